@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# sonde: one non-recursive makefile. It knows how to build an archive, a program, a BPF skeleton, a unit test and
+# a fuzzer; what is built from what stands in the room.mk of each room.
+#
+#   make                 the programs, in build/bin
+#   make check           the everyday tests          make fuzz / bench / soak / check-fresh   the long ones
+#   make SAN=1 ...       with ASan and UBSan, in build/san
+#   make CC=clang B=build/clang ...
+
+.DEFAULT_GOAL := all
+SHELL := /bin/bash
+MAKEFLAGS += --no-builtin-rules
+
+CC      := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CLANG   ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool /usr/local/sbin/bpftool) bpftool)
+PREFIX  ?= /usr
+B       ?= build$(if $(SAN),/san)$(if $(FUZZ),/fuzz)
+
+WARN     := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes \
+            -Wvla $(if $(WERROR),-Werror)
+CPPFLAGS += -D_GNU_SOURCE -I. -I$(B)/gen
+CFLAGS   ?= -O2 -g
+CFLAGS_  := -std=gnu17 $(WARN) -fno-omit-frame-pointer -fstack-protector-strong
+LDFLAGS  ?=
+ifdef SAN
+CFLAGS_  += -fsanitize=address,undefined -fno-sanitize-recover=undefined
+LDFLAGS  += -fsanitize=address,undefined
+endif
+ifdef FUZZ
+CC       := $(CLANG)
+CFLAGS_  += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
+            -fprofile-instr-generate -fcoverage-mapping
+LDFLAGS  += -fsanitize=fuzzer,address,undefined -fprofile-instr-generate
+endif
+
+PROGRAMS :=
+UNIT_TESTS :=
+FUZZERS :=
+SKELETONS :=
+OBJECTS :=
+
+# $(call archive,NAME,SOURCES): build/lib/NAME.a
+define archive
+$(1)_OBJS := $$(patsubst %.c,$(B)/obj/%.o,$(2))
+OBJECTS += $$($(1)_OBJS)
+$(B)/lib/$(1).a: $$($(1)_OBJS)
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$$(Q)$(AR) rcs $$@ $$^
+endef
+
+# $(call program,NAME,SOURCES,ARCHIVES,LIBS): build/bin/NAME. Archives are given users first.
+define program
+PROGRAMS += $(B)/bin/$(1)
+$(1)_OBJS := $$(patsubst %.c,$(B)/obj/%.o,$(2))
+OBJECTS += $$($(1)_OBJS)
+$(B)/bin/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3))
+	@mkdir -p $$(@D)
+	@echo "  LINK  $$@"
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $(4)
+endef
+
+# $(call unit_test,NAME,SOURCE,ARCHIVES,LIBS): build/tests/unit/NAME, a cmocka program
+define unit_test
+UNIT_TESTS += $(B)/tests/unit/$(1)
+OBJECTS += $(patsubst %.c,$(B)/obj/%.o,$(2))
+$(B)/tests/unit/$(1): $(patsubst %.c,$(B)/obj/%.o,$(2)) $(patsubst %,$(B)/lib/%.a,$(3))
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ -lcmocka $(4)
+endef
+
+# $(call fuzzer,NAME,SOURCE,ARCHIVES,LIBS): build/fuzz/tests/fuzz/NAME, a libFuzzer program (make FUZZ=1 fuzzers)
+define fuzzer
+FUZZERS += $(B)/tests/fuzz/$(1)
+$(B)/tests/fuzz/$(1): $(patsubst %.c,$(B)/obj/%.o,$(2)) $(patsubst %,$(B)/lib/%.a,$(3))
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $(4)
+endef
+
+# $(call skeleton,NAME): probes/NAME.bpf.c -> build/gen/probes/NAME.skel.h
+define skeleton
+SKELETONS += $(B)/gen/probes/$(1).skel.h
+$(B)/gen/probes/$(1).skel.h: $(B)/obj/probes/$(1).bpf.o
+	@mkdir -p $$(@D)
+	$$(Q)$(BPFTOOL) gen skeleton $$< name $(subst -,_,$(1))_bpf > $$@.tmp && mv $$@.tmp $$@
+endef
+
+Q := $(if $(V),,@)
+
+ROOMS := $(wildcard */room.mk */*/room.mk */*/*/room.mk */*/*/*/room.mk)
+include $(ROOMS)
+
+all: $(PROGRAMS)
+unit-tests: $(UNIT_TESTS)
+fuzzers: $(FUZZERS)
+
+$(B)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_) $(CFLAGS) $(CFLAGS_$(subst /,_,$*)) -MMD -MP -c $< -o $@
+
+# Minimal kernel types stand in probes/kern.h; the BPF programs include nothing of the host but libbpf's headers.
+$(B)/obj/probes/%.bpf.o: probes/%.bpf.c
+	@mkdir -p $(@D)
+	@echo "  BPF   $<"
+	$(Q)$(CLANG) -g -O2 -target bpf -D__TARGET_ARCH_x86 -I. -Wall -Wno-unused-function $(if $(WERROR),-Werror) \
+	    -MMD -MP -c $< -o $@
+
+# every object may need a skeleton or generated header: make them first
+$(OBJECTS): | $(SKELETONS) $(GENERATED)
+
+clean:
+	rm -rf build
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
+
+.PHONY: all unit-tests fuzzers clean
+.SECONDARY:

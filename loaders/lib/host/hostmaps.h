@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hostmaps: a family's view of what sonde-maps tells: which processes there are and were, what is mapped where in each
+ * of them and since when, and the image indexes to name it with. Keeps a short history, so that a sample is named by
+ * the mapping that held at its time.
+ *
+ * Use: hostmaps_open (connects, or starts sonde-maps as a child); call hostmaps_read when hostmaps_fd is readable;
+ * hold each sample until hostmaps_watermark passes its time (or sonde-maps is stale), then ask.
+ */
+#ifndef SONDE_HOST_HOSTMAPS_H
+#define SONDE_HOST_HOSTMAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+
+struct hostmaps;
+struct image;
+
+struct hostmaps_opts {
+	const char *store_dir;   /* images/ stands in it */
+	const char *socket_path; /* connect here; NULL: start a sonde-maps of our own */
+	const char *program;     /* path of sonde-maps, NULL: beside this program */
+	const char *args_policy; /* "full", "masked" (default), "none" */
+};
+
+int hostmaps_open(const struct hostmaps_opts *o, struct hostmaps **out, struct err *e);
+void hostmaps_close(struct hostmaps *hm); /* ends a sonde-maps that it started */
+int hostmaps_fd(const struct hostmaps *hm); /* for poll; changes when sonde-maps is restarted */
+/* Take in what has arrived, without waiting. 0, or -EPIPE: sonde-maps is gone (a child of ours is started again, with
+ * back-off, and its seed taken over; call on). */
+int hostmaps_read(struct hostmaps *hm);
+bool hostmaps_seeded(const struct hostmaps *hm);
+uint64_t hostmaps_watermark(const struct hostmaps *hm);
+/* Side-band records lost so far. */
+uint64_t hostmaps_lost(const struct hostmaps *hm);
+
+struct hostmaps_process {
+	uint32_t tgid, exec_id, ppid, uid, nspid;
+	uint64_t start_ns, from_ns, to_ns; /* to_ns UINT64_MAX: alive */
+	uint64_t cgroup_id;
+	const char *comm, *exe, *args, *cgroup; /* never NULL */
+	uint32_t serial;  /* grows whenever more is known of it */
+	void *user;       /* the caller's, NULL at first; freed with free() when the process is forgotten */
+};
+/* Borrowed, valid until the next hostmaps_read. NULL: never heard of. Processes are forgotten 10 s after their exit. */
+struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id);
+
+struct hostmaps_image {
+	uint32_t id;
+	uint32_t kind;                /* enum mp_image_kind */
+	const char *path;             /* as the process sees it */
+	const char *name;             /* its last component */
+	const char *build_id;         /* hex, "" */
+	const char *key;              /* "" until ready */
+	const char *reason;           /* why there is no index, "" */
+	int state;                    /* 0 pending, MP_INDEX_READY, MP_INDEX_REFUSED */
+	const struct image *index;    /* NULL unless ready */
+	uint64_t generation;          /* hostmaps generation it belongs to */
+	void *user;                   /* as above */
+};
+
+struct hostmaps_frame {
+	struct hostmaps_image *image; /* NULL: anonymous (JIT), or nothing known at that address */
+	bool mapped;                  /* false: no executable mapping known there at that time */
+	uint64_t offset;              /* within the file; the address itself when image is NULL */
+};
+/* What address `addr` of the process was at `time_ns`. The first call for a pending image asks for its index. */
+void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns,
+		    struct hostmaps_frame *out);
+/* Images whose state left "pending" since the last call, one by one; NULL: no more. */
+struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm);
+/* How many images that were asked for are still pending. */
+uint32_t hostmaps_pending(const struct hostmaps *hm);
+
+struct hostmaps_cost {
+	uint64_t cpu_ns, index_cpu_ns, bpf_ns, bpf_runs, rss_bytes, private_bytes, map_bytes;
+};
+void hostmaps_cost(const struct hostmaps *hm, struct hostmaps_cost *c); /* as last told */
+
+#endif

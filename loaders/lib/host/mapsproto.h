@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mapsproto: what sonde-maps tells its clients, over a SOCK_SEQPACKET unix socket. Each packet is one or more
+ * messages, each 8-aligned: struct mp_head {type, size}, a fixed struct, then strings. Little endian, same host, same
+ * build (the hello carries a version: another one is refused). Times are CLOCK_BOOTTIME nanoseconds.
+ *
+ * Order: HELLO; then the seed (IMAGE, PROCESS, MAP for all that runs, PROCESS before its MAPs), then SEEDED; then what
+ * happens, in order of time, and from time to time WATERMARK. An IMAGE always comes before the first MAP that names
+ * it. An index that becomes ready is told by INDEX.
+ */
+#ifndef SONDE_HOST_MAPSPROTO_H
+#define SONDE_HOST_MAPSPROTO_H
+
+#include <stdint.h>
+
+#define MP_VERSION 1
+#define MP_PACKET_MAX 65536
+
+enum mp_type {
+	MP_HELLO = 1,   /* maps -> client: struct mp_hello */
+	MP_SEEDED,      /* no body */
+	MP_PROCESS,     /* struct mp_process: a process is there, exec'ed, or more is known of it (same identity) */
+	MP_EXIT,        /* struct mp_exit */
+	MP_IMAGE,       /* struct mp_image */
+	MP_INDEX,       /* struct mp_index: its index is ready or will not come */
+	MP_MAP,         /* struct mp_map */
+	MP_WATERMARK,   /* struct mp_watermark: all that happened up to `time_ns` has been told */
+	MP_LOST,        /* struct mp_lost: side-band records were lost; the affected processes are told anew after it */
+	MP_COST,        /* struct mp_cost: what sonde-maps and its sonde-index children have used */
+	/* client -> maps */
+	MP_WANT_INDEX = 64 /* struct mp_want: this image has samples, make its index next */
+};
+
+struct mp_head {
+	uint32_t type; /* enum mp_type */
+	uint32_t size; /* whole message with head and strings, multiple of 8 */
+};
+
+struct mp_hello {
+	struct mp_head head;
+	uint32_t version;    /* MP_VERSION */
+	uint32_t generation; /* grows with each take-over */
+	int32_t pid;         /* of sonde-maps */
+	uint32_t pad;
+};
+
+/* Identity: (tgid, start_ns, exec_id) as in probes/stack.h. Strings, NUL-terminated, in this order: comm, exe, args
+ * (already masked, space-separated), cgroup path (v2 if there is one, else the memory or pids hierarchy's). */
+struct mp_process {
+	struct mp_head head;
+	uint64_t time_ns;    /* from when this identity holds: fork or exec */
+	uint64_t start_ns;
+	uint64_t cgroup_id;  /* 0: not known */
+	uint32_t tgid, exec_id, ppid, uid;
+	uint32_t nspid;      /* pid in its innermost pid namespace */
+	uint32_t len[4];     /* lengths of the strings without NUL */
+	uint32_t pad;
+};
+
+struct mp_exit {
+	struct mp_head head;
+	uint64_t time_ns, start_ns;
+	uint32_t tgid, exit_code; /* as in wait(2) */
+};
+
+enum mp_image_kind { MP_IMAGE_ELF = 0, MP_IMAGE_VDSO = 1, MP_IMAGE_OTHER = 2 /* no ELF, or not to be opened */ };
+
+/* Strings: path as the process sees it. An id is never reused within a generation. */
+struct mp_image {
+	struct mp_head head;
+	uint32_t id;        /* from 1 */
+	uint32_t kind;      /* enum mp_image_kind */
+	uint8_t build_id[32];
+	uint32_t build_id_len;
+	uint32_t len;
+};
+
+enum mp_index_state { MP_INDEX_READY = 1, MP_INDEX_REFUSED = 2 /* see reason */ };
+
+/* Strings: key (file name in <store>/images/, "" if refused), reason. When ready the index's descriptor, read-only,
+ * comes with the packet (SCM_RIGHTS, one message a packet). */
+struct mp_index {
+	struct mp_head head;
+	uint32_t id;
+	uint32_t state;
+	uint32_t len[2];
+};
+
+/* [start, end) of the process shows `image` from `offset` on, from time_ns on. It replaces what it overlaps.
+ * image 0: something anonymous and executable (JIT code). Only executable mappings are told. */
+struct mp_map {
+	struct mp_head head;
+	uint64_t time_ns, start_ns;
+	uint64_t start, end, offset;
+	uint32_t tgid, exec_id, image, pad;
+};
+
+struct mp_watermark {
+	struct mp_head head;
+	uint64_t time_ns;
+};
+
+struct mp_lost {
+	struct mp_head head;
+	uint64_t time_ns, records;
+};
+
+struct mp_cost {
+	struct mp_head head;
+	uint64_t cpu_ns, index_cpu_ns;      /* since start */
+	uint64_t bpf_ns, bpf_runs;          /* 0 while kernel.bpf_stats_enabled is off */
+	uint64_t rss_bytes, private_bytes, map_bytes;
+};
+
+struct mp_want {
+	struct mp_head head;
+	uint32_t id, pad;
+};
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* err: filling in and printing an error for people. */
+#include "schema/base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int err_set(struct err *e, int code, enum sonde_exit exit, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return code;
+	e->code = code;
+	e->exit = (int)exit;
+	e->fix[0] = '\0';
+	va_start(ap, fmt);
+	vsnprintf(e->what, sizeof(e->what), fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+void err_fix(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(e->fix, sizeof(e->fix), fmt, ap);
+	va_end(ap);
+}
+
+int err_report(const struct err *e, const char *prog)
+{
+	fprintf(stderr, "%s: %s\n", prog, e->what[0] ? e->what : "failed");
+	if (e->fix[0])
+		fprintf(stderr, "  fix: %s\n", e->fix);
+	return e->exit ? e->exit : EXIT_RUNTIME;
+}

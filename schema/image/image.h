@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image: reading an image index, the file in which sonde-index wrote what sonde needs to know of one ELF file.
+ * The layout stands in format.h. The reader depends on schema/base alone, trusts nothing (an index may be damaged or
+ * hostile), copies nothing: names are borrowed from the mapping and live until image_close.
+ *
+ * Addresses: a frame is (image, offset), where offset is the offset *within the file* (what PERF_RECORD_MMAP2 and
+ * /proc/PID/maps allow to compute without opening the file: addr - map_start + map_pgoff). Symbols are kept by the
+ * file's own virtual addresses; the segment table turns one into the other.
+ */
+#ifndef SONDE_IMAGE_IMAGE_H
+#define SONDE_IMAGE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+
+#define IMAGE_KEY_MAX 160 /* hex build-id (or "nobuildid"), '-', 16 hex digits of the content hash, NUL */
+
+struct image; /* opaque; readable from several threads at once */
+
+struct image_ident {
+	uint8_t build_id[64];
+	size_t build_id_len;   /* 0: the file has none */
+	uint64_t content_hash; /* of the bytes the index was made from */
+	uint16_t machine;      /* e_machine */
+	bool go;               /* holds Go's pclntab */
+	bool from_debug_file;  /* symbols of a separate debug file were used */
+};
+
+struct image_symbol {
+	const char *name; /* demangled, UTF-8 as far as the file was; NUL-terminated */
+	uint64_t addr;    /* virtual address of the function's first byte */
+	uint64_t size;
+};
+
+/* Map the index read-only and check it (magic, version, sizes, checksum). -EBADMSG: damaged or of another version.
+ * `fd` stays the caller's and may be closed afterwards. */
+int image_open_fd(int fd, struct image **out, struct err *e);
+/* The same over bytes that the caller keeps alive. Pure: for tests and fuzzing. */
+int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e);
+void image_close(struct image *img); /* NULL is fine */
+
+const struct image_ident *image_ident(const struct image *img);
+/* File offset -> virtual address through the loadable segments. false: no segment holds it. */
+bool image_offset_to_vaddr(const struct image *img, uint64_t offset, uint64_t *vaddr);
+/* The function that holds `vaddr`. false: none is known. Never a guess across a gap. */
+bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbol *out);
+size_t image_symbol_count(const struct image *img);
+
+#endif

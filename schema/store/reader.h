@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store/reader: asking the store. Read-only, from any number of programs, while it is written, after a clean end and
+ * after a kill -9, by a member of the store's group without root.
+ *
+ * A store is a folder of segments; each is opened on its own and has its own ids. Whoever asks over several segments
+ * merges by content (names), not by id.
+ */
+#ifndef SONDE_STORE_READER_H
+#define SONDE_STORE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+#include "schema/store/writer.h" /* store_default_dir, enums */
+
+struct sqlite3;
+
+struct store_segment_info {
+	char path[512];
+	int64_t from_ns, to_ns; /* UTC: what its samples span; both 0 if it holds none */
+	uint64_t bytes;         /* db + wal */
+};
+/* All segments whose samples touch [from_ns, to_ns), oldest first; (0, INT64_MAX) for all. `dir` may be a folder or
+ * one .db file. The array is the caller's (free). -ENOENT with EXIT_STORE and a fix if there is no store. */
+int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out, size_t *n,
+		   struct err *e);
+
+struct store_segment;
+/* Opens read-only, checks the schema version (newer: EXIT_STORE). */
+int store_segment_open(const char *path, struct store_segment **out, struct err *e);
+void store_segment_close(struct store_segment *s);
+struct sqlite3 *store_segment_db(struct store_segment *s); /* borrowed */
+
+/* The dictionary, whole, as dense arrays indexed by id (index 0 unused). Loaded at the first call, owned by the
+ * segment, strings borrowed. */
+struct store_process_row {
+	uint32_t pid, ppid, uid, exec_id;
+	int64_t start_ns;
+	const char *comm, *exe, *args, *cgroup, *unit;     /* never NULL */
+	const char *container, *container_id, *container_image, *runtime; /* "" if none */
+	bool self, present;
+};
+struct store_frame_row {
+	uint32_t function;      /* 0: none */
+	uint32_t image;
+	uint64_t offset;
+	uint32_t line;
+	bool inlined;
+	const char *name;       /* function name, or "module+0x1a2b": never NULL, never "" */
+	const char *file;       /* "" if not known */
+};
+struct store_image_row {
+	const char *name, *path, *build_id;
+	enum store_image_kind kind;
+};
+struct store_run_row {
+	const char *family, *options;
+	enum store_scope scope;
+	uint32_t bucket_s, cpus;
+	uint64_t period_ns;     /* the latest */
+	int64_t from_ns, to_ns;
+	bool present;
+};
+struct store_dict {
+	const struct store_process_row *processes; size_t n_processes;
+	const struct store_image_row *images;      size_t n_images;
+	const struct store_frame_row *frames;      size_t n_frames;
+	const struct store_run_row *runs;          size_t n_runs;
+	/* Stack i = its parent's frames, then frame[i] (root first). Parents have smaller ids than children. */
+	const uint32_t *stack_parent, *stack_frame; size_t n_stacks;
+};
+int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);
+
+struct store_query {
+	int64_t from_ns, to_ns; /* half-open; buckets are taken whole if they begin inside */
+	enum store_kind kind;
+	int64_t run;            /* only this run, 0: choose per process and bucket as below */
+	/* NULL: all. Called once a series. */
+	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid);
+	void *ctx;
+};
+struct store_total {            /* one series, summed over the range */
+	uint32_t run, process, stack, tid;
+	const char *thread;     /* borrowed for the call */
+	uint64_t samples;
+	uint64_t cpu_ns;        /* samples x the period in force then */
+};
+/* Where several runs covered the same process at the same time, each (process, bucket) comes from one run: the finest
+ * (smallest bucket, then smallest period, then oldest id) that covered that process for the whole of the coarser
+ * run's bucket; a coarse bucket that a finer run covers only in part comes from the coarse one; a range that lies
+ * wholly inside one finer run takes that run. Nothing is counted twice. */
+int store_totals(struct store_segment *s, const struct store_query *q,
+		 int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e);
+
+/* Samples by bucket after the same choice, for strips and sparklines: called in order of time. */
+int store_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s,
+		   int (*each)(void *ctx, int64_t from_ns, uint32_t process, uint64_t cpu_ns), void *ctx,
+		   struct err *e);
+
+struct store_loss_row { int64_t run; const char *reason; uint64_t n; };
+int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
+		 int (*each)(void *ctx, const struct store_loss_row *l), void *ctx, struct err *e);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store/writer: putting profiles into the store, from any number of programs at once.
+ *
+ * One producer thread calls everything here; a thread inside writes to SQLite, so that no call below ever waits for
+ * the disk. What waits is bounded (`max_bytes`); past it the oldest batch is dropped and counted in `loss`, reason
+ * "store". Commits are whole batches: a kill leaves a batch in or out, never half.
+ *
+ * The dictionary (containers, processes, images, functions, frames, stacks, series) is interned in memory: each
+ * store_* call returns a small local id, valid until the next store_epoch change (below). Equal contents give equal
+ * ids. Strings are borrowed for the call and copied; they may hold any bytes (they are made valid UTF-8 on the way in).
+ * Id 0 always means "none".
+ *
+ * Bounded memory: when the interned dictionary is past its share, or the segment is rotated, store_add refuses with
+ * -ESTALE; the caller then forgets its cached ids (store_epoch() has grown) and interns anew.
+ */
+#ifndef SONDE_STORE_WRITER_H
+#define SONDE_STORE_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+
+struct store_writer;
+
+struct store_writer_opts {
+	const char *dir;          /* the store's folder; NULL: store_default_dir() */
+	size_t max_bytes;         /* what may wait in memory; 0: 16 MiB */
+	uint64_t segment_bytes;   /* begin a new segment past this; 0: 64 MiB */
+	uint32_t segment_s;       /* and past this age; 0: 3600 */
+};
+
+/* $SONDE_STORE, else /var/lib/sonde for root, else $XDG_STATE_HOME/sonde, else ~/.local/state/sonde. Static buffer. */
+const char *store_default_dir(void);
+
+/* Create the folder (0750) if need be, open or create the current segment (0640), migrate it, start the writer
+ * thread. Errors: EXIT_STORE for a newer schema, a full disk, a folder that cannot be made; EXIT_PERMISSION.
+ * A damaged segment is set aside under another name (NAME.bad) with a warning, and a new one begun. */
+int store_writer_open(const struct store_writer_opts *o, struct store_writer **out, struct err *e);
+/* Commit what waits, for at most `deadline_ms`; what could not be written is counted as lost where that can still be
+ * written. Ends the runs begun here. 0, or -ETIMEDOUT / -ENOSPC / -EIO with `e` filled. */
+int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e);
+
+/* Grows whenever ids given out before are no longer valid. Run ids survive. */
+uint32_t store_epoch(const struct store_writer *w);
+
+enum store_scope {        /* which processes a run covered wholly; stored, never renumbered */
+	STORE_SCOPE_HOST = 0,
+	STORE_SCOPE_NARROW = 1, /* wholly covers each process that has a series in it (--pid, --cgroup, --container) */
+	STORE_SCOPE_PARTIAL = 2 /* covers no process wholly (--comm) */
+};
+
+struct store_run {
+	const char *family;    /* "cpu" */
+	const char *options;   /* the command line as typed, for people */
+	enum store_scope scope;
+	uint32_t bucket_s;     /* 1 in `record`, 10 always-on */
+	uint64_t period_ns;    /* what one sample stands for; 0: the value is itself */
+	uint32_t cpus;
+	int64_t from_ns;       /* UTC; data holds from here */
+	int64_t boot_offset_ns;
+};
+uint32_t store_run_begin(struct store_writer *w, const struct store_run *r);
+void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uint64_t period_ns);
+/* UTC; data holds up to here. Written with every batch too, so that a killed run ends where its data ended. */
+void store_run_until(struct store_writer *w, uint32_t run, int64_t to_ns);
+/* The run's id in the current segment, for people (`rec 17`); 0 before the first commit. */
+int64_t store_run_rowid(struct store_writer *w, uint32_t run);
+
+struct store_container {
+	const char *runtime;    /* "docker", "containerd", "podman", "lxc", "nspawn", ... */
+	const char *runtime_id; /* full id, "" if none */
+	const char *name;       /* "" if not known */
+	const char *image;      /* "" if not known */
+	const char *cgroup;     /* path */
+};
+uint32_t store_container(struct store_writer *w, const struct store_container *c);
+
+struct store_process {
+	uint32_t pid;           /* tgid, host namespace */
+	uint32_t ppid;
+	uint32_t uid;
+	uint32_t exec_id;
+	int64_t start_ns;       /* UTC */
+	uint64_t start_ticks;   /* start_boottime in ns: with pid and exec_id the identity */
+	const char *comm, *exe, *args, *cgroup, *unit;
+	uint32_t container;     /* 0: none */
+	bool self;              /* one of sonde's own: left out of rankings unless asked */
+};
+/* Identity is (pid, start_ticks, exec_id). Called again with more known (comm, exe, args, container), it adds that. */
+uint32_t store_process(struct store_writer *w, const struct store_process *p);
+
+enum store_image_kind { STORE_IMAGE_ELF = 0, STORE_IMAGE_KERNEL = 1, STORE_IMAGE_VDSO = 2, STORE_IMAGE_JIT = 3,
+			STORE_IMAGE_BPF = 4, STORE_IMAGE_MODULE = 5, STORE_IMAGE_UNKNOWN = 6 };
+struct store_image {
+	enum store_image_kind kind;
+	const char *name;       /* what people see: "libc.so.6", "[kernel]", "[jit]" */
+	const char *path;       /* as the process saw it */
+	const char *build_id;   /* hex, "" if none */
+	const char *key;        /* image index key, "" if none */
+};
+uint32_t store_image(struct store_writer *w, const struct store_image *i);
+
+struct store_function {
+	const char *name;
+	uint32_t image;         /* its module */
+	const char *file;       /* "" if not known */
+	uint32_t line;          /* first line, 0 if not known */
+};
+uint32_t store_function(struct store_writer *w, const struct store_function *f);
+
+/* A frame is (image, offset, function, line, inlined). For a leaf folded to its function, offset is that of the
+ * function's first byte and `leaf` is true. function 0: not named (yet); people then see "module+0x1a2b". */
+struct store_frame {
+	uint32_t image;
+	uint64_t offset;
+	uint32_t function;
+	uint32_t line;
+	bool inlined;
+	bool leaf;
+};
+uint32_t store_frame(struct store_writer *w, const struct store_frame *f);
+/* A frame stored without a name gains one. */
+void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line);
+
+/* Root first. Depth 0 is the empty stack. */
+uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n);
+
+enum store_kind { STORE_KIND_CPU = 1 /* counter: samples; x run period = CPU time */ };
+uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
+		      uint32_t stack, enum store_kind kind);
+
+/* Add `n` to the bucket that holds `utc_ns`. Sums up in memory. 0, -ESTALE (see above). */
+int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t n);
+/* Events that were lost, by reason ("ring", "maps", "store", "killed", ...); summed by (run, bucket, reason). */
+void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n);
+
+struct store_cost {             /* since the last one; counters are differences, sizes are absolute */
+	const char *program;    /* "sonde-cpu", "sonde-maps", or "bpf:NAME" */
+	uint64_t cpu_ns, runs;
+	uint64_t rss_bytes, private_bytes, map_bytes;
+};
+void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_cost *c);
+
+/* Hand everything added so far to the writer thread as one batch. Never blocks. */
+void store_flush(struct store_writer *w);
+
+struct store_writer_stat {
+	uint64_t batches, rows, dropped; /* dropped: events lost in here, already booked as loss */
+	uint64_t stored;                 /* sum of n committed */
+	uint64_t waiting_bytes, segment_bytes;
+	int last_error;                  /* 0, or the errno of the last failed commit (ENOSPC...), cleared by success */
+	char segment[256];               /* path of the current one */
+};
+void store_writer_stat(struct store_writer *w, struct store_writer_stat *s);
+
+#endif

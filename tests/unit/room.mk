@@ -1,0 +1,2 @@
+# Unit tests of schema/base. Other rooms add their own room.mk beside their tests.
+$(eval $(call unit_test,base_test,tests/unit/schema/base/base_test.c,base,))

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base: strings, tables, clocks and cursors do what their headers promise. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/cursor.h"
+#include "schema/base/err.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/strbuf.h"
+
+static void an_error_keeps_what_fix_and_exit_code(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(err_set(&e, -ENOENT, EXIT_STORE, "cannot open %s", "/x"), -ENOENT);
+	err_fix(&e, "mkdir %s", "/x");
+	assert_string_equal(e.what, "cannot open /x");
+	assert_string_equal(e.fix, "mkdir /x");
+	assert_int_equal(e.exit, EXIT_STORE);
+	assert_int_equal(err_set(NULL, -EIO, EXIT_RUNTIME, "nobody listens"), -EIO);
+}
+
+static void a_strbuf_grows_and_is_always_terminated(void **state)
+{
+	struct strbuf s = STRBUF_INIT;
+	char *took;
+
+	(void)state;
+	assert_string_equal(strbuf_str(&s), "");
+	for (int i = 0; i < 1000; i++)
+		strbuf_addf(&s, "%d,", i);
+	assert_int_equal(strlen(s.buf), s.len);
+	took = strbuf_take(&s);
+	assert_memory_equal(took, "0,1,2,", 6);
+	assert_null(s.buf);
+	free(took);
+	took = strbuf_take(&s);
+	assert_string_equal(took, "");
+	free(took);
+}
+
+static void hostile_bytes_become_valid_utf8(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{"plain", "plain"},
+		{"\xf0\x9f\x94\xa5", "\xf0\x9f\x94\xa5"},            /* a flame */
+		{"a\xff" "b", "a\xef\xbf\xbd" "b"},                   /* never valid */
+		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},             /* overlong '/' */
+		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* a surrogate */
+		{"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},             /* cut short */
+		{"\x1b[31m\n", "\\x1b[31m\\x0a"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct strbuf s = STRBUF_INIT;
+
+		strbuf_addutf8(&s, cases[i].in, strlen(cases[i].in));
+		assert_string_equal(strbuf_str(&s), cases[i].out);
+		strbuf_release(&s);
+	}
+}
+
+static void an_idmap_agrees_with_a_plain_array(void **state)
+{
+	enum { N = 4096 };
+	static uint64_t have[N];
+	struct idmap m = {0};
+	uint32_t seed = 1;
+
+	(void)state;
+	for (int i = 0; i < 200000; i++) {
+		uint64_t key, value;
+
+		seed = seed * 1664525u + 1013904223u;
+		key = (seed >> 8) % N;
+		if (seed & 0x40) {
+			assert_int_equal(idmap_del(&m, key), have[key] != 0);
+			have[key] = 0;
+		} else {
+			have[key] = (uint64_t)i + 1;
+			idmap_set(&m, key, have[key]);
+		}
+		assert_int_equal(idmap_get(&m, key, &value), have[key] != 0);
+	}
+	for (uint64_t k = 0; k < N; k++) {
+		uint64_t value = 0;
+
+		idmap_get(&m, k, &value);
+		assert_int_equal(value, have[k]);
+	}
+	idmap_release(&m);
+}
+
+static void a_cursor_never_reads_past_its_end(void **state)
+{
+	const uint8_t bytes[] = {1, 2, 3, 4, 'a', 'b', 0, 'c'};
+	struct cursor c = cursor_init(bytes, sizeof(bytes));
+	size_t len;
+
+	(void)state;
+	assert_int_equal(cursor_u32(&c), 0x04030201);
+	assert_string_equal(cursor_str(&c, &len), "ab");
+	assert_int_equal(len, 2);
+	assert_null(cursor_str(&c, &len)); /* no NUL before the end */
+	assert_true(c.bad);
+	assert_int_equal(cursor_u8(&c), 0);
+	c = cursor_init(bytes, 3);
+	assert_int_equal(cursor_u64(&c), 0);
+	assert_true(c.bad);
+	c = cursor_init(bytes, 3);
+	cursor_seek(&c, 4);
+	assert_true(c.bad);
+}
+
+static void the_boot_offset_turns_boot_time_into_utc(void **state)
+{
+	int64_t diff;
+
+	(void)state;
+	diff = clock_boot_ns() + clock_boot_offset_ns() - clock_utc_ns();
+	assert_true(diff < 5000000 && diff > -5000000);
+}
+
+static void hashes_of_stored_values_never_change(void **state)
+{
+	(void)state;
+	/* The values stand in files: a change here is a change of format. */
+	assert_true(hash_bytes(HASH_SEED, "", 0) == hash_bytes(HASH_SEED, NULL, 0));
+	assert_true(hash_str(HASH_SEED, "sonde") != hash_str(HASH_SEED, "sondf"));
+	assert_true(hash_bytes(HASH_SEED, "\0", 1) != hash_bytes(HASH_SEED, "\0\0", 2));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_error_keeps_what_fix_and_exit_code),
+		cmocka_unit_test(a_strbuf_grows_and_is_always_terminated),
+		cmocka_unit_test(hostile_bytes_become_valid_utf8),
+		cmocka_unit_test(an_idmap_agrees_with_a_plain_array),
+		cmocka_unit_test(a_cursor_never_reads_past_its_end),
+		cmocka_unit_test(the_boot_offset_turns_boot_time_into_utc),
+		cmocka_unit_test(hashes_of_stored_values_never_change),
+	};
+
+	return cmocka_run_group_tests_name("schema/base", tests, NULL, NULL);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fold: the one stack tree behind every answer. Samples of a window, after filters and the choice of runs, summed over
+ * all segments into a tree of frames, root at the top. `flame`, `stacks` and `export` are prints of it.
+ */
+#ifndef SONDE_TOOLS_FOLD_H
+#define SONDE_TOOLS_FOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+#include "schema/store/reader.h"
+
+struct selection; /* tools/select.h: window and filters, parsed from the command line */
+
+enum fold_origin { FOLD_NATIVE = 0, FOLD_KERNEL, FOLD_GO, FOLD_JIT, FOLD_GROUP, FOLD_UNKNOWN };
+
+struct fold_frame {              /* merged by content over segments */
+	const char *name;        /* valid UTF-8, never empty; for a group: the container's, process's or thread's name */
+	const char *module;      /* "libc.so.6", "[kernel]", "" */
+	const char *module_path; /* "" if not known */
+	const char *build_id;    /* hex, "" */
+	const char *file;        /* "" if not known */
+	uint32_t line;
+	uint64_t offset;         /* within the file */
+	bool named, inlined;
+	enum fold_origin origin;
+};
+
+struct fold_node {
+	uint32_t frame;          /* index into frames */
+	uint32_t parent;         /* node 0 is the root, its own parent */
+	uint64_t self_ns, total_ns;
+	uint64_t self_samples, total_samples;
+};
+
+enum fold_group { FOLD_BY_NONE = 0, FOLD_BY_CONTAINER, FOLD_BY_PROCESS, FOLD_BY_THREAD };
+
+struct fold_leaf {               /* for pprof labels: one (stack, process, thread) */
+	uint32_t node;
+	uint32_t process;        /* index into processes */
+	const char *thread;
+	uint32_t tid;
+	uint64_t samples, ns;
+};
+
+struct fold_process {
+	uint32_t pid;
+	const char *comm, *exe, *args, *container, *container_id;
+	uint64_t ns, samples;
+	bool self;
+};
+
+struct fold_loss { const char *reason; uint64_t n; };
+
+struct fold {
+	struct fold_frame *frames;      size_t n_frames;
+	struct fold_node *nodes;        size_t n_nodes; /* parents before children */
+	struct fold_process *processes; size_t n_processes;
+	struct fold_leaf *leaves;       size_t n_leaves; /* only if asked for */
+	struct fold_loss *losses;       size_t n_losses;
+	int64_t from_ns, to_ns;         /* what the data spans within the window */
+	uint64_t period_ns;             /* of the finest run used */
+	uint32_t cpus;
+	uint64_t frames_unnamed_ns, self_program_ns; /* CPU time in unnamed leaf frames; of sonde's own processes */
+	const char *host, *kernel;
+};
+
+struct fold_opts {
+	enum fold_group group;
+	bool leaves;
+};
+
+/* EXIT_NOTHING with the reason and the next command to try when the window holds no sample. */
+int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e);
+void fold_free(struct fold *f);
+
+#endif
