@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# deps: install, from Debian's packages, what is missing to do one of these:
+#   build   make the programs                      test    the everyday tests
+#   docker  the tests inside real containers       fresh   the test on a new, empty Debian
+#   bench   the peers that the benches stand beside
+# Usage: scripts/deps.sh SET...     Says nothing and asks for nothing where all is there already. Exit 1: something
+# is missing and could not be installed; what it is stands in the last line.
+set -eu
+
+build="ca-certificates make gcc libc6-dev pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev libsqlite3-dev
+libjansson-dev zlib1g-dev liblzma-dev libseccomp-dev libiberty-dev uthash-dev"
+test="libcmocka-dev python3 python3-pytest g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm mandoc
+chromium chromium-driver python3-selenium iproute2 jq binutils gdb strace util-linux git procps file"
+docker="docker.io busybox-static"
+fresh="debootstrap"
+bench="linux-perf bpftrace bpftool procps"
+
+# A toolchain that stands on the path is as good as Debian's.
+command -v go >/dev/null 2>&1 || test="$test golang-go"
+command -v rustc >/dev/null 2>&1 || test="$test rustc"
+
+wanted=
+for set in "$@"; do
+	case $set in
+	build) wanted="$wanted $build" ;;
+	test) wanted="$wanted $build $test" ;;
+	docker) wanted="$wanted $docker" ;;
+	fresh) wanted="$wanted $fresh" ;;
+	bench) wanted="$wanted $build $bench" ;;
+	*) echo "deps: no set called '$set' (build, test, docker, fresh, bench)" >&2; exit 2 ;;
+	esac
+done
+
+missing=
+for package in $wanted; do
+	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || :)
+	[ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+	command -v sudo >/dev/null 2>&1 || { echo "deps: not root, no sudo; missing:$missing" >&2; exit 1; }
+	as_root=sudo
+fi
+echo "deps: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install() {
+	# shellcheck disable=SC2086
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1 </dev/null
+}
+if ! { install update && install install -y --no-install-recommends $missing; }; then
+	tail -n 15 "$log" >&2
+	echo "deps: could not install:$missing" >&2
+	exit 1
+fi

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the end-to-end tests: the built programs, a fresh store, a running capture, plain SQL over a store.
+
+Nothing of sonde is imported: the tests use the programs as a person does, and read the store by Python's own sqlite3.
+A test that needs what this machine lacks says so through need().
+"""
+import glob
+import json
+import os
+import select
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
+BIN = os.path.join(BUILD, "bin")
+WORKLOADS = os.path.join(BUILD, "tests", "workloads")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "docker: needs a Docker engine, which the test starts itself (make check-docker)")
+    config.addinivalue_line("markers", "soak: takes minutes (make soak)")
+
+
+def need(what, path=None):
+    """Skip, saying what is missing, unless a program (or `path`) is there."""
+    if not (os.path.exists(path) if path else shutil.which(what)):
+        pytest.skip(f"missing: {what}")
+
+
+def need_root():
+    if os.geteuid() != 0:
+        pytest.skip("missing: root")
+
+
+def scale(short, full):
+    """Everyday tests are short; SONDE_SOAK=1 (make soak) runs them at their full length."""
+    return full if os.environ.get("SONDE_SOAK") else short
+
+
+@pytest.fixture(scope="session")
+def bin_dir():
+    return BIN
+
+
+@pytest.fixture(scope="session")
+def sonde():
+    """sonde(ARGS..., store=, check=, ...) -> CompletedProcess with text output. It never reads our stdin."""
+    def call(*args, store=None, check=False, timeout=120, env=None, **kw):
+        full = dict(os.environ, **(env or {}))
+        full.pop("SONDE_STORE", None)
+        if store:
+            full["SONDE_STORE"] = str(store)
+        kw.setdefault("stdin", subprocess.DEVNULL)
+        done = subprocess.run([os.path.join(BIN, "sonde"), *map(str, args)], capture_output=True, timeout=timeout,
+                              env=full, text=True, errors="replace", **kw)
+        if check:
+            assert done.returncode == 0, f"sonde {args}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+    return call
+
+
+@pytest.fixture
+def store():
+    """A new store's folder (not made yet), on a path that any user can reach; gone after the test."""
+    base = tempfile.mkdtemp(prefix="sonde-test-")
+    os.chmod(base, 0o755)
+    yield os.path.join(base, "store")
+    shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture
+def scratch():
+    """A new empty folder that any user can reach; gone after the test."""
+    base = tempfile.mkdtemp(prefix="sonde-test-")
+    os.chmod(base, 0o755)
+    yield base
+    shutil.rmtree(base, ignore_errors=True)
+
+
+def segments(store):
+    return sorted(glob.glob(os.path.join(store, "*.db")))
+
+
+def sql_all(store, query, params=()):
+    """The rows of `query` from each segment of the store (or of one .db file), oldest first, as dicts.
+    Whoever sums over segments sums over these rows."""
+    files = [store] if str(store).endswith(".db") else segments(store)
+    rows = []
+    for path in files:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=20) as db:
+            db.row_factory = sqlite3.Row
+            db.text_factory = lambda b: b.decode("utf-8", "replace")
+            rows += [dict(r) for r in db.execute(query, params)]
+        db.close()
+    return rows
+
+
+@pytest.fixture(scope="session")
+def sql():
+    return sql_all
+
+
+class Capture:
+    """A running loader, followed by its progress. start() returns once it samples; stop() once all is stored."""
+
+    def __init__(self, store, *args, program="sonde-cpu", command=None, bucket="1s", env=None, prefix=()):
+        self.store, self.events, self.buffer = store, [], b""
+        self.read_fd, write_fd = os.pipe()
+        argv = [*prefix, os.path.join(BIN, program), "--store", store, "--bucket", bucket, "--progress-fd",
+                str(write_fd), *map(str, args)]
+        if command:
+            argv += ["--", *command]
+        self.stderr = tempfile.TemporaryFile()
+        self.child = subprocess.Popen(argv, pass_fds=[write_fd], stdin=subprocess.DEVNULL, stdout=self.stderr,
+                                      stderr=self.stderr, env=env)
+        os.close(write_fd)
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def said(self):
+        self.stderr.seek(0)
+        return self.stderr.read().decode("utf-8", "replace")
+
+    def pump(self, timeout):
+        """Take in what has been told; False at the end of it."""
+        if not select.select([self.read_fd], [], [], timeout)[0]:
+            return True
+        data = os.read(self.read_fd, 65536)
+        *lines, self.buffer = (self.buffer + data).split(b"\n")
+        self.events += [json.loads(line) for line in lines if line.strip()]
+        return bool(data)
+
+    def last(self, event):
+        return next((e for e in reversed(self.events) if e.get("event") == event), None)
+
+    def wait_event(self, event, timeout=30):
+        end = time.monotonic() + timeout
+        open_ = True
+        while not self.last(event):
+            assert open_ and time.monotonic() < end, \
+                f"no '{event}' in {timeout} s; told: {self.events}\nsaid: {self.said()}"
+            open_ = self.pump(0.2)
+        return self.last(event)
+
+    def start(self, timeout=30):
+        self.wait_event("ready", timeout)
+        return self
+
+    def wait(self, timeout=60):
+        """Until it ends by itself. The 'done' event."""
+        end = time.monotonic() + timeout
+        while self.pump(0.2) and time.monotonic() < end:
+            pass
+        try:
+            self.rc = self.child.wait(max(0.1, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"still running after {timeout} s: {self.said()}") from None
+        return self.last("done")
+
+    def stop(self, timeout=20):
+        self.child.send_signal(signal.SIGINT)
+        done = self.wait(timeout)
+        assert self.rc == 0 and done, f"exit {self.rc}: {self.said()}"
+        return done
+
+    def kill(self):
+        if self.child.poll() is None:
+            self.child.kill()
+            self.child.wait()
+
+    def close(self):
+        self.kill()
+        os.close(self.read_fd)
+        self.stderr.close()
+
+
+@pytest.fixture
+def capture(store):
+    """capture(ARGS..., store=) -> a Capture of the test's store, already sampling; ended with the test at the latest."""
+    need_root()
+    running = []
+
+    def begin(*args, **kw):
+        c = Capture(kw.pop("store", store), *args, **kw)
+        running.append(c)
+        return c.start()
+    yield begin
+    for c in running:
+        c.close()
+
+
+class Work:
+    """A workload that is running: tests/workloads says what each one does and prints (one JSON object at its end)."""
+
+    def __init__(self, name, *args, argv0=None, prefix=(), cwd=None):
+        path = os.path.join(WORKLOADS, name)
+        if not os.path.exists(path):
+            pytest.skip(f"missing: workload {name} (was its compiler there?)")
+        self.child = subprocess.Popen([*prefix, argv0 or path, *map(str, args)], executable=None if prefix else path,
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=cwd)
+        self.out = None
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def told(self, timeout=120):
+        """Wait for its end; what it says it did."""
+        if self.out is None:
+            text, _ = self.child.communicate(timeout=timeout)
+            assert self.child.returncode == 0, f"workload ended with {self.child.returncode}: {text!r}"
+            self.out = json.loads(text)
+        return self.out
+
+    def close(self):
+        if self.child.poll() is None:
+            self.child.kill()
+        self.child.wait()
+        if self.child.stdout:
+            self.child.stdout.close()
+
+
+@pytest.fixture
+def work():
+    """work(NAME, ARGS...) -> a running Work; ended with the test at the latest."""
+    running = []
+
+    def begin(name, *args, **kw):
+        w = Work(name, *args, **kw)
+        running.append(w)
+        return w
+    yield begin
+    for w in running:
+        w.close()

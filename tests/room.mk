@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# tests/: how each kind of test is run. Every kind leaves JUnit XML under $(RESULTS)/KIND; tests/summary.py adds it up.
+# Debian's own python3 is named by its path: another one on the path has no pytest of ours.
+
+RESULTS ?= $(B)/results
+PYTHON  ?= /usr/bin/python3
+PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
+E2E     ?= tests/e2e
+
+.PHONY: check check-unit check-layout check-e2e check-docker check-fresh check-san check-clang workloads soak
+
+# the everyday tests: all kinds run, whatever fails before
+check: all unit-tests workloads
+	@rm -rf $(RESULTS)/check
+	@mkdir -p $(RESULTS)/check
+	-@$(MAKE) --no-print-directory check-unit RESULTS=$(RESULTS)/check
+	-@$(MAKE) --no-print-directory check-layout RESULTS=$(RESULTS)/check
+	-@$(MAKE) --no-print-directory check-e2e RESULTS=$(RESULTS)/check
+	@$(PYTHON) tests/summary.py $(RESULTS)/check
+
+check-unit: unit-tests
+	@$(PYTHON) tests/run.py --results $(RESULTS)/unit $(UNIT_TESTS)
+
+check-layout: all
+	@$(PYTEST) tests/check --junitxml=$(RESULTS)/layout.xml
+
+check-e2e: all workloads
+	@$(PYTEST) $(E2E) -m "not docker and not soak" --junitxml=$(RESULTS)/e2e.xml
+
+# in real containers: the tests start an engine of their own and end it
+check-docker: all workloads
+	@$(PYTEST) $(E2E) -m docker --junitxml=$(RESULTS)/docker.xml
+
+# the same tests at their full length, and those that are long by nature
+soak: all workloads
+	@SONDE_SOAK=1 $(PYTEST) $(E2E) -m "not docker" -k "soak or exact or kill or flip" --junitxml=$(RESULTS)/soak.xml
+
+# README's two command lines on a new, empty Debian
+check-fresh:
+	@scripts/check-fresh.sh
+
+# user-space tests under ASan and UBSan
+check-san:
+	@$(MAKE) --no-print-directory SAN=1 check-unit RESULTS=$(RESULTS)/san
+
+check-clang:
+	@$(MAKE) --no-print-directory CC=clang B=$(B)/clang WERROR=1 all unit-tests
+	@$(MAKE) --no-print-directory CC=gcc B=$(B)/gcc WERROR=1 all unit-tests
