@@ -1,16 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cpu: the wire struct of one CPU sample is a stack_event and its frames; this is the program's configuration. */
+/*
+ * cpu: the wire struct of one CPU sample is a stack_event and its frames; this is the program's configuration and
+ * what it counts itself.
+ */
 #ifndef SONDE_PROBES_CPU_H
 #define SONDE_PROBES_CPU_H
 
 #include "probes/stack.h"
 
-/* The program's own tally, per CPU, index of the array map `tally`. */
-enum cpu_tally {
-	CPU_TALLY_SEEN = 0,     /* samples that were in the capture's scope */
-	CPU_TALLY_SENT = 1,     /* of those, put into the ring */
-	CPU_TALLY_RING_FULL = 2,/* of those, lost: no room */
-	CPU_TALLY_N = 3
+/*
+ * The program's own tally: one value per CPU in the array map `tally`, so that a sample costs one look-up. At rest
+ * (detached, no sample running) seen = sent + ring_full, exactly.
+ */
+#define CPU_TALLY_SLOTS 32
+struct cpu_tally {
+	__u64 seen;       /* samples that were in the capture's scope */
+	__u64 sent;       /* of those, put into the ring */
+	__u64 ring_full;  /* of those, lost: no room */
+	__u64 unfollowed; /* child processes that --'s pid set had no room for */
+	__u64 run_ns;     /* time in this program, entry to exit, for the samples seen */
+	__u64 slot[CPU_TALLY_SLOTS]; /* of run_ns: slot i counts runs of [2^i, 2^(i+1)) ns */
 };
+
+/* Key of the map `cgroups`: a cgroup id is unique within its hierarchy only. */
+enum cpu_hierarchy {
+	CPU_HIERARCHY_V2 = 0,
+	CPU_HIERARCHY_MEMORY = 1, /* v1 */
+	CPU_HIERARCHY_PIDS = 2,   /* v1 */
+	CPU_HIERARCHY_N = 3
+};
+struct cpu_cgroup {
+	__u64 id;
+	__u32 hierarchy; /* enum cpu_hierarchy */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct cpu_cgroup) == 16, "wire size");
+
+#define CPU_CGROUP_DEPTH 16 /* levels searched upwards */
 
 #endif

@@ -2,6 +2,9 @@
 /*
  * kern: the few kernel types the BPF programs read, written by hand; libbpf relocates each field against the running
  * kernel's BTF (CO-RE). Only fields that are read stand here. Differences between kernels go to core_fixes.bpf.h.
+ *
+ * All of these hold from 5.10 on: task_struct.start_boottime since 5.5, self_exec_id as 64 bits since 5.7,
+ * kernfs_node.id as 64 bits since 5.5.
  */
 #ifndef SONDE_PROBES_KERN_H
 #define SONDE_PROBES_KERN_H
@@ -21,5 +24,92 @@ typedef _Bool bool;
 #define true 1
 #define false 0
 #define NULL ((void *)0)
+
+/* from the kernel's uapi (linux/bpf.h): the constants and map types that the programs here use */
+enum {
+	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
+};
+enum {
+	BPF_F_USER_STACK = 1 << 8,
+	BPF_RB_NO_WAKEUP = 1,
+};
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+#define PF_KTHREAD 0x00200000
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct kernfs_node {
+	__u64 id; /* the cgroup id: what stat(2) shows as the directory's inode */
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[32]; /* by enum cgroup_subsys_id; the kernel's is shorter */
+	struct cgroup *dfl_cgrp;
+};
+
+struct mm_struct {
+	unsigned long arg_start, arg_end;
+};
+
+struct signal_struct {
+	atomic_t live; /* threads that have not begun to exit */
+};
+
+struct cred {
+	kuid_t uid;
+};
+
+struct task_struct {
+	unsigned int flags;
+	__s32 pid;  /* the thread */
+	__s32 tgid; /* the process */
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	__u64 start_boottime;
+	__u64 self_exec_id;
+	struct mm_struct *mm;
+	const struct cred *real_cred;
+	char comm[16];
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+};
+
+/* Values differ with the kernel's configuration: read with bpf_core_enum_value. */
+enum cgroup_subsys_id {
+	memory_cgrp_id,
+	pids_cgrp_id,
+};
+
+#pragma clang attribute pop
+
+/* ---- sonde-maps (probes/maps.bpf.c) adds its types below this line ---- */
 
 #endif
