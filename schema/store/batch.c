@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch: sums in memory. The rows' table is open addressing, at most 3/4 full. */
+#include "schema/store/batch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/mem.h"
+
+struct batch *batch_new(struct dict *dict)
+{
+	struct batch *b = mem_alloc(sizeof(*b));
+
+	b->dict = dict;
+	b->begun_ns = clock_boot_ns();
+	return b;
+}
+
+void batch_free(struct batch *b)
+{
+	if (!b)
+		return;
+	free(b->rows);
+	free(b->slots);
+	free(b->losses);
+	free(b->costs);
+	free(b);
+}
+
+size_t batch_bytes(const struct batch *b)
+{
+	return sizeof(*b) + b->cap_rows * sizeof(*b->rows) + b->n_slots * sizeof(*b->slots) +
+	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs);
+}
+
+static uint32_t *batch_slot(const struct batch *b, int64_t ts, uint32_t series)
+{
+	uint32_t i = (uint32_t)hash_u64((uint64_t)ts, series) & (b->n_slots - 1);
+
+	for (; b->slots[i]; i = (i + 1) & (b->n_slots - 1)) {
+		const struct batch_row *r = &b->rows[b->slots[i] - 1];
+
+		if (r->ts == ts && r->series == series)
+			break;
+	}
+	return &b->slots[i];
+}
+
+static void batch_grow(struct batch *b)
+{
+	free(b->slots);
+	b->n_slots = b->n_slots ? b->n_slots * 2 : 256;
+	b->slots = mem_array(b->n_slots, sizeof(*b->slots));
+	for (uint32_t i = 0; i < b->n_rows; i++)
+		*batch_slot(b, b->rows[i].ts, b->rows[i].series) = i + 1;
+}
+
+void batch_add(struct batch *b, uint32_t run, int64_t ts, uint32_t series, uint64_t n)
+{
+	uint32_t *slot;
+
+	if ((b->n_rows + 1) * 4 > b->n_slots * 3)
+		batch_grow(b);
+	slot = batch_slot(b, ts, series);
+	if (*slot) {
+		b->rows[*slot - 1].n += n;
+		return;
+	}
+	mem_grow(b->rows, b->n_rows, b->cap_rows);
+	b->rows[b->n_rows++] = (struct batch_row){.ts = ts, .n = n, .series = series, .run = run};
+	*slot = b->n_rows;
+}
+
+void batch_loss(struct batch *b, uint32_t run, int64_t ts, const char *reason, uint64_t n)
+{
+	struct batch_loss *l;
+
+	for (uint32_t i = 0; i < b->n_losses; i++) {
+		l = &b->losses[i];
+		if (l->run == run && l->ts == ts && !strcmp(l->reason, reason)) {
+			l->n += n;
+			return;
+		}
+	}
+	mem_grow(b->losses, b->n_losses, b->cap_losses);
+	l = &b->losses[b->n_losses++];
+	*l = (struct batch_loss){.ts = ts, .n = n, .run = run};
+	snprintf(l->reason, sizeof(l->reason), "%s", reason);
+}
+
+void batch_cost(struct batch *b, uint32_t run, int64_t ts, const struct store_cost *c)
+{
+	struct batch_cost *x;
+
+	mem_grow(b->costs, b->n_costs, b->cap_costs);
+	x = &b->costs[b->n_costs++];
+	*x = (struct batch_cost){.ts = ts, .run = run, .cost = *c};
+	x->cost.program = NULL;
+	snprintf(x->program, sizeof(x->program), "%s", c->program);
+}
+
+uint64_t batch_samples(const struct batch *b, uint32_t run)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_rows; i++)
+		n += b->rows[i].run == run ? b->rows[i].n : 0;
+	return n;
+}
+
+uint64_t batch_events(const struct batch *b, uint32_t run)
+{
+	uint64_t n = batch_samples(b, run);
+
+	for (uint32_t i = 0; i < b->n_losses; i++)
+		n += b->losses[i].run == run ? b->losses[i].n : 0;
+	return n;
+}
+
+static void batch_carry_loss(struct batch *to, const struct batch_loss *l)
+{
+	for (uint32_t i = 0; i < to->n_losses; i++) {
+		struct batch_loss *x = &to->losses[i];
+
+		if (x->carried && x->run == l->run && !strcmp(x->reason, l->reason)) {
+			x->n += l->n;
+			return;
+		}
+	}
+	mem_grow(to->losses, to->n_losses, to->cap_losses);
+	to->losses[to->n_losses] = *l;
+	to->losses[to->n_losses++].carried = true;
+}
+
+static void batch_carry_cost(struct batch *to, const struct batch_cost *c)
+{
+	for (uint32_t i = 0; i < to->n_costs; i++) {
+		struct batch_cost *x = &to->costs[i];
+
+		if (x->carried && x->run == c->run && !strcmp(x->program, c->program)) {
+			x->cost.cpu_ns += c->cost.cpu_ns;
+			x->cost.runs += c->cost.runs;
+			return;
+		}
+	}
+	mem_grow(to->costs, to->n_costs, to->cap_costs);
+	to->costs[to->n_costs] = *c;
+	to->costs[to->n_costs++].carried = true;
+}
+
+void batch_carry(struct batch *to, const struct batch *from)
+{
+	for (uint32_t i = 0; i < from->n_losses; i++)
+		batch_carry_loss(to, &from->losses[i]);
+	for (uint32_t i = 0; i < from->n_costs; i++)
+		batch_carry_cost(to, &from->costs[i]);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch: what is committed at once: sums by (bucket, series), losses and costs, and the dictionary they speak of. */
+#ifndef SONDE_STORE_BATCH_H
+#define SONDE_STORE_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/store/dict.h"
+#include "schema/store/writer.h"
+
+struct batch_row {
+	int64_t ts;       /* start of the bucket, seconds since 1970 */
+	uint64_t n;
+	uint32_t series;  /* DICT_SERIES */
+	uint32_t run;
+};
+
+struct batch_loss {
+	int64_t ts;
+	uint64_t n;
+	uint32_t run;
+	bool carried;     /* of a dropped batch */
+	char reason[35];
+};
+
+struct batch_cost {
+	int64_t ts;
+	uint32_t run;
+	bool carried;
+	char program[51];
+	struct store_cost cost; /* its `program` is not used */
+};
+
+struct batch {
+	struct batch *next;
+	struct dict *dict; /* a reference */
+	struct batch_row *rows;
+	uint32_t n_rows, cap_rows;
+	uint32_t *slots;   /* rows by (ts, series): index + 1 */
+	uint32_t n_slots;
+	struct batch_loss *losses;
+	uint32_t n_losses, cap_losses;
+	struct batch_cost *costs;
+	uint32_t n_costs, cap_costs;
+	int64_t begun_ns;  /* boot clock */
+};
+
+struct batch *batch_new(struct dict *dict); /* takes over the reference */
+void batch_free(struct batch *b);           /* not the dictionary */
+size_t batch_bytes(const struct batch *b);
+void batch_add(struct batch *b, uint32_t run, int64_t ts, uint32_t series, uint64_t n);
+void batch_loss(struct batch *b, uint32_t run, int64_t ts, const char *reason, uint64_t n);
+void batch_cost(struct batch *b, uint32_t run, int64_t ts, const struct store_cost *c);
+/* Events of one run in it: samples, and losses too. */
+uint64_t batch_samples(const struct batch *b, uint32_t run);
+uint64_t batch_events(const struct batch *b, uint32_t run);
+/* `from` is about to be dropped: its losses and costs, summed by name, go into `to`. */
+void batch_carry(struct batch *to, const struct batch *from);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dict: the dictionary as one writer has it in memory: everything interned since the epoch began.
+ *
+ * Two threads meet here. The producer adds entries (dict_intern) and looks them up; an entry's content never changes
+ * afterwards, except where dict_lock guards it (what is learnt later of processes and frames). The writer thread reads
+ * entries that it was told of through a queue with a lock, and keeps in `row` the id each has in the current segment;
+ * nobody else touches `row`. So neither waits for the other.
+ *
+ * Memory: an entry, its strings and a slot of its table. A stack is a node of a tree, (parent, frame), 12 bytes and a
+ * slot: equal stacks are one node, and a new stack of a known program adds one to three.
+ */
+#ifndef SONDE_STORE_DICT_H
+#define SONDE_STORE_DICT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schema/base/strbuf.h"
+#include "schema/store/pool.h"
+#include "schema/store/writer.h"
+
+enum dict_kind {
+	DICT_TEXT, DICT_CONTAINER, DICT_IMAGE, DICT_PROCESS, DICT_FUNCTION, DICT_FRAME, DICT_NODE, DICT_TASK,
+	DICT_SERIES, DICT_KINDS
+};
+
+/* Entries. `row` comes first in each: the id in the segment, 0 if it is not there (yet). */
+struct dict_text { uint32_t row; const char *s; };
+struct dict_container { uint32_t row; const char *runtime, *runtime_id, *name, *image, *cgroup; };
+struct dict_image { uint32_t row, kind; const char *name, *path, *build_id, *key; };
+struct dict_process {
+	uint32_t row, pid, ppid, uid, exec_id, container;
+	int64_t start_ns;
+	uint64_t start_ticks;
+	const char *comm, *args; /* these and the next are guarded by dict_lock */
+	uint32_t exe, cgroup, unit; /* DICT_TEXT */
+	bool self, dirty;
+};
+struct dict_function { uint32_t row, image, line; const char *name, *file; };
+struct dict_frame {
+	uint32_t row, image, function, line;
+	uint64_t offset;
+	uint32_t flags;
+	uint32_t named_function, named_line; /* given later; guarded by dict_lock */
+	bool dirty;
+};
+struct dict_node { uint32_t row, parent, frame; };
+struct dict_task { uint32_t row, run, process, tid, kind; const char *thread; };
+struct dict_series { uint32_t row, task, stack; };
+
+struct dict_table {
+	uint32_t *slot; /* entry index, 0: free */
+	uint32_t cap;
+};
+
+struct dict_arena; /* chunks of strings */
+
+struct dict {
+	int refs;           /* guarded by the writer's lock */
+	struct pool pool[DICT_KINDS];
+	struct dict_table table[DICT_KINDS];
+	struct dict_arena *arena;
+	size_t arena_bytes;
+	size_t bytes;       /* all of it */
+	struct strbuf scratch[6]; /* strings made valid UTF-8 */
+
+	pthread_mutex_t lock;
+	/* entries that learnt something after they were stored */
+	struct dict_dirty { uint32_t *items; uint32_t n, cap; } dirty_frames, dirty_processes;
+
+	/* the writer thread's: the highest index with a row, by kind; the segment the rows belong to */
+	uint32_t touched[DICT_KINDS];
+	uint64_t segment;
+};
+
+struct dict *dict_new(void);
+void dict_free(struct dict *d);
+
+/* The index of the entry equal to `key` (an entry of that kind, strings borrowed), added if need be. */
+uint32_t dict_intern(struct dict *d, enum dict_kind kind, const void *key);
+/* `s` with at most 16 KiB, as valid UTF-8; borrowed until the next call with the same `slot` (0..5). NULL is "". */
+const char *dict_clean(struct dict *d, int slot, const char *s);
+/* More is known of a process than what it was interned with: not empty replaces empty, and what differs. */
+void dict_process_learn(struct dict *d, uint32_t index, const struct dict_process *more);
+void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t line);
+
+static inline bool dict_has(const struct dict *d, enum dict_kind kind, uint32_t index)
+{
+	return index <= d->pool[kind].n;
+}
+
+#define dict_at(d, kind, type, index) ((struct type *)pool_at(&(d)->pool[kind], (index)))
+
+/* Writer thread: forget all rows (another segment). */
+void dict_forget_rows(struct dict *d, uint64_t segment);
+
+#endif

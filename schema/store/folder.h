@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * folder: the store's folder and the names in it. Knows no SQL.
+ *
+ *   YYYYMMDDTHHMMSSZ-NNNN.db   a segment: the UTC instant it was begun, and a number for those of one second. Names
+ *                              sort by age; a new one always sorts last, even if the wall clock went back.
+ *   NAME.db.bad                a damaged segment, set aside
+ *   lock                       flock: the queue of those who write
+ *   writers/                   one tally file a living writer (tally.h)
+ *   images/                    image indexes; not ours
+ *
+ * The folder is 0750, files are 0640, whatever the umask; their group is `sonde` where there is one, else, under sudo,
+ * the group of the user who called it.
+ */
+#ifndef SONDE_STORE_FOLDER_H
+#define SONDE_STORE_FOLDER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "schema/base/err.h"
+
+#define SEGMENT_NAME_MAX 32 /* with NUL */
+
+/* Make the folder and writers/ in it if need be. */
+int folder_prepare(const char *dir, struct err *e);
+/* Give an open file of ours its group and mode. */
+void folder_own(int fd, mode_t mode);
+/* Wait for the writers' lock. The descriptor (close it to let go), or -errno. */
+int folder_lock(const char *dir);
+bool folder_is_segment_name(const char *name);
+/* Names of all segments, oldest first. The array is the caller's (free). */
+int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
+/* Create an empty segment file whose name sorts last; `path` gets it. Call with the lock held. */
+int folder_new_segment(const char *dir, char path[PATH_MAX], struct err *e);
+/* Rename a damaged segment (and its -wal, -shm) to NAME.bad, NAME.bad.2, ... */
+int folder_set_aside(const char *path, char aside[PATH_MAX]);
+/* "store full: ..." with what the file system says. Returns -ENOSPC. */
+int folder_full(const char *dir, struct err *e);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* migrate: the numbered migrations of schema/sql, and which of them a file has. */
+#ifndef SONDE_STORE_MIGRATE_H
+#define SONDE_STORE_MIGRATE_H
+
+struct sqlite3;
+
+/* The newest schema version this program knows. */
+int migrate_known(void);
+/* The file's schema version; 0: nothing in it yet; negative: -(SQLite result code). */
+int migrate_version(struct sqlite3 *db);
+/* Apply what is missing. Inside the caller's write transaction. A SQLite result code. */
+int migrate_apply(struct sqlite3 *db, int from_version);
+
+#endif

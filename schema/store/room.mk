@@ -1,0 +1,12 @@
+# schema/store and schema/sql: the store. The migrations become C strings; nothing is copied by hand.
+$(eval $(call archive,store,$(wildcard schema/store/*.c)))
+
+MIGRATIONS := $(sort $(wildcard schema/sql/*.sql))
+GENERATED += $(B)/gen/schema/sql/migrations.h
+$(B)/gen/schema/sql/migrations.h: $(MIGRATIONS) schema/store/room.mk
+	@mkdir -p $(@D)
+	$(Q){ echo '/* made from schema/sql/NNNN-*.sql */'; \
+	  echo 'static const struct { int version; const char *name, *sql; } MIGRATIONS[] = {'; \
+	  for f in $(MIGRATIONS); do n=$${f##*/}; v=$${n%%-*}; \
+	    echo "{$$((10#$$v)), \"$$n\","; sed -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo '},'; done; \
+	  echo '};'; } > $@.tmp && mv $@.tmp $@

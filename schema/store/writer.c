@@ -1,0 +1,856 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer: the two threads of store/writer.h. The producer interns, sums up in a batch, and hands batches over; the
+ * writer thread commits them one by one. They meet at a queue under `lock`, and nowhere does the producer wait for
+ * the disk.
+ *
+ * Counting. Of each event taken in, tally.seen is raised first. It is then in the batch being filled, in the queue, in
+ * the one being written, committed (run.accounted), or dropped (run.dropped, which the next commit books as loss,
+ * reason "store"). What a dead writer had taken in beyond `accounted` is booked by the next one (tally.h).
+ */
+#include "schema/store/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/store/batch.h"
+#include "schema/store/commit.h"
+#include "schema/store/dict.h"
+#include "schema/store/folder.h"
+#include "schema/store/segment.h"
+#include "schema/store/tally.h"
+
+#define MAX_BYTES       (16u << 20)
+#define SEGMENT_BYTES_  (64ull << 20)
+#define SEGMENT_AGE_S   3600
+#define BATCH_ROWS      8192               /* hand over by itself past this */
+#define BATCH_AGE_NS    (10 * NSEC_PER_SEC)
+#define RETRY_FIRST_MS  50
+#define RETRY_LAST_MS   2000
+#define CLOSE_GRACE_MS  1000
+#define STACK_DEPTH_MAX 4096
+#define STALE_ID        UINT32_MAX         /* a stack made of ids that are no longer valid */
+
+struct writer_run {
+	/* set once */
+	uint64_t token;
+	char *family, *options;
+	uint32_t scope, bucket_s, cpus;
+	int64_t from_ns;
+	/* the producer's */
+	int64_t until_ns;
+	struct tally_run *tally;
+	/* under lock */
+	int64_t to_ns;
+	struct commit_period *periods;
+	uint32_t n_periods, cap_periods;
+	uint64_t dropped;
+	int64_t dropped_ts;
+	/* the writer thread's; row is changed under lock */
+	int64_t row;
+	uint64_t segment;
+	uint32_t stored_periods;
+	uint64_t accounted;
+};
+
+struct store_writer {
+	char *dir;
+	size_t max_bytes;
+	struct segment_limits limits;
+	struct tally tally;
+
+	/* the producer's */
+	struct dict *dict;
+	struct batch *cur; /* NULL: nothing yet */
+	uint32_t epoch;
+	bool until_moved;
+
+	pthread_mutex_t lock;
+	pthread_cond_t wake, done;
+	struct writer_run run[TALLY_RUNS]; /* id - 1 */
+	uint32_t n_runs;
+	struct batch *head, **tail;
+	size_t inflight_bytes;
+	bool closing, finished;
+	int64_t deadline_ns;
+	struct store_writer_stat stat;
+
+	/* the writer thread's */
+	pthread_t thread;
+	struct segment *seg;
+	struct commit commit;
+	int result;
+	struct err error;
+};
+
+/* --- dictionary references and memory, lock held --- */
+
+static void dict_put(struct dict *d)
+{
+	if (d && --d->refs == 0)
+		dict_free(d);
+}
+
+/* Bytes of all that waits: batches, and dictionaries that only they still need. */
+static size_t writer_waiting(const struct store_writer *w)
+{
+	const struct dict *last = NULL;
+	size_t n = w->inflight_bytes;
+
+	for (const struct batch *b = w->head; b; b = b->next) {
+		n += batch_bytes(b);
+		if (b->dict != last && b->dict != w->dict)
+			n += b->dict->bytes;
+		last = b->dict;
+	}
+	return n;
+}
+
+static struct batch *writer_current(struct store_writer *w)
+{
+	if (!w->cur) {
+		pthread_mutex_lock(&w->lock);
+		w->dict->refs++;
+		pthread_mutex_unlock(&w->lock);
+		w->cur = batch_new(w->dict);
+	}
+	return w->cur;
+}
+
+/* Lock held: drop the oldest batch that waits; its samples are lost, and counted. */
+static void writer_drop_oldest(struct store_writer *w)
+{
+	struct batch *b = w->head;
+
+	w->head = b->next;
+	if (!w->head)
+		w->tail = &w->head;
+	for (uint32_t i = 0; i < w->n_runs; i++) {
+		struct writer_run *r = &w->run[i];
+		uint64_t n = batch_samples(b, i + 1);
+
+		if (!n)
+			continue;
+		if (!r->dropped)
+			r->dropped_ts = b->rows[0].ts;
+		r->dropped += n;
+		w->stat.dropped += n;
+	}
+	if (!w->cur) {
+		w->dict->refs++;
+		w->cur = batch_new(w->dict);
+	}
+	batch_carry(w->cur, b);
+	dict_put(b->dict);
+	batch_free(b);
+}
+
+/* --- the producer: interning --- */
+
+uint32_t store_epoch(const struct store_writer *w)
+{
+	return w->epoch;
+}
+
+static uint32_t writer_known(const struct store_writer *w, enum dict_kind kind, uint32_t id)
+{
+	return dict_has(w->dict, kind, id) ? id : 0;
+}
+
+static uint32_t writer_text(struct store_writer *w, const char *s)
+{
+	struct dict_text t = {.s = dict_clean(w->dict, 5, s)};
+
+	return *t.s ? dict_intern(w->dict, DICT_TEXT, &t) : 0;
+}
+
+uint32_t store_container(struct store_writer *w, const struct store_container *c)
+{
+	struct dict_container x = {
+		.runtime = dict_clean(w->dict, 0, c->runtime),
+		.runtime_id = dict_clean(w->dict, 1, c->runtime_id),
+		.name = dict_clean(w->dict, 2, c->name),
+		.image = dict_clean(w->dict, 3, c->image),
+		.cgroup = dict_clean(w->dict, 4, c->cgroup),
+	};
+
+	return dict_intern(w->dict, DICT_CONTAINER, &x);
+}
+
+uint32_t store_process(struct store_writer *w, const struct store_process *p)
+{
+	struct dict_process x = {
+		.pid = p->pid, .ppid = p->ppid, .uid = p->uid, .exec_id = p->exec_id, .start_ns = p->start_ns,
+		.start_ticks = p->start_ticks, .self = p->self,
+		.container = writer_known(w, DICT_CONTAINER, p->container),
+		.exe = writer_text(w, p->exe), .cgroup = writer_text(w, p->cgroup), .unit = writer_text(w, p->unit),
+		.comm = dict_clean(w->dict, 0, p->comm), .args = dict_clean(w->dict, 1, p->args),
+	};
+	uint32_t before = w->dict->pool[DICT_PROCESS].n;
+	uint32_t id = dict_intern(w->dict, DICT_PROCESS, &x);
+
+	if (id <= before)
+		dict_process_learn(w->dict, id, &x);
+	return id;
+}
+
+uint32_t store_image(struct store_writer *w, const struct store_image *i)
+{
+	struct dict_image x = {
+		.kind = i->kind,
+		.name = dict_clean(w->dict, 0, i->name),
+		.path = dict_clean(w->dict, 1, i->path),
+		.build_id = dict_clean(w->dict, 2, i->build_id),
+		.key = dict_clean(w->dict, 3, i->key),
+	};
+
+	return dict_intern(w->dict, DICT_IMAGE, &x);
+}
+
+uint32_t store_function(struct store_writer *w, const struct store_function *f)
+{
+	struct dict_function x = {
+		.image = writer_known(w, DICT_IMAGE, f->image),
+		.line = f->line,
+		.name = dict_clean(w->dict, 0, f->name),
+		.file = dict_clean(w->dict, 1, f->file),
+	};
+
+	return *x.name ? dict_intern(w->dict, DICT_FUNCTION, &x) : 0;
+}
+
+uint32_t store_frame(struct store_writer *w, const struct store_frame *f)
+{
+	struct dict_frame x = {
+		.image = writer_known(w, DICT_IMAGE, f->image),
+		.function = writer_known(w, DICT_FUNCTION, f->function),
+		.line = f->line,
+		.offset = f->offset,
+		.flags = (f->inlined ? 1u : 0) | (f->leaf ? 2u : 0),
+	};
+
+	return dict_intern(w->dict, DICT_FRAME, &x);
+}
+
+void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line)
+{
+	if (frame && dict_has(w->dict, DICT_FRAME, frame) && dict_has(w->dict, DICT_FUNCTION, function))
+		dict_frame_name(w->dict, frame, function, line);
+}
+
+uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n)
+{
+	uint32_t node = 0;
+
+	for (size_t i = 0; i < n && i < STACK_DEPTH_MAX; i++) {
+		struct dict_node x = {.parent = node, .frame = frames[i]};
+
+		if (!frames[i])
+			continue;
+		if (!dict_has(w->dict, DICT_FRAME, frames[i]))
+			return STALE_ID;
+		node = dict_intern(w->dict, DICT_NODE, &x);
+	}
+	return node;
+}
+
+uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
+		      uint32_t stack, enum store_kind kind)
+{
+	struct dict_task t = {.run = run, .process = process, .tid = tid, .kind = kind,
+			      .thread = dict_clean(w->dict, 0, thread)};
+	struct dict_series s = {.stack = stack};
+
+	if (!run || run > w->n_runs || !process || !dict_has(w->dict, DICT_PROCESS, process) ||
+	    !dict_has(w->dict, DICT_NODE, stack))
+		return 0;
+	s.task = dict_intern(w->dict, DICT_TASK, &t);
+	return dict_intern(w->dict, DICT_SERIES, &s);
+}
+
+/* --- the producer: runs --- */
+
+uint32_t store_run_begin(struct store_writer *w, const struct store_run *o)
+{
+	struct writer_run r = {
+		.family = mem_strdup(o->family), .scope = o->scope, .bucket_s = o->bucket_s ? o->bucket_s : 1,
+		.cpus = o->cpus, .from_ns = o->from_ns, .until_ns = o->from_ns, .to_ns = o->from_ns,
+	};
+	uint32_t id;
+
+	if (w->n_runs == TALLY_RUNS) {
+		free(r.family);
+		return 0;
+	}
+	r.options = mem_strdup(dict_clean(w->dict, 0, o->options));
+	if (getrandom(&r.token, sizeof(r.token), 0) != sizeof(r.token))
+		r.token = (uint64_t)clock_boot_ns() * 0x9e3779b97f4a7c15ull + (uint64_t)getpid();
+	r.token = (r.token >> 2) | 1; /* a positive number for SQL, never 0 */
+	mem_grow(r.periods, r.n_periods, r.cap_periods);
+	r.periods[r.n_periods++] = (struct commit_period){.from_ns = 0, .period_ns = o->period_ns};
+	r.tally = &w->tally.data->run[w->n_runs];
+	*r.tally = (struct tally_run){
+		.from_ns = o->from_ns, .to_ns = o->from_ns, .period_ns = o->period_ns, .scope = o->scope,
+		.bucket_s = r.bucket_s, .cpus = o->cpus,
+	};
+	snprintf(r.tally->family, sizeof(r.tally->family), "%s", o->family);
+	__atomic_store_n(&r.tally->token, r.token, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&w->lock);
+	w->run[w->n_runs] = r;
+	id = ++w->n_runs;
+	pthread_mutex_unlock(&w->lock);
+	w->until_moved = true;
+	return id;
+}
+
+static struct writer_run *writer_run(struct store_writer *w, uint32_t run)
+{
+	return run && run <= w->n_runs ? &w->run[run - 1] : NULL;
+}
+
+void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uint64_t period_ns)
+{
+	struct writer_run *r = writer_run(w, run);
+
+	if (!r)
+		return;
+	pthread_mutex_lock(&w->lock);
+	mem_grow(r->periods, r->n_periods, r->cap_periods);
+	r->periods[r->n_periods++] = (struct commit_period){.from_ns = from_ns, .period_ns = period_ns};
+	pthread_mutex_unlock(&w->lock);
+	w->until_moved = true;
+}
+
+static void writer_until(struct store_writer *w, struct writer_run *r, int64_t to_ns)
+{
+	if (to_ns <= r->until_ns)
+		return;
+	r->until_ns = to_ns;
+	w->until_moved = true;
+}
+
+void store_run_until(struct store_writer *w, uint32_t run, int64_t to_ns)
+{
+	struct writer_run *r = writer_run(w, run);
+
+	if (r)
+		writer_until(w, r, to_ns);
+}
+
+int64_t store_run_rowid(struct store_writer *w, uint32_t run)
+{
+	struct writer_run *r = writer_run(w, run);
+	int64_t row;
+
+	if (!r)
+		return 0;
+	pthread_mutex_lock(&w->lock);
+	row = r->row;
+	pthread_mutex_unlock(&w->lock);
+	return row;
+}
+
+/* --- the producer: events --- */
+
+static int64_t bucket_of(const struct writer_run *r, int64_t utc_ns)
+{
+	int64_t s = utc_ns / NSEC_PER_SEC;
+
+	return s - s % r->bucket_s;
+}
+
+static void writer_new_epoch(struct store_writer *w)
+{
+	struct dict *old = w->dict;
+
+	store_flush(w);
+	pthread_mutex_lock(&w->lock);
+	if (w->cur) { /* what a dropped batch left behind speaks of no dictionary entry */
+		dict_put(w->cur->dict);
+		w->cur->dict = NULL;
+	}
+	w->dict = dict_new();
+	if (w->cur) {
+		w->dict->refs++;
+		w->cur->dict = w->dict;
+	}
+	dict_put(old);
+	pthread_mutex_unlock(&w->lock);
+	w->epoch++;
+}
+
+int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t n)
+{
+	struct writer_run *r;
+	struct batch *b;
+	uint32_t run;
+
+	if (w->dict->bytes > w->max_bytes / 2) {
+		writer_new_epoch(w);
+		return -ESTALE;
+	}
+	if (!series || !dict_has(w->dict, DICT_SERIES, series))
+		return -ESTALE;
+	run = dict_at(w->dict, DICT_TASK, dict_task, dict_at(w->dict, DICT_SERIES, dict_series, series)->task)->run;
+	r = &w->run[run - 1];
+	b = writer_current(w);
+	__atomic_fetch_add(&r->tally->seen, n, __ATOMIC_RELEASE);
+	batch_add(b, run, bucket_of(r, utc_ns), series, n);
+	writer_until(w, r, utc_ns + 1);
+	if (b->n_rows >= BATCH_ROWS || clock_boot_ns() - b->begun_ns > BATCH_AGE_NS)
+		store_flush(w);
+	return 0;
+}
+
+void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n)
+{
+	struct writer_run *r = writer_run(w, run);
+
+	if (!r || !n)
+		return;
+	writer_current(w);
+	__atomic_fetch_add(&r->tally->seen, n, __ATOMIC_RELEASE);
+	batch_loss(w->cur, run, bucket_of(r, utc_ns), reason, n);
+}
+
+void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_cost *c)
+{
+	struct writer_run *r = writer_run(w, run);
+
+	if (r)
+		batch_cost(writer_current(w), run, bucket_of(r, utc_ns), c);
+}
+
+void store_flush(struct store_writer *w)
+{
+	struct batch *b;
+
+	if (!w->cur && !w->until_moved)
+		return;
+	b = writer_current(w);
+	w->cur = NULL;
+	w->until_moved = false;
+	pthread_mutex_lock(&w->lock);
+	for (uint32_t i = 0; i < w->n_runs; i++)
+		w->run[i].to_ns = w->run[i].tally->to_ns = w->run[i].until_ns;
+	*w->tail = b;
+	w->tail = &b->next;
+	while (w->head && writer_waiting(w) > w->max_bytes / 2)
+		writer_drop_oldest(w);
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void store_writer_stat(struct store_writer *w, struct store_writer_stat *s)
+{
+	pthread_mutex_lock(&w->lock);
+	*s = w->stat;
+	s->waiting_bytes = writer_waiting(w) + w->dict->bytes + (w->cur ? batch_bytes(w->cur) : 0);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* --- the writer thread --- */
+
+/* Lock held: run i as it is to be written with batch `b` into segment `seg`. */
+static struct commit_run writer_run_now(struct store_writer *w, uint32_t i, const struct batch *b, int state)
+{
+	struct writer_run *r = &w->run[i];
+	struct commit_run c = {
+		.token = r->token, .family = r->family, .options = r->options, .scope = r->scope,
+		.bucket_s = r->bucket_s, .cpus = r->cpus, .from_ns = r->from_ns, .to_ns = r->to_ns,
+		.dropped = r->dropped, .dropped_ts = r->dropped_ts, .row = r->row, .state = state,
+	};
+
+	if (r->segment != w->seg->serial) {
+		c.row = 0;
+		r->stored_periods = 0;
+	}
+	c.accounted = r->accounted + r->dropped + (b ? batch_events(b, i + 1) : 0);
+	c.n_periods = r->n_periods - r->stored_periods;
+	c.periods = mem_array(c.n_periods, sizeof(*c.periods));
+	memcpy((void *)c.periods, r->periods + r->stored_periods, c.n_periods * sizeof(*c.periods));
+	return c;
+}
+
+/* Lock held: it has been written. */
+static void writer_run_written(struct store_writer *w, uint32_t i, const struct commit_run *c)
+{
+	struct writer_run *r = &w->run[i];
+
+	r->row = c->row;
+	r->segment = w->seg->serial;
+	r->stored_periods += c->n_periods;
+	r->accounted = c->accounted;
+	r->dropped -= c->dropped;
+}
+
+static void writer_count(struct store_writer *w, const struct batch *b)
+{
+	w->stat.batches++;
+	w->stat.rows += b->n_rows;
+	for (uint32_t i = 0; i < b->n_rows; i++)
+		w->stat.stored += b->rows[i].n;
+}
+
+static int writer_commit_in(struct store_writer *w, const struct batch *b, int state)
+{
+	struct commit_run runs[TALLY_RUNS];
+	uint32_t n;
+	int rc;
+
+	pthread_mutex_lock(&w->lock);
+	n = w->n_runs;
+	for (uint32_t i = 0; i < n; i++)
+		runs[i] = writer_run_now(w, i, b, state);
+	pthread_mutex_unlock(&w->lock);
+	tally_segment(&w->tally, w->seg->path);
+	rc = commit_batch(&w->commit, w->seg, b, runs, n);
+	pthread_mutex_lock(&w->lock);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!rc)
+			writer_run_written(w, i, &runs[i]);
+		free((void *)runs[i].periods);
+	}
+	if (!rc && b)
+		writer_count(w, b);
+	w->stat.segment_bytes = segment_bytes(w->seg->path);
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
+
+static void writer_leave(struct store_writer *w)
+{
+	segment_leave(w->seg);
+	w->seg = NULL;
+}
+
+/* Store lock held: the segment that this batch goes to. */
+static int writer_segment(struct store_writer *w, bool may_rotate)
+{
+	int rc;
+
+	if (w->seg && !segment_is_there(w->seg)) {
+		log_warn("store: %s was removed; going on in another segment", w->seg->path);
+		writer_leave(w);
+	}
+	if (w->seg && may_rotate && segment_is_due(w->seg, &w->limits)) {
+		(void)writer_commit_in(w, NULL, 3); /* the runs go on elsewhere; no harm if it cannot be noted */
+		writer_leave(w);
+	}
+	if (w->seg)
+		return 0;
+	rc = segment_acquire(w->dir, &w->limits, &w->seg, &w->error);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&w->lock);
+	w->stat.segment[0] = '\0'; /* a path too long for it is left out rather than cut */
+	if (strlen(w->seg->path) < sizeof(w->stat.segment))
+		memcpy(w->stat.segment, w->seg->path, strlen(w->seg->path) + 1);
+	pthread_mutex_unlock(&w->lock);
+	return 0;
+}
+
+static int writer_commit(struct store_writer *w, const struct batch *b, int state)
+{
+	cleanup_fd int lock = folder_lock(w->dir);
+	int rc;
+
+	if (lock < 0) {
+		err_set(&w->error, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir, strerror(-lock));
+		return lock;
+	}
+	rc = writer_segment(w, b != NULL);
+	if (!rc)
+		rc = writer_commit_in(w, b, state);
+	if (rc == -EBADMSG && w->seg) {
+		segment_leave_damaged(w->seg);
+		w->seg = NULL;
+		rc = writer_segment(w, false);
+		if (!rc)
+			rc = writer_commit_in(w, b, state);
+	}
+	if (rc == -ENOSPC)
+		folder_full(w->dir, &w->error);
+	else if (rc && w->seg)
+		err_set(&w->error, rc, EXIT_STORE, "cannot write to the store's segment %s: %s", w->seg->path,
+			strerror(-rc));
+	return rc;
+}
+
+static void timespec_in(struct timespec *ts, int64_t ns)
+{
+	clock_gettime(CLOCK_MONOTONIC, ts);
+	ns += ts->tv_nsec;
+	ts->tv_sec += ns / NSEC_PER_SEC;
+	ts->tv_nsec = ns % NSEC_PER_SEC;
+}
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+/* Wait before the next try. false: the writer is closing and its time is over. */
+static bool writer_pause(struct store_writer *w, int ms)
+{
+	struct timespec until;
+	bool go_on;
+
+	timespec_in(&until, (int64_t)ms * 1000000);
+	pthread_mutex_lock(&w->lock);
+	if (w->closing && (int64_t)until.tv_sec * NSEC_PER_SEC + until.tv_nsec > w->deadline_ns)
+		until = (struct timespec){.tv_sec = w->deadline_ns / NSEC_PER_SEC,
+					  .tv_nsec = w->deadline_ns % NSEC_PER_SEC};
+	pthread_cond_timedwait(&w->wake, &w->lock, &until);
+	go_on = !w->closing || monotonic_ns() < w->deadline_ns;
+	pthread_mutex_unlock(&w->lock);
+	return go_on;
+}
+
+static void writer_note(struct store_writer *w, int rc)
+{
+	pthread_mutex_lock(&w->lock);
+	if (rc && !w->stat.last_error)
+		log_warn("%s; trying again", w->error.what);
+	w->stat.last_error = rc;
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* Commit, trying again until it works or the writer's time is over. */
+static int writer_commit_retry(struct store_writer *w, const struct batch *b, int state)
+{
+	int ms = RETRY_FIRST_MS;
+	int rc;
+
+	for (;;) {
+		rc = writer_commit(w, b, state);
+		writer_note(w, rc);
+		if (!rc || !writer_pause(w, ms))
+			return rc;
+		ms = ms * 2 < RETRY_LAST_MS ? ms * 2 : RETRY_LAST_MS;
+	}
+}
+
+/* The next batch; NULL: the writer is closing and there is none. */
+static struct batch *writer_next(struct store_writer *w)
+{
+	struct batch *b;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->head && !w->closing)
+		pthread_cond_wait(&w->wake, &w->lock);
+	b = w->head;
+	if (b) {
+		w->head = b->next;
+		if (!w->head)
+			w->tail = &w->head;
+		w->inflight_bytes = batch_bytes(b);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return b;
+}
+
+static void writer_done_with(struct store_writer *w, struct batch *b)
+{
+	pthread_mutex_lock(&w->lock);
+	w->inflight_bytes = 0;
+	dict_put(b->dict);
+	pthread_mutex_unlock(&w->lock);
+	batch_free(b);
+}
+
+/* Leave the store: what could not be written is left to be counted by the next writer. */
+static void writer_finish(struct store_writer *w)
+{
+	cleanup_fd int lock = -1;
+
+	if (w->result)
+		tally_abandon(&w->tally, "store");
+	else
+		tally_remove(&w->tally);
+	lock = folder_lock(w->dir);
+	if (w->seg)
+		writer_leave(w);
+	commit_release(&w->commit);
+	pthread_mutex_lock(&w->lock);
+	w->finished = true;
+	pthread_cond_signal(&w->done);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void *writer_main(void *arg)
+{
+	struct store_writer *w = arg;
+	struct batch *b;
+
+	while (!w->result && (b = writer_next(w))) {
+		w->result = writer_commit_retry(w, b, 0);
+		writer_done_with(w, b);
+	}
+	if (!w->result)
+		w->result = writer_commit_retry(w, NULL, 1);
+	writer_finish(w);
+	return NULL;
+}
+
+/* --- opening and closing --- */
+
+static void writer_free(struct store_writer *w)
+{
+	struct batch *b;
+
+	while ((b = w->head)) {
+		w->head = b->next;
+		dict_put(b->dict);
+		batch_free(b);
+	}
+	if (w->cur)
+		dict_put(w->cur->dict);
+	batch_free(w->cur);
+	dict_put(w->dict);
+	for (uint32_t i = 0; i < w->n_runs; i++) {
+		free(w->run[i].family);
+		free(w->run[i].options);
+		free(w->run[i].periods);
+	}
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->wake);
+	pthread_cond_destroy(&w->done);
+	free(w->dir);
+	free(w);
+}
+
+static struct store_writer *writer_new(const struct store_writer_opts *o)
+{
+	struct store_writer *w = mem_alloc(sizeof(*w));
+	pthread_condattr_t attr;
+
+	w->dir = mem_strdup(o->dir && *o->dir ? o->dir : store_default_dir());
+	w->max_bytes = o->max_bytes ? o->max_bytes : MAX_BYTES;
+	w->limits.bytes = o->segment_bytes ? o->segment_bytes : SEGMENT_BYTES_;
+	w->limits.age_s = o->segment_s ? o->segment_s : SEGMENT_AGE_S;
+	w->dict = dict_new();
+	w->epoch = 1;
+	w->tail = &w->head;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, &attr);
+	pthread_cond_init(&w->done, &attr);
+	pthread_condattr_destroy(&attr);
+	return w;
+}
+
+/* The first segment, our tally, and the affairs of those who died. */
+static int writer_settle(struct store_writer *w, struct err *e)
+{
+	cleanup_fd int lock = -1;
+	int rc = folder_prepare(w->dir, e);
+
+	if (rc)
+		return rc;
+	lock = folder_lock(w->dir);
+	if (lock < 0)
+		return err_set(e, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir, strerror(-lock));
+	rc = tally_open(w->dir, &w->tally, e);
+	if (rc)
+		return rc;
+	rc = writer_segment(w, false);
+	if (rc) {
+		if (e)
+			*e = w->error;
+		tally_remove(&w->tally);
+		return rc;
+	}
+	tally_recover(w->dir, w->seg);
+	segment_tidy(w->dir, w->seg->path);
+	return 0;
+}
+
+/* Signals are the main thread's. */
+static int writer_start(struct store_writer *w)
+{
+	sigset_t all, old;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = -pthread_create(&w->thread, NULL, writer_main, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc;
+}
+
+int store_writer_open(const struct store_writer_opts *o, struct store_writer **out, struct err *e)
+{
+	struct store_writer *w = writer_new(o);
+	int rc = writer_settle(w, e);
+
+	if (!rc) {
+		rc = writer_start(w);
+		if (rc) {
+			err_set(e, rc, EXIT_RUNTIME, "cannot start the store's thread: %s", strerror(-rc));
+			tally_remove(&w->tally);
+			segment_leave(w->seg);
+		}
+	}
+	if (rc) {
+		writer_free(w);
+		return rc;
+	}
+	*out = w;
+	return 0;
+}
+
+/* false: it has not finished, and may never (the disk hangs). */
+static bool writer_await(struct store_writer *w, int deadline_ms)
+{
+	struct timespec until;
+	bool finished;
+
+	pthread_mutex_lock(&w->lock);
+	w->closing = true;
+	w->deadline_ns = monotonic_ns() + (int64_t)deadline_ms * 1000000;
+	pthread_cond_signal(&w->wake);
+	timespec_in(&until, (int64_t)(deadline_ms + CLOSE_GRACE_MS) * 1000000);
+	while (!w->finished && pthread_cond_timedwait(&w->done, &w->lock, &until) != ETIMEDOUT)
+		;
+	finished = w->finished;
+	pthread_mutex_unlock(&w->lock);
+	return finished;
+}
+
+int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e)
+{
+	int rc;
+
+	if (!w)
+		return 0;
+	store_flush(w);
+	if (!writer_await(w, deadline_ms)) {
+		pthread_detach(w->thread); /* it keeps what it uses; the process is about to end */
+		err_set(e, -ETIMEDOUT, EXIT_STORE,
+			"the store %s did not take the last batch within %d ms; what it held is counted as lost next time",
+			w->dir, deadline_ms);
+		return -ETIMEDOUT;
+	}
+	pthread_join(w->thread, NULL);
+	rc = w->result;
+	if (rc && e)
+		*e = w->error;
+	writer_free(w);
+	return rc;
+}
