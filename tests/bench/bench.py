@@ -1,0 +1,371 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""bench: what a capture costs, beside perf and bpftrace in the same run, and how fast the store answers.
+
+    tests/bench/bench.py [--seconds 60] [--rounds 3] [--smoke] [--write docs/BENCHMARKS.md]
+
+Both CPUs are kept busy by the mix (C recursion, Python recursion, a Go HTTP server with its clients). The recorders
+take turns, round by round, each over the same length. CPU is what the kernel's own accounting says of the processes
+(utime + stime, children waited for included); memory is smaps_rollup's private part; BPF figures are bpftool's, with
+kernel.bpf_stats_enabled on for all of them alike. --smoke: one short round that only proves that everything runs.
+"""
+import argparse
+import glob
+import json
+import os
+import platform
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
+BIN = os.path.join(BUILD, "bin")
+TICK = os.sysconf("SC_CLK_TCK")
+MIX = os.path.join(BUILD, "tests", "bench")
+
+
+def build_mix():
+    os.makedirs(MIX, exist_ok=True)
+    src = os.path.join(ROOT, "tests", "bench", "mix")
+    subprocess.run(["gcc", "-O2", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", f"{MIX}/recurse",
+                    f"{src}/recurse.c"], check=True)
+    mix = [[f"{MIX}/recurse"], [sys.executable, f"{src}/recurse.py"]]
+    if shutil.which("go"):
+        env = dict(os.environ, GO111MODULE="off", CGO_ENABLED="0")
+        subprocess.run(["go", "build", "-o", f"{MIX}/server", f"{src}/server/main.go"], check=True, env=env)
+        mix.append([f"{MIX}/server"])
+    return mix
+
+
+class Mix:
+    def __init__(self, mix, seconds):
+        self.children = [subprocess.Popen(m + [str(seconds)], stdout=subprocess.DEVNULL) for m in mix]
+
+    def __enter__(self):
+        time.sleep(1)
+        return self
+
+    def __exit__(self, *_):
+        for child in self.children:
+            child.kill()
+            child.wait()
+
+
+def stat_ns(pid):
+    """utime + stime of a process and of the children it has waited for, in ns."""
+    with open(f"/proc/{pid}/stat", "rb") as f:
+        fields = f.read().rsplit(b")", 1)[1].split()
+    return sum(int(v) for v in fields[11:15]) * 1_000_000_000 // TICK
+
+
+def tree(pid):
+    """The process and all that descend from it."""
+    out, todo = [], [pid]
+    while todo:
+        p = todo.pop()
+        out.append(p)
+        for path in glob.glob(f"/proc/{p}/task/*/children"):
+            try:
+                with open(path, encoding="ascii") as f:
+                    todo += [int(c) for c in f.read().split()]
+            except OSError:
+                pass
+    return out
+
+
+def private_bytes(pid):
+    total = 0
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+        for line in f:
+            if line.startswith(("Private_Clean:", "Private_Dirty:")):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+def tree_usage(pid):
+    cpu = memory = 0
+    for p in tree(pid):
+        try:
+            cpu += stat_ns(p)
+            memory += private_bytes(p)
+        except OSError:
+            pass
+    return cpu, memory
+
+
+def bpftool(*args):
+    for path in ("/usr/sbin/bpftool", "bpftool"):
+        if shutil.which(path):
+            done = subprocess.run([path, "-j", *args], capture_output=True, text=True)
+            return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else []
+    return []
+
+
+def bpf_state(pids):
+    """(programs: {name: (ns, runs)}, bytes of maps) that these processes hold."""
+    progs = {}
+    for p in bpftool("prog", "show"):
+        if any(h.get("pid") in pids for h in p.get("pids", [])):
+            progs[p.get("name", "?")] = (p.get("run_time_ns", 0), p.get("run_cnt", 0))
+    maps = sum(m.get("bytes_memlock", 0) for m in bpftool("map", "show")
+               if any(h.get("pid") in pids for h in m.get("pids", [])))
+    return progs, maps
+
+
+def bpf_stats(on):
+    path = "/proc/sys/kernel/bpf_stats_enabled"
+    with open(path, encoding="ascii") as f:
+        before = f.read().strip()
+    with open(path, "w", encoding="ascii") as f:
+        f.write(str(on))
+    return before
+
+
+def ready(child, fd, event, timeout=30):
+    """Read the loader's progress until `event`; returns it and what came with it."""
+    buffer, end = b"", time.monotonic() + timeout
+    while time.monotonic() < end:
+        data = os.read(fd, 65536)
+        if not data:
+            raise RuntimeError(f"sonde-cpu ended early ({child.poll()})")
+        *lines, buffer = (buffer + data).split(b"\n")
+        for line in lines:
+            e = json.loads(line)
+            if e.get("event") == event:
+                return e
+    raise RuntimeError(f"no '{event}' within {timeout} s")
+
+
+def drain(fd):
+    data = b""
+    while True:
+        more = os.read(fd, 65536)
+        if not more:
+            return [json.loads(l) for l in data.split(b"\n") if l.startswith(b"{")]
+        data += more
+
+
+def store_bytes(folder):
+    return sum(os.path.getsize(p) for p in glob.glob(f"{folder}/*.db*"))
+
+
+def start_sonde(folder, *args):
+    read_fd, write_fd = os.pipe()
+    child = subprocess.Popen([f"{BIN}/sonde-cpu", "--store", folder, "--progress-fd", str(write_fd), *args],
+                             pass_fds=[write_fd], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    os.close(write_fd)
+    return child, read_fd
+
+
+def run_sonde(seconds, folder):
+    child, fd = start_sonde(folder, "--freq", "99", "--bucket", "10s")
+    ready(child, fd, "first")
+    time.sleep(3)  # start-up is stated apart: indexes are read, the seed is told
+    pids = set(tree(child.pid))
+    cpu0, _ = tree_usage(child.pid)
+    progs0, _ = bpf_state(pids)
+    bytes0 = store_bytes(folder)
+    t0 = time.monotonic()
+    time.sleep(seconds)
+    took = time.monotonic() - t0
+    cpu1, memory = tree_usage(child.pid)
+    progs1, maps = bpf_state(pids)
+    child.send_signal(signal.SIGINT)
+    events = drain(fd)
+    child.wait()
+    done = next(e for e in events if e.get("event") == "done")
+    bpf_ns = sum(progs1[n][0] - progs0.get(n, (0, 0))[0] for n in progs1)
+    per = {n: (progs1[n][0] - progs0.get(n, (0, 0))[0], progs1[n][1] - progs0.get(n, (0, 0))[1]) for n in progs1}
+    sample = max(per.values(), key=lambda v: v[0], default=(0, 0))
+    return {"cpu %": 100 * (cpu1 - cpu0) / 1e9 / took, "bpf %": 100 * bpf_ns / 1e9 / took,
+            "us a sample": sample[0] / max(1, sample[1]) / 1000, "private MB": memory / 1e6, "maps MB": maps / 1e6,
+            "samples": done["samples"], "lost": sum((done.get("lost") or {}).values()),
+            "bytes a sample": (store_bytes(folder) - 0 * bytes0) / max(1, done["samples"])}
+
+
+def run_perf(seconds, folder):
+    out = os.path.join(folder, "perf.data")
+    child = subprocess.Popen(["perf", "record", "-F", "99", "-a", "-g", "-o", out, "--", "sleep", str(seconds)],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    time.sleep(max(1, seconds - 1))
+    _, memory = tree_usage(child.pid)
+    _, _, usage = os.wait4(child.pid, 0)
+    t0 = time.monotonic()
+    script = subprocess.run(["perf", "script", "-i", out, "-F", "comm,ip,sym"], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    took = time.monotonic() - t0
+    samples = script.stdout.count(b"\n\n")
+    return {"cpu %": 100 * (usage.ru_utime + usage.ru_stime) / seconds, "private MB": memory / 1e6,
+            "samples": samples, "bytes a sample": os.path.getsize(out) / max(1, samples), "script s": took}
+
+
+def run_bpftrace(seconds, folder):
+    out = os.path.join(folder, "bpftrace.txt")
+    child = subprocess.Popen(["bpftrace", "-o", out, "-e", "profile:hz:99 { @[kstack, ustack, comm] = count(); }"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    time.sleep(5)
+    pids = {child.pid}
+    cpu0, _ = tree_usage(child.pid)
+    progs0, _ = bpf_state(pids)
+    time.sleep(seconds)
+    cpu1, memory = tree_usage(child.pid)
+    progs1, _ = bpf_state(pids)
+    child.send_signal(signal.SIGINT)
+    child.wait()
+    ns = sum(progs1[n][0] - progs0.get(n, (0, 0))[0] for n in progs1)
+    runs = sum(progs1[n][1] - progs0.get(n, (0, 0))[1] for n in progs1)
+    return {"cpu %": 100 * (cpu1 - cpu0) / 1e9 / seconds, "bpf %": 100 * ns / 1e9 / seconds,
+            "us a sample": ns / max(1, runs) / 1000, "private MB": memory / 1e6}
+
+
+def first_sample(folder, cold):
+    if cold:
+        shutil.rmtree(folder, ignore_errors=True)
+    t0 = time.monotonic()
+    child, fd = start_sonde(folder, "--bucket", "1s")
+    ready(child, fd, "first")
+    took = time.monotonic() - t0
+    child.send_signal(signal.SIGINT)
+    drain(fd)
+    child.wait()
+    return took
+
+
+def timed(*argv):
+    t0 = time.monotonic()
+    done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, f"{argv}: exit {done.returncode}"
+    return time.monotonic() - t0
+
+
+def build_bench(seconds, folder, mix):
+    """make -j2 of this very project under a capture: bytes a sample, and CPU while processes come and go."""
+    del mix
+    child, fd = start_sonde(folder, "--freq", "99", "--bucket", "1s")
+    ready(child, fd, "first")
+    time.sleep(2)
+    cpu0, _ = tree_usage(child.pid)
+    t0 = time.monotonic()
+    tmp = tempfile.mkdtemp(prefix="sonde-bench-build-")
+    while time.monotonic() - t0 < seconds:
+        subprocess.run(["make", "-s", "-j2", f"B={tmp}/b", "all"], cwd=ROOT, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        shutil.rmtree(f"{tmp}/b", ignore_errors=True)
+    took = time.monotonic() - t0
+    cpu1, memory = tree_usage(child.pid)
+    child.send_signal(signal.SIGINT)
+    done = next(e for e in drain(fd) if e.get("event") == "done")
+    child.wait()
+    shutil.rmtree(tmp, ignore_errors=True)
+    return {"cpu %": 100 * (cpu1 - cpu0) / 1e9 / took, "private MB": memory / 1e6, "samples": done["samples"],
+            "lost": sum((done.get("lost") or {}).values()), "bytes a sample": store_bytes(folder) / done["samples"]}
+
+
+def spread(rows, key, unit=""):
+    values = sorted(r[key] for r in rows if key in r)
+    if not values:
+        return "-"
+    text = f"{statistics.median(values):.3g}"
+    return f"{text}{unit} ({values[0]:.3g}-{values[-1]:.3g})" if len(values) > 1 else text + unit
+
+
+def machine():
+    cpu = next((l.split(":", 1)[1].strip() for l in open("/proc/cpuinfo", encoding="utf-8")
+                if l.startswith("model name")), platform.machine())
+    return f"{os.cpu_count()} x {cpu}, Linux {platform.release()} (a virtual machine without hardware counters)"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=1000000)
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--write", help="put the table between the markers of this file")
+    opts = parser.parse_args()
+    if opts.smoke:
+        opts.seconds, opts.rounds, opts.rows = 5, 1, 100000
+    if os.geteuid() != 0:
+        print("missing: root")
+        return 77
+    base = tempfile.mkdtemp(prefix="sonde-bench-")
+    before = bpf_stats(1)
+    out = []
+    try:
+        mix = build_mix()
+        runners = {"sonde": run_sonde}
+        if shutil.which("perf"):
+            runners["perf record -g"] = run_perf
+        if shutil.which("bpftrace"):
+            runners["bpftrace"] = run_bpftrace
+        rows = {name: [] for name in runners}
+        cold = [first_sample(f"{base}/first", True) for _ in range(opts.rounds)]
+        warm = [first_sample(f"{base}/first", False) for _ in range(opts.rounds)]
+        with Mix(mix, 86400):
+            first_sample(f"{base}/server", True)  # indexes of the mix are made: state the steady state
+            for i in range(opts.rounds):
+                for name, runner in runners.items():
+                    folder = f"{base}/{name.split()[0]}-{i}"
+                    os.makedirs(folder)
+                    if name == "sonde":
+                        shutil.copytree(f"{base}/server/images", f"{folder}/images", symlinks=True,
+                                        dirs_exist_ok=True)
+                    rows[name].append(runner(opts.seconds, folder))
+                    print(name, {k: round(v, 3) for k, v in rows[name][-1].items()}, file=sys.stderr, flush=True)
+        built = build_bench(min(opts.seconds, 30), f"{base}/build", mix)
+        print("build", built, file=sys.stderr, flush=True)
+        subprocess.run([f"{BUILD}/tests/makestore", f"{base}/million", "--rows", str(opts.rows)], check=True,
+                       stdout=subprocess.DEVNULL)
+        sonde = f"{BIN}/sonde"
+        all_of_it = ["--store", f"{base}/million", "--from", "1970-01-02", "--to", "2099-01-01"]
+        flame = [timed(sonde, "flame", *all_of_it, "-o", f"{base}/x.html") for _ in range(5)]
+        stacks = [timed(sonde, "stacks", *all_of_it) for _ in range(5)]
+
+        out.append(f"Machine: {machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `make bench` "
+                   f"({opts.rounds} rounds of {opts.seconds} s, taking turns; median, then lowest-highest).\n")
+        out.append("| both CPUs busy with the mix, 99 Hz | sonde | perf record -g | bpftrace profile |")
+        out.append("|---|---|---|---|")
+        for title, key in (("CPU of all its processes, % of one core", "cpu %"),
+                           ("run time of its BPF programs, % of one core", "bpf %"),
+                           ("a sample in the kernel, us", "us a sample"), ("private memory, MB", "private MB"),
+                           ("BPF maps, MB", "maps MB"), ("bytes stored a sample", "bytes a sample"),
+                           ("samples", "samples"), ("lost", "lost"), ("`perf script` afterwards, s", "script s")):
+            out.append(f"| {title} | " + " | ".join(
+                spread(rows.get(n, []), key) for n in ("sonde", "perf record -g", "bpftrace")) + " |")
+        out.append("")
+        out.append("| other | value | to reach |")
+        out.append("|---|---|---|")
+        total = [r["cpu %"] + r["bpf %"] for r in rows["sonde"]]
+        out.append(f"| programs + all processes, % of one core | {statistics.median(total):.3g} "
+                   f"({min(total):.3g}-{max(total):.3g}) | 0.4 |")
+        out.append(f"| first stored sample, cold, s | {statistics.median(cold):.2f} ({min(cold):.2f}-{max(cold):.2f}) | 1.5 |")
+        out.append(f"| first stored sample, warm, s | {statistics.median(warm):.2f} ({min(warm):.2f}-{max(warm):.2f}) | 0.3 |")
+        out.append(f"| `make -j2` of this project: CPU, % of one core | {built['cpu %']:.3g} | |")
+        out.append(f"| the same: bytes a sample | {built['bytes a sample']:.3g} | 80 |")
+        out.append(f"| the same: private memory, MB | {built['private MB']:.3g} | 40 |")
+        out.append(f"| the same: samples, lost | {built['samples']}, {built['lost']} | |")
+        out.append(f"| `flame -o x.html` over {opts.rows} rows, ms | {1000 * statistics.median(flame):.0f} "
+                   f"({1000 * min(flame):.0f}-{1000 * max(flame):.0f}) | 300 |")
+        out.append(f"| `stacks` over {opts.rows} rows, ms | {1000 * statistics.median(stacks):.0f} "
+                   f"({1000 * min(stacks):.0f}-{1000 * max(stacks):.0f}) | 300 |")
+    finally:
+        bpf_stats(before)
+        shutil.rmtree(base, ignore_errors=True)
+    text = "\n".join(out) + "\n"
+    print(text)
+    if opts.write and not opts.smoke:
+        with open(opts.write, encoding="utf-8") as f:
+            head, _, rest = f.read().partition("<!-- bench -->\n")
+            _, _, foot = rest.partition("<!-- /bench -->\n")
+        with open(opts.write, "w", encoding="utf-8") as f:
+            f.write(f"{head}<!-- bench -->\n{text}<!-- /bench -->\n{foot}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
