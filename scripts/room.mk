@@ -1,0 +1,24 @@
+# scripts: putting the programs where they belong, and taking them away again.
+#   make install DESTDIR=/tmp/x PREFIX=/usr      sonde in bin, its helpers in libexec/sonde, man pages, licences
+DESTDIR    ?=
+INSTALL    ?= install
+bindir     := $(DESTDIR)$(PREFIX)/bin
+libexecdir := $(DESTDIR)$(PREFIX)/libexec/sonde
+mandir     := $(DESTDIR)$(PREFIX)/share/man
+docdir     := $(DESTDIR)$(PREFIX)/share/doc/sonde
+MAN_PAGES  := $(wildcard docs/man/*.[1-8])
+
+.PHONY: install uninstall
+install: all
+	$(INSTALL) -d $(bindir) $(libexecdir) $(docdir) $(sort $(foreach m,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(m)))))
+	$(INSTALL) -m 0755 $(B)/bin/sonde $(bindir)/sonde
+	$(INSTALL) -m 0755 $(filter-out $(B)/bin/sonde,$(PROGRAMS)) $(libexecdir)/
+	$(foreach m,$(MAN_PAGES),$(INSTALL) -m 0644 $(m) $(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)) &&) :
+	$(INSTALL) -m 0644 LICENSES/*.txt $(docdir)/
+
+# only what install put there
+uninstall:
+	rm -f $(bindir)/sonde $(foreach p,$(filter-out $(B)/bin/sonde,$(PROGRAMS)),$(libexecdir)/$(notdir $(p)))
+	rm -f $(foreach m,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
+	rm -f $(foreach l,$(wildcard LICENSES/*.txt),$(docdir)/$(notdir $(l)))
+	-rmdir $(libexecdir) $(docdir) 2>/dev/null
