@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming: from a sample's addresses to the store's ids. What every family needs, and the only place where mappings,
+ * image indexes, kernel symbols and perf maps meet.
+ *
+ * The rules, in the order of a stack (leaf first):
+ *   1. The leaf is the pc itself. It is folded to the first byte of its function (store_frame.leaf), because nearly
+ *      every sample has another pc in the same function; a leaf without a name keeps its exact offset.
+ *   2. Any other frame of the kernel part, and of the user part behind its first one, is a return address: it points
+ *      behind the call, which may be the last instruction of its function (a call that does not return), so the name
+ *      is looked up at offset - 1. The frame keeps the exact offset.
+ *   3. The user part's first frame below a kernel part is the interrupted pc when the kernel was entered by an
+ *      interrupt or a fault, and the address behind the system call instruction when it was entered by that. The two
+ *      differ only at the first byte of a function: there the pc is right for an interrupt and pc - 1 for a system
+ *      call. The kernel part's root frame tells which: entry_SYSCALL_64_after_hwframe and its like are looked up at
+ *      pc - 1, all else (and hidden kernel names) at pc.
+ *   4. A signal trampoline (__restore_rt) is reached by "returning" to its first byte: looked up at the offset itself
+ *      if offset - 1 is another function. Walking frame pointers never shows the interrupted pc behind it but the
+ *      return address of the interrupted function, so the frame behind it follows rule 2. (An unwinder that shows the
+ *      interrupted pc must say so in the event; then rule 1's look-up holds for that frame.)
+ *
+ * What has no name is (image, offset) without a function, shown "libfoo.so+0x1a2b". An index that is still being made
+ * names its frames later (store_frame_name). Executable memory without a file: name from the perf map, image "[jit]",
+ * offset from the function's start; else "[anon]", offset within its 2 MiB block, the leaf's cut to its page. An address
+ * where nothing executable was mapped: "[unknown]", offset 0, neighbours of the kind drawn together. Never a bare
+ * address, never dropped. Kernel: "[kernel]" with the offset from _text, "[nf_tables]" from the module's first symbol,
+ * "[bpf]" from the program's start.
+ */
+#ifndef SONDE_HOST_NAMING_H
+#define SONDE_HOST_NAMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/stack.h"
+#include "schema/base/err.h"
+
+struct naming;
+struct hostmaps;
+struct store_writer;
+
+struct naming_opts {
+	size_t max_pending;       /* frames that may wait for an index; 0: 65536 */
+	size_t max_cached;        /* frames remembered; 0: 98304 */
+	const char *kallsyms;     /* NULL: /proc/kallsyms */
+	const char *docker_root;  /* NULL: /var/lib/docker, or what /etc/docker/daemon.json says */
+};
+
+/* `hm` and `w` are borrowed and must outlive it. `o` may be NULL. Kernel symbols are read at the first kernel frame. */
+int naming_open(struct hostmaps *hm, struct store_writer *w, const struct naming_opts *o, struct naming **out,
+		struct err *e);
+/* What is still pending stays unnamed (naming_drain before). Call before hostmaps_close. NULL is fine. */
+void naming_close(struct naming *n);
+
+/* Name one sample; to be called when hostmaps_watermark has passed its time. `addrs` holds n_kernel + n_user addresses.
+ * *process and *stack are store ids of the present epoch, valid until store_epoch grows (on -ESTALE of store_add just
+ * call again: it notices). Always gives both; an unknown process gets a row of its own with the thread's name. */
+void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *addrs, uint32_t *process,
+		  uint32_t *stack);
+
+/* After each hostmaps_read, at least once a second: names what waited for indexes that have become ready, looks for
+ * names of containers that had none. Cheap when nothing has happened. */
+void naming_tick(struct naming *n);
+
+/* At the end of a capture: reads hostmaps until every pending index is ready or refused, or the deadline is over.
+ * 0, or -ETIMEDOUT: what is left stays unnamed and is counted. Flush the store afterwards. */
+int naming_drain(struct naming *n, int deadline_ms);
+
+struct naming_stat {
+	uint64_t stacks;
+	uint64_t frames;          /* frames of all stacks named so far, each time they occur */
+	uint64_t named;           /* of those, with a function's name (also those that got it later) */
+	uint64_t unnamed_pending; /* index not there yet */
+	uint64_t unnamed_refused; /* no index could be made (see hostmaps_image.reason), or none is possible */
+	uint64_t unnamed_symbol;  /* index there, but no symbol holds the address */
+	uint64_t unnamed_anon;    /* executable memory without file and without perf map entry */
+	uint64_t unnamed_unmapped;/* nothing executable was mapped there */
+	uint64_t unnamed_kernel;  /* no kernel symbol, or hidden */
+	uint64_t unknown_process; /* stacks of processes that hostmaps never heard of */
+	uint64_t leaves, leaves_named; /* the leaf frames alone */
+	uint64_t perfmap_refused; /* perf maps that were not read: not a regular file, foreign owner, too large... */
+	bool kernel_hidden;       /* kptr_restrict hides kernel names */
+};
+void naming_stat(const struct naming *n, struct naming_stat *s);
+
+#endif
