@@ -3,4 +3,4 @@ $(B)/tests/makestore: $(B)/obj/tests/workloads/makestore.o $(B)/lib/store.a $(B)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lpthread
 OBJECTS += $(B)/obj/tests/workloads/makestore.o
-TEST_PROGRAMS += $(B)/tests/makestore
+workloads: $(B)/tests/makestore

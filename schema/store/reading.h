@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reading: what the files behind store/reader.h share: one segment open for reading. Not for other rooms. */
+#ifndef SONDE_STORE_READING_H
+#define SONDE_STORE_READING_H
+
+#include "schema/store/choice.h"
+#include "schema/store/reader.h"
+
+struct sqlite3_stmt;
+struct strings; /* chunks of copied strings */
+
+struct reading_task {
+	uint32_t run, process, tid, kind;
+	const char *thread;
+};
+
+struct store_segment {
+	struct sqlite3 *db;
+	char *path;
+	int64_t t0;
+	bool snapshot;        /* a read transaction is open: what is read belongs together */
+	bool loaded;
+	struct store_dict dict;
+	struct strings *strings;
+	/* arrays by id; those in `dict` point to these */
+	struct store_process_row *processes;
+	struct store_image_row *images;
+	struct store_frame_row *frames;
+	struct store_run_row *runs;
+	struct choice_run *choice_runs;
+	struct choice_period *periods; /* of all runs, by run and time */
+	uint32_t *stack_parent, *stack_frame;
+	struct reading_task *tasks;
+	size_t n_tasks;
+	uint32_t *series_task, *series_stack;
+	size_t n_series;
+};
+
+/* Open the file read-only, without leaving anything beside it. */
+int reading_open(const char *path, struct sqlite3 **out, struct err *e);
+/* Prepare; NULL with `e` filled. */
+struct sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, struct err *e);
+/* Finalize; says what went wrong if `rc` is not SQLITE_DONE. */
+int reading_finish(struct store_segment *s, struct sqlite3_stmt *st, int rc, struct err *e);
+/* One number of one row; `fallback` if there is no row or NULL. */
+int64_t reading_number(struct sqlite3 *db, const char *sql, int64_t fallback);
+int reading_load(struct store_segment *s, struct err *e); /* dictionary.c */
+void reading_unload(struct store_segment *s);
+
+#endif
