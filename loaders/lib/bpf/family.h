@@ -14,19 +14,37 @@
 #include "schema/base/err.h"
 
 struct bpf_object;
-struct family_run; /* one capture: opaque to the family, given back to the calls below */
+struct check;
+
+enum family_hierarchy { FAMILY_CGROUP_V2 = 0, FAMILY_CGROUP_V1_MEMORY = 1, FAMILY_CGROUP_V1_PIDS = 2 };
+
+struct family_cgroup {
+	uint64_t id;                     /* unique within its hierarchy only */
+	enum family_hierarchy hierarchy;
+};
 
 struct family_target {          /* what --pid, --cgroup, --container, --comm, -- command said, resolved */
-	const uint32_t *pids;      size_t n_pids;
-	const uint64_t *cgroup_ids; size_t n_cgroup_ids;
-	const char *const *comms;  size_t n_comms;
+	const uint32_t *pids;                size_t n_pids; /* processes (tgid) */
+	const struct family_cgroup *cgroups; size_t n_cgroups;
+	const char *const *comms;            size_t n_comms;
 	bool follow_children;   /* of pids: `-- command` */
 };
 
 struct family_config {
 	const struct family_target *target;
 	uint32_t freq;          /* 0 where the family has none */
-	uint64_t ring_bytes;
+	uint32_t cpus;          /* online now */
+	uint64_t ring_bytes;    /* a power of two */
+};
+
+#define FAMILY_TALLY_SLOTS 32
+struct family_tally {           /* since attach; at rest seen = lost + what came through the ring */
+	uint64_t seen;          /* events in the capture's scope */
+	uint64_t lost;          /* of those, lost because the ring was full */
+	uint64_t throttled;     /* events that the kernel held back, as far as it can be told; not in `seen` */
+	uint64_t unfollowed;    /* child processes that are missing because their set was full */
+	uint64_t run_ns;        /* spent in the program */
+	uint64_t slot[FAMILY_TALLY_SLOTS]; /* runs of [2^i, 2^(i+1)) ns */
 };
 
 struct family {
@@ -43,11 +61,15 @@ struct family {
 	int (*ring_fd)(void *state);
 	/* Translate one record: how much of which kind it adds. 0, or -EBADMSG for a record that is not ours. */
 	int (*value)(void *state, const void *record, size_t size, uint64_t *n);
+	/* What one sample stands for; known after attach. */
 	uint64_t (*period_ns)(void *state);
-	/* Totals of the program's own tally since attach. */
-	void (*tally)(void *state, uint64_t *seen, uint64_t *lost);
-	void (*detach)(void *state);
+	/* What drives it, for people: "cycles", "cpu-clock". */
+	const char *(*clock)(void *state);
+	void (*tally)(void *state, struct family_tally *t);
+	void (*detach)(void *state); /* after it no more events come */
 	void (*close)(void *state);
+	/* Add what this family needs of the host to `--check`. May be NULL. */
+	void (*check)(struct check *c, uint32_t freq);
 };
 
 /* The whole program: parses argv, runs, returns the exit code. */

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sonde-cpu: where CPU time goes, by sampling every CPU. This file is the cpu family's translation between its BPF
+ * program and the common loop of loaders/lib/bpf.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/types.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/cpu/sampler.h"
+#include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/preflight.h"
+#include "probes/cpu.h"
+#include "probes/cpu.skel.h"
+#include "schema/base/mem.h"
+
+#define FOLLOW_MAX 16384 /* processes of `-- command` that live at one time */
+
+_Static_assert((int)CPU_HIERARCHY_V2 == FAMILY_CGROUP_V2, "same numbers");
+_Static_assert((int)CPU_HIERARCHY_MEMORY == FAMILY_CGROUP_V1_MEMORY, "same numbers");
+_Static_assert((int)CPU_HIERARCHY_PIDS == FAMILY_CGROUP_V1_PIDS, "same numbers");
+_Static_assert(CPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
+
+struct cpu {
+	struct cpu_bpf *skel;
+	struct sampler sampler;
+	struct bpf_link *links[2];
+	uint32_t freq;
+};
+
+static void cpu_configure(struct cpu_bpf *skel, const struct family_config *c)
+{
+	const struct family_target *t = c->target;
+	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_USER_MAX);
+
+	skel->rodata->filter_pids = t->n_pids > 0;
+	skel->rodata->filter_cgroups = t->n_cgroups > 0;
+	skel->rodata->filter_comms = t->n_comms > 0;
+	for (size_t i = 0; i < t->n_cgroups; i++)
+		skel->rodata->hierarchy_used[t->cgroups[i].hierarchy] = true;
+	if (depth > 0 && depth < STACK_USER_MAX)
+		skel->rodata->stack_depth = (uint32_t)depth;
+	bpf_map__set_max_entries(skel->maps.events, (uint32_t)c->ring_bytes);
+	if (t->follow_children)
+		bpf_map__set_max_entries(skel->maps.pids, FOLLOW_MAX);
+	else if (t->n_pids)
+		bpf_map__set_max_entries(skel->maps.pids, (uint32_t)t->n_pids);
+	if (t->n_cgroups)
+		bpf_map__set_max_entries(skel->maps.cgroups, (uint32_t)t->n_cgroups);
+	if (t->n_comms)
+		bpf_map__set_max_entries(skel->maps.comms, (uint32_t)t->n_comms);
+	bpf_program__set_autoload(skel->progs.cpu_fork, t->follow_children);
+	bpf_program__set_autoload(skel->progs.cpu_exit, t->follow_children);
+}
+
+static int cpu_fill(struct cpu_bpf *skel, const struct family_target *t)
+{
+	uint8_t one = 1;
+	int err = 0;
+
+	for (size_t i = 0; i < t->n_pids && !err; i++)
+		err = bpf_map_update_elem(bpf_map__fd(skel->maps.pids), &t->pids[i], &one, BPF_ANY);
+	for (size_t i = 0; i < t->n_cgroups && !err; i++) {
+		struct cpu_cgroup key = {.id = t->cgroups[i].id, .hierarchy = t->cgroups[i].hierarchy};
+
+		err = bpf_map_update_elem(bpf_map__fd(skel->maps.cgroups), &key, &one, BPF_ANY);
+	}
+	for (size_t i = 0; i < t->n_comms && !err; i++) {
+		char key[STACK_COMM_LEN] = {0};
+
+		strncpy(key, t->comms[i], sizeof(key) - 1);
+		err = bpf_map_update_elem(bpf_map__fd(skel->maps.comms), key, &one, BPF_ANY);
+	}
+	return err;
+}
+
+static int cpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+{
+	struct cpu_bpf *skel = cpu_bpf__open();
+	struct cpu *cpu;
+	int err;
+
+	if (!skel)
+		return load_error(-errno, "cpu", e);
+	cpu_configure(skel, c);
+	err = cpu_bpf__load(skel);
+	if (!err)
+		err = cpu_fill(skel, c->target);
+	if (err) {
+		cpu_bpf__destroy(skel);
+		return load_error(err, "cpu", e);
+	}
+	cpu = mem_alloc(sizeof(*cpu));
+	cpu->skel = skel;
+	cpu->freq = c->freq;
+	*state = cpu;
+	*obj = skel->obj;
+	return 0;
+}
+
+static int cpu_follow(struct bpf_program *prog, struct bpf_link **link, struct err *e)
+{
+	if (bpf_program__fd(prog) < 0)
+		return 0;
+	*link = bpf_program__attach(prog);
+	return *link ? 0 : load_error(-errno, bpf_program__name(prog), e);
+}
+
+static int cpu_attach(void *state, struct err *e)
+{
+	struct cpu *cpu = state;
+	int err = cpu_follow(cpu->skel->progs.cpu_fork, &cpu->links[0], e);
+
+	if (!err)
+		err = cpu_follow(cpu->skel->progs.cpu_exit, &cpu->links[1], e);
+	if (!err)
+		err = sampler_start(&cpu->sampler, cpu->freq, bpf_program__fd(cpu->skel->progs.cpu_sample), e);
+	return err;
+}
+
+static void cpu_tick(void *state)
+{
+	sampler_tick(&((struct cpu *)state)->sampler);
+}
+
+static int cpu_ring_fd(void *state)
+{
+	return bpf_map__fd(((struct cpu *)state)->skel->maps.events);
+}
+
+/* One record is one sample, if its counts and its size agree. */
+static int cpu_value(void *state, const void *record, size_t size, uint64_t *n)
+{
+	const struct stack_event *ev = record;
+
+	(void)state;
+	if (size < sizeof(*ev) || ev->n_kernel > STACK_KERNEL_MAX || ev->n_user > STACK_USER_MAX ||
+	    size < sizeof(*ev) + ((size_t)ev->n_kernel + ev->n_user) * sizeof(__u64))
+		return -EBADMSG;
+	*n = 1;
+	return 0;
+}
+
+static uint64_t cpu_period_ns(void *state)
+{
+	return sampler_period_ns(&((struct cpu *)state)->sampler);
+}
+
+static const char *cpu_clock(void *state)
+{
+	return ((struct cpu *)state)->sampler.cycles ? "cycles" : "cpu-clock";
+}
+
+static void cpu_tally(void *state, struct family_tally *out)
+{
+	struct cpu *cpu = state;
+	int n = libbpf_num_possible_cpus();
+	struct cpu_tally *per_cpu;
+	uint32_t zero = 0;
+
+	*out = (struct family_tally){.throttled = sampler_throttled(&cpu->sampler)};
+	if (n <= 0)
+		return;
+	per_cpu = mem_array((size_t)n, sizeof(*per_cpu));
+	if (!bpf_map_lookup_elem(bpf_map__fd(cpu->skel->maps.tally), &zero, per_cpu))
+		for (int i = 0; i < n; i++) {
+			out->seen += per_cpu[i].seen;
+			out->lost += per_cpu[i].ring_full;
+			out->unfollowed += per_cpu[i].unfollowed;
+			out->run_ns += per_cpu[i].run_ns;
+			for (int k = 0; k < CPU_TALLY_SLOTS; k++)
+				out->slot[k] += per_cpu[i].slot[k];
+		}
+	free(per_cpu);
+}
+
+static void cpu_detach(void *state)
+{
+	struct cpu *cpu = state;
+
+	sampler_stop(&cpu->sampler);
+	for (int i = 0; i < 2; i++) {
+		bpf_link__destroy(cpu->links[i]);
+		cpu->links[i] = NULL;
+	}
+}
+
+static void cpu_close(void *state)
+{
+	struct cpu *cpu = state;
+
+	cpu_detach(cpu);
+	cpu_bpf__destroy(cpu->skel);
+	free(cpu);
+}
+
+static void cpu_check(struct check *c, uint32_t freq)
+{
+	struct err e = {0};
+	bool cycles;
+
+	if (sampler_probe(freq, &cycles, &e))
+		check_add_err(c, "perf events", &e);
+	else if (cycles)
+		check_add(c, "perf events", CHECK_OK, NULL, "hardware cycles");
+	else
+		check_add(c, "perf events", CHECK_WARN, NULL,
+			  "hardware cycles are not available here: using cpu-clock (fine for flame graphs)");
+	if (sampler_allowed(freq) < freq)
+		check_add(c, "sample rate", CHECK_WARN, "sudo sysctl kernel.perf_event_max_sample_rate=100000",
+			  "the kernel allows %u a second, not %u", sampler_allowed(freq), freq);
+	else
+		check_add(c, "sample rate", CHECK_OK, NULL, "%u Hz (the kernel allows %lld)", freq,
+			  (long long)sysctl_kernel("perf_event_max_sample_rate", freq));
+	check_add(c, "stack depth", CHECK_OK, NULL, "%lld frames (kernel.perf_event_max_stack), at most %d",
+		  (long long)sysctl_kernel("perf_event_max_stack", STACK_USER_MAX), STACK_USER_MAX);
+}
+
+static const struct family cpu_family = {
+	.name = "cpu",
+	.summary = "where CPU time goes: stacks of every process, sampled",
+	.has_freq = true,
+	.open = cpu_open,
+	.attach = cpu_attach,
+	.tick = cpu_tick,
+	.ring_fd = cpu_ring_fd,
+	.value = cpu_value,
+	.period_ns = cpu_period_ns,
+	.clock = cpu_clock,
+	.tally = cpu_tally,
+	.detach = cpu_detach,
+	.close = cpu_close,
+	.check = cpu_check,
+};
+
+int main(int argc, char **argv)
+{
+	return family_main(&cpu_family, argc, argv);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/cpu/sampler.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/preflight.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+
+/*
+ * The program decides that no perf sample is written (it returns 0), so the only records in an event's buffer are
+ * those of throttling: one page is plenty. Reference: include/uapi/linux/perf_event.h.
+ */
+#define RING_PAGES 2 /* the control page and one of data */
+
+static struct perf_event_attr sampler_attr(bool cycles, uint32_t freq)
+{
+	return (struct perf_event_attr){
+		.size = sizeof(struct perf_event_attr),
+		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = freq,
+		.freq = 1,
+		.disabled = 1,
+		.exclude_idle = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_BOOTTIME,
+	};
+}
+
+static int sampler_open(bool cycles, uint32_t freq, uint32_t cpu)
+{
+	struct perf_event_attr attr = sampler_attr(cycles, freq);
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+uint32_t sampler_allowed(uint32_t freq)
+{
+	int64_t limit = sysctl_kernel("perf_event_max_sample_rate", freq);
+
+	return limit > 0 && limit < freq ? (uint32_t)limit : freq;
+}
+
+static int sampler_refused(int err, struct err *e)
+{
+	if (err == -EACCES || err == -EPERM) {
+		err_set(e, err, EXIT_PERMISSION,
+			"the kernel lets us sample no CPU: perf_event_open: %s (kernel.perf_event_paranoid=%lld; need CAP_PERFMON)",
+			strerror(-err), (long long)sysctl_kernel("perf_event_paranoid", -1));
+		err_fix(e, "run it as root; in a container: cap_add: [PERFMON] and a seccomp profile that allows perf_event_open");
+		return err;
+	}
+	return err_set(e, err, EXIT_PREREQUISITE, "this kernel offers no sampling clock: perf_event_open: %s",
+		       strerror(-err));
+}
+
+static uint32_t cpu_first(void)
+{
+	static struct cpulist online;
+
+	if (!cpulist_online(&online))
+		for (uint32_t cpu = 0; cpu < CPULIST_MAX; cpu++)
+			if (online.has[cpu])
+				return cpu;
+	return 0;
+}
+
+int sampler_probe(uint32_t freq, bool *cycles, struct err *e)
+{
+	uint32_t cpu = cpu_first();
+
+	freq = sampler_allowed(freq);
+	for (int hardware = 1; hardware >= 0; hardware--) {
+		int fd = sampler_open(hardware, freq, cpu);
+
+		if (fd >= 0) {
+			close(fd);
+			*cycles = hardware;
+			return 0;
+		}
+		if (fd == -EACCES || fd == -EPERM || !hardware)
+			return sampler_refused(fd, e);
+	}
+	return 0;
+}
+
+static int cpu_start(struct sampler *s, uint32_t cpu)
+{
+	struct sampler_cpu *c = &s->cpus[cpu];
+	void *ring;
+	int fd, err;
+
+	fd = sampler_open(s->cycles, s->freq, cpu);
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, s->prog_fd)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	ring = mmap(NULL, RING_PAGES * (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	*c = (struct sampler_cpu){.fd = fd, .ring = ring == MAP_FAILED ? NULL : ring};
+	return 0;
+}
+
+static void cpu_stop(struct sampler *s, uint32_t cpu)
+{
+	struct sampler_cpu *c = &s->cpus[cpu];
+
+	if (c->ring)
+		munmap(c->ring, RING_PAGES * (size_t)sysconf(_SC_PAGESIZE));
+	if (c->fd >= 0)
+		close(c->fd); /* waits for a sample that is under way */
+	if (c->throttled_at)
+		s->throttled_ns += (uint64_t)clock_boot_ns() - c->throttled_at;
+	*c = (struct sampler_cpu){.fd = -1};
+}
+
+int sampler_start(struct sampler *s, uint32_t freq, int prog_fd, struct err *e)
+{
+	static struct cpulist online;
+	struct sampler new = {.freq = sampler_allowed(freq), .prog_fd = prog_fd};
+	int err = sampler_probe(freq, &new.cycles, e);
+
+	if (err)
+		return err;
+	err = cpulist_online(&online);
+	if (err)
+		return err_set(e, err, EXIT_RUNTIME, "cannot read which CPUs are online: %s", strerror(-err));
+	if (new.freq < freq)
+		log_warn("the kernel allows %u samples a second, not %u (kernel.perf_event_max_sample_rate)", new.freq, freq);
+	new.cpus = mem_array(CPULIST_MAX, sizeof(*new.cpus));
+	for (uint32_t cpu = 0; cpu < CPULIST_MAX; cpu++) {
+		new.cpus[cpu].fd = -1;
+		if (!err && online.has[cpu])
+			err = cpu_start(&new, cpu);
+	}
+	for (uint32_t cpu = 0; !err && cpu < CPULIST_MAX; cpu++)
+		if (new.cpus[cpu].fd >= 0 && ioctl(new.cpus[cpu].fd, PERF_EVENT_IOC_ENABLE, 0))
+			err = -errno;
+	if (err) {
+		sampler_stop(&new);
+		return sampler_refused(err, e);
+	}
+	*s = new;
+	return 0;
+}
+
+/* Read what the kernel says about throttling. Each record is a header, then {time, id, stream_id}. */
+static void ring_read(struct sampler *s, struct sampler_cpu *c)
+{
+	struct perf_event_mmap_page *page = c->ring;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	const uint8_t *data = (const uint8_t *)c->ring + size;
+	uint64_t head, at;
+
+	if (!page)
+		return;
+	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	at = page->data_tail;
+	while (at < head) {
+		struct perf_event_header h;
+		uint64_t time;
+
+		memcpy(&h, data + at % size, sizeof(h)); /* records are 8-aligned: a header never wraps */
+		if (h.size < sizeof(h))
+			break;
+		memcpy(&time, data + (at + sizeof(h)) % size, sizeof(time));
+		if (h.type == PERF_RECORD_THROTTLE && !c->throttled_at) {
+			c->throttled_at = time;
+		} else if (h.type == PERF_RECORD_UNTHROTTLE && c->throttled_at) {
+			s->throttled_ns += time > c->throttled_at ? time - c->throttled_at : 0;
+			c->throttled_at = 0;
+		}
+		at += h.size;
+	}
+	__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+}
+
+static void cpu_come(struct sampler *s, uint32_t cpu)
+{
+	int err = cpu_start(s, cpu);
+
+	if (!err && ioctl(s->cpus[cpu].fd, PERF_EVENT_IOC_ENABLE, 0)) {
+		err = -errno;
+		cpu_stop(s, cpu);
+	}
+	if (err)
+		log_warn("cannot sample CPU %u: %s", cpu, strerror(-err));
+	else
+		log_info("CPU %u is here", cpu);
+}
+
+void sampler_tick(struct sampler *s)
+{
+	static struct cpulist online;
+
+	if (!s->cpus || cpulist_online(&online))
+		return;
+	for (uint32_t cpu = 0; cpu < CPULIST_MAX; cpu++) {
+		if (s->cpus[cpu].fd >= 0)
+			ring_read(s, &s->cpus[cpu]);
+		if (online.has[cpu] && s->cpus[cpu].fd < 0) {
+			cpu_come(s, cpu);
+		} else if (!online.has[cpu] && s->cpus[cpu].fd >= 0) {
+			cpu_stop(s, cpu);
+			log_info("CPU %u has gone", cpu);
+		}
+	}
+}
+
+uint64_t sampler_period_ns(const struct sampler *s)
+{
+	return s->freq ? 1000000000ull / s->freq : 0;
+}
+
+uint64_t sampler_throttled(struct sampler *s)
+{
+	for (uint32_t cpu = 0; s->cpus && cpu < CPULIST_MAX; cpu++)
+		if (s->cpus[cpu].fd >= 0)
+			ring_read(s, &s->cpus[cpu]);
+	return s->freq ? s->throttled_ns / sampler_period_ns(s) : 0;
+}
+
+void sampler_stop(struct sampler *s)
+{
+	for (uint32_t cpu = 0; s->cpus && cpu < CPULIST_MAX; cpu++)
+		if (s->cpus[cpu].fd >= 0) {
+			ring_read(s, &s->cpus[cpu]);
+			cpu_stop(s, cpu);
+		}
+	free(s->cpus);
+	s->cpus = NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampler: one perf event on every online CPU, all running one BPF program. Hardware cycles by frequency where there is
+ * a PMU, else the software clock. CPUs that come are taken in, those that go are let go. Where the kernel holds samples
+ * back (kernel.perf_event_max_sample_rate), it says so in each event's buffer; that time is turned into a count.
+ */
+#ifndef SONDE_CPU_SAMPLER_H
+#define SONDE_CPU_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loaders/lib/bpf/cpulist.h"
+#include "schema/base/err.h"
+
+struct sampler_cpu {
+	int fd;                /* -1: not sampled */
+	void *ring;            /* where throttling is told; NULL: not mapped */
+	uint64_t throttled_at; /* boot ns, 0: not now */
+};
+
+struct sampler {
+	struct sampler_cpu *cpus; /* CPULIST_MAX of them, NULL before sampler_start */
+	uint32_t freq;            /* in force: the kernel's limit may be lower than what was asked */
+	int prog_fd;
+	bool cycles;
+	uint64_t throttled_ns;
+};
+
+/* Which clock, and how fast: cycles if `cycles` comes back true. EXIT_PERMISSION or EXIT_PREREQUISITE. */
+int sampler_probe(uint32_t freq, bool *cycles, struct err *e);
+/* The rate that the kernel allows here: <= freq. */
+uint32_t sampler_allowed(uint32_t freq);
+
+int sampler_start(struct sampler *s, uint32_t freq, int prog_fd, struct err *e);
+void sampler_tick(struct sampler *s);
+uint64_t sampler_period_ns(const struct sampler *s);
+/* Samples that throttling has cost so far: time held back / period. */
+uint64_t sampler_throttled(struct sampler *s);
+void sampler_stop(struct sampler *s); /* a zeroed one is fine */
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/lib/bpf/ledger.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+
+void ledger_init(struct ledger *l, const char *family, struct bpf_object *obj)
+{
+	*l = (struct ledger){.family = family, .obj = obj};
+}
+
+/* The kernel's own figures, 0 while it does not keep them. */
+static void programs_read(struct bpf_object *obj, uint64_t *ns, uint64_t *runs)
+{
+	struct bpf_program *prog;
+
+	*ns = *runs = 0;
+	bpf_object__for_each_program(prog, obj) {
+		struct bpf_prog_info info = {0};
+		__u32 len = sizeof(info);
+		int fd = bpf_program__fd(prog);
+
+		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+			continue;
+		*ns += info.run_time_ns;
+		*runs += info.run_cnt;
+	}
+}
+
+/* What the kernel charges for the maps. */
+static uint64_t map_bytes(struct bpf_object *obj)
+{
+	struct bpf_map *map;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_map(map, obj) {
+		char path[64], line[128];
+		uint64_t bytes;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
+		cleanup_file FILE *f = fopen(path, "re");
+		while (f && fgets(line, sizeof(line), f))
+			if (sscanf(line, "memlock: %" SCNu64, &bytes) == 1)
+				sum += bytes;
+	}
+	return sum;
+}
+
+/* Resident and private bytes of this process. */
+static void memory_read(uint64_t *rss, uint64_t *private_bytes)
+{
+	cleanup_file FILE *f = fopen("/proc/self/smaps_rollup", "re");
+	char line[128];
+	uint64_t kib;
+
+	*rss = *private_bytes = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Rss: %" SCNu64, &kib) == 1)
+			*rss = kib << 10;
+		else if (sscanf(line, "Private_Clean: %" SCNu64, &kib) == 1 ||
+			 sscanf(line, "Private_Dirty: %" SCNu64, &kib) == 1)
+			*private_bytes += kib << 10;
+	}
+}
+
+static uint64_t tally_runs(const struct family_tally *t)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < FAMILY_TALLY_SLOTS; i++)
+		n += t->slot[i];
+	return n;
+}
+
+void ledger_read(const struct ledger *l, const struct hostmaps *hm, const struct family_tally *t,
+		 struct ledger_figures *out)
+{
+	struct hostmaps_cost maps = {0};
+
+	hostmaps_cost(hm, &maps);
+	*out = (struct ledger_figures){.own_cpu_ns = (uint64_t)clock_cpu_ns(), .maps_cpu_ns = maps.cpu_ns,
+				       .index_cpu_ns = maps.index_cpu_ns, .maps_bpf_ns = maps.bpf_ns,
+				       .maps_bpf_runs = maps.bpf_runs};
+	programs_read(l->obj, &out->bpf_ns, &out->bpf_runs);
+	if (out->bpf_ns < t->run_ns || out->bpf_runs < tally_runs(t)) {
+		out->bpf_ns = t->run_ns;
+		out->bpf_runs = tally_runs(t);
+	}
+}
+
+void ledger_begin(struct ledger *l, const struct ledger_figures *now)
+{
+	l->begin = *now;
+}
+
+/* Counters of sonde-maps begin anew when it is restarted. */
+static uint64_t grown(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+uint64_t ledger_busy_ns(const struct ledger *l, const struct ledger_figures *now)
+{
+	return grown(now->own_cpu_ns, l->begin.own_cpu_ns) + grown(now->maps_cpu_ns, l->begin.maps_cpu_ns) +
+	       grown(now->index_cpu_ns, l->begin.index_cpu_ns) + grown(now->bpf_ns, l->begin.bpf_ns) +
+	       grown(now->maps_bpf_ns, l->begin.maps_bpf_ns);
+}
+
+void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledger_figures *now,
+		 struct store_writer *w, uint32_t run, int64_t utc_ns)
+{
+	struct store_cost own = {.cpu_ns = grown(now->own_cpu_ns, l->booked.own_cpu_ns)};
+	struct store_cost bpf = {.cpu_ns = grown(now->bpf_ns, l->booked.bpf_ns),
+				 .runs = grown(now->bpf_runs, l->booked.bpf_runs), .map_bytes = map_bytes(l->obj)};
+	struct store_cost maps = {.program = "sonde-maps", .cpu_ns = grown(now->maps_cpu_ns, l->booked.maps_cpu_ns)};
+	struct store_cost index = {.program = "sonde-index", .cpu_ns = grown(now->index_cpu_ns, l->booked.index_cpu_ns)};
+	struct store_cost maps_bpf = {.program = "bpf:maps", .cpu_ns = grown(now->maps_bpf_ns, l->booked.maps_bpf_ns),
+				      .runs = grown(now->maps_bpf_runs, l->booked.maps_bpf_runs)};
+	struct hostmaps_cost told = {0};
+	char own_name[64], bpf_name[64];
+
+	snprintf(own_name, sizeof(own_name), "sonde-%s", l->family);
+	snprintf(bpf_name, sizeof(bpf_name), "bpf:%s", l->family);
+	own.program = own_name;
+	bpf.program = bpf_name;
+	memory_read(&own.rss_bytes, &own.private_bytes);
+	hostmaps_cost(hm, &told);
+	maps.rss_bytes = told.rss_bytes;
+	maps.private_bytes = told.private_bytes;
+	maps_bpf.map_bytes = told.map_bytes;
+	store_cost(w, run, utc_ns, &own);
+	store_cost(w, run, utc_ns, &bpf);
+	store_cost(w, run, utc_ns, &maps);
+	store_cost(w, run, utc_ns, &maps_bpf);
+	store_cost(w, run, utc_ns, &index);
+	l->booked = *now;
+}

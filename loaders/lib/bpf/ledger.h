@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ledger: what the capture itself costs: this process, its BPF programs and maps, sonde-maps and its sonde-index
+ * children. A program's run time is the kernel's figure while kernel.bpf_stats_enabled is on, else what the family's
+ * program measured itself.
+ */
+#ifndef SONDE_BPF_LEDGER_H
+#define SONDE_BPF_LEDGER_H
+
+#include <stdint.h>
+
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/host/hostmaps.h"
+#include "schema/store/writer.h"
+
+struct bpf_object;
+
+struct ledger_figures { /* since the programs started */
+	uint64_t own_cpu_ns, maps_cpu_ns, index_cpu_ns;
+	uint64_t bpf_ns, bpf_runs, maps_bpf_ns, maps_bpf_runs;
+};
+
+struct ledger {
+	const char *family;
+	struct bpf_object *obj;       /* borrowed */
+	struct ledger_figures begin;  /* when the capture was ready: what came before is start-up */
+	struct ledger_figures booked; /* already in the store */
+};
+
+void ledger_init(struct ledger *l, const char *family, struct bpf_object *obj);
+void ledger_read(const struct ledger *l, const struct hostmaps *hm, const struct family_tally *t,
+		 struct ledger_figures *out);
+/* Mark the end of start-up. */
+void ledger_begin(struct ledger *l, const struct ledger_figures *now);
+/* All of sonde's CPU time and programs since the capture was ready. */
+uint64_t ledger_busy_ns(const struct ledger *l, const struct ledger_figures *now);
+/* Write what has come since the last booking. */
+void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledger_figures *now,
+		 struct store_writer *w, uint32_t run, int64_t utc_ns);
+
+#endif

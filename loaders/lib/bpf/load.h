@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load: libbpf, quiet unless asked, and its refusals put into words. */
+#ifndef SONDE_BPF_LOAD_H
+#define SONDE_BPF_LOAD_H
+
+#include <stdbool.h>
+
+#include "schema/base/err.h"
+
+/* Once, before any skeleton: libbpf's log is hidden unless `verbose`, and RLIMIT_MEMLOCK is left alone. */
+void load_init(bool verbose);
+/* Why the programs of `what` could not be loaded or attached; returns `err`. */
+int load_error(int err, const char *what, struct err *e);
+
+#endif

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/lib/bpf/preflight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/check.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/writer.h"
+
+#define BTF_PATH "/sys/kernel/btf/vmlinux"
+#define LOCKDOWN_PATH "/sys/kernel/security/lockdown"
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#define CAP_BPF 39
+#endif
+
+/* A small text file's first line, "" if it cannot be read. */
+static void line_read(const char *path, char *line, size_t size)
+{
+	cleanup_file FILE *f = fopen(path, "re");
+
+	*line = '\0';
+	if (f && fgets(line, (int)size, f))
+		line[strcspn(line, "\n")] = '\0';
+}
+
+int64_t sysctl_kernel(const char *name, int64_t otherwise)
+{
+	char path[128], line[32], *end;
+	int64_t v;
+
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+	line_read(path, line, sizeof(line));
+	v = strtoll(line, &end, 10);
+	return end == line ? otherwise : v;
+}
+
+static uint64_t caps_effective(void)
+{
+	cleanup_file FILE *f = fopen("/proc/self/status", "re");
+	char line[256];
+	uint64_t caps = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "CapEff: %" SCNx64, &caps) == 1)
+			break;
+	return caps;
+}
+
+static bool cap_has(uint64_t caps, int cap)
+{
+	return caps >> cap & 1;
+}
+
+static int rights(const char *prog, struct err *e)
+{
+	uint64_t caps = caps_effective();
+	bool admin = cap_has(caps, CAP_SYS_ADMIN);
+	bool bpf = admin || cap_has(caps, CAP_BPF), perfmon = admin || cap_has(caps, CAP_PERFMON);
+
+	if (bpf && perfmon)
+		return 0;
+	err_set(e, -EPERM, EXIT_PERMISSION,
+		"this needs privileges: loading eBPF (have: %s; need CAP_BPF + CAP_PERFMON; unprivileged_bpf_disabled=%" PRId64
+		")",
+		bpf ? "CAP_BPF" : perfmon ? "CAP_PERFMON" : "neither",
+		sysctl_kernel("unprivileged_bpf_disabled", -1));
+	if (geteuid() == 0)
+		err_fix(e, "in a container: cap_add: [BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH], pid: host");
+	else
+		err_fix(e, "sudo %s ...", prog);
+	return -EPERM;
+}
+
+static int kernel_version(struct err *e)
+{
+	struct utsname u;
+	unsigned int major = 0, minor = 0;
+
+	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return 0;
+	if (major > 5 || (major == 5 && minor >= 10))
+		return 0;
+	err_set(e, -ENOTSUP, EXIT_PREREQUISITE, "kernel %s is too old (needs 5.10 or newer)", u.release);
+	err_fix(e, "boot a newer kernel");
+	return -ENOTSUP;
+}
+
+static int type_information(struct err *e)
+{
+	struct utsname u;
+
+	if (!access(BTF_PATH, R_OK))
+		return 0;
+	uname(&u);
+	err_set(e, -ENOTSUP, EXIT_PREREQUISITE, "this kernel has no type information (BTF): %s is missing (kernel %s)",
+		BTF_PATH, u.release);
+	err_fix(e, "install a stock kernel of your distribution, built with CONFIG_DEBUG_INFO_BTF");
+	return -ENOTSUP;
+}
+
+static int lockdown(struct err *e)
+{
+	char line[128];
+
+	line_read(LOCKDOWN_PATH, line, sizeof(line));
+	if (!strstr(line, "[confidentiality]"))
+		return 0;
+	err_set(e, -EPERM, EXIT_PREREQUISITE,
+		"the kernel is locked down: %s = [confidentiality], which forbids eBPF reads of kernel memory", LOCKDOWN_PATH);
+	err_fix(e, "boot with lockdown=integrity (Secure Boot can stay on)");
+	return -EPERM;
+}
+
+int preflight(const char *prog, struct err *e)
+{
+	int err = kernel_version(e);
+
+	if (!err)
+		err = type_information(e);
+	if (!err)
+		err = lockdown(e);
+	if (!err)
+		err = rights(prog, e);
+	return err;
+}
+
+static void check_kernel(struct check *c)
+{
+	struct err e = {0};
+	struct utsname u;
+	struct stat st;
+
+	uname(&u);
+	if (kernel_version(&e))
+		check_add_err(c, "kernel", &e);
+	else
+		check_add(c, "kernel", CHECK_OK, NULL, "%s %s", u.release, u.machine);
+	e = (struct err){0};
+	if (type_information(&e))
+		check_add_err(c, "BTF", &e);
+	else
+		check_add(c, "BTF", CHECK_OK, NULL, "%s (%.1f MiB)", BTF_PATH,
+			  stat(BTF_PATH, &st) ? 0 : (double)st.st_size / 1048576);
+	e = (struct err){0};
+	if (lockdown(&e))
+		check_add_err(c, "lockdown", &e);
+}
+
+static void check_rights(struct check *c, const char *prog)
+{
+	static const struct {
+		int cap;
+		const char *name, *without;
+	} helpful[] = {
+		{CAP_SYS_PTRACE, "sys_ptrace", "other users' processes cannot be looked into"},
+		{CAP_DAC_READ_SEARCH, "dac_read_search", "files that only their owner may read have no names"},
+		{CAP_SYSLOG, "syslog", "kernel addresses may be hidden"},
+	};
+	cleanup_strbuf struct strbuf missing = STRBUF_INIT;
+	uint64_t caps = caps_effective();
+	struct err e = {0};
+
+	if (rights(prog, &e)) {
+		check_add_err(c, "privileges", &e);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(helpful) / sizeof(helpful[0]); i++)
+		if (!cap_has(caps, helpful[i].cap))
+			strbuf_addf(&missing, "%sno CAP_%s: %s", missing.len ? "; " : "", helpful[i].name,
+				    helpful[i].without);
+	if (missing.len)
+		check_add(c, "privileges", CHECK_WARN, "run it as root", "%s", strbuf_str(&missing));
+	else
+		check_add(c, "privileges", CHECK_OK, NULL, "%s", geteuid() ? "capabilities" : "root");
+}
+
+static void check_symbols(struct check *c)
+{
+	char line[128];
+
+	line_read("/proc/kallsyms", line, sizeof(line));
+	if (!*line)
+		check_add(c, "kernel symbols", CHECK_WARN, NULL, "no /proc/kallsyms: kernel frames have no names");
+	else if (!strtoull(line, NULL, 16))
+		check_add(c, "kernel symbols", CHECK_WARN, "sudo sysctl kernel.kptr_restrict=1, and run as root",
+			  "hidden (kptr_restrict=%" PRId64 "): kernel frames have no names",
+			  sysctl_kernel("kptr_restrict", -1));
+	else
+		check_add(c, "kernel symbols", CHECK_OK, NULL, "kptr_restrict=%" PRId64,
+			  sysctl_kernel("kptr_restrict", -1));
+	if (access("/proc/modules", R_OK))
+		check_add(c, "modules", CHECK_OFF, NULL, "no /proc/modules: this kernel loads none");
+}
+
+static void check_memlock(struct check *c)
+{
+	struct rlimit rl = {0};
+
+	getrlimit(RLIMIT_MEMLOCK, &rl);
+	if (rl.rlim_cur == RLIM_INFINITY)
+		check_add(c, "memlock", CHECK_OK, NULL, "unlimited");
+	else
+		check_add(c, "memlock", CHECK_OK, NULL,
+			  "RLIMIT_MEMLOCK %llu KiB; not raised (since 5.11 BPF memory is charged to the cgroup)",
+			  (unsigned long long)(rl.rlim_cur >> 10));
+}
+
+static void check_cgroups(struct check *c)
+{
+	bool v2 = !access("/sys/fs/cgroup/cgroup.controllers", F_OK);
+	bool hybrid = !access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK);
+
+	if (v2)
+		check_add(c, "cgroups", CHECK_OK, NULL, "v2");
+	else if (hybrid)
+		check_add(c, "cgroups", CHECK_OK, NULL, "v1 with v2 beside it (/sys/fs/cgroup/unified)");
+	else if (!access("/sys/fs/cgroup/memory", F_OK))
+		check_add(c, "cgroups", CHECK_OK, NULL, "v1");
+	else
+		check_add(c, "cgroups", CHECK_WARN, "mount -t cgroup2 none /sys/fs/cgroup",
+			  "no hierarchy is mounted: --cgroup and --container find nothing");
+}
+
+static void check_inspect(struct check *c)
+{
+	char target[PATH_MAX];
+
+	if (readlink("/proc/1/exe", target, sizeof(target)) < 0)
+		check_add(c, "PID 1", CHECK_WARN, NULL,
+			  "not inspectable (%s): its user frames stay without names", strerror(errno));
+	else
+		check_add(c, "PID 1", CHECK_OK, NULL, "inspectable");
+}
+
+/* Helpers stand beside this program, as an installation and a build both have it. */
+static void check_helper(struct check *c, const char *name)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash;
+
+	path[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash)
+		slash = path;
+	snprintf(slash, sizeof(path) - (size_t)(slash - path), "/%s", name);
+	if (access(path, X_OK))
+		check_add(c, name, CHECK_FAIL, "install all of sonde, or run make", "%s is missing", path);
+	else
+		check_add(c, name, CHECK_OK, NULL, "%s", path);
+}
+
+/* Of the folder, or of the nearest one above it that exists: asking must not create anything. */
+static void check_store(struct check *c, const char *dir)
+{
+	char path[PATH_MAX];
+	struct statvfs fs;
+	char *slash;
+
+	snprintf(path, sizeof(path), "%s", dir ? dir : store_default_dir());
+	dir = dir ? dir : store_default_dir();
+	while (access(path, F_OK) && (slash = strrchr(path, '/')) && slash > path)
+		*slash = '\0';
+	if (access(path, F_OK))
+		snprintf(path, sizeof(path), "%s", *dir == '/' ? "/" : ".");
+	if (access(path, W_OK) || statvfs(path, &fs))
+		check_add(c, "store", CHECK_FAIL, "name a folder that can be written: --store DIR", "%s: %s", dir,
+			  strerror(errno));
+	else
+		check_add(c, "store", CHECK_OK, NULL, "%s, %.1f GiB free", dir,
+			  (double)fs.f_bavail * (double)fs.f_frsize / 1073741824.0);
+}
+
+void preflight_check(struct check *c, const char *prog, const char *store_dir)
+{
+	check_kernel(c);
+	check_rights(c, prog);
+	check_symbols(c);
+	check_memlock(c);
+	check_cgroups(c);
+	check_inspect(c);
+	check_helper(c, "sonde-maps");
+	check_helper(c, "sonde-index");
+	check_store(c, store_dir);
+}

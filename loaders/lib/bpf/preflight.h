@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preflight: what can be known before anything is loaded, so that a refusal names its cause: rights, kernel version,
+ * type information, lockdown. And the rest of what `--check` tells of a host, whatever the family.
+ */
+#ifndef SONDE_BPF_PREFLIGHT_H
+#define SONDE_BPF_PREFLIGHT_H
+
+#include <stdint.h>
+
+#include "schema/base/err.h"
+
+struct check;
+
+/* The first cause for which loading cannot work: EXIT_PERMISSION or EXIT_PREREQUISITE. `prog` is for the fix. */
+int preflight(const char *prog, struct err *e);
+/* Each of them as an item, and then what is only good to know. */
+void preflight_check(struct check *c, const char *prog, const char *store_dir);
+
+/* kernel.NAME as a number, or `otherwise` if it is not there: sysctl_kernel("perf_event_max_stack", 127). */
+int64_t sysctl_kernel(const char *name, int64_t otherwise);
+
+#endif

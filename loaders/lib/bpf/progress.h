@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * progress: what a capture tells whoever started it, one JSON object a line on the descriptor of --progress-fd. Lines
+ * that only refresh a display are left out when the reader is slow; the others wait for it a moment. A reader that has
+ * gone ends the capture.
+ *
+ *   {"event":"ready","run","segment","clock","hz"}             sampling; the store has the run
+ *   {"event":"first","after_s"}                                the first sample is stored
+ *   {"event":"progress","elapsed_s","left_s"|null,"samples","lost","self_cores","store_bytes"}
+ *   {"event":"exit","status"}                                  the command after `--` has ended
+ *   {"event":"done", ...}                                      see capture.c
+ *   {"event":"error","what","fix","exit"}
+ */
+#ifndef SONDE_BPF_PROGRESS_H
+#define SONDE_BPF_PROGRESS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct progress {
+	int fd;    /* -1: nobody listens */
+	bool gone; /* the reader has closed its end */
+};
+
+void progress_init(struct progress *p, int fd);
+/* Takes the reference of `line`. `must`: wait for a slow reader (at most 500 ms). */
+void progress_send(struct progress *p, json_t *line, bool must);
+
+#endif
