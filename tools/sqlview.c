@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sqlview: see the header. After the views stand, an authorizer allows reading and nothing else. */
+#include "tools/sqlview.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/reader.h"
+
+#define MAX_SEGMENTS 10 /* attached ones and main: Debian's SQLite attaches ten at most */
+#define ID_SHIFT 40
+
+struct sqlview {
+	struct store_segment *newest;
+	sqlite3 *db; /* of newest */
+	size_t n, left_out;
+};
+
+static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "functions", "frames", "stack_frames",
+					   "stacks", "cpu_samples", "loss", "cost"};
+
+static bool is_id(const char *column)
+{
+	size_t len = strlen(column);
+
+	return !strcmp(column, "id") ||
+	       (len > 3 && !strcmp(column + len - 3, "_id") && strcmp(column, "runtime_id") &&
+		strcmp(column, "container_id") && strcmp(column, "build_id") && strcmp(column, "exec_id"));
+}
+
+static int run_sql(sqlite3 *db, const char *sql, struct err *e)
+{
+	char *why = NULL;
+	int rc = sqlite3_exec(db, sql, NULL, NULL, &why);
+
+	if (rc == SQLITE_OK)
+		return 0;
+	err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", why ? why : sqlite3_errstr(rc));
+	sqlite3_free(why);
+	return -EIO;
+}
+
+/* The columns of a view in one segment, each id raised by the segment's number. */
+static int add_columns(struct strbuf *out, sqlite3 *db, const char *schema, const char *view, size_t segment,
+		       struct err *e)
+{
+	sqlite3_stmt *st = NULL;
+	int rc, n = 0;
+
+	rc = sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?1, ?2) ORDER BY cid", -1, &st, NULL);
+	if (rc != SQLITE_OK)
+		return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
+	sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
+	sqlite3_bind_text(st, 2, schema, -1, SQLITE_STATIC);
+	for (; sqlite3_step(st) == SQLITE_ROW; n++) {
+		const char *name = (const char *)sqlite3_column_text(st, 0);
+
+		if (is_id(name))
+			strbuf_addf(out, "%siif(\"%s\" > 0, \"%s\" | %lld, \"%s\") AS \"%s\"", n ? ", " : "", name,
+				    name, (long long)((int64_t)segment << ID_SHIFT), name, name);
+		else
+			strbuf_addf(out, "%s\"%s\"", n ? ", " : "", name);
+	}
+	sqlite3_finalize(st);
+	return n ? 0 : err_set(e, -EBADMSG, EXIT_STORE, "a segment of the store has no view called %s", view);
+}
+
+static int unite(struct sqlview *v, const char *view, struct err *e)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	int rc;
+
+	strbuf_addf(&sql, "CREATE TEMP VIEW %s AS ", view);
+	for (size_t i = 0; i < v->n; i++) {
+		char schema[16];
+
+		snprintf(schema, sizeof(schema), i ? "s%zu" : "main", i);
+		strbuf_addstr(&sql, i ? " UNION ALL SELECT " : "SELECT ");
+		rc = add_columns(&sql, v->db, schema, view, i, e);
+		if (rc < 0)
+			return rc;
+		strbuf_addf(&sql, " FROM %s.%s", schema, view);
+	}
+	return run_sql(v->db, strbuf_str(&sql), e);
+}
+
+static int unite_functions_top(struct sqlview *v, struct err *e)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&sql, "CREATE TEMP VIEW functions_top AS SELECT function, module, container, sum(self) AS self, "
+			    "sum(total) AS total, sum(self_ns) AS self_ns, sum(total_ns) AS total_ns FROM (");
+	for (size_t i = 0; i < v->n; i++) {
+		if (i)
+			strbuf_addf(&sql, " UNION ALL SELECT * FROM s%zu.functions_top", i);
+		else
+			strbuf_addstr(&sql, "SELECT * FROM main.functions_top");
+	}
+	strbuf_addstr(&sql, ") GROUP BY 1, 2, 3 ORDER BY self DESC, total DESC");
+	return run_sql(v->db, strbuf_str(&sql), e);
+}
+
+/* A segment that cannot be attached (a log that needs write access, a file just removed) is left out. */
+static void attach(struct sqlview *v, const char *path)
+{
+	char *sql = sqlite3_mprintf("ATTACH %Q AS s%d; SELECT count(*) FROM s%d.sqlite_master", path, (int)v->n,
+				    (int)v->n);
+
+	if (sqlite3_exec(v->db, sql, NULL, NULL, NULL) == SQLITE_OK) {
+		v->n++;
+	} else {
+		log_warn("%s is left out: %s", path, sqlite3_errmsg(v->db));
+		v->left_out++;
+	}
+	sqlite3_free(sql);
+}
+
+static int allow_reading(void *ctx, int action, const char *a, const char *b, const char *c, const char *d)
+{
+	(void)ctx;
+	(void)c;
+	(void)d;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+	case SQLITE_TRANSACTION:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return b && !sqlite3_stricmp(b, "load_extension") ? SQLITE_DENY : SQLITE_OK;
+	case SQLITE_PRAGMA: /* asking, not setting */
+		return !b || !sqlite3_stricmp(a, "table_info") || !sqlite3_stricmp(a, "table_xinfo") ||
+		       !sqlite3_stricmp(a, "index_list") || !sqlite3_stricmp(a, "index_info") ? SQLITE_OK : SQLITE_DENY;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+static int unite_all(struct sqlview *v, struct err *e)
+{
+	int rc = run_sql(v->db, "PRAGMA query_only=0", e);
+
+	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
+		rc = unite(v, STABLE_VIEWS[i], e);
+	if (rc == 0)
+		rc = unite_functions_top(v, e);
+	return rc ? rc : run_sql(v->db, "PRAGMA query_only=1", e);
+}
+
+int sqlview_open(const char *store, struct sqlview **out, struct err *e)
+{
+	cleanup_free struct store_segment_info *segments = NULL;
+	struct sqlview *v;
+	size_t n = 0;
+	int rc;
+
+	rc = store_segments(store, 0, INT64_MAX, &segments, &n, e);
+	if (rc < 0)
+		return rc;
+	if (!n) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "the store %s is empty", store);
+		err_fix(e, "sudo sonde record -d 10s");
+		return -ENODATA;
+	}
+	v = mem_alloc(sizeof(*v));
+	rc = store_segment_open(segments[n - 1].path, &v->newest, e);
+	if (rc < 0) {
+		free(v);
+		return rc;
+	}
+	v->db = store_segment_db(v->newest);
+	v->n = 1;
+	for (size_t i = n - 1; i-- > 0;) {
+		if (v->n < MAX_SEGMENTS)
+			attach(v, segments[i].path);
+		else
+			v->left_out++;
+	}
+	rc = v->n > 1 ? unite_all(v, e) : 0;
+	if (rc < 0) {
+		sqlview_close(v);
+		return rc;
+	}
+	sqlite3_set_authorizer(v->db, allow_reading, NULL);
+	*out = v;
+	return 0;
+}
+
+void sqlview_close(struct sqlview *v)
+{
+	if (!v)
+		return;
+	sqlite3_set_authorizer(v->db, NULL, NULL);
+	store_segment_close(v->newest);
+	free(v);
+}
+
+struct sqlite3 *sqlview_db(struct sqlview *v)
+{
+	return v->db;
+}
+
+size_t sqlview_segments(const struct sqlview *v)
+{
+	return v->n;
+}
+
+size_t sqlview_left_out(const struct sqlview *v)
+{
+	return v->left_out;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sql: ask the store in SQL, read-only: a query as argument, statements from a pipe, or a prompt. */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/strbuf.h"
+#include "tools/json.h"
+#include "tools/sqlprint.h"
+#include "tools/sqlview.h"
+#include "tools/verb.h"
+
+#define TIMEOUT_NS (30 * NSEC_PER_SEC)
+#define INPUT_MAX (1 << 20)
+
+struct sql_args {
+	bool csv, ndjson, box;
+	int64_t timeout_ns;
+};
+
+struct session {
+	struct sqlview *view;
+	sqlite3 *db;
+	enum sqlprint_form form;
+	json_t *rows;           /* of the envelope, with --json */
+	int64_t timeout_ns, deadline_ns;
+	uint64_t n;
+	bool timed_out;
+};
+
+static int over_time(void *ctx)
+{
+	struct session *s = ctx;
+
+	s->timed_out = clock_boot_ns() > s->deadline_ns;
+	return s->timed_out;
+}
+
+static int refused(struct session *s, int rc, struct err *e)
+{
+	if (s->timed_out) {
+		err_set(e, -ETIME, EXIT_RUNTIME, "the query was stopped after %lld s",
+			(long long)(s->timeout_ns / NSEC_PER_SEC));
+		err_fix(e, "narrow it (WHERE ts BETWEEN ...), or give it longer: sonde sql --timeout 5m ...");
+		return -ETIME;
+	}
+	if (rc == SQLITE_AUTH || rc == SQLITE_READONLY) {
+		err_set(e, -EPERM, EXIT_USAGE, "the store is read-only here: %s", sqlite3_errmsg(s->db));
+		err_fix(e, "to change a copy: sonde export db -o copy.db, then sqlite3 copy.db");
+		return -EPERM;
+	}
+	if ((rc & 0xff) == SQLITE_ERROR) {
+		err_set(e, -EINVAL, EXIT_USAGE, "SQL: %s", sqlite3_errmsg(s->db));
+		err_fix(e, "views: echo .views | sonde sql    columns: echo '.schema cpu_samples' | sonde sql");
+		return -EINVAL;
+	}
+	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
+}
+
+/* Run each statement of `sql` in turn. */
+static int run_statements(struct session *s, const char *sql, struct err *e)
+{
+	while (*sql) {
+		sqlite3_stmt *st = NULL;
+		int rc;
+
+		s->timed_out = false;
+		s->deadline_ns = clock_boot_ns() + s->timeout_ns;
+		rc = sqlite3_prepare_v2(s->db, sql, -1, &st, &sql);
+		if (rc != SQLITE_OK)
+			return refused(s, rc, e);
+		if (!st)
+			continue; /* a comment, or blanks */
+		if (!sqlite3_stmt_readonly(st) || !sqlite3_column_count(st)) {
+			sqlite3_finalize(st);
+			return refused(s, SQLITE_READONLY, e);
+		}
+		rc = sqlprint(st, s->form, stdout, s->rows, &s->n);
+		sqlite3_finalize(st);
+		if (rc != SQLITE_DONE)
+			return refused(s, rc, e);
+	}
+	return 0;
+}
+
+static int dot_command(struct session *s, const char *line, struct err *e)
+{
+	char name[128] = "";
+	char *sql;
+	int rc;
+
+	if (!strcmp(line, ".views"))
+		return run_statements(s, "SELECT DISTINCT name AS view FROM (SELECT name, type FROM sqlite_master UNION "
+					 "SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' ORDER BY 1", e);
+	if (sscanf(line, ".schema %127s", name) == 1 || !strcmp(line, ".schema")) {
+		sql = sqlite3_mprintf("SELECT sql FROM main.sqlite_master WHERE sql IS NOT NULL AND (%Q = '' OR name = %Q)",
+				      name, name);
+		rc = run_statements(s, sql, e);
+		sqlite3_free(sql);
+		return rc;
+	}
+	err_set(e, -EINVAL, EXIT_USAGE, "no command called %s", line);
+	err_fix(e, ".views   .schema [NAME]   .quit");
+	return -EINVAL;
+}
+
+/* Statements from standard input, each as it is complete. On a terminal an error is told and the prompt goes on. */
+static int run_input(struct session *s, struct err *e)
+{
+	struct strbuf pending cleanup_strbuf = STRBUF_INIT;
+	bool tty = isatty(STDIN_FILENO);
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t len;
+	int rc = 0;
+
+	if (tty)
+		fputs("read-only; end a query with ;   .views lists the views, .schema NAME shows one, .quit ends\n", stderr);
+	for (;;) {
+		if (tty)
+			fputs(pending.len ? "  ...> " : "sonde> ", stderr);
+		len = getline(&line, &cap, stdin);
+		if (len < 0)
+			break;
+		if (line[len - 1] == '\n')
+			line[--len] = '\0';
+		if (!pending.len && line[0] == '.') {
+			if (!strcmp(line, ".quit") || !strcmp(line, ".exit"))
+				break;
+			rc = dot_command(s, line, e);
+		} else {
+			strbuf_addf(&pending, "%s\n", line);
+			if (pending.len > INPUT_MAX)
+				rc = err_set(e, -E2BIG, EXIT_USAGE, "a query of more than 1 MiB");
+			else if (sqlite3_complete(strbuf_str(&pending)))
+				rc = run_statements(s, strbuf_str(&pending), e);
+			else
+				continue;
+			strbuf_reset(&pending);
+		}
+		fflush(stdout);
+		if (rc < 0 && !tty)
+			break;
+		if (rc < 0)
+			err_report(e, "sonde");
+		rc = 0;
+	}
+	if (rc == 0 && pending.len && !tty)
+		rc = run_statements(s, strbuf_str(&pending), e);
+	free(line);
+	return rc;
+}
+
+static int run_words(struct session *s, const struct verb_call *call, struct err *e)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+
+	for (size_t i = 0; i < call->n_words; i++)
+		strbuf_addf(&sql, "%s%s", i ? " " : "", call->words[i]);
+	if (call->words[0][0] == '.')
+		return dot_command(s, strbuf_str(&sql), e);
+	return run_statements(s, strbuf_str(&sql), e);
+}
+
+static int choose_form(const struct verb_call *call, const struct sql_args *a, enum sqlprint_form *form, struct err *e)
+{
+	if (call->json + a->csv + a->ndjson + a->box > 1)
+		return err_set(e, -EINVAL, EXIT_USAGE, "one of --box, --csv, --json, --ndjson, not several");
+	*form = call->json ? SQLPRINT_JSON : a->ndjson ? SQLPRINT_NDJSON : a->csv ? SQLPRINT_CSV : SQLPRINT_BOX;
+	return 0;
+}
+
+static int sql_run(struct verb_call *call, struct err *e)
+{
+	const struct sql_args *a = call->args;
+	struct session s = {.timeout_ns = a->timeout_ns ? a->timeout_ns : TIMEOUT_NS};
+	json_t *envelope = NULL;
+	int rc;
+
+	rc = choose_form(call, a, &s.form, e);
+	if (rc == 0)
+		rc = sqlview_open(call->store, &s.view, e);
+	if (rc < 0)
+		return rc;
+	if (s.form == SQLPRINT_JSON) {
+		envelope = json_envelope("sql", 0, 0);
+		s.rows = json_rows(envelope);
+	}
+	if (sqlview_left_out(s.view)) {
+		if (envelope)
+			json_warn(envelope, "%zu older segments were left out", sqlview_left_out(s.view));
+		fprintf(stderr, "sonde: asking the newest %zu segments; %zu older ones are left out (--store FILE.db asks "
+				"one of them)\n", sqlview_segments(s.view), sqlview_left_out(s.view));
+	}
+	s.db = sqlview_db(s.view);
+	sqlite3_progress_handler(s.db, 10000, over_time, &s);
+	rc = call->n_words ? run_words(&s, call, e) : run_input(&s, e);
+	if (envelope && rc == 0)
+		rc = json_print(envelope, stdout, 0);
+	else if (envelope)
+		json_decref(envelope);
+	sqlview_close(s.view);
+	return rc;
+}
+
+static const struct option OPTIONS[] = {
+	{.name = "box", .type = OPTION_FLAG, .help = "a table in a frame (the default)",
+	 .offset = offsetof(struct sql_args, box)},
+	{.name = "csv", .type = OPTION_FLAG, .help = "comma-separated, RFC 4180", .offset = offsetof(struct sql_args, csv)},
+	{.name = "ndjson", .type = OPTION_FLAG, .help = "one JSON object a line",
+	 .offset = offsetof(struct sql_args, ndjson)},
+	{.name = "timeout", .type = OPTION_DURATION, .arg = "TIME", .help = "stop a query after this long (default 30s)",
+	 .offset = offsetof(struct sql_args, timeout_ns)},
+	{0},
+};
+
+static const char *const EXAMPLES[] = {
+	"sonde sql \"select function, sum(samples) n from cpu_samples group by 1 order by 2 desc limit 5\"",
+	"sonde sql --csv \"select time, comm, cpu_ns from cpu_samples\" > samples.csv",
+	"sonde sql .views",
+	NULL,
+};
+
+const struct verb verb_sql = {
+	.name = "sql",
+	.summary = "ask the store in SQL, read-only",
+	.usage = "[QUERY | .views | .schema NAME]",
+	.examples = EXAMPLES,
+	.more = "Without a query: statements from standard input, or a prompt. Views: docs/SCHEMA.md.",
+	.options = OPTIONS,
+	.args_size = sizeof(struct sql_args),
+	.uses = VERB_STORE | VERB_JSON | VERB_WORDS,
+	.run = sql_run,
+};

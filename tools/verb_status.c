@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * status: what records now, the last recordings with what they lost and cost, and what the store holds. This is what
+ * people paste into a bug report.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/reader.h"
+#include "tools/json.h"
+#include "tools/select.h"
+#include "tools/table.h"
+#include "tools/term.h"
+#include "tools/verb.h"
+#include "tools/when.h"
+
+#define SHOWN 5
+
+struct status_args {
+	uint64_t n;
+};
+
+struct loss_sum {
+	char *reason;
+	uint64_t n;
+};
+
+/* What one recording holds, over its segments. */
+struct facts {
+	const struct select_recording *rec; /* borrowed */
+	uint64_t samples, named;
+	uint64_t cost_cpu_ns, private_bytes, map_bytes;
+	struct loss_sum *losses;
+	size_t n_losses, cap_losses;
+	bool live;
+};
+
+struct store_facts {
+	uint64_t bytes;
+	size_t segments;
+	int64_t from_ns, to_ns;
+};
+
+static void facts_lose(struct facts *f, const char *reason, uint64_t n)
+{
+	for (size_t i = 0; i < f->n_losses; i++) {
+		if (!strcmp(f->losses[i].reason, reason)) {
+			f->losses[i].n += n;
+			return;
+		}
+	}
+	mem_grow(f->losses, f->n_losses, f->cap_losses);
+	f->losses[f->n_losses++] = (struct loss_sum){.reason = mem_strdup(reason), .n = n};
+}
+
+static uint64_t facts_lost(const struct facts *f)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < f->n_losses; i++)
+		n += f->losses[i].n;
+	return n;
+}
+
+static int ask(sqlite3 *db, const char *sql, int64_t run, sqlite3_stmt **st, struct err *e)
+{
+	if (sqlite3_prepare_v2(db, sql, -1, st, NULL) != SQLITE_OK)
+		return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
+	sqlite3_bind_int64(*st, 1, run);
+	return 0;
+}
+
+static int add_samples(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = ask(db, "SELECT sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM task t JOIN series e ON e.task = t.id "
+			 "JOIN sample x ON x.series = e.id LEFT JOIN stack k ON k.id = e.stack "
+			 "LEFT JOIN frame r ON r.id = k.frame WHERE t.run = ?1 AND x.ts BETWEEN "
+			 "(SELECT from_ns / 1000000000 - 60 FROM run WHERE id = ?1) - (SELECT value FROM meta WHERE key = 't0') "
+			 "AND (SELECT to_ns / 1000000000 + 1 FROM run WHERE id = ?1) - "
+			 "(SELECT value FROM meta WHERE key = 't0')", run, &st, e);
+
+	if (rc < 0)
+		return rc;
+	if (sqlite3_step(st) == SQLITE_ROW) {
+		f->samples += (uint64_t)sqlite3_column_int64(st, 0);
+		f->named += (uint64_t)sqlite3_column_int64(st, 1);
+	}
+	sqlite3_finalize(st);
+	return 0;
+}
+
+static int add_losses_and_cost(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = ask(db, "SELECT reason, sum(n) FROM loss_row WHERE run = ?1 GROUP BY 1", run, &st, e);
+
+	if (rc < 0)
+		return rc;
+	while (sqlite3_step(st) == SQLITE_ROW)
+		facts_lose(f, (const char *)sqlite3_column_text(st, 0), (uint64_t)sqlite3_column_int64(st, 1));
+	sqlite3_finalize(st);
+	rc = ask(db, "SELECT sum(cpu), sum(private), sum(maps) FROM (SELECT sum(cpu_ns) AS cpu, max(private_bytes) AS "
+		     "private, max(map_bytes) AS maps FROM cost_row WHERE run = ?1 GROUP BY program)", run, &st, e);
+	if (rc < 0)
+		return rc;
+	if (sqlite3_step(st) == SQLITE_ROW) {
+		f->cost_cpu_ns += (uint64_t)sqlite3_column_int64(st, 0);
+		f->private_bytes = (uint64_t)sqlite3_column_int64(st, 1);
+		f->map_bytes = (uint64_t)sqlite3_column_int64(st, 2);
+	}
+	sqlite3_finalize(st);
+	return 0;
+}
+
+static int facts_fill(struct facts *f, const struct select_recording *rec, struct err *e)
+{
+	f->rec = rec;
+	f->live = rec->state == 0 && rec->pid > 0 && (kill((pid_t)rec->pid, 0) == 0 || errno == EPERM);
+	for (size_t i = 0; i < rec->n_runs; i++) {
+		struct store_segment *s = NULL;
+		int rc = store_segment_open(rec->runs[i].segment, &s, e);
+
+		if (rc == 0)
+			rc = add_samples(f, store_segment_db(s), rec->runs[i].run, e);
+		if (rc == 0)
+			rc = add_losses_and_cost(f, store_segment_db(s), rec->runs[i].run, e);
+		store_segment_close(s);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int store_fill(struct store_facts *s, const char *store, struct err *e)
+{
+	cleanup_free struct store_segment_info *info = NULL;
+	int rc = store_segments(store, 0, INT64_MAX, &info, &s->segments, e);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < s->segments; i++) {
+		s->bytes += info[i].bytes;
+		if (info[i].from_ns && (!s->from_ns || info[i].from_ns < s->from_ns))
+			s->from_ns = info[i].from_ns;
+		if (info[i].to_ns > s->to_ns)
+			s->to_ns = info[i].to_ns;
+	}
+	return 0;
+}
+
+static const char *state_of(const struct facts *f)
+{
+	if (f->live)
+		return "going on";
+	return f->rec->state == 1 ? "ended" : "killed";
+}
+
+static double cores(const struct facts *f)
+{
+	int64_t span = f->rec->to_ns - f->rec->from_ns;
+
+	return span > 0 ? (double)f->cost_cpu_ns / (double)span : 0;
+}
+
+static json_t *facts_json(const struct facts *f)
+{
+	json_t *row = json_object(), *lost = json_object();
+
+	json_object_set_new(row, "rec", json_integer(f->rec->number));
+	json_object_set_new(row, "family", json_text(f->rec->family));
+	json_object_set_new(row, "options", json_text(f->rec->options));
+	json_object_set_new(row, "state", json_text(state_of(f)));
+	json_object_set_new(row, "pid", json_integer(f->rec->pid));
+	json_set_time(row, "from", f->rec->from_ns);
+	json_set_time(row, "to", f->rec->to_ns);
+	json_object_set_new(row, "bucket_seconds", json_integer(f->rec->bucket_s));
+	json_object_set_new(row, "period_ns", json_integer((json_int_t)f->rec->period_ns));
+	json_object_set_new(row, "samples", json_integer((json_int_t)f->samples));
+	json_object_set_new(row, "samples_named", json_integer((json_int_t)f->named));
+	for (size_t i = 0; i < f->n_losses; i++)
+		json_object_set_new(lost, f->losses[i].reason, json_integer((json_int_t)f->losses[i].n));
+	json_object_set_new(row, "lost", lost);
+	json_object_set_new(row, "self_cpu_ns", json_integer((json_int_t)f->cost_cpu_ns));
+	json_object_set_new(row, "self_private_bytes", json_integer((json_int_t)f->private_bytes));
+	json_object_set_new(row, "self_map_bytes", json_integer((json_int_t)f->map_bytes));
+	return row;
+}
+
+static int print_json(const char *store, const struct store_facts *s, const struct facts *f, size_t n)
+{
+	json_t *envelope = json_envelope("status", s->from_ns, s->to_ns);
+	json_t *about = json_object();
+
+	json_object_set_new(about, "path", json_text(store));
+	json_object_set_new(about, "bytes", json_integer((json_int_t)s->bytes));
+	json_object_set_new(about, "segments", json_integer((json_int_t)s->segments));
+	json_object_set_new(envelope, "store", about);
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(json_rows(envelope), facts_json(&f[i]));
+	return json_print(envelope, stdout, 0);
+}
+
+static void print_live(const struct facts *f, size_t n)
+{
+	char took[32], memory[32];
+	size_t live = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!f[i].live)
+			continue;
+		live++;
+		printf("recording  %s, pid %lld, since %s: rec %lld, %.2f %% of one core, %s private\n", f[i].rec->family,
+		       (long long)f[i].rec->pid, when_duration(clock_utc_ns() - f[i].rec->from_ns, took, sizeof(took)),
+		       (long long)f[i].rec->number, 100 * cores(&f[i]),
+		       term_bytes(f[i].private_bytes, memory, sizeof(memory)));
+	}
+	if (!live)
+		printf("recording  nothing at the moment\n");
+}
+
+static void print_recordings(const struct facts *f, size_t n)
+{
+	static const struct table_column columns[] = {
+		{"REC", TABLE_RIGHT}, {"BEGAN", TABLE_LEFT}, {"LENGTH", TABLE_RIGHT}, {"STATE", TABLE_LEFT},
+		{"HZ", TABLE_RIGHT}, {"SAMPLES", TABLE_RIGHT}, {"LOST", TABLE_RIGHT}, {"NAMED", TABLE_RIGHT},
+		{"OWN CPU", TABLE_RIGHT}, {"OPTIONS", TABLE_MIDDLE},
+	};
+	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	char buf[32];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct select_recording *r = f[i].rec;
+
+		table_cellf(t, "%lld", (long long)r->number);
+		table_cell(t, when_local(r->from_ns, clock_utc_ns(), buf, sizeof(buf)));
+		table_cell(t, when_duration(r->to_ns - r->from_ns, buf, sizeof(buf)));
+		table_cell(t, state_of(&f[i]));
+		table_cellf(t, "%.0f", r->period_ns ? 1e9 / (double)r->period_ns : 0);
+		table_cell(t, term_count(f[i].samples, buf, sizeof(buf)));
+		table_cell(t, term_count(facts_lost(&f[i]), buf, sizeof(buf)));
+		table_cellf(t, "%.1f %%", f[i].samples ? 100.0 * (double)f[i].named / (double)f[i].samples : 0);
+		table_cellf(t, "%.2f %%", 100 * cores(&f[i]));
+		table_cell(t, r->options);
+	}
+	table_print(t, stdout, term_width(stdout));
+	table_free(t);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < f[i].n_losses; k++)
+			if (f[i].losses[k].n)
+				printf("lost in rec %lld: %llu, reason %s\n", (long long)f[i].rec->number,
+				       (unsigned long long)f[i].losses[k].n, f[i].losses[k].reason);
+}
+
+static void print_text(const char *store, const struct store_facts *s, const struct facts *f, size_t n)
+{
+	char size[32], from[32];
+
+	print_live(f, n);
+	printf("store      %s, %s in %zu segment%s, oldest data %s\n\n", store, term_bytes(s->bytes, size, sizeof(size)),
+	       s->segments, s->segments == 1 ? "" : "s",
+	       s->from_ns ? when_local(s->from_ns, clock_utc_ns(), from, sizeof(from)) : "none");
+	print_recordings(f, n);
+}
+
+static int status_run(struct verb_call *call, struct err *e)
+{
+	const struct status_args *a = call->args;
+	size_t want = a->n ? a->n : SHOWN, n = 0, n_recs = 0;
+	struct select_recording *recs = NULL;
+	struct store_facts about = {0};
+	struct facts *f = NULL;
+	int rc;
+
+	rc = store_fill(&about, call->store, e);
+	if (rc == 0)
+		rc = select_recordings(call->store, &recs, &n_recs, e);
+	if (rc == 0) {
+		n = n_recs < want ? n_recs : want;
+		f = mem_array(n, sizeof(*f));
+		for (size_t i = 0; rc == 0 && i < n; i++)
+			rc = facts_fill(&f[i], &recs[n_recs - 1 - i], e);
+	}
+	if (rc == 0 && call->json)
+		rc = print_json(call->store, &about, f, n);
+	else if (rc == 0)
+		print_text(call->store, &about, f, n);
+	for (size_t i = 0; f && i < n; i++) {
+		for (size_t k = 0; k < f[i].n_losses; k++)
+			free(f[i].losses[k].reason);
+		free(f[i].losses);
+	}
+	free(f);
+	select_recordings_free(recs, n_recs);
+	return rc;
+}
+
+static const struct option OPTIONS[] = {
+	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "show the last N recordings (default 5)",
+	 .offset = offsetof(struct status_args, n)},
+	{0},
+};
+
+static const char *const EXAMPLES[] = {
+	"sonde status",
+	"sonde status -n 20",
+	"sonde status --json | jq '.rows[0].lost'",
+	NULL,
+};
+
+const struct verb verb_status = {
+	.name = "status",
+	.summary = "what records now, what was lost, what it costs, what the store holds",
+	.usage = "",
+	.examples = EXAMPLES,
+	.options = OPTIONS,
+	.args_size = sizeof(struct status_args),
+	.uses = VERB_STORE | VERB_JSON,
+	.run = status_run,
+};
