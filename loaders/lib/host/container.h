@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * container: from a cgroup's path to the container or systemd unit it belongs to, and back.
+ *
+ * Paths (each on v1, v2 and hybrid hosts; ID is 64 hex digits, 32 are taken too):
+ *   docker    /docker/ID, /system.slice/docker-ID.scope, ...
+ *   containerd, CRI   /kubepods/.../podUID/ID, .../cri-containerd-ID.scope, /NAMESPACE/ID (nerdctl, ctr),
+ *                     NAMESPACE:cri-containerd:ID, nerdctl-ID.scope
+ *   podman    /machine.slice/libpod-ID.scope, /libpod_parent/libpod-ID, libpod-conmon-... is the monitor and no container
+ *   cri-o     crio-ID.scope, /crio-ID
+ *   lxc       /lxc/NAME, /lxc.payload.NAME, /lxc.payload/NAME
+ *   nspawn    /machine.slice/systemd-nspawn@NAME.service, machine-NAME.scope (nspawn and libvirt register those)
+ *   garden, buildkit and others: a component of 64 hex digits counts as a container of runtime "container"
+ * Nested containers: the innermost is taken; container_outer gives those around it. A pod's UID is kept.
+ * A unit is the innermost NAME.service, .scope or .slice-less timer name outside of containers ("nginx.service"; of a
+ * user's own manager too), with systemd's \x2d undone.
+ */
+#ifndef SONDE_HOST_CONTAINER_H
+#define SONDE_HOST_CONTAINER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+
+#define CONTAINER_ID_MAX 129
+
+struct container_ref {
+	const char *runtime;           /* static: "docker", "containerd", ...; "" if not in a container */
+	char id[CONTAINER_ID_MAX];     /* full id, or name for lxc and nspawn; "" if none */
+	char pod[64];                  /* Kubernetes pod UID, "" if none */
+	char unit[256];                /* systemd unit, "" if none */
+	size_t end;                    /* the path up to here is the container's own cgroup; 0 if none */
+};
+
+/* Pure. True if the path belongs to a container; `out` is filled in either case. */
+bool container_parse(const char *path, size_t len, struct container_ref *out);
+/* The container around the one that `ref` (of the same path) tells: true and *out, or false. */
+bool container_outer(const char *path, const struct container_ref *ref, struct container_ref *out);
+
+struct container_names {
+	char *name;  /* without the leading slash; NULL: not known */
+	char *image; /* as the user gave it; NULL: not known */
+};
+void container_names_release(struct container_names *n);
+/* Docker's own file, bytes of config.v2.json. 0, or -EBADMSG. */
+int container_parse_docker(const char *json, size_t len, struct container_names *out);
+/* Read <docker_root>/containers/<id>/config.v2.json (a regular file, no link, at most 4 MiB). -ENOENT, -EACCES, ... */
+int container_docker(const char *docker_root, const char *id, struct container_names *out);
+/* /var/lib/docker, or "data-root" of /etc/docker/daemon.json. Static buffer. */
+const char *container_docker_root(void);
+
+/* ---- the way back ---- */
+
+struct container_found {
+	struct container_ref ref;
+	char name[256];                  /* as asked or as Docker says; "" if none */
+	uint64_t *cgroup_ids; size_t n_cgroup_ids;   /* of its directories on the v2 hierarchy (with those below) */
+	uint64_t *v1_ids;     size_t n_v1_ids;       /* of its directories on v1's memory hierarchy, else pids */
+	uint32_t *pids;       size_t n_pids;         /* now in it */
+};
+void container_found_release(struct container_found *f);
+/* `who` is a name (Docker's, lxc's, nspawn's) or the beginning of an id (at least 3 characters). EXIT_USAGE with the
+ * names that exist when none or several match. */
+int container_resolve(const char *who, struct container_found *out, struct err *e);
+/* The same for a cgroup given by path: "/sys/fs/cgroup/x" or "/x" or "x" as in /proc/PID/cgroup. */
+int container_cgroup(const char *path, struct container_found *out, struct err *e);
+
+/* Path of the v2 cgroup with this id, by file handle (needs CAP_DAC_READ_SEARCH); "" on the root. 0 or -errno. */
+int container_cgroup_path(uint64_t cgroup_id, char *out, size_t size);
+
+#endif
