@@ -49,5 +49,7 @@ bool image_offset_to_vaddr(const struct image *img, uint64_t offset, uint64_t *v
 /* The function that holds `vaddr`. false: none is known. Never a guess across a gap. */
 bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbol *out);
 size_t image_symbol_count(const struct image *img);
+/* The i-th piece in order of address (a function that another one interrupts has several). false: there is none. */
+bool image_symbol_get(const struct image *img, size_t i, struct image_symbol *out);
 
 #endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* child: see the header. */
+#include "loaders/index/child.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "loaders/index/indexer.h"
+#include "loaders/index/sandbox.h"
+#include "loaders/lib/host/indexproto.h"
+
+static int message_send(const struct index_msg *m)
+{
+	struct iovec v = {.iov_base = (void *)m, .iov_len = sizeof(*m)};
+	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
+	ssize_t n;
+
+	do {
+		n = sendmsg(INDEX_FD_SOCKET, &h, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*m) ? 0 : -EPIPE;
+}
+
+/* The descriptor that came with the answer, or -1. */
+static int descriptor_of(struct msghdr *h)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(h);
+	int fd;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+static int answer_receive(void)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct index_msg m = {0};
+	struct iovec v = {.iov_base = &m, .iov_len = sizeof(m)};
+	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control.buf,
+			   .msg_controllen = sizeof(control.buf)};
+	ssize_t n;
+	int fd;
+
+	do {
+		n = recvmsg(INDEX_FD_SOCKET, &h, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -1;
+	fd = descriptor_of(&h);
+	if (fd >= 0 && (n < (ssize_t)offsetof(struct index_msg, n) || m.type != INDEX_MSG_FILE || m.status != 1)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int want_build_id(void *ctx, const uint8_t *id, size_t len)
+{
+	struct index_msg m = {.type = INDEX_MSG_WANT_BUILD_ID, .build_id_len = (uint32_t)len};
+
+	(void)ctx;
+	memcpy(m.build_id, id, len);
+	return message_send(&m) ? -1 : answer_receive();
+}
+
+static int want_debuglink(void *ctx, const char *name, uint32_t n)
+{
+	struct index_msg m = {.type = INDEX_MSG_WANT_DEBUGLINK, .n = n};
+
+	(void)ctx;
+	snprintf(m.name, sizeof(m.name), "%s", name);
+	return message_send(&m) ? -1 : answer_receive();
+}
+
+static int write_all(const uint8_t *data, size_t len)
+{
+	for (size_t at = 0; at < len;) {
+		ssize_t n = pwrite(INDEX_FD_OUT, data + at, len - at, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += (size_t)n;
+	}
+	return ftruncate(INDEX_FD_OUT, (off_t)len) ? -errno : 0;
+}
+
+static int work(struct index_result *r, struct err *e)
+{
+	static const struct index_finder parent = {.by_build_id = want_build_id, .by_debuglink = want_debuglink};
+	int rc = sandbox_enter(e);
+
+	if (!rc)
+		rc = indexer_run_fd(INDEX_FD_ELF, &parent, r, e);
+	if (rc)
+		return rc;
+	rc = write_all(r->data, r->size);
+	return rc ? err_set(e, rc, EXIT_RUNTIME, "cannot write the index: %s", strerror(-rc)) : 0;
+}
+
+int child_main(void)
+{
+	struct index_msg done = {.type = INDEX_MSG_DONE};
+	struct index_result r = {0};
+	struct err e = {0};
+	int rc = work(&r, &e);
+
+	done.status = rc;
+	memcpy(done.name, rc ? e.what : r.key, strnlen(rc ? e.what : r.key, sizeof(done.name) - 1));
+	free(r.data);
+	return message_send(&done) || rc ? 1 : 0;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* child: the sandboxed side of indexproto.h: descriptors 3, 4, 5 in, an index in 5 out. */
+#ifndef SONDE_INDEX_CHILD_H
+#define SONDE_INDEX_CHILD_H
+
+/* Does the work of one sonde-index child; returns its exit status (0 or 1), which says the same as MSG_DONE. */
+int child_main(void);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elfsyms: the symbols of one ELF file's tables into a symset: .symtab, .dynsym (through the dynamic section where
+ * there is no section table), and names for PLT stubs.
+ */
+#ifndef SONDE_INDEX_ELFSYMS_H
+#define SONDE_INDEX_ELFSYMS_H
+
+#include "loaders/index/elffile.h"
+#include "loaders/index/gotable.h"
+#include "loaders/index/symset.h"
+
+enum elfsyms_table { ELFSYMS_SYMTAB, ELFSYMS_DYNSYM };
+
+/* Adds the functions of one table, and notes Go's addresses in `go` (may be NULL). Returns how many entries the table
+ * has, 0 if there is none, or -errno of source_read or symset_add. */
+long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *set, struct go_symbols *go);
+/* Names "f@plt" for the stubs (x86-64): each is read as the jump it is, through the slot's relocation to the symbol. */
+int elfsyms_add_plt(struct elf_file *f, struct symset *set);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * indexer: one ELF file (and what debug files there are) in, the bytes of an image index out. Touches nothing but its
+ * sources: no path, no /proc, no clock but its own CPU time.
+ *
+ * Symbols come from: .symtab; where the file has none, the separate debug file (by build-id, which must be the same,
+ * then by debuglink, whose CRC must fit), then .gnu_debugdata; always .dynsym, PLT stubs and Go's pclntab.
+ */
+#ifndef SONDE_INDEX_INDEXER_H
+#define SONDE_INDEX_INDEXER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+#include "schema/image/image.h"
+
+#define INDEX_SIZE_MAX (255ull << 20)
+
+/* Who finds debug files. Both return a descriptor (the indexer closes it) or -1; both may be NULL. */
+struct index_finder {
+	void *ctx;
+	int (*by_build_id)(void *ctx, const uint8_t *id, size_t len);
+	int (*by_debuglink)(void *ctx, const char *name, uint32_t n); /* the n-th candidate */
+};
+
+struct index_result {
+	char key[IMAGE_KEY_MAX];
+	void *data; /* own: the index (free it) */
+	size_t size;
+	size_t symbol_count;
+};
+
+/* -ENOEXEC: no ELF file that runs here; -EFBIG: more than an index may hold; -ENOMEM, -ESTALE, -EIO ... */
+int indexer_run_fd(int fd, const struct index_finder *finder, struct index_result *out, struct err *e);
+/* The same over bytes; for tests and fuzzing. */
+int indexer_run_bytes(const void *data, size_t len, const struct index_finder *finder, struct index_result *out,
+		      struct err *e);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * format: the bytes of an image index. One file for one ELF file, written once by sonde-index, mapped read-only by
+ * everybody else and searched in place. Little endian, position independent: places are offsets from the file's
+ * first byte. A file of another version is refused whole (it is only a cache: it is made anew).
+ *
+ *   header    struct image_header, 48 bytes
+ *   table     `section_count` times struct image_section
+ *   sections  each 8-aligned, inside the file, in any order, in no part overlapping header and table
+ *
+ * 1. magic and version are IMAGE_MAGIC and IMAGE_VERSION; total_size is the size of the file.
+ * 2. checksum = hash_bytes(HASH_SEED, all bytes from `total_size` on, to the end of the file).
+ * 3. A kind stands in the table at most once. Readers skip the kinds they do not know; a section whose meaning
+ *    changes gets a new kind. IDENT, SEGMENTS, SYMBOLS and STRINGS are always there.
+ * 4. `stride` is the size of one element; a reader takes elements of exactly its own size, or refuses.
+ * 5. STRINGS: each string once, NUL-terminated; the section's last byte is NUL; offset 0 is "".
+ * 6. SYMBOLS: sorted by `start`, none overlaps the next, none is empty. Addresses are the file's own virtual ones,
+ *    less `symbol_base` of the ident, so that they fit in 32 bits. A function that is interrupted by another one
+ *    (a cold part placed inside, an assembler label with a size) is written as several pieces: `back` is the
+ *    distance from the piece's start to the function's first byte, 0 in nearly all.
+ * 7. SEGMENTS: the loadable segments in the order of the file's program headers.
+ *
+ * Kinds 16 and above are kept for what comes next; no file of this version holds them:
+ *   16 UNWIND       rows for the unwinder, sorted by address        20 GO      version, pclntab, runtime addresses
+ *   17 LINE_FILES   offsets of file names in STRINGS                24 PYTHON  offsets of interpreter structures
+ *   18 LINES        address -> file and line, sorted                25 TLS     probe sites of TLS libraries
+ *   19 INLINES      ranges of inlined functions, depth first
+ */
+#ifndef SONDE_IMAGE_FORMAT_H
+#define SONDE_IMAGE_FORMAT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define IMAGE_MAGIC   "SONDEIDX"
+#define IMAGE_VERSION 1u
+
+/* The longest name kept, without NUL; longer ones end in "...". */
+#define IMAGE_NAME_MAX 8191
+
+enum image_section_kind {
+	IMAGE_SECTION_IDENT = 1,
+	IMAGE_SECTION_SEGMENTS = 2,
+	IMAGE_SECTION_SYMBOLS = 3,
+	IMAGE_SECTION_STRINGS = 4,
+	IMAGE_SECTION_UNWIND = 16,
+	IMAGE_SECTION_LINE_FILES = 17,
+	IMAGE_SECTION_LINES = 18,
+	IMAGE_SECTION_INLINES = 19,
+	IMAGE_SECTION_GO = 20,
+	IMAGE_SECTION_PYTHON = 24,
+	IMAGE_SECTION_TLS = 25
+};
+
+struct image_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t section_count;
+	uint64_t checksum;
+	uint64_t total_size; /* the checksum begins here */
+	uint64_t pad[2];     /* 0 */
+};
+static_assert(sizeof(struct image_header) == 48, "image_header");
+
+struct image_section {
+	uint32_t kind; /* enum image_section_kind */
+	uint32_t stride;
+	uint64_t offset;
+	uint64_t size;
+};
+static_assert(sizeof(struct image_section) == 24, "image_section");
+
+#define IMAGE_IDENT_GO         1u /* names of Go's pclntab are in */
+#define IMAGE_IDENT_DEBUG_FILE 2u /* names of a separate debug file are in */
+
+struct image_ident_record {
+	uint8_t build_id[64];
+	uint32_t build_id_len;
+	uint32_t flags; /* IMAGE_IDENT_* */
+	uint64_t content_hash;
+	uint64_t symbol_base;
+	uint16_t machine;
+	uint16_t pad[3];
+};
+static_assert(sizeof(struct image_ident_record) == 96, "image_ident_record");
+
+#define IMAGE_SEGMENT_EXEC 1u
+
+struct image_segment {
+	uint64_t vaddr;
+	uint64_t offset;
+	uint64_t file_size;
+	uint64_t mem_size;
+	uint32_t flags; /* IMAGE_SEGMENT_* */
+	uint32_t pad;
+};
+static_assert(sizeof(struct image_segment) == 40, "image_segment");
+
+struct image_symbol_record {
+	uint32_t start; /* of this piece, from symbol_base */
+	uint32_t size;  /* of this piece, never 0 */
+	uint32_t name;  /* offset in STRINGS */
+	uint32_t back;  /* start - back is the function's first byte */
+};
+static_assert(sizeof(struct image_symbol_record) == 16, "image_symbol_record");
+
+#endif

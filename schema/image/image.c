@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image: the reader of an image index. Everything is checked once, when it is opened (format.h, conditions 1-7), in one
+ * pass over the file; after that a look-up is a binary search that cannot leave the mapping. Nothing is copied but
+ * the identity.
+ */
+#include "schema/image/image.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/hash.h"
+#include "schema/image/format.h"
+
+#define SECTION_COUNT_MAX 64
+
+struct image {
+	struct image_ident ident;
+	uint64_t symbol_base;
+	const struct image_segment *segments;
+	size_t segment_count;
+	const struct image_symbol_record *symbols;
+	size_t symbol_count;
+	const char *strings;
+	size_t strings_size;
+	void *map; /* NULL: the bytes are the caller's */
+	size_t map_size;
+};
+
+static int damaged(struct err *e, const char *why)
+{
+	return err_set(e, -EBADMSG, EXIT_RUNTIME, "image index: %s", why);
+}
+
+static int header_check(const uint8_t *data, size_t len, struct image_header *h, struct err *e)
+{
+	const size_t from = offsetof(struct image_header, total_size);
+
+	if (len < sizeof(*h))
+		return damaged(e, "shorter than its header");
+	memcpy(h, data, sizeof(*h));
+	if (memcmp(h->magic, IMAGE_MAGIC, sizeof(h->magic)))
+		return damaged(e, "not an image index");
+	if (h->version != IMAGE_VERSION)
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "image index: version %u, this program reads %u",
+			       h->version, IMAGE_VERSION);
+	if (h->total_size != len)
+		return damaged(e, "its size is not the one it was written with");
+	if (h->section_count > SECTION_COUNT_MAX ||
+	    sizeof(*h) + h->section_count * sizeof(struct image_section) > len)
+		return damaged(e, "its section table does not fit");
+	if (hash_bytes(HASH_SEED, data + from, len - from) != h->checksum)
+		return damaged(e, "wrong checksum");
+	return 0;
+}
+
+/* The one section of this kind: where it lies and how many elements it has. */
+static int section_find(const uint8_t *data, const struct image_header *h, uint32_t kind, size_t stride,
+			const void **out, size_t *count)
+{
+	const size_t table_end = sizeof(*h) + h->section_count * sizeof(struct image_section);
+	bool found = false;
+
+	for (uint32_t i = 0; i < h->section_count; i++) {
+		struct image_section s;
+
+		memcpy(&s, data + sizeof(*h) + i * sizeof(s), sizeof(s));
+		if (s.kind != kind)
+			continue;
+		if (found || s.stride != stride || s.offset < table_end || s.offset > h->total_size ||
+		    s.size > h->total_size - s.offset || s.offset % 8 || s.size % stride)
+			return -EBADMSG;
+		*out = data + s.offset;
+		*count = s.size / stride;
+		found = true;
+	}
+	return found ? 0 : -EBADMSG;
+}
+
+static bool symbols_sound(const struct image *img)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < img->symbol_count; i++) {
+		const struct image_symbol_record *s = &img->symbols[i];
+
+		if (!s->size || s->start < end || s->name >= img->strings_size || s->back > s->start)
+			return false;
+		end = (uint64_t)s->start + s->size;
+	}
+	return true;
+}
+
+static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+{
+	const struct image_ident_record *id = NULL;
+	const void *p = NULL;
+	size_t n = 0;
+
+	if (section_find(data, h, IMAGE_SECTION_IDENT, sizeof(*id), &p, &n) || n != 1)
+		return damaged(e, "no sound identity");
+	id = p;
+	if (id->build_id_len > sizeof(id->build_id))
+		return damaged(e, "build-id too long");
+	memcpy(img->ident.build_id, id->build_id, sizeof(id->build_id));
+	img->ident.build_id_len = id->build_id_len;
+	img->ident.content_hash = id->content_hash;
+	img->ident.machine = id->machine;
+	img->ident.go = id->flags & IMAGE_IDENT_GO;
+	img->ident.from_debug_file = id->flags & IMAGE_IDENT_DEBUG_FILE;
+	img->symbol_base = id->symbol_base;
+
+	if (section_find(data, h, IMAGE_SECTION_SEGMENTS, sizeof(*img->segments), &p, &img->segment_count))
+		return damaged(e, "no sound segment table");
+	img->segments = p;
+	if (section_find(data, h, IMAGE_SECTION_SYMBOLS, sizeof(*img->symbols), &p, &img->symbol_count))
+		return damaged(e, "no sound symbol table");
+	img->symbols = p;
+	if (section_find(data, h, IMAGE_SECTION_STRINGS, 1, &p, &img->strings_size) || !img->strings_size)
+		return damaged(e, "no sound string table");
+	img->strings = p;
+	if (img->strings[img->strings_size - 1])
+		return damaged(e, "its last string has no end");
+	if (!symbols_sound(img))
+		return damaged(e, "its symbols are not in order");
+	return 0;
+}
+
+int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e)
+{
+	cleanup_free struct image *img = NULL;
+	struct image_header h;
+	int rc;
+
+	if ((uintptr_t)data % 8)
+		return damaged(e, "its bytes are not 8-aligned in memory");
+	rc = header_check(data, len, &h, e);
+	if (rc)
+		return rc;
+	img = calloc(1, sizeof(*img));
+	if (!img)
+		return err_set(e, -ENOMEM, EXIT_RUNTIME, "image index: out of memory");
+	rc = sections_load(img, data, &h, e);
+	if (rc)
+		return rc;
+	*out = take_ptr(img);
+	return 0;
+}
+
+int image_open_fd(int fd, struct image **out, struct err *e)
+{
+	struct stat st;
+	void *map;
+	int rc;
+
+	if (fstat(fd, &st))
+		return err_set(e, -errno, EXIT_RUNTIME, "image index: cannot stat: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct image_header))
+		return damaged(e, "shorter than its header");
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return err_set(e, -errno, EXIT_RUNTIME, "image index: cannot map: %s", strerror(errno));
+	rc = image_open_bytes(map, (size_t)st.st_size, out, e);
+	if (rc) {
+		munmap(map, (size_t)st.st_size);
+		return rc;
+	}
+	(*out)->map = map;
+	(*out)->map_size = (size_t)st.st_size;
+	return 0;
+}
+
+void image_close(struct image *img)
+{
+	if (!img)
+		return;
+	if (img->map)
+		munmap(img->map, img->map_size);
+	free(img);
+}
+
+const struct image_ident *image_ident(const struct image *img)
+{
+	return &img->ident;
+}
+
+bool image_offset_to_vaddr(const struct image *img, uint64_t offset, uint64_t *vaddr)
+{
+	const struct image_segment *best = NULL;
+
+	/* Two segments may share a page of the file; what runs is in the executable one. */
+	for (size_t i = 0; i < img->segment_count; i++) {
+		const struct image_segment *s = &img->segments[i];
+
+		if (offset < s->offset || offset - s->offset >= s->file_size)
+			continue;
+		if (!best || ((s->flags & IMAGE_SEGMENT_EXEC) && !(best->flags & IMAGE_SEGMENT_EXEC)))
+			best = s;
+	}
+	if (!best)
+		return false;
+	*vaddr = best->vaddr + (offset - best->offset);
+	return true;
+}
+
+static void symbol_fill(const struct image *img, const struct image_symbol_record *s, struct image_symbol *out)
+{
+	/* The file could be changed under the mapping: a name is looked at again, its end was checked. */
+	out->name = s->name < img->strings_size ? img->strings + s->name : "";
+	out->addr = img->symbol_base + (s->start - s->back);
+	out->size = (uint64_t)s->back + s->size;
+}
+
+bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbol *out)
+{
+	const uint64_t want = vaddr - img->symbol_base;
+	size_t lo = 0, hi = img->symbol_count;
+
+	if (vaddr < img->symbol_base)
+		return false;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (img->symbols[mid].start <= want)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || want - img->symbols[lo - 1].start >= img->symbols[lo - 1].size)
+		return false;
+	symbol_fill(img, &img->symbols[lo - 1], out);
+	return true;
+}
+
+size_t image_symbol_count(const struct image *img)
+{
+	return img->symbol_count;
+}
+
+bool image_symbol_get(const struct image *img, size_t i, struct image_symbol *out)
+{
+	if (i >= img->symbol_count)
+		return false;
+	symbol_fill(img, &img->symbols[i], out);
+	return true;
+}
