@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* helper: finding and running the capture side's programs. */
+#include "tools/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+
+#define OUTPUT_MAX (1 << 20)
+
+extern char **environ;
+
+int helper_find(const char *program, char path[PATH_MAX], struct err *e)
+{
+	static const char *const places[] = {"%s/%s", "%s/../libexec/sonde/%s"};
+	char self[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	self[len > 0 ? len : 0] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
+		int n = snprintf(path, PATH_MAX, places[i], self, program);
+
+		if (n > 0 && n < PATH_MAX && access(path, X_OK) == 0)
+			return 0;
+	}
+	err_set(e, -ENOENT, EXIT_PREREQUISITE, "%s is not installed: it is neither in %s nor in %s/../libexec/sonde",
+		program, self, self);
+	err_fix(e, "install the capture side (make install), or run sonde on the host that records");
+	return -ENOENT;
+}
+
+static int start(char *const *argv, int from_fd, int to_fd, pid_t *pid, struct err *e)
+{
+	posix_spawn_file_actions_t actions;
+	int rc;
+
+	posix_spawn_file_actions_init(&actions);
+	/* dup2 onto the same number clears close-on-exec */
+	if (from_fd >= 0)
+		posix_spawn_file_actions_adddup2(&actions, from_fd, to_fd);
+	rc = posix_spawn(pid, argv[0], &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (rc)
+		return err_set(e, -rc, EXIT_RUNTIME, "cannot start %s: %s", argv[0], strerror(rc));
+	return 0;
+}
+
+int helper_start(char *const *argv, int keep_fd, pid_t *pid, struct err *e)
+{
+	return start(argv, keep_fd, keep_fd, pid, e);
+}
+
+int helper_output(char *const *argv, struct strbuf *out, int *status, struct err *e)
+{
+	cleanup_fd int read_fd = -1;
+	int fds[2], rc;
+	char chunk[8192];
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a pipe: %s", strerror(errno));
+	read_fd = fds[0];
+	rc = start(argv, fds[1], STDOUT_FILENO, &pid, e);
+	close(fds[1]);
+	if (rc < 0)
+		return rc;
+	while ((n = read(read_fd, chunk, sizeof(chunk))) > 0 || (n < 0 && errno == EINTR))
+		if (n > 0 && out->len < OUTPUT_MAX)
+			strbuf_add(out, chunk, (size_t)n);
+	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+		;
+	return 0;
+}
