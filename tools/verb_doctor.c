@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor: what this host can and cannot do, each thing once, with the command that mends it. The loaders check what
+ * they need themselves (`sonde-cpu --check --json`); here the host and the store are added.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/reader.h"
+#include "tools/helper.h"
+#include "tools/json.h"
+#include "tools/term.h"
+#include "tools/verb.h"
+
+/* The families this tool knows, by the names of their loaders. */
+static const char *const FAMILIES[] = {"cpu"};
+
+struct counts {
+	int ok, warn, fail, off, ready;
+	int exit; /* of the first loader that failed */
+};
+
+static void os_name(char *out, size_t size)
+{
+	cleanup_file FILE *f = fopen("/etc/os-release", "re");
+	char line[512];
+
+	snprintf(out, size, "Linux");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "PRETTY_NAME=", 12))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(out, size, "%s", line + 12 + (line[12] == '"'));
+		if (*out && out[strlen(out) - 1] == '"')
+			out[strlen(out) - 1] = '\0';
+	}
+}
+
+static const char *cgroup_kind(void)
+{
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
+		return "cgroup v2";
+	if (access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0)
+		return "cgroup v1 and v2 (hybrid)";
+	return access("/sys/fs/cgroup", F_OK) == 0 ? "cgroup v1" : "no cgroups";
+}
+
+static void host_line(struct strbuf *out)
+{
+	struct utsname u = {0};
+	struct sysinfo info = {0};
+	char os[128], memory[32];
+
+	uname(&u);
+	sysinfo(&info);
+	os_name(os, sizeof(os));
+	strbuf_addf(out, "kernel %s %s · %s · %s · %ld CPUs · %s", u.release, u.machine, os, cgroup_kind(),
+		    sysconf(_SC_NPROCESSORS_ONLN),
+		    term_bytes((uint64_t)info.totalram * info.mem_unit, memory, sizeof(memory)));
+}
+
+static json_t *item(const char *family, const char *name, const char *state, const char *text, const char *fix)
+{
+	json_t *row = json_object();
+
+	json_object_set_new(row, "family", family ? json_text(family) : json_null());
+	json_object_set_new(row, "name", json_text(name));
+	json_object_set_new(row, "state", json_text(state));
+	json_object_set_new(row, "text", json_text(text));
+	json_object_set_new(row, "fix", fix && *fix ? json_text(fix) : json_null());
+	return row;
+}
+
+/* What the loader of a family says of itself. */
+static void ask_loader(const char *family, const char *store, json_t *rows, struct counts *c)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	char program[64], path[PATH_MAX];
+	char *argv[] = {path, "--check", "--json", "--store", (char *)store, NULL};
+	struct err e = {0};
+	json_t *said, *list, *row;
+	int status = 0;
+	size_t i;
+
+	snprintf(program, sizeof(program), "sonde-%s", family);
+	if (helper_find(program, path, &e) < 0 || helper_output(argv, &out, &status, &e) < 0) {
+		json_array_append_new(rows, item(family, program, "fail", e.what, e.fix));
+		c->exit = c->exit ? c->exit : e.exit;
+		return;
+	}
+	said = json_loadb(strbuf_str(&out), out.len, 0, NULL);
+	list = json_object_get(said, "items");
+	if (!json_is_array(list))
+		json_array_append_new(rows, item(family, program, "fail", "its check ended without an answer", NULL));
+	json_array_foreach(list, i, row) {
+		json_object_set_new(row, "family", json_text(family));
+		json_array_append(rows, row);
+	}
+	if (json_is_true(json_object_get(said, "ok")))
+		c->ready++;
+	else if (!c->exit)
+		c->exit = WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_RUNTIME;
+	json_decref(said);
+}
+
+/* Can what is there be read by whoever asks? */
+static void check_store(const char *store, json_t *rows)
+{
+	cleanup_free struct store_segment_info *segments = NULL;
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	uint64_t bytes = 0;
+	struct err e = {0};
+	char size[32];
+	size_t n = 0;
+
+	if (store_segments(store, 0, INT64_MAX, &segments, &n, &e) < 0) {
+		bool none = access(store, F_OK) < 0 && errno == ENOENT;
+
+		json_array_append_new(rows, item(NULL, "recordings", none ? "off" : "warn", none ? "none yet" : e.what,
+						 none ? "sudo sonde record -d 10s" : e.fix));
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		bytes += segments[i].bytes;
+	strbuf_addf(&text, "%s · %s in %zu segment%s", store, term_bytes(bytes, size, sizeof(size)), n, n == 1 ? "" : "s");
+	json_array_append_new(rows, item(NULL, "recordings", "ok", strbuf_str(&text), NULL));
+}
+
+static void count(const json_t *rows, struct counts *c)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		const char *state = json_string_value(json_object_get(row, "state"));
+
+		if (!state)
+			continue;
+		c->ok += !strcmp(state, "ok");
+		c->warn += !strcmp(state, "warn");
+		c->fail += !strcmp(state, "fail");
+		c->off += !strcmp(state, "off");
+	}
+}
+
+static void print_row(json_t *row)
+{
+	const char *state = json_string_value(json_object_get(row, "state")) ?: "?";
+	const char *fix = json_string_value(json_object_get(row, "fix"));
+	enum term_color colour = !strcmp(state, "ok") ? TERM_GREEN : !strcmp(state, "fail") ? TERM_RED :
+				 !strcmp(state, "warn") ? TERM_YELLOW : TERM_DIM;
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	const char *raw = json_string_value(json_object_get(row, "text")) ?: "";
+
+	strbuf_addutf8(&text, raw, strlen(raw));
+	printf(" %s%-5s%s %-20s %s\n", term_on(stdout, colour), state, term_off(stdout),
+	       json_string_value(json_object_get(row, "name")) ?: "", strbuf_str(&text));
+	if (fix && *fix && strcmp(state, "ok"))
+		printf("       fix: %s\n", fix);
+}
+
+static void print_text(json_t *rows, const struct counts *c)
+{
+	struct strbuf host cleanup_strbuf = STRBUF_INIT;
+	size_t n = sizeof(FAMILIES) / sizeof(FAMILIES[0]), i;
+	json_t *row;
+
+	host_line(&host);
+	puts(strbuf_str(&host));
+	json_array_foreach(rows, i, row)
+		print_row(row);
+	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready, n, c->fail, c->warn,
+	       c->fail ? "mend what is marked fail, then sonde doctor" : "sudo sonde record -d 10s");
+}
+
+static int doctor_run(struct verb_call *call, struct err *e)
+{
+	json_t *envelope = json_envelope("doctor", 0, 0), *rows = json_rows(envelope);
+	struct strbuf host cleanup_strbuf = STRBUF_INIT;
+	struct counts c = {0};
+
+	(void)e;
+	for (size_t i = 0; i < sizeof(FAMILIES) / sizeof(FAMILIES[0]); i++)
+		ask_loader(FAMILIES[i], call->store, rows, &c);
+	check_store(call->store, rows);
+	count(rows, &c);
+	call->status = c.fail || c.exit ? EXIT_RUNTIME : EXIT_OK;
+	if (!call->json) {
+		print_text(rows, &c);
+		json_decref(envelope);
+		return 0;
+	}
+	host_line(&host);
+	json_object_set_new(envelope, "host", json_text(strbuf_str(&host)));
+	json_object_set_new(envelope, "ok", json_boolean(call->status == EXIT_OK));
+	return json_print(envelope, stdout, 0);
+}
+
+static const char *const EXAMPLES[] = {
+	"sudo sonde doctor",
+	"sudo sonde doctor --json | jq -r '.rows[] | select(.state == \"fail\") | .fix'",
+	NULL,
+};
+
+const struct verb verb_doctor = {
+	.name = "doctor",
+	.summary = "what this host can be asked, what is missing, and how to mend it",
+	.usage = "",
+	.examples = EXAMPLES,
+	.uses = VERB_STORE | VERB_JSON,
+	.run = doctor_run,
+};
