@@ -98,6 +98,15 @@ void ledger_begin(struct ledger *l, const struct ledger_figures *now)
 	l->begin = *now;
 }
 
+void ledger_settle(struct ledger *l, const struct ledger_figures *now)
+{
+	if (l->begin.maps_cpu_ns || !now->maps_cpu_ns)
+		return;
+	l->begin.maps_cpu_ns = now->maps_cpu_ns;
+	l->begin.maps_bpf_ns = now->maps_bpf_ns;
+	l->begin.index_cpu_ns = now->index_cpu_ns;
+}
+
 /* Counters of sonde-maps begin anew when it is restarted. */
 static uint64_t grown(uint64_t now, uint64_t before)
 {

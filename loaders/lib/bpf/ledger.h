@@ -32,6 +32,8 @@ void ledger_read(const struct ledger *l, const struct hostmaps *hm, const struct
 		 struct ledger_figures *out);
 /* Mark the end of start-up. */
 void ledger_begin(struct ledger *l, const struct ledger_figures *now);
+/* sonde-maps tells its cost once a second: what it tells first is start-up too. */
+void ledger_settle(struct ledger *l, const struct ledger_figures *now);
 /* All of sonde's CPU time and programs since the capture was ready. */
 uint64_t ledger_busy_ns(const struct ledger *l, const struct ledger_figures *now);
 /* Write what has come since the last booking. */

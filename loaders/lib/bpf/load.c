@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaders/lib/bpf/load.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 
 static bool load_verbose;
 
@@ -19,30 +17,16 @@ static int load_print(enum libbpf_print_level level, const char *fmt, va_list ap
 	return vfprintf(stderr, fmt, ap);
 }
 
-static bool memlock_counts(void)
-{
-	unsigned int major = 0, minor = 0;
-	struct utsname u;
-
-	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 && (major < 5 || (major == 5 && minor < 11));
-}
-
 /*
- * libbpf would raise RLIMIT_MEMLOCK by itself and warn where that is forbidden. Only before 5.11 does BPF memory count
- * against it: there it is raised as far as that goes, and a refusal at load says so.
+ * libbpf raises RLIMIT_MEMLOCK by itself, and only before 5.11, where BPF memory counts against it; where that is
+ * forbidden it goes on, and a refusal at load says so. (libbpf_set_memlock_rlim is in libbpf 1.1's header but not
+ * among the symbols that Debian 12's library exports.)
  */
 void load_init(bool verbose)
 {
-	struct rlimit rl = {RLIM_INFINITY, RLIM_INFINITY};
-
 	load_verbose = verbose;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	libbpf_set_memlock_rlim(0);
 	libbpf_set_print(load_print);
-	if (memlock_counts() && setrlimit(RLIMIT_MEMLOCK, &rl) && !getrlimit(RLIMIT_MEMLOCK, &rl)) {
-		rl.rlim_cur = rl.rlim_max;
-		setrlimit(RLIMIT_MEMLOCK, &rl);
-	}
 }
 
 int load_error(int err, const char *what, struct err *e)

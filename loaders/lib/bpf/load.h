@@ -7,7 +7,7 @@
 
 #include "schema/base/err.h"
 
-/* Once, before any skeleton: libbpf's log is hidden unless `verbose`, and RLIMIT_MEMLOCK is left alone. */
+/* Once, before any skeleton: libbpf's log is hidden unless `verbose`. */
 void load_init(bool verbose);
 /* Why the programs of `what` could not be loaded or attached; returns `err`. */
 int load_error(int err, const char *what, struct err *e);

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * family: the program around a capture: command line, checks, target, the capture, what is said at its end.
+ */
+#include "loaders/lib/bpf/family.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/capture.h"
+#include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/command.h"
+#include "loaders/lib/bpf/cpulist.h"
+#include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/options.h"
+#include "loaders/lib/bpf/preflight.h"
+#include "loaders/lib/bpf/progress.h"
+#include "loaders/lib/bpf/target.h"
+#include "loaders/lib/host/args.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/strbuf.h"
+
+#ifndef SONDE_VERSION
+#define SONDE_VERSION "0.1.0"
+#endif
+
+struct session {
+	const struct family *family;
+	char prog[32];
+	struct options options;
+	struct strbuf command_line;
+	struct command command;
+	struct target target;
+	struct progress progress;
+	struct capture_report report;
+	int signal_fd;
+	int64_t begin_ns;
+};
+
+/* The command line as it may be stored: secrets in it are masked. */
+static void command_line_make(struct session *s, int argc, char **argv)
+{
+	cleanup_strbuf struct strbuf raw = STRBUF_INIT;
+	enum args_policy policy = ARGS_MASKED;
+
+	args_policy_parse(s->options.args, &policy);
+	for (int i = 0; i < argc; i++)
+		strbuf_add(&raw, argv[i], strlen(argv[i]) + 1);
+	args_format(raw.buf, raw.len, policy, &s->command_line);
+}
+
+static int check_run(struct session *s)
+{
+	struct family_target everything = {0};
+	struct family_config fc = {.target = &everything, .freq = s->options.freq, .cpus = 1, .ring_bytes = 256u << 10};
+	struct bpf_object *obj;
+	struct check c = {0};
+	struct err e = {0};
+	void *state;
+	int code;
+
+	load_init(s->options.verbose);
+	preflight_check(&c, s->prog, s->options.store);
+	if (s->family->check)
+		s->family->check(&c, s->options.freq);
+	if (c.exit == EXIT_OK && s->family->open(&fc, &state, &obj, &e)) {
+		check_add_err(&c, "programs", &e);
+	} else if (c.exit == EXIT_OK) {
+		s->family->close(state);
+		check_add(&c, "programs", CHECK_OK, NULL, "loaded and unloaded");
+	}
+	if (s->options.json)
+		check_print_json(&c, s->family->name, stdout);
+	else
+		check_print(&c, stdout);
+	code = c.exit;
+	check_release(&c);
+	return code;
+}
+
+/* From here on these signals are read, not delivered. */
+static int signals_open(struct session *s, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->signal_fd < 0)
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot take signals: %s", strerror(errno));
+	return 0;
+}
+
+static int capture_do(struct session *s, struct err *e)
+{
+	struct capture_opts co = {
+		.family = s->family,
+		.options = &s->options,
+		.command_line = strbuf_str(&s->command_line),
+		.target = &s->target,
+		.command = &s->command,
+		.progress = &s->progress,
+		.begin_ns = s->begin_ns,
+	};
+	int err = preflight(s->prog, e);
+
+	if (!err && s->options.command)
+		err = command_start(&s->command, s->options.command, e);
+	if (!err)
+		err = target_resolve(&s->target, &s->options, s->command.pid, e);
+	if (!err)
+		err = signals_open(s, e);
+	if (err)
+		return err;
+	load_init(s->options.verbose);
+	co.signal_fd = s->signal_fd;
+	return capture_run(&co, &s->report, e);
+}
+
+static json_t *lost_json(const struct capture_report *r)
+{
+	json_t *lost = json_object();
+
+	for (int i = 0; i < CAPTURE_LOST_N; i++)
+		json_object_set_new(lost, capture_loss_names[i], json_integer((json_int_t)r->lost[i]));
+	return lost;
+}
+
+static void send_done(struct session *s)
+{
+	const struct capture_report *r = &s->report;
+	json_t *line = json_pack("{s:s, s:I, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I}", "event", "done", "run",
+				 (json_int_t)r->run, "segment", r->segment, "samples", (json_int_t)r->stored, "seen",
+				 (json_int_t)r->seen, "lost_total", (json_int_t)capture_lost(r), "lost", lost_json(r),
+				 "maps_lost", (json_int_t)r->maps_lost, "frames", (json_int_t)r->frames, "frames_named",
+				 (json_int_t)r->frames_named, "processes", (json_int_t)r->processes);
+
+	json_object_set_new(line, "from", json_real((double)r->from_ns / 1e9));
+	json_object_set_new(line, "to", json_real((double)r->to_ns / 1e9));
+	json_object_set_new(line, "self_cores", json_real(r->self_cores));
+	json_object_set_new(line, "first_s", r->first_s < 0 ? json_null() : json_real(r->first_s));
+	json_object_set_new(line, "stale", json_integer((json_int_t)r->stale));
+	json_object_set_new(line, "unfollowed", json_integer((json_int_t)r->unfollowed));
+	json_object_set_new(line, "probe_ns", json_integer((json_int_t)r->run_ns));
+	json_object_set_new(line, "probe_p99_ns", json_integer((json_int_t)r->run_p99_ns));
+	progress_send(&s->progress, line, true);
+}
+
+static void print_done(const struct session *s)
+{
+	const struct capture_report *r = &s->report;
+	double named = r->frames ? 100.0 * (double)r->frames_named / (double)r->frames : 0;
+
+	fprintf(stderr, "%s: %llu samples of %llu processes in %.1f s, %llu lost; %.1f %% of frames named; own cost %.3f cores\n",
+		s->prog, (unsigned long long)r->stored, (unsigned long long)r->processes,
+		(double)(r->to_ns - r->from_ns) / 1e9, (unsigned long long)capture_lost(r), named, r->self_cores);
+	for (int i = 0; i < CAPTURE_LOST_N; i++)
+		if (r->lost[i])
+			fprintf(stderr, "  lost %-10s %llu\n", capture_loss_names[i], (unsigned long long)r->lost[i]);
+	if (r->unfollowed)
+		fprintf(stderr, "  %llu child processes were too many to follow\n", (unsigned long long)r->unfollowed);
+	fprintf(stderr, "  run %lld in %s\n", (long long)r->run, r->segment);
+}
+
+/* To whoever listens: the parent that gave us a descriptor, or a person. */
+static int report_error(struct session *s, const struct err *e)
+{
+	int code = e->exit ? e->exit : EXIT_RUNTIME;
+
+	if (s->progress.fd < 0)
+		return err_report(e, s->prog);
+	progress_send(&s->progress, json_pack("{s:s, s:s, s:s, s:i}", "event", "error", "what", e->what, "fix", e->fix,
+					      "exit", code), true);
+	return code;
+}
+
+static int session_report(struct session *s, int err, const struct err *e)
+{
+	const struct capture_report *r = &s->report;
+
+	if (r->from_ns) {
+		send_done(s);
+		if (s->progress.fd < 0 && !err)
+			print_done(s);
+	}
+	if (err)
+		return report_error(s, e);
+	if (r->stored)
+		return EXIT_OK;
+	return r->interrupted ? EXIT_INTERRUPTED : EXIT_NOTHING;
+}
+
+static int session_run(struct session *s, int argc, char **argv)
+{
+	struct err e = {0};
+	int err = options_parse(s->family, argc, argv, &s->options, &e);
+
+	if (err)
+		return err_report(&e, s->prog);
+	if (s->options.help) {
+		options_help(s->family, stdout);
+		return EXIT_OK;
+	}
+	if (s->options.version) {
+		printf("%s %s\n", s->prog, SONDE_VERSION);
+		return EXIT_OK;
+	}
+	log_init(s->prog, s->options.verbose ? LOG_LEVEL_INFO : LOG_LEVEL_WARN);
+	if (s->options.check)
+		return check_run(s);
+	progress_init(&s->progress, s->options.progress_fd);
+	command_line_make(s, argc, argv);
+	err = capture_do(s, &e);
+	return session_report(s, err, &e);
+}
+
+int family_main(const struct family *f, int argc, char **argv)
+{
+	struct session s = {.family = f, .command = COMMAND_NONE, .progress = {.fd = -1}, .signal_fd = -1,
+			    .begin_ns = clock_boot_ns()};
+	int code;
+
+	snprintf(s.prog, sizeof(s.prog), "sonde-%s", f->name);
+	code = session_run(&s, argc, argv);
+	command_close(&s.command);
+	target_release(&s.target);
+	strbuf_release(&s.command_line);
+	if (s.signal_fd >= 0)
+		close(s.signal_fd);
+	return code;
+}
