@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table: aligned columns for people: the header once, numbers to the right, two spaces between. Cells are escaped
+ * (control bytes become \xNN), the columns marked TABLE_MIDDLE are cut in the middle where the line would not fit.
+ */
+#ifndef SONDE_TOOLS_TABLE_H
+#define SONDE_TOOLS_TABLE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct table;
+
+enum table_align { TABLE_LEFT = 0, TABLE_RIGHT = 1, TABLE_MIDDLE = 2 /* left, and may be cut */ };
+
+struct table_column {
+	const char *title; /* borrowed */
+	enum table_align align;
+};
+
+struct table *table_new(const struct table_column *columns, size_t n);
+void table_free(struct table *t);
+/* Cells go in row by row; each is copied. */
+void table_cell(struct table *t, const char *text);
+void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* `width` columns at most, 0: as wide as it is. */
+void table_print(const struct table *t, FILE *out, unsigned width);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * term: what a stream can show: colours, width. Colours only on a terminal; NO_COLOR, TERM=dumb and --color=never
+ * switch them off, --color=always and CLICOLOR_FORCE on. Never colour alone: a word or a sign stands beside it.
+ */
+#ifndef SONDE_TOOLS_TERM_H
+#define SONDE_TOOLS_TERM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "schema/base/strbuf.h"
+
+enum term_color { TERM_PLAIN = 0, TERM_BOLD, TERM_DIM, TERM_RED, TERM_GREEN, TERM_YELLOW, TERM_CYAN };
+
+/* "auto", "always", "never", NULL for auto. -EINVAL for another. */
+int term_set_color(const char *mode);
+bool term_has_color(FILE *f);
+/* Escape sequence, or "" where `f` shows none. */
+const char *term_on(FILE *f, enum term_color c);
+const char *term_off(FILE *f);
+bool term_is_tty(FILE *f);
+unsigned term_width(FILE *f); /* columns; 100 where there is no terminal */
+
+/* Columns that a UTF-8 string takes on a terminal. */
+size_t term_columns(const char *s);
+/* Add `s` cut in the middle (`com.foo…Handler.run`) to at most `columns`; control bytes are escaped. */
+void term_add_middle(struct strbuf *out, const char *s, size_t columns);
+
+/* Numbers for people; buffers of 32 bytes. */
+const char *term_bytes(uint64_t n, char *buf, size_t size);       /* "412 KiB" */
+const char *term_count(uint64_t n, char *buf, size_t size);       /* "7 921" */
+const char *term_cores(double cores, char *buf, size_t size);     /* "1.37 cores" */
+
+#endif
