@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flip-red | flip-blue OTHER EVERY_MS UNTIL_MS [ROUND]: two files built from this one source, linked at the same fixed
+ * addresses, with the same code at the same place under other names (red_leaf, blue_leaf). Each burns EVERY_MS and then
+ * execs the other, in the same process, until the monotonic clock says UNTIL_MS. The last one prints how often.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "work.h"
+
+#define JOIN(a, b) a##b
+#define NAME(a, b) JOIN(a, b)
+
+static volatile uint64_t sink;
+
+NOINLINE void NAME(COLOUR, _leaf)(uint64_t turns);
+NOINLINE void NAME(COLOUR, _middle)(uint64_t turns);
+NOINLINE void NAME(COLOUR, _outer)(uint64_t until);
+
+NOINLINE void NAME(COLOUR, _leaf)(uint64_t turns)
+{
+	sink += work_turns(turns, sink);
+}
+
+NOINLINE void NAME(COLOUR, _middle)(uint64_t turns)
+{
+	NAME(COLOUR, _leaf)(turns);
+	sink++;
+}
+
+NOINLINE void NAME(COLOUR, _outer)(uint64_t until)
+{
+	while (work_now_ns() < until)
+		NAME(COLOUR, _middle)(20000);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long round = argc > 4 ? strtoul(argv[4], NULL, 10) : 0;
+	char next[32];
+	uint64_t until;
+
+	if (argc < 4)
+		return 2;
+	until = strtoull(argv[3], NULL, 10) * 1000000u;
+	NAME(COLOUR, _outer)(work_now_ns() + strtoull(argv[2], NULL, 10) * 1000000u);
+	if (work_now_ns() >= until) {
+		printf("{\"pid\": %d, \"execs\": %lu}\n", getpid(), round);
+		return 0;
+	}
+	snprintf(next, sizeof(next), "%lu", round + 1);
+	/* the other one finds its partner in what we were called */
+	execl(argv[1], argv[1], argv[0], argv[2], argv[3], next, (char *)NULL);
+	return 1;
+}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# tests/workloads: small programs built with frame pointers and no sibling calls. Never with the sanitizers. One whose
+# compiler is not there is left out, and the tests that want it say so.
+W        := $(B)/tests/workloads
+W_CFLAGS := -D_GNU_SOURCE -O2 -g -Wall -Wextra -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
+            -fcf-protection=none
+W_C      := onecall burn crowd namer jit shares shares-static burn-static
+W_ALL    := $(addprefix $(W)/,$(W_C) flip-red flip-blue flip-dl libred.so libblue.so)
+W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static)
+W_ALL    += $(if $(shell command -v rustc),$(W)/shares-rust $(W)/shares-rust-static)
+W_ALL    += $(if $(shell command -v go),$(W)/shares-go)
+
+workloads: $(W_ALL)
+
+$(W)/%: tests/workloads/%.c tests/workloads/work.h
+	@mkdir -p $(@D)
+	$(Q)gcc $(W_CFLAGS) -o $@ $< -lpthread
+$(W)/%-static: tests/workloads/%.c tests/workloads/work.h
+	@mkdir -p $(@D)
+	$(Q)gcc $(W_CFLAGS) -static -o $@ $< -lpthread
+$(W)/shares-cpp $(W)/shares-cpp-static: tests/workloads/shares.cc tests/workloads/work.h
+	@mkdir -p $(@D)
+	$(Q)g++ $(W_CFLAGS) $(if $(findstring static,$@),-static) -o $@ $<
+$(W)/shares-rust $(W)/shares-rust-static: tests/workloads/shares.rs
+	@mkdir -p $(@D)
+	$(Q)env -u MAKEFLAGS rustc -C opt-level=2 -g -C force-frame-pointers=yes $(if $(findstring static,$@),-C target-feature=+crt-static) \
+	    --crate-name shares -o $@ $<
+$(W)/shares-go: tests/workloads/shares.go
+	@mkdir -p $(@D)
+	$(Q)GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOTOOLCHAIN=local go build -o $@ $<
+# one source, two files of equal layout at one fixed address
+$(W)/flip-red $(W)/flip-blue: $(W)/flip-%: tests/workloads/flip_exec.c tests/workloads/work.h
+	@mkdir -p $(@D)
+	$(Q)gcc $(W_CFLAGS) -DCOLOUR=$* -no-pie -o $@ $<
+$(W)/libred.so $(W)/libblue.so: $(W)/lib%.so: tests/workloads/flip_lib.c tests/workloads/work.h
+	@mkdir -p $(@D)
+	$(Q)gcc $(W_CFLAGS) -DCOLOUR=$* -shared -fPIC -Wl,-Bsymbolic -o $@ $<
+$(W)/flip-dl: tests/workloads/flip_dl.c tests/workloads/work.h
+	@mkdir -p $(@D)
+	$(Q)gcc $(W_CFLAGS) -o $@ $< -ldl
