@@ -7,6 +7,12 @@
  * Order: HELLO; then the seed (IMAGE, PROCESS, MAP for all that runs, PROCESS before its MAPs), then SEEDED; then what
  * happens, in order of time, and from time to time WATERMARK. An IMAGE always comes before the first MAP that names
  * it. An index that becomes ready is told by INDEX.
+ *
+ * After LOST everything is told again (IMAGE, PROCESS, MAP), then SEEDED: what was not told again is no more, since
+ * the time in LOST at the latest. A mapping told again as it was has been there all along.
+ *
+ * exec: the new identity and its first mappings are told as of the moment before the new program's first instruction,
+ * a little after the kernel raised the exec id. A sample between the two shows the old program's way into exec.
  */
 #ifndef SONDE_HOST_MAPSPROTO_H
 #define SONDE_HOST_MAPSPROTO_H
@@ -41,7 +47,12 @@ struct mp_hello {
 	uint32_t version;    /* MP_VERSION */
 	uint32_t generation; /* grows with each take-over */
 	int32_t pid;         /* of sonde-maps */
-	uint32_t pad;
+	uint32_t flags;      /* enum mp_hello_flags */
+};
+
+enum mp_hello_flags {
+	MP_HELLO_DEGRADED = 1 /* no BPF program: exec ids are not the kernel's (told as 0), start times are those of
+	                         /proc (clock ticks), short processes have no arguments */
 };
 
 /* Identity: (tgid, start_ns, exec_id) as in probes/stack.h. Strings, NUL-terminated, in this order: comm, exe, args
@@ -114,7 +125,9 @@ struct mp_cost {
 
 struct mp_want {
 	struct mp_head head;
-	uint32_t id, pad;
+	uint32_t id, flags; /* enum mp_want_flags */
 };
+
+enum mp_want_flags { MP_WANT_DAMAGED = 1 /* the index told before cannot be read: make it anew */ };
 
 #endif

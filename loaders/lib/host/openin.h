@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * openin: opening a file that a stranger named, below a root that a stranger may have filled.
+ *
+ * Every path is resolved inside the root given (openat2, RESOLVE_IN_ROOT: an absolute symlink or ".." leads nowhere
+ * else; magic links are refused). The file is first taken with O_PATH, which has no effect on what it is; only when it
+ * turns out to be regular and not larger than the cap is it opened for reading. So a FIFO does not block, a device is
+ * not touched, a sparse file of 100 GB is refused by its size.
+ *
+ * All return a descriptor (O_RDONLY | O_NONBLOCK | O_CLOEXEC), or -errno: -ENOTSUP: not a regular file, -EFBIG: larger
+ * than the cap, -ESTALE: it is another file than wanted. `st` may be NULL.
+ */
+#ifndef SONDE_HOST_OPENIN_H
+#define SONDE_HOST_OPENIN_H
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+#define OPENIN_MAX_BYTES (4ull << 30)
+
+/* The root directory of a process, for openin(). */
+int openin_root(uint32_t pid);
+int openin(int root_fd, const char *path, uint64_t max_bytes, struct stat *st);
+/* The very file mapped at [start, end), by /proc/PID/map_files; also deleted files and memfds. -ENOENT: no mapping has exactly these
+ * bounds. Needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. */
+int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_bytes, struct stat *st);
+/* Why, for people: "not a regular file". */
+const char *openin_reason(int code);
+
+#endif

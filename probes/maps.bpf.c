@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * maps: tells of processes as they begin, change their program and end, with what can only be read there and then:
+ * identity, cgroups, the root they see, and the first MAPS_ARGS_MAX bytes of arguments. A process may be gone 50 ms
+ * later, and /proc with it.
+ *
+ * Order within an exec (kernel/fs/exec.c): the COMM record with the exec flag, then the MMAP2 records of the new
+ * image, then this program's exec event. Nothing of the new program has run by then.
+ *
+ * The ring wakes nobody: it is read on a timer; only when it is more than half full is the reader called.
+ */
+#include "probes/kern.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "probes/maps.h"
+#include "probes/maps_kern.h"
+
+/* Numbers of <linux/bpf.h>, by value: kern.h may name them too. */
+#define MAPS_TYPE_RINGBUF      27
+#define MAPS_TYPE_PERCPU_ARRAY 6
+#define MAPS_RB_NO_WAKEUP      1
+#define MAPS_RB_FORCE_WAKEUP   2
+#define MAPS_RB_AVAIL_DATA     0
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u32 ring_bytes = 512 * 1024;
+
+struct {
+	__uint(type, MAPS_TYPE_RINGBUF);
+	__uint(max_entries, 512 * 1024);
+} events SEC(".maps");
+
+struct {
+	__uint(type, MAPS_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MAPS_LOST_N);
+	__type(key, __u32);
+	__type(value, __u64);
+} lost SEC(".maps");
+
+struct scratch {
+	struct maps_event ev;
+	char args[MAPS_ARGS_MAX];
+};
+
+struct {
+	__uint(type, MAPS_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratch SEC(".maps");
+
+static __always_inline void fill_cgroups(struct maps_event *ev, struct task_struct___maps *leader)
+{
+	struct css_set___maps *set = BPF_CORE_READ(leader, cgroups);
+	struct cgroup_subsys_state___maps *css = NULL;
+
+	ev->cgroup_id = BPF_CORE_READ(set, dfl_cgrp, kn, id);
+	ev->cgroup1_id = 0;
+	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id___maps, memory_cgrp_id___maps))
+		return;
+	bpf_core_read(&css, sizeof(css),
+		      &set->subsys[bpf_core_enum_value(enum cgroup_subsys_id___maps, memory_cgrp_id___maps)]);
+	ev->cgroup1_id = BPF_CORE_READ(css, cgroup, kn, id);
+	if (BPF_CORE_READ(css, cgroup) == BPF_CORE_READ(set, dfl_cgrp))
+		ev->cgroup1_id = 0;
+}
+
+static __always_inline __u32 read_nspid(struct task_struct___maps *leader)
+{
+	struct pid___maps *pid = BPF_CORE_READ(leader, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level);
+	struct upid___maps upid = {};
+
+	if (level > 32)
+		return 0;
+	bpf_core_read(&upid, sizeof(upid), &pid->numbers[level]);
+	return upid.nr;
+}
+
+static __always_inline void fill(struct maps_event *ev, struct task_struct___maps *t, __u32 type)
+{
+	struct task_struct___maps *leader = BPF_CORE_READ(t, group_leader);
+
+	ev->time_ns = bpf_ktime_get_boot_ns();
+	ev->type = type;
+	ev->flags = BPF_CORE_READ(leader, flags) & MAPS_PF_KTHREAD ? MAPS_F_KTHREAD : 0;
+	ev->start_ns = BPF_CORE_READ(leader, start_boottime);
+	ev->exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
+	ev->tgid = BPF_CORE_READ(leader, tgid);
+	ev->ppid = BPF_CORE_READ(leader, real_parent, tgid);
+	ev->from_tgid = 0;
+	ev->uid = BPF_CORE_READ(leader, real_cred, euid.val);
+	ev->nspid = read_nspid(leader);
+	ev->mntns = BPF_CORE_READ(leader, nsproxy, mnt_ns, ns.inum);
+	ev->root_ino = BPF_CORE_READ(leader, fs, root.dentry, d_inode, i_ino);
+	ev->root_dev = BPF_CORE_READ(leader, fs, root.dentry, d_sb, s_dev);
+	ev->exit_code = 0;
+	ev->args_len = 0;
+	BPF_CORE_READ_INTO(&ev->comm, leader, comm);
+	fill_cgroups(ev, leader);
+}
+
+static __always_inline void send(struct scratch *s, __u64 args_len)
+{
+	__u64 flags = MAPS_RB_NO_WAKEUP;
+	__u32 type = s->ev.type & (MAPS_LOST_N - 1);
+	__u64 *n;
+
+	if (bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2)
+		flags = MAPS_RB_FORCE_WAKEUP;
+	args_len &= 2 * MAPS_ARGS_MAX - 1; /* 0 .. MAPS_ARGS_MAX: for the verifier */
+	barrier_var(args_len);
+	if (args_len > MAPS_ARGS_MAX)
+		return;
+	if (!bpf_ringbuf_output(&events, s, sizeof(s->ev) + args_len, flags))
+		return;
+	n = bpf_map_lookup_elem(&lost, &type);
+	if (n)
+		(*n)++;
+}
+
+static __always_inline struct scratch *scratch_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scratch, &zero);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct___maps *parent, struct task_struct___maps *child)
+{
+	struct scratch *s;
+
+	if (BPF_CORE_READ(child, group_leader) != child)
+		return 0; /* a thread */
+	s = scratch_get();
+	if (!s)
+		return 0;
+	fill(&s->ev, child, MAPS_EV_FORK);
+	s->ev.from_tgid = BPF_CORE_READ(parent, tgid);
+	send(s, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct___maps *task)
+{
+	struct scratch *s = scratch_get();
+	unsigned long start, len;
+
+	if (!s)
+		return 0;
+	fill(&s->ev, task, MAPS_EV_EXEC);
+	start = BPF_CORE_READ(task, mm, arg_start);
+	len = BPF_CORE_READ(task, mm, arg_end) - start;
+	if (len > MAPS_ARGS_MAX) {
+		len = MAPS_ARGS_MAX;
+		s->ev.flags |= MAPS_F_ARGS_CUT;
+	}
+	if (bpf_probe_read_user(s->args, len, (void *)start)) {
+		s->ev.flags |= MAPS_F_ARGS_FAULT;
+		len = 0;
+	}
+	s->ev.args_len = len;
+	send(s, len);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct___maps *task)
+{
+	struct scratch *s;
+	__u32 code;
+
+	if (BPF_CORE_READ(task, signal, live.counter) != 0)
+		return 0; /* other threads go on */
+	s = scratch_get();
+	if (!s)
+		return 0;
+	fill(&s->ev, task, MAPS_EV_EXIT);
+	code = BPF_CORE_READ(task, signal, group_exit_code);
+	s->ev.exit_code = code ? code : BPF_CORE_READ(task, exit_code);
+	send(s, 0);
+	return 0;
+}
+
+SEC("iter/task")
+int on_task(struct bpf_iter__task___maps *ctx)
+{
+	struct task_struct___maps *t = ctx->task;
+	struct maps_event ev = {};
+
+	if (!t || BPF_CORE_READ(t, group_leader) != t)
+		return 0;
+	fill(&ev, t, MAPS_EV_TASK);
+	bpf_seq_write(ctx->meta->seq, &ev, sizeof(ev));
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * maps: what the small program of sonde-maps tells of processes. One struct for all: an event of the ring buffer
+ * (fork, exec, exit), and an element of what the task iterator writes (MAPS_EV_TASK, without arguments).
+ *
+ * The BPF side includes probes/kern.h before it, user space <linux/types.h>. Identity as in probes/stack.h.
+ */
+#ifndef SONDE_PROBES_MAPS_H
+#define SONDE_PROBES_MAPS_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define MAPS_ARGS_MAX 4096
+#define MAPS_COMM_LEN 16
+
+enum maps_event_type {
+	MAPS_EV_FORK = 1, /* a new process, not a thread; the fields are the child's */
+	MAPS_EV_EXEC = 2, /* after the new image is mapped, before it runs */
+	MAPS_EV_EXIT = 3, /* the last thread is going */
+	MAPS_EV_TASK = 4  /* from the iterator: it is there */
+};
+
+enum maps_event_flags {
+	MAPS_F_KTHREAD = 1,
+	MAPS_F_ARGS_CUT = 2, /* the arguments were longer than MAPS_ARGS_MAX */
+	MAPS_F_ARGS_FAULT = 4
+};
+
+struct maps_event {
+	__u64 time_ns;    /* CLOCK_BOOTTIME */
+	__u64 start_ns;   /* of the group leader */
+	__u64 cgroup_id;  /* default (v2) hierarchy */
+	__u64 cgroup1_id; /* the memory controller's cgroup where that is on another hierarchy (v1), else 0 */
+	__u64 root_ino;   /* root directory of the process: (mount namespace, device, inode) tells whose files it sees */
+	__u32 root_dev;   /* kernel encoding: major << 20 | minor */
+	__u32 mntns;
+	__u32 type;
+	__u32 flags;
+	__u32 tgid;
+	__u32 exec_id;
+	__u32 ppid;
+	__u32 from_tgid;  /* fork: the process whose mappings were copied (not the parent under CLONE_PARENT) */
+	__u32 uid;        /* effective */
+	__u32 nspid;      /* pid in the innermost pid namespace */
+	__u32 exit_code;  /* as in wait(2) */
+	__u32 args_len;
+	char comm[MAPS_COMM_LEN];
+	/* exec: followed by args_len bytes, arguments each ended by NUL */
+};
+_Static_assert(sizeof(struct maps_event) == 104, "wire size");
+
+/* Index of the per-CPU array `lost`: events that found the ring full, by type. */
+#define MAPS_LOST_N 4
+
+#endif
