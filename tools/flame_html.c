@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/flame_html.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "tools/flame_pack.h"
+#include "tools/flame_tree.h"
+#include "tools/page/hash.h"
+#include "tools/page_blob.h"
+#include "tools/term.h"
+#include "tools/top.h"
+#include "tools/when.h"
+
+#define TABLE_ROWS 20
+
+void flame_html_addtext(struct strbuf *s, const char *text)
+{
+	while (*text) {
+		size_t n = strcspn(text, "&<>\"'");
+
+		strbuf_addutf8(s, text, n);
+		text += n;
+		if (!*text)
+			return;
+		strbuf_addf(s, "&#%d;", *text++);
+	}
+}
+
+static double seconds_of(const struct fold *f)
+{
+	return f->to_ns > f->from_ns ? (double)(f->to_ns - f->from_ns) / 1e9 : 1e-9;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void add_percent(struct strbuf *s, uint64_t part, uint64_t whole)
+{
+	double p = percent(part, whole);
+
+	strbuf_addf(s, p >= 10 ? "%.1f %%" : "%.2f %%", p);
+}
+
+static void title_make(const struct flame_page *p, struct strbuf *s)
+{
+	strbuf_addstr(s, "CPU time of ");
+	flame_html_addtext(s, *p->what ? p->what : p->f->host && *p->f->host ? p->f->host : "this host");
+	if (*p->what && p->f->host && *p->f->host) {
+		strbuf_addstr(s, " on ");
+		flame_html_addtext(s, p->f->host);
+	}
+}
+
+static void fact_time(const struct flame_page *p, struct strbuf *s)
+{
+	const struct fold *f = p->f;
+	char from[32], to[32], length[32];
+
+	strbuf_addf(s, "<li><b>%s</b>: ", when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
+	if (*p->range) {
+		flame_html_addtext(s, p->range);
+		strbuf_addstr(s, "; ");
+	}
+	strbuf_addf(s, "UTC %s to %s</li>\n", when_utc(f->from_ns, from, sizeof(from)), when_utc(f->to_ns, to, sizeof(to)));
+}
+
+static void fact_load(const struct flame_page *p, struct strbuf *s)
+{
+	const struct fold *f = p->f;
+	const struct fold_node *all = &f->nodes[0];
+	char n[32];
+
+	strbuf_addf(s, "<li><b>%.2f cores</b> of %u busy", (double)all->total_ns / 1e9 / seconds_of(f), f->cpus);
+	strbuf_addf(s, ", %.2f s of CPU time</li>\n", (double)all->total_ns / 1e9);
+	strbuf_addf(s, "<li><b>%s samples</b>", term_count(all->total_samples, n, sizeof(n)));
+	if (f->period_ns)
+		strbuf_addf(s, " at %.4g Hz", 1e9 / (double)f->period_ns);
+	strbuf_addstr(s, "</li>\n");
+}
+
+static void fact_unseen(const struct flame_page *p, struct strbuf *s)
+{
+	const struct fold *f = p->f;
+	uint64_t lost = 0;
+	char n[32];
+
+	for (size_t i = 0; i < f->n_losses; i++)
+		lost += f->losses[i].n;
+	strbuf_addf(s, "<li%s>%s lost", lost ? " class=\"warn\"" : "", term_count(lost, n, sizeof(n)));
+	for (size_t i = 0; lost && i < f->n_losses; i++) {
+		strbuf_addstr(s, i ? ", " : " (");
+		flame_html_addtext(s, f->losses[i].reason);
+		strbuf_addf(s, " %s", term_count(f->losses[i].n, n, sizeof(n)));
+	}
+	strbuf_addstr(s, lost ? ")</li>\n<li>" : "</li>\n<li>");
+	add_percent(s, f->frames_unnamed_ns, f->nodes[0].total_ns);
+	strbuf_addstr(s, " in functions without a name</li>\n");
+	if (f->self_program_ns) {
+		strbuf_addstr(s, "<li>sonde itself: ");
+		add_percent(s, f->self_program_ns, f->nodes[0].total_ns);
+		strbuf_addstr(s, "</li>\n");
+	}
+}
+
+static void facts_make(const struct flame_page *p, const struct flame_tree *t, struct strbuf *s)
+{
+	char n[32];
+
+	fact_time(p, s);
+	fact_load(p, s);
+	fact_unseen(p, s);
+	if (*p->filters) {
+		strbuf_addstr(s, "<li>only <b>");
+		flame_html_addtext(s, p->filters);
+		strbuf_addstr(s, "</b></li>\n");
+	}
+	if (*p->group)
+		strbuf_addf(s, "<li>grouped by %s</li>\n", p->group);
+	if (t->elided)
+		strbuf_addf(s, "<li>the %s smallest frames are drawn as \"(smaller frames)\"</li>\n",
+			    term_count(t->elided, n, sizeof(n)));
+	if (p->f->kernel && *p->f->kernel) {
+		strbuf_addstr(s, "<li>kernel ");
+		flame_html_addtext(s, p->f->kernel);
+		strbuf_addstr(s, "</li>\n");
+	}
+}
+
+static void rows_make(const struct fold *f, const struct flame_tree *t, struct strbuf *s)
+{
+	uint64_t whole = f->nodes[0].total_ns;
+	double seconds = seconds_of(f);
+	struct top top;
+
+	top_init(&top, t);
+	for (size_t i = 0; i < top.n_rows && i < TABLE_ROWS; i++) {
+		const struct top_row *r = &top.rows[i];
+
+		strbuf_addstr(s, "<tr><td class=\"num\">");
+		add_percent(s, r->self_ns, whole);
+		strbuf_addf(s, "</td><td class=\"num cores\">%.2f</td><td class=\"num\">", (double)r->self_ns / 1e9 / seconds);
+		add_percent(s, r->total_ns, whole);
+		strbuf_addf(s, "</td><td class=\"num cores\">%.2f</td><td class=\"fn\">",
+			    (double)r->total_ns / 1e9 / seconds);
+		flame_html_addtext(s, t->frames[r->frame].name);
+		strbuf_addstr(s, "</td><td class=\"mod\">");
+		flame_html_addtext(s, t->frames[r->frame].module);
+		strbuf_addstr(s, "</td></tr>\n");
+	}
+	top_release(&top);
+}
+
+struct part {
+	const char *name;
+	const char *text;
+	size_t len;
+};
+
+/* The template with each @@NAME@@ replaced by its part. What is filled in is not looked at again. */
+static void template_fill(const struct part *parts, size_t n_parts, FILE *out)
+{
+	const char *at = page_html_begin, *end = page_html_end;
+
+	while (at < end) {
+		const char *mark = memmem(at, (size_t)(end - at), "@@", 2), *close;
+
+		if (!mark) {
+			fwrite(at, 1, (size_t)(end - at), out);
+			return;
+		}
+		fwrite(at, 1, (size_t)(mark - at), out);
+		mark += 2;
+		close = memmem(mark, (size_t)(end - mark), "@@", 2);
+		if (!close)
+			return;
+		for (size_t i = 0; i < n_parts; i++)
+			if (strlen(parts[i].name) == (size_t)(close - mark) &&
+			    !memcmp(parts[i].name, mark, (size_t)(close - mark)))
+				fwrite(parts[i].text, 1, parts[i].len, out);
+		at = close + 2;
+	}
+}
+
+static int page_write(const struct flame_page *p, const struct flame_tree *t, FILE *out, struct err *e)
+{
+	cleanup_strbuf struct strbuf title = STRBUF_INIT, facts = STRBUF_INIT, rows = STRBUF_INIT, data = STRBUF_INIT;
+	struct flame_pack_head head = {p->f->from_ns, p->f->to_ns, p->f->period_ns};
+	int ret = flame_pack(t, &head, &data);
+
+	if (ret)
+		return err_set(e, ret, EXIT_RUNTIME, "cannot pack the flame graph: %s", strerror(-ret));
+	title_make(p, &title);
+	facts_make(p, t, &facts);
+	rows_make(p->f, t, &rows);
+	template_fill((struct part[]){
+		{"TITLE", title.buf, title.len}, {"FACTS", facts.buf, facts.len}, {"ROWS", rows.buf, rows.len},
+		{"DATA", data.buf, data.len},
+		{"STYLE", page_css_begin, (size_t)(page_css_end - page_css_begin)},
+		{"SCRIPT", page_js_begin, (size_t)(page_js_end - page_js_begin)},
+		{"STYLE_HASH", PAGE_STYLE_HASH, strlen(PAGE_STYLE_HASH)},
+		{"SCRIPT_HASH", PAGE_SCRIPT_HASH, strlen(PAGE_SCRIPT_HASH)},
+	}, 8, out);
+	return 0;
+}
+
+int flame_html_write(const struct flame_page *p, FILE *out, struct err *e)
+{
+	struct flame_tree t;
+	int ret;
+
+	flame_tree_init(&t, p->f, FLAME_HTML_MAX_NODES);
+	ret = page_write(p, &t, out, e);
+	flame_tree_release(&t);
+	return ret;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flame_html: the flame graph page: one file that opens from disk and asks nobody for anything. The template and its
+ * parts stand in tools/page; here they are filled in: what the page is (in words, as text), the top functions as a
+ * plain table (for those without scripting), and the packed tree. Every name is escaped; nothing from the profile is
+ * ever markup or script.
+ */
+#ifndef SONDE_TOOLS_FLAME_HTML_H
+#define SONDE_TOOLS_FLAME_HTML_H
+
+#include <stdio.h>
+
+#include "schema/base/err.h"
+#include "schema/base/strbuf.h"
+#include "tools/fold.h"
+
+#define FLAME_HTML_MAX_NODES 100000
+
+struct flame_page {
+	const struct fold *f;
+	const char *what;    /* "immich-ml"; "" for everything */
+	const char *range;   /* for people */
+	const char *filters; /* "" if none */
+	const char *group;   /* "container", "process", "thread", "" */
+};
+
+/* 0, or -errno with `e`; errors of the stream are left on the stream (ferror). */
+int flame_html_write(const struct flame_page *p, FILE *out, struct err *e);
+/* Add text for HTML: & < > " ' escaped, control bytes as \xNN. */
+void flame_html_addtext(struct strbuf *s, const char *text);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/folded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+
+void folded_addname(struct strbuf *s, const char *name)
+{
+	for (;;) {
+		size_t n = strcspn(name, ";");
+
+		strbuf_addutf8(s, name, n);
+		if (!name[n])
+			return;
+		strbuf_addstr(s, "\\x3b");
+		name += n + 1;
+	}
+}
+
+void folded_addpath(struct strbuf *s, const struct flame_tree *t, uint32_t node)
+{
+	cleanup_free uint32_t *path = mem_array(t->nodes[node].depth + 1, sizeof(*path));
+	size_t n = 0;
+
+	for (; node; node = t->nodes[node].parent)
+		path[n++] = node;
+	while (n-- > 0) {
+		folded_addname(s, t->frames[t->nodes[path[n]].frame].name);
+		if (n)
+			strbuf_addch(s, ';');
+	}
+}
+
+void folded_write(const struct fold *f, FILE *out)
+{
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+	struct flame_tree t;
+
+	flame_tree_init(&t, f, 0);
+	for (size_t i = 0; i < t.n_nodes && !ferror(out); i++) {
+		if (!t.nodes[i].self_samples)
+			continue;
+		strbuf_reset(&line);
+		folded_addpath(&line, &t, (uint32_t)i);
+		strbuf_addf(&line, " %llu\n", (unsigned long long)t.nodes[i].self_samples);
+		fwrite(line.buf, 1, line.len, out);
+	}
+	flame_tree_release(&t);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output: the forms in which a fold leaves sonde, and which one a file name asks for. `flame -o` and `export` share it.
+ */
+#ifndef SONDE_TOOLS_OUTPUT_H
+#define SONDE_TOOLS_OUTPUT_H
+
+#include <stdio.h>
+
+#include "schema/base/err.h"
+#include "tools/fold.h"
+#include "tools/select.h"
+
+enum output_form { OUTPUT_HTML, OUTPUT_FOLDED, OUTPUT_PPROF, OUTPUT_JSON };
+
+/* By the end of the name: .html .htm, .folded .collapsed, .pb.gz .pprof, .json. EXIT_USAGE with the list. */
+int output_form_of(const char *path, enum output_form *form, struct err *e);
+/* "none", "container", "process", "thread"; NULL is none. EXIT_USAGE. */
+int output_group_of(const char *name, enum fold_group *group, struct err *e);
+/* Fold the selection and print it. pprof takes no groups (it has labels): EXIT_USAGE. */
+int output_write(enum output_form form, const struct selection *sel, enum fold_group group, FILE *out,
+		 struct err *e);
+
+#endif

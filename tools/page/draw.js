@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// draw: the visible part of the tree onto a canvas. Frames narrower than half a pixel are drawn as a grey run, their
+// subtrees are skipped: the cost goes with what is seen, not with the size of the profile.
+
+const ROW = 20;
+const FONT = '12px ui-monospace, "SF Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace';
+
+// Cut to so many characters, in the middle, so that both the package and the function's last word stay.
+function drawShorten(text, chars) {
+	if (text.length <= chars)
+		return text;
+	if (chars < 3)
+		return '';
+	const tail = Math.floor((chars - 1) / 3);
+	return text.slice(0, chars - 1 - tail) + '\u2026' + (tail ? text.slice(-tail) : '');
+}
+
+function drawLabel(ctx, s, text, x, y, w) {
+	const room = w - 8;
+	if (room < 14)
+		return;
+	const short = drawShorten(text, Math.floor(room / s.charWidth));
+	if (!short)
+		return;
+	if (/^[\x20-\x7e\u2026]*$/.test(short)) {
+		ctx.fillText(short, x + 4, y + 14);
+		return;
+	}
+	ctx.save(); // other scripts have other widths: clip
+	ctx.beginPath();
+	ctx.rect(x, y, w - 2, ROW);
+	ctx.clip();
+	ctx.fillText(short, x + 4, y + 14);
+	ctx.restore();
+}
+
+function drawBox(ctx, s, i, x, w, y) {
+	const f = s.tree.frame[i], p = s.palette;
+	const hit = s.search && i && s.search.hit[f];
+	const above = s.tree.depth[i] < s.tree.depth[s.zoom];
+	const width = Math.max(w - (w > 3 ? 1 : 0), 0.5);
+
+	ctx.globalAlpha = above ? 0.55 : 1;
+	ctx.fillStyle = hit ? p.hit : s.search ? p.quiet[f] : p.fill[f];
+	ctx.fillRect(x, y, width, ROW - 1);
+	if (p.border && w > 2) {
+		ctx.strokeStyle = p.edge;
+		ctx.strokeRect(x + 0.5, y + 0.5, width - 1, ROW - 2);
+	}
+	if (s.frames.inlined(f) && w > 6) {
+		ctx.fillStyle = hit ? p.hitText : p.text;
+		for (let k = x + 1; k < x + width - 2; k += 6)
+			ctx.fillRect(k, y, 3, 1);
+	}
+	ctx.globalAlpha = above ? 0.8 : 1;
+	ctx.fillStyle = hit ? p.hitText : p.text;
+	drawLabel(ctx, s, s.frames.name[f], x, y, width);
+	ctx.globalAlpha = 1;
+}
+
+// s: {tree, frames, palette, search, zoom, focus, x0, x1, width, height, scroll, charWidth}
+function drawTree(ctx, s) {
+	const t = s.tree, scale = s.width / (s.x1 - s.x0);
+	const grey = new Float64Array(t.maxDepth + 1).fill(-1);
+
+	ctx.clearRect(0, 0, s.width, s.height);
+	ctx.font = FONT;
+	ctx.lineWidth = 1;
+	for (let i = 0; i < t.n;) {
+		const left = (t.x[i] - s.x0) * scale, right = left + t.total[i] * scale;
+		const y = t.depth[i] * ROW - s.scroll;
+		if (right <= 0 || left >= s.width || y >= s.height) {
+			i = t.end[i];
+			continue;
+		}
+		if (right - left < 0.5) {
+			const px = Math.floor(left);
+			if (px > grey[t.depth[i]] && y > -ROW) {
+				grey[t.depth[i]] = px;
+				ctx.fillStyle = s.palette.small;
+				ctx.fillRect(px, y, 1, ROW - 1);
+			}
+			i = t.end[i];
+			continue;
+		}
+		if (y > -ROW) {
+			const x = Math.max(left, 0);
+			drawBox(ctx, s, i, x, Math.min(right, s.width) - x, y);
+		}
+		i++;
+	}
+	drawFocus(ctx, s, scale);
+}
+
+function drawFocus(ctx, s, scale) {
+	if (s.focus < 0)
+		return;
+	const t = s.tree, left = Math.max((t.x[s.focus] - s.x0) * scale, 0);
+	const right = Math.min((t.x[s.focus] + t.total[s.focus] - s.x0) * scale, s.width);
+	ctx.strokeStyle = s.palette.ring;
+	ctx.lineWidth = 2;
+	ctx.strokeRect(left + 1, t.depth[s.focus] * ROW - s.scroll + 1, Math.max(right - left - 3, 1), ROW - 3);
+}

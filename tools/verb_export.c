@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde export: the selection in a form that other programs read, or the store itself as plain files. */
+#include <errno.h>
+#include <string.h>
+
+#include "tools/export_db.h"
+#include "tools/outfile.h"
+#include "tools/output.h"
+#include "tools/term.h"
+#include "tools/verb.h"
+
+struct export_args {
+	const char *output;
+};
+
+static const struct option EXPORT_OPTIONS[] = {
+	{"output", 'o', OPTION_STRING, "FILE", "where to; without it standard output. db: a file, or a folder",
+	 offsetof(struct export_args, output)},
+	{0},
+};
+
+static const char *const EXPORT_EXAMPLES[] = {
+	"sonde export pprof -o cpu.pb.gz",
+	"sonde export folded --comm nginx --last 1h | flamegraph.pl > nginx.svg",
+	"sonde export db --last 1d -o copy/",
+	NULL,
+};
+
+static const struct {
+	const char *name;
+	enum output_form form;
+} KINDS[] = {{"pprof", OUTPUT_PPROF}, {"folded", OUTPUT_FOLDED}, {"json", OUTPUT_JSON}};
+
+static void say_written(const struct verb_call *call, const char *path, uint64_t bytes)
+{
+	char size[32];
+
+	if (!call->quiet)
+		fprintf(stderr, "wrote %s (%s)\n", path, term_bytes(bytes, size, sizeof(size)));
+}
+
+static int export_fold(struct verb_call *call, enum output_form form, const char *path, struct err *e)
+{
+	cleanup_outfile struct outfile out = OUTFILE_INIT;
+	uint64_t bytes = 0;
+	int ret;
+
+	if (!path && form == OUTPUT_PPROF && term_is_tty(stdout)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "a pprof file is not for a terminal");
+		err_fix(e, "sonde export pprof -o cpu.pb.gz");
+		return -EINVAL;
+	}
+	ret = outfile_open(&out, path, e);
+	if (!ret)
+		ret = output_write(form, call->sel, FOLD_BY_NONE, out.f, e);
+	if (!ret)
+		ret = outfile_commit(&out, &bytes, e);
+	if (!ret && out.path)
+		say_written(call, out.path, bytes);
+	return ret;
+}
+
+static int export_store(struct verb_call *call, const char *path, struct err *e)
+{
+	uint64_t bytes = 0;
+	int ret;
+
+	if (!path && term_is_tty(stdout)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "a database is not for a terminal");
+		err_fix(e, "sonde export db -o copy.db");
+		return -EINVAL;
+	}
+	ret = export_db(call->sel, path, &bytes, e);
+	if (!ret && path)
+		say_written(call, path, bytes);
+	return ret;
+}
+
+static int export_run(struct verb_call *call, struct err *e)
+{
+	const struct export_args *a = call->args;
+	const char *kind = call->n_words ? call->words[0] : NULL;
+
+	if (call->n_words > 1) {
+		err_set(e, -EINVAL, EXIT_USAGE, "'%s': export takes one form, and options", call->words[1]);
+		err_fix(e, "sonde export %s --container %s", kind, call->words[1]);
+		return -EINVAL;
+	}
+	if (kind && !strcmp(kind, "db"))
+		return export_store(call, a->output, e);
+	for (size_t i = 0; kind && i < sizeof(KINDS) / sizeof(*KINDS); i++)
+		if (!strcmp(kind, KINDS[i].name))
+			return export_fold(call, KINDS[i].form, a->output, e);
+	if (kind)
+		err_set(e, -EINVAL, EXIT_USAGE, "unknown form '%s': known are pprof, folded, json and db", kind);
+	else
+		err_set(e, -EINVAL, EXIT_USAGE, "which form? pprof, folded, json or db");
+	err_fix(e, "sonde export pprof -o cpu.pb.gz");
+	return -EINVAL;
+}
+
+const struct verb verb_export = {
+	.name = "export",
+	.summary = "the samples for other programs: pprof, folded, json, db",
+	.usage = "pprof|folded|json|db [-o FILE]",
+	.examples = EXPORT_EXAMPLES,
+	.options = EXPORT_OPTIONS,
+	.args_size = sizeof(struct export_args),
+	.uses = VERB_SELECT | VERB_WORDS,
+	.run = export_run,
+};

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde stacks: the hottest functions as text; who calls one (--callers), what it calls (--callees). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "tools/flame_tree.h"
+#include "tools/fold.h"
+#include "tools/folded.h"
+#include "tools/json.h"
+#include "tools/related.h"
+#include "tools/table.h"
+#include "tools/term.h"
+#include "tools/top.h"
+#include "tools/verb.h"
+
+#define DEFAULT_ROWS 10
+
+struct stacks_args {
+	uint64_t rows;
+	const char *callers, *callees;
+};
+
+static const struct option STACKS_OPTIONS[] = {
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct stacks_args, rows)},
+	{"callers", 0, OPTION_STRING, "FUNC", "the paths to a function: its name, or a regular expression",
+	 offsetof(struct stacks_args, callers)},
+	{"callees", 0, OPTION_STRING, "FUNC", "the paths from a function to where the time was spent",
+	 offsetof(struct stacks_args, callees)},
+	{0},
+};
+
+static const char *const STACKS_EXAMPLES[] = {
+	"sonde stacks -n 20",
+	"sonde stacks nginx --last 10m --json",
+	"sonde stacks --callers '^deflate'",
+	NULL,
+};
+
+struct view {                   /* what all prints need */
+	const struct verb_call *call;
+	const struct fold *f;
+	struct flame_tree tree;
+	size_t rows;
+};
+
+static double cores(const struct view *v, uint64_t ns)
+{
+	return v->f->to_ns > v->f->from_ns ? (double)ns / (double)(v->f->to_ns - v->f->from_ns) : 0;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static unsigned width(const struct view *v)
+{
+	return v->call->wide ? 0 : term_width(stdout);
+}
+
+static json_t *envelope(const struct view *v)
+{
+	json_t *j = json_envelope("stacks", v->f->from_ns, v->f->to_ns);
+
+	json_object_set_new(j, "samples", json_integer((json_int_t)v->f->nodes[0].total_samples));
+	json_object_set_new(j, "cpu_ns", json_integer((json_int_t)v->f->nodes[0].total_ns));
+	for (size_t i = 0; i < v->f->n_losses; i++)
+		if (v->f->losses[i].n)
+			json_warn(j, "%llu samples were lost: %s", (unsigned long long)v->f->losses[i].n,
+				  v->f->losses[i].reason);
+	return j;
+}
+
+static void set_number(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+static json_t *text_or_null(const char *s)
+{
+	return *s ? json_text(s) : json_null();
+}
+
+/* --- the top --- */
+
+static int top_json(const struct view *v, const struct top *top)
+{
+	json_t *j = envelope(v);
+
+	for (size_t i = 0; i < top->n_rows && i < v->rows; i++) {
+		const struct top_row *r = &top->rows[i];
+		const struct fold_frame *fr = &v->tree.frames[r->frame];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "function", json_text(fr->name));
+		json_object_set_new(o, "module", text_or_null(fr->module));
+		json_object_set_new(o, "file", text_or_null(fr->file));
+		set_number(o, "self_ns", r->self_ns);
+		set_number(o, "total_ns", r->total_ns);
+		set_number(o, "self_samples", r->self_samples);
+		set_number(o, "total_samples", r->total_samples);
+		json_object_set_new(o, "self_cores", json_real(cores(v, r->self_ns)));
+		json_object_set_new(o, "total_cores", json_real(cores(v, r->total_ns)));
+		json_array_append_new(json_rows(j), o);
+	}
+	return json_print(j, stdout, 1);
+}
+
+static int top_print(const struct view *v)
+{
+	static const struct table_column columns[] = {
+		{"SELF", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"TOTAL", TABLE_RIGHT}, {"CORES", TABLE_RIGHT},
+		{"SAMPLES", TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE}, {"MODULE", TABLE_LEFT},
+	};
+	uint64_t whole = v->f->nodes[0].total_ns;
+	struct table *t;
+	struct top top;
+	int ret = 0;
+
+	top_init(&top, &v->tree);
+	if (v->call->json) {
+		ret = top_json(v, &top);
+		top_release(&top);
+		return ret;
+	}
+	t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	for (size_t i = 0; i < top.n_rows && i < v->rows; i++) {
+		const struct top_row *r = &top.rows[i];
+
+		table_cellf(t, "%.1f %%", percent(r->self_ns, whole));
+		table_cellf(t, "%.2f", cores(v, r->self_ns));
+		table_cellf(t, "%.1f %%", percent(r->total_ns, whole));
+		table_cellf(t, "%.2f", cores(v, r->total_ns));
+		table_cellf(t, "%llu", (unsigned long long)r->self_samples);
+		table_cell(t, v->tree.frames[r->frame].name);
+		table_cell(t, v->tree.frames[r->frame].module);
+	}
+	table_print(t, stdout, width(v));
+	table_free(t);
+	top_release(&top);
+	return 0;
+}
+
+/* --- callers and callees --- */
+
+static int related_json(const struct view *v, const struct related *r)
+{
+	json_t *j = envelope(v);
+
+	for (size_t i = 0; i < r->n_paths && i < v->rows; i++) {
+		json_t *o = json_object(), *path = json_array();
+
+		for (size_t k = 0; k < r->paths[i].n; k++)
+			json_array_append_new(path, json_text(v->tree.frames[r->paths[i].frames[k]].name));
+		json_object_set_new(o, "path", path);
+		set_number(o, "cpu_ns", r->paths[i].ns);
+		set_number(o, "samples", r->paths[i].samples);
+		json_object_set_new(o, "cores", json_real(cores(v, r->paths[i].ns)));
+		json_object_set_new(o, "share", json_real(percent(r->paths[i].ns, r->ns) / 100));
+		json_array_append_new(json_rows(j), o);
+	}
+	return json_print(j, stdout, 1);
+}
+
+static void functions_say(const struct view *v, const struct related *r)
+{
+	if (v->call->quiet)
+		return;
+	fprintf(stderr, "%zu function%s match%s, together %.1f %% of the CPU time (%.2f cores):\n", r->n_functions,
+		r->n_functions == 1 ? "" : "s", r->n_functions == 1 ? "es" : "",
+		percent(r->ns, v->f->nodes[0].total_ns), cores(v, r->ns));
+	for (size_t i = 0; i < r->n_functions && i < DEFAULT_ROWS; i++) {
+		const struct fold_frame *fr = &v->tree.frames[r->functions[i]];
+		cleanup_strbuf struct strbuf line = STRBUF_INIT;
+
+		term_add_middle(&line, fr->name, v->call->wide ? SIZE_MAX : 80);
+		fprintf(stderr, "  %s  %s\n", strbuf_str(&line), fr->module);
+	}
+	if (r->n_functions > DEFAULT_ROWS)
+		fprintf(stderr, "  (%zu more)\n", r->n_functions - DEFAULT_ROWS);
+}
+
+static void paths_print(const struct view *v, const struct related *r)
+{
+	static const struct table_column columns[] = {
+		{"SHARE", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"SAMPLES", TABLE_RIGHT}, {"PATH", TABLE_MIDDLE},
+	};
+	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	uint64_t rest = 0;
+
+	for (size_t i = 0; i < r->n_paths; i++) {
+		const struct related_path *p = &r->paths[i];
+		cleanup_strbuf struct strbuf path = STRBUF_INIT;
+
+		if (i >= v->rows) {
+			rest += p->ns;
+			continue;
+		}
+		for (size_t k = 0; k < p->n; k++) {
+			if (k)
+				strbuf_addch(&path, ';');
+			folded_addname(&path, v->tree.frames[p->frames[k]].name);
+		}
+		table_cellf(t, "%.1f %%", percent(p->ns, r->ns));
+		table_cellf(t, "%.2f", cores(v, p->ns));
+		table_cellf(t, "%llu", (unsigned long long)p->samples);
+		table_cell(t, strbuf_str(&path));
+	}
+	table_print(t, stdout, width(v));
+	table_free(t);
+	if (r->n_paths > v->rows)
+		printf("%.1f %% in %zu more\n", percent(rest, r->ns), r->n_paths - v->rows);
+}
+
+static int related_print(const struct view *v, const char *text, enum related_side side, struct err *e)
+{
+	struct related r;
+	int ret = related_init(&r, &v->tree, text, side, e);
+
+	if (ret)
+		return ret;
+	if (v->call->json) {
+		ret = related_json(v, &r);
+	} else {
+		functions_say(v, &r);
+		paths_print(v, &r);
+	}
+	related_release(&r);
+	return ret;
+}
+
+static int stacks_run(struct verb_call *call, struct err *e)
+{
+	const struct stacks_args *a = call->args;
+	struct view v = {.call = call, .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS};
+	struct fold *f = NULL;
+	int ret;
+
+	if (a->callers && a->callees)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--callers and --callees do not go together");
+	ret = fold_make(call->sel, &(struct fold_opts){0}, &f, e);
+	if (ret)
+		return ret;
+	v.f = f;
+	flame_tree_init(&v.tree, f, 0);
+	if (a->callers)
+		ret = related_print(&v, a->callers, RELATED_CALLERS, e);
+	else if (a->callees)
+		ret = related_print(&v, a->callees, RELATED_CALLEES, e);
+	else
+		ret = top_print(&v);
+	flame_tree_release(&v.tree);
+	fold_free(f);
+	if (!ret && (fflush(stdout) || ferror(stdout)))
+		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return ret;
+}
+
+const struct verb verb_stacks = {
+	.name = "stacks",
+	.summary = "the hottest functions as text, their callers and callees",
+	.usage = "[WHAT] [-n N] [--callers FUNC | --callees FUNC]",
+	.examples = STACKS_EXAMPLES,
+	.options = STACKS_OPTIONS,
+	.args_size = sizeof(struct stacks_args),
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON,
+	.run = stacks_run,
+};
