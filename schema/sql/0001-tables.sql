@@ -103,10 +103,12 @@ CREATE TABLE frame(        -- places in code; equal ones of two writers may stan
   flags INTEGER NOT NULL   -- 1 inlined, 2 a leaf folded to its function (offset is that of its first byte)
 ) STRICT;
 
-CREATE TABLE stack(        -- a tree: a stack is its parent's frames, then its own; parents have smaller ids
+CREATE TABLE stack(        -- stacks, root first: the first `keep` frames of stack `base`, then `tail`, then `leaf`
   id INTEGER PRIMARY KEY,
-  parent INTEGER NOT NULL, -- stack.id, 0: this frame is the root
-  frame INTEGER NOT NULL   -- frame.id
+  base INTEGER NOT NULL,   -- stack.id of an earlier stack, 0: none
+  keep INTEGER NOT NULL,   -- how many frames are the same as in base
+  leaf INTEGER NOT NULL,   -- frame.id
+  tail TEXT NOT NULL       -- frame.id of those between, with commas: '12,7,9'
 ) STRICT;
 
 CREATE TABLE task(         -- whose samples: a thread of a process in a run

@@ -88,30 +88,30 @@ CREATE VIEW frames AS
          f.name IS NOT NULL AS named, coalesce(i.path, '') AS path, coalesce(i.build_id, '') AS build_id
   FROM frame r LEFT JOIN function f ON f.id = r.function LEFT JOIN image i ON i.id = r.image;
 
+CREATE VIEW stack_part AS -- what a stack adds to its base, as a JSON list of frames
+  SELECT id, base, keep, '[' || tail || iif(tail = '', '', ',') || leaf || ']' AS own FROM stack;
+
+CREATE VIEW stack_list AS -- stacks that have samples, their frames as a JSON list, root first
+  SELECT k.id AS stack_id,
+         (WITH RECURSIVE part(base, keep, own, upto) AS (
+            SELECT k.base, k.keep, k.own, 1 << 30
+            UNION ALL
+            SELECT s.base, s.keep, s.own, min(part.upto, part.keep) FROM part JOIN stack_part s ON s.id = part.base)
+          SELECT json_group_array(frame)
+          FROM (SELECT j.value AS frame FROM part JOIN json_each(part.own) j WHERE part.keep + j.key < part.upto
+                ORDER BY part.keep + j.key)) AS frames
+  FROM stack_part k WHERE k.id IN (SELECT stack FROM series);
+
 CREATE VIEW stack_frames AS
-  SELECT k.id AS stack_id, j.key AS depth, f.function, f.module, f.file, f.line, f.offset, f.inlined
-  FROM stack k JOIN json_each((
-      WITH RECURSIVE up(frame, parent, level) AS (
-        SELECT k.frame, k.parent, 0
-        UNION ALL
-        SELECT s.frame, s.parent, up.level + 1 FROM up JOIN stack s ON s.id = up.parent)
-      SELECT json_group_array(frame) FROM (SELECT frame FROM up ORDER BY level DESC))) j
-  JOIN frames f ON f.id = j.value
-  WHERE k.id IN (SELECT stack FROM series);
+  SELECT k.stack_id, j.key AS depth, f.function, f.module, f.file, f.line, f.offset, f.inlined
+  FROM stack_list k JOIN json_each(k.frames) j JOIN frames f ON f.id = j.value;
 
 CREATE VIEW stacks AS
-  SELECT k.id,
-         (WITH RECURSIVE up(parent, level) AS (
-            SELECT k.parent, 1 UNION ALL SELECT s.parent, up.level + 1 FROM up JOIN stack s ON s.id = up.parent)
-          SELECT max(level) FROM up) AS depth,
-         (WITH RECURSIVE up(frame, parent, level) AS (
-            SELECT k.frame, k.parent, 0
-            UNION ALL
-            SELECT s.frame, s.parent, up.level + 1 FROM up JOIN stack s ON s.id = up.parent)
-          SELECT group_concat(name, ';')
-          FROM (SELECT replace(f.function, ';', ':') AS name FROM up JOIN frames f ON f.id = up.frame
-                ORDER BY up.level DESC)) AS folded
-  FROM stack k WHERE k.id IN (SELECT stack FROM series);
+  SELECT k.stack_id AS id, json_array_length(k.frames) AS depth,
+         (SELECT group_concat(name, ';')
+          FROM (SELECT replace(f.function, ';', ':') AS name FROM json_each(k.frames) j JOIN frames f ON f.id = j.value
+                ORDER BY j.key)) AS folded
+  FROM stack_list k;
 
 CREATE VIEW cpu_samples AS
   SELECT datetime(x.ts + t0.value, 'unixepoch') AS time, x.ts + t0.value AS ts,
@@ -124,7 +124,7 @@ CREATE VIEW cpu_samples AS
          e.stack AS stack_id, t.process AS process_id, t.run AS run_id, p.self
   FROM sample x JOIN meta t0 ON t0.key = 't0' JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task
   JOIN process p ON p.id = t.process LEFT JOIN containers c ON c.id = p.container
-  LEFT JOIN stack k ON k.id = e.stack LEFT JOIN frames f ON f.id = k.frame
+  LEFT JOIN stack k ON k.id = e.stack LEFT JOIN frames f ON f.id = k.leaf
   WHERE t.kind = 1
     AND NOT EXISTS (SELECT 1 FROM run_hidden h WHERE h.run = t.run AND h.process = t.process
                     AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts);
@@ -133,16 +133,19 @@ CREATE VIEW functions_top AS
   WITH RECURSIVE
   used(container, stack, samples, cpu_ns) AS MATERIALIZED (
     SELECT container, stack_id, sum(samples), sum(cpu_ns) FROM cpu_samples WHERE NOT self GROUP BY 1, 2),
-  up(leaf, frame, parent, is_leaf) AS (
-    SELECT k.id, k.frame, k.parent, 1 FROM stack k WHERE k.id IN (SELECT stack FROM used)
+  part(stack, base, keep, own, upto) AS (
+    SELECT k.id, k.base, k.keep, k.own, 1 << 30 FROM stack_part k WHERE k.id IN (SELECT stack FROM used)
     UNION ALL
-    SELECT up.leaf, s.frame, s.parent, 0 FROM up JOIN stack s ON s.id = up.parent),
-  inside(leaf, function, module, is_leaf) AS MATERIALIZED (
-    SELECT up.leaf, f.function, f.module, max(up.is_leaf) FROM up JOIN frames f ON f.id = up.frame GROUP BY 1, 2, 3)
+    SELECT p.stack, s.base, s.keep, s.own, min(p.upto, p.keep) FROM part p JOIN stack_part s ON s.id = p.base),
+  inside(stack, function, module, is_leaf) AS MATERIALIZED (
+    SELECT p.stack, f.function, f.module,
+           max(p.upto = 1 << 30 AND j.key = json_array_length(p.own) - 1)
+    FROM part p JOIN json_each(p.own) j JOIN frames f ON f.id = j.value WHERE p.keep + j.key < p.upto
+    GROUP BY 1, 2, 3)
   SELECT i.function, i.module, u.container,
          sum(u.samples * i.is_leaf) AS self, sum(u.samples) AS total,
          sum(u.cpu_ns * i.is_leaf) AS self_ns, sum(u.cpu_ns) AS total_ns
-  FROM used u JOIN inside i ON i.leaf = u.stack
+  FROM used u JOIN inside i ON i.stack = u.stack
   GROUP BY 1, 2, 3 ORDER BY self DESC, total DESC;
 
 CREATE VIEW loss AS

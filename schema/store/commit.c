@@ -39,7 +39,7 @@ static const char *const sql[ST_N] = {
 	[ST_FUNCTION] = "INSERT INTO function(hash, image, line, name, file) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[ST_FRAME] = "INSERT INTO frame(image, offset, function, line, flags) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[ST_FRAME_NAME] = "UPDATE frame SET function = ?2, line = ?3 WHERE id = ?1 AND function = 0",
-	[ST_NODE] = "INSERT INTO stack(parent, frame) VALUES(?1, ?2)",
+	[ST_STACK] = "INSERT INTO stack(base, keep, leaf, tail) VALUES(?1, ?2, ?3, ?4)",
 	[ST_TASK] = "INSERT INTO task(run, process, tid, kind, thread) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[ST_SERIES] = "INSERT INTO series(task, stack) VALUES(?1, ?2)",
 	[ST_SAMPLE] = "INSERT INTO sample(ts, series, n) VALUES(?1, ?2, ?3)"
@@ -118,6 +118,15 @@ void commit_mark(struct commit *c, enum dict_kind kind, uint32_t index, uint32_t
 		c->dict->touched[kind] = index;
 	mem_grow(c->undo, c->n_undo, c->cap_undo);
 	c->undo[c->n_undo++] = (struct commit_undo){.kind = (uint8_t)kind, .index = index};
+}
+
+void commit_mark_stack(struct commit *c, uint32_t node, uint32_t row)
+{
+	dict_at(c->dict, DICT_NODE, dict_node, node)->own = row;
+	if (node > c->dict->touched_own)
+		c->dict->touched_own = node;
+	mem_grow(c->undo, c->n_undo, c->cap_undo);
+	c->undo[c->n_undo++] = (struct commit_undo){.kind = DICT_KINDS, .index = node};
 }
 
 /* Find the entry by content, or insert it; `bind` gives both statements the same parameters. */
@@ -591,8 +600,12 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 
 static void commit_undo_all(struct commit *c)
 {
-	for (uint32_t i = 0; i < c->n_undo; i++)
-		*(uint32_t *)pool_at(&c->dict->pool[c->undo[i].kind], c->undo[i].index) = 0;
+	for (uint32_t i = 0; i < c->n_undo; i++) {
+		if (c->undo[i].kind == DICT_KINDS)
+			dict_at(c->dict, DICT_NODE, dict_node, c->undo[i].index)->own = 0;
+		else
+			*(uint32_t *)pool_at(&c->dict->pool[c->undo[i].kind], c->undo[i].index) = 0;
+	}
 	if (!sqlite3_get_autocommit(c->seg->db))
 		sqlite3_exec(c->seg->db, "ROLLBACK", NULL, NULL, NULL);
 }
@@ -650,6 +663,7 @@ void commit_release(struct commit *c)
 {
 	free(c->undo);
 	free(c->chain);
+	strbuf_release(&c->tail);
 	free(c->order);
 	*c = (struct commit){0};
 }

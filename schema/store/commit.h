@@ -15,7 +15,7 @@
 
 enum commit_stmt { /* indexes of segment->stmt */
 	ST_BEGIN, ST_COMMIT, ST_ROLLBACK, ST_TEXT, ST_CONTAINER_FIND, ST_CONTAINER, ST_IMAGE_FIND, ST_IMAGE,
-	ST_PROCESS_FIND, ST_PROCESS, ST_PROCESS_LEARN, ST_FUNCTION_FIND, ST_FUNCTION, ST_FRAME, ST_FRAME_NAME, ST_NODE,
+	ST_PROCESS_FIND, ST_PROCESS, ST_PROCESS_LEARN, ST_FUNCTION_FIND, ST_FUNCTION, ST_FRAME, ST_FRAME_NAME, ST_STACK,
 	ST_TASK, ST_SERIES, ST_SAMPLE, ST_LOSS, ST_COST, ST_RUN, ST_RUN_UPDATE, ST_RUN_PERIOD, ST_CLOCK, ST_N
 };
 _Static_assert(ST_N <= SEGMENT_STMTS, "room for the statements");
@@ -44,10 +44,11 @@ struct commit {
 	struct segment *seg;
 	struct dict *dict;      /* of the batch being written */
 	int rc;                 /* SQLite code; sticky: once set, nothing more is written */
-	struct commit_undo { uint8_t kind; uint32_t index; } *undo;
+	struct commit_undo { uint8_t kind; uint32_t index; } *undo; /* kind DICT_KINDS: a node's `own` */
 	uint32_t n_undo, cap_undo;
-	uint32_t *chain;        /* scratch of stacktree_put */
+	uint32_t *chain;        /* scratch of stacktree_put, and `tail` */
 	uint32_t cap_chain;
+	struct strbuf tail;
 	struct commit_order { int64_t ts; uint32_t row; uint64_t n; } *order; /* scratch: rows in the file's order */
 	uint32_t cap_order;
 	int64_t boot_offset_ns; /* last on record in this segment, 0: none */
@@ -63,6 +64,7 @@ int commit_batch(struct commit *c, struct segment *seg, const struct batch *b, s
 struct sqlite3_stmt *commit_stmt(struct commit *c, enum commit_stmt which);
 uint32_t commit_insert(struct commit *c, struct sqlite3_stmt *st);
 void commit_mark(struct commit *c, enum dict_kind kind, uint32_t index, uint32_t row);
+void commit_mark_stack(struct commit *c, uint32_t node, uint32_t row);
 uint32_t commit_frame(struct commit *c, uint32_t index);
 
 #endif

@@ -412,5 +412,8 @@ void dict_forget_rows(struct dict *d, uint64_t segment)
 			*(uint32_t *)pool_at(&d->pool[k], i) = 0;
 		d->touched[k] = 0;
 	}
+	for (uint32_t i = 1; i <= d->touched_own; i++)
+		dict_at(d, DICT_NODE, dict_node, i)->own = 0;
+	d->touched_own = 0;
 	d->segment = segment;
 }

@@ -7,7 +7,7 @@
  * entries that it was told of through a queue with a lock, and keeps in `row` the id each has in the current segment;
  * nobody else touches `row`. So neither waits for the other.
  *
- * Memory: an entry, its strings and a slot of its table. A stack is a node of a tree, (parent, frame), 12 bytes and a
+ * Memory: an entry, its strings and a slot of its table. A stack is a node of a tree, (parent, frame), 16 bytes and a
  * slot: equal stacks are one node, and a new stack of a known program adds one to three.
  */
 #ifndef SONDE_STORE_DICT_H
@@ -46,7 +46,8 @@ struct dict_frame {
 	uint32_t named_function, named_line; /* given later; guarded by dict_lock */
 	bool dirty;
 };
-struct dict_node { uint32_t row, parent, frame; };
+/* row: the stack that brought this node into the segment; own: the stack that ends here, 0 if none is there */
+struct dict_node { uint32_t row, parent, frame, own; };
 struct dict_task { uint32_t row, run, process, tid, kind; const char *thread; };
 struct dict_series { uint32_t row, task, stack; };
 
@@ -72,6 +73,7 @@ struct dict {
 
 	/* the writer thread's: the highest index with a row, by kind; the segment the rows belong to */
 	uint32_t touched[DICT_KINDS];
+	uint32_t touched_own; /* the same for the nodes' `own` */
 	uint64_t segment;
 };
 

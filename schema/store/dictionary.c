@@ -11,7 +11,6 @@
 
 #include "schema/base/mem.h"
 #include "schema/store/reading.h"
-#include "schema/store/stacktree.h"
 
 #define CHUNK (64 * 1024)
 
@@ -288,18 +287,19 @@ static void series_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, v
 {
 	(void)ctx;
 	s->series_task[id] = id_at(st, 1, s->n_tasks);
-	s->series_stack[id] = id_at(st, 2, s->dict.n_stacks);
+	s->series_stack[id] = s->tree.node[id_at(st, 2, s->tree.n_stacks)];
 }
 
 static int load_series(struct store_segment *s, struct err *e)
 {
-	int rc = stacktree_load(s->db, &s->stack_parent, &s->stack_frame, &s->dict.n_stacks);
+	int rc = stacktree_load(s->db, &s->tree);
 
 	if (rc != SQLITE_OK)
 		return err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: stacks out of order", s->path);
-	for (size_t i = 0; i < s->dict.n_stacks; i++)
-		if (s->stack_frame[i] >= s->dict.n_frames)
-			s->stack_frame[i] = 0;
+	s->dict.n_stacks = s->tree.n;
+	for (size_t i = 0; i < s->tree.n; i++)
+		if (s->tree.frame[i] >= s->dict.n_frames)
+			s->tree.frame[i] = 0;
 	rc = slots_of(s, "SELECT max(id) FROM task", &s->n_tasks, e);
 	if (!rc)
 		rc = slots_of(s, "SELECT max(id) FROM series", &s->n_series, e);
@@ -396,8 +396,8 @@ static void dict_point(struct store_segment *s)
 	s->dict.images = s->images;
 	s->dict.frames = s->frames;
 	s->dict.runs = s->runs;
-	s->dict.stack_parent = s->stack_parent;
-	s->dict.stack_frame = s->stack_frame;
+	s->dict.stack_parent = s->tree.parent;
+	s->dict.stack_frame = s->tree.frame;
 }
 
 int reading_load(struct store_segment *s, struct err *e)
@@ -436,8 +436,9 @@ void reading_unload(struct store_segment *s)
 	free(s->runs);
 	free(s->choice_runs);
 	free(s->periods);
-	free(s->stack_parent);
-	free(s->stack_frame);
+	free(s->tree.parent);
+	free(s->tree.frame);
+	free(s->tree.node);
 	free(s->tasks);
 	free(s->series_task);
 	free(s->series_stack);
@@ -451,7 +452,8 @@ void reading_unload(struct store_segment *s)
 	s->runs = NULL;
 	s->choice_runs = NULL;
 	s->periods = NULL;
-	s->stack_parent = s->stack_frame = s->series_task = s->series_stack = NULL;
+	s->series_task = s->series_stack = NULL;
+	s->tree = (struct stacktree){0};
 	s->tasks = NULL;
 	s->dict = (struct store_dict){0};
 }

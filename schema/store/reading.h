@@ -5,6 +5,7 @@
 
 #include "schema/store/choice.h"
 #include "schema/store/reader.h"
+#include "schema/store/stacktree.h"
 
 struct sqlite3_stmt;
 struct strings; /* chunks of copied strings */
@@ -29,7 +30,7 @@ struct store_segment {
 	struct store_run_row *runs;
 	struct choice_run *choice_runs;
 	struct choice_period *periods; /* of all runs, by run and time */
-	uint32_t *stack_parent, *stack_frame;
+	struct stacktree tree;
 	struct reading_task *tasks;
 	size_t n_tasks;
 	uint32_t *series_task, *series_stack;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stacktree: writing and loading the tree of stacks. */
+/* stacktree: writing stacks as what they add to an earlier one, and loading them as a tree. */
 #include "schema/store/stacktree.h"
 
 #include <sqlite3.h>
@@ -8,84 +8,157 @@
 #include "schema/base/mem.h"
 #include "schema/store/commit.h"
 
-static uint32_t stacktree_put_one(struct commit *c, uint32_t node)
-{
-	struct dict_node *n = dict_at(c->dict, DICT_NODE, dict_node, node);
-	uint32_t frame = commit_frame(c, n->frame);
-	uint32_t parent = n->parent ? dict_at(c->dict, DICT_NODE, dict_node, n->parent)->row : 0;
-	sqlite3_stmt *st = commit_stmt(c, ST_NODE);
-	uint32_t row;
+/* --- writing --- */
 
-	if (!st)
-		return 0;
-	sqlite3_bind_int64(st, 1, parent);
-	sqlite3_bind_int64(st, 2, frame);
-	row = commit_insert(c, st);
-	if (row)
-		commit_mark(c, DICT_NODE, node, row);
-	return row;
+static struct dict_node *node_at(const struct commit *c, uint32_t node)
+{
+	return dict_at(c->dict, DICT_NODE, dict_node, node);
 }
 
-uint32_t stacktree_put(struct commit *c, uint32_t node)
+/* The leaf and its ancestors up to one that is in the segment, leaf first. Returns that ancestor, or 0. */
+static uint32_t chain_of(struct commit *c, uint32_t leaf, uint32_t *n)
+{
+	uint32_t node = leaf;
+
+	*n = 0;
+	do {
+		mem_grow(c->chain, *n, c->cap_chain);
+		c->chain[(*n)++] = node;
+		node = node_at(c, node)->parent;
+	} while (node && !node_at(c, node)->row);
+	return node;
+}
+
+static uint32_t depth_of(const struct commit *c, uint32_t node)
 {
 	uint32_t depth = 0;
-	uint32_t row = 0;
 
-	if (!node)
-		return 0;
-	for (; node; node = dict_at(c->dict, DICT_NODE, dict_node, node)->parent) {
-		row = dict_at(c->dict, DICT_NODE, dict_node, node)->row;
-		if (row)
-			break;
-		mem_grow(c->chain, depth, c->cap_chain);
-		c->chain[depth++] = node;
-	}
-	while (depth) {
-		row = stacktree_put_one(c, c->chain[--depth]);
-		if (!row)
+	for (; node; node = node_at(c, node)->parent)
+		depth++;
+	return depth;
+}
+
+/* Frames between base and leaf, as text; then the leaf's id. */
+static uint32_t write_frames(struct commit *c, uint32_t n)
+{
+	strbuf_reset(&c->tail);
+	while (--n) {
+		strbuf_addf(&c->tail, "%s%u", c->tail.len ? "," : "", commit_frame(c, node_at(c, c->chain[n])->frame));
+		if (c->rc)
 			return 0;
 	}
+	return commit_frame(c, node_at(c, c->chain[0])->frame);
+}
+
+uint32_t stacktree_put(struct commit *c, uint32_t leaf)
+{
+	uint32_t n, base, frame, row;
+	sqlite3_stmt *st;
+
+	if (!leaf || node_at(c, leaf)->own)
+		return leaf ? node_at(c, leaf)->own : 0;
+	base = chain_of(c, leaf, &n);
+	frame = write_frames(c, n);
+	st = commit_stmt(c, ST_STACK);
+	if (!st)
+		return 0;
+	sqlite3_bind_int64(st, 1, base ? node_at(c, base)->row : 0);
+	sqlite3_bind_int64(st, 2, depth_of(c, base));
+	sqlite3_bind_int64(st, 3, frame);
+	sqlite3_bind_text(st, 4, strbuf_str(&c->tail), -1, SQLITE_STATIC);
+	row = commit_insert(c, st);
+	if (!row)
+		return 0;
+	while (n--)
+		if (!node_at(c, c->chain[n])->row)
+			commit_mark(c, DICT_NODE, c->chain[n], row);
+	commit_mark_stack(c, leaf, row);
 	return row;
 }
 
-int stacktree_load(sqlite3 *db, uint32_t **parent, uint32_t **frame, size_t *n)
+/* --- loading --- */
+
+struct loading {
+	struct stacktree t;
+	uint32_t *depth;      /* by node */
+	size_t cap_stacks;
+};
+
+static void add_node(struct loading *l, uint32_t parent, uint32_t frame)
 {
-	sqlite3_stmt *st = NULL;
-	uint32_t *p = NULL, *f = NULL;
-	size_t count = 1, cap = 0;
-	int rc = sqlite3_prepare_v2(db, "SELECT id, parent, frame FROM stack ORDER BY id", -1, &st, NULL);
+	struct stacktree *t = &l->t;
 
-	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-		sqlite3_int64 id = sqlite3_column_int64(st, 0);
-		sqlite3_int64 up = sqlite3_column_int64(st, 1);
-		sqlite3_int64 fr = sqlite3_column_int64(st, 2);
-
-		rc = SQLITE_OK;
-		if (id != (sqlite3_int64)count || up < 0 || up >= id || fr < 0 || fr > UINT32_MAX) {
-			rc = SQLITE_CORRUPT; /* ids are dense, parents come first */
-			break;
-		}
-		if (count >= cap) {
-			cap = cap ? cap * 2 : 1024;
-			p = mem_realloc(p, cap * sizeof(*p));
-			f = mem_realloc(f, cap * sizeof(*f));
-		}
-		p[count] = (uint32_t)up;
-		f[count++] = (uint32_t)fr;
+	if (t->n == t->cap) {
+		t->cap = t->cap ? t->cap * 2 : 1024;
+		t->parent = mem_realloc(t->parent, t->cap * sizeof(*t->parent));
+		t->frame = mem_realloc(t->frame, t->cap * sizeof(*t->frame));
+		l->depth = mem_realloc(l->depth, t->cap * sizeof(*l->depth));
 	}
+	t->parent[t->n] = parent;
+	t->frame[t->n] = frame;
+	l->depth[t->n] = t->n ? l->depth[parent] + 1 : 0;
+	t->n++;
+}
+
+/* The next number of "12,7,9"; false at the end, or at what is no number. */
+static bool next_frame(const char **p, uint32_t *frame)
+{
+	uint64_t v = 0;
+
+	if (**p < '0' || **p > '9')
+		return false;
+	for (; **p >= '0' && **p <= '9' && v <= UINT32_MAX; (*p)++)
+		v = v * 10 + (uint64_t)(**p - '0');
+	if (**p == ',')
+		(*p)++;
+	*frame = (uint32_t)v;
+	return v <= UINT32_MAX;
+}
+
+/* One row: id, base, keep, leaf, tail. */
+static int load_row(struct loading *l, sqlite3_stmt *st)
+{
+	sqlite3_int64 id = sqlite3_column_int64(st, 0), base = sqlite3_column_int64(st, 1);
+	sqlite3_int64 keep = sqlite3_column_int64(st, 2), leaf = sqlite3_column_int64(st, 3);
+	const char *tail = (const char *)sqlite3_column_text(st, 4);
+	uint32_t node, frame;
+
+	if (id != (sqlite3_int64)l->t.n_stacks || base < 0 || base >= id || leaf < 0 || leaf > UINT32_MAX || !tail)
+		return SQLITE_CORRUPT; /* ids are dense, a base comes before */
+	node = l->t.node[base];
+	if (keep < 0 || keep > l->depth[node] || l->t.n >= UINT32_MAX - (1u << 30))
+		return SQLITE_CORRUPT;
+	while (l->depth[node] > keep)
+		node = l->t.parent[node];
+	while (next_frame(&tail, &frame)) {
+		add_node(l, node, frame);
+		node = (uint32_t)l->t.n - 1;
+	}
+	add_node(l, node, (uint32_t)leaf);
+	mem_grow(l->t.node, l->t.n_stacks, l->cap_stacks);
+	l->t.node[l->t.n_stacks++] = (uint32_t)l->t.n - 1;
+	return *tail ? SQLITE_CORRUPT : SQLITE_OK;
+}
+
+int stacktree_load(sqlite3 *db, struct stacktree *out)
+{
+	struct loading l = {0};
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, "SELECT id, base, keep, leaf, tail FROM stack ORDER BY id", -1, &st, NULL);
+
+	add_node(&l, 0, 0);
+	mem_grow(l.t.node, l.t.n_stacks, l.cap_stacks);
+	l.t.node[l.t.n_stacks++] = 0;
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		rc = load_row(&l, st);
 	sqlite3_finalize(st);
+	free(l.depth);
 	if (rc != SQLITE_DONE) {
-		free(p);
-		free(f);
+		free(l.t.parent);
+		free(l.t.frame);
+		free(l.t.node);
 		return rc;
 	}
-	if (!cap) {
-		p = mem_array(1, sizeof(*p));
-		f = mem_array(1, sizeof(*f));
-	}
-	p[0] = f[0] = 0;
-	*parent = p;
-	*frame = f;
-	*n = count;
+	*out = l.t;
 	return SQLITE_OK;
 }

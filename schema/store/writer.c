@@ -39,6 +39,9 @@
 #define RETRY_FIRST_MS  50
 #define RETRY_LAST_MS   2000
 #define CLOSE_GRACE_MS  1000
+/* Of eight parts of the memory, what the current dictionary may take. The rest holds what waits for the disk, which at a
+ * change of epoch is one such dictionary and the batches that speak of it. */
+#define DICT_SHARE      2
 #define STACK_DEPTH_MAX 4096
 #define STALE_ID        UINT32_MAX         /* a stack made of ids that are no longer valid */
 
@@ -396,7 +399,7 @@ int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t 
 	struct batch *b;
 	uint32_t run;
 
-	if (w->dict->bytes > w->max_bytes / 2) {
+	if (w->dict->bytes > w->max_bytes / 8 * DICT_SHARE) {
 		writer_new_epoch(w);
 		return -ESTALE;
 	}
@@ -446,7 +449,8 @@ void store_flush(struct store_writer *w)
 		w->run[i].to_ns = w->run[i].tally->to_ns = w->run[i].until_ns;
 	*w->tail = b;
 	w->tail = &b->next;
-	while (w->head && writer_waiting(w) > w->max_bytes / 2)
+	/* the newest stays: at a change of epoch the old dictionary hangs on it, though no disk stalls */
+	while (w->head && w->head->next && writer_waiting(w) > w->max_bytes / 8 * (8 - DICT_SHARE))
 		writer_drop_oldest(w);
 	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dict: equal contents are one entry, whatever bytes they hold, and what is learnt later is kept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "schema/store/dict.h"
+
+static void equal_contents_give_equal_ids(void **state)
+{
+	struct dict *d = dict_new();
+	char name[32];
+
+	(void)state;
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t i = 1; i <= 5000; i++) {
+			struct dict_function f = {.image = i % 7, .line = i % 3, .name = name, .file = ""};
+
+			snprintf(name, sizeof(name), "function_%u", i);
+			assert_int_equal(dict_intern(d, DICT_FUNCTION, &f), i);
+		}
+	}
+	snprintf(name, sizeof(name), "function_1");
+	assert_int_equal(dict_intern(d, DICT_FUNCTION, &(struct dict_function){.image = 2, .name = name, .file = ""}),
+			 5001);
+	assert_string_equal(dict_at(d, DICT_FUNCTION, dict_function, 77)->name, "function_77");
+	dict_free(d);
+}
+
+static void entries_never_move(void **state)
+{
+	struct dict *d = dict_new();
+	struct dict_node key = {.parent = 0, .frame = 1};
+	struct dict_node *first;
+
+	(void)state;
+	dict_intern(d, DICT_NODE, &key);
+	first = dict_at(d, DICT_NODE, dict_node, 1);
+	for (uint32_t i = 1; i < 100000; i++)
+		dict_intern(d, DICT_NODE, &(struct dict_node){.parent = i, .frame = i % 100});
+	assert_ptr_equal(first, dict_at(d, DICT_NODE, dict_node, 1));
+	assert_int_equal(first->frame, 1);
+	assert_int_equal(dict_at(d, DICT_NODE, dict_node, 99999)->parent, 99998);
+	dict_free(d);
+}
+
+static void hostile_strings_are_cleaned_before_they_are_compared(void **state)
+{
+	struct dict *d = dict_new();
+	struct dict_text t = {.s = dict_clean(d, 0, "bad \xff name\n")};
+	uint32_t a = dict_intern(d, DICT_TEXT, &t);
+
+	(void)state;
+	t.s = dict_clean(d, 0, "bad \xff name\n");
+	assert_int_equal(dict_intern(d, DICT_TEXT, &t), a);
+	assert_string_equal(dict_at(d, DICT_TEXT, dict_text, a)->s, "bad \xef\xbf\xbd name\\x0a");
+	assert_string_equal(dict_clean(d, 0, NULL), "");
+	dict_free(d);
+}
+
+static void a_string_without_end_is_cut(void **state)
+{
+	static char huge[100000];
+	struct dict *d = dict_new();
+
+	(void)state;
+	memset(huge, 'x', sizeof(huge) - 1);
+	assert_int_equal(strlen(dict_clean(d, 0, huge)), 16384);
+	dict_free(d);
+}
+
+static void a_process_learns_and_never_forgets(void **state)
+{
+	struct dict *d = dict_new();
+	struct dict_process p = {.pid = 7, .start_ticks = 1, .exec_id = 1, .comm = "early", .args = ""};
+	uint32_t id = dict_intern(d, DICT_PROCESS, &p);
+
+	(void)state;
+	p.comm = "";
+	p.args = "early --all";
+	assert_int_equal(dict_intern(d, DICT_PROCESS, &p), id);
+	dict_process_learn(d, id, &p);
+	dict_process_learn(d, id, &p);
+	assert_string_equal(dict_at(d, DICT_PROCESS, dict_process, id)->comm, "early");
+	assert_string_equal(dict_at(d, DICT_PROCESS, dict_process, id)->args, "early --all");
+	assert_int_equal(d->dirty_processes.n, 1);
+	dict_free(d);
+}
+
+static void a_frame_gains_a_name_once(void **state)
+{
+	struct dict *d = dict_new();
+	struct dict_frame f = {.image = 1, .offset = 0x1a2b};
+	uint32_t id = dict_intern(d, DICT_FRAME, &f);
+
+	(void)state;
+	dict_frame_name(d, id, 5, 10);
+	dict_frame_name(d, id, 6, 11);
+	assert_int_equal(dict_at(d, DICT_FRAME, dict_frame, id)->named_function, 5);
+	assert_int_equal(d->dirty_frames.n, 1);
+	assert_int_equal(dict_intern(d, DICT_FRAME, &f), id); /* the same place is still the same frame */
+	dict_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_contents_give_equal_ids),
+		cmocka_unit_test(entries_never_move),
+		cmocka_unit_test(hostile_strings_are_cleaned_before_they_are_compared),
+		cmocka_unit_test(a_string_without_end_is_cut),
+		cmocka_unit_test(a_process_learns_and_never_forgets),
+		cmocka_unit_test(a_frame_gains_a_name_once),
+	};
+
+	return cmocka_run_group_tests_name("dict", tests, NULL, NULL);
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* writer: what is added is stored, to the sample; what cannot be stored is counted; nothing stored is ever hurt. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/schema/store/fixture.h"
+
+#define PERIOD 10101010
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	fixture_make(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_remove(*state);
+	free(*state);
+	return 0;
+}
+
+static void what_is_added_is_stored_to_the_sample(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	const char *seg;
+
+	for (uint32_t i = 0; i < 10000; i++)
+		fixture_add(w, run, 100 + i % 7, i % 50, T0_S * NS + i * NS / 100, 1 + i % 2);
+	store_run_until(w, run, (T0_S + 100) * NS);
+	fixture_close(w);
+	seg = fixture_segment(f, 0);
+	assert_int_equal(fixture_sql(seg, "SELECT sum(samples) FROM cpu_samples"), 15000);
+	assert_int_equal(fixture_sql(seg, "SELECT sum(cpu_ns) FROM cpu_samples"), 15000ll * PERIOD);
+	assert_int_equal(fixture_sql(seg, "SELECT count(DISTINCT ts) FROM cpu_samples"), 100);
+	assert_int_equal(fixture_sql(seg, "SELECT min(ts) FROM cpu_samples"), T0_S);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM processes"), 7);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM functions WHERE module = 'prog'"), 51);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM stacks WHERE depth = 3 AND folded = 'main;prog+0x200;leaf_7'"),
+			 1);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM stack_frames WHERE function = 'main' AND depth = 0"), 50);
+	assert_int_equal(fixture_sql(seg, "SELECT total FROM functions_top WHERE function = 'main'"), 15000);
+	assert_int_equal(fixture_sql(seg, "SELECT self FROM functions_top WHERE function = 'main'"), 0);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM runs WHERE state = 'ended'"), 1);
+	assert_int_equal(fixture_sql(seg, "SELECT accounted FROM run"), 15000);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM clock"), 1);
+}
+
+static void modes_do_not_depend_on_the_umask(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture inner;
+	struct store_writer *w;
+	struct stat st;
+	mode_t old = umask(0);
+	char wal[200];
+
+	for (int i = 0; i < 2; i++) {
+		umask(i ? 0077 : 0);
+		snprintf(inner.dir, sizeof(inner.dir), "%.55s/d%d", f->dir, i);
+		w = fixture_writer(&inner, 0);
+		fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 1);
+		store_flush(w);
+		assert_true(fixture_wait_stored(w, 1));
+		assert_int_equal(stat(inner.dir, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0750);
+		assert_int_equal(stat(fixture_segment(&inner, 0), &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0640);
+		snprintf(wal, sizeof(wal), "%s-wal", fixture_segment(&inner, 0));
+		assert_int_equal(stat(wal, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0640);
+		fixture_close(w);
+		assert_int_equal(fixture_files(inner.dir, "-wal") + fixture_files(inner.dir, "-shm"), 0);
+	}
+	umask(old);
+}
+
+static void under_sudo_the_group_is_that_of_the_caller(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture inner;
+	struct stat st;
+
+	if (geteuid() != 0)
+		skip();
+	setenv("SUDO_GID", "12345", 1);
+	snprintf(inner.dir, sizeof(inner.dir), "%.55s/d", f->dir);
+	fixture_close(fixture_writer(&inner, 0));
+	unsetenv("SUDO_GID");
+	assert_int_equal(stat(inner.dir, &st), 0);
+	assert_int_equal(st.st_gid, 12345);
+	assert_int_equal(stat(fixture_segment(&inner, 0), &st), 0);
+	assert_int_equal(st.st_gid, 12345);
+}
+
+static void ids_go_stale_when_memory_is_short_and_nothing_is_lost(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 2 * 1024 * 1024);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	struct store_writer_stat st;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < 60000; i++) {
+		fixture_add(w, run, 100 + i % 300, i % 20000, T0_S * NS + i * NS / 500, 1);
+		if (i % 500 == 499) {
+			store_flush(w);
+			assert_true(fixture_wait_stored(w, i + 1));
+			store_writer_stat(w, &st);
+			most = st.waiting_bytes > most ? st.waiting_bytes : most;
+		}
+	}
+	assert_true(store_epoch(w) > 3);
+	fixture_close(w);
+	assert_true(most < 3 * 1024 * 1024);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(samples) FROM cpu_samples"), 60000);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM processes"), 300);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM function"), 20001);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(DISTINCT folded) FROM stacks"), 20000);
+}
+
+static void ids_that_were_never_given_out_are_refused(void **state)
+{
+	struct store_writer *w = fixture_writer(*state, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	uint32_t frames[] = {77, 78};
+
+	assert_int_equal(store_add(w, 0, T0_S * NS, 1), -ESTALE);
+	assert_int_equal(store_add(w, 99, T0_S * NS, 1), -ESTALE);
+	assert_int_equal(store_series(w, run, 5, "x", 1, 0, STORE_KIND_CPU), 0);
+	assert_int_equal(store_series(w, run, 1, "x", 1, store_stack(w, frames, 2), STORE_KIND_CPU), 0);
+	assert_int_equal(store_series(w, 9, 1, "x", 1, 0, STORE_KIND_CPU), 0);
+	fixture_close(w);
+}
+
+static void a_process_is_known_better_later_and_a_frame_gets_its_name(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	struct store_process p = {.pid = 5, .start_ticks = 9, .exec_id = 2, .comm = "sh", .exe = "", .args = "",
+				  .cgroup = "", .unit = ""};
+	struct store_container c = {.runtime = "docker", .runtime_id = "abc", .name = "web", .image = "", .cgroup = "/x"};
+	struct store_image im = {STORE_IMAGE_ELF, "libfoo.so", "/lib/libfoo.so", "", ""};
+	struct store_frame fr = {.image = store_image(w, &im), .offset = 0x1a2b};
+	struct store_function fn = {.name = "foo_bar", .image = fr.image, .file = "", .line = 0};
+	uint32_t frame = store_frame(w, &fr);
+	uint32_t series = store_series(w, run, store_process(w, &p), "sh", 5, store_stack(w, &frame, 1), STORE_KIND_CPU);
+	const char *seg;
+
+	assert_int_equal(store_add(w, series, T0_S * NS, 1), 0);
+	store_flush(w);
+	assert_true(fixture_wait_stored(w, 1));
+	seg = fixture_segment(f, 0);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM cpu_samples WHERE function = 'libfoo.so+0x1a2b'"), 1);
+	p.args = "sh -c true";
+	p.exe = "/bin/sh";
+	p.container = store_container(w, &c);
+	assert_int_equal(store_series(w, run, store_process(w, &p), "sh", 5, store_stack(w, &frame, 1), STORE_KIND_CPU),
+			 series);
+	store_frame_name(w, frame, store_function(w, &fn), 12);
+	assert_int_equal(store_add(w, series, T0_S * NS, 1), 0);
+	fixture_close(w);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM processes WHERE args = 'sh -c true' AND exe = '/bin/sh'"
+					  " AND container = 'web' AND comm = 'sh'"), 1);
+	assert_int_equal(fixture_sql(seg, "SELECT samples FROM cpu_samples WHERE function = 'foo_bar' AND line = 12"), 2);
+}
+
+static void a_segment_that_is_old_or_large_is_followed_by_another(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer_opts o = {.dir = f->dir, .segment_bytes = 300 * 1024};
+	struct store_writer *w;
+	uint32_t run;
+
+	assert_int_equal(store_writer_open(&o, &w, NULL), 0);
+	run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	for (uint32_t i = 0; i < 30000; i++) {
+		fixture_add(w, run, 100, i % 3000, T0_S * NS + i * NS / 100, 1);
+		if (i % 1000 == 999) {
+			store_flush(w);
+			assert_true(fixture_wait_stored(w, i + 1));
+		}
+	}
+	fixture_close(w);
+	assert_true(fixture_files(f->dir, ".db") >= 2);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples"), 30000);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM runs WHERE state = 'ended'"), 1);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM runs WHERE state = 'continued'"),
+			 (int64_t)fixture_files(f->dir, ".db") - 1);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT token FROM run"),
+			 fixture_sql(fixture_segment(f, 1), "SELECT token FROM run"));
+	for (size_t i = 0; *fixture_segment(f, i); i++)
+		assert_int_equal(fixture_sql(fixture_segment(f, i), "SELECT count(*) FROM sqlite_master WHERE name = 'run'"
+								    " AND (SELECT count(*) FROM cpu_samples WHERE function"
+								    " LIKE 'leaf_%') > 0"), 1);
+}
+
+static void a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_close(fixture_writer(f, 0));
+	fixture_close(fixture_writer(f, 0));
+	assert_int_equal(fixture_files(f->dir, ".db"), 1);
+	fixture_exec(fixture_segment(f, 0), "UPDATE meta SET value = 'another' WHERE key = 'boot_id'");
+	fixture_close(fixture_writer(f, 0));
+	assert_int_equal(fixture_files(f->dir, ".db"), 2);
+	fixture_exec(fixture_segment(f, 1), "UPDATE meta SET value = value - 3700000000000 WHERE key = 'created_ns'");
+	fixture_close(fixture_writer(f, 0));
+	assert_int_equal(fixture_files(f->dir, ".db"), 3);
+}
+
+static void a_newer_schema_is_refused_and_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer_opts o = {.dir = f->dir};
+	struct store_writer *w = NULL;
+	struct fixture_sums sums = {0};
+	struct err e = {0};
+
+	fixture_close(fixture_writer(f, 0));
+	fixture_exec(fixture_segment(f, 0), "UPDATE meta SET value = 99 WHERE key = 'schema_version'");
+	assert_true(store_writer_open(&o, &w, &e) < 0);
+	assert_int_equal(e.exit, EXIT_STORE);
+	assert_non_null(strstr(e.what, "schema 99"));
+	assert_true(e.fix[0] != '\0');
+	assert_int_equal(fixture_files(f->dir, ".db"), 1);
+	memset(&e, 0, sizeof(e));
+	assert_true(fixture_totals(f->dir, 0, INT64_MAX, &sums, &e) < 0);
+	assert_int_equal(e.exit, EXIT_STORE);
+	assert_non_null(strstr(e.what, "schema 99"));
+}
+
+static void scribble(const char *path, off_t at, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(pwrite(fd, "\xa5", 1, at + (off_t)i), 1);
+	close(fd);
+}
+
+static void a_damaged_segment_is_set_aside_and_the_capture_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture_sums sums = {0};
+	struct store_writer *w;
+	struct stat st;
+
+	for (int i = 0; i < 3; i++) {
+		w = fixture_writer(f, 0);
+		fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 1);
+		fixture_close(w);
+		assert_int_equal(stat(fixture_segment(f, 0), &st), 0);
+		if (i == 0) /* no database at all */
+			scribble(fixture_segment(f, 0), 0, 100);
+		else if (i == 1) /* pages overwritten */
+			scribble(fixture_segment(f, 0), 4096, (size_t)st.st_size - 4096);
+		else /* cut short */
+			assert_int_equal(truncate(fixture_segment(f, 0), st.st_size / 2), 0);
+	}
+	w = fixture_writer(f, 0);
+	fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 5);
+	fixture_close(w);
+	assert_int_equal(fixture_files(f->dir, ".bad") + fixture_files(f->dir, ".bad.2") + fixture_files(f->dir, ".bad.3"), 3);
+	assert_int_equal(fixture_files(f->dir, ".db"), 1);
+	assert_int_equal(fixture_totals(f->dir, 0, INT64_MAX, &sums, NULL), 0);
+	assert_int_equal(sums.samples, 5);
+}
+
+static void a_segment_damaged_while_it_is_written_is_set_aside(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+
+	for (uint32_t i = 0; i < 4000; i++)
+		fixture_add(w, run, 1, i, T0_S * NS, 1);
+	store_flush(w);
+	assert_true(fixture_wait_stored(w, 4000));
+	/* another program folds the log in, and then somebody scribbles over the file */
+	fixture_sql(fixture_segment(f, 0), "PRAGMA wal_checkpoint(TRUNCATE)");
+	scribble(fixture_segment(f, 0), 100, 200000);
+	for (uint32_t i = 0; i < 4000; i++)
+		fixture_add(w, run, 2, i, (T0_S + 1) * NS, 1);
+	fixture_close(w);
+	assert_int_equal(fixture_files(f->dir, ".bad"), 1);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples WHERE pid = 2"), 4000);
+}
+
+static void a_segment_that_is_removed_under_a_writer_is_noticed(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+
+	fixture_add(w, run, 1, 1, T0_S * NS, 1);
+	store_flush(w);
+	assert_true(fixture_wait_stored(w, 1));
+	assert_int_equal(unlink(fixture_segment(f, 0)), 0);
+	fixture_add(w, run, 1, 1, T0_S * NS, 2);
+	fixture_close(w);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples"), 2);
+}
+
+static void a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 1024 * 1024);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	struct store_writer_stat st;
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/lock", f->dir);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0); /* nobody can write now */
+	for (uint32_t i = 0; i < 200000; i++) {
+		fixture_add(w, run, 100 + i % 10, i % 100, T0_S * NS + (int64_t)i * NS / 100, 1);
+		if (i % 1000 == 999)
+			store_flush(w);
+		if (i % 5000 == 0)
+			store_loss(w, run, T0_S * NS + (int64_t)i * NS / 100, "ring", 3);
+	}
+	store_writer_stat(w, &st);
+	assert_true(st.waiting_bytes < 2 * 1024 * 1024);
+	assert_true(st.dropped > 0);
+	close(fd);
+	fixture_close(w);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'ring'"), 120);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples") +
+			 fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"), 200000);
+	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 200120);
+}
+
+static void a_hanging_disk_does_not_hang_the_end(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	struct err e = {0};
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/lock", f->dir);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 1);
+	assert_int_equal(store_writer_close(w, 100, &e), -ETIMEDOUT);
+	assert_int_equal(e.exit, EXIT_STORE);
+	close(fd);
+	usleep(300000); /* it goes on by itself as soon as it can */
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples"), 1);
+}
+
+/* --- a full disk: a small tmpfs --- */
+
+static void fill_disk(const char *dir, const char *name)
+{
+	static char block[65536];
+	char path[160];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	for (size_t size = sizeof(block); size; size /= 4)
+		while (write(fd, block, size) > 0)
+			;
+	close(fd);
+}
+
+static bool mount_small(const char *dir, const char *size)
+{
+	char options[32];
+
+	snprintf(options, sizeof(options), "size=%s", size);
+	return geteuid() == 0 && mount("tmpfs", dir, "tmpfs", 0, options) == 0;
+}
+
+static void a_full_disk_is_said_at_the_start(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer_opts o = {.dir = f->dir};
+	struct store_writer *w = NULL;
+	struct err e = {0};
+
+	if (!mount_small(f->dir, "1m"))
+		skip();
+	fill_disk(f->dir, "filler");
+	assert_int_equal(store_writer_open(&o, &w, &e), -ENOSPC);
+	assert_int_equal(e.exit, EXIT_STORE);
+	assert_non_null(strstr(e.what, "store full"));
+	assert_true(e.fix[0] != '\0');
+	assert_int_equal(fixture_files(f->dir, ".db"), 0);
+	assert_int_equal(umount2(f->dir, MNT_DETACH), 0);
+}
+
+static void a_disk_that_fills_up_hurts_nothing_and_what_is_lost_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer_stat st = {0};
+	struct store_writer *w;
+	uint64_t added = 0;
+	char filler[160];
+	uint32_t run;
+
+	if (!mount_small(f->dir, "16m"))
+		skip();
+	w = fixture_writer(f, 1024 * 1024);
+	run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	snprintf(filler, sizeof(filler), "%s/filler", f->dir);
+	for (uint32_t i = 0; i < 100000; i++, added++) {
+		fixture_add(w, run, 100 + i % 10, i % 1000, T0_S * NS + (int64_t)i * NS / 100, 1);
+		if (i == 20000)
+			fill_disk(f->dir, "filler");
+		if (i % 1000 == 999) {
+			store_flush(w);
+			usleep(5000);
+		}
+	}
+	store_writer_stat(w, &st);
+	assert_int_equal(st.last_error, -ENOSPC);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) > 0 FROM cpu_samples"), 1);
+	assert_int_equal(unlink(filler), 0);
+	fixture_close(w);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0),
+				     "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples") +
+			 fixture_sql_all(f, "SELECT coalesce(sum(lost), 0) FROM loss"), (int64_t)added);
+	assert_int_equal(umount2(f->dir, MNT_DETACH), 0);
+}
+
+static void what_a_full_disk_kept_out_at_the_end_is_counted_by_the_next_writer(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w;
+	struct err e = {0};
+	char filler[160];
+	int64_t stored;
+	uint32_t run;
+
+	if (!mount_small(f->dir, "2m"))
+		skip();
+	w = fixture_writer(f, 0);
+	run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	fixture_add(w, run, 1, 1, T0_S * NS, 100);
+	store_flush(w);
+	assert_true(fixture_wait_stored(w, 100));
+	fill_disk(f->dir, "filler");
+	for (uint32_t i = 0; i < 5000; i++)
+		fixture_add(w, run, 100 + i % 10, i, T0_S * NS, 1);
+	assert_int_equal(store_writer_close(w, 300, &e), -ENOSPC);
+	assert_int_equal(e.exit, EXIT_STORE);
+	assert_non_null(strstr(e.what, "store full"));
+	snprintf(filler, sizeof(filler), "%s/filler", f->dir);
+	assert_int_equal(unlink(filler), 0);
+	fixture_close(fixture_writer(f, 0));
+	stored = fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples");
+	assert_int_equal(stored, 100);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"), 5000);
+	assert_int_equal(fixture_files(f->dir, ".db"), 1);
+	assert_int_equal(umount2(f->dir, MNT_DETACH), 0);
+}
+
+static void a_folder_that_cannot_be_made_is_refused_with_a_fix(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer_opts o = {.dir = "/proc/nowhere"};
+	struct store_writer *w = NULL;
+	struct err e = {0};
+	char file[128];
+
+	assert_true(store_writer_open(&o, &w, &e) < 0);
+	assert_true(e.exit == EXIT_STORE || e.exit == EXIT_PERMISSION);
+	assert_true(e.fix[0] != '\0');
+	snprintf(file, sizeof(file), "%s/file", f->dir);
+	close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	o.dir = file;
+	memset(&e, 0, sizeof(e));
+	assert_true(store_writer_open(&o, &w, &e) < 0);
+	assert_int_equal(e.exit, EXIT_STORE);
+}
+
+static void the_default_folder_follows_the_environment(void **state)
+{
+	(void)state;
+	setenv("SONDE_STORE", "/x/y", 1);
+	assert_string_equal(store_default_dir(), "/x/y");
+	unsetenv("SONDE_STORE");
+	if (geteuid() == 0)
+		assert_string_equal(store_default_dir(), "/var/lib/sonde");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(what_is_added_is_stored_to_the_sample),
+		T(modes_do_not_depend_on_the_umask),
+		T(under_sudo_the_group_is_that_of_the_caller),
+		T(ids_go_stale_when_memory_is_short_and_nothing_is_lost),
+		T(ids_that_were_never_given_out_are_refused),
+		T(a_process_is_known_better_later_and_a_frame_gets_its_name),
+		T(a_segment_that_is_old_or_large_is_followed_by_another),
+		T(a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not),
+		T(a_newer_schema_is_refused_and_left_alone),
+		T(a_damaged_segment_is_set_aside_and_the_capture_goes_on),
+		T(a_segment_damaged_while_it_is_written_is_set_aside),
+		T(a_segment_that_is_removed_under_a_writer_is_noticed),
+		T(a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_counted),
+		T(a_hanging_disk_does_not_hang_the_end),
+		T(a_full_disk_is_said_at_the_start),
+		T(a_disk_that_fills_up_hurts_nothing_and_what_is_lost_is_counted),
+		T(what_a_full_disk_kept_out_at_the_end_is_counted_by_the_next_writer),
+		T(a_folder_that_cannot_be_made_is_refused_with_a_fix),
+		T(the_default_folder_follows_the_environment),
+	};
+
+	return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
+}
