@@ -55,7 +55,7 @@ void progress_send(struct progress *p, json_t *line, bool must)
 	size_t len;
 
 	if (p->fd >= 0 && !p->gone) {
-		text = json_dumps(line, JSON_COMPACT);
+		text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(15));
 		if (text) {
 			len = strlen(text);
 			text = mem_realloc(text, len + 1);
