@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Docs that agree with the programs; install puts things where they belong."""
+import glob
+import os
+import re
+import shutil
+
+import pytest
+
+from conftest import BUILD, ROOT, program, run, text, tracked
+
+FILES = tracked()
+MAN = [f for f in FILES if re.match(r"docs/man/.+\.[18]$", f)]
+
+
+def verbs():
+    out = run(program("sonde"), "help")
+    assert out.returncode == 0, out.stderr
+    return re.findall(r"^  ([a-z]{2,12})  +\S", out.stdout, re.M)
+
+
+def test_the_tool_has_the_verbs_of_this_release():
+    assert {"doctor", "record", "flame", "stacks", "export", "sql", "status", "version", "help"} <= set(verbs())
+
+
+def test_schema_md_names_every_table_and_view():
+    names = []
+    for path in [f for f in FILES if re.match(r"schema/sql/\d{4}-.+\.sql$", f)]:
+        names += re.findall(r"^CREATE (?:TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)", text(path), re.M)
+    doc = text("docs/SCHEMA.md")
+    assert names
+    assert not [n for n in names if not re.search(rf"\b{n}\b", doc)]
+
+
+@pytest.mark.parametrize("name", ["processes", "containers", "functions", "stacks", "stack_frames", "cpu_samples",
+                                  "functions_top", "loss", "cost", "runs"])
+def test_each_view_has_a_query_in_schema_md(name):
+    blocks = re.findall(r"^```sql\n(.*?)^```", text("docs/SCHEMA.md"), re.M | re.S)
+    assert any(re.search(rf"\b(from|join)\s+{name}\b", b, re.I) for b in blocks)
+
+
+def test_every_verb_is_in_the_man_pages_and_the_readme():
+    pages = "\n".join(text(f) for f in MAN)
+    readme = text("README.md")
+    for verb in set(verbs()) - {"help", "version"}:
+        assert re.search(rf"\b{verb}\b", pages), f"no man page tells of {verb}"
+        assert re.search(rf"\bsonde {verb}\b", readme), f"README.md never uses {verb}"
+
+
+@pytest.mark.parametrize("path", MAN)
+def test_a_man_page_is_clean(path):
+    if not shutil.which("mandoc"):
+        pytest.skip("missing: mandoc")
+    said = [line for line in run("mandoc", "-T", "lint", "-W", "warning", path).stdout.splitlines()
+            if "referenced manual not found" not in line]
+    assert not said
+
+
+def test_every_program_has_a_man_page():
+    for name in [os.path.basename(p) for p in glob.glob(f"{BUILD}/bin/sonde*")]:
+        assert [f for f in MAN if re.search(rf"/{name}\.[18]$", f)], name
+
+
+@pytest.mark.parametrize("doc", [f for f in FILES if f.endswith(".md")])
+def test_links_between_documents_lead_somewhere(doc):
+    here = os.path.dirname(os.path.join(ROOT, doc))
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text(doc)):
+        if "://" not in target:
+            assert os.path.exists(os.path.join(here, target)), f"{doc}: {target}"
+
+
+def test_the_readme_has_its_two_command_lines():
+    for n in (1, 2):
+        done = run("sh", "scripts/readme-line.sh", str(n))
+        assert done.returncode == 0 and len(done.stdout.strip().splitlines()) == 1
+    assert "@" + "OUTPUT@" not in text("README.md")
+
+
+def test_commands_in_the_docs_exist():
+    known = set(verbs())
+    for doc in ("README.md", "docs/ARCHITECTURE.md", "CONTRIBUTING.md"):
+        for verb in re.findall(r"`(?:sudo )?(?:build/bin/)?sonde ([a-z]+)\b", text(doc)):
+            assert verb in known, f"{doc}: sonde {verb}"
+        for script in re.findall(r"`?(?:sh |\./)?((?:scripts|tests)/[\w/.-]+\.(?:sh|py))`?", text(doc)):
+            assert os.path.exists(os.path.join(ROOT, script)), f"{doc}: {script}"
+        for target in re.findall(r"`make ([a-z-]+)[` ]", text(doc)):
+            done = run("make", "-n", target, "DESTDIR=/nonexistent")
+            assert done.returncode == 0, f"{doc}: make {target}\n{done.stderr}"
+
+
+def test_install_and_uninstall(tmp_path):
+    done = run("make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/usr", f"B={os.path.relpath(BUILD, ROOT)}")
+    assert done.returncode == 0, done.stderr
+    for path in ("usr/bin/sonde", "usr/libexec/sonde/sonde-cpu", "usr/libexec/sonde/sonde-maps",
+                 "usr/libexec/sonde/sonde-index", "usr/share/man/man1/sonde.1"):
+        assert (tmp_path / path).is_file(), path
+    assert run(str(tmp_path / "usr/bin/sonde"), "version").returncode == 0
+    done = run("make", "-s", "uninstall", f"DESTDIR={tmp_path}", "PREFIX=/usr", f"B={os.path.relpath(BUILD, ROOT)}")
+    assert done.returncode == 0, done.stderr
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may include and link what (docs/ARCHITECTURE.md), and that each header stands alone."""
+import os
+import re
+
+import pytest
+
+from conftest import BUILD, ROOT, program, run, text, tracked
+
+SOURCES = [f for f in tracked() if f.endswith((".c", ".h")) and not f.startswith("tests/")]
+HEADERS = [f for f in SOURCES if f.endswith(".h")]
+
+# room -> the prefixes its quoted includes may have; the longest matching room holds
+MAY = {
+    "probes": ["probes/"],
+    "schema/base": ["schema/base/"],
+    "schema/image": ["schema/base/", "schema/image/"],
+    "schema/sql": ["schema/base/", "schema/sql/"],
+    "schema/store": ["schema/base/", "schema/sql/", "schema/store/"],
+    "loaders/lib/host": ["schema/", "loaders/lib/host/", "probes/"],
+    "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/stack.h"],
+    "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/host/indexproto.h"],
+    "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h"],
+    "tools": ["schema/", "tools/"],
+}
+# system headers of libraries -> the rooms that may know them
+LIBRARIES = {
+    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu"],
+    r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
+    r"sqlite3": ["schema/store", "tools"],
+    r"jansson": ["tools", "loaders/lib/bpf", "loaders/lib/host"],
+    r"seccomp": ["loaders/index"],
+    r"libiberty|demangle": ["loaders/index", "loaders/lib/host"],
+}
+
+
+def room_of(path):
+    rooms = [r for r in MAY if path.startswith(r + "/")]
+    if rooms:
+        return max(rooms, key=len)
+    return "/".join(path.split("/")[:2])
+
+
+def allowed(room):
+    if room in MAY:
+        return MAY[room]
+    family = room.split("/")[1]  # loaders/<family>
+    return ["schema/", "loaders/lib/", f"loaders/{family}/", f"probes/{family}.", "probes/stack.h"]
+
+
+def includes(path):
+    return re.findall(r'^\s*#\s*include\s+(["<])([^">]+)[">]', text(path), re.M)
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_a_room_includes_only_what_stands_below_it(path):
+    room = room_of(path)
+    wrong = [name for kind, name in includes(path)
+             if kind == '"' and not any(name.startswith(p) for p in allowed(room))]
+    assert not wrong, f"{path} ({room}) includes {wrong}"
+
+
+def test_every_quoted_include_is_written_from_the_root():
+    wrong = []
+    for path in SOURCES:
+        for kind, name in includes(path):
+            if kind == '"' and not any(os.path.exists(os.path.join(d, name)) for d in (ROOT, f"{BUILD}/gen")):
+                wrong.append((path, name))
+    assert not wrong
+
+
+def test_libraries_are_known_only_to_their_rooms():
+    wrong = []
+    for path in SOURCES:
+        for kind, name in includes(path):
+            for library, rooms in LIBRARIES.items():
+                if kind == "<" and re.match(library, name) and room_of(path) not in rooms:
+                    wrong.append((path, name))
+    assert not wrong
+
+
+def test_nothing_includes_the_tests():
+    assert not [(p, n) for p in SOURCES for _, n in includes(p) if n.startswith("tests/")]
+
+
+@pytest.mark.parametrize("path", [h for h in HEADERS if not h.startswith("probes/")])
+def test_a_header_compiles_alone(path):
+    done = run("gcc", "-std=gnu17", "-fsyntax-only", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-I.", f"-I{BUILD}/gen", "-x", "c",
+               path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", [h for h in HEADERS if h.startswith("probes/")])
+def test_a_header_of_the_probes_compiles_alone(path):
+    """Both sides read the wire headers; what ends in .bpf.h and the kernel's types are for the BPF side, after kern.h."""
+    bpf_side = path.endswith(".bpf.h") or "kern" in path or "__bpf__" not in text(path)
+    first = [] if path.endswith("/kern.h") else ["-include", "probes/kern.h"]
+    if bpf_side and "static_assert" not in text(path).lower():
+        done = run("clang", "-fsyntax-only", "-target", "bpf", "-D__TARGET_ARCH_x86", "-g", "-O2", "-I.", *first, "-x", "c", path)
+    else:
+        done = run("gcc", "-std=gnu17", "-fsyntax-only", "-I.", "-include", "linux/types.h", "-x", "c", path)
+    assert done.returncode == 0, done.stderr
+
+
+def needed(name):
+    return re.findall(r"\(NEEDED\).*\[([^]]+)\]", run("readelf", "-d", program(name)).stdout)
+
+
+def test_the_query_tool_links_neither_libbpf_nor_libelf():
+    done = run("ldd", program("sonde"))
+    assert done.returncode == 0
+    assert not re.search(r"libbpf|libelf|libdw|libseccomp", done.stdout), done.stdout
+
+
+def test_only_sonde_index_may_link_the_elf_libraries_itself():
+    assert not [n for n in needed("sonde-index") if "bpf" in n or "sqlite" in n]
+    for name in ("sonde-cpu", "sonde-maps"):
+        assert not [n for n in needed(name) if "libdw" in n], name
+
+
+def test_no_kprobe_fentry_or_uretprobe_anywhere():
+    """Decision 1 of the plan."""
+    for path in [f for f in SOURCES if f.endswith(".bpf.c")]:
+        sections = re.findall(r'SEC\("([^"]+)"\)', text(path))
+        assert not [s for s in sections if re.match(r"(kprobe|kretprobe|fentry|fexit|uretprobe|ksyscall)", s)], path
+
+
+def test_bpf_map_names_fit_the_kernel():
+    for path in [f for f in SOURCES if f.startswith("probes/")]:
+        long = [m for m in re.findall(r"\}\s*(\w+)\s+SEC\(\".maps\"\)", text(path)) if len(m) > 15]
+        assert not long, path

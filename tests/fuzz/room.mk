@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/fuzz: every parser for FUZZ_SECONDS, two at a time, and the line coverage that this reached.
+FUZZ_SECONDS ?= 300
+.PHONY: fuzz
+fuzz:
+	@$(MAKE) --no-print-directory FUZZ=1 B=build/fuzz fuzz-run RESULTS=$(RESULTS)/fuzz
+ifdef FUZZ
+.PHONY: fuzz-run
+fuzz-run: fuzzers
+	@$(PYTHON) tests/fuzz/run.py --results $(RESULTS) --seconds $(FUZZ_SECONDS) $(FUZZERS)
+endif
