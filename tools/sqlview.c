@@ -80,7 +80,7 @@ static int unite(struct sqlview *v, const char *view, struct err *e)
 
 	strbuf_addf(&sql, "CREATE TEMP VIEW %s AS ", view);
 	for (size_t i = 0; i < v->n; i++) {
-		char schema[16];
+		char schema[32];
 
 		snprintf(schema, sizeof(schema), i ? "s%zu" : "main", i);
 		strbuf_addstr(&sql, i ? " UNION ALL SELECT " : "SELECT ");
