@@ -1,0 +1,12 @@
+# Unit tests of what leaves sonde: pages, folded stacks, pprof. The sources mirror their path (tests/unit/tools).
+OUTPUT_LIBS := -lsqlite3 -ljansson -lz -lm
+$(eval $(call unit_test,flame_tree_test,tests/unit/tools/flame_tree_test.c,tools store image base,$(OUTPUT_LIBS)))
+$(eval $(call unit_test,output_test,tests/unit/tools/output_test.c,tools store image base,$(OUTPUT_LIBS)))
+$(eval $(call unit_test,pprof_test,tests/unit/tools/pprof_test.c,tools store image base,$(OUTPUT_LIBS)))
+
+# a page without a store, for the tests that drive a browser
+OBJECTS += $(B)/obj/tests/unit/tools/makepage.o
+$(B)/tests/makepage: $(B)/obj/tests/unit/tools/makepage.o $(B)/lib/tools.a $(B)/lib/store.a $(B)/lib/base.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OUTPUT_LIBS)
+unit-tests: $(B)/tests/makepage
