@@ -155,5 +155,5 @@ int main(void)
 		cmocka_unit_test(hashes_of_stored_values_never_change),
 	};
 
-	return cmocka_run_group_tests_name("schema/base", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
