@@ -16,7 +16,7 @@ static const struct family plain = {.name = "plain", .summary = "tests"};
 
 #define PARSE(f, o, e, ...)                                                             \
 	({                                                                              \
-		char *argv_[] = {"sonde-cpu", ##__VA_ARGS__, NULL};                     \
+		static char *argv_[] = {"sonde-cpu", ##__VA_ARGS__, NULL};                     \
 		options_parse(f, (int)(sizeof(argv_) / sizeof(argv_[0])) - 1, argv_, o, e); \
 	})
 
