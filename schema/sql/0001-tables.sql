@@ -17,7 +17,7 @@ CREATE TABLE clock(            -- how kernel stamps became UTC: one row at the s
 ) STRICT;
 
 CREATE TABLE run(          -- one capture of one family
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY,  -- number within this file
   token INTEGER NOT NULL,  -- random; a capture that goes on in the next segment has the same token there
   family TEXT NOT NULL,    -- 'cpu'
   options TEXT NOT NULL,   -- the command line as typed
@@ -39,12 +39,12 @@ CREATE TABLE run_period(   -- what one sample stands for; may change while a run
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE text(         -- long strings that many processes share
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY,  -- number within this file
   value TEXT NOT NULL      -- the string
 ) STRICT;
 
 CREATE TABLE container(    -- containers
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY,  -- number within this file
   hash INTEGER NOT NULL,   -- 31 bits of the content's hash, for look-up by writers
   name TEXT NOT NULL,      -- '' if not known
   runtime TEXT NOT NULL,   -- 'docker', 'containerd', 'podman', ...
@@ -55,7 +55,7 @@ CREATE TABLE container(    -- containers
 CREATE INDEX container_by_hash ON container(hash);
 
 CREATE TABLE image(        -- files (and what stands for one) that frames lie in
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY,  -- number within this file
   hash INTEGER NOT NULL,   -- as in container
   kind INTEGER NOT NULL,   -- 0 ELF file, 1 kernel, 2 vDSO, 3 JIT code, 4 BPF program, 5 kernel module, 6 unknown
   name TEXT NOT NULL,      -- what people see: 'libc.so.6', '[kernel]'
@@ -66,7 +66,7 @@ CREATE TABLE image(        -- files (and what stands for one) that frames lie in
 CREATE INDEX image_by_hash ON image(hash);
 
 CREATE TABLE process(      -- processes that had samples; an exec begins a new one
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY,  -- number within this file
   hash INTEGER NOT NULL,   -- of the identity: (pid, start_ticks, exec_id)
   pid INTEGER NOT NULL,    -- in the host's pid namespace
   ppid INTEGER NOT NULL,   -- its parent's
@@ -85,7 +85,7 @@ CREATE TABLE process(      -- processes that had samples; an exec begins a new o
 CREATE INDEX process_by_hash ON process(hash);
 
 CREATE TABLE function(     -- functions by name
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY,  -- number within this file
   hash INTEGER NOT NULL,   -- as in container
   image INTEGER NOT NULL,  -- image.id of its module
   line INTEGER NOT NULL,   -- its first line, 0 if not known
@@ -95,7 +95,7 @@ CREATE TABLE function(     -- functions by name
 CREATE INDEX function_by_hash ON function(hash);
 
 CREATE TABLE frame(        -- places in code; equal ones of two writers may stand here twice
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY,  -- number within this file
   image INTEGER NOT NULL,  -- image.id, 0 none
   offset INTEGER NOT NULL, -- within the file; an address where image is 0 or JIT code
   function INTEGER NOT NULL,   -- function.id, 0: has no name (yet)
@@ -104,7 +104,7 @@ CREATE TABLE frame(        -- places in code; equal ones of two writers may stan
 ) STRICT;
 
 CREATE TABLE stack(        -- stacks, root first: the first `keep` frames of stack `base`, then `tail`, then `leaf`
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY,  -- number within this file
   base INTEGER NOT NULL,   -- stack.id of an earlier stack, 0: none
   keep INTEGER NOT NULL,   -- how many frames are the same as in base
   leaf INTEGER NOT NULL,   -- frame.id
@@ -112,7 +112,7 @@ CREATE TABLE stack(        -- stacks, root first: the first `keep` frames of sta
 ) STRICT;
 
 CREATE TABLE task(         -- whose samples: a thread of a process in a run
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY,  -- number within this file
   run INTEGER NOT NULL,    -- run.id
   process INTEGER NOT NULL,    -- process.id
   tid INTEGER NOT NULL,    -- thread id
@@ -122,7 +122,7 @@ CREATE TABLE task(         -- whose samples: a thread of a process in a run
 CREATE INDEX task_by_run ON task(run, process);
 
 CREATE TABLE series(       -- what is counted: a task in a stack
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY,  -- number within this file
   task INTEGER NOT NULL,   -- task.id
   stack INTEGER NOT NULL   -- stack.id of the leaf, 0: no frame
 ) STRICT;

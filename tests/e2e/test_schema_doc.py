@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/SCHEMA.md is true: every query in it runs with the plain sqlite3 program, and it names every view and table.
+
+The store comes from makestore, which knows what it put there.
+"""
+import csv
+import io
+import json
+import os
+import re
+import sqlite3
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT, need
+
+DOC = open(os.path.join(ROOT, "docs", "SCHEMA.md"), encoding="utf-8").read()
+QUERIES = re.findall(r"```sql\n(.*?)```", DOC, re.S)
+MAKESTORE = os.path.join(BUILD, "tests", "makestore")
+
+
+def make(folder, *args):
+    need("makestore (make workloads)", MAKESTORE)
+    done = subprocess.run([MAKESTORE, folder, *args], capture_output=True, text=True, check=True)
+    files = sorted(f for f in os.listdir(folder) if f.endswith(".db"))
+    return os.path.join(folder, files[0]), json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return make(str(tmp_path_factory.mktemp("s") / "plain"))
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory):
+    return make(str(tmp_path_factory.mktemp("s") / "two"), "--two-runs", "--at", "1800000000")
+
+
+def ask(path, query):
+    need("sqlite3")
+    done = subprocess.run(["sqlite3", "-readonly", "-csv", "-header", path, query], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0 and not done.stderr, f"{query}\n{done.stderr}"
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+@pytest.mark.parametrize("n", range(len(QUERIES)))
+def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs):
+    path = two_runs[0] if "run_hidden" in QUERIES[n] else plain[0]
+    assert ask(path, QUERIES[n]), QUERIES[n]
+
+
+def test_the_document_names_every_view_and_table(plain):
+    with sqlite3.connect(f"file:{plain[0]}?mode=ro", uri=True) as db:
+        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type IN ('view', 'table')"):
+            assert re.search(rf"\b{name}\b", DOC), f"{name} is not in docs/SCHEMA.md"
+
+
+def test_every_table_is_strict_and_every_column_has_a_comment(plain):
+    with sqlite3.connect(f"file:{plain[0]}?mode=ro", uri=True) as db:
+        for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"):
+            assert "STRICT" in sql.splitlines()[-1], name
+            lines = sql.splitlines()
+            assert "--" in lines[0], f"{name} has no comment"
+            for line in lines[1:-1]:
+                if not line.strip().startswith("PRIMARY KEY("):
+                    assert "--" in line, f"{name}: {line.strip()} has no comment"
+
+
+def test_the_columns_people_rely_on_are_there(plain):
+    must = {
+        "cpu_samples": "time ts container comm pid thread function module file line samples cpu_ns stack_id",
+        "stacks": "id depth folded", "stack_frames": "stack_id depth function module file line",
+        "functions_top": "function module container self total", "processes": "id pid comm exe args container",
+        "containers": "id name runtime image", "functions": "id function module file line",
+        "loss": "time reason lost run_id", "cost": "time program cpu_ns run_id",
+        "runs": "id family options scope from_ns to_ns period_ns",
+    }
+    with sqlite3.connect(f"file:{plain[0]}?mode=ro", uri=True) as db:
+        for view, columns in must.items():
+            have = {row[1] for row in db.execute(f"PRAGMA table_info({view})")}
+            assert set(columns.split()) <= have, view
+
+
+def test_the_views_agree_with_what_was_put_there(plain):
+    path, told = plain
+    total = ask(path, "SELECT sum(samples) AS n, sum(cpu_ns) AS ns FROM cpu_samples")[0]
+    assert int(total["n"]) == told["samples"]
+    assert int(total["ns"]) == told["samples"] * told["period_ns"]
+    top = ask(path, "SELECT sum(self) AS n FROM functions_top")[0]
+    assert int(top["n"]) == told["samples"] - told["self_samples"]
+    assert ask(path, "SELECT count(*) AS n FROM stacks k WHERE depth <> (SELECT count(*) FROM stack_frames f"
+                     " WHERE f.stack_id = k.id) OR depth <> 1 + length(folded) - length(replace(folded, ';', ''))"
+               )[0]["n"] == "0"
+
+
+def test_two_captures_at_once_are_not_counted_twice(two_runs):
+    path, told = two_runs
+    seconds = told["to"] - told["from"]
+    got = ask(path, "SELECT comm, sum(cpu_ns) AS ns FROM cpu_samples GROUP BY comm")
+    assert len(got) == told["processes"]
+    for row in got:  # each process was busy all the time
+        assert abs(int(row["ns"]) / (seconds * 1e9) - 1) < 1e-6, row
