@@ -66,7 +66,7 @@ struct capture {
 	uint64_t added;              /* taken by the store's writer */
 	uint64_t refused;            /* not taken */
 	uint64_t booked_lost[CAPTURE_LOST_N], booked_maps_lost;
-	bool ready_sent, first_flushed, first_sent, store_warned;
+	bool ready_sent, first_flushed, first_sent;
 	bool stop;
 	int signals;                 /* SIGINT, SIGTERM, SIGHUP that have come */
 };
@@ -253,17 +253,6 @@ static void flush_due(struct capture *c)
 	}
 }
 
-static void store_watch(struct capture *c, const struct store_writer_stat *s)
-{
-	if (s->last_error && !c->store_warned) {
-		c->store_warned = true;
-		log_warn("the store cannot be written: %s: samples that do not fit in memory are counted as lost",
-			 strerror(s->last_error));
-	}
-	if (!s->last_error)
-		c->store_warned = false;
-}
-
 /* ---- what is told ---- */
 
 static double self_cores(struct capture *c, const struct family_tally *t)
@@ -325,7 +314,6 @@ static void tell(struct capture *c)
 	struct store_writer_stat s;
 
 	store_writer_stat(c->store, &s);
-	store_watch(c, &s);
 	send_ready(c, &s);
 	send_first(c, &s);
 	if (c->o->progress->fd >= 0 && c->ticks % PROGRESS_TICKS == 0)

@@ -194,7 +194,7 @@ static int session_report(struct session *s, int err, const struct err *e)
 
 	if (r->from_ns) {
 		send_done(s);
-		if (s->progress.fd < 0 && !err)
+		if (s->progress.fd < 0)
 			print_done(s);
 	}
 	if (err)
