@@ -6,15 +6,13 @@
 #include "loaders/lib/host/perfmap.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/openin.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -313,46 +311,30 @@ static int read_capped(int fd, size_t size, char **out, size_t *len)
 	return 0;
 }
 
-/* /tmp/perf-N.map as the process sees it: no link leads out of its root, and opening a FIFO or device does nothing. */
-static int open_in_root(uint32_t pid, uint32_t nspid)
+/* /tmp/perf-N.map as the process sees it. Larger ones than are read in full are taken up to a limit. */
+static int open_in_root(uint32_t pid, uint32_t nspid, struct stat *st)
 {
-	const struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-				     .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	cleanup_fd int root = -1;
+	cleanup_fd int root = openin_root(pid);
 	char path[64];
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%u/root", pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
-		return -errno;
-	snprintf(path, sizeof(path), "tmp/perf-%u.map", nspid);
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	return fd < 0 ? -errno : fd;
-}
-
-static int check(int fd, uid_t uid, struct stat *st)
-{
-	if (fstat(fd, st))
-		return -errno;
-	if (!S_ISREG(st->st_mode))
-		return -EINVAL;
-	return st->st_uid == uid || !st->st_uid ? 0 : -EPERM;
+		return root;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", nspid);
+	return openin(root, path, (uint64_t)PERFMAP_FILE_MAX * 16, st);
 }
 
 int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp, struct perfmap **out)
 {
 	cleanup_free char *buf = NULL;
-	cleanup_fd int fd = open_in_root(pid, nspid);
-	struct stat st;
+	struct stat st = {0};
+	cleanup_fd int fd = open_in_root(pid, nspid, &st);
 	size_t len = 0;
 	int rc;
 
 	if (fd < 0)
 		return fd;
-	rc = check(fd, uid, &st);
-	if (rc)
-		return rc;
+	if (st.st_uid != uid && st.st_uid)
+		return -EPERM;
 	if (stamp->ino == st.st_ino && stamp->dev == st.st_dev && stamp->size == st.st_size)
 		return -EALREADY;
 	rc = read_capped(fd, st.st_size > (off_t)PERFMAP_FILE_MAX ? PERFMAP_FILE_MAX + 1 : (size_t)st.st_size, &buf, &len);

@@ -46,7 +46,7 @@ struct perfmap_stamp {
 };
 /* Read the map of process `pid` (in our pid namespace), `nspid` in its own, running as `uid`. With `stamp` (in: of the
  * last reading, out: of this one): -EALREADY when nothing has changed since. Other errors: -ENOENT there is none, -EPERM
- * foreign owner, -EINVAL no regular file, -errno of the system. */
+ * foreign owner, -ENOTSUP no regular file, -EFBIG above 1 GiB, -errno of the system. */
 int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp, struct perfmap **out);
 
 #endif

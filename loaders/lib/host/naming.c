@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming: puts a sample's stack together, root first, and keeps count of what got a name and what did not and why. Ids
+ * are of one epoch of the store: when that grows, every cache is emptied before the next sample.
+ */
+#include "loaders/lib/host/naming.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/host/naming_parts.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+
+#define MAX_PENDING 65536
+#define MAX_CACHED  98304
+#define DRAIN_STEP_MS 20
+
+int naming_open(struct hostmaps *hm, struct store_writer *w, const struct naming_opts *o, struct naming **out,
+		struct err *e)
+{
+	struct naming *n = mem_alloc(sizeof(*n));
+
+	(void)e;
+	if (o)
+		n->o = *o;
+	if (!n->o.max_pending || n->o.max_pending >= SLOT_NONE)
+		n->o.max_pending = MAX_PENDING;
+	if (!n->o.max_cached)
+		n->o.max_cached = MAX_CACHED;
+	n->hm = hm;
+	n->w = w;
+	n->epoch = store_epoch(w);
+	n->boot_offset_ns = clock_boot_offset_ns();
+	snprintf(n->docker_root, sizeof(n->docker_root), "%s",
+		 n->o.docker_root ? n->o.docker_root : container_docker_root());
+	naming_process_init(n);
+	*out = n;
+	return 0;
+}
+
+void naming_close(struct naming *n)
+{
+	if (!n)
+		return;
+	naming_kernel_release(n);
+	naming_user_release(n);
+	naming_process_release(n);
+	free(n->buf);
+	free(n);
+}
+
+static void epoch_check(struct naming *n)
+{
+	uint32_t epoch = store_epoch(n->w);
+
+	if (epoch == n->epoch)
+		return;
+	n->epoch = epoch;
+	n->boot_offset_ns = clock_boot_offset_ns();
+	naming_kernel_forget(n);
+	naming_user_forget(n);
+	naming_process_forget(n);
+}
+
+static void book(struct naming *n, struct answer a, bool leaf)
+{
+	struct naming_stat *s = &n->stat;
+	uint64_t *counters[WHY_N] = {
+		[WHY_NAMED] = &s->named, [WHY_PENDING] = &s->unnamed_pending, [WHY_REFUSED] = &s->unnamed_refused,
+		[WHY_SYMBOL] = &s->unnamed_symbol, [WHY_ANON] = &s->unnamed_anon,
+		[WHY_UNMAPPED] = &s->unnamed_unmapped, [WHY_KERNEL] = &s->unnamed_kernel};
+
+	s->frames++;
+	s->leaves += leaf;
+	s->leaves_named += leaf && a.why == WHY_NAMED;
+	++*counters[a.why];
+	if (a.why == WHY_PENDING && a.slot != SLOT_NONE) {
+		n->pending[a.slot].uses++;
+		n->pending[a.slot].leaf_uses += leaf;
+	}
+}
+
+struct stack_buf {
+	uint32_t *frames; /* filled from the end: leaf first comes, root first is wanted */
+	size_t at;
+};
+
+static void put(struct naming *n, struct stack_buf *b, struct answer a, bool leaf)
+{
+	book(n, a, leaf);
+	b->frames[--b->at] = a.frame;
+}
+
+/* The kernel part; tells whether it was entered by a system call. */
+static bool put_kernel(struct naming *n, struct stack_buf *b, const uint64_t *addrs, size_t count)
+{
+	struct answer a = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		a = naming_kernel(n, addrs[i], i ? LOOK_BACK : LOOK_LEAF);
+		put(n, b, a, !i);
+	}
+	return a.syscall;
+}
+
+static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_process *p, const struct stack_event *ev,
+		     const uint64_t *addrs, enum look first)
+{
+	bool unknown = false;
+
+	for (size_t i = 0; i < ev->n_user; i++) {
+		enum look look = i ? LOOK_BACK : first;
+		struct answer a = naming_user(n, p, addrs[i], ev->time_ns, look);
+
+		/* a chain that has lost its way shows one unknown frame, not a hundred different ones */
+		if (a.why != WHY_UNMAPPED || !unknown)
+			put(n, b, a, look == LOOK_LEAF);
+		unknown = a.why == WHY_UNMAPPED;
+	}
+	if (!ev->n_user && (ev->flags & STACK_F_USER_FAULT))
+		put(n, b, naming_unknown(n), !ev->n_kernel);
+}
+
+void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *addrs, uint32_t *process,
+		  uint32_t *stack)
+{
+	struct hostmaps_process *p = hostmaps_process(n->hm, ev->tgid, ev->start_ns, ev->exec_id);
+	size_t cap = (size_t)ev->n_kernel + ev->n_user + 1;
+	struct stack_buf b;
+	bool syscall;
+
+	epoch_check(n);
+	if (cap > n->cap_buf) {
+		n->buf = mem_realloc(n->buf, cap * sizeof(*n->buf));
+		n->cap_buf = cap;
+	}
+	b = (struct stack_buf){.frames = n->buf, .at = cap};
+	n->stat.stacks++;
+	*process = naming_process(n, p, ev);
+	syscall = put_kernel(n, &b, addrs, ev->n_kernel);
+	put_user(n, &b, p, ev, addrs + ev->n_kernel, !ev->n_kernel ? LOOK_LEAF : syscall ? LOOK_BACK : LOOK_EXACT);
+	*stack = store_stack(n->w, b.frames + b.at, cap - b.at);
+}
+
+void naming_tick(struct naming *n)
+{
+	struct hostmaps_image *img;
+
+	epoch_check(n);
+	while ((img = hostmaps_next_ready(n->hm)))
+		naming_user_ready(n, img);
+	naming_user_tick(n);
+	naming_process_tick(n);
+}
+
+int naming_drain(struct naming *n, int deadline_ms)
+{
+	int64_t until = clock_boot_ns() + (int64_t)deadline_ms * 1000000;
+
+	for (;;) {
+		struct pollfd pfd = {.fd = hostmaps_fd(n->hm), .events = POLLIN};
+
+		naming_tick(n);
+		if (!n->used_pending)
+			return 0;
+		if (clock_boot_ns() >= until)
+			return -ETIMEDOUT;
+		poll(&pfd, 1, DRAIN_STEP_MS);
+		hostmaps_read(n->hm);
+	}
+}
+
+void naming_stat(const struct naming *n, struct naming_stat *s)
+{
+	*s = n->stat;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming_parts: what the files of naming share, and nobody else includes. naming.c puts stacks together and names what
+ * was pending; naming_kernel.c, naming_user.c and naming_process.c each answer one question: a kernel address, a user
+ * address, the process. Everything cached here belongs to one epoch of the store.
+ */
+#ifndef SONDE_HOST_NAMING_PARTS_H
+#define SONDE_HOST_NAMING_PARTS_H
+
+#include <uthash.h>
+
+#include "loaders/lib/host/container.h"
+#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/kallsyms.h"
+#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/perfmap.h"
+#include "schema/base/idmap.h"
+#include "schema/image/image.h"
+#include "schema/store/writer.h"
+
+/* Why a frame has no name; a frame's answer packed into 64 bits for the caches. */
+enum why { WHY_NAMED, WHY_PENDING, WHY_REFUSED, WHY_SYMBOL, WHY_ANON, WHY_UNMAPPED, WHY_KERNEL, WHY_N };
+
+struct answer {
+	uint32_t frame;   /* store id */
+	enum why why;
+	uint32_t slot;    /* of n->pending when WHY_PENDING, SLOT_NONE if it found no room */
+	bool syscall;     /* kernel: the entry of a system call */
+};
+#define SLOT_NONE 0xffffffu
+
+/* How an address is looked up: see the rules in naming.h. */
+enum look {
+	LOOK_LEAF,  /* the pc; folded to its function */
+	LOOK_EXACT, /* the pc, kept exact */
+	LOOK_BACK   /* a return address */
+};
+
+/* A frame that waits for an index. */
+struct pending {
+	uint64_t generation; /* hostmaps image */
+	uint32_t image;
+	uint32_t store_image, frame;
+	uint64_t offset;
+	uint64_t uses, leaf_uses; /* how often it occurred, to be booked as named later */
+	enum look look;
+	bool used;
+};
+
+/* hostmaps_image.user: plain memory, hostmaps frees it. */
+struct image_note {
+	uint32_t epoch, store_image;
+	int state; /* of the image when it was interned: a pending one gets another row when it is ready */
+};
+
+/* hostmaps_process.user */
+struct process_note {
+	uint32_t epoch, serial, store_process, containers;
+};
+
+struct container_entry {
+	char *cgroup; /* key */
+	struct container_ref ref;
+	char *path;   /* the container's own cgroup */
+	struct container_names names;
+	uint32_t epoch, id;
+	int64_t next_try_ns;
+	int tries;
+	UT_hash_handle hh;
+};
+
+struct jit_map {
+	uint32_t tgid, exec_id;
+	uint64_t start_ns;
+	struct perfmap *map;
+	struct perfmap_stamp stamp;
+	int64_t next_read_ns, pause_ns, used_ns;
+};
+#define JIT_MAPS  128
+#define JIT_BYTES (48u << 20)
+
+struct naming {
+	struct hostmaps *hm;
+	struct store_writer *w;
+	struct naming_opts o;
+	char docker_root[512];
+	uint32_t epoch;
+	int64_t boot_offset_ns;
+	struct naming_stat stat;
+
+	struct idmap frames;              /* (store image, offset, look) -> answer */
+	struct pending *pending;
+	size_t n_pending, cap_pending, used_pending;
+	uint32_t *free_slots;
+	size_t n_free, cap_free;
+	uint32_t image_anon, image_jit, image_unknown, image_vsyscall;
+	struct jit_map jit[JIT_MAPS];
+
+	struct kallsyms *kallsyms;
+	bool kallsyms_tried;
+	int64_t kallsyms_read_ns, kallsyms_pause_ns;
+	struct idmap kernel[3];           /* by enum look: address -> answer */
+	struct idmap kernel_images;       /* hash of the module's name -> store image */
+
+	struct container_entry *containers;
+	uint32_t containers_serial;       /* grows when one gains a name */
+	int64_t containers_next_ns;
+	struct idmap unknown;             /* processes that hostmaps does not know */
+	struct idmap selves;              /* pids of sonde's own processes */
+	char self_dir[512], self_cgroup[512];
+
+	uint32_t *buf;                    /* frames of the stack being made, root first */
+	size_t cap_buf;
+};
+
+/* naming_kernel.c */
+struct answer naming_kernel(struct naming *n, uint64_t addr, enum look look);
+void naming_kernel_forget(struct naming *n);
+void naming_kernel_release(struct naming *n);
+
+/* naming_user.c: `p` may be NULL */
+struct answer naming_user(struct naming *n, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns, enum look look);
+struct answer naming_unknown(struct naming *n);
+void naming_user_ready(struct naming *n, struct hostmaps_image *img);
+void naming_user_tick(struct naming *n);
+void naming_user_forget(struct naming *n);
+void naming_user_release(struct naming *n);
+
+/* naming_process.c */
+int naming_process_init(struct naming *n);
+uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev);
+void naming_process_tick(struct naming *n);
+void naming_process_forget(struct naming *n);
+void naming_process_release(struct naming *n);
+
+static inline uint64_t answer_pack(struct answer a)
+{
+	return (uint64_t)a.frame | (uint64_t)a.why << 32 | (uint64_t)a.syscall << 39 | (uint64_t)a.slot << 40;
+}
+
+static inline struct answer answer_unpack(uint64_t v)
+{
+	return (struct answer){.frame = (uint32_t)v, .why = (enum why)(v >> 32 & 0x7f), .syscall = v >> 39 & 1,
+			       .slot = (uint32_t)(v >> 40)};
+}
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming_process: the store's rows of processes and containers. A process is written again whenever hostmaps knows more
+ * of it (its serial grows) or its container gains a name. One of sonde's own is a program of the name sonde, sonded or
+ * sonde-*, outside of containers (or in ours), that stands in our own folder, is our parent, or is the child of one of ours.
+ */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loaders/lib/host/naming_parts.h"
+#include "loaders/lib/host/proc.h"
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/mem.h"
+
+#define CONTAINERS_MAX 4096
+#define UNKNOWN_MAX    4096
+#define NAME_TRIES     3
+
+int naming_process_init(struct naming *n)
+{
+	char exe[PATH_MAX];
+	char *slash;
+
+	if (!proc_readlink((uint32_t)getpid(), "exe", exe, sizeof(exe)) && (slash = strrchr(exe, '/'))) {
+		*slash = 0;
+		snprintf(n->self_dir, sizeof(n->self_dir), "%.*s", (int)sizeof(n->self_dir) - 1, exe);
+	}
+	proc_read_cgroup((uint32_t)getpid(), n->self_cgroup, sizeof(n->self_cgroup));
+	idmap_set(&n->selves, (uint64_t)getpid(), 1);
+	return 0;
+}
+
+static void containers_drop(struct naming *n)
+{
+	struct container_entry *c, *tmp;
+
+	HASH_ITER(hh, n->containers, c, tmp) {
+		HASH_DEL(n->containers, c);
+		container_names_release(&c->names);
+		free(c->cgroup);
+		free(c->path);
+		free(c);
+	}
+}
+
+void naming_process_forget(struct naming *n)
+{
+	idmap_clear(&n->unknown);
+}
+
+void naming_process_release(struct naming *n)
+{
+	containers_drop(n);
+	idmap_release(&n->unknown);
+	idmap_release(&n->selves);
+}
+
+/* ---- containers ---- */
+
+/* Docker's name of this container, or, for one inside a container of Docker's, "outer/inner". */
+static void find_names(struct naming *n, struct container_entry *c)
+{
+	struct container_names outer_names = {0};
+	struct container_ref outer;
+	char name[300];
+
+	c->tries++;
+	c->next_try_ns = clock_boot_ns() + NSEC_PER_SEC;
+	if (c->names.name || !strcmp(c->ref.runtime, "lxc") || !strcmp(c->ref.runtime, "nspawn")) {
+		c->tries = NAME_TRIES;
+		if (!c->names.name)
+			c->names.name = mem_strdup(c->ref.id);
+		return;
+	}
+	if (!container_docker(n->docker_root, c->ref.id, &c->names))
+		return;
+	if (!container_outer(c->cgroup, &c->ref, &outer) || container_docker(n->docker_root, outer.id, &outer_names) ||
+	    !outer_names.name)
+		return;
+	snprintf(name, sizeof(name), "%.200s/%.12s", outer_names.name, c->ref.id);
+	c->names.name = mem_strdup(name);
+	container_names_release(&outer_names);
+}
+
+static struct container_entry *container_get(struct naming *n, const char *cgroup)
+{
+	struct container_entry *c;
+
+	HASH_FIND_STR(n->containers, cgroup, c);
+	if (c)
+		return c;
+	if (HASH_COUNT(n->containers) >= CONTAINERS_MAX)
+		containers_drop(n);
+	c = mem_alloc(sizeof(*c));
+	c->cgroup = mem_strdup(cgroup);
+	if (container_parse(cgroup, strlen(cgroup), &c->ref)) {
+		c->path = mem_strndup(cgroup, c->ref.end);
+		find_names(n, c);
+	}
+	HASH_ADD_KEYPTR(hh, n->containers, c->cgroup, strlen(c->cgroup), c);
+	return c;
+}
+
+static uint32_t container_id(struct naming *n, struct container_entry *c)
+{
+	struct store_container s = {.runtime = c->ref.runtime, .runtime_id = c->ref.id, .cgroup = c->path,
+				    .name = c->names.name ? c->names.name : "",
+				    .image = c->names.image ? c->names.image : ""};
+
+	if (!c->path)
+		return 0;
+	if (!c->id || c->epoch != n->epoch) {
+		c->id = store_container(n->w, &s);
+		c->epoch = n->epoch;
+	}
+	return c->id;
+}
+
+/* A container that had no name yet may have one now. */
+void naming_process_tick(struct naming *n)
+{
+	int64_t now = clock_boot_ns();
+	struct container_entry *c, *tmp;
+
+	if (now < n->containers_next_ns)
+		return;
+	n->containers_next_ns = now + NSEC_PER_SEC;
+	HASH_ITER(hh, n->containers, c, tmp) {
+		if (!c->path || c->names.name || c->tries >= NAME_TRIES || now < c->next_try_ns)
+			continue;
+		find_names(n, c);
+		if (c->names.name) {
+			c->id = 0;
+			n->containers_serial++;
+		}
+	}
+}
+
+/* ---- processes ---- */
+
+static bool is_sonde_name(const char *name)
+{
+	return !strcmp(name, "sonde") || !strcmp(name, "sonded") || !strncmp(name, "sonde-", 6);
+}
+
+static bool is_self(struct naming *n, const struct hostmaps_process *p, const char *cgroup, bool contained)
+{
+	const char *slash = strrchr(p->exe, '/'), *name = slash ? slash + 1 : p->exe[0] ? p->exe : p->comm;
+	bool ours;
+
+	if (p->tgid == (uint32_t)getpid())
+		return true;
+	if (!is_sonde_name(name) || (contained && strcmp(cgroup, n->self_cgroup)))
+		return false;
+	ours = slash && n->self_dir[0] && (size_t)(slash - p->exe) == strlen(n->self_dir) &&
+	       !strncmp(p->exe, n->self_dir, strlen(n->self_dir));
+	ours |= p->tgid == (uint32_t)getppid() || idmap_get(&n->selves, p->ppid, NULL);
+	if (ours)
+		idmap_set(&n->selves, p->tgid, 1);
+	return ours;
+}
+
+static uint32_t process_known(struct naming *n, const struct hostmaps_process *p, uint64_t cgroup_id)
+{
+	char by_id[PATH_MAX] = "";
+	struct container_entry *c;
+	struct store_process s = {
+		.pid = p->tgid, .ppid = p->ppid, .uid = p->uid, .exec_id = p->exec_id,
+		.start_ns = (int64_t)p->start_ns + n->boot_offset_ns, .start_ticks = p->start_ns,
+		.comm = p->comm, .exe = p->exe, .args = p->args, .cgroup = p->cgroup};
+
+	/* gone before its /proc could be read: the cgroup's id, taken by the kernel, still leads to the path */
+	if (!s.cgroup[0] && (p->cgroup_id || cgroup_id) &&
+	    !container_cgroup_path(p->cgroup_id ? p->cgroup_id : cgroup_id, by_id, sizeof(by_id)))
+		s.cgroup = by_id;
+	c = container_get(n, s.cgroup);
+	s.unit = c->ref.unit;
+	s.container = container_id(n, c);
+	s.self = is_self(n, p, s.cgroup, c->path != NULL);
+	return store_process(n->w, &s);
+}
+
+/* Nobody told of it: what the sample itself says, and /proc if it is still the same process. */
+static uint32_t process_unknown(struct naming *n, const struct stack_event *ev)
+{
+	uint64_t key = hash_u64(hash_u64(hash_u64(HASH_SEED, ev->tgid), ev->start_ns), ev->exec_id), id;
+	uint64_t tick = proc_ticks_ns(1);
+	char comm[64] = "", cgroup[PATH_MAX] = "";
+	struct store_process s = {.pid = ev->tgid, .exec_id = ev->exec_id, .start_ticks = ev->start_ns, .comm = comm,
+				  .start_ns = (int64_t)ev->start_ns + n->boot_offset_ns, .exe = "", .args = "",
+				  .cgroup = cgroup};
+	struct container_entry *c;
+	struct proc_status status;
+	struct proc_stat st;
+
+	if (idmap_get(&n->unknown, key, &id))
+		return (uint32_t)id;
+	snprintf(comm, sizeof(comm), "%.*s", STACK_COMM_LEN, ev->thread);
+	if (!proc_read_stat(ev->tgid, &st) && proc_ticks_ns(st.start_ticks) / tick == ev->start_ns / tick) {
+		snprintf(comm, sizeof(comm), "%s", st.comm);
+		s.ppid = st.ppid;
+		if (!proc_read_status(ev->tgid, &status))
+			s.uid = status.uid;
+		proc_read_cgroup(ev->tgid, cgroup, sizeof(cgroup));
+	} else if (ev->cgroup_id) {
+		container_cgroup_path(ev->cgroup_id, cgroup, sizeof(cgroup));
+	}
+	c = container_get(n, cgroup);
+	s.unit = c->ref.unit;
+	s.container = container_id(n, c);
+	id = store_process(n->w, &s);
+	if (n->unknown.n >= UNKNOWN_MAX)
+		idmap_clear(&n->unknown);
+	idmap_set(&n->unknown, key, id);
+	return (uint32_t)id;
+}
+
+uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev)
+{
+	struct process_note *note;
+
+	if (!p) {
+		n->stat.unknown_process++;
+		return process_unknown(n, ev);
+	}
+	note = p->user;
+	if (!note)
+		note = p->user = mem_alloc(sizeof(*note));
+	if (!note->store_process || note->epoch != n->epoch || note->serial != p->serial ||
+	    note->containers != n->containers_serial) {
+		note->store_process = process_known(n, p, ev->cgroup_id);
+		note->epoch = n->epoch;
+		note->serial = p->serial;
+		note->containers = n->containers_serial;
+	}
+	return note->store_process;
+}

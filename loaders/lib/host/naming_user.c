@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming_user: user addresses, by the mapping that held (hostmaps), then by image index or perf map.
+ *
+ * Images and rows: an image whose index is still being made has a row of its own (its key says "pending-..."), because only
+ * the index tells whether two files that claim the same path and build-id are the same; frames that wait belong to that
+ * row, so that no file can lend its names to another's. Once the index is there, frames go to the row with the real key.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/host/mapsproto.h"
+#include "loaders/lib/host/naming_parts.h"
+#include "loaders/lib/host/proc.h"
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/mem.h"
+
+#define VSYSCALL     0xffffffffff600000ull
+#define ANON_BLOCK   0x1fffffull /* [anon] offsets are within 2 MiB */
+#define PAGE_MASK    0xfffull
+#define JIT_PAUSE_NS NSEC_PER_SEC
+#define JIT_PAUSE_MAX_NS (30 * NSEC_PER_SEC)
+
+void naming_user_forget(struct naming *n)
+{
+	idmap_clear(&n->frames);
+	n->n_pending = n->used_pending = n->n_free = 0;
+	n->image_anon = n->image_jit = n->image_unknown = n->image_vsyscall = 0;
+}
+
+void naming_user_release(struct naming *n)
+{
+	idmap_release(&n->frames);
+	free(n->pending);
+	free(n->free_slots);
+	for (size_t i = 0; i < JIT_MAPS; i++)
+		perfmap_free(n->jit[i].map);
+}
+
+/* ---- images ---- */
+
+static uint32_t image_store(struct naming *n, const struct hostmaps_image *img)
+{
+	char key[IMAGE_KEY_MAX];
+	struct store_image i = {.kind = img->kind == MP_IMAGE_VDSO ? STORE_IMAGE_VDSO : STORE_IMAGE_ELF,
+				.name = img->name[0] ? img->name : "[file]", .path = img->path,
+				.build_id = img->build_id, .key = img->key};
+
+	if (!img->state) {
+		snprintf(key, sizeof(key), "pending-%" PRIu64 "-%u", img->generation, img->id);
+		i.key = key;
+	}
+	return store_image(n->w, &i);
+}
+
+static uint32_t image_id(struct naming *n, struct hostmaps_image *img)
+{
+	struct image_note *note = img->user;
+
+	if (!note)
+		note = img->user = mem_alloc(sizeof(*note));
+	if (!note->store_image || note->epoch != n->epoch || note->state != img->state) {
+		note->store_image = image_store(n, img);
+		note->epoch = n->epoch;
+		note->state = img->state;
+	}
+	return note->store_image;
+}
+
+static uint32_t named_image(struct naming *n, uint32_t *id, const char *name, enum store_image_kind kind)
+{
+	if (!*id)
+		*id = store_image(n->w, &(struct store_image){.kind = kind, .name = name, .path = "",
+							      .build_id = "", .key = ""});
+	return *id;
+}
+
+/* ---- symbols of an index ---- */
+
+static bool symbol_at(const struct image *index, uint64_t offset, struct image_symbol *sym, uint64_t *vaddr)
+{
+	return image_offset_to_vaddr(index, offset, vaddr) && image_symbol_at(index, *vaddr, sym);
+}
+
+static bool is_trampoline(const char *name)
+{
+	return !strcmp(name, "__restore_rt") || !strcmp(name, "__restore") || !strcmp(name, "__kernel_rt_sigreturn") ||
+	       !strcmp(name, "__vdso_rt_sigreturn") || !strcmp(name, "runtime.sigreturn__sigaction");
+}
+
+/* Rules 2 to 4 of naming.h. *start: the file offset of the function's first byte. */
+static bool look_up(const struct image *index, uint64_t offset, enum look look, struct image_symbol *sym, uint64_t *start)
+{
+	uint64_t at = look == LOOK_BACK && offset ? offset - 1 : offset, vaddr;
+	struct image_symbol here;
+	bool found = symbol_at(index, at, sym, &vaddr);
+
+	if (found)
+		*start = at - (vaddr - sym->addr);
+	if (look == LOOK_BACK && symbol_at(index, offset, &here, &vaddr) && here.addr == vaddr &&
+	    is_trampoline(here.name)) {
+		*sym = here;
+		*start = offset;
+		found = true;
+	}
+	return found;
+}
+
+static struct answer frame_of_index(struct naming *n, uint32_t image, const struct image *index, uint64_t offset,
+				    enum look look)
+{
+	struct store_frame f = {.image = image, .offset = offset, .leaf = look == LOOK_LEAF};
+	struct image_symbol sym;
+	struct answer a = {.slot = SLOT_NONE, .why = WHY_SYMBOL};
+	uint64_t start;
+
+	if (look_up(index, offset, look, &sym, &start)) {
+		if (f.leaf)
+			f.offset = start;
+		f.function = store_function(n->w, &(struct store_function){.name = sym.name, .image = image, .file = ""});
+		a.why = f.function ? WHY_NAMED : WHY_SYMBOL;
+	}
+	a.frame = store_frame(n->w, &f);
+	return a;
+}
+
+/* ---- waiting for an index ---- */
+
+static uint32_t slot_take(struct naming *n)
+{
+	if (n->n_free)
+		return n->free_slots[--n->n_free];
+	if (n->n_pending >= n->o.max_pending)
+		return SLOT_NONE;
+	mem_grow(n->pending, n->n_pending, n->cap_pending);
+	return (uint32_t)n->n_pending++;
+}
+
+static void slot_give(struct naming *n, uint32_t slot)
+{
+	n->pending[slot].used = false;
+	n->used_pending--;
+	mem_grow(n->free_slots, n->n_free, n->cap_free);
+	n->free_slots[n->n_free++] = slot;
+}
+
+static struct answer frame_pending(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
+				   enum look look)
+{
+	struct store_frame f = {.image = image, .offset = offset, .leaf = look == LOOK_LEAF};
+	struct answer a = {.frame = store_frame(n->w, &f), .why = WHY_PENDING, .slot = slot_take(n)};
+
+	if (a.slot == SLOT_NONE)
+		return a;
+	n->pending[a.slot] = (struct pending){.generation = img->generation, .image = img->id, .store_image = image,
+					      .frame = a.frame, .offset = offset, .look = look, .used = true};
+	n->used_pending++;
+	return a;
+}
+
+/* Book what this frame was used for under its final reason. */
+static void rebook(struct naming *n, const struct pending *p, enum why why)
+{
+	struct naming_stat *s = &n->stat;
+
+	s->unnamed_pending -= p->uses;
+	if (why == WHY_NAMED) {
+		s->named += p->uses;
+		s->leaves_named += p->leaf_uses;
+	} else if (why == WHY_SYMBOL) {
+		s->unnamed_symbol += p->uses;
+	} else {
+		s->unnamed_refused += p->uses;
+	}
+}
+
+static enum why name_pending(struct naming *n, const struct pending *p, const struct hostmaps_image *img)
+{
+	struct image_symbol sym;
+	uint64_t start;
+	uint32_t function;
+
+	if (!img->index)
+		return WHY_REFUSED;
+	if (!look_up(img->index, p->offset, p->look, &sym, &start))
+		return WHY_SYMBOL;
+	function = store_function(n->w, &(struct store_function){.name = sym.name, .image = p->store_image, .file = ""});
+	if (!function)
+		return WHY_SYMBOL;
+	store_frame_name(n->w, p->frame, function, 0);
+	return WHY_NAMED;
+}
+
+void naming_user_ready(struct naming *n, struct hostmaps_image *img)
+{
+	for (uint32_t i = 0; i < n->n_pending && n->used_pending; i++) {
+		struct pending *p = &n->pending[i];
+
+		if (!p->used || p->image != img->id || p->generation != img->generation)
+			continue;
+		rebook(n, p, name_pending(n, p, img));
+		slot_give(n, i);
+	}
+}
+
+/* ---- code without a file ---- */
+
+static bool jit_same(const struct jit_map *j, const struct hostmaps_process *p)
+{
+	return j->tgid == p->tgid && j->start_ns == p->start_ns && j->exec_id == p->exec_id;
+}
+
+static void jit_drop(struct jit_map *j)
+{
+	perfmap_free(j->map);
+	*j = (struct jit_map){0};
+}
+
+/* The process's entry; else an empty one, else the one unused for longest. */
+static struct jit_map *jit_entry(struct naming *n, const struct hostmaps_process *p, int64_t now)
+{
+	struct jit_map *best = &n->jit[0];
+
+	for (size_t i = 0; i < JIT_MAPS; i++) {
+		struct jit_map *j = &n->jit[i];
+
+		if (jit_same(j, p))
+			return j;
+		if (j->used_ns < best->used_ns)
+			best = j;
+	}
+	jit_drop(best);
+	*best = (struct jit_map){.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns, .used_ns = now,
+				 .pause_ns = JIT_PAUSE_NS};
+	return best;
+}
+
+static size_t jit_bytes(const struct naming *n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < JIT_MAPS; i++)
+		sum += n->jit[i].map ? perfmap_bytes(n->jit[i].map) : 0;
+	return sum;
+}
+
+/* Is the process behind this pid still the one that is meant? Its start is known in clock ticks. */
+static bool still_there(const struct hostmaps_process *p)
+{
+	uint64_t tick = proc_ticks_ns(1);
+	struct proc_stat st;
+
+	return !proc_read_stat(p->tgid, &st) && proc_ticks_ns(st.start_ticks) / tick == p->start_ns / tick;
+}
+
+/* A pause in proportion to what reading cost keeps large maps that grow for ever below 5 % of this thread. */
+static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_process *p)
+{
+	int64_t before = clock_boot_ns(), took;
+	struct perfmap_stamp stamp = j->stamp;
+	struct perfmap *fresh = NULL;
+	int rc = perfmap_read(p->tgid, p->nspid ? p->nspid : p->tgid, p->uid, &stamp, &fresh);
+
+	if (!rc && !still_there(p)) {
+		perfmap_free(fresh);
+		rc = -ESRCH;
+	}
+	if (!rc) {
+		perfmap_free(j->map);
+		j->map = fresh;
+		j->stamp = stamp;
+		if (jit_bytes(n) > JIT_BYTES) {
+			perfmap_free(j->map);
+			j->map = NULL;
+			rc = -EFBIG;
+		}
+	}
+	if (rc == -EPERM || rc == -ENOTSUP || rc == -EFBIG || rc == -ELOOP || rc == -EXDEV)
+		n->stat.perfmap_refused++;
+	took = (clock_boot_ns() - before) * 20;
+	j->pause_ns = rc && rc != -EALREADY ? j->pause_ns * 2 : JIT_PAUSE_NS;
+	if (j->pause_ns < took)
+		j->pause_ns = took;
+	if (j->pause_ns > JIT_PAUSE_MAX_NS)
+		j->pause_ns = JIT_PAUSE_MAX_NS;
+	j->next_read_ns = before + j->pause_ns;
+}
+
+static bool jit_find(struct naming *n, const struct hostmaps_process *p, uint64_t addr, struct perfmap_entry *e)
+{
+	int64_t now = clock_boot_ns();
+	struct jit_map *j = jit_entry(n, p, now);
+
+	j->used_ns = now;
+	if (j->map && perfmap_find(j->map, addr, e))
+		return true;
+	if (now < j->next_read_ns)
+		return false;
+	jit_read(n, j, p);
+	return j->map && perfmap_find(j->map, addr, e);
+}
+
+/* Maps of processes that have gone. */
+void naming_user_tick(struct naming *n)
+{
+	for (size_t i = 0; i < JIT_MAPS; i++) {
+		struct jit_map *j = &n->jit[i];
+
+		if (j->used_ns && !hostmaps_process(n->hm, j->tgid, j->start_ns, j->exec_id))
+			jit_drop(j);
+	}
+}
+
+static struct answer frame_jit(struct naming *n, const struct perfmap_entry *e, uint64_t addr, enum look look)
+{
+	uint32_t image = named_image(n, &n->image_jit, "[jit]", STORE_IMAGE_JIT);
+	struct store_function fn = {.name = e->name, .image = image, .file = ""};
+	struct store_frame f = {.image = image, .leaf = look == LOOK_LEAF, .function = store_function(n->w, &fn)};
+
+	f.offset = f.leaf ? 0 : addr - e->start;
+	return (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE,
+			       .why = f.function ? WHY_NAMED : WHY_ANON};
+}
+
+static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, uint64_t addr, enum look look)
+{
+	struct perfmap_entry e;
+	struct store_frame f = {.leaf = look == LOOK_LEAF};
+
+	if (jit_find(n, p, look == LOOK_BACK ? addr - 1 : addr, &e))
+		return frame_jit(n, &e, addr, look);
+	if ((addr & ~PAGE_MASK) == VSYSCALL) {
+		f.image = named_image(n, &n->image_vsyscall, "[vsyscall]", STORE_IMAGE_VDSO);
+		f.offset = addr & PAGE_MASK;
+	} else {
+		f.image = named_image(n, &n->image_anon, "[anon]", STORE_IMAGE_UNKNOWN);
+		f.offset = addr & (f.leaf ? ANON_BLOCK & ~PAGE_MASK : ANON_BLOCK);
+	}
+	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_ANON, .slot = SLOT_NONE};
+}
+
+struct answer naming_unknown(struct naming *n)
+{
+	struct store_frame f = {.image = named_image(n, &n->image_unknown, "[unknown]", STORE_IMAGE_UNKNOWN)};
+
+	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_UNMAPPED, .slot = SLOT_NONE};
+}
+
+/* ---- putting it together ---- */
+
+/* Exact for up to a million images and files up to 2 TiB; what is larger is not cached. */
+static bool cache_key(uint32_t image, uint64_t offset, enum look look, uint64_t *key)
+{
+	if (image >> 20 || offset >> 41)
+		return false;
+	*key = (uint64_t)image << 44 | offset << 2 | (uint64_t)look;
+	return true;
+}
+
+static struct answer frame_file(struct naming *n, struct hostmaps_image *img, uint64_t offset, enum look look)
+{
+	uint32_t image = image_id(n, img);
+	uint64_t key = 0, cached;
+	bool cacheable = cache_key(image, offset, look, &key);
+	struct answer a;
+
+	if (cacheable && idmap_get(&n->frames, key, &cached))
+		return answer_unpack(cached);
+	if (!img->state) {
+		a = frame_pending(n, img, image, offset, look);
+		cacheable &= a.slot != SLOT_NONE;
+	} else if (img->index) {
+		a = frame_of_index(n, image, img->index, offset, look);
+	} else {
+		struct store_frame f = {.image = image, .offset = offset, .leaf = look == LOOK_LEAF};
+
+		a = (struct answer){.frame = store_frame(n->w, &f), .why = WHY_REFUSED, .slot = SLOT_NONE};
+	}
+	if (n->frames.n >= n->o.max_cached)
+		idmap_clear(&n->frames);
+	if (cacheable)
+		idmap_set(&n->frames, key, answer_pack(a));
+	return a;
+}
+
+struct answer naming_user(struct naming *n, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns, enum look look)
+{
+	/* a return address may be the first byte behind its mapping: the call stands before it */
+	uint64_t back = look == LOOK_BACK && addr ? 1 : 0;
+	struct hostmaps_frame f = {0};
+
+	if (p)
+		hostmaps_frame(n->hm, p, addr - back, time_ns, &f);
+	if (!p || !f.mapped)
+		return naming_unknown(n);
+	if (!f.image || (f.image->kind == MP_IMAGE_OTHER && !f.image->index))
+		return frame_anon(n, p, addr, look);
+	return frame_file(n, f.image, f.offset + back, look);
+}
