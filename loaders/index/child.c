@@ -114,10 +114,14 @@ int child_main(void)
 	struct index_msg done = {.type = INDEX_MSG_DONE};
 	struct index_result r = {0};
 	struct err e = {0};
+	const char *said;
+	size_t len;
 	int rc = work(&r, &e);
 
 	done.status = rc;
-	memcpy(done.name, rc ? e.what : r.key, strnlen(rc ? e.what : r.key, sizeof(done.name) - 1));
+	said = rc ? e.what : r.key;
+	len = strlen(said);
+	memcpy(done.name, said, len < sizeof(done.name) ? len : sizeof(done.name) - 1);
 	free(r.data);
 	return message_send(&done) || rc ? 1 : 0;
 }

@@ -333,7 +333,7 @@ int elf_read_at(struct elf_file *f, uint64_t vaddr, uint64_t len, void **out)
 {
 	const Elf64_Phdr *p = segment_at(f, vaddr);
 
-	if (len > elf_bytes_at(f, vaddr))
+	if (!p || len > elf_bytes_at(f, vaddr))
 		return -ERANGE;
 	return source_read(&f->src, p->p_offset + (vaddr - p->p_vaddr), len, out);
 }

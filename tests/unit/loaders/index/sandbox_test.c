@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cage: each test forks, enters the sandbox, tries one thing, and the parent looks how the child ended. */
+#include "tests/unit/loaders/index/testing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "loaders/index/sandbox.h"
+
+#define SURVIVED 7
+
+static int run_caged(void (*deed)(void))
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (sandbox_enter(NULL))
+			_exit(1);
+		deed();
+		_exit(SURVIVED);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void opens(void)
+{
+	syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
+}
+
+static void opens_the_old_way(void)
+{
+	syscall(SYS_open, "/etc/passwd", O_RDONLY);
+}
+
+static void stats(void)
+{
+	char buf[256];
+
+	syscall(SYS_stat, "/etc/passwd", buf);
+}
+
+static void makes_a_socket(void)
+{
+	socket(AF_INET, SOCK_STREAM, 0);
+}
+
+static void forks(void)
+{
+	syscall(SYS_fork);
+}
+
+static void clones(void)
+{
+	syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static void executes(void)
+{
+	char *argv[] = {"true", NULL};
+
+	execv("/bin/true", argv);
+}
+
+static void traces(void)
+{
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+}
+
+static void kills_its_parent(void)
+{
+	syscall(SYS_kill, getppid(), 0);
+}
+
+static void unlinks(void)
+{
+	unlink("/nonexistent/x");
+}
+
+static void maps_code(void)
+{
+	syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void what_is_not_allowed_kills(void **state)
+{
+	void (*const deeds[])(void) = {opens, opens_the_old_way, stats, makes_a_socket, forks, clones, executes,
+				       traces, kills_its_parent, unlinks, maps_code};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(deeds) / sizeof(*deeds); i++) {
+		int status = run_caged(deeds[i]);
+
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), SIGSYS);
+	}
+}
+
+static void reads_and_computes(void)
+{
+	uint8_t buf[64];
+	uint8_t *p = malloc(64 << 20);
+
+	if (!p || pread(STDIN_FILENO, buf, sizeof(buf), 0) < -1)
+		_exit(1);
+	memset(p, 1, 64 << 20);
+	p = realloc(p, 128 << 20);
+	free(p);
+}
+
+static void reading_and_computing_go_on(void **state)
+{
+	int status = run_caged(reads_and_computes);
+
+	(void)state;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), SURVIVED);
+}
+
+static void no_capability_is_left(void **state)
+{
+	int up[2], go[2], status;
+	char line[256], path[64], byte = 0;
+	unsigned long long bits;
+	int seen = 0;
+	pid_t pid;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(pipe(up), 0);
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (sandbox_enter(NULL) || write(up[1], "x", 1) != 1 || read(go[0], &byte, 1) != 1)
+			_exit(1);
+		_exit(SURVIVED);
+	}
+	assert_int_equal(read(up[0], &byte, 1), 1);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "CapPrm: %llx", &bits) == 1 || sscanf(line, "CapEff: %llx", &bits) == 1 ||
+		    sscanf(line, "CapBnd: %llx", &bits) == 1 || sscanf(line, "CapInh: %llx", &bits) == 1 ||
+		    sscanf(line, "CapAmb: %llx", &bits) == 1) {
+			/* an unprivileged caller cannot empty the bounding set; what it holds is of no use then */
+			if (geteuid() == 0 || strncmp(line, "CapBnd", 6))
+				assert_int_equal(bits, 0);
+			seen++;
+		}
+		if (!strncmp(line, "NoNewPrivs:", 11))
+			seen += atoi(line + 11) == 1;
+		if (!strncmp(line, "Seccomp:", 8))
+			seen += atoi(line + 8) == 2;
+	}
+	fclose(f);
+	assert_int_equal(seen, 7);
+	assert_int_equal(write(go[1], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == SURVIVED);
+	close(up[0]), close(up[1]), close(go[0]), close(go[1]);
+}
+
+static void spins(void)
+{
+	for (volatile unsigned long i = 0;; i++)
+		;
+}
+
+static void a_hang_ends_with_its_cpu_time(void **state)
+{
+	struct rlimit one = {1, 1};
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		/* the cage never gives more than there was: one second instead of ten */
+		if (setrlimit(RLIMIT_CPU, &one) || sandbox_enter(NULL))
+			_exit(1);
+		spins();
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_true(WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+static void fills_memory(void)
+{
+	size_t got = 0;
+
+	while (malloc(16 << 20))
+		got += 16 << 20;
+	_exit(got < (1ull << 30) ? 0 : 1);
+}
+
+static void memory_ends_at_the_limit(void **state)
+{
+	int status = run_caged(fills_memory);
+
+	(void)state;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_not_allowed_kills),
+		cmocka_unit_test(reading_and_computing_go_on),
+		cmocka_unit_test(no_capability_is_left),
+		cmocka_unit_test(a_hang_ends_with_its_cpu_time),
+#if !defined(__SANITIZE_ADDRESS__)
+		cmocka_unit_test(memory_ends_at_the_limit),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
