@@ -5,8 +5,8 @@
 W        := $(B)/tests/workloads
 W_CFLAGS := -D_GNU_SOURCE -O2 -g -Wall -Wextra -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
             -fcf-protection=none
-W_C      := onecall burn crowd namer jit shares shares-static burn-static
-W_ALL    := $(addprefix $(W)/,$(W_C) flip-red flip-blue flip-dl libred.so libblue.so)
+W_C      := onecall burn crowd namer jit shares shares-static burn-static jit-static
+W_ALL    := $(addprefix $(W)/,$(W_C) flip-red flip-blue flip-dl libred.so libblue.so twins/libred.so twins/libblue.so)
 W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static)
 W_ALL    += $(if $(shell command -v rustc),$(W)/shares-rust $(W)/shares-rust-static)
 W_ALL    += $(if $(shell command -v go),$(W)/shares-go)
@@ -36,6 +36,11 @@ $(W)/flip-red $(W)/flip-blue: $(W)/flip-%: tests/workloads/flip_exec.c tests/wor
 $(W)/libred.so $(W)/libblue.so: $(W)/lib%.so: tests/workloads/flip_lib.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)gcc $(W_CFLAGS) -DCOLOUR=$* -shared -fPIC -Wl,-Bsymbolic -o $@ $<
+# two different files that claim to be one and the same
+$(W)/twins/libred.so $(W)/twins/libblue.so: $(W)/twins/lib%.so: tests/workloads/flip_lib.c tests/workloads/work.h
+	@mkdir -p $(@D)
+	$(Q)gcc $(W_CFLAGS) -DCOLOUR=$* -shared -fPIC -Wl,-Bsymbolic -Wl,--build-id=0x00112233445566778899aabbccddeeff00112233 \
+	    -o $@ $<
 $(W)/flip-dl: tests/workloads/flip_dl.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)gcc $(W_CFLAGS) -o $@ $< -ldl

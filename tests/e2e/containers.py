@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers for tests: one made by hand (a cgroup of Docker's form, no engine), and a Docker engine of our own."""
+import contextlib
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+from conftest import WORKLOADS, need, need_root
+
+
+def cgroup_roots():
+    """The hierarchies in which a Docker container would have a cgroup here: v2, and v1's memory and pids."""
+    roots = []
+    with open("/proc/mounts", encoding="utf-8") as f:
+        for line in f:
+            _, where, kind, options = line.split()[:4]
+            if kind == "cgroup2" or kind == "cgroup" and {"memory", "pids"} & set(options.split(",")):
+                roots.append(where)
+    return roots
+
+
+@contextlib.contextmanager
+def fake_container():
+    """(id, prefix): commands run with the prefix are in a cgroup docker/ID. Gone at the end."""
+    need_root()
+    container_id = secrets.token_hex(32)
+    made = []
+    try:
+        for root in cgroup_roots():
+            path = os.path.join(root, "docker", container_id)
+            try:
+                os.makedirs(path)
+                made.append(path)
+            except OSError:
+                pass
+        if not made:
+            pytest.skip("missing: a cgroup hierarchy that can be written")
+        join = "".join(f"echo 0 >{path}/cgroup.procs; " for path in made)
+        yield container_id, ["sh", "-c", join + 'exec "$@"', "sh"]
+    finally:
+        for path in made:
+            for _ in range(50):
+                try:
+                    os.rmdir(path)
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.dirname(path))
+
+
+class Engine:
+    """A dockerd of our own in a mount namespace of its own, where /var/lib/docker is a temporary folder."""
+
+    def __init__(self):
+        self.base = tempfile.mkdtemp(prefix="sonde-docker-")
+        self.socket = f"unix://{self.base}/docker.sock"
+        os.mkdir(f"{self.base}/data")
+        os.mkdir(f"{self.base}/run")
+        self.log = open(f"{self.base}/log", "wb")
+        script = ('mkdir -p /var/lib/docker && mount --bind "$1/data" /var/lib/docker && '
+                  'exec dockerd --data-root /var/lib/docker --exec-root "$1/run" --pidfile "$1/pid" --host "$2" '
+                  '--bridge none --iptables=false --ip-masq=false')
+        self.daemon = subprocess.Popen(["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", self.base,
+                                        self.socket], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+                                       env={k: v for k, v in os.environ.items() if "proxy" not in k.lower()})
+        #: to run a command where the engine's files are seen as a host sees them
+        self.prefix = ["nsenter", "-t", str(self.daemon.pid), "-m", "--"]
+
+    def docker(self, *args, **kw):
+        kw.setdefault("timeout", 120)
+        kw.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run(["docker", "-H", self.socket, *map(str, args)], capture_output=True, text=True, **kw)
+
+    def wait(self, timeout=60):
+        end = time.monotonic() + timeout
+        while time.monotonic() < end and self.daemon.poll() is None:
+            if self.docker("version").returncode == 0:
+                return True
+            time.sleep(0.5)
+        return False
+
+    def image(self, name="sonde-test"):
+        """busybox and the static workloads, as an image."""
+        root = f"{self.base}/root"
+        for folder in ("bin", "tmp", "proc", "sys", "dev", "etc"):
+            os.makedirs(f"{root}/{folder}", exist_ok=True)
+        shutil.copy(shutil.which("busybox"), f"{root}/bin/busybox")
+        os.symlink("busybox", f"{root}/bin/sh")
+        for work in ("shares-static", "shares-cpp-static", "shares-rust-static", "shares-go", "burn-static", "jit-static"):
+            if os.path.exists(f"{WORKLOADS}/{work}"):
+                shutil.copy(f"{WORKLOADS}/{work}", f"{root}/bin/{work}")
+        tar = subprocess.run(["tar", "-C", root, "-c", "."], capture_output=True, check=True).stdout
+        done = subprocess.run(["docker", "-H", self.socket, "import", "-", name], input=tar, capture_output=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return name
+
+    def stop(self):
+        left = self.docker("ps", "-q").stdout.split()
+        if left:
+            self.docker("kill", *left)
+        self.daemon.terminate()
+        try:
+            self.daemon.wait(30)
+        except subprocess.TimeoutExpired:
+            self.daemon.kill()
+            self.daemon.wait()
+        self.log.close()
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
+def engine():
+    """Started and answering, or a skip that says why not."""
+    need_root()
+    need("dockerd")
+    need("docker")
+    need("busybox")
+    e = Engine()
+    if not e.wait():
+        with open(f"{e.base}/log", errors="replace") as f:
+            said = f.read().splitlines()[-3:]
+        e.stop()
+        pytest.skip(f"missing: a Docker engine that starts here ({' / '.join(said)})")
+    return e

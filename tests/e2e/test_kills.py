@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kill -9 of each program in the middle of its work, again and again: the store stays whole, and what was lost is
+counted. Full length (100 times each) in `make soak`."""
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from conftest import BIN, Capture, need_root, scale, segments, sql_all
+
+
+@pytest.fixture(autouse=True)
+def as_root():
+    need_root()
+
+
+def children(pid):
+    """{name: pid} of all that descend from it."""
+    out, todo = {}, [pid]
+    while todo:
+        parent = todo.pop()
+        done = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(parent)], capture_output=True, text=True)
+        for line in done.stdout.splitlines():
+            child, name = line.split(None, 1)
+            out[name] = int(child)
+            todo.append(int(child))
+    return out
+
+
+def assert_whole(store):
+    for path in segments(store):
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=20) as db:
+            assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        db.close()
+    assert not [f for f in os.listdir(store) if f.endswith(".bad")]
+
+
+def books(store):
+    """Of each run: what it accounts for, and what really is there as samples and as losses."""
+    return sql_all(store, """SELECT r.id, r.state, r.accounted,
+        (SELECT coalesce(sum(n), 0) FROM sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task
+         WHERE t.run = r.id) AS stored,
+        (SELECT coalesce(sum(n), 0) FROM loss_row l WHERE l.run = r.id) AS lost FROM run r""")
+
+
+def test_kill_sonde_cpu_the_store_stays_whole_and_what_it_held_is_counted(capture, work, store):
+    times = scale(6, 100)
+    load = work("burn", 3600000, 2)
+    capture("--duration", "1s").wait()
+    for _ in range(times):
+        c = capture("--freq", 997)
+        time.sleep(random.uniform(0.3, scale(1.2, 3)))
+        c.kill()
+        assert_whole(store)
+    time.sleep(0.5)
+    capture("--duration", "1s").wait()
+    load.close()
+    assert_whole(store)
+    rows = books(store)
+    killed = [r for r in rows if r["state"] == 2]
+    assert len(killed) >= 0.5 * times  # one killed before its first commit has left no run
+    for r in rows:
+        assert r["stored"] + r["lost"] == r["accounted"], r
+        assert r["state"] != 0, "a run that goes on without a program"
+    # what was held is less than a second or two of samples: one batch
+    assert all(r["lost"] <= 2 * 997 * 2.5 for r in killed), killed
+    assert sum(r["lost"] for r in killed) > 0
+
+
+@pytest.mark.parametrize("victim", ["sonde-maps", "sonde-index"])
+def test_kill_a_helper_the_capture_goes_on(capture, work, store, victim):
+    times = scale(4, 100)
+    load = work("shares", 3600)
+    c = capture("--freq", 499)
+    hits, end = 0, time.monotonic() + scale(25, 300)
+    while hits < times and time.monotonic() < end:
+        pid = children(c.pid).get(victim)
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            hits += 1
+            time.sleep(random.uniform(0.2, 1.0))
+        elif victim == "sonde-index":
+            # something new to index: a program nobody has seen
+            copy = f"{store}-{hits}-{random.random()}"
+            subprocess.run(["cp", os.path.join(BIN, "sonde"), copy], check=True)
+            subprocess.run([copy, "help"], stdout=subprocess.DEVNULL, check=False)
+            os.unlink(copy)
+        else:
+            time.sleep(0.05)
+    time.sleep(2.5)
+    done = c.stop()
+    load.close()
+    assert hits or victim == "sonde-index"
+    assert_whole(store)
+    assert done["samples"] + sum(done["lost"].values()) == done["seen"]
+    if victim == "sonde-maps":
+        # after the last restart the workload is named again
+        last = sql_all(store, "SELECT function, sum(samples) AS n FROM cpu_samples WHERE pid = ? AND ts >= "
+                              "(SELECT max(ts) - 1 FROM cpu_samples) GROUP BY 1 ORDER BY n DESC LIMIT 1", (load.pid,))
+        assert last and last[0]["function"].startswith("leaf_"), last
+
+
+def test_kill_sonde_record_the_loader_ends_cleanly(work, store):
+    load = work("burn", 3600000, 1)
+    for _ in range(scale(2, 100)):
+        record = subprocess.Popen([os.path.join(BIN, "sonde"), "record", "-q", "-d", "60s", "--store", store],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(random.uniform(1.5, 2.5))
+        helpers = children(record.pid)
+        record.kill()
+        record.wait()
+        assert "sonde-cpu" in helpers
+        end = time.monotonic() + 10
+        while time.monotonic() < end and os.path.exists(f"/proc/{helpers['sonde-cpu']}"):
+            time.sleep(0.1)
+        assert not os.path.exists(f"/proc/{helpers['sonde-cpu']}"), "the loader outlived its parent"
+    load.close()
+    assert_whole(store)
+    rows = books(store)
+    assert rows and all(r["state"] == 1 and r["stored"] + r["lost"] == r["accounted"] for r in rows), rows
+
+
+def test_kill_sonde_cpu_under_sonde_record_is_said(work, store):
+    load = work("burn", 3600000, 1)
+    record = subprocess.Popen([os.path.join(BIN, "sonde"), "record", "-q", "-d", "60s", "--store", store],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    time.sleep(3)
+    os.kill(children(record.pid)["sonde-cpu"], signal.SIGKILL)
+    said, _ = record.communicate(timeout=20)
+    load.close()
+    assert record.returncode == 1 and "sonde-cpu" in said
+    assert sum(r["n"] for r in sql_all(store, "SELECT count(*) AS n FROM cpu_samples")) > 0
+    Capture(store, "--duration", "1s").wait()
+    assert_whole(store)

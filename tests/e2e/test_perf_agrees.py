@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profile of the whole host beside perf's, in the same run; two perf runs in that same run are the floor."""
+import collections
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from conftest import need, need_root, scale, sql_all
+
+POINTS = 0.02
+
+
+def perf_shares(path):
+    """{leaf function: share} of all samples that are not idle."""
+    done = subprocess.run(["perf", "script", "-i", path, "-F", "pid,ip,sym", "--no-demangle"], capture_output=True,
+                          text=True, errors="replace", timeout=300, check=True)
+    counts = collections.Counter()
+    for block in done.stdout.split("\n\n"):
+        lines = [line for line in block.splitlines() if line.strip()]
+        if len(lines) < 2 or lines[0].split()[0] == "0":
+            continue
+        found = re.match(r"\s*[0-9a-f]+\s+(.+)$", lines[1])
+        counts[found.group(1).split("+0x")[0] if found else "?"] += 1
+    total = sum(counts.values())
+    return {name: n / total for name, n in counts.items()}
+
+
+def sonde_shares(store):
+    counts = collections.Counter()
+    for row in sql_all(store, "SELECT function, sum(samples) AS n FROM cpu_samples GROUP BY 1"):
+        counts[row["function"]] += row["n"]
+    total = sum(counts.values())
+    return {name: n / total for name, n in counts.items()}
+
+
+def test_leaf_functions_agree_with_perf(capture, work, store, scratch):
+    need_root()
+    need("perf")
+    seconds = scale(12, 60)
+    loads = [work("onecall", seconds + 6), work("shares", seconds + 6),
+             work("burn", (seconds + 6) * 1000)]
+    reader = subprocess.Popen(["sh", "-c", "while :; do cat /usr/bin/gdb >/dev/null 2>&1 || cat /usr/bin/python3.11; done"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    time.sleep(1)
+    try:
+        c = capture("--freq", 499)
+        perfs = [subprocess.Popen(["perf", "record", "-F", "499", "-a", "-g", "-o", f"{scratch}/{i}.data", "--", "sleep",
+                                   str(seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  stdin=subprocess.DEVNULL) for i in range(2)]
+        for p in perfs:
+            assert p.wait(seconds + 60) == 0
+        c.stop()
+    finally:
+        os.killpg(reader.pid, 9)
+        reader.wait()
+        for w in loads:
+            w.close()
+    one, two = (perf_shares(f"{scratch}/{i}.data") for i in range(2))
+    ours = sonde_shares(store)
+    floor = max(abs(one.get(f, 0) - two.get(f, 0)) for f in {*one, *two})
+    big = [f for f in {*one, *ours} if one.get(f, 0) > 0.02 or ours.get(f, 0) > 0.02]
+    assert len(big) >= 4
+    for name in big:
+        assert ours.get(name, 0) == pytest.approx(one.get(name, 0), abs=POINTS + floor), \
+            f"{name}; floor {floor:.3f}; perf {sorted(one.items(), key=lambda i: -i[1])[:8]}"

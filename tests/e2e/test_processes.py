@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that come, go and change: their samples stand under their own name, and never under another file's."""
+import os
+import time
+
+import pytest
+
+from conftest import WORKLOADS, need_root, scale, sql_all
+from containers import fake_container
+
+
+@pytest.fixture(autouse=True)
+def as_root():
+    need_root()
+
+
+def one(rows, key="n"):
+    return sum(r[key] or 0 for r in rows)
+
+
+def test_short_processes_are_sampled_under_their_own_command_and_named(capture, work, scratch, sql, store):
+    count, ms, seconds = scale((80, 100, 8), (200, 200, 30))
+    c = capture("--freq", 499)
+    jobs = work("crowd", os.path.join(WORKLOADS, "burn"), scratch, count, ms, seconds).told()["jobs"]
+    c.stop()
+    seen = own = cpu_ns = 0
+    for job in jobs:
+        for row in sql(store, "SELECT comm, function, sum(samples) AS n, sum(cpu_ns) AS ns FROM cpu_samples WHERE pid = ? "
+                              "GROUP BY 1, 2", (job["pid"],)):
+            seen += row["n"]
+            cpu_ns += row["ns"]
+            own += row["n"] if row["comm"] == job["name"] and "+0x" not in row["function"] else 0
+    assert cpu_ns == pytest.approx(sum(j["cpu_ns"] for j in jobs), rel=0.03)
+    assert own >= 0.98 * seen
+    named = sum(1 for job in jobs if one(sql(store, "SELECT count(*) AS n FROM processes WHERE pid = ? AND comm = ?",
+                                             (job["pid"], job["name"]))))
+    assert named >= 0.98 * len(jobs)
+
+
+def test_a_process_of_50_ms_has_its_command_line_container_and_named_frames(capture, work, sql, store):
+    with fake_container() as (container_id, inside):
+        c = capture("--freq", 997)
+        told = work("burn", 50, 1, "--note=was-here", prefix=inside).told()
+        time.sleep(0.3)
+        c.stop()
+    process = sql(store, "SELECT * FROM processes WHERE pid = ? AND comm = 'burn'", (told["pid"],))
+    assert process, sql(store, "SELECT pid, comm, args FROM processes")
+    assert process[0]["args"].endswith("burn 50 1 --note=was-here")
+    assert process[0]["container_id"] == container_id
+    stacks = sql(store, "SELECT s.folded, sum(c.samples) AS n FROM cpu_samples c JOIN stacks s ON s.id = c.stack_id "
+                        "WHERE c.pid = ? AND c.comm = 'burn' GROUP BY 1", (told["pid"],))
+    good = sum(r["n"] for r in stacks if "burn_thread;burn_middle;burn_leaf" in r["folded"])
+    assert one(stacks) >= 30 and good >= 0.9 * one(stacks)
+
+
+def wrong_and_unnamed(store, pids, red, blue):
+    """Samples whose stack has a frame of the other colour than their thread's name says; with an unnamed leaf; all."""
+    marks = ",".join("?" * len(pids))
+    rows = sql_all(store, f"""SELECT c.thread, c.function, s.folded, sum(c.samples) AS n
+        FROM cpu_samples c JOIN stacks s ON s.id = c.stack_id
+        WHERE c.pid IN ({marks}) AND c.thread IN ('{red}', '{blue}') GROUP BY 1, 2, 3""", pids)
+    wrong = [r for r in rows if ("blue_" if r["thread"] == red else "red_") in r["folded"]]
+    unnamed = sum(r["n"] for r in rows if "+0x" in r["function"])
+    return wrong, unnamed, one(rows)
+
+
+def test_flipping_between_two_files_by_exec_never_mixes_their_names(capture, work, store):
+    seconds = scale(6, 60)
+    red, blue = (os.path.join(WORKLOADS, n) for n in ("flip-red", "flip-blue"))
+    c = capture("--freq", 997)
+    until = int((time.clock_gettime(time.CLOCK_MONOTONIC) + seconds) * 1000)
+    pair = [work("flip-red", blue, 50, until, argv0=red), work("flip-blue", red, 50, until, argv0=blue)]
+    told = [w.told() for w in pair]
+    c.stop()
+    assert all(t["execs"] >= seconds * 15 for t in told)
+    wrong, unnamed, all_ = wrong_and_unnamed(store, [t["pid"] for t in told], "flip-red", "flip-blue")
+    assert all_ > seconds * 997 * 1.2
+    assert not wrong
+    assert unnamed <= 0.02 * all_
+
+
+@pytest.mark.parametrize("folder", [".", "twins"])
+def test_flipping_between_two_libraries_by_dlopen_never_mixes_their_names(capture, work, store, folder):
+    """twins: both libraries carry the same build-id, and still keep their own names."""
+    seconds = scale(5, 60)
+    red, blue = (os.path.join(WORKLOADS, folder, f"lib{n}.so") for n in ("red", "blue"))
+    c = capture("--freq", 997)
+    pair = [work("flip-dl", red, blue, 50, seconds) for _ in range(2)]
+    told = [w.told() for w in pair]
+    c.stop()
+    for t in told:
+        assert t["turns"] > seconds * 15 and t["same"] >= 0.8 * t["turns"]
+    wrong, unnamed, all_ = wrong_and_unnamed(store, [t["pid"] for t in told], "red", "blue")
+    assert all_ > seconds * 997 * 1.2
+    assert not wrong
+    assert unnamed <= 0.02 * all_
+
+
+def test_hostile_thread_names_are_stored_as_text_and_leave_as_text(capture, work, sonde, sql, store, scratch):
+    c = capture("--freq", 499)
+    told = work("namer", 150).told()
+    c.stop()
+    threads = {r["thread"] for r in sql(store, "SELECT DISTINCT thread FROM cpu_samples WHERE pid = ?", (told["pid"],))}
+    for name in told["names"]:
+        assert bytes(name[:15]).decode("utf-8", "replace") in threads
+    longest = max(len(r["function"]) for r in sql(store, "SELECT DISTINCT function FROM cpu_samples WHERE pid = ?",
+                                                   (told["pid"],)))
+    assert longest >= 4096
+    for name in ("x.html", "x.folded", "x.json", "x.pb.gz"):
+        path = os.path.join(scratch, name)
+        sonde("flame", "--rec", "last", "--group", "thread", "-o", path, store=store, check=True)
+        with open(path, "rb") as f:
+            data = f.read()
+        assert data
+        if name == "x.html":
+            assert b"</script><b>" not in data
+        elif not name.endswith(".gz"):
+            data.decode("utf-8")
+            assert b"\033" not in data

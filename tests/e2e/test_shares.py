@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a workload says it did is what the profile shows: whole chains, their shares and order, CPU time."""
+import os
+import shutil
+import tempfile
+import time
+
+import pytest
+
+from conftest import WORKLOADS, Capture, Work, need_root, scale, sql_all
+
+LANGUAGES = {"C": "shares", "C++": "shares-cpp", "Rust": "shares-rust", "Go": "shares-go", "static C": "shares-static"}
+
+
+def stacks_of(store, pid):
+    """{folded: samples} of one process."""
+    out = {}
+    for row in sql_all(store, "SELECT s.folded, sum(c.samples) AS n FROM cpu_samples c JOIN stacks s ON s.id = c.stack_id "
+                              "WHERE c.pid = ? GROUP BY 1", (pid,)):
+        out[row["folded"]] = out.get(row["folded"], 0) + row["n"]
+    return out
+
+
+def share_of_chain(stacks, chain):
+    all_ = sum(stacks.values())
+    return sum(n for folded, n in stacks.items() if f";{chain};" in f";{folded};") / all_ if all_ else 0.0
+
+
+def assert_shares(stacks, told):
+    """Each whole chain within 2 points of what the workload did, and their order the same."""
+    total = sum(told["chains"].values())
+    did = {chain: ns / total for chain, ns in told["chains"].items()}
+    seen = {chain: share_of_chain(stacks, chain) for chain in did}
+    top = sorted(stacks.items(), key=lambda i: -i[1])[:6]
+    for chain in did:
+        assert seen[chain] == pytest.approx(did[chain], abs=0.02), f"{chain}\ntop: {top}"
+    order = sorted(did, key=did.get)
+    assert order == sorted(did, key=seen.get)
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """All of them at once, two CPUs: one capture, what each one told, the store."""
+    need_root()
+    base = tempfile.mkdtemp(prefix="sonde-test-")
+    store = os.path.join(base, "store")
+    c = Capture(store, "--freq", "997").start()
+    works = {}
+    for language, name in LANGUAGES.items():
+        if os.path.exists(os.path.join(WORKLOADS, name)):
+            works[language] = Work(name, scale(12, 40))
+    told = {language: w.told() for language, w in works.items()}
+    c.stop()
+    yield told, store
+    c.close()
+    shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_chain_has_the_share_that_the_workload_gave_it(recorded, language):
+    told, store = recorded
+    if language not in told:
+        pytest.skip(f"missing: a compiler for {language}")
+    assert_shares(stacks_of(store, told[language]["pid"]), told[language])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_samples_times_period_is_utime_plus_stime(recorded, language):
+    told, store = recorded
+    if language not in told:
+        pytest.skip(f"missing: a compiler for {language}")
+    rows = sql_all(store, "SELECT sum(cpu_ns) AS ns FROM cpu_samples WHERE pid = ?", (told[language]["pid"],))
+    assert sum(r["ns"] or 0 for r in rows) == pytest.approx(told[language]["cpu_ns"], rel=0.02)
+
+
+def test_code_made_at_run_time_has_the_names_of_its_perf_map(capture, work, store):
+    c = capture("--freq", 997)
+    told = work("jit", scale(3, 20)).told()
+    c.stop()
+    assert_shares(stacks_of(store, told["pid"]), told)
+
+
+def test_time_in_one_system_call_shows_its_path_in_the_kernel(capture, work, store):
+    c = capture("--freq", 997)
+    told = work("onecall", scale(3, 20)).told()
+    c.stop()
+    stacks = stacks_of(store, told["pid"])
+    kernel = told["kernel_ns"] / (told["kernel_ns"] + told["user_ns"])
+    path = sum(n for folded, n in stacks.items()
+               if folded.find("do_syscall_64") < folded.find("__x64_sys_getrandom") and "do_syscall_64" in folded)
+    assert path / sum(stacks.values()) == pytest.approx(kernel, abs=0.02)
+    # it begins in the program that made the call
+    assert sum(n for folded, n in stacks.items() if "main;" in folded) / sum(stacks.values()) > 0.95
+
+
+def test_a_narrow_capture_of_one_process_has_its_shares(capture, work, store):
+    w = work("shares", scale(5, 20))
+    time.sleep(0.2)
+    c = capture("--freq", 997, "--pid", w.pid)
+    told = w.told()
+    c.wait()
+    assert_shares(stacks_of(store, told["pid"]), told)
