@@ -157,7 +157,7 @@ function pageStart(profile) {
 		view.zoom = i;
 		hideTip();
 		glide(tree.x[i], tree.x[i] + (tree.total[i] || 1));
-		if (view.focus < 0 || !layoutIsAncestor(tree, i, view.focus))
+		if (i && (view.focus < 0 || !layoutIsAncestor(tree, i, view.focus)))
 			view.focus = i;
 		focusOn(view.focus);
 		$('back').disabled = depthOfZoom <= 0;
@@ -346,6 +346,7 @@ function pageStart(profile) {
 	new ResizeObserver(resize).observe($('scroll'));
 	resize();
 	depthOfZoom = history.state && history.state.depth || 0;
+	showSearch('');
 	readAddress();
 
 	window.__sonde = {
