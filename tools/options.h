@@ -52,7 +52,7 @@ struct option_words {       /* what is no option, in order; argv's own strings *
 };
 
 /* Options may stop at the first word (`stop_at_word`): for a verb before its own options. argv[0] is skipped.
- * EXIT_USAGE with did-you-mean. On failure words are empty; lists may have been filled: release them anyway. */
+ * EXIT_USAGE with did-you-mean. Release in any case. */
 int options_parse(int argc, char **argv, const struct option_set *sets, size_t n_sets, struct option_words *words,
 		  struct err *e);
 void options_release(const struct option_set *sets, size_t n_sets, struct option_words *words);

@@ -50,6 +50,8 @@ struct select_run {
 	int64_t run;       /* its id there */
 };
 
+struct filters;
+
 struct selection {
 	const char *store;               /* folder or file, borrowed */
 	int64_t from_ns, to_ns;          /* UTC, half-open */
@@ -58,7 +60,7 @@ struct selection {
 	size_t n_runs;
 	struct store_segment_info *segments; /* those that touch the range, oldest first */
 	size_t n_segments;
-	struct select_filters *filters;  /* opaque */
+	struct filters *filters;         /* tools/filter.h */
 	bool self;                       /* sonde's own processes too */
 	bool range_given;                /* the person named a range or a recording */
 	char range[128];                 /* for people, local time: "rec 17, 14:10:03 to 14:10:13" */
@@ -72,7 +74,9 @@ int select_new(const struct select_args *a, const char *store, char *const *word
 	       struct selection **out, struct err *e);
 void select_free(struct selection *s);
 
-/* Is this process (and thread) in? For store_query.want. Pure but for a cache of user names. */
+/* Is this process in, is this thread in? Both must be. Whoever asks for many series remembers the first by process. */
+bool select_wants_process(const struct selection *s, const struct store_process_row *p);
+bool select_wants_thread(const struct selection *s, uint32_t tid);
 bool select_wants(const struct selection *s, const struct store_process_row *p, uint32_t tid);
 /* Which run to ask of this segment: 0 for no restriction, -1: this segment has nothing of the recording. */
 int64_t select_run_in(const struct selection *s, const char *segment_path);

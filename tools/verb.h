@@ -3,7 +3,7 @@
  * verb: what `sonde VERB` is made of. main parses the command line by the verb's table and the shared ones that it
  * asks for by `uses`, resolves the selection, prints help, and reports errors; the verb only answers.
  *
- * A new verb: a file verb_NAME.c that defines `const struct verb verb_NAME`, and a line in main.c's table.
+ * A new verb: a file verb_NAME.c that defines `const struct verb verb_NAME`, and a line in verbs.c.
  */
 #ifndef SONDE_TOOLS_VERB_H
 #define SONDE_TOOLS_VERB_H

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* filter: the values of --container, --comm, ... and whether a process has them. The grammar stands in select.h. */
+#ifndef SONDE_TOOLS_FILTER_H
+#define SONDE_TOOLS_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/reader.h"
+
+enum filter_kind {
+	FILTER_CONTAINER = 0, FILTER_IMAGE, FILTER_PID, FILTER_TID, FILTER_COMM, FILTER_EXE, FILTER_USER, FILTER_UNIT,
+	FILTER_CGROUP, FILTER_N
+};
+
+struct filters; /* opaque */
+
+struct filters *filters_new(void);
+void filters_free(struct filters *f);
+/* Parse one value and add it. EXIT_USAGE for an empty value, a bad expression, a pid that is no number. */
+int filters_add(struct filters *f, enum filter_kind kind, const char *value, struct err *e);
+const char *filter_kind_name(enum filter_kind kind); /* "container" */
+
+bool filters_empty(const struct filters *f);
+/* All kinds but the thread's; the thread's. */
+bool filters_want_process(const struct filters *f, const struct store_process_row *p);
+bool filters_want_thread(const struct filters *f, uint32_t tid);
+/* Is the process named, by a value that is no NOT, by its pid or comm? */
+bool filters_name_process(const struct filters *f, const struct store_process_row *p);
+
+/* "--container 'immich-ml' --pid 812": ready for a shell. "" when empty. */
+void filters_text(const struct filters *f, struct strbuf *out);
+/* "immich-ml", "pid 812": for headlines. */
+void filters_what(const struct filters *f, struct strbuf *out);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde: asks the store. stdout is data, stderr is talk. One file a verb; this one finds the verb, parses its command
+ * line by the tables, resolves the selection, and prints errors.
+ */
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/store/reader.h"
+#include "tools/help.h"
+#include "tools/near.h"
+#include "tools/select.h"
+#include "tools/term.h"
+#include "tools/verb.h"
+
+/* Words of a verb that takes none, or more bare words than one. */
+static int check_words(const struct verb *v, const struct option_words *w, struct err *e)
+{
+	if (v->uses & (VERB_WORDS | VERB_SELECT_WORD) || !w->n)
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s takes no '%.100s'", v->name, w->items[0]);
+	err_fix(e, "sonde %s --help", v->name);
+	return -EINVAL;
+}
+
+static int run_selected(struct verb_call *call, const struct select_args *args, const struct option_words *words,
+			struct err *e)
+{
+	const struct verb *v = call->verb;
+	size_t for_selection = v->uses & VERB_SELECT_WORD ? words->n_before_dashes : 0;
+	int rc;
+
+	call->words = words->items + for_selection;
+	call->n_words = words->n - for_selection;
+	call->n_before_dashes = words->n_before_dashes - for_selection;
+	call->dashes = words->dashes;
+	if (v->uses & VERB_SELECT) {
+		rc = select_new(args, call->store, words->items, for_selection, call->quiet, &call->sel, e);
+		if (rc)
+			return rc;
+	}
+	rc = v->run(call, e);
+	select_free(call->sel);
+	return rc;
+}
+
+static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, int *status)
+{
+	struct common_args common = {0};
+	struct select_args select = {0};
+	struct option_words words;
+	void *args = mem_alloc(v->args_size ? v->args_size : 1);
+	const bool filters = v->uses & VERB_SELECT && !(v->uses & VERB_RANGE_ONLY);
+	const struct option_set sets[] = {
+		{v->options, args},
+		{v->uses & VERB_JSON ? JSON_OPTIONS : NULL, &common},
+		{v->uses & (VERB_STORE | VERB_SELECT) ? STORE_OPTIONS : NULL, &common},
+		{v->uses & VERB_SELECT ? SELECT_RANGE_OPTIONS : NULL, &select},
+		{filters ? SELECT_FILTER_OPTIONS : NULL, &select},
+		{COMMON_OPTIONS, &common},
+	};
+	const size_t n_sets = sizeof(sets) / sizeof(sets[0]);
+	struct verb_call call = {.verb = v, .args = args};
+	int rc = options_parse(argc, argv, sets, n_sets, &words, e);
+
+	if (rc) {
+		err_fix(e, "sonde %s --help", v->name);
+	} else if (common.help) {
+		help_verb(v, stdout);
+	} else if (term_set_color(common.color)) {
+		rc = err_set(e, -EINVAL, EXIT_USAGE, "--color takes auto, always or never, not '%.100s'", common.color);
+	} else {
+		call.store = common.store ? common.store : store_default_dir();
+		call.json = common.json;
+		call.quiet = common.quiet;
+		call.wide = common.wide;
+		rc = check_words(v, &words, e);
+		if (!rc)
+			rc = run_selected(&call, &select, &words, e);
+	}
+	*status = call.status;
+	options_release(sets, n_sets, &words);
+	free(args);
+	return rc;
+}
+
+static int no_such_verb(const char *name, struct err *e)
+{
+	struct strbuf hint cleanup_strbuf = STRBUF_INIT;
+	struct near near;
+
+	near_init(&near, name);
+	for (const struct verb *const *v = VERBS; *v; v++)
+		near_add(&near, (*v)->name);
+	near_say(&near, &hint, "");
+	err_set(e, -EINVAL, EXIT_USAGE, "there is no verb '%.100s'%s", name, strbuf_str(&hint));
+	err_fix(e, "sonde help");
+	return -EINVAL;
+}
+
+/* What stands before any verb: `sonde`, `sonde --help`, `sonde --version`, `sonde --store DIR`. */
+static int run_bare(int argc, char **argv, struct err *e, int *status)
+{
+	struct {
+		struct common_args common;
+		bool version;
+	} args = {0};
+	static const struct option version_option[] = {{"version", 'V', OPTION_FLAG, NULL, NULL, 0}, {0}};
+	const struct option_set sets[] = {
+		{version_option, &args.version}, {COMMON_OPTIONS, &args.common}, {STORE_OPTIONS, &args.common}};
+	struct option_words words;
+	char *version_argv[] = {argv[0], NULL};
+	int rc = options_parse(argc, argv, sets, 3, &words, e);
+
+	if (rc)
+		err_fix(e, "sonde help");
+	else if (words.n)
+		rc = err_set(e, -EINVAL, EXIT_USAGE, "the verb comes first: sonde %.100s ...", words.items[0]);
+	else if (args.version)
+		rc = run_verb(&verb_version, 1, version_argv, e, status);
+	else if (args.common.help)
+		help_all(stdout);
+	else
+		help_summary(args.common.store ? args.common.store : store_default_dir(), stdout);
+	options_release(sets, 3, &words);
+	return rc;
+}
+
+static int run(int argc, char **argv, struct err *e, int *status)
+{
+	const struct verb *v;
+
+	if (argc < 2 || argv[1][0] == '-')
+		return run_bare(argc, argv, e, status);
+	v = verb_find(argv[1]);
+	return v ? run_verb(v, argc - 1, argv + 1, e, status) : no_such_verb(argv[1], e);
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = {0};
+	int status = EXIT_OK, rc;
+
+	setlocale(LC_CTYPE, "");
+	if (MB_CUR_MAX == 1)
+		setlocale(LC_CTYPE, "C.UTF-8");
+	log_init("sonde", LOG_LEVEL_WARN);
+	signal(SIGPIPE, SIG_IGN); /* `sonde stacks | head`: the write fails, below */
+	rc = run(argc, argv, &e, &status);
+	if (rc)
+		return err_report(&e, "sonde");
+	if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) {
+		fprintf(stderr, "sonde: cannot write the answer: %s\n", strerror(errno));
+		return EXIT_RUNTIME;
+	}
+	return status;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde help [VERB|range|filters] */
+#include <errno.h>
+#include <stdio.h>
+
+#include "tools/help.h"
+#include "tools/near.h"
+#include "tools/verb.h"
+
+static int help_run(struct verb_call *call, struct err *e)
+{
+	struct strbuf hint cleanup_strbuf = STRBUF_INIT;
+	const struct verb *v;
+	struct near near;
+
+	if (!call->n_words) {
+		help_all(stdout);
+		return 0;
+	}
+	v = verb_find(call->words[0]);
+	if (v) {
+		help_verb(v, stdout);
+		return 0;
+	}
+	if (!help_topic(call->words[0], stdout))
+		return 0;
+	near_init(&near, call->words[0]);
+	for (const struct verb *const *x = VERBS; *x; x++)
+		near_add(&near, (*x)->name);
+	near_add(&near, "range");
+	near_add(&near, "filters");
+	near_say(&near, &hint, "");
+	err_set(e, -ENOENT, EXIT_USAGE, "there is no help on '%.100s'%s", call->words[0], strbuf_str(&hint));
+	err_fix(e, "sonde help");
+	return -ENOENT;
+}
+
+static const char *const EXAMPLES[] = {"sonde help flame", "sonde help range", "sonde help filters", NULL};
+
+const struct verb verb_help = {
+	.name = "help",
+	.summary = "help on a verb, on ranges, on filters",
+	.usage = "[VERB|range|filters]",
+	.examples = EXAMPLES,
+	.uses = VERB_WORDS,
+	.run = help_run,
+};
