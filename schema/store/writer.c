@@ -85,7 +85,7 @@ struct store_writer {
 	uint32_t n_runs;
 	struct batch *head, **tail;
 	size_t inflight_bytes;
-	bool closing, finished;
+	bool closing, finished, abandoned; /* abandoned: nobody waits any more, the thread frees it all */
 	int64_t deadline_ns;
 	struct store_writer_stat stat;
 
@@ -677,10 +677,11 @@ static void writer_done_with(struct store_writer *w, struct batch *b)
 	batch_free(b);
 }
 
-/* Leave the store: what could not be written is left to be counted by the next writer. */
-static void writer_finish(struct store_writer *w)
+/* Leave the store: what could not be written is left to be counted by the next writer. true: nobody waits for us. */
+static bool writer_finish(struct store_writer *w)
 {
 	cleanup_fd int lock = -1;
+	bool abandoned;
 
 	if (w->result)
 		tally_abandon(&w->tally, "store");
@@ -692,23 +693,10 @@ static void writer_finish(struct store_writer *w)
 	commit_release(&w->commit);
 	pthread_mutex_lock(&w->lock);
 	w->finished = true;
+	abandoned = w->abandoned;
 	pthread_cond_signal(&w->done);
 	pthread_mutex_unlock(&w->lock);
-}
-
-static void *writer_main(void *arg)
-{
-	struct store_writer *w = arg;
-	struct batch *b;
-
-	while (!w->result && (b = writer_next(w))) {
-		w->result = writer_commit_retry(w, b, 0);
-		writer_done_with(w, b);
-	}
-	if (!w->result)
-		w->result = writer_commit_retry(w, NULL, 1);
-	writer_finish(w);
-	return NULL;
+	return abandoned;
 }
 
 /* --- opening and closing --- */
@@ -736,6 +724,22 @@ static void writer_free(struct store_writer *w)
 	pthread_cond_destroy(&w->done);
 	free(w->dir);
 	free(w);
+}
+
+static void *writer_main(void *arg)
+{
+	struct store_writer *w = arg;
+	struct batch *b;
+
+	while (!w->result && (b = writer_next(w))) {
+		w->result = writer_commit_retry(w, b, 0);
+		writer_done_with(w, b);
+	}
+	if (!w->result)
+		w->result = writer_commit_retry(w, NULL, 1);
+	if (writer_finish(w))
+		writer_free(w);
+	return NULL;
 }
 
 static struct store_writer *writer_new(const struct store_writer_opts *o)
@@ -833,25 +837,29 @@ static bool writer_await(struct store_writer *w, int deadline_ms)
 	while (!w->finished && pthread_cond_timedwait(&w->done, &w->lock, &until) != ETIMEDOUT)
 		;
 	finished = w->finished;
+	w->abandoned = !finished;
 	pthread_mutex_unlock(&w->lock);
 	return finished;
 }
 
 int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e)
 {
+	cleanup_free char *dir = NULL;
+	pthread_t thread;
 	int rc;
 
 	if (!w)
 		return 0;
 	store_flush(w);
+	thread = w->thread;
+	dir = mem_strdup(w->dir);
 	if (!writer_await(w, deadline_ms)) {
-		pthread_detach(w->thread); /* it keeps what it uses; the process is about to end */
-		err_set(e, -ETIMEDOUT, EXIT_STORE,
-			"the store %s did not take the last batch within %d ms; what it held is counted as lost next time",
-			w->dir, deadline_ms);
-		return -ETIMEDOUT;
+		pthread_detach(thread); /* `w` is its own now; the process is about to end */
+		return err_set(e, -ETIMEDOUT, EXIT_STORE,
+			       "the store %s did not take the last batch within %d ms; what it held is counted next time",
+			       dir, deadline_ms);
 	}
-	pthread_join(w->thread, NULL);
+	pthread_join(thread, NULL);
 	rc = w->result;
 	if (rc && e)
 		*e = w->error;

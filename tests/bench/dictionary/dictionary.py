@@ -45,7 +45,7 @@ def perf_samples(path):
             if head and not line.strip():
                 comm, pid, tid, when = head.groups()
                 if not comm.startswith("swapper"):
-                    yield comm, int(pid), int(tid), int(float(when)), fold(frames[::-1])
+                    yield comm, int(pid), int(tid), float(when), fold(frames[::-1])
                 head = None
 
 
@@ -157,10 +157,13 @@ def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("file")
     ap.add_argument("--only", help="commands, by the start of their names")
+    ap.add_argument("--stretch", type=float, default=1, help="take the capture as N times as long at 1/N of its rate:"
+                    " a dictionary that has settled without waiting for it")
     args = ap.parse_args()
     read = store_samples if args.file.endswith(".db") else perf_samples
     only = tuple(args.only.split(",")) if args.only else ("",)
     samples = [s for s in read(args.file) if s[0].startswith(only)]
+    samples = [(c, p, t, int(when * args.stretch), s) for c, p, t, when, s in samples]
     if not samples:
         sys.exit("no sample")
     frame_ids, stack_ids = Ids(), Ids()
