@@ -174,9 +174,8 @@ static bool inside_cgroup(const char *text, const char *cgroup)
 	return cgroup[0] && !strncmp(text, cgroup, len) && (!cgroup[len] || cgroup[len] == '/' || len == 1);
 }
 
-static bool matches(const struct filters *f, const struct filter_value *v, const char *text)
+static bool matches(const struct filter_value *v, const char *text)
 {
-	(void)f;
 	return !regexec(&v->re, text, 0, NULL, 0);
 }
 
@@ -188,22 +187,22 @@ static bool has_regex(const struct filters *f, enum filter_kind kind, const stru
 	snprintf(number, sizeof(number), "%u", p->pid);
 	switch (kind) {
 	case FILTER_CONTAINER:
-		return matches(f, v, p->container) || (!p->container[0] && p->container_id[0] &&
-						       matches(f, v, p->container_id));
+		return matches(v, p->container) || (!p->container[0] && p->container_id[0] &&
+						       matches(v, p->container_id));
 	case FILTER_IMAGE:
-		return matches(f, v, p->container_image);
+		return matches(v, p->container_image);
 	case FILTER_PID:
-		return matches(f, v, number);
+		return matches(v, number);
 	case FILTER_COMM:
-		return matches(f, v, p->comm);
+		return matches(v, p->comm);
 	case FILTER_EXE:
-		return matches(f, v, p->exe);
+		return matches(v, p->exe);
 	case FILTER_USER:
-		return matches(f, v, user_name(f, p->uid));
+		return matches(v, user_name(f, p->uid));
 	case FILTER_UNIT:
-		return matches(f, v, p->unit);
+		return matches(v, p->unit);
 	case FILTER_CGROUP:
-		return matches(f, v, p->cgroup);
+		return matches(v, p->cgroup);
 	default:
 		return false;
 	}
@@ -274,7 +273,7 @@ bool filters_want_thread(const struct filters *f, uint32_t tid)
 	snprintf(number, sizeof(number), "%u", tid);
 	for (size_t i = 0; i < k->n; i++) {
 		const struct filter_value *v = &k->items[i];
-		bool hit = v->regex ? matches(f, v, number) : v->number == tid;
+		bool hit = v->regex ? matches(v, number) : v->number == tid;
 
 		if (hit && v->negative)
 			return false;
@@ -303,6 +302,11 @@ bool filters_empty(const struct filters *f)
 		if (f->kinds[k].n)
 			return false;
 	return true;
+}
+
+bool filters_have(const struct filters *f, enum filter_kind kind)
+{
+	return f->kinds[kind].n;
 }
 
 static void add_quoted(struct strbuf *out, const char *s)

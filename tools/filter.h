@@ -25,6 +25,7 @@ int filters_add(struct filters *f, enum filter_kind kind, const char *value, str
 const char *filter_kind_name(enum filter_kind kind); /* "container" */
 
 bool filters_empty(const struct filters *f);
+bool filters_have(const struct filters *f, enum filter_kind kind);
 /* All kinds but the thread's; the thread's. */
 bool filters_want_process(const struct filters *f, const struct store_process_row *p);
 bool filters_want_thread(const struct filters *f, uint32_t tid);

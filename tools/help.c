@@ -66,8 +66,9 @@ static void print_selection(const struct verb *v, FILE *out)
 		return;
 	fprintf(out, "filters:");
 	print_names(SELECT_FILTER_OPTIONS, out);
-	fprintf(out, " --self\n  '!x' not, '~x' regex, repeatable%s   (sonde help filters)\n",
-		v->uses & VERB_SELECT_WORD ? "; WHAT: part of a container's, unit's or command's name, or a pid" : "");
+	fprintf(out, " --self\n  '!x' not, '~x' regex, repeatable   (sonde help filters)\n");
+	if (v->uses & VERB_SELECT_WORD)
+		fprintf(out, "WHAT: a container's, unit's or command's name, or a part of it, or a pid\n");
 }
 
 void help_verb(const struct verb *v, FILE *out)
@@ -173,14 +174,15 @@ static void print_recorder(const char *store, FILE *out)
 void help_summary(const char *store, FILE *out)
 {
 	const char *sudo = geteuid() ? "sudo " : "";
+	const int left = 26 - (int)strlen(sudo);
 
 	fprintf(out,
 		"sonde shows what this host is doing, down to the line of code.\n\n"
-		"  %ssonde doctor             what this host can do, and what is missing\n"
-		"  %ssonde record -d 10s      record ten seconds of everything\n"
+		"  %s%-*s what this host can do, and what is missing\n"
+		"  %s%-*s record ten seconds of everything\n"
 		"  %-26s the newest recording as a flame graph, in one HTML file\n"
 		"  %-26s the functions that used most, as text\n\n",
-		sudo, sudo, "sonde flame", "sonde stacks -n 10");
+		sudo, left, "sonde doctor", sudo, left, "sonde record -d 10s", "sonde flame", "sonde stacks -n 10");
 	fprintf(out, "store:    %s\n", store);
 	print_recorder(store, out);
 	fprintf(out, "more:     sonde help, sonde VERB --help, man sonde\n");

@@ -4,12 +4,14 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/filter.h"
@@ -257,6 +259,44 @@ static int resolve_words(struct selection *s, char *const *words, size_t n, bool
 	return -EINVAL;
 }
 
+static bool segment_knows(const char *path, const char *sql)
+{
+	struct store_segment *s = NULL;
+	sqlite3_stmt *st = NULL;
+	bool known;
+
+	if (store_segment_open(path, &s, NULL))
+		return true;
+	known = sqlite3_prepare_v2(store_segment_db(s), sql, -1, &st, NULL) != SQLITE_OK ||
+		sqlite3_step(st) == SQLITE_ROW;
+	sqlite3_finalize(st);
+	store_segment_close(s);
+	return known;
+}
+
+/* Not every store can answer every filter: then it matches nothing, and that is said. */
+static void say_unknown(const struct selection *s)
+{
+	static const struct {
+		enum filter_kind kind;
+		const char *sql;
+	} checks[] = {
+		{FILTER_CONTAINER, "SELECT 1 FROM processes WHERE container <> '' LIMIT 1"},
+		{FILTER_IMAGE, "SELECT 1 FROM containers WHERE image <> '' LIMIT 1"},
+		{FILTER_UNIT, "SELECT 1 FROM processes WHERE unit <> '' LIMIT 1"},
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		bool known = !s->n_segments || !filters_have(s->filters, checks[i].kind);
+
+		for (size_t k = 0; k < s->n_segments && !known; k++)
+			known = segment_knows(s->segments[k].path, checks[i].sql);
+		if (!known)
+			log_warn("--%s matches nothing: no process in this range has one on record",
+				 filter_kind_name(checks[i].kind));
+	}
+}
+
 static void describe_filters(struct selection *s)
 {
 	struct strbuf text = STRBUF_INIT;
@@ -289,6 +329,7 @@ static int resolve(struct selection *s, const struct select_args *a, char *const
 		rc = resolve_words(s, words, n_words, quiet, e);
 	if (rc)
 		return rc;
+	say_unknown(s);
 	describe_range(s, now);
 	describe_filters(s);
 	if (!quiet)

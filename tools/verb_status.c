@@ -82,7 +82,7 @@ static int add_samples(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
 	sqlite3_stmt *st;
 	int rc = ask(db, "SELECT sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM task t JOIN series e ON e.task = t.id "
 			 "JOIN sample x ON x.series = e.id LEFT JOIN stack k ON k.id = e.stack "
-			 "LEFT JOIN frame r ON r.id = k.frame WHERE t.run = ?1 AND x.ts BETWEEN "
+			 "LEFT JOIN frame r ON r.id = k.leaf WHERE t.run = ?1 AND x.ts BETWEEN "
 			 "(SELECT from_ns / 1000000000 - 60 FROM run WHERE id = ?1) - (SELECT value FROM meta WHERE key = 't0') "
 			 "AND (SELECT to_ns / 1000000000 + 1 FROM run WHERE id = ?1) - "
 			 "(SELECT value FROM meta WHERE key = 't0')", run, &st, e);
