@@ -170,6 +170,14 @@ static size_t mask_value(struct span a, size_t pos, struct strbuf *out)
 	return pos;
 }
 
+static bool all_digits(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isdigit((unsigned char)p[i]))
+			return false;
+	return true;
+}
+
 /* "//user:secret@host": behind a "//" or at a DSN's beginning; the password is hidden. Returns the position of '@',
  * having added everything up to it, or 0 if there is none. */
 static size_t mask_userinfo(struct span a, size_t pos, struct strbuf *out)
@@ -181,8 +189,8 @@ static size_t mask_userinfo(struct span a, size_t pos, struct strbuf *out)
 			at = i; /* the last one: a password may hold '@' */
 		else if (a.p[i] == ':' && !colon)
 			colon = i;
-		else if (a.p[i] == '/' && at)
-			break;
+		else if (a.p[i] == '/' && (at || !colon || all_digits(a.p + colon + 1, i - colon - 1)))
+			break; /* the path; but a password with a bare '/' in it is hidden as well */
 		else if (a.p[i] == '?' || a.p[i] == '#')
 			break;
 	}
@@ -235,7 +243,8 @@ static size_t mask_assignment(struct span a, size_t begin, size_t end, struct st
 	}
 	/* inside a shell's argument: `--password x` */
 	option = name.p > a.p + begin && end < a.n && a.p[end] == ' ';
-	header = SPAN_IN(name, header_names);
+	header = SPAN_IN(name, header_names) ||
+		 (name.n && name.p > a.p + begin && name.p[0] == 'H' && SPAN_IN(((struct span){name.p + 1, name.n - 1}), header_names));
 	if (!value && option && !header && name_is_secret(name))
 		value = end + 1;
 	if (!value || (!header && !name_is_secret(name)))
