@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * writer: the two threads of store/writer.h. The producer interns, sums up in a batch, and hands batches over; the
- * writer thread commits them one by one. They meet at a queue under `lock`, and nowhere does the producer wait for
- * the disk.
- *
- * Counting. Of each event taken in, tally.seen is raised first. It is then in the batch being filled, in the queue, in
- * the one being written, committed (run.accounted), or dropped (run.dropped, which the next commit books as loss,
- * reason "store"). What a dead writer had taken in beyond `accounted` is booked by the next one (tally.h).
- */
+/* writer: the producer's side of store/writer.h; writing.h tells how it meets the writer thread. */
 #include "schema/store/writer.h"
 
 #include <errno.h>
@@ -24,20 +16,14 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/store/batch.h"
-#include "schema/store/commit.h"
-#include "schema/store/dict.h"
 #include "schema/store/folder.h"
-#include "schema/store/segment.h"
-#include "schema/store/tally.h"
+#include "schema/store/writing.h"
 
 #define MAX_BYTES       (16u << 20)
 #define SEGMENT_BYTES_  (64ull << 20)
 #define SEGMENT_AGE_S   3600
 #define BATCH_ROWS      8192               /* hand over by itself past this */
 #define BATCH_AGE_NS    (10 * NSEC_PER_SEC)
-#define RETRY_FIRST_MS  50
-#define RETRY_LAST_MS   2000
 #define CLOSE_GRACE_MS  1000
 /* Of eight parts of the memory, what the current dictionary may take. The rest holds what waits for the disk, which at a
  * change of epoch is one such dictionary and the batches that speak of it. */
@@ -45,68 +31,15 @@
 #define STACK_DEPTH_MAX 4096
 #define STALE_ID        UINT32_MAX         /* a stack made of ids that are no longer valid */
 
-struct writer_run {
-	/* set once */
-	uint64_t token;
-	char *family, *options;
-	uint32_t scope, bucket_s, cpus;
-	int64_t from_ns;
-	/* the producer's */
-	int64_t until_ns;
-	struct tally_run *tally;
-	/* under lock */
-	int64_t to_ns;
-	struct commit_period *periods;
-	uint32_t n_periods, cap_periods;
-	uint64_t dropped;
-	int64_t dropped_ts;
-	/* the writer thread's; row is changed under lock */
-	int64_t row;
-	uint64_t segment;
-	uint32_t stored_periods;
-	uint64_t accounted;
-};
+/* --- references and memory, lock held --- */
 
-struct store_writer {
-	char *dir;
-	size_t max_bytes;
-	struct segment_limits limits;
-	struct tally tally;
-
-	/* the producer's */
-	struct dict *dict;
-	struct batch *cur; /* NULL: nothing yet */
-	uint32_t epoch;
-	bool until_moved;
-
-	pthread_mutex_t lock;
-	pthread_cond_t wake, done;
-	struct writer_run run[TALLY_RUNS]; /* id - 1 */
-	uint32_t n_runs;
-	struct batch *head, **tail;
-	size_t inflight_bytes;
-	bool closing, finished, abandoned; /* abandoned: nobody waits any more, the thread frees it all */
-	int64_t deadline_ns;
-	struct store_writer_stat stat;
-
-	/* the writer thread's */
-	pthread_t thread;
-	struct segment *seg;
-	struct commit commit;
-	int result;
-	struct err error;
-};
-
-/* --- dictionary references and memory, lock held --- */
-
-static void dict_put(struct dict *d)
+void writer_dict_put(struct dict *d)
 {
 	if (d && --d->refs == 0)
 		dict_free(d);
 }
 
-/* Bytes of all that waits: batches, and dictionaries that only they still need. */
-static size_t writer_waiting(const struct store_writer *w)
+size_t writer_waiting(const struct store_writer *w)
 {
 	const struct dict *last = NULL;
 	size_t n = w->inflight_bytes;
@@ -155,7 +88,7 @@ static void writer_drop_oldest(struct store_writer *w)
 		w->cur = batch_new(w->dict);
 	}
 	batch_carry(w->cur, b);
-	dict_put(b->dict);
+	writer_dict_put(b->dict);
 	batch_free(b);
 }
 
@@ -380,7 +313,7 @@ static void writer_new_epoch(struct store_writer *w)
 	store_flush(w);
 	pthread_mutex_lock(&w->lock);
 	if (w->cur) { /* what a dropped batch left behind speaks of no dictionary entry */
-		dict_put(w->cur->dict);
+		writer_dict_put(w->cur->dict);
 		w->cur->dict = NULL;
 	}
 	w->dict = dict_new();
@@ -388,7 +321,7 @@ static void writer_new_epoch(struct store_writer *w)
 		w->dict->refs++;
 		w->cur->dict = w->dict;
 	}
-	dict_put(old);
+	writer_dict_put(old);
 	pthread_mutex_unlock(&w->lock);
 	w->epoch++;
 }
@@ -464,256 +397,21 @@ void store_writer_stat(struct store_writer *w, struct store_writer_stat *s)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* --- the writer thread --- */
-
-/* Lock held: run i as it is to be written with batch `b` into segment `seg`. */
-static struct commit_run writer_run_now(struct store_writer *w, uint32_t i, const struct batch *b, int state)
-{
-	struct writer_run *r = &w->run[i];
-	struct commit_run c = {
-		.token = r->token, .family = r->family, .options = r->options, .scope = r->scope,
-		.bucket_s = r->bucket_s, .cpus = r->cpus, .from_ns = r->from_ns, .to_ns = r->to_ns,
-		.dropped = r->dropped, .dropped_ts = r->dropped_ts, .row = r->row, .state = state,
-	};
-
-	if (r->segment != w->seg->serial) {
-		c.row = 0;
-		r->stored_periods = 0;
-	}
-	c.accounted = r->accounted + r->dropped + (b ? batch_events(b, i + 1) : 0);
-	c.n_periods = r->n_periods - r->stored_periods;
-	c.periods = mem_array(c.n_periods, sizeof(*c.periods));
-	memcpy((void *)c.periods, r->periods + r->stored_periods, c.n_periods * sizeof(*c.periods));
-	return c;
-}
-
-/* Lock held: it has been written. */
-static void writer_run_written(struct store_writer *w, uint32_t i, const struct commit_run *c)
-{
-	struct writer_run *r = &w->run[i];
-
-	r->row = c->row;
-	r->segment = w->seg->serial;
-	r->stored_periods += c->n_periods;
-	r->accounted = c->accounted;
-	r->dropped -= c->dropped;
-}
-
-static void writer_count(struct store_writer *w, const struct batch *b)
-{
-	w->stat.batches++;
-	w->stat.rows += b->n_rows;
-	for (uint32_t i = 0; i < b->n_rows; i++)
-		w->stat.stored += b->rows[i].n;
-}
-
-static int writer_commit_in(struct store_writer *w, const struct batch *b, int state)
-{
-	struct commit_run runs[TALLY_RUNS];
-	uint32_t n;
-	int rc;
-
-	pthread_mutex_lock(&w->lock);
-	n = w->n_runs;
-	for (uint32_t i = 0; i < n; i++)
-		runs[i] = writer_run_now(w, i, b, state);
-	pthread_mutex_unlock(&w->lock);
-	tally_segment(&w->tally, w->seg->path);
-	rc = commit_batch(&w->commit, w->seg, b, runs, n);
-	pthread_mutex_lock(&w->lock);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!rc)
-			writer_run_written(w, i, &runs[i]);
-		free((void *)runs[i].periods);
-	}
-	if (!rc && b)
-		writer_count(w, b);
-	w->stat.segment_bytes = segment_bytes(w->seg->path);
-	pthread_mutex_unlock(&w->lock);
-	return rc;
-}
-
-static void writer_leave(struct store_writer *w)
-{
-	segment_leave(w->seg);
-	w->seg = NULL;
-}
-
-/* Store lock held: the segment that this batch goes to. */
-static int writer_segment(struct store_writer *w, bool may_rotate)
-{
-	int rc;
-
-	if (w->seg && !segment_is_there(w->seg)) {
-		log_warn("store: %s was removed; going on in another segment", w->seg->path);
-		writer_leave(w);
-	}
-	if (w->seg && may_rotate && segment_is_due(w->seg, &w->limits)) {
-		(void)writer_commit_in(w, NULL, 3); /* the runs go on elsewhere; no harm if it cannot be noted */
-		writer_leave(w);
-	}
-	if (w->seg)
-		return 0;
-	rc = segment_acquire(w->dir, &w->limits, &w->seg, &w->error);
-	if (rc)
-		return rc;
-	pthread_mutex_lock(&w->lock);
-	w->stat.segment[0] = '\0'; /* a path too long for it is left out rather than cut */
-	if (strlen(w->seg->path) < sizeof(w->stat.segment))
-		memcpy(w->stat.segment, w->seg->path, strlen(w->seg->path) + 1);
-	pthread_mutex_unlock(&w->lock);
-	return 0;
-}
-
-static int writer_commit(struct store_writer *w, const struct batch *b, int state)
-{
-	cleanup_fd int lock = folder_lock(w->dir);
-	int rc;
-
-	if (lock < 0) {
-		err_set(&w->error, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir, strerror(-lock));
-		return lock;
-	}
-	rc = writer_segment(w, b != NULL);
-	if (!rc)
-		rc = writer_commit_in(w, b, state);
-	if (rc == -EBADMSG && w->seg) {
-		segment_leave_damaged(w->seg);
-		w->seg = NULL;
-		rc = writer_segment(w, false);
-		if (!rc)
-			rc = writer_commit_in(w, b, state);
-	}
-	if (rc == -ENOSPC)
-		folder_full(w->dir, &w->error);
-	else if (rc && w->seg)
-		err_set(&w->error, rc, EXIT_STORE, "cannot write to the store's segment %s: %s", w->seg->path,
-			strerror(-rc));
-	return rc;
-}
-
-static void timespec_in(struct timespec *ts, int64_t ns)
-{
-	clock_gettime(CLOCK_MONOTONIC, ts);
-	ns += ts->tv_nsec;
-	ts->tv_sec += ns / NSEC_PER_SEC;
-	ts->tv_nsec = ns % NSEC_PER_SEC;
-}
-
-static int64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
-}
-
-/* Wait before the next try. false: the writer is closing and its time is over. */
-static bool writer_pause(struct store_writer *w, int ms)
-{
-	struct timespec until;
-	bool go_on;
-
-	timespec_in(&until, (int64_t)ms * 1000000);
-	pthread_mutex_lock(&w->lock);
-	if (w->closing && (int64_t)until.tv_sec * NSEC_PER_SEC + until.tv_nsec > w->deadline_ns)
-		until = (struct timespec){.tv_sec = w->deadline_ns / NSEC_PER_SEC,
-					  .tv_nsec = w->deadline_ns % NSEC_PER_SEC};
-	pthread_cond_timedwait(&w->wake, &w->lock, &until);
-	go_on = !w->closing || monotonic_ns() < w->deadline_ns;
-	pthread_mutex_unlock(&w->lock);
-	return go_on;
-}
-
-static void writer_note(struct store_writer *w, int rc)
-{
-	pthread_mutex_lock(&w->lock);
-	if (rc && !w->stat.last_error)
-		log_warn("%s; trying again", w->error.what);
-	w->stat.last_error = rc;
-	pthread_mutex_unlock(&w->lock);
-}
-
-/* Commit, trying again until it works or the writer's time is over. */
-static int writer_commit_retry(struct store_writer *w, const struct batch *b, int state)
-{
-	int ms = RETRY_FIRST_MS;
-	int rc;
-
-	for (;;) {
-		rc = writer_commit(w, b, state);
-		writer_note(w, rc);
-		if (!rc || !writer_pause(w, ms))
-			return rc;
-		ms = ms * 2 < RETRY_LAST_MS ? ms * 2 : RETRY_LAST_MS;
-	}
-}
-
-/* The next batch; NULL: the writer is closing and there is none. */
-static struct batch *writer_next(struct store_writer *w)
-{
-	struct batch *b;
-
-	pthread_mutex_lock(&w->lock);
-	while (!w->head && !w->closing)
-		pthread_cond_wait(&w->wake, &w->lock);
-	b = w->head;
-	if (b) {
-		w->head = b->next;
-		if (!w->head)
-			w->tail = &w->head;
-		w->inflight_bytes = batch_bytes(b);
-	}
-	pthread_mutex_unlock(&w->lock);
-	return b;
-}
-
-static void writer_done_with(struct store_writer *w, struct batch *b)
-{
-	pthread_mutex_lock(&w->lock);
-	w->inflight_bytes = 0;
-	dict_put(b->dict);
-	pthread_mutex_unlock(&w->lock);
-	batch_free(b);
-}
-
-/* Leave the store: what could not be written is left to be counted by the next writer. true: nobody waits for us. */
-static bool writer_finish(struct store_writer *w)
-{
-	cleanup_fd int lock = -1;
-	bool abandoned;
-
-	if (w->result)
-		tally_abandon(&w->tally, "store");
-	else
-		tally_remove(&w->tally);
-	lock = folder_lock(w->dir);
-	if (w->seg)
-		writer_leave(w);
-	commit_release(&w->commit);
-	pthread_mutex_lock(&w->lock);
-	w->finished = true;
-	abandoned = w->abandoned;
-	pthread_cond_signal(&w->done);
-	pthread_mutex_unlock(&w->lock);
-	return abandoned;
-}
-
 /* --- opening and closing --- */
 
-static void writer_free(struct store_writer *w)
+void writer_free(struct store_writer *w)
 {
 	struct batch *b;
 
 	while ((b = w->head)) {
 		w->head = b->next;
-		dict_put(b->dict);
+		writer_dict_put(b->dict);
 		batch_free(b);
 	}
 	if (w->cur)
-		dict_put(w->cur->dict);
+		writer_dict_put(w->cur->dict);
 	batch_free(w->cur);
-	dict_put(w->dict);
+	writer_dict_put(w->dict);
 	for (uint32_t i = 0; i < w->n_runs; i++) {
 		free(w->run[i].family);
 		free(w->run[i].options);
@@ -724,22 +422,6 @@ static void writer_free(struct store_writer *w)
 	pthread_cond_destroy(&w->done);
 	free(w->dir);
 	free(w);
-}
-
-static void *writer_main(void *arg)
-{
-	struct store_writer *w = arg;
-	struct batch *b;
-
-	while (!w->result && (b = writer_next(w))) {
-		w->result = writer_commit_retry(w, b, 0);
-		writer_done_with(w, b);
-	}
-	if (!w->result)
-		w->result = writer_commit_retry(w, NULL, 1);
-	if (writer_finish(w))
-		writer_free(w);
-	return NULL;
 }
 
 static struct store_writer *writer_new(const struct store_writer_opts *o)
@@ -777,7 +459,7 @@ static int writer_settle(struct store_writer *w, struct err *e)
 	rc = tally_open(w->dir, &w->tally, e);
 	if (rc)
 		return rc;
-	rc = writer_segment(w, false);
+	rc = committer_segment(w, false);
 	if (rc) {
 		if (e)
 			*e = w->error;
@@ -797,7 +479,7 @@ static int writer_start(struct store_writer *w)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = -pthread_create(&w->thread, NULL, writer_main, w);
+	rc = -pthread_create(&w->thread, NULL, committer_main, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc;
 }
@@ -831,9 +513,9 @@ static bool writer_await(struct store_writer *w, int deadline_ms)
 
 	pthread_mutex_lock(&w->lock);
 	w->closing = true;
-	w->deadline_ns = monotonic_ns() + (int64_t)deadline_ms * 1000000;
+	w->deadline_ns = committer_now_ns() + (int64_t)deadline_ms * 1000000;
 	pthread_cond_signal(&w->wake);
-	timespec_in(&until, (int64_t)(deadline_ms + CLOSE_GRACE_MS) * 1000000);
+	committer_deadline(&until, (int64_t)(deadline_ms + CLOSE_GRACE_MS) * 1000000);
 	while (!w->finished && pthread_cond_timedwait(&w->done, &w->lock, &until) != ETIMEDOUT)
 		;
 	finished = w->finished;
