@@ -32,9 +32,10 @@ check-e2e: all workloads
 check-docker: all workloads
 	@$(PYTEST) $(E2E) -m docker --junitxml=$(RESULTS)/docker.xml
 
-# the same tests at their full length, and those that are long by nature
+# the same tests at their full length; SOAK chooses among them as pytest's -k does
+SOAK ?=
 soak: all workloads
-	@SONDE_SOAK=1 $(PYTEST) $(E2E) -m "not docker" -k "soak or exact or kill or flip" --junitxml=$(RESULTS)/soak.xml
+	@SONDE_SOAK=1 $(PYTEST) $(E2E) -m "not docker" $(if $(SOAK),-k "$(SOAK)") --durations=10 --junitxml=$(RESULTS)/soak.xml
 
 # README's two command lines on a new, empty Debian
 check-fresh:
