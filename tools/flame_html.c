@@ -61,12 +61,9 @@ static void fact_time(const struct flame_page *p, struct strbuf *s)
 	const struct fold *f = p->f;
 	char from[32], to[32], length[32];
 
-	strbuf_addf(s, "<li><b>%s</b>: ", when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
-	if (*p->range) {
-		flame_html_addtext(s, p->range);
-		strbuf_addstr(s, "; ");
-	}
-	strbuf_addf(s, "UTC %s to %s</li>\n", when_utc(f->from_ns, from, sizeof(from)), when_utc(f->to_ns, to, sizeof(to)));
+	strbuf_addstr(s, "<li><b>");
+	flame_html_addtext(s, *p->range ? p->range : when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
+	strbuf_addf(s, "</b>; %s to %s</li>\n", when_utc(f->from_ns, from, sizeof(from)), when_utc(f->to_ns, to, sizeof(to)));
 }
 
 static void fact_load(const struct flame_page *p, struct strbuf *s)

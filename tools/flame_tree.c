@@ -17,7 +17,7 @@
 
 static const struct fold_frame ALL = {.name = "all", .module = "", .module_path = "", .build_id = "", .file = "",
 				      .named = true, .origin = FOLD_GROUP};
-static const struct fold_frame NO_STACK = {.name = "(no stack)", .module = "", .module_path = "", .build_id = "",
+static const struct fold_frame NO_STACK = {.name = "[no stack]", .module = "", .module_path = "", .build_id = "",
 					   .file = "", .origin = FOLD_UNKNOWN};
 static const struct fold_frame SMALLER = {.name = "(smaller frames)", .module = "", .module_path = "", .build_id = "",
 					  .file = "", .named = true, .origin = FOLD_UNKNOWN};

@@ -307,7 +307,7 @@ static uint32_t location_none(struct builder *b)
 	if (b->no_stack)
 		return b->no_stack;
 	b->no_stack = ++b->n_locations;
-	proto_uint(&line, LINE_FUNCTION, function_id(b, "(no stack)", ""));
+	proto_uint(&line, LINE_FUNCTION, function_id(b, "[no stack]", ""));
 	proto_uint(&s, LOCATION_ID, b->no_stack);
 	proto_bytes(&s, LOCATION_LINE, line.buf, line.len);
 	proto_bytes(&b->out, PROFILE_LOCATION, s.buf, s.len);

@@ -60,7 +60,7 @@ function pageStart(profile) {
 	const forced = matchMedia('(forced-colors: active)');
 	const view = {tree, frames, palette: null, search: null, zoom: 0, focus: -1, x0: 0, x1: tree.total[0] || 1,
 		width: 0, height: 0, scroll: 0, charWidth: 7};
-	let text = '', hitAt = -1, queued = false, motion = 0, table = null, depthOfZoom = 0;
+	let text = '', shown = 0, hitAt = -1, queued = false, motion = 0, table = null, depthOfZoom = 0;
 
 	function redraw() {
 		if (queued)
@@ -70,6 +70,7 @@ function pageStart(profile) {
 			queued = false;
 			view.scroll = $('scroll').scrollTop;
 			drawTree(ctx, view);
+			shown = shown || performance.now();
 		});
 	}
 
@@ -352,6 +353,9 @@ function pageStart(profile) {
 	window.__sonde = {
 		ready: true,
 		nodes: tree.n,
+		get shown() { // when the graph was first drawn, ms since the page was asked for
+			return shown;
+		},
 		frameAt: (x, y) => {
 			const i = nodeAt(x, y);
 			return i < 0 ? null : node(i);

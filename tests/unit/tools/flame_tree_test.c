@@ -28,7 +28,7 @@ static void call_sites_of_one_function_are_one_node_hottest_first(void **state)
 	} want[] = {
 		{"all", 0, 0, 75}, {"main", 1, 0, 65}, {"work", 2, 5, 35}, {"small", 3, 30, 30},
 		{"libc.so.6+0x1234", 2, 10, 30}, {"do_syscall_64", 3, 20, 20}, {HOSTILE, 1, 7, 7},
-		{"(no stack)", 1, 3, 3},
+		{"[no stack]", 1, 3, 3},
 	};
 	struct fold f = fold_sample();
 	struct flame_tree t;

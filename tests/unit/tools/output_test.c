@@ -47,7 +47,7 @@ static void folded_lines_hold_every_sample_once(void **state)
 			    "main;libc.so.6+0x1234 10\n"
 			    "main;libc.so.6+0x1234;do_syscall_64 20\n"
 			    "</script><img src=x onerror=alert(1)>\\x3b\"&'\xf0\x9f\x94\xa5 7\n"
-			    "(no stack) 3\n");
+			    "[no stack] 3\n");
 	free(text);
 }
 

@@ -102,7 +102,7 @@ static void protoc_reads_what_the_fold_said(void **state)
 	text = decoded();
 	assert_int_equal(count(text, "sample {"), 7);
 	assert_int_equal(count(text, "mapping {"), 4);
-	assert_int_equal(count(text, "function {"), 7); /* "(no stack)" is one */
+	assert_int_equal(count(text, "function {"), 7); /* "[no stack]" is one */
 	assert_int_equal(count(text, "location {"), 8); /* work twice: with and without what is inlined */
 	assert_non_null(strstr(text, "value: 20 value: 200000000"));
 	assert_non_null(strstr(text, "period: 10000000"));
