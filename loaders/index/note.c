@@ -9,9 +9,11 @@
 
 #define NOTE_GO_BUILD_ID 4
 
-static bool name_is(const void *name, uint32_t len, const char *want)
+/* Go's linker counts the padding: its owner is "Go\0\0", four bytes. */
+static bool name_is(const char *name, uint32_t len, const char *want)
 {
-	return len == strlen(want) + 1 && !memcmp(name, want, len);
+	return name && len > strlen(want) && len <= strlen(want) + 2 && !memcmp(name, want, strlen(want) + 1) &&
+	       !name[len - 1];
 }
 
 static void skip_padding(struct cursor *c, size_t align)
@@ -32,7 +34,7 @@ void note_scan(const void *data, size_t len, size_t align, struct note_facts *fa
 		uint32_t name_len = cursor_u32(&c);
 		uint32_t desc_len = cursor_u32(&c);
 		uint32_t type = cursor_u32(&c);
-		const void *name = cursor_bytes(&c, name_len);
+		const char *name = cursor_bytes(&c, name_len);
 		const void *desc;
 
 		skip_padding(&c, align);

@@ -185,6 +185,15 @@ static void compare_file(const char *path, struct tally *t)
 	made_release(&m);
 }
 
+/* "/proc/self/exe" would be readelf's own */
+static char *self_path(void)
+{
+	char *path = realpath("/proc/self/exe", NULL);
+
+	assert_non_null(path);
+	return path;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -220,15 +229,18 @@ static void functions_of_this_machine_agree_with_readelf(void **state)
 {
 	const int64_t start = clock_boot_ns();
 	struct tally t = {0};
+	char *self;
 
 	(void)state;
 	if (system("readelf --version >/dev/null 2>&1")) {
 		print_message("skipped: no readelf (binutils)\n");
 		skip();
 	}
-	compare_folder("/usr/bin", 3, start + BUDGET_NS / 2, &t);
-	compare_folder("/usr/lib/x86_64-linux-gnu", 5, start + BUDGET_NS, &t);
-	compare_file("/proc/self/exe", &t);
+	compare_folder("/usr/bin", 1, start + BUDGET_NS / 2, &t);
+	compare_folder("/usr/lib/x86_64-linux-gnu", 1, start + BUDGET_NS, &t);
+	self = self_path();
+	compare_file(self, &t);
+	free(self);
 	print_message("%zu files, %zu functions, %zu differ\n", t.files, t.functions, t.wrong);
 	assert_true(t.files > 0);
 	assert_int_equal(t.wrong, 0);
@@ -325,6 +337,9 @@ static void oracle_go_nm(struct oracle *o, const char *dir, const char *file)
 		if (sscanf(line, " %llx %llu %c %n", &addr, &size, &kind, &at) < 3 || !at || toupper(kind) != 'T')
 			continue;
 		line[strcspn(line, "\n")] = 0;
+		/* the pclntab does not say which calling convention an assembler function has */
+		if (ends_in(line + at, ".abi0"))
+			line[strlen(line) - 5] = 0;
 		oracle_add(o, addr, size, line + at, true);
 	}
 	pclose(p);
@@ -338,6 +353,19 @@ static bool go_mark(const struct said *s)
 {
 	return !s->size || !strcmp(s->name, "runtime.text") || !strcmp(s->name, "runtime.etext") ||
 	       !strcmp(s->name, "go:buildid");
+}
+
+/* A type inside a function is "f·7" in the pclntab; the linker writes "f.7" into .symtab. */
+static bool go_knows(const struct oracle *o, uint64_t addr, const char *name)
+{
+	cleanup_strbuf struct strbuf dotted = STRBUF_INIT;
+
+	for (const char *p = name; *p; p++)
+		if (!strncmp(p, "\u00b7", 2))
+			strbuf_addch(&dotted, *++p ? '.' : 0);
+		else
+			strbuf_addch(&dotted, *p);
+	return oracle_knows(o, addr, strbuf_str(&dotted));
 }
 
 static void compare_go(const char *dir, const char *twin, const char *stripped)
@@ -360,7 +388,7 @@ static void compare_go(const char *dir, const char *twin, const char *stripped)
 			continue;
 		/* the pclntab goes to the next function: padding belongs to the one before */
 		if (image_symbol_at(m.img, o.v[i].addr, &s) && s.addr == o.v[i].addr &&
-		    oracle_knows(&o, s.addr, s.name) && s.size >= o.v[i].size && s.size < o.v[i].size + 64)
+		    go_knows(&o, s.addr, s.name) && s.size >= o.v[i].size && s.size < o.v[i].size + 64)
 			right++;
 		else if (wrong++ < 10)
 			print_message("%s: %s at %llx\n", stripped, o.v[i].name, (unsigned long long)o.v[i].addr);
@@ -431,7 +459,7 @@ static void rust_names_of_both_manglings_agree_with_nm(void **state)
 		bool found = false;
 		struct made m;
 
-		strbuf_addf(&cmd, "rustc -O -C symbol-mangling-version=%s -o r_%s r.rs 2>build.log", manglings[i],
+		strbuf_addf(&cmd, "RUSTC_BOOTSTRAP=1 rustc -O -Z unstable-options -C symbol-mangling-version=%s -o r_%s r.rs 2>build.log", manglings[i],
 			    manglings[i]);
 		if (shell(dir, strbuf_str(&cmd))) {
 			/* a stable compiler may refuse one of the two: then there is nothing to compare */

@@ -34,7 +34,7 @@ static void the_build_id_is_found_behind_other_notes(void **state)
 	struct note_facts f = {0};
 
 	(void)state;
-	add_note(&b, "Go", 4, "abcdef", 6, 4);
+	strbuf_add(&b, "\4\0\0\0\4\0\0\0\4\0\0\0Go\0\0abcd", 20); /* as Go 1.26 writes it */
 	add_note(&b, "GNU", NT_GNU_ABI_TAG, "1234567890123456", 16, 4);
 	add_note(&b, "GNU", NT_GNU_BUILD_ID, "0123456789", 10, 4);
 	add_note(&b, "GNU", NT_GNU_BUILD_ID, "another", 7, 4);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The small sections: .gnu_debuglink and notes.
+ *
+ * covers: loaders/index/debuglink.c loaders/index/note.c
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/index/debuglink.h"
+#include "loaders/index/note.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct debuglink d;
+
+	if (debuglink_parse(data, len, &d) && (!*d.name || strchr(d.name, '/')))
+		abort();
+	for (size_t align = 4; align <= 8; align += 4) {
+		struct note_facts f = {0};
+
+		note_scan(data, len, align, &f);
+		if (f.build_id_len > BUILD_ID_MAX)
+			abort();
+	}
+	return 0;
+}

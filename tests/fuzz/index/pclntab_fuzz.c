@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Go's function table: parse, then all functions; and the search for its magic.
+ *
+ * covers: loaders/index/pclntab.c
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/index/pclntab.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct pclntab t;
+	struct pclntab_func f;
+
+	if (!pclntab_parse(data, len, &t))
+		for (uint32_t i = 0; i <= t.func_count && i < 100000; i++)
+			if (pclntab_func(&t, 0x401000, i, &f) && (f.start >= f.end || !strlen(f.name)))
+				abort();
+	for (size_t at = 0; (at = pclntab_scan(data, len, at)) < len; at += 4)
+		if (pclntab_parse(data + at, len - at, &t) == 0)
+			pclntab_func(&t, 0, t.func_count - 1, &f);
+	return 0;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* image: the reader, on indexes laid out by hand after format.h, right and wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "schema/base/hash.h"
+#include "schema/image/format.h"
+#include "schema/image/image.h"
+
+/* All of a small index in one struct: what a writer would lay out. */
+struct small {
+	struct image_header head;
+	struct image_section table[4];
+	struct image_ident_record ident;
+	struct image_segment segments[2];
+	struct image_symbol_record symbols[4];
+	char strings[24];
+};
+
+static void seal(struct small *s)
+{
+	const size_t from = offsetof(struct image_header, total_size);
+
+	s->head.checksum = hash_bytes(HASH_SEED, (const char *)s + from, sizeof(*s) - from);
+}
+
+/* a [0x1000, 0x1010), b [0x1010, 0x1018), a again [0x1018, 0x1020), c [0x1040, 0x1050) */
+static struct small small(void)
+{
+	struct small s = {
+		.head = {.magic = IMAGE_MAGIC, .version = IMAGE_VERSION, .section_count = 4, .total_size = sizeof(s)},
+		.table = {
+			{IMAGE_SECTION_STRINGS, 1, offsetof(struct small, strings), sizeof(s.strings)},
+			{IMAGE_SECTION_IDENT, sizeof(s.ident), offsetof(struct small, ident), sizeof(s.ident)},
+			{IMAGE_SECTION_SEGMENTS, sizeof(s.segments[0]), offsetof(struct small, segments),
+			 sizeof(s.segments)},
+			{IMAGE_SECTION_SYMBOLS, sizeof(s.symbols[0]), offsetof(struct small, symbols), sizeof(s.symbols)},
+		},
+		.ident = {.build_id = {0xab, 0xcd}, .build_id_len = 2, .content_hash = 42, .symbol_base = 0x1000,
+			  .machine = 62, .flags = IMAGE_IDENT_GO},
+		.segments = {{.vaddr = 0, .offset = 0, .file_size = 0x800, .mem_size = 0x800},
+			     {.vaddr = 0x1000, .offset = 0x700, .file_size = 0x100, .mem_size = 0x200,
+			      .flags = IMAGE_SEGMENT_EXEC}},
+		.symbols = {{0, 0x10, 1, 0}, {0x10, 8, 3, 0}, {0x18, 8, 1, 0x18}, {0x40, 0x10, 5, 0}},
+		.strings = "\0a\0b\0c",
+	};
+
+	seal(&s);
+	return s;
+}
+
+static const char *name_at(const struct image *img, uint64_t addr, uint64_t *start)
+{
+	struct image_symbol s;
+
+	if (!image_symbol_at(img, addr, &s))
+		return "";
+	*start = s.addr;
+	return s.name;
+}
+
+static void a_look_up_finds_the_piece_and_the_functions_start(void **state)
+{
+	struct small s = small();
+	struct image *img = NULL;
+	uint64_t at = 0;
+
+	(void)state;
+	assert_int_equal(image_open_bytes(&s, sizeof(s), &img, NULL), 0);
+	assert_string_equal(name_at(img, 0xfff, &at), "");
+	assert_string_equal(name_at(img, 0x1000, &at), "a");
+	assert_string_equal(name_at(img, 0x1011, &at), "b");
+	assert_int_equal(at, 0x1010);
+	assert_string_equal(name_at(img, 0x101f, &at), "a");
+	assert_int_equal(at, 0x1000);
+	assert_string_equal(name_at(img, 0x1020, &at), "");
+	assert_string_equal(name_at(img, 0x104f, &at), "c");
+	assert_string_equal(name_at(img, 0x1050, &at), "");
+	assert_string_equal(name_at(img, UINT64_MAX, &at), "");
+	assert_string_equal(name_at(img, 0, &at), "");
+	assert_int_equal(image_symbol_count(img), 4);
+	assert_true(image_ident(img)->go);
+	assert_false(image_ident(img)->from_debug_file);
+	assert_int_equal(image_ident(img)->content_hash, 42);
+	image_close(img);
+	image_close(NULL);
+}
+
+static void the_executable_segment_wins_where_two_share_a_page(void **state)
+{
+	struct small s = small();
+	struct image *img = NULL;
+	uint64_t v = 0;
+
+	(void)state;
+	assert_int_equal(image_open_bytes(&s, sizeof(s), &img, NULL), 0);
+	assert_true(image_offset_to_vaddr(img, 0x6ff, &v));
+	assert_int_equal(v, 0x6ff);
+	assert_true(image_offset_to_vaddr(img, 0x700, &v));
+	assert_int_equal(v, 0x1000);
+	assert_true(image_offset_to_vaddr(img, 0x7ff, &v));
+	assert_int_equal(v, 0x10ff);
+	assert_false(image_offset_to_vaddr(img, 0x800, &v));
+	assert_false(image_offset_to_vaddr(img, UINT64_MAX, &v));
+	image_close(img);
+}
+
+/* Each lie is sealed with a right checksum: somebody meant it. */
+static void a_lie_with_a_right_checksum_is_refused(void **state)
+{
+	struct image *img = NULL;
+
+	(void)state;
+	for (int lie = 0; lie < 20; lie++) {
+		struct small s = small();
+
+		switch (lie) {
+		case 0: s.head.magic[0] = 'X'; break;
+		case 1: s.head.version++; break;
+		case 2: s.head.total_size--; break;
+		case 3: s.head.section_count = 3; break;
+		case 4: s.head.section_count = UINT32_MAX; break;
+		case 5: s.table[0].offset = UINT64_MAX - 7; break;
+		case 6: s.table[0].size = UINT64_MAX; break;
+		case 7: s.table[3].stride = 8; break;
+		case 8: s.table[3].size -= 4; break;
+		case 9: s.table[3].offset += 4; break;
+		case 10: s.table[2].kind = IMAGE_SECTION_SYMBOLS; break;
+		case 11: s.strings[sizeof(s.strings) - 1] = 'x'; break;
+		case 12: s.symbols[1].start = 0xf; break;
+		case 13: s.symbols[0].size = 0; break;
+		case 14: s.symbols[3].name = sizeof(s.strings); break;
+		case 15: s.symbols[2].back = 0x19; break;
+		case 16: s.ident.build_id_len = 65; break;
+		case 17: s.table[1].size *= 2; break;
+		case 18: s.table[0].size = 0; break;
+		case 19: s.table[3].offset = 8; break;
+		}
+		seal(&s);
+		assert_int_equal(image_open_bytes(&s, sizeof(s), &img, NULL), -EBADMSG);
+		assert_null(img);
+	}
+}
+
+static void a_section_of_a_later_kind_is_passed_over(void **state)
+{
+	struct small s = small();
+	struct image *img = NULL;
+	struct {
+		struct image_header head;
+		struct image_section table[5];
+		char rest[sizeof(struct small) - offsetof(struct small, ident)];
+	} more = {.head = s.head, .table = {{IMAGE_SECTION_UNWIND, 4, 0, 0}}};
+	const size_t from = offsetof(struct image_header, total_size);
+
+	(void)state;
+	memcpy(more.rest, &s.ident, sizeof(more.rest));
+	for (int i = 0; i < 4; i++) {
+		more.table[i + 1] = s.table[i];
+		more.table[i + 1].offset += sizeof(struct image_section);
+	}
+	more.head.section_count = 5;
+	more.head.total_size = sizeof(more);
+	more.head.checksum = hash_bytes(HASH_SEED, (const char *)&more + from, sizeof(more) - from);
+	assert_int_equal(image_open_bytes(&more, sizeof(more), &img, NULL), 0);
+	assert_int_equal(image_symbol_count(img), 4);
+	image_close(img);
+}
+
+static void a_descriptor_may_be_closed_after_opening(void **state)
+{
+	struct small s = small();
+	struct image *img = NULL;
+	uint64_t at;
+	int fd = memfd_create("index", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(image_open_fd(fd, &img, NULL), -EBADMSG);
+	assert_int_equal(write(fd, &s, sizeof(s)), sizeof(s));
+	assert_int_equal(image_open_fd(fd, &img, NULL), 0);
+	close(fd);
+	assert_string_equal(name_at(img, 0x1000, &at), "a");
+	image_close(img);
+	assert_int_equal(image_open_fd(-1, &img, NULL), -EBADF);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_look_up_finds_the_piece_and_the_functions_start),
+		cmocka_unit_test(the_executable_segment_wins_where_two_share_a_page),
+		cmocka_unit_test(a_lie_with_a_right_checksum_is_refused),
+		cmocka_unit_test(a_section_of_a_later_kind_is_passed_over),
+		cmocka_unit_test(a_descriptor_may_be_closed_after_opening),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
