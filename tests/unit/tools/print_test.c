@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json, term and table: hostile text comes out as text, numbers as people read them, columns straight. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <locale.h>
+#include <stdio.h>
+
+#include "tools/json.h"
+#include "tools/table.h"
+#include "tools/term.h"
+
+static void any_bytes_become_a_json_string(void **state)
+{
+	json_t *s = json_text("a\"\\\n\t\x1b\x7f </script> \xff\xc0\xaf \xf0\x9f\x94\xa5");
+	char *text = json_dumps(s, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	json_t *null = json_text(NULL);
+
+	(void)state;
+	assert_string_equal(text, "\"a\\\"\\\\\\n\\t\\u001B\x7f </script> \\uFFFD\\uFFFD\\uFFFD \\uD83D\\uDD25\"");
+	assert_true(json_is_null(null));
+	free(text);
+	json_decref(s);
+}
+
+static void the_envelope_has_its_five_parts(void **state)
+{
+	json_t *o = json_envelope("stacks", 1795183803250000000ll, 0), *rows = json_rows(o);
+
+	(void)state;
+	assert_string_equal(json_string_value(json_object_get(o, "schema")), "sonde.stacks/1");
+	assert_string_equal(json_string_value(json_object_get(o, "from")), "2026-11-20T14:10:03.250Z");
+	assert_int_equal(json_integer_value(json_object_get(o, "from_ns")), 1795183803250000000ll);
+	assert_true(json_is_null(json_object_get(o, "to")));
+	assert_true(json_is_array(rows));
+	json_warn(o, "%d lost \x01", 3);
+	assert_int_equal(json_array_size(json_object_get(o, "warnings")), 1);
+	json_decref(o);
+}
+
+static void numbers_are_printed_for_people(void **state)
+{
+	char b[32];
+
+	(void)state;
+	assert_string_equal(term_bytes(0, b, sizeof(b)), "0 B");
+	assert_string_equal(term_bytes(1023, b, sizeof(b)), "1023 B");
+	assert_string_equal(term_bytes(1536, b, sizeof(b)), "1.5 KiB");
+	assert_string_equal(term_bytes(421888, b, sizeof(b)), "412 KiB");
+	assert_string_equal(term_count(7, b, sizeof(b)), "7");
+	assert_string_equal(term_count(7921, b, sizeof(b)), "7 921");
+	assert_string_equal(term_count(1234567, b, sizeof(b)), "1 234 567");
+	assert_string_equal(term_count(UINT64_MAX, b, sizeof(b)), "18 446 744 073 709 551 615");
+	assert_string_equal(term_cores(1.37, b, sizeof(b)), "1.37 cores");
+	assert_string_equal(term_cores(0.004, b, sizeof(b)), "0.004 cores");
+}
+
+static void long_names_are_cut_in_the_middle_at_whole_characters(void **state)
+{
+	struct strbuf s = STRBUF_INIT;
+
+	(void)state;
+	term_add_middle(&s, "com.example.long.Handler.run", 12);
+	assert_string_equal(strbuf_str(&s), "com.e…er.run");
+	assert_int_equal(term_columns(strbuf_str(&s)), 12);
+	strbuf_reset(&s);
+	term_add_middle(&s, "short", 12);
+	assert_string_equal(strbuf_str(&s), "short");
+	strbuf_reset(&s);
+	term_add_middle(&s, "ööööööööööööööööö", 9);
+	assert_string_equal(strbuf_str(&s), "öööö…öööö");
+	strbuf_reset(&s);
+	term_add_middle(&s, "a\x1b[31mb", 20);
+	assert_string_equal(strbuf_str(&s), "a\\x1b[31mb");
+	strbuf_release(&s);
+}
+
+static char *printed(const struct table *t, unsigned width)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	table_print(t, f, width);
+	fclose(f);
+	return text;
+}
+
+static void columns_are_aligned_and_cut_to_the_width(void **state)
+{
+	static const struct table_column columns[] = {{"N", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"X", TABLE_LEFT}};
+	struct table *t = table_new(columns, 3);
+	char *text;
+
+	(void)state;
+	term_set_color("never");
+	table_cellf(t, "%d", 1);
+	table_cell(t, "abcdefghijklmnopqrstuvwxyz");
+	table_cell(t, "end");
+	table_cell(t, "123");
+	table_cell(t, "new\nline");
+	table_cell(t, "é");
+	text = printed(t, 0);
+	assert_string_equal(text, "  N  NAME                        X\n"
+				  "  1  abcdefghijklmnopqrstuvwxyz  end\n"
+				  "123  new\\x0aline                 é\n");
+	free(text);
+	text = printed(t, 25);
+	assert_string_equal(text, "  N  NAME             X\n"
+				  "  1  abcdefg…tuvwxyz  end\n"
+				  "123  new\\x0aline      é\n");
+	free(text);
+	table_free(t);
+}
+
+static void colours_are_a_choice(void **state)
+{
+	(void)state;
+	assert_int_equal(term_set_color("sometimes"), -EINVAL);
+	assert_int_equal(term_set_color("always"), 0);
+	assert_string_equal(term_on(stdout, TERM_RED), "\033[31m");
+	assert_int_equal(term_set_color("never"), 0);
+	assert_string_equal(term_on(stdout, TERM_RED), "");
+	assert_string_equal(term_off(stdout), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_bytes_become_a_json_string),
+		cmocka_unit_test(the_envelope_has_its_five_parts),
+		cmocka_unit_test(numbers_are_printed_for_people),
+		cmocka_unit_test(long_names_are_cut_in_the_middle_at_whole_characters),
+		cmocka_unit_test(columns_are_aligned_and_cut_to_the_width),
+		cmocka_unit_test(colours_are_a_choice),
+	};
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	return cmocka_run_group_tests_name("print", tests, NULL, NULL);
+}

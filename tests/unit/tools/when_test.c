@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* when: every form of a time means what it says, and nothing else is a time. The oracle is date(1) by hand: NOW is
+ * 2026-11-20 14:10:03 UTC; local times are tried in UTC and in Berlin (UTC+1 then, +2 in summer). */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <time.h>
+
+#include "schema/base/clock.h"
+#include "tools/when.h"
+
+#define S NSEC_PER_SEC
+#define NOW (1795183803ll * S)
+#define TODAY 1795132800ll /* 2026-11-20T00:00:00Z */
+
+struct form {
+	const char *text;
+	int64_t ns;
+};
+
+static void set_zone(const char *tz)
+{
+	setenv("TZ", tz, 1);
+	tzset();
+}
+
+static void check_forms(const struct form *forms, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int64_t got = -1;
+
+		if (when_parse(forms[i].text, NOW, &got) || got != forms[i].ns)
+			fail_msg("'%s': %lld, wanted %lld", forms[i].text, (long long)got, (long long)forms[i].ns);
+	}
+}
+
+static void every_form_of_a_time_is_understood(void **state)
+{
+	static const struct form forms[] = {
+		{"now", NOW},
+		{"2026-11-20T03:10:00Z", (TODAY + 11400) * S},
+		{"2026-11-20t03:10:00z", (TODAY + 11400) * S},
+		{"2026-11-20T03:10:00+01:00", (TODAY + 7800) * S},
+		{"2026-11-20T03:10:00-05:30", (TODAY + 31200) * S},
+		{"2026-11-20T03:10:00.250Z", (TODAY + 11400) * S + S / 4},
+		{"2026-11-20 03:10:00Z", (TODAY + 11400) * S},
+		{"2026-11-20 03:10", (TODAY + 11400) * S},
+		{"2026-11-20T03:10", (TODAY + 11400) * S},
+		{"2026-11-20 03:10:07", (TODAY + 11407) * S},
+		{"2026-11-20 03:10:07.5", (TODAY + 11407) * S + S / 2},
+		{"2026-11-20", TODAY * S},
+		{"03:10", (TODAY + 11400) * S},
+		{"03:10:07", (TODAY + 11407) * S},
+		{"14:10", (TODAY + 51000) * S},
+		{"14:11", (TODAY + 51060 - 86400) * S},
+		{"today 23:00", (TODAY + 82800) * S},
+		{"yesterday 03:10", (TODAY + 11400 - 86400) * S},
+		{"yesterday", (TODAY - 86400) * S},
+		{"today", TODAY * S},
+		{"-2h", NOW - 7200 * S},
+		{"-1h30m", NOW - 5400 * S},
+		{"-90", NOW - 90 * S},
+		{"-250ms", NOW - S / 4},
+		{"-1w2d", NOW - 9 * 86400 * S},
+		{"1795144200", 1795144200 * S},
+		{"1795144200.25", 1795144200 * S + S / 4},
+		{"1795144200250", 1795144200 * S + S / 4},
+		{"2024-02-29", 1709164800 * S},
+	};
+
+	(void)state;
+	set_zone("UTC");
+	check_forms(forms, sizeof(forms) / sizeof(forms[0]));
+}
+
+static void times_without_a_zone_are_local(void **state)
+{
+	static const struct form forms[] = {
+		{"2026-11-20 03:10", (TODAY + 7800) * S},
+		{"2026-11-20T03:10:00Z", (TODAY + 11400) * S},
+		{"2026-07-01 12:00", 1782900000 * S},
+		{"15:10", (TODAY + 51000) * S},
+		{"15:11", (TODAY + 51060 - 86400) * S},
+		{"yesterday", (TODAY - 86400 - 3600) * S},
+	};
+
+	(void)state;
+	set_zone("Europe/Berlin");
+	check_forms(forms, sizeof(forms) / sizeof(forms[0]));
+	set_zone("UTC");
+}
+
+static void the_day_before_a_change_of_the_clocks_is_found(void **state)
+{
+	int64_t got, monday = 1774814400ll * S; /* 2026-03-29T20:00Z, the day Berlin went to summer time */
+
+	(void)state;
+	set_zone("Europe/Berlin");
+	assert_int_equal(when_parse("yesterday 12:00", monday, &got), 0);
+	assert_int_equal(got, 1774695600ll * S); /* 2026-03-28T11:00Z */
+	set_zone("UTC");
+}
+
+static void what_is_no_time_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"", " ", "tomorrow", "3:10", "03:1", "24:00", "03:60", "03:10:61", "2026-13-01", "2026-02-30",
+		"2026-11-31", "2026-11-20T", "2026-11-20 03", "2026-11-20T03:10:00+1", "2026-11-20T03:10:00Z ",
+		"2026-11-20x", "1969-12-31", "9999-01-01", "yesterdayx", "yesterday  03:10", "-", "-x", "-2x", "-2h ",
+		"2h", "123", "12345678", "123456789012345", "1795144200x", "99999999999999999999", "-99999999999999d",
+		"03:10:07.", "now ", "0x10", "-1e9", "-20000w",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int64_t got = 77;
+
+		if (!when_parse(bad[i], NOW, &got))
+			fail_msg("'%s' was taken for %lld", bad[i], (long long)got);
+		assert_int_equal(got, 77);
+	}
+}
+
+static void durations_are_read_and_bounded(void **state)
+{
+	static const struct form good[] = {
+		{"10", 10 * S}, {"10s", 10 * S}, {"1.5s", 3 * S / 2}, {"250ms", S / 4}, {"15m", 900 * S},
+		{"15min", 900 * S}, {"2h", 7200 * S}, {"3d", 259200 * S}, {"1w", 604800 * S}, {"1h30m", 5400 * S},
+		{"500us", S / 2000},
+	};
+	static const char *const bad[] = {"", "0", "0s", "s", "-1s", "1x", "10 s", "1h30", "1.s", "h1", "999999999999",
+					  "9999999999w", "1h-1m", "1ss"};
+	int64_t got;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		got = 0;
+		if (when_parse_duration(good[i].text, &got) || got != good[i].ns)
+			fail_msg("'%s': %lld", good[i].text, (long long)got);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (!when_parse_duration(bad[i], &got))
+			fail_msg("'%s' was taken for a duration", bad[i]);
+}
+
+static void times_are_printed_as_people_and_machines_read_them(void **state)
+{
+	char buf[32];
+
+	(void)state;
+	set_zone("Europe/Berlin");
+	assert_string_equal(when_utc(NOW, buf, sizeof(buf)), "2026-11-20T14:10:03Z");
+	assert_string_equal(when_utc(NOW + S / 4, buf, sizeof(buf)), "2026-11-20T14:10:03.250Z");
+	assert_string_equal(when_local(NOW, NOW, buf, sizeof(buf)), "15:10:03");
+	assert_string_equal(when_local(NOW - 86400 * S, NOW, buf, sizeof(buf)), "2026-11-19 15:10:03");
+	assert_string_equal(when_duration(250000000, buf, sizeof(buf)), "250 ms");
+	assert_string_equal(when_duration(10 * S, buf, sizeof(buf)), "10 s");
+	assert_string_equal(when_duration(1500 * S / 1000, buf, sizeof(buf)), "1.5 s");
+	assert_string_equal(when_duration(900 * S, buf, sizeof(buf)), "15 min");
+	assert_string_equal(when_duration(11040 * S, buf, sizeof(buf)), "3 h 4 min");
+	assert_string_equal(when_duration(176400 * S, buf, sizeof(buf)), "2 d 1 h");
+	set_zone("UTC");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_form_of_a_time_is_understood),
+		cmocka_unit_test(times_without_a_zone_are_local),
+		cmocka_unit_test(the_day_before_a_change_of_the_clocks_is_found),
+		cmocka_unit_test(what_is_no_time_is_refused),
+		cmocka_unit_test(durations_are_read_and_bounded),
+		cmocka_unit_test(times_are_printed_as_people_and_machines_read_them),
+	};
+
+	return cmocka_run_group_tests_name("when", tests, NULL, NULL);
+}
