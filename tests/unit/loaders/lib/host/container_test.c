@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* container: paths as the runtimes make them, Docker's files, and the way back on this host's cgroup hierarchies. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "loaders/lib/host/container.h"
+
+#define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define ID2 "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+
+struct expected {
+	const char *path, *runtime, *id, *pod, *unit;
+};
+
+static const struct expected cases[] = {
+	{"/docker/" ID, "docker", ID, "", ""},
+	{"/docker/" ID "/init.scope", "docker", ID, "", ""},
+	{"/system.slice/docker-" ID ".scope", "docker", ID, "", ""},
+	{"/docker/buildx/" ID, "container", ID, "", ""},
+	{"/docker/" ID "/docker/" ID2, "docker", ID2, "", ""},
+	{"/docker/" ID "/kubelet.slice/kubepods.slice/kubepods-pod1a_2b.slice/cri-containerd-" ID2 ".scope", "containerd", ID2,
+	 "1a-2b", ""},
+	{"/kubepods/burstable/pod1a-2b-3c/" ID, "containerd", ID, "1a-2b-3c", ""},
+	{"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1a_2b.slice/cri-containerd-" ID ".scope",
+	 "containerd", ID, "1a-2b", ""},
+	{"/kubepods.slice/kubepods-pod1a_2b.slice/crio-" ID ".scope", "cri-o", ID, "1a-2b", ""},
+	{"/system.slice/containerd.service/kubepods-burstable-pod1a_2b.slice:cri-containerd:" ID, "containerd", ID, "1a-2b",
+	 "containerd.service"},
+	{"/default/" ID, "containerd", ID, "", ""},
+	{"/system.slice/nerdctl-" ID ".scope", "containerd", ID, "", ""},
+	{"/machine.slice/libpod-" ID ".scope", "podman", ID, "", ""},
+	{"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container", "podman", ID, "",
+	 "user@1000.service"},
+	{"/libpod_parent/libpod-" ID, "podman", ID, "", ""},
+	{"/machine.slice/libpod-conmon-" ID ".scope", "", "", "", "libpod-conmon-" ID ".scope"},
+	{"/lxc/web1", "lxc", "web1", "", ""},
+	{"/lxc.payload.web1/system.slice/nginx.service", "lxc", "web1", "", ""},
+	{"/lxc.payload/web1", "lxc", "web1", "", ""},
+	{"/machine.slice/systemd-nspawn@deb\\x2d12.service/payload", "nspawn", "deb-12", "", ""},
+	{"/machine.slice/machine-deb.scope", "nspawn", "deb", "", ""},
+	{"/machine.slice/machine-qemu\\x2d1\\x2dvm.scope", "", "", "", "machine-qemu-1-vm.scope"},
+	{"/system.slice/nginx.service", "", "", "", "nginx.service"},
+	{"/system.slice/system-getty.slice/getty@tty1.service", "", "", "", "getty@tty1.service"},
+	{"/system.slice/my\\x2dapp.service", "", "", "", "my-app.service"},
+	{"/user.slice/user-0.slice/session-4.scope", "", "", "", "session-4.scope"},
+	{"/user.slice/user-0.slice/user@0.service/app.slice/x.service", "", "", "", "x.service"},
+	{"/", "", "", "", ""},
+	{"", "", "", "", ""},
+	{"/init.scope", "", "", "", "init.scope"},
+	{"/process_api/2af51415d9f08500fdb34a14ce1ac034", "", "", "", ""},
+	{"/docker/" ID "0", "", "", "", ""},
+	{"/docker/0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", "", "", "", ""},
+	{"/system.slice/docker-.scope", "", "", "", "docker-.scope"},
+};
+
+static void each_runtimes_paths_are_told_apart(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct expected *c = &cases[i];
+		struct container_ref ref;
+		bool got = container_parse(c->path, strlen(c->path), &ref);
+
+		if (got != (c->runtime[0] != 0) || strcmp(ref.runtime, c->runtime) || strcmp(ref.id, c->id) ||
+		    strcmp(ref.pod, c->pod) || strcmp(ref.unit, c->unit))
+			fail_msg("%s: runtime '%s' id '%s' pod '%s' unit '%s'", c->path, ref.runtime, ref.id, ref.pod, ref.unit);
+	}
+}
+
+static void the_container_around_a_nested_one_is_found(void **state)
+{
+	static const char path[] = "/docker/" ID "/docker/" ID2 "/x";
+	struct container_ref in, out;
+
+	(void)state;
+	assert_true(container_parse(path, strlen(path), &in));
+	assert_string_equal(in.id, ID2);
+	assert_int_equal(in.end, strlen(path) - 2);
+	assert_true(container_outer(path, &in, &out));
+	assert_string_equal(out.id, ID);
+	assert_false(container_outer(path, &out, &in));
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void dockers_file_gives_name_and_image(void **state)
+{
+	char root[] = "/tmp/sonde-docker-XXXXXX", path[512];
+	struct container_names n = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	snprintf(path, sizeof(path), "mkdir -p %s/containers/" ID, root);
+	assert_int_equal(system(path), 0);
+	snprintf(path, sizeof(path), "%s/containers/" ID "/config.v2.json", root);
+	assert_int_equal(container_docker(root, ID, &n), -ENOENT);
+	write_file(path, "{\"Name\": \"/web\", \"Config\": {\"Image\": \"nginx:1.25\", \"Labels\": {}}, \"ID\": \"x\"}");
+	assert_int_equal(container_docker(root, ID, &n), 0);
+	assert_string_equal(n.name, "web");
+	assert_string_equal(n.image, "nginx:1.25");
+	container_names_release(&n);
+	write_file(path, "{\"Name\": 7}");
+	assert_int_equal(container_docker(root, ID, &n), 0);
+	assert_null(n.name);
+	write_file(path, "[\"Name\"");
+	assert_int_equal(container_docker(root, ID, &n), -EBADMSG);
+	assert_int_equal(truncate(path, 1 << 30), 0);
+	assert_int_equal(container_docker(root, ID, &n), -EFBIG);
+	unlink(path);
+	assert_int_equal(symlink("/etc/hostname", path), 0);
+	assert_int_equal(container_docker(root, ID, &n), -ELOOP);
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(container_docker(root, ID, &n), -EINVAL);
+	assert_int_equal(container_docker(root, "../../../etc", &n), -ENOENT);
+	snprintf(path, sizeof(path), "rm -r %s", root);
+	assert_int_equal(system(path), 0);
+}
+
+static void an_unknown_container_is_refused_with_those_that_are_there(void **state)
+{
+	struct container_found f;
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(container_resolve("no-such-container", &f, &e), -ENOENT);
+	assert_int_equal(e.exit, EXIT_USAGE);
+	assert_non_null(strstr(e.what, "no container 'no-such-container' is running"));
+	assert_true(e.fix[0]);
+	assert_int_equal(container_cgroup("/no/such/cgroup", &f, &e), -ENOENT);
+	assert_int_equal(e.exit, EXIT_USAGE);
+}
+
+static const char *v2_mount(void)
+{
+	if (!access("/sys/fs/cgroup/cgroup.procs", F_OK))
+		return "/sys/fs/cgroup";
+	return access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) ? NULL : "/sys/fs/cgroup/unified";
+}
+
+static bool has_id(const uint64_t *ids, size_t n, uint64_t id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+/* A group of a container's shape with a process in a group below it, on the real hierarchy. */
+static void a_container_is_found_by_the_beginning_of_its_id(void **state)
+{
+	static const char id[] = "5011de50" "5011de50" "5011de50" "5011de50" "5011de50" "5011de50" "5011de50" "5011de50";
+	char dir[256], below[300], procs[320], pid_text[32], path[512] = "";
+	struct container_found f;
+	struct err e = {0};
+	struct stat st, st_below;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() || !v2_mount())
+		skip(); /* missing: root, or a cgroup2 mount */
+	snprintf(dir, sizeof(dir), "%s/docker-%s.scope", v2_mount(), id);
+	snprintf(below, sizeof(below), "%s/below", dir);
+	if (mkdir(dir, 0755) || mkdir(below, 0755)) {
+		rmdir(dir);
+		skip(); /* missing: the right to make a cgroup */
+	}
+	pid = fork();
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", below);
+	snprintf(pid_text, sizeof(pid_text), "%d\n", pid);
+	write_file(procs, pid_text);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(stat(below, &st_below), 0);
+
+	assert_int_equal(container_resolve("5011de505011", &f, &e), 0);
+	assert_string_equal(f.ref.id, id);
+	assert_string_equal(f.ref.runtime, "docker");
+	assert_int_equal(f.n_cgroup_ids, 2);
+	assert_true(has_id(f.cgroup_ids, 2, st.st_ino) && has_id(f.cgroup_ids, 2, st_below.st_ino));
+	assert_int_equal(f.n_pids, 1);
+	assert_int_equal(f.pids[0], pid);
+	container_found_release(&f);
+
+	assert_int_equal(container_cgroup(dir, &f, &e), 0);
+	assert_int_equal(f.n_cgroup_ids, 2);
+	container_found_release(&f);
+	assert_int_equal(container_cgroup(below + strlen(v2_mount()), &f, &e), 0);
+	assert_true(has_id(f.cgroup_ids, f.n_cgroup_ids, st_below.st_ino));
+	container_found_release(&f);
+
+	assert_int_equal(container_cgroup_path(st_below.st_ino, path, sizeof(path)), 0);
+	assert_string_equal(path, below + strlen(v2_mount()));
+	assert_int_not_equal(container_cgroup_path(0xdead0000beefull, path, sizeof(path)), 0);
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	rmdir(below);
+	rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_runtimes_paths_are_told_apart),
+		cmocka_unit_test(the_container_around_a_nested_one_is_found),
+		cmocka_unit_test(dockers_file_gives_name_and_image),
+		cmocka_unit_test(an_unknown_container_is_refused_with_those_that_are_there),
+		cmocka_unit_test(a_container_is_found_by_the_beginning_of_its_id),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
