@@ -185,7 +185,8 @@ int related_init(struct related *r, const struct flame_tree *t, const char *text
 		callers_make(r, t, outer);
 	else
 		callees_make(r, t, outer);
-	qsort(r->paths, r->n_paths, sizeof(*r->paths), most_time_first);
+	if (r->n_paths)
+		qsort(r->paths, r->n_paths, sizeof(*r->paths), most_time_first);
 	return 0;
 }
 

@@ -125,7 +125,8 @@ void top_init(struct top *top, const struct flame_tree *t)
 	moved = mem_array(top->n_rows + 1, sizeof(*moved));
 	for (size_t i = 0; i < top->n_rows; i++)
 		old[top->rows[i].frame] = (uint32_t)i;
-	qsort_r(top->rows, top->n_rows, sizeof(*top->rows), hottest_first, t->frames);
+	if (top->n_rows)
+		qsort_r(top->rows, top->n_rows, sizeof(*top->rows), hottest_first, t->frames);
 	for (size_t i = 0; i < top->n_rows; i++)
 		moved[old[top->rows[i].frame]] = (uint32_t)i;
 	for (size_t i = 0; i < t->n_frames; i++)
