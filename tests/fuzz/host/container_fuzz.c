@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * container_fuzz: any cgroup path and any config.v2.json are taken without harm.
+ * covers: loaders/lib/host/container.c
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/host/container.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	struct container_names n = {0};
+
+	(void)argc;
+	(void)argv;
+	container_docker(container_docker_root(), "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", &n);
+	container_names_release(&n);
+	return 0;
+}
+
+static void path(const char *data, size_t len)
+{
+	struct container_ref ref, outer;
+
+	if (!container_parse(data, len, &ref)) {
+		if (ref.runtime[0] || ref.id[0] || ref.end)
+			abort();
+		return;
+	}
+	if (!ref.runtime[0] || !ref.id[0] || ref.end > len || strlen(ref.id) >= CONTAINER_ID_MAX)
+		abort();
+	while (container_outer(data, &ref, &outer)) {
+		if (outer.end >= ref.end)
+			abort();
+		ref = outer;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct container_names n = {0};
+
+	path((const char *)data, len);
+	if (!container_parse_docker((const char *)data, len, &n))
+		container_names_release(&n);
+	return 0;
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# seeds.sh OUTDIR: real files of this host, small pieces of large ones.
+set -eu
+out=$1
+mkdir -p "$out/kallsyms_fuzz" "$out/perfmap_fuzz" "$out/proc_fuzz" "$out/args_fuzz" "$out/container_fuzz"
+
+head -n 40 /proc/kallsyms >"$out/kallsyms_fuzz/head"
+tail -n 40 /proc/kallsyms >"$out/kallsyms_fuzz/tail"
+printf 'ffffffff81000000 T _text\nffffffff81000010 t __pfx_a\nffffffff81000020 t a\nffffffff81000400 T _etext\nffffffffc0000010 t m\t[mod]\nffffffffc0100000 t bpf_prog_1_x\t[bpf]\nffff800000000000 T low\n' \
+	>"$out/kallsyms_fuzz/mixed"
+printf '0000000000000000 T _text\n0000000000000000 t a\t[m]\n' >"$out/kallsyms_fuzz/hidden"
+printf 'ffffffff81000400 T b\nffffffff81000200 W a\nffffffff81000200 t _a\nffffffff81000200 T aa\nbad\n' \
+	>"$out/kallsyms_fuzz/unsorted"
+
+printf '7f0010 20 LazyCompile:*fast /a b.js:1:2\n0x7f0018 0X10 second\r\n7f0000 100 over\n-1 2 neg\nffffffffffffff00 100 wraps\n' \
+	>"$out/perfmap_fuzz/mixed"
+printf '100 100 old\n140 20 new\n180 10 x\n170 40 newest\n100 10 same\n' >"$out/perfmap_fuzz/overlaps"
+
+for f in stat status maps cgroup; do
+	cat "/proc/self/$f" >"$out/proc_fuzz/$f"
+done
+printf '77 (a) R 1 (b\n) S 5 1 1 0 -1 2129984 1 2 3 4 11 12 13 14 20 0 1 0 999 0' >"$out/proc_fuzz/hostile"
+printf '8:pids:/p\n4:cpu,memory:/docker/x\n1:name=systemd:/s\n0::/u\n' >"$out/proc_fuzz/hybrid"
+printf 'Tgid:\t812\nPPid:\t4\nUid:\t7\t8\t9\t10\nNSpid:\t812\t31\t2\n' >"$out/proc_fuzz/nspid"
+printf '00400000-00452000 r-xp 00001000 08:02 173521      /usr/bin/a b\\012c (deleted)\n' >"$out/proc_fuzz/deleted"
+
+cat /proc/self/cmdline >"$out/args_fuzz/own"
+printf 'mysql\0-uroot\0-phunter2\0--password\0x\0' >"$out/args_fuzz/mysql"
+printf 'curl\0-u\0a:b\0-H\0Authorization: Bearer x\0--user=a:b\0https://a:b@h/?token=x' >"$out/args_fuzz/curl"
+printf 'sh\0-c\0PASSWORD="a b" run --token x; psql "host=h password=y"\0{"apiKey": "z"}\0' >"$out/args_fuzz/shell"
+printf 'redis-cli\0-a\0x\0ghp_0123456789abcdefABCDEF0123456789abcd\0ldapsearch\0-w\0y\0' >"$out/args_fuzz/others"
+
+id=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+n=0
+for p in "/docker/$id" "/system.slice/docker-$id.scope/x" "/docker/$id/docker/$id" "/kubepods/burstable/pod1a-2b/$id" \
+	"/kubepods.slice/kubepods-pod1a_2b.slice/cri-containerd-$id.scope" "/a.service/kubepods-pod1.slice:cri-containerd:$id" \
+	"/machine.slice/libpod-$id.scope" "/lxc/web" "/lxc.payload.web/y.service" \
+	'/machine.slice/systemd-nspawn@deb\x2d12.service' "/moby/$id" "/buildkit/$id" "/libpod_parent/$id" \
+	'/machine.slice/machine-qemu\x2d1.scope' '/system.slice/my\x2dapp.service'; do
+	n=$((n + 1))
+	printf '%s' "$p" >"$out/container_fuzz/path$n"
+done
+printf '{"Name": "/web", "Config": {"Image": "nginx:1.25"}}' >"$out/container_fuzz/docker"

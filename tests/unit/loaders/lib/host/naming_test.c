@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming: the rules of its header, one by one. hostmaps, the store and the image index are played by this file: each
+ * stack comes back as text, root first, "image:function+offset" or "image+offset" where a frame has no name, with '!'
+ * behind a folded leaf.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/mapsproto.h"
+#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/proc.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "schema/image/image.h"
+#include "schema/store/writer.h"
+
+/* ---- the store ---- */
+
+#define MANY 4096
+static struct { char name[64], key[64]; enum store_image_kind kind; } images[MANY];
+static struct { char name[64]; uint32_t image; } functions[MANY];
+static struct { struct store_frame f; uint32_t named; } frames[MANY];
+static struct { char comm[64], args[64], unit[64]; uint32_t pid, container; bool self; } processes[MANY];
+static struct { char runtime[32], id[80], name[64], image[64]; } containers[MANY];
+static uint32_t n_images, n_functions, n_frames, n_processes, n_containers, epoch = 1;
+static struct strbuf last_stack;
+
+uint32_t store_epoch(const struct store_writer *w)
+{
+	(void)w;
+	return epoch;
+}
+
+uint32_t store_image(struct store_writer *w, const struct store_image *i)
+{
+	(void)w;
+	for (uint32_t k = 1; k <= n_images; k++)
+		if (!strcmp(images[k].name, i->name) && !strcmp(images[k].key, i->key))
+			return k;
+	n_images++;
+	snprintf(images[n_images].name, 64, "%s", i->name);
+	snprintf(images[n_images].key, 64, "%s", i->key);
+	images[n_images].kind = i->kind;
+	return n_images;
+}
+
+uint32_t store_function(struct store_writer *w, const struct store_function *f)
+{
+	(void)w;
+	for (uint32_t k = 1; k <= n_functions; k++)
+		if (!strcmp(functions[k].name, f->name) && functions[k].image == f->image)
+			return k;
+	n_functions++;
+	snprintf(functions[n_functions].name, 64, "%s", f->name);
+	functions[n_functions].image = f->image;
+	return n_functions;
+}
+
+uint32_t store_frame(struct store_writer *w, const struct store_frame *f)
+{
+	(void)w;
+	for (uint32_t k = 1; k <= n_frames; k++)
+		if (!memcmp(&frames[k].f, f, sizeof(*f)))
+			return k;
+	frames[++n_frames].f = *f;
+	frames[n_frames].named = 0;
+	return n_frames;
+}
+
+void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line)
+{
+	(void)w;
+	(void)line;
+	frames[frame].named = function;
+}
+
+static void show(struct strbuf *s, uint32_t frame)
+{
+	const struct store_frame *f = &frames[frame].f;
+	uint32_t function = f->function ? f->function : frames[frame].named;
+
+	strbuf_addf(s, "%s%s", s->len ? " " : "", images[f->image].name);
+	if (function)
+		strbuf_addf(s, ":%s", functions[function].name);
+	strbuf_addf(s, "+%llx%s", (unsigned long long)f->offset, f->leaf ? "!" : "");
+}
+
+static uint32_t stack_frames[64];
+static size_t stack_n;
+
+uint32_t store_stack(struct store_writer *w, const uint32_t *list, size_t n)
+{
+	(void)w;
+	memcpy(stack_frames, list, n * sizeof(*list));
+	stack_n = n;
+	return 1;
+}
+
+uint32_t store_process(struct store_writer *w, const struct store_process *p)
+{
+	(void)w;
+	n_processes++;
+	snprintf(processes[n_processes].comm, 64, "%s", p->comm);
+	snprintf(processes[n_processes].args, 64, "%s", p->args);
+	snprintf(processes[n_processes].unit, 64, "%s", p->unit);
+	processes[n_processes].pid = p->pid;
+	processes[n_processes].container = p->container;
+	processes[n_processes].self = p->self;
+	return n_processes;
+}
+
+uint32_t store_container(struct store_writer *w, const struct store_container *c)
+{
+	(void)w;
+	n_containers++;
+	snprintf(containers[n_containers].runtime, 32, "%s", c->runtime);
+	snprintf(containers[n_containers].id, 80, "%s", c->runtime_id);
+	snprintf(containers[n_containers].name, 64, "%s", c->name);
+	snprintf(containers[n_containers].image, 64, "%s", c->image);
+	return n_containers;
+}
+
+/* ---- image indexes: one function from 0x1000 to 0x1100 "one", to 0x1200 "two", a trampoline at 0x1300; the virtual
+ * address is the offset plus 0x400000 ---- */
+
+bool image_offset_to_vaddr(const struct image *img, uint64_t offset, uint64_t *vaddr)
+{
+	(void)img;
+	*vaddr = offset + 0x400000;
+	return offset < 0x10000;
+}
+
+bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbol *out)
+{
+	static const struct image_symbol table[] = {
+		{"one", 0x401000, 0x100}, {"two", 0x401100, 0x100}, {"__restore_rt", 0x401300, 9}};
+
+	(void)img;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		if (vaddr >= table[i].addr && vaddr - table[i].addr < table[i].size) {
+			*out = table[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- sonde-maps: a library at 0x10000000 (ready, pending or refused), anonymous code at 0x20000000 ---- */
+
+static struct hostmaps_image lib = {.id = 7, .kind = MP_IMAGE_ELF, .path = "/lib/libx.so", .name = "libx.so", .build_id = "ab",
+				    .key = "", .reason = "", .generation = 1};
+static struct hostmaps_process proc_a = {.tgid = 4190002, .start_ns = 5, .exec_id = 1, .comm = "a", .exe = "/bin/a",
+					 .args = "a -x", .cgroup = "/"};
+static struct hostmaps_image *ready;
+static int read_calls;
+static int ready_after = -1;
+
+int hostmaps_fd(const struct hostmaps *hm)
+{
+	(void)hm;
+	return -1;
+}
+
+static void make_ready(void)
+{
+	lib.state = MP_INDEX_READY;
+	lib.key = "ab-1";
+	lib.index = (const struct image *)&lib;
+	ready = &lib;
+}
+
+int hostmaps_read(struct hostmaps *hm)
+{
+	(void)hm;
+	if (++read_calls == ready_after)
+		make_ready();
+	return 0;
+}
+
+struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm)
+{
+	struct hostmaps_image *r = ready;
+
+	(void)hm;
+	ready = NULL;
+	return r;
+}
+
+struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
+{
+	(void)hm;
+	return tgid == proc_a.tgid && start_ns == proc_a.start_ns && exec_id == proc_a.exec_id ? &proc_a : NULL;
+}
+
+void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns,
+		    struct hostmaps_frame *out)
+{
+	(void)hm;
+	(void)p;
+	(void)time_ns;
+	*out = (struct hostmaps_frame){.offset = addr};
+	if (addr >= 0x10000000 && addr < 0x10010000)
+		*out = (struct hostmaps_frame){.image = &lib, .mapped = true, .offset = addr - 0x10000000};
+	else if (addr >= 0x20000000 && addr < 0x30000000)
+		out->mapped = true;
+}
+
+/* ---- the tests ---- */
+
+static const char kallsyms_text_[] = "ffffffff81000000 T _text\nffffffff81000100 T entry_SYSCALL_64_after_hwframe\n"
+				     "ffffffff81000200 T do_work\nffffffff81000300 T asm_exc_page_fault\n"
+				     "ffffffff81000400 T _etext\nffffffffc0000100 t m_fn\t[mod]\n"
+				     "ffffffffc0200000 t bpf_prog_1_x\t[bpf]\n";
+static char kallsyms_path[] = "/tmp/sonde-kallsyms-XXXXXX";
+
+static struct naming *n;
+
+static int setup(void **state)
+{
+	struct naming_opts o = {.kallsyms = kallsyms_path, .docker_root = "/nonexistent"};
+
+	(void)state;
+	n_images = n_functions = n_frames = n_processes = n_containers = 0;
+	free(lib.user);
+	free(proc_a.user);
+	lib.user = proc_a.user = NULL;
+	lib.state = 0;
+	lib.key = "";
+	lib.index = NULL;
+	proc_a.cgroup = "/";
+	proc_a.comm = "a";
+	proc_a.exe = "/bin/a";
+	proc_a.serial = 0;
+	ready = NULL;
+	ready_after = -1;
+	read_calls = 0;
+	return naming_open(NULL, NULL, &o, &n, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	naming_close(n);
+	return 0;
+}
+
+struct sample {
+	struct stack_event ev;
+	uint64_t addrs[16];
+};
+
+static uint32_t last_process;
+
+static const char *name_it(struct sample *s)
+{
+	uint32_t stack;
+
+	if (!s->ev.tgid) {
+		s->ev.tgid = proc_a.tgid;
+		s->ev.start_ns = proc_a.start_ns;
+		s->ev.exec_id = proc_a.exec_id;
+	}
+	naming_stack(n, &s->ev, s->addrs, &last_process, &stack);
+	strbuf_reset(&last_stack);
+	for (size_t i = 0; i < stack_n; i++)
+		show(&last_stack, stack_frames[i]);
+	return strbuf_str(&last_stack);
+}
+
+#define STACK(kernel, user, ...) name_it(&(struct sample){.ev = {.n_kernel = kernel, .n_user = user}, .addrs = {__VA_ARGS__}})
+
+static void the_leaf_is_folded_and_callers_are_looked_up_before_their_address(void **state)
+{
+	(void)state;
+	make_ready();
+	/* the caller's return address is the first byte of "two": the call is the last instruction of "one" */
+	assert_string_equal(STACK(0, 3, 0x10001155, 0x10001100, 0x10001030),
+			    "libx.so:one+1030 libx.so:one+1100 libx.so:two+1100!");
+	/* behind the mapping's last byte */
+	assert_string_equal(STACK(0, 2, 0x10001000, 0x10010000), "libx.so+10000 libx.so:one+1000!");
+}
+
+static void a_pc_below_an_interrupt_is_exact_and_below_a_system_call_is_not(void **state)
+{
+	(void)state;
+	make_ready();
+	assert_string_equal(STACK(2, 1, 0xffffffff81000210, 0xffffffff81000310, 0x10001100),
+			    "libx.so:two+1100 [kernel]:asm_exc_page_fault+310 [kernel]:do_work+200!");
+	assert_string_equal(STACK(2, 1, 0xffffffff81000210, 0xffffffff81000110, 0x10001100),
+			    "libx.so:one+1100 [kernel]:entry_SYSCALL_64_after_hwframe+110 [kernel]:do_work+200!");
+}
+
+static void a_signal_trampoline_is_named_at_its_first_byte(void **state)
+{
+	(void)state;
+	make_ready();
+	assert_string_equal(STACK(0, 3, 0x10001010, 0x10001300, 0x10001100),
+			    "libx.so:one+1100 libx.so:__restore_rt+1300 libx.so:one+1000!");
+}
+
+static void modules_and_bpf_programs_are_images_of_their_own(void **state)
+{
+	(void)state;
+	assert_string_equal(STACK(3, 0, 0xffffffffc0000110, 0xffffffffc0200010, 0xffffffff81000210),
+			    "[kernel]:do_work+210 [bpf]:bpf_prog_1_x+10 [mod]:m_fn+0!");
+	assert_string_equal(STACK(1, 0, 0xffffffff81000500), "[kernel]+500");
+	assert_int_equal(images[1].kind, STORE_IMAGE_MODULE);
+}
+
+static void frames_without_an_index_get_their_names_when_it_comes(void **state)
+{
+	struct naming_stat s;
+
+	(void)state;
+	assert_string_equal(STACK(0, 2, 0x10001155, 0x10001030), "libx.so+1030 libx.so+1155!");
+	STACK(0, 2, 0x10001155, 0x1000f000);
+	naming_stat(n, &s);
+	assert_int_equal(s.named, 0);
+	assert_int_equal(s.unnamed_pending, 4);
+	make_ready();
+	naming_tick(n);
+	naming_stat(n, &s);
+	assert_int_equal(s.named, 3);
+	assert_int_equal(s.leaves_named, 2);
+	assert_int_equal(s.unnamed_pending, 0);
+	assert_int_equal(s.unnamed_symbol, 1);
+	assert_string_equal(functions[frames[1].named ? frames[1].named : 1].name, "two");
+	/* what comes now belongs to the row with the real key, and is folded */
+	assert_string_equal(STACK(0, 2, 0x10001155, 0x10001030), "libx.so:one+1030 libx.so:two+1100!");
+	assert_true(!strncmp(images[1].key, "pending-", 8));
+	assert_string_equal(images[2].key, "ab-1");
+	naming_stat(n, &s);
+	assert_int_equal(s.frames, s.named + s.unnamed_symbol);
+}
+
+static void an_image_that_is_refused_keeps_module_and_offset(void **state)
+{
+	struct naming_stat s;
+
+	(void)state;
+	STACK(0, 1, 0x10001155);
+	lib.state = MP_INDEX_REFUSED;
+	ready = &lib;
+	naming_tick(n);
+	assert_string_equal(STACK(0, 1, 0x10001155), "libx.so+1155!");
+	naming_stat(n, &s);
+	assert_int_equal(s.unnamed_refused, 2);
+	assert_int_equal(s.unnamed_pending, 0);
+}
+
+static void draining_waits_for_what_is_pending_and_no_longer(void **state)
+{
+	(void)state;
+	assert_int_equal(naming_drain(n, 1000), 0);
+	STACK(0, 1, 0x10001155);
+	assert_int_equal(naming_drain(n, 30), -ETIMEDOUT);
+	ready_after = read_calls + 2;
+	assert_int_equal(naming_drain(n, 5000), 0);
+	assert_int_equal(read_calls, ready_after);
+}
+
+static void code_without_a_file_is_never_a_bare_address(void **state)
+{
+	(void)state;
+	assert_string_equal(STACK(0, 2, 0x20345678, 0x20345678), "[anon]+145678 [anon]+145000!");
+}
+
+static void addresses_where_nothing_was_mapped_show_as_one_unknown(void **state)
+{
+	struct naming_stat s;
+
+	(void)state;
+	make_ready();
+	assert_string_equal(STACK(0, 5, 0x10001155, 0x33, 0x44, 0x10001030, 0x55),
+			    "[unknown]+0 libx.so:one+1030 [unknown]+0 libx.so:two+1100!");
+	naming_stat(n, &s);
+	assert_int_equal(s.unnamed_unmapped, 2);
+	assert_string_equal(name_it(&(struct sample){.ev = {.n_kernel = 1, .flags = STACK_F_USER_FAULT},
+						     .addrs = {0xffffffff81000210}}), "[unknown]+0 [kernel]:do_work+200!");
+}
+
+static void a_perf_map_names_code_without_a_file(void **state)
+{
+	char path[64];
+	uint64_t start = proc_a.start_ns;
+	uint32_t tgid = proc_a.tgid;
+	struct proc_stat st;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(proc_read_stat((uint32_t)getpid(), &st), 0);
+	proc_a.tgid = (uint32_t)getpid();
+	proc_a.start_ns = proc_ticks_ns(st.start_ticks) + 7;
+	proc_a.uid = getuid();
+	proc_a.nspid = 4190003;
+	snprintf(path, sizeof(path), "/tmp/perf-4190003.map");
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("20000000 100 JS:*hot\n20000100 100 JS:*cold\n", f);
+	fclose(f);
+	assert_string_equal(STACK(0, 2, 0x20000044, 0x20000100), "[jit]:JS:*hot+100 [jit]:JS:*hot+0!");
+	unlink(path);
+	proc_a.tgid = tgid;
+	proc_a.start_ns = start;
+	proc_a.nspid = proc_a.uid = 0;
+}
+
+static void a_new_epoch_forgets_all_ids(void **state)
+{
+	(void)state;
+	make_ready();
+	STACK(1, 1, 0xffffffff81000210, 0x10001155);
+	n_images = n_functions = n_frames = n_processes = 0;
+	epoch++;
+	assert_string_equal(STACK(1, 1, 0xffffffff81000210, 0x10001155), "libx.so:two+1155 [kernel]:do_work+200!");
+	assert_int_equal(n_processes, 1);
+}
+
+static void a_process_is_written_again_only_when_more_is_known(void **state)
+{
+	(void)state;
+	make_ready();
+	STACK(0, 1, 0x10001155);
+	STACK(0, 1, 0x10001155);
+	assert_int_equal(n_processes, 1);
+	proc_a.serial++;
+	proc_a.comm = "b";
+	STACK(0, 1, 0x10001155);
+	assert_int_equal(n_processes, 2);
+	assert_string_equal(processes[2].comm, "b");
+	assert_false(processes[2].self);
+}
+
+static void containers_and_units_come_from_the_cgroup(void **state)
+{
+	(void)state;
+	proc_a.cgroup = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef/x";
+	STACK(0, 0, 0);
+	assert_int_equal(n_containers, 1);
+	assert_string_equal(containers[1].runtime, "docker");
+	assert_int_equal(processes[last_process].container, 1);
+	proc_a.cgroup = "/system.slice/nginx.service";
+	proc_a.serial++;
+	STACK(0, 0, 0);
+	assert_int_equal(n_containers, 1);
+	assert_string_equal(processes[last_process].unit, "nginx.service");
+	assert_int_equal(processes[last_process].container, 0);
+}
+
+static void a_process_nobody_told_of_has_a_row_with_the_threads_name(void **state)
+{
+	struct sample s = {.ev = {.tgid = 4190009, .start_ns = 3, .thread = "ghost", .n_user = 1}, .addrs = {0x10001155}};
+	struct naming_stat st;
+
+	(void)state;
+	assert_string_equal(name_it(&s), "[unknown]+0");
+	assert_string_equal(processes[last_process].comm, "ghost");
+	name_it(&s);
+	assert_int_equal(n_processes, 1);
+	naming_stat(n, &st);
+	assert_int_equal(st.unknown_process, 2);
+}
+
+static void programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_not(void **state)
+{
+	uint32_t tgid = proc_a.tgid;
+
+	(void)state;
+	proc_a.exe = "/elsewhere/sonde-cpu";
+	STACK(0, 0, 0);
+	assert_false(processes[last_process].self);
+	proc_a.ppid = (uint32_t)getpid();
+	proc_a.serial++;
+	STACK(0, 0, 0);
+	assert_true(processes[last_process].self);
+	proc_a.exe = "/bin/sleep";
+	proc_a.serial++;
+	STACK(0, 0, 0);
+	assert_false(processes[last_process].self);
+	proc_a.exe = "/elsewhere/sonde-cpu";
+	proc_a.cgroup = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	proc_a.serial++;
+	STACK(0, 0, 0);
+	assert_false(processes[last_process].self);
+	proc_a.ppid = 0;
+	proc_a.tgid = tgid;
+}
+
+static void hidden_kernel_names_are_told_and_keep_their_offset(void **state)
+{
+	char path[] = "/tmp/sonde-hidden-XXXXXX";
+	struct naming_opts o = {.kallsyms = path};
+	int fd = mkstemp(path);
+	struct naming_stat s;
+
+	(void)state;
+	assert_int_equal(write(fd, "0000000000000000 T _text\n", 25), 25);
+	close(fd);
+	naming_close(n);
+	assert_int_equal(naming_open(NULL, NULL, &o, &n, NULL), 0);
+	assert_string_equal(STACK(1, 0, 0xffffffff81000210), "[kernel]+1000210");
+	naming_stat(n, &s);
+	assert_true(s.kernel_hidden);
+	assert_int_equal(s.unnamed_kernel, 1);
+	unlink(path);
+}
+
+static void pending_frames_are_bounded(void **state)
+{
+	struct naming_opts o = {.kallsyms = kallsyms_path, .max_pending = 2};
+	struct naming_stat s;
+
+	(void)state;
+	naming_close(n);
+	assert_int_equal(naming_open(NULL, NULL, &o, &n, NULL), 0);
+	STACK(0, 4, 0x10001010, 0x10001020, 0x10001030, 0x10001040);
+	make_ready();
+	naming_tick(n);
+	naming_stat(n, &s);
+	assert_int_equal(s.named, 2);
+	assert_int_equal(s.unnamed_pending, 2);
+}
+
+int main(void)
+{
+	int fd = mkstemp(kallsyms_path), rc;
+	const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+		T(the_leaf_is_folded_and_callers_are_looked_up_before_their_address),
+		T(a_pc_below_an_interrupt_is_exact_and_below_a_system_call_is_not),
+		T(a_signal_trampoline_is_named_at_its_first_byte),
+		T(modules_and_bpf_programs_are_images_of_their_own),
+		T(frames_without_an_index_get_their_names_when_it_comes),
+		T(an_image_that_is_refused_keeps_module_and_offset),
+		T(draining_waits_for_what_is_pending_and_no_longer),
+		T(code_without_a_file_is_never_a_bare_address),
+		T(addresses_where_nothing_was_mapped_show_as_one_unknown),
+		T(a_perf_map_names_code_without_a_file),
+		T(a_new_epoch_forgets_all_ids),
+		T(a_process_is_written_again_only_when_more_is_known),
+		T(containers_and_units_come_from_the_cgroup),
+		T(a_process_nobody_told_of_has_a_row_with_the_threads_name),
+		T(programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_not),
+		T(hidden_kernel_names_are_told_and_keep_their_offset),
+		T(pending_frames_are_bounded),
+	};
+
+	if (fd < 0 || write(fd, kallsyms_text_, sizeof(kallsyms_text_) - 1) < 0)
+		return 1;
+	close(fd);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(kallsyms_path);
+	strbuf_release(&last_stack);
+	free(lib.user);
+	free(proc_a.user);
+	return rc;
+}
