@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+/* feed: see the header. */
+#include "loaders/maps/feed.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "loaders/lib/host/perfring.h"
+#include "loaders/lib/host/sideband.h"
+#include "loaders/maps/world.h"
+#include "probes/maps.skel.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+
+#define PERF_BYTES (256u << 10)
+
+/* One record, where it lies in `bytes`. */
+struct item {
+	uint64_t time_ns;
+	uint32_t at, len;
+	bool program; /* struct maps_event and arguments; else a side-band record */
+};
+
+struct feed {
+	struct world *world;
+	struct perfring *perf;
+	struct maps_bpf *skel; /* NULL: degraded */
+	struct ring_buffer *ring;
+	struct bpf_link *iter;
+	int epoll_fd;
+	struct strbuf bytes, carried;
+	struct item *items;
+	size_t n, cap;
+	uint64_t done_ns; /* T of the last reading */
+	uint64_t lost, late;
+	uint64_t program_lost; /* as last read */
+	/* reconcile: what the iterator saw, and when */
+	struct maps_event *look;
+	size_t n_look;
+	uint64_t look_ns;
+	uint8_t round;
+};
+
+/* ---- open ---- */
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char line[512];
+
+	(void)level;
+	vsnprintf(line, sizeof(line), fmt, ap);
+	line[strcspn(line, "\n")] = 0;
+	log_debug("libbpf: %s", line);
+	return 0;
+}
+
+static int on_program(void *ctx, void *data, size_t len);
+
+static int open_program(struct feed *f)
+{
+	int rc;
+
+	libbpf_set_print(quiet);
+	f->skel = maps_bpf__open_and_load();
+	if (!f->skel)
+		return -errno;
+	rc = maps_bpf__attach(f->skel);
+	if (!rc) {
+		f->ring = ring_buffer__new(bpf_map__fd(f->skel->maps.events), on_program, f, NULL);
+		rc = f->ring ? 0 : -errno;
+	}
+	if (!rc) {
+		f->iter = f->skel->links.on_task;
+		return 0;
+	}
+	ring_buffer__free(f->ring);
+	f->ring = NULL;
+	maps_bpf__destroy(f->skel);
+	f->skel = NULL;
+	return rc;
+}
+
+int feed_open(struct world *w, struct feed **out, char *why, size_t why_size, struct err *e)
+{
+	struct feed *f = mem_alloc(sizeof(*f));
+	struct perfring_opts o = {.bytes = PERF_BYTES};
+	int rc;
+
+	f->world = w;
+	f->epoll_fd = -1;
+	rc = open_program(f);
+	snprintf(why, why_size, "%s", rc ? strerror(-rc) : "");
+	w->bpf = !rc;
+	o.task = rc != 0;
+	rc = perfring_open(&o, &f->perf, e);
+	if (rc) {
+		feed_close(f);
+		return rc;
+	}
+	w->open_ns = f->done_ns = (uint64_t)clock_boot_ns();
+	*out = f;
+	return 0;
+}
+
+void feed_close(struct feed *f)
+{
+	if (!f)
+		return;
+	ring_buffer__free(f->ring);
+	maps_bpf__destroy(f->skel);
+	perfring_close(f->perf);
+	strbuf_release(&f->bytes);
+	strbuf_release(&f->carried);
+	free(f->items);
+	free(f->look);
+	free(f);
+}
+
+static void poll_perf(struct feed *f)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = f};
+
+	for (size_t i = 0; i < perfring_slots(f->perf); i++)
+		if (perfring_fd(f->perf, i) >= 0)
+			epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, perfring_fd(f->perf, i), &ev); /* EEXIST is fine */
+}
+
+void feed_poll(struct feed *f, int epoll_fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.ptr = f};
+
+	f->epoll_fd = epoll_fd;
+	poll_perf(f);
+	/* edge-triggered: the ring is readable all the time, only its forced wake-ups count */
+	if (f->ring)
+		epoll_ctl(epoll_fd, EPOLL_CTL_ADD, bpf_map__fd(f->skel->maps.events), &ev);
+}
+
+/* ---- read ---- */
+
+static void item_add(struct feed *f, uint64_t time_ns, bool program, const void *data, size_t len)
+{
+	mem_grow(f->items, f->n, f->cap);
+	f->items[f->n++] = (struct item){time_ns, (uint32_t)f->bytes.len, (uint32_t)len, program};
+	strbuf_add(&f->bytes, data, len);
+	while (f->bytes.len % 8)
+		strbuf_addch(&f->bytes, 0);
+	if (time_ns < f->done_ns)
+		f->late++;
+}
+
+static int on_program(void *ctx, void *data, size_t len)
+{
+	const struct maps_event *ev = data;
+
+	if (len >= sizeof(*ev) && ev->args_len <= len - sizeof(*ev))
+		item_add(ctx, ev->time_ns, true, data, len);
+	return 0;
+}
+
+static void on_perf(void *ctx, const void *rec, size_t len)
+{
+	struct feed *f = ctx;
+	struct sideband_rec r;
+
+	if (sideband_parse(rec, len, &r))
+		return;
+	if (r.type == SIDEBAND_LOST)
+		f->lost += r.lost;
+	else
+		item_add(f, r.time_ns, false, rec, len);
+}
+
+/* By time; the same instant: as they lie, which is the order of their source. */
+static int by_time(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void apply(struct feed *f, const struct item *it)
+{
+	const char *data = f->bytes.buf + it->at;
+	struct sideband_rec r;
+
+	if (it->program)
+		world_event(f->world, (const void *)data, data + sizeof(struct maps_event));
+	else if (!sideband_parse(data, it->len, &r))
+		world_record(f->world, &r);
+}
+
+/* What is younger than T stays, its bytes moved to a buffer of their own. */
+static void carry(struct feed *f, size_t from)
+{
+	size_t n = f->n - from;
+	struct strbuf swap;
+
+	strbuf_reset(&f->carried);
+	for (size_t i = 0; i < n; i++) {
+		struct item it = f->items[from + i];
+		size_t at = f->carried.len;
+
+		strbuf_add(&f->carried, f->bytes.buf + it.at, it.len);
+		while (f->carried.len % 8)
+			strbuf_addch(&f->carried, 0);
+		it.at = (uint32_t)at;
+		f->items[i] = it;
+	}
+	f->n = n;
+	swap = f->bytes;
+	f->bytes = f->carried;
+	f->carried = swap;
+}
+
+uint64_t feed_read(struct feed *f)
+{
+	uint64_t t = (uint64_t)clock_boot_ns() - FEED_MARGIN_NS;
+	size_t i = 0;
+
+	if (f->ring)
+		ring_buffer__consume(f->ring);
+	perfring_read(f->perf, on_perf, f);
+	if (f->n) {
+		qsort(f->items, f->n, sizeof(*f->items), by_time);
+		while (i < f->n && f->items[i].time_ns <= t)
+			apply(f, &f->items[i++]);
+		carry(f, i);
+	}
+	if (t > f->done_ns)
+		f->done_ns = t;
+	return f->done_ns;
+}
+
+/* How many events found the program's ring full. */
+static uint64_t program_lost(const struct feed *f)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t *values, sum = 0;
+
+	if (!f->skel || cpus <= 0)
+		return 0;
+	values = mem_array((size_t)cpus, sizeof(*values));
+	for (uint32_t key = 0; key < MAPS_LOST_N; key++)
+		if (!bpf_map_lookup_elem(bpf_map__fd(f->skel->maps.lost), &key, values))
+			for (int i = 0; i < cpus; i++)
+				sum += values[i];
+	free(values);
+	return sum;
+}
+
+uint64_t feed_lost(struct feed *f)
+{
+	uint64_t lost = f->lost, now;
+
+	f->lost = 0;
+	now = program_lost(f);
+	lost += now - f->program_lost;
+	f->program_lost = now;
+	return lost;
+}
+
+uint64_t feed_late(const struct feed *f)
+{
+	return f->late;
+}
+
+/* ---- seed and reconcile ---- */
+
+/* All processes, by the iterator. -errno where there is none. */
+static int read_tasks(const struct feed *f, struct maps_event **out, size_t *n)
+{
+	cleanup_fd int fd = f->iter ? bpf_iter_create(bpf_link__fd(f->iter)) : -ENOTSUP;
+	struct strbuf all = STRBUF_INIT;
+	char buf[16384];
+	ssize_t got;
+
+	if (fd < 0)
+		return f->iter ? -errno : fd;
+	while ((got = read(fd, buf, sizeof(buf))) > 0 || (got < 0 && errno == EAGAIN))
+		if (got > 0)
+			strbuf_add(&all, buf, (size_t)got);
+	*n = all.len / sizeof(**out);
+	*out = (void *)strbuf_take(&all);
+	return 0;
+}
+
+static void seed_from_proc(struct feed *f, uint64_t time_ns)
+{
+	cleanup_dir DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		char *end;
+		unsigned long pid = strtoul(e->d_name, &end, 10);
+
+		if (!*end && pid)
+			world_seed_proc(f->world, (uint32_t)pid, NULL, time_ns);
+	}
+}
+
+static const struct maps_event *find_task(const struct maps_event *tasks, size_t n, uint32_t tgid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (tasks[i].tgid == tgid)
+			return &tasks[i];
+	return NULL;
+}
+
+/* A process that went on to exec while its maps were read: what was read may be of either; nothing is better. */
+static void drop_unstable(struct feed *f, const struct maps_event *before, size_t n)
+{
+	struct maps_event *after = NULL;
+	size_t n_after = 0;
+
+	if (read_tasks(f, &after, &n_after))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		const struct maps_event *now = find_task(after, n_after, before[i].tgid);
+		struct proc *p = world_proc(f->world, before[i].tgid);
+
+		if (p && (!now || now->exec_id != before[i].exec_id))
+			mapset_end(&p->maps, f->done_ns, 0);
+	}
+	free(after);
+}
+
+/* Those not seen in this round are no more. */
+static void drop_unseen(struct feed *f, uint64_t time_ns)
+{
+	for (struct proc *p = f->world->procs, *next; p; p = next) {
+		next = p->hh.next;
+		if (p->seen != f->round && p->changed_ns < time_ns)
+			world_forget(f->world, p, time_ns);
+	}
+}
+
+void feed_seed(struct feed *f)
+{
+	struct maps_event *tasks = NULL;
+	uint64_t now = (uint64_t)clock_boot_ns();
+	size_t n = 0;
+
+	f->round++;
+	if (read_tasks(f, &tasks, &n)) {
+		seed_from_proc(f, now);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct proc *p;
+
+		world_seed_proc(f->world, tasks[i].tgid, &tasks[i], f->done_ns);
+		p = world_proc(f->world, tasks[i].tgid);
+		if (p)
+			p->seen = f->round;
+	}
+	drop_unstable(f, tasks, n);
+	drop_unseen(f, now);
+	free(tasks);
+}
+
+void feed_reconcile_look(struct feed *f)
+{
+	perfring_read(f->perf, on_perf, f); /* what a CPU that went still holds */
+	if (perfring_follow_cpus(f->perf) && f->epoll_fd >= 0)
+		poll_perf(f);
+	free(f->look);
+	f->look = NULL;
+	f->n_look = 0;
+	f->look_ns = (uint64_t)clock_boot_ns();
+	read_tasks(f, &f->look, &f->n_look);
+}
+
+static void reconcile_one(struct feed *f, const struct maps_event *ev)
+{
+	struct proc *p = world_proc(f->world, ev->tgid);
+
+	if (p && p->changed_ns > f->look_ns) {
+		p->seen = f->round;
+		return;
+	}
+	if (!p || p->start_ns != ev->start_ns || p->exec_id != ev->exec_id) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/proc/%u", ev->tgid);
+		if (access(path, F_OK))
+			return;
+		world_seed_proc(f->world, ev->tgid, ev, f->done_ns);
+		p = world_proc(f->world, ev->tgid);
+	} else {
+		world_update_cgroup(f->world, p, ev);
+	}
+	if (p)
+		p->seen = f->round;
+}
+
+void feed_reconcile_act(struct feed *f)
+{
+	if (!f->look)
+		return;
+	f->round++;
+	for (size_t i = 0; i < f->n_look; i++)
+		reconcile_one(f, &f->look[i]);
+	for (struct proc *p = f->world->procs, *next; p; p = next) {
+		next = p->hh.next;
+		if (p->seen != f->round && p->from_ns < f->look_ns && p->changed_ns < f->look_ns)
+			world_forget(f->world, p, f->done_ns);
+	}
+	free(f->look);
+	f->look = NULL;
+}
+
+void feed_cost(const struct feed *f, struct feed_cost *c)
+{
+	struct bpf_program *prog;
+	struct bpf_map *map;
+
+	*c = (struct feed_cost){.map_bytes = perfring_bytes(f->perf)};
+	if (!f->skel)
+		return;
+	bpf_object__for_each_program(prog, f->skel->obj) {
+		struct bpf_prog_info info = {0};
+		uint32_t len = sizeof(info);
+
+		if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			continue;
+		c->bpf_ns += info.run_time_ns;
+		c->bpf_runs += info.run_cnt;
+	}
+	bpf_object__for_each_map(map, f->skel->obj) {
+		uint64_t values = bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF ? 1 : bpf_map__value_size(map);
+
+		if (bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY)
+			values *= (uint64_t)libbpf_num_possible_cpus();
+		c->map_bytes += values * bpf_map__max_entries(map);
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * feed: the two sources, perf's side-band and the small BPF program, as one stream in order of time.
+ *
+ * Both are read on a timer. At each reading T = now - FEED_MARGIN_NS is taken before the buffers are; what is older than T
+ * is then all there, is sorted and given to the world; the rest waits for the next reading. A record that comes later
+ * than the T of before is counted and applied all the same.
+ */
+#ifndef SONDE_MAPS_FEED_H
+#define SONDE_MAPS_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+
+struct feed;
+struct world;
+
+#define FEED_MARGIN_NS 5000000ull
+
+struct feed_cost {
+	uint64_t bpf_ns, bpf_runs, map_bytes;
+};
+
+/* Without BPF (no rights, no BTF) it works from the side-band and /proc alone: *why says so then (static text or ""). */
+int feed_open(struct world *w, struct feed **out, char *why, size_t why_size, struct err *e);
+void feed_close(struct feed *f);
+/* Descriptors are put into epoll_fd with data.ptr = the feed; readable: read now. */
+void feed_poll(struct feed *f, int epoll_fd);
+/* Take in all processes of /proc. again: after a loss, exec ids are checked anew. */
+void feed_seed(struct feed *f);
+/* Read, apply up to T; returns T. */
+uint64_t feed_read(struct feed *f);
+/* Records lost since the last call. */
+uint64_t feed_lost(struct feed *f);
+uint64_t feed_late(const struct feed *f);
+/* Every few seconds: CPUs that came or went, and what no event said. Two steps: look, and a while later compare. */
+void feed_reconcile_look(struct feed *f);
+void feed_reconcile_act(struct feed *f);
+void feed_cost(const struct feed *f, struct feed_cost *c);
+
+#endif

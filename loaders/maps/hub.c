@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hub: see the header. */
+#include "loaders/maps/hub.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+
+#define QUEUE_BYTES  (4u << 20) /* a client, beyond its seed */
+#define QUEUE_FDS    256
+#define CLIENTS_MAX  64
+#define PACKET_BYTES 32768 /* closed before it grows larger, but for one message that is */
+
+struct packet {
+	struct packet *next;
+	size_t len;
+	int fd; /* sent with it, owned; -1 */
+	bool seed;
+	char data[];
+};
+
+struct client {
+	struct client *next;
+	struct hub *hub;
+	int fd;
+	bool owner, seeded, lost, dead;
+	uint32_t events; /* epoll's */
+	struct packet *head, **tail;
+	size_t queued, queued_fds;
+	uint64_t lost_ns;
+};
+
+struct hub {
+	struct hub_ops ops;
+	int epoll_fd, listen_fd;
+	uint32_t generation;
+	bool degraded, open, orphaned;
+	char *path;
+	struct client *clients;
+	size_t n;
+	struct strbuf packet;    /* to all */
+	struct client *dumping;  /* not NULL: to this one alone */
+	struct strbuf dump;
+};
+
+struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, uint32_t generation, bool degraded)
+{
+	struct hub *h = mem_alloc(sizeof(*h));
+
+	h->ops = *ops;
+	h->epoll_fd = epoll_fd;
+	h->listen_fd = -1;
+	h->generation = generation;
+	h->degraded = degraded;
+	return h;
+}
+
+static void queue_clear(struct client *c)
+{
+	while (c->head) {
+		struct packet *p = c->head;
+
+		c->head = p->next;
+		if (p->fd >= 0)
+			close(p->fd);
+		free(p);
+	}
+	c->tail = &c->head;
+	c->queued = c->queued_fds = 0;
+}
+
+static void client_poll(struct client *c)
+{
+	uint32_t want = EPOLLIN | EPOLLRDHUP | (c->head || c->lost ? EPOLLOUT : 0u);
+	struct epoll_event ev = {.events = want, .data.ptr = c};
+
+	if (want != c->events && !c->dead)
+		epoll_ctl(c->hub->epoll_fd, EPOLL_CTL_MOD, c->fd, &ev);
+	c->events = want;
+}
+
+static void client_drop(struct client *c)
+{
+	c->dead = true; /* freed in hub_sweep: its pointer may still stand in an epoll batch */
+}
+
+static void hub_sweep(struct hub *h)
+{
+	for (struct client **p = &h->clients; *p;) {
+		struct client *c = *p;
+
+		if (!c->dead) {
+			p = &c->next;
+			continue;
+		}
+		*p = c->next;
+		h->n--;
+		if (c->owner)
+			h->orphaned = true;
+		epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+		close(c->fd);
+		queue_clear(c);
+		free(c);
+	}
+}
+
+static int send_one(int sock, const void *data, size_t len, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec iov = {.iov_base = (void *)data, .iov_len = len};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		struct cmsghdr *cm;
+
+		mh.msg_control = control;
+		mh.msg_controllen = sizeof(control);
+		cm = CMSG_FIRSTHDR(&mh);
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cm), &fd, sizeof(int));
+	}
+	return sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static bool would_block(int code)
+{
+	return code == -EAGAIN || code == -ENOBUFS || code == -ETOOMANYREFS;
+}
+
+static void client_overflow(struct client *c)
+{
+	queue_clear(c);
+	c->lost = true;
+	c->lost_ns = (uint64_t)clock_boot_ns();
+}
+
+static void client_send(struct client *c, const void *data, size_t len, int fd, bool seed)
+{
+	struct packet *p;
+	int rc;
+
+	if (c->dead || (c->lost && !seed))
+		return;
+	rc = c->head ? -EAGAIN : send_one(c->fd, data, len, fd);
+	if (!rc)
+		return;
+	if (!would_block(rc)) {
+		client_drop(c);
+		return;
+	}
+	if (!seed && (c->queued + len > QUEUE_BYTES || c->queued_fds + (fd >= 0) > QUEUE_FDS)) {
+		client_overflow(c);
+		client_poll(c);
+		return;
+	}
+	p = mem_alloc(sizeof(*p) + len);
+	p->len = len;
+	p->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+	p->seed = seed;
+	memcpy(p->data, data, len);
+	*c->tail = p;
+	c->tail = &p->next;
+	c->queued += seed ? 0 : len;
+	c->queued_fds += p->fd >= 0 && !seed;
+	client_poll(c);
+}
+
+static void client_seed(struct client *c)
+{
+	struct hub *h = c->hub;
+	struct mp_head seeded = {0};
+
+	hub_flush(h); /* what came before belongs to the others */
+	h->dumping = c;
+	if (!c->seeded) {
+		struct mp_hello hello = {.version = MP_VERSION, .generation = h->generation, .pid = getpid(),
+					 .flags = h->degraded ? MP_HELLO_DEGRADED : 0};
+
+		hub_emit(h, MP_HELLO, &hello, NULL);
+	}
+	h->ops.dump(h->ops.ctx);
+	hub_emit(h, MP_SEEDED, &seeded, NULL);
+	hub_flush(h);
+	h->dumping = NULL;
+	c->seeded = true;
+}
+
+static void client_reseed(struct client *c, uint64_t time_ns, uint64_t records)
+{
+	struct mp_lost lost = {.time_ns = time_ns, .records = records};
+	struct strbuf b = STRBUF_INIT;
+
+	c->lost = false;
+	mapspack_add(&b, MP_LOST, &lost, NULL);
+	client_send(c, b.buf, b.len, -1, true);
+	strbuf_release(&b);
+	client_seed(c);
+}
+
+static void client_write(struct client *c)
+{
+	while (c->head) {
+		struct packet *p = c->head;
+		int rc = send_one(c->fd, p->data, p->len, p->fd);
+
+		if (would_block(rc))
+			return;
+		if (rc) {
+			client_drop(c);
+			return;
+		}
+		c->head = p->next;
+		if (!c->head)
+			c->tail = &c->head;
+		c->queued -= p->seed ? 0 : p->len;
+		c->queued_fds -= p->fd >= 0 && !p->seed;
+		if (p->fd >= 0)
+			close(p->fd);
+		free(p);
+	}
+	if (c->lost)
+		client_reseed(c, c->lost_ns, 0);
+	client_poll(c);
+}
+
+static void client_read(struct client *c)
+{
+	char buf[4096];
+	ssize_t n;
+
+	while ((n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0) {
+		struct mapspack_msg m;
+		size_t pos = 0;
+
+		while (mapspack_next(buf, (size_t)n, &pos, &m) == 1)
+			if (m.type == MP_WANT_INDEX)
+				c->hub->ops.want(c->hub->ops.ctx, m.m.want.id, m.m.want.flags & MP_WANT_DAMAGED);
+	}
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		client_drop(c);
+}
+
+bool hub_ready(struct hub *h, void *ptr, uint32_t events)
+{
+	struct client *c = h->clients;
+
+	while (c && c != ptr)
+		c = c->next;
+	if (!c)
+		return false;
+	if (events & EPOLLOUT)
+		client_write(c);
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+		client_read(c);
+	hub_sweep(h);
+	return true;
+}
+
+static int may_talk(int fd)
+{
+	struct ucred cred = {0};
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -errno;
+	return cred.uid == 0 || cred.uid == geteuid() ? 0 : -EPERM;
+}
+
+void hub_add(struct hub *h, int fd, bool owner)
+{
+	struct client *c;
+	struct epoll_event ev;
+	int bytes = 1 << 20;
+
+	if (h->n >= CLIENTS_MAX) {
+		close(fd);
+		return;
+	}
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	c = mem_alloc(sizeof(*c));
+	c->hub = h;
+	c->fd = fd;
+	c->owner = owner;
+	c->tail = &c->head;
+	c->next = h->clients;
+	c->events = EPOLLIN | EPOLLRDHUP;
+	ev = (struct epoll_event){.events = c->events, .data.ptr = c};
+	epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
+	h->clients = c;
+	h->n++;
+	if (h->open)
+		client_seed(c);
+}
+
+void hub_accept(struct hub *h)
+{
+	int fd = accept4(h->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	if (may_talk(fd)) {
+		log_warn("refused a connection of another user");
+		close(fd);
+		return;
+	}
+	hub_add(h, fd, false);
+}
+
+/* A socket file that nobody answers at is a leftover. */
+static int remove_stale(const struct sockaddr_un *addr)
+{
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
+
+	if (lstat(addr->sun_path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	if (!connect(fd, (const void *)addr, sizeof(*addr)) || errno == EAGAIN)
+		return -EADDRINUSE;
+	return unlink(addr->sun_path) ? -errno : 0;
+}
+
+int hub_listen(struct hub *h, const char *path, struct err *e)
+{
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	mode_t old;
+	int rc;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return err_set(e, -ENAMETOOLONG, EXIT_USAGE, "the socket's path is too long: %s", path);
+	strcpy(addr.sun_path, path);
+	rc = remove_stale(&addr);
+	if (rc == -EADDRINUSE) {
+		err_set(e, rc, EXIT_USAGE, "another sonde-maps answers at %s", path);
+		err_fix(e, "end it, or give another --socket");
+		return rc;
+	}
+	old = umask(0177);
+	if (!rc && bind(fd, (void *)&addr, sizeof(addr)))
+		rc = -errno;
+	umask(old);
+	if (!rc && listen(fd, 16))
+		rc = -errno;
+	if (rc)
+		return err_set(e, rc, EXIT_RUNTIME, "cannot listen at %s: %s", path, strerror(-rc));
+	h->path = mem_strdup(path);
+	h->listen_fd = take_fd(&fd);
+	return h->listen_fd;
+}
+
+bool hub_orphaned(const struct hub *h)
+{
+	return h->orphaned;
+}
+
+size_t hub_clients(const struct hub *h)
+{
+	return h->n;
+}
+
+static void print_packet(struct hub *h, const struct strbuf *b)
+{
+	struct mapspack_msg m;
+	size_t pos = 0;
+
+	while (h->ops.print && !h->dumping && mapspack_next(b->buf, b->len, &pos, &m) == 1)
+		h->ops.print(h->ops.ctx, &m);
+}
+
+static void send_packet(struct hub *h, struct strbuf *b, int fd)
+{
+	if (!b->len)
+		return;
+	print_packet(h, b);
+	if (h->dumping)
+		client_send(h->dumping, b->buf, b->len, fd, true);
+	else
+		for (struct client *c = h->clients; c; c = c->next)
+			if (c->seeded)
+				client_send(c, b->buf, b->len, fd, false);
+	strbuf_reset(b);
+}
+
+void hub_flush(struct hub *h)
+{
+	send_packet(h, h->dumping ? &h->dump : &h->packet, -1);
+}
+
+void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const *str)
+{
+	struct strbuf *b = h->dumping ? &h->dump : &h->packet;
+	struct strbuf one = STRBUF_INIT;
+
+	if (!h->open && !h->dumping)
+		return;
+	mapspack_add(&one, type, fixed, str);
+	if (b->len + one.len > PACKET_BYTES)
+		hub_flush(h);
+	if (one.len <= MP_PACKET_MAX)
+		strbuf_add(b, one.buf, one.len);
+	strbuf_release(&one);
+}
+
+void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason, int fd)
+{
+	struct strbuf *b = h->dumping ? &h->dump : &h->packet;
+	const char *str[] = {key, reason};
+
+	hub_flush(h);
+	mapspack_add(b, MP_INDEX, m, str);
+	send_packet(h, b, fd);
+}
+
+void hub_open(struct hub *h)
+{
+	h->open = true;
+	if (h->ops.print) {
+		struct mp_head seeded = {0};
+
+		h->ops.dump(h->ops.ctx); /* nobody is seeded yet: only printed */
+		hub_emit(h, MP_SEEDED, &seeded, NULL);
+		hub_flush(h);
+	}
+	for (struct client *c = h->clients; c; c = c->next)
+		client_seed(c);
+	hub_sweep(h);
+}
+
+void hub_reseed_all(struct hub *h, uint64_t time_ns, uint64_t records)
+{
+	hub_flush(h);
+	for (struct client *c = h->clients; c; c = c->next)
+		if (c->seeded && !c->lost)
+			client_reseed(c, time_ns, records);
+	hub_sweep(h);
+}
+
+void hub_free(struct hub *h)
+{
+	if (!h)
+		return;
+	for (struct client *c = h->clients; c; c = c->next)
+		c->dead = true;
+	hub_sweep(h);
+	if (h->listen_fd >= 0) {
+		close(h->listen_fd);
+		unlink(h->path);
+	}
+	free(h->path);
+	strbuf_release(&h->packet);
+	strbuf_release(&h->dump);
+	free(h);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * indexer: gets the index of an image: opens its file, asks the cache, else runs sonde-index (indexproto.h), at most
+ * INDEXER_CHILDREN at once, each for INDEXER_DEADLINE_NS at most, and keeps what comes out. Answers the child's questions
+ * for debug files. Files of young processes are opened early, before they are gone.
+ */
+#ifndef SONDE_MAPS_INDEXER_H
+#define SONDE_MAPS_INDEXER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schema/base/clock.h"
+
+struct cache;
+struct hub;
+struct mimage;
+struct indexer;
+struct proc;
+struct world;
+
+#define INDEXER_CHILDREN    2
+#define INDEXER_DEADLINE_NS (10 * NSEC_PER_SEC)
+#define INDEXER_FDS_MAX     512
+#define INDEXER_KEEP_NS     (10 * NSEC_PER_SEC) /* an early opened file */
+
+/* program: path of sonde-index. Descriptors of children are put into epoll_fd with data.ptr for indexer_ready. */
+struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int epoll_fd, const char *program);
+void indexer_free(struct indexer *ix); /* ends running children */
+/* A new image was mapped by `p` at [start, end): open it now. */
+void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_t start, uint64_t end);
+void indexer_want(struct indexer *ix, struct mimage *img, bool damaged);
+void indexer_drop(struct indexer *ix, struct mimage *img); /* it is going to be freed */
+/* Tell what is known of the image's index (for a client that has just come). */
+void indexer_tell(struct indexer *ix, struct mimage *img);
+bool indexer_ready(struct indexer *ix, void *ptr);
+/* Deadlines, and descriptors kept too long. */
+void indexer_tick(struct indexer *ix, uint64_t now_ns);
+bool indexer_busy(const struct indexer *ix);
+
+#endif

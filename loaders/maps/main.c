@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sonde-maps: tells its clients which processes there are, what is mapped where in them, and the index of each file. One
+ * thread, one loop: every 100 ms the feed is read and what happened is told, then the watermark.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "loaders/maps/cache.h"
+#include "loaders/maps/cgroups.h"
+#include "loaders/maps/feed.h"
+#include "loaders/maps/hub.h"
+#include "loaders/maps/indexer.h"
+#include "loaders/maps/print.h"
+#include "loaders/maps/world.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/err.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+
+#define TICK_NS      100000000ll
+#define RECONCILE_TICKS 50 /* look; act 3 ticks later, when what the look saw has been told */
+#define SWEEP_TICKS  150
+#define MEMORY_TICKS 100
+
+static const char usage[] =
+	"usage: sonde-maps [--socket PATH | --print] [--store DIR]\n"
+	"\n"
+	"Tells which processes run, what is mapped where in each, and makes the image index of each file.\n"
+	"The loaders start it for themselves.\n"
+	"\n"
+	"  sonde-maps --print                   show processes and mappings as they come and go\n"
+	"  sonde-maps --socket /run/sonde/maps  serve several loaders\n"
+	"\n"
+	"  --socket PATH    listen there (mode 0600; root and the same user may connect)\n"
+	"  --fd N           serve the client at this inherited socket, end when it goes\n"
+	"  --store DIR      keep indexes in DIR/images (default: none are kept)\n"
+	"  --args POLICY    arguments of processes: full, masked (default), none\n"
+	"  --print          print the stream; --json: as JSON, one object a line\n"
+	"  --index PATH     sonde-index, if it is not beside this program\n"
+	"  --check          say what this host allows, and end\n"
+	"  --verbose        more talk\n"
+	"  --help           this text\n";
+
+struct opts {
+	const char *socket, *store, *args, *index;
+	int fd;
+	bool print, json, check, verbose;
+};
+
+struct maps {
+	struct opts o;
+	int epoll_fd, signal_fd, listen_fd;
+	struct world world;
+	struct feed *feed;
+	struct hub *hub;
+	struct cache *cache;
+	struct indexer *indexer;
+	uint64_t ticks;
+	uint64_t good_ns;  /* the last T at which nothing was lost */
+	uint64_t rss, private;
+	bool stop;
+};
+
+static int parse(int argc, char **argv, struct opts *o, struct err *e)
+{
+	static const struct option longs[] = {
+		{"socket", required_argument, NULL, 's'}, {"fd", required_argument, NULL, 'f'},
+		{"store", required_argument, NULL, 'd'},  {"args", required_argument, NULL, 'a'},
+		{"index", required_argument, NULL, 'i'},  {"print", no_argument, NULL, 'p'},
+		{"json", no_argument, NULL, 'j'},         {"check", no_argument, NULL, 'c'},
+		{"verbose", no_argument, NULL, 'v'},      {"help", no_argument, NULL, 'h'}, {0}};
+	int c;
+
+	*o = (struct opts){.fd = -1};
+	while ((c = getopt_long(argc, argv, "hv", longs, NULL)) != -1) {
+		switch (c) {
+		case 's': o->socket = optarg; break;
+		case 'f': o->fd = atoi(optarg); break;
+		case 'd': o->store = optarg; break;
+		case 'a': o->args = optarg; break;
+		case 'i': o->index = optarg; break;
+		case 'p': o->print = true; break;
+		case 'j': o->json = true; break;
+		case 'c': o->check = true; break;
+		case 'v': o->verbose = true; break;
+		case 'h': fputs(usage, stdout); return 1;
+		default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-maps --help");
+		}
+	}
+	if (optind < argc)
+		return err_set(e, -EINVAL, EXIT_USAGE, "what is '%s'? see sonde-maps --help", argv[optind]);
+	if (!o->socket && o->fd < 0 && !o->print && !o->check) {
+		err_set(e, -EINVAL, EXIT_USAGE, "nobody to talk to");
+		err_fix(e, "sonde-maps --print, or --socket PATH");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* ---- what the hub asks ---- */
+
+static void dump(void *ctx)
+{
+	struct maps *m = ctx;
+
+	world_tell_all(&m->world);
+	for (struct mimage *img = m->world.by_id; img; img = img->hh_id.next)
+		indexer_tell(m->indexer, img);
+}
+
+static void want(void *ctx, uint32_t image, bool damaged)
+{
+	struct maps *m = ctx;
+	struct mimage *img = world_image(&m->world, image);
+
+	if (img)
+		indexer_want(m->indexer, img, damaged);
+}
+
+static void print_one(void *ctx, const struct mapspack_msg *msg)
+{
+	const struct maps *m = ctx;
+
+	print_message(msg, m->o.json);
+}
+
+static void image_new(void *ctx, struct mimage *img, struct proc *p, uint64_t start, uint64_t end)
+{
+	indexer_see(((struct maps *)ctx)->indexer, img, p, start, end);
+}
+
+static void image_gone(void *ctx, struct mimage *img)
+{
+	struct maps *m = ctx;
+
+	if (m->indexer)
+		indexer_drop(m->indexer, img);
+}
+
+/* ---- ticks ---- */
+
+static void read_memory(struct maps *m)
+{
+	cleanup_file FILE *f = fopen("/proc/self/smaps_rollup", "re");
+	char line[256];
+	unsigned long long kb;
+
+	m->rss = m->private = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Rss: %llu", &kb) == 1)
+			m->rss = kb << 10;
+		else if (sscanf(line, "Private_Clean: %llu", &kb) == 1 || sscanf(line, "Private_Dirty: %llu", &kb) == 1)
+			m->private += kb << 10;
+	}
+}
+
+static uint64_t cpu_of(int who)
+{
+	struct rusage u;
+
+	getrusage(who, &u);
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+static void tell_cost(struct maps *m)
+{
+	struct feed_cost c;
+	struct mp_cost out;
+
+	if (m->ticks % MEMORY_TICKS == 10)
+		read_memory(m);
+	feed_cost(m->feed, &c);
+	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF), .index_cpu_ns = cpu_of(RUSAGE_CHILDREN),
+			       .bpf_ns = c.bpf_ns, .bpf_runs = c.bpf_runs, .rss_bytes = m->rss,
+			       .private_bytes = m->private, .map_bytes = c.map_bytes};
+	hub_emit(m->hub, MP_COST, &out, NULL);
+}
+
+/* Records were lost: read /proc again for all, tell all anew. */
+static void recover(struct maps *m, uint64_t lost)
+{
+	log_warn("%llu side-band records were lost: reading /proc again", (unsigned long long)lost);
+	feed_seed(m->feed);
+	hub_reseed_all(m->hub, m->good_ns, lost);
+}
+
+static void read_and_tell(struct maps *m)
+{
+	struct mp_watermark w = {.time_ns = feed_read(m->feed)};
+	uint64_t lost = feed_lost(m->feed);
+
+	if (lost)
+		recover(m, lost);
+	m->good_ns = w.time_ns;
+	hub_emit(m->hub, MP_WATERMARK, &w, NULL);
+}
+
+static void tick(struct maps *m)
+{
+	m->ticks++;
+	read_and_tell(m);
+	if (m->ticks % RECONCILE_TICKS == 0)
+		feed_reconcile_look(m->feed);
+	else if (m->ticks % RECONCILE_TICKS == 3)
+		feed_reconcile_act(m->feed);
+	if (m->ticks % SWEEP_TICKS == 0)
+		world_sweep(&m->world, (uint64_t)clock_boot_ns());
+	if (m->ticks % 10 == 0)
+		tell_cost(m);
+	indexer_tick(m->indexer, (uint64_t)clock_boot_ns());
+	hub_flush(m->hub);
+	if (m->o.print)
+		fflush(stdout);
+}
+
+/* ---- the loop ---- */
+
+static void dispatch(struct maps *m, const struct epoll_event *ev)
+{
+	void *ptr = ev->data.ptr;
+	struct signalfd_siginfo si;
+
+	if (ptr == m->feed) {
+		read_and_tell(m);
+		hub_flush(m->hub);
+	} else if (ptr == &m->listen_fd) {
+		hub_accept(m->hub);
+	} else if (ptr == &m->signal_fd) {
+		if (read(m->signal_fd, &si, sizeof(si)) == sizeof(si))
+			m->stop = true;
+	} else if (!indexer_ready(m->indexer, ptr)) {
+		hub_ready(m->hub, ptr, ev->events);
+	}
+}
+
+static void loop(struct maps *m)
+{
+	int64_t next = clock_boot_ns();
+
+	while (!m->stop && !hub_orphaned(m->hub)) {
+		struct epoll_event ev[16];
+		int64_t wait = next - clock_boot_ns();
+		int n;
+
+		if (wait <= 0) {
+			tick(m);
+			next += TICK_NS;
+			if (clock_boot_ns() > next) /* we were held up: do not run after the time */
+				next = clock_boot_ns() + TICK_NS;
+			continue;
+		}
+		n = epoll_wait(m->epoll_fd, ev, 16, (int)((wait + 999999) / 1000000));
+		for (int i = 0; i < n; i++)
+			dispatch(m, &ev[i]);
+	}
+}
+
+static void watch(struct maps *m, int fd, void *ptr)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = ptr};
+
+	epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
+}
+
+/* Ctrl-C goes to the whole group; one who was started by a loader ends when that is done with it. */
+static void catch_signals(struct maps *m)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	if (m->o.fd < 0)
+		sigaddset(&set, SIGINT);
+	else
+		signal(SIGINT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	m->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	watch(m, m->signal_fd, &m->signal_fd);
+}
+
+static char *index_program(const struct opts *o)
+{
+	char path[4096];
+	ssize_t n;
+	char *slash;
+
+	if (o->index)
+		return mem_strdup(o->index);
+	n = readlink("/proc/self/exe", path, sizeof(path) - 32);
+	if (n < 0)
+		return mem_strdup("sonde-index");
+	path[n] = 0;
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, "sonde-index");
+	return mem_strdup(path);
+}
+
+static int open_all(struct maps *m, struct err *e)
+{
+	struct hub_ops ops = {.ctx = m, .dump = dump, .want = want, .print = m->o.print ? print_one : NULL};
+	cleanup_free char *index = index_program(&m->o);
+	char why[256];
+	int rc;
+
+	if (args_policy_parse(m->o.args, &m->world.args_policy)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--args is full, masked or none, not '%s'", m->o.args);
+		return -EINVAL;
+	}
+	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	catch_signals(m);
+	world_init(&m->world);
+	m->world.cgroups = cgroups_new();
+	rc = feed_open(&m->world, &m->feed, why, sizeof(why), e);
+	if (rc)
+		return rc;
+	if (!m->world.bpf)
+		log_warn("no BPF program (%s): short processes will lack their arguments", why);
+	m->cache = cache_open(m->o.store, CACHE_MAX_BYTES);
+	m->hub = hub_new(&ops, m->epoll_fd, (uint32_t)getpid(), !m->world.bpf);
+	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->epoll_fd, index);
+	m->world.hub = m->hub;
+	m->world.ctx = m;
+	m->world.image_new = image_new;
+	m->world.image_gone = image_gone;
+	feed_poll(m->feed, m->epoll_fd);
+	if (m->o.socket) {
+		m->listen_fd = hub_listen(m->hub, m->o.socket, e);
+		if (m->listen_fd < 0)
+			return m->listen_fd;
+		watch(m, m->listen_fd, &m->listen_fd);
+	}
+	if (m->o.fd >= 0)
+		hub_add(m->hub, m->o.fd, true);
+	return 0;
+}
+
+static void close_all(struct maps *m)
+{
+	indexer_free(m->indexer);
+	m->indexer = NULL;
+	world_release(&m->world);
+	hub_free(m->hub);
+	feed_close(m->feed);
+	cache_close(m->cache);
+	cgroups_free(m->world.cgroups);
+}
+
+static int check(struct maps *m)
+{
+	struct world *w = &m->world;
+	size_t maps = 0;
+
+	feed_seed(m->feed);
+	for (struct proc *p = w->procs; p; p = p->hh.next)
+		maps += p->maps.n_now;
+	printf("side-band  ok\n");
+	printf("programs   %s\n", w->bpf ? "ok (exec, fork, exit, tasks)" : "missing: short processes lack their arguments");
+	printf("seed       %llu processes, %zu executable mappings, %llu files\n", (unsigned long long)w->stats.procs, maps,
+	       (unsigned long long)w->stats.images);
+	return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+	struct maps m = {.epoll_fd = -1, .signal_fd = -1, .listen_fd = -1};
+	struct err e = {0};
+	int rc = parse(argc, argv, &m.o, &e);
+
+	if (rc)
+		return rc > 0 ? EXIT_OK : err_report(&e, "sonde-maps");
+	log_init("sonde-maps", m.o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
+	if (open_all(&m, &e)) {
+		close_all(&m);
+		return err_report(&e, "sonde-maps");
+	}
+	if (m.o.check) {
+		rc = check(&m);
+	} else {
+		feed_seed(m.feed);
+		feed_read(m.feed);
+		hub_open(m.hub);
+		loop(&m);
+	}
+	close_all(&m);
+	return rc;
+}

@@ -1,0 +1,2 @@
+# loaders/maps: sonde-maps. The only program that watches mappings.
+$(eval $(call program,sonde-maps,$(wildcard loaders/maps/*.c),host image base,-lbpf -lelf -lz -ljansson))

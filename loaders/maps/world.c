@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * world: see the header.
+ *
+ * Exec, as events come (probes/maps.bpf.c says why in this order): the COMM record opens it, MMAP2 records of the new image
+ * are held back, the program's exec event closes it: the new identity and its mappings are told with that event's time.
+ * Without the program the COMM record does both. An exec that fails after its point of no return ends the process.
+ */
+#include "loaders/maps/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "loaders/lib/host/proc.h"
+#include "loaders/maps/cgroups.h"
+#include "loaders/maps/hub.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+
+#define IMAGE_KEEP_NS  (60 * NSEC_PER_SEC)
+#define PENDING_MAX    4096
+
+static const char empty_[] = "";
+#define EMPTY ((char *)(uintptr_t)empty_)
+
+static void str_set(char **s, char *value)
+{
+	if (*s != EMPTY)
+		free(*s);
+	*s = value && *value ? value : EMPTY;
+	if (value && !*value)
+		free(value);
+}
+
+/* ---- images ---- */
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+	return !strncmp(s, prefix, strlen(prefix));
+}
+
+/* Names that are no file: image 0, but for the vDSO. */
+static bool is_anonymous(const char *path)
+{
+	return !*path || (path[0] == '[' && strcmp(path, "[vdso]")) || has_prefix(path, "//") ||
+	       has_prefix(path, "/dev/zero") || has_prefix(path, "/anon_hugepage") || has_prefix(path, "/SYSV") ||
+	       has_prefix(path, "anon_inode:");
+}
+
+static char *trim_deleted(const char *path)
+{
+	static const char suffix[] = " (deleted)";
+	size_t len = strlen(path), n = sizeof(suffix) - 1;
+
+	if (len > n && !strcmp(path + len - n, suffix))
+		len -= n;
+	return mem_strndup(path, len);
+}
+
+static void tell_image(struct world *w, const struct mimage *img)
+{
+	struct mp_image m = {.id = img->id, .kind = img->kind, .build_id_len = img->file.build_id_len};
+	const char *str[] = {img->path};
+
+	memcpy(m.build_id, img->file.build_id, img->file.build_id_len);
+	hub_emit(w->hub, MP_IMAGE, &m, str);
+}
+
+static struct mimage *image_add(struct world *w, char *key, size_t key_len, const struct file_id *f, char *path)
+{
+	struct mimage *img = mem_alloc(sizeof(*img));
+
+	img->id = ++w->last_image;
+	img->kind = strcmp(path, "[vdso]") ? MP_IMAGE_ELF : MP_IMAGE_VDSO;
+	img->file = *f;
+	img->path = path;
+	img->fd = img->root_fd = img->index_fd = -1;
+	img->key_bytes = key;
+	img->key_len = key_len;
+	HASH_ADD_KEYPTR(hh, w->by_file, img->key_bytes, img->key_len, img);
+	HASH_ADD(hh_id, w->by_id, id, sizeof(img->id), img);
+	w->stats.images++;
+	tell_image(w, img);
+	return img;
+}
+
+/* `is_new` says whether it was never seen. `name` may end in " (deleted)". NULL: anonymous. */
+static struct mimage *image_intern(struct world *w, const struct file_id *f, const char *name, uint64_t len, bool *is_new)
+{
+	struct file_id vdso = {0};
+	struct strbuf key = STRBUF_INIT;
+	struct mimage *img = NULL;
+	char *path;
+
+	*is_new = false;
+	if (is_anonymous(name))
+		return NULL;
+	path = trim_deleted(name);
+	if (!strcmp(path, "[vdso]")) {
+		if (len != w->vdso_len) { /* that of 32-bit programs: not ours to read */
+			free(path);
+			return NULL;
+		}
+		f = &vdso;
+	}
+	strbuf_add(&key, f, sizeof(*f));
+	strbuf_addstr(&key, path);
+	HASH_FIND(hh, w->by_file, key.buf, key.len, img);
+	if (img) {
+		free(path);
+		strbuf_release(&key);
+		return img;
+	}
+	*is_new = true;
+	{
+		size_t n = key.len;
+
+		return image_add(w, strbuf_take(&key), n, f, path);
+	}
+}
+
+static void image_free(struct world *w, struct mimage *img)
+{
+	if (w->image_gone)
+		w->image_gone(w->ctx, img);
+	HASH_DELETE(hh, w->by_file, img);
+	HASH_DELETE(hh_id, w->by_id, img);
+	w->stats.images--;
+	if (img->fd >= 0)
+		close(img->fd);
+	if (img->root_fd >= 0)
+		close(img->root_fd);
+	if (img->index_fd >= 0)
+		close(img->index_fd);
+	free(img->path);
+	free(img->key);
+	free(img->reason);
+	free(img->key_bytes);
+	free(img);
+}
+
+struct mimage *world_image(struct world *w, uint32_t id)
+{
+	struct mimage *img;
+
+	HASH_FIND(hh_id, w->by_id, &id, sizeof(id), img);
+	return img;
+}
+
+void world_sweep(struct world *w, uint64_t now_ns)
+{
+	struct mimage *img, *next_img;
+
+	for (struct proc *p = w->procs; p; p = p->hh.next) {
+		for (size_t i = 0; i < p->maps.n_now; i++)
+			if (p->maps.now[i].image)
+				((struct mimage *)p->maps.now[i].image)->marked = true;
+		for (size_t i = 0; i < p->n_pending; i++)
+			if (p->pending[i].image)
+				p->pending[i].image->marked = true;
+	}
+	HASH_ITER(hh, w->by_file, img, next_img) {
+		if (img->marked || !img->unused_since_ns)
+			img->unused_since_ns = img->marked ? 0 : now_ns;
+		else if (now_ns - img->unused_since_ns > IMAGE_KEEP_NS)
+			image_free(w, img);
+		if (img->marked)
+			img->marked = false;
+	}
+}
+
+/* ---- processes ---- */
+
+struct proc *world_proc(struct world *w, uint32_t tgid)
+{
+	struct proc *p;
+
+	HASH_FIND(hh, w->procs, &tgid, sizeof(tgid), p);
+	return p;
+}
+
+static void pending_clear(struct proc *p)
+{
+	free(p->pending);
+	free(p->pending_exe);
+	p->pending = NULL;
+	p->pending_exe = NULL;
+	p->n_pending = p->cap_pending = 0;
+	p->execing = false;
+}
+
+static void proc_free(struct world *w, struct proc *p)
+{
+	HASH_DEL(w->procs, p);
+	w->stats.procs--;
+	pending_clear(p);
+	mapset_release(&p->maps);
+	str_set(&p->exe, NULL);
+	str_set(&p->args, NULL);
+	str_set(&p->cgroup, NULL);
+	free(p);
+}
+
+static struct proc *proc_add(struct world *w, uint32_t tgid)
+{
+	struct proc *p = mem_alloc(sizeof(*p));
+
+	p->tgid = tgid;
+	p->exe = p->args = p->cgroup = EMPTY;
+	HASH_ADD(hh, w->procs, tgid, sizeof(p->tgid), p);
+	w->stats.procs++;
+	return p;
+}
+
+void world_tell_proc(struct world *w, const struct proc *p)
+{
+	struct mp_process m = {.time_ns = p->from_ns, .start_ns = p->start_ns, .cgroup_id = p->cgroup_id,
+			       .tgid = p->tgid, .exec_id = p->exec_id, .ppid = p->ppid, .uid = p->uid,
+			       .nspid = p->nspid};
+	char comm[MAPS_COMM_LEN + 1] = {0};
+	const char *str[] = {comm, p->exe, p->args, p->cgroup};
+
+	memcpy(comm, p->comm, MAPS_COMM_LEN);
+	hub_emit(w->hub, MP_PROCESS, &m, str);
+}
+
+static void tell_map(struct world *w, const struct proc *p, const struct mapping *m)
+{
+	const struct mimage *img = m->image;
+	struct mp_map out = {.time_ns = m->from_ns, .start_ns = p->start_ns, .start = m->start, .end = m->end,
+			     .offset = m->offset, .tgid = p->tgid, .exec_id = p->exec_id, .image = img ? img->id : 0};
+
+	hub_emit(w->hub, MP_MAP, &out, NULL);
+}
+
+static void tell_maps(struct world *w, const struct proc *p)
+{
+	for (size_t i = 0; i < p->maps.n_now; i++)
+		tell_map(w, p, &p->maps.now[i]);
+}
+
+void world_tell_all(struct world *w)
+{
+	for (struct mimage *img = w->by_file; img; img = img->hh.next)
+		tell_image(w, img);
+	for (struct proc *p = w->procs; p; p = p->hh.next) {
+		world_tell_proc(w, p);
+		tell_maps(w, p);
+	}
+}
+
+static void tell_exit(struct world *w, const struct proc *p, uint64_t time_ns, uint32_t code)
+{
+	struct mp_exit m = {.time_ns = time_ns, .start_ns = p->start_ns, .tgid = p->tgid, .exit_code = code};
+
+	hub_emit(w->hub, MP_EXIT, &m, NULL);
+}
+
+void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
+{
+	tell_exit(w, p, time_ns, 0);
+	proc_free(w, p);
+}
+
+static void map_put(struct world *w, struct proc *p, const struct pending_map *m, uint64_t time_ns, bool tell)
+{
+	struct mapping out = {.start = m->addr, .end = m->addr + m->len, .offset = m->pgoff, .from_ns = time_ns,
+			      .image = m->image};
+
+	mapset_put(&p->maps, out.start, out.end, out.offset, m->image, time_ns, 0);
+	if (tell)
+		tell_map(w, p, &out);
+}
+
+static void proc_fill(struct world *w, struct proc *p, const struct maps_event *ev)
+{
+	p->start_ns = ev->start_ns;
+	p->exec_id = ev->exec_id;
+	p->ppid = ev->ppid;
+	p->uid = ev->uid;
+	p->nspid = ev->nspid;
+	p->root = (struct root_id){.ino = ev->root_ino, .dev = ev->root_dev, .mntns = ev->mntns};
+	p->kthread = ev->flags & MAPS_F_KTHREAD;
+	memcpy(p->comm, ev->comm, sizeof(p->comm));
+	if (ev->cgroup_id != p->cgroup_id || ev->cgroup1_id != p->cgroup1_id || !*p->cgroup) {
+		p->cgroup_id = ev->cgroup_id;
+		p->cgroup1_id = ev->cgroup1_id;
+		str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
+	}
+}
+
+void world_update_cgroup(struct world *w, struct proc *p, const struct maps_event *ev)
+{
+	if (ev->cgroup_id == p->cgroup_id && ev->cgroup1_id == p->cgroup1_id)
+		return;
+	p->cgroup_id = ev->cgroup_id;
+	p->cgroup1_id = ev->cgroup1_id;
+	str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
+	world_tell_proc(w, p);
+}
+
+static void on_fork(struct world *w, const struct maps_event *ev)
+{
+	struct proc *p = world_proc(w, ev->tgid), *from;
+
+	if (p && p->start_ns == ev->start_ns)
+		return; /* the seed has it */
+	if (p)
+		world_forget(w, p, ev->time_ns);
+	p = proc_add(w, ev->tgid);
+	from = world_proc(w, ev->from_tgid);
+	if (from && from->cgroup_id == ev->cgroup_id && from->cgroup1_id == ev->cgroup1_id) {
+		p->cgroup_id = from->cgroup_id;
+		p->cgroup1_id = from->cgroup1_id;
+		str_set(&p->cgroup, mem_strdup(from->cgroup));
+	}
+	proc_fill(w, p, ev);
+	p->from_ns = p->changed_ns = ev->time_ns;
+	if (from && !p->kthread) {
+		str_set(&p->exe, mem_strdup(from->exe));
+		str_set(&p->args, mem_strdup(from->args));
+		mapset_copy(&p->maps, &from->maps, ev->time_ns);
+	}
+	world_tell_proc(w, p);
+	tell_maps(w, p);
+}
+
+/* What the program could not read of the arguments may still stand in /proc. */
+static char *args_text(struct world *w, const struct maps_event *ev, const char *args)
+{
+	struct strbuf out = STRBUF_INIT;
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+
+	if (ev->args_len)
+		args_format(args, ev->args_len, w->args_policy, &out);
+	else if (!proc_read(ev->tgid, "cmdline", MAPS_ARGS_MAX, &text, &len) && len)
+		args_format(text, len, w->args_policy, &out);
+	return strbuf_take(&out);
+}
+
+static char *exe_link(uint32_t tgid)
+{
+	char path[4096];
+
+	if (proc_readlink(tgid, "exe", path, sizeof(path)))
+		return NULL;
+	return trim_deleted(path);
+}
+
+static void on_exec(struct world *w, const struct maps_event *ev, const char *args)
+{
+	struct proc *p = world_proc(w, ev->tgid);
+
+	if (p && p->start_ns != ev->start_ns) {
+		world_forget(w, p, ev->time_ns);
+		p = NULL;
+	}
+	if (!p) { /* its fork was lost, or the clone was older than the watch */
+		p = proc_add(w, ev->tgid);
+		p->start_ns = ev->start_ns;
+	}
+	proc_fill(w, p, ev);
+	p->from_ns = p->changed_ns = ev->time_ns;
+	str_set(&p->args, args_text(w, ev, args));
+	if (p->pending_exe) {
+		str_set(&p->exe, p->pending_exe);
+		p->pending_exe = NULL;
+	} else {
+		str_set(&p->exe, exe_link(ev->tgid));
+	}
+	mapset_end(&p->maps, ev->time_ns, 0);
+	world_tell_proc(w, p);
+	for (size_t i = 0; i < p->n_pending; i++)
+		map_put(w, p, &p->pending[i], ev->time_ns, true);
+	pending_clear(p);
+}
+
+static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t time_ns, uint32_t code)
+{
+	struct proc *p = world_proc(w, tgid);
+
+	if (!p || (start_ns && p->start_ns != start_ns))
+		return;
+	tell_exit(w, p, time_ns, code);
+	proc_free(w, p);
+}
+
+void world_event(struct world *w, const struct maps_event *ev, const char *args)
+{
+	switch (ev->type) {
+	case MAPS_EV_FORK:
+		on_fork(w, ev);
+		break;
+	case MAPS_EV_EXEC:
+		on_exec(w, ev, args);
+		break;
+	case MAPS_EV_EXIT:
+		on_gone(w, ev->tgid, ev->start_ns, ev->time_ns, ev->exit_code);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_mmap(struct world *w, const struct sideband_rec *r)
+{
+	struct proc *p = world_proc(w, r->pid);
+	struct pending_map m = {.addr = r->addr, .len = r->len, .pgoff = r->pgoff};
+	struct file_id f = {0};
+	bool is_new;
+
+	if (!p || !(r->prot & PROT_EXEC))
+		return;
+	f.root = p->root;
+	f.build_id_len = r->build_id_len;
+	memcpy(f.build_id, r->build_id, r->build_id_len);
+	f.major = r->major;
+	f.minor = r->minor;
+	f.ino = r->ino;
+	f.generation = r->ino_generation;
+	m.image = image_intern(w, &f, r->name, r->len, &is_new);
+	if (m.image && m.image->kind == MP_IMAGE_VDSO)
+		m.pgoff = 0;
+	p->changed_ns = r->time_ns;
+	if (is_new && w->image_new)
+		w->image_new(w->ctx, m.image, p, r->addr, r->addr + r->len);
+	if (!p->execing || p->n_pending >= PENDING_MAX) {
+		map_put(w, p, &m, r->time_ns, true);
+		return;
+	}
+	if (!p->pending_exe && m.image && m.image->kind == MP_IMAGE_ELF)
+		p->pending_exe = mem_strdup(m.image->path);
+	mem_grow(p->pending, p->n_pending, p->cap_pending);
+	p->pending[p->n_pending++] = m;
+}
+
+static void on_comm(struct world *w, const struct sideband_rec *r)
+{
+	struct proc *p = world_proc(w, r->pid);
+
+	if (!p)
+		return;
+	if (r->exec) {
+		pending_clear(p);
+		p->execing = true;
+		p->execing_ns = r->time_ns;
+		if (!w->bpf) {
+			struct maps_event ev = {.time_ns = r->time_ns, .start_ns = p->start_ns, .tgid = p->tgid,
+						.ppid = p->ppid, .uid = p->uid, .nspid = p->nspid,
+						.cgroup_id = p->cgroup_id, .root_ino = p->root.ino,
+						.root_dev = p->root.dev, .mntns = p->root.mntns};
+
+			memcpy(ev.comm, r->name, strnlen(r->name, sizeof(ev.comm)));
+			on_exec(w, &ev, NULL);
+		}
+	} else if (r->pid == r->tid) {
+		memset(p->comm, 0, sizeof(p->comm));
+		memcpy(p->comm, r->name, strnlen(r->name, sizeof(p->comm) - 1));
+		world_tell_proc(w, p);
+	}
+}
+
+void world_record(struct world *w, const struct sideband_rec *r)
+{
+	switch (r->type) {
+	case SIDEBAND_MMAP:
+		on_mmap(w, r);
+		break;
+	case SIDEBAND_COMM:
+		on_comm(w, r);
+		break;
+	case SIDEBAND_CGROUP:
+		cgroups_learn(w->cgroups, r->cgroup_id, r->name);
+		break;
+	case SIDEBAND_FORK:
+		if (!w->bpf && r->pid == r->tid && !world_proc(w, r->pid))
+			world_seed_proc(w, r->pid, NULL, r->time_ns);
+		break;
+	case SIDEBAND_EXIT:
+		if (!w->bpf && r->pid == r->tid)
+			on_gone(w, r->pid, 0, r->time_ns, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- /proc ---- */
+
+static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0, pos = 0;
+	struct proc_map m;
+
+	if (p->kthread || proc_read(p->tgid, "maps", PROC_FILE_MAX, &text, &len))
+		return;
+	while (proc_next_map(text, len, &pos, &m)) {
+		struct file_id f = {.root = p->root, .ino = m.inode, .major = m.major, .minor = m.minor};
+		struct pending_map out = {.addr = m.start, .len = m.end - m.start, .pgoff = m.offset};
+		cleanup_free char *path = NULL;
+		bool is_new;
+
+		if (!m.exec)
+			continue;
+		path = mem_alloc(m.path_len + 1);
+		proc_unescape(m.path, m.path_len, path);
+		out.image = image_intern(w, &f, path, out.len, &is_new);
+		if (out.image && out.image->kind == MP_IMAGE_VDSO)
+			out.pgoff = 0;
+		map_put(w, p, &out, time_ns, false);
+	}
+}
+
+/* Without the iterator: identity as far as /proc shows it. */
+static int identity_from_proc(uint32_t tgid, struct maps_event *ev)
+{
+	struct proc_status status;
+	struct proc_stat st;
+	struct stat root;
+	char path[64];
+	int rc = proc_read_stat(tgid, &st);
+
+	if (rc)
+		return rc;
+	*ev = (struct maps_event){.tgid = tgid, .start_ns = proc_ticks_ns(st.start_ticks), .ppid = st.ppid,
+				  .flags = st.flags & PROC_PF_KTHREAD ? MAPS_F_KTHREAD : 0, .nspid = tgid};
+	memcpy(ev->comm, st.comm, strnlen(st.comm, sizeof(ev->comm)));
+	if (!proc_read_status(tgid, &status)) {
+		ev->uid = status.euid;
+		ev->nspid = status.nspid;
+	}
+	snprintf(path, sizeof(path), "/proc/%u/root/.", tgid);
+	if (!stat(path, &root)) {
+		ev->root_ino = root.st_ino;
+		ev->root_dev = major(root.st_dev) << 20 | minor(root.st_dev);
+	}
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", tgid);
+	if (!stat(path, &root))
+		ev->mntns = (uint32_t)root.st_ino;
+	return 0;
+}
+
+void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns)
+{
+	struct proc *p = world_proc(w, tgid);
+	struct maps_event own;
+	struct strbuf args = STRBUF_INIT;
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+
+	if (!ev) {
+		if (identity_from_proc(tgid, &own))
+			return;
+		ev = &own;
+	}
+	if (p && p->start_ns != ev->start_ns) {
+		world_forget(w, p, time_ns);
+		p = NULL;
+	}
+	if (!p)
+		p = proc_add(w, tgid);
+	if (p->exec_id != ev->exec_id || !p->from_ns)
+		p->from_ns = p->exec_id != ev->exec_id && p->from_ns ? time_ns : ev->start_ns;
+	pending_clear(p);
+	mapset_end(&p->maps, time_ns, 0);
+	proc_fill(w, p, ev);
+	if (!p->kthread) {
+		str_set(&p->exe, exe_link(tgid));
+		if (!proc_read(tgid, "cmdline", MAPS_ARGS_MAX, &text, &len) && len)
+			args_format(text, len, w->args_policy, &args);
+		str_set(&p->args, strbuf_take(&args));
+	}
+	seed_maps(w, p, time_ns);
+	world_tell_proc(w, p);
+	tell_maps(w, p);
+}
+
+void world_init(struct world *w)
+{
+	struct maps_event own;
+	cleanup_free char *text = NULL;
+	size_t len = 0, pos = 0;
+	struct proc_map m;
+
+	if (!identity_from_proc((uint32_t)getpid(), &own))
+		w->own_root = (struct root_id){.ino = own.root_ino, .dev = own.root_dev, .mntns = own.mntns};
+	if (proc_read((uint32_t)getpid(), "maps", PROC_FILE_MAX, &text, &len))
+		return;
+	while (proc_next_map(text, len, &pos, &m))
+		if (m.path_len == 6 && !memcmp(m.path, "[vdso]", 6))
+			w->vdso_len = m.end - m.start;
+}
+
+void world_release(struct world *w)
+{
+	struct proc *p, *next;
+	struct mimage *img, *next_img;
+
+	HASH_ITER(hh, w->procs, p, next)
+		proc_free(w, p);
+	HASH_ITER(hh, w->by_file, img, next_img)
+		image_free(w, img);
+}

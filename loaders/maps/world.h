@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world: which processes there are, what is mapped in each, and which files these are. Events go in, in order of time;
+ * what changed goes out to the hub. Reads /proc only for the seed and for what no event says.
+ *
+ * A file (image) is told apart by what the kernel says of it (build-id, or device, inode and generation), its path, and
+ * the root it was seen through (mount namespace and root directory): two containers' /lib/libc.so.6 are two images.
+ */
+#ifndef SONDE_MAPS_WORLD_H
+#define SONDE_MAPS_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "loaders/lib/host/args.h"
+#include "loaders/lib/host/mapset.h"
+#include "loaders/lib/host/mapsproto.h"
+#include "loaders/lib/host/sideband.h"
+#include <linux/types.h>
+#include "probes/maps.h"
+
+struct hub;
+struct cgroups;
+struct world;
+
+struct root_id {
+	uint64_t ino;
+	uint32_t dev, mntns;
+};
+
+/* What files are told apart by; hashed as bytes, so no padding and all of it set. */
+struct file_id {
+	struct root_id root;
+	uint64_t ino, generation;
+	uint32_t major, minor;
+	uint8_t build_id[20];
+	uint32_t build_id_len;
+};
+_Static_assert(sizeof(struct file_id) == 64, "no padding");
+
+enum image_state { IMAGE_PENDING = 0, IMAGE_READY = MP_INDEX_READY, IMAGE_REFUSED = MP_INDEX_REFUSED };
+
+struct mimage {
+	uint32_t id;
+	enum mp_image_kind kind;
+	struct file_id file;
+	char *path;
+	enum image_state state;
+	bool wanted;    /* a client has samples in it */
+	bool marked;    /* used, by the last sweep */
+	bool redone;    /* its index was damaged once and made anew */
+	uint64_t unused_since_ns;
+	char *key, *reason; /* NULL until known */
+	int index_fd;   /* an index that could not be stored on disk; else -1 */
+	int fd;         /* opened early and kept, -1 */
+	int root_fd;    /* the root it was opened through, -1 */
+	uint64_t fd_since_ns;
+	struct mimage *next_wanted;
+	UT_hash_handle hh;    /* by file and path, in world.by_file */
+	UT_hash_handle hh_id; /* by id */
+	size_t key_len;
+	char *key_bytes;
+};
+
+struct pending_map {
+	uint64_t addr, len, pgoff;
+	struct mimage *image;
+};
+
+struct proc {
+	uint32_t tgid, exec_id, ppid, uid, nspid;
+	uint64_t start_ns, from_ns, cgroup_id, cgroup1_id;
+	struct root_id root;
+	char comm[MAPS_COMM_LEN];
+	char *exe, *args, *cgroup; /* never NULL */
+	bool kthread;
+	bool execing;           /* between the comm record of an exec and its end */
+	uint64_t execing_ns;
+	struct pending_map *pending;
+	char *pending_exe;
+	size_t n_pending, cap_pending;
+	uint64_t changed_ns;    /* last event of it */
+	uint8_t seen;           /* by reconcile */
+	struct mapset maps;     /* image: struct mimage *, NULL: anonymous */
+	UT_hash_handle hh;
+};
+
+struct world_stats {
+	uint64_t procs, images, late, opened, open_failed;
+};
+
+struct world {
+	struct hub *hub;
+	struct cgroups *cgroups;
+	enum args_policy args_policy;
+	bool bpf;               /* exec, fork and exit come from the program; else from the side-band */
+	uint64_t open_ns;       /* since when the side-band is complete */
+	struct root_id own_root;
+	size_t vdso_len;
+	struct proc *procs;     /* by tgid */
+	struct mimage *by_file, *by_id;
+	uint32_t last_image;
+	struct world_stats stats;
+	void (*image_new)(void *ctx, struct mimage *img, struct proc *p, uint64_t start, uint64_t end);
+	void (*image_gone)(void *ctx, struct mimage *img);
+	void *ctx;
+};
+
+void world_init(struct world *w);
+void world_release(struct world *w);
+/* One event of the program, or one record of the side-band. */
+void world_event(struct world *w, const struct maps_event *ev, const char *args);
+void world_record(struct world *w, const struct sideband_rec *r);
+/* Take in a process from /proc. `ev`: what the iterator said of it, NULL: it is read from /proc too. */
+void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns);
+/* The process is no more, though no event said so. */
+void world_forget(struct world *w, struct proc *p, uint64_t time_ns);
+void world_tell_all(struct world *w);
+struct proc *world_proc(struct world *w, uint32_t tgid);
+struct mimage *world_image(struct world *w, uint32_t id);
+/* Drop images that nothing has mapped for a minute. */
+void world_sweep(struct world *w, uint64_t now_ns);
+/* More is known of the process: tell it again. */
+void world_tell_proc(struct world *w, const struct proc *p);
+void world_update_cgroup(struct world *w, struct proc *p, const struct maps_event *ev);
+
+#endif
