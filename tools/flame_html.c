@@ -98,9 +98,8 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	add_percent(s, f->frames_unnamed_ns, f->nodes[0].total_ns);
 	strbuf_addstr(s, " in functions without a name</li>\n");
 	if (f->self_program_ns) {
-		strbuf_addstr(s, "<li>sonde itself: ");
-		add_percent(s, f->self_program_ns, f->nodes[0].total_ns);
-		strbuf_addstr(s, "</li>\n");
+		strbuf_addf(s, "<li>sonde itself used %.3f cores (%s)</li>\n",
+			    (double)f->self_program_ns / 1e9 / seconds_of(f), p->self ? "shown here" : "left out");
 	}
 }
 

@@ -22,6 +22,7 @@ struct flame_page {
 	const char *range;   /* for people */
 	const char *filters; /* "" if none */
 	const char *group;   /* "container", "process", "thread", "" */
+	bool self;           /* sonde's own processes are in the fold */
 };
 
 /* 0, or -errno with `e`; errors of the stream are left on the stream (ferror). */

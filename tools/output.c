@@ -60,7 +60,7 @@ static int print_form(enum output_form form, const struct selection *sel, enum f
 		      FILE *out, struct err *e)
 {
 	struct flame_page page = {.f = f, .what = sel->what, .range = sel->range, .filters = sel->filter_text,
-				  .group = group == FOLD_BY_NONE ? "" : GROUPS[group]};
+				  .group = group == FOLD_BY_NONE ? "" : GROUPS[group], .self = sel->self};
 
 	switch (form) {
 	case OUTPUT_HTML:

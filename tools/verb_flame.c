@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "schema/base/clock.h"
 #include "schema/base/cleanup.h"
@@ -65,13 +66,19 @@ static char *default_path(const struct selection *sel)
 	return strbuf_take(&s);
 }
 
+/* xdg-open may stay as long as the browser does: after a moment without bad news it is left alone. */
 static int browser_open(const char *path, struct err *e)
 {
 	char *argv[] = {(char *)"xdg-open", (char *)path, NULL};
 	pid_t pid;
 	int status = 0, error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
 
-	if (!error && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+	for (int i = 0; !error && i < 20; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			break;
+		usleep(100 * 1000);
+	}
+	if (!error && !status)
 		return 0;
 	err_set(e, -ENOENT, EXIT_RUNTIME, "wrote %s, but cannot open a browser: xdg-open %s", path,
 		error ? "is missing" : "failed");

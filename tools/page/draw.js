@@ -40,7 +40,7 @@ function drawBox(ctx, s, i, x, w, y) {
 	const above = s.tree.depth[i] < s.tree.depth[s.zoom];
 	const width = Math.max(w - (w > 3 ? 1 : 0), 0.5);
 
-	ctx.globalAlpha = above ? 0.55 : 1;
+	ctx.globalAlpha = above ? 0.75 : 1;
 	ctx.fillStyle = hit ? p.hit : s.search ? p.quiet[f] : p.fill[f];
 	ctx.fillRect(x, y, width, ROW - 1);
 	if (p.border && w > 2) {
@@ -52,10 +52,9 @@ function drawBox(ctx, s, i, x, w, y) {
 		for (let k = x + 1; k < x + width - 2; k += 6)
 			ctx.fillRect(k, y, 3, 1);
 	}
-	ctx.globalAlpha = above ? 0.8 : 1;
+	ctx.globalAlpha = 1;
 	ctx.fillStyle = hit ? p.hitText : p.text;
 	drawLabel(ctx, s, s.frames.name[f], x, y, width);
-	ctx.globalAlpha = 1;
 }
 
 // s: {tree, frames, palette, search, zoom, focus, x0, x1, width, height, scroll, charWidth}

@@ -41,8 +41,10 @@ function formatInit(head, whole) {
 			const p = of > 0 ? 100 * v / of : 0;
 			return (p >= 10 ? p.toFixed(1) : p.toFixed(2)) + ' %';
 		},
-		cores: (v) => (v / 1e9 / seconds).toPrecision(3).replace(/e.*/, '') * 1 >= 0.01
-			? (v / 1e9 / seconds).toFixed(2) : v ? '<0.01' : '0',
+		cores(v) {
+			const c = v / 1e9 / seconds;
+			return c >= 0.01 ? c.toFixed(2) : v ? '<0.01' : '0';
+		},
 		time(v) {
 			const s = v / 1e9;
 			return s >= 10 ? s.toFixed(1) + ' s' : s >= 1 ? s.toFixed(2) + ' s' : Math.round(s * 1000) + ' ms';
