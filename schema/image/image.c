@@ -92,7 +92,7 @@ static bool symbols_sound(const struct image *img)
 			return false;
 		end = (uint64_t)s->start + s->size;
 	}
-	return true;
+	return end <= UINT64_MAX - img->symbol_base;
 }
 
 static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)

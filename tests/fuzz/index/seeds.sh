@@ -50,6 +50,8 @@ cat nolinked nobid.debug > pair2
 if command -v xz >/dev/null; then
 	xz -k full.debug
 	cp plain mini && objcopy --add-section .gnu_debugdata=full.debug.xz mini
+	head -c 1000000 /dev/zero | xz > zeros.xz
+	cp plain zeros && objcopy --add-section .gnu_debugdata=zeros.xz zeros
 fi
 # Rust's manglings and other long names
 cat > names.s <<'END'
@@ -112,7 +114,7 @@ for go in $(command -v go || true) /usr/bin/runc /usr/sbin/runc; do
 	[ -s table ] && head -c 60000 table > "$out/pclntab/$(basename "$go")"
 done
 
-for f in full now lib32 plain bare sysv pair pair2 mini names go2 go16 go18 go20 gopie* gomagic* gosym*; do
+for f in full now lib32 plain bare sysv pair pair2 mini zeros names go2 go16 go18 go20 gopie* gomagic* gosym*; do
 	[ -f "$f" ] && cp "$f" "$out/elfindex/$f"
 done
 
