@@ -29,6 +29,7 @@ static struct perf_event_attr sampler_attr(bool cycles, uint32_t freq)
 		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
 		.sample_freq = freq,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.freq = 1,
 		.disabled = 1,
 		.exclude_idle = 1,
@@ -202,6 +203,21 @@ static void cpu_come(struct sampler *s, uint32_t cpu)
 		log_info("CPU %u is here", cpu);
 }
 
+/*
+ * A CPU that goes takes its event's life with it, and its return does not bring that back. One that went and came
+ * between two looks shows only in the event's time, which stands still.
+ */
+static bool cpu_dead(struct sampler_cpu *c)
+{
+	struct {
+		uint64_t count, enabled_ns;
+	} now = {0};
+	bool dead = read(c->fd, &now, sizeof(now)) != sizeof(now) || now.enabled_ns == c->enabled_ns;
+
+	c->enabled_ns = now.enabled_ns;
+	return dead;
+}
+
 void sampler_tick(struct sampler *s)
 {
 	static struct cpulist online;
@@ -209,8 +225,11 @@ void sampler_tick(struct sampler *s)
 	if (!s->cpus || cpulist_online(&online))
 		return;
 	for (uint32_t cpu = 0; cpu < CPULIST_MAX; cpu++) {
-		if (s->cpus[cpu].fd >= 0)
+		if (s->cpus[cpu].fd >= 0) {
 			ring_read(s, &s->cpus[cpu]);
+			if (online.has[cpu] && cpu_dead(&s->cpus[cpu]))
+				cpu_stop(s, cpu);
+		}
 		if (online.has[cpu] && s->cpus[cpu].fd < 0) {
 			cpu_come(s, cpu);
 		} else if (!online.has[cpu] && s->cpus[cpu].fd >= 0) {

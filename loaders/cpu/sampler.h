@@ -17,6 +17,7 @@ struct sampler_cpu {
 	int fd;                /* -1: not sampled */
 	void *ring;            /* where throttling is told; NULL: not mapped */
 	uint64_t throttled_at; /* boot ns, 0: not now */
+	uint64_t enabled_ns;   /* how long it has run, as last read */
 };
 
 struct sampler {
