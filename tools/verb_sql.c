@@ -94,7 +94,8 @@ static int dot_command(struct session *s, const char *line, struct err *e)
 
 	if (!strcmp(line, ".views"))
 		return run_statements(s, "SELECT DISTINCT name AS view FROM (SELECT name, type FROM sqlite_master UNION "
-					 "SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' ORDER BY 1", e);
+					 "SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' AND name NOT LIKE 'run\\_%' ESCAPE '\\' AND "
+					 "name NOT IN ('stack_list', 'stack_part') ORDER BY 1", e); /* parts of the others */
 	if (sscanf(line, ".schema %127s", name) == 1 || !strcmp(line, ".schema")) {
 		sql = sqlite3_mprintf("SELECT sql FROM main.sqlite_master WHERE sql IS NOT NULL AND (%Q = '' OR name = %Q)",
 				      name, name);

@@ -16,6 +16,7 @@
 
 #define YEAR_MIN 1970
 #define YEAR_MAX 2200 /* int64 nanoseconds end in 2262 */
+#define EPOCH_MAX_S 7258118400ll /* 2200 */
 #define DURATION_MAX_NS (100ll * 366 * 86400 * NSEC_PER_SEC)
 
 /* Exactly `digits` digits. */
@@ -197,10 +198,12 @@ static bool parse_epoch(const char *s, int64_t *out)
 		v = v * 10 + (s[i] - '0');
 	s += digits;
 	if (digits >= 12) {
+		if (*s || v > EPOCH_MAX_S * 1000)
+			return false;
 		*out = v * 1000000;
-		return !*s;
+		return true;
 	}
-	if (v > 7258118400 || !read_fraction(&s, &fraction) || *s)
+	if (v > EPOCH_MAX_S || !read_fraction(&s, &fraction) || *s)
 		return false;
 	*out = v * NSEC_PER_SEC + fraction;
 	return true;
