@@ -291,3 +291,27 @@ def test_a_million_rows_take_no_time(sonde, scratch):
             sonde(*args, *where, store=store, check=True)
             took.append(time.monotonic() - start)
         assert min(took) <= 0.3, f"{args[0]}: {took}"
+
+
+def test_a_real_capture_adds_up_in_every_form(sonde, store, sql, tmp_path):
+    need_root()
+    burner = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    try:
+        sonde("record", "-d", "2s", "-q", store=store, check=True)
+    finally:
+        burner.kill()
+        burner.wait()
+    [(samples, ns)] = [(sum(r["n"] for r in rows), sum(r["ns"] for r in rows)) for rows in
+                       [sql(store, "SELECT coalesce(sum(samples), 0) n, coalesce(sum(cpu_ns), 0) ns FROM cpu_samples")]]
+    where = ["--self", "--last", "10m", "-q"]
+    tree = json.loads(sonde("flame", "--json", *where, store=store, check=True).stdout)
+    folded = sonde("export", "folded", *where, store=store, check=True).stdout
+    out = str(tmp_path / "x.pb.gz")
+    sonde("flame", "-o", out, *where, store=store, check=True)
+    raw = re.findall(r"^ +(\d+) +(\d+): [\d ]+$", pprof(out, "-raw"), re.M)
+    assert samples > 100
+    assert (tree["samples"], tree["cpu_ns"]) == (samples, ns)
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in folded.split("\n")[:-1]) == samples
+    assert (sum(int(n) for n, _ in raw), sum(int(t) for _, t in raw)) == (samples, ns)
+    mappings = pprof(out, "-raw").split("Mappings\n")[1]
+    assert "[kernel.kallsyms]" in mappings
