@@ -320,14 +320,19 @@ static char secret_option(struct span prog)
 	return SPAN_IN(prog, user_like) ? 'u' : 0;
 }
 
+/* "user:secret"; what has no colon is looked at like any other argument */
 static void mask_user(struct span a, struct strbuf *out)
 {
 	const char *colon = memchr(a.p, ':', a.n);
-	size_t n = colon ? (size_t)(colon - a.p) + 1 : a.n;
+	struct strbuf inside cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_add(out, a.p, n);
-	if (colon)
+	if (colon) {
+		strbuf_add(out, a.p, (size_t)(colon - a.p) + 1);
 		strbuf_addstr(out, MASK);
+		return;
+	}
+	mask_inside(a, &inside);
+	strbuf_add(out, strbuf_str(&inside), inside.len);
 }
 
 enum follow { FOLLOW_NONE, FOLLOW_SECRET, FOLLOW_USER };

@@ -192,6 +192,7 @@ bool container_parse(const char *path, size_t len, struct container_ref *out)
 	bool in_pods = false;
 
 	*out = (struct container_ref){.runtime = ""};
+	len = strnlen(path, len);
 	for (size_t pos = 0; pos < len;) {
 		const char *p = path + pos, *slash = memchr(p, '/', len - pos);
 		struct part c = {p, slash ? (size_t)(slash - p) : len - pos};

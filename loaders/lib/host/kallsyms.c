@@ -105,7 +105,7 @@ static bool line_parse(const char *p, const char *end, struct line *l)
 		l->module = open + 1;
 		l->module_len = (size_t)(end - 1 - l->module);
 	}
-	return l->name_len && l->name_len <= NAME_MAX_LEN && l->module_len < 256;
+	return l->name_len && l->name_len <= NAME_MAX_LEN && l->module_len < 256 && !memchr(p, 0, (size_t)(end - p));
 }
 
 static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
