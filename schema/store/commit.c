@@ -50,6 +50,7 @@ static const char *const sql[ST_N] = {
 		    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET cpu_ns = cpu_ns + excluded.cpu_ns,"
 		    " runs = runs + excluded.runs, rss_bytes = excluded.rss_bytes,"
 		    " private_bytes = excluded.private_bytes, map_bytes = excluded.map_bytes",
+	[ST_RUN_FIND] = "SELECT id FROM run WHERE token = ?1",
 	[ST_RUN] = "INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, accounted)"
 		   " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
 	[ST_RUN_UPDATE] = "UPDATE run SET to_ns = max(to_ns, ?2), accounted = ?3, state = ?4 WHERE id = ?1",
@@ -544,8 +545,23 @@ static void commit_run_update(struct commit *c, const struct commit_run *r)
 	commit_step(c, st, NULL);
 }
 
+/* A segment that was left may be joined again: after it was thought removed, say. */
+static uint32_t commit_run_find(struct commit *c, const struct commit_run *r)
+{
+	sqlite3_stmt *st = commit_stmt(c, ST_RUN_FIND);
+	uint32_t row = 0;
+
+	if (st) {
+		sqlite3_bind_int64(st, 1, (sqlite3_int64)r->token);
+		commit_step(c, st, &row);
+	}
+	return row;
+}
+
 static void commit_run_one(struct commit *c, struct commit_run *r)
 {
+	if (!r->row)
+		r->row = commit_run_find(c, r);
 	if (r->row)
 		commit_run_update(c, r);
 	else

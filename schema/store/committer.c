@@ -2,6 +2,7 @@
 /* committer: the writer thread. Takes one batch after another and commits it, tries again while the disk does not let
  * it, and leaves the store in order. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,7 @@ static void committer_leave(struct store_writer *w)
 /* Store lock held: the segment that this batch goes to. */
 int committer_segment(struct store_writer *w, bool may_rotate)
 {
+	char left[PATH_MAX] = "";
 	int rc;
 
 	if (w->seg && !segment_is_there(w->seg)) {
@@ -101,11 +103,12 @@ int committer_segment(struct store_writer *w, bool may_rotate)
 	}
 	if (w->seg && may_rotate && segment_is_due(w->seg, &w->limits)) {
 		(void)committer_commit_in(w, NULL, 3); /* the runs go on elsewhere; no harm if it cannot be noted */
+		memcpy(left, w->seg->path, sizeof(left)); /* smaller once its log is folded in, but its time is over */
 		committer_leave(w);
 	}
 	if (w->seg)
 		return 0;
-	rc = segment_acquire(w->dir, &w->limits, &w->seg, &w->error);
+	rc = segment_acquire(w->dir, &w->limits, left, &w->seg, &w->error);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&w->lock);

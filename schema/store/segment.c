@@ -256,7 +256,8 @@ static void segment_warn_set_aside(const char *path)
 }
 
 /* The newest segment, if it may be joined. -ENOENT: begin one. */
-static int segment_join(const char *dir, const struct segment_limits *l, struct segment **out, struct err *e)
+static int segment_join(const char *dir, const struct segment_limits *l, const char *but_path, struct segment **out,
+			struct err *e)
 {
 	char (*names)[SEGMENT_NAME_MAX] = NULL;
 	char path[PATH_MAX];
@@ -271,6 +272,8 @@ static int segment_join(const char *dir, const struct segment_limits *l, struct 
 	}
 	snprintf(path, sizeof(path), "%s/%s", dir, names[n - 1]);
 	free(names);
+	if (but_path && !strcmp(path, but_path))
+		return -ENOENT;
 	rc = segment_open(path, &s, e);
 	if (rc == -EBADMSG) {
 		segment_warn_set_aside(path);
@@ -286,10 +289,11 @@ static int segment_join(const char *dir, const struct segment_limits *l, struct 
 	return -ENOENT;
 }
 
-int segment_acquire(const char *dir, const struct segment_limits *l, struct segment **out, struct err *e)
+int segment_acquire(const char *dir, const struct segment_limits *l, const char *but_path, struct segment **out,
+		    struct err *e)
 {
 	char path[PATH_MAX];
-	int rc = segment_join(dir, l, out, e);
+	int rc = segment_join(dir, l, but_path, out, e);
 
 	if (rc != -ENOENT)
 		return rc;

@@ -38,8 +38,9 @@ struct segment_limits {
 	uint32_t age_s;
 };
 
-/* Lock held. */
-int segment_acquire(const char *dir, const struct segment_limits *l, struct segment **out, struct err *e);
+/* Lock held. Never the one at `but_path` (NULL: none), which the caller has just left. */
+int segment_acquire(const char *dir, const struct segment_limits *l, const char *but_path, struct segment **out,
+		    struct err *e);
 /* Lock held. Opens one file that is there, as it is. NULL `e` is fine. */
 int segment_open(const char *path, struct segment **out, struct err *e);
 /* Lock held. Fold the log in if nobody else has it open, close. */

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -206,48 +207,69 @@ static int tally_book_in(struct segment *s, const struct tally_data *d, const st
 	return segment_errno(s->db, rc);
 }
 
-/* A segment named by a tally, if it is there: `current` itself, or opened (then *opened, to be left). */
-static struct segment *tally_segment_of(const char *dir, const char name[SEGMENT_NAME_MAX], struct segment *current,
-					bool *opened)
+/* A segment named by a tally: `current` itself, or opened (then *opened, to be left), or NULL if it is gone or damaged.
+ * An error: it is there, but cannot be asked now. */
+static int tally_segment_of(const char *dir, const char name[SEGMENT_NAME_MAX], struct segment *current,
+			    struct segment **out, bool *opened)
 {
 	char path[PATH_MAX];
-	struct segment *s = NULL;
+	int rc;
 
+	*out = NULL;
 	*opened = false;
 	if (!memchr(name, 0, SEGMENT_NAME_MAX) || !folder_is_segment_name(name))
-		return NULL;
+		return 0;
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if (!strcmp(path, current->path))
-		return current;
-	if (access(path, F_OK) < 0 || segment_open(path, &s, NULL))
-		return NULL;
-	*opened = true;
-	return s;
+	if (!strcmp(path, current->path)) {
+		*out = current;
+		return 0;
+	}
+	if (access(path, F_OK) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	rc = segment_open(path, out, NULL);
+	*opened = !rc;
+	return rc == -EBADMSG ? 0 : rc;
 }
 
-static int tally_book(const char *dir, const struct tally_data *d, struct segment *current)
+/* Rule 5: note where rows will be made for runs that have none. */
+static int tally_note_booked(int fd, struct tally_data *d, const struct segment *current)
 {
-	bool opened[2];
-	struct segment *seg[2] = {tally_segment_of(dir, d->segment, current, &opened[0]),
-				  tally_segment_of(dir, d->before, current, &opened[1])};
+	const char *name = strrchr(current->path, '/');
+
+	snprintf(d->booked, sizeof(d->booked), "%.31s", name ? name + 1 : current->path);
+	return pwrite(fd, d->booked, sizeof(d->booked), offsetof(struct tally_data, booked)) == sizeof(d->booked) ? 0 : -EIO;
+}
+
+static int tally_book_one(const struct tally_data *d, const struct tally_run *r, struct segment *const seg[3],
+			  struct segment *current)
+{
+	uint64_t accounted = 0, here = 0;
+	struct segment *into = NULL;
+
+	for (int k = 0; k < 3; k++) {
+		if (!seg[k] || !tally_find(seg[k], r->token, &here))
+			continue;
+		accounted = here > accounted ? here : accounted;
+		into = into ? into : seg[k];
+	}
+	return tally_book_in(into ? into : current, d, r, accounted);
+}
+
+static int tally_book(const char *dir, int fd, struct tally_data *d, struct segment *current)
+{
+	const char *const names[3] = {d->segment, d->before, d->booked};
+	struct segment *seg[3] = {NULL, NULL, NULL};
+	bool opened[3] = {false, false, false};
 	int rc = 0;
 
-	for (int i = 0; i < TALLY_RUNS && !rc; i++) {
-		const struct tally_run *r = &d->run[i];
-		uint64_t accounted = 0, here = 0;
-		struct segment *into = NULL;
-
-		if (!r->token)
-			continue;
-		for (int k = 0; k < 2; k++) {
-			if (!seg[k] || !tally_find(seg[k], r->token, &here))
-				continue;
-			accounted = here > accounted ? here : accounted;
-			into = into ? into : seg[k];
-		}
-		rc = tally_book_in(into ? into : current, d, r, accounted);
-	}
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < 3 && !rc; k++)
+		rc = tally_segment_of(dir, names[k], current, &seg[k], &opened[k]);
+	if (!rc && !seg[2])
+		rc = tally_note_booked(fd, d, current);
+	for (int i = 0; i < TALLY_RUNS && !rc; i++)
+		if (d->run[i].token)
+			rc = tally_book_one(d, &d->run[i], seg, seg[2] ? seg[2] : current);
+	for (int k = 0; k < 3; k++)
 		if (opened[k])
 			segment_leave(seg[k]);
 	return rc;
@@ -267,7 +289,7 @@ static void tally_recover_one(const char *dir, int dirfd, const char *name, stru
 		return; /* somebody was faster */
 	if (pread(fd, &d, sizeof(d), 0) == sizeof(d) && !memcmp(d.magic, magic, sizeof(magic)) && d.version == 1) {
 		d.reason[sizeof(d.reason) - 1] = '\0';
-		rc = tally_book(dir, &d, current);
+		rc = tally_book(dir, fd, &d, current);
 		if (rc) {
 			log_warn("store: cannot book yet what a killed writer held: %s", strerror(-rc));
 			return;

@@ -11,6 +11,8 @@
  *   4. A file whose lock can be taken belonged to a dead writer. seen - accounted is booked as loss of its run
  *      (reason "killed", or what `reason` says), accounted = seen, state = killed; then the file is removed.
  *      A crash between the two finds a difference of 0.
+ *   5. A run that was killed before its first commit has no row anywhere: it gets one in the current segment, whose
+ *      name is put into `booked` before, so that a crash does not let the next one book it again elsewhere.
  * The file's blocks are allocated at the start: a full disk cannot make the mapping fail later.
  */
 #ifndef SONDE_STORE_TALLY_H
@@ -39,6 +41,7 @@ struct tally_data {
 	uint32_t version;   /* 1 */
 	uint32_t pid;
 	char segment[SEGMENT_NAME_MAX], before[SEGMENT_NAME_MAX]; /* file names */
+	char booked[SEGMENT_NAME_MAX]; /* where runs without a row are booked; see 5 */
 	char reason[16];    /* "": killed */
 	struct tally_run run[TALLY_RUNS];
 };

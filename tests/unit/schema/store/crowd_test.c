@@ -162,11 +162,9 @@ static void writer_until_killed(const struct fixture *f, struct told *t, int me)
 }
 
 /* Two writers at any time, one of which is killed at a random moment. */
-static void a_killed_writer_tears_no_batch_and_what_it_held_is_counted_once(void **state)
+static void kill_many(struct fixture *f, int kills)
 {
-	struct fixture *f = *state;
 	struct told *t = told_new();
-	int kills = from_env("CROWD_KILLS", 100);
 	uint64_t added = 0;
 	unsigned int seed = 1;
 	pid_t other = 0;
@@ -214,12 +212,28 @@ static void a_killed_writer_tears_no_batch_and_what_it_held_is_counted_once(void
 	munmap(t, sizeof(*t));
 }
 
+static void a_killed_writer_tears_no_batch_and_what_it_held_is_counted_once(void **state)
+{
+	kill_many(*state, from_env("CROWD_KILLS", 100));
+}
+
+static void the_same_while_segments_follow_one_another(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_segment_bytes(400 * 1024);
+	kill_many(f, from_env("CROWD_KILLS", 100) / 2);
+	fixture_segment_bytes(0);
+	assert_true(fixture_files(f->dir, ".db") > 3);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(twelve_writers_at_once_lose_nothing_and_tear_nothing),
 		T(a_killed_writer_tears_no_batch_and_what_it_held_is_counted_once),
+		T(the_same_while_segments_follow_one_another),
 	};
 
 	return cmocka_run_group_tests_name("crowd", tests, NULL, NULL);

@@ -78,9 +78,16 @@ size_t fixture_files(const char *dir, const char *suffix)
 	return n;
 }
 
+static uint64_t limit_bytes;
+
+void fixture_segment_bytes(uint64_t bytes)
+{
+	limit_bytes = bytes;
+}
+
 struct store_writer *fixture_writer(const struct fixture *f, size_t max_bytes)
 {
-	struct store_writer_opts o = {.dir = f->dir, .max_bytes = max_bytes};
+	struct store_writer_opts o = {.dir = f->dir, .max_bytes = max_bytes, .segment_bytes = limit_bytes};
 	struct store_writer *w = NULL;
 	struct err e = {0};
 

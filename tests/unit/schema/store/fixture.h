@@ -23,6 +23,8 @@ void fixture_remove(struct fixture *f);
 const char *fixture_segment(const struct fixture *f, size_t n);
 size_t fixture_files(const char *dir, const char *suffix);
 
+/* Size at which later writers begin a new segment; 0: the default. */
+void fixture_segment_bytes(uint64_t bytes);
 struct store_writer *fixture_writer(const struct fixture *f, size_t max_bytes);
 void fixture_close(struct store_writer *w);
 uint32_t fixture_run(struct store_writer *w, enum store_scope scope, uint32_t bucket_s, uint64_t period_ns, int64_t from_ns);

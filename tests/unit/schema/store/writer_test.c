@@ -251,6 +251,29 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
 	assert_non_null(strstr(e.what, "schema 99"));
 }
 
+static void a_segment_of_an_older_schema_is_migrated_and_joined(void **state)
+{
+	static const char *const views[] = {"cpu_samples", "functions_top", "stacks", "stack_frames", "stack_list",
+					    "stack_part", "frames", "functions", "processes", "containers", "runs",
+					    "run_hidden", "run_edge", "run_pair", "run_order", "loss", "cost"};
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	char sql[64];
+
+	fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 5);
+	fixture_close(w);
+	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) { /* as if only migration 1 had been there */
+		snprintf(sql, sizeof(sql), "DROP VIEW %s", views[i]);
+		fixture_exec(fixture_segment(f, 0), sql);
+	}
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM sqlite_master WHERE type = 'view'"), 0);
+	fixture_exec(fixture_segment(f, 0), "UPDATE meta SET value = 1 WHERE key = 'schema_version'");
+	fixture_close(fixture_writer(f, 0));
+	assert_int_equal(fixture_files(f->dir, ".db"), 1);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT value FROM meta WHERE key = 'schema_version'"), 2);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(samples) FROM cpu_samples"), 5);
+}
+
 static void scribble(const char *path, off_t at, size_t n)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -524,6 +547,7 @@ int main(void)
 		T(a_segment_that_is_old_or_large_is_followed_by_another),
 		T(a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not),
 		T(a_newer_schema_is_refused_and_left_alone),
+		T(a_segment_of_an_older_schema_is_migrated_and_joined),
 		T(a_damaged_segment_is_set_aside_and_the_capture_goes_on),
 		T(a_segment_damaged_while_it_is_written_is_set_aside),
 		T(a_segment_that_is_removed_under_a_writer_is_noticed),
