@@ -19,6 +19,7 @@
 
 #include "loaders/lib/host/indexproto.h"
 #include "loaders/lib/host/openin.h"
+#include "loaders/lib/host/proc.h"
 #include "loaders/maps/cache.h"
 #include "loaders/maps/hub.h"
 #include "loaders/maps/world.h"
@@ -79,51 +80,88 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int
 
 /* ---- opening ---- */
 
+static int stat_map_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *st)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start,
+		 (unsigned long long)end);
+	return stat(path, st) ? -errno : 0;
+}
+
 static bool same_root(const struct root_id *a, const struct root_id *b)
 {
 	return a->ino == b->ino && a->dev == b->dev && a->mntns == b->mntns;
 }
 
-/* An inode that the kernel named must be the one we got; the device may differ (overlayfs, btrfs). */
-static bool is_it(const struct mimage *img, const struct stat *st)
+/*
+ * Is this the file that was mapped? Where the kernel gave an inode it must be that one (the device may differ: overlayfs,
+ * btrfs), or the one that the mapping's own link leads to. Where it gave a build-id, the index will tell.
+ */
+static bool is_it(const struct mimage *img, const struct stat *st, const struct stat *mapped)
 {
-	return img->file.build_id_len || !img->file.ino || st->st_ino == img->file.ino;
+	if (img->file.build_id_len || !img->file.ino || st->st_ino == img->file.ino)
+		return true;
+	return mapped && mapped->st_ino == st->st_ino && mapped->st_dev == st->st_dev;
 }
 
-static int open_by_root(const struct mimage *img, int root_fd, struct stat *st)
+static int open_by_root(const struct mimage *img, int root_fd, const struct stat *mapped, struct stat *st)
 {
-	int fd = openin(root_fd, img->path, OPENIN_MAX_BYTES, st);
+	int fd = img->path_failed ? -ESTALE : openin(root_fd, img->path, OPENIN_MAX_BYTES, st);
 
-	if (fd >= 0 && !is_it(img, st)) {
+	if (fd >= 0 && !is_it(img, st, mapped)) {
 		close(fd);
 		return -ESTALE;
 	}
 	return fd;
+}
+
+/* The mapping at these addresses may be another one by now (exec): its link must at least bear the name. */
+static bool bears_name(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end)
+{
+	static const char gone[] = " (deleted)";
+	const char *name = strrchr(img->path, '/');
+	char file[64], link[4096 + sizeof(gone)];
+	size_t n = strlen(name ? name : img->path), len;
+
+	snprintf(file, sizeof(file), "map_files/%llx-%llx", (unsigned long long)start, (unsigned long long)end);
+	if (proc_readlink(p->tgid, file, link, sizeof(link)))
+		return false;
+	len = strlen(link);
+	if (len >= sizeof(gone) && !strcmp(link + len - (sizeof(gone) - 1), gone))
+		len -= sizeof(gone) - 1;
+	return len >= n && !memcmp(link + len - n, name ? name : img->path, n);
 }
 
 static int open_by_map(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end, struct stat *st)
 {
-	int fd = openin_map_file(p->tgid, start, end, OPENIN_MAX_BYTES, st);
+	int fd = bears_name(img, p, start, end) ? openin_map_file(p->tgid, start, end, OPENIN_MAX_BYTES, st) : -ENOENT;
 
-	if (fd >= 0 && !is_it(img, st)) {
+	if (fd >= 0 && !is_it(img, st, st)) {
 		close(fd);
 		return -ESTALE;
 	}
 	return fd;
 }
 
-/* Through one process: the mapped file itself, else its path below the process's root. *root_fd: kept for debug files. */
+/* Through one process: its path below the process's root, else (deleted, replaced, memfd) the mapped file itself, where
+ * start < end. *root_fd: kept for debug files. */
 static int open_through(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end, struct stat *st,
 			int *root_fd)
 {
 	int root = openin_root(p->tgid), fd = -ENOENT;
+	struct stat mapped;
+	bool have = false;
 
-	if (start < end)
-		fd = open_by_map(img, p, start, end, st);
-	if (fd < 0 && fd != -ENOTSUP && fd != -EFBIG && root >= 0 && img->path[0] == '/') {
-		int by_path = open_by_root(img, root, st);
+	if (root >= 0 && img->path[0] == '/') {
+		if (!img->file.build_id_len && img->file.ino && start < end && bears_name(img, p, start, end))
+			have = !stat_map_file(p->tgid, start, end, &mapped);
+		fd = open_by_root(img, root, have ? &mapped : NULL, st);
+	}
+	if (fd < 0 && start < end) {
+		int by_map = open_by_map(img, p, start, end, st);
 
-		fd = by_path >= 0 || fd == -ENOENT || fd == -EPERM ? by_path : fd;
+		fd = by_map >= 0 ? by_map : fd;
 	}
 	if (fd >= 0 && *root_fd < 0)
 		*root_fd = root;
@@ -165,7 +203,7 @@ static int open_anyhow(struct indexer *ix, struct mimage *img, struct stat *st, 
 	}
 	if (same_root(&ix->world->own_root, &img->file.root) && img->path[0] == '/') {
 		cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		int rc = open_by_root(img, root, st);
+		int rc = open_by_root(img, root, NULL, st);
 
 		if (rc >= 0 && *root_fd < 0)
 			*root_fd = take_fd(&root);
@@ -220,9 +258,13 @@ static bool settle_from_cache(struct indexer *ix, struct mimage *img, const stru
 	switch (cache_find(ix->cache, st, &text)) {
 	case CACHE_KNOWN:
 		if (!matches_build_id(img, text)) {
-			set_refused(img, openin_reason(-ESTALE));
 			free(text);
-			return true;
+			if (img->path_failed) {
+				set_refused(img, openin_reason(-ESTALE));
+				return true;
+			}
+			img->path_failed = true;
+			return false; /* its index will not be used: job_open tries the mapping itself */
 		}
 		free(img->key);
 		img->key = text;
@@ -252,7 +294,7 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 		return; /* tried again when it is wanted */
 	}
 	ix->world->stats.opened++;
-	if (settle_from_cache(ix, img, &st)) {
+	if (settle_from_cache(ix, img, &st) || img->path_failed) {
 		close(fd);
 		if (img->root_fd >= 0)
 			close(img->root_fd);
@@ -431,9 +473,16 @@ static bool job_open(struct indexer *ix, struct job *j, struct mimage *img)
 		return false;
 	}
 	j->elf = fd;
-	if (j->have_st && settle_from_cache(ix, img, &j->st)) {
-		indexer_tell(ix, img);
-		return false;
+	if (j->have_st) {
+		bool failed = img->path_failed;
+		bool settled = settle_from_cache(ix, img, &j->st);
+
+		if (!settled && img->path_failed != failed) /* the path leads to another file */
+			return job_open(ix, j, img);
+		if (settled) {
+			indexer_tell(ix, img);
+			return false;
+		}
 	}
 	j->image = img;
 	j->path = mem_strdup(img->path);
@@ -615,6 +664,19 @@ static int take_output(const struct job *j, int *copy)
 	return 0;
 }
 
+/* The file at the path is a newer one: once more, through the mapping itself. */
+static void not_it(struct indexer *ix, struct mimage *img)
+{
+	if (img->path_failed) {
+		refuse(ix, img, openin_reason(-ESTALE));
+		return;
+	}
+	img->path_failed = true;
+	drop_fds(ix, img);
+	img->wanted = false;
+	indexer_want(ix, img, false);
+}
+
 static void job_success(struct indexer *ix, struct job *j)
 {
 	struct mimage *img = j->image;
@@ -633,7 +695,7 @@ static void job_success(struct indexer *ix, struct job *j)
 	}
 	if (!matches_build_id(img, j->text)) {
 		free(stored);
-		refuse(ix, img, openin_reason(-ESTALE));
+		not_it(ix, img);
 		return;
 	}
 	free(img->key);

@@ -50,6 +50,7 @@ struct mimage {
 	enum image_state state;
 	bool wanted;    /* a client has samples in it */
 	bool marked;    /* used, by the last sweep */
+	bool path_failed; /* its path leads to another file now: only the mapping itself will do */
 	bool redone;    /* its index was damaged once and made anew */
 	uint64_t unused_since_ns;
 	char *key, *reason; /* NULL until known */
