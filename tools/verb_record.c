@@ -26,6 +26,7 @@
 #define BAR 20
 #define PLAIN_EVERY_NS (10 * NSEC_PER_SEC)
 #define HOTTEST 3
+#define FREQ_MAX 4999
 
 struct record_args {
 	int64_t duration_ns;
@@ -41,6 +42,9 @@ struct record {
 	int64_t said_ns;       /* when the last plain line was printed */
 	double asked_s;        /* 0: endless */
 	json_t *done, *error;  /* events kept, owned */
+	int64_t rec;           /* number of the recording, 0: not known */
+	bool newest;           /* none began later */
+	int64_t from_ns, to_ns;
 	int command_status;    /* as of wait(2), -1: no command, or it has not ended */
 };
 
@@ -104,11 +108,6 @@ static void loader_argv(struct argv *a, const char *path, const struct verb_call
 	const struct record_args *o = call->args;
 
 	argv_add(a, path);
-	argv_add(a, "--store");
-	argv_add(a, call->store);
-	argv_add(a, "--bucket");
-	argv_add(a, "1s");
-	argv_addf(a, "--progress-fd", fd, "");
 	if (o->duration_ns)
 		argv_addf(a, "--duration", o->duration_ns / 1000000, "ms");
 	if (o->freq)
@@ -121,6 +120,11 @@ static void loader_argv(struct argv *a, const char *path, const struct verb_call
 		argv_add(a, "--args");
 		argv_add(a, o->args);
 	}
+	argv_add(a, "--store");
+	argv_add(a, call->store);
+	argv_add(a, "--bucket");
+	argv_add(a, "1s");
+	argv_addf(a, "--progress-fd", fd, "");
 	if (call->n_words) {
 		argv_add(a, "--");
 		for (size_t i = 0; i < call->n_words; i++)
@@ -143,6 +147,8 @@ static void say_progress(struct record *r, const json_t *ev)
 	char samples[32], store[32], left[64] = "";
 	int full = r->asked_s > 0 ? (int)(BAR * elapsed / r->asked_s) : 0;
 
+	if (!r->said_ns)
+		r->said_ns = now;
 	if (r->call->quiet || (!r->tty && now - r->said_ns < PLAIN_EVERY_NS))
 		return;
 	r->said_ns = now;
@@ -215,17 +221,20 @@ static const char *hottest_function(const struct fold *f, uint32_t process, uint
 	return f->n_frames && scratch[best] ? f->frames[best].name : "[no stack]";
 }
 
-static void say_hottest(const struct fold *f)
+/* "container" or command of the process that used most, for the next command; NULL if nothing ran. */
+static const char *say_hottest(const struct fold *f)
 {
 	cleanup_free uint64_t *scratch = mem_array(f->n_frames, sizeof(*scratch));
 	cleanup_free bool *shown = mem_array(f->n_processes, sizeof(*shown));
 	double span = (double)(f->to_ns - f->from_ns);
+	const char *first = NULL;
 
 	for (int k = 0; k < HOTTEST; k++) {
 		struct strbuf name cleanup_strbuf = STRBUF_INIT;
 		struct strbuf function cleanup_strbuf = STRBUF_INIT;
 		const struct fold_process *p;
 		size_t best = f->n_processes;
+		const char *called;
 		char cpu[32];
 		double share;
 
@@ -234,59 +243,122 @@ static void say_hottest(const struct fold *f)
 			    (best == f->n_processes || f->processes[i].ns > f->processes[best].ns))
 				best = i;
 		if (best == f->n_processes)
-			return;
+			break;
 		shown[best] = true;
 		p = &f->processes[best];
-		term_add_middle(&name, p->container && *p->container ? p->container : p->comm, 18);
+		called = p->container && *p->container ? p->container : p->comm;
+		first = first ? first : called;
+		term_add_middle(&name, called, 18);
 		term_add_middle(&function, hottest_function(f, (uint32_t)best, scratch, &share), 48);
-		fprintf(stderr, "  %-8s %-18s pid %-7u %-11s %s %.0f %%\n", k ? "" : "hottest", strbuf_str(&name), p->pid,
+		fprintf(stderr, "  %-8s %s%*s pid %-7u %-11s %s %.0f %%\n", k ? "" : "hottest", strbuf_str(&name),
+			18 - (int)term_columns(strbuf_str(&name)), "", p->pid,
 			term_cores(span > 0 ? (double)p->ns / span : 0, cpu, sizeof(cpu)), strbuf_str(&function),
 			100 * share);
 	}
+	return first;
 }
 
-static void say_next(const struct record *r)
+static bool is_plain_word(const char *s)
 {
-	struct strbuf store cleanup_strbuf = STRBUF_INIT;
+	return s[0] && s[0] != '-' && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
+}
 
+static void say_next(const struct record *r, const char *hottest)
+{
+	struct strbuf where cleanup_strbuf = STRBUF_INIT;
+	const char *w;
+
+	if (r->rec && !r->newest)
+		strbuf_addf(&where, " --rec %lld", (long long)r->rec);
 	if (strcmp(r->call->store, store_default_dir()))
-		strbuf_addf(&store, " --store %s", r->call->store);
-	fprintf(stderr, "next:  sonde flame%s      sonde stacks%s -n 10\n", strbuf_str(&store), strbuf_str(&store));
+		strbuf_addf(&where, " --store %s", r->call->store);
+	w = strbuf_str(&where);
+	fprintf(stderr, "next:  sonde flame%s      sonde stacks%s -n 10", w, w);
+	if (hottest && is_plain_word(hottest))
+		fprintf(stderr, "      sonde flame %s%s", hottest, w);
+	fputc('\n', stderr);
 }
 
-static int say_done(struct record *r, struct err *e)
+/* Which recording of the store this was: the loader knows its row in its last segment. */
+static void find_recording(struct record *r)
 {
-	const struct select_args args = {.rec = "last"};
-	const struct fold_opts opts = {.leaves = true};
-	double frames = num(r->done, "frames"), named = num(r->done, "frames_named"), lost = 0;
-	struct selection *sel = NULL;
-	struct fold *f = NULL;
-	const char *reason;
-	json_t *n;
-	char samples[32];
-	struct err quiet = {0};
+	const char *segment = json_string_value(json_object_get(r->done, "segment")) ?: "";
+	const char *name = strrchr(segment, '/') ? strrchr(segment, '/') + 1 : segment;
+	int64_t run = json_integer_value(json_object_get(r->done, "run"));
+	struct select_recording *list = NULL;
+	size_t n = 0;
 
-	(void)e;
+	if (select_recordings(r->call->store, &list, &n, NULL))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < list[i].n_runs; k++) {
+			const char *path = list[i].runs[k].segment;
+			const char *slash = strrchr(path, '/');
+
+			if (list[i].runs[k].run != run || strcmp(slash ? slash + 1 : path, name))
+				continue;
+			r->rec = list[i].number;
+			r->newest = i + 1 == n;
+			r->from_ns = list[i].from_ns;
+			r->to_ns = list[i].to_ns;
+		}
+	}
+	select_recordings_free(list, n);
+}
+
+static double lost_total(const struct record *r)
+{
+	const char *reason;
+	double lost = 0;
+	json_t *n;
+
 	json_object_foreach(json_object_get(r->done, "lost"), reason, n)
 		lost += json_number_value(n);
-	fprintf(stderr, "done: %s samples of %.0f processes in %.1f s; %.0f lost; %.1f %% of frames named; own CPU %.1f %% "
-			"of one core\n", term_count((uint64_t)num(r->done, "samples"), samples, sizeof(samples)),
-		num(r->done, "processes"), num(r->done, "to") - num(r->done, "from"), lost,
-		frames > 0 ? 100 * named / frames : 100, 100 * num(r->done, "self_cores"));
-	if (select_new(&args, r->call->store, NULL, 0, true, &sel, &quiet) == 0 && fold_make(sel, &opts, &f, &quiet) == 0)
-		say_hottest(f);
+	return lost;
+}
+
+static void say_done(struct record *r)
+{
+	const struct fold_opts opts = {.leaves = true};
+	double frames = num(r->done, "frames"), named = num(r->done, "frames_named");
+	const char *hottest = NULL;
+	struct selection *sel = NULL;
+	struct select_args args = {0};
+	struct fold *f = NULL;
+	char samples[32], rec[32];
+
+	snprintf(rec, sizeof(rec), "%lld", (long long)r->rec);
+	args.rec = rec;
+	fprintf(stderr, "%s%s done: %s samples of %.0f processes in %.1f s; %.0f lost; %.1f %% of frames named; own CPU "
+			"%.1f %% of one core\n", r->rec ? "rec " : "recording", r->rec ? rec : "",
+		term_count((uint64_t)num(r->done, "samples"), samples, sizeof(samples)), num(r->done, "processes"),
+		num(r->done, "to") - num(r->done, "from"), lost_total(r), frames > 0 ? 100 * named / frames : 100,
+		100 * num(r->done, "self_cores"));
+	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL) && !fold_make(sel, &opts, &f, NULL))
+		hottest = say_hottest(f);
+	say_next(r, hottest);
 	fold_free(f);
 	select_free(sel);
-	say_next(r);
-	return 0;
 }
 
 static int print_json(struct record *r)
 {
-	json_t *envelope = json_envelope("record", (int64_t)(num(r->done, "from") * 1e9), (int64_t)(num(r->done, "to") * 1e9));
-	json_t *row = json_incref(r->done);
+	static const char *const kept[] = {"run", "segment", "samples", "seen", "lost", "processes", "frames",
+					   "frames_named", "self_cores"};
+	json_t *envelope = json_envelope("record", r->from_ns, r->to_ns), *row = json_object();
 
-	json_object_del(row, "event");
+	json_object_set_new(row, "rec", r->rec ? json_integer(r->rec) : json_null());
+	json_set_time(row, "from", r->from_ns);
+	json_set_time(row, "to", r->to_ns);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		json_t *v = json_object_get(r->done, kept[i]);
+
+		json_object_set_new(row, kept[i], v ? json_incref(v) : json_null());
+	}
+	json_object_set_new(row, "first_sample_seconds", json_real(num(r->done, "first_s")));
+	json_object_set_new(row, "command_status", r->command_status >= 0 ? json_integer(r->command_status) : json_null());
+	if (lost_total(r) > 0)
+		json_warn(envelope, "%.0f samples were lost", lost_total(r));
 	json_array_append_new(json_rows(envelope), row);
 	return json_print(envelope, stdout, 0);
 }
@@ -313,15 +385,23 @@ static int conclude(struct record *r, int status, struct err *e)
 	}
 	if (r->error)
 		return from_error_event(r, e);
-	if (!r->done) {
-		if (WEXITSTATUS(status) == EXIT_INTERRUPTED) {
-			r->command_status = -1;
-			return err_set(e, -EINTR, EXIT_INTERRUPTED, "interrupted before any sample was stored");
-		}
-		return err_set(e, -EIO, WEXITSTATUS(status) ? (enum sonde_exit)WEXITSTATUS(status) : EXIT_RUNTIME,
-			       "the recorder ended without a result (exit status %d)", WEXITSTATUS(status));
-	}
-	return 0;
+	if (r->done)
+		return 0;
+	if (WEXITSTATUS(status) == EXIT_INTERRUPTED)
+		return err_set(e, -EINTR, EXIT_INTERRUPTED, "interrupted before any sample was stored");
+	return err_set(e, -EIO, WEXITSTATUS(status) ? (enum sonde_exit)WEXITSTATUS(status) : EXIT_RUNTIME,
+		       "the recorder ended without a result (exit status %d)", WEXITSTATUS(status));
+}
+
+/* Nothing ran on a CPU: said as such, with what to do. The command's own failure goes before. */
+static int say_nothing(const struct record *r, int status, struct err *e)
+{
+	if (WEXITSTATUS(status) == EXIT_INTERRUPTED)
+		return err_set(e, -EINTR, EXIT_INTERRUPTED, "interrupted before any sample was stored");
+	err_set(e, -ENODATA, EXIT_NOTHING, "no samples: nothing that was asked for ran on a CPU in %.1f s",
+		num(r->done, "to") - num(r->done, "from"));
+	err_fix(e, "record for longer (-d 30s), oftener (-F 999), or without a filter: sudo sonde record -d 10s");
+	return -ENODATA;
 }
 
 static int tell(struct record *r, int status, struct err *e)
@@ -331,13 +411,19 @@ static int tell(struct record *r, int status, struct err *e)
 
 	if (rc < 0)
 		return rc;
+	find_recording(r);
 	call->status = WEXITSTATUS(status);
-	rc = call->json ? print_json(r) : call->quiet ? 0 : say_done(r, e);
-	if (rc == 0 && r->command_status > 0) {
+	if (r->command_status > 0) {
 		fprintf(stderr, "sonde: the command failed: exit status %d\n", r->command_status);
 		call->status = EXIT_RUNTIME;
+	} else if (num(r->done, "samples") == 0) {
+		return say_nothing(r, status, e);
 	}
-	return rc;
+	if (call->json)
+		return print_json(r);
+	if (!call->quiet && num(r->done, "samples") > 0)
+		say_done(r);
+	return 0;
 }
 
 static int record_run(struct verb_call *call, struct err *e)
@@ -353,6 +439,8 @@ static int record_run(struct verb_call *call, struct err *e)
 		err_fix(e, "sonde record -- %s ...    or    sonde record --container %s", call->words[0], call->words[0]);
 		return -EINVAL;
 	}
+	if (o->freq > FREQ_MAX)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--freq takes 1 to %d, not %llu", FREQ_MAX, (unsigned long long)o->freq);
 	rc = helper_find("sonde-cpu", path, e);
 	if (rc < 0)
 		return rc;
