@@ -16,7 +16,7 @@
 #include "loaders/lib/host/naming_parts.h"
 #include "loaders/lib/host/proc.h"
 #include "schema/base/clock.h"
-#include "schema/base/hash.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 
 #define VSYSCALL     0xffffffffff600000ull
@@ -197,6 +197,8 @@ static enum why name_pending(struct naming *n, const struct pending *p, const st
 
 void naming_user_ready(struct naming *n, struct hostmaps_image *img)
 {
+	if (!img->index)
+		log_info("no names for %s: %s", img->path, img->reason);
 	for (uint32_t i = 0; i < n->n_pending && n->used_pending; i++) {
 		struct pending *p = &n->pending[i];
 
