@@ -402,25 +402,39 @@ static void ranges_sort(struct elf_range *r, size_t n)
 
 #define CODE_RANGES_MAX 8192 /* insertion sort stays short whatever the table says */
 
-int elf_code_ranges(const struct elf_file *f, struct elf_range **out, size_t *count)
+static size_t code_of_sections(const struct elf_file *f, struct elf_range *r)
 {
-	struct elf_range *r = calloc(CODE_RANGES_MAX, sizeof(*r));
-	size_t n = 0, kept = 0;
+	size_t n = 0;
 
-	if (!r)
-		return -ENOMEM;
 	for (size_t i = 1; i < f->section_count && n < CODE_RANGES_MAX; i++) {
 		const Elf64_Shdr *s = &f->sections[i];
 
 		if ((s->sh_flags & (SHF_ALLOC | SHF_EXECINSTR)) == (SHF_ALLOC | SHF_EXECINSTR))
 			r[n++] = code_clip(f, s->sh_addr, s->sh_size);
 	}
-	if (n)
-		goto sort;
+	return n;
+}
+
+static size_t code_of_segments(const struct elf_file *f, struct elf_range *r)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < f->segment_count && n < CODE_RANGES_MAX; i++)
 		if (f->segments[i].p_type == PT_LOAD && (f->segments[i].p_flags & PF_X))
 			r[n++] = code_clip(f, f->segments[i].p_vaddr, f->segments[i].p_memsz);
-sort:
+	return n;
+}
+
+int elf_code_ranges(const struct elf_file *f, struct elf_range **out, size_t *count)
+{
+	struct elf_range *r = calloc(CODE_RANGES_MAX, sizeof(*r));
+	size_t n, kept = 0;
+
+	if (!r)
+		return -ENOMEM;
+	n = code_of_sections(f, r);
+	if (!n)
+		n = code_of_segments(f, r);
 	ranges_sort(r, n);
 	for (size_t i = 0; i < n; i++) {
 		if (kept && r[i].start < r[kept - 1].end)

@@ -213,13 +213,12 @@ static void go_note(struct go_symbols *go, const Elf64_Sym *s, const char *name)
 long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *set, struct go_symbols *go)
 {
 	cleanup_table struct table t = {0};
-	size_t n;
+	long functions = 0;
 	int rc = table_read(f, which, &t);
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	n = t.size / t.stride;
-	for (size_t i = 1; i < n && !rc; i++) {
+	for (size_t i = 1; i < t.size / t.stride && !rc; i++) {
 		Elf64_Sym s = table_get(f, &t, i);
 		const char *name = table_name(&t, &s);
 		int kind;
@@ -229,13 +228,14 @@ long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *se
 		kind = kind_of(&s, name);
 		if (kind < 0)
 			continue;
+		functions += kind != SYMSET_LABEL;
 		if (f->machine == EM_ARM)
 			s.st_value &= ~1ull; /* Thumb code is marked by bit 0 */
 		rc = symset_add(set, &(struct symset_symbol){.addr = s.st_value, .size = s.st_size, .name = name,
 							     .kind = (uint8_t)kind, .bind = (uint8_t)bind_of(&s)});
 	}
 	symset_keep(set, take_ptr(t.strings));
-	return rc && rc != -ENOSPC ? rc : (long)n;
+	return rc && rc != -ENOSPC ? rc : functions;
 }
 
 /* ---- PLT ---- */

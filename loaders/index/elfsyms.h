@@ -12,8 +12,8 @@
 
 enum elfsyms_table { ELFSYMS_SYMTAB, ELFSYMS_DYNSYM };
 
-/* Adds the functions of one table, and notes Go's addresses in `go` (may be NULL). Returns how many entries the table
- * has, 0 if there is none, or -errno of source_read or symset_add. */
+/* Adds the functions of one table, and notes Go's addresses in `go` (may be NULL). Returns how many functions
+ * the table offered, or -errno of source_read or symset_add. */
 long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *set, struct go_symbols *go);
 /* Names "f@plt" for the stubs (x86-64): each is read as the jump it is, through the slot's relocation to the symbol. */
 int elfsyms_add_plt(struct elf_file *f, struct symset *set);

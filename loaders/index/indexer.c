@@ -36,7 +36,7 @@ static bool same_build_id(const struct elf_file *a, const struct elf_file *b)
 	       !memcmp(a->notes.build_id, b->notes.build_id, a->notes.build_id_len);
 }
 
-/* The .symtab of another ELF file that stands for this one. Returns the number of its entries, or -errno. */
+/* The .symtab of another ELF file that stands for this one. Returns the number of its functions, or -errno. */
 static long add_foreign(struct job *j, const struct source *src, bool check_build_id)
 {
 	struct elf_file other;

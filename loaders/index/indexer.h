@@ -3,7 +3,7 @@
  * indexer: one ELF file (and what debug files there are) in, the bytes of an image index out. Touches nothing but its
  * sources: no path, no /proc, no clock but its own CPU time.
  *
- * Symbols come from: .symtab; where the file has none, the separate debug file (by build-id, which must be the same,
+ * Symbols come from: .symtab; where the file has none, or one without functions, the separate debug file (by build-id, which must be the same,
  * then by debuglink, whose CRC must fit), then .gnu_debugdata; always .dynsym, PLT stubs and Go's pclntab.
  */
 #ifndef SONDE_INDEX_INDEXER_H

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <lzma.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -191,9 +192,9 @@ static void a_sparse_file_of_a_hundred_gigabytes_ends_soon(void **state)
 }
 
 /* As much as may be read, all of it symbols in code with names that must be demangled: memory and time are bounded. */
-static void ten_million_symbols_cost_at_most_their_own_names(void **state)
+static void seven_million_symbols_cost_at_most_their_own_names(void **state)
 {
-	const size_t count = 10000000;
+	const size_t count = 7000000;
 	Elf64_Sym *syms = calloc(count, sizeof(*syms));
 	static const char names[] = "\0_ZN3foo3barERKSt6vectorIiSaIiEE";
 	struct index_msg done = {0};
@@ -226,6 +227,50 @@ static void ten_million_symbols_cost_at_most_their_own_names(void **state)
 	close(elf);
 }
 
+/* 512 MB of zeros in 80 KB: it is unpacked up to the limit, then left alone; the other names stay. */
+static void a_compressed_bomb_costs_only_what_it_held(void **state)
+{
+	const Elf64_Sym syms[] = {{0}, maker_symbol(1, STB_GLOBAL, STT_FUNC, MAKER_TEXT, 16)};
+	const size_t zeros_len = 64 << 20;
+	uint8_t *zeros = calloc(1, zeros_len), *packed = malloc(1 << 20);
+	lzma_stream s = LZMA_STREAM_INIT;
+	struct image *img = NULL;
+	struct image_symbol sym;
+	struct index_msg done;
+	struct elfmaker m;
+	struct talk t;
+	int elf, status;
+
+	(void)state;
+	assert_int_equal(lzma_easy_encoder(&s, 0, LZMA_CHECK_CRC32), LZMA_OK);
+	s.next_out = packed;
+	s.avail_out = 1 << 20;
+	for (int i = 0; i < 8; i++) {
+		s.next_in = zeros;
+		s.avail_in = zeros_len;
+		assert_true(lzma_code(&s, i < 7 ? LZMA_RUN : LZMA_FINISH) <= LZMA_STREAM_END);
+	}
+	maker_library(&m, 64, NULL, 0, NULL, 0);
+	maker_section(&m, ".dynsym", SHT_DYNSYM, SHF_ALLOC, syms, sizeof(syms))->sh_link = 3;
+	maker_section(&m, ".dynstr", SHT_STRTAB, SHF_ALLOC, strings, sizeof(strings));
+	maker_section(&m, ".gnu_debugdata", SHT_PROGBITS, 0, packed, (size_t)s.total_out);
+	maker_finish(&m);
+	lzma_end(&s);
+	elf = file_of(m.bytes.buf, m.bytes.len);
+	maker_release(&m);
+	t = talk_start(elf);
+	done = talk_finish(&t, &status);
+	assert_int_equal(done.status, 0);
+	assert_int_equal(image_open_fd(t.out, &img, NULL), 0);
+	assert_true(image_symbol_at(img, MAKER_TEXT, &sym));
+	assert_string_equal(sym.name, "alpha");
+	image_close(img);
+	close(t.out);
+	close(elf);
+	free(zeros);
+	free(packed);
+}
+
 static void a_parent_that_goes_away_ends_the_child(void **state)
 {
 	static const char link[12] = "x.debug\0\1\2\3\4";
@@ -255,7 +300,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_elf_file_is_refused_with_a_reason),
 		cmocka_unit_test(a_file_truncated_while_it_is_read_is_refused),
 		cmocka_unit_test(a_sparse_file_of_a_hundred_gigabytes_ends_soon),
-		cmocka_unit_test(ten_million_symbols_cost_at_most_their_own_names),
+		cmocka_unit_test(seven_million_symbols_cost_at_most_their_own_names),
+		cmocka_unit_test(a_compressed_bomb_costs_only_what_it_held),
 		cmocka_unit_test(a_parent_that_goes_away_ends_the_child),
 	};
 

@@ -115,6 +115,44 @@ static bool oracle_knows(const struct oracle *o, uint64_t addr, const char *name
 	return false;
 }
 
+/* ---- a folder to build in ---- */
+
+static char *work_folder(void)
+{
+	char template[] = "/tmp/sonde-oracle.XXXXXX";
+
+	assert_non_null(mkdtemp(template));
+	return mem_strdup(template);
+}
+
+static void work_remove(char *dir)
+{
+	cleanup_strbuf struct strbuf cmd = STRBUF_INIT;
+
+	strbuf_addf(&cmd, "rm -rf '%s'", dir);
+	assert_int_equal(system(strbuf_str(&cmd)), 0);
+	free(dir);
+}
+
+static int shell(const char *dir, const char *what)
+{
+	cleanup_strbuf struct strbuf cmd = STRBUF_INIT;
+
+	strbuf_addf(&cmd, "cd '%s' && %s", dir, what);
+	return system(strbuf_str(&cmd));
+}
+
+static void write_file(const char *dir, const char *name, const char *text)
+{
+	cleanup_strbuf struct strbuf path = STRBUF_INIT;
+	cleanup_file FILE *f = NULL;
+
+	strbuf_addf(&path, "%s/%s", dir, name);
+	f = fopen(strbuf_str(&path), "w");
+	assert_non_null(f);
+	fputs(text, f);
+}
+
 /* ---- programs and libraries of this machine ---- */
 
 struct tally {
@@ -246,6 +284,27 @@ static void functions_of_this_machine_agree_with_readelf(void **state)
 	assert_int_equal(t.wrong, 0);
 }
 
+static void a_32_bit_library_agrees_with_readelf(void **state)
+{
+	cleanup_strbuf struct strbuf path = STRBUF_INIT;
+	struct tally t = {0};
+	char *dir = work_folder();
+
+	(void)state;
+	write_file(dir, "a.c", "int beta; static int (*volatile p)(int); int alpha(int a) { return a; }\n"
+			       "__attribute__((weak)) int gamma(int a) { p = alpha; return p(a) + beta; }\n");
+	if (shell(dir, "gcc -m32 -O1 -shared -nostdlib -fPIC -o a.so a.c 2>build.log")) {
+		work_remove(dir);
+		print_message("skipped: no gcc -m32 here\n");
+		skip();
+	}
+	strbuf_addf(&path, "%s/a.so", dir);
+	compare_file(strbuf_str(&path), &t);
+	assert_true(t.functions >= 2);
+	assert_int_equal(t.wrong, 0);
+	work_remove(dir);
+}
+
 /* ---- PLT ---- */
 
 static void plt_stubs_agree_with_objdump(void **state)
@@ -283,42 +342,6 @@ static const char go_source[] =
 	"func mapped[T, U any](in []T, f func(T) U) (out []U) { for _, x := range in { out = append(out, f(x)) }; return }\n"
 	"func main() { b := &box[string]{}; s := strings.Fields(\"b a\"); sort.Strings(s)\n"
 	"  fmt.Println(b.put(s[0]), mapped(s, func(x string) int { return len(x) })) }\n";
-
-static char *work_folder(void)
-{
-	char template[] = "/tmp/sonde-oracle.XXXXXX";
-
-	assert_non_null(mkdtemp(template));
-	return mem_strdup(template);
-}
-
-static void work_remove(char *dir)
-{
-	cleanup_strbuf struct strbuf cmd = STRBUF_INIT;
-
-	strbuf_addf(&cmd, "rm -rf '%s'", dir);
-	assert_int_equal(system(strbuf_str(&cmd)), 0);
-	free(dir);
-}
-
-static int shell(const char *dir, const char *what)
-{
-	cleanup_strbuf struct strbuf cmd = STRBUF_INIT;
-
-	strbuf_addf(&cmd, "cd '%s' && %s", dir, what);
-	return system(strbuf_str(&cmd));
-}
-
-static void write_file(const char *dir, const char *name, const char *text)
-{
-	cleanup_strbuf struct strbuf path = STRBUF_INIT;
-	cleanup_file FILE *f = NULL;
-
-	strbuf_addf(&path, "%s/%s", dir, name);
-	f = fopen(strbuf_str(&path), "w");
-	assert_non_null(f);
-	fputs(text, f);
-}
 
 /* "  addr size T name" of `go tool nm -size` for the twin that has symbols */
 static void oracle_go_nm(struct oracle *o, const char *dir, const char *file)
@@ -486,6 +509,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_of_this_machine_agree_with_readelf),
+		cmocka_unit_test(a_32_bit_library_agrees_with_readelf),
 		cmocka_unit_test(plt_stubs_agree_with_objdump),
 		cmocka_unit_test(stripped_go_programs_keep_the_names_of_their_twins),
 		cmocka_unit_test(rust_names_of_both_manglings_agree_with_nm),
