@@ -33,10 +33,10 @@ def by_pid(sql, store):
 
 
 def test_stored_plus_counted_losses_is_exactly_what_the_probe_saw(capture, work, sql, store):
-    load = work("burn", scale(2500, 60000), 2)
+    load = work("burn", scale(4000, 60000), 2)
     c = capture("--freq", 4999, "--duration", f"{scale(4, 60)}s")
     done = c.wait(scale(30, 120))
-    load.told()
+    load.close()
     stored = sum(n for n, _ in by_pid(sql, store).values())
     lost = sum(row["n"] for row in sql(store, "SELECT sum(lost) AS n FROM loss WHERE reason != 'maps'") if row["n"])
     assert done["seen"] > scale(10000, 300000)
@@ -66,7 +66,7 @@ def test_a_full_queue_counts_the_drops_and_the_identity_holds(capture, work, sql
 def test_samples_times_period_is_the_cpu_time_that_the_kernel_charged(capture, work, sql, store, freq):
     load = None
     c = capture("--freq", freq, "--bucket", "10s")
-    load = work("burn", scale(8000 if freq == 99 else 3000, 30000), 1)
+    load = work("burn", scale(5000 if freq == 99 else 3000, 30000), 1)
     used = load.told()
     c.stop()
     assert by_pid(sql, store)[used["pid"]][1] == pytest.approx(used["cpu_ns"], rel=0.02)
