@@ -329,10 +329,10 @@ static void say_done(struct record *r)
 
 	snprintf(rec, sizeof(rec), "%lld", (long long)r->rec);
 	args.rec = rec;
-	fprintf(stderr, "%s%s done: %s samples of %.0f processes in %.1f s; %.0f lost; %.1f %% of frames named; own CPU "
+	fprintf(stderr, "%s%s done: %s samples of %.0f process%s in %.1f s; %.0f lost; %.1f %% of frames named; own CPU "
 			"%.1f %% of one core\n", r->rec ? "rec " : "recording", r->rec ? rec : "",
 		term_count((uint64_t)num(r->done, "samples"), samples, sizeof(samples)), num(r->done, "processes"),
-		num(r->done, "to") - num(r->done, "from"), lost_total(r), frames > 0 ? 100 * named / frames : 100,
+		num(r->done, "processes") == 1 ? "" : "es", num(r->done, "to") - num(r->done, "from"), lost_total(r), frames > 0 ? 100 * named / frames : 100,
 		100 * num(r->done, "self_cores"));
 	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL) && !fold_make(sel, &opts, &f, NULL))
 		hottest = say_hottest(f);

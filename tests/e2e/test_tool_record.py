@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde record`, `doctor` and `status` on this host: what they say, and with which exit code they end."""
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import BIN, WORKLOADS, need, need_root, segments, sql_all
+
+BURN = os.path.join(WORKLOADS, "burn")
+
+
+@pytest.fixture(autouse=True)
+def root_only():
+    need_root()
+
+
+def record(store, *args, **kw):
+    return subprocess.run([f"{BIN}/sonde", "record", "--store", store, *args], capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, check=False, errors="replace", **kw)
+
+
+def test_a_recording_names_the_hottest_and_the_next_commands(store, work, sonde):
+    burn = work("burn", 20000)
+    done = record(store, "-d", "2s", "-p", str(burn.pid))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "\x1b" not in done.stderr and "\r" not in done.stderr
+    assert re.search(r"^recording cpu at 99 Hz \((cycles|cpu-clock)\) → ", done.stderr, re.M)
+    assert re.search(r"^rec 1 done: [\d ]+ samples of 1 process in 2\.\d s; 0 lost;", done.stderr, re.M)
+    assert re.search(rf"^  hottest  burn +pid {burn.pid} +[01]\.\d+ cores +burn_leaf \d+ %$", done.stderr, re.M)
+    following = re.search(r"^next:  (sonde .*)$", done.stderr, re.M).group(1)
+    for command in re.split(r" {3,}", following):
+        out = subprocess.run(["bash", "-c", f"cd {os.path.dirname(store)} && {BIN}/{command}"], capture_output=True, text=True)
+        assert out.returncode == 0, f"{command}: {out.stderr}"
+
+
+def test_the_json_of_a_recording_is_what_the_store_holds(store, work):
+    work("burn", 8000)
+    done = record(store, "-d", "1s", "--json", "-q")
+    assert done.returncode == 0 and done.stderr == ""
+    row = json.loads(done.stdout)["rows"][0]
+    stored = sql_all(store, "SELECT sum(n) AS n FROM sample")[0]["n"]
+    assert row["rec"] == 1 and row["samples"] == stored == row["seen"] - sum(row["lost"].values())
+    assert row["to_ns"] - row["from_ns"] == pytest.approx(1e9, rel=0.3)
+
+
+def test_progress_is_drawn_on_a_terminal_only(store, work):
+    work("burn", 8000)
+    main, other = pty.openpty()
+    child = subprocess.Popen([f"{BIN}/sonde", "record", "-d", "1s", "--store", store], stderr=other, stdout=other,
+                             stdin=subprocess.DEVNULL)
+    os.close(other)
+    text = b""
+    try:
+        while chunk := os.read(main, 65536):
+            text += chunk
+    except OSError:
+        pass
+    os.close(main)
+    assert child.wait() == 0
+    text = text.decode("utf-8", "replace")
+    assert re.search(r"\r █*░* \d\.\d/1 s   [\d ]+ samples   0 lost   own CPU .* store ", text)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_early_and_keeps_the_data(store, work, sig):
+    work("burn", 10000)
+    child = subprocess.Popen([f"{BIN}/sonde", "record", "--store", store], stderr=subprocess.PIPE, text=True)
+    while "recording cpu" not in child.stderr.readline():
+        pass
+    time.sleep(1.5)
+    child.send_signal(sig)
+    begun = time.monotonic()
+    _, said = child.communicate(timeout=20)
+    assert time.monotonic() - begun < 5
+    assert child.returncode == 0 and "rec 1 done" in said
+    assert sql_all(store, "SELECT state FROM run") == [{"state": 1}]
+
+
+def test_a_command_is_recorded_and_its_failure_told(store):
+    need("workload burn", BURN)
+    done = record(store, "--", "sh", "-c", f"{BURN} 1000 >/dev/null; exit 7")
+    assert done.returncode == 1
+    assert "the command failed: exit status 7" in done.stderr
+    assert "burn" in {r["comm"] for r in sql_all(store, "SELECT DISTINCT comm FROM cpu_samples")}
+    done = record(store, "--", BURN, "1000")
+    assert done.returncode == 0 and '"' in done.stdout
+
+
+@pytest.mark.parametrize("args, code, says", [
+    (["-F", "5000"], 2, "1 to 4999"),
+    (["-d", "never"], 2, "takes a duration"),
+    (["web"], 2, "no word before `--`"),
+    (["-p", "999999", "-d", "1s"], 2, "999999"),
+    (["--container", "no-such", "-d", "1s"], 2, "no-such"),
+    (["--", "/nonexistent/program"], 2, "/nonexistent/program"),
+    (["--", "sleep", "0.2"], 4, "no samples"),
+])
+def test_what_cannot_be_recorded_is_said(store, args, code, says):
+    done = record(store, *args)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+    assert done.stderr.count("sonde: ") == 1
+
+
+def test_a_killed_loader_is_said_and_its_data_is_there(store, work):
+    work("burn", 20000)
+    child = subprocess.Popen([f"{BIN}/sonde", "record", "--store", store], stderr=subprocess.PIPE, text=True)
+    while "recording cpu" not in child.stderr.readline():
+        pass
+    time.sleep(3)
+    loader = int(subprocess.run(["pgrep", "-P", str(child.pid), "-x", "sonde-cpu"], capture_output=True, text=True,
+                                check=True).stdout)
+    os.kill(loader, signal.SIGKILL)
+    _, said = child.communicate(timeout=20)
+    assert child.returncode == 1
+    assert "ended by signal 9" in said and "kept" in said
+    assert sql_all(store, "SELECT sum(n) AS n FROM sample")[0]["n"] > 0
+
+
+def test_without_its_loader_the_verb_says_so(store, scratch):
+    alone = os.path.join(scratch, "sonde")
+    subprocess.run(["cp", f"{BIN}/sonde", alone], check=True)
+    done = subprocess.run([alone, "record", "--store", store], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "sonde-cpu is not installed" in done.stderr and "fix:" in done.stderr
+    done = subprocess.run([alone, "doctor", "--store", store], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "fail" in done.stdout
+
+
+def test_status_tells_a_recording_that_runs_and_one_that_ended(store, work, sonde, capture):
+    work("burn", 20000)
+    running = capture()
+    running.wait_event("first")
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline:
+        row = json.loads(sonde("status", "--json", store=store, check=True).stdout)["rows"][0]
+        if row["samples"]:
+            break
+        time.sleep(0.3)
+    assert row["state"] == "going on" and row["pid"] == running.pid and row["samples"] > 0
+    assert f"running, rec 1 (pid {running.pid})" in sonde(store=store, check=True).stdout
+    done = running.stop()
+    row = json.loads(sonde("status", "--json", store=store, check=True).stdout)["rows"][0]
+    assert row["state"] == "ended" and row["samples"] == done["samples"]
+    assert "not running; 1 recording " in sonde(store=store, check=True).stdout
+    text = sonde("status", store=store, check=True).stdout
+    assert "recording  nothing at the moment" in text and "1 segment" in text
+
+
+def test_doctor_agrees_with_the_loader_and_ends_in_the_next_command(store, sonde):
+    loader = subprocess.run([f"{BIN}/sonde-cpu", "--check", "--json", "--store", store], capture_output=True, text=True,
+                            check=False)
+    items = json.loads(loader.stdout)["items"]
+    done = sonde("doctor", "--json", store=store)
+    told = json.loads(done.stdout)
+    assert done.returncode == (0 if told["ok"] else 1)
+    names = [r["name"] for r in told["rows"]]
+    assert [i["name"] for i in items] == names[:len(items)] and "recordings" in names
+    text = sonde("doctor", store=store).stdout
+    assert text.splitlines()[0].startswith(f"kernel {os.uname().release}")
+    assert "next: " in text.splitlines()[-1]
+
+
+def test_doctor_and_reading_work_without_root(store, work):
+    work("burn", 6000)
+    assert record(store, "-d", "1s").returncode == 0
+    os.chmod(store, 0o755)
+    for path in segments(store):
+        os.chmod(path, 0o644)
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    done = subprocess.run([*user, f"{BIN}/sonde", "stacks", "--store", store], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "SELF" in done.stdout, done.stderr
+    done = subprocess.run([*user, f"{BIN}/sonde", "doctor", "--store", store], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and re.search(r"fail .*privileges", done.stdout)
+    done = subprocess.run([*user, f"{BIN}/sonde", "record", "-d", "1s", "--store", "/tmp/x"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 5 and "privileges" in done.stderr and "fix: sudo" in done.stderr

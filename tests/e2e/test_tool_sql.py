@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde sql`: four forms, limits, and nothing but reading. Oracles: Python's csv, json and sqlite3."""
+import csv
+import io
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from conftest import BIN, segments
+from test_tool_frame import make_store
+
+ALL = "select pid, comm, exe, args, container, cgroup, unit, start_ns from processes order by id"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("sql") / "store")
+    return path, make_store(path, "--rows", 3000, "--hostile")
+
+
+@pytest.fixture(scope="module")
+def segmented(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("sqlseg") / "store")
+    return path, make_store(path, "--rows", 6000, "--segments", 3)
+
+
+def plain(path, query):
+    """What SQLite itself says of the only segment."""
+    db = sqlite3.connect(f"file:{segments(path)[0]}?mode=ro", uri=True)
+    rows = db.execute(query).fetchall()
+    db.close()
+    return rows
+
+
+def test_csv_is_what_another_csv_reader_reads(sonde, hostile):
+    done = sonde("sql", "--csv", ALL, store=hostile[0], check=True)
+    got = list(csv.reader(io.StringIO(done.stdout, newline=""), strict=True))
+    assert got[0] == ["pid", "comm", "exe", "args", "container", "cgroup", "unit", "start_ns"]
+    assert got[1:] == [["" if c is None else str(c) for c in row] for row in plain(hostile[0], ALL)]
+
+
+@pytest.mark.parametrize("form", ["--json", "--ndjson"])
+def test_json_holds_every_value(sonde, hostile, form):
+    done = sonde("sql", form, ALL, store=hostile[0], check=True)
+    rows = json.loads(done.stdout)["rows"] if form == "--json" else [json.loads(x) for x in done.stdout.splitlines()]
+    assert [tuple(r.values()) for r in rows] == plain(hostile[0], ALL)
+
+
+def test_a_box_shows_control_bytes_as_text(sonde, hostile):
+    done = sonde("sql", "--box", "select function from functions", store=hostile[0], check=True)
+    assert done.stdout.startswith("┌")
+    assert all(c == "\n" or c >= " " for c in done.stdout)
+    assert r"tab\x09newline\x0areturn\x0desc\x1b[31mred" in done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[0][0] == "┌" and lines[-1][0] == "└" and all(x[0] in "│├" for x in lines[1:-1])
+
+
+def test_types_come_through(sonde, hostile):
+    query = "select 1 as i, 1.5 as f, null as n, x'00ff' as b, 'a\"b' as t, 9223372036854775807 as big"
+    rows = json.loads(sonde("sql", "--json", query, store=hostile[0], check=True).stdout)["rows"]
+    assert rows == [{"i": 1, "f": 1.5, "n": None, "b": "00ff", "t": 'a"b', "big": 2 ** 63 - 1}]
+    assert sonde("sql", "--csv", query, store=hostile[0]).stdout == 'i,f,n,b,t,big\n1,1.5,,00ff,"a""b",9223372036854775807\n'
+
+
+@pytest.mark.parametrize("query", [
+    "delete from sample", "update meta set value = 1", "insert into meta values('x', 1)", "drop table sample",
+    "create table x(a)", "create temp table x(a)", "attach '/etc/passwd' as p", "attach ':memory:' as p", "vacuum",
+    "vacuum into '/tmp/sonde-test-vacuum.db'", "pragma journal_mode=delete", "pragma query_only=0", "begin; delete from sample",
+    "select load_extension('x')", "pragma writable_schema=1", "reindex", "analyze", "select 1; drop table sample",
+    "with x as (select 1) delete from sample", "pragma user_version=7", "detach main",
+])
+@pytest.mark.parametrize("which", ["hostile", "segmented"])
+def test_nothing_but_reading(sonde, request, which, query):
+    path = request.getfixturevalue(which)[0]
+    before = [open(f, "rb").read() for f in segments(path)]
+    done = sonde("sql", query, store=path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.startswith("sonde: ")
+    assert [open(f, "rb").read() for f in segments(path)] == before
+    assert not os.path.exists("/tmp/sonde-test-vacuum.db")
+
+
+def test_a_query_that_never_ends_is_stopped(sonde, hostile):
+    endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
+    start = time.monotonic()
+    done = sonde("sql", "--timeout", "1s", endless, store=hostile[0])
+    assert done.returncode == 1 and "stopped after 1 s" in done.stderr and "--timeout" in done.stderr
+    assert time.monotonic() - start < 10
+
+
+def test_statements_come_from_a_pipe_too(hostile):
+    def ask(text):
+        return subprocess.run([f"{BIN}/sonde", "sql", "--csv", "--store", hostile[0]], input=text, capture_output=True,
+                              text=True, check=False)
+    done = ask("select 1 as a;\nselect 2\n  as b;\n-- nothing\nselect 'x;y' as c")
+    assert (done.returncode, done.stdout) == (0, "a\n1\nb\n2\nc\nx;y\n")
+    done = ask("select 1 as a;\nselct 2;\nselect 3;\n")
+    assert done.returncode == 2 and done.stdout == "a\n1\n" and "selct" in done.stderr
+    views = ask(".views\n").stdout.split()
+    assert {"processes", "containers", "functions", "stacks", "stack_frames", "cpu_samples", "functions_top", "loss", "cost",
+            "runs"} <= set(views)
+    assert "CREATE VIEW cpu_samples" in ask(".schema cpu_samples\n").stdout
+    assert ask(".nonsense\n").returncode == 2
+
+
+def test_several_segments_answer_as_one(sonde, segmented, sql):
+    """Sums, joins by id and functions_top over three segments, against each segment asked alone."""
+    path, said = segmented
+    assert len(segments(path)) == 3
+
+    def ask(query):
+        return json.loads(sonde("sql", "--json", query, store=path, check=True).stdout)["rows"]
+    assert ask("select sum(samples) n from cpu_samples")[0]["n"] == said["samples"]
+    for query in ("select container, sum(samples) n from cpu_samples group by 1",
+                  "select function, module, sum(self) s, sum(total) t from functions_top group by 1, 2",
+                  "select p.comm, sum(c.samples) n from cpu_samples c join processes p on p.id = c.process_id group by 1",
+                  "select k.depth, sum(c.samples) n from cpu_samples c join stacks k on k.id = c.stack_id group by 1"):
+        sums = {}
+        for row in sql(path, query):
+            key = tuple(v for v in row.values() if isinstance(v, str)) or (row.get("depth"),)
+            numbers = [v for k, v in row.items() if isinstance(v, int) and k != "depth"]
+            sums[key] = [a + b for a, b in zip(sums.get(key, [0] * len(numbers)), numbers)]
+        got = {}
+        for row in ask(query):
+            key = tuple(v for v in row.values() if isinstance(v, str)) or (row.get("depth"),)
+            got[key] = [v for k, v in row.items() if isinstance(v, int) and k != "depth"]
+        assert got == sums, query
+
+
+def test_more_segments_than_sqlite_can_attach_are_left_out_and_said(sonde, scratch):
+    path = os.path.join(scratch, "many")
+    said = make_store(path, "--rows", 1300)
+    for n in range(2, 14):
+        shutil.copy(segments(path)[0], os.path.join(path, f"20990101T000000Z-{n:04}.db"))
+    assert len(segments(path)) == 13
+    done = sonde("sql", "--json", "select sum(samples) n from cpu_samples", store=path, check=True)
+    told = json.loads(done.stdout)
+    assert "3 older ones are left out" in done.stderr
+    assert told["warnings"] == ["3 older segments were left out"]
+    assert told["rows"] == [{"n": 10 * said["samples"]}]
+
+
+def test_one_file_is_a_store(sonde, segmented):
+    path, _ = segmented
+    one = segments(path)[0]
+    query = "select sum(samples) n from cpu_samples"
+    assert json.loads(sonde("sql", "--json", query, "--store", one, check=True).stdout)["rows"] == [
+        {"n": plain(path, query)[0][0]}]
+
+
+def test_two_forms_at_once_are_refused(sonde, hostile):
+    done = sonde("sql", "--csv", "--json", "select 1", store=hostile[0])
+    assert done.returncode == 2 and "not several" in done.stderr
