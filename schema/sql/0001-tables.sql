@@ -38,7 +38,7 @@ CREATE TABLE run_period(   -- what one sample stands for; may change while a run
   PRIMARY KEY(run, from_ns)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE text(         -- long strings that many processes share
+CREATE TABLE text(         -- long strings that processes share
   id INTEGER PRIMARY KEY,  -- number within this file
   value TEXT NOT NULL      -- the string
 ) STRICT;
@@ -67,7 +67,6 @@ CREATE INDEX image_by_hash ON image(hash);
 
 CREATE TABLE process(      -- processes that had samples; an exec begins a new one
   id INTEGER PRIMARY KEY,  -- number within this file
-  hash INTEGER NOT NULL,   -- of the identity: (pid, start_ticks, exec_id)
   pid INTEGER NOT NULL,    -- in the host's pid namespace
   ppid INTEGER NOT NULL,   -- its parent's
   uid INTEGER NOT NULL,    -- user id
@@ -76,13 +75,16 @@ CREATE TABLE process(      -- processes that had samples; an exec begins a new o
   start_ticks INTEGER NOT NULL,  -- start on the boot clock, ns
   comm TEXT NOT NULL,      -- command name
   exe INTEGER NOT NULL,    -- text.id of the executable's path, 0 none
-  args TEXT NOT NULL,      -- command line (masked), '' if not known
+  args_base INTEGER NOT NULL,  -- text.id of a command line like this one, 0 none. The command line (masked) is:
+  args_keep INTEGER NOT NULL,  -- so many first characters of that,
+  args TEXT NOT NULL,      -- then this,
+  args_end INTEGER NOT NULL,   -- then so many last characters of that
   cgroup INTEGER NOT NULL, -- text.id of the cgroup's path, 0 none
   unit INTEGER NOT NULL,   -- text.id of the systemd unit, 0 none
   container INTEGER NOT NULL,  -- container.id, 0 none
   self INTEGER NOT NULL    -- 1: one of sonde's own
 ) STRICT;
-CREATE INDEX process_by_hash ON process(hash);
+CREATE INDEX process_by_pid ON process(pid);
 
 CREATE TABLE function(     -- functions by name
   id INTEGER PRIMARY KEY,  -- number within this file

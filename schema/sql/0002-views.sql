@@ -71,11 +71,15 @@ CREATE VIEW containers AS
   FROM container;
 
 CREATE VIEW processes AS
-  SELECT p.id, p.pid, p.ppid, p.uid, p.comm, coalesce(e.value, '') AS exe, p.args, coalesce(c.name, '') AS container,
+  SELECT p.id, p.pid, p.ppid, p.uid, p.comm, coalesce(e.value, '') AS exe,
+         substr(coalesce(a.value, ''), 1, p.args_keep) || p.args
+           || substr(coalesce(a.value, ''), length(a.value) - p.args_end + 1) AS args,
+         coalesce(c.name, '') AS container,
          coalesce(c.runtime_id, '') AS container_id, coalesce(g.value, '') AS cgroup, coalesce(u.value, '') AS unit,
          datetime(p.start_ns / 1000000000, 'unixepoch') AS start, p.start_ns, p.exec_id, p.self
   FROM process p LEFT JOIN containers c ON c.id = p.container LEFT JOIN text e ON e.id = p.exe
-  LEFT JOIN text g ON g.id = p.cgroup LEFT JOIN text u ON u.id = p.unit;
+  LEFT JOIN text g ON g.id = p.cgroup LEFT JOIN text u ON u.id = p.unit
+  LEFT JOIN text a ON a.id = p.args_base;
 
 CREATE VIEW functions AS
   SELECT f.id, f.name AS function, coalesce(i.name, '') AS module, f.file, f.line, coalesce(i.path, '') AS path,

@@ -11,6 +11,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
+#include "schema/store/argshare.h"
 #include "schema/store/stacktree.h"
 
 #define CLOCK_STEP_NS 1000000 /* the wall clock was set, not slewed */
@@ -27,13 +28,15 @@ static const char *const sql[ST_N] = {
 	[ST_IMAGE_FIND] = "SELECT id FROM image WHERE hash = ?1 AND kind = ?2 AND path = ?3 AND name = ?4"
 			  " AND build_id = ?5 AND key = ?6",
 	[ST_IMAGE] = "INSERT INTO image(hash, kind, path, name, build_id, key) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-	[ST_PROCESS_FIND] = "SELECT id FROM process WHERE hash = ?1 AND pid = ?2 AND start_ticks = ?3 AND exec_id = ?4",
-	[ST_PROCESS] = "INSERT INTO process(hash, pid, start_ticks, exec_id, ppid, comm, exe, args, cgroup, unit, container,"
-		       " self, uid, start_ns) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+	[ST_PROCESS_FIND] = "SELECT id FROM process WHERE pid = ?2 AND start_ticks = ?3 AND exec_id = ?4",
+	[ST_PROCESS] = "INSERT INTO process(pid, start_ticks, exec_id, ppid, comm, exe, args, cgroup, unit, container, self,"
+		       " uid, start_ns, args_base, args_keep, args_end)"
+		       " VALUES(?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
 	[ST_PROCESS_LEARN] = "UPDATE process SET ppid = iif(?5, ?5, ppid), comm = iif(?6 = '', comm, ?6),"
-			     " exe = iif(?7, ?7, exe), args = iif(?8 = '', args, ?8), cgroup = iif(?9, ?9, cgroup),"
-			     " unit = iif(?10, ?10, unit), container = iif(?11, ?11, container), self = max(self, ?12)"
-			     " WHERE id = ?1",
+			     " exe = iif(?7, ?7, exe), args = iif(?15, ?8, args), cgroup = iif(?9, ?9, cgroup),"
+			     " unit = iif(?10, ?10, unit), container = iif(?11, ?11, container), self = max(self, ?12),"
+			     " args_base = iif(?15, ?15, args_base), args_keep = iif(?15, ?16, args_keep),"
+			     " args_end = iif(?15, ?17, args_end) WHERE id = ?1",
 	[ST_FUNCTION_FIND] = "SELECT id FROM function WHERE hash = ?1 AND image = ?2 AND line = ?3 AND name = ?4"
 			     " AND file = ?5",
 	[ST_FUNCTION] = "INSERT INTO function(hash, image, line, name, file) VALUES(?1, ?2, ?3, ?4, ?5)",
@@ -218,13 +221,70 @@ static uint32_t commit_image(struct commit *c, uint32_t index)
 	return commit_shared(c, DICT_IMAGE, index, ST_IMAGE_FIND, ST_IMAGE, bind_image, i, &found);
 }
 
-/* `entry` is a copy whose exe, cgroup, unit and container are already ids of the segment. */
+/* --- processes --- */
+
+static void commit_args_forget(struct commit *c)
+{
+	for (uint32_t i = 0; i < COMMIT_ARGS; i++) {
+		free(c->args[i].args);
+		c->args[i] = (struct commit_args){0};
+	}
+	c->args_segment = c->seg ? c->seg->serial : 0;
+}
+
+/* This command line becomes the one that others of the program share. */
+static struct commit_args *commit_args_base(struct commit *c, struct commit_args *slot, uint32_t exe, const char *args)
+{
+	sqlite3_stmt *st = commit_stmt(c, ST_TEXT);
+	uint32_t row;
+
+	if (!st)
+		return NULL;
+	bind_str(st, 1, args);
+	row = commit_insert(c, st);
+	if (!row)
+		return NULL;
+	free(slot->args);
+	*slot = (struct commit_args){.exe = exe, .row = row, .args = mem_strdup(args)};
+	return slot;
+}
+
+/* What to share with: the last base of the program if it saves half, else these args themselves. NULL: see c->rc. */
+static struct commit_args *commit_args_find(struct commit *c, uint32_t exe, const char *args, struct argshare *share)
+{
+	struct commit_args *slot = NULL;
+
+	if (c->args_segment != c->seg->serial)
+		commit_args_forget(c);
+	for (uint32_t i = 0; i < COMMIT_ARGS && !slot; i++)
+		if (c->args[i].args && c->args[i].exe == exe)
+			slot = &c->args[i];
+	if (slot) {
+		*share = argshare_of(slot->args, args);
+		if (share->middle_bytes <= strlen(args) / 2)
+			return slot;
+	} else {
+		slot = &c->args[c->next_args++ % COMMIT_ARGS];
+	}
+	slot = commit_args_base(c, slot, exe, args);
+	if (slot)
+		*share = argshare_of(slot->args, args);
+	return slot;
+}
+
+/* A process as it is written: ids are those of the segment. */
+struct commit_process {
+	struct dict_process p;
+	uint32_t args_base;
+	struct argshare args;
+};
+
 static void bind_process(struct commit *c, sqlite3_stmt *st, const void *entry)
 {
-	const struct dict_process *p = entry;
+	const struct commit_process *x = entry;
+	const struct dict_process *p = &x->p;
 
 	(void)c;
-	bind_hash(st, hash_u64(hash_u64(hash_u64(HASH_SEED, p->pid), p->start_ticks), p->exec_id));
 	sqlite3_bind_int64(st, 2, p->pid);
 	sqlite3_bind_int64(st, 3, (sqlite3_int64)p->start_ticks);
 	sqlite3_bind_int64(st, 4, p->exec_id);
@@ -233,34 +293,38 @@ static void bind_process(struct commit *c, sqlite3_stmt *st, const void *entry)
 	sqlite3_bind_int64(st, 5, p->ppid);
 	bind_str(st, 6, p->comm);
 	sqlite3_bind_int64(st, 7, p->exe);
-	bind_str(st, 8, p->args);
+	sqlite3_bind_text(st, 8, x->args.middle ? x->args.middle : "", (int)x->args.middle_bytes, SQLITE_STATIC);
 	sqlite3_bind_int64(st, 9, p->cgroup);
 	sqlite3_bind_int64(st, 10, p->unit);
 	sqlite3_bind_int64(st, 11, p->container);
 	sqlite3_bind_int64(st, 12, p->self);
-	if (sqlite3_bind_parameter_count(st) == 12)
-		return;
 	sqlite3_bind_int64(st, 13, p->uid);
 	sqlite3_bind_int64(st, 14, p->start_ns);
+	sqlite3_bind_int64(st, 15, x->args_base);
+	sqlite3_bind_int64(st, 16, (sqlite3_int64)x->args.keep);
+	sqlite3_bind_int64(st, 17, (sqlite3_int64)x->args.end);
 }
 
-/* What is known of it now, with ids of the segment. */
-static struct dict_process commit_process_now(struct commit *c, uint32_t index)
+/* What is known of it now. */
+static struct commit_process commit_process_now(struct commit *c, uint32_t index)
 {
 	struct dict_process *p = dict_at(c->dict, DICT_PROCESS, dict_process, index);
-	struct dict_process now;
+	struct commit_process now = {0};
+	const struct commit_args *base;
 
 	pthread_mutex_lock(&c->dict->lock);
-	now = *p;
+	now.p = *p;
 	pthread_mutex_unlock(&c->dict->lock);
-	now.exe = commit_text(c, now.exe);
-	now.cgroup = commit_text(c, now.cgroup);
-	now.unit = commit_text(c, now.unit);
-	now.container = commit_container(c, now.container);
+	now.p.exe = commit_text(c, now.p.exe);
+	now.p.cgroup = commit_text(c, now.p.cgroup);
+	now.p.unit = commit_text(c, now.p.unit);
+	now.p.container = commit_container(c, now.p.container);
+	base = *now.p.args ? commit_args_find(c, now.p.exe, now.p.args, &now.args) : NULL;
+	now.args_base = base ? base->row : 0;
 	return now;
 }
 
-static void commit_process_learn(struct commit *c, uint32_t row, const struct dict_process *now)
+static void commit_process_learn(struct commit *c, uint32_t row, const struct commit_process *now)
 {
 	sqlite3_stmt *st = commit_stmt(c, ST_PROCESS_LEARN);
 
@@ -274,7 +338,7 @@ static void commit_process_learn(struct commit *c, uint32_t row, const struct di
 static uint32_t commit_process(struct commit *c, uint32_t index)
 {
 	struct dict_process *p = index ? dict_at(c->dict, DICT_PROCESS, dict_process, index) : NULL;
-	struct dict_process now;
+	struct commit_process now;
 	bool found = false;
 	uint32_t row;
 
@@ -391,7 +455,7 @@ static uint32_t commit_series(struct commit *c, uint32_t index, const struct com
 
 static void commit_learnt_process(struct commit *c, uint32_t index)
 {
-	struct dict_process now;
+	struct commit_process now;
 	uint32_t row = dict_at(c->dict, DICT_PROCESS, dict_process, index)->row;
 
 	if (!row)
@@ -622,6 +686,7 @@ static void commit_undo_all(struct commit *c)
 		else
 			*(uint32_t *)pool_at(&c->dict->pool[c->undo[i].kind], c->undo[i].index) = 0;
 	}
+	commit_args_forget(c); /* their texts may be gone */
 	if (!sqlite3_get_autocommit(c->seg->db))
 		sqlite3_exec(c->seg->db, "ROLLBACK", NULL, NULL, NULL);
 }
@@ -677,6 +742,7 @@ int commit_batch(struct commit *c, struct segment *seg, const struct batch *b, s
 
 void commit_release(struct commit *c)
 {
+	commit_args_forget(c);
 	free(c->undo);
 	free(c->chain);
 	strbuf_release(&c->tail);

@@ -20,6 +20,8 @@ enum commit_stmt { /* indexes of segment->stmt */
 };
 _Static_assert(ST_N <= SEGMENT_STMTS, "room for the statements");
 
+#define COMMIT_ARGS 64
+
 struct commit_period {
 	int64_t from_ns;
 	uint64_t period_ns;
@@ -51,6 +53,9 @@ struct commit {
 	struct strbuf tail;
 	struct commit_order { int64_t ts; uint32_t row; uint64_t n; } *order; /* scratch: rows in the file's order */
 	uint32_t cap_order;
+	struct commit_args { uint32_t exe, row; char *args; } args[COMMIT_ARGS]; /* command lines to share, by exe */
+	uint32_t next_args;
+	uint64_t args_segment;
 	int64_t boot_offset_ns; /* last on record in this segment, 0: none */
 	uint64_t boot_offset_segment;
 };

@@ -169,8 +169,8 @@ static int load_processes(struct store_segment *s, struct err *e)
 		rc = each_row(s, "SELECT id, name, runtime, runtime_id, image FROM containers", p.n_containers,
 			      container_row, &p, e);
 	if (!rc)
-		rc = each_row(s, "SELECT id, pid, ppid, uid, exec_id, start_ns, comm, exe, args, cgroup, unit, container,"
-				 " self FROM process", n, process_row, &p, e);
+		rc = each_row(s, "SELECT p.id, p.pid, p.ppid, p.uid, p.exec_id, p.start_ns, p.comm, p.exe, v.args, p.cgroup,"
+				 " p.unit, p.container, p.self FROM process p JOIN processes v ON v.id = p.id", n, process_row, &p, e);
 	free(p.text);
 	free(p.containers);
 	s->dict.n_processes = n;

@@ -142,7 +142,7 @@ static int segment_probe(sqlite3 *db)
 			    "SELECT max(id) FROM run; SELECT max(id) FROM process; SELECT max(id) FROM function;"
 			    "SELECT max(id) FROM frame; SELECT max(id) FROM stack; SELECT max(id) FROM series;"
 			    "SELECT max(id) FROM task; SELECT max(id) FROM image; SELECT max(ts) FROM sample;"
-			    "SELECT max(hash) FROM function; SELECT max(hash) FROM process; SELECT max(hash) FROM image;",
+			    "SELECT max(hash) FROM function; SELECT max(pid) FROM process; SELECT max(hash) FROM image;",
 			    NULL, NULL, NULL);
 }
 

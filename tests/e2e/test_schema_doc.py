@@ -95,6 +95,11 @@ def test_the_views_agree_with_what_was_put_there(plain):
                )[0]["n"] == "0"
 
 
+def test_command_lines_that_share_text_come_out_whole(plain):
+    got = {int(r["pid"]): r["args"] for r in ask(plain[0], "SELECT pid, args FROM processes WHERE NOT self")}
+    assert got == {1000 + i: f"server --number {i} --port {8000 + i}" for i in range(plain[1]["processes"])}
+
+
 def test_two_captures_at_once_are_not_counted_twice(two_runs):
     path, told = two_runs
     seconds = told["to"] - told["from"]

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "schema/store/argshare.h"
 #include "schema/store/dict.h"
 
 static void equal_contents_give_equal_ids(void **state)
@@ -107,6 +108,35 @@ static void a_frame_gains_a_name_once(void **state)
 	dict_free(d);
 }
 
+static void command_lines_share_their_ends_at_whole_characters(void **state)
+{
+	static const struct {
+		const char *base, *args;
+		size_t keep, end;
+		const char *middle;
+	} cases[] = {
+		{"cc -c a.c -o a.o", "cc -c a.c -o a.o", 16, 0, ""},
+		{"cc -c a.c -o x", "cc -c bb.c -o x", 6, 7, "bb"},
+		{"aaaa", "aa", 2, 0, ""},
+		{"aa", "aaaa", 2, 0, "aa"},
+		{"", "x", 0, 0, "x"},
+		{"x", "", 0, 0, ""},
+		{"\xc3\xa4 z", "\xc3\xb6 z", 0, 2, "\xc3\xb6"},    /* same first byte, another character */
+		{"a\xc3\xa4", "b\xe2\x82\xa4", 0, 0, "b\xe2\x82\xa4"}, /* same last byte */
+		{"\xf0\x9f\x94\xa5 one", "\xf0\x9f\x94\xa5 two", 2, 0, "two"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct argshare s = argshare_of(cases[i].base, cases[i].args);
+
+		assert_int_equal(s.keep, cases[i].keep);
+		assert_int_equal(s.end, cases[i].end);
+		assert_int_equal(s.middle_bytes, strlen(cases[i].middle));
+		assert_memory_equal(s.middle, cases[i].middle, s.middle_bytes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +146,7 @@ int main(void)
 		cmocka_unit_test(a_string_without_end_is_cut),
 		cmocka_unit_test(a_process_learns_and_never_forgets),
 		cmocka_unit_test(a_frame_gains_a_name_once),
+		cmocka_unit_test(command_lines_share_their_ends_at_whole_characters),
 	};
 
 	return cmocka_run_group_tests_name("dict", tests, NULL, NULL);
