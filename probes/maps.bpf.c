@@ -34,12 +34,8 @@ struct {
 	__uint(max_entries, 512 * 1024);
 } events SEC(".maps");
 
-struct {
-	__uint(type, MAPS_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAPS_LOST_N);
-	__type(key, __u32);
-	__type(value, __u64);
-} lost SEC(".maps");
+/* Events that found the ring full. Read in place by sonde-maps. */
+__u64 lost_events;
 
 struct scratch {
 	struct maps_event ev;
@@ -107,8 +103,6 @@ static __always_inline void fill(struct maps_event *ev, struct task_struct___map
 static __always_inline void send(struct scratch *s, __u64 args_len)
 {
 	__u64 flags = MAPS_RB_NO_WAKEUP;
-	__u32 type = s->ev.type & (MAPS_LOST_N - 1);
-	__u64 *n;
 
 	if (bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2)
 		flags = MAPS_RB_FORCE_WAKEUP;
@@ -116,11 +110,8 @@ static __always_inline void send(struct scratch *s, __u64 args_len)
 	barrier_var(args_len);
 	if (args_len > MAPS_ARGS_MAX)
 		return;
-	if (!bpf_ringbuf_output(&events, s, sizeof(s->ev) + args_len, flags))
-		return;
-	n = bpf_map_lookup_elem(&lost, &type);
-	if (n)
-		(*n)++;
+	if (bpf_ringbuf_output(&events, s, sizeof(s->ev) + args_len, flags))
+		__sync_fetch_and_add(&lost_events, 1);
 }
 
 static __always_inline struct scratch *scratch_get(void)

@@ -51,7 +51,4 @@ struct maps_event {
 };
 _Static_assert(sizeof(struct maps_event) == 104, "wire size");
 
-/* Index of the per-CPU array `lost`: events that found the ring full, by type. */
-#define MAPS_LOST_N 4
-
 #endif

@@ -244,29 +244,12 @@ uint64_t feed_read(struct feed *f)
 	return f->done_ns;
 }
 
-/* How many events found the program's ring full. */
-static uint64_t program_lost(const struct feed *f)
-{
-	int cpus = libbpf_num_possible_cpus();
-	uint64_t *values, sum = 0;
-
-	if (!f->skel || cpus <= 0)
-		return 0;
-	values = mem_array((size_t)cpus, sizeof(*values));
-	for (uint32_t key = 0; key < MAPS_LOST_N; key++)
-		if (!bpf_map_lookup_elem(bpf_map__fd(f->skel->maps.lost), &key, values))
-			for (int i = 0; i < cpus; i++)
-				sum += values[i];
-	free(values);
-	return sum;
-}
-
 uint64_t feed_lost(struct feed *f)
 {
 	uint64_t lost = f->lost, now;
 
 	f->lost = 0;
-	now = program_lost(f);
+	now = f->skel ? __atomic_load_n(&f->skel->bss->lost_events, __ATOMIC_RELAXED) : 0;
 	lost += now - f->program_lost;
 	f->program_lost = now;
 	return lost;

@@ -59,6 +59,7 @@ struct indexer {
 	struct job jobs[INDEXER_CHILDREN];
 	struct mimage *queue, **queue_tail;
 	size_t kept_fds;
+	uint64_t looked_ns; /* for descriptors kept too long */
 };
 
 static void start_next(struct indexer *ix);
@@ -780,8 +781,9 @@ void indexer_tick(struct indexer *ix, uint64_t now_ns)
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		if (ix->jobs[i].pid && now_ns > ix->jobs[i].deadline_ns)
 			job_end(ix, &ix->jobs[i], true);
-	if (!ix->kept_fds)
+	if (!ix->kept_fds || now_ns < ix->looked_ns + NSEC_PER_SEC)
 		return;
+	ix->looked_ns = now_ns;
 	for (struct mimage *img = ix->world->by_id; img; img = img->hh_id.next)
 		if (img->fd >= 0 && !img->wanted && now_ns - img->fd_since_ns > INDEXER_KEEP_NS)
 			drop_fds(ix, img);
