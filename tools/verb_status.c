@@ -4,7 +4,6 @@
  * people paste into a bug report.
  */
 #include <errno.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/store/reader.h"
 #include "tools/json.h"
+#include "tools/recorder.h"
 #include "tools/select.h"
 #include "tools/table.h"
 #include "tools/term.h"
@@ -35,7 +35,8 @@ struct loss_sum {
 /* What one recording holds, over its segments. */
 struct facts {
 	const struct select_recording *rec; /* borrowed */
-	uint64_t samples, named;
+	uint64_t samples;
+	uint64_t looked_at, named; /* in the newest segment: samples, those with a named leaf */
 	uint64_t cost_cpu_ns, private_bytes, map_bytes;
 	struct loss_sum *losses;
 	size_t n_losses, cap_losses;
@@ -77,24 +78,40 @@ static int ask(sqlite3 *db, const char *sql, int64_t run, sqlite3_stmt **st, str
 	return 0;
 }
 
-static int add_samples(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
+static int one_row(sqlite3 *db, const char *sql, int64_t run, uint64_t *a, uint64_t *b, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = ask(db, "SELECT sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM task t JOIN series e ON e.task = t.id "
-			 "JOIN sample x ON x.series = e.id LEFT JOIN stack k ON k.id = e.stack "
-			 "LEFT JOIN frame r ON r.id = k.leaf WHERE t.run = ?1 AND x.ts BETWEEN "
-			 "(SELECT from_ns / 1000000000 - 60 FROM run WHERE id = ?1) - (SELECT value FROM meta WHERE key = 't0') "
-			 "AND (SELECT to_ns / 1000000000 + 1 FROM run WHERE id = ?1) - "
-			 "(SELECT value FROM meta WHERE key = 't0')", run, &st, e);
+	int rc = ask(db, sql, run, &st, e);
 
 	if (rc < 0)
 		return rc;
 	if (sqlite3_step(st) == SQLITE_ROW) {
-		f->samples += (uint64_t)sqlite3_column_int64(st, 0);
-		f->named += (uint64_t)sqlite3_column_int64(st, 1);
+		*a += (uint64_t)sqlite3_column_int64(st, 0);
+		*b += sqlite3_column_count(st) > 1 ? (uint64_t)sqlite3_column_int64(st, 1) : 0;
 	}
 	sqlite3_finalize(st);
 	return 0;
+}
+
+/* A segment with one run is summed without a look at the dictionary: a day of them must take no time. */
+static int add_samples(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
+{
+	uint64_t others = 0, none = 0;
+	int rc = one_row(db, "SELECT count(*) FROM run WHERE id <> ?1", run, &others, &none, e);
+
+	if (rc)
+		return rc;
+	return one_row(db, others ? "SELECT sum(x.n) FROM task t JOIN series e ON e.task = t.id JOIN sample x ON "
+				    "x.series = e.id WHERE t.run = ?1" : "SELECT sum(n) FROM sample WHERE ?1",
+		       run, &f->samples, &none, e);
+}
+
+/* Of its newest segment: the share of the samples whose leaf has a name. */
+static int add_named(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
+{
+	return one_row(db, "SELECT sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM sample x JOIN series e ON e.id = x.series "
+			   "JOIN task t ON t.id = e.task LEFT JOIN stack k ON k.id = e.stack "
+			   "LEFT JOIN frame r ON r.id = k.leaf WHERE t.run = ?1", run, &f->looked_at, &f->named, e);
 }
 
 static int add_losses_and_cost(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
@@ -123,13 +140,15 @@ static int add_losses_and_cost(struct facts *f, sqlite3 *db, int64_t run, struct
 static int facts_fill(struct facts *f, const struct select_recording *rec, struct err *e)
 {
 	f->rec = rec;
-	f->live = rec->state == 0 && rec->pid > 0 && (kill((pid_t)rec->pid, 0) == 0 || errno == EPERM);
+	f->live = recorder_is_live(rec);
 	for (size_t i = 0; i < rec->n_runs; i++) {
 		struct store_segment *s = NULL;
 		int rc = store_segment_open(rec->runs[i].segment, &s, e);
 
 		if (rc == 0)
 			rc = add_samples(f, store_segment_db(s), rec->runs[i].run, e);
+		if (rc == 0 && i + 1 == rec->n_runs)
+			rc = add_named(f, store_segment_db(s), rec->runs[i].run, e);
 		if (rc == 0)
 			rc = add_losses_and_cost(f, store_segment_db(s), rec->runs[i].run, e);
 		store_segment_close(s);
@@ -170,6 +189,11 @@ static double cores(const struct facts *f)
 	return span > 0 ? (double)f->cost_cpu_ns / (double)span : 0;
 }
 
+static double named_share(const struct facts *f)
+{
+	return f->looked_at ? (double)f->named / (double)f->looked_at : 0;
+}
+
 static json_t *facts_json(const struct facts *f)
 {
 	json_t *row = json_object(), *lost = json_object();
@@ -184,7 +208,7 @@ static json_t *facts_json(const struct facts *f)
 	json_object_set_new(row, "bucket_seconds", json_integer(f->rec->bucket_s));
 	json_object_set_new(row, "period_ns", json_integer((json_int_t)f->rec->period_ns));
 	json_object_set_new(row, "samples", json_integer((json_int_t)f->samples));
-	json_object_set_new(row, "samples_named", json_integer((json_int_t)f->named));
+	json_object_set_new(row, "named_share", f->looked_at ? json_real(named_share(f)) : json_null());
 	for (size_t i = 0; i < f->n_losses; i++)
 		json_object_set_new(lost, f->losses[i].reason, json_integer((json_int_t)f->losses[i].n));
 	json_object_set_new(row, "lost", lost);
@@ -226,6 +250,24 @@ static void print_live(const struct facts *f, size_t n)
 		printf("recording  nothing at the moment\n");
 }
 
+/* As typed, without what tells nothing: the program's folder, and what `sonde record` adds for itself (it stands
+ * together, see verb_record.c). */
+static void add_options(struct strbuf *out, const char *options)
+{
+	const char *added = strstr(options, " --store "), *last = added ? strstr(added, " --progress-fd ") : NULL;
+	size_t word = strcspn(options, " ");
+
+	while (word && options[word - 1] != '/')
+		word--;
+	if (!last) {
+		strbuf_addstr(out, options + word);
+		return;
+	}
+	last += strlen(" --progress-fd ");
+	strbuf_add(out, options + word, (size_t)(added - options) - word);
+	strbuf_addstr(out, last + strspn(last, "0123456789"));
+}
+
 static void print_recordings(const struct facts *f, size_t n)
 {
 	static const struct table_column columns[] = {
@@ -234,6 +276,7 @@ static void print_recordings(const struct facts *f, size_t n)
 		{"OWN CPU", TABLE_RIGHT}, {"OPTIONS", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct strbuf options cleanup_strbuf = STRBUF_INIT;
 	char buf[32];
 
 	for (size_t i = 0; i < n; i++) {
@@ -246,9 +289,11 @@ static void print_recordings(const struct facts *f, size_t n)
 		table_cellf(t, "%.0f", r->period_ns ? 1e9 / (double)r->period_ns : 0);
 		table_cell(t, term_count(f[i].samples, buf, sizeof(buf)));
 		table_cell(t, term_count(facts_lost(&f[i]), buf, sizeof(buf)));
-		table_cellf(t, "%.1f %%", f[i].samples ? 100.0 * (double)f[i].named / (double)f[i].samples : 0);
+		table_cellf(t, "%.1f %%", 100 * named_share(&f[i]));
 		table_cellf(t, "%.2f %%", 100 * cores(&f[i]));
-		table_cell(t, r->options);
+		strbuf_reset(&options);
+		add_options(&options, r->options);
+		table_cell(t, strbuf_str(&options));
 	}
 	table_print(t, stdout, term_width(stdout));
 	table_free(t);
