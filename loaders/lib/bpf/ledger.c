@@ -51,7 +51,10 @@ static uint64_t map_bytes(struct bpf_object *obj)
 	return sum;
 }
 
-/* Resident and private bytes of this process. */
+/*
+ * Resident and private bytes of this process. Private is what is its own alone: anonymous memory. The image indexes are
+ * pages of the page cache, which the kernel shows as private to the only process that maps them.
+ */
 static void memory_read(uint64_t *rss, uint64_t *private_bytes)
 {
 	cleanup_file FILE *f = fopen("/proc/self/smaps_rollup", "re");
@@ -62,9 +65,8 @@ static void memory_read(uint64_t *rss, uint64_t *private_bytes)
 	while (f && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "Rss: %" SCNu64, &kib) == 1)
 			*rss = kib << 10;
-		else if (sscanf(line, "Private_Clean: %" SCNu64, &kib) == 1 ||
-			 sscanf(line, "Private_Dirty: %" SCNu64, &kib) == 1)
-			*private_bytes += kib << 10;
+		else if (sscanf(line, "Anonymous: %" SCNu64, &kib) == 1)
+			*private_bytes = kib << 10;
 	}
 }
 
