@@ -99,7 +99,7 @@ def test_a_command_is_recorded_and_its_failure_told(store):
     (["-p", "999999", "-d", "1s"], 2, "999999"),
     (["--container", "no-such", "-d", "1s"], 2, "no-such"),
     (["--", "/nonexistent/program"], 2, "/nonexistent/program"),
-    (["--", "sleep", "0.2"], 4, "no samples"),
+    (["-F", "1", "--", "sleep", "0.1"], 4, "no samples"),
 ])
 def test_what_cannot_be_recorded_is_said(store, args, code, says):
     done = record(store, *args)
