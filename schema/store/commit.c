@@ -249,27 +249,45 @@ static struct commit_args *commit_args_base(struct commit *c, struct commit_args
 	return slot;
 }
 
-/* What to share with: the last base of the program if it saves half, else these args themselves. NULL: see c->rc. */
+/* The base of the program that leaves the least to write, and how many bases the program has. */
+static struct commit_args *commit_args_best(struct commit *c, uint32_t exe, const char *args, struct argshare *share,
+					    uint32_t *n)
+{
+	struct commit_args *best = NULL;
+
+	*n = 0;
+	for (uint32_t i = 0; i < COMMIT_ARGS; i++) {
+		struct argshare s;
+
+		if (!c->args[i].args || c->args[i].exe != exe)
+			continue;
+		++*n;
+		s = argshare_of(c->args[i].args, args);
+		if (best && s.middle_bytes >= share->middle_bytes)
+			continue;
+		best = &c->args[i];
+		*share = s;
+	}
+	return best;
+}
+
+/* What to share with: a base that saves half; else these args become one more base of the program, up to
+ * COMMIT_ARGS_EXE of them; then one that saves a quarter will do. NULL: see c->rc. */
 static struct commit_args *commit_args_find(struct commit *c, uint32_t exe, const char *args, struct argshare *share)
 {
-	struct commit_args *slot = NULL;
+	size_t len = strlen(args);
+	struct commit_args *base;
+	uint32_t n;
 
 	if (c->args_segment != c->seg->serial)
 		commit_args_forget(c);
-	for (uint32_t i = 0; i < COMMIT_ARGS && !slot; i++)
-		if (c->args[i].args && c->args[i].exe == exe)
-			slot = &c->args[i];
-	if (slot) {
-		*share = argshare_of(slot->args, args);
-		if (share->middle_bytes <= strlen(args) / 2)
-			return slot;
-	} else {
-		slot = &c->args[c->next_args++ % COMMIT_ARGS];
-	}
-	slot = commit_args_base(c, slot, exe, args);
-	if (slot)
-		*share = argshare_of(slot->args, args);
-	return slot;
+	base = commit_args_best(c, exe, args, share, &n);
+	if (base && share->middle_bytes <= (n < COMMIT_ARGS_EXE ? len / 2 : len - len / 4))
+		return base;
+	base = commit_args_base(c, &c->args[c->next_args++ % COMMIT_ARGS], exe, args);
+	if (base)
+		*share = argshare_of(base->args, args);
+	return base;
 }
 
 /* A process as it is written: ids are those of the segment. */

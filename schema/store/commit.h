@@ -20,7 +20,8 @@ enum commit_stmt { /* indexes of segment->stmt */
 };
 _Static_assert(ST_N <= SEGMENT_STMTS, "room for the statements");
 
-#define COMMIT_ARGS 64
+#define COMMIT_ARGS     96 /* command lines kept for sharing */
+#define COMMIT_ARGS_EXE 6  /* of one program: it is called in a few ways */
 
 struct commit_period {
 	int64_t from_ns;
