@@ -2,8 +2,8 @@
 /*
  * fold: samples of the selection, summed over segments into one stack tree.
  *
- * Ids mean something in one segment only, so everything is merged by content: a frame is its function (name, module,
- * build-id, inlined) where it has a name, else its place; a process is (pid, start, exec count). Each segment keeps
+ * Ids mean something in one segment only, so everything is merged by content: a frame is its place (module, build-id,
+ * offset, line, inlined) and its name, so that two calls within one function stay two (docs/decisions/0061); a process is (pid, start, exec count). Each segment keeps
  * three dense tables from its own ids to the merged ones, filled as they are met; a stack is walked to the root once.
  */
 #include "tools/fold.h"
@@ -34,6 +34,7 @@ struct folding {
 
 	/* of the segment at hand */
 	const struct store_dict *dict;
+	int64_t seg_run;                   /* the only run asked for, or 0 */
 	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
 	struct idmap seg_node;             /* (group node, stack) -> node */
 };
@@ -81,7 +82,8 @@ static enum fold_origin origin_of(const struct store_image_row *image, bool name
 static bool same_frame(const struct fold_frame *a, const struct fold_frame *b)
 {
 	return a->name == b->name && a->module == b->module && a->module_path == b->module_path &&
-	       a->build_id == b->build_id && a->inlined == b->inlined && a->named == b->named && a->origin == b->origin;
+	       a->build_id == b->build_id && a->file == b->file && a->line == b->line && a->offset == b->offset &&
+	       a->inlined == b->inlined && a->named == b->named && a->origin == b->origin;
 }
 
 static uint32_t frame_add(struct folding *f, const struct fold_frame *new)
@@ -89,6 +91,7 @@ static uint32_t frame_add(struct folding *f, const struct fold_frame *new)
 	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uintptr_t)new->name), (uintptr_t)new->module_path),
 			      (uintptr_t)new->build_id ^ (uint64_t)new->origin ^ (uint64_t)new->inlined << 32), i;
 
+	h = hash_u64(hash_u64(h, new->offset), new->line);
 	for (; idmap_get(&f->frame_of, h, &i); h = hash_u64(h, 1))
 		if (same_frame(&f->pub.frames[i], new))
 			return (uint32_t)i;
@@ -275,6 +278,8 @@ static int add_loss(void *ctx, const struct store_loss_row *l)
 	struct folding *f = ctx;
 	const char *reason = text(f, l->reason);
 
+	if (f->seg_run && l->run != f->seg_run)
+		return 0;
 	for (size_t i = 0; i < f->pub.n_losses; i++) {
 		if (f->pub.losses[i].reason == reason) {
 			f->pub.losses[i].n += l->n;
@@ -316,7 +321,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 
 	if (run < 0)
 		return 0;
-	q.run = run;
+	q.run = f->seg_run = run;
 	rc = store_segment_open(path, &s, e);
 	if (rc == 0)
 		rc = store_segment_dict(s, &f->dict, e);
