@@ -87,7 +87,8 @@ void mapset_put(struct mapset *s, uint64_t start, uint64_t end, uint64_t offset,
 		if (keep)
 			history_add(s, cut(old, start, end), time_ns);
 	}
-	memmove(s->now + i, s->now + j, (s->n_now - j) * sizeof(*s->now));
+	if (i < j)
+		memmove(s->now + i, s->now + j, (s->n_now - j) * sizeof(*s->now));
 	s->n_now -= j - i;
 	if (tail.end)
 		insert_at(s, i, tail);
