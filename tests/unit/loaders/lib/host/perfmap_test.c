@@ -250,7 +250,7 @@ static void what_node_writes_is_read_whole(void **state)
 	(void)state;
 	if (system("command -v node >/dev/null 2>&1"))
 		skip(); /* missing: node */
-	snprintf(command, sizeof(command), "cd /tmp && node --perf-basic-prof --no-logfile-per-isolate --logfile=/dev/null -e '"
+	snprintf(command, sizeof(command), "cd $(mktemp -d) && node --perf-basic-prof -e '"
 		 "function busy(n){let s=0;for(let i=0;i<n;i++)s+=Math.sqrt(i);return s};for(let j=0;j<300;j++)busy(20000);"
 		 "console.log(process.pid)'");
 	out = popen(command, "r");
