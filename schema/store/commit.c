@@ -760,6 +760,7 @@ int commit_batch(struct commit *c, struct segment *seg, const struct batch *b, s
 
 void commit_release(struct commit *c)
 {
+	c->seg = NULL; /* gone by now */
 	commit_args_forget(c);
 	free(c->undo);
 	free(c->chain);
