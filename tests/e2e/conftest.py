@@ -6,6 +6,7 @@ A test that needs what this machine lacks says so through need().
 """
 import glob
 import json
+import math
 import os
 import select
 import shutil
@@ -44,6 +45,13 @@ def need_root():
 def scale(short, full):
     """Everyday tests are short; SONDE_SOAK=1 (make soak) runs them at their full length."""
     return full if os.environ.get("SONDE_SOAK") else short
+
+
+def tolerance(least, cpu_ns, wall_ns, freq):
+    """How far samples x period may be from a process's CPU time. A process that has a CPU for itself is counted without
+    chance: `least`. One that shares its CPU is on it by chance when a sample falls: three standard deviations of that."""
+    share = min(1.0, cpu_ns / wall_ns)
+    return max(least, 3 * math.sqrt(share * (1 - share) * wall_ns * 1e-9 * freq) / (cpu_ns * 1e-9 * freq))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of each program in the middle of its work, again and again: the store stays whole, and what was lost is
 counted. Full length (100 times each) in `make soak`."""
+import contextlib
 import os
 import random
 import signal
@@ -80,8 +81,9 @@ def test_kill_a_helper_the_capture_goes_on(capture, work, store, victim):
     while hits < times and time.monotonic() < end:
         pid = children(c.pid).get(victim)
         if pid:
-            os.kill(pid, signal.SIGKILL)
-            hits += 1
+            with contextlib.suppress(ProcessLookupError):  # it may just have ended
+                os.kill(pid, signal.SIGKILL)
+                hits += 1
             time.sleep(random.uniform(0.2, 1.0))
         elif victim == "sonde-index":
             # something new to index: a program nobody has seen
@@ -132,7 +134,7 @@ def test_kill_sonde_cpu_under_sonde_record_is_said(work, store):
     os.kill(children(record.pid)["sonde-cpu"], signal.SIGKILL)
     said, _ = record.communicate(timeout=20)
     load.close()
-    assert record.returncode == 1 and "sonde-cpu" in said
+    assert record.returncode == 1 and "signal 9" in said
     assert sum(r["n"] for r in sql_all(store, "SELECT count(*) AS n FROM cpu_samples")) > 0
     Capture(store, "--duration", "1s").wait()
     assert_whole(store)

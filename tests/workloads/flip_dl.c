@@ -42,6 +42,7 @@ int main(int argc, char **argv)
 		dlclose(lib);
 		turns++;
 	}
-	printf("{\"pid\": %d, \"turns\": %lu, \"same\": %lu}\n", getpid(), turns, same);
+	printf("{\"pid\": %d, \"turns\": %lu, \"same\": %lu, \"cpu_ns\": %llu}\n", getpid(), turns, same,
+	       (unsigned long long)work_cpu_ns());
 	return 0;
 }

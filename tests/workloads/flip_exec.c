@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "work.h"
@@ -39,6 +40,7 @@ NOINLINE void NAME(COLOUR, _outer)(uint64_t until)
 int main(int argc, char **argv)
 {
 	unsigned long round = argc > 4 ? strtoul(argv[4], NULL, 10) : 0;
+	struct rusage ru;
 	char next[32];
 	uint64_t until;
 
@@ -47,7 +49,10 @@ int main(int argc, char **argv)
 	until = strtoull(argv[3], NULL, 10) * 1000000u;
 	NAME(COLOUR, _outer)(work_now_ns() + strtoull(argv[2], NULL, 10) * 1000000u);
 	if (work_now_ns() >= until) {
-		printf("{\"pid\": %d, \"execs\": %lu}\n", getpid(), round);
+		getrusage(RUSAGE_SELF, &ru);
+		printf("{\"pid\": %d, \"execs\": %lu, \"cpu_ns\": %lld}\n", getpid(), round,
+		       (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000ll +
+			       (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ll);
 		return 0;
 	}
 	snprintf(next, sizeof(next), "%lu", round + 1);

@@ -3,8 +3,8 @@
 # tests/workloads: small programs built with frame pointers and no sibling calls. Never with the sanitizers. One whose
 # compiler is not there is left out, and the tests that want it say so.
 W        := $(B)/tests/workloads
-W_CFLAGS := -D_GNU_SOURCE -O2 -g -Wall -Wextra -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
-            -fcf-protection=none
+W_CFLAGS := -D_GNU_SOURCE -O2 -g -Wall -Wextra -fno-omit-frame-pointer -fno-optimize-sibling-calls \
+            -fno-ipa-icf -fno-shrink-wrap -fcf-protection=none
 W_C      := onecall burn crowd namer jit shares shares-static burn-static jit-static
 W_ALL    := $(addprefix $(W)/,$(W_C) flip-red flip-blue flip-dl libred.so libblue.so twins/libred.so twins/libblue.so)
 W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static)
