@@ -280,6 +280,8 @@ static int read_tasks(const struct feed *f, struct maps_event **out, size_t *n)
 	return 0;
 }
 
+/* All of /proc that is not known yet: everything where there is no iterator, and where there is one what it hides (here:
+ * PID 1, which the kernel lets nobody look into). */
 static void seed_from_proc(struct feed *f, uint64_t time_ns)
 {
 	cleanup_dir DIR *d = opendir("/proc");
@@ -289,8 +291,17 @@ static void seed_from_proc(struct feed *f, uint64_t time_ns)
 		char *end;
 		unsigned long pid = strtoul(e->d_name, &end, 10);
 
-		if (!*end && pid)
-			world_seed_proc(f->world, (uint32_t)pid, NULL, time_ns);
+		struct proc *p;
+
+		if (*end || !pid)
+			continue;
+		p = world_proc(f->world, (uint32_t)pid);
+		if (p && p->seen == f->round)
+			continue;
+		world_seed_proc(f->world, (uint32_t)pid, NULL, time_ns);
+		p = world_proc(f->world, (uint32_t)pid);
+		if (p)
+			p->seen = f->round;
 	}
 }
 
@@ -337,10 +348,7 @@ void feed_seed(struct feed *f)
 	size_t n = 0;
 
 	f->round++;
-	if (read_tasks(f, &tasks, &n)) {
-		seed_from_proc(f, now);
-		return;
-	}
+	read_tasks(f, &tasks, &n);
 	for (size_t i = 0; i < n; i++) {
 		struct proc *p;
 
@@ -350,6 +358,7 @@ void feed_seed(struct feed *f)
 			p->seen = f->round;
 	}
 	drop_unstable(f, tasks, n);
+	seed_from_proc(f, f->done_ns);
 	drop_unseen(f, now);
 	free(tasks);
 }
@@ -366,6 +375,14 @@ void feed_reconcile_look(struct feed *f)
 	read_tasks(f, &f->look, &f->n_look);
 }
 
+static bool in_proc(uint32_t tgid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", tgid);
+	return !access(path, F_OK);
+}
+
 static void reconcile_one(struct feed *f, const struct maps_event *ev)
 {
 	struct proc *p = world_proc(f->world, ev->tgid);
@@ -375,10 +392,7 @@ static void reconcile_one(struct feed *f, const struct maps_event *ev)
 		return;
 	}
 	if (!p || p->start_ns != ev->start_ns || p->exec_id != ev->exec_id) {
-		char path[32];
-
-		snprintf(path, sizeof(path), "/proc/%u", ev->tgid);
-		if (access(path, F_OK))
+		if (!in_proc(ev->tgid))
 			return;
 		world_seed_proc(f->world, ev->tgid, ev, f->done_ns);
 		p = world_proc(f->world, ev->tgid);
@@ -398,7 +412,8 @@ void feed_reconcile_act(struct feed *f)
 		reconcile_one(f, &f->look[i]);
 	for (struct proc *p = f->world->procs, *next; p; p = next) {
 		next = p->hh.next;
-		if (p->seen != f->round && p->from_ns < f->look_ns && p->changed_ns < f->look_ns)
+		if (p->seen != f->round && p->from_ns < f->look_ns && p->changed_ns < f->look_ns &&
+		    !(p->from_proc && in_proc(p->tgid)))
 			world_forget(f->world, p, f->done_ns);
 	}
 	free(f->look);

@@ -568,6 +568,7 @@ void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev
 	}
 	if (!p)
 		p = proc_add(w, tgid);
+	p->from_proc = ev == &own;
 	if (p->exec_id != ev->exec_id || !p->from_ns)
 		p->from_ns = p->exec_id != ev->exec_id && p->from_ns ? time_ns : ev->start_ns;
 	pending_clear(p);

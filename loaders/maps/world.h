@@ -77,6 +77,7 @@ struct proc {
 	char comm[MAPS_COMM_LEN];
 	char *exe, *args, *cgroup; /* never NULL */
 	bool kthread;
+	bool from_proc;         /* no event and no iterator told of it: start time in clock ticks, exec id 0 */
 	bool execing;           /* between the comm record of an exec and its end */
 	uint64_t execing_ns;
 	struct pending_map *pending;

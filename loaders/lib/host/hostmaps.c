@@ -37,6 +37,7 @@ extern char **environ;
 #define HISTORY_NS  (10 * NSEC_PER_SEC)
 #define EXITED_NS   (10 * NSEC_PER_SEC)
 #define UNUSED_NS   (60 * NSEC_PER_SEC) /* an image that nothing maps any more */
+#define TICK_NS     (NSEC_PER_SEC / 100) /* of /proc/PID/stat */
 #define SWEEP_NS    (5 * NSEC_PER_SEC)
 #define BACKOFF_MAX_NS (5 * NSEC_PER_SEC)
 
@@ -206,11 +207,13 @@ struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, ui
 	struct process *p = process_find(hm, tgid, start_ns, exec_id);
 	struct newest *n;
 
-	if (p || !hm->degraded)
-		return p ? &p->pub : NULL;
-	/* without its BPF program sonde-maps knows neither the exec id nor the exact start: the newest will do */
+	if (p)
+		return &p->pub;
+	/* where sonde-maps knows of it by /proc alone, it told no exec id and the start in clock ticks */
 	n = newest_of(hm, tgid);
-	return n && n->p ? &n->p->pub : NULL;
+	if (!n || !n->p || n->p->key.exec_id || n->p->key.start_ns / TICK_NS != start_ns / TICK_NS)
+		return NULL;
+	return hm->degraded || n->p->key.start_ns % TICK_NS == 0 ? &n->p->pub : NULL;
 }
 
 /* ---- images ---- */

@@ -198,6 +198,17 @@ static void a_refused_image_is_told_once(void **state)
 	assert_null(hostmaps_next_ready(hm));
 }
 
+static void a_process_known_by_proc_alone_is_found_by_its_tick(void **state)
+{
+	struct mp_process m = {.tgid = 1, .start_ns = 30000000};
+	const char *str[] = {"init", "", "", "/"};
+
+	(void)state;
+	tell(MP_PROCESS, &m, str);
+	assert_non_null(hostmaps_process(hm, 1, 34567890, 12));
+	assert_null(hostmaps_process(hm, 1, 44567890, 12));
+}
+
 static void another_protocol_version_is_refused(void **state)
 {
 	struct mp_hello hello = {.version = MP_VERSION + 1};
@@ -218,6 +229,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_process_that_is_not_told_again_has_ended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(more_that_is_known_raises_the_serial, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_refused_image_is_told_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_process_known_by_proc_alone_is_found_by_its_tick, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(another_protocol_version_is_refused, set_up, tear_down),
 	};
 
