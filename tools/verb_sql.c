@@ -86,23 +86,34 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 	return 0;
 }
 
+/* As it was written, line by line: no form of a table is any good for that. */
+static int print_schema(struct session *s, const char *name, struct err *e)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(s->db, "SELECT sql FROM main.sqlite_master WHERE sql IS NOT NULL AND (?1 = '' OR name = ?1)",
+				    -1, &st, NULL);
+
+	if (rc != SQLITE_OK)
+		return refused(s, rc, e);
+	s->timed_out = false;
+	s->deadline_ns = clock_boot_ns() + s->timeout_ns;
+	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+	for (; (rc = sqlite3_step(st)) == SQLITE_ROW; s->n++)
+		printf("%s;\n", (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? 0 : refused(s, rc, e);
+}
+
 static int dot_command(struct session *s, const char *line, struct err *e)
 {
 	char name[128] = "";
-	char *sql;
-	int rc;
 
 	if (!strcmp(line, ".views"))
 		return run_statements(s, "SELECT DISTINCT name AS view FROM (SELECT name, type FROM sqlite_master UNION "
 					 "SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' AND name NOT LIKE 'run\\_%' ESCAPE '\\' AND "
 					 "name NOT IN ('stack_list', 'stack_part') ORDER BY 1", e); /* parts of the others */
-	if (sscanf(line, ".schema %127s", name) == 1 || !strcmp(line, ".schema")) {
-		sql = sqlite3_mprintf("SELECT sql FROM main.sqlite_master WHERE sql IS NOT NULL AND (%Q = '' OR name = %Q)",
-				      name, name);
-		rc = run_statements(s, sql, e);
-		sqlite3_free(sql);
-		return rc;
-	}
+	if (sscanf(line, ".schema %127s", name) == 1 || !strcmp(line, ".schema"))
+		return print_schema(s, name, e);
 	err_set(e, -EINVAL, EXIT_USAGE, "no command called %s", line);
 	err_fix(e, ".views   .schema [NAME]   .quit");
 	return -EINVAL;
