@@ -36,7 +36,8 @@ struct folding {
 	const struct store_dict *dict;
 	int64_t seg_run;                   /* the only run asked for, or 0 */
 	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
-	struct idmap seg_node;             /* (group node, stack) -> node */
+	uint32_t *seg_plain;               /* stack -> node below the root, 0: not met yet */
+	struct idmap seg_node;             /* (group's node, stack) -> node, where there are groups */
 };
 
 /* --- strings: one copy each --- */
@@ -144,6 +145,15 @@ static uint32_t node_child(struct folding *f, uint32_t parent, uint32_t frame)
 	return (uint32_t)f->pub.n_nodes++;
 }
 
+static bool known_node(const struct folding *f, uint32_t group, uint32_t stack, uint64_t *node)
+{
+	if (group)
+		return idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
+	if (f->seg_plain[stack])
+		*node = f->seg_plain[stack];
+	return f->seg_plain[stack] != 0;
+}
+
 /* The node of a stack below a group's node. Walks up to the nearest ancestor that is known, then down again. */
 static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 {
@@ -152,15 +162,17 @@ static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 	uint64_t node = group;
 
 	for (uint32_t s = stack; s; s = f->dict->stack_parent[s]) {
-		if (idmap_get(&f->seg_node, (uint64_t)group << 32 | s, &node))
+		if (known_node(f, group, s, &node))
 			break;
-		node = group;
 		mem_grow(path, n, cap);
 		path[n++] = s;
 	}
 	while (n--) {
 		node = node_child(f, (uint32_t)node, frame_of(f, f->dict->stack_frame[path[n]]));
-		idmap_set(&f->seg_node, (uint64_t)group << 32 | path[n], node);
+		if (group)
+			idmap_set(&f->seg_node, (uint64_t)group << 32 | path[n], node);
+		else
+			f->seg_plain[path[n]] = (uint32_t)node;
 	}
 	return (uint32_t)node;
 }
@@ -192,8 +204,7 @@ static uint32_t process_of(struct folding *f, uint32_t id)
 static uint32_t group_node(struct folding *f, uint32_t process, const struct store_total *t)
 {
 	const struct fold_process *p = &f->pub.processes[process];
-	struct fold_frame group = {.module = text(f, ""), .module_path = text(f, ""), .build_id = text(f, ""),
-				   .file = text(f, ""), .named = true, .origin = FOLD_GROUP};
+	struct fold_frame group = f->pub.frames[0]; /* all but the name are the root's */
 	char name[160];
 
 	switch (f->opts.group) {
@@ -328,6 +339,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	if (rc == 0) {
 		f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));
 		f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
+		f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
 		read_meta(f, store_segment_db(s));
 		rc = store_totals(s, &q, add_total, f, e);
 	}
@@ -335,7 +347,8 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 		rc = store_losses(s, f->sel->from_ns, f->sel->to_ns, add_loss, f, e);
 	free(f->seg_frame);
 	free(f->seg_process);
-	f->seg_frame = f->seg_process = NULL;
+	free(f->seg_plain);
+	f->seg_frame = f->seg_process = f->seg_plain = NULL;
 	idmap_release(&f->seg_node);
 	store_segment_close(s);
 	return rc;
