@@ -10,29 +10,24 @@
 #include "loaders/lib/host/hostmaps.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uthash.h>
 
 #include "loaders/lib/host/hostmaps_packet.h"
 #include "loaders/lib/host/mapset.h"
+#include "loaders/lib/host/mapslink.h"
 #include "loaders/lib/host/mapspack.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/image/image.h"
-
-extern char **environ;
 
 #define HISTORY_NS  (10 * NSEC_PER_SEC)
 #define EXITED_NS   (10 * NSEC_PER_SEC)
@@ -602,124 +597,13 @@ int hostmaps_packet(struct hostmaps *hm, const void *packet, size_t len, int fd)
 	return rc;
 }
 
-/* One packet and the descriptor that came with it. 1, 0: nothing there, -errno; -EPIPE: the other side is gone. */
-static int receive(struct hostmaps *hm, size_t *len, int *fd)
-{
-	char control[CMSG_SPACE(4 * sizeof(int))];
-	struct iovec iov = {.iov_base = hm->packet, .iov_len = sizeof(hm->packet)};
-	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(hm->fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -EPIPE;
-	if (n == 0)
-		return -EPIPE;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c; c = CMSG_NXTHDR(&mh, c)) {
-		size_t fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < fds; i++) {
-			int got;
-
-			memcpy(&got, CMSG_DATA(c) + i * sizeof(int), sizeof(got));
-			if (*fd < 0)
-				*fd = got;
-			else
-				close(got);
-		}
-	}
-	*len = (size_t)n;
-	return mh.msg_flags & MSG_TRUNC ? -EPROTO : 1;
-}
-
 /* ---- start and restart ---- */
-
-static char *beside_us(void)
-{
-	char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 32);
-	char *slash;
-
-	if (n < 0)
-		return mem_strdup("sonde-maps");
-	path[n] = 0;
-	slash = strrchr(path, '/');
-	strcpy(slash ? slash + 1 : path, "sonde-maps");
-	return mem_strdup(path);
-}
-
-static int spawn(struct hostmaps *hm, struct err *e)
-{
-	char *argv[8] = {"sonde-maps", "--fd", "3"};
-	posix_spawn_file_actions_t fa;
-	posix_spawnattr_t attr;
-	sigset_t none, defaults;
-	int pair[2], rc, n = 3;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket: %s", strerror(errno));
-	if (hm->store_dir) {
-		argv[n++] = "--store";
-		argv[n++] = hm->store_dir;
-	}
-	if (hm->args_policy) {
-		argv[n++] = "--args";
-		argv[n++] = hm->args_policy;
-	}
-	if (pair[1] == 3) { /* dup2 onto itself would leave it close-on-exec */
-		int moved = fcntl(pair[1], F_DUPFD_CLOEXEC, 10);
-
-		close(pair[1]);
-		pair[1] = moved;
-	}
-	posix_spawn_file_actions_init(&fa);
-	posix_spawn_file_actions_adddup2(&fa, pair[1], 3);
-	posix_spawnattr_init(&attr);
-	sigemptyset(&none);
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGINT);
-	sigaddset(&defaults, SIGTERM);
-	sigaddset(&defaults, SIGPIPE);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &defaults);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	rc = posix_spawn(&hm->child, hm->program, &fa, &attr, argv, environ);
-	posix_spawn_file_actions_destroy(&fa);
-	posix_spawnattr_destroy(&attr);
-	close(pair[1]);
-	if (rc) {
-		close(pair[0]);
-		hm->child = 0;
-		return err_set(e, -rc, EXIT_RUNTIME, "cannot start %s: %s", hm->program, strerror(rc));
-	}
-	hm->fd = pair[0];
-	return 0;
-}
-
-static int connect_to(struct hostmaps *hm, struct err *e)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (strlen(hm->socket_path) >= sizeof(addr.sun_path))
-		return err_set(e, -ENAMETOOLONG, EXIT_USAGE, "the socket's path is too long: %s", hm->socket_path);
-	strcpy(addr.sun_path, hm->socket_path);
-	if (fd < 0 || connect(fd, (void *)&addr, sizeof(addr))) {
-		int code = -errno;
-
-		err_set(e, code, EXIT_RUNTIME, "cannot reach sonde-maps at %s: %s", hm->socket_path, strerror(-code));
-		err_fix(e, "start it: sonde-maps --socket %s", hm->socket_path);
-		return code;
-	}
-	hm->fd = take_fd(&fd);
-	return 0;
-}
 
 static int start(struct hostmaps *hm, struct err *e)
 {
 	hm->generation++;
-	return hm->socket_path ? connect_to(hm, e) : spawn(hm, e);
+	return hm->socket_path ? maps_link_connect(hm->socket_path, &hm->fd, e) :
+		maps_link_start(hm->program, hm->store_dir, hm->args_policy, &hm->child, &hm->fd, e);
 }
 
 /* It is gone: what it asked of itself is void, what is known stays, unsure from its last word on. */
@@ -785,7 +669,7 @@ int hostmaps_read(struct hostmaps *hm)
 		cleanup_fd int fd = -1;
 		size_t len = 0;
 
-		rc = receive(hm, &len, &fd);
+		rc = maps_link_receive(hm->fd, hm->packet, sizeof(hm->packet), &len, &fd);
 		if (rc == 1)
 			rc = hostmaps_packet(hm, hm->packet, len, fd);
 		else if (!rc)
@@ -823,7 +707,7 @@ int hostmaps_open(const struct hostmaps_opts *o, struct hostmaps **out, struct e
 	hm->store_dir = dup_or_null(o->store_dir);
 	hm->socket_path = dup_or_null(o->socket_path);
 	hm->args_policy = dup_or_null(o->args_policy);
-	hm->program = o->program ? mem_strdup(o->program) : beside_us();
+	hm->program = o->program ? mem_strdup(o->program) : maps_link_program();
 	rc = start(hm, e);
 	if (rc) {
 		hostmaps_close(hm);
@@ -831,20 +715,6 @@ int hostmaps_open(const struct hostmaps_opts *o, struct hostmaps **out, struct e
 	}
 	*out = hm;
 	return 0;
-}
-
-/* Closing the socket ends our sonde-maps; one that does not hear is killed. */
-static void end_child(struct hostmaps *hm)
-{
-	if (hm->child <= 0)
-		return;
-	for (int i = 0; i < 200; i++) {
-		if (waitpid(hm->child, NULL, WNOHANG) == hm->child)
-			return;
-		poll(NULL, 0, 5);
-	}
-	kill(hm->child, SIGKILL);
-	waitpid(hm->child, NULL, 0);
 }
 
 void hostmaps_close(struct hostmaps *hm)
@@ -857,7 +727,7 @@ void hostmaps_close(struct hostmaps *hm)
 		return;
 	if (hm->fd >= 0)
 		close(hm->fd);
-	end_child(hm);
+	maps_link_end(hm->child);
 	HASH_ITER(hh, hm->newest, n, next_n) {
 		HASH_DEL(hm->newest, n);
 		free(n);
