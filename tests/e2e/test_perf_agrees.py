@@ -3,6 +3,7 @@
 import collections
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -17,7 +18,8 @@ def perf_shares(path):
     """{leaf function: share} of all samples that are not idle."""
     done = subprocess.run(["perf", "script", "-i", path, "-F", "pid,ip,sym", "--no-demangle"], capture_output=True,
                           text=True, errors="replace", timeout=300, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, done.stderr[-500:]
+    if done.returncode:
+        raise PerfFailed(f"perf script: {done.stderr.strip()[-200:]}")
     counts = collections.Counter()
     for block in done.stdout.split("\n\n"):
         lines = [line for line in block.splitlines() if line.strip()]
@@ -37,29 +39,40 @@ def sonde_shares(store):
     return {name: n / total for name, n in counts.items()}
 
 
+class PerfFailed(Exception):
+    """perf 6.1 aborts on a file with an odd build-id, and cannot read a recording in which BPF programs came and went."""
+
+
+def record_all(capture, seconds, scratch):
+    """One capture and two perf recordings of the same seconds."""
+    c = capture("--freq", 499)
+    perfs = [subprocess.Popen(["perf", "record", "-B", "-N", "-F", "499", "-a", "-g", "-o", f"{scratch}/{i}.data", "--",
+                               "sleep", str(seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              stdin=subprocess.DEVNULL) for i in range(2)]
+    status = [p.wait(seconds + 60) for p in perfs]
+    c.stop()
+    if any(status):
+        raise PerfFailed(f"perf record ended with {status}")
+
+
 def test_leaf_functions_agree_with_perf(capture, work, store, scratch):
     need_root()
     need("perf")
     seconds = scale(12, 60)
-    loads = [work("onecall", seconds + 6), work("shares", seconds + 6),
-             work("burn", (seconds + 6) * 1000)]
-    reader = subprocess.Popen(["sh", "-c", "while :; do cat /usr/bin/gdb >/dev/null 2>&1 || cat /usr/bin/python3.11; done"],
+    loads = [work("onecall", seconds + 6), work("shares", seconds + 6), work("shares-static", seconds + 6)]
+    reader = subprocess.Popen(["sh", "-c", "while :; do cat /usr/bin/gdb /usr/bin/perf /usr/lib/gcc/*/*/cc1; done"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     time.sleep(1)
     try:
-        c = capture("--freq", 499)
-        perfs = [subprocess.Popen(["perf", "record", "-F", "499", "-a", "-g", "-o", f"{scratch}/{i}.data", "--", "sleep",
-                                   str(seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  stdin=subprocess.DEVNULL) for i in range(2)]
-        for p in perfs:
-            assert p.wait(seconds + 60) == 0
-        c.stop()
+        record_all(capture, seconds, scratch)
+        one, two = (perf_shares(f"{scratch}/{i}.data") for i in range(2))
+    except PerfFailed as e:
+        pytest.skip(f"missing: a perf that works here ({e})")
     finally:
-        os.killpg(reader.pid, 9)
+        os.killpg(reader.pid, signal.SIGKILL)
         reader.wait()
         for w in loads:
             w.close()
-    one, two = (perf_shares(f"{scratch}/{i}.data") for i in range(2))
     ours = sonde_shares(store)
     floor = max(abs(one.get(f, 0) - two.get(f, 0)) for f in {*one, *two})
     big = [f for f in {*one, *ours} if one.get(f, 0) > 0.02 or ours.get(f, 0) > 0.02]
