@@ -513,6 +513,20 @@ static void run_begin(struct capture *c)
 	store_flush(c->store);
 }
 
+/* Side-band, seed, then sampling: what is sampled before the seed is told would lie in mappings that nobody knows. */
+static void seed_await(struct capture *c)
+{
+	int64_t until = clock_boot_ns() + STALE_NS;
+
+	while (!hostmaps_seeded(c->maps) && !c->r->interrupted && clock_boot_ns() < until) {
+		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
+
+		poll(&pfd, 1, 20);
+		hostmaps_read(c->maps);
+		signal_take(c);
+	}
+}
+
 /* Sampling begins with the attach; the command, if there is one, right after it. */
 static int begin(struct capture *c, struct err *e)
 {
@@ -521,6 +535,7 @@ static int begin(struct capture *c, struct err *e)
 	struct family_tally t;
 	int err;
 
+	seed_await(c);
 	c->offset_ns = clock_boot_offset_ns();
 	err = c->f->attach(c->state, e);
 	if (err)
