@@ -49,6 +49,7 @@ struct feed {
 	size_t n_look;
 	uint64_t look_ns;
 	uint8_t round;
+	bool seeded;
 };
 
 /* ---- open ---- */
@@ -344,21 +345,24 @@ static void drop_unseen(struct feed *f, uint64_t time_ns)
 void feed_seed(struct feed *f)
 {
 	struct maps_event *tasks = NULL;
-	uint64_t now = (uint64_t)clock_boot_ns();
+	uint64_t now = (uint64_t)clock_boot_ns(), since = f->seeded ? now : f->done_ns;
 	size_t n = 0;
 
+	/* The first time all that comes after done_ns is still in the buffers. After a loss it is not: what is read now holds
+	 * from now on. */
+	f->seeded = true;
 	f->round++;
 	read_tasks(f, &tasks, &n);
 	for (size_t i = 0; i < n; i++) {
 		struct proc *p;
 
-		world_seed_proc(f->world, tasks[i].tgid, &tasks[i], f->done_ns);
+		world_seed_proc(f->world, tasks[i].tgid, &tasks[i], since);
 		p = world_proc(f->world, tasks[i].tgid);
 		if (p)
 			p->seen = f->round;
 	}
 	drop_unstable(f, tasks, n);
-	seed_from_proc(f, f->done_ns);
+	seed_from_proc(f, since);
 	drop_unseen(f, now);
 	free(tasks);
 }
@@ -394,7 +398,7 @@ static void reconcile_one(struct feed *f, const struct maps_event *ev)
 	if (!p || p->start_ns != ev->start_ns || p->exec_id != ev->exec_id) {
 		if (!in_proc(ev->tgid))
 			return;
-		world_seed_proc(f->world, ev->tgid, ev, f->done_ns);
+		world_seed_proc(f->world, ev->tgid, ev, (uint64_t)clock_boot_ns());
 		p = world_proc(f->world, ev->tgid);
 	} else {
 		world_update_cgroup(f->world, p, ev);

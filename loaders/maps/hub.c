@@ -46,7 +46,7 @@ struct hub {
 	struct hub_ops ops;
 	int epoll_fd, listen_fd;
 	uint32_t generation;
-	bool degraded, open, orphaned;
+	bool degraded, open, orphaned, muted;
 	char *path;
 	struct client *clients;
 	size_t n;
@@ -408,7 +408,7 @@ void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const
 	struct strbuf *b = h->dumping ? &h->dump : &h->packet;
 	struct strbuf one = STRBUF_INIT;
 
-	if (!h->open && !h->dumping)
+	if ((!h->open || h->muted) && !h->dumping)
 		return;
 	mapspack_add(&one, type, fixed, str);
 	if (b->len + one.len > PACKET_BYTES)
@@ -426,6 +426,12 @@ void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, co
 	hub_flush(h);
 	mapspack_add(b, MP_INDEX, m, str);
 	send_packet(h, b, fd);
+}
+
+void hub_mute(struct hub *h, bool mute)
+{
+	hub_flush(h);
+	h->muted = mute;
 }
 
 void hub_open(struct hub *h)
@@ -446,6 +452,14 @@ void hub_open(struct hub *h)
 void hub_reseed_all(struct hub *h, uint64_t time_ns, uint64_t records)
 {
 	hub_flush(h);
+	if (h->ops.print) {
+		struct mp_lost lost = {.time_ns = time_ns, .records = records};
+		struct strbuf b = STRBUF_INIT;
+
+		mapspack_add(&b, MP_LOST, &lost, NULL);
+		print_packet(h, &b);
+		strbuf_release(&b);
+	}
 	for (struct client *c = h->clients; c; c = c->next)
 		if (c->seeded && !c->lost)
 			client_reseed(c, time_ns, records);

@@ -44,6 +44,8 @@ void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const
 void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason, int fd);
 /* Send what was emitted. */
 void hub_flush(struct hub *h);
+/* While muted nothing is sent: the state is being read anew, and hub_reseed_all will tell it. */
+void hub_mute(struct hub *h, bool mute);
 /* The seed is complete: clients are seeded from now on, those already there first. */
 void hub_open(struct hub *h);
 /* Side-band was lost: LOST to all, then the whole state again. */

@@ -32,6 +32,7 @@
 
 #define TRIES_MAX 8 /* processes that are tried for one file */
 #define ANSWERS_MAX 64
+#define MEMORY_MAX (64ull << 20) /* indexes that could not be stored */
 
 extern char **environ;
 
@@ -59,10 +60,12 @@ struct indexer {
 	struct job jobs[INDEXER_CHILDREN];
 	struct mimage *queue, **queue_tail;
 	size_t kept_fds;
+	uint64_t memory_bytes;
 	uint64_t looked_ns; /* for descriptors kept too long */
 };
 
 static void start_next(struct indexer *ix);
+static void drop_memory(struct indexer *ix, struct mimage *img);
 
 struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int epoll_fd, const char *program)
 {
@@ -376,6 +379,7 @@ void indexer_drop(struct indexer *ix, struct mimage *img)
 		if (ix->jobs[i].image == img)
 			ix->jobs[i].image = NULL;
 	drop_fds(ix, img);
+	drop_memory(ix, img);
 }
 
 /* ---- the child ---- */
@@ -678,6 +682,31 @@ static void not_it(struct indexer *ix, struct mimage *img)
 	indexer_want(ix, img, false);
 }
 
+static void drop_memory(struct indexer *ix, struct mimage *img)
+{
+	if (img->index_fd < 0)
+		return;
+	ix->memory_bytes -= img->index_bytes;
+	close(img->index_fd);
+	img->index_fd = -1;
+}
+
+/* `fd` is taken. */
+static bool keep_in_memory(struct indexer *ix, struct mimage *img, int fd)
+{
+	off_t bytes = lseek(fd, 0, SEEK_END);
+
+	drop_memory(ix, img);
+	if (bytes < 0 || ix->memory_bytes + (uint64_t)bytes > MEMORY_MAX) {
+		close(fd);
+		return false;
+	}
+	img->index_bytes = (uint64_t)bytes;
+	ix->memory_bytes += img->index_bytes;
+	img->index_fd = fd;
+	return true;
+}
+
 static void job_success(struct indexer *ix, struct job *j)
 {
 	struct mimage *img = j->image;
@@ -689,9 +718,11 @@ static void job_success(struct indexer *ix, struct job *j)
 		return;
 	}
 	if (cache_put(ix->cache, j->text, copy, j->have_st ? &j->st : NULL, &stored)) {
-		if (img->index_fd >= 0)
-			close(img->index_fd);
-		img->index_fd = take_fd(&copy); /* no folder, or a full disk: kept in memory */
+		/* no folder, or a full disk: kept in memory, as much as there may be */
+		if (!keep_in_memory(ix, img, take_fd(&copy))) {
+			refuse(ix, img, "its index cannot be stored, and too many are kept in memory");
+			return;
+		}
 		stored = mem_strdup(j->text);
 	}
 	if (!matches_build_id(img, j->text)) {

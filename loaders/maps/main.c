@@ -191,7 +191,9 @@ static void tell_cost(struct maps *m)
 static void recover(struct maps *m, uint64_t lost)
 {
 	log_warn("%llu side-band records were lost: reading /proc again", (unsigned long long)lost);
+	hub_mute(m->hub, true);
 	feed_seed(m->feed);
+	hub_mute(m->hub, false);
 	hub_reseed_all(m->hub, m->good_ns, lost);
 }
 
@@ -393,6 +395,7 @@ int main(int argc, char **argv)
 		hub_open(m.hub);
 		loop(&m);
 	}
+	log_debug("%llu records came after their watermark", (unsigned long long)feed_late(m.feed));
 	close_all(&m);
 	return rc;
 }

@@ -55,6 +55,7 @@ struct mimage {
 	uint64_t unused_since_ns;
 	char *key, *reason; /* NULL until known */
 	int index_fd;   /* an index that could not be stored on disk; else -1 */
+	uint64_t index_bytes;
 	int fd;         /* opened early and kept, -1 */
 	int root_fd;    /* the root it was opened through, -1 */
 	uint64_t fd_since_ns;
