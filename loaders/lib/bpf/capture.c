@@ -651,7 +651,7 @@ static int close_parts(struct capture *c, struct err *e)
 	if (c->maps)
 		hostmaps_close(c->maps);
 	if (c->store)
-		err = store_writer_close(c->store, c->r->interrupted ? 500 : 5000, e);
+		err = store_writer_close(c->store, c->r->interrupted ? 1200 : 5000, e);
 	if (c->timer_fd >= 0)
 		close(c->timer_fd);
 	hold_release(&c->hold);
