@@ -369,6 +369,9 @@ static int from_error_event(const struct record *r, struct err *e)
 	const char *fix = json_string_value(json_object_get(r->error, "fix"));
 
 	err_set(e, -EIO, (enum sonde_exit)num(r->error, "exit"), "%s", what ? what : "the recorder failed");
+	/* the loader names itself; nobody types it */
+	if (fix && !strcmp(fix, "sudo sonde-cpu ..."))
+		fix = "sudo sonde record ...";
 	if (fix && *fix)
 		err_fix(e, "%s", fix);
 	return -EIO;
