@@ -32,6 +32,7 @@
 
 #define TRIES_MAX 8 /* processes that are tried for one file */
 #define ANSWERS_MAX 64
+#define MUTE_MAX 32
 #define MEMORY_MAX (64ull << 20) /* indexes that could not be stored */
 
 extern char **environ;
@@ -61,6 +62,8 @@ struct indexer {
 	struct mimage *queue, **queue_tail;
 	size_t kept_fds;
 	uint64_t memory_bytes;
+	struct root_id mute[MUTE_MAX];
+	size_t n_mute;
 	uint64_t looked_ns; /* for descriptors kept too long */
 };
 
@@ -84,18 +87,25 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int
 
 /* ---- opening ---- */
 
-static int stat_map_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *st)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start,
-		 (unsigned long long)end);
-	return stat(path, st) ? -errno : 0;
-}
-
 static bool same_root(const struct root_id *a, const struct root_id *b)
 {
 	return a->ino == b->ino && a->dev == b->dev && a->mntns == b->mntns;
+}
+
+/* A root whose file system did not answer is not asked again: each time would hold us up. But for our own, where one
+ * mount (somebody's sshfs) must not cost all others their names: there the number of stuck openings is the bound. */
+static bool is_mute(const struct indexer *ix, const struct root_id *root)
+{
+	for (size_t i = 0; i < MUTE_MAX; i++)
+		if (same_root(&ix->mute[i], root) && root->ino)
+			return true;
+	return false;
+}
+
+static void mute(struct indexer *ix, const struct root_id *root)
+{
+	if (!is_mute(ix, root) && !same_root(root, &ix->world->own_root))
+		ix->mute[ix->n_mute++ % MUTE_MAX] = *root;
 }
 
 /*
@@ -150,23 +160,27 @@ static int open_by_map(const struct mimage *img, const struct proc *p, uint64_t 
 
 /* Through one process: its path below the process's root, else (deleted, replaced, memfd) the mapped file itself, where
  * start < end. *root_fd: kept for debug files. */
-static int open_through(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end, struct stat *st,
-			int *root_fd)
+static int open_through(struct indexer *ix, const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
+			struct stat *st, int *root_fd)
 {
-	int root = openin_root(p->tgid), fd = -ENOENT;
+	int root = is_mute(ix, &img->file.root) ? -ETIMEDOUT : openin_root(p->tgid), fd = -ENOENT;
 	struct stat mapped;
 	bool have = false;
 
+	if (root == -ETIMEDOUT)
+		return root;
 	if (root >= 0 && img->path[0] == '/') {
 		if (!img->file.build_id_len && img->file.ino && start < end && bears_name(img, p, start, end))
-			have = !stat_map_file(p->tgid, start, end, &mapped);
+			have = !openin_stat_map_file(p->tgid, start, end, &mapped);
 		fd = open_by_root(img, root, have ? &mapped : NULL, st);
 	}
-	if (fd < 0 && start < end) {
+	if (fd < 0 && fd != -ETIMEDOUT && start < end) {
 		int by_map = open_by_map(img, p, start, end, st);
 
 		fd = by_map >= 0 ? by_map : fd;
 	}
+	if (fd == -ETIMEDOUT)
+		mute(ix, &img->file.root);
 	if (fd >= 0 && *root_fd < 0)
 		*root_fd = root;
 	else if (root >= 0)
@@ -185,24 +199,26 @@ static int open_anyhow(struct indexer *ix, struct mimage *img, struct stat *st, 
 
 			if (m->image != img)
 				continue;
-			fd = open_through(img, p, m->start, m->end, st, root_fd);
+			fd = open_through(ix, img, p, m->start, m->end, st, root_fd);
 			if (fd >= 0)
 				return fd;
 			tries++;
 			break;
 		}
 	}
-	if (fd == -ENOTSUP || fd == -EFBIG)
+	if (fd == -ENOTSUP || fd == -EFBIG || fd == -ETIMEDOUT)
 		return fd;
 	for (struct proc *p = ix->world->procs; p && tries < 2 * TRIES_MAX; p = p->hh.next) {
 		int rc;
 
 		if (p->kthread || !same_root(&p->root, &img->file.root))
 			continue;
-		rc = open_through(img, p, 0, 0, st, root_fd);
+		rc = open_through(ix, img, p, 0, 0, st, root_fd);
 		if (rc >= 0)
 			return rc;
 		fd = rc == -EACCES || rc == -ESRCH ? fd : rc;
+		if (fd == -ETIMEDOUT)
+			return fd;
 		tries++;
 	}
 	if (same_root(&ix->world->own_root, &img->file.root) && img->path[0] == '/') {
@@ -290,7 +306,7 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 
 	if (img->kind != MP_IMAGE_ELF || ix->kept_fds >= INDEXER_FDS_MAX)
 		return;
-	fd = open_through(img, p, start, end, &st, &img->root_fd);
+	fd = open_through(ix, img, p, start, end, &st, &img->root_fd);
 	if (fd < 0)
 		fd = open_anyhow(ix, img, &st, &img->root_fd);
 	if (fd < 0) {
@@ -535,6 +551,9 @@ static int try_debug(struct job *j, int root_fd, const char *path)
 	struct stat st;
 	int fd = root_fd < 0 ? -ENOENT : openin(root_fd, path, OPENIN_MAX_BYTES, &st);
 	const char *slash;
+
+	if (fd == -ETIMEDOUT)
+		j->answers = ANSWERS_MAX; /* no more of this */
 
 	if (fd >= 0 && j->have_st && st.st_ino == j->st.st_ino && st.st_dev == j->st.st_dev) {
 		close(fd); /* the file itself */

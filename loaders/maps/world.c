@@ -346,13 +346,29 @@ static char *args_text(struct world *w, const struct maps_event *ev, const char 
 	return strbuf_take(&out);
 }
 
+/* /proc shows paths as we see them; a process in a chroot of our own mount namespace sees less of them. `root` is what
+ * its root link says. */
+static const char *as_it_sees(const char *path, const char *root)
+{
+	size_t n = strlen(root);
+
+	return n > 1 && !strncmp(path, root, n) && path[n] == '/' ? path + n : path;
+}
+
+static void read_root(uint32_t tgid, char *root, size_t size)
+{
+	if (proc_readlink(tgid, "root", root, size))
+		snprintf(root, size, "/");
+}
+
 static char *exe_link(uint32_t tgid)
 {
-	char path[4096];
+	char path[4096], root[4096];
 
 	if (proc_readlink(tgid, "exe", path, sizeof(path)))
 		return NULL;
-	return trim_deleted(path);
+	read_root(tgid, root, sizeof(root));
+	return trim_deleted(as_it_sees(path, root));
 }
 
 static void on_exec(struct world *w, const struct maps_event *ev, const char *args)
@@ -500,9 +516,11 @@ static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
 	cleanup_free char *text = NULL;
 	size_t len = 0, pos = 0;
 	struct proc_map m;
+	char root[4096];
 
 	if (p->kthread || proc_read(p->tgid, "maps", PROC_FILE_MAX, &text, &len))
 		return;
+	read_root(p->tgid, root, sizeof(root));
 	while (proc_next_map(text, len, &pos, &m)) {
 		struct file_id f = {.root = p->root, .ino = m.inode, .major = m.major, .minor = m.minor};
 		struct pending_map out = {.addr = m.start, .len = m.end - m.start, .pgoff = m.offset};
@@ -513,7 +531,7 @@ static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
 			continue;
 		path = mem_alloc(m.path_len + 1);
 		proc_unescape(m.path, m.path_len, path);
-		out.image = image_intern(w, &f, path, out.len, &is_new);
+		out.image = image_intern(w, &f, as_it_sees(path, root), out.len, &is_new);
 		if (out.image && out.image->kind == MP_IMAGE_VDSO)
 			out.pgoff = 0;
 		map_put(w, p, &out, time_ns, false);

@@ -467,3 +467,34 @@ def test_a_killed_sonde_maps_is_replaced_and_the_capture_goes_on(capture, work, 
                (told["pid"],))
     named = sum(r["n"] for r in rows if "+0x" not in r["function"])
     assert named > 0.9 * sum(r["n"] for r in rows), rows
+
+
+def test_a_root_whose_file_system_does_not_answer_costs_its_own_names_only(server, scratch, store):
+    """A container that maps a program from a FUSE mount, whose server then stops answering."""
+    root = os.path.join(scratch, "root")
+    os.makedirs(f"{root}/mute")
+    shutil.copy(f"{WORKLOADS}/burn-static", f"{root}/mute/stuck")
+    if not os.path.exists("/dev/fuse"):
+        pytest.skip("missing: /dev/fuse")
+    code = ("import ctypes,os,sys,subprocess\nroot=sys.argv[1]\nlibc=ctypes.CDLL(None)\n"
+            "p=subprocess.Popen(['chroot',root,'/mute/stuck','6000','1'],stdout=subprocess.DEVNULL)\n"
+            "import time; time.sleep(0.5)\nfd=os.open('/dev/fuse',os.O_RDWR)\n"
+            "o=f'fd={fd},rootmode=40000,user_id=0,group_id=0'.encode()\n"
+            "rc=libc.mount(b'x',(root+'/mute').encode(),b'fuse',0,o)\nprint(rc,flush=True)\np.wait()\n")
+    p = subprocess.Popen(["unshare", "-m", "--propagation", "private", "/usr/bin/python3", "-c", code, root],
+                         stdout=subprocess.PIPE, text=True)
+    try:
+        if p.stdout.readline() != "0\n":
+            pytest.skip("missing: the right to mount FUSE")
+        connect, _, _ = server("--store", store)
+        c = connect()
+        began = time.monotonic()
+        c.want("/mute/stuck")
+        assert time.monotonic() - began < 5
+        subprocess.Popen([f"{WORKLOADS}/burn-static", "300", "1"], stdout=subprocess.DEVNULL).wait()
+        state, _, reason, _ = c.want(f"{WORKLOADS}/burn-static")
+        assert state == READY, reason
+    finally:
+        p.kill()
+        p.wait()
+        p.stdout.close()

@@ -5,12 +5,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
 
 int openin_root(uint32_t pid)
 {
@@ -49,26 +56,161 @@ static int reopen(int path_fd, uint64_t max_bytes, struct stat *out)
 	return take_fd(&fd);
 }
 
+/* ---- one opening, in its thread ---- */
+
+struct job {
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	bool done, left; /* the thread has the result; the caller has gone */
+	int root_fd;     /* -1: `path` is one of /proc, links followed */
+	char *path;
+	bool stat_only;
+	uint64_t max_bytes;
+	int result;
+	struct stat st;
+};
+
+static atomic_int stuck; /* threads that were left alone and have not come back */
+
+static void job_free(struct job *j)
+{
+	pthread_mutex_destroy(&j->lock);
+	pthread_cond_destroy(&j->ended);
+	if (j->root_fd >= 0)
+		close(j->root_fd);
+	free(j->path);
+	free(j);
+}
+
+static int job_run(struct job *j)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC};
+	int fd;
+
+	if (j->stat_only)
+		return stat(j->path, &j->st) ? -errno : 0;
+	if (j->root_fd >= 0)
+		how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+	fd = (int)syscall(SYS_openat2, j->root_fd >= 0 ? j->root_fd : AT_FDCWD, j->path, &how, sizeof(how));
+	return fd < 0 ? -errno : reopen(fd, j->max_bytes, &j->st);
+}
+
+static void *job_main(void *arg)
+{
+	struct job *j = arg;
+	int result = job_run(j);
+	bool left;
+
+	pthread_mutex_lock(&j->lock);
+	j->result = result;
+	j->done = true;
+	left = j->left;
+	pthread_cond_signal(&j->ended);
+	pthread_mutex_unlock(&j->lock);
+	if (left) { /* nobody wants it any more */
+		if (!j->stat_only && result >= 0)
+			close(result);
+		job_free(j);
+		atomic_fetch_sub(&stuck, 1);
+	}
+	return NULL;
+}
+
+static int job_start(struct job *j)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int rc;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, 128 << 10);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	rc = pthread_create(&thread, &attr, job_main, j);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -rc;
+}
+
+static int job_wait(struct job *j, struct stat *st)
+{
+	struct timespec until;
+	int rc = 0, result;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += OPENIN_WAIT_MS * 1000000l;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&j->lock);
+	while (!j->done && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&j->ended, &j->lock, &until);
+	if (!j->done) {
+		j->left = true;
+		atomic_fetch_add(&stuck, 1);
+		pthread_mutex_unlock(&j->lock);
+		return -ETIMEDOUT;
+	}
+	pthread_mutex_unlock(&j->lock);
+	result = j->result;
+	if (result >= 0 && st)
+		*st = j->st;
+	job_free(j);
+	return result;
+}
+
+/* root_fd stays the caller's. */
+static int open_guarded(int root_fd, const char *path, uint64_t max_bytes, bool stat_only, struct stat *st)
+{
+	pthread_condattr_t attr;
+	struct job *j;
+	int rc;
+
+	if (atomic_load(&stuck) >= OPENIN_STUCK_MAX)
+		return -EBUSY;
+	j = mem_alloc(sizeof(*j));
+	pthread_mutex_init(&j->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&j->ended, &attr);
+	pthread_condattr_destroy(&attr);
+	j->root_fd = root_fd >= 0 ? fcntl(root_fd, F_DUPFD_CLOEXEC, 3) : -1;
+	j->path = mem_strdup(path);
+	j->max_bytes = max_bytes;
+	j->stat_only = stat_only;
+	rc = root_fd >= 0 && j->root_fd < 0 ? -errno : job_start(j);
+	if (rc) {
+		job_free(j);
+		return rc;
+	}
+	return job_wait(j, st);
+}
+
 int openin(int root_fd, const char *path, uint64_t max_bytes, struct stat *st)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	return root_fd < 0 ? -EBADF : open_guarded(root_fd, path, max_bytes, false, st);
+}
 
-	return fd < 0 ? -errno : reopen(fd, max_bytes, st);
+static void map_file_path(char *out, size_t size, uint32_t pid, uint64_t start, uint64_t end)
+{
+	snprintf(out, size, "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start, (unsigned long long)end);
 }
 
 int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_bytes, struct stat *st)
 {
 	char path[96];
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start,
-		 (unsigned long long)end);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	return fd < 0 ? -errno : reopen(fd, max_bytes, st);
+	map_file_path(path, sizeof(path), pid, start, end);
+	return open_guarded(-1, path, max_bytes, false, st);
+}
+
+int openin_stat_map_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *st)
+{
+	char path[96];
+
+	map_file_path(path, sizeof(path), pid, start, end);
+	return open_guarded(-1, path, 0, true, st);
 }
 
 const char *openin_reason(int code)
@@ -82,6 +224,8 @@ const char *openin_reason(int code)
 		return "the file at that path is another one now";
 	case -ENOENT:
 		return "the file is gone";
+	case -ETIMEDOUT:
+		return "its file system does not answer";
 	default:
 		return strerror(-code);
 	}

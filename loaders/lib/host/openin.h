@@ -7,6 +7,10 @@
  * turns out to be regular and not larger than the cap is it opened for reading. So a FIFO does not block, a device is
  * not touched, a sparse file of 100 GB is refused by its size.
  *
+ * A file system may not answer at all (FUSE, NFS): then the opening waits in a thread of its own, which is left alone after
+ * OPENIN_WAIT_MS: -ETIMEDOUT, and the caller does well not to ask that root again. With OPENIN_STUCK_MAX threads waiting
+ * nothing more is opened: -EBUSY.
+ *
  * All return a descriptor (O_RDONLY | O_NONBLOCK | O_CLOEXEC), or -errno: -ENOTSUP: not a regular file, -EFBIG: larger
  * than the cap, -ESTALE: it is another file than wanted. `st` may be NULL.
  */
@@ -17,6 +21,8 @@
 #include <sys/stat.h>
 
 #define OPENIN_MAX_BYTES (4ull << 30)
+#define OPENIN_WAIT_MS   500
+#define OPENIN_STUCK_MAX 16
 
 /* The root directory of a process, for openin(). */
 int openin_root(uint32_t pid);
@@ -24,6 +30,8 @@ int openin(int root_fd, const char *path, uint64_t max_bytes, struct stat *st);
 /* The very file mapped at [start, end), by /proc/PID/map_files; also deleted files and memfds. -ENOENT: no mapping has exactly these
  * bounds. Needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. */
 int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_bytes, struct stat *st);
+/* Who it is, without opening it: 0, -errno. */
+int openin_stat_map_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *st);
 /* Why, for people: "not a regular file". */
 const char *openin_reason(int code);
 

@@ -13,8 +13,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loaders/lib/host/openin.h"
@@ -159,6 +161,35 @@ static void a_mapped_file_that_was_deleted_is_opened_through_its_mapping(void **
 	munmap(m, 4096);
 }
 
+/* A FUSE mount whose server never answers. */
+static void a_file_system_that_does_not_answer_holds_nobody_up(void **state)
+{
+	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char opts[128], dir[96];
+	struct timespec a, b;
+
+	(void)state;
+	mkdirat(root_fd, "mute", 0755);
+	snprintf(dir, sizeof(dir), "%s/mute", root);
+	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+	if (fuse < 0 || mount("none", dir, "fuse", 0, opts)) {
+		print_message("missing: FUSE, or rights to mount it\n");
+		skip();
+	}
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	assert_int_equal(openin(root_fd, "/mute/lib.so", 100, NULL), -ETIMEDOUT);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	assert_true(b.tv_sec - a.tv_sec <= 2);
+	for (int i = 1; i < OPENIN_STUCK_MAX; i++)
+		assert_int_equal(openin(root_fd, "/mute/lib.so", 100, NULL), -ETIMEDOUT);
+	assert_int_equal(openin(root_fd, "/mute/lib.so", 100, NULL), -EBUSY);
+	close(fuse); /* the server ends: those who wait come back */
+	umount2(dir, MNT_DETACH);
+	for (int i = 0; i < 100 && openin(root_fd, "/plain", 100, NULL) == -EBUSY; i++)
+		usleep(20000);
+	expect_text(openin(root_fd, "/plain", 100, NULL), "inside");
+}
+
 static void the_root_of_a_process_is_opened(void **state)
 {
 	int fd = openin_root((uint32_t)getpid());
@@ -180,6 +211,7 @@ int main(void)
 		cmocka_unit_test(a_magic_link_is_refused),
 		cmocka_unit_test(a_file_cut_while_it_is_read_gives_less_and_no_signal),
 		cmocka_unit_test(a_mapped_file_that_was_deleted_is_opened_through_its_mapping),
+		cmocka_unit_test(a_file_system_that_does_not_answer_holds_nobody_up),
 		cmocka_unit_test(the_root_of_a_process_is_opened),
 	};
 
