@@ -6,7 +6,7 @@
 
 Both CPUs are kept busy by the mix (C recursion, Python recursion, a Go HTTP server with its clients). The recorders
 take turns, round by round, each over the same length. CPU is what the kernel's own accounting says of the processes
-(utime + stime, children waited for included); memory is smaps_rollup's private part; BPF figures are bpftool's, with
+(utime + stime, children waited for included); memory is smaps_rollup's private part; BPF figures are the kernel's (fdinfo), with
 kernel.bpf_stats_enabled on for all of them alike. --smoke: one short round that only proves that everything runs.
 """
 import argparse
@@ -98,23 +98,21 @@ def tree_usage(pid):
     return cpu, memory
 
 
-def bpftool(*args):
-    for path in ("/usr/sbin/bpftool", "bpftool"):
-        if shutil.which(path):
-            done = subprocess.run([path, "-j", *args], capture_output=True, text=True)
-            return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else []
-    return []
-
-
 def bpf_state(pids):
-    """(programs: {name: (ns, runs)}, bytes of maps) that these processes hold."""
-    progs = {}
-    for p in bpftool("prog", "show"):
-        if any(h.get("pid") in pids for h in p.get("pids", [])):
-            progs[p.get("name", "?")] = (p.get("run_time_ns", 0), p.get("run_cnt", 0))
-    maps = sum(m.get("bytes_memlock", 0) for m in bpftool("map", "show")
-               if any(h.get("pid") in pids for h in m.get("pids", [])))
-    return progs, maps
+    """(programs: {id: (ns, runs)}, bytes of maps) that these processes hold: what the kernel says of their descriptors."""
+    progs, maps = {}, {}
+    for path in [p for pid in pids for p in glob.glob(f"/proc/{pid}/fdinfo/*")]:
+        try:
+            with open(path, encoding="ascii", errors="replace") as f:
+                info = dict(line.split(":", 1) for line in f if ":" in line)
+        except OSError:
+            continue
+        number = {k: int(v) for k, v in info.items() if v.strip().isdigit()}
+        if "run_time_ns" in number:
+            progs[number["prog_id"]] = (number["run_time_ns"], number["run_cnt"])
+        elif "map_id" in number:
+            maps[number["map_id"]] = number.get("memlock", 0)
+    return progs, sum(maps.values())
 
 
 def bpf_stats(on):
@@ -169,7 +167,6 @@ def run_sonde(seconds, folder):
     pids = set(tree(child.pid))
     cpu0, _ = tree_usage(child.pid)
     progs0, _ = bpf_state(pids)
-    bytes0 = store_bytes(folder)
     t0 = time.monotonic()
     time.sleep(seconds)
     took = time.monotonic() - t0
@@ -185,7 +182,7 @@ def run_sonde(seconds, folder):
     return {"cpu %": 100 * (cpu1 - cpu0) / 1e9 / took, "bpf %": 100 * bpf_ns / 1e9 / took,
             "us a sample": sample[0] / max(1, sample[1]) / 1000, "private MB": memory / 1e6, "maps MB": maps / 1e6,
             "samples": done["samples"], "lost": sum((done.get("lost") or {}).values()),
-            "bytes a sample": (store_bytes(folder) - 0 * bytes0) / max(1, done["samples"])}
+            "bytes a sample": store_bytes(folder) / max(1, done["samples"])}
 
 
 def run_perf(seconds, folder):
