@@ -197,6 +197,8 @@ def run_perf(seconds, folder):
                             stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     took = time.monotonic() - t0
     samples = script.stdout.count(b"\n\n")
+    if not samples:  # Debian's perf may abort on a foreign build-id
+        return {"cpu %": 100 * (usage.ru_utime + usage.ru_stime) / seconds, "private MB": memory / 1e6}
     return {"cpu %": 100 * (usage.ru_utime + usage.ru_stime) / seconds, "private MB": memory / 1e6,
             "samples": samples, "bytes a sample": os.path.getsize(out) / max(1, samples), "script s": took}
 
@@ -213,7 +215,11 @@ def run_bpftrace(seconds, folder):
     cpu1, memory = tree_usage(child.pid)
     progs1, _ = bpf_state(pids)
     child.send_signal(signal.SIGINT)
-    child.wait()
+    try:
+        child.wait(30)  # it resolves its stacks now
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
     ns = sum(progs1[n][0] - progs0.get(n, (0, 0))[0] for n in progs1)
     runs = sum(progs1[n][1] - progs0.get(n, (0, 0))[1] for n in progs1)
     return {"cpu %": 100 * (cpu1 - cpu0) / 1e9 / seconds, "bpf %": 100 * ns / 1e9 / seconds,
@@ -290,6 +296,7 @@ def main():
     if os.geteuid() != 0:
         print("missing: root")
         return 77
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was changed is changed back
     base = tempfile.mkdtemp(prefix="sonde-bench-")
     before = bpf_stats(1)
     out = []
