@@ -18,6 +18,7 @@ import tempfile
 import time
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
@@ -29,6 +30,31 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 def pytest_configure(config):
     config.addinivalue_line("markers", "docker: needs a Docker engine, which the test starts itself (make check-docker)")
     config.addinivalue_line("markers", "soak: takes minutes (make soak)")
+
+
+AGAIN = []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    """These tests measure real time on machines that others use too: what fails is run once more, and the first
+    failure is told at the end. SONDE_ONCE=1, and the long runs (SONDE_SOAK), do without."""
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    bad = next((r for r in reports if r.failed), None)
+    if bad and not os.environ.get("SONDE_ONCE") and not os.environ.get("SONDE_SOAK"):
+        item._initrequest()
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        AGAIN.append((item.nodeid, str(bad.longrepr).strip().splitlines()[-1:], any(r.failed for r in reports)))
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def pytest_terminal_summary(terminalreporter):
+    for name, why, still in AGAIN:
+        terminalreporter.write_line(f"run twice ({'failed again' if still else 'passed then'}): {name}: {' '.join(why)}")
 
 
 def need(what, path=None):
