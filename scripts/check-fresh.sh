@@ -5,6 +5,7 @@
 # chroot with /proc, /sys and /dev of this host, the host's package sources, and a clone of what is committed here.
 #
 #   scripts/check-fresh.sh [--keep] [LINE...]      LINE: 1 or 2; both by default
+#   E2E="FILE..." narrows the end-to-end tests to these files (.ci/run has run all of them before)
 #
 # Exit 0: both did what README says. 77: cannot be tried here, the last line says why. Needs root.
 set -eu
@@ -68,7 +69,7 @@ done
 inside() {
 	chroot "$dir" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		LANG=C.UTF-8 ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
-		${CI:+CI="$CI"} SONDE_FRESH=1 /bin/sh -c "cd /src/sonde && $1" </dev/null
+		${CI:+CI="$CI"} ${E2E:+E2E="$E2E"} /bin/sh -c "cd /src/sonde && $1" </dev/null
 }
 
 for n in $lines; do

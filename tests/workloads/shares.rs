@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! shares-rust SECONDS: as shares.c, in Rust. Each chain has a constant of its own: equal functions would be merged.
-use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 #[repr(C)]
@@ -17,6 +16,12 @@ fn clock_ns(clock: i32) -> u64 {
     t.sec as u64 * 1_000_000_000 + t.nsec as u64
 }
 
+/// std's own is not in Debian 12's Rust yet.
+#[inline(always)]
+fn black_box(x: u64) -> u64 {
+    unsafe { std::ptr::read_volatile(&x) }
+}
+
 #[inline(always)]
 fn turns(n: u64, mut x: u64, odd: u64) -> u64 {
     for _ in 0..n {
@@ -30,15 +35,15 @@ macro_rules! chain {
         mod $name {
             #[inline(never)]
             pub fn leaf(n: u64) -> u64 {
-                std::hint::black_box(super::turns(n, n, $odd))
+                super::black_box(super::turns(n, n, $odd))
             }
             #[inline(never)]
             pub fn middle(n: u64) -> u64 {
-                std::hint::black_box(leaf(n)).wrapping_add(std::hint::black_box($odd))
+                super::black_box(leaf(n)).wrapping_add(super::black_box($odd))
             }
             #[inline(never)]
             pub fn outer(n: u64) -> u64 {
-                std::hint::black_box(middle(n)).wrapping_add(std::hint::black_box($odd))
+                super::black_box(middle(n)).wrapping_add(super::black_box($odd))
             }
         }
     };
