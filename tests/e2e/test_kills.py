@@ -77,7 +77,7 @@ def test_kill_a_helper_the_capture_goes_on(capture, work, store, victim):
     times = scale(4, 100)
     load = work("shares", 3600)
     c = capture("--freq", 499)
-    hits, end = 0, time.monotonic() + scale(25, 300)
+    hits, end = 0, time.monotonic() + scale(25, 120)
     while hits < times and time.monotonic() < end:
         pid = children(c.pid).get(victim)
         if pid:
