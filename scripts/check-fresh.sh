@@ -29,6 +29,7 @@ uri=$(source_uri | head -n 1)
 [ -n "$uri" ] || skip "a Debian package source in /etc/apt"
 
 dir=$(mktemp -d /var/tmp/sonde-fresh-XXXXXX)
+chmod 0755 "$dir" # it becomes a root that ordinary users look into
 mounted=
 finish() {
 	for m in $mounted; do
