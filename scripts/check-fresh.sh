@@ -59,8 +59,9 @@ cp -rL /usr/local/share/ca-certificates "$dir/usr/local/share/" 2>/dev/null || t
 cp -L /etc/ssl/certs/ca-certificates.crt "$dir/etc/ssl/certs/" 2>/dev/null || true
 cp -L /etc/resolv.conf /etc/hosts "$dir/etc/" 2>/dev/null || true
 
+tree=src/sonde
 mkdir -p "$dir/src"
-git clone -q --no-hardlinks "$root" "$dir/src/sonde"
+git clone -q --no-hardlinks "$root" "$dir/$tree"
 for m in proc sys dev; do
 	mount --rbind "/$m" "$dir/$m"
 	mount --make-rslave "$dir/$m"
@@ -70,7 +71,7 @@ done
 inside() {
 	chroot "$dir" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		LANG=C.UTF-8 ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
-		${CI:+CI="$CI"} ${E2E:+E2E="$E2E"} /bin/sh -c "cd /src/sonde && $1" </dev/null
+		${CI:+CI="$CI"} ${E2E:+E2E="$E2E"} /bin/sh -c "cd /$tree && $1" </dev/null
 }
 
 for n in $lines; do
@@ -80,7 +81,7 @@ for n in $lines; do
 	inside "$line" || { echo "fresh: README's line $n failed: $line"; exit 1; }
 	echo "fresh: line $n took $((SECONDS - began)) s"
 	if [ "$n" = 1 ]; then
-		html=$(find "$dir/src/sonde" -maxdepth 1 -name '*.html' -size +10k | head -n 1)
+		html=$(find "$dir/$tree" -maxdepth 1 -name '*.html' -size +10k | head -n 1)
 		[ -n "$html" ] || { echo "fresh: README's line 1 left no flame graph"; exit 1; }
 		grep -q "Content-Security-Policy" "$html" || { echo "fresh: $html is not the page"; exit 1; }
 	fi
