@@ -35,7 +35,7 @@ finish() {
 	for m in $mounted; do
 		umount -l "$m" || true
 	done
-	if [ -z "$keep" ] && ! grep -q " $dir/" /proc/mounts; then
+	if [ -z "$keep" ] && ! grep -q " $dir[/ ]" /proc/mounts; then
 		rm -rf --one-file-system "$dir"
 	fi
 }
@@ -62,6 +62,8 @@ cp -L /etc/resolv.conf /etc/hosts "$dir/etc/" 2>/dev/null || true
 tree=src/sonde
 mkdir -p "$dir/src"
 git clone -q --no-hardlinks "$root" "$dir/$tree"
+mount --bind "$dir" "$dir" # a root that is a mount point, as unshare(1) wants it
+mounted=$dir
 for m in proc sys dev; do
 	mount --rbind "/$m" "$dir/$m"
 	mount --make-rslave "$dir/$m"
