@@ -308,9 +308,9 @@ def main():
         if shutil.which("bpftrace"):
             runners["bpftrace"] = run_bpftrace
         rows = {name: [] for name in runners}
-        cold = [first_sample(f"{base}/first", True) for _ in range(opts.rounds)]
-        warm = [first_sample(f"{base}/first", False) for _ in range(opts.rounds)]
-        with Mix(mix, 86400):
+        with Mix(mix, 86400):  # an idle host has no first sample to wait for
+            cold = [first_sample(f"{base}/first", True) for _ in range(opts.rounds)]
+            warm = [first_sample(f"{base}/first", False) for _ in range(opts.rounds)]
             first_sample(f"{base}/server", True)  # indexes of the mix are made: state the steady state
             for i in range(opts.rounds):
                 for name, runner in runners.items():
