@@ -4,9 +4,16 @@
  * The BPF side includes probes/kern.h before it, user space <linux/types.h>.
  *
  * A process is (tgid, start_ns, exec_id): start_ns is the group leader's start_boottime (what /proc/PID/stat shows in
- * clock ticks), exec_id the leader's self_exec_id, which the kernel raises at each exec. Frames are addresses, leaf
- * first, kernel part before user part: (image, offset) is made of them in user space, by the mappings that held at
- * time_ns (docs/decisions/0001-frames-as-addresses.md).
+ * clock ticks), exec_id the leader's self_exec_id, which the kernel raises at each exec.
+ *
+ * Frames: leaf first, kernel part before user part. A kernel frame is an address. A user frame is
+ *   FRAME_IMAGE | image id << FRAME_OFFSET_BITS | offset within the file    where a published mapping held its pc, or
+ *   the address itself                                                       where none did (JIT code, unknown process).
+ * A frame with FRAME_EXACT is a pc that was interrupted there: the leaf of an interrupt or a fault, and what a signal
+ * interrupted. One without is a return address, or lies behind a system call instruction: names are looked up at - 1.
+ * Image ids are sonde-maps' (mp_image.id). They hold as of tables_ns: where the process's mappings changed between
+ * tables_ns and time_ns, the frames are turned back into addresses and named anew, and what was unwound beyond a changed
+ * mapping is cut off (end STACK_END_STALE).
  */
 #ifndef SONDE_PROBES_STACK_H
 #define SONDE_PROBES_STACK_H
@@ -16,30 +23,73 @@
 #endif
 
 #define STACK_KERNEL_MAX 127
-#define STACK_USER_MAX   127 /* 512 with the unwinder */
+#define STACK_USER_MAX   512
 #define STACK_COMM_LEN   16
 
+#define FRAME_IMAGE       (1ull << 62)
+#define FRAME_EXACT       (1ull << 61)
+#define FRAME_OFFSET_BITS 40
+#define FRAME_OFFSET_MASK ((1ull << FRAME_OFFSET_BITS) - 1)
+#define FRAME_IMAGE_MAX   ((1u << 21) - 1)
+#define FRAME_IMAGE_OF(f)  ((__u32)((f) >> FRAME_OFFSET_BITS) & FRAME_IMAGE_MAX)
+#define FRAME_ADDRESS(f)   ((f) & ~FRAME_EXACT) /* of a frame without FRAME_IMAGE */
+
 enum stack_flags {
-	STACK_F_KTHREAD = 1,          /* no user part: a kernel thread */
-	STACK_F_USER_FAULT = 2,       /* the user stack could not be read */
-	STACK_F_TRUNCATED = 4,        /* deeper than the limit */
-	STACK_F_KERNEL_FAULT = 8
+	STACK_F_KTHREAD = 1,      /* no user part: a kernel thread */
+	STACK_F_USER_FAULT = 2,   /* no user registers to begin with */
+	STACK_F_TRUNCATED = 4,    /* deeper than the limit */
+	STACK_F_KERNEL_FAULT = 8,
+	STACK_F_TABLES = 16,      /* tables_ns holds */
+	STACK_F_LATE = 32         /* of the ring `late`: registers and raw stack follow instead of user frames */
+};
+
+/* Why the user part ends where it does. Stored: never renumbered. */
+enum stack_end {
+	STACK_END_NONE = 0,        /* there is no user part */
+	STACK_END_ROOT = 1,        /* complete */
+	STACK_END_NO_PROCESS = 2,  /* its mappings were not published (yet) */
+	STACK_END_NO_MAPPING = 3,  /* the next pc lies in no executable mapping */
+	STACK_END_PENDING = 4,     /* rows of the last frame's file were not there yet */
+	STACK_END_UNSUPPORTED = 5, /* a rule that cannot be expressed */
+	STACK_END_STACK_READ = 6,  /* stack memory could not be read */
+	STACK_END_CFA = 7,         /* the rule led to an impossible place */
+	STACK_END_FRAME_POINTER = 8, /* the chain of frame pointers ended (0, or no stack address) before a root */
+	STACK_END_DEPTH = 9,       /* deeper than STACK_USER_MAX */
+	STACK_END_STALE = 10,      /* a mapping changed under it (found in user space) */
+	STACK_END_32BIT = 11,      /* 32-bit code */
+	STACK_END_NO_REGISTERS = 12,
+	STACK_END_SHORT_COPY = 13, /* unwound in user space: the copied piece of stack was too short */
+	STACK_END_N
 };
 
 struct stack_event {
 	__u64 time_ns;   /* CLOCK_BOOTTIME */
 	__u64 start_ns;
 	__u64 cgroup_id; /* default (v2) hierarchy */
+	__u64 tables_ns; /* as_of_ns of the mappings it was unwound with; see STACK_F_TABLES */
 	__u32 tgid;
 	__u32 tid;
 	__u32 exec_id;
 	__u32 cpu;
 	__u16 n_kernel;
 	__u16 n_user;
-	__u32 flags;     /* enum stack_flags */
+	__u16 flags;     /* enum stack_flags */
+	__u16 end;       /* enum stack_end */
 	char thread[STACK_COMM_LEN];
-	/* followed by n_kernel + n_user __u64 addresses */
+	/* followed by n_kernel + n_user __u64 frames; with STACK_F_LATE n_user is 0 and a struct stack_late follows */
 };
-_Static_assert(sizeof(struct stack_event) == 64, "wire size");
+_Static_assert(sizeof(struct stack_event) == 72, "wire size");
+
+#define STACK_LATE_BYTES 16384
+
+/* What a stack can be unwound from later: registers as DWARF numbers them, and memory from regs[7] (RSP) on. */
+struct stack_late {
+	__u64 regs[16];
+	__u64 pc;
+	__u64 fs_base;
+	__u32 exact;     /* 1: pc was interrupted; 0: it lies behind a system call instruction */
+	__u32 size;      /* bytes of stack that follow, <= STACK_LATE_BYTES */
+};
+_Static_assert(sizeof(struct stack_late) == 152, "wire size");
 
 #endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tables: what sonde-maps publishes for unwinding, in BPF maps that all families share: which files a process has
+ * mapped where, and for each file the rules to find a caller's frame. Read by BPF programs, by the same unwinder built
+ * for user space (unwind.h), and by those who write it (sonde-index makes rows, sonde-maps publishes them).
+ * The BPF side includes probes/kern.h before it, user space <linux/types.h>.
+ *
+ * 1. Rows
+ *
+ * A row is 64 bits: the upper 32 are an address, relative to the image's text_base; the lower 32 are the rule that holds
+ * from there to the next row. Rows are sorted by address, no two have the same. The first row stands at the first
+ * address that is described; an address before it, or whose rule is ROW_NONE, is not described (hand-written code, a
+ * gap): frame pointers are followed there. A caller's frame is looked up at its return address - 1.
+ *
+ * Only three things are tracked: CFA (the stack pointer before the call), the caller's RBP, the return address. The
+ * return address stands at CFA - 8 unless the rule says otherwise.
+ *
+ *   bits 0-1  kind:  ROW_RSP   CFA = RSP + 8 * offset      ROW_RBP  CFA = RBP + 8 * offset
+ *                    ROW_EXT   bits 2-31 are the number of a struct row_ext of this image
+ *                    ROW_SPECIAL   bits 2-9 are an enum row_special, bits 10-17 its argument
+ *   ROW_RSP, ROW_RBP:
+ *   bits 2-3  caller's RBP: enum row_bp;  bits 4-15  for ROW_BP_SAVED: it stands at CFA - 8 * saved
+ *   bits 16-31  offset
+ *
+ * What these do not express (negative or odd offsets, expressions, registers other than RSP and RBP) is a row_ext.
+ *
+ * 2. Pages
+ *
+ * Text is divided into pages of 2^TABLES_PAGE_SHIFT bytes from text_base on. One 64-bit element for each: the lower 32
+ * bits are the index (from the image's first row) of the first row to look at, the upper 32 how many: the last row at
+ * or before the page's first byte (if there is one), and all that begin inside it. 0 in the upper half: nothing known.
+ *
+ * 3. The image index (schema/image/format.h, kind UNWIND) holds pages, rows and extensions as they are published: one
+ * array of 64-bit elements, pages first, then extensions (2 each), then rows; struct unwind_head stands before it.
+ *
+ * 4. Maps
+ *
+ *   rows       array of 64-bit elements, mmap-able: for each image its pages, extensions and rows
+ *   mappings   array of 64-bit elements, mmap-able: for each set of mappings a slice (below)
+ *   images     array of struct tables_image by slot, mmap-able
+ *   processes  hash, tgid -> struct tables_process
+ *   state      array of one struct tables_state, mmap-able
+ *
+ * A slice of n mappings: n start addresses, sorted; then n times MAPPING_WORDS: end; address -> offset in the file
+ * (what to add to the address); address -> row address (what to add); image slot. Several processes may share a slice.
+ * What is no longer needed is written over TABLES_GRACE_NS after the last pointer to it went, not before.
+ */
+#ifndef SONDE_PROBES_TABLES_H
+#define SONDE_PROBES_TABLES_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define TABLES_VERSION    1
+#define TABLES_PAGE_SHIFT 9
+#define TABLES_GRACE_NS   1000000000ull
+#define TABLES_STALE_NS   3000000000ull /* sonde-maps' heartbeat older than this: tables are not used */
+
+#define TABLES_IMAGES    16384 /* slots; 0 is never an image */
+#define TABLES_PROCESSES 32768
+#define TABLES_SLICE_MAX 4096  /* mappings of one process; what is above is not published */
+
+/* ---- rows ---- */
+
+enum row_kind { ROW_SPECIAL = 0, ROW_RSP = 1, ROW_RBP = 2, ROW_EXT = 3 };
+enum row_bp { ROW_BP_SAME = 0, ROW_BP_SAVED = 1, ROW_BP_LOST = 2 /* undefined, or not to be expressed */ };
+
+enum row_special {
+	ROW_NONE = 0,        /* nothing is known here: frame pointers */
+	ROW_ROOT = 1,        /* the outermost frame: its return address is marked undefined, or it is a named entry */
+	ROW_SIGNAL = 2,      /* RSP points to a struct ucontext: a signal handler returned to here */
+	ROW_PLT = 3,         /* CFA = RSP + 8 + (pc % 16 >= argument ? 8 : 0); RBP same */
+	ROW_FP = 4,          /* the frame pointer is right here: {caller's RBP, return address} at RBP */
+	ROW_UNSUPPORTED = 5  /* argument: enum row_unsupported */
+};
+
+enum row_unsupported { /* stored: never renumbered */
+	ROW_UNSUPPORTED_CFA_EXPRESSION = 1, /* an expression of a form not known */
+	ROW_UNSUPPORTED_CFA_REGISTER = 2,   /* CFA from a register that is not tracked, not in a leaf */
+	ROW_UNSUPPORTED_RA = 3,             /* return address at another place than CFA - 8 */
+	ROW_UNSUPPORTED_RANGE = 4,          /* offsets too large */
+	ROW_UNSUPPORTED_BROKEN = 5          /* the file's own description is damaged */
+};
+
+#define ROW_MAKE_SPECIAL(special, arg) ((__u32)ROW_SPECIAL | (__u32)(special) << 2 | (__u32)(arg) << 10)
+#define ROW_MAKE_CFA(kind, bp, saved, offset)                                                          \
+	((__u32)(kind) | (__u32)(bp) << 2 | (__u32)(saved) << 4 | (__u32)(offset) << 16)
+#define ROW_MAKE_EXT(number) ((__u32)ROW_EXT | (__u32)(number) << 2)
+#define ROW_SAVED_MAX  4095u  /* words */
+#define ROW_OFFSET_MAX 65535u /* words */
+
+#define ROW_RULE_KIND(rule)    ((rule) & 3u)
+#define ROW_RULE_BP(rule)      ((rule) >> 2 & 3u)
+#define ROW_RULE_SAVED(rule)   ((rule) >> 4 & 0xfffu)
+#define ROW_RULE_OFFSET(rule)  ((rule) >> 16)
+#define ROW_RULE_EXT(rule)     ((rule) >> 2)
+#define ROW_RULE_SPECIAL(rule) ((rule) >> 2 & 0xffu)
+#define ROW_RULE_ARG(rule)     ((rule) >> 10 & 0xffu)
+
+/* DWARF register numbers of x86-64 (System V psABI, figure 3.36); 16 is the return address. */
+enum { ROW_REG_RBP = 6, ROW_REG_RSP = 7, ROW_REG_N = 16 };
+
+enum row_ext_kind {
+	ROW_EXT_CFA = 1,    /* CFA = reg + a. A register other than RSP and RBP counts in an interrupted frame only */
+	ROW_EXT_DEREF = 2,  /* CFA = *(reg + a) + b; register as above */
+	ROW_EXT_INDEX = 3,  /* CFA = *(reg + 8 * reg2 + a) + b; registers as above */
+	ROW_EXT_RA_REG = 4, /* CFA = reg + a, the return address is in register reg2; interrupted frame only */
+	/* Go, on the system stack of a thread: the caller stands on the goroutine's stack. g = *(FS base + a);
+	 * curg = *(*(g + 48) + b); its saved state is curg.sched at curg + 56: sp, pc, ..., bp at curg + 56 + bp_offset. */
+	ROW_EXT_GO_STACK = 5, /* systemstack, asmcgocall: return address at *sp, CFA = sp + 8 */
+	ROW_EXT_GO_SCHED = 6  /* mcall: the caller is sched.pc with sched.sp, as interrupted there (a return address) */
+};
+
+enum row_ext_bp {
+	ROW_EXT_BP_SAME = 0,
+	ROW_EXT_BP_CFA = 1, /* stands at CFA + bp_offset */
+	ROW_EXT_BP_RBP = 2, /* stands at RBP + bp_offset */
+	ROW_EXT_BP_RSP = 3, /* stands at RSP + bp_offset */
+	ROW_EXT_BP_LOST = 4
+};
+
+struct row_ext {
+	__u8 kind; /* enum row_ext_kind */
+	__u8 reg;  /* DWARF number */
+	__u8 bp;   /* enum row_ext_bp */
+	__u8 reg2;
+	__s32 a;
+	__s32 b;
+	__s32 bp_offset;
+};
+_Static_assert(sizeof(struct row_ext) == 16, "wire size");
+
+/* ---- in the image index ---- */
+
+struct unwind_head {
+	__u64 text_base;   /* virtual address that rows are relative to; a multiple of the page size */
+	__u32 version;     /* TABLES_VERSION */
+	__u32 page_count;
+	__u32 ext_count;
+	__u32 row_count;
+	__u32 unsupported; /* rows that are ROW_UNSUPPORTED */
+	__u32 flags;       /* enum unwind_flags */
+};
+_Static_assert(sizeof(struct unwind_head) == 32, "wire size");
+/* then page_count __u64, ext_count struct row_ext, row_count __u64 */
+
+enum unwind_flags {
+	UNWIND_F_GO = 1,         /* rows of Go's own tables are in it */
+	UNWIND_F_DEBUG_FRAME = 2 /* rows come from .debug_frame */
+};
+
+/* ---- in BPF maps ---- */
+
+#define MAPPING_WORDS 4 /* end, offset delta, row delta, image slot (0: executable, but no file: JIT code) */
+
+enum tables_image_state {
+	TABLES_IMAGE_FREE = 0,
+	TABLES_IMAGE_PENDING = 1, /* its rows are not there yet */
+	TABLES_IMAGE_READY = 2,
+	TABLES_IMAGE_REFUSED = 3  /* it will have none: frame pointers */
+};
+
+struct tables_image {
+	__u32 state;       /* enum tables_image_state; written last */
+	__u32 id;          /* mp_image.id: what frames say */
+	__u32 page_first;  /* element of `rows` */
+	__u32 page_count;
+	__u32 ext_first;   /* element of `rows`, two an extension */
+	__u32 ext_count;
+	__u32 row_first;   /* element of `rows` */
+	__u32 row_count;
+	__u32 used;        /* set by the unwinder, cleared by sonde-maps: for giving back what is not used */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct tables_image) == 40, "wire size");
+
+struct tables_process {
+	__u64 start_ns;  /* identity as in stack.h */
+	__u64 as_of_ns;  /* side-band up to this time (boot clock) is in it */
+	__u32 exec_id;
+	__u32 first;     /* element of `mappings` */
+	__u32 count;     /* mappings in the slice */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct tables_process) == 32, "wire size");
+
+struct tables_state {
+	__u64 heartbeat_ns; /* boot clock; 0: nobody publishes */
+	__u32 generation;   /* of sonde-maps */
+	__u32 last_image;   /* highest image id given out: a successor goes on above it */
+};
+
+#endif
