@@ -10,6 +10,7 @@ at its limit, is one failed case. With --step one whole command is one case: rc 
 says why), anything else failed; its output goes to DIR/NAME.log and, when it failed, its tail to stderr.
 """
 import argparse
+import glob
 import os
 import re
 import signal
@@ -81,15 +82,34 @@ def cases_in(path):
         return 0
 
 
+def tell_skips(paths, log):
+    """cmocka says that a test was skipped, and not why: the reason is what the test printed (tests/unit/missing.h)."""
+    with open(log, errors="replace") as f:
+        why = dict(re.findall(r"^skipped (\w+): (.+)$", f.read(), re.M))
+    for path in paths:
+        try:
+            tree = ET.parse(path)
+        except ET.ParseError:
+            continue
+        for case in tree.iter("testcase"):
+            skipped = case.find("skipped")
+            if skipped is not None:
+                skipped.set("message", why.get(case.get("name"), "no reason given"))
+        tree.write(path, encoding="utf-8", xml_declaration=True)
+
+
 def unit_test(program, results, timeout):
     name = os.path.basename(program)
     stem = os.path.join(results, "unit-" + name)
     env = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="XML", CMOCKA_XML_FILE=f"{stem}-%g.xml")
+    for old in glob.glob(glob.escape(stem) + "-*.xml"):  # cmocka overwrites nothing
+        os.unlink(old)
     before = set(os.listdir(results))
     with open(stem + ".log", "wb") as log:
         status, seconds = run([program], timeout, env, log)
     made = [f for f in os.listdir(results) if f not in before and f.endswith(".xml")]
     cases = sum(cases_in(os.path.join(results, f)) for f in made)
+    tell_skips([os.path.join(results, f) for f in made], stem + ".log")
     if status == 0 and cases:
         print(f"  ok    {name}  {cases} tests, {seconds:.1f} s")
         return True

@@ -31,6 +31,11 @@ def test_no_file_of_code_is_too_long():
     assert not long, f"more than {LINES_MAX} lines: split them"
 
 
+def test_a_unit_test_that_is_skipped_says_what_is_missing():
+    bare = [f for f in FILES if f.startswith("tests/unit/") and f.endswith(".c") and re.search(r"\bskip\(\)", text(f))]
+    assert not bare, "write skip_missing(\"what is missing\") of tests/unit/missing.h"
+
+
 def test_every_room_says_what_it_owns():
     rooms = {os.path.dirname(f) for f in FILES if f.endswith((".c", ".sql")) and not f.startswith("tests/")}
     rooms |= {"tests", "tests/e2e", "tests/workloads", "tests/check", "tests/bench", "tests/fuzz", "docs/decisions", "scripts"}

@@ -15,6 +15,7 @@
 #include "tests/unit/tools/fold_sample.h"
 #include "tools/pprof.h"
 #include "tools/proto.h"
+#include "tests/unit/missing.h"
 
 static void varints_are_as_the_format_says(void **state)
 {
@@ -96,8 +97,7 @@ static void protoc_reads_what_the_fold_said(void **state)
 
 	(void)state;
 	if (!have_protoc()) {
-		print_message("skip: missing protoc (protobuf-compiler)\n");
-		skip();
+		skip_missing("protoc (protobuf-compiler)");
 	}
 	text = decoded();
 	assert_int_equal(count(text, "sample {"), 7);
@@ -120,7 +120,7 @@ static void an_inlined_frame_is_a_line_of_its_caller_s_location(void **state)
 
 	(void)state;
 	if (!have_protoc())
-		skip();
+		skip_missing("protoc (protobuf-compiler)");
 	text = decoded();
 	/* at the address of work in the first mapping (0x400000 + 0x1200), the inlined function first */
 	at = strstr(text, "address: 4198912 line { function_id: ");
@@ -136,7 +136,7 @@ static void only_mappings_whose_frames_are_all_named_say_so(void **state)
 
 	(void)state;
 	if (!have_protoc())
-		skip();
+		skip_missing("protoc (protobuf-compiler)");
 	text = decoded();
 	assert_int_equal(count(text, "has_functions: true"), 3); /* app, kernel, evil; not libc */
 	assert_int_equal(count(text, "has_filenames: true"), 1); /* app */

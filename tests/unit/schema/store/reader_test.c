@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/missing.h"
 
 #define PERIOD 10101010
 #define GROUP  12345
@@ -111,7 +112,7 @@ static void a_member_of_the_group_reads_it_without_root(void **state)
 	pid_t pid;
 
 	if (geteuid() != 0 || getgrnam("sonde"))
-		skip(); /* needs root, to be somebody else; and a group of our own choice */
+		skip_missing("root, and a host without a group called sonde");
 	setenv("SUDO_GID", "12345", 1);
 	pid = writer_process(&in);
 	assert_int_equal(read_as_group(in.dir), 500); /* while it is written */
@@ -131,7 +132,7 @@ static void the_plain_sqlite3_program_reads_it_as_the_group_too(void **state)
 	pid_t pid;
 
 	if (geteuid() != 0 || getgrnam("sonde") || system("command -v sqlite3 setpriv >/dev/null"))
-		skip(); /* needs root, sqlite3 and setpriv */
+		skip_missing("root, sqlite3 and setpriv, and a host without a group called sonde");
 	setenv("SUDO_GID", "12345", 1);
 	pid = writer_process(&in);
 	snprintf(cmd, sizeof(cmd), "test 500 = $(setpriv --reuid 65534 --regid 65534 --groups 12345 sqlite3 -readonly"
@@ -153,7 +154,7 @@ static void a_reader_that_is_there_when_the_last_writer_leaves_does_no_harm(void
 	const struct store_dict *d;
 
 	if (geteuid() != 0 || getgrnam("sonde"))
-		skip();
+		skip_missing("root, and a host without a group called sonde");
 	setenv("SUDO_GID", "12345", 1);
 	w = fixture_writer(&in, 0);
 	fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 5);
@@ -178,7 +179,7 @@ static void somebody_else_is_told_what_to_do(void **state)
 	pid_t pid;
 
 	if (geteuid() != 0)
-		skip();
+		skip_missing("root, to become somebody else");
 	fixture_close(fixture_writer(&in, 0));
 	pid = fork();
 	if (!pid) {

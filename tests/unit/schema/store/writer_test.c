@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/missing.h"
 
 #define PERIOD 10101010
 
@@ -101,7 +102,7 @@ static void under_sudo_the_group_is_that_of_the_caller(void **state)
 	struct stat st;
 
 	if (geteuid() != 0)
-		skip();
+		skip_missing("root, to run as somebody else");
 	setenv("SUDO_GID", "12345", 1);
 	snprintf(inner.dir, sizeof(inner.dir), "%.55s/d", f->dir);
 	fixture_close(fixture_writer(&inner, 0));
@@ -428,7 +429,7 @@ static void a_full_disk_is_said_at_the_start(void **state)
 	struct err e = {0};
 
 	if (!mount_small(f->dir, "1m"))
-		skip();
+		skip_missing("root and the right to mount a tmpfs");
 	fill_disk(f->dir, "filler");
 	assert_int_equal(store_writer_open(&o, &w, &e), -ENOSPC);
 	assert_int_equal(e.exit, EXIT_STORE);
@@ -448,7 +449,7 @@ static void a_disk_that_fills_up_hurts_nothing_and_what_is_lost_is_counted(void 
 	uint32_t run;
 
 	if (!mount_small(f->dir, "16m"))
-		skip();
+		skip_missing("root and the right to mount a tmpfs");
 	w = fixture_writer(f, 1024 * 1024);
 	run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
 	snprintf(filler, sizeof(filler), "%s/filler", f->dir);
@@ -483,7 +484,7 @@ static void what_a_full_disk_kept_out_at_the_end_is_counted_by_the_next_writer(v
 	uint32_t run;
 
 	if (!mount_small(f->dir, "2m"))
-		skip();
+		skip_missing("root and the right to mount a tmpfs");
 	w = fixture_writer(f, 0);
 	run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
 	fixture_add(w, run, 1, 1, T0_S * NS, 100);

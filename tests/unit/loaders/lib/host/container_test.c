@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "loaders/lib/host/container.h"
+#include "tests/unit/missing.h"
 
 #define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID2 "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
@@ -177,12 +178,12 @@ static void a_container_is_found_by_the_beginning_of_its_id(void **state)
 
 	(void)state;
 	if (geteuid() || !v2_mount())
-		skip(); /* missing: root, or a cgroup2 mount */
+		skip_missing("root, or a cgroup2 mount");
 	snprintf(dir, sizeof(dir), "%s/docker-%s.scope", v2_mount(), id);
 	snprintf(below, sizeof(below), "%s/below", dir);
 	if (mkdir(dir, 0755) || mkdir(below, 0755)) {
 		rmdir(dir);
-		skip(); /* missing: the right to make a cgroup */
+		skip_missing("the right to make a cgroup");
 	}
 	pid = fork();
 	if (!pid) {

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/openin.h"
+#include "tests/unit/missing.h"
 
 static char root[64];
 static int root_fd;
@@ -99,8 +100,7 @@ static void a_device_and_a_folder_are_refused(void **state)
 	(void)state;
 	assert_int_equal(openin(root_fd, "/dir", 100, NULL), -ENOTSUP);
 	if (mknodat(root_fd, "zero", S_IFCHR | 0666, makedev(1, 5))) {
-		print_message("missing: rights to make a device\n");
-		skip();
+		skip_missing("the right to make a device");
 	}
 	assert_int_equal(openin(root_fd, "/zero", 100, NULL), -ENOTSUP);
 }
@@ -152,8 +152,7 @@ static void a_mapped_file_that_was_deleted_is_opened_through_its_mapping(void **
 	got = openin_map_file((uint32_t)getpid(), (uintptr_t)m, (uintptr_t)m + 4096, 1 << 20, NULL);
 	if (got == -EPERM) {
 		munmap(m, 4096);
-		print_message("missing: CAP_CHECKPOINT_RESTORE\n");
-		skip();
+		skip_missing("CAP_CHECKPOINT_RESTORE");
 	}
 	assert_true(got >= 0);
 	close(got);
@@ -173,8 +172,7 @@ static void a_file_system_that_does_not_answer_holds_nobody_up(void **state)
 	snprintf(dir, sizeof(dir), "%s/mute", root);
 	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
 	if (fuse < 0 || mount("none", dir, "fuse", 0, opts)) {
-		print_message("missing: FUSE, or rights to mount it\n");
-		skip();
+		skip_missing("FUSE, or the right to mount it");
 	}
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	assert_int_equal(openin(root_fd, "/mute/lib.so", 100, NULL), -ETIMEDOUT);

@@ -18,6 +18,7 @@
 #include "loaders/lib/host/perfmap.h"
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
+#include "tests/unit/missing.h"
 
 static struct perfmap *parse(const char *s)
 {
@@ -249,7 +250,7 @@ static void what_node_writes_is_read_whole(void **state)
 
 	(void)state;
 	if (system("command -v node >/dev/null 2>&1"))
-		skip(); /* missing: node */
+		skip_missing("node");
 	snprintf(command, sizeof(command), "cd $(mktemp -d) && node --perf-basic-prof -e '"
 		 "function busy(n){let s=0;for(let i=0;i<n;i++)s+=Math.sqrt(i);return s};for(let j=0;j<300;j++)busy(20000);"
 		 "console.log(process.pid)'");

@@ -18,6 +18,7 @@
 #include "loaders/lib/host/perfring.h"
 #include "loaders/lib/host/sideband.h"
 #include "schema/base/clock.h"
+#include "tests/unit/missing.h"
 
 struct bytes {
 	uint8_t b[512];
@@ -234,8 +235,7 @@ static void the_kernels_own_records_of_an_exec_are_all_understood(void **state)
 
 	(void)state;
 	if (perfring_open(&o, &ring, NULL)) {
-		print_message("missing: rights to watch all processes\n");
-		skip();
+		skip_missing("the right to watch all processes");
 	}
 	pid = fork();
 	if (!pid) {
