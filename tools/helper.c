@@ -43,14 +43,23 @@ int helper_find(const char *program, char path[PATH_MAX], struct err *e)
 static int start(char *const *argv, int from_fd, int to_fd, pid_t *pid, struct err *e)
 {
 	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t pipe_only;
 	int rc;
 
+	/* sonde ignores SIGPIPE for itself; the helper, and the command that it may start, have it as everybody has */
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigdefault(&attr, &pipe_only);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
 	posix_spawn_file_actions_init(&actions);
 	/* dup2 onto the same number clears close-on-exec */
 	if (from_fd >= 0)
 		posix_spawn_file_actions_adddup2(&actions, from_fd, to_fd);
-	rc = posix_spawn(pid, argv[0], &actions, NULL, argv, environ);
+	rc = posix_spawn(pid, argv[0], &actions, &attr, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attr);
 	if (rc)
 		return err_set(e, -rc, EXIT_RUNTIME, "cannot start %s: %s", argv[0], strerror(rc));
 	return 0;

@@ -92,6 +92,14 @@ def test_a_command_is_recorded_and_its_failure_told(store):
     assert done.returncode == 0 and '"' in done.stdout
 
 
+def test_the_command_gets_the_signals_as_its_starter_had_them(store):
+    """What sonde ignores or blocks for itself is its own affair: `yes | head` ends as ever."""
+    done = record(store, "--", "sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status; exec sleep 0.5")
+    masks = [int(line.split()[1], 16) for line in done.stdout.splitlines()]
+    # 32 and 33 are glibc's own, ignored in whatever posix_spawn starts
+    assert [m & 0x7fffffff for m in masks] == [0, 0], done.stdout
+
+
 @pytest.mark.parametrize("args, code, says", [
     (["-F", "5000"], 2, "1 to 4999"),
     (["-d", "never"], 2, "takes a duration"),
