@@ -19,7 +19,7 @@ MAY = {
     "schema/store": ["schema/base/", "schema/sql/", "schema/store/"],
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "probes/"],
     "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/stack.h"],
-    "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/host/indexproto.h"],
+    "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/host/indexproto.h", "probes/tables.h"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h"],
     "tools": ["schema/", "tools/"],
 }
