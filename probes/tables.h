@@ -107,9 +107,13 @@ enum row_ext_kind {
 	ROW_EXT_INDEX = 3,  /* CFA = *(reg + 8 * reg2 + a) + b; registers as above */
 	ROW_EXT_RA_REG = 4, /* CFA = reg + a, the return address is in register reg2; interrupted frame only */
 	/* Go, on the system stack of a thread: the caller stands on the goroutine's stack. g = *(FS base + a);
-	 * curg = *(*(g + 48) + b); its saved state is curg.sched at curg + 56: sp, pc, ..., bp at curg + 56 + bp_offset. */
-	ROW_EXT_GO_STACK = 5, /* systemstack, asmcgocall: return address at *sp, CFA = sp + 8 */
-	ROW_EXT_GO_SCHED = 6  /* mcall: the caller is sched.pc with sched.sp, as interrupted there (a return address) */
+	 * curg = *(*(g + 48) + b); its saved state is curg.sched at curg + 56: sp, pc, ..., bp at curg + 56 + bp_offset.
+	 * curg = 0: this frame is the outermost one. */
+	ROW_EXT_GO_STACK = 5,  /* systemstack before Go 1.21: return address at *sp, CFA = sp + 8, RBP = bp */
+	ROW_EXT_GO_SCHED = 6,  /* morestack: the caller is sched.pc (a return address) with sched.sp, sched.bp */
+	ROW_EXT_SWITCH = 7,    /* CFA = reg + a, on another stack: it may be below RSP */
+	ROW_EXT_GO_DEPTH = 8,  /* asmcgocall: CFA = *(*(reg + a) + 8) - *(reg + b) + 8 * reg2, on another stack */
+	ROW_EXT_INJECTED = 9   /* CFA = reg + a; at CFA - 8 stands where the caller was interrupted, no return address */
 };
 
 enum row_ext_bp {
