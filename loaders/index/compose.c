@@ -8,87 +8,17 @@
 
 #include "loaders/index/demangle.h"
 #include "loaders/index/indexer.h"
+#include "loaders/index/linecode.h"
+#include "loaders/index/strtab.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/strbuf.h"
 
-/* ---- strings, each once ---- */
-
-struct strings {
-	char *buf;
-	size_t len, cap;
-	uint32_t *slots; /* open addressing: offset of a string, 0: empty */
-	size_t mask;
-	size_t count;
-};
-
-static void strings_release(struct strings *s)
-{
-	free(s->buf);
-	free(s->slots);
-}
-#define cleanup_strings __attribute__((cleanup(strings_release)))
-
-/* Place for `count` strings; the first byte is the empty string. */
-static int strings_init(struct strings *s, size_t count)
-{
-	size_t n = 64;
-
-	while (n < 2 * count)
-		n *= 2;
-	s->cap = 4096;
-	s->buf = malloc(s->cap);
-	s->slots = calloc(n, sizeof(*s->slots));
-	s->mask = n - 1;
-	if (!s->buf || !s->slots)
-		return -ENOMEM;
-	s->buf[0] = 0;
-	s->len = 1;
-	return 0;
-}
-
-static int strings_append(struct strings *s, const char *str, size_t len)
-{
-	if (s->len + len + 1 > INDEX_SIZE_MAX)
-		return -EFBIG;
-	while (s->len + len + 1 > s->cap) {
-		char *p = realloc(s->buf, s->cap * 2);
-
-		if (!p)
-			return -ENOMEM;
-		s->buf = p;
-		s->cap *= 2;
-	}
-	memcpy(s->buf + s->len, str, len);
-	s->buf[s->len + len] = 0;
-	s->len += len + 1;
-	return 0;
-}
-
-static int strings_intern(struct strings *s, const char *str, size_t len, uint32_t *offset)
-{
-	size_t i = hash_bytes(HASH_SEED, str, len) & s->mask;
-	int rc;
-
-	for (; s->slots[i]; i = (i + 1) & s->mask) {
-		const char *have = s->buf + s->slots[i];
-
-		if (!strncmp(have, str, len) && !have[len]) {
-			*offset = s->slots[i];
-			return 0;
-		}
-	}
-	s->slots[i] = (uint32_t)s->len;
-	*offset = (uint32_t)s->len;
-	rc = strings_append(s, str, len);
-	return rc;
-}
-
 /* ---- names ---- */
 
 struct namer {
-	struct strings strings;
+	struct strtab strings;
 	struct strbuf readable;
 	struct strbuf plain;
 	int64_t until_cpu_ns;
@@ -127,20 +57,20 @@ static int name_intern(struct namer *n, const struct symset_symbol *sym, uint32_
 	if (name_demangle(n, sym, strbuf_str(&n->plain))) {
 		if (stub)
 			strbuf_addstr(&n->readable, "@plt");
-		return strings_intern(&n->strings, strbuf_str(&n->readable), n->readable.len, offset);
+		return strtab_add(&n->strings, strbuf_str(&n->readable), n->readable.len, offset);
 	}
 	if (len > IMAGE_NAME_MAX) {
 		strbuf_reset(&n->plain);
 		strbuf_add(&n->plain, sym->name, IMAGE_NAME_MAX - 3);
 		strbuf_addstr(&n->plain, "...");
-		return strings_intern(&n->strings, strbuf_str(&n->plain), n->plain.len, offset);
+		return strtab_add(&n->strings, strbuf_str(&n->plain), n->plain.len, offset);
 	}
-	return strings_intern(&n->strings, sym->name, len, offset);
+	return strtab_add(&n->strings, sym->name, len, offset);
 }
 
 static void namer_release(struct namer *n)
 {
-	strings_release(&n->strings);
+	strtab_release(&n->strings);
 	strbuf_release(&n->readable);
 	strbuf_release(&n->plain);
 }
@@ -193,20 +123,13 @@ static size_t segments_fill(const struct elf_file *f, struct image_segment *out)
 	return n;
 }
 
-struct part {
-	uint32_t kind;
-	uint32_t stride;
-	const void *data;
-	uint64_t size;
-};
-
 static uint64_t align8(uint64_t n)
 {
 	return (n + 7) & ~7ull;
 }
 
 /* Header, table and parts into one fresh buffer. */
-static int lay_out(const struct part *parts, uint32_t count, void **out, size_t *out_len)
+static int lay_out(const struct compose_section *parts, uint32_t count, void **out, size_t *out_len)
 {
 	struct image_header h = {.magic = IMAGE_MAGIC, .version = IMAGE_VERSION, .section_count = count};
 	uint64_t at = sizeof(h) + count * sizeof(struct image_section);
@@ -239,36 +162,86 @@ static int lay_out(const struct part *parts, uint32_t count, void **out, size_t 
 	return 0;
 }
 
-int compose_index(const struct elf_file *f, struct image_ident_record *ident, struct symset *set, void **out,
-		  size_t *out_len, size_t *symbol_count)
+/* A name of a lineset. */
+static int line_string_add(void *ctx, const char *str, bool mangled, uint32_t *offset)
+{
+	const struct symset_symbol sym = {.name = str, .kind = mangled ? SYMSET_FUNC : SYMSET_GO};
+
+	return name_intern(ctx, &sym, offset);
+}
+
+static int note_intern(struct namer *n, const char *note, uint32_t *offset)
+{
+	*offset = 0;
+	return note ? strtab_add(&n->strings, note, strlen(note), offset) : 0;
+}
+
+/* The parts of an index before they are laid out; at most these, and the ready ones. */
+struct parts {
+	struct compose_section at[COMPOSE_EXTRA_MAX + 7];
+	uint32_t count;
+};
+
+static void part_add(struct parts *p, uint32_t kind, size_t stride, const void *data, size_t count)
+{
+	p->at[p->count++] = (struct compose_section){.kind = kind, .stride = (uint32_t)stride, .data = data,
+						     .size = stride * count};
+}
+
+static void parts_add_lines(struct parts *p, const struct linecode *c)
+{
+	part_add(p, IMAGE_SECTION_LINE_FILES, sizeof(*c->files), c->files, c->file_count);
+	part_add(p, IMAGE_SECTION_LINES, 1, c->lines, c->lines_size);
+	part_add(p, IMAGE_SECTION_INLINES, 1, c->inlines, c->inlines_size);
+}
+
+/* All names are in `n` by now. */
+static int parts_lay_out(const struct compose_input *in, struct namer *n, const struct linecode *lines,
+			 const struct image_symbol_record *records, size_t record_count, void **out, size_t *out_len)
+{
+	cleanup_free struct image_segment *segments = calloc(in->elf->segment_count + 1, sizeof(*segments));
+	struct parts p = {0};
+
+	if (!segments)
+		return -ENOMEM;
+	part_add(&p, IMAGE_SECTION_IDENT, sizeof(*in->ident), in->ident, 1);
+	part_add(&p, IMAGE_SECTION_SEGMENTS, sizeof(*segments), segments, segments_fill(in->elf, segments));
+	part_add(&p, IMAGE_SECTION_SYMBOLS, sizeof(*records), records, record_count);
+	part_add(&p, IMAGE_SECTION_STRINGS, 1, n->strings.buf, n->strings.len);
+	if (lines->lines)
+		parts_add_lines(&p, lines);
+	for (size_t i = 0; i < in->extra_count && i < COMPOSE_EXTRA_MAX; i++)
+		p.at[p.count++] = in->extra[i];
+	return lay_out(p.at, p.count, out, out_len);
+}
+
+int compose_index(const struct compose_input *in, void **out, size_t *out_len, size_t *symbol_count)
 {
 	cleanup_free struct symset_piece *pieces = NULL;
 	cleanup_free struct image_symbol_record *records = NULL;
-	cleanup_free struct image_segment *segments = NULL;
 	cleanup_namer struct namer n = {.until_cpu_ns = clock_cpu_ns() + DEMANGLE_CPU_NS};
-	size_t count = 0, filled = 0, segment_count;
-	int rc = symset_resolve(set, &pieces, &count);
+	struct linecode lines = {0};
+	size_t count = 0, filled = 0;
+	uint32_t empty;
+	int rc = symset_resolve(in->set, &pieces, &count);
 
 	if (rc)
 		return rc;
 	records = calloc(count + 1, sizeof(*records));
-	segments = calloc(f->segment_count + 1, sizeof(*segments));
-	if (!records || !segments)
+	if (!records)
 		return -ENOMEM;
-	rc = strings_init(&n.strings, set->count);
-	if (rc)
-		return rc;
-	ident->symbol_base = set->code_count ? set->code[0].start : 0;
-	rc = records_fill(set, pieces, count, ident->symbol_base, &n, records, &filled);
-	if (rc)
-		return rc;
-	segment_count = segments_fill(f, segments);
-	*symbol_count = filled;
-	return lay_out((const struct part[]){{IMAGE_SECTION_IDENT, sizeof(*ident), ident, sizeof(*ident)},
-					     {IMAGE_SECTION_SEGMENTS, sizeof(*segments), segments,
-					      segment_count * sizeof(*segments)},
-					     {IMAGE_SECTION_SYMBOLS, sizeof(*records), records,
-					      filled * sizeof(*records)},
-					     {IMAGE_SECTION_STRINGS, 1, n.strings.buf, n.strings.len}},
-		       4, out, out_len);
+	in->ident->symbol_base = in->set->code_count ? in->set->code[0].start : 0;
+	rc = strtab_add(&n.strings, "", 0, &empty);
+	if (!rc)
+		rc = records_fill(in->set, pieces, count, in->ident->symbol_base, &n, records, &filled);
+	if (!rc)
+		rc = note_intern(&n, in->lines_note, &in->ident->lines_note);
+	if (!rc && in->lines && !lineset_empty(in->lines))
+		rc = linecode_make(in->lines, &(struct linecode_strings){.ctx = &n, .add = line_string_add}, &lines);
+	if (!rc)
+		rc = parts_lay_out(in, &n, &lines, records, filled, out, out_len);
+	linecode_release(&lines);
+	if (!rc)
+		*symbol_count = filled;
+	return rc;
 }

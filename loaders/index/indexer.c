@@ -197,7 +197,8 @@ static int job_run(struct job *j, struct index_result *out)
 	rc = collect(j);
 	if (!rc) {
 		j->ident.content_hash = *j->elf.src.hash;
-		rc = compose_index(&j->elf, &j->ident, &j->set, &r.data, &r.size, &r.symbol_count);
+		rc = compose_index(&(struct compose_input){.elf = &j->elf, .ident = &j->ident, .set = &j->set},
+				   &r.data, &r.size, &r.symbol_count);
 	}
 	symset_release(&j->set);
 	if (rc)

@@ -20,11 +20,30 @@
  *    distance from the piece's start to the function's first byte, 0 in nearly all.
  * 7. SEGMENTS: the loadable segments in the order of the file's program headers.
  *
- * Kinds 16 and above are kept for what comes next; no file of this version holds them:
- *   16 UNWIND       rows for the unwinder, sorted by address        20 GO      version, pclntab, runtime addresses
- *   17 LINE_FILES   offsets of file names in STRINGS                24 PYTHON  offsets of interpreter structures
- *   18 LINES        address -> file and line, sorted                25 TLS     probe sites of TLS libraries
- *   19 INLINES      ranges of inlined functions, depth first
+ * Where each address came from in the source (all three sections or none; how to ask: lines.h):
+ * 8. LINE_FILES: for each source file the offset of its name in STRINGS. Files are numbered from 1; 0 is "not known".
+ * 9. LINES and INLINES are runs: a sorted list of addresses, where each row holds from its own address to the next
+ *    row's. Stride 1; struct image_runs, then `block_count` struct image_block, then `rows_size` bytes of rows, then
+ *    (INLINES) `nodes_size` bytes of nodes. A block holds at most IMAGE_BLOCK_ROWS rows and can be read alone: they
+ *    begin `at` bytes into the rows and end where the next block's begin. Blocks are sorted by `start`, the address of
+ *    their first row less `symbol_base`. Numbers are LEB128: unsigned `u`, zigzag (0, -1, 1, -2, ...) `z`.
+ * 10. A row of LINES: one byte, then the numbers that it announces, in this order. State at the block's begin: address
+ *    `start`, file 0, line 0, column 0.
+ *      bits 0-3  0..14: what is added to the address; 15: `u` follows, 15 + u is added
+ *      bits 4-5  0: the line stays; 1: line + 1; 2: `z` follows, line + z; 3: from here on nothing is known (the state
+ *                stays for the next row; bits 6 and 7 are 0)
+ *      bit 6     `u` follows: the column;  bit 7  `u` follows: the file
+ *    Line 0 with a file: code of that file without a line of its own.
+ * 11. A row of INLINES: `u`, added to the address; `u`: 0: no function is inlined from here on, else `z` + 1, added to
+ *    the node, which is the innermost inlined function's. State at the block's begin: `start`, node 0. A row with 0
+ *    leaves the state's node as it is.
+ * 12. A node, known by its offset in the nodes: five `u`: how many bytes before it its caller's node lies (0: the caller
+ *    is the physical function), its name (offset in STRINGS), and file, line and column of the call (0: not known).
+ *    No chain is longer than IMAGE_INLINE_DEPTH_MAX.
+ *
+ * Kinds that are kept for what comes next; no file of this version holds them:
+ *   16 UNWIND  rows for the unwinder, sorted by address        24 PYTHON  offsets of interpreter structures
+ *   20 GO      version, pclntab, runtime addresses             25 TLS     probe sites of TLS libraries
  */
 #ifndef SONDE_IMAGE_FORMAT_H
 #define SONDE_IMAGE_FORMAT_H
@@ -80,7 +99,8 @@ struct image_ident_record {
 	uint64_t content_hash;
 	uint64_t symbol_base;
 	uint16_t machine;
-	uint16_t pad[3];
+	uint16_t pad;
+	uint32_t lines_note; /* offset in STRINGS: why lines are missing or not complete, for people; 0: nothing to say */
 };
 static_assert(sizeof(struct image_ident_record) == 96, "image_ident_record");
 
@@ -103,5 +123,22 @@ struct image_symbol_record {
 	uint32_t back;  /* start - back is the function's first byte */
 };
 static_assert(sizeof(struct image_symbol_record) == 16, "image_symbol_record");
+
+#define IMAGE_BLOCK_ROWS       64
+#define IMAGE_INLINE_DEPTH_MAX 64
+
+struct image_runs {
+	uint32_t block_count;
+	uint32_t row_count; /* in all blocks together */
+	uint32_t rows_size;
+	uint32_t nodes_size; /* LINES: 0 */
+};
+static_assert(sizeof(struct image_runs) == 16, "image_runs");
+
+struct image_block {
+	uint32_t start;
+	uint32_t at;
+};
+static_assert(sizeof(struct image_block) == 8, "image_block");
 
 #endif

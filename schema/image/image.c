@@ -15,21 +15,9 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/image/format.h"
+#include "schema/image/inside.h"
 
 #define SECTION_COUNT_MAX 64
-
-struct image {
-	struct image_ident ident;
-	uint64_t symbol_base;
-	const struct image_segment *segments;
-	size_t segment_count;
-	const struct image_symbol_record *symbols;
-	size_t symbol_count;
-	const char *strings;
-	size_t strings_size;
-	void *map; /* NULL: the bytes are the caller's */
-	size_t map_size;
-};
 
 static int damaged(struct err *e, const char *why)
 {
@@ -58,7 +46,7 @@ static int header_check(const uint8_t *data, size_t len, struct image_header *h,
 	return 0;
 }
 
-/* The one section of this kind: where it lies and how many elements it has. */
+/* The one section of this kind: where it lies and how many elements it has. -ENOENT: there is none. */
 static int section_find(const uint8_t *data, const struct image_header *h, uint32_t kind, size_t stride,
 			const void **out, size_t *count)
 {
@@ -78,7 +66,7 @@ static int section_find(const uint8_t *data, const struct image_header *h, uint3
 		*count = s.size / stride;
 		found = true;
 	}
-	return found ? 0 : -EBADMSG;
+	return found ? 0 : -ENOENT;
 }
 
 static bool symbols_sound(const struct image *img)
@@ -93,6 +81,29 @@ static bool symbols_sound(const struct image *img)
 		end = (uint64_t)s->start + s->size;
 	}
 	return end <= UINT64_MAX - img->symbol_base;
+}
+
+static bool runs_find(const uint8_t *data, const struct image_header *h, uint32_t kind, struct image_runs_part *out)
+{
+	const void *p = NULL;
+	size_t size = 0;
+
+	return !section_find(data, h, kind, 1, &p, &size) && image_runs_load(out, p, size);
+}
+
+/* All three sections, or none of them. */
+static int lines_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+{
+	const void *p = NULL;
+	int rc = section_find(data, h, IMAGE_SECTION_LINE_FILES, sizeof(*img->line_files), &p, &img->line_file_count);
+
+	if (rc == -ENOENT)
+		return 0;
+	img->line_files = p;
+	if (rc || !runs_find(data, h, IMAGE_SECTION_LINES, &img->lines) ||
+	    !runs_find(data, h, IMAGE_SECTION_INLINES, &img->inlines))
+		return damaged(e, "its lines are not sound");
+	return 0;
 }
 
 static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
@@ -113,6 +124,7 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 	img->ident.go = id->flags & IMAGE_IDENT_GO;
 	img->ident.from_debug_file = id->flags & IMAGE_IDENT_DEBUG_FILE;
 	img->symbol_base = id->symbol_base;
+	img->lines_note = id->lines_note;
 
 	if (section_find(data, h, IMAGE_SECTION_SEGMENTS, sizeof(*img->segments), &p, &img->segment_count))
 		return damaged(e, "no sound segment table");
@@ -127,7 +139,7 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 		return damaged(e, "its last string has no end");
 	if (!symbols_sound(img))
 		return damaged(e, "its symbols are not in order");
-	return 0;
+	return lines_load(img, data, h, e);
 }
 
 int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e)
