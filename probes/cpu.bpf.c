@@ -42,13 +42,6 @@ struct {
 } tally SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct stack_scratch);
-} scratch SEC(".maps");
-
-struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, __u32); /* tgid */
@@ -166,7 +159,7 @@ static __always_inline void tally_run(struct cpu_tally *t, __u64 ns)
 }
 
 SEC("perf_event")
-int cpu_sample(void *ctx)
+int cpu_sample(struct arch_perf_event_data *ctx)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -184,8 +177,9 @@ int cpu_sample(void *ctx)
 		return 0;
 	t->seen++;
 	stack_fill_task(&s->ev, task, now);
-	stack_fill_frames(s, ctx);
-	if (bpf_ringbuf_output(&events, s, stack_event_size(s), BPF_RB_NO_WAKEUP))
+	if (stack_fill(s, task, ctx, ctx))
+		t->late++;
+	else if (bpf_ringbuf_output(&events, s, stack_event_size(s), BPF_RB_NO_WAKEUP))
 		t->ring_full++;
 	else
 		t->sent++;

@@ -10,12 +10,13 @@
 
 /*
  * The program's own tally: one value per CPU in the array map `tally`, so that a sample costs one look-up. At rest
- * (detached, no sample running) seen = sent + ring_full, exactly.
+ * (detached, no sample running) seen = sent + late + ring_full, exactly.
  */
 #define CPU_TALLY_SLOTS 32
 struct cpu_tally {
 	__u64 seen;       /* samples that were in the capture's scope */
-	__u64 sent;       /* of those, put into the ring */
+	__u64 sent;       /* of those, put into the ring `events` */
+	__u64 late;       /* of those, put into the ring `late` */
 	__u64 ring_full;  /* of those, lost: no room */
 	__u64 unfollowed; /* child processes that --'s pid set had no room for */
 	__u64 run_ns;     /* time in this program, entry to exit, for the samples seen */

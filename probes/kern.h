@@ -33,6 +33,7 @@ enum {
 enum {
 	BPF_F_USER_STACK = 1 << 8,
 	BPF_RB_NO_WAKEUP = 1,
+	BPF_F_MMAPABLE = 1 << 10,
 };
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
@@ -40,6 +41,11 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_PERCPU_HASH = 5,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+/* Helpers that not every kernel has: bpf_core_enum_value_exists asks. 5.15. */
+enum bpf_func_id {
+	BPF_FUNC_task_pt_regs = 175,
 };
 
 #define PF_KTHREAD 0x00200000
@@ -87,8 +93,14 @@ struct cred {
 	kuid_t uid;
 };
 
+struct thread_struct { /* x86 */
+	unsigned long fsbase;
+};
+
 struct task_struct {
 	unsigned int flags;
+	void *stack;
+	struct thread_struct thread;
 	__s32 pid;  /* the thread */
 	__s32 tgid; /* the process */
 	struct task_struct *real_parent;

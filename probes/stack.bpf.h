@@ -3,6 +3,9 @@
  * stack: fills a stack_event and its frames for the current task. Shared by every family's program. The event is built
  * in a per-CPU scratch and only its used length is copied to the ring: a reservation would have to be of the largest
  * size, four times what most stacks need.
+ *
+ * A user stack whose tables are not there yet goes through the ring `late`, as registers and memory. Where that ring is
+ * full the event is sent as it is: nothing is lost by it but the callers.
  */
 #ifndef SONDE_PROBES_STACK_BPF_H
 #define SONDE_PROBES_STACK_BPF_H
@@ -13,13 +16,15 @@
 #include "probes/stack.h"
 #include "probes/unwind.bpf.h"
 
-struct stack_scratch {
-	struct stack_event ev;
-	__u64 frames[STACK_KERNEL_MAX + STACK_USER_MAX + 2]; /* + 2: room that a masked index may point at */
-};
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 2 * 1024 * 1024);
+} late SEC(".maps");
 
-/* Frames asked for, of each part: min(STACK_*_MAX, kernel.perf_event_max_stack), set before load. */
-const volatile __u32 stack_depth = STACK_USER_MAX;
+/* Kernel frames asked for: min(STACK_KERNEL_MAX, kernel.perf_event_max_stack), set before load. */
+const volatile __u32 stack_depth = STACK_KERNEL_MAX;
+/* Somebody reads `late`. */
+const volatile bool stack_late_read = true;
 
 /* Who: identity, thread, cgroup, CPU. `time_ns` is CLOCK_BOOTTIME. */
 static __always_inline void stack_fill_task(struct stack_event *ev, struct task_struct *task, __u64 time_ns)
@@ -31,41 +36,123 @@ static __always_inline void stack_fill_task(struct stack_event *ev, struct task_
 	ev->start_ns = BPF_CORE_READ(leader, start_boottime);
 	ev->exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
 	ev->cgroup_id = bpf_get_current_cgroup_id();
+	ev->tables_ns = 0;
 	ev->tgid = pid_tgid >> 32;
 	ev->tid = (__u32)pid_tgid;
 	ev->cpu = bpf_get_smp_processor_id();
 	ev->flags = BPF_CORE_READ(task, flags) & PF_KTHREAD ? STACK_F_KTHREAD : 0;
+	ev->end = STACK_END_NONE;
+	ev->n_user = 0;
 	bpf_get_current_comm(ev->thread, sizeof(ev->thread));
 }
 
-/* Where: kernel frames, then user frames. */
-static __always_inline void stack_fill_frames(struct stack_scratch *s, void *ctx)
+static __always_inline void stack_fill_kernel(struct stack_scratch *s, void *ctx)
 {
 	struct stack_event *ev = &s->ev;
-	__u32 n_kernel = 0, n_user = 0;
-	long got;
+	long got = bpf_get_stack(ctx, s->frames, STACK_KERNEL_MAX * sizeof(s->frames[0]), 0);
+	__u32 n = 0;
 
-	got = bpf_get_stack(ctx, s->frames, STACK_KERNEL_MAX * sizeof(s->frames[0]), 0);
 	if (got < 0)
 		ev->flags |= STACK_F_KERNEL_FAULT;
 	else
-		n_kernel = (__u64)got / sizeof(s->frames[0]);
-	if (n_kernel > STACK_KERNEL_MAX)
-		n_kernel = STACK_KERNEL_MAX;
-
-	if (!(ev->flags & STACK_F_KTHREAD)) {
-		got = unwind_user(ctx, &s->frames[n_kernel & 0x7f]);
-		if (got < 0)
-			ev->flags |= STACK_F_USER_FAULT;
-		else
-			n_user = (__u32)got;
-		if (n_user > STACK_USER_MAX)
-			n_user = STACK_USER_MAX;
-	}
-	if (n_kernel >= stack_depth || n_user >= stack_depth)
+		n = (__u64)got / sizeof(s->frames[0]);
+	if (n > STACK_KERNEL_MAX)
+		n = STACK_KERNEL_MAX;
+	if (n >= stack_depth)
 		ev->flags |= STACK_F_TRUNCATED;
-	ev->n_kernel = (__u16)n_kernel;
-	ev->n_user = (__u16)n_user;
+	ev->n_kernel = (__u16)n;
+}
+
+/* The kernel's own walk by frame pointers: where nobody publishes tables. */
+static __always_inline void stack_fill_pointers(struct stack_scratch *s, void *ctx)
+{
+	__u32 n = 0, at = s->ev.n_kernel;
+	long got;
+
+	if (at > STACK_KERNEL_MAX)
+		at = STACK_KERNEL_MAX;
+	got = bpf_get_stack(ctx, &s->frames[at], STACK_KERNEL_MAX * sizeof(s->frames[0]), BPF_F_USER_STACK);
+	if (got > 0)
+		n = (__u64)got / sizeof(s->frames[0]);
+	s->ev.n_user = (__u16)n;
+	s->ev.end = n ? STACK_END_NO_PROCESS : STACK_END_STACK_READ;
+	if (n && s->unwind.exact)
+		s->frames[at] |= FRAME_EXACT;
+}
+
+/* Memory from the stack pointer on, to page ends, as far as there is any. */
+static __always_inline __u32 stack_copy(__u8 *to, __u64 from)
+{
+	__u32 done = 0;
+
+	for (int i = 0; i < STACK_LATE_PAGES + 1; i++) {
+		__u32 part = 4096 - ((from + done) & 4095);
+
+		if (done >= STACK_LATE_PAGES * 4096 || part > 4096)
+			break;
+		if (bpf_probe_read_user(to + done, part, (const void *)(from + done)))
+			break;
+		done += part;
+	}
+	return done;
+}
+
+/* Leave it to user space. false: there is no room. */
+static __always_inline bool stack_send_late(struct stack_scratch *s, struct task_struct *task,
+					    const struct arch_perf_event_data *ctx)
+{
+	struct stack_late *l = bpf_ringbuf_reserve(&late, sizeof(*l), 0);
+	__u16 why = s->ev.end;
+
+	if (!l)
+		return false;
+	unwind_begin(s, task, ctx); /* the walk may have passed a signal's frame */
+	l->ev = s->ev;
+	l->ev.n_user = 0;
+	l->ev.end = why;
+	l->ev.flags |= STACK_F_LATE;
+	__builtin_memcpy(l->kernel, s->frames, sizeof(l->kernel));
+	__builtin_memcpy(l->regs, s->unwind.regs, sizeof(l->regs));
+	l->pc = s->unwind.pc;
+	l->exact = s->unwind.exact;
+	l->fs_base = s->unwind.fs_base;
+	l->size = stack_copy(l->stack, l->regs[ROW_REG_RSP]);
+	bpf_ringbuf_submit(l, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+/* Is it worth waiting for tables? The leaf of a file mapped just now lies in no mapping known; a caller that does is
+ * more likely a wrong one. */
+static __always_inline bool stack_is_early(const struct stack_event *ev)
+{
+	return ev->end == STACK_END_NO_PROCESS || ev->end == STACK_END_PENDING ||
+	       (ev->end == STACK_END_NO_MAPPING && ev->n_user == 1);
+}
+
+/* Where: kernel frames, then user frames. `ctx` is what the program was called with; `perf` the same where it is a
+ * perf event's, else NULL. true: it went through `late`, and there is nothing to send. */
+static __always_inline bool stack_fill(struct stack_scratch *s, struct task_struct *task, void *ctx,
+				       const struct arch_perf_event_data *perf)
+{
+	enum unwind_known known;
+
+	stack_fill_kernel(s, ctx);
+	if (s->ev.flags & STACK_F_KTHREAD)
+		return false;
+	if (!unwind_begin(s, task, perf)) {
+		s->ev.flags |= STACK_F_USER_FAULT;
+		return false;
+	}
+	known = unwind_tables(s);
+	if (known == UNWIND_PROCESS)
+		unwind_user(s);
+	else
+		s->ev.end = STACK_END_NO_PROCESS;
+	if (stack_late_read && known != UNWIND_NOBODY && stack_is_early(&s->ev) && stack_send_late(s, task, perf))
+		return true;
+	if (known != UNWIND_PROCESS)
+		stack_fill_pointers(s, ctx);
+	return false;
 }
 
 /* Bytes of the event that are used. */

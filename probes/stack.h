@@ -40,7 +40,7 @@ enum stack_flags {
 	STACK_F_TRUNCATED = 4,    /* deeper than the limit */
 	STACK_F_KERNEL_FAULT = 8,
 	STACK_F_TABLES = 16,      /* tables_ns holds */
-	STACK_F_LATE = 32         /* of the ring `late`: registers and raw stack follow instead of user frames */
+	STACK_F_LATE = 32         /* a struct stack_late: registers and raw stack instead of user frames */
 };
 
 /* Why the user part ends where it does. Stored: never renumbered. */
@@ -76,20 +76,27 @@ struct stack_event {
 	__u16 flags;     /* enum stack_flags */
 	__u16 end;       /* enum stack_end */
 	char thread[STACK_COMM_LEN];
-	/* followed by n_kernel + n_user __u64 frames; with STACK_F_LATE n_user is 0 and a struct stack_late follows */
+	/* followed by n_kernel + n_user __u64 frames */
 };
 _Static_assert(sizeof(struct stack_event) == 72, "wire size");
 
-#define STACK_LATE_BYTES 16384
+#define STACK_LATE_PAGES 4 /* so many, and the rest of the one that RSP points into */
+#define STACK_LATE_BYTES ((STACK_LATE_PAGES + 1) * 4096)
 
-/* What a stack can be unwound from later: registers as DWARF numbers them, and memory from regs[7] (RSP) on. */
+/*
+ * A record of the ring `late`: what a user stack can be unwound from when its rows are there. ev.flags has STACK_F_LATE,
+ * ev.n_user is 0, ev.end says what was missing.
+ */
 struct stack_late {
-	__u64 regs[16];
+	struct stack_event ev;
+	__u64 kernel[STACK_KERNEL_MAX]; /* ev.n_kernel of them */
+	__u64 regs[16]; /* as DWARF numbers them */
 	__u64 pc;
 	__u64 fs_base;
-	__u32 exact;     /* 1: pc was interrupted; 0: it lies behind a system call instruction */
-	__u32 size;      /* bytes of stack that follow, <= STACK_LATE_BYTES */
+	__u32 exact;    /* 1: pc was interrupted; 0: it lies behind a system call instruction */
+	__u32 size;     /* bytes of `stack` that are filled */
+	__u8 stack[STACK_LATE_BYTES]; /* memory from regs[7] (RSP) on */
 };
-_Static_assert(sizeof(struct stack_late) == 152, "wire size");
+_Static_assert(sizeof(struct stack_late) == 72 + 127 * 8 + 152 + STACK_LATE_BYTES, "wire size");
 
 #endif

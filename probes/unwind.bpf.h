@@ -1,24 +1,284 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind: the user part of a stack. One function, so that how it is found can change in one place: by frame pointers,
- * through the kernel's own helper, until the table-driven unwinder stands here.
+ * unwind: the user part of a stack, in a BPF program, by the tables that sonde-maps publishes (tables.h).
+ *
+ * The shape is the one that loads on every kernel from 5.10 on: a `for` loop over one step, which is a global function
+ * (verified once, by itself) and takes scalars only; so are the two searches. They find the state in a per-CPU map.
+ * Arrays have 8-byte elements, whose look-up the verifier turns into a load.
+ *
+ * Without tables (nobody publishes, or the process is not known) the kernel's own walk by frame pointers stands in.
  */
 #ifndef SONDE_PROBES_UNWIND_BPF_H
 #define SONDE_PROBES_UNWIND_BPF_H
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "probes/stack.h"
+#include "probes/tables.h"
+#include "probes/unwind.h"
 
-/*
- * Write at most STACK_USER_MAX return addresses of the current task's user stack, leaf first, to `frames` (which has
- * room for that many). Returns how many, or a negative errno if the stack cannot be read.
- */
-static __always_inline long unwind_user(void *ctx, __u64 *frames)
+#define UNWIND_FRAMES 1024 /* room for kernel and user frames, a power of two: an index is masked */
+
+struct stack_scratch {
+	struct stack_event ev;
+	__u64 frames[UNWIND_FRAMES];
+	struct unwind unwind;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct stack_scratch);
+} scratch SEC(".maps");
+
+/* Stand-ins: the loader puts sonde-maps' own maps in their place. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} rows SEC(".maps"), mappings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tables_image);
+} images SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tables_process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tables_state);
+} tables_state SEC(".maps");
+
+static __always_inline __u64 rows_at(__u32 i)
 {
-	long size = bpf_get_stack(ctx, frames, STACK_USER_MAX * sizeof(*frames), BPF_F_USER_STACK);
+	__u64 *element = bpf_map_lookup_elem(&rows, &i);
 
-	return size < 0 ? size : (long)((__u64)size / sizeof(*frames));
+	return element ? *element : 0;
+}
+
+static __always_inline __u64 mappings_at(__u32 i)
+{
+	__u64 *element = bpf_map_lookup_elem(&mappings, &i);
+
+	return element ? *element : 0;
+}
+
+/* The row at or before pc among those of its page. */
+__noinline __u64 unwind_find_row(__u32 first, __u32 count, __u32 pc)
+{
+	return UNWIND_SEARCH(rows_at, first, count, pc);
+}
+
+/* How many of `count` starts from element `first` on are <= at. */
+__noinline __u32 unwind_find_mapping(__u32 first, __u32 count, __u64 at)
+{
+	__u32 from = first;
+
+	for (int i = 0; i < 13 && count; i++) {
+		__u32 half = count >> 1;
+
+		if (mappings_at(from + half) <= at) {
+			from += half + 1;
+			count -= half + 1;
+		} else {
+			count = half;
+		}
+	}
+	return from - first;
+}
+
+static __always_inline int unwind_place(struct unwind *u, __u64 at)
+{
+	struct tables_image *image;
+	__u32 n, word, slot;
+
+	if (!u->slice_count)
+		return 0;
+	n = unwind_find_mapping(u->slice_first, u->slice_count, at);
+	if (!n)
+		return 0;
+	word = u->slice_first + u->slice_count + (n - 1) * MAPPING_WORDS;
+	u->map_end = mappings_at(word);
+	if (at >= u->map_end) {
+		u->map_start = u->map_end = 0;
+		return 0;
+	}
+	u->map_start = mappings_at(u->slice_first + n - 1);
+	u->map_file = mappings_at(word + 1);
+	u->map_row = mappings_at(word + 2);
+	slot = (__u32)mappings_at(word + 3);
+	u->map_state = TABLES_IMAGE_FREE;
+	u->map_image = 0;
+	image = slot ? bpf_map_lookup_elem(&images, &slot) : NULL;
+	if (image) {
+		u->map_state = image->state;
+		u->map_image = image->id;
+		u->page_first = image->page_first;
+		u->page_count = image->page_count;
+		u->ext_first = image->ext_first;
+		u->ext_count = image->ext_count;
+		u->row_first = image->row_first;
+		u->row_count = image->row_count;
+		if (!image->used)
+			image->used = 1;
+	}
+	return 1;
+}
+
+static __always_inline __u64 unwind_row(struct unwind *u, __u32 pc)
+{
+	__u64 page = rows_at(u->page_first + (pc >> TABLES_PAGE_SHIFT));
+
+	return unwind_find_row(u->row_first + (__u32)page, page >> 32, pc);
+}
+
+static __always_inline __u64 unwind_element(struct unwind *u, __u32 i)
+{
+	(void)u;
+	return rows_at(i);
+}
+
+/* Reads the window anew, from addr on. 0: done. */
+__noinline int unwind_fill(__u64 addr)
+{
+	__u32 zero = 0, rest = 4096 - (addr & 4095); /* to the page's end: the stack's last page is short */
+	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	struct unwind *u;
+
+	if (!s)
+		return -1;
+	u = &s->unwind;
+	u->window_at = addr;
+	u->window_bytes = sizeof(u->window);
+	if (!bpf_probe_read_user(u->window, sizeof(u->window), (const void *)addr))
+		return 0;
+	u->window_bytes = 0;
+	if (rest >= sizeof(u->window) || bpf_probe_read_user(u->window, rest & (sizeof(u->window) - 1), (const void *)addr))
+		return -1;
+	u->window_bytes = rest;
+	return 0;
+}
+
+static __always_inline int unwind_read(struct unwind *u, __u64 addr, __u64 *value)
+{
+	__u64 into = addr - u->window_at;
+
+	if (addr & 7)
+		return bpf_probe_read_user(value, sizeof(*value), (const void *)addr);
+	if (into >= u->window_bytes) {
+		if (unwind_fill(addr))
+			return -1;
+		into = 0;
+	}
+	*value = u->window[into >> 3 & (UNWIND_WINDOW - 1)];
+	return 0;
+}
+
+static __always_inline void unwind_emit(struct unwind *u, __u64 frame)
+{
+	struct stack_scratch *s = (struct stack_scratch *)((char *)u - __builtin_offsetof(struct stack_scratch, unwind));
+
+	s->frames[(s->ev.n_kernel + u->n) & (UNWIND_FRAMES - 1)] = frame;
+	u->n++;
+}
+
+/* One step of the walk that the per-CPU state holds. 0: it is over. `unused`: a global function without arguments does
+ * not load on 5.10. */
+__noinline int unwind_next(__u32 unused)
+{
+	__u32 zero = 0;
+	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+
+	(void)unused;
+	return s ? unwind_step(&s->unwind) : 0;
+}
+
+enum unwind_known { UNWIND_NOBODY /* publishes */, UNWIND_UNKNOWN /* process */, UNWIND_PROCESS };
+
+/* The mappings of the task's process, if they are published, of this identity, and kept up to date. */
+static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
+{
+	__u32 zero = 0, tgid = s->ev.tgid;
+	struct tables_state *state = bpf_map_lookup_elem(&tables_state, &zero);
+	struct tables_process *p;
+
+	s->unwind.slice_count = 0;
+	if (!state || !state->heartbeat_ns || s->ev.time_ns > state->heartbeat_ns + TABLES_STALE_NS)
+		return UNWIND_NOBODY;
+	p = bpf_map_lookup_elem(&processes, &tgid);
+	if (!p || p->start_ns != s->ev.start_ns || p->exec_id != s->ev.exec_id)
+		return UNWIND_UNKNOWN;
+	s->unwind.slice_first = p->first;
+	s->unwind.slice_count = p->count;
+	s->ev.tables_ns = p->as_of_ns;
+	s->ev.flags |= STACK_F_TABLES;
+	return UNWIND_PROCESS;
+}
+
+/* How the task was in user space when it was interrupted, or when it entered the kernel. `ctx`: NULL, or the perf
+ * event's. false: ev.end says why there is nothing to begin with. */
+static __always_inline bool unwind_begin(struct stack_scratch *s, struct task_struct *task,
+					 const struct arch_perf_event_data *ctx)
+{
+	struct unwind *u = &s->unwind;
+	struct arch_regs regs;
+
+	if (ctx)
+		regs = ctx->regs;
+	if (!ctx || !arch_user(&regs)) {
+		if (arch_task_regs(task, &regs) || !arch_user(&regs) || !regs.ip) {
+			s->ev.end = STACK_END_NO_REGISTERS;
+			return false;
+		}
+		u->exact = !arch_syscall(&regs);
+	} else {
+		u->exact = 1;
+	}
+	if (regs.cs == ARCH_USER32_CS) {
+		s->ev.end = STACK_END_32BIT;
+		return false;
+	}
+	arch_dwarf(&regs, u->regs);
+	u->pc = regs.ip;
+	u->sp = regs.sp;
+	u->bp = regs.bp;
+	u->fs_base = BPF_CORE_READ(task, thread.fsbase);
+	u->end = STACK_END_NONE;
+	u->n = 0;
+	u->map_start = u->map_end = 0;
+	u->window_bytes = 0;
+	return true;
+}
+
+/* The user part. What is found goes behind the kernel frames of s->frames, ev.n_user and ev.end. */
+static __always_inline void unwind_user(struct stack_scratch *s)
+{
+	int more = 1;
+
+	for (int i = 0; i < STACK_USER_MAX && more; i++)
+		more = unwind_next(i);
+	if (more) {
+		s->unwind.end = STACK_END_DEPTH;
+		s->ev.flags |= STACK_F_TRUNCATED;
+	}
+	s->ev.n_user = s->unwind.n;
+	s->ev.end = s->unwind.end;
 }
 
 #endif

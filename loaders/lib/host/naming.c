@@ -114,7 +114,7 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 
 	for (size_t i = 0; i < ev->n_user; i++) {
 		enum look look = i ? LOOK_BACK : first;
-		struct answer a = naming_user(n, p, addrs[i], ev->time_ns, look);
+		struct answer a = naming_user(n, p, addrs[i] & ~FRAME_EXACT, ev->time_ns, look);
 
 		/* a chain that has lost its way shows one unknown frame, not a hundred different ones */
 		if (a.why != WHY_UNMAPPED || !unknown)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * arch_x86: all that the unwinder knows of x86-64 beside the rows: registers as the kernel keeps them, a signal's frame,
+ * where a task's registers stand. Another architecture is another file of this form (docs/decisions/0090).
+ *
+ * Sources: System V psABI for x86-64, figure 3.36 (DWARF numbers); arch/x86/include/uapi/asm/ptrace.h (struct pt_regs,
+ * stable) and asm/sigcontext.h (struct sigcontext, 40 bytes into struct ucontext).
+ */
+#ifndef SONDE_PROBES_ARCH_X86_H
+#define SONDE_PROBES_ARCH_X86_H
+
+#define ARCH_SIGCONTEXT 40 /* r8..r15 di si bp bx dx ax cx sp ip, from there on */
+#define ARCH_SIG_IP     16
+/* DWARF numbers of sigcontext's first 16 words */
+#define ARCH_SIG_DWARF {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7}
+
+#ifdef __bpf__
+
+struct arch_regs { /* struct pt_regs */
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+
+struct arch_perf_event_data { /* struct bpf_perf_event_data */
+	struct arch_regs regs;
+	__u64 sample_period, addr;
+};
+
+#define ARCH_THREAD_SIZE 16384 /* of 5.10 to 5.14, where there is no helper; not with KASAN */
+#define ARCH_USER32_CS   0x23
+
+static __always_inline bool arch_user(const struct arch_regs *r)
+{
+	return (r->cs & 3) == 3;
+}
+
+/* By what was the kernel entered: a system call keeps its number there, all else -1. */
+static __always_inline bool arch_syscall(const struct arch_regs *r)
+{
+	return (__s64)r->orig_ax >= 0;
+}
+
+/* By DWARF number. */
+static __always_inline void arch_dwarf(const struct arch_regs *r, __u64 *to)
+{
+	to[0] = r->ax;
+	to[1] = r->dx;
+	to[2] = r->cx;
+	to[3] = r->bx;
+	to[4] = r->si;
+	to[5] = r->di;
+	to[6] = r->bp;
+	to[7] = r->sp;
+	to[8] = r->r8;
+	to[9] = r->r9;
+	to[10] = r->r10;
+	to[11] = r->r11;
+	to[12] = r->r12;
+	to[13] = r->r13;
+	to[14] = r->r14;
+	to[15] = r->r15;
+}
+
+/* With which registers the task was in user space. 0: read. */
+static __always_inline long arch_task_regs(struct task_struct *task, struct arch_regs *to)
+{
+	void *at;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		at = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	else
+		at = (char *)BPF_CORE_READ(task, stack) + ARCH_THREAD_SIZE - sizeof(*to);
+	return bpf_probe_read_kernel(to, sizeof(*to), at);
+}
+
+#endif
+#endif

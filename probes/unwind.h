@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * unwind: from a frame to its caller, by the rows of tables.h. Compiled twice: into the BPF programs (unwind.bpf.h) and
+ * into the loaders (loaders/lib/host/unwind.c), which unwind what came before its rows, and the tests.
+ *
+ * A frame is (pc, sp, bp). `exact` says that pc was interrupted there: then the row is that of pc itself, and all
+ * registers are known. A return address is looked up at pc - 1, so that a call that ends its function stays in it.
+ *
+ * Where a row says nothing, the frame pointer is followed, and the next pc is looked up in the rows again. A chain of
+ * frame pointers that ends is no root: only a row can say that.
+ *
+ * A CFA must lie above the stack pointer, so each step moves up the stack. Those that change the stack (a signal's frame,
+ * Go's systemstack) take their target from memory. The number of frames is bounded in any case.
+ *
+ * The includer defines, before unwind_step:
+ *   int   unwind_place(u, at)       find the mapping that holds `at`, fill u->map_* and u->rows; 0: there is none
+ *   __u64 unwind_row(u, row_pc)     the row at or before row_pc; 0: none
+ *   __u64 unwind_element(u, i)      element i of the image's array (tables.h, 3 and 4); 0: none
+ *   int   unwind_read(u, addr, v)   a word of memory; != 0: not readable
+ *   void  unwind_emit(u, frame)     the next frame, leaf first
+ */
+#ifndef SONDE_PROBES_UNWIND_H
+#define SONDE_PROBES_UNWIND_H
+
+#include "probes/arch_x86.h"
+#include "probes/stack.h"
+#include "probes/tables.h"
+
+#ifndef __bpf__
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define UNWIND_WINDOW 128 /* words of stack read at once: 512 B to 4 KB are alike, one word at a time costs twice */
+
+struct unwind {
+	__u64 pc, sp, bp;
+	__u64 regs[ROW_REG_N];   /* by DWARF number, of the interrupted frame */
+	__u64 fs_base;
+	__u32 exact;             /* pc was interrupted: regs are this frame's */
+	__u32 end;               /* enum stack_end */
+
+	/* where pc lies; of the last frame at first, which is mostly the same */
+	__u64 map_start, map_end;
+	__u64 map_file;          /* added to an address: offset in the file */
+	__u64 map_row;           /* added to an address: row address */
+	__u32 map_state;         /* enum tables_image_state; TABLES_IMAGE_FREE: executable memory without a file */
+	__u32 map_image;         /* what its frames say */
+	__u32 page_first, page_count, ext_first, ext_count, row_first, row_count;
+
+	__u64 window_at;         /* address of window[0] */
+	__u32 window_bytes;      /* of it that are filled */
+
+	__u32 n;                 /* frames said so far */
+	__u32 slice_first, slice_count; /* BPF: the process's mappings */
+	void *ctx;               /* user space: the includer's */
+	__u64 window[UNWIND_WINDOW];
+};
+
+/* Go's g: m at 48, sched (struct gobuf) at 56 with sp, pc first (runtime/runtime2.go, alike from 1.5 to 1.26). */
+#define UNWIND_GO_M     48
+#define UNWIND_GO_SCHED 56
+
+static __always_inline int unwind_place(struct unwind *u, __u64 at);
+static __always_inline __u64 unwind_row(struct unwind *u, __u32 pc);
+static __always_inline __u64 unwind_element(struct unwind *u, __u32 i);
+static __always_inline int unwind_read(struct unwind *u, __u64 addr, __u64 *value);
+static __always_inline void unwind_emit(struct unwind *u, __u64 frame);
+
+static __always_inline int unwind_stop(struct unwind *u, __u32 why)
+{
+	u->end = why;
+	return 0;
+}
+
+/* The caller: a return address. */
+static __always_inline int unwind_move(struct unwind *u, __u64 pc, __u64 sp, __u64 bp)
+{
+	u->pc = pc;
+	u->sp = sp;
+	u->bp = bp;
+	u->exact = 0;
+	return 1;
+}
+
+/* {caller's RBP, return address} stand at RBP. */
+static __always_inline int unwind_by_pointer(struct unwind *u)
+{
+	__u64 at = u->bp, bp = 0, pc = 0;
+
+	if (at < u->sp || (at & 7))
+		return unwind_stop(u, STACK_END_FRAME_POINTER);
+	if (unwind_read(u, at, &bp) || unwind_read(u, at + 8, &pc))
+		return unwind_stop(u, STACK_END_STACK_READ);
+	if (!pc)
+		return unwind_stop(u, STACK_END_FRAME_POINTER);
+	return unwind_move(u, pc, at + 16, bp);
+}
+
+/* A frame of which CFA and the address of RBP (0: it is in `bp`) are known; the return address stands at CFA - 8. */
+static __always_inline int unwind_to(struct unwind *u, __u64 cfa, __u64 bp_at, __u64 bp)
+{
+	__u64 pc = 0;
+
+	if (cfa <= u->sp || (cfa & 7))
+		return unwind_stop(u, STACK_END_CFA);
+	if (bp_at && unwind_read(u, bp_at, &bp))
+		return unwind_stop(u, STACK_END_STACK_READ);
+	if (unwind_read(u, cfa - 8, &pc))
+		return unwind_stop(u, STACK_END_STACK_READ);
+	return unwind_move(u, pc, cfa, bp);
+}
+
+/* A register of this frame: RSP and RBP always, the others where it was interrupted. */
+static __always_inline int unwind_reg(struct unwind *u, __u32 reg, __u64 *value)
+{
+	if (reg == ROW_REG_RSP)
+		*value = u->sp;
+	else if (reg == ROW_REG_RBP)
+		*value = u->bp;
+	else if (u->exact)
+		*value = u->regs[reg & (ROW_REG_N - 1)];
+	else
+		return -1;
+	return 0;
+}
+
+/* A signal handler has returned to its trampoline: RSP points to struct ucontext. What it interrupted goes on. */
+static __always_inline int unwind_signal(struct unwind *u)
+{
+	const __u8 dwarf[16] = ARCH_SIG_DWARF;
+	__u64 at = u->sp + ARCH_SIGCONTEXT, pc = 0;
+
+	for (int i = 0; i < 16; i++)
+		if (unwind_read(u, at + i * 8, &u->regs[dwarf[i] & (ROW_REG_N - 1)]))
+			return unwind_stop(u, STACK_END_STACK_READ);
+	if (unwind_read(u, at + ARCH_SIG_IP * 8, &pc))
+		return unwind_stop(u, STACK_END_STACK_READ);
+	u->pc = pc;
+	u->sp = u->regs[ROW_REG_RSP];
+	u->bp = u->regs[ROW_REG_RBP];
+	u->exact = 1;
+	return 1;
+}
+
+/* From a thread's system stack to the goroutine it works for. */
+static __always_inline int unwind_go(struct unwind *u, __u32 kind, __s32 tls, __s32 curg_at, __s32 bp_at)
+{
+	__u64 g = 0, m = 0, curg = 0, sp = 0, pc = 0, bp = 0;
+
+	if (unwind_read(u, u->fs_base + tls, &g) || unwind_read(u, g + UNWIND_GO_M, &m) ||
+	    unwind_read(u, m + curg_at, &curg))
+		return unwind_stop(u, STACK_END_STACK_READ);
+	if (!curg) /* the scheduler's own work: nobody called it */
+		return unwind_stop(u, STACK_END_ROOT);
+	if (unwind_read(u, curg + UNWIND_GO_SCHED, &sp) || unwind_read(u, curg + UNWIND_GO_SCHED + bp_at, &bp))
+		return unwind_stop(u, STACK_END_STACK_READ);
+	if (kind == ROW_EXT_GO_SCHED) {
+		if (unwind_read(u, curg + UNWIND_GO_SCHED + 8, &pc))
+			return unwind_stop(u, STACK_END_STACK_READ);
+		return unwind_move(u, pc, sp, bp);
+	}
+	if (unwind_read(u, sp, &pc))
+		return unwind_stop(u, STACK_END_STACK_READ);
+	return unwind_move(u, pc, sp + 8, bp);
+}
+
+static __always_inline int unwind_ext(struct unwind *u, __u32 number)
+{
+	__u64 head, tail, value = 0, cfa, bp_at = 0, bp = u->bp;
+	__u32 kind, how;
+	__s32 a, b, bp_offset;
+
+	if (number >= u->ext_count)
+		return unwind_stop(u, STACK_END_UNSUPPORTED);
+	head = unwind_element(u, u->ext_first + number * 2);
+	tail = unwind_element(u, u->ext_first + number * 2 + 1);
+	kind = head & 0xff;
+	how = head >> 16 & 0xff;
+	a = (__s32)(head >> 32);
+	b = (__s32)tail;
+	bp_offset = (__s32)(tail >> 32);
+	if (kind == ROW_EXT_GO_STACK || kind == ROW_EXT_GO_SCHED)
+		return unwind_go(u, kind, a, b, bp_offset);
+	if (unwind_reg(u, head >> 8 & 0xff, &value))
+		return unwind_stop(u, STACK_END_UNSUPPORTED);
+	cfa = value + a;
+	if (kind == ROW_EXT_RA_REG) {
+		if (unwind_reg(u, head >> 24 & 0xff, &value))
+			return unwind_stop(u, STACK_END_UNSUPPORTED);
+		return cfa < u->sp ? unwind_stop(u, STACK_END_CFA) : unwind_move(u, value, cfa, bp);
+	}
+	if (kind == ROW_EXT_INDEX) {
+		if (unwind_reg(u, head >> 24 & 0xff, &value))
+			return unwind_stop(u, STACK_END_UNSUPPORTED);
+		cfa += value * 8;
+	}
+	if (kind == ROW_EXT_DEREF || kind == ROW_EXT_INDEX) {
+		if (unwind_read(u, cfa, &value))
+			return unwind_stop(u, STACK_END_STACK_READ);
+		cfa = value + b;
+	}
+	if (how == ROW_EXT_BP_CFA)
+		bp_at = cfa + bp_offset;
+	else if (how == ROW_EXT_BP_RBP)
+		bp_at = u->bp + bp_offset;
+	else if (how == ROW_EXT_BP_RSP)
+		bp_at = u->sp + bp_offset;
+	else if (how == ROW_EXT_BP_LOST)
+		bp = 0;
+	return unwind_to(u, cfa, bp_at, bp);
+}
+
+static __always_inline int unwind_special(struct unwind *u, __u32 rule)
+{
+	__u32 special = ROW_RULE_SPECIAL(rule);
+
+	if (special == ROW_NONE || special == ROW_FP)
+		return unwind_by_pointer(u);
+	if (special == ROW_ROOT)
+		return unwind_stop(u, STACK_END_ROOT);
+	if (special == ROW_SIGNAL)
+		return unwind_signal(u);
+	if (special == ROW_PLT)
+		return unwind_to(u, u->sp + 8 + ((u->pc & 15) >= ROW_RULE_ARG(rule) ? 8 : 0), 0, u->bp);
+	return unwind_stop(u, STACK_END_UNSUPPORTED);
+}
+
+/* The rule that holds at `at`, an address of the mapping found last. */
+static __always_inline __u32 unwind_rule(struct unwind *u, __u64 at)
+{
+	__u64 pc = at + u->map_row;
+
+	if (u->map_state != TABLES_IMAGE_READY || pc >> TABLES_PAGE_SHIFT >= u->page_count)
+		return ROW_MAKE_SPECIAL(ROW_NONE, 0);
+	return (__u32)unwind_row(u, (__u32)pc);
+}
+
+/* Say the frame, then go to its caller. 0: that was the last; u->end says why. */
+static __always_inline int unwind_step(struct unwind *u)
+{
+	__u64 at = u->pc - !u->exact, exact = u->exact ? FRAME_EXACT : 0, cfa;
+	__u32 rule;
+
+	if ((at < u->map_start || at >= u->map_end) && !unwind_place(u, at)) {
+		unwind_emit(u, (u->pc & (FRAME_EXACT - 1)) | exact);
+		return unwind_stop(u, STACK_END_NO_MAPPING);
+	}
+	if (u->map_image)
+		unwind_emit(u, FRAME_IMAGE | exact | (__u64)(u->map_image & FRAME_IMAGE_MAX) << FRAME_OFFSET_BITS |
+				       ((u->pc + u->map_file) & FRAME_OFFSET_MASK));
+	else
+		unwind_emit(u, (u->pc & (FRAME_EXACT - 1)) | exact);
+	if (u->map_state == TABLES_IMAGE_PENDING)
+		return unwind_stop(u, STACK_END_PENDING);
+
+	rule = unwind_rule(u, at);
+	if (ROW_RULE_KIND(rule) == ROW_SPECIAL)
+		return unwind_special(u, rule);
+	if (ROW_RULE_KIND(rule) == ROW_EXT)
+		return unwind_ext(u, ROW_RULE_EXT(rule));
+	cfa = (ROW_RULE_KIND(rule) == ROW_RSP ? u->sp : u->bp) + ROW_RULE_OFFSET(rule) * 8;
+	return unwind_to(u, cfa, ROW_RULE_BP(rule) == ROW_BP_SAVED ? cfa - ROW_RULE_SAVED(rule) * 8 : 0,
+			 ROW_RULE_BP(rule) == ROW_BP_LOST ? 0 : u->bp);
+}
+
+/* The last row at or before `pc` among `count` (at most 1023) from element `first` on; 0: none. For unwind_row. */
+#define UNWIND_SEARCH(element, first, count, pc)                        \
+	({                                                              \
+		__u64 found_ = 0;                                       \
+		__u32 at_ = (first), left_ = (count);                   \
+		for (int i_ = 0; i_ < 10 && left_; i_++) {              \
+			__u32 half_ = left_ >> 1;                       \
+			__u64 row_ = element(at_ + half_);              \
+			if ((__u32)(row_ >> 32) <= (pc)) {              \
+				found_ = row_;                          \
+				at_ += half_ + 1;                       \
+				left_ -= half_ + 1;                     \
+			} else {                                        \
+				left_ = half_;                          \
+			}                                               \
+		}                                                       \
+		found_;                                                 \
+	})
+
+#endif
