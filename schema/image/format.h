@@ -41,9 +41,15 @@
  *    is the physical function), its name (offset in STRINGS), and file, line and column of the call (0: not known).
  *    No chain is longer than IMAGE_INLINE_DEPTH_MAX.
  *
+ * 13. UNWIND, not always there, stride 1: the rules to find a caller's frame, made to be published as they are. Who
+ *    publishes and who unwinds agree on their meaning elsewhere (the kernel's side knows nothing of this room); here
+ *    only the sizes count. A head of IMAGE_UNWIND_HEAD bytes: u64 the address that rows count from, then u32: version,
+ *    number of pages, of extensions, of rows, of rows that are not supported, flags; then 8 bytes a page, 16 an
+ *    extension, 8 a row; nothing after that.
+ *
  * Kinds that are kept for what comes next; no file of this version holds them:
- *   16 UNWIND  rows for the unwinder, sorted by address        24 PYTHON  offsets of interpreter structures
- *   20 GO      version, pclntab, runtime addresses             25 TLS     probe sites of TLS libraries
+ *   20 GO      version, pclntab, runtime addresses             24 PYTHON  offsets of interpreter structures
+ *                                                              25 TLS     probe sites of TLS libraries
  */
 #ifndef SONDE_IMAGE_FORMAT_H
 #define SONDE_IMAGE_FORMAT_H
@@ -56,6 +62,8 @@
 
 /* The longest name kept, without NUL; longer ones end in "...". */
 #define IMAGE_NAME_MAX 8191
+
+#define IMAGE_UNWIND_HEAD 32
 
 enum image_section_kind {
 	IMAGE_SECTION_IDENT = 1,

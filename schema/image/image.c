@@ -106,11 +106,36 @@ static int lines_load(struct image *img, const uint8_t *data, const struct image
 	return 0;
 }
 
+/* The head (format.h, condition 13) says how many bytes follow it. */
+static bool unwind_fits(const uint8_t *data, size_t size)
+{
+	uint32_t pages, exts, rows;
+
+	if (size < IMAGE_UNWIND_HEAD)
+		return false;
+	memcpy(&pages, data + 12, 4);
+	memcpy(&exts, data + 16, 4);
+	memcpy(&rows, data + 20, 4);
+	return IMAGE_UNWIND_HEAD + 8ull * pages + 16ull * exts + 8ull * rows == size;
+}
+
+static int unwind_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+{
+	int rc = section_find(data, h, IMAGE_SECTION_UNWIND, 1, &img->unwind, &img->unwind_size);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (rc || !unwind_fits(img->unwind, img->unwind_size))
+		return damaged(e, "its unwind rows do not fit");
+	return 0;
+}
+
 static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
 {
 	const struct image_ident_record *id = NULL;
 	const void *p = NULL;
 	size_t n = 0;
+	int rc;
 
 	if (section_find(data, h, IMAGE_SECTION_IDENT, sizeof(*id), &p, &n) || n != 1)
 		return damaged(e, "no sound identity");
@@ -139,7 +164,8 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 		return damaged(e, "its last string has no end");
 	if (!symbols_sound(img))
 		return damaged(e, "its symbols are not in order");
-	return lines_load(img, data, h, e);
+	rc = lines_load(img, data, h, e);
+	return rc ? rc : unwind_load(img, data, h, e);
 }
 
 int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e)
@@ -258,5 +284,14 @@ bool image_symbol_get(const struct image *img, size_t i, struct image_symbol *ou
 	if (i >= img->symbol_count)
 		return false;
 	symbol_fill(img, &img->symbols[i], out);
+	return true;
+}
+
+bool image_unwind(const struct image *img, const void **data, size_t *size)
+{
+	if (!img->unwind)
+		return false;
+	*data = img->unwind;
+	*size = img->unwind_size;
 	return true;
 }

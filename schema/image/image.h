@@ -52,4 +52,8 @@ size_t image_symbol_count(const struct image *img);
 /* The i-th piece in order of address (a function that another one interrupts has several). false: there is none. */
 bool image_symbol_get(const struct image *img, size_t i, struct image_symbol *out);
 
+/* The unwind rows as they are published (format.h, condition 13): 8-aligned, borrowed. Only the sizes were checked: who
+ * uses them trusts no number in them. false: the file has none. */
+bool image_unwind(const struct image *img, const void **data, size_t *size);
+
 #endif

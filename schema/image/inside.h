@@ -35,6 +35,8 @@ struct image {
 	struct image_runs_part lines;
 	struct image_runs_part inlines;
 	uint32_t lines_note; /* in strings */
+	const void *unwind; /* NULL: none */
+	size_t unwind_size;
 	void *map; /* NULL: the bytes are the caller's */
 	size_t map_size;
 };

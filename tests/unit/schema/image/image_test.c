@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/image/format.h"
 #include "schema/image/image.h"
@@ -152,29 +153,82 @@ static void a_lie_with_a_right_checksum_is_refused(void **state)
 	}
 }
 
-static void a_section_of_a_later_kind_is_passed_over(void **state)
+/* The small index with one more section before the others. */
+struct larger {
+	struct image_header head;
+	struct image_section table[5];
+	uint64_t extra[10];
+	char rest[sizeof(struct small) - offsetof(struct small, ident)];
+};
+
+static struct larger larger(uint32_t kind, uint32_t stride, uint64_t size)
 {
 	struct small s = small();
-	struct image *img = NULL;
-	struct {
-		struct image_header head;
-		struct image_section table[5];
-		char rest[sizeof(struct small) - offsetof(struct small, ident)];
-	} more = {.head = s.head, .table = {{IMAGE_SECTION_UNWIND, 4, 0, 0}}};
+	struct larger l = {.head = s.head, .table = {{kind, stride, offsetof(struct larger, extra), size}}};
+
+	memcpy(l.rest, &s.ident, sizeof(l.rest));
+	for (int i = 0; i < 4; i++) {
+		l.table[i + 1] = s.table[i];
+		l.table[i + 1].offset += offsetof(struct larger, rest) - offsetof(struct small, ident);
+	}
+	l.head.section_count = 5;
+	l.head.total_size = sizeof(l);
+	return l;
+}
+
+static void larger_seal(struct larger *l)
+{
 	const size_t from = offsetof(struct image_header, total_size);
 
+	l->head.checksum = hash_bytes(HASH_SEED, (const char *)l + from, sizeof(*l) - from);
+}
+
+static void a_section_of_a_later_kind_is_passed_over(void **state)
+{
+	struct larger l = larger(0x7fffffff, 4, 0);
+	struct image *img = NULL;
+
 	(void)state;
-	memcpy(more.rest, &s.ident, sizeof(more.rest));
-	for (int i = 0; i < 4; i++) {
-		more.table[i + 1] = s.table[i];
-		more.table[i + 1].offset += sizeof(struct image_section);
-	}
-	more.head.section_count = 5;
-	more.head.total_size = sizeof(more);
-	more.head.checksum = hash_bytes(HASH_SEED, (const char *)&more + from, sizeof(more) - from);
-	assert_int_equal(image_open_bytes(&more, sizeof(more), &img, NULL), 0);
+	larger_seal(&l);
+	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
 	assert_int_equal(image_symbol_count(img), 4);
 	image_close(img);
+}
+
+static void unwind_rows_are_given_out_only_where_their_counts_fit(void **state)
+{
+	/* 1 page, 1 extension, 2 rows: 32 + 8 + 16 + 16 bytes */
+	const uint32_t head[8] = {0x1000, 0, 1, 1, 1, 2, 0, 0};
+	struct larger l = larger(IMAGE_SECTION_UNWIND, 1, 72);
+	struct image *img = NULL;
+	const void *data = NULL;
+	size_t size = 0;
+
+	(void)state;
+	memcpy(l.extra, head, sizeof(head));
+	larger_seal(&l);
+	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
+	assert_true(image_unwind(img, &data, &size));
+	assert_int_equal(size, 72);
+	assert_ptr_equal(data, l.extra);
+	image_close(take_ptr(img));
+	for (int lie = 0; lie < 7; lie++) {
+		struct larger m = l;
+		uint32_t *h = (uint32_t *)m.extra;
+
+		switch (lie) {
+		case 0: m.table[0].size = 73; break;
+		case 1: m.table[0].size = 24; break;
+		case 2: h[3] = 2; break;
+		case 3: h[4] = UINT32_MAX; break;
+		case 4: h[5] = 0; break;
+		case 5: m.table[0].stride = 8; break;
+		case 6: m.table[0].offset += 4; break;
+		}
+		larger_seal(&m);
+		assert_int_equal(image_open_bytes(&m, sizeof(m), &img, NULL), -EBADMSG);
+		assert_null(img);
+	}
 }
 
 static void a_descriptor_may_be_closed_after_opening(void **state)
@@ -201,6 +255,7 @@ int main(void)
 		cmocka_unit_test(the_executable_segment_wins_where_two_share_a_page),
 		cmocka_unit_test(a_lie_with_a_right_checksum_is_refused),
 		cmocka_unit_test(a_section_of_a_later_kind_is_passed_over),
+		cmocka_unit_test(unwind_rows_are_given_out_only_where_their_counts_fit),
 		cmocka_unit_test(a_descriptor_may_be_closed_after_opening),
 	};
 
