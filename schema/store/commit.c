@@ -37,11 +37,14 @@ static const char *const sql[ST_N] = {
 			     " unit = iif(?10, ?10, unit), container = iif(?11, ?11, container), self = max(self, ?12),"
 			     " args_base = iif(?15, ?15, args_base), args_keep = iif(?15, ?16, args_keep),"
 			     " args_end = iif(?15, ?17, args_end) WHERE id = ?1",
+	[ST_SOURCE_FIND] = "SELECT id FROM source WHERE hash = ?1 AND path = ?2",
+	[ST_SOURCE] = "INSERT INTO source(hash, path) VALUES(?1, ?2)",
 	[ST_FUNCTION_FIND] = "SELECT id FROM function WHERE hash = ?1 AND image = ?2 AND line = ?3 AND name = ?4"
-			     " AND file = ?5",
-	[ST_FUNCTION] = "INSERT INTO function(hash, image, line, name, file) VALUES(?1, ?2, ?3, ?4, ?5)",
-	[ST_FRAME] = "INSERT INTO frame(image, offset, function, line, flags) VALUES(?1, ?2, ?3, ?4, ?5)",
-	[ST_FRAME_NAME] = "UPDATE frame SET function = ?2, line = ?3 WHERE id = ?1 AND function = 0",
+			     " AND source = ?5 AND file = ''",
+	[ST_FUNCTION] = "INSERT INTO function(hash, image, line, name, source, file) VALUES(?1, ?2, ?3, ?4, ?5, '')",
+	[ST_FRAME] = "INSERT INTO frame(image, offset, function, line, flags, outer) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+	[ST_FRAME_NAME] = "UPDATE frame SET function = ?2, line = ?3, outer = ?4, flags = iif(?4, flags | 1, flags)"
+			  " WHERE id = ?1 AND function = 0",
 	[ST_STACK] = "INSERT INTO stack(base, keep, leaf, tail) VALUES(?1, ?2, ?3, ?4)",
 	[ST_TASK] = "INSERT INTO task(run, process, tid, kind, thread) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[ST_SERIES] = "INSERT INTO series(task, stack) VALUES(?1, ?2)",
@@ -369,6 +372,25 @@ static uint32_t commit_process(struct commit *c, uint32_t index)
 	return row;
 }
 
+static void bind_source(struct commit *c, sqlite3_stmt *st, const void *entry)
+{
+	const struct dict_source *s = entry;
+
+	(void)c;
+	bind_hash(st, hash_str(HASH_SEED, s->path));
+	bind_str(st, 2, s->path);
+}
+
+static uint32_t commit_source(struct commit *c, uint32_t index)
+{
+	struct dict_source *s = index ? dict_at(c->dict, DICT_SOURCE, dict_source, index) : NULL;
+	bool found;
+
+	if (!s || s->row)
+		return s ? s->row : 0;
+	return commit_shared(c, DICT_SOURCE, index, ST_SOURCE_FIND, ST_SOURCE, bind_source, s, &found);
+}
+
 static void bind_function(struct commit *c, sqlite3_stmt *st, const void *entry)
 {
 	const struct dict_function *f = entry;
@@ -377,7 +399,7 @@ static void bind_function(struct commit *c, sqlite3_stmt *st, const void *entry)
 	sqlite3_bind_int64(st, 2, commit_image(c, f->image));
 	sqlite3_bind_int64(st, 3, f->line);
 	bind_str(st, 4, f->name);
-	bind_str(st, 5, f->file);
+	sqlite3_bind_int64(st, 5, commit_source(c, f->source));
 }
 
 static uint32_t commit_function(struct commit *c, uint32_t index)
@@ -390,35 +412,47 @@ static uint32_t commit_function(struct commit *c, uint32_t index)
 	return commit_shared(c, DICT_FUNCTION, index, ST_FUNCTION_FIND, ST_FUNCTION, bind_function, f, &found);
 }
 
-static void commit_frame_named(struct commit *c, uint32_t index, uint32_t *function, uint32_t *line)
+/* What stands at the frame, as far as is known now: ids of the segment. */
+struct commit_place {
+	uint32_t function, line, outer;
+};
+
+static struct commit_place commit_place(struct commit *c, uint32_t index)
 {
 	struct dict_frame *f = dict_at(c->dict, DICT_FRAME, dict_frame, index);
+	struct commit_place p;
 
 	pthread_mutex_lock(&c->dict->lock);
-	*function = f->named_function ? f->named_function : f->function;
-	*line = f->named_function ? f->named_line : f->line;
+	if (f->named_function)
+		p = (struct commit_place){f->named_function, f->named_line, f->named_outer};
+	else
+		p = (struct commit_place){f->function, f->line, f->outer};
 	pthread_mutex_unlock(&c->dict->lock);
-	*function = commit_function(c, *function);
+	p.function = commit_function(c, p.function);
+	p.outer = commit_frame(c, p.outer); /* interned before it: as deep as functions are inlined */
+	return p;
 }
 
 uint32_t commit_frame(struct commit *c, uint32_t index)
 {
 	struct dict_frame *f = index ? dict_at(c->dict, DICT_FRAME, dict_frame, index) : NULL;
-	uint32_t function, line, image, row;
+	struct commit_place p;
+	uint32_t image, row;
 	sqlite3_stmt *st;
 
 	if (!f || f->row)
 		return f ? f->row : 0;
-	commit_frame_named(c, index, &function, &line);
+	p = commit_place(c, index);
 	image = commit_image(c, f->image);
 	st = commit_stmt(c, ST_FRAME);
 	if (!st)
 		return 0;
 	sqlite3_bind_int64(st, 1, image);
 	sqlite3_bind_int64(st, 2, (sqlite3_int64)f->offset);
-	sqlite3_bind_int64(st, 3, function);
-	sqlite3_bind_int64(st, 4, line);
-	sqlite3_bind_int64(st, 5, f->flags);
+	sqlite3_bind_int64(st, 3, p.function);
+	sqlite3_bind_int64(st, 4, p.line);
+	sqlite3_bind_int64(st, 5, f->flags | (p.outer ? 1 : 0));
+	sqlite3_bind_int64(st, 6, p.outer);
 	row = commit_insert(c, st);
 	if (row)
 		commit_mark(c, DICT_FRAME, index, row);
@@ -484,19 +518,20 @@ static void commit_learnt_process(struct commit *c, uint32_t index)
 
 static void commit_learnt_frame(struct commit *c, uint32_t index)
 {
-	uint32_t function, line;
 	uint32_t row = dict_at(c->dict, DICT_FRAME, dict_frame, index)->row;
+	struct commit_place p;
 	sqlite3_stmt *st;
 
 	if (!row)
 		return;
-	commit_frame_named(c, index, &function, &line);
+	p = commit_place(c, index);
 	st = commit_stmt(c, ST_FRAME_NAME);
 	if (!st)
 		return;
 	sqlite3_bind_int64(st, 1, row);
-	sqlite3_bind_int64(st, 2, function);
-	sqlite3_bind_int64(st, 3, line);
+	sqlite3_bind_int64(st, 2, p.function);
+	sqlite3_bind_int64(st, 3, p.line);
+	sqlite3_bind_int64(st, 4, p.outer);
 	commit_step(c, st, NULL);
 }
 

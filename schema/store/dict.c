@@ -156,18 +156,35 @@ static void process_own(struct dict *d, void *p)
 	x->args = arena_copy(d, x->args);
 }
 
+static uint64_t source_hash(const void *p)
+{
+	return hash_str(HASH_SEED, ((const struct dict_source *)p)->path);
+}
+
+static bool source_same(const void *a, const void *b)
+{
+	return !strcmp(((const struct dict_source *)a)->path, ((const struct dict_source *)b)->path);
+}
+
+static void source_own(struct dict *d, void *p)
+{
+	struct dict_source *s = p;
+
+	s->path = arena_copy(d, s->path);
+}
+
 static uint64_t function_hash(const void *p)
 {
 	const struct dict_function *f = p;
 
-	return hash_str(hash_2(f->image, f->line), f->name);
+	return hash_str(hash_2((uint64_t)f->source << 32 | f->image, f->line), f->name);
 }
 
 static bool function_same(const void *a, const void *b)
 {
 	const struct dict_function *x = a, *y = b;
 
-	return x->image == y->image && x->line == y->line && !strcmp(x->name, y->name) && !strcmp(x->file, y->file);
+	return x->image == y->image && x->line == y->line && x->source == y->source && !strcmp(x->name, y->name);
 }
 
 static void function_own(struct dict *d, void *p)
@@ -175,14 +192,14 @@ static void function_own(struct dict *d, void *p)
 	struct dict_function *f = p;
 
 	f->name = arena_copy(d, f->name);
-	f->file = arena_copy(d, f->file);
 }
 
 static uint64_t frame_hash(const void *p)
 {
 	const struct dict_frame *f = p;
 
-	return hash_2(hash_2(f->offset, f->image), ((uint64_t)f->function << 32 | f->line) + f->flags);
+	return hash_2(hash_2(f->offset, (uint64_t)f->outer << 32 | f->image),
+		      ((uint64_t)f->function << 32 | f->line) + f->flags);
 }
 
 static bool frame_same(const void *a, const void *b)
@@ -190,7 +207,7 @@ static bool frame_same(const void *a, const void *b)
 	const struct dict_frame *x = a, *y = b;
 
 	return x->offset == y->offset && x->image == y->image && x->function == y->function && x->line == y->line &&
-	       x->flags == y->flags;
+	       x->flags == y->flags && x->outer == y->outer;
 }
 
 static uint64_t node_hash(const void *p)
@@ -253,6 +270,7 @@ static const struct dict_ops {
 	[DICT_CONTAINER] = {sizeof(struct dict_container), container_hash, container_same, container_own},
 	[DICT_IMAGE] = {sizeof(struct dict_image), image_hash, image_same, image_own},
 	[DICT_PROCESS] = {sizeof(struct dict_process), process_hash, process_same, process_own},
+	[DICT_SOURCE] = {sizeof(struct dict_source), source_hash, source_same, source_own},
 	[DICT_FUNCTION] = {sizeof(struct dict_function), function_hash, function_same, function_own},
 	[DICT_FRAME] = {sizeof(struct dict_frame), frame_hash, frame_same, NULL},
 	[DICT_NODE] = {sizeof(struct dict_node), node_hash, node_same, NULL},
@@ -389,7 +407,7 @@ void dict_process_learn(struct dict *d, uint32_t index, const struct dict_proces
 	pthread_mutex_unlock(&d->lock);
 }
 
-void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t line)
+void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t line, uint32_t outer)
 {
 	struct dict_frame *f = dict_at(d, DICT_FRAME, dict_frame, index);
 
@@ -397,6 +415,7 @@ void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t
 	if (function && !f->function && !f->named_function) { /* names are gained, never lost or changed */
 		f->named_function = function;
 		f->named_line = line;
+		f->named_outer = outer;
 		if (!f->dirty) {
 			f->dirty = true;
 			dirty_add(&d->dirty_frames, index);

@@ -22,8 +22,8 @@
 #include "schema/store/writer.h"
 
 enum dict_kind {
-	DICT_TEXT, DICT_CONTAINER, DICT_IMAGE, DICT_PROCESS, DICT_FUNCTION, DICT_FRAME, DICT_NODE, DICT_TASK,
-	DICT_SERIES, DICT_KINDS
+	DICT_TEXT, DICT_CONTAINER, DICT_IMAGE, DICT_PROCESS, DICT_SOURCE, DICT_FUNCTION, DICT_FRAME, DICT_NODE,
+	DICT_TASK, DICT_SERIES, DICT_KINDS
 };
 
 /* Entries. `row` comes first in each: the id in the segment, 0 if it is not there (yet). */
@@ -38,12 +38,13 @@ struct dict_process {
 	uint32_t exe, cgroup, unit; /* DICT_TEXT */
 	bool self, dirty;
 };
-struct dict_function { uint32_t row, image, line; const char *name, *file; };
+struct dict_source { uint32_t row; const char *path; };
+struct dict_function { uint32_t row, image, line, source; const char *name; }; /* source: DICT_SOURCE, 0 none */
 struct dict_frame {
 	uint32_t row, image, function, line;
 	uint64_t offset;
-	uint32_t flags;
-	uint32_t named_function, named_line; /* given later; guarded by dict_lock */
+	uint32_t flags, outer; /* outer: DICT_FRAME, 0 none */
+	uint32_t named_function, named_line, named_outer; /* given later; guarded by dict_lock */
 	bool dirty;
 };
 /* row: the stack that brought this node into the segment; own: the stack that ends here, 0 if none is there */
@@ -86,7 +87,7 @@ uint32_t dict_intern(struct dict *d, enum dict_kind kind, const void *key);
 const char *dict_clean(struct dict *d, int slot, const char *s);
 /* More is known of a process than what it was interned with: not empty replaces empty, and what differs. */
 void dict_process_learn(struct dict *d, uint32_t index, const struct dict_process *more);
-void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t line);
+void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t line, uint32_t outer);
 
 static inline bool dict_has(const struct dict *d, enum dict_kind kind, uint32_t index)
 {

@@ -13,6 +13,9 @@
 #include "schema/store/reading.h"
 
 #define CHUNK (64 * 1024)
+#define INLINED_SINCE 3 /* schema version */
+#define INLINED_MAX 64 /* functions at one place; as in the views */
+#define UNFOLD_MAX  8  /* frames for one number of a stack, on average */
 
 struct strings {
 	struct strings *next;
@@ -181,6 +184,7 @@ static int load_processes(struct store_segment *s, struct err *e)
 
 struct function {
 	const char *name, *file;
+	uint32_t line;
 };
 
 struct functions {
@@ -201,7 +205,7 @@ static void function_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id,
 {
 	struct functions *f = ctx;
 
-	f->items[id] = (struct function){text_at(s, st, 1), text_at(s, st, 2)};
+	f->items[id] = (struct function){text_at(s, st, 1), text_at(s, st, 2), u32_at(st, 3)};
 }
 
 static const char *unnamed(struct store_segment *s, uint32_t image, uint64_t offset)
@@ -232,18 +236,22 @@ static void frame_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, vo
 		.image = id_at(st, 1, s->dict.n_images),
 		.offset = (uint64_t)sqlite3_column_int64(st, 2),
 		.line = u32_at(st, 4),
+		.outer = id_at(st, 6, s->dict.n_frames),
 		.inlined = sqlite3_column_int(st, 5) & 1,
+		.folded = sqlite3_column_int(st, 5) & 2,
 	};
 	bool named = f->name && *f->name;
 
 	r.function = named ? function : 0;
 	r.name = named ? f->name : unnamed(s, r.image, r.offset);
 	r.file = named ? f->file : "";
+	r.function_line = named ? f->line : 0;
 	s->frames[id] = r;
 }
 
 static int load_frames(struct store_segment *s, struct err *e)
 {
+	bool old = reading_number(s->db, "SELECT value FROM meta WHERE key = 'schema_version'", 0) < INLINED_SINCE;
 	struct functions f = {0};
 	size_t n_images = 0, n = 0;
 	int rc = slots_of(s, "SELECT max(id) FROM image", &n_images, e);
@@ -265,9 +273,11 @@ static int load_frames(struct store_segment *s, struct err *e)
 	s->dict.n_frames = n;
 	rc = each_row(s, "SELECT id, kind, name, path, build_id FROM image", n_images, image_row, NULL, e);
 	if (!rc)
-		rc = each_row(s, "SELECT id, name, file FROM function", f.n, function_row, &f, e);
+		rc = each_row(s, "SELECT id, function, file, line FROM functions", f.n, function_row, &f, e);
 	if (!rc)
-		rc = each_row(s, "SELECT id, image, offset, function, line, flags FROM frame", n, frame_row, &f, e);
+		rc = each_row(s, old ? "SELECT id, image, offset, function, line, flags, 0 FROM frame" :
+				       "SELECT id, image, offset, function, line, flags, outer FROM frame", n, frame_row,
+			      &f, e);
 	free(f.items);
 	return rc;
 }
@@ -290,16 +300,74 @@ static void series_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, v
 	s->series_stack[id] = s->tree.node[id_at(st, 2, s->tree.n_stacks)];
 }
 
+/* The physical function first, then what was inlined into it; as many as the damaged file's bound allows. */
+static size_t frames_at(const struct store_segment *s, uint32_t frame, uint32_t out[INLINED_MAX])
+{
+	size_t n = 0;
+
+	for (; frame && n < INLINED_MAX; frame = s->frames[frame].outer)
+		out[n++] = frame;
+	for (size_t i = 0; i < n / 2; i++) {
+		uint32_t swap = out[i];
+
+		out[i] = out[n - 1 - i];
+		out[n - 1 - i] = swap;
+	}
+	return n;
+}
+
+static bool has_inlined(const struct store_segment *s)
+{
+	for (size_t i = 0; i < s->dict.n_frames; i++)
+		if (s->frames[i].outer)
+			return true;
+	return false;
+}
+
+/* A stack names the innermost function of a place: here the ones it was inlined into come before it. A file that says more
+ * than any compiler made keeps the innermost alone past UNFOLD_MAX. */
+static void unfold_inlined(struct store_segment *s)
+{
+	struct stacktree old = s->tree, t = {.n_stacks = old.n_stacks, .node = old.node};
+	size_t left = old.n * UNFOLD_MAX;
+	uint32_t *moved;
+
+	if (!has_inlined(s))
+		return;
+	moved = mem_array(old.n + 1, sizeof(*moved));
+	for (size_t i = 0; i < old.n; i++) {
+		uint32_t at[INLINED_MAX] = {old.frame[i]}, parent = i ? moved[old.parent[i]] : 0;
+		size_t n = i && left ? frames_at(s, old.frame[i], at) : 1;
+
+		n = n ? n : 1;
+		left -= n < left ? n : left;
+		for (size_t k = 0; k < n; k++) {
+			stacktree_grow(&t);
+			t.parent[t.n] = parent;
+			t.frame[t.n] = at[k];
+			parent = (uint32_t)t.n++;
+		}
+		moved[i] = parent;
+	}
+	for (size_t i = 0; i < t.n_stacks; i++)
+		t.node[i] = moved[t.node[i]];
+	free(moved);
+	free(old.parent);
+	free(old.frame);
+	s->tree = t;
+}
+
 static int load_series(struct store_segment *s, struct err *e)
 {
 	int rc = stacktree_load(s->db, &s->tree);
 
 	if (rc != SQLITE_OK)
 		return err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: stacks out of order", s->path);
-	s->dict.n_stacks = s->tree.n;
 	for (size_t i = 0; i < s->tree.n; i++)
 		if (s->tree.frame[i] >= s->dict.n_frames)
 			s->tree.frame[i] = 0;
+	unfold_inlined(s);
+	s->dict.n_stacks = s->tree.n;
 	rc = slots_of(s, "SELECT max(id) FROM task", &s->n_tasks, e);
 	if (!rc)
 		rc = slots_of(s, "SELECT max(id) FROM series", &s->n_series, e);

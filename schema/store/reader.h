@@ -48,7 +48,10 @@ struct store_frame_row {
 	uint32_t image;
 	uint64_t offset;
 	uint32_t line;
+	uint32_t outer;         /* the frame that it was inlined into, 0: none */
+	uint32_t function_line; /* first line of the function, 0: not known */
 	bool inlined;
+	bool folded;            /* a leaf: offset is that of its function's first byte */
 	const char *name;       /* function name, or "module+0x1a2b": never NULL, never "" */
 	const char *file;       /* "" if not known */
 };
@@ -69,7 +72,8 @@ struct store_dict {
 	const struct store_image_row *images;      size_t n_images;
 	const struct store_frame_row *frames;      size_t n_frames;
 	const struct store_run_row *runs;          size_t n_runs;
-	/* Stack i = its parent's frames, then frame[i] (root first). Parents have smaller ids than children. */
+	/* Stack i = its parent's frames, then frame[i] (root first), inlined functions as frames behind the one they were
+	 * inlined into. Parents have smaller ids than children. */
 	const uint32_t *stack_parent, *stack_frame; size_t n_stacks;
 };
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);

@@ -30,7 +30,7 @@ struct store_segment {
 	struct store_run_row *runs;
 	struct choice_run *choice_runs;
 	struct choice_period *periods; /* of all runs, by run and time */
-	struct stacktree tree;
+	struct stacktree tree; /* inlined frames among the others */
 	struct reading_task *tasks;
 	size_t n_tasks;
 	uint32_t *series_task, *series_stack;

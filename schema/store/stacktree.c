@@ -84,16 +84,24 @@ struct loading {
 	size_t cap_stacks;
 };
 
+void stacktree_grow(struct stacktree *t)
+{
+	if (t->n < t->cap)
+		return;
+	t->cap = t->cap ? t->cap * 2 : 1024;
+	t->parent = mem_realloc(t->parent, t->cap * sizeof(*t->parent));
+	t->frame = mem_realloc(t->frame, t->cap * sizeof(*t->frame));
+}
+
 static void add_node(struct loading *l, uint32_t parent, uint32_t frame)
 {
 	struct stacktree *t = &l->t;
 
-	if (t->n == t->cap) {
-		t->cap = t->cap ? t->cap * 2 : 1024;
-		t->parent = mem_realloc(t->parent, t->cap * sizeof(*t->parent));
-		t->frame = mem_realloc(t->frame, t->cap * sizeof(*t->frame));
+	size_t cap = t->cap;
+
+	stacktree_grow(t);
+	if (t->cap != cap)
 		l->depth = mem_realloc(l->depth, t->cap * sizeof(*l->depth));
-	}
 	t->parent[t->n] = parent;
 	t->frame[t->n] = frame;
 	l->depth[t->n] = t->n ? l->depth[parent] + 1 : 0;

@@ -156,11 +156,12 @@ uint32_t store_image(struct store_writer *w, const struct store_image *i)
 
 uint32_t store_function(struct store_writer *w, const struct store_function *f)
 {
+	struct dict_source s = {.path = dict_clean(w->dict, 1, f->file)};
 	struct dict_function x = {
 		.image = writer_known(w, DICT_IMAGE, f->image),
 		.line = f->line,
+		.source = *s.path ? dict_intern(w->dict, DICT_SOURCE, &s) : 0,
 		.name = dict_clean(w->dict, 0, f->name),
-		.file = dict_clean(w->dict, 1, f->file),
 	};
 
 	return *x.name ? dict_intern(w->dict, DICT_FUNCTION, &x) : 0;
@@ -173,16 +174,20 @@ uint32_t store_frame(struct store_writer *w, const struct store_frame *f)
 		.function = writer_known(w, DICT_FUNCTION, f->function),
 		.line = f->line,
 		.offset = f->offset,
-		.flags = (f->inlined ? 1u : 0) | (f->leaf ? 2u : 0),
+		.outer = writer_known(w, DICT_FRAME, f->outer),
+		.flags = (f->leaf ? 2u : 0) | (f->exact ? 4u : 0),
 	};
+
+	x.flags |= x.outer ? 1 : 0;
 
 	return dict_intern(w->dict, DICT_FRAME, &x);
 }
 
-void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line)
+void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line, uint32_t outer)
 {
-	if (frame && dict_has(w->dict, DICT_FRAME, frame) && dict_has(w->dict, DICT_FUNCTION, function))
-		dict_frame_name(w->dict, frame, function, line);
+	if (frame && dict_has(w->dict, DICT_FRAME, frame) && dict_has(w->dict, DICT_FUNCTION, function) &&
+	    outer != frame)
+		dict_frame_name(w->dict, frame, function, line, writer_known(w, DICT_FRAME, outer));
 }
 
 uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n)

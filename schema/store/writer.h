@@ -111,19 +111,23 @@ struct store_function {
 };
 uint32_t store_function(struct store_writer *w, const struct store_function *f);
 
-/* A frame is (image, offset, function, line, inlined). For a leaf folded to its function, offset is that of the
- * function's first byte and `leaf` is true. function 0: not named (yet); people then see "module+0x1a2b". */
+/* A frame is a place: (image, offset), and what stands there: function, line, and, where that function was inlined,
+ * `outer`: the frame of the function it was inlined into, at the same place, with the line of the call; and so on to the
+ * physical function. A stack names only the innermost; who reads it gets the others as frames of their own. For a leaf
+ * folded to its function or line, offset is that of the physical function's first byte and `leaf` is true. `exact`: not a
+ * return address but the interrupted instruction itself. function 0: not named (yet); people then see "module+0x1a2b". */
 struct store_frame {
 	uint32_t image;
 	uint64_t offset;
 	uint32_t function;
 	uint32_t line;
-	bool inlined;
+	uint32_t outer;         /* 0: not inlined */
 	bool leaf;
+	bool exact;
 };
 uint32_t store_frame(struct store_writer *w, const struct store_frame *f);
-/* A frame stored without a name gains one. */
-void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line);
+/* A frame stored without a name gains one, perhaps with a line, and the frame it was inlined into. */
+void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line, uint32_t outer);
 
 /* Root first. Depth 0 is the empty stack. */
 uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n);

@@ -191,7 +191,7 @@ static enum why name_pending(struct naming *n, const struct pending *p, const st
 	function = store_function(n->w, &(struct store_function){.name = sym.name, .image = p->store_image, .file = ""});
 	if (!function)
 		return WHY_SYMBOL;
-	store_frame_name(n->w, p->frame, function, 0);
+	store_frame_name(n->w, p->frame, function, 0, 0);
 	return WHY_NAMED;
 }
 

@@ -20,14 +20,14 @@ static void equal_contents_give_equal_ids(void **state)
 	(void)state;
 	for (uint32_t round = 0; round < 2; round++) {
 		for (uint32_t i = 1; i <= 5000; i++) {
-			struct dict_function f = {.image = i % 7, .line = i % 3, .name = name, .file = ""};
+			struct dict_function f = {.image = i % 7, .line = i % 3, .name = name};
 
 			snprintf(name, sizeof(name), "function_%u", i);
 			assert_int_equal(dict_intern(d, DICT_FUNCTION, &f), i);
 		}
 	}
 	snprintf(name, sizeof(name), "function_1");
-	assert_int_equal(dict_intern(d, DICT_FUNCTION, &(struct dict_function){.image = 2, .name = name, .file = ""}),
+	assert_int_equal(dict_intern(d, DICT_FUNCTION, &(struct dict_function){.image = 2, .name = name}),
 			 5001);
 	assert_string_equal(dict_at(d, DICT_FUNCTION, dict_function, 77)->name, "function_77");
 	dict_free(d);
@@ -100,8 +100,8 @@ static void a_frame_gains_a_name_once(void **state)
 	uint32_t id = dict_intern(d, DICT_FRAME, &f);
 
 	(void)state;
-	dict_frame_name(d, id, 5, 10);
-	dict_frame_name(d, id, 6, 11);
+	dict_frame_name(d, id, 5, 10, 2);
+	dict_frame_name(d, id, 6, 11, 0);
 	assert_int_equal(dict_at(d, DICT_FRAME, dict_frame, id)->named_function, 5);
 	assert_int_equal(d->dirty_frames.n, 1);
 	assert_int_equal(dict_intern(d, DICT_FRAME, &f), id); /* the same place is still the same frame */

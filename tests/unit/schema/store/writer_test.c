@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "schema/store/migrate.h"
 #include "tests/unit/schema/store/fixture.h"
 #include "tests/unit/missing.h"
 
@@ -178,7 +179,7 @@ static void a_process_is_known_better_later_and_a_frame_gets_its_name(void **sta
 	p.container = store_container(w, &c);
 	assert_int_equal(store_series(w, run, store_process(w, &p), "sh", 5, store_stack(w, &frame, 1), STORE_KIND_CPU),
 			 series);
-	store_frame_name(w, frame, store_function(w, &fn), 12);
+	store_frame_name(w, frame, store_function(w, &fn), 12, 0);
 	assert_int_equal(store_add(w, series, T0_S * NS, 1), 0);
 	fixture_close(w);
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM processes WHERE args = 'sh -c true' AND exe = '/bin/sh'"
@@ -254,25 +255,29 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
 
 static void a_segment_of_an_older_schema_is_migrated_and_joined(void **state)
 {
-	static const char *const views[] = {"cpu_samples", "functions_top", "stacks", "stack_frames", "stack_list",
-					    "stack_part", "frames", "functions", "processes", "containers", "runs",
-					    "run_hidden", "run_edge", "run_pair", "run_order", "loss", "cost"};
+	/* as if only migration 1 had been there */
+	static const char *const undo[] = {
+		"DROP VIEW cpu_samples", "DROP VIEW functions_top", "DROP VIEW lines_top", "DROP VIEW stacks",
+		"DROP VIEW stack_frames", "DROP VIEW stack_list", "DROP VIEW stack_place", "DROP VIEW stack_part",
+		"DROP VIEW frames", "DROP VIEW functions", "DROP VIEW processes", "DROP VIEW containers", "DROP VIEW runs",
+		"DROP VIEW run_hidden", "DROP VIEW run_edge", "DROP VIEW run_pair", "DROP VIEW run_order", "DROP VIEW loss",
+		"DROP VIEW cost", "ALTER TABLE function DROP COLUMN source", "ALTER TABLE frame DROP COLUMN outer",
+		"DROP TABLE source", "UPDATE meta SET value = 1 WHERE key = 'schema_version'"};
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
-	char sql[64];
+	const char *seg;
 
 	fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 5);
 	fixture_close(w);
-	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) { /* as if only migration 1 had been there */
-		snprintf(sql, sizeof(sql), "DROP VIEW %s", views[i]);
-		fixture_exec(fixture_segment(f, 0), sql);
-	}
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM sqlite_master WHERE type = 'view'"), 0);
-	fixture_exec(fixture_segment(f, 0), "UPDATE meta SET value = 1 WHERE key = 'schema_version'");
+	seg = fixture_segment(f, 0);
+	for (size_t i = 0; i < sizeof(undo) / sizeof(undo[0]); i++)
+		fixture_exec(seg, undo[i]);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM sqlite_master WHERE type = 'view'"), 0);
 	fixture_close(fixture_writer(f, 0));
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT value FROM meta WHERE key = 'schema_version'"), 2);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(samples) FROM cpu_samples"), 5);
+	assert_int_equal(fixture_sql(seg, "SELECT value FROM meta WHERE key = 'schema_version'"), migrate_known());
+	assert_int_equal(fixture_sql(seg, "SELECT sum(samples) FROM cpu_samples"), 5);
+	assert_int_equal(fixture_sql(seg, "SELECT total FROM functions_top ORDER BY total DESC LIMIT 1"), 5);
 }
 
 static void scribble(const char *path, off_t at, size_t n)

@@ -78,9 +78,10 @@ uint32_t store_frame(struct store_writer *w, const struct store_frame *f)
 	return n_frames;
 }
 
-void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line)
+void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line, uint32_t outer)
 {
 	(void)w;
+	(void)outer;
 	(void)line;
 	frames[frame].named = function;
 }
