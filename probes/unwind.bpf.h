@@ -259,6 +259,7 @@ static __always_inline bool unwind_begin(struct stack_scratch *s, struct task_st
 	u->sp = regs.sp;
 	u->bp = regs.bp;
 	u->fs_base = BPF_CORE_READ(task, thread.fsbase);
+	u->regs_known = 1;
 	u->end = STACK_END_NONE;
 	u->n = 0;
 	u->map_start = u->map_end = 0;

@@ -3,7 +3,7 @@
  * unwind: from a frame to its caller, by the rows of tables.h. Compiled twice: into the BPF programs (unwind.bpf.h) and
  * into the loaders (loaders/lib/host/unwind.c), which unwind what came before its rows, and the tests.
  *
- * A frame is (pc, sp, bp). `exact` says that pc was interrupted there: then the row is that of pc itself, and all
+ * A frame is (pc, sp, bp). `exact` says that pc was interrupted there: then the row is that of pc itself, and mostly all
  * registers are known. A return address is looked up at pc - 1, so that a call that ends its function stays in it.
  *
  * Where a row says nothing, the frame pointer is followed, and the next pc is looked up in the rows again. A chain of
@@ -26,7 +26,7 @@
 #include "probes/stack.h"
 #include "probes/tables.h"
 
-#ifndef __bpf__
+#ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
@@ -34,9 +34,10 @@
 
 struct unwind {
 	__u64 pc, sp, bp;
-	__u64 regs[ROW_REG_N];   /* by DWARF number, of the interrupted frame */
+	__u64 regs[ROW_REG_N];   /* by DWARF number */
 	__u64 fs_base;
-	__u32 exact;             /* pc was interrupted: regs are this frame's */
+	__u32 exact;             /* pc was interrupted there */
+	__u32 regs_known;        /* regs are this frame's */
 	__u32 end;               /* enum stack_end */
 
 	/* where pc lies; of the last frame at first, which is mostly the same */
@@ -79,6 +80,7 @@ static __always_inline int unwind_move(struct unwind *u, __u64 pc, __u64 sp, __u
 	u->sp = sp;
 	u->bp = bp;
 	u->exact = 0;
+	u->regs_known = 0;
 	return 1;
 }
 
@@ -97,17 +99,23 @@ static __always_inline int unwind_by_pointer(struct unwind *u)
 }
 
 /* A frame of which CFA and the address of RBP (0: it is in `bp`) are known; the return address stands at CFA - 8. */
-static __always_inline int unwind_to(struct unwind *u, __u64 cfa, __u64 bp_at, __u64 bp)
+static __always_inline int unwind_across(struct unwind *u, __u64 cfa, __u64 bp_at, __u64 bp)
 {
 	__u64 pc = 0;
 
-	if (cfa <= u->sp || (cfa & 7))
-		return unwind_stop(u, STACK_END_CFA);
 	if (bp_at && unwind_read(u, bp_at, &bp))
 		return unwind_stop(u, STACK_END_STACK_READ);
 	if (unwind_read(u, cfa - 8, &pc))
 		return unwind_stop(u, STACK_END_STACK_READ);
 	return unwind_move(u, pc, cfa, bp);
+}
+
+/* The same on one stack: it leads upwards. */
+static __always_inline int unwind_to(struct unwind *u, __u64 cfa, __u64 bp_at, __u64 bp)
+{
+	if (cfa <= u->sp || (cfa & 7))
+		return unwind_stop(u, STACK_END_CFA);
+	return unwind_across(u, cfa, bp_at, bp);
 }
 
 /* A register of this frame: RSP and RBP always, the others where it was interrupted. */
@@ -117,7 +125,7 @@ static __always_inline int unwind_reg(struct unwind *u, __u32 reg, __u64 *value)
 		*value = u->sp;
 	else if (reg == ROW_REG_RBP)
 		*value = u->bp;
-	else if (u->exact)
+	else if (u->regs_known)
 		*value = u->regs[reg & (ROW_REG_N - 1)];
 	else
 		return -1;
@@ -139,6 +147,7 @@ static __always_inline int unwind_signal(struct unwind *u)
 	u->sp = u->regs[ROW_REG_RSP];
 	u->bp = u->regs[ROW_REG_RBP];
 	u->exact = 1;
+	u->regs_known = 1;
 	return 1;
 }
 
@@ -194,6 +203,13 @@ static __always_inline int unwind_ext(struct unwind *u, __u32 number)
 			return unwind_stop(u, STACK_END_UNSUPPORTED);
 		cfa += value * 8;
 	}
+	if (kind == ROW_EXT_GO_DEPTH) { /* g and depth, as asmcgocall left them on the system stack */
+		__u64 depth = 0;
+
+		if (unwind_read(u, cfa, &value) || unwind_read(u, cfa - a + b, &depth) || unwind_read(u, value + 8, &cfa))
+			return unwind_stop(u, STACK_END_STACK_READ);
+		cfa += 8 * (head >> 24 & 0xff) - depth;
+	}
 	if (kind == ROW_EXT_DEREF || kind == ROW_EXT_INDEX) {
 		if (unwind_read(u, cfa, &value))
 			return unwind_stop(u, STACK_END_STACK_READ);
@@ -207,7 +223,12 @@ static __always_inline int unwind_ext(struct unwind *u, __u32 number)
 		bp_at = u->sp + bp_offset;
 	else if (how == ROW_EXT_BP_LOST)
 		bp = 0;
-	return unwind_to(u, cfa, bp_at, bp);
+	if (kind == ROW_EXT_SWITCH || kind == ROW_EXT_GO_DEPTH)
+		return unwind_across(u, cfa, bp_at, bp);
+	if (!unwind_to(u, cfa, bp_at, bp))
+		return 0;
+	u->exact = kind == ROW_EXT_INJECTED;
+	return 1;
 }
 
 static __always_inline int unwind_special(struct unwind *u, __u32 rule)
