@@ -114,15 +114,16 @@ static void process_count(struct capture *c, uint32_t process)
 /* Name one record and add it. The store may ask, once or twice, for all ids anew. */
 static void record_store(struct capture *c, const struct stack_event *ev, uint64_t n)
 {
-	const uint64_t *addrs = (const uint64_t *)(ev + 1);
+	const uint64_t *frames = (const uint64_t *)(ev + 1);
 	char thread[STACK_COMM_LEN + 1] = {0};
-	uint32_t process, stack, series;
+	struct naming_result named;
+	uint32_t series;
 	int err = -ESTALE;
 
 	memcpy(thread, ev->thread, STACK_COMM_LEN);
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
-		naming_stack(c->naming, ev, addrs, &process, &stack);
-		series = store_series(c->store, c->run, process, thread, ev->tid, stack, STORE_KIND_CPU);
+		naming_stack(c->naming, ev, frames, &named);
+		series = store_series(c->store, c->run, named.process, thread, ev->tid, named.stack, STORE_KIND_CPU);
 		err = store_add(c->store, series, utc(c, (int64_t)ev->time_ns), n);
 	}
 	if (err) {
@@ -131,7 +132,7 @@ static void record_store(struct capture *c, const struct stack_event *ev, uint64
 		return;
 	}
 	c->added += n;
-	process_count(c, process);
+	process_count(c, named.process);
 }
 
 /* Everything that sonde-maps has caught up with; what has waited too long goes on without it. */

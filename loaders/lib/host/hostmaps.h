@@ -65,9 +65,15 @@ struct hostmaps_frame {
 	struct hostmaps_image *image; /* NULL: anonymous (JIT), or nothing known at that address */
 	bool mapped;                  /* false: no executable mapping known there at that time */
 	uint64_t offset;              /* within the file; the address itself when image is NULL */
+	uint64_t address;             /* 0: not known, and not needed */
+	bool stale;                   /* hostmaps_place: it was unwound with rows of what is not there any more */
 };
 /* What address `addr` of the process was at `time_ns`. The first call for a pending image asks for its index. */
 void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns,
+		    struct hostmaps_frame *out);
+/* What a user frame of a stack_event was at `time_ns`. tables_ns: that of the event, 0 if its flag is not set. A return
+ * address is looked up at the byte before it; `offset` and `address` are its own. */
+void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame, uint64_t tables_ns, uint64_t time_ns,
 		    struct hostmaps_frame *out);
 /* Images whose state left "pending" since the last call, one by one; NULL: no more. */
 struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm);

@@ -95,43 +95,49 @@ static void put(struct naming *n, struct stack_buf *b, struct answer a, bool lea
 	b->frames[--b->at] = a.frame;
 }
 
-/* The kernel part; tells whether it was entered by a system call. */
-static bool put_kernel(struct naming *n, struct stack_buf *b, const uint64_t *addrs, size_t count)
+static void put_kernel(struct naming *n, struct stack_buf *b, const uint64_t *addrs, size_t count)
 {
-	struct answer a = {0};
+	for (size_t i = 0; i < count; i++)
+		put(n, b, naming_kernel(n, addrs[i], i ? LOOK_BACK : LOOK_LEAF), !i);
+}
 
-	for (size_t i = 0; i < count; i++) {
-		a = naming_kernel(n, addrs[i], i ? LOOK_BACK : LOOK_LEAF);
-		put(n, b, a, !i);
-	}
-	return a.syscall;
+/* Rules 1 to 3 of naming.h. */
+static enum look look_of(bool leaf, bool exact)
+{
+	return leaf ? exact ? LOOK_LEAF : LOOK_LEAF_BACK : exact ? LOOK_EXACT : LOOK_BACK;
 }
 
 static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_process *p, const struct stack_event *ev,
-		     const uint64_t *addrs, enum look first)
+		     const uint64_t *frames, struct naming_result *out)
 {
+	uint64_t tables_ns = ev->flags & STACK_F_TABLES ? ev->tables_ns : 0;
 	bool unknown = false;
 
-	for (size_t i = 0; i < ev->n_user; i++) {
-		enum look look = i ? LOOK_BACK : first;
-		struct answer a = naming_user(n, p, addrs[i] & ~FRAME_EXACT, ev->time_ns, look);
+	for (size_t i = 0; i < ev->n_user && out->end != STACK_END_STALE; i++) {
+		enum look look = look_of(!i && !ev->n_kernel, frames[i] & FRAME_EXACT);
+		struct hostmaps_frame at = {0};
+		struct answer a;
 
+		if (p)
+			hostmaps_place(n->hm, p, frames[i], tables_ns, ev->time_ns, &at);
+		a = naming_user(n, p, &at, look);
+		out->image = a.image;
 		/* a chain that has lost its way shows one unknown frame, not a hundred different ones */
 		if (a.why != WHY_UNMAPPED || !unknown)
-			put(n, b, a, look == LOOK_LEAF);
+			put(n, b, a, look_is_leaf(look));
 		unknown = a.why == WHY_UNMAPPED;
+		if (at.stale)
+			out->end = STACK_END_STALE;
 	}
 	if (!ev->n_user && (ev->flags & STACK_F_USER_FAULT))
 		put(n, b, naming_unknown(n), !ev->n_kernel);
 }
 
-void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *addrs, uint32_t *process,
-		  uint32_t *stack)
+void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames, struct naming_result *out)
 {
 	struct hostmaps_process *p = hostmaps_process(n->hm, ev->tgid, ev->start_ns, ev->exec_id);
 	size_t cap = (size_t)ev->n_kernel + ev->n_user + 1;
 	struct stack_buf b;
-	bool syscall;
 
 	epoch_check(n);
 	if (cap > n->cap_buf) {
@@ -140,10 +146,11 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
 	}
 	b = (struct stack_buf){.frames = n->buf, .at = cap};
 	n->stat.stacks++;
-	*process = naming_process(n, p, ev);
-	syscall = put_kernel(n, &b, addrs, ev->n_kernel);
-	put_user(n, &b, p, ev, addrs + ev->n_kernel, !ev->n_kernel ? LOOK_LEAF : syscall ? LOOK_BACK : LOOK_EXACT);
-	*stack = store_stack(n->w, b.frames + b.at, cap - b.at);
+	*out = (struct naming_result){.exe = p ? p->exe : "", .process = naming_process(n, p, ev),
+				      .end = (enum stack_end)ev->end};
+	put_kernel(n, &b, frames, ev->n_kernel);
+	put_user(n, &b, p, ev, frames + ev->n_kernel, out);
+	out->stack = store_stack(n->w, b.frames + b.at, cap - b.at);
 }
 
 void naming_tick(struct naming *n)

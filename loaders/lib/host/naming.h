@@ -6,18 +6,16 @@
  * The rules, in the order of a stack (leaf first):
  *   1. The leaf is the pc itself. It is folded to the first byte of its function (store_frame.leaf), because nearly
  *      every sample has another pc in the same function; a leaf without a name keeps its exact offset.
- *   2. Any other frame of the kernel part, and of the user part behind its first one, is a return address: it points
- *      behind the call, which may be the last instruction of its function (a call that does not return), so the name
- *      is looked up at offset - 1. The frame keeps the exact offset.
- *   3. The user part's first frame below a kernel part is the interrupted pc when the kernel was entered by an
- *      interrupt or a fault, and the address behind the system call instruction when it was entered by that. The two
- *      differ only at the first byte of a function: there the pc is right for an interrupt and pc - 1 for a system
- *      call. The kernel part's root frame tells which: entry_SYSCALL_64_after_hwframe and its like are looked up at
- *      pc - 1, all else (and hidden kernel names) at pc.
+ *   2. Any other frame keeps its exact offset.
+ *   3. A frame is looked up at its pc where that was interrupted: FRAME_EXACT says so of user frames. All other frames
+ *      are return addresses, which point behind the call, or lie behind a system call instruction; what they point to
+ *      may be the first byte of the next function (a call that does not return): they are looked up at the byte
+ *      before. In the kernel part the leaf alone is exact.
  *   4. A signal trampoline (__restore_rt) is reached by "returning" to its first byte: looked up at the offset itself
- *      if offset - 1 is another function. Walking frame pointers never shows the interrupted pc behind it but the
- *      return address of the interrupted function, so the frame behind it follows rule 2. (An unwinder that shows the
- *      interrupted pc must say so in the event; then rule 1's look-up holds for that frame.)
+ *      if offset - 1 is another function.
+ *   5. A frame that was unwound with the rows of a file that stood there no more (hostmaps_place: stale) is named by
+ *      what stood there, and is the last: what was found beyond it is cut off, and the stack ends for
+ *      STACK_END_STALE.
  *
  * What has no name is (image, offset) without a function, shown "libfoo.so+0x1a2b". An index that is still being made
  * names its frames later (store_frame_name). Executable memory without a file: name from the perf map, image "[jit]",
@@ -53,11 +51,15 @@ int naming_open(struct hostmaps *hm, struct store_writer *w, const struct naming
 /* What is still pending stays unnamed (naming_drain before). Call before hostmaps_close. NULL is fine. */
 void naming_close(struct naming *n);
 
-/* Name one sample; to be called when hostmaps_watermark has passed its time. `addrs` holds n_kernel + n_user addresses.
- * *process and *stack are store ids of the present epoch, valid until store_epoch grows (on -ESTALE of store_add just
- * call again: it notices). Always gives both; an unknown process gets a row of its own with the thread's name. */
-void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *addrs, uint32_t *process,
-		  uint32_t *stack);
+struct naming_result {
+	uint32_t process, stack; /* store ids, always given: an unknown process gets a row of its own, with its thread's name */
+	uint32_t image;          /* store id of what the outermost user frame lies in, 0: there is none */
+	const char *exe;         /* path of the process's executable, "" if not known; borrowed until the next hostmaps_read */
+	enum stack_end end;      /* why the user part ends: the event's, or STALE */
+};
+/* Name one sample; to be called when hostmaps_watermark has passed its time. `frames` holds n_kernel + n_user of them.
+ * The ids are of the present epoch, valid until store_epoch grows (on -ESTALE of store_add just call again: it notices). */
+void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames, struct naming_result *out);
 
 /* After each hostmaps_read, at least once a second: names what waited for indexes that have become ready, looks for
  * names of containers that had none. Cheap when nothing has happened. */

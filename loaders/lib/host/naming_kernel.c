@@ -96,17 +96,6 @@ static bool find(struct naming *n, uint64_t addr, struct kallsyms_symbol *sym)
 	return n->kallsyms && kallsyms_find(n->kallsyms, addr, sym);
 }
 
-static bool is_syscall_entry(const char *name)
-{
-	static const char *const entries[] = {"entry_SYSCALL", "entry_SYSENTER", "entry_INT80", "asm_int80",
-					      "el0t_64_sync", "ret_fast_syscall"};
-
-	for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++)
-		if (!strncmp(name, entries[i], strlen(entries[i])))
-			return true;
-	return false;
-}
-
 static struct answer unnamed(struct naming *n, uint64_t addr)
 {
 	uint64_t text = n->kallsyms ? kallsyms_text(n->kallsyms) : 0;
@@ -127,16 +116,15 @@ struct answer naming_kernel(struct naming *n, uint64_t addr, enum look look)
 
 	if (idmap_get(&n->kernel[look], addr, &cached))
 		return answer_unpack(cached);
-	if (!find(n, look == LOOK_BACK ? addr - 1 : addr, &sym)) {
+	if (!find(n, look_is_back(look) ? addr - 1 : addr, &sym)) {
 		a = unnamed(n, addr);
 	} else {
 		f.image = image_of(n, sym.module);
-		f.leaf = look == LOOK_LEAF;
+		f.leaf = look_is_leaf(look);
 		f.offset = (f.leaf ? sym.start : addr) - sym.base;
 		f.function = store_function(n->w, &(struct store_function){.name = sym.name, .image = f.image,
 									   .file = ""});
-		a = (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE,
-				    .syscall = is_syscall_entry(sym.name)};
+		a = (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE};
 	}
 	if (n->kernel[look].n >= CACHE_MAX)
 		idmap_clear(&n->kernel[look]);

@@ -25,16 +25,27 @@ struct answer {
 	uint32_t frame;   /* store id */
 	enum why why;
 	uint32_t slot;    /* of n->pending when WHY_PENDING, SLOT_NONE if it found no room */
-	bool syscall;     /* kernel: the entry of a system call */
+	uint32_t image;   /* user: the store's id of what it lies in; not in the caches */
 };
 #define SLOT_NONE 0xffffffu
 
 /* How an address is looked up: see the rules in naming.h. */
 enum look {
-	LOOK_LEAF,  /* the pc; folded to its function */
-	LOOK_EXACT, /* the pc, kept exact */
-	LOOK_BACK   /* a return address */
+	LOOK_LEAF,     /* the pc; folded to its function */
+	LOOK_EXACT,    /* the pc, kept exact */
+	LOOK_BACK,     /* at the byte before it */
+	LOOK_LEAF_BACK /* both: folded, and looked up at the byte before */
 };
+
+static inline bool look_is_leaf(enum look look)
+{
+	return look == LOOK_LEAF || look == LOOK_LEAF_BACK;
+}
+
+static inline bool look_is_back(enum look look)
+{
+	return look == LOOK_BACK || look == LOOK_LEAF_BACK;
+}
 
 /* A frame that waits for an index. */
 struct pending {
@@ -99,7 +110,7 @@ struct naming {
 	struct kallsyms *kallsyms;
 	bool kallsyms_tried;
 	int64_t kallsyms_read_ns, kallsyms_pause_ns;
-	struct idmap kernel[3];           /* by enum look: address -> answer */
+	struct idmap kernel[4];           /* by enum look: address -> answer */
 	struct idmap kernel_images;       /* hash of the module's name -> store image */
 
 	struct container_entry *containers;
@@ -118,8 +129,8 @@ struct answer naming_kernel(struct naming *n, uint64_t addr, enum look look);
 void naming_kernel_forget(struct naming *n);
 void naming_kernel_release(struct naming *n);
 
-/* naming_user.c: `p` may be NULL */
-struct answer naming_user(struct naming *n, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns, enum look look);
+/* naming_user.c: a place, from hostmaps_place, gets its name. */
+struct answer naming_user(struct naming *n, struct hostmaps_process *p, const struct hostmaps_frame *at, enum look look);
 struct answer naming_unknown(struct naming *n);
 void naming_user_ready(struct naming *n, struct hostmaps_image *img);
 void naming_user_tick(struct naming *n);
@@ -135,12 +146,12 @@ void naming_process_release(struct naming *n);
 
 static inline uint64_t answer_pack(struct answer a)
 {
-	return (uint64_t)a.frame | (uint64_t)a.why << 32 | (uint64_t)a.syscall << 39 | (uint64_t)a.slot << 40;
+	return (uint64_t)a.frame | (uint64_t)a.why << 32 | (uint64_t)a.slot << 40;
 }
 
 static inline struct answer answer_unpack(uint64_t v)
 {
-	return (struct answer){.frame = (uint32_t)v, .why = (enum why)(v >> 32 & 0x7f), .syscall = v >> 39 & 1,
+	return (struct answer){.frame = (uint32_t)v, .why = (enum why)(v >> 32 & 0xff),
 			       .slot = (uint32_t)(v >> 40)};
 }
 

@@ -95,13 +95,13 @@ static bool is_trampoline(const char *name)
 /* Rules 2 to 4 of naming.h. *start: the file offset of the function's first byte. */
 static bool look_up(const struct image *index, uint64_t offset, enum look look, struct image_symbol *sym, uint64_t *start)
 {
-	uint64_t at = look == LOOK_BACK && offset ? offset - 1 : offset, vaddr;
+	uint64_t at = look_is_back(look) && offset ? offset - 1 : offset, vaddr;
 	struct image_symbol here;
 	bool found = symbol_at(index, at, sym, &vaddr);
 
 	if (found)
 		*start = at - (vaddr - sym->addr);
-	if (look == LOOK_BACK && symbol_at(index, offset, &here, &vaddr) && here.addr == vaddr &&
+	if (look_is_back(look) && symbol_at(index, offset, &here, &vaddr) && here.addr == vaddr &&
 	    is_trampoline(here.name)) {
 		*sym = here;
 		*start = offset;
@@ -113,7 +113,7 @@ static bool look_up(const struct image *index, uint64_t offset, enum look look, 
 static struct answer frame_of_index(struct naming *n, uint32_t image, const struct image *index, uint64_t offset,
 				    enum look look)
 {
-	struct store_frame f = {.image = image, .offset = offset, .leaf = look == LOOK_LEAF};
+	struct store_frame f = {.image = image, .offset = offset, .leaf = look_is_leaf(look)};
 	struct image_symbol sym;
 	struct answer a = {.slot = SLOT_NONE, .why = WHY_SYMBOL};
 	uint64_t start;
@@ -151,7 +151,7 @@ static void slot_give(struct naming *n, uint32_t slot)
 static struct answer frame_pending(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
 				   enum look look)
 {
-	struct store_frame f = {.image = image, .offset = offset, .leaf = look == LOOK_LEAF};
+	struct store_frame f = {.image = image, .offset = offset, .leaf = look_is_leaf(look)};
 	struct answer a = {.frame = store_frame(n->w, &f), .why = WHY_PENDING, .slot = slot_take(n)};
 
 	if (a.slot == SLOT_NONE)
@@ -321,19 +321,19 @@ static struct answer frame_jit(struct naming *n, const struct perfmap_entry *e, 
 {
 	uint32_t image = named_image(n, &n->image_jit, "[jit]", STORE_IMAGE_JIT);
 	struct store_function fn = {.name = e->name, .image = image, .file = ""};
-	struct store_frame f = {.image = image, .leaf = look == LOOK_LEAF, .function = store_function(n->w, &fn)};
+	struct store_frame f = {.image = image, .leaf = look_is_leaf(look), .function = store_function(n->w, &fn)};
 
 	f.offset = f.leaf ? 0 : addr - e->start;
-	return (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE,
+	return (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE, .image = image,
 			       .why = f.function ? WHY_NAMED : WHY_ANON};
 }
 
 static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, uint64_t addr, enum look look)
 {
 	struct perfmap_entry e;
-	struct store_frame f = {.leaf = look == LOOK_LEAF};
+	struct store_frame f = {.leaf = look_is_leaf(look)};
 
-	if (jit_find(n, p, look == LOOK_BACK ? addr - 1 : addr, &e))
+	if (jit_find(n, p, look_is_back(look) ? addr - 1 : addr, &e))
 		return frame_jit(n, &e, addr, look);
 	if ((addr & ~PAGE_MASK) == VSYSCALL) {
 		f.image = named_image(n, &n->image_vsyscall, "[vsyscall]", STORE_IMAGE_VDSO);
@@ -342,14 +342,14 @@ static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, ui
 		f.image = named_image(n, &n->image_anon, "[anon]", STORE_IMAGE_UNKNOWN);
 		f.offset = addr & (f.leaf ? ANON_BLOCK & ~PAGE_MASK : ANON_BLOCK);
 	}
-	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_ANON, .slot = SLOT_NONE};
+	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_ANON, .slot = SLOT_NONE, .image = f.image};
 }
 
 struct answer naming_unknown(struct naming *n)
 {
 	struct store_frame f = {.image = named_image(n, &n->image_unknown, "[unknown]", STORE_IMAGE_UNKNOWN)};
 
-	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_UNMAPPED, .slot = SLOT_NONE};
+	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_UNMAPPED, .slot = SLOT_NONE, .image = f.image};
 }
 
 /* ---- putting it together ---- */
@@ -370,15 +370,18 @@ static struct answer frame_file(struct naming *n, struct hostmaps_image *img, ui
 	bool cacheable = cache_key(image, offset, look, &key);
 	struct answer a;
 
-	if (cacheable && idmap_get(&n->frames, key, &cached))
-		return answer_unpack(cached);
+	if (cacheable && idmap_get(&n->frames, key, &cached)) {
+		a = answer_unpack(cached);
+		a.image = image;
+		return a;
+	}
 	if (!img->state) {
 		a = frame_pending(n, img, image, offset, look);
 		cacheable &= a.slot != SLOT_NONE;
 	} else if (img->index) {
 		a = frame_of_index(n, image, img->index, offset, look);
 	} else {
-		struct store_frame f = {.image = image, .offset = offset, .leaf = look == LOOK_LEAF};
+		struct store_frame f = {.image = image, .offset = offset, .leaf = look_is_leaf(look)};
 
 		a = (struct answer){.frame = store_frame(n->w, &f), .why = WHY_REFUSED, .slot = SLOT_NONE};
 	}
@@ -386,20 +389,15 @@ static struct answer frame_file(struct naming *n, struct hostmaps_image *img, ui
 		idmap_clear(&n->frames);
 	if (cacheable)
 		idmap_set(&n->frames, key, answer_pack(a));
+	a.image = image;
 	return a;
 }
 
-struct answer naming_user(struct naming *n, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns, enum look look)
+struct answer naming_user(struct naming *n, struct hostmaps_process *p, const struct hostmaps_frame *at, enum look look)
 {
-	/* a return address may be the first byte behind its mapping: the call stands before it */
-	uint64_t back = look == LOOK_BACK && addr ? 1 : 0;
-	struct hostmaps_frame f = {0};
-
-	if (p)
-		hostmaps_frame(n->hm, p, addr - back, time_ns, &f);
-	if (!p || !f.mapped)
+	if (!p || !at->mapped)
 		return naming_unknown(n);
-	if (!f.image || (f.image->kind == MP_IMAGE_OTHER && !f.image->index))
-		return frame_anon(n, p, addr, look);
-	return frame_file(n, f.image, f.offset + back, look);
+	if (!at->image || (at->image->kind == MP_IMAGE_OTHER && !at->image->index))
+		return frame_anon(n, p, at->address, look);
+	return frame_file(n, at->image, at->offset, look);
 }

@@ -11,6 +11,7 @@
 #include "loaders/lib/host/hostmaps_packet.h"
 #include "loaders/lib/host/mapset.h"
 #include "loaders/lib/host/mapspack.h"
+#include "probes/stack.h"
 #include "schema/base/strbuf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -44,6 +45,10 @@ static void ask(struct hostmaps *hm, const struct mapspack_msg *m)
 	hostmaps_frame(hm, p, m->m.map.start, m->m.map.time_ns, &f);
 	hostmaps_frame(hm, p, m->m.map.end, 0, &f);
 	hostmaps_frame(hm, p, m->m.map.end - 1, UINT64_MAX, &f);
+	hostmaps_place(hm, p, m->m.map.start, m->m.map.offset, m->m.map.time_ns, &f);
+	hostmaps_place(hm, p, FRAME_IMAGE | (uint64_t)(m->m.map.image & FRAME_IMAGE_MAX) << FRAME_OFFSET_BITS | 1,
+		       m->m.map.time_ns, UINT64_MAX, &f);
+	hostmaps_place(hm, p, FRAME_IMAGE | FRAME_EXACT | 1ull << FRAME_OFFSET_BITS, 0, m->m.map.time_ns, &f);
 }
 
 /* Small numbers, so that ranges overlap. */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/hostmaps_packet.h"
 #include "loaders/lib/host/mapspack.h"
+#include "probes/stack.h"
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 
@@ -209,6 +211,141 @@ static void a_process_known_by_proc_alone_is_found_by_its_tick(void **state)
 	assert_null(hostmaps_process(hm, 1, 44567890, 12));
 }
 
+/* ---- frames of tables ---- */
+
+/* Where the frame (image, offset), unwound as of `tables`, was at `time`: "path", "path!" if it is stale. A return
+ * address unless EXACT is in it. */
+static const char *placed(uint32_t tgid, uint32_t exec_id, uint64_t frame, uint64_t tables, uint64_t time)
+{
+	static char text[64];
+	struct hostmaps_process *p = hostmaps_process(hm, tgid, tgid == 5 ? 50 : 60, exec_id);
+	struct hostmaps_frame f;
+
+	assert_non_null(p);
+	hostmaps_place(hm, p, frame, t0 + tables, t0 + time, &f);
+	snprintf(text, sizeof(text), "%s%s", !f.mapped ? "" : f.image ? f.image->path : "anon", f.stale ? "!" : "");
+	if (f.image && frame & FRAME_IMAGE && !f.stale)
+		assert_int_equal(f.offset, frame & FRAME_OFFSET_MASK);
+	return text;
+}
+
+#define IN(image, offset) (FRAME_IMAGE | (uint64_t)(image) << FRAME_OFFSET_BITS | (offset))
+
+static void a_frame_of_tables_stands_where_nothing_changed(void **state)
+{
+	(void)state;
+	process(1, 0, "a");
+	image(1, "/red");
+	map(1, 0x1000, 0x2000, 1, 10);
+	assert_string_equal(placed(5, 1, IN(1, 0x180) | FRAME_EXACT, 10, 30), "/red");
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 3, 30), "/red"); /* told of first at 10: it held before */
+	assert_string_equal(placed(5, 1, IN(1, 0x1100), 10, 30), "/red"); /* behind its last byte */
+	assert_string_equal(placed(5, 1, IN(9, 0x180), 10, 30), "!");     /* never heard of */
+	assert_int_equal(hostmaps_pending(hm), 1);
+}
+
+static void a_frame_is_stale_where_another_file_has_come_in_between(void **state)
+{
+	(void)state;
+	process(1, 0, "a");
+	image(1, "/red");
+	image(2, "/blue");
+	map(1, 0x1000, 0x2000, 1, 10);
+	map(1, 0x8000, 0x9000, 2, 10);
+	map(1, 0x1000, 0x1800, 2, 20);
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 15, 19), "/red");
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 15, 20), "/blue!");
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 15, 40), "/blue!");
+	assert_string_equal(placed(5, 1, IN(1, 0x1000), 15, 40), "/red"); /* 0x1f00: not replaced */
+	assert_string_equal(placed(5, 1, IN(2, 0x180), 15, 40), "/blue"); /* 0x8080 */
+	/* the first byte of what was replaced, and the call before it, of what was not */
+	assert_string_equal(placed(5, 1, IN(1, 0x900), 15, 40), "/blue!");
+	assert_string_equal(placed(5, 1, IN(1, 0x900) | FRAME_EXACT, 15, 40), "/red");
+	/* the tables knew of the change */
+	assert_string_equal(placed(5, 1, IN(2, 0x180), 20, 40), "/blue");
+}
+
+static void a_file_that_was_there_twice_and_is_no_more_in_one_place_is_not_guessed(void **state)
+{
+	(void)state;
+	process(1, 0, "a");
+	image(1, "/red");
+	image(2, "/blue");
+	map(1, 0x1000, 0x2000, 1, 10);
+	map(1, 0x5000, 0x6000, 1, 10);
+	map(1, 0x7000, 0x8000, 2, 20);
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 15, 40), "/red");
+	map(1, 0x5000, 0x6000, 2, 30);
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 15, 40), "!");
+}
+
+static void a_raw_address_of_tables_is_stale_where_it_was_something_else(void **state)
+{
+	(void)state;
+	process(1, 0, "a");
+	image(1, "/red");
+	map(1, 0x1000, 0x2000, 0, 10);
+	assert_string_equal(placed(5, 1, 0x1100, 15, 18), "anon");
+	map(1, 0x1000, 0x2000, 1, 20);
+	assert_string_equal(placed(5, 1, 0x1100 | FRAME_EXACT, 15, 30), "/red!");
+	assert_string_equal(placed(5, 1, 0x1100, 15, 19), "anon");
+	assert_string_equal(placed(5, 1, 0x1100, 20, 30), "/red");
+	assert_string_equal(placed(5, 1, 0xffffffffff600000, 20, 30), ""); /* its high bits are no frame's */
+}
+
+static void a_forked_child_begins_with_its_parents_tables(void **state)
+{
+	struct mp_process child = {.tgid = 6, .start_ns = 60, .exec_id = 1, .ppid = 5, .time_ns = t0 + 100};
+	struct mp_map m = {.tgid = 6, .start_ns = 60, .exec_id = 1, .start = 0x1000, .end = 0x2000, .image = 2,
+			   .time_ns = t0 + 100, .offset = 0x100};
+	const char *str[] = {"child", "/exe", "args", "/"};
+
+	(void)state;
+	process(1, 0, "a");
+	image(1, "/red");
+	image(2, "/blue");
+	image(3, "/both");
+	map(1, 0x1000, 0x2000, 1, 10);
+	map(1, 0x8000, 0x9000, 3, 10);
+	map(1, 0x1000, 0x2000, 2, 90);
+	tell(MP_PROCESS, &child, str);
+	tell(MP_MAP, &m, NULL);
+	m.start = 0x8000;
+	m.end = 0x9000;
+	m.image = 3;
+	tell(MP_MAP, &m, NULL);
+	assert_string_equal(placed(6, 1, IN(1, 0x180), 50, 110), "/blue!"); /* its parent's change had not been published */
+	assert_string_equal(placed(6, 1, IN(3, 0x180), 50, 110), "/both");
+	assert_string_equal(placed(6, 1, IN(2, 0x180), 95, 110), "/blue");
+	assert_string_equal(placed(6, 1, IN(2, 0x180), 105, 110), "/blue");
+}
+
+static void after_a_loss_a_frame_stands_if_its_mapping_was_told_again(void **state)
+{
+	struct mp_lost lost = {.time_ns = t0 + 50, .records = 1};
+
+	(void)state;
+	process(1, 0, "a");
+	image(1, "/kept");
+	image(2, "/replaced");
+	image(3, "/new");
+	map(1, 0x1000, 0x2000, 1, 10);
+	map(1, 0x5000, 0x6000, 2, 10);
+	seeded();
+	tell(MP_LOST, &lost, NULL);
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 20, 40), "/kept");
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 20, 60), "!"); /* nobody knows yet */
+	process(1, 0, "a");
+	map(1, 0x1000, 0x2000, 1, 80);
+	map(1, 0x5000, 0x6000, 3, 80);
+	seeded();
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 20, 60), "/kept");
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 20, 90), "/kept");
+	assert_string_equal(placed(5, 1, IN(2, 0x180), 20, 40), "/replaced");
+	assert_string_equal(placed(5, 1, IN(2, 0x180), 20, 60), "!");
+	assert_string_equal(placed(5, 1, IN(2, 0x180), 20, 90), "/new!");
+}
+
 static void another_protocol_version_is_refused(void **state)
 {
 	struct mp_hello hello = {.version = MP_VERSION + 1};
@@ -230,6 +367,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(more_that_is_known_raises_the_serial, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_refused_image_is_told_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_process_known_by_proc_alone_is_found_by_its_tick, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_frame_of_tables_stands_where_nothing_changed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_frame_is_stale_where_another_file_has_come_in_between, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_file_that_was_there_twice_and_is_no_more_in_one_place_is_not_guessed, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_raw_address_of_tables_is_stale_where_it_was_something_else, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_forked_child_begins_with_its_parents_tables, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(after_a_loss_a_frame_stands_if_its_mapping_was_told_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(another_protocol_version_is_refused, set_up, tear_down),
 	};
 

@@ -204,16 +204,22 @@ struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, ui
 	return tgid == proc_a.tgid && start_ns == proc_a.start_ns && exec_id == proc_a.exec_id ? &proc_a : NULL;
 }
 
-void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns,
-		    struct hostmaps_frame *out)
+/* Frames of tables lie in the library; with tables of time 1 they are stale. */
+void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame, uint64_t tables_ns,
+		    uint64_t time_ns, struct hostmaps_frame *out)
 {
+	uint64_t addr = FRAME_ADDRESS(frame), at = addr - !(frame & FRAME_EXACT);
+
 	(void)hm;
 	(void)p;
 	(void)time_ns;
-	*out = (struct hostmaps_frame){.offset = addr};
-	if (addr >= 0x10000000 && addr < 0x10010000)
+	*out = (struct hostmaps_frame){.offset = addr, .address = addr, .stale = tables_ns == 1};
+	if (frame & FRAME_IMAGE)
+		*out = (struct hostmaps_frame){.image = &lib, .mapped = true, .offset = frame & FRAME_OFFSET_MASK,
+					       .stale = tables_ns == 1};
+	else if (at >= 0x10000000 && at < 0x10010000)
 		*out = (struct hostmaps_frame){.image = &lib, .mapped = true, .offset = addr - 0x10000000};
-	else if (addr >= 0x20000000 && addr < 0x30000000)
+	else if (at >= 0x20000000 && at < 0x30000000)
 		out->mapped = true;
 }
 
@@ -261,18 +267,18 @@ struct sample {
 	uint64_t addrs[16];
 };
 
-static uint32_t last_process;
+static struct naming_result last;
 
 static const char *name_it(struct sample *s)
 {
-	uint32_t stack;
-
 	if (!s->ev.tgid) {
 		s->ev.tgid = proc_a.tgid;
 		s->ev.start_ns = proc_a.start_ns;
 		s->ev.exec_id = proc_a.exec_id;
 	}
-	naming_stack(n, &s->ev, s->addrs, &last_process, &stack);
+	if (!s->ev.n_kernel && s->ev.n_user && s->ev.end == STACK_END_NONE)
+		s->addrs[0] |= FRAME_EXACT; /* interrupted in user space */
+	naming_stack(n, &s->ev, s->addrs, &last);
 	strbuf_reset(&last_stack);
 	for (size_t i = 0; i < stack_n; i++)
 		show(&last_stack, stack_frames[i]);
@@ -292,14 +298,42 @@ static void the_leaf_is_folded_and_callers_are_looked_up_before_their_address(vo
 	assert_string_equal(STACK(0, 2, 0x10001000, 0x10010000), "libx.so+10000 libx.so:one+1000!");
 }
 
-static void a_pc_below_an_interrupt_is_exact_and_below_a_system_call_is_not(void **state)
+#define TABLES(why, tables, kernel, user, ...)                                                                  \
+	name_it(&(struct sample){.ev = {.n_kernel = kernel, .n_user = user, .end = why, .flags = STACK_F_TABLES, \
+					.tables_ns = tables}, .addrs = {__VA_ARGS__}})
+#define IN_LIB(offset) (FRAME_IMAGE | 7ull << FRAME_OFFSET_BITS | (offset))
+
+static void the_bit_of_a_frame_decides_where_it_is_looked_up(void **state)
 {
 	(void)state;
 	make_ready();
-	assert_string_equal(STACK(2, 1, 0xffffffff81000210, 0xffffffff81000310, 0x10001100),
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1100) | FRAME_EXACT, IN_LIB(0x1100), IN_LIB(0x1030)),
+			    "libx.so:one+1030 libx.so:one+1100 libx.so:two+1100!");
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 2, 1, 0xffffffff81000210, 0xffffffff81000310,
+				   IN_LIB(0x1100) | FRAME_EXACT),
 			    "libx.so:two+1100 [kernel]:asm_exc_page_fault+310 [kernel]:do_work+200!");
-	assert_string_equal(STACK(2, 1, 0xffffffff81000210, 0xffffffff81000110, 0x10001100),
-			    "libx.so:one+1100 [kernel]:entry_SYSCALL_64_after_hwframe+110 [kernel]:do_work+200!");
+	/* behind a system call instruction, whatever the kernel part looks like, or is hidden */
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 1, 1, 0xffffffff81000310, IN_LIB(0x1100)),
+			    "libx.so:one+1100 [kernel]:asm_exc_page_fault+300!");
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 1, IN_LIB(0x1100)), "libx.so:one+1000!");
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 1, 1, 0xffffffff81000110, IN_LIB(0x1100) | FRAME_EXACT),
+			    "libx.so:two+1100 [kernel]:entry_SYSCALL_64_after_hwframe+100!");
+	/* what a signal interrupted */
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1010) | FRAME_EXACT, IN_LIB(0x1300),
+				   IN_LIB(0x1100) | FRAME_EXACT),
+			    "libx.so:two+1100 libx.so:__restore_rt+1300 libx.so:one+1000!");
+	assert_int_equal(last.end, STACK_END_ROOT);
+	assert_string_equal(images[last.image].name, "libx.so");
+	assert_string_equal(last.exe, "/bin/a");
+}
+
+static void beyond_a_frame_that_is_stale_nothing_is_shown(void **state)
+{
+	(void)state;
+	make_ready();
+	assert_string_equal(TABLES(STACK_END_ROOT, 1, 1, 3, 0xffffffff81000310, IN_LIB(0x1110), IN_LIB(0x1010), IN_LIB(0x1020)),
+			    "libx.so:two+1110 [kernel]:asm_exc_page_fault+300!");
+	assert_int_equal(last.end, STACK_END_STALE);
 }
 
 static void a_signal_trampoline_is_named_at_its_first_byte(void **state)
@@ -450,13 +484,13 @@ static void containers_and_units_come_from_the_cgroup(void **state)
 	STACK(0, 0, 0);
 	assert_int_equal(n_containers, 1);
 	assert_string_equal(containers[1].runtime, "docker");
-	assert_int_equal(processes[last_process].container, 1);
+	assert_int_equal(processes[last.process].container, 1);
 	proc_a.cgroup = "/system.slice/nginx.service";
 	proc_a.serial++;
 	STACK(0, 0, 0);
 	assert_int_equal(n_containers, 1);
-	assert_string_equal(processes[last_process].unit, "nginx.service");
-	assert_int_equal(processes[last_process].container, 0);
+	assert_string_equal(processes[last.process].unit, "nginx.service");
+	assert_int_equal(processes[last.process].container, 0);
 }
 
 static void a_process_nobody_told_of_has_a_row_with_the_threads_name(void **state)
@@ -466,7 +500,7 @@ static void a_process_nobody_told_of_has_a_row_with_the_threads_name(void **stat
 
 	(void)state;
 	assert_string_equal(name_it(&s), "[unknown]+0");
-	assert_string_equal(processes[last_process].comm, "ghost");
+	assert_string_equal(processes[last.process].comm, "ghost");
 	name_it(&s);
 	assert_int_equal(n_processes, 1);
 	naming_stat(n, &st);
@@ -480,20 +514,20 @@ static void programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_no
 	(void)state;
 	proc_a.exe = "/elsewhere/sonde-cpu";
 	STACK(0, 0, 0);
-	assert_false(processes[last_process].self);
+	assert_false(processes[last.process].self);
 	proc_a.ppid = (uint32_t)getpid();
 	proc_a.serial++;
 	STACK(0, 0, 0);
-	assert_true(processes[last_process].self);
+	assert_true(processes[last.process].self);
 	proc_a.exe = "/bin/sleep";
 	proc_a.serial++;
 	STACK(0, 0, 0);
-	assert_false(processes[last_process].self);
+	assert_false(processes[last.process].self);
 	proc_a.exe = "/elsewhere/sonde-cpu";
 	proc_a.cgroup = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 	proc_a.serial++;
 	STACK(0, 0, 0);
-	assert_false(processes[last_process].self);
+	assert_false(processes[last.process].self);
 	proc_a.ppid = 0;
 	proc_a.tgid = tgid;
 }
@@ -539,7 +573,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(the_leaf_is_folded_and_callers_are_looked_up_before_their_address),
-		T(a_pc_below_an_interrupt_is_exact_and_below_a_system_call_is_not),
+		T(the_bit_of_a_frame_decides_where_it_is_looked_up),
+		T(beyond_a_frame_that_is_stale_nothing_is_shown),
 		T(a_signal_trampoline_is_named_at_its_first_byte),
 		T(modules_and_bpf_programs_are_images_of_their_own),
 		T(frames_without_an_index_get_their_names_when_it_comes),

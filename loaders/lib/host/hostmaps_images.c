@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hostmaps_images: the files that sonde-maps tells of, and their indexes.
+ *
+ * Ids are told anew by each sonde-maps. One that takes over the tables of the one before it goes on above its ids; one
+ * that begins anew does not, so an id is looked for in the generation that held when the tables were made.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "loaders/lib/host/hostmaps_parts.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/image/image.h"
+
+#define UNUSED_NS (60 * NSEC_PER_SEC) /* an image that nothing maps any more */
+
+static struct image_entry *find(const struct hostmaps *hm, uint64_t generation, uint32_t id)
+{
+	uint64_t key = generation << 32 | id;
+	struct image_entry *img;
+
+	HASH_FIND(hh, hm->images, &key, sizeof(key), img);
+	return img;
+}
+
+struct image_entry *hostmaps_image_told(const struct hostmaps *hm, uint32_t id)
+{
+	return find(hm, hm->generation, id);
+}
+
+struct image_entry *hostmaps_image_of(const struct hostmaps *hm, uint32_t id, uint64_t tables_ns)
+{
+	uint64_t oldest = hm->generation > GENERATIONS ? hm->generation - GENERATIONS : 0;
+	struct image_entry *img = NULL;
+
+	for (uint64_t g = hm->generation; g > oldest && !img; g--)
+		if (hm->generation_ns[g % GENERATIONS] <= tables_ns)
+			img = find(hm, g, id);
+	for (uint64_t g = hm->generation; g > oldest && !img; g--) /* its end was noticed late */
+		img = find(hm, g, id);
+	return img;
+}
+
+bool hostmaps_same_file(const struct image_entry *a, const struct image_entry *b)
+{
+	if (a == b)
+		return true;
+	if (!a || !b || a->pub.generation == b->pub.generation || strcmp(a->pub.path, b->pub.path))
+		return false;
+	return !*a->pub.build_id || !*b->pub.build_id || !strcmp(a->pub.build_id, b->pub.build_id);
+}
+
+static void image_queue(struct hostmaps *hm, struct image_entry *img)
+{
+	if (img->reported)
+		return;
+	img->reported = true;
+	img->next_ready = NULL;
+	*hm->ready_tail = img;
+	hm->ready_tail = &img->next_ready;
+}
+
+void hostmaps_image_free(struct hostmaps *hm, struct image_entry *img)
+{
+	HASH_DEL(hm->images, img);
+	image_close(img->index);
+	free((char *)(uintptr_t)img->pub.path);
+	free((char *)(uintptr_t)img->pub.build_id);
+	free((char *)(uintptr_t)img->pub.key);
+	free((char *)(uintptr_t)img->pub.reason);
+	free(img->pub.user);
+	free(img);
+}
+
+static char *hex(const uint8_t *bytes, size_t n)
+{
+	char *s = mem_alloc(2 * n + 1);
+
+	for (size_t i = 0; i < n; i++)
+		snprintf(s + 2 * i, 3, "%02x", bytes[i]);
+	return s;
+}
+
+void hostmaps_on_image(struct hostmaps *hm, const struct mapspack_msg *msg)
+{
+	const struct mp_image *m = &msg->m.image;
+	struct image_entry *img = hostmaps_image_told(hm, m->id);
+	const char *slash;
+
+	if (img || !m->id || m->build_id_len > sizeof(m->build_id))
+		return;
+	img = mem_alloc(sizeof(*img));
+	img->key = hm->generation << 32 | m->id;
+	img->pub.id = m->id;
+	img->pub.kind = m->kind;
+	img->pub.path = mem_strdup(msg->str[0]);
+	slash = strrchr(img->pub.path, '/');
+	img->pub.name = slash && slash[1] ? slash + 1 : img->pub.path;
+	img->pub.build_id = hex(m->build_id, m->build_id_len);
+	img->pub.key = mem_strdup("");
+	img->pub.reason = mem_strdup("");
+	img->pub.generation = hm->generation;
+	HASH_ADD(hh, hm->images, key, sizeof(img->key), img);
+}
+
+static void ask(struct hostmaps *hm, struct image_entry *img, uint32_t flags)
+{
+	struct mp_want m = {.head = {.type = MP_WANT_INDEX, .size = sizeof(m)}, .id = img->pub.id, .flags = flags};
+
+	if (img->pub.generation == hm->generation && hm->fd >= 0)
+		(void)!send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* An index arrived: take it, or say that it cannot be read. */
+static void image_ready(struct hostmaps *hm, struct image_entry *img, const char *key, int fd)
+{
+	const struct image_ident *id;
+	struct image *index = NULL;
+	struct err e = {0};
+
+	if (fd < 0 || image_open_fd(fd, &index, &e)) {
+		log_debug("the index of %s cannot be read: %s", img->pub.path, e.what);
+		ask(hm, img, MP_WANT_DAMAGED);
+		return;
+	}
+	image_close(img->index);
+	img->index = index;
+	img->pub.index = index;
+	img->pub.state = MP_INDEX_READY;
+	free((char *)(uintptr_t)img->pub.key);
+	img->pub.key = mem_strdup(key);
+	id = image_ident(index);
+	if (!*img->pub.build_id && id->build_id_len) {
+		free((char *)(uintptr_t)img->pub.build_id);
+		img->pub.build_id = hex(id->build_id, id->build_id_len);
+	}
+}
+
+void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int fd)
+{
+	struct image_entry *img = hostmaps_image_told(hm, msg->m.index.id);
+
+	if (!img || img->pub.state)
+		return;
+	if (msg->m.index.state == MP_INDEX_READY) {
+		image_ready(hm, img, msg->str[0], fd);
+		if (!img->pub.state)
+			return;
+	} else {
+		free((char *)(uintptr_t)img->pub.reason);
+		img->pub.reason = mem_strdup(msg->str[1]);
+		img->pub.state = MP_INDEX_REFUSED;
+	}
+	if (img->asked)
+		hm->pending -= hm->pending > 0;
+	image_queue(hm, img);
+}
+
+struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm)
+{
+	struct image_entry *img = hm->ready;
+
+	if (!img)
+		return NULL;
+	hm->ready = img->next_ready;
+	if (!hm->ready)
+		hm->ready_tail = &hm->ready;
+	img->next_ready = NULL;
+	return &img->pub;
+}
+
+uint32_t hostmaps_pending(const struct hostmaps *hm)
+{
+	return hm->pending;
+}
+
+void hostmaps_image_want(struct hostmaps *hm, struct image_entry *img)
+{
+	if (img->asked || img->pub.state)
+		return;
+	img->asked = true;
+	hm->pending++;
+	ask(hm, img, 0);
+}
+
+void hostmaps_images_orphaned(struct hostmaps *hm)
+{
+	for (struct image_entry *img = hm->images; img; img = img->hh.next)
+		if (img->asked && !img->pub.state) { /* its frames stay unnamed */
+			img->pub.state = MP_INDEX_REFUSED;
+			free((char *)(uintptr_t)img->pub.reason);
+			img->pub.reason = mem_strdup("sonde-maps ended before its index was made");
+			image_queue(hm, img);
+		}
+	hm->pending = 0;
+}
+
+void hostmaps_images_sweep(struct hostmaps *hm, uint64_t now)
+{
+	struct image_entry *img, *next;
+
+	for (img = hm->ready; img; img = img->next_ready)
+		img->marked = true;
+	HASH_ITER(hh, hm->images, img, next) {
+		if (img->marked) {
+			img->unused_since_ns = 0;
+			img->marked = false;
+		} else if (!img->unused_since_ns) {
+			img->unused_since_ns = now;
+		} else if (now - img->unused_since_ns > UNUSED_NS &&
+			   (img->pub.generation != hm->generation || now - img->unused_since_ns > 2 * UNUSED_NS)) {
+			/* sonde-maps forgets its own after UNUSED_NS and tells a new id; by then this one is not used */
+			hm->pending -= img->asked && !img->pub.state && hm->pending;
+			hostmaps_image_free(hm, img);
+		}
+	}
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hostmaps_parts: what the files of hostmaps share, and nobody else includes. hostmaps.c knows the processes and talks
+ * to sonde-maps; hostmaps_images.c knows the files; hostmaps_place.c answers what stood where at which time.
+ *
+ * Three tables: processes by (tgid, start, exec id), chained from the newest by tgid; images by (generation, id); and in
+ * each process a mapset with its history.
+ */
+#ifndef SONDE_HOST_HOSTMAPS_PARTS_H
+#define SONDE_HOST_HOSTMAPS_PARTS_H
+
+#include <sys/types.h>
+#include <uthash.h>
+
+#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/mapset.h"
+#include "loaders/lib/host/mapspack.h"
+#include "loaders/lib/host/mapsproto.h"
+
+#define GENERATIONS 8 /* of sonde-maps whose images are looked for by id */
+
+struct process_key {
+	uint64_t start_ns;
+	uint32_t tgid, exec_id;
+};
+
+struct process {
+	struct hostmaps_process pub; /* first: callers hold a pointer to it */
+	struct process_key key;
+	struct mapset maps, before;
+	uint64_t known_ns;   /* its first mappings hold from here; 0: none told yet */
+	uint64_t changed_ns; /* last change of a mapping that has been told */
+	uint64_t unsure_ns;  /* not 0: between a loss and its SEEDED */
+	bool confirmed;
+	struct process *older; /* the identity before this exec */
+	UT_hash_handle hh;     /* by key */
+};
+
+/* The newest identity of a tgid. */
+struct newest {
+	uint32_t tgid;
+	struct process *p;
+	UT_hash_handle hh;
+};
+
+struct image_entry {
+	struct hostmaps_image pub;
+	struct image *index;
+	uint64_t key; /* generation << 32 | id */
+	bool asked, reported, marked;
+	uint64_t unused_since_ns;
+	struct image_entry *next_ready;
+	UT_hash_handle hh;
+};
+
+struct hostmaps {
+	char *store_dir, *socket_path, *program, *args_policy;
+	int fd;
+	pid_t child;
+	uint64_t gone_ns;                /* when the one before the present sonde-maps ended */
+	uint64_t restart_ns, backoff_ns; /* when to try again; how long to wait after the next failure */
+	bool seeded, degraded;
+	uint64_t generation;
+	uint64_t generation_ns[GENERATIONS]; /* when generation % GENERATIONS began: the one before it had ended */
+	uint64_t watermark, lost;
+	uint32_t pending;
+	uint64_t swept_ns;
+	struct process *processes;
+	struct newest *newest;
+	struct image_entry *images;
+	struct image_entry *ready, **ready_tail;
+	struct hostmaps_cost cost, cost_before; /* of this sonde-maps; of those before it */
+	char packet[MP_PACKET_MAX + 1];
+};
+
+/* hostmaps.c */
+struct newest *hostmaps_newest(const struct hostmaps *hm, uint32_t tgid);
+
+/* hostmaps_images.c */
+struct image_entry *hostmaps_image_told(const struct hostmaps *hm, uint32_t id); /* by the present sonde-maps */
+/* The one that frames of tables as of `tables_ns` mean by this id; NULL. */
+struct image_entry *hostmaps_image_of(const struct hostmaps *hm, uint32_t id, uint64_t tables_ns);
+bool hostmaps_same_file(const struct image_entry *a, const struct image_entry *b);
+void hostmaps_image_want(struct hostmaps *hm, struct image_entry *img);
+void hostmaps_on_image(struct hostmaps *hm, const struct mapspack_msg *msg);
+void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int fd);
+void hostmaps_images_orphaned(struct hostmaps *hm); /* sonde-maps is gone: nobody will answer what was asked */
+void hostmaps_images_sweep(struct hostmaps *hm, uint64_t now); /* those not `marked` */
+void hostmaps_image_free(struct hostmaps *hm, struct image_entry *img);
+
+/* hostmaps_place.c */
+void hostmaps_on_map(struct hostmaps *hm, struct process *p, const struct mp_map *m);
+void hostmaps_unsure(struct hostmaps *hm, uint64_t time_ns);
+void hostmaps_sure(struct process *p);
+void hostmaps_maps_release(struct process *p);
+
+#endif
