@@ -4,7 +4,7 @@
 # a fuzzer; what is built from what stands in the room.mk of each room.
 #
 #   make                 the programs, in build/bin
-#   make check           the everyday tests          make fuzz / bench / soak / check-fresh   the long ones
+#   make check           the everyday tests          make fuzz / bench / soak / check-kernels ...  the long ones
 #   make SAN=1 ...       with ASan and UBSan, in build/san
 #   make CC=clang B=build/clang ...
 

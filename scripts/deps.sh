@@ -4,7 +4,7 @@
 # deps: install, from Debian's packages, what is missing to do one of these:
 #   build   make the programs                      test    the everyday tests
 #   docker  the tests inside real containers       fresh   the test on a new, empty Debian
-#   bench   the peers that the benches stand beside
+#   bench   the peers that the benches stand beside  kernels  the tests on other kernels, in qemu
 # Usage: scripts/deps.sh SET...     Says nothing and asks for nothing where all is there already. Exit 1: something
 # is missing and could not be installed; what it is stands in the last line.
 set -eu
@@ -15,6 +15,7 @@ test="libcmocka-dev python3 python3-pytest g++ sqlite3 linux-perf protobuf-compi
 chromium chromium-driver python3-selenium iproute2 jq binutils gdb strace util-linux git procps file"
 docker="docker.io busybox-static"
 fresh="debootstrap"
+kernels="qemu-system-x86 busybox-static debian-archive-keyring"
 bench="linux-perf bpftrace bpftool procps"
 
 # A toolchain that stands on the path is as good as Debian's.
@@ -28,8 +29,9 @@ for set in "$@"; do
 	test) wanted="$wanted $build $test" ;;
 	docker) wanted="$wanted $docker" ;;
 	fresh) wanted="$wanted $fresh" ;;
+	kernels) wanted="$wanted $kernels" ;;
 	bench) wanted="$wanted $build $bench" ;;
-	*) echo "deps: no set called '$set' (build, test, docker, fresh, bench)" >&2; exit 2 ;;
+	*) echo "deps: no set called '$set' (build, test, docker, fresh, kernels, bench)" >&2; exit 2 ;;
 	esac
 done
 

@@ -21,7 +21,7 @@ struct Plum {};
 struct Fig {};
 } // namespace shop
 
-static NOINLINE void work_loop(uint64_t until, uint64_t *spent)
+static NOINLINE void work_loop(uint64_t until, uint64_t *spent, uint64_t *done)
 {
 	uint64_t seed = 88172645463325252u;
 	shop::Basket<shop::Apple> a;
@@ -40,6 +40,7 @@ static NOINLINE void work_loop(uint64_t until, uint64_t *spent)
 		case 2: c.outer(turns); break;
 		default: d.outer(turns); break;
 		}
+		done[i] += turns;
 		spent[i] += work_cpu_ns() - began;
 	}
 }
@@ -47,18 +48,19 @@ static NOINLINE void work_loop(uint64_t until, uint64_t *spent)
 int main(int argc, char **argv)
 {
 	static const char *const names[WORK_CHAINS] = {"Apple", "Pear", "Plum", "Fig"};
-	uint64_t spent[WORK_CHAINS] = {0};
+	uint64_t spent[WORK_CHAINS] = {0}, turns[WORK_CHAINS] = {0};
 	struct rusage ru;
 
-	work_loop(work_now_ns() + (uint64_t)(atof(argc > 1 ? argv[1] : "5") * 1e9), spent);
+	work_loop(work_now_ns() + (uint64_t)(atof(argc > 1 ? argv[1] : "5") * 1e9), spent, turns);
 	getrusage(RUSAGE_SELF, &ru);
 	printf("{\"pid\": %d, \"cpu_ns\": %lld, \"chains\": {", getpid(),
 	       (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000ll +
 		       (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ll);
 	for (int i = 0; i < WORK_CHAINS; i++)
-		printf("%s\"main;work_loop(unsigned long, unsigned long*);shop::Basket<shop::%s>::outer(unsigned long);"
+		printf("%s\"main;work_loop(unsigned long, unsigned long*, unsigned long*);shop::Basket<shop::%s>::outer(unsigned long);"
 		       "shop::Basket<shop::%s>::middle(unsigned long);shop::Basket<shop::%s>::leaf(unsigned long)\": %llu",
 		       i ? ", " : "", names[i], names[i], names[i], (unsigned long long)spent[i]);
-	printf("}}\n");
+	printf("}, \"turns\": [%llu, %llu, %llu, %llu]}\n", (unsigned long long)turns[0], (unsigned long long)turns[1],
+	       (unsigned long long)turns[2], (unsigned long long)turns[3]);
 	return 0;
 }

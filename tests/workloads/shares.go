@@ -73,7 +73,7 @@ var weights = []float64{0.50, 0.30, 0.15, 0.05}
 var chains = []func(uint64){outerParse, outerRender, outerCompress, outerFlush}
 
 //go:noinline
-func workLoop(end time.Time, spent []uint64) {
+func workLoop(end time.Time, spent, done []uint64) {
 	seed := uint64(88172645463325252)
 	for time.Now().Before(end) {
 		i := 0
@@ -85,8 +85,10 @@ func workLoop(end time.Time, spent []uint64) {
 		seed ^= seed << 13
 		seed ^= seed >> 7
 		seed ^= seed << 17
+		turns := 1000000 + seed%2000000
 		began := clockNs(3)
-		chains[i](1000000 + seed%2000000)
+		chains[i](turns)
+		done[i] += turns
 		spent[i] += clockNs(3) - began
 	}
 }
@@ -98,11 +100,13 @@ func main() {
 		seconds, _ = strconv.ParseFloat(os.Args[1], 64)
 	}
 	spent := make([]uint64, len(chains))
-	workLoop(time.Now().Add(time.Duration(seconds*1e9)), spent)
+	turns := make([]uint64, len(chains))
+	workLoop(time.Now().Add(time.Duration(seconds*1e9)), spent, turns)
 	var told []string
 	for i, n := range names {
 		told = append(told, fmt.Sprintf("\"runtime.main;main.main;main.workLoop;main.outer%s;main.middle%s;main.leaf%s\": %d",
 			n, n, n, spent[i]))
 	}
-	fmt.Printf("{\"pid\": %d, \"cpu_ns\": %d, \"chains\": {%s}}\n", os.Getpid(), clockNs(2), strings.Join(told, ", "))
+	fmt.Printf("{\"pid\": %d, \"cpu_ns\": %d, \"chains\": {%s}, \"turns\": [%d, %d, %d, %d]}\n", os.Getpid(), clockNs(2),
+		strings.Join(told, ", "), turns[0], turns[1], turns[2], turns[3])
 }

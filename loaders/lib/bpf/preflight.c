@@ -17,12 +17,15 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/check.h"
+#include "loaders/lib/host/perfring.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/writer.h"
 
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"
+#define KALLSYMS_LOOK 20000          /* lines: per-CPU data comes first, some thousand symbols at most */
+#define KERNEL_HALF (1ull << 63)
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #define CAP_BPF 39
@@ -86,14 +89,19 @@ static int rights(const char *prog, struct err *e)
 	return -EPERM;
 }
 
+/* As 1000 * major + minor; one that cannot be read counts as new. */
+static unsigned int kernel_number(struct utsname *u)
+{
+	unsigned int major, minor;
+
+	return uname(u) || sscanf(u->release, "%u.%u", &major, &minor) != 2 ? UINT_MAX : 1000 * major + minor;
+}
+
 static int kernel_version(struct err *e)
 {
 	struct utsname u;
-	unsigned int major = 0, minor = 0;
 
-	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2)
-		return 0;
-	if (major > 5 || (major == 5 && minor >= 10))
+	if (kernel_number(&u) >= 5010)
 		return 0;
 	err_set(e, -ENOTSUP, EXIT_PREREQUISITE, "kernel %s is too old (needs 5.10 or newer)", u.release);
 	err_fix(e, "boot a newer kernel");
@@ -189,14 +197,28 @@ static void check_rights(struct check *c, const char *prog)
 		check_add(c, "privileges", CHECK_OK, NULL, "%s", geteuid() ? "capabilities" : "root");
 }
 
+/* Of the kernel's symbols: are there any, and does one have an address? The first ones may stand at 0 in truth: those of
+ * per-CPU data. */
+static void symbols_look(bool *any, bool *address)
+{
+	cleanup_file FILE *f = fopen("/proc/kallsyms", "re");
+	char line[1024];
+
+	*any = *address = false;
+	for (int i = 0; i < KALLSYMS_LOOK && !*address && f && fgets(line, sizeof(line), f); i++) {
+		*any = true;
+		*address = strtoull(line, NULL, 16) >= KERNEL_HALF;
+	}
+}
+
 static void check_symbols(struct check *c)
 {
-	char line[128];
+	bool any, address;
 
-	line_read("/proc/kallsyms", line, sizeof(line));
-	if (!*line)
+	symbols_look(&any, &address);
+	if (!any)
 		check_add(c, "kernel symbols", CHECK_WARN, NULL, "no /proc/kallsyms: kernel frames have no names");
-	else if (!strtoull(line, NULL, 16))
+	else if (!address)
 		check_add(c, "kernel symbols", CHECK_WARN, "sudo sysctl kernel.kptr_restrict=1, and run as root",
 			  "hidden (kptr_restrict=%" PRId64 "): kernel frames have no names",
 			  sysctl_kernel("kptr_restrict", -1));
@@ -207,13 +229,33 @@ static void check_symbols(struct check *c)
 		check_add(c, "modules", CHECK_OFF, NULL, "no /proc/modules: this kernel loads none");
 }
 
+/* Where there are none at all, the check of perf events says why. */
+static void check_mappings(struct check *c)
+{
+	bool build_ids;
+
+	if (perfring_has_build_ids(&build_ids))
+		return;
+	if (build_ids)
+		check_add(c, "mapping records", CHECK_OK, NULL, "with build-ids");
+	else
+		check_add(c, "mapping records", CHECK_WARN, "boot kernel 5.12 or newer",
+			  "without build-ids: files are told apart by device and inode, and one that was written over "
+			  "while mapped is named by its new contents");
+}
+
 static void check_memlock(struct check *c)
 {
 	struct rlimit rl = {0};
+	struct utsname u;
 
 	getrlimit(RLIMIT_MEMLOCK, &rl);
 	if (rl.rlim_cur == RLIM_INFINITY)
 		check_add(c, "memlock", CHECK_OK, NULL, "unlimited");
+	else if (kernel_number(&u) < 5011)
+		check_add(c, "memlock", CHECK_OK, NULL,
+			  "RLIMIT_MEMLOCK %llu KiB; raised at load (before 5.11 BPF memory counts against it)",
+			  (unsigned long long)(rl.rlim_cur >> 10));
 	else
 		check_add(c, "memlock", CHECK_OK, NULL,
 			  "RLIMIT_MEMLOCK %llu KiB; not raised (since 5.11 BPF memory is charged to the cgroup)",
@@ -291,6 +333,7 @@ void preflight_check(struct check *c, const char *prog, const char *store_dir)
 	check_kernel(c);
 	check_rights(c, prog);
 	check_symbols(c);
+	check_mappings(c);
 	check_memlock(c);
 	check_cgroups(c);
 	check_inspect(c);

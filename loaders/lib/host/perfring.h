@@ -22,6 +22,8 @@ struct perfring_opts {
 
 int perfring_open(const struct perfring_opts *o, struct perfring **out, struct err *e);
 void perfring_close(struct perfring *r);
+/* Do this kernel's records of mappings carry build-ids (since 5.12)? -errno: it gives us no records at all. */
+int perfring_has_build_ids(bool *has);
 /* CPUs that came get an event, those that went lose it (what they still hold is read first). Returns how many came. */
 int perfring_follow_cpus(struct perfring *r);
 /* Descriptors to poll, -1 where there is none. Slots run from 0 to perfring_slots - 1. */

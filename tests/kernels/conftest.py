@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guests, two at a time: each boots once, and every test of a kernel reads its report.
+
+SONDE_KERNELS chooses among the kernels by name ("5.10 newest"); SONDE_KERNEL_SECONDS is the length of a workload.
+What the guests said stays under build/kernels/log.
+"""
+import concurrent.futures
+import os
+import shutil
+import sys
+import threading
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import debian  # noqa: E402
+import guest  # noqa: E402
+import initrd  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
+CACHE = os.path.join(ROOT, "build", "kernels")
+PROGRAMS = ["sonde", "sonde-cpu", "sonde-maps", "sonde-index"]
+LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn"]
+SECONDS = float(os.environ.get("SONDE_KERNEL_SECONDS", "8"))
+WANTED = os.environ.get("SONDE_KERNELS", "").split() or list(debian.KERNELS)
+AT_ONCE = 2
+LIMIT = 150 + 20 * SECONDS
+
+
+def archive(folder):
+    path = os.path.join(folder, "initrd")
+    loads = [os.path.join(BUILD, "tests", "workloads", name) for name in LOADS]
+    initrd.make(path, [os.path.join(BUILD, "bin", name) for name in PROGRAMS], [p for p in loads if os.path.exists(p)],
+                os.path.join(HERE, "guest.sh"))
+    return path
+
+
+def run(name, image, folder, stop):
+    """One guest. A Report, or the reason why there is none."""
+    try:
+        vmlinuz = debian.kernel(name, CACHE)
+    except debian.Gone as e:
+        return str(e)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    return guest.boot(vmlinuz, image, folder, LIMIT, stop, f"seconds={SECONDS:g}")
+
+
+@pytest.fixture(scope="session")
+def guests():
+    if not shutil.which(guest.QEMU):
+        pytest.skip(f"missing: {guest.QEMU} (sh scripts/deps.sh kernels)")
+    os.makedirs(CACHE, exist_ok=True)
+    try:
+        image = archive(CACHE)
+    except initrd.Missing as e:
+        pytest.skip(str(e))
+    stop = threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {name: pool.submit(run, name, image, os.path.join(CACHE, "log", name), stop) for name in WANTED}
+        stop.set()
+
+
+@pytest.fixture(scope="session", params=WANTED)
+def report(request, guests):
+    """What the guest of this kernel told; `report.name` is the kernel's."""
+    told = guests[request.param].result()
+    if isinstance(told, str):
+        pytest.skip(f"missing: {told}")
+    told.name = request.param
+    return told

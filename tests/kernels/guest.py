@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One guest: a kernel of Debian's in qemu, which runs guest.sh as its first process and reports on a serial line.
+
+The CPU is emulated (TCG): no virtualisation is asked of the host. cx16=off: qemu 7.2 gets cmpxchg16b wrong under load.
+The report is a file of sections:
+
+    === NAME
+    what the step printed; lines of its stderr begin with "! "
+    === NAME ends STATUS
+"""
+import json
+import re
+import subprocess
+import time
+
+QEMU = "qemu-system-x86_64"
+MEMORY_MB = 1024
+
+
+class Section:
+    def __init__(self, name, status, lines):
+        self.name, self.status = name, status
+        self.out = "\n".join(line for line in lines if not line.startswith("! "))
+        self.err = "\n".join(line[2:] for line in lines if line.startswith("! "))
+
+    def json(self):
+        return json.loads(self.out)
+
+    def told(self):
+        """Each line that is a JSON object."""
+        return [json.loads(line) for line in self.out.splitlines() if line.startswith("{")]
+
+    def __repr__(self):
+        return f"{self.name}: exit {self.status}\n{self.out[-3000:]}\n{self.err[-3000:]}"
+
+
+class Report:
+    """What a guest told. `whole` is False where it did not come to its end; `console` is the kernel's own talk."""
+
+    def __init__(self, text, console, seconds, ended):
+        self.sections, self.seconds, self.console = {}, seconds, console
+        found = re.finditer(r"^=== (\S+)\n(.*?)^=== \1 ends (\d+)$", text.replace("\r", ""), re.M | re.S)
+        for name, body, status in (m.groups() for m in found):
+            self.sections[name] = Section(name, int(status), body.splitlines())
+        self.whole = "bye" in self.sections
+        self.why = "" if self.whole else (
+            f"the guest {'ended' if ended else 'was still running'} after {seconds:.0f} s; last section: "
+            f"{list(self.sections)[-1:]}; unfinished: {text[-1500:]}\nconsole: {console[-3000:]}")
+
+
+def until(child, seconds, stop):
+    """Wait for its end; at its limit, or when we stop, it is killed. Did it end by itself?"""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not stop.is_set():
+        try:
+            child.wait(0.5)
+            return True
+        except subprocess.TimeoutExpired:
+            continue
+    child.kill()
+    child.wait()
+    return False
+
+
+def boot(kernel, initrd, folder, timeout, stop, words=""):
+    """Run one guest to its end (or its limit, or until the event `stop`). Its report."""
+    log, report = f"{folder}/console.log", f"{folder}/report.log"
+    command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max,la57=off,cx16=off", "-smp", "2", "-m", str(MEMORY_MB),
+               "-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot", "-net", "none",
+               "-serial", f"file:{log}", "-serial", f"file:{report}", "-kernel", kernel, "-initrd", initrd,
+               "-append", f"console=ttyS0 panic=-1 quiet {words}"]
+    began = time.monotonic()
+    with open(f"{folder}/qemu.log", "wb") as out:
+        ended = until(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out), timeout, stop)
+    texts = []
+    for path in (report, log, f"{folder}/qemu.log"):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as f:
+                texts.append(f.read())
+        except FileNotFoundError:
+            texts.append("")
+    return Report(texts[0], texts[1] + texts[2], time.monotonic() - began, ended)

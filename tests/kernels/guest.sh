@@ -1,0 +1,223 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# guest: the first process of the booted kernel. Runs sonde's programs on workloads, step by step, and prints what they
+# say as sections on the second serial line (guest.py reads them); at the end the machine is switched off. Judges
+# nothing: that is done outside, by what the workloads say that they did.
+#   words of the kernel's command line: seconds=N (length of each workload), steps=A,B (only these)
+export PATH=/sonde:/load:/bin HOME=/run
+/bin/busybox --install -s /bin
+mount -t devtmpfs dev /dev 2>/dev/null
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t tmpfs run /run
+mount -t tmpfs tmp /tmp
+mount -t cgroup2 cgroup /sys/fs/cgroup
+mount -t tracefs tracing /sys/kernel/tracing
+stty raw -echo </dev/ttyS1
+exec >/dev/ttyS1 2>/dev/console
+
+seconds=4 steps=
+for word in $(cat /proc/cmdline); do
+	case $word in
+	seconds=*) seconds=${word#*=} ;;
+	steps=*) steps=,${word#*=}, ;;
+	esac
+done
+hz=499
+
+# NAME COMMAND...: run it, print what it said
+section() {
+	name=$1
+	shift
+	echo "=== $name"
+	"$@" </dev/null >/run/out 2>/run/err
+	rc=$?
+	cat /run/out
+	[ -z "$(tail -c 1 /run/out)" ] || echo
+	sed 's/^/! /' /run/err
+	echo "=== $name ends $rc"
+}
+
+# The rest of a step is only run where it is asked for.
+step() {
+	[ -z "$steps" ] && return 0
+	case $steps in *,$1,*) return 0 ;; esac
+	return 1
+}
+
+# The indexes are made once: an emulated CPU takes long for them.
+warm() {
+	[ -d "$1" ] || { mkdir "$1" && cp -r /run/store-warm/images "$1/"; }
+}
+
+# STORE OPTIONS...: start sonde-cpu; returns once it samples. Its messages are read from descriptor 5.
+capture_begin() {
+	store=/run/store-$1
+	shift
+	warm "$store"
+	rm -f /run/progress /run/messages
+	mkfifo /run/progress /run/messages
+	sonde-cpu --store "$store" --freq $hz --bucket 1s --progress-fd 3 "$@" 3>/run/progress 2>/run/messages &
+	cpu=$!
+	exec 4</run/progress 5</run/messages
+	while read -r line <&4; do
+		case $line in *'"ready"'*) return 0 ;; esac
+	done
+	cat <&5 >&2
+	return 1
+}
+
+# Wait for a message of sonde-cpu.
+capture_says() {
+	while read -r line <&5; do
+		echo "$line" >&2
+		case $line in *"$1"*) return 0 ;; esac
+	done
+	return 1
+}
+
+# End it; prints its last word, a JSON object.
+capture_end() {
+	kill -TERM $cpu
+	while read -r line <&4; do
+		case $line in *'"done"'*) echo "$line" ;; esac
+	done
+	cat <&5 >&2
+	wait $cpu
+	rc=$?
+	exec 4<&- 5<&-
+	return $rc
+}
+
+ask() {
+	sonde sql --store "/run/store-$1" --ndjson "$2"
+}
+
+# --- what the host is said to offer
+
+capabilities() {
+	section kernel uname -r
+	section check sonde-cpu --check --json --store /run/store-none
+	section doctor sonde doctor --json --store /run/store-none
+	section maps-check sonde-maps --check
+}
+
+# --- every program once, so that its index is there
+
+warm_all() {
+	section warm sonde record --store /run/store-warm -q -- \
+		sh -c 'shares 0.2; shares-go 0.2; shares-cpp 0.2; onecall 0.1; burn 100 2'
+}
+
+# --- shares of known chains, a system call's path, a short process's arguments
+
+shares_run() {
+	capture_begin shares || return 1
+	shares "$seconds" &
+	one=$!
+	shares-go "$seconds"
+	wait $one
+	onecall "$seconds" &
+	one=$!
+	shares-cpp "$seconds"
+	wait $one
+	burn 300 1 --note=brief
+	capture_end
+}
+
+shares_all() {
+	section shares shares_run
+	section shares-stacks ask shares "SELECT p.pid, p.comm, s.folded, sum(c.samples) AS samples, sum(c.cpu_ns) AS cpu_ns \
+		FROM cpu_samples c JOIN processes p ON p.id = c.process_id JOIN stacks s ON s.id = c.stack_id \
+		WHERE p.comm LIKE 'shares%' OR p.comm IN ('onecall', 'burn') GROUP BY p.id, s.folded"
+	section shares-sums ask shares "SELECT (SELECT sum(samples) FROM cpu_samples) AS stored, \
+		coalesce((SELECT sum(lost) FROM loss WHERE reason <> 'maps'), 0) AS lost"
+	section shares-processes ask shares "SELECT pid, comm, exe, args, cgroup FROM processes"
+	section shares-top sonde stacks --store /run/store-shares --json -n 30
+	section shares-cost ask shares "SELECT program, sum(cpu_ns) AS cpu_ns, sum(runs) AS runs FROM cost GROUP BY program"
+	section status sonde status --store /run/store-shares --json
+}
+
+# --- narrowed in the kernel: a command with its children, a cgroup, a name
+
+narrow_run() {
+	burn 400 1 outside &
+	other=$!
+	warm /run/store-command
+	sonde record --store /run/store-command -F $hz --json -- sh -c 'burn 400 1 inside & burn 400 1 inside; wait'
+	wait $other
+}
+
+cgroup_run() {
+	mkdir -p /sys/fs/cgroup/top/below
+	capture_begin cgroup --cgroup /top || return 1
+	burn 400 1 outside &
+	other=$!
+	sh -c 'echo $$ >/sys/fs/cgroup/top/below/cgroup.procs; exec burn 400 1 inside'
+	wait $other
+	capture_end
+}
+
+name_run() {
+	ln -sf /load/burn /run/renamed
+	capture_begin name --comm renamed || return 1
+	burn 400 1 outside &
+	other=$!
+	/run/renamed 400 1 inside
+	wait $other
+	capture_end
+}
+
+narrow_all() {
+	section command narrow_run
+	section command-processes ask command "SELECT p.comm, p.args, sum(c.samples) AS samples, sum(c.cpu_ns) AS cpu_ns \
+		FROM cpu_samples c JOIN processes p ON p.id = c.process_id GROUP BY p.id"
+	for kind in cgroup name; do
+		section $kind ${kind}_run
+		section $kind-processes ask $kind "SELECT p.comm, p.args, sum(c.samples) AS samples, sum(c.cpu_ns) AS cpu_ns \
+			FROM cpu_samples c JOIN processes p ON p.id = c.process_id GROUP BY p.id"
+	done
+}
+
+# --- a CPU goes and comes back while we record: slowly, and faster than anybody looks
+
+cpu_switch() {
+	echo "$1" >/sys/devices/system/cpu/cpu1/online
+}
+
+hotplug_run() {
+	capture_begin hotplug --verbose || return 1
+	taskset 2 burn 500 1 before
+	cpu_switch 0 || return 1
+	capture_says "CPU 1 has gone" || return 1
+	burn 500 1 without
+	cpu_switch 1 || return 1
+	capture_says "CPU 1 is here" || return 1
+	taskset 2 burn 500 1 after
+	cpu_switch 0 && cpu_switch 1 || return 1
+	capture_says "CPU 1 is here" || return 1
+	taskset 2 burn 500 1 again
+	capture_end
+}
+
+hotplug_all() {
+	if [ ! -w /sys/devices/system/cpu/cpu1/online ]; then
+		section hotplug-missing echo "this kernel cannot take CPU 1 offline"
+		return
+	fi
+	section hotplug hotplug_run
+	section hotplug-processes ask hotplug "SELECT p.comm, p.args, c.function, sum(c.samples) AS samples, sum(c.cpu_ns) AS cpu_ns \
+		FROM cpu_samples c JOIN processes p ON p.id = c.process_id WHERE p.comm = 'burn' GROUP BY p.id, c.function"
+	section hotplug-sums ask hotplug "SELECT (SELECT sum(samples) FROM cpu_samples) AS stored, \
+		coalesce((SELECT sum(lost) FROM loss WHERE reason <> 'maps'), 0) AS lost"
+}
+
+step capabilities && capabilities
+warm_all
+step shares && shares_all
+step narrow && narrow_all
+step hotplug && hotplug_all
+section bye dmesg -r
+sync
+poweroff -f

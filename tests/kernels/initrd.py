@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The root file system of the guests: sonde's programs as they were built, with the libraries that ldd names, busybox,
+and the workloads. A cpio archive in the "newc" format (Documentation/driver-api/early-userspace/buffer-format.rst of
+the kernel), uncompressed: the guest's CPU is emulated.
+"""
+import os
+import re
+import stat
+import subprocess
+
+
+class Missing(Exception):
+    """A program that the guests need is not here."""
+
+
+def libraries(program):
+    """The files that the loader maps for `program`, at the paths where it looks for them."""
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    if "not found" in done.stdout:
+        raise Missing(f"{program}: {re.search(r'.*not found.*', done.stdout).group(0).strip()}")
+    return [] if done.returncode else re.findall(r"(/\S+) \(0x", done.stdout)
+
+
+class Archive:
+    """name in the guest -> (mode, bytes). Folders come by themselves."""
+
+    def __init__(self):
+        self.entries = {}
+
+    def folder(self, name):
+        name = name.strip("/")
+        if name and name not in self.entries:
+            self.folder(os.path.dirname(name))
+            self.entries[name] = (stat.S_IFDIR | 0o755, b"")
+
+    def file(self, name, data, mode=0o755):
+        name = name.strip("/")
+        self.folder(os.path.dirname(name))
+        self.entries[name] = (stat.S_IFREG | mode, data)
+
+    def copy(self, path, name):
+        if not os.path.exists(path):
+            raise Missing(f"missing: {path}")
+        with open(path, "rb") as f:
+            self.file(name, f.read())
+        for library in libraries(path):
+            if library.strip("/") not in self.entries:
+                with open(library, "rb") as f:
+                    self.file(library, f.read())
+
+    def write(self, path):
+        with open(path, "wb") as out:
+            for number, (name, (mode, data)) in enumerate(self.entries.items(), 1):
+                self.member(out, number, name, mode, data)
+            self.member(out, 0, "TRAILER!!!", 0, b"")
+
+    @staticmethod
+    def member(out, number, name, mode, data):
+        """Header of thirteen 8-digit hexadecimal fields, name, contents, each padded to 4 bytes."""
+        raw = name.encode() + b"\0"
+        fields = (number, mode, 0, 0, 2 if stat.S_ISDIR(mode) else 1, 0, len(data), 0, 0, 0, 0, len(raw), 0)
+        head = b"070701" + b"".join(b"%08x" % f for f in fields) + raw
+        out.write(head + b"\0" * (-len(head) % 4))
+        out.write(data)
+        out.write(b"\0" * (-len(data) % 4))
+
+
+def make(path, programs, workloads, script):
+    """Write the archive: `programs` to /sonde, `workloads` to /load, `script` as /init."""
+    archive = Archive()
+    for name in ("dev", "proc", "sys", "run", "tmp", "etc", "var/lib"):
+        archive.folder(name)
+    archive.copy("/bin/busybox", "bin/busybox")
+    for program in programs:
+        archive.copy(program, "sonde/" + os.path.basename(program))
+    for workload in workloads:
+        archive.copy(workload, "load/" + os.path.basename(workload))
+    with open(script, "rb") as f:
+        archive.file("init", f.read())
+    archive.write(path)

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/kernels: the built programs on the kernels of Debian's suites, in qemu.
+#   make check-kernels                        all of them, workloads of 8 s
+#   make check-kernels KERNELS="5.10 6.1"     some; KERNEL_SECONDS=3: shorter
+KERNELS        ?=
+KERNEL_SECONDS ?= 8
+.PHONY: check-kernels
+check-kernels: all workloads
+	@SONDE_KERNELS="$(KERNELS)" SONDE_KERNEL_SECONDS=$(KERNEL_SECONDS) $(PYTEST) tests/kernels --durations=4 \
+	    --junitxml=$(RESULTS)/kernels.xml
