@@ -56,9 +56,9 @@ def test_a_process_of_50_ms_has_its_command_line_container_and_named_frames(capt
 def wrong_and_unnamed(store, pids, red, blue):
     """Samples whose stack has a frame of the other colour than their thread's name says; with an unnamed leaf; all."""
     marks = ",".join("?" * len(pids))
-    rows = sql_all(store, f"""SELECT c.thread, c.function, s.folded, sum(c.samples) AS n
+    rows = sql_all(store, f"""SELECT c.thread, c.function, s.folded, sum(c.samples) AS n, c.pid, min(c.ts) AS ts
         FROM cpu_samples c JOIN stacks s ON s.id = c.stack_id
-        WHERE c.pid IN ({marks}) AND c.thread IN ('{red}', '{blue}') GROUP BY 1, 2, 3""", pids)
+        WHERE c.pid IN ({marks}) AND c.thread IN ('{red}', '{blue}') GROUP BY 1, 2, 3, c.pid, c.ts""", pids)
     other = {red: "blue_", blue: "red_"}
     wrong = [r for r in rows if any(f.startswith(other[r["thread"]]) for f in r["folded"].split(";"))]
     unnamed = sum(r["n"] for r in rows if "+0x" in r["function"])
@@ -88,12 +88,12 @@ def test_flipping_between_two_libraries_by_dlopen_never_mixes_their_names(captur
     c = capture("--freq", 997)
     pair = [work("flip-dl", red, blue, 50, seconds) for _ in range(2)]
     told = [w.told() for w in pair]
-    c.stop()
+    done = c.stop()
     for t in told:
         assert t["turns"] > seconds * 8 and t["same"] >= 0.8 * t["turns"]
     wrong, unnamed, all_ = wrong_and_unnamed(store, [t["pid"] for t in told], "red", "blue")
     assert all_ > 0.9 * 997 * sum(t["cpu_ns"] for t in told) / 1e9
-    assert not wrong
+    assert not wrong, f"{wrong}; {done}"
     assert unnamed <= 0.02 * all_
 
 
