@@ -17,8 +17,11 @@
 
 #include "probes/maps.h"
 #include "probes/maps_kern.h"
+#include "probes/tables.h"
 
 /* Numbers of <linux/bpf.h>, by value: kern.h may name them too. */
+#define MAPS_TYPE_HASH         1
+#define MAPS_ANY               0
 #define MAPS_TYPE_RINGBUF      27
 #define MAPS_TYPE_PERCPU_ARRAY 6
 #define MAPS_RB_NO_WAKEUP      1
@@ -28,6 +31,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u32 ring_bytes = 512 * 1024;
+const volatile bool tables = false; /* `processes` is the map that the probes unwind with */
 
 struct {
 	__uint(type, MAPS_TYPE_RINGBUF);
@@ -48,6 +52,39 @@ struct {
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratch SEC(".maps");
+
+/* sonde-maps puts the real one here before it loads this (probes/tables.h). */
+struct {
+	__uint(type, MAPS_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tables_process);
+} processes SEC(".maps");
+
+/* A child has its parent's mappings: it can be unwound from its first instruction, long before the fork is read. What
+ * the entry says is as old as the parent's. An entry may be given to another process while it is read: the same address
+ * at a second look says that it was not. */
+static __always_inline void copy_tables(struct task_struct___maps *parent, const struct maps_event *child)
+{
+	struct task_struct___maps *leader = BPF_CORE_READ(parent, group_leader);
+	struct tables_process *from, copy;
+	__u32 tgid = child->from_tgid, to = child->tgid;
+
+	if (!tables)
+		return;
+	from = bpf_map_lookup_elem(&processes, &tgid);
+	if (!from)
+		return;
+	copy = *from;
+	if (bpf_map_lookup_elem(&processes, &tgid) != from)
+		return;
+	if (copy.start_ns != BPF_CORE_READ(leader, start_boottime) ||
+	    copy.exec_id != (__u32)BPF_CORE_READ(leader, self_exec_id))
+		return;
+	copy.start_ns = child->start_ns;
+	copy.exec_id = child->exec_id;
+	bpf_map_update_elem(&processes, &to, &copy, MAPS_ANY);
+}
 
 static __always_inline void fill_cgroups(struct maps_event *ev, struct task_struct___maps *leader)
 {
@@ -133,6 +170,7 @@ int BPF_PROG(on_fork, struct task_struct___maps *parent, struct task_struct___ma
 		return 0;
 	fill(&s->ev, child, MAPS_EV_FORK);
 	s->ev.from_tgid = BPF_CORE_READ(parent, tgid);
+	copy_tables(parent, &s->ev);
 	send(s, 0);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/preflight.h"
+#include "loaders/lib/bpf/tables.h"
 #include "probes/cpu.h"
 #include "probes/cpu.skel.h"
 #include "schema/base/mem.h"
@@ -88,7 +89,9 @@ static int cpu_open(const struct family_config *c, void **state, struct bpf_obje
 	if (!skel)
 		return load_error(-errno, "cpu", e);
 	cpu_configure(skel, c);
-	err = cpu_bpf__load(skel);
+	err = tables_reuse(skel->obj, c->tables);
+	if (!err)
+		err = cpu_bpf__load(skel);
 	if (!err)
 		err = cpu_fill(skel, c->target);
 	if (err) {

@@ -67,15 +67,21 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 static int on_program(void *ctx, void *data, size_t len);
 
-static int open_program(struct feed *f)
+static int open_program(struct feed *f, int processes_fd)
 {
-	int rc;
+	int rc = 0;
 
 	libbpf_set_print(quiet);
-	f->skel = maps_bpf__open_and_load();
+	f->skel = maps_bpf__open();
 	if (!f->skel)
 		return -errno;
-	rc = maps_bpf__attach(f->skel);
+	f->skel->rodata->tables = processes_fd >= 0;
+	if (processes_fd >= 0)
+		rc = bpf_map__reuse_fd(f->skel->maps.processes, processes_fd);
+	if (!rc)
+		rc = maps_bpf__load(f->skel);
+	if (!rc)
+		rc = maps_bpf__attach(f->skel);
 	if (!rc) {
 		f->ring = ring_buffer__new(bpf_map__fd(f->skel->maps.events), on_program, f, NULL);
 		rc = f->ring ? 0 : -errno;
@@ -91,7 +97,7 @@ static int open_program(struct feed *f)
 	return rc;
 }
 
-int feed_open(struct world *w, struct feed **out, char *why, size_t why_size, struct err *e)
+int feed_open(struct world *w, int processes_fd, struct feed **out, char *why, size_t why_size, struct err *e)
 {
 	struct feed *f = mem_alloc(sizeof(*f));
 	struct perfring_opts o = {.bytes = PERF_BYTES};
@@ -99,7 +105,7 @@ int feed_open(struct world *w, struct feed **out, char *why, size_t why_size, st
 
 	f->world = w;
 	f->epoll_fd = -1;
-	rc = open_program(f);
+	rc = open_program(f, processes_fd);
 	snprintf(why, why_size, "%s", rc ? strerror(-rc) : "");
 	w->bpf = !rc;
 	o.task = rc != 0;
@@ -444,6 +450,8 @@ void feed_cost(const struct feed *f, struct feed_cost *c)
 	bpf_object__for_each_map(map, f->skel->obj) {
 		uint64_t values = bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF ? 1 : bpf_map__value_size(map);
 
+		if (map == f->skel->maps.processes) /* with the other tables */
+			continue;
 		if (bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY)
 			values *= (uint64_t)libbpf_num_possible_cpus();
 		c->map_bytes += values * bpf_map__max_entries(map);

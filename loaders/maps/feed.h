@@ -24,8 +24,9 @@ struct feed_cost {
 	uint64_t bpf_ns, bpf_runs, map_bytes;
 };
 
-/* Without BPF (no rights, no BTF) it works from the side-band and /proc alone: *why says so then (static text or ""). */
-int feed_open(struct world *w, struct feed **out, char *why, size_t why_size, struct err *e);
+/* Without BPF (no rights, no BTF) it works from the side-band and /proc alone: *why says so then (static text or "").
+ * processes_fd: the map of that name, into which the program copies entries at a fork; -1: there is none. */
+int feed_open(struct world *w, int processes_fd, struct feed **out, char *why, size_t why_size, struct err *e);
 void feed_close(struct feed *f);
 /* Descriptors are put into epoll_fd with data.ptr = the feed; readable: read now. */
 void feed_poll(struct feed *f, int epoll_fd);

@@ -12,6 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <linux/types.h>
+
+#include "probes/tables.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -26,7 +29,8 @@
 struct packet {
 	struct packet *next;
 	size_t len;
-	int fd; /* sent with it, owned; -1 */
+	int fds[MP_FDS_MAX]; /* sent with it, owned */
+	size_t n_fds;
 	bool seed;
 	char data[];
 };
@@ -45,6 +49,7 @@ struct client {
 struct hub {
 	struct hub_ops ops;
 	int epoll_fd, listen_fd;
+	const int *tables;
 	uint32_t generation;
 	bool degraded, open, orphaned, muted;
 	char *path;
@@ -55,16 +60,24 @@ struct hub {
 	struct strbuf dump;
 };
 
-struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, uint32_t generation, bool degraded)
+struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables, uint32_t generation, bool degraded)
 {
 	struct hub *h = mem_alloc(sizeof(*h));
 
 	h->ops = *ops;
 	h->epoll_fd = epoll_fd;
 	h->listen_fd = -1;
+	h->tables = tables;
 	h->generation = generation;
 	h->degraded = degraded;
 	return h;
+}
+
+static void packet_free(struct packet *p)
+{
+	for (size_t i = 0; i < p->n_fds; i++)
+		close(p->fds[i]);
+	free(p);
 }
 
 static void queue_clear(struct client *c)
@@ -73,9 +86,7 @@ static void queue_clear(struct client *c)
 		struct packet *p = c->head;
 
 		c->head = p->next;
-		if (p->fd >= 0)
-			close(p->fd);
-		free(p);
+		packet_free(p);
 	}
 	c->tail = &c->head;
 	c->queued = c->queued_fds = 0;
@@ -116,22 +127,22 @@ static void hub_sweep(struct hub *h)
 	}
 }
 
-static int send_one(int sock, const void *data, size_t len, int fd)
+static int send_one(int sock, const void *data, size_t len, const int *fds, size_t n_fds)
 {
-	char control[CMSG_SPACE(sizeof(int))] = {0};
+	char control[CMSG_SPACE(MP_FDS_MAX * sizeof(int))] = {0};
 	struct iovec iov = {.iov_base = (void *)data, .iov_len = len};
 	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (fd >= 0) {
+	if (n_fds) {
 		struct cmsghdr *cm;
 
 		mh.msg_control = control;
-		mh.msg_controllen = sizeof(control);
+		mh.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
 		cm = CMSG_FIRSTHDR(&mh);
 		cm->cmsg_level = SOL_SOCKET;
 		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cm), &fd, sizeof(int));
+		cm->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		memcpy(CMSG_DATA(cm), fds, n_fds * sizeof(int));
 	}
 	return sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
@@ -148,35 +159,66 @@ static void client_overflow(struct client *c)
 	c->lost_ns = (uint64_t)clock_boot_ns();
 }
 
-static void client_send(struct client *c, const void *data, size_t len, int fd, bool seed)
+static struct packet *packet_new(const void *data, size_t len, const int *fds, size_t n_fds, bool seed)
+{
+	struct packet *p = mem_alloc(sizeof(*p) + len);
+
+	p->len = len;
+	p->seed = seed;
+	memcpy(p->data, data, len);
+	for (size_t i = 0; i < n_fds; i++) {
+		p->fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+		if (p->fds[i] < 0)
+			break; /* a client that misses one says so */
+		p->n_fds++;
+	}
+	return p;
+}
+
+static void client_send(struct client *c, const void *data, size_t len, const int *fds, size_t n_fds, bool seed)
 {
 	struct packet *p;
 	int rc;
 
 	if (c->dead || (c->lost && !seed))
 		return;
-	rc = c->head ? -EAGAIN : send_one(c->fd, data, len, fd);
+	rc = c->head ? -EAGAIN : send_one(c->fd, data, len, fds, n_fds);
 	if (!rc)
 		return;
 	if (!would_block(rc)) {
 		client_drop(c);
 		return;
 	}
-	if (!seed && (c->queued + len > QUEUE_BYTES || c->queued_fds + (fd >= 0) > QUEUE_FDS)) {
+	if (!seed && (c->queued + len > QUEUE_BYTES || c->queued_fds + n_fds > QUEUE_FDS)) {
 		client_overflow(c);
 		client_poll(c);
 		return;
 	}
-	p = mem_alloc(sizeof(*p) + len);
-	p->len = len;
-	p->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
-	p->seed = seed;
-	memcpy(p->data, data, len);
+	p = packet_new(data, len, fds, n_fds, seed);
 	*c->tail = p;
 	c->tail = &p->next;
 	c->queued += seed ? 0 : len;
-	c->queued_fds += p->fd >= 0 && !seed;
+	c->queued_fds += seed ? 0 : p->n_fds;
 	client_poll(c);
+}
+
+/* Before all else, and before the seed is there: who we are, and the maps that its programs are loaded with. */
+static void client_greet(struct client *c)
+{
+	struct hub *h = c->hub;
+	struct mp_hello hello = {.version = MP_VERSION, .generation = h->generation, .pid = getpid(),
+				 .flags = (h->degraded ? MP_HELLO_DEGRADED : 0u) | (h->tables ? MP_HELLO_TABLES : 0u)};
+	struct mp_tables tables = {.version = TABLES_VERSION, .generation = h->generation};
+	struct strbuf b = STRBUF_INIT;
+
+	mapspack_add(&b, MP_HELLO, &hello, NULL);
+	client_send(c, b.buf, b.len, NULL, 0, true);
+	if (h->tables) {
+		strbuf_reset(&b);
+		mapspack_add(&b, MP_TABLES, &tables, NULL);
+		client_send(c, b.buf, b.len, h->tables, MP_TABLES_N, true);
+	}
+	strbuf_release(&b);
 }
 
 static void client_seed(struct client *c)
@@ -186,12 +228,6 @@ static void client_seed(struct client *c)
 
 	hub_flush(h); /* what came before belongs to the others */
 	h->dumping = c;
-	if (!c->seeded) {
-		struct mp_hello hello = {.version = MP_VERSION, .generation = h->generation, .pid = getpid(),
-					 .flags = h->degraded ? MP_HELLO_DEGRADED : 0};
-
-		hub_emit(h, MP_HELLO, &hello, NULL);
-	}
 	h->ops.dump(h->ops.ctx);
 	hub_emit(h, MP_SEEDED, &seeded, NULL);
 	hub_flush(h);
@@ -206,7 +242,7 @@ static void client_reseed(struct client *c, uint64_t time_ns, uint64_t records)
 
 	c->lost = false;
 	mapspack_add(&b, MP_LOST, &lost, NULL);
-	client_send(c, b.buf, b.len, -1, true);
+	client_send(c, b.buf, b.len, NULL, 0, true);
 	strbuf_release(&b);
 	client_seed(c);
 }
@@ -215,7 +251,7 @@ static void client_write(struct client *c)
 {
 	while (c->head) {
 		struct packet *p = c->head;
-		int rc = send_one(c->fd, p->data, p->len, p->fd);
+		int rc = send_one(c->fd, p->data, p->len, p->fds, p->n_fds);
 
 		if (would_block(rc))
 			return;
@@ -227,10 +263,8 @@ static void client_write(struct client *c)
 		if (!c->head)
 			c->tail = &c->head;
 		c->queued -= p->seed ? 0 : p->len;
-		c->queued_fds -= p->fd >= 0 && !p->seed;
-		if (p->fd >= 0)
-			close(p->fd);
-		free(p);
+		c->queued_fds -= p->seed ? 0 : p->n_fds;
+		packet_free(p);
 	}
 	if (c->lost)
 		client_reseed(c, c->lost_ns, 0);
@@ -303,6 +337,7 @@ void hub_add(struct hub *h, int fd, bool owner)
 	epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
 	h->clients = c;
 	h->n++;
+	client_greet(c);
 	if (h->open)
 		client_seed(c);
 }
@@ -384,17 +419,20 @@ static void print_packet(struct hub *h, const struct strbuf *b)
 		h->ops.print(h->ops.ctx, &m);
 }
 
+/* fd: sent with it (borrowed); -1: none. */
 static void send_packet(struct hub *h, struct strbuf *b, int fd)
 {
+	size_t n_fds = fd >= 0;
+
 	if (!b->len)
 		return;
 	print_packet(h, b);
 	if (h->dumping)
-		client_send(h->dumping, b->buf, b->len, fd, true);
+		client_send(h->dumping, b->buf, b->len, &fd, n_fds, true);
 	else
 		for (struct client *c = h->clients; c; c = c->next)
 			if (c->seeded)
-				client_send(c, b->buf, b->len, fd, false);
+				client_send(c, b->buf, b->len, &fd, n_fds, false);
 	strbuf_reset(b);
 }
 

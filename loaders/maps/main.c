@@ -4,6 +4,7 @@
  * thread, one loop: every 100 ms the feed is read and what happened is told, then the watermark.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 #include "loaders/maps/hub.h"
 #include "loaders/maps/indexer.h"
 #include "loaders/maps/print.h"
+#include "loaders/maps/publish.h"
+#include "loaders/maps/tablemaps.h"
 #include "loaders/maps/world.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
@@ -43,6 +46,7 @@ static const char usage[] =
 	"\n"
 	"  --socket PATH    listen there (mode 0600; root and the same user may connect)\n"
 	"  --fd N           serve the client at this inherited socket, end when it goes\n"
+	"  --rows-mb N      room for unwind rows (default 20)\n"
 	"  --store DIR      keep indexes in DIR/images (default: none are kept)\n"
 	"  --args POLICY    arguments of processes: full, masked (default), none\n"
 	"  --print          print the stream; --json: as JSON, one object a line\n"
@@ -53,7 +57,8 @@ static const char usage[] =
 
 struct opts {
 	const char *socket, *store, *args, *index;
-	int fd;
+	int fd, tables_fd;
+	unsigned int rows_mb;
 	bool print, json, check, verbose;
 };
 
@@ -65,9 +70,11 @@ struct maps {
 	struct hub *hub;
 	struct cache *cache;
 	struct indexer *indexer;
+	struct tablemaps tables;
+	struct publish *publish;
 	uint64_t ticks;
 	uint64_t good_ns;  /* the last T at which nothing was lost */
-	uint64_t rss, private;
+	uint64_t rss, private, tables_bytes;
 	bool stop;
 };
 
@@ -78,10 +85,11 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		{"store", required_argument, NULL, 'd'},  {"args", required_argument, NULL, 'a'},
 		{"index", required_argument, NULL, 'i'},  {"print", no_argument, NULL, 'p'},
 		{"json", no_argument, NULL, 'j'},         {"check", no_argument, NULL, 'c'},
-		{"verbose", no_argument, NULL, 'v'},      {"help", no_argument, NULL, 'h'}, {0}};
+		{"verbose", no_argument, NULL, 'v'},      {"help", no_argument, NULL, 'h'},
+		{"rows-mb", required_argument, NULL, 'r'}, {"tables-fd", required_argument, NULL, 't'}, {0}};
 	int c;
 
-	*o = (struct opts){.fd = -1};
+	*o = (struct opts){.fd = -1, .tables_fd = -1, .rows_mb = TABLEMAPS_ROWS_MB};
 	while ((c = getopt_long(argc, argv, "hv", longs, NULL)) != -1) {
 		switch (c) {
 		case 's': o->socket = optarg; break;
@@ -93,12 +101,16 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		case 'j': o->json = true; break;
 		case 'c': o->check = true; break;
 		case 'v': o->verbose = true; break;
+		case 'r': o->rows_mb = (unsigned int)strtoul(optarg, NULL, 10); break;
+		case 't': o->tables_fd = atoi(optarg); break;
 		case 'h': fputs(usage, stdout); return 1;
 		default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-maps --help");
 		}
 	}
 	if (optind < argc)
 		return err_set(e, -EINVAL, EXIT_USAGE, "what is '%s'? see sonde-maps --help", argv[optind]);
+	if (!o->rows_mb || o->rows_mb > TABLEMAPS_ROWS_MB_MAX)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--rows-mb is 1 to %d", TABLEMAPS_ROWS_MB_MAX);
 	if (!o->socket && o->fd < 0 && !o->print && !o->check) {
 		err_set(e, -EINVAL, EXIT_USAGE, "nobody to talk to");
 		err_fix(e, "sonde-maps --print, or --socket PATH");
@@ -159,8 +171,8 @@ static void read_memory(struct maps *m)
 	while (f && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "Rss: %llu", &kb) == 1)
 			m->rss = kb << 10;
-		else if (sscanf(line, "Private_Clean: %llu", &kb) == 1 || sscanf(line, "Private_Dirty: %llu", &kb) == 1)
-			m->private += kb << 10;
+		else if (sscanf(line, "Anonymous: %llu", &kb) == 1)
+			m->private = kb << 10; /* mapped BPF maps and indexes are counted elsewhere */
 	}
 }
 
@@ -183,7 +195,7 @@ static void tell_cost(struct maps *m)
 	feed_cost(m->feed, &c);
 	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF), .index_cpu_ns = cpu_of(RUSAGE_CHILDREN),
 			       .bpf_ns = c.bpf_ns, .bpf_runs = c.bpf_runs, .rss_bytes = m->rss,
-			       .private_bytes = m->private, .map_bytes = c.map_bytes};
+			       .private_bytes = m->private, .map_bytes = c.map_bytes + m->tables_bytes};
 	hub_emit(m->hub, MP_COST, &out, NULL);
 }
 
@@ -205,6 +217,7 @@ static void read_and_tell(struct maps *m)
 	if (lost)
 		recover(m, lost);
 	m->good_ns = w.time_ns;
+	publish_tick(m->publish, w.time_ns);
 	hub_emit(m->hub, MP_WATERMARK, &w, NULL);
 }
 
@@ -309,6 +322,42 @@ static char *index_program(const struct opts *o)
 	return mem_strdup(path);
 }
 
+/* What a predecessor left, from --tables-fd on. */
+static void inherited(const struct opts *o, int from[MP_TABLES_N])
+{
+	for (int i = 0; i < MP_TABLES_N; i++) {
+		from[i] = o->tables_fd < 0 ? -1 : o->tables_fd + i;
+		if (from[i] >= 0)
+			fcntl(from[i], F_SETFD, FD_CLOEXEC);
+	}
+}
+
+/* Without the program that follows forks and execs the tables would be wrong too often: there are none then. */
+static void open_tables(struct maps *m)
+{
+	int from[MP_TABLES_N], rc;
+
+	inherited(&m->o, from);
+	rc = m->o.check ? -ECANCELED : tablemaps_open(&m->tables, m->o.rows_mb, from);
+	for (int i = 0; i < MP_TABLES_N; i++)
+		if (from[i] >= 0)
+			close(from[i]);
+	if (rc && !m->o.check)
+		log_warn("no BPF maps for unwinding (%s): stacks are found by frame pointers alone", strerror(-rc));
+}
+
+static void start_tables(struct maps *m)
+{
+	if (!m->tables.state)
+		return;
+	if (!m->world.bpf) {
+		tablemaps_close(&m->tables);
+		return;
+	}
+	m->publish = m->world.publish = publish_new(&m->tables, &m->world);
+	m->tables_bytes = tablemaps_bytes(&m->tables);
+}
+
 static int open_all(struct maps *m, struct err *e)
 {
 	struct hub_ops ops = {.ctx = m, .dump = dump, .want = want, .print = m->o.print ? print_one : NULL};
@@ -324,13 +373,16 @@ static int open_all(struct maps *m, struct err *e)
 	catch_signals(m);
 	world_init(&m->world);
 	m->world.cgroups = cgroups_new();
-	rc = feed_open(&m->world, &m->feed, why, sizeof(why), e);
+	open_tables(m);
+	rc = feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], &m->feed, why, sizeof(why), e);
 	if (rc)
 		return rc;
 	if (!m->world.bpf)
 		log_warn("no BPF program (%s): short processes will lack their arguments", why);
+	start_tables(m);
 	m->cache = cache_open(m->o.store, CACHE_MAX_BYTES);
-	m->hub = hub_new(&ops, m->epoll_fd, (uint32_t)getpid(), !m->world.bpf);
+	m->hub = hub_new(&ops, m->epoll_fd, m->publish ? m->tables.fd : NULL,
+			 m->publish ? m->tables.state->generation : 0, !m->world.bpf);
 	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->epoll_fd, index);
 	m->world.hub = m->hub;
 	m->world.ctx = m;
@@ -352,7 +404,10 @@ static void close_all(struct maps *m)
 {
 	indexer_free(m->indexer);
 	m->indexer = NULL;
+	m->world.publish = NULL;
+	publish_free(m->publish);
 	world_release(&m->world);
+	tablemaps_close(&m->tables);
 	hub_free(m->hub);
 	feed_close(m->feed);
 	cache_close(m->cache);
@@ -376,7 +431,7 @@ static int check(struct maps *m)
 
 int main(int argc, char **argv)
 {
-	struct maps m = {.epoll_fd = -1, .signal_fd = -1, .listen_fd = -1};
+	struct maps m = {.epoll_fd = -1, .signal_fd = -1, .listen_fd = -1, .tables = TABLEMAPS_NONE};
 	struct err e = {0};
 	int rc = parse(argc, argv, &m.o, &e);
 
@@ -391,7 +446,7 @@ int main(int argc, char **argv)
 		rc = check(&m);
 	} else {
 		feed_seed(m.feed);
-		feed_read(m.feed);
+		publish_tick(m.publish, feed_read(m.feed));
 		hub_open(m.hub);
 		loop(&m);
 	}

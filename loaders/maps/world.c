@@ -15,10 +15,12 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "loaders/lib/host/proc.h"
 #include "loaders/maps/cgroups.h"
 #include "loaders/maps/hub.h"
+#include "loaders/maps/publish.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -87,6 +89,7 @@ static struct mimage *image_add(struct world *w, char *key, size_t key_len, cons
 	HASH_ADD_KEYPTR(hh, w->by_file, img->key_bytes, img->key_len, img);
 	HASH_ADD(hh_id, w->by_id, id, sizeof(img->id), img);
 	w->stats.images++;
+	publish_image_new(w->publish, img);
 	tell_image(w, img);
 	return img;
 }
@@ -130,6 +133,7 @@ static void image_free(struct world *w, struct mimage *img)
 {
 	if (w->image_gone)
 		w->image_gone(w->ctx, img);
+	publish_image_gone(w->publish, img);
 	HASH_DELETE(hh, w->by_file, img);
 	HASH_DELETE(hh_id, w->by_id, img);
 	w->stats.images--;
@@ -196,8 +200,19 @@ static void pending_clear(struct proc *p)
 	p->execing = false;
 }
 
-static void proc_free(struct world *w, struct proc *p)
+static void set_changed(struct world *w, struct proc *p)
 {
+	if (p->changed)
+		return;
+	p->changed = true;
+	DL_APPEND(w->changed, p);
+}
+
+static void proc_free(struct world *w, struct proc *p, uint64_t time_ns)
+{
+	publish_proc_gone(w->publish, p, time_ns);
+	if (p->changed)
+		DL_DELETE(w->changed, p);
 	HASH_DEL(w->procs, p);
 	w->stats.procs--;
 	pending_clear(p);
@@ -266,7 +281,7 @@ static void tell_exit(struct world *w, const struct proc *p, uint64_t time_ns, u
 void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
 {
 	tell_exit(w, p, time_ns, 0);
-	proc_free(w, p);
+	proc_free(w, p, time_ns);
 }
 
 static void map_put(struct world *w, struct proc *p, const struct pending_map *m, uint64_t time_ns, bool tell)
@@ -275,6 +290,7 @@ static void map_put(struct world *w, struct proc *p, const struct pending_map *m
 			      .image = m->image};
 
 	mapset_put(&p->maps, out.start, out.end, out.offset, m->image, time_ns, 0);
+	set_changed(w, p);
 	if (tell)
 		tell_map(w, p, &out);
 }
@@ -328,6 +344,7 @@ static void on_fork(struct world *w, const struct maps_event *ev)
 		str_set(&p->args, mem_strdup(from->args));
 		mapset_copy(&p->maps, &from->maps, ev->time_ns);
 	}
+	set_changed(w, p);
 	world_tell_proc(w, p);
 	tell_maps(w, p);
 }
@@ -393,6 +410,7 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 		str_set(&p->exe, exe_link(ev->tgid));
 	}
 	mapset_end(&p->maps, ev->time_ns, 0);
+	set_changed(w, p);
 	world_tell_proc(w, p);
 	for (size_t i = 0; i < p->n_pending; i++)
 		map_put(w, p, &p->pending[i], ev->time_ns, true);
@@ -406,7 +424,7 @@ static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t 
 	if (!p || (start_ns && p->start_ns != start_ns))
 		return;
 	tell_exit(w, p, time_ns, code);
-	proc_free(w, p);
+	proc_free(w, p, time_ns);
 }
 
 void world_event(struct world *w, const struct maps_event *ev, const char *args)
@@ -591,6 +609,8 @@ void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev
 		p->from_ns = p->exec_id != ev->exec_id && p->from_ns ? time_ns : ev->start_ns;
 	pending_clear(p);
 	mapset_end(&p->maps, time_ns, 0);
+	p->sure_ns = time_ns;
+	set_changed(w, p);
 	proc_fill(w, p, ev);
 	if (!p->kthread) {
 		str_set(&p->exe, exe_link(tgid));
@@ -625,7 +645,7 @@ void world_release(struct world *w)
 	struct mimage *img, *next_img;
 
 	HASH_ITER(hh, w->procs, p, next)
-		proc_free(w, p);
+		proc_free(w, p, 0);
 	HASH_ITER(hh, w->by_file, img, next_img)
 		image_free(w, img);
 }

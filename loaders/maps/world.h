@@ -60,6 +60,7 @@ struct mimage {
 	int root_fd;    /* the root it was opened through, -1 */
 	uint64_t fd_since_ns;
 	struct mimage *next_wanted;
+	uint32_t slot; /* publish's; 0: none */
 	UT_hash_handle hh;    /* by file and path, in world.by_file */
 	UT_hash_handle hh_id; /* by id */
 	size_t key_len;
@@ -85,7 +86,11 @@ struct proc {
 	char *pending_exe;
 	size_t n_pending, cap_pending;
 	uint64_t changed_ns;    /* last event of it */
+	uint64_t sure_ns;       /* its mappings were read from /proc then; 0: never */
 	uint8_t seen;           /* by reconcile */
+	bool changed;           /* its mappings or identity, since publish looked: it stands in world.changed */
+	struct proc *prev, *next;
+	struct slice *slice;    /* publish's: what the tables hold of it */
 	struct mapset maps;     /* image: struct mimage *, NULL: anonymous */
 	UT_hash_handle hh;
 };
@@ -103,12 +108,14 @@ struct world {
 	struct root_id own_root;
 	size_t vdso_len;
 	struct proc *procs;     /* by tgid */
+	struct proc *changed;
 	struct mimage *by_file, *by_id;
 	uint32_t last_image;
 	struct world_stats stats;
 	void (*image_new)(void *ctx, struct mimage *img, struct proc *p, uint64_t start, uint64_t end);
 	void (*image_gone)(void *ctx, struct mimage *img);
 	void *ctx;
+	struct publish *publish; /* NULL: there are no tables */
 };
 
 void world_init(struct world *w);

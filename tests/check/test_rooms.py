@@ -20,7 +20,7 @@ MAY = {
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "probes/"],
     "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/stack.h"],
     "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/host/indexproto.h", "probes/tables.h"],
-    "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h"],
+    "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h", "probes/tables.h"],
     "tools": ["schema/", "tools/"],
 }
 # system headers of libraries -> the rooms that may know them

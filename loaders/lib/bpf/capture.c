@@ -479,13 +479,30 @@ static int open_parts(struct capture *c, struct err *e)
 	return err;
 }
 
+/* The maps that the program is loaded with; sonde-maps hands them out before it looks over the host. */
+static void tables_await(struct capture *c)
+{
+	int64_t until = clock_boot_ns() + STALE_NS;
+
+	while (!hostmaps_greeted(c->maps) && clock_boot_ns() < until) {
+		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
+
+		poll(&pfd, 1, 20);
+		hostmaps_read(c->maps);
+	}
+}
+
 static int open_probe(struct capture *c, struct err *e)
 {
 	uint32_t cpus = cpus_online();
 	struct family_config fc = {.target = &c->o->target->family, .freq = c->o->options->freq, .cpus = cpus,
 				   .ring_bytes = ring_size(c->o->options, cpus)};
-	int err = c->f->open(&fc, &c->state, &c->obj, e);
+	int tables[MP_TABLES_N], err;
 
+	tables_await(c);
+	hostmaps_tables(c->maps, tables);
+	fc.tables = tables[0] >= 0 ? tables : NULL;
+	err = c->f->open(&fc, &c->state, &c->obj, e);
 	if (err)
 		return err;
 	c->ring = ring_buffer__new(c->f->ring_fd(c->state), record_take, c, NULL);

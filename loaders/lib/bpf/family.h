@@ -35,6 +35,7 @@ struct family_config {
 	uint32_t freq;          /* 0 where the family has none */
 	uint32_t cpus;          /* online now */
 	uint64_t ring_bytes;    /* a power of two */
+	const int *tables;      /* the maps to unwind with, for tables_reuse; NULL: there are none */
 };
 
 #define FAMILY_TALLY_SLOTS 32

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "loaders/lib/bpf/tables.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 
@@ -32,7 +33,7 @@ static void programs_read(struct bpf_object *obj, uint64_t *ns, uint64_t *runs)
 	}
 }
 
-/* What the kernel charges for the maps. */
+/* What the kernel charges for the maps, but for those that sonde-maps made: they are in its figures. */
 static uint64_t map_bytes(struct bpf_object *obj)
 {
 	struct bpf_map *map;
@@ -42,6 +43,8 @@ static uint64_t map_bytes(struct bpf_object *obj)
 		char path[64], line[128];
 		uint64_t bytes;
 
+		if (tables_is_one(map))
+			continue;
 		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
 		cleanup_file FILE *f = fopen(path, "re");
 		while (f && fgets(line, sizeof(line), f))

@@ -6,6 +6,7 @@
 #include "loaders/lib/host/hostmaps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,7 +211,33 @@ static void sweep(struct hostmaps *hm)
 static void on_hello(struct hostmaps *hm, const struct mp_hello *m)
 {
 	hm->degraded = m->flags & MP_HELLO_DEGRADED;
+	hm->greeted = !(m->flags & MP_HELLO_TABLES);
 	hm->backoff_ns = 0;
+}
+
+/* All of them, or none. What a sonde-maps made that could not take over the old ones is for those who load from now on. */
+static int on_tables(struct hostmaps *hm, const int fds[MP_FDS_MAX])
+{
+	for (int i = 0; i < MP_TABLES_N; i++)
+		if (fds[i] < 0)
+			return -EPROTO;
+	for (int i = 0; i < MP_TABLES_N; i++) {
+		if (hm->tables[i] >= 0)
+			close(hm->tables[i]);
+		hm->tables[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+	}
+	hm->greeted = true;
+	return 0;
+}
+
+bool hostmaps_greeted(const struct hostmaps *hm)
+{
+	return hm->greeted;
+}
+
+void hostmaps_tables(const struct hostmaps *hm, int fds[MP_TABLES_N])
+{
+	memcpy(fds, hm->tables, sizeof(hm->tables));
 }
 
 static void on_cost(struct hostmaps *hm, const struct mp_cost *m)
@@ -226,7 +253,7 @@ static void on_cost(struct hostmaps *hm, const struct mp_cost *m)
 	c->map_bytes = m->map_bytes;
 }
 
-static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, int fd)
+static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, const int fds[MP_FDS_MAX])
 {
 	switch (msg->type) {
 	case MP_HELLO:
@@ -247,7 +274,7 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, int f
 		hostmaps_on_image(hm, msg);
 		break;
 	case MP_INDEX:
-		hostmaps_on_index(hm, msg, fd);
+		hostmaps_on_index(hm, msg, fds[0]);
 		break;
 	case MP_MAP:
 		hostmaps_on_map(hm, process_find(hm, msg->m.map.tgid, msg->m.map.start_ns, msg->m.map.exec_id),
@@ -264,20 +291,22 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, int f
 	case MP_COST:
 		on_cost(hm, &msg->m.cost);
 		break;
+	case MP_TABLES:
+		return on_tables(hm, fds);
 	default:
 		break;
 	}
 	return 0;
 }
 
-int hostmaps_packet(struct hostmaps *hm, const void *packet, size_t len, int fd)
+int hostmaps_packet(struct hostmaps *hm, const void *packet, size_t len, const int fds[MP_FDS_MAX])
 {
 	struct mapspack_msg msg;
 	size_t pos = 0;
 	int rc;
 
 	while ((rc = mapspack_next(packet, len, &pos, &msg)) == 1) {
-		rc = on_message(hm, &msg, fd);
+		rc = on_message(hm, &msg, fds);
 		if (rc)
 			return rc;
 	}
@@ -291,7 +320,7 @@ static int start(struct hostmaps *hm, struct err *e)
 	hm->generation++;
 	hm->generation_ns[hm->generation % GENERATIONS] = hm->gone_ns;
 	return hm->socket_path ? maps_link_connect(hm->socket_path, &hm->fd, e) :
-		maps_link_start(hm->program, hm->store_dir, hm->args_policy, &hm->child, &hm->fd, e);
+		maps_link_start(hm->program, hm->store_dir, hm->args_policy, hm->tables, &hm->child, &hm->fd, e);
 }
 
 /* It is gone: what it asked of itself is void, what is known stays, unsure from its last word on. */
@@ -315,7 +344,7 @@ static void gone(struct hostmaps *hm)
 		hm->lost++;
 	hostmaps_unsure(hm, hm->watermark ? hm->watermark : now);
 	hostmaps_images_orphaned(hm);
-	hm->seeded = false;
+	hm->seeded = hm->greeted = false;
 	hm->cost_before.cpu_ns += hm->cost.cpu_ns;
 	hm->cost_before.index_cpu_ns += hm->cost.index_cpu_ns;
 	hm->cost_before.bpf_ns += hm->cost.bpf_ns;
@@ -341,6 +370,13 @@ static int restart(struct hostmaps *hm)
 	return -EPIPE;
 }
 
+static void close_fds(const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
 int hostmaps_read(struct hostmaps *hm)
 {
 	int rc;
@@ -348,14 +384,15 @@ int hostmaps_read(struct hostmaps *hm)
 	if (hm->fd < 0 && restart(hm))
 		return -EPIPE;
 	for (;;) {
-		cleanup_fd int fd = -1;
+		int fds[MP_FDS_MAX];
 		size_t len = 0;
 
-		rc = maps_link_receive(hm->fd, hm->packet, sizeof(hm->packet), &len, &fd);
-		if (rc == 1)
-			rc = hostmaps_packet(hm, hm->packet, len, fd);
-		else if (!rc)
+		rc = maps_link_receive(hm->fd, hm->packet, sizeof(hm->packet), &len, fds);
+		if (!rc)
 			break;
+		if (rc == 1)
+			rc = hostmaps_packet(hm, hm->packet, len, fds);
+		close_fds(fds, MP_FDS_MAX);
 		if (rc < 0) {
 			gone(hm);
 			return restart(hm) ? -EPIPE : 0;
@@ -375,6 +412,8 @@ struct hostmaps *hostmaps_new(void)
 	struct hostmaps *hm = mem_alloc(sizeof(*hm));
 
 	hm->fd = -1;
+	for (int i = 0; i < MP_TABLES_N; i++)
+		hm->tables[i] = -1;
 	hm->ready_tail = &hm->ready;
 	hm->generation = 1;
 	hm->swept_ns = (uint64_t)clock_boot_ns();
@@ -418,6 +457,7 @@ void hostmaps_close(struct hostmaps *hm)
 		process_free(hm, p);
 	HASH_ITER(hh, hm->images, img, next_img)
 		hostmaps_image_free(hm, img);
+	close_fds(hm->tables, MP_TABLES_N);
 	free(hm->store_dir);
 	free(hm->socket_path);
 	free(hm->args_policy);

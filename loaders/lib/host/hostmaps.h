@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "loaders/lib/host/mapsproto.h"
 #include "schema/base/err.h"
 
 struct hostmaps;
@@ -28,6 +29,10 @@ struct hostmaps_opts {
 int hostmaps_open(const struct hostmaps_opts *o, struct hostmaps **out, struct err *e);
 void hostmaps_close(struct hostmaps *hm); /* ends a sonde-maps that it started */
 int hostmaps_fd(const struct hostmaps *hm); /* for poll; changes when sonde-maps is restarted */
+/* The BPF maps to unwind with, by enum mp_tables_map; borrowed. -1 in each: there are none. They come before the seed:
+ * hostmaps_greeted says that what will come has come. A restarted sonde-maps takes them over: they stay the same. */
+void hostmaps_tables(const struct hostmaps *hm, int fds[MP_TABLES_N]);
+bool hostmaps_greeted(const struct hostmaps *hm);
 /* Take in what has arrived, without waiting. 0, or -EPIPE: sonde-maps is gone (a child of ours is started again, with
  * back-off, and its seed taken over; call on). */
 int hostmaps_read(struct hostmaps *hm);

@@ -5,11 +5,13 @@
 
 #include <stddef.h>
 
+#include "loaders/lib/host/mapsproto.h"
+
 struct hostmaps;
 
 /* One that is connected to nobody; hostmaps_close frees it. */
 struct hostmaps *hostmaps_new(void);
-/* Take in one packet; fd: what came with it (borrowed), -1. 0; -EBADMSG, -EPROTO: not to be understood. */
-int hostmaps_packet(struct hostmaps *hm, const void *packet, size_t len, int fd);
+/* Take in one packet; fds: what came with it (borrowed), -1 where none did. 0; -EBADMSG, -EPROTO: not to be understood. */
+int hostmaps_packet(struct hostmaps *hm, const void *packet, size_t len, const int fds[MP_FDS_MAX]);
 
 #endif

@@ -59,7 +59,8 @@ struct hostmaps {
 	pid_t child;
 	uint64_t gone_ns;                /* when the one before the present sonde-maps ended */
 	uint64_t restart_ns, backoff_ns; /* when to try again; how long to wait after the next failure */
-	bool seeded, degraded;
+	bool seeded, degraded, greeted;
+	int tables[MP_TABLES_N];         /* the BPF maps, -1 */
 	uint64_t generation;
 	uint64_t generation_ns[GENERATIONS]; /* when generation % GENERATIONS began: the one before it had ended */
 	uint64_t watermark, lost;

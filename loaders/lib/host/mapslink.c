@@ -33,9 +33,21 @@ char *maps_link_program(void)
 	return mem_strdup(path);
 }
 
-int maps_link_start(const char *program, char *store_dir, char *args_policy, pid_t *child, int *fd, struct err *e)
+#define CHILD_SOCKET 3
+#define CHILD_TABLES 4 /* and the four above */
+
+/* What may stand where the child's descriptors will be is moved out of the way: dup2 onto itself would leave it
+ * close-on-exec. */
+static int out_of_the_way(int fd)
 {
-	char *argv[8] = {"sonde-maps", "--fd", "3"};
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CHILD_TABLES + MP_TABLES_N);
+}
+
+int maps_link_start(const char *program, char *store_dir, char *args_policy, const int tables[MP_TABLES_N],
+		    pid_t *child, int *fd, struct err *e)
+{
+	char *argv[10] = {"sonde-maps", "--fd", "3"};
+	int high[MP_TABLES_N];
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t attr;
 	sigset_t none, defaults;
@@ -51,14 +63,20 @@ int maps_link_start(const char *program, char *store_dir, char *args_policy, pid
 		argv[n++] = "--args";
 		argv[n++] = args_policy;
 	}
-	if (pair[1] == 3) { /* dup2 onto itself would leave it close-on-exec */
-		int moved = fcntl(pair[1], F_DUPFD_CLOEXEC, 10);
-
-		close(pair[1]);
-		pair[1] = moved;
+	if (tables[0] >= 0) {
+		argv[n++] = "--tables-fd";
+		argv[n++] = "4";
 	}
+	high[0] = out_of_the_way(pair[1]);
+	close(pair[1]);
+	pair[1] = high[0];
 	posix_spawn_file_actions_init(&fa);
-	posix_spawn_file_actions_adddup2(&fa, pair[1], 3);
+	posix_spawn_file_actions_adddup2(&fa, pair[1], CHILD_SOCKET);
+	for (int i = 0; i < MP_TABLES_N; i++) {
+		high[i] = out_of_the_way(tables[i]);
+		if (high[i] >= 0)
+			posix_spawn_file_actions_adddup2(&fa, high[i], CHILD_TABLES + i);
+	}
 	posix_spawnattr_init(&attr);
 	sigemptyset(&none);
 	sigemptyset(&defaults);
@@ -72,6 +90,9 @@ int maps_link_start(const char *program, char *store_dir, char *args_policy, pid
 	posix_spawn_file_actions_destroy(&fa);
 	posix_spawnattr_destroy(&attr);
 	close(pair[1]);
+	for (int i = 0; i < MP_TABLES_N; i++)
+		if (high[i] >= 0)
+			close(high[i]);
 	if (rc) {
 		close(pair[0]);
 		*child = 0;
@@ -100,32 +121,42 @@ int maps_link_connect(const char *path, int *out, struct err *e)
 	return 0;
 }
 
-int maps_link_receive(int sock, void *packet, size_t cap, size_t *len, int *fd)
+/* Descriptors of a message; what is beyond MP_FDS_MAX is closed. */
+static void take_fds(struct msghdr *mh, int fds[MP_FDS_MAX])
 {
-	char control[CMSG_SPACE(4 * sizeof(int))];
+	size_t n = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
+		size_t got = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < got; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (n < MP_FDS_MAX)
+				fds[n++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+int maps_link_receive(int sock, void *packet, size_t cap, size_t *len, int fds[MP_FDS_MAX])
+{
+	char control[CMSG_SPACE(MP_FDS_MAX * sizeof(int))];
 	struct iovec iov = {.iov_base = packet, .iov_len = cap};
 	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
+	for (size_t i = 0; i < MP_FDS_MAX; i++)
+		fds[i] = -1;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -EPIPE;
 	if (n == 0)
 		return -EPIPE;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c; c = CMSG_NXTHDR(&mh, c)) {
-		size_t fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < fds; i++) {
-			int got;
-
-			memcpy(&got, CMSG_DATA(c) + i * sizeof(int), sizeof(got));
-			if (*fd < 0)
-				*fd = got;
-			else
-				close(got);
-		}
-	}
+	take_fds(&mh, fds);
 	*len = (size_t)n;
 	return mh.msg_flags & MSG_TRUNC ? -EPROTO : 1;
 }

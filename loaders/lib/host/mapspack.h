@@ -28,6 +28,7 @@ union mapspack_fixed {
 	struct mp_lost lost;
 	struct mp_cost cost;
 	struct mp_want want;
+	struct mp_tables tables;
 };
 
 struct mapspack_msg {

@@ -4,9 +4,10 @@
  * messages, each 8-aligned: struct mp_head {type, size}, a fixed struct, then strings. Little endian, same host, same
  * build (the hello carries a version: another one is refused). Times are CLOCK_BOOTTIME nanoseconds.
  *
- * Order: HELLO; then the seed (IMAGE, PROCESS, MAP for all that runs, PROCESS before its MAPs), then SEEDED; then what
- * happens, in order of time, and from time to time WATERMARK. An IMAGE always comes before the first MAP that names
- * it. An index that becomes ready is told by INDEX.
+ * Order: HELLO, at once; TABLES, right after it, if HELLO's flags say so; then, when sonde-maps has looked over the host,
+ * the seed (IMAGE, PROCESS, MAP for all that runs, PROCESS before its MAPs), then SEEDED; then what happens, in order of
+ * time, and from time to time WATERMARK. An IMAGE always comes before the first MAP that names it. An index that becomes
+ * ready is told by INDEX.
  *
  * After LOST everything is told again (IMAGE, PROCESS, MAP), then SEEDED: what was not told again is no more, since
  * the time in LOST at the latest. A mapping told again as it was has been there all along.
@@ -19,8 +20,9 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 1
+#define MP_VERSION 2
 #define MP_PACKET_MAX 65536
+#define MP_FDS_MAX 5 /* descriptors in one packet */
 
 enum mp_type {
 	MP_HELLO = 1,   /* maps -> client: struct mp_hello */
@@ -33,6 +35,7 @@ enum mp_type {
 	MP_WATERMARK,   /* struct mp_watermark: all that happened up to `time_ns` has been told */
 	MP_LOST,        /* struct mp_lost: side-band records were lost; the affected processes are told anew after it */
 	MP_COST,        /* struct mp_cost: what sonde-maps and its sonde-index children have used */
+	MP_TABLES,      /* struct mp_tables: the BPF maps that probes unwind with */
 	/* client -> maps */
 	MP_WANT_INDEX = 64 /* struct mp_want: this image has samples, make its index next */
 };
@@ -45,14 +48,32 @@ struct mp_head {
 struct mp_hello {
 	struct mp_head head;
 	uint32_t version;    /* MP_VERSION */
-	uint32_t generation; /* grows with each take-over */
+	uint32_t generation; /* of the tables, grows with each take-over; 0: there are none */
 	int32_t pid;         /* of sonde-maps */
 	uint32_t flags;      /* enum mp_hello_flags */
 };
 
 enum mp_hello_flags {
-	MP_HELLO_DEGRADED = 1 /* no BPF program: exec ids are not the kernel's (told as 0), start times are those of
-	                         /proc (clock ticks), short processes have no arguments */
+	MP_HELLO_DEGRADED = 1, /* no BPF program: exec ids are not the kernel's (told as 0), start times are those of
+	                          /proc (clock ticks), short processes have no arguments */
+	MP_HELLO_TABLES = 2    /* TABLES follows */
+};
+
+/* The maps of probes/tables.h, in the order in which their descriptors come with the packet (SCM_RIGHTS, one message a
+ * packet, all of MP_TABLES_N). A program takes them in before it is loaded. */
+enum mp_tables_map {
+	MP_TABLES_ROWS = 0,
+	MP_TABLES_MAPPINGS,
+	MP_TABLES_IMAGES,
+	MP_TABLES_PROCESSES,
+	MP_TABLES_STATE,
+	MP_TABLES_N
+};
+
+struct mp_tables {
+	struct mp_head head;
+	uint32_t version;    /* TABLES_VERSION */
+	uint32_t generation; /* as in HELLO */
 };
 
 /* Identity: (tgid, start_ns, exec_id) as in probes/stack.h. Strings, NUL-terminated, in this order: comm, exe, args
@@ -129,5 +150,7 @@ struct mp_want {
 };
 
 enum mp_want_flags { MP_WANT_DAMAGED = 1 /* the index told before cannot be read: make it anew */ };
+
+_Static_assert(MP_TABLES_N == MP_FDS_MAX, "they fit in one packet");
 
 #endif

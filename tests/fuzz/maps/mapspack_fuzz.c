@@ -14,6 +14,8 @@
 #include "probes/stack.h"
 #include "schema/base/strbuf.h"
 
+static const int no_fds[MP_FDS_MAX] = {-1, -1, -1, -1, -1};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* What was read is written again as it was, but for the bytes between messages. */
@@ -81,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct mapspack_msg m;
 	size_t pos = 0;
 
-	hostmaps_packet(hm, data, len, -1);
+	hostmaps_packet(hm, data, len, no_fds);
 	while (mapspack_next(data, len, &pos, &m) == 1) {
 		again(&m);
 		ask(hm, &m);

@@ -19,6 +19,7 @@
 #include "schema/base/strbuf.h"
 
 static struct hostmaps *hm;
+static const int no_fds[MP_FDS_MAX] = {-1, -1, -1, -1, -1};
 static uint64_t t0; /* times are of now, so that nothing is forgotten */
 
 static int set_up(void **state)
@@ -30,7 +31,7 @@ static int set_up(void **state)
 	hm = hostmaps_new();
 	t0 = (uint64_t)clock_boot_ns();
 	mapspack_add(&b, MP_HELLO, &hello, NULL);
-	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, -1), 0);
+	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, no_fds), 0);
 	strbuf_release(&b);
 	return 0;
 }
@@ -47,7 +48,7 @@ static void tell(uint32_t type, const void *m, const char *const *str)
 	struct strbuf b = STRBUF_INIT;
 
 	mapspack_add(&b, type, m, str);
-	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, -1), 0);
+	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, no_fds), 0);
 	strbuf_release(&b);
 }
 
@@ -353,7 +354,7 @@ static void another_protocol_version_is_refused(void **state)
 
 	(void)state;
 	mapspack_add(&b, MP_HELLO, &hello, NULL);
-	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, -1), -EPROTO);
+	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, no_fds), -EPROTO);
 	strbuf_release(&b);
 }
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tables: the maps of probes/tables.h that sonde-maps makes and fills, in place of the stand-ins of the same names in a
+ * family's object.
+ */
+#ifndef SONDE_BPF_TABLES_H
+#define SONDE_BPF_TABLES_H
+
+#include <stdbool.h>
+
+struct bpf_map;
+struct bpf_object;
+
+/* Before load. fds (borrowed) by enum mp_tables_map; NULL: there are none, the stand-ins stay: empty, nobody publishes.
+ * A map that the object does not have is left out. 0 or -errno. */
+int tables_reuse(struct bpf_object *obj, const int *fds);
+/* Is it one of them? */
+bool tables_is_one(const struct bpf_map *map);
+
+#endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* publish: see the header. */
+#include "loaders/maps/publish.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "loaders/maps/entries.h"
+#include "loaders/maps/slices.h"
+#include "loaders/maps/slots.h"
+#include "loaders/maps/tablemaps.h"
+#include "loaders/maps/world.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+
+struct publish {
+	struct tablemaps *maps;
+	struct world *world;
+	struct slices slices;
+	struct slots slots;
+	struct entries entries;
+	uint64_t *words;  /* one slice, being made */
+	uint64_t as_of_ns;
+	bool told_slices;
+};
+
+struct publish *publish_new(struct tablemaps *maps, struct world *w)
+{
+	struct publish *pub = mem_alloc(sizeof(*pub));
+
+	pub->maps = maps;
+	pub->world = w;
+	pub->words = mem_array(slices_words(TABLES_SLICE_MAX), sizeof(*pub->words));
+	slices_init(&pub->slices, maps->mappings, maps->n_mappings, TABLES_GRACE_NS);
+	slots_init(&pub->slots, maps->images, TABLES_GRACE_NS);
+	entries_init(&pub->entries, maps->fd[MP_TABLES_PROCESSES], &pub->slices);
+	maps->state->generation++;
+	w->last_image = maps->state->last_image;
+	return pub;
+}
+
+void publish_free(struct publish *pub)
+{
+	if (!pub)
+		return;
+	pub->maps->state->heartbeat_ns = 0;
+	entries_release(&pub->entries, (uint64_t)clock_boot_ns());
+	slices_release(&pub->slices);
+	slots_release(&pub->slots);
+	free(pub->words);
+	free(pub);
+}
+
+/* ---- images ---- */
+
+void publish_image_new(struct publish *pub, struct mimage *img)
+{
+	struct tables_image as = {.state = TABLES_IMAGE_PENDING, .id = img->id};
+
+	if (!pub)
+		return;
+	img->slot = slots_get(&pub->slots, &as);
+	__atomic_store_n(&pub->maps->state->last_image, img->id, __ATOMIC_RELAXED);
+}
+
+void publish_image_gone(struct publish *pub, struct mimage *img)
+{
+	if (pub)
+		slots_put(&pub->slots, img->slot, (uint64_t)clock_boot_ns());
+}
+
+/* ---- processes ---- */
+
+static void put_mapping(uint64_t *words, uint32_t n, uint32_t i, const struct mapping *m)
+{
+	const struct mimage *img = m->image;
+	uint64_t *w = words + n + (size_t)i * MAPPING_WORDS;
+
+	words[i] = m->start;
+	w[0] = m->end;
+	w[1] = m->offset - m->start;
+	w[2] = 0;
+	w[3] = img ? img->slot : 0;
+}
+
+static struct slice *slice_of(struct publish *pub, const struct proc *p)
+{
+	uint32_t n = p->maps.n_now < TABLES_SLICE_MAX ? (uint32_t)p->maps.n_now : TABLES_SLICE_MAX;
+	struct slice *slice;
+
+	for (uint32_t i = 0; i < n; i++)
+		put_mapping(pub->words, n, i, &p->maps.now[i]);
+	slice = slices_get(&pub->slices, pub->words, n);
+	if (!slice && !pub->told_slices) {
+		log_warn("no room for the mappings of more processes: their stacks are found by frame pointers alone");
+		pub->told_slices = true;
+	}
+	return slice;
+}
+
+static bool has_entry(const struct proc *p)
+{
+	return !p->kthread && !p->from_proc && p->maps.n_now;
+}
+
+static void publish_proc(struct publish *pub, struct proc *p, uint64_t now_ns)
+{
+	struct slice *slice = has_entry(p) ? slice_of(pub, p) : NULL, *old = p->slice;
+	struct tables_process value = {.start_ns = p->start_ns, .exec_id = p->exec_id,
+				       .as_of_ns = pub->as_of_ns > p->sure_ns ? pub->as_of_ns : p->sure_ns};
+
+	if (slice) {
+		value.first = slice->first;
+		value.count = slice->count;
+	}
+	if (slice && entries_put(&pub->entries, p->tgid, &value, now_ns)) {
+		slices_put(&pub->slices, slice, now_ns);
+		slice = NULL;
+	}
+	if (!slice && !p->kthread)
+		entries_remove(&pub->entries, p->tgid, p->start_ns);
+	p->slice = slice;
+	slices_put(&pub->slices, old, now_ns);
+}
+
+void publish_proc_gone(struct publish *pub, struct proc *p, uint64_t time_ns)
+{
+	if (pub && !p->kthread)
+		entries_leave(&pub->entries, p->tgid, p->start_ns, p->slice, time_ns);
+	p->slice = NULL;
+}
+
+/* ---- ticks ---- */
+
+void publish_tick(struct publish *pub, uint64_t as_of_ns)
+{
+	uint64_t now = (uint64_t)clock_boot_ns();
+	struct proc *p, *next;
+
+	if (!pub)
+		return;
+	pub->as_of_ns = as_of_ns;
+	DL_FOREACH_SAFE(pub->world->changed, p, next) {
+		DL_DELETE(pub->world->changed, p);
+		p->changed = false;
+		publish_proc(pub, p, now);
+	}
+	/* only now: no entry points any more at what is free again */
+	entries_tick(&pub->entries, now);
+	arena_tick(&pub->slices.arena, now);
+	arena_tick(&pub->slots.arena, now);
+	__atomic_store_n(&pub->maps->state->heartbeat_ns, (uint64_t)clock_boot_ns(), __ATOMIC_RELEASE);
+}
