@@ -37,14 +37,15 @@ struct cpu {
 static void cpu_configure(struct cpu_bpf *skel, const struct family_config *c)
 {
 	const struct family_target *t = c->target;
-	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_USER_MAX);
+	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX);
 
+	skel->rodata->stack_late_read = false; /* nobody reads the ring */
 	skel->rodata->filter_pids = t->n_pids > 0;
 	skel->rodata->filter_cgroups = t->n_cgroups > 0;
 	skel->rodata->filter_comms = t->n_comms > 0;
 	for (size_t i = 0; i < t->n_cgroups; i++)
 		skel->rodata->hierarchy_used[t->cgroups[i].hierarchy] = true;
-	if (depth > 0 && depth < STACK_USER_MAX)
+	if (depth > 0 && depth < STACK_KERNEL_MAX)
 		skel->rodata->stack_depth = (uint32_t)depth;
 	bpf_map__set_max_entries(skel->maps.events, (uint32_t)c->ring_bytes);
 	if (t->follow_children)
@@ -220,8 +221,8 @@ static void cpu_check(struct check *c, uint32_t freq)
 	else
 		check_add(c, "sample rate", CHECK_OK, NULL, "%u Hz (the kernel allows %lld)", freq,
 			  (long long)sysctl_kernel("perf_event_max_sample_rate", freq));
-	check_add(c, "stack depth", CHECK_OK, NULL, "%lld frames (kernel.perf_event_max_stack), at most %d",
-		  (long long)sysctl_kernel("perf_event_max_stack", STACK_USER_MAX), STACK_USER_MAX);
+	check_add(c, "stack depth", CHECK_OK, NULL, "%lld kernel frames (kernel.perf_event_max_stack), %d user frames",
+		  (long long)sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX), STACK_USER_MAX);
 }
 
 static const struct family cpu_family = {
