@@ -111,7 +111,9 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 		     const uint64_t *frames, struct naming_result *out)
 {
 	uint64_t tables_ns = ev->flags & STACK_F_TABLES ? ev->tables_ns : 0;
-	bool unknown = false;
+	bool astray = false;        /* the frame before lies in nothing executable */
+	struct answer held = {0};   /* of those: the one to show, if a frame that is known follows */
+	bool holds = false;
 
 	for (size_t i = 0; i < ev->n_user && out->end != STACK_END_STALE; i++) {
 		enum look look = look_of(!i && !ev->n_kernel, frames[i] & FRAME_EXACT);
@@ -121,14 +123,24 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 		if (p)
 			hostmaps_place(n->hm, p, frames[i], tables_ns, ev->time_ns, &at);
 		a = naming_user(n, p, &at, look);
-		out->image = a.image;
-		/* a chain that has lost its way shows one unknown frame, not a hundred different ones */
-		if (a.why != WHY_UNMAPPED || !unknown)
+		/* a chain that lost its way and found it again shows one unknown frame there, not a hundred different ones;
+		 * one that ends astray shows none: an address that is nothing says nothing */
+		if (i && a.why == WHY_UNMAPPED) {
+			holds |= !astray;
+			held = a;
+		} else {
+			if (holds)
+				put(n, b, held, false);
 			put(n, b, a, look_is_leaf(look));
-		unknown = a.why == WHY_UNMAPPED;
+			out->image = a.image;
+			holds = false;
+		}
+		astray = a.why == WHY_UNMAPPED;
 		if (at.stale)
 			out->end = STACK_END_STALE;
 	}
+	if (astray && p && out->end != STACK_END_STALE)
+		out->end = STACK_END_NO_MAPPING;
 	if (!ev->n_user && (ev->flags & STACK_F_USER_FAULT))
 		put(n, b, naming_unknown(n), !ev->n_kernel);
 }

@@ -20,8 +20,9 @@
  * What has no name is (image, offset) without a function, shown "libfoo.so+0x1a2b". An index that is still being made
  * names its frames later (store_frame_name). Executable memory without a file: name from the perf map, image "[jit]",
  * offset from the function's start; else "[anon]", offset within its 2 MiB block, the leaf's cut to its page. An address
- * where nothing executable was mapped: "[unknown]", offset 0, neighbours of the kind drawn together. Never a bare
- * address, never dropped. Kernel: "[kernel]" with the offset from _text, "[nf_tables]" from the module's first symbol,
+ * where nothing executable was mapped: "[unknown]", offset 0, neighbours of the kind drawn together; behind the last
+ * frame that is known they are left out, and the stack ends for STACK_END_NO_MAPPING. Never a bare address, nothing else
+ * dropped. Kernel: "[kernel]" with the offset from _text, "[nf_tables]" from the module's first symbol,
  * "[bpf]" from the program's start.
  */
 #ifndef SONDE_HOST_NAMING_H

@@ -418,9 +418,15 @@ static void addresses_where_nothing_was_mapped_show_as_one_unknown(void **state)
 	(void)state;
 	make_ready();
 	assert_string_equal(STACK(0, 5, 0x10001155, 0x33, 0x44, 0x10001030, 0x55),
-			    "[unknown]+0 libx.so:one+1030 [unknown]+0 libx.so:two+1100!");
+			    "libx.so:one+1030 [unknown]+0 libx.so:two+1100!");
+	assert_int_equal(last.end, STACK_END_NO_MAPPING);
+	assert_string_equal(images[last.image].name, "libx.so");
 	naming_stat(n, &s);
-	assert_int_equal(s.unnamed_unmapped, 2);
+	assert_int_equal(s.unnamed_unmapped, 1);
+	assert_string_equal(STACK(0, 3, 0x33, 0x44, 0x55), "[unknown]+0");
+	assert_int_equal(last.end, STACK_END_NO_MAPPING);
+	assert_string_equal(STACK(0, 3, 0x33, 0x44, 0x10001030), "libx.so:one+1030 [unknown]+0");
+	assert_int_equal(last.end, STACK_END_NONE);
 	assert_string_equal(name_it(&(struct sample){.ev = {.n_kernel = 1, .flags = STACK_F_USER_FAULT},
 						     .addrs = {0xffffffff81000210}}), "[unknown]+0 [kernel]:do_work+200!");
 }
