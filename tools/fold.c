@@ -102,6 +102,18 @@ static uint32_t frame_add(struct folding *f, const struct fold_frame *new)
 	return (uint32_t)f->pub.n_frames++;
 }
 
+/* "name", or "name (file.c:12)" */
+static const char *frame_name(struct folding *f, const struct store_frame_row *row)
+{
+	const char *slash = strrchr(row->file, '/');
+	cleanup_strbuf struct strbuf s = STRBUF_INIT;
+
+	if (!f->opts.lines || !row->line || !*row->file)
+		return text(f, row->name);
+	strbuf_addf(&s, "%s (%s:%u)", row->name, slash && slash[1] ? slash + 1 : row->file, row->line);
+	return text(f, strbuf_str(&s));
+}
+
 static uint32_t frame_from(struct folding *f, uint32_t id)
 {
 	static const struct store_image_row none = {"", "", "", STORE_IMAGE_UNKNOWN};
@@ -109,12 +121,13 @@ static uint32_t frame_from(struct folding *f, uint32_t id)
 	const struct store_image_row *image = row->image && row->image < f->dict->n_images ?
 		&f->dict->images[row->image] : &none;
 	struct fold_frame new = {
-		.name = text(f, row->name),
+		.name = frame_name(f, row),
 		.module = text(f, image->name ? image->name : ""),
 		.module_path = text(f, image->path ? image->path : ""),
 		.build_id = text(f, image->build_id ? image->build_id : ""),
 		.file = text(f, row->file ? row->file : ""),
 		.line = row->line,
+		.function_line = row->function_line,
 		.offset = row->offset,
 		.named = row->function != 0,
 		.inlined = row->inlined,
@@ -168,7 +181,10 @@ static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 		path[n++] = s;
 	}
 	while (n--) {
-		node = node_child(f, (uint32_t)node, frame_of(f, f->dict->stack_frame[path[n]]));
+		uint32_t frame = f->dict->stack_frame[path[n]];
+
+		if (!f->opts.no_inline || !f->dict->frames[frame].inlined)
+			node = node_child(f, (uint32_t)node, frame_of(f, frame));
 		if (group)
 			idmap_set(&f->seg_node, (uint64_t)group << 32 | path[n], node);
 		else

@@ -23,9 +23,10 @@ struct fold_frame {              /* merged by content over segments */
 	const char *module_path; /* "" if not known */
 	const char *build_id;    /* hex, "" */
 	const char *file;        /* "" if not known */
-	uint32_t line;
+	uint32_t line;           /* where execution stood; 0 if not known */
+	uint32_t function_line;  /* the function's first line, 0 if not known */
 	uint64_t offset;         /* within the file */
-	bool named, inlined;
+	bool named, inlined;     /* inlined: into the frame before it in the stack, at the same place */
 	enum fold_origin origin;
 };
 
@@ -71,6 +72,8 @@ struct fold {
 struct fold_opts {
 	enum fold_group group;
 	bool leaves;
+	bool no_inline;          /* inlined functions count as the function they were inlined into */
+	bool lines;              /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 
 /* EXIT_NOTHING with the reason and the next command to try when the window holds no sample. */

@@ -78,17 +78,33 @@ static int print_form(enum output_form form, const struct selection *sel, enum f
 	return -EINVAL;
 }
 
-int output_write(enum output_form form, const struct selection *sel, enum fold_group group, FILE *out, struct err *e)
+/* What the reader of a pprof file chooses for himself. */
+static int not_for_pprof(const struct fold_opts *o, struct err *e)
 {
-	struct fold_opts opts = {.group = group, .leaves = form == OUTPUT_PPROF};
-	struct fold *f = NULL;
-	int ret;
-
-	if (form == OUTPUT_PPROF && group != FOLD_BY_NONE) {
+	if (o->group != FOLD_BY_NONE) {
 		err_set(e, -EINVAL, EXIT_USAGE, "a pprof file has no groups: it has labels (container, comm, pid, thread, tid)");
 		err_fix(e, "sonde flame -o x.pb.gz; go tool pprof -tags x.pb.gz");
 		return -EINVAL;
 	}
+	if (o->lines) {
+		err_set(e, -EINVAL, EXIT_USAGE, "a pprof file has its lines in any case: --lines is for the other forms");
+		err_fix(e, "sonde flame -o x.pb.gz; go tool pprof -lines -top x.pb.gz");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int output_write(enum output_form form, const struct selection *sel, const struct fold_opts *asked, FILE *out,
+		 struct err *e)
+{
+	struct fold_opts opts = *asked;
+	enum fold_group group = opts.group;
+	struct fold *f = NULL;
+	int ret = form == OUTPUT_PPROF ? not_for_pprof(asked, e) : 0;
+
+	if (ret)
+		return ret;
+	opts.leaves = form == OUTPUT_PPROF;
 	ret = fold_make(sel, &opts, &f, e);
 	if (ret)
 		return ret;

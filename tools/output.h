@@ -17,8 +17,8 @@ enum output_form { OUTPUT_HTML, OUTPUT_FOLDED, OUTPUT_PPROF, OUTPUT_JSON };
 int output_form_of(const char *path, enum output_form *form, struct err *e);
 /* "none", "container", "process", "thread"; NULL is none. EXIT_USAGE. */
 int output_group_of(const char *name, enum fold_group *group, struct err *e);
-/* Fold the selection and print it. pprof takes no groups (it has labels): EXIT_USAGE. */
-int output_write(enum output_form form, const struct selection *sel, enum fold_group group, FILE *out,
+/* Fold the selection and print it. pprof takes no groups (it has labels) and has its lines apart from names: EXIT_USAGE. */
+int output_write(enum output_form form, const struct selection *sel, const struct fold_opts *opts, FILE *out,
 		 struct err *e);
 
 #endif

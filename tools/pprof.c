@@ -25,7 +25,8 @@ enum { MAPPING_ID = 1, MAPPING_START = 2, MAPPING_LIMIT = 3, MAPPING_FILENAME = 
        MAPPING_HAS_FUNCTIONS = 7, MAPPING_HAS_FILENAMES = 8, MAPPING_HAS_LINES = 9, MAPPING_HAS_INLINE = 10 };
 enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4,
+       FUNCTION_START_LINE = 5 };
 
 #define PAGE       0x1000ull
 #define FIRST_BASE 0x400000ull
@@ -61,6 +62,7 @@ struct builder {
 	struct module *modules;
 	struct module **module_of;  /* by frame, NULL: none */
 	struct idmap functions;     /* name << 32 | file -> id */
+	struct idmap first_lines;   /* the same -> the function's first line */
 	struct chain *chains;
 	uint32_t *location;         /* by node: the location that ends there, 0: not made yet */
 	uint32_t *above;            /* by node: the node that location was called from */
@@ -92,20 +94,34 @@ static void value_type(struct builder *b, unsigned field, const char *type, cons
 	proto_bytes(&b->out, field, m.buf, m.len);
 }
 
+static uint64_t function_key(struct builder *b, const char *name, const char *file)
+{
+	return (uint64_t)string_id(b, name) << 32 | string_id(b, file);
+}
+
+/* One place of a function may know where it begins, another (inlined) not. */
+static void first_line_note(struct builder *b, const struct fold_frame *fr)
+{
+	if (fr->function_line)
+		idmap_set(&b->first_lines, function_key(b, fr->name, fr->file), fr->function_line);
+}
+
 static uint32_t function_id(struct builder *b, const char *name, const char *file)
 {
 	cleanup_strbuf struct strbuf m = STRBUF_INIT;
 	uint32_t name_id = string_id(b, name), file_id = string_id(b, file);
-	uint64_t key = (uint64_t)name_id << 32 | file_id, id;
+	uint64_t key = function_key(b, name, file), first_line = 0, id;
 
 	if (idmap_get(&b->functions, key, &id))
 		return (uint32_t)id;
+	idmap_get(&b->first_lines, key, &first_line);
 	id = ++b->n_functions;
 	idmap_set(&b->functions, key, id);
 	proto_uint(&m, FUNCTION_ID, id);
 	proto_uint(&m, FUNCTION_NAME, name_id);
 	proto_uint(&m, FUNCTION_SYSTEM_NAME, name_id);
 	proto_uint(&m, FUNCTION_FILENAME, file_id);
+	proto_uint(&m, FUNCTION_START_LINE, first_line);
 	proto_bytes(&b->out, PROFILE_FUNCTION, m.buf, m.len);
 	return (uint32_t)id;
 }
@@ -206,6 +222,7 @@ static void modules_collect(struct builder *b)
 
 		if (!used[i] || fr->origin == FOLD_GROUP || !*module_filename(fr))
 			continue;
+		first_line_note(b, fr);
 		b->module_of[i] = module_get(b, fr);
 		module_note(b->module_of[i], fr);
 	}
@@ -409,6 +426,7 @@ static void builder_release(struct builder *b)
 		free(c);
 	}
 	idmap_release(&b->functions);
+	idmap_release(&b->first_lines);
 	strbuf_release(&b->out);
 	strbuf_release(&b->strings);
 	free(b->module_of);

@@ -51,8 +51,9 @@ static void rows_make(struct top *top, const struct flame_tree *t)
 			f->row = (uint32_t)top->n_rows;
 			HASH_ADD_KEYPTR(hh, table, f->key, len, f);
 			mem_grow(top->rows, top->n_rows, cap);
-			top->rows[top->n_rows++] = (struct top_row){.frame = (uint32_t)i};
+			top->rows[top->n_rows++] = (struct top_row){.frame = (uint32_t)i, .inlined = true};
 		}
+		top->rows[f->row].inlined &= t->frames[i].inlined;
 		top->row_of[i] = f->row;
 	}
 	HASH_ITER(hh, table, f, tmp) {

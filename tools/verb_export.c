@@ -11,11 +11,16 @@
 
 struct export_args {
 	const char *output;
+	bool lines, no_inline;
 };
 
 static const struct option EXPORT_OPTIONS[] = {
 	{"output", 'o', OPTION_STRING, "FILE", "where to; without it standard output. db: a file, or a folder",
 	 offsetof(struct export_args, output)},
+	{"lines", 0, OPTION_FLAG, NULL, "folded, json: functions told apart by line: name (file.c:12)",
+	 offsetof(struct export_args, lines)},
+	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
+	 offsetof(struct export_args, no_inline)},
 	{0},
 };
 
@@ -41,6 +46,8 @@ static void say_written(const struct verb_call *call, const char *path, uint64_t
 
 static int export_fold(struct verb_call *call, enum output_form form, const char *path, struct err *e)
 {
+	const struct export_args *a = call->args;
+	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	uint64_t bytes = 0;
 	int ret;
@@ -52,7 +59,7 @@ static int export_fold(struct verb_call *call, enum output_form form, const char
 	}
 	ret = outfile_open(&out, path, e);
 	if (!ret)
-		ret = output_write(form, call->sel, FOLD_BY_NONE, out.f, e);
+		ret = output_write(form, call->sel, &opts, out.f, e);
 	if (!ret)
 		ret = outfile_commit(&out, &bytes, e);
 	if (!ret && out.path)

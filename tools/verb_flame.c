@@ -21,7 +21,7 @@ extern char **environ;
 
 struct flame_args {
 	const char *output, *group;
-	bool open;
+	bool open, lines, no_inline;
 };
 
 static const struct option FLAME_OPTIONS[] = {
@@ -29,6 +29,8 @@ static const struct option FLAME_OPTIONS[] = {
 	 offsetof(struct flame_args, output)},
 	{"group", 0, OPTION_STRING, "BY", "first row: none, container, process or thread",
 	 offsetof(struct flame_args, group)},
+	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)", offsetof(struct flame_args, lines)},
+	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller", offsetof(struct flame_args, no_inline)},
 	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser", offsetof(struct flame_args, open)},
 	{0},
 };
@@ -116,24 +118,24 @@ static int flame_run(struct verb_call *call, struct err *e)
 	cleanup_free char *path = a->output ? strdup(a->output) : default_path(call->sel);
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	enum output_form form = OUTPUT_HTML;
-	enum fold_group group;
+	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
 	uint64_t bytes = 0;
 	int ret;
 
 	if (!path)
 		return err_set(e, -ENOMEM, EXIT_RUNTIME, "out of memory");
-	ret = output_group_of(a->group, &group, e);
+	ret = output_group_of(a->group, &opts.group, e);
 	if (!ret && a->output)
 		ret = output_form_of(path, &form, e);
 	if (ret)
 		return ret;
 	if (call->json && !a->output) {
-		ret = output_write(OUTPUT_JSON, call->sel, group, stdout, e);
+		ret = output_write(OUTPUT_JSON, call->sel, &opts, stdout, e);
 		return ret ? ret : ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") : 0;
 	}
 	ret = outfile_open(&out, path, e);
 	if (!ret)
-		ret = output_write(form, call->sel, group, out.f, e);
+		ret = output_write(form, call->sel, &opts, out.f, e);
 	if (!ret)
 		ret = outfile_commit(&out, &bytes, e);
 	if (ret)

@@ -22,6 +22,7 @@
 struct stacks_args {
 	uint64_t rows;
 	const char *callers, *callees;
+	bool lines, no_inline;
 };
 
 static const struct option STACKS_OPTIONS[] = {
@@ -30,6 +31,10 @@ static const struct option STACKS_OPTIONS[] = {
 	 offsetof(struct stacks_args, callers)},
 	{"callees", 0, OPTION_STRING, "FUNC", "the paths from a function to where the time was spent",
 	 offsetof(struct stacks_args, callees)},
+	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)",
+	 offsetof(struct stacks_args, lines)},
+	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
+	 offsetof(struct stacks_args, no_inline)},
 	{0},
 };
 
@@ -99,6 +104,7 @@ static int top_json(const struct view *v, const struct top *top)
 		json_object_set_new(o, "function", json_text(fr->name));
 		json_object_set_new(o, "module", text_or_null(fr->module));
 		json_object_set_new(o, "file", text_or_null(fr->file));
+		json_object_set_new(o, "inlined", json_boolean(r->inlined));
 		set_number(o, "self_ns", r->self_ns);
 		set_number(o, "total_ns", r->total_ns);
 		set_number(o, "self_samples", r->self_samples);
@@ -108,6 +114,14 @@ static int top_json(const struct view *v, const struct top *top)
 		json_array_append_new(json_rows(j), o);
 	}
 	return json_print(j, stdout, 1);
+}
+
+static void function_cell(struct table *t, const char *name, bool inlined)
+{
+	if (inlined)
+		table_cellf(t, "%s (inlined)", name);
+	else
+		table_cell(t, name);
 }
 
 static int top_print(const struct view *v)
@@ -136,7 +150,7 @@ static int top_print(const struct view *v)
 		table_cellf(t, "%.1f %%", percent(r->total_ns, whole));
 		table_cellf(t, "%.2f", cores(v, r->total_ns));
 		table_cellf(t, "%llu", (unsigned long long)r->self_samples);
-		table_cell(t, v->tree.frames[r->frame].name);
+		function_cell(t, v->tree.frames[r->frame].name, r->inlined);
 		table_cell(t, v->tree.frames[r->frame].module);
 	}
 	table_print(t, stdout, width(v));
@@ -204,6 +218,8 @@ static void paths_print(const struct view *v, const struct related *r)
 			if (k)
 				strbuf_addch(&path, ';');
 			folded_addname(&path, v->tree.frames[p->frames[k]].name);
+			if (v->tree.frames[p->frames[k]].inlined)
+				strbuf_addstr(&path, " (inlined)");
 		}
 		table_cellf(t, "%.1f %%", percent(p->ns, r->ns));
 		table_cellf(t, "%.2f", cores(v, p->ns));
@@ -242,7 +258,7 @@ static int stacks_run(struct verb_call *call, struct err *e)
 
 	if (a->callers && a->callees)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--callers and --callees do not go together");
-	ret = fold_make(call->sel, &(struct fold_opts){0}, &f, e);
+	ret = fold_make(call->sel, &(struct fold_opts){.lines = a->lines, .no_inline = a->no_inline}, &f, e);
 	if (ret)
 		return ret;
 	v.f = f;

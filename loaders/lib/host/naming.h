@@ -4,8 +4,9 @@
  * image indexes, kernel symbols and perf maps meet.
  *
  * The rules, in the order of a stack (leaf first):
- *   1. The leaf is the pc itself. It is folded to the first byte of its function (store_frame.leaf), because nearly
- *      every sample has another pc in the same function; a leaf without a name keeps its exact offset.
+ *   1. The leaf is the pc itself. It is folded to its line, to its function while lines are not known: its offset is the
+ *      function's first byte (store_frame.leaf), because nearly every sample has another pc in the same function. A leaf
+ *      without a name keeps its exact offset.
  *   2. Any other frame keeps its exact offset.
  *   3. A frame is looked up at its pc where that was interrupted: FRAME_EXACT says so of user frames. All other frames
  *      are return addresses, which point behind the call, or lie behind a system call instruction; what they point to
@@ -16,6 +17,8 @@
  *   5. A frame that was unwound with the rows of a file that stood there no more (hostmaps_place: stale) is named by
  *      what stood there, and is the last: what was found beyond it is cut off, and the stack ends for
  *      STACK_END_STALE.
+ *   6. Functions that were inlined at a place are frames that hang on one another (naming_place.c): a stack names the
+ *      innermost.
  *
  * What has no name is (image, offset) without a function, shown "libfoo.so+0x1a2b". An index that is still being made
  * names its frames later (store_frame_name). Executable memory without a file: name from the perf map, image "[jit]",

@@ -137,6 +137,10 @@ void naming_user_tick(struct naming *n);
 void naming_user_forget(struct naming *n);
 void naming_user_release(struct naming *n);
 
+/* naming_place.c: gives `f` (its image, offset, leaf and exact are set) function, line and what it was inlined into; with
+ * `fold` a leaf's offset becomes that of its function's first byte. false: no name, `f` is untouched. */
+bool naming_place(struct naming *n, const struct image *index, enum look look, bool fold, struct store_frame *f);
+
 /* naming_process.c */
 int naming_process_init(struct naming *n);
 uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev);

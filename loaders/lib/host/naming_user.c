@@ -79,53 +79,20 @@ static uint32_t named_image(struct naming *n, uint32_t *id, const char *name, en
 	return *id;
 }
 
-/* ---- symbols of an index ---- */
+/* ---- places ---- */
 
-static bool symbol_at(const struct image *index, uint64_t offset, struct image_symbol *sym, uint64_t *vaddr)
+static struct store_frame frame_exact(uint32_t image, uint64_t offset, enum look look)
 {
-	return image_offset_to_vaddr(index, offset, vaddr) && image_symbol_at(index, *vaddr, sym);
-}
-
-static bool is_trampoline(const char *name)
-{
-	return !strcmp(name, "__restore_rt") || !strcmp(name, "__restore") || !strcmp(name, "__kernel_rt_sigreturn") ||
-	       !strcmp(name, "__vdso_rt_sigreturn") || !strcmp(name, "runtime.sigreturn__sigaction");
-}
-
-/* Rules 2 to 4 of naming.h. *start: the file offset of the function's first byte. */
-static bool look_up(const struct image *index, uint64_t offset, enum look look, struct image_symbol *sym, uint64_t *start)
-{
-	uint64_t at = look_is_back(look) && offset ? offset - 1 : offset, vaddr;
-	struct image_symbol here;
-	bool found = symbol_at(index, at, sym, &vaddr);
-
-	if (found)
-		*start = at - (vaddr - sym->addr);
-	if (look_is_back(look) && symbol_at(index, offset, &here, &vaddr) && here.addr == vaddr &&
-	    is_trampoline(here.name)) {
-		*sym = here;
-		*start = offset;
-		found = true;
-	}
-	return found;
+	return (struct store_frame){.image = image, .offset = offset, .leaf = look_is_leaf(look), .exact = !look_is_back(look)};
 }
 
 static struct answer frame_of_index(struct naming *n, uint32_t image, const struct image *index, uint64_t offset,
 				    enum look look)
 {
-	struct store_frame f = {.image = image, .offset = offset, .leaf = look_is_leaf(look)};
-	struct image_symbol sym;
-	struct answer a = {.slot = SLOT_NONE, .why = WHY_SYMBOL};
-	uint64_t start;
+	struct store_frame f = frame_exact(image, offset, look);
+	bool named = naming_place(n, index, look, true, &f);
 
-	if (look_up(index, offset, look, &sym, &start)) {
-		if (f.leaf)
-			f.offset = start;
-		f.function = store_function(n->w, &(struct store_function){.name = sym.name, .image = image, .file = ""});
-		a.why = f.function ? WHY_NAMED : WHY_SYMBOL;
-	}
-	a.frame = store_frame(n->w, &f);
-	return a;
+	return (struct answer){.frame = store_frame(n->w, &f), .why = named ? WHY_NAMED : WHY_SYMBOL, .slot = SLOT_NONE};
 }
 
 /* ---- waiting for an index ---- */
@@ -151,7 +118,7 @@ static void slot_give(struct naming *n, uint32_t slot)
 static struct answer frame_pending(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
 				   enum look look)
 {
-	struct store_frame f = {.image = image, .offset = offset, .leaf = look_is_leaf(look)};
+	struct store_frame f = frame_exact(image, offset, look);
 	struct answer a = {.frame = store_frame(n->w, &f), .why = WHY_PENDING, .slot = slot_take(n)};
 
 	if (a.slot == SLOT_NONE)
@@ -180,18 +147,13 @@ static void rebook(struct naming *n, const struct pending *p, enum why why)
 
 static enum why name_pending(struct naming *n, const struct pending *p, const struct hostmaps_image *img)
 {
-	struct image_symbol sym;
-	uint64_t start;
-	uint32_t function;
+	struct store_frame f = frame_exact(p->store_image, p->offset, p->look);
 
 	if (!img->index)
 		return WHY_REFUSED;
-	if (!look_up(img->index, p->offset, p->look, &sym, &start))
+	if (!naming_place(n, img->index, p->look, false, &f))
 		return WHY_SYMBOL;
-	function = store_function(n->w, &(struct store_function){.name = sym.name, .image = p->store_image, .file = ""});
-	if (!function)
-		return WHY_SYMBOL;
-	store_frame_name(n->w, p->frame, function, 0, 0);
+	store_frame_name(n->w, p->frame, f.function, f.line, f.outer);
 	return WHY_NAMED;
 }
 
@@ -381,7 +343,7 @@ static struct answer frame_file(struct naming *n, struct hostmaps_image *img, ui
 	} else if (img->index) {
 		a = frame_of_index(n, image, img->index, offset, look);
 	} else {
-		struct store_frame f = {.image = image, .offset = offset, .leaf = look_is_leaf(look)};
+		struct store_frame f = frame_exact(image, offset, look);
 
 		a = (struct answer){.frame = store_frame(n->w, &f), .why = WHY_REFUSED, .slot = SLOT_NONE};
 	}

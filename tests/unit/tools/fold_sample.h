@@ -28,7 +28,7 @@ static struct fold_frame sample_frames[] = {
 	{.name = "do_syscall_64", .module = "[kernel]", .module_path = "", .build_id = "", .file = "",
 	 .offset = 0xffffffff81000010ull, .named = true, .origin = FOLD_KERNEL},
 	{.name = HOSTILE, .module = "ev<il>", .module_path = "/tmp/ev<il>", .build_id = "", .file = "", .named = true},
-	{.name = "main", APP, .file = "main.c", .line = 12, .offset = 0x1150, .named = true},
+	{.name = "main", APP, .file = "main.c", .line = 12, .function_line = 8, .offset = 0x1150, .named = true},
 };
 static struct fold_node sample_nodes[] = {
 	NODE(0, 0, 3, 75),

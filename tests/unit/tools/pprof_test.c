@@ -141,6 +141,7 @@ static void only_mappings_whose_frames_are_all_named_say_so(void **state)
 	assert_int_equal(count(text, "has_functions: true"), 3); /* app, kernel, evil; not libc */
 	assert_int_equal(count(text, "has_filenames: true"), 1); /* app */
 	assert_int_equal(count(text, "has_inline_frames: true"), 1);
+	assert_int_equal(count(text, "start_line: 8"), 1); /* main, though one place of it does not know */
 	assert_non_null(strstr(text, "mapping { id: 1 memory_start: 4194304"));
 	free(text);
 }

@@ -23,14 +23,15 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
+#include "schema/image/lines.h"
 #include "schema/store/writer.h"
 
 /* ---- the store ---- */
 
 #define MANY 4096
 static struct { char name[64], key[64]; enum store_image_kind kind; } images[MANY];
-static struct { char name[64]; uint32_t image; } functions[MANY];
-static struct { struct store_frame f; uint32_t named; } frames[MANY];
+static struct { char name[64], file[64]; uint32_t image, line; } functions[MANY];
+static struct { struct store_frame f; uint32_t named, line, outer; } frames[MANY];
 static struct { char comm[64], args[64], unit[64]; uint32_t pid, container; bool self; } processes[MANY];
 static struct { char runtime[32], id[80], name[64], image[64]; } containers[MANY];
 static uint32_t n_images, n_functions, n_frames, n_processes, n_containers, epoch = 1;
@@ -59,9 +60,12 @@ uint32_t store_function(struct store_writer *w, const struct store_function *f)
 {
 	(void)w;
 	for (uint32_t k = 1; k <= n_functions; k++)
-		if (!strcmp(functions[k].name, f->name) && functions[k].image == f->image)
+		if (!strcmp(functions[k].name, f->name) && functions[k].image == f->image &&
+		    !strcmp(functions[k].file, f->file) && functions[k].line == f->line)
 			return k;
 	n_functions++;
+	snprintf(functions[n_functions].file, 64, "%s", f->file);
+	functions[n_functions].line = f->line;
 	snprintf(functions[n_functions].name, 64, "%s", f->name);
 	functions[n_functions].image = f->image;
 	return n_functions;
@@ -74,27 +78,33 @@ uint32_t store_frame(struct store_writer *w, const struct store_frame *f)
 		if (!memcmp(&frames[k].f, f, sizeof(*f)))
 			return k;
 	frames[++n_frames].f = *f;
-	frames[n_frames].named = 0;
+	frames[n_frames].named = frames[n_frames].line = frames[n_frames].outer = 0;
 	return n_frames;
 }
 
 void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line, uint32_t outer)
 {
 	(void)w;
-	(void)outer;
-	(void)line;
 	frames[frame].named = function;
+	frames[frame].line = line;
+	frames[frame].outer = outer;
 }
 
 static void show(struct strbuf *s, uint32_t frame)
 {
 	const struct store_frame *f = &frames[frame].f;
 	uint32_t function = f->function ? f->function : frames[frame].named;
+	uint32_t line = f->function ? f->line : frames[frame].line;
+	uint32_t outer = f->function ? f->outer : frames[frame].outer;
 
+	if (outer)
+		show(s, outer);
 	strbuf_addf(s, "%s%s", s->len ? " " : "", images[f->image].name);
 	if (function)
 		strbuf_addf(s, ":%s", functions[function].name);
 	strbuf_addf(s, "+%llx%s", (unsigned long long)f->offset, f->leaf ? "!" : "");
+	if (line)
+		strbuf_addf(s, "@%s:%u", functions[function].file, line);
 }
 
 static uint32_t stack_frames[64];
@@ -155,6 +165,33 @@ bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbo
 		}
 	}
 	return false;
+}
+
+/* Lines: "one" begins at x.c:10; from 0x401010 to 0x401020 "tiny" of t.h was inlined at x.c:12, and "nano" into that; from
+ * 0x401040 on a table is included from t.h. Nothing is known of the others, and of none while lines are off. */
+static bool lines_known;
+
+size_t image_lines_at(const struct image *img, uint64_t vaddr, struct image_source_frame *out, size_t max)
+{
+	const struct image_source_frame chain[] = {{"nano", "t.h", (uint32_t)(vaddr & 3) + 7, 0, true},
+						   {"tiny", "t.h", 5, 0, true}, {NULL, "x.c", 12, 0, false}};
+
+	(void)img;
+	if (!lines_known || vaddr < 0x401000 || vaddr >= 0x401100)
+		return 0;
+	if (vaddr >= 0x401010 && vaddr < 0x401020) {
+		assert_true(max >= 3);
+		memcpy(out, chain, sizeof(chain));
+		return 3;
+	}
+	*out = (struct image_source_frame){NULL, vaddr >= 0x401040 ? "t.h" : "x.c", vaddr >= 0x401040 ? 90 : 10, 0, false};
+	return 1;
+}
+
+uint32_t image_function_line(const struct image *img, uint64_t vaddr)
+{
+	(void)img;
+	return vaddr == 0x401000 ? 10 : 0;
 }
 
 /* ---- sonde-maps: a library at 0x10000000 (ready, pending or refused), anonymous code at 0x20000000 ---- */
@@ -252,6 +289,7 @@ static int setup(void **state)
 	ready = NULL;
 	ready_after = -1;
 	read_calls = 0;
+	lines_known = false;
 	return naming_open(NULL, NULL, &o, &n, NULL);
 }
 
@@ -377,6 +415,49 @@ static void frames_without_an_index_get_their_names_when_it_comes(void **state)
 	assert_string_equal(images[2].key, "ab-1");
 	naming_stat(n, &s);
 	assert_int_equal(s.frames, s.named + s.unnamed_symbol);
+}
+
+static void inlined_functions_and_lines_stand_at_the_place(void **state)
+{
+	const struct store_frame *f;
+
+	(void)state;
+	make_ready();
+	lines_known = true;
+	/* the innermost alone is in the stack, what it was inlined into hangs on it; all of a caller are at its exact offset */
+	assert_string_equal(STACK(0, 2, 0x10001155, 0x10001013),
+			    "libx.so:one+1013@x.c:12 libx.so:tiny+1013@t.h:5 libx.so:nano+1013@t.h:9 libx.so:two+1100!");
+	assert_int_equal(stack_n, 2);
+	/* a leaf is folded to its line: two pcs of one line are one frame */
+	assert_string_equal(STACK(0, 1, 0x10001011),
+			    "libx.so:one+1000!@x.c:12 libx.so:tiny+1000!@t.h:5 libx.so:nano+1000!@t.h:8");
+	f = &frames[stack_frames[0]].f;
+	STACK(0, 1, 0x10001015);
+	assert_ptr_equal(&frames[stack_frames[0]].f, f);
+	STACK(0, 1, 0x10001016);
+	assert_ptr_not_equal(&frames[stack_frames[0]].f, f);
+	/* the function's row tells its first line, in the file that it begins in */
+	assert_int_equal(functions[frames[f->outer].f.function].line, 0); /* tiny: inlined */
+	assert_string_equal(STACK(0, 1, 0x10001030), "libx.so:one+1000!@x.c:10");
+	assert_int_equal(functions[frames[stack_frames[0]].f.function].line, 10);
+	assert_string_equal(STACK(0, 1, 0x10001050), "libx.so:one+1000!@t.h:90");
+	assert_int_equal(functions[frames[stack_frames[0]].f.function].line, 0);
+}
+
+static void a_pending_frame_gains_its_line_and_what_was_inlined(void **state)
+{
+	(void)state;
+	lines_known = true;
+	assert_string_equal(STACK(0, 2, 0x10001011, 0x10001031), "libx.so+1031 libx.so+1011!");
+	make_ready();
+	naming_tick(n);
+	strbuf_reset(&last_stack);
+	show(&last_stack, stack_frames[0]);
+	show(&last_stack, stack_frames[1]);
+	assert_string_equal(strbuf_str(&last_stack), "libx.so:one+1031@x.c:10 libx.so:one+1011!@x.c:12"
+			    " libx.so:tiny+1011!@t.h:5 libx.so:nano+1011!@t.h:8");
+	assert_true(frames[stack_frames[1]].f.exact);
+	assert_false(frames[stack_frames[0]].f.exact);
 }
 
 static void an_image_that_is_refused_keeps_module_and_offset(void **state)
@@ -584,6 +665,8 @@ int main(void)
 		T(a_signal_trampoline_is_named_at_its_first_byte),
 		T(modules_and_bpf_programs_are_images_of_their_own),
 		T(frames_without_an_index_get_their_names_when_it_comes),
+		T(inlined_functions_and_lines_stand_at_the_place),
+		T(a_pending_frame_gains_its_line_and_what_was_inlined),
 		T(an_image_that_is_refused_keeps_module_and_offset),
 		T(draining_waits_for_what_is_pending_and_no_longer),
 		T(code_without_a_file_is_never_a_bare_address),
