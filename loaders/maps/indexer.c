@@ -60,6 +60,7 @@ struct indexer {
 	char *program;
 	struct job jobs[INDEXER_CHILDREN];
 	struct mimage *queue, **queue_tail;
+	struct mimage *ahead, **ahead_tail; /* nobody asked for these yet */
 	size_t kept_fds;
 	uint64_t memory_bytes;
 	struct root_id mute[MUTE_MAX];
@@ -80,6 +81,7 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int
 	ix->epoll_fd = epoll_fd;
 	ix->program = mem_strdup(program);
 	ix->queue_tail = &ix->queue;
+	ix->ahead_tail = &ix->ahead;
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		ix->jobs[i] = (struct job){.sock = -1, .out = -1, .elf = -1, .root_fd = -1};
 	return ix;
@@ -328,6 +330,15 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 
 /* ---- telling ---- */
 
+int indexer_open(struct indexer *ix, struct mimage *img)
+{
+	int fd = img->index_fd >= 0 ? fcntl(img->index_fd, F_DUPFD_CLOEXEC, 3) : cache_get(ix->cache, img->key);
+
+	if (fd < 0)
+		img->state = IMAGE_PENDING;
+	return fd;
+}
+
 void indexer_tell(struct indexer *ix, struct mimage *img)
 {
 	struct mp_index m = {.id = img->id, .state = img->state};
@@ -336,9 +347,8 @@ void indexer_tell(struct indexer *ix, struct mimage *img)
 	if (img->state == IMAGE_PENDING || !img->wanted)
 		return;
 	if (img->state == IMAGE_READY) {
-		fd = img->index_fd >= 0 ? fcntl(img->index_fd, F_DUPFD_CLOEXEC, 3) : cache_get(ix->cache, img->key);
-		if (fd < 0) { /* it went from the cache: make it again */
-			img->state = IMAGE_PENDING;
+		fd = indexer_open(ix, img);
+		if (fd < 0) { /* make it again */
 			img->wanted = false;
 			indexer_want(ix, img, false);
 			return;
@@ -352,6 +362,34 @@ static void refuse(struct indexer *ix, struct mimage *img, const char *reason)
 	set_refused(img, reason);
 	drop_fds(ix, img);
 	indexer_tell(ix, img);
+}
+
+static void enqueue(struct mimage ***tail, struct mimage *img)
+{
+	img->next_wanted = NULL;
+	**tail = img;
+	*tail = &img->next_wanted;
+}
+
+static void dequeue(struct mimage **head, struct mimage ***tail, const struct mimage *img)
+{
+	struct mimage **p = head;
+
+	while (*p && *p != img)
+		p = &(*p)->next_wanted;
+	if (!*p)
+		return;
+	*p = img->next_wanted;
+	if (*tail == &img->next_wanted)
+		*tail = p;
+}
+
+static bool is_running(const struct indexer *ix, const struct mimage *img)
+{
+	for (int i = 0; i < INDEXER_CHILDREN; i++)
+		if (ix->jobs[i].pid && ix->jobs[i].image == img)
+			return true;
+	return false;
 }
 
 void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
@@ -375,22 +413,26 @@ void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 	if (img->wanted)
 		return;
 	img->wanted = true;
-	img->next_wanted = NULL;
-	*ix->queue_tail = img;
-	ix->queue_tail = &img->next_wanted;
+	if (is_running(ix, img))
+		return; /* told at its end */
+	dequeue(&ix->ahead, &ix->ahead_tail, img);
+	enqueue(&ix->queue_tail, img);
+	start_next(ix);
+}
+
+void indexer_ahead(struct indexer *ix, struct mimage *img)
+{
+	if (img->state != IMAGE_PENDING || img->wanted || is_running(ix, img))
+		return;
+	dequeue(&ix->ahead, &ix->ahead_tail, img);
+	enqueue(&ix->ahead_tail, img);
 	start_next(ix);
 }
 
 void indexer_drop(struct indexer *ix, struct mimage *img)
 {
-	for (struct mimage **p = &ix->queue; *p; p = &(*p)->next_wanted)
-		if (*p == img) {
-			*p = img->next_wanted;
-			break;
-		}
-	ix->queue_tail = &ix->queue;
-	while (*ix->queue_tail)
-		ix->queue_tail = &(*ix->queue_tail)->next_wanted;
+	dequeue(&ix->queue, &ix->queue_tail, img);
+	dequeue(&ix->ahead, &ix->ahead_tail, img);
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		if (ix->jobs[i].image == img)
 			ix->jobs[i].image = NULL;
@@ -522,13 +564,14 @@ static void start_next(struct indexer *ix)
 {
 	struct job *j;
 
-	while (ix->queue && (j = job_free_slot(ix))) {
-		struct mimage *img = ix->queue;
+	while ((ix->queue || ix->ahead) && (j = job_free_slot(ix))) {
+		struct mimage *img = ix->queue ? ix->queue : ix->ahead;
 		int rc;
 
-		ix->queue = img->next_wanted;
-		if (!ix->queue)
-			ix->queue_tail = &ix->queue;
+		if (ix->queue)
+			dequeue(&ix->queue, &ix->queue_tail, img);
+		else
+			dequeue(&ix->ahead, &ix->ahead_tail, img);
 		if (!job_open(ix, j, img)) {
 			job_clear(j);
 			continue;
@@ -691,6 +734,8 @@ static int take_output(const struct job *j, int *copy)
 /* The file at the path is a newer one: once more, through the mapping itself. */
 static void not_it(struct indexer *ix, struct mimage *img)
 {
+	bool wanted = img->wanted;
+
 	if (img->path_failed) {
 		refuse(ix, img, openin_reason(-ESTALE));
 		return;
@@ -698,7 +743,10 @@ static void not_it(struct indexer *ix, struct mimage *img)
 	img->path_failed = true;
 	drop_fds(ix, img);
 	img->wanted = false;
-	indexer_want(ix, img, false);
+	if (wanted)
+		indexer_want(ix, img, false);
+	else
+		indexer_ahead(ix, img);
 }
 
 static void drop_memory(struct indexer *ix, struct mimage *img)
@@ -732,6 +780,7 @@ static void job_success(struct indexer *ix, struct job *j)
 	cleanup_fd int copy = -1;
 	char *stored = NULL;
 
+	j->image = NULL; /* it may be queued again */
 	if (!cache_key_ok(j->text) || take_output(j, &copy)) {
 		refuse(ix, img, "sonde-index wrote an index that cannot be read");
 		return;
@@ -841,7 +890,7 @@ void indexer_tick(struct indexer *ix, uint64_t now_ns)
 
 bool indexer_busy(const struct indexer *ix)
 {
-	return ix->queue || ix->jobs[0].pid || ix->jobs[1].pid;
+	return ix->queue || ix->ahead || ix->jobs[0].pid || ix->jobs[1].pid;
 }
 
 void indexer_free(struct indexer *ix)

@@ -30,6 +30,11 @@ void indexer_free(struct indexer *ix); /* ends running children */
 /* A new image was mapped by `p` at [start, end): open it now. */
 void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_t start, uint64_t end);
 void indexer_want(struct indexer *ix, struct mimage *img, bool damaged);
+/* Nobody asks for it yet: make it when there is nothing else to do. In the order of the calls. */
+void indexer_ahead(struct indexer *ix, struct mimage *img);
+/* Its index, read-only (the caller's), where its state is ready. -errno: it went from the cache; the state is pending
+ * again. */
+int indexer_open(struct indexer *ix, struct mimage *img);
 void indexer_drop(struct indexer *ix, struct mimage *img); /* it is going to be freed */
 /* Tell what is known of the image's index (for a client that has just come). */
 void indexer_tell(struct indexer *ix, struct mimage *img);

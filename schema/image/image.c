@@ -287,6 +287,44 @@ bool image_symbol_get(const struct image *img, size_t i, struct image_symbol *ou
 	return true;
 }
 
+size_t image_exec_segments(const struct image *img, struct image_exec *out, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < img->segment_count && n < max; i++) {
+		const struct image_segment *s = &img->segments[i];
+
+		if (s->flags & IMAGE_SEGMENT_EXEC && s->file_size)
+			out[n++] = (struct image_exec){.vaddr = s->vaddr, .offset = s->offset, .size = s->file_size};
+	}
+	return n;
+}
+
+/* How many bytes [a, a + an) and [b, b + bn) have in common. Sizes that run over the end of all addresses are cut. */
+static uint64_t shared_bytes(uint64_t a, uint64_t an, uint64_t b, uint64_t bn)
+{
+	uint64_t a_end = an > UINT64_MAX - a ? UINT64_MAX : a + an;
+	uint64_t b_end = bn > UINT64_MAX - b ? UINT64_MAX : b + bn;
+	uint64_t from = a > b ? a : b, to = a_end < b_end ? a_end : b_end;
+
+	return from < to ? to - from : 0;
+}
+
+bool image_exec_vaddr(const struct image_exec *segments, size_t n, uint64_t offset, uint64_t len, uint64_t *vaddr)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t shared = shared_bytes(segments[i].offset, segments[i].size, offset, len);
+
+		if (shared <= most)
+			continue;
+		most = shared;
+		*vaddr = segments[i].vaddr + (offset - segments[i].offset);
+	}
+	return most > 0;
+}
+
 bool image_unwind(const struct image *img, const void **data, size_t *size)
 {
 	if (!img->unwind)

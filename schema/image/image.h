@@ -46,6 +46,17 @@ void image_close(struct image *img); /* NULL is fine */
 const struct image_ident *image_ident(const struct image *img);
 /* File offset -> virtual address through the loadable segments. false: no segment holds it. */
 bool image_offset_to_vaddr(const struct image *img, uint64_t offset, uint64_t *vaddr);
+
+struct image_exec {
+	uint64_t vaddr, offset, size; /* of an executable segment, as far as it stands in the file */
+};
+/* The executable segments, `max` at most. Returns how many. */
+size_t image_exec_segments(const struct image *img, struct image_exec *out, size_t max);
+/* The file's own address of the first byte of an executable mapping of [offset, offset + len) of the file. Mappings begin
+ * at a page, segments may not; two of them may share one: the segment that holds most of the mapping decides. false:
+ * none holds any of it. */
+bool image_exec_vaddr(const struct image_exec *segments, size_t n, uint64_t offset, uint64_t len, uint64_t *vaddr);
+
 /* The function that holds `vaddr`. false: none is known. Never a guess across a gap. */
 bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbol *out);
 size_t image_symbol_count(const struct image *img);

@@ -115,6 +115,37 @@ static void the_executable_segment_wins_where_two_share_a_page(void **state)
 	image_close(img);
 }
 
+static void a_mapping_is_of_the_executable_segment_that_fills_most_of_it(void **state)
+{
+	/* as lld lays them out: the second begins inside the page that the first ends in, two pages on in memory */
+	const struct image_exec seg[] = {{0x201800, 0x1800, 0x1000}, {0x204800, 0x2800, 0x3000}};
+	uint64_t v = 7;
+	struct small s = small();
+	struct image *img = NULL;
+	struct image_exec one[2];
+
+	(void)state;
+	assert_true(image_exec_vaddr(seg, 2, 0x1000, 0x2000, &v)); /* begins before its segment does */
+	assert_int_equal(v, 0x201000);
+	assert_true(image_exec_vaddr(seg, 2, 0x2000, 0x4000, &v));
+	assert_int_equal(v, 0x204000);
+	assert_true(image_exec_vaddr(seg, 2, 0x3000, 0x1000, &v)); /* a piece of it */
+	assert_int_equal(v, 0x205000);
+	v = 7;
+	assert_false(image_exec_vaddr(seg, 2, 0x6000, 0x1000, &v));
+	assert_false(image_exec_vaddr(seg, 2, UINT64_MAX, UINT64_MAX, &v));
+	assert_false(image_exec_vaddr(seg, 0, 0x2000, 0x1000, &v));
+	assert_int_equal(v, 7);
+
+	assert_int_equal(image_open_bytes(&s, sizeof(s), &img, NULL), 0);
+	assert_int_equal(image_exec_segments(img, one, 2), 1);
+	assert_int_equal(one[0].vaddr, 0x1000);
+	assert_int_equal(one[0].offset, 0x700);
+	assert_int_equal(one[0].size, 0x100);
+	assert_int_equal(image_exec_segments(img, one, 0), 0);
+	image_close(img);
+}
+
 /* Each lie is sealed with a right checksum: somebody meant it. */
 static void a_lie_with_a_right_checksum_is_refused(void **state)
 {
@@ -253,6 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_look_up_finds_the_piece_and_the_functions_start),
 		cmocka_unit_test(the_executable_segment_wins_where_two_share_a_page),
+		cmocka_unit_test(a_mapping_is_of_the_executable_segment_that_fills_most_of_it),
 		cmocka_unit_test(a_lie_with_a_right_checksum_is_refused),
 		cmocka_unit_test(a_section_of_a_later_kind_is_passed_over),
 		cmocka_unit_test(unwind_rows_are_given_out_only_where_their_counts_fit),
