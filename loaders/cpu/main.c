@@ -39,7 +39,6 @@ static void cpu_configure(struct cpu_bpf *skel, const struct family_config *c)
 	const struct family_target *t = c->target;
 	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX);
 
-	skel->rodata->stack_late_read = false; /* nobody reads the ring */
 	skel->rodata->filter_pids = t->n_pids > 0;
 	skel->rodata->filter_cgroups = t->n_cgroups > 0;
 	skel->rodata->filter_comms = t->n_comms > 0;
@@ -135,6 +134,11 @@ static void cpu_tick(void *state)
 static int cpu_ring_fd(void *state)
 {
 	return bpf_map__fd(((struct cpu *)state)->skel->maps.events);
+}
+
+static int cpu_late_fd(void *state)
+{
+	return bpf_map__fd(((struct cpu *)state)->skel->maps.late);
 }
 
 /* One record is one sample, if its counts and its size agree. */
@@ -233,6 +237,7 @@ static const struct family cpu_family = {
 	.attach = cpu_attach,
 	.tick = cpu_tick,
 	.ring_fd = cpu_ring_fd,
+	.late_fd = cpu_late_fd,
 	.value = cpu_value,
 	.period_ns = cpu_period_ns,
 	.clock = cpu_clock,

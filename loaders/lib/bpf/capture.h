@@ -3,6 +3,7 @@
  * capture: one run of a family, from its programs' load to its last row in the store.
  *
  *   ring -> hold (until sonde-maps has told all that happened up to the record's time) -> naming -> store, by bucket
+ *   ring `late` -> late (until the rows are there that its stack needs) -> unwinding -> naming -> store, by bucket
  *
  * One thread does all this on a timer of 100 ms; the store's own thread writes. Every event that the family's program
  * saw is stored or counted under one reason; at the end seen = stored + all losses, exactly:

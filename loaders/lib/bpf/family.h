@@ -60,6 +60,8 @@ struct family {
 	void (*tick)(void *state);
 	/* Descriptor of the ring buffer map whose records are a stack_event and its frames. */
 	int (*ring_fd)(void *state);
+	/* Descriptor of the ring buffer map whose records are struct stack_late, -1: it has none. May be NULL. */
+	int (*late_fd)(void *state);
 	/* Translate one record: how much of which kind it adds. 0, or -EBADMSG for a record that is not ours. */
 	int (*value)(void *state, const void *record, size_t size, uint64_t *n);
 	/* What one sample stands for; known after attach. */

@@ -18,6 +18,7 @@
 
 struct hostmaps;
 struct image;
+struct unwind_where; /* unwind.h */
 
 struct hostmaps_opts {
 	const char *store_dir;   /* images/ stands in it */
@@ -80,6 +81,12 @@ void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *p, uint64_t ad
  * address is looked up at the byte before it; `offset` and `address` are its own. */
 void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame, uint64_t tables_ns, uint64_t time_ns,
 		    struct hostmaps_frame *out);
+/* The mapping that held `addr` at time_ns, and its file's rows; to unwind what was taken then. false: none. Its frames are
+ * to be addresses. Asks for the index as above. */
+bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns,
+		    struct unwind_where *out);
+/* Grows whenever an image has left "pending": what waited for that may try again. */
+uint32_t hostmaps_settled(const struct hostmaps *hm);
 /* Images whose state left "pending" since the last call, one by one; NULL: no more. */
 struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm);
 /* How many images that were asked for are still pending. */

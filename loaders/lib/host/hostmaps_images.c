@@ -56,6 +56,7 @@ bool hostmaps_same_file(const struct image_entry *a, const struct image_entry *b
 
 static void image_queue(struct hostmaps *hm, struct image_entry *img)
 {
+	hm->settled++;
 	if (img->reported)
 		return;
 	img->reported = true;
@@ -115,6 +116,17 @@ static void ask(struct hostmaps *hm, struct image_entry *img, uint32_t flags)
 		(void)!send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* The rows are checked here once; where there are none, frame pointers are followed. */
+static void rows_open(struct image_entry *img)
+{
+	const void *data;
+	size_t size;
+
+	img->rows = (struct unwind_section){0};
+	if (image_unwind(img->index, &data, &size) && unwind_section_open(&img->rows, data, size))
+		log_info("the unwind rows of %s cannot be read: another version, or damaged", img->pub.path);
+}
+
 /* An index arrived: take it, or say that it cannot be read. */
 static void image_ready(struct hostmaps *hm, struct image_entry *img, const char *key, int fd)
 {
@@ -130,6 +142,7 @@ static void image_ready(struct hostmaps *hm, struct image_entry *img, const char
 	image_close(img->index);
 	img->index = index;
 	img->pub.index = index;
+	rows_open(img);
 	img->pub.state = MP_INDEX_READY;
 	free((char *)(uintptr_t)img->pub.key);
 	img->pub.key = mem_strdup(key);
@@ -171,6 +184,11 @@ struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm)
 		hm->ready_tail = &hm->ready;
 	img->next_ready = NULL;
 	return &img->pub;
+}
+
+uint32_t hostmaps_settled(const struct hostmaps *hm)
+{
+	return hm->settled;
 }
 
 uint32_t hostmaps_pending(const struct hostmaps *hm)

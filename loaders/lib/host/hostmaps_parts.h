@@ -16,6 +16,7 @@
 #include "loaders/lib/host/mapset.h"
 #include "loaders/lib/host/mapspack.h"
 #include "loaders/lib/host/mapsproto.h"
+#include "loaders/lib/host/unwind.h"
 
 #define GENERATIONS 8 /* of sonde-maps whose images are looked for by id */
 
@@ -46,6 +47,7 @@ struct newest {
 struct image_entry {
 	struct hostmaps_image pub;
 	struct image *index;
+	struct unwind_section rows;
 	uint64_t key; /* generation << 32 | id */
 	bool asked, reported, marked;
 	uint64_t unused_since_ns;
@@ -64,7 +66,7 @@ struct hostmaps {
 	uint64_t generation;
 	uint64_t generation_ns[GENERATIONS]; /* when generation % GENERATIONS began: the one before it had ended */
 	uint64_t watermark, lost;
-	uint32_t pending;
+	uint32_t pending, settled;
 	uint64_t swept_ns;
 	struct process *processes;
 	struct newest *newest;

@@ -13,6 +13,8 @@
  *      that one, and is stale: its callers were found with the wrong file's rows.
  *   3. Where two mappings showed the same place of the file, and not both stand, nobody knows which was meant: unknown.
  *   4. A raw address is looked up as of time_ns; with tables it is stale if something else held it as of tables_ns.
+ *   5. What sonde-maps has not told of yet (who asks was out of patience) may be anything in a process that was changing
+ *      its mappings just before: unknown, and stale.
  * A process is known from its first mappings on: tables that are older held then. A forked child begins with a copy of its
  * parent's tables, which may be older than the fork: up to the fork its parent's mappings are asked.
  */
@@ -21,8 +23,11 @@
 
 #include "loaders/lib/host/hostmaps_parts.h"
 #include "probes/stack.h"
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/image/image.h"
 
+#define RESTLESS_NS (5 * NSEC_PER_SEC)
 #define PARENTS_MAX 4 /* forks one after another, faster than tables are published */
 
 /* ---- what is told ---- */
@@ -154,6 +159,35 @@ void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t 
 	const struct process *p = identity_at((struct process *)pub, time_ns);
 
 	frame_of(hm, mapping_at(p, addr, time_ns), addr, out);
+}
+
+_Static_assert((int)UNWIND_ROWS_READY == MP_INDEX_READY + 1 && (int)UNWIND_ROWS_REFUSED == MP_INDEX_REFUSED + 1 &&
+		       UNWIND_ROWS_PENDING == 1,
+	       "states in the same order");
+
+bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t addr, uint64_t time_ns,
+		    struct unwind_where *out)
+{
+	const struct process *p = identity_at((struct process *)pub, time_ns);
+	const struct mapping *m = mapping_at(p, addr, time_ns);
+	struct image_entry *img = m ? m->image : NULL;
+	uint64_t offset, vaddr;
+
+	if (!m)
+		return false;
+	*out = (struct unwind_where){.start = m->start, .end = m->end, .to_file = m->offset - m->start};
+	if (!img)
+		return true;
+	hostmaps_image_want(hm, img);
+	out->state = (enum unwind_rows_state)(img->pub.state + 1);
+	offset = addr + out->to_file;
+	if (img->index && img->rows.elements && image_offset_to_vaddr(img->index, offset, &vaddr)) {
+		out->rows = img->rows;
+		out->to_vaddr = vaddr - addr;
+	} else if (img->index) {
+		out->state = UNWIND_ROWS_REFUSED;
+	}
+	return true;
 }
 
 /* ---- frames of tables ---- */
@@ -294,7 +328,9 @@ void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t 
 {
 	struct process *p = (struct process *)pub;
 
-	if (frame & FRAME_IMAGE && !is_high(frame))
+	if (time_ns > hm->watermark && p->changed_ns + RESTLESS_NS > hm->watermark)
+		*out = (struct hostmaps_frame){.stale = true};
+	else if (frame & FRAME_IMAGE && !is_high(frame))
 		place_image(hm, p, frame, tables_ns, time_ns, out);
 	else
 		place_address(hm, (struct process *)identity_at(p, time_ns), frame, tables_ns, time_ns, out);

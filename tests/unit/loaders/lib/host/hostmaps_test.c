@@ -31,6 +31,7 @@ static int set_up(void **state)
 	hm = hostmaps_new();
 	t0 = (uint64_t)clock_boot_ns();
 	mapspack_add(&b, MP_HELLO, &hello, NULL);
+	mapspack_add(&b, MP_WATERMARK, &(struct mp_watermark){.time_ns = t0 + 1000}, NULL);
 	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, no_fds), 0);
 	strbuf_release(&b);
 	return 0;
@@ -347,6 +348,19 @@ static void after_a_loss_a_frame_stands_if_its_mapping_was_told_again(void **sta
 	assert_string_equal(placed(5, 1, IN(2, 0x180), 20, 90), "/new!");
 }
 
+static void what_is_not_told_yet_is_claimed_only_of_a_process_at_rest(void **state)
+{
+	(void)state;
+	process(1, 0, "a");
+	image(1, "/red");
+	map(1, 0x1000, 0x2000, 1, 10);
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 10, 1000), "/red");
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 10, 1001), "!");
+	assert_string_equal(placed(5, 1, 0x1080, 10, 1001), "!");
+	tell(MP_WATERMARK, &(struct mp_watermark){.time_ns = t0 + 5 * NSEC_PER_SEC + 11}, NULL);
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 10, 6 * NSEC_PER_SEC), "/red");
+}
+
 static void another_protocol_version_is_refused(void **state)
 {
 	struct mp_hello hello = {.version = MP_VERSION + 1};
@@ -375,6 +389,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_raw_address_of_tables_is_stale_where_it_was_something_else, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_forked_child_begins_with_its_parents_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(after_a_loss_a_frame_stands_if_its_mapping_was_told_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_not_told_yet_is_claimed_only_of_a_process_at_rest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(another_protocol_version_is_refused, set_up, tear_down),
 	};
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/* capture_flow: from the rings to the store, and the books: what was lost, what it cost. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "loaders/lib/bpf/capture_parts.h"
+#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/naming.h"
+#include "probes/stack.h"
+
+#define STALE_NS (5000 * MSEC) /* sonde-maps is given this long, at the start too */
+#define LATE_NS  (2000 * MSEC) /* rows are waited for this long */
+/* A bucket is handed over this long after its end, with what was held back meanwhile. */
+#define READY_NS (300 * MSEC)
+
+/* ---- from the ring to the store ---- */
+
+static int record_take(void *ctx, void *record, size_t size)
+{
+	struct capture *c = ctx;
+	uint64_t n;
+
+	if (c->f->value(c->state, record, size, &n))
+		c->r->lost[CAPTURE_LOST_MALFORMED]++;
+	else if (hold_push(&c->hold, record, size))
+		c->r->lost[CAPTURE_LOST_HOLD] += n;
+	return 0;
+}
+
+/* What found no room among those that wait is unwound as far as rows are there. */
+static void late_hold(void *ctx, const struct stack_event *ev, size_t size)
+{
+	record_take(ctx, (void *)(uintptr_t)ev, size);
+}
+
+static int late_take(void *ctx, void *record, size_t size)
+{
+	struct capture *c = ctx;
+	int err = late_push(&c->late, record, size);
+
+	if (err == -ENOBUFS)
+		err = late_unwind(&c->late, c->maps, record, size, late_hold, c);
+	if (err)
+		c->r->lost[CAPTURE_LOST_MALFORMED]++;
+	return 0;
+}
+
+static void process_count(struct capture *c, uint32_t process)
+{
+	uint32_t epoch = store_epoch(c->store);
+
+	if (epoch != c->epoch) {
+		c->r->processes = c->processes.n > c->r->processes ? c->processes.n : c->r->processes;
+		idmap_clear(&c->processes);
+		c->epoch = epoch;
+	}
+	idmap_set(&c->processes, process, 1);
+}
+
+/* Name one record and add it. The store may ask, once or twice, for all ids anew. */
+static void record_store(struct capture *c, const struct stack_event *ev, uint64_t n)
+{
+	const uint64_t *frames = (const uint64_t *)(ev + 1);
+	char thread[STACK_COMM_LEN + 1] = {0};
+	struct naming_result named;
+	uint32_t series;
+	int err = -ESTALE;
+
+	memcpy(thread, ev->thread, STACK_COMM_LEN);
+	for (int i = 0; i < 3 && err == -ESTALE; i++) {
+		naming_stack(c->naming, ev, frames, &named);
+		series = store_series(c->store, c->run, named.process, thread, ev->tid, named.stack, STORE_KIND_CPU);
+		err = store_add(c->store, series, capture_utc(c, (int64_t)ev->time_ns), n);
+	}
+	if (err) {
+		c->refused += n;
+		store_loss(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), "store", n);
+		return;
+	}
+	c->added += n;
+	process_count(c, named.process);
+}
+
+static void late_store(void *ctx, const struct stack_event *ev, size_t size)
+{
+	struct capture *c = ctx;
+	uint64_t n;
+
+	if (c->f->value(c->state, ev, size, &n))
+		c->r->lost[CAPTURE_LOST_MALFORMED]++;
+	else
+		record_store(c, ev, n);
+}
+
+/* Everything before this has been stored. */
+static int64_t stored_until(const struct capture *c, int64_t known)
+{
+	uint64_t late = late_oldest(&c->late);
+
+	if (!c->hold.n || known > c->ring_read_ns)
+		known = c->ring_read_ns;
+	return late < (uint64_t)known ? (int64_t)late : known;
+}
+
+/* Everything that sonde-maps has caught up with; what has waited too long goes on without it. */
+void capture_pass(struct capture *c, bool all)
+{
+	int64_t known = (int64_t)hostmaps_watermark(c->maps), now = clock_boot_ns();
+	const void *record;
+	size_t size;
+	uint64_t n;
+
+	if (!hostmaps_seeded(c->maps))
+		known = 0;
+	while ((record = hold_peek(&c->hold, &size))) {
+		int64_t time = (int64_t)((const struct stack_event *)record)->time_ns;
+
+		if (time > known) {
+			if (!all && now - time < STALE_NS)
+				break;
+			c->r->stale++;
+		}
+		c->f->value(c->state, record, size, &n);
+		record_store(c, record, n);
+		hold_pop(&c->hold);
+	}
+	late_drain(&c->late, c->maps, (uint64_t)now, LATE_NS, all, late_store, c);
+	known = stored_until(c, known);
+	if (known > c->until_ns)
+		c->until_ns = known;
+}
+
+bool capture_waiting(const struct capture *c)
+{
+	return c->hold.n || c->late.n;
+}
+
+int capture_rings_open(struct capture *c, struct err *e)
+{
+	int late = c->f->late_fd ? c->f->late_fd(c->state) : -1, err;
+
+	c->ring = ring_buffer__new(c->f->ring_fd(c->state), record_take, c, NULL);
+	if (c->ring && (late < 0 || !ring_buffer__add(c->ring, late, late_take, c)))
+		return 0;
+	err = -errno;
+	return err_set(e, err, EXIT_RUNTIME, "cannot map the ring buffer: %s", strerror(-err));
+}
+
+void capture_rings_read(struct capture *c)
+{
+	c->ring_read_ns = clock_boot_ns();
+	ring_buffer__consume(c->ring);
+}
+
+/* ---- the books ---- */
+
+static uint64_t slots_p99(const uint64_t slot[FAMILY_TALLY_SLOTS])
+{
+	uint64_t all = 0, sum = 0;
+
+	for (int i = 0; i < FAMILY_TALLY_SLOTS; i++)
+		all += slot[i];
+	for (int i = 0; i < FAMILY_TALLY_SLOTS && all; i++) {
+		sum += slot[i];
+		if (sum * 100 >= all * 99)
+			return 2ull << i;
+	}
+	return 0;
+}
+
+void capture_tally(struct capture *c, struct family_tally *t)
+{
+	uint64_t runs = 0;
+
+	c->f->tally(c->state, t);
+	for (int i = 0; i < FAMILY_TALLY_SLOTS; i++)
+		runs += t->slot[i];
+	c->r->lost[CAPTURE_LOST_RING] = t->lost;
+	c->r->lost[CAPTURE_LOST_THROTTLED] = t->throttled;
+	c->r->seen = t->seen + t->throttled;
+	c->r->unfollowed = t->unfollowed;
+	c->r->run_ns = runs ? t->run_ns / runs : 0;
+	c->r->run_p99_ns = slots_p99(t->slot);
+}
+
+/* Losses since the last time go to the store, under the present bucket. */
+static void losses_book(struct capture *c)
+{
+	int64_t now = capture_utc(c, c->until_ns);
+
+	for (int i = 0; i < CAPTURE_LOST_N; i++) {
+		if (i == CAPTURE_LOST_STORE || c->r->lost[i] == c->booked_lost[i])
+			continue;
+		store_loss(c->store, c->run, now, capture_loss_names[i], c->r->lost[i] - c->booked_lost[i]);
+		c->booked_lost[i] = c->r->lost[i];
+	}
+	c->r->maps_lost = hostmaps_lost(c->maps);
+	if (c->r->maps_lost > c->booked_maps_lost) {
+		store_loss(c->store, c->run, now, "maps", c->r->maps_lost - c->booked_maps_lost);
+		c->booked_maps_lost = c->r->maps_lost;
+	}
+}
+
+void capture_ledger_write(struct capture *c)
+{
+	struct family_tally t;
+	struct ledger_figures now;
+
+	capture_tally(c, &t);
+	ledger_read(&c->ledger, c->maps, &t, &now);
+	ledger_book(&c->ledger, c->maps, &now, c->store, c->run, capture_utc(c, c->until_ns));
+	c->booked_ns = clock_boot_ns();
+}
+
+void capture_flush(struct capture *c)
+{
+	store_run_until(c->store, c->run, capture_utc(c, c->until_ns));
+	losses_book(c);
+	store_flush(c->store);
+}
+
+/* A bucket that has ended is handed over whole; the very first samples at once. */
+void capture_flush_due(struct capture *c)
+{
+	int64_t bucket = capture_utc(c, c->until_ns - READY_NS) / ((int64_t)c->o->options->bucket_s * NSEC_PER_SEC);
+	struct family_tally t;
+
+	if (c->added && !c->first_flushed) {
+		c->first_flushed = true;
+		c->flushed_bucket = bucket;
+		capture_flush(c);
+	} else if (bucket > c->flushed_bucket) {
+		c->flushed_bucket = bucket;
+		capture_tally(c, &t);
+		capture_flush(c);
+	}
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * capture_parts: what the files of capture share, and nobody else includes. capture.c begins, waits and ends;
+ * capture_flow.c takes records from the rings to the store and keeps the books; capture_tell.c says how it goes.
+ */
+#ifndef SONDE_BPF_CAPTURE_PARTS_H
+#define SONDE_BPF_CAPTURE_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loaders/lib/bpf/capture.h"
+#include "loaders/lib/bpf/hold.h"
+#include "loaders/lib/bpf/ledger.h"
+#include "loaders/lib/host/late.h"
+#include "schema/base/clock.h"
+#include "schema/base/idmap.h"
+#include "schema/store/writer.h"
+
+#define MSEC 1000000ll
+
+struct bpf_object;
+struct hostmaps;
+struct naming;
+struct ring_buffer;
+
+struct capture {
+	const struct capture_opts *o;
+	struct capture_report *r;
+	const struct family *f;
+	void *state;
+	struct bpf_object *obj;
+	struct ring_buffer *ring;
+	struct hostmaps *maps;
+	struct naming *naming;
+	struct store_writer *store;
+	struct hold hold;
+	struct late late;
+	struct ledger ledger;
+	struct idmap processes;      /* store ids seen in this epoch */
+	uint32_t epoch;
+	uint32_t run;
+	int timer_fd;
+	uint64_t ticks;
+
+	int64_t attached_ns;         /* boot clock, as all below but the offset */
+	int64_t ring_read_ns;        /* everything before it is out of the ring */
+	int64_t until_ns;            /* everything before it has been added to the store */
+	int64_t end_ns;              /* when to stop, INT64_MAX: endless */
+	int64_t second_ns, booked_ns;
+	int64_t offset_ns;           /* utc = boot + offset */
+	int64_t flushed_bucket;
+	uint64_t added;              /* taken by the store's writer */
+	uint64_t refused;            /* not taken */
+	uint64_t booked_lost[CAPTURE_LOST_N], booked_maps_lost;
+	bool ready_sent, first_flushed, first_sent;
+	bool stop;
+	int signals;                 /* SIGINT, SIGTERM, SIGHUP that have come */
+};
+
+static inline int64_t capture_utc(const struct capture *c, int64_t boot_ns)
+{
+	return boot_ns + c->offset_ns;
+}
+
+/* capture_flow.c */
+int capture_rings_open(struct capture *c, struct err *e);
+void capture_rings_read(struct capture *c);
+/* Store what sonde-maps has caught up with, and what has waited too long; `all`: everything. */
+void capture_pass(struct capture *c, bool all);
+bool capture_waiting(const struct capture *c);
+void capture_tally(struct capture *c, struct family_tally *t);
+void capture_ledger_write(struct capture *c);
+void capture_flush(struct capture *c);
+void capture_flush_due(struct capture *c);
+
+/* capture_tell.c */
+void capture_tell(struct capture *c);
+double capture_self_cores(struct capture *c, const struct family_tally *t);
+void capture_send_first(struct capture *c, const struct store_writer_stat *s);
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/* capture_tell: what a parent or a person hears while a capture runs. */
+#include <jansson.h>
+
+#include "loaders/lib/bpf/capture_parts.h"
+
+#define PROGRESS_TICKS 2 /* a progress line each 200 ms */
+
+double capture_self_cores(struct capture *c, const struct family_tally *t)
+{
+	struct ledger_figures now;
+	int64_t wall = clock_boot_ns() - c->attached_ns;
+
+	ledger_read(&c->ledger, c->maps, t, &now);
+	ledger_settle(&c->ledger, &now);
+	return wall > 0 ? (double)ledger_busy_ns(&c->ledger, &now) / (double)wall : 0;
+}
+
+static double seconds(int64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static void send_ready(struct capture *c, const struct store_writer_stat *s)
+{
+	int64_t row = store_run_rowid(c->store, c->run);
+	uint64_t period = c->f->period_ns(c->state);
+
+	if (c->ready_sent || (!row && clock_boot_ns() - c->attached_ns < 1000 * MSEC))
+		return;
+	c->ready_sent = true;
+	progress_send(c->o->progress, json_pack("{s:s, s:I, s:s, s:s, s:I}", "event", "ready", "run", (json_int_t)row,
+						"segment", s->segment, "clock", c->f->clock(c->state), "hz",
+						(json_int_t)(period ? (NSEC_PER_SEC + (int64_t)period / 2) / (int64_t)period : 0)),
+		      true);
+}
+
+void capture_send_first(struct capture *c, const struct store_writer_stat *s)
+{
+	if (c->first_sent || !s->stored)
+		return;
+	c->first_sent = true;
+	c->r->first_s = seconds(clock_boot_ns() - c->o->begin_ns);
+	progress_send(c->o->progress, json_pack("{s:s, s:f}", "event", "first", "after_s", c->r->first_s), true);
+}
+
+static void send_progress(struct capture *c, const struct store_writer_stat *s)
+{
+	int64_t now = clock_boot_ns();
+	json_t *left = c->end_ns == INT64_MAX ? json_null() : json_real(now < c->end_ns ? seconds(c->end_ns - now) : 0);
+	struct family_tally t;
+
+	capture_tally(c, &t);
+	c->r->lost[CAPTURE_LOST_STORE] = s->dropped + c->refused;
+	progress_send(c->o->progress,
+		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I}", "event", "progress", "elapsed_s",
+				seconds(now - c->attached_ns), "left_s", left, "samples", (json_int_t)c->added, "lost",
+				(json_int_t)capture_lost(c->r), "self_cores", capture_self_cores(c, &t), "store_bytes",
+				(json_int_t)s->segment_bytes),
+		      false);
+}
+
+void capture_tell(struct capture *c)
+{
+	struct store_writer_stat s;
+
+	store_writer_stat(c->store, &s);
+	send_ready(c, &s);
+	capture_send_first(c, &s);
+	if (c->o->progress->fd >= 0 && c->ticks % PROGRESS_TICKS == 0)
+		send_progress(c, &s);
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/lib/host/late.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/unwind.h"
+#include "schema/base/mem.h"
+
+struct late_item {
+	struct late_item *next;
+	size_t size;
+	uint64_t time_ns;
+	uint32_t settled;  /* what hostmaps knew when it was tried last */
+	bool tried;
+	uint64_t record[]; /* a struct stack_late, its stack as long as it is filled */
+};
+
+void late_init(struct late *q, size_t max_bytes)
+{
+	*q = (struct late){.max_bytes = max_bytes};
+	q->tail = &q->head;
+}
+
+void late_release(struct late *q)
+{
+	struct late_item *item;
+
+	while ((item = q->head)) {
+		q->head = item->next;
+		free(item);
+	}
+	free(q->out);
+	late_init(q, q->max_bytes);
+}
+
+static bool sound(const struct stack_late *l, size_t size)
+{
+	return size >= offsetof(struct stack_late, stack) && l->ev.n_kernel <= STACK_KERNEL_MAX && !l->ev.n_user &&
+	       l->size <= STACK_LATE_BYTES && l->size <= size - offsetof(struct stack_late, stack);
+}
+
+static size_t used(const struct stack_late *l)
+{
+	return offsetof(struct stack_late, stack) + l->size;
+}
+
+int late_push(struct late *q, const void *record, size_t size)
+{
+	struct late_item *item;
+
+	if (!sound(record, size))
+		return -EBADMSG;
+	size = used(record);
+	if (q->bytes + sizeof(*item) + size > q->max_bytes)
+		return -ENOBUFS;
+	item = mem_alloc(sizeof(*item) + ((size + 7) & ~(size_t)7));
+	item->size = sizeof(*item) + size;
+	item->time_ns = ((const struct stack_late *)record)->ev.time_ns;
+	memcpy(item->record, record, size);
+	*q->tail = item;
+	q->tail = &item->next;
+	q->bytes += item->size;
+	q->n++;
+	return 0;
+}
+
+struct asked {
+	struct hostmaps *hm;
+	struct hostmaps_process *p;
+	uint64_t time_ns;
+};
+
+static bool where(void *ctx, uint64_t addr, struct unwind_where *out)
+{
+	struct asked *a = ctx;
+
+	return a->p && hostmaps_where(a->hm, a->p, addr, a->time_ns, out);
+}
+
+/* false: rows are missing that may still come. */
+static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late *l, bool patient)
+{
+	struct asked a = {.hm = hm, .time_ns = l->ev.time_ns,
+			  .p = hostmaps_process(hm, l->ev.tgid, l->ev.start_ns, l->ev.exec_id)};
+	struct unwind_from from = {.ctx = &a, .where = where};
+	enum stack_end end = STACK_END_NONE;
+	size_t n = 0;
+
+	if (!q->out)
+		q->out = mem_alloc(sizeof(*q->out));
+	unwind_late(l, &from, q->out->frames + l->ev.n_kernel, STACK_USER_MAX, &n, &end);
+	if (!a.p)
+		end = STACK_END_NO_PROCESS;
+	if (end == STACK_END_PENDING && patient)
+		return false;
+	q->out->ev = l->ev;
+	q->out->ev.flags &= (__u16)~(STACK_F_LATE | STACK_F_TABLES); /* its frames are addresses, of its own time */
+	q->out->ev.flags |= end == STACK_END_DEPTH ? STACK_F_TRUNCATED : 0;
+	q->out->ev.n_user = (__u16)n;
+	q->out->ev.end = (__u16)end;
+	memcpy(q->out->frames, l->kernel, l->ev.n_kernel * sizeof(*l->kernel));
+	return true;
+}
+
+static void hand_over(const struct late *q, late_fn fn, void *ctx)
+{
+	const struct stack_event *ev = &q->out->ev;
+
+	fn(ctx, ev, sizeof(*ev) + ((size_t)ev->n_kernel + ev->n_user) * sizeof(q->out->frames[0]));
+}
+
+int late_unwind(struct late *q, struct hostmaps *hm, const void *record, size_t size, late_fn fn, void *ctx)
+{
+	if (!sound(record, size))
+		return -EBADMSG;
+	unwind(q, hm, record, false);
+	hand_over(q, fn, ctx);
+	return 0;
+}
+
+/* Is it worth trying? Not before its time has been told, and not twice with the same knowledge. */
+static bool due(struct late_item *item, const struct hostmaps *hm, bool patient)
+{
+	if (!patient)
+		return true;
+	if (!hostmaps_seeded(hm) || item->time_ns > hostmaps_watermark(hm) ||
+	    (item->tried && item->settled == hostmaps_settled(hm)))
+		return false;
+	item->tried = true;
+	item->settled = hostmaps_settled(hm);
+	return true;
+}
+
+void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t patience_ns, bool all, late_fn fn,
+		void *ctx)
+{
+	struct late_item **at = &q->head, *item;
+
+	while ((item = *at)) {
+		bool patient = !all && item->time_ns + patience_ns > now_ns;
+		const void *record = item->record;
+
+		if (!due(item, hm, patient) || !unwind(q, hm, record, patient)) {
+			at = &item->next;
+			continue;
+		}
+		*at = item->next;
+		if (q->tail == &item->next)
+			q->tail = at;
+		q->bytes -= item->size;
+		q->n--;
+		hand_over(q, fn, ctx);
+		free(item);
+	}
+}
+
+uint64_t late_oldest(const struct late *q)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (const struct late_item *item = q->head; item; item = item->next)
+		oldest = item->time_ns < oldest ? item->time_ns : oldest;
+	return oldest;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * late: stacks that were taken before their rows were there (struct stack_late: registers and a copy of the stack). They
+ * wait until sonde-maps has told all of their time and has the rows of the files they meet, and are unwound then by the
+ * rules of probes/unwind.h: to addresses, which are named by what was mapped at their time, as all others.
+ *
+ * Nothing is lost here: what has waited too long, or finds no room, is unwound as far as rows are there.
+ */
+#ifndef SONDE_HOST_LATE_H
+#define SONDE_HOST_LATE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/stack.h"
+
+struct hostmaps;
+struct late_item;
+
+struct late {
+	struct late_item *head, **tail; /* in the order they came */
+	size_t n, bytes, max_bytes;
+	struct late_event {
+		struct stack_event ev;
+		uint64_t frames[STACK_KERNEL_MAX + STACK_USER_MAX];
+	} *out;
+};
+
+void late_init(struct late *q, size_t max_bytes); /* allocates nothing yet */
+void late_release(struct late *q);
+
+/* Copies what is used of the record. -EBADMSG: it is none; -ENOBUFS: the limit is reached, see late_unwind. */
+int late_push(struct late *q, const void *record, size_t size);
+
+/* What takes a finished event: ev.n_kernel + ev.n_user frames follow it; borrowed for the call. */
+typedef void (*late_fn)(void *ctx, const struct stack_event *ev, size_t size);
+
+/* Hands over what is ready: sonde-maps has told of its time and nothing it needs is pending; or is older than
+ * `patience_ns`; or all. */
+void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t patience_ns, bool all, late_fn fn,
+		void *ctx);
+/* One record at once, whatever is there. -EBADMSG as above. */
+int late_unwind(struct late *q, struct hostmaps *hm, const void *record, size_t size, late_fn fn, void *ctx);
+/* Time of the oldest one that waits, UINT64_MAX: none does. */
+uint64_t late_oldest(const struct late *q);
+
+#endif
