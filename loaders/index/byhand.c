@@ -22,7 +22,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
 
-#define WAIT_MS (60 * 1000)
+#define WAIT_MS (120 * 1000)
 
 /* ---- finding files ---- */
 
@@ -72,6 +72,24 @@ static int find_debuglink(const struct index_msg *m, const char *dir)
 	return -1;
 }
 
+/* What dwz put aside: by build-id, by its name (relative to the file), by its name in /usr/lib/debug/.dwz. */
+static int find_altlink(const struct index_msg *m, const char *dir)
+{
+	cleanup_strbuf struct strbuf path = STRBUF_INIT;
+	const char *slash = strrchr(m->name, '/');
+	int fd = find_build_id(m);
+
+	if (fd >= 0)
+		return fd;
+	strbuf_addf(&path, "%s%s%s", *m->name == '/' ? "" : dir, *m->name == '/' ? "" : "/", m->name);
+	fd = open_regular(strbuf_str(&path));
+	if (fd >= 0)
+		return fd;
+	strbuf_reset(&path);
+	strbuf_addf(&path, "/usr/lib/debug/.dwz/%s", slash ? slash + 1 : m->name);
+	return open_regular(strbuf_str(&path));
+}
+
 /* ---- the talk ---- */
 
 static int answer(int sock, int fd)
@@ -119,13 +137,15 @@ static int serve(int sock, const char *dir, struct index_msg *done)
 			fd = find_build_id(&m);
 		else if (m.type == INDEX_MSG_WANT_DEBUGLINK)
 			fd = find_debuglink(&m, dir);
+		else if (m.type == INDEX_MSG_WANT_ALT)
+			fd = find_altlink(&m, dir);
 		if (answer(sock, fd))
 			return -EPIPE;
 	}
 }
 
 /* In the child: exactly the descriptors of the protocol. */
-static void child_run(int sock, int elf, int out)
+static void child_run(int sock, int elf, int out, enum index_lines lines)
 {
 	int fds[3] = {fcntl(sock, F_DUPFD, 16), fcntl(elf, F_DUPFD, 16), fcntl(out, F_DUPFD, 16)};
 
@@ -133,7 +153,7 @@ static void child_run(int sock, int elf, int out)
 	    dup2(fds[1], INDEX_FD_ELF) < 0 || dup2(fds[2], INDEX_FD_OUT) < 0)
 		_exit(1);
 	close_range(INDEX_FD_OUT + 1, ~0u, 0);
-	_exit(child_main());
+	_exit(child_main(lines));
 }
 
 static int say_death(pid_t pid, const char *path, struct err *e)
@@ -148,7 +168,8 @@ static int say_death(pid_t pid, const char *path, struct err *e)
 		       WEXITSTATUS(status));
 }
 
-static int index_into(const char *path, int elf, int out, struct index_msg *done, struct err *e)
+static int index_into(const char *path, int elf, int out, enum index_lines lines, struct index_msg *done,
+		      struct err *e)
 {
 	cleanup_free char *dir = realpath(path, NULL);
 	cleanup_fd int mine = -1;
@@ -163,7 +184,7 @@ static int index_into(const char *path, int elf, int out, struct index_msg *done
 	mine = pair[0];
 	pid = fork();
 	if (pid == 0)
-		child_run(pair[1], elf, out);
+		child_run(pair[1], elf, out, lines);
 	close(pair[1]);
 	if (pid < 0)
 		return err_set(e, -EAGAIN, EXIT_RUNTIME, "cannot start the sandboxed reader");
@@ -179,7 +200,7 @@ static int index_into(const char *path, int elf, int out, struct index_msg *done
 	return 0;
 }
 
-int byhand_index(const char *path, const char *out, struct err *e)
+int byhand_index(const char *path, const char *out, enum index_lines lines, struct err *e)
 {
 	cleanup_strbuf struct strbuf tmp = STRBUF_INIT;
 	cleanup_fd int elf = open_regular(path);
@@ -194,7 +215,7 @@ int byhand_index(const char *path, const char *out, struct err *e)
 	to = mkostemp(tmp.buf, O_CLOEXEC);
 	if (to < 0)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot write %s: %s", out, strerror(errno));
-	rc = index_into(path, elf, to, &done, e);
+	rc = index_into(path, elf, to, lines, &done, e);
 	if (!rc && (fchmod(to, 0644) || rename(tmp.buf, out)))
 		rc = err_set(e, -errno, EXIT_RUNTIME, "cannot write %s: %s", out, strerror(errno));
 	if (rc) {
@@ -203,35 +224,4 @@ int byhand_index(const char *path, const char *out, struct err *e)
 	}
 	printf("%s\n", done.name);
 	return 0;
-}
-
-static void dump_identity(const struct image *img)
-{
-	const struct image_ident *id = image_ident(img);
-
-	printf("# build-id ");
-	for (size_t i = 0; i < id->build_id_len; i++)
-		printf("%02x", id->build_id[i]);
-	printf("\n# content %016" PRIx64 "\n# machine %u\n# go %s\n# debug-file %s\n# symbols %zu\n",
-	       id->content_hash, id->machine, id->go ? "yes" : "no", id->from_debug_file ? "yes" : "no",
-	       image_symbol_count(img));
-}
-
-int byhand_dump(const char *path, struct err *e)
-{
-	cleanup_fd int fd = open_regular(path);
-	struct image *img = NULL;
-	struct image_symbol s;
-	int rc;
-
-	if (fd < 0)
-		return err_set(e, -errno, EXIT_USAGE, "cannot open %s: %s", path, strerror(errno));
-	rc = image_open_fd(fd, &img, e);
-	if (rc)
-		return rc;
-	dump_identity(img);
-	for (size_t i = 0; image_symbol_get(img, i, &s); i++)
-		printf("%016" PRIx64 " %" PRIx64 " %s\n", s.addr, s.size, s.name);
-	image_close(img);
-	return fflush(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write: %s", strerror(errno)) : 0;
 }

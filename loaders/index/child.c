@@ -82,6 +82,16 @@ static int want_debuglink(void *ctx, const char *name, uint32_t n)
 	return message_send(&m) ? -1 : answer_receive();
 }
 
+static int want_altlink(void *ctx, const char *name, const uint8_t *id, size_t len)
+{
+	struct index_msg m = {.type = INDEX_MSG_WANT_ALT, .build_id_len = (uint32_t)len};
+
+	(void)ctx;
+	memcpy(m.build_id, id, len);
+	snprintf(m.name, sizeof(m.name), "%s", name);
+	return message_send(&m) ? -1 : answer_receive();
+}
+
 static int write_all(const uint8_t *data, size_t len)
 {
 	for (size_t at = 0; at < len;) {
@@ -96,10 +106,11 @@ static int write_all(const uint8_t *data, size_t len)
 	return ftruncate(INDEX_FD_OUT, (off_t)len) ? -errno : 0;
 }
 
-static int work(struct index_result *r, struct err *e)
+static int work(enum index_lines lines, struct index_result *r, struct err *e)
 {
-	static const struct index_finder parent = {.by_build_id = want_build_id, .by_debuglink = want_debuglink};
-	int rc = sandbox_enter(e);
+	const struct index_finder parent = {.by_build_id = want_build_id, .by_debuglink = want_debuglink,
+					    .by_altlink = want_altlink, .lines = lines};
+	int rc = sandbox_enter(lines == INDEX_LINES_ALL ? SANDBOX_LARGE : SANDBOX_SMALL, e);
 
 	if (!rc)
 		rc = indexer_run_fd(INDEX_FD_ELF, &parent, r, e);
@@ -109,16 +120,17 @@ static int work(struct index_result *r, struct err *e)
 	return rc ? err_set(e, rc, EXIT_RUNTIME, "cannot write the index: %s", strerror(-rc)) : 0;
 }
 
-int child_main(void)
+int child_main(enum index_lines lines)
 {
 	struct index_msg done = {.type = INDEX_MSG_DONE};
 	struct index_result r = {0};
 	struct err e = {0};
 	const char *said;
 	size_t len;
-	int rc = work(&r, &e);
+	int rc = work(lines, &r, &e);
 
 	done.status = rc;
+	done.n = !rc && r.lines_later ? INDEX_DONE_LINES_LATER : 0;
 	said = rc ? e.what : r.key;
 	len = strlen(said);
 	memcpy(done.name, said, len < sizeof(done.name) ? len : sizeof(done.name) - 1);

@@ -3,7 +3,9 @@
 #ifndef SONDE_INDEX_CHILD_H
 #define SONDE_INDEX_CHILD_H
 
+#include "loaders/index/indexer.h"
+
 /* Does the work of one sonde-index child; returns its exit status (0 or 1), which says the same as MSG_DONE. */
-int child_main(void);
+int child_main(enum index_lines lines);
 
 #endif

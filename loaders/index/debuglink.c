@@ -23,3 +23,19 @@ bool debuglink_parse(const void *data, size_t len, struct debuglink *out)
 	*out = link;
 	return true;
 }
+
+bool debugaltlink_parse(const void *data, size_t len, struct debugaltlink *out)
+{
+	struct cursor c = cursor_init(data, len);
+	struct debugaltlink link = {0};
+	size_t n = 0;
+	const char *name = cursor_str(&c, &n);
+
+	if (!name || !n || n >= sizeof(link.name) || len - c.pos < 2 || len - c.pos > sizeof(link.build_id))
+		return false;
+	memcpy(link.name, name, n);
+	link.build_id_len = len - c.pos;
+	memcpy(link.build_id, (const uint8_t *)data + c.pos, link.build_id_len);
+	*out = link;
+	return true;
+}

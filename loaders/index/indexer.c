@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "loaders/index/compose.h"
-#include "loaders/index/debuglink.h"
+#include "loaders/index/debugfile.h"
+#include "loaders/index/dwelf.h"
+#include "loaders/index/dwread.h"
 #include "loaders/index/elffile.h"
 #include "loaders/index/elfsyms.h"
 #include "loaders/index/gotable.h"
@@ -19,90 +21,26 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 
-#define DEBUGLINK_TRIES 16
-#define DEBUG_FILE_MAX  (4ull << 30) /* bytes over which a CRC is computed */
-
 struct job {
 	struct elf_file elf;
 	struct symset set;
 	struct go_symbols go_symbols;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
+	struct debugfile debug; /* the separate debug file, where it was wanted */
+	struct lineset lines;
+	const char *lines_note;
+	bool lines_later;
 };
 
-static bool same_build_id(const struct elf_file *a, const struct elf_file *b)
-{
-	return a->notes.build_id_len && a->notes.build_id_len == b->notes.build_id_len &&
-	       !memcmp(a->notes.build_id, b->notes.build_id, a->notes.build_id_len);
-}
-
 /* The .symtab of another ELF file that stands for this one. Returns the number of its functions, or -errno. */
-static long add_foreign(struct job *j, const struct source *src, bool check_build_id)
+static long add_debug(struct job *j)
 {
-	struct elf_file other;
-	long n = 0;
+	int rc = debugfile_find(&j->debug, &j->elf, j->finder);
 
-	if (elf_open(&other, src, NULL))
-		return 0; /* not an ELF file: as if it were not there */
-	if (other.machine == j->elf.machine && other.is64 == j->elf.is64 &&
-	    (!check_build_id || same_build_id(&j->elf, &other)))
-		n = elfsyms_add(&other, ELFSYMS_SYMTAB, &j->set, &j->go_symbols);
-	elf_release(&other);
-	return n;
-}
-
-/* ---- separate debug file ---- */
-
-static long add_debug_by_build_id(struct job *j)
-{
-	cleanup_fd int fd = -1;
-	struct source src;
-
-	if (!j->finder->by_build_id || !j->elf.notes.build_id_len)
-		return 0;
-	fd = j->finder->by_build_id(j->finder->ctx, j->elf.notes.build_id, j->elf.notes.build_id_len);
-	if (fd < 0 || source_init_fd(&src, fd, j->elf.src.hash, j->elf.src.left))
-		return 0;
-	return add_foreign(j, &src, true);
-}
-
-static int debuglink_read(struct job *j, struct debuglink *link)
-{
-	const Elf64_Shdr *s = elf_section_by_name(&j->elf, ".gnu_debuglink");
-	cleanup_free void *raw = NULL;
-	int rc;
-
-	if (!s || s->sh_size > 4096)
-		return -ENOENT;
-	rc = elf_section_read(&j->elf, s, &raw);
-	if (rc)
-		return rc == -ERANGE ? -ENOENT : rc;
-	return debuglink_parse(raw, s->sh_size, link) ? 0 : -ENOENT;
-}
-
-static long add_debug_by_link(struct job *j)
-{
-	struct debuglink link;
-	int rc;
-
-	if (!j->finder->by_debuglink)
-		return 0;
-	rc = debuglink_read(j, &link);
-	if (rc)
-		return rc == -ENOENT ? 0 : rc;
-	for (uint32_t n = 0; n < DEBUGLINK_TRIES; n++) {
-		cleanup_fd int fd = j->finder->by_debuglink(j->finder->ctx, link.name, n);
-		struct source src;
-		uint32_t crc;
-
-		if (fd < 0)
-			return 0;
-		if (source_init_fd(&src, fd, j->elf.src.hash, j->elf.src.left) ||
-		    source_crc32(&src, DEBUG_FILE_MAX, &crc) || crc != link.crc)
-			continue;
-		return add_foreign(j, &src, false);
-	}
-	return 0;
+	if (rc || !j->debug.found)
+		return rc;
+	return elfsyms_add(&j->debug.elf, ELFSYMS_SYMTAB, &j->set, &j->go_symbols);
 }
 
 static long add_minidebug(struct job *j)
@@ -110,8 +48,10 @@ static long add_minidebug(struct job *j)
 	const Elf64_Shdr *s = elf_section_by_name(&j->elf, ".gnu_debugdata");
 	cleanup_free void *packed = NULL;
 	cleanup_free void *data = NULL;
+	struct elf_file inner;
 	struct source src;
 	size_t len = 0;
+	long n = 0;
 	int rc;
 
 	if (!s)
@@ -122,7 +62,12 @@ static long add_minidebug(struct job *j)
 	if (minidebug_unpack(packed, s->sh_size, &data, &len))
 		return 0;
 	source_init_bytes(&src, data, len, j->elf.src.hash, j->elf.src.left);
-	return add_foreign(j, &src, false);
+	if (elf_open(&inner, &src, NULL))
+		return 0; /* not an ELF file: as if it were not there */
+	if (inner.machine == j->elf.machine && inner.is64 == j->elf.is64)
+		n = elfsyms_add(&inner, ELFSYMS_SYMTAB, &j->set, &j->go_symbols);
+	elf_release(&inner);
+	return n;
 }
 
 /* ---- Go ---- */
@@ -147,6 +92,55 @@ static int add_go(struct job *j)
 	return rc == -ENOSPC ? 0 : rc;
 }
 
+/* ---- lines ---- */
+
+/* Lines of `f`, the file itself or its debug file, and of what dwz put aside. */
+static int read_dwarf(struct job *j, struct elf_file *f)
+{
+	struct debugfile alt = DEBUGFILE_INIT;
+	cleanup_free void *main = NULL;
+	cleanup_free void *shared = NULL;
+	struct dwread_input in = {.until_cpu_ns = j->finder->lines == INDEX_LINES_ALL ? INDEX_LINES_ALL_NS :
+						  INDEX_LINES_SOON_NS};
+	int rc = dwelf_make(f, &main, &in.main_size);
+
+	if (!rc)
+		rc = debugfile_find_alt(&alt, f, j->finder);
+	if (!rc && alt.found)
+		rc = dwelf_make(&alt.elf, &shared, &in.alt_size);
+	debugfile_release(&alt);
+	if (rc && rc != -ENOENT) {
+		j->lines_note = rc == -EFBIG ? "its debug information is too large" : "its debug sections are damaged";
+		return rc == -ENOMEM || rc == -ESTALE ? rc : 0;
+	}
+	in.main = main;
+	in.alt = shared;
+	j->lines_note = dwread_run(&in, &j->lines);
+	return 0;
+}
+
+static int add_lines(struct job *j)
+{
+	struct elf_file *from = &j->elf;
+	uint64_t size = dwelf_size(from);
+	int rc;
+
+	if (j->finder->lines == INDEX_LINES_NONE)
+		return 0;
+	if (!size) {
+		rc = debugfile_find(&j->debug, &j->elf, j->finder);
+		if (rc || !j->debug.found)
+			return rc;
+		from = &j->debug.elf;
+		size = dwelf_size(from);
+	}
+	if (size && j->finder->lines == INDEX_LINES_SOON && size > INDEX_LINES_SOON_BYTES) {
+		j->lines_later = true;
+		return 0;
+	}
+	return size ? read_dwarf(j, from) : 0;
+}
+
 /* ---- all of it ---- */
 
 static int collect(struct job *j)
@@ -154,9 +148,7 @@ static int collect(struct job *j)
 	long n = elfsyms_add(&j->elf, ELFSYMS_SYMTAB, &j->set, &j->go_symbols);
 
 	if (n == 0) {
-		n = add_debug_by_build_id(j);
-		if (n == 0)
-			n = add_debug_by_link(j);
+		n = add_debug(j);
 		if (n > 0)
 			j->ident.flags |= IMAGE_IDENT_DEBUG_FILE;
 	}
@@ -168,7 +160,7 @@ static int collect(struct job *j)
 		n = elfsyms_add_plt(&j->elf, &j->set);
 	if (n >= 0)
 		n = add_go(j);
-	return n < 0 ? (int)n : 0;
+	return n < 0 ? (int)n : add_lines(j);
 }
 
 static void key_format(const struct image_ident_record *id, char *key)
@@ -191,18 +183,23 @@ static int job_run(struct job *j, struct index_result *out)
 	if (rc)
 		return rc;
 	symset_init(&j->set, code, code_count);
+	lineset_init(&j->lines, j->set.code, j->set.code_count);
 	memcpy(j->ident.build_id, j->elf.notes.build_id, sizeof(j->ident.build_id));
 	j->ident.build_id_len = (uint32_t)j->elf.notes.build_id_len;
 	j->ident.machine = j->elf.machine;
 	rc = collect(j);
 	if (!rc) {
 		j->ident.content_hash = *j->elf.src.hash;
-		rc = compose_index(&(struct compose_input){.elf = &j->elf, .ident = &j->ident, .set = &j->set},
+		rc = compose_index(&(struct compose_input){.elf = &j->elf, .ident = &j->ident, .set = &j->set,
+							     .lines = &j->lines, .lines_note = j->lines_note},
 				   &r.data, &r.size, &r.symbol_count);
 	}
+	lineset_release(&j->lines);
 	symset_release(&j->set);
+	debugfile_release(&j->debug);
 	if (rc)
 		return rc;
+	r.lines_later = j->lines_later;
 	key_format(&j->ident, r.key);
 	*out = r;
 	return 0;
@@ -211,7 +208,7 @@ static int job_run(struct job *j, struct index_result *out)
 static int run(struct source *src, const struct index_finder *finder, struct index_result *out, struct err *e)
 {
 	static const struct index_finder nobody;
-	struct job j = {.finder = finder ? finder : &nobody};
+	struct job j = {.finder = finder ? finder : &nobody, .debug = DEBUGFILE_INIT};
 	int rc = elf_open(&j.elf, src, e);
 
 	if (rc)

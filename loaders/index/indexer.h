@@ -5,10 +5,12 @@
  *
  * Symbols come from: .symtab; where the file has none, or one without functions, the separate debug file (by build-id, which must be the same,
  * then by debuglink, whose CRC must fit), then .gnu_debugdata; always .dynsym, PLT stubs and Go's pclntab.
+ * Lines and inlined functions come from the file's own .debug_info, else from the separate debug file's.
  */
 #ifndef SONDE_INDEX_INDEXER_H
 #define SONDE_INDEX_INDEXER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,11 +19,25 @@
 
 #define INDEX_SIZE_MAX (255ull << 20)
 
-/* Who finds debug files. Both return a descriptor (the indexer closes it) or -1; both may be NULL. */
+/* Lines and inlined functions (DWARF): */
+enum index_lines {
+	INDEX_LINES_SOON, /* where the debug sections have at most INDEX_LINES_SOON_BYTES; else `lines_later` says so */
+	INDEX_LINES_ALL,
+	INDEX_LINES_NONE
+};
+
+#define INDEX_LINES_SOON_BYTES (2u << 20)
+#define INDEX_LINES_SOON_NS    2000000000ll  /* CPU time of the whole process until when they are read */
+#define INDEX_LINES_ALL_NS     45000000000ll
+
+/* What the parent gives: who finds debug files (each returns a descriptor, which the indexer closes, or -1; each may be
+ * NULL), and what is asked for. */
 struct index_finder {
 	void *ctx;
 	int (*by_build_id)(void *ctx, const uint8_t *id, size_t len);
 	int (*by_debuglink)(void *ctx, const char *name, uint32_t n); /* the n-th candidate */
+	int (*by_altlink)(void *ctx, const char *name, const uint8_t *id, size_t len);
+	enum index_lines lines;
 };
 
 struct index_result {
@@ -29,6 +45,7 @@ struct index_result {
 	void *data; /* own: the index (free it) */
 	size_t size;
 	size_t symbol_count;
+	bool lines_later; /* there are lines, which INDEX_LINES_ALL would read */
 };
 
 /* -ENOEXEC: no ELF file that runs here; -EFBIG: more than an index may hold; -ENOMEM, -ESTALE, -EIO ... */

@@ -2,11 +2,12 @@
 /*
  * sonde-index: one ELF file in, its image index out (schema/image/format.h).
  *
- *   sonde-index                      child of sonde-maps: descriptors 3, 4, 5 as in loaders/lib/host/indexproto.h
- *   sonde-index FILE -o INDEX        by hand
- *   sonde-index --dump INDEX         print an index
+ *   sonde-index [--all-lines | --no-lines]              child of sonde-maps: loaders/lib/host/indexproto.h
+ *   sonde-index FILE -o INDEX [--no-lines]              by hand
+ *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of addresses
  */
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,13 +15,18 @@
 
 #include "loaders/index/byhand.h"
 #include "loaders/index/child.h"
+#include "loaders/index/dump.h"
 #include "loaders/lib/host/indexproto.h"
 #include "schema/base/log.h"
 
 static const char usage[] =
 	"usage: sonde-index FILE -o INDEX   write the image index of an ELF file, print its key\n"
 	"       sonde-index --dump INDEX    print identity and symbols of an index: address, size, name\n"
-	"       sonde-index                 as a child of sonde-maps, with its descriptors\n";
+	"       sonde-index --at INDEX      for each address read from standard input (hexadecimal): function, file,\n"
+	"                                   line, column, inlined functions first\n"
+	"       sonde-index                 as a child of sonde-maps, with its descriptors\n"
+	"       --no-lines                  no files, lines and inlined functions\n"
+	"       --all-lines                 (child) those of large debug information too; FILE does so anyway\n";
 
 static int is_child(void)
 {
@@ -29,32 +35,54 @@ static int is_child(void)
 	return !fstat(INDEX_FD_SOCKET, &st) && S_ISSOCK(st.st_mode);
 }
 
+struct options {
+	const char *out, *dump, *at;
+	enum index_lines lines;
+	bool lines_given;
+};
+
+/* 0; 1: help was asked for; -1: no such option. */
+static int options_read(int argc, char **argv, struct options *o)
+{
+	static const struct option known[] = {
+		{"output", required_argument, NULL, 'o'}, {"dump", required_argument, NULL, 'd'},
+		{"at", required_argument, NULL, 'a'}, {"no-lines", no_argument, NULL, 'n'},
+		{"all-lines", no_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "o:h", known, NULL)) != -1) {
+		if (opt == 'o')
+			o->out = optarg;
+		else if (opt == 'd')
+			o->dump = optarg;
+		else if (opt == 'a')
+			o->at = optarg;
+		else if (opt == 'n' || opt == 'l')
+			o->lines = opt == 'n' ? INDEX_LINES_NONE : INDEX_LINES_ALL;
+		else
+			return opt == 'h' ? 1 : -1;
+		o->lines_given |= opt == 'n' || opt == 'l';
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'}, {"dump", required_argument, NULL, 'd'},
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	const char *out = NULL, *dump = NULL;
+	struct options o = {.lines = INDEX_LINES_SOON};
 	struct err e = {0};
-	int opt, rc;
+	int rc;
 
 	log_init("sonde-index", LOG_LEVEL_WARN);
-	if (argc == 1 && is_child())
-		return child_main();
-	while ((opt = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
-		if (opt == 'o')
-			out = optarg;
-		else if (opt == 'd')
-			dump = optarg;
-		else {
-			fputs(usage, opt == 'h' ? stdout : stderr);
-			return opt == 'h' ? EXIT_OK : EXIT_USAGE;
-		}
+	rc = options_read(argc, argv, &o);
+	if (!rc && optind == argc && !o.out && !o.dump && !o.at && is_child())
+		return child_main(o.lines);
+	if (!rc && !o.out && optind == argc && !o.dump != !o.at && !o.lines_given)
+		rc = o.dump ? dump_symbols(o.dump, &e) : dump_lines(o.at, &e);
+	else if (!rc && o.out && optind + 1 == argc && !o.dump && !o.at)
+		rc = byhand_index(argv[optind], o.out, o.lines_given ? o.lines : INDEX_LINES_ALL, &e);
+	else {
+		fputs(usage, rc == 1 ? stdout : stderr);
+		return rc == 1 ? EXIT_OK : EXIT_USAGE;
 	}
-	if (dump ? out || optind != argc : !out || optind + 1 != argc) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
-	rc = dump ? byhand_dump(dump, &e) : byhand_index(argv[optind], out, &e);
 	return rc ? err_report(&e, "sonde-index") : EXIT_OK;
 }

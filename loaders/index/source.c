@@ -58,6 +58,22 @@ static int read_all(const struct source *s, uint64_t offset, void *buf, size_t l
 	return 0;
 }
 
+int source_read_into(struct source *s, uint64_t offset, uint64_t len, void *buf)
+{
+	int rc;
+
+	if (offset > s->size || len > s->size - offset)
+		return -ERANGE;
+	if (len > SOURCE_READ_MAX || len > *s->left)
+		return -EFBIG;
+	rc = read_all(s, offset, buf, (size_t)len);
+	if (rc)
+		return rc;
+	*s->left -= len;
+	*s->hash = hash_bytes(*s->hash, buf, (size_t)len);
+	return 0;
+}
+
 int source_read(struct source *s, uint64_t offset, uint64_t len, void **out)
 {
 	cleanup_free uint8_t *buf = NULL;
@@ -70,12 +86,10 @@ int source_read(struct source *s, uint64_t offset, uint64_t len, void **out)
 	buf = malloc((size_t)len + 1);
 	if (!buf)
 		return -ENOMEM;
-	rc = read_all(s, offset, buf, (size_t)len);
+	rc = source_read_into(s, offset, len, buf);
 	if (rc)
 		return rc;
 	buf[len] = 0;
-	*s->left -= len;
-	*s->hash = hash_bytes(*s->hash, buf, (size_t)len);
 	*out = take_ptr(buf);
 	return 0;
 }

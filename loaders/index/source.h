@@ -31,6 +31,8 @@ void source_init_bytes(struct source *s, const void *data, size_t len, uint64_t 
 /* A fresh buffer (free it) with these bytes and one NUL after them. -ERANGE: outside of the file, -EFBIG: more than
  * allowed, -ENOMEM, -ESTALE: the file became shorter, -errno of pread. */
 int source_read(struct source *s, uint64_t offset, uint64_t len, void **out);
+/* The same into a buffer that is there, of `len` bytes. */
+int source_read_into(struct source *s, uint64_t offset, uint64_t len, void *buf);
 /* CRC-32 (zlib's) of the whole file, neither hashed nor budgeted. -EFBIG above `max` bytes. */
 int source_crc32(const struct source *s, uint64_t max, uint32_t *out);
 

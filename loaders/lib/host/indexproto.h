@@ -6,7 +6,8 @@
  * read-only, regular), INDEX_FD_OUT (an empty read-write file). It enters its sandbox before it reads a byte of the
  * file. It may ask for debug files; the parent finds, opens and checks them (it alone touches the file system), and
  * answers each question with one packet, which carries one descriptor, or none. Then the child writes the index and
- * says how it went. A child that dies, or takes longer or more memory than allowed, has refused the file.
+ * says how it went. Lines and inlined functions are in it where that is quick; the argument --all-lines makes them in any
+ * case (minutes, for the largest), --no-lines leaves them out. A child that dies, or takes longer or more memory than allowed, has refused the file.
  */
 #ifndef SONDE_HOST_INDEXPROTO_H
 #define SONDE_HOST_INDEXPROTO_H
@@ -23,8 +24,11 @@ enum index_msg_type {
 	                                the CRC itself and asks for the next one, until none comes */
 	INDEX_MSG_WANT_ALT,          /* child: the dwz file `name` with this build-id */
 	INDEX_MSG_FILE,              /* parent: status 1 and a descriptor, or status 0 */
-	INDEX_MSG_DONE               /* child: status 0 and the key in `name`, or -errno and the reason in `name` */
+	INDEX_MSG_DONE               /* child: status 0, INDEX_DONE_* in `n` and the key in `name`, or -errno and the
+	                                reason in `name` */
 };
+
+#define INDEX_DONE_LINES_LATER 1u /* the index has no lines yet, though there are some: ask for all of them */
 
 struct index_msg {
 	uint32_t type;

@@ -25,7 +25,7 @@ static int run_caged(void (*deed)(void))
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		if (sandbox_enter(NULL))
+		if (sandbox_enter(SANDBOX_SMALL, NULL))
 			_exit(1);
 		deed();
 		_exit(SURVIVED);
@@ -143,7 +143,7 @@ static void no_capability_is_left(void **state)
 	assert_int_equal(pipe(go), 0);
 	pid = fork();
 	if (pid == 0) {
-		if (sandbox_enter(NULL) || write(up[1], "x", 1) != 1 || read(go[0], &byte, 1) != 1)
+		if (sandbox_enter(SANDBOX_SMALL, NULL) || write(up[1], "x", 1) != 1 || read(go[0], &byte, 1) != 1)
 			_exit(1);
 		_exit(SURVIVED);
 	}
@@ -188,7 +188,7 @@ static void a_hang_ends_with_its_cpu_time(void **state)
 	(void)state;
 	if (pid == 0) {
 		/* the cage never gives more than there was: one second instead of ten */
-		if (setrlimit(RLIMIT_CPU, &one) || sandbox_enter(NULL))
+		if (setrlimit(RLIMIT_CPU, &one) || sandbox_enter(SANDBOX_SMALL, NULL))
 			_exit(1);
 		spins();
 	}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dump: see the header. */
+#include "loaders/index/dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/image/format.h"
+#include "schema/image/image.h"
+#include "schema/image/lines.h"
+
+static int open_index(const char *path, struct image **img, struct err *e)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return err_set(e, -errno, EXIT_USAGE, "cannot open %s: %s", path, strerror(errno));
+	return image_open_fd(fd, img, e);
+}
+
+static int flush(struct err *e)
+{
+	return fflush(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write: %s", strerror(errno)) : 0;
+}
+
+static void print_identity(const struct image *img)
+{
+	const struct image_ident *id = image_ident(img);
+	const struct image_lines_size size = image_lines_size(img);
+
+	printf("# build-id ");
+	for (size_t i = 0; i < id->build_id_len; i++)
+		printf("%02x", id->build_id[i]);
+	printf("\n# content %016" PRIx64 "\n# machine %u\n# go %s\n# debug-file %s\n# symbols %zu\n",
+	       id->content_hash, id->machine, id->go ? "yes" : "no", id->from_debug_file ? "yes" : "no",
+	       image_symbol_count(img));
+	printf("# lines %zu rows, %zu bytes, %zu files\n# inlines %zu rows, %zu bytes\n", size.rows, size.row_bytes,
+	       size.files, size.inline_rows, size.inline_bytes);
+	if (image_lines_note(img))
+		printf("# lines-note %s\n", image_lines_note(img));
+}
+
+int dump_symbols(const char *path, struct err *e)
+{
+	struct image *img = NULL;
+	struct image_symbol s;
+	int rc = open_index(path, &img, e);
+
+	if (rc)
+		return rc;
+	print_identity(img);
+	for (size_t i = 0; image_symbol_get(img, i, &s); i++)
+		printf("%016" PRIx64 " %" PRIx64 " %s\n", s.addr, s.size, s.name);
+	image_close(img);
+	return flush(e);
+}
+
+static void print_frames(const struct image *img, uint64_t vaddr)
+{
+	struct image_source_frame frames[IMAGE_INLINE_DEPTH_MAX + 1];
+	size_t n = image_lines_at(img, vaddr, frames, IMAGE_INLINE_DEPTH_MAX + 1);
+	struct image_symbol s;
+
+	if (!n)
+		frames[n++] = (struct image_source_frame){0};
+	for (size_t i = 0; i < n; i++) {
+		const char *function = frames[i].function;
+
+		if (!function)
+			function = image_symbol_at(img, vaddr, &s) ? s.name : "??";
+		printf("%s\n%s:%" PRIu32 ":%" PRIu32 "\n", function, frames[i].file ? frames[i].file : "??",
+		       frames[i].line, frames[i].column);
+	}
+	putchar('\n');
+}
+
+int dump_lines(const char *path, struct err *e)
+{
+	struct image *img = NULL;
+	char line[64];
+	int rc = open_index(path, &img, e);
+
+	if (rc)
+		return rc;
+	while (fgets(line, sizeof(line), stdin))
+		print_frames(img, strtoull(line, NULL, 16));
+	image_close(img);
+	return flush(e);
+}
