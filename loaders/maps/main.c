@@ -17,6 +17,7 @@
 
 #include "loaders/maps/cache.h"
 #include "loaders/maps/cgroups.h"
+#include "loaders/maps/dump.h"
 #include "loaders/maps/feed.h"
 #include "loaders/maps/hub.h"
 #include "loaders/maps/indexer.h"
@@ -51,6 +52,7 @@ static const char usage[] =
 	"  --args POLICY    arguments of processes: full, masked (default), none\n"
 	"  --print          print the stream; --json: as JSON, one object a line\n"
 	"  --index PATH     sonde-index, if it is not beside this program\n"
+	"  --dump-tables PID  print what the sonde-maps at --socket has published of a process (0: of none), as JSON\n"
 	"  --check          say what this host allows, and end\n"
 	"  --verbose        more talk\n"
 	"  --help           this text\n";
@@ -58,6 +60,7 @@ static const char usage[] =
 struct opts {
 	const char *socket, *store, *args, *index;
 	int fd, tables_fd;
+	long dump; /* -1: no */
 	unsigned int rows_mb;
 	bool print, json, check, verbose;
 };
@@ -86,10 +89,11 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		{"index", required_argument, NULL, 'i'},  {"print", no_argument, NULL, 'p'},
 		{"json", no_argument, NULL, 'j'},         {"check", no_argument, NULL, 'c'},
 		{"verbose", no_argument, NULL, 'v'},      {"help", no_argument, NULL, 'h'},
-		{"rows-mb", required_argument, NULL, 'r'}, {"tables-fd", required_argument, NULL, 't'}, {0}};
+		{"rows-mb", required_argument, NULL, 'r'}, {"tables-fd", required_argument, NULL, 't'},
+		{"dump-tables", required_argument, NULL, 'T'}, {0}};
 	int c;
 
-	*o = (struct opts){.fd = -1, .tables_fd = -1, .rows_mb = TABLEMAPS_ROWS_MB};
+	*o = (struct opts){.fd = -1, .tables_fd = -1, .dump = -1, .rows_mb = TABLEMAPS_ROWS_MB};
 	while ((c = getopt_long(argc, argv, "hv", longs, NULL)) != -1) {
 		switch (c) {
 		case 's': o->socket = optarg; break;
@@ -103,6 +107,7 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		case 'v': o->verbose = true; break;
 		case 'r': o->rows_mb = (unsigned int)strtoul(optarg, NULL, 10); break;
 		case 't': o->tables_fd = atoi(optarg); break;
+		case 'T': o->dump = strtol(optarg, NULL, 10); break;
 		case 'h': fputs(usage, stdout); return 1;
 		default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-maps --help");
 		}
@@ -111,6 +116,8 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		return err_set(e, -EINVAL, EXIT_USAGE, "what is '%s'? see sonde-maps --help", argv[optind]);
 	if (!o->rows_mb || o->rows_mb > TABLEMAPS_ROWS_MB_MAX)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--rows-mb is 1 to %d", TABLEMAPS_ROWS_MB_MAX);
+	if (o->dump >= 0 && !o->socket)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--dump-tables needs --socket");
 	if (!o->socket && o->fd < 0 && !o->print && !o->check) {
 		err_set(e, -EINVAL, EXIT_USAGE, "nobody to talk to");
 		err_fix(e, "sonde-maps --print, or --socket PATH");
@@ -254,7 +261,9 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 	} else if (ptr == &m->signal_fd) {
 		if (read(m->signal_fd, &si, sizeof(si)) == sizeof(si))
 			m->stop = true;
-	} else if (!indexer_ready(m->indexer, ptr)) {
+	} else if (indexer_ready(m->indexer, ptr)) {
+		publish_tick(m->publish, m->good_ns); /* at once, if rows came */
+	} else {
 		hub_ready(m->hub, ptr, ev->events);
 	}
 }
@@ -388,6 +397,7 @@ static int open_all(struct maps *m, struct err *e)
 	m->world.ctx = m;
 	m->world.image_new = image_new;
 	m->world.image_gone = image_gone;
+	publish_use_indexer(m->publish, m->indexer);
 	feed_poll(m->feed, m->epoll_fd);
 	if (m->o.socket) {
 		m->listen_fd = hub_listen(m->hub, m->o.socket, e);
@@ -438,6 +448,8 @@ int main(int argc, char **argv)
 	if (rc)
 		return rc > 0 ? EXIT_OK : err_report(&e, "sonde-maps");
 	log_init("sonde-maps", m.o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
+	if (m.o.dump >= 0)
+		return dump_tables(m.o.socket, (uint32_t)m.o.dump, &e) ? err_report(&e, "sonde-maps") : EXIT_OK;
 	if (open_all(&m, &e)) {
 		close_all(&m);
 		return err_report(&e, "sonde-maps");
@@ -446,7 +458,8 @@ int main(int argc, char **argv)
 		rc = check(&m);
 	} else {
 		feed_seed(m.feed);
-		publish_tick(m.publish, feed_read(m.feed));
+		m.good_ns = feed_read(m.feed);
+		publish_tick(m.publish, m.good_ns);
 		hub_open(m.hub);
 		loop(&m);
 	}

@@ -5,25 +5,12 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "loaders/maps/entries.h"
-#include "loaders/maps/slices.h"
-#include "loaders/maps/slots.h"
+#include "loaders/maps/publish_parts.h"
 #include "loaders/maps/tablemaps.h"
 #include "loaders/maps/world.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-
-struct publish {
-	struct tablemaps *maps;
-	struct world *world;
-	struct slices slices;
-	struct slots slots;
-	struct entries entries;
-	uint64_t *words;  /* one slice, being made */
-	uint64_t as_of_ns;
-	bool told_slices;
-};
 
 struct publish *publish_new(struct tablemaps *maps, struct world *w)
 {
@@ -34,10 +21,17 @@ struct publish *publish_new(struct tablemaps *maps, struct world *w)
 	pub->words = mem_array(slices_words(TABLES_SLICE_MAX), sizeof(*pub->words));
 	slices_init(&pub->slices, maps->mappings, maps->n_mappings, TABLES_GRACE_NS);
 	slots_init(&pub->slots, maps->images, TABLES_GRACE_NS);
+	rowsets_init(&pub->rowsets, maps, TABLES_GRACE_NS);
 	entries_init(&pub->entries, maps->fd[MP_TABLES_PROCESSES], &pub->slices);
 	maps->state->generation++;
 	w->last_image = maps->state->last_image;
 	return pub;
+}
+
+void publish_use_indexer(struct publish *pub, struct indexer *ix)
+{
+	if (pub)
+		pub->indexer = ix;
 }
 
 void publish_free(struct publish *pub)
@@ -47,27 +41,11 @@ void publish_free(struct publish *pub)
 	pub->maps->state->heartbeat_ns = 0;
 	entries_release(&pub->entries, (uint64_t)clock_boot_ns());
 	slices_release(&pub->slices);
+	publish_images_release(pub);
+	rowsets_release(&pub->rowsets);
 	slots_release(&pub->slots);
 	free(pub->words);
 	free(pub);
-}
-
-/* ---- images ---- */
-
-void publish_image_new(struct publish *pub, struct mimage *img)
-{
-	struct tables_image as = {.state = TABLES_IMAGE_PENDING, .id = img->id};
-
-	if (!pub)
-		return;
-	img->slot = slots_get(&pub->slots, &as);
-	__atomic_store_n(&pub->maps->state->last_image, img->id, __ATOMIC_RELAXED);
-}
-
-void publish_image_gone(struct publish *pub, struct mimage *img)
-{
-	if (pub)
-		slots_put(&pub->slots, img->slot, (uint64_t)clock_boot_ns());
 }
 
 /* ---- processes ---- */
@@ -75,13 +53,16 @@ void publish_image_gone(struct publish *pub, struct mimage *img)
 static void put_mapping(uint64_t *words, uint32_t n, uint32_t i, const struct mapping *m)
 {
 	const struct mimage *img = m->image;
+	const struct pimage *pi = img ? img->published : NULL;
 	uint64_t *w = words + n + (size_t)i * MAPPING_WORDS;
 
 	words[i] = m->start;
 	w[0] = m->end;
 	w[1] = m->offset - m->start;
 	w[2] = 0;
-	w[3] = img ? img->slot : 0;
+	w[3] = pi ? pi->slot : 0;
+	if (pi && pi->n_segments && !publish_row_distance(pi, m, &w[2]))
+		w[3] = 0; /* a part of the file that is not meant to be executed: nothing is known of it */
 }
 
 static struct slice *slice_of(struct publish *pub, const struct proc *p)
@@ -141,6 +122,7 @@ void publish_tick(struct publish *pub, uint64_t as_of_ns)
 	if (!pub)
 		return;
 	pub->as_of_ns = as_of_ns;
+	publish_images_tick(pub, now);
 	DL_FOREACH_SAFE(pub->world->changed, p, next) {
 		DL_DELETE(pub->world->changed, p);
 		p->changed = false;
@@ -150,5 +132,6 @@ void publish_tick(struct publish *pub, uint64_t as_of_ns)
 	entries_tick(&pub->entries, now);
 	arena_tick(&pub->slices.arena, now);
 	arena_tick(&pub->slots.arena, now);
+	arena_tick(&pub->rowsets.arena, now);
 	__atomic_store_n(&pub->maps->state->heartbeat_ns, (uint64_t)clock_boot_ns(), __ATOMIC_RELEASE);
 }

@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+struct indexer;
 struct mimage;
 struct proc;
 struct publish;
@@ -21,6 +22,8 @@ struct world;
 
 /* maps: borrowed. What a predecessor left there (taken over) is kept until the first publish_tick has replaced it. */
 struct publish *publish_new(struct tablemaps *maps, struct world *w);
+/* Where indexes come from; before the first publish_tick. */
+void publish_use_indexer(struct publish *pub, struct indexer *ix);
 void publish_free(struct publish *pub); /* NULL is fine, here and below */
 /* Write what has changed. The side-band is read up to as_of_ns. */
 void publish_tick(struct publish *pub, uint64_t as_of_ns);

@@ -200,7 +200,7 @@ static void pending_clear(struct proc *p)
 	p->execing = false;
 }
 
-static void set_changed(struct world *w, struct proc *p)
+void world_set_changed(struct world *w, struct proc *p)
 {
 	if (p->changed)
 		return;
@@ -290,7 +290,7 @@ static void map_put(struct world *w, struct proc *p, const struct pending_map *m
 			      .image = m->image};
 
 	mapset_put(&p->maps, out.start, out.end, out.offset, m->image, time_ns, 0);
-	set_changed(w, p);
+	world_set_changed(w, p);
 	if (tell)
 		tell_map(w, p, &out);
 }
@@ -344,7 +344,7 @@ static void on_fork(struct world *w, const struct maps_event *ev)
 		str_set(&p->args, mem_strdup(from->args));
 		mapset_copy(&p->maps, &from->maps, ev->time_ns);
 	}
-	set_changed(w, p);
+	world_set_changed(w, p);
 	world_tell_proc(w, p);
 	tell_maps(w, p);
 }
@@ -410,7 +410,7 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 		str_set(&p->exe, exe_link(ev->tgid));
 	}
 	mapset_end(&p->maps, ev->time_ns, 0);
-	set_changed(w, p);
+	world_set_changed(w, p);
 	world_tell_proc(w, p);
 	for (size_t i = 0; i < p->n_pending; i++)
 		map_put(w, p, &p->pending[i], ev->time_ns, true);
@@ -552,6 +552,8 @@ static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
 		out.image = image_intern(w, &f, as_it_sees(path, root), out.len, &is_new);
 		if (out.image && out.image->kind == MP_IMAGE_VDSO)
 			out.pgoff = 0;
+		if (is_new && w->image_new)
+			w->image_new(w->ctx, out.image, p, m.start, m.end);
 		map_put(w, p, &out, time_ns, false);
 	}
 }
@@ -610,7 +612,7 @@ void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev
 	pending_clear(p);
 	mapset_end(&p->maps, time_ns, 0);
 	p->sure_ns = time_ns;
-	set_changed(w, p);
+	world_set_changed(w, p);
 	proc_fill(w, p, ev);
 	if (!p->kthread) {
 		str_set(&p->exe, exe_link(tgid));

@@ -60,7 +60,7 @@ struct mimage {
 	int root_fd;    /* the root it was opened through, -1 */
 	uint64_t fd_since_ns;
 	struct mimage *next_wanted;
-	uint32_t slot; /* publish's; 0: none */
+	struct pimage *published; /* publish's; NULL: not published */
 	UT_hash_handle hh;    /* by file and path, in world.by_file */
 	UT_hash_handle hh_id; /* by id */
 	size_t key_len;
@@ -134,6 +134,8 @@ struct mimage *world_image(struct world *w, uint32_t id);
 void world_sweep(struct world *w, uint64_t now_ns);
 /* More is known of the process: tell it again. */
 void world_tell_proc(struct world *w, const struct proc *p);
+/* Its mappings are to be published anew. */
+void world_set_changed(struct world *w, struct proc *p);
 void world_update_cgroup(struct world *w, struct proc *p, const struct maps_event *ev);
 
 #endif

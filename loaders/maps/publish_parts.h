@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the images. */
+#ifndef SONDE_MAPS_PUBLISH_PARTS_H
+#define SONDE_MAPS_PUBLISH_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loaders/lib/host/mapset.h"
+#include "loaders/maps/entries.h"
+#include "loaders/maps/publish.h"
+#include "loaders/maps/rowsets.h"
+#include "loaders/maps/slices.h"
+#include "loaders/maps/slots.h"
+#include "schema/image/image.h"
+
+#define PIMAGE_SEGMENTS 8 /* executable ones of a file; a mapping of a further one has no rows */
+
+/* What the tables hold of one file. */
+struct pimage {
+	struct mimage *img;
+	uint32_t slot;            /* 0: there was none left */
+	enum tables_image_state state;
+	struct rowset *rows;      /* while READY */
+	uint64_t text_base;
+	struct image_exec segments[PIMAGE_SEGMENTS];
+	uint32_t n_segments;      /* not 0: text_base and segments are known, its mappings have their row distance */
+	uint64_t since_ns, used_ns;
+	uint64_t evicted_ns;      /* not 0: it gave its rows back; its slot stays */
+	uint64_t retry_ns;        /* there was no room: not before */
+	uint32_t users;           /* processes that map it; as last counted */
+	bool asked;               /* its index, of the indexer */
+	bool moved;               /* to another slot: whoever maps it needs a new slice */
+	struct pimage *prev, *next;
+};
+
+struct publish {
+	struct tablemaps *maps;
+	struct world *world;
+	struct indexer *indexer;
+	struct slices slices;
+	struct slots slots;
+	struct rowsets rowsets;
+	struct entries entries;
+	struct pimage *open;      /* whose state may change without a new event: pending ones */
+	struct pimage *settled;   /* the others */
+	uint64_t *words;          /* one slice, being made */
+	uint64_t as_of_ns, swept_ns, counted_ns, evicted;
+	bool told_slices, told_rows;
+};
+
+/* ---- publish_images.c ---- */
+
+/* Publish the rows that have come, ask for those that have not. */
+void publish_images_tick(struct publish *pub, uint64_t now_ns);
+void publish_images_release(struct publish *pub);
+/* What to add to an address of the mapping to get its row address. false: no segment that is executable holds it. */
+bool publish_row_distance(const struct pimage *pi, const struct mapping *m, uint64_t *out);
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/* rowsets: see the header. */
+#include "loaders/maps/rowsets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "loaders/maps/tablemaps.h"
+#include "schema/base/mem.h"
+
+void rowsets_init(struct rowsets *rs, const struct tablemaps *maps, uint64_t grace_ns)
+{
+	*rs = (struct rowsets){.maps = maps};
+	arena_init(&rs->arena, 0, maps->n_rows, grace_ns);
+}
+
+void rowsets_release(struct rowsets *rs)
+{
+	struct rowset *set, *next;
+
+	DL_FOREACH_SAFE(rs->all, set, next) {
+		DL_DELETE(rs->all, set);
+		free(set);
+	}
+	arena_release(&rs->arena);
+}
+
+static uint64_t elements_of(uint32_t pages, uint32_t exts, uint32_t rows)
+{
+	return (uint64_t)pages + 2 * (uint64_t)exts + rows;
+}
+
+uint32_t rowsets_elements(const struct unwind_section *s)
+{
+	return (uint32_t)elements_of(s->page_count, s->ext_count, s->row_count); /* checked by unwind_section_open */
+}
+
+bool rowsets_sound(const struct unwind_section *s)
+{
+	const uint64_t *rows = s->elements + s->page_count + 2 * (size_t)s->ext_count;
+
+	for (uint32_t i = 0; i < s->page_count; i++) {
+		uint32_t first = (uint32_t)s->elements[i], n = (uint32_t)(s->elements[i] >> 32);
+
+		if (first > s->row_count || n > s->row_count - first)
+			return false;
+	}
+	for (uint32_t i = 0; i < s->row_count; i++) {
+		uint32_t rule = (uint32_t)rows[i];
+
+		if (ROW_RULE_KIND(rule) == ROW_EXT && ROW_RULE_EXT(rule) >= s->ext_count)
+			return false;
+	}
+	return true;
+}
+
+static struct rowset *find(const struct rowsets *rs, const struct unwind_section *s)
+{
+	struct rowset *set;
+
+	DL_FOREACH(rs->all, set)
+		if (set->page_count == s->page_count && set->ext_count == s->ext_count && set->row_count == s->row_count &&
+		    tablemaps_rows_equal(rs->maps, set->first, s->elements, rowsets_elements(s)) == 1)
+			return set;
+	return NULL;
+}
+
+static struct rowset *add(struct rowsets *rs, uint32_t first, uint32_t pages, uint32_t exts, uint32_t rows)
+{
+	struct rowset *set = mem_alloc(sizeof(*set));
+
+	set->first = first;
+	set->page_count = pages;
+	set->ext_count = exts;
+	set->row_count = rows;
+	set->refs = 1;
+	DL_APPEND(rs->all, set);
+	return set;
+}
+
+int rowsets_get(struct rowsets *rs, const struct unwind_section *s, struct rowset **out)
+{
+	struct rowset *set = find(rs, s);
+	uint32_t n = rowsets_elements(s), first;
+	int rc;
+
+	if (set) {
+		set->refs++;
+		*out = set;
+		return 0;
+	}
+	if (!arena_take(&rs->arena, n, &first))
+		return -ENOSPC;
+	rc = tablemaps_rows_write(rs->maps, first, s->elements, n);
+	if (rc) {
+		arena_give(&rs->arena, first, n, 0);
+		return rc;
+	}
+	*out = add(rs, first, s->page_count, s->ext_count, s->row_count);
+	return 0;
+}
+
+struct rowset *rowsets_get_at(struct rowsets *rs, uint32_t first, uint32_t page_count, uint32_t ext_count,
+			      uint32_t row_count)
+{
+	uint64_t n = elements_of(page_count, ext_count, row_count);
+	struct rowset *set;
+
+	DL_FOREACH(rs->all, set)
+		if (set->first == first && set->page_count == page_count && set->ext_count == ext_count &&
+		    set->row_count == row_count) {
+			set->refs++;
+			return set;
+		}
+	if (n > UINT32_MAX || !arena_take_at(&rs->arena, first, (uint32_t)n))
+		return NULL;
+	return add(rs, first, page_count, ext_count, row_count);
+}
+
+void rowsets_put(struct rowsets *rs, struct rowset *set, uint64_t now_ns)
+{
+	if (!set || --set->refs)
+		return;
+	arena_give(&rs->arena, set->first, (uint32_t)elements_of(set->page_count, set->ext_count, set->row_count), now_ns);
+	DL_DELETE(rs->all, set);
+	free(set);
+}
