@@ -55,26 +55,40 @@ static uint64_t functab_value(const struct pclntab *t, size_t k)
 
 static bool header_read(struct pclntab *t, struct cursor *c, uint64_t *count)
 {
-	uint64_t names, pcln;
+	uint64_t names, cu, files, pctab, pcln;
 
 	*count = read_word(c, t->ptr_size);
 	if (t->generation == 2) {
 		t->functab = c->pos;
 		return !c->bad;
 	}
-	read_word(c, t->ptr_size); /* files */
+	read_word(c, t->ptr_size); /* number of files */
 	if (t->relative)
 		t->text_start = read_word(c, t->ptr_size);
 	names = read_word(c, t->ptr_size);
-	read_word(c, t->ptr_size); /* compilation units */
-	read_word(c, t->ptr_size); /* file names */
-	read_word(c, t->ptr_size); /* pc tables */
+	cu = read_word(c, t->ptr_size);
+	files = read_word(c, t->ptr_size);
+	pctab = read_word(c, t->ptr_size);
 	pcln = read_word(c, t->ptr_size);
 	if (c->bad || names >= t->len || pcln >= t->len || names < c->pos || pcln < names)
 		return false;
 	t->names = (size_t)names;
+	t->cutab = cu < t->len ? (size_t)cu : t->len;
+	t->files = files < t->len ? (size_t)files : t->len;
+	t->pctab = pctab < t->len ? (size_t)pctab : t->len;
 	t->functab = t->funcs = (size_t)pcln;
 	return true;
+}
+
+/* Generation 2: where the array of files stands is said behind functab. */
+static size_t files_find(const struct pclntab *t)
+{
+	struct cursor c = cursor_init(t->data, t->len);
+	uint32_t at;
+
+	cursor_seek(&c, t->functab + (2 * (size_t)t->func_count + 1) * entry_size(t));
+	at = cursor_u32(&c);
+	return c.bad || at >= t->len ? t->len : at;
 }
 
 int pclntab_parse(const void *data, size_t len, struct pclntab *out)
@@ -92,6 +106,7 @@ int pclntab_parse(const void *data, size_t len, struct pclntab *out)
 	if (c.bad || !t.generation || zero || (quantum != 1 && quantum != 2 && quantum != 4) ||
 	    (t.ptr_size != 4 && t.ptr_size != 8))
 		return -EBADMSG;
+	t.quantum = quantum;
 	t.relative = t.generation >= 18;
 	if (!header_read(&t, &c, &count))
 		return -EBADMSG;
@@ -103,36 +118,138 @@ int pclntab_parse(const void *data, size_t len, struct pclntab *out)
 	for (uint32_t i = 0; i < t.func_count && i < 64; i++)
 		if (functab_value(&t, 2 * i) > functab_value(&t, 2 * i + 2))
 			return -EBADMSG;
+	if (t.generation == 2)
+		t.files = files_find(&t);
 	*out = t;
 	return 0;
 }
 
-bool pclntab_func(const struct pclntab *t, uint64_t text, uint32_t i, struct pclntab_func *out)
+/* A cursor at function i's record, behind its entry. */
+static bool record_seek(const struct pclntab *t, uint32_t i, struct cursor *c)
 {
-	struct cursor c = cursor_init(t->data, t->len);
-	struct pclntab_func f;
-	uint64_t base = t->relative ? text : 0;
-	uint64_t at, name;
-	size_t n;
+	uint64_t at;
 
+	*c = cursor_init(t->data, t->len);
 	if (i >= t->func_count)
 		return false;
-	f.start = base + functab_value(t, 2 * (size_t)i);
 	at = functab_value(t, 2 * (size_t)i + 1);
+	if (at > t->len - t->funcs)
+		return false;
+	cursor_seek(c, t->funcs + (size_t)at);
+	cursor_bytes(c, entry_size(t));
+	return !c->bad;
+}
+
+const char *pclntab_name(const struct pclntab *t, uint32_t offset)
+{
+	struct cursor c = cursor_init(t->data, t->len);
+	const char *name;
+	size_t n;
+
+	if (offset > t->len - t->names)
+		return NULL;
+	cursor_seek(&c, t->names + offset);
+	name = cursor_str(&c, &n);
+	return name && n ? name : NULL;
+}
+
+bool pclntab_func(const struct pclntab *t, uint64_t text, uint32_t i, struct pclntab_func *out)
+{
+	struct cursor c;
+	struct pclntab_func f;
+	uint64_t base = t->relative ? text : 0;
+	uint32_t name;
+
+	if (!record_seek(t, i, &c))
+		return false;
+	f.start = base + functab_value(t, 2 * (size_t)i);
 	f.end = base + functab_value(t, 2 * (size_t)i + 2);
-	if (f.start >= f.end || f.start < base || at > t->len - t->funcs)
+	if (f.start >= f.end || f.start < base)
 		return false;
-	cursor_seek(&c, t->funcs + (size_t)at);
-	cursor_bytes(&c, entry_size(t));
 	name = cursor_u32(&c);
-	if (c.bad || name > t->len - t->names)
-		return false;
-	cursor_seek(&c, t->names + (size_t)name);
-	f.name = cursor_str(&c, &n);
-	if (!f.name || !n)
+	f.name = c.bad ? NULL : pclntab_name(t, name);
+	if (!f.name)
 		return false;
 	*out = f;
 	return true;
+}
+
+bool pclntab_record(const struct pclntab *t, uint32_t i, struct pclntab_record *out)
+{
+	struct pclntab_record r = {0};
+	size_t word = t->relative ? 4 : t->ptr_size;
+	struct cursor c;
+	uint8_t zero;
+
+	if (!record_seek(t, i, &c))
+		return false;
+	cursor_bytes(&c, 12); /* name, args, deferreturn */
+	r.pcsp = cursor_u32(&c);
+	r.pcfile = cursor_u32(&c);
+	r.pcln = cursor_u32(&c);
+	r.pcdata_count = cursor_u32(&c);
+	if (t->generation >= 16)
+		r.cu = cursor_u32(&c);
+	if (t->generation >= 20)
+		r.start_line = (int32_t)cursor_u32(&c);
+	cursor_u8(&c); /* funcID: its numbers differ from version to version, names do not */
+	r.flags = cursor_u8(&c);
+	zero = cursor_u8(&c);
+	r.funcdata_count = cursor_u8(&c);
+	if (c.bad || zero || (t->generation == 2 && r.flags) || r.pcdata_count > cursor_left(&c) / 4)
+		return false;
+	r.pcdata = c.pos;
+	r.funcdata = r.pcdata + r.pcdata_count * 4;
+	r.funcdata += (word - r.funcdata % word) % word; /* the table itself is aligned to at least a word */
+	if (r.funcdata > t->len || r.funcdata_count > (t->len - r.funcdata) / word)
+		return false;
+	*out = r;
+	return true;
+}
+
+uint32_t pclntab_pcdata(const struct pclntab *t, const struct pclntab_record *r, uint32_t k)
+{
+	uint32_t v;
+
+	if (k >= r->pcdata_count)
+		return 0;
+	memcpy(&v, t->data + r->pcdata + k * 4, 4);
+	return v;
+}
+
+bool pclntab_funcdata(const struct pclntab *t, const struct pclntab_record *r, uint32_t k, uint64_t *out)
+{
+	size_t word = t->relative ? 4 : t->ptr_size;
+	uint64_t v = 0;
+
+	if (k >= r->funcdata_count)
+		return false;
+	memcpy(&v, t->data + r->funcdata + k * word, word);
+	if (v == (t->relative ? UINT32_MAX : 0))
+		return false;
+	*out = v;
+	return true;
+}
+
+const char *pclntab_file(const struct pclntab *t, const struct pclntab_record *r, int32_t number, size_t *key)
+{
+	struct cursor c = cursor_init(t->data, t->len);
+	uint64_t index = (uint64_t)(uint32_t)number + (t->generation == 2 ? 0 : r->cu);
+	size_t array = t->generation == 2 ? t->files : t->cutab;
+	const char *name;
+	uint32_t at;
+	size_t n;
+
+	if (number < 0 || (t->generation == 2 && !number) || index >= (t->len - array) / 4)
+		return NULL;
+	cursor_seek(&c, array + (size_t)index * 4);
+	at = cursor_u32(&c);
+	if (at == UINT32_MAX || (t->generation != 2 && at >= t->len - t->files) || at >= t->len)
+		return NULL;
+	*key = (t->generation == 2 ? 0 : t->files) + at;
+	cursor_seek(&c, *key);
+	name = cursor_str(&c, &n);
+	return name && n ? name : NULL;
 }
 
 size_t pclntab_scan(const void *data, size_t len, size_t from)

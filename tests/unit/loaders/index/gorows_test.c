@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gorows against .debug_frame as readelf reads it, over whole programs of each Go that is here: the linker writes it
+ * from the same tables, so each row's CFA must be the same; but for the functions of which goframe.h says otherwise.
+ */
+#include "tests/unit/loaders/index/gotest.h"
+
+#include "loaders/index/gorows.h"
+
+static const char source[] =
+	"package main\n"
+	"import (\"bytes\"; \"compress/gzip\"; \"crypto/sha256\"; \"encoding/json\"; \"fmt\"; \"sort\")\n"
+	"type rec struct { N []int; S string }\n"
+	"func main() { var b bytes.Buffer; z := gzip.NewWriter(&b); r := rec{S: \"x\"}\n"
+	"  for i := 0; i < 100; i++ { r.N = append(r.N, i*7919%101) }\n"
+	"  sort.Ints(r.N); j, _ := json.Marshal(r); z.Write(j); z.Close()\n"
+	"  fmt.Println(sha256.Sum256(b.Bytes())) }\n";
+
+/* ---- rows, as made ---- */
+
+struct table {
+	struct unwind_head *head; /* own */
+	const struct row_ext *exts;
+	const uint64_t *rows;
+	size_t size;
+};
+
+static void table_make(struct table *t, const char *path)
+{
+	uint64_t lo = UINT64_MAX, hi = 0;
+	struct gofile f;
+	struct rows r;
+	void *data = NULL;
+
+	gofile_open(&f, path);
+	for (size_t i = 0; i < f.elf.segment_count; i++) {
+		const Elf64_Phdr *p = &f.elf.segments[i];
+
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X)) {
+			lo = p->p_vaddr < lo ? p->p_vaddr : lo;
+			hi = p->p_vaddr + p->p_memsz > hi ? p->p_vaddr + p->p_memsz : hi;
+		}
+	}
+	assert_int_equal(rows_init(&r, lo & ~4095ull, hi), 0);
+	assert_int_equal(gorows_add(&f.elf, &f.table, &r), 0);
+	assert_int_equal(rows_finish(&r, &data, &t->size), 0);
+	assert_non_null(data);
+	rows_release(&r);
+	gofile_close(&f);
+	t->head = data;
+	t->exts = (const void *)((const uint64_t *)(t->head + 1) + t->head->page_count);
+	t->rows = (const uint64_t *)(t->exts + t->head->ext_count);
+}
+
+/* Index of the row that holds at this address; row_count: none. */
+static size_t table_at(const struct table *t, uint64_t addr)
+{
+	size_t lo = 0, hi = t->head->row_count;
+
+	addr -= t->head->text_base;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->rows[mid] >> 32 <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? lo - 1 : t->head->row_count;
+}
+
+/* Distance of CFA from RSP; -1: another kind of rule. */
+static int64_t depth_of(const struct table *t, uint32_t rule)
+{
+	const struct row_ext *x = &t->exts[ROW_RULE_KIND(rule) == ROW_EXT ? ROW_RULE_EXT(rule) : 0];
+
+	if (ROW_RULE_KIND(rule) == ROW_RSP)
+		return 8 * (int64_t)ROW_RULE_OFFSET(rule);
+	if (ROW_RULE_KIND(rule) != ROW_EXT || x->reg != ROW_REG_RSP)
+		return -1;
+	return x->kind == ROW_EXT_CFA || x->kind == ROW_EXT_INJECTED || x->kind == ROW_EXT_RA_REG ? x->a : -1;
+}
+
+/* ---- the comparison ---- */
+
+struct tally {
+	size_t rows, special, wrong;
+	char special_names[4096];
+};
+
+/* The function at an address, by `go tool nm`'s stand-in: the pclntab itself. */
+static const char *name_at(const struct gofile *f, uint64_t addr)
+{
+	struct pclntab_func p;
+
+	for (uint32_t i = 0; i < f->table.tab.func_count; i++)
+		if (pclntab_func(&f->table.tab, f->table.text, i, &p) && addr >= p.start && addr < p.end)
+			return p.name;
+	return "";
+}
+
+/* All of [lo, hi) must have this depth. */
+static void compare_range(const struct table *t, const struct gofile *f, uint64_t lo, uint64_t hi, int64_t depth,
+			  struct tally *tally)
+{
+	for (size_t i = table_at(t, lo); i < t->head->row_count; i++) {
+		uint64_t at = (t->rows[i] >> 32) + t->head->text_base;
+		int64_t ours = depth_of(t, (uint32_t)t->rows[i]);
+		const char *name;
+
+		if (at >= hi)
+			return;
+		tally->rows++;
+		if (ours == depth)
+			continue;
+		name = name_at(f, lo);
+		if (ours < 0) {
+			tally->special++;
+			if (!strstr(tally->special_names, name) &&
+			    strlen(tally->special_names) + strlen(name) + 2 < sizeof(tally->special_names))
+				strcat(strcat(tally->special_names, name), " ");
+			continue;
+		}
+		tally->wrong++;
+		if (tally->wrong < 20)
+			print_message("%s: %#llx..%#llx: readelf says rsp+%lld, we rsp+%lld\n", name,
+				      (unsigned long long)lo, (unsigned long long)hi, (long long)depth,
+				      (long long)ours);
+	}
+}
+
+static struct tally compare_with_readelf(const char *path)
+{
+	cleanup_strbuf struct strbuf cmd = STRBUF_INIT;
+	struct tally tally = {0};
+	uint64_t lo = 0, fde_end = 0;
+	int64_t depth = -1;
+	struct table t;
+	struct gofile f;
+	char *line = NULL;
+	size_t cap = 0;
+	FILE *p;
+
+	table_make(&t, path);
+	gofile_open(&f, path);
+	strbuf_addf(&cmd, "readelf -wF '%s' 2>/dev/null", path);
+	p = popen(strbuf_str(&cmd), "r");
+	assert_non_null(p);
+	while (getline(&line, &cap, p) > 0) {
+		unsigned long long addr, end;
+		long long offset;
+		char *pc = strstr(line, " FDE ") ? strstr(line, " pc=") : NULL;
+
+		if (pc && sscanf(pc, " pc=%llx..%llx", &addr, &end) == 2) {
+			if (depth >= 0 && lo < fde_end)
+				compare_range(&t, &f, lo, fde_end, depth, &tally);
+			depth = -1;
+			fde_end = end;
+		} else if (sscanf(line, "%16llx rsp+%lld", &addr, &offset) == 2) {
+			if (depth >= 0 && lo < addr)
+				compare_range(&t, &f, lo, addr, depth, &tally);
+			lo = addr;
+			depth = fde_end ? offset : -1;
+		}
+	}
+	if (depth >= 0 && lo < fde_end)
+		compare_range(&t, &f, lo, fde_end, depth, &tally);
+	pclose(p);
+	free(line);
+	gofile_close(&f);
+	free(t.head);
+	return tally;
+}
+
+/* What goframe.h says pcsp does not describe. */
+static const char allowed[] =
+	" runtime.goexit runtime.mstart runtime.rt0_go _rt0_amd64 _rt0_amd64_linux runtime.sigreturn "
+	"runtime.sigreturn__sigaction gogo runtime.gogo runtime.mcall runtime.clone runtime.switchToCrashStack0 "
+	"runtime.morestack runtime.systemstack runtime.asmcgocall runtime.asmcgocall_no_g runtime.nanotime1 "
+	"runtime.walltime1 runtime.walltime time.now runtime.vgetrandom1 runtime.callCgoSigaction runtime.callCgoMmap "
+	"runtime.callCgoMunmap runtime.sigfwd runtime.cgocallback runtime.cgocallback_gofunc ";
+
+static void check_program(const char *go, const char *kind, const char *path)
+{
+	struct tally t = compare_with_readelf(path);
+	char *save = NULL;
+
+	print_message("%s, %s: %zu rows, %zu wrong; not by pcsp: %zu rows of %s\n", go, kind, t.rows, t.wrong, t.special,
+		      t.special_names);
+	assert_int_equal(t.wrong, 0);
+	assert_true(t.rows > 10000);
+	for (char *name = strtok_r(t.special_names, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+		cleanup_strbuf struct strbuf word = STRBUF_INIT;
+
+		strbuf_addf(&word, " %s ", name);
+		if (!strstr(allowed, strbuf_str(&word)))
+			fail_msg("%s is not among the functions that pcsp does not describe", name);
+	}
+}
+
+static const struct {
+	const char *kind, *flags;
+	bool cgo;
+	bool matrix; /* only where a matrix is asked for */
+} kinds[] = {
+	{"program", "", false, false},
+	{"PIE", "-buildmode=pie", false, true},
+	{"cgo", "", true, true},
+	{"cgo PIE", "-buildmode=pie", true, false},
+};
+
+static void every_row_agrees_with_debug_frame(void **state)
+{
+	struct gotest g;
+
+	(void)state;
+	if (!gotest_open(&g, source)) {
+		print_message("skipped: go is missing\n");
+		skip();
+	}
+	for (size_t i = 0; i < g.count; i++)
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+			char *path;
+
+			if (kinds[k].matrix && !getenv("SONDE_GO"))
+				continue;
+			gotest_write(&g, "c.go", kinds[k].cgo ? "package main\nimport \"C\"\n" : "package main\n");
+			path = gotest_build(&g, i, kinds[k].flags, kinds[k].cgo);
+			if (path)
+				check_program(g.go[i], kinds[k].kind, path);
+			else
+				print_message("%s: does not build here: %s\n", g.go[i], kinds[k].kind);
+			free(path);
+		}
+	gotest_close(&g);
+}
+
+/* Equal code at equal addresses is not promised; rows of the same number and text of the same size are. */
+static void a_stripped_program_has_the_rows_of_its_twin(void **state)
+{
+	struct gotest g;
+
+	(void)state;
+	if (!gotest_open(&g, source)) {
+		print_message("skipped: go is missing\n");
+		skip();
+	}
+	for (size_t i = 0; i < g.count; i++) {
+		char *plain = gotest_build(&g, i, "", false);
+		char *stripped = gotest_build(&g, i, "-ldflags='-s -w'", false);
+		struct table a, b;
+
+		assert_non_null(plain);
+		assert_non_null(stripped);
+		table_make(&a, plain);
+		table_make(&b, stripped);
+		assert_int_equal(a.head->row_count, b.head->row_count);
+		assert_int_equal(a.head->ext_count, b.head->ext_count);
+		assert_int_equal(a.head->unsupported, 0);
+		assert_true(a.head->flags & UNWIND_F_GO);
+		free(a.head);
+		free(b.head);
+		free(plain);
+		free(stripped);
+	}
+	gotest_close(&g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_row_agrees_with_debug_frame),
+		cmocka_unit_test(a_stripped_program_has_the_rows_of_its_twin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
