@@ -373,11 +373,17 @@ void feed_seed(struct feed *f)
 	free(tasks);
 }
 
+bool feed_follow_cpus(struct feed *f, bool ask)
+{
+	int came = perfring_follow_cpus(f->perf, ask, on_perf, f);
+
+	if (came && f->epoll_fd >= 0)
+		poll_perf(f);
+	return came > 0;
+}
+
 void feed_reconcile_look(struct feed *f)
 {
-	perfring_read(f->perf, on_perf, f); /* what a CPU that went still holds */
-	if (perfring_follow_cpus(f->perf) && f->epoll_fd >= 0)
-		poll_perf(f);
 	free(f->look);
 	f->look = NULL;
 	f->n_look = 0;

@@ -37,7 +37,9 @@ uint64_t feed_read(struct feed *f);
 /* Records lost since the last call. */
 uint64_t feed_lost(struct feed *f);
 uint64_t feed_late(const struct feed *f);
-/* Every few seconds: CPUs that came or went, and what no event said. Two steps: look, and a while later compare. */
+/* At each tick: have CPUs come? What was mapped on them until now is not known then. ask: as in perfring_follow_cpus. */
+bool feed_follow_cpus(struct feed *f, bool ask);
+/* Every few seconds: what no event said. Two steps: look, and a while later compare. */
 void feed_reconcile_look(struct feed *f);
 void feed_reconcile_act(struct feed *f);
 void feed_cost(const struct feed *f, struct feed_cost *c);

@@ -34,6 +34,7 @@
 #define TICK_NS      100000000ll
 #define RECONCILE_TICKS 50 /* look; act 3 ticks later, when what the look saw has been told */
 #define SWEEP_TICKS  150
+#define CPU_TICKS    10
 #define MEMORY_TICKS 100
 
 static const char usage[] =
@@ -77,6 +78,7 @@ struct maps {
 	struct publish *publish;
 	uint64_t ticks;
 	uint64_t good_ns;  /* the last T at which nothing was lost */
+	uint64_t cpus_ns;  /* the last T at which every CPU's event was known to live */
 	uint64_t rss, private, tables_bytes;
 	bool stop;
 };
@@ -206,14 +208,13 @@ static void tell_cost(struct maps *m)
 	hub_emit(m->hub, MP_COST, &out, NULL);
 }
 
-/* Records were lost: read /proc again for all, tell all anew. */
-static void recover(struct maps *m, uint64_t lost)
+/* Records were lost since then (0: nobody knows how many): read /proc again for all, tell all anew. */
+static void recover(struct maps *m, uint64_t since_ns, uint64_t lost)
 {
-	log_warn("%llu side-band records were lost: reading /proc again", (unsigned long long)lost);
 	hub_mute(m->hub, true);
 	feed_seed(m->feed);
 	hub_mute(m->hub, false);
-	hub_reseed_all(m->hub, m->good_ns, lost);
+	hub_reseed_all(m->hub, since_ns, lost);
 }
 
 static void read_and_tell(struct maps *m)
@@ -221,16 +222,32 @@ static void read_and_tell(struct maps *m)
 	struct mp_watermark w = {.time_ns = feed_read(m->feed)};
 	uint64_t lost = feed_lost(m->feed);
 
-	if (lost)
-		recover(m, lost);
+	if (lost) {
+		log_warn("%llu side-band records were lost: reading /proc again", (unsigned long long)lost);
+		recover(m, m->good_ns, lost);
+	}
 	m->good_ns = w.time_ns;
 	publish_tick(m->publish, w.time_ns);
 	hub_emit(m->hub, MP_WATERMARK, &w, NULL);
 }
 
+/* One that comes had no event until now. */
+static void follow_cpus(struct maps *m)
+{
+	bool ask = m->ticks % CPU_TICKS == 0;
+
+	if (feed_follow_cpus(m->feed, ask)) {
+		log_debug("CPUs came: reading /proc again");
+		recover(m, m->cpus_ns, 0);
+	}
+	if (ask)
+		m->cpus_ns = m->good_ns;
+}
+
 static void tick(struct maps *m)
 {
 	m->ticks++;
+	follow_cpus(m);
 	read_and_tell(m);
 	if (m->ticks % RECONCILE_TICKS == 0)
 		feed_reconcile_look(m->feed);
@@ -458,7 +475,7 @@ int main(int argc, char **argv)
 		rc = check(&m);
 	} else {
 		feed_seed(m.feed);
-		m.good_ns = feed_read(m.feed);
+		m.good_ns = m.cpus_ns = feed_read(m.feed);
 		publish_tick(m.publish, m.good_ns);
 		hub_open(m.hub);
 		loop(&m);

@@ -388,6 +388,35 @@ static char *exe_link(uint32_t tgid)
 	return trim_deleted(as_it_sees(path, root));
 }
 
+static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0, pos = 0;
+	struct proc_map m;
+	char root[4096];
+
+	if (p->kthread || proc_read(p->tgid, "maps", PROC_FILE_MAX, &text, &len))
+		return;
+	read_root(p->tgid, root, sizeof(root));
+	while (proc_next_map(text, len, &pos, &m)) {
+		struct file_id f = {.root = p->root, .ino = m.inode, .major = m.major, .minor = m.minor};
+		struct pending_map out = {.addr = m.start, .len = m.end - m.start, .pgoff = m.offset};
+		cleanup_free char *path = NULL;
+		bool is_new;
+
+		if (!m.exec)
+			continue;
+		path = mem_alloc(m.path_len + 1);
+		proc_unescape(m.path, m.path_len, path);
+		out.image = image_intern(w, &f, as_it_sees(path, root), out.len, &is_new);
+		if (out.image && out.image->kind == MP_IMAGE_VDSO)
+			out.pgoff = 0;
+		if (is_new && w->image_new)
+			w->image_new(w->ctx, out.image, p, m.start, m.end);
+		map_put(w, p, &out, time_ns, false);
+	}
+}
+
 static void on_exec(struct world *w, const struct maps_event *ev, const char *args)
 {
 	struct proc *p = world_proc(w, ev->tgid);
@@ -414,6 +443,10 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 	world_tell_proc(w, p);
 	for (size_t i = 0; i < p->n_pending; i++)
 		map_put(w, p, &p->pending[i], ev->time_ns, true);
+	if (!p->n_pending) { /* the records went with their CPU: an exec always maps */
+		seed_maps(w, p, ev->time_ns);
+		tell_maps(w, p);
+	}
 	pending_clear(p);
 }
 
@@ -529,35 +562,6 @@ void world_record(struct world *w, const struct sideband_rec *r)
 
 /* ---- /proc ---- */
 
-static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
-{
-	cleanup_free char *text = NULL;
-	size_t len = 0, pos = 0;
-	struct proc_map m;
-	char root[4096];
-
-	if (p->kthread || proc_read(p->tgid, "maps", PROC_FILE_MAX, &text, &len))
-		return;
-	read_root(p->tgid, root, sizeof(root));
-	while (proc_next_map(text, len, &pos, &m)) {
-		struct file_id f = {.root = p->root, .ino = m.inode, .major = m.major, .minor = m.minor};
-		struct pending_map out = {.addr = m.start, .len = m.end - m.start, .pgoff = m.offset};
-		cleanup_free char *path = NULL;
-		bool is_new;
-
-		if (!m.exec)
-			continue;
-		path = mem_alloc(m.path_len + 1);
-		proc_unescape(m.path, m.path_len, path);
-		out.image = image_intern(w, &f, as_it_sees(path, root), out.len, &is_new);
-		if (out.image && out.image->kind == MP_IMAGE_VDSO)
-			out.pgoff = 0;
-		if (is_new && w->image_new)
-			w->image_new(w->ctx, out.image, p, m.start, m.end);
-		map_put(w, p, &out, time_ns, false);
-	}
-}
-
 /* Without the iterator: identity as far as /proc shows it. */
 static int identity_from_proc(uint32_t tgid, struct maps_event *ev)
 {
@@ -587,13 +591,27 @@ static int identity_from_proc(uint32_t tgid, struct maps_event *ev)
 	return 0;
 }
 
+/* known: it is the same program as before; what one that is going shows no longer stays. */
+static void seed_names(struct world *w, struct proc *p, bool known)
+{
+	cleanup_strbuf struct strbuf args = STRBUF_INIT;
+	cleanup_free char *text = NULL;
+	char *exe = exe_link(p->tgid);
+	size_t len = 0;
+
+	if (exe || !known)
+		str_set(&p->exe, exe);
+	if (!proc_read(p->tgid, "cmdline", MAPS_ARGS_MAX, &text, &len) && len)
+		args_format(text, len, w->args_policy, &args);
+	if (args.len || !known)
+		str_set(&p->args, strbuf_take(&args));
+}
+
 void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns)
 {
 	struct proc *p = world_proc(w, tgid);
 	struct maps_event own;
-	struct strbuf args = STRBUF_INIT;
-	cleanup_free char *text = NULL;
-	size_t len = 0;
+	bool known;
 
 	if (!ev) {
 		if (identity_from_proc(tgid, &own))
@@ -604,6 +622,7 @@ void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev
 		world_forget(w, p, time_ns);
 		p = NULL;
 	}
+	known = p && p->exec_id == ev->exec_id;
 	if (!p)
 		p = proc_add(w, tgid);
 	p->from_proc = ev == &own;
@@ -614,12 +633,8 @@ void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev
 	p->sure_ns = time_ns;
 	world_set_changed(w, p);
 	proc_fill(w, p, ev);
-	if (!p->kthread) {
-		str_set(&p->exe, exe_link(tgid));
-		if (!proc_read(tgid, "cmdline", MAPS_ARGS_MAX, &text, &len) && len)
-			args_format(text, len, w->args_policy, &args);
-		str_set(&p->args, strbuf_take(&args));
-	}
+	if (!p->kthread)
+		seed_names(w, p, known);
 	seed_maps(w, p, time_ns);
 	world_tell_proc(w, p);
 	tell_maps(w, p);

@@ -25,6 +25,7 @@ struct ring {
 	int fd;
 	struct perf_event_mmap_page *page; /* NULL: not open */
 	size_t data_bytes;
+	uint64_t enabled_ns; /* how long its event ran, at the last look */
 };
 
 struct perfring {
@@ -112,6 +113,33 @@ static int ring_open(struct perfring *r, int cpu)
 	return 0;
 }
 
+static void ring_read(struct perfring *r, struct ring *g, perfring_fn *fn, void *ctx)
+{
+	uint64_t head = __atomic_load_n(&g->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = g->page->data_tail;
+	const uint8_t *base = (const uint8_t *)g->page + sysconf(_SC_PAGESIZE);
+
+	if (head == tail)
+		return;
+	while (tail < head) {
+		size_t at = tail & (g->data_bytes - 1), room = g->data_bytes - at;
+		struct perf_event_header h;
+		const void *rec = base + at;
+
+		memcpy(&h, base + at, sizeof(h)); /* records are 8-aligned: the header never wraps */
+		if (h.size < sizeof(h) || h.size > head - tail)
+			break; /* cannot be; drop the rest rather than run away */
+		if (h.size > room) {
+			memcpy(r->wrap, base + at, room);
+			memcpy(r->wrap + room, base, h.size - room);
+			rec = r->wrap;
+		}
+		fn(ctx, rec, h.size);
+		tail += h.size;
+	}
+	__atomic_store_n(&g->page->data_tail, head, __ATOMIC_RELEASE);
+}
+
 /* Which of CPUs 0..n-1 are online: "0-3,8\n". A CPU beyond n is not looked at. */
 static void online_cpus(bool *on, size_t n)
 {
@@ -136,23 +164,41 @@ static void online_cpus(bool *on, size_t n)
 	}
 }
 
-int perfring_follow_cpus(struct perfring *r)
+/*
+ * A CPU that goes (also while the host sleeps) takes its event's life with it, and its return does not bring that back:
+ * the event's time stands still then. Reading it interrupts the CPU, so this is not asked at every look.
+ */
+static bool ring_dead(struct ring *g)
+{
+	struct {
+		uint64_t count, enabled_ns;
+	} now;
+	bool dead = read(g->fd, &now, sizeof(now)) != sizeof(now) || now.enabled_ns == g->enabled_ns;
+
+	g->enabled_ns = now.enabled_ns;
+	return dead;
+}
+
+int perfring_follow_cpus(struct perfring *r, bool ask, perfring_fn *fn, void *ctx)
 {
 	bool *on = mem_array(r->n, sizeof(*on));
 	int came = 0;
 
 	online_cpus(on, r->n);
 	for (size_t i = 0; i < r->n; i++) {
-		if (on[i] && !r->rings[i].page) {
-			int rc = ring_open(r, (int)i);
+		struct ring *g = &r->rings[i];
+		int rc = 0;
 
-			if (rc)
-				log_debug("cannot open the side-band of CPU %zu: %s", i, strerror(-rc));
-			else
-				came++;
-		} else if (!on[i] && r->rings[i].page) {
-			ring_close(&r->rings[i]);
+		if (g->page && (!on[i] || (ask && ring_dead(g)))) {
+			ring_read(r, g, fn, ctx);
+			ring_close(g);
 		}
+		if (on[i] && !g->page) {
+			rc = ring_open(r, (int)i);
+			came += !rc;
+		}
+		if (rc)
+			log_debug("cannot open the side-band of CPU %zu: %s", i, strerror(-rc));
 	}
 	free(on);
 	return came;
@@ -170,7 +216,7 @@ int perfring_open(const struct perfring_opts *o, struct perfring **out, struct e
 	r->rings = mem_array(r->n, sizeof(*r->rings));
 	for (size_t i = 0; i < r->n; i++)
 		r->rings[i].fd = -1;
-	if (perfring_follow_cpus(r) > 0) {
+	if (perfring_follow_cpus(r, false, NULL, NULL) > 0) {
 		*out = r;
 		return 0;
 	}
@@ -232,34 +278,7 @@ size_t perfring_bytes(const struct perfring *r)
 	return sum;
 }
 
-static void ring_read(struct perfring *r, struct ring *g, void (*fn)(void *, const void *, size_t), void *ctx)
-{
-	uint64_t head = __atomic_load_n(&g->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = g->page->data_tail;
-	const uint8_t *base = (const uint8_t *)g->page + sysconf(_SC_PAGESIZE);
-
-	if (head == tail)
-		return;
-	while (tail < head) {
-		size_t at = tail & (g->data_bytes - 1), room = g->data_bytes - at;
-		struct perf_event_header h;
-		const void *rec = base + at;
-
-		memcpy(&h, base + at, sizeof(h)); /* records are 8-aligned: the header never wraps */
-		if (h.size < sizeof(h) || h.size > head - tail)
-			break; /* cannot be; drop the rest rather than run away */
-		if (h.size > room) {
-			memcpy(r->wrap, base + at, room);
-			memcpy(r->wrap + room, base, h.size - room);
-			rec = r->wrap;
-		}
-		fn(ctx, rec, h.size);
-		tail += h.size;
-	}
-	__atomic_store_n(&g->page->data_tail, head, __ATOMIC_RELEASE);
-}
-
-void perfring_read(struct perfring *r, void (*fn)(void *, const void *, size_t), void *ctx)
+void perfring_read(struct perfring *r, perfring_fn *fn, void *ctx)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (r->rings[i].page)

@@ -20,17 +20,24 @@ struct perfring_opts {
 	bool task;     /* forks and exits too */
 };
 
+/* Takes one record: whole, header included; borrowed for the call. */
+typedef void perfring_fn(void *ctx, const void *rec, size_t len);
+
 int perfring_open(const struct perfring_opts *o, struct perfring **out, struct err *e);
 void perfring_close(struct perfring *r);
 /* Do this kernel's records of mappings carry build-ids (since 5.12)? -errno: it gives us no records at all. */
 int perfring_has_build_ids(bool *has);
-/* CPUs that came get an event, those that went lose it (what they still hold is read first). Returns how many came. */
-int perfring_follow_cpus(struct perfring *r);
+/*
+ * CPUs that came get an event, those that went lose it; what their buffers still hold is given to `fn`. ask: see also
+ * which events have died though their CPU is here: it went and came between two looks (this costs each CPU an interrupt).
+ * Returns how many came: what these recorded before is not known.
+ */
+int perfring_follow_cpus(struct perfring *r, bool ask, perfring_fn *fn, void *ctx);
 /* Descriptors to poll, -1 where there is none. Slots run from 0 to perfring_slots - 1. */
 size_t perfring_slots(const struct perfring *r);
 int perfring_fd(const struct perfring *r, size_t slot);
 size_t perfring_bytes(const struct perfring *r); /* of all buffers together */
-/* Give each record now in the buffers to `fn` (whole record, header included; borrowed for the call), CPU by CPU. */
-void perfring_read(struct perfring *r, void (*fn)(void *ctx, const void *rec, size_t len), void *ctx);
+/* Give each record now in the buffers to `fn`, CPU by CPU. */
+void perfring_read(struct perfring *r, perfring_fn *fn, void *ctx);
 
 #endif
