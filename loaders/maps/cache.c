@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,6 +36,26 @@ static int make_dir(int at, const char *name)
 	return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
+/* What the indexes may take at present: they never crowd out the samples. */
+static uint64_t bound(const struct cache *c)
+{
+	struct statvfs fs;
+	uint64_t share;
+
+	if (fstatvfs(c->dir, &fs))
+		return c->max_bytes;
+	share = (c->bytes + (uint64_t)fs.f_bavail * fs.f_frsize) / CACHE_DISK_SHARE;
+	return share < c->max_bytes ? share : c->max_bytes;
+}
+
+static void sweep_to_bound(struct cache *c)
+{
+	uint64_t most = bound(c);
+
+	if (c->bytes > most)
+		sweep(c, most - most / 10);
+}
+
 struct cache *cache_open(const char *store_dir, uint64_t max_bytes)
 {
 	struct cache *c = mem_alloc(sizeof(*c));
@@ -56,6 +77,7 @@ struct cache *cache_open(const char *store_dir, uint64_t max_bytes)
 		return c;
 	}
 	sweep(c, c->max_bytes);
+	sweep_to_bound(c);
 	return c;
 }
 
@@ -200,12 +222,16 @@ int cache_put(struct cache *c, const char *key, int fd, const struct stat *st, c
 {
 	char tmp[64], name[NAME_MAX_], target[NAME_MAX_ + 4];
 	uint64_t bytes = 0, hash = 0;
+	struct stat size;
 	int rc;
 
 	if (c->dir < 0)
 		return -ENOENT;
 	if (!cache_key_ok(key) || strchr(key, '~'))
 		return -EINVAL;
+	sweep_to_bound(c);
+	if (fstat(fd, &size) || (uint64_t)size.st_size > bound(c) / 2)
+		return -ENOSPC;
 	rc = write_tmp(c, fd, tmp, sizeof(tmp), &bytes, &hash);
 	if (rc)
 		return rc;
@@ -228,8 +254,7 @@ int cache_put(struct cache *c, const char *key, int fd, const struct stat *st, c
 	link_stat(c, st, target);
 	*stored = mem_strdup(name);
 	c->bytes += bytes;
-	if (c->bytes > c->max_bytes)
-		sweep(c, c->max_bytes - c->max_bytes / 10);
+	sweep_to_bound(c);
 	return 0;
 }
 

@@ -9,8 +9,10 @@
  *                           crashed sonde-index is not tried again until it or sonde changes.
  *   .tmp-PID-N              being written
  *
- * Bound: CACHE_MAX_BYTES; the least recently used goes (a use sets the file's mtime). Nothing here is trusted when
- * read: the reader checks each index. Without a usable folder all still works, from memory.
+ * Bound: CACHE_MAX_BYTES, and a CACHE_DISK_SHARE-th of what the disk has for them (what they hold and what is free), so
+ * that samples always find room; the least recently used goes (a use sets the file's mtime), and one that would take more
+ * than half of it is not kept. Nothing here is trusted when read: the reader checks each index. Without a usable folder
+ * all still works, from memory.
  */
 #ifndef SONDE_MAPS_CACHE_H
 #define SONDE_MAPS_CACHE_H
@@ -20,6 +22,7 @@
 #include <sys/stat.h>
 
 #define CACHE_MAX_BYTES (256ull << 20)
+#define CACHE_DISK_SHARE 4
 #define CACHE_VERSION   "1" /* raised when what sonde-index accepts changes */
 
 struct cache;

@@ -13,9 +13,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "loaders/maps/cache.h"
+#include "tests/unit/missing.h"
 
 static char dir[64];
 
@@ -164,6 +167,44 @@ static void the_least_recently_used_goes_when_the_bound_is_reached(void **state)
 	cache_close(c);
 }
 
+static uint64_t free_bytes(void)
+{
+	struct statvfs fs;
+
+	assert_int_equal(statvfs(dir, &fs), 0);
+	return (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
+static void on_a_small_disk_three_quarters_are_left_to_others(void **state)
+{
+	char key[16], *name = NULL;
+	struct stat st = stat_of(99);
+	struct cache *c;
+	uint64_t whole;
+	int fd;
+
+	(void)state;
+	if (mount("none", dir, "tmpfs", 0, "size=4m"))
+		skip_missing("the right to mount a tmpfs");
+	whole = free_bytes();
+	c = cache_open(dir, 256 << 20);
+	for (unsigned int i = 0; i < 40; i++) {
+		snprintf(key, sizeof(key), "%02x-0", i);
+		free(put(c, key, (char)i, i, 100000));
+	}
+	assert_in_range(whole - free_bytes(), 500000, whole / 4 + 65536);
+	/* the last is there, the first went, and what would take the room of all others does not come in */
+	fd = cache_get(c, "27-0");
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(cache_get(c, "00-0"), -ENOENT);
+	fd = file_of(900000, 'x');
+	assert_int_equal(cache_put(c, "ff-0", fd, &st, &name), -ENOSPC);
+	close(fd);
+	cache_close(c);
+	assert_int_equal(umount(dir), 0);
+}
+
 static void without_a_folder_nothing_is_kept_and_nothing_fails(void **state)
 {
 	struct cache *c = cache_open(NULL, 1 << 20);
@@ -187,6 +228,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_borrowed_key_gets_a_name_of_its_own, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(keys_that_are_paths_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_least_recently_used_goes_when_the_bound_is_reached, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(on_a_small_disk_three_quarters_are_left_to_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_a_folder_nothing_is_kept_and_nothing_fails, set_up, tear_down),
 	};
 
