@@ -78,5 +78,7 @@ def test_leaf_functions_agree_with_perf(capture, work, store, scratch):
     big = [f for f in {*one, *ours} if one.get(f, 0) > 0.02 or ours.get(f, 0) > 0.02]
     assert len(big) >= 4
     for name in big:
+        if name == "[unknown]":  # where perf has no name: it opens files by its own root, sonde by the process's
+            continue
         assert ours.get(name, 0) == pytest.approx(one.get(name, 0), abs=POINTS + floor), \
             f"{name}; floor {floor:.3f}; perf {sorted(one.items(), key=lambda i: -i[1])[:8]}"
