@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -22,6 +21,7 @@
 #include "loaders/lib/host/proc.h"
 #include "loaders/maps/cache.h"
 #include "loaders/maps/hub.h"
+#include "loaders/maps/opening.h"
 #include "loaders/maps/world.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
@@ -30,9 +30,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
 
-#define TRIES_MAX 8 /* processes that are tried for one file */
 #define ANSWERS_MAX 64
-#define MUTE_MAX 32
 #define MEMORY_MAX (64ull << 20) /* indexes that could not be stored */
 
 extern char **environ;
@@ -63,8 +61,7 @@ struct indexer {
 	struct mimage *ahead, **ahead_tail; /* nobody asked for these yet */
 	size_t kept_fds;
 	uint64_t memory_bytes;
-	struct root_id mute[MUTE_MAX];
-	size_t n_mute;
+	struct opening opening;
 	uint64_t looked_ns; /* for descriptors kept too long */
 };
 
@@ -75,7 +72,7 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int
 {
 	struct indexer *ix = mem_alloc(sizeof(*ix));
 
-	ix->world = w;
+	ix->world = ix->opening.world = w;
 	ix->hub = h;
 	ix->cache = c;
 	ix->epoll_fd = epoll_fd;
@@ -87,163 +84,7 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int
 	return ix;
 }
 
-/* ---- opening ---- */
-
-static bool same_root(const struct root_id *a, const struct root_id *b)
-{
-	return a->ino == b->ino && a->dev == b->dev && a->mntns == b->mntns;
-}
-
-/* A root whose file system did not answer is not asked again: each time would hold us up. But for our own, where one
- * mount (somebody's sshfs) must not cost all others their names: there the number of stuck openings is the bound. */
-static bool is_mute(const struct indexer *ix, const struct root_id *root)
-{
-	for (size_t i = 0; i < MUTE_MAX; i++)
-		if (same_root(&ix->mute[i], root) && root->ino)
-			return true;
-	return false;
-}
-
-static void mute(struct indexer *ix, const struct root_id *root)
-{
-	if (!is_mute(ix, root) && !same_root(root, &ix->world->own_root))
-		ix->mute[ix->n_mute++ % MUTE_MAX] = *root;
-}
-
-/*
- * Is this the file that was mapped? Where the kernel gave an inode it must be that one (the device may differ: overlayfs,
- * btrfs), or the one that the mapping's own link leads to. Where it gave a build-id, the index will tell.
- */
-static bool is_it(const struct mimage *img, const struct stat *st, const struct stat *mapped)
-{
-	if (img->file.build_id_len || !img->file.ino || st->st_ino == img->file.ino)
-		return true;
-	return mapped && mapped->st_ino == st->st_ino && mapped->st_dev == st->st_dev;
-}
-
-static int open_by_root(const struct mimage *img, int root_fd, const struct stat *mapped, struct stat *st)
-{
-	int fd = img->path_failed ? -ESTALE : openin(root_fd, img->path, OPENIN_MAX_BYTES, st);
-
-	if (fd >= 0 && !is_it(img, st, mapped)) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
-}
-
-/* The mapping at these addresses may be another one by now (exec): its link must at least bear the name. */
-static bool bears_name(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end)
-{
-	static const char gone[] = " (deleted)";
-	const char *name = strrchr(img->path, '/');
-	char file[64], link[4096 + sizeof(gone)];
-	size_t n = strlen(name ? name : img->path), len;
-
-	snprintf(file, sizeof(file), "map_files/%llx-%llx", (unsigned long long)start, (unsigned long long)end);
-	if (proc_readlink(p->tgid, file, link, sizeof(link)))
-		return false;
-	len = strlen(link);
-	if (len >= sizeof(gone) && !strcmp(link + len - (sizeof(gone) - 1), gone))
-		len -= sizeof(gone) - 1;
-	return len >= n && !memcmp(link + len - n, name ? name : img->path, n);
-}
-
-static int open_by_map(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end, struct stat *st)
-{
-	int fd = bears_name(img, p, start, end) ? openin_map_file(p->tgid, start, end, OPENIN_MAX_BYTES, st) : -ENOENT;
-
-	if (fd >= 0 && !is_it(img, st, st)) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
-}
-
-/* Through one process: its path below the process's root, else (deleted, replaced, memfd) the mapped file itself, where
- * start < end. *root_fd: kept for debug files. */
-static int open_through(struct indexer *ix, const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
-			struct stat *st, int *root_fd)
-{
-	int root = is_mute(ix, &img->file.root) ? -ETIMEDOUT : openin_root(p->tgid), fd = -ENOENT;
-	struct stat mapped;
-	bool have = false;
-
-	if (root == -ETIMEDOUT)
-		return root;
-	if (root >= 0 && img->path[0] == '/') {
-		if (!img->file.build_id_len && img->file.ino && start < end && bears_name(img, p, start, end))
-			have = !openin_stat_map_file(p->tgid, start, end, &mapped);
-		fd = open_by_root(img, root, have ? &mapped : NULL, st);
-	}
-	if (fd < 0 && fd != -ETIMEDOUT && start < end) {
-		int by_map = open_by_map(img, p, start, end, st);
-
-		fd = by_map >= 0 ? by_map : fd;
-	}
-	if (fd == -ETIMEDOUT)
-		mute(ix, &img->file.root);
-	if (fd >= 0 && *root_fd < 0)
-		*root_fd = root;
-	else if (root >= 0)
-		close(root);
-	return fd;
-}
-
-/* Through any live process that maps it, then any that sees the same root, then our own root if that is it. */
-static int open_anyhow(struct indexer *ix, struct mimage *img, struct stat *st, int *root_fd)
-{
-	int fd = -ENOENT, tries = 0;
-
-	for (struct proc *p = ix->world->procs; p && tries < TRIES_MAX; p = p->hh.next) {
-		for (size_t i = 0; i < p->maps.n_now; i++) {
-			const struct mapping *m = &p->maps.now[i];
-
-			if (m->image != img)
-				continue;
-			fd = open_through(ix, img, p, m->start, m->end, st, root_fd);
-			if (fd >= 0)
-				return fd;
-			tries++;
-			break;
-		}
-	}
-	if (fd == -ENOTSUP || fd == -EFBIG || fd == -ETIMEDOUT)
-		return fd;
-	for (struct proc *p = ix->world->procs; p && tries < 2 * TRIES_MAX; p = p->hh.next) {
-		int rc;
-
-		if (p->kthread || !same_root(&p->root, &img->file.root))
-			continue;
-		rc = open_through(ix, img, p, 0, 0, st, root_fd);
-		if (rc >= 0)
-			return rc;
-		fd = rc == -EACCES || rc == -ESRCH ? fd : rc;
-		if (fd == -ETIMEDOUT)
-			return fd;
-		tries++;
-	}
-	if (same_root(&ix->world->own_root, &img->file.root) && img->path[0] == '/') {
-		cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		int rc = open_by_root(img, root, NULL, st);
-
-		if (rc >= 0 && *root_fd < 0)
-			*root_fd = take_fd(&root);
-		return rc;
-	}
-	return fd;
-}
-
-/* The vDSO as a file: a copy of our own, which is the same in every process. */
-static int open_vdso(const struct world *w)
-{
-	cleanup_fd int fd = memfd_create("vdso", MFD_CLOEXEC);
-	const void *base = (const void *)getauxval(AT_SYSINFO_EHDR);
-
-	if (fd < 0 || !base || write(fd, base, w->vdso_len) != (ssize_t)w->vdso_len)
-		return -ENOENT;
-	return take_fd(&fd);
-}
+/* ---- files ---- */
 
 static void drop_fds(struct indexer *ix, struct mimage *img)
 {
@@ -308,9 +149,9 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 
 	if (img->kind != MP_IMAGE_ELF || ix->kept_fds >= INDEXER_FDS_MAX)
 		return;
-	fd = open_through(ix, img, p, start, end, &st, &img->root_fd);
+	fd = opening_through(&ix->opening, img, p, start, end, &st, &img->root_fd);
 	if (fd < 0)
-		fd = open_anyhow(ix, img, &st, &img->root_fd);
+		fd = opening_anyhow(&ix->opening, img, &st, &img->root_fd);
 	if (fd < 0) {
 		ix->world->stats.open_failed++;
 		return; /* tried again when it is wanted */
@@ -524,9 +365,9 @@ static bool job_open(struct indexer *ix, struct job *j, struct mimage *img)
 		ix->kept_fds--;
 		j->have_st = !fstat(fd, &j->st);
 	} else if (img->kind == MP_IMAGE_VDSO) {
-		fd = open_vdso(ix->world);
+		fd = opening_vdso(ix->world);
 	} else {
-		fd = open_anyhow(ix, img, &j->st, &j->root_fd);
+		fd = opening_anyhow(&ix->opening, img, &j->st, &j->root_fd);
 		j->have_st = fd >= 0;
 		ix->world->stats.opened += fd >= 0;
 		ix->world->stats.open_failed += fd < 0;
@@ -552,19 +393,25 @@ static bool job_open(struct indexer *ix, struct job *j, struct mimage *img)
 	return true;
 }
 
-static struct job *job_free_slot(struct indexer *ix)
+/* One is kept for what somebody asks for. */
+static struct job *job_free_slot(struct indexer *ix, bool wanted)
 {
+	struct job *free_one = NULL;
+	int n = 0;
+
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
-		if (!ix->jobs[i].pid)
-			return &ix->jobs[i];
-	return NULL;
+		if (!ix->jobs[i].pid) {
+			free_one = &ix->jobs[i];
+			n++;
+		}
+	return n > !wanted ? free_one : NULL;
 }
 
 static void start_next(struct indexer *ix)
 {
 	struct job *j;
 
-	while ((ix->queue || ix->ahead) && (j = job_free_slot(ix))) {
+	while ((ix->queue || ix->ahead) && (j = job_free_slot(ix, ix->queue))) {
 		struct mimage *img = ix->queue ? ix->queue : ix->ahead;
 		int rc;
 
@@ -890,7 +737,10 @@ void indexer_tick(struct indexer *ix, uint64_t now_ns)
 
 bool indexer_busy(const struct indexer *ix)
 {
-	return ix->queue || ix->ahead || ix->jobs[0].pid || ix->jobs[1].pid;
+	for (int i = 0; i < INDEXER_CHILDREN; i++)
+		if (ix->jobs[i].pid)
+			return true;
+	return ix->queue || ix->ahead;
 }
 
 void indexer_free(struct indexer *ix)

@@ -19,7 +19,7 @@ struct indexer;
 struct proc;
 struct world;
 
-#define INDEXER_CHILDREN    2
+#define INDEXER_CHILDREN    3 /* one of them for what a client asks for */
 #define INDEXER_DEADLINE_NS (10 * NSEC_PER_SEC)
 #define INDEXER_FDS_MAX     512
 #define INDEXER_KEEP_NS     (10 * NSEC_PER_SEC) /* an early opened file */

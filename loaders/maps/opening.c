@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/* opening: see the header. */
+#include "loaders/maps/opening.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "loaders/lib/host/openin.h"
+#include "loaders/lib/host/proc.h"
+#include "schema/base/cleanup.h"
+
+#define TRIES_MAX 8 /* processes that are tried for one file */
+
+static bool same_root(const struct root_id *a, const struct root_id *b)
+{
+	return a->ino == b->ino && a->dev == b->dev && a->mntns == b->mntns;
+}
+
+/* A root whose file system did not answer is not asked again: each time would hold us up. But for our own, where one
+ * mount (somebody's sshfs) must not cost all others their names: there the number of stuck openings is the bound. */
+static bool is_mute(const struct opening *op, const struct root_id *root)
+{
+	for (size_t i = 0; i < OPENING_MUTE_MAX; i++)
+		if (same_root(&op->mute[i], root) && root->ino)
+			return true;
+	return false;
+}
+
+static void mute(struct opening *op, const struct root_id *root)
+{
+	if (!is_mute(op, root) && !same_root(root, &op->world->own_root))
+		op->mute[op->n_mute++ % OPENING_MUTE_MAX] = *root;
+}
+
+/*
+ * Is this the file that was mapped? Where the kernel gave an inode it must be that one (the device may differ: overlayfs,
+ * btrfs), or the one that the mapping's own link leads to. Where it gave a build-id, the index will tell.
+ */
+static bool is_it(const struct mimage *img, const struct stat *st, const struct stat *mapped)
+{
+	if (img->file.build_id_len || !img->file.ino || st->st_ino == img->file.ino)
+		return true;
+	return mapped && mapped->st_ino == st->st_ino && mapped->st_dev == st->st_dev;
+}
+
+static int open_by_root(const struct mimage *img, int root_fd, const struct stat *mapped, struct stat *st)
+{
+	int fd = img->path_failed ? -ESTALE : openin(root_fd, img->path, OPENIN_MAX_BYTES, st);
+
+	if (fd >= 0 && !is_it(img, st, mapped)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+/* The mapping at these addresses may be another one by now (exec): its link must at least bear the name. */
+static bool bears_name(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end)
+{
+	static const char gone[] = " (deleted)";
+	const char *name = strrchr(img->path, '/');
+	char file[64], link[4096 + sizeof(gone)];
+	size_t n = strlen(name ? name : img->path), len;
+
+	snprintf(file, sizeof(file), "map_files/%llx-%llx", (unsigned long long)start, (unsigned long long)end);
+	if (proc_readlink(p->tgid, file, link, sizeof(link)))
+		return false;
+	len = strlen(link);
+	if (len >= sizeof(gone) && !strcmp(link + len - (sizeof(gone) - 1), gone))
+		len -= sizeof(gone) - 1;
+	return len >= n && !memcmp(link + len - n, name ? name : img->path, n);
+}
+
+static int open_by_map(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end, struct stat *st)
+{
+	int fd = bears_name(img, p, start, end) ? openin_map_file(p->tgid, start, end, OPENIN_MAX_BYTES, st) : -ENOENT;
+
+	if (fd >= 0 && !is_it(img, st, st)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+/* Through one process: its path below the process's root, else (deleted, replaced, memfd) the mapped file itself, where
+ * start < end. *root_fd: kept for debug files. */
+int opening_through(struct opening *op, const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
+			struct stat *st, int *root_fd)
+{
+	int root = is_mute(op, &img->file.root) ? -ETIMEDOUT : openin_root(p->tgid), fd = -ENOENT;
+	struct stat mapped;
+	bool have = false;
+
+	if (root == -ETIMEDOUT)
+		return root;
+	if (root >= 0 && img->path[0] == '/') {
+		if (!img->file.build_id_len && img->file.ino && start < end && bears_name(img, p, start, end))
+			have = !openin_stat_map_file(p->tgid, start, end, &mapped);
+		fd = open_by_root(img, root, have ? &mapped : NULL, st);
+	}
+	if (fd < 0 && fd != -ETIMEDOUT && start < end) {
+		int by_map = open_by_map(img, p, start, end, st);
+
+		fd = by_map >= 0 ? by_map : fd;
+	}
+	if (fd == -ETIMEDOUT)
+		mute(op, &img->file.root);
+	if (fd >= 0 && *root_fd < 0)
+		*root_fd = root;
+	else if (root >= 0)
+		close(root);
+	return fd;
+}
+
+/* Through any live process that maps it, then any that sees the same root, then our own root if that is it. */
+int opening_anyhow(struct opening *op, struct mimage *img, struct stat *st, int *root_fd)
+{
+	int fd = -ENOENT, tries = 0;
+
+	for (struct proc *p = op->world->procs; p && tries < TRIES_MAX; p = p->hh.next) {
+		for (size_t i = 0; i < p->maps.n_now; i++) {
+			const struct mapping *m = &p->maps.now[i];
+
+			if (m->image != img)
+				continue;
+			fd = opening_through(op, img, p, m->start, m->end, st, root_fd);
+			if (fd >= 0)
+				return fd;
+			tries++;
+			break;
+		}
+	}
+	if (fd == -ENOTSUP || fd == -EFBIG || fd == -ETIMEDOUT)
+		return fd;
+	for (struct proc *p = op->world->procs; p && tries < 2 * TRIES_MAX; p = p->hh.next) {
+		int rc;
+
+		if (p->kthread || !same_root(&p->root, &img->file.root))
+			continue;
+		rc = opening_through(op, img, p, 0, 0, st, root_fd);
+		if (rc >= 0)
+			return rc;
+		fd = rc == -EACCES || rc == -ESRCH ? fd : rc;
+		if (fd == -ETIMEDOUT)
+			return fd;
+		tries++;
+	}
+	if (same_root(&op->world->own_root, &img->file.root) && img->path[0] == '/') {
+		cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		int rc = open_by_root(img, root, NULL, st);
+
+		if (rc >= 0 && *root_fd < 0)
+			*root_fd = take_fd(&root);
+		return rc;
+	}
+	return fd;
+}
+
+/* The vDSO as a file: a copy of our own, which is the same in every process. */
+int opening_vdso(const struct world *w)
+{
+	cleanup_fd int fd = memfd_create("vdso", MFD_CLOEXEC);
+	const void *base = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+	if (fd < 0 || !base || write(fd, base, w->vdso_len) != (ssize_t)w->vdso_len)
+		return -ENOENT;
+	return take_fd(&fd);
+}
