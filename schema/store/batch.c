@@ -27,13 +27,16 @@ void batch_free(struct batch *b)
 	free(b->slots);
 	free(b->losses);
 	free(b->costs);
+	free(b->unwound);
+	idmap_release(&b->unwound_at);
 	free(b);
 }
 
 size_t batch_bytes(const struct batch *b)
 {
 	return sizeof(*b) + b->cap_rows * sizeof(*b->rows) + b->n_slots * sizeof(*b->slots) +
-	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs);
+	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs) +
+	       b->cap_unwound * sizeof(*b->unwound) + b->unwound_at.cap * sizeof(*b->unwound_at.slots);
 }
 
 static uint32_t *batch_slot(const struct batch *b, int64_t ts, uint32_t series)
@@ -100,6 +103,25 @@ void batch_cost(struct batch *b, uint32_t run, int64_t ts, const struct store_co
 	*x = (struct batch_cost){.ts = ts, .run = run, .cost = *c};
 	x->cost.program = NULL;
 	snprintf(x->program, sizeof(x->program), "%s", c->program);
+}
+
+static bool same_unwound(const struct batch_unwound *a, const struct batch_unwound *b)
+{
+	return a->ts == b->ts && a->run == b->run && a->exe == b->exe && a->image == b->image && a->reason == b->reason;
+}
+
+void batch_unwound(struct batch *b, const struct batch_unwound *u)
+{
+	uint64_t key = hash_u64(hash_u64((uint64_t)u->ts, (uint64_t)u->run << 8 | u->reason),
+				(uint64_t)u->exe << 32 | u->image), at;
+
+	if (idmap_get(&b->unwound_at, key, &at) && same_unwound(&b->unwound[at], u)) {
+		b->unwound[at].n += u->n;
+		return;
+	}
+	mem_grow(b->unwound, b->n_unwound, b->cap_unwound);
+	b->unwound[b->n_unwound] = *u;
+	idmap_set(&b->unwound_at, key, b->n_unwound++);
 }
 
 uint64_t batch_samples(const struct batch *b, uint32_t run)

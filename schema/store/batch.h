@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/base/idmap.h"
 #include "schema/store/dict.h"
 #include "schema/store/writer.h"
 
@@ -33,6 +34,12 @@ struct batch_cost {
 	struct store_cost cost; /* its `program` is not used */
 };
 
+struct batch_unwound {
+	int64_t ts;       /* start of the minute, seconds since 1970 */
+	uint64_t n;
+	uint32_t run, exe, image, reason; /* exe: DICT_TEXT, image: DICT_IMAGE */
+};
+
 struct batch {
 	struct batch *next;
 	struct dict *dict; /* a reference */
@@ -44,6 +51,9 @@ struct batch {
 	uint32_t n_losses, cap_losses;
 	struct batch_cost *costs;
 	uint32_t n_costs, cap_costs;
+	struct batch_unwound *unwound;
+	uint32_t n_unwound, cap_unwound;
+	struct idmap unwound_at; /* hash -> index in `unwound` */
 	int64_t begun_ns;  /* boot clock */
 };
 
@@ -53,10 +63,12 @@ size_t batch_bytes(const struct batch *b);
 void batch_add(struct batch *b, uint32_t run, int64_t ts, uint32_t series, uint64_t n);
 void batch_loss(struct batch *b, uint32_t run, int64_t ts, const char *reason, uint64_t n);
 void batch_cost(struct batch *b, uint32_t run, int64_t ts, const struct store_cost *c);
+void batch_unwound(struct batch *b, const struct batch_unwound *u);
 /* Events of one run in it: samples, and losses too. */
 uint64_t batch_samples(const struct batch *b, uint32_t run);
 uint64_t batch_events(const struct batch *b, uint32_t run);
-/* `from` is about to be dropped: its losses and costs, summed by name, go into `to`. */
+/* `from` is about to be dropped: its losses and costs, summed by name, go into `to`; how stacks ended
+ * goes with its samples. */
 void batch_carry(struct batch *to, const struct batch *from);
 
 #endif

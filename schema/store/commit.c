@@ -56,6 +56,8 @@ static const char *const sql[ST_N] = {
 		    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET cpu_ns = cpu_ns + excluded.cpu_ns,"
 		    " runs = runs + excluded.runs, rss_bytes = excluded.rss_bytes,"
 		    " private_bytes = excluded.private_bytes, map_bytes = excluded.map_bytes",
+	[ST_UNWOUND] = "INSERT INTO unwound_row(ts, run, exe, image, reason, n) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+		       " ON CONFLICT DO UPDATE SET n = n + excluded.n",
 	[ST_RUN_FIND] = "SELECT id FROM run WHERE token = ?1",
 	[ST_RUN] = "INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, accounted)"
 		   " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -627,6 +629,22 @@ static void commit_cost(struct commit *c, const struct batch_cost *x, int64_t ru
 	commit_step(c, st, NULL);
 }
 
+static void commit_unwound(struct commit *c, const struct batch_unwound *x, int64_t run)
+{
+	uint32_t exe = commit_text(c, x->exe), image = commit_image(c, x->image);
+	sqlite3_stmt *st = commit_stmt(c, ST_UNWOUND);
+
+	if (!st)
+		return;
+	sqlite3_bind_int64(st, 1, x->ts - c->seg->t0);
+	sqlite3_bind_int64(st, 2, run);
+	sqlite3_bind_int64(st, 3, exe);
+	sqlite3_bind_int64(st, 4, image);
+	sqlite3_bind_int64(st, 5, x->reason);
+	sqlite3_bind_int64(st, 6, (sqlite3_int64)x->n);
+	commit_step(c, st, NULL);
+}
+
 /* --- runs and the clock --- */
 
 static void commit_run_insert(struct commit *c, struct commit_run *r)
@@ -729,6 +747,8 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 		commit_loss(c, b->losses[i].ts, runs[b->losses[i].run - 1].row, b->losses[i].reason, b->losses[i].n);
 	for (uint32_t i = 0; i < b->n_costs; i++)
 		commit_cost(c, &b->costs[i], runs[b->costs[i].run - 1].row);
+	for (uint32_t i = 0; i < b->n_unwound; i++)
+		commit_unwound(c, &b->unwound[i], runs[b->unwound[i].run - 1].row);
 }
 
 static void commit_undo_all(struct commit *c)

@@ -104,6 +104,18 @@ int store_timeline(struct store_segment *s, const struct store_query *q, uint32_
 		   int (*each)(void *ctx, int64_t from_ns, uint32_t process, uint64_t cpu_ns), void *ctx,
 		   struct err *e);
 
+/* How the user stacks of a range end, by whole minutes that touch it. `run` 0: all. */
+struct store_ending_row {
+	int64_t run;
+	const char *executable; /* path, "" if not known */
+	const char *module;     /* where it was cut short, "" */
+	const char *reason;     /* in words */
+	bool complete;
+	uint64_t n;
+};
+int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run,
+		  int (*each)(void *ctx, const struct store_ending_row *r), void *ctx, struct err *e);
+
 struct store_loss_row { int64_t run; const char *reason; uint64_t n; };
 int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 		 int (*each)(void *ctx, const struct store_loss_row *l), void *ctx, struct err *e);

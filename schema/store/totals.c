@@ -270,3 +270,44 @@ int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 	rc = reading_finish(s, st, rc, e);
 	return rc ? rc : told;
 }
+
+/* --- how stacks end --- */
+
+static const char *column(sqlite3_stmt *st, int i)
+{
+	const char *s = (const char *)sqlite3_column_text(st, i);
+
+	return s ? s : "";
+}
+
+int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run,
+		  int (*each)(void *ctx, const struct store_ending_row *r), void *ctx, struct err *e)
+{
+	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns};
+	int64_t first, last;
+	sqlite3_stmt *st;
+	int told = 0, rc;
+
+	if (!reading_number(s->db, "SELECT count(*) FROM sqlite_master WHERE name = 'unwound_row'", 0))
+		return 0; /* older than the table */
+	st = reading_prepare(s, "SELECT u.run, t.value, i.name, coalesce(w.words, 'reason ' || u.reason), u.reason = 1, sum(u.n)"
+				" FROM unwound_row u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image"
+				" LEFT JOIN unwinding_reason w ON w.reason = u.reason"
+				" WHERE u.ts BETWEEN ?1 - 59 AND ?2 AND (?3 = 0 OR u.run = ?3)"
+				" GROUP BY u.run, t.value, i.name, u.reason", e);
+	if (!st)
+		return e && e->code ? e->code : -EIO;
+	range_of(s, &q, &first, &last);
+	sqlite3_bind_int64(st, 1, first < -(1ll << 40) ? -(1ll << 40) : first);
+	sqlite3_bind_int64(st, 2, last);
+	sqlite3_bind_int64(st, 3, run);
+	while (!told && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		struct store_ending_row r = {.run = sqlite3_column_int64(st, 0), .executable = column(st, 1),
+					     .module = column(st, 2), .reason = column(st, 3),
+					     .complete = sqlite3_column_int(st, 4), .n = (uint64_t)sqlite3_column_int64(st, 5)};
+
+		told = each(ctx, &r);
+	}
+	rc = reading_finish(s, st, told ? SQLITE_DONE : rc, e);
+	return rc ? rc : told;
+}

@@ -365,6 +365,19 @@ void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char
 	batch_loss(w->cur, run, bucket_of(r, utc_ns), reason, n);
 }
 
+void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe, uint32_t image,
+		   uint32_t reason, uint64_t n)
+{
+	int64_t s = utc_ns / NSEC_PER_SEC;
+	struct batch_unwound u = {.run = run, .reason = reason, .n = n, .ts = s - s % 60,
+				  .image = writer_known(w, DICT_IMAGE, image)};
+
+	if (!writer_run(w, run) || !n)
+		return;
+	u.exe = writer_text(w, exe);
+	batch_unwound(writer_current(w), &u);
+}
+
 void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_cost *c)
 {
 	struct writer_run *r = writer_run(w, run);

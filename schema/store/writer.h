@@ -141,6 +141,12 @@ int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t 
 /* Events that were lost, by reason ("ring", "maps", "store", "killed", ...); summed by (run, bucket, reason). */
 void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n);
 
+/* `n` user stacks of a process with this executable ("" if not known) ended for `reason` (enum stack_end of
+ * probes/stack.h; unwound_row.reason) in `image` (0: none); summed by (run, minute, executable, image, reason). Only of samples
+ * that store_add took: with a batch that is dropped these go too. `image` is an id of the present epoch. */
+void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe, uint32_t image,
+		   uint32_t reason, uint64_t n);
+
 struct store_cost {             /* since the last one; counters are differences, sizes are absolute */
 	const char *program;    /* "sonde-cpu", "sonde-maps", or "bpf:NAME" */
 	uint64_t cpu_ns, runs;

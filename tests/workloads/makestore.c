@@ -240,6 +240,9 @@ static void fill_rows(struct store_writer *w, const struct plan *p, struct ids *
 	}
 	store_cost(w, run, from_ns + (SPAN_S - 1) * NSEC_PER_SEC, &cost);
 	store_loss(w, run, from_ns, "ring", 7);
+	store_unwound(w, run, from_ns, "/usr/bin/server", 0, 1, t->samples - 20);
+	store_unwound(w, run, from_ns, "/usr/bin/server", make_image(w, 1), 8, 15);
+	store_unwound(w, run, from_ns, "/usr/bin/server", make_image(w, 2), 5, 5);
 	store_run_until(w, run, p->at_s * NSEC_PER_SEC);
 }
 

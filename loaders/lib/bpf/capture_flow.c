@@ -58,6 +58,19 @@ static void process_count(struct capture *c, uint32_t process)
 	idmap_set(&c->processes, process, 1);
 }
 
+/* How the user part ends, for those that have one. Where a complete stack ends says nothing. */
+static void unwound_store(struct capture *c, const struct stack_event *ev, const struct naming_result *named, uint64_t n)
+{
+	bool complete = named->end == STACK_END_ROOT;
+
+	if (named->end == STACK_END_NONE)
+		return;
+	c->r->user += n;
+	c->r->user_complete += complete ? n : 0;
+	store_unwound(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), named->exe, complete ? 0 : named->image,
+		      named->end, n);
+}
+
 /* Name one record and add it. The store may ask, once or twice, for all ids anew. */
 static void record_store(struct capture *c, const struct stack_event *ev, uint64_t n)
 {
@@ -79,6 +92,7 @@ static void record_store(struct capture *c, const struct stack_event *ev, uint64
 		return;
 	}
 	c->added += n;
+	unwound_store(c, ev, &named, n);
 	process_count(c, named.process);
 }
 

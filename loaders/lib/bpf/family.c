@@ -149,6 +149,8 @@ static void send_done(struct session *s)
 				 "maps_lost", (json_int_t)r->maps_lost, "frames", (json_int_t)r->frames, "frames_named",
 				 (json_int_t)r->frames_named, "processes", (json_int_t)r->processes);
 
+	json_object_set_new(line, "user_samples", json_integer((json_int_t)r->user));
+	json_object_set_new(line, "user_complete", json_integer((json_int_t)r->user_complete));
 	json_object_set_new(line, "from", json_real((double)r->from_ns / 1e9));
 	json_object_set_new(line, "to", json_real((double)r->to_ns / 1e9));
 	json_object_set_new(line, "self_cores", json_real(r->self_cores));
@@ -165,9 +167,13 @@ static void print_done(const struct session *s)
 	const struct capture_report *r = &s->report;
 	double named = r->frames ? 100.0 * (double)r->frames_named / (double)r->frames : 0;
 
-	fprintf(stderr, "%s: %llu samples of %llu processes in %.1f s, %llu lost; %.1f %% of frames named; own cost %.3f cores\n",
+	double complete = r->user ? 100.0 * (double)r->user_complete / (double)r->user : 0;
+
+	fprintf(stderr, "%s: %llu samples of %llu processes in %.1f s, %llu lost; %.1f %% of frames named, %.1f %% of user "
+			"stacks complete; own cost %.3f cores\n",
 		s->prog, (unsigned long long)r->stored, (unsigned long long)r->processes,
-		(double)(r->to_ns - r->from_ns) / 1e9, (unsigned long long)capture_lost(r), named, r->self_cores);
+		(double)(r->to_ns - r->from_ns) / 1e9, (unsigned long long)capture_lost(r), named, complete,
+		r->self_cores);
 	for (int i = 0; i < CAPTURE_LOST_N; i++)
 		if (r->lost[i])
 			fprintf(stderr, "  lost %-10s %llu\n", capture_loss_names[i], (unsigned long long)r->lost[i]);

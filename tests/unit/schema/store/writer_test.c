@@ -261,7 +261,8 @@ static void a_segment_of_an_older_schema_is_migrated_and_joined(void **state)
 		"DROP VIEW stack_frames", "DROP VIEW stack_list", "DROP VIEW stack_place", "DROP VIEW stack_part",
 		"DROP VIEW frames", "DROP VIEW functions", "DROP VIEW processes", "DROP VIEW containers", "DROP VIEW runs",
 		"DROP VIEW run_hidden", "DROP VIEW run_edge", "DROP VIEW run_pair", "DROP VIEW run_order", "DROP VIEW loss",
-		"DROP VIEW cost", "ALTER TABLE function DROP COLUMN source", "ALTER TABLE frame DROP COLUMN outer",
+		"DROP VIEW cost", "DROP VIEW unwinding", "DROP VIEW unwinding_reason", "DROP TABLE unwound_row",
+		"ALTER TABLE function DROP COLUMN source", "ALTER TABLE frame DROP COLUMN outer",
 		"DROP TABLE source", "UPDATE meta SET value = 1 WHERE key = 'schema_version'"};
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -353,6 +354,41 @@ static void a_segment_that_is_removed_under_a_writer_is_noticed(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples"), 2);
 }
 
+static uint32_t library(struct store_writer *w)
+{
+	return store_image(w, &(struct store_image){.name = "libx.so", .path = "/lib/libx.so", .build_id = "", .key = ""});
+}
+
+static void how_stacks_end_is_summed_by_minute_program_and_file(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+
+	for (int i = 0; i < 180; i++) {
+		fixture_add(w, run, 1, 1, (T0_S + i) * NS, 1);
+		store_unwound(w, run, (T0_S + i) * NS, "/bin/a", 0, 1, 1);
+		store_unwound(w, run, (T0_S + i) * NS, "/bin/b", library(w), i % 2 ? 5 : 8, 1);
+		if (i % 50 == 49)
+			store_flush(w);
+	}
+	store_unwound(w, run, T0_S * NS, "", 0, 2, 7);
+	store_unwound(w, run, T0_S * NS, "/bin/a", 9999, 1, 0);      /* none: no row */
+	store_unwound(w, run + 1, T0_S * NS, "/bin/a", 0, 1, 1);     /* no such run */
+	fixture_close(w);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM unwound_row"), 3 + 2 * 3 + 1);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM unwound_row"), 180 + 180 + 7);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(DISTINCT ts) FROM unwound_row WHERE "
+					    "(ts + (SELECT value FROM meta WHERE key = 't0')) % 60 = 0"), 3);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM unwinding"), 4);
+	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE complete AND reason = 'complete' AND "
+					    "executable = '/bin/a' AND module = '' AND share = 1.0"), 180);
+	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE executable = '/bin/b' AND "
+					    "module = 'libx.so' AND reason = 'the chain of frame pointers ended' AND "
+					    "share = 0.5"), 90);
+	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE executable = '' AND NOT complete"), 7);
+}
+
 static void a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -367,6 +403,7 @@ static void a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_count
 	assert_int_equal(flock(fd, LOCK_EX), 0); /* nobody can write now */
 	for (uint32_t i = 0; i < 200000; i++) {
 		fixture_add(w, run, 100 + i % 10, i % 100, T0_S * NS + (int64_t)i * NS / 100, 1);
+		store_unwound(w, run, T0_S * NS + (int64_t)i * NS / 100, "/bin/a", 0, 1, 1);
 		if (i % 1000 == 999)
 			store_flush(w);
 		if (i % 5000 == 0)
@@ -381,6 +418,9 @@ static void a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_count
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples") +
 			 fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"), 200000);
 	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 200120);
+	/* a batch that is handed over because it is full goes before its last stack is told of */
+	assert_in_range(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples") -
+			fixture_sql_all(f, "SELECT sum(samples) FROM unwinding") + 10, 0, 20);
 }
 
 static void a_hanging_disk_does_not_hang_the_end(void **state)
@@ -557,6 +597,7 @@ int main(void)
 		T(a_damaged_segment_is_set_aside_and_the_capture_goes_on),
 		T(a_segment_damaged_while_it_is_written_is_set_aside),
 		T(a_segment_that_is_removed_under_a_writer_is_noticed),
+		T(how_stacks_end_is_summed_by_minute_program_and_file),
 		T(a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_counted),
 		T(a_hanging_disk_does_not_hang_the_end),
 		T(a_full_disk_is_said_at_the_start),
