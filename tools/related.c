@@ -1,56 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/related.h"
 
-#include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "tools/match.h"
 
 /* --- which frames --- */
-
-static size_t match_exact(const struct flame_tree *t, const char *text, uint8_t *hit)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->n_frames; i++)
-		if (t->frames[i].origin != FOLD_GROUP && !strcmp(t->frames[i].name, text))
-			n += hit[i] = 1;
-	return n;
-}
-
-static int match_regex(const struct flame_tree *t, const char *text, uint8_t *hit, size_t *n, struct err *e)
-{
-	regex_t re;
-	char why[128];
-	int rc = regcomp(&re, text, REG_EXTENDED | REG_NOSUB);
-
-	if (rc) {
-		regerror(rc, &re, why, sizeof(why));
-		return err_set(e, -EINVAL, EXIT_USAGE, "no function is called '%s', and it is no regular expression: %s",
-			       text, why);
-	}
-	for (size_t i = 0; i < t->n_frames; i++)
-		if (t->frames[i].origin != FOLD_GROUP && !regexec(&re, t->frames[i].name, 0, NULL, 0))
-			*n += hit[i] = 1;
-	regfree(&re);
-	return 0;
-}
-
-static int match_frames(const struct flame_tree *t, const char *text, uint8_t *hit, struct err *e)
-{
-	size_t n = match_exact(t, text, hit);
-	int ret = n ? 0 : match_regex(t, text, hit, &n, e);
-
-	if (ret || n)
-		return ret;
-	err_set(e, -ENOENT, EXIT_NOTHING, "no function here is called '%s', and none matches it", text);
-	err_fix(e, "sonde stacks -n 30");
-	return -ENOENT;
-}
 
 static int by_name(const void *a, const void *b, void *ctx)
 {
@@ -169,7 +128,7 @@ int related_init(struct related *r, const struct flame_tree *t, const char *text
 {
 	cleanup_free uint8_t *hit = mem_array(t->n_frames + 1, 1);
 	cleanup_free uint32_t *outer = NULL;
-	int ret = match_frames(t, text, hit, e);
+	int ret = match_functions(t->frames, t->n_frames, text, hit, e);
 
 	if (ret)
 		return ret;

@@ -5,9 +5,9 @@
 W        := $(B)/tests/workloads
 W_CFLAGS := -D_GNU_SOURCE -O2 -g -Wall -Wextra -fno-omit-frame-pointer -fno-optimize-sibling-calls \
             -fno-ipa-icf -fno-shrink-wrap -fcf-protection=none
-W_C      := onecall burn crowd namer jit shares shares-static burn-static jit-static
+W_C      := onecall burn crowd namer jit shares shares-static burn-static jit-static hotlines
 W_ALL    := $(addprefix $(W)/,$(W_C) flip-red flip-blue flip-dl libred.so libblue.so twins/libred.so twins/libblue.so)
-W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static)
+W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static $(W)/hotlines-cpp)
 W_ALL    += $(if $(shell command -v rustc),$(W)/shares-rust $(W)/shares-rust-static)
 W_ALL    += $(if $(shell command -v go),$(W)/shares-go)
 
@@ -22,6 +22,9 @@ $(W)/%-static: tests/workloads/%.c tests/workloads/work.h
 $(W)/shares-cpp $(W)/shares-cpp-static: tests/workloads/shares.cc tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)g++ $(W_CFLAGS) $(if $(findstring static,$@),-static) -o $@ $<
+$(W)/hotlines-cpp: tests/workloads/hotlines.c tests/workloads/work.h
+	@mkdir -p $(@D)
+	$(Q)g++ -x c++ $(W_CFLAGS) -o $@ $<
 $(W)/shares-rust $(W)/shares-rust-static: tests/workloads/shares.rs
 	@mkdir -p $(@D)
 	$(Q)env -u MAKEFLAGS rustc -C opt-level=2 -g -C force-frame-pointers=yes $(if $(findstring static,$@),-C target-feature=+crt-static) \

@@ -4,3 +4,4 @@ $(eval $(call unit_test,when_test,tests/unit/tools/when_test.c,tools store image
 $(eval $(call unit_test,tool_options_test,tests/unit/tools/options_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,filter_test,tests/unit/tools/filter_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,print_test,tests/unit/tools/print_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,lines_test,tests/unit/tools/lines_test.c,tools store image base,$(TOOL_LIBS)))
