@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loaders/index/rowprint.h"
 #include "schema/base/cleanup.h"
 #include "schema/image/format.h"
 #include "schema/image/image.h"
@@ -92,4 +93,19 @@ int dump_lines(const char *path, struct err *e)
 		print_frames(img, strtoull(line, NULL, 16));
 	image_close(img);
 	return flush(e);
+}
+
+int dump_rows(const char *path, struct err *e)
+{
+	struct image *img = NULL;
+	const void *data = NULL;
+	size_t size = 0;
+	int rc = open_index(path, &img, e);
+
+	if (rc)
+		return rc;
+	if (image_unwind(img, &data, &size) && !rowprint_table(stdout, data, size))
+		rc = err_set(e, -EBADMSG, EXIT_RUNTIME, "cannot print the rows of %s: another version made them", path);
+	image_close(img);
+	return rc ? rc : flush(e);
 }

@@ -73,6 +73,7 @@ static int header_read(struct elf_file *f, Elf64_Ehdr *out, struct err *e)
 			       out->e_type);
 	f->type = out->e_type;
 	f->machine = out->e_machine;
+	f->entry = out->e_entry;
 	return 0;
 }
 

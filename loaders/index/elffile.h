@@ -24,6 +24,7 @@ struct elf_file {
 	bool is64;
 	uint16_t type;
 	uint16_t machine;
+	uint64_t entry; /* where a program begins; 0: nowhere */
 	Elf64_Phdr *segments; /* own */
 	size_t segment_count;
 	Elf64_Shdr *sections; /* own */

@@ -14,10 +14,12 @@
 #include "loaders/index/dwread.h"
 #include "loaders/index/elffile.h"
 #include "loaders/index/elfsyms.h"
+#include "loaders/index/gorows.h"
 #include "loaders/index/gotable.h"
 #include "loaders/index/minidebug.h"
 #include "loaders/index/pclntab.h"
 #include "loaders/index/symset.h"
+#include "loaders/index/unwind.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 
@@ -25,6 +27,7 @@ struct job {
 	struct elf_file elf;
 	struct symset set;
 	struct go_symbols go_symbols;
+	struct unwind unwind;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
 	struct debugfile debug; /* the separate debug file, where it was wanted */
@@ -86,10 +89,25 @@ static int add_go(struct job *j)
 			rc = symset_add(&j->set, &(struct symset_symbol){.addr = f.start, .size = f.end - f.start,
 									 .name = f.name, .kind = SYMSET_GO});
 	}
+	if (rc == -ENOSPC)
+		rc = 0;
+	if (!rc && j->unwind.on)
+		rc = gorows_add(&j->elf, &t, &j->unwind.rows);
 	symset_keep(&j->set, take_ptr(t.bytes));
 	go_table_release(&t);
 	j->ident.flags |= IMAGE_IDENT_GO;
-	return rc == -ENOSPC ? 0 : rc;
+	return rc;
+}
+
+/* .debug_frame, where .eh_frame and Go's tables leave most of the file without rows. */
+static int add_debug_rows(struct job *j)
+{
+	int rc = unwind_add_debug(&j->unwind, &j->elf);
+
+	if (rc || !unwind_wants_debug(&j->unwind))
+		return rc;
+	rc = debugfile_find(&j->debug, &j->elf, j->finder);
+	return rc || !j->debug.found ? rc : unwind_add_debug(&j->unwind, &j->debug.elf);
 }
 
 /* ---- lines ---- */
@@ -160,6 +178,8 @@ static int collect(struct job *j)
 		n = elfsyms_add_plt(&j->elf, &j->set);
 	if (n >= 0)
 		n = add_go(j);
+	if (n >= 0)
+		n = add_debug_rows(j);
 	return n < 0 ? (int)n : add_lines(j);
 }
 
@@ -171,6 +191,23 @@ static void key_format(const struct image_ident_record *id, char *key)
 		at += (size_t)snprintf(key + at, IMAGE_KEY_MAX - at, "%02x", id->build_id[i]);
 	snprintf(key + at, IMAGE_KEY_MAX - at, "%s-%016" PRIx64, id->build_id_len ? "" : "nobuildid",
 		 id->content_hash);
+}
+
+/* The rows' section, then all of it together. */
+static int compose(struct job *j, struct index_result *r)
+{
+	cleanup_free void *rows = NULL;
+	struct compose_section extra = {.kind = IMAGE_SECTION_UNWIND, .stride = 1};
+	struct compose_input in = {.elf = &j->elf, .ident = &j->ident, .set = &j->set, .lines = &j->lines,
+				   .lines_note = j->lines_note, .extra = &extra};
+	int rc = unwind_finish(&j->unwind, &j->elf, &j->set, &rows, &extra.size);
+
+	if (rc)
+		return rc;
+	extra.data = rows;
+	in.extra_count = extra.size ? 1 : 0;
+	j->ident.content_hash = *j->elf.src.hash;
+	return compose_index(&in, &r->data, &r->size, &r->symbol_count);
 }
 
 static int job_run(struct job *j, struct index_result *out)
@@ -187,13 +224,12 @@ static int job_run(struct job *j, struct index_result *out)
 	memcpy(j->ident.build_id, j->elf.notes.build_id, sizeof(j->ident.build_id));
 	j->ident.build_id_len = (uint32_t)j->elf.notes.build_id_len;
 	j->ident.machine = j->elf.machine;
-	rc = collect(j);
-	if (!rc) {
-		j->ident.content_hash = *j->elf.src.hash;
-		rc = compose_index(&(struct compose_input){.elf = &j->elf, .ident = &j->ident, .set = &j->set,
-							     .lines = &j->lines, .lines_note = j->lines_note},
-				   &r.data, &r.size, &r.symbol_count);
-	}
+	rc = unwind_init(&j->unwind, &j->elf);
+	if (!rc)
+		rc = collect(j);
+	if (!rc)
+		rc = compose(j, &r);
+	unwind_release(&j->unwind);
 	lineset_release(&j->lines);
 	symset_release(&j->set);
 	debugfile_release(&j->debug);

@@ -5,6 +5,7 @@
  *   sonde-index [--all-lines | --no-lines]              child of sonde-maps: loaders/lib/host/indexproto.h
  *   sonde-index FILE -o INDEX [--no-lines]              by hand
  *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of addresses
+ *   sonde-index --dump-rows INDEX                       print its unwind rows
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -22,6 +23,8 @@
 static const char usage[] =
 	"usage: sonde-index FILE -o INDEX   write the image index of an ELF file, print its key\n"
 	"       sonde-index --dump INDEX    print identity and symbols of an index: address, size, name\n"
+	"       sonde-index --dump-rows INDEX\n"
+	"                                   print its unwind rows: address, CFA, caller's RBP, return address\n"
 	"       sonde-index --at INDEX      for each address read from standard input (hexadecimal): function, file,\n"
 	"                                   line, column, inlined functions first\n"
 	"       sonde-index                 as a child of sonde-maps, with its descriptors\n"
@@ -36,7 +39,7 @@ static int is_child(void)
 }
 
 struct options {
-	const char *out, *dump, *at;
+	const char *out, *dump, *rows, *at;
 	enum index_lines lines;
 	bool lines_given;
 };
@@ -46,7 +49,8 @@ static int options_read(int argc, char **argv, struct options *o)
 {
 	static const struct option known[] = {
 		{"output", required_argument, NULL, 'o'}, {"dump", required_argument, NULL, 'd'},
-		{"at", required_argument, NULL, 'a'}, {"no-lines", no_argument, NULL, 'n'},
+		{"at", required_argument, NULL, 'a'},
+		{"dump-rows", required_argument, NULL, 'r'}, {"no-lines", no_argument, NULL, 'n'},
 		{"all-lines", no_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int opt;
 
@@ -55,6 +59,8 @@ static int options_read(int argc, char **argv, struct options *o)
 			o->out = optarg;
 		else if (opt == 'd')
 			o->dump = optarg;
+		else if (opt == 'r')
+			o->rows = optarg;
 		else if (opt == 'a')
 			o->at = optarg;
 		else if (opt == 'n' || opt == 'l')
@@ -66,19 +72,27 @@ static int options_read(int argc, char **argv, struct options *o)
 	return 0;
 }
 
+static int print(const struct options *o, struct err *e)
+{
+	if (o->rows)
+		return dump_rows(o->rows, e);
+	return o->dump ? dump_symbols(o->dump, e) : dump_lines(o->at, e);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.lines = INDEX_LINES_SOON};
 	struct err e = {0};
-	int rc;
+	int rc, prints;
 
 	log_init("sonde-index", LOG_LEVEL_WARN);
 	rc = options_read(argc, argv, &o);
-	if (!rc && optind == argc && !o.out && !o.dump && !o.at && is_child())
+	prints = !!o.dump + !!o.rows + !!o.at;
+	if (!rc && optind == argc && !o.out && !prints && is_child())
 		return child_main(o.lines);
-	if (!rc && !o.out && optind == argc && !o.dump != !o.at && !o.lines_given)
-		rc = o.dump ? dump_symbols(o.dump, &e) : dump_lines(o.at, &e);
-	else if (!rc && o.out && optind + 1 == argc && !o.dump && !o.at)
+	if (!rc && !o.out && optind == argc && prints == 1 && !o.lines_given)
+		rc = print(&o, &e);
+	else if (!rc && o.out && optind + 1 == argc && !prints)
 		rc = byhand_index(argv[optind], o.out, o.lines_given ? o.lines : INDEX_LINES_ALL, &e);
 	else {
 		fputs(usage, rc == 1 ? stdout : stderr);

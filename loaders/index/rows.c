@@ -95,6 +95,7 @@ void rows_add(struct rows *r, uint64_t addr, uint32_t rule)
 		return;
 	r->rows[r->count++] = row;
 	s->count++;
+	r->signals += rule == ROW_MAKE_SPECIAL(ROW_SIGNAL, 0);
 }
 
 uint32_t rows_ext(struct rows *r, const struct row_ext *x)

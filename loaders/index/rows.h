@@ -62,6 +62,7 @@ struct rows {
 	size_t ext_count, ext_cap;
 	struct idmap ext_numbers;
 	uint64_t reserved_lo, reserved_hi;
+	size_t signals; /* rows that say ROW_SIGNAL */
 	uint32_t flags; /* enum unwind_flags, for who made rows to set */
 	bool open;      /* rows are taken */
 	int failed;     /* first -errno; then nothing is taken any more */

@@ -58,7 +58,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 1u
+#define IMAGE_VERSION 2u
 
 /* The longest name kept, without NUL; longer ones end in "...". */
 #define IMAGE_NAME_MAX 8191
