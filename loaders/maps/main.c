@@ -15,7 +15,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "loaders/maps/cache.h"
+#include "loaders/lib/host/cache.h"
 #include "loaders/maps/cgroups.h"
 #include "loaders/maps/dump.h"
 #include "loaders/maps/feed.h"

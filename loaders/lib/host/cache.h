@@ -14,8 +14,8 @@
  * than half of it is not kept. Nothing here is trusted when read: the reader checks each index. Without a usable folder
  * all still works, from memory.
  */
-#ifndef SONDE_MAPS_CACHE_H
-#define SONDE_MAPS_CACHE_H
+#ifndef SONDE_HOST_CACHE_H
+#define SONDE_HOST_CACHE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cache: see the header. */
-#include "loaders/maps/cache.h"
+#include "loaders/lib/host/cache.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -17,7 +17,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "loaders/maps/cache.h"
+#include "loaders/lib/host/cache.h"
 #include "tests/unit/missing.h"
 
 static char dir[64];
