@@ -116,11 +116,16 @@ static void set_free(struct arena *a, struct arena_range r)
 		free_insert(a, i, r);
 }
 
+bool arena_is_over(const struct arena *a, size_t i, uint64_t now_ns)
+{
+	return now_ns >= a->held[i].since_ns && now_ns - a->held[i].since_ns >= a->grace_ns;
+}
+
 void arena_tick(struct arena *a, uint64_t now_ns)
 {
 	size_t k = 0;
 
-	while (k < a->n_held && now_ns >= a->held[k].since_ns && now_ns - a->held[k].since_ns >= a->grace_ns) {
+	while (k < a->n_held && arena_is_over(a, k, now_ns)) {
 		a->held_elements -= a->held[k].range.n;
 		set_free(a, a->held[k++].range);
 	}

@@ -38,6 +38,8 @@ bool arena_take(struct arena *a, uint32_t n, uint32_t *first);
 bool arena_take_at(struct arena *a, uint32_t first, uint32_t n);
 /* Give back what was taken, whole or in part. Times must not run backwards. */
 void arena_give(struct arena *a, uint32_t first, uint32_t n, uint64_t now_ns);
+/* Is the grace of held[i] over? */
+bool arena_is_over(const struct arena *a, size_t i, uint64_t now_ns);
 /* What has been held for the grace is free again. */
 void arena_tick(struct arena *a, uint64_t now_ns);
 

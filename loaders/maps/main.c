@@ -205,6 +205,7 @@ static void tell_cost(struct maps *m)
 	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF), .index_cpu_ns = cpu_of(RUSAGE_CHILDREN),
 			       .bpf_ns = c.bpf_ns, .bpf_runs = c.bpf_runs, .rss_bytes = m->rss,
 			       .private_bytes = m->private, .map_bytes = c.map_bytes + m->tables_bytes};
+	publish_cost(m->publish, &out);
 	hub_emit(m->hub, MP_COST, &out, NULL);
 }
 

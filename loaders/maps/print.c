@@ -84,6 +84,11 @@ static void put_cost(json_t *o, const struct mp_cost *m)
 	put_int(o, "rss_bytes", m->rss_bytes);
 	put_int(o, "private_bytes", m->private_bytes);
 	put_int(o, "map_bytes", m->map_bytes);
+	put_int(o, "rows_used", m->rows_used);
+	put_int(o, "mappings_used", m->mappings_used);
+	put_int(o, "images_used", m->images_used);
+	put_int(o, "rows_evicted", m->rows_evicted);
+	put_int(o, "tables_refused", m->tables_refused);
 }
 
 static const char *fill(json_t *o, const struct mapspack_msg *msg)

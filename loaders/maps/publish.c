@@ -12,6 +12,8 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
+#define ENTRIES_SWEEP_NS (10 * NSEC_PER_SEC)
+
 struct publish *publish_new(struct tablemaps *maps, struct world *w)
 {
 	struct publish *pub = mem_alloc(sizeof(*pub));
@@ -25,6 +27,8 @@ struct publish *publish_new(struct tablemaps *maps, struct world *w)
 	entries_init(&pub->entries, maps->fd[MP_TABLES_PROCESSES], &pub->slices);
 	maps->state->generation++;
 	w->last_image = maps->state->last_image;
+	if (maps->taken_over)
+		publish_take_over(pub);
 	return pub;
 }
 
@@ -39,6 +43,7 @@ void publish_free(struct publish *pub)
 	if (!pub)
 		return;
 	pub->maps->state->heartbeat_ns = 0;
+	publish_let_go(pub, 0);
 	entries_release(&pub->entries, (uint64_t)clock_boot_ns());
 	slices_release(&pub->slices);
 	publish_images_release(pub);
@@ -73,6 +78,7 @@ static struct slice *slice_of(struct publish *pub, const struct proc *p)
 	for (uint32_t i = 0; i < n; i++)
 		put_mapping(pub->words, n, i, &p->maps.now[i]);
 	slice = slices_get(&pub->slices, pub->words, n);
+	pub->refused += !slice;
 	if (!slice && !pub->told_slices) {
 		log_warn("no room for the mappings of more processes: their stacks are found by frame pointers alone");
 		pub->told_slices = true;
@@ -112,6 +118,43 @@ void publish_proc_gone(struct publish *pub, struct proc *p, uint64_t time_ns)
 	p->slice = NULL;
 }
 
+void publish_cost(const struct publish *pub, struct mp_cost *out)
+{
+	if (!pub)
+		return;
+	out->rows_used = pub->rowsets.arena.used;
+	out->mappings_used = pub->slices.arena.used;
+	out->images_used = pub->slots.arena.used;
+	out->rows_evicted = pub->evicted;
+	out->tables_refused = pub->refused + pub->entries.refused;
+}
+
+/* ---- what no event said ---- */
+
+/* An entry of a process that we do not know: its exit was lost, or it ended before we began. One that has begun since
+ * the side-band was read is not told of yet. */
+static bool is_alive(void *ctx, uint32_t tgid, const struct tables_process *value)
+{
+	struct publish *pub = ctx;
+	const struct proc *p = world_proc(pub->world, tgid);
+
+	if ((p && p->start_ns == value->start_ns) || value->start_ns > pub->as_of_ns)
+		return true;
+	return entries_is_leaving(&pub->entries, tgid, value->start_ns);
+}
+
+static void sweep(struct publish *pub, uint64_t now_ns)
+{
+	size_t removed;
+
+	if (!pub->heir && now_ns - pub->entries_swept_ns < ENTRIES_SWEEP_NS)
+		return;
+	pub->entries_swept_ns = now_ns;
+	removed = entries_sweep(&pub->entries, is_alive, pub);
+	if (removed)
+		log_debug("%zu entries of processes that are no more were removed", removed);
+}
+
 /* ---- ticks ---- */
 
 void publish_tick(struct publish *pub, uint64_t as_of_ns)
@@ -128,10 +171,12 @@ void publish_tick(struct publish *pub, uint64_t as_of_ns)
 		p->changed = false;
 		publish_proc(pub, p, now);
 	}
+	sweep(pub, now);
+	publish_let_go(pub, now);
 	/* only now: no entry points any more at what is free again */
 	entries_tick(&pub->entries, now);
 	arena_tick(&pub->slices.arena, now);
-	arena_tick(&pub->slots.arena, now);
+	slots_tick(&pub->slots, now);
 	arena_tick(&pub->rowsets.arena, now);
 	__atomic_store_n(&pub->maps->state->heartbeat_ns, (uint64_t)clock_boot_ns(), __ATOMIC_RELEASE);
 }

@@ -15,6 +15,7 @@
 
 struct indexer;
 struct mimage;
+struct mp_cost;
 struct proc;
 struct publish;
 struct tablemaps;
@@ -27,6 +28,9 @@ void publish_use_indexer(struct publish *pub, struct indexer *ix);
 void publish_free(struct publish *pub); /* NULL is fine, here and below */
 /* Write what has changed. The side-band is read up to as_of_ns. */
 void publish_tick(struct publish *pub, uint64_t as_of_ns);
+
+/* Fills in what struct mp_cost says of tables. */
+void publish_cost(const struct publish *pub, struct mp_cost *out);
 
 /* ---- called by the world ---- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the images. */
+/* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the images, publish_take.c what
+ * a predecessor left. */
 #ifndef SONDE_MAPS_PUBLISH_PARTS_H
 #define SONDE_MAPS_PUBLISH_PARTS_H
 
@@ -44,8 +45,10 @@ struct publish {
 	struct entries entries;
 	struct pimage *open;      /* whose state may change without a new event: pending ones */
 	struct pimage *settled;   /* the others */
+	struct heir *heir;        /* what a predecessor left; NULL: nothing, or no more */
 	uint64_t *words;          /* one slice, being made */
-	uint64_t as_of_ns, swept_ns, counted_ns, evicted;
+	uint64_t as_of_ns, swept_ns, counted_ns, entries_swept_ns, evicted;
+	uint64_t refused;         /* slices that found no room */
 	bool told_slices, told_rows;
 };
 
@@ -56,5 +59,11 @@ void publish_images_tick(struct publish *pub, uint64_t now_ns);
 void publish_images_release(struct publish *pub);
 /* What to add to an address of the mapping to get its row address. false: no segment that is executable holds it. */
 bool publish_row_distance(const struct pimage *pi, const struct mapping *m, uint64_t *out);
+
+/* ---- publish_take.c ---- */
+
+void publish_take_over(struct publish *pub);
+/* All has been published anew: what is left of the predecessor goes. */
+void publish_let_go(struct publish *pub, uint64_t now_ns);
 
 #endif

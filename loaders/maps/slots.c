@@ -50,3 +50,10 @@ void slots_put(struct slots *s, uint32_t slot, uint64_t now_ns)
 	slots_set_state(s, slot, TABLES_IMAGE_PENDING); /* FREE would mean to a late reader that there is no file */
 	arena_give(&s->arena, slot, 1, now_ns);
 }
+
+void slots_tick(struct slots *s, uint64_t now_ns)
+{
+	for (size_t i = 0; i < s->arena.n_held && arena_is_over(&s->arena, i, now_ns); i++)
+		slots_set_state(s, s->arena.held[i].range.first, TABLES_IMAGE_FREE);
+	arena_tick(&s->arena, now_ns);
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * slots: the BPF array `images` (probes/tables.h, 4): one slot for each file. A slot that is given back is PENDING at once
- * and somebody else's after the grace.
+ * and FREE, or somebody else's, after the grace.
  */
 #ifndef SONDE_MAPS_SLOTS_H
 #define SONDE_MAPS_SLOTS_H
@@ -26,5 +26,6 @@ uint32_t slots_get(struct slots *s, const struct tables_image *as);
 void slots_set(struct slots *s, uint32_t slot, const struct tables_image *as);
 void slots_set_state(struct slots *s, uint32_t slot, enum tables_image_state state);
 void slots_put(struct slots *s, uint32_t slot, uint64_t now_ns); /* 0 is fine */
+void slots_tick(struct slots *s, uint64_t now_ns);
 
 #endif

@@ -142,6 +142,9 @@ struct mp_cost {
 	uint64_t cpu_ns, index_cpu_ns;      /* since start */
 	uint64_t bpf_ns, bpf_runs;          /* 0 while kernel.bpf_stats_enabled is off */
 	uint64_t rss_bytes, private_bytes, map_bytes;
+	/* of the tables: 64-bit elements of `rows` and `mappings` that are in use, slots of `images`; how often a file's rows
+	 * were given back for want of room; mappings or entries that found none */
+	uint64_t rows_used, mappings_used, images_used, rows_evicted, tables_refused;
 };
 
 struct mp_want {
