@@ -2,17 +2,19 @@
 /* dwelf: see the header. */
 #include "loaders/index/dwelf.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/cleanup.h"
 
-/* Behind ".debug_", or ".zdebug_" for what old tools compressed. A split file's (.dwo) have ".dwo" at the end. */
+/* Behind ".debug_", or ".zdebug_" for what old tools compressed. */
 static const char *const wanted[] = {"info", "abbrev", "line", "str", "line_str", "str_offsets", "addr", "ranges",
 				     "rnglists"};
 #define WANTED_COUNT (sizeof(wanted) / sizeof(*wanted))
-#define NAME_MAX_LEN 32 /* of ".zdebug_str_offsets.dwo" */
+#define NAME_MAX_LEN 32
 
 static const char *debug_part(const char *name)
 {
@@ -54,9 +56,9 @@ uint64_t dwelf_size(const struct elf_file *f)
 struct build {
 	uint8_t *buf; /* own */
 	size_t size, at;
-	Elf64_Shdr sections[2 * WANTED_COUNT + 2]; /* none, the debug sections, names */
+	Elf64_Shdr sections[WANTED_COUNT + 2]; /* none, the debug sections, names */
 	size_t count;
-	char names[(2 * WANTED_COUNT + 2) * NAME_MAX_LEN];
+	char names[(WANTED_COUNT + 2) * NAME_MAX_LEN];
 	size_t names_len;
 };
 
@@ -77,27 +79,61 @@ static Elf64_Shdr *section_add(struct build *b, const char *name)
 	return s;
 }
 
-/* The bytes of a section of the file; a 32-bit header of compressed ones becomes a 64-bit one. */
+/* How a section's bytes begin: as they are; with a 32-bit file's header of compressed bytes; or as ".zdebug_..." did. */
+enum packing { PLAIN, PACKED_32, PACKED_OLD };
+
+#define OLD_MAGIC       "ZLIB"
+#define OLD_HEADER_SIZE 12 /* the magic, and the size as 64 bits, big-endian */
+
+static_assert(sizeof(Elf32_Chdr) == OLD_HEADER_SIZE, "both headers take the same room");
+
+static enum packing packing_of(const struct elf_file *f, const Elf64_Shdr *s)
+{
+	if (s->sh_size < OLD_HEADER_SIZE)
+		return PLAIN;
+	if (!strncmp(elf_section_name(f, s), ".zdebug_", 8))
+		return PACKED_OLD;
+	return !f->is64 && (s->sh_flags & SHF_COMPRESSED) ? PACKED_32 : PLAIN;
+}
+
+/* The 64-bit header of compressed bytes that says what this other one says. */
+static Elf64_Chdr header_widen(const uint8_t *from, enum packing packing)
+{
+	Elf32_Chdr narrow;
+	uint64_t size;
+
+	if (packing == PACKED_32) {
+		memcpy(&narrow, from, sizeof(narrow));
+		return (Elf64_Chdr){.ch_type = narrow.ch_type, .ch_size = narrow.ch_size,
+				    .ch_addralign = narrow.ch_addralign};
+	}
+	memcpy(&size, from + sizeof(OLD_MAGIC) - 1, sizeof(size));
+	return (Elf64_Chdr){.ch_type = memcmp(from, OLD_MAGIC, sizeof(OLD_MAGIC) - 1) ? 0 : ELFCOMPRESS_ZLIB,
+			    .ch_size = __builtin_bswap64(size), .ch_addralign = 1};
+}
+
+/* The bytes of a section of the file, with the header that a 64-bit file would have. */
 static int section_copy(struct build *b, struct elf_file *f, const Elf64_Shdr *from)
 {
-	const bool widen = !f->is64 && (from->sh_flags & SHF_COMPRESSED) && from->sh_size >= sizeof(Elf32_Chdr);
-	const size_t room = widen ? sizeof(Elf64_Chdr) - sizeof(Elf32_Chdr) : 0;
-	Elf64_Shdr *to = section_add(b, elf_section_name(f, from));
-	int rc = source_read_into(&f->src, from->sh_offset, from->sh_size, b->buf + b->at + room);
+	const enum packing packing = packing_of(f, from);
+	const size_t room = packing == PLAIN ? 0 : sizeof(Elf64_Chdr) - OLD_HEADER_SIZE;
+	const char *part = debug_part(elf_section_name(f, from));
+	char name[NAME_MAX_LEN];
+	Elf64_Shdr *to;
+	int rc;
 
+	snprintf(name, sizeof(name), ".debug_%s", part);
+	to = section_add(b, name);
+	rc = source_read_into(&f->src, from->sh_offset, from->sh_size, b->buf + b->at + room);
 	if (rc)
 		return rc;
-	if (widen) {
-		Elf32_Chdr narrow;
-		Elf64_Chdr wide;
+	if (packing != PLAIN) {
+		const Elf64_Chdr wide = header_widen(b->buf + b->at + room, packing);
 
-		memcpy(&narrow, b->buf + b->at + room, sizeof(narrow));
-		wide = (Elf64_Chdr){.ch_type = narrow.ch_type, .ch_size = narrow.ch_size,
-				    .ch_addralign = narrow.ch_addralign};
 		memcpy(b->buf + b->at, &wide, sizeof(wide));
 	}
 	to->sh_size = from->sh_size + room;
-	to->sh_flags = from->sh_flags & SHF_COMPRESSED;
+	to->sh_flags = packing == PACKED_OLD ? SHF_COMPRESSED : from->sh_flags & SHF_COMPRESSED;
 	b->at = align8(b->at + to->sh_size);
 	return 0;
 }
@@ -128,7 +164,7 @@ static void finish(struct build *b, uint16_t machine)
 static bool have_already(const struct build *b, const char *name)
 {
 	for (size_t i = 1; i < b->count; i++)
-		if (!strcmp(b->names + b->sections[i].sh_name, name))
+		if (!strcmp(debug_part(b->names + b->sections[i].sh_name), debug_part(name)))
 			return true;
 	return false;
 }
@@ -143,7 +179,7 @@ int dwelf_make(struct elf_file *f, void **out, size_t *size)
 		return -ENOENT;
 	if (bytes > *f->src.left)
 		return -EFBIG;
-	b.size = sizeof(Elf64_Ehdr) + bytes + sizeof(b.sections) + sizeof(b.names) + 2 * WANTED_COUNT * 32;
+	b.size = sizeof(Elf64_Ehdr) + bytes + sizeof(b.sections) + sizeof(b.names) + WANTED_COUNT * 32;
 	b.buf = buf = calloc(1, b.size);
 	if (!buf)
 		return -ENOMEM;

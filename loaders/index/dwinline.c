@@ -122,15 +122,12 @@ static uint32_t inline_add(struct dwunit *u, Dwarf_Die *die, uint32_t parent)
 	bool made = false;
 
 	for (int n = 0; n < RANGES_MAX && (at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0; n++) {
-		uint32_t file;
-
 		if (lo >= hi || !lineset_wants(u->set, lo))
 			continue;
 		if (!made) {
-			file = number_of(die, DW_AT_call_file);
 			node = lineset_inline(u->set, &(struct lineset_call){
 				.parent = parent, .name = origin_name(u, die),
-				.file = file < u->file_count ? u->files[file] : 0,
+				.file = dwline_file(&u->table, number_of(die, DW_AT_call_file)),
 				.line = number_of(die, DW_AT_call_line), .column = number_of(die, DW_AT_call_column)});
 			made = true;
 		}
@@ -170,12 +167,28 @@ struct level {
 	uint32_t node; /* around `die` */
 };
 
-/* The node that holds for the children of `die`. */
-static uint32_t visit(struct dwunit *u, Dwarf_Die *die, int tag, uint32_t node)
+/* A function with code which another unit has claimed already, or which the linker dropped. */
+static bool is_foreign(struct dwunit *u, Dwarf_Die *die)
 {
+	Dwarf_Addr base, lo, hi;
+
+	if (dwarf_ranges(die, 0, &base, &lo, &hi) <= 0)
+		return false;
+	return !lineset_wants(u->set, lo) || !dwunit_set_add(&u->memory->functions, lo);
+}
+
+/* Are the children of `die` to be walked? *node: around it; then the one that holds for them. */
+static bool visit(struct dwunit *u, Dwarf_Die *die, uint32_t *node)
+{
+	const int tag = dwarf_tag(die);
+
+	if (!may_hold_code(tag) || (tag == DW_TAG_subprogram && is_foreign(u, die)))
+		return false;
 	if (tag == DW_TAG_inlined_subroutine)
-		return inline_add(u, die, node);
-	return tag == DW_TAG_subprogram ? 0 : node;
+		*node = inline_add(u, die, *node);
+	else if (tag == DW_TAG_subprogram)
+		*node = 0;
+	return true;
 }
 
 void dwinline_read(struct dwunit *u, Dwarf_Die *cu)
@@ -188,16 +201,12 @@ void dwinline_read(struct dwunit *u, Dwarf_Die *cu)
 	levels[0].node = 0;
 	while (depth >= 0 && !dwunit_is_late(u)) {
 		struct level *l = &levels[depth];
-		const int tag = dwarf_tag(&l->die);
+		uint32_t node = l->node;
 
-		if (may_hold_code(tag)) {
-			const uint32_t node = visit(u, &l->die, tag, l->node);
-
-			if (depth + 1 < DEPTH_MAX && !dwarf_child(&l->die, &l[1].die)) {
-				l[1].node = node;
-				depth++;
-				continue;
-			}
+		if (visit(u, &l->die, &node) && depth + 1 < DEPTH_MAX && !dwarf_child(&l->die, &l[1].die)) {
+			l[1].node = node;
+			depth++;
+			continue;
 		}
 		while (depth >= 0 && dwarf_siblingof(&levels[depth].die, &levels[depth].die))
 			depth--;

@@ -28,6 +28,7 @@ struct reader {
 	Dwarf *main, *alt;
 	struct dwunit_memory memory;
 	struct dwunit unit;
+	struct dwline_sections sections;
 	Dwarf_Off offset;        /* of the next unit */
 	bool split;              /* a unit's functions stand in a .dwo file */
 	bool done;
@@ -70,6 +71,25 @@ static Elf *elf_of(void *data, size_t size, const char **why)
 		return NULL;
 	}
 	return elf;
+}
+
+/* The bytes of a section, unpacked; none: empty. */
+static struct dwline_bytes section_bytes(Elf *elf, const char *name)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return (struct dwline_bytes){0};
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+		const char *has = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
+		Elf_Data *data = has && !strcmp(has, name) ? elf_getdata(scn, NULL) : NULL;
+
+		if (data && data->d_buf)
+			return (struct dwline_bytes){.data = data->d_buf, .size = data->d_size};
+	}
+	return (struct dwline_bytes){0};
 }
 
 static void handles_close(struct reader *r)
@@ -170,6 +190,10 @@ const char *dwread_run(const struct dwread_input *in, struct lineset *set)
 	r.main_elf = elf_of(in->main, in->main_size, &why);
 	if (!r.main_elf)
 		return why;
+	r.sections = (struct dwline_sections){.line = section_bytes(r.main_elf, ".debug_line"),
+					      .line_str = section_bytes(r.main_elf, ".debug_line_str"),
+					      .str = section_bytes(r.main_elf, ".debug_str")};
+	r.unit.sections = &r.sections;
 	r.alt_elf = in->alt ? elf_of(in->alt, in->alt_size, &why) : NULL;
 	if (setjmp(out_of_memory))
 		return "reading its debug information took too much memory: lines of a part are missing";

@@ -3,10 +3,7 @@
 #include "loaders/index/dwunit.h"
 
 #include <dwarf.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -14,15 +11,14 @@
 void dwunit_memory_release(struct dwunit_memory *m)
 {
 	free(m->names);
-	free(m->tables);
+	free(m->tables.slots);
+	free(m->functions.slots);
 	*m = (struct dwunit_memory){0};
 }
 
 void dwunit_release(struct dwunit *u)
 {
-	free(u->files);
-	u->files = NULL;
-	u->file_count = 0;
+	dwline_release(&u->table);
 }
 
 bool dwunit_is_late(struct dwunit *u)
@@ -32,118 +28,63 @@ bool dwunit_is_late(struct dwunit *u)
 	return u->late || lineset_status(u->set);
 }
 
-/* ---- which tables were read ---- */
+/* ---- what was read before ---- */
 
-static bool tables_grow(struct dwunit_memory *m)
+static bool set_grow(struct dwunit_set *set)
 {
-	size_t slots = m->table_slots ? m->table_slots * 2 : 256;
-	uint64_t *fresh = calloc(slots, sizeof(*fresh));
+	size_t count = set->slot_count ? set->slot_count * 2 : 256;
+	uint64_t *fresh = calloc(count, sizeof(*fresh));
 
 	if (!fresh)
 		return false;
-	for (size_t i = 0; i < m->table_slots; i++) {
-		size_t k = hash_u64(HASH_SEED, m->tables[i]) & (slots - 1);
+	for (size_t i = 0; i < set->slot_count; i++) {
+		size_t k = hash_u64(HASH_SEED, set->slots[i]) & (count - 1);
 
-		if (!m->tables[i])
+		if (!set->slots[i])
 			continue;
 		while (fresh[k])
-			k = (k + 1) & (slots - 1);
-		fresh[k] = m->tables[i];
+			k = (k + 1) & (count - 1);
+		fresh[k] = set->slots[i];
 	}
-	free(m->tables);
-	m->tables = fresh;
-	m->table_slots = slots;
+	free(set->slots);
+	set->slots = fresh;
+	set->slot_count = count;
 	return true;
 }
 
-/* Several units may name one table: true for the first of them. */
-static bool table_is_new(struct dwunit_memory *m, uint64_t offset)
+bool dwunit_set_add(struct dwunit_set *set, uint64_t value)
 {
-	const uint64_t key = offset + 1;
+	const uint64_t key = value + 1;
 	size_t k;
 
-	if (m->table_count * 2 >= m->table_slots && !tables_grow(m))
+	if (!key || (set->count * 2 >= set->slot_count && !set_grow(set)))
 		return false;
-	for (k = hash_u64(HASH_SEED, key) & (m->table_slots - 1); m->tables[k]; k = (k + 1) & (m->table_slots - 1))
-		if (m->tables[k] == key)
+	k = hash_u64(HASH_SEED, key) & (set->slot_count - 1);
+	for (; set->slots[k]; k = (k + 1) & (set->slot_count - 1))
+		if (set->slots[k] == key)
 			return false;
-	m->tables[k] = key;
-	m->table_count++;
+	set->slots[k] = key;
+	set->count++;
 	return true;
 }
 
 /* ---- lines ---- */
 
-/* libdw leaves a name relative where its directory is so: it is so to the directory that the compiler ran in. */
-static uint32_t file_number(struct dwunit *u, const char *name, const char *dir)
-{
-	char path[2 * PATH_MAX];
-
-	if (!name || !strcmp(name, "???"))
-		return 0;
-	if (*name == '/' || !dir || *dir != '/' ||
-	    snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
-		return lineset_file(u->set, name);
-	return lineset_file(u->set, path);
-}
-
-static void files_load(struct dwunit *u, Dwarf_Die *cu)
-{
-	Dwarf_Attribute attr;
-	const char *dir = dwarf_attr(cu, DW_AT_comp_dir, &attr) ? dwarf_formstring(&attr) : NULL;
-	Dwarf_Files *files = NULL;
-	size_t n = 0;
-
-	dwunit_release(u);
-	if (dwarf_getsrcfiles(cu, &files, &n) || !n)
-		return;
-	u->files = calloc(n, sizeof(*u->files));
-	if (!u->files)
-		return;
-	u->file_count = n;
-	for (size_t i = 0; i < n; i++)
-		u->files[i] = file_number(u, dwarf_filesrc(files, i, NULL, NULL), dir);
-}
-
-/* One row into the set. libdw has sorted all of a unit's sequences by address. */
-static void row_add(struct dwunit *u, Dwarf_Line *line)
-{
-	Dwarf_Files *files;
-	Dwarf_Addr addr;
-	size_t file = 0;
-	int number = 0, column = 0;
-	bool end = false;
-
-	if (dwarf_lineaddr(line, &addr) || dwarf_lineendsequence(line, &end))
-		return;
-	if (end) {
-		lineset_end(u->set, addr);
-		return;
-	}
-	dwarf_lineno(line, &number);
-	dwarf_linecol(line, &column);
-	dwarf_line_file(line, &files, &file);
-	lineset_row(u->set, addr, file < u->file_count ? u->files[file] : 0, number > 0 ? (uint32_t)number : 0,
-		    column > 0 ? (uint32_t)column : 0);
-}
-
 static void lines_read(struct dwunit *u, Dwarf_Die *cu)
 {
 	Dwarf_Attribute attr;
-	Dwarf_Lines *lines;
 	Dwarf_Word offset;
-	size_t n;
+	const char *dir = dwarf_attr(cu, DW_AT_comp_dir, &attr) ? dwarf_formstring(&attr) : NULL;
 
 	if (!dwarf_attr(cu, DW_AT_stmt_list, &attr) || dwarf_formudata(&attr, &offset) ||
-	    !table_is_new(u->memory, offset) || dwarf_getsrclines(cu, &lines, &n))
+	    !dwline_open(&u->table, u->sections, offset, dir, u->set))
 		return;
-	for (size_t i = 0; i < n && !dwunit_is_late(u); i++)
-		row_add(u, dwarf_onesrcline(lines, i));
+	if (dwunit_set_add(&u->memory->tables, offset))
+		dwline_rows(&u->table, u->set);
 }
 
 void dwunit_read(struct dwunit *u, Dwarf_Die *cu)
 {
-	files_load(u, cu);
 	lines_read(u, cu);
 	dwinline_read(u, cu);
 	dwunit_release(u);

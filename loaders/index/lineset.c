@@ -163,6 +163,12 @@ void lineset_end(struct lineset *s, uint64_t end)
 	s->open_first = s->row_count;
 }
 
+void lineset_abandon(struct lineset *s)
+{
+	s->row_count = s->open_first;
+	s->dead = false;
+}
+
 /* ---- inlined functions ---- */
 
 uint32_t lineset_inline(struct lineset *s, const struct lineset_call *call)

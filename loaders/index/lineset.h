@@ -103,6 +103,8 @@ uint32_t lineset_name(struct lineset *s, const char *name, bool mangled);
 
 void lineset_row(struct lineset *s, uint64_t addr, uint32_t file, uint32_t line, uint32_t column);
 void lineset_end(struct lineset *s, uint64_t end);
+/* The open sequence, if any, has no end: it is left out. */
+void lineset_abandon(struct lineset *s);
 
 /* The new node, never 0 but after a failure. */
 uint32_t lineset_inline(struct lineset *s, const struct lineset_call *call);
