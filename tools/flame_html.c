@@ -103,6 +103,23 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	}
 }
 
+static void fact_cut_short(const struct flame_page *p, struct strbuf *s)
+{
+	const struct endings *x = &p->f->endings;
+	cleanup_strbuf struct strbuf worst = STRBUF_INIT;
+
+	if (!x->n)
+		return;
+	strbuf_addf(s, "<li>%.1f %% of user stacks complete%s", 100 * endings_share(x),
+		    *p->filters ? " (all processes)" : "");
+	if (x->programs[0].cut) {
+		endings_say(x, 0, &worst);
+		strbuf_addstr(s, "; most are cut short in ");
+		flame_html_addtext(s, strbuf_str(&worst));
+	}
+	strbuf_addstr(s, "</li>\n");
+}
+
 static void facts_make(const struct flame_page *p, const struct flame_tree *t, struct strbuf *s)
 {
 	char n[32];
@@ -110,6 +127,7 @@ static void facts_make(const struct flame_page *p, const struct flame_tree *t, s
 	fact_time(p, s);
 	fact_load(p, s);
 	fact_unseen(p, s);
+	fact_cut_short(p, s);
 	if (*p->filters) {
 		strbuf_addstr(s, "<li>only <b>");
 		flame_html_addtext(s, p->filters);

@@ -361,6 +361,8 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	}
 	if (rc == 0)
 		rc = store_losses(s, f->sel->from_ns, f->sel->to_ns, add_loss, f, e);
+	if (rc == 0)
+		rc = store_endings(s, f->sel->from_ns, f->sel->to_ns, run, endings_add, &f->pub.endings, e);
 	free(f->seg_frame);
 	free(f->seg_process);
 	free(f->seg_plain);
@@ -449,6 +451,7 @@ int fold_make(const struct selection *sel, const struct fold_opts *o, struct fol
 		f->pub.self_program_ns = f->found_self_ns;
 		mark_go(&f->pub);
 		sum_up(&f->pub);
+		endings_sort(&f->pub.endings);
 		if (!f->pub.nodes[0].total_samples)
 			rc = nothing(sel, e);
 	}
@@ -478,5 +481,6 @@ void fold_free(struct fold *pub)
 	free(pub->processes);
 	free(pub->leaves);
 	free(pub->losses);
+	endings_release(&pub->endings);
 	free(f);
 }

@@ -12,6 +12,7 @@
 
 #include "schema/base/err.h"
 #include "schema/store/reader.h"
+#include "tools/endings.h"
 
 struct selection; /* tools/select.h: window and filters, parsed from the command line */
 
@@ -62,6 +63,7 @@ struct fold {
 	struct fold_process *processes; size_t n_processes;
 	struct fold_leaf *leaves;       size_t n_leaves; /* only if asked for */
 	struct fold_loss *losses;       size_t n_losses;
+	struct endings endings;         /* of the window's minutes, all processes */
 	int64_t from_ns, to_ns;         /* what the data spans within the window */
 	uint64_t period_ns;             /* of the finest run used */
 	uint32_t cpus;

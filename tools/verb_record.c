@@ -321,6 +321,7 @@ static void say_done(struct record *r)
 {
 	const struct fold_opts opts = {.leaves = true};
 	double frames = num(r->done, "frames"), named = num(r->done, "frames_named");
+	double user = num(r->done, "user_samples"), complete = num(r->done, "user_complete");
 	const char *hottest = NULL;
 	struct selection *sel = NULL;
 	struct select_args args = {0};
@@ -329,10 +330,12 @@ static void say_done(struct record *r)
 
 	snprintf(rec, sizeof(rec), "%lld", (long long)r->rec);
 	args.rec = rec;
-	fprintf(stderr, "%s%s done: %s samples of %.0f process%s in %.1f s; %.0f lost; %.1f %% of frames named; own CPU "
-			"%.1f %% of one core\n", r->rec ? "rec " : "recording", r->rec ? rec : "",
+	fprintf(stderr, "%s%s done: %s samples of %.0f process%s in %.1f s; %.0f lost; %.1f %% of frames named, %.1f %% of "
+			"user stacks complete; own CPU %.1f %% of one core\n",
+		r->rec ? "rec " : "recording", r->rec ? rec : "",
 		term_count((uint64_t)num(r->done, "samples"), samples, sizeof(samples)), num(r->done, "processes"),
-		num(r->done, "processes") == 1 ? "" : "es", num(r->done, "to") - num(r->done, "from"), lost_total(r), frames > 0 ? 100 * named / frames : 100,
+		num(r->done, "processes") == 1 ? "" : "es", num(r->done, "to") - num(r->done, "from"), lost_total(r),
+		frames > 0 ? 100 * named / frames : 100, user > 0 ? 100 * complete / user : 100,
 		100 * num(r->done, "self_cores"));
 	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL) && !fold_make(sel, &opts, &f, NULL))
 		hottest = say_hottest(f);
@@ -344,7 +347,7 @@ static void say_done(struct record *r)
 static int print_json(struct record *r)
 {
 	static const char *const kept[] = {"run", "segment", "samples", "seen", "lost", "processes", "frames",
-					   "frames_named", "self_cores"};
+					   "frames_named", "user_samples", "user_complete", "self_cores"};
 	json_t *envelope = json_envelope("record", r->from_ns, r->to_ns), *row = json_object();
 
 	json_object_set_new(row, "rec", r->rec ? json_integer(r->rec) : json_null());

@@ -13,6 +13,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/reader.h"
+#include "tools/endings.h"
 #include "tools/json.h"
 #include "tools/recorder.h"
 #include "tools/select.h"
@@ -22,6 +23,8 @@
 #include "tools/when.h"
 
 #define SHOWN 5
+#define CUT_SHOWN 3 /* programs whose stacks are cut short, of the newest recording */
+#define CUT_JSON 20
 
 struct status_args {
 	uint64_t n;
@@ -40,6 +43,7 @@ struct facts {
 	uint64_t cost_cpu_ns, private_bytes, map_bytes;
 	struct loss_sum *losses;
 	size_t n_losses, cap_losses;
+	struct endings endings;
 	bool live;
 };
 
@@ -151,10 +155,13 @@ static int facts_fill(struct facts *f, const struct select_recording *rec, struc
 			rc = add_named(f, store_segment_db(s), rec->runs[i].run, e);
 		if (rc == 0)
 			rc = add_losses_and_cost(f, store_segment_db(s), rec->runs[i].run, e);
+		if (rc == 0)
+			rc = store_endings(s, 0, INT64_MAX, rec->runs[i].run, endings_add, &f->endings, e);
 		store_segment_close(s);
 		if (rc < 0)
 			return rc;
 	}
+	endings_sort(&f->endings);
 	return 0;
 }
 
@@ -209,6 +216,9 @@ static json_t *facts_json(const struct facts *f)
 	json_object_set_new(row, "period_ns", json_integer((json_int_t)f->rec->period_ns));
 	json_object_set_new(row, "samples", json_integer((json_int_t)f->samples));
 	json_object_set_new(row, "named_share", f->looked_at ? json_real(named_share(f)) : json_null());
+	json_object_set_new(row, "user_samples", json_integer((json_int_t)f->endings.n));
+	json_object_set_new(row, "complete_share", f->endings.n ? json_real(endings_share(&f->endings)) : json_null());
+	json_object_set_new(row, "cut_short", endings_json(&f->endings, CUT_JSON));
 	for (size_t i = 0; i < f->n_losses; i++)
 		json_object_set_new(lost, f->losses[i].reason, json_integer((json_int_t)f->losses[i].n));
 	json_object_set_new(row, "lost", lost);
@@ -273,7 +283,7 @@ static void print_recordings(const struct facts *f, size_t n)
 	static const struct table_column columns[] = {
 		{"REC", TABLE_RIGHT}, {"BEGAN", TABLE_LEFT}, {"LENGTH", TABLE_RIGHT}, {"STATE", TABLE_LEFT},
 		{"HZ", TABLE_RIGHT}, {"SAMPLES", TABLE_RIGHT}, {"LOST", TABLE_RIGHT}, {"NAMED", TABLE_RIGHT},
-		{"OWN CPU", TABLE_RIGHT}, {"OPTIONS", TABLE_MIDDLE},
+		{"COMPLETE", TABLE_RIGHT}, {"OWN CPU", TABLE_RIGHT}, {"OPTIONS", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	struct strbuf options cleanup_strbuf = STRBUF_INIT;
@@ -290,6 +300,10 @@ static void print_recordings(const struct facts *f, size_t n)
 		table_cell(t, term_count(f[i].samples, buf, sizeof(buf)));
 		table_cell(t, term_count(facts_lost(&f[i]), buf, sizeof(buf)));
 		table_cellf(t, "%.1f %%", 100 * named_share(&f[i]));
+		if (f[i].endings.n)
+			table_cellf(t, "%.1f %%", 100 * endings_share(&f[i].endings));
+		else
+			table_cell(t, "-");
 		table_cellf(t, "%.2f %%", 100 * cores(&f[i]));
 		strbuf_reset(&options);
 		add_options(&options, r->options);
@@ -304,6 +318,19 @@ static void print_recordings(const struct facts *f, size_t n)
 				       (unsigned long long)f[i].losses[k].n, f[i].losses[k].reason);
 }
 
+/* Of the newest: which programs' stacks end before their root. */
+static void print_cut_short(const struct facts *f)
+{
+	const struct endings *x = &f->endings;
+
+	for (size_t i = 0; i < x->n_programs && i < CUT_SHOWN && x->programs[i].cut; i++) {
+		cleanup_strbuf struct strbuf s = STRBUF_INIT;
+
+		endings_say(x, i, &s);
+		printf("%s %s\n", i ? "          " : "cut short:", strbuf_str(&s));
+	}
+}
+
 static void print_text(const char *store, const struct store_facts *s, const struct facts *f, size_t n)
 {
 	char size[32], from[32];
@@ -313,6 +340,8 @@ static void print_text(const char *store, const struct store_facts *s, const str
 	       s->segments, s->segments == 1 ? "" : "s",
 	       s->from_ns ? when_local(s->from_ns, clock_utc_ns(), from, sizeof(from)) : "none");
 	print_recordings(f, n);
+	if (n)
+		print_cut_short(&f[0]);
 }
 
 static int status_run(struct verb_call *call, struct err *e)
@@ -341,6 +370,7 @@ static int status_run(struct verb_call *call, struct err *e)
 		for (size_t k = 0; k < f[i].n_losses; k++)
 			free(f[i].losses[k].reason);
 		free(f[i].losses);
+		endings_release(&f[i].endings);
 	}
 	free(f);
 	select_recordings_free(recs, n_recs);

@@ -220,6 +220,12 @@ def test_a_recording_over_several_segments_is_one(sonde, segmented):
     assert len(status["rows"]) == 1
     assert status["store"]["segments"] == 3
     assert status["rows"][0]["samples"] >= said["samples"]
+    assert status["rows"][0]["user_samples"] == said["samples"]
+    assert status["rows"][0]["complete_share"] == pytest.approx(1 - 20 / said["samples"])
+    assert [(c["reason"], c["samples"]) for c in status["rows"][0]["cut_short"][0]["cuts"]] == \
+        [("the chain of frame pointers ended", 15), ("a rule that cannot be expressed", 5)]
+    text = sonde("status", store=path, check=True).stdout
+    assert re.search(r"cut short: server .*\(the chain of frame pointers ended, in \w", text), text
     folded = sonde("export", "folded", "-o", "-", "--rec", "1", store=path, check=True).stdout
     assert sum(int(x.rsplit(" ", 1)[1]) for x in folded.splitlines()) == \
         said["samples"] - said["self_samples"]

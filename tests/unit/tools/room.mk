@@ -1,5 +1,6 @@
 # Unit tests of the query tool's frame. What leaves sonde (pages, pprof) is tested from tests/unit/output.
 TOOL_LIBS := -lsqlite3 -ljansson -lz -lm
+$(eval $(call unit_test,endings_test,tests/unit/tools/endings_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,when_test,tests/unit/tools/when_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,tool_options_test,tests/unit/tools/options_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,filter_test,tests/unit/tools/filter_test.c,tools store image base,$(TOOL_LIBS)))
