@@ -102,14 +102,13 @@ void knowncode_entry(const uint8_t *code, size_t len, uint64_t vaddr, struct row
 
 /* ---- 4 ---- */
 
-static void plt_entry(const uint8_t *p, uint64_t at, struct rows *r)
+/* The `n` bytes from an entry's first on. */
+static void plt_entry(const uint8_t *p, size_t n, uint64_t at, struct rows *r)
 {
-	const size_t n = PLT_ENTRY;
-
 	if (STARTS(p, n, "\xff\x35")) { /* the first: what the others pushed lies there, and it pushes one more */
 		rows_add(r, at, ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 2));
 		rows_add(r, at + 6, ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 3));
-	} else if (STARTS(p, n, "\xff\x25") && p[6] == 0x68) {
+	} else if (STARTS(p, n, "\xff\x25") && n == PLT_ENTRY && p[6] == 0x68) {
 		rows_add(r, at, ROW_MAKE_SPECIAL(ROW_PLT, 11));
 	} else if (STARTS(p, n, "\xf3\x0f\x1e\xfa\x68")) {
 		rows_add(r, at, ROW_MAKE_SPECIAL(ROW_PLT, 9));
@@ -125,9 +124,9 @@ static void plt_entry(const uint8_t *p, uint64_t at, struct rows *r)
 
 void knowncode_plt(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r)
 {
-	if (vaddr % PLT_ENTRY || len < PLT_ENTRY)
+	if (vaddr % PLT_ENTRY)
 		return;
-	rows_span(r, vaddr, vaddr + len / PLT_ENTRY * PLT_ENTRY, ROWS_GUESS);
-	for (size_t at = 0; at + PLT_ENTRY <= len; at += PLT_ENTRY)
-		plt_entry(code + at, vaddr + at, r);
+	rows_span(r, vaddr, vaddr + len, ROWS_GUESS);
+	for (size_t at = 0; at < len; at += PLT_ENTRY)
+		plt_entry(code + at, len - at < PLT_ENTRY ? len - at : PLT_ENTRY, vaddr + at, r);
 }

@@ -18,8 +18,8 @@ SUM = re.compile(BREG + r"(?:; DW_OP_plus_uconst: (\d+))?$")
 DEREF = re.compile(BREG + r"; DW_OP_deref(?:; DW_OP_plus_uconst: (\d+)|; DW_OP_lit(\d+); DW_OP_plus)?$")
 INDEX = re.compile(BREG + r"; " + BREG + r"; (?:DW_OP_lit8; DW_OP_mul|DW_OP_lit3; DW_OP_shl); DW_OP_plus; DW_OP_deref"
                    r"(?:; DW_OP_plus_uconst: (\d+))?$")
-# OCaml and OpenSSL: the sum is put together in other orders
-INDEX2 = re.compile(BREG + r"; DW_OP_lit8; DW_OP_mul; " + BREG + r"; DW_OP_plus; DW_OP_deref(?:; DW_OP_plus_uconst: (\d+))?$")
+# the sum put together in the other order
+INDEX2 = re.compile(BREG + r"; (?:DW_OP_lit8; DW_OP_mul|DW_OP_lit3; DW_OP_shl); " + BREG + r"; DW_OP_plus; DW_OP_deref(?:; DW_OP_plus_uconst: (\d+))?$")
 
 
 class Fde:
@@ -133,6 +133,7 @@ def signed(n):
 
 def cfa_of_expression(text):
     """(the CFA in our words, a plain sum's parts)"""
+    text = text.removesuffix("; DW_OP_nop")
     m = PLT.match(text)
     if m:
         return f"plt:{m.group(1)}", None
@@ -155,6 +156,9 @@ def cfa_of_expression(text):
 
 
 def rbp_of_expression(text):
+    m = re.match(r"(?:DW_OP_call_frame_cfa; )?DW_OP_plus_uconst: (\d+)$", text)
+    if m:  # the CFA lies on the stack when it begins
+        return f"c{signed(int(m.group(1)))}"
     m = SUM.match(text)
     if m and m.group(1) in ("rbp", "rsp"):
         return f"[{m.group(1)}{signed(int(m.group(2)) + int(m.group(3) or 0))}]"
