@@ -2,3 +2,8 @@
 $(foreach t,sideband mapset openin mapspack hostmaps,\
   $(eval $(call unit_test,$(t)_test,tests/unit/loaders/lib/host/$(t)_test.c,host image base,)))
 $(eval $(call unit_test,cache_test,tests/unit/loaders/lib/host/cache_test.c,host image base,))
+$(eval $(call unit_test,arena_test,tests/unit/loaders/maps/arena_test.c loaders/maps/arena.c,base,))
+$(eval $(call unit_test,slices_test,tests/unit/loaders/maps/slices_test.c $(addprefix loaders/maps/,slices.c slots.c arena.c),\
+  base,))
+$(eval $(call unit_test,rowsets_test,tests/unit/loaders/maps/rowsets_test.c $(addprefix loaders/maps/,rowsets.c arena.c),\
+  base,))

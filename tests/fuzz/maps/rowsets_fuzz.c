@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rowsets_fuzz: an UNWIND section is refused, or every page and every row of it leads to a place inside it, as a probe
+ * follows them.
+ * covers: loaders/maps/rowsets.c
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/types.h>
+
+#include "loaders/maps/rowsets.h"
+#include "loaders/maps/tablemaps.h"
+#include "probes/tables.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+#define ELEMENTS 4096
+
+static uint64_t array[ELEMENTS];
+
+int tablemaps_rows_write(const struct tablemaps *t, uint32_t first, const void *data, uint32_t n)
+{
+	if (n > t->n_rows || first > t->n_rows - n)
+		abort();
+	memcpy(array + first, data, n * sizeof(*array));
+	return 0;
+}
+
+int tablemaps_rows_equal(const struct tablemaps *t, uint32_t first, const void *data, uint32_t n)
+{
+	(void)t;
+	return !memcmp(array + first, data, n * sizeof(*array));
+}
+
+static void follow(const struct rowset *set)
+{
+	const uint64_t *pages = array + set->first, *rows = pages + set->page_count + 2 * (size_t)set->ext_count;
+
+	for (uint32_t i = 0; i < set->page_count; i++)
+		if ((pages[i] >> 32) + (uint32_t)pages[i] > set->row_count)
+			abort();
+	for (uint32_t i = 0; i < set->row_count; i++)
+		if (ROW_RULE_KIND((uint32_t)rows[i]) == ROW_EXT && ROW_RULE_EXT((uint32_t)rows[i]) >= set->ext_count)
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static const struct tablemaps maps = {.n_rows = ELEMENTS};
+	uint64_t *copy = malloc(len ? len : 1); /* 8-aligned, and no more than there is */
+	struct unwind_section s;
+	struct rowset *set = NULL;
+	struct rowsets rs;
+
+	memcpy(copy, data, len);
+	if (!unwind_section_open(&s, copy, len) && rowsets_sound(&s)) {
+		rowsets_init(&rs, &maps, 0);
+		if (rowsets_elements(&s) && !rowsets_get(&rs, &s, &set))
+			follow(set);
+		rowsets_put(&rs, set, 0);
+		rowsets_release(&rs);
+	}
+	free(copy);
+	return 0;
+}
