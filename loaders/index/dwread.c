@@ -131,6 +131,8 @@ static void unit_at(struct reader *r, Dwarf_Off die_offset)
 	/* what dwz moved to the side is read where it is referred to */
 	if (dwarf_tag(&cu) != DW_TAG_compile_unit && dwarf_tag(&cu) != DW_TAG_skeleton_unit)
 		return;
+	if (r->in->skip_go && dwarf_srclang(&cu) == DW_LANG_Go)
+		return;
 	r->split |= is_split(&cu);
 	dwunit_read(&r->unit, &cu);
 }

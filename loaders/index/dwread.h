@@ -9,6 +9,7 @@
 #ifndef SONDE_INDEX_DWREAD_H
 #define SONDE_INDEX_DWREAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct dwread_input {
 	void *alt; /* borrowed: of the file shared by dwz; NULL: none */
 	size_t alt_size;
 	int64_t until_cpu_ns;
+	bool skip_go; /* leave out Go's units: its pclntab has told */
 };
 
 /* What is there is in `set` afterwards, whatever comes back. The reason why lines are missing or not complete, for people;

@@ -6,67 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/index/region.h"
 #include "schema/base/cleanup.h"
-
-#define MODULE_TEXT_WORD 22 /* moduledata.text, Go 1.16 to 1.27 */
-
-/* A piece of the file's memory, relocated. */
-struct region {
-	uint8_t *bytes; /* own */
-	uint64_t vaddr;
-	uint64_t len;
-};
-
-static void region_release(struct region *r)
-{
-	free(r->bytes);
-}
-#define cleanup_region __attribute__((cleanup(region_release)))
-
-/* What cannot be read because the file lies is not there; other errors count. */
-static int soften(int rc)
-{
-	return rc == -ERANGE || rc == -EFBIG ? -ENOENT : rc;
-}
-
-static int region_read(struct elf_file *f, uint64_t vaddr, uint64_t len, struct region *out)
-{
-	struct region r = {.vaddr = vaddr, .len = len};
-	void *p = NULL;
-	int rc = soften(elf_read_at(f, vaddr, len, &p));
-
-	if (rc)
-		return rc;
-	rc = elf_relocate(f, p, vaddr, len);
-	if (rc) {
-		free(p);
-		return rc;
-	}
-	r.bytes = p;
-	*out = r;
-	return 0;
-}
-
-static uint64_t word_at(const struct region *r, uint64_t offset, unsigned size)
-{
-	uint64_t v = 0;
-
-	if (offset <= r->len && size <= r->len - offset)
-		memcpy(&v, r->bytes + offset, size);
-	return v;
-}
-
-static bool is_code(const struct elf_file *f, uint64_t vaddr)
-{
-	for (size_t i = 0; i < f->segment_count; i++) {
-		const Elf64_Phdr *p = &f->segments[i];
-
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && vaddr >= p->p_vaddr &&
-		    vaddr - p->p_vaddr < p->p_memsz)
-			return true;
-	}
-	return false;
-}
 
 /* ---- the table ---- */
 
@@ -148,52 +89,13 @@ static int table_by_magic(struct elf_file *f, struct go_table *out, uint64_t *va
 
 /* ---- runtime.text ---- */
 
-static uint64_t text_of_module(const struct elf_file *f, const struct region *r, uint64_t offset, uint64_t table,
-			       unsigned word)
+static uint64_t text_find(const struct elf_file *f, const struct go_symbols *syms, const struct go_table *t)
 {
-	uint64_t text;
-
-	if (word_at(r, offset, word) != table)
-		return 0;
-	text = word_at(r, offset + MODULE_TEXT_WORD * word, word);
-	return is_code(f, text) ? text : 0;
-}
-
-static uint64_t text_in_segment(struct elf_file *f, const Elf64_Phdr *p, uint64_t table, unsigned word)
-{
-	cleanup_region struct region r = {0};
-	uint64_t text = 0;
-
-	if (region_read(f, p->p_vaddr, p->p_filesz, &r))
-		return 0;
-	for (uint64_t at = 0; !text && at + word <= r.len; at += word)
-		text = text_of_module(f, &r, at, table, word);
-	return text;
-}
-
-static uint64_t text_by_module(struct elf_file *f, uint64_t table, unsigned word)
-{
-	const Elf64_Shdr *s = elf_section_by_name(f, ".go.module");
-	cleanup_region struct region r = {0};
-	uint64_t text = 0;
-
-	if (s && s->sh_type != SHT_NOBITS && !region_read(f, s->sh_addr, s->sh_size, &r))
-		text = text_of_module(f, &r, 0, table, word);
-	for (size_t i = 0; !text && i < f->segment_count; i++)
-		if (f->segments[i].p_type == PT_LOAD && (f->segments[i].p_flags & PF_W))
-			text = text_in_segment(f, &f->segments[i], table, word);
-	return text;
-}
-
-static uint64_t text_find(struct elf_file *f, const struct go_symbols *syms, const struct pclntab *t, uint64_t table)
-{
-	uint64_t text = t->text_start;
-
-	if (!is_code(f, text))
-		text = text_by_module(f, table, t->ptr_size);
-	if (!text && is_code(f, syms->text))
-		text = syms->text;
-	return text;
+	if (go_is_code(f, t->tab.text_start))
+		return t->tab.text_start;
+	if (t->module.addr)
+		return t->module.text;
+	return go_is_code(f, syms->text) ? syms->text : 0;
 }
 
 int go_table_find(struct elf_file *f, const struct go_symbols *syms, struct go_table *out)
@@ -208,12 +110,15 @@ int go_table_find(struct elf_file *f, const struct go_symbols *syms, struct go_t
 		rc = table_by_magic(f, &t, &vaddr);
 	if (rc)
 		return rc;
-	if (t.tab.relative) {
-		t.text = text_find(f, syms, &t.tab, vaddr);
-		if (!t.text) {
-			go_table_release(&t);
-			return -ENOENT;
-		}
+	t.vaddr = vaddr;
+	rc = go_module_find(f, &t.tab, vaddr, &t.module);
+	if (!rc && t.tab.relative) {
+		t.text = text_find(f, syms, &t);
+		rc = t.text ? 0 : -ENOENT;
+	}
+	if (rc) {
+		go_table_release(&t);
+		return rc;
 	}
 	*out = t;
 	return 0;

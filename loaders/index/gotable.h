@@ -6,17 +6,20 @@
  * the loaded data of a file that says of itself that Go's linker made it (programs linked by the C linker as PIE keep
  * it inside .data.rel.ro; others have no section table left).
  * runtime.text, in this order: the table's header (Go 1.18 to 1.25; in a PIE only after relocation); the module data
- * (word 22; its word 0 points to the table), in section .go.module or found by that pointer; the symbol.
+ * (gomodule.h); the symbol.
  */
 #ifndef SONDE_INDEX_GOTABLE_H
 #define SONDE_INDEX_GOTABLE_H
 
 #include "loaders/index/elffile.h"
+#include "loaders/index/gomodule.h"
 #include "loaders/index/pclntab.h"
 
 struct go_table {
 	struct pclntab tab; /* borrows from `bytes` */
+	uint64_t vaddr; /* of the table */
 	uint64_t text;
+	struct go_module module;
 	void *bytes; /* own */
 };
 

@@ -14,6 +14,7 @@
 #include "loaders/index/dwread.h"
 #include "loaders/index/elffile.h"
 #include "loaders/index/elfsyms.h"
+#include "loaders/index/goline.h"
 #include "loaders/index/gorows.h"
 #include "loaders/index/gotable.h"
 #include "loaders/index/minidebug.h"
@@ -93,6 +94,8 @@ static int add_go(struct job *j)
 		rc = 0;
 	if (!rc && j->unwind.on)
 		rc = gorows_add(&j->elf, &t, &j->unwind.rows);
+	if (!rc && j->finder->lines != INDEX_LINES_NONE)
+		rc = goline_add(&j->elf, &t, &j->lines);
 	symset_keep(&j->set, take_ptr(t.bytes));
 	go_table_release(&t);
 	j->ident.flags |= IMAGE_IDENT_GO;
@@ -119,7 +122,8 @@ static int read_dwarf(struct job *j, struct elf_file *f)
 	cleanup_free void *main = NULL;
 	cleanup_free void *shared = NULL;
 	struct dwread_input in = {.until_cpu_ns = j->finder->lines == INDEX_LINES_ALL ? INDEX_LINES_ALL_NS :
-						  INDEX_LINES_SOON_NS};
+						  INDEX_LINES_SOON_NS,
+				.skip_go = j->ident.flags & IMAGE_IDENT_GO};
 	int rc = dwelf_make(f, &main, &in.main_size);
 
 	if (!rc)

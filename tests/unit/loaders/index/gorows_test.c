@@ -215,8 +215,7 @@ static void every_row_agrees_with_debug_frame(void **state)
 
 	(void)state;
 	if (!gotest_open(&g, source)) {
-		print_message("skipped: go is missing\n");
-		skip();
+		skip_missing("go");
 	}
 	for (size_t i = 0; i < g.count; i++)
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
@@ -242,8 +241,7 @@ static void a_stripped_program_has_the_rows_of_its_twin(void **state)
 
 	(void)state;
 	if (!gotest_open(&g, source)) {
-		print_message("skipped: go is missing\n");
-		skip();
+		skip_missing("go");
 	}
 	for (size_t i = 0; i < g.count; i++) {
 		char *plain = gotest_build(&g, i, "", false);

@@ -9,6 +9,7 @@
 #define TESTS_INDEX_GOTEST_H
 
 #include "tests/unit/loaders/index/testing.h"
+#include "tests/unit/missing.h"
 
 #include <fcntl.h>
 #include <glob.h>

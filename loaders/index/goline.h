@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * goline: lines and inlined functions of a Go file from its pclntab, with no DWARF. All of Go's text is one sequence of
+ * the lineset, so that it holds against what DWARF says of the same addresses; Go's line tables tell no columns.
+ */
+#ifndef SONDE_INDEX_GOLINE_H
+#define SONDE_INDEX_GOLINE_H
+
+#include "loaders/index/elffile.h"
+#include "loaders/index/goinline.h"
+#include "loaders/index/gotable.h"
+#include "loaders/index/lineset.h"
+#include "schema/base/idmap.h"
+
+/* What stays from one function to the next. */
+struct goline {
+	const struct pclntab *tab;
+	const struct goinline *trees; /* NULL: none are known */
+	struct lineset *set;
+	struct idmap files, names; /* keys of pclntab and goinline -> numbers of lineset */
+	uint32_t *nodes;           /* own: lineset's node of each call of the function at work; 0: not made yet */
+	size_t node_cap;
+	int failed;
+	uint32_t last_file, last_line; /* of the row before */
+	bool open;
+};
+
+/* Function i, in ascending order. Pure over the bytes of the table and the trees. */
+void goline_function(struct goline *g, uint64_t text, uint32_t i);
+void goline_release(struct goline *g);
+
+/* The whole file. Errors are those of source_read; a file without readable trees has lines all the same. */
+int goline_add(struct elf_file *f, const struct go_table *t, struct lineset *set);
+
+#endif
