@@ -14,27 +14,22 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/reader.h"
+#include "tools/sqlunion.h"
 
-#define MAX_SEGMENTS 10 /* attached ones and main: Debian's SQLite attaches ten at most */
-#define ID_SHIFT 40
+#define ATTACHED_MAX 10 /* SQLITE_MAX_ATTACHED, as Debian builds it */
+#define OVER_STEPS   10000
 
 struct sqlview {
 	struct store_segment *newest;
 	sqlite3 *db; /* of newest */
+	struct sqlunion *joined; /* NULL: they are attached */
 	size_t n, left_out;
+	int (*over)(void *ctx);
+	void *over_ctx;
 };
 
 static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "functions", "frames", "stack_frames",
 					   "stacks", "cpu_samples", "loss", "cost"};
-
-static bool is_id(const char *column)
-{
-	size_t len = strlen(column);
-
-	return !strcmp(column, "id") ||
-	       (len > 3 && !strcmp(column + len - 3, "_id") && strcmp(column, "runtime_id") &&
-		strcmp(column, "container_id") && strcmp(column, "build_id") && strcmp(column, "exec_id"));
-}
 
 static int run_sql(sqlite3 *db, const char *sql, struct err *e)
 {
@@ -63,9 +58,9 @@ static int add_columns(struct strbuf *out, sqlite3 *db, const char *schema, cons
 	for (; sqlite3_step(st) == SQLITE_ROW; n++) {
 		const char *name = (const char *)sqlite3_column_text(st, 0);
 
-		if (is_id(name))
+		if (sqlunion_is_id(name))
 			strbuf_addf(out, "%siif(\"%s\" > 0, \"%s\" | %lld, \"%s\") AS \"%s\"", n ? ", " : "", name,
-				    name, (long long)((int64_t)segment << ID_SHIFT), name, name);
+				    name, (long long)((int64_t)segment << SQLUNION_ID_SHIFT), name, name);
 		else
 			strbuf_addf(out, "%s\"%s\"", n ? ", " : "", name);
 	}
@@ -92,20 +87,25 @@ static int unite(struct sqlview *v, const char *view, struct err *e)
 	return run_sql(v->db, strbuf_str(&sql), e);
 }
 
-static int unite_functions_top(struct sqlview *v, struct err *e)
+/* `from`: all rows of all segments */
+static int sum_functions_top(struct sqlview *v, const char *from, struct err *e)
 {
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addstr(&sql, "CREATE TEMP VIEW functions_top AS SELECT function, module, container, sum(self) AS self, "
-			    "sum(total) AS total, sum(self_ns) AS self_ns, sum(total_ns) AS total_ns FROM (");
-	for (size_t i = 0; i < v->n; i++) {
-		if (i)
-			strbuf_addf(&sql, " UNION ALL SELECT * FROM s%zu.functions_top", i);
-		else
-			strbuf_addstr(&sql, "SELECT * FROM main.functions_top");
-	}
-	strbuf_addstr(&sql, ") GROUP BY 1, 2, 3 ORDER BY self DESC, total DESC");
+	strbuf_addf(&sql, "CREATE TEMP VIEW functions_top AS SELECT function, module, container, sum(self) AS self, "
+			  "sum(total) AS total, sum(self_ns) AS self_ns, sum(total_ns) AS total_ns FROM (%s) "
+			  "GROUP BY 1, 2, 3 ORDER BY self DESC, total DESC", from);
 	return run_sql(v->db, strbuf_str(&sql), e);
+}
+
+static int unite_functions_top(struct sqlview *v, struct err *e)
+{
+	struct strbuf from cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&from, "SELECT * FROM main.functions_top");
+	for (size_t i = 1; i < v->n; i++)
+		strbuf_addf(&from, " UNION ALL SELECT * FROM s%zu.functions_top", i);
+	return sum_functions_top(v, strbuf_str(&from), e);
 }
 
 /* A segment that cannot be attached (a log that needs write access, a file just removed) is left out. */
@@ -146,12 +146,57 @@ static int allow_reading(void *ctx, int action, const char *a, const char *b, co
 
 static int unite_all(struct sqlview *v, struct err *e)
 {
-	int rc = run_sql(v->db, "PRAGMA query_only=0", e);
+	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
 		rc = unite(v, STABLE_VIEWS[i], e);
+	return rc ? rc : unite_functions_top(v, e);
+}
+
+/* What each connection to a segment may do, and for how long. */
+static void confine(sqlite3 *db, void *ctx)
+{
+	const struct sqlview *v = ctx;
+
+	/* The views use json functions, which SQLite refuses in an untrusted schema. The authorizer allows built-in
+	 * functions only, so that a store from elsewhere can do no more than a query typed here. */
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
+	sqlite3_set_authorizer(db, allow_reading, NULL);
+	sqlite3_progress_handler(db, OVER_STEPS, v->over, v->over_ctx);
+}
+
+/* Newest first, as ids are raised. */
+static int join_all(struct sqlview *v, const struct store_segment_info *segments, size_t n, struct err *e)
+{
+	cleanup_free const char **paths = mem_array(n, sizeof(*paths));
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		paths[i] = segments[n - 1 - i].path;
+	rc = sqlunion_new(v->db, paths, n, confine, v, &v->joined, e);
+	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
+		rc = sqlunion_table(v->joined, STABLE_VIEWS[i], STABLE_VIEWS[i], e);
 	if (rc == 0)
-		rc = unite_functions_top(v, e);
+		rc = sqlunion_table(v->joined, "functions_top_parts", "functions_top", e);
+	return rc ? rc : sum_functions_top(v, "SELECT * FROM temp.functions_top_parts", e);
+}
+
+static int join(struct sqlview *v, const struct store_segment_info *segments, size_t n, struct err *e)
+{
+	int rc;
+
+	if (n == 1)
+		return 0;
+	rc = run_sql(v->db, "PRAGMA query_only=0", e);
+	if (rc)
+		return rc;
+	if (n > ATTACHED_MAX + 1) {
+		rc = join_all(v, segments, n, e);
+	} else {
+		for (size_t i = n - 1; i-- > 0;)
+			attach(v, segments[i].path);
+		rc = unite_all(v, e);
+	}
 	return rc ? rc : run_sql(v->db, "PRAGMA query_only=1", e);
 }
 
@@ -178,21 +223,13 @@ int sqlview_open(const char *store, struct sqlview **out, struct err *e)
 	}
 	v->db = store_segment_db(v->newest);
 	v->n = 1;
-	/* The views use json functions, which SQLite refuses in an untrusted schema. The authorizer allows built-in
-	 * functions only, so that a store from elsewhere can do no more than a query typed here. */
 	sqlite3_db_config(v->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
-	for (size_t i = n - 1; i-- > 0;) {
-		if (v->n < MAX_SEGMENTS)
-			attach(v, segments[i].path);
-		else
-			v->left_out++;
-	}
-	rc = v->n > 1 ? unite_all(v, e) : 0;
+	rc = join(v, segments, n, e);
 	if (rc < 0) {
 		sqlview_close(v);
 		return rc;
 	}
-	sqlite3_set_authorizer(v->db, allow_reading, NULL);
+	confine(v->db, v);
 	*out = v;
 	return 0;
 }
@@ -203,6 +240,7 @@ void sqlview_close(struct sqlview *v)
 		return;
 	sqlite3_set_authorizer(v->db, NULL, NULL);
 	store_segment_close(v->newest);
+	sqlunion_free(v->joined);
 	free(v);
 }
 
@@ -211,12 +249,14 @@ struct sqlite3 *sqlview_db(struct sqlview *v)
 	return v->db;
 }
 
-size_t sqlview_segments(const struct sqlview *v)
-{
-	return v->n;
-}
-
 size_t sqlview_left_out(const struct sqlview *v)
 {
 	return v->left_out;
+}
+
+void sqlview_watch(struct sqlview *v, int (*over)(void *ctx), void *ctx)
+{
+	v->over = over;
+	v->over_ctx = ctx;
+	sqlite3_progress_handler(v->db, OVER_STEPS, over, ctx);
 }

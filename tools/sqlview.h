@@ -2,10 +2,10 @@
 /*
  * sqlview: one SQLite connection over a whole store, read-only, with the stable views of docs/SCHEMA.md.
  *
- * One segment is opened as it is. Several are attached to the newest one, and each stable view becomes a TEMP view of
- * the same name: the UNION ALL over the segments. Ids mean something in one segment only, so there each is raised by
- * its segment's number << 40: joins between views stay right, equal things of two segments stay two. functions_top is
- * summed over them. SQLite attaches at most ten: the newest ones are taken, `left_out` says how many were not.
+ * One segment is opened as it is. Several become TEMP views (or, of more than SQLite can attach, virtual tables:
+ * sqlunion.h) of the same names: the UNION ALL over the segments. Ids mean something in one segment only, so there each
+ * is raised by its segment's number << 40, the newest being 0: joins between views stay right, equal things of two
+ * segments stay two. functions_top is summed over them.
  */
 #ifndef SONDE_TOOLS_SQLVIEW_H
 #define SONDE_TOOLS_SQLVIEW_H
@@ -21,7 +21,8 @@ struct sqlview;
 int sqlview_open(const char *store, struct sqlview **out, struct err *e);
 void sqlview_close(struct sqlview *v); /* NULL is fine */
 struct sqlite3 *sqlview_db(struct sqlview *v); /* borrowed */
-size_t sqlview_segments(const struct sqlview *v);
-size_t sqlview_left_out(const struct sqlview *v);
+size_t sqlview_left_out(const struct sqlview *v); /* segments that could not be attached; each was said */
+/* A query ends once `over`, called now and then while it runs, does not return 0. */
+void sqlview_watch(struct sqlview *v, int (*over)(void *ctx), void *ctx);
 
 #endif

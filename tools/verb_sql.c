@@ -201,14 +201,10 @@ static int sql_run(struct verb_call *call, struct err *e)
 		envelope = json_envelope("sql", 0, 0);
 		s.rows = json_rows(envelope);
 	}
-	if (sqlview_left_out(s.view)) {
-		if (envelope)
-			json_warn(envelope, "%zu older segments were left out", sqlview_left_out(s.view));
-		fprintf(stderr, "sonde: asking the newest %zu segments; %zu older ones are left out (--store FILE.db asks "
-				"one of them)\n", sqlview_segments(s.view), sqlview_left_out(s.view));
-	}
+	if (sqlview_left_out(s.view) && envelope)
+		json_warn(envelope, "%zu segments could not be read and were left out", sqlview_left_out(s.view));
 	s.db = sqlview_db(s.view);
-	sqlite3_progress_handler(s.db, 10000, over_time, &s);
+	sqlview_watch(s.view, over_time, &s);
 	rc = call->n_words ? run_words(&s, call, e) : run_input(&s, e);
 	if (envelope && rc == 0)
 		rc = json_print(envelope, stdout, 0);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sqlunion: a view of many segments as one table, for stores of more segments than SQLite can attach.
+ *
+ * A virtual table: each scan asks the segments one after the other, each through a connection of its own, with the
+ * columns that the query uses and the comparisons (=, <, <=, >, >=) that it makes. SQLite checks each row again, so
+ * what is passed down makes a query fast, never wrong. Ids mean something in one segment only: each is raised by its
+ * segment's number << SQLUNION_ID_SHIFT, and a comparison with one id asks one segment, which is what a join does.
+ */
+#ifndef SONDE_TOOLS_SQLUNION_H
+#define SONDE_TOOLS_SQLUNION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "schema/base/err.h"
+
+#define SQLUNION_ID_SHIFT 40
+
+struct sqlite3;
+struct sqlunion;
+
+/* Of segments 0..n-1 (borrowed paths); tables are made in `db`, which must be closed before sqlunion_free.
+ * `prepare` (may be NULL) is called with each connection that is opened, once. */
+int sqlunion_new(struct sqlite3 *db, const char *const *paths, size_t n, void (*prepare)(struct sqlite3 *db, void *ctx),
+		 void *ctx, struct sqlunion **out, struct err *e);
+void sqlunion_free(struct sqlunion *u); /* NULL is fine */
+/* TEMP table `name`: the union of the views `view`. */
+int sqlunion_table(struct sqlunion *u, const char *name, const char *view, struct err *e);
+/* Does a column of this name hold an id of its segment? */
+bool sqlunion_is_id(const char *column);
+
+#endif
