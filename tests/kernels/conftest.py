@@ -23,6 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
 CACHE = os.path.join(ROOT, "build", "kernels")
 PROGRAMS = ["sonde", "sonde-cpu", "sonde-maps", "sonde-index"]
+BORROWED = ["/usr/bin/xz"]  # a program of Debian's own, built without frame pointers
 LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn"]
 SECONDS = float(os.environ.get("SONDE_KERNEL_SECONDS", "8"))
 WANTED = os.environ.get("SONDE_KERNELS", "").split() or list(debian.KERNELS)
@@ -33,7 +34,7 @@ LIMIT = 150 + 20 * SECONDS
 def archive(folder):
     path = os.path.join(folder, "initrd")
     loads = [os.path.join(BUILD, "tests", "workloads", name) for name in LOADS]
-    initrd.make(path, [os.path.join(BUILD, "bin", name) for name in PROGRAMS], [p for p in loads if os.path.exists(p)],
+    initrd.make(path, [os.path.join(BUILD, "bin", name) for name in PROGRAMS], [p for p in loads if os.path.exists(p)], BORROWED,
                 os.path.join(HERE, "guest.sh"))
     return path
 

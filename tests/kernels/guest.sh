@@ -5,7 +5,7 @@
 # say as sections on the second serial line (guest.py reads them); at the end the machine is switched off. Judges
 # nothing: that is done outside, by what the workloads say that they did.
 #   words of the kernel's command line: seconds=N (length of each workload), steps=A,B (only these)
-export PATH=/sonde:/load:/bin HOME=/run
+export PATH=/sonde:/load:/usr/bin:/bin HOME=/run
 /bin/busybox --install -s /bin
 mount -t devtmpfs dev /dev 2>/dev/null
 mount -t proc proc /proc
@@ -107,10 +107,15 @@ capabilities() {
 
 warm_all() {
 	section warm sonde record --store /run/store-warm -q -- \
-		sh -c 'shares 0.2; shares-go 0.2; shares-cpp 0.2; onecall 0.1; burn 100 2'
+		sh -c 'shares 0.2; shares-go 0.2; shares-cpp 0.2; onecall 0.1; burn 100 2; /usr/bin/xz -0 -c -k /init >/dev/null'
 }
 
 # --- shares of known chains, a system call's path, a short process's arguments
+
+# A program of Debian's own, without frame pointers, for so many seconds.
+pack() {
+	timeout "$1" /usr/bin/xz -1 -c -k /load/* /load/* /load/* /load/* /load/* /load/* >/dev/null
+}
 
 shares_run() {
 	capture_begin shares || return 1
@@ -122,6 +127,7 @@ shares_run() {
 	one=$!
 	shares-cpp "$seconds"
 	wait $one
+	pack "$seconds"
 	burn 300 1 --note=brief
 	capture_end
 }
@@ -136,6 +142,7 @@ shares_all() {
 	section shares-processes ask shares "SELECT pid, comm, exe, args, cgroup FROM processes"
 	section shares-top sonde stacks --store /run/store-shares --json -n 30
 	section shares-cost ask shares "SELECT program, sum(cpu_ns) AS cpu_ns, sum(runs) AS runs FROM cost GROUP BY program"
+	section shares-unwinding ask shares "SELECT executable, module, reason, complete, samples FROM unwinding"
 	section status sonde status --store /run/store-shares --json
 }
 
@@ -207,8 +214,9 @@ hotplug_all() {
 		return
 	fi
 	section hotplug hotplug_run
-	section hotplug-processes ask hotplug "SELECT p.comm, p.args, c.function, sum(c.samples) AS samples, sum(c.cpu_ns) AS cpu_ns \
-		FROM cpu_samples c JOIN processes p ON p.id = c.process_id WHERE p.comm = 'burn' GROUP BY p.id, c.function"
+	section hotplug-processes ask hotplug "SELECT p.comm, p.args, s.folded, sum(c.samples) AS samples, sum(c.cpu_ns) AS cpu_ns \
+		FROM cpu_samples c JOIN processes p ON p.id = c.process_id JOIN stacks s ON s.id = c.stack_id \
+		WHERE p.comm = 'burn' GROUP BY p.id, s.folded"
 	section hotplug-sums ask hotplug "SELECT (SELECT sum(samples) FROM cpu_samples) AS stored, \
 		coalesce((SELECT sum(lost) FROM loss WHERE reason <> 'maps'), 0) AS lost"
 }

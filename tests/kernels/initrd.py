@@ -65,8 +65,8 @@ class Archive:
         out.write(b"\0" * (-len(data) % 4))
 
 
-def make(path, programs, workloads, script):
-    """Write the archive: `programs` to /sonde, `workloads` to /load, `script` as /init."""
+def make(path, programs, workloads, borrowed, script):
+    """Write the archive: `programs` to /sonde, `workloads` to /load, `borrowed` where they are, `script` as /init."""
     archive = Archive()
     for name in ("dev", "proc", "sys", "run", "tmp", "etc", "var/lib"):
         archive.folder(name)
@@ -75,6 +75,8 @@ def make(path, programs, workloads, script):
         archive.copy(program, "sonde/" + os.path.basename(program))
     for workload in workloads:
         archive.copy(workload, "load/" + os.path.basename(workload))
+    for program in borrowed:
+        archive.copy(program, program)
     with open(script, "rb") as f:
         archive.file("init", f.read())
     archive.write(path)

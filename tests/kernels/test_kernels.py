@@ -12,6 +12,8 @@ import re
 import pytest
 
 CHAINS = {"C": "shares", "C++": "shares-cpp", "Go": "shares-go"}
+# What stands before a program's tables do: some samples where a CPU is fast, many where it is emulated.
+EARLY = {"its mappings were not known", "the file's rows were not there yet", "a file was replaced meanwhile"}
 SEEN_AT_LEAST = 0.1  # of a workload's CPU time, as samples x period
 
 
@@ -40,8 +42,8 @@ def stacks_of(report, pid):
     return out
 
 
-def assert_near(seen, did, samples, what):
-    allowed = 0.02 + 3 * math.sqrt(did * (1 - did) / samples)
+def assert_near(seen, did, samples, what, apart=0.02):
+    allowed = apart + 3 * math.sqrt(did * (1 - did) / samples)
     assert abs(seen - did) <= allowed, f"{what}: {seen:.3f} seen, {did:.3f} done, {allowed:.3f} allowed"
 
 
@@ -104,13 +106,27 @@ def test_every_chain_has_the_share_that_the_workload_gave_it(report, language):
     assert samples * 1e9 / 499 > SEEN_AT_LEAST * did
 
 
+@pytest.mark.parametrize("program", ["/load/shares", "/load/shares-cpp", "/load/shares-go", "/load/onecall", "/usr/bin/xz"])
+def test_stacks_reach_their_root(report, program):
+    found = [row for row in rows(report, "shares-unwinding") if row["executable"] == program]
+    if not found:
+        pytest.skip(f"missing: {program}")
+    complete = sum(row["samples"] for row in found if row["complete"])
+    early = sum(row["samples"] for row in found if row["reason"] in EARLY)
+    samples = sum(row["samples"] for row in found)
+    assert samples > 50
+    assert complete > 0.7 * samples, found
+    assert complete > 0.95 * (samples - early), found
+
+
 def test_time_in_one_system_call_shows_its_path_in_the_kernel(report):
     told = told_of(report, "shares", lambda o: "kernel_ns" in o)
     stacks = stacks_of(report, told["pid"])
     samples = sum(stacks.values())
+    # what the guest says of user and system time is by its ticks
     path = sum(n for folded, n in stacks.items()
                if folded.find("do_syscall_64") < folded.find("__x64_sys_getrandom") and "do_syscall_64" in folded)
-    assert_near(path / samples, told["kernel_ns"] / (told["kernel_ns"] + told["user_ns"]), samples, "getrandom")
+    assert_near(path / samples, told["kernel_ns"] / (told["kernel_ns"] + told["user_ns"]), samples, "getrandom", apart=0.06)
 
 
 def test_a_short_process_has_its_name_and_arguments(report):
@@ -141,7 +157,8 @@ def test_a_cpu_that_goes_and_comes_back_is_sampled_again(report):
     assert report.sections["hotplug"].status == 0, report.sections["hotplug"]
     for when in ("before", "without", "after", "again"):
         found = [row for row in rows(report, "hotplug-processes") if row["args"] and row["args"].endswith(f" {when}")]
-        assert sum(row["cpu_ns"] for row in found) > SEEN_AT_LEAST * 5e8, when
-        named = sum(row["samples"] for row in found if row["function"] == "burn_leaf")
-        assert named > 0.5 * sum(row["samples"] for row in found), (when, found)
+        samples = sum(row["samples"] for row in found)
+        unknown = sum(row["samples"] for row in found if "[unknown]" in row["folded"])
+        assert samples >= 10, when
+        assert unknown < 0.5 * samples, (when, found)
     assert all(row["args"] for row in rows(report, "hotplug-processes"))

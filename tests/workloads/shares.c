@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shares SECONDS: one thread, four chains of calls, 50, 30, 15 and 5 % of its CPU time. Prints the CPU time that it
+ * shares SECONDS: one thread, four chains of calls, 50, 30, 15 and 5 % of its work. Prints the CPU time that it
  * measured around each chain, root first, by the names a profiler should show; and the turns of work of each, which are
  * right also where the machine's own CPU is taken away (a guest in an emulator).
  */
@@ -30,7 +30,7 @@ static NOINLINE void work_loop(uint64_t until, uint64_t *spent, uint64_t *done)
 	uint64_t seed = 88172645463325252u;
 
 	while (work_now_ns() < until) {
-		int i = work_next(spent);
+		int i = work_next(done);
 		uint64_t turns = work_slice(&seed), began = work_cpu_ns();
 
 		chains[i](turns);

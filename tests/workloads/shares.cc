@@ -30,7 +30,7 @@ static NOINLINE void work_loop(uint64_t until, uint64_t *spent, uint64_t *done)
 	shop::Basket<shop::Fig> d;
 
 	while (work_now_ns() < until) {
-		int i = work_next(spent);
+		int i = work_next(done);
 		uint64_t began = work_cpu_ns();
 		uint64_t turns = work_slice(&seed);
 

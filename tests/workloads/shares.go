@@ -77,8 +77,8 @@ func workLoop(end time.Time, spent, done []uint64) {
 	seed := uint64(88172645463325252)
 	for time.Now().Before(end) {
 		i := 0
-		for k := range spent {
-			if float64(spent[k])/weights[k] < float64(spent[i])/weights[i] {
+		for k := range done {
+			if float64(done[k])/weights[k] < float64(done[i])/weights[i] {
 				i = k
 			}
 		}

@@ -57,13 +57,13 @@ static inline uint64_t work_slice(uint64_t *seed)
 static const double work_weights[WORK_CHAINS] = {0.50, 0.30, 0.15, 0.05};
 
 /* Which chain is furthest behind its weight. */
-static inline int work_next(const uint64_t *spent)
+static inline int work_next(const uint64_t *done)
 {
 	double best = 0;
 	int next = 0;
 
 	for (int i = 0; i < WORK_CHAINS; i++) {
-		double behind = (double)spent[i] / work_weights[i];
+		double behind = (double)done[i] / work_weights[i];
 
 		if (i == 0 || behind < best) {
 			best = behind;

@@ -22,7 +22,8 @@
 #define TICK_MS 100
 #define HOLD_BYTES (16u << 20)
 #define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 22 KB each */
-#define SEED_NS (1000 * MSEC)        /* sonde-maps is given this long for a step before the first sample */
+#define SEED_NS (1000 * MSEC)        /* sonde-maps is given this long before the first sample */
+#define TABLES_NS (10000 * MSEC)     /* and this long to hand out its maps, without which the whole capture would be */
 #define LEDGER_NS (10 * NSEC_PER_SEC)
 #define CLOCK_STEP_NS MSEC           /* smaller changes of the wall clock are noise of reading it */
 #define COMMAND_GRACE_NS (1000 * MSEC)
@@ -199,14 +200,18 @@ static int open_parts(struct capture *c, struct err *e)
 /* The maps that the program is loaded with; sonde-maps hands them out before it looks over the host. */
 static void tables_await(struct capture *c)
 {
-	int64_t until = clock_boot_ns() + SEED_NS;
+	int64_t until = clock_boot_ns() + TABLES_NS;
 
-	while (!hostmaps_greeted(c->maps) && clock_boot_ns() < until) {
+	while (!hostmaps_greeted(c->maps) && !c->r->interrupted && clock_boot_ns() < until) {
 		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
 
 		poll(&pfd, 1, 20);
 		hostmaps_read(c->maps);
+		signal_take(c);
 	}
+	if (!hostmaps_greeted(c->maps) && !c->r->interrupted)
+		log_warn("sonde-maps handed out no tables in %d s: stacks are read by frame pointers alone",
+			 (int)(TABLES_NS / NSEC_PER_SEC));
 }
 
 static int open_probe(struct capture *c, struct err *e)
