@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# seeds.sh OUTDIR: seeds for the fuzzers of this folder, of real files: OUTDIR/{elfindex,pclntab,debuglink,image}/.
+# seeds.sh OUTDIR: seeds for the fuzzers of this folder, of real files: OUTDIR/{elfindex,cfi,knowncode,pclntab,debuglink,image}/.
 # Small programs are built here with what the build needs anyway (gcc, binutils); Go's table is the machine's own where
 # a Go program is there, and one written by hand for each generation.
 set -eu
 out=$(realpath -m "$1")
 here=$(dirname "$(realpath "$0")")
-mkdir -p "$out/elfindex" "$out/pclntab" "$out/debuglink" "$out/image"
+mkdir -p "$out/elfindex" "$out/cfi" "$out/knowncode" "$out/pclntab" "$out/debuglink" "$out/image"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -114,7 +114,92 @@ for go in $(command -v go || true) /usr/bin/runc /usr/sbin/runc; do
 	[ -s table ] && head -c 60000 table > "$out/pclntab/$(basename "$go")"
 done
 
-for f in full now lib32 plain bare sysv pair pair2 mini zeros names go2 go16 go18 go20 gopie* gomagic* gosym*; do
+# Call-frame information: of real files (a first byte says what the rest is), and what no compiler writes.
+cat > frames.s <<'END'
+.macro body
+.cfi_startproc
+push %rbp
+.cfi_def_cfa_offset 16
+.cfi_offset 6, -16
+.cfi_remember_state
+nop
+.cfi_def_cfa_register 6
+nop
+.cfi_restore_state
+nop
+.cfi_restore 6
+.cfi_def_cfa 10, 0
+nop
+.cfi_register 16, 5
+nop
+.cfi_undefined 16
+nop
+.cfi_same_value 16
+.cfi_val_offset 6, -16
+.cfi_escape 0x2e,0x10,0x2f,0x03,0x02,0x10,0x6,0x2,0x76,0x0,0xf,0x3,0x76,0x78,0x6
+nop
+.cfi_escape 0x16,0x6,0x2,0x76,0x0,0x11,0x6,0x7f,0x12,0x7,0x7f,0x13,0x7f,0x15,0x6,0x1,0x5,0x6,0x2,0x6,0x6
+nop
+.cfi_escape 0x0f,0x0b,0x77,0x08,0x80,0x00,0x3f,0x1a,0x3b,0x2a,0x33,0x24,0x22
+nop
+.cfi_escape 0x0f,0x0a,0x73,0x00,0x33,0x24,0x77,0x10,0x22,0x06,0x23,0x08
+nop
+.cfi_escape 0x0f,0x0d,0x38,0x92,0x3,0x0,0x1e,0x76,0x0,0x22,0x8,0x1,0x1c,0x6,0x96
+nop
+.cfi_escape 0x0f,0x1f,0x77,0,0x9,1,0x22,0xb,1,0,0x22,0xd,1,0,0,0,0x22,0xe,1,0,0,0,0,0,0,0,0x22,0x10,1,0x22,0x11,1,0x22
+.fill 300, 1, 0x90
+.cfi_escape 0x10,0x6,0x9,0x9c,0xa,0x1,0x0,0x22,0xc,0x1,0x0,0x0
+.fill 70000, 1, 0x90
+.cfi_def_cfa 7, 8
+ret
+.cfi_endproc
+.endm
+.text
+.globl fa
+fa: body
+.fill 64, 1, 0x90
+fb: .cfi_startproc
+.cfi_signal_frame
+.cfi_escape 0x0f,0x04,0x77,0xa0,0x01,0x06
+mov $15, %rax
+syscall
+.cfi_endproc
+.cfi_startproc
+.cfi_signal_frame
+nop
+.cfi_endproc
+END
+for kind in eh_frame debug_frame; do
+	{ printf '.cfi_sections .%s\n' "$kind"; cat frames.s; } > f.s
+	gcc -shared -nostdlib -o "f_$kind" f.s
+	objcopy -O binary --only-section=".$kind" --set-section-flags ".$kind=alloc" "f_$kind" raw
+	{ [ $kind = eh_frame ] && printf '\004' || printf '\001'; cat raw; } > "$out/cfi/made_$kind"
+done
+for f in /bin/bash /lib/x86_64-linux-gnu/libc.so.6 /lib64/ld-linux-x86-64.so.2 full; do
+	objcopy -O binary --only-section=.eh_frame "$(realpath "$f")" raw 2>/dev/null || continue
+	{ printf '\002'; head -c 12000 raw; } > "$out/cfi/$(basename "$f")"
+done
+# enough functions for packing to be worth it
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "int f$i(int a) { char v[64]; for (int i = 0; i < 64; i++) v[i] = a; return v[a]; }"; done > many.c
+for form in zlib zlib-gnu; do
+	gcc -shared -nostdlib -fPIC -fno-asynchronous-unwind-tables -g "-gz=$form" -o "packed_$form" many.c
+done
+printf '.globl _start\n_start: mov %%rsp, %%rdi\ncall _start\njmp *%%r12\nmov $15, %%rax\nsyscall\n' > start.s
+gcc -static -nostdlib -o start start.s
+cp packed_zlib packed_strip && strip packed_strip && objcopy --only-keep-debug packed_zlib packed.debug
+cat packed_strip packed.debug > packed_pair
+
+# Known code, printed rows (the section as an index has it), packed bytes.
+code_seed() { printf '\000'; cat; }
+printf '\110\061\355\110\211\347\110\215\065....\110\203\344\360\350....' | code_seed > "$out/knowncode/start"
+printf '\110\211\347\350....\101\377\344' | code_seed > "$out/knowncode/ld"
+printf '\110\307\300\017\000\000\000\017\005\270\017\000\000\000\017\005' | code_seed > "$out/knowncode/return"
+printf '\061\300\260\070\111\211\373....\061\355\137\101\377\321\211\307\364\303' | code_seed > "$out/knowncode/clone"
+printf '\377\065....\377\045....1234\377\045....\150....\351....\363\017\036\372\150....\362\351....12' |
+	code_seed > "$out/knowncode/plt"
+printf '\150....\362\351....123456\362\377\045....123456789' | code_seed > "$out/knowncode/bnd"
+
+for f in f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start full now lib32 plain bare sysv pair pair2 mini zeros names go2 go16 go18 go20 gopie* gomagic* gosym*; do
 	[ -f "$f" ] && cp "$f" "$out/elfindex/$f"
 done
 
@@ -129,5 +214,16 @@ index=$here/../../../build/bin/sonde-index
 if [ -x "$index" ]; then
 	for f in full bare names go20; do
 		[ -f "$f" ] && "$index" "$f" -o "$out/image/$f" >/dev/null || true
+	done
+	for f in full f_eh_frame; do
+		"$index" "$f" -o index >/dev/null
+		python3 - index "$out/knowncode/rows_$f" <<'END' || true
+import struct, sys
+index = open(sys.argv[1], "rb").read()
+for i in range(struct.unpack_from("<I", index, 12)[0]):
+    kind, _, offset, size = struct.unpack_from("<IIQQ", index, 48 + 24 * i)
+    if kind == 16:
+        open(sys.argv[2], "wb").write(b"\1" + index[offset:offset + size])
+END
 	done
 fi

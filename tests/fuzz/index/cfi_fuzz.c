@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call-frame information into rows, and the rows into a section: whatever goes in, what comes out is a table whose rows
+ * are in order and whose pages point into it. The first byte says which kind of section the rest is.
+ *
+ * covers: loaders/index/cfi.c loaders/index/cfiprog.c loaders/index/cfiexpr.c loaders/index/cfirule.c
+ *         loaders/index/rows.c loaders/index/leb.h
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/index/cfi.h"
+
+#define TEXT     0x1000u
+#define TEXT_END 0x800000u
+#define VADDR    0x400000u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void check(const uint8_t *table, size_t size)
+{
+	const struct unwind_head *h = (const void *)table;
+	const uint64_t *pages = (const uint64_t *)(h + 1);
+	const struct row_ext *exts = (const void *)(pages + h->page_count);
+	const uint64_t *rows = (const uint64_t *)(exts + h->ext_count);
+
+	if (size != (size_t)((const uint8_t *)(rows + h->row_count) - table))
+		abort();
+	for (uint32_t i = 0; i < h->row_count; i++) {
+		if (i && rows[i] >> 32 <= rows[i - 1] >> 32)
+			abort();
+		if (ROW_RULE_KIND((uint32_t)rows[i]) == ROW_EXT && ROW_RULE_EXT((uint32_t)rows[i]) >= h->ext_count)
+			abort();
+	}
+	for (uint32_t i = 0; i < h->page_count; i++)
+		if ((pages[i] & UINT32_MAX) + (pages[i] >> 32) > h->row_count)
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	/* bytes of real files say anything of where their functions are: all that is low is code */
+	const struct elf_range code = {TEXT, TEXT_END};
+	struct cfi_section s = {.data = data + 1, .len = len - 1, .vaddr = VADDR, .text = TEXT, .got = 0x10000, .code = &code,
+				.code_count = 1};
+	struct cfi_tally t = {0};
+	struct rows r;
+	void *out = NULL;
+	size_t size = 0;
+
+	if (!len || rows_init(&r, TEXT, TEXT_END))
+		return 0;
+	s.debug_frame = data[0] & 1;
+	s.open_end = data[0] & 2;
+	cfi_read(&s, s.debug_frame ? ROWS_DEBUG_FRAME : ROWS_EH_FRAME, &r, &t);
+	if (data[0] & 4) {
+		rows_span(&r, TEXT, 0x401000, ROWS_GUESS);
+		rows_add(&r, TEXT, ROW_MAKE_SPECIAL(ROW_ROOT, 0));
+		rows_reserve(&r, 0x400000, 0x401000);
+	}
+	if (rows_finish(&r, &out, &size))
+		abort();
+	if (size)
+		check(out, size);
+	free(out);
+	rows_release(&r);
+	return 0;
+}

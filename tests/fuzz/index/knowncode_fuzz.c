@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Known pieces of code in any bytes, a table of rows printed for people, and a packed section; the first byte says which.
+ *
+ * covers: loaders/index/knowncode.c loaders/index/rowprint.c
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/index/knowncode.h"
+#include "loaders/index/rowprint.h"
+#include "loaders/index/unpack.h"
+
+#define TEXT 0x1000u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void look(const uint8_t *data, size_t len)
+{
+	struct rows r;
+	void *out = NULL;
+	size_t size = 0;
+
+	if (rows_init(&r, TEXT, TEXT + (1u << 20)))
+		abort();
+	knowncode_scan(data, len, TEXT, &r);
+	knowncode_entry(data, len, TEXT + 0x40000, &r);
+	knowncode_plt(data, len, TEXT + 0x80000, &r);
+	if (rows_finish(&r, &out, &size))
+		abort();
+	free(out);
+	rows_release(&r);
+}
+
+static void print(const uint8_t *data, size_t len)
+{
+	static FILE *nowhere;
+	void *copy = malloc(len + 1); /* aligned */
+
+	if (!nowhere)
+		nowhere = fopen("/dev/null", "w");
+	memcpy(copy, data, len);
+	rowprint_table(nowhere, copy, len);
+	free(copy);
+}
+
+static void unpack(const uint8_t *data, size_t len)
+{
+	void *out = NULL;
+	uint64_t size = 0;
+
+	if (len < 2)
+		return;
+	size = data[0] | (uint64_t)data[1] << 8;
+	if (!unpack_zlib(data + 2, len - 2, size, &out))
+		free(out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	if (!len)
+		return 0;
+	switch (data[0] % 3) {
+	case 0: look(data + 1, len - 1); break;
+	case 1: print(data + 1, len - 1); break;
+	default: unpack(data + 1, len - 1);
+	}
+	return 0;
+}
