@@ -20,6 +20,7 @@
 #include "tools/helper.h"
 #include "tools/json.h"
 #include "tools/select.h"
+#include "tools/symbolize.h"
 #include "tools/term.h"
 #include "tools/verb.h"
 
@@ -33,6 +34,7 @@ struct record_args {
 	uint64_t freq;
 	struct option_list pid, container, cgroup, comm;
 	const char *args;
+	bool debuginfod;
 };
 
 struct record {
@@ -438,6 +440,7 @@ static int record_run(struct verb_call *call, struct err *e)
 	struct record r = {.call = call, .command_status = -1, .tty = term_is_tty(stderr)};
 	struct argv argv = {0};
 	char path[PATH_MAX];
+	struct err asked = {0};
 	int fds[2], rc, status = 0;
 
 	if (call->n_before_dashes) {
@@ -448,6 +451,8 @@ static int record_run(struct verb_call *call, struct err *e)
 	if (o->freq > FREQ_MAX)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--freq takes 1 to %d, not %llu", FREQ_MAX, (unsigned long long)o->freq);
 	rc = helper_find("sonde-cpu", path, e);
+	if (!rc && o->debuginfod)
+		rc = symbolize_check(e);
 	if (rc < 0)
 		return rc;
 	if (pipe2(fds, O_CLOEXEC) < 0)
@@ -467,6 +472,8 @@ static int record_run(struct verb_call *call, struct err *e)
 	while (waitpid(r.loader, &status, 0) < 0 && errno == EINTR)
 		;
 	loader_pid = 0;
+	if (o->debuginfod && r.done && num(r.done, "samples") > 0 && symbolize_quietly(call->store, &asked))
+		err_report(&asked, "sonde");
 	rc = tell(&r, status, e);
 	json_decref(r.done);
 	json_decref(r.error);
@@ -489,6 +496,8 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct record_args, comm)},
 	{.name = "args", .type = OPTION_STRING, .arg = "HOW", .help = "keep command lines: full, masked (default), none",
 	 .offset = offsetof(struct record_args, args)},
+	{.name = "debuginfod", .type = OPTION_FLAG,
+	 .help = "then ask the servers in $DEBUGINFOD_URLS for what has no lines", .offset = offsetof(struct record_args, debuginfod)},
 	{0},
 };
 

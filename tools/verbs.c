@@ -6,7 +6,7 @@
 
 const struct verb *const VERBS[] = {
 	&verb_doctor, &verb_record, &verb_flame, &verb_stacks, &verb_lines, &verb_export,
-	&verb_sql, &verb_status, &verb_version, &verb_help, NULL,
+	&verb_sql, &verb_symbolize, &verb_status, &verb_version, &verb_help, NULL,
 };
 
 const struct verb *verb_find(const char *name)

@@ -28,7 +28,7 @@ LIBRARIES = {
     r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
     r"sqlite3": ["schema/store", "tools"],
-    r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host"],
+    r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize"],
     r"seccomp": ["loaders/index"],
     r"libiberty|demangle": ["loaders/index", "loaders/lib/host"],
 }
