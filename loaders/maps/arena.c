@@ -71,6 +71,14 @@ bool arena_take(struct arena *a, uint32_t n, uint32_t *first)
 	return false;
 }
 
+bool arena_fits(const struct arena *a, uint32_t n)
+{
+	for (size_t i = 0; i < a->n_free; i++)
+		if (a->free[i].n >= n)
+			return true;
+	return false;
+}
+
 bool arena_take_at(struct arena *a, uint32_t first, uint32_t n)
 {
 	size_t i = behind(a, first);

@@ -34,6 +34,8 @@ void arena_init(struct arena *a, uint32_t first, uint32_t end, uint64_t grace_ns
 void arena_release(struct arena *a);
 /* `n` elements (not 0) in a row. false: there is no such gap, *first is untouched. */
 bool arena_take(struct arena *a, uint32_t n, uint32_t *first);
+/* Is there such a gap? */
+bool arena_fits(const struct arena *a, uint32_t n);
 /* Exactly these. false: some of them are not free. */
 bool arena_take_at(struct arena *a, uint32_t first, uint32_t n);
 /* Give back what was taken, whole or in part. Times must not run backwards. */

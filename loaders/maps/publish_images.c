@@ -6,9 +6,11 @@
  *    asked of the indexer when it has been mapped for AGE_NS; those that most processes map come first.
  * 2. Where its rows lie relative to a mapping is not known before its index is. So READY is another slot, and who maps
  *    the file gets a new slice: a program that still reads the old slice finds PENDING, never rows at a wrong distance.
- * 3. `rows` is full: the least recently used file that has not been used for IDLE_NS gives its rows back and is PENDING
- *    again, in its slot, until it is used. For a file that nobody has used yet only rows that no process maps are given
- *    back. What finds no room is PENDING: its stacks are unwound later, by the loader.
+ * 3. `rows` is full: a file that is used takes the place of some that were never used or not for IDLE_NS: those that lie
+ *    so that the fewest rows have to go. They are PENDING again, in their slots, until they are used. For a file that
+ *    nobody has used yet only what no process maps is given back. Room is made for one after the other, the longest waiting first, and
+ *    nobody else takes of it; one for whom none comes together in CLAIM_NS lets the next one try. What finds no room is
+ *    PENDING: its stacks are unwound later, by the loader.
  */
 #include "loaders/maps/publish_parts.h"
 
@@ -30,7 +32,9 @@
 #define COUNT_NS (NSEC_PER_SEC / 5)
 #define SWEEP_NS (5 * NSEC_PER_SEC)
 #define IDLE_NS  (10 * NSEC_PER_SEC)
+#define TRIAL_NS (2 * NSEC_PER_SEC) /* what is READY is given so long to be used for the first time */
 #define RETRY_NS NSEC_PER_SEC
+#define CLAIM_NS (5 * NSEC_PER_SEC)
 
 static void image_close_(struct image **img)
 {
@@ -63,6 +67,12 @@ static bool is_open(const struct pimage *pi)
 	return pi->state == TABLES_IMAGE_PENDING;
 }
 
+static void disclaim(struct publish *pub, const struct pimage *pi)
+{
+	if (pub->claimant == pi)
+		pub->claimant = NULL;
+}
+
 void publish_image_gone(struct publish *pub, struct mimage *img)
 {
 	struct pimage *pi = img->published;
@@ -71,6 +81,7 @@ void publish_image_gone(struct publish *pub, struct mimage *img)
 	if (!pub || !pi)
 		return;
 	img->published = NULL;
+	disclaim(pub, pi);
 	slots_put(&pub->slots, pi->slot, now);
 	rowsets_put(&pub->rowsets, pi->rows, now);
 	if (is_open(pi))
@@ -115,6 +126,7 @@ static void set_state(struct publish *pub, struct pimage *pi, enum tables_image_
 
 static void refuse(struct publish *pub, struct pimage *pi)
 {
+	disclaim(pub, pi);
 	if (pi->slot)
 		slots_set_state(&pub->slots, pi->slot, TABLES_IMAGE_REFUSED);
 	set_state(pub, pi, TABLES_IMAGE_REFUSED);
@@ -132,11 +144,14 @@ static void clear_used(const struct publish *pub, const struct pimage *pi)
 	__atomic_store_n(&pub->maps->images[pi->slot].used, 0, __ATOMIC_RELAXED);
 }
 
-/* How many processes map each. */
-static void count_users(struct publish *pub)
+/* How many processes map each; not more often than COUNT_NS. */
+static void count_users(struct publish *pub, uint64_t now_ns)
 {
 	struct pimage *pi;
 
+	if (now_ns - pub->counted_ns < COUNT_NS)
+		return;
+	pub->counted_ns = now_ns;
 	DL_FOREACH(pub->open, pi)
 		pi->users = 0;
 	DL_FOREACH(pub->settled, pi)
@@ -183,34 +198,45 @@ static void evict(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 	pub->evicted++;
 }
 
-/* The least recently used of those that may go. */
-static struct pimage *victim(const struct publish *pub, bool for_used, uint64_t now_ns)
+static bool is_idle(const struct publish *pub, const struct pimage *pi, bool for_used, uint64_t now_ns)
 {
-	struct pimage *pi, *best = NULL;
-
-	DL_FOREACH(pub->settled, pi) {
-		bool idle = for_used ? now_ns - pi->used_ns > IDLE_NS : !pi->users;
-
-		if (pi->state == TABLES_IMAGE_READY && idle && !is_used(pub, pi) && (!best || pi->used_ns < best->used_ns))
-			best = pi;
-	}
-	return best;
+	if (pi->state != TABLES_IMAGE_READY || is_used(pub, pi))
+		return false;
+	if (!for_used)
+		return !pi->users;
+	return pi->used_ns ? now_ns - pi->used_ns > IDLE_NS : now_ns - pi->ready_ns > TRIAL_NS;
 }
 
-/* Give rows back for `pi`; they can be taken after the grace. */
-static void make_room(struct publish *pub, const struct pimage *pi, uint32_t elements, uint64_t now_ns)
+/* Rows are idle if all files that have them are. */
+static void mark_idle(const struct publish *pub, bool for_used, uint64_t now_ns)
 {
-	uint32_t before = pub->rowsets.arena.held_elements;
-	struct pimage *old;
+	struct pimage *pi;
+
+	DL_FOREACH(pub->settled, pi)
+		if (pi->rows)
+			pi->rows->idle = true;
+	DL_FOREACH(pub->settled, pi)
+		if (pi->rows && !is_idle(pub, pi, for_used, now_ns))
+			pi->rows->idle = false;
+}
+
+/* Give rows back for `pi`; they can be taken after the grace. false: there are none to give. */
+static bool make_room(struct publish *pub, const struct pimage *pi, uint64_t now_ns)
+{
+	struct pimage *old, *next;
+	uint32_t first;
 
 	if (!pub->told_rows)
 		log_warn("the rows of all files do not fit (--rows-mb): the least used are given back");
 	pub->told_rows = true;
-	if (before)
-		return; /* some are on their way */
-	count_users(pub);
-	while (pub->rowsets.arena.held_elements - before < elements && (old = victim(pub, is_used(pub, pi), now_ns)))
-		evict(pub, old, now_ns);
+	count_users(pub, now_ns);
+	mark_idle(pub, is_used(pub, pi), now_ns);
+	if (!rowsets_window(&pub->rowsets, pi->need, &first))
+		return false;
+	DL_FOREACH_SAFE(pub->settled, old, next)
+		if (old->rows && old->rows->first < first + pi->need && rowsets_end(old->rows) > first)
+			evict(pub, old, now_ns);
+	return true;
 }
 
 /* ---- rows ---- */
@@ -244,7 +270,10 @@ static void set_ready(struct publish *pub, struct pimage *pi, struct rowset *set
 		pi->moved = true;
 	}
 	pi->rows = set;
-	pi->used_ns = now_ns;
+	pi->ready_ns = now_ns;
+	pi->used_ns = 0;
+	pi->need = 0;
+	disclaim(pub, pi);
 	set_state(pub, pi, TABLES_IMAGE_READY);
 }
 
@@ -282,8 +311,8 @@ static void take_rows(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 		return;
 	rc = rowsets_get(&pub->rowsets, &s, &set);
 	if (rc == -ENOSPC) {
-		pi->retry_ns = now_ns + RETRY_NS;
-		make_room(pub, pi, rowsets_elements(&s), now_ns);
+		pi->waits_ns = pi->need ? pi->waits_ns : now_ns;
+		pi->need = rowsets_elements(&s);
 		return;
 	}
 	if (rc) {
@@ -297,17 +326,49 @@ static void take_rows(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 
 /* ---- ticks ---- */
 
-static bool is_due(const struct publish *pub, const struct pimage *pi, uint64_t now_ns)
+static void give_up(struct publish *pub, uint64_t now_ns)
+{
+	pub->claimant->retry_ns = now_ns + 2 * CLAIM_NS;
+	pub->claimant = NULL;
+}
+
+/* Among those that are used and find no room, the one that waits longest. */
+static void choose_claimant(struct publish *pub, uint64_t now_ns)
+{
+	struct pimage *pi, *best = NULL;
+
+	if (pub->claimant && now_ns - pub->claimed_ns > CLAIM_NS)
+		give_up(pub, now_ns);
+	if (pub->claimant)
+		return;
+	DL_FOREACH(pub->open, pi)
+		if (pi->need && is_used(pub, pi) && now_ns >= pi->retry_ns && (!best || pi->waits_ns < best->waits_ns))
+			best = pi;
+	pub->claimant = best;
+	pub->claimed_ns = now_ns;
+}
+
+static bool is_due(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 {
 	if (pi->evicted_ns && (now_ns - pi->evicted_ns < TABLES_GRACE_NS || !is_used(pub, pi)))
 		return false;
-	return now_ns >= pi->retry_ns;
+	if (pub->claimant && pub->claimant != pi)
+		return false;
+	if (!pi->need || arena_fits(&pub->rowsets.arena, pi->need))
+		return true;
+	if (pub->claimant != pi && now_ns < pi->retry_ns)
+		return false;
+	pi->retry_ns = now_ns + RETRY_NS;
+	if (!make_room(pub, pi, now_ns) && pub->claimant == pi)
+		give_up(pub, now_ns);
+	return false;
 }
 
 static void look_at_open(struct publish *pub, uint64_t now_ns)
 {
 	struct pimage *pi, *next;
 
+	choose_claimant(pub, now_ns);
 	DL_FOREACH_SAFE(pub->open, pi, next) {
 		if (pi->img->state == IMAGE_REFUSED)
 			refuse(pub, pi);
@@ -370,10 +431,10 @@ static void ask(struct publish *pub, uint64_t now_ns)
 		mem_grow(list, n, cap);
 		list[n++] = pi;
 	}
-	if (!n || now_ns - pub->counted_ns < COUNT_NS)
+	if (!n || now_ns - pub->asked_ns < COUNT_NS)
 		return;
-	pub->counted_ns = now_ns;
-	count_users(pub);
+	pub->asked_ns = now_ns;
+	count_users(pub, now_ns);
 	qsort(list, n, sizeof(*list), by_use);
 	for (size_t i = 0; i < n && list[i]->users; i++) {
 		list[i]->asked = true;

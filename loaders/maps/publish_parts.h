@@ -26,9 +26,12 @@ struct pimage {
 	uint64_t text_base;
 	struct image_exec segments[PIMAGE_SEGMENTS];
 	uint32_t n_segments;      /* not 0: text_base and segments are known, its mappings have their row distance */
-	uint64_t since_ns, used_ns;
+	uint64_t since_ns, ready_ns;
+	uint64_t used_ns;         /* 0: not since it became READY */
 	uint64_t evicted_ns;      /* not 0: it gave its rows back; its slot stays */
-	uint64_t retry_ns;        /* there was no room: not before */
+	uint32_t need;            /* elements that found no room */
+	uint64_t waits_ns;        /* since when */
+	uint64_t retry_ns;        /* not before */
 	uint32_t users;           /* processes that map it; as last counted */
 	bool asked;               /* its index, of the indexer */
 	bool moved;               /* to another slot: whoever maps it needs a new slice */
@@ -46,8 +49,10 @@ struct publish {
 	struct pimage *open;      /* whose state may change without a new event: pending ones */
 	struct pimage *settled;   /* the others */
 	struct heir *heir;        /* what a predecessor left; NULL: nothing, or no more */
+	struct pimage *claimant;  /* for whom room is being made; nobody else takes any meanwhile */
+	uint64_t claimed_ns;
 	uint64_t *words;          /* one slice, being made */
-	uint64_t as_of_ns, swept_ns, counted_ns, entries_swept_ns, evicted;
+	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted;
 	uint64_t refused;         /* slices that found no room */
 	bool told_slices, told_rows;
 };

@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "loaders/maps/tablemaps.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
 void rowsets_init(struct rowsets *rs, const struct tablemaps *maps, uint64_t grace_ns)
@@ -116,6 +117,56 @@ struct rowset *rowsets_get_at(struct rowsets *rs, uint32_t first, uint32_t page_
 	if (n > UINT32_MAX || !arena_take_at(&rs->arena, first, (uint32_t)n))
 		return NULL;
 	return add(rs, first, page_count, ext_count, row_count);
+}
+
+uint32_t rowsets_end(const struct rowset *set)
+{
+	return set->first + (uint32_t)elements_of(set->page_count, set->ext_count, set->row_count);
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct rowset *x = *(struct rowset *const *)a, *y = *(struct rowset *const *)b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* What has to go for [first, first + n), whose first set is sets[i]. UINT64_MAX: it cannot be had. */
+static uint64_t price(struct rowset *const *sets, size_t count, size_t i, uint32_t first, uint32_t n)
+{
+	uint64_t sum = 0;
+
+	for (; i < count && sets[i]->first < first + n; i++) {
+		if (!sets[i]->idle)
+			return UINT64_MAX;
+		sum += rowsets_end(sets[i]) - sets[i]->first;
+	}
+	return sum;
+}
+
+bool rowsets_window(const struct rowsets *rs, uint32_t n, uint32_t *first)
+{
+	cleanup_free struct rowset **sets = NULL;
+	size_t count = 0, cap = 0;
+	uint64_t best = UINT64_MAX;
+	struct rowset *set;
+
+	DL_FOREACH(rs->all, set) {
+		mem_grow(sets, count, cap);
+		sets[count++] = set;
+	}
+	if (count)
+		qsort(sets, count, sizeof(*sets), by_first);
+	for (size_t i = 0; i <= count; i++) { /* right behind each, and at the begin */
+		uint32_t at = i ? rowsets_end(sets[i - 1]) : 0;
+		uint64_t cost = n <= rs->maps->n_rows && at <= rs->maps->n_rows - n ? price(sets, count, i, at, n) : UINT64_MAX;
+
+		if (cost >= best)
+			continue;
+		best = cost;
+		*first = at;
+	}
+	return best != UINT64_MAX;
 }
 
 void rowsets_put(struct rowsets *rs, struct rowset *set, uint64_t now_ns)

@@ -20,6 +20,7 @@ struct rowset {
 	uint32_t first; /* element of `rows` */
 	uint32_t page_count, ext_count, row_count;
 	uint32_t refs;
+	bool idle; /* the caller's mark, for rowsets_window */
 	struct rowset *prev, *next;
 };
 
@@ -41,5 +42,10 @@ int rowsets_get(struct rowsets *rs, const struct unwind_section *s, struct rowse
 struct rowset *rowsets_get_at(struct rowsets *rs, uint32_t first, uint32_t page_count, uint32_t ext_count,
 			      uint32_t row_count);
 void rowsets_put(struct rowsets *rs, struct rowset *set, uint64_t now_ns); /* NULL is fine */
+
+/* The place for `n` elements that costs the fewest: it may be free, being given back, or an idle set's. false: there is
+ * none, or not without one that is not idle. */
+bool rowsets_window(const struct rowsets *rs, uint32_t n, uint32_t *first);
+uint32_t rowsets_end(const struct rowset *set); /* first element behind it */
 
 #endif

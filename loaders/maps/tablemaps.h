@@ -16,7 +16,7 @@
 #include "loaders/lib/host/mapsproto.h"
 #include "probes/tables.h"
 
-#define TABLEMAPS_ROWS_MB     20
+#define TABLEMAPS_ROWS_MB     21
 #define TABLEMAPS_ROWS_MB_MAX 4096
 #define TABLEMAPS_MAPPINGS    (256u << 10) /* elements: 2 MiB, some 52 000 mappings */
 

@@ -243,14 +243,54 @@ def test_mapping_and_unmapping_in_a_loop_costs_no_room(tables):
     check_against_proc(t.process(os.getpid()), os.getpid())
 
 
-def test_too_little_room_for_rows_is_shared_by_use(tables):
-    """One MiB for the rows of all that runs: some files have theirs, the others are pending, none is lost."""
-    t = tables("--rows-mb", "1")
-    t.settle()
-    t.until(lambda: t.dump()["state"]["ready"] > 0)
-    state, used = t.dump()["state"], t.fresh_cost()
-    assert state["row_elements"] == 1 << 17
-    assert 0 < used["rows_used"] <= 1 << 17
+MAP_MANY = """
+import mmap, re, subprocess, sys, glob, os
+held = []
+for f in sorted(glob.glob("/usr/lib/x86_64-linux-gnu/*.so*"), key=os.path.getsize, reverse=True):
+    said = subprocess.run(["readelf", "-lW", f], capture_output=True, text=True).stdout
+    m = re.search(r"LOAD +(0x[0-9a-f]+) 0x[0-9a-f]+ 0x[0-9a-f]+ (0x[0-9a-f]+) 0x[0-9a-f]+ R E", said)
+    if not m or os.path.islink(f) or os.path.getsize(f) > 20 << 20:
+        continue
+    with open(f, "rb") as h:
+        held.append(mmap.mmap(h.fileno(), int(m[2], 16), flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC,
+                              offset=int(m[1], 16)))
+    if len(held) == 40:
+        break
+print(len(held), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_where_there_is_little_room_what_is_used_takes_it_from_what_is_not(tables, capture):
+    """Three MiB for the rows, filled by libraries that nobody calls; then a program runs that was not there before."""
+    need("readelf")
+    t = tables("--rows-mb", "3")
+    idle = subprocess.Popen(["/usr/bin/python3", "-c", MAP_MANY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    busy = None
+    try:
+        idle.stdout.readline()
+        t.until(lambda: t.fresh_cost()["rows_used"] > 300000)
+        c = capture("--freq", 499, "--maps-socket", t.path)
+        busy = subprocess.Popen(["/usr/bin/perl", "-e", "while (1) { $x = $x * 7 + 1; }"])
+
+        def is_ready():
+            p = t.process(busy.pid)
+            real = proc_maps(busy.pid)
+            return p and any(m["state"] == READY and real.get(m["start"], "   ")[2].startswith("/usr/bin/perl")
+                             for m in p["mappings"])
+
+        t.until(is_ready, timeout=60)
+        c.stop()
+        state, used = t.dump()["state"], t.fresh_cost()
+        assert state["row_elements"] == 3 << 17
+        assert used["rows_evicted"] > 0 and used["rows_used"] <= 3 << 17
+    finally:
+        idle.stdin.close()
+        idle.wait()
+        idle.stdout.close()
+        if busy:
+            busy.kill()
+            busy.wait()
 
 
 def map_ids(pid):
@@ -259,7 +299,7 @@ def map_ids(pid):
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as f:
             said = dict(line.split(":", 1) for line in f if ":" in line)
-        if said.get("map_type", "").strip() in ("1", "2") and int(said["max_entries"]) in (1 << 18, 16384, 32768, 20 << 17):
+        if said.get("map_type", "").strip() in ("1", "2") and int(said["max_entries"]) in (1 << 18, 16384, 32768, 21 << 17):
             out.add(int(said["map_id"]))
     return out
 

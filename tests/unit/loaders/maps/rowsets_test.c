@@ -136,6 +136,37 @@ static void what_a_predecessor_wrote_is_found_by_its_content(void **state)
 	assert_int_equal(rs.arena.used, 8);
 }
 
+static void room_is_made_where_the_fewest_rows_have_to_go(void **state)
+{
+	struct rowset *sets[ELEMENTS / 8];
+	struct example x;
+	uint32_t at = 77;
+
+	(void)state;
+	assert_true(rowsets_window(&rs, ELEMENTS, &at));
+	assert_int_equal(at, 0);
+	assert_false(rowsets_window(&rs, ELEMENTS + 1, &at));
+	for (uint32_t i = 0; i < ELEMENTS / 8; i++) {
+		example_make(&x, i);
+		assert_int_equal(rowsets_get(&rs, &x.s, &sets[i]), 0);
+	}
+	assert_false(rowsets_window(&rs, 1, &at));
+	sets[1]->idle = sets[4]->idle = sets[5]->idle = true;
+	assert_true(rowsets_window(&rs, 8, &at));
+	assert_int_equal(at, 8);
+	assert_true(rowsets_window(&rs, 9, &at)); /* two neighbours, not two that are apart */
+	assert_int_equal(at, 32);
+	assert_false(rowsets_window(&rs, 17, &at));
+	rowsets_put(&rs, sets[5], 1000); /* being given back: it costs nothing */
+	assert_true(rowsets_window(&rs, 8, &at));
+	assert_int_equal(at, 40);
+	rowsets_put(&rs, sets[7], 1000); /* the end of the array */
+	sets[6]->idle = true;
+	assert_true(rowsets_window(&rs, 32, &at));
+	assert_int_equal(at, 32);
+	assert_false(rowsets_window(&rs, 33, &at));
+}
+
 static void rows_that_point_outside_themselves_are_refused(void **state)
 {
 	struct example x;
@@ -162,6 +193,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(equal_rows_stand_once_and_the_last_reference_gives_them_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_array_says_so_and_a_failed_write_costs_no_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_a_predecessor_wrote_is_found_by_its_content, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(room_is_made_where_the_fewest_rows_have_to_go, set_up, tear_down),
 		cmocka_unit_test(rows_that_point_outside_themselves_are_refused),
 	};
 
