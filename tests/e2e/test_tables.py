@@ -174,9 +174,9 @@ def test_a_forked_worker_shares_its_parents_slice(tables):
     try:
         pids = [int(x) for x in p.stdout.readline().split()]
         t.settle()
-        entries = [t.process(pid) for pid in pids]
-        assert len({e["first"] for e in entries}) == 1
-        assert len({e["start_ns"] for e in entries}) == 9
+        # until the rows of all they map are there they move, all nine together, to another slice
+        t.until(lambda: len({t.process(pid)["first"] for pid in pids}) == 1)
+        assert len({t.process(pid)["start_ns"] for pid in pids}) == 9
     finally:
         p.stdin.close()
         p.wait()
