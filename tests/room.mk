@@ -8,7 +8,7 @@ PYTHON  ?= /usr/bin/python3
 PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
 E2E     ?= tests/e2e
 
-.PHONY: check check-unit check-layout check-rows check-rows-full check-e2e check-docker check-fresh check-san check-clang workloads soak
+.PHONY: check check-unit check-layout check-e2e check-docker check-fresh check-san check-clang workloads soak
 
 # the everyday tests: all kinds run, whatever fails before
 check: all unit-tests workloads
@@ -28,13 +28,6 @@ check-layout: all
 
 check-e2e: all workloads
 	@$(PYTEST) $(E2E) -m "not docker and not soak" --junitxml=$(RESULTS)/e2e.xml
-
-# unwind rows beside readelf's: ten libraries; SONDE_ROWS=300, as much of this machine as goes into 300 s; -full, all of it
-check-rows: $(B)/bin/sonde-index
-	@$(PYTEST) tests/rows --junitxml=$(RESULTS)/rows.xml
-
-check-rows-full: $(B)/bin/sonde-index
-	@SONDE_ROWS=full $(PYTEST) tests/rows --junitxml=$(RESULTS)/rows.xml
 
 # in real containers: the tests start an engine of their own and end it
 check-docker: all workloads
