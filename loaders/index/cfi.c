@@ -263,14 +263,22 @@ static bool fde_read(struct reader *rd, const struct entry *e, struct fde *out)
 	return true;
 }
 
+/* Ranges are sorted by their start; of two that overlap (no linker makes them) the later one counts. */
 static bool in_code(const struct cfi_section *s, const struct fde *f)
 {
+	size_t lo = 0, hi = s->code_count;
+
 	if (!f->start || f->end <= f->start)
 		return false;
-	for (size_t i = 0; i < s->code_count; i++)
-		if (f->start >= s->code[i].start && f->end <= s->code[i].end)
-			return true;
-	return false;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->code[mid].start <= f->start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && f->end <= s->code[lo - 1].end;
 }
 
 static void fde_signal(struct reader *rd, const struct fde *f, struct cfi_program *p)

@@ -204,6 +204,8 @@ bool cfiexpr_solve(const uint8_t *data, size_t len, bool with_cfa, struct cfiexp
 	struct cursor c = cursor_init(data, len);
 	struct machine m = {0};
 
+	if (len > CFIEXPR_LEN_MAX)
+		return false;
 	if (with_cfa)
 		push_sum(&m, CFIEXPR_CFA, 0);
 	while (!m.stuck && cursor_left(&c))

@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CFIEXPR_NO_REG (-1)
-#define CFIEXPR_CFA    17 /* the CFA itself, as if it were a register */
+#define CFIEXPR_NO_REG  (-1)
+#define CFIEXPR_CFA     17   /* the CFA itself, as if it were a register */
+#define CFIEXPR_LEN_MAX 256u /* bytes; those of real files have less than 32, and each row works its own out anew */
 
 struct cfiexpr_sum {
 	int64_t k;
@@ -26,7 +27,8 @@ struct cfiexpr {
 	int64_t plus;           /* with `deref`: added to what was read */
 };
 
-/* `with_cfa`: the CFA lies on the stack at the start (a register's place). false: not of these forms. */
+/* `with_cfa`: the CFA lies on the stack at the start (a register's place). false: not of these forms, or longer
+ * than CFIEXPR_LEN_MAX. */
 bool cfiexpr_solve(const uint8_t *data, size_t len, bool with_cfa, struct cfiexpr *out);
 /* The linker's expression for PLT entries. *threshold: from which byte of an entry on 8 more are on the stack. */
 bool cfiexpr_is_plt(const uint8_t *data, size_t len, unsigned *threshold);

@@ -131,6 +131,28 @@ def test_a_file_without_section_headers_has_the_same_rows(tmp_path):
     assert rows(bare) == rows(whole)
 
 
+def names(path, index):
+    sh(compare.INDEX, str(path), "-o", str(index))
+    return [n for n in sh(compare.INDEX, "--dump", str(index)).splitlines() if n[0] != "#"]
+
+
+def test_code_that_claims_too_much_room_costs_the_rows_only(tmp_path):
+    need("gcc")
+    path = build(tmp_path, "wide", "-O2")
+    before = names(path, tmp_path / "index")
+    assert before and rows(path)
+    with open(path, "r+b") as f:
+        head = f.read(64)
+        at, n = int.from_bytes(head[32:40], "little"), int.from_bytes(head[56:58], "little")
+        for i in range(n):
+            f.seek(at + 56 * i)
+            if f.read(8) == bytes([1, 0, 0, 0, 5, 0, 0, 0]):  # PT_LOAD, readable and executable: p_memsz
+                f.seek(at + 56 * i + 40)
+                f.write((1 << 40).to_bytes(8, "little"))
+    assert rows(path) == []
+    assert names(path, tmp_path / "index") == before
+
+
 NO_EH = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-nostdlib", "-shared", "-fPIC", "-O2", "-g")
 PACKED = {"plain": (), "zlib": ("-gz=zlib",), "zlib-gnu": ("-gz=zlib-gnu",)}
 
