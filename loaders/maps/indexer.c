@@ -98,8 +98,28 @@ static void set_refused(struct mimage *img, const char *reason)
 	img->state = IMAGE_REFUSED;
 }
 
+/* Has a debug package been installed since the index was made? As sonde-index's questions are answered: below the file's
+ * root, then below ours. */
+static bool is_outdated(struct indexer *ix, const struct mimage *img, const struct stat *st, int root_fd, const char *key)
+{
+	const struct root_id *root = &img->file.root, *own = &ix->world->own_root;
+	char path[256];
+	struct stat debug;
+
+	if (!cache_debug_path(key, path, sizeof(path)))
+		return false;
+	if (!stat(path, &debug) && cache_is_older(ix->cache, st, &debug))
+		return true;
+	if (root_fd >= 0 && (root->ino != own->ino || root->dev != own->dev || root->mntns != own->mntns)) {
+		cleanup_fd int fd = openin(root_fd, path, OPENIN_MAX_BYTES, &debug);
+
+		return fd >= 0 && cache_is_older(ix->cache, st, &debug);
+	}
+	return false;
+}
+
 /* What the cache says of an open file. True: the image's state is settled. */
-static bool settle_from_cache(struct indexer *ix, struct mimage *img, const struct stat *st)
+static bool settle_from_cache(struct indexer *ix, struct mimage *img, const struct stat *st, int root_fd)
 {
 	char *text = NULL;
 
@@ -113,6 +133,10 @@ static bool settle_from_cache(struct indexer *ix, struct mimage *img, const stru
 			}
 			img->path_failed = true;
 			return false; /* its index will not be used: job_open tries the mapping itself */
+		}
+		if (is_outdated(ix, img, st, root_fd, text)) {
+			free(text);
+			return false;
 		}
 		free(img->key);
 		img->key = text;
@@ -142,7 +166,7 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 		return; /* tried again when it is wanted */
 	}
 	ix->world->stats.opened++;
-	if (settle_from_cache(ix, img, &st) || img->path_failed) {
+	if (settle_from_cache(ix, img, &st, img->root_fd) || img->path_failed) {
 		close(fd);
 		if (img->root_fd >= 0)
 			close(img->root_fd);
@@ -312,7 +336,7 @@ static bool job_open(struct indexer *ix, struct job *j, struct mimage *img)
 	j->child.elf = fd;
 	if (j->child.have_st) {
 		bool failed = img->path_failed;
-		bool settled = settle_from_cache(ix, img, &j->child.st);
+		bool settled = settle_from_cache(ix, img, &j->child.st, j->child.root_fd);
 
 		if (!settled && img->path_failed != failed) /* the path leads to another file */
 			return job_open(ix, j, img);

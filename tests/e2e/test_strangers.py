@@ -130,6 +130,28 @@ def test_a_debug_file_inside_its_root_gives_the_names(capture, work, store, root
     assert seen.get("burn_leaf", 0) > 0.9 * sum(seen.values()), seen
 
 
+def test_a_debug_package_that_is_installed_later_gives_its_names_to_the_next_recording(capture, work, store, root):
+    need("objcopy")
+    program = f"{root}/bin/burn-static"
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
+    build_id = notes.split("Build ID:")[1].split()[0]
+    subprocess.run(["objcopy", "--only-keep-debug", program, f"{root}/later.debug"], check=True)
+    subprocess.run(["objcopy", "--strip-all", program], check=True)
+
+    def recorded():
+        c = capture("--freq", 499)
+        work("burn-static", 1500, argv0="/bin/burn-static", prefix=inside(root)).told()
+        c.stop()
+        return leaves(store, "/bin/burn-static", root)
+    before = recorded()
+    assert max(before, key=before.get).startswith("burn-static+0x"), before
+    os.makedirs(f"{root}/usr/lib/debug/.build-id/{build_id[:2]}")
+    os.rename(f"{root}/later.debug", f"{root}/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug")
+    after = recorded()
+    named = sum(after.get(f, 0) for f in ("burn_leaf", "work_turns"))  # the latter is inlined into the former
+    assert named > 0.4 * sum(after.values()), after
+
+
 def test_a_file_with_libcs_build_id_does_not_change_libcs_names(capture, work, store, scratch):
     """A library that claims libc's build-id, busy beside a process that is busy in the real libc."""
     need("gcc")

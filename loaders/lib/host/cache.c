@@ -134,6 +134,28 @@ enum cache_answer cache_find(struct cache *c, const struct stat *st, char **text
 	return CACHE_KNOWN;
 }
 
+bool cache_debug_path(const char *key, char *path, size_t size)
+{
+	size_t len = strspn(key, "0123456789abcdef");
+
+	if (len < 4 || len % 2 || key[len] != '-')
+		return false;
+	return (size_t)snprintf(path, size, "/usr/lib/debug/.build-id/%.2s/%.*s.debug", key, (int)len - 2, key + 2) < size;
+}
+
+/* The link is made with the index, and anew with each one after that. */
+bool cache_is_older(struct cache *c, const struct stat *st, const struct stat *debug)
+{
+	char name[NAME_MAX_];
+	struct stat link;
+
+	stat_name(st, name, sizeof(name));
+	if (c->by_stat < 0 || fstatat(c->by_stat, name, &link, AT_SYMLINK_NOFOLLOW))
+		return false;
+	return link.st_mtim.tv_sec != debug->st_ctim.tv_sec ? link.st_mtim.tv_sec < debug->st_ctim.tv_sec
+							     : link.st_mtim.tv_nsec < debug->st_ctim.tv_nsec;
+}
+
 int cache_get(struct cache *c, const char *key)
 {
 	struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};

@@ -18,6 +18,7 @@
 #define SONDE_HOST_CACHE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -34,6 +35,10 @@ void cache_close(struct cache *c);
 enum cache_answer { CACHE_UNKNOWN = 0, CACHE_KNOWN, CACHE_REFUSED };
 /* What is known of the file: *text is its key or why it was refused (caller's, free). */
 enum cache_answer cache_find(struct cache *c, const struct stat *st, char **text);
+/* Where a debug file for the file of this key would lie, below the root; false: the key has no build-id. */
+bool cache_debug_path(const char *key, char *path, size_t size);
+/* Did `debug` come to its place after the file's index was made? Then that index has yet to see it. */
+bool cache_is_older(struct cache *c, const struct stat *st, const struct stat *debug);
 /* The index, read-only; -errno. Counts as a use. */
 int cache_get(struct cache *c, const char *key);
 /* Keep the index in `fd` (read from the start) under `key`, and that `st` (may be NULL) has it. *stored is the name it got (caller's).

@@ -89,6 +89,31 @@ static void a_file_is_found_again_by_its_stat_after_a_restart(void **state)
 	cache_close(c);
 }
 
+static void an_index_made_before_its_debug_file_came_is_older(void **state)
+{
+	struct cache *c = cache_open(dir, 1 << 20);
+	struct stat st = stat_of(10), debug;
+	char path[96];
+	int fd;
+
+	(void)state;
+	assert_true(cache_debug_path("ab12cd-0123", path, sizeof(path)));
+	assert_string_equal(path, "/usr/lib/debug/.build-id/ab/12cd.debug");
+	assert_false(cache_debug_path("nobuildid-0123", path, sizeof(path)));
+	assert_false(cache_debug_path("ab1-0123", path, sizeof(path)));
+	free(put(c, "ab12cd-0123", 'x', 10, 50));
+	usleep(20000);
+	snprintf(path, sizeof(path), "%s/12cd.debug", dir);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	assert_int_equal(fstat(fd, &debug), 0);
+	close(fd);
+	assert_true(cache_is_older(c, &st, &debug));
+	usleep(20000);
+	free(put(c, "ab12cd-0123", 'y', 10, 60)); /* made with it, or at least after it */
+	assert_false(cache_is_older(c, &st, &debug));
+	cache_close(c);
+}
+
 static void a_refusal_is_remembered_with_its_reason(void **state)
 {
 	struct cache *c = cache_open(dir, 1 << 20);
@@ -224,6 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_file_is_found_again_by_its_stat_after_a_restart, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_index_made_before_its_debug_file_came_is_older, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_refusal_is_remembered_with_its_reason, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_borrowed_key_gets_a_name_of_its_own, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(keys_that_are_paths_are_refused, set_up, tear_down),
