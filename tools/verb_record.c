@@ -18,6 +18,7 @@
 #include "schema/base/strbuf.h"
 #include "tools/fold.h"
 #include "tools/helper.h"
+#include "tools/hottest.h"
 #include "tools/json.h"
 #include "tools/select.h"
 #include "tools/symbolize.h"
@@ -26,7 +27,6 @@
 
 #define BAR 20
 #define PLAIN_EVERY_NS (10 * NSEC_PER_SEC)
-#define HOTTEST 3
 #define FREQ_MAX 4999
 
 struct record_args {
@@ -207,59 +207,6 @@ static void follow(struct record *r, int fd)
 
 /* --- the end --- */
 
-/* The leaf frame in which a process spent most, and its share of the process. */
-static const char *hottest_function(const struct fold *f, uint32_t process, uint64_t *scratch, double *share)
-{
-	size_t best = 0;
-
-	memset(scratch, 0, f->n_frames * sizeof(*scratch));
-	for (size_t i = 0; i < f->n_leaves; i++)
-		if (f->leaves[i].process == process && f->leaves[i].node)
-			scratch[f->nodes[f->leaves[i].node].frame] += f->leaves[i].ns;
-	for (size_t i = 1; i < f->n_frames; i++)
-		if (scratch[i] > scratch[best])
-			best = i;
-	*share = f->processes[process].ns ? (double)scratch[best] / (double)f->processes[process].ns : 0;
-	return f->n_frames && scratch[best] ? f->frames[best].name : "[no stack]";
-}
-
-/* "container" or command of the process that used most, for the next command; NULL if nothing ran. */
-static const char *say_hottest(const struct fold *f)
-{
-	cleanup_free uint64_t *scratch = mem_array(f->n_frames, sizeof(*scratch));
-	cleanup_free bool *shown = mem_array(f->n_processes, sizeof(*shown));
-	double span = (double)(f->to_ns - f->from_ns);
-	const char *first = NULL;
-
-	for (int k = 0; k < HOTTEST; k++) {
-		struct strbuf name cleanup_strbuf = STRBUF_INIT;
-		struct strbuf function cleanup_strbuf = STRBUF_INIT;
-		const struct fold_process *p;
-		size_t best = f->n_processes;
-		const char *called;
-		char cpu[32];
-		double share;
-
-		for (size_t i = 0; i < f->n_processes; i++)
-			if (!shown[i] && !f->processes[i].self && f->processes[i].ns &&
-			    (best == f->n_processes || f->processes[i].ns > f->processes[best].ns))
-				best = i;
-		if (best == f->n_processes)
-			break;
-		shown[best] = true;
-		p = &f->processes[best];
-		called = p->container && *p->container ? p->container : p->comm;
-		first = first ? first : called;
-		term_add_middle(&name, called, 18);
-		term_add_middle(&function, hottest_function(f, (uint32_t)best, scratch, &share), 48);
-		fprintf(stderr, "  %-8s %s%*s pid %-7u %-11s %s %.0f %%\n", k ? "" : "hottest", strbuf_str(&name),
-			18 - (int)term_columns(strbuf_str(&name)), "", p->pid,
-			term_cores(span > 0 ? (double)p->ns / span : 0, cpu, sizeof(cpu)), strbuf_str(&function),
-			100 * share);
-	}
-	return first;
-}
-
 static bool is_plain_word(const char *s)
 {
 	return s[0] && s[0] != '-' && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
@@ -340,7 +287,7 @@ static void say_done(struct record *r)
 		frames > 0 ? 100 * named / frames : 100, user > 0 ? 100 * complete / user : 100,
 		100 * num(r->done, "self_cores"));
 	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL) && !fold_make(sel, &opts, &f, NULL))
-		hottest = say_hottest(f);
+		hottest = hottest_print(f, stderr);
 	say_next(r, hottest);
 	fold_free(f);
 	select_free(sel);
