@@ -49,6 +49,7 @@ static const char usage[] =
 	"  --socket PATH    listen there (mode 0600; root and the same user may connect)\n"
 	"  --fd N           serve the client at this inherited socket, end when it goes\n"
 	"  --rows-mb N      room for unwind rows (default 21)\n"
+	"  --tables-fd N    take over the BPF maps at the inherited descriptors N to N + 4\n"
 	"  --store DIR      keep indexes in DIR/images (default: none are kept)\n"
 	"  --args POLICY    arguments of processes: full, masked (default), none\n"
 	"  --print          print the stream; --json: as JSON, one object a line\n"
