@@ -130,6 +130,20 @@ static int unwind_load(struct image *img, const uint8_t *data, const struct imag
 	return 0;
 }
 
+static int go_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+{
+	const void *p = NULL;
+	size_t n = 0;
+	int rc = section_find(data, h, IMAGE_SECTION_GO, sizeof(*img->go), &p, &n);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (rc || n != 1)
+		return damaged(e, "no sound part for Go");
+	img->go = p;
+	return 0;
+}
+
 static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
 {
 	const struct image_ident_record *id = NULL;
@@ -165,7 +179,9 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 	if (!symbols_sound(img))
 		return damaged(e, "its symbols are not in order");
 	rc = lines_load(img, data, h, e);
-	return rc ? rc : unwind_load(img, data, h, e);
+	if (!rc)
+		rc = unwind_load(img, data, h, e);
+	return rc ? rc : go_load(img, data, h, e);
 }
 
 int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e)
