@@ -141,6 +141,7 @@ static int read_dwarf(struct job *j, struct elf_file *f)
 	}
 	in.main = main;
 	in.alt = shared;
+	in.alt_missing = !shared && elf_section_by_name(f, ".gnu_debugaltlink");
 	j->lines_note = dwread_run(&in, &j->lines);
 	return 0;
 }
@@ -151,8 +152,10 @@ static int add_lines(struct job *j)
 	uint64_t size = dwelf_size(from);
 	int rc;
 
-	if (j->finder->lines == INDEX_LINES_NONE)
+	if (j->finder->lines == INDEX_LINES_LOST) {
+		j->lines_note = "reading its debug information failed: it is damaged, or takes too long";
 		return 0;
+	}
 	if (!size) {
 		rc = debugfile_find(&j->debug, &j->elf, j->finder);
 		if (rc || !j->debug.found)
@@ -160,8 +163,10 @@ static int add_lines(struct job *j)
 		from = &j->debug.elf;
 		size = dwelf_size(from);
 	}
-	if (size && j->finder->lines == INDEX_LINES_SOON && size > INDEX_LINES_SOON_BYTES) {
+	if (size && (j->finder->lines == INDEX_LINES_NONE ||
+		     (j->finder->lines == INDEX_LINES_SOON && size > INDEX_LINES_SOON_BYTES))) {
 		j->lines_later = true;
+		j->ident.flags |= IMAGE_IDENT_LINES_LATER;
 		return 0;
 	}
 	return size ? read_dwarf(j, from) : 0;

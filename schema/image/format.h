@@ -61,6 +61,9 @@
 #define IMAGE_MAGIC   "SONDEIDX"
 #define IMAGE_VERSION 3u
 
+/* More sections no file has. */
+#define IMAGE_SECTIONS_MAX 64
+
 /* The longest name kept, without NUL; longer ones end in "...". */
 #define IMAGE_NAME_MAX 8191
 
@@ -100,6 +103,7 @@ static_assert(sizeof(struct image_section) == 24, "image_section");
 
 #define IMAGE_IDENT_GO         1u /* names of Go's pclntab are in */
 #define IMAGE_IDENT_DEBUG_FILE 2u /* names of a separate debug file are in */
+#define IMAGE_IDENT_LINES_LATER 4u /* there are lines, which were not read for this index: they are many */
 
 struct image_ident_record {
 	uint8_t build_id[64];

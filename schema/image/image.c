@@ -17,8 +17,6 @@
 #include "schema/image/format.h"
 #include "schema/image/inside.h"
 
-#define SECTION_COUNT_MAX 64
-
 static int damaged(struct err *e, const char *why)
 {
 	return err_set(e, -EBADMSG, EXIT_RUNTIME, "image index: %s", why);
@@ -38,7 +36,7 @@ static int header_check(const uint8_t *data, size_t len, struct image_header *h,
 			       h->version, IMAGE_VERSION);
 	if (h->total_size != len)
 		return damaged(e, "its size is not the one it was written with");
-	if (h->section_count > SECTION_COUNT_MAX ||
+	if (h->section_count > IMAGE_SECTIONS_MAX ||
 	    sizeof(*h) + h->section_count * sizeof(struct image_section) > len)
 		return damaged(e, "its section table does not fit");
 	if (hash_bytes(HASH_SEED, data + from, len - from) != h->checksum)
