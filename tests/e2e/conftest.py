@@ -8,6 +8,7 @@ import glob
 import json
 import math
 import os
+import pty
 import select
 import shutil
 import signal
@@ -78,6 +79,22 @@ def tolerance(least, cpu_ns, wall_ns, freq):
     chance: `least`. One that shares its CPU is on it by chance when a sample falls: three standard deviations of that."""
     share = min(1.0, cpu_ns / wall_ns)
     return max(least, 3 * math.sqrt(share * (1 - share) * wall_ns * 1e-9 * freq) / (cpu_ns * 1e-9 * freq))
+
+
+def on_terminal(args, env=None):
+    """What a program writes to a terminal."""
+    main, other = pty.openpty()
+    done = subprocess.Popen(args, stdout=other, stderr=other, stdin=subprocess.DEVNULL, env=env)
+    os.close(other)
+    text = b""
+    try:
+        while chunk := os.read(main, 65536):
+            text += chunk
+    except OSError:
+        pass
+    os.close(main)
+    assert done.wait() == 0
+    return text.decode("utf-8", "replace")
 
 
 @pytest.fixture(scope="session")

@@ -3,14 +3,13 @@
 (tests/workloads/makestore.c), whose contents are known; no root, no capture."""
 import json
 import os
-import pty
 import re
 import subprocess
 import tempfile
 import time
 
 import pytest
-from conftest import BIN, BUILD, need
+from conftest import BIN, BUILD, need, on_terminal
 
 VERBS = ["doctor", "record", "flame", "stacks", "export", "sql", "status", "version", "help"]
 SELECTING = ["stacks", "flame", "export"]
@@ -325,22 +324,6 @@ def test_json_is_one_envelope_and_nothing_else(sonde, made, args, schema):
 
 def test_quiet_leaves_stderr_empty(sonde, made):
     assert sonde("stacks", "-q", store=made[0], check=True).stderr == ""
-
-
-def on_terminal(args, env):
-    """What a program writes to a terminal."""
-    main, other = pty.openpty()
-    done = subprocess.Popen(args, stdout=other, stderr=other, stdin=subprocess.DEVNULL, env=env)
-    os.close(other)
-    text = b""
-    try:
-        while chunk := os.read(main, 65536):
-            text += chunk
-    except OSError:
-        pass
-    os.close(main)
-    assert done.wait() == 0
-    return text.decode("utf-8", "replace")
 
 
 def test_colours_only_on_a_terminal_that_wants_them(sonde, made):

@@ -2,14 +2,13 @@
 """`sonde record`, `doctor` and `status` on this host: what they say, and with which exit code they end."""
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
 import time
 
 import pytest
-from conftest import BIN, WORKLOADS, need, need_root, segments, sql_all
+from conftest import BIN, WORKLOADS, need, need_root, on_terminal, segments, sql_all
 
 BURN = os.path.join(WORKLOADS, "burn")
 
@@ -51,19 +50,7 @@ def test_the_json_of_a_recording_is_what_the_store_holds(store, work):
 
 def test_progress_is_drawn_on_a_terminal_only(store, work):
     work("burn", 8000)
-    main, other = pty.openpty()
-    child = subprocess.Popen([f"{BIN}/sonde", "record", "-d", "1s", "--store", store], stderr=other, stdout=other,
-                             stdin=subprocess.DEVNULL)
-    os.close(other)
-    text = b""
-    try:
-        while chunk := os.read(main, 65536):
-            text += chunk
-    except OSError:
-        pass
-    os.close(main)
-    assert child.wait() == 0
-    text = text.decode("utf-8", "replace")
+    text = on_terminal([f"{BIN}/sonde", "record", "-d", "1s", "--store", store])
     assert re.search(r"\r █*░* \d\.\d/1 s   [\d ]+ samples   0 lost   own CPU .* store ", text)
 
 

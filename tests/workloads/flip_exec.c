@@ -9,33 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "work.h"
-
-#define JOIN(a, b) a##b
-#define NAME(a, b) JOIN(a, b)
-
-static volatile uint64_t sink;
-
-NOINLINE void NAME(COLOUR, _leaf)(uint64_t turns);
-NOINLINE void NAME(COLOUR, _middle)(uint64_t turns);
-NOINLINE void NAME(COLOUR, _outer)(uint64_t until);
-
-NOINLINE void NAME(COLOUR, _leaf)(uint64_t turns)
-{
-	sink += work_turns(turns, sink);
-}
-
-NOINLINE void NAME(COLOUR, _middle)(uint64_t turns)
-{
-	NAME(COLOUR, _leaf)(turns);
-	sink++;
-}
-
-NOINLINE void NAME(COLOUR, _outer)(uint64_t until)
-{
-	while (work_now_ns() < until)
-		NAME(COLOUR, _middle)(20000);
-}
+#include "flip_lib.c" /* COLOUR_outer and what it calls */
 
 int main(int argc, char **argv)
 {

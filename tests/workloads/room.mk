@@ -33,7 +33,7 @@ $(W)/shares-go: tests/workloads/shares.go
 	@mkdir -p $(@D)
 	$(Q)GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOTOOLCHAIN=local go build -o $@ $<
 # one source, two files of equal layout at one fixed address
-$(W)/flip-red $(W)/flip-blue: $(W)/flip-%: tests/workloads/flip_exec.c tests/workloads/work.h
+$(W)/flip-red $(W)/flip-blue: $(W)/flip-%: tests/workloads/flip_exec.c tests/workloads/flip_lib.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)gcc $(W_CFLAGS) -DCOLOUR=$* -no-pie -o $@ $<
 $(W)/libred.so $(W)/libblue.so: $(W)/lib%.so: tests/workloads/flip_lib.c tests/workloads/work.h

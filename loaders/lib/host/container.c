@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/openin.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -258,9 +259,7 @@ int container_parse_docker(const char *json, size_t len, struct container_names 
 static int read_regular(const char *path, size_t max, char **out, size_t *len)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	cleanup_free char *buf = NULL;
 	struct stat st;
-	size_t n = 0;
 
 	if (fd < 0 || fstat(fd, &st))
 		return -errno;
@@ -268,21 +267,7 @@ static int read_regular(const char *path, size_t max, char **out, size_t *len)
 		return -EINVAL;
 	if ((uint64_t)st.st_size > max)
 		return -EFBIG;
-	buf = mem_alloc((size_t)st.st_size + 1);
-	while (n < (size_t)st.st_size) {
-		ssize_t got = read(fd, buf + n, (size_t)st.st_size - n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			break;
-		n += (size_t)got;
-	}
-	*out = take_ptr(buf);
-	*len = n;
-	return 0;
+	return openin_read(fd, (size_t)st.st_size, out, len);
 }
 
 int container_docker(const char *docker_root, const char *id, struct container_names *out)

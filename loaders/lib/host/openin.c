@@ -230,3 +230,24 @@ const char *openin_reason(int code)
 		return strerror(-code);
 	}
 }
+
+int openin_read(int fd, size_t size, char **out, size_t *len)
+{
+	cleanup_free char *buf = mem_alloc(size + 1);
+	size_t n = 0;
+
+	while (n < size) {
+		ssize_t got = pread(fd, buf + n, size - n, (off_t)n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		n += (size_t)got;
+	}
+	*out = take_ptr(buf);
+	*len = n;
+	return 0;
+}

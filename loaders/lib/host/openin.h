@@ -17,6 +17,7 @@
 #ifndef SONDE_HOST_OPENIN_H
 #define SONDE_HOST_OPENIN_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -32,6 +33,9 @@ int openin(int root_fd, const char *path, uint64_t max_bytes, struct stat *st);
 int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_bytes, struct stat *st);
 /* Who it is, without opening it: 0, -errno. */
 int openin_stat_map_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *st);
+/* The first `size` bytes (fewer where it has become shorter), read, not mapped: a file that is truncated meanwhile only
+ * ends early. *out is the caller's (free), with a NUL after *len bytes. */
+int openin_read(int fd, size_t size, char **out, size_t *len);
 /* Why, for people: "not a regular file". */
 const char *openin_reason(int code);
 

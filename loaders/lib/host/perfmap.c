@@ -289,28 +289,6 @@ bool perfmap_range(const struct perfmap *m, size_t i, uint64_t *start, uint64_t 
 
 /* ---- the file ---- */
 
-/* Read, not mapped: a file that is truncated meanwhile then only ends early. */
-static int read_capped(int fd, size_t size, char **out, size_t *len)
-{
-	cleanup_free char *buf = mem_alloc(size + 1);
-	size_t n = 0;
-
-	while (n < size) {
-		ssize_t got = pread(fd, buf + n, size - n, (off_t)n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			break;
-		n += (size_t)got;
-	}
-	*out = take_ptr(buf);
-	*len = n;
-	return 0;
-}
-
 /* /tmp/perf-N.map as the process sees it. Larger ones than are read in full are taken up to a limit. */
 static int open_in_root(uint32_t pid, uint32_t nspid, struct stat *st)
 {
@@ -337,7 +315,7 @@ int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *
 		return -EPERM;
 	if (stamp->ino == st.st_ino && stamp->dev == st.st_dev && stamp->size == st.st_size)
 		return -EALREADY;
-	rc = read_capped(fd, st.st_size > (off_t)PERFMAP_FILE_MAX ? PERFMAP_FILE_MAX + 1 : (size_t)st.st_size, &buf, &len);
+	rc = openin_read(fd, st.st_size > (off_t)PERFMAP_FILE_MAX ? PERFMAP_FILE_MAX + 1 : (size_t)st.st_size, &buf, &len);
 	if (rc)
 		return rc;
 	perfmap_parse(buf, len, out);
