@@ -39,6 +39,7 @@ struct unwind {
 	__u32 exact;             /* pc was interrupted there */
 	__u32 regs_known;        /* regs are this frame's */
 	__u32 end;               /* enum stack_end */
+	__u32 guessed;           /* frames that were left by the frame pointer in a file that describes its code elsewhere */
 
 	/* where pc lies; of the last frame at first, which is mostly the same */
 	__u64 map_start, map_end;
@@ -235,8 +236,10 @@ static __always_inline int unwind_special(struct unwind *u, __u32 rule)
 {
 	__u32 special = ROW_RULE_SPECIAL(rule);
 
-	if (special == ROW_NONE || special == ROW_FP)
+	if (special == ROW_NONE || special == ROW_FP) {
+		u->guessed += special == ROW_NONE && u->map_state == TABLES_IMAGE_READY;
 		return unwind_by_pointer(u);
+	}
 	if (special == ROW_ROOT)
 		return unwind_stop(u, STACK_END_ROOT);
 	if (special == ROW_SIGNAL)

@@ -81,6 +81,37 @@ size_t knowncode_scan(const uint8_t *code, size_t len, uint64_t vaddr, struct ro
 	       signal_returns(code, len, vaddr, narrow, sizeof(narrow) - 1, r) + clones(code, len, vaddr, r);
 }
 
+/* ---- 5 ---- */
+
+void knowncode_contexts(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r)
+{
+	/* mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi; je; call */
+	static const char head[] = "\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff\x74\x08\xe8";
+	size_t at = FIND(code, len, head);
+
+	if (at + 26 > len)
+		return;
+	rows_span(r, vaddr + at, vaddr + at + 26, ROWS_SURE);
+	rows_add(r, vaddr + at, root); /* and the byte before: rows.h, 6 */
+}
+
+/* ---- 6 ---- */
+
+void knowncode_crt(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r)
+{
+	size_t sub = STARTS(code, len, "\xf3\x0f\x1e\xfa") ? 4 : 0, add;
+
+	if (len < sub + 4 || !STARTS(code + sub, len - sub, "\x48\x83\xec\x08"))
+		return;
+	add = FIND(code, len, "\x48\x83\xc4\x08\xc3");
+	if (add == len)
+		return;
+	rows_span(r, vaddr, vaddr + add + 5, ROWS_GUESS);
+	rows_add(r, vaddr, at_entry);
+	rows_add(r, vaddr + sub + 4, ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 2));
+	rows_add(r, vaddr + add + 4, at_entry);
+}
+
 /* ---- 3 ---- */
 
 void knowncode_entry(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r)

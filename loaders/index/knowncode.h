@@ -8,6 +8,8 @@
  * 3. The first code of a process, by form: musl's (xor %rbp, %rbp; mov %rsp, %rdi; lea; and $-16, %rsp; call) and that of
  *    glibc's dynamic linker (mov %rsp, %rdi; call ... jmp *%r12).
  * 4. PLT sections, entry by entry: what is pushed when. Forms: GNU ld's and LLVM lld's, lazy and not, with IBT and BND.
+ * 5. glibc's __start_context, which a makecontext function returns to: older ones do not say that nothing called it.
+ * 6. The C runtime's .init and .fini: sub $8, %rsp; ... add $8, %rsp; ret.
  */
 #ifndef SONDE_INDEX_KNOWNCODE_H
 #define SONDE_INDEX_KNOWNCODE_H
@@ -23,6 +25,11 @@ size_t knowncode_scan(const uint8_t *code, size_t len, uint64_t vaddr, struct ro
 void knowncode_entry(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r);
 /* A PLT section: 4. */
 void knowncode_plt(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r);
+
+/* All code of a C library: 5. */
+void knowncode_contexts(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r);
+/* The section .init or .fini: 6. */
+void knowncode_crt(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r);
 
 #define KNOWNCODE_ENTRY_MAX 128u /* bytes that knowncode_entry looks at */
 

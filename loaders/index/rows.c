@@ -274,6 +274,14 @@ static void output_piece(const struct rows *r, struct output *o, const struct pi
 		output_row(o, row_addr(v[i]), row_rule(v[i]));
 }
 
+/* A function that is the outermost frame from its first byte on is returned into there (makecontext's __start_context):
+ * looked up one byte before. */
+static void piece_widen(const struct rows *r, struct piece *p, uint32_t before)
+{
+	if (before < p->lo && r->rows[p->first] == ((uint64_t)p->lo << 32 | ROW_MAKE_SPECIAL(ROW_ROOT, 0)))
+		p->lo--;
+}
+
 static int rows_flatten(const struct rows *r, struct output *o)
 {
 	const uint32_t none = ROW_MAKE_SPECIAL(ROW_NONE, 0);
@@ -287,6 +295,7 @@ static int rows_flatten(const struct rows *r, struct output *o)
 	if (!o->rows)
 		return -ENOMEM;
 	for (size_t i = 0; i < p.n; i++) {
+		piece_widen(r, &p.v[i], i ? p.v[i - 1].hi : 0);
 		output_piece(r, o, &p.v[i]);
 		if (i + 1 == p.n || p.v[i + 1].lo - p.v[i].hi > ROWS_PADDING)
 			output_row(o, p.v[i].hi, none);

@@ -19,6 +19,8 @@
  * 3. A row whose rule is that of the row before it vanishes.
  * 4. Spans outside [base, end) are left out. In a reserved range only spans of ROWS_SURE count.
  * 5. Equal extensions are kept once.
+ * 6. A span that begins with ROW_ROOT begins one byte earlier, where that byte is padding: its first byte is a return
+ *    address (makecontext's __start_context).
  */
 #ifndef SONDE_INDEX_ROWS_H
 #define SONDE_INDEX_ROWS_H

@@ -248,18 +248,55 @@ static bool is_static_program(const struct elf_file *f)
 	return f->type == ET_EXEC || (elf_dynamic_value(f, DT_FLAGS_1, &flags) && (flags & DF_1_PIE));
 }
 
-static bool is_c_library(const struct symset *set)
+static bool defines(const struct symset *set, const char *name)
 {
 	for (size_t i = 0; i < set->count; i++)
-		if (set->symbols[i].kind != SYMSET_STUB && !strcmp(set->symbols[i].name, "sigaction"))
+		if (set->symbols[i].kind != SYMSET_STUB && !strcmp(set->symbols[i].name, name))
 			return true;
 	return false;
 }
 
-/* Code that call-frame information would tell of, if there were any: 3, last part. */
+static int known_crt(struct unwind *u, struct elf_file *f)
+{
+	static const char *const names[] = {".init", ".fini"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const Elf64_Shdr *s = elf_section_by_name(f, names[i]);
+		cleanup_free void *code = NULL;
+		int rc;
+
+		if (!s || s->sh_size > PAGE)
+			continue;
+		rc = soften(elf_section_read(f, s, &code));
+		if (!rc)
+			knowncode_crt(code, (size_t)s->sh_size, s->sh_addr, &u->rows);
+		else if (rc != -ENOENT)
+			return rc;
+	}
+	return 0;
+}
+
+/* Functions that nothing calls, by name: where nothing better tells of them (Debian's musl has no call-frame information). */
+static void known_entries(struct unwind *u, const struct symset *set)
+{
+	static const char *const names[] = {"_start", "_start_c", "__libc_start_main", "libc_start_main_stage2"};
+
+	for (size_t i = 0; i < set->count; i++)
+		for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
+			if (set->symbols[i].kind != SYMSET_STUB && !strcmp(set->symbols[i].name, names[k])) {
+				rows_span(&u->rows, set->symbols[i].addr, set->symbols[i].addr + set->symbols[i].size,
+					  ROWS_GUESS);
+				rows_add(&u->rows, set->symbols[i].addr, ROW_MAKE_SPECIAL(ROW_ROOT, 0));
+			}
+}
+
+/* What stands somewhere in a C library's code: 5; and what call-frame information would tell of, if there were any: 1, 2. */
 static int known_scan(struct unwind *u, struct elf_file *f, const struct symset *set)
 {
-	if (u->rows.signals || !(is_static_program(f) || is_c_library(set)))
+	const bool contexts = defines(set, "makecontext");
+	const bool scan = !u->rows.signals && (is_static_program(f) || defines(set, "sigaction"));
+
+	if (!contexts && !scan)
 		return 0;
 	for (size_t i = 0; i < u->code_count; i++) {
 		cleanup_free void *code = NULL;
@@ -269,10 +306,12 @@ static int known_scan(struct unwind *u, struct elf_file *f, const struct symset 
 		if (!len || len > SCAN_MAX)
 			continue;
 		rc = soften(elf_read_at(f, u->code[i].start, len, &code));
-		if (!rc)
-			knowncode_scan(code, (size_t)len, u->code[i].start, &u->rows);
-		else if (rc != -ENOENT)
+		if (rc && rc != -ENOENT)
 			return rc;
+		if (!rc && contexts)
+			knowncode_contexts(code, (size_t)len, u->code[i].start, &u->rows);
+		if (!rc && scan)
+			knowncode_scan(code, (size_t)len, u->code[i].start, &u->rows);
 	}
 	return 0;
 }
@@ -289,6 +328,9 @@ int unwind_finish(struct unwind *u, struct elf_file *f, const struct symset *set
 	rc = known_entry(u, f);
 	if (!rc)
 		rc = known_plt(u, f);
+	known_entries(u, set);
+	if (!rc)
+		rc = known_crt(u, f);
 	if (!rc)
 		rc = known_scan(u, f, set);
 	if (!rc)

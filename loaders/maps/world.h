@@ -60,8 +60,6 @@ struct mimage {
 	int root_fd;    /* the root it was opened through, -1 */
 	uint64_t fd_since_ns;
 	struct mimage *next_wanted;
-	bool lines_asked; /* of linejobs, once */
-	struct mimage *next_lines;
 	struct pimage *published; /* publish's; NULL: not published */
 	UT_hash_handle hh;    /* by file and path, in world.by_file */
 	UT_hash_handle hh_id; /* by id */

@@ -106,6 +106,8 @@ size_t unwind_stack(const struct unwind_from *from, const struct unwind_regs *re
 			*end = (enum stack_end)u.end;
 			break;
 		}
+	if (from->guessed)
+		*from->guessed += u.guessed;
 	return u.n;
 }
 

@@ -45,6 +45,8 @@ struct unwind_from {
 	bool (*where)(void *ctx, uint64_t addr, struct unwind_where *out);
 	/* A word of the process's memory; false: it cannot be had. */
 	bool (*read)(void *ctx, uint64_t addr, uint64_t *value);
+	/* Raised by the frames that were left by the frame pointer in code that its file does not describe; may be NULL. */
+	uint32_t *guessed;
 };
 
 struct unwind_regs {
