@@ -32,7 +32,7 @@ MIX = os.path.join(BUILD, "tests", "bench")
 def build_mix():
     os.makedirs(MIX, exist_ok=True)
     src = os.path.join(ROOT, "tests", "bench", "mix")
-    subprocess.run(["gcc", "-O2", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", f"{MIX}/recurse",
+    subprocess.run(["gcc", "-O2", "-fno-optimize-sibling-calls", "-o", f"{MIX}/recurse",
                     f"{src}/recurse.c"], check=True)
     mix = [[f"{MIX}/recurse"], [sys.executable, f"{src}/recurse.py"]]
     if shutil.which("go"):

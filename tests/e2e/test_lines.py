@@ -1,215 +1,174 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source lines and inlined functions: what sonde-index knows of random addresses equals what llvm-symbolizer says, for all
-that compilers, compressors, dwz and separate debug files make of debug information; and large ones come in a second step."""
+"""Time by source line: what the workload says of its lines is what `sonde lines`, SQL, pprof and folded stacks show."""
+import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 
 import pytest
 
-import symbolizer
-from conftest import BIN, ROOT, need, need_root, scale
-from test_maps import READY, server  # noqa: F401 (a fixture)
+from conftest import ROOT, WORKLOADS, Capture, Work, need, need_root, scale, sql_all
 
-SOURCES = os.path.join(ROOT, "tests", "e2e", "lines")
-ADDRESSES = scale(2000, 10000)
+PROGRAMS = {"C": "hotlines", "C++": "hotlines-cpp"}
+SOURCE = os.path.join(ROOT, "tests", "workloads", "hotlines.c")
 
 
-def run(*command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, **more)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    return done.stdout
-
-
-def index_of(path, *options):
-    run(f"{BIN}/sonde-index", path, "-o", path + ".idx", *options)
-    return path + ".idx"
-
-
-def agrees(path, asked=None, count=ADDRESSES):
-    index = index_of(path)
-    differ = symbolizer.compare(index, asked or path, count, seed=1)
-    told = "\n".join(f"{a:x}\n  sonde {o}\n  llvm  {t}" for a, o, t in differ[:5])
-    assert len(differ) <= count / 1000, f"{len(differ)} of {count} differ\n{told}"
-
-
-BUILT = tempfile.TemporaryDirectory(prefix="sonde-lines-")
-
-
-def built(scratch, compiler, source, *options):
-    """The program, in `scratch`: each kind is compiled once."""
-    need(compiler, shutil.which(compiler))
-    need("llvm-symbolizer", symbolizer.llvm())
-    kept = os.path.join(BUILT.name, "".join(c if c.isalnum() else "_" for c in " ".join((compiler, source, *options))))
-    if not os.path.exists(kept):
-        run(compiler, "-O2", "-o", kept, os.path.join(SOURCES, source), *options, cwd=scratch)
-    return shutil.copy(kept, os.path.join(scratch, "many"))
-
-
-@pytest.mark.parametrize("version", [2, 3, 4, 5])
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_every_version_of_dwarf_agrees_with_llvm_symbolizer(scratch, compiler, version):
-    agrees(built(scratch, compiler, "many.c", "-g", f"-gdwarf-{version}"))
-
-
-@pytest.mark.parametrize("version", [5, 4, pytest.param(2, marks=pytest.mark.soak), pytest.param(3, marks=pytest.mark.soak)])
-def test_cxx_agrees(scratch, version):
-    agrees(built(scratch, "g++", "many.cc", "-g", f"-gdwarf-{version}"))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("compiler,options", [
-    ("g++", ["-g", "-O3", "-flto"]), ("g++", ["-g", "-ffunction-sections", "-Wl,--gc-sections"]),
-    ("g++", ["-g", "-gdwarf64"]), ("g++", ["-g1"]), ("g++", ["-g", "-no-pie", "-static"]), ("clang++", ["-g", "-O3"])])
-def test_other_ways_to_build_agree_too(scratch, compiler, options):
-    agrees(built(scratch, compiler, "many.cc", *options))
-
-
-def test_rust_agrees(scratch):
-    need("rustc", shutil.which("rustc"))
-    need("llvm-symbolizer", symbolizer.llvm())
-    out = os.path.join(scratch, "many")
-    run("rustc", "-g", "-C", "opt-level=2", "-o", out, os.path.join(SOURCES, "many.rs"))
-    agrees(out)
-
-
-@pytest.mark.parametrize("packing", ["zlib", "zlib-gnu"])
-def test_compressed_sections_are_read(scratch, packing):
-    path = built(scratch, "g++", "many.cc", "-g", "-gdwarf-5")
-    packed = path + ".packed"
-    run("objcopy", f"--compress-debug-sections={packing}", path, packed)
-    agrees(packed, asked=path)
-
-
-def separate(path):
-    """Debug information into a file of its own beside the program, as Debian does it."""
-    run("objcopy", "--only-keep-debug", path, path + ".debug")
-    shutil.copy(path, path + ".stripped")
-    run("strip", path + ".stripped")
-    run("objcopy", f"--add-gnu-debuglink={path}.debug", path + ".stripped")
-    return path + ".stripped"
-
-
-def test_a_separate_debug_file_is_read(scratch):
-    path = built(scratch, "g++", "many.cc", "-g", "-gdwarf-5")
-    agrees(separate(path), asked=path)
-
-
-def test_a_debug_file_for_lines_alone_is_found_too(scratch):
-    """The program keeps its symbols: the debug file is wanted for its lines."""
-    path = built(scratch, "g++", "many.cc", "-g", "-gdwarf-5")
-    run("objcopy", "--only-keep-debug", path, path + ".debug")
-    shutil.copy(path, path + ".bare")
-    run("strip", "--strip-debug", path + ".bare")
-    run("objcopy", f"--add-gnu-debuglink={path}.debug", path + ".bare")
-    agrees(path + ".bare", asked=path)
-
-
-@pytest.mark.parametrize("version", [4, 5])
-def test_what_dwz_shares_within_a_file_is_followed(scratch, version):
-    need("dwz", shutil.which("dwz"))
-    path = built(scratch, "g++", "many.cc", "-g", f"-gdwarf-{version}")
-    shutil.copy(path, path + ".dwz")
-    run("dwz", path + ".dwz")
-    agrees(path + ".dwz", asked=path)
-
-
-def test_what_dwz_shares_among_files_is_followed_and_told_where_it_is_missing(scratch):
-    need("dwz", shutil.which("dwz"))
-    one = built(scratch, "g++", "many.cc", "-g", "-gdwarf-4")
-    shutil.copy(one, one + ".whole")
-    shutil.copy(one, os.path.join(scratch, "two"))
-    run("dwz", "-m", "shared.dwz", "many", "two", cwd=scratch)
-    agrees(one, asked=one + ".whole")
-    os.rename(os.path.join(scratch, "shared.dwz"), os.path.join(scratch, "gone"))
-    assert "dwz" in run(f"{BIN}/sonde-index", "--dump", index_of(one)).split("# lines-note", 1)[1].split("\n")[0]
-
-
-def test_what_libelf_cannot_unpack_is_said(scratch):
-    """A section that claims to be compressed with zstd (ch_type 2)."""
-    path = built(scratch, "gcc", "many.c", "-g", "-gz=zlib")
-    where = run("readelf", "-SW", path)
-    at = next(line.split("]", 1)[1].split() for line in where.splitlines() if ".debug_info" in line)
-    with open(path, "r+b") as f:
-        f.seek(int(at[3], 16))
-        f.write(b"\2\0\0\0")
-    said = run(f"{BIN}/sonde-index", "--dump", index_of(path))
-    assert "# lines 0 rows" in said and "zstd" in said.split("# lines-note", 1)[1].split("\n")[0]
-    assert " main\n" in said
-
-
-def test_no_lines_leaves_them_out(scratch):
-    path = built(scratch, "gcc", "many.c", "-g")
-    said = run(f"{BIN}/sonde-index", "--dump", index_of(path, "--no-lines"))
-    assert "# lines 0 rows" in said and " main\n" in said
-
-
-# ---- in two steps ----
-
-def large(scratch):
-    """A program that runs until its input ends, with 3 MB of debug information to read."""
-    source = os.path.join(scratch, "waits.c")
-    with open(source, "w", encoding="utf-8") as f:
-        f.write("#include <unistd.h>\nint main(void) { char c; return read(0, &c, 1) < 0; }\n")
-    path = os.path.join(scratch, "waits")
-    run("gcc", "-g", "-O0", "-o", path, source)
-    strings = os.path.join(scratch, "strings")
-    run("objcopy", "-O", "binary", "--only-section=.debug_str", "--set-section-flags", ".debug_str=alloc", path, strings)
-    with open(strings, "ab") as f:
-        f.write(b"x" * 3000000 + b"\0")
-    run("objcopy", "--update-section", f".debug_str={strings}", path)
-    return path
-
-
-def lines_of(index):
-    return int(run(f"{BIN}/sonde-index", "--dump", index).split("# lines ", 1)[1].split()[0])
-
-
-def test_large_debug_information_comes_in_a_second_step(scratch, store, server):  # noqa: F811
+@pytest.fixture(scope="module")
+def recorded():
+    """Both programs once with their indexes already made: {language: what it told}, the store."""
     need_root()
-    path = large(scratch)
-    connect, _, _ = server("--store", store)
-    client = connect()
-    with subprocess.Popen([path], stdin=subprocess.PIPE) as child:
-        state, first, _, fds = client.want(path)
-        assert (state, fds) == (READY, 1)
-        image = max(i for i, p in client.images.items() if p == path)
-        client.until(lambda: client.index[image][1] != first)
-        state, second, _, fds = client.index[image]
-        assert (state, fds) == (READY, 1)
-        child.stdin.close()
-    assert lines_of(os.path.join(store, "images", first)) == 0
-    assert lines_of(os.path.join(store, "images", second)) > 0
+    base = tempfile.mkdtemp(prefix="sonde-test-")
+    store = os.path.join(base, "store")
+    there = {lang: name for lang, name in PROGRAMS.items() if os.path.exists(os.path.join(WORKLOADS, name))}
+    warm = Capture(store, "--freq", "997").start()
+    for name in there.values():
+        Work(name, 1).told()
+    warm.stop()
+    for path in [f for f in os.listdir(store) if ".db" in f]:
+        os.unlink(os.path.join(store, path))
+    c = Capture(store, "--freq", "1997").start()
+    works = {lang: Work(name, scale(7, 30)) for lang, name in there.items()}
+    told = {lang: w.told() for lang, w in works.items()}
+    c.stop()
+    yield told, store
+    c.close()
+    warm.close()
+    shutil.rmtree(base, ignore_errors=True)
 
 
-def test_no_second_step_where_lines_are_not_wanted(scratch, store, server):  # noqa: F811
-    need_root()
-    path = large(scratch)
-    connect, _, _ = server("--store", store, "--no-lines")
-    client = connect()
-    with subprocess.Popen([path], stdin=subprocess.PIPE) as child:
-        state, key, _, _ = client.want(path)
-        assert state == READY
-        child.stdin.close()
-    assert lines_of(os.path.join(store, "images", key)) == 0
+def lines_of(sonde, store, told, function, *args):
+    """{line: (self, total) share of the function} as `sonde lines --json` has it."""
+    done = sonde("lines", rf"^{function}(\(|$)", "--json", "--pid", told["pid"], *args, store=store, check=True)
+    rows = json.loads(done.stdout)["rows"]
+    assert all(r["file"] == SOURCE for r in rows), rows
+    assert all(r["function"].split("(")[0] == function for r in rows)
+    return {r["line"]: r for r in rows}
 
 
-def test_a_second_step_that_fails_leaves_the_names_and_is_not_tried_again(scratch, store, server):  # noqa: F811
-    need_root()
-    path = large(scratch)
-    program = os.path.join(scratch, "index")
-    with open(program, "w", encoding="utf-8") as f:
-        f.write(f'#!/bin/sh\n[ "$1" = --all-lines ] && kill -SEGV $$\nexec {BIN}/sonde-index "$@"\n')
-    os.chmod(program, 0o755)
-    connect, _, _ = server("--store", store, "--index", program)
-    client = connect()
-    with subprocess.Popen([path], stdin=subprocess.PIPE) as child:
-        _, first, _, _ = client.want(path)
-        image = max(i for i, p in client.images.items() if p == path)
-        client.until(lambda: client.index[image][1] != first)
-        state, second, _, _ = client.index[image]
-        assert state == READY
-        child.stdin.close()
-    said = run(f"{BIN}/sonde-index", "--dump", os.path.join(store, "images", second))
-    assert " main\n" in said and "failed" in said.split("# lines-note", 1)[1].split("\n")[0]
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_shares_of_lines_are_what_the_workload_did(sonde, recorded, language):
+    all_, store = recorded
+    told = all_.get(language) or pytest.skip(f"missing: workload {PROGRAMS[language]}")
+    for function in ("hot", "outer", "step", "nano"):
+        seen = lines_of(sonde, store, told, function)
+        for line, share in told[function].items():
+            assert seen[int(line)]["total_share"] == pytest.approx(share, abs=0.02), (function, line, seen)
+        rest = sum(r["total_share"] for line, r in seen.items() if str(line) not in told[function])
+        assert rest < 0.02, (function, seen)
+    outer = lines_of(sonde, store, told, "outer")
+    call, own = map(int, told["outer"])
+    assert outer[call]["self_share"] < 0.01, "the time at the call is the inlined function's"
+    assert outer[own]["self_share"] == pytest.approx(0.5, abs=0.02)
+    assert lines_of(sonde, store, told, "nano")[int(list(told["nano"])[0])]["inlined"]
+
+
+def test_the_text_stands_beside_the_numbers(sonde, recorded):
+    told, store = recorded[0]["C"], recorded[1]
+    text = open(SOURCE, encoding="utf-8").read().splitlines()
+    done = sonde("lines", "hot", "--pid", told["pid"], "--wide", store=store, check=True)
+    for line in told["hot"]:
+        n = int(line)
+        row = next(r for r in done.stdout.splitlines() if re.search(rf"\s{n}  ", r) and "%" in r)
+        assert text[n - 1].strip() in row
+    assert text[int(list(told["hot"])[0]) - 3].strip() in done.stdout, "the lines around it too"
+    assert "SELF" in done.stdout and "hotlines" in done.stdout.splitlines()[0]
+
+
+def test_the_source_is_found_where_it_was_moved(sonde, recorded, scratch):
+    told, store = recorded[0]["C"], recorded[1]
+    os.makedirs(os.path.join(scratch, "workloads"))
+    with open(os.path.join(scratch, "workloads", "hotlines.c"), "w", encoding="utf-8") as f:
+        f.write("".join(f"moved line {n}\n" for n in range(1, 60)))
+    line = int(list(told["hot"])[0])
+    for where in (scratch, f"{ROOT}/tests={scratch}"):
+        rows = lines_of(sonde, store, told, "hot", "--source-dir", where)
+        assert rows[line]["text"] == f"moved line {line}"
+
+
+def test_sql_has_file_and_line_of_leaves_and_of_callers(recorded):
+    told, store = recorded[0]["C"], recorded[1]
+    rows = sql_all(store, "SELECT function, file, line, sum(samples) AS n FROM cpu_samples WHERE pid = ? GROUP BY 1, 2, 3",
+                   (told["pid"],))
+    total = sum(r["n"] for r in rows)
+    for line, share in told["hot"].items():
+        n = sum(r["n"] for r in rows if (r["function"], r["file"], r["line"]) == ("hot", SOURCE, int(line)))
+        whole = told["turns"]["hot"] / sum(told["turns"].values())
+        assert n / total == pytest.approx(share * whole, abs=0.02)
+    chains = sql_all(store, "SELECT DISTINCT k.folded FROM cpu_samples c JOIN stacks k ON k.id = c.stack_id "
+                            "WHERE c.pid = ? AND c.function = 'nano'", (told["pid"],))
+    assert chains and all(c["folded"].endswith("outer;step;nano") for c in chains)
+    frames = sql_all(store, "SELECT DISTINCT f.function, f.line, f.inlined FROM stack_frames f JOIN cpu_samples c "
+                            "ON c.stack_id = f.stack_id WHERE c.pid = ? AND c.function = 'nano' "
+                            "AND f.function IN ('outer', 'step', 'nano')", (told["pid"],))
+    assert {(f["function"], f["line"], f["inlined"]) for f in frames} == {
+        ("outer", int(list(told["outer"])[0]), 0), ("step", int(list(told["step"])[0]), 1),
+        ("nano", int(list(told["nano"])[0]), 1)}
+
+
+def test_folded_stacks_by_line_and_without_inlined_functions(sonde, recorded):
+    told, store = recorded[0]["C"], recorded[1]
+    pid = ("--pid", told["pid"])
+    by_line = sonde("export", "folded", "--lines", *pid, store=store, check=True).stdout
+    (hot70, hot30), nano = map(int, told["hot"]), int(list(told["nano"])[0])
+    counts = {line: sum(int(r.rsplit(" ", 1)[1]) for r in by_line.splitlines() if f";hot (hotlines.c:{line}) " in r)
+              for line in (hot70, hot30)}
+    assert counts[hot70] / sum(counts.values()) == pytest.approx(0.7, abs=0.02)
+    assert f"nano (hotlines.c:{nano}) " in by_line
+    plain = sonde("export", "folded", "--no-inline", *pid, store=store, check=True).stdout
+    assert "nano" not in plain and "step" not in plain and ";outer " in plain
+    samples = [sum(int(r.rsplit(" ", 1)[1]) for r in t.splitlines()) for t in (by_line, plain)]
+    assert samples[0] == samples[1]
+    assert "nano (inlined)" in sonde("stacks", *pid, store=store, check=True).stdout
+    assert "inlined" not in sonde("stacks", "--no-inline", *pid, store=store, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def pprof(sonde, recorded, tmp_path_factory):
+    need("go")
+    path = str(tmp_path_factory.mktemp("p") / "cpu.pb.gz")
+    sonde("export", "pprof", "--pid", recorded[0]["C"]["pid"], "-o", path, store=recorded[1], check=True)
+
+    def ask(*args):
+        done = subprocess.run(["go", "tool", "pprof", *args, path], capture_output=True, text=True, timeout=60,
+                              env=dict(os.environ, HOME=os.path.dirname(path)))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    return ask
+
+
+def test_go_tool_pprof_lists_the_lines(recorded, pprof):
+    told = recorded[0]["C"]
+    out = pprof("-sample_index=samples", "-list", "^hot$")
+    rows = {int(m[3]): int(m[1]) for m in re.finditer(r"^ +(\d+) +(\d+) +(\d+):", out, re.M)}
+    assert sum(rows.values()) > 500
+    for line, share in told["hot"].items():
+        assert rows[int(line)] / sum(rows.values()) == pytest.approx(share, abs=0.02), out
+    assert "SPIN(x, turns / 10 * 7)" in out, "it found the text by our file name"
+
+
+def test_go_tool_pprof_has_inlined_functions_of_one_location(recorded, pprof):
+    told = recorded[0]["C"]
+    top = pprof("-sample_index=samples", "-lines", "-top")
+    assert re.search(rf"nano .*hotlines\.c:{list(told['nano'])[0]} \(inline\)", top), top
+    assert re.search(rf"step .*hotlines\.c:{list(told['step'])[0]} \(inline\)", top), top
+    raw = pprof("-raw")
+    chain = rf"nano {SOURCE}:{list(told['nano'])[0]}:0 s=0\s+step {SOURCE}:{list(told['step'])[0]}:0 s=0\s+outer {SOURCE}:"
+    assert re.search(chain, raw), raw[-3000:]
+    assert re.search(r"/hotlines .*\[FN\]", raw), raw[-1500:]
+
+
+def test_what_has_no_lines_is_said_with_the_way_to_get_them(sonde, recorded):
+    told, store = recorded[0]["C"], recorded[1]
+    near = sonde("lines", "outre", "--pid", told["pid"], store=store)
+    assert near.returncode == 4 and "did you mean 'outer'" in near.stderr
+    kernel = sql_all(store, "SELECT function FROM frames WHERE module = '[kernel]' AND named LIMIT 1")
+    done = sonde("lines", kernel[0]["function"], store=store)
+    assert done.returncode == 4 and "kernel have none" in done.stderr and "fix:" in done.stderr
+    libc = sonde("lines", "^__libc_start_call_main$", "--pid", told["pid"], store=store)
+    if libc.returncode == 4: # libc6-dbg is not installed
+        assert "no debug information" in libc.stderr and "sonde symbolize" in libc.stderr
+    assert sonde("lines", store=store).returncode == 2
+    assert sonde("lines", "a", "b", store=store).returncode == 2
+    assert sonde("lines", "hot", "--context", "x", store=store).returncode == 2

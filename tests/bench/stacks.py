@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""stacks: what a stack without frame pointers costs, beside those who do it otherwise, in the same run.
+
+    tests/bench/stacks.py [--seconds 10] [--rounds 3] [--smoke] [--write docs/BENCHMARKS.md]
+
+1. In the program, from its own clock and histogram: 40 frames at 4999 Hz, one stack and varied ones; the same by
+   bpftrace, whose stacks come from bpf_get_stackid, over a build with frame pointers.
+2. At 99 Hz with both CPUs busy: 40 frames, and the mix of bench.py: mean and 99th percentile (its bucket's upper bound).
+3. From capture to named stacks: sonde's CPU and bytes against `perf record --call-graph dwarf` + `perf script`, mix as above.
+The recorders take turns, round by round.
+"""
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import bench
+
+CHAIN = os.path.join(bench.MIX, "chain")
+
+
+def build():
+    os.makedirs(bench.MIX, exist_ok=True)
+    src = os.path.join(bench.ROOT, "tests", "bench", "mix", "chain.c")
+    subprocess.run(["gcc", "-O2", "-o", CHAIN, src], check=True)
+    subprocess.run(["gcc", "-O2", "-fno-omit-frame-pointer", "-o", CHAIN + "-fp", src], check=True)
+
+
+class Load:
+    def __init__(self, *commands):
+        self.commands = commands
+
+    def __enter__(self):
+        self.children = [subprocess.Popen(c, stdout=subprocess.DEVNULL) for c in self.commands]
+        time.sleep(0.5)
+        return self
+
+    def __exit__(self, *_):
+        for child in self.children:
+            child.kill()
+            child.wait()
+
+
+def sonde(folder, seconds, *args):
+    """The capture's last word, the share of its user stacks that reached a root, its CPU time (all processes) and bytes."""
+    shutil.rmtree(folder + "/store", ignore_errors=True)
+    child, fd = bench.start_sonde(folder + "/store", "--bucket", "1s", *args)
+    bench.ready(child, fd, "first")
+    time.sleep(seconds)
+    cpu, _ = bench.tree_usage(child.pid)
+    child.send_signal(signal.SIGINT)
+    done = next(e for e in bench.drain(fd) if e.get("event") == "done")
+    _, _, usage = os.wait4(child.pid, 0)
+    done["cpu_s"] = max(cpu / 1e9, usage.ru_utime + usage.ru_stime)
+    done["bytes"] = bench.store_bytes(folder + "/store")
+    return done
+
+
+def in_program(folder, seconds, *args):
+    done = sonde(folder, seconds, *args)
+    return {"us": done["probe_ns"] / 1000, "p99 us": done["probe_p99_ns"] / 1000, "samples": done["samples"],
+            "frames": done["frames"] / max(1, done["samples"])}
+
+
+def stackid(folder, seconds):
+    """bpftrace's program: bpf_get_stackid of a user stack and one count, at the same rate."""
+    child = subprocess.Popen(["bpftrace", "-o", f"{folder}/bpftrace.txt", "-e",
+                              'profile:hz:4999 /comm == "chain-fp"/ { @[ustack] = count(); }'],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    time.sleep(3)
+    progs0, _ = bench.bpf_state({child.pid})
+    time.sleep(seconds)
+    progs1, _ = bench.bpf_state({child.pid})
+    child.send_signal(signal.SIGINT)
+    try:
+        child.wait(30)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+    ns = sum(progs1[n][0] - progs0.get(n, (0, 0))[0] for n in progs1)
+    runs = sum(progs1[n][1] - progs0.get(n, (0, 0))[1] for n in progs1)
+    # half of the runs are of the other CPU, where the filter said no: they cost next to nothing
+    return {"us": ns / max(1, runs) / 1000 * os.cpu_count(), "runs": runs}
+
+
+def perf_dwarf(folder, seconds):
+    out = f"{folder}/perf.data"
+    t = subprocess.Popen(["perf", "record", "-F", "99", "-a", "--call-graph", "dwarf", "-o", out, "--", "sleep", str(seconds)],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    _, _, record = os.wait4(t.pid, 0)
+    size = os.path.getsize(out)
+    t = subprocess.Popen(["perf", "script", "-i", out, "-F", "comm,ip,sym"], stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    samples = t.stdout.read().count(b"\n\n")
+    _, status, script = os.wait4(t.pid, 0)
+    os.unlink(out)
+    if status or not samples:  # Debian's perf may abort on a foreign build-id
+        return None
+    return {"cpu s": record.ru_utime + record.ru_stime + script.ru_utime + script.ru_stime, "bytes": size,
+            "samples": samples}
+
+
+def ratio(rows, top, bottom, key):
+    values = sorted(a[key] / b[key] for a, b in zip(rows[top], rows[bottom]) if a and b and b[key])
+    return f"1/{1 / values[len(values) // 2]:.1f}" if values and values[len(values) // 2] < 1 else (
+        f"{values[len(values) // 2]:.2f}" if values else "-")
+
+
+def measure(opts, folder, mix):
+    rows = {k: [] for k in ("one", "varied", "stackid", "busy40", "mix", "sonde", "perf")}
+    second = [sys.executable, "-c", "while True: pass"]
+    fast = ["--freq", "4999", "--comm", "chain"]
+    for i in range(opts.rounds):
+        with Load([CHAIN, "600", "40"]):
+            rows["one"].append(in_program(folder, opts.seconds, *fast))
+        with Load([CHAIN, "600", "40", "varied"]):
+            rows["varied"].append(in_program(folder, opts.seconds, *fast))
+        if shutil.which("bpftrace"):
+            with Load([CHAIN + "-fp", "600", "40"]):
+                rows["stackid"].append(stackid(folder, opts.seconds))
+        with Load([CHAIN, "600", "40", "varied"], [CHAIN, "600", "40", "varied"]):
+            rows["busy40"].append(in_program(folder, opts.seconds, "--freq", "99"))
+        with bench.Mix(mix, 86400):
+            rows["mix"].append(in_program(folder, opts.seconds, "--freq", "99"))
+            done = sonde(folder, opts.seconds, "--freq", "99")
+            rows["sonde"].append({"cpu s": done["cpu_s"] / done["samples"], "bytes": done["bytes"] / done["samples"]})
+            other = perf_dwarf(folder, opts.seconds) if shutil.which("perf") else None
+            rows["perf"].append(other and {"cpu s": other["cpu s"] / other["samples"],
+                                           "bytes": other["bytes"] / other["samples"]})
+        for name, all_of_it in rows.items():
+            if len(all_of_it) > i and all_of_it[i]:
+                print(name, {k: round(v, 6) for k, v in all_of_it[i].items()}, file=sys.stderr, flush=True)
+    return rows
+
+
+def table(opts, rows):
+    s = bench.spread
+    perf = [r for r in rows["perf"] if r]
+    return "\n".join([
+        f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `make bench-stacks` "
+        f"({opts.rounds} rounds of {opts.seconds} s, taking turns; median, then lowest-highest).", "",
+        "| in the program, us a sample | mean | p99 below | to reach | frames |", "|---|---|---|---|---|",
+        f"| 4999 Hz, 40 frames, one stack | {s(rows['one'], 'us')} | {s(rows['one'], 'p99 us')} | 2.5 | {s(rows['one'], 'frames')} |",
+        f"| 4999 Hz, 40 frames, varied | {s(rows['varied'], 'us')} | {s(rows['varied'], 'p99 us')} | 4 | {s(rows['varied'], 'frames')} |",
+        f"| bpftrace, frame pointers, one stack | {s(rows['stackid'], 'us')} | - | - | 40 |",
+        f"| 99 Hz, both CPUs busy, 40 frames varied | {s(rows['busy40'], 'us')} | {s(rows['busy40'], 'p99 us')} | 20, 66 | {s(rows['busy40'], 'frames')} |",
+        f"| 99 Hz, both CPUs busy, the mix | {s(rows['mix'], 'us')} | {s(rows['mix'], 'p99 us')} | 12, 66 | {s(rows['mix'], 'frames')} |", "",
+        "| from capture to named stacks, the mix, 99 Hz, start-up included | sonde | perf record --call-graph dwarf + script | ratio | to reach |",
+        "|---|---|---|---|---|",
+        f"| CPU s a sample | {s(rows['sonde'], 'cpu s')} | {s(perf, 'cpu s')} | {ratio(rows, 'sonde', 'perf', 'cpu s')} | 1/2 |",
+        f"| bytes a sample | {s(rows['sonde'], 'bytes')} | {s(perf, 'bytes')} | {ratio(rows, 'sonde', 'perf', 'bytes')} | 1/20 |"])
+
+
+def write(path, text):
+    with open(path, encoding="utf-8") as f:
+        old = f.read()
+    head, rest = old.split("<!-- stacks -->\n", 1)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(head + "<!-- stacks -->\n" + text + "\n<!-- /stacks -->" + rest.split("<!-- /stacks -->", 1)[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--write", help="put the tables between the markers of this file")
+    opts = parser.parse_args()
+    if opts.smoke:
+        opts.seconds, opts.rounds = 2, 1
+    if os.geteuid() != 0:
+        print("missing: root")
+        return 77
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    folder = tempfile.mkdtemp(prefix="sonde-bench-")
+    before = bench.bpf_stats(1)
+    try:
+        build()
+        rows = measure(opts, folder, bench.build_mix())
+    finally:
+        bench.bpf_stats(before)
+        shutil.rmtree(folder, ignore_errors=True)
+    text = table(opts, rows)
+    print(text)
+    if opts.write:
+        write(opts.write, text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
