@@ -33,6 +33,8 @@ enum {
 enum {
 	BPF_F_USER_STACK = 1 << 8,
 	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+	BPF_RB_AVAIL_DATA = 0, /* of bpf_ringbuf_query */
 	BPF_F_MMAPABLE = 1 << 10,
 };
 enum bpf_map_type {

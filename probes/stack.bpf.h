@@ -21,6 +21,16 @@ struct {
 	__uint(max_entries, 2 * 1024 * 1024);
 } late SEC(".maps");
 
+/* The record is made here: what is used of it is a third of its size, and the ring holds three times as many. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct stack_late);
+} late_scratch SEC(".maps");
+
+#define LATE_WAKE (512 * 1024) /* the loader is woken above this: a crowd of new processes does not wait for its timer */
+
 /* Kernel frames asked for: min(STACK_KERNEL_MAX, kernel.perf_event_max_stack), set before load. */
 const volatile __u32 stack_depth = STACK_KERNEL_MAX;
 /* Somebody reads `late`. */
@@ -101,7 +111,9 @@ static __always_inline __u32 stack_copy(__u8 *to, __u64 from)
 static __always_inline bool stack_send_late(struct stack_scratch *s, struct task_struct *task,
 					    const struct arch_perf_event_data *ctx)
 {
-	struct stack_late *l = bpf_ringbuf_reserve(&late, sizeof(*l), 0);
+	__u32 zero = 0, size;
+	struct stack_late *l = bpf_map_lookup_elem(&late_scratch, &zero);
+	__u64 flags = bpf_ringbuf_query(&late, BPF_RB_AVAIL_DATA) > LATE_WAKE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 	__u16 why = s->ev.end;
 
 	if (!l)
@@ -116,9 +128,11 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 	l->pc = s->unwind.pc;
 	l->exact = s->unwind.exact;
 	l->fs_base = s->unwind.fs_base;
-	l->size = stack_copy(l->stack, l->regs[ROW_REG_RSP]);
-	bpf_ringbuf_submit(l, BPF_RB_NO_WAKEUP);
-	return true;
+	size = stack_copy(l->stack, l->regs[ROW_REG_RSP]);
+	if (size > STACK_LATE_BYTES)
+		size = STACK_LATE_BYTES;
+	l->size = size;
+	return !bpf_ringbuf_output(&late, l, __builtin_offsetof(struct stack_late, stack) + size, flags);
 }
 
 /* Is it worth waiting for tables? The leaf of a file mapped just now lies in no mapping known; a caller that does is

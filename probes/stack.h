@@ -95,7 +95,7 @@ struct stack_late {
 	__u64 fs_base;
 	__u32 exact;    /* 1: pc was interrupted; 0: it lies behind a system call instruction */
 	__u32 size;     /* bytes of `stack` that are filled */
-	__u8 stack[STACK_LATE_BYTES]; /* memory from regs[7] (RSP) on */
+	__u8 stack[STACK_LATE_BYTES]; /* memory from regs[7] (RSP) on; the record ends with what is filled */
 };
 _Static_assert(sizeof(struct stack_late) == 72 + 127 * 8 + 152 + STACK_LATE_BYTES, "wire size");
 

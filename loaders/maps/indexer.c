@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
 
+#define SMALL_BYTES (4u << 20)
 #define MEMORY_MAX (64ull << 20) /* indexes that could not be stored */
 
 struct job {
@@ -166,6 +168,7 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 		return; /* tried again when it is wanted */
 	}
 	ix->world->stats.opened++;
+	img->file_bytes = (uint64_t)st.st_size;
 	if (settle_from_cache(ix, img, &st, img->root_fd) || img->path_failed) {
 		close(fd);
 		if (img->root_fd >= 0)
@@ -242,6 +245,16 @@ static bool is_running(const struct indexer *ix, const struct mimage *img)
 	return false;
 }
 
+/* What somebody waits for is not left to the idle time of a busy host; a small file is a matter of milliseconds. */
+static void hurry(const struct indexer *ix, const struct mimage *img)
+{
+	int nice = img->file_bytes && img->file_bytes <= SMALL_BYTES ? getpriority(PRIO_PROCESS, 0) : 0;
+
+	for (int i = 0; i < INDEXER_CHILDREN; i++)
+		if (ix->jobs[i].child.pid && ix->jobs[i].image == img)
+			setpriority(PRIO_PROCESS, (id_t)ix->jobs[i].child.pid, nice);
+}
+
 void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 {
 	if (damaged && img->state == IMAGE_READY) {
@@ -263,8 +276,10 @@ void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 	if (img->wanted)
 		return;
 	img->wanted = true;
-	if (is_running(ix, img))
-		return; /* told at its end */
+	if (is_running(ix, img)) { /* told at its end */
+		hurry(ix, img);
+		return;
+	}
 	dequeue(&ix->ahead, &ix->ahead_tail, img);
 	enqueue(&ix->queue_tail, img);
 	start_next(ix);
@@ -364,12 +379,23 @@ static struct job *job_free_slot(struct indexer *ix, bool wanted)
 	return n > !wanted ? free_one : NULL;
 }
 
+/* The smallest file first: it is ready in milliseconds, and those that wait for a large one wait for seconds anyhow. */
+static struct mimage *smallest(struct mimage *queue)
+{
+	struct mimage *best = queue;
+
+	for (struct mimage *img = queue; img; img = img->next_wanted)
+		if (img->file_bytes < best->file_bytes)
+			best = img;
+	return best;
+}
+
 static void start_next(struct indexer *ix)
 {
 	struct job *j;
 
 	while ((ix->queue || ix->ahead) && (j = job_free_slot(ix, ix->queue))) {
-		struct mimage *img = ix->queue ? ix->queue : ix->ahead;
+		struct mimage *img = ix->queue ? smallest(ix->queue) : ix->ahead;
 		int rc;
 
 		if (ix->queue)
@@ -387,6 +413,8 @@ static void start_next(struct indexer *ix)
 			snprintf(reason, sizeof(reason), "cannot start sonde-index: %s", strerror(-rc));
 			refuse(ix, img, reason);
 			job_clear(j);
+		} else if (img->wanted) {
+			hurry(ix, img);
 		}
 	}
 }

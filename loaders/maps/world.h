@@ -59,6 +59,7 @@ struct mimage {
 	int fd;         /* opened early and kept, -1 */
 	int root_fd;    /* the root it was opened through, -1 */
 	uint64_t fd_since_ns;
+	uint64_t file_bytes; /* 0: not opened yet */
 	struct mimage *next_wanted;
 	struct pimage *published; /* publish's; NULL: not published */
 	UT_hash_handle hh;    /* by file and path, in world.by_file */

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# tests/workloads: small programs built with frame pointers and no sibling calls. Never with the sanitizers. One whose
-# compiler is not there is left out, and the tests that want it say so.
+# tests/workloads: small programs built with frame pointers (but for those named -nofp) and no sibling calls. Never with
+# the sanitizers. One whose compiler is not there is left out, and the tests that want it say so.
 W        := $(B)/tests/workloads
 W_CFLAGS := -D_GNU_SOURCE -O2 -g -Wall -Wextra -fno-omit-frame-pointer -fno-optimize-sibling-calls \
             -fno-ipa-icf -fno-shrink-wrap -fcf-protection=none
 W_C      := onecall burn crowd namer jit shares shares-static burn-static jit-static hotlines
-W_ALL    := $(addprefix $(W)/,$(W_C) flip-red flip-blue flip-dl libred.so libblue.so twins/libred.so twins/libblue.so)
+W_ALL    := $(addprefix $(W)/,$(W_C) burn-nofp flip-red flip-blue flip-dl libred.so libblue.so twins/libred.so twins/libblue.so)
 W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static $(W)/hotlines-cpp)
 W_ALL    += $(if $(shell command -v rustc),$(W)/shares-rust $(W)/shares-rust-static)
 W_ALL    += $(if $(shell command -v go),$(W)/shares-go)
@@ -16,6 +16,9 @@ workloads: $(W_ALL)
 $(W)/%: tests/workloads/%.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)gcc $(W_CFLAGS) -o $@ $< -lpthread
+$(W)/%-nofp: tests/workloads/%.c tests/workloads/work.h
+	@mkdir -p $(@D)
+	$(Q)gcc $(W_CFLAGS) -fomit-frame-pointer -o $@ $< -lpthread
 $(W)/%-static: tests/workloads/%.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)gcc $(W_CFLAGS) -static -o $@ $< -lpthread

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 
 #define TICK_MS 100
 #define HOLD_BYTES (16u << 20)
+#define HURRY (-10)                  /* nice */
 #define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 22 KB each */
 #define SEED_NS (1000 * MSEC)        /* sonde-maps is given this long before the first sample */
 #define TABLES_NS (10000 * MSEC)     /* and this long to hand out its maps, without which the whole capture would be */
@@ -120,7 +122,7 @@ static void signal_take(struct capture *c)
 	}
 }
 
-/* Wait for the timer, a signal, the end of our reader, or (before the seed is in) sonde-maps. */
+/* Wait for the timer, a signal, the end of our reader, a ring that fills fast, or (before the seed is in) sonde-maps. */
 static void wait_events(struct capture *c, int timeout_ms)
 {
 	struct pollfd fds[] = {
@@ -128,6 +130,7 @@ static void wait_events(struct capture *c, int timeout_ms)
 		{.fd = c->o->signal_fd, .events = POLLIN},
 		{.fd = c->o->progress->gone ? -1 : c->o->progress->fd},
 		{.fd = hostmaps_seeded(c->maps) ? -1 : hostmaps_fd(c->maps), .events = POLLIN},
+		{.fd = ring_buffer__epoll_fd(c->ring), .events = POLLIN},
 	};
 	uint64_t times;
 
@@ -142,6 +145,8 @@ static void wait_events(struct capture *c, int timeout_ms)
 	}
 	if (fds[3].revents)
 		hostmaps_read(c->maps);
+	if (fds[4].revents)
+		capture_rings_read(c);
 	if (fds[0].revents && read(c->timer_fd, &times, sizeof(times)) == sizeof(times))
 		tick(c);
 }
@@ -180,6 +185,16 @@ static int timer_open(int *out, struct err *e)
 	return 0;
 }
 
+/*
+ * A host that is too busy is what people look at: whoever watches it must get its turn, or mappings are told late and
+ * rings run full. It takes half a percent of a core. sonde-maps inherits this; the command to run has been started before.
+ */
+static void hurry(void)
+{
+	if (getpriority(PRIO_PROCESS, 0) == 0 && setpriority(PRIO_PROCESS, 0, HURRY))
+		log_debug("cannot raise the priority: %s", strerror(errno));
+}
+
 /* sonde-maps is started first: it looks over the host while the rest is made. */
 static int open_parts(struct capture *c, struct err *e)
 {
@@ -189,6 +204,7 @@ static int open_parts(struct capture *c, struct err *e)
 				   .args_policy = o->args};
 	int err;
 
+	hurry();
 	err = store_writer_open(&so, &c->store, e);
 	if (!err)
 		err = hostmaps_open(&ho, &c->maps, e);

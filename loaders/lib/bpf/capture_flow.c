@@ -10,7 +10,7 @@
 #include "probes/stack.h"
 
 #define STALE_NS (5000 * MSEC) /* sonde-maps is given this long, at the start too */
-#define LATE_NS  (2000 * MSEC) /* rows are waited for this long */
+#define LATE_NS  (5000 * MSEC) /* rows are waited for this long */
 /* A bucket is handed over this long after its end, with what was held back meanwhile. */
 #define READY_NS (300 * MSEC)
 
@@ -28,7 +28,7 @@ static int record_take(void *ctx, void *record, size_t size)
 	return 0;
 }
 
-/* What found no room among those that wait is unwound as far as rows are there. */
+/* What had to make room is unwound as far as rows were there. */
 static void late_hold(void *ctx, const struct stack_event *ev, size_t size)
 {
 	record_take(ctx, (void *)(uintptr_t)ev, size);
@@ -39,8 +39,10 @@ static int late_take(void *ctx, void *record, size_t size)
 	struct capture *c = ctx;
 	int err = late_push(&c->late, record, size);
 
-	if (err == -ENOBUFS)
-		err = late_unwind(&c->late, c->maps, record, size, late_hold, c);
+	if (err == -ENOBUFS) {
+		late_shed(&c->late, c->maps, late_hold, c);
+		err = late_push(&c->late, record, size);
+	}
 	if (err)
 		c->r->lost[CAPTURE_LOST_MALFORMED]++;
 	return 0;

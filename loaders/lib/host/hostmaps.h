@@ -82,11 +82,11 @@ void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *p, uint64_t ad
 void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame, uint64_t tables_ns, uint64_t time_ns,
 		    struct hostmaps_frame *out);
 /* The mapping that held `addr` at time_ns, and its file's rows; to unwind what was taken then. false: none. Its frames are
- * to be addresses. Asks for the index as above. */
+ * to be addresses. Asks for the index as above. *pending: names the image while its index is awaited, else untouched. */
 bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns,
-		    struct unwind_where *out);
-/* Grows whenever an image has left "pending": what waited for that may try again. */
-uint32_t hostmaps_settled(const struct hostmaps *hm);
+		    struct unwind_where *out, uint64_t *pending);
+/* Is what *pending named still awaited? */
+bool hostmaps_awaits(const struct hostmaps *hm, uint64_t pending);
 /* Images whose state left "pending" since the last call, one by one; NULL: no more. */
 struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm);
 /* How many images that were asked for are still pending. */

@@ -56,7 +56,6 @@ bool hostmaps_same_file(const struct image_entry *a, const struct image_entry *b
 
 static void image_queue(struct hostmaps *hm, struct image_entry *img)
 {
-	hm->settled++;
 	if (img->reported)
 		return;
 	img->reported = true;
@@ -186,9 +185,11 @@ struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm)
 	return &img->pub;
 }
 
-uint32_t hostmaps_settled(const struct hostmaps *hm)
+bool hostmaps_awaits(const struct hostmaps *hm, uint64_t pending)
 {
-	return hm->settled;
+	const struct image_entry *img = find(hm, pending >> 32, (uint32_t)pending);
+
+	return img && !img->pub.state;
 }
 
 uint32_t hostmaps_pending(const struct hostmaps *hm)

@@ -66,7 +66,7 @@ struct hostmaps {
 	uint64_t generation;
 	uint64_t generation_ns[GENERATIONS]; /* when generation % GENERATIONS began: the one before it had ended */
 	uint64_t watermark, lost;
-	uint32_t pending, settled;
+	uint32_t pending;
 	uint64_t swept_ns;
 	struct process *processes;
 	struct newest *newest;

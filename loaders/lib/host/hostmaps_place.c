@@ -166,7 +166,7 @@ _Static_assert((int)UNWIND_ROWS_READY == MP_INDEX_READY + 1 && (int)UNWIND_ROWS_
 	       "states in the same order");
 
 bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t addr, uint64_t time_ns,
-		    struct unwind_where *out)
+		    struct unwind_where *out, uint64_t *pending)
 {
 	const struct process *p = identity_at((struct process *)pub, time_ns);
 	const struct mapping *m = mapping_at(p, addr, time_ns);
@@ -180,6 +180,8 @@ bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t 
 		return true;
 	hostmaps_image_want(hm, img);
 	out->state = (enum unwind_rows_state)(img->pub.state + 1);
+	if (!img->pub.state)
+		*pending = img->key;
 	offset = addr + out->to_file;
 	if (img->index && img->rows.elements && image_offset_to_vaddr(img->index, offset, &vaddr)) {
 		out->rows = img->rows;

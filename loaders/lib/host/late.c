@@ -13,8 +13,7 @@ struct late_item {
 	struct late_item *next;
 	size_t size;
 	uint64_t time_ns;
-	uint32_t settled;  /* what hostmaps knew when it was tried last */
-	bool tried;
+	uint64_t pending;  /* the image it waits for, 0: it has not been tried */
 	uint64_t record[]; /* a struct stack_late, its stack as long as it is filled */
 };
 
@@ -70,18 +69,18 @@ int late_push(struct late *q, const void *record, size_t size)
 struct asked {
 	struct hostmaps *hm;
 	struct hostmaps_process *p;
-	uint64_t time_ns;
+	uint64_t time_ns, pending;
 };
 
 static bool where(void *ctx, uint64_t addr, struct unwind_where *out)
 {
 	struct asked *a = ctx;
 
-	return a->p && hostmaps_where(a->hm, a->p, addr, a->time_ns, out);
+	return a->p && hostmaps_where(a->hm, a->p, addr, a->time_ns, out, &a->pending);
 }
 
-/* false: rows are missing that may still come. */
-static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late *l, bool patient)
+/* false: rows are missing that may still come; *pending says whose. NULL: as far as rows are there. */
+static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late *l, uint64_t *pending)
 {
 	struct asked a = {.hm = hm, .time_ns = l->ev.time_ns,
 			  .p = hostmaps_process(hm, l->ev.tgid, l->ev.start_ns, l->ev.exec_id)};
@@ -94,8 +93,10 @@ static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late 
 	unwind_late(l, &from, q->out->frames + l->ev.n_kernel, STACK_USER_MAX, &n, &end);
 	if (!a.p)
 		end = STACK_END_NO_PROCESS;
-	if (end == STACK_END_PENDING && patient)
+	if (end == STACK_END_PENDING && pending) {
+		*pending = a.pending;
 		return false;
+	}
 	q->out->ev = l->ev;
 	q->out->ev.flags &= (__u16)~(STACK_F_LATE | STACK_F_TABLES); /* its frames are addresses, of its own time */
 	q->out->ev.flags |= end == STACK_END_DEPTH ? STACK_F_TRUNCATED : 0;
@@ -112,26 +113,27 @@ static void hand_over(const struct late *q, late_fn fn, void *ctx)
 	fn(ctx, ev, sizeof(*ev) + ((size_t)ev->n_kernel + ev->n_user) * sizeof(q->out->frames[0]));
 }
 
-int late_unwind(struct late *q, struct hostmaps *hm, const void *record, size_t size, late_fn fn, void *ctx)
-{
-	if (!sound(record, size))
-		return -EBADMSG;
-	unwind(q, hm, record, false);
-	hand_over(q, fn, ctx);
-	return 0;
-}
-
-/* Is it worth trying? Not before its time has been told, and not twice with the same knowledge. */
-static bool due(struct late_item *item, const struct hostmaps *hm, bool patient)
+/* Is it worth trying? Not before its time has been told, and not while what it lacks is awaited. */
+static bool due(const struct late_item *item, const struct hostmaps *hm, bool patient)
 {
 	if (!patient)
 		return true;
-	if (!hostmaps_seeded(hm) || item->time_ns > hostmaps_watermark(hm) ||
-	    (item->tried && item->settled == hostmaps_settled(hm)))
-		return false;
-	item->tried = true;
-	item->settled = hostmaps_settled(hm);
-	return true;
+	return hostmaps_seeded(hm) && item->time_ns <= hostmaps_watermark(hm) &&
+	       !(item->pending && hostmaps_awaits(hm, item->pending));
+}
+
+/* Out of the list, and its event out of here. */
+static void finish(struct late *q, struct late_item **at, late_fn fn, void *ctx)
+{
+	struct late_item *item = *at;
+
+	*at = item->next;
+	if (q->tail == &item->next)
+		q->tail = at;
+	q->bytes -= item->size;
+	q->n--;
+	free(item);
+	hand_over(q, fn, ctx);
 }
 
 void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t patience_ns, bool all, late_fn fn,
@@ -143,17 +145,20 @@ void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t p
 		bool patient = !all && item->time_ns + patience_ns > now_ns;
 		const void *record = item->record;
 
-		if (!due(item, hm, patient) || !unwind(q, hm, record, patient)) {
+		if (due(item, hm, patient) && unwind(q, hm, record, patient ? &item->pending : NULL))
+			finish(q, at, fn, ctx);
+		else
 			at = &item->next;
-			continue;
-		}
-		*at = item->next;
-		if (q->tail == &item->next)
-			q->tail = at;
-		q->bytes -= item->size;
-		q->n--;
-		hand_over(q, fn, ctx);
-		free(item);
+	}
+}
+
+void late_shed(struct late *q, struct hostmaps *hm, late_fn fn, void *ctx)
+{
+	while (q->n && q->bytes > q->max_bytes - q->max_bytes / 16) {
+		const void *record = q->head->record;
+
+		unwind(q, hm, record, NULL);
+		finish(q, &q->head, fn, ctx);
 	}
 }
 

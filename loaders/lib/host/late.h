@@ -4,7 +4,8 @@
  * wait until sonde-maps has told all of their time and has the rows of the files they meet, and are unwound then by the
  * rules of probes/unwind.h: to addresses, which are named by what was mapped at their time, as all others.
  *
- * Nothing is lost here: what has waited too long, or finds no room, is unwound as far as rows are there.
+ * Nothing is lost here: what has waited too long, or longest when there is no more room, is unwound as far as rows are
+ * there.
  */
 #ifndef SONDE_HOST_LATE_H
 #define SONDE_HOST_LATE_H
@@ -31,7 +32,7 @@ struct late {
 void late_init(struct late *q, size_t max_bytes); /* allocates nothing yet */
 void late_release(struct late *q);
 
-/* Copies what is used of the record. -EBADMSG: it is none; -ENOBUFS: the limit is reached, see late_unwind. */
+/* Copies what is used of the record. -EBADMSG: it is none; -ENOBUFS: the limit is reached, see late_shed. */
 int late_push(struct late *q, const void *record, size_t size);
 
 /* What takes a finished event: ev.n_kernel + ev.n_user frames follow it; borrowed for the call. */
@@ -41,8 +42,8 @@ typedef void (*late_fn)(void *ctx, const struct stack_event *ev, size_t size);
  * `patience_ns`; or all. */
 void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t patience_ns, bool all, late_fn fn,
 		void *ctx);
-/* One record at once, whatever is there. -EBADMSG as above. */
-int late_unwind(struct late *q, struct hostmaps *hm, const void *record, size_t size, late_fn fn, void *ctx);
+/* Hands over what came first, until at least a sixteenth of the room is free. */
+void late_shed(struct late *q, struct hostmaps *hm, late_fn fn, void *ctx);
 /* Time of the oldest one that waits, UINT64_MAX: none does. */
 uint64_t late_oldest(const struct late *q);
 

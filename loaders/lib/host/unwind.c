@@ -148,7 +148,7 @@ int unwind_late(const struct stack_late *l, const struct unwind_from *from, uint
 		return -EBADMSG;
 	memcpy(regs.reg, l->regs, sizeof(regs.reg));
 	*n = unwind_stack(&copied, &regs, frames, max, end);
-	if (*end == STACK_END_STACK_READ && late.short_copy)
+	if (*end == STACK_END_STACK_READ && late.short_copy && l->size)
 		*end = STACK_END_SHORT_COPY;
 	return 0;
 }
