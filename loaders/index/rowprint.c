@@ -65,10 +65,15 @@ static void print_ext(FILE *to, const struct row_ext *x)
 {
 	switch (x->kind) {
 	case ROW_EXT_CFA:
+	case ROW_EXT_SWITCH:
+	case ROW_EXT_INJECTED:
 	case ROW_EXT_RA_REG: fprintf(to, "%s%+d", reg_name(x->reg), x->a); break;
 	case ROW_EXT_DEREF: fprintf(to, "*(%s%+d)%+d", reg_name(x->reg), x->a, x->b); break;
 	case ROW_EXT_INDEX:
 		fprintf(to, "*(%s+8*%s%+d)%+d", reg_name(x->reg), reg_name(x->reg2), x->a, x->b);
+		break;
+	case ROW_EXT_GO_DEPTH:
+		fprintf(to, "*(*(%s%+d)+8)-*(%s%+d)%+d", reg_name(x->reg), x->a, reg_name(x->reg), x->b, 8 * x->reg2);
 		break;
 	case ROW_EXT_GO_STACK:
 	case ROW_EXT_GO_SCHED:
@@ -79,6 +84,8 @@ static void print_ext(FILE *to, const struct row_ext *x)
 	}
 	print_ext_bp(to, x);
 	fprintf(to, " %s", x->kind == ROW_EXT_RA_REG ? reg_name(x->reg2) : "c-8");
+	fputs(x->kind == ROW_EXT_SWITCH || x->kind == ROW_EXT_GO_DEPTH ? " (other stack)" :
+	      x->kind == ROW_EXT_INJECTED ? " (interrupted)" : "", to);
 }
 
 void rowprint_rule(FILE *to, __u32 rule, const struct row_ext *exts, size_t count)

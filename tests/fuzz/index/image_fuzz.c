@@ -2,7 +2,7 @@
 /*
  * The reader of image indexes. The checksum and the size are put right first, or nothing would get past them.
  *
- * covers: schema/image/image.c
+ * covers: schema/image/image.c schema/image/go.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 
 #include "schema/base/hash.h"
 #include "schema/image/format.h"
+#include "schema/image/go.h"
 #include "schema/image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -18,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 static void ask(const struct image *img)
 {
 	struct image_symbol s, at;
+	struct image_go_record go;
 	uint64_t v = 0;
 	size_t sum = 0;
 
@@ -29,6 +31,8 @@ static void ask(const struct image *img)
 	for (uint64_t offset = 0; offset < 0x100000; offset += 0x7ff)
 		if (image_offset_to_vaddr(img, offset, &v))
 			sum += image_symbol_at(img, v, &s) ? strlen(s.name) : 0;
+	if (image_go(img, &go) && memchr(go.version, 0, sizeof(go.version)) == NULL)
+		abort();
 	if (image_ident(img)->build_id_len > sizeof(image_ident(img)->build_id) || sum == SIZE_MAX)
 		abort();
 }

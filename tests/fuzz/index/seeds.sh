@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# seeds.sh OUTDIR: seeds for the fuzzers of this folder, of real files: OUTDIR/{elfindex,cfi,knowncode,pclntab,debuglink,image}/.
+# seeds.sh OUTDIR: seeds for the fuzzers of this folder, of real files: OUTDIR/{elfindex,cfi,knowncode,pclntab,gotables,debuglink,image}/.
 # Small programs are built here with what the build needs anyway (gcc, binutils); Go's table is the machine's own where
 # a Go program is there, and one written by hand for each generation.
 set -eu
 out=$(realpath -m "$1")
 here=$(dirname "$(realpath "$0")")
-mkdir -p "$out/elfindex" "$out/cfi" "$out/knowncode" "$out/pclntab" "$out/debuglink" "$out/image"
+mkdir -p "$out/elfindex" "$out/cfi" "$out/knowncode" "$out/pclntab" "$out/gotables" "$out/debuglink" "$out/image"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -198,6 +198,9 @@ printf '\061\300\260\070\111\211\373....\061\355\137\101\377\321\211\307\364\303
 printf '\377\065....\377\045....1234\377\045....\150....\351....\363\017\036\372\150....\362\351....12' |
 	code_seed > "$out/knowncode/plt"
 printf '\150....\362\351....123456\362\377\045....123456789' | code_seed > "$out/knowncode/bnd"
+
+# tables with all that hangs on them: pc tables, files, trees, code
+/usr/bin/python3 "$here/goseeds.py" "$out/gotables"
 
 for f in f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start full now lib32 plain bare sysv pair pair2 mini zeros names go2 go16 go18 go20 gopie* gomagic* gosym*; do
 	[ -f "$f" ] && cp "$f" "$out/elfindex/$f"

@@ -5,7 +5,9 @@
  */
 #include "tests/unit/loaders/index/gotest.h"
 
+#include "loaders/index/goline.h"
 #include "loaders/index/gorows.h"
+#include "schema/base/clock.h"
 
 static const char source[] =
 	"package main\n"
@@ -264,11 +266,58 @@ static void a_stripped_program_has_the_rows_of_its_twin(void **state)
 	gotest_close(&g);
 }
 
+/* CPU time on a machine that others use too: printed, and held to a bound that only a blunder breaks. */
+static void rows_and_lines_cost_milliseconds_a_megabyte(void **state)
+{
+	struct gotest g;
+	char *path;
+	struct gofile f;
+	struct rows r;
+	struct lineset lines;
+	struct elf_range *code;
+	size_t count;
+	void *out = NULL;
+	size_t size = 0;
+	int64_t t[3];
+	double mb;
+
+	(void)state;
+	if (!gotest_open(&g, source)) {
+		skip_missing("go");
+	}
+	path = gotest_build(&g, 0, "", false);
+	assert_non_null(path);
+	gofile_open(&f, path);
+	mb = (double)f.table.tab.len / (1 << 20);
+	assert_int_equal(elf_code_ranges(&f.elf, &code, &count), 0);
+	assert_int_equal(rows_init(&r, code[0].start & ~4095ull, code[count - 1].end), 0);
+	lineset_init(&lines, code, count);
+	t[0] = clock_cpu_ns();
+	assert_int_equal(gorows_add(&f.elf, &f.table, &r), 0);
+	assert_int_equal(rows_finish(&r, &out, &size), 0);
+	t[1] = clock_cpu_ns();
+	assert_int_equal(goline_add(&f.elf, &f.table, &lines), 0);
+	t[2] = clock_cpu_ns();
+	print_message("%.1f MB of pclntab: rows %.1f ms, %.0f KB; lines collected %.1f ms, %zu rows, %zu calls\n", mb,
+		      (double)(t[1] - t[0]) / 1e6, (double)size / 1024, (double)(t[2] - t[1]) / 1e6, lines.row_count,
+		      lines.node_count);
+	assert_true((double)(t[1] - t[0]) / 1e6 < 200 * mb);
+	assert_true((double)(t[2] - t[1]) / 1e6 < 400 * mb);
+	free(out);
+	rows_release(&r);
+	lineset_release(&lines);
+	free(code);
+	gofile_close(&f);
+	free(path);
+	gotest_close(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_agrees_with_debug_frame),
 		cmocka_unit_test(a_stripped_program_has_the_rows_of_its_twin),
+		cmocka_unit_test(rows_and_lines_cost_milliseconds_a_megabyte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
