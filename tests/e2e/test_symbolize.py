@@ -2,6 +2,7 @@
 """What the capture could not name gains names and lines later: from a debug file put beside the program, and from a real
 debuginfod server on loopback."""
 import json
+import math
 import os
 import shutil
 import socket
@@ -53,10 +54,11 @@ def leaves(store, pid):
 def assert_shares(seen, told):
     total = sum(seen.values())
     whole = told["turns"]["hot"] / sum(told["turns"].values())
+    near = max(0.03, 1.8 / math.sqrt(total))  # a busy machine leaves few samples
     for line, share in told["hot"].items():
-        assert seen.get(("hot", int(line)), 0) / total == pytest.approx(share * whole, abs=0.03), seen
+        assert seen.get(("hot", int(line)), 0) / total == pytest.approx(share * whole, abs=near), seen
     (nano,) = told["nano"]
-    assert seen.get(("nano", int(nano)), 0) / total == pytest.approx((1 - whole) / 2, abs=0.03), seen
+    assert seen.get(("nano", int(nano)), 0) / total == pytest.approx((1 - whole) / 2, abs=near), seen
 
 
 def symbolize(sonde, store, *args, **kw):
