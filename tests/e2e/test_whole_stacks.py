@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's own programs under load: how many of their user stacks reach a root. Each runs beside the capture alone, after the
+rows of its files are there."""
+import os
+import shutil
+import time
+
+import pytest
+
+import servers
+from conftest import need_root, segments, sql_all
+
+ENOUGH = 0.995
+# Debian's java runs what it compiles without frame pointers, and its interpreter is compiled code of that kind: stacks
+# that touch the code cache are another issue's. What never touches it (collector, compiler, VM threads) counts here.
+JIT = {"java"}
+
+
+def ends(store, names):
+    """Samples of the programs of these names: how many are complete, and {(reason, file): n} of the others."""
+    rows = sql_all(store, "SELECT executable, module, reason, complete, samples FROM unwinding")
+    rows = [r for r in rows if os.path.basename(r["executable"]) in names]
+    where = {}
+    for r in rows:
+        if not r["complete"]:
+            key = (r["reason"], r["module"])
+            where[key] = where.get(key, 0) + r["samples"]
+    return sum(r["samples"] for r in rows if r["complete"]), where
+
+
+@pytest.mark.parametrize("name", sorted(servers.PROGRAMS))
+def test_stacks_of_programs_as_they_ship_reach_their_root(name, capture, store, scratch):
+    need_root()
+    try:
+        running = servers.PROGRAMS[name](scratch)
+    except servers.Missing as e:
+        pytest.skip(f"missing: {e}")
+    try:
+        first = capture("--freq", 99, "--bucket", "1s")
+        time.sleep(4)
+        first.stop()
+        for path in segments(store):  # the indexes stay
+            os.unlink(path)
+        c = capture("--freq", 499, "--bucket", "1s")
+        time.sleep(6)
+        c.stop()
+    finally:
+        running.stop()
+    complete, where = ends(store, running.executables)
+    if name in JIT:
+        where = {k: v for k, v in where.items() if k[1] not in ("[jit]", "[anon]", "")}
+    n = complete + sum(where.values())
+    assert n > 200, f"too few samples of {running.executables}: {complete}, {where}"
+    print(f"{name}: {100 * complete / n:.2f} % of {n} reach a root; others: "
+          f"{sorted(where.items(), key=lambda x: -x[1])[:5]}")
+    assert complete / n >= ENOUGH, where
