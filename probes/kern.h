@@ -50,6 +50,7 @@ enum bpf_func_id {
 	BPF_FUNC_task_pt_regs = 175,
 };
 
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

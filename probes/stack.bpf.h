@@ -158,10 +158,13 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 		return false;
 	}
 	known = unwind_tables(s);
-	if (known == UNWIND_PROCESS)
+	if (known == UNWIND_PROCESS) {
 		unwind_user(s);
-	else
+		if (s->ev.end == STACK_END_STACK_READ && (BPF_CORE_READ(task, flags) & PF_EXITING))
+			s->ev.end = STACK_END_NONE;
+	} else {
 		s->ev.end = STACK_END_NO_PROCESS;
+	}
 	if (stack_late_read && known != UNWIND_NOBODY && stack_is_early(&s->ev) && stack_send_late(s, task, perf))
 		return true;
 	if (known != UNWIND_PROCESS)

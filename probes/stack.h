@@ -45,7 +45,7 @@ enum stack_flags {
 
 /* Why the user part ends where it does. Stored: never renumbered. */
 enum stack_end {
-	STACK_END_NONE = 0,        /* there is no user part */
+	STACK_END_NONE = 0,        /* there is no user part, or none any more: the process is ending, its memory is gone */
 	STACK_END_ROOT = 1,        /* complete */
 	STACK_END_NO_PROCESS = 2,  /* its mappings were not published (yet) */
 	STACK_END_NO_MAPPING = 3,  /* the next pc lies in no executable mapping */
