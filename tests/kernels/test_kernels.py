@@ -126,6 +126,14 @@ def test_stacks_reach_their_root(report, program):
     assert complete > 0.97 * (samples - at_its_ends), found
 
 
+def test_status_says_how_many_stacks_are_complete(report):
+    found = rows(report, "shares-unwinding")
+    samples = sum(row["samples"] for row in found)
+    said = report.sections["status"].json()["rows"][0]
+    assert said["user_samples"] == samples
+    assert said["complete_share"] == pytest.approx(sum(row["samples"] for row in found if row["complete"]) / samples)
+
+
 def test_time_in_one_system_call_shows_its_path_in_the_kernel(report):
     told = told_of(report, "shares", lambda o: "kernel_ns" in o)
     stacks = stacks_of(report, told["pid"])
