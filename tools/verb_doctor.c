@@ -15,6 +15,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/reader.h"
+#include "tools/doctor.h"
 #include "tools/helper.h"
 #include "tools/json.h"
 #include "tools/term.h"
@@ -22,6 +23,10 @@
 
 /* The families this tool knows, by the names of their loaders. */
 static const char *const FAMILIES[] = {"cpu"};
+
+struct doctor_args {
+	uint64_t pid;
+};
 
 struct counts {
 	int ok, warn, fail, off, ready;
@@ -67,7 +72,7 @@ static void host_line(struct strbuf *out)
 		    term_bytes((uint64_t)info.totalram * info.mem_unit, memory, sizeof(memory)));
 }
 
-static json_t *item(const char *family, const char *name, const char *state, const char *text, const char *fix)
+json_t *doctor_item(const char *family, const char *name, const char *state, const char *text, const char *fix)
 {
 	json_t *row = json_object();
 
@@ -92,14 +97,14 @@ static void ask_loader(const char *family, const char *store, json_t *rows, stru
 
 	snprintf(program, sizeof(program), "sonde-%s", family);
 	if (helper_find(program, path, &e) < 0 || helper_output(argv, &out, &status, &e) < 0) {
-		json_array_append_new(rows, item(family, program, "fail", e.what, e.fix));
+		json_array_append_new(rows, doctor_item(family, program, "fail", e.what, e.fix));
 		c->exit = c->exit ? c->exit : e.exit;
 		return;
 	}
 	said = json_loadb(strbuf_str(&out), out.len, 0, NULL);
 	list = json_object_get(said, "items");
 	if (!json_is_array(list))
-		json_array_append_new(rows, item(family, program, "fail", "its check ended without an answer", NULL));
+		json_array_append_new(rows, doctor_item(family, program, "fail", "its check ended without an answer", NULL));
 	json_array_foreach(list, i, row) {
 		json_object_set_new(row, "family", json_text(family));
 		json_array_append(rows, row);
@@ -124,14 +129,14 @@ static void check_store(const char *store, json_t *rows)
 	if (store_segments(store, 0, INT64_MAX, &segments, &n, &e) < 0) {
 		bool none = access(store, F_OK) < 0 && errno == ENOENT;
 
-		json_array_append_new(rows, item(NULL, "recordings", none ? "off" : "warn", none ? "none yet" : e.what,
+		json_array_append_new(rows, doctor_item(NULL, "recordings", none ? "off" : "warn", none ? "none yet" : e.what,
 						 none ? "sudo sonde record -d 10s" : e.fix));
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
 		bytes += segments[i].bytes;
 	strbuf_addf(&text, "%s · %s in %zu segment%s", store, term_bytes(bytes, size, sizeof(size)), n, n == 1 ? "" : "s");
-	json_array_append_new(rows, item(NULL, "recordings", "ok", strbuf_str(&text), NULL));
+	json_array_append_new(rows, doctor_item(NULL, "recordings", "ok", strbuf_str(&text), NULL));
 }
 
 static void count(const json_t *rows, struct counts *c)
@@ -151,7 +156,7 @@ static void count(const json_t *rows, struct counts *c)
 	}
 }
 
-static void print_row(json_t *row)
+void doctor_print(json_t *row)
 {
 	const char *state = json_string_value(json_object_get(row, "state")) ?: "?";
 	const char *fix = json_string_value(json_object_get(row, "fix"));
@@ -176,7 +181,7 @@ static void print_text(json_t *rows, const struct counts *c)
 	host_line(&host);
 	puts(strbuf_str(&host));
 	json_array_foreach(rows, i, row)
-		print_row(row);
+		doctor_print(row);
 	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready, n, c->fail, c->warn,
 	       c->fail ? "mend what is marked fail, then sonde doctor" : "sudo sonde record -d 10s");
 }
@@ -185,9 +190,13 @@ static int doctor_run(struct verb_call *call, struct err *e)
 {
 	json_t *envelope = json_envelope("doctor", 0, 0), *rows = json_rows(envelope);
 	struct strbuf host cleanup_strbuf = STRBUF_INIT;
+	const struct doctor_args *a = call->args;
 	struct counts c = {0};
 
-	(void)e;
+	if (a->pid) {
+		json_decref(envelope);
+		return doctor_pid(call, a->pid, e);
+	}
 	for (size_t i = 0; i < sizeof(FAMILIES) / sizeof(FAMILIES[0]); i++)
 		ask_loader(FAMILIES[i], call->store, rows, &c);
 	check_store(call->store, rows);
@@ -204,8 +213,15 @@ static int doctor_run(struct verb_call *call, struct err *e)
 	return json_print(envelope, stdout, 0);
 }
 
+static const struct option OPTIONS[] = {
+	{.name = "pid", .letter = 'p', .type = OPTION_UINT, .arg = "PID",
+	 .help = "say how the stacks of this process can be followed", .offset = offsetof(struct doctor_args, pid)},
+	{0},
+};
+
 static const char *const EXAMPLES[] = {
 	"sudo sonde doctor",
+	"sudo sonde doctor --pid $(pidof nginx)",
 	"sudo sonde doctor --json | jq -r '.rows[] | select(.state == \"fail\") | .fix'",
 	NULL,
 };
@@ -215,6 +231,8 @@ const struct verb verb_doctor = {
 	.summary = "what this host can be asked, what is missing, and how to mend it",
 	.usage = "",
 	.examples = EXAMPLES,
+	.options = OPTIONS,
+	.args_size = sizeof(struct doctor_args),
 	.uses = VERB_STORE | VERB_JSON,
 	.run = doctor_run,
 };

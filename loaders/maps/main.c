@@ -18,6 +18,7 @@
 #include "loaders/lib/host/cache.h"
 #include "loaders/maps/cgroups.h"
 #include "loaders/maps/dump.h"
+#include "loaders/maps/explain.h"
 #include "loaders/maps/feed.h"
 #include "loaders/maps/hub.h"
 #include "loaders/maps/indexer.h"
@@ -54,6 +55,7 @@ static const char usage[] =
 	"  --print          print the stream; --json: as JSON, one object a line\n"
 	"  --index PATH     sonde-index, if it is not beside this program\n"
 	"  --dump-tables PID  print what the sonde-maps at --socket has published of a process (0: of none), as JSON\n"
+	"  --explain PID    say how the stacks of a process can be unwound, as JSON, and end\n"
 	"  --check          say what this host allows, and end\n"
 	"  --verbose        more talk\n"
 	"  --help           this text\n";
@@ -61,7 +63,7 @@ static const char usage[] =
 struct opts {
 	const char *socket, *store, *args, *index;
 	int fd, tables_fd;
-	long dump; /* -1: no */
+	long dump, explain; /* -1: no */
 	unsigned int rows_mb;
 	bool print, json, check, verbose;
 };
@@ -92,10 +94,10 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		{"json", no_argument, NULL, 'j'},         {"check", no_argument, NULL, 'c'},
 		{"verbose", no_argument, NULL, 'v'},      {"help", no_argument, NULL, 'h'},
 		{"rows-mb", required_argument, NULL, 'r'}, {"tables-fd", required_argument, NULL, 't'},
-		{"dump-tables", required_argument, NULL, 'T'}, {0}};
+		{"dump-tables", required_argument, NULL, 'T'}, {"explain", required_argument, NULL, 'E'}, {0}};
 	int c;
 
-	*o = (struct opts){.fd = -1, .tables_fd = -1, .dump = -1, .rows_mb = TABLEMAPS_ROWS_MB};
+	*o = (struct opts){.fd = -1, .tables_fd = -1, .dump = -1, .explain = -1, .rows_mb = TABLEMAPS_ROWS_MB};
 	while ((c = getopt_long(argc, argv, "hv", longs, NULL)) != -1) {
 		switch (c) {
 		case 's': o->socket = optarg; break;
@@ -109,18 +111,21 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		case 'v': o->verbose = true; break;
 		case 'r': o->rows_mb = (unsigned int)strtoul(optarg, NULL, 10); break;
 		case 't': o->tables_fd = atoi(optarg); break;
+		case 'E': o->explain = strtol(optarg, NULL, 10); break;
 		case 'T': o->dump = strtol(optarg, NULL, 10); break;
 		case 'h': fputs(usage, stdout); return 1;
 		default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-maps --help");
 		}
 	}
+	if (o->explain > INT32_MAX)
+		return err_set(e, -ESRCH, EXIT_USAGE, "no process %ld", o->explain);
 	if (optind < argc)
 		return err_set(e, -EINVAL, EXIT_USAGE, "what is '%s'? see sonde-maps --help", argv[optind]);
 	if (!o->rows_mb || o->rows_mb > TABLEMAPS_ROWS_MB_MAX)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--rows-mb is 1 to %d", TABLEMAPS_ROWS_MB_MAX);
 	if (o->dump >= 0 && !o->socket)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--dump-tables needs --socket");
-	if (!o->socket && o->fd < 0 && !o->print && !o->check) {
+	if (!o->socket && o->fd < 0 && !o->print && !o->check && o->explain < 0) {
 		err_set(e, -EINVAL, EXIT_USAGE, "nobody to talk to");
 		err_fix(e, "sonde-maps --print, or --socket PATH");
 		return -EINVAL;
@@ -466,6 +471,8 @@ int main(int argc, char **argv)
 	if (rc)
 		return rc > 0 ? EXIT_OK : err_report(&e, "sonde-maps");
 	log_init("sonde-maps", m.o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
+	if (m.o.explain >= 0)
+		return explain((uint32_t)m.o.explain, m.o.store, &e) ? err_report(&e, "sonde-maps") : EXIT_OK;
 	if (m.o.dump >= 0)
 		return dump_tables(m.o.socket, (uint32_t)m.o.dump, &e) ? err_report(&e, "sonde-maps") : EXIT_OK;
 	if (open_all(&m, &e)) {

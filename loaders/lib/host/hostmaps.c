@@ -139,6 +139,13 @@ static void on_exit_(struct hostmaps *hm, const struct mp_exit *m)
 			process_close(p, m->time_ns);
 }
 
+struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid)
+{
+	struct newest *n = hostmaps_newest(hm, tgid);
+
+	return n && n->p && n->p->pub.to_ns == UINT64_MAX ? &n->p->pub : NULL;
+}
+
 struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
 {
 	struct process *p = process_find(hm, tgid, start_ns, exec_id);

@@ -53,6 +53,9 @@ struct hostmaps_process {
 /* Borrowed, valid until the next hostmaps_read. NULL: never heard of. Processes are forgotten 10 s after their exit. */
 struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id);
 
+/* What runs under this pid now; NULL: nothing. Borrowed as above. */
+struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid);
+
 struct hostmaps_image {
 	uint32_t id;
 	uint32_t kind;                /* enum mp_image_kind */
@@ -87,6 +90,9 @@ bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *p, uint64_t ad
 		    struct unwind_where *out, uint64_t *pending);
 /* Is what *pending named still awaited? */
 bool hostmaps_awaits(const struct hostmaps *hm, uint64_t pending);
+/* What is mapped executable in it now; `image` NULL: memory without a file. Asks for the indexes as above. */
+void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *p,
+		       void (*each)(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image), void *ctx);
 /* Images whose state left "pending" since the last call, one by one; NULL: no more. */
 struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm);
 /* How many images that were asked for are still pending. */

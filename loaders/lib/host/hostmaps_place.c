@@ -192,6 +192,20 @@ bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t 
 	return true;
 }
 
+void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *pub,
+		       void (*each)(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image), void *ctx)
+{
+	const struct process *p = (const struct process *)pub;
+
+	for (size_t i = 0; i < p->maps.n_now; i++) {
+		struct image_entry *img = p->maps.now[i].image;
+
+		if (img)
+			hostmaps_image_want(hm, img);
+		each(ctx, p->maps.now[i].start, p->maps.now[i].end, img ? &img->pub : NULL);
+	}
+}
+
 /* ---- frames of tables ---- */
 
 /* Did anything change in (from, to]? */
