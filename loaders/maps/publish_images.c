@@ -3,14 +3,11 @@
  * publish_images: the rows of each file.
  *
  * 1. A file has a slot in state PENDING from when it is known. What is in the cache is published at once. What is not is
- *    asked of the indexer when it has been mapped for AGE_NS; those that most processes map come first.
+ *    asked of the indexer when it has been mapped for AGE_NS or a sample was in it; those that most processes map come
+ *    first.
  * 2. Where its rows lie relative to a mapping is not known before its index is. So READY is another slot, and who maps
  *    the file gets a new slice: a program that still reads the old slice finds PENDING, never rows at a wrong distance.
- * 3. `rows` is full: a file that is used takes the place of some that were never used or not for IDLE_NS: those that lie
- *    so that the fewest rows have to go. They are PENDING again, in their slots, until they are used. For a file that
- *    nobody has used yet only what no process maps is given back. Room is made for one after the other, the longest waiting first, and
- *    nobody else takes of it; one for whom none comes together in CLAIM_NS lets the next one try. What finds no room is
- *    PENDING: its stacks are unwound later, by the loader.
+ * 3. `rows` is full: publish_room.c.
  */
 #include "loaders/maps/publish_parts.h"
 
@@ -25,16 +22,10 @@
 #include "loaders/maps/world.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/base/log.h"
 #include "schema/base/mem.h"
 
 #define AGE_NS   (NSEC_PER_SEC / 5)
-#define COUNT_NS (NSEC_PER_SEC / 5)
-#define SWEEP_NS (5 * NSEC_PER_SEC)
-#define IDLE_NS  (10 * NSEC_PER_SEC)
-#define TRIAL_NS (2 * NSEC_PER_SEC) /* what is READY is given so long to be used for the first time */
-#define RETRY_NS NSEC_PER_SEC
-#define CLAIM_NS (5 * NSEC_PER_SEC)
+#define ASK_NS   (NSEC_PER_SEC / 5)
 
 static void image_close_(struct image **img)
 {
@@ -67,12 +58,6 @@ static bool is_open(const struct pimage *pi)
 	return pi->state == TABLES_IMAGE_PENDING;
 }
 
-static void disclaim(struct publish *pub, const struct pimage *pi)
-{
-	if (pub->claimant == pi)
-		pub->claimant = NULL;
-}
-
 void publish_image_gone(struct publish *pub, struct mimage *img)
 {
 	struct pimage *pi = img->published;
@@ -81,7 +66,7 @@ void publish_image_gone(struct publish *pub, struct mimage *img)
 	if (!pub || !pi)
 		return;
 	img->published = NULL;
-	disclaim(pub, pi);
+	publish_disclaim(pub, pi);
 	slots_put(&pub->slots, pi->slot, now);
 	rowsets_put(&pub->rowsets, pi->rows, now);
 	if (is_open(pi))
@@ -108,7 +93,7 @@ void publish_images_release(struct publish *pub)
 	release_list(&pub->settled);
 }
 
-static void set_state(struct publish *pub, struct pimage *pi, enum tables_image_state state)
+void publish_set_state(struct publish *pub, struct pimage *pi, enum tables_image_state state)
 {
 	bool was_open = is_open(pi);
 
@@ -126,117 +111,10 @@ static void set_state(struct publish *pub, struct pimage *pi, enum tables_image_
 
 static void refuse(struct publish *pub, struct pimage *pi)
 {
-	disclaim(pub, pi);
+	publish_disclaim(pub, pi);
 	if (pi->slot)
 		slots_set_state(&pub->slots, pi->slot, TABLES_IMAGE_REFUSED);
-	set_state(pub, pi, TABLES_IMAGE_REFUSED);
-}
-
-/* ---- use ---- */
-
-static bool is_used(const struct publish *pub, const struct pimage *pi)
-{
-	return pi->slot && __atomic_load_n(&pub->maps->images[pi->slot].used, __ATOMIC_RELAXED);
-}
-
-static void clear_used(const struct publish *pub, const struct pimage *pi)
-{
-	__atomic_store_n(&pub->maps->images[pi->slot].used, 0, __ATOMIC_RELAXED);
-}
-
-/* How many processes map each; not more often than COUNT_NS. */
-static void count_users(struct publish *pub, uint64_t now_ns)
-{
-	struct pimage *pi;
-
-	if (now_ns - pub->counted_ns < COUNT_NS)
-		return;
-	pub->counted_ns = now_ns;
-	DL_FOREACH(pub->open, pi)
-		pi->users = 0;
-	DL_FOREACH(pub->settled, pi)
-		pi->users = 0;
-	for (struct proc *p = pub->world->procs; p; p = p->hh.next)
-		for (size_t i = 0; i < p->maps.n_now; i++) {
-			struct mimage *img = p->maps.now[i].image;
-
-			if (img && img->published)
-				img->published->users++;
-		}
-	for (struct proc *p = pub->world->procs; p; p = p->hh.next)
-		for (size_t i = 0; i < p->n_pending; i++)
-			if (p->pending[i].image && p->pending[i].image->published)
-				p->pending[i].image->published->users++;
-}
-
-/* Who was used since the last look. */
-static void sweep(struct publish *pub, uint64_t now_ns)
-{
-	struct pimage *pi;
-
-	if (now_ns - pub->swept_ns < SWEEP_NS)
-		return;
-	pub->swept_ns = now_ns;
-	DL_FOREACH(pub->settled, pi) {
-		if (!is_used(pub, pi))
-			continue;
-		pi->used_ns = now_ns;
-		clear_used(pub, pi);
-	}
-}
-
-/* ---- room ---- */
-
-static void evict(struct publish *pub, struct pimage *pi, uint64_t now_ns)
-{
-	slots_set_state(&pub->slots, pi->slot, TABLES_IMAGE_PENDING);
-	clear_used(pub, pi);
-	rowsets_put(&pub->rowsets, pi->rows, now_ns);
-	pi->rows = NULL;
-	pi->evicted_ns = now_ns;
-	set_state(pub, pi, TABLES_IMAGE_PENDING);
-	pub->evicted++;
-}
-
-static bool is_idle(const struct publish *pub, const struct pimage *pi, bool for_used, uint64_t now_ns)
-{
-	if (pi->state != TABLES_IMAGE_READY || is_used(pub, pi))
-		return false;
-	if (!for_used)
-		return !pi->users;
-	return pi->used_ns ? now_ns - pi->used_ns > IDLE_NS : now_ns - pi->ready_ns > TRIAL_NS;
-}
-
-/* Rows are idle if all files that have them are. */
-static void mark_idle(const struct publish *pub, bool for_used, uint64_t now_ns)
-{
-	struct pimage *pi;
-
-	DL_FOREACH(pub->settled, pi)
-		if (pi->rows)
-			pi->rows->idle = true;
-	DL_FOREACH(pub->settled, pi)
-		if (pi->rows && !is_idle(pub, pi, for_used, now_ns))
-			pi->rows->idle = false;
-}
-
-/* Give rows back for `pi`; they can be taken after the grace. false: there are none to give. */
-static bool make_room(struct publish *pub, const struct pimage *pi, uint64_t now_ns)
-{
-	struct pimage *old, *next;
-	uint32_t first;
-
-	if (!pub->told_rows)
-		log_warn("the rows of all files do not fit (--rows-mb): the least used are given back");
-	pub->told_rows = true;
-	count_users(pub, now_ns);
-	mark_idle(pub, is_used(pub, pi), now_ns);
-	if (!rowsets_window(&pub->rowsets, pi->need, &first))
-		return false;
-	DL_FOREACH_SAFE(pub->settled, old, next)
-		if (old->rows && old->rows->first < first + pi->need && rowsets_end(old->rows) > first)
-			evict(pub, old, now_ns);
-	return true;
+	publish_set_state(pub, pi, TABLES_IMAGE_REFUSED);
 }
 
 /* ---- rows ---- */
@@ -273,8 +151,8 @@ static void set_ready(struct publish *pub, struct pimage *pi, struct rowset *set
 	pi->ready_ns = now_ns;
 	pi->used_ns = 0;
 	pi->need = 0;
-	disclaim(pub, pi);
-	set_state(pub, pi, TABLES_IMAGE_READY);
+	publish_disclaim(pub, pi);
+	publish_set_state(pub, pi, TABLES_IMAGE_READY);
 }
 
 /* The index of the image, and its rows in it. false: it is settled otherwise, or another time. */
@@ -326,55 +204,51 @@ static void take_rows(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 
 /* ---- ticks ---- */
 
-static void give_up(struct publish *pub, uint64_t now_ns)
+static bool is_library(const struct pimage *pi)
 {
-	pub->claimant->retry_ns = now_ns + 2 * CLAIM_NS;
-	pub->claimant = NULL;
+	return strstr(pi->img->path, ".so") || pi->img->kind == MP_IMAGE_VDSO;
 }
 
-/* Among those that are used and find no room, the one that waits longest. */
-static void choose_claimant(struct publish *pub, uint64_t now_ns)
+/* Those that samples were in, then what most processes map; libraries before programs. */
+static int by_use(const void *a, const void *b)
 {
-	struct pimage *pi, *best = NULL;
+	const struct pimage *x = *(struct pimage *const *)a, *y = *(struct pimage *const *)b;
 
-	if (pub->claimant && now_ns - pub->claimed_ns > CLAIM_NS)
-		give_up(pub, now_ns);
-	if (pub->claimant)
+	if (x->sampled != y->sampled)
+		return x->sampled ? -1 : 1;
+	if (x->users != y->users)
+		return x->users > y->users ? -1 : 1;
+	return is_library(y) - is_library(x);
+}
+
+static void sort_by_use(struct publish *pub, struct pimage **list, size_t n, uint64_t now_ns)
+{
+	if (n < 2)
 		return;
-	DL_FOREACH(pub->open, pi)
-		if (pi->need && is_used(pub, pi) && now_ns >= pi->retry_ns && (!best || pi->waits_ns < best->waits_ns))
-			best = pi;
-	pub->claimant = best;
-	pub->claimed_ns = now_ns;
-}
-
-static bool is_due(struct publish *pub, struct pimage *pi, uint64_t now_ns)
-{
-	if (pi->evicted_ns && (now_ns - pi->evicted_ns < TABLES_GRACE_NS || !is_used(pub, pi)))
-		return false;
-	if (pub->claimant && pub->claimant != pi)
-		return false;
-	if (!pi->need || arena_fits(&pub->rowsets.arena, pi->need))
-		return true;
-	if (pub->claimant != pi && now_ns < pi->retry_ns)
-		return false;
-	pi->retry_ns = now_ns + RETRY_NS;
-	if (!make_room(pub, pi, now_ns) && pub->claimant == pi)
-		give_up(pub, now_ns);
-	return false;
+	publish_count_users(pub, now_ns);
+	for (size_t i = 0; i < n; i++)
+		list[i]->sampled = publish_is_used(pub, list[i]);
+	qsort(list, n, sizeof(*list), by_use);
 }
 
 static void look_at_open(struct publish *pub, uint64_t now_ns)
 {
+	cleanup_free struct pimage **ready = NULL;
+	size_t n = 0, cap = 0;
 	struct pimage *pi, *next;
 
-	choose_claimant(pub, now_ns);
+	publish_choose_claimant(pub, now_ns);
 	DL_FOREACH_SAFE(pub->open, pi, next) {
-		if (pi->img->state == IMAGE_REFUSED)
+		if (pi->img->state == IMAGE_REFUSED) {
 			refuse(pub, pi);
-		else if (pi->img->state == IMAGE_READY && is_due(pub, pi, now_ns))
-			take_rows(pub, pi, now_ns);
+		} else if (pi->img->state == IMAGE_READY && publish_is_due(pub, pi, now_ns)) {
+			mem_grow(ready, n, cap);
+			ready[n++] = pi;
+		}
 	}
+	sort_by_use(pub, ready, n, now_ns);
+	for (size_t i = 0; i < n; i++)
+		take_rows(pub, ready[i], now_ns);
 }
 
 /* Who maps a file that moved to another slot gets a new slice. */
@@ -398,25 +272,10 @@ static void tell_users(struct publish *pub)
 		pi->moved = false;
 }
 
-static bool is_library(const struct pimage *pi)
-{
-	return strstr(pi->img->path, ".so") || pi->img->kind == MP_IMAGE_VDSO;
-}
-
-/* Most used first; libraries first. */
-static int by_use(const void *a, const void *b)
-{
-	const struct pimage *x = *(struct pimage *const *)a, *y = *(struct pimage *const *)b;
-
-	if (x->users != y->users)
-		return x->users > y->users ? -1 : 1;
-	return is_library(y) - is_library(x);
-}
-
-static bool may_ask(const struct pimage *pi, uint64_t now_ns)
+static bool may_ask(const struct publish *pub, const struct pimage *pi, uint64_t now_ns)
 {
 	return !pi->asked && pi->img->state == IMAGE_PENDING &&
-	       (now_ns - pi->since_ns > AGE_NS || pi->img->kind == MP_IMAGE_VDSO);
+	       (now_ns - pi->since_ns > AGE_NS || pi->img->kind == MP_IMAGE_VDSO || publish_is_used(pub, pi));
 }
 
 static void ask(struct publish *pub, uint64_t now_ns)
@@ -426,17 +285,19 @@ static void ask(struct publish *pub, uint64_t now_ns)
 	struct pimage *pi;
 
 	DL_FOREACH(pub->open, pi) {
-		if (!may_ask(pi, now_ns))
+		if (!may_ask(pub, pi, now_ns))
 			continue;
 		mem_grow(list, n, cap);
 		list[n++] = pi;
 	}
-	if (!n || now_ns - pub->asked_ns < COUNT_NS)
+	if (!n || now_ns - pub->asked_ns < ASK_NS)
 		return;
 	pub->asked_ns = now_ns;
-	count_users(pub, now_ns);
-	qsort(list, n, sizeof(*list), by_use);
-	for (size_t i = 0; i < n && list[i]->users; i++) {
+	publish_count_users(pub, now_ns);
+	sort_by_use(pub, list, n, now_ns);
+	for (size_t i = 0; i < n; i++) {
+		if (!list[i]->users)
+			continue;
 		list[i]->asked = true;
 		indexer_ahead(pub->indexer, list[i]->img);
 	}
@@ -444,7 +305,7 @@ static void ask(struct publish *pub, uint64_t now_ns)
 
 void publish_images_tick(struct publish *pub, uint64_t now_ns)
 {
-	sweep(pub, now_ns);
+	publish_sweep_use(pub, now_ns);
 	ask(pub, now_ns);
 	look_at_open(pub, now_ns);
 	tell_users(pub);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the images, publish_take.c what
- * a predecessor left. */
+/* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the images, publish_room.c
+ * the room for their rows, publish_take.c what a predecessor left. */
 #ifndef SONDE_MAPS_PUBLISH_PARTS_H
 #define SONDE_MAPS_PUBLISH_PARTS_H
 
@@ -33,6 +33,7 @@ struct pimage {
 	uint64_t waits_ns;        /* since when */
 	uint64_t retry_ns;        /* not before */
 	uint32_t users;           /* processes that map it; as last counted */
+	bool sampled;             /* for sorting */
 	bool asked;               /* its index, of the indexer */
 	bool moved;               /* to another slot: whoever maps it needs a new slice */
 	struct pimage *prev, *next;
@@ -64,6 +65,21 @@ void publish_images_tick(struct publish *pub, uint64_t now_ns);
 void publish_images_release(struct publish *pub);
 /* What to add to an address of the mapping to get its row address. false: no segment that is executable holds it. */
 bool publish_row_distance(const struct pimage *pi, const struct mapping *m, uint64_t *out);
+
+/* PENDING ones stand in `open`, the others in `settled`. The slot is not touched. */
+void publish_set_state(struct publish *pub, struct pimage *pi, enum tables_image_state state);
+
+/* ---- publish_room.c ---- */
+
+/* Has a probe looked at it since the last publish_sweep_use? */
+bool publish_is_used(const struct publish *pub, const struct pimage *pi);
+void publish_sweep_use(struct publish *pub, uint64_t now_ns);
+/* Count how many processes map each; not more often than makes sense. */
+void publish_count_users(struct publish *pub, uint64_t now_ns);
+/* For whom room is made next; then, for each that is READY but for its rows: may it take them now? */
+void publish_choose_claimant(struct publish *pub, uint64_t now_ns);
+bool publish_is_due(struct publish *pub, struct pimage *pi, uint64_t now_ns);
+void publish_disclaim(struct publish *pub, const struct pimage *pi);
 
 /* ---- publish_take.c ---- */
 
