@@ -4,7 +4,8 @@
  *
  * A loss (MP_LOST, or a sonde-maps that was started anew): every process puts its mappings aside (`before`), takes what
  * is told anew, and at SEEDED what was not confirmed ends at the time from which on nothing is sure. A mapping told again
- * as it was keeps its time. What is new holds from the time it was told for: in between nothing is claimed.
+ * as it was keeps its time, but for one that took the place of another not long before: it may have given way and come
+ * back (two libraries in turn). What is new holds from the time it was told for: in between nothing is claimed.
  *
  * Placing a frame (probes/stack.h). One of tables was right as of tables_ns; the sample is of time_ns.
  *   1. Nothing of the process changed in (tables_ns, time_ns]: it is (image, offset) as it stands.
@@ -32,13 +33,27 @@
 
 /* ---- what is told ---- */
 
+/* Did another file stand in its range not long before the loss? */
+static bool changes_hands(const struct process *p, const struct mp_map *m, const struct image_entry *img)
+{
+	for (size_t k = p->maps.n_old; k-- > 0;) {
+		const struct mapping *o = &p->maps.old[k];
+
+		if (o->to_ns + RESTLESS_NS <= p->unsure_ns)
+			return false; /* in the order they ended */
+		if (o->start < m->end && m->start < o->end && !hostmaps_same_file(o->image, img))
+			return true;
+	}
+	return false;
+}
+
 /* Since when the mapping told holds: while unsure, one that was there before has never ceased to be. */
 static uint64_t held_since(const struct process *p, const struct mp_map *m, const struct image_entry *img)
 {
 	const struct mapping *old = p->unsure_ns ? mapset_find(&p->before, m->start, UINT64_MAX - 1) : NULL;
 
 	if (old && old->start == m->start && old->end == m->end && old->offset == m->offset &&
-	    hostmaps_same_file(old->image, img) && old->from_ns < m->time_ns)
+	    hostmaps_same_file(old->image, img) && old->from_ns < m->time_ns && !changes_hands(p, m, img))
 		return old->from_ns;
 	return m->time_ns;
 }

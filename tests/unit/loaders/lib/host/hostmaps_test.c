@@ -155,6 +155,28 @@ static void after_a_loss_only_what_is_told_again_is_claimed(void **state)
 	assert_string_equal(at(1, 0x5100, 80), "/new");
 }
 
+static void after_a_loss_nothing_is_claimed_of_what_changes_hands(void **state)
+{
+	struct mp_lost lost = {.time_ns = t0 + 50, .records = 3};
+
+	(void)state;
+	process(1, 0, "a");
+	image(1, "/red");
+	image(2, "/blue");
+	map(1, 0x1000, 0x2000, 1, 10);
+	map(1, 0x1000, 0x2000, 2, 20);
+	map(1, 0x1000, 0x2000, 1, 30);
+	seeded();
+	tell(MP_LOST, &lost, NULL);
+	process(1, 0, "a");
+	map(1, 0x1000, 0x2000, 1, 80);
+	seeded();
+	assert_string_equal(at(1, 0x1100, 25), "/blue");
+	assert_string_equal(at(1, 0x1100, 40), "/red");
+	assert_string_equal(at(1, 0x1100, 60), ""); /* it may have been blue's turn, unheard */
+	assert_string_equal(at(1, 0x1100, 80), "/red");
+}
+
 static void a_process_that_is_not_told_again_has_ended(void **state)
 {
 	struct mp_lost lost = {.time_ns = t0 + 50};
@@ -378,6 +400,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_frame_is_named_by_the_mapping_that_held_at_its_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_way_into_exec_is_named_by_the_old_program, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(after_a_loss_only_what_is_told_again_is_claimed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(after_a_loss_nothing_is_claimed_of_what_changes_hands, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_process_that_is_not_told_again_has_ended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(more_that_is_known_raises_the_serial, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_refused_image_is_told_once, set_up, tear_down),
