@@ -2,8 +2,8 @@
 /*
  * gotest: programs built by each Go that this machine has, for the tests that compare Go's tables with other witnesses.
  *
- * Which: `go` on the path, and Debian's own, /usr/lib/go-1.*; or, where SONDE_GO is set, the go programs it names,
- * separated by colons.
+ * Which: `go` on the path, and Debian's own, /usr/lib/go-1.*; or, where SONDE_GO is set (gomatrix.py), the go programs
+ * it names, separated by colons.
  */
 #ifndef TESTS_INDEX_GOTEST_H
 #define TESTS_INDEX_GOTEST_H

@@ -1,3 +1,9 @@
 # Unit tests of loaders/index. oracle_test compares with nm, readelf, go and rustc and skips what is not installed.
 INDEX_TESTS := parsers rows cfi gorows golines symset lineset indexer sandbox child oracle
 $(foreach t,$(INDEX_TESTS),$(eval $(call unit_test,index_$(t)_test,tests/unit/loaders/index/$(t)_test.c,index image base,$(INDEX_LIBS))))
+# Go's tables with versions of Go from other suites: two by turns, GO_VERSIONS="1.15 1.27" or all.
+GO_VERSIONS ?=
+GO_TESTS := $(foreach t,gorows golines gopart gosteps,$(B)/tests/unit/index_$(t)_test)
+.PHONY: check-go
+check-go: $(GO_TESTS)
+	@SONDE_GO_VERSIONS="$(GO_VERSIONS)" $(PYTHON) tests/unit/loaders/index/gomatrix.py --results $(RESULTS)/go $(GO_TESTS)
