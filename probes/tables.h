@@ -39,11 +39,16 @@
  *   mappings   array of 64-bit elements, mmap-able: for each set of mappings a slice (below)
  *   images     array of struct tables_image by slot, mmap-able
  *   processes  hash, tgid -> struct tables_process
- *   state      array of one struct tables_state, mmap-able
+ *   tables_state  array of one struct tables_state, mmap-able
  *
  * A slice of n mappings: n start addresses, sorted; then n times MAPPING_WORDS: end; address -> offset in the file
  * (what to add to the address); address -> row address (what to add); image slot. Several processes may share a slice.
- * What is no longer needed is written over TABLES_GRACE_NS after the last pointer to it went, not before.
+ * What is no longer needed is written over TABLES_GRACE_NS after the last pointer to it went, not before. An element of
+ * `processes` is another matter: the kernel may use it for another process while it is read. Who has read it looks it
+ * up again: at the same address it was this one all along.
+ *
+ * A file whose rows come gets another slot, and who maps it another slice: READY is never seen with the row address of
+ * a mapping that was written before the rows were known.
  */
 #ifndef SONDE_PROBES_TABLES_H
 #define SONDE_PROBES_TABLES_H

@@ -227,6 +227,10 @@ static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 	s->unwind.slice_first = p->first;
 	s->unwind.slice_count = p->count;
 	s->ev.tables_ns = p->as_of_ns;
+	if (bpf_map_lookup_elem(&processes, &tgid) != p) { /* it was replaced while it was read */
+		s->unwind.slice_count = 0;
+		return UNWIND_UNKNOWN;
+	}
 	s->ev.flags |= STACK_F_TABLES;
 	return UNWIND_PROCESS;
 }

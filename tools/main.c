@@ -22,9 +22,11 @@
 /* Words of a verb that takes none, or more bare words than one. */
 static int check_words(const struct verb *v, const struct option_words *w, struct err *e)
 {
-	if (v->uses & (VERB_WORDS | VERB_SELECT_WORD) || !w->n)
+	size_t allowed = v->uses & VERB_OWN_WORD ? w->n_before_dashes : v->uses & (VERB_WORDS | VERB_SELECT_WORD) ? w->n : 0;
+
+	if (w->n <= allowed)
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s takes no '%.100s'", v->name, w->items[0]);
+	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s takes no '%.100s'", v->name, w->items[allowed]);
 	err_fix(e, "sonde %s --help", v->name);
 	return -EINVAL;
 }
@@ -33,15 +35,16 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 			struct err *e)
 {
 	const struct verb *v = call->verb;
-	size_t for_selection = v->uses & VERB_SELECT_WORD ? words->n_before_dashes : 0;
+	size_t own = v->uses & VERB_OWN_WORD && words->n_before_dashes;
+	size_t for_selection = v->uses & VERB_SELECT_WORD ? words->n_before_dashes - own : 0;
 	int rc;
 
-	call->words = words->items + for_selection;
+	call->words = words->items + (own ? 0 : for_selection);
 	call->n_words = words->n - for_selection;
 	call->n_before_dashes = words->n_before_dashes - for_selection;
 	call->dashes = words->dashes;
 	if (v->uses & VERB_SELECT) {
-		rc = select_new(args, call->store, words->items, for_selection, call->quiet, &call->sel, e);
+		rc = select_new(args, call->store, words->items + own, for_selection, call->quiet, &call->sel, e);
 		if (rc)
 			return rc;
 	}

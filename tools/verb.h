@@ -22,7 +22,8 @@ enum verb_uses {
 	VERB_SELECT = 4,     /* range and filters (implies VERB_STORE); verb_call.sel is set and resolved before run */
 	VERB_SELECT_WORD = 8,/* the words before `--` are bare words for the selection, not for the verb */
 	VERB_WORDS = 16,     /* takes words of its own; without it words are an error */
-	VERB_RANGE_ONLY = 32 /* with VERB_SELECT: no filters, only the range */
+	VERB_RANGE_ONLY = 32,/* with VERB_SELECT: no filters, only the range */
+	VERB_OWN_WORD = 64   /* with VERB_SELECT_WORD: but the first of them is the verb's */
 };
 
 struct verb_call {

@@ -26,7 +26,7 @@ static const struct option EXPORT_OPTIONS[] = {
 
 static const char *const EXPORT_EXAMPLES[] = {
 	"sonde export pprof -o cpu.pb.gz",
-	"sonde export folded --comm nginx --last 1h | flamegraph.pl > nginx.svg",
+	"sonde export folded nginx --last 1h | flamegraph.pl > nginx.svg",
 	"sonde export db --last 1d -o copy/",
 	NULL,
 };
@@ -88,11 +88,6 @@ static int export_run(struct verb_call *call, struct err *e)
 	const struct export_args *a = call->args;
 	const char *kind = call->n_words ? call->words[0] : NULL;
 
-	if (call->n_words > 1) {
-		err_set(e, -EINVAL, EXIT_USAGE, "'%s': export takes one form, and options", call->words[1]);
-		err_fix(e, "sonde export %s --container %s", kind, call->words[1]);
-		return -EINVAL;
-	}
 	if (kind && !strcmp(kind, "db"))
 		return export_store(call, a->output, e);
 	for (size_t i = 0; kind && i < sizeof(KINDS) / sizeof(*KINDS); i++)
@@ -109,10 +104,10 @@ static int export_run(struct verb_call *call, struct err *e)
 const struct verb verb_export = {
 	.name = "export",
 	.summary = "the samples for other programs: pprof, folded, json, db",
-	.usage = "pprof|folded|json|db [-o FILE]",
+	.usage = "pprof|folded|json|db [WHAT] [-o FILE]",
 	.examples = EXPORT_EXAMPLES,
 	.options = EXPORT_OPTIONS,
 	.args_size = sizeof(struct export_args),
-	.uses = VERB_SELECT | VERB_WORDS,
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_OWN_WORD,
 	.run = export_run,
 };

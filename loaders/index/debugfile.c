@@ -18,7 +18,7 @@ static bool take(struct debugfile *d, int fd, const struct elf_file *f, const ui
 	cleanup_fd int own = fd;
 	struct source src;
 
-	if (fd < 0 || source_init_fd(&src, fd, f->src.hash, f->src.left) || elf_open(&d->elf, &src, NULL))
+	if (fd < 0 || source_init_fd(&src, fd, f->src.hash, f->src.left) || elf_open_debug(&d->elf, &src, NULL))
 		return false;
 	if (d->elf.machine != f->machine || d->elf.is64 != f->is64 ||
 	    (build_id && (d->elf.notes.build_id_len != len || memcmp(d->elf.notes.build_id, build_id, len)))) {

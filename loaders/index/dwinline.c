@@ -14,6 +14,7 @@
 #define DEPTH_MAX 256          /* of DIEs in one another */
 #define NAMES_MAX (1u << 20)   /* origins remembered */
 #define RANGES_MAX 100000      /* of one DIE */
+#define NO_NAME    "(inlined)" /* its name is not told, or in a file that is not there */
 
 /* ---- names ---- */
 
@@ -61,7 +62,8 @@ static uint32_t name_read(struct dwunit *u, Dwarf_Die *die)
 		name = string_of(die, DW_AT_MIPS_linkage_name);
 	if (!name)
 		name = string_of(die, DW_AT_name);
-	return lineset_name(u->set, name ? name : "(no name)", true);
+	u->nameless |= !name;
+	return lineset_name(u->set, name ? name : NO_NAME, true);
 }
 
 static uint32_t name_of(struct dwunit *u, Dwarf_Die *origin)
@@ -82,13 +84,6 @@ static uint32_t name_of(struct dwunit *u, Dwarf_Die *origin)
 
 /* ---- one inlined call ---- */
 
-static bool refers_to_alt(Dwarf_Attribute *attr)
-{
-	const unsigned form = dwarf_whatform(attr);
-
-	return form == DW_FORM_GNU_ref_alt || form == DW_FORM_ref_sup4 || form == DW_FORM_ref_sup8;
-}
-
 static uint32_t origin_name(struct dwunit *u, Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
@@ -96,11 +91,10 @@ static uint32_t origin_name(struct dwunit *u, Dwarf_Die *die)
 
 	if (!dwarf_attr(die, DW_AT_abstract_origin, &attr))
 		return name_of(u, die);
-	if (refers_to_alt(&attr) && !u->have_alt) {
-		u->missing_alt = true;
-		return lineset_name(u->set, "(name in a file that is not there)", false);
-	}
-	return dwarf_formref_die(&attr, &origin) ? name_of(u, &origin) : name_of(u, die);
+	if (dwarf_formref_die(&attr, &origin))
+		return name_of(u, &origin);
+	u->nameless = true;
+	return lineset_name(u->set, NO_NAME, false);
 }
 
 static uint32_t number_of(Dwarf_Die *die, unsigned name)

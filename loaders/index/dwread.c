@@ -111,7 +111,6 @@ static bool handles_open(struct reader *r)
 		dwarf_new_oom_handler(r->alt, on_out_of_memory);
 		dwarf_setalt(r->main, r->alt);
 	}
-	r->unit.have_alt = r->alt;
 	return true;
 }
 
@@ -178,7 +177,7 @@ static const char *judge(const struct reader *r)
 		return "reading its debug information took too long: lines of a part are missing";
 	if (r->split)
 		return "its inlined functions stand in .dwo files, which were not read";
-	if (r->unit.missing_alt)
+	if (r->unit.nameless && r->in->alt_missing)
 		return "names of inlined functions stand in a file of dwz's that was not found";
 	return NULL;
 }

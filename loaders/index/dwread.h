@@ -10,6 +10,7 @@
 #define SONDE_INDEX_DWREAD_H
 
 #include <stdbool.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct dwread_input {
 	size_t main_size;
 	void *alt; /* borrowed: of the file shared by dwz; NULL: none */
 	size_t alt_size;
+	bool alt_missing; /* the file names one that was not found */
 	int64_t until_cpu_ns;
 	bool skip_go; /* leave out Go's units: its pclntab has told */
 };

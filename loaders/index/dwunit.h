@@ -36,8 +36,7 @@ struct dwunit {
 	int64_t until_cpu_ns;
 	uint32_t steps;
 	bool late; /* until_cpu_ns is over: what was read so far is in the set */
-	bool have_alt;
-	bool missing_alt; /* something refers to a dwz file that is not there */
+	bool nameless; /* some inlined function's name was not found */
 	struct dwline table; /* own; of the unit */
 };
 

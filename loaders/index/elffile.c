@@ -47,7 +47,7 @@ static void ehdr_widen(Elf64_Ehdr *out, const Elf32_Ehdr *in)
 }
 
 /* The ELF header in its wide shape. */
-static int header_read(struct elf_file *f, Elf64_Ehdr *out, struct err *e)
+static int header_read(struct elf_file *f, Elf64_Ehdr *out, bool relocatable, struct err *e)
 {
 	cleanup_free void *raw = NULL;
 	uint64_t len = f->src.size < sizeof(Elf64_Ehdr) ? f->src.size : sizeof(Elf64_Ehdr);
@@ -68,7 +68,7 @@ static int header_read(struct elf_file *f, Elf64_Ehdr *out, struct err *e)
 		ehdr_widen(out, raw);
 	else
 		return err_set(e, -ENOEXEC, EXIT_RUNTIME, "ELF header of an unknown class, or cut off");
-	if (out->e_type != ET_EXEC && out->e_type != ET_DYN)
+	if (out->e_type != ET_EXEC && out->e_type != ET_DYN && !(relocatable && out->e_type == ET_REL))
 		return err_set(e, -ENOEXEC, EXIT_RUNTIME, "ELF file of type %u: neither program nor library",
 			       out->e_type);
 	f->type = out->e_type;
@@ -244,20 +244,20 @@ bool elf_dynamic_value(const struct elf_file *f, int64_t tag, uint64_t *value)
 	return false;
 }
 
-int elf_open(struct elf_file *f, const struct source *src, struct err *e)
+static int tables_open(struct elf_file *f, const struct source *src, bool relocatable, struct err *e)
 {
 	Elf64_Ehdr h;
 	uint32_t names_index, segments;
 	int rc;
 
 	*f = (struct elf_file){.src = *src};
-	rc = header_read(f, &h, e);
+	rc = header_read(f, &h, relocatable, e);
 	if (rc)
 		return rc;
 	names_index = h.e_shstrndx;
 	segments = h.e_phnum;
 	rc = sections_read(f, &h, &names_index, &segments);
-	if (!rc)
+	if (!rc && h.e_type != ET_REL)
 		rc = segments_read(f, &h, segments);
 	if (!rc)
 		rc = names_read(f, names_index);
@@ -271,6 +271,16 @@ int elf_open(struct elf_file *f, const struct source *src, struct err *e)
 			       rc == -ENOEXEC ? "no sound segment table" : strerror(-rc));
 	}
 	return 0;
+}
+
+int elf_open(struct elf_file *f, const struct source *src, struct err *e)
+{
+	return tables_open(f, src, false, e);
+}
+
+int elf_open_debug(struct elf_file *f, const struct source *src, struct err *e)
+{
+	return tables_open(f, src, true, e);
 }
 
 void elf_release(struct elf_file *f)

@@ -43,6 +43,8 @@ struct elf_range {
 
 /* Reads header, tables and notes. -ENOEXEC: no ELF file of a kind that runs here; else as source_read. */
 int elf_open(struct elf_file *f, const struct source *src, struct err *e);
+/* The same for a file of debug information alone, which may be a relocatable one (dwz writes such). */
+int elf_open_debug(struct elf_file *f, const struct source *src, struct err *e);
 void elf_release(struct elf_file *f);
 
 /* The first entry of that tag. false: there is none. */

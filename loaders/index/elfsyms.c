@@ -200,16 +200,6 @@ static int kind_of(const Elf64_Sym *s, const char *name)
 	return type == STT_NOTYPE ? SYMSET_LABEL : -1;
 }
 
-static void go_note(struct go_symbols *go, const Elf64_Sym *s, const char *name)
-{
-	if (strncmp(name, "runtime.", 8))
-		return;
-	if (!strcmp(name, "runtime.pclntab"))
-		go->pclntab = s->st_value;
-	else if (!strcmp(name, "runtime.text"))
-		go->text = s->st_value;
-}
-
 long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *set, struct go_symbols *go)
 {
 	cleanup_table struct table t = {0};
@@ -224,7 +214,7 @@ long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *se
 		int kind;
 
 		if (go && s.st_shndx != SHN_UNDEF)
-			go_note(go, &s, name);
+			go_symbols_note(go, name, s.st_value);
 		kind = kind_of(&s, name);
 		if (kind < 0)
 			continue;

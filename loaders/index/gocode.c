@@ -110,13 +110,18 @@ size_t gocode_stores(const struct gocode *c, size_t from, unsigned reg, int32_t 
 	return GOCODE_NONE;
 }
 
-size_t gocode_frame_pointer(const struct gocode *c)
+size_t gocode_frame_pointer(const struct gocode *c, int32_t *cfa)
 {
+	*cfa = 16;
 	for (size_t i = 0; have(c, i, 5); i++) {
 		if (IS(c, i, "\x48\x89\xe5") && gocode_pushed_bp(c, i))
 			return i + 3;
-		if (IS(c, i, "\x48\x8d\x6c\x24"))
+		if (!IS(c, i, "\x48\x8d\x6c\x24"))
+			continue;
+		if (!IS(c, i + 5, "\x48\x89\xe5"))
 			return i + 5;
+		*cfa += (int8_t)c->bytes[i + 4];
+		return i + 8;
 	}
 	return GOCODE_NONE;
 }

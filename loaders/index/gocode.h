@@ -27,8 +27,9 @@ size_t gocode_loads_sp(const struct gocode *c, size_t from);
 size_t gocode_aligns_sp(const struct gocode *c, size_t from);
 /* End of the first mov %REG, x(%rsp) at or after `from`, for x < 128; reg: 2 RDX, 7 RDI. */
 size_t gocode_stores(const struct gocode *c, size_t from, unsigned reg, int32_t *x);
-/* End of the instruction that makes RBP a frame pointer: mov %rsp, %rbp after push %rbp; lea x(%rsp), %rbp. */
-size_t gocode_frame_pointer(const struct gocode *c);
+/* End of the instruction that makes RBP a frame pointer: mov %rsp, %rbp after push %rbp; lea x(%rsp), %rbp. CFA is
+ * RBP + *cfa from there on: 16; x + 16 where mov %rsp, %rbp follows the lea (Go 1.15's clocks). */
+size_t gocode_frame_pointer(const struct gocode *c, int32_t *cfa);
 
 struct gocode_exit {
 	size_t bp_back; /* RBP is the caller's from here on */

@@ -50,10 +50,10 @@ static uint32_t rule_injected(struct rows *r, int32_t depth, const struct saved 
 			saved->depth && depth >= saved->depth ? saved : &none);
 }
 
-/* CFA = RBP + 16, wherever SP is. */
-static uint32_t rule_frame_pointer(struct rows *r)
+/* CFA = RBP + cfa, wherever SP is. */
+static uint32_t rule_frame_pointer(struct rows *r, int32_t cfa)
 {
-	return rule_ext(r, ROW_EXT_SWITCH, ROW_REG_RBP, 16, &(struct saved){.depth = 8, .slot = BP_SLOT});
+	return rule_ext(r, ROW_EXT_SWITCH, ROW_REG_RBP, cfa, &(struct saved){.depth = 8, .slot = BP_SLOT});
 }
 
 /* ---- ordinary functions ---- */
@@ -121,7 +121,8 @@ static void shape_frame_pointer(const struct pclntab *t, const struct goframe_fu
 {
 	const struct gocode code = {f->code, f->code_len};
 	const struct saved none = {0};
-	size_t at = gocode_frame_pointer(&code);
+	int32_t cfa;
+	size_t at = gocode_frame_pointer(&code, &cfa);
 	struct gocode_exit x;
 
 	if (at == GOCODE_NONE) {
@@ -135,11 +136,11 @@ static void shape_frame_pointer(const struct pclntab *t, const struct goframe_fu
 		return;
 	}
 	rows_by_depth(t, f, rows, at, rule_depth);
-	rows_add(rows, f->start + at, rule_frame_pointer(rows));
+	rows_add(rows, f->start + at, rule_frame_pointer(rows, cfa));
 	while (gocode_exit(&code, at, &x)) {
 		rows_add(rows, f->start + x.bp_back, rule_depth(rows, x.depth, &none));
 		rows_add(rows, f->start + x.at_ret, rule_depth(rows, 0, &none));
-		rows_add(rows, f->start + x.after, rule_frame_pointer(rows));
+		rows_add(rows, f->start + x.after, rule_frame_pointer(rows, cfa));
 		at = x.after;
 	}
 }
@@ -183,8 +184,9 @@ static void shape_systemstack(const struct pclntab *t, const struct goframe_func
 			      struct rows *rows)
 {
 	const struct gocode code = {f->code, f->code_len};
+	int32_t cfa;
 
-	if (gocode_frame_pointer(&code) != GOCODE_NONE)
+	if (gocode_frame_pointer(&code, &cfa) != GOCODE_NONE)
 		shape_frame_pointer(t, f, rows);
 	else
 		shape_switch(t, f, rows, rule_goroutine(rows, rt, ROW_EXT_GO_STACK), true);
@@ -236,7 +238,8 @@ static void cgocall_return(const struct goframe_func *f, struct rows *rows, size
 static void shape_cgocall(const struct pclntab *t, const struct goframe_func *f, struct rows *rows)
 {
 	const struct gocode code = {f->code, f->code_len};
-	const bool framed = gocode_frame_pointer(&code) != GOCODE_NONE;
+	int32_t cfa;
+	const bool framed = gocode_frame_pointer(&code, &cfa) != GOCODE_NONE;
 	const int32_t depth = framed ? 8 : 0;
 	const struct saved saved = {.depth = depth, .slot = framed ? BP_SLOT : 0};
 	struct cgocall k;

@@ -18,11 +18,12 @@
  *   sigreturn      ROW_SIGNAL, from one byte before (the caller of a handler is looked up at the return address - 1)
  *   injected       sigpanic, asyncPreempt, debugCall: entered as if called from the interrupted instruction
  *   morestack      after it loads SP: the goroutine's saved state
- *   systemstack    with a frame pointer (Go 1.21): it stays on the goroutine's stack, so CFA = RBP + 16 throughout;
+ *   systemstack    with a frame pointer (Go 1.21): RBP stays on the goroutine's stack, so CFA = RBP + 16 throughout;
  *                  before, after it loads SP and until it loads it back: the goroutine's saved state
  *   asmcgocall     between the loads of SP: from what it left on the system stack; in its other branch, which only
  *                  aligns SP: from the saved SP
- *   other functions of runtime and time that write SP and have a frame pointer: CFA = RBP + 16 throughout
+ *   other functions of runtime and time that write SP and have a frame pointer: CFA = RBP + 16 throughout (the
+ *                  clocks of 1.15 keep SP itself in RBP: gocode_frame_pointer)
  *   anything else that writes SP: unsupported from there on
  */
 #ifndef SONDE_INDEX_GOFRAME_H

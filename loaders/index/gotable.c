@@ -9,6 +9,37 @@
 #include "loaders/index/region.h"
 #include "schema/base/cleanup.h"
 
+/* ---- symbols ---- */
+
+static const char *const variable_names[IMAGE_GO_VARIABLES] = {
+	[IMAGE_GO_MBUCKETS] = "mbuckets",
+	[IMAGE_GO_XBUCKETS] = "xbuckets",
+	[IMAGE_GO_BBUCKETS] = "bbuckets",
+	[IMAGE_GO_MEM_PROFILE_RATE] = "MemProfileRate",
+	[IMAGE_GO_BLOCK_PROFILE_RATE] = "blockprofilerate",
+	[IMAGE_GO_MUTEX_PROFILE_RATE] = "mutexprofilerate",
+	[IMAGE_GO_MPROF_CYCLE] = "mProfCycle",
+	[IMAGE_GO_MPROF] = "mProf",
+	[IMAGE_GO_ALLGS] = "allgs",
+	[IMAGE_GO_ALLGLEN] = "allglen",
+	[IMAGE_GO_ALLGPTR] = "allgptr",
+	[IMAGE_GO_BUILD_VERSION] = "buildVersion",
+};
+
+void go_symbols_note(struct go_symbols *go, const char *name, uint64_t addr)
+{
+	if (strncmp(name, "runtime.", 8))
+		return;
+	name += 8;
+	if (!strcmp(name, "pclntab"))
+		go->pclntab = addr;
+	else if (!strcmp(name, "text"))
+		go->text = addr;
+	for (unsigned i = 0; i < IMAGE_GO_VARIABLES; i++)
+		if (variable_names[i] && !strcmp(name, variable_names[i]))
+			go->variables[i] = addr;
+}
+
 /* ---- the table ---- */
 
 /* Parse at `offset` of the region; on success its bytes move into `out`. */

@@ -14,6 +14,7 @@
 #include "loaders/index/elffile.h"
 #include "loaders/index/gomodule.h"
 #include "loaders/index/pclntab.h"
+#include "schema/image/format.h"
 
 struct go_table {
 	struct pclntab tab; /* borrows from `bytes` */
@@ -27,7 +28,11 @@ struct go_table {
 struct go_symbols {
 	uint64_t pclntab;
 	uint64_t text;
+	uint64_t variables[IMAGE_GO_VARIABLES]; /* by enum image_go_variable */
 };
+
+/* A symbol that may be one of these. */
+void go_symbols_note(struct go_symbols *go, const char *name, uint64_t addr);
 
 /* -ENOENT: no Go table. Else as source_read. */
 int go_table_find(struct elf_file *f, const struct go_symbols *syms, struct go_table *out);

@@ -15,6 +15,7 @@
 #include "loaders/index/elffile.h"
 #include "loaders/index/elfsyms.h"
 #include "loaders/index/goline.h"
+#include "loaders/index/gopart.h"
 #include "loaders/index/gorows.h"
 #include "loaders/index/gotable.h"
 #include "loaders/index/minidebug.h"
@@ -28,6 +29,7 @@ struct job {
 	struct elf_file elf;
 	struct symset set;
 	struct go_symbols go_symbols;
+	struct image_go_record go; /* where `ident.flags` has IMAGE_IDENT_GO */
 	struct unwind unwind;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
@@ -96,6 +98,8 @@ static int add_go(struct job *j)
 		rc = gorows_add(&j->elf, &t, &j->unwind.rows);
 	if (!rc && j->finder->lines != INDEX_LINES_NONE)
 		rc = goline_add(&j->elf, &t, &j->lines);
+	if (!rc)
+		rc = gopart_make(&j->elf, &t, &j->go_symbols, &j->go);
 	symset_keep(&j->set, take_ptr(t.bytes));
 	go_table_release(&t);
 	j->ident.flags |= IMAGE_IDENT_GO;
@@ -137,6 +141,7 @@ static int read_dwarf(struct job *j, struct elf_file *f)
 	}
 	in.main = main;
 	in.alt = shared;
+	in.alt_missing = !shared && elf_section_by_name(f, ".gnu_debugaltlink");
 	j->lines_note = dwread_run(&in, &j->lines);
 	return 0;
 }
@@ -147,8 +152,10 @@ static int add_lines(struct job *j)
 	uint64_t size = dwelf_size(from);
 	int rc;
 
-	if (j->finder->lines == INDEX_LINES_NONE)
+	if (j->finder->lines == INDEX_LINES_LOST) {
+		j->lines_note = "reading its debug information failed: it is damaged, or takes too long";
 		return 0;
+	}
 	if (!size) {
 		rc = debugfile_find(&j->debug, &j->elf, j->finder);
 		if (rc || !j->debug.found)
@@ -156,8 +163,10 @@ static int add_lines(struct job *j)
 		from = &j->debug.elf;
 		size = dwelf_size(from);
 	}
-	if (size && j->finder->lines == INDEX_LINES_SOON && size > INDEX_LINES_SOON_BYTES) {
+	if (size && (j->finder->lines == INDEX_LINES_NONE ||
+		     (j->finder->lines == INDEX_LINES_SOON && size > INDEX_LINES_SOON_BYTES))) {
 		j->lines_later = true;
+		j->ident.flags |= IMAGE_IDENT_LINES_LATER;
 		return 0;
 	}
 	return size ? read_dwarf(j, from) : 0;
@@ -197,19 +206,24 @@ static void key_format(const struct image_ident_record *id, char *key)
 		 id->content_hash);
 }
 
-/* The rows' section, then all of it together. */
+/* The sections of rows and of Go, then all of it together. */
 static int compose(struct job *j, struct index_result *r)
 {
 	cleanup_free void *rows = NULL;
-	struct compose_section extra = {.kind = IMAGE_SECTION_UNWIND, .stride = 1};
+	struct compose_section extra[2];
 	struct compose_input in = {.elf = &j->elf, .ident = &j->ident, .set = &j->set, .lines = &j->lines,
-				   .lines_note = j->lines_note, .extra = &extra};
-	int rc = unwind_finish(&j->unwind, &j->elf, &j->set, &rows, &extra.size);
+				   .lines_note = j->lines_note, .extra = extra};
+	uint64_t rows_size = 0;
+	int rc = unwind_finish(&j->unwind, &j->elf, &j->set, &rows, &rows_size);
 
 	if (rc)
 		return rc;
-	extra.data = rows;
-	in.extra_count = extra.size ? 1 : 0;
+	if (rows_size)
+		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_UNWIND, .stride = 1,
+								   .data = rows, .size = rows_size};
+	if (j->ident.flags & IMAGE_IDENT_GO)
+		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_GO, .stride = sizeof(j->go),
+								   .data = &j->go, .size = sizeof(j->go)};
 	j->ident.content_hash = *j->elf.src.hash;
 	return compose_index(&in, &r->data, &r->size, &r->symbol_count);
 }

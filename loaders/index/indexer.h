@@ -23,7 +23,8 @@
 enum index_lines {
 	INDEX_LINES_SOON, /* where the debug sections have at most INDEX_LINES_SOON_BYTES; else `lines_later` says so */
 	INDEX_LINES_ALL,
-	INDEX_LINES_NONE
+	INDEX_LINES_NONE,
+	INDEX_LINES_LOST /* none, and the index says that reading them failed */
 };
 
 #define INDEX_LINES_SOON_BYTES (2u << 20)

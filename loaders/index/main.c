@@ -2,7 +2,7 @@
 /*
  * sonde-index: one ELF file in, its image index out (schema/image/format.h).
  *
- *   sonde-index [--all-lines | --no-lines]              child of sonde-maps: loaders/lib/host/indexproto.h
+ *   sonde-index [--all-lines | --no-lines | --lost-lines]   child of sonde-maps: loaders/lib/host/indexproto.h
  *   sonde-index FILE -o INDEX [--no-lines]              by hand
  *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of addresses
  *   sonde-index --dump-rows INDEX                       print its unwind rows
@@ -29,7 +29,8 @@ static const char usage[] =
 	"                                   line, column, inlined functions first\n"
 	"       sonde-index                 as a child of sonde-maps, with its descriptors\n"
 	"       --no-lines                  no files, lines and inlined functions\n"
-	"       --all-lines                 (child) those of large debug information too; FILE does so anyway\n";
+	"       --all-lines                 (child) those of large debug information too; FILE does so anyway\n"
+	"       --lost-lines                (child) none, and the index says that reading them failed\n";
 
 static int is_child(void)
 {
@@ -51,7 +52,7 @@ static int options_read(int argc, char **argv, struct options *o)
 		{"output", required_argument, NULL, 'o'}, {"dump", required_argument, NULL, 'd'},
 		{"at", required_argument, NULL, 'a'},
 		{"dump-rows", required_argument, NULL, 'r'}, {"no-lines", no_argument, NULL, 'n'},
-		{"all-lines", no_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+		{"all-lines", no_argument, NULL, 'l'}, {"lost-lines", no_argument, NULL, 'x'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "o:h", known, NULL)) != -1) {
@@ -63,11 +64,11 @@ static int options_read(int argc, char **argv, struct options *o)
 			o->rows = optarg;
 		else if (opt == 'a')
 			o->at = optarg;
-		else if (opt == 'n' || opt == 'l')
-			o->lines = opt == 'n' ? INDEX_LINES_NONE : INDEX_LINES_ALL;
+		else if (opt == 'n' || opt == 'l' || opt == 'x')
+			o->lines = opt == 'n' ? INDEX_LINES_NONE : opt == 'l' ? INDEX_LINES_ALL : INDEX_LINES_LOST;
 		else
 			return opt == 'h' ? 1 : -1;
-		o->lines_given |= opt == 'n' || opt == 'l';
+		o->lines_given |= opt == 'n' || opt == 'l' || opt == 'x';
 	}
 	return 0;
 }

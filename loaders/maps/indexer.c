@@ -19,6 +19,7 @@
 #include "loaders/lib/host/openin.h"
 #include "loaders/lib/host/proc.h"
 #include "loaders/maps/hub.h"
+#include "loaders/maps/linejobs.h"
 #include "loaders/maps/opening.h"
 #include "loaders/maps/world.h"
 #include "schema/base/cleanup.h"
@@ -27,6 +28,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
+#include "schema/image/lines.h"
 
 #define SMALL_BYTES (4u << 20)
 #define MEMORY_MAX (64ull << 20) /* indexes that could not be stored */
@@ -49,13 +51,16 @@ struct indexer {
 	size_t kept_fds;
 	uint64_t memory_bytes;
 	struct opening opening;
+	struct linejobs *lines; /* NULL: lines are not wanted */
 	uint64_t looked_ns; /* for descriptors kept too long */
 };
 
 static void start_next(struct indexer *ix);
 static void drop_memory(struct indexer *ix, struct mimage *img);
+static void lines_made(void *ctx, struct mimage *img, const char *key, int fd, const struct stat *st);
 
-struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int epoll_fd, const char *program)
+struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int epoll_fd, const char *program,
+			    bool lines)
 {
 	struct indexer *ix = mem_alloc(sizeof(*ix));
 
@@ -68,6 +73,8 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int
 	ix->ahead_tail = &ix->ahead;
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		indexchild_init(&ix->jobs[i].child);
+	if (lines)
+		ix->lines = linejobs_new(epoll_fd, program, &ix->opening, lines_made, ix);
 	return ix;
 }
 
@@ -207,6 +214,8 @@ void indexer_tell(struct indexer *ix, struct mimage *img)
 			return;
 		}
 	}
+	if (fd >= 0 && ix->lines && image_lines_later(fd))
+		linejobs_add(ix->lines, img);
 	hub_emit_index(ix->hub, &m, img->key ? img->key : "", img->reason ? img->reason : "", fd);
 }
 
@@ -301,6 +310,8 @@ void indexer_drop(struct indexer *ix, struct mimage *img)
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		if (ix->jobs[i].image == img)
 			ix->jobs[i].image = NULL;
+	if (ix->lines)
+		linejobs_drop(ix->lines, img);
 	drop_fds(ix, img);
 	drop_memory(ix, img);
 }
@@ -310,7 +321,7 @@ void indexer_drop(struct indexer *ix, struct mimage *img)
 static int job_start(struct indexer *ix, struct job *j)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = j};
-	int rc = indexchild_start(&j->child, ix->program, NULL, 10);
+	int rc = indexchild_start(&j->child, ix->program, ix->lines ? NULL : "--no-lines", 10);
 
 	if (rc)
 		return rc;
@@ -448,51 +459,78 @@ static void drop_memory(struct indexer *ix, struct mimage *img)
 	img->index_fd = -1;
 }
 
-/* `fd` is taken. */
+/* `fd` is taken. false: there is no room, and what was kept before stays. */
 static bool keep_in_memory(struct indexer *ix, struct mimage *img, int fd)
 {
+	const uint64_t others = ix->memory_bytes - (img->index_fd >= 0 ? img->index_bytes : 0);
 	off_t bytes = lseek(fd, 0, SEEK_END);
 
-	drop_memory(ix, img);
-	if (bytes < 0 || ix->memory_bytes + (uint64_t)bytes > MEMORY_MAX) {
+	if (bytes < 0 || others + (uint64_t)bytes > MEMORY_MAX) {
 		close(fd);
 		return false;
 	}
+	drop_memory(ix, img);
 	img->index_bytes = (uint64_t)bytes;
 	ix->memory_bytes += img->index_bytes;
 	img->index_fd = fd;
 	return true;
 }
 
+/* Keeps an index (`fd` is taken) and takes it for the image's, if its build-id fits. -ENOSPC: there is no room for it,
+ * -ESTALE: it is another file's. */
+static int adopt(struct indexer *ix, struct mimage *img, const char *key, int fd, const struct stat *st)
+{
+	cleanup_fd int own = fd;
+	char *stored = NULL;
+
+	if (cache_put(ix->cache, key, own, st, &stored)) {
+		/* no folder, or a full disk: kept in memory, as much as there may be */
+		if (!keep_in_memory(ix, img, take_fd(&own)))
+			return -ENOSPC;
+		stored = mem_strdup(key);
+	} else {
+		drop_memory(ix, img);
+	}
+	if (!matches_build_id(img, key)) {
+		free(stored);
+		return -ESTALE;
+	}
+	free(img->key);
+	img->key = stored;
+	img->state = IMAGE_READY;
+	return 0;
+}
+
 static void job_success(struct indexer *ix, struct job *j)
 {
 	struct mimage *img = j->image;
-	cleanup_fd int copy = -1;
-	char *stored = NULL;
+	int copy = -1, rc;
 
 	j->image = NULL; /* it may be queued again */
 	if (!cache_key_ok(j->child.text) || indexchild_take(&j->child, &copy)) {
 		refuse(ix, img, "sonde-index wrote an index that cannot be read");
 		return;
 	}
-	if (cache_put(ix->cache, j->child.text, copy, j->child.have_st ? &j->child.st : NULL, &stored)) {
-		/* no folder, or a full disk: kept in memory, as much as there may be */
-		if (!keep_in_memory(ix, img, take_fd(&copy))) {
-			refuse(ix, img, "its index cannot be stored, and too many are kept in memory");
-			return;
-		}
-		stored = mem_strdup(j->child.text);
-	}
-	if (!matches_build_id(img, j->child.text)) {
-		free(stored);
+	rc = adopt(ix, img, j->child.text, copy, j->child.have_st ? &j->child.st : NULL);
+	if (rc == -ENOSPC)
+		refuse(ix, img, "its index cannot be stored, and too many are kept in memory");
+	else if (rc)
 		not_it(ix, img);
+	if (rc)
 		return;
-	}
-	free(img->key);
-	img->key = stored;
-	img->state = IMAGE_READY;
 	drop_fds(ix, img);
 	indexer_tell(ix, img);
+}
+
+/* The same file's index, now with lines: it takes the place of the one that was told. */
+static void lines_made(void *ctx, struct mimage *img, const char *key, int fd, const struct stat *st)
+{
+	struct indexer *ix = ctx;
+
+	if (img->state != IMAGE_READY || !cache_key_ok(key) || !matches_build_id(img, key))
+		close(fd);
+	else if (!adopt(ix, img, key, fd, st))
+		indexer_tell(ix, img);
 }
 
 static void job_refused(struct indexer *ix, struct job *j, const char *reason)
@@ -522,6 +560,8 @@ static void job_end(struct indexer *ix, struct job *j, bool late)
 
 bool indexer_ready(struct indexer *ix, void *ptr)
 {
+	if (ix->lines && linejobs_ready(ix->lines, ptr))
+		return true;
 	for (int i = 0; i < INDEXER_CHILDREN; i++) {
 		struct job *j = &ix->jobs[i];
 
@@ -539,6 +579,11 @@ void indexer_tick(struct indexer *ix, uint64_t now_ns)
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		if (ix->jobs[i].child.pid && now_ns > ix->jobs[i].deadline_ns)
 			job_end(ix, &ix->jobs[i], true);
+	if (ix->lines) {
+		linejobs_tick(ix->lines, now_ns);
+		if (!indexer_busy(ix))
+			linejobs_next(ix->lines);
+	}
 	if (!ix->kept_fds || now_ns < ix->looked_ns + NSEC_PER_SEC)
 		return;
 	ix->looked_ns = now_ns;
@@ -565,6 +610,7 @@ void indexer_free(struct indexer *ix)
 			waitpid(ix->jobs[i].child.pid, NULL, 0);
 			job_clear(&ix->jobs[i]);
 		}
+	linejobs_free(ix->lines);
 	free(ix->program);
 	free(ix);
 }

@@ -2,7 +2,8 @@
 /*
  * indexer: gets the index of an image: opens its file, asks the cache, else runs sonde-index (indexproto.h), at most
  * INDEXER_CHILDREN at once, each for INDEXER_DEADLINE_NS at most, and keeps what comes out. Answers the child's questions
- * for debug files. Files of young processes are opened early, before they are gone.
+ * for debug files. Files of young processes are opened early, before they are gone. Lines and inlined functions of large
+ * debug information come later (linejobs.h): then the image is told once more. `lines` false: none are read.
  */
 #ifndef SONDE_MAPS_INDEXER_H
 #define SONDE_MAPS_INDEXER_H
@@ -25,7 +26,8 @@ struct world;
 #define INDEXER_KEEP_NS     (10 * NSEC_PER_SEC) /* an early opened file */
 
 /* program: path of sonde-index. Descriptors of children are put into epoll_fd with data.ptr for indexer_ready. */
-struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int epoll_fd, const char *program);
+struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int epoll_fd, const char *program,
+			    bool lines);
 void indexer_free(struct indexer *ix); /* ends running children */
 /* A new image was mapped by `p` at [start, end): open it now. */
 void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_t start, uint64_t end);

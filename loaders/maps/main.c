@@ -50,7 +50,9 @@ static const char usage[] =
 	"  --socket PATH    listen there (mode 0600; root and the same user may connect)\n"
 	"  --fd N           serve the client at this inherited socket, end when it goes\n"
 	"  --rows-mb N      room for unwind rows (default 21)\n"
+	"  --tables-fd N    take over the BPF maps at the inherited descriptors N to N + 4\n"
 	"  --store DIR      keep indexes in DIR/images (default: none are kept)\n"
+	"  --no-lines       indexes without source lines and inlined functions\n"
 	"  --args POLICY    arguments of processes: full, masked (default), none\n"
 	"  --print          print the stream; --json: as JSON, one object a line\n"
 	"  --index PATH     sonde-index, if it is not beside this program\n"
@@ -65,7 +67,7 @@ struct opts {
 	int fd, tables_fd;
 	long dump, explain; /* -1: no */
 	unsigned int rows_mb;
-	bool print, json, check, verbose;
+	bool print, json, no_lines, check, verbose;
 };
 
 struct maps {
@@ -94,7 +96,8 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		{"json", no_argument, NULL, 'j'},         {"check", no_argument, NULL, 'c'},
 		{"verbose", no_argument, NULL, 'v'},      {"help", no_argument, NULL, 'h'},
 		{"rows-mb", required_argument, NULL, 'r'}, {"tables-fd", required_argument, NULL, 't'},
-		{"dump-tables", required_argument, NULL, 'T'}, {"explain", required_argument, NULL, 'E'}, {0}};
+		{"dump-tables", required_argument, NULL, 'T'}, {"explain", required_argument, NULL, 'E'},
+		{"no-lines", no_argument, NULL, 'n'}, {0}};
 	int c;
 
 	*o = (struct opts){.fd = -1, .tables_fd = -1, .dump = -1, .explain = -1, .rows_mb = TABLEMAPS_ROWS_MB};
@@ -112,6 +115,7 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		case 'r': o->rows_mb = (unsigned int)strtoul(optarg, NULL, 10); break;
 		case 't': o->tables_fd = atoi(optarg); break;
 		case 'E': o->explain = strtol(optarg, NULL, 10); break;
+		case 'n': o->no_lines = true; break;
 		case 'T': o->dump = strtol(optarg, NULL, 10); break;
 		case 'h': fputs(usage, stdout); return 1;
 		default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-maps --help");
@@ -415,7 +419,7 @@ static int open_all(struct maps *m, struct err *e)
 	m->cache = cache_open(m->o.store, CACHE_MAX_BYTES);
 	m->hub = hub_new(&ops, m->epoll_fd, m->publish ? m->tables.fd : NULL,
 			 m->publish ? m->tables.state->generation : 0, !m->world.bpf);
-	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->epoll_fd, index);
+	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->epoll_fd, index, !m->o.no_lines);
 	m->world.hub = m->hub;
 	m->world.ctx = m;
 	m->world.image_new = image_new;

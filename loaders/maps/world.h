@@ -61,6 +61,8 @@ struct mimage {
 	uint64_t fd_since_ns;
 	uint64_t file_bytes; /* 0: not opened yet */
 	struct mimage *next_wanted;
+	bool lines_asked; /* of linejobs, once */
+	struct mimage *next_lines;
 	struct pimage *published; /* publish's; NULL: not published */
 	UT_hash_handle hh;    /* by file and path, in world.by_file */
 	UT_hash_handle hh_id; /* by id */

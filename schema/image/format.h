@@ -47,9 +47,10 @@
  *    number of pages, of extensions, of rows, of rows that are not supported, flags; then 8 bytes a page, 16 an
  *    extension, 8 a row; nothing after that.
  *
+ * 14. GO, where IMAGE_IDENT_GO is set: one struct image_go_record. What is not known is 0.
+ *
  * Kinds that are kept for what comes next; no file of this version holds them:
- *   20 GO      version, pclntab, runtime addresses             24 PYTHON  offsets of interpreter structures
- *                                                              25 TLS     probe sites of TLS libraries
+ *   24 PYTHON  offsets of interpreter structures               25 TLS     probe sites of TLS libraries
  */
 #ifndef SONDE_IMAGE_FORMAT_H
 #define SONDE_IMAGE_FORMAT_H
@@ -58,7 +59,10 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 2u
+#define IMAGE_VERSION 3u
+
+/* More sections no file has. */
+#define IMAGE_SECTIONS_MAX 64
 
 /* The longest name kept, without NUL; longer ones end in "...". */
 #define IMAGE_NAME_MAX 8191
@@ -99,6 +103,7 @@ static_assert(sizeof(struct image_section) == 24, "image_section");
 
 #define IMAGE_IDENT_GO         1u /* names of Go's pclntab are in */
 #define IMAGE_IDENT_DEBUG_FILE 2u /* names of a separate debug file are in */
+#define IMAGE_IDENT_LINES_LATER 4u /* there are lines, which were not read for this index: they are many */
 
 struct image_ident_record {
 	uint8_t build_id[64];
@@ -123,6 +128,35 @@ struct image_segment {
 	uint32_t pad;
 };
 static_assert(sizeof(struct image_segment) == 40, "image_segment");
+
+/* Variables of Go's runtime. Stored: never renumbered. */
+enum image_go_variable {
+	IMAGE_GO_MBUCKETS,           /* profile buckets: heap, mutex, block */
+	IMAGE_GO_XBUCKETS,
+	IMAGE_GO_BBUCKETS,
+	IMAGE_GO_MEM_PROFILE_RATE,   /* bytes a sample; 0: off */
+	IMAGE_GO_BLOCK_PROFILE_RATE, /* CPU ticks */
+	IMAGE_GO_MUTEX_PROFILE_RATE, /* one in so many */
+	IMAGE_GO_MPROF_CYCLE,        /* Go 1.19 on; before: in mProf */
+	IMAGE_GO_MPROF,              /* to Go 1.18 */
+	IMAGE_GO_ALLGS,
+	IMAGE_GO_ALLGLEN,
+	IMAGE_GO_ALLGPTR,            /* Go 1.16 on */
+	IMAGE_GO_BUILD_VERSION,
+	IMAGE_GO_VARIABLES = 16      /* room in the record */
+};
+
+struct image_go_record {
+	char version[64];     /* "go1.26.8", as the program itself says; cut, and NUL-padded */
+	uint32_t generation;  /* of the pclntab: 2, 16, 18, 20 */
+	uint32_t pad;
+	uint64_t text_start;  /* Go's functions; the file's own virtual addresses, as all that follow */
+	uint64_t text_end;
+	uint64_t pclntab;
+	uint64_t module_data;
+	uint64_t variables[IMAGE_GO_VARIABLES]; /* by enum image_go_variable; only where a symbol table names them */
+};
+static_assert(sizeof(struct image_go_record) == 232, "image_go_record");
 
 struct image_symbol_record {
 	uint32_t start; /* of this piece, from symbol_base */

@@ -17,8 +17,6 @@
 #include "schema/image/format.h"
 #include "schema/image/inside.h"
 
-#define SECTION_COUNT_MAX 64
-
 static int damaged(struct err *e, const char *why)
 {
 	return err_set(e, -EBADMSG, EXIT_RUNTIME, "image index: %s", why);
@@ -38,7 +36,7 @@ static int header_check(const uint8_t *data, size_t len, struct image_header *h,
 			       h->version, IMAGE_VERSION);
 	if (h->total_size != len)
 		return damaged(e, "its size is not the one it was written with");
-	if (h->section_count > SECTION_COUNT_MAX ||
+	if (h->section_count > IMAGE_SECTIONS_MAX ||
 	    sizeof(*h) + h->section_count * sizeof(struct image_section) > len)
 		return damaged(e, "its section table does not fit");
 	if (hash_bytes(HASH_SEED, data + from, len - from) != h->checksum)
@@ -130,6 +128,20 @@ static int unwind_load(struct image *img, const uint8_t *data, const struct imag
 	return 0;
 }
 
+static int go_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+{
+	const void *p = NULL;
+	size_t n = 0;
+	int rc = section_find(data, h, IMAGE_SECTION_GO, sizeof(*img->go), &p, &n);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (rc || n != 1)
+		return damaged(e, "no sound part for Go");
+	img->go = p;
+	return 0;
+}
+
 static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
 {
 	const struct image_ident_record *id = NULL;
@@ -165,7 +177,9 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 	if (!symbols_sound(img))
 		return damaged(e, "its symbols are not in order");
 	rc = lines_load(img, data, h, e);
-	return rc ? rc : unwind_load(img, data, h, e);
+	if (!rc)
+		rc = unwind_load(img, data, h, e);
+	return rc ? rc : go_load(img, data, h, e);
 }
 
 int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e)

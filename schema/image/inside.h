@@ -37,6 +37,7 @@ struct image {
 	uint32_t lines_note; /* in strings */
 	const void *unwind; /* NULL: none */
 	size_t unwind_size;
+	const struct image_go_record *go; /* NULL: none */
 	void *map; /* NULL: the bytes are the caller's */
 	size_t map_size;
 };

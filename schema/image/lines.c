@@ -6,6 +6,7 @@
 #include "schema/image/lines.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "schema/image/inside.h"
 
@@ -226,6 +227,24 @@ size_t image_lines_at(const struct image *img, uint64_t vaddr, struct image_sour
 bool image_has_lines(const struct image *img)
 {
 	return img->lines.block_count > 0;
+}
+
+bool image_lines_later(int fd)
+{
+	struct image_header h;
+	struct image_section s;
+	struct image_ident_record id;
+
+	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.magic, IMAGE_MAGIC, sizeof(h.magic)))
+		return false;
+	for (uint32_t i = 0; i < h.section_count && i < IMAGE_SECTIONS_MAX; i++) {
+		if (pread(fd, &s, sizeof(s), (off_t)(sizeof(h) + i * sizeof(s))) != sizeof(s))
+			return false;
+		if (s.kind == IMAGE_SECTION_IDENT)
+			return s.offset <= INT64_MAX && pread(fd, &id, sizeof(id), (off_t)s.offset) == sizeof(id) &&
+			       (id.flags & IMAGE_IDENT_LINES_LATER);
+	}
+	return false;
 }
 
 const char *image_lines_note(const struct image *img)

@@ -27,6 +27,10 @@ struct image_source_frame {
 /* Does this index hold lines? false too where its file has none. */
 bool image_has_lines(const struct image *img);
 
+/* Does the index in `fd` leave out lines that its file has, because they take long to read? Looks at its head alone and
+ * checks nothing but that. */
+bool image_lines_later(int fd);
+
 /* Why its lines are missing or not complete, for people ("..."); NULL: nothing to say. */
 const char *image_lines_note(const struct image *img);
 

@@ -72,9 +72,9 @@ def same(ours, theirs):
     return all(same_place(a, b) for a, b in zip(ours, theirs))
 
 
-def compare(path, index, count, seed, asked=None):
-    """[(address, ours, theirs)] of those that differ. `asked`: the file that llvm-symbolizer reads."""
+def compare(index, path, count, seed):
+    """[(address, ours, theirs)] of those that differ. `path`: the file that llvm-symbolizer reads."""
     addresses = some_addresses(index, count, seed)
-    ours, theirs = ask_sonde(index, addresses), ask_llvm(asked or path, addresses)
+    ours, theirs = ask_sonde(index, addresses), ask_llvm(path, addresses)
     assert len(ours) == len(theirs) == count
     return [(a, o, t) for a, o, t in zip(addresses, ours, theirs) if not same(o, t)]

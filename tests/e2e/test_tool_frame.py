@@ -122,6 +122,9 @@ def test_topics_and_the_whole_help(sonde):
     (["stacks", "web-1", "db-1"], 2, "one word"),
     (["stacks", "--color", "blue"], 2, "--color takes"),
     (["status", "extra"], 2, "takes no 'extra'"),
+    (["export", "folded", "web-1", "db-1"], 2, "one word"),
+    (["export", "folded", "--", "web-1"], 2, "takes no 'web-1'"),
+    (["export", "web-1"], 2, "unknown form 'web-1'"),
     (["help", "flmae"], 2, "did you mean 'flame'?"),
     (["sql", "selct 1"], 2, "SQL:"),
     (["stacks", "--last", "1s"], 4, "no CPU samples"),
@@ -293,6 +296,8 @@ def test_a_bare_word_finds_containers_commands_and_pids(sonde, made):
     for word, option in (("web-1", ["--container", "web-1"]), ("web", ["--container", "web-1"]),
                          ("SERVER-3", ["--comm", "server-3"]), ("1004", ["--pid", "1004"])):
         assert totals(sonde, path, word) == totals(sonde, path, *option) > 0
+        by_word, by_option = (sonde("export", "folded", *args, store=path, check=True).stdout for args in ([word], option))
+        assert by_word == by_option
     done = sonde("stacks", "server", store=path)
     assert "command server-0, command server-1" in done.stderr
     assert "--comm '~server'" in done.stderr

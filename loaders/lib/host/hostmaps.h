@@ -66,6 +66,7 @@ struct hostmaps_image {
 	const char *reason;           /* why there is no index, "" */
 	int state;                    /* 0 pending, MP_INDEX_READY, MP_INDEX_REFUSED */
 	const struct image *index;    /* NULL unless ready */
+	uint32_t told;                /* how many indexes came: a second one of the same file has its lines too */
 	uint64_t generation;          /* hostmaps generation it belongs to */
 	void *user;                   /* as above */
 };

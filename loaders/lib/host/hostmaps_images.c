@@ -126,6 +126,24 @@ static void rows_open(struct image_entry *img)
 		log_info("the unwind rows of %s cannot be read: another version, or damaged", img->pub.path);
 }
 
+/* A second index of the file, with lines that take long to read. The first one's key stays: it names the same file. */
+static void image_again(struct hostmaps *hm, struct image_entry *img, int fd)
+{
+	struct image *index = NULL;
+
+	if (fd < 0 || image_open_fd(fd, &index, NULL))
+		return;
+	image_close(img->index);
+	img->index = index;
+	img->pub.index = index;
+	rows_open(img);
+	img->pub.told++;
+	if (!img->next_ready && hm->ready_tail != &img->next_ready) { /* not in the queue */
+		img->reported = false;
+		image_queue(hm, img);
+	}
+}
+
 /* An index arrived: take it, or say that it cannot be read. */
 static void image_ready(struct hostmaps *hm, struct image_entry *img, const char *key, int fd)
 {
@@ -143,6 +161,7 @@ static void image_ready(struct hostmaps *hm, struct image_entry *img, const char
 	img->pub.index = index;
 	rows_open(img);
 	img->pub.state = MP_INDEX_READY;
+	img->pub.told = 1;
 	free((char *)(uintptr_t)img->pub.key);
 	img->pub.key = mem_strdup(key);
 	id = image_ident(index);
@@ -156,6 +175,8 @@ void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int 
 {
 	struct image_entry *img = hostmaps_image_told(hm, msg->m.index.id);
 
+	if (img && img->pub.state == MP_INDEX_READY && msg->m.index.state == MP_INDEX_READY)
+		image_again(hm, img, fd);
 	if (!img || img->pub.state)
 		return;
 	if (msg->m.index.state == MP_INDEX_READY) {

@@ -30,7 +30,7 @@ enum mp_type {
 	MP_PROCESS,     /* struct mp_process: a process is there, exec'ed, or more is known of it (same identity) */
 	MP_EXIT,        /* struct mp_exit */
 	MP_IMAGE,       /* struct mp_image */
-	MP_INDEX,       /* struct mp_index: its index is ready or will not come */
+	MP_INDEX,       /* struct mp_index: its index is ready or will not come; ready again: with lines, which took longer */
 	MP_MAP,         /* struct mp_map */
 	MP_WATERMARK,   /* struct mp_watermark: all that happened up to `time_ns` has been told */
 	MP_LOST,        /* struct mp_lost: side-band records were lost; the affected processes are told anew after it */

@@ -159,6 +159,8 @@ static enum why name_pending(struct naming *n, const struct pending *p, const st
 
 void naming_user_ready(struct naming *n, struct hostmaps_image *img)
 {
+	if (img->told > 1)
+		idmap_clear(&n->frames); /* what is known of its places has grown: look again */
 	if (!img->index)
 		log_info("no names for %s: %s", img->path, img->reason);
 	for (uint32_t i = 0; i < n->n_pending && n->used_pending; i++) {

@@ -15,6 +15,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/image/format.h"
+#include "schema/image/go.h"
 #include "schema/image/image.h"
 
 /* All of a small index in one struct: what a writer would lay out. */
@@ -188,7 +189,7 @@ static void a_lie_with_a_right_checksum_is_refused(void **state)
 struct larger {
 	struct image_header head;
 	struct image_section table[5];
-	uint64_t extra[10];
+	uint64_t extra[30];
 	char rest[sizeof(struct small) - offsetof(struct small, ident)];
 };
 
@@ -262,6 +263,34 @@ static void unwind_rows_are_given_out_only_where_their_counts_fit(void **state)
 	}
 }
 
+static void what_is_known_of_go_is_one_record_or_the_index_is_refused(void **state)
+{
+	struct larger l = larger(IMAGE_SECTION_GO, sizeof(struct image_go_record), sizeof(struct image_go_record));
+	struct image_go_record *r = (struct image_go_record *)l.extra, out;
+	struct image *img = NULL;
+
+	(void)state;
+	memset(r->version, 'x', sizeof(r->version));
+	r->variables[IMAGE_GO_ALLGS] = 7;
+	larger_seal(&l);
+	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
+	assert_true(image_go(img, &out));
+	assert_int_equal(strlen(out.version), sizeof(out.version) - 1);
+	assert_int_equal(out.variables[IMAGE_GO_ALLGS], 7);
+	image_close(take_ptr(img));
+	l.table[0].size = 0;
+	larger_seal(&l);
+	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), -EBADMSG);
+	l.table[0] = (struct image_section){IMAGE_SECTION_GO, 8, l.table[0].offset, 8};
+	larger_seal(&l);
+	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), -EBADMSG);
+	l.table[0].kind = 0x7fffffff;
+	larger_seal(&l);
+	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
+	assert_false(image_go(img, &out));
+	image_close(img);
+}
+
 static void a_descriptor_may_be_closed_after_opening(void **state)
 {
 	struct small s = small();
@@ -288,6 +317,7 @@ int main(void)
 		cmocka_unit_test(a_lie_with_a_right_checksum_is_refused),
 		cmocka_unit_test(a_section_of_a_later_kind_is_passed_over),
 		cmocka_unit_test(unwind_rows_are_given_out_only_where_their_counts_fit),
+		cmocka_unit_test(what_is_known_of_go_is_one_record_or_the_index_is_refused),
 		cmocka_unit_test(a_descriptor_may_be_closed_after_opening),
 	};
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gopart: the index's section GO (schema/image/format.h, condition 14).
+ *
+ * The version is that of the build information (src/debug/buildinfo, Go 1.13 on), in section .go.buildinfo, else at the
+ * beginning of a writable segment: 14 bytes "\xff Go buildinf:", u8 pointer size, u8 flags (1: big endian; 2: the strings
+ * follow at byte 32, each behind its length as a varint: Go 1.18 on), else, at byte 16, a pointer to a Go string: the
+ * version. The information begins at a multiple of 16.
+ */
+#ifndef SONDE_INDEX_GOPART_H
+#define SONDE_INDEX_GOPART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loaders/index/elffile.h"
+#include "loaders/index/gotable.h"
+#include "schema/image/format.h"
+
+/* Where the version stands. */
+struct gopart_build {
+	const char *version; /* borrowed, not NUL-terminated; NULL: at `pointer` */
+	size_t len;
+	uint64_t pointer;    /* of a Go string: its address and its length follow there */
+	unsigned ptr_size;
+};
+
+/* Build information at the first multiple of 16 of these bytes that holds some. Pure. false: none. */
+bool gopart_build_find(const void *data, size_t len, struct gopart_build *out);
+/* 0; else as source_read. */
+int gopart_make(struct elf_file *f, const struct go_table *t, const struct go_symbols *syms,
+		struct image_go_record *out);
+
+#endif
