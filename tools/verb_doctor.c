@@ -221,7 +221,7 @@ static const struct option OPTIONS[] = {
 
 static const char *const EXAMPLES[] = {
 	"sudo sonde doctor",
-	"sudo sonde doctor --pid $(pidof nginx)",
+	"sudo sonde doctor --pid 812",
 	"sudo sonde doctor --json | jq -r '.rows[] | select(.state == \"fail\") | .fix'",
 	NULL,
 };
