@@ -32,8 +32,11 @@ static struct endings_cut *cut(struct endings_program *p, const char *module, co
 int endings_add(void *ctx, const struct store_ending_row *r)
 {
 	struct endings *x = ctx;
-	struct endings_program *p = program(x, r->executable);
+	struct endings_program *p;
 
+	if (r->gone)
+		return 0;
+	p = program(x, r->executable);
 	x->n += r->n;
 	p->n += r->n;
 	if (r->complete) {

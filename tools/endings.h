@@ -18,7 +18,7 @@ struct endings_program {
 };
 
 struct endings {
-	uint64_t n, complete;
+	uint64_t n, complete; /* of stacks that there were: not of processes in the last part of an exec or exit */
 	struct endings_program *programs; /* most cut short first after endings_sort */
 	size_t n_programs, cap_programs;
 };

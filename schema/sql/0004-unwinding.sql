@@ -20,7 +20,8 @@ CREATE VIEW unwinding_reason AS
     (4, 'the file''s rows were not there yet'), (5, 'a rule that cannot be expressed'),
     (6, 'the stack could not be read'), (7, 'a rule led to an impossible place'),
     (8, 'the chain of frame pointers ended'), (9, 'deeper than the limit'), (10, 'a file was replaced meanwhile'),
-    (11, '32-bit code'), (12, 'its registers could not be read'), (13, 'the copy of the stack was too short'));
+    (11, '32-bit code'), (12, 'its registers could not be read'), (13, 'the copy of the stack was too short'),
+    (14, 'its memory was gone, by exec or exit'));
 
 CREATE VIEW unwinding AS
   WITH summed AS (
@@ -28,6 +29,6 @@ CREATE VIEW unwinding AS
     FROM unwound_row u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image
     GROUP BY 1, 2, 3, 4)
   SELECT s.run AS run_id, s.executable, s.module, coalesce(w.words, 'reason ' || s.reason) AS reason,
-         s.reason = 1 AS complete, s.samples,
+         iif(s.reason = 14, NULL, s.reason = 1) AS complete, s.samples,
          1.0 * s.samples / sum(s.samples) OVER (PARTITION BY s.run, s.executable) AS share
   FROM summed s LEFT JOIN unwinding_reason w ON w.reason = s.reason;

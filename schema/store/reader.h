@@ -111,6 +111,7 @@ struct store_ending_row {
 	const char *module;     /* where it was cut short, "" */
 	const char *reason;     /* in words */
 	bool complete;
+	bool gone;              /* there was no stack any more */
 	uint64_t n;
 };
 int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run,

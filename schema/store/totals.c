@@ -273,6 +273,8 @@ int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 
 /* --- how stacks end --- */
 
+enum { REASON_COMPLETE = 1, REASON_GONE = 14 }; /* unwinding_reason */
+
 static const char *column(sqlite3_stmt *st, int i)
 {
 	const char *s = (const char *)sqlite3_column_text(st, i);
@@ -290,7 +292,7 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 
 	if (!reading_number(s->db, "SELECT count(*) FROM sqlite_master WHERE name = 'unwound_row'", 0))
 		return 0; /* older than the table */
-	st = reading_prepare(s, "SELECT u.run, t.value, i.name, coalesce(w.words, 'reason ' || u.reason), u.reason = 1, sum(u.n)"
+	st = reading_prepare(s, "SELECT u.run, t.value, i.name, coalesce(w.words, 'reason ' || u.reason), u.reason, sum(u.n)"
 				" FROM unwound_row u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image"
 				" LEFT JOIN unwinding_reason w ON w.reason = u.reason"
 				" WHERE u.ts BETWEEN ?1 - 59 AND ?2 AND (?3 = 0 OR u.run = ?3)"
@@ -304,7 +306,8 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 	while (!told && (rc = sqlite3_step(st)) == SQLITE_ROW) {
 		struct store_ending_row r = {.run = sqlite3_column_int64(st, 0), .executable = column(st, 1),
 					     .module = column(st, 2), .reason = column(st, 3),
-					     .complete = sqlite3_column_int(st, 4), .n = (uint64_t)sqlite3_column_int64(st, 5)};
+					     .complete = sqlite3_column_int(st, 4) == REASON_COMPLETE,
+					     .gone = sqlite3_column_int(st, 4) == REASON_GONE, .n = (uint64_t)sqlite3_column_int64(st, 5)};
 
 		told = each(ctx, &r);
 	}

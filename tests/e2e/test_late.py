@@ -19,7 +19,7 @@ def as_root():
 
 
 def endings(store, like):
-    rows = sql_all(store, "SELECT reason, complete, sum(samples) AS n FROM unwinding WHERE executable LIKE ? GROUP BY 1, 2",
+    rows = sql_all(store, "SELECT reason, complete, sum(samples) AS n FROM unwinding WHERE executable LIKE ? AND complete IS NOT NULL GROUP BY 1, 2",
                    (like,))
     return sum(r["n"] for r in rows if r["complete"]), sum(r["n"] for r in rows), rows
 

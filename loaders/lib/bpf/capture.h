@@ -46,7 +46,7 @@ struct capture_report { /* filled in as far as the capture came */
 	char segment[256];
 	uint64_t seen, stored, lost[CAPTURE_LOST_N], maps_lost;
 	uint64_t frames, frames_named, processes;
-	uint64_t user, user_complete; /* samples with a user part; of those, the ones whose stack reached its root */
+	uint64_t user, user_complete; /* samples with a user stack; of those, the ones whose stack reached its root */
 	uint64_t stale;              /* records named before sonde-maps had told all of their time */
 	uint64_t unfollowed;
 	int64_t from_ns, to_ns;      /* UTC */

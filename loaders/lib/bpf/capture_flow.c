@@ -67,7 +67,7 @@ static void unwound_store(struct capture *c, const struct stack_event *ev, const
 
 	if (named->end == STACK_END_NONE)
 		return;
-	c->r->user += n;
+	c->r->user += named->end == STACK_END_GONE ? 0 : n;
 	c->r->user_complete += complete ? n : 0;
 	store_unwound(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), named->exe, complete ? 0 : named->image,
 		      named->end, n);

@@ -145,6 +145,14 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 		put(n, b, naming_unknown(n), !ev->n_kernel);
 }
 
+/* The very first word of a stack can be missing in the kernel alone, where exec or exit has taken the memory away. */
+static enum stack_end end_of(const struct stack_event *ev)
+{
+	bool gone = ev->end == STACK_END_STACK_READ && ev->n_kernel && ev->n_user <= 1;
+
+	return gone ? STACK_END_GONE : (enum stack_end)ev->end;
+}
+
 void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames, struct naming_result *out)
 {
 	struct hostmaps_process *p = hostmaps_process(n->hm, ev->tgid, ev->start_ns, ev->exec_id);
@@ -158,8 +166,7 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
 	}
 	b = (struct stack_buf){.frames = n->buf, .at = cap};
 	n->stat.stacks++;
-	*out = (struct naming_result){.exe = p ? p->exe : "", .process = naming_process(n, p, ev),
-				      .end = (enum stack_end)ev->end};
+	*out = (struct naming_result){.exe = p ? p->exe : "", .process = naming_process(n, p, ev), .end = end_of(ev)};
 	put_kernel(n, &b, frames, ev->n_kernel);
 	put_user(n, &b, p, ev, frames + ev->n_kernel, out);
 	out->stack = store_stack(n->w, b.frames + b.at, cap - b.at);

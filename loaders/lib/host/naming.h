@@ -59,7 +59,7 @@ struct naming_result {
 	uint32_t process, stack; /* store ids, always given: an unknown process gets a row of its own, with its thread's name */
 	uint32_t image;          /* store id of what the outermost user frame lies in, 0: there is none */
 	const char *exe;         /* path of the process's executable, "" if not known; borrowed until the next hostmaps_read */
-	enum stack_end end;      /* why the user part ends: the event's, or STALE */
+	enum stack_end end;      /* why the user part ends: the event's, or STALE, NO_MAPPING, GONE */
 };
 /* Name one sample; to be called when hostmaps_watermark has passed its time. `frames` holds n_kernel + n_user of them.
  * The ids are of the present epoch, valid until store_epoch grows (on -ESTALE of store_add just call again: it notices). */

@@ -31,6 +31,7 @@ static void programs_are_told_by_how_many_of_their_stacks_are_cut_short(void **s
 	add(&x, "/usr/bin/node", "libc.so.6", "rule", 4);
 	add(&x, "/usr/bin/node", "[anon]", "pointers", 3); /* the next segment */
 	add(&x, "", "", "no process", 100);
+	endings_add(&x, &(struct store_ending_row){.executable = "/bin/true", .module = "", .reason = "gone", .gone = true, .n = 50});
 	endings_sort(&x);
 	assert_int_equal(x.n, 1000);
 	assert_true(endings_share(&x) == 0.89);

@@ -373,14 +373,16 @@ static void how_stacks_end_is_summed_by_minute_program_and_file(void **state)
 			store_flush(w);
 	}
 	store_unwound(w, run, T0_S * NS, "", 0, 2, 7);
+	store_unwound(w, run, T0_S * NS, "/bin/gone", 0, 14, 9);
 	store_unwound(w, run, T0_S * NS, "/bin/a", 9999, 1, 0);      /* none: no row */
 	store_unwound(w, run + 1, T0_S * NS, "/bin/a", 0, 1, 1);     /* no such run */
 	fixture_close(w);
-	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM unwound_row"), 3 + 2 * 3 + 1);
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM unwound_row"), 180 + 180 + 7);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM unwound_row"), 3 + 2 * 3 + 2);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM unwound_row"), 180 + 180 + 7 + 9);
 	assert_int_equal(fixture_sql_all(f, "SELECT count(DISTINCT ts) FROM unwound_row WHERE "
 					    "(ts + (SELECT value FROM meta WHERE key = 't0')) % 60 = 0"), 3);
-	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM unwinding"), 4);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM unwinding"), 5);
+	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE complete IS NULL"), 9);
 	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE complete AND reason = 'complete' AND "
 					    "executable = '/bin/a' AND module = '' AND share = 1.0"), 180);
 	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE executable = '/bin/b' AND "

@@ -365,6 +365,18 @@ static void the_bit_of_a_frame_decides_where_it_is_looked_up(void **state)
 	assert_string_equal(last.exe, "/bin/a");
 }
 
+static void a_stack_that_exec_or_exit_has_taken_away_is_no_stack_cut_short(void **state)
+{
+	(void)state;
+	make_ready();
+	TABLES(STACK_END_STACK_READ, 2, 1, 1, 0xffffffff81000210, IN_LIB(0x1100));
+	assert_int_equal(last.end, STACK_END_GONE);
+	TABLES(STACK_END_STACK_READ, 2, 0, 1, IN_LIB(0x1100) | FRAME_EXACT);
+	assert_int_equal(last.end, STACK_END_STACK_READ);
+	TABLES(STACK_END_STACK_READ, 2, 1, 2, 0xffffffff81000210, IN_LIB(0x1100), IN_LIB(0x1010));
+	assert_int_equal(last.end, STACK_END_STACK_READ);
+}
+
 static void beyond_a_frame_that_is_stale_nothing_is_shown(void **state)
 {
 	(void)state;
@@ -661,6 +673,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(the_leaf_is_folded_and_callers_are_looked_up_before_their_address),
 		T(the_bit_of_a_frame_decides_where_it_is_looked_up),
+		T(a_stack_that_exec_or_exit_has_taken_away_is_no_stack_cut_short),
 		T(beyond_a_frame_that_is_stale_nothing_is_shown),
 		T(a_signal_trampoline_is_named_at_its_first_byte),
 		T(modules_and_bpf_programs_are_images_of_their_own),
