@@ -4,6 +4,7 @@
 # deps: install, from Debian's packages, what is missing to do one of these:
 #   build   make the programs                      test    the everyday tests
 #   docker  the tests inside real containers       fresh   the test on a new, empty Debian
+#   live    the servers and compilers whose stacks are looked at
 #   bench   the peers that the benches stand beside  kernels  the tests on other kernels, in qemu
 # Usage: scripts/deps.sh SET...     Says nothing and asks for nothing where all is there already. Exit 1: something
 # is missing and could not be installed; what it is stands in the last line.
@@ -17,11 +18,14 @@ file"
 docker="docker.io busybox-static"
 fresh="debootstrap"
 kernels="qemu-system-x86 busybox-static debian-archive-keyring"
+live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go"
 bench="linux-perf bpftrace bpftool procps"
 
 # A toolchain that stands on the path is as good as Debian's.
 command -v go >/dev/null 2>&1 || test="$test golang-go"
 command -v rustc >/dev/null 2>&1 || test="$test rustc"
+command -v node >/dev/null 2>&1 || live="$live nodejs"
+command -v javac >/dev/null 2>&1 || live="$live openjdk-17-jdk-headless"
 
 wanted=
 for set in "$@"; do
@@ -30,9 +34,10 @@ for set in "$@"; do
 	test) wanted="$wanted $build $test" ;;
 	docker) wanted="$wanted $docker" ;;
 	fresh) wanted="$wanted $fresh" ;;
+	live) wanted="$wanted $test $live" ;;
 	kernels) wanted="$wanted $kernels" ;;
 	bench) wanted="$wanted $build $bench" ;;
-	*) echo "deps: no set called '$set' (build, test, docker, fresh, kernels, bench)" >&2; exit 2 ;;
+	*) echo "deps: no set called '$set' (build, test, docker, live, fresh, kernels, bench)" >&2; exit 2 ;;
 	esac
 done
 

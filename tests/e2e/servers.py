@@ -231,7 +231,7 @@ def rustc(folder):
 
 GO = textwrap.dedent("""
     package main
-    import ("crypto/sha256"; "encoding/json"; "fmt"; "os"; "sort"; "strings"; "sync"; "time")
+    import ("crypto/sha256"; "encoding/json"; "fmt"; "os"; "runtime/pprof"; "sort"; "strings"; "sync"; "time")
     func fib(n int) int { if n < 2 { return n }; return fib(n-1) + fib(n-2) }
     func work(n int) int {
         m := map[string][]float64{}
@@ -242,13 +242,17 @@ GO = textwrap.dedent("""
     }
     func main() {
         var wg sync.WaitGroup
+        if len(os.Args) > 1 { // profile yourself: FILE SECONDS
+            f, _ := os.Create(os.Args[1]); pprof.StartCPUProfile(f); d, _ := time.ParseDuration(os.Args[2])
+            go func() { time.Sleep(d); pprof.StopCPUProfile(); f.Close(); os.Exit(0) }()
+        }
         for g := 0; g < 2; g++ { wg.Add(1); go func(g int) { for { work(g); time.Now().Format(time.RFC3339) } }(g) }
         fmt.Fprintln(os.Stderr, "working"); wg.Wait()
     }
 """)
 
 
-def go(folder, compiler):
+def go_build(folder, compiler):
     path = os.path.join(folder, "main.go")
     with open(path, "w") as f:
         f.write(GO)
@@ -256,8 +260,12 @@ def go(folder, compiler):
     env = dict(os.environ, GO111MODULE="off", CGO_ENABLED="0", GOFLAGS="", GOTOOLCHAIN="local", GOPROXY="off",
                GOCACHE=os.path.join(folder, "cache"), HOME=folder)
     subprocess.run([compiler, "build", "-o", out, path], check=True, capture_output=True, env=env)
+    return out
+
+
+def go(folder, compiler):
     r = Running(["goload"])
-    r.start([out])
+    r.start([go_build(folder, compiler)])
     return r
 
 

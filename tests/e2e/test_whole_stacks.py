@@ -28,6 +28,7 @@ def ends(store, names):
     return sum(r["samples"] for r in rows if r["complete"]), where
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("name", sorted(servers.PROGRAMS))
 def test_stacks_of_programs_as_they_ship_reach_their_root(name, capture, store, scratch):
     need_root()
