@@ -20,6 +20,7 @@
 #include "loaders/maps/indexer.h"
 #include "loaders/maps/tablemaps.h"
 #include "loaders/maps/world.h"
+#include "probes/stack.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -36,9 +37,15 @@ static void image_close_(struct image **img)
 
 /* ---- come and go ---- */
 
+/* What its frames say. Beyond two million files, those that come have addresses in their frames (0). */
+static uint32_t frame_id(const struct mimage *img)
+{
+	return img->id <= FRAME_IMAGE_MAX ? img->id : 0;
+}
+
 void publish_image_new(struct publish *pub, struct mimage *img)
 {
-	struct tables_image as = {.state = TABLES_IMAGE_PENDING, .id = img->id};
+	struct tables_image as = {.state = TABLES_IMAGE_PENDING, .id = frame_id(img)};
 	struct pimage *pi;
 
 	if (!pub)
@@ -132,7 +139,7 @@ bool publish_row_distance(const struct pimage *pi, const struct mapping *m, uint
 static void set_ready(struct publish *pub, struct pimage *pi, struct rowset *set, uint64_t now_ns)
 {
 	struct tables_image as = {.state = TABLES_IMAGE_READY,
-				  .id = pi->img->id,
+				  .id = frame_id(pi->img),
 				  .page_first = set->first,
 				  .page_count = set->page_count,
 				  .ext_first = set->first + set->page_count,

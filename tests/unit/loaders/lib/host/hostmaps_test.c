@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -394,6 +397,44 @@ static void another_protocol_version_is_refused(void **state)
 	strbuf_release(&b);
 }
 
+static bool same_open_file(int a, int b)
+{
+	struct stat x, y;
+
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static void the_tables_are_there_whole_or_not_at_all(void **state)
+{
+	struct mp_hello hello = {.version = MP_VERSION, .flags = MP_HELLO_TABLES};
+	struct mp_tables m = {.generation = 1};
+	int sent[MP_FDS_MAX], got[MP_TABLES_N];
+	struct strbuf b = STRBUF_INIT;
+
+	(void)state;
+	assert_true(hostmaps_greeted(hm)); /* the first hello promised none */
+	hostmaps_tables(hm, got);
+	for (int i = 0; i < MP_TABLES_N; i++)
+		assert_int_equal(got[i], -1);
+	tell(MP_HELLO, &hello, NULL);
+	assert_false(hostmaps_greeted(hm));
+	for (int i = 0; i < MP_FDS_MAX; i++)
+		sent[i] = memfd_create("table", MFD_CLOEXEC);
+	mapspack_add(&b, MP_TABLES, &m, NULL);
+	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, (int[]){sent[0], sent[1], sent[2], sent[3], -1}), -EPROTO);
+	assert_false(hostmaps_greeted(hm));
+	for (int turn = 0; turn < 2; turn++) { /* told again after a restart */
+		assert_int_equal(hostmaps_packet(hm, b.buf, b.len, sent), 0);
+		hostmaps_tables(hm, got);
+		for (int i = 0; i < MP_TABLES_N; i++)
+			assert_true(got[i] != sent[i] && same_open_file(got[i], sent[i]));
+	}
+	assert_true(hostmaps_greeted(hm));
+	for (int i = 0; i < MP_FDS_MAX; i++)
+		close(sent[i]);
+	strbuf_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -413,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_forked_child_begins_with_its_parents_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(after_a_loss_a_frame_stands_if_its_mapping_was_told_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_not_told_yet_is_claimed_only_of_a_process_at_rest, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_tables_are_there_whole_or_not_at_all, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(another_protocol_version_is_refused, set_up, tear_down),
 	};
 
