@@ -23,6 +23,7 @@
 #include "loaders/index/symset.h"
 #include "loaders/index/unwind.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/hash.h"
 
 struct job {
@@ -35,6 +36,7 @@ struct job {
 	const struct index_finder *finder;
 	struct debugfile debug; /* the separate debug file, where it was wanted */
 	struct lineset lines;
+	int64_t started_cpu_ns;
 	const char *lines_note;
 	bool lines_later;
 };
@@ -125,8 +127,8 @@ static int read_dwarf(struct job *j, struct elf_file *f)
 	struct debugfile alt = DEBUGFILE_INIT;
 	cleanup_free void *main = NULL;
 	cleanup_free void *shared = NULL;
-	struct dwread_input in = {.until_cpu_ns = j->finder->lines == INDEX_LINES_ALL ? INDEX_LINES_ALL_NS :
-						  INDEX_LINES_SOON_NS,
+	const int64_t budget_ns = j->finder->lines == INDEX_LINES_ALL ? INDEX_LINES_ALL_NS : INDEX_LINES_SOON_NS;
+	struct dwread_input in = {.until_cpu_ns = j->started_cpu_ns + budget_ns,
 				.skip_go = j->ident.flags & IMAGE_IDENT_GO};
 	int rc = dwelf_make(f, &main, &in.main_size);
 
@@ -262,7 +264,8 @@ static int job_run(struct job *j, struct index_result *out)
 static int run(struct source *src, const struct index_finder *finder, struct index_result *out, struct err *e)
 {
 	static const struct index_finder nobody;
-	struct job j = {.finder = finder ? finder : &nobody, .debug = DEBUGFILE_INIT};
+	struct job j = {.finder = finder ? finder : &nobody, .debug = DEBUGFILE_INIT,
+			.started_cpu_ns = clock_cpu_ns()};
 	int rc = elf_open(&j.elf, src, e);
 
 	if (rc)

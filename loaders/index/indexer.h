@@ -28,7 +28,7 @@ enum index_lines {
 };
 
 #define INDEX_LINES_SOON_BYTES (2u << 20)
-#define INDEX_LINES_SOON_NS    2000000000ll  /* CPU time of the whole process until when they are read */
+#define INDEX_LINES_SOON_NS    2000000000ll  /* CPU time since the start until when they are read */
 #define INDEX_LINES_ALL_NS     45000000000ll
 
 /* What the parent gives: who finds debug files (each returns a descriptor, which the indexer closes, or -1; each may be

@@ -206,6 +206,42 @@ for f in f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start 
 	[ -f "$f" ] && cp "$f" "$out/elfindex/$f"
 done
 
+# debug information of every version: inlined functions, ranges, compressed, shared by dwz
+mkdir -p "$out/dwarf"
+cat > lines.c <<'END'
+static inline int in(int a) { for (int i = 0; i < a; i++) a ^= i * 3; return a; }
+static inline int mid(int a) { return in(a) + in(a + 1); }
+__attribute__((cold, noinline)) static int seldom(int a) { return mid(a) - 1; }
+int f(int a) { return a > 9 ? seldom(a) : mid(a); }
+int g(int a) { return in(a) + f(a); }
+END
+dwarf() {
+	name=$1
+	shift
+	"$@" -O2 -shared -nostdlib -fPIC -Wl,--build-id=none -Wl,-z,noseparate-code -o "$name" lines.c 2>/dev/null || return 0
+	objcopy -R .comment -R .eh_frame -R .eh_frame_hdr -R .note.gnu.property -R .debug_loc -R .debug_loclists \
+		-R .debug_aranges "$name" "$out/dwarf/$name" 2>/dev/null || true
+}
+for v in 2 3 4 5; do
+	dwarf "gcc$v" gcc -g "-gdwarf-$v"
+done
+dwarf gcc64 gcc -g -gdwarf64
+dwarf packed gcc -g -gz=zlib
+dwarf packed32 gcc -m32 -g -gz=zlib
+dwarf flto gcc -g -flto -ffunction-sections
+if command -v clang >/dev/null; then
+	dwarf clang4 clang -g -gdwarf-4
+	dwarf clang5 clang -g -gdwarf-5
+	dwarf split clang -g -gdwarf-5 -gsplit-dwarf
+fi
+objcopy --compress-debug-sections=zlib-gnu "$out/dwarf/gcc4" "$out/dwarf/zdebug" 2>/dev/null || true
+if command -v dwz >/dev/null; then
+	cp gcc4 one && cp one two
+	if dwz -l none -L none -m both.dwz one two 2>/dev/null && [ -f both.dwz ]; then
+		cat one both.dwz > "$out/dwarf/shared"
+	fi
+fi
+
 objcopy -O binary --only-section=.gnu_debuglink --set-section-flags .gnu_debuglink=alloc linked "$out/debuglink/link"
 objcopy -O binary --only-section=.note.gnu.build-id full "$out/debuglink/note"
 objcopy -O binary --only-section=.note.gnu.property full "$out/debuglink/property"
@@ -215,7 +251,7 @@ printf '../x\000\000\000\000\001\002\003\004' > "$out/debuglink/path"
 # indexes, by the program itself where it is built
 index=$here/../../../build/bin/sonde-index
 if [ -x "$index" ]; then
-	for f in full bare names go20; do
+	for f in full bare names go20 gcc4 clang5; do
 		[ -f "$f" ] && "$index" "$f" -o "$out/image/$f" >/dev/null || true
 	done
 	for f in full f_eh_frame; do
