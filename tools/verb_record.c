@@ -35,6 +35,7 @@ struct record_args {
 	struct option_list pid, container, cgroup, comm;
 	const char *args;
 	bool debuginfod;
+	bool no_lines;
 };
 
 struct record {
@@ -122,6 +123,8 @@ static void loader_argv(struct argv *a, const char *path, const struct verb_call
 		argv_add(a, "--args");
 		argv_add(a, o->args);
 	}
+	if (o->no_lines)
+		argv_add(a, "--no-lines");
 	argv_add(a, "--store");
 	argv_add(a, call->store);
 	argv_add(a, "--bucket");
@@ -443,6 +446,8 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct record_args, comm)},
 	{.name = "args", .type = OPTION_STRING, .arg = "HOW", .help = "keep command lines: full, masked (default), none",
 	 .offset = offsetof(struct record_args, args)},
+	{.name = "no-lines", .type = OPTION_FLAG, .help = "functions alone: no source lines, no inlined functions",
+	 .offset = offsetof(struct record_args, no_lines)},
 	{.name = "debuginfod", .type = OPTION_FLAG,
 	 .help = "then ask the servers in $DEBUGINFOD_URLS for what has no lines", .offset = offsetof(struct record_args, debuginfod)},
 	{0},

@@ -9,7 +9,7 @@ import tempfile
 import pytest
 
 import symbolizer
-from conftest import BIN, ROOT, need, need_root, scale
+from conftest import BIN, ROOT, WORKLOADS, need, need_root, scale
 from test_maps import READY, server  # noqa: F401 (a fixture)
 
 SOURCES = os.path.join(ROOT, "tests", "e2e", "lines")
@@ -213,3 +213,12 @@ def test_a_second_step_that_fails_leaves_the_names_and_is_not_tried_again(scratc
         child.stdin.close()
     said = run(f"{BIN}/sonde-index", "--dump", os.path.join(store, "images", second))
     assert " main\n" in said and "failed" in said.split("# lines-note", 1)[1].split("\n")[0]
+
+
+def test_record_without_lines_names_functions_alone(sonde, store, sql):
+    need_root()
+    program = os.path.join(WORKLOADS, "hotlines")
+    need("workload hotlines", program)
+    sonde("record", "--no-lines", "-d", "1s", "--", program, "1", store=store, check=True)
+    rows = sql(store, "SELECT function, file, line FROM cpu_samples WHERE function IN ('hot', 'outer')")
+    assert rows and {(r["file"], r["line"]) for r in rows} <= {("", 0), (None, 0), (None, None)}

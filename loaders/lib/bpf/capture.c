@@ -201,7 +201,8 @@ static int open_parts(struct capture *c, struct err *e)
 	const struct options *o = c->o->options;
 	struct store_writer_opts so = {.dir = o->store};
 	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(), .socket_path = o->maps_socket,
-				   .args_policy = o->args};
+				   .args_policy = o->args, .no_lines = o->no_lines};
+	const struct naming_opts no = {.no_lines = o->no_lines};
 	int err;
 
 	hurry();
@@ -209,7 +210,7 @@ static int open_parts(struct capture *c, struct err *e)
 	if (!err)
 		err = hostmaps_open(&ho, &c->maps, e);
 	if (!err)
-		err = naming_open(c->maps, c->store, NULL, &c->naming, e);
+		err = naming_open(c->maps, c->store, &no, &c->naming, e);
 	return err;
 }
 

@@ -13,7 +13,7 @@
 #define FREQ_DEFAULT 99
 #define DURATION_MAX_NS (365ull * 86400 * 1000000000)
 
-enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_SOCKET, OPT_PROGRESS, OPT_CHECK, OPT_JSON };
+enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_NO_LINES, OPT_SOCKET, OPT_PROGRESS, OPT_CHECK, OPT_JSON };
 
 /* The table: getopt's options and the help are made of it. */
 struct option_row {
@@ -34,6 +34,7 @@ static const struct option_row rows[] = {
 	{'s', "store", "DIR", "the store's folder (default: $SONDE_STORE, else /var/lib/sonde for root)", false},
 	{OPT_BUCKET, "bucket", "1s|10s", "the store's time step (default 10s)", false},
 	{OPT_ARGS, "args", "POLICY", "command lines: full, masked (default) or none", false},
+	{OPT_NO_LINES, "no-lines", NULL, "functions alone: no source lines, no inlined functions", false},
 	{OPT_SOCKET, "maps-socket", "PATH", "use the sonde-maps that listens there (default: start one)", false},
 	{OPT_PROGRESS, "progress-fd", "N", "write progress as JSON lines to this descriptor", false},
 	{OPT_CHECK, "check", NULL, "say what this host can and cannot do, and stop", false},
@@ -187,6 +188,7 @@ static int option_apply(struct options *o, int id, const char *arg, struct err *
 	case OPT_COMM: return list_add(&o->comms, "comm", arg, e);
 	case OPT_BUCKET: return bucket_set(o, arg, e);
 	case OPT_ARGS: return args_set(o, arg, e);
+	case OPT_NO_LINES: o->no_lines = true; return 0;
 	case OPT_PROGRESS: return progress_set(o, arg, e);
 	case 's': o->store = arg; return 0;
 	case OPT_SOCKET: o->maps_socket = arg; return 0;

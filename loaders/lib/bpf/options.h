@@ -27,6 +27,7 @@ struct options {
 	size_t n_pids;
 	struct options_list cgroups, containers, comms;
 	const char *store;          /* NULL: the default */
+	bool no_lines;
 	const char *args;           /* "full", "masked", "none" */
 	const char *maps_socket;    /* NULL: a sonde-maps of our own */
 	int progress_fd;            /* -1: none */

@@ -327,7 +327,8 @@ static int start(struct hostmaps *hm, struct err *e)
 	hm->generation++;
 	hm->generation_ns[hm->generation % GENERATIONS] = hm->gone_ns;
 	return hm->socket_path ? maps_link_connect(hm->socket_path, &hm->fd, e) :
-		maps_link_start(hm->program, hm->store_dir, hm->args_policy, hm->tables, &hm->child, &hm->fd, e);
+		maps_link_start(hm->program, hm->store_dir, hm->args_policy, hm->no_lines, hm->tables,
+				&hm->child, &hm->fd, e);
 }
 
 /* It is gone: what it asked of itself is void, what is known stays, unsure from its last word on. */
@@ -435,6 +436,7 @@ int hostmaps_open(const struct hostmaps_opts *o, struct hostmaps **out, struct e
 	hm->store_dir = dup_or_null(o->store_dir);
 	hm->socket_path = dup_or_null(o->socket_path);
 	hm->args_policy = dup_or_null(o->args_policy);
+	hm->no_lines = o->no_lines;
 	hm->program = o->program ? mem_strdup(o->program) : maps_link_program();
 	rc = start(hm, e);
 	if (rc) {

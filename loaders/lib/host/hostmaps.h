@@ -25,6 +25,7 @@ struct hostmaps_opts {
 	const char *socket_path; /* connect here; NULL: start a sonde-maps of our own */
 	const char *program;     /* path of sonde-maps, NULL: beside this program */
 	const char *args_policy; /* "full", "masked" (default), "none" */
+	bool no_lines;           /* a sonde-maps of our own makes indexes without them */
 };
 
 int hostmaps_open(const struct hostmaps_opts *o, struct hostmaps **out, struct err *e);

@@ -57,6 +57,7 @@ struct image_entry {
 
 struct hostmaps {
 	char *store_dir, *socket_path, *program, *args_policy;
+	bool no_lines;
 	int fd;
 	pid_t child;
 	uint64_t gone_ns;                /* when the one before the present sonde-maps ended */

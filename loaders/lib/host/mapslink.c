@@ -43,10 +43,10 @@ static int out_of_the_way(int fd)
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CHILD_TABLES + MP_TABLES_N);
 }
 
-int maps_link_start(const char *program, char *store_dir, char *args_policy, const int tables[MP_TABLES_N],
-		    pid_t *child, int *fd, struct err *e)
+int maps_link_start(const char *program, char *store_dir, char *args_policy, bool no_lines,
+		    const int tables[MP_TABLES_N], pid_t *child, int *fd, struct err *e)
 {
-	char *argv[10] = {"sonde-maps", "--fd", "3"};
+	char *argv[12] = {"sonde-maps", "--fd", "3"};
 	int high[MP_TABLES_N];
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t attr;
@@ -63,6 +63,8 @@ int maps_link_start(const char *program, char *store_dir, char *args_policy, con
 		argv[n++] = "--args";
 		argv[n++] = args_policy;
 	}
+	if (no_lines)
+		argv[n++] = "--no-lines";
 	if (tables[0] >= 0) {
 		argv[n++] = "--tables-fd";
 		argv[n++] = "4";

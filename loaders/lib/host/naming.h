@@ -45,6 +45,7 @@ struct store_writer;
 struct naming_opts {
 	size_t max_pending;       /* frames that may wait for an index; 0: 65536 */
 	size_t max_cached;        /* frames remembered; 0: 98304 */
+	bool no_lines;            /* functions alone, also where an index knows lines and inlined functions */
 	const char *kallsyms;     /* NULL: /proc/kallsyms */
 	const char *docker_root;  /* NULL: /var/lib/docker, or what /etc/docker/daemon.json says */
 };

@@ -22,6 +22,8 @@ bool naming_place(struct naming *n, const struct image *index, enum look look, b
 
 	if (!place_find(index, f->offset, look_is_back(look), &p))
 		return false;
+	if (n->o.no_lines)
+		place_without_lines(&p);
 	k = p.n - 1;
 	f->function = function_of(n, f->image, p.symbol.name, p.at[k].file, p.first_line);
 	if (!f->function)

@@ -59,3 +59,10 @@ bool place_find(const struct image *index, uint64_t offset, bool back, struct pl
 	out->first_line = first_line(index, out->symbol.addr, out->at[out->n - 1].file);
 	return true;
 }
+
+void place_without_lines(struct place *p)
+{
+	p->at[0] = (struct image_source_frame){0};
+	p->n = 1;
+	p->first_line = 0;
+}

@@ -27,5 +27,7 @@ struct place {
 /* `back`: `offset` is a return address, looked up at the byte before; but a signal trampoline, which is reached by
  * returning to its first byte, is found there. false: no symbol holds it. All is borrowed from the index. */
 bool place_find(const struct image *index, uint64_t offset, bool back, struct place *out);
+/* Forget all but the physical function. */
+void place_without_lines(struct place *p);
 
 #endif
