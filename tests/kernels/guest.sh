@@ -158,6 +158,17 @@ shares_all() {
 	section status sonde status --store /run/store-shares --json
 }
 
+# --- one process explained
+
+explain() {
+	shares 60 >/dev/null &
+	explained=$!
+	sonde doctor --pid $explained --json --store /run/store-shares
+	rc=$?
+	kill $explained
+	return $rc
+}
+
 # --- narrowed in the kernel: a command with its children, a cgroup, a name
 
 narrow_run() {
@@ -236,6 +247,7 @@ hotplug_all() {
 step capabilities && capabilities
 warm_all
 step shares && shares_all
+step shares && section explain explain
 step narrow && narrow_all
 step hotplug && hotplug_all
 section bye dmesg -r

@@ -134,6 +134,14 @@ def test_status_says_how_many_stacks_are_complete(report):
     assert said["complete_share"] == pytest.approx(sum(row["samples"] for row in found if row["complete"]) / samples)
 
 
+def test_doctor_has_rows_for_every_file_of_a_process(report):
+    section = report.sections["explain"]
+    assert section.status == 0, section
+    files = {file["path"]: file for file in section.json()["process"]["files"]}
+    assert {"/load/shares", "[vdso]"} <= set(files)
+    assert all(file["state"] == "ready" and file["rows"] > 0 for file in files.values()), files
+
+
 def test_time_in_one_system_call_shows_its_path_in_the_kernel(report):
     told = told_of(report, "shares", lambda o: "kernel_ns" in o)
     stacks = stacks_of(report, told["pid"])
