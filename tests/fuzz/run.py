@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """run: each fuzzer for so many seconds, two at a time, then the line coverage of the files that it is for.
 
-    tests/fuzz/run.py --results DIR --seconds S FUZZER...
+    tests/fuzz/run.py --results DIR --seconds S [--part I/N] FUZZER...
 
 Two cases a fuzzer: it ends without a finding; each file it names (`covers: FILE...` in its source) has at least 80 %
-of its lines covered. An input that breaks a parser is kept under build/fuzz/findings.
+of its lines covered. --part 2/3: every third fuzzer, beginning with the second. An input that breaks a parser is kept under build/fuzz/findings.
 """
 import argparse
 import concurrent.futures
@@ -126,8 +126,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", required=True)
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--part", default="1/1")
     parser.add_argument("fuzzers", nargs="+")
     opts = parser.parse_args()
+    part, parts = map(int, opts.part.split("/"))
+    opts.fuzzers = sorted(opts.fuzzers)[part - 1::parts]
     work = os.path.join(ROOT, "build", "fuzz")
     shutil.rmtree(os.path.join(work, "raw"), ignore_errors=True)
     seeds = make_seeds(work)
