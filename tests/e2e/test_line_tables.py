@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source lines and inlined functions: what sonde-index knows of random addresses equals what llvm-symbolizer says, for all
 that compilers, compressors, dwz and separate debug files make of debug information; and large ones come in a second step."""
+import glob
 import os
 import shutil
 import subprocess
@@ -137,6 +138,24 @@ def test_what_libelf_cannot_unpack_is_said(scratch):
     said = run(f"{BIN}/sonde-index", "--dump", index_of(path))
     assert "# lines 0 rows" in said and "zstd" in said.split("# lines-note", 1)[1].split("\n")[0]
     assert " main\n" in said
+
+
+def test_split_debug_information_has_lines_and_says_what_is_missing(scratch):
+    path = built(scratch, "gcc", "many.c", "-g", "-gsplit-dwarf")
+    index = index_of(path)
+    assert ".dwo" in run(f"{BIN}/sonde-index", "--dump", index).split("# lines-note", 1)[1].split("\n")[0]
+    main = next(line.split()[0] for line in run("nm", path).splitlines() if line.endswith(" T main"))
+    assert "many.c:" in run(f"{BIN}/sonde-index", "--at", index, input=main + "\n")
+
+
+@pytest.mark.soak
+def test_the_largest_debug_file_of_this_machine_agrees(scratch):
+    """Debian's libjvm.so (openjdk-17-dbg) or python3 (python3-dbg), where they are installed."""
+    need("llvm-symbolizer", symbolizer.llvm())
+    found = glob.glob("/usr/lib/debug/.build-id/*/*.debug")
+    largest = max(found, key=os.path.getsize, default=None)
+    need("a large debug file below /usr/lib/debug (openjdk-17-dbg)", largest and os.path.getsize(largest) > 5e6)
+    agrees(shutil.copy(largest, os.path.join(scratch, "large")))
 
 
 def test_no_lines_leaves_them_out(scratch):
