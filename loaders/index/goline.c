@@ -47,11 +47,16 @@ static uint32_t name_number(struct goline *g, const struct goinline_call *c)
 	return (uint32_t)id;
 }
 
-static int32_t value_at(const struct goline *g, const struct at *a, uint32_t place, uint64_t pc)
+static int32_t value_at(struct goline *g, const struct at *a, uint32_t place, uint64_t pc)
 {
 	struct gopc p = gopc_open(g->tab, place, a->size);
 
-	return gopc_value(&p, pc);
+	while (g->steps < GOLINE_STEPS_MAX && gopc_next(&p)) {
+		g->steps++;
+		if (p.end > pc)
+			return p.value;
+	}
+	return -1;
 }
 
 /* ---- lines ---- */
@@ -88,7 +93,7 @@ static void lines_add(struct goline *g, const struct at *a)
 
 /* ---- inlined calls ---- */
 
-static int32_t parent_of(const struct goline *g, const struct at *a, const struct goinline_call *c)
+static int32_t parent_of(struct goline *g, const struct at *a, const struct goinline_call *c)
 {
 	return c->by_pc ? value_at(g, a, pclntab_pcdata(g->tab, &a->rec, g->trees->pcdata), c->parent_pc) : c->parent;
 }
@@ -171,8 +176,9 @@ void goline_function(struct goline *g, uint64_t text, uint32_t i)
 {
 	struct at a = {0};
 
-	if (!pclntab_func(g->tab, text, i, &a.f) || !pclntab_record(g->tab, i, &a.rec))
+	if (!pclntab_func(g->tab, text, i, &a.f) || !pclntab_record(g->tab, i, &a.rec) || a.f.start < g->told)
 		return;
+	g->told = a.f.end;
 	a.size = a.f.end - a.f.start;
 	lines_add(g, &a);
 	inlines_add(g, &a);

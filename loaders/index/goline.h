@@ -12,6 +12,10 @@
 #include "loaders/index/lineset.h"
 #include "schema/base/idmap.h"
 
+/* A call's place is looked up from its function's beginning: a file of which that takes more has the later calls without
+ * a caller's line. About half a second. */
+#define GOLINE_STEPS_MAX 200000000u
+
 /* What stays from one function to the next. */
 struct goline {
 	const struct pclntab *tab;
@@ -21,11 +25,14 @@ struct goline {
 	uint32_t *nodes;           /* own: lineset's node of each call of the function at work; 0: not made yet */
 	size_t node_cap;
 	int failed;
+	uint64_t steps;            /* of pc tables, for places of calls; see GOLINE_STEPS_MAX */
+	uint64_t told;             /* end of the function before */
 	uint32_t last_file, last_line; /* of the row before */
 	bool open;
 };
 
-/* Function i, in ascending order. Pure over the bytes of the table and the trees. */
+/* Function i, in ascending order (one that begins before the last one's end is left out). Pure over the bytes of the
+ * table and the trees. */
 void goline_function(struct goline *g, uint64_t text, uint32_t i);
 void goline_release(struct goline *g);
 

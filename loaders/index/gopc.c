@@ -30,9 +30,10 @@ static bool varint(struct gopc *p, uint32_t *out)
 bool gopc_next(struct gopc *p)
 {
 	uint32_t delta, length;
+	unsigned empty = 0;
 
 	do {
-		if (p->next >= p->limit || !varint(p, &delta) || (!delta && !p->first) || !varint(p, &length)) {
+		if (empty++ > GOPC_EMPTY_MAX || p->next >= p->limit || !varint(p, &delta) || (!delta && !p->first) || !varint(p, &length)) {
 			p->at = p->stop;
 			return false;
 		}

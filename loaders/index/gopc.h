@@ -6,12 +6,14 @@
  * A table is a sequence of steps {value delta, pc delta}, each a varint of up to 32 bits, low seven bits first; the
  * value delta is zigzag-coded and starts from -1; the pc delta counts in quanta and says how far, from the end of the
  * step before (first: the function's entry), the new value holds. A value delta of 0, but for the first step's, ends
- * the table.
+ * the table. Steps of no length are not written by any linker: GOPC_EMPTY_MAX of them in a row end it too.
  */
 #ifndef SONDE_INDEX_GOPC_H
 #define SONDE_INDEX_GOPC_H
 
 #include "loaders/index/pclntab.h"
+
+#define GOPC_EMPTY_MAX 64
 
 /* One step, and where the next one stands. */
 struct gopc {

@@ -119,6 +119,7 @@ int gorows_add(struct elf_file *f, const struct go_table *t, struct rows *rows)
 {
 	cleanup_window struct window w = {.elf = f};
 	struct goframe_runtime rt = {0};
+	uint64_t told = 0; /* a table whose functions are not in order lies: none is told twice */
 	int rc;
 
 	if (f->machine != EM_X86_64 || !f->is64)
@@ -128,8 +129,10 @@ int gorows_add(struct elf_file *f, const struct go_table *t, struct rows *rows)
 	for (uint32_t i = 0; i < t->tab.func_count && !rc; i++) {
 		struct goframe_func func;
 
-		if (func_get(t, i, &w, &func, &rc))
-			goframe_rows(&t->tab, &func, &rt, rows);
+		if (!func_get(t, i, &w, &func, &rc) || func.start < told)
+			continue;
+		goframe_rows(&t->tab, &func, &rt, rows);
+		told = func.end;
 	}
 	rows->flags |= UNWIND_F_GO;
 	return rc;
