@@ -3,7 +3,7 @@
 # seeds.sh OUTDIR: real files of this host, small pieces of large ones.
 set -eu
 out=$1
-mkdir -p "$out/kallsyms_fuzz" "$out/perfmap_fuzz" "$out/proc_fuzz" "$out/args_fuzz" "$out/container_fuzz"
+mkdir -p "$out/kallsyms_fuzz" "$out/perfmap_fuzz" "$out/proc_fuzz" "$out/args_fuzz" "$out/container_fuzz" "$out/late_fuzz"
 
 head -n 40 /proc/kallsyms >"$out/kallsyms_fuzz/head"
 tail -n 40 /proc/kallsyms >"$out/kallsyms_fuzz/tail"
@@ -42,3 +42,42 @@ for p in "/docker/$id" "/system.slice/docker-$id.scope/x" "/docker/$id/docker/$i
 	printf '%s' "$p" >"$out/container_fuzz/path$n"
 done
 printf '{"Name": "/web", "Config": {"Image": "nginx:1.25"}}' >"$out/container_fuzz/docker"
+
+# rows: a leaf, a function with locals, RBP with a saved one, an extension, a signal frame, a root; then a stack for them
+python3 - "$out/late_fuzz" <<'END'
+import struct
+import sys
+
+def rule(kind, bp=0, saved=0, offset=0):
+    return kind | bp << 2 | saved << 4 | offset << 16
+
+def special(what, arg=0):
+    return what << 2 | arg << 10
+
+def section(rows, exts=()):
+    head = struct.pack("<QIIIIII", 0, 1, 8, len(exts), len(rows), 0, 0)
+    pages = [len(rows) << 32] * 8
+    return head + b"".join(struct.pack("<Q", x) for x in pages) + b"".join(exts) + \
+        b"".join(struct.pack("<Q", a << 32 | r) for a, r in rows)
+
+def record(pc, stack, exact=1, rbp=0x7010, tgid=5):
+    event = struct.pack("<QQQQIIIIHHHH16s", 100, 50, 0, 0, tgid, tgid, 1, 0, 1, 0, 32, 2, b"seed")
+    regs = [0] * 16
+    regs[6], regs[7] = rbp, 0x7000
+    return event + struct.pack("<127Q", *([0xffffffff81000000] + [0] * 126)) + struct.pack("<16Q", *regs) + \
+        struct.pack("<QQII", pc, 0x7000, exact, len(stack) * 8) + struct.pack(f"<{len(stack)}Q", *stack)
+
+ext = [struct.pack("<BBBBiii", k, r, bp, r2, a, b, o) for k, r, bp, r2, a, b, o in
+       [(1, 7, 1, 0, 16, 0, -16), (2, 6, 2, 0, -8, 0, 0), (3, 7, 3, 0, 8, 8, 8), (4, 7, 0, 5, 8, 0, 0),
+        (5, 0, 0, 0, 0, 0, 0), (6, 0, 4, 0, 0, 0, 16)]]
+rows = [(0, rule(1, 0, 0, 1)), (0x100, rule(1, 0, 0, 3)), (0x200, rule(2, 1, 2, 2)), (0x300, special(1)),
+        (0x340, special(2)), (0x380, special(3, 11)), (0x3c0, special(4)), (0x400, special(5, 1)), (0x440, special(0))]
+rows += [(0x500 + 0x20 * i, 3 | i << 2) for i in range(len(ext))]
+for name, pc in [("leaf", 0x20), ("locals", 0x110), ("rbp", 0x210), ("root", 0x310), ("signal", 0x341), ("plt", 0x38c),
+                 ("fp", 0x3c1), ("unsupported", 0x401), ("none", 0x441)] + \
+                [(f"ext{i}", 0x501 + 0x20 * i) for i in range(len(ext))]:
+    s = section(rows, ext)
+    stack = [0x110, 1, 2, 0x210, 0x7038, 0x310, 0x7040, 0x7040, 0x310] * 4
+    with open(f"{sys.argv[1]}/{name}", "wb") as f:
+        f.write(struct.pack("<H", len(s) // 8) + s + record(pc, stack))
+END

@@ -16,6 +16,7 @@
 
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/hostmaps_packet.h"
+#include "loaders/lib/host/hostmaps_parts.h"
 #include "loaders/lib/host/mapspack.h"
 #include "probes/stack.h"
 #include "schema/base/clock.h"
@@ -373,6 +374,36 @@ static void after_a_loss_a_frame_stands_if_its_mapping_was_told_again(void **sta
 	assert_string_equal(placed(5, 1, IN(2, 0x180), 20, 90), "/new!");
 }
 
+static void an_image_id_means_what_it_meant_when_the_tables_were_made(void **state)
+{
+	struct mp_map m = {.tgid = 5, .start_ns = 50, .exec_id = 1, .start = 0x1000, .end = 0x2000, .image = 1,
+			   .time_ns = t0 + 120, .offset = 0x100};
+
+	(void)state;
+	process(1, 0, "a");
+	image(1, "/red");
+	image(2, "/kept");
+	map(1, 0x1000, 0x2000, 1, 10);
+	map(1, 0x5000, 0x6000, 2, 10);
+	hm->generation++; /* another sonde-maps, that counts from 1 again */
+	hm->generation_ns[hm->generation % GENERATIONS] = t0 + 100;
+	hostmaps_unsure(hm, t0 + 100);
+	process(1, 0, "a");
+	image(1, "/blue");
+	image(7, "/kept");
+	tell(MP_MAP, &m, NULL);
+	m.start = 0x5000;
+	m.end = 0x6000;
+	m.image = 7;
+	tell(MP_MAP, &m, NULL);
+	seeded();
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 50, 60), "/red");
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 50, 150), "/blue!");
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 120, 150), "/blue");
+	assert_string_equal(placed(5, 1, IN(2, 0x180), 50, 150), "/kept"); /* the same file under its new id */
+	assert_string_equal(placed(5, 1, IN(7, 0x180), 99, 150), "/kept"); /* its end was noticed late */
+}
+
 static void what_is_not_told_yet_is_claimed_only_of_a_process_at_rest(void **state)
 {
 	(void)state;
@@ -453,6 +484,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_raw_address_of_tables_is_stale_where_it_was_something_else, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_forked_child_begins_with_its_parents_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(after_a_loss_a_frame_stands_if_its_mapping_was_told_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_image_id_means_what_it_meant_when_the_tables_were_made, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_not_told_yet_is_claimed_only_of_a_process_at_rest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_tables_are_there_whole_or_not_at_all, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(another_protocol_version_is_refused, set_up, tear_down),
