@@ -125,9 +125,10 @@ static bool make_room(struct publish *pub, const struct pimage *pi, uint64_t now
 	struct pimage *old, *next;
 	uint32_t first;
 
-	if (!pub->told_rows)
-		log_warn("the rows of all files do not fit (--rows-mb): the least used are given back");
-	pub->told_rows = true;
+	if (!pub->told_rows && publish_is_used(pub, pi)) {
+		log_warn("the rows of all files do not fit (--rows-mb): those that are not used are given back");
+		pub->told_rows = true;
+	}
 	publish_count_users(pub, now_ns);
 	mark_idle(pub, publish_is_used(pub, pi), now_ns);
 	if (!rowsets_window(&pub->rowsets, pi->need, &first))
