@@ -44,6 +44,7 @@ enum rows_source {
 	ROWS_EH_FRAME,
 	ROWS_DEBUG_FRAME,
 	ROWS_GUESS,       /* by name, or by a known form of code */
+	ROWS_FOLLOWED,    /* by following code that nothing describes */
 	ROWS_SOURCES
 };
 

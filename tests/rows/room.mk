@@ -1,12 +1,13 @@
 # tests/rows: rows beside readelf's: ten libraries; SONDE_ROWS=300, as much of this machine as goes into 300 s; -full: all.
+ROWS_HELPERS := $(addprefix $(B)/tests/rows/,rowcost insnlen followed stepper)
 .PHONY: check-rows check-rows-full
-check-rows: $(B)/bin/sonde-index $(B)/tests/rowcost
+check-rows: $(B)/bin/sonde-index $(ROWS_HELPERS)
 	@$(PYTEST) tests/rows --junitxml=$(RESULTS)/rows.xml
 
-check-rows-full: $(B)/bin/sonde-index $(B)/tests/rowcost
+check-rows-full: $(B)/bin/sonde-index $(ROWS_HELPERS)
 	@SONDE_ROWS=full $(PYTEST) tests/rows --junitxml=$(RESULTS)/rows.xml
 
-OBJECTS += $(B)/obj/tests/rows/rowcost.o
-$(B)/tests/rowcost: $(B)/obj/tests/rows/rowcost.o $(patsubst %,$(B)/lib/%.a,index image base)
+OBJECTS += $(patsubst $(B)/tests/%,$(B)/obj/tests/%.o,$(ROWS_HELPERS))
+$(ROWS_HELPERS): $(B)/tests/rows/%: $(B)/obj/tests/rows/%.o $(patsubst %,$(B)/lib/%.a,index image base)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(INDEX_LIBS)

@@ -34,6 +34,10 @@ def need(*programs):
             pytest.skip(f"missing: {name}")
 
 
+def helper(name):
+    return os.path.join(ROOT, os.environ.get("B", "build"), "tests", "rows", name)
+
+
 def agrees(path, least=1):
     """Compares; what was found."""
     got = compare.compare(str(path))
@@ -69,7 +73,7 @@ def test_every_row_of_the_files_of_this_machine_is_readelfs():
 
 
 def test_rows_cost_at_most_25_ms_a_megabyte_of_eh_frame():
-    cost = os.path.join(ROOT, os.environ.get("B", "build"), "tests", "rowcost")
+    cost = helper("rowcost")
     large = ["/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so",
              "/usr/bin/node", "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/bin/bash"]
     said = sh(cost, *[p for p in large if os.path.exists(p)])
@@ -105,11 +109,11 @@ int main(int n, char **v)
 """
 
 
-def build(where, name, *flags, cc="gcc", source=PROGRAM):
+def build(where, name, *flags, cc="gcc", source=PROGRAM, libs=("-lm",)):
     text = where / f"{name}.c"
     text.write_text(source)
     out = where / name
-    sh(cc, *flags, "-o", str(out), str(text))
+    sh(cc, *flags, "-o", str(out), str(text), *libs)
     return out
 
 
@@ -380,3 +384,53 @@ no_context: .cfi_startproc
     text = int(re.search(r"\] \.text +PROGBITS +([0-9a-f]+)", sh("readelf", "-SW", str(path))).group(1), 16)
     assert got["signal"] == text + 15
     assert got["unsupported:return-address"] == text + 16 + 9 + 64
+
+
+# ---- code that nothing describes ----
+
+def test_instructions_end_where_objdump_says():
+    need("objdump")
+    said = set()
+    for path in ("/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libz.so.1", compare.INDEX):
+        for line in oracle.lines_of(["objdump", "-d", "--insn-width=16", os.path.realpath(path)]):
+            part = line.split("\t")
+            # a prefix alone is no instruction; fwait before one is one
+            if len(part) > 2 and "(bad)" not in part[2] and not re.match(r"(\w+16|[defgcs]s|rex\S*|repn?z|lock|fst?\w+) *$|f(n?st[ce]w|save|clex|init)",
+                                                                         part[2].strip()):
+                said.add(part[1].replace(" ", ""))
+    said = sorted(said)
+    done = subprocess.run([helper("insnlen")], input="\n".join(said), capture_output=True, text=True, check=True)
+    wrong = [(code, n) for code, n in zip(said, done.stdout.split()) if int(n) * 2 != len(code)]
+    assert len(said) > 20000
+    assert not wrong, wrong[:20]
+
+
+def test_followed_code_has_the_rows_that_its_compiler_wrote():
+    paths = ["/bin/bash", "/usr/lib/x86_64-linux-gnu/libz.so.1", "/usr/lib/x86_64-linux-gnu/libsqlite3.so.0",
+             "/lib/x86_64-linux-gnu/libc.so.6"]
+    said = sh(helper("followed"), *[os.path.realpath(p) for p in paths if os.path.exists(p)])
+    print(said)
+    for line in said.splitlines():
+        same, different, silent = (int(n) for n in line.split()[:3])
+        assert different <= 0.01 * same, line
+        assert silent <= 0.08 * same, line
+
+
+@pytest.mark.parametrize("how", ("musl", "musl stripped", "glibc"))
+def test_each_step_of_a_program_finds_its_caller(tmp_path, how):
+    """The processor as oracle: every instruction that runs, with the return address and RBP that the call left."""
+    need("musl-gcc" if "musl" in how else "gcc")
+    path = build(tmp_path, "library", "-O2", "-static", "-no-pie", cc="musl-gcc" if "musl" in how else "gcc",
+                 source=open(os.path.join(ROOT, "tests", "rows", "library.c")).read())
+    if "stripped" in how:
+        sh("strip", str(path))
+    sh(compare.INDEX, str(path), "-o", str(tmp_path / "index"))
+    (tmp_path / "rows").write_text(sh(compare.INDEX, "--dump-rows", str(tmp_path / "index")))
+    done = subprocess.run([helper("stepper"), str(tmp_path / "rows"), str(path)], capture_output=True, text=True,
+                          errors="replace", env={"HOME": "/", "LC_ALL": "C"})
+    assert done.returncode == 0, done.stderr
+    steps, right, wrong, none, other = (int(n) for n in done.stdout.split()[-5:])
+    print(how, steps, right, wrong, none, other)
+    assert steps > 50000
+    assert not wrong, done.stderr
+    assert none + other <= 0.002 * steps

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Known pieces of code in any bytes, a table of rows printed for people, and a packed section; the first byte says which.
+ * Code that nothing describes, by its form and followed; a table of rows printed for people; a packed section. The first
+ * byte says which.
  *
- * covers: loaders/index/knowncode.c loaders/index/rowprint.c
+ * covers: loaders/index/knowncode.c loaders/index/stackdepth.c loaders/index/x86insn.c loaders/index/rowprint.c
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -11,11 +12,22 @@
 
 #include "loaders/index/knowncode.h"
 #include "loaders/index/rowprint.h"
+#include "loaders/index/stackdepth.h"
 #include "loaders/index/unpack.h"
 
 #define TEXT 0x1000u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void follow(const uint8_t *data, size_t len, struct rows *r)
+{
+	const uint64_t functions[] = {TEXT + 0xc0000, TEXT + 0xc0010, TEXT}, words[] = {TEXT + 0xc0020, 7};
+	const struct stackdepth_input in = {.code = data, .len = len, .vaddr = TEXT + 0xc0000, .functions = functions,
+					    .function_count = 3, .words = words, .word_count = 2};
+
+	if (len < 0x10000 && stackdepth_rows(&in, r))
+		abort();
+}
 
 static void look(const uint8_t *data, size_t len)
 {
@@ -28,6 +40,7 @@ static void look(const uint8_t *data, size_t len)
 	knowncode_scan(data, len, TEXT, &r);
 	knowncode_entry(data, len, TEXT + 0x40000, &r);
 	knowncode_plt(data, len, TEXT + 0x80000, &r);
+	follow(data, len, &r);
 	if (rows_finish(&r, &out, &size))
 		abort();
 	free(out);

@@ -202,7 +202,60 @@ printf '\150....\362\351....123456\362\377\045....123456789' | code_seed > "$out
 # tables with all that hangs on them: pc tables, files, trees, code
 /usr/bin/python3 "$here/goseeds.py" "$out/gotables"
 
-for f in f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start full now lib32 plain bare sysv pair pair2 mini zeros names go2 go16 go18 go20 gopie* gomagic* gosym*; do
+cat > way.s <<'END'
+.globl _start
+_start: push %rbp
+push %rbx
+mov %rsp, %rbp
+sub $0x18, %rsp
+sub $0x1000, %rsp
+call 2f
+lea 2f(%rip), %rax
+push $1
+push $0x1000
+pushq 8(%rax)
+popq 8(%rax)
+pushf
+popf
+lea 8(%rsp), %rsp
+lea -0x100(%rsp), %rsp
+lea -8(%rbp), %rsp
+and $-64, %rsp
+test %eax, %eax
+jne 1f
+jmp *%rax
+mov %rbp, %rsp
+pop %rbx
+pop %rbp
+ret
+1: call 3f
+nop
+2: push %rbp
+mov %rsp, %rbp
+add $-128, %rsp
+xor %ebp, %ebp
+imul $3, %rbx, %rsp
+ret
+3: hlt
+ret
+4: movabs $0x1122334455667788, %rax
+movabs %al, 0x1122334455667788
+vpaddd %ymm8, %ymm9, %ymm10
+vpermq $1, %ymm1, %ymm2
+vaddpd %zmm1, %zmm2, %zmm3
+testb $1, 0x12345678(%rax,%rbx,4)
+testw $0x1234, %ax
+enter $16, $1
+leave
+loop 4b
+ud2
+END
+gcc -nostdlib -static -o way way.s
+objcopy -O binary --only-section=.text way raw
+{ printf '\000'; cat raw; } > "$out/knowncode/way"
+{ printf '\000'; objcopy -O binary --only-section=.text full /dev/stdout | head -c 3000; } > "$out/knowncode/code"
+
+for f in way f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start full now lib32 plain bare sysv pair pair2 mini zeros names go2 go16 go18 go20 gopie* gomagic* gosym*; do
 	[ -f "$f" ] && cp "$f" "$out/elfindex/$f"
 done
 
