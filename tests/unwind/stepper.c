@@ -38,6 +38,7 @@ struct shortfall {
 struct stepper {
 	struct target target;
 	struct shadow shadow;
+	struct shadow_entry popped; /* the last return address that was taken off without returning there */
 	unsigned long steps, complete, wrong, guessed, between, deepest;
 	struct shortfall shortfall[SHORT_MAX];
 	int n_short;
@@ -163,14 +164,26 @@ static void compare(const struct user_regs_struct *r)
 /* A stack of a program's own lies inside other memory: one is told from another by how far RSP moved. */
 #define FAR 40000
 
+/* vfork takes its return address off the stack for the time of the system call, and puts it back. */
+static void note_popped(const struct user_regs_struct *old, const struct user_regs_struct *new)
+{
+	const struct shadow_stack *k = &S.shadow.stack[S.shadow.now];
+
+	if (new->rsp == old->rsp + 8 && k->n && k->at[k->n - 1].place == old->rsp && k->at[k->n - 1].pc != new->rip)
+		S.popped = k->at[k->n - 1];
+}
+
 static void follow_call(const struct user_regs_struct *old, const struct user_regs_struct *new)
 {
 	uint64_t at;
 
+	note_popped(old, new);
 	if (new->rsp == old->rsp - 8) {
 		at = word(new->rsp);
 		if (at > old->rip && at <= old->rip + 15 && new->rip != at)
 			shadow_push(&S.shadow, (struct shadow_entry){.place = new->rsp, .pc = at});
+		else if (at == S.popped.pc && new->rsp == S.popped.place)
+			shadow_push(&S.shadow, S.popped);
 	}
 	shadow_drop(&S.shadow, new->rsp);
 }
@@ -255,7 +268,9 @@ static bool step(pid_t pid, struct user_regs_struct *r)
 		return false;
 	ptrace(PTRACE_GETREGS, pid, NULL, r);
 	target_stack(&S.target, r->rsp);
-	if (r->rip != old.rip && sig != SIGCHLD)
+	if (sig == SIGCHLD) /* ignored: an instruction like any other */
+		follow_call(&old, r);
+	else if (r->rip != old.rip)
 		follow_signal(&old, r);
 	return true;
 }
