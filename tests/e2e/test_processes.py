@@ -21,7 +21,8 @@ def one(rows, key="n"):
 def test_short_processes_are_sampled_under_their_own_command_and_named(capture, work, scratch, sql, store):
     count, ms, seconds = scale((80, 100, 8), (200, 200, 30))
     c = capture("--freq", 499)
-    jobs = work("crowd", os.path.join(WORKLOADS, "burn"), scratch, count, ms, seconds).told()["jobs"]
+    crowd = work("crowd", os.path.join(WORKLOADS, "burn"), scratch, count, ms, seconds)
+    jobs = crowd.told(timeout=300)["jobs"]  # they wait for their CPU where others want it too
     c.stop()
     seen = own = cpu_ns = 0
     for job in jobs:
