@@ -2,12 +2,15 @@
 #include "loaders/lib/host/late.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/unwind.h"
 #include "schema/base/mem.h"
+
+#define BURST_BYTES (4u << 20)
 
 struct late_item {
 	struct late_item *next;
@@ -62,6 +65,7 @@ int late_push(struct late *q, const void *record, size_t size)
 	*q->tail = item;
 	q->tail = &item->next;
 	q->bytes += item->size;
+	q->most_bytes = q->bytes > q->most_bytes ? q->bytes : q->most_bytes;
 	q->n++;
 	return 0;
 }
@@ -133,6 +137,11 @@ static void finish(struct late *q, struct late_item **at, late_fn fn, void *ctx)
 	q->bytes -= item->size;
 	q->n--;
 	free(item);
+	if (!q->n) { /* after a burst, give the memory back */
+		if (q->most_bytes > BURST_BYTES)
+			malloc_trim(0);
+		q->most_bytes = 0;
+	}
 	hand_over(q, fn, ctx);
 }
 

@@ -22,7 +22,7 @@ struct late_item;
 
 struct late {
 	struct late_item *head, **tail; /* in the order they came */
-	size_t n, bytes, max_bytes;
+	size_t n, bytes, max_bytes, most_bytes; /* most: since it was empty last */
 	struct late_event {
 		struct stack_event ev;
 		uint64_t frames[STACK_KERNEL_MAX + STACK_USER_MAX];
