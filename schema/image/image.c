@@ -160,6 +160,7 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 	img->ident.machine = id->machine;
 	img->ident.go = id->flags & IMAGE_IDENT_GO;
 	img->ident.from_debug_file = id->flags & IMAGE_IDENT_DEBUG_FILE;
+	img->ident.lines_later = id->flags & IMAGE_IDENT_LINES_LATER;
 	img->symbol_base = id->symbol_base;
 	img->lines_note = id->lines_note;
 

@@ -28,6 +28,7 @@ struct image_ident {
 	uint16_t machine;      /* e_machine */
 	bool go;               /* holds Go's pclntab */
 	bool from_debug_file;  /* symbols of a separate debug file were used */
+	bool lines_later;      /* the file has lines that this index leaves out: another one of it will come */
 };
 
 struct image_symbol {

@@ -44,7 +44,7 @@ static const char *const sql[ST_N] = {
 	[ST_FUNCTION] = "INSERT INTO function(hash, image, line, name, source, file) VALUES(?1, ?2, ?3, ?4, ?5, '')",
 	[ST_FRAME] = "INSERT INTO frame(image, offset, function, line, flags, outer) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[ST_FRAME_NAME] = "UPDATE frame SET function = ?2, line = ?3, outer = ?4, flags = iif(?4, flags | 1, flags)"
-			  " WHERE id = ?1 AND function = 0",
+			  " WHERE id = ?1 AND (function = 0 OR (line = 0 AND outer = 0))",
 	[ST_STACK] = "INSERT INTO stack(base, keep, leaf, tail) VALUES(?1, ?2, ?3, ?4)",
 	[ST_TASK] = "INSERT INTO task(run, process, tid, kind, thread) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[ST_SERIES] = "INSERT INTO series(task, stack) VALUES(?1, ?2)",

@@ -410,9 +410,12 @@ void dict_process_learn(struct dict *d, uint32_t index, const struct dict_proces
 void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t line, uint32_t outer)
 {
 	struct dict_frame *f = dict_at(d, DICT_FRAME, dict_frame, index);
+	bool nameless, lineless;
 
 	pthread_mutex_lock(&d->lock);
-	if (function && !f->function && !f->named_function) { /* names are gained, never lost or changed */
+	nameless = !f->function && !f->named_function;
+	lineless = !f->line && !f->outer && !f->named_line && !f->named_outer;
+	if (function && (nameless || (lineless && line))) { /* gained, never lost or changed */
 		f->named_function = function;
 		f->named_line = line;
 		f->named_outer = outer;

@@ -126,7 +126,8 @@ struct store_frame {
 	bool exact;
 };
 uint32_t store_frame(struct store_writer *w, const struct store_frame *f);
-/* A frame stored without a name gains one, perhaps with a line, and the frame it was inlined into. */
+/* A frame stored without a name gains one, perhaps with a line, and the frame it was inlined into; one with a name but
+ * no line gains that (`function` is then the row of the same function with its file). */
 void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line, uint32_t outer);
 
 /* Root first. Depth 0 is the empty stack. */

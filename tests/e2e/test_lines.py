@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -181,3 +182,41 @@ def test_what_has_no_lines_is_said_with_the_way_to_get_them(sonde, recorded):
     assert sonde("lines", store=store).returncode == 2
     assert sonde("lines", "a", "b", store=store).returncode == 2
     assert sonde("lines", "hot", "--context", "x", store=store).returncode == 2
+
+
+def test_lines_that_take_long_to_read_reach_what_was_recorded_before(scratch, store):
+    """A program with much debug information, met for the first time: its lines come while it is recorded, and reach the
+    samples taken before."""
+    need_root()
+    need("objcopy")
+    program, strings = os.path.join(scratch, "large"), os.path.join(scratch, "strings")
+    shutil.copy(os.path.join(WORKLOADS, "hotlines"), program)
+    subprocess.run(["objcopy", "-O", "binary", "--only-section=.debug_str", "--set-section-flags", ".debug_str=alloc", program,
+                    strings], check=True)
+    with open(strings, "ab") as f:
+        f.write(b"x" * 3000000 + b"\0")
+    subprocess.run(["objcopy", "--update-section", f".debug_str={strings}", program], check=True)
+    told = json.loads(subprocess.run([program, "0.01"], capture_output=True, text=True, check=True).stdout)
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
+    build_id, images = notes.split("Build ID: ")[1].split()[0], os.path.join(store, "images")
+    c = Capture(store, "--freq", "499").start()
+    child = subprocess.Popen([program, "120"], stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 100
+        while sum(name.startswith(build_id) for name in os.listdir(images)) < 2:  # without lines, then with them
+            assert time.monotonic() < end and c.pump(0.1), c.said()
+        began = time.time()
+        while time.time() < began + 2:
+            c.pump(0.1)
+        child.kill()
+        c.stop()
+    finally:
+        child.kill()
+        child.wait()
+        c.close()
+    rows = sql_all(store, "SELECT function, line, sum(samples) AS n FROM cpu_samples WHERE pid = ? "
+                          "GROUP BY 1, 2", (child.pid,))
+    own = {(r["function"], r["line"]): r for r in rows}
+    lines = [("hot", int(line)) for line in told["hot"]] + [("nano", int(list(told["nano"])[0]))]
+    assert all(key in own for key in lines), rows
+    assert sum(r["n"] for r in rows if r["function"] == "hot" and not r["line"]) == 0, rows

@@ -102,6 +102,8 @@ struct naming {
 	struct idmap frames;              /* (store image, offset, look) -> answer */
 	struct pending *pending;
 	size_t n_pending, cap_pending, used_pending;
+	struct pending *lineless;         /* named by an index whose lines are still being read */
+	size_t n_lineless, cap_lineless;
 	uint32_t *free_slots;
 	size_t n_free, cap_free;
 	uint32_t image_anon, image_jit, image_unknown, image_vsyscall;

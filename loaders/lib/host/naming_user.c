@@ -28,7 +28,7 @@
 void naming_user_forget(struct naming *n)
 {
 	idmap_clear(&n->frames);
-	n->n_pending = n->used_pending = n->n_free = 0;
+	n->n_pending = n->used_pending = n->n_free = n->n_lineless = 0;
 	n->image_anon = n->image_jit = n->image_unknown = n->image_vsyscall = 0;
 }
 
@@ -37,6 +37,7 @@ void naming_user_release(struct naming *n)
 	idmap_release(&n->frames);
 	free(n->pending);
 	free(n->free_slots);
+	free(n->lineless);
 	for (size_t i = 0; i < JIT_MAPS; i++)
 		perfmap_free(n->jit[i].map);
 }
@@ -86,13 +87,45 @@ static struct store_frame frame_exact(uint32_t image, uint64_t offset, enum look
 	return (struct store_frame){.image = image, .offset = offset, .leaf = look_is_leaf(look), .exact = !look_is_back(look)};
 }
 
-static struct answer frame_of_index(struct naming *n, uint32_t image, const struct image *index, uint64_t offset,
+static void lineless_add(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
+			 enum look look, uint32_t frame)
+{
+	if (n->n_lineless >= n->o.max_pending)
+		return; /* `sonde symbolize` finds it */
+	mem_grow(n->lineless, n->n_lineless, n->cap_lineless);
+	n->lineless[n->n_lineless++] = (struct pending){.generation = img->generation, .image = img->id, .frame = frame,
+							.store_image = image, .offset = offset, .look = look};
+}
+
+/* The image's lines have come: what was named without them gains its line. */
+static void lineless_fill(struct naming *n, const struct hostmaps_image *img)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n->n_lineless; i++) {
+		const struct pending *p = &n->lineless[i];
+		struct store_frame f = frame_exact(p->store_image, p->offset, p->look);
+
+		if (p->image != img->id || p->generation != img->generation)
+			n->lineless[kept++] = *p;
+		else if (img->index && naming_place(n, img->index, p->look, false, &f))
+			store_frame_name(n->w, p->frame, f.function, f.line, f.outer);
+	}
+	n->n_lineless = kept;
+}
+
+static struct answer frame_of_index(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
 				    enum look look)
 {
+	const struct image *index = img->index;
 	struct store_frame f = frame_exact(image, offset, look);
-	bool named = naming_place(n, index, look, true, &f);
+	bool later = image_ident(index)->lines_later; /* a leaf that is not folded can still gain its line */
+	bool named = naming_place(n, index, look, !later, &f);
+	struct answer a = {.frame = store_frame(n->w, &f), .why = named ? WHY_NAMED : WHY_SYMBOL, .slot = SLOT_NONE};
 
-	return (struct answer){.frame = store_frame(n->w, &f), .why = named ? WHY_NAMED : WHY_SYMBOL, .slot = SLOT_NONE};
+	if (later && named)
+		lineless_add(n, img, image, offset, look, a.frame);
+	return a;
 }
 
 /* ---- waiting for an index ---- */
@@ -154,13 +187,17 @@ static enum why name_pending(struct naming *n, const struct pending *p, const st
 	if (!naming_place(n, img->index, p->look, false, &f))
 		return WHY_SYMBOL;
 	store_frame_name(n->w, p->frame, f.function, f.line, f.outer);
+	if (image_ident(img->index)->lines_later)
+		lineless_add(n, img, p->store_image, p->offset, p->look, p->frame);
 	return WHY_NAMED;
 }
 
 void naming_user_ready(struct naming *n, struct hostmaps_image *img)
 {
-	if (img->told > 1)
+	if (img->told > 1) {
 		idmap_clear(&n->frames); /* what is known of its places has grown: look again */
+		lineless_fill(n, img);
+	}
 	if (!img->index)
 		log_info("no names for %s: %s", img->path, img->reason);
 	for (uint32_t i = 0; i < n->n_pending && n->used_pending; i++) {
@@ -343,7 +380,7 @@ static struct answer frame_file(struct naming *n, struct hostmaps_image *img, ui
 		a = frame_pending(n, img, image, offset, look);
 		cacheable &= a.slot != SLOT_NONE;
 	} else if (img->index) {
-		a = frame_of_index(n, image, img->index, offset, look);
+		a = frame_of_index(n, img, image, offset, look);
 	} else {
 		struct store_frame f = frame_exact(image, offset, look);
 

@@ -108,6 +108,26 @@ static void a_frame_gains_a_name_once(void **state)
 	dict_free(d);
 }
 
+static void a_frame_with_a_name_gains_a_line_once(void **state)
+{
+	struct dict *d = dict_new();
+	struct dict_frame f = {.image = 1, .offset = 0x1a2b, .function = 3};
+	struct dict_frame *at;
+	uint32_t id = dict_intern(d, DICT_FRAME, &f);
+
+	(void)state;
+	at = dict_at(d, DICT_FRAME, dict_frame, id);
+	dict_frame_name(d, id, 4, 0, 0); /* tells nothing new */
+	assert_int_equal(at->named_function, 0);
+	dict_frame_name(d, id, 5, 10, 2);
+	dict_frame_name(d, id, 6, 11, 0);
+	assert_int_equal(at->named_function, 5);
+	assert_int_equal(at->named_line, 10);
+	assert_int_equal(at->named_outer, 2);
+	assert_int_equal(d->dirty_frames.n, 1);
+	dict_free(d);
+}
+
 static void command_lines_share_their_ends_at_whole_characters(void **state)
 {
 	static const struct {
@@ -146,6 +166,7 @@ int main(void)
 		cmocka_unit_test(a_string_without_end_is_cut),
 		cmocka_unit_test(a_process_learns_and_never_forgets),
 		cmocka_unit_test(a_frame_gains_a_name_once),
+		cmocka_unit_test(a_frame_with_a_name_gains_a_line_once),
 		cmocka_unit_test(command_lines_share_their_ends_at_whole_characters),
 	};
 

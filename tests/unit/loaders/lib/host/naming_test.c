@@ -170,6 +170,13 @@ bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbo
 /* Lines: "one" begins at x.c:10; from 0x401010 to 0x401020 "tiny" of t.h was inlined at x.c:12, and "nano" into that; from
  * 0x401040 on a table is included from t.h. Nothing is known of the others, and of none while lines are off. */
 static bool lines_known;
+static struct image_ident ident;
+
+const struct image_ident *image_ident(const struct image *img)
+{
+	(void)img;
+	return &ident;
+}
 
 size_t image_lines_at(const struct image *img, uint64_t vaddr, struct image_source_frame *out, size_t max)
 {
@@ -290,6 +297,8 @@ static int setup(void **state)
 	ready_after = -1;
 	read_calls = 0;
 	lines_known = false;
+	ident = (struct image_ident){0};
+	lib.told = 0;
 	return naming_open(NULL, NULL, &o, &n, NULL);
 }
 
@@ -429,6 +438,13 @@ static void frames_without_an_index_get_their_names_when_it_comes(void **state)
 	assert_int_equal(s.frames, s.named + s.unnamed_symbol);
 }
 
+/* What a frame was told after it was made. */
+static void show_later(struct strbuf *s, uint32_t frame)
+{
+	strbuf_addf(s, "%s%s@%s:%u", s->len ? " " : "", functions[frames[frame].named].name,
+		    functions[frames[frame].named].file, frames[frame].line);
+}
+
 static void inlined_functions_and_lines_stand_at_the_place(void **state)
 {
 	const struct store_frame *f;
@@ -470,6 +486,31 @@ static void a_pending_frame_gains_its_line_and_what_was_inlined(void **state)
 			    " libx.so:tiny+1011!@t.h:5 libx.so:nano+1011!@t.h:8");
 	assert_true(frames[stack_frames[1]].f.exact);
 	assert_false(frames[stack_frames[0]].f.exact);
+}
+
+static void lines_that_come_later_reach_what_was_named_without_them(void **state)
+{
+	uint32_t before[2];
+
+	(void)state;
+	STACK(0, 1, 0x10001016); /* pending */
+	make_ready();
+	ident.lines_later = true;
+	naming_tick(n);
+	assert_string_equal(STACK(0, 2, 0x10001015, 0x10001031), "libx.so:one+1031 libx.so:one+1015!");
+	memcpy(before, stack_frames, sizeof(before));
+	lines_known = true;
+	ident.lines_later = false;
+	lib.told = 2;
+	ready = &lib;
+	naming_tick(n);
+	strbuf_reset(&last_stack);
+	show_later(&last_stack, before[0]);
+	show_later(&last_stack, before[1]);
+	show_later(&last_stack, 1);
+	assert_string_equal(strbuf_str(&last_stack), "one@x.c:10 nano@t.h:8 nano@t.h:9");
+	/* from now on they are there at once, and leaves are folded */
+	assert_string_equal(STACK(0, 1, 0x10001030), "libx.so:one+1000!@x.c:10");
 }
 
 static void an_image_that_is_refused_keeps_module_and_offset(void **state)
@@ -680,6 +721,7 @@ int main(void)
 		T(frames_without_an_index_get_their_names_when_it_comes),
 		T(inlined_functions_and_lines_stand_at_the_place),
 		T(a_pending_frame_gains_its_line_and_what_was_inlined),
+		T(lines_that_come_later_reach_what_was_named_without_them),
 		T(an_image_that_is_refused_keeps_module_and_offset),
 		T(draining_waits_for_what_is_pending_and_no_longer),
 		T(code_without_a_file_is_never_a_bare_address),
