@@ -146,8 +146,9 @@ bool gocode_exit(const struct gocode *c, size_t from, struct gocode_exit *out)
 	return false;
 }
 
-bool gocode_tls(const struct gocode *c, int32_t *x)
+bool gocode_tls(const struct gocode *c, int32_t *x, bool *got)
 {
+	*got = false;
 	for (size_t i = 0; have(c, i, 9); i++) {
 		const uint8_t *b = c->bytes + i;
 
@@ -157,6 +158,11 @@ bool gocode_tls(const struct gocode *c, int32_t *x)
 		}
 		if (IS(c, i, "\x48\xc7\xc1") && IS(c, i + 7, "\x64\x48\x8b")) {
 			*x = int32_at(c, i + 3);
+			return true;
+		}
+		if (IS(c, i, "\x48\x8b\x0d") && IS(c, i + 7, "\x64\x48\x8b")) {
+			*x = 0;
+			*got = true;
 			return true;
 		}
 	}

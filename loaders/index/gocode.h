@@ -40,8 +40,9 @@ struct gocode_exit {
 
 /* The first epilogue of a function with a frame pointer at or after `from`. false: none. */
 bool gocode_exit(const struct gocode *c, size_t from, struct gocode_exit *out);
-/* mov %fs:x, %REG, or mov $x, %rcx; mov %fs:(%rcx), %REG. false: none. */
-bool gocode_tls(const struct gocode *c, int32_t *x);
+/* mov %fs:x, %REG, or mov $x, %rcx; mov %fs:(%rcx), %REG; or, with *got, mov GOT(%rip), %rcx; mov %fs:(%rcx), %REG,
+ * where x is what the loader writes there. false: none. */
+bool gocode_tls(const struct gocode *c, int32_t *x, bool *got);
 /* cmp x(%rbx), %rax with a 32-bit x. false: none. */
 bool gocode_curg(const struct gocode *c, int32_t *x);
 /* mov %rbp, x(%rsi or %rdi). false: none. */

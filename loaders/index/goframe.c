@@ -392,7 +392,7 @@ void goframe_runtime_learn(const struct goframe_func *systemstack, const struct 
 	const struct gocode m = {morestack->code, morestack->code_len};
 	struct goframe_runtime rt = {0};
 
-	rt.known = gocode_tls(&m, &rt.tls) && gocode_curg(&s, &rt.curg) && gocode_sched_bp(&m, &rt.sched_bp);
+	rt.known = gocode_tls(&m, &rt.tls, &rt.tls_by_got) && gocode_curg(&s, &rt.curg) && gocode_sched_bp(&m, &rt.sched_bp);
 	rt.sched_bp -= 56; /* gobuf's place in g, all versions */
 	if (rt.known && rt.sched_bp >= 0 && rt.curg > 0)
 		*out = rt;

@@ -45,6 +45,7 @@ struct goframe_func {
 struct goframe_runtime {
 	bool known;
 	int32_t tls;      /* g = *(FS base + tls) */
+	bool tls_by_got;  /* `tls` is not in the code: what the loader writes into the GOT */
 	int32_t curg;     /* curg = *(m + curg) */
 	int32_t sched_bp; /* gobuf.bp, from gobuf's beginning */
 };

@@ -101,6 +101,23 @@ static int runtime_learn(const struct go_table *t, struct window *w, struct gofr
 	return 0;
 }
 
+/* What the loader writes into the GOT: a program's own thread-local memory ends at FS base; where it holds one word, that
+ * is Go's. Of a library's place nothing is known. */
+static void tls_resolve(const struct elf_file *f, struct goframe_runtime *rt)
+{
+	const Elf64_Phdr *tls = NULL;
+	bool program = false;
+
+	if (!rt->known || !rt->tls_by_got)
+		return;
+	for (size_t i = 0; i < f->segment_count; i++) {
+		program |= f->segments[i].p_type == PT_INTERP;
+		tls = f->segments[i].p_type == PT_TLS ? &f->segments[i] : tls;
+	}
+	rt->known = program && tls && tls->p_memsz == 8 && tls->p_align <= 8;
+	rt->tls = -8;
+}
+
 static void text_reserve(const struct go_table *t, struct rows *rows)
 {
 	struct pclntab_func p;
@@ -125,6 +142,7 @@ int gorows_add(struct elf_file *f, const struct go_table *t, struct rows *rows)
 	if (f->machine != EM_X86_64 || !f->is64)
 		return 0;
 	rc = runtime_learn(t, &w, &rt);
+	tls_resolve(f, &rt);
 	text_reserve(t, rows);
 	for (uint32_t i = 0; i < t->tab.func_count && !rc; i++) {
 		struct goframe_func func;

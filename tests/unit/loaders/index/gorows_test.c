@@ -266,6 +266,58 @@ static void a_stripped_program_has_the_rows_of_its_twin(void **state)
 	gotest_close(&g);
 }
 
+/* How many extensions of this kind. */
+static size_t ext_count(const struct table *t, uint8_t kind)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->head->ext_count; i++)
+		n += t->exts[i].kind == kind;
+	return n;
+}
+
+/* Debian's dockerd finds g through the GOT (R_X86_64_TPOFF64 of runtime.tlsg, by readelf -r: 0 in 8 bytes, so FS - 8). */
+static void g_behind_the_got_is_found_in_a_program(void **state)
+{
+	struct table t;
+
+	(void)state;
+	if (access("/usr/sbin/dockerd", R_OK)) {
+		skip_missing("dockerd (docker.io)");
+	}
+	table_make(&t, "/usr/sbin/dockerd");
+	assert_int_equal(t.head->unsupported, 0);
+	assert_int_equal(ext_count(&t, ROW_EXT_GO_SCHED), 1);
+	for (size_t i = 0; i < t.head->ext_count; i++)
+		if (t.exts[i].kind == ROW_EXT_GO_SCHED)
+			assert_int_equal(t.exts[i].a, -8);
+	free(t.head);
+}
+
+static void g_of_a_shared_library_is_nowhere_sure(void **state)
+{
+	struct table t;
+	struct gotest g;
+	char *path;
+
+	(void)state;
+	if (!gotest_open(&g, source)) {
+		skip_missing("go");
+	}
+	gotest_write(&g, "c.go", "package main\nimport \"C\"\n//export Nothing\nfunc Nothing() {}\n");
+	path = gotest_build(&g, 0, "-buildmode=c-shared", true);
+	if (!path) {
+		gotest_close(&g);
+		skip_missing("cgo (gcc)");
+	}
+	table_make(&t, path);
+	assert_int_equal(ext_count(&t, ROW_EXT_GO_SCHED), 0);
+	assert_true(t.head->unsupported >= 1);
+	free(t.head);
+	free(path);
+	gotest_close(&g);
+}
+
 /* CPU time on a machine that others use too: printed, and held to a bound that only a blunder breaks. */
 static void rows_and_lines_cost_milliseconds_a_megabyte(void **state)
 {
@@ -317,6 +369,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_agrees_with_debug_frame),
 		cmocka_unit_test(a_stripped_program_has_the_rows_of_its_twin),
+		cmocka_unit_test(g_behind_the_got_is_found_in_a_program),
+		cmocka_unit_test(g_of_a_shared_library_is_nowhere_sure),
 		cmocka_unit_test(rows_and_lines_cost_milliseconds_a_megabyte),
 	};
 
