@@ -198,6 +198,23 @@ static void a_hang_ends_with_its_cpu_time(void **state)
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
+/* libdw asks for the path of each file that it is given; it is answered, but told nothing. */
+static void reads_a_link(void)
+{
+	char buf[64];
+
+	if (readlink("/proc/self/exe", buf, sizeof(buf)) != -1 || errno != EACCES)
+		_exit(1);
+}
+
+static void a_links_target_is_not_told(void **state)
+{
+	int status = run_caged(reads_a_link);
+
+	(void)state;
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == SURVIVED);
+}
+
 static void fills_memory(void)
 {
 	size_t got = 0;
@@ -226,6 +243,7 @@ int main(void)
 		cmocka_unit_test(a_hang_ends_with_its_cpu_time),
 #if !defined(__SANITIZE_ADDRESS__)
 		cmocka_unit_test(memory_ends_at_the_limit),
+		cmocka_unit_test(a_links_target_is_not_told),
 #endif
 	};
 
