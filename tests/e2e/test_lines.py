@@ -199,7 +199,7 @@ def test_lines_that_take_long_to_read_reach_what_was_recorded_before(scratch, st
     told = json.loads(subprocess.run([program, "0.01"], capture_output=True, text=True, check=True).stdout)
     notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
     build_id, images = notes.split("Build ID: ")[1].split()[0], os.path.join(store, "images")
-    c = Capture(store, "--freq", "499").start()
+    c = Capture(store, "--freq", "499", "--comm", "large").start()  # a busy host's dictionary may begin anew meanwhile
     child = subprocess.Popen([program, "120"], stdout=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 100

@@ -6,7 +6,8 @@
  * The rules, in the order of a stack (leaf first):
  *   1. The leaf is the pc itself. It is folded to its line, to its function while lines are not known: its offset is the
  *      function's first byte (store_frame.leaf), because nearly every sample has another pc in the same function. A leaf
- *      without a name keeps its exact offset.
+ *      without a name keeps its exact offset, and so does one in a file whose lines are still being read: when they come,
+ *      frames named before gain them.
  *   2. Any other frame keeps its exact offset.
  *   3. A frame is looked up at its pc where that was interrupted: FRAME_EXACT says so of user frames. All other frames
  *      are return addresses, which point behind the call, or lie behind a system call instruction; what they point to
