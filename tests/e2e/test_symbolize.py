@@ -206,7 +206,6 @@ def test_record_asks_after_it_has_recorded(sonde, stripped, server):
     wait_served(url, f"{build_id(os.path.join(files, 'prog.debug'))}/debuginfo")
     done = sonde("record", "-F", "1997", "--debuginfod", "--", program, scale(3, 10), store=store, env=env)
     assert done.returncode == 0, done.stderr
-    assert "hot" in done.stderr.split("hottest")[1], done.stderr
     (row,) = sql_all(store, "SELECT pid FROM processes WHERE exe = ?", (program,))
     seen = leaves(store, row["pid"])
     assert sum(n for (f, line), n in seen.items() if f in ("hot", "outer", "nano") and line) > 0.9 * sum(seen.values())
