@@ -64,7 +64,9 @@ static size_t save_found(const struct gocode *c, size_t at, int32_t before, int3
 	int32_t x;
 	size_t n;
 
-	if (depth == before + 8 && gocode_pushed_bp(c, at)) {
+	if (depth < 8 || depth > INT32_MAX - 8)
+		return 0;
+	if (depth - 8 == before && gocode_pushed_bp(c, at)) {
 		*out = (struct saved){.depth = depth, .slot = depth + 8};
 		return at;
 	}
