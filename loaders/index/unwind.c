@@ -15,6 +15,7 @@
 #define PAGE         4096u
 #define SCAN_MAX     (8u << 20) /* bytes of code that are searched for known pieces */
 #define DATA_MAX     (1u << 20) /* bytes of data that are looked through for addresses of functions */
+#define CRT_MAX      64u        /* bytes of .init and of .fini */
 #define PLT_MAX      (16u << 20)
 #define EH_HDR_READ  64u /* version, three encodings, two pointers */
 
@@ -260,18 +261,27 @@ static bool defines(const struct symset *set, const char *name)
 
 static int known_crt(struct unwind *u, struct elf_file *f)
 {
-	static const char *const names[] = {".init", ".fini"};
+	static const struct {
+		const char *section;
+		int64_t tag; /* where there are no section headers */
+	} both[] = {{".init", DT_INIT}, {".fini", DT_FINI}};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const Elf64_Shdr *s = elf_section_by_name(f, names[i]);
+	for (size_t i = 0; i < sizeof(both) / sizeof(*both); i++) {
+		const Elf64_Shdr *s = elf_section_by_name(f, both[i].section);
+		uint64_t at = s ? s->sh_addr : 0, len;
 		cleanup_free void *code = NULL;
 		int rc;
 
-		if (!s || s->sh_size > PAGE)
+		if (!s && !elf_dynamic_value(f, both[i].tag, &at))
 			continue;
-		rc = soften(elf_section_read(f, s, &code));
+		len = elf_bytes_at(f, at);
+		if (len > CRT_MAX)
+			len = CRT_MAX;
+		if (!at || !len)
+			continue;
+		rc = soften(elf_read_at(f, at, len, &code));
 		if (!rc)
-			knowncode_crt(code, (size_t)s->sh_size, s->sh_addr, &u->rows);
+			knowncode_crt(code, (size_t)len, at, &u->rows);
 		else if (rc != -ENOENT)
 			return rc;
 	}

@@ -77,6 +77,26 @@ def differences(mine, expected, covered, go=False):
     return wrong
 
 
+def code_at(path, addr, size):
+    """The bytes of code at a virtual address."""
+    with open(path, "rb") as f:
+        head = f.read(64)
+        at, n = int.from_bytes(head[32:40], "little"), int.from_bytes(head[56:58], "little")
+        for i in range(n):
+            f.seek(at + 56 * i)
+            p = f.read(56)
+            offset, vaddr, filesz = (int.from_bytes(p[k:k + 8], "little") for k in (8, 16, 32))
+            if p[:4] == b"\1\0\0\0" and vaddr <= addr < vaddr + filesz:
+                f.seek(offset + addr - vaddr)
+                return f.read(size)
+    return b""
+
+
+def is_start_context(path, x, y, addr):
+    """glibc's __start_context: nothing called it, but older ones do not say so (loaders/index/knowncode.h, 5)."""
+    return x == "root" and y == "rsp+8 same c-8" and code_at(path, addr, 10) == bytes.fromhex("4889dc488b3c244885ff")
+
+
 def compare(path):
     out = Outcome(path)
     expected, covered, out.raw = oracle.table(path)
@@ -90,7 +110,7 @@ def compare(path):
     for _, rule in mine:
         if rule.startswith("unsupported"):
             out.unsupported[rule] += 1
-    out.wrong = differences(mine, expected, covered, out.go)
+    out.wrong = [w for w in differences(mine, expected, covered, out.go) if not is_start_context(path, w[1], w[2], w[0])]
     return out
 
 
