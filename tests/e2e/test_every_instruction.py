@@ -48,9 +48,14 @@ BUILDS = {
     "g++ -O2 static": ("g++", ["-O2", "-static"]),
     "clang++ -O2": ("clang++", ["-O2"]),
 }
-# the everyday run takes these; SONDE_SOAK=1 all
-EVERYDAY = {"gcc -O2", "gcc -O3 -flto", "gcc -O2 lazy binding", "gcc -O2 static-pie", "clang -O2", "musl -O2 static",
-            "g++ -O2"}
+# the everyday run takes the first, make check-live the second, make soak all
+EVERYDAY = {"gcc -O2", "gcc -O2 static-pie"}
+LIVE = {"gcc -O3 -flto", "gcc -O2 lazy binding", "clang -O2", "musl -O2 static", "g++ -O2"}
+
+
+def builds():
+    for name in sorted(BUILDS):
+        yield pytest.param(name, marks=[] if name in EVERYDAY else pytest.mark.live if name in LIVE else pytest.mark.soak)
 
 
 def step(program, folder, steps=None):
@@ -67,14 +72,12 @@ def judge(told, stderr, excused, least=0.99):
     bad = [s for s in told["short"] if not any(e in s["where"] for e in excused) and
            not (any(s["where"].endswith(c) for c in CRT) and s["end"] == 8 and s["n"] < 60)]
     assert not bad, f"{told['steps']} steps, stacks that stop short: {bad}"
-    assert told["guessed"] <= 100 and told["between"] <= 400, told
+    assert told["guessed"] <= 100 and told["between"] <= max(400, told["steps"] // 1000), told
     assert told["complete"] >= least * told["steps"], told
 
 
-@pytest.mark.parametrize("name", sorted(BUILDS))
+@pytest.mark.parametrize("name", builds())
 def test_each_step_of_hard_programs_is_unwound_to_its_root(name, tmp_path):
-    if name not in EVERYDAY and not os.environ.get("SONDE_SOAK"):
-        pytest.skip("a build of the full run: make soak")
     compiler, flags = BUILDS[name]
     need(compiler)
     program = str(tmp_path / "steps")
@@ -87,9 +90,10 @@ def test_each_step_of_hard_programs_is_unwound_to_its_root(name, tmp_path):
     judge(told, stderr, EXCUSED | (MUSL if "musl" in name else set()), 0.9)
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("program", [["/bin/true"], ["/bin/ls", "/"], ["/usr/bin/perl", "-e", "print 1"]])
 def test_each_step_of_programs_as_they_ship_is_unwound_to_its_root(program, tmp_path):
     if not shutil.which(program[0]):
         pytest.skip(f"{program[0]} is not installed")
     told, stderr = step(program, tmp_path / "index", steps=300000)
-    judge(told, stderr, EXCUSED, 0.97)
+    judge(told, stderr, EXCUSED, 0.95)

@@ -8,7 +8,8 @@
  *   guessed      such stacks that lead through code which its file does not describe (crt's, hand-written): there the frame
  *                pointer is followed, for want of anything better
  *   between      stacks taken while swapcontext or setcontext goes from one to another, or vfork holds its return address
- *                in a register: what was watched is no measure there
+ *                in a register, or somebody wrote over a return address (the exception's landing pad, by libgcc): what was
+ *                watched is no measure there
  *   short        stacks that are right as far as they go, by place and stack_end
  */
 #include <errno.h>
@@ -55,7 +56,7 @@ static uint64_t word(uint64_t addr)
 }
 
 /* What the unwinder has to find behind the leaf. Returns how many. */
-static size_t expected(uint64_t *pc, bool *exact)
+static size_t expected(uint64_t *pc, bool *exact, bool *rewritten)
 {
 	const struct shadow_stack *k = &S.shadow.stack[S.shadow.now];
 	size_t n = 0, left = k->n;
@@ -63,6 +64,7 @@ static size_t expected(uint64_t *pc, bool *exact)
 	while (left && n < DEPTH) {
 		const struct shadow_entry *e = &k->at[left - 1];
 
+		*rewritten |= !e->signal && word(e->place) != e->pc;
 		pc[n] = e->pc;
 		exact[n++] = e->signal;
 		left--;
@@ -123,6 +125,19 @@ static bool is_entry(uint64_t pc)
 	return strstr(name, " _start_c+") || strstr(name, "libc_start_main");
 }
 
+/* An exception's landing is prepared in the frame of the function that raises it: what it saved is written over. */
+static bool is_landing(const uint64_t *frames, size_t n)
+{
+	char name[256];
+
+	for (size_t i = 0; i < n && i < 4; i++) {
+		target_name(&S.target, frames[i] & ~FRAME_EXACT, name, sizeof(name));
+		if (strstr(name, " _Unwind_R") || strstr(name, "libgcc_s.so"))
+			return true;
+	}
+	return false;
+}
+
 static void compare(const struct user_regs_struct *r)
 {
 	uint32_t guessed = 0;
@@ -136,14 +151,25 @@ static void compare(const struct user_regs_struct *r)
 	bool exact[DEPTH];
 	enum stack_end end;
 	size_t n, n_want, same = 0;
+	bool rewritten = false;
 	char leaf[256];
 
 	n = unwind_stack(&from, &regs, frames, DEPTH + 8, &end);
-	n_want = expected(want, exact);
+	n_want = expected(want, exact, &rewritten);
 	if (n_want > S.deepest)
 		S.deepest = n_want;
+	if (rewritten) {
+		S.between++;
+		return;
+	}
 	while (same < n_want && same + 1 < n && frames[same + 1] == (want[same] | (exact[same] ? FRAME_EXACT : 0)))
 		same++;
+	if (end != STACK_END_ROOT || same + 1 < n || same < n_want)
+		rewritten = is_landing(frames, n);
+	if (rewritten) {
+		S.between++;
+		return;
+	}
 	if (same + 1 < n || (end == STACK_END_ROOT && same < n_want && !is_entry(frames[n - 1] & ~FRAME_EXACT))) {
 		target_name(&S.target, r->rip, leaf, sizeof(leaf));
 		if (strstr(leaf, "swapcontext+") || strstr(leaf, "setcontext+") || strstr(leaf, "vfork+")) {
