@@ -43,7 +43,7 @@ def test_stacks_of_programs_as_they_ship_reach_their_root(name, capture, store, 
         for path in segments(store):  # the indexes stay
             os.unlink(path)
         c = capture("--freq", 499, "--bucket", "1s")
-        time.sleep(6)
+        time.sleep(5)
         c.stop()
     finally:
         running.stop()
