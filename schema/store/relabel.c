@@ -296,6 +296,8 @@ int relabel_image(struct relabel *r, uint32_t image, relabel_find *find, void *c
 	size_t n = 0;
 	int ret = 0;
 
+	if (lock < 0)
+		return err_set(e, lock, EXIT_STORE, "cannot lock the store %s: %s", r->dir, strerror(-lock));
 	r->rc = SQLITE_OK;
 	exec(r, "BEGIN IMMEDIATE");
 	list = frames_read(r, image, &n);

@@ -80,6 +80,7 @@ static void a_place_is_taken_only_if_all_of_it_is_free(void **state)
 	assert_int_equal(at, 20);
 	assert_int_equal(a.used, 20);
 	assert_int_equal(a.n_free, 0);
+	arena_release(&a);
 	arena_init(&a, 3, 3, 0);
 	assert_false(arena_take(&a, 1, &at));
 	arena_release(&a);
