@@ -31,6 +31,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u32 ring_bytes = 512 * 1024;
+const volatile __u32 own_mntns = 0; /* the reader's mount namespace; 0: not known */
 const volatile bool tables = false; /* `processes` is the map that the probes unwind with */
 
 struct {
@@ -137,11 +138,24 @@ static __always_inline void fill(struct maps_event *ev, struct task_struct___map
 	fill_cgroups(ev, leader);
 }
 
+#define WAKE_NS 20000000ull
+static __u64 woken_ns;
+
+/* A container's files go with its last process: what is executed in one is read at once, but not more often than every
+ * WAKE_NS. */
+static __always_inline bool is_urgent(const struct maps_event *ev)
+{
+	if (ev->type != MAPS_EV_EXEC || !own_mntns || ev->mntns == own_mntns || ev->time_ns < woken_ns + WAKE_NS)
+		return false;
+	woken_ns = ev->time_ns;
+	return true;
+}
+
 static __always_inline void send(struct scratch *s, __u64 args_len)
 {
 	__u64 flags = MAPS_RB_NO_WAKEUP;
 
-	if (bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2)
+	if (is_urgent(&s->ev) || bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2)
 		flags = MAPS_RB_FORCE_WAKEUP;
 	args_len &= 2 * MAPS_ARGS_MAX - 1; /* 0 .. MAPS_ARGS_MAX: for the verifier */
 	barrier_var(args_len);

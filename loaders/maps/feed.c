@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loaders/lib/host/perfring.h"
@@ -69,6 +70,7 @@ static int on_program(void *ctx, void *data, size_t len);
 
 static int open_program(struct feed *f, int processes_fd)
 {
+	struct stat ns;
 	int rc = 0;
 
 	libbpf_set_print(quiet);
@@ -76,6 +78,8 @@ static int open_program(struct feed *f, int processes_fd)
 	if (!f->skel)
 		return -errno;
 	f->skel->rodata->tables = processes_fd >= 0;
+	if (!stat("/proc/self/ns/mnt", &ns))
+		f->skel->rodata->own_mntns = (uint32_t)ns.st_ino;
 	if (processes_fd >= 0)
 		rc = bpf_map__reuse_fd(f->skel->maps.processes, processes_fd);
 	if (!rc)

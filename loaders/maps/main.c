@@ -71,6 +71,7 @@ struct opts {
 };
 
 struct maps {
+	int64_t soon_ns; /* read again then; 0: not before the next tick */
 	struct opts o;
 	int epoll_fd, signal_fd, listen_fd;
 	struct world world;
@@ -283,6 +284,7 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 	if (ptr == m->feed) {
 		read_and_tell(m);
 		hub_flush(m->hub);
+		m->soon_ns = clock_boot_ns() + (int64_t)FEED_MARGIN_NS + 1000000; /* what woke us is too new to be told yet */
 	} else if (ptr == &m->listen_fd) {
 		hub_accept(m->hub);
 	} else if (ptr == &m->signal_fd) {
@@ -301,8 +303,17 @@ static void loop(struct maps *m)
 
 	while (!m->stop && !hub_orphaned(m->hub)) {
 		struct epoll_event ev[16];
-		int64_t wait = next - clock_boot_ns();
+		int64_t now = clock_boot_ns(), wait = next - now;
 		int n;
+
+		if (m->soon_ns && now >= m->soon_ns) {
+			m->soon_ns = 0;
+			read_and_tell(m);
+			hub_flush(m->hub);
+			continue;
+		}
+		if (m->soon_ns && m->soon_ns < next)
+			wait = m->soon_ns - now;
 
 		if (wait <= 0) {
 			tick(m);
