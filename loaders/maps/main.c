@@ -33,6 +33,8 @@
 #include "schema/base/mem.h"
 
 #define TICK_NS      100000000ll
+#define SOON_NS      ((int64_t)FEED_MARGIN_NS + 1000000)
+#define HOT_NS       30000000ll
 #define RECONCILE_TICKS 50 /* look; act 3 ticks later, when what the look saw has been told */
 #define SWEEP_TICKS  150
 #define CPU_TICKS    10
@@ -71,7 +73,8 @@ struct opts {
 };
 
 struct maps {
-	int64_t soon_ns; /* read again then; 0: not before the next tick */
+	int64_t soon_ns;      /* read again then; 0: not before the next tick */
+	int64_t hot_until_ns; /* the program wakes us once in 20 ms: others may have come since */
 	struct opts o;
 	int epoll_fd, signal_fd, listen_fd;
 	struct world world;
@@ -284,7 +287,8 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 	if (ptr == m->feed) {
 		read_and_tell(m);
 		hub_flush(m->hub);
-		m->soon_ns = clock_boot_ns() + (int64_t)FEED_MARGIN_NS + 1000000; /* what woke us is too new to be told yet */
+		m->soon_ns = clock_boot_ns() + SOON_NS; /* what woke us is too new to be told yet */
+		m->hot_until_ns = clock_boot_ns() + HOT_NS;
 	} else if (ptr == &m->listen_fd) {
 		hub_accept(m->hub);
 	} else if (ptr == &m->signal_fd) {
@@ -307,7 +311,7 @@ static void loop(struct maps *m)
 		int n;
 
 		if (m->soon_ns && now >= m->soon_ns) {
-			m->soon_ns = 0;
+			m->soon_ns = now < m->hot_until_ns ? now + SOON_NS : 0;
 			read_and_tell(m);
 			hub_flush(m->hub);
 			continue;
