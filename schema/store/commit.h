@@ -67,11 +67,4 @@ void commit_release(struct commit *c);
  * runs[] is untouched, on failure. */
 int commit_batch(struct commit *c, struct segment *seg, const struct batch *b, struct commit_run *runs, uint32_t n_runs);
 
-/* For stacktree.c: a statement ready for binding, or NULL (rc is set); run it, returning the new rowid or 0. */
-struct sqlite3_stmt *commit_stmt(struct commit *c, enum commit_stmt which);
-uint32_t commit_insert(struct commit *c, struct sqlite3_stmt *st);
-void commit_mark(struct commit *c, enum dict_kind kind, uint32_t index, uint32_t row);
-void commit_mark_stack(struct commit *c, uint32_t node, uint32_t row);
-uint32_t commit_frame(struct commit *c, uint32_t index);
-
 #endif

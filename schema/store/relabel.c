@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * relabel: see the header. Rows are found and added by the same hashes as commit.c does it, so that writers go on sharing
- * them.
+ * relabel: see the header. Rows are found and added by the same hashes as commitdict does it, so that writers go on
+ * sharing them.
  */
 #include "schema/store/relabel.h"
 

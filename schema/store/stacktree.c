@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "schema/base/mem.h"
-#include "schema/store/commit.h"
+#include "schema/store/commitpart.h"
 
 /* --- writing --- */
 
