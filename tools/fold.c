@@ -19,17 +19,15 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tools/fold_build.h"
 #include "tools/select.h"
 #include "tools/when.h"
 
 struct folding {
-	struct fold pub;
+	struct fold_build *b;
+	struct fold *pub;                  /* of b */
 	const struct selection *sel;
 	struct fold_opts opts;
-	size_t cap_frames, cap_nodes, cap_processes, cap_leaves, cap_losses;
-	struct idmap frame_of, process_of, node_of, text_of; /* content hash -> index */
-	char **texts;                                        /* owned strings */
-	size_t n_texts, cap_texts;
 	uint64_t found_self_ns;
 
 	/* of the segment at hand */
@@ -39,27 +37,6 @@ struct folding {
 	uint32_t *seg_plain;               /* stack -> node below the root, 0: not met yet */
 	struct idmap seg_node;             /* (group's node, stack) -> node, where there are groups */
 };
-
-/* --- strings: one copy each --- */
-
-static const char *text(struct folding *f, const char *raw)
-{
-	struct strbuf s = STRBUF_INIT;
-	uint64_t h, i;
-
-	strbuf_addutf8(&s, raw, strlen(raw));
-	h = hash_str(HASH_SEED, strbuf_str(&s));
-	for (; idmap_get(&f->text_of, h, &i); h = hash_u64(h, 1)) {
-		if (!strcmp(f->texts[i], strbuf_str(&s))) {
-			strbuf_release(&s);
-			return f->texts[i];
-		}
-	}
-	mem_grow(f->texts, f->n_texts, f->cap_texts);
-	idmap_set(&f->text_of, h, f->n_texts);
-	f->texts[f->n_texts] = strbuf_take(&s);
-	return f->texts[f->n_texts++];
-}
 
 /* --- frames --- */
 
@@ -79,29 +56,6 @@ static enum fold_origin origin_of(const struct store_image_row *image, bool name
 	}
 }
 
-/* Strings are interned: equal ones are the same pointer. */
-static bool same_frame(const struct fold_frame *a, const struct fold_frame *b)
-{
-	return a->name == b->name && a->module == b->module && a->module_path == b->module_path &&
-	       a->build_id == b->build_id && a->file == b->file && a->line == b->line && a->offset == b->offset &&
-	       a->inlined == b->inlined && a->named == b->named && a->origin == b->origin;
-}
-
-static uint32_t frame_add(struct folding *f, const struct fold_frame *new)
-{
-	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uintptr_t)new->name), (uintptr_t)new->module_path),
-			      (uintptr_t)new->build_id ^ (uint64_t)new->origin ^ (uint64_t)new->inlined << 32), i;
-
-	h = hash_u64(hash_u64(h, new->offset), new->line);
-	for (; idmap_get(&f->frame_of, h, &i); h = hash_u64(h, 1))
-		if (same_frame(&f->pub.frames[i], new))
-			return (uint32_t)i;
-	mem_grow(f->pub.frames, f->pub.n_frames, f->cap_frames);
-	idmap_set(&f->frame_of, h, f->pub.n_frames);
-	f->pub.frames[f->pub.n_frames] = *new;
-	return (uint32_t)f->pub.n_frames++;
-}
-
 /* "name", or "name (file.c:12)" */
 static const char *frame_name(struct folding *f, const struct store_frame_row *row)
 {
@@ -109,9 +63,9 @@ static const char *frame_name(struct folding *f, const struct store_frame_row *r
 	cleanup_strbuf struct strbuf s = STRBUF_INIT;
 
 	if (!f->opts.lines || !row->line || !*row->file)
-		return text(f, row->name);
+		return fold_text(f->b, row->name);
 	strbuf_addf(&s, "%s (%s:%u)", row->name, slash && slash[1] ? slash + 1 : row->file, row->line);
-	return text(f, strbuf_str(&s));
+	return fold_text(f->b, strbuf_str(&s));
 }
 
 static uint32_t frame_from(struct folding *f, uint32_t id)
@@ -122,10 +76,10 @@ static uint32_t frame_from(struct folding *f, uint32_t id)
 		&f->dict->images[row->image] : &none;
 	struct fold_frame new = {
 		.name = frame_name(f, row),
-		.module = text(f, image->name ? image->name : ""),
-		.module_path = text(f, image->path ? image->path : ""),
-		.build_id = text(f, image->build_id ? image->build_id : ""),
-		.file = text(f, row->file ? row->file : ""),
+		.module = fold_text(f->b, image->name ? image->name : ""),
+		.module_path = fold_text(f->b, image->path ? image->path : ""),
+		.build_id = fold_text(f->b, image->build_id ? image->build_id : ""),
+		.file = fold_text(f->b, row->file ? row->file : ""),
 		.line = row->line,
 		.function_line = row->function_line,
 		.offset = row->offset,
@@ -134,7 +88,7 @@ static uint32_t frame_from(struct folding *f, uint32_t id)
 		.origin = origin_of(image, row->function != 0),
 	};
 
-	return frame_add(f, &new);
+	return fold_add_frame(f->b, &new);
 }
 
 static uint32_t frame_of(struct folding *f, uint32_t id)
@@ -145,18 +99,6 @@ static uint32_t frame_of(struct folding *f, uint32_t id)
 }
 
 /* --- nodes --- */
-
-static uint32_t node_child(struct folding *f, uint32_t parent, uint32_t frame)
-{
-	uint64_t key = (uint64_t)parent << 32 | frame, i;
-
-	if (idmap_get(&f->node_of, key, &i))
-		return (uint32_t)i;
-	mem_grow(f->pub.nodes, f->pub.n_nodes, f->cap_nodes);
-	idmap_set(&f->node_of, key, f->pub.n_nodes);
-	f->pub.nodes[f->pub.n_nodes] = (struct fold_node){.frame = frame, .parent = parent};
-	return (uint32_t)f->pub.n_nodes++;
-}
 
 static bool known_node(const struct folding *f, uint32_t group, uint32_t stack, uint64_t *node)
 {
@@ -184,7 +126,7 @@ static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 		uint32_t frame = f->dict->stack_frame[path[n]];
 
 		if (!f->opts.no_inline || !f->dict->frames[frame].inlined)
-			node = node_child(f, (uint32_t)node, frame_of(f, frame));
+			node = fold_child(f->b, (uint32_t)node, frame_of(f, frame));
 		if (group)
 			idmap_set(&f->seg_node, (uint64_t)group << 32 | path[n], node);
 		else
@@ -198,47 +140,44 @@ static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 static uint32_t process_of(struct folding *f, uint32_t id)
 {
 	const struct store_process_row *row = &f->dict->processes[id];
-	uint64_t h, i;
+	uint64_t identity;
+	uint32_t i;
 
 	if (f->seg_process[id])
 		return f->seg_process[id] - 1;
-	h = hash_u64(hash_u64(hash_u64(HASH_SEED, row->pid), (uint64_t)row->start_ns), row->exec_id);
-	if (!idmap_get(&f->process_of, h, &i)) {
-		mem_grow(f->pub.processes, f->pub.n_processes, f->cap_processes);
-		i = f->pub.n_processes++;
-		idmap_set(&f->process_of, h, i);
-		f->pub.processes[i] = (struct fold_process){
-			.pid = row->pid, .comm = text(f, row->comm), .exe = text(f, row->exe), .args = text(f, row->args),
-			.container = text(f, row->container), .container_id = text(f, row->container_id),
-			.self = row->self,
-		};
-	}
-	f->seg_process[id] = (uint32_t)i + 1;
-	return (uint32_t)i;
+	identity = hash_u64(hash_u64(hash_u64(HASH_SEED, row->pid), (uint64_t)row->start_ns), row->exec_id);
+	if (!fold_known_process(f->b, identity, &i))
+		i = fold_add_process(f->b, identity, &(struct fold_process){
+			.pid = row->pid, .comm = fold_text(f->b, row->comm), .exe = fold_text(f->b, row->exe),
+			.args = fold_text(f->b, row->args), .container = fold_text(f->b, row->container),
+			.container_id = fold_text(f->b, row->container_id), .self = row->self,
+		});
+	f->seg_process[id] = i + 1;
+	return i;
 }
 
 static uint32_t group_node(struct folding *f, uint32_t process, const struct store_total *t)
 {
-	const struct fold_process *p = &f->pub.processes[process];
-	struct fold_frame group = f->pub.frames[0]; /* all but the name are the root's */
+	const struct fold_process *p = &f->pub->processes[process];
+	struct fold_frame group = f->pub->frames[0]; /* all but the name are the root's */
 	char name[160];
 
 	switch (f->opts.group) {
 	case FOLD_BY_CONTAINER:
-		group.name = *p->container ? p->container : *p->container_id ? p->container_id : text(f, "[host]");
+		group.name = *p->container ? p->container : *p->container_id ? p->container_id : fold_text(f->b, "[host]");
 		break;
 	case FOLD_BY_PROCESS:
 		snprintf(name, sizeof(name), "%.64s (%u)", p->comm, p->pid);
-		group.name = text(f, name);
+		group.name = fold_text(f->b, name);
 		break;
 	case FOLD_BY_THREAD:
 		snprintf(name, sizeof(name), "%.64s (%u) %.32s (%u)", p->comm, p->pid, t->thread, t->tid);
-		group.name = text(f, name);
+		group.name = fold_text(f->b, name);
 		break;
 	default:
 		return 0;
 	}
-	return node_child(f, 0, frame_add(f, &group));
+	return fold_child(f->b, 0, fold_add_frame(f->b, &group));
 }
 
 /* --- sums --- */
@@ -248,23 +187,14 @@ static void add_run(struct folding *f, const struct store_run_row *run)
 	int64_t from = run->from_ns > f->sel->from_ns ? run->from_ns : f->sel->from_ns;
 	int64_t to = run->to_ns < f->sel->to_ns ? run->to_ns : f->sel->to_ns;
 
-	if (!f->pub.from_ns || from < f->pub.from_ns)
-		f->pub.from_ns = from;
-	if (to > f->pub.to_ns)
-		f->pub.to_ns = to;
-	if (!f->pub.period_ns || (run->period_ns && run->period_ns < f->pub.period_ns))
-		f->pub.period_ns = run->period_ns;
-	if (run->cpus > f->pub.cpus)
-		f->pub.cpus = run->cpus;
-}
-
-static void add_leaf(struct folding *f, uint32_t node, uint32_t process, const struct store_total *t)
-{
-	mem_grow(f->pub.leaves, f->pub.n_leaves, f->cap_leaves);
-	f->pub.leaves[f->pub.n_leaves++] = (struct fold_leaf){
-		.node = node, .process = process, .thread = text(f, t->thread), .tid = t->tid,
-		.samples = t->samples, .ns = t->cpu_ns,
-	};
+	if (!f->pub->from_ns || from < f->pub->from_ns)
+		f->pub->from_ns = from;
+	if (to > f->pub->to_ns)
+		f->pub->to_ns = to;
+	if (!f->pub->period_ns || (run->period_ns && run->period_ns < f->pub->period_ns))
+		f->pub->period_ns = run->period_ns;
+	if (run->cpus > f->pub->cpus)
+		f->pub->cpus = run->cpus;
 }
 
 static int add_total(void *ctx, const struct store_total *t)
@@ -279,16 +209,17 @@ static int add_total(void *ctx, const struct store_total *t)
 		return 0;
 	process = process_of(f, t->process);
 	node = node_of_stack(f, group_node(f, process, t), t->stack);
-	f->pub.nodes[node].self_ns += t->cpu_ns;
-	f->pub.nodes[node].self_samples += t->samples;
-	f->pub.processes[process].ns += t->cpu_ns;
-	f->pub.processes[process].samples += t->samples;
-	if (node && !f->pub.frames[f->pub.nodes[node].frame].named)
-		f->pub.frames_unnamed_ns += t->cpu_ns;
+	f->pub->nodes[node].self_ns += t->cpu_ns;
+	f->pub->nodes[node].self_samples += t->samples;
+	f->pub->processes[process].ns += t->cpu_ns;
+	f->pub->processes[process].samples += t->samples;
+	if (node && !f->pub->frames[f->pub->nodes[node].frame].named)
+		f->pub->frames_unnamed_ns += t->cpu_ns;
 	if (t->run < f->dict->n_runs)
 		add_run(f, &f->dict->runs[t->run]);
 	if (f->opts.leaves)
-		add_leaf(f, node, process, t);
+		fold_add_leaf(f->b, &(struct fold_leaf){.node = node, .process = process, .tid = t->tid,
+			.thread = fold_text(f->b, t->thread), .samples = t->samples, .ns = t->cpu_ns});
 	return 0;
 }
 
@@ -303,18 +234,9 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 static int add_loss(void *ctx, const struct store_loss_row *l)
 {
 	struct folding *f = ctx;
-	const char *reason = text(f, l->reason);
 
-	if (f->seg_run && l->run != f->seg_run)
-		return 0;
-	for (size_t i = 0; i < f->pub.n_losses; i++) {
-		if (f->pub.losses[i].reason == reason) {
-			f->pub.losses[i].n += l->n;
-			return 0;
-		}
-	}
-	mem_grow(f->pub.losses, f->pub.n_losses, f->cap_losses);
-	f->pub.losses[f->pub.n_losses++] = (struct fold_loss){.reason = reason, .n = l->n};
+	if (!f->seg_run || l->run == f->seg_run)
+		fold_add_loss(f->b, l->reason, l->n);
 	return 0;
 }
 
@@ -331,9 +253,9 @@ static void read_meta(struct folding *f, sqlite3 *db)
 		const char *value = (const char *)sqlite3_column_text(st, 1);
 
 		if (key && value && !strcmp(key, "host"))
-			f->pub.host = text(f, value);
+			f->pub->host = fold_text(f->b, value);
 		else if (key && value)
-			f->pub.kernel = text(f, value);
+			f->pub->kernel = fold_text(f->b, value);
 	}
 	sqlite3_finalize(st);
 }
@@ -362,7 +284,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	if (rc == 0)
 		rc = store_losses(s, f->sel->from_ns, f->sel->to_ns, add_loss, f, e);
 	if (rc == 0)
-		rc = store_endings(s, f->sel->from_ns, f->sel->to_ns, run, endings_add, &f->pub.endings, e);
+		rc = store_endings(s, f->sel->from_ns, f->sel->to_ns, run, endings_add, &f->pub->endings, e);
 	free(f->seg_frame);
 	free(f->seg_process);
 	free(f->seg_plain);
@@ -370,38 +292,6 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	idmap_release(&f->seg_node);
 	store_segment_close(s);
 	return rc;
-}
-
-/* Modules that hold Go's runtime are Go. */
-static void mark_go(struct fold *f)
-{
-	static const char *const roots[] = {"runtime.goexit", "runtime.goexit.abi0", "runtime.mcall", "runtime.main",
-					    "runtime.mstart", "runtime.mstart.abi0"};
-
-	for (size_t i = 0; i < f->n_frames; i++) {
-		const struct fold_frame *root = &f->frames[i];
-		bool go = false;
-
-		for (size_t k = 0; k < sizeof(roots) / sizeof(roots[0]) && root->origin == FOLD_NATIVE; k++)
-			go = go || !strcmp(root->name, roots[k]);
-		for (size_t k = 0; go && k < f->n_frames; k++)
-			if (f->frames[k].origin == FOLD_NATIVE && f->frames[k].module_path == root->module_path &&
-			    f->frames[k].build_id == root->build_id)
-				f->frames[k].origin = FOLD_GO;
-	}
-}
-
-/* Parents stand before their children. */
-static void sum_up(struct fold *f)
-{
-	for (size_t i = f->n_nodes; i-- > 0;) {
-		f->nodes[i].total_ns += f->nodes[i].self_ns;
-		f->nodes[i].total_samples += f->nodes[i].self_samples;
-		if (i) {
-			f->nodes[f->nodes[i].parent].total_ns += f->nodes[i].total_ns;
-			f->nodes[f->nodes[i].parent].total_samples += f->nodes[i].total_samples;
-		}
-	}
 }
 
 static int nothing(const struct selection *sel, struct err *e)
@@ -434,53 +324,20 @@ static int nothing(const struct selection *sel, struct err *e)
 
 int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e)
 {
-	struct folding *f = mem_alloc(sizeof(*f));
+	struct fold_build *b = fold_begin();
+	struct folding f = {.b = b, .pub = &b->pub, .sel = sel, .opts = *o};
 	int rc = 0;
 
-	f->sel = sel;
-	f->opts = *o;
-	f->pub.host = f->pub.kernel = text(f, "");
-	frame_add(f, &(struct fold_frame){.name = text(f, "all"), .module = text(f, ""), .module_path = text(f, ""),
-					  .build_id = text(f, ""), .file = text(f, ""), .named = true,
-					  .origin = FOLD_GROUP});
-	mem_grow(f->pub.nodes, f->pub.n_nodes, f->cap_nodes);
-	f->pub.nodes[f->pub.n_nodes++] = (struct fold_node){0};
 	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++)
-		rc = fold_segment(f, sel->segments[i].path, e);
-	if (rc == 0) {
-		f->pub.self_program_ns = f->found_self_ns;
-		mark_go(&f->pub);
-		sum_up(&f->pub);
-		endings_sort(&f->pub.endings);
-		if (!f->pub.nodes[0].total_samples)
-			rc = nothing(sel, e);
-	}
-	idmap_release(&f->frame_of);
-	idmap_release(&f->process_of);
-	idmap_release(&f->node_of);
-	idmap_release(&f->text_of);
+		rc = fold_segment(&f, sel->segments[i].path, e);
+	fold_end(b);
+	b->pub.self_program_ns = f.found_self_ns;
+	if (rc == 0 && !b->pub.nodes[0].total_samples)
+		rc = nothing(sel, e);
 	if (rc < 0) {
-		fold_free(&f->pub);
+		fold_free(&b->pub);
 		return rc;
 	}
-	*out = &f->pub;
+	*out = &b->pub;
 	return 0;
-}
-
-void fold_free(struct fold *pub)
-{
-	struct folding *f = (struct folding *)pub; /* its first member */
-
-	if (!f)
-		return;
-	for (size_t i = 0; i < f->n_texts; i++)
-		free(f->texts[i]);
-	free(f->texts);
-	free(pub->frames);
-	free(pub->nodes);
-	free(pub->processes);
-	free(pub->leaves);
-	free(pub->losses);
-	endings_release(&pub->endings);
-	free(f);
 }

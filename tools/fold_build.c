@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_build: see the header. */
+#include "tools/fold_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/hash.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+
+struct fold_build *fold_begin(void)
+{
+	struct fold_build *b = mem_alloc(sizeof(*b));
+	const char *none = fold_text(b, "");
+
+	b->pub.host = b->pub.kernel = none;
+	fold_add_frame(b, &(struct fold_frame){.name = fold_text(b, "all"), .module = none, .module_path = none,
+					       .build_id = none, .file = none, .named = true, .origin = FOLD_GROUP});
+	mem_grow(b->pub.nodes, b->pub.n_nodes, b->cap_nodes);
+	b->pub.nodes[b->pub.n_nodes++] = (struct fold_node){0};
+	return b;
+}
+
+const char *fold_text(struct fold_build *b, const char *raw)
+{
+	struct strbuf s = STRBUF_INIT;
+	uint64_t h, i;
+
+	strbuf_addutf8(&s, raw, strlen(raw));
+	h = hash_str(HASH_SEED, strbuf_str(&s));
+	for (; idmap_get(&b->text_of, h, &i); h = hash_u64(h, 1)) {
+		if (!strcmp(b->texts[i], strbuf_str(&s))) {
+			strbuf_release(&s);
+			return b->texts[i];
+		}
+	}
+	mem_grow(b->texts, b->n_texts, b->cap_texts);
+	idmap_set(&b->text_of, h, b->n_texts);
+	b->texts[b->n_texts] = strbuf_take(&s);
+	return b->texts[b->n_texts++];
+}
+
+/* Strings are interned: equal ones are the same pointer. */
+static bool same_frame(const struct fold_frame *a, const struct fold_frame *b)
+{
+	return a->name == b->name && a->module == b->module && a->module_path == b->module_path &&
+	       a->build_id == b->build_id && a->file == b->file && a->line == b->line && a->offset == b->offset &&
+	       a->inlined == b->inlined && a->named == b->named && a->origin == b->origin;
+}
+
+uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *new)
+{
+	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uintptr_t)new->name), (uintptr_t)new->module_path),
+			      (uintptr_t)new->build_id ^ (uint64_t)new->origin ^ (uint64_t)new->inlined << 32), i;
+
+	h = hash_u64(hash_u64(h, new->offset), new->line);
+	for (; idmap_get(&b->frame_of, h, &i); h = hash_u64(h, 1))
+		if (same_frame(&b->pub.frames[i], new))
+			return (uint32_t)i;
+	mem_grow(b->pub.frames, b->pub.n_frames, b->cap_frames);
+	idmap_set(&b->frame_of, h, b->pub.n_frames);
+	b->pub.frames[b->pub.n_frames] = *new;
+	return (uint32_t)b->pub.n_frames++;
+}
+
+uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame)
+{
+	uint64_t key = (uint64_t)parent << 32 | frame, i;
+
+	if (idmap_get(&b->node_of, key, &i))
+		return (uint32_t)i;
+	mem_grow(b->pub.nodes, b->pub.n_nodes, b->cap_nodes);
+	idmap_set(&b->node_of, key, b->pub.n_nodes);
+	b->pub.nodes[b->pub.n_nodes] = (struct fold_node){.frame = frame, .parent = parent};
+	return (uint32_t)b->pub.n_nodes++;
+}
+
+bool fold_known_process(const struct fold_build *b, uint64_t identity, uint32_t *process)
+{
+	uint64_t i;
+
+	if (!idmap_get(&b->process_of, identity, &i))
+		return false;
+	*process = (uint32_t)i;
+	return true;
+}
+
+uint32_t fold_add_process(struct fold_build *b, uint64_t identity, const struct fold_process *p)
+{
+	mem_grow(b->pub.processes, b->pub.n_processes, b->cap_processes);
+	idmap_set(&b->process_of, identity, b->pub.n_processes);
+	b->pub.processes[b->pub.n_processes] = *p;
+	return (uint32_t)b->pub.n_processes++;
+}
+
+void fold_add_leaf(struct fold_build *b, const struct fold_leaf *leaf)
+{
+	mem_grow(b->pub.leaves, b->pub.n_leaves, b->cap_leaves);
+	b->pub.leaves[b->pub.n_leaves++] = *leaf;
+}
+
+void fold_add_loss(struct fold_build *b, const char *reason, uint64_t n)
+{
+	reason = fold_text(b, reason);
+	for (size_t i = 0; i < b->pub.n_losses; i++) {
+		if (b->pub.losses[i].reason == reason) {
+			b->pub.losses[i].n += n;
+			return;
+		}
+	}
+	mem_grow(b->pub.losses, b->pub.n_losses, b->cap_losses);
+	b->pub.losses[b->pub.n_losses++] = (struct fold_loss){.reason = reason, .n = n};
+}
+
+/* Modules that hold Go's runtime are Go. */
+static void mark_go(struct fold *f)
+{
+	static const char *const roots[] = {"runtime.goexit", "runtime.goexit.abi0", "runtime.mcall", "runtime.main",
+					    "runtime.mstart", "runtime.mstart.abi0"};
+
+	for (size_t i = 0; i < f->n_frames; i++) {
+		const struct fold_frame *root = &f->frames[i];
+		bool go = false;
+
+		for (size_t k = 0; k < sizeof(roots) / sizeof(roots[0]) && root->origin == FOLD_NATIVE; k++)
+			go = go || !strcmp(root->name, roots[k]);
+		for (size_t k = 0; go && k < f->n_frames; k++)
+			if (f->frames[k].origin == FOLD_NATIVE && f->frames[k].module_path == root->module_path &&
+			    f->frames[k].build_id == root->build_id)
+				f->frames[k].origin = FOLD_GO;
+	}
+}
+
+/* Parents stand before their children. */
+static void sum_up(struct fold *f)
+{
+	for (size_t i = f->n_nodes; i-- > 0;) {
+		f->nodes[i].total_ns += f->nodes[i].self_ns;
+		f->nodes[i].total_samples += f->nodes[i].self_samples;
+		if (i) {
+			f->nodes[f->nodes[i].parent].total_ns += f->nodes[i].total_ns;
+			f->nodes[f->nodes[i].parent].total_samples += f->nodes[i].total_samples;
+		}
+	}
+}
+
+struct fold *fold_end(struct fold_build *b)
+{
+	mark_go(&b->pub);
+	sum_up(&b->pub);
+	endings_sort(&b->pub.endings);
+	idmap_release(&b->frame_of);
+	idmap_release(&b->process_of);
+	idmap_release(&b->node_of);
+	idmap_release(&b->text_of);
+	return &b->pub;
+}
+
+void fold_free(struct fold *pub)
+{
+	struct fold_build *b = (struct fold_build *)pub; /* its first member */
+
+	if (!b)
+		return;
+	idmap_release(&b->frame_of);
+	idmap_release(&b->process_of);
+	idmap_release(&b->node_of);
+	idmap_release(&b->text_of);
+	for (size_t i = 0; i < b->n_texts; i++)
+		free(b->texts[i]);
+	free(b->texts);
+	free(pub->frames);
+	free(pub->nodes);
+	free(pub->processes);
+	free(pub->leaves);
+	free(pub->losses);
+	endings_release(&pub->endings);
+	free(b);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fold_build: a fold in the making: from a store (fold.c), or from a profile of another program. Frames, nodes and
+ * processes are handed out once each, by content. What is handed in must hold only strings of fold_text, which are one
+ * copy each: equal ones are the same pointer.
+ */
+#ifndef SONDE_TOOLS_FOLD_BUILD_H
+#define SONDE_TOOLS_FOLD_BUILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/idmap.h"
+#include "tools/fold.h"
+
+struct fold_build {
+	struct fold pub; /* first: fold_free finds the rest by it */
+	size_t cap_frames, cap_nodes, cap_processes, cap_leaves, cap_losses;
+	struct idmap frame_of, process_of, node_of, text_of; /* content hash -> index */
+	char **texts;                                        /* owned strings */
+	size_t n_texts, cap_texts;
+};
+
+/* With the root. Never NULL. */
+struct fold_build *fold_begin(void);
+/* Sums go up the tree, Go's modules are marked; the fold is the caller's (fold_free, also of a fold that never came to
+ * its end). */
+struct fold *fold_end(struct fold_build *b);
+
+const char *fold_text(struct fold_build *b, const char *raw); /* valid UTF-8 */
+uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *f);
+/* The node of a frame below a node; its own sums are the caller's to add to. */
+uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame);
+bool fold_known_process(const struct fold_build *b, uint64_t identity, uint32_t *process);
+uint32_t fold_add_process(struct fold_build *b, uint64_t identity, const struct fold_process *p);
+void fold_add_leaf(struct fold_build *b, const struct fold_leaf *leaf);
+void fold_add_loss(struct fold_build *b, const char *reason, uint64_t n);
+
+#endif
