@@ -27,7 +27,9 @@ static const char go_source[] =
 	"//go:noinline\n"
 	"func call(f func(int) int, n int) int { return f(n) }\n"
 	"var keep [][]byte\n"
+	"var pcs [4]uintptr\n"
 	"func work() int {\n"
+	"  runtime.Callers(0, pcs[:])\n" /* always by way of the system stack; when the allocator does is chance */
 	"  t := deep(40) + fault(nil) + call(nest, 3)\n"
 	"  for i := 0; i < 20; i++ { keep = append(keep, make([]byte, 9000+i)) }\n"
 	"  c := make(chan int); go func() { c <- deep(20) }(); t += <-c\n"
