@@ -40,7 +40,9 @@ enum stack_flags {
 	STACK_F_TRUNCATED = 4,    /* deeper than the limit */
 	STACK_F_KERNEL_FAULT = 8,
 	STACK_F_TABLES = 16,      /* tables_ns holds */
-	STACK_F_LATE = 32         /* a struct stack_late: registers and raw stack instead of user frames */
+	STACK_F_LATE = 32,        /* a struct stack_late: registers and raw stack instead of user frames */
+	STACK_F_LOGICAL = 64      /* not from a probe: each user frame stands for one function, the innermost at its place, and
+	                             those it was inlined into have frames of their own; the leaf is a return address too */
 };
 
 /* Why the user part ends where it does. Stored: never renumbered. */

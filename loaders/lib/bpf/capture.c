@@ -83,6 +83,7 @@ static void tick(struct capture *c)
 	hostmaps_read(c->maps);
 	capture_pass(c, false);
 	naming_tick(c->naming);
+	capture_poll(c);
 	capture_flush_due(c);
 	command_watch(c);
 	if (now - c->second_ns >= NSEC_PER_SEC)
@@ -130,7 +131,7 @@ static void wait_events(struct capture *c, int timeout_ms)
 		{.fd = c->o->signal_fd, .events = POLLIN},
 		{.fd = c->o->progress->gone ? -1 : c->o->progress->fd},
 		{.fd = hostmaps_seeded(c->maps) ? -1 : hostmaps_fd(c->maps), .events = POLLIN},
-		{.fd = ring_buffer__epoll_fd(c->ring), .events = POLLIN},
+		{.fd = c->ring ? ring_buffer__epoll_fd(c->ring) : -1, .events = POLLIN},
 	};
 	uint64_t times;
 
@@ -377,6 +378,7 @@ static void end(struct capture *c)
 	struct family_tally t;
 	int64_t stopped_ns;
 
+	capture_finish(c);
 	c->f->detach(c->state);
 	stopped_ns = clock_boot_ns();
 	capture_tally(c, &t);

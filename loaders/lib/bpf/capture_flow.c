@@ -156,6 +156,8 @@ int capture_rings_open(struct capture *c, struct err *e)
 {
 	int late = c->f->late_fd ? c->f->late_fd(c->state) : -1, err;
 
+	if (!c->f->ring_fd)
+		return 0;
 	c->ring = ring_buffer__new(c->f->ring_fd(c->state), record_take, c, NULL);
 	if (c->ring && (late < 0 || !ring_buffer__add(c->ring, late, late_take, c)))
 		return 0;
@@ -166,7 +168,54 @@ int capture_rings_open(struct capture *c, struct err *e)
 void capture_rings_read(struct capture *c)
 {
 	c->ring_read_ns = clock_boot_ns();
-	ring_buffer__consume(c->ring);
+	if (c->ring)
+		ring_buffer__consume(c->ring);
+}
+
+/* ---- families that read by themselves ---- */
+
+static void host_renew(struct capture *c)
+{
+	c->host.target = &c->o->target->family;
+	c->host.store_dir = c->o->options->store ? c->o->options->store : store_default_dir();
+	c->host.maps = c->maps;
+	c->host.naming = c->naming;
+	c->host.store = c->store;
+	c->host.run = c->run;
+	c->host.bucket_s = c->o->options->bucket_s;
+	c->host.offset_ns = c->offset_ns;
+}
+
+static void host_book(struct capture *c, uint64_t added, uint64_t refused)
+{
+	c->added += c->host.added - added;
+	c->refused += c->host.refused - refused;
+	if (c->host.refused > refused)
+		store_loss(c->store, c->run, capture_utc(c, c->until_ns), "store", c->host.refused - refused);
+	if (c->host.processes > c->r->processes)
+		c->r->processes = c->host.processes;
+}
+
+void capture_poll(struct capture *c)
+{
+	uint64_t added = c->host.added, refused = c->host.refused;
+
+	if (!c->f->poll)
+		return;
+	host_renew(c);
+	c->f->poll(c->state, &c->host, clock_boot_ns());
+	host_book(c, added, refused);
+}
+
+void capture_finish(struct capture *c)
+{
+	uint64_t added = c->host.added, refused = c->host.refused;
+
+	if (!c->f->finish)
+		return;
+	host_renew(c);
+	c->f->finish(c->state, &c->host, c->r->interrupted ? 500 * MSEC : 2000 * MSEC);
+	host_book(c, added, refused);
 }
 
 /* ---- the books ---- */
@@ -194,7 +243,7 @@ void capture_tally(struct capture *c, struct family_tally *t)
 		runs += t->slot[i];
 	c->r->lost[CAPTURE_LOST_RING] = t->lost;
 	c->r->lost[CAPTURE_LOST_THROTTLED] = t->throttled;
-	c->r->seen = t->seen + t->throttled;
+	c->r->seen = t->seen + t->throttled + c->host.added + c->host.refused;
 	c->r->unfollowed = t->unfollowed;
 	c->r->run_ns = runs ? t->run_ns / runs : 0;
 	c->r->run_p99_ns = slots_p99(t->slot);

@@ -30,10 +30,11 @@ struct capture {
 	const struct family *f;
 	void *state;
 	struct bpf_object *obj;
-	struct ring_buffer *ring;
+	struct ring_buffer *ring;    /* NULL: the family has none */
 	struct hostmaps *maps;
 	struct naming *naming;
 	struct store_writer *store;
+	struct family_host host;     /* what a family that reads by itself is given */
 	struct hold hold;
 	struct late late;
 	struct ledger ledger;
@@ -66,6 +67,9 @@ static inline int64_t capture_utc(const struct capture *c, int64_t boot_ns)
 /* capture_flow.c */
 int capture_rings_open(struct capture *c, struct err *e);
 void capture_rings_read(struct capture *c);
+/* Families that read by themselves: their turn, and their figures. */
+void capture_poll(struct capture *c);
+void capture_finish(struct capture *c);
 /* Store what sonde-maps has caught up with, and what has waited too long; `all`: everything. */
 void capture_pass(struct capture *c, bool all);
 bool capture_waiting(const struct capture *c);

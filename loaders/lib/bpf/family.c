@@ -67,7 +67,7 @@ static int check_run(struct session *s)
 	int code;
 
 	load_init(s->options.verbose);
-	preflight_check(&c, s->prog, s->options.store);
+	preflight_check(&c, s->prog, s->options.store, !s->family->rights);
 	if (s->family->check)
 		s->family->check(&c, s->options.freq);
 	if (preflight(s->prog, NULL)) {
@@ -116,7 +116,7 @@ static int capture_do(struct session *s, struct err *e)
 		.progress = &s->progress,
 		.begin_ns = s->begin_ns,
 	};
-	int err = preflight(s->prog, e);
+	int err = s->family->rights ? s->family->rights(s->prog, e) : preflight(s->prog, e);
 
 	if (!err && s->options.command)
 		err = command_start(&s->command, s->options.command, e);

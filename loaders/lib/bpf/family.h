@@ -15,6 +15,9 @@
 
 struct bpf_object;
 struct check;
+struct hostmaps;
+struct naming;
+struct store_writer;
 
 enum family_hierarchy { FAMILY_CGROUP_V2 = 0, FAMILY_CGROUP_V1_MEMORY = 1, FAMILY_CGROUP_V1_PIDS = 2 };
 
@@ -48,21 +51,54 @@ struct family_tally {           /* since attach; at rest seen = lost + what came
 	uint64_t slot[FAMILY_TALLY_SLOTS]; /* runs of [2^i, 2^(i+1)) ns */
 };
 
+/*
+ * What a family has that reads processes by itself instead of being told by a program: it names what it read (naming.h) and
+ * adds it to the store (writer.h: store_series, store_amount) on its own. All borrowed; the same from begin to end.
+ */
+struct family_host {
+	const struct family_target *target;
+	const char *store_dir;
+	struct hostmaps *maps;
+	struct naming *naming;
+	struct store_writer *store;
+	uint32_t run;           /* of the store */
+	uint32_t bucket_s;
+	int64_t offset_ns;      /* utc = boot clock + offset; may change from one call to the next */
+	/* the family's figures, which the loop passes on: events (as store_amount counts them) that the store took, and
+	 * those that it did not; processes that it read */
+	uint64_t added, refused, processes;
+};
+
+struct family_option {          /* an option of this family alone: --NAME ARG */
+	const char *name, *arg, *help;
+	/* 0, or err_set with EXIT_USAGE. `value` lives as long as the program. */
+	int (*set)(const char *value, struct err *e);
+};
+
 struct family {
 	const char *name;       /* "cpu": also the store's family and the program's name sonde-NAME */
 	const char *summary;    /* one line for --help */
 	bool has_freq;          /* offers --freq */
+	const struct family_option *options; /* up to one without a name; NULL: none */
+	/* What it works with where nothing can be loaded: 0, or the reason why not even that. NULL: it is nothing without its
+	 * programs. A family that has it may find its state without an object (open leaves *obj NULL), and has no ring. */
+	int (*rights)(const char *prog, struct err *e);
 
 	/* Open the skeleton, set .rodata and map sizes, load it. *obj is for the checks and the cost ledger. */
 	int (*open)(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e);
 	int (*attach)(void *state, struct err *e);
+	/* Ten times a second, from attach to detach, when mappings are up to date: a family that reads by itself does it here,
+	 * in small pieces: it holds up rings and signals meanwhile. May be NULL. */
+	void (*poll)(void *state, struct family_host *h, int64_t now_ns);
+	/* The capture ends: what is to be read once more is read now, within `patience_ns`. May be NULL. */
+	void (*finish)(void *state, struct family_host *h, int64_t patience_ns);
 	/* CPUs that came or went since: called once a second. */
 	void (*tick)(void *state);
-	/* Descriptor of the ring buffer map whose records are a stack_event and its frames. */
+	/* Descriptor of the ring buffer map whose records are a stack_event and its frames. NULL: the family has none. */
 	int (*ring_fd)(void *state);
 	/* Descriptor of the ring buffer map whose records are struct stack_late, -1: it has none. May be NULL. */
 	int (*late_fd)(void *state);
-	/* Translate one record: how much of which kind it adds. 0, or -EBADMSG for a record that is not ours. */
+	/* Translate one record: how much of which kind it adds. 0, or -EBADMSG for a record that is not ours. With ring_fd. */
 	int (*value)(void *state, const void *record, size_t size, uint64_t *n);
 	/* What one sample stands for; known after attach. */
 	uint64_t (*period_ns)(void *state);

@@ -21,6 +21,8 @@ static void programs_read(struct bpf_object *obj, uint64_t *ns, uint64_t *runs)
 	struct bpf_program *prog;
 
 	*ns = *runs = 0;
+	if (!obj)
+		return;
 	bpf_object__for_each_program(prog, obj) {
 		struct bpf_prog_info info = {0};
 		__u32 len = sizeof(info);
@@ -39,6 +41,8 @@ static uint64_t map_bytes(struct bpf_object *obj)
 	struct bpf_map *map;
 	uint64_t sum = 0;
 
+	if (!obj)
+		return 0;
 	bpf_object__for_each_map(map, obj) {
 		char path[64], line[128];
 		uint64_t bytes;

@@ -22,7 +22,7 @@ struct ledger_figures { /* since the programs started */
 
 struct ledger {
 	const char *family;
-	struct bpf_object *obj;       /* borrowed */
+	struct bpf_object *obj;       /* borrowed; NULL: there are no programs */
 	struct ledger_figures begin;  /* when the capture was ready: what came before is start-up */
 	struct ledger_figures booked; /* already in the store */
 };

@@ -11,9 +11,11 @@
 
 #define FREQ_MAX 4999
 #define FREQ_DEFAULT 99
+#define FAMILY_OPTIONS_MAX 16
 #define DURATION_MAX_NS (365ull * 86400 * 1000000000)
 
-enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_NO_LINES, OPT_SOCKET, OPT_PROGRESS, OPT_CHECK, OPT_JSON };
+enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_NO_LINES, OPT_SOCKET, OPT_PROGRESS, OPT_CHECK, OPT_JSON,
+       OPT_FAMILY = 512 /* and on: the family's own */ };
 
 /* The table: getopt's options and the help are made of it. */
 struct option_row {
@@ -48,6 +50,15 @@ static const struct option_row rows[] = {
 static bool row_offered(const struct family *f, const struct option_row *r)
 {
 	return !r->freq_only || f->has_freq;
+}
+
+static size_t family_options(const struct family *f)
+{
+	size_t n = 0;
+
+	while (f->options && f->options[n].name)
+		n++;
+	return n;
 }
 
 static int unit_ns(const char *s, size_t len, uint64_t *ns)
@@ -177,8 +188,10 @@ static int duration_set(struct options *o, const char *arg, struct err *e)
 	return 0;
 }
 
-static int option_apply(struct options *o, int id, const char *arg, struct err *e)
+static int option_apply(const struct family *f, struct options *o, int id, const char *arg, struct err *e)
 {
+	if (id >= OPT_FAMILY)
+		return f->options[id - OPT_FAMILY].set(arg, e);
 	switch (id) {
 	case 'd': return duration_set(o, arg, e);
 	case 'F': return freq_set(o, arg, e);
@@ -216,6 +229,9 @@ static void getopt_tables(const struct family *f, struct option *longs, char *sh
 				*shorts++ = ':';
 		}
 	}
+	for (size_t i = 0; i < family_options(f); i++)
+		*longs++ = (struct option){f->options[i].name, f->options[i].arg ? required_argument : no_argument, NULL,
+					   OPT_FAMILY + (int)i};
 	*longs = (struct option){0};
 	*shorts = '\0';
 }
@@ -256,7 +272,7 @@ static int command_set(const struct family *f, int argc, char **argv, struct opt
 int options_parse(const struct family *f, int argc, char **argv, struct options *out, struct err *e)
 {
 	struct options o = {.freq = f->has_freq ? FREQ_DEFAULT : 0, .bucket_s = 10, .args = "masked", .progress_fd = -1};
-	struct option longs[N_ROWS + 1];
+	struct option longs[N_ROWS + FAMILY_OPTIONS_MAX + 1];
 	char shorts[2 * N_ROWS + 3];
 	int id, err;
 
@@ -273,7 +289,7 @@ int options_parse(const struct family *f, int argc, char **argv, struct options 
 			return usage_error(f, e, "a value is missing after", argv[optind - 1]);
 		if (id == '?')
 			return usage_error(f, e, "unknown option", argv[at]);
-		err = option_apply(&o, id, optarg, e);
+		err = option_apply(f, &o, id, optarg, e);
 		if (err)
 			return err;
 	}
@@ -285,6 +301,14 @@ int options_parse(const struct family *f, int argc, char **argv, struct options 
 	return err;
 }
 
+static void help_row(FILE *out, const char *shorts, const char *name, const char *arg, const char *help)
+{
+	char left[40];
+
+	snprintf(left, sizeof(left), "--%s%s%s", name, arg ? " " : "", arg ? arg : "");
+	fprintf(out, "  %s%-22s %s\n", shorts, left, help);
+}
+
 void options_help(const struct family *f, FILE *out)
 {
 	fprintf(out, "sonde-%s: %s\n\n", f->name, f->summary);
@@ -292,16 +316,16 @@ void options_help(const struct family *f, FILE *out)
 	fprintf(out, "  sonde-%s --pid 812 --duration 1m        one process\n", f->name);
 	fprintf(out, "  sonde-%s -- make -j4                    a command and its children\n", f->name);
 	fprintf(out, "  sonde-%s --check                        what this host can do\n\nOptions:\n", f->name);
+	for (size_t i = 0; i < family_options(f); i++)
+		help_row(out, "    ", f->options[i].name, f->options[i].arg, f->options[i].help);
 	for (size_t i = 0; i < N_ROWS; i++) {
-		char left[40], shorts[8] = "    ";
+		char shorts[8] = "    ";
 
 		if (!row_offered(f, &rows[i]))
 			continue;
 		if (rows[i].id < 256)
 			snprintf(shorts, sizeof(shorts), "-%c, ", rows[i].id);
-		snprintf(left, sizeof(left), "--%s%s%s", rows[i].name, rows[i].arg ? " " : "",
-			 rows[i].arg ? rows[i].arg : "");
-		fprintf(out, "  %s%-22s %s\n", shorts, left, rows[i].help);
+		help_row(out, shorts, rows[i].name, rows[i].arg, rows[i].help);
 	}
 	fprintf(out, "\nWhat it saw is in the store; ask with `sonde`. Exit: 0 ok, 1 failed, 2 usage, 3 kernel lacks something,\n"
 		     "5 permission, 6 store, 130 interrupted before any data.\n");

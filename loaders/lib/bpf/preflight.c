@@ -147,7 +147,16 @@ int preflight(const char *prog, struct err *e)
 	return err;
 }
 
-static void check_kernel(struct check *c)
+/* What programs need, and is not there. */
+static void check_missing(struct check *c, const char *name, const struct err *e, bool needed)
+{
+	if (needed)
+		check_add_err(c, name, e);
+	else
+		check_add(c, name, CHECK_WARN, e->fix[0] ? e->fix : NULL, "%s", e->what);
+}
+
+static void check_kernel(struct check *c, bool needed)
 {
 	struct err e = {0};
 	struct utsname u;
@@ -155,21 +164,21 @@ static void check_kernel(struct check *c)
 
 	uname(&u);
 	if (kernel_version(&e))
-		check_add_err(c, "kernel", &e);
+		check_missing(c, "kernel", &e, needed);
 	else
 		check_add(c, "kernel", CHECK_OK, NULL, "%s %s", u.release, u.machine);
 	e = (struct err){0};
 	if (type_information(&e))
-		check_add_err(c, "BTF", &e);
+		check_missing(c, "BTF", &e, needed);
 	else
 		check_add(c, "BTF", CHECK_OK, NULL, "%s (%.1f MiB)", BTF_PATH,
 			  stat(BTF_PATH, &st) ? 0 : (double)st.st_size / 1048576);
 	e = (struct err){0};
 	if (lockdown(&e))
-		check_add_err(c, "lockdown", &e);
+		check_missing(c, "lockdown", &e, needed);
 }
 
-static void check_rights(struct check *c, const char *prog)
+static void check_rights(struct check *c, const char *prog, bool needed)
 {
 	static const struct {
 		int cap;
@@ -184,7 +193,7 @@ static void check_rights(struct check *c, const char *prog)
 	struct err e = {0};
 
 	if (rights(prog, &e)) {
-		check_add_err(c, "privileges", &e);
+		check_missing(c, "privileges", &e, needed);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(helpful) / sizeof(helpful[0]); i++)
@@ -328,10 +337,10 @@ static void check_store(struct check *c, const char *dir)
 			  (double)fs.f_bavail * (double)fs.f_frsize / 1073741824.0);
 }
 
-void preflight_check(struct check *c, const char *prog, const char *store_dir)
+void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed)
 {
-	check_kernel(c);
-	check_rights(c, prog);
+	check_kernel(c, needed);
+	check_rights(c, prog, needed);
 	check_symbols(c);
 	check_mappings(c);
 	check_memlock(c);

@@ -6,6 +6,7 @@
 #ifndef SONDE_BPF_PREFLIGHT_H
 #define SONDE_BPF_PREFLIGHT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "schema/base/err.h"
@@ -14,8 +15,9 @@ struct check;
 
 /* The first cause for which loading cannot work: EXIT_PERMISSION or EXIT_PREREQUISITE. `prog` is for the fix. */
 int preflight(const char *prog, struct err *e);
-/* Each of them as an item, and then what is only good to know. */
-void preflight_check(struct check *c, const char *prog, const char *store_dir);
+/* Each of them as an item, and then what is only good to know. needed: without programs there is no capture; else it is
+ * less without them. */
+void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed);
 
 /* kernel.NAME as a number, or `otherwise` if it is not there: sysctl_kernel("perf_event_max_stack", 127). */
 int64_t sysctl_kernel(const char *name, int64_t otherwise);

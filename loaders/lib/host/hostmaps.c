@@ -146,6 +146,13 @@ struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid)
 	return n && n->p && n->p->pub.to_ns == UINT64_MAX ? &n->p->pub : NULL;
 }
 
+void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx)
+{
+	for (struct newest *n = hm->newest; n; n = n->hh.next)
+		if (n->p && n->p->pub.to_ns == UINT64_MAX)
+			each(ctx, &n->p->pub);
+}
+
 struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
 {
 	struct process *p = process_find(hm, tgid, start_ns, exec_id);

@@ -57,6 +57,9 @@ struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, ui
 /* What runs under this pid now; NULL: nothing. Borrowed as above. */
 struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid);
 
+/* All that run now. The callback may ask anything here, but not read. */
+void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx);
+
 struct hostmaps_image {
 	uint32_t id;
 	uint32_t kind;                /* enum mp_image_kind */
@@ -95,6 +98,10 @@ bool hostmaps_awaits(const struct hostmaps *hm, uint64_t pending);
 /* What is mapped executable in it now; `image` NULL: memory without a file. Asks for the indexes as above. */
 void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *p,
 		       void (*each)(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image), void *ctx);
+/* The process's executable: its file and its first executable mapping, from which on it shows `offset`. Asks for its index
+ * as above. NULL: not told (yet), or it has none (a kernel thread). */
+struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_process *p, uint64_t *start, uint64_t *end,
+				    uint64_t *offset);
 /* Images whose state left "pending" since the last call, one by one; NULL: no more. */
 struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm);
 /* How many images that were asked for are still pending. */

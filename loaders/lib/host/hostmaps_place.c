@@ -221,6 +221,26 @@ void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *pub,
 	}
 }
 
+struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_process *pub, uint64_t *start,
+				    uint64_t *end, uint64_t *offset)
+{
+	const struct process *p = (const struct process *)pub;
+
+	for (size_t i = 0; i < p->maps.n_now; i++) {
+		const struct mapping *m = &p->maps.now[i];
+		struct image_entry *img = m->image;
+
+		if (!img || !img->pub.path || strcmp(img->pub.path, pub->exe))
+			continue;
+		hostmaps_image_want(hm, img);
+		*start = m->start;
+		*end = m->end;
+		*offset = m->offset;
+		return &img->pub;
+	}
+	return NULL;
+}
+
 /* ---- frames of tables ---- */
 
 /* Did anything change in (from, to]? */

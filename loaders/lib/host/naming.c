@@ -116,7 +116,8 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 	bool holds = false;
 
 	for (size_t i = 0; i < ev->n_user && out->end != STACK_END_STALE; i++) {
-		enum look look = look_of(!i && !ev->n_kernel, frames[i] & FRAME_EXACT);
+		enum look look = ev->flags & STACK_F_LOGICAL ? LOOK_LOGICAL :
+				 look_of(!i && !ev->n_kernel, frames[i] & FRAME_EXACT);
 		struct hostmaps_frame at = {0};
 		struct answer a;
 

@@ -20,6 +20,8 @@
  *      STACK_END_STALE.
  *   6. Functions that were inlined at a place are frames that hang on one another (naming_place.c): a stack names the
  *      innermost.
+ *   7. In a stack with STACK_F_LOGICAL (Go's heap profile) each frame is one function already: it is the innermost at the
+ *      byte before it, alone; none is folded.
  *
  * What has no name is (image, offset) without a function, shown "libfoo.so+0x1a2b". An index that is still being made
  * names its frames later (store_frame_name). Executable memory without a file: name from the perf map, image "[jit]",

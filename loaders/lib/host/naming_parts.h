@@ -34,7 +34,9 @@ enum look {
 	LOOK_LEAF,     /* the pc; folded to its function */
 	LOOK_EXACT,    /* the pc, kept exact */
 	LOOK_BACK,     /* at the byte before it */
-	LOOK_LEAF_BACK /* both: folded, and looked up at the byte before */
+	LOOK_LEAF_BACK, /* both: folded, and looked up at the byte before */
+	LOOK_LOGICAL,  /* at the byte before it, and the innermost function there alone */
+	LOOK_N
 };
 
 static inline bool look_is_leaf(enum look look)
@@ -44,7 +46,7 @@ static inline bool look_is_leaf(enum look look)
 
 static inline bool look_is_back(enum look look)
 {
-	return look == LOOK_BACK || look == LOOK_LEAF_BACK;
+	return look == LOOK_BACK || look == LOOK_LEAF_BACK || look == LOOK_LOGICAL;
 }
 
 /* A frame that waits for an index. */

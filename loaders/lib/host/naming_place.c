@@ -25,6 +25,11 @@ bool naming_place(struct naming *n, const struct image *index, enum look look, b
 	if (n->o.no_lines)
 		place_without_lines(&p);
 	k = p.n - 1;
+	if (look == LOOK_LOGICAL && k) { /* each of the others has a frame of its own in this stack */
+		f->function = function_of(n, f->image, p.at[0].function ? p.at[0].function : "", p.at[0].file, 0);
+		f->line = p.at[0].line;
+		return f->function;
+	}
 	f->function = function_of(n, f->image, p.symbol.name, p.at[k].file, p.first_line);
 	if (!f->function)
 		return false;

@@ -355,12 +355,13 @@ struct answer naming_unknown(struct naming *n)
 
 /* ---- putting it together ---- */
 
-/* Exact for up to a million images and files up to 2 TiB; what is larger is not cached. */
+/* Exact for up to a million images and files up to 1 TiB; what is larger is not cached. */
 static bool cache_key(uint32_t image, uint64_t offset, enum look look, uint64_t *key)
 {
-	if (image >> 20 || offset >> 41)
+	_Static_assert(LOOK_N <= 8, "three bits");
+	if (image >> 20 || offset >> 40)
 		return false;
-	*key = (uint64_t)image << 44 | offset << 2 | (uint64_t)look;
+	*key = (uint64_t)image << 43 | offset << 3 | (uint64_t)look;
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,6 +149,37 @@ static void a_family_without_a_frequency_does_not_offer_one(void **state)
 	free(text);
 }
 
+static const char *color;
+
+static int color_set(const char *value, struct err *e)
+{
+	color = value;
+	return strcmp(value, "red") ? err_set(e, -EINVAL, EXIT_USAGE, "--color '%s' is not red", value) : 0;
+}
+
+static void a_family_has_options_of_its_own(void **state)
+{
+	static const struct family_option own[] = {{"color", "NAME", "a color", color_set}, {0}};
+	const struct family painted = {.name = "painted", .summary = "tests", .options = own};
+	struct err e = {0};
+	struct options o;
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	(void)state;
+	assert_int_equal(PARSE(&painted, &o, &e, "--color", "red", "--duration", "1s"), 0);
+	assert_string_equal(color, "red");
+	assert_int_equal(o.duration_ns, 1000000000);
+	assert_int_equal(PARSE(&painted, &o, &e, "--color", "blue"), -EINVAL);
+	assert_non_null(strstr(e.what, "blue"));
+	assert_true(PARSE(&plain, &o, &e, "--color", "red") < 0);
+	options_help(&painted, f);
+	fclose(f);
+	assert_non_null(strstr(text, "--color NAME"));
+	free(text);
+}
+
 static void the_help_fits_a_screen(void **state)
 {
 	char *text = NULL;
@@ -173,6 +205,7 @@ int main(void)
 		cmocka_unit_test(what_follows_two_dashes_is_the_command_with_its_own_options),
 		cmocka_unit_test(a_wrong_command_line_is_a_usage_error_that_names_the_word),
 		cmocka_unit_test(a_family_without_a_frequency_does_not_offer_one),
+		cmocka_unit_test(a_family_has_options_of_its_own),
 		cmocka_unit_test(the_help_fits_a_screen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -472,6 +472,21 @@ static void inlined_functions_and_lines_stand_at_the_place(void **state)
 	assert_int_equal(functions[frames[stack_frames[0]].f.function].line, 0);
 }
 
+static void a_logical_frame_is_the_innermost_function_alone(void **state)
+{
+	(void)state;
+	make_ready();
+	lines_known = true;
+	/* what Go's allocation stacks say: nano's pc, then those of the functions it was inlined into; no leaf is folded */
+	assert_string_equal(name_it(&(struct sample){.ev = {.n_user = 3, .end = STACK_END_ROOT, .flags = STACK_F_LOGICAL},
+						     .addrs = {0x10001013, 0x10001031, 0x10001156}}),
+			    "libx.so:two+1156 libx.so:one+1031@x.c:10 libx.so:nano+1013@t.h:9");
+	assert_int_equal(stack_n, 3);
+	/* the same place in a stack of physical frames is another frame */
+	assert_string_equal(STACK(0, 2, 0x10001155, 0x10001013),
+			    "libx.so:one+1013@x.c:12 libx.so:tiny+1013@t.h:5 libx.so:nano+1013@t.h:9 libx.so:two+1100!");
+}
+
 static void a_pending_frame_gains_its_line_and_what_was_inlined(void **state)
 {
 	(void)state;
@@ -720,6 +735,7 @@ int main(void)
 		T(modules_and_bpf_programs_are_images_of_their_own),
 		T(frames_without_an_index_get_their_names_when_it_comes),
 		T(inlined_functions_and_lines_stand_at_the_place),
+		T(a_logical_frame_is_the_innermost_function_alone),
 		T(a_pending_frame_gains_its_line_and_what_was_inlined),
 		T(lines_that_come_later_reach_what_was_named_without_them),
 		T(an_image_that_is_refused_keeps_module_and_offset),
