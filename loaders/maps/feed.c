@@ -15,6 +15,7 @@
 
 #include "loaders/lib/host/perfring.h"
 #include "loaders/lib/host/sideband.h"
+#include "loaders/maps/procscan.h"
 #include "loaders/maps/world.h"
 #include "probes/maps.skel.h"
 #include "schema/base/cleanup.h"
@@ -34,7 +35,8 @@ struct item {
 
 struct feed {
 	struct world *world;
-	struct perfring *perf;
+	struct perfring *perf; /* NULL: no side-band; then there is no program either, and `scan` looks */
+	struct procscan scan;
 	struct maps_bpf *skel; /* NULL: degraded */
 	struct ring_buffer *ring;
 	struct bpf_link *iter;
@@ -114,9 +116,13 @@ int feed_open(struct world *w, int processes_fd, struct feed **out, char *why, s
 	w->bpf = !rc;
 	o.task = rc != 0;
 	rc = perfring_open(&o, &f->perf, e);
-	if (rc) {
+	if (rc && w->bpf) {
 		feed_close(f);
 		return rc;
+	}
+	if (rc) {
+		log_info("%s: processes are found in /proc alone", e->what);
+		*e = (struct err){0};
 	}
 	w->open_ns = f->done_ns = (uint64_t)clock_boot_ns();
 	*out = f;
@@ -129,7 +135,8 @@ void feed_close(struct feed *f)
 		return;
 	ring_buffer__free(f->ring);
 	maps_bpf__destroy(f->skel);
-	perfring_close(f->perf);
+	if (f->perf)
+		perfring_close(f->perf);
 	strbuf_release(&f->bytes);
 	strbuf_release(&f->carried);
 	free(f->items);
@@ -137,11 +144,16 @@ void feed_close(struct feed *f)
 	free(f);
 }
 
+bool feed_side_band(const struct feed *f)
+{
+	return f->perf;
+}
+
 static void poll_perf(struct feed *f)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = f};
 
-	for (size_t i = 0; i < perfring_slots(f->perf); i++)
+	for (size_t i = 0; f->perf && i < perfring_slots(f->perf); i++)
 		if (perfring_fd(f->perf, i) >= 0)
 			epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, perfring_fd(f->perf, i), &ev); /* EEXIST is fine */
 }
@@ -243,7 +255,10 @@ uint64_t feed_read(struct feed *f)
 
 	if (f->ring)
 		ring_buffer__consume(f->ring);
-	perfring_read(f->perf, on_perf, f);
+	if (f->perf)
+		perfring_read(f->perf, on_perf, f);
+	else if (f->seeded)
+		procscan_tick(&f->scan, f->world, (uint64_t)clock_boot_ns());
 	if (f->n) {
 		qsort(f->items, f->n, sizeof(*f->items), by_time);
 		while (i < f->n && f->items[i].time_ns <= t)
@@ -379,7 +394,7 @@ void feed_seed(struct feed *f)
 
 bool feed_follow_cpus(struct feed *f, bool ask)
 {
-	int came = perfring_follow_cpus(f->perf, ask, on_perf, f);
+	int came = f->perf ? perfring_follow_cpus(f->perf, ask, on_perf, f) : 0;
 
 	if (came && f->epoll_fd >= 0)
 		poll_perf(f);
@@ -445,7 +460,7 @@ void feed_cost(const struct feed *f, struct feed_cost *c)
 	struct bpf_program *prog;
 	struct bpf_map *map;
 
-	*c = (struct feed_cost){.map_bytes = perfring_bytes(f->perf)};
+	*c = (struct feed_cost){.map_bytes = f->perf ? perfring_bytes(f->perf) : 0};
 	if (!f->skel)
 		return;
 	bpf_object__for_each_program(prog, f->skel->obj) {

@@ -5,6 +5,8 @@
  * Both are read on a timer. At each reading T = now - FEED_MARGIN_NS is taken before the buffers are; what is older than T
  * is then all there, is sorted and given to the world; the rest waits for the next reading. A record that comes later
  * than the T of before is counted and applied all the same.
+ *
+ * Who may have neither has /proc alone (procscan.h): no side-band, no program, and no unwind tables.
  */
 #ifndef SONDE_MAPS_FEED_H
 #define SONDE_MAPS_FEED_H
@@ -24,10 +26,12 @@ struct feed_cost {
 	uint64_t bpf_ns, bpf_runs, map_bytes;
 };
 
-/* Without BPF (no rights, no BTF) it works from the side-band and /proc alone: *why says so then (static text or "").
+/* Without BPF (no rights, no BTF) it works from the side-band and /proc alone: *why says so then (static text or ""); where
+ * the side-band is refused too, from /proc.
  * processes_fd: the map of that name, into which the program copies entries at a fork; -1: there is none. */
 int feed_open(struct world *w, int processes_fd, struct feed **out, char *why, size_t why_size, struct err *e);
 void feed_close(struct feed *f);
+bool feed_side_band(const struct feed *f); /* false: /proc alone */
 /* Descriptors are put into epoll_fd with data.ptr = the feed; readable: read now. */
 void feed_poll(struct feed *f, int epoll_fd);
 /* Take in all processes of /proc. again: after a loss, exec ids are checked anew. */

@@ -474,7 +474,7 @@ static int check(struct maps *m)
 	feed_seed(m->feed);
 	for (struct proc *p = w->procs; p; p = p->hh.next)
 		maps += p->maps.n_now;
-	printf("side-band  ok\n");
+	printf("side-band  %s\n", feed_side_band(m->feed) ? "ok" : "missing: processes are found in /proc, once a second");
 	printf("programs   %s\n", w->bpf ? "ok (exec, fork, exit, tasks)" : "missing: short processes lack their arguments");
 	printf("seed       %llu processes, %zu executable mappings, %llu files\n", (unsigned long long)w->stats.procs, maps,
 	       (unsigned long long)w->stats.images);

@@ -378,7 +378,7 @@ static void read_root(uint32_t tgid, char *root, size_t size)
 		snprintf(root, size, "/");
 }
 
-static char *exe_link(uint32_t tgid)
+char *world_exe_link(uint32_t tgid)
 {
 	char path[4096], root[4096];
 
@@ -436,7 +436,7 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 		str_set(&p->exe, p->pending_exe);
 		p->pending_exe = NULL;
 	} else {
-		str_set(&p->exe, exe_link(ev->tgid));
+		str_set(&p->exe, world_exe_link(ev->tgid));
 	}
 	mapset_end(&p->maps, ev->time_ns, 0);
 	world_set_changed(w, p);
@@ -596,7 +596,7 @@ static void seed_names(struct world *w, struct proc *p, bool known)
 {
 	cleanup_strbuf struct strbuf args = STRBUF_INIT;
 	cleanup_free char *text = NULL;
-	char *exe = exe_link(p->tgid);
+	char *exe = world_exe_link(p->tgid);
 	size_t len = 0;
 
 	if (exe || !known)

@@ -132,6 +132,8 @@ void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev
 void world_forget(struct world *w, struct proc *p, uint64_t time_ns);
 void world_tell_all(struct world *w);
 struct proc *world_proc(struct world *w, uint32_t tgid);
+/* The executable's path as the process sees it; the caller's (free). NULL: it cannot be read. */
+char *world_exe_link(uint32_t tgid);
 struct mimage *world_image(struct world *w, uint32_t id);
 /* Drop images that nothing has mapped for a minute. */
 void world_sweep(struct world *w, uint64_t now_ns);
