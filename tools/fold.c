@@ -20,6 +20,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/fold_build.h"
+#include "tools/fold_slices.h"
 #include "tools/select.h"
 #include "tools/when.h"
 
@@ -33,6 +34,8 @@ struct folding {
 	/* of the segment at hand */
 	const struct store_dict *dict;
 	int64_t seg_run;                   /* the only run asked for, or 0 */
+	uint32_t slice;                    /* at hand */
+	struct fold_spans spans;           /* when something recorded, if there are slices */
 	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
 	uint32_t *seg_plain;               /* stack -> node below the root, 0: not met yet */
 	struct idmap seg_node;             /* (group's node, stack) -> node, where there are groups */
@@ -217,6 +220,9 @@ static int add_total(void *ctx, const struct store_total *t)
 		f->pub->frames_unnamed_ns += t->cpu_ns;
 	if (t->run < f->dict->n_runs)
 		add_run(f, &f->dict->runs[t->run]);
+	if (f->pub->n_slices)
+		fold_add_cell(f->b, &(struct fold_cell){.node = node, .process = process, .slice = f->slice,
+			.samples = t->samples > UINT32_MAX ? UINT32_MAX : (uint32_t)t->samples, .ns = t->cpu_ns});
 	if (f->opts.leaves)
 		fold_add_leaf(f->b, &(struct fold_leaf){.node = node, .process = process, .tid = t->tid,
 			.thread = fold_text(f->b, t->thread), .samples = t->samples, .ns = t->cpu_ns});
@@ -260,6 +266,23 @@ static void read_meta(struct folding *f, sqlite3 *db)
 	sqlite3_finalize(st);
 }
 
+/* The same rows, slice after slice: each is read once. */
+static int sum_slices(struct folding *f, struct store_segment *s, const struct store_query *whole, struct err *e)
+{
+	struct store_query q = *whole;
+	int rc = 0;
+
+	q.whole_from_ns = whole->from_ns;
+	q.whole_to_ns = whole->to_ns;
+	fold_spans_note(&f->spans, f->dict, f->seg_run);
+	for (f->slice = 0; f->slice < f->pub->n_slices && rc == 0; f->slice++) {
+		q.from_ns = f->pub->slices[f->slice].from_ns;
+		q.to_ns = f->pub->slices[f->slice].to_ns;
+		rc = store_totals(s, &q, add_total, f, e);
+	}
+	return rc;
+}
+
 static int fold_segment(struct folding *f, const char *path, struct err *e)
 {
 	struct store_query q = {.from_ns = f->sel->from_ns, .to_ns = f->sel->to_ns, .kind = STORE_KIND_CPU,
@@ -279,7 +302,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 		f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
 		f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
 		read_meta(f, store_segment_db(s));
-		rc = store_totals(s, &q, add_total, f, e);
+		rc = f->pub->n_slices ? sum_slices(f, s, &q, e) : store_totals(s, &q, add_total, f, e);
 	}
 	if (rc == 0)
 		rc = store_losses(s, f->sel->from_ns, f->sel->to_ns, add_loss, f, e);
@@ -326,11 +349,12 @@ int fold_make(const struct selection *sel, const struct fold_opts *o, struct fol
 {
 	struct fold_build *b = fold_begin();
 	struct folding f = {.b = b, .pub = &b->pub, .sel = sel, .opts = *o};
-	int rc = 0;
+	int rc = o->slices ? fold_slices_plan(sel, o->slices, &b->pub.slices, &b->pub.n_slices, e) : 0;
 
 	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++)
 		rc = fold_segment(&f, sel->segments[i].path, e);
 	fold_end(b);
+	fold_spans_cover(&f.spans, b->pub.slices, b->pub.n_slices);
 	b->pub.self_program_ns = f.found_self_ns;
 	if (rc == 0 && !b->pub.nodes[0].total_samples)
 		rc = nothing(sel, e);

@@ -55,6 +55,17 @@ struct fold_process {
 	bool self;
 };
 
+struct fold_slice {              /* one of equal parts of the range; only if asked for */
+	int64_t from_ns, to_ns;  /* whole buckets: of the last one there may be fewer */
+	uint64_t covered_ns;     /* of that, while something recorded */
+};
+
+struct fold_cell {               /* what one thread's stack used in one slice */
+	uint32_t node, process;
+	uint32_t slice, samples;
+	uint64_t ns;
+};
+
 struct fold_loss { const char *reason; uint64_t n; };
 
 struct fold {
@@ -62,6 +73,8 @@ struct fold {
 	struct fold_node *nodes;        size_t n_nodes; /* parents before children */
 	struct fold_process *processes; size_t n_processes;
 	struct fold_leaf *leaves;       size_t n_leaves; /* only if asked for */
+	struct fold_slice *slices;      size_t n_slices; /* only if asked for */
+	struct fold_cell *cells;        size_t n_cells;  /* in order of segment and slice */
 	struct fold_loss *losses;       size_t n_losses;
 	struct endings endings;         /* of the window's minutes, all processes */
 	int64_t from_ns, to_ns;         /* what the data spans within the window */
@@ -75,6 +88,7 @@ struct fold_opts {
 	enum fold_group group;
 	bool leaves;
 	bool no_inline;          /* inlined functions count as the function they were inlined into */
+	uint32_t slices;         /* at most so many; 0: none */
 	bool lines;              /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 

@@ -100,6 +100,12 @@ void fold_add_leaf(struct fold_build *b, const struct fold_leaf *leaf)
 	b->pub.leaves[b->pub.n_leaves++] = *leaf;
 }
 
+void fold_add_cell(struct fold_build *b, const struct fold_cell *cell)
+{
+	mem_grow(b->pub.cells, b->pub.n_cells, b->cap_cells);
+	b->pub.cells[b->pub.n_cells++] = *cell;
+}
+
 void fold_add_loss(struct fold_build *b, const char *reason, uint64_t n)
 {
 	reason = fold_text(b, reason);
@@ -174,6 +180,8 @@ void fold_free(struct fold *pub)
 	free(pub->nodes);
 	free(pub->processes);
 	free(pub->leaves);
+	free(pub->slices);
+	free(pub->cells);
 	free(pub->losses);
 	endings_release(&pub->endings);
 	free(b);

@@ -81,6 +81,7 @@ int store_segment_dict(struct store_segment *s, const struct store_dict **out, s
 struct store_query {
 	int64_t from_ns, to_ns; /* half-open; buckets are taken whole if they begin inside */
 	enum store_kind kind;
+	int64_t whole_from_ns, whole_to_ns; /* the range that this one is a part of, as the choice sees it; both 0: this one */
 	int64_t run;            /* only this run, 0: choose per process and bucket as below */
 	/* NULL: all. Called once a series. */
 	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid);

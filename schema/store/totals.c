@@ -48,7 +48,10 @@ static int pass_open(struct pass *p, struct store_segment *s, const struct store
 	choice_init(&p->choice, s->choice_runs, d->n_runs, d->n_processes);
 	for (size_t i = 1; i < s->n_tasks; i++)
 		choice_has(&p->choice, s->tasks[i].run, s->tasks[i].process);
-	choice_window(&p->choice, q->from_ns, q->to_ns);
+	if (q->whole_to_ns)
+		choice_window(&p->choice, q->whole_from_ns, q->whole_to_ns);
+	else
+		choice_window(&p->choice, q->from_ns, q->to_ns);
 	p->state = mem_array(s->n_series, 1);
 	return 0;
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_slices: see the header. */
+#include "tools/fold_slices.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+
+static int bucket_of_segment(const char *path, const struct selection *sel, int64_t *bucket_s, struct err *e)
+{
+	struct store_segment *s = NULL;
+	sqlite3_stmt *st = NULL;
+	int rc = store_segment_open(path, &s, e);
+
+	if (rc)
+		return rc;
+	if (sqlite3_prepare_v2(store_segment_db(s), "SELECT max(bucket_s) FROM run WHERE from_ns < ?2 AND to_ns > ?1", -1, &st,
+			       NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, sel->from_ns);
+		sqlite3_bind_int64(st, 2, sel->to_ns);
+		if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 0) > *bucket_s)
+			*bucket_s = sqlite3_column_int64(st, 0);
+	}
+	sqlite3_finalize(st);
+	store_segment_close(s);
+	return 0;
+}
+
+static int64_t round_up(int64_t v, int64_t unit)
+{
+	return v > INT64_MAX - unit ? v - v % unit : (v + unit - 1) / unit * unit;
+}
+
+int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold_slice **out, size_t *n, struct err *e)
+{
+	int64_t bucket_s = 1, bucket_ns, from, to, each;
+	struct fold_slice *v;
+	int rc = 0;
+
+	for (size_t i = 0; i < sel->n_segments && rc == 0; i++)
+		rc = bucket_of_segment(sel->segments[i].path, sel, &bucket_s, e);
+	if (rc)
+		return rc;
+	bucket_ns = bucket_s * NSEC_PER_SEC;
+	from = round_up(sel->from_ns > 0 ? sel->from_ns : 0, bucket_ns);
+	to = round_up(sel->to_ns, bucket_ns);
+	each = to > from ? round_up((to - from) / (int64_t)max, bucket_ns) : bucket_ns;
+	if (each < bucket_ns)
+		each = bucket_ns;
+	while (to > from && (to - from + each - 1) / each > (int64_t)max)
+		each += bucket_ns;
+	v = mem_array(max, sizeof(*v));
+	for (*n = 0; from < to && *n < max; from += each)
+		v[(*n)++] = (struct fold_slice){.from_ns = from, .to_ns = from + each < to ? from + each : to};
+	*out = v;
+	return 0;
+}
+
+void fold_spans_note(struct fold_spans *s, const struct store_dict *d, int64_t run)
+{
+	for (size_t i = 1; i < d->n_runs; i++) {
+		if (!d->runs[i].present || (run && (int64_t)i != run))
+			continue;
+		mem_grow(s->v, s->n, s->cap);
+		s->v[s->n++] = (struct fold_span){d->runs[i].from_ns, d->runs[i].to_ns};
+	}
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct fold_span *x = a, *y = b;
+
+	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+}
+
+void fold_spans_cover(struct fold_spans *s, struct fold_slice *slices, size_t n)
+{
+	if (s->n)
+		qsort(s->v, s->n, sizeof(*s->v), by_begin);
+	for (size_t i = 0; i < n; i++) {
+		int64_t at = slices[i].from_ns;
+
+		slices[i].covered_ns = 0;
+		for (size_t k = 0; k < s->n && s->v[k].from_ns < slices[i].to_ns; k++) {
+			int64_t from = s->v[k].from_ns > at ? s->v[k].from_ns : at;
+			int64_t to = s->v[k].to_ns < slices[i].to_ns ? s->v[k].to_ns : slices[i].to_ns;
+
+			if (from >= to)
+				continue;
+			slices[i].covered_ns += (uint64_t)(to - from);
+			at = to;
+		}
+	}
+	free(s->v);
+	*s = (struct fold_spans){0};
+}
