@@ -23,20 +23,4 @@ struct cpu_tally {
 	__u64 slot[CPU_TALLY_SLOTS]; /* of run_ns: slot i counts runs of [2^i, 2^(i+1)) ns */
 };
 
-/* Key of the map `cgroups`: a cgroup id is unique within its hierarchy only. */
-enum cpu_hierarchy {
-	CPU_HIERARCHY_V2 = 0,
-	CPU_HIERARCHY_MEMORY = 1, /* v1 */
-	CPU_HIERARCHY_PIDS = 2,   /* v1 */
-	CPU_HIERARCHY_N = 3
-};
-struct cpu_cgroup {
-	__u64 id;
-	__u32 hierarchy; /* enum cpu_hierarchy */
-	__u32 pad;
-};
-_Static_assert(sizeof(struct cpu_cgroup) == 16, "wire size");
-
-#define CPU_CGROUP_DEPTH 16 /* levels searched upwards */
-
 #endif

@@ -15,16 +15,12 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/preflight.h"
+#include "loaders/lib/bpf/scope.h"
 #include "loaders/lib/bpf/tables.h"
 #include "probes/cpu.h"
 #include "probes/cpu.skel.h"
 #include "schema/base/mem.h"
 
-#define FOLLOW_MAX 16384 /* processes of `-- command` that live at one time */
-
-_Static_assert((int)CPU_HIERARCHY_V2 == FAMILY_CGROUP_V2, "same numbers");
-_Static_assert((int)CPU_HIERARCHY_MEMORY == FAMILY_CGROUP_V1_MEMORY, "same numbers");
-_Static_assert((int)CPU_HIERARCHY_PIDS == FAMILY_CGROUP_V1_PIDS, "same numbers");
 _Static_assert(CPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
 
 struct cpu {
@@ -39,45 +35,12 @@ static void cpu_configure(struct cpu_bpf *skel, const struct family_config *c)
 	const struct family_target *t = c->target;
 	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX);
 
-	skel->rodata->filter_pids = t->n_pids > 0;
-	skel->rodata->filter_cgroups = t->n_cgroups > 0;
-	skel->rodata->filter_comms = t->n_comms > 0;
-	for (size_t i = 0; i < t->n_cgroups; i++)
-		skel->rodata->hierarchy_used[t->cgroups[i].hierarchy] = true;
 	if (depth > 0 && depth < STACK_KERNEL_MAX)
 		skel->rodata->stack_depth = (uint32_t)depth;
 	bpf_map__set_max_entries(skel->maps.events, (uint32_t)c->ring_bytes);
-	if (t->follow_children)
-		bpf_map__set_max_entries(skel->maps.pids, FOLLOW_MAX);
-	else if (t->n_pids)
-		bpf_map__set_max_entries(skel->maps.pids, (uint32_t)t->n_pids);
-	if (t->n_cgroups)
-		bpf_map__set_max_entries(skel->maps.cgroups, (uint32_t)t->n_cgroups);
-	if (t->n_comms)
-		bpf_map__set_max_entries(skel->maps.comms, (uint32_t)t->n_comms);
+	scope_configure(skel->obj, t, &skel->rodata->scope);
 	bpf_program__set_autoload(skel->progs.cpu_fork, t->follow_children);
 	bpf_program__set_autoload(skel->progs.cpu_exit, t->follow_children);
-}
-
-static int cpu_fill(struct cpu_bpf *skel, const struct family_target *t)
-{
-	uint8_t one = 1;
-	int err = 0;
-
-	for (size_t i = 0; i < t->n_pids && !err; i++)
-		err = bpf_map_update_elem(bpf_map__fd(skel->maps.pids), &t->pids[i], &one, BPF_ANY);
-	for (size_t i = 0; i < t->n_cgroups && !err; i++) {
-		struct cpu_cgroup key = {.id = t->cgroups[i].id, .hierarchy = t->cgroups[i].hierarchy};
-
-		err = bpf_map_update_elem(bpf_map__fd(skel->maps.cgroups), &key, &one, BPF_ANY);
-	}
-	for (size_t i = 0; i < t->n_comms && !err; i++) {
-		char key[STACK_COMM_LEN] = {0};
-
-		strncpy(key, t->comms[i], sizeof(key) - 1);
-		err = bpf_map_update_elem(bpf_map__fd(skel->maps.comms), key, &one, BPF_ANY);
-	}
-	return err;
 }
 
 static int cpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
@@ -93,7 +56,7 @@ static int cpu_open(const struct family_config *c, void **state, struct bpf_obje
 	if (!err)
 		err = cpu_bpf__load(skel);
 	if (!err)
-		err = cpu_fill(skel, c->target);
+		err = scope_fill(skel->obj, c->target);
 	if (err) {
 		cpu_bpf__destroy(skel);
 		return load_error(err, "cpu", e);

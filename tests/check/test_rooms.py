@@ -18,14 +18,14 @@ MAY = {
     "schema/sql": ["schema/base/", "schema/sql/"],
     "schema/store": ["schema/base/", "schema/sql/", "schema/store/"],
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "probes/"],
-    "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/stack.h"],
+    "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/scope.h", "probes/stack.h"],
     "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/host/indexproto.h", "probes/tables.h"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h", "probes/tables.h"],
     "tools": ["schema/", "tools/"],
 }
 # system headers of libraries -> the rooms that may know them
 LIBRARIES = {
-    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu"],
+    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/offcpu"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
     r"sqlite3": ["schema/store", "tools"],
     r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize"],
