@@ -6,7 +6,7 @@ W        := $(B)/tests/workloads
 W_CFLAGS := -D_GNU_SOURCE -O2 -g -Wall -Wextra -fno-omit-frame-pointer -fno-optimize-sibling-calls \
             -fno-ipa-icf -fno-shrink-wrap -fcf-protection=none
 W_C      := onecall burn crowd namer jit shares shares-static burn-static jit-static hotlines
-W_ALL    := $(addprefix $(W)/,$(W_C) burn-nofp flip-red flip-blue flip-dl libred.so libblue.so twins/libred.so twins/libblue.so)
+W_ALL    := $(addprefix $(W)/,$(W_C) burn-nofp waits waits-nofp flip-red flip-blue flip-dl libred.so libblue.so twins/libred.so twins/libblue.so)
 W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static $(W)/hotlines-cpp)
 W_ALL    += $(if $(shell command -v rustc),$(W)/shares-rust $(W)/shares-rust-static)
 W_ALL    += $(if $(shell command -v go),$(W)/shares-go $(W)/hotlines-go)
@@ -22,6 +22,9 @@ $(W)/%-nofp: tests/workloads/%.c tests/workloads/work.h
 $(W)/%-static: tests/workloads/%.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)gcc $(W_CFLAGS) -static -o $@ $< -lpthread
+$(W)/waits $(W)/waits-nofp: tests/workloads/waits.c tests/workloads/waitkinds.c tests/workloads/waits.h tests/workloads/work.h
+	@mkdir -p $(@D)
+	$(Q)gcc $(W_CFLAGS) $(if $(findstring nofp,$@),-fomit-frame-pointer) -o $@ $(filter %.c,$^) -lpthread
 $(W)/shares-cpp $(W)/shares-cpp-static: tests/workloads/shares.cc tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)g++ $(W_CFLAGS) $(if $(findstring static,$@),-static) -o $@ $<
