@@ -315,13 +315,14 @@ void dict_free(struct dict *d)
 }
 
 /* The slot of the entry equal to `key`, or the free one where it would go. */
-static uint32_t *dict_slot(const struct dict *d, enum dict_kind kind, const void *key)
+static struct dict_slot *slot_find(const struct dict *d, enum dict_kind kind, const void *key, uint32_t hash)
 {
 	const struct dict_table *t = &d->table[kind];
 	const struct dict_ops *ops = &dict_ops[kind];
-	uint32_t i = (uint32_t)ops->hash(key) & (t->cap - 1);
+	uint32_t i = hash & (t->cap - 1);
 
-	while (t->slot[i] && !ops->same(pool_at(&d->pool[kind], t->slot[i]), key))
+	while (t->slot[i].index &&
+	       (t->slot[i].hash != hash || !ops->same(pool_at(&d->pool[kind], t->slot[i].index), key)))
 		i = (i + 1) & (t->cap - 1);
 	return &t->slot[i];
 }
@@ -329,35 +330,43 @@ static uint32_t *dict_slot(const struct dict *d, enum dict_kind kind, const void
 static void dict_grow(struct dict *d, enum dict_kind kind)
 {
 	struct dict_table *t = &d->table[kind];
-	uint32_t cap = t->cap ? t->cap * 2 : 64;
+	const struct dict_table old = *t;
 
-	d->bytes += (size_t)(cap - t->cap) * sizeof(*t->slot);
-	free(t->slot);
-	t->slot = mem_array(cap, sizeof(*t->slot));
-	t->cap = cap;
-	for (uint32_t i = 1; i <= d->pool[kind].n; i++)
-		*dict_slot(d, kind, pool_at(&d->pool[kind], i)) = i;
+	t->cap = old.cap ? old.cap * 2 : 64;
+	t->slot = mem_array(t->cap, sizeof(*t->slot));
+	d->bytes += (size_t)(t->cap - old.cap) * sizeof(*t->slot);
+	for (uint32_t k = 0; k < old.cap; k++) {
+		uint32_t i = old.slot[k].hash & (t->cap - 1);
+
+		if (!old.slot[k].index)
+			continue;
+		while (t->slot[i].index)
+			i = (i + 1) & (t->cap - 1);
+		t->slot[i] = old.slot[k];
+	}
+	free(old.slot);
 }
 
 uint32_t dict_intern(struct dict *d, enum dict_kind kind, const void *key)
 {
 	struct pool *p = &d->pool[kind];
+	const uint32_t hash = (uint32_t)dict_ops[kind].hash(key);
 	size_t before = p->bytes;
-	uint32_t *slot;
+	struct dict_slot *slot;
 	uint32_t i;
 
-	if (!d->table[kind].cap || (uint64_t)(p->n + 1) * 4 > (uint64_t)d->table[kind].cap * 3)
+	if (!d->table[kind].cap || (uint64_t)(p->n + 1) * 3 > (uint64_t)d->table[kind].cap * 2)
 		dict_grow(d, kind);
-	slot = dict_slot(d, kind, key);
-	if (*slot)
-		return *slot;
+	slot = slot_find(d, kind, key, hash);
+	if (slot->index)
+		return slot->index;
 	i = pool_add(p);
 	d->bytes += p->bytes - before;
 	memcpy(pool_at(p, i), key, p->elem);
 	*(uint32_t *)pool_at(p, i) = 0; /* row */
 	if (dict_ops[kind].own)
 		dict_ops[kind].own(d, pool_at(p, i));
-	*slot = i;
+	*slot = (struct dict_slot){.index = i, .hash = hash};
 	return i;
 }
 

@@ -52,8 +52,12 @@ struct dict_node { uint32_t row, parent, frame, own; };
 struct dict_task { uint32_t row, run, process, tid, kind; const char *thread; };
 struct dict_series { uint32_t row, task, stack; };
 
+struct dict_slot {
+	uint32_t index;     /* of the entry, 0: free */
+	uint32_t hash;      /* of the entry: most strangers are passed by without a look at it */
+};
 struct dict_table {
-	uint32_t *slot; /* entry index, 0: free */
+	struct dict_slot *slot;
 	uint32_t cap;
 };
 
