@@ -4,7 +4,7 @@
 
 #include "loaders/lib/bpf/capture_parts.h"
 
-#define PROGRESS_TICKS 2 /* a progress line each 200 ms */
+#define PROGRESS_TICKS 5 /* a progress line each 500 ms: it reads the accounts of every program of the capture */
 
 double capture_self_cores(struct capture *c, const struct family_tally *t)
 {
