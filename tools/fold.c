@@ -207,25 +207,25 @@ static int add_total(void *ctx, const struct store_total *t)
 	uint32_t process, node;
 
 	if (row->self)
-		f->found_self_ns += t->cpu_ns;
+		f->found_self_ns += t->value;
 	if (row->self && !select_wants(f->sel, row, t->tid))
 		return 0;
 	process = process_of(f, t->process);
 	node = node_of_stack(f, group_node(f, process, t), t->stack);
-	f->pub->nodes[node].self_ns += t->cpu_ns;
-	f->pub->nodes[node].self_samples += t->samples;
-	f->pub->processes[process].ns += t->cpu_ns;
-	f->pub->processes[process].samples += t->samples;
+	f->pub->nodes[node].self_ns += t->value;
+	f->pub->nodes[node].self_samples += t->n;
+	f->pub->processes[process].ns += t->value;
+	f->pub->processes[process].samples += t->n;
 	if (node && !f->pub->frames[f->pub->nodes[node].frame].named)
-		f->pub->frames_unnamed_ns += t->cpu_ns;
+		f->pub->frames_unnamed_ns += t->value;
 	if (t->run < f->dict->n_runs)
 		add_run(f, &f->dict->runs[t->run]);
 	if (f->pub->n_slices)
 		fold_add_cell(f->b, &(struct fold_cell){.node = node, .process = process, .slice = f->slice,
-			.samples = t->samples > UINT32_MAX ? UINT32_MAX : (uint32_t)t->samples, .ns = t->cpu_ns});
+			.samples = t->n > UINT32_MAX ? UINT32_MAX : (uint32_t)t->n, .ns = t->value});
 	if (f->opts.leaves)
 		fold_add_leaf(f->b, &(struct fold_leaf){.node = node, .process = process, .tid = t->tid,
-			.thread = fold_text(f->b, t->thread), .samples = t->samples, .ns = t->cpu_ns});
+			.thread = fold_text(f->b, t->thread), .samples = t->n, .ns = t->value});
 	return 0;
 }
 

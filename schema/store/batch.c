@@ -25,6 +25,8 @@ void batch_free(struct batch *b)
 		return;
 	free(b->rows);
 	free(b->slots);
+	amounts_release(&b->amounts);
+	free(b->rates);
 	free(b->losses);
 	free(b->costs);
 	free(b->unwound);
@@ -35,6 +37,7 @@ void batch_free(struct batch *b)
 size_t batch_bytes(const struct batch *b)
 {
 	return sizeof(*b) + b->cap_rows * sizeof(*b->rows) + b->n_slots * sizeof(*b->slots) +
+	       amounts_bytes(&b->amounts) + b->cap_rates * sizeof(*b->rates) +
 	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs) +
 	       b->cap_unwound * sizeof(*b->unwound) + b->unwound_at.cap * sizeof(*b->unwound_at.slots);
 }
@@ -75,6 +78,12 @@ void batch_add(struct batch *b, uint32_t run, int64_t ts, uint32_t series, uint6
 	mem_grow(b->rows, b->n_rows, b->cap_rows);
 	b->rows[b->n_rows++] = (struct batch_row){.ts = ts, .n = n, .series = series, .run = run};
 	*slot = b->n_rows;
+}
+
+void batch_rate(struct batch *b, const struct batch_rate *r)
+{
+	mem_grow(b->rates, b->n_rates, b->cap_rates);
+	b->rates[b->n_rates++] = *r;
 }
 
 void batch_loss(struct batch *b, uint32_t run, int64_t ts, const char *reason, uint64_t n)
@@ -124,12 +133,28 @@ void batch_unwound(struct batch *b, const struct batch_unwound *u)
 	idmap_set(&b->unwound_at, key, b->n_unwound++);
 }
 
+int64_t batch_first_ts(const struct batch *b, uint32_t run)
+{
+	for (uint32_t i = 0; i < b->n_rows; i++)
+		if (b->rows[i].run == run)
+			return b->rows[i].ts;
+	for (uint32_t i = 0; i < b->amounts.n; i++)
+		if (b->amounts.rows[i].run == run)
+			return b->amounts.rows[i].ts;
+	return 0;
+}
+
+uint32_t batch_rows(const struct batch *b)
+{
+	return b->n_rows + b->amounts.n;
+}
+
 uint64_t batch_samples(const struct batch *b, uint32_t run)
 {
-	uint64_t n = 0;
+	uint64_t n = amounts_events(&b->amounts, run);
 
 	for (uint32_t i = 0; i < b->n_rows; i++)
-		n += b->rows[i].run == run ? b->rows[i].n : 0;
+		n += !run || b->rows[i].run == run ? b->rows[i].n : 0;
 	return n;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "schema/base/idmap.h"
+#include "schema/store/amounts.h"
 #include "schema/store/dict.h"
 #include "schema/store/writer.h"
 
@@ -40,6 +41,12 @@ struct batch_unwound {
 	uint32_t run, exe, image, reason; /* exe: DICT_TEXT, image: DICT_IMAGE */
 };
 
+struct batch_rate {
+	int64_t ts;
+	uint64_t bytes;
+	uint32_t run, process; /* DICT_PROCESS */
+};
+
 struct batch {
 	struct batch *next;
 	struct dict *dict; /* a reference */
@@ -47,6 +54,9 @@ struct batch {
 	uint32_t n_rows, cap_rows;
 	uint32_t *slots;   /* rows by (ts, series): index + 1 */
 	uint32_t n_slots;
+	struct amounts amounts;
+	struct batch_rate *rates;
+	uint32_t n_rates, cap_rates;
 	struct batch_loss *losses;
 	uint32_t n_losses, cap_losses;
 	struct batch_cost *costs;
@@ -61,10 +71,15 @@ struct batch *batch_new(struct dict *dict); /* takes over the reference */
 void batch_free(struct batch *b);           /* not the dictionary */
 size_t batch_bytes(const struct batch *b);
 void batch_add(struct batch *b, uint32_t run, int64_t ts, uint32_t series, uint64_t n);
+void batch_rate(struct batch *b, const struct batch_rate *r);
 void batch_loss(struct batch *b, uint32_t run, int64_t ts, const char *reason, uint64_t n);
 void batch_cost(struct batch *b, uint32_t run, int64_t ts, const struct store_cost *c);
 void batch_unwound(struct batch *b, const struct batch_unwound *u);
-/* Events of one run in it: samples, and losses too. */
+/* The bucket of its first event of that run; there is one. */
+int64_t batch_first_ts(const struct batch *b, uint32_t run);
+/* Rows of samples and amounts. */
+uint32_t batch_rows(const struct batch *b);
+/* Events of one run (0: of all) in it: samples and amounts; and losses too. */
 uint64_t batch_samples(const struct batch *b, uint32_t run);
 uint64_t batch_events(const struct batch *b, uint32_t run);
 /* `from` is about to be dropped: its losses and costs, summed by name, go into `to`; how stacks ended

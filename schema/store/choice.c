@@ -145,17 +145,9 @@ void choice_has(struct choice *c, uint32_t run, uint32_t process)
 
 void choice_window(struct choice *c, int64_t from_ns, int64_t to_ns)
 {
-	int64_t first = INT64_MAX, last = INT64_MIN;
-
-	for (size_t i = 0; i < c->n_runs; i++) {
-		if (!c->runs[i].present)
-			continue;
-		first = c->runs[i].from_ns < first ? c->runs[i].from_ns : first;
-		last = c->runs[i].to_ns > last ? c->runs[i].to_ns : last;
-	}
-	c->from_ns = from_ns > first ? from_ns : first;
-	c->to_ns = to_ns < last ? to_ns : last;
-	c->window = c->from_ns < c->to_ns;
+	c->from_ns = from_ns;
+	c->to_ns = to_ns;
+	c->window = from_ns < to_ns;
 	free(c->taken);
 	c->taken = NULL;
 }
@@ -179,19 +171,36 @@ static uint32_t window_run(const struct choice *c, uint32_t family, uint32_t pro
 		const struct choice_run *r = &c->runs[i];
 
 		if (r->present && r->family == family && !partial(r) && covers(r, process) &&
-		    within((struct span){c->from_ns, c->to_ns}, run_span(r)) && (!best || finer(c, i, best)))
+		    within((struct span){c->taken_from_ns, c->taken_to_ns}, run_span(r)) && (!best || finer(c, i, best)))
 			best = i;
 	}
 	return best;
 }
 
+/* The window, cut to what there is of this family. */
+static void window_begin(struct choice *c, uint32_t family)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	for (size_t i = 0; i < c->n_runs; i++) {
+		if (!c->runs[i].present || c->runs[i].family != family)
+			continue;
+		first = c->runs[i].from_ns < first ? c->runs[i].from_ns : first;
+		last = c->runs[i].to_ns > last ? c->runs[i].to_ns : last;
+	}
+	free(c->taken);
+	c->taken = mem_array(c->n_processes, sizeof(*c->taken));
+	c->taken_family = family;
+	c->taken_from_ns = c->from_ns > first ? c->from_ns : first;
+	c->taken_to_ns = c->to_ns < last ? c->to_ns : last;
+}
+
 static uint32_t window_run_kept(struct choice *c, uint32_t family, uint32_t process)
 {
-	if (!c->taken || c->taken_family != family) {
-		free(c->taken);
-		c->taken = mem_array(c->n_processes, sizeof(*c->taken));
-		c->taken_family = family;
-	}
+	if (!c->taken || c->taken_family != family)
+		window_begin(c, family);
+	if (c->taken_from_ns >= c->taken_to_ns)
+		return 0;
 	if (!c->taken[process])
 		c->taken[process] = window_run(c, family, process) + 1;
 	return c->taken[process] - 1;

@@ -5,7 +5,7 @@
  *
  * Runs of one family are ordered, finest first: bucket width, smallest period, id. E is what a bucket really holds:
  * the bucket cut to its run's [from, to). A run covers a process if it covers the whole host, or has it (narrow).
- *   0. If a finer run covered the process for the whole window asked for (cut to what there is), that run is taken.
+ *   0. If a finer run covered the process for the whole window asked for (cut to what its family has), that run is taken.
  *   1. A bucket is hidden where a finer run covered its process for the whole of E.
  *   2. A finer run's bucket is hidden where it touches the E of a coarser run's bucket that rule 1 leaves standing.
  *   3. A run that covers no process wholly (partial) is hidden wherever it touches a run that covers the process;
@@ -47,6 +47,7 @@ struct choice {
 	int64_t from_ns, to_ns;
 	uint32_t *taken;         /* rule 0, by process: run + 1, 0: not looked yet, 1: none */
 	uint32_t taken_family;
+	int64_t taken_from_ns, taken_to_ns; /* the window cut to what there is of that family */
 };
 
 /* Then choice_has for each process that a narrow or partial run has samples of. */

@@ -17,7 +17,7 @@ enum commit_stmt { /* indexes of segment->stmt */
 	ST_BEGIN, ST_COMMIT, ST_ROLLBACK, ST_TEXT, ST_CONTAINER_FIND, ST_CONTAINER, ST_IMAGE_FIND, ST_IMAGE,
 	ST_PROCESS_FIND, ST_PROCESS, ST_PROCESS_LEARN, ST_SOURCE_FIND, ST_SOURCE, ST_FUNCTION_FIND, ST_FUNCTION, ST_FRAME, ST_FRAME_NAME, ST_STACK,
 	ST_TASK, ST_SERIES, ST_SAMPLE, ST_LOSS, ST_COST, ST_RUN_FIND, ST_RUN, ST_RUN_UPDATE, ST_RUN_PERIOD, ST_CLOCK,
-	ST_UNWOUND, ST_N
+	ST_UNWOUND, ST_AMOUNT, ST_AMOUNT_LAST, ST_RATE, ST_N
 };
 _Static_assert(ST_N <= SEGMENT_STMTS, "room for the statements");
 
@@ -31,7 +31,7 @@ struct commit_period {
 
 /* One run, as it is to be written now. */
 struct commit_run {
-	uint64_t token;
+	uint64_t token, recording;
 	const char *family, *options;
 	uint32_t scope, bucket_s, cpus;
 	int64_t from_ns, to_ns;
@@ -55,6 +55,8 @@ struct commit {
 	struct strbuf tail;
 	struct commit_order { int64_t ts; uint32_t row; uint64_t n; } *order; /* scratch: rows in the file's order */
 	uint32_t cap_order;
+	struct commit_amount { int64_t ts; uint32_t row, index; } *amount; /* the same for amounts */
+	uint32_t cap_amount;
 	struct commit_args { uint32_t exe, row; char *args; } args[COMMIT_ARGS]; /* command lines to share, by exe */
 	uint32_t next_args;
 	uint64_t args_segment;

@@ -239,6 +239,7 @@ uint32_t commit_series(struct commit *c, uint32_t index, const struct commit_run
 		return 0;
 	sqlite3_bind_int64(st, 1, task);
 	sqlite3_bind_int64(st, 2, stack);
+	sqlite3_bind_int64(st, 3, s->label);
 	row = commit_insert(c, st);
 	if (row)
 		commit_mark(c, DICT_SERIES, index, row);

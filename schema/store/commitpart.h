@@ -46,6 +46,8 @@ uint32_t commit_process(struct commit *c, uint32_t index);
 void commit_learnt_process(struct commit *c, uint32_t index);
 void commit_args_forget(struct commit *c); /* the command lines to share: of another segment, or undone */
 
+/* Amounts in the file's order, and the rates that they were sampled at. */
+void commit_amounts(struct commit *c, const struct batch *b, const struct commit_run *runs);
 void commit_loss(struct commit *c, int64_t ts, int64_t run, const char *reason, uint64_t n);
 void commit_run_one(struct commit *c, struct commit_run *r); /* as it is now; r->row is set */
 int64_t commit_clock(struct commit *c); /* the boot clock's offset, on record; 0 on failure */

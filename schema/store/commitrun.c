@@ -26,6 +26,7 @@ static void commit_run_insert(struct commit *c, struct commit_run *r)
 	sqlite3_bind_int64(st, 9, r->state);
 	sqlite3_bind_int64(st, 10, getpid());
 	sqlite3_bind_int64(st, 11, (sqlite3_int64)r->accounted);
+	sqlite3_bind_int64(st, 12, (sqlite3_int64)r->recording);
 	r->row = commit_insert(c, st);
 }
 

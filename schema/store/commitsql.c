@@ -35,7 +35,7 @@ static const char *const sql[ST_N] = {
 			  " WHERE id = ?1 AND (function = 0 OR (line = 0 AND outer = 0))",
 	[ST_STACK] = "INSERT INTO stack(base, keep, leaf, tail) VALUES(?1, ?2, ?3, ?4)",
 	[ST_TASK] = "INSERT INTO task(run, process, tid, kind, thread) VALUES(?1, ?2, ?3, ?4, ?5)",
-	[ST_SERIES] = "INSERT INTO series(task, stack) VALUES(?1, ?2)",
+	[ST_SERIES] = "INSERT INTO series(task, stack, label) VALUES(?1, ?2, ?3)",
 	[ST_SAMPLE] = "INSERT INTO sample(ts, series, n) VALUES(?1, ?2, ?3)"
 		      " ON CONFLICT DO UPDATE SET n = n + excluded.n",
 	[ST_LOSS] = "INSERT INTO loss_row(ts, run, reason, n) VALUES(?1, ?2, ?3, ?4)"
@@ -46,9 +46,16 @@ static const char *const sql[ST_N] = {
 		    " private_bytes = excluded.private_bytes, map_bytes = excluded.map_bytes",
 	[ST_UNWOUND] = "INSERT INTO unwound_row(ts, run, exe, image, reason, n) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
 		       " ON CONFLICT DO UPDATE SET n = n + excluded.n",
+	[ST_AMOUNT] = "INSERT INTO amount(ts, series, n, value, max, hist) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+		      " ON CONFLICT DO UPDATE SET n = n + excluded.n, value = value + excluded.value,"
+		      " max = max(max, excluded.max), hist = hist_sum(hist, excluded.hist)",
+	[ST_AMOUNT_LAST] = "INSERT OR REPLACE INTO amount(ts, series, n, value, max, hist)"
+			   " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+	[ST_RATE] = "INSERT OR REPLACE INTO rate_row(run, process, ts, rate) SELECT ?1, ?2, ?3, ?4 WHERE ?4 IS NOT"
+		    " (SELECT rate FROM rate_row WHERE run = ?1 AND process = ?2 AND ts <= ?3 ORDER BY ts DESC LIMIT 1)",
 	[ST_RUN_FIND] = "SELECT id FROM run WHERE token = ?1",
-	[ST_RUN] = "INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, accounted)"
-		   " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+	[ST_RUN] = "INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, accounted,"
+		   " recording) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
 	[ST_RUN_UPDATE] = "UPDATE run SET to_ns = max(to_ns, ?2), accounted = ?3, state = ?4 WHERE id = ?1",
 	[ST_RUN_PERIOD] = "INSERT OR REPLACE INTO run_period(run, from_ns, period_ns) VALUES(?1, ?2, ?3)",
 	[ST_CLOCK] = "INSERT OR REPLACE INTO clock(utc_ns, boot_offset_ns) VALUES(?1, ?2)",

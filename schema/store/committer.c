@@ -26,6 +26,7 @@ static struct commit_run run_now(struct store_writer *w, uint32_t i, const struc
 		.token = r->token, .family = r->family, .options = r->options, .scope = r->scope,
 		.bucket_s = r->bucket_s, .cpus = r->cpus, .from_ns = r->from_ns, .to_ns = r->to_ns,
 		.dropped = r->dropped, .dropped_ts = r->dropped_ts, .row = r->row, .state = state,
+		.recording = r->recording,
 	};
 
 	if (r->segment != w->seg->serial) {
@@ -54,9 +55,8 @@ static void run_written(struct store_writer *w, uint32_t i, const struct commit_
 static void committer_count(struct store_writer *w, const struct batch *b)
 {
 	w->stat.batches++;
-	w->stat.rows += b->n_rows;
-	for (uint32_t i = 0; i < b->n_rows; i++)
-		w->stat.stored += b->rows[i].n;
+	w->stat.rows += batch_rows(b);
+	w->stat.stored += batch_samples(b, 0);
 }
 
 static int committer_commit_in(struct store_writer *w, const struct batch *b, int state)
@@ -115,6 +115,7 @@ int committer_segment(struct store_writer *w, bool may_rotate)
 	w->stat.segment[0] = '\0'; /* a path too long for it is left out rather than cut */
 	if (strlen(w->seg->path) < sizeof(w->stat.segment))
 		memcpy(w->stat.segment, w->seg->path, strlen(w->seg->path) + 1);
+	w->gauge_epoch++;
 	pthread_mutex_unlock(&w->lock);
 	return 0;
 }

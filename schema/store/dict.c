@@ -250,14 +250,14 @@ static uint64_t series_hash(const void *p)
 {
 	const struct dict_series *s = p;
 
-	return hash_u64(HASH_SEED, (uint64_t)s->task << 32 | s->stack);
+	return hash_u64(hash_u64(HASH_SEED, s->label), (uint64_t)s->task << 32 | s->stack);
 }
 
 static bool series_same(const void *a, const void *b)
 {
 	const struct dict_series *x = a, *y = b;
 
-	return x->task == y->task && x->stack == y->stack;
+	return x->task == y->task && x->stack == y->stack && x->label == y->label;
 }
 
 static const struct dict_ops {

@@ -50,7 +50,7 @@ struct dict_frame {
 /* row: the stack that brought this node into the segment; own: the stack that ends here, 0 if none is there */
 struct dict_node { uint32_t row, parent, frame, own; };
 struct dict_task { uint32_t row, run, process, tid, kind; const char *thread; };
-struct dict_series { uint32_t row, task, stack; };
+struct dict_series { uint32_t row, task, stack, label; };
 
 struct dict_slot {
 	uint32_t index;     /* of the entry, 0: free */

@@ -298,6 +298,7 @@ static void series_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, v
 	(void)ctx;
 	s->series_task[id] = id_at(st, 1, s->n_tasks);
 	s->series_stack[id] = s->tree.node[id_at(st, 2, s->tree.n_stacks)];
+	s->series_label[id] = u32_at(st, 3);
 }
 
 /* The physical function first, then what was inlined into it; as many as the damaged file's bound allows. */
@@ -357,6 +358,24 @@ static void unfold_inlined(struct store_segment *s)
 	s->tree = t;
 }
 
+static void rate_row(struct store_segment *s, sqlite3_stmt *st, uint32_t run, void *ctx)
+{
+	(void)ctx;
+	s->rates[s->n_rates++] = (struct reading_rate){
+		.run = run, .process = id_at(st, 1, s->dict.n_processes), .ts = sqlite3_column_int64(st, 2) + s->t0,
+		.bytes = (uint64_t)sqlite3_column_int64(st, 3),
+	};
+}
+
+static int load_rates(struct store_segment *s, struct err *e)
+{
+	int64_t n = reading_number(s->db, "SELECT count(*) FROM rate_row", 0);
+
+	s->rates = mem_array((size_t)n, sizeof(*s->rates));
+	return each_row(s, "SELECT run, process, ts, rate FROM rate_row ORDER BY run, process, ts", s->dict.n_runs,
+			rate_row, NULL, e);
+}
+
 static int load_series(struct store_segment *s, struct err *e)
 {
 	int rc = stacktree_load(s->db, &s->tree);
@@ -378,9 +397,14 @@ static int load_series(struct store_segment *s, struct err *e)
 		s->tasks[i].thread = "";
 	s->series_task = mem_array(s->n_series, sizeof(*s->series_task));
 	s->series_stack = mem_array(s->n_series, sizeof(*s->series_stack));
+	s->series_label = mem_array(s->n_series, sizeof(*s->series_label));
+	s->has_amounts = reading_number(s->db, "SELECT count(*) FROM sqlite_master WHERE name = 'amount'", 0) != 0;
 	rc = each_row(s, "SELECT id, run, process, tid, kind, thread FROM task", s->n_tasks, task_row, NULL, e);
 	if (!rc)
-		rc = each_row(s, "SELECT id, task, stack FROM series", s->n_series, series_row, NULL, e);
+		rc = each_row(s, s->has_amounts ? "SELECT id, task, stack, label FROM series" :
+			      "SELECT id, task, stack, 0 FROM series", s->n_series, series_row, NULL, e);
+	if (!rc && s->has_amounts)
+		rc = load_rates(s, e);
 	return rc;
 }
 
@@ -510,6 +534,8 @@ void reading_unload(struct store_segment *s)
 	free(s->tasks);
 	free(s->series_task);
 	free(s->series_stack);
+	free(s->series_label);
+	free(s->rates);
 	while ((c = s->strings)) {
 		s->strings = c->next;
 		free(c);
@@ -520,7 +546,9 @@ void reading_unload(struct store_segment *s)
 	s->runs = NULL;
 	s->choice_runs = NULL;
 	s->periods = NULL;
-	s->series_task = s->series_stack = NULL;
+	s->series_task = s->series_stack = s->series_label = NULL;
+	s->rates = NULL;
+	s->n_rates = 0;
 	s->tree = (struct stacktree){0};
 	s->tasks = NULL;
 	s->dict = (struct store_dict){0};

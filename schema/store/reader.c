@@ -228,12 +228,23 @@ int store_segment_dict(struct store_segment *s, const struct store_dict **out, s
 
 /* --- all segments --- */
 
-/* What its samples span; false: it holds none. */
+/* The smaller or larger of two numbers, either of which may be missing; INT64_MIN: both are. */
+static int64_t edge_of(sqlite3 *db, const char *sql, const char *more, bool largest)
+{
+	int64_t a = reading_number(db, sql, INT64_MIN), b = more ? reading_number(db, more, INT64_MIN) : INT64_MIN;
+
+	if (a == INT64_MIN || b == INT64_MIN)
+		return a == INT64_MIN ? b : a;
+	return (a < b) == largest ? b : a;
+}
+
+/* What its samples and amounts span; false: it holds none. */
 static bool segment_span(sqlite3 *db, struct store_segment_info *info)
 {
 	int64_t t0 = reading_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
-	int64_t first = reading_number(db, "SELECT min(ts) FROM sample", INT64_MIN);
-	int64_t last = reading_number(db, "SELECT max(ts) FROM sample", INT64_MIN);
+	bool amounts = reading_number(db, "SELECT count(*) FROM sqlite_master WHERE name = 'amount'", 0) != 0;
+	int64_t first = edge_of(db, "SELECT min(ts) FROM sample", amounts ? "SELECT min(ts) FROM amount" : NULL, false);
+	int64_t last = edge_of(db, "SELECT max(ts) FROM sample", amounts ? "SELECT max(ts) FROM amount" : NULL, true);
 	int64_t width = reading_number(db, "SELECT max(bucket_s) FROM run", 1);
 	int64_t run_to = reading_number(db, "SELECT max(to_ns) FROM run", 0);
 

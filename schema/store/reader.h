@@ -83,27 +83,46 @@ struct store_query {
 	enum store_kind kind;
 	int64_t whole_from_ns, whole_to_ns; /* the range that this one is a part of, as the choice sees it; both 0: this one */
 	int64_t run;            /* only this run, 0: choose per process and bucket as below */
+	bool count;             /* store_timeline: tell n, not value */
 	/* NULL: all. Called once a series. */
 	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid);
 	void *ctx;
 };
 struct store_total {            /* one series, summed over the range */
 	uint32_t run, process, stack, tid;
+	uint32_t label;         /* store_series_labelled */
 	const char *thread;     /* borrowed for the call */
-	uint64_t samples;
-	uint64_t cpu_ns;        /* samples x the period in force then */
+	uint64_t n;             /* samples, events, objects */
+	uint64_t value;         /* ns, bytes; cpu: n x the period in force then */
+	/* The same as they are without the sampling by size (store_rate): n / (1 - exp(-size / rate)), size being the label,
+	 * or value / n where there is none. Equal to n and value where nothing was sampled so. */
+	uint64_t whole_n, whole_value;
+	uint64_t max;           /* 0: not known */
+	const uint64_t *hist;   /* HIST_SLOTS of store/hist.h, NULL: not known; borrowed for the call */
 };
 /* Where several runs covered the same process at the same time, each (process, bucket) comes from one run: the finest
  * (smallest bucket, then smallest period, then oldest id) that covered that process for the whole of the coarser
  * run's bucket; a coarse bucket that a finer run covers only in part comes from the coarse one; a range that lies
- * wholly inside one finer run takes that run. Nothing is counted twice. */
+ * wholly inside one finer run takes that run. Nothing is counted twice. Runs of other families change nothing.
+ *
+ * Counters and durations are summed over the range; max is the largest, hist the sum. Of a gauge it is how it stands at
+ * the end of the range: the latest amount of each series before `to`, of those processes that have an amount within the
+ * range; of a process that ended, how it last stood. All come from the run of the process's latest amount. Who asks
+ * several segments takes each process from the latest one that tells of it. */
 int store_totals(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e);
 
-/* Samples by bucket after the same choice, for strips and sparklines: called in order of time. */
+/* value by step after the same choice, for strips and sparklines: called in order of time. Of a gauge: how the process
+ * stands at the end of each step in which something of it was told. Values whole, as in store_total. */
 int store_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s,
-		   int (*each)(void *ctx, int64_t from_ns, uint32_t process, uint64_t cpu_ns), void *ctx,
+		   int (*each)(void *ctx, int64_t from_ns, uint32_t process, uint64_t value), void *ctx,
 		   struct err *e);
+
+/* Which kinds have something in [from, to): bit 1 << kind. `run` 0: any. */
+int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run, uint32_t *kinds, struct err *e);
+/* The rate (store_rate) that a process was last read with up to `to_ns`; 0: none, or not known. After
+ * store_segment_dict. */
+uint64_t store_rate_at(struct store_segment *s, uint32_t run, uint32_t process, int64_t to_ns);
 
 /* How the user stacks of a range end, by whole minutes that touch it. `run` 0: all. */
 struct store_ending_row {

@@ -15,6 +15,12 @@ struct reading_task {
 	const char *thread;
 };
 
+struct reading_rate {
+	uint32_t run, process;
+	int64_t ts;           /* seconds since 1970 */
+	uint64_t bytes;
+};
+
 struct store_segment {
 	struct sqlite3 *db;
 	char *path;
@@ -33,7 +39,10 @@ struct store_segment {
 	struct stacktree tree; /* inlined frames among the others */
 	struct reading_task *tasks;
 	size_t n_tasks;
-	uint32_t *series_task, *series_stack;
+	uint32_t *series_task, *series_stack, *series_label;
+	bool has_amounts;     /* its schema has them */
+	struct reading_rate *rates; /* by run, process and time */
+	size_t n_rates;
 	size_t n_series;
 };
 

@@ -17,6 +17,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/folder.h"
+#include "schema/store/hist.h"
 #include "schema/store/migrate.h"
 
 /* Debian compiles secure_delete on, which writes every freed page. The log is folded in by whoever commits past 4 MB
@@ -209,6 +210,8 @@ int segment_open(const char *path, struct segment **out, struct err *e)
 	rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = hist_register(s->db);
 	if (rc == SQLITE_OK) {
 		version = migrate_version(s->db);
 		if (version > migrate_known()) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer: the producer's side of store/writer.h; writing.h tells how it meets the writer thread. */
+/* writer: opening, closing, interning, runs: store/writer.h but for what is counted (events.c). */
 #include "schema/store/writer.h"
 
 #include <errno.h>
@@ -22,12 +22,7 @@
 #define MAX_BYTES       (16u << 20)
 #define SEGMENT_BYTES_  (64ull << 20)
 #define SEGMENT_AGE_S   3600
-#define BATCH_ROWS      8192               /* hand over by itself past this */
-#define BATCH_AGE_NS    (10 * NSEC_PER_SEC)
 #define CLOSE_GRACE_MS  1000
-/* Of eight parts of the memory, what the current dictionary may take. The rest holds what waits for the disk, which at a
- * change of epoch is one such dictionary and the batches that speak of it. */
-#define DICT_SHARE      2
 #define STACK_DEPTH_MAX 4096
 #define STALE_ID        UINT32_MAX         /* a stack made of ids that are no longer valid */
 
@@ -39,59 +34,6 @@ void writer_dict_put(struct dict *d)
 		dict_free(d);
 }
 
-size_t writer_waiting(const struct store_writer *w)
-{
-	const struct dict *last = NULL;
-	size_t n = w->inflight_bytes;
-
-	for (const struct batch *b = w->head; b; b = b->next) {
-		n += batch_bytes(b);
-		if (b->dict != last && b->dict != w->dict)
-			n += b->dict->bytes;
-		last = b->dict;
-	}
-	return n;
-}
-
-static struct batch *writer_current(struct store_writer *w)
-{
-	if (!w->cur) {
-		pthread_mutex_lock(&w->lock);
-		w->dict->refs++;
-		pthread_mutex_unlock(&w->lock);
-		w->cur = batch_new(w->dict);
-	}
-	return w->cur;
-}
-
-/* Lock held: drop the oldest batch that waits; its samples are lost, and counted. */
-static void writer_drop_oldest(struct store_writer *w)
-{
-	struct batch *b = w->head;
-
-	w->head = b->next;
-	if (!w->head)
-		w->tail = &w->head;
-	for (uint32_t i = 0; i < w->n_runs; i++) {
-		struct writer_run *r = &w->run[i];
-		uint64_t n = batch_samples(b, i + 1);
-
-		if (!n)
-			continue;
-		if (!r->dropped)
-			r->dropped_ts = b->rows[0].ts;
-		r->dropped += n;
-		w->stat.dropped += n;
-	}
-	if (!w->cur) {
-		w->dict->refs++;
-		w->cur = batch_new(w->dict);
-	}
-	batch_carry(w->cur, b);
-	writer_dict_put(b->dict);
-	batch_free(b);
-}
-
 /* --- the producer: interning --- */
 
 uint32_t store_epoch(const struct store_writer *w)
@@ -99,12 +41,12 @@ uint32_t store_epoch(const struct store_writer *w)
 	return w->epoch;
 }
 
-static uint32_t writer_known(const struct store_writer *w, enum dict_kind kind, uint32_t id)
+uint32_t writer_known(const struct store_writer *w, enum dict_kind kind, uint32_t id)
 {
 	return dict_has(w->dict, kind, id) ? id : 0;
 }
 
-static uint32_t writer_text(struct store_writer *w, const char *s)
+uint32_t writer_text(struct store_writer *w, const char *s)
 {
 	struct dict_text t = {.s = dict_clean(w->dict, 5, s)};
 
@@ -209,9 +151,15 @@ uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n)
 uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
 		      uint32_t stack, enum store_kind kind)
 {
+	return store_series_labelled(w, run, process, thread, tid, stack, kind, 0);
+}
+
+uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
+			       uint32_t stack, enum store_kind kind, uint32_t label)
+{
 	struct dict_task t = {.run = run, .process = process, .tid = tid, .kind = kind,
 			      .thread = dict_clean(w->dict, 0, thread)};
-	struct dict_series s = {.stack = stack};
+	struct dict_series s = {.stack = stack, .label = label};
 
 	if (!run || run > w->n_runs || !process || !dict_has(w->dict, DICT_PROCESS, process) ||
 	    !dict_has(w->dict, DICT_NODE, stack))
@@ -227,6 +175,7 @@ uint32_t store_run_begin(struct store_writer *w, const struct store_run *o)
 	struct writer_run r = {
 		.family = mem_strdup(o->family), .scope = o->scope, .bucket_s = o->bucket_s ? o->bucket_s : 1,
 		.cpus = o->cpus, .from_ns = o->from_ns, .until_ns = o->from_ns, .to_ns = o->from_ns,
+		.recording = o->recording & INT64_MAX,
 	};
 	uint32_t id;
 
@@ -255,7 +204,7 @@ uint32_t store_run_begin(struct store_writer *w, const struct store_run *o)
 	return id;
 }
 
-static struct writer_run *writer_run(struct store_writer *w, uint32_t run)
+struct writer_run *writer_run(struct store_writer *w, uint32_t run)
 {
 	return run && run <= w->n_runs ? &w->run[run - 1] : NULL;
 }
@@ -273,7 +222,7 @@ void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uin
 	w->until_moved = true;
 }
 
-static void writer_until(struct store_writer *w, struct writer_run *r, int64_t to_ns)
+void writer_until(struct store_writer *w, struct writer_run *r, int64_t to_ns)
 {
 	if (to_ns <= r->until_ns)
 		return;
@@ -300,119 +249,6 @@ int64_t store_run_rowid(struct store_writer *w, uint32_t run)
 	row = r->row;
 	pthread_mutex_unlock(&w->lock);
 	return row;
-}
-
-/* --- the producer: events --- */
-
-static int64_t bucket_of(const struct writer_run *r, int64_t utc_ns)
-{
-	int64_t s = utc_ns / NSEC_PER_SEC;
-
-	return s - s % r->bucket_s;
-}
-
-static void writer_new_epoch(struct store_writer *w)
-{
-	struct dict *old = w->dict;
-
-	store_flush(w);
-	pthread_mutex_lock(&w->lock);
-	if (w->cur) { /* what a dropped batch left behind speaks of no dictionary entry */
-		writer_dict_put(w->cur->dict);
-		w->cur->dict = NULL;
-	}
-	w->dict = dict_new();
-	if (w->cur) {
-		w->dict->refs++;
-		w->cur->dict = w->dict;
-	}
-	writer_dict_put(old);
-	pthread_mutex_unlock(&w->lock);
-	w->epoch++;
-}
-
-int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t n)
-{
-	struct writer_run *r;
-	struct batch *b;
-	uint32_t run;
-
-	if (w->dict->bytes > w->max_bytes / 8 * DICT_SHARE) {
-		writer_new_epoch(w);
-		return -ESTALE;
-	}
-	if (!series || !dict_has(w->dict, DICT_SERIES, series))
-		return -ESTALE;
-	run = dict_at(w->dict, DICT_TASK, dict_task, dict_at(w->dict, DICT_SERIES, dict_series, series)->task)->run;
-	r = &w->run[run - 1];
-	b = writer_current(w);
-	__atomic_fetch_add(&r->tally->seen, n, __ATOMIC_RELEASE);
-	batch_add(b, run, bucket_of(r, utc_ns), series, n);
-	writer_until(w, r, utc_ns + 1);
-	if (b->n_rows >= BATCH_ROWS || clock_boot_ns() - b->begun_ns > BATCH_AGE_NS)
-		store_flush(w);
-	return 0;
-}
-
-void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n)
-{
-	struct writer_run *r = writer_run(w, run);
-
-	if (!r || !n)
-		return;
-	writer_current(w);
-	__atomic_fetch_add(&r->tally->seen, n, __ATOMIC_RELEASE);
-	batch_loss(w->cur, run, bucket_of(r, utc_ns), reason, n);
-}
-
-void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe, uint32_t image,
-		   uint32_t reason, uint64_t n)
-{
-	int64_t s = utc_ns / NSEC_PER_SEC;
-	struct batch_unwound u = {.run = run, .reason = reason, .n = n, .ts = s - s % 60,
-				  .image = writer_known(w, DICT_IMAGE, image)};
-
-	if (!writer_run(w, run) || !n)
-		return;
-	u.exe = writer_text(w, exe);
-	batch_unwound(writer_current(w), &u);
-}
-
-void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_cost *c)
-{
-	struct writer_run *r = writer_run(w, run);
-
-	if (r)
-		batch_cost(writer_current(w), run, bucket_of(r, utc_ns), c);
-}
-
-void store_flush(struct store_writer *w)
-{
-	struct batch *b;
-
-	if (!w->cur && !w->until_moved)
-		return;
-	b = writer_current(w);
-	w->cur = NULL;
-	w->until_moved = false;
-	pthread_mutex_lock(&w->lock);
-	for (uint32_t i = 0; i < w->n_runs; i++)
-		w->run[i].to_ns = w->run[i].tally->to_ns = w->run[i].until_ns;
-	*w->tail = b;
-	w->tail = &b->next;
-	/* the newest stays: at a change of epoch the old dictionary hangs on it, though no disk stalls */
-	while (w->head && w->head->next && writer_waiting(w) > w->max_bytes / 8 * (8 - DICT_SHARE))
-		writer_drop_oldest(w);
-	pthread_cond_signal(&w->wake);
-	pthread_mutex_unlock(&w->lock);
-}
-
-void store_writer_stat(struct store_writer *w, struct store_writer_stat *s)
-{
-	pthread_mutex_lock(&w->lock);
-	*s = w->stat;
-	s->waiting_bytes = writer_waiting(w) + w->dict->bytes + (w->cur ? batch_bytes(w->cur) : 0);
-	pthread_mutex_unlock(&w->lock);
 }
 
 /* --- opening and closing --- */

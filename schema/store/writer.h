@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "schema/store/kinds.h"
 
 struct store_writer;
 
@@ -61,6 +62,7 @@ struct store_run {
 	uint32_t cpus;
 	int64_t from_ns;       /* UTC; data holds from here */
 	int64_t boot_offset_ns;
+	uint64_t recording;    /* the same for runs that were begun together, 0: alone; 63 bits of it are stored */
 };
 uint32_t store_run_begin(struct store_writer *w, const struct store_run *r);
 void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uint64_t period_ns);
@@ -133,12 +135,35 @@ void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function,
 /* Root first. Depth 0 is the empty stack. */
 uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n);
 
-enum store_kind { STORE_KIND_CPU = 1 /* counter: samples; x run period = CPU time */ };
 uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
 		      uint32_t stack, enum store_kind kind);
+/* The same with what else tells it apart: series.label in the store; its meaning is the kind's. alloc, inuse: bytes of one
+ * object (what a sample by size is scaled by); 0: none. */
+uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
+			       uint32_t stack, enum store_kind kind, uint32_t label);
 
-/* Add `n` to the bucket that holds `utc_ns`. Sums up in memory. 0, -ESTALE (see above). */
+/* Kind cpu: add `n` to the bucket that holds `utc_ns`. Sums up in memory. 0, -ESTALE (see above), -EINVAL: a series of
+ * another kind. */
 int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t n);
+
+struct store_amount {
+	uint64_t n;             /* how many: events, objects. Where events are weighted, the estimate, rounded */
+	uint64_t value;         /* their sum: ns, bytes */
+	uint64_t max;           /* the largest, 0: not known */
+	const uint32_t *hist;   /* hist[i]: how many lay in [2^i, 2^(i+1)), hist[0] with 0; NULL: not known. At most 64 */
+	size_t n_hist;
+};
+/* All other kinds. A counter's and a duration's amounts are added to the bucket that holds `utc_ns`. A gauge's replace what
+ * the bucket has: they say how the series stands from then on, until its next amount; {0} says that nothing is left of
+ * it. Only what changed needs to be told again, except where store_gauge_epoch() has changed: then a reading of a process is
+ * to be whole once, since a segment is complete in itself. Returns as store_add does.
+ * Events, for loss and accounting: n for counters and durations, 1 for each amount of a gauge. */
+int store_amount(struct store_writer *w, uint32_t series, int64_t utc_ns, const struct store_amount *a);
+/* Changes whenever gauges are to be told whole: the writer has gone on in another segment, or dropped a batch. */
+uint64_t store_gauge_epoch(struct store_writer *w);
+/* From `utc_ns` on, the amounts of this process are of a sample by size, one in `bytes` on average; 0: not known. */
+void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t utc_ns, uint64_t bytes);
+
 /* Events that were lost, by reason ("ring", "maps", "store", "killed", ...); summed by (run, bucket, reason). */
 void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n);
 

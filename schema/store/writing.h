@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writing: a writer, as its two files see it. Not for other rooms.
+ * writing: a writer, as its three files see it. Not for other rooms.
  *
- *   writer.c     the producer's side: interning, runs, events, handing over, opening and closing
+ *   writer.c     the producer's side: opening and closing, interning, runs
+ *   events.c     the producer's side: what is counted, and handing it over
  *   committer.c  the writer thread: segments, commits, trying again, leaving
  *
  * They meet at a queue under `lock`, and nowhere does the producer wait for the disk.
@@ -29,7 +30,7 @@
 
 struct writer_run {
 	/* set once */
-	uint64_t token;
+	uint64_t token, recording;
 	char *family, *options;
 	uint32_t scope, bucket_s, cpus;
 	int64_t from_ns;
@@ -70,6 +71,7 @@ struct store_writer {
 	bool closing, finished, abandoned; /* abandoned: nobody waits any more, the thread frees it all */
 	int64_t deadline_ns;
 	struct store_writer_stat stat;
+	uint64_t gauge_epoch;
 
 	/* the writer thread's */
 	pthread_t thread;
@@ -79,6 +81,11 @@ struct store_writer {
 	struct err error;
 };
 
+struct writer_run *writer_run(struct store_writer *w, uint32_t run); /* NULL: no such run */
+void writer_until(struct store_writer *w, struct writer_run *r, int64_t to_ns);
+/* `id` if it is of this epoch, else 0. */
+uint32_t writer_known(const struct store_writer *w, enum dict_kind kind, uint32_t id);
+uint32_t writer_text(struct store_writer *w, const char *s); /* DICT_TEXT, 0: "" */
 /* Lock held: let go of a reference. */
 void writer_dict_put(struct dict *d);
 /* Bytes of all that waits: batches, and dictionaries that only they still need. Lock held. */

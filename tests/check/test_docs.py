@@ -33,7 +33,7 @@ def test_schema_md_names_every_table_and_view():
 
 
 @pytest.mark.parametrize("name", ["processes", "containers", "functions", "stacks", "stack_frames", "cpu_samples",
-                                  "functions_top", "loss", "cost", "runs"])
+                                  "functions_top", "loss", "cost", "runs", "amounts", "kinds"])
 def test_each_view_has_a_query_in_schema_md(name):
     blocks = re.findall(r"^```sql\n(.*?)^```", text("docs/SCHEMA.md"), re.M | re.S)
     assert any(re.search(rf"\b(from|join)\s+{name}\b", b, re.I) for b in blocks)

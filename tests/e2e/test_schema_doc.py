@@ -27,6 +27,13 @@ def make(folder, *args):
     return os.path.join(folder, files[0]), json.loads(done.stdout)
 
 
+def put(folder, lines):
+    tool = os.path.join(BUILD, "tests", "putstore")
+    need("putstore (make workloads)", tool)
+    subprocess.run([tool, folder], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    return os.path.join(folder, sorted(f for f in os.listdir(folder) if f.endswith(".db"))[0])
+
+
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     return make(str(tmp_path_factory.mktemp("s") / "plain"))
@@ -35,6 +42,20 @@ def plain(tmp_path_factory):
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory):
     return make(str(tmp_path_factory.mktemp("s") / "two"), "--two-runs", "--at", "1800000000")
+
+
+WAIT = {"kind": "offcpu", "n": 3, "value": 9000000, "max": 5000000, "hist": [0] * 21 + [2, 1], "stack": ["main", "wait"]}
+HEAP = {"pid": 7, "label": 1024, "n": 10, "value": 10240, "stack": ["main", ["make", "app.go", 12]]}
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("s") / "kinds")
+    return put(folder, [{"run": "offcpu", "from": 1800000000, "to": 1800000010}, {**WAIT, "at": 1800000001},
+                        {"run": "goheap", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
+                        {"rate": 524288, "pid": 7, "at": 1800000000}, {**HEAP, "kind": "alloc", "at": 1800000005},
+                        {**HEAP, "kind": "inuse", "at": 1800000005},
+                        {**HEAP, "kind": "inuse", "at": 1800000015, "n": 4, "value": 4096}])
 
 
 def ask(path, query):
@@ -46,8 +67,8 @@ def ask(path, query):
 
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
-def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs):
-    path = two_runs[0] if "run_hidden" in QUERIES[n] else plain[0]
+def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds):
+    path = two_runs[0] if "run_hidden" in QUERIES[n] else kinds if re.search("amount|kinds", QUERIES[n]) else plain[0]
     assert ask(path, QUERIES[n]), QUERIES[n]
 
 
@@ -74,7 +95,8 @@ def test_the_columns_people_rely_on_are_there(plain):
         "stacks": "id depth folded", "stack_frames": "stack_id depth function module file line",
         "functions_top": "function module container self total", "processes": "id pid comm exe args container",
         "containers": "id name runtime image", "functions": "id function module file line",
-        "loss": "time reason lost run_id", "cost": "time program cpu_ns run_id",
+        "amounts": "time ts container comm pid thread type function module file line stack_id n value max hist label rate",
+        "kinds": "id name class unit_n unit_value", "amount_spread": "ts series_id low n", "loss": "time reason lost run_id", "cost": "time program cpu_ns run_id",
         "runs": "id family options scope from_ns to_ns period_ns",
     }
     with sqlite3.connect(f"file:{plain[0]}?mode=ro", uri=True) as db:
@@ -107,3 +129,16 @@ def test_two_captures_at_once_are_not_counted_twice(two_runs):
     assert len(got) == told["processes"]
     for row in got:  # each process was busy all the time
         assert abs(int(row["ns"]) / (seconds * 1e9) - 1) < 1e-6, row
+
+
+def test_what_is_in_memory_is_the_last_row_of_each_series(kinds):
+    query = next(q for q in QUERIES if "'inuse'" in q)
+    assert ask(kinds, query)[0] | {"pid": ""} == {"comm": "app", "pid": "", "function": "make", "file": "app.go", "line": "12",
+                                                  "objects": "4", "bytes": "4096"}
+
+
+def test_waits_are_told_in_milliseconds_and_by_their_spread(kinds):
+    row = ask(kinds, next(q for q in QUERIES if "longest_ns" in q))[0]
+    assert (row["type"], row["events"], row["ms"], row["longest_ns"]) == ("offcpu", "3", "9.0", "5000000")
+    spread = ask(kinds, next(q for q in QUERIES if "amount_spread" in q))
+    assert [(r["low"], r["n"]) for r in spread if r["type"] == "offcpu"] == [("2097152", "2"), ("4194304", "1")]

@@ -194,6 +194,22 @@ int64_t fixture_sql(const char *path, const char *sql)
 	return v;
 }
 
+bool fixture_text(const char *path, const char *sql, char *out, size_t size)
+{
+	sqlite3_stmt *st = NULL;
+	sqlite3 *db = NULL;
+	bool row = false;
+
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+	    sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK)
+		row = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0);
+	if (row)
+		snprintf(out, size, "%s", (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return row;
+}
+
 int64_t fixture_sql_all(const struct fixture *f, const char *sql)
 {
 	int64_t sum = 0;
@@ -226,8 +242,8 @@ static int sum_one(void *ctx, const struct store_total *t)
 
 	if (c->out->pid && c->dict->processes[t->process].pid != c->out->pid)
 		return 0;
-	c->out->samples += t->samples;
-	c->out->cpu_ns += t->cpu_ns;
+	c->out->samples += t->n;
+	c->out->cpu_ns += t->value;
 	return 0;
 }
 

@@ -37,7 +37,9 @@ bool fixture_wait_stored(struct store_writer *w, uint64_t stored);
 
 /* One number from a segment, through a connection of its own; -1 on error. */
 int64_t fixture_sql(const char *path, const char *sql);
-/* The same summed over all segments of the folder. */
+/* One text; false if there is no row. */
+bool fixture_text(const char *path, const char *sql, char *out, size_t size);
+/* The number of fixture_sql summed over all segments of the folder. */
 int64_t fixture_sql_all(const struct fixture *f, const char *sql);
 void fixture_exec(const char *path, const char *sql);
 

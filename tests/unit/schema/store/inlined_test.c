@@ -159,7 +159,8 @@ static void a_file_from_before_lines_is_still_read(void **state)
 	fixture_close(w);
 	fixture_exec(seg, "DROP VIEW cpu_samples; DROP VIEW stacks; DROP VIEW stack_frames; DROP VIEW stack_list;"
 			  "DROP VIEW stack_place; DROP VIEW frames; DROP VIEW functions;"
-			  "DROP VIEW functions_top; DROP VIEW lines_top; ALTER TABLE frame DROP COLUMN outer;"
+			  "DROP VIEW functions_top; DROP VIEW lines_top; DROP VIEW amounts; DROP VIEW amount_spread;"
+			  "DROP TABLE amount; DROP TABLE rate_row; ALTER TABLE series DROP COLUMN label; ALTER TABLE frame DROP COLUMN outer;"
 			  "CREATE VIEW functions AS SELECT id, name AS function, file, line FROM function;"
 			  "UPDATE meta SET value = 2 WHERE key = 'schema_version'");
 	assert_int_equal(store_segment_open(seg, &s, NULL), 0);

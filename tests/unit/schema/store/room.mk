@@ -1,10 +1,10 @@
-# Tests of the store, and makestore, which makes a store of known contents for everybody's tests.
-$(B)/tests/makestore: $(B)/obj/tests/workloads/makestore.o $(B)/lib/store.a $(B)/lib/base.a
+# Tests of the store, and what makes stores for everybody's tests: makestore one of known contents, putstore what it is told.
+$(B)/tests/makestore $(B)/tests/putstore: $(B)/tests/%: $(B)/obj/tests/workloads/%.o $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lpthread
-OBJECTS += $(B)/obj/tests/workloads/makestore.o
-workloads: $(B)/tests/makestore
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -ljansson -lpthread -lm
+OBJECTS += $(B)/obj/tests/workloads/makestore.o $(B)/obj/tests/workloads/putstore.o
+workloads: $(B)/tests/makestore $(B)/tests/putstore
 
 $(eval $(call archive,store_fixture,tests/unit/schema/store/fixture.c))
-$(eval $(call unit_test,store_dict_test,tests/unit/schema/store/dict_test.c,store base,-lsqlite3 -lpthread))
-$(foreach t,choice writer reader crowd inlined relabel,$(eval $(call unit_test,store_$(t)_test,tests/unit/schema/store/$(t)_test.c,store_fixture store base,-lsqlite3 -lpthread)))
+$(eval $(call unit_test,store_dict_test,tests/unit/schema/store/dict_test.c,store base,-lsqlite3 -lpthread -lm))
+$(foreach t,choice writer reader crowd inlined relabel hist amounts gauges,$(eval $(call unit_test,store_$(t)_test,tests/unit/schema/store/$(t)_test.c,store_fixture store base,-lsqlite3 -lpthread -lm)))

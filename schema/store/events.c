@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* events: the producer's side of store/writer.h where things are counted, and the queue to the writer thread, which
+ * writing.h tells of. */
+#include <errno.h>
+
+#include "schema/base/clock.h"
+#include "schema/store/writing.h"
+
+#define BATCH_ROWS      8192               /* hand over by itself past this */
+#define BATCH_AGE_NS    (10 * NSEC_PER_SEC)
+/* Of eight parts of the memory, what the current dictionary may take. The rest holds what waits for the disk, which at a
+ * change of epoch is one such dictionary and the batches that speak of it. */
+#define DICT_SHARE      2
+
+/* --- memory, lock held --- */
+
+size_t writer_waiting(const struct store_writer *w)
+{
+	const struct dict *last = NULL;
+	size_t n = w->inflight_bytes;
+
+	for (const struct batch *b = w->head; b; b = b->next) {
+		n += batch_bytes(b);
+		if (b->dict != last && b->dict != w->dict)
+			n += b->dict->bytes;
+		last = b->dict;
+	}
+	return n;
+}
+
+/* Lock held: drop the oldest batch that waits; its samples are lost, and counted. */
+static void writer_drop_oldest(struct store_writer *w)
+{
+	struct batch *b = w->head;
+
+	w->head = b->next;
+	if (!w->head)
+		w->tail = &w->head;
+	for (uint32_t i = 0; i < w->n_runs; i++) {
+		struct writer_run *r = &w->run[i];
+		uint64_t n = batch_samples(b, i + 1);
+
+		if (!n)
+			continue;
+		if (!r->dropped)
+			r->dropped_ts = batch_first_ts(b, i + 1);
+		r->dropped += n;
+		w->stat.dropped += n;
+	}
+	w->gauge_epoch++;
+	if (!w->cur) {
+		w->dict->refs++;
+		w->cur = batch_new(w->dict);
+	}
+	batch_carry(w->cur, b);
+	writer_dict_put(b->dict);
+	batch_free(b);
+}
+
+/* --- what is taken in --- */
+
+static struct batch *writer_current(struct store_writer *w)
+{
+	if (!w->cur) {
+		pthread_mutex_lock(&w->lock);
+		w->dict->refs++;
+		pthread_mutex_unlock(&w->lock);
+		w->cur = batch_new(w->dict);
+	}
+	return w->cur;
+}
+
+static int64_t bucket_of(const struct writer_run *r, int64_t utc_ns)
+{
+	int64_t s = utc_ns / NSEC_PER_SEC;
+
+	return s - s % r->bucket_s;
+}
+
+static void writer_new_epoch(struct store_writer *w)
+{
+	struct dict *old = w->dict;
+
+	store_flush(w);
+	pthread_mutex_lock(&w->lock);
+	if (w->cur) { /* what a dropped batch left behind speaks of no dictionary entry */
+		writer_dict_put(w->cur->dict);
+		w->cur->dict = NULL;
+	}
+	w->dict = dict_new();
+	if (w->cur) {
+		w->dict->refs++;
+		w->cur->dict = w->dict;
+	}
+	writer_dict_put(old);
+	pthread_mutex_unlock(&w->lock);
+	w->epoch++;
+}
+
+/* A series that may be counted, with its task: 0, -ESTALE, -EINVAL: of a kind that is counted otherwise. */
+static int series_task(struct store_writer *w, uint32_t series, bool sampled, const struct dict_task **out)
+{
+	if (w->dict->bytes > w->max_bytes / 8 * DICT_SHARE) {
+		writer_new_epoch(w);
+		return -ESTALE;
+	}
+	if (!series || !dict_has(w->dict, DICT_SERIES, series))
+		return -ESTALE;
+	*out = dict_at(w->dict, DICT_TASK, dict_task, dict_at(w->dict, DICT_SERIES, dict_series, series)->task);
+	return ((*out)->kind == STORE_KIND_CPU) == sampled ? 0 : -EINVAL;
+}
+
+/* `n` events of a run at that time are in the batch. */
+static void writer_took(struct store_writer *w, struct writer_run *r, int64_t utc_ns)
+{
+	writer_until(w, r, utc_ns + 1);
+	if (batch_rows(w->cur) >= BATCH_ROWS || clock_boot_ns() - w->cur->begun_ns > BATCH_AGE_NS)
+		store_flush(w);
+}
+
+int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t n)
+{
+	const struct dict_task *t = NULL;
+	struct writer_run *r;
+	int rc = series_task(w, series, true, &t);
+
+	if (rc)
+		return rc;
+	r = &w->run[t->run - 1];
+	writer_current(w);
+	__atomic_fetch_add(&r->tally->seen, n, __ATOMIC_RELEASE);
+	batch_add(w->cur, t->run, bucket_of(r, utc_ns), series, n);
+	writer_took(w, r, utc_ns);
+	return 0;
+}
+
+int store_amount(struct store_writer *w, uint32_t series, int64_t utc_ns, const struct store_amount *a)
+{
+	const struct dict_task *t = NULL;
+	struct amount_row key;
+	struct writer_run *r;
+	int rc = series_task(w, series, false, &t);
+
+	if (rc)
+		return rc;
+	r = &w->run[t->run - 1];
+	key = (struct amount_row){.ts = bucket_of(r, utc_ns), .series = series, .run = t->run,
+				  .gauge = store_kind_info((enum store_kind)t->kind)->class == STORE_GAUGE};
+	writer_current(w);
+	__atomic_fetch_add(&r->tally->seen, key.gauge ? 1 : a->n, __ATOMIC_RELEASE);
+	amounts_add(&w->cur->amounts, &key, a);
+	writer_took(w, r, utc_ns);
+	return 0;
+}
+
+uint64_t store_gauge_epoch(struct store_writer *w)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&w->lock);
+	n = w->gauge_epoch;
+	pthread_mutex_unlock(&w->lock);
+	return n;
+}
+
+void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t utc_ns, uint64_t bytes)
+{
+	struct writer_run *r = writer_run(w, run);
+	struct batch_rate x = {.run = run, .process = writer_known(w, DICT_PROCESS, process),
+			       .bytes = bytes > INT64_MAX ? INT64_MAX : bytes};
+
+	if (!r || !x.process)
+		return;
+	x.ts = bucket_of(r, utc_ns);
+	batch_rate(writer_current(w), &x);
+}
+
+void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n)
+{
+	struct writer_run *r = writer_run(w, run);
+
+	if (!r || !n)
+		return;
+	writer_current(w);
+	__atomic_fetch_add(&r->tally->seen, n, __ATOMIC_RELEASE);
+	batch_loss(w->cur, run, bucket_of(r, utc_ns), reason, n);
+}
+
+void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe, uint32_t image,
+		   uint32_t reason, uint64_t n)
+{
+	int64_t s = utc_ns / NSEC_PER_SEC;
+	struct batch_unwound u = {.run = run, .reason = reason, .n = n, .ts = s - s % 60,
+				  .image = writer_known(w, DICT_IMAGE, image)};
+
+	if (!writer_run(w, run) || !n)
+		return;
+	u.exe = writer_text(w, exe);
+	batch_unwound(writer_current(w), &u);
+}
+
+void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_cost *c)
+{
+	struct writer_run *r = writer_run(w, run);
+
+	if (r)
+		batch_cost(writer_current(w), run, bucket_of(r, utc_ns), c);
+}
+
+void store_flush(struct store_writer *w)
+{
+	struct batch *b;
+
+	if (!w->cur && !w->until_moved)
+		return;
+	b = writer_current(w);
+	w->cur = NULL;
+	w->until_moved = false;
+	pthread_mutex_lock(&w->lock);
+	for (uint32_t i = 0; i < w->n_runs; i++)
+		w->run[i].to_ns = w->run[i].tally->to_ns = w->run[i].until_ns;
+	*w->tail = b;
+	w->tail = &b->next;
+	/* the newest stays: at a change of epoch the old dictionary hangs on it, though no disk stalls */
+	while (w->head && w->head->next && writer_waiting(w) > w->max_bytes / 8 * (8 - DICT_SHARE))
+		writer_drop_oldest(w);
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void store_writer_stat(struct store_writer *w, struct store_writer_stat *s)
+{
+	pthread_mutex_lock(&w->lock);
+	*s = w->stat;
+	s->waiting_bytes = writer_waiting(w) + w->dict->bytes + (w->cur ? batch_bytes(w->cur) : 0);
+	pthread_mutex_unlock(&w->lock);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pass: which rows count. */
+#include "schema/store/pass.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+
+void pass_range(const struct store_segment *s, const struct store_query *q, int64_t *first, int64_t *last)
+{
+	*first = q->from_ns <= 0 ? INT64_MIN : (q->from_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0;
+	*last = q->to_ns > INT64_MAX - NSEC_PER_SEC ? INT64_MAX : (q->to_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0 - 1;
+}
+
+int pass_open(struct pass *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e)
+{
+	const struct store_dict *d;
+	int64_t first, last;
+	int rc = store_segment_dict(s, &d, e);
+
+	*p = (struct pass){.s = s, .q = q};
+	if (rc)
+		return rc;
+	p->st = reading_prepare(s, sql, e);
+	if (!p->st)
+		return e && e->code ? e->code : -EIO;
+	pass_range(s, q, &first, &last);
+	sqlite3_bind_int64(p->st, 1, first);
+	sqlite3_bind_int64(p->st, 2, last);
+	choice_init(&p->choice, s->choice_runs, d->n_runs, d->n_processes);
+	for (size_t i = 1; i < s->n_tasks; i++)
+		choice_has(&p->choice, s->tasks[i].run, s->tasks[i].process);
+	if (q->whole_to_ns)
+		choice_window(&p->choice, q->whole_from_ns, q->whole_to_ns);
+	else
+		choice_window(&p->choice, q->from_ns, q->to_ns);
+	p->state = mem_array(s->n_series, 1);
+	return 0;
+}
+
+int pass_close(struct pass *p, int rc, struct err *e)
+{
+	choice_release(&p->choice);
+	free(p->state);
+	return reading_finish(p->s, p->st, rc, e);
+}
+
+/* First row of a series: is it asked for? */
+static uint8_t series_state(const struct pass *p, uint32_t series)
+{
+	const struct reading_task *t = &p->s->tasks[p->s->series_task[series]];
+	const struct store_query *q = p->q;
+	const struct choice_run *r = &p->s->choice_runs[t->run];
+
+	if (!t->run || !t->process || t->kind != q->kind || (q->run && q->run != t->run))
+		return SERIES_OUT;
+	if (q->want && !q->want(q->ctx, &p->s->processes[t->process], t->thread, t->tid))
+		return SERIES_OUT;
+	if (!q->run && !r->alone)
+		return SERIES_CHOSEN;
+	return r->n_periods > 1 ? SERIES_PERIODS : SERIES_PLAIN;
+}
+
+/* Is this row to be counted? */
+bool pass_takes(struct pass *p, uint32_t series, int64_t ts)
+{
+	const struct reading_task *t;
+
+	if (p->state[series] == SERIES_NEW)
+		p->state[series] = series_state(p, series);
+	if (p->state[series] != SERIES_CHOSEN)
+		return p->state[series] != SERIES_OUT;
+	t = &p->s->tasks[p->s->series_task[series]];
+	return choice_takes(&p->choice, t->run, t->process, ts + p->s->t0);
+}
+
+const struct choice_run *pass_run(const struct pass *p, uint32_t series)
+{
+	return &p->s->choice_runs[p->s->tasks[p->s->series_task[series]].run];
+}

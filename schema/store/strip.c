@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strip: values by process and step of time. Rows come in order of time, so one step is held at a time. */
+#include "schema/store/strip.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+
+struct strip {
+	double *value;      /* by process */
+	bool *is_touched;
+	uint32_t *touched;
+	size_t n_touched;
+	int64_t step;       /* start, seconds since 1970 */
+	uint32_t step_s;
+	bool stands;        /* a gauge: values stay from step to step */
+	int64_t first;      /* steps before this are not told; seconds since 1970 */
+	int told;
+	strip_each *each;
+	void *ctx;
+};
+
+static void strip_init(struct strip *x, const struct store_segment *s)
+{
+	x->value = mem_array(s->dict.n_processes, sizeof(*x->value));
+	x->is_touched = mem_array(s->dict.n_processes, sizeof(*x->is_touched));
+	x->touched = mem_array(s->dict.n_processes, sizeof(*x->touched));
+}
+
+static void strip_release(struct strip *x)
+{
+	free(x->value);
+	free(x->is_touched);
+	free(x->touched);
+}
+
+static void strip_tell(struct strip *x)
+{
+	for (size_t i = 0; i < x->n_touched; i++) {
+		uint32_t process = x->touched[i];
+
+		if (!x->told)
+			x->told = x->each(x->ctx, x->step * NSEC_PER_SEC, process, (uint64_t)llround(x->value[process]));
+		x->is_touched[process] = false;
+		if (!x->stands)
+			x->value[process] = 0;
+	}
+	x->n_touched = 0;
+}
+
+/* The process has `more` in the bucket at ts. */
+static void strip_put(struct strip *x, int64_t ts, uint32_t process, double more)
+{
+	int64_t at = ts - ts % x->step_s;
+
+	if (at != x->step)
+		strip_tell(x);
+	x->step = at;
+	x->value[process] += more;
+	if (ts >= x->first && !x->is_touched[process]) {
+		x->is_touched[process] = true;
+		x->touched[x->n_touched++] = process;
+	}
+}
+
+/* --- samples --- */
+
+static int sample_rows(struct pass *p, struct strip *x)
+{
+	int rc = SQLITE_DONE;
+
+	while (!x->told && (rc = sqlite3_step(p->st)) == SQLITE_ROW) {
+		sqlite3_int64 series = sqlite3_column_int64(p->st, 0);
+		sqlite3_int64 n = sqlite3_column_int64(p->st, 1);
+		int64_t ts = sqlite3_column_int64(p->st, 2);
+		uint64_t period;
+
+		if (series <= 0 || (size_t)series >= p->s->n_series || n <= 0 || !pass_takes(p, (uint32_t)series, ts))
+			continue;
+		ts += p->s->t0;
+		period = p->q->count ? 1 : choice_period(pass_run(p, (uint32_t)series), ts);
+		if (period)
+			strip_put(x, ts, pass_task(p, (uint32_t)series)->process, (double)n * (double)period);
+	}
+	return x->told ? SQLITE_DONE : rc;
+}
+
+int sample_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, strip_each *each, void *ctx,
+		    struct err *e)
+{
+	struct strip x = {.each = each, .ctx = ctx, .step_s = step_s, .first = INT64_MIN};
+	struct pass p;
+	int rc = pass_open(&p, s, q, "SELECT series, n, ts FROM sample WHERE ts BETWEEN ?1 AND ?2", e);
+
+	if (rc)
+		return rc;
+	strip_init(&x, s);
+	rc = sample_rows(&p, &x);
+	if (rc == SQLITE_DONE)
+		strip_tell(&x);
+	strip_release(&x);
+	rc = pass_close(&p, rc, e);
+	return rc ? rc : x.told;
+}
+
+/* --- amounts --- */
+
+struct amount_strip {
+	struct strip strip;
+	struct standing standing;
+	double *last;        /* by series, of gauges: what it is in the sum with */
+};
+
+static void amount_put(struct amount_strip *x, const struct pass *p, const struct amount_seen *a)
+{
+	uint32_t process = pass_task(p, a->series)->process;
+	double now = (double)(p->q->count ? a->n : a->value) * a->scale, before = 0;
+
+	if (x->strip.stands) {
+		before = standing_has(&x->standing, p, a->series) ? x->last[a->series] : 0;
+		if (standing_take(&x->standing, p, a->series)) { /* another run: what the one before told is over */
+			before = 0;
+			strip_put(&x->strip, a->ts, process, -x->strip.value[process]);
+		}
+		x->last[a->series] = now;
+	}
+	strip_put(&x->strip, a->ts, process, now - before);
+}
+
+int amount_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, strip_each *each, void *ctx,
+		    struct err *e)
+{
+	const struct store_kind_info *k = store_kind_info(q->kind);
+	struct amount_strip x = {.strip = {.each = each, .ctx = ctx, .step_s = step_s}};
+	const struct store_dict *d;
+	struct amount_seen a;
+	struct pass p;
+	int64_t last;
+	int rc = store_segment_dict(s, &d, e);
+
+	if (rc || !k || !s->has_amounts)
+		return rc;
+	rc = amount_open(&p, s, q, e);
+	if (rc)
+		return rc;
+	x.strip.stands = k->class == STORE_GAUGE;
+	pass_range(s, q, &x.strip.first, &last);
+	x.strip.first += x.strip.first == INT64_MIN ? 0 : s->t0;
+	strip_init(&x.strip, s);
+	standing_init(&x.standing, s);
+	x.last = mem_array(s->n_series, sizeof(*x.last));
+	while (!x.strip.told && (rc = amount_next(&p, &a)) == SQLITE_ROW)
+		amount_put(&x, &p, &a);
+	rc = x.strip.told ? SQLITE_DONE : rc;
+	if (rc == SQLITE_DONE)
+		strip_tell(&x.strip);
+	free(x.last);
+	standing_release(&x.standing);
+	strip_release(&x.strip);
+	rc = pass_close(&p, rc, e);
+	return rc ? rc : x.strip.told;
+}

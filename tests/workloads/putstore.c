@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * putstore: writes what a test wants into a store, through store/writer.h. `putstore DIR` reads JSON from stdin, one
+ * object a line, in order; anything it does not understand ends it with a word and 1.
+ *
+ *   {"run": "goheap", "from": S, "to": S, "bucket_s": 10, "period_ns": 0, "recording": 0, "options": "..."}
+ *       what follows belongs to this run; S in seconds since 1970, fractions allowed
+ *   {"kind": "alloc", "at": S, "n": 3, "value": 3072, "pid": 100, "comm": "app", "thread": "app", "tid": 100,
+ *    "container": "", "label": 0, "max": 0, "hist": [1, 2], "stack": ["main", ["alloc", "app.c", 12], ...]}
+ *       an amount, or for "cpu" samples; frames root first, each a name or [name, file, line]; all lie in module = comm
+ *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are sampled at
+ *   {"loss": "ring", "at": S, "n": 5}
+ *   {"flush": true}                                           a batch of its own
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/err.h"
+#include "schema/store/hist.h"
+#include "schema/store/writer.h"
+
+#define FRAMES 512
+
+struct put {
+	struct store_writer *w;
+	uint32_t run;
+};
+
+static const char *text(const json_t *o, const char *key, const char *fallback)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_string(v) ? json_string_value(v) : fallback;
+}
+
+static uint64_t number(const json_t *o, const char *key, uint64_t fallback)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_integer(v) ? (uint64_t)json_integer_value(v) : fallback;
+}
+
+static int64_t at_ns(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_integer(v) ? json_integer_value(v) * NSEC_PER_SEC : (int64_t)(json_number_value(v) * 1e9);
+}
+
+static bool put_run(struct put *p, const json_t *o)
+{
+	struct store_run r = {.family = text(o, "run", "cpu"), .options = text(o, "options", "putstore"),
+			      .bucket_s = (uint32_t)number(o, "bucket_s", 1), .period_ns = number(o, "period_ns", 0), .cpus = 2,
+			      .from_ns = at_ns(o, "from"), .recording = number(o, "recording", 0),
+			      .boot_offset_ns = clock_boot_offset_ns()};
+
+	p->run = store_run_begin(p->w, &r);
+	store_run_until(p->w, p->run, at_ns(o, "to"));
+	return p->run != 0;
+}
+
+static uint32_t process_of(struct put *p, const json_t *o)
+{
+	const char *comm = text(o, "comm", "app"), *name = text(o, "container", "");
+	struct store_container c = {.runtime = "docker", .runtime_id = name, .name = name, .image = "debian:12", .cgroup = name};
+	struct store_process x = {.pid = (uint32_t)number(o, "pid", 100), .ppid = 1, .exec_id = 1, .start_ticks = 1,
+				  .comm = comm, .exe = comm, .args = comm, .cgroup = "/", .unit = ""};
+
+	x.container = *name ? store_container(p->w, &c) : 0;
+	return store_process(p->w, &x);
+}
+
+static uint32_t frame_of(struct put *p, const json_t *f, const char *module, bool leaf)
+{
+	struct store_image image = {.name = module, .path = module, .build_id = "0badc0de", .key = ""};
+	const json_t *name = json_is_array(f) ? json_array_get(f, 0) : f;
+	struct store_function fn = {.name = json_string_value(name), .file = "", .line = 1};
+	struct store_frame x = {.image = store_image(p->w, &image), .leaf = leaf};
+
+	fn.image = x.image;
+	if (json_is_array(f)) {
+		fn.file = json_string_value(json_array_get(f, 1));
+		x.line = (uint32_t)json_integer_value(json_array_get(f, 2));
+	}
+	if (!fn.name || !fn.file)
+		return 0;
+	x.function = store_function(p->w, &fn);
+	x.offset = 16ull * x.function + x.line * 4096ull;
+	return store_frame(p->w, &x);
+}
+
+static uint32_t series_of(struct put *p, const json_t *o, const struct store_kind_info *k)
+{
+	const json_t *stack = json_object_get(o, "stack");
+	size_t n = json_array_size(stack);
+	uint32_t ids[FRAMES], pid = (uint32_t)number(o, "pid", 100);
+
+	if (n > FRAMES)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		ids[i] = frame_of(p, json_array_get(stack, i), text(o, "comm", "app"), i + 1 == n);
+		if (!ids[i])
+			return 0;
+	}
+	return store_series_labelled(p->w, p->run, process_of(p, o), text(o, "thread", text(o, "comm", "app")),
+				     (uint32_t)number(o, "tid", pid), store_stack(p->w, ids, n), k->kind,
+				     (uint32_t)number(o, "label", 0));
+}
+
+static bool put_value(struct put *p, const json_t *o, const char *kind)
+{
+	const struct store_kind_info *k = store_kind_named(kind);
+	const json_t *hist = json_object_get(o, "hist");
+	uint32_t slots[HIST_SLOTS] = {0};
+	struct store_amount a = {.n = number(o, "n", 0), .value = number(o, "value", 0), .max = number(o, "max", 0),
+				 .hist = hist ? slots : NULL, .n_hist = HIST_SLOTS};
+	uint32_t series = k && p->run ? series_of(p, o, k) : 0;
+
+	for (size_t i = 0; i < json_array_size(hist) && i < HIST_SLOTS; i++)
+		slots[i] = (uint32_t)json_integer_value(json_array_get(hist, i));
+	if (!series)
+		return false;
+	if (k->kind == STORE_KIND_CPU)
+		return !store_add(p->w, series, at_ns(o, "at"), a.n);
+	return !store_amount(p->w, series, at_ns(o, "at"), &a);
+}
+
+static bool put_one(struct put *p, const json_t *o)
+{
+	const char *kind = text(o, "kind", NULL), *loss = text(o, "loss", NULL);
+
+	if (json_object_get(o, "run"))
+		return put_run(p, o);
+	if (kind)
+		return put_value(p, o, kind);
+	if (json_object_get(o, "flush")) {
+		store_flush(p->w);
+		return true;
+	}
+	if (loss && p->run) {
+		store_loss(p->w, p->run, at_ns(o, "at"), loss, number(o, "n", 1));
+		return true;
+	}
+	if (json_object_get(o, "rate") && p->run) {
+		store_rate(p->w, p->run, process_of(p, o), at_ns(o, "at"), number(o, "rate", 0));
+		return true;
+	}
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	struct store_writer_opts opts = {.dir = argc > 1 ? argv[1] : NULL, .max_bytes = 256u << 20};
+	struct put p = {0};
+	struct err e = {0};
+	json_error_t why;
+	json_t *o;
+	int line = 0, rc = 0;
+
+	if (argc != 2 || store_writer_open(&opts, &p.w, &e)) {
+		fprintf(stderr, "putstore DIR < LINES\n%s\n", e.what);
+		return EXIT_USAGE;
+	}
+	while (!rc && (o = json_loadf(stdin, JSON_DISABLE_EOF_CHECK, &why))) {
+		line++;
+		if (!put_one(&p, o)) {
+			fprintf(stderr, "putstore: object %d is not understood\n", line);
+			rc = 1;
+		}
+		json_decref(o);
+	}
+	if (!feof(stdin) && !rc) {
+		fprintf(stderr, "putstore: after object %d: %s\n", line, why.text);
+		rc = 1;
+	}
+	return store_writer_close(p.w, 60000, &e) ? err_report(&e, "putstore") : rc;
+}
