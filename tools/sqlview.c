@@ -29,7 +29,8 @@ struct sqlview {
 };
 
 static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "functions", "frames", "stack_frames",
-					   "stacks", "cpu_samples", "loss", "cost"};
+					   "stacks", "cpu_samples", "loss", "cost", "waits", "wait_totals", "runqueue",
+					   "neighbours", "wakers", "throttling", "steal"};
 
 static int run_sql(sqlite3 *db, const char *sql, struct err *e)
 {

@@ -26,6 +26,7 @@ void batch_free(struct batch *b)
 	free(b->rows);
 	free(b->slots);
 	amounts_release(&b->amounts);
+	waitrows_release(&b->waits);
 	free(b->rates);
 	free(b->losses);
 	free(b->costs);
@@ -37,7 +38,7 @@ void batch_free(struct batch *b)
 size_t batch_bytes(const struct batch *b)
 {
 	return sizeof(*b) + b->cap_rows * sizeof(*b->rows) + b->n_slots * sizeof(*b->slots) +
-	       amounts_bytes(&b->amounts) + b->cap_rates * sizeof(*b->rates) +
+	       amounts_bytes(&b->amounts) + waitrows_bytes(&b->waits) + b->cap_rates * sizeof(*b->rates) +
 	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs) +
 	       b->cap_unwound * sizeof(*b->unwound) + b->unwound_at.cap * sizeof(*b->unwound_at.slots);
 }
@@ -141,17 +142,20 @@ int64_t batch_first_ts(const struct batch *b, uint32_t run)
 	for (uint32_t i = 0; i < b->amounts.n; i++)
 		if (b->amounts.rows[i].run == run)
 			return b->amounts.rows[i].ts;
+	for (uint32_t i = 0; i < b->waits.n; i++)
+		if (b->waits.rows[i].run == run)
+			return b->waits.rows[i].ts;
 	return 0;
 }
 
 uint32_t batch_rows(const struct batch *b)
 {
-	return b->n_rows + b->amounts.n;
+	return b->n_rows + b->amounts.n + b->waits.n;
 }
 
 uint64_t batch_samples(const struct batch *b, uint32_t run)
 {
-	uint64_t n = amounts_events(&b->amounts, run);
+	uint64_t n = amounts_events(&b->amounts, run) + waitrows_events(&b->waits, run);
 
 	for (uint32_t i = 0; i < b->n_rows; i++)
 		n += !run || b->rows[i].run == run ? b->rows[i].n : 0;

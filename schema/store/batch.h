@@ -10,6 +10,7 @@
 #include "schema/base/idmap.h"
 #include "schema/store/amounts.h"
 #include "schema/store/dict.h"
+#include "schema/store/waitrows.h"
 #include "schema/store/writer.h"
 
 struct batch_row {
@@ -55,6 +56,7 @@ struct batch {
 	uint32_t *slots;   /* rows by (ts, series): index + 1 */
 	uint32_t n_slots;
 	struct amounts amounts;
+	struct waitrows waits;
 	struct batch_rate *rates;
 	uint32_t n_rates, cap_rates;
 	struct batch_loss *losses;
@@ -77,9 +79,9 @@ void batch_cost(struct batch *b, uint32_t run, int64_t ts, const struct store_co
 void batch_unwound(struct batch *b, const struct batch_unwound *u);
 /* The bucket of its first event of that run; there is one. */
 int64_t batch_first_ts(const struct batch *b, uint32_t run);
-/* Rows of samples and amounts. */
+/* Rows of samples, amounts and waits. */
 uint32_t batch_rows(const struct batch *b);
-/* Events of one run (0: of all) in it: samples and amounts; and losses too. */
+/* Events of one run (0: of all) in it: samples, amounts and waits; and losses too. */
 uint64_t batch_samples(const struct batch *b, uint32_t run);
 uint64_t batch_events(const struct batch *b, uint32_t run);
 /* `from` is about to be dropped: its losses and costs, summed by name, go into `to`; how stacks ended

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commit: one batch, one transaction: its rows, its losses and costs. Parts of their own: commitsql, commitdict,
- * commitprocess, commitrun, commitamounts. */
+ * commitprocess, commitrun, commitamounts, commitwaits. */
 #include "schema/store/commitpart.h"
 
 #include <errno.h>
@@ -131,6 +131,7 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 		commit_learnt_frame(c, frames->items[i]);
 	commit_rows(c, b, runs);
 	commit_amounts(c, b, runs);
+	commit_waits(c, b, runs);
 	for (uint32_t i = 0; i < b->n_losses; i++)
 		commit_loss(c, b->losses[i].ts, runs[b->losses[i].run - 1].row, b->losses[i].reason, b->losses[i].n);
 	for (uint32_t i = 0; i < b->n_costs; i++)

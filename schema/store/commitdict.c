@@ -201,14 +201,14 @@ uint32_t commit_frame(struct commit *c, uint32_t index)
 	return row;
 }
 
-static uint32_t commit_task(struct commit *c, uint32_t index, const struct commit_run *runs)
+uint32_t commit_task(struct commit *c, uint32_t index, const struct commit_run *runs)
 {
-	struct dict_task *t = dict_at(c->dict, DICT_TASK, dict_task, index);
+	struct dict_task *t = index ? dict_at(c->dict, DICT_TASK, dict_task, index) : NULL;
 	uint32_t process, row;
 	sqlite3_stmt *st;
 
-	if (t->row)
-		return t->row;
+	if (!t || t->row)
+		return t ? t->row : 0;
 	process = commit_process(c, t->process);
 	st = commit_stmt(c, ST_TASK);
 	if (!st)

@@ -39,6 +39,7 @@ uint32_t commit_text(struct commit *c, uint32_t index);
 uint32_t commit_container(struct commit *c, uint32_t index);
 uint32_t commit_image(struct commit *c, uint32_t index);
 uint32_t commit_frame(struct commit *c, uint32_t index);
+uint32_t commit_task(struct commit *c, uint32_t index, const struct commit_run *runs);
 uint32_t commit_series(struct commit *c, uint32_t index, const struct commit_run *runs);
 void commit_learnt_frame(struct commit *c, uint32_t index); /* what it has gained since it was written */
 
@@ -48,6 +49,7 @@ void commit_args_forget(struct commit *c); /* the command lines to share: of ano
 
 /* Amounts in the file's order, and the rates that they were sampled at. */
 void commit_amounts(struct commit *c, const struct batch *b, const struct commit_run *runs);
+void commit_waits(struct commit *c, const struct batch *b, const struct commit_run *runs); /* of store/waits.h */
 void commit_loss(struct commit *c, int64_t ts, int64_t run, const char *reason, uint64_t n);
 void commit_run_one(struct commit *c, struct commit_run *r); /* as it is now; r->row is set */
 int64_t commit_clock(struct commit *c); /* the boot clock's offset, on record; 0 on failure */

@@ -53,6 +53,21 @@ static const char *const sql[ST_N] = {
 			   " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[ST_RATE] = "INSERT OR REPLACE INTO rate_row(run, process, ts, rate) SELECT ?1, ?2, ?3, ?4 WHERE ?4 IS NOT"
 		    " (SELECT rate FROM rate_row WHERE run = ?1 AND process = ?2 AND ts <= ?3 ORDER BY ts DESC LIMIT 1)",
+	[ST_WAIT] = "INSERT INTO wait_row(ts, task, class, flags, n, total_ns, max_ns, hist)"
+		    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET n = n + excluded.n,"
+		    " total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
+		    " hist = hist_sum(hist, excluded.hist)",
+	[ST_WAKE] = "INSERT INTO wake_row(ts, task, class, waker, context, stack, n, total_ns)"
+		    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+		    " ON CONFLICT DO UPDATE SET n = n + excluded.n, total_ns = total_ns + excluded.total_ns",
+	[ST_CULPRIT] = "INSERT INTO culprit_row(ts, task, culprit, kind, n, total_ns) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+		       " ON CONFLICT DO UPDATE SET n = n + excluded.n, total_ns = total_ns + excluded.total_ns",
+	[ST_THROTTLE] = "INSERT INTO throttle_row(ts, run, cgroup, periods, throttled, throttled_ns)"
+			" VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET periods = periods + excluded.periods,"
+			" throttled = throttled + excluded.throttled, throttled_ns = throttled_ns + excluded.throttled_ns",
+	[ST_STEAL] = "INSERT INTO steal_row(ts, run, steal_ns, idle_ns, cpu_ns) VALUES(?1, ?2, ?3, ?4, ?5)"
+		     " ON CONFLICT DO UPDATE SET steal_ns = steal_ns + excluded.steal_ns,"
+		     " idle_ns = idle_ns + excluded.idle_ns, cpu_ns = cpu_ns + excluded.cpu_ns",
 	[ST_RUN_FIND] = "SELECT id FROM run WHERE token = ?1",
 	[ST_RUN] = "INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, accounted,"
 		   " recording) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",

@@ -97,14 +97,18 @@ static void writer_new_epoch(struct store_writer *w)
 	w->epoch++;
 }
 
+int events_room(struct store_writer *w)
+{
+	if (w->dict->bytes <= w->max_bytes / 8 * DICT_SHARE)
+		return 0;
+	writer_new_epoch(w);
+	return -ESTALE;
+}
+
 /* A series that may be counted, with its task: 0, -ESTALE, -EINVAL: of a kind that is counted otherwise. */
 static int series_task(struct store_writer *w, uint32_t series, bool sampled, const struct dict_task **out)
 {
-	if (w->dict->bytes > w->max_bytes / 8 * DICT_SHARE) {
-		writer_new_epoch(w);
-		return -ESTALE;
-	}
-	if (!series || !dict_has(w->dict, DICT_SERIES, series))
+	if (events_room(w) || !series || !dict_has(w->dict, DICT_SERIES, series))
 		return -ESTALE;
 	*out = dict_at(w->dict, DICT_TASK, dict_task, dict_at(w->dict, DICT_SERIES, dict_series, series)->task);
 	return ((*out)->kind == STORE_KIND_CPU) == sampled ? 0 : -EINVAL;
@@ -116,6 +120,18 @@ static void writer_took(struct store_writer *w, struct writer_run *r, int64_t ut
 	writer_until(w, r, utc_ns + 1);
 	if (batch_rows(w->cur) >= BATCH_ROWS || clock_boot_ns() - w->cur->begun_ns > BATCH_AGE_NS)
 		store_flush(w);
+}
+
+void events_take(struct store_writer *w, struct waitrow *row, int64_t utc_ns)
+{
+	struct writer_run *r = &w->run[row->run - 1];
+
+	row->ts = bucket_of(r, utc_ns);
+	writer_current(w);
+	if (row->table == WAITROW_WAIT)
+		__atomic_fetch_add(&r->tally->seen, row->value[0], __ATOMIC_RELEASE);
+	waitrows_add(&w->cur->waits, row);
+	writer_took(w, r, utc_ns);
 }
 
 int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t n)

@@ -86,6 +86,10 @@ void writer_until(struct store_writer *w, struct writer_run *r, int64_t to_ns);
 /* `id` if it is of this epoch, else 0. */
 uint32_t writer_known(const struct store_writer *w, enum dict_kind kind, uint32_t id);
 uint32_t writer_text(struct store_writer *w, const char *s); /* DICT_TEXT, 0: "" */
+/* For waits.c. -ESTALE: the dictionary is full, and an epoch has begun. */
+int events_room(struct store_writer *w);
+/* The row goes into its run's bucket that holds utc_ns; what it accounts for is taken in. */
+void events_take(struct store_writer *w, struct waitrow *row, int64_t utc_ns);
 /* Lock held: let go of a reference. */
 void writer_dict_put(struct dict *d);
 /* Bytes of all that waits: batches, and dictionaries that only they still need. Lock held. */

@@ -48,11 +48,23 @@ WAIT = {"kind": "offcpu", "n": 3, "value": 9000000, "max": 5000000, "hist": [0] 
 HEAP = {"pid": 7, "label": 1024, "n": 10, "value": 10240, "stack": ["main", ["make", "app.go", 12]]}
 
 
+BY = {"pid": 9, "comm": "burner", "thread": "burner"}
+WAITS = [{"wait": 2, "flags": 12, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [0] * 11 + [2, 1], "at": 1800000001},
+         {"wait": 2, "flags": 12, "n": 2, "total_ns": 1000, "max_ns": 600, "hist": [0] * 9 + [2], "at": 1800000001},
+         {"wait": 17, "n": 4, "total_ns": 700, "max_ns": 400, "at": 1800000002},
+         {"wait": 32, "flags": 1, "n": 8, "total_ns": 5000, "max_ns": 900, "at": 1800000002},
+         {"wake": 2, "context": 1, "n": 5, "total_ns": 10000, "by": BY, "at": 1800000001},
+         {"culprit": 0, "n": 3, "total_ns": 600, "by": BY, "at": 1800000002},
+         {"culprit": 1, "n": 1, "total_ns": 100, "at": 1800000002},
+         {"throttle": "/docker/abc", "periods": 10, "throttled": 4, "throttled_ns": 70000, "at": 1800000003},
+         {"steal": 5, "idle_ns": 60, "cpu_ns": 2000000000, "at": 1800000003}]
+
+
 @pytest.fixture(scope="module")
 def kinds(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("s") / "kinds")
     return put(folder, [{"run": "offcpu", "from": 1800000000, "to": 1800000010}, {**WAIT, "at": 1800000001},
-                        {"run": "goheap", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
+                        *WAITS, {"run": "goheap", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
                         {"rate": 524288, "pid": 7, "at": 1800000000}, {**HEAP, "kind": "alloc", "at": 1800000005},
                         {**HEAP, "kind": "inuse", "at": 1800000005},
                         {**HEAP, "kind": "inuse", "at": 1800000015, "n": 4, "value": 4096}])
@@ -68,7 +80,8 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds):
-    path = two_runs[0] if "run_hidden" in QUERIES[n] else kinds if re.search("amount|kinds", QUERIES[n]) else plain[0]
+    of_kinds = re.search("amount|kinds|FROM (wait|wakers|runqueue|neighbours|throttling|steal)", QUERIES[n])
+    path = two_runs[0] if "run_hidden" in QUERIES[n] else kinds if of_kinds else plain[0]
     assert ask(path, QUERIES[n]), QUERIES[n]
 
 
@@ -142,3 +155,22 @@ def test_waits_are_told_in_milliseconds_and_by_their_spread(kinds):
     assert (row["type"], row["events"], row["ms"], row["longest_ns"]) == ("offcpu", "3", "9.0", "5000000")
     spread = ask(kinds, next(q for q in QUERIES if "amount_spread" in q))
     assert [(r["low"], r["n"]) for r in spread if r["type"] == "offcpu"] == [("2097152", "2"), ("4194304", "1")]
+
+
+def test_what_threads_did_adds_up_by_thread_reason_and_bucket(kinds):
+    def one(query):
+        return ask(kinds, query)[0]
+    disk = one("SELECT * FROM wait_totals WHERE reason = 'disk'")
+    assert [disk[k] for k in ("ts", "state", "count", "total_ns", "max_ns", "iowait", "uninterruptible", "began_before",
+                              "unfinished", "hist")] == ["1800000001", "blocked", "5", "10000", "5000", "1", "1", "0", "0",
+                                                         "[9,2,0,2,1]"]
+    assert one("SELECT sum(total_ns) AS n FROM wait_totals WHERE state = 'running' AND began_before")["n"] == "5000"
+    assert one("SELECT count, total_ns FROM runqueue WHERE reason = 'preempted'") == {"count": "4", "total_ns": "700"}
+    by = one("SELECT * FROM wakers")
+    assert (by["by_comm"], by["by_pid"], by["context"], by["count"], by["reason"]) == ("burner", "9", "interrupt", "5", "disk")
+    assert ask(kinds, "SELECT who, by_comm, total_ns FROM neighbours ORDER BY who") == [
+        {"who": "idle", "by_comm": "", "total_ns": "100"}, {"who": "thread", "by_comm": "burner", "total_ns": "600"}]
+    assert one("SELECT cgroup, throttled, throttled_ns FROM throttling") == {
+        "cgroup": "/docker/abc", "throttled": "4", "throttled_ns": "70000"}
+    assert one("SELECT steal_ns, cpu_ns FROM steal") == {"steal_ns": "5", "cpu_ns": "2000000000"}
+    assert one("SELECT sum(count) AS n, sum(total_ns) AS ns FROM waits") == {"n": "3", "ns": "9000000"}

@@ -10,6 +10,11 @@
  *       an amount, or for "cpu" samples; frames root first, each a name or [name, file, line]; all lie in module = comm
  *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are sampled at
  *   {"loss": "ring", "at": S, "n": 5}
+ *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...], "pid": ...}   store/waits.h
+ *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm": "b", "thread": "b"}}
+ *   {"culprit": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {...}}          "by" may be left out
+ *   {"throttle": "/docker/abc", "at": S, "periods": 10, "throttled": 4, "throttled_ns": 5}
+ *   {"steal": 5, "idle_ns": 6, "cpu_ns": 7, "at": S}
  *   {"flush": true}                                           a batch of its own
  */
 #include <jansson.h>
@@ -20,6 +25,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/store/hist.h"
+#include "schema/store/waits.h"
 #include "schema/store/writer.h"
 
 #define FRAMES 512
@@ -128,12 +134,80 @@ static bool put_value(struct put *p, const json_t *o, const char *kind)
 	return !store_amount(p->w, series, at_ns(o, "at"), &a);
 }
 
+/* --- store/waits.h --- */
+
+static uint32_t task_of(struct put *p, const json_t *o)
+{
+	return o ? store_task(p->w, p->run, process_of(p, o), text(o, "thread", text(o, "comm", "app")),
+			      (uint32_t)number(o, "tid", number(o, "pid", 100))) : 0;
+}
+
+static bool put_wait(struct put *p, const json_t *o)
+{
+	const json_t *hist = json_object_get(o, "hist");
+	uint32_t slots[HIST_SLOTS] = {0};
+	struct store_wait x = {.class = (enum store_wait_class)number(o, "wait", 0),
+			       .flags = (uint32_t)number(o, "flags", 0), .n = number(o, "n", 1),
+			       .total_ns = number(o, "total_ns", 0), .max_ns = number(o, "max_ns", 0),
+			       .hist = hist ? slots : NULL, .n_hist = HIST_SLOTS};
+
+	for (size_t i = 0; i < json_array_size(hist) && i < HIST_SLOTS; i++)
+		slots[i] = (uint32_t)json_integer_value(json_array_get(hist, i));
+	return !store_wait(p->w, task_of(p, o), at_ns(o, "at"), &x);
+}
+
+static bool put_wake(struct put *p, const json_t *o)
+{
+	struct store_wake x = {.class = (enum store_wait_class)number(o, "wake", 0),
+			       .context = (enum store_wake_context)number(o, "context", 0),
+			       .waker = task_of(p, json_object_get(o, "by")), .n = number(o, "n", 1),
+			       .total_ns = number(o, "total_ns", 0)};
+
+	return !store_wake(p->w, task_of(p, o), at_ns(o, "at"), &x);
+}
+
+static bool put_culprit(struct put *p, const json_t *o)
+{
+	struct store_culprit x = {.kind = (enum store_culprit_kind)number(o, "culprit", 0),
+				  .culprit = task_of(p, json_object_get(o, "by")), .n = number(o, "n", 1),
+				  .total_ns = number(o, "total_ns", 0)};
+
+	return !store_culprit(p->w, task_of(p, o), at_ns(o, "at"), &x);
+}
+
+/* 1: done, 0: failed, -1: none of these */
+static int put_waits(struct put *p, const json_t *o)
+{
+	const char *cgroup = text(o, "throttle", NULL);
+	struct store_throttle t = {number(o, "periods", 0), number(o, "throttled", 0), number(o, "throttled_ns", 0)};
+	struct store_steal s = {number(o, "steal", 0), number(o, "idle_ns", 0), number(o, "cpu_ns", 0)};
+
+	if (json_object_get(o, "wait"))
+		return put_wait(p, o);
+	if (json_object_get(o, "wake"))
+		return put_wake(p, o);
+	if (json_object_get(o, "culprit"))
+		return put_culprit(p, o);
+	if (cgroup)
+		store_throttle(p->w, p->run, at_ns(o, "at"), cgroup, &t);
+	else if (json_object_get(o, "steal"))
+		store_steal(p->w, p->run, at_ns(o, "at"), &s);
+	else
+		return -1;
+	return 1;
+}
+
 static bool put_one(struct put *p, const json_t *o)
 {
 	const char *kind = text(o, "kind", NULL), *loss = text(o, "loss", NULL);
 
+	int waits;
+
 	if (json_object_get(o, "run"))
 		return put_run(p, o);
+	waits = p->run ? put_waits(p, o) : -1;
+	if (waits >= 0)
+		return waits;
 	if (kind)
 		return put_value(p, o, kind);
 	if (json_object_get(o, "flush")) {
