@@ -60,16 +60,48 @@ static __always_inline void arch_dwarf(const struct arch_regs *r, __u64 *to)
 	to[15] = r->r15;
 }
 
-/* With which registers the task was in user space. 0: read. */
+/* Where the registers stand with which the current task was in user space. */
+static __always_inline void *arch_current_entry(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return (char *)BPF_CORE_READ(task, stack) + ARCH_THREAD_SIZE - sizeof(struct arch_regs);
+}
+
+/* Those registers. 0: read. */
 static __always_inline long arch_task_regs(struct task_struct *task, struct arch_regs *to)
 {
-	void *at;
+	return bpf_probe_read_kernel(to, sizeof(*to), arch_current_entry(task));
+}
 
+/* How a task entered the kernel, as far as it tells what it waits for. */
+struct arch_entry {
+	__u64 first; /* first argument */
+	__s64 call;  /* number of the system call, < 0: none */
+};
+
+/* false: not from 64-bit user code. `regs` is where the task's registers stand. */
+static __always_inline bool arch_entry_read(const void *regs, struct arch_entry *to)
+{
+	struct {
+		__u64 di, orig_ax, ip, cs;
+	} part = {};
+
+	if (bpf_probe_read_kernel(&part, sizeof(part), (const char *)regs + __builtin_offsetof(struct arch_regs, di)))
+		return false;
+	if ((part.cs & 3) != 3 || part.cs == ARCH_USER32_CS)
+		return false;
+	to->first = part.di;
+	to->call = (__s64)part.orig_ax;
+	return true;
+}
+
+/* Where the registers of a task stand that the kernel vouches for (an argument of tp_btf, or of an iterator). */
+static __always_inline void *arch_task_entry(struct task_struct *task)
+{
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		at = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	else
-		at = (char *)BPF_CORE_READ(task, stack) + ARCH_THREAD_SIZE - sizeof(*to);
-	return bpf_probe_read_kernel(to, sizeof(*to), at);
+		return (void *)bpf_task_pt_regs(task);
+	return (char *)BPF_CORE_READ(task, stack) + ARCH_THREAD_SIZE - sizeof(struct arch_regs);
 }
 
 #endif

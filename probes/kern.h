@@ -88,6 +88,27 @@ struct mm_struct {
 	unsigned long arg_start, arg_end;
 };
 
+struct inode {
+	unsigned short i_mode;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct pcpu_hot { /* 6.2 to 6.14; before and after: the variable __preempt_count */
+	int preempt_count;
+};
+
 struct signal_struct {
 	atomic_t live; /* threads that have not begun to exit */
 };
@@ -115,6 +136,19 @@ struct task_struct {
 	char comm[16];
 	struct signal_struct *signal;
 	struct css_set *cgroups;
+	struct files_struct *files;
+	int on_cpu;
+	unsigned int __state; /* since 5.14 */
+	unsigned int in_iowait : 1;
+};
+
+struct task_struct___before_5_14 {
+	long state;
+};
+
+struct bpf_iter__task {
+	void *meta;
+	struct task_struct *task;
 };
 
 /* Values differ with the kernel's configuration: read with bpf_core_enum_value. */

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * offcpu: what threads do when they do not run. Three of the scheduler's tracepoints move each thread between states:
+ *
+ *   running  --sched_switch, asleep-->  blocked  --sched_waking-->  ready  --sched_switch-->  running
+ *   running  --sched_switch, runnable------------------------------> ready (preempted, or it yielded)
+ *
+ * and each stretch, when it ends, is added to the sums of its thread (offcpu.h). That is exact, and costs a few look-ups.
+ * Of some waits a stack is taken too, as the thread leaves the CPU, when nobody knows yet how long it will be: see
+ * limit_weight. It goes through the ring at once; when the wait is over, how long it was follows as a record of its own.
+ *
+ * 1. The state at sched_switch is the tracepoint's argument where it has one (5.18), else the task's, which a waker may
+ *    have set anew by then: such a wait of no length counts as ready.
+ * 2. A waker can be faster than the tracepoint of the thread that goes to sleep: it then finds it running, and leaves a
+ *    hint. A thread that was blocked and comes back without having been woken was ready all the time: with a hint it
+ *    blocked for no time, without one it did not block at all (a signal was pending).
+ * 3. Threads that were there before are read once, right after the attachment, with the state they are in: what
+ *    they began before the capture is told apart, and counts from begin_ns on.
+ * 4. An entry of `threads` ends with the thread's last switch (TASK_DEAD). Its key is the task's address: an exec that
+ *    exchanges thread ids does not confuse it, and an address is not used again before that switch.
+ * 5. Who had a CPU is remembered by OFFCPU_STINTS last stints of each. A thread that was ready for OFFCPU_CULPRIT_NS or
+ *    longer blames them by their share of its time; what they do not explain (it waited at another CPU, or for longer
+ *    than they go back) is unknown.
+ *
+ * Nothing that finds no room is lost without being counted: struct offcpu_tally.
+ */
+#include "probes/kern.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "probes/offcpu.h"
+#include "probes/offcpu_state.bpf.h"
+#include "probes/stack.bpf.h"
+#include "probes/offcpu_class.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define OFFCPU_CULPRIT_NS 20000
+#define COST_EVERY 64 /* plain switches are timed one in so many */
+
+/* ---- threads ---- */
+
+/* Who it is from now on. */
+static __always_inline void thread_identify(struct offcpu_thread *t, struct task_struct *task, __u64 now)
+{
+	struct task_struct *leader = task->group_leader;
+	struct offcpu_who w = {
+		.task = (__u64)task,
+		.start_ns = leader->start_boottime,
+		.cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id),
+		.tgid = task->tgid,
+		.tid = task->pid,
+		.exec_id = (__u32)leader->self_exec_id,
+		.flags = task->flags & PF_KTHREAD ? STACK_F_KTHREAD : 0,
+	};
+
+	BPF_CORE_READ_INTO(&w.comm, task, comm);
+	t->id = (__u64)w.tid << 40 | (now >> 16 & ((1ull << 40) - 1));
+	t->start_ns = w.start_ns;
+	t->tgid = w.tgid;
+	t->tid = w.tid;
+	t->exec_id = w.exec_id;
+	__builtin_memcpy(t->comm, w.comm, sizeof(t->comm));
+	t->in_scope = task_in_scope(task);
+	if (bpf_map_update_elem(&who, &t->id, &w, BPF_ANY))
+		tally_lost();
+}
+
+static __always_inline bool thread_renamed(const struct offcpu_thread *t, struct task_struct *task)
+{
+	__u64 comm[2];
+
+	BPF_CORE_READ_INTO(&comm, task, comm);
+	return comm[0] != t->comm[0] || comm[1] != t->comm[1];
+}
+
+/* `how`: BPF_ANY forgets what the address stood for. */
+static __always_inline struct offcpu_thread *thread_new(struct task_struct *task, const struct offcpu_thread *like,
+							__u64 now, __u64 how)
+{
+	struct offcpu_thread new = *like;
+	__u64 key = (__u64)task;
+
+	thread_identify(&new, task, now);
+	if (bpf_map_update_elem(&threads, &key, &new, how)) {
+		bpf_map_delete_elem(&who, &new.id);
+		tally_lost();
+	}
+	return bpf_map_lookup_elem(&threads, &key);
+}
+
+static __always_inline struct offcpu_thread *thread_get(struct task_struct *task)
+{
+	__u64 key = (__u64)task;
+
+	return bpf_map_lookup_elem(&threads, &key);
+}
+
+/* ---- stacks ---- */
+
+/* true: this switch is one with a stack. */
+static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cpu *cpu, struct task_struct *prev,
+				       __u64 now, void *ctx, struct offcpu_tally *tl)
+{
+	__u32 zero = 0, weight = limit_weight(&t->limit, now, limit_thread), more;
+	struct stack_scratch *s;
+
+	if (!weight)
+		return false;
+	more = limit_weight(&cpu->limit, now, limit_cpu);
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	if (!more || !s)
+		return false;
+	weight *= more;
+	tl->stacks++;
+	stack_fill_task(&s->ev, prev, now);
+	if (stack_fill(s, prev, ctx, NULL)) {
+		tl->late++;
+	} else if (bpf_ringbuf_output(&events, s, stack_event_size(s), BPF_RB_NO_WAKEUP)) {
+		weight *= t->state == OFFCPU_S_BLOCKED ? 2 : 1;
+		tl->stack_seen += weight;
+		tl->stack_lost += weight;
+		return true;
+	}
+	t->weight = weight;
+	return true;
+}
+
+static __always_inline void stack_end(const struct offcpu_thread *t, __u64 now, __u64 ready_ns, bool blocked,
+				      struct offcpu_tally *tl)
+{
+	struct offcpu_end e = {
+		.ev = {.time_ns = now, .start_ns = t->start_ns, .tgid = t->tgid, .tid = t->tid, .exec_id = t->exec_id,
+		       .end = OFFCPU_RECORD_END},
+		.out_ns = t->since_ns,
+		.blocked_ns = now - ready_ns - t->since_ns,
+		.ready_ns = ready_ns,
+		.weight = t->weight,
+		.class = t->class,
+		.blocked = blocked,
+	};
+	__u64 amounts = (__u64)t->weight * (blocked ? 2 : 1);
+
+	tl->stack_seen += amounts;
+	if (bpf_ringbuf_output(&events, &e, sizeof(e), BPF_RB_NO_WAKEUP))
+		tl->stack_lost += amounts;
+}
+
+/* ---- sched_switch ---- */
+
+static __always_inline void stint_add(struct offcpu_cpu *cpu, __u64 id, __u64 from, __u64 to)
+{
+	struct offcpu_stint *s = &cpu->stint[cpu->next++ & (OFFCPU_STINTS - 1)];
+
+	s->id = id;
+	s->from_ns = from;
+	s->to_ns = to;
+}
+
+/* Who had this CPU while the thread `id` was ready, from `from` to `now`. */
+static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from, __u64 now)
+{
+	__u64 until = now;
+
+	if (!cpu)
+		return;
+	for (__u32 i = 1; i <= OFFCPU_STINTS && until > from; i++) {
+		struct offcpu_stint *s = &cpu->stint[(cpu->next - i) & (OFFCPU_STINTS - 1)];
+		__u64 begin = s->from_ns > from ? s->from_ns : from;
+
+		if (!s->id || s->to_ns <= from || begin >= until)
+			break;
+		culprit_add(id, s->id, until - begin);
+		until = begin;
+	}
+	if (until > from)
+		culprit_add(id, OFFCPU_BY_UNKNOWN, until - from);
+}
+
+static __always_inline void state_set(struct offcpu_thread *t, struct task_struct *prev, bool preempt, long state)
+{
+	struct arch_entry in;
+	bool known = !(prev->flags & PF_KTHREAD) && arch_entry_read(arch_task_entry(prev), &in);
+	bool iowait = BPF_CORE_READ_BITFIELD(prev, in_iowait);
+
+	if (state) {
+		t->class = class_of(prev, state, known ? &in : NULL, iowait, &t->call_class);
+		t->flags = (state & TASK_UNINTERRUPTIBLE ? OFFCPU_F_UNINTERRUPTIBLE : 0) | (iowait ? OFFCPU_F_IOWAIT : 0);
+		t->state = OFFCPU_S_BLOCKED;
+	} else {
+		t->class = !preempt && known && in.call == syscall_yield ? OFFCPU_YIELDED : OFFCPU_PREEMPTED;
+		t->flags = 0;
+		t->state = OFFCPU_S_READY;
+	}
+}
+
+/* true: with a stack */
+static __always_inline bool thread_left(struct task_struct *prev, bool preempt, long state, __u64 now,
+					struct offcpu_cpu *cpu, void *ctx, struct offcpu_tally *tl)
+{
+	struct offcpu_thread *t = thread_get(prev), like = {.since_ns = begin_ns, .state = OFFCPU_S_RUNNING,
+							    .flags = OFFCPU_F_BEFORE};
+	__u64 key = (__u64)prev;
+
+	if (!t)
+		t = thread_new(prev, &like, now, BPF_NOEXIST);
+	if (!t)
+		return false;
+	if (t->in_scope)
+		sum_add(t->id, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE, now - t->since_ns);
+	stint_add(cpu, t->id, t->since_ns, now);
+	if (state & TASK_DEAD) {
+		bpf_map_delete_elem(&threads, &key);
+		return false;
+	}
+	if (thread_renamed(t, prev))
+		thread_identify(t, prev, now);
+	t->weight = 0;
+	t->woken_ns = 0;
+	t->since_ns = now;
+	state_set(t, prev, preempt, state);
+	return t->in_scope && stack_take(t, cpu, prev, now, ctx, tl);
+}
+
+static __always_inline void thread_came(struct task_struct *next, __u64 now, struct offcpu_cpu *cpu,
+					struct offcpu_tally *tl)
+{
+	struct offcpu_thread *t = thread_get(next), like = {.since_ns = begin_ns, .woken_ns = now,
+							    .state = OFFCPU_S_BLOCKED, .flags = OFFCPU_F_BEFORE};
+	__u64 since, from;
+	bool blocked;
+
+	if (!t)
+		t = thread_new(next, &like, now, BPF_NOEXIST);
+	if (!t)
+		return;
+	since = t->since_ns;
+	from = t->state == OFFCPU_S_BLOCKED && t->woken_ns > since ? t->woken_ns : since;
+	blocked = t->state == OFFCPU_S_BLOCKED && (t->woken_ns || t->hinted);
+	if (t->in_scope) {
+		__u32 class = blocked ? OFFCPU_WOKEN : t->state == OFFCPU_S_BLOCKED ? OFFCPU_YIELDED : t->class;
+
+		if (blocked)
+			sum_add(t->id, t->class, t->flags, from - since);
+		else
+			t->class = class;
+		sum_add(t->id, class, from > since ? 0 : t->flags & OFFCPU_F_BEFORE, now - from);
+		if (now - from >= OFFCPU_CULPRIT_NS)
+			culprits_add(cpu, t->id, from, now);
+		if (t->weight)
+			stack_end(t, now, now - from, blocked, tl);
+	}
+	t->state = OFFCPU_S_RUNNING;
+	t->flags = 0;
+	t->hinted = 0;
+	t->weight = 0;
+	t->woken_ns = 0;
+	t->since_ns = now;
+}
+
+static __always_inline void cost_add(struct offcpu_tally *tl, __u64 began, bool stack)
+{
+	__u64 ns;
+
+	if (!stack && tl->switches % COST_EVERY)
+		return;
+	ns = bpf_ktime_get_boot_ns() - began;
+	if (stack) {
+		tl->stack_ns += ns;
+		tl->stack_runs++;
+	} else {
+		tl->plain_ns += ns;
+		tl->plain_runs++;
+	}
+	tl->slot[log2_of(ns) & (OFFCPU_TALLY_SLOTS - 1)]++;
+}
+
+static __always_inline int switched(bool preempt, struct task_struct *prev, struct task_struct *next, long state,
+				    void *ctx)
+{
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct offcpu_tally *tl = tally_get();
+	struct offcpu_cpu *cpu;
+	bool stack = false;
+	__u32 zero = 0;
+
+	cpu = bpf_map_lookup_elem(&cpus, &zero);
+	if (!cpu || !tl)
+		return 0;
+	tl->switches++;
+	if (prev->pid)
+		stack = thread_left(prev, preempt, state, now, cpu, ctx, tl);
+	else
+		stint_add(cpu, OFFCPU_BY_IDLE, cpu->idle_ns ? cpu->idle_ns : begin_ns, now);
+	if (next->pid) {
+		thread_came(next, now, cpu, tl);
+		cpu->idle_ns = 0;
+	} else {
+		cpu->idle_ns = now;
+	}
+	cost_add(tl, now, stack);
+	return 0;
+}
+
+static __always_inline long state_of(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return BPF_CORE_READ(task, __state);
+	return BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
+}
+
+/* One of these two is loaded. */
+SEC("?tp_btf/sched_switch")
+int BPF_PROG(offcpu_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	return switched(preempt, prev, next, prev_state, ctx);
+}
+
+SEC("?tp_btf/sched_switch")
+int BPF_PROG(offcpu_switch_old, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	return switched(preempt, prev, next, state_of(prev), ctx);
+}
+
+/* ---- wake-ups ---- */
+
+/*
+ * Does the thread on this CPU do this, or an interrupt that came upon it? Interrupts of the kernel's code, and all soft ones,
+ * have a stack of their own; one of user code stands on the thread's, which then has not come by a system call. The
+ * arguments of a tracepoint stand on the stack.
+ */
+static __always_inline __u32 context_of(struct task_struct *current, void *ctx)
+{
+	__u32 zero = 0;
+	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+	struct arch_entry in;
+
+	if (!cpu)
+		return OFFCPU_IN_THREAD;
+	cpu->stack = (__u64)ctx; /* read back, it is a number */
+	if (*(volatile __u64 *)&cpu->stack - (__u64)BPF_CORE_READ(current, stack) >= ARCH_THREAD_SIZE)
+		return OFFCPU_IN_INTERRUPT;
+	if (BPF_CORE_READ(current, flags) & PF_KTHREAD)
+		return OFFCPU_IN_THREAD;
+	return arch_entry_read(arch_current_entry(current), &in) && in.call < 0 ? OFFCPU_IN_INTERRUPT : OFFCPU_IN_THREAD;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(offcpu_waking, struct task_struct *p)
+{
+	struct offcpu_thread *t = thread_get(p), *by;
+	struct offcpu_wake_key key = {};
+	__u64 now, current;
+
+	if (!t)
+		return 0;
+	if (t->state == OFFCPU_S_RUNNING)
+		t->hinted = 1;
+	if (t->state != OFFCPU_S_BLOCKED || t->woken_ns)
+		return 0;
+	now = bpf_ktime_get_boot_ns();
+	t->woken_ns = now;
+	if (!t->in_scope || now < t->since_ns)
+		return 0;
+	current = bpf_get_current_task();
+	by = bpf_map_lookup_elem(&threads, &current);
+	key.id = t->id;
+	key.waker = by ? by->id : 0;
+	key.class = t->class;
+	key.context = context_of((struct task_struct *)current, ctx);
+	wake_add(&key, now - t->since_ns);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(offcpu_wakeup_new, struct task_struct *p)
+{
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct offcpu_thread like = {.since_ns = now, .state = OFFCPU_S_READY, .class = OFFCPU_WOKEN};
+
+	thread_new(p, &like, now, BPF_ANY);
+	return 0;
+}
+
+/* ---- processes ---- */
+
+/* The new program's time is not the old one's. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(offcpu_exec, struct task_struct *p)
+{
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct offcpu_thread *t = thread_get(p);
+
+	if (!t || t->state != OFFCPU_S_RUNNING)
+		return 0;
+	if (t->in_scope)
+		sum_add(t->id, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE, now - t->since_ns);
+	t->flags = 0;
+	t->since_ns = now;
+	thread_identify(t, p, now);
+	return 0;
+}
+
+SEC("?tp_btf/sched_process_fork")
+int BPF_PROG(offcpu_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct offcpu_tally *t;
+
+	if (scope_fork(parent, child))
+		return 0;
+	t = tally_get();
+	if (t)
+		t->unfollowed++;
+	return 0;
+}
+
+SEC("?tp_btf/sched_process_exit")
+int BPF_PROG(offcpu_exit, struct task_struct *task)
+{
+	scope_exit(task);
+	return 0;
+}
+
+/* ---- at the start ---- */
+
+SEC("iter/task")
+int offcpu_seed(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct offcpu_thread like = {.since_ns = begin_ns};
+	long state;
+
+	if (!task || thread_get(task))
+		return 0;
+	state = state_of(task);
+	if (state & TASK_DEAD)
+		return 0;
+	if (task->on_cpu)
+		like.state = OFFCPU_S_RUNNING;
+	else
+		state_set(&like, task, true, state);
+	like.flags |= OFFCPU_F_BEFORE;
+	thread_new(task, &like, bpf_ktime_get_boot_ns(), BPF_NOEXIST);
+	return 0;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * offcpu: what the program and its loader share. How it works stands in offcpu.bpf.c.
+ *
+ * Every thread has a state since it left the CPU or came to it; each stretch in a state goes, when it ends, into a sum kept
+ * by (thread, class, flags). Sums only grow: the loader reads them from time to time and takes differences, so that nothing
+ * is lost between two readings. A thread is told apart by a number of its own (`id`), which it gets anew at exec and when
+ * it changes its name; the map `who` says who that is, and outlives it until the loader has read its last sums.
+ */
+#ifndef SONDE_PROBES_OFFCPU_H
+#define SONDE_PROBES_OFFCPU_H
+
+#include "probes/stack.h"
+
+/* As stored (schema/store/waits.h): never renumbered. */
+enum offcpu_class {
+	OFFCPU_OTHER = 0,
+	OFFCPU_LOCK = 1,
+	OFFCPU_DISK = 2,
+	OFFCPU_NETWORK = 3,
+	OFFCPU_PIPE = 4,
+	OFFCPU_POLL = 5,
+	OFFCPU_SLEEP = 6,
+	OFFCPU_FAULT = 7,
+	OFFCPU_STOP = 8,
+	OFFCPU_CHILD = 9,
+	OFFCPU_WOKEN = 16,     /* ready: from its wake-up until it ran */
+	OFFCPU_PREEMPTED = 17, /* ready: it could have gone on */
+	OFFCPU_YIELDED = 18,   /* ready: it gave way */
+	OFFCPU_RUNNING = 32,
+	/* of the table of system calls only */
+	OFFCPU_BY_FILE = 64,   /* by what its first argument, a descriptor, is */
+	OFFCPU_RESTART = 65    /* goes on with the one before */
+};
+
+enum offcpu_flags {            /* as stored */
+	OFFCPU_F_BEFORE = 1,           /* began before the capture: the part inside it */
+	OFFCPU_F_UNFINISHED = 2,       /* the loader's: still lasted at its end */
+	OFFCPU_F_UNINTERRUPTIBLE = 4,
+	OFFCPU_F_IOWAIT = 8
+};
+
+#define OFFCPU_SYSCALLS 512
+
+enum offcpu_state { OFFCPU_S_RUNNING = 1, OFFCPU_S_BLOCKED = 2, OFFCPU_S_READY = 3 };
+
+/* How often something came lately: the window before, and this one so far. See offcpu_weight. */
+struct offcpu_limit {
+	__u64 window;  /* number of the window */
+	__u32 now, before;
+};
+
+/* Value of the map `threads`, by task_struct's address: it lives as long as the thread. */
+struct offcpu_thread {
+	__u64 id;
+	__u64 since_ns;  /* in this state; 0 while the entry is made */
+	__u64 woken_ns;  /* blocked: ready since; 0: not yet woken */
+	__u64 start_ns;  /* of the process, as in stack_event */
+	__u32 tgid, tid, exec_id;
+	__u32 weight;    /* how many waits the stack of this one stands for; 0: none was taken */
+	__u64 comm[2];
+	struct offcpu_limit limit;
+	__u8 state;      /* enum offcpu_state */
+	__u8 class;      /* of the stretch: enum offcpu_class */
+	__u8 flags;      /* of the stretch: enum offcpu_flags */
+	__u8 in_scope;
+	__u8 call_class; /* of the last system call it waited in */
+	__u8 hinted;     /* woken while it ran */
+	__u8 pad[2];
+};
+
+struct offcpu_who { /* value of the map `who`, by id */
+	__u64 task;      /* key in `threads` while it lives */
+	__u64 start_ns, cgroup_id;
+	__u32 tgid, tid, exec_id;
+	__u32 flags;     /* STACK_F_KTHREAD */
+	char comm[STACK_COMM_LEN];
+};
+
+#define OFFCPU_HIST 44 /* slot i counts [2^i, 2^(i+1)) ns, the last one and all above */
+
+struct offcpu_key {
+	__u64 id;
+	__u32 class, flags;
+};
+struct offcpu_sum { /* value of the map `totals` */
+	__u64 n, total_ns;
+	__u64 max_ns[2];   /* of the readings with this last bit */
+	__u32 reading[2];
+	__u32 hist[OFFCPU_HIST];
+};
+
+enum offcpu_context { OFFCPU_IN_THREAD = 0, OFFCPU_IN_INTERRUPT = 1 }; /* as stored; soft interrupts too */
+struct offcpu_wake_key { /* of the map `wakes`: the value counts waits that ended so */
+	__u64 id, waker; /* waker 0: the CPU was idle */
+	__u32 class, context;
+};
+/* Who had the CPU meanwhile, of the map `culprits`: by 0 and OFFCPU_BY_IDLE, OFFCPU_BY_UNKNOWN where it is no thread. */
+#define OFFCPU_BY_IDLE    1
+#define OFFCPU_BY_UNKNOWN 2
+struct offcpu_culprit_key {
+	__u64 id, by; /* ids of threads are larger than 2^40 */
+};
+struct offcpu_count {
+	__u64 n, total_ns;
+};
+
+#define OFFCPU_STINTS 16 /* of each CPU are remembered: who had it */
+struct offcpu_stint {
+	__u64 id, from_ns, to_ns;
+};
+struct offcpu_cpu { /* the program's own, by CPU */
+	__u64 idle_ns;   /* idle since; 0: it is not */
+	__u64 stack;     /* an address on the present stack */
+	__u32 next;      /* stint to write */
+	__u32 pad;
+	struct offcpu_stint stint[OFFCPU_STINTS];
+	struct offcpu_limit limit;
+};
+
+/* Behind a stack_event without frames whose `end` is OFFCPU_RECORD_END: the wait whose stack was taken is over. It is
+ * found by the event's tid and out_ns, which is that stack's time_ns. */
+#define OFFCPU_RECORD_END 255
+struct offcpu_end {
+	struct stack_event ev;
+	__u64 out_ns, blocked_ns, ready_ns;
+	__u32 weight;
+	__u8 class;      /* of the blocked part; OFFCPU_PREEMPTED or OFFCPU_YIELDED: there is none */
+	__u8 blocked;    /* 1: there is one, even if it lasted no time */
+	__u8 pad[2];
+};
+_Static_assert(sizeof(struct offcpu_end) == 72 + 32, "wire size");
+
+/* The program's own tally, by CPU, in the map `tally`. Runs: of all programs but the reading of threads at the start. */
+#define OFFCPU_TALLY_SLOTS 32
+struct offcpu_tally {
+	__u64 switches;
+	__u64 stacks;      /* taken */
+	__u64 stack_seen;  /* amounts that the ended waits with a stack come to: weight x (blocked, ready) */
+	__u64 stack_lost;  /* of those, lost: the ring was full */
+	__u64 lost;        /* stretches lost for want of room in a map */
+	__u64 unfollowed;  /* child processes that the set of --'s had no room for */
+	__u64 late;        /* stacks sent to be unwound later */
+	__u64 plain_ns, plain_runs; /* switches without a stack */
+	__u64 stack_ns, stack_runs; /* those with one */
+	__u64 slot[OFFCPU_TALLY_SLOTS];
+};
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * offcpu_state: the maps of the off-CPU program, and the small steps over them: sums, threads, who they are, and how many
+ * stacks are taken. All maps are allocated beforehand: the programs run where the scheduler holds its locks, and an
+ * allocation there could wake the one who reclaims memory. The loader sizes them.
+ */
+#ifndef SONDE_PROBES_OFFCPU_STATE_BPF_H
+#define SONDE_PROBES_OFFCPU_STATE_BPF_H
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "probes/offcpu.h"
+#include "probes/scope.bpf.h"
+
+/* Stacks: of a thread in a window, and of a CPU. A window is 2^27 ns, 134 ms. */
+const volatile __u32 limit_thread = 67, limit_cpu = 134;
+#define OFFCPU_WINDOW_SHIFT 27
+#define OFFCPU_WEIGHT_SHIFT 16 /* the largest weight is 2^16 */
+
+/* Set by the loader before it attaches; `reading` is counted up each time before it reads. */
+__u64 begin_ns;
+__u32 reading;
+
+#define HASH(name_, key_, value_)                \
+	struct {                                 \
+		__uint(type, BPF_MAP_TYPE_HASH); \
+		__uint(max_entries, 1024);       \
+		__type(key, key_);               \
+		__type(value, value_);           \
+	} name_ SEC(".maps")
+
+HASH(threads, __u64, struct offcpu_thread);
+HASH(who, __u64, struct offcpu_who);
+HASH(totals, struct offcpu_key, struct offcpu_sum);
+HASH(wakes, struct offcpu_wake_key, struct offcpu_count);
+HASH(culprits, struct offcpu_culprit_key, struct offcpu_count);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct offcpu_tally);
+} tally SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct offcpu_cpu);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 * 1024 * 1024);
+} events SEC(".maps");
+
+/* What new elements begin as. */
+static const struct offcpu_sum no_sum = {};
+static const struct offcpu_count no_count = {};
+
+static __always_inline struct offcpu_tally *tally_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&tally, &zero);
+}
+
+static __always_inline void tally_lost(void)
+{
+	struct offcpu_tally *t = tally_get();
+
+	if (t)
+		t->lost++;
+}
+
+static __always_inline __u32 log2_of(__u64 v)
+{
+	__u32 slot = 0;
+
+	if (v >> 32) {
+		v >>= 32;
+		slot += 32;
+	}
+	if (v >> 16) {
+		v >>= 16;
+		slot += 16;
+	}
+	if (v >> 8) {
+		v >>= 8;
+		slot += 8;
+	}
+	if (v >> 4) {
+		v >>= 4;
+		slot += 4;
+	}
+	if (v >> 2) {
+		v >>= 2;
+		slot += 2;
+	}
+	return slot + (v >> 1);
+}
+
+/* One stretch more. Only one CPU at a time has anything to say of one thread and class: no atomics. */
+static __always_inline void sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns)
+{
+	struct offcpu_key key = {.id = id, .class = class, .flags = flags};
+	struct offcpu_sum *sum = bpf_map_lookup_elem(&totals, &key);
+	__u32 slot = log2_of(ns), now = reading, half = now & 1;
+
+	if (!sum) {
+		bpf_map_update_elem(&totals, &key, &no_sum, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&totals, &key);
+	}
+	if (!sum) {
+		tally_lost();
+		return;
+	}
+	sum->n++;
+	sum->total_ns += ns;
+	if (slot >= OFFCPU_HIST)
+		slot = OFFCPU_HIST - 1;
+	sum->hist[slot]++;
+	if (sum->reading[half] != now) {
+		sum->reading[half] = now;
+		sum->max_ns[half] = 0;
+	}
+	if (ns > sum->max_ns[half])
+		sum->max_ns[half] = ns;
+}
+
+static __always_inline void wake_add(const struct offcpu_wake_key *key, __u64 ns)
+{
+	struct offcpu_count *c = bpf_map_lookup_elem(&wakes, key);
+
+	if (!c) {
+		bpf_map_update_elem(&wakes, key, &no_count, BPF_NOEXIST);
+		c = bpf_map_lookup_elem(&wakes, key);
+	}
+	if (!c) {
+		tally_lost();
+		return;
+	}
+	__sync_fetch_and_add(&c->n, 1);
+	__sync_fetch_and_add(&c->total_ns, ns);
+}
+
+static __always_inline void culprit_add(__u64 id, __u64 by, __u64 ns)
+{
+	struct offcpu_culprit_key key = {.id = id, .by = by};
+	struct offcpu_count *c = bpf_map_lookup_elem(&culprits, &key);
+
+	if (!c) {
+		bpf_map_update_elem(&culprits, &key, &no_count, BPF_NOEXIST);
+		c = bpf_map_lookup_elem(&culprits, &key);
+	}
+	if (!c) {
+		tally_lost();
+		return;
+	}
+	c->n++;
+	c->total_ns += ns;
+}
+
+/*
+ * How many events this one is to stand for, decided before anything is known of it: 0 for those that are not chosen. All
+ * are, while fewer came than `limit` a window; above it one in 2, 4, 8..., by what the last window had and what this one has
+ * had so far. A choice depends on what was, not on how long this wait will be: sums of weights are without bias.
+ */
+static __always_inline __u32 limit_weight(struct offcpu_limit *l, __u64 now, __u32 limit)
+{
+	__u64 window = now >> OFFCPU_WINDOW_SHIFT;
+	__u32 most, shift = 0;
+
+	if (l->window != window) {
+		l->before = l->window + 1 == window ? l->now : 0;
+		l->window = window;
+		l->now = 0;
+	}
+	l->now++;
+	most = l->before > l->now ? l->before : l->now;
+	for (int i = 0; i < OFFCPU_WEIGHT_SHIFT && most > limit; i++) {
+		most >>= 1;
+		shift++;
+	}
+	return bpf_get_prandom_u32() & ((1u << shift) - 1) ? 0 : 1u << shift;
+}
+
+#endif
