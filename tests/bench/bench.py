@@ -244,7 +244,7 @@ def first_sample(folder, cold):
     return took
 
 
-def warm_up(folder, quiet_s=4, limit_s=90):
+def warm_up(folder, quiet_s=12, limit_s=120):
     """Capture until no image index was made for a while; the CPU that took, and how many there are."""
     child, fd = start_sonde(folder, "--freq", "99", "--bucket", "10s")
     ready(child, fd, "first")
