@@ -151,7 +151,9 @@ static uint32_t process_of(struct folding *f, uint32_t id)
 	identity = hash_u64(hash_u64(hash_u64(HASH_SEED, row->pid), (uint64_t)row->start_ns), row->exec_id);
 	if (!fold_known_process(f->b, identity, &i))
 		i = fold_add_process(f->b, identity, &(struct fold_process){
-			.pid = row->pid, .comm = fold_text(f->b, row->comm), .exe = fold_text(f->b, row->exe),
+			.pid = row->pid, .ppid = row->ppid, .uid = row->uid, .start_ns = row->start_ns,
+			.comm = fold_text(f->b, row->comm), .exe = fold_text(f->b, row->exe),
+			.unit = fold_text(f->b, row->unit), .container_image = fold_text(f->b, row->container_image),
 			.args = fold_text(f->b, row->args), .container = fold_text(f->b, row->container),
 			.container_id = fold_text(f->b, row->container_id), .self = row->self,
 		});

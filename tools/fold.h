@@ -48,9 +48,10 @@ struct fold_leaf {               /* for pprof labels: one (stack, process, threa
 	uint64_t samples, ns;
 };
 
-struct fold_process {
-	uint32_t pid;
-	const char *comm, *exe, *args, *container, *container_id;
+struct fold_process {            /* strings are never NULL */
+	uint32_t pid, ppid, uid;
+	int64_t start_ns;        /* UTC */
+	const char *comm, *exe, *args, *container, *container_id, *container_image, *unit;
 	uint64_t ns, samples;
 	bool self;
 };

@@ -94,7 +94,7 @@ void help_all(FILE *out)
 {
 	fprintf(out, "sonde: what one Linux host is doing, down to the line of code\nusage: sonde VERB [options]\n");
 	for (const struct verb *const *v = VERBS; *v; v++)
-		fprintf(out, "  %-10s %s\n", (*v)->name, (*v)->summary);
+		fprintf(out, "  %-11s %s\n", (*v)->name, (*v)->summary);
 	fputs("examples:\n"
 	      "  sudo sonde record -d 10s\n"
 	      "  sonde flame --last 15m nginx\n"

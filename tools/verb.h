@@ -56,7 +56,7 @@ extern const struct verb *const VERBS[];
 /* NULL if there is none. */
 const struct verb *verb_find(const char *name);
 
-extern const struct verb verb_doctor, verb_record, verb_flame, verb_stacks, verb_lines, verb_export, verb_sql,
+extern const struct verb verb_doctor, verb_record, verb_ps, verb_containers, verb_flame, verb_stacks, verb_lines, verb_export, verb_sql,
 	verb_symbolize, verb_status,
 	verb_version, verb_help;
 

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde ps` and `sonde containers`: every figure is what SQL says of the same window."""
+import collections
+import json
+import os
+import sqlite3
+import subprocess
+
+import pytest
+from conftest import BUILD, need, segments
+
+AT = 1795144200
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("ps") / "store")
+    program = os.path.join(BUILD, "tests", "makestore")
+    need("build/tests/makestore", program)
+    said = json.loads(subprocess.run([program, path, "--rows", "6000", "--segments", "3", "--at", str(AT)], check=True,
+                                     capture_output=True, text=True).stdout)
+    return path, ["--from", str(said["from"]), "--to", str(said["to"]), "--self", "-n", "100000"]
+
+
+@pytest.fixture(scope="module")
+def by_sql(made):
+    """CPU time by (pid, comm), by container, and by (pid, function)."""
+    processes, containers, functions = (collections.Counter() for _ in range(3))
+    for path in segments(made[0]):
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        for pid, comm, container, function, ns in db.execute(
+                "SELECT pid, comm, container, function, sum(cpu_ns) FROM cpu_samples GROUP BY 1, 2, 3, 4"):
+            processes[pid, comm] += ns
+            containers[container or "[host]"] += ns
+            functions[pid, function] += ns
+        db.close()
+    return processes, containers, functions
+
+
+def answer(sonde, verb, made, *more):
+    return json.loads(sonde(verb, *made[1], *more, "--json", store=made[0], check=True).stdout)
+
+
+def test_processes_have_the_cpu_time_that_sql_says(sonde, made, by_sql):
+    said = answer(sonde, "ps", made)
+    mine = collections.Counter()
+    for row in said["rows"]:
+        mine[row["pid"], row["comm"]] += row["cpu_ns"]
+    assert mine == by_sql[0] and len(mine) > 1
+    assert said["cpu_ns"] == sum(by_sql[0].values())
+    assert [r["cpu_ns"] for r in said["rows"]] == sorted((r["cpu_ns"] for r in said["rows"]), reverse=True)
+    assert abs(sum(r["share"] for r in said["rows"]) - 1) < 1e-6
+
+
+def test_the_function_of_a_process_is_its_hottest_by_sql(sonde, made, by_sql):
+    for row in answer(sonde, "ps", made)["rows"]:
+        of = {f: ns for (pid, f), ns in by_sql[2].items() if pid == row["pid"] and f}
+        assert of[row["top_function"]] == max(of.values())
+        assert row["top_share"] == pytest.approx(max(of.values()) / row["cpu_ns"], abs=1e-6)
+
+
+def test_containers_have_the_cpu_time_that_sql_says(sonde, made, by_sql):
+    said = answer(sonde, "containers", made)
+    assert {r["container"]: r["cpu_ns"] for r in said["rows"]} == dict(by_sql[1])
+    assert len(by_sql[1]) > 1
+    assert sum(r["processes"] for r in said["rows"]) == len(answer(sonde, "ps", made)["rows"])
+
+
+def test_fewer_rows_are_told_and_sorting_is_by_the_key(sonde, made):
+    few = answer(sonde, "ps", made, "-n", "1")
+    assert len(few["rows"]) == 1 and "more rows" in few["warnings"][0]
+    pids = [r["pid"] for r in answer(sonde, "ps", made, "--sort", "pid")["rows"]]
+    assert pids == sorted(pids)
+    done = sonde("ps", *made[1], "--sort", "colour", store=made[0])
+    assert done.returncode == 2 and "start" in done.stderr
+
+
+def test_the_table_is_plain_and_no_wider_than_100_columns_when_piped(sonde, made):
+    done = sonde("ps", *made[1], store=made[0], check=True)
+    assert done.stdout.splitlines()[0].split()[:4] == ["PID", "CORES", "SHARE", "COMMAND"]
+    assert "\x1b" not in done.stdout and max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_a_window_without_samples_is_exit_4_with_what_to_try(sonde, made):
+    for verb in ("ps", "containers"):
+        done = sonde(verb, "--from", "1990-01-01", "--to", "1990-01-02", store=made[0])
+        assert done.returncode == 4 and "sonde" in done.stderr
+        assert done.stdout == ""

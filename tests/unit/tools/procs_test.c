@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* procs: rows of processes and of containers from one fold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tools/procs.h"
+
+static struct fold_frame frames[] = {{.name = "root", .module = ""}, {.name = "parse", .module = "app"},
+				     {.name = "serve", .module = "app"}, {.name = "parse", .module = "app", .line = 9}};
+static struct fold_node nodes[] = {{0}, {.frame = 1}, {.frame = 2}, {.frame = 3}};
+static struct fold_process processes[] = {
+	{.pid = 30, .comm = "web", .container = "shop", .container_id = "aa", .ns = 40, .samples = 4, .start_ns = 3},
+	{.pid = 20, .comm = "db", .container = "shop", .container_id = "aa", .ns = 50, .samples = 5, .start_ns = 1},
+	{.pid = 10, .comm = "make", .container = "", .container_id = "", .ns = 70, .samples = 7, .start_ns = 2},
+	{.pid = 40, .comm = "idle", .container = "", .container_id = ""},
+	{.pid = 50, .comm = "job", .container = "", .container_id = "bb", .ns = 10, .samples = 1, .start_ns = 4},
+};
+/* web is 25 ns in parse by two lines, 15 in serve; make is half without a stack */
+static struct fold_leaf leaves[] = {
+	{.node = 1, .process = 0, .ns = 12}, {.node = 2, .process = 0, .ns = 15}, {.node = 3, .process = 0, .ns = 13},
+	{.node = 2, .process = 1, .ns = 50}, {.node = 0, .process = 2, .ns = 40}, {.node = 1, .process = 2, .ns = 30},
+	{.node = 0, .process = 4, .ns = 10},
+};
+static const struct fold host = {.frames = frames, .n_frames = 4, .nodes = nodes, .n_nodes = 4, .processes = processes,
+				 .n_processes = 5, .leaves = leaves, .n_leaves = 7};
+
+static void each_process_has_a_row_and_the_function_that_it_was_in_most(void **state)
+{
+	struct procs p;
+
+	(void)state;
+	procs_init(&p, &host, PROCS_BY_PROCESS);
+	assert_int_equal(p.n, 4); /* idle had no sample */
+	assert_int_equal(processes[p.rows[0].process].pid, 10);
+	assert_int_equal(p.rows[0].ns, 70);
+	assert_string_equal(frames[p.rows[0].frame].name, "parse");
+	assert_int_equal(p.rows[0].frame_ns, 30);
+	assert_int_equal(processes[p.rows[2].process].pid, 30);
+	assert_string_equal(frames[p.rows[2].frame].name, "parse"); /* its two lines are one function */
+	assert_int_equal(p.rows[2].frame_ns, 25);
+	assert_int_equal(p.rows[3].frame_ns, 0);
+	procs_release(&p);
+}
+
+static void containers_add_up_and_what_runs_outside_is_one_row(void **state)
+{
+	struct procs p;
+
+	(void)state;
+	procs_init(&p, &host, PROCS_BY_CONTAINER);
+	assert_int_equal(p.n, 3);
+	assert_string_equal(p.rows[0].container, "shop");
+	assert_int_equal(p.rows[0].ns, 90);
+	assert_int_equal(p.rows[0].samples, 9);
+	assert_int_equal(p.rows[0].n_processes, 2);
+	assert_string_equal(processes[p.rows[0].process].comm, "db");
+	assert_string_equal(frames[p.rows[0].frame].name, "serve");
+	assert_int_equal(p.rows[0].frame_ns, 65);
+	assert_string_equal(p.rows[1].container, "[host]");
+	assert_string_equal(p.rows[2].container, "bb"); /* no name is known: its id */
+	procs_release(&p);
+}
+
+static void rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_are(void **state)
+{
+	static const struct { const char *key; uint32_t first; } keys[] = {{"cpu", 10}, {"pid", 10}, {"name", 20},
+									   {"start", 20}};
+	struct err e = {0};
+	struct procs p;
+
+	(void)state;
+	procs_init(&p, &host, PROCS_BY_PROCESS);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		assert_int_equal(procs_sort(&p, &host, keys[i].key, &e), 0);
+		assert_int_equal(processes[p.rows[0].process].pid, keys[i].first);
+	}
+	assert_true(procs_sort(&p, &host, "colour", &e) < 0);
+	assert_int_equal(e.exit, EXIT_USAGE);
+	assert_non_null(strstr(e.what, "start"));
+	procs_release(&p);
+}
+
+static void nobody_ran_is_no_row(void **state)
+{
+	static const struct fold nothing = {.frames = frames, .n_frames = 1, .nodes = nodes, .n_nodes = 1};
+	struct procs p;
+
+	(void)state;
+	procs_init(&p, &nothing, PROCS_BY_CONTAINER);
+	assert_int_equal(p.n, 0);
+	procs_release(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_process_has_a_row_and_the_function_that_it_was_in_most),
+		cmocka_unit_test(containers_add_up_and_what_runs_outside_is_one_row),
+		cmocka_unit_test(rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_are),
+		cmocka_unit_test(nobody_ran_is_no_row),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* procs: see the header. */
+#include "tools/procs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+
+#define HOST "[host]"
+
+static const char *container_of(const struct fold_process *p)
+{
+	return *p->container ? p->container : *p->container_id ? p->container_id : HOST;
+}
+
+/* Containers are few: a host with a thousand of them is looked through a thousand times for each process at worst. */
+static size_t container_row(struct procs *p, size_t *cap, const char *name)
+{
+	size_t i = 0;
+
+	while (i < p->n && strcmp(p->rows[i].container, name))
+		i++;
+	if (i == p->n) {
+		mem_grow(p->rows, p->n, *cap);
+		p->rows[p->n++] = (struct procs_row){.container = name};
+	}
+	return i;
+}
+
+static void row_add(struct procs_row *r, const struct fold *f, uint32_t process)
+{
+	const struct fold_process *p = &f->processes[process];
+
+	if (!r->n_processes || p->ns > f->processes[r->process].ns)
+		r->process = process;
+	r->n_processes++;
+	r->ns += p->ns;
+	r->samples += p->samples;
+}
+
+/* Which row each process is in; UINT32_MAX: in none, it did not run. */
+static uint32_t *gather(struct procs *p, const struct fold *f, enum procs_by by)
+{
+	uint32_t *row_of = mem_array(f->n_processes, sizeof(*row_of));
+	size_t cap = 0;
+
+	for (uint32_t i = 0; i < f->n_processes; i++) {
+		size_t row = p->n;
+
+		row_of[i] = UINT32_MAX;
+		if (!f->processes[i].samples)
+			continue;
+		if (by == PROCS_BY_CONTAINER) {
+			row = container_row(p, &cap, container_of(&f->processes[i]));
+		} else {
+			mem_grow(p->rows, p->n, cap);
+			p->rows[p->n++] = (struct procs_row){0};
+		}
+		row_add(&p->rows[row], f, i);
+		row_of[i] = (uint32_t)row;
+	}
+	return row_of;
+}
+
+struct spent {             /* leaves, brought into order of row and function */
+	uint32_t row, frame;
+	uint64_t ns;
+};
+
+static bool same_function(const struct fold *f, uint32_t a, uint32_t b)
+{
+	return !strcmp(f->frames[a].name, f->frames[b].name) && !strcmp(f->frames[a].module, f->frames[b].module);
+}
+
+static int by_row_and_function(const void *a, const void *b, void *ctx)
+{
+	const struct spent *x = a, *y = b;
+	const struct fold *f = ctx;
+	int c;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	c = strcmp(f->frames[x->frame].name, f->frames[y->frame].name);
+	return c ? c : strcmp(f->frames[x->frame].module, f->frames[y->frame].module);
+}
+
+static void best_functions(struct procs *p, const struct fold *f, const uint32_t *row_of)
+{
+	cleanup_free struct spent *list = mem_array(f->n_leaves, sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_leaves; i++) {
+		const struct fold_leaf *l = &f->leaves[i];
+
+		if (l->node && row_of[l->process] != UINT32_MAX)
+			list[n++] = (struct spent){row_of[l->process], f->nodes[l->node].frame, l->ns};
+	}
+	if (n)
+		qsort_r(list, n, sizeof(*list), by_row_and_function, (void *)(uintptr_t)f);
+	for (size_t i = 0, k; i < n; i = k) {
+		struct procs_row *r = &p->rows[list[i].row];
+		uint64_t ns = 0;
+
+		for (k = i; k < n && list[k].row == list[i].row && same_function(f, list[k].frame, list[i].frame); k++)
+			ns += list[k].ns;
+		if (ns > r->frame_ns) {
+			r->frame_ns = ns;
+			r->frame = list[i].frame;
+		}
+	}
+}
+
+void procs_init(struct procs *p, const struct fold *f, enum procs_by by)
+{
+	cleanup_free uint32_t *row_of = NULL;
+	struct err e = {0};
+
+	*p = (struct procs){0};
+	row_of = gather(p, f, by);
+	best_functions(p, f, row_of);
+	procs_sort(p, f, "cpu", &e);
+}
+
+void procs_release(struct procs *p)
+{
+	free(p->rows);
+	*p = (struct procs){0};
+}
+
+/* --- order --- */
+
+static int by_pid(const struct fold *f, const struct procs_row *x, const struct procs_row *y)
+{
+	uint32_t a = f->processes[x->process].pid, b = f->processes[y->process].pid;
+
+	return (a > b) - (a < b);
+}
+
+static int by_cpu(const struct fold *f, const struct procs_row *x, const struct procs_row *y)
+{
+	(void)f;
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static int by_name(const struct fold *f, const struct procs_row *x, const struct procs_row *y)
+{
+	if (x->container)
+		return strcmp(x->container, y->container);
+	return strcmp(f->processes[x->process].comm, f->processes[y->process].comm);
+}
+
+static int by_start(const struct fold *f, const struct procs_row *x, const struct procs_row *y)
+{
+	int64_t a = f->processes[x->process].start_ns, b = f->processes[y->process].start_ns;
+
+	return (a > b) - (a < b);
+}
+
+static const struct order {
+	const char *key;
+	int (*cmp)(const struct fold *f, const struct procs_row *x, const struct procs_row *y);
+} ORDERS[] = {{"cpu", by_cpu}, {"pid", by_pid}, {"name", by_name}, {"start", by_start}};
+
+struct sorting {
+	const struct fold *f;
+	const struct order *order;
+};
+
+static int compare(const void *a, const void *b, void *ctx)
+{
+	const struct sorting *s = ctx;
+	int c = s->order->cmp(s->f, a, b);
+
+	if (!c && s->order->cmp != by_cpu)
+		c = by_cpu(s->f, a, b);
+	return c ? c : by_pid(s->f, a, b);
+}
+
+int procs_sort(struct procs *p, const struct fold *f, const char *key, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(ORDERS) / sizeof(*ORDERS); i++)
+		if (!strcmp(ORDERS[i].key, key)) {
+			if (p->n)
+				qsort_r(p->rows, p->n, sizeof(*p->rows), compare, &(struct sorting){f, &ORDERS[i]});
+			return 0;
+		}
+	return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name and start", key);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* who: see the header. */
+#include "tools/who.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "tools/json.h"
+#include "tools/table.h"
+#include "tools/term.h"
+
+#define DEFAULT_ROWS 20
+
+const struct option WHO_OPTIONS[] = {
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start", offsetof(struct who_args, sort)},
+	{0},
+};
+
+struct view {
+	const struct verb_call *call;
+	const struct fold *f;
+	const struct procs *procs;
+	size_t n;
+};
+
+static double cores(const struct view *v, uint64_t ns)
+{
+	return v->f->to_ns > v->f->from_ns ? (double)ns / (double)(v->f->to_ns - v->f->from_ns) : 0;
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+/* --- JSON --- */
+
+static json_t *text_or_null(const char *s)
+{
+	return *s ? json_text(s) : json_null();
+}
+
+static void set_process(json_t *o, const struct fold_process *p)
+{
+	json_object_set_new(o, "pid", json_integer(p->pid));
+	json_object_set_new(o, "ppid", json_integer(p->ppid));
+	json_object_set_new(o, "uid", json_integer(p->uid));
+	json_object_set_new(o, "comm", json_text(p->comm));
+	json_object_set_new(o, "exe", text_or_null(p->exe));
+	json_object_set_new(o, "args", text_or_null(p->args));
+	json_object_set_new(o, "container", text_or_null(p->container));
+	json_object_set_new(o, "container_id", text_or_null(p->container_id));
+	json_object_set_new(o, "unit", text_or_null(p->unit));
+	json_set_time(o, "started", p->start_ns);
+}
+
+static void set_container(json_t *o, const struct procs_row *r, const struct fold_process *p)
+{
+	json_object_set_new(o, "container", json_text(r->container));
+	json_object_set_new(o, "container_id", text_or_null(p->container_id));
+	json_object_set_new(o, "image", text_or_null(p->container_image));
+	json_object_set_new(o, "processes", json_integer((json_int_t)r->n_processes));
+	json_object_set_new(o, "top_comm", json_text(p->comm));
+	json_object_set_new(o, "top_pid", json_integer(p->pid));
+}
+
+static int print_json(const struct view *v, const char *verb)
+{
+	json_t *j = json_envelope(verb, v->f->from_ns, v->f->to_ns);
+	uint64_t whole = v->f->nodes[0].total_ns;
+
+	json_object_set_new(j, "cpu_ns", json_integer((json_int_t)whole));
+	for (size_t i = 0; i < v->n; i++) {
+		const struct procs_row *r = &v->procs->rows[i];
+		json_t *o = json_object();
+
+		if (r->container)
+			set_container(o, r, &v->f->processes[r->process]);
+		else
+			set_process(o, &v->f->processes[r->process]);
+		json_object_set_new(o, "cpu_ns", json_integer((json_int_t)r->ns));
+		json_object_set_new(o, "cpu_cores", json_real(cores(v, r->ns)));
+		json_object_set_new(o, "share", json_real(share(r->ns, whole)));
+		json_object_set_new(o, "samples", json_integer((json_int_t)r->samples));
+		json_object_set_new(o, "top_function",
+				    r->frame_ns ? json_text(v->f->frames[r->frame].name) : json_null());
+		json_object_set_new(o, "top_share", json_real(share(r->frame_ns, r->ns)));
+		json_array_append_new(json_rows(j), o);
+	}
+	if (v->n < v->procs->n)
+		json_warn(j, "%zu more rows: -n %zu shows them", v->procs->n - v->n, v->procs->n);
+	return json_print(j, stdout, 1);
+}
+
+/* --- for people --- */
+
+static void function_cell(struct table *t, const struct view *v, const struct procs_row *r)
+{
+	if (r->frame_ns)
+		table_cell(t, v->f->frames[r->frame].name);
+	else
+		table_cell(t, "[no stack]");
+}
+
+static struct table *process_table(const struct view *v)
+{
+	static const struct table_column columns[] = {
+		{"PID", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"COMMAND", TABLE_LEFT},
+		{"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_MIDDLE},
+	};
+	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct procs_row *r = &v->procs->rows[i];
+		const struct fold_process *p = &v->f->processes[r->process];
+
+		table_cellf(t, "%u", p->pid);
+		table_cellf(t, "%.2f", cores(v, r->ns));
+		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
+		table_cell(t, p->comm);
+		table_cell(t, *p->container ? p->container : *p->unit ? p->unit : "-");
+		function_cell(t, v, r);
+		table_cell(t, *p->args ? p->args : p->exe);
+	}
+	return t;
+}
+
+static struct table *container_table(const struct view *v)
+{
+	static const struct table_column columns[] = {
+		{"CONTAINER", TABLE_LEFT}, {"CORES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"PROCESSES", TABLE_RIGHT},
+		{"MOST OF IT", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"IMAGE", TABLE_MIDDLE},
+	};
+	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct procs_row *r = &v->procs->rows[i];
+		const struct fold_process *p = &v->f->processes[r->process];
+
+		table_cell(t, r->container);
+		table_cellf(t, "%.2f", cores(v, r->ns));
+		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
+		table_cellf(t, "%zu", r->n_processes);
+		table_cell(t, p->comm);
+		function_cell(t, v, r);
+		table_cell(t, *p->container_image ? p->container_image : "-");
+	}
+	return t;
+}
+
+static void print_table(const struct view *v, enum procs_by by)
+{
+	struct table *t = by == PROCS_BY_CONTAINER ? container_table(v) : process_table(v);
+
+	table_print(t, stdout, v->call->wide ? 0 : term_width(stdout));
+	table_free(t);
+	if (v->n < v->procs->n && !v->call->quiet)
+		fprintf(stderr, "%zu more: -n %zu shows them\n", v->procs->n - v->n, v->procs->n);
+}
+
+int who_run(struct verb_call *call, enum procs_by by, struct err *e)
+{
+	const struct who_args *a = call->args;
+	struct view v = {.call = call};
+	struct procs procs = {0};
+	struct fold *f = NULL;
+	int ret = fold_make(call->sel, &(struct fold_opts){.leaves = true}, &f, e);
+
+	if (ret)
+		return ret;
+	procs_init(&procs, f, by);
+	ret = a->sort ? procs_sort(&procs, f, a->sort, e) : 0;
+	v.f = f;
+	v.procs = &procs;
+	v.n = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
+	v.n = v.n < procs.n ? v.n : procs.n;
+	if (!ret && call->json)
+		ret = print_json(&v, call->verb->name);
+	else if (!ret)
+		print_table(&v, by);
+	procs_release(&procs);
+	fold_free(f);
+	if (!ret && (fflush(stdout) || ferror(stdout)))
+		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return ret;
+}
