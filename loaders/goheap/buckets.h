@@ -9,17 +9,20 @@
  *   bucket   +0 next in the hash chain, +8 allnext (the next older one of its kind), +16 kind (1 memory, 2 block,
  *            3 mutex), +24 hash, +32 size (bytes of one object; 0 for block and mutex), +40 depth,
  *            +48 depth times pc, then the record
- *   record   memory, 128 bytes: active, future[3], each {allocs, frees, alloc_bytes, free_bytes}
+ *   record   memory, 128 bytes: active, future[3], each {allocs, frees, alloc_bytes, free_bytes}; Go 1.27 on, 64
+ *            bytes: the same without the bytes, which are size times as many
  *            block and mutex, 16 bytes: count (float64; int64 before Go 1.17), CPU ticks
  *   cycle    runtime.mProfCycle, u32: cycle << 1 | flushed (Go 1.19 on); before, runtime.mProf: u32 cycle, u8 flushed
  * 1. A bucket never moves, never goes, and of it only the record changes. New ones are put before the head.
  * 2. hash is a function of pcs and size (buckets.c); a place whose hash is right is a bucket, and nothing else is
  *    taken for one. So a layout of a Go of tomorrow is known as such, and no garbage is read.
+ *    Buckets are made one behind the other: the smallest distance of two says how long a record is. Where none stand
+ *    together the version says it.
  * 3. What runtime.MemProfile says of a bucket is active + future[cycle % 3] (the second is 0 but for the moment
  *    between the end of a collection and its publication). The other two are pending: allocations since, and frees
  *    found by the running sweep. Where all of active is 0 (no garbage collection yet), it says the sum of all.
- * 4. alloc_bytes = allocs * size and free_bytes = frees * size in each part; otherwise the record was caught half
- *    written. So was one with future[cycle % 3] not 0 though `flushed` is set, and one whose cycle was another after
+ * 4. alloc_bytes = allocs * size and free_bytes = frees * size in each part, where it has these; otherwise the record
+ *    was caught half written. So was one with future[cycle % 3] not 0 though `flushed` is set, and one whose cycle was another after
  *    it was read. Such are read again, a few times; then they are left out of this collection, and counted.
  *
  * Stacks: leaf first, return addresses: look up pc - 1. Memory: one pc for each logical frame: take the innermost
@@ -69,9 +72,10 @@ struct buckets_layout {
 	uint64_t cycle;                /* mProfCycle, or with old_cycle mProf */
 	bool old_cycle;
 	uint64_t mem_rate, block_rate, mutex_rate; /* MemProfileRate, blockprofilerate, mutexprofilerate */
-	uint64_t ticks;                /* runtime.ticks */
-	bool ticks_started;            /* it holds where the clocks began (Go 1.22 on) */
-	uint64_t search, search_len;   /* .noptrbss: where heads that nobody names are searched */
+	uint64_t ticks;                /* runtime.ticks.val */
+	bool ticks_started;            /* before it stands where the clocks began (Go 1.22 on) */
+	uint32_t record_len;           /* of a memory record, by the version; 0: not known */
+	uint64_t search, search_len;   /* variables: where heads that nobody names are searched */
 };
 
 /* From the index's record and the process's load bias (address - the file's own). false: nothing to go by. */
@@ -89,7 +93,8 @@ struct bucket {
 	bool fresh;           /* was not in any collection before */
 	enum buckets_kind kind;
 	uint64_t addr;        /* of the bucket in the process */
-	uint64_t record;      /* of its record: what a last look at a kill has to read (128 or 16 bytes) */
+	uint64_t record;      /* of its record: what a last look at a kill has to read */
+	uint32_t record_len;  /* 128, 64, or, block and mutex, 16 */
 	uint64_t size;        /* bytes of one object */
 	const uint64_t *pcs;  /* leaf first; see above */
 	uint32_t depth;

@@ -6,6 +6,12 @@
  * beginning of a writable segment: 14 bytes "\xff Go buildinf:", u8 pointer size, u8 flags (1: big endian; 2: the strings
  * follow at byte 32, each behind its length as a varint: Go 1.18 on), else, at byte 16, a pointer to a Go string: the
  * version. The information begins at a multiple of 16.
+ *
+ * After the version stands, in the same way (length and bytes, or a second pointer to a string), the text about modules:
+ * 16 bytes, lines, 16 bytes. Lines are words with tabs between them: "path P", "mod PATH VERSION SUM", "dep ...",
+ * "build CGO_ENABLED=1" (Go 1.18 on). Without a module the program is known by its path.
+ *
+ * bss_start and bss_end are moduledata's bss and enoptrbss, words 18 and 21 in Go 1.2 to 1.15, 28 and 31 from 1.16 on.
  */
 #ifndef SONDE_INDEX_GOPART_H
 #define SONDE_INDEX_GOPART_H
@@ -18,11 +24,17 @@
 #include "loaders/index/gotable.h"
 #include "schema/image/format.h"
 
-/* Where the version stands. */
+/* What the text about modules says: main_path, main_version, IMAGE_GO_CGO. Pure over (bytes, len). */
+void gopart_modules(const char *text, size_t len, struct image_go_record *out);
+
+/* Where version and modules stand. */
 struct gopart_build {
 	const char *version; /* borrowed, not NUL-terminated; NULL: at `pointer` */
 	size_t len;
+	const char *modules; /* the same; NULL: at `modules_pointer`, or none */
+	size_t modules_len;
 	uint64_t pointer;    /* of a Go string: its address and its length follow there */
+	uint64_t modules_pointer;
 	unsigned ptr_size;
 };
 

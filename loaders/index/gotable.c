@@ -24,6 +24,7 @@ static const char *const variable_names[IMAGE_GO_VARIABLES] = {
 	[IMAGE_GO_ALLGLEN] = "allglen",
 	[IMAGE_GO_ALLGPTR] = "allgptr",
 	[IMAGE_GO_BUILD_VERSION] = "buildVersion",
+	[IMAGE_GO_TICKS] = "ticks",
 };
 
 void go_symbols_note(struct go_symbols *go, const char *name, uint64_t addr)

@@ -59,7 +59,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 3u
+#define IMAGE_VERSION 4u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64
@@ -143,20 +143,28 @@ enum image_go_variable {
 	IMAGE_GO_ALLGLEN,
 	IMAGE_GO_ALLGPTR,            /* Go 1.16 on */
 	IMAGE_GO_BUILD_VERSION,
+	IMAGE_GO_TICKS,              /* CPU ticks a second, and from what they are found */
 	IMAGE_GO_VARIABLES = 16      /* room in the record */
 };
 
+#define IMAGE_GO_CGO 1u /* built with cgo */
+
 struct image_go_record {
 	char version[64];     /* "go1.26.8", as the program itself says; cut, and NUL-padded */
+	char main_path[120];  /* the main module, "example.org/server"; as above */
+	char main_version[40];
 	uint32_t generation;  /* of the pclntab: 2, 16, 18, 20 */
-	uint32_t pad;
+	uint32_t flags;       /* IMAGE_GO_* */
 	uint64_t text_start;  /* Go's functions; the file's own virtual addresses, as all that follow */
 	uint64_t text_end;
 	uint64_t pclntab;
 	uint64_t module_data;
-	uint64_t variables[IMAGE_GO_VARIABLES]; /* by enum image_go_variable; only where a symbol table names them */
+	uint64_t bss_start;   /* variables that begin as 0, with and without pointers */
+	uint64_t bss_end;
+	uint64_t from_code;   /* bit 1 << variable: no symbol names it; instructions of the runtime use it as that */
+	uint64_t variables[IMAGE_GO_VARIABLES]; /* by enum image_go_variable */
 };
-static_assert(sizeof(struct image_go_record) == 232, "image_go_record");
+static_assert(sizeof(struct image_go_record) == 416, "image_go_record");
 
 struct image_symbol_record {
 	uint32_t start; /* of this piece, from symbol_base */

@@ -1,0 +1,2 @@
+# loaders/goheap: what reads buckets in an archive, so that tests and fuzzers link it.
+$(eval $(call archive,buckets,$(wildcard loaders/goheap/buckets*.c)))
