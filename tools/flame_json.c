@@ -9,6 +9,11 @@ static const char *const ORIGIN[] = {
 	[FOLD_GROUP] = "group", [FOLD_UNKNOWN] = "unknown",
 };
 
+const char *flame_json_origin(enum fold_origin origin)
+{
+	return ORIGIN[origin];
+}
+
 static void set_number(json_t *o, const char *key, uint64_t v)
 {
 	json_object_set_new(o, key, json_integer((json_int_t)v));

@@ -17,5 +17,6 @@
 
 /* 0 or -EIO. */
 int flame_json_write(const struct fold *f, FILE *out);
+const char *flame_json_origin(enum fold_origin origin); /* "native", "kernel", ... */
 
 #endif

@@ -276,7 +276,7 @@ static int sum_slices(struct folding *f, struct store_segment *s, const struct s
 
 	q.whole_from_ns = whole->from_ns;
 	q.whole_to_ns = whole->to_ns;
-	fold_spans_note(&f->spans, f->dict, f->seg_run);
+	fold_spans_note(&f->spans, f->sel, f->dict, f->seg_run);
 	for (f->slice = 0; f->slice < f->pub->n_slices && rc == 0; f->slice++) {
 		q.from_ns = f->pub->slices[f->slice].from_ns;
 		q.to_ns = f->pub->slices[f->slice].to_ns;
@@ -351,7 +351,7 @@ int fold_make(const struct selection *sel, const struct fold_opts *o, struct fol
 {
 	struct fold_build *b = fold_begin();
 	struct folding f = {.b = b, .pub = &b->pub, .sel = sel, .opts = *o};
-	int rc = o->slices ? fold_slices_plan(sel, o->slices, &b->pub.slices, &b->pub.n_slices, e) : 0;
+	int rc = o->slices ? fold_slices_plan(sel, o->slices, &b->pub, e) : 0;
 
 	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++)
 		rc = fold_segment(&f, sel->segments[i].path, e);

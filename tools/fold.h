@@ -46,6 +46,7 @@ struct fold_leaf {               /* for pprof labels: one (stack, process, threa
 	const char *thread;
 	uint32_t tid;
 	uint64_t samples, ns;
+	bool base;               /* of what is subtracted (fold_join): pprof writes it as -diff_base does */
 };
 
 struct fold_process {            /* strings are never NULL */
@@ -57,7 +58,7 @@ struct fold_process {            /* strings are never NULL */
 };
 
 struct fold_slice {              /* one of equal parts of the range; only if asked for */
-	int64_t from_ns, to_ns;  /* whole buckets: of the last one there may be fewer */
+	int64_t from_ns, to_ns;
 	uint64_t covered_ns;     /* of that, while something recorded */
 };
 
@@ -75,6 +76,7 @@ struct fold {
 	struct fold_process *processes; size_t n_processes;
 	struct fold_leaf *leaves;       size_t n_leaves; /* only if asked for */
 	struct fold_slice *slices;      size_t n_slices; /* only if asked for */
+	int64_t slice_ns;               /* how long a slice is: the first and the last may be shorter */
 	struct fold_cell *cells;        size_t n_cells;  /* in order of segment and slice */
 	struct fold_loss *losses;       size_t n_losses;
 	struct endings endings;         /* of the window's minutes, all processes */
@@ -96,5 +98,8 @@ struct fold_opts {
 /* EXIT_NOTHING with the reason and the next command to try when the window holds no sample. */
 int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e);
 void fold_free(struct fold *f);
+/* Both in one tree, with their leaves; those of `base` are marked and its values are times `scale`. Both were made with
+ * leaves and without groups. Times, period and losses are those of `f`. */
+struct fold *fold_join(const struct fold *base, double scale, const struct fold *f);
 
 #endif

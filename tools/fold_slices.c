@@ -12,14 +12,16 @@ static int bucket_of_segment(const char *path, const struct selection *sel, int6
 {
 	struct store_segment *s = NULL;
 	sqlite3_stmt *st = NULL;
-	int rc = store_segment_open(path, &s, e);
+	int64_t run = select_run_in(sel, path);
+	int rc = run < 0 ? 0 : store_segment_open(path, &s, e);
 
-	if (rc)
+	if (rc || run < 0)
 		return rc;
-	if (sqlite3_prepare_v2(store_segment_db(s), "SELECT max(bucket_s) FROM run WHERE from_ns < ?2 AND to_ns > ?1", -1, &st,
-			       NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(store_segment_db(s), "SELECT max(bucket_s) FROM run WHERE from_ns < ?2 AND to_ns > ?1"
+			       " AND (?3 = 0 OR id = ?3)", -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_int64(st, 1, sel->from_ns);
 		sqlite3_bind_int64(st, 2, sel->to_ns);
+		sqlite3_bind_int64(st, 3, run);
 		if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 0) > *bucket_s)
 			*bucket_s = sqlite3_column_int64(st, 0);
 	}
@@ -33,10 +35,9 @@ static int64_t round_up(int64_t v, int64_t unit)
 	return v > INT64_MAX - unit ? v - v % unit : (v + unit - 1) / unit * unit;
 }
 
-int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold_slice **out, size_t *n, struct err *e)
+int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold *f, struct err *e)
 {
-	int64_t bucket_s = 1, bucket_ns, from, to, each;
-	struct fold_slice *v;
+	int64_t bucket_s = 1, bucket_ns, from, to, each, at;
 	int rc = 0;
 
 	for (size_t i = 0; i < sel->n_segments && rc == 0; i++)
@@ -46,25 +47,35 @@ int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold_slic
 	bucket_ns = bucket_s * NSEC_PER_SEC;
 	from = round_up(sel->from_ns > 0 ? sel->from_ns : 0, bucket_ns);
 	to = round_up(sel->to_ns, bucket_ns);
-	each = to > from ? round_up((to - from) / (int64_t)max, bucket_ns) : bucket_ns;
-	if (each < bucket_ns)
-		each = bucket_ns;
-	while (to > from && (to - from + each - 1) / each > (int64_t)max)
-		each += bucket_ns;
-	v = mem_array(max, sizeof(*v));
-	for (*n = 0; from < to && *n < max; from += each)
-		v[(*n)++] = (struct fold_slice){.from_ns = from, .to_ns = from + each < to ? from + each : to};
-	*out = v;
+	each = to > from ? round_up((to - from + (int64_t)max - 1) / (int64_t)max, bucket_ns) : bucket_ns;
+	f->slices = mem_array(max, sizeof(*f->slices));
+	at = sel->from_ns;
+	do {
+		from += each;
+		f->slices[f->n_slices++] = (struct fold_slice){.from_ns = at, .to_ns = from < to ? from : sel->to_ns};
+		at = from;
+	} while (from < to && f->n_slices < max);
+	f->slices[f->n_slices - 1].to_ns = sel->to_ns;
+	f->slice_ns = each;
 	return 0;
 }
 
-void fold_spans_note(struct fold_spans *s, const struct store_dict *d, int64_t run)
+void fold_spans_note(struct fold_spans *s, const struct selection *sel, const struct store_dict *d, int64_t run)
 {
 	for (size_t i = 1; i < d->n_runs; i++) {
-		if (!d->runs[i].present || (run && (int64_t)i != run))
+		const struct store_run_row *r = &d->runs[i];
+		int64_t bucket_ns = r->bucket_s * NSEC_PER_SEC, from, to;
+
+		if (!r->present || (run && (int64_t)i != run) || bucket_ns <= 0)
+			continue;
+		from = round_up(sel->from_ns > 0 ? sel->from_ns : 0, bucket_ns);
+		to = round_up(sel->to_ns, bucket_ns);
+		from = r->from_ns > from ? r->from_ns : from;
+		to = r->to_ns < to ? r->to_ns : to;
+		if (from >= to)
 			continue;
 		mem_grow(s->v, s->n, s->cap);
-		s->v[s->n++] = (struct fold_span){d->runs[i].from_ns, d->runs[i].to_ns};
+		s->v[s->n++] = (struct fold_span){from, to};
 	}
 }
 
@@ -80,12 +91,13 @@ void fold_spans_cover(struct fold_spans *s, struct fold_slice *slices, size_t n)
 	if (s->n)
 		qsort(s->v, s->n, sizeof(*s->v), by_begin);
 	for (size_t i = 0; i < n; i++) {
-		int64_t at = slices[i].from_ns;
+		/* what is at the ends was cut to the range already, bucket by bucket */
+		int64_t at = i ? slices[i].from_ns : INT64_MIN, end = i + 1 < n ? slices[i].to_ns : INT64_MAX;
 
 		slices[i].covered_ns = 0;
-		for (size_t k = 0; k < s->n && s->v[k].from_ns < slices[i].to_ns; k++) {
+		for (size_t k = 0; k < s->n && s->v[k].from_ns < end; k++) {
 			int64_t from = s->v[k].from_ns > at ? s->v[k].from_ns : at;
-			int64_t to = s->v[k].to_ns < slices[i].to_ns ? s->v[k].to_ns : slices[i].to_ns;
+			int64_t to = s->v[k].to_ns < end ? s->v[k].to_ns : end;
 
 			if (from >= to)
 				continue;

@@ -36,14 +36,16 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 {
 	const struct verb *v = call->verb;
 	size_t own = v->uses & VERB_OWN_WORD && words->n_before_dashes;
-	size_t for_selection = v->uses & VERB_SELECT_WORD ? words->n_before_dashes - own : 0;
+	const bool later = v->uses & VERB_SELECT_LATER;
+	size_t for_selection = v->uses & VERB_SELECT_WORD && !later ? words->n_before_dashes - own : 0;
 	int rc;
 
 	call->words = words->items + (own ? 0 : for_selection);
 	call->n_words = words->n - for_selection;
 	call->n_before_dashes = words->n_before_dashes - for_selection;
 	call->dashes = words->dashes;
-	if (v->uses & VERB_SELECT) {
+	call->select = v->uses & VERB_SELECT ? args : NULL;
+	if (v->uses & VERB_SELECT && !later) {
 		rc = select_new(args, call->store, words->items + own, for_selection, call->quiet, &call->sel, e);
 		if (rc)
 			return rc;

@@ -362,9 +362,10 @@ static void sample_emit(struct builder *b, const struct fold_leaf *leaf)
 		proto_varint(&packed, location_none(b));
 	proto_bytes(&s, SAMPLE_LOCATION, packed.buf, packed.len);
 	strbuf_reset(&packed);
-	proto_varint(&packed, leaf->samples);
-	proto_varint(&packed, leaf->ns);
+	proto_varint(&packed, leaf->base ? -leaf->samples : leaf->samples);
+	proto_varint(&packed, leaf->base ? -leaf->ns : leaf->ns);
 	proto_bytes(&s, SAMPLE_VALUE, packed.buf, packed.len);
+	label(b, &s, "pprof::base", leaf->base ? "true" : "", 0);
 	label(b, &s, "pid", NULL, p->pid);
 	label(b, &s, "tid", NULL, leaf->tid);
 	label(b, &s, "thread", leaf->thread ? leaf->thread : "", 0);

@@ -12,7 +12,9 @@
  *     that address - start + file offset 0 is the place in the file. Kernel and JIT addresses are kept as they are.
  *     The first mapping is the executable that used most CPU time.
  *  5. has_functions is said only of a mapping whose frames all have names; likewise has_filenames, has_line_numbers.
- *  6. A stack without frames is the function "[no stack]". Losses, host and kernel stand in the comments.
+ *  6. Leaves that are a base (fold_join) have negative values and the label pprof::base=true: what `go tool pprof
+ *     -diff_base` makes of two files.
+ *  7. A stack without frames is the function "[no stack]". Losses, host and kernel stand in the comments.
  *
  * The fold must have been made with leaves and without groups.
  */

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/base/cursor.h"
 #include "schema/base/strbuf.h"
 
 /* A bare varint: an element of a packed field. */
@@ -22,5 +23,20 @@ void proto_varint(struct strbuf *s, uint64_t v);
 void proto_uint(struct strbuf *s, unsigned field, uint64_t v);
 /* A string, a message or a packed field; written even if it is empty. */
 void proto_bytes(struct strbuf *s, unsigned field, const void *data, size_t len);
+
+/* One field of a message that somebody else wrote. */
+struct proto_field {
+	uint32_t number;
+	unsigned type;       /* 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes */
+	uint64_t value;      /* of types 0, 1 and 5 */
+	const void *data;    /* of type 2: borrowed from the message */
+	size_t len;
+};
+/* False at the end, or at what is no message: then the cursor is bad. */
+bool proto_next(struct cursor *c, struct proto_field *f);
+/* A bare varint; bad if it is longer than ten bytes. */
+uint64_t proto_read_varint(struct cursor *c);
+/* The next element of a repeated number, which may come packed or not: `left` starts as that field's bytes. */
+bool proto_next_number(const struct proto_field *f, struct cursor *left, bool *started, uint64_t *v);
 
 #endif

@@ -17,6 +17,8 @@ struct table {
 	size_t n_columns;
 	char **cells; /* row by row */
 	size_t n, cap;
+	enum term_color *colors; /* of rows, as far as any was set */
+	size_t n_colors, cap_colors;
 };
 
 struct table *table_new(const struct table_column *columns, size_t n)
@@ -38,6 +40,7 @@ void table_free(struct table *t)
 	for (i = 0; i < t->n; i++)
 		free(t->cells[i]);
 	free(t->cells);
+	free(t->colors);
 	free(t->columns);
 	free(t);
 }
@@ -60,6 +63,17 @@ void table_cellf(struct table *t, const char *fmt, ...)
 	strbuf_vaddf(&s, fmt, ap);
 	va_end(ap);
 	table_cell(t, strbuf_str(&s));
+}
+
+void table_row_color(struct table *t, enum term_color c)
+{
+	size_t row = t->n ? (t->n - 1) / t->n_columns : 0;
+
+	while (t->n_colors <= row) {
+		mem_grow(t->colors, t->n_colors, t->cap_colors);
+		t->colors[t->n_colors++] = TERM_PLAIN;
+	}
+	t->colors[row] = c;
 }
 
 static void measure(const struct table *t, size_t *widths)
@@ -117,7 +131,7 @@ static void add_padded(struct strbuf *line, const char *text, enum table_align a
 		strbuf_addf(line, "%*s", (int)(width - used), "");
 }
 
-static void print_row(const struct table *t, char *const *cells, const size_t *widths, FILE *out)
+static void print_row(const struct table *t, char *const *cells, const size_t *widths, enum term_color color, FILE *out)
 {
 	struct strbuf line cleanup_strbuf = STRBUF_INIT;
 	size_t i;
@@ -129,10 +143,10 @@ static void print_row(const struct table *t, char *const *cells, const size_t *w
 			strbuf_addstr(&line, "  ");
 		add_padded(&line, text, t->columns[i].align, widths[i], i + 1 == t->n_columns);
 	}
-	if (cells)
+	if (color == TERM_PLAIN)
 		fprintf(out, "%s\n", strbuf_str(&line));
 	else
-		fprintf(out, "%s%s%s\n", term_on(out, TERM_BOLD), strbuf_str(&line), term_off(out));
+		fprintf(out, "%s%s%s\n", term_on(out, color), strbuf_str(&line), term_off(out));
 }
 
 void table_print(const struct table *t, FILE *out, unsigned width)
@@ -143,8 +157,9 @@ void table_print(const struct table *t, FILE *out, unsigned width)
 	measure(t, widths);
 	if (width)
 		squeeze(t, widths, width);
-	print_row(t, NULL, widths, out);
+	print_row(t, NULL, widths, TERM_BOLD, out);
 	for (i = 0; i + t->n_columns <= t->n; i += t->n_columns)
-		print_row(t, t->cells + i, widths, out);
+		print_row(t, t->cells + i, widths,
+			  i / t->n_columns < t->n_colors ? t->colors[i / t->n_columns] : TERM_PLAIN, out);
 	free(widths);
 }

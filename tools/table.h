@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "tools/term.h"
+
 struct table;
 
 enum table_align { TABLE_LEFT = 0, TABLE_RIGHT = 1, TABLE_MIDDLE = 2 /* left, and may be cut */ };
@@ -23,6 +25,8 @@ void table_free(struct table *t);
 /* Cells go in row by row; each is copied. */
 void table_cell(struct table *t, const char *text);
 void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* How the row at hand (of the last cell put in) looks where there are colours. */
+void table_row_color(struct table *t, enum term_color c);
 /* `width` columns at most, 0: as wide as it is. */
 void table_print(const struct table *t, FILE *out, unsigned width);
 

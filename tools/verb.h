@@ -14,6 +14,7 @@
 #include "schema/base/err.h"
 #include "tools/options.h"
 
+struct select_args;
 struct selection;
 
 enum verb_uses {
@@ -23,14 +24,16 @@ enum verb_uses {
 	VERB_SELECT_WORD = 8,/* the words before `--` are bare words for the selection, not for the verb */
 	VERB_WORDS = 16,     /* takes words of its own; without it words are an error */
 	VERB_RANGE_ONLY = 32,/* with VERB_SELECT: no filters, only the range */
-	VERB_OWN_WORD = 64   /* with VERB_SELECT_WORD: but the first of them is the verb's */
+	VERB_OWN_WORD = 64,  /* with VERB_SELECT_WORD: but the first of them is the verb's */
+	VERB_SELECT_LATER = 128 /* with VERB_SELECT: the verb resolves verb_call.select itself, and has all words */
 };
 
 struct verb_call {
 	const struct verb *verb;
 	void *args;                  /* the verb's own struct, filled by its options */
 	const char *store;           /* folder or .db file, never NULL with VERB_STORE */
-	struct selection *sel;       /* NULL without VERB_SELECT */
+	struct selection *sel;       /* NULL without VERB_SELECT, and with VERB_SELECT_LATER */
+	const struct select_args *select; /* range and filters as typed; NULL without VERB_SELECT */
 	bool json, quiet, wide;
 	char **words;                /* the verb's own words */
 	size_t n_words, n_before_dashes;
@@ -56,7 +59,8 @@ extern const struct verb *const VERBS[];
 /* NULL if there is none. */
 const struct verb *verb_find(const char *name);
 
-extern const struct verb verb_doctor, verb_record, verb_ps, verb_containers, verb_flame, verb_stacks, verb_lines, verb_export, verb_sql,
+extern const struct verb verb_doctor, verb_record, verb_ps, verb_containers, verb_flame, verb_stacks, verb_lines, verb_diff,
+	verb_export, verb_sql,
 	verb_symbolize, verb_status,
 	verb_version, verb_help;
 

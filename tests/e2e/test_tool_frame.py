@@ -11,8 +11,8 @@ import time
 import pytest
 from conftest import BIN, BUILD, need, on_terminal
 
-VERBS = ["doctor", "record", "ps", "containers", "flame", "stacks", "export", "sql", "status", "version", "help"]
-SELECTING = ["ps", "containers", "stacks", "flame", "export"]
+VERBS = ["doctor", "record", "ps", "containers", "flame", "stacks", "diff", "export", "sql", "status", "version", "help"]
+SELECTING = ["ps", "containers", "stacks", "flame", "diff", "export"]
 AT = 1795144200  # 2026-11-20T03:10:00Z, when the stores' samples end
 ESC = "\x1b"
 

@@ -1,9 +1,11 @@
-# Tests of the store, and what makes stores for everybody's tests: makestore one of known contents, putstore what it is told.
-$(B)/tests/makestore $(B)/tests/putstore: $(B)/tests/%: $(B)/obj/tests/workloads/%.o $(B)/lib/store.a $(B)/lib/base.a
+# Tests of the store, and what makes stores for everybody's tests: makestore and plantstore ones of known contents, putstore
+# what it is told.
+MAKERS := $(patsubst %,$(B)/tests/%,makestore putstore plantstore)
+$(MAKERS): $(B)/tests/%: $(B)/obj/tests/workloads/%.o $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -ljansson -lpthread -lm
-OBJECTS += $(B)/obj/tests/workloads/makestore.o $(B)/obj/tests/workloads/putstore.o
-workloads: $(B)/tests/makestore $(B)/tests/putstore
+OBJECTS += $(patsubst $(B)/tests/%,$(B)/obj/tests/workloads/%.o,$(MAKERS))
+workloads: $(MAKERS)
 
 $(eval $(call archive,store_fixture,tests/unit/schema/store/fixture.c))
 $(eval $(call unit_test,store_dict_test,tests/unit/schema/store/dict_test.c,store base,-lsqlite3 -lpthread -lm))

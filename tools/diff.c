@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff: two folds into one tree. Strings of two folds are equal by content, not by pointer. */
+#include "tools/diff.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/mem.h"
+#include "tools/diff_parts.h"
+
+static const struct fold_frame NO_STACK = {.name = "[no stack]", .module = "", .module_path = "", .build_id = "", .file = "",
+					   .named = true, .origin = FOLD_UNKNOWN};
+
+/* Folded stacks do not say modules: beside them names alone are compared. */
+static bool has_modules(const struct fold *f)
+{
+	for (size_t i = 1; i < f->n_frames; i++)
+		if (*f->frames[i].module)
+			return true;
+	return false;
+}
+
+static uint32_t function_of(struct diffing *d, const struct fold_frame *fr)
+{
+	uint64_t h = hash_str(HASH_SEED, fr->name), i;
+
+	if (!d->names_only)
+		h = hash_str(h, fr->module);
+	for (; idmap_get(&d->function_of, h, &i); h = hash_u64(h, 1)) {
+		struct diff_function *f = &d->pub.functions[i];
+
+		if (!strcmp(f->frame->name, fr->name) && (d->names_only || !strcmp(f->frame->module, fr->module))) {
+			f->inlined &= fr->inlined;
+			return (uint32_t)i;
+		}
+	}
+	mem_grow(d->pub.functions, d->pub.n_functions, d->cap_functions);
+	idmap_set(&d->function_of, h, d->pub.n_functions);
+	d->pub.functions[d->pub.n_functions] = (struct diff_function){.frame = fr, .inlined = fr->inlined};
+	return (uint32_t)d->pub.n_functions++;
+}
+
+static uint32_t node_below(struct diffing *d, uint32_t parent, uint32_t function)
+{
+	uint64_t key = (uint64_t)parent << 32 | function, i;
+
+	if (idmap_get(&d->node_of, key, &i))
+		return (uint32_t)i;
+	mem_grow(d->pub.nodes, d->pub.n_nodes, d->cap_nodes);
+	idmap_set(&d->node_of, key, d->pub.n_nodes);
+	d->pub.nodes[d->pub.n_nodes] = (struct diff_node){.function = function, .parent = parent,
+							  .depth = d->pub.nodes[parent].depth + 1};
+	return (uint32_t)d->pub.n_nodes++;
+}
+
+static void take_fold(struct diffing *d, int side, const struct fold *f)
+{
+	uint32_t *functions = mem_array(f->n_frames + 1, sizeof(*functions)); /* + 1, 0: not met yet */
+	uint32_t *node = d->node[side] = mem_array(f->n_nodes + 1, sizeof(*node));
+
+	for (size_t i = 0; i < f->n_nodes; i++) {
+		const struct fold_node *from = &f->nodes[i];
+		uint32_t to = 0;
+
+		if (i && !functions[from->frame])
+			functions[from->frame] = function_of(d, &f->frames[from->frame]) + 1;
+		if (i)
+			to = node_below(d, node[from->parent], functions[from->frame] - 1);
+		node[i] = to;
+		if (!i && from->self_samples) /* of its own: stands below it here */
+			to = d->no_stack = node_below(d, 0, function_of(d, &NO_STACK));
+		d->pub.nodes[to].self_ns[side] += from->self_ns;
+		d->pub.nodes[to].self_samples[side] += from->self_samples;
+	}
+	free(functions);
+}
+
+static void sum_up(struct diffing *d)
+{
+	for (size_t i = d->pub.n_nodes; i-- > 0;) {
+		struct diff_node *n = &d->pub.nodes[i], *up = &d->pub.nodes[n->parent];
+
+		for (int s = 0; s < 2; s++) {
+			n->total_ns[s] += n->self_ns[s];
+			n->total_samples[s] += n->self_samples[s];
+			if (!i)
+				continue;
+			up->total_ns[s] += n->total_ns[s];
+			up->total_samples[s] += n->total_samples[s];
+		}
+	}
+}
+
+static void find_outer(struct diffing *d)
+{
+	d->outer = mem_array(d->pub.n_nodes, sizeof(*d->outer));
+	for (uint32_t i = 0; i < d->pub.n_nodes; i++) {
+		uint32_t up = i ? d->pub.nodes[i].parent : 0;
+
+		while (up && d->pub.nodes[up].function != d->pub.nodes[i].function)
+			up = d->pub.nodes[up].parent;
+		d->outer[i] = !up;
+	}
+}
+
+static void sum_functions(struct diffing *d)
+{
+	for (size_t i = 0; i < d->pub.n_nodes; i++) {
+		const struct diff_node *n = &d->pub.nodes[i];
+		struct diff_function *f = &d->pub.functions[n->function];
+
+		for (int s = 0; s < 2; s++) {
+			f->self.ns[s] += n->self_ns[s];
+			f->self.samples[s] += n->self_samples[s];
+			f->total.ns[s] += d->outer[i] ? n->total_ns[s] : 0;
+			f->total.samples[s] += d->outer[i] ? n->total_samples[s] : 0;
+		}
+	}
+}
+
+static void side_init(struct diff_side *s, const struct fold *f)
+{
+	uint64_t covered = 0;
+
+	*s = (struct diff_side){.f = f, .ns = f->nodes[0].total_ns, .samples = f->nodes[0].total_samples};
+	for (size_t i = 0; i < f->n_slices; i++)
+		covered += f->slices[i].covered_ns;
+	if (!f->n_slices && f->to_ns > f->from_ns)
+		covered = (uint64_t)(f->to_ns - f->from_ns);
+	s->seconds = (double)covered / (double)NSEC_PER_SEC;
+}
+
+static double in_unit(const struct diff *d, int side, uint64_t ns)
+{
+	double whole = d->per == DIFF_PER_SECOND ? d->side[side].seconds * (double)NSEC_PER_SEC : (double)d->side[side].ns;
+
+	return whole > 0 ? (double)ns / whole : 0;
+}
+
+static void set_values(struct diff *d)
+{
+	for (size_t i = 0; i < d->n_functions; i++)
+		for (int s = 0; s < 2; s++) {
+			d->functions[i].self.v[s] = in_unit(d, s, d->functions[i].self.ns[s]);
+			d->functions[i].total.v[s] = in_unit(d, s, d->functions[i].total.ns[s]);
+		}
+}
+
+static void release_parts(struct diffing *d)
+{
+	idmap_release(&d->function_of);
+	idmap_release(&d->node_of);
+	idmap_release(&d->edge_of);
+	for (int s = 0; s < 2; s++) {
+		free(d->node[s]);
+		d->node[s] = NULL;
+	}
+	free(d->outer);
+	free(d->edge);
+	free(d->edges);
+	free(d->column_from);
+	free(d->self_series);
+	free(d->total_series);
+	free(d->edge_series);
+}
+
+int diff_make(const struct fold *before, const struct fold *after, enum diff_per per, double alpha, struct diff **out,
+	      struct err *e)
+{
+	struct diffing *d = mem_alloc(sizeof(*d));
+
+	d->pub.per = per;
+	d->pub.alpha = alpha;
+	side_init(&d->pub.side[DIFF_BEFORE], before);
+	side_init(&d->pub.side[DIFF_AFTER], after);
+	if (per == DIFF_PER_SECOND && (d->pub.side[0].seconds <= 0 || d->pub.side[1].seconds <= 0)) {
+		free(d);
+		err_set(e, -EINVAL, EXIT_USAGE, "one of the two has no length of time: it cannot be compared per second");
+		err_fix(e, "sonde diff --per sample ...");
+		return -EINVAL;
+	}
+	d->names_only = !has_modules(before) || !has_modules(after);
+	function_of(d, &before->frames[0]);
+	mem_grow(d->pub.nodes, d->pub.n_nodes, d->cap_nodes);
+	d->pub.nodes[d->pub.n_nodes++] = (struct diff_node){0};
+	take_fold(d, DIFF_BEFORE, before);
+	take_fold(d, DIFF_AFTER, after);
+	sum_up(d);
+	find_outer(d);
+	sum_functions(d);
+	set_values(&d->pub);
+	diff_edges_make(d);
+	d->pub.by_slices = diff_series_make(d);
+	diff_test(d);
+	release_parts(d);
+	*out = &d->pub;
+	return 0;
+}
+
+void diff_free(struct diff *d)
+{
+	if (!d)
+		return;
+	free(d->functions);
+	free(d->nodes);
+	free(d->callers);
+	free(d);
+}
+
+double diff_percent(const struct diff_value *v)
+{
+	return v->v[0] > 0 ? 100 * (v->v[1] - v->v[0]) / v->v[0] : NAN;
+}
+
+static int by_change(const void *a, const void *b, void *ctx)
+{
+	const struct diff_function *fs = ctx, *x = &fs[*(const uint32_t *)a], *y = &fs[*(const uint32_t *)b];
+	bool sure_x = x->self.significant || x->total.significant, sure_y = y->self.significant || y->total.significant;
+	double self_x = fabs(x->self.v[1] - x->self.v[0]), self_y = fabs(y->self.v[1] - y->self.v[0]);
+	double total_x = fabs(x->total.v[1] - x->total.v[0]), total_y = fabs(y->total.v[1] - y->total.v[0]);
+
+	if (sure_x != sure_y)
+		return sure_x ? -1 : 1;
+	if (self_x != self_y)
+		return self_x > self_y ? -1 : 1;
+	if (total_x != total_y)
+		return total_x > total_y ? -1 : 1;
+	return strcmp(x->frame->name, y->frame->name);
+}
+
+uint32_t *diff_movers(const struct diff *d, size_t *n)
+{
+	uint32_t *v = mem_array(d->n_functions, sizeof(*v));
+
+	*n = 0;
+	for (uint32_t i = 1; i < d->n_functions; i++) {
+		const struct diff_function *f = &d->functions[i];
+
+		if (f->self.v[0] != f->self.v[1] || f->total.v[0] != f->total.v[1])
+			v[(*n)++] = i;
+	}
+	if (*n)
+		qsort_r(v, *n, sizeof(*v), by_change, d->functions);
+	return v;
+}

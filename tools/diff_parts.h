@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff_parts: what diff.c (two trees into one), diff_series.c (sums by slice) and diff_test.c (the statistics) share. */
+#ifndef SONDE_TOOLS_DIFF_PARTS_H
+#define SONDE_TOOLS_DIFF_PARTS_H
+
+#include "schema/base/idmap.h"
+#include "tools/diff.h"
+
+#define DIFF_NONE UINT32_MAX
+
+struct diffing {
+	struct diff pub;          /* first: diff_free finds the rest by it */
+	size_t cap_functions, cap_nodes, cap_callers;
+	bool names_only;
+	struct idmap function_of, node_of, edge_of;
+	uint32_t *node[2];        /* of each node of a fold: the node here */
+	uint32_t no_stack;        /* the node of stacks without frames, if there are any */
+	bool *outer;              /* of each node: no ancestor is the same function */
+	uint32_t *edge;           /* of each node: its edge, DIFF_NONE where it has none */
+	struct diff_edge {
+		uint32_t caller, function;
+		uint64_t samples[2];
+		uint32_t row;     /* in `edges_series`, DIFF_NONE: not looked at */
+	} *edges;
+	size_t n_edges, cap_edges;
+	/* by row and slice (those of before, then those of after): in the unit of the diff */
+	size_t columns;
+	int64_t *column_from;     /* when each begins */
+	float *self_series, *total_series, *edge_series;
+	size_t n_edge_rows;
+};
+
+/* Pairs worth a test get a row. */
+void diff_edges_make(struct diffing *d);
+/* Fill in columns and series; false where a side has too few slices for them. */
+bool diff_series_make(struct diffing *d);
+void diff_test(struct diffing *d);
+
+#endif

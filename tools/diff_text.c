@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff_text: a difference for people. What is noise is there too: marked, and grey where there are colours. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/strbuf.h"
+#include "tools/diff_print.h"
+#include "tools/table.h"
+#include "tools/term.h"
+#include "tools/when.h"
+
+static bool in_cores(const struct diff *d)
+{
+	return d->per == DIFF_PER_SECOND;
+}
+
+/* "+0.412" cores, "-3.20" points; of a host that is all but idle a digit more */
+static void add_change(struct strbuf *s, const struct diff *d, double change)
+{
+	const struct diff_value *all = &d->functions[0].total;
+
+	if (in_cores(d))
+		strbuf_addf(s, "%+.*f", all->v[0] < 1 && all->v[1] < 1 ? 4 : 3, change);
+	else
+		strbuf_addf(s, "%+.2f", 100 * change);
+}
+
+static void add_percent(struct strbuf *s, const struct diff_value *v)
+{
+	double p = diff_percent(v);
+
+	if (isnan(p))
+		strbuf_addstr(s, v->v[1] > 0 ? "new" : "");
+	else if (v->v[1] <= 0)
+		strbuf_addstr(s, "gone");
+	else if (p >= 1000)
+		strbuf_addf(s, "x %.0f", v->v[1] / v->v[0]);
+	else
+		strbuf_addf(s, "%+.*f %%", fabs(p) < 99.95 ? 1 : 0, p);
+}
+
+static void head_side(const struct diff_view *v, int side, FILE *out)
+{
+	const struct diff_side *s = &v->d->side[side];
+	cleanup_strbuf struct strbuf label = STRBUF_INIT;
+	char cores[32], samples[32];
+
+	strbuf_addutf8(&label, v->sides->label[side], strlen(v->sides->label[side]));
+	fprintf(out, "%s %s\n        ", side ? "after: " : "before:", strbuf_str(&label));
+	if (in_cores(v->d))
+		fprintf(out, "%s, ", term_cores((double)s->ns / 1e9 / s->seconds, cores, sizeof(cores)));
+	fprintf(out, "%s samples", term_count(s->samples, samples, sizeof(samples)));
+	if (s->seconds > 0)
+		fprintf(out, " in %s", when_duration((int64_t)(s->seconds * 1e9), cores, sizeof(cores)));
+	fputc('\n', out);
+}
+
+static void head_count(const struct diff *d, FILE *out)
+{
+	fprintf(out, "\n        %zu of %zu functions changed by more than noise\n", d->n_significant, d->n_tested);
+}
+
+static void head_change(const struct diff *d, FILE *out)
+{
+	const struct diff_value *v = &d->functions[0].total;
+	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT;
+
+	if (!in_cores(d)) {
+		fprintf(out, "change: of shares of all, in points");
+		head_count(d, out);
+		return;
+	}
+	add_change(&change, d, v->v[1] - v->v[0]);
+	add_percent(&percent, v);
+	fprintf(out, "change: %s cores (%s), ", strbuf_str(&change), strbuf_str(&percent));
+	if (v->significant)
+		fprintf(out, "more than noise (p %s %.2g)", v->p < 1e-4 ? "<" : "=", fmax(v->p, 1e-4));
+	else
+		fprintf(out, "within the noise: %.3f cores would have shown", v->detectable);
+	head_count(d, out);
+}
+
+/* --- a row --- */
+
+static void add_joined(struct strbuf *s, const char *what, const char *name)
+{
+	if (s->len)
+		strbuf_addstr(s, ", ");
+	strbuf_addf(s, "%s%s", what, name);
+}
+
+static void add_callers(struct strbuf *s, const struct diff *d, const struct diff_function *f)
+{
+	for (int gone = 0; gone < 2; gone++) {
+		size_t said = 0;
+
+		for (uint32_t i = f->callers; i < f->callers + f->n_callers && said < 1; i++) {
+			const struct diff_caller *c = &d->callers[i];
+
+			if (!c->significant || c->gone != gone)
+				continue;
+			add_joined(s, gone ? "caller gone: " : "new caller: ", d->functions[c->caller].frame->name);
+			said++;
+		}
+	}
+}
+
+static void add_why(struct strbuf *s, const struct diff *d, const struct diff_function *f)
+{
+	bool sure = f->self.significant || f->total.significant;
+	const struct diff_value *v = f->self.tested && f->self.v[0] + f->self.v[1] > 0 ? &f->self : &f->total;
+	char when[32];
+
+	if (sure || f->n_callers)
+		add_callers(s, d, f);
+	if (sure && f->since_ns)
+		add_joined(s, "since ", when_local(f->since_ns, d->side[DIFF_AFTER].f->from_ns, when, sizeof(when)));
+	if (sure)
+		return;
+	if (!v->tested)
+		add_joined(s, "too few samples", "");
+	else if (v->v[0] > 0)
+		strbuf_addf(s, "%snoise: %.0f %% would show", s->len ? ", " : "", fmin(999, 100 * v->detectable / v->v[0]));
+	else
+		add_joined(s, "noise", "");
+}
+
+static enum term_color color_of(const struct diff_function *f)
+{
+	const struct diff_value *v = f->self.significant ? &f->self : &f->total;
+
+	if (!f->self.significant && !f->total.significant)
+		return TERM_DIM;
+	return v->v[1] > v->v[0] ? TERM_RED : TERM_GREEN;
+}
+
+static void cells_of(struct table *t, const struct diff *d, const struct diff_value *v)
+{
+	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT;
+
+	if (v->v[0] > 0 || v->v[1] > 0) {
+		add_change(&change, d, v->v[1] - v->v[0]);
+		add_percent(&percent, v);
+	}
+	table_cell(t, strbuf_str(&change));
+	table_cell(t, strbuf_str(&percent));
+}
+
+static void row(struct table *t, const struct diff *d, const struct diff_function *f)
+{
+	cleanup_strbuf struct strbuf why = STRBUF_INIT;
+
+	table_cell(t, f->self.significant || f->total.significant ? "*" : "~");
+	cells_of(t, d, &f->self);
+	cells_of(t, d, &f->total);
+	if (f->inlined)
+		table_cellf(t, "%s (inlined)", f->frame->name);
+	else
+		table_cell(t, f->frame->name);
+	add_why(&why, d, f);
+	table_cell(t, strbuf_str(&why));
+	table_row_color(t, color_of(f));
+}
+
+static void legend(const struct diff_view *v, size_t n_movers)
+{
+	const struct diff *d = v->d;
+	const size_t shown = n_movers < v->rows ? n_movers : v->rows;
+
+	if (d->by_slices)
+		fprintf(stderr, "* more than noise: Welch's test over %zu and %zu slices of %.0f and %.0f s; of the rows with * at "
+			"most %.0f %% are\n  expected to be chance   ~ not more than noise\n", d->side[0].n_slices, d->side[1].n_slices,
+			d->side[0].slice_s, d->side[1].slice_s, 100 * d->alpha);
+	else
+		fprintf(stderr, "* more than noise, if samples are independent of each other (without slices of time the noise\n"
+			"  itself cannot be measured); of those rows at most %.0f %% are expected to be chance   ~ not\n",
+			100 * d->alpha);
+	if (n_movers > shown)
+		fprintf(stderr, "%zu more: -n %zu\n", n_movers - shown, n_movers);
+}
+
+void diff_text(const struct diff_view *v, FILE *out)
+{
+	const struct table_column columns[] = {
+		{"", TABLE_LEFT}, {in_cores(v->d) ? "SELF" : "SELF PT", TABLE_RIGHT}, {"", TABLE_RIGHT},
+		{in_cores(v->d) ? "TOTAL" : "TOTAL PT", TABLE_RIGHT}, {"", TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE},
+		{"WHY", TABLE_MIDDLE},
+	};
+	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	cleanup_free uint32_t *movers = NULL;
+	size_t n = 0;
+
+	head_side(v, DIFF_BEFORE, out);
+	head_side(v, DIFF_AFTER, out);
+	head_change(v->d, out);
+	movers = diff_movers(v->d, &n);
+	for (size_t i = 0; i < n && i < v->rows; i++)
+		row(t, v->d, &v->d->functions[movers[i]]);
+	if (n)
+		table_print(t, out, v->wide ? 0 : term_width(out));
+	table_free(t);
+	fflush(out);
+	if (!v->quiet)
+		legend(v, n);
+}
