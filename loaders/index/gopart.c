@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "loaders/index/govars.h"
 #include "loaders/index/region.h"
 #include "schema/base/cursor.h"
 
@@ -227,6 +228,8 @@ int gopart_make(struct elf_file *f, const struct go_table *t, const struct go_sy
 	text_find(t, &r);
 	bss_find(f, t, &r);
 	memcpy(r.variables, syms->variables, sizeof(r.variables));
-	*out = r;
-	return 0;
+	rc = govars_find(f, t, &r);
+	if (!rc)
+		*out = r;
+	return rc;
 }

@@ -17,7 +17,7 @@ DEEPEST = 32  # program counters of a record that the program itself can report
 def toolchains():
     """Everyday: the one on the path. SONDE_GO_VERSIONS ("1.15 1.27", all): those of Debian's suites, and every form."""
     if not os.environ.get("SONDE_GO_VERSIONS"):
-        return [("go", form) for form in ("plain", "pie", "renamed")]
+        return [("go", form) for form in ("plain", "pie-sw", "renamed")]
     return [(version, form) for version in goheap.gomatrix.chosen() for form in goheap.FORMS]
 
 

@@ -80,21 +80,35 @@ static const struct {
 	{"allglen", IMAGE_GO_ALLGLEN},
 	{"allgptr", IMAGE_GO_ALLGPTR},
 	{"buildVersion", IMAGE_GO_BUILD_VERSION},
+	{"ticks", IMAGE_GO_TICKS},
 };
+
+/* What the code alone tells where no symbol does. */
+#define BY_CODE                                                                                                           \
+	(1u << IMAGE_GO_MBUCKETS | 1u << IMAGE_GO_XBUCKETS | 1u << IMAGE_GO_BBUCKETS | 1u << IMAGE_GO_MEM_PROFILE_RATE | \
+	 1u << IMAGE_GO_MPROF_CYCLE | 1u << IMAGE_GO_MPROF | 1u << IMAGE_GO_TICKS)
+
+static char *stripped_copy(const char *path)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+	cleanup_strbuf struct strbuf cmd = STRBUF_INIT;
+
+	strbuf_addf(&out, "%s-stripped", path);
+	strbuf_addf(&cmd, "strip -s -o '%s' '%s'", strbuf_str(&out), path);
+	assert_int_equal(gotest_shell(strbuf_str(&cmd)), 0);
+	return mem_strdup(strbuf_str(&out));
+}
 
 static void check_program(const struct gotest *g, size_t i, const char *flags)
 {
-	cleanup_strbuf struct strbuf all = STRBUF_INIT;
 	char version[64], *plain, *stripped;
 	struct image_go_record r, s;
 	size_t known = 0;
 
 	version_of(g, i, version, sizeof(version));
 	plain = gotest_build(g, i, flags, false);
-	strbuf_addf(&all, "%s -ldflags='-s -w'", flags);
-	stripped = gotest_build(g, i, strbuf_str(&all), false);
 	assert_non_null(plain);
-	assert_non_null(stripped);
+	stripped = stripped_copy(plain);
 	r = go_of(plain);
 	s = go_of(stripped);
 	assert_string_equal(r.version, version);
@@ -107,9 +121,16 @@ static void check_program(const struct gotest *g, size_t i, const char *flags)
 	assert_true(s.pclntab && s.module_data);
 	for (size_t k = 0; k < sizeof(variables) / sizeof(*variables); k++) {
 		assert_true(r.variables[variables[k].number] == nm_of(g, i, plain, variables[k].name));
-		assert_int_equal(s.variables[variables[k].number], 0);
+		assert_true(s.variables[variables[k].number] ==
+			    (BY_CODE & 1u << variables[k].number ? r.variables[variables[k].number] : 0));
 		known += r.variables[variables[k].number] != 0;
 	}
+	assert_int_equal(r.from_code, 0);
+	assert_true(s.from_code && !(s.from_code & ~(uint64_t)BY_CODE));
+	assert_true(r.bss_start && r.bss_start == s.bss_start && r.bss_start <= nm_of(g, i, plain, "bss"));
+	assert_true(r.bss_end == s.bss_end && r.bss_end == nm_of(g, i, plain, "enoptrbss"));
+	assert_string_equal(r.main_path, "example.org/gotest");
+	assert_string_equal(s.main_path, "example.org/gotest");
 	assert_true(known >= 9 && r.variables[IMAGE_GO_MBUCKETS] && r.variables[IMAGE_GO_MEM_PROFILE_RATE]);
 	free(plain);
 	free(stripped);
@@ -128,6 +149,29 @@ static void a_go_program_tells_its_version_and_its_runtime_s_variables(void **st
 		check_program(&g, i, "-buildmode=pie");
 	}
 	gotest_close(&g);
+}
+
+static void the_text_about_modules_tells_module_and_cgo(void **state)
+{
+	static const char mark[] = "0123456789abcdef";
+	static const char lines[] = "path\texample.org/server/cmd\nmod\texample.org/server\tv1.2.3\th1:x=\ndep\tgolang.org/x/net\tv0.1.0\n"
+				    "build\t-compiler=gc\nbuild\tCGO_ENABLED=1";
+	struct image_go_record r = {0}, none = {0};
+	char text[512];
+	const int len = snprintf(text, sizeof(text), "%s%s%s", mark, lines, mark);
+
+	(void)state;
+	gopart_modules(text, (size_t)len, &r);
+	assert_string_equal(r.main_path, "example.org/server");
+	assert_string_equal(r.main_version, "v1.2.3");
+	assert_int_equal(r.flags, IMAGE_GO_CGO);
+	r = none;
+	gopart_modules("0123456789abcdefpath\tcommand-line-arguments\n0123456789abcdef", 60, &r);
+	assert_string_equal(r.main_path, "command-line-arguments");
+	assert_int_equal(r.flags, 0);
+	r = none;
+	gopart_modules(text, 31, &r);
+	assert_memory_equal(&r, &none, sizeof(r));
 }
 
 static void build_information_that_is_cut_tells_nothing(void **state)
@@ -156,6 +200,7 @@ static void build_information_that_is_cut_tells_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_text_about_modules_tells_module_and_cgo),
 		cmocka_unit_test(build_information_that_is_cut_tells_nothing),
 		cmocka_unit_test(a_go_program_tells_its_version_and_its_runtime_s_variables),
 	};
