@@ -1,3 +1,13 @@
 # tools: the query tool. No libbpf, no libelf: what touches the live host are helper programs that it runs.
 $(eval $(call archive,tools,$(filter-out tools/main.c,$(wildcard tools/*.c))))
 $(eval $(call program,sonde,tools/main.c,tools store image base,-lsqlite3 -ljansson -lz -lm))
+
+# The named queries become C strings.
+QUERIES   := $(sort $(wildcard tools/queries/*.sql))
+GENERATED += $(B)/gen/tools/queries.h
+$(B)/gen/tools/queries.h: $(QUERIES) tools/room.mk
+	@mkdir -p $(@D)
+	$(Q){ echo '/* made from tools/queries/NAME.sql */'; echo 'const struct namedquery NAMEDQUERIES[] = {'; \
+	  for f in $(QUERIES); do n=$${f##*/}; \
+	    echo "{\"$${n%.sql}\","; sed -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo '},'; done; \
+	  echo '{0}};'; } > $@.tmp && mv $@.tmp $@

@@ -9,6 +9,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 #include "tools/json.h"
+#include "tools/namedquery.h"
 #include "tools/sqlprint.h"
 #include "tools/sqlview.h"
 #include "tools/verb.h"
@@ -29,6 +30,10 @@ struct session {
 	int64_t timeout_ns, deadline_ns;
 	uint64_t n;
 	bool timed_out;
+
+	const struct namedquery *named; /* whose parameters are bound, from `words`; NULL: none */
+	char *const *words;
+	size_t n_words;
 };
 
 static int over_time(void *ctx)
@@ -51,6 +56,12 @@ static int refused(struct session *s, int rc, struct err *e)
 		err_set(e, -EPERM, EXIT_USAGE, "the store is read-only here: %s", sqlite3_errmsg(s->db));
 		err_fix(e, "to change a copy: sonde export db -o copy.db, then sqlite3 copy.db");
 		return -EPERM;
+	}
+	if ((rc & 0xff) == SQLITE_ERROR && s->named) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "@%s: the store has nothing of this kind: %s", s->named->name,
+			sqlite3_errmsg(s->db));
+		err_fix(e, "it was written by an older sonde: ask a newer recording");
+		return -ENODATA;
 	}
 	if ((rc & 0xff) == SQLITE_ERROR) {
 		err_set(e, -EINVAL, EXIT_USAGE, "SQL: %s", sqlite3_errmsg(s->db));
@@ -77,6 +88,10 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 		if (!sqlite3_stmt_readonly(st) || !sqlite3_column_count(st)) {
 			sqlite3_finalize(st);
 			return refused(s, SQLITE_READONLY, e);
+		}
+		if (s->named && (rc = namedquery_bind(s->named, st, s->words, s->n_words, clock_utc_ns(), e))) {
+			sqlite3_finalize(st);
+			return rc;
 		}
 		rc = sqlprint(st, s->form, stdout, s->rows, &s->n);
 		sqlite3_finalize(st);
@@ -166,9 +181,38 @@ static int run_input(struct session *s, struct err *e)
 	return rc;
 }
 
+static int list_named(void)
+{
+	char summary[160];
+
+	for (const struct namedquery *q = NAMEDQUERIES; q->name; q++)
+		printf("@%-13s %s\n", q->name, namedquery_summary(q, summary, sizeof(summary)));
+	return 0;
+}
+
+static int run_named(struct session *s, const struct verb_call *call, struct err *e)
+{
+	int ret;
+
+	if (!call->words[0][1])
+		return list_named();
+	ret = namedquery_find(call->words[0], &s->named, e);
+	if (ret)
+		return ret;
+	s->words = call->words + 1;
+	s->n_words = call->n_words - 1;
+	ret = run_statements(s, s->named->text, e);
+	if (!ret && !s->n && !call->quiet)
+		fprintf(stderr, "@%s: no rows\n", s->named->name);
+	return ret;
+}
+
 static int run_words(struct session *s, const struct verb_call *call, struct err *e)
 {
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+
+	if (call->words[0][0] == '@')
+		return run_named(s, call, e);
 
 	for (size_t i = 0; i < call->n_words; i++)
 		strbuf_addf(&sql, "%s%s", i ? " " : "", call->words[i]);
@@ -228,6 +272,7 @@ static const struct option OPTIONS[] = {
 static const char *const EXAMPLES[] = {
 	"sonde sql \"select function, sum(samples) n from cpu_samples group by 1 order by 2 desc limit 5\"",
 	"sonde sql --csv \"select time, comm, cpu_ns from cpu_samples\" > samples.csv",
+	"sonde sql @hottest n=5",
 	"sonde sql .views",
 	NULL,
 };
@@ -235,9 +280,9 @@ static const char *const EXAMPLES[] = {
 const struct verb verb_sql = {
 	.name = "sql",
 	.summary = "ask the store in SQL, read-only",
-	.usage = "[QUERY | .views | .schema NAME]",
+	.usage = "[QUERY | @NAME [KEY=VALUE...] | @ | .views | .schema NAME]",
 	.examples = EXAMPLES,
-	.more = "Without a query: statements from standard input, or a prompt. Views: docs/SCHEMA.md.",
+	.more = "Without a query: statements from standard input, or a prompt. Views: docs/SCHEMA.md. @ lists the queries that ship.",
 	.options = OPTIONS,
 	.args_size = sizeof(struct sql_args),
 	.uses = VERB_STORE | VERB_JSON | VERB_WORDS,

@@ -1,0 +1,9 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- threads: CPU time by thread
+-- n = 20: how many rows
+-- comm = '': of this command only
+-- from = 0: not before this time
+-- to = 9e18: before this time
+SELECT comm, pid, thread, tid, round(sum(cpu_ns) / 1e9, 3) AS cpu_s
+FROM cpu_samples WHERE NOT self AND ts >= :from AND ts < :to AND (:comm = '' OR comm = :comm)
+GROUP BY process_id, thread, tid ORDER BY sum(cpu_ns) DESC, tid LIMIT :n;

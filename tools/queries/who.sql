@@ -1,0 +1,8 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- who: processes by CPU time, those that have ended too
+-- n = 20: how many rows
+-- from = 0: not before this time
+-- to = 9e18: before this time
+SELECT comm, pid, container, round(sum(cpu_ns) / 1e9, 3) AS cpu_s, min(time) AS first_seen, max(time) AS last_seen
+FROM cpu_samples WHERE NOT self AND ts >= :from AND ts < :to
+GROUP BY process_id ORDER BY sum(cpu_ns) DESC, pid LIMIT :n;
