@@ -24,7 +24,18 @@ static json_t *text_or_null(const char *s)
 	return s && *s ? json_text(s) : json_null();
 }
 
-static json_t *node_row(const struct flame_tree *t, size_t i)
+/* CPU time has names of its own. */
+static void set_amounts(json_t *o, const struct fold *f, const struct flame_node *n)
+{
+	bool cpu = f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
+
+	set_number(o, cpu ? "self_ns" : "self_value", n->self_ns);
+	set_number(o, cpu ? "total_ns" : "total_value", n->total_ns);
+	set_number(o, cpu ? "self_samples" : "self_n", n->self_samples);
+	set_number(o, cpu ? "total_samples" : "total_n", n->total_samples);
+}
+
+static json_t *node_row(const struct fold *f, const struct flame_tree *t, size_t i)
 {
 	const struct flame_node *n = &t->nodes[i];
 	const struct fold_frame *fr = &t->frames[n->frame];
@@ -39,10 +50,7 @@ static json_t *node_row(const struct flame_tree *t, size_t i)
 	json_object_set_new(o, "origin", json_string(ORIGIN[fr->origin]));
 	json_object_set_new(o, "named", json_boolean(fr->named));
 	json_object_set_new(o, "inlined", json_boolean(fr->inlined));
-	set_number(o, "self_ns", n->self_ns);
-	set_number(o, "total_ns", n->total_ns);
-	set_number(o, "self_samples", n->self_samples);
-	set_number(o, "total_samples", n->total_samples);
+	set_amounts(o, f, n);
 	return o;
 }
 
@@ -63,6 +71,7 @@ static json_t *losses_of(const struct fold *f)
 int flame_json_write(const struct fold *f, FILE *out)
 {
 	json_t *j = json_envelope("flame", f->from_ns, f->to_ns);
+	bool cpu = f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
 	struct flame_tree t;
 
 	flame_tree_init(&t, f, 0);
@@ -70,12 +79,14 @@ int flame_json_write(const struct fold *f, FILE *out)
 	json_object_set_new(j, "kernel", text_or_null(f->kernel));
 	set_number(j, "cpus", f->cpus);
 	set_number(j, "period_ns", f->period_ns);
-	set_number(j, "samples", f->nodes[0].total_samples);
-	set_number(j, "cpu_ns", f->nodes[0].total_ns);
-	set_number(j, "unnamed_ns", f->frames_unnamed_ns);
+	json_object_set_new(j, "type", json_string(f->kind->name));
+	json_object_set_new(j, "unit", json_string(store_unit_name(f->unit)));
+	set_number(j, cpu ? "samples" : "n", f->nodes[0].total_samples);
+	set_number(j, cpu ? "cpu_ns" : "value", f->nodes[0].total_ns);
+	set_number(j, cpu ? "unnamed_ns" : "unnamed_value", f->frames_unnamed_ns);
 	json_object_set_new(j, "losses", losses_of(f));
 	for (size_t i = 0; i < t.n_nodes; i++)
-		json_array_append_new(json_rows(j), node_row(&t, i));
+		json_array_append_new(json_rows(j), node_row(f, &t, i));
 	flame_tree_release(&t);
 	return json_print(j, out, 1);
 }

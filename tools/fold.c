@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold: samples of the selection, summed over segments into one stack tree.
+ * fold: one kind of value of the selection, summed over segments into one stack tree.
  *
  * Ids mean something in one segment only, so everything is merged by content: a frame is its place (module, build-id,
  * offset, line, inlined) and its name, so that two calls within one function stay two (docs/decisions/0061); a process is (pid, start, exec count). Each segment keeps
@@ -20,9 +20,12 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/fold_build.h"
+#include "tools/fold_kind.h"
 #include "tools/fold_slices.h"
 #include "tools/select.h"
 #include "tools/when.h"
+
+#define NOTHING 1
 
 struct folding {
 	struct fold_build *b;
@@ -32,8 +35,11 @@ struct folding {
 	uint64_t found_self_ns;
 
 	/* of the segment at hand */
+	struct store_segment *seg;
 	const struct store_dict *dict;
-	int64_t seg_run;                   /* the only run asked for, or 0 */
+	int64_t seg_run;                   /* the run at hand, or 0: all */
+	bool is_with;                      /* the second kind is being told */
+	size_t n_told;                     /* processes that later segments have told of */
 	uint32_t slice;                    /* at hand */
 	struct fold_spans spans;           /* when something recorded, if there are slices */
 	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
@@ -140,6 +146,11 @@ static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 
 /* --- processes and groups --- */
 
+static uint64_t identity_of(const struct store_process_row *p)
+{
+	return hash_u64(hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns), p->exec_id);
+}
+
 static uint32_t process_of(struct folding *f, uint32_t id)
 {
 	const struct store_process_row *row = &f->dict->processes[id];
@@ -148,7 +159,7 @@ static uint32_t process_of(struct folding *f, uint32_t id)
 
 	if (f->seg_process[id])
 		return f->seg_process[id] - 1;
-	identity = hash_u64(hash_u64(hash_u64(HASH_SEED, row->pid), (uint64_t)row->start_ns), row->exec_id);
+	identity = identity_of(row);
 	if (!fold_known_process(f->b, identity, &i))
 		i = fold_add_process(f->b, identity, &(struct fold_process){
 			.pid = row->pid, .ppid = row->ppid, .uid = row->uid, .start_ns = row->start_ns,
@@ -202,32 +213,53 @@ static void add_run(struct folding *f, const struct store_run_row *run)
 		f->pub->cpus = run->cpus;
 }
 
+/* The kind's second pass: only leaves take it. */
+static void add_with(struct folding *f, uint32_t node, uint32_t process, const struct store_total *t)
+{
+	fold_merge_leaf(f->b, &(struct fold_leaf){.node = node, .process = process, .tid = t->tid, .label = t->label,
+		.thread = fold_text(f->b, t->thread), .with_samples = t->whole_n, .with_ns = t->whole_value});
+}
+
+static void add_leaf(struct folding *f, uint32_t node, uint32_t process, const struct store_total *t)
+{
+	struct fold_leaf leaf = {.node = node, .process = process, .tid = t->tid, .label = t->label,
+				 .thread = fold_text(f->b, t->thread), .samples = t->whole_n, .ns = t->whole_value};
+
+	(f->opts.with ? fold_merge_leaf : fold_add_leaf)(f->b, &leaf);
+}
+
 static int add_total(void *ctx, const struct store_total *t)
 {
 	struct folding *f = ctx;
 	const struct store_process_row *row = &f->dict->processes[t->process];
+	uint64_t n = t->whole_n, ns = f->opts.count ? n : t->whole_value;
 	uint32_t process, node;
 
-	if (row->self)
-		f->found_self_ns += t->value;
+	if (row->self && !f->is_with)
+		f->found_self_ns += ns;
 	if (row->self && !select_wants(f->sel, row, t->tid))
 		return 0;
 	process = process_of(f, t->process);
 	node = node_of_stack(f, group_node(f, process, t), t->stack);
-	f->pub->nodes[node].self_ns += t->value;
-	f->pub->nodes[node].self_samples += t->n;
-	f->pub->processes[process].ns += t->value;
-	f->pub->processes[process].samples += t->n;
+	if (f->is_with) {
+		add_with(f, node, process, t);
+		return 0;
+	}
+	f->pub->nodes[node].self_ns += ns;
+	f->pub->nodes[node].self_samples += n;
+	f->pub->processes[process].ns += ns;
+	f->pub->processes[process].samples += n;
 	if (node && !f->pub->frames[f->pub->nodes[node].frame].named)
-		f->pub->frames_unnamed_ns += t->value;
+		f->pub->frames_unnamed_ns += ns;
 	if (t->run < f->dict->n_runs)
 		add_run(f, &f->dict->runs[t->run]);
+	if (f->pub->kind->sized && !f->pub->period_ns)
+		f->pub->period_ns = store_rate_at(f->seg, t->run, t->process, f->sel->to_ns);
 	if (f->pub->n_slices)
 		fold_add_cell(f->b, &(struct fold_cell){.node = node, .process = process, .slice = f->slice,
-			.samples = t->n > UINT32_MAX ? UINT32_MAX : (uint32_t)t->n, .ns = t->value});
+			.samples = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n, .ns = ns});
 	if (f->opts.leaves)
-		fold_add_leaf(f->b, &(struct fold_leaf){.node = node, .process = process, .tid = t->tid,
-			.thread = fold_text(f->b, t->thread), .samples = t->n, .ns = t->value});
+		add_leaf(f, node, process, t);
 	return 0;
 }
 
@@ -235,15 +267,29 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 {
 	const struct folding *f = ctx;
 
+	uint32_t i;
+
 	(void)thread;
+	if (f->pub->kind->class == STORE_GAUGE && fold_known_process(f->b, identity_of(p), &i) && i < f->n_told)
+		return false; /* a later segment told how it stands */
 	return p->self || select_wants(f->sel, p, tid);
+}
+
+/* A run that is selected, of this kind; one that has nothing at all may have lost it. */
+static bool run_is_asked(const struct folding *f, int64_t run)
+{
+	uint32_t kinds = store_run_kinds(f->seg, run);
+
+	if (f->seg_run && run != f->seg_run)
+		return false;
+	return !kinds || kinds & 1u << f->pub->kind->kind;
 }
 
 static int add_loss(void *ctx, const struct store_loss_row *l)
 {
 	struct folding *f = ctx;
 
-	if (!f->seg_run || l->run == f->seg_run)
+	if (run_is_asked(f, l->run))
 		fold_add_loss(f->b, l->reason, l->n);
 	return 0;
 }
@@ -276,7 +322,9 @@ static int sum_slices(struct folding *f, struct store_segment *s, const struct s
 
 	q.whole_from_ns = whole->from_ns;
 	q.whole_to_ns = whole->to_ns;
-	fold_spans_note(&f->spans, f->sel, f->dict, f->seg_run);
+	for (size_t i = 1; i < f->dict->n_runs; i++)
+		if (run_is_asked(f, (int64_t)i))
+			fold_spans_note(&f->spans, f->sel, f->dict, (int64_t)i);
 	for (f->slice = 0; f->slice < f->pub->n_slices && rc == 0; f->slice++) {
 		q.from_ns = f->pub->slices[f->slice].from_ns;
 		q.to_ns = f->pub->slices[f->slice].to_ns;
@@ -285,85 +333,98 @@ static int sum_slices(struct folding *f, struct store_segment *s, const struct s
 	return rc;
 }
 
+static int sum_run(struct folding *f, int64_t run, struct err *e)
+{
+	struct store_query q = {.from_ns = f->sel->from_ns, .to_ns = f->sel->to_ns, .kind = f->pub->kind->kind, .run = run,
+				.want = wanted, .ctx = f};
+	int rc;
+
+	f->seg_run = run;
+	f->is_with = false;
+	rc = f->pub->n_slices ? sum_slices(f, f->seg, &q, e) : store_totals(f->seg, &q, add_total, f, e);
+	if (rc == 0 && f->opts.with && f->pub->kind->with) {
+		f->is_with = true;
+		q.kind = f->pub->kind->with;
+		rc = store_totals(f->seg, &q, add_total, f, e);
+	}
+	if (rc == 0)
+		rc = store_losses(f->seg, f->sel->from_ns, f->sel->to_ns, add_loss, f, e);
+	if (rc == 0 && f->pub->kind->kind == STORE_KIND_CPU)
+		rc = store_endings(f->seg, f->sel->from_ns, f->sel->to_ns, run, endings_add, &f->pub->endings, e);
+	return rc;
+}
+
 static int fold_segment(struct folding *f, const char *path, struct err *e)
 {
-	struct store_query q = {.from_ns = f->sel->from_ns, .to_ns = f->sel->to_ns, .kind = STORE_KIND_CPU,
-				.want = wanted, .ctx = f};
-	int64_t run = select_run_in(f->sel, path);
-	struct store_segment *s = NULL;
+	int64_t run = select_run_in(f->sel, path, 0);
 	int rc;
 
 	if (run < 0)
 		return 0;
-	q.run = f->seg_run = run;
-	rc = store_segment_open(path, &s, e);
+	rc = store_segment_open(path, &f->seg, e);
 	if (rc == 0)
-		rc = store_segment_dict(s, &f->dict, e);
+		rc = store_segment_dict(f->seg, &f->dict, e);
 	if (rc == 0) {
 		f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));
 		f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
 		f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
-		read_meta(f, store_segment_db(s));
-		rc = f->pub->n_slices ? sum_slices(f, s, &q, e) : store_totals(s, &q, add_total, f, e);
+		f->n_told = f->pub->n_processes;
+		read_meta(f, store_segment_db(f->seg));
 	}
-	if (rc == 0)
-		rc = store_losses(s, f->sel->from_ns, f->sel->to_ns, add_loss, f, e);
-	if (rc == 0)
-		rc = store_endings(s, f->sel->from_ns, f->sel->to_ns, run, endings_add, &f->pub->endings, e);
+	for (size_t i = 1; rc == 0 && run >= 0; i++) {
+		if (!run || store_run_kinds(f->seg, run) & 1u << f->pub->kind->kind)
+			rc = sum_run(f, run, e);
+		run = select_run_in(f->sel, path, i);
+	}
 	free(f->seg_frame);
 	free(f->seg_process);
 	free(f->seg_plain);
 	f->seg_frame = f->seg_process = f->seg_plain = NULL;
 	idmap_release(&f->seg_node);
-	store_segment_close(s);
+	store_segment_close(f->seg);
+	f->seg = NULL;
 	return rc;
 }
 
-static int nothing(const struct selection *sel, struct err *e)
-{
-	cleanup_free struct store_segment_info *all = NULL;
-	int64_t from = 0, to = 0, now = clock_utc_ns();
-	char a[32], b[32], there[96] = "";
-	size_t n = 0;
-
-	if (store_segments(sel->store, 0, INT64_MAX, &all, &n, NULL) == 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (all[i].from_ns && (!from || all[i].from_ns < from))
-				from = all[i].from_ns;
-			if (all[i].to_ns > to)
-				to = all[i].to_ns;
-		}
-	}
-	if (from)
-		snprintf(there, sizeof(there), "; the store holds samples from %s to %s", when_local(from, now, a, sizeof(a)),
-			 when_local(to, now, b, sizeof(b)));
-	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples%s%s in %s: %s%s", *sel->what ? " of " : "", sel->what, sel->range,
-		select_is_narrow(sel) ? "what the filters name did not run on a CPU then, or does not exist" :
-		"nothing was recorded then, or the host was idle", there);
-	if (select_is_narrow(sel))
-		err_fix(e, "sonde stacks (without the filter)    sonde status    sudo sonde record -d 10s");
-	else
-		err_fix(e, "sonde status (what is there)    sudo sonde record -d 10s");
-	return -ENODATA;
-}
-
-int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e)
+/* 0, an error, or NOTHING, which is not said yet. */
+static int fold_of(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e)
 {
 	struct fold_build *b = fold_begin();
 	struct folding f = {.b = b, .pub = &b->pub, .sel = sel, .opts = *o};
-	int rc = o->slices ? fold_slices_plan(sel, o->slices, &b->pub, e) : 0;
+	const struct store_kind_info *kind = store_kind_info(o->kind);
+	bool gauge = kind->class == STORE_GAUGE;
+	int rc;
 
-	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++)
-		rc = fold_segment(&f, sel->segments[i].path, e);
+	b->pub.kind = kind;
+	b->pub.unit = o->count ? kind->unit_n : kind->unit_value;
+	rc = o->slices ? fold_slices_plan(sel, o->slices, &b->pub, e) : 0;
+	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++) /* of a gauge the newest holds: it comes first */
+		rc = fold_segment(&f, sel->segments[gauge ? sel->n_segments - 1 - i : i].path, e);
 	fold_end(b);
 	fold_spans_cover(&f.spans, b->pub.slices, b->pub.n_slices);
 	b->pub.self_program_ns = f.found_self_ns;
-	if (rc == 0 && !b->pub.nodes[0].total_samples)
-		rc = nothing(sel, e);
-	if (rc < 0) {
+	if (rc == 0 && !b->pub.nodes[0].total_samples && !b->pub.nodes[0].total_ns)
+		rc = NOTHING;
+	if (rc) {
 		fold_free(&b->pub);
 		return rc;
 	}
 	*out = &b->pub;
 	return 0;
+}
+
+int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e)
+{
+	struct fold_opts opts = *o;
+	int rc;
+
+	opts.kind = o->kind ? o->kind : STORE_KIND_CPU;
+	rc = fold_of(sel, &opts, out, e);
+	if (rc == NOTHING && !o->kind) {
+		rc = fold_kind_there(sel, &opts.kind, e);
+		if (rc)
+			return rc;
+		rc = opts.kind == STORE_KIND_CPU ? NOTHING : fold_of(sel, &opts, out, e);
+	}
+	return rc == NOTHING ? fold_nothing(sel, opts.kind, e) : rc;
 }

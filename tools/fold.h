@@ -14,6 +14,11 @@
 #include "schema/store/reader.h"
 #include "tools/endings.h"
 
+/*
+ * What is folded is one kind of value (store/kinds.h). Each node, process and leaf has two numbers of it: `samples` is n,
+ * how many (samples, events, objects), and `ns` is what it is drawn and ranked by: the kind's value (ns or bytes), or n
+ * again where that unit was asked for. fold.kind and fold.unit say what they are.
+ */
 struct selection; /* tools/select.h: window and filters, parsed from the command line */
 
 enum fold_origin { FOLD_NATIVE = 0, FOLD_KERNEL, FOLD_GO, FOLD_JIT, FOLD_GROUP, FOLD_UNKNOWN };
@@ -45,7 +50,9 @@ struct fold_leaf {               /* for pprof labels: one (stack, process, threa
 	uint32_t process;        /* index into processes */
 	const char *thread;
 	uint32_t tid;
-	uint64_t samples, ns;
+	uint64_t samples, ns;    /* n and value, whatever the unit */
+	uint32_t label;          /* of its series: bytes of one object, ... */
+	uint64_t with_samples, with_ns; /* the same of fold_opts.with */
 	bool base;               /* of what is subtracted (fold_join): pprof writes it as -diff_base does */
 };
 
@@ -81,13 +88,18 @@ struct fold {
 	struct fold_loss *losses;       size_t n_losses;
 	struct endings endings;         /* of the window's minutes, all processes */
 	int64_t from_ns, to_ns;         /* what the data spans within the window */
-	uint64_t period_ns;             /* of the finest run used */
+	const struct store_kind_info *kind;
+	enum store_unit unit;           /* of all that is called ns here */
+	uint64_t period_ns;             /* of the finest run used; kinds sampled by size: bytes from one sample to the next */
 	uint32_t cpus;
-	uint64_t frames_unnamed_ns, self_program_ns; /* CPU time in unnamed leaf frames; of sonde's own processes */
+	uint64_t frames_unnamed_ns, self_program_ns; /* in unnamed leaf frames; of sonde's own processes */
 	const char *host, *kernel;
 };
 
 struct fold_opts {
+	enum store_kind kind;    /* 0: cpu, or the only kind that there is */
+	bool count;              /* ranked by n, not by value */
+	bool with;               /* leaves have the numbers of kind.with too; needs `leaves` */
 	enum fold_group group;
 	bool leaves;
 	bool no_inline;          /* inlined functions count as the function they were inlined into */
@@ -95,7 +107,8 @@ struct fold_opts {
 	bool lines;              /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 
-/* EXIT_NOTHING with the reason and the next command to try when the window holds no sample. */
+/* EXIT_NOTHING with the reason and the next command to try when the window holds none of it; EXIT_USAGE where several
+ * kinds are there, no cpu, and none was asked for. */
 int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e);
 void fold_free(struct fold *f);
 /* Both in one tree, with their leaves; those of `base` are marked and its values are times `scale`. Both were made with

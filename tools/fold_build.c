@@ -14,6 +14,8 @@ struct fold_build *fold_begin(void)
 	struct fold_build *b = mem_alloc(sizeof(*b));
 	const char *none = fold_text(b, "");
 
+	b->pub.kind = store_kind_info(STORE_KIND_CPU); /* until told otherwise */
+	b->pub.unit = STORE_TIME;
 	b->pub.host = b->pub.kernel = none;
 	fold_add_frame(b, &(struct fold_frame){.name = fold_text(b, "all"), .module = none, .module_path = none,
 					       .build_id = none, .file = none, .named = true, .origin = FOLD_GROUP});
@@ -100,6 +102,27 @@ void fold_add_leaf(struct fold_build *b, const struct fold_leaf *leaf)
 	b->pub.leaves[b->pub.n_leaves++] = *leaf;
 }
 
+void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *x)
+{
+	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uint64_t)x->node << 32 | x->process), (uintptr_t)x->thread),
+			      (uint64_t)x->tid << 32 | x->label), i;
+
+	for (; idmap_get(&b->leaf_of, h, &i); h = hash_u64(h, 1)) {
+		struct fold_leaf *l = &b->pub.leaves[i];
+
+		if (l->node != x->node || l->process != x->process || l->thread != x->thread || l->tid != x->tid ||
+		    l->label != x->label)
+			continue;
+		l->samples += x->samples;
+		l->ns += x->ns;
+		l->with_samples += x->with_samples;
+		l->with_ns += x->with_ns;
+		return;
+	}
+	idmap_set(&b->leaf_of, h, b->pub.n_leaves);
+	fold_add_leaf(b, x);
+}
+
 void fold_add_cell(struct fold_build *b, const struct fold_cell *cell)
 {
 	mem_grow(b->pub.cells, b->pub.n_cells, b->cap_cells);
@@ -160,6 +183,7 @@ struct fold *fold_end(struct fold_build *b)
 	idmap_release(&b->process_of);
 	idmap_release(&b->node_of);
 	idmap_release(&b->text_of);
+	idmap_release(&b->leaf_of);
 	return &b->pub;
 }
 
@@ -173,6 +197,7 @@ void fold_free(struct fold *pub)
 	idmap_release(&b->process_of);
 	idmap_release(&b->node_of);
 	idmap_release(&b->text_of);
+	idmap_release(&b->leaf_of);
 	for (size_t i = 0; i < b->n_texts; i++)
 		free(b->texts[i]);
 	free(b->texts);

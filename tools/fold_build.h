@@ -18,6 +18,7 @@ struct fold_build {
 	struct fold pub; /* first: fold_free finds the rest by it */
 	size_t cap_frames, cap_nodes, cap_processes, cap_leaves, cap_cells, cap_losses;
 	struct idmap frame_of, process_of, node_of, text_of; /* content hash -> index */
+	struct idmap leaf_of;                                /* only where two kinds share leaves */
 	char **texts;                                        /* owned strings */
 	size_t n_texts, cap_texts;
 };
@@ -35,6 +36,8 @@ uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame);
 bool fold_known_process(const struct fold_build *b, uint64_t identity, uint32_t *process);
 uint32_t fold_add_process(struct fold_build *b, uint64_t identity, const struct fold_process *p);
 void fold_add_leaf(struct fold_build *b, const struct fold_leaf *leaf);
+/* The same where two kinds are told: what differs in no more than its numbers is one leaf. */
+void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *leaf);
 void fold_add_cell(struct fold_build *b, const struct fold_cell *cell);
 void fold_add_loss(struct fold_build *b, const char *reason, uint64_t n);
 

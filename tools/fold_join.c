@@ -47,7 +47,8 @@ static void join(struct fold_build *b, const struct fold *f, double scale, bool 
 		uint32_t process = join_process(b, &f->processes[l->process]);
 		struct fold_leaf new = {.node = node[l->node], .process = process, .thread = fold_text(b, l->thread),
 					.tid = l->tid, .samples = scaled(l->samples, scale), .ns = scaled(l->ns, scale),
-					.base = base};
+					.label = l->label, .with_samples = scaled(l->with_samples, scale),
+					.with_ns = scaled(l->with_ns, scale), .base = base};
 
 		b->pub.nodes[new.node].self_ns += new.ns;
 		b->pub.nodes[new.node].self_samples += new.samples;
@@ -63,6 +64,8 @@ struct fold *fold_join(const struct fold *base, double scale, const struct fold 
 
 	join(b, base, scale, true);
 	join(b, f, 1, false);
+	b->pub.kind = f->kind;
+	b->pub.unit = f->unit;
 	b->pub.from_ns = f->from_ns;
 	b->pub.to_ns = f->to_ns;
 	b->pub.period_ns = f->period_ns;

@@ -8,26 +8,36 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-static int bucket_of_segment(const char *path, const struct selection *sel, int64_t *bucket_s, struct err *e)
+/* The widest bucket of the runs that have something of the kind; `run` 0: of any. */
+static void bucket_of_run(sqlite3 *db, const struct selection *sel, int64_t run, enum store_kind kind, int64_t *bucket_s)
 {
-	struct store_segment *s = NULL;
 	sqlite3_stmt *st = NULL;
-	int64_t run = select_run_in(sel, path);
-	int rc = run < 0 ? 0 : store_segment_open(path, &s, e);
 
-	if (rc || run < 0)
-		return rc;
-	if (sqlite3_prepare_v2(store_segment_db(s), "SELECT max(bucket_s) FROM run WHERE from_ns < ?2 AND to_ns > ?1"
-			       " AND (?3 = 0 OR id = ?3)", -1, &st, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(db, "SELECT max(bucket_s) FROM run WHERE from_ns < ?2 AND to_ns > ?1 AND (?3 = 0 OR id = ?3)"
+			       " AND EXISTS (SELECT 1 FROM task t WHERE t.run = run.id AND t.kind = ?4)", -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_int64(st, 1, sel->from_ns);
 		sqlite3_bind_int64(st, 2, sel->to_ns);
 		sqlite3_bind_int64(st, 3, run);
+		sqlite3_bind_int64(st, 4, kind);
 		if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 0) > *bucket_s)
 			*bucket_s = sqlite3_column_int64(st, 0);
 	}
 	sqlite3_finalize(st);
+}
+
+static int bucket_of_segment(const char *path, const struct selection *sel, enum store_kind kind, int64_t *bucket_s,
+			     struct err *e)
+{
+	struct store_segment *s = NULL;
+	int64_t run = select_run_in(sel, path, 0);
+	int rc = run < 0 ? 0 : store_segment_open(path, &s, e);
+
+	for (size_t i = 1; rc == 0 && run >= 0; i++) {
+		bucket_of_run(store_segment_db(s), sel, run, kind, bucket_s);
+		run = select_run_in(sel, path, i);
+	}
 	store_segment_close(s);
-	return 0;
+	return rc;
 }
 
 static int64_t round_up(int64_t v, int64_t unit)
@@ -41,7 +51,7 @@ int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold *f, 
 	int rc = 0;
 
 	for (size_t i = 0; i < sel->n_segments && rc == 0; i++)
-		rc = bucket_of_segment(sel->segments[i].path, sel, &bucket_s, e);
+		rc = bucket_of_segment(sel->segments[i].path, sel, f->kind->kind, &bucket_s, e);
 	if (rc)
 		return rc;
 	bucket_ns = bucket_s * NSEC_PER_SEC;

@@ -34,6 +34,12 @@ void folded_addpath(struct strbuf *s, const struct flame_tree *t, uint32_t node)
 	}
 }
 
+/* CPU in samples, as these files have it everywhere; all else in its unit. */
+static uint64_t amount_of(const struct fold *f, const struct flame_node *n)
+{
+	return f->kind->kind == STORE_KIND_CPU ? n->self_samples : n->self_ns;
+}
+
 void folded_write(const struct fold *f, FILE *out)
 {
 	cleanup_strbuf struct strbuf line = STRBUF_INIT;
@@ -41,11 +47,11 @@ void folded_write(const struct fold *f, FILE *out)
 
 	flame_tree_init(&t, f, 0);
 	for (size_t i = 0; i < t.n_nodes && !ferror(out); i++) {
-		if (!t.nodes[i].self_samples)
+		if (!amount_of(f, &t.nodes[i]))
 			continue;
 		strbuf_reset(&line);
 		folded_addpath(&line, &t, (uint32_t)i);
-		strbuf_addf(&line, " %llu\n", (unsigned long long)t.nodes[i].self_samples);
+		strbuf_addf(&line, " %llu\n", (unsigned long long)amount_of(f, &t.nodes[i]));
 		fwrite(line.buf, 1, line.len, out);
 	}
 	flame_tree_release(&t);

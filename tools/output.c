@@ -104,7 +104,7 @@ int output_write(enum output_form form, const struct selection *sel, const struc
 
 	if (ret)
 		return ret;
-	opts.leaves = form == OUTPUT_PPROF;
+	opts.leaves = opts.with = form == OUTPUT_PPROF;
 	ret = fold_make(sel, &opts, &f, e);
 	if (ret)
 		return ret;

@@ -347,6 +347,28 @@ static void label(struct builder *b, struct strbuf *sample, const char *key, con
 	proto_bytes(sample, SAMPLE_LABEL, m.buf, m.len);
 }
 
+/* Of two kinds in one file the one of the smaller number comes first. */
+static bool with_first(const struct fold *f)
+{
+	return f->kind->with && f->kind->with < f->kind->kind;
+}
+
+/* What is subtracted is negative. */
+static void pair_add(struct strbuf *packed, bool base, uint64_t n, uint64_t value)
+{
+	proto_varint(packed, base ? -n : n);
+	proto_varint(packed, base ? -value : value);
+}
+
+static void values_add(struct strbuf *packed, const struct fold *f, const struct fold_leaf *leaf)
+{
+	if (with_first(f))
+		pair_add(packed, leaf->base, leaf->with_samples, leaf->with_ns);
+	pair_add(packed, leaf->base, leaf->samples, leaf->ns);
+	if (f->kind->with && !with_first(f))
+		pair_add(packed, leaf->base, leaf->with_samples, leaf->with_ns);
+}
+
 static void sample_emit(struct builder *b, const struct fold_leaf *leaf)
 {
 	const struct fold *f = b->f;
@@ -362,10 +384,11 @@ static void sample_emit(struct builder *b, const struct fold_leaf *leaf)
 		proto_varint(&packed, location_none(b));
 	proto_bytes(&s, SAMPLE_LOCATION, packed.buf, packed.len);
 	strbuf_reset(&packed);
-	proto_varint(&packed, leaf->base ? -leaf->samples : leaf->samples);
-	proto_varint(&packed, leaf->base ? -leaf->ns : leaf->ns);
+	values_add(&packed, f, leaf);
 	proto_bytes(&s, SAMPLE_VALUE, packed.buf, packed.len);
 	label(b, &s, "pprof::base", leaf->base ? "true" : "", 0);
+	if (f->kind->sized && leaf->label)
+		label(b, &s, "bytes", NULL, leaf->label);
 	label(b, &s, "pid", NULL, p->pid);
 	label(b, &s, "tid", NULL, leaf->tid);
 	label(b, &s, "thread", leaf->thread ? leaf->thread : "", 0);
@@ -380,7 +403,7 @@ static void comments_emit(struct builder *b)
 	const struct fold *f = b->f;
 	cleanup_strbuf struct strbuf packed = STRBUF_INIT, text = STRBUF_INIT;
 
-	strbuf_addf(&text, "sonde cpu profile of %s, kernel %s", f->host ? f->host : "?", f->kernel ? f->kernel : "?");
+	strbuf_addf(&text, "sonde %s profile of %s, kernel %s", f->kind->name, f->host ? f->host : "?", f->kernel ? f->kernel : "?");
 	proto_varint(&packed, string_id(b, strbuf_str(&text)));
 	for (size_t i = 0; i < f->n_losses; i++) {
 		strbuf_reset(&text);
@@ -390,16 +413,45 @@ static void comments_emit(struct builder *b)
 	proto_bytes(&b->out, PROFILE_COMMENT, packed.buf, packed.len);
 }
 
+static const char *pprof_unit(enum store_unit u)
+{
+	return u == STORE_TIME ? "nanoseconds" : u == STORE_BYTES ? "bytes" : "count";
+}
+
+static void sample_types(struct builder *b, const struct store_kind_info *k)
+{
+	value_type(b, PROFILE_SAMPLE_TYPE, k->pprof_n, pprof_unit(k->unit_n));
+	value_type(b, PROFILE_SAMPLE_TYPE, k->pprof_value, pprof_unit(k->unit_value));
+}
+
+/* As Go's own: of memory the rate of the sampling; what counts each event has a period of one. */
+static void period_emit(struct builder *b)
+{
+	const struct store_kind_info *k = b->f->kind;
+	bool cpu = k->kind == STORE_KIND_CPU;
+
+	if (cpu)
+		value_type(b, PROFILE_PERIOD_TYPE, k->pprof_value, pprof_unit(k->unit_value));
+	else if (k->sized)
+		value_type(b, PROFILE_PERIOD_TYPE, "space", "bytes");
+	else
+		value_type(b, PROFILE_PERIOD_TYPE, k->pprof_n, pprof_unit(k->unit_n));
+	proto_uint(&b->out, PROFILE_PERIOD, cpu || k->sized ? b->f->period_ns : 1);
+}
+
 static void head_emit(struct builder *b)
 {
 	const struct fold *f = b->f;
 
 	string_id(b, ""); /* index 0, by the format */
-	value_type(b, PROFILE_SAMPLE_TYPE, "samples", "count");
-	value_type(b, PROFILE_SAMPLE_TYPE, "cpu", "nanoseconds");
-	value_type(b, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
-	proto_uint(&b->out, PROFILE_PERIOD, f->period_ns);
-	proto_uint(&b->out, PROFILE_DEFAULT_TYPE, string_id(b, "cpu"));
+	if (with_first(f))
+		sample_types(b, store_kind_info(f->kind->with));
+	sample_types(b, f->kind);
+	if (f->kind->with && !with_first(f))
+		sample_types(b, store_kind_info(f->kind->with));
+	period_emit(b);
+	proto_uint(&b->out, PROFILE_DEFAULT_TYPE,
+		   string_id(b, f->unit == f->kind->unit_value ? f->kind->pprof_value : f->kind->pprof_n));
 	proto_uint(&b->out, PROFILE_TIME, (uint64_t)f->from_ns);
 	proto_uint(&b->out, PROFILE_DURATION, f->to_ns > f->from_ns ? (uint64_t)(f->to_ns - f->from_ns) : 0);
 	comments_emit(b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recordings: the runs of a store, over all its segments, numbered. A run that goes on in the next segment has the
- * same token there. */
+ * same token there; runs of several families that were begun together are one recording. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -16,10 +16,10 @@ struct list {
 	size_t n, cap;
 };
 
-static const char RUNS_SQL[] =
-	"SELECT id, token, family, options, scope, bucket_s, from_ns, to_ns, state, pid,"
-	" (SELECT period_ns FROM run_period p WHERE p.run = r.id ORDER BY p.from_ns DESC LIMIT 1)"
-	" FROM run r ORDER BY id";
+#define RUNS_SQL(recording)                                                                            \
+	"SELECT id, " recording ", family, options, scope, bucket_s, from_ns, to_ns, state, pid,"      \
+	" (SELECT period_ns FROM run_period p WHERE p.run = r.id ORDER BY p.from_ns DESC LIMIT 1)"     \
+	" FROM run r ORDER BY id"
 
 static const char *column_text(sqlite3_stmt *st, int i)
 {
@@ -52,6 +52,22 @@ static struct select_recording *add_new(struct list *l, sqlite3_stmt *st)
 	return r;
 }
 
+/* "cpu,offcpu" */
+static void add_family(struct select_recording *r, const char *family)
+{
+	size_t len = strlen(r->family), n = strlen(family);
+
+	for (const char *at = r->family; *at;) {
+		size_t one = strcspn(at, ",");
+
+		if (one == n && !strncmp(at, family, n))
+			return;
+		at += one + (at[one] == ',');
+	}
+	if (len + n + 2 <= sizeof(r->family))
+		snprintf(r->family + len, sizeof(r->family) - len, ",%s", family);
+}
+
 /* Later segments know more of the end, so they come later. */
 static void take_row(struct list *l, sqlite3_stmt *st, const char *path)
 {
@@ -60,6 +76,8 @@ static void take_row(struct list *l, sqlite3_stmt *st, const char *path)
 
 	if (!r)
 		r = add_new(l, st);
+	else
+		add_family(r, column_text(st, 2));
 	if (sqlite3_column_int64(st, 6) < r->from_ns)
 		r->from_ns = sqlite3_column_int64(st, 6);
 	if (sqlite3_column_int64(st, 7) > r->to_ns)
@@ -83,7 +101,9 @@ static int read_segment(struct list *l, const char *path, struct err *e)
 	if (rc)
 		return rc;
 	db = store_segment_db(s);
-	rc = sqlite3_prepare_v2(db, RUNS_SQL, -1, &st, NULL);
+	rc = sqlite3_prepare_v2(db, RUNS_SQL("iif(recording, recording, token)"), -1, &st, NULL);
+	if (rc != SQLITE_OK) /* older than runs that belong together */
+		rc = sqlite3_prepare_v2(db, RUNS_SQL("token"), -1, &st, NULL);
 	if (rc == SQLITE_OK)
 		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
 			take_row(l, st, path);

@@ -196,17 +196,41 @@ static int add_list(struct filters *f, enum filter_kind kind, const struct optio
 	return rc;
 }
 
-static int add_filters(struct filters *f, const struct select_args *a, struct err *e)
+bool select_is_measure(const char *word)
+{
+	static const char *const words[] = {"samples", "events", "objects", "time", "bytes"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(word, words[i]))
+			return true;
+	return false;
+}
+
+/* Units of systemd, and the unit of measure. */
+static int add_units(struct selection *s, const struct option_list *l, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < l->n && !rc; i++)
+		if (select_is_measure(l->items[i]))
+			s->measure = l->items[i];
+		else
+			rc = filters_add(s->filters, FILTER_UNIT, l->items[i], e);
+	return rc;
+}
+
+static int add_filters(struct selection *s, const struct select_args *a, struct err *e)
 {
 	const struct option_list *const lists[FILTER_N] = {
 		[FILTER_CONTAINER] = &a->container, [FILTER_IMAGE] = &a->image, [FILTER_PID] = &a->pid,
 		[FILTER_TID] = &a->tid,		    [FILTER_COMM] = &a->comm,	[FILTER_EXE] = &a->exe,
-		[FILTER_USER] = &a->user,	    [FILTER_UNIT] = &a->unit,	[FILTER_CGROUP] = &a->cgroup,
+		[FILTER_USER] = &a->user,	    [FILTER_CGROUP] = &a->cgroup,
 	};
-	int rc = 0;
+	int rc = add_units(s, &a->unit, e);
 
 	for (int k = 0; k < FILTER_N && !rc; k++)
-		rc = add_list(f, (enum filter_kind)k, lists[k], e);
+		if (k != FILTER_UNIT)
+			rc = add_list(s->filters, (enum filter_kind)k, lists[k], e);
 	return rc;
 }
 
@@ -319,7 +343,7 @@ static int resolve(struct selection *s, const struct select_args *a, char *const
 		   struct err *e)
 {
 	int64_t now = clock_utc_ns();
-	int rc = add_filters(s->filters, a, e);
+	int rc = add_filters(s, a, e);
 
 	if (!rc)
 		rc = resolve_range(s, a, now, e);
@@ -389,12 +413,12 @@ bool select_is_narrow(const struct selection *s)
 	return !filters_empty(s->filters);
 }
 
-int64_t select_run_in(const struct selection *s, const char *segment_path)
+int64_t select_run_in(const struct selection *s, const char *segment_path, size_t nth)
 {
 	if (!s->rec)
-		return 0;
+		return nth ? -1 : 0;
 	for (size_t i = 0; i < s->n_runs; i++)
-		if (!strcmp(s->runs[i].segment, segment_path))
+		if (!strcmp(s->runs[i].segment, segment_path) && !nth--)
 			return s->runs[i].run;
 	return -1;
 }

@@ -9,7 +9,7 @@
  * Without any: the newest recording (at most its last 15 min), else the last 15 min.
  *
  * A recording's ID is its place among all runs of the store, counted from 1 in order of their beginning; a run that
- * goes on over several segments is one. When retention removes old segments, the count begins at what is left.
+ * goes on over several segments is one, and so are runs of several families that `sonde record` began together. When retention removes old segments, the count begins at what is left.
  *
  * Filters: --container --image --pid --tid --comm --exe --user --unit --cgroup, each repeatable.
  *   1. Values of one kind are OR, kinds are AND.
@@ -18,6 +18,8 @@
  *      Also equal: container: an id, or 6 or more first digits of it; exe: its last component; user: name or number;
  *      unit: without `.service`; cgroup: a path inside that one.
  *   4. comm matches the process's command name. tid is the thread's id.
+ *   5. samples, events, objects, time and bytes are no systemd units: `--unit bytes` says by which of its numbers a kind
+ *      of value is ranked (tools/fold_kind.h). A systemd unit of such a name is given as bytes.service.
  * A bare word is searched over containers, units, commands, pids: the whole name first, then a part of it (case does
  * not matter). Several different matches: a list and EXIT_USAGE; none: did-you-mean and EXIT_USAGE.
  *
@@ -54,6 +56,7 @@ struct filters;
 
 struct selection {
 	const char *store;               /* folder or file, borrowed */
+	const char *measure;             /* rule 5: "bytes", ...; NULL: not given; borrowed */
 	int64_t from_ns, to_ns;          /* UTC, half-open */
 	int64_t rec;                     /* number of the recording, 0: whatever covers the range */
 	struct select_run *runs;         /* that recording's rows by segment */
@@ -78,8 +81,10 @@ void select_free(struct selection *s);
 bool select_wants_process(const struct selection *s, const struct store_process_row *p);
 bool select_wants_thread(const struct selection *s, uint32_t tid);
 bool select_wants(const struct selection *s, const struct store_process_row *p, uint32_t tid);
-/* Which run to ask of this segment: 0 for no restriction, -1: this segment has nothing of the recording. */
-int64_t select_run_in(const struct selection *s, const char *segment_path);
+/* Which runs to ask of this segment, `nth` from 0: 0 for no restriction, -1: there is no (other) one. */
+int64_t select_run_in(const struct selection *s, const char *segment_path, size_t nth);
+/* Is it one of the words of rule 5? */
+bool select_is_measure(const char *word);
 /* Does a filter narrow anything? */
 bool select_is_narrow(const struct selection *s);
 
@@ -87,7 +92,7 @@ bool select_is_narrow(const struct selection *s);
 struct select_recording {
 	int64_t number;
 	uint64_t token;
-	char family[16];
+	char family[64];           /* "cpu", or "cpu,offcpu" where several were begun together */
 	char *options;
 	enum store_scope scope;
 	uint32_t bucket_s;

@@ -124,12 +124,26 @@ static void slot_clear(struct slot *s)
 	*s = (struct slot){0};
 }
 
+bool sqlunion_has_view(sqlite3 *db, const char *view)
+{
+	sqlite3_stmt *st = NULL;
+	bool has = true;
+
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master WHERE name = ?1", -1, &st, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
+		has = sqlite3_step(st) == SQLITE_ROW;
+	}
+	sqlite3_finalize(st);
+	return has;
+}
+
 /* The statement for segment `i`, ready to be bound; NULL: the table's error says why. */
 static sqlite3_stmt *statement(struct cursor *c, size_t i)
 {
 	struct table *t = (struct table *)c->base.pVtab;
 	struct member *m = &t->u->members[i];
 	struct slot *s = &c->slots[i % SLOTS];
+	const char *sql = c->sql;
 	struct err e = {0};
 
 	if (s->member == m && !strcmp(s->sql, c->sql)) {
@@ -143,7 +157,9 @@ static sqlite3_stmt *statement(struct cursor *c, size_t i)
 	}
 	s->member = m;
 	s->sql = mem_strdup(c->sql);
-	if (sqlite3_prepare_v2(store_segment_db(m->open), c->sql, -1, &s->st, NULL) != SQLITE_OK) {
+	if (!sqlunion_has_view(store_segment_db(m->open), t->view))
+		sql = "SELECT 1 WHERE 0"; /* the segment is older than the view */
+	if (sqlite3_prepare_v2(store_segment_db(m->open), sql, -1, &s->st, NULL) != SQLITE_OK) {
 		table_error(c->base.pVtab, sqlite3_errmsg(store_segment_db(m->open)));
 		slot_clear(s);
 		return NULL;

@@ -27,6 +27,8 @@ int sqlunion_new(struct sqlite3 *db, const char *const *paths, size_t n, void (*
 void sqlunion_free(struct sqlunion *u); /* NULL is fine */
 /* TEMP table `name`: the union of the views `view`. */
 int sqlunion_table(struct sqlunion *u, const char *name, const char *view, struct err *e);
+/* Is there a view of that name in the file? Older segments lack the newer ones. */
+bool sqlunion_has_view(struct sqlite3 *db, const char *view);
 /* Does a column of this name hold an id of its segment? */
 bool sqlunion_is_id(const char *column);
 

@@ -29,8 +29,8 @@ struct sqlview {
 };
 
 static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "functions", "frames", "stack_frames",
-					   "stacks", "cpu_samples", "loss", "cost", "waits", "wait_totals", "runqueue",
-					   "neighbours", "wakers", "throttling", "steal"};
+					   "stacks", "cpu_samples", "amounts", "amount_spread", "loss", "cost", "waits",
+					   "wait_totals", "runqueue", "neighbours", "wakers", "throttling", "steal"};
 
 static int run_sql(sqlite3 *db, const char *sql, struct err *e)
 {
@@ -44,7 +44,7 @@ static int run_sql(sqlite3 *db, const char *sql, struct err *e)
 	return -EIO;
 }
 
-/* The columns of a view in one segment, each id raised by the segment's number. */
+/* The columns of a view in one segment, each id raised by the segment's number. -ENOENT: it has no such view. */
 static int add_columns(struct strbuf *out, sqlite3 *db, const char *schema, const char *view, size_t segment,
 		       struct err *e)
 {
@@ -66,26 +66,34 @@ static int add_columns(struct strbuf *out, sqlite3 *db, const char *schema, cons
 			strbuf_addf(out, "%s\"%s\"", n ? ", " : "", name);
 	}
 	sqlite3_finalize(st);
-	return n ? 0 : err_set(e, -EBADMSG, EXIT_STORE, "a segment of the store has no view called %s", view);
+	return n ? 0 : -ENOENT; /* the segment is older than the view */
 }
 
 static int unite(struct sqlview *v, const char *view, struct err *e)
 {
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	bool any = false;
 	int rc;
 
 	strbuf_addf(&sql, "CREATE TEMP VIEW %s AS ", view);
 	for (size_t i = 0; i < v->n; i++) {
+		size_t before = sql.len;
 		char schema[32];
 
 		snprintf(schema, sizeof(schema), i ? "s%zu" : "main", i);
-		strbuf_addstr(&sql, i ? " UNION ALL SELECT " : "SELECT ");
+		strbuf_addstr(&sql, any ? " UNION ALL SELECT " : "SELECT ");
 		rc = add_columns(&sql, v->db, schema, view, i, e);
+		if (rc == -ENOENT) {
+			sql.len = before;
+			sql.buf[before] = '\0';
+			continue;
+		}
 		if (rc < 0)
 			return rc;
+		any = true;
 		strbuf_addf(&sql, " FROM %s.%s", schema, view);
 	}
-	return run_sql(v->db, strbuf_str(&sql), e);
+	return !any ? 0 : run_sql(v->db, strbuf_str(&sql), e);
 }
 
 /* `from`: all rows of all segments */
@@ -176,7 +184,8 @@ static int join_all(struct sqlview *v, const struct store_segment_info *segments
 		paths[i] = segments[n - 1 - i].path;
 	rc = sqlunion_new(v->db, paths, n, confine, v, &v->joined, e);
 	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
-		rc = sqlunion_table(v->joined, STABLE_VIEWS[i], STABLE_VIEWS[i], e);
+		if (sqlunion_has_view(v->db, STABLE_VIEWS[i]))
+			rc = sqlunion_table(v->joined, STABLE_VIEWS[i], STABLE_VIEWS[i], e);
 	if (rc == 0)
 		rc = sqlunion_table(v->joined, "functions_top_parts", "functions_top", e);
 	return rc ? rc : sum_functions_top(v, "SELECT * FROM temp.functions_top_parts", e);

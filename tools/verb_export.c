@@ -4,17 +4,20 @@
 #include <string.h>
 
 #include "tools/export_db.h"
+#include "tools/fold_kind.h"
 #include "tools/outfile.h"
 #include "tools/output.h"
 #include "tools/term.h"
 #include "tools/verb.h"
 
 struct export_args {
+	const char *type;
 	const char *output;
 	bool lines, no_inline;
 };
 
 static const struct option EXPORT_OPTIONS[] = {
+	FOLD_KIND_OPTION(struct export_args, type),
 	{"output", 'o', OPTION_STRING, "FILE", "where to; without it standard output. db: a file, or a folder",
 	 offsetof(struct export_args, output)},
 	{"lines", 0, OPTION_FLAG, NULL, "folded, json: functions told apart by line: name (file.c:12)",
@@ -57,7 +60,9 @@ static int export_fold(struct verb_call *call, enum output_form form, const char
 		err_fix(e, "sonde export pprof -o cpu.pb.gz");
 		return -EINVAL;
 	}
-	ret = outfile_open(&out, path, e);
+	ret = fold_kind_of(a->type, call->sel, &opts, e);
+	if (!ret)
+		ret = outfile_open(&out, path, e);
 	if (!ret)
 		ret = output_write(form, call->sel, &opts, out.f, e);
 	if (!ret)

@@ -12,6 +12,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "tools/json.h"
+#include "tools/fold_kind.h"
 #include "tools/outfile.h"
 #include "tools/output.h"
 #include "tools/term.h"
@@ -20,11 +21,13 @@
 extern char **environ;
 
 struct flame_args {
+	const char *type;
 	const char *output, *group;
 	bool open, lines, no_inline;
 };
 
 static const struct option FLAME_OPTIONS[] = {
+	FOLD_KIND_OPTION(struct flame_args, type),
 	{"output", 'o', OPTION_STRING, "FILE", "x.html, x.folded, x.pb.gz (pprof) or x.json; the end says which",
 	 offsetof(struct flame_args, output)},
 	{"group", 0, OPTION_STRING, "BY", "first row: none, container, process or thread",
@@ -125,6 +128,8 @@ static int flame_run(struct verb_call *call, struct err *e)
 	if (!path)
 		return err_set(e, -ENOMEM, EXIT_RUNTIME, "out of memory");
 	ret = output_group_of(a->group, &opts.group, e);
+	if (!ret)
+		ret = fold_kind_of(a->type, call->sel, &opts, e);
 	if (!ret && a->output)
 		ret = output_form_of(path, &form, e);
 	if (ret)

@@ -9,6 +9,7 @@
 #include "schema/base/strbuf.h"
 #include "tools/flame_tree.h"
 #include "tools/fold.h"
+#include "tools/fold_kind.h"
 #include "tools/folded.h"
 #include "tools/json.h"
 #include "tools/related.h"
@@ -21,11 +22,12 @@
 
 struct stacks_args {
 	uint64_t rows;
-	const char *callers, *callees;
+	const char *callers, *callees, *type;
 	bool lines, no_inline;
 };
 
 static const struct option STACKS_OPTIONS[] = {
+	FOLD_KIND_OPTION(struct stacks_args, type),
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct stacks_args, rows)},
 	{"callers", 0, OPTION_STRING, "FUNC", "the paths to a function: its name, or a regular expression",
 	 offsetof(struct stacks_args, callers)},
@@ -67,22 +69,38 @@ static unsigned width(const struct view *v)
 	return v->call->wide ? 0 : term_width(stdout);
 }
 
+static void set_number(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+/* "self" and "total", or "" for both numbers of a whole: CPU time has names of its own. */
+static void set_amount(const struct view *v, json_t *o, const char *which, uint64_t n, uint64_t amount)
+{
+	bool cpu = v->f->kind->kind == STORE_KIND_CPU && v->f->unit == STORE_TIME;
+	char key[32];
+
+	snprintf(key, sizeof(key), "%s%s%s", which, *which ? "_" : "", cpu ? *which ? "ns" : "cpu_ns" : "value");
+	set_number(o, key, amount);
+	snprintf(key, sizeof(key), "%s%s%s", which, *which ? "_" : "", cpu ? "samples" : "n");
+	set_number(o, key, n);
+	snprintf(key, sizeof(key), "%s%scores", which, *which ? "_" : "");
+	if (cpu)
+		json_object_set_new(o, key, json_real(cores(v, amount)));
+}
+
 static json_t *envelope(const struct view *v)
 {
 	json_t *j = json_envelope("stacks", v->f->from_ns, v->f->to_ns);
 
-	json_object_set_new(j, "samples", json_integer((json_int_t)v->f->nodes[0].total_samples));
-	json_object_set_new(j, "cpu_ns", json_integer((json_int_t)v->f->nodes[0].total_ns));
+	json_object_set_new(j, "type", json_string(v->f->kind->name));
+	json_object_set_new(j, "unit", json_string(store_unit_name(v->f->unit)));
+	set_amount(v, j, "", v->f->nodes[0].total_samples, v->f->nodes[0].total_ns);
 	for (size_t i = 0; i < v->f->n_losses; i++)
 		if (v->f->losses[i].n)
 			json_warn(j, "%llu samples were lost: %s", (unsigned long long)v->f->losses[i].n,
 				  v->f->losses[i].reason);
 	return j;
-}
-
-static void set_number(json_t *o, const char *key, uint64_t v)
-{
-	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
 static json_t *text_or_null(const char *s)
@@ -105,12 +123,8 @@ static int top_json(const struct view *v, const struct top *top)
 		json_object_set_new(o, "module", text_or_null(fr->module));
 		json_object_set_new(o, "file", text_or_null(fr->file));
 		json_object_set_new(o, "inlined", json_boolean(r->inlined));
-		set_number(o, "self_ns", r->self_ns);
-		set_number(o, "total_ns", r->total_ns);
-		set_number(o, "self_samples", r->self_samples);
-		set_number(o, "total_samples", r->total_samples);
-		json_object_set_new(o, "self_cores", json_real(cores(v, r->self_ns)));
-		json_object_set_new(o, "total_cores", json_real(cores(v, r->total_ns)));
+		set_amount(v, o, "self", r->self_samples, r->self_ns);
+		set_amount(v, o, "total", r->total_samples, r->total_ns);
 		json_array_append_new(json_rows(j), o);
 	}
 	return json_print(j, stdout, 1);
@@ -124,12 +138,22 @@ static void function_cell(struct table *t, const char *name, bool inlined)
 		table_cell(t, name);
 }
 
+/* How many: SAMPLES, EVENTS, OBJECTS. */
+static const char *count_title(const struct view *v)
+{
+	struct fold counted = {.kind = v->f->kind, .unit = v->f->kind->unit_n};
+
+	return fold_amount_title(&counted);
+}
+
 static int top_print(const struct view *v)
 {
-	static const struct table_column columns[] = {
-		{"SELF", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"TOTAL", TABLE_RIGHT}, {"CORES", TABLE_RIGHT},
-		{"SAMPLES", TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE}, {"MODULE", TABLE_LEFT},
+	const char *amounts = fold_amount_title(v->f);
+	const struct table_column columns[] = {
+		{"SELF", TABLE_RIGHT}, {amounts, TABLE_RIGHT}, {"TOTAL", TABLE_RIGHT}, {amounts, TABLE_RIGHT},
+		{count_title(v), TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE}, {"MODULE", TABLE_LEFT},
 	};
+	char buf[32];
 	uint64_t whole = v->f->nodes[0].total_ns;
 	struct table *t;
 	struct top top;
@@ -146,9 +170,9 @@ static int top_print(const struct view *v)
 		const struct top_row *r = &top.rows[i];
 
 		table_cellf(t, "%.1f %%", percent(r->self_ns, whole));
-		table_cellf(t, "%.2f", cores(v, r->self_ns));
+		table_cell(t, fold_amount(v->f, r->self_ns, buf, sizeof(buf)));
 		table_cellf(t, "%.1f %%", percent(r->total_ns, whole));
-		table_cellf(t, "%.2f", cores(v, r->total_ns));
+		table_cell(t, fold_amount(v->f, r->total_ns, buf, sizeof(buf)));
 		table_cellf(t, "%llu", (unsigned long long)r->self_samples);
 		function_cell(t, v->tree.frames[r->frame].name, r->inlined);
 		table_cell(t, v->tree.frames[r->frame].module);
@@ -171,9 +195,7 @@ static int related_json(const struct view *v, const struct related *r)
 		for (size_t k = 0; k < r->paths[i].n; k++)
 			json_array_append_new(path, json_text(v->tree.frames[r->paths[i].frames[k]].name));
 		json_object_set_new(o, "path", path);
-		set_number(o, "cpu_ns", r->paths[i].ns);
-		set_number(o, "samples", r->paths[i].samples);
-		json_object_set_new(o, "cores", json_real(cores(v, r->paths[i].ns)));
+		set_amount(v, o, "", r->paths[i].samples, r->paths[i].ns);
 		json_object_set_new(o, "share", json_real(percent(r->paths[i].ns, r->ns) / 100));
 		json_array_append_new(json_rows(j), o);
 	}
@@ -182,11 +204,14 @@ static int related_json(const struct view *v, const struct related *r)
 
 static void functions_say(const struct view *v, const struct related *r)
 {
+	char buf[32];
+
 	if (v->call->quiet)
 		return;
-	fprintf(stderr, "%zu function%s match%s, together %.1f %% of the CPU time (%.2f cores):\n", r->n_functions,
-		r->n_functions == 1 ? "" : "s", r->n_functions == 1 ? "es" : "",
-		percent(r->ns, v->f->nodes[0].total_ns), cores(v, r->ns));
+	fprintf(stderr, "%zu function%s match%s, together %.1f %% of the %s (%s%s):\n", r->n_functions,
+		r->n_functions == 1 ? "" : "s", r->n_functions == 1 ? "es" : "", percent(r->ns, v->f->nodes[0].total_ns),
+		fold_is_cores(v->f) ? "CPU time" : v->f->kind->what, fold_amount(v->f, r->ns, buf, sizeof(buf)),
+		fold_is_cores(v->f) ? " cores" : "");
 	for (size_t i = 0; i < r->n_functions && i < DEFAULT_ROWS; i++) {
 		const struct fold_frame *fr = &v->tree.frames[r->functions[i]];
 		cleanup_strbuf struct strbuf line = STRBUF_INIT;
@@ -200,9 +225,10 @@ static void functions_say(const struct view *v, const struct related *r)
 
 static void paths_print(const struct view *v, const struct related *r)
 {
-	static const struct table_column columns[] = {
-		{"SHARE", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"SAMPLES", TABLE_RIGHT}, {"PATH", TABLE_MIDDLE},
+	const struct table_column columns[] = {
+		{"SHARE", TABLE_RIGHT}, {fold_amount_title(v->f), TABLE_RIGHT}, {count_title(v), TABLE_RIGHT}, {"PATH", TABLE_MIDDLE},
 	};
+	char buf[32];
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
 	uint64_t rest = 0;
 
@@ -222,7 +248,7 @@ static void paths_print(const struct view *v, const struct related *r)
 				strbuf_addstr(&path, " (inlined)");
 		}
 		table_cellf(t, "%.1f %%", percent(p->ns, r->ns));
-		table_cellf(t, "%.2f", cores(v, p->ns));
+		table_cell(t, fold_amount(v->f, p->ns, buf, sizeof(buf)));
 		table_cellf(t, "%llu", (unsigned long long)p->samples);
 		table_cell(t, strbuf_str(&path));
 	}
@@ -253,12 +279,15 @@ static int stacks_run(struct verb_call *call, struct err *e)
 {
 	const struct stacks_args *a = call->args;
 	struct view v = {.call = call, .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS};
+	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
 	struct fold *f = NULL;
 	int ret;
 
 	if (a->callers && a->callees)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--callers and --callees do not go together");
-	ret = fold_make(call->sel, &(struct fold_opts){.lines = a->lines, .no_inline = a->no_inline}, &f, e);
+	ret = fold_kind_of(a->type, call->sel, &opts, e);
+	if (!ret)
+		ret = fold_make(call->sel, &opts, &f, e);
 	if (ret)
 		return ret;
 	v.f = f;

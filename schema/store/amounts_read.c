@@ -125,7 +125,7 @@ bool standing_has(const struct standing *g, const struct pass *p, uint32_t serie
 
 /* --- which kinds there are --- */
 
-static uint32_t kinds_of_tasks(const struct store_segment *s, int64_t run)
+uint32_t store_run_kinds(const struct store_segment *s, int64_t run)
 {
 	uint32_t kinds = 0;
 
@@ -173,7 +173,7 @@ int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int6
 
 	if (rc)
 		return rc;
-	possible = kinds_of_tasks(s, run);
+	possible = store_run_kinds(s, run);
 	rc = kinds_among(s, &q, "SELECT series FROM sample WHERE ts BETWEEN ?1 AND ?2", possible & sampled, &found, e);
 	if (!rc && s->has_amounts)
 		rc = kinds_among(s, &q, "SELECT series FROM amount WHERE ts BETWEEN ?1 AND ?2", possible & ~sampled, &found, e);

@@ -120,6 +120,8 @@ int store_timeline(struct store_segment *s, const struct store_query *q, uint32_
 
 /* Which kinds have something in [from, to): bit 1 << kind. `run` 0: any. */
 int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run, uint32_t *kinds, struct err *e);
+/* Which kinds a run (0: any) has in this segment, at any time: bit 1 << kind. After store_segment_dict. */
+uint32_t store_run_kinds(const struct store_segment *s, int64_t run);
 /* The rate (store_rate) that a process was last read with up to `to_ns`; 0: none, or not known. After
  * store_segment_dict. */
 uint64_t store_rate_at(struct store_segment *s, uint32_t run, uint32_t process, int64_t to_ns);

@@ -64,6 +64,7 @@ static inline struct fold fold_sample(void)
 		.leaves = sample_leaves, .n_leaves = COUNT(sample_leaves),
 		.losses = sample_losses, .n_losses = COUNT(sample_losses),
 		.from_ns = 1795144200000000000, .to_ns = 1795144201000000000, .period_ns = SAMPLE_NS, .cpus = 2,
+		.kind = store_kind_info(STORE_KIND_CPU), .unit = STORE_TIME,
 		.frames_unnamed_ns = 10 * SAMPLE_NS, .host = "ho<st", .kernel = "6.1",
 	};
 }

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_kind: see the header. */
+#include "tools/fold_kind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "tools/term.h"
+#include "tools/when.h"
+
+/* --- the options --- */
+
+static const char *const UNITS[] = {[STORE_SAMPLES] = "samples", [STORE_EVENTS] = "events", [STORE_OBJECTS] = "objects",
+				    [STORE_TIME] = "time", [STORE_BYTES] = "bytes"};
+
+static void names_of(uint32_t kinds, char *out, size_t size)
+{
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (int i = 1; i < STORE_KINDS && n < size; i++)
+		if (kinds & 1u << i)
+			n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", store_kind_info((enum store_kind)i)->name);
+}
+
+static int unknown_type(const char *type, struct err *e)
+{
+	char names[128];
+
+	names_of(~0u, names, sizeof(names));
+	err_set(e, -EINVAL, EXIT_USAGE, "unknown type '%.40s': known are %s", type, names);
+	err_fix(e, "sonde stacks --type cpu");
+	return -EINVAL;
+}
+
+static int unit_of(const char *unit, const struct store_kind_info *k, bool *count, struct err *e)
+{
+	*count = !strcmp(unit, UNITS[k->unit_n]);
+	if (*count || !strcmp(unit, UNITS[k->unit_value]))
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "--unit %.40s does not fit --type %s: it has %s and %s", unit, k->name, UNITS[k->unit_n],
+		UNITS[k->unit_value]);
+	err_fix(e, "sonde stacks --type %s --unit %s", k->name, UNITS[k->unit_value]);
+	return -EINVAL;
+}
+
+int fold_kind_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e)
+{
+	const struct store_kind_info *k = type ? store_kind_named(type) : NULL;
+
+	if (type && !k)
+		return unknown_type(type, e);
+	o->kind = k ? k->kind : 0;
+	if (!sel->measure)
+		return 0;
+	if (!k)
+		o->kind = STORE_KIND_CPU; /* what a unit fits must be known */
+	return unit_of(sel->measure, store_kind_info(o->kind), &o->count, e);
+}
+
+/* --- what there is --- */
+
+static int kinds_in(const struct selection *sel, const char *path, uint32_t *kinds, struct err *e)
+{
+	struct store_segment *s = NULL;
+	int64_t run = select_run_in(sel, path, 0);
+	int rc = run < 0 ? 0 : store_segment_open(path, &s, e);
+
+	for (size_t i = 1; !rc && run >= 0; i++) {
+		uint32_t some = 0;
+
+		rc = store_kinds_in(s, sel->from_ns, sel->to_ns, run, &some, e);
+		*kinds |= some;
+		run = select_run_in(sel, path, i);
+	}
+	store_segment_close(s);
+	return rc;
+}
+
+int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e)
+{
+	uint32_t kinds = 0;
+	char names[128];
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sel->n_segments; i++)
+		rc = kinds_in(sel, sel->segments[i].path, &kinds, e);
+	if (rc)
+		return rc;
+	if (kinds & 1u << STORE_KIND_CPU || !kinds) {
+		*kind = STORE_KIND_CPU;
+		return 0;
+	}
+	*kind = (enum store_kind)__builtin_ctz(kinds);
+	if (!(kinds & (kinds - 1)))
+		return 0;
+	names_of(kinds, names, sizeof(names));
+	err_set(e, -EINVAL, EXIT_USAGE, "no CPU samples in %s, but of other types: %s; which one?", sel->range, names);
+	err_fix(e, "--type %s", store_kind_info(*kind)->name);
+	return -EINVAL;
+}
+
+/* "; the store holds samples from A to B", "" */
+static void tell_span(const struct selection *sel, char *out, size_t size)
+{
+	cleanup_free struct store_segment_info *all = NULL;
+	int64_t from = 0, to = 0, now = clock_utc_ns();
+	char a[32], b[32];
+	size_t n = 0;
+
+	out[0] = '\0';
+	if (store_segments(sel->store, 0, INT64_MAX, &all, &n, NULL))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].from_ns && (!from || all[i].from_ns < from))
+			from = all[i].from_ns;
+		if (all[i].to_ns > to)
+			to = all[i].to_ns;
+	}
+	if (from)
+		snprintf(out, size, "; the store holds samples from %s to %s", when_local(from, now, a, sizeof(a)),
+			 when_local(to, now, b, sizeof(b)));
+}
+
+static int nothing_else(const struct selection *sel, const struct store_kind_info *k, const char *there, struct err *e)
+{
+	uint32_t kinds = 0;
+	char names[128];
+
+	for (size_t i = 0; i < sel->n_segments; i++)
+		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
+	names_of(kinds, names, sizeof(names));
+	err_set(e, -ENODATA, EXIT_NOTHING, "no %s (%s)%s%s in %s: %s%s%s%s", k->what, k->name, *sel->what ? " of " : "", sel->what,
+		sel->range, select_is_narrow(sel) ? "nothing of what the filters name, or it was not recorded" :
+		"it was not recorded then", *names ? "; there is " : "", names, there);
+	err_fix(e, select_is_narrow(sel) ? "sonde stacks --type %s (without the filter)    sonde status" : "sonde status (what is there)",
+		k->name);
+	return -ENODATA;
+}
+
+int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *e)
+{
+	char there[96];
+
+	tell_span(sel, there, sizeof(there));
+	if (kind != STORE_KIND_CPU)
+		return nothing_else(sel, store_kind_info(kind), there, e);
+	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples%s%s in %s: %s%s", *sel->what ? " of " : "", sel->what, sel->range,
+		select_is_narrow(sel) ? "what the filters name did not run on a CPU then, or does not exist" :
+		"nothing was recorded then, or the host was idle", there);
+	if (select_is_narrow(sel))
+		err_fix(e, "sonde stacks (without the filter)    sonde status    sudo sonde record -d 10s");
+	else
+		err_fix(e, "sonde status (what is there)    sudo sonde record -d 10s");
+	return -ENODATA;
+}
+
+/* --- in words --- */
+
+bool fold_is_cores(const struct fold *f)
+{
+	return f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
+}
+
+const char *fold_amount_title(const struct fold *f)
+{
+	static const char *const titles[] = {[STORE_SAMPLES] = "SAMPLES", [STORE_EVENTS] = "EVENTS",
+					     [STORE_OBJECTS] = "OBJECTS", [STORE_TIME] = "TIME", [STORE_BYTES] = "BYTES"};
+
+	return fold_is_cores(f) ? "CORES" : titles[f->unit];
+}
+
+static const char *time_text(double ns, char *buf, size_t size)
+{
+	static const struct { double ns; const char *unit; } steps[] = {{3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"},
+									{1e3, "us"}};
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		if (ns >= steps[i].ns) {
+			double v = ns / steps[i].ns;
+
+			snprintf(buf, size, v < 10 ? "%.2f %s" : v < 100 ? "%.1f %s" : "%.0f %s", v, steps[i].unit);
+			return buf;
+		}
+	snprintf(buf, size, "%.0f ns", ns);
+	return buf;
+}
+
+const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t size)
+{
+	double seconds = (double)(f->to_ns - f->from_ns);
+
+	if (fold_is_cores(f)) {
+		snprintf(buf, size, "%.2f", seconds > 0 ? (double)amount / seconds : 0);
+		return buf;
+	}
+	if (f->unit == STORE_TIME)
+		return time_text((double)amount, buf, size);
+	return f->unit == STORE_BYTES ? term_bytes(amount, buf, size) : term_count(amount, buf, size);
+}
