@@ -28,6 +28,7 @@ void batch_free(struct batch *b)
 	amounts_release(&b->amounts);
 	waitrows_release(&b->waits);
 	free(b->rates);
+	free(b->notes);
 	free(b->losses);
 	free(b->costs);
 	free(b->unwound);
@@ -39,6 +40,7 @@ size_t batch_bytes(const struct batch *b)
 {
 	return sizeof(*b) + b->cap_rows * sizeof(*b->rows) + b->n_slots * sizeof(*b->slots) +
 	       amounts_bytes(&b->amounts) + waitrows_bytes(&b->waits) + b->cap_rates * sizeof(*b->rates) +
+	       b->cap_notes * sizeof(*b->notes) +
 	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs) +
 	       b->cap_unwound * sizeof(*b->unwound) + b->unwound_at.cap * sizeof(*b->unwound_at.slots);
 }
@@ -85,6 +87,12 @@ void batch_rate(struct batch *b, const struct batch_rate *r)
 {
 	mem_grow(b->rates, b->n_rates, b->cap_rates);
 	b->rates[b->n_rates++] = *r;
+}
+
+void batch_note(struct batch *b, const struct batch_note *n)
+{
+	mem_grow(b->notes, b->n_notes, b->cap_notes);
+	b->notes[b->n_notes++] = *n;
 }
 
 void batch_loss(struct batch *b, uint32_t run, int64_t ts, const char *reason, uint64_t n)

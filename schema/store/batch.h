@@ -48,6 +48,11 @@ struct batch_rate {
 	uint32_t run, process; /* DICT_PROCESS */
 };
 
+struct batch_note {
+	uint32_t run, process, value; /* DICT_PROCESS, DICT_TEXT */
+	char key[32];
+};
+
 struct batch {
 	struct batch *next;
 	struct dict *dict; /* a reference */
@@ -59,6 +64,8 @@ struct batch {
 	struct waitrows waits;
 	struct batch_rate *rates;
 	uint32_t n_rates, cap_rates;
+	struct batch_note *notes;
+	uint32_t n_notes, cap_notes;
 	struct batch_loss *losses;
 	uint32_t n_losses, cap_losses;
 	struct batch_cost *costs;
@@ -74,6 +81,7 @@ void batch_free(struct batch *b);           /* not the dictionary */
 size_t batch_bytes(const struct batch *b);
 void batch_add(struct batch *b, uint32_t run, int64_t ts, uint32_t series, uint64_t n);
 void batch_rate(struct batch *b, const struct batch_rate *r);
+void batch_note(struct batch *b, const struct batch_note *n);
 void batch_loss(struct batch *b, uint32_t run, int64_t ts, const char *reason, uint64_t n);
 void batch_cost(struct batch *b, uint32_t run, int64_t ts, const struct store_cost *c);
 void batch_unwound(struct batch *b, const struct batch_unwound *u);

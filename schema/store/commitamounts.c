@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commitamounts: the amounts of a batch, in the file's order, and the rates that they were sampled at. */
+/* commitamounts: the amounts of a batch, in the file's order, the rates that they were sampled at, and notes on processes. */
 #include <sqlite3.h>
 #include <stdlib.h>
 
@@ -53,12 +53,28 @@ static void commit_rate(struct commit *c, const struct batch_rate *x, const stru
 	commit_step(c, st, NULL);
 }
 
+static void commit_note(struct commit *c, const struct batch_note *x, const struct commit_run *runs)
+{
+	uint32_t process = commit_process(c, x->process), value = commit_text(c, x->value);
+	sqlite3_stmt *st = commit_stmt(c, ST_NOTE);
+
+	if (!st)
+		return;
+	sqlite3_bind_int64(st, 1, runs[x->run - 1].row);
+	sqlite3_bind_int64(st, 2, process);
+	bind_str(st, 3, x->key);
+	sqlite3_bind_int64(st, 4, value);
+	commit_step(c, st, NULL);
+}
+
 void commit_amounts(struct commit *c, const struct batch *b, const struct commit_run *runs)
 {
 	const struct amounts *a = &b->amounts;
 
 	for (uint32_t i = 0; i < b->n_rates && c->rc == SQLITE_OK; i++)
 		commit_rate(c, &b->rates[i], runs);
+	for (uint32_t i = 0; i < b->n_notes && c->rc == SQLITE_OK; i++)
+		commit_note(c, &b->notes[i], runs);
 	if (a->n > c->cap_amount) {
 		c->cap_amount = a->cap;
 		c->amount = mem_realloc(c->amount, c->cap_amount * sizeof(*c->amount));

@@ -2,6 +2,7 @@
 /* events: the producer's side of store/writer.h where things are counted, and the queue to the writer thread, which
  * writing.h tells of. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "schema/base/clock.h"
 #include "schema/store/writing.h"
@@ -189,6 +190,17 @@ void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t 
 		return;
 	x.ts = bucket_of(r, utc_ns);
 	batch_rate(writer_current(w), &x);
+}
+
+void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, const char *key, const char *value)
+{
+	struct batch_note x = {.run = run, .process = writer_known(w, DICT_PROCESS, process)};
+
+	if (!writer_run(w, run) || !x.process)
+		return;
+	x.value = writer_text(w, value);
+	snprintf(x.key, sizeof(x.key), "%s", key);
+	batch_note(writer_current(w), &x);
 }
 
 void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n)

@@ -164,6 +164,10 @@ uint64_t store_gauge_epoch(struct store_writer *w);
 /* From `utc_ns` on, the amounts of this process are of a sample by size, one in `bytes` on average; 0: not known. */
 void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t utc_ns, uint64_t bytes);
 
+/* What a family knows of a process beside its amounts, by a word of at most 31 characters: the program's version, why it
+ * cannot be read. The last one holds; in each segment anew. "" is kept too. */
+void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, const char *key, const char *value);
+
 /* Events that were lost, by reason ("ring", "maps", "store", "killed", ...); summed by (run, bucket, reason). */
 void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n);
 

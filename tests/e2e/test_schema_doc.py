@@ -6,6 +6,7 @@ The store comes from makestore, which knows what it put there.
 import csv
 import io
 import json
+import math
 import os
 import re
 import sqlite3
@@ -67,7 +68,10 @@ def kinds(tmp_path_factory):
                         *WAITS, {"run": "goheap", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
                         {"rate": 524288, "pid": 7, "at": 1800000000}, {**HEAP, "kind": "alloc", "at": 1800000005},
                         {**HEAP, "kind": "inuse", "at": 1800000005},
-                        {**HEAP, "kind": "inuse", "at": 1800000015, "n": 4, "value": 4096}])
+                        {**HEAP, "kind": "inuse", "at": 1800000015, "n": 4, "value": 4096},
+                        *({"kind": "inuse", "at": at, "pid": 7, "n": 0, "value": 0, "stack": []} for at in
+                          (1800000005, 1800000015)),
+                        {"note": "version", "text": "go1.26.8", "pid": 7}, {"note": "state", "text": "read", "pid": 7}])
 
 
 def ask(path, query):
@@ -80,7 +84,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds):
-    of_kinds = re.search("amount|kinds|FROM (wait|wakers|runqueue|neighbours|throttling|steal)", QUERIES[n])
+    of_kinds = re.search("amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal)", QUERIES[n])
     path = two_runs[0] if "run_hidden" in QUERIES[n] else kinds if of_kinds else plain[0]
     assert ask(path, QUERIES[n]), QUERIES[n]
 
@@ -174,3 +178,18 @@ def test_what_threads_did_adds_up_by_thread_reason_and_bucket(kinds):
         "cgroup": "/docker/abc", "throttled": "4", "throttled_ns": "70000"}
     assert one("SELECT steal_ns, cpu_ns FROM steal") == {"steal_ns": "5", "cpu_ns": "2000000000"}
     assert one("SELECT sum(count) AS n, sum(total_ns) AS ns FROM waits") == {"n": "3", "ns": "9000000"}
+
+
+def test_what_go_holds_is_told_whole_beside_what_was_sampled(kinds):
+    def one(query):
+        return ask(kinds, query)[0]
+    factor = 1 / (1 - math.exp(-1024 / 524288))
+    row = one("SELECT * FROM go_heap")
+    assert [row[k] for k in ("comm", "function", "file", "line", "object_bytes", "alloc_bytes_raw", "inuse_bytes_raw")] == [
+        "app", "make", "app.go", "12", "1024", "10240", "4096"]
+    assert (int(row["alloc_objects"]), int(row["inuse_bytes"])) == (int(10 * factor), int(4096 * factor))
+    row = one("SELECT * FROM go_heap_growth")
+    assert int(row["growth_bytes"]) == int(-6144 * factor) and float(row["bytes_per_s"]) < 0
+    row = one("SELECT * FROM go_alloc_rate")  # the first reading has no time that it stands for
+    assert (row["seconds"], row["bytes"]) == ("10", "0")
+    assert one("SELECT version, state, rate FROM go_processes") == {"version": "go1.26.8", "state": "read", "rate": "524288"}

@@ -9,6 +9,7 @@
  *    "container": "", "label": 0, "max": 0, "hist": [1, 2], "stack": ["main", ["alloc", "app.c", 12], ...]}
  *       an amount, or for "cpu" samples; frames root first, each a name or [name, file, line]; all lie in module = comm
  *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are sampled at
+ *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"}               store_process_note
  *   {"loss": "ring", "at": S, "n": 5}
  *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...], "pid": ...}   store/waits.h
  *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm": "b", "thread": "b"}}
@@ -220,6 +221,10 @@ static bool put_one(struct put *p, const json_t *o)
 	}
 	if (json_object_get(o, "rate") && p->run) {
 		store_rate(p->w, p->run, process_of(p, o), at_ns(o, "at"), number(o, "rate", 0));
+		return true;
+	}
+	if (json_object_get(o, "note") && p->run) {
+		store_process_note(p->w, p->run, process_of(p, o), text(o, "note", ""), text(o, "text", ""));
 		return true;
 	}
 	return false;

@@ -12,6 +12,7 @@
 
 #include "loaders/lib/bpf/cgroupdir.h"
 #include "loaders/lib/host/container.h"
+#include "loaders/lib/host/hostmaps.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -163,4 +164,72 @@ bool target_gone(const struct target *t)
 		if (!kill((pid_t)t->pids[i], 0) || errno != ESRCH)
 			return false;
 	return true;
+}
+
+/* ---- one process ---- */
+
+#define PARENTS_MAX 64
+
+static bool pid_listed(const struct family_target *t, uint32_t pid)
+{
+	for (size_t i = 0; i < t->n_pids; i++)
+		if (t->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Itself, or (of a command) one of those that started it. */
+static bool pids_cover(const struct family_target *t, struct hostmaps *hm, const struct hostmaps_process *p)
+{
+	for (int i = 0; p && i < PARENTS_MAX; i++) {
+		if (pid_listed(t, p->tgid))
+			return true;
+		if (!t->follow_children || !p->ppid || p->ppid == p->tgid)
+			return false;
+		if (pid_listed(t, p->ppid))
+			return true;
+		p = hostmaps_running(hm, p->ppid);
+	}
+	return false;
+}
+
+static int cgroup_listed(void *ctx, const struct family_cgroup *cgroup)
+{
+	const struct family_target *t = ctx;
+
+	for (size_t i = 0; i < t->n_cgroups; i++)
+		if (t->cgroups[i].id == cgroup->id && t->cgroups[i].hierarchy == cgroup->hierarchy)
+			return 1;
+	return 0;
+}
+
+/* Its cgroup, or one above it. */
+static bool cgroups_cover(const struct family_target *t, const struct hostmaps_process *p)
+{
+	cleanup_free char *path = mem_strdup(p->cgroup);
+	char *slash;
+
+	while (*path) {
+		if (cgroupdir_find(path, cgroup_listed, (void *)(uintptr_t)t) == 1)
+			return true;
+		slash = strrchr(path, '/');
+		if (!slash)
+			break;
+		*slash = '\0';
+	}
+	return false;
+}
+
+static bool comms_cover(const struct family_target *t, const struct hostmaps_process *p)
+{
+	for (size_t i = 0; i < t->n_comms; i++)
+		if (!strncmp(t->comms[i], p->comm, 15))
+			return true;
+	return false;
+}
+
+bool target_covers(const struct family_target *t, struct hostmaps *hm, const struct hostmaps_process *p)
+{
+	return (!t->n_pids || pids_cover(t, hm, p)) && (!t->n_cgroups || cgroups_cover(t, p)) &&
+	       (!t->n_comms || comms_cover(t, p));
 }

@@ -15,6 +15,8 @@
 #include "loaders/lib/bpf/options.h"
 #include "schema/store/writer.h"
 
+struct hostmaps_process;
+
 struct target {
 	uint32_t *pids;                size_t n_pids, cap_pids;
 	struct family_cgroup *cgroups; size_t n_cgroups, cap_cgroups;
@@ -29,5 +31,7 @@ void target_release(struct target *t);
 enum store_scope target_scope(const struct target *t);
 /* True if the target is a set of processes and none of them is there any more: nothing can come. */
 bool target_gone(const struct target *t);
+/* Is this process part of it? By /proc, for families whose programs do not look themselves. A name is its main thread's. */
+bool target_covers(const struct family_target *t, struct hostmaps *hm, const struct hostmaps_process *p);
 
 #endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sonde-goheap: what Go programs allocate and hold, by stack, from the profile that their runtime keeps anyway. This file
+ * is the family's translation between the common loop of loaders/lib/bpf and the processes that it reads.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/goheap/procs.h"
+#include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/options.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+
+#define INTERVAL_RECORD_NS (10 * NSEC_PER_SEC)
+#define INTERVAL_ALWAYS_NS (60 * NSEC_PER_SEC)
+#define INTERVAL_MIN_NS    (NSEC_PER_SEC / 10)
+
+enum mode { MODE_DISABLED, MODE_ENABLED };
+
+static struct {
+	enum mode mode;
+	uint64_t interval_ns; /* 0: by the store's time step */
+} opts = {.mode = MODE_ENABLED};
+
+struct goheap {
+	struct procs *procs; /* NULL: disabled, or not begun */
+	int64_t attached_ns;
+};
+
+static int mode_set(const char *value, struct err *e)
+{
+	if (!strcmp(value, "disabled"))
+		opts.mode = MODE_DISABLED;
+	else if (!strcmp(value, "enabled"))
+		opts.mode = MODE_ENABLED;
+	else
+		return err_set(e, -EINVAL, EXIT_USAGE, "--mode '%s' is neither disabled nor enabled", value);
+	return 0;
+}
+
+static int interval_set(const char *value, struct err *e)
+{
+	if (duration_parse(value, &opts.interval_ns) || opts.interval_ns < INTERVAL_MIN_NS)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--interval '%s' is not a time of at least 100ms", value);
+	return 0;
+}
+
+static const struct family_option goheap_options[] = {
+	{"mode", "MODE", "disabled, or enabled (default): processes are read, never written", mode_set},
+	{"interval", "TIME", "read each process so often (default 10s, with --bucket 10s 1m)", interval_set},
+	{0}};
+
+/* Nothing that is needed of everyone: whom it may not read has a row that says so. */
+static int goheap_rights(const char *prog, struct err *e)
+{
+	(void)prog;
+	(void)e;
+	return 0;
+}
+
+static int goheap_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+{
+	(void)c;
+	(void)e;
+	*state = mem_alloc(sizeof(struct goheap));
+	*obj = NULL;
+	return 0;
+}
+
+static int goheap_attach(void *state, struct err *e)
+{
+	(void)e;
+	((struct goheap *)state)->attached_ns = clock_boot_ns();
+	return 0;
+}
+
+static int64_t interval(const struct family_host *h)
+{
+	if (opts.interval_ns)
+		return (int64_t)opts.interval_ns;
+	return h->bucket_s > 1 ? INTERVAL_ALWAYS_NS : INTERVAL_RECORD_NS;
+}
+
+static void goheap_begin(struct goheap *g, const struct family_host *h)
+{
+	struct procs_opts po = {.interval_ns = interval(h), .begun_ns = g->attached_ns, .ctx = g};
+
+	if (!g->procs && opts.mode != MODE_DISABLED)
+		g->procs = procs_new(&po);
+}
+
+static void goheap_poll(void *state, struct family_host *h, int64_t now_ns)
+{
+	struct goheap *g = state;
+
+	goheap_begin(g, h);
+	if (g->procs)
+		procs_poll(g->procs, h, now_ns);
+}
+
+static void goheap_finish(void *state, struct family_host *h, int64_t patience_ns)
+{
+	struct goheap *g = state;
+
+	if (g->procs)
+		procs_finish(g->procs, h, clock_boot_ns() + patience_ns);
+}
+
+static uint64_t goheap_period_ns(void *state)
+{
+	(void)state;
+	return 0; /* values are themselves */
+}
+
+static const char *goheap_clock(void *state)
+{
+	(void)state;
+	return "the programs' own sampling";
+}
+
+static void goheap_tally(void *state, struct family_tally *out)
+{
+	(void)state;
+	*out = (struct family_tally){0};
+}
+
+static void goheap_detach(void *state)
+{
+	struct goheap *g = state;
+
+	procs_free(g->procs);
+	g->procs = NULL;
+}
+
+static void goheap_close(void *state)
+{
+	goheap_detach(state);
+	free(state);
+}
+
+static const struct family goheap_family = {
+	.name = "goheap",
+	.summary = "what Go programs allocate and hold: stacks, from their runtime's own profile",
+	.options = goheap_options,
+	.rights = goheap_rights,
+	.open = goheap_open,
+	.attach = goheap_attach,
+	.poll = goheap_poll,
+	.finish = goheap_finish,
+	.period_ns = goheap_period_ns,
+	.clock = goheap_clock,
+	.tally = goheap_tally,
+	.detach = goheap_detach,
+	.close = goheap_close,
+};
+
+int main(int argc, char **argv)
+{
+	return family_main(&goheap_family, argc, argv);
+}

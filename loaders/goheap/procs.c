@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/goheap/procs.h"
+
+#include <stdlib.h>
+
+#include "loaders/goheap/goproc.h"
+#include "loaders/goheap/gostore.h"
+#include "loaders/goheap/pressure.h"
+#include "loaders/lib/bpf/target.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+
+#define LOOK_NS  (NSEC_PER_SEC / 2) /* who came, who went */
+#define READ_NS  (NSEC_PER_SEC / 20)
+#define FIRST_NS NSEC_PER_SEC
+#define NEAR_NS  NSEC_PER_SEC       /* between readings, near the limit */
+#define SOON_NS  (NSEC_PER_SEC / 5)
+
+struct procs {
+	struct procs_opts o;
+	struct goproc *all;
+	int64_t look_ns;
+	struct family_host *host; /* of this turn */
+	int64_t now_ns;
+};
+
+struct procs *procs_new(const struct procs_opts *o)
+{
+	struct procs *ps = mem_alloc(sizeof(*ps));
+
+	ps->o = *o;
+	return ps;
+}
+
+static void drop(struct procs *ps, struct goproc *p)
+{
+	if (ps->o.closing && p->buckets)
+		ps->o.closing(ps->o.ctx, p);
+	goproc_release(p);
+	HASH_DEL(ps->all, p);
+	free(p);
+}
+
+void procs_free(struct procs *ps)
+{
+	struct goproc *p, *next;
+
+	if (!ps)
+		return;
+	HASH_ITER(hh, ps->all, p, next)
+		drop(ps, p);
+	free(ps);
+}
+
+struct goproc *procs_find(struct procs *ps, uint32_t tgid, uint64_t start_ns)
+{
+	for (struct goproc *p = ps->all; p; p = p->hh.next)
+		if (p->key.tgid == tgid && p->key.start_ns == start_ns)
+			return p;
+	return NULL;
+}
+
+/* ---- who there is ---- */
+
+static struct goproc *add(struct procs *ps, const struct hostmaps_process *hp, const struct goproc_key *key)
+{
+	struct goproc *p = mem_alloc(sizeof(*p));
+
+	p->key = *key;
+	p->in_scope = target_covers(ps->host->target, ps->host->maps, hp);
+	p->has_base = (int64_t)hp->from_ns >= ps->o.begun_ns;
+	p->rate_told = -1;
+	p->next_ns = ps->now_ns;
+	p->pause_ns = FIRST_NS;
+	HASH_ADD(hh, ps->all, key, sizeof(p->key), p);
+	return p;
+}
+
+static void look_at(void *ctx, struct hostmaps_process *hp)
+{
+	struct procs *ps = ctx;
+	struct goproc_key key = {.start_ns = hp->start_ns, .tgid = hp->tgid, .exec_id = hp->exec_id};
+	struct goproc *p;
+
+	HASH_FIND(hh, ps->all, &key, sizeof(key), p);
+	if (!p)
+		p = add(ps, hp, &key);
+	p->seen_ns = ps->now_ns;
+	if (!p->in_scope || p->found == GOPROC_NO_INDEX)
+		return;
+	if (p->found != GOPROC_NO_GO || hp->exec_id == 0) /* without exec ids another executable is the sign of an exec */
+		goproc_find(p, ps->host->maps, hp);
+}
+
+static void look(struct procs *ps)
+{
+	struct goproc *p, *next;
+
+	if (ps->now_ns < ps->look_ns)
+		return;
+	ps->look_ns = ps->now_ns + LOOK_NS;
+	hostmaps_each(ps->host->maps, look_at, ps);
+	HASH_ITER(hh, ps->all, p, next)
+		if (p->seen_ns != ps->now_ns)
+			drop(ps, p);
+}
+
+/* ---- reading ---- */
+
+static void plan(struct procs *ps, struct goproc *p, const struct hostmaps_process *hp)
+{
+	int64_t pause = p->pause_ns;
+
+	p->pause_ns = pause * 2 < ps->o.interval_ns ? pause * 2 : ps->o.interval_ns;
+	if (pause > NEAR_NS && pressure_near(hp))
+		pause = NEAR_NS;
+	if (p->unfinished)
+		pause = SOON_NS;
+	p->next_ns = ps->now_ns + (pause < ps->o.interval_ns ? pause : ps->o.interval_ns);
+}
+
+static void read_one(struct procs *ps, struct goproc *p)
+{
+	struct hostmaps_process *hp = hostmaps_process(ps->host->maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
+
+	if (!hp)
+		return;
+	if (!p->readings && ps->o.opened)
+		ps->o.opened(ps->o.ctx, p);
+	if (!goproc_read(p, ps->host, hp, ps->now_ns)) {
+		p->ended = true;
+		return;
+	}
+	if (p->readings == 1)
+		ps->host->processes++;
+	if (ps->o.read)
+		ps->o.read(ps->o.ctx, p);
+	plan(ps, p, hp);
+}
+
+static bool is_due(const struct procs *ps, const struct goproc *p)
+{
+	return p->in_scope && p->found == GOPROC_GO && !p->ended && p->next_ns <= ps->now_ns;
+}
+
+void procs_poll(struct procs *ps, struct family_host *h, int64_t now_ns)
+{
+	ps->host = h;
+	ps->now_ns = now_ns;
+	look(ps);
+	for (struct goproc *p = ps->all; p && clock_boot_ns() - now_ns < READ_NS; p = p->hh.next)
+		if (is_due(ps, p))
+			read_one(ps, p);
+}
+
+void procs_finish(struct procs *ps, struct family_host *h, int64_t until_ns)
+{
+	ps->host = h;
+	ps->now_ns = clock_boot_ns();
+	for (struct goproc *p = ps->all; p && clock_boot_ns() < until_ns; p = p->hh.next) {
+		p->next_ns = ps->now_ns;
+		p->lines_until_ns = 0;
+		for (int i = 0; i < 3 && is_due(ps, p) && (!i || p->unfinished); i++) {
+			read_one(ps, p);
+			p->next_ns = ps->now_ns;
+		}
+	}
+}

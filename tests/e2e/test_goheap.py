@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sonde-goheap on a Go program whose heap is known. The oracle is the heap profile that the program's own runtime writes
+while the program rests (runtime/pprof), read by go tool pprof."""
+import math
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from conftest import BIN, ROOT, WORKLOADS, need, need_root, sql_all
+
+LOADER = os.path.join(BIN, "sonde-goheap")
+CAPS = "-all,+sys_ptrace,+dac_read_search"
+
+
+class Heapwork:
+    """The workload; `rest` brings it to rest and gives its own profile, `go_on` lets it work again."""
+
+    def __init__(self, folder, *args):
+        program = os.path.join(WORKLOADS, "heapwork-go")
+        need("heapwork-go (make workloads, with go)", program)
+        self.process = subprocess.Popen([program, *args, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        assert self.process.stdout.readline() == "ready\n"
+        self.pid = self.process.pid
+
+    def line(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def rest(self):
+        self.line()
+        return re.fullmatch(r"at rest (.*)\n", self.process.stdout.readline()).group(1)
+
+    go_on = line
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def heapwork(scratch):
+    running = []
+
+    def start(*args):
+        running.append(Heapwork(scratch, *args))
+        return running[-1]
+
+    need_root()
+    yield start
+    for w in running:
+        w.close()
+
+
+def loader(store, *args, prefix=()):
+    return subprocess.Popen([*prefix, LOADER, "--store", store, "--bucket", "1s", *args], stderr=subprocess.PIPE, text=True)
+
+
+def ended(p, timeout=30):
+    try:
+        return p.wait(timeout), p.stderr.read()
+    finally:
+        p.kill()
+
+
+def wait_for(what, seconds=15):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        got = what()
+        if got:
+            return got
+        time.sleep(0.05)
+    raise AssertionError("it did not come in time")
+
+
+def asked(store, query):
+    if not os.path.isdir(store) or not any(f.endswith(".db") for f in os.listdir(store)):
+        return []
+    try:
+        return sql_all(store, query)
+    except sqlite3.OperationalError:  # it is being made
+        return []
+
+
+def readings(store, pid):
+    return [r["n"] for r in asked(store, "SELECT count(*) AS n FROM go_readings r JOIN process p ON p.id = r.process_id"
+                                         f" WHERE p.pid = {pid}")]
+
+
+def own(profile):
+    """What the program's own runtime says: (function, line) of the allocation -> its four values."""
+    need("go")
+    raw = subprocess.run(["go", "tool", "pprof", "-raw", profile], capture_output=True, text=True, check=True).stdout
+    lines = raw.splitlines()
+    places = {}
+    for m in re.finditer(r"^\s+(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(\S+) \S+?:(\d+)(?::\d+)? s=\d+", raw, re.M):
+        places[m.group(1)] = (m.group(2), int(m.group(3)))
+    sums = {}
+    for line in lines[lines.index("Samples:") + 2:lines.index("Locations")]:
+        m = re.match(r"\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+): ([\d ]+)", line)
+        if m:
+            at = sums.setdefault(places[m.group(5).split()[0]], [0, 0, 0, 0])
+            for i in range(4):
+                at[i] += int(m.group(i + 1))
+    return sums
+
+
+def held(store, pid):
+    """The same of the store."""
+    rows = asked(store, "SELECT function, line, sum(alloc_objects) AS a, sum(alloc_bytes) AS b, sum(inuse_objects) AS c,"
+                        f" sum(inuse_bytes) AS d FROM go_heap WHERE pid = {pid} GROUP BY 1, 2")
+    return {(r["function"], r["line"]): [r["a"], r["b"], r["c"], r["d"]] for r in rows}
+
+
+def assert_in_use(profile, store, pid):
+    mine, theirs = held(store, pid), own(profile)
+    assert {k for k, v in theirs.items() if v[2]} == {k for k, v in mine.items() if v[2]}
+    for place, values in theirs.items():
+        if values[2]:
+            for i in (2, 3):  # each size of object is rounded by itself
+                assert abs(mine[place][i] - values[i]) <= 8, (place, mine[place], values)
+
+
+def leak_line():
+    with open(os.path.join(ROOT, "tests", "workloads", "heapwork.go"), encoding="utf-8") as f:
+        return next(i for i, line in enumerate(f, 1) if "// LEAK" in line)
+
+
+def test_what_is_in_use_is_what_the_runtime_itself_says(heapwork, store):
+    work = heapwork()
+    time.sleep(1)  # something to find
+    profile = work.rest()
+    status, said = ended(loader(store, "--pid", str(work.pid), "--duration", "2s", "--interval", "1s"))
+    assert status == 0, said
+    assert_in_use(profile, store, work.pid)
+    (row,) = sql_all(store, "SELECT * FROM go_processes")
+    assert (row["pid"], row["state"], row["reason"], row["rate"]) == (work.pid, "read", "", 4096)
+    assert re.match(r"go1\.\d+", row["version"])
+    # it rested: of what it had allocated before, nothing counts as allocated now
+    assert sum(v[0] for v in held(store, work.pid).values()) == 0
+
+
+def test_of_a_program_that_begins_with_the_capture_all_is_counted(store, scratch):
+    need_root()
+    need("heapwork-go (make workloads, with go)", os.path.join(WORKLOADS, "heapwork-go"))
+    command = f"({{ sleep 2; echo; sleep 2; }} | {WORKLOADS}/heapwork-go {scratch})"
+    status, said = ended(loader(store, "--interval", "1s", "--", "sh", "-c", command))
+    assert status == 0, said
+    (pid,) = {r["pid"] for r in sql_all(store, "SELECT pid FROM go_processes")}
+    mine, theirs = held(store, pid), own(os.path.join(scratch, "own-1.pb.gz"))
+    for place, values in theirs.items():
+        if place[0].startswith("main."):  # writing the profile allocates too
+            for i in (0, 1):
+                assert abs(mine[place][i] - values[i]) <= max(8, 0.001 * values[i]), (place, mine[place], values)
+
+
+def test_a_leak_among_heavy_allocation_is_named_first(heapwork, store):
+    work = heapwork("-leak", "4000")
+    running = loader(store, "--pid", str(work.pid), "--interval", "2s")
+    wait_for(lambda: (readings(store, work.pid) or [0])[0] >= 5)
+    running.send_signal(signal.SIGINT)
+    assert ended(running)[0] == 0
+    top = sql_all(store, "SELECT * FROM go_heap_growth ORDER BY growth_bytes DESC LIMIT 1")[0]
+    assert (top["function"], top["line"]) == ("main.leak", leak_line())
+    churned = sql_all(store, "SELECT sum(alloc_bytes) AS n FROM go_heap")[0]["n"]
+    assert churned > 20 * top["growth_bytes"]
+
+
+def test_without_a_right_but_ptrace_it_reads_all_the_same(heapwork, store):
+    need("setpriv")
+    work = heapwork()
+    time.sleep(1)
+    profile = work.rest()
+    status, said = ended(loader(store, "--pid", str(work.pid), "--duration", "3s", "--interval", "1s",
+                                prefix=("setpriv", f"--inh-caps={CAPS}", f"--bounding-set={CAPS}")))
+    assert status == 0, said
+    assert_in_use(profile, store, work.pid)
+
+
+def test_a_process_is_never_written_to(heapwork, store, scratch):
+    need("strace")
+    work = heapwork()
+    log = os.path.join(scratch, "strace")
+    status, said = ended(loader(store, "--pid", str(work.pid), "--duration", "2s", "--interval", "1s",
+                                prefix=("strace", "-f", "-o", log, "-e",
+                                        "trace=process_vm_readv,process_vm_writev,ptrace,openat,open,kill,tgkill,pidfd_send_signal")))
+    assert status == 0, said
+    with open(log, encoding="utf-8", errors="replace") as f:
+        calls = f.read()
+    assert f"process_vm_readv({work.pid}, " in calls
+    assert not re.search(r"process_vm_writev\(|ptrace\(|/mem\"", calls)
+    assert not re.search(rf"kill\({work.pid}, (?!0\))", calls)
+
+
+def test_a_process_that_may_not_be_read_has_a_row_with_the_reason(store, scratch):
+    need_root()
+    need("setpriv")
+    program = os.path.join(WORKLOADS, "heapwork-go")
+    need("heapwork-go (make workloads, with go)", program)
+    copy = os.path.join(scratch, "heapwork")
+    shutil.copy(program, copy)
+    os.chmod(scratch, 0o755)
+    work = subprocess.Popen([copy, str(scratch)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        os.makedirs(store, exist_ok=True)
+        os.chmod(store, 0o777)
+        nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
+        status, said = ended(loader(store, "--pid", str(work.pid), "--duration", "3s", "--interval", "1s", prefix=nobody))
+        assert status == 4, said  # nothing was recorded, and it says so
+    finally:
+        work.kill()
+        work.wait()
+
+
+def test_one_that_lives_ten_seconds_has_its_profile(store, scratch):
+    need_root()
+    running = loader(store, "--interval", "60s")
+    try:
+        wait_for(lambda: asked(store, "SELECT id FROM run"))
+        work = Heapwork(scratch)
+        begun = time.monotonic()
+        wait_for(lambda: (readings(store, work.pid) or [0])[0] >= 3)
+        assert time.monotonic() - begun < 10
+        work.close()
+    finally:
+        running.send_signal(signal.SIGINT)
+        assert ended(running)[0] == 0
+    rows = sql_all(store, f"SELECT sum(inuse_bytes) AS n FROM go_heap WHERE pid = {work.pid}")
+    assert rows[0]["n"] > 0
+    assert math.isfinite(rows[0]["n"])
+
+
+def test_a_profile_that_is_off_is_told_as_off(heapwork, store):
+    work = heapwork("-rate", "0")
+    status, said = ended(loader(store, "--pid", str(work.pid), "--duration", "2s", "--interval", "1s"))
+    assert status in (0, 4), said
+    (row,) = sql_all(store, "SELECT state, reason FROM go_processes")
+    assert row["state"] == "off" and "off" in row["reason"]
