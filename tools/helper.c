@@ -70,6 +70,23 @@ int helper_start(char *const *argv, int keep_fd, pid_t *pid, struct err *e)
 	return start(argv, keep_fd, keep_fd, pid, e);
 }
 
+int helper_run(char *const *argv, int *exit, struct err *e)
+{
+	int status = 0, rc;
+	pid_t pid;
+
+	rc = start(argv, -1, -1, &pid, e);
+	if (rc)
+		return rc;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_set(e, -errno, EXIT_RUNTIME, "cannot wait for %s: %s", argv[0], strerror(errno));
+	if (!WIFEXITED(status))
+		return err_set(e, -ECHILD, EXIT_RUNTIME, "%s was ended by signal %d", argv[0], WTERMSIG(status));
+	*exit = WEXITSTATUS(status);
+	return 0;
+}
+
 int helper_output(char *const *argv, struct strbuf *out, int *status, struct err *e)
 {
 	cleanup_fd int read_fd = -1;

@@ -18,6 +18,8 @@ int helper_find(const char *program, char path[PATH_MAX], struct err *e);
 /* Start argv[0] (a path). `keep_fd` (or -1) stays open in it under the same number; all else is as in this process,
  * but that SIGPIPE has its default. */
 int helper_start(char *const *argv, int keep_fd, pid_t *pid, struct err *e);
+/* Run to its end with this process's streams; *exit is its exit code. EXIT_RUNTIME where a signal ended it. */
+int helper_run(char *const *argv, int *exit, struct err *e);
 /* Run to its end: what it wrote to stdout (1 MiB at most) goes to `out`; *status as of wait(2). */
 int helper_output(char *const *argv, struct strbuf *out, int *status, struct err *e);
 

@@ -62,6 +62,6 @@ const struct verb *verb_find(const char *name);
 extern const struct verb verb_doctor, verb_record, verb_ps, verb_containers, verb_flame, verb_stacks, verb_lines, verb_diff,
 	verb_export, verb_sql,
 	verb_symbolize, verb_status,
-	verb_version, verb_help;
+	verb_pstack, verb_version, verb_help;
 
 #endif

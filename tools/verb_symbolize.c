@@ -32,8 +32,7 @@ static int symbolize_run(struct verb_call *call, struct err *e)
 	const struct symbolize_args *a = call->args;
 	char path[PATH_MAX];
 	char *argv[8] = {path, (char *)"--store", (char *)call->store};
-	int n = 3, status = 0, rc = helper_find("sonde-symbolize", path, e);
-	pid_t pid;
+	int n = 3, rc = helper_find("sonde-symbolize", path, e);
 
 	if (rc)
 		return rc;
@@ -43,17 +42,7 @@ static int symbolize_run(struct verb_call *call, struct err *e)
 		argv[n++] = (char *)"--json";
 	if (call->quiet)
 		argv[n++] = (char *)"--quiet";
-	rc = helper_start(argv, -1, &pid, e);
-	if (rc)
-		return rc;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_set(e, -errno, EXIT_RUNTIME, "cannot wait for %s: %s", path, strerror(errno));
-	if (!WIFEXITED(status))
-		return err_set(e, -ECHILD, EXIT_RUNTIME, "sonde-symbolize was ended by signal %d; what it had written stands",
-			       WTERMSIG(status));
-	call->status = WEXITSTATUS(status);
-	return 0;
+	return helper_run(argv, &call->status, e);
 }
 
 int symbolize_check(struct err *e)

@@ -25,10 +25,10 @@ MAY = {
 }
 # system headers of libraries -> the rooms that may know them
 LIBRARIES = {
-    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/offcpu"],
+    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/offcpu", "loaders/pstack"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
     r"sqlite3": ["schema/store", "tools"],
-    r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize"],
+    r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/pstack"],
     r"seccomp": ["loaders/index"],
     r"libiberty|demangle": ["loaders/index", "loaders/lib/host"],
 }

@@ -11,7 +11,7 @@ import time
 import pytest
 from conftest import BIN, BUILD, need, on_terminal
 
-VERBS = ["doctor", "record", "ps", "containers", "flame", "stacks", "diff", "export", "sql", "status", "version", "help"]
+VERBS = ["doctor", "record", "pstack", "ps", "containers", "flame", "stacks", "diff", "export", "sql", "status", "version", "help"]
 SELECTING = ["ps", "containers", "stacks", "flame", "diff", "export"]
 AT = 1795144200  # 2026-11-20T03:10:00Z, when the stores' samples end
 ESC = "\x1b"
@@ -68,7 +68,7 @@ def test_the_examples_of_the_help_parse(sonde, made, tmp_path):
         for line in re.findall(r"^  (?:sudo )?sonde (.*)$", text, re.M):
             words = subprocess.run(["bash", "-c", f"printf '%s\\n' {re.split(r' [|&>]', line)[0]}"],
                                    capture_output=True, text=True, check=True).stdout.splitlines()
-            if words[0] in ("record", "doctor"):
+            if words[0] in ("record", "doctor", "pstack"):
                 words.insert(1, "--help")
             done = sonde(*words, "--store", "/nonexistent/store") if words[0] in SELECTING else sonde(
                 *words, store="/nonexistent/store", cwd=tmp_path)

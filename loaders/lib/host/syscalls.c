@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/lib/host/syscalls.h"
+
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+static const char *const NAMES[] = {
+#include "loaders/lib/host/syscalls.inc"
+};
+
+static const struct {
+	int number;
+	enum syscall_wait wait;
+} WAITS[] = {
+	{SYS_futex, SYSCALL_LOCK}, {SYS_flock, SYSCALL_LOCK}, {SYS_semop, SYSCALL_LOCK}, {SYS_semtimedop, SYSCALL_LOCK},
+#ifdef SYS_futex_waitv
+	{SYS_futex_waitv, SYSCALL_LOCK},
+#endif
+	{SYS_fsync, SYSCALL_DISK}, {SYS_fdatasync, SYSCALL_DISK}, {SYS_sync, SYSCALL_DISK}, {SYS_syncfs, SYSCALL_DISK},
+	{SYS_msync, SYSCALL_DISK}, {SYS_sync_file_range, SYSCALL_DISK}, {SYS_io_getevents, SYSCALL_DISK},
+	{SYS_accept, SYSCALL_NETWORK}, {SYS_accept4, SYSCALL_NETWORK}, {SYS_connect, SYSCALL_NETWORK},
+	{SYS_recvfrom, SYSCALL_NETWORK}, {SYS_recvmsg, SYSCALL_NETWORK}, {SYS_recvmmsg, SYSCALL_NETWORK},
+	{SYS_sendto, SYSCALL_NETWORK}, {SYS_sendmsg, SYSCALL_NETWORK}, {SYS_sendmmsg, SYSCALL_NETWORK},
+	{SYS_pselect6, SYSCALL_POLL}, {SYS_ppoll, SYSCALL_POLL}, {SYS_epoll_pwait, SYSCALL_POLL},
+	{SYS_io_uring_enter, SYSCALL_POLL},
+#ifdef SYS_epoll_pwait2
+	{SYS_epoll_pwait2, SYSCALL_POLL},
+#endif
+#ifdef SYS_poll
+	{SYS_poll, SYSCALL_POLL}, {SYS_select, SYSCALL_POLL}, {SYS_epoll_wait, SYSCALL_POLL}, {SYS_pause, SYSCALL_SLEEP},
+#endif
+	{SYS_nanosleep, SYSCALL_SLEEP}, {SYS_clock_nanosleep, SYSCALL_SLEEP}, {SYS_rt_sigtimedwait, SYSCALL_SLEEP},
+	{SYS_rt_sigsuspend, SYSCALL_SLEEP},
+	{SYS_wait4, SYSCALL_CHILD}, {SYS_waitid, SYSCALL_CHILD},
+	{SYS_read, SYSCALL_BY_FILE}, {SYS_write, SYSCALL_BY_FILE}, {SYS_readv, SYSCALL_BY_FILE},
+	{SYS_writev, SYSCALL_BY_FILE}, {SYS_pread64, SYSCALL_BY_FILE}, {SYS_pwrite64, SYSCALL_BY_FILE},
+	{SYS_preadv, SYSCALL_BY_FILE}, {SYS_pwritev, SYSCALL_BY_FILE}, {SYS_preadv2, SYSCALL_BY_FILE},
+	{SYS_pwritev2, SYSCALL_BY_FILE}, {SYS_fallocate, SYSCALL_BY_FILE}, {SYS_ftruncate, SYSCALL_BY_FILE},
+};
+
+const char *syscall_name(int number)
+{
+	return number >= 0 && (size_t)number < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[number] : NULL;
+}
+
+enum syscall_wait syscall_wait(int number)
+{
+	for (size_t i = 0; i < sizeof(WAITS) / sizeof(WAITS[0]); i++)
+		if (WAITS[i].number == number)
+			return WAITS[i].wait;
+	return SYSCALL_OTHER;
+}
+
+enum syscall_wait syscall_wait_of_mode(uint32_t st_mode)
+{
+	if (S_ISFIFO(st_mode))
+		return SYSCALL_PIPE;
+	if (S_ISSOCK(st_mode))
+		return SYSCALL_NETWORK;
+	return S_ISREG(st_mode) || S_ISBLK(st_mode) ? SYSCALL_DISK : SYSCALL_OTHER;
+}
+
+const char *syscall_wait_name(enum syscall_wait w)
+{
+	static const char *const names[] = {"other", "lock", "disk", "network", "pipe", "poll", "sleep", "child"};
+
+	return (size_t)w < sizeof(names) / sizeof(names[0]) ? names[w] : names[0];
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde-pstack: where threads wait at this moment.
+ *
+ *   1. sonde-maps is started and tells what is mapped where.
+ *   2. All stacks are walked once or more, until every index that they meet is there, or PATIENCE_NS is over. Lines of
+ *      large files come in a second index: LINES_NS for those.
+ *   3. The threads are read anew and walked: this is what is shown. Where one's process was not known yet, what sonde-maps
+ *      tells up to that instant is awaited.
+ *   4. They are read once more. Whose switches have grown has run meanwhile: it is walked again from the new record, up to
+ *      ROUNDS times; one that never stands still for so long keeps its kernel stack and loses its user stack.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/bpf/preflight.h"
+#include "loaders/lib/host/hostmaps.h"
+#include "loaders/pstack/names.h"
+#include "loaders/pstack/opts.h"
+#include "loaders/pstack/report.h"
+#include "loaders/pstack/snapshot.h"
+#include "loaders/pstack/thread.h"
+#include "loaders/pstack/walk.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/image/image.h"
+
+#define SEED_NS     (10 * NSEC_PER_SEC)
+#define PATIENCE_NS (20 * NSEC_PER_SEC)
+#define LINES_NS    (5 * NSEC_PER_SEC)
+#define CATCH_UP_NS (NSEC_PER_SEC / 2)
+#define ROUNDS      3
+
+struct work {
+	const struct opts *o;
+	struct hostmaps *hm;
+	struct snapshots *shots;
+	struct names *names;
+	struct snapshot now;
+	struct walk *walks;   /* one for each of now.threads */
+	bool *moved;
+};
+
+static bool wanted(const struct work *w, const struct pstack_record *r)
+{
+	return opts_wants(w->o, r->tgid) && (w->o->kernel_threads || !(r->flags & PSTACK_KTHREAD));
+}
+
+static struct hostmaps_process *process_of(const struct work *w, const struct pstack_record *r)
+{
+	struct hostmaps_process *p = hostmaps_process(w->hm, r->tgid, r->start_ns, r->exec_id);
+
+	return p ? p : hostmaps_running(w->hm, r->tgid);
+}
+
+static void listen_for(struct work *w, int ms)
+{
+	struct pollfd pfd = {.fd = hostmaps_fd(w->hm), .events = POLLIN};
+
+	poll(&pfd, 1, ms);
+	hostmaps_read(w->hm);
+}
+
+static void seed(struct work *w)
+{
+	int64_t until = clock_boot_ns() + SEED_NS;
+
+	while (!hostmaps_seeded(w->hm) && clock_boot_ns() < until)
+		listen_for(w, 20);
+}
+
+/* --- walking --- */
+
+static void walk_one(struct work *w, size_t i, const struct pstack_record *r)
+{
+	struct hostmaps_process *p = process_of(w, r);
+
+	walk_thread(w->hm, p, r, (uint64_t)clock_boot_ns(), &w->walks[i]);
+}
+
+/* true: an index is awaited that a stack needs. */
+static bool walk_all(struct work *w)
+{
+	bool pending = false;
+
+	for (size_t i = 0; i < w->now.n; i++) {
+		const struct pstack_record *r = &w->now.threads[i];
+
+		walk_clear(&w->walks[i]);
+		if (!wanted(w, r) || !thread_is_blocked(r))
+			continue;
+		walk_one(w, i, r);
+		pending |= w->walks[i].pending;
+	}
+	return pending;
+}
+
+static void walks_free(struct work *w)
+{
+	for (size_t i = 0; i < w->now.n; i++)
+		walk_clear(&w->walks[i]);
+	free(w->walks);
+	free(w->moved);
+	snapshot_release(&w->now);
+}
+
+static int look(struct work *w, struct err *e)
+{
+	struct snapshot shot;
+	int rc = snapshot_take(w->shots, &shot, e);
+
+	if (rc)
+		return rc;
+	walks_free(w);
+	w->now = shot;
+	w->walks = mem_array(shot.n + 1, sizeof(*w->walks));
+	w->moved = mem_array(shot.n + 1, sizeof(*w->moved));
+	return 0;
+}
+
+/* Files that were met whose lines are still being read. */
+static bool lines_awaited(struct work *w)
+{
+	uint64_t now = (uint64_t)clock_boot_ns();
+
+	for (size_t i = 0; i < w->now.n && !w->o->no_lines; i++) {
+		struct hostmaps_process *p = w->walks[i].n ? process_of(w, &w->now.threads[i]) : NULL;
+
+		for (size_t k = 0; p && k < w->walks[i].n; k++) {
+			struct hostmaps_frame at;
+
+			hostmaps_frame(w->hm, p, FRAME_ADDRESS(w->walks[i].frames[k]) - 1, now, &at);
+			if (at.image && at.image->index && image_ident(at.image->index)->lines_later)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void await_lines(struct work *w)
+{
+	int64_t until = clock_boot_ns() + LINES_NS;
+
+	while (lines_awaited(w) && clock_boot_ns() < until)
+		listen_for(w, 50);
+}
+
+/* Until nothing is awaited. Names ask for indexes too: of frames whose rows nobody needs. */
+static int get_ready(struct work *w, struct err *e)
+{
+	int64_t until = clock_boot_ns() + PATIENCE_NS;
+	int rc = look(w, e);
+
+	while (!rc && (walk_all(w) || hostmaps_pending(w->hm)) && clock_boot_ns() < until) {
+		uint32_t pending = hostmaps_pending(w->hm);
+
+		while (pending && hostmaps_pending(w->hm) >= pending && clock_boot_ns() < until)
+			listen_for(w, 50);
+		rc = look(w, e);
+	}
+	if (!rc)
+		await_lines(w);
+	return rc;
+}
+
+/* Who has run since it was read is walked again. Returns how many did, or -errno. */
+static int settle(struct work *w, struct err *e)
+{
+	struct snapshot after;
+	int moved = 0, rc = snapshot_take(w->shots, &after, e);
+
+	for (size_t i = 0; i < w->now.n && !rc; i++) {
+		struct pstack_record *r = &w->now.threads[i];
+		const struct pstack_record *then = snapshot_find(&after, r);
+
+		w->moved[i] = false;
+		if (!wanted(w, r) || !thread_is_blocked(r) || (then && then->switches == r->switches && then->state == r->state))
+			continue;
+		w->moved[i] = true;
+		moved++;
+		if (then)
+			*r = *then;
+		walk_clear(&w->walks[i]);
+		if (then && thread_is_blocked(r))
+			walk_one(w, i, r);
+	}
+	if (!rc)
+		snapshot_release(&after);
+	return rc ? rc : moved;
+}
+
+/* Those that were not known: sonde-maps tells ten times a second. */
+static void catch_up(struct work *w)
+{
+	int64_t until = clock_boot_ns() + CATCH_UP_NS;
+	bool unknown = false;
+
+	for (size_t i = 0; i < w->now.n; i++)
+		unknown |= w->walks[i].end == STACK_END_NO_PROCESS && wanted(w, &w->now.threads[i]);
+	while (unknown && hostmaps_watermark(w->hm) < w->now.time_ns && clock_boot_ns() < until)
+		listen_for(w, 20);
+	for (size_t i = 0; i < w->now.n && unknown; i++)
+		if (w->walks[i].end == STACK_END_NO_PROCESS)
+			walk_one(w, i, &w->now.threads[i]);
+}
+
+static int stand_still(struct work *w, struct err *e)
+{
+	int rc = look(w, e);
+
+	if (!rc) {
+		walk_all(w);
+		catch_up(w);
+	}
+	for (int i = 0; i < ROUNDS && !rc; i++) {
+		rc = settle(w, e);
+		if (rc <= 0)
+			break;
+		rc = 0;
+	}
+	return rc;
+}
+
+/* --- telling --- */
+
+static const char *end_name(enum stack_end end)
+{
+	static const char *const names[STACK_END_N] = {
+		[STACK_END_NO_PROCESS] = "its mappings are not known", [STACK_END_NO_MAPPING] = "no code is mapped there",
+		[STACK_END_PENDING] = "unwind rows of its file are not ready",
+		[STACK_END_UNSUPPORTED] = "a rule that cannot be expressed", [STACK_END_STACK_READ] = "its stack cannot be read",
+		[STACK_END_CFA] = "a rule led nowhere", [STACK_END_FRAME_POINTER] = "the chain of frame pointers ended",
+		[STACK_END_DEPTH] = "too deep", [STACK_END_STALE] = "a mapping changed", [STACK_END_32BIT] = "32-bit code",
+		[STACK_END_NO_REGISTERS] = "no registers of it are known",
+	};
+
+	return (unsigned)end < STACK_END_N ? names[end] : NULL;
+}
+
+static void tell(struct work *w, size_t i, struct report *out)
+{
+	const struct pstack_record *r = &w->now.threads[i];
+	const struct walk *walk = &w->walks[i];
+	struct hostmaps_process *p = process_of(w, r);
+	struct thread *t;
+
+	mem_grow(out->threads, out->n, out->cap);
+	t = &out->threads[out->n++];
+	*t = (struct thread){0};
+	thread_fill(t, r, p, w->now.time_ns);
+	names_kernel(w->names, r->kernel, r->n_kernel, &t->stack);
+	t->moved = w->moved[i];
+	if (t->moved)
+		return;
+	if (p)
+		names_user(w->names, w->hm, p, walk->frames, walk->n, w->now.time_ns, &t->stack);
+	t->end = end_name(walk->end);
+}
+
+static void tell_all(struct work *w, struct report *out)
+{
+	for (size_t i = 0; i < w->now.n; i++) {
+		const struct pstack_record *r = &w->now.threads[i];
+
+		if (!wanted(w, r))
+			continue;
+		if (thread_is_blocked(r))
+			tell(w, i, out);
+		else
+			out->running++;
+	}
+	if (hostmaps_pending(w->hm))
+		snprintf(out->warning, sizeof(out->warning), "indexes of %u files were not ready: their frames have no names",
+			 hostmaps_pending(w->hm));
+}
+
+static int nothing(const struct opts *o, const struct report *r, struct err *e)
+{
+	if (r->n)
+		return 0;
+	err_set(e, -ENOENT, EXIT_NOTHING, "no thread waits there: %zu run or are ready to", r->running);
+	err_fix(e, o->n_pids ? "sudo sonde record -d 10s shows what runs" : "sudo sonde doctor");
+	return -ENOENT;
+}
+
+static int pstack(const struct opts *o, struct report *report, struct err *e)
+{
+	const struct hostmaps_opts ho = {.store_dir = o->store, .no_lines = o->no_lines};
+	struct work w = {.o = o};
+	int rc = snapshots_open(o->n_pids == 1 ? o->pids[0] : 0, &w.shots, e);
+
+	if (!rc)
+		rc = hostmaps_open(&ho, &w.hm, e);
+	if (!rc) {
+		seed(&w);
+		w.names = names_open();
+		rc = get_ready(&w, e);
+	}
+	if (!rc)
+		rc = stand_still(&w, e);
+	report->utc_ns = (int64_t)w.now.time_ns + clock_boot_offset_ns();
+	if (!rc)
+		tell_all(&w, report);
+	walks_free(&w);
+	names_close(w.names);
+	if (w.hm)
+		hostmaps_close(w.hm);
+	snapshots_close(w.shots);
+	return rc ? rc : nothing(o, report, e);
+}
+
+static int answer(const struct opts *o, struct report *r, struct err *e)
+{
+	if (r->warning[0] && !o->quiet)
+		fprintf(stderr, "sonde-pstack: %s\n", r->warning);
+	if (o->json)
+		report_json(r, stdout);
+	else
+		report_text(r, stdout);
+	if (fflush(stdout) || ferror(stdout))
+		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct report report = {0};
+	struct opts o = {0};
+	struct err e = {0};
+	int rc;
+
+	log_init("sonde-pstack", LOG_LEVEL_WARN);
+	rc = opts_read(argc, argv, &o, &e);
+	if (!rc && o.help)
+		fputs(OPTS_HELP, stdout);
+	else if (!rc && !(rc = preflight("sonde-pstack", &e)) && !(rc = pstack(&o, &report, &e)))
+		rc = answer(&o, &report, &e);
+	report_release(&report);
+	opts_release(&o);
+	return rc ? err_report(&e, "sonde-pstack") : EXIT_OK;
+}

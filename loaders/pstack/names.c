@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/pstack/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/host/kallsyms.h"
+#include "loaders/lib/host/perfmap.h"
+#include "loaders/lib/host/place.h"
+#include "probes/stack.h"
+#include "schema/base/mem.h"
+
+struct names {
+	struct kallsyms *kernel;
+	struct perfmap *jit;   /* of one process: threads come in the order of their ids, processes mostly together */
+	uint32_t jit_tgid;
+	uint64_t jit_start_ns;
+};
+
+struct names *names_open(void)
+{
+	struct names *n = mem_alloc(sizeof(*n));
+
+	if (kallsyms_load(NULL, &n->kernel))
+		n->kernel = NULL;
+	return n;
+}
+
+void names_close(struct names *n)
+{
+	if (!n)
+		return;
+	kallsyms_free(n->kernel);
+	perfmap_free(n->jit);
+	free(n);
+}
+
+static struct named_frame *frame_add(struct named_stack *s)
+{
+	mem_grow(s->frames, s->n, s->cap);
+	s->frames[s->n] = (struct named_frame){0};
+	return &s->frames[s->n++];
+}
+
+static char *copy(const char *s)
+{
+	return s && *s ? mem_strdup(s) : NULL;
+}
+
+void names_kernel(struct names *n, const __u64 *frames, size_t count, struct named_stack *out)
+{
+	struct kallsyms_symbol sym;
+
+	for (size_t i = 0; i < count; i++) {
+		struct named_frame *f = frame_add(out);
+		bool known = n->kernel && kallsyms_find(n->kernel, frames[i] - 1, &sym);
+
+		f->kernel = true;
+		f->function = known ? copy(sym.name) : NULL;
+		f->module = mem_strdup(known && sym.module[0] ? sym.module : "kernel");
+		f->offset = known || !n->kernel ? 0 : frames[i] - kallsyms_text(n->kernel);
+	}
+}
+
+static const struct perfmap *jit_of(struct names *n, const struct hostmaps_process *p)
+{
+	if (n->jit_tgid != p->tgid || n->jit_start_ns != p->start_ns) {
+		perfmap_free(n->jit);
+		n->jit = NULL;
+		n->jit_tgid = p->tgid;
+		n->jit_start_ns = p->start_ns;
+		if (perfmap_read(p->tgid, p->nspid, p->uid, NULL, &n->jit))
+			n->jit = NULL;
+	}
+	return n->jit;
+}
+
+static void anonymous(struct names *n, const struct hostmaps_process *p, const struct hostmaps_frame *at, uint64_t look,
+		      struct named_stack *out)
+{
+	const struct perfmap *jit = at->mapped ? jit_of(n, p) : NULL;
+	struct named_frame *f = frame_add(out);
+	struct perfmap_entry entry;
+
+	if (jit && perfmap_find(jit, look, &entry)) {
+		f->function = copy(entry.name);
+		f->module = mem_strdup("[jit]");
+	} else {
+		f->module = mem_strdup(at->mapped ? "[anon]" : "[unknown]");
+	}
+}
+
+/* The functions that stand at one place, innermost first. `back`: at->offset is that of the byte before. */
+static void in_file(const struct hostmaps_frame *at, bool back, struct named_stack *out)
+{
+	const struct hostmaps_image *image = at->image;
+	struct place place;
+
+	if (!image->index || !place_find(image->index, at->offset + back, back, &place)) {
+		struct named_frame *f = frame_add(out);
+
+		f->module = mem_strdup(image->name[0] ? image->name : "[file]");
+		f->offset = at->offset;
+		return;
+	}
+	for (size_t i = 0; i < place.n; i++) {
+		const struct image_source_frame *s = &place.at[i];
+		struct named_frame *f = frame_add(out);
+
+		f->function = copy(s->function ? s->function : place.symbol.name);
+		f->module = mem_strdup(image->name);
+		f->file = copy(s->file);
+		f->line = s->line;
+		f->inlined = i + 1 < place.n;
+	}
+}
+
+void names_user(struct names *n, struct hostmaps *hm, struct hostmaps_process *p, const uint64_t *frames, size_t count,
+		uint64_t time_ns, struct named_stack *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		bool back = !(frames[i] & FRAME_EXACT);
+		struct hostmaps_frame at;
+
+		hostmaps_frame(hm, p, FRAME_ADDRESS(frames[i]) - back, time_ns, &at);
+		if (at.image)
+			in_file(&at, back, out);
+		else
+			anonymous(n, p, &at, FRAME_ADDRESS(frames[i]) - back, out);
+	}
+}
+
+void named_stack_release(struct named_stack *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->frames[i].function);
+		free(s->frames[i].module);
+		free(s->frames[i].file);
+	}
+	free(s->frames);
+	*s = (struct named_stack){0};
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names: frames as people read them: function, module, file and line, those that were inlined there as frames of their
+ * own. By the same indexes and rules as what the families store (loaders/lib/host/naming.h), but stored nowhere.
+ */
+#ifndef SONDE_PSTACK_NAMES_H
+#define SONDE_PSTACK_NAMES_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loaders/lib/host/hostmaps.h"
+
+struct names;
+
+struct named_frame {
+	char *function;     /* NULL: not known */
+	char *module, *file;/* of file NULL: not known */
+	uint32_t line;      /* 0: not known */
+	uint64_t offset;    /* within the module, of a frame without a name; else 0 */
+	bool inlined, kernel;
+};
+
+struct named_stack { /* leaf first; kernel frames before user frames */
+	struct named_frame *frames;
+	size_t n, cap;
+};
+
+struct names *names_open(void);
+void names_close(struct names *n);
+/* Both append. The kernel's leaf is a return address too: nobody here is running. */
+void names_kernel(struct names *n, const __u64 *frames, size_t count, struct named_stack *out);
+void names_user(struct names *n, struct hostmaps *hm, struct hostmaps_process *p, const uint64_t *frames, size_t count,
+		uint64_t time_ns, struct named_stack *out);
+void named_stack_release(struct named_stack *s);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opts: the command line of sonde-pstack, and which processes it means. */
+#ifndef SONDE_PSTACK_OPTS_H
+#define SONDE_PSTACK_OPTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+
+struct opts {
+	const char *store;
+	bool json, quiet, kernel_threads, no_lines, help;
+	uint32_t *pids;      /* processes; none: all */
+	size_t n_pids, cap_pids;
+};
+
+extern const char OPTS_HELP[];
+
+/* A process or container that is not there: EXIT_USAGE. */
+int opts_read(int argc, char **argv, struct opts *o, struct err *e);
+void opts_release(struct opts *o);
+bool opts_wants(const struct opts *o, uint32_t pid);
+
+#endif

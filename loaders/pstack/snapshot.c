@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/pstack/snapshot.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/load.h"
+#include "probes/pstack.skel.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+
+#define CALIBRATIONS 5
+#define NAP_US       200
+#define THREADS_MAX  4000000
+
+struct snapshots {
+	struct pstack_bpf *skel;
+	struct bpf_link *link;
+	int64_t offset_ns; /* boot clock less the scheduler's */
+};
+
+static int iter_open(struct snapshots *s, struct err *e)
+{
+	int fd = bpf_iter_create(bpf_link__fd(s->link));
+
+	if (fd < 0)
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot read the task iterator: %s", strerror(errno));
+	return fd;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Who has just slept came onto its CPU a few microseconds ago. The median, because it may be put off again between. */
+static int calibrate(struct snapshots *s, struct err *e)
+{
+	int64_t offsets[CALIBRATIONS];
+
+	for (int i = 0; i < CALIBRATIONS; i++) {
+		static char chunk[1 << 16];
+		const struct pstack_record *r = (const void *)chunk;
+		cleanup_fd int fd = iter_open(s, e);
+		int64_t now;
+		ssize_t n;
+
+		if (fd < 0)
+			return fd;
+		usleep(NAP_US);
+		now = clock_boot_ns();
+		n = read(fd, chunk, sizeof(chunk));
+		if (n < (ssize_t)sizeof(*r) || r->magic != PSTACK_MAGIC)
+			return err_set(e, n < 0 ? -errno : -EPROTO, EXIT_RUNTIME, "the task iterator gave no thread");
+		offsets[i] = now - (int64_t)r->now_ns;
+	}
+	qsort(offsets, CALIBRATIONS, sizeof(offsets[0]), compare);
+	s->offset_ns = offsets[CALIBRATIONS / 2];
+	return 0;
+}
+
+int snapshots_open(uint32_t only_tgid, struct snapshots **out, struct err *e)
+{
+	struct snapshots *s = mem_alloc(sizeof(*s));
+	int rc;
+
+	load_init(false);
+	s->skel = pstack_bpf__open();
+	if (s->skel)
+		s->skel->rodata->only_tgid = only_tgid;
+	rc = s->skel ? pstack_bpf__load(s->skel) : -errno;
+	if (!rc) {
+		s->link = bpf_program__attach_iter(s->skel->progs.pstack_task, NULL);
+		rc = s->link ? 0 : -errno;
+	}
+	if (rc)
+		rc = load_error(rc, "the task iterator", e);
+	else
+		rc = calibrate(s, e);
+	if (rc) {
+		snapshots_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void snapshots_close(struct snapshots *s)
+{
+	if (!s)
+		return;
+	bpf_link__destroy(s->link);
+	pstack_bpf__destroy(s->skel);
+	free(s);
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	uint32_t x = ((const struct pstack_record *)a)->tid, y = ((const struct pstack_record *)b)->tid;
+
+	return x < y ? -1 : x > y;
+}
+
+static void clock_turn(const struct snapshots *s, struct snapshot *shot)
+{
+	for (size_t i = 0; i < shot->n; i++) {
+		struct pstack_record *r = &shot->threads[i];
+		int64_t left = (int64_t)r->left_ns + s->offset_ns;
+
+		if (!(r->flags & PSTACK_CLOCK) || !r->left_ns || left < 0)
+			left = 0;
+		r->left_ns = left > (int64_t)shot->time_ns ? shot->time_ns : (uint64_t)left;
+	}
+}
+
+int snapshot_take(struct snapshots *s, struct snapshot *out, struct err *e)
+{
+	cleanup_fd int fd = iter_open(s, e);
+	struct snapshot shot = {0};
+	size_t bytes = 0, cap = 0;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return fd;
+	while (n > 0 && bytes / sizeof(*shot.threads) < THREADS_MAX) {
+		if (cap - bytes < (1 << 16)) {
+			cap = cap ? cap * 2 : 1 << 20;
+			shot.threads = mem_realloc(shot.threads, cap);
+		}
+		n = read(fd, (char *)shot.threads + bytes, cap - bytes);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			n = 1;
+		else if (n > 0)
+			bytes += (size_t)n;
+	}
+	if (n < 0) {
+		free(shot.threads);
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot read the task iterator: %s", strerror(errno));
+	}
+	shot.n = bytes / sizeof(*shot.threads);
+	shot.time_ns = (uint64_t)clock_boot_ns();
+	clock_turn(s, &shot);
+	qsort(shot.threads, shot.n, sizeof(*shot.threads), by_tid);
+	*out = shot;
+	return 0;
+}
+
+void snapshot_release(struct snapshot *s)
+{
+	free(s->threads);
+	*s = (struct snapshot){0};
+}
+
+const struct pstack_record *snapshot_find(const struct snapshot *s, const struct pstack_record *thread)
+{
+	const struct pstack_record *r = bsearch(thread, s->threads, s->n, sizeof(*thread), by_tid);
+
+	return r && r->tgid == thread->tgid && r->start_ns == thread->start_ns ? r : NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snapshot: all threads as they stand, by the task iterator of probes/pstack.bpf.c. */
+#ifndef SONDE_PSTACK_SNAPSHOT_H
+#define SONDE_PSTACK_SNAPSHOT_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/pstack.h"
+#include "schema/base/err.h"
+
+struct snapshots;
+
+/* only_tgid: this process alone; 0: all. */
+int snapshots_open(uint32_t only_tgid, struct snapshots **out, struct err *e);
+void snapshots_close(struct snapshots *s); /* NULL is fine */
+
+struct snapshot {
+	struct pstack_record *threads;
+	size_t n;
+	uint64_t time_ns;      /* boot clock, when it was taken */
+};
+/* The scheduler's clock is turned into the boot clock: left_ns is 0 where it is not known, else at most time_ns. */
+int snapshot_take(struct snapshots *s, struct snapshot *out, struct err *e);
+void snapshot_release(struct snapshot *s);
+/* The same thread in another one; NULL: it has ended. */
+const struct pstack_record *snapshot_find(const struct snapshot *s, const struct pstack_record *thread);
+
+#endif

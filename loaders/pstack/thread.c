@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/pstack/thread.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "loaders/lib/host/container.h"
+#include "loaders/lib/host/proc.h"
+#include "loaders/lib/host/syscalls.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+
+/* The kernel's task states, which /proc/PID/stat shows as letters; the same since 4.14 */
+#define STATE_INTERRUPTIBLE   0x0001u
+#define STATE_UNINTERRUPTIBLE 0x0002u
+#define STATE_STOPPED         0x0004u
+#define STATE_TRACED          0x0008u
+#define STATE_EXITED          0x0030u /* exit_state is kept elsewhere; these are its values */
+#define STATE_DEAD            0x0080u
+#define STATE_NOLOAD          0x0400u
+
+static const char *state_name(const struct pstack_record *r)
+{
+	uint32_t s = r->state;
+
+	if (r->flags & PSTACK_ON_CPU)
+		return "running";
+	if (!s)
+		return "ready";
+	if (s & (STATE_DEAD | STATE_EXITED))
+		return "ended";
+	if (s & STATE_STOPPED)
+		return "stopped";
+	if (s & STATE_TRACED)
+		return "traced";
+	if (s & STATE_INTERRUPTIBLE)
+		return "sleeping";
+	if (s & STATE_UNINTERRUPTIBLE)
+		return s & STATE_NOLOAD ? "idle" : "uninterruptible";
+	return "blocked";
+}
+
+bool thread_is_blocked(const struct pstack_record *r)
+{
+	return r->state && !(r->flags & PSTACK_ON_CPU) && !(r->state & (STATE_DEAD | STATE_EXITED));
+}
+
+static enum syscall_wait wait_of(const struct pstack_record *r)
+{
+	enum syscall_wait w = syscall_wait(r->syscall);
+	char path[64];
+	struct stat st;
+
+	if (w != SYSCALL_BY_FILE)
+		return w;
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", r->tid, (int)r->regs[5]); /* rdi */
+	return stat(path, &st) ? SYSCALL_OTHER : syscall_wait_of_mode(st.st_mode);
+}
+
+/* In the order of what is surest, as the off-CPU family tells it. */
+static const char *reason(const struct pstack_record *r)
+{
+	enum syscall_wait w;
+
+	if (!thread_is_blocked(r))
+		return NULL;
+	if (r->state & (STATE_STOPPED | STATE_TRACED))
+		return "stop";
+	if ((r->flags & PSTACK_REGS) && !(r->flags & (PSTACK_IN_SYSCALL | PSTACK_32BIT)))
+		return "page fault";
+	w = r->flags & PSTACK_IN_SYSCALL ? wait_of(r) : SYSCALL_OTHER;
+	return r->flags & PSTACK_IOWAIT && w != SYSCALL_POLL ? "disk" : syscall_wait_name(w);
+}
+
+static char *wchan(const struct pstack_record *r)
+{
+	char path[64], line[128] = "";
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/wchan", r->tid);
+	cleanup_file FILE *f = fopen(path, "re");
+	n = f ? fread(line, 1, sizeof(line) - 1, f) : 0;
+	line[n] = '\0';
+	return n && strcmp(line, "0") ? mem_strdup(line) : NULL;
+}
+
+static char *container_of_cgroup(const char *cgroup)
+{
+	struct container_ref ref;
+	struct container_names names = {0};
+	char *name;
+
+	if (!cgroup || !container_parse(cgroup, strlen(cgroup), &ref))
+		return NULL;
+	if (container_docker(container_docker_root(), ref.id, &names))
+		names = (struct container_names){0};
+	name = names.name ? mem_strdup(names.name) : mem_strndup(ref.id, strlen(ref.id) == 64 ? 12 : strlen(ref.id));
+	container_names_release(&names);
+	return name;
+}
+
+static char *process_name(const struct pstack_record *r, const struct hostmaps_process *p)
+{
+	struct proc_stat st;
+
+	if (p && p->comm[0])
+		return mem_strdup(p->comm);
+	return mem_strdup(proc_read_stat(r->tgid, &st) ? r->thread : st.comm);
+}
+
+void thread_fill(struct thread *t, const struct pstack_record *r, const struct hostmaps_process *p, uint64_t now_ns)
+{
+	t->pid = r->tgid;
+	t->tid = r->tid;
+	t->name = mem_strndup(r->thread, strnlen(r->thread, sizeof(r->thread)));
+	t->process = process_name(r, p);
+	t->container = p ? container_of_cgroup(p->cgroup) : NULL;
+	t->state = state_name(r);
+	t->reason = reason(r);
+	t->syscall = r->flags & PSTACK_IN_SYSCALL ? syscall_name(r->syscall) : NULL;
+	t->wchan = thread_is_blocked(r) ? wchan(r) : NULL;
+	t->since_ns = (int64_t)r->left_ns;
+	t->blocked_ns = r->left_ns ? (int64_t)(now_ns > r->left_ns ? now_ns - r->left_ns : 0) : -1;
+}
+
+void thread_release(struct thread *t)
+{
+	free(t->process);
+	free(t->name);
+	free(t->container);
+	free(t->wchan);
+	named_stack_release(&t->stack);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread: what is shown of one thread that does not run: who, why, since when, where. */
+#ifndef SONDE_PSTACK_THREAD_H
+#define SONDE_PSTACK_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loaders/pstack/names.h"
+#include "loaders/pstack/snapshot.h"
+
+struct thread {
+	uint32_t pid, tid;
+	char *process, *name, *container; /* container NULL: in none, or its name is not known */
+	const char *state;    /* "sleeping", "uninterruptible", "stopped", "traced", "ready", "running", ... */
+	const char *reason;   /* "poll"; NULL: it does not wait */
+	const char *syscall;  /* NULL: in none */
+	char *wchan;          /* NULL: not known */
+	int64_t since_ns;     /* boot clock; 0: not known */
+	int64_t blocked_ns;   /* -1: not known */
+	bool moved;           /* it ran while it was read: its user stack may be torn, and is left out */
+	const char *end;      /* why the user part ends; NULL: complete, or there is none */
+	struct named_stack stack;
+};
+
+/* All but stack, end and moved. `p` may be NULL. */
+void thread_fill(struct thread *t, const struct pstack_record *r, const struct hostmaps_process *p, uint64_t now_ns);
+void thread_release(struct thread *t);
+/* Asleep, stopped or waiting for something: not ready, not running, not a corpse. */
+bool thread_is_blocked(const struct pstack_record *r);
+
+#endif

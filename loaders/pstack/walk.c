@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/pstack/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "loaders/lib/host/unwind.h"
+#include "schema/base/mem.h"
+
+#define PAGE   4096ull
+#define PAGES  64      /* kept of one thread; a walk goes up, so that the oldest is given up */
+#define AHEAD  4       /* read at once */
+
+struct memory {
+	struct hostmaps *hm;
+	struct hostmaps_process *process;
+	uint64_t time_ns, pending;
+	uint64_t at[PAGES];
+	bool there[PAGES];
+	uint8_t page[PAGES][PAGE];
+};
+
+/* Pages from `at` on; none of them is a reason to fail. */
+static void memory_fill(struct memory *m, uint64_t at)
+{
+	for (uint64_t i = 0; i < AHEAD; i++) {
+		uint64_t page = at + i * PAGE, slot = page / PAGE % PAGES;
+		struct iovec to = {m->page[slot], PAGE}, from = {(void *)(uintptr_t)page, PAGE};
+
+		if (i && m->at[slot] == page)
+			continue;
+		m->at[slot] = page;
+		m->there[slot] = process_vm_readv((pid_t)m->process->tgid, &to, 1, &from, 1, 0) == (ssize_t)PAGE;
+	}
+}
+
+static bool memory_byte(struct memory *m, uint64_t addr, uint8_t *byte)
+{
+	uint64_t page = addr & ~(PAGE - 1), slot = page / PAGE % PAGES;
+
+	if (m->at[slot] != page)
+		memory_fill(m, page);
+	*byte = m->page[slot][addr - page];
+	return m->there[slot];
+}
+
+static bool memory_read(void *ctx, uint64_t addr, uint64_t *value)
+{
+	uint8_t bytes[8];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		if (!memory_byte(ctx, addr + i, &bytes[i]))
+			return false;
+	memcpy(value, bytes, sizeof(bytes));
+	return true;
+}
+
+static bool memory_where(void *ctx, uint64_t addr, struct unwind_where *out)
+{
+	struct memory *m = ctx;
+
+	return hostmaps_where(m->hm, m->process, addr, m->time_ns, out, &m->pending);
+}
+
+void walk_thread(struct hostmaps *hm, struct hostmaps_process *process, const struct pstack_record *thread,
+		 uint64_t time_ns, struct walk *out)
+{
+	static struct memory m; /* too large for a stack; one thread walks */
+	uint64_t frames[STACK_USER_MAX];
+	struct unwind_from from = {.ctx = &m, .where = memory_where, .read = memory_read};
+	struct unwind_regs regs = {.pc = thread->pc, .fs_base = thread->fs_base,
+				   .exact = !(thread->flags & PSTACK_IN_SYSCALL)};
+
+	walk_clear(out);
+	out->end = thread->flags & PSTACK_KTHREAD ? STACK_END_NONE : STACK_END_NO_REGISTERS;
+	if (!(thread->flags & PSTACK_REGS))
+		return;
+	out->end = thread->flags & PSTACK_32BIT ? STACK_END_32BIT : STACK_END_NO_PROCESS;
+	if (!process || (thread->flags & PSTACK_32BIT))
+		return;
+	m.hm = hm;
+	m.process = process;
+	m.time_ns = time_ns;
+	m.pending = 0;
+	memset(m.at, 0xff, sizeof(m.at));
+	memcpy(regs.reg, thread->regs, sizeof(regs.reg));
+	out->n = unwind_stack(&from, &regs, frames, STACK_USER_MAX, &out->end);
+	out->frames = mem_array(out->n, sizeof(frames[0]));
+	memcpy(out->frames, frames, out->n * sizeof(frames[0]));
+	out->pending = m.pending && hostmaps_awaits(hm, m.pending);
+}
+
+void walk_clear(struct walk *w)
+{
+	free(w->frames);
+	*w = (struct walk){0};
+}

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sonde pstack: threads as they stand, against what the program knows, against gdb, and against /proc."""
+import json
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from conftest import WORKLOADS, need, need_root
+
+KINDS = {"sleep": ("sleep", "clock_nanosleep"), "futex": ("lock", "futex"), "pipe": ("pipe", "read"),
+         "poll": ("poll", "epoll_wait"), "recv": ("network", "recvfrom"), "accept": ("network", "accept"),
+         "fault": ("page fault", None), "stop": ("stop", None)}
+
+
+class Standing:
+    """A program whose threads stand in known waits, until the end of the block."""
+
+    def __init__(self, kinds, program="waits-nofp", cwd=None):
+        self.child = subprocess.Popen([os.path.join(WORKLOADS, program), "stand", *kinds], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True, cwd=cwd)
+        self.told = json.loads(self.child.stdout.readline())
+        self.pid = self.told["pid"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.child.stdin.close()
+        self.child.wait(20)
+        self.child.stdout.close()
+
+
+@pytest.fixture
+def standing(scratch):
+    need_root()
+    need("waits-nofp", os.path.join(WORKLOADS, "waits-nofp"))
+    with Standing(KINDS, cwd=scratch) as s:
+        yield s
+
+
+def rows(sonde, store, *args):
+    done = sonde("pstack", "--json", *args, store=store, check=True)
+    return json.loads(done.stdout)["rows"]
+
+
+def functions(row, kernel=False):
+    return [f["function"] for f in row["frames"] if f["kernel"] == kernel]
+
+
+def test_each_thread_is_shown_with_its_reason_its_place_and_since_when(sonde, store, standing):
+    pids = ["-p", standing.pid, "-p", next(t["tid"] for t in standing.told["threads"] if t["kind"] == "stop")]
+    seen = {r["tid"]: r for r in rows(sonde, store, *pids)}
+    for t in standing.told["threads"]:
+        row = seen[t["tid"]]
+        reason, call = KINDS[t["kind"]]
+        assert (row["thread"], row["reason"]) == (t["name"], reason)
+        if call:
+            assert row["syscall"] == call
+        assert row["state"] == ("stopped" if t["kind"] == "stop" else "sleeping")
+        frames = functions(row)
+        at = frames.index("way_a")
+        assert frames[at - 1] == f"{t['kind']}_wait" or frames[at - 2] == f"{t['kind']}_wait"
+        assert frames[at + 1] == "waits_waiter" and not row["end"] and not row["moved"]
+        lines = {f["function"]: (os.path.basename(f["file"] or ""), f["line"]) for f in row["frames"] if not f["kernel"]}
+        assert lines["way_a"][0] == "waits.c" and lines["way_a"][1]
+        # it looked at the clock just before; on a busy machine it may be put off between the two
+        assert -3_000_000 < row["since_boot_ns"] - t["since_ns"] < 300_000_000, t["kind"]
+        assert row["blocked_ns"] > 0
+
+
+def test_how_long_grows_with_the_clock(sonde, store, standing):
+    first = {r["tid"]: r for r in rows(sonde, store, "-p", standing.pid)}
+    time.sleep(1)  # what is measured: time that passes
+    for r in rows(sonde, store, "-p", standing.pid):
+        if r["thread"].startswith("w-"):
+            assert r["blocked_ns"] >= first[r["tid"]]["blocked_ns"] + 1_000_000_000
+            assert abs(r["since_boot_ns"] - first[r["tid"]]["since_boot_ns"]) < 5_000_000
+
+
+def test_nobody_is_stopped_or_woken_for_it(sonde, store, standing):
+    def switches():
+        found = {}
+        for tid in os.listdir(f"/proc/{standing.pid}/task"):
+            with open(f"/proc/{standing.pid}/task/{tid}/status") as f:
+                text = f.read()
+                if text.startswith("Name:\tw-"):
+                    found[tid] = re.findall(r"ctxt_switches:\s+(\d+)", text)
+        return found
+
+    before = switches()
+    rows(sonde, store)
+    assert switches() == before
+
+
+def test_the_kernel_part_is_what_proc_shows(sonde, store, standing):
+    for row in rows(sonde, store, "-p", standing.pid):
+        with open(f"/proc/{standing.pid}/task/{row['tid']}/stack") as f:
+            proc = re.findall(r"\] (\S+?)\+0x", f.read())
+        with open(f"/proc/{standing.pid}/task/{row['tid']}/wchan") as f:
+            wchan = f.read()
+        # /proc asks at the return address, which may be a function's first byte after a call that does not return
+        assert functions(row, kernel=True) == proc
+        assert row["wchan"] == wchan and wchan in proc
+
+
+def gdb_stacks(pid):
+    said = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), "-ex", "set width 0", "-ex", "set backtrace past-main on", "-ex", "thread apply all backtrace"],
+                          capture_output=True, text=True, errors="replace", timeout=120).stdout
+    stacks = {}
+    for part in re.split(r"^Thread \d+ ", said, flags=re.M)[1:]:
+        tid = int(re.search(r"LWP (\d+)", part).group(1))
+        stacks[tid] = re.findall(r"^#\d+\s+(?:0x[0-9a-f]+ in )?([\w.?]+)", part, re.M)
+    return stacks
+
+
+def test_the_user_part_is_what_gdb_shows(sonde, store, standing):
+    need("gdb")
+    ours = {r["tid"]: r for r in rows(sonde, store, "-p", standing.pid)}
+    theirs = gdb_stacks(standing.pid)
+    assert len(theirs) >= 7 and set(theirs) == set(ours)
+    own = re.compile(r"(" + "|".join(KINDS) + r")_wait|way_[ab]|waits_\w+|partner|main|stand_until_told|stop_run|start_thread|clone3?")
+    for tid, names in theirs.items():
+        mine = functions(ours[tid])
+        # gdb makes up frames for tail calls, and says other aliases of the C library's functions: there are no less of them
+        assert [n for n in mine if own.fullmatch(n)] == [n for n in names if own.fullmatch(n)]
+        assert len(mine) - 1 <= len(names) <= len(mine) + 5, (mine, names)
+        assert None not in mine
+
+
+def test_threads_at_one_place_are_folded(sonde, store, standing):
+    text = sonde("pstack", "-p", standing.pid, store=store, check=True).stdout
+    # those of recv, accept and the others wait for their turn at one place
+    found = re.search(r"(\d+) threads: partner .*lock \(futex\)  for ", text)
+    assert found and int(found.group(1)) >= 5, text
+    assert "way_a  waits.c:" in text
+
+
+def test_a_busy_program_is_never_shown_torn(sonde, store, scratch):
+    need_root()
+    need("waits-nofp", os.path.join(WORKLOADS, "waits-nofp"))
+    plan = [f"{kind}:3:100000:0.3" for kind in ("sleep", "pipe", "poll", "futex")]
+    child = subprocess.Popen([os.path.join(WORKLOADS, "waits-nofp"), "run", *plan], stdout=subprocess.DEVNULL, cwd=scratch)
+    try:
+        shown = 0
+        for _ in range(5):
+            done = sonde("pstack", "--json", "-p", child.pid, store=store)
+            for row in json.loads(done.stdout)["rows"] if done.returncode == 0 else []:
+                assert row["moved"] or not row["end"], row
+                if not row["moved"] and row["thread"].startswith("w-"):
+                    assert "waits_waiter" in functions(row), row
+                    shown += 1
+        assert shown
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_what_is_not_there_is_told(sonde, store):
+    need_root()
+    done = sonde("pstack", "-p", 4194303, store=store)
+    assert done.returncode == 2 and "no process has the id" in done.stderr
+    done = sonde("pstack", "-p", "x", store=store)
+    assert done.returncode == 2
+    burn = subprocess.Popen([os.path.join(WORKLOADS, "burn"), "60000"], stdout=subprocess.DEVNULL)
+    try:
+        done = sonde("pstack", "-p", burn.pid, store=store)
+        assert done.returncode == 4 and "run or are ready" in done.stderr and "fix:" in done.stderr
+    finally:
+        burn.kill()
+        burn.wait()
