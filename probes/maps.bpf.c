@@ -7,7 +7,8 @@
  * Order within an exec (kernel/fs/exec.c): the COMM record with the exec flag, then the MMAP2 records of the new
  * image, then this program's exec event. Nothing of the new program has run by then.
  *
- * The ring wakes nobody: it is read on a timer; only when it is more than half full is the reader called.
+ * The ring wakes nobody: it is read on a timer; only when it is more than half full is the reader called. The ring of
+ * what is urgent wakes a thread of its own.
  */
 #include "probes/kern.h"
 
@@ -32,12 +33,20 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u32 ring_bytes = 512 * 1024;
 const volatile __u32 own_mntns = 0; /* the reader's mount namespace; 0: not known */
+const volatile __u32 own_root_dev = 0;
+const volatile __u64 own_root_ino = 0;
 const volatile bool tables = false; /* `processes` is the map that the probes unwind with */
 
 struct {
 	__uint(type, MAPS_TYPE_RINGBUF);
 	__uint(max_entries, 512 * 1024);
 } events SEC(".maps");
+
+/* Copies of those that cannot wait for their turn: loaders/maps/early. */
+struct {
+	__uint(type, MAPS_TYPE_RINGBUF);
+	__uint(max_entries, 16 * 1024);
+} urgent SEC(".maps");
 
 /* Events that found the ring full. Read in place by sonde-maps. */
 __u64 lost_events;
@@ -138,24 +147,28 @@ static __always_inline void fill(struct maps_event *ev, struct task_struct___map
 	fill_cgroups(ev, leader);
 }
 
-#define WAKE_NS 20000000ull
-static __u64 woken_ns;
+#define URGENT_KEYS 64
+static __u64 urgent_ns[URGENT_KEYS]; /* the last, by mount namespace, more or less */
 
-/* A container's files go with its last process: what is executed in one is read at once, but not more often than every
- * WAKE_NS. */
-static __always_inline bool is_urgent(const struct maps_event *ev)
+/* A container's files go with its last process: what it executes is looked at at once, though not more often than every
+ * MAPS_URGENT_NS. A namespace with our own root shows our files, whatever is mounted there beside: they stay. */
+static __always_inline void send_urgent(const struct maps_event *ev)
 {
-	if (ev->type != MAPS_EV_EXEC || !own_mntns || ev->mntns == own_mntns || ev->time_ns < woken_ns + WAKE_NS)
-		return false;
-	woken_ns = ev->time_ns;
-	return true;
+	__u64 *last = &urgent_ns[ev->mntns % URGENT_KEYS];
+
+	if (!own_mntns || ev->mntns == own_mntns || ev->time_ns < *last + MAPS_URGENT_NS)
+		return;
+	if (ev->root_ino == own_root_ino && ev->root_dev == own_root_dev)
+		return;
+	*last = ev->time_ns;
+	bpf_ringbuf_output(&urgent, (void *)ev, sizeof(*ev), 0); /* wakes; what finds no room is looked at in its turn */
 }
 
 static __always_inline void send(struct scratch *s, __u64 args_len)
 {
 	__u64 flags = MAPS_RB_NO_WAKEUP;
 
-	if (is_urgent(&s->ev) || bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2)
+	if (bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2)
 		flags = MAPS_RB_FORCE_WAKEUP;
 	args_len &= 2 * MAPS_ARGS_MAX - 1; /* 0 .. MAPS_ARGS_MAX: for the verifier */
 	barrier_var(args_len);
@@ -209,6 +222,7 @@ int BPF_PROG(on_exec, struct task_struct___maps *task)
 		len = 0;
 	}
 	s->ev.args_len = len;
+	send_urgent(&s->ev);
 	send(s, len);
 	return 0;
 }

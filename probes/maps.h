@@ -14,6 +14,7 @@
 
 #define MAPS_ARGS_MAX 4096
 #define MAPS_COMM_LEN 16
+#define MAPS_URGENT_NS 10000000 /* an exec is urgent once in this time a mount namespace */
 
 enum maps_event_type {
 	MAPS_EV_FORK = 1, /* a new process, not a thread; the fields are the child's */

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loaders/lib/host/perfring.h"
@@ -72,7 +71,7 @@ static int on_program(void *ctx, void *data, size_t len);
 
 static int open_program(struct feed *f, int processes_fd)
 {
-	struct stat ns;
+	const struct root_id *own = &f->world->own_root;
 	int rc = 0;
 
 	libbpf_set_print(quiet);
@@ -80,8 +79,9 @@ static int open_program(struct feed *f, int processes_fd)
 	if (!f->skel)
 		return -errno;
 	f->skel->rodata->tables = processes_fd >= 0;
-	if (!stat("/proc/self/ns/mnt", &ns))
-		f->skel->rodata->own_mntns = (uint32_t)ns.st_ino;
+	f->skel->rodata->own_mntns = own->mntns;
+	f->skel->rodata->own_root_ino = own->ino;
+	f->skel->rodata->own_root_dev = own->dev;
 	if (processes_fd >= 0)
 		rc = bpf_map__reuse_fd(f->skel->maps.processes, processes_fd);
 	if (!rc)
@@ -185,9 +185,11 @@ static void item_add(struct feed *f, uint64_t time_ns, bool program, const void 
 static int on_program(void *ctx, void *data, size_t len)
 {
 	const struct maps_event *ev = data;
+	struct feed *f = ctx;
 
-	if (len >= sizeof(*ev) && ev->args_len <= len - sizeof(*ev))
-		item_add(ctx, ev->time_ns, true, data, len);
+	if (len < sizeof(*ev) || ev->args_len > len - sizeof(*ev))
+		return 0;
+	item_add(f, ev->time_ns, true, data, len);
 	return 0;
 }
 
@@ -268,6 +270,11 @@ uint64_t feed_read(struct feed *f)
 	if (t > f->done_ns)
 		f->done_ns = t;
 	return f->done_ns;
+}
+
+int feed_urgent_fd(const struct feed *f)
+{
+	return f->skel ? bpf_map__fd(f->skel->maps.urgent) : -1;
 }
 
 uint64_t feed_lost(struct feed *f)

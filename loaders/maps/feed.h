@@ -36,6 +36,8 @@ bool feed_side_band(const struct feed *f); /* false: /proc alone */
 void feed_poll(struct feed *f, int epoll_fd);
 /* Take in all processes of /proc. again: after a loss, exec ids are checked anew. */
 void feed_seed(struct feed *f);
+/* The ring of execs that early looks at; -1: there is none. */
+int feed_urgent_fd(const struct feed *f);
 /* Read, apply up to T; returns T. */
 uint64_t feed_read(struct feed *f);
 /* Records lost since the last call. */

@@ -59,12 +59,13 @@ static void start_next(struct indexer *ix);
 static void drop_memory(struct indexer *ix, struct mimage *img);
 static void lines_made(void *ctx, struct mimage *img, const char *key, int fd, const struct stat *st);
 
-struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int epoll_fd, const char *program,
-			    bool lines)
+struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, struct early *early, int epoll_fd,
+			    const char *program, bool lines)
 {
 	struct indexer *ix = mem_alloc(sizeof(*ix));
 
 	ix->world = ix->opening.world = w;
+	ix->opening.early = early;
 	ix->hub = h;
 	ix->cache = c;
 	ix->epoll_fd = epoll_fd;
@@ -576,6 +577,7 @@ bool indexer_ready(struct indexer *ix, void *ptr)
 
 void indexer_tick(struct indexer *ix, uint64_t now_ns)
 {
+	early_tick(ix->opening.early, now_ns);
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		if (ix->jobs[i].child.pid && now_ns > ix->jobs[i].deadline_ns)
 			job_end(ix, &ix->jobs[i], true);

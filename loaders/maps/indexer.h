@@ -14,6 +14,7 @@
 #include "schema/base/clock.h"
 
 struct cache;
+struct early;
 struct hub;
 struct mimage;
 struct indexer;
@@ -25,9 +26,9 @@ struct world;
 #define INDEXER_FDS_MAX     512
 #define INDEXER_KEEP_NS     (10 * NSEC_PER_SEC) /* an early opened file */
 
-/* program: path of sonde-index. Descriptors of children are put into epoll_fd with data.ptr for indexer_ready. */
-struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, int epoll_fd, const char *program,
-			    bool lines);
+/* program: path of sonde-index. early: borrowed, may be NULL. Descriptors of children are put into epoll_fd with data.ptr for indexer_ready. */
+struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, struct early *early, int epoll_fd,
+			    const char *program, bool lines);
 void indexer_free(struct indexer *ix); /* ends running children */
 /* A new image was mapped by `p` at [start, end): open it now. */
 void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_t start, uint64_t end);

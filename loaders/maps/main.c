@@ -17,7 +17,9 @@
 
 #include "loaders/lib/host/cache.h"
 #include "loaders/maps/cgroups.h"
+#include "loaders/maps/containers.h"
 #include "loaders/maps/dump.h"
+#include "loaders/maps/early.h"
 #include "loaders/maps/explain.h"
 #include "loaders/maps/feed.h"
 #include "loaders/maps/hub.h"
@@ -82,6 +84,7 @@ struct maps {
 	struct hub *hub;
 	struct cache *cache;
 	struct indexer *indexer;
+	struct early *early;
 	struct tablemaps tables;
 	struct publish *publish;
 	uint64_t ticks;
@@ -148,6 +151,7 @@ static void dump(void *ctx)
 	struct maps *m = ctx;
 
 	world_tell_all(&m->world);
+	containers_tell(m->world.containers, m->hub, true);
 	for (struct mimage *img = m->world.by_id; img; img = img->hh_id.next)
 		indexer_tell(m->indexer, img);
 }
@@ -424,6 +428,7 @@ static int open_all(struct maps *m, struct err *e)
 	catch_signals(m);
 	world_init(&m->world);
 	m->world.cgroups = cgroups_new();
+	m->world.containers = containers_new();
 	open_tables(m);
 	rc = feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], &m->feed, why, sizeof(why), e);
 	if (rc)
@@ -434,7 +439,9 @@ static int open_all(struct maps *m, struct err *e)
 	m->cache = cache_open(m->o.store, CACHE_MAX_BYTES);
 	m->hub = hub_new(&ops, m->epoll_fd, m->publish ? m->tables.fd : NULL,
 			 m->publish ? m->tables.state->generation : 0, !m->world.bpf);
-	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->epoll_fd, index, !m->o.no_lines);
+	if (feed_urgent_fd(m->feed) >= 0)
+		m->early = early_start(feed_urgent_fd(m->feed), m->world.containers);
+	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->early, m->epoll_fd, index, !m->o.no_lines);
 	m->world.hub = m->hub;
 	m->world.ctx = m;
 	m->world.image_new = image_new;
@@ -461,9 +468,11 @@ static void close_all(struct maps *m)
 	world_release(&m->world);
 	tablemaps_close(&m->tables);
 	hub_free(m->hub);
+	early_stop(m->early);
 	feed_close(m->feed);
 	cache_close(m->cache);
 	cgroups_free(m->world.cgroups);
+	containers_free(m->world.containers);
 }
 
 static int check(struct maps *m)

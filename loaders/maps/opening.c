@@ -14,6 +14,7 @@
 #include "loaders/lib/host/proc.h"
 #include "schema/base/cleanup.h"
 
+#define LINK_MAX_BYTES 4112 /* a path and " (deleted)" */
 #define TRIES_MAX 8 /* processes that are tried for one file */
 
 static bool same_root(const struct root_id *a, const struct root_id *b)
@@ -59,21 +60,25 @@ static int open_by_root(const struct mimage *img, int root_fd, const struct stat
 	return fd;
 }
 
-/* The mapping at these addresses may be another one by now (exec): its link must at least bear the name. */
-static bool bears_name(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end)
+/* Does a link of /proc lead to a file of the image's name? */
+static bool link_bears_name(const struct mimage *img, const char *link)
 {
 	static const char gone[] = " (deleted)";
 	const char *name = strrchr(img->path, '/');
-	char file[64], link[4096 + sizeof(gone)];
-	size_t n = strlen(name ? name : img->path), len;
+	size_t n = strlen(name ? name : img->path), len = strlen(link);
 
-	snprintf(file, sizeof(file), "map_files/%llx-%llx", (unsigned long long)start, (unsigned long long)end);
-	if (proc_readlink(p->tgid, file, link, sizeof(link)))
-		return false;
-	len = strlen(link);
 	if (len >= sizeof(gone) && !strcmp(link + len - (sizeof(gone) - 1), gone))
 		len -= sizeof(gone) - 1;
 	return len >= n && !memcmp(link + len - n, name ? name : img->path, n);
+}
+
+/* The mapping at these addresses may be another one by now (exec): its link must at least bear the name. */
+static bool bears_name(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end)
+{
+	char file[64], link[LINK_MAX_BYTES];
+
+	snprintf(file, sizeof(file), "map_files/%llx-%llx", (unsigned long long)start, (unsigned long long)end);
+	return !proc_readlink(p->tgid, file, link, sizeof(link)) && link_bears_name(img, link);
 }
 
 static int open_by_map(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end, struct stat *st)
@@ -87,9 +92,43 @@ static int open_by_map(const struct mimage *img, const struct proc *p, uint64_t 
 	return fd;
 }
 
-/* Through one process: its path below the process's root, else (deleted, replaced, memfd) the mapped file itself, where
- * start < end. *root_fd: kept for debug files. */
-int opening_through(struct opening *op, const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
+/* The executable that was held, if it may be the image: its index will tell where the kernel gave a build-id. */
+static int open_held_exe(const struct mimage *img, int exe_fd, struct stat *st)
+{
+	char file[32], link[LINK_MAX_BYTES];
+	int fd;
+
+	snprintf(file, sizeof(file), "fd/%d", exe_fd);
+	if (exe_fd < 0 || proc_readlink((uint32_t)getpid(), file, link, sizeof(link)) || !link_bears_name(img, link))
+		return -ENOENT;
+	fd = openin_held(exe_fd, OPENIN_MAX_BYTES, st);
+	if (fd >= 0 && !is_it(img, st, NULL)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+/* What was held of the process: the path below its root, else its executable. *root_fd as below. */
+static int open_by_early(const struct opening *op, const struct mimage *img, const struct proc *p, struct stat *st,
+			 int *root_fd)
+{
+	cleanup_fd int root = -1;
+	cleanup_fd int exe = -1;
+	int fd = -ENOENT;
+
+	if (!early_get(op->early, p->tgid, p->start_ns, &img->file.root, &root, &exe))
+		return fd;
+	if (root >= 0 && img->path[0] == '/')
+		fd = open_by_root(img, root, NULL, st);
+	if (fd < 0 && fd != -ETIMEDOUT)
+		fd = open_held_exe(img, exe, st);
+	if (fd >= 0 && *root_fd < 0)
+		*root_fd = take_fd(&root);
+	return fd;
+}
+
+static int open_by_proc(struct opening *op, const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
 			struct stat *st, int *root_fd)
 {
 	int root = is_mute(op, &img->file.root) ? -ETIMEDOUT : openin_root(p->tgid), fd = -ENOENT;
@@ -108,12 +147,25 @@ int opening_through(struct opening *op, const struct mimage *img, const struct p
 
 		fd = by_map >= 0 ? by_map : fd;
 	}
-	if (fd == -ETIMEDOUT)
-		mute(op, &img->file.root);
 	if (fd >= 0 && *root_fd < 0)
 		*root_fd = root;
 	else if (root >= 0)
 		close(root);
+	return fd;
+}
+
+int opening_through(struct opening *op, const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
+		    struct stat *st, int *root_fd)
+{
+	int fd = open_by_proc(op, img, p, start, end, st, root_fd);
+
+	if (fd < 0 && fd != -ETIMEDOUT) {
+		int early = open_by_early(op, img, p, st, root_fd);
+
+		fd = early >= 0 || early == -ETIMEDOUT ? early : fd;
+	}
+	if (fd == -ETIMEDOUT)
+		mute(op, &img->file.root);
 	return fd;
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "loaders/maps/early.h"
 #include "loaders/maps/world.h"
 
 #define OPENING_MUTE_MAX 32
@@ -18,10 +19,11 @@ struct opening {
 	struct world *world;
 	struct root_id mute[OPENING_MUTE_MAX]; /* roots that did not answer */
 	size_t n_mute;
+	struct early *early; /* borrowed; NULL: nothing was held */
 };
 
 /* Through one process: its path below the process's root, else (deleted, replaced, memfd) the mapped file itself, where
- * start < end. *root_fd, where it is -1, becomes the root it was found in. A descriptor, or -errno. */
+ * start < end; the same by what was held of it, if it is gone. *root_fd, where it is -1, becomes the root it was found in. A descriptor, or -errno. */
 int opening_through(struct opening *op, const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
 		    struct stat *st, int *root_fd);
 /* Through any live process that maps it, then any that sees the same root, then our own root if that is it. */

@@ -124,6 +124,11 @@ static const char *fill(json_t *o, const struct mapspack_msg *msg)
 		put_int(o, "time_ns", msg->m.lost.time_ns);
 		put_int(o, "records", msg->m.lost.records);
 		return "lost";
+	case MP_CONTAINER:
+		put_str(o, "id", msg->str[0]);
+		put_str(o, "name", msg->str[1]);
+		put_str(o, "image", msg->str[2]);
+		return "container";
 	case MP_COST:
 		put_cost(o, &msg->m.cost);
 		return "cost";

@@ -62,10 +62,6 @@ void publish_count_users(struct publish *pub, uint64_t now_ns)
 			if (img && img->published)
 				img->published->users++;
 		}
-	for (struct proc *p = pub->world->procs; p; p = p->hh.next)
-		for (size_t i = 0; i < p->n_pending; i++)
-			if (p->pending[i].image && p->pending[i].image->published)
-				p->pending[i].image->published->users++;
 }
 
 /* Who was used since the last look. */

@@ -19,6 +19,7 @@
 
 #include "loaders/lib/host/proc.h"
 #include "loaders/maps/cgroups.h"
+#include "loaders/maps/containers.h"
 #include "loaders/maps/hub.h"
 #include "loaders/maps/publish.h"
 #include "schema/base/cleanup.h"
@@ -166,9 +167,6 @@ void world_sweep(struct world *w, uint64_t now_ns)
 		for (size_t i = 0; i < p->maps.n_now; i++)
 			if (p->maps.now[i].image)
 				((struct mimage *)p->maps.now[i].image)->marked = true;
-		for (size_t i = 0; i < p->n_pending; i++)
-			if (p->pending[i].image)
-				p->pending[i].image->marked = true;
 	}
 	HASH_ITER(hh, w->by_file, img, next_img) {
 		if (img->marked || !img->unused_since_ns)
@@ -192,10 +190,10 @@ struct proc *world_proc(struct world *w, uint32_t tgid)
 
 static void pending_clear(struct proc *p)
 {
+	for (size_t i = 0; i < p->n_pending; i++)
+		free(p->pending[i].name);
 	free(p->pending);
-	free(p->pending_exe);
 	p->pending = NULL;
-	p->pending_exe = NULL;
 	p->n_pending = p->cap_pending = 0;
 	p->execing = false;
 }
@@ -284,15 +282,26 @@ void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
 	proc_free(w, p, time_ns);
 }
 
-static void map_put(struct world *w, struct proc *p, const struct pending_map *m, uint64_t time_ns, bool tell)
+/* [start, end) shows that file, whose root is the process's. */
+static struct mimage *map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len, uint64_t pgoff, struct file_id f,
+			      const char *name, uint64_t time_ns, bool tell)
 {
-	struct mapping out = {.start = m->addr, .end = m->addr + m->len, .offset = m->pgoff, .from_ns = time_ns,
-			      .image = m->image};
+	struct mapping m = {.start = start, .end = start + len, .offset = pgoff, .from_ns = time_ns};
+	struct mimage *img;
+	bool is_new;
 
-	mapset_put(&p->maps, out.start, out.end, out.offset, m->image, time_ns, 0);
+	f.root = p->root;
+	img = image_intern(w, &f, name, len, &is_new);
+	if (img && img->kind == MP_IMAGE_VDSO)
+		m.offset = 0;
+	if (is_new && w->image_new)
+		w->image_new(w->ctx, img, p, m.start, m.end);
+	m.image = img;
+	mapset_put(&p->maps, m.start, m.end, m.offset, img, time_ns, 0);
 	world_set_changed(w, p);
 	if (tell)
-		tell_map(w, p, &out);
+		tell_map(w, p, &m);
+	return img;
 }
 
 static void proc_fill(struct world *w, struct proc *p, const struct maps_event *ev)
@@ -399,22 +408,24 @@ static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
 		return;
 	read_root(p->tgid, root, sizeof(root));
 	while (proc_next_map(text, len, &pos, &m)) {
-		struct file_id f = {.root = p->root, .ino = m.inode, .major = m.major, .minor = m.minor};
-		struct pending_map out = {.addr = m.start, .len = m.end - m.start, .pgoff = m.offset};
+		struct file_id f = {.ino = m.inode, .major = m.major, .minor = m.minor};
 		cleanup_free char *path = NULL;
-		bool is_new;
 
 		if (!m.exec)
 			continue;
 		path = mem_alloc(m.path_len + 1);
 		proc_unescape(m.path, m.path_len, path);
-		out.image = image_intern(w, &f, as_it_sees(path, root), out.len, &is_new);
-		if (out.image && out.image->kind == MP_IMAGE_VDSO)
-			out.pgoff = 0;
-		if (is_new && w->image_new)
-			w->image_new(w->ctx, out.image, p, m.start, m.end);
-		map_put(w, p, &out, time_ns, false);
+		map_put(w, p, m.start, m.end - m.start, m.offset, f, as_it_sees(path, root), time_ns, false);
 	}
+}
+
+/* The first file that is mapped; what /proc says where no record came. */
+static char *exe_of(const struct proc *p)
+{
+	for (size_t i = 0; i < p->n_pending; i++)
+		if (!is_anonymous(p->pending[i].name) && strcmp(p->pending[i].name, "[vdso]"))
+			return trim_deleted(p->pending[i].name);
+	return world_exe_link(p->tgid);
 }
 
 static void on_exec(struct world *w, const struct maps_event *ev, const char *args)
@@ -432,17 +443,17 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 	proc_fill(w, p, ev);
 	p->from_ns = p->changed_ns = ev->time_ns;
 	str_set(&p->args, args_text(w, ev, args));
-	if (p->pending_exe) {
-		str_set(&p->exe, p->pending_exe);
-		p->pending_exe = NULL;
-	} else {
-		str_set(&p->exe, world_exe_link(ev->tgid));
-	}
+	str_set(&p->exe, exe_of(p));
 	mapset_end(&p->maps, ev->time_ns, 0);
 	world_set_changed(w, p);
+	containers_read(w->containers, p->cgroup);
+	containers_tell(w->containers, w->hub, false);
 	world_tell_proc(w, p);
-	for (size_t i = 0; i < p->n_pending; i++)
-		map_put(w, p, &p->pending[i], ev->time_ns, true);
+	for (size_t i = 0; i < p->n_pending; i++) {
+		const struct pending_map *m = &p->pending[i];
+
+		map_put(w, p, m->addr, m->len, m->pgoff, m->file, m->name, ev->time_ns, true);
+	}
 	if (!p->n_pending) { /* the records went with their CPU: an exec always maps */
 		seed_maps(w, p, ev->time_ns);
 		tell_maps(w, p);
@@ -480,33 +491,23 @@ void world_event(struct world *w, const struct maps_event *ev, const char *args)
 static void on_mmap(struct world *w, const struct sideband_rec *r)
 {
 	struct proc *p = world_proc(w, r->pid);
-	struct pending_map m = {.addr = r->addr, .len = r->len, .pgoff = r->pgoff};
 	struct file_id f = {0};
-	bool is_new;
 
 	if (!p || !(r->prot & PROT_EXEC))
 		return;
-	f.root = p->root;
 	f.build_id_len = r->build_id_len;
 	memcpy(f.build_id, r->build_id, r->build_id_len);
 	f.major = r->major;
 	f.minor = r->minor;
 	f.ino = r->ino;
 	f.generation = r->ino_generation;
-	m.image = image_intern(w, &f, r->name, r->len, &is_new);
-	if (m.image && m.image->kind == MP_IMAGE_VDSO)
-		m.pgoff = 0;
 	p->changed_ns = r->time_ns;
-	if (is_new && w->image_new)
-		w->image_new(w->ctx, m.image, p, r->addr, r->addr + r->len);
 	if (!p->execing || p->n_pending >= PENDING_MAX) {
-		map_put(w, p, &m, r->time_ns, true);
+		map_put(w, p, r->addr, r->len, r->pgoff, f, r->name, r->time_ns, true);
 		return;
 	}
-	if (!p->pending_exe && m.image && m.image->kind == MP_IMAGE_ELF)
-		p->pending_exe = mem_strdup(m.image->path);
 	mem_grow(p->pending, p->n_pending, p->cap_pending);
-	p->pending[p->n_pending++] = m;
+	p->pending[p->n_pending++] = (struct pending_map){r->addr, r->len, r->pgoff, f, mem_strdup(r->name)};
 }
 
 static void on_comm(struct world *w, const struct sideband_rec *r)

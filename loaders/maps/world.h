@@ -70,9 +70,11 @@ struct mimage {
 	char *key_bytes;
 };
 
+/* Of a program that is being loaded: which file it is depends on the root that the program will see. */
 struct pending_map {
 	uint64_t addr, len, pgoff;
-	struct mimage *image;
+	struct file_id file; /* without root */
+	char *name;
 };
 
 struct proc {
@@ -86,7 +88,6 @@ struct proc {
 	bool execing;           /* between the comm record of an exec and its end */
 	uint64_t execing_ns;
 	struct pending_map *pending;
-	char *pending_exe;
 	size_t n_pending, cap_pending;
 	uint64_t changed_ns;    /* last event of it */
 	uint64_t sure_ns;       /* its mappings were read from /proc then; 0: never */
@@ -98,6 +99,8 @@ struct proc {
 	UT_hash_handle hh;
 };
 
+struct containers;
+
 struct world_stats {
 	uint64_t procs, images, late, opened, open_failed;
 };
@@ -105,6 +108,7 @@ struct world_stats {
 struct world {
 	struct hub *hub;
 	struct cgroups *cgroups;
+	struct containers *containers;
 	enum args_policy args_policy;
 	bool bpf;               /* exec, fork and exit come from the program; else from the side-band */
 	uint64_t open_ns;       /* since when the side-band is complete */

@@ -290,6 +290,9 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, const
 	case MP_INDEX:
 		hostmaps_on_index(hm, msg, fds[0]);
 		break;
+	case MP_CONTAINER:
+		hostmaps_on_container(hm, msg);
+		break;
 	case MP_MAP:
 		hostmaps_on_map(hm, process_find(hm, msg->m.map.tgid, msg->m.map.start_ns, msg->m.map.exec_id),
 				&msg->m.map);
@@ -473,6 +476,7 @@ void hostmaps_close(struct hostmaps *hm)
 		process_free(hm, p);
 	HASH_ITER(hh, hm->images, img, next_img)
 		hostmaps_image_free(hm, img);
+	hostmaps_containers_release(hm);
 	close_fds(hm->tables, MP_TABLES_N);
 	free(hm->store_dir);
 	free(hm->socket_path);

@@ -60,6 +60,11 @@ struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid);
 /* All that run now. The callback may ask anything here, but not read. */
 void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx);
 
+/* What sonde-maps read of a container of Docker's when something was executed in it; its file may be gone since. NULL: it
+ * read nothing. Borrowed, valid until the next hostmaps_read. */
+struct container_names;
+const struct container_names *hostmaps_container(const struct hostmaps *hm, const char *id);
+
 struct hostmaps_image {
 	uint32_t id;
 	uint32_t kind;                /* enum mp_image_kind */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hostmaps_parts: what the files of hostmaps share, and nobody else includes. hostmaps.c knows the processes and talks
- * to sonde-maps; hostmaps_images.c knows the files; hostmaps_place.c answers what stood where at which time.
+ * to sonde-maps; hostmaps_images.c knows the files, hostmaps_containers.c the containers; hostmaps_place.c answers what stood where at which time.
  *
  * Three tables: processes by (tgid, start, exec id), chained from the newest by tgid; images by (generation, id); and in
  * each process a mapset with its history.
@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <uthash.h>
 
+#include "loaders/lib/host/container.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/mapset.h"
 #include "loaders/lib/host/mapspack.h"
@@ -55,6 +56,12 @@ struct image_entry {
 	UT_hash_handle hh;
 };
 
+struct told_container {
+	struct container_names names;
+	UT_hash_handle hh;
+	char id[];
+};
+
 struct hostmaps {
 	char *store_dir, *socket_path, *program, *args_policy;
 	bool no_lines;
@@ -72,6 +79,7 @@ struct hostmaps {
 	struct process *processes;
 	struct newest *newest;
 	struct image_entry *images;
+	struct told_container *containers; /* by id */
 	struct image_entry *ready, **ready_tail;
 	struct hostmaps_cost cost, cost_before; /* of this sonde-maps; of those before it */
 	char packet[MP_PACKET_MAX + 1];
@@ -91,6 +99,10 @@ void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int 
 void hostmaps_images_orphaned(struct hostmaps *hm); /* sonde-maps is gone: nobody will answer what was asked */
 void hostmaps_images_sweep(struct hostmaps *hm, uint64_t now); /* those not `marked` */
 void hostmaps_image_free(struct hostmaps *hm, struct image_entry *img);
+
+/* hostmaps_containers.c */
+void hostmaps_on_container(struct hostmaps *hm, const struct mapspack_msg *msg);
+void hostmaps_containers_release(struct hostmaps *hm);
 
 /* hostmaps_place.c */
 void hostmaps_on_map(struct hostmaps *hm, struct process *p, const struct mp_map *m);

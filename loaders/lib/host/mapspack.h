@@ -27,6 +27,7 @@ union mapspack_fixed {
 	struct mp_watermark watermark;
 	struct mp_lost lost;
 	struct mp_cost cost;
+	struct mp_container container;
 	struct mp_want want;
 	struct mp_tables tables;
 };

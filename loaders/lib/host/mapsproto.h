@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 2
+#define MP_VERSION 3
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 5 /* descriptors in one packet */
 
@@ -36,6 +36,7 @@ enum mp_type {
 	MP_LOST,        /* struct mp_lost: side-band records were lost; the affected processes are told anew after it */
 	MP_COST,        /* struct mp_cost: what sonde-maps and its sonde-index children have used */
 	MP_TABLES,      /* struct mp_tables: the BPF maps that probes unwind with */
+	MP_CONTAINER,   /* struct mp_container: a container's name, told when something was executed in it */
 	/* client -> maps */
 	MP_WANT_INDEX = 64 /* struct mp_want: this image has samples, make its index next */
 };
@@ -125,6 +126,13 @@ struct mp_map {
 	uint64_t time_ns, start_ns;
 	uint64_t start, end, offset;
 	uint32_t tgid, exec_id, image, pad;
+};
+
+/* Strings: id, name, image as in Docker's own file, which may be gone by now. */
+struct mp_container {
+	struct mp_head head;
+	uint32_t len[3];
+	uint32_t pad;
 };
 
 struct mp_watermark {

@@ -63,6 +63,21 @@ void naming_process_release(struct naming *n)
 
 /* ---- containers ---- */
 
+/* From Docker's file, or as it was when something was executed there, if the file is gone. */
+static int docker_names(const struct naming *n, const char *id, struct container_names *out)
+{
+	const struct container_names *told;
+
+	if (!container_docker(n->docker_root, id, out))
+		return 0;
+	told = hostmaps_container(n->hm, id);
+	if (!told)
+		return -ENOENT;
+	*out = (struct container_names){.name = told->name ? mem_strdup(told->name) : NULL,
+					.image = told->image ? mem_strdup(told->image) : NULL};
+	return 0;
+}
+
 /* Docker's name of this container, or, for one inside a container of Docker's, "outer/inner". */
 static void find_names(struct naming *n, struct container_entry *c)
 {
@@ -78,10 +93,9 @@ static void find_names(struct naming *n, struct container_entry *c)
 			c->names.name = mem_strdup(c->ref.id);
 		return;
 	}
-	if (!container_docker(n->docker_root, c->ref.id, &c->names))
+	if (!docker_names(n, c->ref.id, &c->names))
 		return;
-	if (!container_outer(c->cgroup, &c->ref, &outer) || container_docker(n->docker_root, outer.id, &outer_names) ||
-	    !outer_names.name)
+	if (!container_outer(c->cgroup, &c->ref, &outer) || docker_names(n, outer.id, &outer_names) || !outer_names.name)
 		return;
 	snprintf(name, sizeof(name), "%.200s/%.12s", outer_names.name, c->ref.id);
 	c->names.name = mem_strdup(name);

@@ -205,6 +205,14 @@ int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_byt
 	return open_guarded(-1, path, max_bytes, false, st);
 }
 
+int openin_held(int path_fd, uint64_t max_bytes, struct stat *st)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	return open_guarded(-1, path, max_bytes, false, st);
+}
+
 int openin_stat_map_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *st)
 {
 	char path[96];

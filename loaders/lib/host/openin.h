@@ -31,6 +31,8 @@ int openin(int root_fd, const char *path, uint64_t max_bytes, struct stat *st);
 /* The very file mapped at [start, end), by /proc/PID/map_files; also deleted files and memfds. -ENOENT: no mapping has exactly these
  * bounds. Needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. */
 int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_bytes, struct stat *st);
+/* The file that an O_PATH descriptor stands for; it stays the caller's. */
+int openin_held(int path_fd, uint64_t max_bytes, struct stat *st);
 /* Who it is, without opening it: 0, -errno. */
 int openin_stat_map_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *st);
 /* The first `size` bytes (fewer where it has become shorter), read, not mapped: a file that is truncated meanwhile only

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "loaders/lib/host/container.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/hostmaps_packet.h"
 #include "loaders/lib/host/hostmaps_parts.h"
@@ -466,10 +467,28 @@ static void the_tables_are_there_whole_or_not_at_all(void **state)
 	strbuf_release(&b);
 }
 
+static void a_containers_name_is_known_by_its_id_and_told_anew_is_the_newer(void **state)
+{
+	struct mp_container m = {0};
+
+	(void)state;
+	assert_null(hostmaps_container(hm, "ab12"));
+	tell(MP_CONTAINER, &m, (const char *[]){"ab12", "web", "nginx:1"});
+	tell(MP_CONTAINER, &m, (const char *[]){"cd34", "db", ""});
+	assert_string_equal(hostmaps_container(hm, "ab12")->name, "web");
+	assert_string_equal(hostmaps_container(hm, "ab12")->image, "nginx:1");
+	assert_string_equal(hostmaps_container(hm, "cd34")->name, "db");
+	assert_null(hostmaps_container(hm, "cd34")->image);
+	tell(MP_CONTAINER, &m, (const char *[]){"ab12", "web2", "nginx:1"});
+	assert_string_equal(hostmaps_container(hm, "ab12")->name, "web2");
+	assert_null(hostmaps_container(hm, "ab1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_frame_is_named_by_the_mapping_that_held_at_its_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_containers_name_is_known_by_its_id_and_told_anew_is_the_newer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_way_into_exec_is_named_by_the_old_program, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(after_a_loss_only_what_is_told_again_is_claimed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(after_a_loss_nothing_is_claimed_of_what_changes_hands, set_up, tear_down),

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "loaders/lib/host/container.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/mapsproto.h"
 #include "loaders/lib/host/naming.h"
@@ -240,6 +241,16 @@ struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm)
 	(void)hm;
 	ready = NULL;
 	return r;
+}
+
+/* Nothing was told unless `told` says so. */
+static struct container_names told;
+
+const struct container_names *hostmaps_container(const struct hostmaps *hm, const char *id)
+{
+	(void)hm;
+	(void)id;
+	return told.name ? &told : NULL;
 }
 
 struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
@@ -648,6 +659,17 @@ static void containers_and_units_come_from_the_cgroup(void **state)
 	assert_int_equal(processes[last.process].container, 0);
 }
 
+static void a_container_whose_file_is_gone_has_the_name_that_was_read_in_time(void **state)
+{
+	(void)state;
+	told = (struct container_names){.name = (char *)(uintptr_t)"brief", .image = (char *)(uintptr_t)"tool:1"};
+	proc_a.cgroup = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdee";
+	STACK(0, 0, 0);
+	told = (struct container_names){0};
+	assert_string_equal(containers[processes[last.process].container].name, "brief");
+	assert_string_equal(containers[processes[last.process].container].image, "tool:1");
+}
+
 static void a_process_nobody_told_of_has_a_row_with_the_threads_name(void **state)
 {
 	struct sample s = {.ev = {.tgid = 4190009, .start_ns = 3, .thread = "ghost", .n_user = 1}, .addrs = {0x10001155}};
@@ -746,6 +768,7 @@ int main(void)
 		T(a_new_epoch_forgets_all_ids),
 		T(a_process_is_written_again_only_when_more_is_known),
 		T(containers_and_units_come_from_the_cgroup),
+		T(a_container_whose_file_is_gone_has_the_name_that_was_read_in_time),
 		T(a_process_nobody_told_of_has_a_row_with_the_threads_name),
 		T(programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_not),
 		T(hidden_kernel_names_are_told_and_keep_their_offset),
