@@ -7,6 +7,9 @@ libexecdir := $(DESTDIR)$(PREFIX)/libexec/sonde
 mandir     := $(DESTDIR)$(PREFIX)/share/man
 docdir     := $(DESTDIR)$(PREFIX)/share/doc/sonde
 MAN_PAGES  := $(wildcard docs/man/*.[1-8])
+datadir    := $(DESTDIR)$(PREFIX)/share
+# what a shell completes sonde by: its file, and where that shell looks for it
+COMPLETES  := bash=bash-completion/completions/sonde zsh=zsh/site-functions/_sonde fish=fish/vendor_completions.d/sonde.fish
 
 .PHONY: install uninstall
 install: all
@@ -15,10 +18,13 @@ install: all
 	$(INSTALL) -m 0755 $(filter-out $(B)/bin/sonde,$(PROGRAMS)) $(libexecdir)/
 	$(foreach m,$(MAN_PAGES),$(INSTALL) -m 0644 $(m) $(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)) &&) :
 	$(INSTALL) -m 0644 LICENSES/*.txt $(docdir)/
+	$(foreach c,$(COMPLETES),$(INSTALL) -D -m 0644 tools/completion/sonde.$(firstword $(subst =, ,$(c))) \
+		$(datadir)/$(lastword $(subst =, ,$(c))) &&) :
 
 # only what install put there
 uninstall:
 	rm -f $(bindir)/sonde $(foreach p,$(filter-out $(B)/bin/sonde,$(PROGRAMS)),$(libexecdir)/$(notdir $(p)))
 	rm -f $(foreach m,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 	rm -f $(foreach l,$(wildcard LICENSES/*.txt),$(docdir)/$(notdir $(l)))
+	rm -f $(foreach c,$(COMPLETES),$(datadir)/$(lastword $(subst =, ,$(c))))
 	-rmdir $(libexecdir) $(docdir) 2>/dev/null

@@ -61,19 +61,17 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 	struct select_args select = {0};
 	struct option_words words;
 	void *args = mem_alloc(v->args_size ? v->args_size : 1);
-	const bool filters = v->uses & VERB_SELECT && !(v->uses & VERB_RANGE_ONLY);
-	const struct option_set sets[] = {
-		{v->options, args},
-		{v->uses & VERB_JSON ? JSON_OPTIONS : NULL, &common},
-		{v->uses & (VERB_STORE | VERB_SELECT) ? STORE_OPTIONS : NULL, &common},
-		{v->uses & VERB_SELECT ? SELECT_RANGE_OPTIONS : NULL, &select},
-		{filters ? SELECT_FILTER_OPTIONS : NULL, &select},
-		{COMMON_OPTIONS, &common},
-	};
-	const size_t n_sets = sizeof(sets) / sizeof(sets[0]);
+	void *const values[VERB_TABLES] = {args, &common, &common, &select, &select, &common};
+	const struct option *tables[VERB_TABLES];
+	struct option_set sets[VERB_TABLES];
+	const size_t n_sets = VERB_TABLES;
 	struct verb_call call = {.verb = v, .args = args};
-	int rc = options_parse(argc, argv, sets, n_sets, &words, e);
+	int rc;
 
+	verb_tables(v, tables);
+	for (size_t i = 0; i < n_sets; i++)
+		sets[i] = (struct option_set){tables[i], values[i]};
+	rc = options_parse(argc, argv, sets, n_sets, &words, e);
 	if (rc) {
 		err_fix(e, "sonde %s --help", v->name);
 	} else if (common.help) {

@@ -11,3 +11,14 @@ $(B)/gen/tools/queries.h: $(QUERIES) tools/room.mk
 	  for f in $(QUERIES); do n=$${f##*/}; \
 	    echo "{\"$${n%.sql}\","; sed -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo '},'; done; \
 	  echo '{0}};'; } > $@.tmp && mv $@.tmp $@
+
+# The shells' completions, too.
+COMPLETIONS := $(foreach s,bash zsh fish,tools/completion/sonde.$(s))
+GENERATED += $(B)/gen/tools/completion.h
+$(B)/gen/tools/completion.h: $(COMPLETIONS) tools/room.mk
+	@mkdir -p $(@D)
+	$(Q){ echo '/* made from tools/completion/ */'; \
+	  echo 'static const struct { const char *shell, *text; } COMPLETIONS[] = {'; \
+	  for f in $(COMPLETIONS); do \
+	    echo "{\"$${f##*.}\","; sed -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo '},'; done; \
+	  echo '};'; } > $@.tmp && mv $@.tmp $@

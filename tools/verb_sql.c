@@ -282,7 +282,7 @@ const struct verb verb_sql = {
 	.summary = "ask the store in SQL, read-only",
 	.usage = "[QUERY | @NAME [KEY=VALUE...] | @ | .views | .schema NAME]",
 	.examples = EXAMPLES,
-	.more = "Without a query: statements from standard input, or a prompt. Views: docs/SCHEMA.md. @ lists the queries that ship.",
+	.more = "Without a query: statements from standard input, or a prompt. @ lists the queries that ship. Views: SCHEMA.md.",
 	.options = OPTIONS,
 	.args_size = sizeof(struct sql_args),
 	.uses = VERB_STORE | VERB_JSON | VERB_WORDS,

@@ -2,11 +2,13 @@
 /* verbs: the table of them, in the order of the help. */
 #include <string.h>
 
+#include "tools/help.h"
+#include "tools/select.h"
 #include "tools/verb.h"
 
 const struct verb *const VERBS[] = {
-	&verb_doctor, &verb_record, &verb_ps, &verb_containers, &verb_pstack, &verb_flame, &verb_stacks, &verb_lines, &verb_diff, &verb_export,
-	&verb_sql, &verb_symbolize, &verb_status, &verb_version, &verb_help, NULL,
+	&verb_doctor, &verb_record, &verb_ps, &verb_containers, &verb_pstack, &verb_flame, &verb_stacks, &verb_lines, &verb_diff,
+	&verb_export, &verb_sql, &verb_symbolize, &verb_status, &verb_completion, &verb_version, &verb_help, NULL,
 };
 
 const struct verb *verb_find(const char *name)
@@ -15,4 +17,14 @@ const struct verb *verb_find(const char *name)
 		if (!strcmp((*v)->name, name))
 			return *v;
 	return NULL;
+}
+
+void verb_tables(const struct verb *v, const struct option *out[VERB_TABLES])
+{
+	out[0] = v->options;
+	out[1] = v->uses & VERB_JSON ? JSON_OPTIONS : NULL;
+	out[2] = v->uses & (VERB_STORE | VERB_SELECT) ? STORE_OPTIONS : NULL;
+	out[3] = v->uses & VERB_SELECT ? SELECT_RANGE_OPTIONS : NULL;
+	out[4] = v->uses & VERB_SELECT && !(v->uses & VERB_RANGE_ONLY) ? SELECT_FILTER_OPTIONS : NULL;
+	out[5] = COMMON_OPTIONS;
 }

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Completion in the three shells: each loads its script in a real shell, on a pseudo-terminal where it must, and what is
+typed is completed by the store's own names."""
+import os
+import pty
+import select
+import subprocess
+import time
+
+import pytest
+from conftest import BIN, BUILD, need
+
+ENV = dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}", TERM="xterm", HOME="/nonexistent")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("completion") / "store")
+    program = os.path.join(BUILD, "tests", "makestore")
+    need("build/tests/makestore", program)
+    subprocess.run([program, path, "--rows", "500"], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def fits(sonde, *words, store=None):
+    done = sonde("completion", "words", "--", *words, store=store, check=True)
+    assert not done.stderr
+    return [line.split("\t")[0] for line in done.stdout.splitlines()]
+
+
+def test_what_fits_depends_on_where_the_cursor_stands(sonde, made):
+    assert fits(sonde, "stat") == ["status"]
+    assert "--callers" in fits(sonde, "stacks", "--c") and "--comm" in fits(sonde, "stacks", "--c")
+    assert "--comm" not in fits(sonde, "status", "--c")  # takes no filters
+    assert set(fits(sonde, "stacks", "--comm", "server-1", store=made)) == {"server-1"}
+    assert "server-2" in fits(sonde, "flame", "--group", "process", "--store", made, "--comm", "")
+    assert "web-1" in fits(sonde, "flame", "w", store=made)
+    assert fits(sonde, "flame", "-o", "") == ["<file>"]
+    assert "@hottest" in fits(sonde, "sql", "@")
+    assert "record" in fits(sonde, "help", "r")
+
+
+def test_names_that_cannot_be_typed_are_not_offered_and_no_store_is_no_error(sonde, tmp_path):
+    assert fits(sonde, "stacks", "--comm", "", store=tmp_path / "none") == []
+    assert fits(sonde, "nosuchverb", "x") == []
+
+
+def test_bash_completes(made):
+    need("bash")
+    script = ('source <(sonde completion bash); COMP_WORDS=(sonde stacks --store %s --comm server-1); COMP_CWORD=5; '
+              '_sonde; echo "${COMPREPLY[@]}"; complete -p sonde' % made)
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, env=ENV, timeout=30)
+    assert done.stdout.splitlines() == ["server-1", "complete -F _sonde sonde"] and not done.stderr
+
+
+def test_fish_completes(made, tmp_path):
+    need("fish")
+    script = f"sonde completion fish | source; complete -C 'sonde stacks --store {made} --comm server-1'; complete -C 'sonde stat'"
+    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=30,
+                          env=dict(ENV, HOME=str(tmp_path)))
+    lines = done.stdout.splitlines()
+    assert lines[0] == "server-1" and lines[1].startswith("status\t") and len(lines) == 2
+
+
+class Zsh:
+    """An interactive zsh on a terminal. `^T` writes what stands on its line to a file, and empties it."""
+
+    def __init__(self, file):
+        self.file = file
+        self.pid, self.fd = pty.fork()
+        if not self.pid:
+            os.execvpe("zsh", ["zsh", "-f", "-i"], ENV)
+        self.say(f"autoload -Uz compinit; compinit -D -u; source <(sonde completion zsh); "
+                 f"tell() {{ print -r -- \"$BUFFER\" > {file}.tmp; mv {file}.tmp {file}; BUFFER= }}; zle -N tell; "
+                 f"bindkey '^T' tell; : > {file}\n")
+        self.line()
+
+    def say(self, text):
+        os.write(self.fd, text.encode())
+
+    def line(self, seconds=20):
+        """What the file says once it is there; the terminal is emptied meanwhile."""
+        end = time.monotonic() + seconds
+        while not os.path.exists(self.file):
+            assert time.monotonic() < end, "zsh does not answer"
+            if select.select([self.fd], [], [], 0.05)[0]:
+                os.read(self.fd, 65536)
+        with open(self.file, encoding="utf-8") as f:
+            text = f.read()
+        os.unlink(self.file)
+        return text.rstrip("\n")
+
+    def completed(self, text):
+        self.say(text + "\t\x14")
+        return self.line()
+
+    def end(self):
+        os.kill(self.pid, 9)
+        os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+def test_zsh_completes(made, tmp_path):
+    need("zsh")
+    zsh = Zsh(tmp_path / "line")
+    try:
+        assert zsh.completed("sonde stat") == "sonde status "
+        assert zsh.completed(f"sonde stacks --store {made} --comm server-1") == (
+            f"sonde stacks --store {made} --comm server-1 ")
+    finally:
+        zsh.end()
+
+
+def test_another_shell_is_told_which_there_are(sonde):
+    done = sonde("completion", "tcsh")
+    assert done.returncode == 2 and "bash, zsh and fish" in done.stderr
