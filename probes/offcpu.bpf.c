@@ -14,8 +14,8 @@
  * 2. A waker can be faster than the tracepoint of the thread that goes to sleep: it then finds it running, and leaves a
  *    hint. A thread that was blocked and comes back without having been woken was ready all the time: with a hint it
  *    blocked for no time, without one it did not block at all (a signal was pending).
- * 3. Threads that were there before are read once, right after the attachment, with the state they are in: what
- *    they began before the capture is told apart, and counts from begin_ns on.
+ * 3. Nothing counts before begin_ns is set, after the attachment. Threads that are there then are read once, with the
+ *    state they are in: what they began before is told apart, and counts from begin_ns on.
  * 4. An entry of `threads` ends with the thread's last switch (TASK_DEAD). Its key is the task's address: an exec that
  *    exchanges thread ids does not confuse it, and an address is not used again before that switch.
  * 5. Who had a CPU is remembered by OFFCPU_STINTS last stints of each. A thread that was ready for OFFCPU_CULPRIT_NS or
@@ -143,6 +143,7 @@ static __always_inline void stack_end(const struct offcpu_thread *t, __u64 now, 
 	};
 	__u64 amounts = (__u64)t->weight * (blocked ? 2 : 1);
 
+	__builtin_memcpy(e.ev.thread, t->comm, sizeof(e.ev.thread));
 	tl->stack_seen += amounts;
 	if (bpf_ringbuf_output(&events, &e, sizeof(e), BPF_RB_NO_WAKEUP))
 		tl->stack_lost += amounts;
@@ -236,6 +237,11 @@ static __always_inline void thread_came(struct task_struct *next, __u64 now, str
 		t = thread_new(next, &like, now, BPF_NOEXIST);
 	if (!t)
 		return;
+	if (t->state == OFFCPU_S_RUNNING) { /* nobody saw it leave: it was about to when it was read at the start */
+		t->state = OFFCPU_S_BLOCKED;
+		t->class = OFFCPU_OTHER;
+		t->woken_ns = now;
+	}
 	since = t->since_ns;
 	from = t->state == OFFCPU_S_BLOCKED && t->woken_ns > since ? t->woken_ns : since;
 	blocked = t->state == OFFCPU_S_BLOCKED && (t->woken_ns || t->hinted);
@@ -287,7 +293,7 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	__u32 zero = 0;
 
 	cpu = bpf_map_lookup_elem(&cpus, &zero);
-	if (!cpu || !tl)
+	if (!cpu || !tl || !begin_ns)
 		return 0;
 	tl->switches++;
 	if (prev->pid)
@@ -380,7 +386,8 @@ int BPF_PROG(offcpu_wakeup_new, struct task_struct *p)
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct offcpu_thread like = {.since_ns = now, .state = OFFCPU_S_READY, .class = OFFCPU_WOKEN};
 
-	thread_new(p, &like, now, BPF_ANY);
+	if (begin_ns)
+		thread_new(p, &like, now, BPF_ANY);
 	return 0;
 }
 
@@ -433,11 +440,11 @@ int offcpu_seed(struct bpf_iter__task *ctx)
 	long state;
 
 	if (!task || thread_get(task))
-		return 0;
+		return 0; /* it has been seen since */
 	state = state_of(task);
 	if (state & TASK_DEAD)
 		return 0;
-	if (task->on_cpu)
+	if (task->on_cpu && !state)
 		like.state = OFFCPU_S_RUNNING;
 	else
 		state_set(&like, task, true, state);

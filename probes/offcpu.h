@@ -105,7 +105,7 @@ struct offcpu_count {
 	__u64 n, total_ns;
 };
 
-#define OFFCPU_STINTS 16 /* of each CPU are remembered: who had it */
+#define OFFCPU_STINTS 64 /* of each CPU are remembered: who had it */
 struct offcpu_stint {
 	__u64 id, from_ns, to_ns;
 };

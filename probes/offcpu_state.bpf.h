@@ -18,7 +18,7 @@ const volatile __u32 limit_thread = 67, limit_cpu = 134;
 #define OFFCPU_WINDOW_SHIFT 27
 #define OFFCPU_WEIGHT_SHIFT 16 /* the largest weight is 2^16 */
 
-/* Set by the loader before it attaches; `reading` is counted up each time before it reads. */
+/* Set by the loader: when the capture begins, 0: not yet; `reading` is counted up each time before it reads. */
 __u64 begin_ns;
 __u32 reading;
 

@@ -73,8 +73,28 @@ static void unwound_store(struct capture *c, const struct stack_event *ev, const
 		      named->end, n);
 }
 
+static void host_renew(struct capture *c);
+static void host_book(struct capture *c, uint64_t added, uint64_t refused);
+
+/* A record that its family stores. What it adds has come through the ring: it is in the program's tally already. */
+static void record_give(struct capture *c, const struct stack_event *ev, size_t size)
+{
+	uint64_t added = c->host.added, refused = c->host.refused;
+	struct naming_result named = {0};
+
+	host_renew(c);
+	c->f->take(c->state, &c->host, ev, size, &named);
+	host_book(c, added, refused);
+	c->host.added = added;
+	c->host.refused = refused;
+	if (!named.process)
+		return;
+	unwound_store(c, ev, &named, 1);
+	process_count(c, named.process);
+}
+
 /* Name one record and add it. The store may ask, once or twice, for all ids anew. */
-static void record_store(struct capture *c, const struct stack_event *ev, uint64_t n)
+static void record_store(struct capture *c, const struct stack_event *ev, size_t size, uint64_t n)
 {
 	const uint64_t *frames = (const uint64_t *)(ev + 1);
 	char thread[STACK_COMM_LEN + 1] = {0};
@@ -82,6 +102,10 @@ static void record_store(struct capture *c, const struct stack_event *ev, uint64
 	uint32_t series;
 	int err = -ESTALE;
 
+	if (c->f->take) {
+		record_give(c, ev, size);
+		return;
+	}
 	memcpy(thread, ev->thread, STACK_COMM_LEN);
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
 		naming_stack(c->naming, ev, frames, &named);
@@ -106,7 +130,7 @@ static void late_store(void *ctx, const struct stack_event *ev, size_t size)
 	if (c->f->value(c->state, ev, size, &n))
 		c->r->lost[CAPTURE_LOST_MALFORMED]++;
 	else
-		record_store(c, ev, n);
+		record_store(c, ev, size, n);
 }
 
 /* Everything before this has been stored. */
@@ -138,10 +162,12 @@ void capture_pass(struct capture *c, bool all)
 			c->r->stale++;
 		}
 		c->f->value(c->state, record, size, &n);
-		record_store(c, record, n);
+		record_store(c, record, size, n);
 		hold_pop(&c->hold);
 	}
 	late_drain(&c->late, c->maps, (uint64_t)now, LATE_NS, all, late_store, c);
+	if (all && c->f->take)
+		record_give(c, NULL, 0);
 	known = stored_until(c, known);
 	if (known > c->until_ns)
 		c->until_ns = known;

@@ -17,6 +17,8 @@ struct bpf_object;
 struct check;
 struct hostmaps;
 struct naming;
+struct naming_result;
+struct stack_event;
 struct store_writer;
 
 enum family_hierarchy { FAMILY_CGROUP_V2 = 0, FAMILY_CGROUP_V1_MEMORY = 1, FAMILY_CGROUP_V1_PIDS = 2 };
@@ -90,7 +92,8 @@ struct family {
 	/* Ten times a second, from attach to detach, when mappings are up to date: a family that reads by itself does it here,
 	 * in small pieces: it holds up rings and signals meanwhile. May be NULL. */
 	void (*poll)(void *state, struct family_host *h, int64_t now_ns);
-	/* The capture ends: what is to be read once more is read now, within `patience_ns`. May be NULL. */
+	/* The capture ends: what is to be read once more is read now, within `patience_ns`; a family with programs detaches them
+	 * first. May be NULL. */
 	void (*finish)(void *state, struct family_host *h, int64_t patience_ns);
 	/* CPUs that came or went since: called once a second. */
 	void (*tick)(void *state);
@@ -100,6 +103,11 @@ struct family {
 	int (*late_fd)(void *state);
 	/* Translate one record: how much of which kind it adds. 0, or -EBADMSG for a record that is not ours. With ring_fd. */
 	int (*value)(void *state, const void *record, size_t size, uint64_t *n);
+	/* Records are no CPU samples: the family names each and stores what it adds, in its own time (h->added, h->refused), and
+	 * `value` says how much that is. *named: what the record's stack was named as; untouched: it has none. A record NULL: no
+	 * more will come. May be NULL. */
+	void (*take)(void *state, struct family_host *h, const struct stack_event *record, size_t size,
+		     struct naming_result *named);
 	/* What one sample stands for; known after attach. */
 	uint64_t (*period_ns)(void *state);
 	/* What drives it, for people: "cycles", "cpu-clock". */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * drain: the program's sums, read from time to time, into the store. Sums only grow, so a reading is taken against the one
+ * before. Entries of threads that are gone are removed once a whole reading has passed since: nothing is added to them
+ * any more. At the end, what threads are doing is added up to the end, and told apart as unfinished.
+ */
+#ifndef SONDE_OFFCPU_DRAIN_H
+#define SONDE_OFFCPU_DRAIN_H
+
+#include <linux/types.h>
+#include <stdint.h>
+
+#include "probes/offcpu.h"
+#include "schema/base/idmap.h"
+
+struct family_host;
+
+struct drain_maps {
+	int threads, who, totals, wakes, culprits; /* descriptors */
+};
+
+struct drain {
+	struct drain_maps maps;
+	struct idmap who;       /* thread's id -> struct drain_who * */
+	struct idmap sums, counts; /* hash of a key -> struct drain_sum *, struct drain_count *: as read last */
+	uint32_t turn;          /* readings so far */
+	int64_t read_ns;        /* boot clock: when the last one was */
+};
+
+void drain_init(struct drain *d, const struct drain_maps *maps, int64_t begin_ns);
+void drain_release(struct drain *d);
+/* `reading` is the number under which the longest stretches of the time since the last reading stand. */
+void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_t now_ns);
+/* After detach, behind the last drain_read: what still lasts. */
+void drain_unfinished(struct drain *d, struct family_host *h, int64_t now_ns);
+
+#endif

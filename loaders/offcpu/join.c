@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/offcpu/join.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/host/kallsyms.h"
+#include "loaders/lib/host/naming.h"
+#include "schema/base/hash.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/store/hist.h"
+#include "schema/store/writer.h"
+
+#define LEADING_MAX 8 /* kernel frames of the tracepoint before the scheduler's */
+
+struct join_wait {
+	uint64_t key;
+	struct naming_result named; /* its `exe` is not kept */
+	uint32_t epoch;             /* of the ids in `named` */
+	bool has_end;
+	struct offcpu_end end;
+	size_t size;                /* of the stack; 0: it has not come */
+	struct stack_event stack[];
+};
+
+void join_init(struct join *j)
+{
+	*j = (struct join){0};
+	if (kallsyms_load(NULL, &j->symbols))
+		j->symbols = NULL;
+	else if (kallsyms_hidden(j->symbols)) {
+		kallsyms_free(j->symbols);
+		j->symbols = NULL;
+	}
+}
+
+void join_release(struct join *j)
+{
+	for (size_t i = 0; i < j->waiting.cap; i++)
+		if (j->waiting.slots[i].used)
+			free((void *)(uintptr_t)j->waiting.slots[i].value);
+	idmap_release(&j->waiting);
+	idmap_release(&j->last);
+	kallsyms_free(j->symbols);
+}
+
+static uint64_t key_of(uint32_t tid, uint64_t out_ns)
+{
+	return hash_u64(hash_u64(HASH_SEED, out_ns), tid);
+}
+
+static struct join_wait *wait_find(const struct join *j, uint64_t key)
+{
+	uint64_t at;
+
+	return idmap_get(&j->waiting, key, &at) ? (struct join_wait *)(uintptr_t)at : NULL;
+}
+
+static void wait_forget(struct join *j, struct join_wait *w)
+{
+	idmap_del(&j->waiting, w->key);
+	free(w);
+}
+
+/* ---- naming ---- */
+
+static bool symbol_is(struct kallsyms *k, uint64_t addr, const char *name)
+{
+	struct kallsyms_symbol s;
+
+	return kallsyms_find(k, addr - 1, &s) && !strcmp(s.name, name);
+}
+
+/* The leading kernel frames that every stack has: this program's tracepoint, and the scheduler's own. */
+static uint32_t frames_leading(const struct join *j, const struct stack_event *ev)
+{
+	const uint64_t *frames = (const uint64_t *)(ev + 1);
+
+	for (uint32_t i = 0; j->symbols && i < ev->n_kernel && i < LEADING_MAX; i++)
+		if (symbol_is(j->symbols, frames[i], "__schedule"))
+			return i + 1 < ev->n_kernel && symbol_is(j->symbols, frames[i + 1], "schedule") ? i + 2 : i + 1;
+	return 0;
+}
+
+static void stack_name(const struct join *j, struct family_host *h, const struct stack_event *ev,
+		       struct naming_result *out)
+{
+	uint32_t leading = frames_leading(j, ev);
+	struct stack_event trimmed = *ev;
+
+	trimmed.n_kernel = (uint16_t)(ev->n_kernel - leading);
+	naming_stack(h->naming, &trimmed, (const uint64_t *)(ev + 1) + leading, out);
+}
+
+/* ---- storing ---- */
+
+struct amount_of {
+	enum store_kind kind;
+	uint32_t label;
+	uint64_t ns;
+};
+
+static int amount_put(struct family_host *h, const struct naming_result *named, const struct offcpu_end *e,
+		      const struct amount_of *x)
+{
+	char thread[STACK_COMM_LEN + 1] = {0};
+	uint32_t hist[HIST_SLOTS] = {0}, series;
+	struct store_amount a = {.n = e->weight, .value = (uint64_t)e->weight * x->ns, .max = x->ns, .hist = hist,
+				 .n_hist = HIST_SLOTS};
+
+	memcpy(thread, e->ev.thread, STACK_COMM_LEN);
+	hist[hist_slot(x->ns)] = e->weight;
+	series = store_series_labelled(h->store, h->run, named->process, thread, e->ev.tid, named->stack, x->kind,
+				       x->label);
+	return store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
+}
+
+/* One of the two amounts of a wait; named anew where the store asks for it. */
+static void amount_store(struct join *j, struct family_host *h, struct join_wait *w, const struct amount_of *x)
+{
+	const struct stack_event *ev = w->size ? w->stack : &w->end.ev;
+	int err = -ESTALE;
+
+	for (int i = 0; i < 3 && err == -ESTALE; i++) {
+		if (i || w->epoch != store_epoch(h->store))
+			stack_name(j, h, ev, &w->named);
+		w->epoch = store_epoch(h->store);
+		err = amount_put(h, &w->named, &w->end, x);
+	}
+	if (err)
+		h->refused += w->end.weight;
+	else
+		h->added += w->end.weight;
+}
+
+static void wait_store(struct join *j, struct family_host *h, struct join_wait *w)
+{
+	const struct offcpu_end *e = &w->end;
+	struct amount_of blocked = {STORE_KIND_OFFCPU, e->class, e->blocked_ns};
+	struct amount_of ready = {STORE_KIND_RUNQUEUE, e->blocked ? OFFCPU_WOKEN : e->class, e->ready_ns};
+
+	if (e->blocked)
+		amount_store(j, h, w, &blocked);
+	amount_store(j, h, w, &ready);
+	wait_forget(j, w);
+}
+
+/* ---- what comes ---- */
+
+static struct join_wait *wait_new(struct join *j, uint64_t key, const struct stack_event *ev, size_t size)
+{
+	struct join_wait *w = mem_alloc(sizeof(*w) + size);
+
+	w->key = key;
+	w->size = size;
+	if (size)
+		memcpy(w->stack, ev, size);
+	idmap_set(&j->waiting, key, (uintptr_t)w);
+	return w;
+}
+
+/* The thread left the CPU anew: what it left it for before is over, though its end was lost. */
+static void last_set(struct join *j, uint32_t tid, uint64_t key)
+{
+	struct join_wait *before;
+	uint64_t old;
+
+	if (idmap_get(&j->last, tid, &old) && old != key) {
+		before = wait_find(j, old);
+		if (before && !before->has_end)
+			wait_forget(j, before);
+	}
+	idmap_set(&j->last, tid, key);
+}
+
+void join_stack(struct join *j, struct family_host *h, const struct stack_event *ev, size_t size,
+		struct naming_result *named)
+{
+	uint64_t key = key_of(ev->tid, ev->time_ns);
+	struct join_wait *end = wait_find(j, key), *w;
+
+	if (end && end->size)
+		return; /* the same once more */
+	if (end)
+		idmap_del(&j->waiting, key);
+	w = wait_new(j, key, ev, size);
+	stack_name(j, h, ev, &w->named);
+	w->epoch = store_epoch(h->store);
+	*named = w->named;
+	w->named.exe = "";
+	if (!end) {
+		last_set(j, ev->tid, key);
+		return;
+	}
+	w->has_end = true;
+	w->end = end->end;
+	free(end);
+	wait_store(j, h, w);
+}
+
+void join_end(struct join *j, struct family_host *h, const struct offcpu_end *e)
+{
+	uint64_t key = key_of(e->ev.tid, e->out_ns), at;
+	struct join_wait *w = wait_find(j, key);
+
+	if (!w)
+		w = wait_new(j, key, NULL, 0);
+	w->end = *e;
+	w->has_end = true;
+	if (!w->size)
+		return;
+	if (idmap_get(&j->last, e->ev.tid, &at) && at == key)
+		idmap_del(&j->last, e->ev.tid);
+	wait_store(j, h, w);
+}
+
+void join_finish(struct join *j, struct family_host *h)
+{
+	for (size_t i = 0; i < j->waiting.cap;) {
+		struct idmap_slot *s = &j->waiting.slots[i];
+		struct join_wait *w = s->used ? (struct join_wait *)(uintptr_t)s->value : NULL;
+
+		if (w && w->has_end)
+			wait_store(j, h, w); /* what stood behind it may now stand here */
+		else if (w)
+			wait_forget(j, w);
+		else
+			i++;
+	}
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sonde-offcpu: where time goes that is not spent on a CPU. This file is the translation between the family's BPF program
+ * and the common loop of loaders/lib/bpf; its sums are read by drain.c, its stacks joined with their lengths by join.c, and
+ * what else holds threads back read by quota.c.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/preflight.h"
+#include "loaders/lib/bpf/scope.h"
+#include "loaders/lib/bpf/tables.h"
+#include "loaders/offcpu/drain.h"
+#include "loaders/offcpu/join.h"
+#include "loaders/offcpu/quota.h"
+#include "loaders/offcpu/syscalls.h"
+#include "loaders/offcpu/threadcount.h"
+#include "probes/offcpu.h"
+#include "probes/offcpu.skel.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+
+#define STACK_RATE_DEFAULT 1000
+#define STACK_RATE_MAX     1000000
+#define WINDOW_NS          (1u << 27) /* of the program's limits */
+#define THREADS_LEAST      8192
+#define THREADS_MOST       262144
+#define LINKS              8
+
+_Static_assert(OFFCPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
+
+struct offcpu {
+	struct offcpu_bpf *skel;
+	struct bpf_link *links[LINKS];
+	struct drain drain;
+	struct join join;
+	struct quota quota;
+	int64_t bucket;     /* second of UTC that the last reading ended */
+};
+
+static uint32_t stack_rate = STACK_RATE_DEFAULT;
+
+static int rate_set(const char *value, struct err *e)
+{
+	char *end;
+	unsigned long v = strtoul(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || v > STACK_RATE_MAX)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--stack-rate '%s' is not a number from 0 to %d", value,
+			       STACK_RATE_MAX);
+	stack_rate = (uint32_t)v;
+	return 0;
+}
+
+static const struct family_option options[] = {
+	{"stack-rate", "N", "stacks a second on each CPU, half of them of one thread (default 1000)", rate_set},
+	{0},
+};
+
+/* ---- open ---- */
+
+/* Does sched_switch tell the state in which the thread leaves? It does if its fourth argument is there (5.18). */
+static bool switch_tells_state(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *t;
+	int id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) : -1;
+	bool tells = false;
+
+	t = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	while (t && (btf_is_typedef(t) || btf_is_ptr(t)))
+		t = btf__type_by_id(btf, t->type);
+	if (t && btf_is_func_proto(t))
+		tells = btf_vlen(t) >= 5; /* the first is the tracepoint's own */
+	btf__free(btf);
+	return tells;
+}
+
+static uint32_t map_room(void)
+{
+	uint64_t want = threadcount_now() * 4;
+	uint32_t room = THREADS_LEAST;
+
+	while (room < want && room < THREADS_MOST)
+		room *= 2;
+	return room;
+}
+
+static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
+{
+	uint32_t room = map_room();
+
+	bpf_map__set_max_entries(skel->maps.threads, room);
+	bpf_map__set_max_entries(skel->maps.who, room * 2);
+	bpf_map__set_max_entries(skel->maps.totals, room * 4);
+	bpf_map__set_max_entries(skel->maps.wakes, room * 2);
+	bpf_map__set_max_entries(skel->maps.culprits, room * 2);
+	bpf_map__set_max_entries(skel->maps.events, c->ring_bytes < 4u << 20 ? 4u << 20 : (uint32_t)c->ring_bytes);
+}
+
+static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config *c)
+{
+	const struct family_target *t = c->target;
+	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX);
+	uint32_t limit = (uint32_t)((uint64_t)stack_rate * WINDOW_NS / NSEC_PER_SEC);
+	bool tells = switch_tells_state();
+
+	scope_configure(skel->obj, t, &skel->rodata->scope);
+	syscalls_fill(skel->rodata->syscall_class, OFFCPU_SYSCALLS);
+	skel->rodata->syscall_yield = SYS_sched_yield;
+	skel->rodata->limit_cpu = stack_rate && !limit ? 1 : limit;
+	skel->rodata->limit_thread = stack_rate && limit < 2 ? 1 : limit / 2;
+	if (depth > 0 && depth < STACK_KERNEL_MAX)
+		skel->rodata->stack_depth = (uint32_t)depth;
+	maps_size(skel, c);
+	bpf_program__set_autoload(skel->progs.offcpu_switch, tells);
+	bpf_program__set_autoload(skel->progs.offcpu_switch_old, !tells);
+	bpf_program__set_autoload(skel->progs.offcpu_fork, t->follow_children);
+	bpf_program__set_autoload(skel->progs.offcpu_exit, t->follow_children);
+}
+
+static struct offcpu *offcpu_new(struct offcpu_bpf *skel)
+{
+	struct offcpu *o = mem_alloc(sizeof(*o));
+
+	o->skel = skel;
+	join_init(&o->join);
+	quota_init(&o->quota);
+	return o;
+}
+
+static int offcpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+{
+	struct offcpu_bpf *skel = offcpu_bpf__open();
+	int err;
+
+	if (!skel)
+		return load_error(-errno, "offcpu", e);
+	offcpu_configure(skel, c);
+	err = tables_reuse(skel->obj, c->tables);
+	if (!err)
+		err = offcpu_bpf__load(skel);
+	if (!err)
+		err = scope_fill(skel->obj, c->target);
+	if (err) {
+		offcpu_bpf__destroy(skel);
+		return load_error(err, "offcpu", e);
+	}
+	*state = offcpu_new(skel);
+	*obj = skel->obj;
+	return 0;
+}
+
+/* ---- attach ---- */
+
+static int attach_one(struct offcpu *o, struct bpf_program *prog, size_t at, struct err *e)
+{
+	if (bpf_program__fd(prog) < 0)
+		return 0;
+	o->links[at] = bpf_program__attach(prog);
+	return o->links[at] ? 0 : load_error(-errno, bpf_program__name(prog), e);
+}
+
+/* Reading the iterator runs the program for each thread that is there. */
+static int seed(struct offcpu *o, struct err *e)
+{
+	struct bpf_link *link = bpf_program__attach_iter(o->skel->progs.offcpu_seed, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1, err = fd < 0 ? -errno : 0;
+	char buf[64];
+
+	while (!err && read(fd, buf, sizeof(buf)) > 0)
+		;
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+	return err ? load_error(err, "offcpu_seed", e) : 0;
+}
+
+static int offcpu_attach(void *state, struct err *e)
+{
+	struct offcpu *o = state;
+	struct bpf_program *const progs[] = {
+		o->skel->progs.offcpu_fork,   o->skel->progs.offcpu_exit,       o->skel->progs.offcpu_exec,
+		o->skel->progs.offcpu_waking, o->skel->progs.offcpu_wakeup_new, o->skel->progs.offcpu_switch,
+		o->skel->progs.offcpu_switch_old,
+	};
+	const struct drain_maps maps = {
+		.threads = bpf_map__fd(o->skel->maps.threads),
+		.who = bpf_map__fd(o->skel->maps.who),
+		.totals = bpf_map__fd(o->skel->maps.totals),
+		.wakes = bpf_map__fd(o->skel->maps.wakes),
+		.culprits = bpf_map__fd(o->skel->maps.culprits),
+	};
+	int64_t begin_ns;
+	int err = 0;
+
+	quota_read(&o->quota, NULL, clock_boot_ns());
+	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]) && !err; i++)
+		err = attach_one(o, progs[i], i, e);
+	begin_ns = clock_boot_ns();
+	__atomic_store_n(&o->skel->bss->begin_ns, (uint64_t)begin_ns, __ATOMIC_RELEASE);
+	drain_init(&o->drain, &maps, begin_ns);
+	return err ? err : seed(o, e);
+}
+
+static void offcpu_detach(void *state)
+{
+	struct offcpu *o = state;
+
+	for (int i = 0; i < LINKS; i++) {
+		bpf_link__destroy(o->links[i]);
+		o->links[i] = NULL;
+	}
+}
+
+static void offcpu_close(void *state)
+{
+	struct offcpu *o = state;
+
+	offcpu_detach(o);
+	join_release(&o->join);
+	drain_release(&o->drain);
+	quota_release(&o->quota);
+	offcpu_bpf__destroy(o->skel);
+	free(o);
+}
+
+/* ---- reading ---- */
+
+static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
+{
+	uint32_t reading = o->skel->bss->reading;
+
+	__atomic_store_n(&o->skel->bss->reading, reading + 1, __ATOMIC_RELEASE);
+	drain_read(&o->drain, h, reading, now_ns);
+	quota_read(&o->quota, h, now_ns);
+}
+
+/* Once a second, as soon as one of UTC is over: so that a reading lies in one bucket. */
+static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
+{
+	struct offcpu *o = state;
+	int64_t second = (now_ns + h->offset_ns) / NSEC_PER_SEC;
+
+	if (o->bucket && second != o->bucket)
+		sums_read(o, h, now_ns);
+	o->bucket = second;
+}
+
+static void offcpu_finish(void *state, struct family_host *h, int64_t patience_ns)
+{
+	struct offcpu *o = state;
+	int64_t now;
+
+	(void)patience_ns;
+	offcpu_detach(o);
+	now = clock_boot_ns();
+	sums_read(o, h, now);
+	drain_unfinished(&o->drain, h, now);
+}
+
+static bool is_end(const struct stack_event *ev, size_t size)
+{
+	return ev->end == OFFCPU_RECORD_END && !ev->n_kernel && !ev->n_user && size == sizeof(struct offcpu_end);
+}
+
+static int offcpu_value(void *state, const void *record, size_t size, uint64_t *n)
+{
+	const struct stack_event *ev = record;
+
+	(void)state;
+	if (size < sizeof(*ev) || ev->n_kernel > STACK_KERNEL_MAX || ev->n_user > STACK_USER_MAX ||
+	    size < sizeof(*ev) + ((size_t)ev->n_kernel + ev->n_user) * sizeof(__u64))
+		return -EBADMSG;
+	*n = 0;
+	if (is_end(ev, size)) {
+		const struct offcpu_end *end = record;
+
+		*n = (uint64_t)end->weight * (end->blocked ? 2 : 1);
+	}
+	return 0;
+}
+
+static void offcpu_take(void *state, struct family_host *h, const struct stack_event *ev, size_t size,
+			struct naming_result *named)
+{
+	struct offcpu *o = state;
+
+	if (!ev)
+		join_finish(&o->join, h);
+	else if (is_end(ev, size))
+		join_end(&o->join, h, (const struct offcpu_end *)ev);
+	else
+		join_stack(&o->join, h, ev, size, named);
+}
+
+/* ---- what is told ---- */
+
+static int offcpu_ring_fd(void *state)
+{
+	return bpf_map__fd(((struct offcpu *)state)->skel->maps.events);
+}
+
+static int offcpu_late_fd(void *state)
+{
+	return bpf_map__fd(((struct offcpu *)state)->skel->maps.late);
+}
+
+static uint64_t offcpu_period_ns(void *state)
+{
+	(void)state;
+	return 0;
+}
+
+static const char *offcpu_clock(void *state)
+{
+	(void)state;
+	return "scheduler";
+}
+
+static void tally_add(struct family_tally *out, const struct offcpu_tally *t)
+{
+	/* plain switches are timed one in some: their mean stands for all */
+	uint64_t plain = t->switches > t->stack_runs ? t->switches - t->stack_runs : 0;
+
+	out->seen += t->stack_seen + t->lost;
+	out->lost += t->stack_lost + t->lost;
+	out->unfollowed += t->unfollowed;
+	out->run_ns += t->stack_ns + (t->plain_runs ? t->plain_ns / t->plain_runs * plain : 0);
+	for (int k = 0; k < OFFCPU_TALLY_SLOTS; k++)
+		out->slot[k] += t->slot[k];
+}
+
+static void offcpu_tally(void *state, struct family_tally *out)
+{
+	struct offcpu *o = state;
+	int n = libbpf_num_possible_cpus();
+	struct offcpu_tally *per_cpu;
+	uint32_t zero = 0;
+
+	*out = (struct family_tally){0};
+	if (n <= 0)
+		return;
+	per_cpu = mem_array((size_t)n, sizeof(*per_cpu));
+	if (!bpf_map_lookup_elem(bpf_map__fd(o->skel->maps.tally), &zero, per_cpu))
+		for (int i = 0; i < n; i++)
+			tally_add(out, &per_cpu[i]);
+	free(per_cpu);
+}
+
+static void offcpu_check(struct check *c, uint32_t freq)
+{
+	(void)freq;
+	check_add(c, "switches", CHECK_OK, NULL, switch_tells_state() ?
+		  "sched_switch tells the state in which a thread leaves" :
+		  "sched_switch does not tell the state in which a thread leaves: it is read from the thread");
+	check_add(c, "threads", CHECK_OK, NULL, "%llu here now, room for %u", (unsigned long long)threadcount_now(),
+		  map_room());
+}
+
+static const struct family offcpu_family = {
+	.name = "offcpu",
+	.summary = "where threads wait, for what, and who has the CPU meanwhile",
+	.options = options,
+	.open = offcpu_open,
+	.attach = offcpu_attach,
+	.poll = offcpu_poll,
+	.finish = offcpu_finish,
+	.ring_fd = offcpu_ring_fd,
+	.late_fd = offcpu_late_fd,
+	.value = offcpu_value,
+	.take = offcpu_take,
+	.period_ns = offcpu_period_ns,
+	.clock = offcpu_clock,
+	.tally = offcpu_tally,
+	.detach = offcpu_detach,
+	.close = offcpu_close,
+	.check = offcpu_check,
+};
+
+int main(int argc, char **argv)
+{
+	return family_main(&offcpu_family, argc, argv);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mapread: every entry of a BPF hash, a thousand at a time. What comes or goes meanwhile may be seen or not. */
+#ifndef SONDE_OFFCPU_MAPREAD_H
+#define SONDE_OFFCPU_MAPREAD_H
+
+#include <stddef.h>
+
+typedef void (*mapread_fn)(void *ctx, const void *key, const void *value);
+/* 0 or -errno. `fn` may delete entries: each is a copy. */
+int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx);
+
+#endif

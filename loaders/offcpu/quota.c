@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/offcpu/quota.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/family.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+
+#define GROUPS_MAX  4096
+#define DEPTH_MAX   16
+#define LOOK_NS     (10 * NSEC_PER_SEC) /* the tree of cgroups is walked this often */
+
+/* ---- parsing ---- */
+
+static bool number_at(const char *p, const char *end, uint64_t *out)
+{
+	uint64_t n = 0;
+	const char *from = p;
+
+	while (p < end && *p >= '0' && *p <= '9')
+		if (__builtin_mul_overflow(n, 10ull, &n) || __builtin_add_overflow(n, (uint64_t)(*p++ - '0'), &n))
+			return false;
+	*out = n;
+	return p > from;
+}
+
+bool quota_parse_cpustat(const char *text, size_t len, struct store_throttle *out)
+{
+	struct store_throttle t = {0};
+	const char *end = text + len;
+	bool found = false;
+
+	for (const char *line = text; line < end;) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line)), *space;
+		uint64_t n;
+
+		stop = stop ? stop : end;
+		space = memchr(line, ' ', (size_t)(stop - line));
+		if (space && number_at(space + 1, stop, &n)) {
+			size_t name = (size_t)(space - line);
+
+			if (name == 10 && !memcmp(line, "nr_periods", 10)) {
+				t.periods = n;
+				found = true;
+			} else if (name == 12 && !memcmp(line, "nr_throttled", 12)) {
+				t.throttled = n;
+			} else if (name == 14 && !memcmp(line, "throttled_usec", 14)) {
+				t.throttled_ns = n > UINT64_MAX / 1000 ? UINT64_MAX : n * 1000;
+			} else if (name == 14 && !memcmp(line, "throttled_time", 14)) {
+				t.throttled_ns = n;
+			}
+		}
+		line = stop < end ? stop + 1 : end;
+	}
+	if (found)
+		*out = t;
+	return found;
+}
+
+bool quota_parse_stat(const char *text, size_t len, long ticks, struct store_steal *out)
+{
+	enum { IDLE = 3, IOWAIT = 4, STEAL = 7, FIELDS = 8 };
+	const char *p = text, *end = memchr(text, '\n', len);
+	uint64_t field[FIELDS] = {0}, sum = 0, tick = ticks > 0 ? (uint64_t)NSEC_PER_SEC / (uint64_t)ticks : 0;
+
+	end = end ? end : text + len;
+	if (len < 4 || memcmp(text, "cpu ", 4) || !tick)
+		return false;
+	p += 4;
+	for (int i = 0; i < FIELDS; i++) {
+		while (p < end && *p == ' ')
+			p++;
+		if (!number_at(p, end, &field[i]) || field[i] > UINT64_MAX / 16 / tick)
+			return false;
+		while (p < end && *p != ' ')
+			p++;
+		sum += field[i];
+	}
+	*out = (struct store_steal){.steal_ns = field[STEAL] * tick, .idle_ns = (field[IDLE] + field[IOWAIT]) * tick,
+				    .cpu_ns = sum * tick};
+	return true;
+}
+
+/* ---- reading ---- */
+
+static ssize_t file_read(const char *path, char *buf, size_t size)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : read(fd, buf, size);
+}
+
+/* Where the hierarchy is whose cpu.stat tells of quotas. */
+void quota_init(struct quota *q)
+{
+	static const char *const mounts[] = {"/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"};
+	struct stat st;
+
+	*q = (struct quota){0};
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]) && !q->root[0]; i++) {
+		char path[600];
+
+		snprintf(path, sizeof(path), "%s/%s", mounts[i], i == 2 ? "cgroup.controllers" : "cpu.stat");
+		if (!stat(path, &st))
+			snprintf(q->root, sizeof(q->root), "%s", mounts[i]);
+	}
+}
+
+void quota_release(struct quota *q)
+{
+	for (size_t i = 0; i < q->n; i++)
+		free(q->groups[i].path);
+	free(q->groups);
+}
+
+static void group_look(struct quota *q, const char *path)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (!strcmp(q->groups[i].path, path)) {
+			q->groups[i].seen = true;
+			return;
+		}
+	if (q->n >= GROUPS_MAX)
+		return;
+	mem_grow(q->groups, q->n, q->cap);
+	q->groups[q->n++] = (struct quota_group){.path = mem_strdup(path), .seen = true};
+}
+
+static bool group_stat(const struct quota *q, const char *path, struct store_throttle *out)
+{
+	cleanup_strbuf struct strbuf full = STRBUF_INIT;
+	char text[1024];
+	ssize_t n;
+
+	strbuf_addf(&full, "%s%s/cpu.stat", q->root, path);
+	n = file_read(strbuf_str(&full), text, sizeof(text));
+	return n > 0 && quota_parse_cpustat(text, (size_t)n, out);
+}
+
+static void tree_walk(struct quota *q, struct strbuf *path, int depth)
+{
+	cleanup_strbuf struct strbuf full = STRBUF_INIT;
+	cleanup_dir DIR *dir = NULL;
+	struct store_throttle t;
+	size_t len = path->len;
+	struct dirent *de;
+
+	strbuf_addf(&full, "%s%s", q->root, strbuf_str(path));
+	if (len && group_stat(q, strbuf_str(path), &t))
+		group_look(q, strbuf_str(path));
+	dir = depth < DEPTH_MAX ? opendir(strbuf_str(&full)) : NULL;
+	while (dir && (de = readdir(dir))) {
+		if (de->d_type != DT_DIR || de->d_name[0] == '.')
+			continue;
+		strbuf_addf(path, "/%s", de->d_name);
+		tree_walk(q, path, depth + 1);
+		path->len = len;
+		path->buf[len] = '\0';
+	}
+}
+
+static void tree_look(struct quota *q, int64_t now_ns)
+{
+	cleanup_strbuf struct strbuf path = STRBUF_INIT;
+
+	if (!q->root[0] || (q->looked_ns && now_ns - q->looked_ns < LOOK_NS))
+		return;
+	q->looked_ns = now_ns;
+	for (size_t i = 0; i < q->n; i++)
+		q->groups[i].seen = false;
+	tree_walk(q, &path, 0);
+	for (size_t i = 0; i < q->n;) {
+		if (q->groups[i].seen) {
+			i++;
+			continue;
+		}
+		free(q->groups[i].path);
+		q->groups[i] = q->groups[--q->n];
+	}
+}
+
+static void group_read(struct quota *q, struct quota_group *g, struct family_host *h, int64_t utc_ns)
+{
+	struct store_throttle now, more;
+
+	if (!group_stat(q, g->path, &now))
+		return;
+	more = (struct store_throttle){now.periods - g->before.periods, now.throttled - g->before.throttled,
+				       now.throttled_ns - g->before.throttled_ns};
+	if (h && g->known && now.periods > g->before.periods && now.throttled >= g->before.throttled &&
+	    now.throttled_ns >= g->before.throttled_ns)
+		store_throttle(h->store, h->run, utc_ns, g->path, &more);
+	g->before = now;
+	g->known = true;
+}
+
+static void steal_read(struct quota *q, struct family_host *h, int64_t utc_ns)
+{
+	struct store_steal now, more;
+	char text[512];
+	ssize_t n = file_read("/proc/stat", text, sizeof(text));
+
+	if (n <= 0 || !quota_parse_stat(text, (size_t)n, sysconf(_SC_CLK_TCK), &now))
+		return;
+	more = (struct store_steal){now.steal_ns - q->steal.steal_ns, now.idle_ns - q->steal.idle_ns,
+				    now.cpu_ns - q->steal.cpu_ns};
+	if (h && q->read_ns && now.steal_ns >= q->steal.steal_ns && now.idle_ns >= q->steal.idle_ns &&
+	    now.cpu_ns >= q->steal.cpu_ns)
+		store_steal(h->store, h->run, utc_ns, &more);
+	q->steal = now;
+}
+
+void quota_read(struct quota *q, struct family_host *h, int64_t now_ns)
+{
+	int64_t utc_ns = (q->read_ns ? (q->read_ns + now_ns) / 2 : now_ns) + (h ? h->offset_ns : 0);
+
+	tree_look(q, now_ns);
+	for (size_t i = 0; i < q->n; i++)
+		group_read(q, &q->groups[i], h, utc_ns);
+	steal_read(q, h, utc_ns);
+	q->read_ns = now_ns;
+}
