@@ -222,8 +222,8 @@ static void states_settle(const struct buckets *b, struct buckets_sum *sum)
 		if (b->broken[kind])
 			sum->state[kind] = b->broken[kind];
 	}
-	if (!b->counts[BUCKETS_MEMORY] && sum->mem_rate_known && !sum->mem_rate &&
-	    (sum->state[BUCKETS_MEMORY] == BUCKETS_EMPTY || sum->state[BUCKETS_MEMORY] == BUCKETS_NOT_FOUND))
+	if (sum->mem_rate_known && !sum->mem_rate &&
+	    (sum->state[BUCKETS_MEMORY] <= BUCKETS_EMPTY || sum->state[BUCKETS_MEMORY] == BUCKETS_NOT_FOUND))
 		sum->state[BUCKETS_MEMORY] = BUCKETS_OFF;
 	sum->found_by_search = b->searched;
 }

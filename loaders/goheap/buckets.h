@@ -114,7 +114,7 @@ struct bucket_amounts bucket_pending(const struct bucket *b);
 enum buckets_state {
 	BUCKETS_OK,
 	BUCKETS_EMPTY,          /* profiling is on, or may be; nothing was sampled yet */
-	BUCKETS_OFF,            /* MemProfileRate is 0 */
+	BUCKETS_OFF,            /* MemProfileRate is 0: what was recorded before is told (a few, of the runtime's start) */
 	BUCKETS_NOT_FOUND,      /* no address of a list, and none found by search */
 	BUCKETS_UNKNOWN_LAYOUT, /* a head points to what is no bucket */
 	BUCKETS_UNREADABLE,     /* no right to read this process */

@@ -29,10 +29,15 @@ def environment(go, folder, form):
     root = os.path.dirname(os.path.dirname(go))
     env = {"PATH": os.environ["PATH"], "HOME": folder, "GOENV": "off", "GOTOOLCHAIN": "local", "GOPROXY": "off", "GO111MODULE": "on",
            "GOFLAGS": "", "GOROOT": root, "CGO_ENABLED": "1" if form.startswith("cgo") else "0",
-           "GOCACHE": os.environ.get("GOCACHE") or os.path.join(gomatrix.CACHE, "cache")}
-    if os.path.islink(go) or not os.path.isdir(os.path.join(root, "src")):
-        env.pop("GOROOT")
+           "GOCACHE": os.environ.get("GOCACHE") or cache(go)}
     return env
+
+
+def cache(go):
+    """Toolchains of the matrix have one of their own; that of this machine has its own, which is warm."""
+    if go.startswith(gomatrix.CACHE):
+        return os.path.join(gomatrix.CACHE, "cache")
+    return subprocess.run([go, "env", "GOCACHE"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def build(go, folder, form):

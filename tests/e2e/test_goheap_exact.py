@@ -5,6 +5,7 @@ import collections
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -15,10 +16,10 @@ DEEPEST = 32  # program counters of a record that the program itself can report
 
 
 def toolchains():
-    """Everyday: the one on the path. SONDE_GO_VERSIONS ("1.15 1.27", all): those of Debian's suites, and every form."""
-    if not os.environ.get("SONDE_GO_VERSIONS"):
+    """Everyday: the one on the path. With SONDE_GO_MATRIX (make check-goheap) those of Debian's suites, in every form."""
+    if not os.environ.get("SONDE_GO_MATRIX"):
         return [("go", form) for form in ("plain", "pie-sw", "renamed")]
-    return [(version, form) for version in goheap.gomatrix.chosen() for form in goheap.FORMS]
+    return [(version, form) for version in ["1.19", *goheap.gomatrix.chosen()] for form in goheap.FORMS]
 
 
 @pytest.fixture
@@ -94,3 +95,107 @@ def test_every_record_is_the_programs_own(program):
         assert told[profile]
         assert collections.Counter((tuple(told_frames(r)) if named else (), *r["values"]) for r in told[profile] if r["values"][1]) == \
             collections.Counter((tuple(read_frames(b)) if named else (), *contention_of(b, kind)) for b in buckets)
+
+
+# ---- with the Go on the path ----
+
+@pytest.fixture
+def started(scratch):
+    """started(OPTIONS...) -> the program, in its plain form."""
+    need_root()
+    go = shutil.which("go")
+    if not go:
+        pytest.skip("missing: go")
+    running = []
+
+    def start(*options):
+        running.append(goheap.Program(goheap.build(os.path.realpath(go), scratch, "plain"), scratch, *options))
+        return running[-1]
+    yield start
+    for p in running:
+        p.end()
+
+
+def resident_kb(process):
+    with open(f"/proc/{process.pid}/status", encoding="utf-8") as f:
+        return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+
+
+def test_ten_thousand_known_buckets_cost_few_calls_and_no_memory(started):
+    program = started("-sites", "10000", "-rate", "1")
+    reader = program.reading(QUIET="1")
+    first = program.read(reader)
+    assert first["counts"][0] >= 10000 and first["fresh"] == sum(first["counts"])
+    steady = [program.read(reader) for _ in range(5)]
+    before = resident_kb(reader)
+    steady += [program.read(reader) for _ in range(20)]
+    assert resident_kb(reader) <= before + 64
+    reader.stdin.close()
+    reader.wait(timeout=20)
+    assert all(s["fresh"] == 0 and s["dropped"] == 0 and s["reads"] <= 32 for s in steady)
+    assert min(s["cpu_ms"] for s in steady) <= 10  # the least: others use this machine too
+
+
+def test_a_new_report_is_read_with_its_new_buckets(started):
+    program = started("-sites", "10")
+    program.read()
+    program.ask("again")
+    told, read = program.told(), program.read()
+    assert told_memory(told["memory"]) == read_memory(read["buckets"])
+
+
+def test_a_program_that_allocates_and_collects_all_the_time_is_read_soundly(started):
+    program = started("-sites", "200", "-rate", "512")
+    program.ask("churn")
+    reader = program.reading(NO_FRAMES="1")
+    before = {}
+    dropped = told = 0
+    for _ in range(25):
+        read = program.read(reader)
+        assert read["states"][0] == 0 and read["states"][1] == 0, read["text"]
+        now = {b["index"]: published(b) for b in read["buckets"] if b["kind"] == 1}
+        assert all(frees <= allocs and freed <= allocated for allocs, frees, allocated, freed in now.values())
+        assert all(before[i] <= now[i] and before[i][1] <= now[i][1] for i in before.keys() & now.keys())
+        before.update(now)
+        dropped += read["dropped"]
+        told += len(now)
+    reader.stdin.close()
+    reader.wait(timeout=20)
+    assert dropped <= told * 0.01
+
+
+def test_a_program_that_is_killed_while_it_is_read_is_gone(started):
+    program = started("-sites", "1000", "-rate", "1")
+    program.ask("churn")
+    program.read()
+    program.process.kill()
+    program.process.wait(timeout=20)
+    read = program.read()
+    assert read["states"][0] == 6 and not read["buckets"] and read["text"] == "it ended, or became another program"
+
+
+QUIET = """package main
+import ("bufio"; "fmt"; "os")
+var kept [][]byte
+func main() {
+	for i := 0; i < 100; i++ { kept = append(kept, make([]byte, 1 << 20)) }
+	fmt.Println("ready")
+	bufio.NewReader(os.Stdin).ReadString('\\n')
+}
+"""
+
+
+def test_a_program_whose_profiling_the_linker_left_out_is_told_as_off(scratch):
+    need_root()
+    if not shutil.which("go"):
+        pytest.skip("missing: go")
+    path = os.path.join(scratch, "quiet")
+    with open(path + ".go", "w", encoding="utf-8") as f:
+        f.write(QUIET)
+    go = os.path.realpath(shutil.which("go"))
+    subprocess.run([go, "build", "-o", path, path + ".go"], env=goheap.environment(go, scratch, "plain"), cwd=scratch, check=True)
+    program = goheap.Program(path, scratch)
+    read = program.read()
+    program.end()
+    assert read["rate"] == 0 and read["states"][:2] == [0, 2] and len(read["buckets"]) < 10
+    assert read["text"] == "memory profiling is off in this program (MemProfileRate is 0)"

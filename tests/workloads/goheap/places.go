@@ -91,7 +91,7 @@ func even(n, bits int) {
 
 //go:noinline
 func odd(n, bits int) {
-	even(n<<1|n&1, bits)
+	even(n, bits)
 }
 
 type guarded struct {
