@@ -4,6 +4,7 @@
 # deps: install, from Debian's packages, what is missing to do one of these:
 #   build   make the programs                      test    the everyday tests
 #   docker  the tests inside real containers       fresh   the test on a new, empty Debian
+#   page    what drives a browser for the tests of the flame graph page: Node, and two packages from npm, pinned with hashes
 #   live    the servers and compilers whose stacks are looked at
 #   bench   the peers that the benches stand beside  kernels  the tests on other kernels, in qemu
 # Usage: scripts/deps.sh SET...     Says nothing and asks for nothing where all is there already. Exit 1: something
@@ -13,11 +14,12 @@ set -eu
 build="ca-certificates make gcc libc6-dev pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev libsqlite3-dev
 libjansson-dev zlib1g-dev liblzma-dev libseccomp-dev libiberty-dev uthash-dev"
 test="libcmocka-dev python3 python3-pytest g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm dwz mandoc
-musl-tools chromium chromium-driver python3-selenium debuginfod iproute2 jq binutils gdb strace util-linux git procps
+musl-tools chromium debuginfod iproute2 jq binutils gdb strace util-linux git procps
 file zsh fish"
 docker="docker.io busybox-static"
 fresh="debootstrap"
 kernels="qemu-system-x86 busybox-static debian-archive-keyring"
+page="chromium"
 live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go"
 bench="linux-perf bpftrace bpftool procps"
 
@@ -25,19 +27,22 @@ bench="linux-perf bpftrace bpftool procps"
 command -v go >/dev/null 2>&1 || test="$test golang-go"
 command -v rustc >/dev/null 2>&1 || test="$test rustc"
 command -v node >/dev/null 2>&1 || live="$live nodejs"
+command -v npm >/dev/null 2>&1 || page="$page nodejs npm"
 command -v javac >/dev/null 2>&1 || live="$live openjdk-17-jdk-headless"
 
 wanted=
+npm=
 for set in "$@"; do
 	case $set in
 	build) wanted="$wanted $build" ;;
-	test) wanted="$wanted $build $test" ;;
+	test) wanted="$wanted $build $test"; [ -n "$npm" ] || npm=try ;;
 	docker) wanted="$wanted $docker" ;;
 	fresh) wanted="$wanted $fresh" ;;
+	page) wanted="$wanted $page" npm=must ;;
 	live) wanted="$wanted $test $live" ;;
 	kernels) wanted="$wanted $kernels" ;;
 	bench) wanted="$wanted $build $bench" ;;
-	*) echo "deps: no set called '$set' (build, test, docker, live, fresh, kernels, bench)" >&2; exit 2 ;;
+	*) echo "deps: no set called '$set' (build, test, page, docker, live, fresh, kernels, bench)" >&2; exit 2 ;;
 	esac
 done
 
@@ -46,7 +51,29 @@ for package in $wanted; do
 	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || :)
 	[ "$state" = installed ] || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+
+# What drives the browser comes from npm, where there is npm: into build/node, by the hashes of the lock file, running
+# nothing of it. Without it the tests of the page are skipped.
+node_packages() {
+	from=$(dirname "$0")/../tests/e2e/node
+	to=$(dirname "$0")/../build/node
+	if cmp -s "$from/package-lock.json" "$to/package-lock.json" && [ -d "$to/node_modules/playwright-core" ]; then
+		return 0
+	fi
+	mkdir -p "$to"
+	cp "$from/package.json" "$from/package-lock.json" "$to/"
+	if command -v npm >/dev/null 2>&1 && (cd "$to" && npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1 </dev/null); then
+		return 0
+	fi
+	rm -f "$to/package-lock.json"
+	echo "deps: could not bring playwright-core and axe-core from npm: the tests of the flame graph page are skipped" >&2
+	[ "$npm" != must ]
+}
+
+if [ -z "$missing" ]; then
+	[ -z "$npm" ] || node_packages
+	exit
+fi
 
 as_root=
 if [ "$(id -u)" != 0 ]; then
@@ -66,3 +93,4 @@ if ! { install update && install install -y --no-install-recommends $missing; };
 	echo "deps: could not install:$missing" >&2
 	exit 1
 fi
+[ -z "$npm" ] || node_packages

@@ -8,7 +8,7 @@ PYTHON  ?= /usr/bin/python3
 PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
 E2E     ?= tests/e2e
 
-.PHONY: check check-unit check-layout check-e2e check-docker check-live check-fresh check-san check-clang workloads soak
+.PHONY: check check-unit check-layout check-e2e check-docker check-live check-page check-fresh check-san check-clang workloads soak
 
 # the everyday tests: all kinds run, whatever fails before
 check: all unit-tests workloads
@@ -27,7 +27,7 @@ check-layout: all
 	@$(PYTEST) tests/check --junitxml=$(RESULTS)/layout.xml
 
 check-e2e: all workloads
-	@$(PYTEST) $(E2E) -m "not docker and not soak and not live" --junitxml=$(RESULTS)/e2e.xml
+	@$(PYTEST) $(E2E) -m "not docker and not soak and not live and not page" --junitxml=$(RESULTS)/e2e.xml
 
 # in real containers: the tests start an engine of their own and end it
 check-docker: all workloads
@@ -36,6 +36,10 @@ check-docker: all workloads
 # Debian's own servers, interpreters and compilers under load: do their stacks reach a root?
 check-live: all workloads
 	@$(PYTEST) $(E2E) -m live --durations=5 --junitxml=$(RESULTS)/live.xml
+
+# the flame graph page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
+check-page: all unit-tests
+	@$(PYTEST) tests/e2e/test_page*.py --durations=5 --junitxml=$(RESULTS)/page.xml
 
 # the same tests at their full length; SOAK chooses among them as pytest's -k does
 SOAK ?=

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
 #include "tools/flame_pack.h"
 #include "tools/flame_tree.h"
+#include "tools/fold_kind.h"
 #include "tools/page/hash.h"
 #include "tools/page_blob.h"
 #include "tools/term.h"
@@ -48,17 +51,20 @@ static void add_percent(struct strbuf *s, uint64_t part, uint64_t whole)
 
 static void title_make(const struct flame_page *p, struct strbuf *s)
 {
-	strbuf_addstr(s, "CPU time of ");
-	flame_html_addtext(s, *p->what ? p->what : p->f->host && *p->f->host ? p->f->host : "this host");
-	if (*p->what && p->f->host && *p->f->host) {
+	const struct fold *f = p->folds[0];
+	const char *what = fold_is_cores(f) ? "CPU time" : f->kind->what;
+
+	strbuf_addf(s, "%c%s of ", *what >= 'a' && *what <= 'z' ? *what - 'a' + 'A' : *what, what + 1);
+	flame_html_addtext(s, *p->what ? p->what : f->host && *f->host ? f->host : "this host");
+	if (*p->what && f->host && *f->host) {
 		strbuf_addstr(s, " on ");
-		flame_html_addtext(s, p->f->host);
+		flame_html_addtext(s, f->host);
 	}
 }
 
 static void fact_time(const struct flame_page *p, struct strbuf *s)
 {
-	const struct fold *f = p->f;
+	const struct fold *f = p->folds[0];
 	char from[32], to[32], length[32];
 
 	strbuf_addstr(s, "<li><b>");
@@ -68,10 +74,15 @@ static void fact_time(const struct flame_page *p, struct strbuf *s)
 
 static void fact_load(const struct flame_page *p, struct strbuf *s)
 {
-	const struct fold *f = p->f;
+	const struct fold *f = p->folds[0];
 	const struct fold_node *all = &f->nodes[0];
 	char n[32];
 
+	if (!fold_is_cores(f)) {
+		strbuf_addf(s, "<li><b>%s</b>, ", fold_amount(f, all->total_ns, n, sizeof(n)));
+		strbuf_addf(s, "%s %s</li>\n", term_count(all->total_samples, n, sizeof(n)), store_unit_name(f->kind->unit_n));
+		return;
+	}
 	strbuf_addf(s, "<li><b>%.2f cores</b> of %u busy", (double)all->total_ns / 1e9 / seconds_of(f), f->cpus);
 	strbuf_addf(s, ", %.2f s of CPU time</li>\n", (double)all->total_ns / 1e9);
 	strbuf_addf(s, "<li><b>%s samples</b>", term_count(all->total_samples, n, sizeof(n)));
@@ -82,7 +93,7 @@ static void fact_load(const struct flame_page *p, struct strbuf *s)
 
 static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 {
-	const struct fold *f = p->f;
+	const struct fold *f = p->folds[0];
 	uint64_t lost = 0;
 	char n[32];
 
@@ -97,7 +108,7 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	strbuf_addstr(s, lost ? ")</li>\n<li>" : "</li>\n<li>");
 	add_percent(s, f->frames_unnamed_ns, f->nodes[0].total_ns);
 	strbuf_addstr(s, " in functions without a name</li>\n");
-	if (f->self_program_ns) {
+	if (f->self_program_ns && fold_is_cores(f)) {
 		strbuf_addf(s, "<li>sonde itself used %.3f cores (%s)</li>\n",
 			    (double)f->self_program_ns / 1e9 / seconds_of(f), p->self ? "shown here" : "left out");
 	}
@@ -105,7 +116,7 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 
 static void fact_cut_short(const struct flame_page *p, struct strbuf *s)
 {
-	const struct endings *x = &p->f->endings;
+	const struct endings *x = &p->folds[0]->endings;
 	cleanup_strbuf struct strbuf worst = STRBUF_INIT;
 
 	if (!x->n)
@@ -133,22 +144,30 @@ static void facts_make(const struct flame_page *p, const struct flame_tree *t, s
 		flame_html_addtext(s, p->filters);
 		strbuf_addstr(s, "</b></li>\n");
 	}
-	if (*p->group)
-		strbuf_addf(s, "<li>grouped by %s</li>\n", p->group);
 	if (t->elided)
 		strbuf_addf(s, "<li>the %s smallest frames are drawn as \"(smaller frames)\"</li>\n",
 			    term_count(t->elided, n, sizeof(n)));
-	if (p->f->kernel && *p->f->kernel) {
+	if (p->folds[0]->kernel && *p->folds[0]->kernel) {
 		strbuf_addstr(s, "<li>kernel ");
-		flame_html_addtext(s, p->f->kernel);
+		flame_html_addtext(s, p->folds[0]->kernel);
 		strbuf_addstr(s, "</li>\n");
 	}
+}
+
+/* cores, or the amount in its unit */
+static void add_amount(struct strbuf *s, const struct fold *f, uint64_t amount)
+{
+	char text[32];
+
+	if (fold_is_cores(f))
+		strbuf_addf(s, "%.2f", (double)amount / 1e9 / seconds_of(f));
+	else
+		strbuf_addstr(s, fold_amount(f, amount, text, sizeof(text)));
 }
 
 static void rows_make(const struct fold *f, const struct flame_tree *t, struct strbuf *s)
 {
 	uint64_t whole = f->nodes[0].total_ns;
-	double seconds = seconds_of(f);
 	struct top top;
 
 	top_init(&top, t);
@@ -157,10 +176,13 @@ static void rows_make(const struct fold *f, const struct flame_tree *t, struct s
 
 		strbuf_addstr(s, "<tr><td class=\"num\">");
 		add_percent(s, r->self_ns, whole);
-		strbuf_addf(s, "</td><td class=\"num cores\">%.2f</td><td class=\"num\">", (double)r->self_ns / 1e9 / seconds);
+		strbuf_addstr(s, "</td><td class=\"num cores\">");
+		add_amount(s, f, r->self_ns);
+		strbuf_addstr(s, "</td><td class=\"num\">");
 		add_percent(s, r->total_ns, whole);
-		strbuf_addf(s, "</td><td class=\"num cores\">%.2f</td><td class=\"fn\">",
-			    (double)r->total_ns / 1e9 / seconds);
+		strbuf_addstr(s, "</td><td class=\"num cores\">");
+		add_amount(s, f, r->total_ns);
+		strbuf_addstr(s, "</td><td class=\"fn\">");
 		flame_html_addtext(s, t->frames[r->frame].name);
 		strbuf_addstr(s, "</td><td class=\"mod\">");
 		flame_html_addtext(s, t->frames[r->frame].module);
@@ -200,35 +222,75 @@ static void template_fill(const struct part *parts, size_t n_parts, FILE *out)
 	}
 }
 
-static int page_write(const struct flame_page *p, const struct flame_tree *t, FILE *out, struct err *e)
+struct trees {
+	struct flame_tree *tree;
+	struct flame_rows *rows;
+	size_t n;
+};
+
+static void trees_init(struct trees *x, const struct flame_page *p)
+{
+	*x = (struct trees){mem_array(p->n_folds, sizeof(*x->tree)), mem_array(p->n_folds, sizeof(*x->rows)), p->n_folds};
+	for (size_t i = 0; i < x->n; i++) {
+		flame_tree_init(&x->tree[i], p->folds[i], FLAME_HTML_MAX_NODES, true);
+		flame_rows_init(&x->rows[i], p->folds[i], &x->tree[i], FLAME_HTML_MAX_ROWS);
+	}
+}
+
+static void trees_release(struct trees *x)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		flame_tree_release(&x->tree[i]);
+		flame_rows_release(&x->rows[i]);
+	}
+	free(x->tree);
+	free(x->rows);
+}
+
+static int data_make(const struct flame_page *p, const struct trees *x, struct strbuf *data)
+{
+	static const char *const label[] = {""};
+	struct flame_pack_head head = {*p->group ? p->group : "none", p->source_url ? p->source_url : ""};
+	cleanup_free struct flame_pack_profile *profiles = mem_array(p->n_folds, sizeof(*profiles));
+
+	for (size_t i = 0; i < p->n_folds; i++)
+		profiles[i] = (struct flame_pack_profile){
+			.f = p->folds[i], .t = &x->tree[i], .sides = &x->rows[i], .labels = label, .n_sides = 1,
+		};
+	return flame_pack(&head, profiles, p->n_folds, data);
+}
+
+static int page_write(const struct flame_page *p, const struct trees *x, FILE *out, struct err *e)
 {
 	cleanup_strbuf struct strbuf title = STRBUF_INIT, facts = STRBUF_INIT, rows = STRBUF_INIT, data = STRBUF_INIT;
-	struct flame_pack_head head = {p->f->from_ns, p->f->to_ns, p->f->period_ns};
-	int ret = flame_pack(t, &head, &data);
+	const char *unit = fold_is_cores(p->folds[0]) ? "cores" : "amount";
+	int ret = data_make(p, x, &data);
 
 	if (ret)
 		return err_set(e, ret, EXIT_RUNTIME, "cannot pack the flame graph: %s", strerror(-ret));
 	title_make(p, &title);
-	facts_make(p, t, &facts);
-	rows_make(p->f, t, &rows);
+	facts_make(p, &x->tree[0], &facts);
+	rows_make(p->folds[0], &x->tree[0], &rows);
 	template_fill((struct part[]){
 		{"TITLE", title.buf, title.len}, {"FACTS", facts.buf, facts.len}, {"ROWS", rows.buf, rows.len},
-		{"DATA", data.buf, data.len},
+		{"UNIT", unit, strlen(unit)}, {"DATA", data.buf, data.len},
 		{"STYLE", page_css_begin, (size_t)(page_css_end - page_css_begin)},
-		{"SCRIPT", page_js_begin, (size_t)(page_js_end - page_js_begin)},
+		{"LOADER", page_loader_begin, (size_t)(page_loader_end - page_loader_begin)},
+		{"SCRIPT", page_script_begin, (size_t)(page_script_end - page_script_begin)},
 		{"STYLE_HASH", PAGE_STYLE_HASH, strlen(PAGE_STYLE_HASH)},
+		{"LOADER_HASH", PAGE_LOADER_HASH, strlen(PAGE_LOADER_HASH)},
 		{"SCRIPT_HASH", PAGE_SCRIPT_HASH, strlen(PAGE_SCRIPT_HASH)},
-	}, 8, out);
+	}, 11, out);
 	return 0;
 }
 
 int flame_html_write(const struct flame_page *p, FILE *out, struct err *e)
 {
-	struct flame_tree t;
+	struct trees x;
 	int ret;
 
-	flame_tree_init(&t, p->f, FLAME_HTML_MAX_NODES);
-	ret = page_write(p, &t, out, e);
-	flame_tree_release(&t);
+	trees_init(&x, p);
+	ret = page_write(p, &x, out, e);
+	trees_release(&x);
 	return ret;
 }

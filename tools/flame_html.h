@@ -15,13 +15,19 @@
 #include "tools/fold.h"
 
 #define FLAME_HTML_MAX_NODES 100000
+#define FLAME_HTML_MAX_SLOTS 150
+#define FLAME_HTML_MAX_ROWS  400000
 
 struct flame_page {
-	const struct fold *f;
+	/* One a kind of value, not grouped (the page groups), with leaves and, of what adds up over time, slices. The first
+	 * is what the head and the plain table tell of. */
+	const struct fold *const *folds;
+	size_t n_folds;
 	const char *what;    /* "immich-ml"; "" for everything */
 	const char *range;   /* for people */
 	const char *filters; /* "" if none */
-	const char *group;   /* "container", "process", "thread", "" */
+	const char *group;   /* what the page begins with: "container", "process", "thread", "" */
+	const char *source_url; /* a template with {file} and {line}, NULL: none */
 	bool self;           /* sonde's own processes are in the fold */
 };
 

@@ -74,7 +74,7 @@ int flame_json_write(const struct fold *f, FILE *out)
 	bool cpu = f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
 	struct flame_tree t;
 
-	flame_tree_init(&t, f, 0);
+	flame_tree_init(&t, f, 0, false);
 	json_object_set_new(j, "host", text_or_null(f->host));
 	json_object_set_new(j, "kernel", text_or_null(f->kernel));
 	set_number(j, "cpus", f->cpus);

@@ -9,6 +9,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "tools/json.h"
 #include "tools/proto.h"
 
 #define uthash_fatal(msg) abort()
@@ -21,7 +22,7 @@ struct text {
 };
 
 struct packer {
-	const struct flame_tree *t;
+	const struct flame_tree *t; /* of the profile at hand, as the four last */
 	struct strbuf columns;
 	struct text *texts;
 	json_t *strings;
@@ -88,7 +89,7 @@ static void frames_pack(struct packer *p)
 	}
 }
 
-static void nodes_pack(struct packer *p, uint64_t period_ns)
+static void nodes_pack(struct packer *p)
 {
 	const struct flame_tree *t = p->t;
 	uint32_t depth = 0, seen = 0;
@@ -104,28 +105,123 @@ static void nodes_pack(struct packer *p, uint64_t period_ns)
 		if (id > seen)
 			seen = id;
 	}
-	for (size_t i = 0; i < t->n_nodes; i++)
-		proto_varint(&p->columns, t->nodes[i].self_samples);
-	for (size_t i = 0; i < t->n_nodes; i++)
-		proto_varint(&p->columns,
-			     zigzag((int64_t)(t->nodes[i].self_ns - t->nodes[i].self_samples * period_ns)));
 }
 
-static char *header_text(struct packer *p, const struct flame_pack_head *head)
+static void rows_pack(struct packer *p, const struct flame_rows *r, size_t first_owner, uint64_t period)
+{
+	uint32_t node = 0, slot = 0;
+
+	for (size_t i = 0; i < r->n_rows; node = r->rows[i++].node)
+		proto_varint(&p->columns, r->rows[i].node - node);
+	for (size_t i = 0; i < r->n_rows; i++)
+		proto_varint(&p->columns, first_owner + r->rows[i].owner);
+	for (size_t i = 0; i < r->n_rows; slot = r->rows[i++].slot)
+		proto_varint(&p->columns, zigzag((int64_t)r->rows[i].slot - slot));
+	for (size_t i = 0; i < r->n_rows; i++)
+		proto_varint(&p->columns, r->rows[i].n);
+	for (size_t i = 0; i < r->n_rows; i++)
+		proto_varint(&p->columns, zigzag((int64_t)(r->rows[i].value - r->rows[i].n * period)));
+}
+
+static void set_number(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+static void owners_add(struct packer *p, json_t *owners, const struct flame_rows *r)
+{
+	for (size_t i = 0; i < r->n_owners; i++) {
+		const struct flame_owner *o = &r->owners[i];
+		const struct fold_process *process = &r->f->processes[o->process];
+		const char *container = *process->container ? process->container : process->container_id;
+		json_t *a = json_array();
+
+		json_array_append_new(a, json_integer(process->pid));
+		json_array_append_new(a, json_integer(o->tid));
+		json_array_append_new(a, json_integer(string_index(p, process->comm)));
+		json_array_append_new(a, json_integer(string_index(p, o->thread)));
+		json_array_append_new(a, json_integer(string_index(p, container)));
+		json_array_append_new(owners, a);
+	}
+}
+
+/* Of samples by time; what else is sampled has values of its own. */
+static uint64_t period_of(const struct fold *f)
+{
+	return f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME ? f->period_ns : 0;
+}
+
+static json_t *sides_pack(struct packer *p, const struct flame_pack_profile *profile, json_t *owners)
+{
+	json_t *sides = json_array();
+
+	for (size_t i = 0; i < profile->n_sides; i++) {
+		json_t *side = json_object();
+
+		rows_pack(p, &profile->sides[i], json_array_size(owners), period_of(profile->f));
+		owners_add(p, owners, &profile->sides[i]);
+		json_object_set_new(side, "label", json_text(profile->labels[i]));
+		set_number(side, "rows", profile->sides[i].n_rows);
+		json_array_append_new(sides, side);
+	}
+	return sides;
+}
+
+static json_t *profile_pack(struct packer *p, const struct flame_pack_profile *profile)
+{
+	const struct flame_rows *r = &profile->sides[0];
+	const struct store_kind_info *kind = profile->f->kind;
+	json_t *j = json_object(), *owners = json_array();
+
+	p->t = profile->t;
+	frames_number(p);
+	frames_pack(p);
+	nodes_pack(p);
+	json_object_set_new(j, "type", json_text(kind->name));
+	json_object_set_new(j, "title", json_text(kind->what));
+	json_object_set_new(j, "count_unit", json_text(store_unit_name(kind->unit_n)));
+	json_object_set_new(j, "value_unit", json_text(store_unit_name(profile->f->unit)));
+	json_object_set_new(j, "cumulative", json_boolean(kind->class != STORE_GAUGE));
+	set_number(j, "period", period_of(profile->f));
+	set_number(j, "cpus", profile->f->cpus);
+	set_number(j, "from_ns", (uint64_t)profile->f->from_ns);
+	set_number(j, "to_ns", (uint64_t)profile->f->to_ns);
+	set_number(j, "frames", p->n_frames);
+	set_number(j, "nodes", p->t->n_nodes);
+	set_number(j, "slots", r->n_slots);
+	set_number(j, "slots_from_ns", (uint64_t)r->slots_from_ns);
+	set_number(j, "slot_ns", (uint64_t)r->slot_ns);
+	json_object_set_new(j, "sides", sides_pack(p, profile, owners));
+	json_object_set_new(j, "owners", owners);
+	free(p->order);
+	free(p->packed);
+	p->order = p->packed = NULL;
+	p->n_frames = 0;
+	return j;
+}
+
+/* u32 length, header, columns. The strings are known when all profiles are packed. */
+static int raw_make(struct packer *p, const struct flame_pack_head *head, json_t *profiles, struct strbuf *raw)
 {
 	json_t *j = json_object();
-	char *text;
+	cleanup_free char *text = NULL;
+	size_t len;
 
-	json_object_set_new(j, "v", json_integer(1));
-	json_object_set_new(j, "frames", json_integer(p->n_frames));
-	json_object_set_new(j, "nodes", json_integer((json_int_t)p->t->n_nodes));
-	json_object_set_new(j, "from_ns", json_integer(head->from_ns));
-	json_object_set_new(j, "to_ns", json_integer(head->to_ns));
-	json_object_set_new(j, "period_ns", json_integer((json_int_t)head->period_ns));
+	set_number(j, "v", 2);
+	json_object_set_new(j, "group", json_text(head->group));
+	json_object_set_new(j, "source_url", json_text(head->source_url));
+	json_object_set_new(j, "profiles", profiles);
 	json_object_set(j, "strings", p->strings);
 	text = json_dumps(j, JSON_COMPACT);
 	json_decref(j);
-	return text;
+	len = text ? strlen(text) : 0;
+	if (!text || len > UINT32_MAX)
+		return -ENOMEM;
+	for (int i = 0; i < 4; i++)
+		strbuf_addch(raw, (char)(len >> 8 * i & 0xff));
+	strbuf_add(raw, text, len);
+	strbuf_add(raw, p->columns.buf, p->columns.len);
+	return 0;
 }
 
 static void base64_add(struct strbuf *out, const uint8_t *data, size_t len)
@@ -164,30 +260,21 @@ static void packer_release(struct packer *p)
 	}
 	json_decref(p->strings);
 	strbuf_release(&p->columns);
-	free(p->order);
-	free(p->packed);
 }
 
-int flame_pack(const struct flame_tree *t, const struct flame_pack_head *head, struct strbuf *out)
+int flame_pack(const struct flame_pack_head *head, const struct flame_pack_profile *profiles, size_t n,
+	       struct strbuf *out)
 {
-	struct packer p = {.t = t, .strings = json_array()};
+	struct packer p = {.strings = json_array()};
 	cleanup_strbuf struct strbuf raw = STRBUF_INIT;
-	cleanup_free char *text = NULL;
-	size_t len;
-	int ret = -ENOMEM;
+	json_t *packed = json_array();
+	int ret;
 
-	frames_number(&p);
-	frames_pack(&p);
-	nodes_pack(&p, head->period_ns);
-	text = header_text(&p, head);
-	len = text ? strlen(text) : 0;
-	if (text && len <= UINT32_MAX) {
-		for (int i = 0; i < 4; i++)
-			strbuf_addch(&raw, (char)(len >> 8 * i & 0xff));
-		strbuf_add(&raw, text, len);
-		strbuf_add(&raw, p.columns.buf, p.columns.len);
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(packed, profile_pack(&p, &profiles[i]));
+	ret = raw_make(&p, head, packed, &raw);
+	if (!ret)
 		ret = deflate_base64(&raw, out);
-	}
 	packer_release(&p);
 	return ret;
 }

@@ -32,18 +32,26 @@ struct looks {
 	struct look *table;
 	struct flame_tree *tree;
 	size_t cap;
+	bool by_line;
 };
 
-static char *look_key(const struct fold_frame *fr, size_t *len)
+static char *look_key(const struct looks *l, const struct fold_frame *fr, size_t *len)
 {
 	size_t name = strlen(fr->name) + 1, module = strlen(fr->module) + 1;
-	char *key = mem_alloc(name + module + 2);
+	size_t file = l->by_line ? strlen(fr->file) + 1 : 0;
+	char *key = mem_alloc(name + module + file + 2 + sizeof(fr->line));
+	char *at = key + name + module;
 
 	memcpy(key, fr->name, name);
 	memcpy(key + name, fr->module, module);
-	key[name + module] = (char)fr->origin;
-	key[name + module + 1] = (char)fr->inlined;
-	*len = name + module + 2;
+	*at++ = (char)fr->origin;
+	*at++ = (char)fr->inlined;
+	if (l->by_line) {
+		memcpy(at, fr->file, file);
+		memcpy(at + file, &fr->line, sizeof(fr->line));
+		at += file + sizeof(fr->line);
+	}
+	*len = (size_t)(at - key);
 	return key;
 }
 
@@ -61,7 +69,7 @@ static uint32_t look_get(struct looks *l, const struct fold_frame *fr)
 {
 	struct look *found;
 	size_t len;
-	char *key = look_key(fr, &len);
+	char *key = look_key(l, fr, &len);
 
 	HASH_FIND(hh, l->table, key, len, found);
 	if (found) {
@@ -96,6 +104,9 @@ struct merged {
 	struct flame_node *nodes;
 	size_t n, cap;
 	struct idmap children;  /* parent << 32 | frame -> node */
+	uint32_t *of;           /* by node of the fold */
+	uint32_t *emitted;      /* by merged node: where it stands in the tree; 0: not there (the root is never asked for) */
+	uint32_t *rest;         /* by merged node: its "(smaller frames)", 0: none */
 };
 
 static uint32_t merged_child(struct merged *m, uint32_t parent, uint32_t frame)
@@ -114,7 +125,7 @@ static uint32_t merged_child(struct merged *m, uint32_t parent, uint32_t frame)
 static void merged_make(struct merged *m, struct looks *l, const struct fold *f)
 {
 	cleanup_free uint32_t *shown = mem_array(f->n_frames + 1, sizeof(*shown)); /* 0: not seen yet */
-	cleanup_free uint32_t *node = mem_array(f->n_nodes + 1, sizeof(*node));
+	uint32_t *node = m->of = mem_array(f->n_nodes + 1, sizeof(*node));
 
 	merged_child(m, UINT32_MAX, frame_new(l, &ALL));
 	m->nodes[0].parent = 0;
@@ -186,7 +197,7 @@ static int hottest_first(const void *a, const void *b, void *ctx)
 
 struct walk {
 	struct flame_tree *t;
-	const struct merged *m;
+	struct merged *m;
 	uint32_t *children;     /* of node i: [first[i], first[i + 1]) */
 	size_t *first;
 	uint64_t above;
@@ -255,14 +266,14 @@ static void walk_preorder(struct walk *w)
 		uint32_t me;
 
 		if (at.rest) {
-			emit(w, at.sum, at.parent);
+			w->m->rest[at.node] = emit(w, at.sum, at.parent);
 			continue;
 		}
-		me = emit(w, w->m->nodes[at.node], at.parent);
+		me = w->m->emitted[at.node] = emit(w, w->m->nodes[at.node], at.parent);
 		kept = kept_children(w, at.node, &rest);
 		if (rest.total_ns || rest.total_samples) {
 			mem_grow(stack, n, cap);
-			stack[n++] = (struct todo){.parent = me, .rest = true, .sum = rest};
+			stack[n++] = (struct todo){.node = at.node, .parent = me, .rest = true, .sum = rest};
 		}
 		for (size_t k = kept; k-- > 0;) {
 			mem_grow(stack, n, cap);
@@ -281,9 +292,23 @@ static size_t count_elided(const struct merged *m, uint64_t above)
 	return n;
 }
 
-void flame_tree_init(struct flame_tree *t, const struct fold *f, size_t max_nodes)
+/* What is left out stands in the "(smaller frames)" of its nearest caller that is shown. Callers come first. */
+static void shown_map(struct flame_tree *t, const struct merged *m, const struct fold *f)
 {
-	struct looks looks = {.tree = t};
+	for (size_t i = 1; i < m->n; i++) {
+		uint32_t parent = m->nodes[i].parent;
+
+		if (!m->emitted[i])
+			m->emitted[i] = m->rest[parent] ? m->rest[parent] : m->emitted[parent];
+	}
+	t->node_of = mem_array(f->n_nodes + 1, sizeof(*t->node_of));
+	for (size_t i = 0; i < f->n_nodes; i++)
+		t->node_of[i] = m->emitted[m->of[i]];
+}
+
+void flame_tree_init(struct flame_tree *t, const struct fold *f, size_t max_nodes, bool by_line)
+{
+	struct looks looks = {.tree = t, .by_line = by_line};
 	struct merged m = {0};
 	struct walk w = {.t = t, .m = &m};
 
@@ -293,8 +318,14 @@ void flame_tree_init(struct flame_tree *t, const struct fold *f, size_t max_node
 	t->elided = count_elided(&m, w.above);
 	if (t->elided)
 		w.smaller = frame_new(&looks, &SMALLER);
+	m.emitted = mem_array(m.n, sizeof(*m.emitted));
+	m.rest = mem_array(m.n, sizeof(*m.rest));
 	walk_children(&w);
 	walk_preorder(&w);
+	shown_map(t, &m, f);
+	free(m.of);
+	free(m.emitted);
+	free(m.rest);
 	free(w.children);
 	free(w.first);
 	free(m.nodes);
@@ -306,5 +337,6 @@ void flame_tree_release(struct flame_tree *t)
 {
 	free(t->frames);
 	free(t->nodes);
+	free(t->node_of);
 	*t = (struct flame_tree){0};
 }

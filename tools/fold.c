@@ -222,7 +222,7 @@ static void add_with(struct folding *f, uint32_t node, uint32_t process, const s
 
 static void add_leaf(struct folding *f, uint32_t node, uint32_t process, const struct store_total *t)
 {
-	struct fold_leaf leaf = {.node = node, .process = process, .tid = t->tid, .label = t->label,
+	struct fold_leaf leaf = {.node = node, .process = process, .tid = t->tid, .label = t->label, .slice = f->slice,
 				 .thread = fold_text(f->b, t->thread), .samples = t->whole_n, .ns = t->whole_value};
 
 	(f->opts.with ? fold_merge_leaf : fold_add_leaf)(f->b, &leaf);

@@ -45,11 +45,12 @@ struct fold_node {
 
 enum fold_group { FOLD_BY_NONE = 0, FOLD_BY_CONTAINER, FOLD_BY_PROCESS, FOLD_BY_THREAD };
 
-struct fold_leaf {               /* for pprof labels: one (stack, process, thread) */
+struct fold_leaf {               /* one (stack, process, thread), in each slice if there are slices */
 	uint32_t node;
 	uint32_t process;        /* index into processes */
 	const char *thread;
 	uint32_t tid;
+	uint32_t slice;          /* if there are slices */
 	uint64_t samples, ns;    /* n and value, whatever the unit */
 	uint32_t label;          /* of its series: bytes of one object, ... */
 	uint64_t with_samples, with_ns; /* the same of fold_opts.with */

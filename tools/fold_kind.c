@@ -80,14 +80,22 @@ static int kinds_in(const struct selection *sel, const char *path, uint32_t *kin
 	return rc;
 }
 
-int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e)
+int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e)
 {
-	uint32_t kinds = 0;
-	char names[128];
 	int rc = 0;
 
+	*kinds = 0;
 	for (size_t i = 0; !rc && i < sel->n_segments; i++)
-		rc = kinds_in(sel, sel->segments[i].path, &kinds, e);
+		rc = kinds_in(sel, sel->segments[i].path, kinds, e);
+	return rc;
+}
+
+int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e)
+{
+	uint32_t kinds;
+	char names[128];
+	int rc = fold_kinds_there(sel, &kinds, e);
+
 	if (rc)
 		return rc;
 	if (kinds & 1u << STORE_KIND_CPU || !kinds) {

@@ -19,6 +19,8 @@
 
 /* From --type (NULL: not given) and the selection's measure to `o`: kind and count. EXIT_USAGE. */
 int fold_kind_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e);
+/* All kinds that the selection's time and recording have: bit 1 << kind. */
+int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e);
 /* The only kind that the selection has; cpu where it has none. EXIT_USAGE with the list where it has several. */
 int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e);
 /* EXIT_NOTHING: why there is none of it, and the next command to try. */

@@ -45,7 +45,7 @@ void folded_write(const struct fold *f, FILE *out)
 	cleanup_strbuf struct strbuf line = STRBUF_INIT;
 	struct flame_tree t;
 
-	flame_tree_init(&t, f, 0);
+	flame_tree_init(&t, f, 0, false);
 	for (size_t i = 0; i < t.n_nodes && !ferror(out); i++) {
 		if (!amount_of(f, &t.nodes[i]))
 			continue;

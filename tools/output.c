@@ -7,6 +7,7 @@
 
 #include "tools/flame_html.h"
 #include "tools/flame_json.h"
+#include "tools/fold_kind.h"
 #include "tools/folded.h"
 #include "tools/pprof.h"
 
@@ -56,26 +57,51 @@ int output_group_of(const char *name, enum fold_group *group, struct err *e)
 	return -EINVAL;
 }
 
-static int print_form(enum output_form form, const struct selection *sel, enum fold_group group, const struct fold *f,
-		      FILE *out, struct err *e)
+static void print_form(enum output_form form, const struct fold *f, FILE *out)
 {
-	struct flame_page page = {.f = f, .what = sel->what, .range = sel->range, .filters = sel->filter_text,
-				  .group = group == FOLD_BY_NONE ? "" : GROUPS[group], .self = sel->self};
-
-	switch (form) {
-	case OUTPUT_HTML:
-		return flame_html_write(&page, out, e);
-	case OUTPUT_FOLDED:
+	if (form == OUTPUT_FOLDED)
 		folded_write(f, out);
-		return 0;
-	case OUTPUT_PPROF:
+	else if (form == OUTPUT_PPROF)
 		pprof_write(f, out); /* a stream that refuses bytes says so at the end */
-		return 0;
-	case OUTPUT_JSON:
+	else
 		flame_json_write(f, out);
-		return 0;
+}
+
+/* The page takes one fold a kind: the one asked for, or all that there are. It groups by itself. */
+static int html_write(const struct selection *sel, const struct fold_opts *asked, const char *source_url, FILE *out,
+		      struct err *e)
+{
+	struct flame_page page = {.what = sel->what, .range = sel->range, .filters = sel->filter_text, .self = sel->self,
+				  .group = asked->group == FOLD_BY_NONE ? "" : GROUPS[asked->group], .source_url = source_url};
+	struct fold *folds[STORE_KINDS] = {0};
+	uint32_t kinds = 1u << asked->kind;
+	int ret = asked->kind ? 0 : fold_kinds_there(sel, &kinds, e);
+
+	kinds = kinds ? kinds : 1u << STORE_KIND_CPU; /* says that there is none */
+	for (int i = 1; !ret && i < STORE_KINDS; i++) {
+		struct fold_opts opts = *asked;
+		bool gauge = store_kind_info((enum store_kind)i)->class == STORE_GAUGE;
+		bool last = !(kinds >> i >> 1), needed = last && !page.n_folds;
+
+		if (!(kinds & 1u << i))
+			continue;
+		opts.kind = (enum store_kind)i;
+		opts.group = FOLD_BY_NONE;
+		opts.leaves = true;
+		opts.slices = gauge ? 0 : FLAME_HTML_MAX_SLOTS;
+		ret = fold_make(sel, &opts, &folds[page.n_folds], e);
+		page.n_folds += !ret;
+		if (ret == -ENODATA && !needed) { /* the filters may leave nothing of one kind */
+			*e = (struct err){0};
+			ret = 0;
+		}
 	}
-	return -EINVAL;
+	page.folds = (const struct fold *const *)folds;
+	if (!ret)
+		ret = flame_html_write(&page, out, e);
+	for (size_t i = 0; i < page.n_folds; i++)
+		fold_free(folds[i]);
+	return ret;
 }
 
 /* What the reader of a pprof file chooses for himself. */
@@ -94,21 +120,22 @@ static int not_for_pprof(const struct fold_opts *o, struct err *e)
 	return 0;
 }
 
-int output_write(enum output_form form, const struct selection *sel, const struct fold_opts *asked, FILE *out,
-		 struct err *e)
+int output_write(enum output_form form, const struct selection *sel, const struct fold_opts *asked,
+		 const char *source_url, FILE *out, struct err *e)
 {
 	struct fold_opts opts = *asked;
-	enum fold_group group = opts.group;
 	struct fold *f = NULL;
 	int ret = form == OUTPUT_PPROF ? not_for_pprof(asked, e) : 0;
 
 	if (ret)
 		return ret;
+	if (form == OUTPUT_HTML)
+		return html_write(sel, asked, source_url, out, e);
 	opts.leaves = opts.with = form == OUTPUT_PPROF;
 	ret = fold_make(sel, &opts, &f, e);
 	if (ret)
 		return ret;
-	ret = print_form(form, sel, group, f, out, e);
+	print_form(form, f, out);
 	fold_free(f);
 	return ret;
 }

@@ -18,7 +18,8 @@ int output_form_of(const char *path, enum output_form *form, struct err *e);
 /* "none", "container", "process", "thread"; NULL is none. EXIT_USAGE. */
 int output_group_of(const char *name, enum fold_group *group, struct err *e);
 /* Fold the selection and print it. pprof takes no groups (it has labels) and has its lines apart from names: EXIT_USAGE. */
-int output_write(enum output_form form, const struct selection *sel, const struct fold_opts *opts, FILE *out,
-		 struct err *e);
+/* source_url: the page's template for links to lines, NULL: none. */
+int output_write(enum output_form form, const struct selection *sel, const struct fold_opts *opts, const char *source_url,
+		 FILE *out, struct err *e);
 
 #endif

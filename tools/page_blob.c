@@ -14,4 +14,5 @@
 
 BLOB(page_html, "tools/page/page.html");
 BLOB(page_css, "tools/page/page.css");
-BLOB(page_js, "tools/page/page.js");
+BLOB(page_loader, "tools/page/loader.js");
+BLOB(page_script, "tools/page/page.js.gz64");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_blob: template, style and script of the flame graph page, as they stand in tools/page, within the binary.
+ * page_blob: template, style, loader and script of the flame graph page, as they stand in tools/page, within the binary.
  * Not NUL-terminated: each goes from its begin to its end.
  */
 #ifndef SONDE_TOOLS_PAGE_BLOB_H
@@ -8,6 +8,7 @@
 
 extern const char page_html_begin[], page_html_end[];
 extern const char page_css_begin[], page_css_end[];
-extern const char page_js_begin[], page_js_end[];
+extern const char page_loader_begin[], page_loader_end[];
+extern const char page_script_begin[], page_script_end[]; /* gzip, base64 */
 
 #endif

@@ -22,7 +22,7 @@ extern char **environ;
 
 struct flame_args {
 	const char *type;
-	const char *output, *group;
+	const char *output, *group, *source_url;
 	bool open, lines, no_inline;
 };
 
@@ -30,6 +30,8 @@ static const struct option FLAME_OPTIONS[] = {
 	FOLD_KIND_OPTION(struct flame_args, type),
 	{"output", 'o', OPTION_STRING, "FILE", "x.html, x.folded, x.pb.gz (pprof) or x.json; the end says which",
 	 offsetof(struct flame_args, output)},
+	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
+	 offsetof(struct flame_args, source_url)},
 	{"group", 0, OPTION_STRING, "BY", "first row: none, container, process or thread",
 	 offsetof(struct flame_args, group)},
 	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)", offsetof(struct flame_args, lines)},
@@ -135,12 +137,12 @@ static int flame_run(struct verb_call *call, struct err *e)
 	if (ret)
 		return ret;
 	if (call->json && !a->output) {
-		ret = output_write(OUTPUT_JSON, call->sel, &opts, stdout, e);
+		ret = output_write(OUTPUT_JSON, call->sel, &opts, NULL, stdout, e);
 		return ret ? ret : ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") : 0;
 	}
 	ret = outfile_open(&out, path, e);
 	if (!ret)
-		ret = output_write(form, call->sel, &opts, out.f, e);
+		ret = output_write(form, call->sel, &opts, a->source_url, out.f, e);
 	if (!ret)
 		ret = outfile_commit(&out, &bytes, e);
 	if (ret)

@@ -291,7 +291,7 @@ static int stacks_run(struct verb_call *call, struct err *e)
 	if (ret)
 		return ret;
 	v.f = f;
-	flame_tree_init(&v.tree, f, 0);
+	flame_tree_init(&v.tree, f, 0, false);
 	if (a->callers)
 		ret = related_print(&v, a->callers, RELATED_CALLERS, e);
 	else if (a->callees)

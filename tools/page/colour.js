@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// colour: hue by where a frame comes from, shade by its package: the same package has the same colour in every report.
-// Fills keep a contrast of at least 4.5 to the text drawn on them in both themes (OKLCH holds the lightness still).
+// colour: three schemes. By package: hue by where a frame comes from, shade by its package: the same package has the same
+// colour in every report. By origin: one colour each, apart in lightness too, so that colour-blind eyes tell them apart.
+// By module: one colour a file. Fills keep a contrast of at least 4.5 to the text drawn on them in both themes (OKLCH
+// holds the lightness still).
 
-const ORIGIN_GROUP = 4;
-const ORIGINS = [
-	{name: 'native', from: 205, to: 300, chroma: 0.09},
-	{name: 'kernel', from: 40, to: 85, chroma: 0.11},
-	{name: 'Go', from: 150, to: 190, chroma: 0.09},
-	{name: 'JIT', from: 330, to: 375, chroma: 0.09},
-	{name: 'group', from: 250, to: 250, chroma: 0.012},
-	{name: 'unknown', from: 0, to: 0, chroma: 0},
+const ORIGINS = [ // enum fold_origin; light, dark: lightness in the scheme by origin
+	{name: 'native', from: 205, to: 300, chroma: 0.1, light: 0.76, dark: 0.395, hue: 240},
+	{name: 'kernel', from: 40, to: 85, chroma: 0.12, light: 0.84, dark: 0.46, hue: 60},
+	{name: 'Go', from: 150, to: 190, chroma: 0.1, light: 0.92, dark: 0.53, hue: 170},
+	{name: 'JIT', from: 330, to: 375, chroma: 0.12, light: 0.68, dark: 0.33, hue: 350},
+	{name: 'group', from: 250, to: 250, chroma: 0.012, light: 0.86, dark: 0.4, hue: 250},
+	{name: 'unknown', from: 0, to: 0, chroma: 0, light: 0.84, dark: 0.4, hue: 0},
 ];
+const COLOURS = ['package', 'origin', 'module'];
 
 function colourHash(text) {
 	let h = 0x811c9dc5;
@@ -54,33 +56,46 @@ function colourOklch(l, c, h) {
 	return `rgb(${rgb[0]},${rgb[1]},${rgb[2]})`;
 }
 
-function colourOf(name, module, origin, dark) {
-	const o = ORIGINS[origin] || ORIGINS[5];
-	const p = colourHash(colourPackage(name, module, origin));
+function colourOf(name, module, origin, dark, scheme) {
+	const o = ORIGINS[origin] || ORIGINS[5], base = dark ? 0.43 : 0.82;
+	if (scheme === 'origin')
+		return colourOklch(o[dark ? 'dark' : 'light'], o.chroma, o.hue);
+	const p = colourHash(scheme === 'module' ? module : colourPackage(name, module, origin));
+	if (scheme === 'module')
+		return colourOklch(base + ((p >>> 10) % 5 - 2) * 0.02, module ? 0.09 : 0, p % 360);
 	const hue = o.from + (o.to - o.from) * (p % 1024) / 1023;
 	const shade = ((p >>> 10) % 5 - 2) * 0.014 + (colourHash(name) % 3 - 1) * 0.008;
-	return colourOklch((dark ? 0.43 : 0.82) + shade, o.chroma * (0.8 + (p >>> 14) % 5 * 0.08), hue);
+	return colourOklch(base + shade, o.chroma * (0.8 + (p >>> 14) % 5 * 0.08), hue);
 }
 
-// All fills of a report: {fill, quiet (not matched)} by frame, and the colours around them.
-function colourPalette(frames, dark, forced) {
-	if (forced) {
-		const same = new Array(frames.n).fill('Canvas');
-		return {fill: same, quiet: same, text: 'CanvasText', hit: 'Highlight', hitText: 'HighlightText',
+// What a graph is drawn with: fill(look), and the colours around it.
+function colourPalette(looks, dark, forced, scheme) {
+	if (forced)
+		return {fill: () => 'Canvas', quiet: 'Canvas', text: 'CanvasText', hit: 'Highlight', hitText: 'HighlightText',
 			small: 'GrayText', edge: 'CanvasText', ring: 'Highlight', border: true};
-	}
-	const fill = new Array(frames.n), quiet = new Array(frames.n);
-	for (let f = 0; f < frames.n; f++) {
-		fill[f] = colourOf(frames.name[f], frames.module[f], frames.origin[f], dark);
-		quiet[f] = dark ? '#2c3035' : '#e4e6e8';
-	}
-	return {fill, quiet, text: dark ? '#ffffff' : '#161616', hit: dark ? '#ffd54a' : '#6a1bd1',
+	const made = [];
+	return {fill: (i) => made[i] || (made[i] = colourOf(looks.name[i], looks.module[i], looks.origin[i], dark, scheme)),
+		quiet: dark ? '#2c3035' : '#e4e6e8', text: dark ? '#ffffff' : '#161616', hit: dark ? '#ffd54a' : '#6a1bd1',
 		hitText: dark ? '#161616' : '#ffffff', small: dark ? '#4a5057' : '#b9bec3', edge: dark ? '#fff' : '#000',
 		ring: dark ? '#ffffff' : '#000000', border: false};
 }
 
-function colourLegend(frames, dark) {
-	const used = new Set(frames.origin);
-	return ORIGINS.map((o, i) => ({name: o.name, fill: colourOklch(dark ? 0.43 : 0.82, o.chroma, (o.from + o.to) / 2), i}))
-		.filter((o) => used.has(o.i) && o.i !== ORIGIN_GROUP);
+// [{name, fill}]: the origins that are there, or the ten modules with the most samples of their own.
+function colourLegend(looks, tree, dark, scheme) {
+	const sums = new Map();
+	for (let i = 1; i < tree.n; i++) {
+		const l = tree.look[i], key = scheme === 'module' ? looks.module[l] : looks.origin[l];
+		sums.set(key, (sums.get(key) || 0) + tree.self[1][i] + (scheme === 'module' ? 0 : 1));
+	}
+	if (scheme === 'module')
+		return [...sums].sort((a, b) => b[1] - a[1]).slice(0, 10).map(([name]) => ({name: name || '(none)',
+			fill: colourOf('', name, 0, dark, scheme)}));
+	return ORIGINS.map((o, i) => ({name: o.name, i, fill: scheme === 'origin' ? colourOf('', '', i, dark, scheme)
+		: colourOklch(dark ? 0.43 : 0.82, o.chroma, (o.from + o.to) / 2)})).filter((o) => sums.has(o.i) && o.i !== GROUP);
+}
+
+// For the strip: eight that stay apart for every kind of colour sight (after Okabe and Ito), the last for all the rest.
+function colourStrip(dark) {
+	return dark ? ['#e69f00', '#56b4e9', '#009e73', '#f0e442', '#4d8fd1', '#d55e00', '#cc79a7', '#8a9096']
+		: ['#e69f00', '#56b4e9', '#009e73', '#c7b800', '#0072b2', '#d55e00', '#cc79a7', '#9aa0a6'];
 }

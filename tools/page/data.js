@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // data: from the packed text in the page to typed arrays. The format is specified in tools/flame_pack.h. No DOM here.
 
-// base64 of a zlib stream -> bytes.
-async function dataUnpack(text) {
-	const raw = atob(text.trim());
-	const packed = new Uint8Array(raw.length);
-	for (let i = 0; i < raw.length; i++)
-		packed[i] = raw.charCodeAt(i);
-	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
-	return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
 // Reads varints; numbers may be larger than 32 bits, so no shifts.
 function dataReader(bytes, at) {
 	return {
@@ -37,10 +27,9 @@ function dataReader(bytes, at) {
 	};
 }
 
-function dataFrames(head, r) {
-	const n = head.frames, u = r.uint;
-	const text = () => head.strings[r.uint()];
-	const f = {
+function dataFrames(strings, n, r) {
+	const u = r.uint, text = () => strings[r.uint()];
+	return {
 		n,
 		name: r.column(n, new Array(n), text),
 		module: r.column(n, new Array(n), text),
@@ -48,67 +37,56 @@ function dataFrames(head, r) {
 		line: r.column(n, new Uint32Array(n), u),
 		flags: r.column(n, new Uint8Array(n), u),
 	};
-	f.origin = f.flags.map((v) => v & 7);
-	f.inlined = (i) => (f.flags[i] & 16) !== 0;
-	return f;
 }
 
-// Nodes come in preorder: node i's subtree is [i, end[i]).
-function dataNodes(head, r) {
-	const n = head.nodes;
-	const t = {
-		n, frame: new Uint32Array(n), depth: new Uint16Array(n), parent: new Uint32Array(n), end: new Uint32Array(n),
-		self: new Float64Array(n), total: new Float64Array(n), samples: new Float64Array(n),
-		totalSamples: new Float64Array(n), x: new Float64Array(n), maxDepth: 0,
-	};
+// Nodes come in preorder, callers before callees.
+function dataNodes(n, r) {
+	const t = {n, frame: new Uint32Array(n), parent: new Uint32Array(n)}, path = [];
 	let depth = 0, seen = -1;
-	r.column(n, t.depth, () => (depth += r.int()));
+	for (let i = 0; i < n; i++) {
+		depth += r.int();
+		t.parent[i] = depth ? path[depth - 1] : 0;
+		path[depth] = i;
+	}
 	r.column(n, t.frame, () => {
 		const back = r.uint();
 		return back ? seen + 1 - back : ++seen;
 	});
-	r.column(n, t.samples, r.uint);
-	r.column(n, t.self, (i) => t.samples[i] * head.period_ns + r.int());
-	dataLink(t);
 	return t;
 }
 
-// Parents, ends, totals and left edges, all from the depths.
-function dataLink(t) {
-	const path = [];
-	for (let i = 0; i < t.n; i++) {
-		const d = t.depth[i];
-		for (let k = d; k < path.length; k++)
-			t.end[path[k]] = i;
-		path.length = d;
-		t.parent[i] = d ? path[d - 1] : 0;
-		path.push(i);
-		t.maxDepth = Math.max(t.maxDepth, d);
-	}
-	for (const i of path)
-		t.end[i] = t.n;
-	for (let i = t.n - 1; i >= 0; i--) {
-		t.total[i] += t.self[i];
-		t.totalSamples[i] += t.samples[i];
-		if (i) {
-			t.total[t.parent[i]] += t.total[i];
-			t.totalSamples[t.parent[i]] += t.totalSamples[i];
-		}
-	}
-	const next = new Float64Array(t.n);
-	for (let i = 1; i < t.n; i++) {
-		const p = t.parent[i];
-		t.x[i] = next[p];
-		next[i] = t.x[i];
-		next[p] += t.total[i];
-	}
+function dataRows(side, period, r) {
+	const n = side.rows, u = r.uint;
+	let node = 0, slot = 0;
+	const rows = {
+		n, label: side.label,
+		node: r.column(n, new Uint32Array(n), () => (node += r.uint())),
+		owner: r.column(n, new Uint32Array(n), u),
+		slot: r.column(n, new Uint16Array(n), () => (slot += r.int())),
+		count: r.column(n, new Float64Array(n), u),
+		value: null,
+	};
+	rows.value = r.column(n, new Float64Array(n), (i) => rows.count[i] * period + r.int());
+	return rows;
+}
+
+function dataProfile(head, p, r) {
+	const strings = head.strings;
+	p.owners = p.owners.map(([pid, tid, comm, thread, container]) => ({pid, tid, comm: strings[comm],
+		thread: strings[thread], container: strings[container] || '[host]'}));
+	p.frames = dataFrames(strings, p.frames, r);
+	p.tree = dataNodes(p.nodes, r);
+	p.sides = p.sides.map((side) => dataRows(side, p.period, r));
+	return p;
 }
 
 function dataDecode(bytes) {
 	const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
 	const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
-	if (head.v !== 1)
+	if (head.v !== 2)
 		throw new Error('data of an unknown version');
 	const r = dataReader(bytes, 4 + size);
-	return {head, frames: dataFrames(head, r), tree: dataNodes(head, r)};
+	for (const p of head.profiles)
+		dataProfile(head, p, r);
+	return head;
 }

@@ -35,46 +35,49 @@ function drawLabel(ctx, s, text, x, y, w) {
 }
 
 function drawBox(ctx, s, i, x, w, y) {
-	const f = s.tree.frame[i], p = s.palette;
-	const hit = s.search && i && s.search.hit[f];
-	const above = s.tree.depth[i] < s.tree.depth[s.zoom];
+	const look = s.tree.look[i], p = s.palette, hit = s.hit && i && s.hit[look];
 	const width = Math.max(w - (w > 3 ? 1 : 0), 0.5);
 
-	ctx.globalAlpha = above ? 0.75 : 1;
-	ctx.fillStyle = hit ? p.hit : s.search ? p.quiet[f] : p.fill[f];
+	ctx.globalAlpha = s.tree.depth[i] < s.tree.depth[s.zoom] ? 0.75 : 1;
+	ctx.fillStyle = hit ? p.hit : s.hit ? p.quiet : p.fill(look);
 	ctx.fillRect(x, y, width, ROW - 1);
 	if (p.border && w > 2) {
 		ctx.strokeStyle = p.edge;
 		ctx.strokeRect(x + 0.5, y + 0.5, width - 1, ROW - 2);
 	}
-	if (s.frames.inlined(f) && w > 6) {
+	if (s.looks.inlined[look] && w > 6) {
 		ctx.fillStyle = hit ? p.hitText : p.text;
 		for (let k = x + 1; k < x + width - 2; k += 6)
 			ctx.fillRect(k, y, 3, 1);
 	}
 	ctx.globalAlpha = 1;
 	ctx.fillStyle = hit ? p.hitText : p.text;
-	drawLabel(ctx, s, s.frames.name[f], x, y, width);
+	drawLabel(ctx, s, s.looks.name[look], x, y, width);
 }
 
-// s: {tree, frames, palette, search, zoom, focus, x0, x1, width, height, scroll, charWidth}
+// Where a row stands: from the top, or from the bottom of the whole graph.
+function drawRow(s, depth) {
+	return (s.flip ? s.tree.maxDepth - depth : depth) * ROW - s.scroll;
+}
+
+// s: {tree, looks, palette, hit, zoom, focus, x0, x1, width, height, scroll, charWidth, flip}
 function drawTree(ctx, s) {
-	const t = s.tree, scale = s.width / (s.x1 - s.x0);
+	const t = s.tree, scale = s.width / (s.x1 - s.x0), total = t.total[1];
 	const grey = new Float64Array(t.maxDepth + 1).fill(-1);
 
 	ctx.clearRect(0, 0, s.width, s.height);
 	ctx.font = FONT;
 	ctx.lineWidth = 1;
 	for (let i = 0; i < t.n;) {
-		const left = (t.x[i] - s.x0) * scale, right = left + t.total[i] * scale;
-		const y = t.depth[i] * ROW - s.scroll;
-		if (right <= 0 || left >= s.width || y >= s.height) {
+		const left = (t.x[i] - s.x0) * scale, right = left + total[i] * scale;
+		const y = drawRow(s, t.depth[i]), seen = y > -ROW && y < s.height;
+		if (right <= 0 || left >= s.width || (s.flip ? y <= -ROW : y >= s.height)) {
 			i = t.end[i];
 			continue;
 		}
 		if (right - left < 0.5) {
 			const px = Math.floor(left);
-			if (px > grey[t.depth[i]] && y > -ROW) {
+			if (px > grey[t.depth[i]] && seen) {
 				grey[t.depth[i]] = px;
 				ctx.fillStyle = s.palette.small;
 				ctx.fillRect(px, y, 1, ROW - 1);
@@ -82,7 +85,7 @@ function drawTree(ctx, s) {
 			i = t.end[i];
 			continue;
 		}
-		if (y > -ROW) {
+		if (seen) {
 			const x = Math.max(left, 0);
 			drawBox(ctx, s, i, x, Math.min(right, s.width) - x, y);
 		}
@@ -95,8 +98,8 @@ function drawFocus(ctx, s, scale) {
 	if (s.focus < 0)
 		return;
 	const t = s.tree, left = Math.max((t.x[s.focus] - s.x0) * scale, 0);
-	const right = Math.min((t.x[s.focus] + t.total[s.focus] - s.x0) * scale, s.width);
+	const right = Math.min((t.x[s.focus] + t.total[1][s.focus] - s.x0) * scale, s.width);
 	ctx.strokeStyle = s.palette.ring;
 	ctx.lineWidth = 2;
-	ctx.strokeRect(left + 1, t.depth[s.focus] * ROW - s.scroll + 1, Math.max(right - left - 3, 1), ROW - 3);
+	ctx.strokeRect(left + 1, drawRow(s, t.depth[s.focus]) + 1, Math.max(right - left - 3, 1), ROW - 3);
 }

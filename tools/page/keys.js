@@ -1,27 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// keys: what each key means; the actions come from the page.
+// keys: what each key means; the actions come from the page. The list that `?` shows is this table.
+
+const KEYS = [ // keys, action, in words; graph: only while the graph has the keyboard
+	{keys: ['ArrowUp'], act: 'up', graph: true, show: '\u2191 \u2193', say: 'to the caller, to the hottest callee (as they stand)'},
+	{keys: ['ArrowDown'], act: 'down', graph: true},
+	{keys: ['ArrowLeft'], act: 'left', graph: true, show: '\u2190 \u2192', say: 'neighbour on the same row'},
+	{keys: ['ArrowRight'], act: 'right', graph: true},
+	{keys: ['Enter'], act: 'zoom', graph: true, show: 'Enter, click', say: 'zoom to the frame'},
+	{keys: ['Backspace'], act: 'back', say: 'the view before (as the browser\u2019s Back)'},
+	{keys: ['Escape'], act: 'escape', show: 'Esc', say: 'clear the search, then show everything'},
+	{keys: ['0'], act: 'reset', say: 'show everything, as at the beginning'},
+	{keys: ['/'], act: 'search', say: 'search by regular expression'},
+	{keys: ['n'], act: 'next', show: 'n, N', say: 'next, previous hit, hottest first'},
+	{keys: ['N'], act: 'previous'},
+	{keys: ['i'], act: 'flame', say: 'root above or below (icicle, flame)'},
+	{keys: ['r'], act: 'invert', say: 'leaves first: callers of the leaf below it (inverted)'},
+	{keys: ['s'], act: 'sandwich', say: 'the function\u2019s callers and callees (sandwich)'},
+	{keys: ['f'], act: 'focus', say: 'only the stacks through the function'},
+	{keys: ['x'], act: 'hide', show: 'x, X', say: 'hide the function; leave out the stacks through it'},
+	{keys: ['X'], act: 'drop'},
+	{keys: ['m'], act: 'merge', say: 'join recursion'},
+	{keys: ['u'], act: 'runtime', show: 'u, k', say: 'fold frames of runtimes and libc; of the kernel'},
+	{keys: ['k'], act: 'kernel'},
+	{keys: ['g'], act: 'group', say: 'group by nothing, container, process, thread'},
+	{keys: ['c'], act: 'colour', say: 'colour by package, origin, module'},
+	{keys: ['v'], act: 'type', say: 'next kind of profile'},
+	{keys: ['b'], act: 'brush', say: 'to the range of time; arrows move its ends'},
+	{keys: ['t'], act: 'table', show: 't, T, l', say: 'to the functions, the tree, the lines of the function'},
+	{keys: ['T'], act: 'tree'},
+	{keys: ['l'], act: 'lines'},
+	{keys: ['y'], act: 'copy', say: 'copy the stack'},
+	{keys: ['e'], act: 'svg', show: 'e, E', say: 'save as SVG, as PNG'},
+	{keys: ['E'], act: 'png'},
+	{keys: ['D'], act: 'theme', say: 'system, light or dark'},
+	{keys: ['?'], act: 'help', say: 'this list'},
+];
 
 function keysInit(actions) {
-	const anywhere = {'/': 'search', 'n': 'next', 'N': 'previous', '0': 'reset', 'Escape': 'escape', '?': 'help',
-		'D': 'theme', 't': 'table', 'Backspace': 'back'};
-	const inGraph = {'ArrowUp': 'up', 'ArrowDown': 'down', 'ArrowLeft': 'left', 'ArrowRight': 'right', 'Enter': 'zoom'};
-
+	const list = $('key-list');
+	for (const k of KEYS.filter((x) => x.say)) {
+		const dt = document.createElement('dt'), dd = document.createElement('dd');
+		dt.textContent = k.show || k.keys[0];
+		dd.textContent = k.say;
+		list.append(dt, dd);
+	}
 	document.addEventListener('keydown', (e) => {
 		const at = e.target, typing = at.matches && at.matches('input, textarea, select');
-		if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector('dialog[open]'))
+		if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || document.querySelector('dialog[open]'))
 			return;
 		if (typing) {
-			if (e.key === 'Escape' || e.key === 'Enter') {
+			if (at === $('search') && (e.key === 'Escape' || e.key === 'Enter')) {
 				e.preventDefault();
 				actions[e.key === 'Escape' ? 'escape' : e.shiftKey ? 'previous' : 'next']();
+			} else if (e.key === 'Escape') {
+				actions.graph();
 			}
 			return;
 		}
-		const free = at === document.body || at.id === 'canvas' || at.id === 'scroll';
-		const action = anywhere[e.key] || (free && inGraph[e.key]);
-		if (!action)
+		const free = at === document.body || (at.matches && at.matches('canvas, .scroll'));
+		const k = KEYS.find((x) => x.keys.includes(e.key));
+		if (!k || (k.graph && !free))
 			return;
 		e.preventDefault();
-		actions[action]();
+		actions[k.act]();
 	});
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// layout: where a node is, which one is at a place, what a search matches, what a function adds up to. Pure: no DOM.
+// layout: where a node is, which one is at a place, what a search matches, what a function or a line adds up to. No DOM.
 
-// The innermost node at time-offset v and row `depth`, or -1.
+// The innermost node at offset v and row `depth`, or -1.
 function layoutAt(t, v, depth) {
 	let i = 0;
-	if (v < 0 || v >= t.total[0] || depth < 0)
+	if (v < 0 || v >= t.total[1][0] || depth < 0)
 		return -1;
 	while (t.depth[i] < depth) {
 		let j = i + 1;
-		while (j < t.end[i] && !(v >= t.x[j] && v < t.x[j] + t.total[j]))
+		while (j < t.end[i] && !(v >= t.x[j] && v < t.x[j] + t.total[1][j]))
 			j = t.end[j];
 		if (j >= t.end[i])
 			return -1;
@@ -39,6 +39,27 @@ function layoutIsAncestor(t, a, i) {
 	return a <= i && i < t.end[a];
 }
 
+// The looks from below the root to a node, and the node at the end of such a path, as far as it goes.
+function layoutPath(t, i) {
+	const path = [];
+	for (; i; i = t.parent[i])
+		path.unshift(t.look[i]);
+	return path;
+}
+
+function layoutFind(t, path) {
+	let i = 0;
+	for (const look of path) {
+		let j = i + 1;
+		while (j < t.end[i] && t.look[j] !== look)
+			j = t.end[j];
+		if (j >= t.end[i])
+			break;
+		i = j;
+	}
+	return i;
+}
+
 // A search text as a regular expression, or as plain text where it is none.
 function layoutPattern(text) {
 	try {
@@ -48,65 +69,81 @@ function layoutPattern(text) {
 	}
 }
 
-// Matching frames, the topmost matching nodes (hottest first) and their sum, which counts nothing twice.
-function layoutSearch(frames, t, re) {
-	const hit = new Uint8Array(frames.n);
-	let functions = 0, total = 0;
-	const names = new Set();
-	for (let f = 0; f < frames.n; f++) {
-		if (re.test(frames.name[f]) || re.test(frames.module[f]) || re.test(frames.file[f])) {
-			hit[f] = 1;
-			names.add(frames.name[f] + '\n' + frames.module[f]);
-		}
-	}
-	functions = names.size;
-	const nodes = [];
+function layoutMatch(looks, re) {
+	const hit = new Uint8Array(looks.n);
+	for (let i = 0; i < looks.n; i++)
+		hit[i] = re.test(looks.name[i]) || re.test(looks.module[i]) || re.test(looks.file[i]) ? 1 : 0;
+	return hit;
+}
+
+// The topmost matching nodes (hottest first) and their sum, which counts nothing twice.
+function layoutHits(looks, t, hit) {
+	const nodes = [], functions = new Set();
+	let total = 0;
+	for (let i = 1; i < t.n; i++)
+		if (hit[t.look[i]])
+			functions.add(looks.fn[t.look[i]]);
 	for (let i = 1; i < t.n;) {
-		if (hit[t.frame[i]]) {
+		if (hit[t.look[i]]) {
 			nodes.push(i);
-			total += t.total[i];
+			total += t.total[1][i];
 			i = t.end[i];
 		} else {
 			i++;
 		}
 	}
-	nodes.sort((a, b) => t.total[b] - t.total[a] || a - b);
-	return {hit, nodes, functions, total};
-}
-
-// Functions are told apart by name and module: -> id by frame, and one frame of each.
-function layoutFunctions(frames) {
-	const ids = new Map(), of = new Uint32Array(frames.n), sample = [];
-	for (let f = 0; f < frames.n; f++) {
-		const key = frames.name[f] + '\n' + frames.module[f];
-		let id = ids.get(key);
-		if (id === undefined) {
-			id = sample.length;
-			ids.set(key, id);
-			sample.push(f);
-		}
-		of[f] = id;
-	}
-	return {of, sample};
+	nodes.sort((a, b) => t.total[1][b] - t.total[1][a] || a - b);
+	return {nodes, functions: functions.size, total};
 }
 
 // Self and total of each function within one subtree; a recursion counts once.
-function layoutTop(frames, functions, t, root) {
-	const n = functions.sample.length;
-	const self = new Float64Array(n), total = new Float64Array(n), until = new Uint32Array(n);
+function layoutTop(looks, t, root) {
+	const n = looks.fnName.length, columns = t.self.length;
+	const self = t.self.map(() => new Float64Array(n)), total = t.self.map(() => new Float64Array(n));
+	const until = new Uint32Array(n), rows = [];
 	for (let i = root; i < t.end[root]; i++) {
-		const f = t.frame[i], id = functions.of[f];
-		if (!i || frames.origin[f] === ORIGIN_GROUP)
+		const id = looks.fn[t.look[i]];
+		if (!i || looks.origin[t.look[i]] === GROUP)
 			continue;
-		self[id] += t.self[i];
-		if (i >= until[id]) {
-			total[id] += t.total[i];
-			until[id] = t.end[i];
+		for (let c = 0; c < columns; c++) {
+			self[c][id] += t.self[c][i];
+			if (i >= until[id])
+				total[c][id] += t.total[c][i];
+		}
+		until[id] = Math.max(until[id], t.end[i]);
+	}
+	for (let id = 0; id < n; id++)
+		if (total.some((c) => c[id] > 0))
+			rows.push({fn: id, name: looks.fnName[id], module: looks.fnModule[id], self: self.map((c) => c[id]),
+				total: total.map((c) => c[id])});
+	return rows;
+}
+
+// Self and total of each line of a function, of the leaves that a view was made of.
+function layoutLines(profile, looks, leaves, fn) {
+	const base = profile.tree, frames = profile.frames, lines = new Map();
+	const self = new Float64Array(base.n), total = new Float64Array(base.n), until = new Map();
+	leaves.node.forEach((node, l) => { self[node] += leaves.sums[1][l]; });
+	total.set(self);
+	for (let i = base.n - 1; i > 0; i--)
+		total[base.parent[i]] += total[i];
+	const end = new Uint32Array(base.n);
+	for (let i = base.n - 1; i > 0; i--) {
+		end[i] = Math.max(end[i], i + 1);
+		end[base.parent[i]] = Math.max(end[base.parent[i]], end[i]);
+	}
+	for (let i = 1; i < base.n; i++) {
+		const f = base.frame[i];
+		if (looks.fn[frames.look[f]] !== fn || !total[i])
+			continue;
+		const key = `${frames.file[f]}:${frames.line[f]}`;
+		if (!lines.has(key))
+			lines.set(key, {file: frames.file[f], line: frames.line[f], self: 0, total: 0});
+		lines.get(key).self += self[i];
+		if (i >= (until.get(key) || 0)) {
+			lines.get(key).total += total[i];
+			until.set(key, end[i]);
 		}
 	}
-	const rows = [];
-	for (let id = 0; id < n; id++)
-		if (total[id] > 0)
-			rows.push({frame: functions.sample[id], self: self[id], total: total[id]});
-	return rows;
+	return [...lines.values()].sort((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line));
 }

@@ -34,7 +34,7 @@ static void call_sites_of_one_function_are_one_node_hottest_first(void **state)
 	struct flame_tree t;
 
 	(void)state;
-	flame_tree_init(&t, &f, 0);
+	flame_tree_init(&t, &f, 0, false);
 	assert_int_equal(t.n_nodes, COUNT(want));
 	for (size_t i = 0; i < COUNT(want); i++) {
 		assert_string_equal(name_of(&t, i), want[i].name);
@@ -58,7 +58,7 @@ static void what_is_left_out_stays_in_the_sum(void **state)
 		struct flame_tree t;
 		uint64_t self = 0;
 
-		flame_tree_init(&t, &f, max);
+		flame_tree_init(&t, &f, max, false);
 		for (size_t i = 0; i < t.n_nodes; i++)
 			self += t.nodes[i].self_samples;
 		assert_int_equal(self, 75);
@@ -76,7 +76,7 @@ static void an_empty_fold_is_a_root(void **state)
 	struct top top;
 
 	(void)state;
-	flame_tree_init(&t, &f, 10);
+	flame_tree_init(&t, &f, 10, false);
 	assert_int_equal(t.n_nodes, 1);
 	top_init(&top, &t);
 	assert_int_equal(top.n_rows, 0);
@@ -94,7 +94,7 @@ static void a_recursion_counts_once_in_total(void **state)
 	(void)state;
 	f.nodes = nodes;
 	f.n_nodes = COUNT(nodes);
-	flame_tree_init(&t, &f, 0);
+	flame_tree_init(&t, &f, 0, false);
 	top_init(&top, &t);
 	assert_int_equal(top.n_rows, 2);
 	assert_string_equal(t.frames[top.rows[0].frame].name, "main");
@@ -114,7 +114,7 @@ static void selves_of_the_top_add_up_to_all_samples(void **state)
 	uint64_t self = 0;
 
 	(void)state;
-	flame_tree_init(&t, &f, 0);
+	flame_tree_init(&t, &f, 0, false);
 	top_init(&top, &t);
 	for (size_t i = 0; i < top.n_rows; i++) {
 		self += top.rows[i].self_samples;
@@ -133,7 +133,7 @@ static void callers_hold_all_the_time_of_a_function(void **state)
 	struct related r;
 
 	(void)state;
-	flame_tree_init(&t, &f, 0);
+	flame_tree_init(&t, &f, 0, false);
 	assert_int_equal(related_init(&r, &t, "work", RELATED_CALLERS, NULL), 0);
 	assert_int_equal(r.n_functions, 1);
 	assert_int_equal(r.samples, 35);
@@ -154,7 +154,7 @@ static void callees_add_up_to_the_function(void **state)
 	uint64_t sum = 0;
 
 	(void)state;
-	flame_tree_init(&t, &f, 0);
+	flame_tree_init(&t, &f, 0, false);
 	assert_int_equal(related_init(&r, &t, "main", RELATED_CALLEES, NULL), 0);
 	for (size_t i = 0; i < r.n_paths; i++) {
 		sum += r.paths[i].samples;
@@ -175,7 +175,7 @@ static void a_function_that_does_not_match_says_so(void **state)
 	struct err e = {0};
 
 	(void)state;
-	flame_tree_init(&t, &f, 0);
+	flame_tree_init(&t, &f, 0, false);
 	assert_int_equal(related_init(&r, &t, "^(main|work)$", RELATED_CALLERS, &e), 0);
 	assert_int_equal(r.n_functions, 2);
 	assert_int_equal(r.samples, 65); /* work is within main: the outermost counts */

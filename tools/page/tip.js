@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// tip: what the pointer is on.
+
+function tipHide() {
+	$('tip').hidden = true;
+}
+
+// {name, where, facts: [[what, how much]...]} of a node.
+function tipFacts(page, g, i) {
+	const t = g.tree, l = t.look[i], looks = page.looks, f = page.format, total = t.total[1][i], facts = [];
+	const where = [looks.module[l], looks.file[l] ? looks.file[l] + (looks.line[l] ? ':' + looks.line[l] : '') : '',
+		looks.inlined[l] ? 'inlined' : '', i ? ORIGINS[looks.origin[l]].name : ''].filter(Boolean).join(' \u00b7 ');
+	const rate = f.rated && f.rateUnit === 'cores' ? `${f.main(total)} \u00b7 ` : '';
+	facts.push(['total', `${f.share(total)} of all \u00b7 ${rate}${f.value(total)} \u00b7 ${f.count(t.total[0][i])}`]);
+	if (i)
+		facts.push([g.upward ? 'of what it called' : 'of its caller', f.share(total, t.total[1][t.parent[i]])]);
+	if (!g.upward)
+		facts.push(['self', `${f.share(t.self[1][i])} \u00b7 ${f.main(t.self[1][i])} \u00b7 ${f.count(t.self[0][i])}`]);
+	return {name: looks.name[l], where, facts};
+}
+
+function tipText(page, g, i) {
+	const t = tipFacts(page, g, i);
+	return `${t.name}${t.where ? ', ' + t.where : ''}: ${t.facts.map((x) => x.join(' ')).join('; ')}`;
+}
+
+function tipShow(page, g, i, px, py) {
+	const tip = $('tip'), {name, where, facts} = tipFacts(page, g, i), list = document.createElement('dl');
+	const add = (kind, content) => Object.assign(document.createElement(kind), {textContent: content});
+	for (const [k, v] of facts)
+		list.append(add('dt', k), add('dd', v));
+	tip.replaceChildren(Object.assign(add('div', name), {className: 'name'}), Object.assign(add('div', where), {className: 'where'}), list);
+	tip.hidden = false;
+	const w = tip.offsetWidth, h = tip.offsetHeight;
+	tip.style.left = Math.max(4, Math.min(px + 14, innerWidth - w - 6)) + 'px';
+	tip.style.top = (py + 18 + h > innerHeight ? Math.max(4, py - h - 12) : py + 18) + 'px';
+}
