@@ -16,13 +16,11 @@
 #include "schema/base/strbuf.h"
 #include "schema/store/reader.h"
 #include "tools/doctor.h"
+#include "tools/families.h"
 #include "tools/helper.h"
 #include "tools/json.h"
 #include "tools/term.h"
 #include "tools/verb.h"
-
-/* The families this tool knows, by the names of their loaders. */
-static const char *const FAMILIES[] = {"cpu"};
 
 struct doctor_args {
 	uint64_t pid;
@@ -85,8 +83,9 @@ json_t *doctor_item(const char *family, const char *name, const char *state, con
 }
 
 /* What the loader of a family says of itself. */
-static void ask_loader(const char *family, const char *store, json_t *rows, struct counts *c)
+static void ask_loader(const struct probe_family *f, const char *store, json_t *rows, struct counts *c)
 {
+	const char *family = f->name;
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
 	char program[64], path[PATH_MAX];
 	char *argv[] = {path, "--check", "--json", "--store", (char *)store, NULL};
@@ -96,6 +95,10 @@ static void ask_loader(const char *family, const char *store, json_t *rows, stru
 	size_t i;
 
 	snprintf(program, sizeof(program), "sonde-%s", family);
+	if (!f->by_default && helper_find(program, path, NULL) < 0) {
+		json_array_append_new(rows, doctor_item(family, program, "off", "not installed", NULL));
+		return;
+	}
 	if (helper_find(program, path, &e) < 0 || helper_output(argv, &out, &status, &e) < 0) {
 		json_array_append_new(rows, doctor_item(family, program, "fail", e.what, e.fix));
 		c->exit = c->exit ? c->exit : e.exit;
@@ -175,14 +178,14 @@ void doctor_print(json_t *row)
 static void print_text(json_t *rows, const struct counts *c)
 {
 	struct strbuf host cleanup_strbuf = STRBUF_INIT;
-	size_t n = sizeof(FAMILIES) / sizeof(FAMILIES[0]), i;
 	json_t *row;
+	size_t i;
 
 	host_line(&host);
 	puts(strbuf_str(&host));
 	json_array_foreach(rows, i, row)
 		doctor_print(row);
-	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready, n, c->fail, c->warn,
+	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready, families_count(), c->fail, c->warn,
 	       c->fail ? "mend what is marked fail, then sonde doctor" : "sudo sonde record -d 10s");
 }
 
@@ -197,8 +200,8 @@ static int doctor_run(struct verb_call *call, struct err *e)
 		json_decref(envelope);
 		return doctor_pid(call, a->pid, e);
 	}
-	for (size_t i = 0; i < sizeof(FAMILIES) / sizeof(FAMILIES[0]); i++)
-		ask_loader(FAMILIES[i], call->store, rows, &c);
+	for (const struct probe_family *f = FAMILIES; f->name; f++)
+		ask_loader(f, call->store, rows, &c);
 	check_store(call->store, rows);
 	count(rows, &c);
 	call->status = c.fail || c.exit ? EXIT_RUNTIME : EXIT_OK;

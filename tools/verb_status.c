@@ -39,6 +39,7 @@ struct loss_sum {
 struct facts {
 	const struct select_recording *rec; /* borrowed */
 	uint64_t samples;
+	uint64_t events;           /* of other kinds: their n; of gauges the readings */
 	uint64_t looked_at, named; /* in the newest segment: samples, those with a named leaf */
 	uint64_t cost_cpu_ns, private_bytes, map_bytes;
 	struct loss_sum *losses;
@@ -110,6 +111,17 @@ static int add_samples(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
 		       run, &f->samples, &none, e);
 }
 
+static int add_events(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
+{
+	uint64_t there = 0, none = 0;
+	int rc = one_row(db, "SELECT count(*) FROM sqlite_master WHERE name = 'amount' AND ?1", run, &there, &none, e);
+
+	if (rc || !there)
+		return rc;
+	return one_row(db, "SELECT sum(iif(k.class = 'gauge', 1, x.n)) FROM task t JOIN kind k ON k.id = t.kind JOIN series e ON"
+			   " e.task = t.id JOIN amount x ON x.series = e.id WHERE t.run = ?1", run, &f->events, &none, e);
+}
+
 /* Of its newest segment: the share of the samples whose leaf has a name. */
 static int add_named(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
 {
@@ -134,8 +146,8 @@ static int add_losses_and_cost(struct facts *f, sqlite3 *db, int64_t run, struct
 		return rc;
 	if (sqlite3_step(st) == SQLITE_ROW) {
 		f->cost_cpu_ns += (uint64_t)sqlite3_column_int64(st, 0);
-		f->private_bytes = (uint64_t)sqlite3_column_int64(st, 1);
-		f->map_bytes = (uint64_t)sqlite3_column_int64(st, 2);
+		f->private_bytes += (uint64_t)sqlite3_column_int64(st, 1);
+		f->map_bytes += (uint64_t)sqlite3_column_int64(st, 2);
 	}
 	sqlite3_finalize(st);
 	return 0;
@@ -149,9 +161,13 @@ static int facts_fill(struct facts *f, const struct select_recording *rec, struc
 		struct store_segment *s = NULL;
 		int rc = store_segment_open(rec->runs[i].segment, &s, e);
 
+		if (i && strcmp(rec->runs[i].segment, rec->runs[i - 1].segment))
+			f->private_bytes = f->map_bytes = 0; /* the latest; of one segment those of all families together */
 		if (rc == 0)
 			rc = add_samples(f, store_segment_db(s), rec->runs[i].run, e);
-		if (rc == 0 && i + 1 == rec->n_runs)
+		if (rc == 0)
+			rc = add_events(f, store_segment_db(s), rec->runs[i].run, e);
+		if (rc == 0 && !strcmp(rec->runs[i].segment, rec->runs[rec->n_runs - 1].segment))
 			rc = add_named(f, store_segment_db(s), rec->runs[i].run, e);
 		if (rc == 0)
 			rc = add_losses_and_cost(f, store_segment_db(s), rec->runs[i].run, e);
@@ -215,6 +231,7 @@ static json_t *facts_json(const struct facts *f)
 	json_object_set_new(row, "bucket_seconds", json_integer(f->rec->bucket_s));
 	json_object_set_new(row, "period_ns", json_integer((json_int_t)f->rec->period_ns));
 	json_object_set_new(row, "samples", json_integer((json_int_t)f->samples));
+	json_object_set_new(row, "events", json_integer((json_int_t)f->events));
 	json_object_set_new(row, "named_share", f->looked_at ? json_real(named_share(f)) : json_null());
 	json_object_set_new(row, "user_samples", json_integer((json_int_t)f->endings.n));
 	json_object_set_new(row, "complete_share", f->endings.n ? json_real(endings_share(&f->endings)) : json_null());
@@ -282,7 +299,7 @@ static void print_recordings(const struct facts *f, size_t n)
 {
 	static const struct table_column columns[] = {
 		{"REC", TABLE_RIGHT}, {"BEGAN", TABLE_LEFT}, {"LENGTH", TABLE_RIGHT}, {"STATE", TABLE_LEFT},
-		{"HZ", TABLE_RIGHT}, {"SAMPLES", TABLE_RIGHT}, {"LOST", TABLE_RIGHT}, {"NAMED", TABLE_RIGHT},
+		{"HZ", TABLE_RIGHT}, {"FAMILY", TABLE_LEFT}, {"SAMPLES", TABLE_RIGHT}, {"LOST", TABLE_RIGHT}, {"NAMED", TABLE_RIGHT},
 		{"COMPLETE", TABLE_RIGHT}, {"OWN CPU", TABLE_RIGHT}, {"OPTIONS", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
@@ -297,7 +314,8 @@ static void print_recordings(const struct facts *f, size_t n)
 		table_cell(t, when_duration(r->to_ns - r->from_ns, buf, sizeof(buf)));
 		table_cell(t, state_of(&f[i]));
 		table_cellf(t, "%.0f", r->period_ns ? 1e9 / (double)r->period_ns : 0);
-		table_cell(t, term_count(f[i].samples, buf, sizeof(buf)));
+		table_cell(t, r->family);
+		table_cell(t, term_count(f[i].samples + f[i].events, buf, sizeof(buf)));
 		table_cell(t, term_count(facts_lost(&f[i]), buf, sizeof(buf)));
 		table_cellf(t, "%.1f %%", 100 * named_share(&f[i]));
 		if (f[i].endings.n)

@@ -259,6 +259,7 @@ static void run_begin(struct capture *c)
 		.cpus = cpus_online(),
 		.from_ns = capture_utc(c, c->attached_ns),
 		.boot_offset_ns = c->offset_ns,
+		.recording = c->o->options->recording,
 	};
 
 	c->r->from_ns = run.from_ns;

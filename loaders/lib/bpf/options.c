@@ -14,8 +14,8 @@
 #define FAMILY_OPTIONS_MAX 16
 #define DURATION_MAX_NS (365ull * 86400 * 1000000000)
 
-enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_NO_LINES, OPT_SOCKET, OPT_PROGRESS, OPT_CHECK, OPT_JSON,
-       OPT_FAMILY = 512 /* and on: the family's own */ };
+enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_NO_LINES, OPT_SOCKET, OPT_PROGRESS,
+       OPT_RECORDING, OPT_CHECK, OPT_JSON, OPT_FAMILY = 512 /* and on: the family's own */ };
 
 /* The table: getopt's options and the help are made of it. */
 struct option_row {
@@ -39,6 +39,7 @@ static const struct option_row rows[] = {
 	{OPT_NO_LINES, "no-lines", NULL, "functions alone: no source lines, no inlined functions", false},
 	{OPT_SOCKET, "maps-socket", "PATH", "use the sonde-maps that listens there (default: start one)", false},
 	{OPT_PROGRESS, "progress-fd", "N", "write progress as JSON lines to this descriptor", false},
+	{OPT_RECORDING, "recording", "N", "a number: captures that have the same one are one recording", false},
 	{OPT_CHECK, "check", NULL, "say what this host can and cannot do, and stop", false},
 	{OPT_JSON, "json", NULL, "with --check: as JSON", false},
 	{'v', "verbose", NULL, "say more, and show libbpf's log", false},
@@ -168,6 +169,17 @@ static int args_set(struct options *o, const char *arg, struct err *e)
 	return 0;
 }
 
+static int recording_set(struct options *o, const char *arg, struct err *e)
+{
+	char *end;
+
+	errno = 0;
+	o->recording = strtoull(arg, &end, 10);
+	if (errno || *end || *arg < '0' || *arg > '9' || o->recording > INT64_MAX)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--recording '%s' is not a number below 2^63", arg);
+	return 0;
+}
+
 static int progress_set(struct options *o, const char *arg, struct err *e)
 {
 	uint32_t fd;
@@ -203,6 +215,7 @@ static int option_apply(const struct family *f, struct options *o, int id, const
 	case OPT_ARGS: return args_set(o, arg, e);
 	case OPT_NO_LINES: o->no_lines = true; return 0;
 	case OPT_PROGRESS: return progress_set(o, arg, e);
+	case OPT_RECORDING: return recording_set(o, arg, e);
 	case 's': o->store = arg; return 0;
 	case OPT_SOCKET: o->maps_socket = arg; return 0;
 	case OPT_CHECK: o->check = true; return 0;

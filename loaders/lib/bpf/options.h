@@ -31,6 +31,7 @@ struct options {
 	const char *args;           /* "full", "masked", "none" */
 	const char *maps_socket;    /* NULL: a sonde-maps of our own */
 	int progress_fd;            /* -1: none */
+	uint64_t recording;         /* 0: alone */
 	bool check, json, verbose, help, version;
 	char **command;             /* NULL, or argv after `--` */
 };

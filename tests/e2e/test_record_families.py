@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde record --families`: several loaders at once, one recording, one progress, one end.
+
+The loaders are stand-ins that speak the progress protocol (loaders/lib/bpf/progress.h): scripts beside a copy of `sonde`,
+told by the environment what to do. What they store is put there by tests/workloads/putstore.c. The real loaders have tests
+of their own.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+from conftest import BIN, BUILD, need
+
+T0 = 1800000000
+STAND_IN = r"""#!/usr/bin/python3
+import json, os, select, signal, subprocess, sys, time
+name = os.path.basename(sys.argv[0])[len("sonde-"):]
+plan = json.loads(os.environ.get("PLAN_" + name.upper(), "{}"))
+args = sys.argv[1:]
+if "--check" in args:
+    print(json.dumps({"ok": True, "items": [{"name": "programs", "state": "ok", "text": "stand-in", "fix": None}]}))
+    sys.exit(0)
+value = lambda option: args[args.index(option) + 1] if option in args else None
+fd, store = int(value("--progress-fd")), value("--store")
+tell = lambda **ev: os.write(fd, (json.dumps(ev) + "\n").encode())
+with open(os.environ["LOG"], "a") as log:
+    log.write(json.dumps({"name": name, "args": args, "pid": os.getpid()}) + "\n")
+got = []
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+if plan.get("error"):
+    tell(event="error", what=plan["error"], fix="sudo sonde-%s ..." % name, exit=5)
+    sys.exit(5)
+tell(event="ready", run=1, segment="", clock="stand-in", hz=99 if name == "cpu" else 0)
+if plan.get("die"):
+    os.kill(os.getpid(), signal.SIGKILL)
+n = plan.get("n", 10)
+tell(event="progress", elapsed_s=0.5, left_s=None, samples=n, lost=1, self_cores=0.001, store_bytes=4096)
+took = signal.sigtimedwait({signal.SIGINT, signal.SIGTERM}, plan.get("seconds", 0.2 if value("--duration") else 60))
+lines = plan.get("lines", [])
+head = dict({"run": name, "from": 1800000000, "to": 1800000010, "recording": int(value("--recording") or 0)}, **plan.get("run", {}))
+subprocess.run([os.environ["PUTSTORE"], store], input="\n".join(map(json.dumps, [head] + lines)), text=True, check=True)
+db = sorted(f for f in os.listdir(store) if f.endswith(".db"))[-1]
+import sqlite3
+run = sqlite3.connect(os.path.join(store, db)).execute("SELECT max(id) FROM run WHERE family = ?", (name,)).fetchone()[0]
+tell(**{"event": "done", "run": run, "segment": os.path.join(store, db), "samples": n, "seen": n + 1, "lost": {"ring": 1},
+        "lost_total": 1, "processes": plan.get("processes", 2), "frames": 10, "frames_named": 9, "user_samples": 4,
+        "user_complete": 4, "from": 1800000000, "to": 1800000010, "self_cores": 0.01, "first_s": 0.1})
+sys.exit(0 if n else 4)
+"""
+CPU = {"n": 990, "run": {"period_ns": 10101010},
+       "lines": [{"kind": "cpu", "at": T0 + i, "n": 99, "stack": ["main", "spin"]} for i in range(10)]}
+WAITS = {"n": 6, "lines": [{"kind": "offcpu", "at": T0 + 1, "n": 6, "value": 3_000_000_000, "stack": ["main", "wait"]}]}
+HEAP = {"n": 2, "processes": 3, "lines": [{"kind": "inuse", "at": T0 + 1, "n": 4, "value": 4096, "stack": ["main", "make"]}]}
+
+
+@pytest.fixture
+def host(scratch, store):
+    """A copy of sonde with stand-ins beside it: host(ARGS, plans) -> (CompletedProcess, what was started)."""
+    putstore = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", putstore)
+    folder = os.path.join(scratch, "bin")
+    os.mkdir(folder)
+    shutil.copy(os.path.join(BIN, "sonde"), folder)
+    for name in ("cpu", "offcpu", "goheap"):
+        path = os.path.join(folder, f"sonde-{name}")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(STAND_IN)
+        os.chmod(path, 0o755)
+    log = os.path.join(scratch, "log")
+    open(log, "w").close()
+
+    def env(**plans):
+        return dict(os.environ, LOG=log, PUTSTORE=putstore, SONDE_STORE=store,
+                    **{f"PLAN_{k.upper()}": json.dumps(v) for k, v in plans.items()})
+
+    def call(*args, **plans):
+        done = subprocess.run([os.path.join(folder, "sonde"), *args], capture_output=True, text=True, env=env(**plans),
+                              timeout=60, stdin=subprocess.DEVNULL)
+        return done, [json.loads(line) for line in open(log)]
+    call.folder, call.env, call.log, call.store = folder, env, log, store
+    return call
+
+
+def test_several_families_are_one_recording(host):
+    done, started = host("record", "--families", "cpu,offcpu,goheap", "-F", "99", "-d", "10s", cpu=CPU, offcpu=WAITS, goheap=HEAP)
+    assert done.returncode == 0, done.stderr
+    assert {s["name"] for s in started} == {"cpu", "offcpu", "goheap"}
+    assert all("--freq" in s["args"] if s["name"] == "cpu" else "--freq" not in s["args"] for s in started)
+    tokens = {s["args"][s["args"].index("--recording") + 1] for s in started}
+    assert len(tokens) == 1 and int(tokens.pop()) > 0
+    assert re.search(r"^recording cpu at 99 Hz \(stand-in\) → ", done.stderr, re.M)
+    assert re.search(r"^recording offcpu \(stand-in\) → ", done.stderr, re.M)
+    assert re.search(r"^rec 1 done: cpu 990 samples, offcpu 6 events, goheap 2 events of 3 processes in 10\.0 s; 3 lost; 90\.0 % "
+                     r"of frames named, 100\.0 % of user stacks complete; own CPU 3\.0 % of one core$", done.stderr, re.M)
+    assert re.search(r"^next:  sonde flame ", done.stderr, re.M) and "hottest  app" in done.stderr
+    listed = json.loads(host("status", "--json")[0].stdout)["rows"]
+    assert [(r["rec"], r["samples"], r["events"]) for r in listed] == [(1, 990, 7)]
+    assert set(listed[0]["family"].split(",")) == {"cpu", "offcpu", "goheap"}
+    text = host("status")[0].stdout
+    assert "997" in text and "--recording" not in text and "--progress-fd" not in text
+
+
+def test_the_json_has_a_row_for_each_family(host):
+    done, _ = host("record", "--families", "cpu,offcpu", "-d", "10s", "--json", "-q", cpu=CPU, offcpu=WAITS)
+    out = json.loads(done.stdout)
+    assert done.returncode == 0 and done.stderr == ""
+    assert [(r["family"], r["rec"], r["samples"]) for r in out["rows"]] == [("cpu", 1, 990), ("offcpu", 1, 6)]
+
+
+def test_one_family_has_no_number_of_its_own(host):
+    done, started = host("record", "--families", "offcpu", "-d", "10s", offcpu=WAITS)
+    assert done.returncode == 0 and [s["name"] for s in started] == ["offcpu"] and "--recording" not in started[0]["args"]
+    assert re.search(r"^rec 1 done: 6 events of 2 processes", done.stderr, re.M)
+    assert [s["name"] for s in host("record", "-d", "10s", cpu=CPU)[1]][1:] == ["cpu"]  # the default
+
+
+def test_one_that_fails_does_not_end_the_others(host):
+    done, _ = host("record", "--families", "offcpu,cpu", "-d", "10s", cpu=CPU, offcpu={"error": "it may not"})
+    assert done.returncode == 5
+    assert "sonde: offcpu is not recorded: it may not" in done.stderr and "rec 1 done: offcpu 0 events, cpu 990 samples" in done.stderr
+    assert done.stderr.rstrip().endswith("fix: sudo sonde record ...")
+    done, _ = host("record", "--families", "cpu,offcpu", "-d", "10s", "--json", "-q", cpu=CPU, offcpu={"die": True})
+    out = json.loads(done.stdout)
+    assert [r["family"] for r in out["rows"]] == ["cpu"] and "offcpu was not recorded" in out["warnings"][0]
+    assert done.returncode == 1 and "offcpu was ended by signal 9" in done.stderr
+
+
+def test_all_that_fail_are_one_error(host):
+    done, _ = host("record", "--families", "cpu,offcpu", "-d", "1s", cpu={"error": "no"}, offcpu={"error": "neither"})
+    assert done.returncode == 5 and "done" not in done.stderr
+
+
+def test_nothing_at_all_is_said_as_such(host):
+    done, _ = host("record", "--families", "cpu,offcpu", "-d", "1s", cpu={"n": 0}, offcpu={"n": 0})
+    assert done.returncode == 4 and "nothing of what was asked for happened in 10.0 s" in done.stderr
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_all_of_them(host, sig):
+    child = subprocess.Popen([os.path.join(host.folder, "sonde"), "record", "--families", "cpu,offcpu,goheap"], text=True,
+                             stderr=subprocess.PIPE, env=host.env(cpu=CPU, offcpu=WAITS, goheap=HEAP), start_new_session=True)
+    for _ in range(3):
+        while "recording" not in child.stderr.readline():
+            pass
+    child.send_signal(sig)
+    _, said = child.communicate(timeout=20)
+    assert child.returncode == 0 and "rec 1 done: cpu 990 samples, offcpu 6 events, goheap 2 events" in said
+    for line in open(host.log):
+        with pytest.raises(ProcessLookupError):
+            os.kill(json.loads(line)["pid"], 0)
+
+
+def test_what_does_not_go_together_is_refused(host):
+    for args, word in ((["--families", "cpu,nothing"], "unknown family 'nothing': known are cpu, offcpu, goheap"),
+                       (["--families", ""], "unknown family ''"),
+                       (["--families", "cpu,offcpu", "--", "true"], "a command is recorded by one family at a time")):
+        done, started = host("record", *args)
+        assert done.returncode == 2 and word in done.stderr and not started
+    done, started = host("record", "--families", "cpu,cpu", "-d", "10s", cpu=CPU)
+    assert done.returncode == 0 and len(started) == 1
+    os.unlink(os.path.join(host.folder, "sonde-goheap"))
+    done, again = host("record", "--families", "cpu,goheap", "-d", "1s", cpu=CPU)
+    assert done.returncode == 3 and "sonde-goheap is not installed" in done.stderr and len(again) == len(started)
+
+
+def test_doctor_asks_each_loader_and_says_what_is_not_installed(host):
+    os.unlink(os.path.join(host.folder, "sonde-offcpu"))
+    rows = json.loads(host("doctor", "--json")[0].stdout)["rows"]
+    assert [(r["family"], r["state"]) for r in rows if r["family"]] == [("cpu", "ok"), ("offcpu", "off"), ("goheap", "ok")]
+    assert "2 of 3 probe families ready, 0 failed" in host("doctor")[0].stdout

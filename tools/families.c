@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/families.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Only cpu by default: each further family adds its cost, and `sonde status` shows it once it was measured here. */
+const struct probe_family FAMILIES[] = {
+	{.name = "cpu", .by_default = true, .has_freq = true, .event = "sample"},
+	{.name = "offcpu", .event = "event"},
+	{.name = "goheap", .event = "event"},
+	{0},
+};
+
+size_t families_count(void)
+{
+	size_t n = 0;
+
+	while (FAMILIES[n].name)
+		n++;
+	return n;
+}
+
+const struct probe_family *family_named(const char *name)
+{
+	for (const struct probe_family *f = FAMILIES; f->name; f++)
+		if (!strcmp(f->name, name))
+			return f;
+	return NULL;
+}
+
+static int unknown(const char *name, struct err *e)
+{
+	char known[128] = "";
+	size_t len = 0;
+
+	for (const struct probe_family *f = FAMILIES; f->name && len < sizeof(known); f++)
+		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", len ? ", " : "", f->name);
+	err_set(e, -EINVAL, EXIT_USAGE, "unknown family '%.40s': known are %s", name, known);
+	err_fix(e, "sudo sonde record --families cpu");
+	return -EINVAL;
+}
+
+int families_of(const char *list, const struct probe_family **out, size_t *n, struct err *e)
+{
+	char name[40];
+
+	*n = 0;
+	for (const struct probe_family *f = FAMILIES; !list && f->name; f++)
+		if (f->by_default)
+			out[(*n)++] = f;
+	while (list) {
+		size_t len = strcspn(list, ",");
+		const struct probe_family *f;
+		bool again = false;
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, list);
+		f = len < sizeof(name) ? family_named(name) : NULL;
+		if (!f)
+			return unknown(name, e);
+		for (size_t i = 0; i < *n; i++)
+			again = again || out[i] == f;
+		if (!again)
+			out[(*n)++] = f;
+		list = list[len] ? list + len + 1 : NULL;
+	}
+	return 0;
+}

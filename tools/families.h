@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * families: the one list of probe families that this tool knows. `record --families`, `doctor` and `status` go by it.
+ * Each has a loader, sonde-NAME, with the options and the progress protocol that all loaders share
+ * (loaders/lib/bpf/family.h, progress.h). A new family is one line in families.c.
+ */
+#ifndef SONDE_TOOLS_FAMILIES_H
+#define SONDE_TOOLS_FAMILIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "schema/base/err.h"
+
+#define FAMILIES_MAX 16
+
+struct probe_family {
+	const char *name;   /* its loader is sonde-NAME, its runs are of this family */
+	bool by_default;    /* recorded when nobody says which */
+	bool has_freq;      /* its loader takes --freq */
+	const char *event;  /* what its loader counts: "sample", "event" */
+};
+
+extern const struct probe_family FAMILIES[]; /* ended by one without a name */
+
+size_t families_count(void);
+const struct probe_family *family_named(const char *name); /* NULL: unknown */
+/* "cpu,offcpu" (NULL: the default ones) -> out[FAMILIES_MAX], each once, in the order given. EXIT_USAGE. */
+int families_of(const char *list, const struct probe_family **out, size_t *n, struct err *e);
+
+#endif

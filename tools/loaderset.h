@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loaderset: the loaders of one recording, one for each family: started, followed, ended together. Each tells its
+ * progress as JSON lines on a pipe of its own (loaders/lib/bpf/progress.h).
+ *
+ *   1. Ctrl-C and SIGTERM reach all of them: a terminal sends them itself, what came from one process is passed on.
+ *   2. One that fails does not end the others.
+ *   3. All are waited for, also when the reader gives up.
+ */
+#ifndef SONDE_TOOLS_LOADERSET_H
+#define SONDE_TOOLS_LOADERSET_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "schema/base/err.h"
+#include "schema/base/strbuf.h"
+#include "tools/families.h"
+
+struct loader {
+	const struct probe_family *family;
+	pid_t pid;
+	int fd;                /* -1: it has closed its end */
+	int status;            /* as of wait(2), after loaderset_follow */
+	json_t *done, *error, *progress; /* the last of each, owned; NULL: none */
+	struct strbuf line;    /* begun */
+};
+
+struct loaderset {
+	struct loader v[FAMILIES_MAX];
+	size_t n;
+	/* Called for each line as it comes, after `v` took it in. */
+	void (*event)(void *ctx, struct loader *l, const char *name, const json_t *ev);
+	void *ctx;
+};
+
+struct argv {                  /* a command line, ended by NULL */
+	char **v;
+	size_t n, cap;
+};
+void argv_add(struct argv *a, const char *s); /* copied; NULL ends it */
+void argv_release(struct argv *a);
+
+/* Before the first is started. */
+void loaderset_catch_signals(void);
+/* Adds a loader's arguments, --progress-fd with `fd` among them. */
+typedef void loaderset_fill(struct argv *a, void *ctx, const struct probe_family *f, int fd);
+/* Start sonde-NAME. */
+int loaderset_start(struct loaderset *s, const struct probe_family *f, loaderset_fill *fill, void *ctx, struct err *e);
+/* Until all have ended. */
+void loaderset_follow(struct loaderset *s);
+/* End and await those that run: nobody follows them. */
+void loaderset_stop(struct loaderset *s);
+void loaderset_release(struct loaderset *s);
+
+#endif
