@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """sonde-goheap on a Go program whose heap is known. The oracle is the heap profile that the program's own runtime writes
 while the program rests (runtime/pprof), read by go tool pprof."""
+import json
 import math
 import os
 import re
@@ -160,14 +161,20 @@ def test_of_a_program_that_begins_with_the_capture_all_is_counted(store, scratch
                 assert abs(mine[place][i] - values[i]) <= max(8, 0.001 * values[i]), (place, mine[place], values)
 
 
-def test_a_leak_among_heavy_allocation_is_named_first(heapwork, store):
+def test_a_leak_among_heavy_allocation_is_named_first(heapwork, store, sonde):
     work = heapwork("-leak", "4000")
     running = loader(store, "--pid", str(work.pid), "--interval", "2s")
-    wait_for(lambda: (readings(store, work.pid) or [0])[0] >= 5)
+    wait_for(lambda: (readings(store, work.pid) or [0])[0] >= 4)  # three collections after the first
     running.send_signal(signal.SIGINT)
     assert ended(running)[0] == 0
     top = sql_all(store, "SELECT * FROM go_heap_growth ORDER BY growth_bytes DESC LIMIT 1")[0]
     assert (top["function"], top["line"]) == ("main.leak", leak_line())
+    first = json.loads(sonde("heap", "--growth", "--json", "--store", store).stdout)["rows"][0]
+    assert (first["function"], first["line"]) == ("main.leak", leak_line())
+    assert first["growth_bytes_per_s"] > 0 and first["inuse_bytes"] >= top["last_bytes"]
+    said = sonde("heap", "--growth", "--store", store).stdout.splitlines()
+    assert said[0].split() == ["GROWTH", "IN", "USE", "OBJECTS", "FUNCTION", "LINE"]
+    assert "main.leak" in said[1] and said[1].endswith(f"heapwork.go:{leak_line()}"), said[1]
     churned = sql_all(store, "SELECT sum(alloc_bytes) AS n FROM go_heap")[0]["n"]
     assert churned > 20 * top["growth_bytes"]
 

@@ -9,3 +9,4 @@ $(eval $(call unit_test,filter_test,tests/unit/tools/filter_test.c,tools store i
 $(eval $(call unit_test,print_test,tests/unit/tools/print_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,lines_test,tests/unit/tools/lines_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,stats_test,tests/unit/tools/stats_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,heapsites_test,tests/unit/tools/heapsites_test.c,tools store image base,$(TOOL_LIBS)))
