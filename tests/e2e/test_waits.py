@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sonde waits, neighbours and wakers, on stores of known contents (putstore): numbers put in, plain SQL, and the forms."""
+import json
+import os
+import subprocess
+
+import pytest
+from conftest import BUILD, need, sql_all
+
+AT = 1795144200  # 2026-11-20T03:10:00Z
+MS = 1_000_000
+DB = {"pid": 41, "comm": "postgres", "thread": "postgres", "tid": 41, "container": "db"}
+APP = {"pid": 7, "comm": "app", "thread": "worker", "tid": 8}
+BURN = {"pid": 99, "comm": "burner", "thread": "burner", "tid": 99}
+
+
+def hist(slot, n):
+    """n values in [2^slot, 2^(slot+1))."""
+    return [0] * slot + [n]
+
+
+def stack(who, label, n, ms, slot, frames, at=3):
+    return dict(who, kind="offcpu", at=AT + at, label=label, n=n, value=ms * MS, max=ms * MS // n, hist=hist(slot, n),
+                stack=frames)
+
+
+def wait(who, reason, n, ms, slot=None, flags=0, at=3, longest=None):
+    row = dict(who, wait=reason, flags=flags, at=AT + at, n=n, total_ns=ms * MS, max_ns=(longest or ms * MS // n))
+    return dict(row, hist=hist(slot, n)) if slot is not None else row
+
+
+LINES = [
+    {"run": "offcpu", "from": AT, "to": AT + 10, "bucket_s": 1},
+    # postgres: 30 polls; of those whose stack is known two thirds of the time in ProcSleep, the rest at its client
+    wait(DB, 5, 30, 900, 24), stack(DB, 5, 10, 200, 24, ["main", "PostgresMain", "ProcSleep", "WaitLatch", "epoll_wait"]),
+    stack(DB, 5, 5, 100, 24, ["main", "PostgresMain", "secure_read", "epoll_wait"]),
+    # the app: mutexes and a condition, by name; a poll; a sleep that began before; reads of a disk
+    wait(APP, 1, 12, 240, 24), stack(APP, 1, 12, 240, 24, ["main", "handle", "pthread_mutex_lock", "futex_wait"]),
+    wait(APP, 5, 3, 3000, 29), stack(APP, 5, 3, 3000, 29, ["main", "loop", "epoll_wait"]),
+    wait(APP, 6, 1, 5000, flags=2), wait(APP, 2, 100, 50, 18, flags=8, at=4), wait(APP, 2, 100, 50, 18, flags=8, at=5),
+    wait(APP, 16, 40, 400, 23), wait(APP, 17, 10, 600, 25), wait(APP, 32, 60, 2000),
+    dict(APP, culprit=0, at=AT + 3, n=40, total_ns=750 * MS, by=BURN),
+    dict(APP, culprit=0, at=AT + 4, n=5, total_ns=150 * MS, by=DB),
+    dict(APP, culprit=1, at=AT + 4, n=5, total_ns=60 * MS), dict(APP, culprit=2, at=AT + 4, n=1, total_ns=40 * MS),
+    dict(APP, wake=1, context=0, at=AT + 3, n=12, total_ns=240 * MS, by=DB),
+    dict(APP, wake=2, context=1, at=AT + 3, n=200, total_ns=100 * MS, by=BURN),
+    dict(APP, wake=5, context=1, at=AT + 3, n=3, total_ns=3000 * MS),
+    {"throttle": "/docker/abc", "at": AT + 3, "periods": 50, "throttled": 40, "throttled_ns": 1500 * MS},
+    {"throttle": "/docker/free", "at": AT + 3, "periods": 50, "throttled": 0, "throttled_ns": 0},
+    {"steal": 400 * MS, "idle_ns": 5000 * MS, "cpu_ns": 20000 * MS, "at": AT + 3},
+]
+
+
+def put(path, lines):
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    subprocess.run([program, str(path)], input="".join(json.dumps(x) + "\n" for x in lines), text=True, check=True)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return put(tmp_path_factory.mktemp("waits") / "store", LINES)
+
+
+RANGE = ("--from", AT, "--to", AT + 20)
+
+
+def rows(sonde, store, verb, *args):
+    return json.loads(sonde(verb, *RANGE, "--json", *args, store=store, check=True).stdout)
+
+
+def by_reason(answer, comm):
+    return {r["reason"] + ("/idle" if r["idle"] else "") + ("/partial" if r["partial"] else ""): r
+            for r in answer["rows"] if r["comm"] == comm}
+
+
+def test_counts_and_totals_are_those_put_in(sonde, made):
+    app = by_reason(rows(sonde, made, "waits", "--idle"), "app")
+    assert {k: (r["count"], r["total_ns"]) for k, r in app.items()} == {
+        "lock": (12, 240 * MS), "poll/idle": (3, 3000 * MS), "sleep/partial": (1, 5000 * MS), "disk": (200, 100 * MS),
+        "run queue": (50, 1000 * MS)}
+    assert all(r["exact"] for r in app.values())
+    assert app["run queue"]["max_ns"] == 60 * MS and app["lock"]["function"] == "futex_wait"
+    total = sql_all(made, "select sum(total_ns) n from wait_totals where comm = 'app' and state <> 'running'")[0]["n"]
+    assert total == sum(r["total_ns"] for r in app.values())
+
+
+def test_percentiles_lie_in_the_slot_of_the_histogram(sonde, made):
+    app = by_reason(rows(sonde, made, "waits", "--idle"), "app")
+    lock, queue = app["lock"], app["run queue"]
+    assert 2**24 <= lock["p50_ns"] <= lock["p95_ns"] <= lock["p99_ns"] <= min(2**25, lock["max_ns"])
+    assert 2**23 <= queue["p50_ns"] < 2**24 and 2**25 <= queue["p95_ns"] <= queue["max_ns"]
+    assert app["sleep/partial"]["p50_ns"] is None
+
+
+def test_a_named_frame_refines_the_reason(sonde, made):
+    db = by_reason(rows(sonde, made, "waits", "--idle"), "postgres")
+    lock, idle = db["lock"], db["poll/idle"]
+    assert (lock["count"], lock["total_ns"]) == (20, 600 * MS) and not lock["exact"]
+    assert (idle["count"], idle["total_ns"]) == (10, 300 * MS) and not idle["exact"]
+    assert lock["container"] == "db" and lock["pid"] == 41
+
+
+def test_idle_waits_are_hidden_and_counted(sonde, made):
+    answer = rows(sonde, made, "waits")
+    assert not [r for r in answer["rows"] if r["idle"]]
+    assert answer["idle_hidden"] == 2 and answer["idle_hidden_ns"] == 3300 * MS
+    done = sonde("waits", *RANGE, store=made, check=True)
+    assert "2 idle rows (3.3 s) are hidden: --idle shows them" in done.stderr and "idle" not in done.stdout
+
+
+def test_groups_add_up(sonde, made):
+    def total(by):
+        return sum(r["total_ns"] for r in rows(sonde, made, "waits", "--idle", "--by", by)["rows"])
+
+    assert total("process") == total("thread") == total("command") == total("container")
+    threads = rows(sonde, made, "waits", "--by", "thread", "--comm", "app")["rows"]
+    assert {r["thread"] for r in threads} == {"worker"}
+    containers = rows(sonde, made, "waits", "--idle", "--by", "container")["rows"]
+    assert {(r["container"], r["comm"], r["pid"]) for r in containers} == {("db", None, None), (None, None, None)}
+
+
+def test_neighbours_name_who_ran_and_what_held_back(sonde, made):
+    answer = rows(sonde, made, "neighbours")
+    assert [(r["comm"], r["by_comm"], r["who"], r["total_ns"], r["share"]) for r in answer["rows"]] == [
+        ("app", "burner", "thread", 750 * MS, 0.75), ("app", "postgres", "thread", 150 * MS, 0.15),
+        ("app", None, "idle", 60 * MS, 0.06), ("app", None, "unknown", 40 * MS, 0.04)]
+    assert answer["throttled"] == [{"cgroup": "/docker/abc", "periods": 50, "throttled": 40, "throttled_ns": 1500 * MS}]
+    assert answer["steal_ns"] == 400 * MS and answer["cpu_time_ns"] == 20000 * MS
+
+
+def test_wakers_by_wait(sonde, made):
+    answer = rows(sonde, made, "wakers")
+    assert [(r["comm"], r["reason"], r["by_comm"], r["context"], r["count"], r["total_ns"]) for r in answer["rows"]] == [
+        ("app", "poll", None, "interrupt", 3, 3000 * MS), ("app", "lock", "postgres", "thread", 12, 240 * MS),
+        ("app", "disk", "burner", "interrupt", 200, 100 * MS)]
+    assert all(r["share"] == 1 for r in answer["rows"])
+
+
+def test_what_people_see(sonde, made):
+    text = sonde("waits", *RANGE, "--wide", store=made, check=True).stdout.splitlines()
+    assert text[0].split() == ["PID", "NAME", "CONTAINER", "WAITED", "FOR", "TIMES", "TOTAL", "P50", "P95", "P99", "LONGEST",
+                               "MOSTLY", "IN"]
+    assert text[1].split()[:8] == ["7", "app", "-", "sleep,", "not", "over", "1", "5.00"]
+    assert [x.split()[0:2] for x in text[2:]] == [["7", "app"], ["41", "postgres"], ["7", "app"], ["7", "app"]]
+    assert "lock" in text[3] and "~20" in text[3] and "600.0 ms" in text[3] and text[3].endswith("epoll_wait")
+    text = sonde("neighbours", *RANGE, "--wide", store=made, check=True).stdout
+    assert "75.0 %" in text and "burner" in text and "[nobody: the CPU was idle]" in text
+    assert "held back by its CPU quota: /docker/abc for 1.50 s, in 40 of 50 periods" in text
+    assert "taken by the hypervisor: 2.0 % of the CPUs' time" in text
+    text = sonde("wakers", *RANGE, "--wide", store=made, check=True).stdout
+    assert "[idle CPU: a timer or a device]" in text and "burner (interrupt)" in text
+
+
+def test_an_empty_answer_says_what_to_do(sonde, made, tmp_path):
+    cpu = put(tmp_path / "store", [{"run": "cpu", "from": AT, "to": AT + 10, "period_ns": 10_000_000},
+                                   dict(APP, kind="cpu", at=AT + 3, n=5, stack=["main"])])
+    for verb in ("waits", "neighbours", "wakers"):
+        done = sonde(verb, *RANGE, store=cpu)
+        assert done.returncode == 4 and "fix:" in done.stderr and "offcpu" in done.stderr
+    done = sonde("waits", *RANGE, "--comm", "postgres", store=made)
+    assert done.returncode == 0
+    done = sonde("neighbours", *RANGE, "--comm", "postgres", store=made)
+    assert done.returncode == 4
+    assert sonde("waits", *RANGE, "--by", "colour", store=made).returncode == 2

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * waitrules: what a named frame says of a wait beyond its class: PostgreSQL's ProcSleep waits in epoll, and is a lock; a
+ * pool's worker waits in a futex, and has nothing to do. One table; a new program is a new line.
+ *
+ *   1. From the leaf on, the first frame whose function a rule of this class names decides.
+ *   2. No such frame, or no stack: a poll is idle (an event loop with no event), all else is work.
+ * Idle is a wait for somebody to ask for something; work is a wait in the way of something that was asked for.
+ */
+#ifndef SONDE_TOOLS_WAITRULES_H
+#define SONDE_TOOLS_WAITRULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct waitrule {
+	const char *class;    /* of the wait; NULL: any */
+	const char *function;
+	const char *reason;   /* instead of the class; NULL: the class stands */
+	bool idle;
+};
+
+/* The rule of one function for a wait of this class; NULL: none. */
+const struct waitrule *waitrule_of(const char *class, const char *function);
+bool waitrule_idle_by_class(const char *class);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waitsum: see the header. Groups are told apart by their text, so that segments with ids of their own add up. */
+#include "tools/waitsum.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/waitread.h"
+#include "schema/store/waits.h"
+#include "tools/select.h"
+#include "tools/waitrules.h"
+
+#define RUN_QUEUE "run queue"
+
+struct amount {
+	uint64_t n, value, max, hist[HIST_SLOTS];
+};
+
+struct part {                   /* of one class in one group: what its stacks say */
+	const char *reason;
+	bool idle;
+	struct amount stacks;
+	char *function;
+	uint64_t function_value;
+};
+
+struct cell {                   /* one class in one group, partial or not */
+	char *key;
+	char *container, *comm, *thread, *class;
+	uint32_t pid;
+	bool partial;
+	struct amount exact;
+	struct part *parts;
+	size_t n_parts, cap_parts;
+	UT_hash_handle hh;
+};
+
+struct summing {
+	const struct selection *sel;
+	enum waitsum_by by;
+	struct cell *cells;
+	struct store_segment *seg;
+	const struct store_dict *dict;
+};
+
+static void amount_add(struct amount *a, uint64_t n, uint64_t value, uint64_t max)
+{
+	a->n += n;
+	a->value += value;
+	if (max > a->max)
+		a->max = max;
+}
+
+/* --- cells --- */
+
+static const char *container_of(const struct store_process_row *p)
+{
+	return *p->container ? p->container : p->container_id;
+}
+
+static struct cell *cell_of(struct summing *s, const struct store_process_row *p, const char *thread, const char *class,
+			    bool partial)
+{
+	struct strbuf key cleanup_strbuf = STRBUF_INIT;
+	bool one = s->by == WAITSUM_BY_PROCESS || s->by == WAITSUM_BY_THREAD;
+	struct cell *c;
+
+	strbuf_addf(&key, "%s\n%s\n%d\n", container_of(p), class, partial);
+	if (s->by != WAITSUM_BY_CONTAINER)
+		strbuf_addf(&key, "%s\n", p->comm);
+	if (one)
+		strbuf_addf(&key, "%u %lld %u\n", p->pid, (long long)p->start_ns, p->exec_id);
+	if (s->by == WAITSUM_BY_THREAD)
+		strbuf_addstr(&key, thread);
+	HASH_FIND_STR(s->cells, strbuf_str(&key), c);
+	if (c)
+		return c;
+	c = mem_alloc(sizeof(*c));
+	c->key = strbuf_take(&key);
+	c->container = mem_strdup(container_of(p));
+	c->comm = mem_strdup(s->by == WAITSUM_BY_CONTAINER ? "" : p->comm);
+	c->thread = s->by == WAITSUM_BY_THREAD ? mem_strdup(thread) : NULL;
+	c->class = mem_strdup(class);
+	c->pid = one ? p->pid : 0;
+	c->partial = partial;
+	HASH_ADD_KEYPTR(hh, s->cells, c->key, strlen(c->key), c);
+	return c;
+}
+
+static void cells_free(struct summing *s)
+{
+	struct cell *c, *tmp;
+
+	HASH_ITER(hh, s->cells, c, tmp) {
+		HASH_DEL(s->cells, c);
+		for (size_t i = 0; i < c->n_parts; i++)
+			free(c->parts[i].function);
+		free(c->parts);
+		free(c->key);
+		free(c->container);
+		free(c->comm);
+		free(c->thread);
+		free(c->class);
+		free(c);
+	}
+}
+
+/* --- what is exact --- */
+
+static int add_total(void *ctx, const struct store_wait_total *t)
+{
+	struct summing *s = ctx;
+	const char *class = t->state == STORE_STATE_READY ? RUN_QUEUE : t->reason;
+	struct cell *c;
+
+	if (t->state == STORE_STATE_RUNNING)
+		return 0;
+	c = cell_of(s, &s->dict->processes[t->who.process], t->who.name, class,
+		    t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED));
+	amount_add(&c->exact, t->n, t->total_ns, t->max_ns);
+	if (t->hist)
+		hist_add(c->exact.hist, t->hist, strlen(t->hist));
+	return 0;
+}
+
+/* --- what stacks say --- */
+
+static const struct waitrule *rule_of(const struct summing *s, uint32_t stack, const char *class)
+{
+	const struct waitrule *rule = NULL;
+
+	for (; stack && stack < s->dict->n_stacks && !rule; stack = s->dict->stack_parent[stack]) {
+		uint32_t frame = s->dict->stack_frame[stack];
+
+		rule = frame < s->dict->n_frames ? waitrule_of(class, s->dict->frames[frame].name) : NULL;
+	}
+	return rule;
+}
+
+/* The innermost function that is neither the kernel's nor the C library's. */
+static const char *own_function(const struct summing *s, uint32_t stack)
+{
+	const char *last = NULL;
+
+	for (; stack && stack < s->dict->n_stacks; stack = s->dict->stack_parent[stack]) {
+		const struct store_frame_row *f = &s->dict->frames[s->dict->stack_frame[stack]];
+		const char *image = f->image && f->image < s->dict->n_images ? s->dict->images[f->image].name : "";
+
+		if (!last)
+			last = f->name;
+		if (image[0] != '[' && strncmp(image, "libc.so", 7) && strncmp(image, "ld-linux", 8))
+			return f->name;
+	}
+	return last;
+}
+
+static struct part *part_of(struct cell *c, const char *reason, bool idle)
+{
+	for (size_t i = 0; i < c->n_parts; i++)
+		if (!strcmp(c->parts[i].reason, reason) && c->parts[i].idle == idle)
+			return &c->parts[i];
+	mem_grow(c->parts, c->n_parts, c->cap_parts);
+	c->parts[c->n_parts] = (struct part){.reason = reason, .idle = idle};
+	return &c->parts[c->n_parts++];
+}
+
+static int add_stack(void *ctx, const struct store_total *t)
+{
+	struct summing *s = ctx;
+	const struct store_process_row *p = &s->dict->processes[t->process];
+	const char *class = store_wait_reason(t->label), *function;
+	const struct waitrule *rule = rule_of(s, t->stack, class);
+	struct cell *c = cell_of(s, p, t->thread, class, false);
+	struct part *part;
+
+	part = part_of(c, rule && rule->reason ? rule->reason : c->class, rule ? rule->idle : waitrule_idle_by_class(class));
+	amount_add(&part->stacks, t->n, t->value, t->max);
+	for (size_t i = 0; t->hist && i < HIST_SLOTS; i++)
+		part->stacks.hist[i] += t->hist[i];
+	function = t->value > part->function_value ? own_function(s, t->stack) : NULL;
+	if (function) {
+		free(part->function);
+		part->function = mem_strdup(function);
+		part->function_value = t->value;
+	}
+	return 0;
+}
+
+/* --- segments --- */
+
+static bool wanted(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid)
+{
+	const struct summing *s = ctx;
+
+	(void)thread;
+	return select_wants(s->sel, p, tid) && (s->sel->self || !p->self);
+}
+
+static int sum_segment(struct summing *s, const char *path, struct err *e)
+{
+	int64_t run = select_run_in(s->sel, path, 0);
+	int rc = run < 0 ? 0 : store_segment_open(path, &s->seg, e);
+
+	if (run < 0 || rc)
+		return rc;
+	rc = store_segment_dict(s->seg, &s->dict, e);
+	for (size_t i = 1; !rc && run >= 0; i++) {
+		struct store_query q = {.from_ns = s->sel->from_ns, .to_ns = s->sel->to_ns, .run = run, .want = wanted, .ctx = s,
+					.kind = STORE_KIND_OFFCPU};
+
+		rc = store_wait_totals(s->seg, &q, add_total, s, e);
+		if (!rc)
+			rc = store_totals(s->seg, &q, add_stack, s, e);
+		run = select_run_in(s->sel, path, i);
+	}
+	store_segment_close(s->seg);
+	return rc;
+}
+
+/* --- rows --- */
+
+static struct waitsum_row *row_add(struct waitsum *w, const struct cell *c)
+{
+	struct waitsum_row *r;
+
+	mem_grow(w->rows, w->n, w->cap);
+	r = &w->rows[w->n++];
+	*r = (struct waitsum_row){.container = mem_strdup(c->container), .comm = mem_strdup(c->comm), .pid = c->pid,
+				  .thread = c->thread ? mem_strdup(c->thread) : NULL, .partial = c->partial};
+	return r;
+}
+
+static void row_whole(struct waitsum *w, const struct cell *c, const struct part *part)
+{
+	struct waitsum_row *r = row_add(w, c);
+
+	r->reason = mem_strdup(part ? part->reason : c->class);
+	r->idle = part ? part->idle : waitrule_idle_by_class(c->class);
+	r->function = part && part->function ? mem_strdup(part->function) : NULL;
+	r->exact = true;
+	r->n = c->exact.n;
+	r->total_ns = c->exact.value;
+	r->max_ns = c->exact.max;
+	memcpy(r->hist, c->exact.hist, sizeof(r->hist));
+}
+
+static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
+{
+	return of ? (uint64_t)((double)whole * ((double)part / (double)of) + 0.5) : 0;
+}
+
+static void rows_shared(struct waitsum *w, const struct cell *c)
+{
+	uint64_t n = 0, value = 0;
+
+	for (size_t i = 0; i < c->n_parts; i++) {
+		n += c->parts[i].stacks.n;
+		value += c->parts[i].stacks.value;
+	}
+	for (size_t i = 0; i < c->n_parts; i++) {
+		const struct part *p = &c->parts[i];
+		struct waitsum_row *r = row_add(w, c);
+
+		r->reason = mem_strdup(p->reason);
+		r->idle = p->idle;
+		r->function = p->function ? mem_strdup(p->function) : NULL;
+		r->n = share(c->exact.n, p->stacks.n, n);
+		r->total_ns = share(c->exact.value, p->stacks.value, value);
+		r->max_ns = p->stacks.max;
+		memcpy(r->hist, p->stacks.hist, sizeof(r->hist));
+	}
+}
+
+static int most_time(const void *a, const void *b)
+{
+	const struct waitsum_row *x = a, *y = b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return x->pid != y->pid ? (x->pid < y->pid ? -1 : 1) : strcmp(x->reason, y->reason);
+}
+
+/* A wait that has not ended has no stack: it is taken to be as the ended ones of its group and class are, if these agree. */
+static const struct part *part_like(struct summing *s, const struct cell *c)
+{
+	struct strbuf key cleanup_strbuf = STRBUF_INIT;
+	const char *flag = strstr(c->key, "\n1\n");
+	struct cell *ended = NULL;
+
+	if (!flag)
+		return NULL;
+	strbuf_add(&key, c->key, (size_t)(flag - c->key));
+	strbuf_addf(&key, "\n0\n%s", flag + 3);
+	HASH_FIND_STR(s->cells, strbuf_str(&key), ended);
+	return ended && ended->n_parts == 1 ? ended->parts : NULL;
+}
+
+static struct waitsum *rows_of(struct summing *s)
+{
+	struct waitsum *w = mem_alloc(sizeof(*w));
+	struct cell *c, *tmp;
+
+	HASH_ITER(hh, s->cells, c, tmp) {
+		if (!c->exact.n && !c->exact.value)
+			continue;
+		if (c->n_parts > 1)
+			rows_shared(w, c);
+		else
+			row_whole(w, c, c->n_parts ? c->parts : c->partial ? part_like(s, c) : NULL);
+	}
+	if (w->n)
+		qsort(w->rows, w->n, sizeof(*w->rows), most_time);
+	return w;
+}
+
+int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum **out, struct err *e)
+{
+	struct summing s = {.sel = sel, .by = by};
+	struct waitsum *w;
+	int rc = 0;
+
+	for (size_t i = 0; i < sel->n_segments && !rc; i++)
+		rc = sum_segment(&s, sel->segments[i].path, e);
+	w = rows_of(&s);
+	cells_free(&s);
+	if (!rc && !w->n) {
+		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no waits in %s%s%s", sel->range, *sel->what ? " of " : "", sel->what);
+		err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s");
+	}
+	if (rc) {
+		waitsum_free(w);
+		return rc;
+	}
+	*out = w;
+	return 0;
+}
+
+void waitsum_free(struct waitsum *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		free(w->rows[i].container);
+		free(w->rows[i].comm);
+		free(w->rows[i].thread);
+		free(w->rows[i].reason);
+		free(w->rows[i].function);
+	}
+	free(w->rows);
+	free(w);
+}
