@@ -10,13 +10,14 @@
 #include "tools/fold_kind.h"
 #include "tools/folded.h"
 #include "tools/pprof.h"
+#include "tools/speedscope.h"
 
 static const struct {
 	const char *end;
 	enum output_form form;
 } FORMS[] = {
 	{".html", OUTPUT_HTML}, {".htm", OUTPUT_HTML}, {".folded", OUTPUT_FOLDED}, {".collapsed", OUTPUT_FOLDED},
-	{".pb.gz", OUTPUT_PPROF}, {".pprof", OUTPUT_PPROF}, {".json", OUTPUT_JSON},
+	{".pb.gz", OUTPUT_PPROF}, {".pprof", OUTPUT_PPROF}, {".speedscope.json", OUTPUT_SPEEDSCOPE}, {".json", OUTPUT_JSON},
 };
 
 static const char *const GROUPS[] = {
@@ -37,7 +38,7 @@ int output_form_of(const char *path, enum output_form *form, struct err *e)
 		}
 	}
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"cannot tell the format of '%s' from its name: known are .html, .folded, .pb.gz (pprof) and .json", path);
+		"cannot tell the format of '%s' from its name: known are .html, .folded, .pb.gz (pprof), .speedscope.json and .json", path);
 	err_fix(e, "sonde flame -o x.html");
 	return -EINVAL;
 }
@@ -57,12 +58,14 @@ int output_group_of(const char *name, enum fold_group *group, struct err *e)
 	return -EINVAL;
 }
 
-static void print_form(enum output_form form, const struct fold *f, FILE *out)
+static void print_form(enum output_form form, const struct selection *sel, const struct fold *f, FILE *out)
 {
 	if (form == OUTPUT_FOLDED)
 		folded_write(f, out);
 	else if (form == OUTPUT_PPROF)
 		pprof_write(f, out); /* a stream that refuses bytes says so at the end */
+	else if (form == OUTPUT_SPEEDSCOPE)
+		speedscope_write(f, sel->what[0] ? sel->what : f->host, out);
 	else
 		flame_json_write(f, out);
 }
@@ -135,7 +138,7 @@ int output_write(enum output_form form, const struct selection *sel, const struc
 	ret = fold_make(sel, &opts, &f, e);
 	if (ret)
 		return ret;
-	print_form(form, f, out);
+	print_form(form, sel, f, out);
 	fold_free(f);
 	return ret;
 }

@@ -167,7 +167,7 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 	struct view v = {.call = call};
 	struct procs procs = {0};
 	struct fold *f = NULL;
-	int ret = fold_make(call->sel, &(struct fold_opts){.leaves = true}, &f, e);
+	int ret = fold_make(call->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, &f, e);
 
 	if (ret)
 		return ret;

@@ -106,6 +106,26 @@ def test_pprof_labels_tell_processes_apart(made, sonde, tmp_path):
     assert sum(int(m) for m in re.findall(r"^ +(\d+) +\d+: [\d ]+$", raw, re.M)) == expect
 
 
+def test_speedscope_has_every_stack_with_its_cpu_time(made, leaves, sonde, tmp_path):
+    out = tmp_path / "x.speedscope.json"
+    sonde("flame", "-o", out, *made[2], store=made[0], check=True)
+    file = json.loads(out.read_text(encoding="utf-8"))
+    assert file["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    names = [f["name"] for f in file["shared"]["frames"]]
+    (profile,) = file["profiles"]
+    assert profile["type"] == "sampled" and profile["unit"] == "nanoseconds"
+    assert len(profile["samples"]) == len(profile["weights"])
+    assert sum(profile["weights"]) == profile["endValue"] == sum(leaves[1].values())
+    mine = collections.Counter()
+    for stack, weight in zip(profile["samples"], profile["weights"]):
+        mine[names[stack[-1]] if stack else "[no stack]"] += weight
+    assert +mine == +leaves[1]
+    with open(out, encoding="utf-8") as f, subprocess.Popen(
+            [os.path.join(BUILD, "bin", "sonde"), "export", "speedscope", *made[2], "--store", made[0]],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as same:
+        assert same.stdout.read() == f.read()
+
+
 def test_json_is_a_tree_that_adds_up(made, leaves, sonde, tmp_path):
     out = tmp_path / "x.json"
     sonde("flame", "-o", out, *made[2], store=made[0], check=True)
