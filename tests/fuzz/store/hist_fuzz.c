@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * covers: schema/store/hist.c
+ *
+ * Any text is a histogram or none; what one is read as is written and read back the same, and SQLite's own JSON reader
+ * agrees with each number.
+ */
+#include <sqlite3.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/store/hist.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static sqlite3_stmt *reader(void)
+{
+	static sqlite3_stmt *st;
+	sqlite3 *db;
+
+	if (!st && (sqlite3_open(":memory:", &db) || hist_register(db) ||
+		    sqlite3_prepare_v2(db, "SELECT value, hist_sum(?1, NULL) FROM json_each(?1)", -1, &st, NULL)))
+		abort();
+	return st;
+}
+
+/* SQLite reads the same list: the first number is the slot, the others are its counts. */
+static void check_sqlite(const char *text, size_t len, const uint64_t counts[HIST_SLOTS])
+{
+	sqlite3_stmt *st = reader();
+	int64_t slot = -1;
+
+	sqlite3_bind_text(st, 1, text, (int)len, SQLITE_STATIC);
+	while (sqlite3_step(st) == SQLITE_ROW) {
+		int64_t v = sqlite3_column_int64(st, 0);
+
+		if (slot < 0)
+			slot = v;
+		else if (slot >= HIST_SLOTS || counts[slot++] != (uint64_t)v)
+			abort();
+	}
+	if (slot < 0)
+		abort();
+	sqlite3_reset(st);
+}
+
+static bool strict(const uint8_t *data, size_t size) /* JSON has no leading zeros; hist reads them */
+{
+	for (size_t i = 0; i + 1 < size; i++)
+		if (data[i] == '0' && data[i + 1] >= '0' && data[i + 1] <= '9' && (!i || data[i - 1] < '0' || data[i - 1] > '9'))
+			return false;
+	return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint64_t counts[HIST_SLOTS] = {0}, again[HIST_SLOTS] = {0};
+	struct strbuf s = STRBUF_INIT;
+	double low, high;
+
+	if (size > 4096 || !hist_add(counts, (const char *)data, size))
+		return 0;
+	if (strict(data, size))
+		check_sqlite((const char *)data, size, counts);
+	if (hist_encode(counts, &s) && (!hist_add(again, s.buf, s.len) || memcmp(counts, again, sizeof(again))))
+		abort();
+	strbuf_release(&s);
+	low = hist_quantile(counts, 0.1);
+	high = hist_quantile(counts, 0.9);
+	if (!(low >= 0) || !(high >= low))
+		abort();
+	return 0;
+}

@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# seeds.sh OUTDIR: histograms as schema/store/hist.h has them
+set -eu
+mkdir -p "$1/hist"
+n=0
+for form in '[0,1]' '[9,6,0,3]' '[63,9223372036854775807]' ' [ 20 , 3 , 1 ] ' '[5]' '[]' '[64,1]' '[1,2,]' '[1,-2]'; do
+	n=$((n + 1))
+	printf '%s' "$form" > "$1/hist/$n"
+done
