@@ -8,7 +8,7 @@ PYTHON  ?= /usr/bin/python3
 PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
 E2E     ?= tests/e2e
 
-.PHONY: check check-unit check-layout check-e2e check-docker check-live check-page check-fresh check-san check-clang workloads soak
+.PHONY: check check-unit check-layout check-e2e check-docker check-live check-page check-fresh check-san check-clang workloads soak check-diff
 
 # the everyday tests: all kinds run, whatever fails before
 check: all unit-tests workloads
@@ -40,6 +40,10 @@ check-live: all workloads
 # the flame graph page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
 check-page: all unit-tests
 	@$(PYTEST) tests/e2e/test_page*.py --durations=5 --junitxml=$(RESULTS)/page.xml
+
+# what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
+check-diff: all workloads
+	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_diff.py -s -k "seeds or steady" --junitxml=$(RESULTS)/diff.xml
 
 # the same tests at their full length; SOAK chooses among them as pytest's -k does
 SOAK ?=

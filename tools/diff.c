@@ -11,9 +11,15 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "tools/diff_parts.h"
+#include "tools/fold_kind.h"
 
 static const struct fold_frame NO_STACK = {.name = "[no stack]", .module = "", .module_path = "", .build_id = "", .file = "",
 					   .named = true, .origin = FOLD_UNKNOWN};
+
+static bool is_gauge(const struct fold *f)
+{
+	return f->kind->class == STORE_GAUGE;
+}
 
 /* Folded stacks do not say modules: beside them names alone are compared. */
 static bool has_modules(const struct fold *f)
@@ -61,6 +67,7 @@ static void take_fold(struct diffing *d, int side, const struct fold *f)
 {
 	uint32_t *functions = mem_array(f->n_frames + 1, sizeof(*functions)); /* + 1, 0: not met yet */
 	uint32_t *node = d->node[side] = mem_array(f->n_nodes + 1, sizeof(*node));
+	uint64_t means = is_gauge(f) && f->n_slices ? f->n_slices : 1;
 
 	for (size_t i = 0; i < f->n_nodes; i++) {
 		const struct fold_node *from = &f->nodes[i];
@@ -73,8 +80,8 @@ static void take_fold(struct diffing *d, int side, const struct fold *f)
 		node[i] = to;
 		if (!i && from->self_samples) /* of its own: stands below it here */
 			to = d->no_stack = node_below(d, 0, function_of(d, &NO_STACK));
-		d->pub.nodes[to].self_ns[side] += from->self_ns;
-		d->pub.nodes[to].self_samples[side] += from->self_samples;
+		d->pub.nodes[to].self_ns[side] += from->self_ns / means;
+		d->pub.nodes[to].self_samples[side] += from->self_samples / means;
 	}
 	free(functions);
 }
@@ -122,7 +129,7 @@ static void sum_functions(struct diffing *d)
 	}
 }
 
-static void side_init(struct diff_side *s, const struct fold *f)
+static void side_init(struct diff_side *s, const struct fold *f, enum diff_per per)
 {
 	uint64_t covered = 0;
 
@@ -132,13 +139,14 @@ static void side_init(struct diff_side *s, const struct fold *f)
 	if (!f->n_slices && f->to_ns > f->from_ns)
 		covered = (uint64_t)(f->to_ns - f->from_ns);
 	s->seconds = (double)covered / (double)NSEC_PER_SEC;
+	if (is_gauge(f) && f->n_slices)
+		s->ns /= f->n_slices;
+	s->whole = per == DIFF_PER_SAMPLE ? (double)s->ns : is_gauge(f) ? 1 : f->unit == STORE_TIME ? (double)covered : s->seconds;
 }
 
 static double in_unit(const struct diff *d, int side, uint64_t ns)
 {
-	double whole = d->per == DIFF_PER_SECOND ? d->side[side].seconds * (double)NSEC_PER_SEC : (double)d->side[side].ns;
-
-	return whole > 0 ? (double)ns / whole : 0;
+	return d->side[side].whole > 0 ? (double)ns / d->side[side].whole : 0;
 }
 
 static void set_values(struct diff *d)
@@ -175,9 +183,16 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 
 	d->pub.per = per;
 	d->pub.alpha = alpha;
-	side_init(&d->pub.side[DIFF_BEFORE], before);
-	side_init(&d->pub.side[DIFF_AFTER], after);
-	if (per == DIFF_PER_SECOND && (d->pub.side[0].seconds <= 0 || d->pub.side[1].seconds <= 0)) {
+	side_init(&d->pub.side[DIFF_BEFORE], before, per);
+	side_init(&d->pub.side[DIFF_AFTER], after, per);
+	if (before->kind != after->kind) {
+		free(d);
+		err_set(e, -EINVAL, EXIT_USAGE, "before is %s, after is %s: they cannot be compared", before->kind->what,
+			after->kind->what);
+		err_fix(e, "sonde diff --type %s ...", after->kind->name);
+		return -EINVAL;
+	}
+	if (per == DIFF_PER_SECOND && (d->pub.side[0].whole <= 0 || d->pub.side[1].whole <= 0)) {
 		free(d);
 		err_set(e, -EINVAL, EXIT_USAGE, "one of the two has no length of time: it cannot be compared per second");
 		err_fix(e, "sonde diff --per sample ...");
@@ -199,6 +214,22 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 	release_parts(d);
 	*out = &d->pub;
 	return 0;
+}
+
+const char *diff_unit(const struct diff *d)
+{
+	static const char *const rates[] = {
+		[STORE_SAMPLES] = "samples per second", [STORE_EVENTS] = "events per second",
+		[STORE_OBJECTS] = "objects per second", [STORE_TIME] = "seconds per second",
+		[STORE_BYTES] = "bytes per second",
+	};
+	const struct fold *f = d->side[DIFF_AFTER].f;
+
+	if (d->per == DIFF_PER_SAMPLE)
+		return "share";
+	if (is_gauge(f))
+		return store_unit_name(f->unit);
+	return fold_is_cores(f) ? "cores" : rates[f->unit];
 }
 
 void diff_free(struct diff *d)
@@ -240,7 +271,7 @@ uint32_t *diff_movers(const struct diff *d, size_t *n)
 	for (uint32_t i = 1; i < d->n_functions; i++) {
 		const struct diff_function *f = &d->functions[i];
 
-		if (f->self.v[0] != f->self.v[1] || f->total.v[0] != f->total.v[1])
+		if (f->self.v[0] != f->self.v[1] || f->total.v[0] != f->total.v[1] || f->n_callers)
 			v[(*n)++] = i;
 	}
 	if (*n)

@@ -3,13 +3,14 @@
  * diff: two folds as one tree with two values a node, and function by function what changed and whether it is more than
  * noise. A function is (name, module), as in tools/top.h; a recursion counts once in its total.
  *
- *  1. Values are cores (time on a CPU per second in which something recorded), or shares of all, as asked.
+ *  1. Values are amounts per second in which something recorded (CPU time: cores), or shares of all, as asked. Of a gauge
+ *     (memory in use) they are the mean of how it stood at the end of each slice, and so are the numbers of each node.
  *  2. Where both sides have slices of time (tools/fold_slices.h), a function's self and total are compared by Welch's
  *     test over slices, else (a profile from a file, a window of a few buckets) by the test of two counts, which takes
  *     samples as independent. Slices less than half recorded are not compared.
  *  3. What has fewer than DIFF_LEAST samples on both sides together is not tested. All that is tested is adjusted
- *     together, so that of the rows called significant at most `alpha` are expected to be noise: 6 parts of alpha for
- *     self, 3 for total, 1 for callers; within each, a quarter is shared equally, the rest by samples.
+ *     together, so that of the rows called significant at most `alpha` are expected to be noise: 62 % of alpha are
+ *     for self, 10 % for total (mostly the same changes, seen from above), 8 % for callers, the rest is held back; within each, a quarter is shared equally, the rest by samples.
  *  4. `detectable` is the change that would have been found four times in five.
  *  5. Callers are pairs (caller, function) seen on one side only, tested alike.
  *  6. Of a function that changed, `since_ns` is where its level moved: over both sides where they follow each other,
@@ -34,13 +35,14 @@ struct diff_side {
 	const struct fold *f;    /* borrowed: with slices, or without where it has no times */
 	double seconds;          /* recorded; 0: not known */
 	uint64_t ns, samples;
+	double whole;            /* what amounts are divided by */
 	size_t n_slices;         /* that are compared */
 	double slice_s;
 };
 
 struct diff_value {
 	uint64_t ns[2], samples[2];
-	double v[2];             /* cores, or share of all (0 to 1) */
+	double v[2];             /* in diff_unit, or share of all (0 to 1) */
 	double p, q;             /* 1 where it was not tested */
 	double detectable;       /* 0 where it was not tested */
 	bool tested, significant;
@@ -85,6 +87,7 @@ void diff_free(struct diff *d);
 
 /* Functions that differ, as indexes: what is significant first, then the larger change of self, of total. The caller's. */
 uint32_t *diff_movers(const struct diff *d, size_t *n);
+const char *diff_unit(const struct diff *d);     /* "cores", "bytes per second", "bytes", "share", ... */
 double diff_percent(const struct diff_value *v); /* NAN if there was nothing before */
 
 #endif

@@ -68,7 +68,8 @@ static json_t *head_json(const struct diff_view *v, const char *schema)
 	const struct fold *after = v->d->side[DIFF_AFTER].f;
 	json_t *j = json_envelope(schema, after->from_ns, after->to_ns);
 
-	json_object_set_new(j, "unit", json_string(v->d->per == DIFF_PER_SECOND ? "cores" : "share"));
+	json_object_set_new(j, "type", json_string(after->kind->name));
+	json_object_set_new(j, "unit", json_string(diff_unit(v->d)));
 	json_object_set_new(j, "test", json_string(v->d->by_slices ? "welch" : "counts"));
 	set_real(j, "alpha", v->d->alpha);
 	for (int s = 0; s < 2; s++) {

@@ -87,8 +87,10 @@ static double slice_whole(const struct diffing *d, const struct columns *c, cons
 {
 	double ns = 0;
 
+	if (d->pub.per == DIFF_PER_SECOND && f->kind->class == STORE_GAUGE)
+		return 1;
 	if (d->pub.per == DIFF_PER_SECOND)
-		return (double)f->slices[slice].covered_ns;
+		return (double)f->slices[slice].covered_ns / (f->unit == STORE_TIME ? 1 : 1e9);
 	for (size_t i = c->begin[slice]; i < c->begin[slice + 1]; i++)
 		ns += (double)f->cells[c->order[i]].ns;
 	return ns;

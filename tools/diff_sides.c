@@ -11,6 +11,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tools/fold_kind.h"
 #include "tools/import.h"
 
 struct instant {
@@ -24,6 +25,7 @@ struct making {
 	char *words[1];             /* to search for */
 	size_t n_words;
 	struct instant from, to;    /* of "before", where it is reckoned */
+	struct fold_opts opts;
 };
 
 static bool has_range(const struct select_args *a)
@@ -199,8 +201,11 @@ static int say_which(int side, struct err *e, int rc)
 
 static int side_from_file(struct making *m, int side, struct err *e)
 {
+	const struct store_kind_info *kind = m->a->type ? store_kind_named(m->a->type) : NULL;
+
+	m->opts.kind = kind ? kind->kind : 0;
 	m->out->label[side] = mem_strdup(m->source[side]);
-	return import_file(m->source[side], &m->a->opts, &m->out->fold[side], e);
+	return import_file(m->source[side], &m->opts, &m->out->fold[side], e);
 }
 
 static int side_select(struct making *m, int side, const struct select_args *args, struct err *e)
@@ -238,7 +243,11 @@ static int side_make(struct making *m, int side, struct err *e)
 	if (!rc)
 		rc = side_select(m, side, &args, e);
 	if (!rc)
-		rc = fold_make(m->out->sel[side], &m->a->opts, &m->out->fold[side], e);
+		rc = fold_kind_of(m->a->type, m->out->sel[side], &m->opts, e);
+	if (!rc && !m->opts.kind && side == DIFF_BEFORE)
+		m->opts.kind = m->out->fold[DIFF_AFTER]->kind->kind;
+	if (!rc)
+		rc = fold_make(m->out->sel[side], &m->opts, &m->out->fold[side], e);
 	return say_which(side, e, rc);
 }
 
@@ -253,7 +262,7 @@ static int check_one_baseline(const struct diff_side_args *a, struct err *e)
 
 int diff_sides_make(const struct diff_side_args *a, struct diff_sides *out, struct err *e)
 {
-	struct making m = {.a = a, .out = out, .source = {a->before, a->after}};
+	struct making m = {.a = a, .out = out, .source = {a->before, a->after}, .opts = a->opts};
 	int rc = check_one_baseline(a, e);
 
 	*out = (struct diff_sides){0};

@@ -27,7 +27,8 @@ struct diff_side_args {
 	const char *before, *after;  /* files or stores, NULL */
 	char *const *words;          /* a word to search for, files and stores */
 	size_t n_words;
-	struct fold_opts opts;
+	const char *type;            /* --type, NULL */
+	struct fold_opts opts;       /* but for the kind of value */
 };
 
 struct diff_sides {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "tools/diff_parts.h"
 #include "tools/stats.h"
@@ -12,7 +11,7 @@
 #define SHIFT_ALPHA 0.01
 
 /* Parts of the error budget, and how a part is shared out. */
-static const double SELF_PART = 0.6, TOTAL_PART = 0.3, CALLER_PART = 0.1, EQUAL = 0.25;
+static const double SELF_PART = 0.62, TOTAL_PART = 0.1, CALLER_PART = 0.08, EQUAL = 0.25;
 
 struct test {
 	double p, q, se, df, weight;
@@ -22,7 +21,7 @@ struct test {
 /* What one sample adds to the mean of a side. */
 static double unit_of(const struct diff *d, int side, const uint64_t ns[2], const uint64_t samples[2])
 {
-	double whole = d->per == DIFF_PER_SECOND ? d->side[side].seconds * (double)NSEC_PER_SEC : (double)d->side[side].ns;
+	double whole = d->side[side].whole;
 	uint64_t n = samples[0] + samples[1];
 
 	return n && whole > 0 ? ((double)ns[0] + (double)ns[1]) / (double)n / whole : 0;

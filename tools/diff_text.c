@@ -7,13 +7,37 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "tools/diff_print.h"
+#include "tools/fold_kind.h"
 #include "tools/table.h"
 #include "tools/term.h"
 #include "tools/when.h"
 
-static bool in_cores(const struct diff *d)
+static bool in_shares(const struct diff *d)
 {
-	return d->per == DIFF_PER_SECOND;
+	return d->per == DIFF_PER_SAMPLE;
+}
+
+static enum store_unit unit_of(const struct diff *d)
+{
+	return d->side[DIFF_AFTER].f->unit;
+}
+
+/* "/s" where an amount is one per second; cores are not written so. */
+static const char *per_second(const struct diff *d)
+{
+	return d->side[DIFF_AFTER].f->kind->class == STORE_GAUGE || unit_of(d) == STORE_TIME ? "" : "/s";
+}
+
+static void add_amount(struct strbuf *s, const struct diff *d, double v)
+{
+	char text[32];
+
+	if (unit_of(d) == STORE_TIME)
+		strbuf_addf(s, "%.2f%s", v, fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : " s each second");
+	else if (unit_of(d) == STORE_BYTES)
+		strbuf_addf(s, "%s%s", term_bytes((uint64_t)v, text, sizeof(text)), per_second(d));
+	else
+		strbuf_addf(s, "%.1f %s%s", v, store_unit_name(unit_of(d)), per_second(d));
 }
 
 /* "+0.412" cores, "-3.20" points; of a host that is all but idle a digit more */
@@ -21,10 +45,16 @@ static void add_change(struct strbuf *s, const struct diff *d, double change)
 {
 	const struct diff_value *all = &d->functions[0].total;
 
-	if (in_cores(d))
-		strbuf_addf(s, "%+.*f", all->v[0] < 1 && all->v[1] < 1 ? 4 : 3, change);
-	else
+	char text[32];
+
+	if (in_shares(d))
 		strbuf_addf(s, "%+.2f", 100 * change);
+	else if (unit_of(d) == STORE_TIME)
+		strbuf_addf(s, "%+.*f", all->v[0] < 1 && all->v[1] < 1 ? 4 : 3, change);
+	else if (unit_of(d) == STORE_BYTES)
+		strbuf_addf(s, "%c%s", change < 0 ? '-' : '+', term_bytes((uint64_t)fabs(change), text, sizeof(text)));
+	else
+		strbuf_addf(s, "%+.1f", change);
 }
 
 static void add_percent(struct strbuf *s, const struct diff_value *v)
@@ -45,15 +75,21 @@ static void head_side(const struct diff_view *v, int side, FILE *out)
 {
 	const struct diff_side *s = &v->d->side[side];
 	cleanup_strbuf struct strbuf label = STRBUF_INIT;
-	char cores[32], samples[32];
+	cleanup_strbuf struct strbuf amount = STRBUF_INIT;
+	char span[32], samples[32];
 
 	strbuf_addutf8(&label, v->sides->label[side], strlen(v->sides->label[side]));
 	fprintf(out, "%s %s\n        ", side ? "after: " : "before:", strbuf_str(&label));
-	if (in_cores(v->d))
-		fprintf(out, "%s, ", term_cores((double)s->ns / 1e9 / s->seconds, cores, sizeof(cores)));
-	fprintf(out, "%s samples", term_count(s->samples, samples, sizeof(samples)));
+	if (!in_shares(v->d)) {
+		add_amount(&amount, v->d, v->d->functions[0].total.v[side]);
+		fprintf(out, "%s, ", strbuf_str(&amount));
+	}
+	if (s->f->kind->class != STORE_GAUGE)
+		fprintf(out, "%s %s", term_count(s->samples, samples, sizeof(samples)), store_unit_name(s->f->kind->unit_n));
+	else
+		fprintf(out, "%s", s->f->kind->what);
 	if (s->seconds > 0)
-		fprintf(out, " in %s", when_duration((int64_t)(s->seconds * 1e9), cores, sizeof(cores)));
+		fprintf(out, " in %s", when_duration((int64_t)(s->seconds * 1e9), span, sizeof(span)));
 	fputc('\n', out);
 }
 
@@ -65,20 +101,22 @@ static void head_count(const struct diff *d, FILE *out)
 static void head_change(const struct diff *d, FILE *out)
 {
 	const struct diff_value *v = &d->functions[0].total;
-	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT;
+	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT, noise = STRBUF_INIT;
 
-	if (!in_cores(d)) {
+	if (in_shares(d)) {
 		fprintf(out, "change: of shares of all, in points");
 		head_count(d, out);
 		return;
 	}
 	add_change(&change, d, v->v[1] - v->v[0]);
 	add_percent(&percent, v);
-	fprintf(out, "change: %s cores (%s), ", strbuf_str(&change), strbuf_str(&percent));
+	add_amount(&noise, d, v->detectable);
+	fprintf(out, "change: %s%s%s (%s), ", strbuf_str(&change), fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : "",
+		per_second(d), strbuf_str(&percent));
 	if (v->significant)
 		fprintf(out, "more than noise (p %s %.2g)", v->p < 1e-4 ? "<" : "=", fmax(v->p, 1e-4));
 	else
-		fprintf(out, "within the noise: %.3f cores would have shown", v->detectable);
+		fprintf(out, "within the noise: %s would have shown", strbuf_str(&noise));
 	head_count(d, out);
 }
 
@@ -184,8 +222,8 @@ static void legend(const struct diff_view *v, size_t n_movers)
 void diff_text(const struct diff_view *v, FILE *out)
 {
 	const struct table_column columns[] = {
-		{"", TABLE_LEFT}, {in_cores(v->d) ? "SELF" : "SELF PT", TABLE_RIGHT}, {"", TABLE_RIGHT},
-		{in_cores(v->d) ? "TOTAL" : "TOTAL PT", TABLE_RIGHT}, {"", TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE},
+		{"", TABLE_LEFT}, {in_shares(v->d) ? "SELF PT" : "SELF", TABLE_RIGHT}, {"", TABLE_RIGHT},
+		{in_shares(v->d) ? "TOTAL PT" : "TOTAL", TABLE_RIGHT}, {"", TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE},
 		{"WHY", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));

@@ -17,6 +17,8 @@ struct fold_build *fold_begin(void)
 	b->pub.kind = store_kind_info(STORE_KIND_CPU); /* until told otherwise */
 	b->pub.unit = STORE_TIME;
 	b->pub.host = b->pub.kernel = none;
+	b->pub.kind = store_kind_info(STORE_KIND_CPU);
+	b->pub.unit = STORE_TIME;
 	fold_add_frame(b, &(struct fold_frame){.name = fold_text(b, "all"), .module = none, .module_path = none,
 					       .build_id = none, .file = none, .named = true, .origin = FOLD_GROUP});
 	mem_grow(b->pub.nodes, b->pub.n_nodes, b->cap_nodes);

@@ -70,6 +70,8 @@ struct fold *fold_join(const struct fold *base, double scale, const struct fold 
 	b->pub.to_ns = f->to_ns;
 	b->pub.period_ns = f->period_ns;
 	b->pub.cpus = f->cpus;
+	b->pub.kind = f->kind;
+	b->pub.unit = f->unit;
 	b->pub.host = fold_text(b, f->host);
 	b->pub.kernel = fold_text(b, f->kernel);
 	for (size_t i = 0; i < f->n_losses; i++)

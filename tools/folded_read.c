@@ -117,6 +117,7 @@ int folded_read(const void *data, size_t len, const char *name, const struct fol
 			why = read_one(b, at, n, o->leaves, &sum);
 		at = stop ? stop + 1 : end;
 	}
+	b->pub.unit = STORE_SAMPLES;
 	f = fold_end(b);
 	if (!why) {
 		*out = f;

@@ -180,8 +180,48 @@ static double time_unit(const struct reading *r, uint64_t unit)
 	return 0;
 }
 
+/* The two types of a kind of value; false if they are not there. */
+static bool choose_kind(struct reading *r, const struct store_kind_info *k)
+{
+	r->value = r->count = SIZE_MAX;
+	for (size_t i = 0; i < r->n_types; i++) {
+		if (string_is(r, r->types[i].type, k->pprof_value))
+			r->value = i;
+		if (string_is(r, r->types[i].type, k->pprof_n))
+			r->count = i;
+	}
+	if (r->value == SIZE_MAX)
+		return false;
+	r->b->pub.kind = k;
+	r->b->pub.unit = k->unit_value;
+	r->scale = time_unit(r, r->types[r->value].unit);
+	r->scale = r->scale > 0 ? r->scale : 1;
+	r->timed = true;
+	return true;
+}
+
+/* The kind that the default type is of. */
+static bool choose_default(struct reading *r)
+{
+	for (enum store_kind i = 1; r->default_type && i < STORE_KINDS; i++) {
+		const struct store_kind_info *k = store_kind_info(i);
+
+		if (string_is(r, r->default_type, k->pprof_value) && choose_kind(r, k))
+			return true;
+	}
+	return false;
+}
+
 static void choose_values(struct reading *r)
 {
+	if (r->o->kind && choose_kind(r, store_kind_info(r->o->kind)))
+		return;
+	if (r->o->kind && r->o->kind != STORE_KIND_CPU) {
+		wrong(r, "it has no values of that --type");
+		return;
+	}
+	if (!r->o->kind && choose_default(r))
+		return;
 	r->value = r->count = SIZE_MAX;
 	for (size_t i = r->n_types; i-- > 0;) {
 		if (time_unit(r, r->types[i].unit) > 0)
@@ -202,6 +242,7 @@ static void choose_values(struct reading *r)
 				r->value = i;
 		r->scale = 1;
 		r->timed = false;
+		r->b->pub.unit = STORE_SAMPLES;
 	} else {
 		wrong(r, "it has no sample type");
 	}

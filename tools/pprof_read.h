@@ -3,7 +3,8 @@
  * pprof_read: profile.proto (google/pprof) as a fold. Pure over bytes that anybody may have written; bounded by
  * PPROF_ITEMS of each kind. docs/decisions/0063 says why there is no library here.
  *
- *  1. The value is the sample type with a unit of time; beside it the one with unit "count" gives the samples. With
+ *  1. The two types of the kind of value that is asked for (fold_opts.kind; store/kinds.h has their names), or that the
+ *     default type is of. Else the value is the sample type with a unit of time; beside it the one with unit "count" gives the samples. With
  *     counts alone, and a period of time, the value is count x period. With neither (a heap profile) it is the default
  *     type, else the last one, and the fold has no length of time: only shares of it mean something.
  *  2. Locations are leaf first; a location's lines are innermost first, all but the last inlined into the next.

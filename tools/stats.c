@@ -89,8 +89,10 @@ double stats_t_quantile(double upper, double df)
 
 /* --- two series --- */
 
+#define LAGS 8
+
 struct moments {
-	double mean, squares, neighbours; /* sums of squared deviations, and of products of neighbours' */
+	double mean, squares, lagged[LAGS]; /* sums of squared deviations, and of products of those 1, 2, ... apart */
 	size_t n;
 };
 
@@ -102,23 +104,37 @@ static struct moments moments_of(const double *x, size_t n)
 		m.mean += x[i] / (double)n;
 	for (size_t i = 0; i < n; i++) {
 		m.squares += (x[i] - m.mean) * (x[i] - m.mean);
-		if (i)
-			m.neighbours += (x[i] - m.mean) * (x[i - 1] - m.mean);
+		for (size_t k = 1; k <= LAGS && k <= i; k++)
+			m.lagged[k - 1] += (x[i] - m.mean) * (x[i - k] - m.mean);
 	}
 	return m;
 }
 
-/* Variance of a mean of values whose neighbours correlate, over that of independent ones. Both series have deviations
- * from means of their own, which makes r too small by about (1 + 3 r) / n (Kendall 1954). */
-static double inflation(const struct moments *a, const struct moments *b)
+/* (1 + r) / (1 - r), with r of neighbours. Means of its own make each r too small by about (1 + 3 r) / n (Kendall 1954). An
+ * r that stands out of its own error is taken as that much larger: what is marked among many is what was guessed low. */
+static double inflation_next(double r, double n)
 {
-	double squares = a->squares + b->squares, r = squares > 0 ? (a->neighbours + b->neighbours) / squares : 0;
-
 	if (r <= 0)
 		return 1;
-	r += (1 + 3 * r) * 2 / (double)(a->n + b->n);
+	if (r > 1 / sqrt(n))
+		r += 1 / sqrt(n);
+	r += (1 + 3 * r) * 2 / n;
 	r = r > R_MAX ? R_MAX : r;
 	return (1 + r) / (1 - r);
+}
+
+/* Variance of a mean of values that correlate, over that of independent ones: the larger of what neighbours tell, and of
+ * Bartlett's weighted sum of several lags. */
+static double inflation(const struct moments *a, const struct moments *b)
+{
+	double n = (double)(a->n + b->n), squares = a->squares + b->squares, sum = 1;
+	size_t least = a->n < b->n ? a->n : b->n, lags = least / 4 < LAGS ? least / 4 : LAGS;
+
+	if (squares <= 0)
+		return 1;
+	for (size_t k = 1; k <= lags; k++)
+		sum += 2 * (1 - (double)k / (double)(lags + 1)) * ((a->lagged[k - 1] + b->lagged[k - 1]) / squares + 2 / n);
+	return fmax(1, fmax(sum, inflation_next((a->lagged[0] + b->lagged[0]) / squares, n)));
 }
 
 static void welch(const struct moments *a, double unit_a, const struct moments *b, double unit_b, struct stats_test *out)

@@ -7,6 +7,7 @@
 #include "tools/diff.h"
 #include "tools/diff_print.h"
 #include "tools/diff_sides.h"
+#include "tools/fold_kind.h"
 #include "tools/outfile.h"
 #include "tools/pprof.h"
 #include "tools/term.h"
@@ -16,7 +17,7 @@
 #define ALPHA 0.05
 
 struct diff_args {
-	const char *output, *before, *after, *per;
+	const char *output, *before, *after, *per, *type;
 	int64_t baseline_ns;
 	uint64_t rows;
 	bool no_inline;
@@ -26,6 +27,7 @@ struct diff_args {
 #define VS(field) offsetof(struct diff_args, vs) + offsetof(struct select_args, field)
 
 static const struct option DIFF_OPTIONS[] = {
+	FOLD_KIND_OPTION(struct diff_args, type),
 	{"baseline", 0, OPTION_DURATION, "TIME", "compare with the same range, that much earlier",
 	 offsetof(struct diff_args, baseline_ns)},
 	{"before", 0, OPTION_STRING, "FILE", "compare with a pprof or folded file, or another store",
@@ -95,7 +97,7 @@ static int per_of(const char *text, const struct diff_sides *s, enum diff_per *p
 	bool times = true;
 
 	for (int i = 0; i < 2; i++)
-		times = times && s->fold[i]->to_ns > s->fold[i]->from_ns;
+		times = times && (s->fold[i]->to_ns > s->fold[i]->from_ns || s->fold[i]->kind->class == STORE_GAUGE);
 	*per = times ? DIFF_PER_SECOND : DIFF_PER_SAMPLE;
 	if (!text)
 		return 0;
@@ -109,7 +111,8 @@ static int per_of(const char *text, const struct diff_sides *s, enum diff_per *p
 static void write_pprof(const struct diff *d, FILE *out)
 {
 	const struct diff_side *a = &d->side[DIFF_BEFORE], *b = &d->side[DIFF_AFTER];
-	double scale = d->per == DIFF_PER_SECOND ? b->seconds / a->seconds : (double)b->ns / (double)a->ns;
+	bool gauge = b->f->kind->class == STORE_GAUGE;
+	double scale = d->per == DIFF_PER_SAMPLE ? (double)b->ns / (double)a->ns : gauge ? 1 : b->seconds / a->seconds;
 	struct fold *both = fold_join(a->f, scale, b->f);
 
 	pprof_write(both, out); /* a stream that refuses bytes says so at the end */
@@ -160,7 +163,7 @@ static int diff_run(struct verb_call *call, struct err *e)
 	const struct diff_args *a = call->args;
 	struct diff_side_args in = {.store = call->store, .select = call->select, .vs = a->vs, .before = a->before,
 				    .after = a->after, .baseline_ns = a->baseline_ns, .words = call->words,
-				    .n_words = call->n_words};
+				    .n_words = call->n_words, .type = a->type};
 	struct diff_sides sides = {0};
 	struct diff_view v = {.sides = &sides, .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS, .wide = call->wide,
 			      .quiet = call->quiet};
@@ -171,7 +174,8 @@ static int diff_run(struct verb_call *call, struct err *e)
 
 	if (ret)
 		return ret;
-	in.opts = (struct fold_opts){.slices = DIFF_SLICES, .no_inline = a->no_inline, .leaves = form == FORM_PPROF};
+	in.opts = (struct fold_opts){.slices = form == FORM_PPROF ? 0 : DIFF_SLICES, .no_inline = a->no_inline,
+				     .leaves = form == FORM_PPROF};
 	ret = diff_sides_make(&in, &sides, e);
 	if (!ret)
 		ret = per_of(a->per, &sides, &per, e);

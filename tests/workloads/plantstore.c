@@ -3,12 +3,12 @@
  * plantstore: a store of two windows of one noisy load, in the second of which known things are different. For tests of
  * what finds differences.
  *
- *   plantstore DIR --seed N [--at UTC_SECONDS] [--window SECONDS] [--steady]
+ *   plantstore DIR --seed N [--at UTC_SECONDS] [--window SECONDS] [--steady] [--bursty]
  *
  * The windows follow each other and end at --at; buckets of 10 s, 499 Hz. FUNCTIONS functions, each below two of 40
  * callers, below one of 12 services, below main; how much each uses follows Zipf's law. Samples of each bucket and stack
- * are Poisson; one service in four is bursty on top of that: its load wanders by 30 %, neighbouring buckets alike. Unless
- * --steady, in the second window
+ * are Poisson; one service in four wanders on top of that: its load by 10 % (--bursty: 30 %), neighbouring buckets alike
+ * (r = 0.7). Unless --steady, in the second window
  *   planted_20    uses 20 % more, of some 2 200 samples      planted_5     uses 5 % more, of some 22 000
  *   planted_gone  is not there any more                      planted_new   calls planted_callee, as others did before
  * Prints as JSON the two windows and what is in them.
@@ -42,7 +42,7 @@ struct plan {
 	const char *dir;
 	uint64_t seed;
 	int64_t at_s, window_s;
-	bool steady;
+	bool steady, bursty;
 };
 
 static uint64_t state;
@@ -136,11 +136,11 @@ static void add_leaves(struct making *m, bool steady)
 }
 
 /* exp of an AR(1) process with mean 1 */
-static void wander(double *level, double *load)
+static void wander(double *level, double *load, double sd)
 {
 	for (uint32_t s = 0; s < SERVICES; s++) {
 		level[s] = 0.7 * level[s] + sqrt(1 - 0.49) * normal();
-		load[s] = s % 4 ? 1 : exp(0.3 * level[s] - 0.045);
+		load[s] = s % 4 ? 1 : exp(sd * level[s] - sd * sd / 2);
 	}
 }
 
@@ -154,7 +154,7 @@ static void fill(struct making *m, const struct plan *p)
 	for (int64_t ts = from_s; ts < p->at_s; ts += BUCKET_S) {
 		int window = ts >= from_s + p->window_s;
 
-		wander(level, load);
+		wander(level, load, p->bursty ? 0.3 : 0.1);
 		for (size_t i = 0; i < m->n; i++) {
 			struct leaf *l = &m->leaves[i];
 			uint64_t n = poisson(l->rate[window] * load[l->service]);
@@ -212,7 +212,8 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"seed", required_argument, NULL, 's'}, {"at", required_argument, NULL, 'a'},
-		{"window", required_argument, NULL, 'w'}, {"steady", no_argument, NULL, 'n'}, {NULL, 0, NULL, 0},
+		{"window", required_argument, NULL, 'w'}, {"steady", no_argument, NULL, 'n'},
+		{"bursty", no_argument, NULL, 'b'}, {NULL, 0, NULL, 0},
 	};
 	struct plan p = {.seed = 1, .at_s = 1795144200, .window_s = 600};
 	struct err e = {0};
@@ -224,6 +225,7 @@ int main(int argc, char **argv)
 		case 'a': p.at_s = atoll(optarg); break;
 		case 'w': p.window_s = atoll(optarg); break;
 		case 'n': p.steady = true; break;
+		case 'b': p.bursty = true; break;
 		default: return EXIT_USAGE;
 		}
 	}

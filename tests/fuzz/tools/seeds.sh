@@ -9,3 +9,40 @@ for form in now 2026-11-20T03:10:00Z 2026-11-20T03:10:00.250+01:00 '2026-11-20 0
 	n=$((n + 1))
 	printf '%s' "$form" > "$1/when/$n"
 done
+
+# folded stacks, and a profile with everything that is read, in four variants
+mkdir -p "$1/folded" "$1/pprof"
+printf 'main;work;small 30\nmain;do_sys_[k];x_[j];y_[i] 2\n# note\n\n 3\nmain;a\\x3bb 7\r\n' > "$1/folded/1"
+printf 'main;work\n' > "$1/folded/2"
+printf 'main;work 99999999999999999999\n' > "$1/folded/3"
+message() {
+	cat <<EOF
+sample_type { type: 1 unit: 2 } sample_type { type: 3 unit: $1 }
+sample { location_id: 1 location_id: 2 value: 3 value: 30 label { key: 5 num: 812 } label { key: 6 str: 7 }
+  label { key: 15 num: 813 } label { key: 16 str: 7 } label { key: 17 str: 7 } label { key: 18 str: 7 } }
+sample { location_id: 3 value: $2 value: 10 }
+sample { value: 1 value: 10 }
+mapping { id: 1 memory_start: 4194304 memory_limit: 8388608 filename: 8 build_id: 9 }
+mapping { id: 2 filename: 10 } mapping { id: 3 filename: 14 }
+location { id: 1 mapping_id: 1 address: 4194400 line { function_id: 1 line: 5 } line { function_id: 2 line: 9 } }
+location { id: 2 mapping_id: 2 address: 77 line { function_id: 3 } }
+location { id: 3 mapping_id: 3 address: 99 } location { id: 4 address: 99 }
+function { id: 1 name: 11 system_name: 11 filename: 12 start_line: 3 } function { id: 2 name: 13 }
+function { id: 3 }
+string_table: "" string_table: "samples" string_table: "count" string_table: "cpu" string_table: "nanoseconds"
+string_table: "pid" string_table: "comm" string_table: "app" string_table: "/usr/bin/app" string_table: "aa11"
+string_table: "[kernel.kallsyms]" string_table: "small" string_table: "app.c" string_table: "main"
+string_table: "/tmp/perf-812.map" string_table: "tid" string_table: "thread" string_table: "container"
+string_table: "container_id" string_table: "bytes"
+time_nanos: 1795144200000000000 duration_nanos: 10000000000 period_type { type: 3 unit: 4 } period: 10
+default_sample_type: 3 comment: 7
+EOF
+}
+if command -v protoc > /dev/null; then
+	n=0
+	for kind in '4 1' '19 1' '4 -1' '2 1'; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086
+		message $kind | protoc -Itests/unit/tools --encode=perftools.profiles.Profile profile.proto > "$1/pprof/$n"
+	done
+fi
