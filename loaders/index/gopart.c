@@ -18,6 +18,7 @@
 #define MODULES_MARK 16u    /* bytes before and after the text */
 #define BSS_WORD_2   18u    /* moduledata.bss, by generation of the pclntab; enoptrbss is three words on */
 #define BSS_WORD_16  28u
+#define CODE_MAX     16384u /* bytes of one function that are looked at */
 
 static size_t varint(struct cursor *c)
 {
@@ -216,6 +217,54 @@ static void bss_find(const struct elf_file *f, const struct go_table *t, struct 
 	out->bss_end = end;
 }
 
+/* ---- variables that no symbol names ---- */
+
+static int function_read(struct elf_file *f, const struct pclntab_func *p, struct govars *g)
+{
+	cleanup_region struct region r = {0};
+	const uint64_t size = p->end - p->start;
+	int rc = region_read(f, p->start, size < CODE_MAX ? size : CODE_MAX, &r);
+
+	if (!rc)
+		govars_note(g, p->name, r.bytes, (size_t)r.len, r.vaddr);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+struct file {
+	struct elf_file *elf;
+	int rc;
+};
+
+static bool file_begins(void *ctx, uint64_t addr)
+{
+	struct file *file = ctx;
+	cleanup_region struct region value = {0};
+	int rc = region_read(file->elf, addr, 8, &value);
+
+	if (rc && rc != -ENOENT)
+		file->rc = rc;
+	return !rc && region_word(&value, 0, 8) == GOVARS_RATE;
+}
+
+static int vars_find(struct elf_file *f, const struct go_table *t, struct image_go_record *out)
+{
+	struct file file = {.elf = f};
+	struct govars g = {0};
+
+	if (f->machine != EM_X86_64 || !out->bss_start ||
+	    (out->variables[IMAGE_GO_MBUCKETS] && out->variables[IMAGE_GO_MEM_PROFILE_RATE]))
+		return 0;
+	for (uint32_t i = 0; i < t->tab.func_count && !file.rc; i++) {
+		struct pclntab_func p;
+
+		if (pclntab_func(&t->tab, t->text, i, &p) && govars_wants(p.name))
+			file.rc = function_read(f, &p, &g);
+	}
+	if (!file.rc)
+		govars_settle(&g, file_begins, &file, out);
+	return file.rc;
+}
+
 int gopart_make(struct elf_file *f, const struct go_table *t, const struct go_symbols *syms,
 		struct image_go_record *out)
 {
@@ -228,7 +277,7 @@ int gopart_make(struct elf_file *f, const struct go_table *t, const struct go_sy
 	text_find(t, &r);
 	bss_find(f, t, &r);
 	memcpy(r.variables, syms->variables, sizeof(r.variables));
-	rc = govars_find(f, t, &r);
+	rc = vars_find(f, t, &r);
 	if (!rc)
 		*out = r;
 	return rc;

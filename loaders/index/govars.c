@@ -2,41 +2,20 @@
 /* govars: see the header. */
 #include "loaders/index/govars.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/region.h"
 #include "loaders/index/x86insn.h"
 
-#define CODE_MAX  16384u /* bytes of one function that are looked at */
-#define LOAD      0x8b
-#define STORE     0x89
-#define ADDRESS   0x8d
-#define RATE      (512 * 1024)
-#define USES_MAX  64u    /* of one function */
-
-/* ---- instructions ---- */
-
-bool govars_next(const uint8_t *code, size_t len, uint64_t vaddr, size_t *pos, struct govars_use *out)
-{
-	struct x86insn i;
-
-	while (*pos < len && x86insn_read(code + *pos, len - *pos, &i) && i.len) {
-		*pos += i.len;
-		if (i.map || !i.has_modrm || i.mod || (i.rm & 7) != 5)
-			continue;
-		*out = (struct govars_use){.addr = vaddr + *pos + (uint64_t)(int64_t)i.disp, .opcode = i.opcode,
-					   .wide = i.rex & 8};
-		return true;
-	}
-	return false;
-}
+#define LOAD     0x8b
+#define STORE    0x89
+#define ADDRESS  0x8d
 
 /* ---- functions ---- */
 
 enum function { FLUSH_LOCKED, STKBUCKET, FREE, MALLOC, NEXT_CYCLE, MCACHE, PROFILE, INIT, TICKS, FUNCTIONS };
+static_assert(FUNCTIONS == GOVARS_FUNCTIONS, "govars");
 
 static enum function function_of(const char *name)
 {
@@ -44,10 +23,9 @@ static enum function function_of(const char *name)
 		const char *name;
 		enum function function;
 	} known[] = {
-		{"mProf_FlushLocked", FLUSH_LOCKED}, {"stkbucket", STKBUCKET},	   {"mProf_Free", FREE},
-		{"mProf_Malloc", MALLOC},	     {"mProf_NextCycle", NEXT_CYCLE}, {"allocmcache", MCACHE},
-		{"profilealloc", PROFILE},	     {"init", INIT},		   {"ticksPerSecond", TICKS},
-		{"tickspersecond", TICKS},
+		{"mProf_FlushLocked", FLUSH_LOCKED}, {"stkbucket", STKBUCKET},  {"mProf_Free", FREE},
+		{"mProf_Malloc", MALLOC}, {"mProf_NextCycle", NEXT_CYCLE}, {"allocmcache", MCACHE},
+		{"profilealloc", PROFILE}, {"init", INIT}, {"ticksPerSecond", TICKS}, {"tickspersecond", TICKS},
 	};
 
 	if (strncmp(name, "runtime.", 8))
@@ -58,56 +36,38 @@ static enum function function_of(const char *name)
 	return FUNCTIONS;
 }
 
-/* What each of them uses, in order. */
-struct uses {
-	struct govars_use of[FUNCTIONS][USES_MAX];
-	size_t count[FUNCTIONS];
-	bool init_has_rate; /* runtime.init has the number 512 * 1024 */
-};
-
-/* mov $RATE, %REG */
-static bool has_rate(const uint8_t *code, size_t len)
+bool govars_wants(const char *name)
 {
+	return function_of(name) != FUNCTIONS;
+}
+
+/* ---- instructions ---- */
+
+/* mod 0 and register 5: the distance counts from the instruction's end. */
+static bool is_use(const struct x86insn *i)
+{
+	return !i->map && i->has_modrm && !i->mod && (i->rm & 7) == 5;
+}
+
+/* mov $GOVARS_RATE, %REG */
+static bool is_rate(const struct x86insn *i)
+{
+	return !i->map && ((i->opcode & 0xf8) == 0xb8 || i->opcode == 0xc7) && i->imm == GOVARS_RATE;
+}
+
+void govars_note(struct govars *g, const char *name, const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	const enum function which = function_of(name);
 	struct x86insn i;
 
-	for (size_t pos = 0; pos < len && x86insn_read(code + pos, len - pos, &i) && i.len; pos += i.len)
-		if (!i.map && ((i.opcode & 0xf8) == 0xb8 || i.opcode == 0xc7) && i.imm == RATE)
-			return true;
-	return false;
-}
-
-static int uses_of(struct elf_file *f, const struct pclntab_func *func, enum function which, struct uses *u)
-{
-	cleanup_region struct region r = {0};
-	const uint64_t size = func->end - func->start;
-	struct govars_use use;
-	size_t pos = 0;
-	int rc = region_read(f, func->start, size < CODE_MAX ? size : CODE_MAX, &r);
-
-	if (rc)
-		return rc == -ENOENT ? 0 : rc;
-	while (u->count[which] < USES_MAX && govars_next(r.bytes, (size_t)r.len, r.vaddr, &pos, &use))
-		u->of[which][u->count[which]++] = use;
-	if (which == INIT)
-		u->init_has_rate |= has_rate(r.bytes, (size_t)r.len);
-	return 0;
-}
-
-static int uses_collect(struct elf_file *f, const struct go_table *t, struct uses *u)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < t->tab.func_count && !rc; i++) {
-		struct pclntab_func p;
-		enum function which;
-
-		if (!pclntab_func(&t->tab, t->text, i, &p))
-			continue;
-		which = function_of(p.name);
-		if (which != FUNCTIONS)
-			rc = uses_of(f, &p, which, u);
+	for (size_t at = 0; which != FUNCTIONS && at < len && x86insn_read(code + at, len - at, &i);) {
+		at += i.len;
+		if (which == INIT && is_rate(&i))
+			g->init_has_rate = true;
+		if (is_use(&i) && g->count[which] < GOVARS_USES_MAX)
+			g->of[which][g->count[which]++] = (struct govars_use){
+				.addr = vaddr + at + (uint64_t)(int64_t)i.disp, .opcode = i.opcode, .wide = i.rex & 8};
 	}
-	return rc;
 }
 
 /* ---- which is which ---- */
@@ -118,7 +78,7 @@ static bool in_bss(const struct image_go_record *r, uint64_t addr)
 }
 
 /* The first variable that begins as 0 and that this function loads; 0: none. */
-static uint64_t first_load(const struct uses *u, enum function which, bool wide, const struct image_go_record *r)
+static uint64_t first_load(const struct govars *u, enum function which, bool wide, const struct image_go_record *r)
 {
 	for (size_t i = 0; i < u->count[which]; i++) {
 		const struct govars_use *x = &u->of[which][i];
@@ -129,7 +89,7 @@ static uint64_t first_load(const struct uses *u, enum function which, bool wide,
 	return 0;
 }
 
-static bool is_used(const struct uses *u, enum function which, uint64_t addr)
+static bool is_used(const struct govars *u, enum function which, uint64_t addr)
 {
 	for (size_t i = 0; i < u->count[which]; i++)
 		if (u->of[which][i].addr == addr)
@@ -145,7 +105,7 @@ static void take(struct image_go_record *r, enum image_go_variable v, uint64_t a
 	r->from_code |= 1ull << v;
 }
 
-static void buckets_find(const struct uses *u, struct image_go_record *r)
+static void buckets_find(const struct govars *u, struct image_go_record *r)
 {
 	const uint64_t memory = first_load(u, FLUSH_LOCKED, true, r);
 	uint64_t found[3] = {0};
@@ -166,7 +126,7 @@ static void buckets_find(const struct uses *u, struct image_go_record *r)
 	take(r, IMAGE_GO_BBUCKETS, found[2]);
 }
 
-static void cycle_find(const struct uses *u, struct image_go_record *r)
+static void cycle_find(const struct govars *u, struct image_go_record *r)
 {
 	const uint64_t cycle = first_load(u, FREE, false, r);
 
@@ -174,41 +134,20 @@ static void cycle_find(const struct uses *u, struct image_go_record *r)
 		take(r, is_used(u, NEXT_CYCLE, cycle + 4) ? IMAGE_GO_MPROF : IMAGE_GO_MPROF_CYCLE, cycle);
 }
 
-/* Does it begin as 512 * 1024? */
-static int rate_begins(struct elf_file *f, const struct uses *u, const struct image_go_record *r, uint64_t addr, bool *yes)
+static void rate_find(const struct govars *u, govars_begins_fn begins, void *ctx, struct image_go_record *r)
 {
-	cleanup_region struct region value = {0};
-	int rc;
-
-	*yes = false;
-	if (in_bss(r, addr)) {
-		*yes = u->init_has_rate && is_used(u, INIT, addr);
-		return 0;
-	}
-	rc = region_read(f, addr, 8, &value);
-	if (!rc)
-		*yes = region_word(&value, 0, 8) == RATE;
-	return rc == -ENOENT ? 0 : rc;
-}
-
-static int rate_find(struct elf_file *f, const struct uses *u, struct image_go_record *r)
-{
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < u->count[MCACHE]; i++) {
+	for (size_t i = 0; i < u->count[MCACHE]; i++) {
 		const struct govars_use *x = &u->of[MCACHE][i];
-		bool yes = false;
 
-		if (x->opcode == LOAD && x->wide && is_used(u, PROFILE, x->addr))
-			rc = rate_begins(f, u, r, x->addr, &yes);
-		if (yes)
+		if (x->opcode != LOAD || !x->wide || !is_used(u, PROFILE, x->addr))
+			continue;
+		if (in_bss(r, x->addr) ? u->init_has_rate && is_used(u, INIT, x->addr) : begins(ctx, x->addr))
 			take(r, IMAGE_GO_MEM_PROFILE_RATE, x->addr);
 	}
-	return rc;
 }
 
 /* In `ticks` stand lock, padding, val (to Go 1.19); lock, val; lock, startTicks, startTime, val (Go 1.22 on). */
-static void ticks_find(const struct uses *u, struct image_go_record *r)
+static void ticks_find(const struct govars *u, struct image_go_record *r)
 {
 	const uint64_t val = first_load(u, TICKS, true, r);
 	unsigned minor;
@@ -217,24 +156,10 @@ static void ticks_find(const struct uses *u, struct image_go_record *r)
 		take(r, IMAGE_GO_TICKS, val - (minor >= 22 ? 24 : minor >= 20 ? 8 : 16));
 }
 
-int govars_find(struct elf_file *f, const struct go_table *t, struct image_go_record *out)
+void govars_settle(const struct govars *g, govars_begins_fn begins, void *ctx, struct image_go_record *out)
 {
-	struct uses *u;
-	int rc;
-
-	if (f->machine != EM_X86_64 || !out->bss_start ||
-	    (out->variables[IMAGE_GO_MBUCKETS] && out->variables[IMAGE_GO_MEM_PROFILE_RATE]))
-		return 0;
-	u = calloc(1, sizeof(*u));
-	if (!u)
-		return -ENOMEM;
-	rc = uses_collect(f, t, u);
-	if (!rc) {
-		buckets_find(u, out);
-		cycle_find(u, out);
-		ticks_find(u, out);
-		rc = rate_find(f, u, out);
-	}
-	free(u);
-	return rc;
+	buckets_find(g, out);
+	cycle_find(g, out);
+	rate_find(g, begins, ctx, out);
+	ticks_find(g, out);
 }

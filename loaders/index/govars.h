@@ -13,14 +13,19 @@
  *
  * All but MemProfileRate begin as 0: they lie between moduledata.bss and enoptrbss. What two functions do not agree on is
  * left unknown. Whoever reads a process proves what he finds there before he believes it (loaders/goheap/buckets.h).
- * amd64 only: elsewhere nothing is found. Source: src/runtime/mprof.go, mcache.go, malloc.go, runtime.go.
+ * Pure over (bytes, len); amd64 alone: the caller asks for nothing else. Source: src/runtime/mprof.go, mcache.go, malloc.go, runtime.go.
  */
 #ifndef SONDE_INDEX_GOVARS_H
 #define SONDE_INDEX_GOVARS_H
 
-#include "loaders/index/elffile.h"
-#include "loaders/index/gotable.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "schema/image/format.h"
+
+#define GOVARS_FUNCTIONS 9u
+#define GOVARS_USES_MAX  64u /* of one function */
 
 /* One use of memory by its distance from the instruction. */
 struct govars_use {
@@ -29,11 +34,22 @@ struct govars_use {
 	bool wide;      /* 8 bytes */
 };
 
-/* The next use at or after *pos, in code that begins at `vaddr`; *pos moves behind its instruction. false: no more, or
- * what follows is no instruction. Pure over (bytes, len). */
-bool govars_next(const uint8_t *code, size_t len, uint64_t vaddr, size_t *pos, struct govars_use *out);
+/* What the functions that count use, in order. Zeroed: nothing yet. */
+struct govars {
+	struct govars_use of[GOVARS_FUNCTIONS][GOVARS_USES_MAX];
+	size_t count[GOVARS_FUNCTIONS];
+	bool init_has_rate; /* runtime.init has the number 512 * 1024 */
+};
 
-/* Fill in those of out->variables that are 0, and out->from_code. `out` has version and bss already. 0, or as source_read. */
-int govars_find(struct elf_file *f, const struct go_table *t, struct image_go_record *out);
+/* Does the file hold GOVARS_RATE at this address? */
+#define GOVARS_RATE (512 * 1024)
+typedef bool (*govars_begins_fn)(void *ctx, uint64_t addr);
+
+/* Is a function of this name looked at? */
+bool govars_wants(const char *name);
+/* The code of a function that is, from `vaddr` on. */
+void govars_note(struct govars *g, const char *name, const uint8_t *code, size_t len, uint64_t vaddr);
+/* Fill in those of out->variables that are 0, and out->from_code. `out` has version and bss already. */
+void govars_settle(const struct govars *g, govars_begins_fn begins, void *ctx, struct image_go_record *out);
 
 #endif

@@ -95,6 +95,8 @@ def test_every_record_is_the_programs_own(program):
         assert told[profile]
         assert collections.Counter((tuple(told_frames(r)) if named else (), *r["values"]) for r in told[profile] if r["values"][1]) == \
             collections.Counter((tuple(read_frames(b)) if named else (), *contention_of(b, kind)) for b in buckets)
+    if program.form != "renamed":
+        assert read["ticks_per_second"] == told["ticks_per_second"]
 
 
 # ---- with the Go on the path ----

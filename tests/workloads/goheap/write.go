@@ -3,7 +3,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/ioutil"
 	"os"
 	"path/filepath"
@@ -29,6 +31,7 @@ type Record struct {
 type Told struct {
 	Version string   `json:"version"`
 	Rate    int      `json:"rate"`
+	Ticks   int64    `json:"ticks_per_second"` // as the text form of its block profile says
 	Memory  []Record `json:"memory"`
 	Block   []Record `json:"block"`
 	Mutex   []Record `json:"mutex"`
@@ -75,6 +78,9 @@ func write(dir string) {
 	if n, ok := runtime.MutexProfile(mutex[:]); ok {
 		t.Mutex = contention(mutex[:n])
 	}
+	var text bytes.Buffer
+	pprof.Lookup("block").WriteTo(&text, 1)
+	fmt.Sscanf(text.String(), "--- contention:\ncycles/second=%d", &t.Ticks)
 	for _, name := range []string{"heap", "block", "mutex"} {
 		f, err := os.Create(filepath.Join(dir, name+".pb.gz"))
 		if err == nil {
@@ -87,9 +93,9 @@ func write(dir string) {
 			panic(err)
 		}
 	}
-	text, err := json.Marshal(t)
+	told, err := json.Marshal(t)
 	if err == nil {
-		err = ioutil.WriteFile(filepath.Join(dir, "profile.json"), text, 0o644)
+		err = ioutil.WriteFile(filepath.Join(dir, "profile.json"), told, 0o644)
 	}
 	if err != nil {
 		panic(err)
