@@ -100,7 +100,8 @@ static double max_of(const struct record *r, const char *key)
 static void say_progress(struct record *r)
 {
 	struct strbuf counts cleanup_strbuf = STRBUF_INIT;
-	double elapsed = max_of(r, "elapsed_s");
+	double longest = max_of(r, "elapsed_s");
+	double elapsed = r->asked_s > 0 && longest > r->asked_s ? r->asked_s : longest; /* one may have begun later */
 	int64_t now = clock_boot_ns();
 	char store[32], left[64] = "";
 	int full = r->asked_s > 0 ? (int)(BAR * elapsed / r->asked_s) : 0;

@@ -98,28 +98,32 @@ static int one_row(sqlite3 *db, const char *sql, int64_t run, uint64_t *a, uint6
 	return 0;
 }
 
-/* A segment with one run is summed without a look at the dictionary: a day of them must take no time. */
+/* A segment where one run alone has CPU samples is summed without a look at the dictionary: a day of them must take no
+ * time. */
 static int add_samples(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
 {
-	uint64_t others = 0, none = 0;
-	int rc = one_row(db, "SELECT count(*) FROM run WHERE id <> ?1", run, &others, &none, e);
+	uint64_t own = 0, others = 0;
+	int rc = one_row(db, "SELECT sum(id = ?1), sum(id <> ?1) FROM run WHERE EXISTS (SELECT 1 FROM task t WHERE t.run = run.id"
+			     " AND t.kind = 1)", run, &own, &others, e);
 
-	if (rc)
+	if (rc || !own)
 		return rc;
-	return one_row(db, others ? "SELECT sum(x.n) FROM task t JOIN series e ON e.task = t.id JOIN sample x ON "
-				    "x.series = e.id WHERE t.run = ?1" : "SELECT sum(n) FROM sample WHERE ?1",
-		       run, &f->samples, &none, e);
+	return one_row(db, others ? "SELECT sum(x.n) FROM sample x CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON"
+				    " t.id = e.task WHERE t.run = ?1" : "SELECT sum(n) FROM sample WHERE ?1",
+		       run, &f->samples, &own, e);
 }
 
 static int add_events(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
 {
 	uint64_t there = 0, none = 0;
-	int rc = one_row(db, "SELECT count(*) FROM sqlite_master WHERE name = 'amount' AND ?1", run, &there, &none, e);
+	int rc = one_row(db, "SELECT count(*) FROM task WHERE run = ?1 AND kind <> 1 AND EXISTS (SELECT 1 FROM sqlite_master"
+			     " WHERE name = 'amount')", run, &there, &none, e);
 
 	if (rc || !there)
 		return rc;
-	return one_row(db, "SELECT sum(iif(k.class = 'gauge', 1, x.n)) FROM task t JOIN kind k ON k.id = t.kind JOIN series e ON"
-			   " e.task = t.id JOIN amount x ON x.series = e.id WHERE t.run = ?1", run, &f->events, &none, e);
+	return one_row(db, "SELECT sum(iif(k.class = 'gauge', 1, x.n)) FROM amount x CROSS JOIN series e ON e.id = x.series"
+			   " CROSS JOIN task t ON t.id = e.task JOIN kind k ON k.id = t.kind WHERE t.run = ?1", run, &f->events,
+		       &none, e);
 }
 
 /* Of its newest segment: the share of the samples whose leaf has a name. */
