@@ -49,7 +49,7 @@ static void add_percent(struct strbuf *s, uint64_t part, uint64_t whole)
 	strbuf_addf(s, p >= 10 ? "%.1f %%" : "%.2f %%", p);
 }
 
-static void title_make(const struct flame_page *p, struct strbuf *s)
+void flame_html_title(const struct flame_page *p, struct strbuf *s)
 {
 	const struct fold *f = p->folds[0];
 	const char *what = fold_is_cores(f) ? "CPU time" : f->kind->what;
@@ -268,7 +268,7 @@ static int page_write(const struct flame_page *p, const struct trees *x, FILE *o
 
 	if (ret)
 		return err_set(e, ret, EXIT_RUNTIME, "cannot pack the flame graph: %s", strerror(-ret));
-	title_make(p, &title);
+	flame_html_title(p, &title);
 	facts_make(p, &x->tree[0], &facts);
 	rows_make(p->folds[0], &x->tree[0], &rows);
 	template_fill((struct part[]){

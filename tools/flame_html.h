@@ -33,6 +33,8 @@ struct flame_page {
 
 /* 0, or -errno with `e`; errors of the stream are left on the stream (ferror). */
 int flame_html_write(const struct flame_page *p, FILE *out, struct err *e);
+/* Add "CPU time of WHAT on HOST", as text for HTML. */
+void flame_html_title(const struct flame_page *p, struct strbuf *s);
 /* Add text for HTML: & < > " ' escaped, control bytes as \xNN. */
 void flame_html_addtext(struct strbuf *s, const char *text);
 

@@ -7,6 +7,7 @@
 
 #include "tools/flame_html.h"
 #include "tools/flame_json.h"
+#include "tools/flame_svg.h"
 #include "tools/fold_kind.h"
 #include "tools/folded.h"
 #include "tools/pprof.h"
@@ -17,7 +18,8 @@ static const struct {
 	enum output_form form;
 } FORMS[] = {
 	{".html", OUTPUT_HTML}, {".htm", OUTPUT_HTML}, {".folded", OUTPUT_FOLDED}, {".collapsed", OUTPUT_FOLDED},
-	{".pb.gz", OUTPUT_PPROF}, {".pprof", OUTPUT_PPROF}, {".speedscope.json", OUTPUT_SPEEDSCOPE}, {".json", OUTPUT_JSON},
+	{".svg", OUTPUT_SVG}, {".pb.gz", OUTPUT_PPROF}, {".pprof", OUTPUT_PPROF},
+	{".speedscope.json", OUTPUT_SPEEDSCOPE}, {".json", OUTPUT_JSON},
 };
 
 static const char *const GROUPS[] = {
@@ -38,7 +40,8 @@ int output_form_of(const char *path, enum output_form *form, struct err *e)
 		}
 	}
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"cannot tell the format of '%s' from its name: known are .html, .folded, .pb.gz (pprof), .speedscope.json and .json", path);
+		"cannot tell the format of '%s' from its name: known are .html, .svg, .folded, .pb.gz (pprof), .speedscope.json "
+		"and .json", path);
 	err_fix(e, "sonde flame -o x.html");
 	return -EINVAL;
 }
@@ -58,9 +61,20 @@ int output_group_of(const char *name, enum fold_group *group, struct err *e)
 	return -EINVAL;
 }
 
+static void svg_write(const struct selection *sel, const struct fold *f, FILE *out)
+{
+	const struct fold *const folds[] = {f};
+	const struct flame_page page = {.folds = folds, .n_folds = 1, .what = sel->what, .range = sel->range,
+					.filters = sel->filter_text, .group = ""};
+
+	flame_svg_write(&page, out);
+}
+
 static void print_form(enum output_form form, const struct selection *sel, const struct fold *f, FILE *out)
 {
-	if (form == OUTPUT_FOLDED)
+	if (form == OUTPUT_SVG)
+		svg_write(sel, f, out);
+	else if (form == OUTPUT_FOLDED)
 		folded_write(f, out);
 	else if (form == OUTPUT_PPROF)
 		pprof_write(f, out); /* a stream that refuses bytes says so at the end */

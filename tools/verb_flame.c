@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde flame: the selection as a flame graph in one file; the end of its name says in which form. */
 #include <errno.h>
+#include <langinfo.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
+#include "tools/flame_text.h"
 #include "tools/json.h"
 #include "tools/fold_kind.h"
 #include "tools/outfile.h"
@@ -23,13 +25,14 @@ extern char **environ;
 struct flame_args {
 	const char *type;
 	const char *output, *group, *source_url;
-	bool open, lines, no_inline;
+	bool open, lines, no_inline, text;
 };
 
 static const struct option FLAME_OPTIONS[] = {
 	FOLD_KIND_OPTION(struct flame_args, type),
-	{"output", 'o', OPTION_STRING, "FILE", "x.html, x.folded, x.pb.gz (pprof) or x.json; the end says which",
+	{"output", 'o', OPTION_STRING, "FILE", "x.html, .svg, .folded, .pb.gz (pprof) or .json; the end says which",
 	 offsetof(struct flame_args, output)},
+	{"text", 0, OPTION_FLAG, NULL, "draw it here, in the terminal", offsetof(struct flame_args, text)},
 	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
 	 offsetof(struct flame_args, source_url)},
 	{"group", 0, OPTION_STRING, "BY", "first row: none, container, process or thread",
@@ -43,6 +46,7 @@ static const struct option FLAME_OPTIONS[] = {
 static const char *const FLAME_EXAMPLES[] = {
 	"sonde flame",
 	"sonde flame nginx --last 10m --open",
+	"sonde flame --text",
 	"sonde flame -o cpu.pb.gz && go tool pprof -top cpu.pb.gz",
 	NULL,
 };
@@ -117,6 +121,20 @@ static void say_written(const struct verb_call *call, const char *path, enum out
 		fprintf(stderr, "next: go tool pprof -top %s\n", path);
 }
 
+static int text_run(const struct verb_call *call, const struct fold_opts *opts, struct err *e)
+{
+	bool terminal = term_is_tty(stdout);
+	struct fold *f = NULL;
+	int ret = fold_make(call->sel, opts, &f, e);
+
+	if (ret)
+		return ret;
+	flame_text_write(f, stdout, call->wide || !terminal ? 0 : term_width(stdout),
+			 terminal && !strcmp(nl_langinfo(CODESET), "UTF-8"));
+	fold_free(f);
+	return ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") : 0;
+}
+
 static int flame_run(struct verb_call *call, struct err *e)
 {
 	const struct flame_args *a = call->args;
@@ -136,6 +154,13 @@ static int flame_run(struct verb_call *call, struct err *e)
 		ret = output_form_of(path, &form, e);
 	if (ret)
 		return ret;
+	if (a->text && a->output) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--text is for the terminal, -o for a file: one of the two");
+		err_fix(e, "sonde flame --text > FILE");
+		return -EINVAL;
+	}
+	if (a->text && !call->json)
+		return text_run(call, &opts, e);
 	if (call->json && !a->output) {
 		ret = output_write(OUTPUT_JSON, call->sel, &opts, NULL, stdout, e);
 		return ret ? ret : ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") : 0;

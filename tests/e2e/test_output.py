@@ -231,7 +231,7 @@ def test_the_default_name_is_harmless(made, sonde, tmp_path):
 
 
 def test_an_unknown_form_is_refused_with_the_list(made, sonde, tmp_path):
-    for name in ("x.svg", "x", "x.html.bak"):
+    for name in ("x.png", "x", "x.html.bak"):
         done = sonde("flame", "-o", tmp_path / name, store=made[0])
         assert done.returncode == 2 and ".folded" in done.stderr and "fix:" in done.stderr
     assert sonde("flame", "--group", "cat", store=made[0], cwd=tmp_path).returncode == 2

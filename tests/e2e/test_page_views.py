@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each view of the flame graph page against a recomputation from the rows that it was made of: what the pointer reads on
 the canvas, what stands in the table, what is drawn."""
+import glob
 import re
+import sqlite3
+import xml.etree.ElementTree as ET
 
 import page_oracle as oracle
 import pytest
 from browser import ROW, page, pages, png_read  # noqa: F401
+from conftest import need_root
 
 NODES = 3000
 
@@ -248,3 +252,33 @@ def test_the_lines_of_a_function(page, made):
         assert abs(float(b.split()[0]) - 100 * own[place][1] / root.total) <= 0.051
     href = page.js("return document.querySelector('#lines a').href")
     assert re.fullmatch(r"https://src\.example/server\.go#L\d+", href)
+
+
+@pytest.mark.page
+def test_figures_are_those_of_the_store(page, sonde, store, tmp_path):
+    """A recording of this host: what stands on the page, in the picture and in the terminal, against plain SQL."""
+    need_root()
+    sonde("record", "-d", "2s", "-q", store=store, check=True)
+    total, own, cpu_ns = 0, {}, 0
+    for path in glob.glob(str(store) + "/*.db"):
+        with sqlite3.connect(path) as db:
+            for name, module, n, ns in db.execute("SELECT function, module, sum(samples), sum(cpu_ns) FROM cpu_samples"
+                                                  " GROUP BY 1, 2"):
+                own[(name, module)] = own.get((name, module), 0) + n
+                total, cpu_ns = total + n, cpu_ns + ns
+    html, svg = str(tmp_path / "x.html"), str(tmp_path / "x.svg")
+    sonde("flame", "-q", "--self", "-o", html, store=store, check=True)
+    page.open(html)
+    assert page.text("#scope").startswith("Of " + f"{total:,}".replace(",", "\u202f") + " samples"), (page.text("#scope"), total)
+    assert f"{cpu_ns / 1e9:.2f} s of CPU time" in page.text("#facts")
+    selves, seen = table(page, 0), 0
+    for key, n in own.items():
+        if key in selves:
+            assert abs(selves[key] - 100 * n / total) <= 0.051, key
+            seen += n
+    assert seen >= 0.8 * total  # the others have no name, and stand by their place in the file
+    sonde("flame", "-q", "--self", "-o", svg, store=store, check=True)
+    titles = [t.text for t in ET.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}title")]
+    assert int(re.sub(r"\D", "", re.search(r"([\d\s]+) samples", titles[0])[1])) == total
+    drawn = sonde("flame", "-q", "--self", "--text", store=store, check=True).stdout.splitlines()
+    assert drawn[1].startswith("100.0%") and "\x1b" not in "".join(drawn) and "\u2588" not in "".join(drawn)

@@ -15,28 +15,26 @@ function treeInit(on) {
 			all.push(j);
 		return all;
 	}
-	function label(i) {
-		const f = s.format, name = s.looks.name[s.t.look[i]];
-		return `${name}, ${f.share(s.t.total[1][i])}, ${f.main(s.t.total[1][i])}, self ${f.share(s.t.self[1][i])}`;
-	}
 	function item(i, place, size) {
 		const li = document.createElement('li'), leaf = layoutFirstChild(s.t, i) < 0;
-		const share = document.createElement('span'), name = document.createElement('span');
+		const share = document.createElement('span'), name = document.createElement('span'), more = document.createElement('span');
 		li.setAttribute('role', 'treeitem');
 		li.setAttribute('aria-level', s.t.depth[i] + 1);
 		li.setAttribute('aria-posinset', place);
 		li.setAttribute('aria-setsize', size);
-		li.setAttribute('aria-label', label(i));
 		li.setAttribute('aria-selected', i === s.at);
 		if (!leaf)
 			li.setAttribute('aria-expanded', s.open.has(i));
 		li.tabIndex = i === s.at ? 0 : -1;
 		li.dataset.node = i;
-		li.style.paddingLeft = Math.min(s.t.depth[i], 40) * 12 + 4 + 'px';
+		li.style.paddingLeft = `min(${s.t.depth[i] * 12 + 4}px, 35%)`;
 		share.textContent = s.format.share(s.t.total[1][i]);
 		share.className = 'share';
-		name.textContent = (leaf ? '  ' : s.open.has(i) ? '\u25be ' : '\u25b8 ') + drawShorten(s.looks.name[s.t.look[i]], 160);
-		li.append(share, name);
+		name.textContent = drawShorten(s.looks.name[s.t.look[i]], 160);
+		name.className = 'name';
+		more.textContent = `${s.format.main(s.t.total[1][i])}, self ${s.format.share(s.t.self[1][i])}`;
+		more.className = 'share';
+		li.append(share, name, more);
 		return li;
 	}
 	function moreItem(i, left, place, size) {
@@ -48,7 +46,7 @@ function treeInit(on) {
 		li.setAttribute('aria-selected', false);
 		li.tabIndex = -1;
 		li.dataset.more = i;
-		li.style.paddingLeft = Math.min(s.t.depth[i] + 1, 40) * 12 + 4 + 'px';
+		li.style.paddingLeft = `min(${s.t.depth[i] * 12 + 16}px, 35%)`;
 		li.textContent = `\u2026 ${left} more`;
 		return li;
 	}

@@ -132,7 +132,7 @@ function pageShow(page, forced) {
 				continue;
 			const flip = g === page.upper || (s.flame && !both), zoom = layoutFind(t, path);
 			if (fresh || g.tree !== t || g.flip !== flip)
-				g.show(t, flip, zoom, Math.max(viewSame(keep.tree, keep.focus, t), both ? 0 : -1));
+				g.show(t, flip, zoom, both ? 0 : viewSame(keep.tree, keep.focus, t));
 			else if (g.zoom !== zoom)
 				g.zoomTo(zoom);
 		}

@@ -9,7 +9,7 @@ const {chromium} = require('playwright-core');
 const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
 	'--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'];
 
-let browser, context, page, seen = [], said = [], downloads = [];
+let browser, context, page, meter, seen = [], said = [], downloads = [];
 
 async function start({executable, width, height, scripts = true, media = {}, forced = false}) {
 	browser = browser || await chromium.launch({executablePath: executable, args: ARGS, headless: true});
@@ -19,6 +19,8 @@ async function start({executable, width, height, scripts = true, media = {}, for
 		colorScheme: media.scheme || 'light', reducedMotion: media.motion || 'no-preference',
 		forcedColors: forced ? 'active' : 'none', permissions: ['clipboard-read', 'clipboard-write']});
 	page = await context.newPage();
+	meter = await context.newCDPSession(page);
+	await meter.send('Performance.enable');
 	seen = [];
 	said = [];
 	downloads = [];
@@ -96,19 +98,8 @@ const OPS = {
 			+ ' ' + (n.any[0] ? n.any[0].message : ''))}));
 	},
 	metrics: async () => {
-		const cdp = await context.newCDPSession(page);
-		await cdp.send('Performance.enable');
-		const got = await cdp.send('Performance.getMetrics');
-		await cdp.detach();
+		const got = await meter.send('Performance.getMetrics');
 		return Object.fromEntries(got.metrics.map((m) => [m.name, m.value]));
-	},
-	cdp: async ({method, params}) => {
-		const cdp = await context.newCDPSession(page);
-		try {
-			return await cdp.send(method, params);
-		} finally {
-			await cdp.detach();
-		}
 	},
 };
 

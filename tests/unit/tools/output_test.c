@@ -129,7 +129,7 @@ static void the_name_chooses_the_form(void **state)
 		const char *path;
 		int form;
 	} cases[] = {{"x.html", OUTPUT_HTML}, {"a/b.PB.GZ", OUTPUT_PPROF}, {"x.folded", OUTPUT_FOLDED},
-		     {"x.json", OUTPUT_JSON}, {"x.svg", -1}, {".html", -1}, {"html", -1}, {"", -1}};
+		     {"x.json", OUTPUT_JSON}, {"x.svg", OUTPUT_SVG}, {"x.png", -1}, {".html", -1}, {"html", -1}, {"", -1}};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
