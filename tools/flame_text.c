@@ -84,12 +84,16 @@ static void line_print(const struct text *x, size_t i, bool hot)
 	const struct fold_frame *fr = &x->t.frames[n->frame];
 	double share = x->t.nodes[0].total_ns ? (double)n->total_ns / (double)x->t.nodes[0].total_ns : 0;
 	cleanup_strbuf struct strbuf head = STRBUF_INIT, name = STRBUF_INIT;
+	unsigned deep = 2 * x->indent[i];
 	size_t used, room = SIZE_MAX;
 	char amount[32];
 
+	if (x->width && deep > x->width / 3) /* the name matters more */
+		deep = x->width / 3;
+
 	strbuf_addf(&head, "%5.1f%% %9s ", 100 * share, fold_amount(x->f, n->total_ns, amount, sizeof(amount)));
 	bar_add(&head, share, x->unicode);
-	strbuf_addf(&head, " %c %*s%s", hot ? '>' : ' ', 2 * (int)x->indent[i], "",
+	strbuf_addf(&head, " %c %*s%s", hot ? '>' : ' ', (int)deep, "",
 		    !x->forked[i] ? "" : x->unicode ? "\u251c " : "+ ");
 	used = term_columns(strbuf_str(&head));
 	if (x->width)
