@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "tools/helper.h"
 
@@ -91,7 +92,9 @@ static void take_line(struct loaderset *s, struct loader *l, const char *text, s
 	const char *name = json_string_value(json_object_get(ev, "event"));
 
 	if (name) {
-		if (!strcmp(name, "progress"))
+		if (!strcmp(name, "ready"))
+			l->ready = true;
+		else if (!strcmp(name, "progress"))
 			keep(&l->progress, ev);
 		else if (!strcmp(name, "done"))
 			keep(&l->done, ev);
@@ -139,6 +142,28 @@ static void read_one(struct loaderset *s, size_t index)
 		await(s, index);
 }
 
+/* Rule 4. The time to wait for the next line, in ms; -1: as long as it takes. */
+static int time_left(struct loaderset *s)
+{
+	int64_t now = clock_boot_ns(), left;
+
+	if (!s->length_ns || s->timed_out)
+		return -1;
+	for (size_t i = 0; !s->end_ns && i < s->n; i++)
+		if (s->v[i].fd >= 0 && !s->v[i].ready)
+			return -1;
+	if (!s->end_ns)
+		s->end_ns = now + s->length_ns;
+	left = (s->end_ns - now + 999999) / 1000000;
+	if (left > 0)
+		return left < 1000 ? (int)left : 1000;
+	s->timed_out = true;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].fd >= 0)
+			kill(s->v[i].pid, SIGTERM);
+	return -1;
+}
+
 void loaderset_follow(struct loaderset *s)
 {
 	struct pollfd pfd[FAMILIES_MAX];
@@ -150,7 +175,7 @@ void loaderset_follow(struct loaderset *s)
 			pfd[i] = (struct pollfd){.fd = s->v[i].fd, .events = POLLIN};
 			any = any || s->v[i].fd >= 0;
 		}
-		if (!any || poll(pfd, s->n, -1) < 0)
+		if (!any || poll(pfd, s->n, time_left(s)) < 0)
 			continue; /* a signal: it was passed on */
 		for (size_t i = 0; i < s->n; i++)
 			if (pfd[i].revents)

@@ -6,6 +6,8 @@
  *   1. Ctrl-C and SIGTERM reach all of them: a terminal sends them itself, what came from one process is passed on.
  *   2. One that fails does not end the others.
  *   3. All are waited for, also when the reader gives up.
+ *   4. With `length_ns` they are ended that long after the last of them was ready, so that all cover the same time; one
+ *      that failed is not waited for.
  */
 #ifndef SONDE_TOOLS_LOADERSET_H
 #define SONDE_TOOLS_LOADERSET_H
@@ -13,6 +15,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "schema/base/err.h"
@@ -24,6 +27,7 @@ struct loader {
 	pid_t pid;
 	int fd;                /* -1: it has closed its end */
 	int status;            /* as of wait(2), after loaderset_follow */
+	bool ready;            /* it has said so */
 	json_t *done, *error, *progress; /* the last of each, owned; NULL: none */
 	struct strbuf line;    /* begun */
 };
@@ -34,6 +38,9 @@ struct loaderset {
 	/* Called for each line as it comes, after `v` took it in. */
 	void (*event)(void *ctx, struct loader *l, const char *name, const json_t *ev);
 	void *ctx;
+	int64_t length_ns;     /* 0: they end by themselves */
+	int64_t end_ns;        /* boot clock, when they are to end; 0: not known yet */
+	bool timed_out;        /* they were ended by time */
 };
 
 struct argv {                  /* a command line, ended by NULL */

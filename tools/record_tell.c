@@ -237,7 +237,7 @@ static int conclude_all(const struct record *r, struct err *e)
 
 static bool interrupted(const struct record *r)
 {
-	bool all = true;
+	bool all = !r->loaders.timed_out;
 
 	for (size_t i = 0; i < r->loaders.n; i++)
 		all = all && WEXITSTATUS(r->loaders.v[i].status) == EXIT_INTERRUPTED;

@@ -57,7 +57,7 @@ static void fill_argv(struct argv *a, void *ctx, const struct probe_family *f, i
 	const struct verb_call *call = r->call;
 	const struct record_args *o = call->args;
 
-	if (o->duration_ns)
+	if (o->duration_ns && !r->loaders.length_ns)
 		argv_addf(a, "--duration", o->duration_ns / 1000000, "ms");
 	if (o->freq && f->has_freq)
 		argv_addf(a, "--freq", (long long)o->freq, "");
@@ -97,11 +97,20 @@ static double max_of(const struct record *r, const char *key)
 	return max;
 }
 
+/* Of several with a length: since the last one was ready. */
+static double elapsed_s(const struct record *r)
+{
+	double left = (double)(r->loaders.end_ns - clock_boot_ns()) / 1e9;
+
+	if (!r->loaders.length_ns)
+		return max_of(r, "elapsed_s");
+	return !r->loaders.end_ns ? 0 : left > 0 ? r->asked_s - left : r->asked_s;
+}
+
 static void say_progress(struct record *r)
 {
 	struct strbuf counts cleanup_strbuf = STRBUF_INIT;
-	double longest = max_of(r, "elapsed_s");
-	double elapsed = r->asked_s > 0 && longest > r->asked_s ? r->asked_s : longest; /* one may have begun later */
+	double elapsed = elapsed_s(r);
 	int64_t now = clock_boot_ns();
 	char store[32], left[64] = "";
 	int full = r->asked_s > 0 ? (int)(BAR * elapsed / r->asked_s) : 0;
@@ -191,6 +200,7 @@ static uint64_t new_token(void)
 /* All or none. */
 static int start_all(struct record *r, const struct probe_family *const *families, size_t n, struct err *e)
 {
+	const struct record_args *o = r->call->args;
 	char path[PATH_MAX], program[64];
 	int rc = 0;
 
@@ -201,6 +211,7 @@ static int start_all(struct record *r, const struct probe_family *const *familie
 	if (rc)
 		return rc;
 	r->token = n > 1 ? new_token() : 0;
+	r->loaders.length_ns = n > 1 ? o->duration_ns : 0;
 	loaderset_catch_signals();
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = loaderset_start(&r->loaders, families[i], fill_argv, r, e);

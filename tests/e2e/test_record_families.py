@@ -34,12 +34,16 @@ signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
 if plan.get("error"):
     tell(event="error", what=plan["error"], fix="sudo sonde-%s ..." % name, exit=5)
     sys.exit(5)
+time.sleep(plan.get("late", 0))
 tell(event="ready", run=1, segment="", clock="stand-in", hz=99 if name == "cpu" else 0)
 if plan.get("die"):
     os.kill(os.getpid(), signal.SIGKILL)
 n = plan.get("n", 10)
 tell(event="progress", elapsed_s=0.5, left_s=None, samples=n, lost=1, self_cores=0.001, store_bytes=4096)
-took = signal.sigtimedwait({signal.SIGINT, signal.SIGTERM}, plan.get("seconds", 0.2 if value("--duration") else 60))
+ready = time.monotonic()
+took = signal.sigtimedwait({signal.SIGINT, signal.SIGTERM}, 0.2 if value("--duration") else 60)
+with open(os.environ["LOG"], "a") as log:
+    log.write(json.dumps({"name": name, "args": args, "pid": os.getpid(), "ended": bool(took), "s": time.monotonic() - ready}) + "\n")
 lines = plan.get("lines", [])
 head = dict({"run": name, "from": 1800000000, "to": 1800000010, "recording": int(value("--recording") or 0)}, **plan.get("run", {}))
 subprocess.run([os.environ["PUTSTORE"], store], input="\n".join(map(json.dumps, [head] + lines)), text=True, check=True)
@@ -80,13 +84,13 @@ def host(scratch, store):
     def call(*args, **plans):
         done = subprocess.run([os.path.join(folder, "sonde"), *args], capture_output=True, text=True, env=env(**plans),
                               timeout=60, stdin=subprocess.DEVNULL)
-        return done, [json.loads(line) for line in open(log)]
+        return done, [line for line in map(json.loads, open(log)) if "ended" not in line or "late" in str(plans)]
     call.folder, call.env, call.log, call.store = folder, env, log, store
     return call
 
 
 def test_several_families_are_one_recording(host):
-    done, started = host("record", "--families", "cpu,offcpu,goheap", "-F", "99", "-d", "10s", cpu=CPU, offcpu=WAITS, goheap=HEAP)
+    done, started = host("record", "--families", "cpu,offcpu,goheap", "-F", "99", "-d", "1s", cpu=CPU, offcpu=WAITS, goheap=HEAP)
     assert done.returncode == 0, done.stderr
     assert {s["name"] for s in started} == {"cpu", "offcpu", "goheap"}
     assert all("--freq" in s["args"] if s["name"] == "cpu" else "--freq" not in s["args"] for s in started)
@@ -104,26 +108,34 @@ def test_several_families_are_one_recording(host):
     assert "997" in text and "--recording" not in text and "--progress-fd" not in text
 
 
+def test_all_cover_the_time_that_was_asked_for(host):
+    done, log = host("record", "--families", "cpu,offcpu,goheap", "-d", "1s", cpu=CPU, offcpu={**WAITS, "late": 1.5},
+                     goheap={"error": "not here"})
+    ended = {s["name"]: s["s"] for s in log if s.get("ended")}
+    assert set(ended) == {"cpu", "offcpu"} and ended["offcpu"] >= 0.99 and ended["cpu"] >= ended["offcpu"] + 1
+    assert done.returncode == 5 and "rec 1 done" in done.stderr
+
+
 def test_the_json_has_a_row_for_each_family(host):
-    done, _ = host("record", "--families", "cpu,offcpu", "-d", "10s", "--json", "-q", cpu=CPU, offcpu=WAITS)
+    done, _ = host("record", "--families", "cpu,offcpu", "-d", "1s", "--json", "-q", cpu=CPU, offcpu=WAITS)
     out = json.loads(done.stdout)
     assert done.returncode == 0 and done.stderr == ""
     assert [(r["family"], r["rec"], r["samples"]) for r in out["rows"]] == [("cpu", 1, 990), ("offcpu", 1, 6)]
 
 
 def test_one_family_has_no_number_of_its_own(host):
-    done, started = host("record", "--families", "offcpu", "-d", "10s", offcpu=WAITS)
+    done, started = host("record", "--families", "offcpu", "-d", "1s", offcpu=WAITS)
     assert done.returncode == 0 and [s["name"] for s in started] == ["offcpu"] and "--recording" not in started[0]["args"]
     assert re.search(r"^rec 1 done: 6 events of 2 processes", done.stderr, re.M)
-    assert [s["name"] for s in host("record", "-d", "10s", cpu=CPU)[1]][1:] == ["cpu"]  # the default
+    assert [s["name"] for s in host("record", "-d", "1s", cpu=CPU)[1]][1:] == ["cpu"]  # the default
 
 
 def test_one_that_fails_does_not_end_the_others(host):
-    done, _ = host("record", "--families", "offcpu,cpu", "-d", "10s", cpu=CPU, offcpu={"error": "it may not"})
+    done, _ = host("record", "--families", "offcpu,cpu", "-d", "1s", cpu=CPU, offcpu={"error": "it may not"})
     assert done.returncode == 5
     assert "sonde: offcpu is not recorded: it may not" in done.stderr and "rec 1 done: offcpu 0 events, cpu 990 samples" in done.stderr
     assert done.stderr.rstrip().endswith("fix: sudo sonde record ...")
-    done, _ = host("record", "--families", "cpu,offcpu", "-d", "10s", "--json", "-q", cpu=CPU, offcpu={"die": True})
+    done, _ = host("record", "--families", "cpu,offcpu", "-d", "1s", "--json", "-q", cpu=CPU, offcpu={"die": True})
     out = json.loads(done.stdout)
     assert [r["family"] for r in out["rows"]] == ["cpu"] and "offcpu was not recorded" in out["warnings"][0]
     assert done.returncode == 1 and "offcpu was ended by signal 9" in done.stderr
@@ -160,7 +172,7 @@ def test_what_does_not_go_together_is_refused(host):
                        (["--families", "cpu,offcpu", "--", "true"], "a command is recorded by one family at a time")):
         done, started = host("record", *args)
         assert done.returncode == 2 and word in done.stderr and not started
-    done, started = host("record", "--families", "cpu,cpu", "-d", "10s", cpu=CPU)
+    done, started = host("record", "--families", "cpu,cpu", "-d", "1s", cpu=CPU)
     assert done.returncode == 0 and len(started) == 1
     os.unlink(os.path.join(host.folder, "sonde-goheap"))
     done, again = host("record", "--families", "cpu,goheap", "-d", "1s", cpu=CPU)

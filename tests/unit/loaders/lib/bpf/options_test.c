@@ -71,7 +71,9 @@ static void repeated_options_add_up(void **state)
 	(void)state;
 	assert_int_equal(PARSE(&cpu, &o, NULL, "-p", "12", "--pid=13", "--comm", "a", "--comm", "b", "--cgroup", "/x",
 			       "--container", "web", "-d", "3s", "--freq", "4999", "--bucket", "1s", "--store", "/s",
-			       "--args", "none", "--maps-socket", "/m", "--progress-fd", "5", "-v"), 0);
+			       "--args", "none", "--maps-socket", "/m", "--progress-fd", "5", "-v", "--recording",
+			       "9223372036854775807"), 0);
+	assert_true(o.recording == INT64_MAX);
 	assert_int_equal(o.n_pids, 2);
 	assert_int_equal(o.pids[1], 13);
 	assert_int_equal(o.comms.n, 2);
@@ -124,6 +126,8 @@ static void a_wrong_command_line_is_a_usage_error_that_names_the_word(void **sta
 	REFUSED("word", "word");
 	REFUSED("command", "--");
 	REFUSED("exclude", "--pid", "1", "--", "true");
+	REFUSED("9223372036854775808", "--recording", "9223372036854775808");
+	REFUSED("-1", "--recording", "-1");
 	REFUSED("--json", "--json");
 	REFUSED("--comm", "--comm", "");
 #undef REFUSED
