@@ -11,9 +11,8 @@
  *  3. What has fewer than DIFF_LEAST samples on both sides together is not tested. All that is tested is adjusted
  *     together, so that of the rows called significant at most `alpha` are expected to be noise: 62 % of alpha are
  *     for self, 10 % for total (mostly the same changes, seen from above), 8 % for callers, the rest is held back; within each, a quarter is shared equally, the rest by samples.
- *  4. `detectable` is the change that would have been found four times in five.
- *  5. Callers are pairs (caller, function) seen on one side only, tested alike.
- *  6. Of a function that changed, `since_ns` is where its level moved: over both sides where they follow each other,
+ *  4. Callers are pairs (caller, function) seen on one side only, tested alike.
+ *  5. Of a function that changed, `since_ns` is where its level moved: over both sides where they follow each other,
  *     else within the later one.
  */
 #ifndef SONDE_TOOLS_DIFF_H
@@ -44,7 +43,7 @@ struct diff_value {
 	uint64_t ns[2], samples[2];
 	double v[2];             /* in diff_unit, or share of all (0 to 1) */
 	double p, q;             /* 1 where it was not tested */
-	double detectable;       /* 0 where it was not tested */
+	double se, df, level;    /* of the difference; at which it counts. 0 where it was not tested */
 	bool tested, significant;
 };
 
@@ -88,6 +87,8 @@ void diff_free(struct diff *d);
 /* Functions that differ, as indexes: what is significant first, then the larger change of self, of total. The caller's. */
 uint32_t *diff_movers(const struct diff *d, size_t *n);
 const char *diff_unit(const struct diff *d);     /* "cores", "bytes per second", "bytes", "share", ... */
+/* The change that would have been found four times in five; 0 where it was not tested. */
+double diff_detectable(const struct diff_value *v);
 double diff_percent(const struct diff_value *v); /* NAN if there was nothing before */
 
 #endif

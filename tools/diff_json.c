@@ -42,7 +42,7 @@ static json_t *value_json(const struct diff_value *v)
 	set_real(o, "q", v->tested ? v->q : NAN);
 	json_object_set_new(o, "tested", json_boolean(v->tested));
 	json_object_set_new(o, "significant", json_boolean(v->significant));
-	set_real(o, "detectable", v->tested ? v->detectable : NAN);
+	set_real(o, "detectable", v->tested ? diff_detectable(v) : NAN);
 	return o;
 }
 

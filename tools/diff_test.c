@@ -105,8 +105,16 @@ static void keep(struct diff_value *v, const struct test *t, double alpha, doubl
 	v->p = t->p;
 	v->q = t->q;
 	v->significant = t->done && t->q <= alpha;
-	if (t->done)
-		v->detectable = stats_detectable(t->se, t->df, alpha * part * t->weight * (double)(found ? found : 1));
+	if (!t->done)
+		return;
+	v->se = t->se;
+	v->df = t->df;
+	v->level = alpha * part * t->weight * (double)(found ? found : 1);
+}
+
+double diff_detectable(const struct diff_value *v)
+{
+	return v->tested ? stats_detectable(v->se, v->df, v->level) : 0;
 }
 
 static size_t found_in(const struct test *t, size_t n, double alpha)

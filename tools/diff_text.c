@@ -110,7 +110,7 @@ static void head_change(const struct diff *d, FILE *out)
 	}
 	add_change(&change, d, v->v[1] - v->v[0]);
 	add_percent(&percent, v);
-	add_amount(&noise, d, v->detectable);
+	add_amount(&noise, d, diff_detectable(v));
 	fprintf(out, "change: %s%s%s (%s), ", strbuf_str(&change), fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : "",
 		per_second(d), strbuf_str(&percent));
 	if (v->significant)
@@ -160,7 +160,7 @@ static void add_why(struct strbuf *s, const struct diff *d, const struct diff_fu
 	if (!v->tested)
 		add_joined(s, "too few samples", "");
 	else if (v->v[0] > 0)
-		strbuf_addf(s, "%snoise: %.0f %% would show", s->len ? ", " : "", fmin(999, 100 * v->detectable / v->v[0]));
+		strbuf_addf(s, "%snoise: %.0f %% would show", s->len ? ", " : "", fmin(999, 100 * diff_detectable(v) / v->v[0]));
 	else
 		add_joined(s, "noise", "");
 }

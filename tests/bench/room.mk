@@ -10,3 +10,12 @@ bench-smoke: all $(B)/tests/makestore
 
 bench-stacks: all
 	@$(PYTHON) tests/bench/stacks.py --write docs/BENCHMARKS.md
+
+# a day of 50 million samples: how fast questions are answered from plain rows, and in how much memory
+OBJECTS += $(B)/obj/tests/bench/makeday.o
+$(B)/tests/makeday: $(B)/obj/tests/bench/makeday.o $(B)/lib/store.a $(B)/lib/base.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lpthread -lm
+.PHONY: bench-day
+bench-day: all $(B)/tests/makeday
+	@$(PYTHON) tests/bench/day.py

@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""day: questions to a day of 50 million samples (tests/bench/makeday.c): time and peak memory, beside what is to be reached.
+
+    tests/bench/day.py [--hours N] [--keep DIR] [--rounds N]
+"""
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
+AT = 1795144200
+
+
+def run(*argv):
+    """(seconds of wall time, of CPU, peak MB)"""
+    t0 = time.monotonic()
+    child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    said = child.stderr.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    took = time.monotonic() - t0
+    assert status == 0, f"{argv}: {said.decode()}"
+    return took, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hours", type=int, default=24)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--keep", help="a store made before, or to be kept")
+    opts = parser.parse_args()
+    base = tempfile.mkdtemp(prefix="sonde-day-")
+    store = opts.keep or f"{base}/store"
+    try:
+        if not os.path.exists(store):
+            t0 = time.monotonic()
+            subprocess.run([f"{BUILD}/tests/makeday", store, "--hours", str(opts.hours)], check=True)
+            print(f"{opts.hours} h made in {time.monotonic() - t0:.0f} s: "
+                  f"{sum(os.path.getsize(f'{store}/{f}') for f in os.listdir(store) if '.db' in f) / 1e6:.0f} MB")
+        at = ["--store", store, "--to", str(AT)]
+        questions = [
+            ("flame of ten minutes", 0.15, 256, ["flame", "-o", f"{base}/x.html", *at, "--from", str(AT - 600)]),
+            ("stacks of ten minutes", None, None, ["stacks", *at, "--from", str(AT - 600)]),
+            ("diff of two windows of ten minutes", None, 256, ["diff", *at, "--from", str(AT - 600)]),
+            ("diff of two hours, one with the other", 2.0, 256, ["diff", *at, "--from", str(AT - 3600)]),
+            ("the same, as JSON", 2.0, 256, ["diff", "--json", *at, "--from", str(AT - 3600)]),
+        ]
+        print("| question | wall s (lowest-highest) | CPU s | peak MB | to reach |\n|---|---|---|---|---|")
+        late = 0
+        for title, most, memory, argv in questions:
+            rows = [run(f"{BUILD}/bin/sonde", *argv) for _ in range(opts.rounds)]
+            wall, cpu, peak = (statistics.median(r[k] for r in rows) for k in range(3))
+            late += bool(most and cpu > most) + bool(memory and peak > memory)
+            print(f"| {title} | {wall:.3f} ({min(r[0] for r in rows):.3f}-{max(r[0] for r in rows):.3f}) | {cpu:.3f} | {peak:.0f} | "
+                  f"{f'{most} s' if most else ''} {f'{memory} MB' if memory else ''} |")
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+    return 1 if late else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
