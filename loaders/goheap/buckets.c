@@ -12,7 +12,9 @@
 
 #include "loaders/goheap/buckets_parts.h"
 
-#define RATE_MAX (1ll << 40)
+#define RATE_MAX      (1ll << 40)
+#define TICKS_WAIT_NS 5000000ll
+#define CLOCK_TRIES   8u
 
 /* ---- opening ---- */
 
@@ -128,26 +130,53 @@ static bool variables_read(struct buckets *b, struct variables *v, struct bucket
 	return true;
 }
 
-#ifdef __x86_64__
-/* As runtime.ticksPerSecond computes it (Go 1.22 on). */
-static double ticks_since(const uint64_t *ticks)
-{
-	struct timespec now;
-	uint64_t cpu = __rdtsc();
-	double ns;
+/* ---- the CPU's ticks ---- */
 
-	if (clock_gettime(CLOCK_MONOTONIC, &now) || cpu <= ticks[0])
-		return 0;
-	ns = (double)now.tv_sec * 1e9 + (double)now.tv_nsec - (double)ticks[1];
-	return ns > 5e6 ? (double)(cpu - ticks[0]) * 1e9 / ns : 0; /* the runtime, too, waits that long */
-}
-#else
-static double ticks_since(const uint64_t *ticks)
+/* Ticks and nanoseconds of the same moment: of some tries the one that took least, for between the two readings another
+ * thread may have the CPU. Without a counter that the runtime, too, would use: 0. */
+static void clocks_read(uint64_t *clocks)
 {
-	(void)ticks;
-	return 0;
-}
+	clocks[0] = clocks[1] = 0;
+#ifdef __x86_64__
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < CLOCK_TRIES; i++) {
+		const uint64_t before = __rdtsc();
+		struct timespec now;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		const uint64_t took = __rdtsc() - before;
+		if (took >= least)
+			continue;
+		least = took;
+		clocks[0] = before + took / 2;
+		clocks[1] = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	}
 #endif
+}
+
+/* As runtime.ticksPerSecond computes it (Go 1.22 on), which too waits so long. 0: too early. */
+static double ticks_since(const uint64_t *began)
+{
+	uint64_t now[2];
+
+	clocks_read(now);
+	if (now[0] <= began[0] || now[1] <= began[1] || now[1] - began[1] < TICKS_WAIT_NS)
+		return 0;
+	return (double)(now[0] - began[0]) * 1e9 / (double)(now[1] - began[1]);
+}
+
+/* For programs that keep no such beginning, or hide it: measured once for all of them. */
+static double ticks_measured(void)
+{
+	static double measured;
+	uint64_t began[2];
+
+	clocks_read(began);
+	while (!measured && began[0] && !(measured = ticks_since(began)))
+		nanosleep(&(struct timespec){.tv_nsec = TICKS_WAIT_NS}, NULL);
+	return measured;
+}
 
 static void variables_tell(const struct buckets *b, const struct variables *v, struct buckets_sum *sum)
 {
@@ -159,6 +188,8 @@ static void variables_tell(const struct buckets *b, const struct variables *v, s
 	sum->mutex_rate = v->mutex_rate;
 	if (!v->ticks[2] && b->layout.ticks && b->layout.ticks_started && v->ticks[0])
 		ticks = ticks_since(v->ticks);
+	if (!ticks && (v->heads[BUCKETS_BLOCK] || v->heads[BUCKETS_MUTEX]))
+		ticks = ticks_measured();
 	sum->ticks_per_second = ticks > 1e6 && ticks < 1e11 ? ticks : 0;
 }
 

@@ -107,6 +107,9 @@ struct bucket {
 	int64_t ticks;
 };
 
+/* A memory record's bytes, `record_len` of them, into active and future[]. false: half written (condition 4). */
+bool bucket_record_parse(const void *record, uint32_t record_len, uint64_t size, struct bucket *out);
+
 /* Published and pending parts by condition 3, less its last sentence (struct buckets_sum.nothing_published). */
 struct bucket_amounts bucket_published(const struct bucket *b);
 struct bucket_amounts bucket_pending(const struct bucket *b);
@@ -136,7 +139,8 @@ struct buckets_sum {
 	bool mem_rate_known, found_by_search;    /* searched: heads were found by what they point to */
 	int64_t mem_rate;                        /* bytes a sample, now */
 	uint64_t block_rate, mutex_rate;         /* 0: off, or not known */
-	double ticks_per_second;                 /* as the runtime itself divides; 0: not known */
+	double ticks_per_second;                 /* as the runtime itself divides; where it is not found and there are
+	                                            ticks to divide, measured here; 0: there are none */
 	uint32_t reads;                          /* calls of `read` */
 	uint64_t read_bytes;
 };

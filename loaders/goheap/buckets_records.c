@@ -25,11 +25,11 @@
 enum verdict { SOUND, TORN, SUSPECT };
 
 /* The four parts: active, future[3]. */
-static void amounts_read(const struct buckets *b, const uint8_t *record, uint64_t size, struct bucket_amounts *parts)
+static void amounts_read(uint32_t record_len, const uint8_t *record, uint64_t size, struct bucket_amounts *parts)
 {
 	uint64_t counts[8];
 
-	if (b->record_len == BUCKET_RECORD_LONG) {
+	if (record_len == BUCKET_RECORD_LONG) {
 		memcpy(parts, record, BUCKET_RECORD_LONG);
 		return;
 	}
@@ -51,15 +51,36 @@ static bool amounts_none(const struct bucket_amounts *a)
 	return !(a->allocs | a->frees | a->alloc_bytes | a->free_bytes);
 }
 
+static bool parts_agree(const struct bucket_amounts *parts, uint64_t size)
+{
+	for (unsigned i = 0; i < 4; i++)
+		if (!amounts_agree(&parts[i], size))
+			return false;
+	return true;
+}
+
+bool bucket_record_parse(const void *record, uint32_t record_len, uint64_t size, struct bucket *out)
+{
+	struct bucket_amounts parts[4];
+
+	if (record_len != BUCKET_RECORD_LONG && record_len != BUCKET_RECORD_SHORT)
+		return false;
+	amounts_read(record_len, record, size, parts);
+	if (!parts_agree(parts, size))
+		return false;
+	out->active = parts[0];
+	memcpy(out->future, parts + 1, sizeof(out->future));
+	return true;
+}
+
 /* SUSPECT: in the moment of its publication by a call of MemProfile, which sets no flag. */
 static enum verdict memory_judge(const struct buckets *b, const uint8_t *record, uint64_t size, uint32_t cycle)
 {
 	struct bucket_amounts parts[4];
 
-	amounts_read(b, record, size, parts);
-	for (unsigned i = 0; i < 4; i++)
-		if (!amounts_agree(&parts[i], size))
-			return TORN;
+	amounts_read(b->record_len, record, size, parts);
+	if (!parts_agree(parts, size))
+		return TORN;
 	if (!b->layout.cycle || amounts_none(&parts[1 + (cycle >> 1) % 3]))
 		return SOUND;
 	return cycle & 1 ? TORN : SUSPECT;
@@ -220,7 +241,6 @@ static void bucket_make(const struct buckets *b, const struct bucket_known *k, c
 			struct bucket *out)
 {
 	const uint8_t *record = at + BUCKET_HEAD + k->depth * 8ul;
-	struct bucket_amounts parts[4];
 	uint64_t words[2];
 
 	*out = (struct bucket){.index = k->index, .fresh = k->fresh, .kind = k->kind, .addr = k->addr,
@@ -229,9 +249,7 @@ static void bucket_make(const struct buckets *b, const struct bucket_known *k, c
 			       .pcs = (const uint64_t *)(const void *)(at + BUCKET_HEAD), .depth = k->depth,
 			       .cycle = cycle >> 1, .cycle_known = b->layout.cycle};
 	if (k->kind == BUCKETS_MEMORY) {
-		amounts_read(b, record, k->size, parts);
-		out->active = parts[0];
-		memcpy(out->future, parts + 1, sizeof(out->future));
+		bucket_record_parse(record, b->record_len, k->size, out);
 		return;
 	}
 	if (out->depth && out->pcs[0] == LOGICAL_STACK) {

@@ -143,6 +143,48 @@ static void short_records_are_known_by_their_distance(void **state)
 	free(f.bytes);
 }
 
+static void a_record_by_itself_is_parsed_as_in_its_bucket(void **state)
+{
+	const uint64_t whole[16] = {3, 1, 24, 8, 0, 0, 0, 0, 2, 0, 16}, counts[8] = {3, 1, 0, 0, 2, 0, 0, 0};
+	const uint64_t torn[16] = {4, 1, 24, 8};
+	struct bucket b = {.cycle = 0, .cycle_known = true};
+
+	(void)state;
+	assert_true(bucket_record_parse(whole, 128, 8, &b));
+	assert_true(bucket_published(&b).alloc_bytes == 24 && bucket_pending(&b).allocs == 2);
+	b = (struct bucket){.cycle = 0, .cycle_known = true};
+	assert_true(bucket_record_parse(counts, 64, 8, &b));
+	assert_true(bucket_published(&b).alloc_bytes == 24 && bucket_published(&b).free_bytes == 8);
+	assert_int_equal(bucket_pending(&b).alloc_bytes, 16);
+	assert_false(bucket_record_parse(torn, 128, 8, &b));
+	assert_false(bucket_record_parse(whole, 96, 8, &b));
+}
+
+static void ticks_are_measured_where_no_program_says_them(void **state)
+{
+	struct fake f = fake_init(1 << 16);
+	struct buckets *b = fake_open(&f);
+	struct buckets_sum sum;
+	double measured;
+
+	(void)state;
+	collect(b, &sum);
+	assert_true(sum.ticks_per_second == 0); /* nothing to divide */
+	fake_bucket(&f, BUCKETS_MUTEX, 0, 1000, 1);
+	collect(b, &sum);
+	measured = sum.ticks_per_second;
+	collect(b, &sum);
+	assert_true(sum.ticks_per_second == measured);
+#ifdef __x86_64__
+	assert_true(measured > 1e8 && measured < 1e10);
+#endif
+	fake_set(&f, FAKE_TICKS, 2000000000);
+	collect(b, &sum);
+	assert_true(sum.ticks_per_second == 2e9);
+	buckets_close(b);
+	free(f.bytes);
+}
+
 static void records_of_a_length_that_no_go_has_are_not_read(void **state)
 {
 	struct fake f = fake_init(1 << 16);
@@ -351,6 +393,8 @@ int main(void)
 		cmocka_unit_test(what_waits_for_the_next_cycle_is_pending),
 		cmocka_unit_test(before_the_first_collection_of_garbage_all_is_pending),
 		cmocka_unit_test(short_records_are_known_by_their_distance),
+		cmocka_unit_test(a_record_by_itself_is_parsed_as_in_its_bucket),
+		cmocka_unit_test(ticks_are_measured_where_no_program_says_them),
 		cmocka_unit_test(records_of_a_length_that_no_go_has_are_not_read),
 		cmocka_unit_test(ten_thousand_known_buckets_take_few_reads),
 		cmocka_unit_test(a_record_caught_half_written_is_read_again),
