@@ -143,6 +143,19 @@ static __always_inline bool stack_is_early(const struct stack_event *ev)
 	       (ev->end == STACK_END_NO_MAPPING && ev->n_user == 1);
 }
 
+/* sonde-maps is to publish what it has of the process now, rather than at its next tick. */
+static __always_inline void stack_want(const struct stack_event *ev)
+{
+	__u32 zero = 0;
+	struct tables_state *state = bpf_map_lookup_elem(&tables_state, &zero);
+	__u64 tgid = ev->tgid, gap = ev->end == STACK_END_PENDING ? TABLES_WANTED_ROWS_NS : TABLES_WANTED_NS;
+
+	if (ev->time_ns > ev->start_ns + TABLES_YOUNG_NS || !state || ev->time_ns < state->wanted_ns + gap)
+		return;
+	state->wanted_ns = ev->time_ns;
+	bpf_ringbuf_output(&wanted, &tgid, sizeof(tgid), BPF_RB_FORCE_WAKEUP);
+}
+
 /* Where: kernel frames, then user frames. `ctx` is what the program was called with; `perf` the same where it is a
  * perf event's, else NULL. true: it went through `late`, and there is nothing to send. */
 static __always_inline bool stack_fill(struct stack_scratch *s, struct task_struct *task, void *ctx,
@@ -165,8 +178,11 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 	} else {
 		s->ev.end = STACK_END_NO_PROCESS;
 	}
-	if (stack_late_read && known != UNWIND_NOBODY && stack_is_early(&s->ev) && stack_send_late(s, task, perf))
-		return true;
+	if (known != UNWIND_NOBODY && stack_is_early(&s->ev)) {
+		stack_want(&s->ev);
+		if (stack_late_read && stack_send_late(s, task, perf))
+			return true;
+	}
 	if (known != UNWIND_PROCESS)
 		stack_fill_pointers(s, ctx);
 	return false;

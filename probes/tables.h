@@ -40,6 +40,8 @@
  *   images     array of struct tables_image by slot, mmap-able
  *   processes  hash, tgid -> struct tables_process
  *   tables_state  array of one struct tables_state, mmap-able
+ *   wanted     ring of __u64, which wakes sonde-maps: the tgid of a young process that a probe met and that is not
+ *              published, or has no mapping or no rows where it runs
  *
  * A slice of n mappings: n start addresses, sorted; then n times MAPPING_WORDS: end; address -> offset in the file
  * (what to add to the address); address -> row address (what to add); image slot. Several processes may share a slice.
@@ -61,6 +63,11 @@
 #define TABLES_PAGE_SHIFT 9
 #define TABLES_GRACE_NS   1000000000ull
 #define TABLES_STALE_NS   3000000000ull /* sonde-maps' heartbeat older than this: tables are not used */
+
+#define TABLES_WANTED_BYTES 4096
+#define TABLES_WANTED_NS    5000000ull    /* not more often: sonde-maps reads what is older than that */
+#define TABLES_WANTED_ROWS_NS 50000000ull /* for rows, which may have to be made first */
+#define TABLES_YOUNG_NS     2000000000ull /* since its start: what has no tables by then will not have any soon */
 
 #define TABLES_IMAGES    16384 /* slots; 0 is never an image */
 #define TABLES_PROCESSES 32768
@@ -198,6 +205,7 @@ struct tables_state {
 	__u64 heartbeat_ns; /* boot clock; 0: nobody publishes */
 	__u32 generation;   /* of sonde-maps */
 	__u32 last_image;   /* highest image id given out: a successor goes on above it */
+	__u64 wanted_ns;    /* when a probe last wrote to `wanted`; probes write this */
 };
 
 #endif

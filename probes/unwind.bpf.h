@@ -65,6 +65,11 @@ struct {
 	__type(value, struct tables_state);
 } tables_state SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, TABLES_WANTED_BYTES);
+} wanted SEC(".maps");
+
 static __always_inline __u64 rows_at(__u32 i)
 {
 	__u64 *element = bpf_map_lookup_elem(&rows, &i);

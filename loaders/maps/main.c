@@ -27,6 +27,7 @@
 #include "loaders/maps/print.h"
 #include "loaders/maps/publish.h"
 #include "loaders/maps/tablemaps.h"
+#include "loaders/maps/wanted.h"
 #include "loaders/maps/world.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
@@ -36,7 +37,6 @@
 
 #define TICK_NS      100000000ll
 #define SOON_NS      ((int64_t)FEED_MARGIN_NS + 1000000)
-#define HOT_NS       30000000ll
 #define RECONCILE_TICKS 50 /* look; act 3 ticks later, when what the look saw has been told */
 #define SWEEP_TICKS  150
 #define CPU_TICKS    10
@@ -54,7 +54,7 @@ static const char usage[] =
 	"  --socket PATH    listen there (mode 0600; root and the same user may connect)\n"
 	"  --fd N           serve the client at this inherited socket, end when it goes\n"
 	"  --rows-mb N      room for unwind rows (default 21)\n"
-	"  --tables-fd N    take over the BPF maps at the inherited descriptors N to N + 4\n"
+	"  --tables-fd N    take over the BPF maps at the inherited descriptors N to N + 5\n"
 	"  --store DIR      keep indexes in DIR/images (default: none are kept)\n"
 	"  --no-lines       indexes without source lines and inlined functions\n"
 	"  --args POLICY    arguments of processes: full, masked (default), none\n"
@@ -75,8 +75,7 @@ struct opts {
 };
 
 struct maps {
-	int64_t soon_ns;      /* read again then; 0: not before the next tick */
-	int64_t hot_until_ns; /* the program wakes us once in 20 ms: others may have come since */
+	int64_t soon_ns; /* read again then; 0: not before the next tick */
 	struct opts o;
 	int epoll_fd, signal_fd, listen_fd;
 	struct world world;
@@ -85,6 +84,7 @@ struct maps {
 	struct cache *cache;
 	struct indexer *indexer;
 	struct early *early;
+	struct wanted *wanted;
 	struct tablemaps tables;
 	struct publish *publish;
 	uint64_t ticks;
@@ -235,17 +235,25 @@ static void recover(struct maps *m, uint64_t since_ns, uint64_t lost)
 	hub_reseed_all(m->hub, since_ns, lost);
 }
 
-static void read_and_tell(struct maps *m)
+/* What happened is known here and in the tables; clients hear of it at the next tick. */
+static void read_and_publish(struct maps *m)
 {
-	struct mp_watermark w = {.time_ns = feed_read(m->feed)};
-	uint64_t lost = feed_lost(m->feed);
+	uint64_t until = feed_read(m->feed), lost = feed_lost(m->feed);
 
 	if (lost) {
 		log_warn("%llu side-band records were lost: reading /proc again", (unsigned long long)lost);
 		recover(m, m->good_ns, lost);
 	}
-	m->good_ns = w.time_ns;
-	publish_tick(m->publish, w.time_ns);
+	m->good_ns = until;
+	publish_tick(m->publish, until);
+}
+
+static void read_and_tell(struct maps *m)
+{
+	struct mp_watermark w;
+
+	read_and_publish(m);
+	w = (struct mp_watermark){.time_ns = m->good_ns};
 	hub_emit(m->hub, MP_WATERMARK, &w, NULL);
 }
 
@@ -291,8 +299,10 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 	if (ptr == m->feed) {
 		read_and_tell(m);
 		hub_flush(m->hub);
-		m->soon_ns = clock_boot_ns() + SOON_NS; /* what woke us is too new to be told yet */
-		m->hot_until_ns = clock_boot_ns() + HOT_NS;
+	} else if (ptr == m->wanted) {
+		wanted_take(m->wanted);
+		read_and_publish(m);
+		m->soon_ns = clock_boot_ns() + SOON_NS; /* what is younger than the margin: its newest mappings, say */
 	} else if (ptr == &m->listen_fd) {
 		hub_accept(m->hub);
 	} else if (ptr == &m->signal_fd) {
@@ -315,9 +325,8 @@ static void loop(struct maps *m)
 		int n;
 
 		if (m->soon_ns && now >= m->soon_ns) {
-			m->soon_ns = now < m->hot_until_ns ? now + SOON_NS : 0;
-			read_and_tell(m);
-			hub_flush(m->hub);
+			m->soon_ns = 0;
+			read_and_publish(m);
 			continue;
 		}
 		if (m->soon_ns && m->soon_ns < next)
@@ -448,6 +457,7 @@ static int open_all(struct maps *m, struct err *e)
 	m->world.image_gone = image_gone;
 	publish_use_indexer(m->publish, m->indexer);
 	feed_poll(m->feed, m->epoll_fd);
+	m->wanted = m->publish ? wanted_open(m->tables.fd[MP_TABLES_WANTED], m->epoll_fd) : NULL;
 	if (m->o.socket) {
 		m->listen_fd = hub_listen(m->hub, m->o.socket, e);
 		if (m->listen_fd < 0)
@@ -469,6 +479,7 @@ static void close_all(struct maps *m)
 	tablemaps_close(&m->tables);
 	hub_free(m->hub);
 	early_stop(m->early);
+	wanted_close(m->wanted);
 	feed_close(m->feed);
 	cache_close(m->cache);
 	cgroups_free(m->world.cgroups);

@@ -25,9 +25,15 @@ static const struct shape {
 	[MP_TABLES_IMAGES] = {"images", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_image), TABLES_IMAGES},
 	[MP_TABLES_PROCESSES] = {"processes", BPF_MAP_TYPE_HASH, sizeof(struct tables_process), TABLES_PROCESSES},
 	[MP_TABLES_STATE] = {"tables_state", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_state), 1},
+	[MP_TABLES_WANTED] = {"wanted", BPF_MAP_TYPE_RINGBUF, 0, TABLES_WANTED_BYTES},
 };
 
 /* ---- make, or take over ---- */
+
+static uint32_t key_size(const struct shape *sh)
+{
+	return sh->type == BPF_MAP_TYPE_RINGBUF ? 0 : sizeof(uint32_t);
+}
 
 static int make(struct tablemaps *t, uint32_t rows_mb)
 {
@@ -38,7 +44,7 @@ static int make(struct tablemaps *t, uint32_t rows_mb)
 		LIBBPF_OPTS(bpf_map_create_opts, opts,
 			    .map_flags = sh->type == BPF_MAP_TYPE_ARRAY ? BPF_F_MMAPABLE_ : 0);
 
-		t->fd[i] = bpf_map_create(sh->type, sh->name, sizeof(uint32_t), sh->value_size,
+		t->fd[i] = bpf_map_create(sh->type, sh->name, key_size(sh), sh->value_size,
 					  sh->max_entries ? sh->max_entries : entries[i], &opts);
 		if (t->fd[i] < 0)
 			return t->fd[i];
@@ -50,7 +56,7 @@ static int make(struct tablemaps *t, uint32_t rows_mb)
 
 static bool fits(const struct bpf_map_info *info, const struct shape *sh)
 {
-	return info->type == sh->type && info->key_size == sizeof(uint32_t) && info->value_size == sh->value_size &&
+	return info->type == sh->type && info->key_size == key_size(sh) && info->value_size == sh->value_size &&
 	       (!sh->max_entries || info->max_entries == sh->max_entries) && !strcmp(info->name, sh->name) &&
 	       (sh->type != BPF_MAP_TYPE_ARRAY || info->map_flags & BPF_F_MMAPABLE_);
 }

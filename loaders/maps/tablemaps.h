@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tablemaps: the five BPF maps of probes/tables.h: made, or taken over from a sonde-maps before us, and what is written
+ * tablemaps: the BPF maps of probes/tables.h: made, or taken over from a sonde-maps before us, and what is written
  * into them by memory. `rows` is large and shows up as ours wherever it is mapped, so that only the pieces that are just
  * being written are; the others are mapped all the time.
  */
@@ -30,7 +30,7 @@ struct tablemaps {
 };
 
 /* -1 in each: a struct to begin with. */
-#define TABLEMAPS_NONE {.fd = {-1, -1, -1, -1, -1}}
+#define TABLEMAPS_NONE {.fd = {-1, -1, -1, -1, -1, -1}}
 
 /* `from` (borrowed; NULL or -1 in it: none): the maps of a predecessor. They are taken over if they are what we would make,
  * whatever their size; else new ones are made. 0 or -errno. */

@@ -12,6 +12,7 @@ static const char *const names[MP_TABLES_N] = {
 	[MP_TABLES_IMAGES] = "images",
 	[MP_TABLES_PROCESSES] = "processes",
 	[MP_TABLES_STATE] = "tables_state",
+	[MP_TABLES_WANTED] = "wanted",
 };
 
 int tables_reuse(struct bpf_object *obj, const int *fds)

@@ -34,7 +34,7 @@ char *maps_link_program(void)
 }
 
 #define CHILD_SOCKET 3
-#define CHILD_TABLES 4 /* and the four above */
+#define CHILD_TABLES 4 /* and those above, MP_TABLES_N in all */
 
 /* What may stand where the child's descriptors will be is moved out of the way: dup2 onto itself would leave it
  * close-on-exec. */

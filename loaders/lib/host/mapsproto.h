@@ -20,9 +20,9 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 3
+#define MP_VERSION 4
 #define MP_PACKET_MAX 65536
-#define MP_FDS_MAX 5 /* descriptors in one packet */
+#define MP_FDS_MAX 6 /* descriptors in one packet */
 
 enum mp_type {
 	MP_HELLO = 1,   /* maps -> client: struct mp_hello */
@@ -68,6 +68,7 @@ enum mp_tables_map {
 	MP_TABLES_IMAGES,
 	MP_TABLES_PROCESSES,
 	MP_TABLES_STATE,
+	MP_TABLES_WANTED,
 	MP_TABLES_N
 };
 
