@@ -173,8 +173,10 @@ static double ticks_measured(void)
 	uint64_t began[2];
 
 	clocks_read(began);
-	while (!measured && began[0] && !(measured = ticks_since(began)))
+	while (measured <= 0 && began[0]) {
 		nanosleep(&(struct timespec){.tv_nsec = TICKS_WAIT_NS}, NULL);
+		measured = ticks_since(began);
+	}
 	return measured;
 }
 
@@ -188,7 +190,7 @@ static void variables_tell(const struct buckets *b, const struct variables *v, s
 	sum->mutex_rate = v->mutex_rate;
 	if (!v->ticks[2] && b->layout.ticks && b->layout.ticks_started && v->ticks[0])
 		ticks = ticks_since(v->ticks);
-	if (!ticks && (v->heads[BUCKETS_BLOCK] || v->heads[BUCKETS_MUTEX]))
+	if (ticks <= 0 && (v->heads[BUCKETS_BLOCK] || v->heads[BUCKETS_MUTEX]))
 		ticks = ticks_measured();
 	sum->ticks_per_second = ticks > 1e6 && ticks < 1e11 ? ticks : 0;
 }
