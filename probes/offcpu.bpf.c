@@ -43,7 +43,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* ---- threads ---- */
 
 /* Who it is from now on. */
-static __always_inline void thread_identify(struct offcpu_thread *t, struct task_struct *task, __u64 now)
+static __noinline void thread_identify(struct offcpu_thread *t, struct task_struct *task, __u64 now)
 {
 	struct task_struct *leader = task->group_leader;
 	struct offcpu_who w = {
@@ -68,7 +68,7 @@ static __always_inline void thread_identify(struct offcpu_thread *t, struct task
 		tally_lost();
 }
 
-static __always_inline bool thread_renamed(const struct offcpu_thread *t, struct task_struct *task)
+static __noinline bool thread_renamed(const struct offcpu_thread *t, struct task_struct *task)
 {
 	__u64 comm[2];
 
@@ -76,11 +76,15 @@ static __always_inline bool thread_renamed(const struct offcpu_thread *t, struct
 	return comm[0] != t->comm[0] || comm[1] != t->comm[1];
 }
 
+/* How a thread that was not known is taken in: its state, class and flags in one number. WOKEN: right now. */
+#define LIKE(state_, class_, flags_) ((__u32)(state_) | (__u32)(class_) << 8 | (__u32)(flags_) << 16)
+#define LIKE_WOKEN (1u << 24)
+
 /* `how`: BPF_ANY forgets what the address stood for. */
-static __always_inline struct offcpu_thread *thread_new(struct task_struct *task, const struct offcpu_thread *like,
-							__u64 now, __u64 how)
+static __noinline struct offcpu_thread *thread_new(struct task_struct *task, __u64 now, __u64 since, __u32 like, __u64 how)
 {
-	struct offcpu_thread new = *like;
+	struct offcpu_thread new = {.since_ns = since, .woken_ns = like & LIKE_WOKEN ? now : 0, .state = (__u8)like,
+				    .class = (__u8)(like >> 8), .flags = (__u8)(like >> 16)};
 	__u64 key = (__u64)task;
 
 	thread_identify(&new, task, now);
@@ -128,7 +132,7 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 	return true;
 }
 
-static __always_inline void stack_end(const struct offcpu_thread *t, __u64 now, __u64 ready_ns, bool blocked,
+static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64 ready_ns, bool blocked,
 				      struct offcpu_tally *tl)
 {
 	struct offcpu_end e = {
@@ -180,7 +184,7 @@ static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from
 		culprit_add(id, OFFCPU_BY_UNKNOWN, until - from);
 }
 
-static __always_inline void state_set(struct offcpu_thread *t, struct task_struct *prev, bool preempt, long state)
+static __noinline void state_set(struct offcpu_thread *t, struct task_struct *prev, bool preempt, long state)
 {
 	struct arch_entry in;
 	bool known = !(prev->flags & PF_KTHREAD) && arch_entry_read(arch_task_entry(prev), &in);
@@ -201,12 +205,11 @@ static __always_inline void state_set(struct offcpu_thread *t, struct task_struc
 static __always_inline bool thread_left(struct task_struct *prev, bool preempt, long state, __u64 now,
 					struct offcpu_cpu *cpu, void *ctx, struct offcpu_tally *tl)
 {
-	struct offcpu_thread *t = thread_get(prev), like = {.since_ns = begin_ns, .state = OFFCPU_S_RUNNING,
-							    .flags = OFFCPU_F_BEFORE};
+	struct offcpu_thread *t = thread_get(prev);
 	__u64 key = (__u64)prev;
 
 	if (!t)
-		t = thread_new(prev, &like, now, BPF_NOEXIST);
+		t = thread_new(prev, now, begin_ns, LIKE(OFFCPU_S_RUNNING, 0, OFFCPU_F_BEFORE), BPF_NOEXIST);
 	if (!t)
 		return false;
 	if (t->in_scope)
@@ -228,13 +231,12 @@ static __always_inline bool thread_left(struct task_struct *prev, bool preempt, 
 static __always_inline void thread_came(struct task_struct *next, __u64 now, struct offcpu_cpu *cpu,
 					struct offcpu_tally *tl)
 {
-	struct offcpu_thread *t = thread_get(next), like = {.since_ns = begin_ns, .woken_ns = now,
-							    .state = OFFCPU_S_BLOCKED, .flags = OFFCPU_F_BEFORE};
+	struct offcpu_thread *t = thread_get(next);
 	__u64 since, from;
 	bool blocked;
 
 	if (!t)
-		t = thread_new(next, &like, now, BPF_NOEXIST);
+		t = thread_new(next, now, begin_ns, LIKE(OFFCPU_S_BLOCKED, 0, OFFCPU_F_BEFORE) | LIKE_WOKEN, BPF_NOEXIST);
 	if (!t)
 		return;
 	if (t->state == OFFCPU_S_RUNNING) { /* nobody saw it leave: it was about to when it was read at the start */
@@ -295,6 +297,8 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	cpu = bpf_map_lookup_elem(&cpus, &zero);
 	if (!cpu || !tl || !begin_ns)
 		return 0;
+	if (preempt) /* it may have been about to sleep: it goes on with that when it is back */
+		state = 0;
 	tl->switches++;
 	if (prev->pid)
 		stack = thread_left(prev, preempt, state, now, cpu, ctx, tl);
@@ -384,10 +388,9 @@ SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(offcpu_wakeup_new, struct task_struct *p)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
-	struct offcpu_thread like = {.since_ns = now, .state = OFFCPU_S_READY, .class = OFFCPU_WOKEN};
 
 	if (begin_ns)
-		thread_new(p, &like, now, BPF_ANY);
+		thread_new(p, now, now, LIKE(OFFCPU_S_READY, OFFCPU_WOKEN, 0), BPF_ANY);
 	return 0;
 }
 
@@ -436,7 +439,7 @@ SEC("iter/task")
 int offcpu_seed(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct offcpu_thread like = {.since_ns = begin_ns};
+	struct offcpu_thread like = {};
 	long state;
 
 	if (!task || thread_get(task))
@@ -448,7 +451,7 @@ int offcpu_seed(struct bpf_iter__task *ctx)
 		like.state = OFFCPU_S_RUNNING;
 	else
 		state_set(&like, task, true, state);
-	like.flags |= OFFCPU_F_BEFORE;
-	thread_new(task, &like, bpf_ktime_get_boot_ns(), BPF_NOEXIST);
+	thread_new(task, bpf_ktime_get_boot_ns(), begin_ns, LIKE(like.state, like.class, like.flags | OFFCPU_F_BEFORE),
+		   BPF_NOEXIST);
 	return 0;
 }

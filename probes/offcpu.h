@@ -77,7 +77,7 @@ struct offcpu_who { /* value of the map `who`, by id */
 	char comm[STACK_COMM_LEN];
 };
 
-#define OFFCPU_HIST 44 /* slot i counts [2^i, 2^(i+1)) ns, the last one and all above */
+#define OFFCPU_HIST 64 /* slot i counts [2^i, 2^(i+1)) ns; a power of two: an index is masked */
 
 struct offcpu_key {
 	__u64 id;

@@ -101,8 +101,9 @@ static __always_inline __u32 log2_of(__u64 v)
 	return slot + (v >> 1);
 }
 
-/* One stretch more. Only one CPU at a time has anything to say of one thread and class: no atomics. */
-static __always_inline void sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns)
+/* One stretch more. A function of its own, as others that are called beside the unwinder: its steps leave little stack.
+ * Only one CPU at a time has anything to say of one thread and class: no atomics. */
+static __noinline void sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns)
 {
 	struct offcpu_key key = {.id = id, .class = class, .flags = flags};
 	struct offcpu_sum *sum = bpf_map_lookup_elem(&totals, &key);
@@ -118,9 +119,7 @@ static __always_inline void sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns
 	}
 	sum->n++;
 	sum->total_ns += ns;
-	if (slot >= OFFCPU_HIST)
-		slot = OFFCPU_HIST - 1;
-	sum->hist[slot]++;
+	sum->hist[slot & (OFFCPU_HIST - 1)]++;
 	if (sum->reading[half] != now) {
 		sum->reading[half] = now;
 		sum->max_ns[half] = 0;
@@ -129,7 +128,7 @@ static __always_inline void sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns
 		sum->max_ns[half] = ns;
 }
 
-static __always_inline void wake_add(const struct offcpu_wake_key *key, __u64 ns)
+static __noinline void wake_add(const struct offcpu_wake_key *key, __u64 ns)
 {
 	struct offcpu_count *c = bpf_map_lookup_elem(&wakes, key);
 
@@ -145,7 +144,7 @@ static __always_inline void wake_add(const struct offcpu_wake_key *key, __u64 ns
 	__sync_fetch_and_add(&c->total_ns, ns);
 }
 
-static __always_inline void culprit_add(__u64 id, __u64 by, __u64 ns)
+static __noinline void culprit_add(__u64 id, __u64 by, __u64 ns)
 {
 	struct offcpu_culprit_key key = {.id = id, .by = by};
 	struct offcpu_count *c = bpf_map_lookup_elem(&culprits, &key);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guests, two at a time: each boots once, and every test of a kernel reads its report.
 
-SONDE_KERNELS chooses among the kernels by name ("5.10 newest"); SONDE_KERNEL_SECONDS is the length of a workload.
+SONDE_KERNELS chooses among the kernels by name ("5.10 newest"); SONDE_KERNEL_SECONDS is the length of a workload;
+SONDE_KERNEL_STEPS ("offcpu", with commas) leaves out all other steps of guest.sh.
 What the guests said stays under build/kernels/log.
 """
 import concurrent.futures
@@ -22,11 +23,12 @@ import initrd  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
 CACHE = os.path.join(ROOT, "build", "kernels")
-PROGRAMS = ["sonde", "sonde-cpu", "sonde-maps", "sonde-index"]
+PROGRAMS = ["sonde", "sonde-cpu", "sonde-offcpu", "sonde-maps", "sonde-index"]
 BORROWED = ["/usr/bin/xz"]  # a program of Debian's own, built without frame pointers
-LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn"]
+LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn", "waits"]
 SECONDS = float(os.environ.get("SONDE_KERNEL_SECONDS", "8"))
 WANTED = os.environ.get("SONDE_KERNELS", "").split() or list(debian.KERNELS)
+STEPS = "steps=" + os.environ["SONDE_KERNEL_STEPS"] if os.environ.get("SONDE_KERNEL_STEPS") else ""
 AT_ONCE = 2
 LIMIT = 150 + 20 * SECONDS
 
@@ -47,7 +49,7 @@ def run(name, image, folder, stop):
         return str(e)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    return guest.boot(vmlinuz, image, folder, LIMIT, stop, f"seconds={SECONDS:g}")
+    return guest.boot(vmlinuz, image, folder, LIMIT, stop, f"seconds={SECONDS:g} {STEPS}")
 
 
 @pytest.fixture(scope="session")

@@ -51,14 +51,14 @@ warm() {
 	[ -d "$1" ] || { mkdir "$1" && cp -r /run/store-warm/images "$1/"; }
 }
 
-# STORE OPTIONS...: start sonde-cpu; returns once it samples. Its messages are read from descriptor 5.
+# STORE OPTIONS...: start sonde-cpu, or $program; returns once it samples. Its messages are read from descriptor 5.
 capture_begin() {
 	store=/run/store-$1
 	shift
 	warm "$store"
 	rm -f /run/progress /run/messages
 	mkfifo /run/progress /run/messages
-	sonde-cpu --store "$store" --freq $hz --bucket 1s --progress-fd 3 "$@" 3>/run/progress 2>/run/messages &
+	${program:-sonde-cpu --freq $hz} --store "$store" --bucket 1s --progress-fd 3 "$@" 3>/run/progress 2>/run/messages &
 	cpu=$!
 	exec 4</run/progress 5</run/messages
 	while read -r line <&4; do
@@ -244,12 +244,40 @@ hotplug_all() {
 		coalesce((SELECT sum(lost) FROM loss WHERE reason <> 'maps'), 0) AS lost"
 }
 
+# --- waits of planned kinds
+
+offcpu_run() {
+	program=sonde-offcpu
+	capture_begin offcpu --stack-rate 100000
+	rc=$?
+	program=
+	[ $rc = 0 ] || return 1
+	sleep 1000 &
+	sleeper=$!
+	waits run sleep:1:200:2 futex:1:200:2 pipe:1:200:2 poll:1:200:2 stop:1:20:5
+	sh -c 'sleep 0.3; exec sleep 0.5'
+	kill $sleeper
+	capture_end
+}
+
+offcpu_all() {
+	section offcpu-check sonde-offcpu --check --json
+	section offcpu offcpu_run
+	section offcpu-totals ask offcpu "SELECT tid, comm, thread, state, reason, sum(count) AS count, sum(total_ns) AS ns, \
+		max(max_ns) AS max_ns FROM wait_totals WHERE comm IN ('waits', 'sleep') GROUP BY 1, 2, 3, 4, 5"
+	section offcpu-stacks ask offcpu "SELECT w.tid, sum(w.count) AS count, sum(w.total_ns) AS ns FROM waits w \
+		JOIN stacks k ON k.id = w.stack_id WHERE w.comm = 'waits' AND k.folded LIKE '%;way_a;%' GROUP BY 1"
+	section offcpu-wakers ask offcpu "SELECT tid, by_thread, context, sum(count) AS count FROM wakers \
+		WHERE comm = 'waits' GROUP BY 1, 2, 3"
+}
+
 step capabilities && capabilities
 warm_all
 step shares && shares_all
 step shares && section explain explain
 step narrow && narrow_all
 step hotplug && hotplug_all
+step offcpu && offcpu_all
 section bye dmesg -r
 sync
 poweroff -f

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sonde-offcpu against programs that know how long they waited, and for what, and against the kernel's own accounts.
+
+The programs time each wait from outside (before the call, after it), so that what they tell includes the way into the
+kernel, the wait to run again and the way back: what sonde saw may be less, by that much for each event, never more.
+"""
+import collections
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from conftest import WORKLOADS, Capture, Work, need_root, scale, sql_all
+
+REASON = {"sleep": "sleep", "futex": "lock", "pipe": "pipe", "poll": "poll", "recv": "network", "accept": "network",
+          "disk": "disk", "fault": "page fault"}
+EVENT_NS = 50_000
+
+
+def totals(store, pid=None):
+    """{(tid, state, reason): [count, ns, longest]} of one process, or of all."""
+    out = collections.defaultdict(lambda: [0, 0, 0])
+    where, params = ("WHERE pid = ?", (pid,)) if pid else ("", ())
+    for r in sql_all(store, f"SELECT tid, state, reason, count, total_ns, max_ns FROM wait_totals {where}", params):
+        sums = out[r["tid"], r["state"], r["reason"]]
+        sums[0] += r["count"]
+        sums[1] += r["total_ns"]
+        sums[2] = max(sums[2], r["max_ns"])
+    return out
+
+
+def state_ns(sums, tid, state):
+    return sum(v[1] for (t, s, _), v in sums.items() if t == tid and s == state)
+
+
+def near(seen, did, least, what):
+    assert abs(seen - did) <= least, f"{what}: {seen} seen, {did} done, {least} allowed"
+
+
+@pytest.fixture(scope="module")
+def waited(tmp_path_factory):
+    """One recording of every kind of wait; stacks of all of them."""
+    need_root()
+    store = str(tmp_path_factory.mktemp("offcpu") / "store")
+    capture = Capture(store, "--stack-rate", 100000, "--comm", "waits", "--comm", "w-stop-0", program="sonde-offcpu").start(60)
+    try:
+        kinds = [f"{kind}:2:{scale(150, 1500)}:3" for kind in REASON]
+        work = Work("waits", "run", *kinds, f"stop:1:{scale(40, 400)}:5", cwd=str(tmp_path_factory.mktemp("disk")))
+        told = work.told()
+        done = capture.stop()
+    finally:
+        capture.close()
+    return store, told, done
+
+
+def test_nothing_is_lost_and_the_books_agree(waited):
+    _, _, done = waited
+    assert done["lost_total"] == 0
+    assert done["seen"] == done["samples"] + done["lost_total"]
+
+
+@pytest.mark.parametrize("kind", REASON)
+def test_every_wait_is_counted_under_its_reason_and_is_as_long_as_it_was(waited, kind):
+    store, told, _ = waited
+    sums = totals(store, told["pid"])
+    for thread in (t for t in told["threads"] if t["kind"] == kind):
+        tid = thread["tid"]
+        count, ns, longest = sums[tid, "blocked", REASON[kind]]
+        if kind != "disk":  # a read may be there at once, or wait twice
+            # one that was held up on its way to sleep, and woken meanwhile, has not slept: the kernel says so too
+            assert min(thread["count"], thread["switches"]) <= count <= thread["count"], (count, thread)
+            assert longest <= thread["max_ns"]
+        # what the thread measured holds its way in and out, and its wait for a CPU
+        assert ns <= thread["ns"] + EVENT_NS
+        assert ns >= 0.99 * thread["ns"] - thread["delay_ns"] - EVENT_NS * thread["count"], (kind, ns, thread)
+
+
+def test_a_stopped_process_is_stopped(waited):
+    store, told, _ = waited
+    thread = next(t for t in told["threads"] if t["kind"] == "stop")
+    rows = sql_all(store, "SELECT sum(count) AS n, sum(total_ns) AS ns FROM wait_totals WHERE reason = 'stop' AND tid = ?",
+                   (thread["tid"],))
+    assert rows[0]["n"] == thread["count"]
+    near(rows[0]["ns"], thread["ns"], 0.01 * thread["ns"] + 4 * EVENT_NS * thread["count"], "stopped")
+
+
+def test_running_blocked_and_ready_add_up_to_the_wall_time_of_each_thread(waited):
+    store, told, _ = waited
+    sums = totals(store, told["pid"])
+    for thread in (t for t in told["threads"] if t["kind"] != "stop"):
+        wall = sum(v[1] for (tid, _, _), v in sums.items() if tid == thread["tid"])
+        # the thread's own clock begins after it was made, and ends before it ends
+        longest = max(v[2] for (tid, state, _), v in sums.items() if tid == thread["tid"] and state == "ready")
+        assert thread["wall_ns"] * 0.99 <= wall <= thread["wall_ns"] * 1.01 + 20_000_000 + 2 * longest, thread
+
+
+def test_what_the_kernel_accounts_for_each_thread_is_what_was_seen(waited):
+    store, told, _ = waited
+    sums = totals(store, told["pid"])
+    for thread in (t for t in told["threads"] if t["kind"] != "stop"):
+        running, ready = state_ns(sums, thread["tid"], "running"), state_ns(sums, thread["tid"], "ready")
+        events = thread["switches"] + thread["preempted"]
+        near(running, thread["cpu_ns"], 0.02 * thread["cpu_ns"] + 20_000 * events, f"cpu time {thread}")
+        # the kernel's delay begins when the thread is in the queue, ours when its waker begins to put it there
+        # and it goes on after the thread has read it
+        longest = max(v[2] for (tid, state, _), v in sums.items() if tid == thread["tid"] and state == "ready")
+        near(ready, thread["delay_ns"], 0.02 * thread["delay_ns"] + 20_000 * events + longest, f"delay {thread}")
+        preempted = sums[thread["tid"], "ready", "preempted"][0] + sums[thread["tid"], "ready", "yielded"][0]
+        near(preempted, thread["preempted"], 2 + 0.02 * thread["preempted"], f"preempted {thread}")
+
+
+def test_by_stack_the_sums_are_the_same_below_the_limit(waited):
+    store, told, _ = waited
+    rows = sql_all(store, "SELECT w.tid, k.folded, sum(w.count) AS n, sum(w.total_ns) AS ns FROM waits w JOIN stacks k"
+                          " ON k.id = w.stack_id WHERE w.pid = ? GROUP BY w.tid, w.stack_id", (told["pid"],))
+    exact = totals(store, told["pid"])
+    for thread in (t for t in told["threads"] if t["kind"] in ("sleep", "futex", "pipe", "poll", "recv", "accept")):
+        mine = [r for r in rows if r["tid"] == thread["tid"]]
+        blocked = [v for (tid, state, _), v in exact.items() if tid == thread["tid"] and state == "blocked"]
+        assert sum(r["n"] for r in mine) == sum(v[0] for v in blocked), thread
+        assert sum(r["ns"] for r in mine) == sum(v[1] for v in blocked), thread
+        # on a host that is too busy to make tables in time, the first stacks end before they come to the way
+        cut = sum(r["n"] for r in mine if ";way_" not in r["folded"]) + max(0, thread["count"] - thread["switches"])
+        assert cut <= 0.25 * thread["count"], [r for r in mine if ";way_" not in r["folded"]]
+        for way in "ab":
+            found = [r for r in mine if f";way_{way};" in r["folded"]]
+            assert thread[f"{way}_count"] - cut <= sum(r["n"] for r in found) <= thread[f"{way}_count"], thread
+            ns, did = sum(r["ns"] for r in found), thread[f"{way}_ns"]
+            assert ns <= did
+            if not cut:
+                assert ns >= 0.99 * did - thread["delay_ns"] - EVENT_NS * thread[f"{way}_count"], f"way_{way} {thread}"
+
+
+def test_stacks_begin_where_the_thread_waits(waited):
+    store, told, _ = waited
+    leaves = {r["function"] for r in sql_all(store, "SELECT function FROM waits WHERE pid = ?", (told["pid"],))}
+    assert not leaves & {"__schedule", "schedule", "[no stack]"}
+    assert not [name for name in leaves if name.startswith(("bpf_", "__traceiter"))]
+
+
+def test_who_wakes_is_the_partner(waited):
+    store, told, _ = waited
+    rows = sql_all(store, "SELECT tid, by_thread, context, sum(count) AS n FROM wakers WHERE pid = ? GROUP BY 1, 2, 3",
+                   (told["pid"],))
+    for thread in (t for t in told["threads"] if t["kind"] in ("futex", "pipe", "poll")):
+        by_partner = sum(r["n"] for r in rows if r["tid"] == thread["tid"] and r["by_thread"] == "partner"
+                         and r["context"] == "thread")
+        assert by_partner >= 0.98 * thread["count"], [r for r in rows if r["tid"] == thread["tid"]]
+    for thread in (t for t in told["threads"] if t["kind"] == "sleep"):  # a timer does
+        found = [r for r in rows if r["tid"] == thread["tid"]]
+        assert sum(r["n"] for r in found if r["context"] == "interrupt") >= 0.9 * thread["count"], found
+
+
+def test_above_the_limit_stacks_stand_for_those_that_were_not_taken(tmp_path):
+    """Each estimate lies around what happened, and the mean of many as near as their spread allows: no bias."""
+    need_root()
+    off = []
+    for seed in range(scale(1, 20)):
+        store = str(tmp_path / f"store{seed}")
+        c = Capture(store, "--stack-rate", 1500, program="sonde-offcpu",
+                    command=[f"{WORKLOADS}/waits", "run", "pipe:2:1500:0.1", "futex:2:1500:0.1"])
+        try:
+            done = c.wait()
+            told = next(json.loads(line) for line in c.said().splitlines() if line.startswith('{"pid"'))
+        finally:
+            c.close()
+        assert done["lost_total"] == 0 and done["seen"] == done["samples"]
+        exact = totals(store, told["pid"])
+        for thread in told["threads"]:
+            rows = sql_all(store, "SELECT sum(count) AS n, sum(total_ns) AS ns FROM waits WHERE tid = ? AND reason = ?",
+                           (thread["tid"], REASON[thread["kind"]]))[0]
+            count = exact[thread["tid"], "blocked", REASON[thread["kind"]]][0]
+            assert 0.98 * thread["count"] <= count <= thread["count"]
+            off.append(rows["n"] / count - 1)
+    assert any(off), "no wait was above the limit: the test says nothing"
+    assert max(map(abs, off)) < 0.6, off
+    spread = math.sqrt(sum(x * x for x in off) / len(off))
+    assert abs(sum(off) / len(off)) <= 4 * spread / math.sqrt(len(off)), off
+
+
+PINGPONG = """
+import os, resource
+a, b, c, d = *os.pipe(), *os.pipe()
+n = int(os.sys.argv[1])
+if os.fork():
+    for _ in range(n): os.write(b, b"x"); os.read(c, 1)
+    os.wait()
+else:
+    for _ in range(n): os.read(a, 1); os.write(d, b"x")
+print(os.getpid(), resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw, flush=True)
+os._exit(0)
+"""
+
+
+def test_a_storm_of_switches_is_counted_to_the_last(capture, store):
+    c = capture(program="sonde-offcpu")
+    out = subprocess.run([sys.executable, "-c", PINGPONG, str(scale(20000, 200000))], capture_output=True, text=True,
+                         check=True).stdout.split()
+    done = c.stop()
+    assert done["lost_total"] == 0 and done["seen"] == done["samples"]
+    for pid, switches in zip(map(int, out[::2]), map(int, out[1::2])):
+        sums = totals(store, pid)
+        blocked = sum(v[0] for (_, state, _), v in sums.items() if state == "blocked")
+        near(blocked, switches, 3 + 0.001 * switches, f"switches of {pid}")
+        assert sums[pid, "blocked", "pipe"][0] >= 0.98 * blocked
+
+
+EXEC = """
+import os, threading, time
+for _ in range(5): threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
+time.sleep(0.2)
+threading.Thread(target=lambda: os.execv("/bin/sleep", ["sleep", "0.4"])).start()
+time.sleep(100)
+"""
+
+
+def test_no_wait_is_longer_than_the_capture_when_sleeping_threads_are_killed_by_exec_and_exit(capture, store):
+    before = subprocess.Popen(["/bin/sleep", "1000"])
+    killed = subprocess.Popen(["/bin/sleep", "1001"])
+    c = capture(program="sonde-offcpu")
+    try:
+        with subprocess.Popen([sys.executable, "-c", EXEC]) as execs:
+            assert execs.wait(60) == 0
+        killed.kill()
+        killed.wait()
+        done = c.stop()
+    finally:
+        for child in (before, killed):
+            child.kill()
+            child.wait()
+    length = (done["to"] - done["from"]) * 1e9
+    rows = sql_all(store, "SELECT * FROM wait_totals")
+    assert max(r["max_ns"] for r in rows) <= length + 5e6
+    by_thread = collections.Counter()
+    for r in rows:
+        by_thread[r["tid"], r["process_id"]] += r["total_ns"]
+    assert max(by_thread.values()) <= length + 5e6
+    slept = {r["pid"]: r for r in rows if r["comm"] == "sleep" and r["reason"] == "sleep"}
+    assert slept[execs.pid]["count"] == 1 and 0.4e9 <= slept[execs.pid]["total_ns"] <= 0.6e9, slept[execs.pid]
+    assert (slept[before.pid]["began_before"], slept[before.pid]["unfinished"]) == (1, 1)
+    near(slept[before.pid]["total_ns"], length, 20e6, "a wait that lasts all the time")
+    assert (slept[killed.pid]["began_before"], slept[killed.pid]["unfinished"]) == (1, 0)
+    stacks = sql_all(store, "SELECT max(max_ns) AS longest FROM waits")[0]["longest"]
+    assert stacks <= length
+
+
+def test_only_what_was_asked_for_is_counted(capture, store):
+    with subprocess.Popen(["/bin/sleep", "1000"]) as one:
+        c = capture("--pid", one.pid, program="sonde-offcpu")
+        one.kill()
+    c.wait()
+    assert {r["pid"] for r in sql_all(store, "SELECT DISTINCT pid FROM wait_totals")} == {one.pid}

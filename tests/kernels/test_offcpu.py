@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold of sonde-offcpu on each kernel: it loads, and counts every wait of programs that know theirs.
+
+An emulated CPU is slow and late: counts are compared exactly, lengths only with what the workload measured itself.
+"""
+REASON = {"sleep": "sleep", "futex": "lock", "pipe": "pipe", "poll": "poll"}
+
+
+def rows(report, name):
+    return report.sections[name].told()
+
+
+def threads(report):
+    told = next(o for o in report.sections["offcpu"].told() if "threads" in o)
+    return [t for t in told["threads"] if t["kind"] in REASON]
+
+
+def test_its_programs_load(report):
+    section = report.sections["offcpu-check"]
+    said = section.json()
+    assert section.status == 0 and said["ok"], section
+    items = {item["name"]: item for item in said["items"]}
+    assert items["programs"]["state"] == "ok"
+    assert ("does not tell" in items["switches"]["text"]) == (report.name == "5.10"), items["switches"]
+
+
+def test_nothing_is_lost(report):
+    section = report.sections["offcpu"]
+    assert section.status == 0, section
+    done = next(o for o in section.told() if o.get("event") == "done")
+    assert done["lost_total"] == 0 and done["seen"] == done["samples"]
+
+
+def test_every_wait_is_counted_and_as_long_as_it_was(report):
+    sums = {(r["tid"], r["state"], r["reason"]): r for r in rows(report, "offcpu-totals")}
+    for thread in threads(report):
+        seen = sums[thread["tid"], "blocked", REASON[thread["kind"]]]
+        # without the tracepoint's word a waker may be faster: that wait had no length
+        least = thread["count"] if report.name != "5.10" else 0.97 * thread["count"]
+        assert least <= seen["count"] <= thread["count"], (thread, seen)
+        assert seen["ns"] <= thread["ns"]
+        ready = sum(r["ns"] for (tid, state, _), r in sums.items() if tid == thread["tid"] and state == "ready")
+        assert seen["ns"] + ready >= 0.9 * thread["ns"], (thread, seen, ready)
+
+
+def test_stacks_lead_to_the_way_that_was_taken(report):
+    found = {r["tid"]: r["count"] for r in rows(report, "offcpu-stacks")}
+    for thread in threads(report):
+        assert found.get(thread["tid"], 0) >= 0.9 * thread["a_count"], (thread, found)
+
+
+def test_a_partner_wakes_and_a_timer_interrupts(report):
+    wakes = rows(report, "offcpu-wakers")
+    for thread in threads(report):
+        of = [r for r in wakes if r["tid"] == thread["tid"]]
+        if thread["kind"] == "sleep":
+            assert sum(r["count"] for r in of if r["context"] == "interrupt") >= 0.9 * thread["count"], of
+        else:
+            assert sum(r["count"] for r in of if r["by_thread"] == "partner") >= 0.9 * thread["count"], of
+
+
+def test_a_program_started_by_exec_has_its_own_waits_and_none_is_longer_than_the_capture(report):
+    done = next(o for o in report.sections["offcpu"].told() if o.get("event") == "done")
+    slept = [r for r in rows(report, "offcpu-totals") if r["comm"] == "sleep" and r["reason"] == "sleep"]
+    assert any(0.45e9 <= r["ns"] <= 5e9 for r in slept), slept
+    assert all(r["max_ns"] <= (done["to"] - done["from"]) * 1e9 for r in rows(report, "offcpu-totals"))
