@@ -112,6 +112,7 @@ struct offcpu_stint {
 struct offcpu_cpu { /* the program's own, by CPU */
 	__u64 idle_ns;   /* idle since; 0: it is not */
 	__u64 stack;     /* an address on the present stack */
+	__u64 last_ns;   /* the last switch */
 	__u32 next;      /* stint to write */
 	__u32 pad;
 	struct offcpu_stint stint[OFFCPU_STINTS];

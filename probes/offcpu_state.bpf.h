@@ -55,6 +55,19 @@ struct {
 	__uint(max_entries, 4 * 1024 * 1024);
 } events SEC(".maps");
 
+/* Where an entry is put together, as there is no room on the stack: by programs that nothing interrupts, and by the reading
+ * at the start. */
+struct offcpu_scratch {
+	struct offcpu_who who;
+	struct offcpu_thread thread;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct offcpu_scratch);
+} who_scratch SEC(".maps");
+
 /* What new elements begin as. */
 static const struct offcpu_sum no_sum = {};
 static const struct offcpu_count no_count = {};
@@ -107,8 +120,11 @@ static __noinline void sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns)
 {
 	struct offcpu_key key = {.id = id, .class = class, .flags = flags};
 	struct offcpu_sum *sum = bpf_map_lookup_elem(&totals, &key);
-	__u32 slot = log2_of(ns), now = reading, half = now & 1;
+	__u32 slot, now = reading, half = now & 1;
 
+	if ((__s64)ns < 0) /* clocks of two CPUs */
+		ns = 0;
+	slot = log2_of(ns);
 	if (!sum) {
 		bpf_map_update_elem(&totals, &key, &no_sum, BPF_NOEXIST);
 		sum = bpf_map_lookup_elem(&totals, &key);
