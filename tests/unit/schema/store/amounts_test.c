@@ -137,6 +137,7 @@ static void numbers_too_large_stop_at_the_largest(void **state)
 
 struct told {
 	uint32_t rows;
+	uint64_t value;      /* of all rows */
 	struct store_total last;
 	uint64_t hist[HIST_SLOTS];
 };
@@ -146,6 +147,7 @@ static int tell(void *ctx, const struct store_total *t)
 	struct told *x = ctx;
 
 	x->rows++;
+	x->value += t->value;
 	x->last = *t;
 	if (t->hist)
 		memcpy(x->hist, t->hist, sizeof(x->hist));
@@ -196,6 +198,34 @@ static void the_reader_sums_a_kind_over_its_range(void **state)
 	assert_int_equal(store_kinds_in(s, (T0_S + 20) * NS, INT64_MAX, 0, &kinds, NULL), 0);
 	assert_int_equal(kinds, 0);
 	store_segment_close(s);
+}
+
+static void two_captures_at_once_are_not_counted_twice(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t coarse = fixture_run(w, STORE_SCOPE_HOST, 10, 0, T0_S * NS);
+	uint32_t fine = fixture_run(w, STORE_SCOPE_HOST, 1, 0, (T0_S + 23) * NS);
+	struct told x;
+
+	for (int64_t s = 0; s < 60; s++) {
+		amount(w, series_of(w, coarse, 1, STORE_KIND_OFFCPU, 0), T0_S + s, 1, 10);
+		if (s >= 23 && s < 47)
+			amount(w, series_of(w, fine, 1, STORE_KIND_OFFCPU, 0), T0_S + s, 1, 11);
+	}
+	store_run_until(w, fine, (T0_S + 47) * NS);
+	store_run_until(w, coarse, (T0_S + 60) * NS);
+	fixture_close(w);
+	x = totals(f, STORE_KIND_OFFCPU, T0_S - 10, T0_S + 70); /* the coarse run covers the whole window: it is taken */
+	assert_int_equal(x.rows, 1);
+	assert_int_equal(x.value, 600);
+	x = totals(f, STORE_KIND_OFFCPU, T0_S + 24, T0_S + 46); /* the fine one does */
+	assert_int_equal(x.rows, 1);
+	assert_int_equal(x.value, 22 * 11);
+	/* by buckets: the fine run has the one bucket of the coarse run that it covers wholly, 30 to 40 */
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM amounts"), 60);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(value) FROM amounts"), 610);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM amounts WHERE run_id = 2"), 10);
 }
 
 /* Go: runtime/pprof scales each record by 1 / (1 - exp(-size / rate)). */
@@ -320,6 +350,7 @@ int main(void)
 		T(a_series_is_counted_as_its_kind_says_only),
 		T(numbers_too_large_stop_at_the_largest),
 		T(the_reader_sums_a_kind_over_its_range),
+		T(two_captures_at_once_are_not_counted_twice),
 		T(a_sample_by_size_is_scaled_by_the_rate_in_force),
 		T(a_disk_that_stalls_costs_amounts_that_are_counted),
 		T(a_writer_that_is_killed_leaves_whole_batches_and_the_rest_is_counted),
