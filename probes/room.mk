@@ -1,6 +1,7 @@
 # One BPF skeleton a family; `maps` belongs to sonde-maps, `pstack` to sonde-pstack.
 $(eval $(call skeleton,cpu))
 $(eval $(call skeleton,offcpu))
+$(eval $(call skeleton,goheap))
 $(eval $(call skeleton,pstack))
 ifneq ($(wildcard probes/maps.bpf.c),)
 $(eval $(call skeleton,maps))

@@ -23,6 +23,9 @@ void goproc_release(struct goproc *p)
 	buckets_close(p->buckets);
 	free(p->sites);
 	free(p->frames);
+	free(p->armed);
+	p->armed = NULL;
+	p->n_armed = p->cap_armed = p->armed_upto = 0;
 	p->buckets = NULL;
 	p->sites = NULL;
 	p->frames = NULL;
@@ -134,7 +137,7 @@ static int on_bucket(void *ctx, const struct bucket *b)
 
 	site_read(s, b, rate > 0 ? 1e9 / rate : 0);
 	s->stack_at = UINT64_MAX;
-	if (s->epoch != r->epoch && site_has_news(s, r->p->sum.nothing_published, r->segment))
+	if (s->epoch != r->epoch && (r->p->n_armed || site_has_news(s, r->p->sum.nothing_published, r->segment)))
 		frames_keep(r->p, s, b);
 	return 0;
 }

@@ -45,6 +45,8 @@ struct goproc {
 	struct buckets_sum sum;     /* of the last reading */
 	struct site *sites;         /* by bucket.index */
 	uint32_t n_sites, cap_sites;
+	uint32_t *armed;            /* lastprof's: sites whose addresses it left, in their order */
+	uint32_t n_armed, cap_armed, armed_upto;
 	uint64_t *frames;           /* of this reading */
 	size_t n_frames, cap_frames;
 	uint32_t epoch, process;    /* of the store */
@@ -53,6 +55,8 @@ struct goproc {
 	uint64_t state_told;        /* a hash of what the notes say of it; 0: nothing in this segment */
 	uint64_t readings;
 	bool unfinished;            /* something is left that only another reading brings to the store */
+	char last[32];              /* how it ended, where its last profile came; "" */
+	int64_t gone_ns;            /* since when it is no more, 0: it runs */
 	int64_t seen_ns, next_ns, pause_ns, lines_until_ns; /* boot clock */
 	UT_hash_handle hh;
 };

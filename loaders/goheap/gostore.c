@@ -156,8 +156,13 @@ static void site_tell(struct telling *t, struct site *s)
 {
 	int err = -ESTALE;
 
-	if (!s->kind || !s->read || !site_has_news(s, t->p->sum.nothing_published, t->segment))
+	if (!s->kind || !s->read)
 		return;
+	if (!site_has_news(s, t->p->sum.nothing_published, t->segment)) {
+		if (t->p->n_armed && s->epoch != store_epoch(t->h->store))
+			series_make(t, s); /* for the last profile, when there are no frames to name */
+		return;
+	}
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
 		if (s->epoch != store_epoch(t->h->store) && !series_make(t, s))
 			break;
@@ -268,6 +273,7 @@ static void notes_write(const struct family_host *h, const struct goproc *p, con
 	note(h, p, "state", state);
 	note(h, p, "reason", reason);
 	note(h, p, "buckets", text);
+	note(h, p, "last", p->last);
 }
 
 void gostore_state(struct goproc *p, struct family_host *h, struct hostmaps_process *hp)
@@ -279,6 +285,7 @@ void gostore_state(struct goproc *p, struct family_host *h, struct hostmaps_proc
 	segment_begin(&t);
 	told = hash_bytes(hash_u64(hash_bytes(HASH_SEED, state, strlen(state)), p->sum.count[BUCKETS_MEMORY]), reason,
 			  strlen(reason)) | 1;
+	told ^= p->last[0] ? 2 : 0;
 	if (told == p->state_told)
 		return;
 	if (!p->process || p->epoch != store_epoch(h->store))

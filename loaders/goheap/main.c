@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/goheap/lastprof.h"
 #include "loaders/goheap/procs.h"
 #include "loaders/lib/bpf/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/options.h"
 #include "schema/base/clock.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 
 #define INTERVAL_RECORD_NS (10 * NSEC_PER_SEC)
@@ -27,6 +29,7 @@ static struct {
 
 struct goheap {
 	struct procs *procs; /* NULL: disabled, or not begun */
+	struct lastprof *lastprof; /* NULL: not possible here */
 	int64_t attached_ns;
 };
 
@@ -63,10 +66,15 @@ static int goheap_rights(const char *prog, struct err *e)
 
 static int goheap_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
 {
+	struct goheap *g = mem_alloc(sizeof(*g));
+
 	(void)c;
-	(void)e;
-	*state = mem_alloc(sizeof(struct goheap));
 	*obj = NULL;
+	if (opts.mode != MODE_DISABLED && lastprof_open(&g->lastprof, obj, e)) {
+		log_info("no last profiles of programs that end: %s", e->what);
+		*e = (struct err){0};
+	}
+	*state = g;
 	return 0;
 }
 
@@ -86,7 +94,8 @@ static int64_t interval(const struct family_host *h)
 
 static void goheap_begin(struct goheap *g, const struct family_host *h)
 {
-	struct procs_opts po = {.interval_ns = interval(h), .begun_ns = g->attached_ns, .ctx = g};
+	struct procs_opts po = {.interval_ns = interval(h), .begun_ns = g->attached_ns,
+				.lastprof = g->lastprof};
 
 	if (!g->procs && opts.mode != MODE_DISABLED)
 		g->procs = procs_new(&po);
@@ -138,6 +147,7 @@ static void goheap_detach(void *state)
 static void goheap_close(void *state)
 {
 	goheap_detach(state);
+	lastprof_close(((struct goheap *)state)->lastprof);
 	free(state);
 }
 

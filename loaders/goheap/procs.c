@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaders/goheap/procs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "loaders/goheap/goproc.h"
 #include "loaders/goheap/gostore.h"
+#include "loaders/goheap/lastprof.h"
 #include "loaders/goheap/pressure.h"
 #include "loaders/lib/bpf/target.h"
 #include "schema/base/clock.h"
@@ -14,6 +16,7 @@
 #define READ_NS  (NSEC_PER_SEC / 20)
 #define FIRST_NS NSEC_PER_SEC
 #define NEAR_NS  NSEC_PER_SEC       /* between readings, near the limit */
+#define LAST_NS  (3 * NSEC_PER_SEC) /* a last profile may come so long after its process went */
 #define SOON_NS  (NSEC_PER_SEC / 5)
 
 struct procs {
@@ -34,8 +37,7 @@ struct procs *procs_new(const struct procs_opts *o)
 
 static void drop(struct procs *ps, struct goproc *p)
 {
-	if (ps->o.closing && p->buckets)
-		ps->o.closing(ps->o.ctx, p);
+	lastprof_disarm(ps->o.lastprof, p);
 	goproc_release(p);
 	HASH_DEL(ps->all, p);
 	free(p);
@@ -50,14 +52,6 @@ void procs_free(struct procs *ps)
 	HASH_ITER(hh, ps->all, p, next)
 		drop(ps, p);
 	free(ps);
-}
-
-struct goproc *procs_find(struct procs *ps, uint32_t tgid, uint64_t start_ns)
-{
-	for (struct goproc *p = ps->all; p; p = p->hh.next)
-		if (p->key.tgid == tgid && p->key.start_ns == start_ns)
-			return p;
-	return NULL;
 }
 
 /* ---- who there is ---- */
@@ -100,9 +94,47 @@ static void look(struct procs *ps)
 		return;
 	ps->look_ns = ps->now_ns + LOOK_NS;
 	hostmaps_each(ps->host->maps, look_at, ps);
-	HASH_ITER(hh, ps->all, p, next)
-		if (p->seen_ns != ps->now_ns)
+	HASH_ITER(hh, ps->all, p, next) {
+		if (p->seen_ns == ps->now_ns)
+			continue;
+		if (!p->gone_ns)
+			p->gone_ns = ps->now_ns;
+		if (!p->n_armed || ps->now_ns - p->gone_ns > LAST_NS)
 			drop(ps, p);
+	}
+}
+
+/* ---- last profiles ---- */
+
+static struct goproc *last_find(void *ctx, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
+{
+	struct procs *ps = ctx;
+	struct goproc_key key = {.start_ns = start_ns, .tgid = tgid, .exec_id = exec_id};
+	struct goproc *p;
+
+	HASH_FIND(hh, ps->all, &key, sizeof(key), p);
+	return p;
+}
+
+static void last_done(void *ctx, struct goproc *p, const char *cause)
+{
+	struct procs *ps = ctx;
+	struct hostmaps_process *hp = hostmaps_process(ps->host->maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
+
+	snprintf(p->last, sizeof(p->last), "%s", cause);
+	p->ended = true;
+	p->n_frames = 0; /* names were made at the readings before */
+	for (uint32_t i = 0; i < p->n_sites; i++)
+		p->sites[i].stack_at = UINT64_MAX;
+	if (hp)
+		gostore(p, ps->host, hp);
+}
+
+static void last_read(struct procs *ps)
+{
+	const struct lastprof_ops ops = {.find = last_find, .done = last_done, .ctx = ps};
+
+	lastprof_read(ps->o.lastprof, &ops);
 }
 
 /* ---- reading ---- */
@@ -125,28 +157,26 @@ static void read_one(struct procs *ps, struct goproc *p)
 
 	if (!hp)
 		return;
-	if (!p->readings && ps->o.opened)
-		ps->o.opened(ps->o.ctx, p);
 	if (!goproc_read(p, ps->host, hp, ps->now_ns)) {
 		p->ended = true;
 		return;
 	}
 	if (p->readings == 1)
 		ps->host->processes++;
-	if (ps->o.read)
-		ps->o.read(ps->o.ctx, p);
+	lastprof_arm(ps->o.lastprof, p);
 	plan(ps, p, hp);
 }
 
 static bool is_due(const struct procs *ps, const struct goproc *p)
 {
-	return p->in_scope && p->found == GOPROC_GO && !p->ended && p->next_ns <= ps->now_ns;
+	return p->in_scope && p->found == GOPROC_GO && !p->ended && !p->gone_ns && p->next_ns <= ps->now_ns;
 }
 
 void procs_poll(struct procs *ps, struct family_host *h, int64_t now_ns)
 {
 	ps->host = h;
 	ps->now_ns = now_ns;
+	last_read(ps);
 	look(ps);
 	for (struct goproc *p = ps->all; p && clock_boot_ns() - now_ns < READ_NS; p = p->hh.next)
 		if (is_due(ps, p))
@@ -157,6 +187,7 @@ void procs_finish(struct procs *ps, struct family_host *h, int64_t until_ns)
 {
 	ps->host = h;
 	ps->now_ns = clock_boot_ns();
+	last_read(ps);
 	for (struct goproc *p = ps->all; p && clock_boot_ns() < until_ns; p = p->hh.next) {
 		p->next_ns = ps->now_ns;
 		p->lines_until_ns = 0;

@@ -14,17 +14,13 @@
 
 #include "loaders/lib/bpf/family.h"
 
-struct goproc;
+struct lastprof;
 struct procs;
 
 struct procs_opts {
 	int64_t interval_ns;
 	int64_t begun_ns;     /* boot clock: what runs since then has no base, all of it was allocated in the capture */
-	/* Called before a process's first reading and when it is to be let go, with `ctx`. May be NULL. */
-	void (*opened)(void *ctx, struct goproc *p);
-	void (*read)(void *ctx, struct goproc *p);   /* after each reading */
-	void (*closing)(void *ctx, struct goproc *p);
-	void *ctx;
+	struct lastprof *lastprof; /* NULL: there are no last profiles */
 };
 
 struct procs *procs_new(const struct procs_opts *o);
@@ -32,6 +28,5 @@ void procs_free(struct procs *ps);
 void procs_poll(struct procs *ps, struct family_host *h, int64_t now_ns);
 /* Read all once more, until `until_ns`. */
 void procs_finish(struct procs *ps, struct family_host *h, int64_t until_ns);
-struct goproc *procs_find(struct procs *ps, uint32_t tgid, uint64_t start_ns);
 
 #endif

@@ -25,7 +25,7 @@ MAY = {
 }
 # system headers of libraries -> the rooms that may know them
 LIBRARIES = {
-    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/offcpu", "loaders/pstack"],
+    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
     r"sqlite3": ["schema/store", "tools"],
     r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/pstack"],

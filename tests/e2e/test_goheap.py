@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import BIN, ROOT, WORKLOADS, need, need_root, sql_all
+from conftest import BIN, ROOT, WORKLOADS, need, need_root, scale, sql_all
 
 LOADER = os.path.join(BIN, "sonde-goheap")
 CAPS = "-all,+sys_ptrace,+dac_read_search"
@@ -249,3 +249,87 @@ def test_a_profile_that_is_off_is_told_as_off(heapwork, store):
     assert status in (0, 4), said
     (row,) = sql_all(store, "SELECT state, reason FROM go_processes")
     assert row["state"] == "off" and "off" in row["reason"]
+
+
+# ---- the last profile ----
+
+
+@pytest.fixture
+def limited():
+    """A memory cgroup of 100 MB: its cgroup.procs."""
+    need_root()
+    for root, name in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")):
+        folder = os.path.join(root, f"sonde-goheap-{os.getpid()}")
+        if not os.path.exists(os.path.join(root, "cgroup.procs")):
+            continue  # no hierarchy is mounted there
+        os.mkdir(folder)
+        if not os.path.exists(os.path.join(folder, name)):
+            os.rmdir(folder)
+            continue
+        with open(os.path.join(folder, name), "w", encoding="ascii") as f:
+            f.write(str(100 << 20))
+        yield os.path.join(folder, "cgroup.procs")
+        os.rmdir(folder)
+        return
+    pytest.skip("missing: a cgroup hierarchy for memory")
+
+
+def until_killed(procs, scratch, ready):
+    """Runs the workload in the cgroup until memory is out: its pid, and what it said last that it held."""
+    program = os.path.join(WORKLOADS, "heapwork-go")
+    need("heapwork-go (make workloads, with go)", program)
+    p = subprocess.Popen(["sh", "-c", f"echo $$ > {procs}; exec {program} -grow 4 {scratch}"], stdout=subprocess.PIPE, text=True)
+    lines = []
+    try:
+        for line in p.stdout:
+            lines.append(line)
+            if len(lines) == 4:  # it was read by now, or is waited for
+                os.kill(p.pid, signal.SIGSTOP)
+                wait_for(lambda: ready(p.pid))
+                os.kill(p.pid, signal.SIGCONT)
+            assert len(lines) < 100, "it is not limited"
+        assert p.wait() == -signal.SIGKILL
+    finally:
+        p.kill()
+        p.wait()
+    return p.pid, int(lines[-1].split()[1])
+
+
+@pytest.mark.parametrize("burners", [0, 2 * (os.cpu_count() or 1)], ids=["idle", "busy"])
+def test_a_program_killed_for_memory_leaves_its_last_profile(limited, store, scratch, burners):
+    need_root()
+    burning = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(burners)]
+    running = loader(store, "--comm", "heapwork-go", "--interval", "10s")
+    held = {}
+    try:
+        wait_for(lambda: asked(store, "SELECT id FROM run"), 30)
+        for _ in range(scale(1, 20)):
+            pid, said = until_killed(limited, scratch, lambda pid: (readings(store, pid) or [0])[0])
+            held[pid] = said
+            wait_for(lambda: asked(store, f"SELECT last FROM go_processes WHERE pid = {pid} AND last <> ''"))
+    finally:
+        for b in burning:
+            b.kill()
+            b.wait()
+        running.send_signal(signal.SIGINT)
+        status, said = ended(running)
+    assert status == 0, said
+    for pid, bytes_ in held.items():
+        (row,) = sql_all(store, f"SELECT last FROM go_processes WHERE pid = {pid}")
+        assert row["last"] in ("out of memory", "signal 9")  # the kernel may mark its victim a moment after the kill
+        (row,) = sql_all(store, f"SELECT sum(inuse_bytes_raw) AS n FROM go_heap WHERE pid = {pid}")
+        assert abs(row["n"] / bytes_ - 1) < 0.05, (pid, row["n"], bytes_)
+
+
+def test_a_signal_and_an_exit_are_told_apart(heapwork, store):
+    killed, left = heapwork(), heapwork()
+    running = loader(store, "--comm", "heapwork-go", "--interval", "10s")
+    for work in (killed, left):
+        wait_for(lambda work=work: (readings(store, work.pid) or [0])[0])
+    killed.process.send_signal(signal.SIGTERM)
+    left.process.stdin.close()  # it returns from main
+    wait_for(lambda: len(asked(store, "SELECT last FROM go_processes WHERE last <> ''")) == 2)
+    running.send_signal(signal.SIGINT)
+    assert ended(running)[0] == 0
+    assert {r["pid"]: r["last"] for r in sql_all(store, "SELECT pid, last FROM go_processes")} == {
+        killed.pid: f"signal {int(signal.SIGTERM)}", left.pid: "exit 0"}

@@ -4,7 +4,7 @@
 // in one place; on a line of stdin it comes to rest, writes what its own runtime says, and tells "at rest FILE"; on the
 // next it goes on. Values that it keeps are told at its end.
 //
-//	heapwork DIR [-rate BYTES] [-leak BYTES] [-hold MB] [-busy]   DIR: where profiles are written
+//	heapwork DIR [-rate BYTES] [-leak BYTES] [-hold MB] [-busy] [-grow MB]   DIR: where profiles are written
 package main
 
 import (
@@ -64,6 +64,26 @@ func rest(dir string, n int) {
 	fmt.Println("at rest", path)
 }
 
+// What the runtime's own profile says is in use, after each step.
+func step(mb int) {
+	for i := 0; i < mb; i++ {
+		leak(1 << 20)
+		for j := range leaked[len(leaked)-1] {
+			leaked[len(leaked)-1][j] = 1
+		}
+	}
+	runtime.GC()
+	runtime.GC()
+	records := make([]runtime.MemProfileRecord, 10000)
+	n, _ := runtime.MemProfile(records, true)
+	held := int64(0)
+	for _, r := range records[:n] {
+		held += r.InUseBytes()
+	}
+	fmt.Println("held", held)
+	time.Sleep(50 * time.Millisecond)
+}
+
 func work(round, size int) {
 	innocentBuffers(round)
 	innocentRing(round)
@@ -78,12 +98,16 @@ func main() {
 	size := flag.Int("leak", 8000, "bytes that each leak leaves")
 	hold := flag.Int("hold", 0, "MB to hold from the beginning")
 	busy := flag.Bool("busy", false, "work without a pause")
+	grow := flag.Int("grow", 0, "MB to hold more at each step, telling what is held, until it is killed")
 	flag.Parse()
 	if *rate >= 0 {
 		runtime.MemProfileRate = *rate
 	}
 	for i := 0; i < *hold; i++ {
 		leak(1 << 20)
+	}
+	for *grow > 0 {
+		step(*grow)
 	}
 	lines := make(chan bool)
 	go func() {
