@@ -15,7 +15,7 @@
 #include "tools/fold.h"
 
 #define FLAME_HTML_MAX_NODES 100000
-#define FLAME_HTML_MAX_SLOTS 150
+#define FLAME_HTML_MAX_SLOTS 60
 #define FLAME_HTML_MAX_ROWS  400000
 
 struct flame_page {

@@ -5,50 +5,79 @@
 #include <string.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 
-static int by_owner(const void *a, const void *b, void *ctx)
-{
-	const struct fold *f = ctx;
-	const struct fold_leaf *x = &f->leaves[*(const uint32_t *)a], *y = &f->leaves[*(const uint32_t *)b];
+/* The place of a row, as its three numbers in order of weight. */
+enum { PLACE_NODE, PLACE_OWNER, PLACE_SLOT };
 
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return x->thread == y->thread ? 0 : strcmp(x->thread, y->thread);
+static uint32_t place_of(const struct flame_row *r, int which)
+{
+	return which == PLACE_NODE ? r->node : which == PLACE_OWNER ? r->owner : r->slot;
 }
 
-static int by_place(const void *a, const void *b)
+static bool same_place(const struct flame_row *x, const struct flame_row *y)
 {
-	const struct flame_row *x = a, *y = b;
+	return x->node == y->node && x->owner == y->owner && x->slot == y->slot;
+}
 
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	if (x->owner != y->owner)
-		return x->owner < y->owner ? -1 : 1;
-	return x->slot < y->slot ? -1 : x->slot > y->slot;
+/* By one number below `below`, those of equal numbers as they stood: counting instead of comparing, for half a million. */
+static void rows_sort_by(struct flame_rows *r, struct flame_row *spare, int which, size_t below)
+{
+	cleanup_free size_t *first = mem_array(below + 1, sizeof(*first));
+
+	for (size_t i = 0; i < r->n_rows; i++)
+		first[place_of(&r->rows[i], which) + 1]++;
+	for (size_t i = 1; i <= below; i++)
+		first[i] += first[i - 1];
+	for (size_t i = 0; i < r->n_rows; i++)
+		spare[first[place_of(&r->rows[i], which)]++] = r->rows[i];
+	memcpy(r->rows, spare, r->n_rows * sizeof(*r->rows));
+}
+
+static void rows_sort(struct flame_rows *r, size_t n_nodes)
+{
+	cleanup_free struct flame_row *spare = mem_array(r->n_rows + 1, sizeof(*spare));
+
+	rows_sort_by(r, spare, PLACE_SLOT, r->n_slots ? r->n_slots : 1);
+	rows_sort_by(r, spare, PLACE_OWNER, r->n_owners + 1);
+	rows_sort_by(r, spare, PLACE_NODE, n_nodes + 1);
+}
+
+/* Names of threads are one copy each within a fold: equal ones are the same pointer. */
+static uint32_t owner_of(struct flame_rows *r, struct idmap *known, const struct fold_leaf *leaf)
+{
+	uint64_t key = hash_u64(hash_u64(hash_u64(HASH_SEED, leaf->process), leaf->tid), (uintptr_t)leaf->thread), i;
+
+	for (; idmap_get(known, key, &i); key = hash_u64(key, 1)) {
+		const struct flame_owner *o = &r->owners[i];
+
+		if (o->process == leaf->process && o->tid == leaf->tid && o->thread == leaf->thread)
+			return (uint32_t)i;
+	}
+	idmap_set(known, key, r->n_owners);
+	r->owners[r->n_owners] = (struct flame_owner){leaf->process, leaf->tid, leaf->thread};
+	return (uint32_t)r->n_owners++;
 }
 
 /* One row a leaf, its owner numbered. */
 static void rows_make(struct flame_rows *r, const struct fold *f, const struct flame_tree *t)
 {
 	const bool counted = f->unit == f->kind->unit_n; /* what is drawn is how many */
-	cleanup_free uint32_t *order = mem_array(f->n_leaves + 1, sizeof(*order));
+	struct idmap known = {0};
 
 	r->rows = mem_array(f->n_leaves + 1, sizeof(*r->rows));
 	r->owners = mem_array(f->n_leaves + 1, sizeof(*r->owners));
-	for (size_t i = 0; i < f->n_leaves; i++)
-		order[i] = (uint32_t)i;
-	qsort_r(order, f->n_leaves, sizeof(*order), by_owner, (void *)f);
 	for (size_t i = 0; i < f->n_leaves; i++) {
-		const struct fold_leaf *leaf = &f->leaves[order[i]];
+		const struct fold_leaf *leaf = &f->leaves[i];
 
-		if (!i || by_owner(&order[i - 1], &order[i], (void *)f))
-			r->owners[r->n_owners++] = (struct flame_owner){leaf->process, leaf->tid, leaf->thread};
-		r->rows[r->n_rows++] = (struct flame_row){t->node_of[leaf->node], (uint32_t)r->n_owners - 1, leaf->slice,
-							  leaf->samples, counted ? leaf->samples : leaf->ns};
+		r->rows[r->n_rows++] = (struct flame_row){
+			.node = t->node_of[leaf->node], .owner = owner_of(r, &known, leaf), .slot = r->n_slots ? leaf->slice : 0,
+			.n = leaf->samples, .value = counted ? leaf->samples : leaf->ns,
+		};
 	}
+	idmap_release(&known);
 }
 
 /* Rows of one place become one; they must be in order. */
@@ -57,7 +86,7 @@ static void rows_join(struct flame_rows *r)
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_rows; i++) {
-		if (n && !by_place(&r->rows[n - 1], &r->rows[i])) {
+		if (n && same_place(&r->rows[n - 1], &r->rows[i])) {
 			r->rows[n - 1].n += r->rows[i].n;
 			r->rows[n - 1].value += r->rows[i].value;
 		} else {
@@ -84,7 +113,7 @@ void flame_rows_init(struct flame_rows *r, const struct fold *f, const struct fl
 		r->slot_ns = f->slices[0].to_ns - f->slices[0].from_ns;
 	}
 	rows_make(r, f, t);
-	qsort(r->rows, r->n_rows, sizeof(*r->rows), by_place);
+	rows_sort(r, t->n_nodes);
 	rows_join(r);
 	while (r->n_rows > max_rows && r->n_slots > 1)
 		slots_halve(r);

@@ -13,6 +13,7 @@ import subprocess
 import time
 
 import pytest
+import page_oracle
 from browser import Page
 from conftest import BUILD, ROOT, need, need_root, segments
 
@@ -194,23 +195,33 @@ def test_the_page_shows_the_store_s_numbers(made, leaves, sonde, tmp_path):
     out = tmp_path / "x.html"
     said = sonde("flame", "-o", out, *made[2], store=made[0], check=True)
     assert re.fullmatch(rf"wrote {re.escape(str(out))} \(\d+ KiB, works offline\)\n", said.stdout)
+    tree = json.loads(sonde("flame", "--json", *made[2], store=made[0], check=True).stdout)["rows"]
+    nodes = []
+    for row in tree:
+        node = page_oracle.Node((row["name"], row["module"] or ""))
+        node.total, node.self = row["total_samples"], row["self_samples"]
+        if nodes:
+            nodes[row["parent"]].children[row["id"]] = node
+        nodes.append(node)
     page = Page()
     try:
         page.open(out)
-        assert page.view()["zoom"]["total_samples"] == made[1]["samples"]
-        assert page.view()["zoom"]["total_ns"] == sum(leaves[1].values())
-        tree = json.loads(sonde("flame", "--json", *made[2], store=made[0], check=True).stdout)["rows"]
-        assert page.js("return window.__sonde.nodes") == len(tree)
-        for row in tree[:50]:
-            node = page.find(row["name"])
-            same = [r for r in tree if r["name"] == row["name"]]
-            assert (node["self_samples"], node["total_samples"]) == (same[0]["self_samples"], same[0]["total_samples"])
+        samples = f"{made[1]['samples']:,}".replace(",", "\u202f")
+        assert page.text("#scope").startswith(f"Of {samples} samples")
+        page_oracle.look_over(page, nodes[0], most=30)
         assert page.js("return document.querySelectorAll('img, iframe, a').length") == 0
-        assert page.js("return document.querySelectorAll('script').length") == 2
+        assert page.js("return document.querySelectorAll('script').length") == 4
         page.js("const more = document.getElementById('more'); while (!more.hidden) more.click()")
+        rows = page.js("return [...document.querySelectorAll('#rows tr')].map((r) => [r.cells[4].textContent, r.cells[0].textContent])")
+        own = {}
+        for row in tree[1:]:
+            own[row["name"]] = own.get(row["name"], 0) + row["self_samples"]
+        for name in own:
+            shown = sum(float(share.split()[0]) for n, share in rows if n == name)
+            assert abs(shown - 100 * own[name] / made[1]["samples"]) <= 0.06 * sum(n == name for n, _ in rows), name
         assert "</script><script>alert(1)</script>" in page.text("#rows")
-        assert page.console() == []
-        assert [u for u in page.requests() if not u.startswith("data:")] == [f"file://{out}"]
+        assert page.do("console") == []
+        assert [u for u in page.do("requests") if not u.startswith("data:")] == [f"file://{out}"]
     finally:
         page.close()
 
@@ -219,7 +230,7 @@ def test_hostile_names_are_escaped_in_the_file_itself(made, sonde, tmp_path):
     out = tmp_path / "x.html"
     sonde("flame", "--group", "container", "-o", out, *made[2], store=made[0], check=True)
     text = out.read_text()
-    assert text.count("<script") == 2 and text.count("</script>") == 2 and "<img" not in text
+    assert text.count("<script") == 3 and text.count("</script>") == 3 and "<img" not in text
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", text)
 
 
