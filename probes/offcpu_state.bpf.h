@@ -87,7 +87,8 @@ static __always_inline void tally_lost(void)
 		t->lost++;
 }
 
-static __always_inline __u32 log2_of(__u64 v)
+/* This and other steps are global functions of numbers alone: they are verified once, not wherever they are called. */
+__noinline __u32 log2_of(__u64 v)
 {
 	__u32 slot = 0;
 
@@ -116,7 +117,7 @@ static __always_inline __u32 log2_of(__u64 v)
 
 /* One stretch more. A function of its own, as others that are called beside the unwinder: its steps leave little stack.
  * Only one CPU at a time has anything to say of one thread and class: no atomics. */
-static __noinline void sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns)
+__noinline int sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns)
 {
 	struct offcpu_key key = {.id = id, .class = class, .flags = flags};
 	struct offcpu_sum *sum = bpf_map_lookup_elem(&totals, &key);
@@ -131,7 +132,7 @@ static __noinline void sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns)
 	}
 	if (!sum) {
 		tally_lost();
-		return;
+		return 0;
 	}
 	sum->n++;
 	sum->total_ns += ns;
@@ -142,6 +143,7 @@ static __noinline void sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns)
 	}
 	if (ns > sum->max_ns[half])
 		sum->max_ns[half] = ns;
+	return 0;
 }
 
 static __noinline void wake_add(const struct offcpu_wake_key *key, __u64 ns)
@@ -160,7 +162,7 @@ static __noinline void wake_add(const struct offcpu_wake_key *key, __u64 ns)
 	__sync_fetch_and_add(&c->total_ns, ns);
 }
 
-static __noinline void culprit_add(__u64 id, __u64 by, __u64 ns)
+__noinline int culprit_add(__u64 id, __u64 by, __u64 ns)
 {
 	struct offcpu_culprit_key key = {.id = id, .by = by};
 	struct offcpu_count *c = bpf_map_lookup_elem(&culprits, &key);
@@ -171,10 +173,11 @@ static __noinline void culprit_add(__u64 id, __u64 by, __u64 ns)
 	}
 	if (!c) {
 		tally_lost();
-		return;
+		return 0;
 	}
 	c->n++;
 	c->total_ns += ns;
+	return 0;
 }
 
 /*
@@ -185,8 +188,10 @@ static __noinline void culprit_add(__u64 id, __u64 by, __u64 ns)
 static __always_inline __u32 limit_weight(struct offcpu_limit *l, __u64 now, __u32 limit)
 {
 	__u64 window = now >> OFFCPU_WINDOW_SHIFT;
-	__u32 most, shift = 0;
+	__u32 most, shift;
 
+	if (!limit)
+		return 0;
 	if (l->window != window) {
 		l->before = l->window + 1 == window ? l->now : 0;
 		l->window = window;
@@ -194,10 +199,9 @@ static __always_inline __u32 limit_weight(struct offcpu_limit *l, __u64 now, __u
 	}
 	l->now++;
 	most = l->before > l->now ? l->before : l->now;
-	for (int i = 0; i < OFFCPU_WEIGHT_SHIFT && most > limit; i++) {
-		most >>= 1;
-		shift++;
-	}
+	shift = most > limit ? log2_of((most - 1) / limit) + 1 : 0;
+	if (shift > OFFCPU_WEIGHT_SHIFT)
+		shift = OFFCPU_WEIGHT_SHIFT;
 	return bpf_get_prandom_u32() & ((1u << shift) - 1) ? 0 : 1u << shift;
 }
 
