@@ -6,7 +6,7 @@
  *  1. Values are amounts per second in which something recorded (CPU time: cores), or shares of all, as asked. Of a gauge
  *     (memory in use) they are the mean of how it stood at the end of each slice, and so are the numbers of each node.
  *  2. Where both sides have slices of time (tools/fold_slices.h), a function's self and total are compared by Welch's
- *     test over slices, else (a profile from a file, a window of a few buckets) by the test of two counts, which takes
+ *     test over slices (what is on one side only: by in how many slices it was), else (a profile from a file, a window of a few buckets) by the test of two counts, which takes
  *     samples as independent. Slices less than half recorded are not compared.
  *  3. What has fewer than DIFF_LEAST samples on both sides together is not tested. All that is tested is adjusted
  *     together, so that of the rows called significant at most `alpha` are expected to be noise: 62 % of alpha are

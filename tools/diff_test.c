@@ -27,6 +27,15 @@ static double unit_of(const struct diff *d, int side, const uint64_t ns[2], cons
 	return n && whole > 0 ? ((double)ns[0] + (double)ns[1]) / (double)n / whole : 0;
 }
 
+static size_t seen_in(const double *x, size_t n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		k += x[i] > 0;
+	return k;
+}
+
 static void by_slices(const struct diffing *d, const float *row, const uint64_t ns[2], const uint64_t samples[2],
 		      struct test *t)
 {
@@ -40,6 +49,8 @@ static void by_slices(const struct diffing *d, const float *row, const uint64_t 
 		b[i] = row[n_a + i];
 	stats_welch(a, n_a, unit_of(&d->pub, 0, ns, samples), b, n_b, unit_of(&d->pub, 1, ns, samples), &s);
 	*t = (struct test){.p = s.p, .se = s.se, .df = s.df};
+	if (!samples[0] || !samples[1])
+		t->p = samples[1] ? stats_presence(seen_in(b, n_b), n_b, n_a) : stats_presence(seen_in(a, n_a), n_a, n_b);
 }
 
 /* The error of a rate is that of its count. */

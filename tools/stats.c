@@ -134,7 +134,8 @@ static double inflation(const struct moments *a, const struct moments *b)
 		return 1;
 	for (size_t k = 1; k <= lags; k++)
 		sum += 2 * (1 - (double)k / (double)(lags + 1)) * ((a->lagged[k - 1] + b->lagged[k - 1]) / squares + 2 / n);
-	return fmax(1, fmax(sum, inflation_next((a->lagged[0] + b->lagged[0]) / squares, n)));
+	sum = fmax(1, fmax(sum, inflation_next((a->lagged[0] + b->lagged[0]) / squares, n)));
+	return fmin(sum, fmax(1, (double)least / 4)); /* a short series says little about how it correlates */
 }
 
 static void welch(const struct moments *a, double unit_a, const struct moments *b, double unit_b, struct stats_test *out)
@@ -184,6 +185,15 @@ double stats_counts(double a, double b, double share_b)
 	low = at_most(b, n, share_b);
 	high = b <= 0 ? 1 : stats_beta(b, n - b + 1, share_b);
 	return fmin(1, 2 * fmin(low, high));
+}
+
+double stats_presence(size_t k, size_t n, size_t n_other)
+{
+	double p = 2;
+
+	for (size_t i = 0; i < k && i < n; i++)
+		p *= (double)(n - i) / (double)(n + n_other - i);
+	return fmin(1, p);
 }
 
 /* --- many tests --- */

@@ -8,6 +8,7 @@
  *     lags; never below 1; the degrees of freedom shrink by as much. A mean is never known better than to one sample
  *     (`unit`).
  *  2. The exact conditional test of two counts, where there is no series: given n = a + b, b is binomial.
+ *     What was never seen on one side is compared by in how many slices it was on the other (hypergeometric).
  *  3. Benjamini and Hochberg's adjustment for many tests, weighted (Genovese, Roeder, Wasserman 2006): what takes more of
  *     the time gets more of the error budget. Weights may depend on the sum of both sides only.
  *  4. The place in one series where its level moved: the best split into two levels, times the number of splits.
@@ -30,6 +31,8 @@ void stats_welch(const double *a, size_t n_a, double unit_a, const double *b, si
 		 struct stats_test *out);
 /* Two-sided p that `b` of a + b counts fell on the side which has `share_b` of the exposure. */
 double stats_counts(double a, double b, double share_b);
+/* Two-sided p that all `k` slices in which something was seen are among the `n` of one side, none among the others. */
+double stats_presence(size_t k, size_t n, size_t n_other);
 /* The difference in means that such a test finds four times in five, at level `alpha`. */
 double stats_detectable(double se, double df, double alpha);
 

@@ -166,6 +166,15 @@ static void one_sample_more_is_no_change(void **state)
 	assert_true(t.p > 0.4 && t.p < 1);
 }
 
+static void seen_on_one_side_only_counts_by_slices(void **state)
+{
+	(void)state;
+	close_to(stats_presence(10, 10, 10), 2 / 184756.0, 1e-12); /* of the ways to choose 10 of 20 */
+	close_to(stats_presence(2, 60, 60), 2 * 60 * 59 / (120.0 * 119), 1e-12);
+	close_to(stats_presence(1, 60, 60), 1, 1e-12);
+	close_to(stats_presence(0, 60, 60), 1, 1e-12);
+}
+
 static void a_level_that_moved_is_found_where_it_moved(void **state)
 {
 	double x[48];
@@ -199,6 +208,7 @@ int main(void)
 		cmocka_unit_test(alarms_are_as_rare_as_said),
 		cmocka_unit_test(what_is_called_detectable_is_found_four_times_in_five),
 		cmocka_unit_test(one_sample_more_is_no_change),
+		cmocka_unit_test(seen_on_one_side_only_counts_by_slices),
 		cmocka_unit_test(a_level_that_moved_is_found_where_it_moved),
 	};
 
