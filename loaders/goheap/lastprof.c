@@ -185,16 +185,12 @@ static void record_take(struct goproc *p, const struct goheap_last *m, uint32_t 
 	struct site *s = &p->sites[p->armed[m->first + i]];
 	struct bucket b = {.kind = BUCKETS_MEMORY, .size = s->size, .record = s->record, .cycle = m->cycle >> 1,
 			   .cycle_known = m->cycle_known};
-	struct bucket_amounts parts[4];
 
 	if (m->missing[i / 32] >> (i % 32) & 1)
 		return;
-	memcpy(parts, m->records[i], sizeof(parts));
-	for (int k = 0; k < 4; k++) /* caught half written: what was read before stays */
-		if (parts[k].alloc_bytes != parts[k].allocs * s->size || parts[k].free_bytes != parts[k].frees * s->size)
-			return;
-	b.active = parts[0];
-	memcpy(b.future, parts + 1, sizeof(b.future));
+	if (!bucket_record_parse(m->records[i], s->record_len, s->size, &b))
+		return; /* caught half written: what was read before stays */
+	b.record_len = s->record_len;
 	site_read(s, &b, 0);
 }
 

@@ -33,6 +33,7 @@ void site_read(struct site *s, const struct bucket *b, double ns_per_tick)
 {
 	s->kind = (uint8_t)b->kind;
 	s->record = b->record;
+	s->record_len = b->record_len;
 	s->size = b->size;
 	s->read = true;
 	if (b->kind == BUCKETS_MEMORY)

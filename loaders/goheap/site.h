@@ -23,6 +23,7 @@
 
 struct site {
 	uint64_t record;            /* its address in the process */
+	uint32_t record_len;
 	uint64_t size;              /* bytes of one object; 0: mutex, block */
 	uint64_t allocs, frees;     /* published; mutex, block: events, ns */
 	uint64_t allocs_later, frees_later; /* pending */
