@@ -8,9 +8,9 @@ import gzip
 import json
 import os
 import re
+import resource
 import sqlite3
 import subprocess
-import time
 
 import pytest
 import page_oracle
@@ -315,12 +315,16 @@ def test_a_million_rows_take_no_time(sonde, scratch):
     store = os.path.join(scratch, "store")
     said = make_store(store, "--rows", "1000000")
     where = ["--from", str(said["from"]), "--to", str(said["to"]), "-q"]
+
+    def spent():  # time on a CPU: others may be on this machine too
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
     for args in (["flame", "-o", os.path.join(scratch, "x.html")], ["stacks"]):
         took = []
         for _ in range(3):
-            start = time.monotonic()
+            start = spent()
             sonde(*args, *where, store=store, check=True)
-            took.append(time.monotonic() - start)
+            took.append(spent() - start)
         assert min(took) <= 0.3, f"{args[0]}: {took}"
 
 
