@@ -137,7 +137,6 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct css_set *cgroups;
 	struct files_struct *files;
-	int on_cpu;
 	unsigned int __state; /* since 5.14 */
 	unsigned int in_iowait : 1;
 };

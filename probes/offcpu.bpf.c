@@ -470,10 +470,7 @@ int offcpu_seed(struct bpf_iter__task *ctx)
 	state = state_of(task);
 	if (state & TASK_DEAD)
 		return 0;
-	if (task->on_cpu && !state)
-		like.state = OFFCPU_S_RUNNING;
-	else
-		state_set(&like, task, true, state);
+	state_set(&like, task, true, state); /* one that runs is ready, too: when it leaves, it came at once */
 	thread_new(task, bpf_ktime_get_boot_ns(), begin_ns, LIKE(like.state, like.class, like.flags | OFFCPU_F_BEFORE) | LIKE_SEED,
 		   BPF_NOEXIST);
 	return 0;
