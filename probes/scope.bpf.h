@@ -89,13 +89,14 @@ static __always_inline bool task_cgroup_in_scope(struct task_struct *task)
 /* By the thread's own name, or its process's. */
 static __always_inline bool task_comm_in_scope(struct task_struct *task)
 {
-	struct comm_key key = {};
+	struct comm_key own = {}, leader = {};
 
-	BPF_CORE_READ_INTO(&key.name, task, comm);
-	if (bpf_map_lookup_elem(&comms, &key))
+	/* as strings: before 5.17 the kernel leaves the end of a longer name before it behind the NUL */
+	BPF_CORE_READ_STR_INTO(&own.name, task, comm);
+	if (bpf_map_lookup_elem(&comms, &own))
 		return true;
-	BPF_CORE_READ_INTO(&key.name, task, group_leader, comm);
-	return bpf_map_lookup_elem(&comms, &key);
+	BPF_CORE_READ_STR_INTO(&leader.name, task, group_leader, comm);
+	return bpf_map_lookup_elem(&comms, &leader);
 }
 
 static __always_inline bool task_in_scope(struct task_struct *task)
