@@ -323,7 +323,7 @@ def test_a_program_killed_for_memory_leaves_its_last_profile(limited, store, scr
 
 def test_a_signal_and_an_exit_are_told_apart(heapwork, store):
     killed, left = heapwork(), heapwork()
-    running = loader(store, "--comm", "heapwork-go", "--interval", "10s")
+    running = loader(store, "--pid", str(killed.pid), "--pid", str(left.pid), "--interval", "10s")
     for work in (killed, left):
         wait_for(lambda work=work: (readings(store, work.pid) or [0])[0])
     killed.process.send_signal(signal.SIGTERM)
