@@ -275,24 +275,6 @@ def test_folded_and_tree_hold_both_sides(sonde, planted, tmp_path):
                 n[f"{side}_total_ns"] for n in children)
 
 
-# --- a real load ---
-
-@pytest.mark.soak
-def test_a_program_that_came_is_told(sonde, capture, store, work):
-    """Two recordings of one program at its work; while the second one runs, another program burns beside it."""
-    need("build/tests/workloads/shares", os.path.join(BUILD, "tests", "workloads", "shares"))
-    work("shares", 90)
-    for other in (False, True):
-        if other:
-            work("burn", 90000)
-        capture("--freq", "499", "--duration", "25s").wait()
-    told = json.loads(sonde("diff", "--json", "-n", 1000, "--per", "sample", store=store, check=True).stdout)
-    rows = {r["function"]: r for r in told["rows"]}
-    assert told["test"] == "welch" and told["after"]["slices"] >= 20
-    assert rows["burn_leaf"]["significant"] and rows["burn_leaf"]["self"]["before_samples"] == 0
-    assert rows["burn_leaf"]["self"]["change"] > 0.1
-
-
 # --- chance ---
 
 def test_planted_changes_are_found_over_many_seeds(sonde, tmp_path):
