@@ -157,10 +157,9 @@ static void a_file_from_before_lines_is_still_read(void **state)
 	assert_int_equal(store_add(w, store_series(w, run, process, "app", 7, deep_stack(w), STORE_KIND_CPU), T0_S * NS, 5),
 			 0);
 	fixture_close(w);
-	fixture_exec(seg, "DROP VIEW cpu_samples; DROP VIEW stacks; DROP VIEW stack_frames; DROP VIEW stack_list;"
-			  "DROP VIEW stack_place; DROP VIEW frames; DROP VIEW functions;"
-			  "DROP VIEW functions_top; DROP VIEW lines_top; DROP VIEW amounts; DROP VIEW amount_spread;"
-			  "DROP TABLE amount; DROP TABLE rate_row; ALTER TABLE series DROP COLUMN label; ALTER TABLE frame DROP COLUMN outer;"
+	fixture_drop_all_but(seg, "'meta','clock','run','run_period','text','container','image','process','function','frame',"
+				  "'stack','task','series','sample','loss_row','cost_row','containers','processes'");
+	fixture_exec(seg, "ALTER TABLE series DROP COLUMN label; ALTER TABLE frame DROP COLUMN outer;"
 			  "CREATE VIEW functions AS SELECT id, name AS function, file, line FROM function;"
 			  "UPDATE meta SET value = 2 WHERE key = 'schema_version'");
 	assert_int_equal(store_segment_open(seg, &s, NULL), 0);
