@@ -106,19 +106,34 @@ def test_a_quota_is_told_apart_from_neighbours(sonde, capture, store, scratch):
     assert abs(mine[0]["throttled_ns"] - int(stat["throttled_time"])) < 0.1 * int(stat["throttled_time"])
 
 
-def timehist(path):
-    """{tid: [from off to on the CPU, of that from the wake-up on, on the CPU]} in ns, by perf's own arithmetic over its own events."""
-    said = subprocess.run(["perf", "sched", "timehist", "-i", path], capture_output=True, text=True, errors="replace").stdout
-    found = {}
-    for line in said.splitlines():
-        m = re.match(r"\s*\d+\.\d+ +\[\d+\] +(.+?)\[(\d+)(?:/\d+)?\] +([\d.]+) +([\d.]+) +([\d.]+)\s*$", line)
+def switches(path):
+    """(ns, thread, comes, ends) of each switch that perf recorded."""
+    said = subprocess.run(["perf", "script", "-i", path, "--ns", "-F", "time,event,trace"], capture_output=True, text=True,
+                          errors="replace")
+    for line in said.stdout.splitlines():
+        m = re.match(r"\s*(\d+)\.(\d+): +sched:sched_switch: .*prev_pid=(\d+) .*prev_state=(\S+) ==> .*next_pid=(\d+) ", line)
         if m:
-            wait, delay, run = (float(x) * 1e6 for x in m.groups()[2:])
-            one = found.setdefault(int(m.group(2)), [0, 0, 0])
-            one[0] += wait if any(one) else max(wait, delay) # a new thread's first wait for a CPU is a delay alone
-            one[1] += delay
-            one[2] += run
-    return found
+            at = int(m.group(1)) * 1_000_000_000 + int(m.group(2))
+            yield at, int(m.group(3)), False, m.group(4)[0] in "XZ"
+            yield at, int(m.group(5)), True, False
+
+
+def off_cpu(path):
+    """{tid: [at least, at most]} ns off the CPU since a thread first had one, by the kernel's events. perf drops one now and then
+    and counts it nowhere; two of the same kind in a row show it, and what was between them is open. (`perf sched timehist`
+    knows no such thing, and leaves out how a thread ends.)"""
+    off, last = {}, {}
+    for at, tid, comes, ends in switches(path):
+        began, came = last.pop(tid, (at, None))
+        of = off.setdefault(tid, [0, 0])
+        if comes and came is False:
+            of[0] += at - began
+            of[1] += at - began
+        elif comes == came:
+            of[1] += at - began
+        if not ends:
+            last[tid] = at, comes
+    return off
 
 
 @pytest.mark.live
@@ -127,17 +142,14 @@ def test_each_threads_totals_are_those_of_perf_sched(sonde, capture, store, scra
     need("perf")
     path = os.path.join(scratch, "perf.data")
     c = offcpu(capture)
-    done = subprocess.run(["perf", "sched", "record", "-o", path, "-q", "-m", "16M", "--",
+    done = subprocess.run(["perf", "sched", "record", "-o", path, "-q", "-B", "-m", "16M", "--",
                            os.path.join(WORKLOADS, "waits-nofp"), "run", "sleep:2:300:3", "futex:2:300:3", "pipe:2:300:3",
                            "poll:2:300:3"], capture_output=True, text=True, timeout=120, cwd=scratch)
     told = json.loads(next(x for x in done.stdout.splitlines() if x.startswith("{")))
     c.stop()
-    theirs = timehist(path)
+    theirs = off_cpu(path)
     found = rows(sonde, store, "waits", "--by", "thread", "--idle", "--pid", told["pid"])
-    off_by = []
     for t in told["threads"]:
-        off = theirs[t["tid"]][0]
+        least, most = theirs[t["tid"]]
         mine = sum(r["total_ns"] for r in found if r["thread"] == t["name"])
-        off_by.append(abs(mine - off) / off)
-    # perf itself loses an event now and then where the CPUs are busy: one thread may be off by that
-    assert sorted(off_by)[-2] < 0.02 and max(off_by) < 0.05, off_by
+        assert 0.99 * least <= mine <= 1.01 * most and most < 1.5 * least, (t, mine, theirs[t["tid"]])
