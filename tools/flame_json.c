@@ -6,7 +6,7 @@
 
 static const char *const ORIGIN[] = {
 	[FOLD_NATIVE] = "native", [FOLD_KERNEL] = "kernel", [FOLD_GO] = "go", [FOLD_JIT] = "jit",
-	[FOLD_GROUP] = "group", [FOLD_UNKNOWN] = "unknown",
+	[FOLD_GROUP] = "group", [FOLD_UNKNOWN] = "unknown", [FOLD_OFF] = "off",
 };
 
 const char *flame_json_origin(enum fold_origin origin)

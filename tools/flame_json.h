@@ -4,7 +4,7 @@
  *   host, kernel, cpus, period_ns, samples, cpu_ns, unnamed_ns, losses: [{reason, n}],
  *   rows: the tree, one object a node, callers before callees (preorder, hottest first):
  *     id (its place in rows), parent (an id, null for the root), name, module, file, line (null: not known),
- *     origin (native, kernel, go, jit, group, unknown), named, inlined,
+ *     origin (native, kernel, go, jit, group, unknown, off), named, inlined,
  *     self_ns, total_ns, self_samples, total_samples
  * Flat and not nested, because stacks are deeper than many JSON readers allow.
  */

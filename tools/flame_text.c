@@ -75,7 +75,7 @@ static void bar_add(struct strbuf *s, double share, bool unicode)
 static enum term_color color_of(const struct fold_frame *fr, bool hot)
 {
 	return hot ? TERM_BOLD : fr->origin == FOLD_KERNEL ? TERM_YELLOW : fr->origin == FOLD_GO ? TERM_CYAN :
-		fr->origin == FOLD_JIT ? TERM_GREEN : TERM_PLAIN;
+		fr->origin == FOLD_JIT ? TERM_GREEN : fr->origin == FOLD_OFF ? TERM_DIM : TERM_PLAIN;
 }
 
 static void line_print(const struct text *x, size_t i, bool hot)

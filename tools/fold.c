@@ -15,13 +15,13 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/fold_build.h"
 #include "tools/fold_kind.h"
 #include "tools/fold_slices.h"
+#include "tools/fold_wall.h"
 #include "tools/select.h"
 #include "tools/when.h"
 
@@ -144,56 +144,17 @@ static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 	return (uint32_t)node;
 }
 
-/* --- processes and groups --- */
-
-static uint64_t identity_of(const struct store_process_row *p)
-{
-	return hash_u64(hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns), p->exec_id);
-}
+/* --- processes --- */
 
 static uint32_t process_of(struct folding *f, uint32_t id)
 {
-	const struct store_process_row *row = &f->dict->processes[id];
-	uint64_t identity;
 	uint32_t i;
 
 	if (f->seg_process[id])
 		return f->seg_process[id] - 1;
-	identity = identity_of(row);
-	if (!fold_known_process(f->b, identity, &i))
-		i = fold_add_process(f->b, identity, &(struct fold_process){
-			.pid = row->pid, .ppid = row->ppid, .uid = row->uid, .start_ns = row->start_ns,
-			.comm = fold_text(f->b, row->comm), .exe = fold_text(f->b, row->exe),
-			.unit = fold_text(f->b, row->unit), .container_image = fold_text(f->b, row->container_image),
-			.args = fold_text(f->b, row->args), .container = fold_text(f->b, row->container),
-			.container_id = fold_text(f->b, row->container_id), .self = row->self,
-		});
+	i = fold_store_process(f->b, &f->dict->processes[id]);
 	f->seg_process[id] = i + 1;
 	return i;
-}
-
-static uint32_t group_node(struct folding *f, uint32_t process, const struct store_total *t)
-{
-	const struct fold_process *p = &f->pub->processes[process];
-	struct fold_frame group = f->pub->frames[0]; /* all but the name are the root's */
-	char name[160];
-
-	switch (f->opts.group) {
-	case FOLD_BY_CONTAINER:
-		group.name = *p->container ? p->container : *p->container_id ? p->container_id : fold_text(f->b, "[host]");
-		break;
-	case FOLD_BY_PROCESS:
-		snprintf(name, sizeof(name), "%.64s (%u)", p->comm, p->pid);
-		group.name = fold_text(f->b, name);
-		break;
-	case FOLD_BY_THREAD:
-		snprintf(name, sizeof(name), "%.64s (%u) %.32s (%u)", p->comm, p->pid, t->thread, t->tid);
-		group.name = fold_text(f->b, name);
-		break;
-	default:
-		return 0;
-	}
-	return fold_child(f->b, 0, fold_add_frame(f->b, &group));
 }
 
 /* --- sums --- */
@@ -233,14 +194,15 @@ static int add_total(void *ctx, const struct store_total *t)
 	struct folding *f = ctx;
 	const struct store_process_row *row = &f->dict->processes[t->process];
 	uint64_t n = t->whole_n, ns = f->opts.count ? n : t->whole_value;
-	uint32_t process, node;
+	uint32_t process, group, node;
 
 	if (row->self && !f->is_with)
 		f->found_self_ns += ns;
 	if (row->self && !select_wants(f->sel, row, t->tid))
 		return 0;
 	process = process_of(f, t->process);
-	node = node_of_stack(f, group_node(f, process, t), t->stack);
+	group = fold_group_node(f->b, f->opts.group, process, t->thread, t->tid);
+	node = node_of_stack(f, group, t->stack);
 	if (f->is_with) {
 		add_with(f, node, process, t);
 		return 0;
@@ -270,7 +232,7 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 	uint32_t i;
 
 	(void)thread;
-	if (f->pub->kind->class == STORE_GAUGE && fold_known_process(f->b, identity_of(p), &i) && i < f->n_told)
+	if (f->pub->kind->class == STORE_GAUGE && fold_known_process(f->b, fold_store_identity(p), &i) && i < f->n_told)
 		return false; /* a later segment told how it stands */
 	return p->self || select_wants(f->sel, p, tid);
 }
@@ -418,6 +380,8 @@ int fold_make(const struct selection *sel, const struct fold_opts *o, struct fol
 	struct fold_opts opts = *o;
 	int rc;
 
+	if (o->wall)
+		return fold_wall_make(sel, o, out, e);
 	opts.kind = o->kind ? o->kind : STORE_KIND_CPU;
 	rc = fold_of(sel, &opts, out, e);
 	if (rc == NOTHING && !o->kind) {

@@ -21,7 +21,8 @@
  */
 struct selection; /* tools/select.h: window and filters, parsed from the command line */
 
-enum fold_origin { FOLD_NATIVE = 0, FOLD_KERNEL, FOLD_GO, FOLD_JIT, FOLD_GROUP, FOLD_UNKNOWN };
+/* Written to pages: at most 8. OFF: of wall time, where below nothing ran (fold_wall.h). */
+enum fold_origin { FOLD_NATIVE = 0, FOLD_KERNEL, FOLD_GO, FOLD_JIT, FOLD_GROUP, FOLD_UNKNOWN, FOLD_OFF };
 
 struct fold_frame {              /* merged by content over segments */
 	const char *name;        /* valid UTF-8, never empty; for a group: the container's, process's or thread's name */
@@ -99,6 +100,7 @@ struct fold {
 
 struct fold_opts {
 	enum store_kind kind;    /* 0: cpu, or the only kind that there is */
+	bool wall;               /* instead of a kind: on and off CPU (fold_wall.h) */
 	bool count;              /* ranked by n, not by value */
 	bool with;               /* leaves have the numbers of kind.with too; needs `leaves` */
 	enum fold_group group;

@@ -2,6 +2,7 @@
 /* fold_build: see the header. */
 #include "tools/fold_build.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,28 @@ uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *new)
 	return (uint32_t)b->pub.n_frames++;
 }
 
+struct fold_frame fold_frame_from(struct fold_build *b, const struct fold_frame *other)
+{
+	struct fold_frame fr = *other;
+
+	fr.name = fold_text(b, fr.name);
+	fr.module = fold_text(b, fr.module);
+	fr.module_path = fold_text(b, fr.module_path);
+	fr.build_id = fold_text(b, fr.build_id);
+	fr.file = fold_text(b, fr.file);
+	return fr;
+}
+
+bool fold_known_child(const struct fold_build *b, uint32_t parent, uint32_t frame, uint32_t *node)
+{
+	uint64_t i;
+
+	if (!idmap_get(&b->node_of, (uint64_t)parent << 32 | frame, &i))
+		return false;
+	*node = (uint32_t)i;
+	return true;
+}
+
 uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame)
 {
 	uint64_t key = (uint64_t)parent << 32 | frame, i;
@@ -96,6 +119,51 @@ uint32_t fold_add_process(struct fold_build *b, uint64_t identity, const struct 
 	idmap_set(&b->process_of, identity, b->pub.n_processes);
 	b->pub.processes[b->pub.n_processes] = *p;
 	return (uint32_t)b->pub.n_processes++;
+}
+
+uint64_t fold_store_identity(const struct store_process_row *row)
+{
+	return hash_u64(hash_u64(hash_u64(HASH_SEED, row->pid), (uint64_t)row->start_ns), row->exec_id);
+}
+
+uint32_t fold_store_process(struct fold_build *b, const struct store_process_row *row)
+{
+	uint64_t identity = fold_store_identity(row);
+	uint32_t i;
+
+	if (fold_known_process(b, identity, &i))
+		return i;
+	return fold_add_process(b, identity, &(struct fold_process){
+		.pid = row->pid, .ppid = row->ppid, .uid = row->uid, .start_ns = row->start_ns,
+		.comm = fold_text(b, row->comm), .exe = fold_text(b, row->exe),
+		.unit = fold_text(b, row->unit), .container_image = fold_text(b, row->container_image),
+		.args = fold_text(b, row->args), .container = fold_text(b, row->container),
+		.container_id = fold_text(b, row->container_id), .self = row->self,
+	});
+}
+
+uint32_t fold_group_node(struct fold_build *b, enum fold_group by, uint32_t process, const char *thread, uint32_t tid)
+{
+	const struct fold_process *p = &b->pub.processes[process];
+	struct fold_frame group = b->pub.frames[0]; /* all but the name are the root's */
+	char name[160];
+
+	switch (by) {
+	case FOLD_BY_CONTAINER:
+		group.name = *p->container ? p->container : *p->container_id ? p->container_id : fold_text(b, "[host]");
+		break;
+	case FOLD_BY_PROCESS:
+		snprintf(name, sizeof(name), "%.64s (%u)", p->comm, p->pid);
+		group.name = fold_text(b, name);
+		break;
+	case FOLD_BY_THREAD:
+		snprintf(name, sizeof(name), "%.64s (%u) %.32s (%u)", p->comm, p->pid, thread, tid);
+		group.name = fold_text(b, name);
+		break;
+	default:
+		return 0;
+	}
+	return fold_child(b, 0, fold_add_frame(b, &group));
 }
 
 void fold_add_leaf(struct fold_build *b, const struct fold_leaf *leaf)

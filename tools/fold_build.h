@@ -33,8 +33,17 @@ const char *fold_text(struct fold_build *b, const char *raw); /* valid UTF-8 */
 uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *f);
 /* The node of a frame below a node; its own sums are the caller's to add to. */
 uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame);
+/* false: it has no such child. */
+bool fold_known_child(const struct fold_build *b, uint32_t parent, uint32_t frame, uint32_t *node);
+/* The same frame in this fold, of another one. */
+struct fold_frame fold_frame_from(struct fold_build *b, const struct fold_frame *other);
 bool fold_known_process(const struct fold_build *b, uint64_t identity, uint32_t *process);
 uint32_t fold_add_process(struct fold_build *b, uint64_t identity, const struct fold_process *p);
+/* Of a store's row: told apart by (pid, start, exec). */
+uint64_t fold_store_identity(const struct store_process_row *row);
+uint32_t fold_store_process(struct fold_build *b, const struct store_process_row *row);
+/* The node below the root that a thread's stacks stand under; 0, the root, without groups. */
+uint32_t fold_group_node(struct fold_build *b, enum fold_group group, uint32_t process, const char *thread, uint32_t tid);
 void fold_add_leaf(struct fold_build *b, const struct fold_leaf *leaf);
 /* The same where two kinds are told: what differs in no more than its numbers is one leaf. */
 void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *leaf);

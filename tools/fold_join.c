@@ -21,13 +21,8 @@ static uint32_t join_process(struct fold_build *b, const struct fold_process *p)
 
 static uint32_t join_frame(struct fold_build *b, const struct fold_frame *from)
 {
-	struct fold_frame fr = *from;
+	struct fold_frame fr = fold_frame_from(b, from);
 
-	fr.name = fold_text(b, fr.name);
-	fr.module = fold_text(b, fr.module);
-	fr.module_path = fold_text(b, fr.module_path);
-	fr.build_id = fold_text(b, fr.build_id);
-	fr.file = fold_text(b, fr.file);
 	return fold_add_frame(b, &fr);
 }
 

@@ -8,6 +8,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "tools/fold_wall.h"
 #include "tools/term.h"
 #include "tools/when.h"
 
@@ -59,6 +60,18 @@ int fold_kind_of(const char *type, const struct selection *sel, struct fold_opts
 	if (!k)
 		o->kind = STORE_KIND_CPU; /* what a unit fits must be known */
 	return unit_of(sel->measure, store_kind_info(o->kind), &o->count, e);
+}
+
+int fold_kind_or_wall_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e)
+{
+	if (!type || strcmp(type, FOLD_WALL_NAME))
+		return fold_kind_of(type, sel, o, e);
+	o->wall = true;
+	if (!sel->measure || !strcmp(sel->measure, UNITS[STORE_TIME]))
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "--unit %.40s does not fit --type wall: it has time", sel->measure);
+	err_fix(e, "sonde flame --type wall --unit time");
+	return -EINVAL;
 }
 
 /* --- what there is --- */

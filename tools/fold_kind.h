@@ -16,9 +16,13 @@
 
 #define FOLD_KIND_OPTION(type, field) \
 	{"type", 0, OPTION_STRING, "KIND", "cpu, offcpu, runqueue, alloc, inuse, mutex or block", offsetof(type, field)}
+#define FOLD_KIND_OR_WALL_OPTION(type, field) \
+	{"type", 0, OPTION_STRING, "KIND", "cpu, offcpu, runqueue, wall, alloc, inuse, mutex or block", offsetof(type, field)}
 
 /* From --type (NULL: not given) and the selection's measure to `o`: kind and count. EXIT_USAGE. */
 int fold_kind_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e);
+/* The same, and "wall" (fold_wall.h), which has one unit: time. */
+int fold_kind_or_wall_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e);
 /* All kinds that the selection's time and recording have: bit 1 << kind. */
 int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e);
 /* The only kind that the selection has; cpu where it has none. EXIT_USAGE with the list where it has several. */

@@ -92,9 +92,9 @@ static int html_write(const struct selection *sel, const struct fold_opts *asked
 				  .group = asked->group == FOLD_BY_NONE ? "" : GROUPS[asked->group], .source_url = source_url};
 	struct fold *folds[STORE_KINDS] = {0};
 	uint32_t kinds = 1u << asked->kind;
-	int ret = asked->kind ? 0 : fold_kinds_there(sel, &kinds, e);
+	int ret = asked->kind || asked->wall ? 0 : fold_kinds_there(sel, &kinds, e);
 
-	kinds = kinds ? kinds : 1u << STORE_KIND_CPU; /* says that there is none */
+	kinds = asked->wall || !kinds ? 1u << STORE_KIND_CPU : kinds; /* wall is one; none says that there is none */
 	for (int i = 1; !ret && i < STORE_KINDS; i++) {
 		struct fold_opts opts = *asked;
 		bool gauge = store_kind_info((enum store_kind)i)->class == STORE_GAUGE;
@@ -102,7 +102,7 @@ static int html_write(const struct selection *sel, const struct fold_opts *asked
 
 		if (!(kinds & 1u << i))
 			continue;
-		opts.kind = (enum store_kind)i;
+		opts.kind = asked->wall ? 0 : (enum store_kind)i;
 		opts.group = FOLD_BY_NONE;
 		opts.leaves = true;
 		opts.slices = gauge ? 0 : FLAME_HTML_MAX_SLOTS;

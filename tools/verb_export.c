@@ -17,7 +17,7 @@ struct export_args {
 };
 
 static const struct option EXPORT_OPTIONS[] = {
-	FOLD_KIND_OPTION(struct export_args, type),
+	FOLD_KIND_OR_WALL_OPTION(struct export_args, type),
 	{"output", 'o', OPTION_STRING, "FILE", "where to; without it standard output. db: a file, or a folder",
 	 offsetof(struct export_args, output)},
 	{"lines", 0, OPTION_FLAG, NULL, "folded, json: functions told apart by line: name (file.c:12)",
@@ -61,7 +61,7 @@ static int export_fold(struct verb_call *call, enum output_form form, const char
 		err_fix(e, "sonde export pprof -o cpu.pb.gz");
 		return -EINVAL;
 	}
-	ret = fold_kind_of(a->type, call->sel, &opts, e);
+	ret = fold_kind_or_wall_of(a->type, call->sel, &opts, e);
 	if (!ret)
 		ret = outfile_open(&out, path, e);
 	if (!ret)

@@ -29,7 +29,7 @@ struct flame_args {
 };
 
 static const struct option FLAME_OPTIONS[] = {
-	FOLD_KIND_OPTION(struct flame_args, type),
+	FOLD_KIND_OR_WALL_OPTION(struct flame_args, type),
 	{"output", 'o', OPTION_STRING, "FILE", "x.html, .svg, .folded, .pb.gz (pprof) or .json; the end says which",
 	 offsetof(struct flame_args, output)},
 	{"text", 0, OPTION_FLAG, NULL, "draw it here, in the terminal", offsetof(struct flame_args, text)},
@@ -47,6 +47,7 @@ static const char *const FLAME_EXAMPLES[] = {
 	"sonde flame",
 	"sonde flame nginx --last 10m --open",
 	"sonde flame --text",
+	"sonde flame postgres --type wall",
 	"sonde flame -o cpu.pb.gz && go tool pprof -top cpu.pb.gz",
 	NULL,
 };
@@ -149,9 +150,11 @@ static int flame_run(struct verb_call *call, struct err *e)
 		return err_set(e, -ENOMEM, EXIT_RUNTIME, "out of memory");
 	ret = output_group_of(a->group, &opts.group, e);
 	if (!ret)
-		ret = fold_kind_of(a->type, call->sel, &opts, e);
+		ret = fold_kind_or_wall_of(a->type, call->sel, &opts, e);
 	if (!ret && a->output)
 		ret = output_form_of(path, &form, e);
+	if (!ret && opts.wall && !a->group && form != OUTPUT_PPROF)
+		opts.group = FOLD_BY_THREAD; /* each is as long as the wall time */
 	if (ret)
 		return ret;
 	if (a->text && a->output) {

@@ -11,6 +11,7 @@ const ORIGINS = [ // enum fold_origin; light, dark: lightness in the scheme by o
 	{name: 'JIT', from: 330, to: 375, chroma: 0.12, light: 0.68, dark: 0.33, hue: 350},
 	{name: 'group', from: 250, to: 250, chroma: 0.012, light: 0.86, dark: 0.4, hue: 250},
 	{name: 'unknown', from: 0, to: 0, chroma: 0, light: 0.84, dark: 0.4, hue: 0},
+	{name: 'off CPU', from: 105, to: 130, chroma: 0.08, light: 0.62, dark: 0.26, hue: 110},
 ];
 const COLOURS = ['package', 'origin', 'module'];
 
