@@ -72,6 +72,8 @@ static int committer_commit_in(struct store_writer *w, const struct batch *b, in
 	pthread_mutex_unlock(&w->lock);
 	tally_segment(&w->tally, w->seg->path);
 	rc = commit_batch(&w->commit, w->seg, b, runs, n);
+	if (!rc)
+		tally_settled(&w->tally);
 	pthread_mutex_lock(&w->lock);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!rc)

@@ -75,6 +75,11 @@ void tally_segment(struct tally *t, const char *segment_path)
 	snprintf(t->data->segment, sizeof(t->data->segment), "%s", name);
 }
 
+void tally_settled(struct tally *t)
+{
+	t->data->before[0] = '\0';
+}
+
 static void tally_close(struct tally *t)
 {
 	if (t->data)

@@ -7,7 +7,8 @@
  *   1. `seen` of a run is raised by the producer for each event before it is held in memory.
  *   2. run.accounted in the segment is raised within the transaction that stores events, or their loss.
  *   3. `segment` names the file in which run.accounted was last written; it is set before the first commit there, and
- *      the one before it is kept in `before`: the larger of the two holds.
+ *      the one before it is kept in `before` until that commit is through: the larger of the two holds. Retention spares
+ *      both.
  *   4. A file whose lock can be taken belonged to a dead writer. seen - accounted is booked as loss of its run
  *      (reason "killed", or what `reason` says), accounted = seen, state = killed; then the file is removed.
  *      A crash between the two finds a difference of 0.
@@ -56,6 +57,8 @@ struct tally {
 int tally_open(const char *dir, struct tally *t, struct err *e);
 /* Before the first commit in another segment. */
 void tally_segment(struct tally *t, const char *segment_path);
+/* A commit there is through: the one before is not needed any more. */
+void tally_settled(struct tally *t);
 /* All is accounted: remove the file. */
 void tally_remove(struct tally *t);
 /* Let go of it without removing: the next writer books the rest. */

@@ -21,6 +21,7 @@ MAY = {
     "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/scope.h", "probes/stack.h"],
     "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/host/indexproto.h", "probes/tables.h"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h", "probes/tables.h"],
+    "supervisor": ["schema/", "supervisor/", "loaders/lib/host/"],
     "tools": ["schema/", "tools/"],
 }
 # system headers of libraries -> the rooms that may know them
@@ -28,7 +29,7 @@ LIBRARIES = {
     r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
     r"sqlite3": ["schema/store", "tools"],
-    r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/pstack"],
+    r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/pstack", "supervisor"],
     r"seccomp": ["loaders/index"],
     r"libiberty|demangle": ["loaders/index", "loaders/lib/host"],
 }

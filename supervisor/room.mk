@@ -1,0 +1,3 @@
+# supervisor: sonde-prune. Knows no BPF, links no libbpf.
+$(eval $(call archive,supervisor,$(filter-out %_main.c,$(wildcard supervisor/*.c))))
+$(eval $(call program,sonde-prune,supervisor/prune_main.c,supervisor store base,-lsqlite3 -ljansson -lpthread -lm))
