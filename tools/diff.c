@@ -34,12 +34,12 @@ static uint32_t function_of(struct diffing *d, const struct fold_frame *fr)
 {
 	uint64_t h = hash_str(HASH_SEED, fr->name), i;
 
-	if (!d->names_only)
+	if (!d->pub.names_only)
 		h = hash_str(h, fr->module);
 	for (; idmap_get(&d->function_of, h, &i); h = hash_u64(h, 1)) {
 		struct diff_function *f = &d->pub.functions[i];
 
-		if (!strcmp(f->frame->name, fr->name) && (d->names_only || !strcmp(f->frame->module, fr->module))) {
+		if (!strcmp(f->frame->name, fr->name) && (d->pub.names_only || !strcmp(f->frame->module, fr->module))) {
 			f->inlined &= fr->inlined;
 			return (uint32_t)i;
 		}
@@ -67,7 +67,7 @@ static void take_fold(struct diffing *d, int side, const struct fold *f)
 {
 	uint32_t *functions = mem_array(f->n_frames + 1, sizeof(*functions)); /* + 1, 0: not met yet */
 	uint32_t *node = d->node[side] = mem_array(f->n_nodes + 1, sizeof(*node));
-	uint64_t means = is_gauge(f) && f->n_slices ? f->n_slices : 1;
+	uint64_t means = d->pub.side[side].means;
 
 	for (size_t i = 0; i < f->n_nodes; i++) {
 		const struct fold_node *from = &f->nodes[i];
@@ -133,14 +133,14 @@ static void side_init(struct diff_side *s, const struct fold *f, enum diff_per p
 {
 	uint64_t covered = 0;
 
-	*s = (struct diff_side){.f = f, .ns = f->nodes[0].total_ns, .samples = f->nodes[0].total_samples};
+	*s = (struct diff_side){.f = f, .ns = f->nodes[0].total_ns, .samples = f->nodes[0].total_samples,
+				.means = is_gauge(f) && f->n_slices ? f->n_slices : 1};
 	for (size_t i = 0; i < f->n_slices; i++)
 		covered += f->slices[i].covered_ns;
 	if (!f->n_slices && f->to_ns > f->from_ns)
 		covered = (uint64_t)(f->to_ns - f->from_ns);
 	s->seconds = (double)covered / (double)NSEC_PER_SEC;
-	if (is_gauge(f) && f->n_slices)
-		s->ns /= f->n_slices;
+	s->ns /= s->means;
 	s->whole = per == DIFF_PER_SAMPLE ? (double)s->ns : is_gauge(f) ? 1 : f->unit == STORE_TIME ? (double)covered : s->seconds;
 }
 
@@ -198,7 +198,7 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 		err_fix(e, "sonde diff --per sample ...");
 		return -EINVAL;
 	}
-	d->names_only = !has_modules(before) || !has_modules(after);
+	d->pub.names_only = !has_modules(before) || !has_modules(after);
 	function_of(d, &before->frames[0]);
 	mem_grow(d->pub.nodes, d->pub.n_nodes, d->cap_nodes);
 	d->pub.nodes[d->pub.n_nodes++] = (struct diff_node){0};

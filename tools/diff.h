@@ -36,6 +36,7 @@ struct diff_side {
 	uint64_t ns, samples;
 	double whole;            /* what amounts are divided by */
 	size_t n_slices;         /* that are compared */
+	uint64_t means;          /* amounts of the fold are sums of so many moments (a gauge); else 1 */
 	double slice_s;
 };
 
@@ -72,6 +73,7 @@ struct diff {
 	struct diff_side side[2];
 	enum diff_per per;
 	bool by_slices;          /* else by counts */
+	bool names_only;         /* one side does not say modules (folded stacks): names alone are compared */
 	double alpha;
 	struct diff_function *functions; size_t n_functions;
 	struct diff_caller *callers;     size_t n_callers;

@@ -11,7 +11,6 @@
 struct diffing {
 	struct diff pub;          /* first: diff_free finds the rest by it */
 	size_t cap_functions, cap_nodes, cap_callers;
-	bool names_only;
 	struct idmap function_of, node_of, edge_of;
 	uint32_t *node[2];        /* of each node of a fold: the node here */
 	uint32_t no_stack;        /* the node of stacks without frames, if there are any */

@@ -7,69 +7,11 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "tools/diff_print.h"
+#include "tools/diff_words.h"
 #include "tools/fold_kind.h"
 #include "tools/table.h"
 #include "tools/term.h"
 #include "tools/when.h"
-
-static bool in_shares(const struct diff *d)
-{
-	return d->per == DIFF_PER_SAMPLE;
-}
-
-static enum store_unit unit_of(const struct diff *d)
-{
-	return d->side[DIFF_AFTER].f->unit;
-}
-
-/* "/s" where an amount is one per second; cores are not written so. */
-static const char *per_second(const struct diff *d)
-{
-	return d->side[DIFF_AFTER].f->kind->class == STORE_GAUGE || unit_of(d) == STORE_TIME ? "" : "/s";
-}
-
-static void add_amount(struct strbuf *s, const struct diff *d, double v)
-{
-	char text[32];
-
-	if (unit_of(d) == STORE_TIME)
-		strbuf_addf(s, "%.2f%s", v, fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : " s each second");
-	else if (unit_of(d) == STORE_BYTES)
-		strbuf_addf(s, "%s%s", term_bytes((uint64_t)v, text, sizeof(text)), per_second(d));
-	else
-		strbuf_addf(s, "%.1f %s%s", v, store_unit_name(unit_of(d)), per_second(d));
-}
-
-/* "+0.412" cores, "-3.20" points; of a host that is all but idle a digit more */
-static void add_change(struct strbuf *s, const struct diff *d, double change)
-{
-	const struct diff_value *all = &d->functions[0].total;
-
-	char text[32];
-
-	if (in_shares(d))
-		strbuf_addf(s, "%+.2f", 100 * change);
-	else if (unit_of(d) == STORE_TIME)
-		strbuf_addf(s, "%+.*f", all->v[0] < 1 && all->v[1] < 1 ? 4 : 3, change);
-	else if (unit_of(d) == STORE_BYTES)
-		strbuf_addf(s, "%c%s", change < 0 ? '-' : '+', term_bytes((uint64_t)fabs(change), text, sizeof(text)));
-	else
-		strbuf_addf(s, "%+.1f", change);
-}
-
-static void add_percent(struct strbuf *s, const struct diff_value *v)
-{
-	double p = diff_percent(v);
-
-	if (isnan(p))
-		strbuf_addstr(s, v->v[1] > 0 ? "new" : "");
-	else if (v->v[1] <= 0)
-		strbuf_addstr(s, "gone");
-	else if (p >= 1000)
-		strbuf_addf(s, "x %.0f", v->v[1] / v->v[0]);
-	else
-		strbuf_addf(s, "%+.*f %%", fabs(p) < 99.95 ? 1 : 0, p);
-}
 
 static void head_side(const struct diff_view *v, int side, FILE *out)
 {
@@ -80,8 +22,8 @@ static void head_side(const struct diff_view *v, int side, FILE *out)
 
 	strbuf_addutf8(&label, v->sides->label[side], strlen(v->sides->label[side]));
 	fprintf(out, "%s %s\n        ", side ? "after: " : "before:", strbuf_str(&label));
-	if (!in_shares(v->d)) {
-		add_amount(&amount, v->d, v->d->functions[0].total.v[side]);
+	if (!diff_in_shares(v->d)) {
+		diff_add_amount(&amount, v->d, v->d->functions[0].total.v[side]);
 		fprintf(out, "%s, ", strbuf_str(&amount));
 	}
 	if (s->f->kind->class != STORE_GAUGE)
@@ -103,16 +45,16 @@ static void head_change(const struct diff *d, FILE *out)
 	const struct diff_value *v = &d->functions[0].total;
 	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT, noise = STRBUF_INIT;
 
-	if (in_shares(d)) {
+	if (diff_in_shares(d)) {
 		fprintf(out, "change: of shares of all, in points");
 		head_count(d, out);
 		return;
 	}
-	add_change(&change, d, v->v[1] - v->v[0]);
-	add_percent(&percent, v);
-	add_amount(&noise, d, diff_detectable(v));
+	diff_add_change(&change, d, v->v[1] - v->v[0]);
+	diff_add_percent(&percent, v);
+	diff_add_amount(&noise, d, diff_detectable(v));
 	fprintf(out, "change: %s%s%s (%s), ", strbuf_str(&change), fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : "",
-		per_second(d), strbuf_str(&percent));
+		diff_per_second(d), strbuf_str(&percent));
 	if (v->significant)
 		fprintf(out, "more than noise (p %s %.2g)", v->p < 1e-4 ? "<" : "=", fmax(v->p, 1e-4));
 	else
@@ -121,49 +63,6 @@ static void head_change(const struct diff *d, FILE *out)
 }
 
 /* --- a row --- */
-
-static void add_joined(struct strbuf *s, const char *what, const char *name)
-{
-	if (s->len)
-		strbuf_addstr(s, ", ");
-	strbuf_addf(s, "%s%s", what, name);
-}
-
-static void add_callers(struct strbuf *s, const struct diff *d, const struct diff_function *f)
-{
-	for (int gone = 0; gone < 2; gone++) {
-		size_t said = 0;
-
-		for (uint32_t i = f->callers; i < f->callers + f->n_callers && said < 1; i++) {
-			const struct diff_caller *c = &d->callers[i];
-
-			if (!c->significant || c->gone != gone)
-				continue;
-			add_joined(s, gone ? "caller gone: " : "new caller: ", d->functions[c->caller].frame->name);
-			said++;
-		}
-	}
-}
-
-static void add_why(struct strbuf *s, const struct diff *d, const struct diff_function *f)
-{
-	bool sure = f->self.significant || f->total.significant;
-	const struct diff_value *v = f->self.tested && f->self.v[0] + f->self.v[1] > 0 ? &f->self : &f->total;
-	char when[32];
-
-	if (sure || f->n_callers)
-		add_callers(s, d, f);
-	if (sure && f->since_ns)
-		add_joined(s, "since ", when_local(f->since_ns, d->side[DIFF_AFTER].f->from_ns, when, sizeof(when)));
-	if (sure)
-		return;
-	if (!v->tested)
-		add_joined(s, "too few samples", "");
-	else if (v->v[0] > 0)
-		strbuf_addf(s, "%snoise: %.0f %% would show", s->len ? ", " : "", fmin(999, 100 * diff_detectable(v) / v->v[0]));
-	else
-		add_joined(s, "noise", "");
-}
 
 static enum term_color color_of(const struct diff_function *f)
 {
@@ -179,8 +78,8 @@ static void cells_of(struct table *t, const struct diff *d, const struct diff_va
 	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT;
 
 	if (v->v[0] > 0 || v->v[1] > 0) {
-		add_change(&change, d, v->v[1] - v->v[0]);
-		add_percent(&percent, v);
+		diff_add_change(&change, d, v->v[1] - v->v[0]);
+		diff_add_percent(&percent, v);
 	}
 	table_cell(t, strbuf_str(&change));
 	table_cell(t, strbuf_str(&percent));
@@ -197,7 +96,7 @@ static void row(struct table *t, const struct diff *d, const struct diff_functio
 		table_cellf(t, "%s (inlined)", f->frame->name);
 	else
 		table_cell(t, f->frame->name);
-	add_why(&why, d, f);
+	diff_add_why(&why, d, f);
 	table_cell(t, strbuf_str(&why));
 	table_row_color(t, color_of(f));
 }
@@ -222,8 +121,8 @@ static void legend(const struct diff_view *v, size_t n_movers)
 void diff_text(const struct diff_view *v, FILE *out)
 {
 	const struct table_column columns[] = {
-		{"", TABLE_LEFT}, {in_shares(v->d) ? "SELF PT" : "SELF", TABLE_RIGHT}, {"", TABLE_RIGHT},
-		{in_shares(v->d) ? "TOTAL PT" : "TOTAL", TABLE_RIGHT}, {"", TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE},
+		{"", TABLE_LEFT}, {diff_in_shares(v->d) ? "SELF PT" : "SELF", TABLE_RIGHT}, {"", TABLE_RIGHT},
+		{diff_in_shares(v->d) ? "TOTAL PT" : "TOTAL", TABLE_RIGHT}, {"", TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE},
 		{"WHY", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));

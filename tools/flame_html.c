@@ -11,26 +11,10 @@
 #include "tools/flame_pack.h"
 #include "tools/flame_tree.h"
 #include "tools/fold_kind.h"
-#include "tools/page/hash.h"
-#include "tools/page_blob.h"
+#include "tools/page_fill.h"
 #include "tools/term.h"
 #include "tools/top.h"
 #include "tools/when.h"
-
-#define TABLE_ROWS 20
-
-void flame_html_addtext(struct strbuf *s, const char *text)
-{
-	while (*text) {
-		size_t n = strcspn(text, "&<>\"'");
-
-		strbuf_addutf8(s, text, n);
-		text += n;
-		if (!*text)
-			return;
-		strbuf_addf(s, "&#%d;", *text++);
-	}
-}
 
 static double seconds_of(const struct fold *f)
 {
@@ -55,10 +39,10 @@ void flame_html_title(const struct flame_page *p, struct strbuf *s)
 	const char *what = fold_is_cores(f) ? "CPU time" : f->kind->what;
 
 	strbuf_addf(s, "%c%s of ", *what >= 'a' && *what <= 'z' ? *what - 'a' + 'A' : *what, what + 1);
-	flame_html_addtext(s, *p->what ? p->what : f->host && *f->host ? f->host : "this host");
+	page_add_text(s, *p->what ? p->what : f->host && *f->host ? f->host : "this host");
 	if (*p->what && f->host && *f->host) {
 		strbuf_addstr(s, " on ");
-		flame_html_addtext(s, f->host);
+		page_add_text(s, f->host);
 	}
 }
 
@@ -68,7 +52,7 @@ static void fact_time(const struct flame_page *p, struct strbuf *s)
 	char from[32], to[32], length[32];
 
 	strbuf_addstr(s, "<li><b>");
-	flame_html_addtext(s, *p->range ? p->range : when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
+	page_add_text(s, *p->range ? p->range : when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
 	strbuf_addf(s, "</b>; %s to %s</li>\n", when_utc(f->from_ns, from, sizeof(from)), when_utc(f->to_ns, to, sizeof(to)));
 }
 
@@ -102,7 +86,7 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	strbuf_addf(s, "<li%s>%s lost", lost ? " class=\"warn\"" : "", term_count(lost, n, sizeof(n)));
 	for (size_t i = 0; lost && i < f->n_losses; i++) {
 		strbuf_addstr(s, i ? ", " : " (");
-		flame_html_addtext(s, f->losses[i].reason);
+		page_add_text(s, f->losses[i].reason);
 		strbuf_addf(s, " %s", term_count(f->losses[i].n, n, sizeof(n)));
 	}
 	strbuf_addstr(s, lost ? ")</li>\n<li>" : "</li>\n<li>");
@@ -126,7 +110,7 @@ static void fact_cut_short(const struct flame_page *p, struct strbuf *s)
 	if (x->programs[0].cut) {
 		endings_say(x, 0, &worst);
 		strbuf_addstr(s, "; most are cut short in ");
-		flame_html_addtext(s, strbuf_str(&worst));
+		page_add_text(s, strbuf_str(&worst));
 	}
 	strbuf_addstr(s, "</li>\n");
 }
@@ -141,7 +125,7 @@ static void facts_make(const struct flame_page *p, const struct flame_tree *t, s
 	fact_cut_short(p, s);
 	if (*p->filters) {
 		strbuf_addstr(s, "<li>only <b>");
-		flame_html_addtext(s, p->filters);
+		page_add_text(s, p->filters);
 		strbuf_addstr(s, "</b></li>\n");
 	}
 	if (t->elided)
@@ -149,7 +133,7 @@ static void facts_make(const struct flame_page *p, const struct flame_tree *t, s
 			    term_count(t->elided, n, sizeof(n)));
 	if (p->folds[0]->kernel && *p->folds[0]->kernel) {
 		strbuf_addstr(s, "<li>kernel ");
-		flame_html_addtext(s, p->folds[0]->kernel);
+		page_add_text(s, p->folds[0]->kernel);
 		strbuf_addstr(s, "</li>\n");
 	}
 }
@@ -165,13 +149,26 @@ static void add_amount(struct strbuf *s, const struct fold *f, uint64_t amount)
 		strbuf_addstr(s, fold_amount(f, amount, text, sizeof(text)));
 }
 
+/* The heads of the table; the script makes them buttons that sort. */
+static void columns_make(const struct fold *f, struct strbuf *s)
+{
+	const char *unit = fold_is_cores(f) ? "cores" : "amount";
+
+	page_add_column(s, "num", "self", "Self");
+	page_add_column(s, "num cores rate", NULL, unit);
+	page_add_column(s, "num", "total", "Total");
+	page_add_column(s, "num cores rate", NULL, unit);
+	page_add_column(s, "fn", "name", "Function");
+	page_add_column(s, "mod", "module", "Module");
+}
+
 static void rows_make(const struct fold *f, const struct flame_tree *t, struct strbuf *s)
 {
 	uint64_t whole = f->nodes[0].total_ns;
 	struct top top;
 
 	top_init(&top, t);
-	for (size_t i = 0; i < top.n_rows && i < TABLE_ROWS; i++) {
+	for (size_t i = 0; i < top.n_rows && i < PAGE_TABLE_ROWS; i++) {
 		const struct top_row *r = &top.rows[i];
 
 		strbuf_addstr(s, "<tr><td class=\"num\">");
@@ -183,43 +180,12 @@ static void rows_make(const struct fold *f, const struct flame_tree *t, struct s
 		strbuf_addstr(s, "</td><td class=\"num cores\">");
 		add_amount(s, f, r->total_ns);
 		strbuf_addstr(s, "</td><td class=\"fn\">");
-		flame_html_addtext(s, t->frames[r->frame].name);
+		page_add_text(s, t->frames[r->frame].name);
 		strbuf_addstr(s, "</td><td class=\"mod\">");
-		flame_html_addtext(s, t->frames[r->frame].module);
+		page_add_text(s, t->frames[r->frame].module);
 		strbuf_addstr(s, "</td></tr>\n");
 	}
 	top_release(&top);
-}
-
-struct part {
-	const char *name;
-	const char *text;
-	size_t len;
-};
-
-/* The template with each @@NAME@@ replaced by its part. What is filled in is not looked at again. */
-static void template_fill(const struct part *parts, size_t n_parts, FILE *out)
-{
-	const char *at = page_html_begin, *end = page_html_end;
-
-	while (at < end) {
-		const char *mark = memmem(at, (size_t)(end - at), "@@", 2), *close;
-
-		if (!mark) {
-			fwrite(at, 1, (size_t)(end - at), out);
-			return;
-		}
-		fwrite(at, 1, (size_t)(mark - at), out);
-		mark += 2;
-		close = memmem(mark, (size_t)(end - mark), "@@", 2);
-		if (!close)
-			return;
-		for (size_t i = 0; i < n_parts; i++)
-			if (strlen(parts[i].name) == (size_t)(close - mark) &&
-			    !memcmp(parts[i].name, mark, (size_t)(close - mark)))
-				fwrite(parts[i].text, 1, parts[i].len, out);
-		at = close + 2;
-	}
 }
 
 struct trees {
@@ -262,25 +228,17 @@ static int data_make(const struct flame_page *p, const struct trees *x, struct s
 
 static int page_write(const struct flame_page *p, const struct trees *x, FILE *out, struct err *e)
 {
-	cleanup_strbuf struct strbuf title = STRBUF_INIT, facts = STRBUF_INIT, rows = STRBUF_INIT, data = STRBUF_INIT;
-	const char *unit = fold_is_cores(p->folds[0]) ? "cores" : "amount";
+	cleanup_strbuf struct strbuf title = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT,
+		      data = STRBUF_INIT;
 	int ret = data_make(p, x, &data);
 
 	if (ret)
 		return err_set(e, ret, EXIT_RUNTIME, "cannot pack the flame graph: %s", strerror(-ret));
 	flame_html_title(p, &title);
 	facts_make(p, &x->tree[0], &facts);
+	columns_make(p->folds[0], &columns);
 	rows_make(p->folds[0], &x->tree[0], &rows);
-	template_fill((struct part[]){
-		{"TITLE", title.buf, title.len}, {"FACTS", facts.buf, facts.len}, {"ROWS", rows.buf, rows.len},
-		{"UNIT", unit, strlen(unit)}, {"DATA", data.buf, data.len},
-		{"STYLE", page_css_begin, (size_t)(page_css_end - page_css_begin)},
-		{"LOADER", page_loader_begin, (size_t)(page_loader_end - page_loader_begin)},
-		{"SCRIPT", page_script_begin, (size_t)(page_script_end - page_script_begin)},
-		{"STYLE_HASH", PAGE_STYLE_HASH, strlen(PAGE_STYLE_HASH)},
-		{"LOADER_HASH", PAGE_LOADER_HASH, strlen(PAGE_LOADER_HASH)},
-		{"SCRIPT_HASH", PAGE_SCRIPT_HASH, strlen(PAGE_SCRIPT_HASH)},
-	}, 11, out);
+	page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &data}, out);
 	return 0;
 }
 

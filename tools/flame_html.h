@@ -35,7 +35,5 @@ struct flame_page {
 int flame_html_write(const struct flame_page *p, FILE *out, struct err *e);
 /* Add "CPU time of WHAT on HOST", as text for HTML. */
 void flame_html_title(const struct flame_page *p, struct strbuf *s);
-/* Add text for HTML: & < > " ' escaped, control bytes as \xNN. */
-void flame_html_addtext(struct strbuf *s, const char *text);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "tools/diff_pack.h"
 #include "tools/json.h"
 #include "tools/proto.h"
 
@@ -37,8 +38,9 @@ static uint64_t zigzag(int64_t v)
 	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
 }
 
-static uint32_t string_index(struct packer *p, const char *str)
+static uint32_t string_index(void *packer, const char *str)
 {
+	struct packer *p = packer;
 	cleanup_strbuf struct strbuf safe = STRBUF_INIT;
 	struct text *t;
 
@@ -193,6 +195,8 @@ static json_t *profile_pack(struct packer *p, const struct flame_pack_profile *p
 	set_number(j, "slot_ns", (uint64_t)r->slot_ns);
 	json_object_set_new(j, "sides", sides_pack(p, profile, owners));
 	json_object_set_new(j, "owners", owners);
+	if (profile->diff)
+		json_object_set_new(j, "diff", diff_pack(profile->diff, string_index, p));
 	free(p->order);
 	free(p->packed);
 	p->order = p->packed = NULL;
@@ -212,7 +216,7 @@ static int raw_make(struct packer *p, const struct flame_pack_head *head, json_t
 	json_object_set_new(j, "source_url", json_text(head->source_url));
 	json_object_set_new(j, "profiles", profiles);
 	json_object_set(j, "strings", p->strings);
-	text = json_dumps(j, JSON_COMPACT);
+	text = json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(8));
 	json_decref(j);
 	len = text ? strlen(text) : 0;
 	if (!text || len > UINT32_MAX)

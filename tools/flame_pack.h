@@ -10,7 +10,8 @@
  *       end: no slots, no rate), period (value = n x period where nothing else is said; 0: none), cpus, from_ns, to_ns,
  *       frames, nodes (how many), owners: [[pid, tid, comm, thread, container]...] (names as indices of strings),
  *       slots (how many, 0: not told apart by time), slots_from_ns, slot_ns,
- *       sides: one object a side: label, rows (how many). One side: a profile; two: a difference, before and after.
+ *       sides: one object a side: label, rows (how many). One side: a profile; two: a difference, before and after,
+ *       and then diff: what the statistics say, of the whole of both sides (tools/diff_pack.h).
  *  2. For each profile:
  *     a. for each frame a varint: name; then for each frame: module; file (indices of strings); line; flags (bits 0-2
  *        enum fold_origin, 8 named, 16 inlined). Frames are numbered as the nodes first use them.
@@ -29,6 +30,7 @@
 #include <stdint.h>
 
 #include "schema/base/strbuf.h"
+#include "tools/diff.h"
 #include "tools/flame_rows.h"
 #include "tools/flame_tree.h"
 
@@ -38,6 +40,7 @@ struct flame_pack_profile {
 	const struct flame_rows *sides; /* n_sides of them */
 	const char *const *labels;      /* of the sides */
 	size_t n_sides;                 /* 1 or 2 */
+	const struct diff *diff;        /* of two sides; else NULL */
 };
 
 struct flame_pack_head {

@@ -61,8 +61,10 @@ static uint32_t owner_of(struct flame_rows *r, struct idmap *known, const struct
 	return (uint32_t)r->n_owners++;
 }
 
+enum side { SIDE_ANY, SIDE_BASE, SIDE_OTHER };
+
 /* One row a leaf, its owner numbered. */
-static void rows_make(struct flame_rows *r, const struct fold *f, const struct flame_tree *t)
+static void rows_make(struct flame_rows *r, const struct fold *f, const struct flame_tree *t, enum side side)
 {
 	const bool counted = f->unit == f->kind->unit_n; /* what is drawn is how many */
 	struct idmap known = {0};
@@ -72,6 +74,8 @@ static void rows_make(struct flame_rows *r, const struct fold *f, const struct f
 	for (size_t i = 0; i < f->n_leaves; i++) {
 		const struct fold_leaf *leaf = &f->leaves[i];
 
+		if (side != SIDE_ANY && leaf->base != (side == SIDE_BASE))
+			continue;
 		r->rows[r->n_rows++] = (struct flame_row){
 			.node = t->node_of[leaf->node], .owner = owner_of(r, &known, leaf), .slot = r->n_slots ? leaf->slice : 0,
 			.n = leaf->samples, .value = counted ? leaf->samples : leaf->ns,
@@ -112,11 +116,23 @@ void flame_rows_init(struct flame_rows *r, const struct fold *f, const struct fl
 		r->slots_from_ns = f->slices[0].from_ns;
 		r->slot_ns = f->slices[0].to_ns - f->slices[0].from_ns;
 	}
-	rows_make(r, f, t);
+	rows_make(r, f, t, SIDE_ANY);
 	rows_sort(r, t->n_nodes);
 	rows_join(r);
 	while (r->n_rows > max_rows && r->n_slots > 1)
 		slots_halve(r);
+}
+
+void flame_rows_init_side(struct flame_rows *r, const struct fold *f, const struct flame_tree *t, bool base, uint64_t means)
+{
+	*r = (struct flame_rows){.f = f};
+	rows_make(r, f, t, base ? SIDE_BASE : SIDE_OTHER);
+	rows_sort(r, t->n_nodes);
+	rows_join(r);
+	for (size_t i = 0; i < r->n_rows; i++) {
+		r->rows[i].n /= means;
+		r->rows[i].value /= means;
+	}
 }
 
 void flame_rows_release(struct flame_rows *r)

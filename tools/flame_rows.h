@@ -6,6 +6,7 @@
 #ifndef SONDE_TOOLS_FLAME_ROWS_H
 #define SONDE_TOOLS_FLAME_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,8 @@ struct flame_rows {
 
 /* Where there are more than max_rows, slots are joined in pairs until there are not, or there is one slot. */
 void flame_rows_init(struct flame_rows *r, const struct fold *f, const struct flame_tree *t, size_t max_rows);
+/* Of a difference (fold_join): the leaves of one side, values divided by `means` (of a gauge: how many moments were added). */
+void flame_rows_init_side(struct flame_rows *r, const struct fold *f, const struct flame_tree *t, bool base, uint64_t means);
 void flame_rows_release(struct flame_rows *r);
 
 #endif

@@ -9,6 +9,7 @@
 #include "schema/base/mem.h"
 #include "tools/flame_tree.h"
 #include "tools/fold_kind.h"
+#include "tools/page_fill.h"
 #include "tools/term.h"
 #include "tools/when.h"
 
@@ -73,9 +74,9 @@ static void frame_add(struct svg *s, size_t i)
 
 	colour_of(fr, colour);
 	strbuf_addstr(&s->body, "<g><title>");
-	flame_html_addtext(&s->body, fr->name);
+	page_add_text(&s->body, fr->name);
 	strbuf_addstr(&s->body, *fr->module ? ", " : "");
-	flame_html_addtext(&s->body, fr->module);
+	page_add_text(&s->body, fr->module);
 	strbuf_addf(&s->body, ": %.2f %%, %s, ", 100 * (double)n->total_ns / whole,
 		    fold_amount(s->f, n->total_ns, amount, sizeof(amount)));
 	strbuf_addf(&s->body, "%s %s; self %.2f %%</title>", term_count(n->total_samples, count, sizeof(count)),
@@ -87,7 +88,7 @@ static void frame_add(struct svg *s, size_t i)
 
 		term_add_middle(&name, fr->name, (size_t)((width - 6) / GLYPH));
 		strbuf_addf(&s->body, "<text x=\"%.2f\" y=\"%u\">", s->x[i] + 3, y + 13);
-		flame_html_addtext(&s->body, strbuf_str(&name));
+		page_add_text(&s->body, strbuf_str(&name));
 		strbuf_addstr(&s->body, "</text>");
 	}
 	strbuf_addstr(&s->body, "</g>\n");
@@ -116,13 +117,13 @@ static void head_add(const struct flame_page *p, const struct svg *s, struct str
 	strbuf_addstr(out, "<text x=\"3\" y=\"16\" font-size=\"14\">");
 	flame_html_title(p, out);
 	strbuf_addstr(out, "</text>\n<text x=\"3\" y=\"34\">");
-	flame_html_addtext(out, p->range);
+	page_add_text(out, p->range);
 	strbuf_addf(out, "; %s to %s; ", when_utc(f->from_ns, a, sizeof(a)), when_utc(f->to_ns, b, sizeof(b)));
 	strbuf_addf(out, "%s, %s %s", fold_amount(f, f->nodes[0].total_ns, amount, sizeof(amount)),
 		    term_count(f->nodes[0].total_samples, count, sizeof(count)), store_unit_name(f->kind->unit_n));
 	if (*p->filters) {
 		strbuf_addstr(out, "; only ");
-		flame_html_addtext(out, p->filters);
+		page_add_text(out, p->filters);
 	}
 	if (s->left_out)
 		strbuf_addf(out, "; %zu frames are too narrow to be drawn", s->left_out);

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "tools/diff.h"
+#include "tools/diff_html.h"
 #include "tools/diff_print.h"
 #include "tools/diff_sides.h"
 #include "tools/fold_kind.h"
@@ -17,7 +18,7 @@
 #define ALPHA 0.05
 
 struct diff_args {
-	const char *output, *before, *after, *per, *type;
+	const char *output, *before, *after, *per, *type, *source_url;
 	int64_t baseline_ns;
 	uint64_t rows;
 	bool no_inline;
@@ -36,8 +37,10 @@ static const struct option DIFF_OPTIONS[] = {
 	{"per", 0, OPTION_STRING, "UNIT", "second (cores) or sample (shares); default: second, if both have times",
 	 offsetof(struct diff_args, per)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct diff_args, rows)},
-	{"output", 'o', OPTION_STRING, "FILE", "x.json (the tree), x.folded (two columns), x.pb.gz (as -diff_base)",
+	{"output", 'o', OPTION_STRING, "FILE", "x.html (a page), x.json (the tree), x.folded (two columns), x.pb.gz (as -diff_base)",
 	 offsetof(struct diff_args, output)},
+	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
+	 offsetof(struct diff_args, source_url)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller", offsetof(struct diff_args, no_inline)},
 	{"vs-last", 0, OPTION_DURATION, "TIME", NULL, VS(last_ns)},
 	{"vs-from", 0, OPTION_STRING, "T", NULL, VS(from)},
@@ -59,16 +62,17 @@ static const struct option DIFF_OPTIONS[] = {
 static const char *const DIFF_EXAMPLES[] = {
 	"sonde diff --last 10m",
 	"sonde diff web --last 10m --baseline 1h",
+	"sonde diff --last 10m -o changed.html",
 	"sonde diff --before old.pb.gz --rec last",
 	NULL,
 };
 
-enum form { FORM_TEXT, FORM_JSON, FORM_TREE, FORM_FOLDED, FORM_PPROF };
+enum form { FORM_TEXT, FORM_JSON, FORM_HTML, FORM_TREE, FORM_FOLDED, FORM_PPROF };
 
 static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 {
 	static const struct { const char *end; enum form form; } forms[] = {
-		{".json", FORM_TREE}, {".folded", FORM_FOLDED}, {".collapsed", FORM_FOLDED}, {".pb.gz", FORM_PPROF},
+		{".html", FORM_HTML}, {".htm", FORM_HTML}, {".json", FORM_TREE}, {".folded", FORM_FOLDED}, {".collapsed", FORM_FOLDED}, {".pb.gz", FORM_PPROF},
 		{".pprof", FORM_PPROF},
 	};
 	const struct diff_args *a = call->args;
@@ -86,8 +90,8 @@ static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 		}
 	}
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"cannot tell the format of '%.200s' from its name: known are .json, .folded and .pb.gz (pprof)", a->output);
-	err_fix(e, "sonde diff -o x.json");
+		"cannot tell the format of '%.200s' from its name: known are .html, .json, .folded and .pb.gz (pprof)", a->output);
+	err_fix(e, "sonde diff -o x.html");
 	return -EINVAL;
 }
 
@@ -129,17 +133,22 @@ static int write_file(const struct verb_call *call, const struct diff_view *v, e
 
 	if (ret)
 		return ret;
-	if (form == FORM_TREE)
+	if (form == FORM_HTML)
+		ret = diff_html_write(v, a->source_url, out.f, e);
+	else if (form == FORM_TREE)
 		diff_tree_json(v, out.f);
 	else if (form == FORM_FOLDED)
 		diff_folded(v, out.f);
 	else
 		write_pprof(v->d, out.f);
-	ret = outfile_commit(&out, &bytes, e);
+	if (!ret)
+		ret = outfile_commit(&out, &bytes, e);
 	if (ret)
 		return ret;
 	if (!call->quiet)
 		fprintf(stderr, "wrote %s (%s)\n", a->output, term_bytes(bytes, size, sizeof(size)));
+	if (!call->quiet && form == FORM_HTML)
+		fputs("open in a browser: colours are changes, d shows A, B, the change or what is gone, ? lists all keys\n", stderr);
 	if (!call->quiet && form == FORM_PPROF)
 		fprintf(stderr, "next: go tool pprof -top %s\n", a->output);
 	return 0;
@@ -175,7 +184,7 @@ static int diff_run(struct verb_call *call, struct err *e)
 	if (ret)
 		return ret;
 	in.opts = (struct fold_opts){.slices = form == FORM_PPROF ? 0 : DIFF_SLICES, .no_inline = a->no_inline,
-				     .leaves = form == FORM_PPROF};
+				     .leaves = form == FORM_PPROF || form == FORM_HTML};
 	ret = diff_sides_make(&in, &sides, e);
 	if (!ret)
 		ret = per_of(a->per, &sides, &per, e);

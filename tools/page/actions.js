@@ -49,7 +49,11 @@ function pageActions(page, limits) {
 
 	const say = (text) => { $('said').textContent = text; };
 	const toggle = (k) => () => page.change({[k]: !page.state[k]});
-	const cycle = (k) => () => page.change({[k]: STATE_WORDS[k][(STATE_WORDS[k].indexOf(page.state[k]) + 1) % STATE_WORDS[k].length]});
+	const cycle = (k) => () => {
+		const all = limits.words[k] || STATE_WORDS[k];
+		if (all.length > 1)
+			page.change({[k]: all[(all.indexOf(page.state[k]) + 1) % all.length]});
+	};
 	const withFunction = (act) => () => {
 		const fn = page.selected();
 		if (fn < 0)
@@ -64,7 +68,7 @@ function pageActions(page, limits) {
 		$('panels').scrollIntoView({block: 'nearest'});
 	};
 	const title = () => document.title;
-	const fileName = (end) => `flame-${page.profile.type}.${end}`;
+	const fileName = (end) => `${page.diff ? 'diff' : 'flame'}-${page.profile.type}.${end}`;
 	const describe = (i) => tipText(page, page.active, i);
 
 	function copyStack() {
@@ -73,7 +77,8 @@ function pageActions(page, limits) {
 			path.push(looks.name[t.look[i]]);
 		if (!g.upward)
 			path.reverse();
-		saveText(`${path.join(';')} ${t.total[0][Math.max(g.focus, 0)]}`).then((ok) => say(ok ? 'Stack copied.' : 'This browser does not let the page copy.'));
+		const counts = (page.diff ? [DIFF_A - 1, DIFF_B - 1] : [0]).map((c) => t.total[c][Math.max(g.focus, 0)]);
+		saveText(`${path.join(';')} ${counts.join(' ')}`).then((ok) => say(ok ? 'Stack copied.' : 'This browser does not let the page copy.'));
 	}
 
 	const vertical = (down) => () => page.active.move(down !== page.active.flip ? 'in' : 'out');
@@ -84,7 +89,7 @@ function pageActions(page, limits) {
 		right: () => page.active.move('right'),
 		zoom: () => page.zoomTo(page.active, page.active.focus),
 		reset() {
-			page.change({...stateNew(page.report.group), type: page.state.type, panel: page.state.panel, colour: page.state.colour});
+			page.change({...page.fresh(), type: page.state.type, panel: page.state.panel, colour: page.state.colour});
 		},
 		escape() {
 			if (page.state.q)
@@ -104,7 +109,7 @@ function pageActions(page, limits) {
 		help: () => $('keys').showModal(),
 		theme: () => page.theme.next(),
 		flame: toggle('flame'), merge: toggle('merge'), runtime: toggle('runtime'), kernel: toggle('kernel'),
-		group: cycle('group'), colour: cycle('colour'),
+		group: cycle('group'), colour: cycle('colour'), sides: cycle('show'),
 		invert: () => page.change({view: page.state.view === 'callers' ? 'callees' : 'callers'}),
 		sandwich: () => (page.state.view === 'sandwich' && page.active.focus <= 0 ? page.change({view: 'callees', fn: -1})
 			: withFunction((fn) => page.change({view: 'sandwich', fn}))()),
@@ -148,5 +153,7 @@ function pageActions(page, limits) {
 		page.show();
 	});
 	$('options').open = innerWidth > 700;
-	keysInit(actions);
+	for (const [value, text] of page.diff ? [['change', 'change'], ['redgreen', 'change, red and green']] : [])
+		$('colour').append(Object.assign(document.createElement('option'), {value, textContent: text}));
+	keysInit(actions, page.diff);
 }

@@ -3,7 +3,7 @@
 // callers first, callers and callees of one function. No DOM here.
 //
 // A tree is in preorder: node i's subtree is [i, end[i]); children stand hottest first, then by name. `self` and `total`
-// are arrays of columns: [counts, values] of the first side, then those of the second where there are two.
+// are arrays of columns: [counts, values]; where there are two sides, those that are drawn, then those of each (diff.js).
 
 // Growing arrays, and the child of a node by look.
 function buildTree(columns) {
@@ -144,7 +144,7 @@ function buildLeaves(profile, looks, o) {
 				seen.set(group, at);
 			}
 			leaves.sums[side * 2][at] += rows.count[r];
-			leaves.sums[side * 2 + 1][at] += rows.value[r];
+			leaves.sums[side * 2 + 1][at] += side || !profile.diff ? rows.value[r] : rows.value[r] * profile.scale;
 		}
 	});
 	return leaves;
@@ -164,7 +164,8 @@ function buildStandIns(looks, o) {
 
 // Callers first, as the rows are.
 function buildForward(profile, looks, leaves, o) {
-	const base = profile.tree, t = buildTree(leaves.sums.length), stand = buildStandIns(looks, o);
+	const drawn = profile.diff ? 2 : 0;
+	const base = profile.tree, t = buildTree(leaves.sums.length + drawn), stand = buildStandIns(looks, o);
 	const shown = Int32Array.from(profile.frames.look, stand), path = [];
 	t.add(0, profile.frames.look[base.frame[0]]);
 
@@ -195,8 +196,10 @@ function buildForward(profile, looks, leaves, o) {
 			at = known[i] = under(at, shown[base.frame[i]]);
 			met.push(i);
 		}
-		t.self.forEach((c, k) => { c[at] += leaves.sums[k][l]; });
+		leaves.sums.forEach((c, k) => { t.self[k + drawn][at] += c[l]; });
 	}
+	if (profile.diff)
+		diffDraw(t, o.show);
 	return buildFinish(t, looks);
 }
 

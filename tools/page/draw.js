@@ -15,14 +15,27 @@ function drawShorten(text, chars) {
 	return text.slice(0, chars - 1 - tail) + '\u2026' + (tail ? text.slice(-tail) : '');
 }
 
-function drawLabel(ctx, s, text, x, y, w) {
+// The name, and where there is a difference its direction; how much, where there is room for it.
+function drawText(s, i, chars) {
+	const name = s.looks.name[s.tree.look[i]], mark = s.palette.mark ? s.palette.mark(s.tree, i) : null;
+	if (!mark || chars < 4)
+		return drawShorten(name, chars);
+	const more = chars > 22 ? `${mark[0]} ${mark[1]} ` : mark[0] + ' ';
+	return more + drawShorten(name, chars - more.length);
+}
+
+function drawFill(s, i) {
+	return s.palette.node ? s.palette.node(s.tree, i) : s.palette.fill(s.tree.look[i]);
+}
+
+function drawLabel(ctx, s, i, x, y, w) {
 	const room = w - 8;
 	if (room < 14)
 		return;
-	const short = drawShorten(text, Math.floor(room / s.charWidth));
+	const short = drawText(s, i, Math.floor(room / s.charWidth));
 	if (!short)
 		return;
-	if (/^[\x20-\x7e\u2026]*$/.test(short)) {
+	if (/^[\x20-\x7e\u2026\u25b2\u25bc]*$/.test(short)) {
 		ctx.fillText(short, x + 4, y + 14);
 		return;
 	}
@@ -39,7 +52,7 @@ function drawBox(ctx, s, i, x, w, y) {
 	const width = Math.max(w - (w > 3 ? 1 : 0), 0.5);
 
 	ctx.globalAlpha = s.tree.depth[i] < s.tree.depth[s.zoom] ? 0.75 : 1;
-	ctx.fillStyle = hit ? p.hit : s.hit ? p.quiet : p.fill(look);
+	ctx.fillStyle = hit ? p.hit : s.hit ? p.quiet : drawFill(s, i);
 	ctx.fillRect(x, y, width, ROW - 1);
 	if (p.border && w > 2) {
 		ctx.strokeStyle = p.edge;
@@ -52,7 +65,7 @@ function drawBox(ctx, s, i, x, w, y) {
 	}
 	ctx.globalAlpha = 1;
 	ctx.fillStyle = hit ? p.hitText : p.text;
-	drawLabel(ctx, s, s.looks.name[look], x, y, width);
+	drawLabel(ctx, s, i, x, y, width);
 }
 
 // Where a row stands: from the top, or from the bottom of the whole graph.
@@ -71,7 +84,7 @@ function drawTree(ctx, s) {
 	for (let i = 0; i < t.n;) {
 		const left = (t.x[i] - s.x0) * scale, right = left + total[i] * scale;
 		const y = drawRow(s, t.depth[i]), seen = y > -ROW && y < s.height;
-		if (right <= 0 || left >= s.width || (s.flip ? y <= -ROW : y >= s.height)) {
+		if (!total[i] || right <= 0 || left >= s.width || (s.flip ? y <= -ROW : y >= s.height)) {
 			i = t.end[i];
 			continue;
 		}

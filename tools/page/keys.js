@@ -23,7 +23,8 @@ const KEYS = [ // keys, action, in words; graph: only while the graph has the ke
 	{keys: ['u'], act: 'runtime', show: 'u, k', say: 'fold frames of runtimes and libc; of the kernel'},
 	{keys: ['k'], act: 'kernel'},
 	{keys: ['g'], act: 'group', say: 'group by nothing, container, process, thread'},
-	{keys: ['c'], act: 'colour', say: 'colour by package, origin, module'},
+	{keys: ['c'], act: 'colour', say: 'colour by package, origin, module, change'},
+	{keys: ['d'], act: 'sides', diff: true, say: 'widths of B, of A, of the change, of what is gone'},
 	{keys: ['v'], act: 'type', say: 'next kind of profile'},
 	{keys: ['b'], act: 'brush', say: 'to the range of time; arrows move its ends'},
 	{keys: ['t'], act: 'table', show: 't, T, l', say: 'to the functions, the tree, the lines of the function'},
@@ -36,9 +37,9 @@ const KEYS = [ // keys, action, in words; graph: only while the graph has the ke
 	{keys: ['?'], act: 'help', say: 'this list'},
 ];
 
-function keysInit(actions) {
-	const list = $('key-list');
-	for (const k of KEYS.filter((x) => x.say)) {
+function keysInit(actions, diff) {
+	const list = $('key-list'), keys = KEYS.filter((x) => diff || !x.diff);
+	for (const k of keys.filter((x) => x.say)) {
 		const dt = document.createElement('dt'), dd = document.createElement('dd');
 		dt.textContent = k.show || k.keys[0];
 		dd.textContent = k.say;
@@ -58,7 +59,7 @@ function keysInit(actions) {
 			return;
 		}
 		const free = at === document.body || (at.matches && at.matches('canvas, .scroll'));
-		const k = KEYS.find((x) => x.keys.includes(e.key));
+		const k = keys.find((x) => x.keys.includes(e.key));
 		if (!k || (k.graph && !free))
 			return;
 		e.preventDefault();

@@ -119,30 +119,32 @@ function layoutTop(looks, t, root) {
 	return rows;
 }
 
-// Self and total of each line of a function, of the leaves that a view was made of.
+// Self and total of each line of a function, of the leaves that a view was made of: arrays, one number a side.
 function layoutLines(profile, looks, leaves, fn) {
-	const base = profile.tree, frames = profile.frames, lines = new Map();
-	const self = new Float64Array(base.n), total = new Float64Array(base.n), until = new Map();
-	leaves.node.forEach((node, l) => { self[node] += leaves.sums[1][l]; });
-	total.set(self);
-	for (let i = base.n - 1; i > 0; i--)
-		total[base.parent[i]] += total[i];
-	const end = new Uint32Array(base.n);
+	const base = profile.tree, frames = profile.frames, lines = new Map(), end = new Uint32Array(base.n);
+	const sides = profile.sides.length, none = () => new Array(sides).fill(0);
 	for (let i = base.n - 1; i > 0; i--) {
 		end[i] = Math.max(end[i], i + 1);
 		end[base.parent[i]] = Math.max(end[base.parent[i]], end[i]);
 	}
-	for (let i = 1; i < base.n; i++) {
-		const f = base.frame[i];
-		if (looks.fn[frames.look[f]] !== fn || !total[i])
-			continue;
-		const key = `${frames.file[f]}:${frames.line[f]}`;
-		if (!lines.has(key))
-			lines.set(key, {file: frames.file[f], line: frames.line[f], self: 0, total: 0});
-		lines.get(key).self += self[i];
-		if (i >= (until.get(key) || 0)) {
-			lines.get(key).total += total[i];
-			until.set(key, end[i]);
+	for (let side = 0; side < sides; side++) {
+		const self = new Float64Array(base.n), until = new Map();
+		leaves.node.forEach((node, l) => { self[node] += leaves.sums[2 * side + 1][l]; });
+		const total = self.slice();
+		for (let i = base.n - 1; i > 0; i--)
+			total[base.parent[i]] += total[i];
+		for (let i = 1; i < base.n; i++) {
+			const f = base.frame[i];
+			if (looks.fn[frames.look[f]] !== fn || !total[i])
+				continue;
+			const key = `${frames.file[f]}:${frames.line[f]}`;
+			if (!lines.has(key))
+				lines.set(key, {file: frames.file[f], line: frames.line[f], self: none(), total: none()});
+			lines.get(key).self[side] += self[i];
+			if (i >= (until.get(key) || 0)) {
+				lines.get(key).total[side] += total[i];
+				until.set(key, end[i]);
+			}
 		}
 	}
 	return [...lines.values()].sort((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line));

@@ -4,12 +4,16 @@
 const $ = (id) => document.getElementById(id);
 
 function pageStart(report) {
-	const profiles = report.profiles, looks = looksInit(profiles), start = stateNew(report.group);
+	const profiles = report.profiles, looks = looksInit(profiles), diff = Boolean(profiles[0].diff);
+	const fresh = () => stateNew(report.group, diff), start = fresh();
 	for (const p of profiles)
 		buildGroups(p, looks);
-	const limits = {types: profiles.length, fns: looks.fnName.length, looks: looks.n, slots: (i) => profiles[i].slots};
+	if (diff)
+		diffInit(profiles[0], looks, report.strings);
+	const limits = {types: profiles.length, fns: looks.fnName.length, looks: looks.n, slots: (i) => profiles[i].slots,
+		words: diff ? {} : {colour: COLOURS, show: [start.show]}};
 	const forced = matchMedia('(forced-colors: active)');
-	const page = {report, profiles, looks, start, state: stateRead(location.hash, start, limits), profile: null, format: null,
+	const page = {report, profiles, looks, diff, start, fresh, state: stateRead(location.hash, start, limits), profile: null, format: null,
 		leaves: null, forward: null, hits: null, hit: null, graphs: [], active: null, hitAt: -1, depth: 0};
 	const on = {
 		zoom: (g, i) => page.zoomTo(g, i),
@@ -19,7 +23,7 @@ function pageStart(report) {
 	page.upper = graphInit($('upper'), looks, on);
 	page.lower = graphInit($('lower'), looks, on);
 	page.active = page.lower;
-	page.table = tableInit((r) => {
+	page.table = tableInit(diff ? TABLE_TWO : TABLE_ONE, (r) => {
 		page.change({q: '^' + r.name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&') + '$'}, true);
 		page.step(1);
 		page.lower.canvas.focus({preventScroll: true});
@@ -28,6 +32,11 @@ function pageStart(report) {
 	page.tree = treeInit({
 		focus: (i) => page.active.focusOn(i),
 		zoom: (i) => page.zoomTo(page.active, i),
+		words(t, i) {
+			const f = page.format, a = t.total[DIFF_A], b = t.total[DIFF_B];
+			return !diff ? [f.share(t.total[1][i]), `${f.main(t.total[1][i])}, self ${f.share(t.self[1][i])}`]
+				: [diffPercent(a[i], b[i]), `${f.level(a[i])} to ${f.main(b[i])}${i && !page.profile.diff.of[looks.fn[t.look[i]]].sure ? ', not sure' : ''}`];
+		},
 	});
 	page.strip = stripInit({range: (a, b, done) => page.brush(a, b, done)});
 	page.theme = themeInit(() => page.profile && page.paint());
@@ -39,7 +48,7 @@ function pageStart(report) {
 
 	page.compute = () => {
 		const s = page.state, p = profiles[s.type], key = (...k) => JSON.stringify(k);
-		const leavesKey = key(s.type, s.from, s.to, s.group, s.focus, s.drop);
+		const leavesKey = key(s.type, s.show, s.from, s.to, s.group, s.focus, s.drop);
 		const forwardKey = leavesKey + key(s.hide, s.merge, s.runtime, s.kernel), viewKey = forwardKey + key(s.view, s.fn);
 		if (page.profile !== p) {
 			page.strip.show(p, (v) => (p.value_unit === 'ns' ? `${(v / 1e9).toFixed(2)} ${p.type === 'cpu' ? 'cores' : 'at once'}`
@@ -53,6 +62,8 @@ function pageStart(report) {
 		Object.assign(page, {profile: p, leavesKey, forwardKey, viewKey});
 		const seconds = s.from < 0 ? Math.max((p.to_ns - p.from_ns) / 1e9, 1e-9) : stripSeconds(p, s.from, s.to);
 		page.format = formatInit(p, seconds, page.forward.total[1][0]);
+		if (diff)
+			page.format = diffFormat(page.format, p, page.forward.total.map((c) => c[0]));
 		if (!fresh)
 			return false;
 		if (s.view === 'sandwich') {

@@ -2,7 +2,7 @@
 # unpacks it. page_blob.c takes template, style, loader and packed script into the binary as they are (.incbin). The hashes
 # are what the page's Content-Security-Policy allows to run.
 PAGE     := $(B)/gen/tools/page
-PAGE_JS  := $(patsubst %,tools/page/%.js,data looks build layout format colour draw graph strip theme state table tree save \
+PAGE_JS  := $(patsubst %,tools/page/%.js,data looks diff build layout format colour draw graph strip theme state table tree save \
               tip view actions keys main)
 GENERATED += $(PAGE)/page.js $(PAGE)/page.js.gz64 $(PAGE)/hash.h
 
@@ -24,4 +24,4 @@ $(PAGE)/hash.h: $(PAGE)/page.js tools/page/loader.js tools/page/page.css
 
 # the compiler does not see .incbin
 $(B)/obj/tools/page_blob.o: tools/page/page.html tools/page/page.css tools/page/loader.js $(PAGE)/page.js.gz64
-$(B)/obj/tools/flame_html.o: $(PAGE)/hash.h
+$(B)/obj/tools/page_fill.o: $(PAGE)/hash.h

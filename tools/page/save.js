@@ -22,14 +22,14 @@ function saveSvg(g, title, describe) {
 	const tall = (t.maxDepth + 1) * ROW + 30;
 	for (let i = 0; i < t.n;) {
 		const left = Math.max((t.x[i] - x0) * scale, 0), right = Math.min((t.x[i] + total[i] - x0) * scale, width);
-		if (right - left < 0.2) {
+		if (right - left < 0.2 || !total[i]) {
 			i = t.end[i];
 			continue;
 		}
 		const look = t.look[i], y = 26 + (g.flip ? t.maxDepth - t.depth[i] : t.depth[i]) * ROW, hit = g.hit && i && g.hit[look];
-		const text = right - left > 22 ? drawShorten(g.looks.name[look], Math.floor((right - left - 6) / 7.2)) : '';
+		const text = right - left > 22 ? drawText(g, i, Math.floor((right - left - 6) / 7.2)) : '';
 		out.push(`<g><title>${saveEscape(describe(i))}</title><rect x="${left.toFixed(2)}" y="${y}" width="${(right - left).toFixed(2)}" `
-			+ `height="${ROW - 1}" fill="${hit ? g.palette.hit : g.hit ? g.palette.quiet : g.palette.fill(look)}"/>`
+			+ `height="${ROW - 1}" fill="${hit ? g.palette.hit : g.hit ? g.palette.quiet : drawFill(g, i)}"/>`
 			+ (text ? `<text x="${(left + 3).toFixed(2)}" y="${y + 14}" fill="${hit ? g.palette.hitText : g.palette.text}">${saveEscape(text)}</text>` : '')
 			+ '</g>');
 		i++;

@@ -4,12 +4,13 @@
 
 const STATE_START = {type: 0, view: 'callees', fn: -1, group: 'none', colour: 'package', flame: false, merge: false,
 	runtime: false, kernel: false, hide: [], focus: [], drop: [], from: -1, to: -1, q: '', zoom: [], upZoom: [],
-	panel: 'functions'};
+	panel: 'functions', show: 'after'};
 const STATE_WORDS = {view: ['callees', 'callers', 'sandwich'], group: ['none', 'container', 'process', 'thread'],
-	colour: ['package', 'origin', 'module'], panel: ['functions', 'tree', 'lines']};
+	colour: ['package', 'origin', 'module', 'change', 'redgreen'], show: ['after', 'before', 'delta', 'elided'], panel: ['functions', 'tree', 'lines']};
 
-function stateNew(group) {
-	const s = {...STATE_START, group: STATE_WORDS.group.includes(group) ? group : 'none'};
+// diff: the report has two sides
+function stateNew(group, diff) {
+	const s = {...STATE_START, colour: diff ? 'change' : STATE_START.colour, group: STATE_WORDS.group.includes(group) ? group : 'none'};
 	for (const k of ['hide', 'focus', 'drop', 'zoom', 'upZoom'])
 		s[k] = [];
 	return s;
@@ -35,7 +36,7 @@ function stateRead(hash, start, limits) {
 		if (!Object.hasOwn(start, k))
 			continue;
 		if (Object.hasOwn(STATE_WORDS, k))
-			s[k] = STATE_WORDS[k].includes(text) ? text : start[k];
+			s[k] = (limits.words[k] || STATE_WORDS[k]).includes(text) ? text : start[k];
 		else if (k === 'zoom' || k === 'upZoom' || Array.isArray(start[k]))
 			s[k] = text.split('.').slice(0, 2000).map((x) => number(x, limits.looks)).filter((x) => x >= 0);
 		else if (typeof start[k] === 'boolean')

@@ -5,11 +5,29 @@ function tipHide() {
 	$('tip').hidden = true;
 }
 
+// Of a node with two sides.
+function tipSides(page, t, i) {
+	const f = page.format, stat = page.profile.diff.of[page.looks.fn[t.look[i]]], [a, b] = [t.total[DIFF_A][i], t.total[DIFF_B][i]];
+	const own = [t.self[DIFF_A][i], t.self[DIFF_B][i]], facts = [];
+	facts.push(['A, before', `${f.main(a)} \u00b7 ${f.count(t.total[DIFF_A - 1][i])}`], ['B, after', `${f.main(b)} \u00b7 ${f.count(t.total[DIFF_B - 1][i])}`]);
+	facts.push(['change', `${f.changed(b - a)} (${diffPercent(a, b) || 'none'})`]);
+	if (own[0] || own[1])
+		facts.push(['self', `${f.level(own[0])} to ${f.level(own[1])} (${diffPercent(...own)})`]);
+	if (i && page.looks.origin[t.look[i]] !== GROUP) {
+		facts.push(['of the function', `total: ${diffSay(stat, f, 'total')}; self: ${diffSay(stat, f, 'self')}`]);
+		if (diffWhy(stat))
+			facts.push(['why', diffWhy(stat)]);
+	}
+	return facts;
+}
+
 // {name, where, facts: [[what, how much]...]} of a node.
 function tipFacts(page, g, i) {
 	const t = g.tree, l = t.look[i], looks = page.looks, f = page.format, total = t.total[1][i], facts = [];
 	const where = [looks.module[l], looks.file[l] ? looks.file[l] + (looks.line[l] ? ':' + looks.line[l] : '') : '',
 		looks.inlined[l] ? 'inlined' : '', i ? ORIGINS[looks.origin[l]].name : ''].filter(Boolean).join(' \u00b7 ');
+	if (page.diff)
+		return {name: looks.name[l], where, facts: tipSides(page, t, i)};
 	const rate = f.rated && f.rateUnit === 'cores' ? `${f.main(total)} \u00b7 ` : '';
 	facts.push(['total', `${f.share(total)} of all \u00b7 ${rate}${f.value(total)} \u00b7 ${f.count(t.total[0][i])}`]);
 	if (i)

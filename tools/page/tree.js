@@ -4,10 +4,10 @@
 
 const TREE_STEP = 100;
 
-// on: {focus(node), zoom(node)}
+// on: {focus(node), zoom(node), words(tree, node): what stands before and behind the name}
 function treeInit(on) {
 	const list = $('tree');
-	const s = {t: null, looks: null, format: null, open: new Set(), more: new Map(), at: 0, stale: true, key: null};
+	const s = {t: null, looks: null, open: new Set(), more: new Map(), at: 0, stale: true, key: null};
 
 	function children(i) {
 		const all = [];
@@ -28,11 +28,10 @@ function treeInit(on) {
 		li.tabIndex = i === s.at ? 0 : -1;
 		li.dataset.node = i;
 		li.style.paddingLeft = `min(${s.t.depth[i] * 12 + 4}px, 35%)`;
-		share.textContent = s.format.share(s.t.total[1][i]);
+		[share.textContent, more.textContent] = on.words(s.t, i);
 		share.className = 'share';
 		name.textContent = drawShorten(s.looks.name[s.t.look[i]], 160);
 		name.className = 'name';
-		more.textContent = `${s.format.main(s.t.total[1][i])}, self ${s.format.share(s.t.self[1][i])}`;
 		more.className = 'share';
 		li.append(share, name, more);
 		return li;
@@ -135,8 +134,8 @@ function treeInit(on) {
 		acts[e.key]();
 	});
 	return {
-		set(t, looks, format) {
-			Object.assign(s, {t, looks, format, at: 0, open: new Set([0]), more: new Map()});
+		set(t, looks) {
+			Object.assign(s, {t, looks, at: 0, open: new Set([0]), more: new Map()});
 			draw();
 		},
 		focus(i) {

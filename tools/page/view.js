@@ -38,16 +38,19 @@ function viewTabs(box, names, now, onPick, own) {
 function pageShow(page, forced) {
 	const {looks, profiles} = page;
 
+	page.palette = (dark, plain) => ({...colourPalette(looks, dark, plain, page.state.colour),
+		...(page.diff ? diffPalette(looks, page.profile.diff, dark, plain, page.state.colour) : {})});
 	page.paint = () => {
 		const dark = page.theme.dark(), s = page.state;
-		const palette = colourPalette(looks, dark, forced.matches, s.colour);
+		const palette = page.palette(dark, forced.matches);
 		for (const g of [page.upper, page.lower]) {
 			g.palette = palette;
 			g.redraw();
 		}
 		page.strip.paint(dark, forced.matches);
-		const last = {package: 'shade: package or module', origin: '', module: 'the ten hottest modules'}[s.colour];
-		$('legend').replaceChildren(...colourLegend(looks, page.forward, dark, s.colour).map((o) => {
+		const last = {package: 'shade: package or module', module: 'the ten hottest modules'}[s.colour];
+		const all = COLOURS.includes(s.colour) ? colourLegend(looks, page.forward, dark, s.colour) : diffLegend(dark, s.colour);
+		$('legend').replaceChildren(...all.map((o) => {
 			const li = document.createElement('li'), box = document.createElement('i');
 			box.style.background = o.fill;
 			li.append(box, o.name);
@@ -55,7 +58,7 @@ function pageShow(page, forced) {
 		}), ...(last ? [Object.assign(document.createElement('li'), {textContent: last})] : []));
 	};
 	page.print = (yes) => {
-		const palette = colourPalette(looks, !yes && page.theme.dark(), false, page.state.colour);
+		const palette = page.palette(!yes && page.theme.dark(), false);
 		page.lower.showWhole(yes, palette);
 		if (!$('upper').hidden)
 			page.upper.showWhole(yes, palette);
@@ -67,7 +70,7 @@ function pageShow(page, forced) {
 		page.active = g;
 		$('focus').textContent = tipText(page, g, i);
 		if (page.tree.of !== g.tree)
-			page.tree.set(page.tree.of = g.tree, looks, page.format);
+			page.tree.set(page.tree.of = g.tree, looks);
 		page.tree.focus(i);
 		if (!$('panel-lines').hidden)
 			page.lines();
@@ -92,6 +95,8 @@ function pageShow(page, forced) {
 		$('reset').disabled = stateWrite({...s, panel: 'functions'}, page.start) === '#';
 		$('types').hidden = profiles.length < 2;
 		viewTabs($('types'), profiles.map((p) => p.title), s.type, (i) => page.change({type: i, from: -1, to: -1}));
+		$('sides').hidden = !page.diff;
+		viewTabs($('sides'), DIFF_SHOW.map((x) => x[1]), DIFF_SHOW.findIndex((x) => x[0] === s.show), (i) => page.change({show: DIFF_SHOW[i][0]}));
 		const panels = STATE_WORDS.panel;
 		viewTabs($('panels'), [], panels.indexOf(s.panel), (i) => page.change({panel: panels[i]}, true), panels.map((k) => $('tab-' + k)));
 		for (const k of panels)
@@ -157,9 +162,25 @@ function pageShow(page, forced) {
 				+ (pattern.literal ? ' (as plain text)' : '');
 		$('prev').disabled = $('next').disabled = !page.hits || !page.hits.nodes.length;
 	}
+	function sides(zoom) {
+		const t = page.forward, f = page.format, say = (c) => `${f.main(t.total[c][zoom])}, ${f.count(t.total[c - 1][zoom])}`;
+		const whole = zoom ? `Within ${drawShorten(looks.name[t.look[zoom]], 90)}: ` : '';
+		const none = page.trees[1].total[1][0] ? '' : ` ${{elided: 'Nothing of A is gone in B.', delta: 'Nothing differs.'}[page.state.show] || 'Nothing was counted there.'}`;
+		$('scope').textContent = `${whole}A (before) ${say(DIFF_A)}; B (after) ${say(DIFF_B)}.${none} `
+			+ 'Sure: more than noise; q: adjusted for all tests; both of the two sides whole.';
+		if (!$('panel-lines').hidden)
+			page.lines();
+	}
 	function words() {
 		const s = page.state, t = page.forward, f = page.format, zoom = s.view === 'callees' ? page.lower.zoom : 0;
-		page.table.set(layoutTop(looks, t, zoom), f);
+		const rows = layoutTop(looks, t, zoom);
+		for (const r of page.diff ? rows : [])
+			r.stat = page.profile.diff.of[r.fn];
+		page.table.set(rows, f);
+		if (page.diff) {
+			sides(zoom);
+			return;
+		}
 		const what = `${f.count(t.total[0][0])}, ${f.main(t.total[1][0])}`;
 		$('scope').textContent = !t.total[1][0] ? 'Nothing was counted in what is chosen.'
 			: zoom ? `Within ${drawShorten(looks.name[t.look[zoom]], 90)} (${f.share(t.total[1][zoom])} of ${what}).`
@@ -176,7 +197,7 @@ function pageShow(page, forced) {
 		graphs(fresh);
 		page.tree.of = page.active.tree;
 		if (fresh)
-			page.tree.set(page.active.tree, looks, page.format);
+			page.tree.set(page.active.tree, looks);
 		hits();
 		words();
 		page.paint();
