@@ -326,19 +326,25 @@ static bool is_plain(const char *s)
 	return s[0] && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@%+,")];
 }
 
+void filter_word(const char *text, struct strbuf *out)
+{
+	if (is_plain(text))
+		strbuf_addstr(out, text);
+	else
+		add_quoted(out, text);
+}
+
+void filter_option(enum filter_kind kind, const char *value, struct strbuf *out)
+{
+	strbuf_addf(out, "%s--%s ", out->len ? " " : "", KIND_NAMES[kind]);
+	filter_word(value, out);
+}
+
 void filters_text(const struct filters *f, struct strbuf *out)
 {
-	for (int k = 0; k < FILTER_N; k++) {
-		for (size_t i = 0; i < f->kinds[k].n; i++) {
-			const char *given = f->kinds[k].items[i].given;
-
-			strbuf_addf(out, "%s--%s ", out->len ? " " : "", KIND_NAMES[k]);
-			if (is_plain(given))
-				strbuf_addstr(out, given);
-			else
-				add_quoted(out, given);
-		}
-	}
+	for (int k = 0; k < FILTER_N; k++)
+		for (size_t i = 0; i < f->kinds[k].n; i++)
+			filter_option((enum filter_kind)k, f->kinds[k].items[i].given, out);
 }
 
 void filters_what(const struct filters *f, struct strbuf *out)

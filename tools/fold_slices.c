@@ -40,6 +40,15 @@ static int bucket_of_segment(const char *path, const struct selection *sel, enum
 	return rc;
 }
 
+int fold_slices_bucket(const struct selection *sel, enum store_kind kind, int64_t *bucket_s, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < sel->n_segments && rc == 0; i++)
+		rc = bucket_of_segment(sel->segments[i].path, sel, kind, bucket_s, e);
+	return rc;
+}
+
 static int64_t round_up(int64_t v, int64_t unit)
 {
 	return v > INT64_MAX - unit ? v - v % unit : (v + unit - 1) / unit * unit;
@@ -48,10 +57,8 @@ static int64_t round_up(int64_t v, int64_t unit)
 int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold *f, struct err *e)
 {
 	int64_t bucket_s = 1, bucket_ns, from, to, each, at;
-	int rc = 0;
+	int rc = fold_slices_bucket(sel, f->kind->kind, &bucket_s, e);
 
-	for (size_t i = 0; i < sel->n_segments && rc == 0; i++)
-		rc = bucket_of_segment(sel->segments[i].path, sel, f->kind->kind, &bucket_s, e);
 	if (rc)
 		return rc;
 	bucket_ns = bucket_s * NSEC_PER_SEC;

@@ -12,6 +12,9 @@
 #include "tools/fold.h"
 #include "tools/select.h"
 
+/* The widest bucket of the selection's runs that have something of the kind, in *bucket_s if it is wider than that. */
+int fold_slices_bucket(const struct selection *sel, enum store_kind kind, int64_t *bucket_s, struct err *e);
+
 /*
  * Fill in f->slices: at most `max` parts, which end between buckets of the coarsest run that touches the range, equally many
  * buckets in each; the first begins, and the last ends, where the range does. A bucket belongs to the part that it begins in.

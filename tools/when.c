@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -293,6 +294,23 @@ const char *when_utc(int64_t ns, char *buf, size_t size)
 	gmtime_r(&t, &tm);
 	n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(buf + n, size - n, ms ? ".%03ldZ" : "Z", ms);
+	return buf;
+}
+
+const char *when_zoned(int64_t ns, char *buf, size_t size)
+{
+	time_t t = (time_t)(ns / NSEC_PER_SEC);
+	struct tm tm;
+	size_t n;
+	long away;
+
+	localtime_r(&t, &tm);
+	n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	away = labs(tm.tm_gmtoff) / 60;
+	if (away)
+		snprintf(buf + n, size - n, "%c%02ld:%02ld", tm.tm_gmtoff < 0 ? '-' : '+', away / 60, away % 60);
+	else
+		snprintf(buf + n, size - n, "Z");
 	return buf;
 }
 

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * timeline_events: what happened besides: gaps of the capture, its begin and end, what was lost, processes whose end is on
+ * record, containers that were made anew. Only what is on record: a process that just has no samples any more may sleep.
+ */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "tools/timeline_parts.h"
+
+static struct timeline_event *event_add(struct timelining *l, const char *kind, int64_t from_ns, int64_t to_ns, const char *who,
+					const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+static struct timeline_event *event_add(struct timelining *l, const char *kind, int64_t from_ns, int64_t to_ns, const char *who,
+					const char *fmt, ...)
+{
+	struct timeline *t = &l->pub;
+	struct strbuf s = STRBUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&s, fmt, ap);
+	va_end(ap);
+	mem_grow(t->events, t->n_events, l->cap_events);
+	t->events[t->n_events] = (struct timeline_event){.from_ns = from_ns, .to_ns = to_ns, .kind = kind,
+							 .text = strbuf_take(&s), .who = who ? mem_strdup(who) : NULL};
+	return &t->events[t->n_events++];
+}
+
+static bool is_inside(const struct timelining *l, int64_t ns)
+{
+	return ns >= l->pub.sel->from_ns && ns < l->pub.sel->to_ns;
+}
+
+static const char *column_text(sqlite3_stmt *st, int i)
+{
+	const char *s = (const char *)sqlite3_column_text(st, i);
+
+	return s ? s : "";
+}
+
+static void tell_run(struct timelining *l, sqlite3_stmt *st)
+{
+	const char *family = column_text(st, 0);
+	int64_t from = sqlite3_column_int64(st, 1), to = sqlite3_column_int64(st, 2);
+	int state = sqlite3_column_int(st, 3);
+
+	if (is_inside(l, from)) /* the same in each segment: told once in the end */
+		event_add(l, "began", from, from, NULL, "recording of %.40s began", family);
+	if (is_inside(l, to) && (state == 1 || state == 2))
+		event_add(l, state == 1 ? "ended" : "killed", to, to, NULL,
+			  state == 1 ? "recording of %.40s ended" : "recording of %.40s was killed", family);
+}
+
+static void tell_loss(struct timelining *l, sqlite3_stmt *st)
+{
+	int64_t from = sqlite3_column_int64(st, 2) * NSEC_PER_SEC, to = sqlite3_column_int64(st, 3) * NSEC_PER_SEC;
+	uint64_t n = (uint64_t)sqlite3_column_int64(st, 4);
+
+	event_add(l, "lost", from, to, NULL, "lost %llu of %.40s: %.60s", (unsigned long long)n, column_text(st, 0),
+		  column_text(st, 1))->n = n;
+}
+
+/* When: as it told of its memory for the last time, which is known when all is read. */
+static void tell_end(struct timelining *l, sqlite3_stmt *st)
+{
+	sqlite3_int64 id = sqlite3_column_int64(st, 0);
+	struct timeline *t = &l->pub;
+	const struct store_process_row *row;
+	struct timeline_process *p;
+
+	if (id <= 0 || (size_t)id >= l->dict->n_processes)
+		return;
+	row = &l->dict->processes[id];
+	if (!select_wants_process(t->sel, row))
+		return;
+	p = &t->processes[timelining_process(l, (uint32_t)id)];
+	free(p->ended);
+	p->ended = mem_strdup(column_text(st, 1));
+}
+
+/* A container of a name that there was before, with another id. */
+static void tell_container(struct timelining *l, sqlite3_stmt *st)
+{
+	int64_t at = sqlite3_column_int64(st, 1);
+
+	if (is_inside(l, at))
+		event_add(l, "new container", at, at, column_text(st, 0), "container %.80s was made anew", column_text(st, 0));
+}
+
+static int tell_rows(struct timelining *l, const char *sql, void (*tell)(struct timelining *l, sqlite3_stmt *st),
+		     const char *path, struct err *e)
+{
+	sqlite3 *db = store_segment_db(l->seg);
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+
+	if (rc == SQLITE_ERROR) /* older than what is asked for */
+		return 0;
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, l->pub.sel->from_ns / NSEC_PER_SEC);
+		sqlite3_bind_int64(st, 2, (l->pub.sel->to_ns - 1) / NSEC_PER_SEC);
+		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+			tell(l, st);
+	}
+	if (rc != SQLITE_DONE)
+		rc = err_set(e, -EIO, EXIT_STORE, "cannot read %.300s: %s", path, sqlite3_errmsg(db));
+	else
+		rc = 0;
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int timelining_events(struct timelining *l, const char *path, struct err *e)
+{
+	static const struct {
+		const char *sql;
+		void (*tell)(struct timelining *l, sqlite3_stmt *st);
+	} questions[] = {
+		{"SELECT family, from_ns, to_ns, state FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2",
+		 tell_run},
+		{"SELECT family, reason, min(ts), max(ts), sum(lost) FROM loss WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2", tell_loss},
+		{"SELECT process_id, value FROM process_notes WHERE key = 'last' AND value <> ''", tell_end},
+		{"SELECT c.name, min(p.start_ns) FROM container c JOIN process p ON p.container = c.id WHERE c.name <> '' GROUP BY c.id"
+		 " HAVING EXISTS (SELECT 1 FROM container o JOIN process q ON q.container = o.id WHERE o.name = c.name"
+		 "  AND o.runtime_id <> c.runtime_id"
+		 "  AND q.start_ns < (SELECT min(start_ns) FROM process f WHERE f.container = c.id))", tell_container},
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions) && !rc; i++)
+		rc = tell_rows(l, questions[i].sql, questions[i].tell, path, e);
+	return rc;
+}
+
+/* --- when all is read --- */
+
+static int64_t last_told(const struct timeline *t, uint32_t process)
+{
+	int64_t last = 0;
+
+	for (int of = TIMELINE_ALLOC; of <= TIMELINE_INUSE; of++) {
+		size_t first = t->first_cell[of][process], end = t->first_cell[of][process + 1];
+
+		if (end > first && timeline_time(t, t->cells[of][end - 1].step) > last)
+			last = timeline_time(t, t->cells[of][end - 1].step);
+	}
+	return last;
+}
+
+static void add_ends(struct timelining *l)
+{
+	for (uint32_t i = 0; i < l->pub.n_processes; i++) {
+		const struct timeline_process *p = &l->pub.processes[i];
+		int64_t at = p->ended ? last_told(&l->pub, i) : 0;
+
+		if (at)
+			event_add(l, "process ended", at, at, l->pub.groups[p->group].name, "%.64s (%u) ended: %.80s", p->comm, p->pid,
+				  p->ended);
+	}
+}
+
+static bool is_gap(const struct timeline *t, size_t step)
+{
+	return !t->covered_ns[step];
+}
+
+static void add_gaps(struct timelining *l)
+{
+	const struct timeline *t = &l->pub;
+
+	for (size_t i = 0, end; i < t->n_steps; i = end + 1) {
+		int64_t from, to;
+
+		for (end = i; end < t->n_steps && is_gap(t, end); end++)
+			;
+		if (end == i)
+			continue;
+		/* the steps at its ends may be covered in part */
+		from = timeline_time(t, i) - (i ? t->step_ns - (int64_t)t->covered_ns[i - 1] : 0);
+		to = timeline_time(t, end) + (end < t->n_steps ? t->step_ns - (int64_t)t->covered_ns[end] : 0);
+		from = from > t->sel->from_ns ? from : t->sel->from_ns;
+		to = to < t->sel->to_ns ? to : t->sel->to_ns;
+		if (to > from)
+			event_add(l, "gap", from, to, NULL, "nothing recorded");
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct timeline_event *x = a, *y = b;
+	int c;
+
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	c = strcmp(x->kind, y->kind);
+	return c ? c : strcmp(x->text, y->text);
+}
+
+void timelining_events_end(struct timelining *l)
+{
+	struct timeline *t = &l->pub;
+	size_t n = 0;
+
+	add_ends(l);
+	add_gaps(l);
+	if (t->n_events)
+		qsort(t->events, t->n_events, sizeof(*t->events), by_time);
+	for (size_t i = 0; i < t->n_events; i++) {
+		if (n && !by_time(&t->events[n - 1], &t->events[i])) {
+			free(t->events[i].text);
+			free(t->events[i].who);
+			continue;
+		}
+		t->events[n++] = t->events[i];
+	}
+	t->n_events = n;
+}
