@@ -20,6 +20,7 @@
 
 void goproc_release(struct goproc *p)
 {
+	switchon_release(p);
 	buckets_close(p->buckets);
 	free(p->sites);
 	free(p->frames);
@@ -151,7 +152,7 @@ static bool still_there(const struct goproc *p)
 	return !proc_read_stat(p->key.tgid, &st) && proc_ticks_ns(st.start_ticks) / tick == p->key.start_ns / tick;
 }
 
-static void collect(struct goproc *p, const struct family_host *h)
+void goproc_collect(struct goproc *p, const struct family_host *h)
 {
 	struct reading r = {.p = p, .epoch = store_epoch(h->store), .segment = store_gauge_epoch(h->store) + 1};
 	int err;
@@ -168,7 +169,7 @@ static void collect(struct goproc *p, const struct family_host *h)
 static void take_base(struct goproc *p, const struct family_host *h)
 {
 	for (int i = 0; i < BASE_TRIES && (!i || p->sum.dropped); i++)
-		collect(p, h);
+		goproc_collect(p, h);
 	for (uint32_t i = 0; i < p->n_sites; i++)
 		site_base(&p->sites[i]);
 	p->has_base = true;
@@ -179,12 +180,13 @@ bool goproc_read(struct goproc *p, struct family_host *h, struct hostmaps_proces
 	if (!p->buckets || !still_there(p))
 		return false;
 	if (!p->readings)
-		collect(p, h); /* learns the clock that mutex and block profiles count in, and what is published */
+		goproc_collect(p, h); /* learns the clock that mutex and block profiles count in, and what is published */
 	if (p->has_base)
-		collect(p, h);
+		goproc_collect(p, h);
 	else
 		take_base(p, h);
 	p->readings++;
+	switchon_leave_out(p);
 	if (p->sum.state[0] == BUCKETS_GONE || !still_there(p))
 		return false;
 	if (p->sum.state[0] != BUCKETS_OK) {

@@ -17,6 +17,7 @@
 #include "loaders/goheap/buckets.h"
 #include "loaders/goheap/bucketsmem.h"
 #include "loaders/goheap/site.h"
+#include "loaders/goheap/switchon.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/hostmaps.h"
 
@@ -54,6 +55,7 @@ struct goproc {
 	int64_t rate_told;          /* -1: not yet in this segment */
 	uint64_t state_told;        /* a hash of what the notes say of it; 0: nothing in this segment */
 	uint64_t readings;
+	struct switchon switchon;
 	bool unfinished;            /* something is left that only another reading brings to the store */
 	char last[32];              /* how it ended, where its last profile came; "" */
 	int64_t gone_ns;            /* since when it is no more, 0: it runs */
@@ -64,6 +66,8 @@ struct goproc {
 void goproc_release(struct goproc *p); /* all but the struct itself */
 /* Open what hostmaps knows of its executable now; later calls notice that it is another one. */
 void goproc_find(struct goproc *p, struct hostmaps *hm, struct hostmaps_process *hp);
+/* Read, and keep what was read: p->sum, p->sites. */
+void goproc_collect(struct goproc *p, const struct family_host *h);
 /* Read, and add what has changed. false: it is gone, or another process has its number. */
 bool goproc_read(struct goproc *p, struct family_host *h, struct hostmaps_process *hp, int64_t now_ns);
 

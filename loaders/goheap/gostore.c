@@ -250,6 +250,10 @@ static const char *state_of(const struct goproc *p, const char **reason)
 		*reason = buckets_state_text(all);
 		return "not read";
 	}
+	if (p->switchon.why[0]) {
+		*reason = p->switchon.why;
+		return p->switchon.force ? "read" : "off";
+	}
 	if (memory == BUCKETS_OFF || (p->sum.mem_rate_known && p->sum.mem_rate <= 0)) {
 		*reason = buckets_state_text(BUCKETS_OFF);
 		return "off";

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "loaders/goheap/force.h"
 #include "loaders/goheap/lastprof.h"
 #include "loaders/goheap/procs.h"
 #include "loaders/lib/bpf/check.h"
@@ -20,16 +22,22 @@
 #define INTERVAL_ALWAYS_NS (60 * NSEC_PER_SEC)
 #define INTERVAL_MIN_NS    (NSEC_PER_SEC / 10)
 
-enum mode { MODE_DISABLED, MODE_ENABLED };
+#define RATE_DEFAULT       524288u /* bytes a sample: the runtime's own */
+#define RATE_MAX           0x7000000ull /* a larger one the runtime takes for this (fastexprand) */
+
+enum mode { MODE_DISABLED, MODE_ENABLED, MODE_FORCE };
 
 static struct {
 	enum mode mode;
 	uint64_t interval_ns; /* 0: by the store's time step */
-} opts = {.mode = MODE_ENABLED};
+	uint64_t rate;
+	const char *record_dir;
+} opts = {.mode = MODE_ENABLED, .rate = RATE_DEFAULT, .record_dir = FORCE_DIR};
 
 struct goheap {
 	struct procs *procs; /* NULL: disabled, or not begun */
 	struct lastprof *lastprof; /* NULL: not possible here */
+	int record_dir; /* of what is changed in processes; -1: nothing is */
 	int64_t attached_ns;
 };
 
@@ -39,8 +47,28 @@ static int mode_set(const char *value, struct err *e)
 		opts.mode = MODE_DISABLED;
 	else if (!strcmp(value, "enabled"))
 		opts.mode = MODE_ENABLED;
+	else if (!strcmp(value, "force"))
+		opts.mode = MODE_FORCE;
 	else
-		return err_set(e, -EINVAL, EXIT_USAGE, "--mode '%s' is neither disabled nor enabled", value);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--mode '%s' is none of disabled, enabled, force", value);
+	return 0;
+}
+
+static int rate_set(const char *value, struct err *e)
+{
+	char *end;
+
+	errno = 0;
+	opts.rate = strtoull(value, &end, 10);
+	if (errno || *end || *value < '1' || *value > '9' || opts.rate > RATE_MAX)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--rate '%s' is not a number of bytes from 1 to %llu", value, RATE_MAX);
+	return 0;
+}
+
+static int record_dir_set(const char *value, struct err *e)
+{
+	(void)e;
+	opts.record_dir = value;
 	return 0;
 }
 
@@ -52,7 +80,9 @@ static int interval_set(const char *value, struct err *e)
 }
 
 static const struct family_option goheap_options[] = {
-	{"mode", "MODE", "disabled, or enabled (default): processes are read, never written", mode_set},
+	{"mode", "MODE", "disabled, enabled (default: only reads), or force: profiling that is off is switched on", mode_set},
+	{"rate", "BYTES", "what force writes into a process: bytes a sample (default 524288)", rate_set},
+	{"record-dir", "DIR", "where it is on record what force has changed (default " FORCE_DIR ")", record_dir_set},
 	{"interval", "TIME", "read each process so often (default 10s, with --bucket 10s 1m)", interval_set},
 	{0}};
 
@@ -68,6 +98,7 @@ static int goheap_open(const struct family_config *c, void **state, struct bpf_o
 {
 	struct goheap *g = mem_alloc(sizeof(*g));
 
+	g->record_dir = -1;
 	(void)c;
 	*obj = NULL;
 	if (opts.mode != MODE_DISABLED && lastprof_open(&g->lastprof, obj, e)) {
@@ -80,9 +111,11 @@ static int goheap_open(const struct family_config *c, void **state, struct bpf_o
 
 static int goheap_attach(void *state, struct err *e)
 {
-	(void)e;
-	((struct goheap *)state)->attached_ns = clock_boot_ns();
-	return 0;
+	struct goheap *g = state;
+
+	force_put_back_left(opts.record_dir);
+	g->attached_ns = clock_boot_ns();
+	return opts.mode == MODE_FORCE ? force_dir_open(opts.record_dir, &g->record_dir, e) : 0;
 }
 
 static int64_t interval(const struct family_host *h)
@@ -95,7 +128,8 @@ static int64_t interval(const struct family_host *h)
 static void goheap_begin(struct goheap *g, const struct family_host *h)
 {
 	struct procs_opts po = {.interval_ns = interval(h), .begun_ns = g->attached_ns,
-				.lastprof = g->lastprof};
+				.lastprof = g->lastprof,
+				.switchon = {.dirfd = g->record_dir, .rate = opts.rate}};
 
 	if (!g->procs && opts.mode != MODE_DISABLED)
 		g->procs = procs_new(&po);
@@ -146,9 +180,13 @@ static void goheap_detach(void *state)
 
 static void goheap_close(void *state)
 {
+	struct goheap *g = state;
+
 	goheap_detach(state);
-	lastprof_close(((struct goheap *)state)->lastprof);
-	free(state);
+	lastprof_close(g->lastprof);
+	if (g->record_dir >= 0)
+		close(g->record_dir);
+	free(g);
 }
 
 static const struct family goheap_family = {

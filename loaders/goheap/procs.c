@@ -146,7 +146,7 @@ static void plan(struct procs *ps, struct goproc *p, const struct hostmaps_proce
 	p->pause_ns = pause * 2 < ps->o.interval_ns ? pause * 2 : ps->o.interval_ns;
 	if (pause > NEAR_NS && pressure_near(hp))
 		pause = NEAR_NS;
-	if (p->unfinished)
+	if (p->unfinished || switchon_settles(p))
 		pause = SOON_NS;
 	p->next_ns = ps->now_ns + (pause < ps->o.interval_ns ? pause : ps->o.interval_ns);
 }
@@ -164,6 +164,7 @@ static void read_one(struct procs *ps, struct goproc *p)
 	if (p->readings == 1)
 		ps->host->processes++;
 	lastprof_arm(ps->o.lastprof, p);
+	switchon_try(&ps->o.switchon, p, ps->host, hp->comm);
 	plan(ps, p, hp);
 }
 

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "loaders/goheap/switchon.h"
 #include "loaders/lib/bpf/family.h"
 
 struct lastprof;
@@ -21,6 +22,7 @@ struct procs_opts {
 	int64_t interval_ns;
 	int64_t begun_ns;     /* boot clock: what runs since then has no base, all of it was allocated in the capture */
 	struct lastprof *lastprof; /* NULL: there are no last profiles */
+	struct switchon_opts switchon;
 };
 
 struct procs *procs_new(const struct procs_opts *o);

@@ -59,12 +59,18 @@ void site_base(struct site *s)
 	site_counted(s);
 }
 
-void site_leave_out(struct site *s)
+void site_leave_out(struct site *s, uint64_t n)
 {
 	uint64_t allocs = s->allocs + s->allocs_later, frees = s->frees + s->frees_later;
+	uint64_t standing = allocs > frees ? allocs - frees : 0;
 
-	s->left_out = allocs > frees ? allocs - frees : 0;
-	site_counted(s);
+	if (n >= site_since(s).n) {
+		site_counted(s);
+	} else {
+		s->counted_n += n;
+		s->counted_value += n * s->size;
+	}
+	s->left_out = n < standing - (s->left_out < standing ? s->left_out : standing) ? s->left_out + n : standing;
 }
 
 struct site_amounts site_since(const struct site *s)

@@ -10,8 +10,8 @@
  *    published nothing (no collection of garbage yet), all of them. A bucket's changes alone are told again.
  * 3. Contentions and waits (mutex, block) are counters of (events, ns).
  * 4. A count that is lower than before is a torn reading or a lie: nothing is told, and the higher one stays.
- * 5. `left_out`: what stood in a bucket when sonde had just switched profiling on. The first allocation of each P after that
- *    is recorded whatever its size, and says nothing: it is neither counted nor in use.
+ * 5. `left_out`: what stood in a bucket when sonde switched profiling on, and what was recorded then whatever its size
+ *    (switchon.h): it is neither counted nor in use.
  */
 #ifndef SONDE_GOHEAP_SITE_H
 #define SONDE_GOHEAP_SITE_H
@@ -46,8 +46,8 @@ struct site_amounts {
 void site_read(struct site *s, const struct bucket *b, double ns_per_tick);
 /* What was there before it is counted. */
 void site_base(struct site *s);
-/* What stands in it is left out from now on. */
-void site_leave_out(struct site *s);
+/* So many of what has come since it was counted last are left out; UINT64_MAX: these, and all that stands. */
+void site_leave_out(struct site *s, uint64_t n);
 /* To be added to the counter, {0}: nothing; site_counted when the store has it. */
 struct site_amounts site_since(const struct site *s);
 void site_counted(struct site *s);

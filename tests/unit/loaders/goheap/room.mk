@@ -6,6 +6,7 @@ $(B)/tests/goheap_read: $(B)/obj/tests/unit/loaders/goheap/read.o $(patsubst %,$
 	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^
 $(eval $(call unit_test,goheap_site_test,tests/unit/loaders/goheap/site_test.c $(addprefix loaders/goheap/,site.c pressure.c),\
   buckets host image base,))
+$(eval $(call unit_test,goheap_force_test,tests/unit/loaders/goheap/force_test.c loaders/goheap/force.c,host image base,))
 workloads: $(B)/tests/goheap_read
 
 # Go's profiles as read from outside beside the program's own, with versions of Go from other suites, in every form: two

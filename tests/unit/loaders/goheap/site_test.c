@@ -96,12 +96,21 @@ static void what_is_left_out_is_neither_counted_nor_in_use(void **state)
 
 	(void)state;
 	read_memory(&s, 2, 0, 0, 0);
-	site_leave_out(&s);
+	site_leave_out(&s, UINT64_MAX);
 	assert_amounts(site_since(&s), 0, 0);
 	assert_amounts(site_standing(&s, false), 0, 0);
 	read_memory(&s, 5, 0, 0, 0);
 	assert_amounts(site_since(&s), 3, 192);
 	assert_amounts(site_standing(&s, false), 3, 192);
+	site_leave_out(&s, 1); /* of these three one */
+	assert_amounts(site_since(&s), 2, 128);
+	assert_amounts(site_standing(&s, false), 2, 128);
+	read_memory(&s, 5, 4, 0, 0);
+	site_leave_out(&s, 7); /* not more than there is */
+	assert_amounts(site_since(&s), 0, 0);
+	assert_amounts(site_standing(&s, false), 0, 0);
+	read_memory(&s, 6, 4, 0, 0);
+	assert_amounts(site_standing(&s, false), 1, 64);
 }
 
 static void waits_are_counts_and_nanoseconds(void **state)

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+/* force: a word of a child's memory is changed and put back, by the conditions of its header. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "loaders/goheap/force.h"
+#include "loaders/lib/host/proc.h"
+
+static uint64_t word;
+
+struct world {
+	char dir[64];
+	pid_t child;
+	uint64_t start_ns;
+	int dirfd;
+};
+
+static uint64_t childs_word(const struct world *w)
+{
+	uint64_t v = ~0ull;
+	struct iovec here = {&v, sizeof(v)}, there = {&word, sizeof(word)};
+
+	assert_int_equal(process_vm_readv(w->child, &here, 1, &there, 1, 0), sizeof(v));
+	return v;
+}
+
+static void childs_word_clear(const struct world *w)
+{
+	uint64_t zero = 0;
+	struct iovec here = {&zero, sizeof(zero)}, there = {&word, sizeof(word)};
+
+	assert_int_equal(process_vm_writev(w->child, &here, 1, &there, 1, 0), sizeof(zero));
+}
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct proc_stat st;
+	struct err e;
+
+	assert_non_null(w);
+	strcpy(w->dir, "/tmp/sonde-force-XXXXXX");
+	assert_non_null(mkdtemp(w->dir));
+	w->child = fork();
+	if (!w->child)
+		for (;;)
+			pause();
+	assert_int_equal(proc_read_stat((uint32_t)w->child, &st), 0);
+	w->start_ns = proc_ticks_ns(st.start_ticks);
+	assert_int_equal(force_dir_open(w->dir, &w->dirfd, &e), 0);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	kill(w->child, SIGKILL);
+	waitpid(w->child, NULL, 0);
+	close(w->dirfd);
+	assert_int_equal(rmdir(w->dir), 0); /* no record is left */
+	free(w);
+	return 0;
+}
+
+static void record_path(const struct world *w, char *out, size_t size)
+{
+	struct proc_stat st;
+
+	assert_int_equal(proc_read_stat((uint32_t)w->child, &st), 0);
+	snprintf(out, size, "%s/%d-%llu", w->dir, w->child, (unsigned long long)st.start_ticks);
+}
+
+static bool record_is_there(const struct world *w)
+{
+	char path[160];
+
+	record_path(w, path, sizeof(path));
+	return !access(path, F_OK);
+}
+
+static struct force *forced(const struct world *w)
+{
+	struct force *f;
+
+	assert_int_equal(force_open((uint32_t)w->child, w->start_ns, &f), 0);
+	assert_int_equal(force_write(f, w->dirfd, (uint64_t)(uintptr_t)&word, 4096), 0);
+	assert_int_equal(childs_word(w), 4096);
+	assert_true(record_is_there(w));
+	return f;
+}
+
+/* As a killed one leaves it: a process that forces, and dies of it. */
+static void forced_and_killed(const struct world *w)
+{
+	pid_t other = fork();
+	int status;
+
+	if (!other) {
+		struct force *f;
+
+		if (!force_open((uint32_t)w->child, w->start_ns, &f) &&
+		    !force_write(f, w->dirfd, (uint64_t)(uintptr_t)&word, 4096))
+			kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	waitpid(other, &status, 0);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(childs_word(w), 4096);
+}
+
+/* The record with one of its numbers, from 0, replaced. */
+static void record_edit(const struct world *w, int which, const char *value)
+{
+	char path[160], text[256] = "", out[320] = "sonde-goheap 1", *at = text;
+	FILE *f;
+
+	record_path(w, path, sizeof(path));
+	f = fopen(path, "r+");
+	assert_non_null(f);
+	assert_non_null(fgets(text, sizeof(text), f));
+	strtok_r(at, " \n", &at);
+	strtok_r(NULL, " \n", &at);
+	for (int i = 0; i < 7; i++) {
+		const char *v = strtok_r(NULL, " \n", &at);
+
+		strcat(strcat(out, " "), i == which ? value : v);
+	}
+	rewind(f);
+	assert_int_equal(ftruncate(fileno(f), 0), 0);
+	fprintf(f, "%s\n", out);
+	fclose(f);
+}
+
+static void what_was_written_is_put_back_and_off_the_record(void **state)
+{
+	struct world *w = *state;
+
+	force_close(forced(w));
+	assert_int_equal(childs_word(w), 0);
+	assert_false(record_is_there(w));
+}
+
+static void what_has_an_owner_is_not_put_back_by_another(void **state)
+{
+	struct world *w = *state;
+	struct force *f = forced(w), *second;
+
+	force_put_back_left(w->dir);
+	assert_int_equal(childs_word(w), 4096);
+	assert_int_equal(force_open((uint32_t)w->child, w->start_ns, &second), 0);
+	assert_int_equal(force_write(second, w->dirfd, (uint64_t)(uintptr_t)&word, 8192), -EBUSY);
+	force_close(second);
+	assert_int_equal(childs_word(w), 4096);
+	force_close(f);
+	assert_int_equal(childs_word(w), 0);
+}
+
+static void what_a_killed_one_left_is_put_back_at_the_next_start(void **state)
+{
+	struct world *w = *state;
+
+	forced_and_killed(w);
+	force_put_back_left(w->dir);
+	assert_int_equal(childs_word(w), 0);
+	assert_false(record_is_there(w));
+}
+
+static void another_process_is_not_written_to(void **state)
+{
+	static const int fields[] = {1, 2, 3, 4}; /* start, device, inode, auxiliary vector */
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		forced_and_killed(w);
+		record_edit(w, fields[i], "7");
+		force_put_back_left(w->dir);
+		assert_int_equal(childs_word(w), 4096);
+		assert_false(record_is_there(w)); /* it says nothing about anybody */
+		childs_word_clear(w);
+	}
+}
+
+static void what_stands_there_now_is_left_alone(void **state)
+{
+	struct world *w = *state;
+
+	forced_and_killed(w);
+	record_edit(w, 6, "4097"); /* not what was written */
+	force_put_back_left(w->dir);
+	assert_int_equal(childs_word(w), 4096);
+	assert_false(record_is_there(w));
+}
+
+static void a_word_that_is_not_zero_is_not_written(void **state)
+{
+	struct world *w = *state;
+	struct force *f = forced(w), *second;
+	char path[160];
+
+	record_path(w, path, sizeof(path));
+	assert_int_equal(unlink(path), 0); /* as if no other had it */
+	assert_int_equal(force_open((uint32_t)w->child, w->start_ns, &second), 0);
+	assert_int_equal(force_write(second, w->dirfd, (uint64_t)(uintptr_t)&word, 8192), -EALREADY);
+	assert_int_equal(childs_word(w), 4096);
+	assert_false(record_is_there(w));
+	force_close(second);
+	force_close(f);
+}
+
+static void of_a_process_of_another_start_nothing_is_opened(void **state)
+{
+	struct world *w = *state;
+	struct force *f;
+
+	assert_int_equal(force_open((uint32_t)w->child, w->start_ns + 1000000000ull, &f), -ESRCH);
+}
+
+static void a_process_that_has_ended_leaves_no_record(void **state)
+{
+	struct world *w = *state;
+	struct force *f = forced(w);
+	char path[160];
+
+	record_path(w, path, sizeof(path));
+	kill(w->child, SIGKILL);
+	waitpid(w->child, NULL, 0);
+	force_close(f);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void a_record_that_others_may_write_is_not_believed(void **state)
+{
+	struct world *w = *state;
+	char path[160];
+
+	forced_and_killed(w);
+	record_path(w, path, sizeof(path));
+	assert_int_equal(chmod(path, 0666), 0);
+	force_put_back_left(w->dir);
+	assert_int_equal(childs_word(w), 4096);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void a_record_is_one_line_of_numbers(void **state)
+{
+	static const char *const bad[] = {
+		"", "sonde-goheap 1", "sonde-goheap 2 1 2 3 4 5 8 7\n", "sonde-goheap 1 0 2 3 4 5 8 7\n",
+		"sonde-goheap 1 1 2 3 4 5 8 7", "sonde-goheap 1 1 2 3 4 5 8 7\n\n", "sonde-goheap 1 1 2 3 4 5 9 7\n",
+		"sonde-goheap 1 1 2 3 4 5 8 0\n", "sonde-goheap 1 1 -2 3 4 5 8 7\n", "sonde-goheap 1 1  2 3 4 5 8 7\n",
+		"sonde-goheap 1 1 99999999999999999999 3 4 5 8 7\n", "sonde-goheap 1 4294967296 2 3 4 5 8 7\n",
+	};
+	struct force_record r;
+
+	(void)state;
+	assert_int_equal(force_record_parse("sonde-goheap 1 1 2 3 4 5 8 7\n", 29, &r), 0);
+	assert_int_equal(r.pid, 1);
+	assert_int_equal(r.mark, 5);
+	assert_int_equal(r.addr, 8);
+	assert_int_equal(r.rate, 7);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(force_record_parse(bad[i], strlen(bad[i]), &r), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_was_written_is_put_back_and_off_the_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_has_an_owner_is_not_put_back_by_another, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_killed_one_left_is_put_back_at_the_next_start, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_process_is_not_written_to, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_stands_there_now_is_left_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_word_that_is_not_zero_is_not_written, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_a_process_of_another_start_nothing_is_opened, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_has_ended_leaves_no_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_record_that_others_may_write_is_not_believed, setup, teardown),
+		cmocka_unit_test(a_record_is_one_line_of_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
