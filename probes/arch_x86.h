@@ -96,12 +96,20 @@ static __always_inline bool arch_entry_read(const void *regs, struct arch_entry 
 	return true;
 }
 
-/* Where the registers of a task stand that the kernel vouches for (an argument of tp_btf, or of an iterator). */
-static __always_inline void *arch_task_entry(struct task_struct *task)
+/* The same of a task that the kernel vouches for (an argument of tp_btf, or of an iterator): by plain loads where it tells
+ * where the registers stand (5.15). */
+static __always_inline bool arch_task_entry_read(struct task_struct *task, struct arch_entry *to)
 {
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return (void *)bpf_task_pt_regs(task);
-	return (char *)BPF_CORE_READ(task, stack) + ARCH_THREAD_SIZE - sizeof(struct arch_regs);
+	const volatile struct arch_regs *regs;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return arch_entry_read((char *)task->stack + ARCH_THREAD_SIZE - sizeof(struct arch_regs), to);
+	regs = (const volatile struct arch_regs *)bpf_task_pt_regs(task);
+	if ((regs->cs & 3) != 3 || regs->cs == ARCH_USER32_CS)
+		return false;
+	to->first = regs->di;
+	to->call = (__s64)regs->orig_ax;
+	return true;
 }
 
 #endif

@@ -75,11 +75,11 @@ static __noinline void thread_identify(struct offcpu_thread *t, struct task_stru
 		tally_lost();
 }
 
-static __noinline bool thread_renamed(const struct offcpu_thread *t, struct task_struct *task)
+/* Plain loads: the task is one that the kernel vouches for. */
+static __always_inline bool thread_renamed(const struct offcpu_thread *t, struct task_struct *task)
 {
-	__u64 comm[2];
+	const volatile __u64 *comm = (const volatile __u64 *)&task->comm;
 
-	BPF_CORE_READ_INTO(&comm, task, comm);
 	return comm[0] != t->comm[0] || comm[1] != t->comm[1];
 }
 
@@ -203,7 +203,7 @@ static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from
 static __noinline void state_set(struct offcpu_thread *t, struct task_struct *prev, bool preempt, long state)
 {
 	struct arch_entry in;
-	bool known = !(prev->flags & PF_KTHREAD) && arch_entry_read(arch_task_entry(prev), &in);
+	bool known = !(prev->flags & PF_KTHREAD) && arch_task_entry_read(prev, &in);
 	bool iowait = BPF_CORE_READ_BITFIELD(prev, in_iowait);
 
 	if (state) {

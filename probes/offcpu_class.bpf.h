@@ -7,6 +7,7 @@
  *   3. in the kernel by no system call: an exception of its own code         page fault
  *   4. in a system call: by the table that the loader fills; for calls on any descriptor by what the first argument is:
  *      a FIFO pipe, a socket network, a regular file or block device disk, all else other; restart_syscall: as before
+ *      (plain loads as far as the kernel vouches for the pointers: a helper's reading costs 20 ns each)
  *   5. the kernel says that it waits for I/O (in_iowait), and 4. says neither poll nor page fault: disk
  */
 #ifndef SONDE_PROBES_OFFCPU_CLASS_BPF_H
@@ -34,13 +35,11 @@ const volatile __u32 syscall_yield = OFFCPU_SYSCALLS;
 
 static __always_inline __u8 class_of_file(struct task_struct *task, __u32 fd)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files, *file = NULL;
+	struct files_struct *open = task->files;
+	struct fdtable *table = open ? open->fdt : NULL;
+	struct file *file = NULL;
 
-	if (!table || fd >= BPF_CORE_READ(table, max_fds))
-		return OFFCPU_OTHER;
-	files = BPF_CORE_READ(table, fd);
-	if (bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+	if (!table || fd >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
 		return OFFCPU_OTHER;
 	switch (BPF_CORE_READ(file, f_inode, i_mode) & FILE_TYPE) {
 	case FILE_FIFO:

@@ -21,10 +21,11 @@
 #include "loaders/lib/bpf/preflight.h"
 #include "loaders/lib/bpf/scope.h"
 #include "loaders/lib/bpf/tables.h"
+#include "loaders/lib/host/syscalls.h"
 #include "loaders/offcpu/drain.h"
 #include "loaders/offcpu/join.h"
 #include "loaders/offcpu/quota.h"
-#include "loaders/offcpu/syscalls.h"
+#include "loaders/offcpu/record.h"
 #include "loaders/offcpu/threadcount.h"
 #include "probes/offcpu.h"
 #include "probes/offcpu.skel.h"
@@ -109,6 +110,20 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 	bpf_map__set_max_entries(skel->maps.events, c->ring_bytes < 4u << 20 ? 4u << 20 : (uint32_t)c->ring_bytes);
 }
 
+/* What a thread waits for in each system call, as the program's classes. */
+static void classes_fill(volatile __u8 *class)
+{
+	static const __u8 of[] = {
+		[SYSCALL_OTHER] = OFFCPU_OTHER, [SYSCALL_LOCK] = OFFCPU_LOCK, [SYSCALL_DISK] = OFFCPU_DISK,
+		[SYSCALL_NETWORK] = OFFCPU_NETWORK, [SYSCALL_PIPE] = OFFCPU_PIPE, [SYSCALL_POLL] = OFFCPU_POLL,
+		[SYSCALL_SLEEP] = OFFCPU_SLEEP, [SYSCALL_CHILD] = OFFCPU_CHILD, [SYSCALL_BY_FILE] = OFFCPU_BY_FILE,
+		[SYSCALL_RESTART] = OFFCPU_RESTART,
+	};
+
+	for (int i = 0; i < OFFCPU_SYSCALLS; i++)
+		class[i] = of[syscall_wait(i)];
+}
+
 static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config *c)
 {
 	const struct family_target *t = c->target;
@@ -117,7 +132,7 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 	bool tells = switch_tells_state();
 
 	scope_configure(skel->obj, t, &skel->rodata->scope);
-	syscalls_fill(skel->rodata->syscall_class, OFFCPU_SYSCALLS);
+	classes_fill(skel->rodata->syscall_class);
 	skel->rodata->syscall_yield = SYS_sched_yield;
 	skel->rodata->limit_cpu = stack_rate && !limit ? 1 : limit;
 	skel->rodata->limit_thread = stack_rate && limit < 2 ? 1 : limit / 2;
@@ -270,26 +285,10 @@ static void offcpu_finish(void *state, struct family_host *h, int64_t patience_n
 	drain_unfinished(&o->drain, h, now);
 }
 
-static bool is_end(const struct stack_event *ev, size_t size)
-{
-	return ev->end == OFFCPU_RECORD_END && !ev->n_kernel && !ev->n_user && size == sizeof(struct offcpu_end);
-}
-
 static int offcpu_value(void *state, const void *record, size_t size, uint64_t *n)
 {
-	const struct stack_event *ev = record;
-
 	(void)state;
-	if (size < sizeof(*ev) || ev->n_kernel > STACK_KERNEL_MAX || ev->n_user > STACK_USER_MAX ||
-	    size < sizeof(*ev) + ((size_t)ev->n_kernel + ev->n_user) * sizeof(__u64))
-		return -EBADMSG;
-	*n = 0;
-	if (is_end(ev, size)) {
-		const struct offcpu_end *end = record;
-
-		*n = (uint64_t)end->weight * (end->blocked ? 2 : 1);
-	}
-	return 0;
+	return record_value(record, size, n);
 }
 
 static void offcpu_take(void *state, struct family_host *h, const struct stack_event *ev, size_t size,
@@ -299,7 +298,7 @@ static void offcpu_take(void *state, struct family_host *h, const struct stack_e
 
 	if (!ev)
 		join_finish(&o->join, h);
-	else if (is_end(ev, size))
+	else if (record_is_end(ev, size))
 		join_end(&o->join, h, (const struct offcpu_end *)ev);
 	else
 		join_stack(&o->join, h, ev, size, named);

@@ -12,7 +12,8 @@ const char *syscall_name(int number);
 enum syscall_wait {
 	SYSCALL_OTHER = 0, SYSCALL_LOCK, SYSCALL_DISK, SYSCALL_NETWORK, SYSCALL_PIPE, SYSCALL_POLL, SYSCALL_SLEEP,
 	SYSCALL_CHILD,
-	SYSCALL_BY_FILE /* by what the descriptor in its first argument is */
+	SYSCALL_BY_FILE, /* by what the descriptor in its first argument is */
+	SYSCALL_RESTART  /* goes on with the one before */
 };
 enum syscall_wait syscall_wait(int number);
 /* The same for a descriptor's st_mode: pipe, network, disk or other. */

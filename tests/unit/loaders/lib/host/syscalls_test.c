@@ -28,6 +28,8 @@ static void a_call_tells_what_is_waited_for(void **state)
 	assert_int_equal(syscall_wait(SYS_accept4), SYSCALL_NETWORK);
 	assert_int_equal(syscall_wait(SYS_wait4), SYSCALL_CHILD);
 	assert_int_equal(syscall_wait(SYS_read), SYSCALL_BY_FILE);
+	assert_int_equal(syscall_wait(SYS_rt_sigsuspend), SYSCALL_SLEEP);
+	assert_int_equal(syscall_wait(SYS_restart_syscall), SYSCALL_RESTART);
 	assert_int_equal(syscall_wait(SYS_getpid), SYSCALL_OTHER);
 	assert_int_equal(syscall_wait(-1), SYSCALL_OTHER);
 }
