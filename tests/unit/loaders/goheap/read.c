@@ -163,6 +163,7 @@ static void collect(struct buckets *b, struct reader *r)
 	printf("],\"cpu_ms\":%.3f,\"states\":[%d,%d,%d,%d],\"text\":\"%s\",\"counts\":[%u,%u,%u]", cpu_ms() - before, s.state[0],
 	       s.state[1], s.state[2], s.state[3], buckets_state_text(s.state[s.state[0] ? 0 : 1]), s.count[1], s.count[2],
 	       s.count[3]);
+	printf(",\"cycles\":[%u,%u]", s.cycle_first >> 1, s.cycle_last >> 1);
 	printf(",\"fresh\":%u,\"torn\":%u,\"dropped\":%u,\"nothing_published\":%d,\"cycle_known\":%d", s.fresh, s.torn, s.dropped,
 	       s.nothing_published, s.cycle_known);
 	printf(",\"searched\":%d,\"rate\":%" PRId64 ",\"ticks_per_second\":%.17g,\"reads\":%u,\"read_bytes\":%" PRIu64 "}\n",
