@@ -44,7 +44,10 @@ struct fold_node {
 	uint64_t self_samples, total_samples;
 };
 
-enum fold_group { FOLD_BY_NONE = 0, FOLD_BY_CONTAINER, FOLD_BY_PROCESS, FOLD_BY_THREAD };
+enum fold_group { FOLD_BY_NONE = 0, FOLD_BY_CONTAINER, FOLD_BY_PROCESS, FOLD_BY_THREAD,
+		  FOLD_BY_WHO /* containers, and commands outside of them: the frame's module is FOLD_CONTAINER or FOLD_COMMAND */ };
+#define FOLD_CONTAINER "[container]"
+#define FOLD_COMMAND "[command]"
 
 struct fold_leaf {               /* one (stack, process, thread), in each slice if there are slices */
 	uint32_t node;

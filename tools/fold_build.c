@@ -152,6 +152,10 @@ uint32_t fold_group_node(struct fold_build *b, enum fold_group by, uint32_t proc
 	case FOLD_BY_CONTAINER:
 		group.name = *p->container ? p->container : *p->container_id ? p->container_id : fold_text(b, "[host]");
 		break;
+	case FOLD_BY_WHO:
+		group.name = *p->container ? p->container : *p->container_id ? p->container_id : p->comm;
+		group.module = fold_text(b, *p->container || *p->container_id ? FOLD_CONTAINER : FOLD_COMMAND);
+		break;
 	case FOLD_BY_PROCESS:
 		snprintf(name, sizeof(name), "%.64s (%u)", p->comm, p->pid);
 		group.name = fold_text(b, name);

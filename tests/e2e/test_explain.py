@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde explain`: twenty changes of different kinds are planted, each in a store of its own: process and function are named in
+the first three statements, with the figures of plain SQL; and of a load that goes on as before nothing is said."""
+import json
+import os
+import random
+import subprocess
+
+import pytest
+from conftest import BUILD, need, scale, sql_all
+from test_timeline import paste, put
+
+AT = 1795144200
+SECONDS = range(AT - 660, AT)
+MIDDLE = AT - 60
+HOST = {"db": (10, "", {"parse": 25, "scan": 30, "sort": 8}), "nginx": (11, "web", {"accept": 20, "send": 25}),
+        "cron": (12, "", {"walk": 15, "hash": 6}), "app": (13, "api", {"serve": 22, "encode": 12})}
+RANGE = ["--from", str(MIDDLE), "--to", str(AT)]
+
+
+def cpu(r, comm, function, level, at, **more):
+    n = round(r.gauss(level, 0.25 * level))
+    pid, container, _ = HOST.get(comm, (500, "", None))
+    return {"kind": "cpu", "at": at, "n": max(n, 0), "pid": pid, "comm": comm, "container": container, "stack": ["main", function],
+            **more}
+
+
+def host(seed, level=lambda comm, function, later: 1.0):
+    """What runs all the time; `level` says how much of it, before and later."""
+    r = random.Random(seed)
+    yield {"run": "cpu", "from": SECONDS[0], "to": AT, "bucket_s": 1, "period_ns": 10101010}
+    for s in SECONDS:
+        for comm, (_, _, functions) in HOST.items():
+            for function, n in functions.items():
+                row = cpu(r, comm, function, n * level(comm, function, s >= MIDDLE), s)
+                if row["n"]:
+                    yield row
+
+
+def scaled(**changes):
+    """Functions that use so many times as much later."""
+    return lambda seed: host(seed, lambda comm, function, later: changes.get(function, 1.0) if later else 1.0)
+
+
+def scaled_process(comm, times, before=1.0):
+    return lambda seed: host(seed, lambda c, function, later: (times if later else before) if c == comm else 1.0)
+
+
+def extra(later, n=40, **who):
+    """Somebody who runs in one of the two windows only."""
+    def lines(seed):
+        r = random.Random(seed + 1)
+        yield from host(seed)
+        for i, s in enumerate(s for s in SECONDS if (s >= MIDDLE) == later):
+            pid = who.get("pid", 500) if who.get("one", True) else 1000 + i
+            yield cpu(r, who["comm"], "hot_planted", n, s, **{"container": who.get("container", ""), "pid": pid})
+    return lines
+
+
+def amounts(kind, change, gauge=False):
+    """Three programs that allocate, hold or wait; `app` does more of it later, in one function."""
+    def lines(seed):
+        r = random.Random(seed + 2)
+        yield from host(seed)
+        yield {"run": "family", "from": SECONDS[0], "to": AT, "bucket_s": 1}
+        for s in SECONDS:
+            for comm, function, level in (("app", "serve", 900), ("app", "planted_site", 300), ("db", "scan", 1500)):
+                later = s >= MIDDLE and function == "planted_site"
+                value = round(r.gauss(level * (change if later else 1), 0.05 * level)) * 1000
+                yield {"kind": kind, "at": s, "n": 5, "value": max(value, 0), "pid": HOST[comm][0], "comm": comm,
+                       "container": HOST[comm][1], "label": 0, "stack": ["main", function]}
+    return lines
+
+
+PLANTED = {  # lines of the store, who, function, type
+    "a new process": (extra(True, comm="backup"), "backup", "hot_planted", "cpu"),
+    "a new container": (extra(True, comm="ffmpeg", container="jelly"), "jelly", "hot_planted", "cpu"),
+    "short children": (extra(True, comm="cc1", one=False), "cc1", "hot_planted", "cpu"),
+    "short children in a container": (extra(True, comm="sh", container="ci", one=False), "ci", "hot_planted", "cpu"),
+    "a process ended": (extra(False, comm="backup"), "backup", "hot_planted", "cpu"),
+    "a container ended": (extra(False, comm="ffmpeg", container="jelly"), "jelly", "hot_planted", "cpu"),
+    "a process doubled": (scaled_process("db", 2), "db", "scan", "cpu"),
+    "a container doubled": (scaled_process("nginx", 2), "web", "send", "cpu"),
+    "a process halved": (scaled_process("db", 0.5), "db", "scan", "cpu"),
+    "a container stopped": (scaled_process("app", 0), "api", "serve", "cpu"),
+    "a function grew": (scaled(parse=2.2), "db", "parse", "cpu"),
+    "a function of a container grew": (scaled(encode=3), "api", "encode", "cpu"),
+    "a function shrank": (scaled(send=0.3), "web", "send", "cpu"),
+    "one function for another": (scaled(parse=2, scan=1 / 6), "db", "parse", "cpu"),
+    "a function is gone": (scaled(accept=0), "web", "accept", "cpu"),
+    "memory grew": (amounts("inuse", 3), "api", "planted_site", "inuse"),
+    "memory was freed": (amounts("inuse", 0.1), "api", "planted_site", "inuse"),
+    "allocations grew": (amounts("alloc", 4), "api", "planted_site", "alloc"),
+    "threads wait for a CPU": (amounts("runqueue", 5), "api", "planted_site", "runqueue"),
+    "threads wait for locks": (amounts("mutex", 5), "api", "planted_site", "mutex"),
+    "threads are blocked": (amounts("offcpu", 6), "api", "planted_site", "offcpu"),
+}
+
+
+def explain(sonde, store, *args):
+    return json.loads(sonde("explain", *args, "--json", store=store, check=True).stdout)
+
+
+def names(row):
+    return {row["name"], *((row["mostly"] or {}).get(k) for k in ("who", "function"))}
+
+
+@pytest.mark.parametrize("what", sorted(PLANTED))
+def test_what_was_planted_is_named_with_the_figures_of_sql(sonde, tmp_path, what):
+    lines, who, function, kind = PLANTED[what]
+    store = str(tmp_path / "store")
+    put(store, list(lines(7)))
+    said = explain(sonde, store, *RANGE, "-n", 50)
+    assert said["changed"]
+    hits = [r for r in said["rows"][:3] if {who, function} <= names(r) and r["type"] == kind]
+    assert hits, [r["text"] for r in said["rows"][:5]]
+    assert who in hits[0]["text"] and function in hits[0]["text"]
+    for row in said["rows"]:
+        for side in ("before", "after"):
+            by_sql = sum(next(iter(r.values())) or 0 for r in sql_all(store, row[side]["query"]))
+            if row["type"] != "inuse":
+                assert row[side]["amount"] == by_sql, row["text"]
+                assert row[side]["value"] == pytest.approx(by_sql / 1e9 / row[side]["seconds"] * (
+                    1e9 if row["unit"].startswith("bytes") else 1), rel=1e-6)
+    if kind == "inuse": # how it stands at the end, beside the mean over the window
+        by_sql = sum(next(iter(r.values())) or 0 for r in sql_all(store, hits[0]["after"]["query"]))
+        assert hits[0]["after"]["value"] == pytest.approx(by_sql, rel=0.2)
+    assert [r["change"] for r in said["rows"]] == [r["change"] for r in explain(sonde, store, *RANGE, "-n", 50)["rows"]]
+
+
+@pytest.mark.parametrize("what", ["a new process", "a container ended", "a container doubled", "memory grew"])
+def test_the_command_of_a_statement_shows_it(sonde, tmp_path, what):
+    lines, who, function, _ = PLANTED[what]
+    store = str(tmp_path / "a store")
+    put(store, list(lines(3)))
+    text = sonde("explain", *RANGE, "--sql", "--store", store, check=True).stdout
+    assert text.startswith("1. ") and who in text and function in text and "SELECT sum(" in text
+    command = text.splitlines()[1].strip()
+    paste(command + (" -o x.folded" if " flame " in command else " -o x.json"), tmp_path)
+    written = open(tmp_path / ("x.folded" if " flame " in command else "x.json"), encoding="utf-8").read()
+    assert function in written
+
+
+def test_nothing_is_said_of_a_host_that_goes_on_as_before(sonde, tmp_path):
+    alarms, pairs = 0, scale(12, 200)
+    for seed in range(pairs):
+        store = str(tmp_path / f"store{seed}")
+        lines = amounts("alloc", 1) if seed % 5 == 0 else host
+        put(store, list(lines(1000 + seed)))
+        said = explain(sonde, store, *RANGE)
+        alarms += said["changed"]
+    print(f"of {pairs} pairs without a change {alarms} had a statement")
+    assert alarms <= 0.05 * pairs
+    done = sonde("explain", *RANGE, store=store, check=True)
+    assert done.stdout.startswith("nothing changed: ") and "would have been seen" in done.stdout
+
+
+def test_two_windows_of_a_noisy_load_are_alike(sonde, tmp_path):
+    """plantstore: 12 services, 400 functions, one service in four wandering."""
+    program = os.path.join(BUILD, "tests", "plantstore")
+    need("build/tests/plantstore", program)
+    alarms, pairs = 0, scale(5, 100)
+    for seed in range(pairs):
+        store = str(tmp_path / f"store{seed}")
+        said = json.loads(subprocess.run([program, store, "--steady", "--seed", str(9000 + seed)], check=True,
+                                         capture_output=True, text=True).stdout)
+        alarms += explain(sonde, store, "--from", said["middle"], "--to", said["to"])["changed"]
+    print(f"of {pairs} pairs of a noisy load {alarms} had a statement")
+    assert alarms <= 0.05 * pairs
+
+
+def test_without_a_range_it_is_the_end_of_the_newest_recording(sonde, tmp_path):
+    store = str(tmp_path / "store")
+    put(store, list(PLANTED["a new process"][0](5)))
+    said = explain(sonde, store)
+    assert (said["from_ns"], said["to_ns"]) == (MIDDLE * 10**9, AT * 10**9)
+    assert said["before_from_ns"] == (MIDDLE - 600) * 10**9 and said["rows"][0]["name"] == "backup"
+    assert explain(sonde, store, "--at", AT - 30)["rows"] == said["rows"]
+    narrow = explain(sonde, store, "--comm", "backup", "--comm", "db", *RANGE)
+    assert narrow["rows"][0]["name"] == "backup" and narrow["rows"][0]["after"]["query"] is None
+    assert explain(sonde, store, "db", *RANGE)["changed"] is False
+
+
+def test_what_cannot_be_compared_is_said(sonde, tmp_path):
+    store = str(tmp_path / "store")
+    put(store, list(host(5)))
+    for args, code in ((["--from", "1990-01-01", "--to", "1990-01-02"], 4), (["--from", SECONDS[0], "--to", AT], 4),
+                       (["--before", "soon"], 2), (["nosuchword", *RANGE], 2)):
+        done = sonde("explain", *args, store=store)
+        assert done.returncode == code and done.stdout == "" and done.stderr, args
