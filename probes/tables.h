@@ -5,15 +5,12 @@
  * for user space (unwind.h), and by those who write it (sonde-index makes rows, sonde-maps publishes them).
  * The BPF side includes probes/kern.h before it, user space <linux/types.h>.
  *
- * 1. Rows
+ * 1. Rules
  *
- * A row is 64 bits: the upper 32 are an address, relative to the image's text_base; the lower 32 are the rule that holds
- * from there to the next row. Rows are sorted by address, no two have the same. The first row stands at the first
- * address that is described; an address before it, or whose rule is ROW_NONE, is not described (hand-written code, a
- * gap): frame pointers are followed there. A caller's frame is looked up at its return address - 1.
- *
- * Only three things are tracked: CFA (the stack pointer before the call), the caller's RBP, the return address. The
- * return address stands at CFA - 8 unless the rule says otherwise.
+ * A rule says how to find the caller's frame. Tracked are the CFA (the stack pointer before the call), the caller's RBP and
+ * RBX, and the return address, which stands at CFA - 8 unless the rule says otherwise. (RBX is what the dynamic linker's
+ * trampolines keep their CFA in while they call on.) A rule is 64 bits; an image has each once, by number, and rule 0
+ * is ROW_NONE.
  *
  *   bits 0-1  kind:  ROW_RSP   CFA = RSP + 8 * offset      ROW_RBP  CFA = RBP + 8 * offset
  *                    ROW_EXT   bits 2-31 are the number of a struct row_ext of this image
@@ -21,21 +18,28 @@
  *   ROW_RSP, ROW_RBP:
  *   bits 2-3  caller's RBP: enum row_bp;  bits 4-15  for ROW_BP_SAVED: it stands at CFA - 8 * saved
  *   bits 16-31  offset
+ *   all but ROW_SPECIAL:
+ *   bits 32-33  caller's RBX: enum row_bx;  bits 36-47  for ROW_BX_SAVED: it stands at CFA - 8 * saved
+ *   All other bits are 0. ROW_PLT leaves RBX as it is; behind the other special ones it is lost.
  *
  * What these do not express (negative or odd offsets, expressions, registers other than RSP and RBP) is a row_ext.
  *
- * 2. Pages
+ * 2. Rows and pages
  *
- * Text is divided into pages of 2^TABLES_PAGE_SHIFT bytes from text_base on. One 64-bit element for each: the lower 32
- * bits are the index (from the image's first row) of the first row to look at, the upper 32 how many: the last row at
- * or before the page's first byte (if there is one), and all that begin inside it. 0 in the upper half: nothing known.
+ * A row is 32 bits: the number of a rule in the lower 16, in the upper 16 from where on in its page it holds, to the next
+ * row. A page is 2^TABLES_PAGE_SHIFT bytes of text, from text_base on; one 64-bit element for each: the rule that holds
+ * at its first byte in bits 48-63, how many rows begin behind that byte in bits 32-47, the index (from the image's
+ * first row) of the first of them in bits 0-31. The rows of a page are sorted, no two begin at the same byte, none at its first.
+ * What is not described (hand-written code, a gap) has ROW_NONE: frame pointers are followed there. A caller's frame is
+ * looked up at its return address - 1.
  *
- * 3. The image index (schema/image/format.h, kind UNWIND) holds pages, rows and extensions as they are published: one
- * array of 64-bit elements, pages first, then extensions (2 each), then rows; struct unwind_head stands before it.
+ * 3. The image index (schema/image/format.h, kind UNWIND) holds all this as it is published: one array of 64-bit
+ * elements, pages first, then rules, then extensions (2 each), then rows (two an element, the lower half first; an odd
+ * number leaves a half that is 0); struct unwind_head stands before it.
  *
  * 4. Maps
  *
- *   rows       array of 64-bit elements, mmap-able: for each image its pages, extensions and rows
+ *   rows       array of 64-bit elements, mmap-able: for each image its pages, rules, extensions and rows
  *   mappings   array of 64-bit elements, mmap-able: for each set of mappings a slice (below)
  *   images     array of struct tables_image by slot, mmap-able
  *   processes  hash, tgid -> struct tables_process
@@ -59,8 +63,9 @@
 #include <linux/types.h>
 #endif
 
-#define TABLES_VERSION    1
+#define TABLES_VERSION    2
 #define TABLES_PAGE_SHIFT 9
+#define TABLES_RULES_MAX  65536
 #define TABLES_GRACE_NS   1000000000ull
 #define TABLES_STALE_NS   3000000000ull /* sonde-maps' heartbeat older than this: tables are not used */
 
@@ -77,6 +82,8 @@
 
 enum row_kind { ROW_SPECIAL = 0, ROW_RSP = 1, ROW_RBP = 2, ROW_EXT = 3 };
 enum row_bp { ROW_BP_SAME = 0, ROW_BP_SAVED = 1, ROW_BP_LOST = 2 /* undefined, or not to be expressed */ };
+
+enum row_bx { ROW_BX_LOST = 0, ROW_BX_SAME = 1, ROW_BX_SAVED = 2 };
 
 enum row_special {
 	ROW_NONE = 0,        /* nothing is known here: frame pointers */
@@ -98,23 +105,35 @@ enum row_unsupported { /* stored: never renumbered */
 #define ROW_MAKE_SPECIAL(special, arg) ((__u32)ROW_SPECIAL | (__u32)(special) << 2 | (__u32)(arg) << 10)
 #define ROW_MAKE_CFA(kind, bp, saved, offset)                                                          \
 	((__u32)(kind) | (__u32)(bp) << 2 | (__u32)(saved) << 4 | (__u32)(offset) << 16)
+#define ROW_MAKE_BX(bx, saved) ((__u64)(bx) << 32 | (__u64)(saved) << 36) /* to be or-ed */
 #define ROW_MAKE_EXT(number) ((__u32)ROW_EXT | (__u32)(number) << 2)
 #define ROW_SAVED_MAX  4095u  /* words */
 #define ROW_OFFSET_MAX 65535u /* words */
 
-#define ROW_RULE_KIND(rule)    ((rule) & 3u)
-#define ROW_RULE_BP(rule)      ((rule) >> 2 & 3u)
-#define ROW_RULE_SAVED(rule)   ((rule) >> 4 & 0xfffu)
-#define ROW_RULE_OFFSET(rule)  ((rule) >> 16)
-#define ROW_RULE_EXT(rule)     ((rule) >> 2)
-#define ROW_RULE_SPECIAL(rule) ((rule) >> 2 & 0xffu)
-#define ROW_RULE_ARG(rule)     ((rule) >> 10 & 0xffu)
+#define ROW_RULE_KIND(rule)    ((__u32)(rule) & 3u)
+#define ROW_RULE_BP(rule)      ((__u32)(rule) >> 2 & 3u)
+#define ROW_RULE_SAVED(rule)   ((__u32)(rule) >> 4 & 0xfffu)
+#define ROW_RULE_OFFSET(rule)  ((__u32)(rule) >> 16)
+#define ROW_RULE_EXT(rule)     ((__u32)(rule) >> 2)
+#define ROW_RULE_BX(rule)      ((__u32)((rule) >> 32) & 3u)
+#define ROW_RULE_BX_SAVED(rule) ((__u32)((rule) >> 36) & 0xfffu)
+#define ROW_RULE_SPECIAL(rule) ((__u32)(rule) >> 2 & 0xffu)
+#define ROW_RULE_ARG(rule)     ((__u32)(rule) >> 10 & 0xffu)
+
+#define ROW_MAKE(in_page, number) ((__u32)(in_page) << 16 | (__u32)(number))
+#define ROW_IN_PAGE(row)          ((__u32)(row) >> 16)
+#define ROW_NUMBER(row)           ((__u32)(row) & 0xffffu)
+
+#define ROW_PAGE(number, count, first) ((__u64)(number) << 48 | (__u64)(count) << 32 | (__u32)(first))
+#define ROW_PAGE_NUMBER(page)          ((__u32)((page) >> 48))
+#define ROW_PAGE_COUNT(page)           ((__u32)((page) >> 32) & 0xffffu)
+#define ROW_PAGE_FIRST(page)           ((__u32)(page))
 
 /* DWARF register numbers of x86-64 (System V psABI, figure 3.36); 16 is the return address. */
-enum { ROW_REG_RBP = 6, ROW_REG_RSP = 7, ROW_REG_N = 16 };
+enum { ROW_REG_RBX = 3, ROW_REG_RBP = 6, ROW_REG_RSP = 7, ROW_REG_N = 16 };
 
 enum row_ext_kind {
-	ROW_EXT_CFA = 1,    /* CFA = reg + a. A register other than RSP and RBP counts in an interrupted frame only */
+	ROW_EXT_CFA = 1,    /* CFA = reg + a. A register other than RSP, RBP, RBX counts in an interrupted frame only */
 	ROW_EXT_DEREF = 2,  /* CFA = *(reg + a) + b; register as above */
 	ROW_EXT_INDEX = 3,  /* CFA = *(reg + 8 * reg2 + a) + b; registers as above */
 	ROW_EXT_RA_REG = 4, /* CFA = reg + a, the return address is in register reg2; interrupted frame only */
@@ -153,13 +172,15 @@ struct unwind_head {
 	__u64 text_base;   /* virtual address that rows are relative to; a multiple of the page size */
 	__u32 version;     /* TABLES_VERSION */
 	__u32 page_count;
+	__u32 rule_count;
 	__u32 ext_count;
 	__u32 row_count;
-	__u32 unsupported; /* rows that are ROW_UNSUPPORTED */
+	__u32 unsupported; /* rules in force that are ROW_UNSUPPORTED */
 	__u32 flags;       /* enum unwind_flags */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct unwind_head) == 32, "wire size");
-/* then page_count __u64, ext_count struct row_ext, row_count __u64 */
+_Static_assert(sizeof(struct unwind_head) == 40, "wire size");
+/* then page_count __u64, rule_count __u64, ext_count struct row_ext, row_count __u32, filled up to 8 bytes */
 
 enum unwind_flags {
 	UNWIND_F_GO = 1,         /* rows of Go's own tables are in it */
@@ -180,7 +201,7 @@ enum tables_image_state {
 struct tables_image {
 	__u32 state;       /* enum tables_image_state; written last */
 	__u32 id;          /* mp_image.id: what frames say */
-	__u32 page_first;  /* element of `rows` */
+	__u32 page_first;  /* element of `rows`; its rules lie between its pages and its extensions */
 	__u32 page_count;
 	__u32 ext_first;   /* element of `rows`, two an extension */
 	__u32 ext_count;

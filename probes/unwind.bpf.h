@@ -84,10 +84,10 @@ static __always_inline __u64 mappings_at(__u32 i)
 	return element ? *element : 0;
 }
 
-/* The row at or before pc among those of its page. */
-__noinline __u64 unwind_find_row(__u32 first, __u32 count, __u32 pc)
+/* The rule's number by the rows of a page (unwind.h). */
+__noinline __u32 unwind_find_row(__u32 first, __u32 count, __u32 in_page, __u32 number)
 {
-	return UNWIND_SEARCH(rows_at, first, count, pc);
+	return UNWIND_SEARCH(rows_at, first, count, in_page, number);
 }
 
 /* How many of `count` starts from element `first` on are <= at. */
@@ -136,6 +136,7 @@ static __always_inline int unwind_place(struct unwind *u, __u64 at)
 		u->map_image = image->id;
 		u->page_first = image->page_first;
 		u->page_count = image->page_count;
+		u->rule_first = image->page_first + image->page_count;
 		u->ext_first = image->ext_first;
 		u->ext_count = image->ext_count;
 		u->row_first = image->row_first;
@@ -146,11 +147,12 @@ static __always_inline int unwind_place(struct unwind *u, __u64 at)
 	return 1;
 }
 
-static __always_inline __u64 unwind_row(struct unwind *u, __u32 pc)
+static __always_inline __u32 unwind_number(struct unwind *u, __u32 pc)
 {
 	__u64 page = rows_at(u->page_first + (pc >> TABLES_PAGE_SHIFT));
 
-	return unwind_find_row(u->row_first + (__u32)page, page >> 32, pc);
+	return unwind_find_row(2 * u->row_first + ROW_PAGE_FIRST(page), ROW_PAGE_COUNT(page),
+			       pc & ((1u << TABLES_PAGE_SHIFT) - 1), ROW_PAGE_NUMBER(page));
 }
 
 static __always_inline __u64 unwind_element(struct unwind *u, __u32 i)
@@ -269,6 +271,7 @@ static __always_inline bool unwind_begin(struct stack_scratch *s, struct task_st
 	u->bp = regs.bp;
 	u->fs_base = BPF_CORE_READ(task, thread.fsbase);
 	u->regs_known = 1;
+	u->bx_how = ROW_BX_SAME;
 	u->end = STACK_END_NONE;
 	u->n = 0;
 	u->map_start = u->map_end = 0;

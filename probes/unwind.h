@@ -3,7 +3,7 @@
  * unwind: from a frame to its caller, by the rows of tables.h. Compiled twice: into the BPF programs (unwind.bpf.h) and
  * into the loaders (loaders/lib/host/unwind.c), which unwind what came before its rows, and the tests.
  *
- * A frame is (pc, sp, bp). `exact` says that pc was interrupted there: then the row is that of pc itself, and mostly all
+ * A frame is (pc, sp, bp), and where its RBX stands, which is read only by a rule that asks for it. `exact` says that pc was interrupted there: then the row is that of pc itself, and mostly all
  * registers are known. A return address is looked up at pc - 1, so that a call that ends its function stays in it.
  *
  * Where a row says nothing, the frame pointer is followed, and the next pc is looked up in the rows again. A chain of
@@ -14,7 +14,7 @@
  *
  * The includer defines, before unwind_step:
  *   int   unwind_place(u, at)       find the mapping that holds `at`, fill u->map_* and u->rows; 0: there is none
- *   __u64 unwind_row(u, row_pc)     the row at or before row_pc; 0: none
+ *   __u32 unwind_number(u, row_pc)  the number of the rule that holds there; 0: none
  *   __u64 unwind_element(u, i)      element i of the image's array (tables.h, 3 and 4); 0: none
  *   int   unwind_read(u, addr, v)   a word of memory; != 0: not readable
  *   void  unwind_emit(u, frame)     the next frame, leaf first
@@ -38,6 +38,8 @@ struct unwind {
 	__u64 fs_base;
 	__u32 exact;             /* pc was interrupted there */
 	__u32 regs_known;        /* regs are this frame's */
+	__u32 bx_how;            /* enum row_bx: SAME, as regs has it; SAVED, at bx_at */
+	__u64 bx_at;
 	__u32 end;               /* enum stack_end */
 	__u32 guessed;           /* frames that were left by the frame pointer in a file that describes its code elsewhere */
 
@@ -47,7 +49,7 @@ struct unwind {
 	__u64 map_row;           /* added to an address: row address */
 	__u32 map_state;         /* enum tables_image_state; TABLES_IMAGE_FREE: executable memory without a file */
 	__u32 map_image;         /* what its frames say */
-	__u32 page_first, page_count, ext_first, ext_count, row_first, row_count;
+	__u32 page_first, page_count, rule_first, ext_first, ext_count, row_first, row_count;
 
 	__u64 window_at;         /* address of window[0] */
 	__u32 window_bytes;      /* of it that are filled */
@@ -63,7 +65,7 @@ struct unwind {
 #define UNWIND_GO_SCHED 56
 
 static __always_inline int unwind_place(struct unwind *u, __u64 at);
-static __always_inline __u64 unwind_row(struct unwind *u, __u32 pc);
+static __always_inline __u32 unwind_number(struct unwind *u, __u32 pc);
 static __always_inline __u64 unwind_element(struct unwind *u, __u32 i);
 static __always_inline int unwind_read(struct unwind *u, __u64 addr, __u64 *value);
 static __always_inline void unwind_emit(struct unwind *u, __u64 frame);
@@ -96,6 +98,7 @@ static __always_inline int unwind_by_pointer(struct unwind *u)
 		return unwind_stop(u, STACK_END_STACK_READ);
 	if (!pc)
 		return unwind_stop(u, STACK_END_FRAME_POINTER);
+	u->bx_how = ROW_BX_LOST;
 	return unwind_move(u, pc, at + 16, bp);
 }
 
@@ -119,14 +122,27 @@ static __always_inline int unwind_to(struct unwind *u, __u64 cfa, __u64 bp_at, _
 	return unwind_across(u, cfa, bp_at, bp);
 }
 
-/* A register of this frame: RSP and RBP always, the others where it was interrupted. */
+/* Where the caller's RBX stands. */
+static __always_inline void unwind_bx(struct unwind *u, __u64 rule, __u64 cfa)
+{
+	if (ROW_RULE_BX(rule) == ROW_BX_SAVED) {
+		u->bx_how = ROW_BX_SAVED;
+		u->bx_at = cfa - ROW_RULE_BX_SAVED(rule) * 8;
+	} else if (ROW_RULE_BX(rule) != ROW_BX_SAME) {
+		u->bx_how = ROW_BX_LOST;
+	}
+}
+
+/* A register of this frame: RSP and RBP always, RBX mostly, the others where it was interrupted. */
 static __always_inline int unwind_reg(struct unwind *u, __u32 reg, __u64 *value)
 {
 	if (reg == ROW_REG_RSP)
 		*value = u->sp;
 	else if (reg == ROW_REG_RBP)
 		*value = u->bp;
-	else if (u->regs_known)
+	else if (reg == ROW_REG_RBX && u->bx_how == ROW_BX_SAVED)
+		return unwind_read(u, u->bx_at, value);
+	else if (u->regs_known || (reg == ROW_REG_RBX && u->bx_how == ROW_BX_SAME))
 		*value = u->regs[reg & (ROW_REG_N - 1)];
 	else
 		return -1;
@@ -149,6 +165,7 @@ static __always_inline int unwind_signal(struct unwind *u)
 	u->bp = u->regs[ROW_REG_RBP];
 	u->exact = 1;
 	u->regs_known = 1;
+	u->bx_how = ROW_BX_SAME;
 	return 1;
 }
 
@@ -157,6 +174,7 @@ static __always_inline int unwind_go(struct unwind *u, __u32 kind, __s32 tls, __
 {
 	__u64 g = 0, m = 0, curg = 0, sp = 0, pc = 0, bp = 0;
 
+	u->bx_how = ROW_BX_LOST;
 	if (unwind_read(u, u->fs_base + tls, &g) || unwind_read(u, g + UNWIND_GO_M, &m) ||
 	    unwind_read(u, m + curg_at, &curg))
 		return unwind_stop(u, STACK_END_STACK_READ);
@@ -174,8 +192,9 @@ static __always_inline int unwind_go(struct unwind *u, __u32 kind, __s32 tls, __
 	return unwind_move(u, pc, sp + 8, bp);
 }
 
-static __always_inline int unwind_ext(struct unwind *u, __u32 number)
+static __always_inline int unwind_ext(struct unwind *u, __u64 rule)
 {
+	__u32 number = ROW_RULE_EXT(rule);
 	__u64 head, tail, value = 0, cfa, bp_at = 0, bp = u->bp;
 	__u32 kind, how;
 	__s32 a, b, bp_offset;
@@ -197,6 +216,7 @@ static __always_inline int unwind_ext(struct unwind *u, __u32 number)
 	if (kind == ROW_EXT_RA_REG) {
 		if (unwind_reg(u, head >> 24 & 0xff, &value))
 			return unwind_stop(u, STACK_END_UNSUPPORTED);
+		unwind_bx(u, rule, cfa);
 		return cfa < u->sp ? unwind_stop(u, STACK_END_CFA) : unwind_move(u, value, cfa, bp);
 	}
 	if (kind == ROW_EXT_INDEX) {
@@ -224,6 +244,7 @@ static __always_inline int unwind_ext(struct unwind *u, __u32 number)
 		bp_at = u->sp + bp_offset;
 	else if (how == ROW_EXT_BP_LOST)
 		bp = 0;
+	unwind_bx(u, rule, cfa);
 	if (kind == ROW_EXT_SWITCH || kind == ROW_EXT_GO_DEPTH)
 		return unwind_across(u, cfa, bp_at, bp);
 	if (!unwind_to(u, cfa, bp_at, bp))
@@ -232,7 +253,7 @@ static __always_inline int unwind_ext(struct unwind *u, __u32 number)
 	return 1;
 }
 
-static __always_inline int unwind_special(struct unwind *u, __u32 rule)
+static __always_inline int unwind_special(struct unwind *u, __u64 rule)
 {
 	__u32 special = ROW_RULE_SPECIAL(rule);
 
@@ -250,20 +271,22 @@ static __always_inline int unwind_special(struct unwind *u, __u32 rule)
 }
 
 /* The rule that holds at `at`, an address of the mapping found last. */
-static __always_inline __u32 unwind_rule(struct unwind *u, __u64 at)
+static __always_inline __u64 unwind_rule(struct unwind *u, __u64 at)
 {
 	__u64 pc = at + u->map_row;
+	__u32 number;
 
 	if (u->map_state != TABLES_IMAGE_READY || pc >> TABLES_PAGE_SHIFT >= u->page_count)
 		return ROW_MAKE_SPECIAL(ROW_NONE, 0);
-	return (__u32)unwind_row(u, (__u32)pc);
+	number = unwind_number(u, (__u32)pc);
+	return number < u->ext_first - u->rule_first ? unwind_element(u, u->rule_first + number) :
+						       ROW_MAKE_SPECIAL(ROW_NONE, 0);
 }
 
 /* Say the frame, then go to its caller. 0: that was the last; u->end says why. */
 static __always_inline int unwind_step(struct unwind *u)
 {
-	__u64 at = u->pc - !u->exact, exact = u->exact ? FRAME_EXACT : 0, cfa;
-	__u32 rule;
+	__u64 at = u->pc - !u->exact, exact = u->exact ? FRAME_EXACT : 0, cfa, rule;
 
 	if ((at < u->map_start || at >= u->map_end) && !unwind_place(u, at)) {
 		unwind_emit(u, (u->pc & (FRAME_EXACT - 1)) | exact);
@@ -281,29 +304,30 @@ static __always_inline int unwind_step(struct unwind *u)
 	if (ROW_RULE_KIND(rule) == ROW_SPECIAL)
 		return unwind_special(u, rule);
 	if (ROW_RULE_KIND(rule) == ROW_EXT)
-		return unwind_ext(u, ROW_RULE_EXT(rule));
+		return unwind_ext(u, rule);
 	cfa = (ROW_RULE_KIND(rule) == ROW_RSP ? u->sp : u->bp) + ROW_RULE_OFFSET(rule) * 8;
+	unwind_bx(u, rule, cfa);
 	return unwind_to(u, cfa, ROW_RULE_BP(rule) == ROW_BP_SAVED ? cfa - ROW_RULE_SAVED(rule) * 8 : 0,
 			 ROW_RULE_BP(rule) == ROW_BP_LOST ? 0 : u->bp);
 }
 
-/* The last row at or before `pc` among `count` (at most 1023) from element `first` on; 0: none. For unwind_row. */
-#define UNWIND_SEARCH(element, first, count, pc)                        \
-	({                                                              \
-		__u64 found_ = 0;                                       \
-		__u32 at_ = (first), left_ = (count);                   \
-		for (int i_ = 0; i_ < 10 && left_; i_++) {              \
-			__u32 half_ = left_ >> 1;                       \
-			__u64 row_ = element(at_ + half_);              \
-			if ((__u32)(row_ >> 32) <= (pc)) {              \
-				found_ = row_;                          \
-				at_ += half_ + 1;                       \
-				left_ -= half_ + 1;                     \
-			} else {                                        \
-				left_ = half_;                          \
-			}                                               \
-		}                                                       \
-		found_;                                                 \
+/* The number in the last row at or before byte `in_page` of a page among its `count` rows (at most 1023), of which the
+ * first is the lower or upper half of an element: `first` counts halves. `number` where there is none. */
+#define UNWIND_SEARCH(element, first, count, in_page, number)                                        \
+	({                                                                                           \
+		__u32 found_ = (number), at_ = (first), left_ = (count);                             \
+		for (int i_ = 0; i_ < 10 && left_; i_++) {                                           \
+			__u32 half_ = left_ >> 1, k_ = at_ + half_;                                  \
+			__u32 row_ = (__u32)(element(k_ >> 1) >> ((k_ & 1) << 5));                   \
+			if (ROW_IN_PAGE(row_) <= (in_page)) {                                        \
+				found_ = ROW_NUMBER(row_);                                           \
+				at_ += half_ + 1;                                                    \
+				left_ -= half_ + 1;                                                  \
+			} else {                                                                     \
+				left_ = half_;                                                       \
+			}                                                                            \
+		}                                                                                    \
+		found_;                                                                              \
 	})
 
 #endif

@@ -36,6 +36,7 @@ static struct cfi_value *value_of(struct cfi_state *s, uint64_t reg)
 {
 	switch (reg) {
 	case ROW_REG_RBP: return &s->rbp;
+	case ROW_REG_RBX: return &s->rbx;
 	case ROW_REG_RSP: return &s->rsp;
 	case REG_RA: return &s->ra;
 	default: return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cfiprog: call-frame instructions (DWARF 5, 6.4.2) step by step, as far as CFA, RBP, RSP and return address go. */
+/* cfiprog: call-frame instructions (DWARF 5, 6.4.2) step by step, as far as CFA, RBP, RBX, RSP and return address go. */
 #ifndef SONDE_INDEX_CFIPROG_H
 #define SONDE_INDEX_CFIPROG_H
 

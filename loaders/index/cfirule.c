@@ -7,7 +7,7 @@
 #define RA_PLACE       (-8) /* from the CFA */
 #define CONTEXT_RSP    160  /* struct ucontext: uc_mcontext at 40, its 15th word is RSP (Linux, x86-64) */
 
-/* Where the caller's RBP is, as an extension says it. */
+/* Where the caller's RBP (or RBX) is, as an extension says it. */
 struct place {
 	enum row_ext_bp how;
 	int64_t n;
@@ -23,17 +23,17 @@ static bool fits(int64_t v)
 	return v == (int32_t)v;
 }
 
-/* ---- RBP (3) ---- */
+/* ---- RBP and RBX (3) ---- */
 
 /* `stack_known`: the CFA is RSP + depth. */
-static struct place bp_saved(int64_t n, bool stack_known, int64_t depth)
+static struct place saved_place(int64_t n, bool stack_known, int64_t depth)
 {
 	if (stack_known && (n >= 0 || n < -depth))
 		return (struct place){ROW_EXT_BP_SAME, 0};
 	return fits(n) ? (struct place){ROW_EXT_BP_CFA, n} : (struct place){ROW_EXT_BP_LOST, 0};
 }
 
-static struct place bp_expression(const struct cfi_value *v)
+static struct place expression_place(const struct cfi_value *v)
 {
 	const struct place lost = {ROW_EXT_BP_LOST, 0};
 	struct cfiexpr x;
@@ -48,17 +48,35 @@ static struct place bp_expression(const struct cfi_value *v)
 	}
 }
 
-static struct place bp_place(const struct cfi_value *v, bool stack_known, int64_t depth)
+static struct place place_of(const struct cfi_value *v, uint64_t reg, bool stack_known, int64_t depth)
 {
 	switch (v->how) {
 	case CFI_UNSET:
 	case CFI_SAME: return (struct place){ROW_EXT_BP_SAME, 0};
-	case CFI_OFFSET: return bp_saved(v->n, stack_known, depth);
-	case CFI_EXPRESSION: return bp_expression(v);
+	case CFI_OFFSET: return saved_place(v->n, stack_known, depth);
+	case CFI_EXPRESSION: return expression_place(v);
 	case CFI_REGISTER:
-		return (struct place){v->n == ROW_REG_RBP ? ROW_EXT_BP_SAME : ROW_EXT_BP_LOST, 0};
+		return (struct place){(uint64_t)v->n == reg ? ROW_EXT_BP_SAME : ROW_EXT_BP_LOST, 0};
 	default: return (struct place){ROW_EXT_BP_LOST, 0};
 	}
+}
+
+/* What a rule says of RBX. */
+static uint64_t bx_bits(const struct cfi_value *v, bool stack_known, int64_t depth)
+{
+	const struct place p = place_of(v, ROW_REG_RBX, stack_known, depth);
+
+	if (p.how == ROW_EXT_BP_SAME)
+		return ROW_MAKE_BX(ROW_BX_SAME, 0);
+	if (p.how != ROW_EXT_BP_CFA || p.n > 0 || p.n % 8 || p.n < -8 * (int64_t)ROW_SAVED_MAX)
+		return ROW_MAKE_BX(ROW_BX_LOST, 0);
+	return ROW_MAKE_BX(ROW_BX_SAVED, -p.n / 8);
+}
+
+/* A rule of another kind than ROW_SPECIAL, with what it says of RBX. */
+static uint64_t with_bx(uint32_t rule, uint64_t bits)
+{
+	return ROW_RULE_KIND(rule) == ROW_SPECIAL ? rule : rule | bits;
 }
 
 /* ---- CFA (2) ---- */
@@ -107,26 +125,32 @@ static uint32_t rule_deref(const struct cfiexpr *x, const struct place *bp, stru
 	return rows_ext(r, &e);
 }
 
-static uint32_t rule_expression(const struct cfi_state *s, struct rows *r)
+static uint64_t rule_expression(const struct cfi_state *s, struct rows *r)
 {
 	struct cfiexpr x;
 	struct place bp;
 	unsigned threshold;
+	bool on_rsp;
 
 	if (cfiexpr_is_plt(s->cfa_expr, s->cfa_expr_len, &threshold) && (s->rbp.how == CFI_UNSET || s->rbp.how == CFI_SAME))
 		return ROW_MAKE_SPECIAL(ROW_PLT, threshold);
 	if (!cfiexpr_solve(s->cfa_expr, s->cfa_expr_len, false, &x) || x.sum.reg < 0 || x.sum.reg >= 16 ||
 	    (!x.deref && x.sum.reg8 >= 0))
 		return unsupported(ROW_UNSUPPORTED_CFA_EXPRESSION);
-	bp = bp_place(&s->rbp, !x.deref && x.sum.reg == ROW_REG_RSP, x.sum.k);
-	return x.deref ? rule_deref(&x, &bp, r) : rule_sum((uint64_t)x.sum.reg, x.sum.k, &bp, r);
+	on_rsp = !x.deref && x.sum.reg == ROW_REG_RSP;
+	bp = place_of(&s->rbp, ROW_REG_RBP, on_rsp, x.sum.k);
+	return with_bx(x.deref ? rule_deref(&x, &bp, r) : rule_sum((uint64_t)x.sum.reg, x.sum.k, &bp, r),
+		       bx_bits(&s->rbx, on_rsp, x.sum.k));
 }
 
 /* ---- return address (1) ---- */
 
-static uint32_t rule_ra_register(const struct cfi_state *s, struct rows *r)
+static uint64_t rule_ra_register(const struct cfi_state *s, struct rows *r)
 {
-	struct place bp = bp_place(&s->rbp, s->cfa_reg == ROW_REG_RSP, s->cfa_offset);
+	const bool on_rsp = s->cfa_reg == ROW_REG_RSP;
+	struct place bp = place_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
+	struct row_ext x = {.kind = ROW_EXT_RA_REG, .reg = (uint8_t)s->cfa_reg, .bp = (uint8_t)bp.how,
+			    .reg2 = (uint8_t)s->ra.n, .a = (int32_t)s->cfa_offset, .bp_offset = (int32_t)bp.n};
 
 	if (s->cfa_expr || s->ra.n < 0 || s->ra.n >= 16)
 		return unsupported(ROW_UNSUPPORTED_RA);
@@ -134,12 +158,10 @@ static uint32_t rule_ra_register(const struct cfi_state *s, struct rows *r)
 		return unsupported(ROW_UNSUPPORTED_CFA_REGISTER);
 	if (!fits(s->cfa_offset))
 		return unsupported(ROW_UNSUPPORTED_RANGE);
-	return rows_ext(r, &(struct row_ext){.kind = ROW_EXT_RA_REG, .reg = (uint8_t)s->cfa_reg, .bp = (uint8_t)bp.how,
-					     .reg2 = (uint8_t)s->ra.n, .a = (int32_t)s->cfa_offset,
-					     .bp_offset = (int32_t)bp.n});
+	return with_bx(rows_ext(r, &x), bx_bits(&s->rbx, on_rsp, s->cfa_offset));
 }
 
-uint32_t cfi_rule(const struct cfi_state *s, struct rows *r)
+uint64_t cfi_rule(const struct cfi_state *s, struct rows *r)
 {
 	const bool on_rsp = !s->cfa_expr && s->cfa_reg == ROW_REG_RSP;
 	struct place bp;
@@ -156,8 +178,8 @@ uint32_t cfi_rule(const struct cfi_state *s, struct rows *r)
 		return ROW_MAKE_SPECIAL(ROW_ROOT, 0);
 	if (s->cfa_expr)
 		return rule_expression(s, r);
-	bp = bp_place(&s->rbp, on_rsp, s->cfa_offset);
-	return rule_sum(s->cfa_reg, s->cfa_offset, &bp, r);
+	bp = place_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
+	return with_bx(rule_sum(s->cfa_reg, s->cfa_offset, &bp, r), bx_bits(&s->rbx, on_rsp, s->cfa_offset));
 }
 
 bool cfi_is_signal_context(const struct cfi_state *s)

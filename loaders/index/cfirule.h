@@ -2,7 +2,7 @@
 /*
  * cfirule: what call-frame information says at one address, and the unwind rule (probes/tables.h) that expresses it.
  *
- * Of all the registers only three count: the CFA, where the caller's RBP is, where the return address is (and RSP, which
+ * Of all the registers four count: the CFA, where the caller's RBP and RBX are, where the return address is (and RSP, which
  * must be the CFA itself). Conditions, x86-64 (System V psABI 1.0, figure 3.36; DWARF 5, 6.4):
  *
  * 1. Return address: undefined -> ROW_ROOT. In a register -> ROW_EXT_RA_REG. At CFA - 8 -> as below; where the CFA is
@@ -15,6 +15,7 @@
  * 3. RBP: no rule, or same value -> same. Saved at CFA + n -> there; but below the top of a stack that is known by RSP
  *    nothing can be saved: it was popped already -> same. Saved at RBP + n, RSP + n by an expression -> ROW_EXT_BP_*.
  *    Undefined, in another register, a value instead of a place, another expression -> lost.
+ *    RBX: the same; lost unless it is unchanged or stands at CFA - 8 * n.
  * 4. RSP: no rule, or value CFA + 0. Else ROW_UNSUPPORTED_CFA_REGISTER: the CFA is not the caller's stack pointer.
  */
 #ifndef SONDE_INDEX_CFIRULE_H
@@ -50,11 +51,11 @@ struct cfi_state {
 	int64_t cfa_offset;
 	const uint8_t *cfa_expr; /* NULL: cfa_reg + cfa_offset; borrowed */
 	size_t cfa_expr_len;
-	struct cfi_value rbp, rsp, ra;
+	struct cfi_value rbp, rbx, rsp, ra;
 };
 
 /* The rule for this state. */
-uint32_t cfi_rule(const struct cfi_state *s, struct rows *r);
+uint64_t cfi_rule(const struct cfi_state *s, struct rows *r);
 /* Is the CFA the stack pointer in the context that the kernel left above a signal handler's frame: *(RSP + 160)? */
 bool cfi_is_signal_context(const struct cfi_state *s);
 

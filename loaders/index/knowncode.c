@@ -9,7 +9,9 @@
 #define CLONE_MAX  96u /* bytes from __clone's first to its new thread's */
 #define CHILD_MAX  24u /* bytes from there to `hlt` */
 
-static const uint32_t at_entry = ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 1);
+#define KEPT(words) (ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, words) | ROW_MAKE_BX(ROW_BX_SAME, 0))
+
+static const uint64_t at_entry = KEPT(1);
 static const uint32_t root = ROW_MAKE_SPECIAL(ROW_ROOT, 0);
 
 static bool starts(const uint8_t *code, size_t len, const char *form, size_t n)
@@ -108,7 +110,7 @@ void knowncode_crt(const uint8_t *code, size_t len, uint64_t vaddr, struct rows 
 		return;
 	rows_span(r, vaddr, vaddr + add + 5, ROWS_GUESS);
 	rows_add(r, vaddr, at_entry);
-	rows_add(r, vaddr + sub + 4, ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 2));
+	rows_add(r, vaddr + sub + 4, KEPT(2));
 	rows_add(r, vaddr + add + 4, at_entry);
 }
 
@@ -137,8 +139,8 @@ void knowncode_entry(const uint8_t *code, size_t len, uint64_t vaddr, struct row
 static void plt_entry(const uint8_t *p, size_t n, uint64_t at, struct rows *r)
 {
 	if (STARTS(p, n, "\xff\x35")) { /* the first: what the others pushed lies there, and it pushes one more */
-		rows_add(r, at, ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 2));
-		rows_add(r, at + 6, ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 3));
+		rows_add(r, at, KEPT(2));
+		rows_add(r, at + 6, KEPT(3));
 	} else if (STARTS(p, n, "\xff\x25") && n == PLT_ENTRY && p[6] == 0x68) {
 		rows_add(r, at, ROW_MAKE_SPECIAL(ROW_PLT, 11));
 	} else if (STARTS(p, n, "\xf3\x0f\x1e\xfa\x68")) {

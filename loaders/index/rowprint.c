@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "loaders/index/rowtable.h"
+
 static const char *reg_name(unsigned reg)
 {
 	static const char *const names[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
@@ -24,7 +26,7 @@ static const char *reason_name(unsigned why)
 	}
 }
 
-static void print_special(FILE *to, __u32 rule)
+static void print_special(FILE *to, __u64 rule)
 {
 	const unsigned arg = ROW_RULE_ARG(rule);
 
@@ -35,11 +37,11 @@ static void print_special(FILE *to, __u32 rule)
 	case ROW_PLT: fprintf(to, "plt:%u", arg); break;
 	case ROW_FP: fputs("fp", to); break;
 	case ROW_UNSUPPORTED: fprintf(to, "unsupported:%s", reason_name(arg)); break;
-	default: fprintf(to, "unknown:%#x", rule);
+	default: fprintf(to, "unknown:%#" PRIx64, (uint64_t)rule);
 	}
 }
 
-static void print_plain(FILE *to, __u32 rule)
+static void print_plain(FILE *to, __u64 rule)
 {
 	fprintf(to, "%s+%u ", ROW_RULE_KIND(rule) == ROW_RSP ? "rsp" : "rbp", 8 * ROW_RULE_OFFSET(rule));
 	switch (ROW_RULE_BP(rule)) {
@@ -88,41 +90,46 @@ static void print_ext(FILE *to, const struct row_ext *x)
 	      x->kind == ROW_EXT_INJECTED ? " (interrupted)" : "", to);
 }
 
-void rowprint_rule(FILE *to, __u32 rule, const struct row_ext *exts, size_t count)
+static void print_bx(FILE *to, __u64 rule)
+{
+	if (ROW_RULE_BX(rule) == ROW_BX_SAVED)
+		fprintf(to, " rbx=c-%u", 8 * ROW_RULE_BX_SAVED(rule));
+	else if (ROW_RULE_BX(rule) != ROW_BX_SAME)
+		fputs(" rbx=lost", to);
+}
+
+void rowprint_rule(FILE *to, __u64 rule, const struct row_ext *exts, size_t count)
 {
 	switch (ROW_RULE_KIND(rule)) {
-	case ROW_SPECIAL: print_special(to, rule); break;
+	case ROW_SPECIAL: print_special(to, rule); return;
 	case ROW_EXT:
-		if (ROW_RULE_EXT(rule) < count)
-			print_ext(to, &exts[ROW_RULE_EXT(rule)]);
-		else
+		if (ROW_RULE_EXT(rule) >= count) {
 			fputs("unknown", to);
+			return;
+		}
+		print_ext(to, &exts[ROW_RULE_EXT(rule)]);
 		break;
 	default: print_plain(to, rule);
 	}
+	print_bx(to, rule);
 }
 
 bool rowprint_table(FILE *to, const void *data, size_t size)
 {
-	const struct unwind_head *h = data;
-	const struct row_ext *exts;
-	const __u64 *rows;
-	size_t pages;
+	struct rowtable t;
+	const struct unwind_head *h;
 
-	if (size < sizeof(*h) || h->version != TABLES_VERSION)
+	if (rowtable_init(&t, data, size))
 		return false;
-	pages = (size_t)h->page_count * sizeof(__u64);
-	if (sizeof(*h) + pages + h->ext_count * sizeof(*exts) + h->row_count * sizeof(*rows) != size)
-		return false;
-	exts = (const struct row_ext *)((const char *)data + sizeof(*h) + pages);
-	rows = (const __u64 *)(exts + h->ext_count);
-	fprintf(to, "# text-base %#" PRIx64 " pages %u extensions %u rows %u unsupported %u%s%s\n", (uint64_t)h->text_base,
-		h->page_count, h->ext_count, h->row_count, h->unsupported, h->flags & UNWIND_F_GO ? " go" : "",
-		h->flags & UNWIND_F_DEBUG_FRAME ? " debug-frame" : "");
-	for (size_t i = 0; i < h->row_count; i++) {
-		fprintf(to, "%016" PRIx64 " ", (uint64_t)(h->text_base + (rows[i] >> 32)));
-		rowprint_rule(to, (__u32)rows[i], exts, h->ext_count);
+	h = t.head;
+	fprintf(to, "# text-base %#" PRIx64 " pages %u rules %u extensions %u rows %u unsupported %u%s%s\n",
+		(uint64_t)h->text_base, h->page_count, h->rule_count, h->ext_count, h->row_count, h->unsupported,
+		h->flags & UNWIND_F_GO ? " go" : "", h->flags & UNWIND_F_DEBUG_FRAME ? " debug-frame" : "");
+	for (size_t i = 0; i < t.count; i++) {
+		fprintf(to, "%016" PRIx64 " ", t.rows[i].addr);
+		rowprint_rule(to, t.rows[i].rule, t.exts, h->ext_count);
 		fputc('\n', to);
 	}
+	rowtable_release(&t);
 	return true;
 }

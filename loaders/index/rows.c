@@ -23,9 +23,11 @@ void rows_release(struct rows *r)
 {
 	free(take_ptr(r->rows));
 	free(take_ptr(r->spans));
+	free(take_ptr(r->rules));
 	free(take_ptr(r->exts));
+	idmap_release(&r->rule_numbers);
 	idmap_release(&r->ext_numbers);
-	r->count = r->cap = r->span_count = r->span_cap = r->ext_count = r->ext_cap = 0;
+	r->count = r->cap = r->span_count = r->span_cap = r->ext_count = r->ext_cap = r->rule_count = r->rule_cap = 0;
 }
 
 /* Room for one more element of `size` bytes, up to `max` elements. */
@@ -71,25 +73,67 @@ static uint32_t row_addr(uint64_t row)
 	return (uint32_t)(row >> 32);
 }
 
-static uint32_t row_rule(uint64_t row)
+static uint32_t row_number(uint64_t row)
 {
 	return (uint32_t)row;
 }
 
-void rows_add(struct rows *r, uint64_t addr, uint32_t rule)
+static int rule_append(struct rows *r, uint64_t rule)
+{
+	int rc = grow(r, &r->rules, r->rule_count, &r->rule_cap, sizeof(*r->rules), TABLES_RULES_MAX);
+
+	if (rc)
+		return rc;
+	idmap_set(&r->rule_numbers, rule, r->rule_count);
+	r->rules[r->rule_count++] = rule;
+	return 0;
+}
+
+/* Those of enum rows_number, in its order. */
+static int rules_begin(struct rows *r)
+{
+	static const uint64_t fixed[ROWS_FIXED] = {ROW_MAKE_SPECIAL(ROW_NONE, 0), ROW_MAKE_SPECIAL(ROW_ROOT, 0),
+						   ROW_MAKE_SPECIAL(ROW_UNSUPPORTED, ROW_UNSUPPORTED_RANGE)};
+	int rc = 0;
+
+	for (size_t i = 0; i < ROWS_FIXED && !rc && r->rule_count < ROWS_FIXED; i++)
+		rc = rule_append(r, fixed[i]);
+	return rc;
+}
+
+static uint32_t rule_number(struct rows *r, uint64_t rule)
+{
+	uint64_t number = ROWS_NONE;
+
+	if (rules_begin(r))
+		return ROWS_NONE;
+	if (rule == r->last_rule)
+		return r->last_number;
+	if (!idmap_get(&r->rule_numbers, rule, &number)) {
+		number = r->rule_count < TABLES_RULES_MAX ? r->rule_count : ROWS_RANGE;
+		if (number != ROWS_RANGE && rule_append(r, rule))
+			return ROWS_NONE;
+	}
+	r->last_rule = rule;
+	r->last_number = (uint32_t)number;
+	return r->last_number;
+}
+
+void rows_add(struct rows *r, uint64_t addr, uint64_t rule)
 {
 	struct rows_span *s = r->span_count ? &r->spans[r->span_count - 1] : NULL;
 	uint32_t at = (uint32_t)(addr - r->base);
-	uint64_t row = (uint64_t)at << 32 | rule;
+	uint64_t row;
 
 	if (!r->open || addr < r->base || addr >= r->end || at < s->lo || at >= s->hi)
 		return;
+	row = (uint64_t)at << 32 | rule_number(r, rule);
 	if (s->count && row_addr(r->rows[r->count - 1]) >= at) {
 		if (row_addr(r->rows[r->count - 1]) == at)
 			r->rows[r->count - 1] = row;
 		return;
 	}
-	if (s->count && row_rule(r->rows[r->count - 1]) == rule)
+	if (s->count && row_number(r->rows[r->count - 1]) == row_number(row))
 		return;
 	if (grow(r, &r->rows, r->count, &r->cap, sizeof(*r->rows), ROWS_MAX))
 		return;
@@ -242,17 +286,14 @@ static int pieces_resolve(const struct rows *r, struct pieces *out)
 struct output {
 	uint64_t *rows; /* own */
 	size_t n;
-	uint32_t unsupported;
 };
 
 /* Drops what says the same as the row before. There is room: see rows_flatten. */
-static void output_row(struct output *o, uint32_t addr, uint32_t rule)
+static void output_row(struct output *o, uint32_t addr, uint32_t number)
 {
-	if (o->n && row_rule(o->rows[o->n - 1]) == rule)
+	if (o->n && row_number(o->rows[o->n - 1]) == number)
 		return;
-	if (ROW_RULE_KIND(rule) == ROW_SPECIAL && ROW_RULE_SPECIAL(rule) == ROW_UNSUPPORTED)
-		o->unsupported++;
-	o->rows[o->n++] = (uint64_t)addr << 32 | rule;
+	o->rows[o->n++] = (uint64_t)addr << 32 | number;
 }
 
 static void output_piece(const struct rows *r, struct output *o, const struct piece *p)
@@ -269,22 +310,21 @@ static void output_piece(const struct rows *r, struct output *o, const struct pi
 		else
 			hi = mid;
 	}
-	output_row(o, p->lo, row_rule(v[lo]));
+	output_row(o, p->lo, row_number(v[lo]));
 	for (size_t i = lo + 1; i < p->count && row_addr(v[i]) < p->hi; i++)
-		output_row(o, row_addr(v[i]), row_rule(v[i]));
+		output_row(o, row_addr(v[i]), row_number(v[i]));
 }
 
 /* A function that is the outermost frame from its first byte on is returned into there (makecontext's __start_context):
  * looked up one byte before. */
 static void piece_widen(const struct rows *r, struct piece *p, uint32_t before)
 {
-	if (before < p->lo && r->rows[p->first] == ((uint64_t)p->lo << 32 | ROW_MAKE_SPECIAL(ROW_ROOT, 0)))
+	if (before < p->lo && r->rows[p->first] == ((uint64_t)p->lo << 32 | ROWS_ROOT))
 		p->lo--;
 }
 
 static int rows_flatten(const struct rows *r, struct output *o)
 {
-	const uint32_t none = ROW_MAKE_SPECIAL(ROW_NONE, 0);
 	cleanup_pieces struct pieces p = {0};
 	int rc = pieces_resolve(r, &p);
 
@@ -298,48 +338,66 @@ static int rows_flatten(const struct rows *r, struct output *o)
 		piece_widen(r, &p.v[i], i ? p.v[i - 1].hi : 0);
 		output_piece(r, o, &p.v[i]);
 		if (i + 1 == p.n || p.v[i + 1].lo - p.v[i].hi > ROWS_PADDING)
-			output_row(o, p.v[i].hi, none);
+			output_row(o, p.v[i].hi, ROWS_NONE);
 	}
 	return 0;
 }
 
-static void pages_fill(uint64_t *pages, size_t page_count, const uint64_t *rows, size_t n)
+static uint32_t count_unsupported(const struct rows *r, const struct output *o)
 {
-	size_t i = 0; /* first row that begins inside the page or after it */
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < o->n; i++) {
+		const uint64_t rule = r->rules[row_number(o->rows[i])];
+
+		n += ROW_RULE_KIND(rule) == ROW_SPECIAL && ROW_RULE_SPECIAL(rule) == ROW_UNSUPPORTED;
+	}
+	return n;
+}
+
+/* The rows as the format has them: those at a page's first byte are in the page. Returns how many are left. */
+static uint32_t pages_fill(uint64_t *pages, size_t page_count, uint32_t *rows, const struct output *o)
+{
+	uint32_t number = ROWS_NONE, n = 0;
+	size_t i = 0;
 
 	for (size_t k = 0; k < page_count; k++) {
 		const uint64_t from = (uint64_t)k << TABLES_PAGE_SHIFT, to = from + (1u << TABLES_PAGE_SHIFT);
-		size_t first;
+		const uint32_t first = n;
 
-		if (i < n && row_addr(rows[i]) == from)
-			first = i;
-		else
-			first = i ? i - 1 : i;
-		while (i < n && row_addr(rows[i]) < to)
-			i++;
-		pages[k] = (uint64_t)(i - first) << 32 | first;
+		if (i < o->n && row_addr(o->rows[i]) == from)
+			number = row_number(o->rows[i++]);
+		pages[k] = ROW_PAGE(number, 0, first);
+		for (; i < o->n && row_addr(o->rows[i]) < to; i++) {
+			number = row_number(o->rows[i]);
+			rows[n++] = ROW_MAKE(row_addr(o->rows[i]) - from, number);
+		}
+		pages[k] |= ROW_PAGE(0, n - first, 0);
 	}
+	return n;
 }
 
 static int rows_lay_out(const struct rows *r, const struct output *o, void **out, size_t *size)
 {
-	struct unwind_head h = {.text_base = r->base, .version = TABLES_VERSION, .ext_count = (uint32_t)r->ext_count,
-				.row_count = (uint32_t)o->n, .unsupported = o->unsupported, .flags = r->flags};
-	size_t exts = r->ext_count * sizeof(*r->exts), rows = o->n * sizeof(*o->rows), pages;
+	struct unwind_head h = {.text_base = r->base, .version = TABLES_VERSION, .rule_count = (uint32_t)r->rule_count,
+				.ext_count = (uint32_t)r->ext_count, .unsupported = count_unsupported(r, o),
+				.flags = r->flags};
+	size_t exts = r->ext_count * sizeof(*r->exts), rules = r->rule_count * sizeof(*r->rules), pages;
 	uint8_t *buf;
 
 	h.page_count = (row_addr(o->rows[o->n - 1]) >> TABLES_PAGE_SHIFT) + 1;
 	pages = (size_t)h.page_count * sizeof(uint64_t);
-	buf = malloc(sizeof(h) + pages + exts + rows);
+	buf = calloc(1, sizeof(h) + pages + rules + exts + (o->n + 1) / 2 * sizeof(uint64_t));
 	if (!buf)
 		return -ENOMEM;
+	h.row_count = pages_fill((uint64_t *)(buf + sizeof(h)), h.page_count,
+				 (uint32_t *)(buf + sizeof(h) + pages + rules + exts), o);
 	memcpy(buf, &h, sizeof(h));
-	pages_fill((uint64_t *)(buf + sizeof(h)), h.page_count, o->rows, o->n);
+	memcpy(buf + sizeof(h) + pages, r->rules, rules);
 	if (exts)
-		memcpy(buf + sizeof(h) + pages, r->exts, exts);
-	memcpy(buf + sizeof(h) + pages + exts, o->rows, rows);
+		memcpy(buf + sizeof(h) + pages + rules, r->exts, exts);
 	*out = buf;
-	*size = sizeof(h) + pages + exts + rows;
+	*size = sizeof(h) + pages + rules + exts + ((size_t)h.row_count + 1) / 2 * sizeof(uint64_t);
 	return 0;
 }
 

@@ -18,7 +18,7 @@
  *    ROW_NONE.
  * 3. A row whose rule is that of the row before it vanishes.
  * 4. Spans outside [base, end) are left out. In a reserved range only spans of ROWS_SURE count.
- * 5. Equal extensions are kept once.
+ * 5. Equal rules and equal extensions are kept once. A rule beyond TABLES_RULES_MAX is ROW_UNSUPPORTED_RANGE.
  * 6. A span that begins with ROW_ROOT begins one byte earlier, where that byte is padding: its first byte is a return
  *    address (makecontext's __start_context).
  */
@@ -48,6 +48,9 @@ enum rows_source {
 	ROWS_SOURCES
 };
 
+/* Rules that every file has. */
+enum rows_number { ROWS_NONE = 0, ROWS_ROOT = 1, ROWS_RANGE = 2, ROWS_FIXED = 3 };
+
 struct rows_span {
 	uint32_t lo, hi; /* from base */
 	uint32_t first;  /* in rows */
@@ -57,8 +60,13 @@ struct rows_span {
 
 struct rows {
 	uint64_t base, end;
-	uint64_t *rows; /* own: address from base << 32 | rule */
+	uint64_t *rows; /* own: address from base << 32 | number of the rule */
 	size_t count, cap;
+	uint64_t *rules; /* own; enum rows_number first */
+	size_t rule_count, rule_cap;
+	struct idmap rule_numbers;
+	uint64_t last_rule; /* as given last, which is often given again, and its number */
+	uint32_t last_number;
 	struct rows_span *spans; /* own */
 	size_t span_count, span_cap;
 	struct row_ext *exts; /* own */
@@ -81,7 +89,7 @@ void rows_reserve(struct rows *r, uint64_t lo, uint64_t hi);
 void rows_span(struct rows *r, uint64_t start, uint64_t end, enum rows_source source);
 /* A row of the open span. A second one at the same address replaces the first; what is not ascending, or lies outside
  * of the span, is left out. */
-void rows_add(struct rows *r, uint64_t addr, uint32_t rule);
+void rows_add(struct rows *r, uint64_t addr, uint64_t rule);
 /* The rule that stands for this extension (equal ones share a number). Unused fields must be 0. */
 uint32_t rows_ext(struct rows *r, const struct row_ext *x);
 /* The bytes (struct unwind_head first; free them). *size 0 and *out NULL: no rows. -ENOMEM; -EFBIG: too many. */

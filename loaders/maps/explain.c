@@ -81,7 +81,7 @@ static const char *state_of(const struct hostmaps_image *img, const struct unwin
 		return "pending";
 	if (!img->index)
 		return "refused";
-	return head->row_count ? "ready" : "no rows";
+	return head->page_count ? "ready" : "no rows";
 }
 
 static json_t *file_json(const struct file *f)

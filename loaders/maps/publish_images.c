@@ -138,13 +138,14 @@ bool publish_row_distance(const struct pimage *pi, const struct mapping *m, uint
 
 static void set_ready(struct publish *pub, struct pimage *pi, struct rowset *set, uint64_t now_ns)
 {
+	const uint32_t ext_first = set->first + set->page_count + set->rule_count;
 	struct tables_image as = {.state = TABLES_IMAGE_READY,
 				  .id = frame_id(pi->img),
 				  .page_first = set->first,
 				  .page_count = set->page_count,
-				  .ext_first = set->first + set->page_count,
+				  .ext_first = ext_first,
 				  .ext_count = set->ext_count,
-				  .row_first = set->first + set->page_count + 2 * set->ext_count,
+				  .row_first = ext_first + 2 * set->ext_count,
 				  .row_count = set->row_count};
 
 	if (pi->evicted_ns) {
@@ -177,7 +178,7 @@ static bool open_rows(struct publish *pub, struct pimage *pi, struct image **ind
 		indexer_want(pub->indexer, pi->img, true);
 		return false;
 	}
-	if (!image_unwind(*index, &data, &size) || unwind_section_open(s, data, size) || !s->row_count ||
+	if (!image_unwind(*index, &data, &size) || unwind_section_open(s, data, size) || !s->page_count ||
 	    !rowsets_sound(s) || rowsets_elements(s) > pub->maps->n_rows) {
 		refuse(pub, pi);
 		return false;

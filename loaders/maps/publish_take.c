@@ -28,10 +28,12 @@ struct heir {
 /* Rows that lie as we would have laid them. */
 static struct rowset *take_rows(struct publish *pub, const struct tables_image *m)
 {
-	if (m->state != TABLES_IMAGE_READY || m->ext_first != m->page_first + m->page_count ||
-	    m->row_first != m->ext_first + 2 * m->ext_count)
+	const uint32_t rule_first = m->page_first + m->page_count;
+
+	if (m->state != TABLES_IMAGE_READY || m->ext_first < rule_first || m->row_first != m->ext_first + 2 * m->ext_count)
 		return NULL;
-	return rowsets_get_at(&pub->rowsets, m->page_first, m->page_count, m->ext_count, m->row_count);
+	return rowsets_get_at(&pub->rowsets, m->page_first, m->page_count, m->ext_first - rule_first, m->ext_count,
+			      m->row_count);
 }
 
 static void take_slot(struct publish *pub, struct heir *h, uint32_t slot)

@@ -27,32 +27,35 @@ void rowsets_release(struct rowsets *rs)
 	arena_release(&rs->arena);
 }
 
-static uint64_t elements_of(uint32_t pages, uint32_t exts, uint32_t rows)
+static uint64_t elements_of(uint32_t pages, uint32_t rules, uint32_t exts, uint32_t rows)
 {
-	return (uint64_t)pages + 2 * (uint64_t)exts + rows;
+	return (uint64_t)pages + rules + 2 * (uint64_t)exts + ((uint64_t)rows + 1) / 2;
 }
 
 uint32_t rowsets_elements(const struct unwind_section *s)
 {
-	return (uint32_t)elements_of(s->page_count, s->ext_count, s->row_count); /* checked by unwind_section_open */
+	/* checked by unwind_section_open */
+	return (uint32_t)elements_of(s->page_count, s->rule_count, s->ext_count, s->row_count);
 }
 
 bool rowsets_sound(const struct unwind_section *s)
 {
-	const uint64_t *rows = s->elements + s->page_count + 2 * (size_t)s->ext_count;
+	const uint64_t *rules = s->elements + s->page_count;
+	const uint32_t *rows = (const uint32_t *)(rules + s->rule_count + 2 * (size_t)s->ext_count);
 
 	for (uint32_t i = 0; i < s->page_count; i++) {
-		uint32_t first = (uint32_t)s->elements[i], n = (uint32_t)(s->elements[i] >> 32);
+		const uint64_t page = s->elements[i];
 
-		if (first > s->row_count || n > s->row_count - first)
+		if (ROW_PAGE_FIRST(page) > s->row_count || ROW_PAGE_COUNT(page) > s->row_count - ROW_PAGE_FIRST(page) ||
+		    ROW_PAGE_NUMBER(page) >= s->rule_count)
 			return false;
 	}
-	for (uint32_t i = 0; i < s->row_count; i++) {
-		uint32_t rule = (uint32_t)rows[i];
-
-		if (ROW_RULE_KIND(rule) == ROW_EXT && ROW_RULE_EXT(rule) >= s->ext_count)
+	for (uint32_t i = 0; i < s->rule_count; i++)
+		if (ROW_RULE_KIND(rules[i]) == ROW_EXT && ROW_RULE_EXT(rules[i]) >= s->ext_count)
 			return false;
-	}
+	for (uint32_t i = 0; i < s->row_count; i++)
+		if (ROW_NUMBER(rows[i]) >= s->rule_count)
+			return false;
 	return true;
 }
 
@@ -61,20 +64,18 @@ static struct rowset *find(const struct rowsets *rs, const struct unwind_section
 	struct rowset *set;
 
 	DL_FOREACH(rs->all, set)
-		if (set->page_count == s->page_count && set->ext_count == s->ext_count && set->row_count == s->row_count &&
+		if (set->page_count == s->page_count && set->rule_count == s->rule_count && set->ext_count == s->ext_count &&
+		    set->row_count == s->row_count &&
 		    tablemaps_rows_equal(rs->maps, set->first, s->elements, rowsets_elements(s)) == 1)
 			return set;
 	return NULL;
 }
 
-static struct rowset *add(struct rowsets *rs, uint32_t first, uint32_t pages, uint32_t exts, uint32_t rows)
+static struct rowset *add(struct rowsets *rs, const struct rowset *as)
 {
 	struct rowset *set = mem_alloc(sizeof(*set));
 
-	set->first = first;
-	set->page_count = pages;
-	set->ext_count = exts;
-	set->row_count = rows;
+	*set = *as;
 	set->refs = 1;
 	DL_APPEND(rs->all, set);
 	return set;
@@ -98,30 +99,37 @@ int rowsets_get(struct rowsets *rs, const struct unwind_section *s, struct rowse
 		arena_give(&rs->arena, first, n, 0);
 		return rc;
 	}
-	*out = add(rs, first, s->page_count, s->ext_count, s->row_count);
+	*out = add(rs, &(struct rowset){.first = first, .page_count = s->page_count, .rule_count = s->rule_count,
+					.ext_count = s->ext_count, .row_count = s->row_count});
 	return 0;
 }
 
-struct rowset *rowsets_get_at(struct rowsets *rs, uint32_t first, uint32_t page_count, uint32_t ext_count,
-			      uint32_t row_count)
+struct rowset *rowsets_get_at(struct rowsets *rs, uint32_t first, uint32_t page_count, uint32_t rule_count,
+			      uint32_t ext_count, uint32_t row_count)
 {
-	uint64_t n = elements_of(page_count, ext_count, row_count);
+	uint64_t n = elements_of(page_count, rule_count, ext_count, row_count);
 	struct rowset *set;
 
 	DL_FOREACH(rs->all, set)
-		if (set->first == first && set->page_count == page_count && set->ext_count == ext_count &&
-		    set->row_count == row_count) {
+		if (set->first == first && set->page_count == page_count && set->rule_count == rule_count &&
+		    set->ext_count == ext_count && set->row_count == row_count) {
 			set->refs++;
 			return set;
 		}
 	if (n > UINT32_MAX || !arena_take_at(&rs->arena, first, (uint32_t)n))
 		return NULL;
-	return add(rs, first, page_count, ext_count, row_count);
+	return add(rs, &(struct rowset){.first = first, .page_count = page_count, .rule_count = rule_count,
+					.ext_count = ext_count, .row_count = row_count});
+}
+
+static uint32_t size_of(const struct rowset *set)
+{
+	return (uint32_t)elements_of(set->page_count, set->rule_count, set->ext_count, set->row_count);
 }
 
 uint32_t rowsets_end(const struct rowset *set)
 {
-	return set->first + (uint32_t)elements_of(set->page_count, set->ext_count, set->row_count);
+	return set->first + size_of(set);
 }
 
 static int by_first(const void *a, const void *b)
@@ -173,7 +181,7 @@ void rowsets_put(struct rowsets *rs, struct rowset *set, uint64_t now_ns)
 {
 	if (!set || --set->refs)
 		return;
-	arena_give(&rs->arena, set->first, (uint32_t)elements_of(set->page_count, set->ext_count, set->row_count), now_ns);
+	arena_give(&rs->arena, set->first, size_of(set), now_ns);
 	DL_DELETE(rs->all, set);
 	free(set);
 }

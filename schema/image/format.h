@@ -44,8 +44,8 @@
  * 13. UNWIND, not always there, stride 1: the rules to find a caller's frame, made to be published as they are. Who
  *    publishes and who unwinds agree on their meaning elsewhere (the kernel's side knows nothing of this room); here
  *    only the sizes count. A head of IMAGE_UNWIND_HEAD bytes: u64 the address that rows count from, then u32: version,
- *    number of pages, of extensions, of rows, of rows that are not supported, flags; then 8 bytes a page, 16 an
- *    extension, 8 a row; nothing after that.
+ *    number of pages, of rules, of extensions, of rows, of what is not supported, flags, 0; then 8 bytes a page, 8 a rule,
+ *    16 an extension, 4 a row, filled up to 8; nothing after that.
  *
  * 14. GO, where IMAGE_IDENT_GO is set: one struct image_go_record. What is not known is 0.
  *
@@ -59,7 +59,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 4u
+#define IMAGE_VERSION 5u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64
@@ -67,7 +67,7 @@
 /* The longest name kept, without NUL; longer ones end in "...". */
 #define IMAGE_NAME_MAX 8191
 
-#define IMAGE_UNWIND_HEAD 32
+#define IMAGE_UNWIND_HEAD 40
 
 enum image_section_kind {
 	IMAGE_SECTION_IDENT = 1,

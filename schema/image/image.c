@@ -107,14 +107,15 @@ static int lines_load(struct image *img, const uint8_t *data, const struct image
 /* The head (format.h, condition 13) says how many bytes follow it. */
 static bool unwind_fits(const uint8_t *data, size_t size)
 {
-	uint32_t pages, exts, rows;
+	uint32_t pages, rules, exts, rows;
 
 	if (size < IMAGE_UNWIND_HEAD)
 		return false;
 	memcpy(&pages, data + 12, 4);
-	memcpy(&exts, data + 16, 4);
-	memcpy(&rows, data + 20, 4);
-	return IMAGE_UNWIND_HEAD + 8ull * pages + 16ull * exts + 8ull * rows == size;
+	memcpy(&rules, data + 16, 4);
+	memcpy(&exts, data + 20, 4);
+	memcpy(&rows, data + 24, 4);
+	return IMAGE_UNWIND_HEAD + 8ull * pages + 8ull * rules + 16ull * exts + 8 * ((rows + 1ull) / 2) == size;
 }
 
 static int unwind_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)

@@ -13,10 +13,8 @@ from conftest import BIN, BUILD, ROOT, need
 SOURCES = os.path.join(ROOT, "tests", "unwind")
 STEPPER = os.path.join(BUILD, "tests", "unwind", "stepper")
 
-# where a stack may end short of its root, and why: what the file itself says cannot be told by three registers
+# where a stack may end short of its root, and why: what the file itself says cannot be told by four registers
 EXCUSED = {
-    # lazy binding: the resolver keeps the CFA in RBX over a call
-    "_dl_runtime_resolve",
     # between two contexts: the return address stands in a structure, not on the stack
     "swapcontext", "setcontext", "__longjmp", "____longjmp_chk", "longjmp",
 }

@@ -8,39 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "loaders/index/rowtable.h"
 #include "loaders/index/stackdepth.h"
 #include "loaders/index/unwind.h"
 #include "loaders/index/x86insn.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
-
-struct table {
-	const struct unwind_head *h;
-	const uint64_t *rows;
-};
-
-static struct table table_of(const void *section)
-{
-	const struct unwind_head *h = section;
-	const uint64_t *pages = (const uint64_t *)(h + 1);
-
-	return (struct table){h, pages + h->page_count + 2 * (size_t)h->ext_count};
-}
-
-static uint32_t rule_at(const struct table *t, uint64_t addr)
-{
-	size_t lo = 0, hi = t->h->row_count;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->h->text_base + (t->rows[mid] >> 32) <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? (uint32_t)t->rows[lo - 1] : 0;
-}
 
 /* Addresses of the functions that .dynsym names. */
 static uint64_t *functions_of(struct elf_file *f, size_t *n)
@@ -77,14 +50,16 @@ static uint64_t *words_of(struct elf_file *f, size_t *n)
 	return data;
 }
 
-static void compare(const struct stackdepth_input *in, const struct table *told, const struct table *found,
+static void compare(const struct stackdepth_input *in, const struct rowtable *told, const struct rowtable *found,
 		    const char *path)
 {
 	size_t same = 0, different = 0, silent = 0;
 	struct x86insn x;
 
 	for (size_t at = 0; at < in->len; at += x.len) {
-		const uint32_t a = rule_at(told, in->vaddr + at), b = rule_at(found, in->vaddr + at);
+		/* without RBX: of what is followed it is not known */
+		const uint32_t a = (uint32_t)rowtable_at(told, in->vaddr + at);
+		const uint32_t b = (uint32_t)rowtable_at(found, in->vaddr + at);
 
 		if (!x86insn_read(in->code + at, in->len - at, &x))
 			x.len = 1;
@@ -115,7 +90,7 @@ static int file_compare(const char *path)
 	struct elf_file f;
 	struct source src;
 	struct unwind u;
-	struct table a, b;
+	struct rowtable a = {0}, b = {0};
 	struct rows r;
 	size_t n = 0;
 
@@ -133,9 +108,11 @@ static int file_compare(const char *path)
 	in.words = words;
 	if (stackdepth_rows(&in, &r) || rows_finish(&r, &found, &n) || unwind_finish(&u, &f, &none, &told, &size) || !n || !size)
 		return -1;
-	a = table_of(told);
-	b = table_of(found);
+	if (rowtable_init(&a, told, (size_t)size) || rowtable_init(&b, found, n))
+		return -1;
 	compare(&in, &a, &b, path);
+	rowtable_release(&a);
+	rowtable_release(&b);
 	rows_release(&r);
 	unwind_release(&u);
 	elf_release(&f);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """oracle: the unwind rows that a file should have, by what readelf says of its call-frame information.
 
-readelf -wF gives each row's CFA, RBP and return address; where it says `exp`, readelf -wf gives the operands. The rules
+readelf -wF gives each row's CFA, RBP, RBX and return address; where it says `exp`, readelf -wf gives the operands. The rules
 by which they become rows are those of loaders/index/cfirule.h and rows.h, told a second time, in the words of
 `sonde-index --dump-rows` (loaders/index/rowprint.h).
 """
@@ -42,7 +42,7 @@ def section_of(line):
 
 
 def frames(path):
-    """{section: [Fde]}; a row is (address, CFA, RBP, RSP, return address), in readelf's words."""
+    """{section: [Fde]}; a row is (address, CFA, RBP, RSP, return address, RBX), in readelf's words."""
     found, cies = {}, {}
     section = columns = owner = None
     for line in lines_of(["readelf", "-wFN", path]):
@@ -51,11 +51,11 @@ def frames(path):
             if len(t) == len(columns["all"]):
                 i = columns
                 owner.rows.append((int(t[0], 16), t[1], t[i["rbp"]] if i["rbp"] else "u", t[i["rsp"]] if i["rsp"] else "u",
-                                   t[i["ra"]] if i["ra"] else "u"))
+                                   t[i["ra"]] if i["ra"] else "u", t[i["rbx"]] if i["rbx"] else "u"))
                 continue
         if line[:7] == "   LOC ":
             t = line.split()
-            columns = {"all": t, **{n: t.index(n) if n in t else 0 for n in ("rbp", "rsp", "ra")}}
+            columns = {"all": t, **{n: t.index(n) if n in t else 0 for n in ("rbp", "rsp", "ra", "rbx")}}
         elif " FDE " in line:
             m = re.match(r"([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)", line)
             columns = None
@@ -179,9 +179,20 @@ def rbp_of(said, expression, sum_):
     return "same" if said == "rbp" else "lost"
 
 
+def rbx_of(said, sum_):
+    """What follows the return address."""
+    if said == "exp":
+        return " rbx=lost"
+    place = rbp_of("rbp" if said == "rbx" else said, None, sum_)
+    if place == "same":
+        return ""
+    n = int(place[1:]) if place[0] == "c" else 1
+    return f" rbx={place}" if n <= 0 and n % 8 == 0 and n >= -8 * 4095 else " rbx=lost"
+
+
 def words(row, expression):
     """One row in our words."""
-    _, cfa, rbp, rsp, ra = row
+    _, cfa, rbp, rsp, ra, rbx = row
     if ra == "u":
         return "root"
     if rsp not in ("u", "v+0"):
@@ -199,7 +210,7 @@ def words(row, expression):
             return cfa
     elif sum_ and sum_[0] == "rsp" and sum_[1] < 8 and not in_register:
         return "root"
-    return f"{cfa} {rbp_of(rbp, expression and expression[1], sum_)} {ra}"
+    return f"{cfa} {rbp_of(rbp, expression and expression[1], sum_)} {ra}{rbx_of(rbx, sum_)}"
 
 
 def overlay(better, worse):

@@ -33,7 +33,8 @@ static int unwind_place(struct unwind *u, __u64 at)
 	u->map_image = w->here.image;
 	u->page_first = 0;
 	u->page_count = rows->page_count;
-	u->ext_first = u->page_count;
+	u->rule_first = u->page_count;
+	u->ext_first = u->rule_first + rows->rule_count;
 	u->ext_count = rows->ext_count;
 	u->row_first = u->ext_first + 2 * u->ext_count;
 	u->row_count = rows->row_count;
@@ -44,15 +45,16 @@ static __u64 unwind_element(struct unwind *u, __u32 i)
 {
 	struct walk *w = u->ctx;
 
-	return i < u->row_first + u->row_count ? w->here.rows.elements[i] : 0;
+	return i < u->row_first + (u->row_count + 1) / 2 ? w->here.rows.elements[i] : 0;
 }
 
-static __u64 unwind_row(struct unwind *u, __u32 pc)
+static __u32 unwind_number(struct unwind *u, __u32 pc)
 {
 	__u64 page = unwind_element(u, u->page_first + (pc >> TABLES_PAGE_SHIFT));
 
-#define ELEMENT(i) unwind_element(u, (i))
-	return UNWIND_SEARCH(ELEMENT, u->row_first + (__u32)page, (__u32)(page >> 32), pc);
+#define ELEMENT(i) unwind_element(u, u->row_first + (i))
+	return UNWIND_SEARCH(ELEMENT, ROW_PAGE_FIRST(page), ROW_PAGE_COUNT(page), pc & ((1u << TABLES_PAGE_SHIFT) - 1),
+			     ROW_PAGE_NUMBER(page));
 }
 
 static int unwind_read(struct unwind *u, __u64 addr, __u64 *value)
@@ -79,12 +81,13 @@ int unwind_section_open(struct unwind_section *s, const void *data, size_t size)
 	if (size < sizeof(head) || ((uintptr_t)data & 7))
 		return -EBADMSG;
 	memcpy(&head, data, sizeof(head));
-	elements = (uint64_t)head.page_count + 2 * (uint64_t)head.ext_count + head.row_count;
+	elements = (uint64_t)head.page_count + head.rule_count + 2 * (uint64_t)head.ext_count + ((uint64_t)head.row_count + 1) / 2;
 	if (head.version != TABLES_VERSION || elements > (size - sizeof(head)) / 8 || elements > UINT32_MAX)
 		return -EBADMSG;
 	*s = (struct unwind_section){.elements = (const uint64_t *)data + sizeof(head) / 8,
 				     .text_base = head.text_base,
 				     .page_count = head.page_count,
+				     .rule_count = head.rule_count,
 				     .ext_count = head.ext_count,
 				     .row_count = head.row_count};
 	return 0;
@@ -94,7 +97,8 @@ size_t unwind_stack(const struct unwind_from *from, const struct unwind_regs *re
 		    enum stack_end *end)
 {
 	struct walk w = {.from = from, .frames = frames};
-	struct unwind u = {.pc = regs->pc, .fs_base = regs->fs_base, .exact = regs->exact, .regs_known = 1, .ctx = &w};
+	struct unwind u = {.pc = regs->pc, .fs_base = regs->fs_base, .exact = regs->exact, .regs_known = 1, .bx_how = ROW_BX_SAME,
+			   .ctx = &w};
 
 	for (int i = 0; i < ROW_REG_N; i++)
 		u.regs[i] = regs->reg[i];

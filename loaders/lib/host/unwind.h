@@ -15,9 +15,9 @@
 
 /* The bytes of an image's UNWIND section (image_unwind), checked. */
 struct unwind_section {
-	const uint64_t *elements; /* pages, extensions, rows; NULL: there are none */
+	const uint64_t *elements; /* pages, rules, extensions, rows; NULL: there are none */
 	uint64_t text_base;       /* virtual address that rows are relative to */
-	uint32_t page_count, ext_count, row_count;
+	uint32_t page_count, rule_count, ext_count, row_count;
 };
 
 /* Take the section apart. `data` is borrowed and 8-aligned. -EBADMSG: damaged, or of another version. */

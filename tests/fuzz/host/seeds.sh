@@ -54,11 +54,20 @@ def rule(kind, bp=0, saved=0, offset=0):
 def special(what, arg=0):
     return what << 2 | arg << 10
 
+def bx(how, saved=0):
+    return how << 32 | saved << 36
+
 def section(rows, exts=()):
-    head = struct.pack("<QIIIIII", 0, 1, 8, len(exts), len(rows), 0, 0)
-    pages = [len(rows) << 32] * 8
-    return head + b"".join(struct.pack("<Q", x) for x in pages) + b"".join(exts) + \
-        b"".join(struct.pack("<Q", a << 32 | r) for a, r in rows)
+    rules = sorted({0, *(r for _, r in rows)})
+    pages, packed = [], []
+    for page in range(8):
+        inside = [(a & 511, rules.index(r)) for a, r in rows if a >> 9 == page]
+        begin = [n for a, n in inside if not a] or [rules.index(max([(-1, 0), *(r for r in rows if r[0] >> 9 < page)])[1])]
+        pages.append(begin[0] << 48 | sum(a > 0 for a, _ in inside) << 32 | len(packed))
+        packed += [a << 16 | n for a, n in inside if a]
+    head = struct.pack("<QIIIIIIII", 0, 2, 8, len(rules), len(exts), len(packed), 0, 0, 0)
+    return head + struct.pack(f"<{8 + len(rules)}Q", *pages, *rules) + b"".join(exts) + \
+        struct.pack(f"<{len(packed) + len(packed) % 2}I", *packed, *[0] * (len(packed) % 2))
 
 def record(pc, stack, exact=1, rbp=0x7010, tgid=5):
     event = struct.pack("<QQQQIIIIHHHH16s", 100, 50, 0, 0, tgid, tgid, 1, 0, 1, 0, 32, 2, b"seed")
@@ -69,8 +78,8 @@ def record(pc, stack, exact=1, rbp=0x7010, tgid=5):
 
 ext = [struct.pack("<BBBBiii", k, r, bp, r2, a, b, o) for k, r, bp, r2, a, b, o in
        [(1, 7, 1, 0, 16, 0, -16), (2, 6, 2, 0, -8, 0, 0), (3, 7, 3, 0, 8, 8, 8), (4, 7, 0, 5, 8, 0, 0),
-        (5, 0, 0, 0, 0, 0, 0), (6, 0, 4, 0, 0, 0, 16)]]
-rows = [(0, rule(1, 0, 0, 1)), (0x100, rule(1, 0, 0, 3)), (0x200, rule(2, 1, 2, 2)), (0x300, special(1)),
+        (5, 0, 0, 0, 0, 0, 0), (6, 0, 4, 0, 0, 0, 16), (1, 3, 0, 0, 32, 0, 0)]]
+rows = [(0, rule(1, 0, 0, 1) | bx(1)), (0x100, rule(1, 0, 0, 3) | bx(2, 2)), (0x200, rule(2, 1, 2, 2)), (0x300, special(1)),
         (0x340, special(2)), (0x380, special(3, 11)), (0x3c0, special(4)), (0x400, special(5, 1)), (0x440, special(0))]
 rows += [(0x500 + 0x20 * i, 3 | i << 2) for i in range(len(ext))]
 for name, pc in [("leaf", 0x20), ("locals", 0x110), ("rbp", 0x210), ("root", 0x310), ("signal", 0x341), ("plt", 0x38c),

@@ -4,13 +4,14 @@
  * are in order and whose pages point into it. The first byte says which kind of section the rest is.
  *
  * covers: loaders/index/cfi.c loaders/index/cfiprog.c loaders/index/cfiexpr.c loaders/index/cfirule.c
- *         loaders/index/rows.c loaders/index/leb.h
+ *         loaders/index/rows.c loaders/index/rowtable.c loaders/index/leb.h
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loaders/index/cfi.h"
+#include "loaders/index/rowtable.h"
 
 #define TEXT     0x1000u
 #define TEXT_END 0x800000u
@@ -18,24 +19,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static void check(const uint8_t *table, size_t size)
+static void check(const void *table, size_t size)
 {
-	const struct unwind_head *h = (const void *)table;
-	const uint64_t *pages = (const uint64_t *)(h + 1);
-	const struct row_ext *exts = (const void *)(pages + h->page_count);
-	const uint64_t *rows = (const uint64_t *)(exts + h->ext_count);
+	struct rowtable t;
 
-	if (size != (size_t)((const uint8_t *)(rows + h->row_count) - table))
+	if (rowtable_init(&t, table, size))
 		abort();
-	for (uint32_t i = 0; i < h->row_count; i++) {
-		if (i && rows[i] >> 32 <= rows[i - 1] >> 32)
+	for (size_t i = 0; i < t.count; i++) {
+		if (i && t.rows[i].addr <= t.rows[i - 1].addr)
 			abort();
-		if (ROW_RULE_KIND((uint32_t)rows[i]) == ROW_EXT && ROW_RULE_EXT((uint32_t)rows[i]) >= h->ext_count)
+		if (ROW_RULE_KIND(t.rows[i].rule) == ROW_EXT && ROW_RULE_EXT(t.rows[i].rule) >= t.head->ext_count)
 			abort();
 	}
-	for (uint32_t i = 0; i < h->page_count; i++)
-		if ((pages[i] & UINT32_MAX) + (pages[i] >> 32) > h->row_count)
-			abort();
+	rowtable_release(&t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -36,13 +36,18 @@ int tablemaps_rows_equal(const struct tablemaps *t, uint32_t first, const void *
 
 static void follow(const struct rowset *set)
 {
-	const uint64_t *pages = array + set->first, *rows = pages + set->page_count + 2 * (size_t)set->ext_count;
+	const uint64_t *pages = array + set->first, *rules = pages + set->page_count;
+	const uint32_t *rows = (const uint32_t *)(rules + set->rule_count + 2 * (size_t)set->ext_count);
 
 	for (uint32_t i = 0; i < set->page_count; i++)
-		if ((pages[i] >> 32) + (uint32_t)pages[i] > set->row_count)
+		if (ROW_PAGE_COUNT(pages[i]) + (uint64_t)ROW_PAGE_FIRST(pages[i]) > set->row_count ||
+		    ROW_PAGE_NUMBER(pages[i]) >= set->rule_count)
+			abort();
+	for (uint32_t i = 0; i < set->rule_count; i++)
+		if (ROW_RULE_KIND(rules[i]) == ROW_EXT && ROW_RULE_EXT(rules[i]) >= set->ext_count)
 			abort();
 	for (uint32_t i = 0; i < set->row_count; i++)
-		if (ROW_RULE_KIND((uint32_t)rows[i]) == ROW_EXT && ROW_RULE_EXT((uint32_t)rows[i]) >= set->ext_count)
+		if (ROW_NUMBER(rows[i]) >= set->rule_count)
 			abort();
 }
 

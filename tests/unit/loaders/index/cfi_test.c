@@ -117,16 +117,18 @@ static struct read cfi_of(const struct bytes *b, bool debug_frame, bool open_end
 }
 
 /* The rule of the first span's row that begins at this distance from TEXT; ROW_NONE if there is none. */
-static uint32_t rule_at(const struct read *x, uint32_t at)
+static uint64_t rule_at(const struct read *x, uint32_t at)
 {
 	for (size_t i = 0; i < x->r.count; i++)
 		if (x->r.rows[i] >> 32 == at)
-			return (uint32_t)x->r.rows[i];
+			return x->r.rules[(uint32_t)x->r.rows[i]];
 	return ROW_MAKE_SPECIAL(ROW_NONE, 0);
 }
 
-static const uint32_t entry = ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 1);
-static const uint32_t broken = ROW_MAKE_SPECIAL(ROW_UNSUPPORTED, ROW_UNSUPPORTED_BROKEN);
+#define CFA(bp, saved, words, bx, bx_saved) (ROW_MAKE_CFA(ROW_RSP, bp, saved, words) | ROW_MAKE_BX(bx, bx_saved))
+
+static const uint64_t entry = CFA(ROW_BP_SAME, 0, 1, ROW_BX_SAME, 0);
+static const uint64_t broken = ROW_MAKE_SPECIAL(ROW_UNSUPPORTED, ROW_UNSUPPORTED_BROKEN);
 
 static struct bytes simple(const char *program, size_t len)
 {
@@ -154,6 +156,28 @@ static void damage_counts_from_its_address_on(void **state)
 		assert_int_equal(rule_at(&x, 4), broken);
 		rows_release(&x.r);
 	}
+}
+
+static void rbx_is_followed(void **state)
+{
+	/* two pushes; RBX at CFA - 16; both popped; RBX at an odd place, undefined, in RBP, in itself, by an expression */
+	struct bytes b = SIMPLE("\x41\x0e\x18\x83\x02\x41\x0e\x08\x41\x0e\x18\x11\x03\x7f\x41\x07\x03\x41\x09\x03\x06"
+				"\x41\x09\x03\x03\x41\x10\x03\x02\x76\x70\x41\x08\x03");
+	const uint64_t given[] = {entry, CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAVED, 2), entry, CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAME, 0),
+				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_LOST, 0), CFA(ROW_BP_SAME, 0, 3, ROW_BX_LOST, 0),
+				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAME, 0), CFA(ROW_BP_SAME, 0, 3, ROW_BX_LOST, 0),
+				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAME, 0)};
+	struct read x = cfi_of(&b, false, false);
+
+	(void)state;
+	assert_int_equal(x.t.broken, 0);
+	for (uint32_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
+		if (i && given[i] == given[i - 1])
+			assert_int_equal(rule_at(&x, i), ROW_MAKE_SPECIAL(ROW_NONE, 0)); /* no row of its own */
+		else
+			assert_int_equal(rule_at(&x, i), given[i]);
+	}
+	rows_release(&x.r);
 }
 
 static void states_are_remembered_as_deep_as_said(void **state)
@@ -358,6 +382,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(damage_counts_from_its_address_on),
+		cmocka_unit_test(rbx_is_followed),
 		cmocka_unit_test(states_are_remembered_as_deep_as_said),
 		cmocka_unit_test(each_encoding_of_an_address_is_read),
 		cmocka_unit_test(a_wide_entry_of_eh_frame_has_a_narrow_id),

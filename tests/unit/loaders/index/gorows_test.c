@@ -7,6 +7,7 @@
 
 #include "loaders/index/goline.h"
 #include "loaders/index/gorows.h"
+#include "loaders/index/rowtable.h"
 #include "schema/base/clock.h"
 
 static const char source[] =
@@ -23,7 +24,7 @@ static const char source[] =
 struct table {
 	struct unwind_head *head; /* own */
 	const struct row_ext *exts;
-	const uint64_t *rows;
+	struct rowtable rows;
 	size_t size;
 };
 
@@ -50,29 +51,34 @@ static void table_make(struct table *t, const char *path)
 	rows_release(&r);
 	gofile_close(&f);
 	t->head = data;
-	t->exts = (const void *)((const uint64_t *)(t->head + 1) + t->head->page_count);
-	t->rows = (const uint64_t *)(t->exts + t->head->ext_count);
+	assert_int_equal(rowtable_init(&t->rows, data, t->size), 0);
+	t->exts = t->rows.exts;
 }
 
-/* Index of the row that holds at this address; row_count: none. */
+static void table_release(struct table *t)
+{
+	rowtable_release(&t->rows);
+	free(t->head);
+}
+
+/* Index of the row that holds at this address; rows.count: none. */
 static size_t table_at(const struct table *t, uint64_t addr)
 {
-	size_t lo = 0, hi = t->head->row_count;
+	size_t lo = 0, hi = t->rows.count;
 
-	addr -= t->head->text_base;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (t->rows[mid] >> 32 <= addr)
+		if (t->rows.rows[mid].addr <= addr)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo ? lo - 1 : t->head->row_count;
+	return lo ? lo - 1 : t->rows.count;
 }
 
 /* Distance of CFA from RSP; -1: another kind of rule. */
-static int64_t depth_of(const struct table *t, uint32_t rule)
+static int64_t depth_of(const struct table *t, uint64_t rule)
 {
 	const struct row_ext *x = &t->exts[ROW_RULE_KIND(rule) == ROW_EXT ? ROW_RULE_EXT(rule) : 0];
 
@@ -105,9 +111,9 @@ static const char *name_at(const struct gofile *f, uint64_t addr)
 static void compare_range(const struct table *t, const struct gofile *f, uint64_t lo, uint64_t hi, int64_t depth,
 			  struct tally *tally)
 {
-	for (size_t i = table_at(t, lo); i < t->head->row_count; i++) {
-		uint64_t at = (t->rows[i] >> 32) + t->head->text_base;
-		int64_t ours = depth_of(t, (uint32_t)t->rows[i]);
+	for (size_t i = table_at(t, lo); i < t->rows.count; i++) {
+		uint64_t at = t->rows.rows[i].addr;
+		int64_t ours = depth_of(t, t->rows.rows[i].rule);
 		const char *name;
 
 		if (at >= hi)
@@ -170,7 +176,7 @@ static struct tally compare_with_readelf(const char *path)
 	pclose(p);
 	free(line);
 	gofile_close(&f);
-	free(t.head);
+	table_release(&t);
 	return tally;
 }
 
@@ -254,12 +260,12 @@ static void a_stripped_program_has_the_rows_of_its_twin(void **state)
 		assert_non_null(stripped);
 		table_make(&a, plain);
 		table_make(&b, stripped);
-		assert_int_equal(a.head->row_count, b.head->row_count);
+		assert_int_equal(a.rows.count, b.rows.count);
 		assert_int_equal(a.head->ext_count, b.head->ext_count);
 		assert_int_equal(a.head->unsupported, 0);
 		assert_true(a.head->flags & UNWIND_F_GO);
-		free(a.head);
-		free(b.head);
+		table_release(&a);
+		table_release(&b);
 		free(plain);
 		free(stripped);
 	}
@@ -291,7 +297,7 @@ static void g_behind_the_got_is_found_in_a_program(void **state)
 	for (size_t i = 0; i < t.head->ext_count; i++)
 		if (t.exts[i].kind == ROW_EXT_GO_SCHED)
 			assert_int_equal(t.exts[i].a, -8);
-	free(t.head);
+	table_release(&t);
 }
 
 static void g_of_a_shared_library_is_nowhere_sure(void **state)
@@ -313,7 +319,7 @@ static void g_of_a_shared_library_is_nowhere_sure(void **state)
 	table_make(&t, path);
 	assert_int_equal(ext_count(&t, ROW_EXT_GO_SCHED), 0);
 	assert_true(t.head->unsupported >= 1);
-	free(t.head);
+	table_release(&t);
 	free(path);
 	gotest_close(&g);
 }

@@ -12,21 +12,20 @@
 #include <cmocka.h>
 
 #include "loaders/index/rows.h"
+#include "loaders/index/rowtable.h"
 
 #define BASE 0x400000u
 #define SIZE 0x10000u
 
-static const uint32_t none = ROW_MAKE_SPECIAL(ROW_NONE, 0);
-static const uint32_t entry = ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 1);
-static const uint32_t pushed = ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAVED, 2, 2);
+static const uint64_t none = ROW_MAKE_SPECIAL(ROW_NONE, 0);
+static const uint64_t entry = ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 1);
+static const uint64_t pushed = ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAVED, 2, 2);
 
 struct table {
 	void *bytes;
-	const struct unwind_head *h;
-	const uint64_t *pages;
-	const struct row_ext *exts;
-	const uint64_t *rows;
 	size_t size;
+	const struct unwind_head *h;
+	struct rowtable rows;
 };
 
 static void table_make(struct rows *r, struct table *t)
@@ -37,28 +36,36 @@ static void table_make(struct rows *r, struct table *t)
 	if (!t->size)
 		return;
 	t->h = t->bytes;
-	t->pages = (const uint64_t *)(t->h + 1);
-	t->exts = (const struct row_ext *)(t->pages + t->h->page_count);
-	t->rows = (const uint64_t *)(t->exts + t->h->ext_count);
-	assert_int_equal(t->size, (size_t)((const uint8_t *)(t->rows + t->h->row_count) - (const uint8_t *)t->bytes));
+	assert_int_equal(rowtable_init(&t->rows, t->bytes, t->size), 0);
+}
+
+static void table_release(struct table *t)
+{
+	rowtable_release(&t->rows);
+	free(t->bytes);
 }
 
 /* As a reader looks: by page, then the last row at or before. */
-static uint32_t table_at(const struct table *t, uint64_t addr)
+static uint64_t table_at(const struct table *t, uint64_t addr)
 {
-	uint32_t at = (uint32_t)(addr - BASE), found = none;
+	const uint32_t at = (uint32_t)(addr - BASE), in_page = at & ((1u << TABLES_PAGE_SHIFT) - 1);
+	const uint64_t *pages = (const uint64_t *)(t->h + 1), *rules;
+	const uint32_t *rows;
+	uint32_t number;
 	uint64_t page;
 
 	if (!t->size || at >> TABLES_PAGE_SHIFT >= t->h->page_count)
 		return none;
-	page = t->pages[at >> TABLES_PAGE_SHIFT];
-	for (uint32_t i = 0; i < page >> 32; i++) {
-		uint64_t row = t->rows[(uint32_t)page + i];
-
-		if (row >> 32 <= at)
-			found = (uint32_t)row;
-	}
-	return found;
+	rules = pages + t->h->page_count;
+	rows = (const uint32_t *)(rules + t->h->rule_count + 2 * (size_t)t->h->ext_count);
+	page = pages[at >> TABLES_PAGE_SHIFT];
+	number = ROW_PAGE_NUMBER(page);
+	for (uint32_t i = 0; i < ROW_PAGE_COUNT(page); i++)
+		if (ROW_IN_PAGE(rows[ROW_PAGE_FIRST(page) + i]) <= in_page)
+			number = ROW_NUMBER(rows[ROW_PAGE_FIRST(page) + i]);
+	assert_true(number < t->h->rule_count);
+	assert_int_equal(rules[number], rowtable_at(&t->rows, addr));
+	return rules[number];
 }
 
 static struct rows rows_make(void)
@@ -69,7 +76,7 @@ static struct rows rows_make(void)
 	return r;
 }
 
-static void span_of(struct rows *r, uint32_t lo, uint32_t hi, uint32_t rule, enum rows_source source)
+static void span_of(struct rows *r, uint32_t lo, uint32_t hi, uint64_t rule, enum rows_source source)
 {
 	rows_span(r, BASE + lo, BASE + hi, source);
 	rows_add(r, BASE + lo, rule);
@@ -87,13 +94,13 @@ static void a_function_is_found_between_its_bounds(void **state)
 	table_make(&r, &t);
 	assert_int_equal(t.h->text_base, BASE);
 	assert_int_equal(t.h->version, TABLES_VERSION);
-	assert_int_equal(t.h->row_count, 3);
+	assert_int_equal(t.rows.count, 3);
 	assert_int_equal(table_at(&t, BASE + 0xff), none);
 	assert_int_equal(table_at(&t, BASE + 0x100), entry);
 	assert_int_equal(table_at(&t, BASE + 0x101), pushed);
 	assert_int_equal(table_at(&t, BASE + 0x13f), pushed);
 	assert_int_equal(table_at(&t, BASE + 0x140), none);
-	free(t.bytes);
+	table_release(&t);
 }
 
 static void padding_belongs_to_what_stands_before_it(void **state)
@@ -110,7 +117,7 @@ static void padding_belongs_to_what_stands_before_it(void **state)
 	assert_int_equal(table_at(&t, BASE + 0x50), pushed);
 	assert_int_equal(table_at(&t, BASE + 0x51), none);
 	assert_int_equal(table_at(&t, BASE + 0x61), entry);
-	free(t.bytes);
+	table_release(&t);
 }
 
 static void rows_that_say_the_same_vanish(void **state)
@@ -125,9 +132,9 @@ static void rows_that_say_the_same_vanish(void **state)
 	rows_add(&r, BASE + 0x18, pushed);
 	rows_add(&r, BASE + 0x18, entry);
 	table_make(&r, &t);
-	assert_int_equal(t.h->row_count, 2);
+	assert_int_equal(t.rows.count, 2);
 	assert_int_equal(table_at(&t, BASE + 0x1f), entry);
-	free(t.bytes);
+	table_release(&t);
 }
 
 static void a_better_source_holds_and_a_reserved_range_is_its_own(void **state)
@@ -148,7 +155,7 @@ static void a_better_source_holds_and_a_reserved_range_is_its_own(void **state)
 	assert_int_equal(table_at(&t, BASE + 0x43f), none);
 	assert_int_equal(table_at(&t, BASE + 0x440), pushed);
 	assert_int_equal(table_at(&t, BASE + 0x460), none);
-	free(t.bytes);
+	table_release(&t);
 }
 
 static void what_lies_outside_is_left_out(void **state)
@@ -189,8 +196,75 @@ static void equal_extensions_share_a_number(void **state)
 	table_make(&r, &t);
 	assert_int_equal(t.h->ext_count, 2);
 	assert_int_equal(t.h->unsupported, 1);
-	assert_memory_equal(&t.exts[ROW_RULE_EXT(table_at(&t, BASE + 7))], &b, sizeof(b));
-	free(t.bytes);
+	assert_memory_equal(&t.rows.exts[ROW_RULE_EXT(table_at(&t, BASE + 7))], &b, sizeof(b));
+	table_release(&t);
+}
+
+static void a_row_at_a_pages_first_byte_is_in_the_page(void **state)
+{
+	struct rows r = rows_make();
+	struct table t;
+
+	(void)state;
+	span_of(&r, 0, 0x600, entry, ROWS_EH_FRAME);
+	rows_add(&r, BASE + 0x200, pushed);
+	rows_add(&r, BASE + 0x3ff, entry);
+	table_make(&r, &t);
+	assert_int_equal(t.h->page_count, 4);
+	assert_int_equal(t.h->row_count, 1); /* that at 0x3ff alone */
+	assert_int_equal(t.rows.count, 4);
+	assert_int_equal(table_at(&t, BASE), entry);
+	assert_int_equal(table_at(&t, BASE + 0x1ff), entry);
+	assert_int_equal(table_at(&t, BASE + 0x200), pushed);
+	assert_int_equal(table_at(&t, BASE + 0x3fe), pushed);
+	assert_int_equal(table_at(&t, BASE + 0x5ff), entry);
+	assert_int_equal(table_at(&t, BASE + 0x600), none);
+	table_release(&t);
+}
+
+static void more_rules_than_have_a_number_are_marked(void **state)
+{
+	const uint64_t marked = ROW_MAKE_SPECIAL(ROW_UNSUPPORTED, ROW_UNSUPPORTED_RANGE);
+	const uint32_t n = TABLES_RULES_MAX + 10;
+	struct rows r;
+	struct table t;
+
+	(void)state;
+	assert_int_equal(rows_init(&r, BASE, BASE + 2 * n), 0);
+	rows_span(&r, BASE, BASE + 2 * n, ROWS_EH_FRAME);
+	for (uint32_t i = 0; i < n; i++)
+		rows_add(&r, BASE + i, ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAVED, i % 4096, 1 + i / 4096));
+	table_make(&r, &t);
+	assert_int_equal(t.h->rule_count, TABLES_RULES_MAX);
+	assert_int_equal(table_at(&t, BASE + n - 14), ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAVED, (n - 14) % 4096, 1 + (n - 14) / 4096));
+	assert_int_equal(table_at(&t, BASE + n - 13), marked); /* three are there before any row */
+	assert_int_equal(table_at(&t, BASE + n - 1), marked);
+	assert_int_equal(t.h->unsupported, 1);
+	table_release(&t);
+}
+
+static void a_table_that_is_not_sound_is_refused(void **state)
+{
+	struct rows r = rows_make();
+	struct unwind_head *h;
+	struct rowtable again;
+	uint64_t *page;
+	struct table t;
+
+	(void)state;
+	span_of(&r, 0x10, 0x300, entry, ROWS_EH_FRAME);
+	table_make(&r, &t);
+	h = t.bytes;
+	page = (uint64_t *)(h + 1);
+	assert_int_equal(rowtable_init(&again, t.bytes, t.size - 8), -EBADMSG);
+	assert_int_equal(rowtable_init(&again, t.bytes, 8), -EBADMSG);
+	*page += ROW_PAGE(0, 1, 0); /* its rows are then the next page's, too */
+	assert_int_equal(rowtable_init(&again, t.bytes, t.size), -EBADMSG);
+	*page = ROW_PAGE(h->rule_count, 0, 0);
+	assert_int_equal(rowtable_init(&again, t.bytes, t.size), -EBADMSG);
+	h->version++;
+	assert_int_equal(rowtable_init(&again, t.bytes, t.size), -EBADMSG);
+	table_release(&t);
 }
 
 /* ---- against the conditions, address by address ---- */
@@ -199,14 +273,15 @@ static void equal_extensions_share_a_number(void **state)
 #define SPANS 24u
 
 struct given {
-	uint32_t lo, hi, source, rules[3], at[3];
+	uint32_t lo, hi, source, at[3];
+	uint64_t rules[3];
 };
 
 /* Condition 1 for one source: the span with the greatest start at or before the address, if it reaches so far. */
-static uint32_t model_of_source(const struct given *g, uint32_t source, uint32_t addr)
+static uint64_t model_of_source(const struct given *g, uint32_t source, uint32_t addr)
 {
 	const struct given *best = NULL;
-	uint32_t rule = none;
+	uint64_t rule = none;
 
 	for (size_t i = 0; i < SPANS; i++)
 		if (g[i].source == source && g[i].lo <= addr && (!best || g[i].lo > best->lo))
@@ -219,7 +294,7 @@ static uint32_t model_of_source(const struct given *g, uint32_t source, uint32_t
 	return rule;
 }
 
-static void model_fill(const struct given *g, uint32_t *model)
+static void model_fill(const struct given *g, uint64_t *model)
 {
 	for (uint32_t a = 0; a < MODEL; a++) {
 		model[a] = none;
@@ -254,7 +329,7 @@ static void random_given(struct given *g)
 
 static void random_spans_hold_where_the_conditions_say(void **state)
 {
-	static uint32_t model[MODEL];
+	static uint64_t model[MODEL];
 	struct given g[SPANS];
 
 	(void)state;
@@ -273,11 +348,11 @@ static void random_spans_hold_where_the_conditions_say(void **state)
 		model_fill(g, model);
 		for (uint32_t a = 0; a < MODEL; a++)
 			assert_int_equal(table_at(&t, BASE + a), model[a]);
-		for (uint32_t i = 1; i < t.h->row_count; i++) {
-			assert_true(t.rows[i] >> 32 > t.rows[i - 1] >> 32);
-			assert_int_not_equal((uint32_t)t.rows[i], (uint32_t)t.rows[i - 1]);
+		for (size_t i = 1; i < t.rows.count; i++) {
+			assert_true(t.rows.rows[i].addr > t.rows.rows[i - 1].addr);
+			assert_int_not_equal(t.rows.rows[i].rule, t.rows.rows[i - 1].rule);
 		}
-		free(t.bytes);
+		table_release(&t);
 	}
 }
 
@@ -290,6 +365,9 @@ int main(void)
 		cmocka_unit_test(a_better_source_holds_and_a_reserved_range_is_its_own),
 		cmocka_unit_test(what_lies_outside_is_left_out),
 		cmocka_unit_test(equal_extensions_share_a_number),
+		cmocka_unit_test(a_row_at_a_pages_first_byte_is_in_the_page),
+		cmocka_unit_test(more_rules_than_have_a_number_are_marked),
+		cmocka_unit_test(a_table_that_is_not_sound_is_refused),
 		cmocka_unit_test(random_spans_hold_where_the_conditions_say),
 	};
 

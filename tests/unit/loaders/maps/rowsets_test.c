@@ -52,10 +52,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-#define PAGE(first, n) ((uint64_t)(n) << 32 | (first))
-#define ROW(addr, rule) ((uint64_t)(addr) << 32 | (rule))
+#define ROWS(a, b) ((uint64_t)(b) << 32 | (a))
 
-/* Two pages, one extension, four rows: 8 elements. */
+/* Two pages, three rules, an extension, two rows: 8 elements. */
 struct example {
 	uint64_t e[8];
 	struct unwind_section s;
@@ -63,10 +62,10 @@ struct example {
 
 static void example_make(struct example *x, uint32_t tag)
 {
-	*x = (struct example){.e = {PAGE(0, 3), PAGE(2, 2), 1, 2, ROW(0, ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 1)),
-				    ROW(1, ROW_MAKE_EXT(0)), ROW(9, ROW_MAKE_SPECIAL(ROW_NONE, 0)),
-				    ROW(600 + tag, ROW_MAKE_CFA(ROW_RBP, ROW_BP_SAVED, 2, 2))}};
-	x->s = (struct unwind_section){.elements = x->e, .page_count = 2, .ext_count = 1, .row_count = 4};
+	*x = (struct example){.e = {ROW_PAGE(0, 1, 0), ROW_PAGE(2, 1, 1), ROW_MAKE_SPECIAL(ROW_NONE, 0), ROW_MAKE_EXT(0),
+				    ROW_MAKE_CFA(ROW_RBP, ROW_BP_SAVED, 2, 2), 1, 2,
+				    ROWS(ROW_MAKE(1, 1), ROW_MAKE(9 + tag, 2))}};
+	x->s = (struct unwind_section){.elements = x->e, .page_count = 2, .rule_count = 3, .ext_count = 1, .row_count = 2};
 }
 
 static void equal_rows_stand_once_and_the_last_reference_gives_them_back(void **state)
@@ -125,12 +124,12 @@ static void what_a_predecessor_wrote_is_found_by_its_content(void **state)
 	(void)state;
 	example_make(&x, 0);
 	memcpy(array + 24, x.e, sizeof(x.e));
-	old = rowsets_get_at(&rs, 24, 2, 1, 4);
+	old = rowsets_get_at(&rs, 24, 2, 3, 1, 2);
 	assert_non_null(old);
-	assert_ptr_equal(rowsets_get_at(&rs, 24, 2, 1, 4), old);
-	assert_null(rowsets_get_at(&rs, 30, 2, 1, 4));
-	assert_null(rowsets_get_at(&rs, ELEMENTS - 4, 2, 1, 4));
-	assert_null(rowsets_get_at(&rs, 0, UINT32_MAX, UINT32_MAX, UINT32_MAX));
+	assert_ptr_equal(rowsets_get_at(&rs, 24, 2, 3, 1, 2), old);
+	assert_null(rowsets_get_at(&rs, 30, 2, 3, 1, 2));
+	assert_null(rowsets_get_at(&rs, ELEMENTS - 4, 2, 3, 1, 2));
+	assert_null(rowsets_get_at(&rs, 0, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX));
 	assert_int_equal(rowsets_get(&rs, &x.s, &again), 0);
 	assert_ptr_equal(again, old);
 	assert_int_equal(rs.arena.used, 8);
@@ -174,16 +173,22 @@ static void rows_that_point_outside_themselves_are_refused(void **state)
 	(void)state;
 	example_make(&x, 0);
 	assert_true(rowsets_sound(&x.s));
-	x.e[1] = PAGE(2, 3); /* one row too many */
-	assert_false(rowsets_sound(&x.s));
-	x.e[1] = PAGE(4, 0);
+	x.s.row_count = 1; /* the last element's upper half is nobody's */
+	x.e[1] = ROW_PAGE(2, 0, 1);
 	assert_true(rowsets_sound(&x.s));
-	x.e[1] = PAGE(5, 0);
+	x.e[1] = ROW_PAGE(2, 1, 1); /* one row too many */
 	assert_false(rowsets_sound(&x.s));
-	x.e[1] = PAGE(UINT32_MAX, 2);
+	x.e[1] = ROW_PAGE(2, 0, 2);
+	assert_false(rowsets_sound(&x.s));
+	x.e[1] = ROW_PAGE(2, 2, UINT32_MAX);
+	assert_false(rowsets_sound(&x.s));
+	x.e[1] = ROW_PAGE(3, 0, 1); /* there are rules 0 to 2 */
 	assert_false(rowsets_sound(&x.s));
 	example_make(&x, 0);
-	x.e[5] = ROW(1, ROW_MAKE_EXT(1)); /* there is only 0 */
+	x.e[3] = ROW_MAKE_EXT(1); /* there is only 0 */
+	assert_false(rowsets_sound(&x.s));
+	example_make(&x, 0);
+	x.e[7] = ROWS(ROW_MAKE(1, 1), ROW_MAKE(9, 3));
 	assert_false(rowsets_sound(&x.s));
 }
 

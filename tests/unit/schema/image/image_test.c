@@ -229,9 +229,9 @@ static void a_section_of_a_later_kind_is_passed_over(void **state)
 
 static void unwind_rows_are_given_out_only_where_their_counts_fit(void **state)
 {
-	/* 1 page, 1 extension, 2 rows: 32 + 8 + 16 + 16 bytes */
-	const uint32_t head[8] = {0x1000, 0, 1, 1, 1, 2, 0, 0};
-	struct larger l = larger(IMAGE_SECTION_UNWIND, 1, 72);
+	/* 1 page, 1 rule, 1 extension, 1 row: 40 + 8 + 8 + 16 + 8 bytes */
+	const uint32_t head[10] = {0x1000, 0, 1, 1, 1, 1, 1};
+	struct larger l = larger(IMAGE_SECTION_UNWIND, 1, 80);
 	struct image *img = NULL;
 	const void *data = NULL;
 	size_t size = 0;
@@ -241,21 +241,22 @@ static void unwind_rows_are_given_out_only_where_their_counts_fit(void **state)
 	larger_seal(&l);
 	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
 	assert_true(image_unwind(img, &data, &size));
-	assert_int_equal(size, 72);
+	assert_int_equal(size, 80);
 	assert_ptr_equal(data, l.extra);
 	image_close(take_ptr(img));
-	for (int lie = 0; lie < 7; lie++) {
+	for (int lie = 0; lie < 8; lie++) {
 		struct larger m = l;
 		uint32_t *h = (uint32_t *)m.extra;
 
 		switch (lie) {
-		case 0: m.table[0].size = 73; break;
+		case 0: m.table[0].size = 81; break;
 		case 1: m.table[0].size = 24; break;
 		case 2: h[3] = 2; break;
 		case 3: h[4] = UINT32_MAX; break;
 		case 4: h[5] = 0; break;
 		case 5: m.table[0].stride = 8; break;
 		case 6: m.table[0].offset += 4; break;
+		case 7: h[6] = 3; break;
 		}
 		larger_seal(&m);
 		assert_int_equal(image_open_bytes(&m, sizeof(m), &img, NULL), -EBADMSG);

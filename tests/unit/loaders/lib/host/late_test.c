@@ -18,12 +18,12 @@
 /* ---- one file of 4 KiB at 0x1000: a leaf at 0, a function with two words of locals at 0x100, a root at 0x200 ---- */
 
 static const uint64_t elements[] = {
-	/* pages of 512 bytes: how many rows, and the first */
-	2ull << 32 | 0, 1ull << 32 | 2,
+	/* pages of 512 bytes: the rule they begin with, how many rows, and the first */
+	ROW_PAGE(0, 1, 0), ROW_PAGE(2, 0, 1),
+	/* rules */
+	ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 1), ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 3), ROW_MAKE_SPECIAL(ROW_ROOT, 0),
 	/* rows */
-	0x000ull << 32 | ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 1),
-	0x100ull << 32 | ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 3),
-	0x200ull << 32 | ROW_MAKE_SPECIAL(ROW_ROOT, 0),
+	ROW_MAKE(0x100, 1),
 };
 
 static enum unwind_rows_state rows_state;
@@ -72,7 +72,8 @@ bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *p, uint64_t ad
 	if (rows_state == UNWIND_ROWS_PENDING)
 		*pending = 77;
 	if (rows_state == UNWIND_ROWS_READY)
-		out->rows = (struct unwind_section){.elements = elements, .page_count = 2, .row_count = 3};
+		out->rows = (struct unwind_section){.elements = elements, .page_count = 2, .rule_count = 3,
+						   .row_count = 1};
 	return true;
 }
 
