@@ -43,7 +43,8 @@ struct folding {
 	uint32_t slice;                    /* at hand */
 	struct fold_spans spans;           /* when something recorded, if there are slices */
 	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
-	uint32_t *seg_plain;               /* stack -> node below the root, 0: not met yet */
+	uint32_t *seg_plain;               /* stack -> node below the root or its last group, 0: not met yet */
+	uint32_t *seg_group;               /* stack -> that group's node */
 	struct idmap seg_node;             /* (group's node, stack) -> node, where there are groups */
 };
 
@@ -111,11 +112,11 @@ static uint32_t frame_of(struct folding *f, uint32_t id)
 
 static bool known_node(const struct folding *f, uint32_t group, uint32_t stack, uint64_t *node)
 {
-	if (group)
-		return idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
-	if (f->seg_plain[stack])
+	if (f->seg_plain[stack] && f->seg_group[stack] == group) {
 		*node = f->seg_plain[stack];
-	return f->seg_plain[stack] != 0;
+		return true;
+	}
+	return group && idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
 }
 
 /* The node of a stack below a group's node. Walks up to the nearest ancestor that is known, then down again. */
@@ -138,8 +139,8 @@ static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 			node = fold_child(f->b, (uint32_t)node, frame_of(f, frame));
 		if (group)
 			idmap_set(&f->seg_node, (uint64_t)group << 32 | path[n], node);
-		else
-			f->seg_plain[path[n]] = (uint32_t)node;
+		f->seg_plain[path[n]] = (uint32_t)node;
+		f->seg_group[path[n]] = group;
 	}
 	return (uint32_t)node;
 }
@@ -330,6 +331,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 		f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));
 		f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
 		f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
+		f->seg_group = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_group));
 		f->n_told = f->pub->n_processes;
 		read_meta(f, store_segment_db(f->seg));
 	}
@@ -341,7 +343,8 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	free(f->seg_frame);
 	free(f->seg_process);
 	free(f->seg_plain);
-	f->seg_frame = f->seg_process = f->seg_plain = NULL;
+	free(f->seg_group);
+	f->seg_frame = f->seg_process = f->seg_plain = f->seg_group = NULL;
 	idmap_release(&f->seg_node);
 	store_segment_close(f->seg);
 	f->seg = NULL;

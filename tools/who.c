@@ -36,6 +36,20 @@ static double share(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : 0;
 }
 
+/* The process that had its parent's pid when it started, where that ran in the window; NULL. */
+static const struct fold_process *parent_of(const struct fold *f, const struct fold_process *p)
+{
+	const struct fold_process *best = NULL;
+
+	for (size_t i = 0; i < f->n_processes; i++) {
+		const struct fold_process *x = &f->processes[i];
+
+		if (x->pid == p->ppid && x != p && x->start_ns <= p->start_ns && (!best || x->start_ns > best->start_ns))
+			best = x;
+	}
+	return best;
+}
+
 /* --- JSON --- */
 
 static json_t *text_or_null(const char *s)
@@ -43,10 +57,13 @@ static json_t *text_or_null(const char *s)
 	return *s ? json_text(s) : json_null();
 }
 
-static void set_process(json_t *o, const struct fold_process *p)
+static void set_process(json_t *o, const struct fold *f, const struct fold_process *p)
 {
+	const struct fold_process *parent = parent_of(f, p);
+
 	json_object_set_new(o, "pid", json_integer(p->pid));
 	json_object_set_new(o, "ppid", json_integer(p->ppid));
+	json_object_set_new(o, "parent_comm", parent ? json_text(parent->comm) : json_null());
 	json_object_set_new(o, "uid", json_integer(p->uid));
 	json_object_set_new(o, "comm", json_text(p->comm));
 	json_object_set_new(o, "exe", text_or_null(p->exe));
@@ -80,7 +97,7 @@ static int print_json(const struct view *v, const char *verb)
 		if (r->container)
 			set_container(o, r, &v->f->processes[r->process]);
 		else
-			set_process(o, &v->f->processes[r->process]);
+			set_process(o, v->f, &v->f->processes[r->process]);
 		json_object_set_new(o, "cpu_ns", json_integer((json_int_t)r->ns));
 		json_object_set_new(o, "cpu_cores", json_real(cores(v, r->ns)));
 		json_object_set_new(o, "share", json_real(share(r->ns, whole)));
@@ -105,11 +122,22 @@ static void function_cell(struct table *t, const struct view *v, const struct pr
 		table_cell(t, "[no stack]");
 }
 
+/* "make 812"; its number alone where nothing else is known of it. */
+static void parent_cell(struct table *t, const struct fold *f, const struct fold_process *p)
+{
+	const struct fold_process *parent = parent_of(f, p);
+
+	if (parent)
+		table_cellf(t, "%s %u", parent->comm, p->ppid);
+	else
+		table_cellf(t, "%u", p->ppid);
+}
+
 static struct table *process_table(const struct view *v)
 {
 	static const struct table_column columns[] = {
 		{"PID", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"COMMAND", TABLE_LEFT},
-		{"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_MIDDLE},
+		{"PARENT", TABLE_MIDDLE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
 
@@ -121,6 +149,7 @@ static struct table *process_table(const struct view *v)
 		table_cellf(t, "%.2f", cores(v, r->ns));
 		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
 		table_cell(t, p->comm);
+		parent_cell(t, v->f, p);
 		table_cell(t, *p->container ? p->container : *p->unit ? p->unit : "-");
 		function_cell(t, v, r);
 		table_cell(t, *p->args ? p->args : p->exe);

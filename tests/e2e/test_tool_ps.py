@@ -86,3 +86,16 @@ def test_a_window_without_samples_is_exit_4_with_what_to_try(sonde, made):
         done = sonde(verb, "--from", "1990-01-01", "--to", "1990-01-02", store=made[0])
         assert done.returncode == 4 and "sonde" in done.stderr
         assert done.stdout == ""
+
+
+def test_a_parent_is_named_where_it_ran_too(sonde, tmp_path):
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    who = [{"pid": 1, "comm": "make"}, {"pid": 70, "comm": "cc1"}, {"pid": 71, "comm": "cc1"}]   # putstore: children of 1
+    lines = [{"run": "cpu", "from": AT, "to": AT + 10, "bucket_s": 1, "period_ns": 10101010},
+             *({"kind": "cpu", "at": AT + 1, "n": 9, "stack": ["main"], **w} for w in who)]
+    store = str(tmp_path / "store")
+    subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    rows = {r["pid"]: r for r in json.loads(sonde("ps", "--json", store=store, check=True).stdout)["rows"]}
+    assert [rows[p]["parent_comm"] for p in (1, 70, 71)] == [None, "make", "make"]
+    assert "make 1 " in sonde("ps", store=store, check=True).stdout
