@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* drain: readings of sums that only grow, of threads that come, change and go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "loaders/offcpu/drain.h"
+#include "tests/unit/loaders/offcpu/fakes.h"
+
+#define SECOND 1000000000ll
+#define ID(tid_) ((uint64_t)(tid_) << 40 | 7)
+
+static struct drain d;
+static struct family_host host;
+static uint32_t reading;
+
+static int begin(void **state)
+{
+	const struct drain_maps maps = {FAKE_THREADS, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS};
+
+	(void)state;
+	fakes_reset(&host);
+	reading = 0;
+	drain_init(&d, &maps, SECOND);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	drain_release(&d);
+	return 0;
+}
+
+static void thread_put(uint32_t tid)
+{
+	struct offcpu_who who = {.task = tid, .tgid = 5, .tid = tid, .comm = "worker"};
+	struct offcpu_thread t = {.id = ID(tid), .tgid = 5, .tid = tid, .in_scope = 1};
+	uint64_t id = ID(tid), task = tid;
+
+	fake_map_put(FAKE_WHO, &id, sizeof(id), &who, sizeof(who));
+	fake_map_put(FAKE_THREADS, &task, sizeof(task), &t, sizeof(t));
+}
+
+static void thread_ends(uint32_t tid)
+{
+	extern int bpf_map_delete_elem(int fd, const void *key);
+	uint64_t task = tid;
+
+	bpf_map_delete_elem(FAKE_THREADS, &task);
+}
+
+static void sum_put(uint32_t tid, uint32_t class, uint64_t n, uint64_t ns, uint64_t max)
+{
+	struct offcpu_key key = {.id = ID(tid), .class = class};
+	struct offcpu_sum sum = {.n = n, .total_ns = ns};
+
+	sum.max_ns[reading & 1] = max;
+	sum.reading[reading & 1] = reading;
+	sum.hist[10] = (uint32_t)n;
+	fake_map_put(FAKE_TOTALS, &key, sizeof(key), &sum, sizeof(sum));
+}
+
+static void read_now(void)
+{
+	drain_read(&d, &host, reading, (reading + 2) * SECOND);
+	reading++;
+}
+
+static void each_reading_stores_what_has_been_added_since(void **state)
+{
+	(void)state;
+	thread_put(7);
+	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
+	read_now();
+	assert_int_equal(fake.n_waits, 1);
+	assert_int_equal(fake.waits[0].task, 7);
+	assert_int_equal(fake.waits[0].x.n, 10);
+	assert_int_equal(fake.waits[0].x.max_ns, 900);
+	assert_int_equal(fake.waits[0].utc_ns, (SECOND + 2 * SECOND) / 2 + 1000); /* in the middle of what it is about */
+	read_now();
+	assert_int_equal(fake.n_waits, 1);
+	sum_put(7, OFFCPU_PIPE, 13, 5600, 300);
+	read_now();
+	assert_int_equal(fake.waits[1].x.n, 3);
+	assert_int_equal(fake.waits[1].x.total_ns, 600);
+	assert_int_equal(fake.waits[1].x.max_ns, 300);
+	assert_int_equal(host.added, 13);
+}
+
+static void what_was_longest_in_an_earlier_reading_is_not_told_again(void **state)
+{
+	(void)state;
+	thread_put(7);
+	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
+	reading += 2; /* the program had counted on */
+	read_now();
+	assert_int_equal(fake.waits[0].x.max_ns, 0);
+}
+
+static void sums_of_who_is_not_known_yet_wait_for_the_next_reading(void **state)
+{
+	(void)state;
+	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
+	read_now();
+	assert_int_equal(fake.n_waits, 0);
+	thread_put(7);
+	read_now();
+	assert_int_equal(fake.n_waits, 1);
+	assert_int_equal(fake.waits[0].x.n, 10);
+}
+
+static void a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywhere(void **state)
+{
+	struct offcpu_wake_key wake = {.id = ID(7), .waker = ID(8), .class = OFFCPU_PIPE};
+	struct offcpu_culprit_key culprit = {.id = ID(8), .by = ID(7)};
+	struct offcpu_count count = {.n = 2, .total_ns = 20};
+
+	(void)state;
+	thread_put(7);
+	thread_put(8);
+	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
+	read_now();
+	sum_put(7, OFFCPU_PIPE, 12, 6000, 900);
+	fake_map_put(FAKE_WAKES, &wake, sizeof(wake), &count, sizeof(count));
+	fake_map_put(FAKE_CULPRITS, &culprit, sizeof(culprit), &count, sizeof(count));
+	thread_ends(7);
+	for (int i = 0; i < 4; i++)
+		read_now();
+	assert_int_equal(fake.n_waits, 2);
+	assert_int_equal(fake.waits[1].x.n, 2);
+	assert_int_equal(fake.n_wakes, 1);
+	assert_int_equal(fake.wakes[0].x.waker, 8);
+	assert_int_equal(fake.n_culprits, 1);
+	assert_int_equal(fake.culprits[0].x.culprit, 7);
+	assert_int_equal(fake.n_map[FAKE_TOTALS] + fake.n_map[FAKE_WAKES] + fake.n_map[FAKE_CULPRITS], 0);
+	assert_int_equal(fake.n_map[FAKE_WHO], 1);
+	assert_int_equal(d.sums.n + d.counts.n, 0);
+	assert_int_equal(d.who.n, 1);
+}
+
+static void whom_nobody_knows_any_more_is_removed_in_the_end(void **state)
+{
+	(void)state;
+	sum_put(9, OFFCPU_PIPE, 1, 5, 5);
+	for (int i = 0; i < 8; i++)
+		read_now();
+	assert_int_equal(fake.n_map[FAKE_TOTALS], 0);
+	assert_int_equal(fake.n_waits, 0);
+}
+
+static void an_idle_cpu_and_an_unknown_culprit_are_no_threads(void **state)
+{
+	struct offcpu_culprit_key idle = {.id = ID(7), .by = OFFCPU_BY_IDLE}, unknown = {.id = ID(7), .by = OFFCPU_BY_UNKNOWN};
+	struct offcpu_count count = {.n = 1, .total_ns = 5};
+
+	(void)state;
+	thread_put(7);
+	fake_map_put(FAKE_CULPRITS, &idle, sizeof(idle), &count, sizeof(count));
+	fake_map_put(FAKE_CULPRITS, &unknown, sizeof(unknown), &count, sizeof(count));
+	read_now();
+	assert_int_equal(fake.n_culprits, 2);
+	assert_int_equal(fake.culprits[0].x.kind, STORE_CULPRIT_IDLE);
+	assert_int_equal(fake.culprits[1].x.kind, STORE_CULPRIT_UNKNOWN);
+	assert_int_equal(fake.culprits[0].x.culprit, 0);
+}
+
+static void a_store_in_a_new_epoch_is_asked_again_and_one_that_refuses_is_counted(void **state)
+{
+	(void)state;
+	thread_put(7);
+	fake.stale = 2;
+	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
+	read_now();
+	assert_int_equal(fake.n_waits, 1);
+	fake.stale = 9;
+	sum_put(7, OFFCPU_PIPE, 14, 5000, 900);
+	read_now();
+	assert_int_equal(fake.n_waits, 1);
+	assert_int_equal(host.refused, 4);
+}
+
+static void last_of(uint32_t tid, uint8_t state, uint64_t since, uint64_t woken, uint8_t in_scope)
+{
+	struct offcpu_thread t = {.id = ID(tid), .tid = tid, .since_ns = since, .woken_ns = woken, .state = state,
+				  .class = OFFCPU_LOCK, .flags = OFFCPU_F_BEFORE, .in_scope = in_scope};
+	uint64_t task = tid;
+
+	thread_put(tid);
+	fake_map_put(FAKE_THREADS, &task, sizeof(task), &t, sizeof(t));
+}
+
+static void what_still_lasts_is_told_up_to_the_end_and_apart(void **state)
+{
+	(void)state;
+	last_of(7, OFFCPU_S_BLOCKED, SECOND, 0, 1);
+	last_of(8, OFFCPU_S_BLOCKED, SECOND, 2 * SECOND, 1); /* woken, and not run yet */
+	last_of(9, OFFCPU_S_RUNNING, 5 * SECOND, 0, 1);      /* since after the end: another CPU's clock */
+	last_of(10, OFFCPU_S_BLOCKED, SECOND, 0, 0);
+	read_now();
+	drain_unfinished(&d, &host, 4 * SECOND);
+	assert_int_equal(fake.n_waits, 4);
+	assert_int_equal(fake.waits[0].x.total_ns, 3 * SECOND);
+	assert_int_equal(fake.waits[0].x.flags, STORE_WAIT_UNFINISHED | STORE_WAIT_BEFORE);
+	assert_int_equal(fake.waits[1].x.total_ns, SECOND);
+	assert_int_equal(fake.waits[2].x.class, STORE_READY_WOKEN);
+	assert_int_equal(fake.waits[2].x.total_ns, 2 * SECOND);
+	assert_int_equal(fake.waits[3].x.class, STORE_RUNNING);
+	assert_int_equal(fake.waits[3].x.total_ns, 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
+	const struct CMUnitTest tests[] = {
+		T(each_reading_stores_what_has_been_added_since),
+		T(what_was_longest_in_an_earlier_reading_is_not_told_again),
+		T(sums_of_who_is_not_known_yet_wait_for_the_next_reading),
+		T(a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywhere),
+		T(whom_nobody_knows_any_more_is_removed_in_the_end),
+		T(an_idle_cpu_and_an_unknown_culprit_are_no_threads),
+		T(a_store_in_a_new_epoch_is_asked_again_and_one_that_refuses_is_counted),
+		T(what_still_lasts_is_told_up_to_the_end_and_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

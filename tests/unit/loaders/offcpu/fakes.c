@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/loaders/offcpu/fakes.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/host/kallsyms.h"
+#include "loaders/lib/host/naming.h"
+#include "loaders/offcpu/mapread.h"
+#include "schema/store/writer.h"
+
+struct fakes fake;
+
+void fakes_reset(struct family_host *h)
+{
+	memset(&fake, 0, sizeof(fake));
+	fake.epoch = 1;
+	*h = (struct family_host){.run = 1, .offset_ns = 1000};
+}
+
+/* ---- maps ---- */
+
+static size_t map_at(enum fake_map m, const void *key, size_t size)
+{
+	size_t i = 0;
+
+	while (i < fake.n_map[m] && memcmp(fake.map[m][i].key, key, size))
+		i++;
+	return i;
+}
+
+void fake_map_put(enum fake_map m, const void *key, size_t key_size, const void *value, size_t value_size)
+{
+	size_t i = map_at(m, key, key_size);
+
+	if (i >= FAKES || key_size > sizeof(fake.map[m][i].key) || value_size > sizeof(fake.map[m][i].value))
+		abort();
+	memcpy(fake.map[m][i].key, key, key_size);
+	memcpy(fake.map[m][i].value, value, value_size);
+	fake.map[m][i].key_size = key_size;
+	fake.map[m][i].value_size = value_size;
+	fake.n_map[m] += i == fake.n_map[m];
+}
+
+int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx)
+{
+	size_t n = fake.n_map[fd];
+	uint64_t keys[FAKES][4], values[FAKES][40];
+
+	for (size_t i = 0; i < n; i++) {
+		if (fake.map[fd][i].key_size != key_size || fake.map[fd][i].value_size != value_size)
+			abort();
+		memcpy(keys[i], fake.map[fd][i].key, key_size);
+		memcpy(values[i], fake.map[fd][i].value, value_size);
+	}
+	for (size_t i = 0; i < n; i++)
+		fn(ctx, keys[i], values[i]);
+	return 0;
+}
+
+int bpf_map_delete_elem(int fd, const void *key)
+{
+	size_t i = fake.n_map[fd] ? map_at((enum fake_map)fd, key, fake.map[fd][0].key_size) : 0;
+
+	if (i >= fake.n_map[fd])
+		return -ENOENT;
+	fake.map[fd][i] = fake.map[fd][--fake.n_map[fd]];
+	return 0;
+}
+
+/* ---- the store ---- */
+
+uint32_t store_epoch(const struct store_writer *w)
+{
+	(void)w;
+	return fake.epoch;
+}
+
+static bool refused(void)
+{
+	if (fake.stale <= 0)
+		return false;
+	fake.stale--;
+	fake.epoch++;
+	return true;
+}
+
+static struct fake_amount series;
+
+uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
+			       uint32_t stack, enum store_kind kind, uint32_t label)
+{
+	(void)w;
+	(void)run;
+	(void)thread;
+	(void)tid;
+	series = (struct fake_amount){.process = process, .stack = stack, .label = label, .kind = kind};
+	return 1;
+}
+
+int store_amount(struct store_writer *w, uint32_t id, int64_t utc_ns, const struct store_amount *a)
+{
+	(void)w;
+	(void)id;
+	(void)utc_ns;
+	if (refused())
+		return -ESTALE;
+	series.n = a->n;
+	series.value = a->value;
+	series.max = a->max;
+	fake.amounts[fake.n_amounts++ % FAKES] = series;
+	return 0;
+}
+
+/* A task's id is its thread's id. */
+uint32_t store_task(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid)
+{
+	(void)w;
+	(void)run;
+	(void)process;
+	(void)thread;
+	return tid;
+}
+
+int store_wait(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait *x)
+{
+	(void)w;
+	if (refused())
+		return -ESTALE;
+	fake.waits[fake.n_waits++ % FAKES] = (struct fake_wait){task, utc_ns, *x};
+	return 0;
+}
+
+int store_wake(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wake *x)
+{
+	(void)w;
+	(void)utc_ns;
+	fake.wakes[fake.n_wakes++ % FAKES] = (struct fake_wake){task, *x};
+	return 0;
+}
+
+int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_culprit *x)
+{
+	(void)w;
+	(void)utc_ns;
+	fake.culprits[fake.n_culprits++ % FAKES] = (struct fake_culprit){task, *x};
+	return 0;
+}
+
+/* ---- names ---- */
+
+void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames, struct naming_result *out)
+{
+	(void)n;
+	(void)frames;
+	fake.named++;
+	*out = (struct naming_result){.process = ev->tgid, .stack = ev->n_kernel * 100u + ev->n_user, .exe = ""};
+}
+
+int kallsyms_load(const char *path, struct kallsyms **out)
+{
+	(void)path;
+	*out = fake.symbols ? (struct kallsyms *)&fake : NULL;
+	return fake.symbols ? 0 : -ENOENT;
+}
+
+bool kallsyms_hidden(const struct kallsyms *k)
+{
+	(void)k;
+	return false;
+}
+
+void kallsyms_free(struct kallsyms *k)
+{
+	(void)k;
+}
+
+bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out)
+{
+	(void)k;
+	*out = (struct kallsyms_symbol){.name = addr / 100 == 2 ? "__schedule" : addr / 100 == 3 ? "schedule" : "tick"};
+	return true;
+}

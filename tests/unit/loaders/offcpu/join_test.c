@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* join: stacks and lengths come in any order, or one of them never. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "loaders/lib/host/naming.h"
+#include "loaders/offcpu/join.h"
+#include "tests/unit/loaders/offcpu/fakes.h"
+
+struct wire {
+	struct stack_event ev;
+	uint64_t frames[8];
+};
+
+static struct join j;
+static struct family_host host;
+
+static int begin(void **state)
+{
+	(void)state;
+	fakes_reset(&host);
+	join_init(&j);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	join_release(&j);
+	return 0;
+}
+
+static void stack_at(uint32_t tid, uint64_t out_ns, uint16_t n_kernel, uint16_t n_user)
+{
+	struct wire w = {.ev = {.time_ns = out_ns, .tgid = 5, .tid = tid, .n_kernel = n_kernel, .n_user = n_user},
+			 .frames = {150, 250, 350, 450, 550, 650}};
+	struct naming_result named = {0};
+
+	join_stack(&j, &host, &w.ev, sizeof(w.ev) + 8u * (n_kernel + n_user), &named);
+}
+
+static void end_at(uint32_t tid, uint64_t out_ns, uint64_t blocked_ns, uint64_t ready_ns, uint32_t weight)
+{
+	struct offcpu_end e = {.ev = {.time_ns = out_ns + blocked_ns + ready_ns, .tgid = 5, .tid = tid, .end = OFFCPU_RECORD_END},
+			       .out_ns = out_ns, .blocked_ns = blocked_ns, .ready_ns = ready_ns, .weight = weight,
+			       .class = blocked_ns ? OFFCPU_PIPE : OFFCPU_PREEMPTED, .blocked = blocked_ns > 0};
+
+	join_end(&j, &host, &e);
+}
+
+static void a_wait_with_both_is_an_amount_blocked_and_one_ready(void **state)
+{
+	(void)state;
+	stack_at(7, 100, 2, 1);
+	assert_int_equal(fake.n_amounts, 0);
+	end_at(7, 100, 50, 3, 4);
+	assert_int_equal(fake.n_amounts, 2);
+	assert_int_equal(fake.amounts[0].kind, STORE_KIND_OFFCPU);
+	assert_int_equal(fake.amounts[0].label, OFFCPU_PIPE);
+	assert_int_equal(fake.amounts[0].n, 4);
+	assert_int_equal(fake.amounts[0].value, 200);
+	assert_int_equal(fake.amounts[0].max, 50);
+	assert_int_equal(fake.amounts[0].stack, 201);
+	assert_int_equal(fake.amounts[1].kind, STORE_KIND_RUNQUEUE);
+	assert_int_equal(fake.amounts[1].label, OFFCPU_WOKEN);
+	assert_int_equal(fake.amounts[1].value, 12);
+	assert_int_equal(host.added, 8);
+}
+
+static void a_stack_that_comes_after_its_length_is_joined_too(void **state)
+{
+	(void)state;
+	end_at(7, 100, 0, 9, 1);
+	assert_int_equal(fake.n_amounts, 0);
+	stack_at(7, 100, 1, 3);
+	assert_int_equal(fake.n_amounts, 1);
+	assert_int_equal(fake.amounts[0].kind, STORE_KIND_RUNQUEUE);
+	assert_int_equal(fake.amounts[0].label, OFFCPU_PREEMPTED);
+	assert_int_equal(fake.amounts[0].stack, 103);
+}
+
+static void waits_of_one_thread_are_told_apart_by_when_they_began(void **state)
+{
+	(void)state;
+	stack_at(7, 100, 1, 1);
+	stack_at(8, 100, 1, 2);
+	end_at(8, 100, 20, 0, 1);
+	end_at(7, 101, 30, 0, 1); /* of no stack that is here */
+	assert_int_equal(fake.n_amounts, 2);
+	assert_int_equal(fake.amounts[0].stack, 102);
+	end_at(7, 100, 10, 0, 1);
+	assert_int_equal(fake.n_amounts, 4);
+	assert_int_equal(fake.amounts[2].stack, 101);
+}
+
+static void a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not(void **state)
+{
+	(void)state;
+	end_at(7, 100, 50, 3, 1);
+	stack_at(8, 100, 1, 1);
+	join_finish(&j, &host);
+	assert_int_equal(fake.n_amounts, 2);
+	assert_int_equal(fake.amounts[0].stack, 0);
+	assert_int_equal(j.waiting.n, 0);
+}
+
+static void the_same_stack_twice_is_one(void **state)
+{
+	(void)state;
+	stack_at(7, 100, 1, 1);
+	stack_at(7, 100, 1, 1);
+	end_at(7, 100, 50, 3, 1);
+	assert_int_equal(fake.n_amounts, 2);
+	assert_int_equal(j.waiting.n, 0);
+}
+
+static void a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost(void **state)
+{
+	(void)state;
+	for (uint64_t at = 100; at < 200; at++)
+		stack_at(7, at, 1, 1);
+	assert_int_equal(j.waiting.n, 1);
+}
+
+static void where_the_stores_ids_have_changed_the_stack_is_named_anew(void **state)
+{
+	(void)state;
+	stack_at(7, 100, 1, 1);
+	assert_int_equal(fake.named, 1);
+	fake.stale = 1;
+	end_at(7, 100, 50, 3, 1);
+	assert_int_equal(fake.named, 2);
+	assert_int_equal(fake.n_amounts, 2);
+	fake.stale = 100; /* it never takes it: that is counted */
+	stack_at(7, 200, 1, 1);
+	end_at(7, 200, 50, 3, 6);
+	assert_int_equal(fake.n_amounts, 2);
+	assert_int_equal(host.refused, 12);
+}
+
+static void the_schedulers_own_frames_are_left_out(void **state)
+{
+	(void)state;
+	join_release(&j);
+	fake.symbols = true;
+	join_init(&j);
+	stack_at(7, 100, 5, 1); /* tick, __schedule, schedule, 2 others */
+	end_at(7, 100, 50, 3, 1);
+	assert_int_equal(fake.amounts[0].stack, 201);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
+	const struct CMUnitTest tests[] = {
+		T(a_wait_with_both_is_an_amount_blocked_and_one_ready),
+		T(a_stack_that_comes_after_its_length_is_joined_too),
+		T(waits_of_one_thread_are_told_apart_by_when_they_began),
+		T(a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not),
+		T(the_same_stack_twice_is_one),
+		T(a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost),
+		T(where_the_stores_ids_have_changed_the_stack_is_named_anew),
+		T(the_schedulers_own_frames_are_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
