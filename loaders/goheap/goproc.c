@@ -138,7 +138,7 @@ static int on_bucket(void *ctx, const struct bucket *b)
 
 	site_read(s, b, rate > 0 ? 1e9 / rate : 0);
 	s->stack_at = UINT64_MAX;
-	if (s->epoch != r->epoch && (r->p->n_armed || site_has_news(s, r->p->sum.nothing_published, r->segment)))
+	if (s->epoch != r->epoch && (r->p->n_armed || s->standing || site_has_news(s, r->p->sum.nothing_published, r->segment)))
 		frames_keep(r->p, s, b);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "loaders/lib/host/place.h"
 #include "probes/stack.h"
 #include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/store/writer.h"
 
@@ -136,21 +137,6 @@ static int counter_tell(struct telling *t, struct site *s)
 	return err;
 }
 
-static int gauge_tell(struct telling *t, struct site *s)
-{
-	struct site_amounts now = site_standing(s, t->p->sum.nothing_published);
-	struct store_amount a = {.n = now.n, .value = now.value};
-	bool stands = s->told_in == t->segment ? now.n != s->standing : now.n != 0;
-	int err = s->gauge && stands ? store_amount(t->h->store, s->gauge, utc(t), &a) : 0;
-
-	if (err)
-		return err;
-	t->h->added += s->gauge && stands;
-	s->standing = now.n;
-	s->told_in = t->segment;
-	return 0;
-}
-
 /* Ids may become void while they are made: once more, then it is left to the next reading. */
 static void site_tell(struct telling *t, struct site *s)
 {
@@ -159,20 +145,102 @@ static void site_tell(struct telling *t, struct site *s)
 	if (!s->kind || !s->read)
 		return;
 	if (!site_has_news(s, t->p->sum.nothing_published, t->segment)) {
-		if (t->p->n_armed && s->epoch != store_epoch(t->h->store))
-			series_make(t, s); /* for the last profile, when there are no frames to name */
+		if ((t->p->n_armed || s->standing) && s->epoch != store_epoch(t->h->store))
+			series_make(t, s); /* for the last profile, when there are no frames to name, and for the sums */
 		return;
 	}
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
 		if (s->epoch != store_epoch(t->h->store) && !series_make(t, s))
 			break;
 		err = counter_tell(t, s);
-		if (!err)
-			err = gauge_tell(t, s);
 		if (err == -ESTALE)
 			s->epoch = 0;
 	}
 	t->stale |= err != 0;
+}
+
+/* ---- what stands ---- */
+
+/* Buckets whose stacks differ in the runtime's frames alone, or within a line, are one series: what stands is told of all of
+ * them together, for a gauge's amount takes the place of the one before. */
+struct sums {
+	struct idmap places; /* gauge -> its place in `all` */
+	struct store_amount *all;
+	size_t n, cap;
+};
+
+static void sums_release(struct sums *s)
+{
+	idmap_release(&s->places);
+	free(s->all);
+}
+
+static void sums_add(struct sums *s, uint32_t gauge, const struct site_amounts *a)
+{
+	uint64_t at;
+
+	if (!idmap_get(&s->places, gauge, &at)) {
+		at = s->n;
+		mem_grow(s->all, s->n, s->cap);
+		s->all[s->n++] = (struct store_amount){0};
+		idmap_set(&s->places, gauge, at);
+	}
+	s->all[at].n += a->n;
+	s->all[at].value += a->value;
+}
+
+/* false: ids are void, or not made yet. */
+static bool sums_make(const struct telling *t, struct sums *sums)
+{
+	for (uint32_t i = 0; i < t->p->n_sites; i++) {
+		const struct site *s = &t->p->sites[i];
+		struct site_amounts now = site_standing(s, t->p->sum.nothing_published);
+		bool valid = s->gauge && s->epoch == store_epoch(t->h->store);
+
+		if (now.n && valid)
+			sums_add(sums, s->gauge, &now);
+		else if (now.n && s->read)
+			return false;
+	}
+	return true;
+}
+
+static int standing_tell(struct telling *t, struct site *s, const struct sums *sums)
+{
+	uint64_t now = site_standing(s, t->p->sum.nothing_published).n, at;
+	bool changed = s->told_in == t->segment ? now != s->standing : now != 0;
+	struct store_amount a = {0};
+	int err = 0;
+
+	if (s->gauge && changed && s->epoch != store_epoch(t->h->store))
+		return -ESTALE;
+	if (s->gauge && changed) {
+		if (idmap_get(&sums->places, s->gauge, &at))
+			a = sums->all[at];
+		err = store_amount(t->h->store, s->gauge, utc(t), &a);
+		t->h->added += !err;
+	}
+	if (err)
+		return err;
+	s->standing = now;
+	s->told_in = t->segment;
+	return 0;
+}
+
+/* All, or what could not be told is left to the next reading. */
+static void standings_tell(struct telling *t)
+{
+	struct sums sums = {0};
+	int err = sums_make(t, &sums) ? 0 : -ESTALE;
+
+	for (uint32_t i = 0; i < t->p->n_sites && !err; i++) {
+		struct site *s = &t->p->sites[i];
+
+		if (s->kind && s->read && site_has_news(s, t->p->sum.nothing_published, t->segment))
+			err = standing_tell(t, s, &sums);
+	}
+	t->stale |= err != 0;
+	sums_release(&sums);
 }
 
 static void rate_tell(struct telling *t)
@@ -228,6 +296,7 @@ void gostore(struct goproc *p, struct family_host *h, struct hostmaps_process *h
 	rate_tell(&t);
 	for (uint32_t i = 0; i < p->n_sites; i++)
 		site_tell(&t, &p->sites[i]);
+	standings_tell(&t);
 	p->unfinished = t.stale;
 	frames_release(p);
 	gostore_state(p, h, hp);

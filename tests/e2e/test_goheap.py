@@ -251,6 +251,35 @@ def test_a_profile_that_is_off_is_told_as_off(heapwork, store):
     assert row["state"] == "off" and "off" in row["reason"]
 
 
+def flat(*args):
+    """Function -> bytes, as go tool pprof -top has them."""
+    out = subprocess.run(["go", "tool", "pprof", "-top", "-unit=B", "-sample_index=inuse_space", "-nodecount=0", "-nodefraction=0",
+                          *args], capture_output=True, text=True, check=True, env=dict(os.environ, PPROF_TMPDIR="/nonexistent"))
+    return {m.group(2): int(m.group(1)) for m in re.finditer(r"^\s*(-?\d+)B?\s+\S+%\s+\S+%\s+\S+\s+\S+%\s+(\S+)$", out.stdout, re.M)
+            if int(m.group(1))}
+
+
+def test_what_came_between_two_profiles_is_what_the_runtimes_own_say(heapwork, scratch, sonde):
+    """go tool pprof -diff_base of two exports, and of the two that the program itself wrote at the same moments."""
+    need("go")
+    work, files = heapwork("-leak", "4000"), {}
+    for n in ("1", "2"):
+        time.sleep(1)
+        own_one = work.rest()
+        store = os.path.join(scratch, f"store-{n}")
+        status, said = ended(loader(store, "--pid", str(work.pid), "--duration", "1s", "--interval", "1s"))
+        assert status == 0, said
+        ours = os.path.join(scratch, f"ours-{n}.pb.gz")
+        sonde("export", "pprof", "--type", "inuse", "-o", ours, store=store, check=True)
+        files[n] = ours, own_one
+        work.go_on()
+    ours, theirs = (flat("-diff_base", files["1"][i], files["2"][i]) for i in (0, 1))
+    assert theirs["main.leak"] > 100_000
+    assert ours.keys() == theirs.keys()
+    for function, bytes_ in theirs.items():
+        assert abs(ours[function] - bytes_) <= 64, (function, ours[function], bytes_)  # each is rounded by itself
+
+
 # ---- the last profile ----
 
 

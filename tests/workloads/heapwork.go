@@ -15,21 +15,32 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"time"
 )
 
 var (
-	leaked [][]byte
-	ring   [64][]byte
-	names  = map[int]string{}
-	sink   int
+	leaked  [][]byte
+	ring    [64][]byte
+	names   = map[int]string{}
+	numbers = map[int]string{}
+	sink    int
 )
 
 //go:noinline
 func leak(size int) {
 	leaked = append(leaked, make([]byte, size)) // LEAK
+}
+
+// A map that splits its tables in two: one call of one size to people, two places of the runtime, and two records.
+//
+//go:noinline
+func twins() {
+	for i := 0; i < 4000; i++ {
+		numbers[i] = "a number"
+	}
 }
 
 //go:noinline
@@ -51,7 +62,9 @@ func innocentMap(round int) {
 	names[round%1000] = fmt.Sprint("name ", round)
 }
 
+// No garbage is collected until it goes on: what the profile says stays so.
 func rest(dir string, n int) {
+	debug.SetGCPercent(-1)
 	runtime.GC()
 	runtime.GC()
 	path := filepath.Join(dir, fmt.Sprintf("own-%d.pb.gz", n))
@@ -109,6 +122,7 @@ func main() {
 	for *grow > 0 {
 		step(*grow)
 	}
+	twins()
 	lines := make(chan bool)
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -128,6 +142,7 @@ func main() {
 			if _, more = <-lines; !more {
 				return
 			}
+			debug.SetGCPercent(100)
 		default:
 			work(round, *size)
 			if !*busy {

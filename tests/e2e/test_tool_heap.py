@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sonde heap on a store whose contents are known: what it prints is compared with text that was computed by hand."""
+import json
+import math
+import os
+import subprocess
+
+import pytest
+
+from conftest import BUILD, need
+
+AT = 1795144200
+RATE = 4096
+APP = {"pid": 40, "comm": "app", "tid": 40, "thread": "app"}
+LEAK, CACHE, LATE = (["main", [name, "app.go", line]] for name, line in (("leak", 12), ("cache", 30), ("late", 44)))
+# leak: 64 bytes each, 100 more every 10 s; cache: 8192 bytes each, as many as ever; late: at the end alone
+STORE = [
+    {"run": "goheap", "from": AT, "to": AT + 80, "bucket_s": 10},
+    {"rate": RATE, "at": AT, **APP},
+    *({**APP, "kind": kind, "label": 64, "at": AT + 10 * i, "n": n, "value": 64 * n, "stack": LEAK}
+      for i in range(8) for kind, n in (("alloc", 100), ("inuse", 100 * (i + 1)))),
+    {**APP, "kind": "alloc", "label": 8192, "at": AT + 10, "n": 500, "value": 500 * 8192, "stack": CACHE},
+    *({**APP, "kind": "inuse", "label": 8192, "at": AT + 10 * i, "n": 90, "value": 90 * 8192, "stack": CACHE} for i in range(8)),
+    {**APP, "kind": "inuse", "label": 65536, "at": AT + 70, "n": 2, "value": 131072, "stack": LATE},
+]
+RANGE = ["--from", str(AT), "--to", str(AT + 80)]
+
+
+def scaled(n, size):
+    """As go tool pprof: what a sample of this size stands for."""
+    return n / (1 - math.exp(-size / RATE))
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("heap") / "store")
+    need("build/tests/putstore", os.path.join(BUILD, "tests", "putstore"))
+    subprocess.run([os.path.join(BUILD, "tests", "putstore"), path], input="\n".join(map(json.dumps, STORE)), text=True, check=True)
+    return path
+
+
+GOLDEN = {
+    (): """\
+ALLOCATED   IN USE  OBJECTS  FUNCTION  LINE
+  3.1 MiB  3.1 MiB    51601  leak      app.go:12
+  4.5 MiB  833 KiB      104  cache     app.go:30
+      0 B  128 KiB        2  late      app.go:44
+""",
+    ("--alloc",): """\
+ALLOCATED   IN USE  OBJECTS  FUNCTION  LINE
+  4.5 MiB  833 KiB      104  cache     app.go:30
+  3.1 MiB  3.1 MiB    51601  leak      app.go:12
+""",
+    ("--growth",): """\
+    GROWTH   IN USE  OBJECTS  FUNCTION  LINE
++142 MiB/h  3.1 MiB    51601  leak      app.go:12
+""",
+    ("-n", "1"): """\
+ALLOCATED   IN USE  OBJECTS  FUNCTION  LINE
+  3.1 MiB  3.1 MiB    51601  leak      app.go:12
+""",
+}
+
+
+@pytest.mark.parametrize("args", GOLDEN, ids=lambda a: " ".join(a) or "plain")
+def test_what_it_prints(sonde, planted, args):
+    assert sonde("heap", *RANGE, *args, store=planted, check=True).stdout == GOLDEN[args]
+
+
+def row(function, line, inuse, alloc, size, growth=None):
+    """Of (sampled objects, size) as they were put in."""
+    amounts = {f"{name}_{unit}": round(scaled(n, size) * by) for name, n in (("inuse", inuse), ("alloc", alloc))
+               for unit, by in (("bytes", size), ("objects", 1))}
+    return {"function": function, "module": "app", "file": "app.go", "line": line, **amounts, "growth_bytes_per_s": growth}
+
+
+def test_its_json(sonde, planted):
+    told = json.loads(sonde("heap", *RANGE, "--json", store=planted, check=True).stdout)
+    assert (told["schema"], told["from_ns"], told["to_ns"], told["warnings"]) == (
+        "sonde.heap/1", AT * 10**9, (AT + 80) * 10**9, [])
+    assert told["rows"] == [row("leak", 12, 800, 800, 64), row("cache", 30, 90, 500, 8192), row("late", 44, 2, 0, 65536)]
+    told = json.loads(sonde("heap", *RANGE, "--growth", "--json", store=planted, check=True).stdout)
+    (only,) = told["rows"]
+    assert abs(only["growth_bytes_per_s"] / (scaled(100, 64) * 64 / 10) - 1) < 1e-4  # of whole bytes
+    assert only == row("leak", 12, 800, 800, 64, only["growth_bytes_per_s"])
+
+
+@pytest.mark.parametrize("args,code,says", [
+    (["--growth", "--alloc"], 2, "--growth and --alloc do not go together"),
+    (["--last", "1h", "nobody"], 2, "nobody"),
+    (["--from", str(AT + 5000), "--to", str(AT + 6000)], 4, ""),
+])
+def test_what_it_refuses(sonde, planted, args, code, says):
+    done = sonde("heap", *args, store=planted)
+    assert done.returncode == code and says in done.stderr and done.stdout == "", done.stderr
