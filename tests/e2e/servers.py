@@ -100,7 +100,7 @@ def redis(folder):
     return r
 
 
-def postgres(folder):
+def postgres(folder, load=True):
     place = "/usr/lib/postgresql/15/bin/"
     tools = {n: find(n, place + n) for n in ("initdb", "postgres", "pgbench")}
     port = free_port()
@@ -114,12 +114,13 @@ def postgres(folder):
     r = Running(["postgres"])
     wait_port(port, r.start([*user, place + "postgres", "-D", data, "-p", str(port), "-k", folder, "-c",
                              "listen_addresses=127.0.0.1", "-c", "fsync=off"], signal.SIGINT))
-    at = ["-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "postgres"]
+    at = r.at = ["-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "postgres"]
     for _ in range(100):
         if not subprocess.run([tools["pgbench"], "-i", "-q", *at], capture_output=True).returncode:
             break
         time.sleep(0.1)
-    r.load([tools["pgbench"], "-S", "-c", "2", "-T", "60", *at])
+    if load:
+        r.load([tools["pgbench"], "-S", "-c", "2", "-T", "60", *at])
     return r
 
 
