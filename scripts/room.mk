@@ -8,6 +8,9 @@ mandir     := $(DESTDIR)$(PREFIX)/share/man
 docdir     := $(DESTDIR)$(PREFIX)/share/doc/sonde
 MAN_PAGES  := $(wildcard docs/man/*.[1-8])
 datadir    := $(DESTDIR)$(PREFIX)/share
+unitdir    := $(DESTDIR)$(PREFIX)/lib/systemd/system
+sysusers   := $(DESTDIR)$(PREFIX)/lib/sysusers.d/sonde.conf
+tmpfiles   := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/sonde.conf
 # what a shell completes sonde by: its file, and where that shell looks for it
 COMPLETES  := bash=bash-completion/completions/sonde zsh=zsh/site-functions/_sonde fish=fish/vendor_completions.d/sonde.fish
 
@@ -18,6 +21,10 @@ install: all
 	$(INSTALL) -m 0755 $(filter-out $(B)/bin/sonde,$(PROGRAMS)) $(libexecdir)/
 	$(foreach m,$(MAN_PAGES),$(INSTALL) -m 0644 $(m) $(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)) &&) :
 	$(INSTALL) -m 0644 LICENSES/*.txt $(docdir)/
+	$(INSTALL) -d $(unitdir)
+	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' supervisor/systemd/sonded.service > $(unitdir)/sonded.service
+	$(INSTALL) -D -m 0644 supervisor/systemd/sysusers.conf $(sysusers)
+	$(INSTALL) -D -m 0644 supervisor/systemd/tmpfiles.conf $(tmpfiles)
 	$(foreach c,$(COMPLETES),$(INSTALL) -D -m 0644 tools/completion/sonde.$(firstword $(subst =, ,$(c))) \
 		$(datadir)/$(lastword $(subst =, ,$(c))) &&) :
 
@@ -27,4 +34,5 @@ uninstall:
 	rm -f $(foreach m,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 	rm -f $(foreach l,$(wildcard LICENSES/*.txt),$(docdir)/$(notdir $(l)))
 	rm -f $(foreach c,$(COMPLETES),$(datadir)/$(lastword $(subst =, ,$(c))))
+	rm -f $(unitdir)/sonded.service $(sysusers) $(tmpfiles)
 	-rmdir $(libexecdir) $(docdir) 2>/dev/null

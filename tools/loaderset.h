@@ -20,7 +20,7 @@
 
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
-#include "tools/families.h"
+#include "schema/base/families.h"
 
 struct loader {
 	const struct probe_family *family;

@@ -16,7 +16,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/store/reader.h"
 #include "tools/doctor.h"
-#include "tools/families.h"
+#include "schema/base/families.h"
 #include "tools/helper.h"
 #include "tools/json.h"
 #include "tools/term.h"

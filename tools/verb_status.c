@@ -13,6 +13,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/reader.h"
+#include "tools/daemon.h"
 #include "tools/endings.h"
 #include "tools/json.h"
 #include "tools/recorder.h"
@@ -249,7 +250,8 @@ static json_t *facts_json(const struct facts *f)
 	return row;
 }
 
-static int print_json(const char *store, const struct store_facts *s, const struct facts *f, size_t n)
+/* `daemon`: what the sonded that keeps the store says, NULL: none does. */
+static int print_json(const char *store, const struct store_facts *s, const struct facts *f, size_t n, json_t *daemon)
 {
 	json_t *envelope = json_envelope("status", s->from_ns, s->to_ns);
 	json_t *about = json_object();
@@ -258,6 +260,7 @@ static int print_json(const char *store, const struct store_facts *s, const stru
 	json_object_set_new(about, "bytes", json_integer((json_int_t)s->bytes));
 	json_object_set_new(about, "segments", json_integer((json_int_t)s->segments));
 	json_object_set_new(envelope, "store", about);
+	json_object_set_new(envelope, "sonded", daemon ? json_incref(daemon) : json_null());
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(json_rows(envelope), facts_json(&f[i]));
 	return json_print(envelope, stdout, 0);
@@ -372,9 +375,12 @@ static int status_run(struct verb_call *call, struct err *e)
 	size_t want = a->n ? a->n : SHOWN, n = 0, n_recs = 0;
 	struct select_recording *recs = NULL;
 	struct store_facts about = {0};
+	json_t *daemon = NULL;
 	struct facts *f = NULL;
 	int rc;
 
+	if (!daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &daemon, NULL) && !call->json)
+		daemon_print(daemon);
 	rc = store_fill(&about, call->store, e);
 	if (rc == 0)
 		rc = select_recordings(call->store, &recs, &n_recs, e);
@@ -385,7 +391,7 @@ static int status_run(struct verb_call *call, struct err *e)
 			rc = facts_fill(&f[i], &recs[n_recs - 1 - i], e);
 	}
 	if (rc == 0 && call->json)
-		rc = print_json(call->store, &about, f, n);
+		rc = print_json(call->store, &about, f, n, daemon);
 	else if (rc == 0)
 		print_text(call->store, &about, f, n);
 	for (size_t i = 0; f && i < n; i++) {
@@ -395,6 +401,7 @@ static int status_run(struct verb_call *call, struct err *e)
 		endings_release(&f[i].endings);
 	}
 	free(f);
+	json_decref(daemon);
 	select_recordings_free(recs, n_recs);
 	return rc;
 }

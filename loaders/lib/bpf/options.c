@@ -15,7 +15,7 @@
 #define DURATION_MAX_NS (365ull * 86400 * 1000000000)
 
 enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_NO_LINES, OPT_SOCKET, OPT_PROGRESS,
-       OPT_RECORDING, OPT_CHECK, OPT_JSON, OPT_FAMILY = 512 /* and on: the family's own */ };
+       OPT_RECORDING, OPT_SEGMENT_BYTES, OPT_SEGMENT_AGE, OPT_CHECK, OPT_JSON, OPT_FAMILY = 512 /* and on: the family's own */ };
 
 /* The table: getopt's options and the help are made of it. */
 struct option_row {
@@ -40,6 +40,8 @@ static const struct option_row rows[] = {
 	{OPT_SOCKET, "maps-socket", "PATH", "use the sonde-maps that listens there (default: start one)", false},
 	{OPT_PROGRESS, "progress-fd", "N", "write progress as JSON lines to this descriptor", false},
 	{OPT_RECORDING, "recording", "N", "a number: captures that have the same one are one recording", false},
+	{OPT_SEGMENT_BYTES, "segment-bytes", "N", "begin a new file of the store past this size (default 64 MiB)", false},
+	{OPT_SEGMENT_AGE, "segment-age", "TIME", "and past this age (default 1h)", false},
 	{OPT_CHECK, "check", NULL, "say what this host can and cannot do, and stop", false},
 	{OPT_JSON, "json", NULL, "with --check: as JSON", false},
 	{'v', "verbose", NULL, "say more, and show libbpf's log", false},
@@ -180,6 +182,27 @@ static int recording_set(struct options *o, const char *arg, struct err *e)
 	return 0;
 }
 
+static int segment_bytes_set(struct options *o, const char *arg, struct err *e)
+{
+	char *end;
+
+	errno = 0;
+	o->segment_bytes = strtoull(arg, &end, 10);
+	if (errno || *end || *arg < '0' || *arg > '9' || !o->segment_bytes)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--segment-bytes '%s' is not a number of bytes", arg);
+	return 0;
+}
+
+static int segment_age_set(struct options *o, const char *arg, struct err *e)
+{
+	uint64_t ns;
+
+	if (duration_parse(arg, &ns) || ns < 1000000000ull)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--segment-age '%s' is not a time of a second or more", arg);
+	o->segment_s = (uint32_t)(ns / 1000000000);
+	return 0;
+}
+
 static int progress_set(struct options *o, const char *arg, struct err *e)
 {
 	uint32_t fd;
@@ -216,6 +239,8 @@ static int option_apply(const struct family *f, struct options *o, int id, const
 	case OPT_NO_LINES: o->no_lines = true; return 0;
 	case OPT_PROGRESS: return progress_set(o, arg, e);
 	case OPT_RECORDING: return recording_set(o, arg, e);
+	case OPT_SEGMENT_BYTES: return segment_bytes_set(o, arg, e);
+	case OPT_SEGMENT_AGE: return segment_age_set(o, arg, e);
 	case 's': o->store = arg; return 0;
 	case OPT_SOCKET: o->maps_socket = arg; return 0;
 	case OPT_CHECK: o->check = true; return 0;

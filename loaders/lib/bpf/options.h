@@ -32,6 +32,8 @@ struct options {
 	const char *maps_socket;    /* NULL: a sonde-maps of our own */
 	int progress_fd;            /* -1: none */
 	uint64_t recording;         /* 0: alone */
+	uint64_t segment_bytes;     /* 0: the store's own */
+	uint32_t segment_s;         /* 0: the store's own */
 	bool check, json, verbose, help, version;
 	char **command;             /* NULL, or argv after `--` */
 };

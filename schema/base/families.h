@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * families: the one list of probe families that this tool knows. `record --families`, `doctor` and `status` go by it.
+ * families: the one list of probe families. `record --families`, `doctor`, `status` and sonded go by it.
  * Each has a loader, sonde-NAME, with the options and the progress protocol that all loaders share
  * (loaders/lib/bpf/family.h, progress.h). A new family is one line in families.c.
  */
-#ifndef SONDE_TOOLS_FAMILIES_H
-#define SONDE_TOOLS_FAMILIES_H
+#ifndef SONDE_BASE_FAMILIES_H
+#define SONDE_BASE_FAMILIES_H
 
 #include <stdbool.h>
 #include <stddef.h>

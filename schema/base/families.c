@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/families.h"
+#include "schema/base/families.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* answer: what sonded says and does when it is asked (control.h). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "schema/base/clock.h"
+#include "supervisor/sup.h"
+#include "supervisor/talk.h"
+
+#define LOGS_DEFAULT 50
+
+static json_t *ok(void)
+{
+	return json_pack("{s:b}", "ok", 1);
+}
+
+static json_t *refuse(const struct err *e)
+{
+	json_t *o = json_pack("{s:s, s:i}", "error", e->what, "exit", e->exit);
+
+	if (e->fix[0])
+		json_object_set_new(o, "fix", json_string(e->fix));
+	return o;
+}
+
+static json_t *status(struct sup *s)
+{
+	json_t *services = json_array();
+
+	json_array_append_new(services, service_json(&s->maps.service));
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		json_array_append_new(services, service_json(&s->loader[i]));
+	return json_pack("{s:b, s:{s:i, s:f, s:b, s:f, s:f, s:I, s:i}, s:o, s:o}", "ok", 1, "sonded", "pid", (int)getpid(),
+			 "for_seconds", (double)(clock_boot_ns() - s->began_ns) / 1e9, "ready", s->ready, "cores", s->cores,
+			 "limit_cores", s->conf.cpu / 100, "private_bytes", (json_int_t)s->private_bytes, "step",
+			 (int)s->governor.step, "services", services, "store", retain_json(&s->retain));
+}
+
+static json_t *logs(const json_t *request)
+{
+	json_int_t n = json_integer_value(json_object_get(request, "n"));
+	json_t *lines = json_array();
+	size_t have = 0;
+
+	n = n > 0 ? n : LOGS_DEFAULT;
+	while (talk_line(have))
+		have++;
+	for (size_t i = have > (size_t)n ? have - (size_t)n : 0; i < have; i++) {
+		json_t *line = json_string(talk_line(i));
+
+		json_array_append_new(lines, line ? line : json_string("(a line that is no text)"));
+	}
+	return json_pack("{s:b, s:o}", "ok", 1, "lines", lines);
+}
+
+/* The families that run, with those of the request, or without. */
+static json_t *change(struct sup *s, const json_t *request, bool up)
+{
+	struct strbuf list cleanup_strbuf = STRBUF_INIT;
+	json_t *names = json_object_get(request, "families"), *name;
+	struct conf c = s->conf;
+	struct err e = {0};
+	size_t i;
+
+	json_array_foreach(names, i, name) {
+		const char *text = json_string_value(name) ?: "";
+		const struct probe_family *one[FAMILIES_MAX];
+		size_t n;
+
+		if (families_of(text, one, &n, &e))
+			return refuse(&e);
+	}
+	for (unsigned int k = 0; k < s->n_loaders; k++) {
+		bool named = false;
+
+		json_array_foreach(names, i, name)
+			named |= !strcmp(json_string_value(name), s->loader[k].name);
+		if (s->loader[k].wanted && (up || !named))
+			strbuf_addf(&list, "%s%s", list.len ? "," : "", s->loader[k].name);
+	}
+	if (up)
+		json_array_foreach(names, i, name)
+			strbuf_addf(&list, "%s%s", list.len ? "," : "", json_string_value(name));
+	if (!list.len) {
+		err_set(&e, -EINVAL, EXIT_USAGE, "no family would be left");
+		err_fix(&e, "sonde down    ends all of it");
+		return refuse(&e);
+	}
+	if (list.len >= CONF_TEXT_MAX)
+		return refuse(&(struct err){.exit = EXIT_USAGE, .what = "too many families"});
+	memcpy(c.value[CONF_FAMILIES].text, strbuf_str(&list), list.len + 1);
+	snprintf(c.value[CONF_FAMILIES].origin, CONF_ORIGIN_MAX, "sonde %s", up ? "up" : "down");
+	sup_follow(s, &c);
+	return ok();
+}
+
+static json_t *reload(struct sup *s)
+{
+	struct err e = {0};
+
+	return sup_reload(s, &e) ? refuse(&e) : ok();
+}
+
+json_t *sup_answer(void *ctx, const json_t *request, bool trusted)
+{
+	const char *what = json_string_value(json_object_get(request, "do")) ?: "";
+	struct sup *s = ctx;
+	struct err e = {0};
+
+	if (!strcmp(what, "status"))
+		return status(s);
+	if (!strcmp(what, "logs"))
+		return logs(request);
+	if (!trusted) {
+		err_set(&e, -EPERM, EXIT_PERMISSION, "only root and the user that sonded runs as may do that");
+		err_fix(&e, "run it with sudo");
+		return refuse(&e);
+	}
+	if (!strcmp(what, "up") || !strcmp(what, "down"))
+		return change(s, request, *what == 'u');
+	if (!strcmp(what, "reload"))
+		return reload(s);
+	if (!strcmp(what, "prune")) {
+		s->prune_now = true;
+		return ok();
+	}
+	if (!strcmp(what, "stop")) {
+		sup_stop(s);
+		return ok();
+	}
+	err_set(&e, -EINVAL, EXIT_USAGE, "sonded does not know '%.40s'", what);
+	return refuse(&e);
+}

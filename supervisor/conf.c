@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conf: all places where something may be said, weakest first. */
+#include "supervisor/conf.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+#include "supervisor/conf_parts.h"
+
+#define FILE_MAX (256u << 10)
+
+const char *conf_name(enum conf_key key)
+{
+	return key < CONF_KEYS ? conf_rows[key].name : NULL;
+}
+
+const char *conf_help(enum conf_key key)
+{
+	return conf_rows[key].help;
+}
+
+const char *conf_section(enum conf_key key)
+{
+	return conf_rows[key].section;
+}
+
+static int load_file(struct conf *c, const char *path, struct err *e)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	cleanup_free char *text = NULL;
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(e, -errno, EXIT_PERMISSION, "cannot read %s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s is no file of at most %u KiB", path, FILE_MAX >> 10);
+	text = mem_alloc((size_t)st.st_size + 1);
+	n = read(fd, text, (size_t)st.st_size);
+	if (n < 0)
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot read %s: %s", path, strerror(errno));
+	return conf_parse(c, path, text, (size_t)n, e);
+}
+
+static int is_conf(const struct dirent *de)
+{
+	size_t n = strlen(de->d_name);
+
+	return n > 5 && de->d_name[0] != '.' && !strcmp(de->d_name + n - 5, ".conf");
+}
+
+static int load_files(struct conf *c, const char *dir, struct err *e)
+{
+	struct dirent **list = NULL;
+	char path[4096];
+	int n, rc;
+
+	snprintf(path, sizeof(path), "%s/sonde.conf", dir);
+	rc = load_file(c, path, e);
+	snprintf(path, sizeof(path), "%s/conf.d", dir);
+	n = rc ? 0 : scandir(path, &list, is_conf, alphasort);
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/conf.d/%s", dir, list[i]->d_name);
+		if (!rc)
+			rc = load_file(c, path, e);
+		free(list[i]);
+	}
+	free(list);
+	return rc;
+}
+
+int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *out, struct err *e)
+{
+	const char *env = getenv("SONDE_CONFIG");
+	struct conf c = {0};
+	char origin[CONF_ORIGIN_MAX];
+	int rc = 0;
+
+	for (int i = 0; i < CONF_KEYS && !rc; i++)
+		rc = conf_set(&c, (enum conf_key)i, conf_rows[i].fallback, "default", e);
+	if (!rc)
+		rc = load_files(&c, dir ? dir : env && *env ? env : CONF_DIR, e);
+	for (int i = 0; i < CONF_KEYS && !rc; i++) {
+		env = getenv(conf_rows[i].env);
+		if (env && *env)
+			rc = conf_set(&c, (enum conf_key)i, env, conf_rows[i].env, e);
+		if (rc || !flags || !flags[i])
+			continue;
+		snprintf(origin, sizeof(origin), "--%s", conf_rows[i].name);
+		rc = conf_set(&c, (enum conf_key)i, flags[i], origin, e);
+	}
+	if (!rc)
+		*out = c;
+	return rc;
+}
+
+void conf_print(const struct conf *c, bool origin, FILE *out)
+{
+	const char *section = "";
+
+	for (int i = 0; i < CONF_KEYS; i++) {
+		const char *text = c->value[i].text;
+
+		if (strcmp(section, conf_rows[i].section))
+			fprintf(out, "%s[%s]\n", *section ? "\n" : "", conf_rows[i].section);
+		section = conf_rows[i].section;
+		if (origin)
+			fprintf(out, "%-12s = %-20s # %s: %s\n", conf_rows[i].name, text, c->value[i].origin, conf_rows[i].help);
+		else
+			fprintf(out, "%-12s = %s\n", conf_rows[i].name, text);
+	}
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* confparse: the keys there are, and one file's bytes. Pure. */
+#include <errno.h>
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/families.h"
+#include "supervisor/conf_parts.h"
+#include "supervisor/quantity.h"
+
+#define FREQ_MAX 4999
+
+static int check_store(struct conf *c, const char *text)
+{
+	(void)c;
+	return *text == '/' || !*text ? 0 : -EINVAL;
+}
+
+static int check_budget(struct conf *c, const char *text)
+{
+	return *text ? quantity_bytes(text, &c->budget_bytes) : 0;
+}
+
+static int check_reserve(struct conf *c, const char *text)
+{
+	return *text ? quantity_bytes(text, &c->reserve_bytes) : 0;
+}
+
+static int check_age(struct conf *c, const char *text)
+{
+	return quantity_ns(text, &c->age_ns);
+}
+
+static int check_segment_age(struct conf *c, const char *text)
+{
+	int64_t ns;
+
+	if (quantity_ns(text, &ns) || ns < 1000000000)
+		return -EINVAL;
+	c->segment_age_ns = ns;
+	return 0;
+}
+
+static int check_families(struct conf *c, const char *text)
+{
+	const struct probe_family *out[FAMILIES_MAX];
+	size_t n;
+
+	(void)c;
+	return families_of(text, out, &n, NULL);
+}
+
+static int check_freq(struct conf *c, const char *text)
+{
+	char *end;
+	long v = strtol(text, &end, 10);
+
+	if (*end || *text < '0' || *text > '9' || v < 1 || v > FREQ_MAX)
+		return -EINVAL;
+	c->freq = (uint32_t)v;
+	return 0;
+}
+
+static int check_args(struct conf *c, const char *text)
+{
+	(void)c;
+	return !strcmp(text, "full") || !strcmp(text, "masked") || !strcmp(text, "none") ? 0 : -EINVAL;
+}
+
+static int check_cpu(struct conf *c, const char *text)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (*end || end == text || !(v >= 0 && v <= 100000))
+		return -EINVAL;
+	c->cpu = v;
+	return 0;
+}
+
+const struct conf_row conf_rows[CONF_KEYS] = {
+	[CONF_STORE] = {"store", "store", "SONDE_STORE", "", "a path that begins with /", "the store's folder", check_store},
+	[CONF_BUDGET] = {"store", "budget", "SONDE_BUDGET", "", "2G or 500M",
+			 "what all of the store may take (default: 2G, or 5 % of the disk if that is less)", check_budget},
+	[CONF_RESERVE] = {"store", "reserve", "SONDE_RESERVE", "", "512M",
+			  "what must be free on its disk (default: 512M, or 5 % of the disk if that is less)", check_reserve},
+	[CONF_AGE] = {"store", "age", "SONDE_AGE", "14d", "14d or 12h", "nothing older than this stays", check_age},
+	[CONF_SEGMENT_AGE] = {"store", "segment-age", "SONDE_SEGMENT_AGE", "1h", "1h or 90s", "a file of the store is left after this",
+			      check_segment_age},
+	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", "cpu", "cpu,offcpu", "what is recorded, with commas", check_families},
+	[CONF_FREQ] = {"record", "freq", "SONDE_FREQ", "19", "a number from 1 to 4999", "samples a second on each CPU", check_freq},
+	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},
+	[CONF_CPU] = {"limits", "cpu", "SONDE_CPU", "5", "a number of percent, 0 for no limit",
+		      "what all of sonde may take, in percent of one core; over it for a minute, sampling is slowed", check_cpu},
+};
+
+int conf_set(struct conf *c, enum conf_key key, const char *text, const char *origin, struct err *e)
+{
+	if (strlen(text) >= CONF_TEXT_MAX || conf_rows[key].check(c, text)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s '%.80s' is not %s", origin, conf_rows[key].name, text, conf_rows[key].like);
+		return -EINVAL;
+	}
+	snprintf(c->value[key].text, CONF_TEXT_MAX, "%s", text);
+	snprintf(c->value[key].origin, CONF_ORIGIN_MAX, "%s", origin);
+	return 0;
+}
+
+/* --- one file --- */
+
+struct file {
+	struct conf *c;
+	const char *name, *text;
+	size_t len, at;
+	int line;      /* libinih does not tell it to its reader: lines are counted as they are handed out */
+	struct err *e;
+	int rc;
+};
+
+/* How many letters differ, roughly: for a suggestion. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[64], la = strlen(a), lb = strlen(b);
+
+	if (la >= 64 || lb >= 64)
+		return 64;
+	for (size_t j = 0; j <= lb; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= la; i++) {
+		size_t before = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= lb; j++) {
+			size_t here = row[j], cost = before + (a[i - 1] != b[j - 1]);
+
+			cost = row[j] + 1 < cost ? row[j] + 1 : cost;
+			row[j] = row[j - 1] + 1 < cost ? row[j - 1] + 1 : cost;
+			before = here;
+		}
+	}
+	return row[lb];
+}
+
+static void suggest(const char *section, const char *name, struct err *e)
+{
+	size_t best = 4;
+	int found = -1;
+
+	for (int i = 0; i < CONF_KEYS; i++) {
+		size_t d = distance(name, conf_rows[i].name);
+
+		if (d < best || (d == 0 && strcmp(section, conf_rows[i].section))) {
+			best = d;
+			found = i;
+		}
+	}
+	if (found >= 0)
+		err_fix(e, "did you mean:  [%s]  %s = ...", conf_rows[found].section, conf_rows[found].name);
+	else
+		err_fix(e, "sonde config show    lists all keys");
+}
+
+static int on_value(void *user, const char *section, const char *name, const char *value)
+{
+	struct file *f = user;
+	char origin[CONF_ORIGIN_MAX];
+
+	if (f->rc)
+		return 1;
+	snprintf(origin, sizeof(origin), "%.140s:%d", f->name, f->line);
+	for (int i = 0; i < CONF_KEYS; i++)
+		if (!strcmp(section, conf_rows[i].section) && !strcmp(name, conf_rows[i].name)) {
+			f->rc = conf_set(f->c, (enum conf_key)i, value, origin, f->e);
+			return 1;
+		}
+	f->rc = err_set(f->e, -EINVAL, EXIT_USAGE, "%s: unknown key '%.60s' in section [%.40s]", origin, name, section);
+	suggest(section, name, f->e);
+	return 1;
+}
+
+static char *next_line(char *out, int size, void *stream)
+{
+	struct file *f = stream;
+	const char *nl = f->at < f->len ? memchr(f->text + f->at, '\n', f->len - f->at) : NULL;
+	size_t n = nl ? (size_t)(nl - f->text) + 1 - f->at : f->len - f->at;
+
+	if (f->at >= f->len)
+		return NULL;
+	f->line++;
+	if (n >= (size_t)size || memchr(f->text + f->at, 0, n)) {
+		if (!f->rc)
+			f->rc = err_set(f->e, -EINVAL, EXIT_USAGE, "%s:%d: the line is too long, or no text", f->name, f->line);
+		n = 0;
+	}
+	memcpy(out, f->text + f->at, n);
+	out[n] = '\0';
+	f->at += nl ? (size_t)(nl - f->text) + 1 - f->at : f->len - f->at;
+	return out;
+}
+
+int conf_parse(struct conf *c, const char *name, const char *text, size_t len, struct err *e)
+{
+	struct file f = {.c = c, .name = name, .text = text, .len = len, .e = e};
+	int line = ini_parse_stream(next_line, &f, on_value, &f);
+
+	if (f.rc)
+		return f.rc;
+	if (line > 0)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s:%d: neither [section] nor key = value", name, line);
+	return line < 0 ? -ENOMEM : 0;
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/store/folder.h"
+#include "schema/store/writer.h"
+#include "supervisor/leftover.h"
+#include "supervisor/notify.h"
+#include "supervisor/sup.h"
+#include "supervisor/talk.h"
+
+#define TURN_MS      500
+#define STOP_NS      (2 * NSEC_PER_SEC)  /* a loader's time to flush */
+#define LEFT_MS      2500
+#define COST_NS      (10 * NSEC_PER_SEC)
+#define READY_LATEST_NS (30 * NSEC_PER_SEC)
+#define STEPS        (GOVERNOR_SLOWER + FAMILIES_MAX)
+
+#define CAP(x) (1ull << CAP_##x)
+/* What reads processes and files of others; giving the store's files to its group; being on time on a busy host. */
+#define CAPS_READ  (CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(CHOWN) | CAP(SYS_NICE))
+#define CAPS_PROBE (CAPS_READ | 1ull << 38 /* PERFMON */ | 1ull << 39 /* BPF */ | CAP(SYSLOG) | CAP(SYS_RESOURCE))
+
+/* --- children --- */
+
+static void note_children(struct sup *s)
+{
+	pid_t pids[FAMILIES_MAX + 2];
+	size_t n = 0;
+
+	pids[n++] = s->maps.service.pid;
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		pids[n++] = s->loader[i].pid;
+	leftover_note(s->store, pids, n);
+	s->children_changed = false;
+}
+
+static void start_loader(struct sup *s, struct service *l)
+{
+	char freq[16], bytes[32], age[32];
+	char *own[] = {"--store", s->store, "--bucket", "10s", "--maps-socket", s->maps_socket, "--args",
+		       s->conf.value[CONF_ARGS].text, "--segment-bytes", bytes, "--segment-age", age, "--progress-fd", "3", NULL};
+	char *argv[24] = {NULL};
+	int n = 1;
+
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)retain_segment_bytes(&s->retain));
+	snprintf(age, sizeof(age), "%llds", (long long)(s->conf.segment_age_ns / NSEC_PER_SEC));
+	l->freq = l->family->has_freq ? governor_freq(&s->governor, s->conf.freq) : 0;
+	if (l->freq) {
+		snprintf(freq, sizeof(freq), "%u", l->freq);
+		argv[n++] = "--freq";
+		argv[n++] = freq;
+	}
+	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
+	service_start(l, argv, NULL, 0, strcmp(l->name, "goheap") ? CAPS_PROBE : CAPS_READ);
+	s->children_changed = true;
+}
+
+struct service *sup_service(struct sup *s, const char *family)
+{
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		if (!strcmp(s->loader[i].name, family))
+			return &s->loader[i];
+	return NULL;
+}
+
+static void want(struct sup *s, const struct probe_family *f)
+{
+	struct service *l = sup_service(s, f->name);
+
+	if (!l && s->n_loaders < FAMILIES_MAX) {
+		l = &s->loader[s->n_loaders++];
+		service_init(l, f->name, f);
+	}
+	if (l)
+		l->wanted = true;
+}
+
+void sup_follow(struct sup *s, const struct conf *c)
+{
+	const struct probe_family *out[FAMILIES_MAX];
+	bool args = strcmp(c->value[CONF_ARGS].text, s->conf.value[CONF_ARGS].text) != 0;
+	uint64_t segment_before = s->retain.store ? retain_segment_bytes(&s->retain) : 0;
+	bool all = args || c->segment_age_ns != s->conf.segment_age_ns;
+	size_t n = 0;
+
+	s->conf = *c;
+	retain_limits(&s->retain, c);
+	all |= segment_before != retain_segment_bytes(&s->retain);
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		s->loader[i].wanted = false;
+	families_of(c->value[CONF_FAMILIES].text, out, &n, NULL);
+	for (size_t i = 0; i < n; i++)
+		want(s, out[i]);
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		struct service *l = &s->loader[i];
+		bool other_freq = l->freq && l->freq != governor_freq(&s->governor, c->freq);
+
+		if (l->pid && (!l->wanted || all || other_freq))
+			service_stop(l, STOP_NS); /* one that is wanted is started again by the next turn */
+		else if (l->state == SERVICE_FAILED && l->wanted)
+			service_stop(l, 0); /* off: it is given another try */
+	}
+	if (args && s->maps.service.pid)
+		service_stop(&s->maps.service, STOP_NS);
+}
+
+int sup_reload(struct sup *s, struct err *e)
+{
+	struct conf c;
+	int rc = conf_load(s->o->conf_dir, s->o->flags, &c, e);
+
+	if (rc)
+		return rc;
+	if (strcmp(c.value[CONF_STORE].text, s->conf.value[CONF_STORE].text))
+		talk(LOG_LEVEL_WARN, "sonded", "another store takes effect at the next start");
+	sup_follow(s, &c);
+	talk(LOG_LEVEL_INFO, "sonded", "configuration read again");
+	return 0;
+}
+
+static void ended(struct sup *s, pid_t pid, int status)
+{
+	s->children_changed = true;
+	if (pid == s->retain.pid) {
+		retain_ended(&s->retain, status);
+	} else if (pid == s->maps.service.pid) {
+		mapsowner_read(&s->maps);
+		mapsowner_hang_up(&s->maps);
+		service_ended(&s->maps.service, status);
+	} else {
+		for (unsigned int i = 0; i < s->n_loaders; i++)
+			if (pid == s->loader[i].pid)
+				service_ended(&s->loader[i], status);
+	}
+}
+
+static void reap(struct sup *s)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		ended(s, pid, status);
+}
+
+/* --- what is due --- */
+
+static bool is_time(const struct service *v)
+{
+	return !v->pid && (v->state == SERVICE_OFF || (v->state == SERVICE_WAITING && clock_boot_ns() >= v->again_ns));
+}
+
+static void replace_tables(struct sup *s)
+{
+	s->maps.replaced = false;
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		service_stop(&s->loader[i], STOP_NS);
+}
+
+static void start_due(struct sup *s)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		any |= s->loader[i].wanted;
+	if (s->maps.replaced)
+		replace_tables(s);
+	if (any && is_time(&s->maps.service)) {
+		mapsowner_start(&s->maps, s->store, s->maps_socket, s->conf.value[CONF_ARGS].text, CAPS_PROBE);
+		s->children_changed = true;
+	}
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		struct service *l = &s->loader[i];
+		bool may = l->wanted && governor_allows(&s->governor, i, s->n_loaders);
+
+		if (may && is_time(l) && s->maps.service.state == SERVICE_RUNNING)
+			start_loader(s, l);
+		else if (!may && l->pid)
+			service_stop(l, STOP_NS);
+		else if (!l->wanted && l->state == SERVICE_WAITING)
+			service_stop(l, 0);
+	}
+}
+
+static void watch(struct sup *s)
+{
+	service_watch(&s->maps.service);
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		service_watch(&s->loader[i]);
+}
+
+static int64_t cpu_of(pid_t pid)
+{
+	return pid ? process_cpu_ns(pid) : 0;
+}
+
+/* CPU of one that ended between two looks is counted as ours: it was our child. */
+static void look_at_cost(struct sup *s)
+{
+	int64_t now = clock_boot_ns(), cpu = cpu_of(getpid()) + cpu_of(s->maps.service.pid) + (int64_t)s->maps.bpf_ns;
+	uint64_t private = process_private_bytes(getpid());
+	int changed;
+
+	if (now - s->cost_ns < COST_NS)
+		return;
+	private += s->maps.service.pid ? process_private_bytes(s->maps.service.pid) : 0;
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		cpu += cpu_of(s->loader[i].pid);
+		private += s->loader[i].pid ? process_private_bytes(s->loader[i].pid) : 0;
+	}
+	s->cores = s->cost_cpu_ns && cpu >= s->cost_cpu_ns ? (double)(cpu - s->cost_cpu_ns) / (double)(now - s->cost_ns) : s->cores;
+	s->private_bytes = private;
+	s->cost_ns = now;
+	s->cost_cpu_ns = cpu;
+	changed = governor_look(&s->governor, s->cores, s->conf.cpu / 100, STEPS, now);
+	if (!changed)
+		return;
+	talk(LOG_LEVEL_WARN, "sonded", "sonde takes %.1f %% of one core, its limit is %.1f %%: step %u, %s", 100 * s->cores,
+	     s->conf.cpu, s->governor.step, changed > 0 ? "sampling less" : "sampling more");
+	sup_follow(s, &s->conf);
+}
+
+static unsigned int count(const struct sup *s, enum service_state state)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		n += s->loader[i].wanted && s->loader[i].state == state;
+	return n;
+}
+
+static void tell_systemd(struct sup *s)
+{
+	unsigned int wanted = 0, running = count(s, SERVICE_RUNNING), failed = count(s, SERVICE_FAILED);
+	int64_t now = clock_boot_ns();
+
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		wanted += s->loader[i].wanted;
+	failed = s->maps.service.state == SERVICE_FAILED ? wanted : failed;
+	if (!s->ready && (running + failed >= wanted || now - s->began_ns > READY_LATEST_NS)) {
+		s->ready = true;
+		notify_send("READY=1");
+		talk(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running, wanted, s->store);
+		if (s->o->ready)
+			s->o->ready(s->o->ctx);
+		s->watched_ns = 0;
+	}
+	if (now - s->watched_ns < (s->watchdog_ns ?: COST_NS))
+		return;
+	s->watched_ns = now;
+	notify_send("%sSTATUS=%u of %u families record, %u failed", s->watchdog_ns ? "WATCHDOG=1\n" : "", running, wanted, failed);
+}
+
+static void turn(struct sup *s)
+{
+	if (!s->stopping) {
+		start_due(s);
+		retain_tick(&s->retain, s->prune_now);
+		s->prune_now = s->prune_now && !s->retain.pid;
+		look_at_cost(s);
+	}
+	watch(s);
+	if (s->children_changed)
+		note_children(s);
+	tell_systemd(s);
+}
+
+/* --- waiting --- */
+
+void sup_stop(struct sup *s)
+{
+	if (s->stopping)
+		return;
+	s->stopping = true;
+	notify_send("STOPPING=1");
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		service_stop(&s->loader[i], STOP_NS);
+}
+
+static void take_signals(struct sup *s)
+{
+	struct signalfd_siginfo si;
+	struct err e = {0};
+
+	while (read(s->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
+			sup_stop(s);
+		else if (si.ssi_signo == SIGHUP && !s->stopping && sup_reload(s, &e))
+			talk(LOG_LEVEL_ERROR, "sonded", "%s; the configuration stays as it was", e.what);
+	}
+	reap(s);
+}
+
+static void wait_and_take(struct sup *s)
+{
+	struct pollfd pfd[4 + 2 * FAMILIES_MAX + 1 + CONTROL_CLIENTS];
+	size_t n = 0;
+
+	pfd[n++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
+	pfd[n++] = (struct pollfd){.fd = s->maps.sock, .events = POLLIN};
+	pfd[n++] = (struct pollfd){.fd = s->maps.service.talk_fd, .events = POLLIN};
+	pfd[n++] = (struct pollfd){.fd = s->retain.fd, .events = POLLIN};
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		pfd[n++] = (struct pollfd){.fd = s->loader[i].progress_fd, .events = POLLIN};
+		pfd[n++] = (struct pollfd){.fd = s->loader[i].talk_fd, .events = POLLIN};
+	}
+	n += control_fds(&s->control, pfd + n);
+	if (poll(pfd, n, TURN_MS) > 0)
+		control_serve(&s->control);
+	mapsowner_read(&s->maps);
+	service_read_talk(&s->maps.service);
+	retain_read(&s->retain);
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		service_read_progress(&s->loader[i]);
+		service_read_talk(&s->loader[i]);
+	}
+	take_signals(s);
+}
+
+/* Loaders, then sonde-maps; false: nothing is left. */
+static bool going_down(struct sup *s)
+{
+	bool loaders = false;
+
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		loaders |= s->loader[i].pid != 0;
+	if (!loaders && s->maps.service.pid && s->maps.service.state != SERVICE_STOPPING) {
+		service_stop(&s->maps.service, NSEC_PER_SEC);
+		mapsowner_hang_up(&s->maps);
+	}
+	return loaders || s->maps.service.pid || s->retain.pid;
+}
+
+/* --- begin and end --- */
+
+static int take_lock(struct sup *s, struct err *e)
+{
+	char path[PATH_MAX + 16], pid[16] = "";
+	cleanup_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/sonded.lock", s->store);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0)
+		return err_set(e, -errno, errno == EACCES || errno == EROFS ? EXIT_PERMISSION : EXIT_STORE, "cannot open %s: %s",
+			       path, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (pread(fd, pid, sizeof(pid) - 1, 0) < 0)
+			pid[0] = '\0';
+		err_set(e, -EBUSY, EXIT_STORE, "another sonded%s%s keeps the store %s", *pid ? ", pid " : "", pid, s->store);
+		err_fix(e, "ask it: sonde status; end it: sonde down; or keep another: --store DIR");
+		return -EBUSY;
+	}
+	folder_own(fd, 0640);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
+		talk(LOG_LEVEL_WARN, "sonded", "cannot write %s: %s", path, strerror(errno)); /* a full disk: the lock holds */
+	s->lock_fd = take_fd(&fd);
+	return 0;
+}
+
+static int open_all(struct sup *s, struct err *e)
+{
+	const char *store = s->conf.value[CONF_STORE].text;
+	sigset_t set;
+	int rc, killed;
+
+	snprintf(s->store, sizeof(s->store), "%s", *store ? store : store_default_dir());
+	snprintf(s->maps_socket, sizeof(s->maps_socket), "%s/maps.sock", s->store);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	rc = folder_prepare(s->store, e);
+	if (!rc)
+		rc = take_lock(s, e);
+	if (rc)
+		return rc;
+	killed = leftover_end(s->store, LEFT_MS);
+	if (killed)
+		talk(LOG_LEVEL_WARN, "sonded", "%d children of a sonded before this one hung: killed", killed);
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->signal_fd < 0)
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot take signals: %s", strerror(errno));
+	return control_open(&s->control, s->store, e);
+}
+
+static void close_all(struct sup *s)
+{
+	control_close(&s->control);
+	mapsowner_release(&s->maps);
+	retain_release(&s->retain);
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		service_release(&s->loader[i]);
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+	if (s->lock_fd >= 0) {
+		note_children(s);
+		close(s->lock_fd);
+	}
+}
+
+int loop_run(const struct loop_opts *o, struct err *e)
+{
+	static struct sup s; /* large: a packet's buffer is in it */
+	int rc;
+
+	s = (struct sup){.o = o, .conf = *o->conf, .lock_fd = -1, .signal_fd = -1, .began_ns = clock_boot_ns(),
+			 .watchdog_ns = notify_watchdog_ns(), .control = {.listen_fd = -1, .answer = sup_answer, .ctx = &s}};
+	mapsowner_init(&s.maps);
+	rc = open_all(&s, e);
+	if (!rc) {
+		retain_init(&s.retain, s.store, &s.conf);
+		sup_follow(&s, &s.conf);
+		s.cost_ns = clock_boot_ns();
+		while (!s.stopping || going_down(&s)) {
+			turn(&s);
+			wait_and_take(&s);
+		}
+		talk(LOG_LEVEL_INFO, "sonded", "ended");
+	}
+	close_all(&s);
+	return rc;
+}

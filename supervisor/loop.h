@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loop: sonded itself: one thread that waits for children, signals and questions, and does what is due. Start: sonde-maps,
+ * then, once it has greeted, the loaders. End: the loaders first, who still need it, then sonde-maps.
+ */
+#ifndef SONDE_SUPERVISOR_LOOP_H
+#define SONDE_SUPERVISOR_LOOP_H
+
+#include "schema/base/err.h"
+#include "supervisor/conf.h"
+
+struct loop_opts {
+	const char *conf_dir;               /* NULL: the default */
+	const char *const *flags;           /* as conf_load */
+	struct conf *conf;                  /* loaded once by the caller; replaced at a reload */
+	void (*ready)(void *ctx);           /* called once all that can run does */
+	void *ctx;
+};
+
+/* Takes the store's supervisor lock, runs until SIGTERM, SIGINT or a "stop". EXIT_STORE: another one keeps this store. */
+int loop_run(const struct loop_opts *o, struct err *e);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/retain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "schema/base/clock.h"
+#include "supervisor/child.h"
+#include "supervisor/talk.h"
+
+#define LOOK_NS     (2 * NSEC_PER_SEC)
+#define IN_VAIN_NS  (30 * NSEC_PER_SEC) /* after a pass that found nothing to remove */
+#define OUTPUT_MAX  (4u << 20)
+#define SEGMENT_MOST (64ull << 20)
+#define SEGMENT_LEAST (1ull << 20)
+#define SEGMENT_SHARE 8 /* of the budget; with its log it stays below a quarter */
+
+void retain_limits(struct retain *r, const struct conf *c)
+{
+	retention_defaults(r->store, &r->limits);
+	if (c->budget_bytes)
+		r->limits.bytes = c->budget_bytes;
+	if (c->reserve_bytes)
+		r->limits.reserve_bytes = c->reserve_bytes;
+	r->limits.age_ns = c->age_ns;
+	r->look_ns = 0;
+}
+
+void retain_init(struct retain *r, const char *store, const struct conf *c)
+{
+	*r = (struct retain){.store = store, .fd = -1};
+	retain_limits(r, c);
+}
+
+void retain_release(struct retain *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+	strbuf_release(&r->out);
+}
+
+uint64_t retain_segment_bytes(const struct retain *r)
+{
+	uint64_t n = r->limits.bytes / SEGMENT_SHARE;
+
+	return n > SEGMENT_MOST ? SEGMENT_MOST : n < SEGMENT_LEAST ? SEGMENT_LEAST : n;
+}
+
+static void start(struct retain *r)
+{
+	char path[PATH_MAX], budget[32], reserve[32], age[32];
+	char *argv[] = {path, "--json", "--store", (char *)r->store, "--budget", budget, "--reserve", reserve, "--age", age, NULL};
+	struct child_fd fds[1];
+	struct err e = {0};
+	int ends[2], rc = child_find("sonde-prune", path, &e);
+
+	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)r->limits.bytes);
+	snprintf(reserve, sizeof(reserve), "%llu", (unsigned long long)r->limits.reserve_bytes);
+	snprintf(age, sizeof(age), "%llds", (long long)(r->limits.age_ns / NSEC_PER_SEC ?: 1));
+	if (!rc && pipe2(ends, O_CLOEXEC) < 0)
+		rc = err_set(&e, -errno, EXIT_RUNTIME, "cannot make a pipe: %s", strerror(errno));
+	if (rc) {
+		talk(LOG_LEVEL_ERROR, "sonded", "%s: the store is not kept within its limits", e.what);
+		r->look_ns = clock_boot_ns() + IN_VAIN_NS;
+		return;
+	}
+	fds[0] = (struct child_fd){ends[1], 1};
+	rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = 1, .caps = ~0ull}, &r->pid, &e);
+	close(ends[1]);
+	if (rc)
+		talk(LOG_LEVEL_ERROR, "sonded", "%s", e.what);
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	strbuf_reset(&r->out);
+	r->fd = ends[0];
+}
+
+void retain_tick(struct retain *r, bool at_once)
+{
+	int64_t now = clock_boot_ns();
+
+	if (r->pid || (!at_once && now < r->look_ns))
+		return;
+	r->look_ns = now + LOOK_NS;
+	(void)usage_measure(r->store, &r->use);
+	if (at_once || retention_is_due(r->store, &r->limits))
+		start(r);
+}
+
+void retain_read(struct retain *r)
+{
+	char bytes[8192];
+	ssize_t n;
+
+	while (r->fd >= 0 && (n = read(r->fd, bytes, sizeof(bytes))) != 0) {
+		if (n < 0)
+			return;
+		if (r->out.len < OUTPUT_MAX)
+			strbuf_add(&r->out, bytes, (size_t)n);
+	}
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	return json_string_value(json_object_get(o, key)) ?: "?";
+}
+
+void retain_ended(struct retain *r, int status)
+{
+	json_t *root, *rows, *row;
+	size_t i;
+
+	retain_read(r);
+	r->pid = 0;
+	root = json_loadb(strbuf_str(&r->out), r->out.len, 0, NULL);
+	rows = json_object_get(root, "rows");
+	if (!root || !WIFEXITED(status) || WEXITSTATUS(status))
+		talk(LOG_LEVEL_WARN, "sonded", "sonde-prune failed (%s %d): it is tried again",
+		     WIFSIGNALED(status) ? "signal" : "code", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	json_array_foreach(rows, i, row)
+		talk(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %lld rows, %lld events, %lld lost, up to %s",
+		     text(row, "segment"), text(row, "why"), json_number_value(json_object_get(row, "bytes")) / 1048576,
+		     (long long)json_integer_value(json_object_get(row, "rows")),
+		     (long long)json_integer_value(json_object_get(row, "events")),
+		     (long long)json_integer_value(json_object_get(row, "lost")), text(row, "to"));
+	if (json_array_size(json_object_get(root, "unmet")) && !r->unmet)
+		talk(LOG_LEVEL_WARN, "sonded", "the store is over its limits, and nothing more in it may go");
+	r->unmet = json_array_size(json_object_get(root, "unmet")) > 0;
+	r->look_ns = clock_boot_ns() + (json_array_size(rows) ? LOOK_NS : IN_VAIN_NS);
+	(void)usage_measure(r->store, &r->use);
+	json_decref(root);
+}
+
+json_t *retain_json(const struct retain *r)
+{
+	struct removed_page page;
+	json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "path", r->store, "bytes", (json_int_t)r->use.bytes,
+			      "budget_bytes", (json_int_t)r->limits.bytes, "free_bytes", (json_int_t)r->use.free_bytes,
+			      "reserve_bytes", (json_int_t)r->limits.reserve_bytes, "age_seconds",
+			      (json_int_t)(r->limits.age_ns / NSEC_PER_SEC), "unmet", r->unmet);
+
+	removed_read(r->store, &page);
+	json_object_set_new(o, "removed_segments", json_integer((json_int_t)page.segments));
+	json_object_set_new(o, "removed_bytes", json_integer((json_int_t)page.bytes));
+	json_object_set_new(o, "history_begins_ns", page.history_ns ? json_integer(page.history_ns) : json_null());
+	return o;
+}

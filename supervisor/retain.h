@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * retain: holds the store within its limits while sonded runs: looks at the folder every few seconds, and where something
+ * must go starts sonde-prune as a child, so that a damaged file can hurt nobody but it. What it removed is logged.
+ */
+#ifndef SONDE_SUPERVISOR_RETAIN_H
+#define SONDE_SUPERVISOR_RETAIN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "schema/base/strbuf.h"
+#include "schema/store/retention.h"
+#include "supervisor/conf.h"
+
+struct retain {
+	const char *store;          /* borrowed */
+	struct retention_limits limits;
+	pid_t pid;                  /* of sonde-prune, 0: none */
+	int fd;                     /* what it says */
+	struct strbuf out;
+	int64_t look_ns;            /* when to look again; boot clock */
+	struct usage use;           /* as of the last look */
+	bool unmet;                 /* nothing more may go, and it does not hold */
+};
+
+void retain_init(struct retain *r, const char *store, const struct conf *c);
+void retain_limits(struct retain *r, const struct conf *c); /* a new configuration */
+void retain_release(struct retain *r);
+void retain_tick(struct retain *r, bool now);
+void retain_read(struct retain *r);
+void retain_ended(struct retain *r, int status);
+/* How large one file of the store may grow. */
+uint64_t retain_segment_bytes(const struct retain *r);
+json_t *retain_json(const struct retain *r);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service: one child that is kept going: a family's loader, or sonde-maps. Its state, its words, and what becomes of it when
+ * it ends. What is done when is the loop's (loop.c).
+ *
+ *   off -> starting -> running -> (ended) -> waiting -> starting ...     or, given up, failed
+ *                 \-> stopping -> off
+ */
+#ifndef SONDE_SUPERVISOR_SERVICE_H
+#define SONDE_SUPERVISOR_SERVICE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "schema/base/err.h"
+#include "schema/base/families.h"
+#include "schema/base/strbuf.h"
+#include "supervisor/child.h"
+
+enum service_state { SERVICE_OFF, SERVICE_WAITING, SERVICE_STARTING, SERVICE_RUNNING, SERVICE_STOPPING, SERVICE_FAILED };
+const char *service_state_name(enum service_state s);
+
+struct service {
+	char name[24];               /* "cpu", "maps" */
+	char program[32];            /* "sonde-cpu" */
+	const struct probe_family *family; /* NULL: sonde-maps */
+	bool wanted;
+	enum service_state state;
+	pid_t pid;                   /* 0: none */
+	int64_t since_ns;            /* of the state; boot clock, as all below */
+	int64_t ready_ns;            /* 0: not yet, this time */
+	int64_t heard_ns;            /* its last sign of life */
+	int64_t again_ns;            /* when it is started again */
+	int64_t kill_ns;             /* stopping: when patience ends */
+	unsigned int failures;       /* in a row */
+	unsigned int starts;         /* all */
+	int exit;                    /* of the last one: code, -1 signal */
+	char why[256], fix[160];     /* of its last failure, "" */
+	int progress_fd, talk_fd;    /* ours, -1: none */
+	struct strbuf line, talk;    /* begun */
+	double samples, lost, cores; /* of the one that runs, as it told last */
+	double samples_before, lost_before; /* of those before it */
+	uint32_t freq;               /* what it was started with */
+};
+
+void service_init(struct service *s, const char *name, const struct probe_family *f);
+void service_release(struct service *s);
+/* Start it: argv (argv[0] is replaced by the program's path), fds beside those that every service gets: stderr, and, for a
+ * loader, 3: its progress. A failure leaves it waiting or failed, and is said. */
+void service_start(struct service *s, char **argv, const struct child_fd *fds, size_t n_fds, uint64_t caps);
+/* Take in what it says. */
+void service_read_progress(struct service *s);
+void service_read_talk(struct service *s);
+void service_ready(struct service *s);
+/* Ask it to end; within `patience_ns`, or it is killed. */
+void service_stop(struct service *s, int64_t patience_ns);
+/* It has ended, with a status as of wait(2). */
+void service_ended(struct service *s, int status);
+/* Hung, or slow to end: kill it. */
+void service_watch(struct service *s);
+json_t *service_json(const struct service *s);
+
+#endif

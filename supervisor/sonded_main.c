@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonded: records for always. Command line, configuration, going into the background; all else is in loop.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/err.h"
+#include "schema/base/log.h"
+#include "schema/store/folder.h"
+#include "schema/store/writer.h"
+#include "supervisor/conf.h"
+#include "supervisor/loop.h"
+#include "supervisor/talk.h"
+
+#define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this */
+
+enum { OPT_CONFIG = 256, OPT_CHECK, OPT_SHOW, OPT_ORIGIN, OPT_BACKGROUND, OPT_HELP };
+
+struct sonded {
+	const char *dir, *flags[CONF_KEYS];
+	bool check, show, origin, background, help;
+	int told;   /* the end of a pipe to whoever started us, -1: none */
+	int before; /* their stderr, until we are ready; -1 */
+};
+
+static void print_help(void)
+{
+	printf("usage: sonded [options]\n"
+	       "Keeps recording: starts the loaders, watches them, keeps the store within its budget.\n");
+	for (int i = 0; i < CONF_KEYS; i++)
+		printf("  --%-18s %s\n", conf_name((enum conf_key)i), conf_help((enum conf_key)i));
+	printf("  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n", "config DIR",
+	       "read DIR/sonde.conf and DIR/conf.d instead of " CONF_DIR, "check-config", "say what is wrong with the configuration, and stop",
+	       "show-config", "print what holds, and stop; --origin: and where each value comes from", "background",
+	       "return once it records; it goes on", "help", "this text");
+}
+
+static int parse(int argc, char **argv, struct sonded *d, struct err *e)
+{
+	struct option longs[CONF_KEYS + 7] = {0};
+	int n = 0, opt;
+
+	for (; n < CONF_KEYS; n++)
+		longs[n] = (struct option){conf_name((enum conf_key)n), required_argument, NULL, n};
+	longs[n++] = (struct option){"config", required_argument, NULL, OPT_CONFIG};
+	longs[n++] = (struct option){"check-config", no_argument, NULL, OPT_CHECK};
+	longs[n++] = (struct option){"show-config", no_argument, NULL, OPT_SHOW};
+	longs[n++] = (struct option){"origin", no_argument, NULL, OPT_ORIGIN};
+	longs[n++] = (struct option){"background", no_argument, NULL, OPT_BACKGROUND};
+	longs[n++] = (struct option){"help", no_argument, NULL, OPT_HELP};
+	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (opt < CONF_KEYS && opt >= 0 && opt != '?')
+			d->flags[opt] = optarg;
+		else if (opt == OPT_CONFIG)
+			d->dir = optarg;
+		else if (opt == OPT_CHECK)
+			d->check = true;
+		else if (opt == OPT_SHOW)
+			d->show = true;
+		else if (opt == OPT_ORIGIN)
+			d->origin = true;
+		else if (opt == OPT_BACKGROUND)
+			d->background = true;
+		else if (opt == OPT_HELP)
+			d->help = true;
+		else
+			return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonded --help");
+	}
+	if (optind < argc)
+		return err_set(e, -EINVAL, EXIT_USAGE, "'%.100s': sonded takes options only", argv[optind]);
+	return 0;
+}
+
+/* --- the background --- */
+
+/* From now on nobody reads our terminal: what is said goes to the store's log. */
+static void on_ready(void *ctx)
+{
+	struct sonded *d = ctx;
+	char zero = 0;
+
+	if (d->told < 0)
+		return;
+	if (write(d->told, &zero, 1) != 1)
+		talk(LOG_LEVEL_WARN, "sonded", "who started us has gone");
+	close(d->told);
+	close(d->before);
+	d->told = d->before = -1;
+}
+
+static int open_log(const struct conf *c, struct err *e)
+{
+	const char *store = *c->value[CONF_STORE].text ? c->value[CONF_STORE].text : store_default_dir();
+	char path[PATH_MAX + 16];
+	struct stat st;
+	int fd, rc = folder_prepare(store, e);
+
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/sonded.log", store);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0)
+		return err_set(e, -errno, EXIT_PERMISSION, "cannot write %s: %s", path, strerror(errno));
+	if (fstat(fd, &st) == 0 && st.st_size > LOG_BYTES_MAX && ftruncate(fd, 0) < 0)
+		log_debug("%s keeps its length", path);
+	folder_own(fd, 0640);
+	return fd;
+}
+
+/* In the parent: wait for the child's word. -1: we are the child, and go on. */
+static int leave_to_child(struct sonded *d)
+{
+	int fds[2], status;
+	char word;
+	pid_t child;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return EXIT_RUNTIME;
+	child = fork();
+	if (child < 0)
+		return EXIT_RUNTIME;
+	if (!child) {
+		close(fds[0]);
+		d->told = fds[1];
+		setsid();
+		return -1;
+	}
+	close(fds[1]);
+	if (read(fds[0], &word, 1) == 1)
+		return EXIT_OK;
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME;
+}
+
+static int run(struct sonded *d, struct conf *c, struct err *e)
+{
+	struct loop_opts o = {.conf_dir = d->dir, .flags = d->flags, .conf = c, .ready = on_ready, .ctx = d};
+	cleanup_fd int log = -1, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int rc;
+
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
+	if (d->background) {
+		log = open_log(c, e);
+		if (log < 0)
+			return log;
+		d->before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+		dup2(log, STDOUT_FILENO);
+		dup2(log, STDERR_FILENO);
+	}
+	rc = loop_run(&o, e);
+	if (rc && d->told >= 0)
+		dup2(d->before, STDERR_FILENO); /* who started us is still there to read why */
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct sonded d = {.told = -1, .before = -1};
+	struct conf c;
+	struct err e = {0};
+	int rc = parse(argc, argv, &d, &e);
+
+	log_init("sonded", LOG_LEVEL_WARN);
+	talk_init();
+	if (!rc && d.help) {
+		print_help();
+		return EXIT_OK;
+	}
+	if (!rc)
+		rc = conf_load(d.dir, d.flags, &c, &e);
+	if (rc)
+		return err_report(&e, "sonded");
+	if (d.show || d.check) {
+		if (d.show)
+			conf_print(&c, d.origin, stdout);
+		return fflush(stdout) ? EXIT_RUNTIME : EXIT_OK;
+	}
+	if (d.background) {
+		int code = leave_to_child(&d);
+
+		if (code >= 0)
+			return code;
+	}
+	return run(&d, &c, &e) ? err_report(&e, "sonded") : EXIT_OK;
+}

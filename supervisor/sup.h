@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sup: what loop.c and answer.c share: sonded's state. */
+#ifndef SONDE_SUPERVISOR_SUP_H
+#define SONDE_SUPERVISOR_SUP_H
+
+#include "supervisor/control.h"
+#include "supervisor/governor.h"
+#include "supervisor/loop.h"
+#include "supervisor/mapsowner.h"
+#include "supervisor/retain.h"
+#include "supervisor/service.h"
+
+struct sup {
+	const struct loop_opts *o;
+	struct conf conf;
+	char store[PATH_MAX], maps_socket[PATH_MAX + 16];
+	int lock_fd, signal_fd;
+	struct mapsowner maps;
+	struct service loader[FAMILIES_MAX];  /* of families that were wanted at some time, in the order of the list */
+	unsigned int n_loaders;
+	struct control control;
+	struct retain retain;
+	struct governor governor;
+	bool stopping, ready, children_changed, prune_now;
+	int64_t began_ns, watchdog_ns, watched_ns; /* boot clock; how often systemd is told, and when it was */
+	int64_t cost_ns, cost_cpu_ns;              /* the last look at our own cost */
+	double cores;                              /* lately, all of sonde */
+	uint64_t private_bytes;
+};
+
+/* Follow a new configuration: start, stop or restart what changed, and nothing else. */
+void sup_follow(struct sup *s, const struct conf *c);
+int sup_reload(struct sup *s, struct err *e);
+struct service *sup_service(struct sup *s, const char *family);
+void sup_stop(struct sup *s);
+/* answer.c */
+json_t *sup_answer(void *ctx, const json_t *request, bool trusted);
+
+#endif

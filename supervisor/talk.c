@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/talk.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "schema/base/clock.h"
+
+static const char *const names[] = {"error", "warn", "info", "debug"};
+static const int priorities[] = {3, 4, 6, 7};
+
+static bool journal;
+static char *kept[TALK_LINES];
+static size_t said;
+
+void talk_init(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+
+	journal = stream && *stream;
+}
+
+void talk_format(struct strbuf *out, long long utc_ns, enum log_level level, const char *from, const char *msg)
+{
+	time_t s = utc_ns / NSEC_PER_SEC;
+	char stamp[32] = "?";
+	struct tm tm;
+
+	if (gmtime_r(&s, &tm))
+		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
+	strbuf_addf(out, "ts=%s.%03lldZ level=%s from=%s msg=\"", stamp, utc_ns / 1000000 % 1000, names[level], from);
+	for (; *msg; msg++) {
+		unsigned char c = (unsigned char)*msg;
+
+		if (c == '"' || c == '\\')
+			strbuf_addf(out, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			strbuf_addf(out, "\\x%02x", c);
+		else
+			strbuf_addch(out, (char)c);
+	}
+	strbuf_addch(out, '"');
+}
+
+void talk(enum log_level level, const char *from, const char *fmt, ...)
+{
+	struct strbuf line = STRBUF_INIT, plain cleanup_strbuf = STRBUF_INIT;
+	char msg[900];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	talk_format(&line, clock_utc_ns(), level, from, msg);
+	if (journal) {
+		strbuf_addf(&plain, "<%d>%s: ", priorities[level], from);
+		strbuf_addutf8(&plain, msg, __builtin_strlen(msg));
+	} else {
+		strbuf_addstr(&plain, strbuf_str(&line));
+	}
+	strbuf_addch(&plain, '\n');
+	if (write(STDERR_FILENO, plain.buf, plain.len) < 0) {
+		/* nobody is left to be told; it is kept all the same */
+	}
+	free(kept[said % TALK_LINES]);
+	kept[said++ % TALK_LINES] = strbuf_take(&line);
+}
+
+const char *talk_line(size_t i)
+{
+	size_t n = said < TALK_LINES ? said : TALK_LINES;
+
+	return i < n ? kept[(said - n + i) % TALK_LINES] : NULL;
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sonded of a test's own: started in the foreground, asked over its socket, and ended whatever happens."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from conftest import BIN
+
+
+def alive(pid):
+    """Runs (a zombie that nobody has fetched yet does not)."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def until(what, seconds=30, every=0.05):
+    """Wait for `what` to be true of the world; its last value."""
+    end = time.monotonic() + seconds
+    while not (got := what()) and time.monotonic() < end:
+        time.sleep(every)
+    return got
+
+
+class Sonded:
+    def __init__(self, store, *args, env=None, prefix=(), ready=True):
+        self.store = store
+        self.talk = tempfile.TemporaryFile()
+        full = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")} | {"SONDE_CONFIG": "/nonexistent"} | (env or {})
+        self.child = subprocess.Popen([*prefix, os.path.join(BIN, "sonded"), "--store", store, "--cpu", "0", *args], env=full,
+                                      stdin=subprocess.DEVNULL, stdout=self.talk, stderr=self.talk)
+        if ready:
+            assert until(lambda: self.child.poll() is not None or self.is_ready(), 60), self.said()
+            assert self.child.poll() is None, self.said()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.child.poll() is None:
+            self.child.terminate()
+            try:
+                self.child.wait(10)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+
+    def said(self):
+        self.talk.seek(0)
+        return self.talk.read().decode("utf-8", "replace")
+
+    def ask(self, **request):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(20)
+            s.connect(os.path.join(self.store, "control.sock"))
+            s.sendall(json.dumps(request).encode() + b"\n")
+            data = b""
+            while chunk := s.recv(65536):
+                data += chunk
+        return json.loads(data)
+
+    def is_ready(self):
+        try:
+            return self.ask(do="status")["sonded"]["ready"]
+        except (OSError, ValueError):
+            return False
+
+    def service(self, name):
+        return next((s for s in self.ask(do="status")["services"] if s["name"] == name), None)
+
+    def pids(self):
+        return [s["pid"] for s in self.ask(do="status")["services"] if s["pid"]]
+
+    def running(self, name, other_than=0, seconds=40):
+        """The pid of a service that runs and is not `other_than`."""
+        def look():
+            s = self.service(name)
+            return s and s["state"] == "running" and s["pid"] != other_than and s["pid"]
+        return until(look, seconds)
+
+    def stop(self, sig=signal.SIGTERM):
+        """Seconds that it took."""
+        began = time.monotonic()
+        self.child.send_signal(sig)
+        self.child.wait(20)
+        return time.monotonic() - began

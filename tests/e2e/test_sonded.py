@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sonded with real loaders: what it starts, what it survives, and what it leaves behind."""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import threading
+
+import pytest
+from conftest import BIN, ROOT, WORKLOADS, need, need_root, scale, segments, sql_all
+from sonded import Sonded, alive, until
+
+
+@pytest.fixture(autouse=True)
+def root():
+    need_root()
+
+
+def burner(seconds):
+    return subprocess.Popen([os.path.join(WORKLOADS, "burn"), str(1000 * seconds)], stdout=subprocess.DEVNULL)
+
+
+def test_a_loader_and_sonde_maps_that_are_killed_come_back_and_the_end_is_quick_and_loses_nothing(store):
+    with Sonded(store, "--freq", "99") as d:
+        cpu, maps = d.running("cpu"), d.running("maps")
+        os.kill(cpu, signal.SIGKILL)
+        assert d.running("cpu", other_than=cpu), d.said()
+        os.kill(maps, signal.SIGKILL)
+        assert d.running("maps", other_than=maps), d.said()
+        cpu = d.running("cpu")
+        assert until(lambda: d.service("cpu")["samples"] > 50), d.said()
+        pids = d.pids()
+        took = d.stop()
+        assert d.child.returncode == 0 and took < 5, (took, d.said())
+        assert not [p for p in pids if alive(p)]
+    # the clean end of the last loader: all that its run has seen is stored, or lost with a reason
+    for path in segments(store):
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+        db.close()
+    ended = sql_all(store, "select state, accounted from run order by id desc")
+    assert ended[0]["state"] == 1 and ended[0]["accounted"] > 0
+    stored = sum(r["n"] or 0 for r in sql_all(store, "select sum(n) n from sample"))
+    lost = sum(r["n"] or 0 for r in sql_all(store, "select sum(n) n from loss_row"))
+    assert stored + lost == sum(r["accounted"] for r in ended)
+
+
+def test_killed_with_9_it_leaves_no_orphan_and_no_stuck_lock(store):
+    for _ in range(scale(1, 20)):
+        with Sonded(store, "--families", "cpu,offcpu") as d:
+            assert d.running("cpu") and d.running("offcpu"), d.said()
+            pids = d.pids()
+            assert len(pids) == 3
+            d.stop(signal.SIGKILL)
+            assert until(lambda: not [p for p in pids if alive(p)], 15), [p for p in pids if alive(p)]
+
+
+def test_a_child_that_hangs_while_sonded_is_killed_is_ended_by_the_next(store):
+    with Sonded(store) as d:
+        hung = d.running("cpu")
+        os.kill(hung, signal.SIGSTOP)
+        d.stop(signal.SIGKILL)
+    assert alive(hung)
+    with Sonded(store) as d:
+        assert not alive(hung) and "hung: killed" in d.said()
+
+
+def test_a_second_sonded_on_the_same_store_is_refused(store):
+    with Sonded(store) as d, Sonded(store, ready=False) as second:
+        assert second.child.wait(20) == 6
+        assert f"another sonded, pid {d.child.pid} keeps" in second.said() and "fix:" in second.said()
+        assert d.is_ready()
+
+
+def test_a_reload_changes_only_what_changed(store, scratch):
+    conf = os.path.join(scratch, "sonde.conf")
+    with open(conf, "w", encoding="ascii") as f:
+        f.write("[record]\nfamilies = cpu\n")
+    with Sonded(store, "--config", scratch) as d:
+        cpu, maps = d.running("cpu"), d.running("maps")
+        with open(conf, "w", encoding="ascii") as f:
+            f.write("[record]\nfamilies = cpu, goheap\n".replace(", ", ","))
+        d.child.send_signal(signal.SIGHUP)
+        assert d.running("goheap"), d.said()
+        assert d.running("cpu") == cpu and d.running("maps") == maps
+        with open(conf, "w", encoding="ascii") as f:
+            f.write("[record]\nfamilies = goheap\n[stor]\n")
+            f.write("budgt = 1G\n")
+        d.child.send_signal(signal.SIGHUP)
+        assert until(lambda: "unknown key" in d.said()), d.said()
+        assert d.running("cpu") == cpu
+        with open(conf, "w", encoding="ascii") as f:
+            f.write("[record]\nfamilies = goheap\n")
+        d.child.send_signal(signal.SIGHUP)
+        assert until(lambda: d.service("cpu")["state"] == "off"), d.said()
+        assert not alive(cpu) and d.running("maps") == maps
+
+
+def test_systemd_hears_that_it_is_ready_and_alive(store, scratch):
+    path, heard = os.path.join(scratch, "notify"), []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(path)
+        s.settimeout(60)
+
+        def listen():
+            while not heard or b"STOPPING" not in heard[-1]:
+                heard.append(s.recv(4096))
+        t = threading.Thread(target=listen, daemon=True)
+        t.start()
+        with Sonded(store, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "2000000"}) as d:
+            assert until(lambda: [h for h in heard if h.startswith(b"WATCHDOG=1\nSTATUS=1 of 1 families")], 20), heard
+            d.stop()
+        t.join(10)
+    assert heard.count(b"READY=1") == 1 and heard[-1] == b"STOPPING=1"
+
+
+def test_up_status_logs_and_down(store, sonde):
+    done = sonde("up", "cpu", store=store)
+    try:
+        assert done.returncode == 0 and "sonde status" in done.stderr, done.stderr
+        again = sonde("up", "goheap", store=store)
+        assert again.returncode == 0 and "already" in again.stderr
+        assert until(lambda: json.loads(sonde("status", "--json", store=store, check=True).stdout)["sonded"]["services"][-1]["state"]
+                     == "running")
+        text = sonde("status", store=store, check=True).stdout
+        assert re.search(r"^sonded +pid \d+, up for .*, ready", text) and re.search(r"^  cpu +running for", text, re.M)
+        assert "budget" in text
+        assert 'msg="ready' in sonde("logs", store=store, check=True).stdout
+        assert sonde("down", "goheap", store=store).returncode == 0
+        assert sonde("up", "nonsense", store=store).returncode == 2
+    finally:
+        done = sonde("down", store=store)
+    assert done.returncode == 0, done.stderr
+    gone = sonde("logs", store=store)
+    assert gone.returncode == 4 and "no sonded keeps" in gone.stderr and "fix:" in gone.stderr
+    assert "ended" in open(os.path.join(store, "sonded.log"), encoding="utf-8").read()
+
+
+def test_the_control_socket_is_for_the_group_and_changing_is_for_its_owner(store):
+    need("setpriv")
+    with Sonded(store) as d:
+        path = os.path.join(store, "control.sock")
+        assert os.stat(path).st_mode & 0o777 == 0o660
+        os.chmod(store, 0o755)
+        os.chmod(path, 0o666)
+        ask = ("import socket,sys;s=socket.socket(socket.AF_UNIX);s.connect(sys.argv[1]);s.sendall(sys.argv[2].encode()+b'\\n');"
+               "print(s.recv(65536).decode())")
+        for request, word in (('{"do":"status"}', '"ok":true'), ('{"do":"stop"}', "only root"), ("nonsense", "no JSON object")):
+            out = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-c",
+                                  ask, path, request], capture_output=True, text=True, check=True).stdout
+            assert word in out
+        assert d.is_ready()
+
+
+def test_a_loader_that_is_missing_is_said_with_its_fix(store, scratch):
+    for name in ("sonded", "sonde-maps", "sonde-index", "sonde-prune"):
+        shutil.copy(os.path.join(BIN, name), scratch)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")}
+    child = subprocess.Popen([os.path.join(scratch, "sonded"), "--store", store], stderr=subprocess.PIPE, text=True, env=env)
+    try:
+        for line in child.stderr:
+            if "given up" in line:
+                break
+        assert "sonde-cpu is not installed" in line
+    finally:
+        child.terminate()
+        child.wait(20)
+
+
+def test_an_ordinary_user_with_the_unit_s_capabilities_records(scratch):
+    need("setpriv")
+    with open(os.path.join(ROOT, "supervisor/systemd/sonded.service"), encoding="ascii") as f:
+        unit = f.read()
+    caps = re.search(r"^AmbientCapabilities=(.*)$", unit, re.M).group(1).replace("CAP_", "").lower().split()
+    assert re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M).group(1).replace("CAP_", "").lower().split() == caps
+    plus = ",".join("+" + c for c in caps)
+    store = os.path.join(scratch, "store")
+    os.chmod(scratch, 0o777)
+    for part in iter(lambda p=[BIN]: p.pop() if p else None, None):
+        if subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", "test", "-x", part], check=False).returncode:
+            pytest.skip("missing: a build that an ordinary user can reach")
+    prefix = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps", f"-all,{plus}", "--ambient-caps",
+              f"-all,{plus}", "--bounding-set", f"-all,{plus}"]
+    burn = burner(8)
+    with Sonded(store, "--families", "cpu,goheap", "--freq", "99", prefix=prefix) as d:
+        assert d.running("cpu") and d.running("goheap"), d.said()
+        with open(f"/proc/{d.running('goheap')}/status", encoding="ascii") as f:
+            held = int(re.search(r"CapPrm:\s*(\w+)", f.read()).group(1), 16)
+        assert held == 1 << 19 | 1 << 2, hex(held)  # SYS_PTRACE and DAC_READ_SEARCH, and nothing of BPF
+        assert until(lambda: d.service("cpu")["samples"] > 100), d.said()
+        d.stop()
+    burn.kill()
+    burn.wait()
+    assert sum(r["n"] or 0 for r in sql_all(store, "select sum(n) n from sample")) > 100
+
+
+def test_the_unit_is_hardened(tmp_path):
+    need("systemd-analyze")
+    with open(os.path.join(ROOT, "supervisor/systemd/sonded.service"), encoding="ascii") as f:
+        text = f.read().replace("@libexecdir@", BIN)
+    unit = tmp_path / "sonded.service"
+    unit.write_text(text)
+    out = subprocess.run(["systemd-analyze", "security", "--offline=true", str(unit)], capture_output=True, text=True, check=False)
+    level = re.search(r"Overall exposure level for sonded.service: ([\d.]+)", out.stdout)
+    if not level:
+        pytest.skip("missing: systemd-analyze security --offline")
+    assert float(level.group(1)) <= 3.0

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conf: what holds when several say something, and what is said when one is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "supervisor/conf.h"
+
+struct place {
+	char dir[64];
+};
+
+static int setup(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+	char sub[80];
+
+	snprintf(p->dir, sizeof(p->dir), "/tmp/sonde-conf-XXXXXX");
+	if (!mkdtemp(p->dir))
+		return -1;
+	snprintf(sub, sizeof(sub), "%s/conf.d", p->dir);
+	mkdir(sub, 0755);
+	for (int i = 0; i < CONF_KEYS; i++) {
+		char env[40] = "SONDE_";
+
+		for (const char *c = conf_name((enum conf_key)i); *c; c++)
+			strncat(env, (char[2]){*c == '-' ? '_' : (char)(*c - 32)}, 1);
+		unsetenv(env);
+	}
+	*state = p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *p = *state;
+	char cmd[120];
+
+	snprintf(cmd, sizeof(cmd), "rm -r %s", p->dir);
+	if (system(cmd))
+		return -1;
+	free(p);
+	return 0;
+}
+
+static void put(const struct place *p, const char *name, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", p->dir, name);
+	f = fopen(path, "w");
+	fputs(text, f);
+	fclose(f);
+}
+
+static void without_any_file_the_defaults_hold(void **state)
+{
+	struct conf c;
+
+	(void)state;
+	assert_int_equal(conf_load("/nonexistent", NULL, &c, NULL), 0);
+	assert_int_equal(c.freq, 19);
+	assert_int_equal(c.age_ns, 14ll * 86400 * 1000000000);
+	assert_int_equal(c.budget_bytes, 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu");
+	assert_string_equal(c.value[CONF_FREQ].origin, "default");
+}
+
+static void the_strongest_holds_and_its_origin_is_known(void **state)
+{
+	struct place *p = *state;
+	const char *flags[CONF_KEYS] = {[CONF_FREQ] = "49"};
+	char origin[128];
+	struct conf c;
+
+	put(p, "sonde.conf", "# all\n[store]\nbudget = 1G ; small\nage = 2d\n[record]\nfreq = 99\nfamilies = cpu\n");
+	put(p, "conf.d/10.conf", "[store]\nage = 3d\n");
+	put(p, "conf.d/20.conf", "[store]\nage = 4d\n");
+	put(p, "conf.d/30.bak", "[store]\nage = 5d\n");
+	setenv("SONDE_FREQ", "29", 1);
+	setenv("SONDE_FAMILIES", "cpu,offcpu", 1);
+	assert_int_equal(conf_load(p->dir, flags, &c, NULL), 0);
+	assert_int_equal(c.freq, 49);
+	assert_string_equal(c.value[CONF_FREQ].origin, "--freq");
+	assert_string_equal(c.value[CONF_FAMILIES].origin, "SONDE_FAMILIES");
+	assert_int_equal(c.budget_bytes, 1ull << 30);
+	assert_int_equal(c.age_ns, 4ll * 86400 * 1000000000);
+	snprintf(origin, sizeof(origin), "%s/conf.d/20.conf:2", p->dir);
+	assert_string_equal(c.value[CONF_AGE].origin, origin);
+	snprintf(origin, sizeof(origin), "%s/sonde.conf:3", p->dir);
+	assert_string_equal(c.value[CONF_BUDGET].origin, origin);
+}
+
+static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
+{
+	static const struct {
+		const char *text, *what, *fix;
+	} wrong[] = {
+		{"[store]\n\nbudgt = 1G\n", "x:3: unknown key 'budgt' in section [store]", "[store]  budget"},
+		{"[record]\nage = 1d\n", "x:2: unknown key 'age' in section [record]", "[store]  age"},
+		{"budget = 1G\n", "x:1: unknown key 'budget' in section []", "[store]  budget"},
+		{"[store]\nfrobnicate = 1\n", "x:2: unknown key", "sonde config show"},
+		{"[store]\nbudget = big\n", "x:2: budget 'big' is not 2G or 500M", ""},
+		{"[record]\nfreq = 5000\n", "x:2: freq '5000' is not a number from 1 to 4999", ""},
+		{"[record]\nfamilies = cpu,gpus\n", "x:2: families 'cpu,gpus'", ""},
+		{"[limits]\ncpu = -1\n", "x:2: cpu '-1'", ""},
+		{"[limits]\ncpu = nan\n", "x:2: cpu 'nan'", ""},
+		{"[store\n", "x:1: neither [section] nor key = value", ""},
+		{"[store]\nhello\n", "x:2: neither", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct conf c = {0};
+		struct err e = {0};
+
+		assert_true(conf_parse(&c, "x", wrong[i].text, strlen(wrong[i].text), &e) < 0);
+		if (!strstr(e.what, wrong[i].what) || !strstr(e.fix, wrong[i].fix))
+			fail_msg("'%s' said '%s', fix '%s'", wrong[i].text, e.what, e.fix);
+		assert_int_equal(e.exit, EXIT_USAGE);
+	}
+}
+
+static void a_wrong_variable_is_named(void **state)
+{
+	struct err e = {0};
+	struct conf c;
+
+	(void)state;
+	setenv("SONDE_BUDGET", "lots", 1);
+	assert_true(conf_load("/nonexistent", NULL, &c, &e) < 0);
+	assert_non_null(strstr(e.what, "SONDE_BUDGET: budget 'lots'"));
+}
+
+static void bytes_that_are_no_text_are_refused_and_long_lines_too(void **state)
+{
+	char text[4096];
+	struct conf c = {0};
+
+	(void)state;
+	assert_true(conf_parse(&c, "x", "[store]\nage\0=1d\n", 16, NULL) < 0);
+	memset(text, 'a', sizeof(text));
+	assert_true(conf_parse(&c, "x", text, sizeof(text), NULL) < 0);
+	assert_int_equal(conf_parse(&c, "x", "", 0, NULL), 0);
+	assert_int_equal(conf_parse(&c, "x", "[store]\nage = 1d", 16, NULL), 0); /* no newline at its end */
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		T(without_any_file_the_defaults_hold),
+		T(the_strongest_holds_and_its_origin_is_known),
+		T(what_is_wrong_is_said_with_its_line_and_what_was_meant),
+		T(a_wrong_variable_is_named),
+		T(bytes_that_are_no_text_are_refused_and_long_lines_too),
+	};
+
+	return cmocka_run_group_tests_name("conf", tests, NULL, NULL);
+}
