@@ -72,15 +72,16 @@ def test_every_row_of_the_files_of_this_machine_is_readelfs():
     assert not total.above
 
 
-def test_rows_cost_at_most_25_ms_a_megabyte_of_eh_frame():
+def test_rows_cost_at_most_25_ms_a_megabyte_of_eh_frame_and_6_bytes_each():
     cost = helper("rowcost")
     large = ["/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so",
              "/usr/bin/node", "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/bin/bash"]
     said = sh(cost, *[p for p in large if os.path.exists(p)])
     print(said)
     for line in said.splitlines():
-        ms, size, _, path = line.split(maxsplit=3)
+        ms, size, section, path = line.split(maxsplit=3)
         assert float(ms) <= 25 * int(size) / 2**20, f"{path}: {ms} ms for {size} bytes of .eh_frame"
+        assert int(section) <= 6 * len(rows(path)), f"{path}: {section} bytes"
 
 
 # ---- files made here ----
