@@ -1,61 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian's own programs under load: how many of their user stacks reach a root. Each runs beside the capture alone, after the
 rows of its files are there."""
-import contextlib
-import glob
 import os
-import subprocess
 import time
 
 import pytest
 
 import servers
-from conftest import BIN, need_root, segments, sql_all
+from conftest import need_root, segments, sql_all
+from publishing import publisher, wait_indexed
 
 ENOUGH = 0.995
-# MB of rows: twice what all files get by default (rustc's two take 12 of 21). What else runs on the machine wants room too, and
-# this is about unwinding; that rows are small is shown in tests/rows.
-ROWS_MB = 42
 # Debian's java runs what it compiles without frame pointers, and its interpreter is compiled code of that kind: stacks
 # that touch the code cache are another issue's. What never touches it (collector, compiler, VM threads) counts here.
 JIT = {"java"}
-
-
-def descendants(pid):
-    """{name} of all that the process has started and that runs now."""
-    names = set()
-    for path in glob.glob(f"/proc/{pid}/task/*/children"):
-        with contextlib.suppress(OSError):  # it has ended
-            with open(path, encoding="ascii") as f:
-                children = f.read().split()
-            for child in children:
-                with open(f"/proc/{child}/comm", encoding="utf-8") as f:
-                    names |= {f.read().strip()} | descendants(child)
-    return names
-
-
-def wait_indexed(pid, timeout=60):
-    """Until no index has been made for a second: a compiler's library takes a few seconds, more where others are busy."""
-    end, calm = time.monotonic() + timeout, time.monotonic()
-    while time.monotonic() < min(end, calm + 1):
-        if "sonde-index" in descendants(pid):
-            calm = time.monotonic()
-        time.sleep(0.05)
-
-
-@contextlib.contextmanager
-def publisher(store, scratch):
-    """A sonde-maps that stays: what is measured begins with the rows of what runs in the kernel, as an always-on capture."""
-    path = os.path.join(scratch, "maps.sock")
-    maps = subprocess.Popen([os.path.join(BIN, "sonde-maps"), "--socket", path, "--store", store, "--rows-mb", str(ROWS_MB)])
-    try:
-        while not os.path.exists(path):
-            assert maps.poll() is None, "sonde-maps ended"
-            time.sleep(0.05)
-        yield maps.pid, path
-    finally:
-        maps.terminate()
-        maps.wait()
 
 
 def ends(store, names):

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sonde-maps that stays over several captures, so that what is measured begins with its rows."""
+import contextlib
+import glob
+import os
+import subprocess
+import time
+
+from conftest import BIN
+
+# MB of rows: twice what all files get by default (rustc's two take 12 of 21). What else runs on the machine wants room too, and
+# this is about unwinding; that rows are small is shown in tests/rows.
+ROWS_MB = 42
+
+
+def descendants(pid):
+    """{name} of all that the process has started and that runs now."""
+    names = set()
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        with contextlib.suppress(OSError):  # it has ended
+            with open(path, encoding="ascii") as f:
+                children = f.read().split()
+            for child in children:
+                with open(f"/proc/{child}/comm", encoding="utf-8") as f:
+                    names |= {f.read().strip()} | descendants(child)
+    return names
+
+
+def wait_indexed(pid, timeout=60):
+    """Until no index has been made for a second: a compiler's library takes a few seconds, more where others are busy."""
+    end, calm = time.monotonic() + timeout, time.monotonic()
+    while time.monotonic() < min(end, calm + 1):
+        if "sonde-index" in descendants(pid):
+            calm = time.monotonic()
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def publisher(store, scratch):
+    """A sonde-maps that stays: what is measured begins with the rows of what runs in the kernel, as an always-on capture."""
+    path = os.path.join(scratch, "maps.sock")
+    maps = subprocess.Popen([os.path.join(BIN, "sonde-maps"), "--socket", path, "--store", store, "--rows-mb", str(ROWS_MB)])
+    try:
+        while not os.path.exists(path):
+            assert maps.poll() is None, "sonde-maps ended"
+            time.sleep(0.05)
+        yield maps.pid, path
+    finally:
+        maps.terminate()
+        maps.wait()
