@@ -235,7 +235,7 @@ static int by_score(const void *a, const void *b)
 
 static int compare(struct explain *x, enum store_kind kind, double alpha, struct err *e)
 {
-	const struct fold_opts opts = {.kind = kind, .group = FOLD_BY_WHO, .slices = DIFF_SLICES};
+	const struct fold_opts opts = {.kind = kind, .group = FOLD_BY_WHO, .slices = DIFF_SLICES, .cells = true};
 	struct fold **f = &x->fold[2 * x->n_diffs];
 	int rc = 0;
 

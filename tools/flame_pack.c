@@ -16,6 +16,8 @@
 #define uthash_fatal(msg) abort()
 #include <uthash.h>
 
+#define DEFLATE_LEVEL 4 /* half the time of the usual 6, for 4 % more bytes */
+
 struct text {
 	const char *str; /* borrowed from the tree */
 	uint32_t index;
@@ -248,7 +250,7 @@ static int deflate_base64(const struct strbuf *raw, struct strbuf *out)
 	uLongf len = compressBound(raw->len);
 	cleanup_free uint8_t *packed = mem_alloc(len);
 
-	if (compress2(packed, &len, (const Bytef *)raw->buf, raw->len, 6) != Z_OK)
+	if (compress2(packed, &len, (const Bytef *)raw->buf, raw->len, DEFLATE_LEVEL) != Z_OK)
 		return -ENOMEM;
 	base64_add(out, packed, len);
 	return 0;

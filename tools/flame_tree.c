@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 
 #define uthash_fatal(msg) abort()
@@ -102,47 +101,81 @@ static void looks_release(struct looks *l)
 
 struct merged {
 	struct flame_node *nodes;
+	uint32_t *first;        /* by merged node: its children are [first, first + n_children) */
+	uint32_t *n_children;
 	size_t n, cap;
-	struct idmap children;  /* parent << 32 | frame -> node */
 	uint32_t *of;           /* by node of the fold */
 	uint32_t *emitted;      /* by merged node: where it stands in the tree; 0: not there (the root is never asked for) */
 	uint32_t *rest;         /* by merged node: its "(smaller frames)", 0: none */
 };
 
-static uint32_t merged_child(struct merged *m, uint32_t parent, uint32_t frame)
-{
-	uint64_t key = (uint64_t)parent << 32 | frame, at;
+/* Nodes of the fold that become one are a list; a child is found by what it looks like, among the children at hand. */
+struct merging {
+	struct merged *m;
+	const struct fold *f;
+	const uint32_t *shown;    /* by frame of the fold: its look */
+	uint32_t *first, *kids;   /* of node i of the fold: kids[first[i]] to kids[first[i + 1]] */
+	uint32_t *head, *next;    /* by merged node: its first node of the fold; by that: the next, 0: none */
+	uint32_t *stamp, *child;  /* by look: whose child it was seen as last (+ 1), and which node that is */
+};
 
-	if (idmap_get(&m->children, key, &at))
-		return (uint32_t)at;
-	mem_grow(m->nodes, m->n, m->cap);
-	m->nodes[m->n] = (struct flame_node){.frame = frame, .parent = parent};
-	idmap_set(&m->children, key, m->n);
+static void merging_init(struct merging *g)
+{
+	const struct fold *f = g->f;
+
+	g->first = mem_array(f->n_nodes + 2, sizeof(*g->first));
+	g->kids = mem_array(f->n_nodes + 1, sizeof(*g->kids));
+	g->head = mem_array(f->n_nodes + 2, sizeof(*g->head));
+	g->next = mem_array(f->n_nodes + 2, sizeof(*g->next));
+	for (size_t i = 1; i < f->n_nodes; i++)
+		g->first[f->nodes[i].parent + 2]++;
+	for (size_t i = 2; i < f->n_nodes + 2; i++)
+		g->first[i] += g->first[i - 1];
+	for (size_t i = 1; i < f->n_nodes; i++)
+		g->kids[g->first[f->nodes[i].parent + 1]++] = (uint32_t)i;
+}
+
+static uint32_t merged_child(struct merging *g, uint32_t parent, uint32_t look)
+{
+	struct merged *m = g->m;
+
+	if (g->stamp[look] == parent + 1)
+		return g->child[look];
+	g->stamp[look] = parent + 1;
+	g->child[look] = (uint32_t)m->n;
+	m->n_children[parent]++;
+	m->nodes[m->n] = (struct flame_node){.frame = look, .parent = parent};
 	return (uint32_t)m->n++;
 }
 
-/* Only self values are taken over; totals are summed up afterwards, so that they always fit. */
-static void merged_make(struct merged *m, struct looks *l, const struct fold *f)
+static void take_self(struct merging *g, uint32_t to, uint32_t from)
 {
-	cleanup_free uint32_t *shown = mem_array(f->n_frames + 1, sizeof(*shown)); /* 0: not seen yet */
-	uint32_t *node = m->of = mem_array(f->n_nodes + 1, sizeof(*node));
+	const struct fold_node *n = &g->f->nodes[from];
 
-	merged_child(m, UINT32_MAX, frame_new(l, &ALL));
-	m->nodes[0].parent = 0;
-	for (size_t i = 0; i < f->n_nodes; i++) {
-		const struct fold_node *from = &f->nodes[i];
+	g->m->of[from] = to;
+	g->m->nodes[to].self_ns += n->self_ns;
+	g->m->nodes[to].self_samples += n->self_samples;
+}
 
-		if (!i) {
-			if (from->self_samples || from->self_ns)
-				node[0] = merged_child(m, 0, look_get(l, &NO_STACK));
-		} else {
-			if (!shown[from->frame])
-				shown[from->frame] = look_get(l, &f->frames[from->frame]);
-			node[i] = merged_child(m, from->parent ? node[from->parent] : 0, shown[from->frame]);
+static void merge_children(struct merging *g, uint32_t at)
+{
+	g->m->first[at] = (uint32_t)g->m->n;
+	for (uint32_t x = g->head[at];; x = g->next[x]) {
+		for (uint32_t k = g->first[x]; k < g->first[x + 1]; k++) {
+			uint32_t kid = g->kids[k], to = merged_child(g, at, g->shown[g->f->nodes[kid].frame]);
+
+			take_self(g, to, kid);
+			g->next[kid] = g->head[to];
+			g->head[to] = kid;
 		}
-		m->nodes[node[i]].self_ns += from->self_ns;
-		m->nodes[node[i]].self_samples += from->self_samples;
+		if (!g->next[x])
+			return;
 	}
+}
+
+/* Only self values are taken over; totals are summed up afterwards, so that they always fit. */
+static void sum_up(struct merged *m)
+{
 	for (size_t i = m->n; i-- > 0;) {
 		struct flame_node *at = &m->nodes[i];
 
@@ -155,25 +188,82 @@ static void merged_make(struct merged *m, struct looks *l, const struct fold *f)
 	}
 }
 
-static int larger_first(const void *a, const void *b)
+/* Depth first, as the nodes of a fold mostly lie. */
+static void merge_all(struct merging *g, uint32_t no_stack)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	struct merged *m = g->m;
+	cleanup_free uint32_t *todo = mem_array(g->f->n_nodes + 2, sizeof(*todo));
+	size_t n = 1;
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	m->nodes[m->n++] = (struct flame_node){0};
+	if (no_stack) {
+		m->first[0] = 1;
+		take_self(g, merged_child(g, 0, no_stack), 0);
+	}
+	while (n) {
+		uint32_t at = todo[--n];
+
+		if (at && !g->head[at])
+			continue; /* what has no stack has no callees */
+		merge_children(g, at);
+		if (!at)
+			m->first[0] = 1;
+		for (uint32_t k = m->n_children[at]; k-- > 0;)
+			todo[n++] = m->first[at] + k;
+	}
 }
 
-/* Nodes are kept if their total is above this. A caller's total is never below its callee's: what is kept is a tree. */
+static void merged_make(struct merged *m, struct looks *l, const struct fold *f)
+{
+	cleanup_free uint32_t *shown = mem_array(f->n_frames + 1, sizeof(*shown)); /* 0: not seen yet */
+	struct merging g = {.m = m, .f = f, .shown = shown};
+	uint32_t no_stack = 0;
+
+	frame_new(l, &ALL);
+	if (f->nodes[0].self_samples || f->nodes[0].self_ns)
+		no_stack = look_get(l, &NO_STACK);
+	for (size_t i = 1; i < f->n_nodes; i++)
+		if (!shown[f->nodes[i].frame])
+			shown[f->nodes[i].frame] = look_get(l, &f->frames[f->nodes[i].frame]);
+	m->nodes = mem_array(f->n_nodes + 2, sizeof(*m->nodes));
+	m->first = mem_array(f->n_nodes + 2, sizeof(*m->first));
+	m->n_children = mem_array(f->n_nodes + 2, sizeof(*m->n_children));
+	m->of = mem_array(f->n_nodes + 1, sizeof(*m->of));
+	merging_init(&g);
+	g.stamp = mem_array(l->tree->n_frames + 1, sizeof(*g.stamp));
+	g.child = mem_array(l->tree->n_frames + 1, sizeof(*g.child));
+	merge_all(&g, no_stack);
+	sum_up(m);
+	free(g.first);
+	free(g.kids);
+	free(g.head);
+	free(g.next);
+	free(g.stamp);
+	free(g.child);
+}
+
+/* Nodes are kept if their total is above this, the largest but max_nodes; found by its bytes, the highest first. A caller's
+ * total is never below its callee's: what is kept is a tree. */
 static uint64_t keep_above(const struct merged *m, size_t max_nodes)
 {
-	cleanup_free uint64_t *totals = NULL;
+	uint64_t at = 0, mask = 0;
+	size_t left = max_nodes;
 
 	if (!max_nodes || m->n <= max_nodes)
 		return 0;
-	totals = mem_array(m->n, sizeof(*totals));
-	for (size_t i = 0; i < m->n; i++)
-		totals[i] = m->nodes[i].total_ns;
-	qsort(totals, m->n, sizeof(*totals), larger_first);
-	return totals[max_nodes];
+	for (int shift = 56; shift >= 0; shift -= 8) {
+		size_t count[256] = {0};
+		int byte = 255;
+
+		for (size_t i = 0; i < m->n; i++)
+			if ((m->nodes[i].total_ns & mask) == at)
+				count[m->nodes[i].total_ns >> shift & 255]++;
+		for (; byte > 0 && count[byte] <= left; byte--)
+			left -= count[byte];
+		at |= (uint64_t)byte << shift;
+		mask |= 255ull << shift;
+	}
+	return at;
 }
 
 struct order {
@@ -198,8 +288,7 @@ static int hottest_first(const void *a, const void *b, void *ctx)
 struct walk {
 	struct flame_tree *t;
 	struct merged *m;
-	uint32_t *children;     /* of node i: [first[i], first[i + 1]) */
-	size_t *first;
+	uint32_t *children;     /* of node i: [first[i], first[i] + n_children[i]), hottest first */
 	uint64_t above;
 	uint32_t smaller;       /* frame of what is left out */
 	size_t cap;
@@ -211,15 +300,11 @@ static void walk_children(struct walk *w)
 	struct order o = {m, w->t->frames};
 
 	w->children = mem_array(m->n + 1, sizeof(*w->children));
-	w->first = mem_array(m->n + 2, sizeof(*w->first));
-	for (size_t i = 1; i < m->n; i++)
-		w->first[m->nodes[i].parent + 2]++;
-	for (size_t i = 2; i < m->n + 2; i++)
-		w->first[i] += w->first[i - 1];
-	for (size_t i = 1; i < m->n; i++)
-		w->children[w->first[m->nodes[i].parent + 1]++] = (uint32_t)i;
 	for (size_t i = 0; i < m->n; i++)
-		qsort_r(w->children + w->first[i], w->first[i + 1] - w->first[i], sizeof(uint32_t), hottest_first, &o);
+		w->children[i] = (uint32_t)i;
+	for (size_t i = 0; i < m->n; i++)
+		if (m->n_children[i] > 1)
+			qsort_r(w->children + m->first[i], m->n_children[i], sizeof(uint32_t), hottest_first, &o);
 }
 
 static uint32_t emit(struct walk *w, struct flame_node n, uint32_t parent)
@@ -239,8 +324,8 @@ static size_t kept_children(const struct walk *w, uint32_t node, struct flame_no
 	size_t kept = 0;
 
 	*rest = (struct flame_node){.frame = w->smaller};
-	for (size_t k = w->first[node]; k < w->first[node + 1]; k++) {
-		const struct flame_node *c = &w->m->nodes[w->children[k]];
+	for (size_t k = 0; k < w->m->n_children[node]; k++) {
+		const struct flame_node *c = &w->m->nodes[w->children[w->m->first[node] + k]];
 
 		if (!w->above || c->total_ns > w->above) {
 			kept++;
@@ -277,7 +362,7 @@ static void walk_preorder(struct walk *w)
 		}
 		for (size_t k = kept; k-- > 0;) {
 			mem_grow(stack, n, cap);
-			stack[n++] = (struct todo){.node = w->children[w->first[at.node] + k], .parent = me};
+			stack[n++] = (struct todo){.node = w->children[w->m->first[at.node] + k], .parent = me};
 		}
 	}
 	free(stack);
@@ -327,9 +412,9 @@ void flame_tree_init(struct flame_tree *t, const struct fold *f, size_t max_node
 	free(m.emitted);
 	free(m.rest);
 	free(w.children);
-	free(w.first);
 	free(m.nodes);
-	idmap_release(&m.children);
+	free(m.first);
+	free(m.n_children);
 	looks_release(&looks);
 }
 

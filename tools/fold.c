@@ -45,6 +45,7 @@ struct folding {
 	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
 	uint32_t *seg_plain;               /* stack -> node below the root or its last group, 0: not met yet */
 	uint32_t *seg_group;               /* stack -> that group's node */
+	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
 	struct idmap seg_node;             /* (group's node, stack) -> node, where there are groups */
 };
 
@@ -78,17 +79,30 @@ static const char *frame_name(struct folding *f, const struct store_frame_row *r
 	return fold_text(f->b, strbuf_str(&s));
 }
 
-static uint32_t frame_from(struct folding *f, uint32_t id)
+/* An image with its strings as the fold's own. */
+static const struct store_image_row *image_of(struct folding *f, uint32_t id)
 {
 	static const struct store_image_row none = {"", "", "", STORE_IMAGE_UNKNOWN};
+	const struct store_image_row *row = id && id < f->dict->n_images ? &f->dict->images[id] : &none;
+	struct store_image_row *image = &f->seg_image[row == &none ? 0 : id];
+
+	if (!image->name)
+		*image = (struct store_image_row){
+			.name = fold_text(f->b, row->name ? row->name : ""), .path = fold_text(f->b, row->path ? row->path : ""),
+			.build_id = fold_text(f->b, row->build_id ? row->build_id : ""), .kind = row->kind,
+		};
+	return image;
+}
+
+static uint32_t frame_from(struct folding *f, uint32_t id)
+{
 	const struct store_frame_row *row = &f->dict->frames[id];
-	const struct store_image_row *image = row->image && row->image < f->dict->n_images ?
-		&f->dict->images[row->image] : &none;
+	const struct store_image_row *image = image_of(f, row->image);
 	struct fold_frame new = {
 		.name = frame_name(f, row),
-		.module = fold_text(f->b, image->name ? image->name : ""),
-		.module_path = fold_text(f->b, image->path ? image->path : ""),
-		.build_id = fold_text(f->b, image->build_id ? image->build_id : ""),
+		.module = image->name,
+		.module_path = image->path,
+		.build_id = image->build_id,
 		.file = fold_text(f->b, row->file ? row->file : ""),
 		.line = row->line,
 		.function_line = row->function_line,
@@ -212,13 +226,11 @@ static int add_total(void *ctx, const struct store_total *t)
 	f->pub->nodes[node].self_samples += n;
 	f->pub->processes[process].ns += ns;
 	f->pub->processes[process].samples += n;
-	if (node && !f->pub->frames[f->pub->nodes[node].frame].named)
-		f->pub->frames_unnamed_ns += ns;
 	if (t->run < f->dict->n_runs)
 		add_run(f, &f->dict->runs[t->run]);
 	if (f->pub->kind->sized && !f->pub->period_ns)
 		f->pub->period_ns = store_rate_at(f->seg, t->run, t->process, f->sel->to_ns);
-	if (f->pub->n_slices)
+	if (f->opts.cells)
 		fold_add_cell(f->b, &(struct fold_cell){.node = node, .process = process, .slice = f->slice,
 			.samples = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n, .ns = ns});
 	if (f->opts.leaves)
@@ -324,14 +336,16 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 
 	if (run < 0)
 		return 0;
-	rc = store_segment_open(path, &f->seg, e);
+	rc = select_segment(f->sel, path, &f->seg, e);
 	if (rc == 0)
 		rc = store_segment_dict(f->seg, &f->dict, e);
 	if (rc == 0) {
 		f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));
+		f->seg_image = mem_array(f->dict->n_images + 1, sizeof(*f->seg_image));
 		f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
 		f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
 		f->seg_group = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_group));
+		idmap_reserve(&f->b->node_of, f->pub->n_nodes + f->dict->n_stacks);
 		f->n_told = f->pub->n_processes;
 		read_meta(f, store_segment_db(f->seg));
 	}
@@ -341,14 +355,21 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 		run = select_run_in(f->sel, path, i);
 	}
 	free(f->seg_frame);
+	free(f->seg_image);
 	free(f->seg_process);
 	free(f->seg_plain);
 	free(f->seg_group);
 	f->seg_frame = f->seg_process = f->seg_plain = f->seg_group = NULL;
+	f->seg_image = NULL;
 	idmap_release(&f->seg_node);
-	store_segment_close(f->seg);
 	f->seg = NULL;
 	return rc;
+}
+
+static void note_unnamed(struct fold *f)
+{
+	for (size_t i = 1; i < f->n_nodes; i++)
+		f->frames_unnamed_ns += f->frames[f->nodes[i].frame].named ? 0 : f->nodes[i].self_ns;
 }
 
 /* 0, an error, or NOTHING, which is not said yet. */
@@ -366,6 +387,7 @@ static int fold_of(const struct selection *sel, const struct fold_opts *o, struc
 	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++) /* of a gauge the newest holds: it comes first */
 		rc = fold_segment(&f, sel->segments[gauge ? sel->n_segments - 1 - i : i].path, e);
 	fold_end(b);
+	note_unnamed(&b->pub);
 	fold_spans_cover(&f.spans, b->pub.slices, b->pub.n_slices);
 	b->pub.self_program_ns = f.found_self_ns;
 	if (rc == 0 && !b->pub.nodes[0].total_samples && !b->pub.nodes[0].total_ns)

@@ -89,7 +89,7 @@ struct fold {
 	struct fold_leaf *leaves;       size_t n_leaves; /* only if asked for */
 	struct fold_slice *slices;      size_t n_slices; /* only if asked for */
 	int64_t slice_ns;               /* how long a slice is: the first and the last may be shorter */
-	struct fold_cell *cells;        size_t n_cells;  /* in order of segment and slice */
+	struct fold_cell *cells;        size_t n_cells;  /* in order of segment and slice; only if asked for */
 	struct fold_loss *losses;       size_t n_losses;
 	struct endings endings;         /* of the window's minutes, all processes */
 	int64_t from_ns, to_ns;         /* what the data spans within the window */
@@ -110,6 +110,7 @@ struct fold_opts {
 	bool leaves;
 	bool no_inline;          /* inlined functions count as the function they were inlined into */
 	uint32_t slices;         /* at most so many; 0: none */
+	bool cells;              /* what each stack used in each slice; needs `slices` */
 	bool lines;              /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 

@@ -27,18 +27,26 @@ struct fold_build *fold_begin(void)
 	return b;
 }
 
+static bool text_known(const struct fold_build *b, const char *str, uint64_t *h, uint64_t *i)
+{
+	for (*h = hash_str(HASH_SEED, str); idmap_get(&b->text_of, *h, i); *h = hash_u64(*h, 1))
+		if (!strcmp(b->texts[*i], str))
+			return true;
+	return false;
+}
+
+/* What is there is valid, so what equals it is found without being made so. */
 const char *fold_text(struct fold_build *b, const char *raw)
 {
 	struct strbuf s = STRBUF_INIT;
 	uint64_t h, i;
 
+	if (text_known(b, raw, &h, &i))
+		return b->texts[i];
 	strbuf_addutf8(&s, raw, strlen(raw));
-	h = hash_str(HASH_SEED, strbuf_str(&s));
-	for (; idmap_get(&b->text_of, h, &i); h = hash_u64(h, 1)) {
-		if (!strcmp(b->texts[i], strbuf_str(&s))) {
-			strbuf_release(&s);
-			return b->texts[i];
-		}
+	if (text_known(b, strbuf_str(&s), &h, &i)) {
+		strbuf_release(&s);
+		return b->texts[i];
 	}
 	mem_grow(b->texts, b->n_texts, b->cap_texts);
 	idmap_set(&b->text_of, h, b->n_texts);
@@ -93,12 +101,13 @@ bool fold_known_child(const struct fold_build *b, uint32_t parent, uint32_t fram
 
 uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame)
 {
-	uint64_t key = (uint64_t)parent << 32 | frame, i;
+	bool fresh;
+	uint64_t *node = idmap_ref(&b->node_of, (uint64_t)parent << 32 | frame, &fresh);
 
-	if (idmap_get(&b->node_of, key, &i))
-		return (uint32_t)i;
+	if (!fresh)
+		return (uint32_t)*node;
 	mem_grow(b->pub.nodes, b->pub.n_nodes, b->cap_nodes);
-	idmap_set(&b->node_of, key, b->pub.n_nodes);
+	*node = b->pub.n_nodes;
 	b->pub.nodes[b->pub.n_nodes] = (struct fold_node){.frame = frame, .parent = parent};
 	return (uint32_t)b->pub.n_nodes++;
 }

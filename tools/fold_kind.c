@@ -80,7 +80,7 @@ static int kinds_in(const struct selection *sel, const char *path, uint32_t *kin
 {
 	struct store_segment *s = NULL;
 	int64_t run = select_run_in(sel, path, 0);
-	int rc = run < 0 ? 0 : store_segment_open(path, &s, e);
+	int rc = run < 0 ? 0 : select_segment(sel, path, &s, e);
 
 	for (size_t i = 1; !rc && run >= 0; i++) {
 		uint32_t some = 0;
@@ -89,7 +89,6 @@ static int kinds_in(const struct selection *sel, const char *path, uint32_t *kin
 		*kinds |= some;
 		run = select_run_in(sel, path, i);
 	}
-	store_segment_close(s);
 	return rc;
 }
 

@@ -30,13 +30,12 @@ static int bucket_of_segment(const char *path, const struct selection *sel, enum
 {
 	struct store_segment *s = NULL;
 	int64_t run = select_run_in(sel, path, 0);
-	int rc = run < 0 ? 0 : store_segment_open(path, &s, e);
+	int rc = run < 0 ? 0 : select_segment(sel, path, &s, e);
 
 	for (size_t i = 1; rc == 0 && run >= 0; i++) {
 		bucket_of_run(store_segment_db(s), sel, run, kind, bucket_s);
 		run = select_run_in(sel, path, i);
 	}
-	store_segment_close(s);
 	return rc;
 }
 

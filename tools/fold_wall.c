@@ -101,7 +101,7 @@ static int add_segment(struct wall *w, const char *path, struct err *e)
 {
 	struct store_segment *s = NULL;
 	int64_t run = select_run_in(w->sel, path, 0);
-	int rc = run < 0 ? 0 : store_segment_open(path, &s, e);
+	int rc = run < 0 ? 0 : select_segment(w->sel, path, &s, e);
 
 	if (!rc && run >= 0)
 		rc = store_segment_dict(s, &w->dict, e);
@@ -109,7 +109,6 @@ static int add_segment(struct wall *w, const char *path, struct err *e)
 		rc = add_run(w, s, run, e);
 		run = select_run_in(w->sel, path, i);
 	}
-	store_segment_close(s);
 	return rc;
 }
 
@@ -264,7 +263,7 @@ static void share_put(void *ctx, const struct wallkey *k, uint32_t stack, const 
 	if (w->opts.leaves)
 		fold_add_leaf(w->b, &(struct fold_leaf){.node = node, .process = k->process, .thread = k->thread,
 			.tid = k->tid, .slice = x->slice, .samples = x->n, .ns = x->ns, .label = k->class});
-	if (pub->n_slices)
+	if (w->opts.cells)
 		fold_add_cell(w->b, &(struct fold_cell){.node = node, .process = k->process, .slice = x->slice,
 			.samples = x->n > UINT32_MAX ? UINT32_MAX : (uint32_t)x->n, .ns = x->ns});
 }

@@ -15,6 +15,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/filter.h"
+#include "tools/select_open.h"
 #include "tools/term.h"
 #include "tools/when.h"
 #include "tools/word.h"
@@ -371,6 +372,7 @@ int select_new(const struct select_args *a, const char *store, char *const *word
 	s->store = store;
 	s->self = a->self;
 	s->filters = filters_new();
+	s->open = select_open_new();
 	rc = resolve(s, a, words, n_words, quiet, e);
 	if (rc) {
 		select_free(s);
@@ -384,6 +386,7 @@ void select_free(struct selection *s)
 {
 	if (!s)
 		return;
+	select_open_free(s->open);
 	filters_free(s->filters);
 	free(s->runs);
 	free(s->segments);

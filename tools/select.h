@@ -69,6 +69,7 @@ struct selection {
 	char range[128];                 /* for people, local time: "rec 17, 14:10:03 to 14:10:13" */
 	char what[128];                  /* for people and file names: "immich-ml", "pid 812", "" when nothing narrows */
 	char *filter_text;               /* "--container 'immich-ml' --pid 812", "" */
+	struct select_open *open;        /* of select_segment */
 };
 
 /* Resolve against the store: recordings, default range, words. Prints the resolved range on stderr unless `quiet`.
@@ -76,6 +77,10 @@ struct selection {
 int select_new(const struct select_args *a, const char *store, char *const *words, size_t n_words, bool quiet,
 	       struct selection **out, struct err *e);
 void select_free(struct selection *s);
+
+/* A segment of it, open for reading: the selection's own, good until two others were asked for. What asks for one segment
+ * several times (each kind of value on a page) so opens it and loads its dictionary once. */
+int select_segment(const struct selection *s, const char *path, struct store_segment **out, struct err *e);
 
 /* Is this process in, is this thread in? Both must be. Whoever asks for many series remembers the first by process. */
 bool select_wants_process(const struct selection *s, const struct store_process_row *p);

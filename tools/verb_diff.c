@@ -183,7 +183,7 @@ static int diff_run(struct verb_call *call, struct err *e)
 
 	if (ret)
 		return ret;
-	in.opts = (struct fold_opts){.slices = form == FORM_PPROF ? 0 : DIFF_SLICES, .no_inline = a->no_inline,
+	in.opts = (struct fold_opts){.slices = form == FORM_PPROF ? 0 : DIFF_SLICES, .cells = form != FORM_PPROF, .no_inline = a->no_inline,
 				     .leaves = form == FORM_PPROF || form == FORM_HTML};
 	ret = diff_sides_make(&in, &sides, e);
 	if (!ret)

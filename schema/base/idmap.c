@@ -57,16 +57,36 @@ static void idmap_resize(struct idmap *m, size_t cap)
 	free(old.slots);
 }
 
-void idmap_set(struct idmap *m, uint64_t key, uint64_t value)
+void idmap_reserve(struct idmap *m, size_t n)
+{
+	size_t cap = m->cap ? m->cap : 32;
+
+	while (n * 8 > cap * 5)
+		cap *= 2;
+	if (cap > m->cap)
+		idmap_resize(m, cap);
+}
+
+uint64_t *idmap_ref(struct idmap *m, uint64_t key, bool *fresh)
 {
 	size_t i;
 
 	if ((m->n + 1) * 8 > m->cap * 5)
 		idmap_resize(m, m->cap ? m->cap * 2 : 32);
 	i = idmap_find(m, key);
-	if (!m->slots[i].used)
+	*fresh = !m->slots[i].used;
+	if (*fresh) {
 		m->n++;
-	m->slots[i] = (struct idmap_slot){.key = key, .value = value, .used = 1};
+		m->slots[i] = (struct idmap_slot){.key = key, .used = 1};
+	}
+	return &m->slots[i].value;
+}
+
+void idmap_set(struct idmap *m, uint64_t key, uint64_t value)
+{
+	bool fresh;
+
+	*idmap_ref(m, key, &fresh) = value;
 }
 
 bool idmap_del(struct idmap *m, uint64_t key)

@@ -68,6 +68,101 @@ static void what_is_left_out_stays_in_the_sum(void **state)
 	}
 }
 
+enum { MADE = 400, LOOKS = 5 };
+
+/* Frames 1 to 3 x LOOKS: three places that look alike each. Paths are numbers in base LOOKS + 1. */
+static struct fold made_fold(struct fold_node *nodes, struct fold_frame *frames, uint64_t *path, uint32_t seed)
+{
+	static const char *const names[LOOKS] = {"a", "b", "c", "d", "e"};
+	struct fold f = {.nodes = nodes, .n_nodes = MADE, .frames = frames, .n_frames = 3 * LOOKS + 1};
+
+	memset(nodes, 0, MADE * sizeof(*nodes));
+	for (uint32_t i = 0; i <= 3 * LOOKS; i++)
+		frames[i] = (struct fold_frame){.name = names[i % LOOKS], .module = "m", .module_path = "", .build_id = "", .file = "",
+						.offset = i, .named = true};
+	path[0] = 0;
+	for (uint32_t i = 1; i < MADE; i++) {
+		uint32_t dice = (seed = seed * 1664525u + 1013904223u) >> 8;
+
+		nodes[i].parent = i < 4 ? 0 : (uint32_t)(i - 1 - dice % (i < 12 ? i : 12));
+		if (path[nodes[i].parent] > UINT64_MAX / 64)
+			nodes[i].parent = 0;
+		nodes[i].frame = 1 + dice / 16 % (3 * LOOKS);
+		nodes[i].self_samples = nodes[i].self_ns = 1 + dice / 1024 % 7;
+		path[i] = path[nodes[i].parent] * (LOOKS + 1) + 1 + nodes[i].frame % LOOKS;
+	}
+	return f;
+}
+
+static uint64_t path_in(const struct flame_tree *t, size_t i)
+{
+	uint64_t path = 0, unit = 1;
+
+	for (; i; i = t->nodes[i].parent, unit *= LOOKS + 1)
+		path += unit * (uint64_t)(1 + *name_of(t, i) - 'a');
+	return path;
+}
+
+static void every_path_is_one_node_with_the_sum_of_all_that_look_so(void **state)
+{
+	static struct fold_node nodes[MADE];
+	static struct fold_frame frames[3 * LOOKS + 1];
+	static uint64_t path[MADE];
+
+	(void)state;
+	for (uint32_t seed = 1; seed < 40; seed++) {
+		struct fold f = made_fold(nodes, frames, path, seed);
+		struct flame_tree t;
+
+		flame_tree_init(&t, &f, 0, false);
+		for (size_t i = 0; i < t.n_nodes; i++) {
+			uint64_t sum = 0, here = path_in(&t, i);
+
+			for (size_t k = 0; k < MADE; k++)
+				sum += path[k] == here ? nodes[k].self_ns : 0;
+			assert_int_equal(t.nodes[i].self_ns, sum);
+			for (size_t k = 0; k < i; k++)
+				assert_true(path_in(&t, k) != here);
+		}
+		for (size_t k = 0; k < MADE; k++)
+			assert_int_equal(path_in(&t, t.node_of[k]), path[k]);
+		flame_tree_release(&t);
+	}
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static void the_largest_are_kept(void **state)
+{
+	static struct fold_node nodes[MADE];
+	static struct fold_frame frames[3 * LOOKS + 1];
+	static uint64_t path[MADE], totals[MADE];
+	struct fold f = made_fold(nodes, frames, path, 7);
+	struct flame_tree all;
+
+	(void)state;
+	flame_tree_init(&all, &f, 0, false);
+	for (size_t i = 0; i < all.n_nodes; i++)
+		totals[i] = all.nodes[i].total_ns;
+	qsort(totals, all.n_nodes, sizeof(*totals), larger_first);
+	for (size_t max = 1; max < all.n_nodes; max += 7) {
+		struct flame_tree t;
+		size_t above = 0;
+
+		while (totals[above] > totals[max])
+			above++;
+		flame_tree_init(&t, &f, max, false);
+		assert_int_equal(t.elided, all.n_nodes - above);
+		flame_tree_release(&t);
+	}
+	flame_tree_release(&all);
+}
+
 static void an_empty_fold_is_a_root(void **state)
 {
 	struct fold_node root = {0};
@@ -192,6 +287,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(call_sites_of_one_function_are_one_node_hottest_first),
 		cmocka_unit_test(what_is_left_out_stays_in_the_sum),
+		cmocka_unit_test(every_path_is_one_node_with_the_sum_of_all_that_look_so),
+		cmocka_unit_test(the_largest_are_kept),
 		cmocka_unit_test(an_empty_fold_is_a_root),
 		cmocka_unit_test(a_recursion_counts_once_in_total),
 		cmocka_unit_test(selves_of_the_top_add_up_to_all_samples),

@@ -104,6 +104,26 @@ static void an_idmap_agrees_with_a_plain_array(void **state)
 	idmap_release(&m);
 }
 
+static void an_idmap_finds_and_adds_in_one_step(void **state)
+{
+	struct idmap m = {0};
+	bool fresh;
+
+	(void)state;
+	idmap_reserve(&m, 1000);
+	assert_true(m.cap * 5 >= 8 * 1000);
+	for (uint64_t round = 0; round < 2; round++)
+		for (uint64_t k = 0; k < 5000; k++) {
+			uint64_t *v = idmap_ref(&m, k * k, &fresh);
+
+			assert_int_equal(fresh, round == 0);
+			assert_int_equal(*v, round ? k + 1 : 0);
+			*v = k + 1;
+		}
+	assert_int_equal(m.n, 5000);
+	idmap_release(&m);
+}
+
 static void a_cursor_never_reads_past_its_end(void **state)
 {
 	const uint8_t bytes[] = {1, 2, 3, 4, 'a', 'b', 0, 'c'};
@@ -150,6 +170,7 @@ int main(void)
 		cmocka_unit_test(a_strbuf_grows_and_is_always_terminated),
 		cmocka_unit_test(hostile_bytes_become_valid_utf8),
 		cmocka_unit_test(an_idmap_agrees_with_a_plain_array),
+		cmocka_unit_test(an_idmap_finds_and_adds_in_one_step),
 		cmocka_unit_test(a_cursor_never_reads_past_its_end),
 		cmocka_unit_test(the_boot_offset_turns_boot_time_into_utc),
 		cmocka_unit_test(hashes_of_stored_values_never_change),

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select_open: see the header. Two are held: a window of minutes lies in one segment, or across two. */
+#include "tools/select_open.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/mem.h"
+#include "tools/select.h"
+
+#define HELD 2
+
+struct select_open {
+	struct held {
+		char *path; /* NULL: free */
+		struct store_segment *segment;
+	} held[HELD];   /* the one asked for last stands first */
+};
+
+struct select_open *select_open_new(void)
+{
+	return mem_alloc(sizeof(struct select_open));
+}
+
+static void held_release(struct held *h)
+{
+	free(h->path);
+	store_segment_close(h->segment);
+	*h = (struct held){0};
+}
+
+void select_open_free(struct select_open *o)
+{
+	for (int i = 0; o && i < HELD; i++)
+		held_release(&o->held[i]);
+	free(o);
+}
+
+static void move_to_front(struct select_open *o, int i)
+{
+	struct held h = o->held[i];
+
+	memmove(&o->held[1], &o->held[0], (size_t)i * sizeof(h));
+	o->held[0] = h;
+}
+
+int select_segment(const struct selection *s, const char *path, struct store_segment **out, struct err *e)
+{
+	struct select_open *o = s->open;
+	struct store_segment *new;
+	int rc;
+
+	for (int i = 0; i < HELD; i++) {
+		if (!o->held[i].path || strcmp(o->held[i].path, path))
+			continue;
+		move_to_front(o, i);
+		*out = o->held[0].segment;
+		return 0;
+	}
+	rc = store_segment_open(path, &new, e);
+	if (rc)
+		return rc;
+	held_release(&o->held[HELD - 1]);
+	o->held[HELD - 1] = (struct held){mem_strdup(path), new};
+	move_to_front(o, HELD - 1);
+	*out = new;
+	return 0;
+}
