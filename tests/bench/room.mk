@@ -7,9 +7,15 @@ bench: all $(B)/tests/makestore
 bench-smoke: all $(B)/tests/makestore
 	@$(PYTHON) tests/bench/bench.py --smoke
 	@$(PYTHON) tests/bench/stacks.py --smoke
+	@$(PYTHON) tests/bench/offcpu.py --smoke
 
 bench-stacks: all
 	@$(PYTHON) tests/bench/stacks.py --write docs/BENCHMARKS.md
+
+# what watching each switch costs, beside perf sched and, where it is installed, libbpf-tools' offcputime
+.PHONY: bench-offcpu
+bench-offcpu: all
+	@$(PYTHON) tests/bench/offcpu.py --write docs/BENCHMARKS.md
 
 # a day of 50 million samples: how fast questions are answered from plain rows, and in how much memory
 OBJECTS += $(B)/obj/tests/bench/makeday.o
