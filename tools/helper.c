@@ -70,21 +70,39 @@ int helper_start(char *const *argv, int keep_fd, pid_t *pid, struct err *e)
 	return start(argv, keep_fd, keep_fd, pid, e);
 }
 
-int helper_run(char *const *argv, int *exit, struct err *e)
+int helper_wait(pid_t pid, const char *name, int *exit, struct err *e)
 {
-	int status = 0, rc;
-	pid_t pid;
+	int status = 0;
 
-	rc = start(argv, -1, -1, &pid, e);
-	if (rc)
-		return rc;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return err_set(e, -errno, EXIT_RUNTIME, "cannot wait for %s: %s", argv[0], strerror(errno));
+			return err_set(e, -errno, EXIT_RUNTIME, "cannot wait for %s: %s", name, strerror(errno));
 	if (!WIFEXITED(status))
-		return err_set(e, -ECHILD, EXIT_RUNTIME, "%s was ended by signal %d", argv[0], WTERMSIG(status));
+		return err_set(e, -ECHILD, EXIT_RUNTIME, "%s was ended by signal %d", name, WTERMSIG(status));
 	*exit = WEXITSTATUS(status);
 	return 0;
+}
+
+int helper_run(char *const *argv, int *exit, struct err *e)
+{
+	pid_t pid;
+	int rc = start(argv, -1, -1, &pid, e);
+
+	return rc ? rc : helper_wait(pid, argv[0], exit, e);
+}
+
+int helper_feed(char *const *argv, FILE **in, pid_t *pid, struct err *e)
+{
+	int fds[2], rc;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a pipe: %s", strerror(errno));
+	rc = start(argv, fds[0], STDIN_FILENO, pid, e);
+	close(fds[0]);
+	*in = rc ? NULL : fdopen(fds[1], "w");
+	if (!*in)
+		close(fds[1]);
+	return rc || *in ? rc : err_set(e, -ENOMEM, EXIT_RUNTIME, "cannot write to %s", argv[0]);
 }
 
 int helper_output(char *const *argv, struct strbuf *out, int *status, struct err *e)

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "schema/base/err.h"
@@ -20,6 +21,10 @@ int helper_find(const char *program, char path[PATH_MAX], struct err *e);
 int helper_start(char *const *argv, int keep_fd, pid_t *pid, struct err *e);
 /* Run to its end with this process's streams; *exit is its exit code. EXIT_RUNTIME where a signal ended it. */
 int helper_run(char *const *argv, int *exit, struct err *e);
+/* Start it with a pipe as its standard input, whose other end is *in; after fclose(*in), helper_wait. */
+int helper_feed(char *const *argv, FILE **in, pid_t *pid, struct err *e);
+/* *exit is its exit code. EXIT_RUNTIME where a signal ended it. */
+int helper_wait(pid_t pid, const char *name, int *exit, struct err *e);
 /* Run to its end: what it wrote to stdout (1 MiB at most) goes to `out`; *status as of wait(2). */
 int helper_output(char *const *argv, struct strbuf *out, int *status, struct err *e);
 

@@ -13,11 +13,12 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "tools/folded_read.h"
+#include "tools/perfscript_read.h"
 #include "tools/pprof_read.h"
 
 #define GZIP_WINDOW (15 + 16)
 
-static const char *const ENDS[] = {".pb.gz", ".pb", ".pprof", ".prof", ".folded", ".collapsed"};
+static const char *const ENDS[] = {".pb.gz", ".pb", ".pprof", ".prof", ".folded", ".collapsed", ".perf"};
 
 bool import_is_file(const char *path)
 {
@@ -110,6 +111,8 @@ int import_file(const char *path, const struct fold_opts *o, struct fold **out, 
 		return rc;
 	if (looks_like_pprof(data))
 		rc = pprof_read(data->buf, data->len, path, o, out, e);
+	else if (perfscript_looks(strbuf_str(data), data->len))
+		rc = perfscript_read(strbuf_str(data), data->len, path, o, out, e);
 	else
 		rc = folded_read(strbuf_str(data), data->len, path, o, out, e);
 	if (rc || (*out)->nodes[0].total_samples)

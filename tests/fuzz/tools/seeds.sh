@@ -11,7 +11,9 @@ for form in now 2026-11-20T03:10:00Z 2026-11-20T03:10:00.250+01:00 '2026-11-20 0
 done
 
 # folded stacks, and a profile with everything that is read, in four variants
-mkdir -p "$1/folded" "$1/pprof"
+mkdir -p "$1/folded" "$1/pprof" "$1/perfscript"
+printf '# note\nmy app 812/815 [001] 12.5: 10101010 cpu-clock:pppH:\n\t 55d0c0ffee work+0x1c (/usr/bin/app)\n\t 7f00 [unknown] (/lib/x.so)\n\n' > "$1/perfscript/1"
+printf 'x 1 2.0: cycles:\n\tffffffff81000000 f ([kernel.kallsyms])\n abc small (inlined)\n def g(int) (/tmp/perf-1.map)\n\ny 1/2\n' > "$1/perfscript/2"
 printf 'main;work;small 30\nmain;do_sys_[k];x_[j];y_[i] 2\n# note\n\n 3\nmain;a\\x3bb 7\r\n' > "$1/folded/1"
 printf 'main;work\n' > "$1/folded/2"
 printf 'main;work 99999999999999999999\n' > "$1/folded/3"

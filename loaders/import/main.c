@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde-import: takes what another program's profile holds, as lines of JSON (line.h) from standard input, and puts it into
+ * the store, as a run of the family "import". All or an error: what cannot be understood ends it, and the run is then one
+ * that was killed.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "loaders/import/line.h"
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/mem.h"
+#include "schema/store/writer.h"
+
+#define CLOSE_MS 600000
+#define WAIT_EVERY 10000
+#define WAITING_MAX (64u << 20)
+#define FRAMES_MAX (8u << 20)
+
+static const char HELP[] =
+	"usage: sonde-import --store DIR < LINES\n"
+	"Puts a profile that `sonde import` has read into the store. Use sonde import FILE.\n"
+	"  --store DIR      the store's folder (else $SONDE_STORE)\n"
+	"  --help           this text\n";
+
+struct importing {
+	struct store_writer *w;
+	uint32_t run;
+	struct line *frames, *processes; /* told once, and named by every later line */
+	size_t n_frames, cap_frames, n_processes, cap_processes;
+	size_t n_added;
+};
+
+static uint32_t image_of(struct importing *m, const struct line *f)
+{
+	struct store_image image = {.kind = f->kernel ? STORE_IMAGE_KERNEL : f->jit ? STORE_IMAGE_JIT : *f->module ? STORE_IMAGE_ELF :
+				    STORE_IMAGE_UNKNOWN, .name = *f->module ? f->module : "[unknown]", .path = f->path,
+				    .build_id = f->build_id, .key = ""};
+
+	return store_image(m->w, &image);
+}
+
+/* Where the file says no place, one is made of name and line: two lines of a function are two. */
+static uint64_t place_of(const struct line *f)
+{
+	return f->offset ? f->offset : hash_u64(hash_str(HASH_SEED, f->name), f->line) >> 24;
+}
+
+/* `around`: the function that stands in the file there; `f` itself, or what it was inlined into. */
+static uint32_t frame_of(struct importing *m, const struct line *f, const struct line *around, uint32_t outer)
+{
+	struct store_frame frame = {.image = image_of(m, around), .line = f->line, .offset = place_of(around), .outer = outer};
+	struct store_function function = {.name = f->name, .image = frame.image, .file = f->file};
+
+	if (!f->unnamed)
+		frame.function = store_function(m->w, &function);
+	return store_frame(m->w, &frame);
+}
+
+static uint32_t process_of(struct importing *m, uint32_t index)
+{
+	const struct line *l = &m->processes[index];
+	struct store_container c = {.runtime = "", .runtime_id = *l->container_id ? l->container_id : l->container,
+				    .name = l->container, .image = l->image, .cgroup = ""};
+	struct store_process p = {.pid = l->pid, .ppid = l->ppid, .uid = l->uid, .start_ns = l->start_ns, .comm = l->name, .exe = l->exe,
+				  .args = l->args, .cgroup = "", .unit = l->unit, .exec_id = m->run};
+
+	/* no boot clock is known: what tells it from another of the pid is its place in the file and the run */
+	p.start_ticks = l->start_ns ? (uint64_t)l->start_ns : index + 1;
+	p.container = *l->container || *l->container_id ? store_container(m->w, &c) : 0;
+	return store_process(m->w, &p);
+}
+
+/* What is inlined stands at the place of the function around it, and names that; the stack names only the innermost. */
+static uint32_t stack_of(struct importing *m, const struct line *l)
+{
+	uint32_t *ids = mem_array(l->n_stack + 1, sizeof(*ids)), stack;
+	const struct line *around = NULL;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < l->n_stack; i++) {
+		const struct line *f = &m->frames[l->stack[i]];
+
+		if (f->inlined && n) {
+			ids[n - 1] = frame_of(m, f, around, ids[n - 1]);
+			continue;
+		}
+		around = f;
+		ids[n++] = frame_of(m, f, f, 0);
+	}
+	stack = store_stack(m->w, ids, n);
+	free(ids);
+	return stack;
+}
+
+static uint32_t series_of(struct importing *m, const struct line *l)
+{
+	return store_series_labelled(m->w, m->run, process_of(m, l->process), l->thread, l->tid, stack_of(m, l), l->kind, l->label);
+}
+
+static int add_one(struct importing *m, const struct line *l, uint32_t series, const struct line_time *t)
+{
+	const struct store_amount amount = {.n = t->n, .value = t->value};
+
+	return l->kind == STORE_KIND_CPU ? store_add(m->w, series, t->at_ns, t->n) : store_amount(m->w, series, t->at_ns, &amount);
+}
+
+/* After -ESTALE the series is to be interned anew. */
+static int add_times(struct importing *m, const struct line *l)
+{
+	uint32_t series = series_of(m, l);
+	int rc = 0;
+
+	for (size_t i = 0; i < l->n_times && !rc; i++) {
+		rc = add_one(m, l, series, &l->times[i]);
+		if (rc != -ESTALE)
+			continue;
+		series = series_of(m, l);
+		rc = add_one(m, l, series, &l->times[i]);
+	}
+	return rc;
+}
+
+/* A batch that finds no room is dropped: here there is time to wait. */
+static void wait_for_room(struct importing *m)
+{
+	struct store_writer_stat stat;
+
+	store_flush(m->w);
+	store_writer_stat(m->w, &stat);
+	while (stat.waiting_bytes > WAITING_MAX && !stat.last_error) {
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+		store_writer_stat(m->w, &stat);
+	}
+}
+
+static int add(struct importing *m, const struct line *l, struct err *e)
+{
+	int rc;
+
+	if (l->process >= m->n_processes)
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "process %u was not told", l->process);
+	for (uint32_t i = 0; i < l->n_stack; i++)
+		if (l->stack[i] >= m->n_frames)
+			return err_set(e, -EBADMSG, EXIT_RUNTIME, "frame %u was not told", l->stack[i]);
+	rc = add_times(m, l);
+	if (rc)
+		return err_set(e, rc, EXIT_STORE, "the store did not take it: %s", strerror(-rc));
+	m->n_added += l->n_times;
+	if (m->n_added < WAIT_EVERY)
+		return 0;
+	m->n_added = 0;
+	wait_for_room(m);
+	return 0;
+}
+
+static int begin(struct importing *m, const struct line *l, struct err *e)
+{
+	struct store_run run = {.family = "import", .options = l->name, .scope = STORE_SCOPE_HOST, .bucket_s = l->bucket_s,
+				.period_ns = l->period_ns, .cpus = 1, .from_ns = l->from_ns, .boot_offset_ns = clock_boot_offset_ns()};
+
+	if (m->run)
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a second run was told");
+	m->run = store_run_begin(m->w, &run);
+	store_run_until(m->w, m->run, l->to_ns);
+	return 0;
+}
+
+static int take(struct importing *m, const char *bytes, size_t len, struct err *e)
+{
+	struct line l;
+	int rc = line_parse(bytes, len, &l, e);
+
+	if (!rc && l.what != LINE_RUN && !m->run)
+		rc = err_set(e, -EBADMSG, EXIT_RUNTIME, "no run was told before");
+	if (!rc && l.what == LINE_FRAME && m->n_frames < FRAMES_MAX) {
+		mem_grow(m->frames, m->n_frames, m->cap_frames);
+		m->frames[m->n_frames++] = l;
+		return 0;
+	}
+	if (!rc && l.what == LINE_PROCESS && m->n_processes < FRAMES_MAX) {
+		mem_grow(m->processes, m->n_processes, m->cap_processes);
+		m->processes[m->n_processes++] = l;
+		return 0;
+	}
+	if (!rc)
+		rc = l.what == LINE_RUN ? begin(m, &l, e) : l.what == LINE_ADD ? add(m, &l, e) :
+		     err_set(e, -E2BIG, EXIT_RUNTIME, "more frames or processes than %u", FRAMES_MAX);
+	line_release(&l);
+	return rc;
+}
+
+static int take_all(struct importing *m, struct err *e)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t n;
+	int rc = 0;
+
+	while (!rc && (n = getline(&line, &cap, stdin)) > 0)
+		rc = take(m, line, (size_t)n, e);
+	free(line);
+	if (!rc && (ferror(stdin) || !m->run))
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "nothing came in");
+	return rc;
+}
+
+static void release(struct importing *m)
+{
+	for (size_t i = 0; i < m->n_frames; i++)
+		line_release(&m->frames[i]);
+	for (size_t i = 0; i < m->n_processes; i++)
+		line_release(&m->processes[i]);
+	free(m->frames);
+	free(m->processes);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option known[] = {{"store", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'},
+					      {NULL, 0, NULL, 0}};
+	struct store_writer_opts opts = {.dir = NULL, .max_bytes = 256u << 20};
+	struct importing m = {0};
+	struct err e = {0}, closing = {0};
+	int opt, rc, closed;
+
+	while ((opt = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+		if (opt == 's') {
+			opts.dir = optarg;
+		} else {
+			fputs(HELP, opt == 'h' ? stdout : stderr);
+			return opt == 'h' ? 0 : EXIT_USAGE;
+		}
+	}
+	rc = store_writer_open(&opts, &m.w, &e);
+	if (rc)
+		return err_report(&e, "sonde-import");
+	rc = take_all(&m, &e);
+	release(&m);
+	closed = store_writer_close(m.w, CLOSE_MS, &closing);
+	if (rc)
+		return err_report(&e, "sonde-import");
+	return closed ? err_report(&closing, "sonde-import") : 0;
+}

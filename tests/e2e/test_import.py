@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde import`: what another program's profile holds is what the store says then, by every verb and by plain SQL. Profiles are
+sonde's own exports (whose contents other tests compare with go tool pprof), those that Go's runtime wrote, folded stacks, and
+the output of perf script, whose lines here are known."""
+import collections
+import gzip
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from conftest import BIN, BUILD, need, segments, sql_all
+
+AT = 1795144200
+RANGE = ["--from", str(AT - 900), "--to", str(AT + 60)]
+PERF = """# captured on: some day
+my app   812/815   [001]  1234.500000:   10101010 cpu-clock:pppH:
+\t    55d0c0ffee work+0x1c (/usr/bin/app)
+\t    55d0c0ff00 main+0x10 (/usr/bin/app)
+\t    7f0000001234 [unknown] (/usr/lib/libx.so.6)
+
+my app   812/816   [000]  1234.700000:   10101010 cpu-clock:pppH:
+\t    55d0c0fff0 small (inlined)
+\t    55d0c0ffee work+0x1c (/usr/bin/app)
+\t    55d0c0ff00 main+0x10 (/usr/bin/app)
+
+:-1     7 [000]  1237.600000: 10101010 cpu-clock:
+\tffffffff81000000 do_syscall_64+0x12 ([kernel.kallsyms])
+\t    55d0c0ff00 operator()(int, char**) (.isra.0)+0x10 (/usr/bin/my (odd) app)
+
+java 900/901 [001] 1238.000000: 10101010 cpu-clock:
+\t    7f12aa00 Lfoo/Bar;::run+0x8 (/tmp/perf-900.map)
+
+"""
+PERF_STACKS = {
+    "libx.so.6+0x7f0000001234;main;work": 1, "main;work;small": 1,
+    "operator()(int, char**) (.isra.0);do_syscall_64": 1, "Lfoo/Bar\\x3b::run": 1,
+}
+
+
+def folded(sonde, store, *args):
+    done = sonde("export", "folded", "--self", *args, store=store, check=True)
+    return collections.Counter({k: int(n) for k, n in (x.rsplit(" ", 1) for x in done.stdout.splitlines())})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    program = os.path.join(BUILD, "tests", "makestore")
+    need("build/tests/makestore", program)
+    path = str(tmp_path_factory.mktemp("import") / "store")
+    subprocess.run([program, path, "--rows", "3000", "--at", str(AT), "--hostile"], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def test_pprof_comes_back_as_it_was(sonde, made, tmp_path):
+    sonde("export", "pprof", "--self", *RANGE, "-o", f"{tmp_path}/x.pb.gz", store=made, check=True)
+    store = str(tmp_path / "other")
+    done = sonde("import", f"{tmp_path}/x.pb.gz", store=store, check=True)
+    assert done.stdout == "" and "next:  sonde stacks --from" in done.stderr
+    assert folded(sonde, store, *RANGE) == folded(sonde, made, *RANGE)
+    def processes(where):
+        return {(r["pid"], r["comm"], r["container"]): r["samples"]
+                for r in json.loads(sonde("ps", "--self", "-n", 1000, "--json", *RANGE, store=where, check=True).stdout)["rows"]}
+    assert processes(store) == processes(made)
+    one, two = (sql_all(s, "SELECT sum(samples) AS n, sum(cpu_ns) AS ns FROM cpu_samples")[0] for s in (made, store))
+    assert one == two
+    for verb in (["timeline"], ["stacks"], ["containers"], ["sql", "@hottest"], ["flame", "-o", f"{tmp_path}/x.html"]):
+        assert sonde(*verb, *([] if verb[0] == "sql" else RANGE), store=store).returncode == 0, verb
+
+
+def test_the_time_of_a_profile_is_kept(sonde, made, tmp_path):
+    sonde("export", "pprof", "--self", *RANGE, "-o", f"{tmp_path}/x.pb.gz", store=made, check=True)
+    store = str(tmp_path / "other")
+    sonde("import", f"{tmp_path}/x.pb.gz", store=store, check=True)
+    (was,), (run,) = (sql_all(s, "SELECT * FROM runs") for s in (made, store))
+    assert run["family"] == "import" and run["state"] == "ended" and run["period_ns"] == was["period_ns"]
+    assert abs(run["from_ns"] - was["from_ns"]) <= run["bucket_s"] * 10**9 + 10**9 and run["bucket_s"] <= 11
+    buckets = sql_all(store, "SELECT ts, sum(samples) AS n FROM cpu_samples GROUP BY 1 ORDER BY 1")
+    assert 50 <= len(buckets) <= 61
+
+
+def test_folded_stacks_are_samples_at_the_rate_that_is_given(sonde, made, tmp_path):
+    text = sonde("export", "folded", "--self", *RANGE, store=made, check=True).stdout
+    (tmp_path / "my work.folded").write_text(text)
+    store = str(tmp_path / "other")
+    sonde("import", str(tmp_path / "my work.folded"), "--at", AT, "--freq", 200, store=store, check=True)
+    assert folded(sonde, store, "--from", AT - 3600, "--to", AT + 60) == folded(sonde, made, *RANGE)
+    row = sql_all(store, "SELECT sum(cpu_ns) AS ns, sum(samples) AS n, min(comm) AS comm, max(ts) AS last FROM cpu_samples")[0]
+    assert row["ns"] == row["n"] * 5_000_000 and row["comm"] == "my work" and AT - 60 <= row["last"] <= AT
+
+
+def test_the_output_of_perf_script(sonde, tmp_path):
+    (tmp_path / "x.perf").write_text(PERF)
+    store = str(tmp_path / "other")
+    sonde("import", str(tmp_path / "x.perf"), "--at", AT, store=store, check=True)
+    assert folded(sonde, store, *RANGE) == PERF_STACKS
+    rows = {(r["pid"], r["comm"]): r for r in json.loads(sonde("ps", "--json", *RANGE, store=store, check=True).stdout)["rows"]}
+    assert {k: r["samples"] for k, r in rows.items()} == {(812, "my app"): 2, (7, ":-1"): 1, (900, "java"): 1}
+    assert rows[812, "my app"]["cpu_ns"] == 2 * 10101010
+    times = sql_all(store, "SELECT ts, pid, thread, tid, module FROM cpu_samples ORDER BY ts, tid")
+    assert [(r["ts"] - times[0]["ts"], r["pid"], r["tid"], r["module"]) for r in times] == [
+        (0, 812, 815, "app"), (0, 812, 816, "app"), (3, 7, 7, "[kernel]"), (3, 900, 901, "[jit]")]
+    assert sql_all(store, "SELECT max(inlined) AS i FROM stack_frames WHERE function = 'small'")[0]["i"] == 1
+    gz = tmp_path / "y.perf"
+    gz.write_bytes(gzip.compress(PERF.encode()))
+    told = json.loads(sonde("diff", str(tmp_path / "x.perf"), str(gz), "--json", check=True).stdout)
+    assert told["before"]["samples"] == told["after"]["samples"] == 4
+
+
+@pytest.mark.parametrize("head, what", [
+    ("a b c 12 [000] 5.25: 1 cycles:u:", ("a b c", 12, 12)), ("x 1/2 5.25: cycles:", ("x", 1, 2)), ("x 1/2", ("x", 1, 2)),
+    ("x  1/2 [003]", ("x", 1, 2)), ("kworker/0:1-ev 15 [000] 5.250000: 99 cpu-clock:", ("kworker/0:1-ev", 15, 15)),
+    ("x 1 5.25:", ("x", 1, 1)),
+])
+def test_the_fields_of_perf_script_that_may_be_missing(sonde, tmp_path, head, what):
+    (tmp_path / "x.perf").write_text(f"{head}\n\t  abcdef main+0x1 (/bin/x)\n\n{head}\n\t  abcdef main+0x1 (/bin/x)\n\n")
+    store = str(tmp_path / "other")
+    sonde("import", str(tmp_path / "x.perf"), "--at", AT, store=store, check=True)
+    rows = sql_all(store, "SELECT comm, pid, tid, sum(samples) AS n, sum(cpu_ns) AS ns FROM cpu_samples")
+    assert (rows[0]["comm"], rows[0]["pid"], rows[0]["tid"]) == what and rows[0]["n"] == 2
+    assert rows[0]["ns"] == (2 * 99 if "cpu-clock" in head else 2 * (10**9 // 99))
+
+
+def test_a_heap_profile_has_both_its_kinds(sonde, tmp_path):
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    who = {"pid": 40, "comm": "app", "label": 0}
+    lines = [{"run": "goheap", "from": AT - 60, "to": AT, "bucket_s": 10},
+             *({**who, "kind": k, "at": AT - 30, "n": n, "value": 1000 * n, "stack": ["main", f]}
+               for k, f, n in (("alloc", "keep", 9), ("alloc", "drop", 70), ("inuse", "keep", 7)))]
+    store, other = str(tmp_path / "store"), str(tmp_path / "other")
+    subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    sonde("export", "pprof", "--type", "alloc", "-o", f"{tmp_path}/heap.pb.gz", store=store, check=True)
+    sonde("import", f"{tmp_path}/heap.pb.gz", "--at", AT, store=other, check=True)
+    for kind in ("alloc", "inuse"):
+        for unit in ("bytes", "objects"):
+            one, two = (folded(sonde, x, "--type", kind, "--unit", unit, *RANGE) for x in (store, other))
+            assert one == two and one
+
+
+def test_profiles_that_go_wrote(sonde, tmp_path):
+    need("go")
+    base = os.environ.get("GOROOT") or subprocess.run(["go", "env", "GOROOT"], capture_output=True, text=True, check=True).stdout.strip()
+    found = [os.path.join(d, f) for d, _, files in os.walk(os.path.join(base, "src")) for f in files if f.endswith((".pprof", ".prof"))]
+    if not found:
+        pytest.skip("missing: a profile in Go's sources")
+    for path in found[:4]:
+        store = str(tmp_path / os.path.basename(path))
+        done = sonde("import", path, store=store)
+        if done.returncode in (2, 4):   # no samples, or an old form: said
+            assert done.stderr
+            continue
+        top = subprocess.run(["go", "tool", "pprof", "-raw", path], capture_output=True, text=True, check=True).stdout
+        assert done.returncode == 0 and top and segments(store)
+
+
+@pytest.mark.parametrize("name, text, code, says", [
+    ("x.perf", "x 1 5.0: c:\n\t  abcdef main (/bin/x)\n\t zz main (/bin/x)\n", 2, "does not begin with an address"),
+    ("x.perf", "\t  abcdef main (/bin/x)\n", 2, "is no sample"),
+    ("x.perf", "word\n\t  abcdef main (/bin/x)\n", 2, "line 1 is no sample"),
+    ("x.folded", "no number here\n", 2, "line 1"), ("x.folded", "", 4, "holds no samples"),
+    ("x.pb", "\x0a\x05abc", 2, ""),
+])
+def test_what_is_no_profile_is_said_and_leaves_nothing(sonde, tmp_path, name, text, code, says):
+    (tmp_path / name).write_text(text)
+    done = sonde("import", str(tmp_path / name), store=str(tmp_path / "other"))
+    assert done.returncode == code and says in done.stderr, done.stderr
+    assert not os.path.exists(tmp_path / "other")
+
+
+def test_usage_and_a_missing_helper(sonde, tmp_path):
+    (tmp_path / "x.folded").write_text("main;work 3\n")
+    for args in ([], ["a", "b"], [str(tmp_path / "x.folded"), "--type", "colour"], [str(tmp_path / "x.folded"), "--at", "noonish"],
+                 [str(tmp_path / "x.folded"), "--freq", "9999999"]):
+        assert sonde("import", *args, store=str(tmp_path / "other")).returncode == 2, args
+    assert sonde("import", "/nonexistent", store=str(tmp_path / "other")).returncode == 1
+    os.makedirs(tmp_path / "bin")
+    shutil.copy(f"{BIN}/sonde", tmp_path / "bin" / "sonde")
+    done = subprocess.run([tmp_path / "bin" / "sonde", "import", tmp_path / "x.folded", "--store", tmp_path / "other"],
+                          capture_output=True, text=True)
+    assert done.returncode == 3 and "sonde-import" in done.stderr
+
+
+@pytest.mark.parametrize("lines, says", [
+    ('{"frame": "x"}', "no run"), ("[1]", "no JSON object"), ('{"run": "x", "from_ns": 5, "to_ns": 5, "bucket_s": 1}', "to_ns"),
+    ('{"run": "x", "from_ns": 0, "to_ns": 5, "bucket_s": 1}\n{"add": "cpu", "process": 3, "times": []}', "process 3 was not told"),
+    ('{"run": "x", "from_ns": 0, "to_ns": 5, "bucket_s": 1}\n{"process": "a"}\n{"add": "cpu", "process": 0, "stack": [9], "times": []}', "frame 9"),
+    ('{"run": "x", "from_ns": 0, "to_ns": 5, "bucket_s": 1}\n{"add": "cpu", "process": 0, "times": [1, 2]}', "'times'"),
+    ('{"run": "x", "from_ns": 0, "to_ns": 5, "bucket_s": 1}\n{"add": "colour", "process": 0}', "'add'"),
+])
+def test_the_helper_takes_no_nonsense(tmp_path, lines, says):
+    done = subprocess.run([f"{BIN}/sonde-import", "--store", tmp_path / "other"], input=lines, capture_output=True, text=True)
+    assert done.returncode == 1 and says in done.stderr
