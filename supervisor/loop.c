@@ -181,7 +181,8 @@ static void start_due(struct sup *s)
 	if (s->maps.replaced)
 		replace_tables(s);
 	if (any && is_time(&s->maps.service)) {
-		mapsowner_start(&s->maps, s->store, s->maps_socket, s->conf.value[CONF_ARGS].text, CAPS_PROBE);
+		mapsowner_start(&s->maps, s->store, s->maps_socket, s->conf.value[CONF_ARGS].text,
+				retain_images_mb(&s->retain), CAPS_PROBE);
 		s->children_changed = true;
 	}
 	for (unsigned int i = 0; i < s->n_loaders; i++) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -45,13 +46,17 @@ void mapsowner_hang_up(struct mapsowner *m)
 	close_all(&m->sock, 1);
 }
 
-void mapsowner_start(struct mapsowner *m, const char *store, const char *socket, const char *args, uint64_t caps)
+void mapsowner_start(struct mapsowner *m, const char *store, const char *socket, const char *args, unsigned int images_mb,
+		     uint64_t caps)
 {
-	char *argv[14] = {NULL, "--fd", "3", "--store", (char *)store, "--socket", (char *)socket, "--args", (char *)args};
+	char megabytes[16];
+	char *argv[16] = {NULL, "--fd", "3", "--store", (char *)store, "--socket", (char *)socket, "--args", (char *)args,
+			  "--images-mb", megabytes};
 	struct child_fd fds[1 + MP_TABLES_N];
-	int pair[2], n = 9;
+	int pair[2], n = 11;
 	size_t n_fds = 0;
 
+	snprintf(megabytes, sizeof(megabytes), "%u", images_mb);
 	mapsowner_hang_up(m);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		talk(LOG_LEVEL_ERROR, "sonded", "cannot make a socket: %s", strerror(errno));

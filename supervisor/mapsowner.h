@@ -24,8 +24,9 @@ struct mapsowner {
 
 void mapsowner_init(struct mapsowner *m);
 void mapsowner_release(struct mapsowner *m);
-/* Start sonde-maps for a store; it listens at `socket`. */
-void mapsowner_start(struct mapsowner *m, const char *store, const char *socket, const char *args, uint64_t caps);
+/* Start sonde-maps for a store; it listens at `socket`, and keeps at most `images_mb` of image indexes there. */
+void mapsowner_start(struct mapsowner *m, const char *store, const char *socket, const char *args, unsigned int images_mb,
+		     uint64_t caps);
 /* Take in what it tells; ready once it has said hello. */
 void mapsowner_read(struct mapsowner *m);
 /* Close our end: it ends. */

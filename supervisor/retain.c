@@ -13,12 +13,14 @@
 #include "supervisor/child.h"
 #include "supervisor/talk.h"
 
-#define LOOK_NS     (2 * NSEC_PER_SEC)
+#define LOOK_NS     NSEC_PER_SEC
 #define IN_VAIN_NS  (30 * NSEC_PER_SEC) /* after a pass that found nothing to remove */
 #define OUTPUT_MAX  (4u << 20)
 #define SEGMENT_MOST (64ull << 20)
 #define SEGMENT_LEAST (1ull << 20)
 #define SEGMENT_SHARE 8 /* of the budget; with its log it stays below a quarter */
+#define IMAGES_SHARE 8
+#define IMAGES_MOST_MB 256
 
 void retain_limits(struct retain *r, const struct conf *c)
 {
@@ -52,6 +54,22 @@ uint64_t retain_segment_bytes(const struct retain *r)
 	return n > SEGMENT_MOST ? SEGMENT_MOST : n < SEGMENT_LEAST ? SEGMENT_LEAST : n;
 }
 
+unsigned int retain_images_mb(const struct retain *r)
+{
+	uint64_t mb = r->limits.bytes / IMAGES_SHARE >> 20;
+
+	return mb < 1 ? 1 : mb > IMAGES_MOST_MB ? IMAGES_MOST_MB : (unsigned int)mb;
+}
+
+/* Below the limits by what may come until the next look: a file's worth of rows and its log. */
+static struct retention_limits headroom(const struct retain *r)
+{
+	struct retention_limits l = r->limits;
+
+	l.bytes -= l.bytes / SEGMENT_SHARE;
+	return l;
+}
+
 static void start(struct retain *r)
 {
 	char path[PATH_MAX], budget[32], reserve[32], age[32];
@@ -60,7 +78,7 @@ static void start(struct retain *r)
 	struct err e = {0};
 	int ends[2], rc = child_find("sonde-prune", path, &e);
 
-	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)r->limits.bytes);
+	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)headroom(r).bytes);
 	snprintf(reserve, sizeof(reserve), "%llu", (unsigned long long)r->limits.reserve_bytes);
 	snprintf(age, sizeof(age), "%llds", (long long)(r->limits.age_ns / NSEC_PER_SEC ?: 1));
 	if (!rc && pipe2(ends, O_CLOEXEC) < 0)
@@ -82,13 +100,14 @@ static void start(struct retain *r)
 
 void retain_tick(struct retain *r, bool at_once)
 {
+	struct retention_limits l = headroom(r);
 	int64_t now = clock_boot_ns();
 
 	if (r->pid || (!at_once && now < r->look_ns))
 		return;
 	r->look_ns = now + LOOK_NS;
 	(void)usage_measure(r->store, &r->use);
-	if (at_once || retention_is_due(r->store, &r->limits))
+	if (at_once || retention_is_due(r->store, &l))
 		start(r);
 }
 

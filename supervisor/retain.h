@@ -34,6 +34,8 @@ void retain_read(struct retain *r);
 void retain_ended(struct retain *r, int status);
 /* How large one file of the store may grow. */
 uint64_t retain_segment_bytes(const struct retain *r);
+/* How much of image indexes is kept, 1 to 256 MiB. */
+unsigned int retain_images_mb(const struct retain *r);
 json_t *retain_json(const struct retain *r);
 
 #endif

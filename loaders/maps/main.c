@@ -56,6 +56,7 @@ static const char usage[] =
 	"  --rows-mb N      room for unwind rows (default 21)\n"
 	"  --tables-fd N    take over the BPF maps at the inherited descriptors N to N + 5\n"
 	"  --store DIR      keep indexes in DIR/images (default: none are kept)\n"
+	"  --images-mb N    keep at most so much there (default 256)\n"
 	"  --no-lines       indexes without source lines and inlined functions\n"
 	"  --args POLICY    arguments of processes: full, masked (default), none\n"
 	"  --print          print the stream; --json: as JSON, one object a line\n"
@@ -70,7 +71,7 @@ struct opts {
 	const char *socket, *store, *args, *index;
 	int fd, tables_fd;
 	long dump, explain; /* -1: no */
-	unsigned int rows_mb;
+	unsigned int rows_mb, images_mb;
 	bool print, json, no_lines, check, verbose;
 };
 
@@ -104,10 +105,11 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		{"verbose", no_argument, NULL, 'v'},      {"help", no_argument, NULL, 'h'},
 		{"rows-mb", required_argument, NULL, 'r'}, {"tables-fd", required_argument, NULL, 't'},
 		{"dump-tables", required_argument, NULL, 'T'}, {"explain", required_argument, NULL, 'E'},
-		{"no-lines", no_argument, NULL, 'n'}, {0}};
+		{"no-lines", no_argument, NULL, 'n'}, {"images-mb", required_argument, NULL, 'm'}, {0}};
 	int c;
 
-	*o = (struct opts){.fd = -1, .tables_fd = -1, .dump = -1, .explain = -1, .rows_mb = TABLEMAPS_ROWS_MB};
+	*o = (struct opts){.fd = -1, .tables_fd = -1, .dump = -1, .explain = -1, .rows_mb = TABLEMAPS_ROWS_MB,
+			   .images_mb = CACHE_MAX_BYTES >> 20};
 	while ((c = getopt_long(argc, argv, "hv", longs, NULL)) != -1) {
 		switch (c) {
 		case 's': o->socket = optarg; break;
@@ -123,6 +125,7 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		case 't': o->tables_fd = atoi(optarg); break;
 		case 'E': o->explain = strtol(optarg, NULL, 10); break;
 		case 'n': o->no_lines = true; break;
+		case 'm': o->images_mb = (unsigned int)strtoul(optarg, NULL, 10); break;
 		case 'T': o->dump = strtol(optarg, NULL, 10); break;
 		case 'h': fputs(usage, stdout); return 1;
 		default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-maps --help");
@@ -134,6 +137,8 @@ static int parse(int argc, char **argv, struct opts *o, struct err *e)
 		return err_set(e, -EINVAL, EXIT_USAGE, "what is '%s'? see sonde-maps --help", argv[optind]);
 	if (!o->rows_mb || o->rows_mb > TABLEMAPS_ROWS_MB_MAX)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--rows-mb is 1 to %d", TABLEMAPS_ROWS_MB_MAX);
+	if (!o->images_mb || o->images_mb > CACHE_MAX_BYTES >> 20)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--images-mb is 1 to %llu", CACHE_MAX_BYTES >> 20);
 	if (o->dump >= 0 && !o->socket)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--dump-tables needs --socket");
 	if (!o->socket && o->fd < 0 && !o->print && !o->check && o->explain < 0) {
@@ -445,7 +450,7 @@ static int open_all(struct maps *m, struct err *e)
 	if (!m->world.bpf)
 		log_warn("no BPF program (%s): short processes will lack their arguments", why);
 	start_tables(m);
-	m->cache = cache_open(m->o.store, CACHE_MAX_BYTES);
+	m->cache = cache_open(m->o.store, (uint64_t)m->o.images_mb << 20);
 	m->hub = hub_new(&ops, m->epoll_fd, m->publish ? m->tables.fd : NULL,
 			 m->publish ? m->tables.state->generation : 0, !m->world.bpf);
 	if (feed_urgent_fd(m->feed) >= 0)

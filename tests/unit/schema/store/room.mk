@@ -1,6 +1,6 @@
 # Tests of the store, and what makes stores for everybody's tests: makestore and plantstore ones of known contents, putstore
 # what it is told.
-MAKERS := $(patsubst %,$(B)/tests/%,makestore putstore plantstore)
+MAKERS := $(patsubst %,$(B)/tests/%,makestore putstore plantstore countload)
 $(MAKERS): $(B)/tests/%: $(B)/obj/tests/workloads/%.o $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -ljansson -lpthread -lm
