@@ -1,13 +1,14 @@
 # tests/bench: what sonde costs and how fast it answers, beside its peers in the same run.
-.PHONY: bench bench-stacks bench-smoke
+.PHONY: bench bench-stacks bench-goheap bench-smoke
 bench: all $(B)/tests/makestore
 	@$(PYTHON) tests/bench/bench.py --write docs/BENCHMARKS.md
 
 # one short round: that everything runs
-bench-smoke: all $(B)/tests/makestore
+bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/bench.py --smoke
 	@$(PYTHON) tests/bench/stacks.py --smoke
 	@$(PYTHON) tests/bench/offcpu.py --smoke
+	@$(PYTHON) tests/bench/goheap.py --smoke
 
 bench-stacks: all
 	@$(PYTHON) tests/bench/stacks.py --write docs/BENCHMARKS.md
@@ -16,6 +17,10 @@ bench-stacks: all
 .PHONY: bench-offcpu
 bench-offcpu: all
 	@$(PYTHON) tests/bench/offcpu.py --write docs/BENCHMARKS.md
+
+# a Go program's heap profile, beside asking it for /debug/pprof/heap: about 8 minutes
+bench-goheap: all $(B)/tests/goheap_read
+	@$(PYTHON) tests/bench/goheap.py --write docs/BENCHMARKS.md
 
 # a day of 50 million samples: how fast questions are answered from plain rows, and in how much memory
 OBJECTS += $(B)/obj/tests/bench/makeday.o

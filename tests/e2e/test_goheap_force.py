@@ -61,7 +61,7 @@ def forcing(offwork, store, scratch):
     def start(*args):
         running.append(loader(store, "--pid", str(offwork.pid), "--interval", "1s", "--mode", "force", "--record-dir",
                               os.path.join(scratch, "records"), *args))
-        wait_for(lambda: reason(store, offwork.pid).startswith(SWITCHED))
+        wait_for(lambda: reason(store, offwork.pid).startswith(SWITCHED), 30)
         return running[-1]
 
     yield start
@@ -86,6 +86,11 @@ def writable(pid):
                 start, end = (int(v, 16) for v in span.split("-"))
                 memory[start] = os.pread(mem.fileno(), end - start, start) if end - start < 1 << 26 else b""
     return memory
+
+
+def word(pid, at):
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
+        return int.from_bytes(os.pread(mem.fileno(), 8, at), "little")
 
 
 def place_of_rate():
@@ -114,7 +119,7 @@ def test_its_memory_is_as_before_whichever_way_sonde_ends(way, stopped, forcing,
     running = forcing("--rate", "8192")
     at = place_of_rate()
     assert set(changed(before, writable(stopped.pid))) <= set(range(at, at + 8)), "another byte than those of the rate"
-    assert int.from_bytes(os.pread(os.open(f"/proc/{stopped.pid}/mem", os.O_RDONLY), 8, at), "little") == 8192
+    assert word(stopped.pid, at) == 8192
     assert len(records(scratch)) == 1
     running.send_signal(WAYS[way])
     status, said = ended(running)
