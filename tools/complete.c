@@ -150,7 +150,7 @@ static void offer_queries(const struct completing *c)
 
 static void offer_words(const struct completing *c, size_t before)
 {
-	static const char *const forms[] = {"pprof", "folded", "speedscope", "json", "db"};
+	static const char *const forms[] = {"pprof", "folded", "speedscope", "perf-script", "json", "db"};
 	static const char *const shells[] = {"bash", "zsh", "fish"};
 	const char *verb = c->verb->name;
 

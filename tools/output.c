@@ -10,6 +10,7 @@
 #include "tools/flame_svg.h"
 #include "tools/fold_kind.h"
 #include "tools/folded.h"
+#include "tools/perfscript.h"
 #include "tools/pprof.h"
 #include "tools/speedscope.h"
 
@@ -19,7 +20,7 @@ static const struct {
 } FORMS[] = {
 	{".html", OUTPUT_HTML}, {".htm", OUTPUT_HTML}, {".folded", OUTPUT_FOLDED}, {".collapsed", OUTPUT_FOLDED},
 	{".svg", OUTPUT_SVG}, {".pb.gz", OUTPUT_PPROF}, {".pprof", OUTPUT_PPROF},
-	{".speedscope.json", OUTPUT_SPEEDSCOPE}, {".json", OUTPUT_JSON},
+	{".speedscope.json", OUTPUT_SPEEDSCOPE}, {".perf", OUTPUT_PERFSCRIPT}, {".json", OUTPUT_JSON},
 };
 
 static const char *const GROUPS[] = {
@@ -40,7 +41,7 @@ int output_form_of(const char *path, enum output_form *form, struct err *e)
 		}
 	}
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"cannot tell the format of '%s' from its name: known are .html, .svg, .folded, .pb.gz (pprof), .speedscope.json "
+		"cannot tell the format of '%s' from its name: known are .html, .svg, .folded, .pb.gz (pprof), .perf, .speedscope.json "
 		"and .json", path);
 	err_fix(e, "sonde flame -o x.html");
 	return -EINVAL;
@@ -78,6 +79,8 @@ static void print_form(enum output_form form, const struct selection *sel, const
 		folded_write(f, out);
 	else if (form == OUTPUT_PPROF)
 		pprof_write(f, out); /* a stream that refuses bytes says so at the end */
+	else if (form == OUTPUT_PERFSCRIPT)
+		perfscript_write(f, out);
 	else if (form == OUTPUT_SPEEDSCOPE)
 		speedscope_write(f, sel->what[0] ? sel->what : f->host, out);
 	else
@@ -137,6 +140,20 @@ static int not_for_pprof(const struct fold_opts *o, struct err *e)
 	return 0;
 }
 
+/* perf script has samples of processes in time, and nothing else. */
+static int for_perfscript(struct fold_opts *o, struct err *e)
+{
+	if (o->group != FOLD_BY_NONE || o->lines || o->wall || o->count || (o->kind && o->kind != STORE_KIND_CPU)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "the form of perf script has CPU samples: no other type or unit, no groups, no lines");
+		err_fix(e, "sonde export perf-script -o x.perf");
+		return -EINVAL;
+	}
+	o->kind = STORE_KIND_CPU;
+	o->leaves = true;
+	o->slices = PERFSCRIPT_SLICES;
+	return 0;
+}
+
 int output_write(enum output_form form, const struct selection *sel, const struct fold_opts *asked,
 		 const char *source_url, FILE *out, struct err *e)
 {
@@ -149,7 +166,10 @@ int output_write(enum output_form form, const struct selection *sel, const struc
 	if (form == OUTPUT_HTML)
 		return html_write(sel, asked, source_url, out, e);
 	opts.leaves = opts.with = form == OUTPUT_PPROF;
-	ret = fold_make(sel, &opts, &f, e);
+	if (form == OUTPUT_PERFSCRIPT)
+		ret = for_perfscript(&opts, e);
+	if (!ret)
+		ret = fold_make(sel, &opts, &f, e);
 	if (ret)
 		return ret;
 	print_form(form, sel, f, out);

@@ -11,9 +11,9 @@
 #include "tools/fold.h"
 #include "tools/select.h"
 
-enum output_form { OUTPUT_HTML, OUTPUT_SVG, OUTPUT_FOLDED, OUTPUT_PPROF, OUTPUT_JSON, OUTPUT_SPEEDSCOPE };
+enum output_form { OUTPUT_HTML, OUTPUT_SVG, OUTPUT_FOLDED, OUTPUT_PPROF, OUTPUT_JSON, OUTPUT_SPEEDSCOPE, OUTPUT_PERFSCRIPT };
 
-/* By the end of the name: .html .htm, .svg, .folded .collapsed, .pb.gz .pprof, .speedscope.json,
+/* By the end of the name: .html .htm, .svg, .folded .collapsed, .pb.gz .pprof, .perf, .speedscope.json,
  * .json. EXIT_USAGE with the list. */
 int output_form_of(const char *path, enum output_form *form, struct err *e);
 /* "none", "container", "process", "thread"; NULL is none. EXIT_USAGE. */

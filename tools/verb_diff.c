@@ -37,7 +37,7 @@ static const struct option DIFF_OPTIONS[] = {
 	{"per", 0, OPTION_STRING, "UNIT", "second (cores) or sample (shares); default: second, if both have times",
 	 offsetof(struct diff_args, per)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct diff_args, rows)},
-	{"output", 'o', OPTION_STRING, "FILE", "x.html (a page), x.json (the tree), x.folded (two columns), x.pb.gz (as -diff_base)",
+	{"output", 'o', OPTION_STRING, "FILE", "x.html (a page), x.json (a tree), x.folded (2 columns), x.pb.gz (as -diff_base)",
 	 offsetof(struct diff_args, output)},
 	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
 	 offsetof(struct diff_args, source_url)},
@@ -60,7 +60,6 @@ static const struct option DIFF_OPTIONS[] = {
 };
 
 static const char *const DIFF_EXAMPLES[] = {
-	"sonde diff --last 10m",
 	"sonde diff web --last 10m --baseline 1h",
 	"sonde diff --last 10m -o changed.html",
 	"sonde diff --before old.pb.gz --rec last",

@@ -38,7 +38,7 @@ static const struct {
 	const char *name;
 	enum output_form form;
 } KINDS[] = {{"pprof", OUTPUT_PPROF}, {"folded", OUTPUT_FOLDED}, {"json", OUTPUT_JSON},
-	     {"speedscope", OUTPUT_SPEEDSCOPE}};
+	     {"speedscope", OUTPUT_SPEEDSCOPE}, {"perf-script", OUTPUT_PERFSCRIPT}};
 
 static void say_written(const struct verb_call *call, const char *path, uint64_t bytes)
 {
@@ -100,17 +100,17 @@ static int export_run(struct verb_call *call, struct err *e)
 		if (!strcmp(kind, KINDS[i].name))
 			return export_fold(call, KINDS[i].form, a->output, e);
 	if (kind)
-		err_set(e, -EINVAL, EXIT_USAGE, "unknown form '%s': known are pprof, folded, speedscope, json and db", kind);
+		err_set(e, -EINVAL, EXIT_USAGE, "unknown form '%s': known are pprof, folded, speedscope, perf-script, json and db", kind);
 	else
-		err_set(e, -EINVAL, EXIT_USAGE, "which form? pprof, folded, speedscope, json or db");
+		err_set(e, -EINVAL, EXIT_USAGE, "which form? pprof, folded, speedscope, perf-script, json or db");
 	err_fix(e, "sonde export pprof -o cpu.pb.gz");
 	return -EINVAL;
 }
 
 const struct verb verb_export = {
 	.name = "export",
-	.summary = "the samples for other programs: pprof, folded, speedscope, json, db",
-	.usage = "pprof|folded|speedscope|json|db [WHAT] [-o FILE]",
+	.summary = "the samples for other programs: pprof, folded, speedscope, perf-script, json, db",
+	.usage = "pprof|folded|speedscope|perf-script|json|db [WHAT] [-o FILE]",
 	.examples = EXPORT_EXAMPLES,
 	.options = EXPORT_OPTIONS,
 	.args_size = sizeof(struct export_args),

@@ -6,6 +6,7 @@ import collections
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -106,6 +107,38 @@ def test_the_output_of_perf_script(sonde, tmp_path):
     gz.write_bytes(gzip.compress(PERF.encode()))
     told = json.loads(sonde("diff", str(tmp_path / "x.perf"), str(gz), "--json", check=True).stdout)
     assert told["before"]["samples"] == told["after"]["samples"] == 4
+
+
+def test_what_is_exported_as_perf_script(sonde, made, tmp_path):
+    """By a reader of its own, and back into a store."""
+    out = tmp_path / "x.perf"
+    done = sonde("export", "perf-script", "--self", *RANGE, store=made, check=True)
+    sonde("flame", "--self", *RANGE, "-o", out, store=made, check=True)
+    assert out.read_text() == done.stdout
+    stacks, pids, last = collections.Counter(), collections.Counter(), 0.0
+    for block in done.stdout.split("\n\n"):
+        if not block.strip():
+            continue
+        head, *frames = block.strip("\n").split("\n")
+        pid, at, period = re.search(r" (\d+)/\d+ \[000\] (\d+\.\d{6}): (\d+) cpu-clock:$", head).groups()
+        assert float(at) >= last and int(period) == 10101010
+        last = float(at)
+        names = [re.match(r"\t *[0-9a-f]+ (.*) \(([^()]*(?:\([^()]*\)[^()]*)*)\)$", f).groups() for f in frames]
+        assert all(names)
+        stacks[len(names)] += 1
+        pids[int(pid)] += 1
+    assert pids == {r["pid"]: r["n"] for r in sql_all(made, "SELECT pid, sum(samples) AS n FROM cpu_samples GROUP BY 1")}
+    depths = collections.Counter()
+    for stack, n in folded(sonde, made, *RANGE).items():
+        depths[len(stack.split(";"))] += n
+    assert stacks == depths
+    store = str(tmp_path / "other")
+    sonde("import", out, "--at", AT, store=store, check=True)
+    named = {k: n for k, n in folded(sonde, made, *RANGE).items() if not re.search(r"0x|<|x0|x1|%|\\", k)}
+    back = folded(sonde, store, *RANGE)
+    assert named and {k: back[k] for k in named} == named and sum(back.values()) == sum(stacks.values())
+    for args in (["--type", "alloc"], ["--lines"]):
+        assert sonde("export", "perf-script", *args, *RANGE, store=made).returncode == 2
 
 
 @pytest.mark.parametrize("head, what", [
