@@ -130,11 +130,11 @@ static void add_columns(const struct diff *d, struct strbuf *s)
 {
 	page_add_column(s, "sure", "sure", "Sure");
 	page_add_column(s, "num amount", "self", diff_in_shares(d) ? "Self, points" : "Self");
-	page_add_column(s, "num", NULL, "%");
+	page_add_column(s, "num", NULL, "Self %");
 	page_add_column(s, "num cores", "selfA", "A");
 	page_add_column(s, "num cores", "selfB", "B");
 	page_add_column(s, "num amount", "total", diff_in_shares(d) ? "Total, points" : "Total");
-	page_add_column(s, "num", NULL, "%");
+	page_add_column(s, "num", NULL, "Total %");
 	page_add_column(s, "num cores", "totalA", "A");
 	page_add_column(s, "num cores", "totalB", "B");
 	page_add_column(s, "num cores", "q", "q");

@@ -248,6 +248,8 @@ static int side_make(struct making *m, int side, struct err *e)
 		m->opts.kind = m->out->fold[DIFF_AFTER]->kind->kind;
 	if (!rc)
 		rc = fold_make(m->out->sel[side], &m->opts, &m->out->fold[side], e);
+	if (!rc)
+		select_segments_close(m->out->sel[side]);
 	return say_which(side, e, rc);
 }
 

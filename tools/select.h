@@ -81,6 +81,8 @@ void select_free(struct selection *s);
 /* A segment of it, open for reading: the selection's own, good until two others were asked for. What asks for one segment
  * several times (each kind of value on a page) so opens it and loads its dictionary once. */
 int select_segment(const struct selection *s, const char *path, struct store_segment **out, struct err *e);
+/* Whoever keeps a selection, but has all of its data, gives the memory back. */
+void select_segments_close(const struct selection *s);
 
 /* Is this process in, is this thread in? Both must be. Whoever asks for many series remembers the first by process. */
 bool select_wants_process(const struct selection *s, const struct store_process_row *p);

@@ -29,11 +29,21 @@ static void held_release(struct held *h)
 	*h = (struct held){0};
 }
 
-void select_open_free(struct select_open *o)
+static void release_all(struct select_open *o)
 {
 	for (int i = 0; o && i < HELD; i++)
 		held_release(&o->held[i]);
+}
+
+void select_open_free(struct select_open *o)
+{
+	release_all(o);
 	free(o);
+}
+
+void select_segments_close(const struct selection *s)
+{
+	release_all(s->open);
 }
 
 static void move_to_front(struct select_open *o, int i)
