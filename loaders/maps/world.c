@@ -6,15 +6,11 @@
  * are held back, the program's exec event closes it: the new identity and its mappings are told with that event's time.
  * Without the program the COMM record does both. An exec that fails after its point of no return ends the process.
  */
-#include "loaders/maps/world.h"
+#include "loaders/maps/world_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "loaders/lib/host/proc.h"
@@ -23,159 +19,21 @@
 #include "loaders/maps/hub.h"
 #include "loaders/maps/publish.h"
 #include "schema/base/cleanup.h"
-#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
-#define IMAGE_KEEP_NS  (60 * NSEC_PER_SEC)
-#define PENDING_MAX    4096
+#define PENDING_MAX 4096
 
 static const char empty_[] = "";
 #define EMPTY ((char *)(uintptr_t)empty_)
 
-static void str_set(char **s, char *value)
+void world_str_set(char **s, char *value)
 {
 	if (*s != EMPTY)
 		free(*s);
 	*s = value && *value ? value : EMPTY;
 	if (value && !*value)
 		free(value);
-}
-
-/* ---- images ---- */
-
-static bool has_prefix(const char *s, const char *prefix)
-{
-	return !strncmp(s, prefix, strlen(prefix));
-}
-
-/* Names that are no file: image 0, but for the vDSO. */
-static bool is_anonymous(const char *path)
-{
-	return !*path || (path[0] == '[' && strcmp(path, "[vdso]")) || has_prefix(path, "//") ||
-	       has_prefix(path, "/dev/zero") || has_prefix(path, "/anon_hugepage") || has_prefix(path, "/SYSV") ||
-	       has_prefix(path, "anon_inode:");
-}
-
-static char *trim_deleted(const char *path)
-{
-	static const char suffix[] = " (deleted)";
-	size_t len = strlen(path), n = sizeof(suffix) - 1;
-
-	if (len > n && !strcmp(path + len - n, suffix))
-		len -= n;
-	return mem_strndup(path, len);
-}
-
-static void tell_image(struct world *w, const struct mimage *img)
-{
-	struct mp_image m = {.id = img->id, .kind = img->kind, .build_id_len = img->file.build_id_len};
-	const char *str[] = {img->path};
-
-	memcpy(m.build_id, img->file.build_id, img->file.build_id_len);
-	hub_emit(w->hub, MP_IMAGE, &m, str);
-}
-
-static struct mimage *image_add(struct world *w, char *key, size_t key_len, const struct file_id *f, char *path)
-{
-	struct mimage *img = mem_alloc(sizeof(*img));
-
-	img->id = ++w->last_image;
-	img->kind = strcmp(path, "[vdso]") ? MP_IMAGE_ELF : MP_IMAGE_VDSO;
-	img->file = *f;
-	img->path = path;
-	img->fd = img->root_fd = img->index_fd = -1;
-	img->key_bytes = key;
-	img->key_len = key_len;
-	HASH_ADD_KEYPTR(hh, w->by_file, img->key_bytes, img->key_len, img);
-	HASH_ADD(hh_id, w->by_id, id, sizeof(img->id), img);
-	w->stats.images++;
-	publish_image_new(w->publish, img);
-	tell_image(w, img);
-	return img;
-}
-
-/* `is_new` says whether it was never seen. `name` may end in " (deleted)". NULL: anonymous. */
-static struct mimage *image_intern(struct world *w, const struct file_id *f, const char *name, uint64_t len, bool *is_new)
-{
-	struct file_id vdso = {0};
-	struct strbuf key = STRBUF_INIT;
-	struct mimage *img = NULL;
-	char *path;
-
-	*is_new = false;
-	if (is_anonymous(name))
-		return NULL;
-	path = trim_deleted(name);
-	if (!strcmp(path, "[vdso]")) {
-		if (len != w->vdso_len) { /* that of 32-bit programs: not ours to read */
-			free(path);
-			return NULL;
-		}
-		f = &vdso;
-	}
-	strbuf_add(&key, f, sizeof(*f));
-	strbuf_addstr(&key, path);
-	HASH_FIND(hh, w->by_file, key.buf, key.len, img);
-	if (img) {
-		free(path);
-		strbuf_release(&key);
-		return img;
-	}
-	*is_new = true;
-	{
-		size_t n = key.len;
-
-		return image_add(w, strbuf_take(&key), n, f, path);
-	}
-}
-
-static void image_free(struct world *w, struct mimage *img)
-{
-	if (w->image_gone)
-		w->image_gone(w->ctx, img);
-	publish_image_gone(w->publish, img);
-	HASH_DELETE(hh, w->by_file, img);
-	HASH_DELETE(hh_id, w->by_id, img);
-	w->stats.images--;
-	if (img->fd >= 0)
-		close(img->fd);
-	if (img->root_fd >= 0)
-		close(img->root_fd);
-	if (img->index_fd >= 0)
-		close(img->index_fd);
-	free(img->path);
-	free(img->key);
-	free(img->reason);
-	free(img->key_bytes);
-	free(img);
-}
-
-struct mimage *world_image(struct world *w, uint32_t id)
-{
-	struct mimage *img;
-
-	HASH_FIND(hh_id, w->by_id, &id, sizeof(id), img);
-	return img;
-}
-
-void world_sweep(struct world *w, uint64_t now_ns)
-{
-	struct mimage *img, *next_img;
-
-	for (struct proc *p = w->procs; p; p = p->hh.next) {
-		for (size_t i = 0; i < p->maps.n_now; i++)
-			if (p->maps.now[i].image)
-				((struct mimage *)p->maps.now[i].image)->marked = true;
-	}
-	HASH_ITER(hh, w->by_file, img, next_img) {
-		if (img->marked || !img->unused_since_ns)
-			img->unused_since_ns = img->marked ? 0 : now_ns;
-		else if (now_ns - img->unused_since_ns > IMAGE_KEEP_NS)
-			image_free(w, img);
-		if (img->marked)
-			img->marked = false;
-	}
 }
 
 /* ---- processes ---- */
@@ -188,7 +46,7 @@ struct proc *world_proc(struct world *w, uint32_t tgid)
 	return p;
 }
 
-static void pending_clear(struct proc *p)
+void world_pending_clear(struct proc *p)
 {
 	for (size_t i = 0; i < p->n_pending; i++)
 		free(p->pending[i].name);
@@ -213,15 +71,15 @@ static void proc_free(struct world *w, struct proc *p, uint64_t time_ns)
 		DL_DELETE(w->changed, p);
 	HASH_DEL(w->procs, p);
 	w->stats.procs--;
-	pending_clear(p);
+	world_pending_clear(p);
 	mapset_release(&p->maps);
-	str_set(&p->exe, NULL);
-	str_set(&p->args, NULL);
-	str_set(&p->cgroup, NULL);
+	world_str_set(&p->exe, NULL);
+	world_str_set(&p->args, NULL);
+	world_str_set(&p->cgroup, NULL);
 	free(p);
 }
 
-static struct proc *proc_add(struct world *w, uint32_t tgid)
+struct proc *world_proc_add(struct world *w, uint32_t tgid)
 {
 	struct proc *p = mem_alloc(sizeof(*p));
 
@@ -253,7 +111,7 @@ static void tell_map(struct world *w, const struct proc *p, const struct mapping
 	hub_emit(w->hub, MP_MAP, &out, NULL);
 }
 
-static void tell_maps(struct world *w, const struct proc *p)
+void world_tell_maps(struct world *w, const struct proc *p)
 {
 	for (size_t i = 0; i < p->maps.n_now; i++)
 		tell_map(w, p, &p->maps.now[i]);
@@ -262,10 +120,10 @@ static void tell_maps(struct world *w, const struct proc *p)
 void world_tell_all(struct world *w)
 {
 	for (struct mimage *img = w->by_file; img; img = img->hh.next)
-		tell_image(w, img);
+		world_tell_image(w, img);
 	for (struct proc *p = w->procs; p; p = p->hh.next) {
 		world_tell_proc(w, p);
-		tell_maps(w, p);
+		world_tell_maps(w, p);
 	}
 }
 
@@ -283,7 +141,7 @@ void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
 }
 
 /* [start, end) shows that file, whose root is the process's. */
-static struct mimage *map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len, uint64_t pgoff, struct file_id f,
+struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len, uint64_t pgoff, struct file_id f,
 			      const char *name, uint64_t time_ns, bool tell)
 {
 	struct mapping m = {.start = start, .end = start + len, .offset = pgoff, .from_ns = time_ns};
@@ -291,7 +149,7 @@ static struct mimage *map_put(struct world *w, struct proc *p, uint64_t start, u
 	bool is_new;
 
 	f.root = p->root;
-	img = image_intern(w, &f, name, len, &is_new);
+	img = world_image_intern(w, &f, name, len, &is_new);
 	if (img && img->kind == MP_IMAGE_VDSO)
 		m.offset = 0;
 	if (is_new && w->image_new)
@@ -304,7 +162,7 @@ static struct mimage *map_put(struct world *w, struct proc *p, uint64_t start, u
 	return img;
 }
 
-static void proc_fill(struct world *w, struct proc *p, const struct maps_event *ev)
+void world_proc_fill(struct world *w, struct proc *p, const struct maps_event *ev)
 {
 	p->start_ns = ev->start_ns;
 	p->exec_id = ev->exec_id;
@@ -317,7 +175,7 @@ static void proc_fill(struct world *w, struct proc *p, const struct maps_event *
 	if (ev->cgroup_id != p->cgroup_id || ev->cgroup1_id != p->cgroup1_id || !*p->cgroup) {
 		p->cgroup_id = ev->cgroup_id;
 		p->cgroup1_id = ev->cgroup1_id;
-		str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
+		world_str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
 	}
 }
 
@@ -327,7 +185,7 @@ void world_update_cgroup(struct world *w, struct proc *p, const struct maps_even
 		return;
 	p->cgroup_id = ev->cgroup_id;
 	p->cgroup1_id = ev->cgroup1_id;
-	str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
+	world_str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
 	world_tell_proc(w, p);
 }
 
@@ -339,23 +197,23 @@ static void on_fork(struct world *w, const struct maps_event *ev)
 		return; /* the seed has it */
 	if (p)
 		world_forget(w, p, ev->time_ns);
-	p = proc_add(w, ev->tgid);
+	p = world_proc_add(w, ev->tgid);
 	from = world_proc(w, ev->from_tgid);
 	if (from && from->cgroup_id == ev->cgroup_id && from->cgroup1_id == ev->cgroup1_id) {
 		p->cgroup_id = from->cgroup_id;
 		p->cgroup1_id = from->cgroup1_id;
-		str_set(&p->cgroup, mem_strdup(from->cgroup));
+		world_str_set(&p->cgroup, mem_strdup(from->cgroup));
 	}
-	proc_fill(w, p, ev);
+	world_proc_fill(w, p, ev);
 	p->from_ns = p->changed_ns = ev->time_ns;
 	if (from && !p->kthread) {
-		str_set(&p->exe, mem_strdup(from->exe));
-		str_set(&p->args, mem_strdup(from->args));
+		world_str_set(&p->exe, mem_strdup(from->exe));
+		world_str_set(&p->args, mem_strdup(from->args));
 		mapset_copy(&p->maps, &from->maps, ev->time_ns);
 	}
 	world_set_changed(w, p);
 	world_tell_proc(w, p);
-	tell_maps(w, p);
+	world_tell_maps(w, p);
 }
 
 /* What the program could not read of the arguments may still stand in /proc. */
@@ -372,59 +230,12 @@ static char *args_text(struct world *w, const struct maps_event *ev, const char 
 	return strbuf_take(&out);
 }
 
-/* /proc shows paths as we see them; a process in a chroot of our own mount namespace sees less of them. `root` is what
- * its root link says. */
-static const char *as_it_sees(const char *path, const char *root)
-{
-	size_t n = strlen(root);
-
-	return n > 1 && !strncmp(path, root, n) && path[n] == '/' ? path + n : path;
-}
-
-static void read_root(uint32_t tgid, char *root, size_t size)
-{
-	if (proc_readlink(tgid, "root", root, size))
-		snprintf(root, size, "/");
-}
-
-char *world_exe_link(uint32_t tgid)
-{
-	char path[4096], root[4096];
-
-	if (proc_readlink(tgid, "exe", path, sizeof(path)))
-		return NULL;
-	read_root(tgid, root, sizeof(root));
-	return trim_deleted(as_it_sees(path, root));
-}
-
-static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
-{
-	cleanup_free char *text = NULL;
-	size_t len = 0, pos = 0;
-	struct proc_map m;
-	char root[4096];
-
-	if (p->kthread || proc_read(p->tgid, "maps", PROC_FILE_MAX, &text, &len))
-		return;
-	read_root(p->tgid, root, sizeof(root));
-	while (proc_next_map(text, len, &pos, &m)) {
-		struct file_id f = {.ino = m.inode, .major = m.major, .minor = m.minor};
-		cleanup_free char *path = NULL;
-
-		if (!m.exec)
-			continue;
-		path = mem_alloc(m.path_len + 1);
-		proc_unescape(m.path, m.path_len, path);
-		map_put(w, p, m.start, m.end - m.start, m.offset, f, as_it_sees(path, root), time_ns, false);
-	}
-}
-
 /* The first file that is mapped; what /proc says where no record came. */
 static char *exe_of(const struct proc *p)
 {
 	for (size_t i = 0; i < p->n_pending; i++)
-		if (!is_anonymous(p->pending[i].name) && strcmp(p->pending[i].name, "[vdso]"))
-			return trim_deleted(p->pending[i].name);
+		if (!world_is_anonymous(p->pending[i].name) && strcmp(p->pending[i].name, "[vdso]"))
+			return world_trim_deleted(p->pending[i].name);
 	return world_exe_link(p->tgid);
 }
 
@@ -437,13 +248,13 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 		p = NULL;
 	}
 	if (!p) { /* its fork was lost, or the clone was older than the watch */
-		p = proc_add(w, ev->tgid);
+		p = world_proc_add(w, ev->tgid);
 		p->start_ns = ev->start_ns;
 	}
-	proc_fill(w, p, ev);
+	world_proc_fill(w, p, ev);
 	p->from_ns = p->changed_ns = ev->time_ns;
-	str_set(&p->args, args_text(w, ev, args));
-	str_set(&p->exe, exe_of(p));
+	world_str_set(&p->args, args_text(w, ev, args));
+	world_str_set(&p->exe, exe_of(p));
 	mapset_end(&p->maps, ev->time_ns, 0);
 	world_set_changed(w, p);
 	containers_read(w->containers, p->cgroup);
@@ -452,13 +263,13 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 	for (size_t i = 0; i < p->n_pending; i++) {
 		const struct pending_map *m = &p->pending[i];
 
-		map_put(w, p, m->addr, m->len, m->pgoff, m->file, m->name, ev->time_ns, true);
+		world_map_put(w, p, m->addr, m->len, m->pgoff, m->file, m->name, ev->time_ns, true);
 	}
 	if (!p->n_pending) { /* the records went with their CPU: an exec always maps */
-		seed_maps(w, p, ev->time_ns);
-		tell_maps(w, p);
+		world_seed_maps(w, p, ev->time_ns);
+		world_tell_maps(w, p);
 	}
-	pending_clear(p);
+	world_pending_clear(p);
 }
 
 static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t time_ns, uint32_t code)
@@ -503,7 +314,7 @@ static void on_mmap(struct world *w, const struct sideband_rec *r)
 	f.generation = r->ino_generation;
 	p->changed_ns = r->time_ns;
 	if (!p->execing || p->n_pending >= PENDING_MAX) {
-		map_put(w, p, r->addr, r->len, r->pgoff, f, r->name, r->time_ns, true);
+		world_map_put(w, p, r->addr, r->len, r->pgoff, f, r->name, r->time_ns, true);
 		return;
 	}
 	mem_grow(p->pending, p->n_pending, p->cap_pending);
@@ -517,7 +328,7 @@ static void on_comm(struct world *w, const struct sideband_rec *r)
 	if (!p)
 		return;
 	if (r->exec) {
-		pending_clear(p);
+		world_pending_clear(p);
 		p->execing = true;
 		p->execing_ns = r->time_ns;
 		if (!w->bpf) {
@@ -561,102 +372,6 @@ void world_record(struct world *w, const struct sideband_rec *r)
 	}
 }
 
-/* ---- /proc ---- */
-
-/* Without the iterator: identity as far as /proc shows it. */
-static int identity_from_proc(uint32_t tgid, struct maps_event *ev)
-{
-	struct proc_status status;
-	struct proc_stat st;
-	struct stat root;
-	char path[64];
-	int rc = proc_read_stat(tgid, &st);
-
-	if (rc)
-		return rc;
-	*ev = (struct maps_event){.tgid = tgid, .start_ns = proc_ticks_ns(st.start_ticks), .ppid = st.ppid,
-				  .flags = st.flags & PROC_PF_KTHREAD ? MAPS_F_KTHREAD : 0, .nspid = tgid};
-	memcpy(ev->comm, st.comm, strnlen(st.comm, sizeof(ev->comm)));
-	if (!proc_read_status(tgid, &status)) {
-		ev->uid = status.euid;
-		ev->nspid = status.nspid;
-	}
-	snprintf(path, sizeof(path), "/proc/%u/root/.", tgid);
-	if (!stat(path, &root)) {
-		ev->root_ino = root.st_ino;
-		ev->root_dev = major(root.st_dev) << 20 | minor(root.st_dev);
-	}
-	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", tgid);
-	if (!stat(path, &root))
-		ev->mntns = (uint32_t)root.st_ino;
-	return 0;
-}
-
-/* known: it is the same program as before; what one that is going shows no longer stays. */
-static void seed_names(struct world *w, struct proc *p, bool known)
-{
-	cleanup_strbuf struct strbuf args = STRBUF_INIT;
-	cleanup_free char *text = NULL;
-	char *exe = world_exe_link(p->tgid);
-	size_t len = 0;
-
-	if (exe || !known)
-		str_set(&p->exe, exe);
-	if (!proc_read(p->tgid, "cmdline", MAPS_ARGS_MAX, &text, &len) && len)
-		args_format(text, len, w->args_policy, &args);
-	if (args.len || !known)
-		str_set(&p->args, strbuf_take(&args));
-}
-
-void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns)
-{
-	struct proc *p = world_proc(w, tgid);
-	struct maps_event own;
-	bool known;
-
-	if (!ev) {
-		if (identity_from_proc(tgid, &own))
-			return;
-		ev = &own;
-	}
-	if (p && p->start_ns != ev->start_ns) {
-		world_forget(w, p, time_ns);
-		p = NULL;
-	}
-	known = p && p->exec_id == ev->exec_id;
-	if (!p)
-		p = proc_add(w, tgid);
-	p->from_proc = ev == &own;
-	if (p->exec_id != ev->exec_id || !p->from_ns)
-		p->from_ns = p->exec_id != ev->exec_id && p->from_ns ? time_ns : ev->start_ns;
-	pending_clear(p);
-	mapset_end(&p->maps, time_ns, 0);
-	p->sure_ns = time_ns;
-	world_set_changed(w, p);
-	proc_fill(w, p, ev);
-	if (!p->kthread)
-		seed_names(w, p, known);
-	seed_maps(w, p, time_ns);
-	world_tell_proc(w, p);
-	tell_maps(w, p);
-}
-
-void world_init(struct world *w)
-{
-	struct maps_event own;
-	cleanup_free char *text = NULL;
-	size_t len = 0, pos = 0;
-	struct proc_map m;
-
-	if (!identity_from_proc((uint32_t)getpid(), &own))
-		w->own_root = (struct root_id){.ino = own.root_ino, .dev = own.root_dev, .mntns = own.mntns};
-	if (proc_read((uint32_t)getpid(), "maps", PROC_FILE_MAX, &text, &len))
-		return;
-	while (proc_next_map(text, len, &pos, &m))
-		if (m.path_len == 6 && !memcmp(m.path, "[vdso]", 6))
-			w->vdso_len = m.end - m.start;
-}
-
 void world_release(struct world *w)
 {
 	struct proc *p, *next;
@@ -665,5 +380,5 @@ void world_release(struct world *w)
 	HASH_ITER(hh, w->procs, p, next)
 		proc_free(w, p, 0);
 	HASH_ITER(hh, w->by_file, img, next_img)
-		image_free(w, img);
+		world_image_free(w, img);
 }

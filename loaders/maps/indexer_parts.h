@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* indexer_parts: indexer as its own files see it: indexer.c has what is asked for and told, indexer_files.c the files and
+ * what the cache knows, indexer_jobs.c the runs of sonde-index. */
+#ifndef SONDE_MAPS_INDEXER_PARTS_H
+#define SONDE_MAPS_INDEXER_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loaders/lib/host/indexchild.h"
+#include "loaders/maps/indexer.h"
+#include "loaders/maps/linejobs.h"
+#include "loaders/maps/opening.h"
+
+struct stat;
+
+struct job {
+	struct indexchild child;
+	struct mimage *image; /* NULL: it was dropped meanwhile */
+	uint64_t deadline_ns;
+};
+
+struct indexer {
+	struct world *world;
+	struct hub *hub;
+	struct cache *cache;
+	int epoll_fd;
+	char *program;
+	struct job jobs[INDEXER_CHILDREN];
+	struct mimage *queue, **queue_tail;
+	struct mimage *ahead, **ahead_tail; /* nobody asked for these yet */
+	size_t kept_fds;
+	uint64_t memory_bytes;
+	struct opening opening;
+	struct linejobs *lines; /* NULL: lines are not wanted */
+	uint64_t looked_ns; /* for descriptors kept too long */
+};
+
+/* ---- indexer_files.c ---- */
+
+/* What was opened early. */
+void indexer_drop_fds(struct indexer *ix, struct mimage *img);
+void indexer_drop_memory(struct indexer *ix, struct mimage *img);
+/* Is this key one of a file with the image's build-id? */
+bool indexer_matches(const struct mimage *img, const char *key);
+void indexer_set_refused(struct mimage *img, const char *reason);
+/* What the cache says of an open file. True: the image's state is settled. */
+bool indexer_settle(struct indexer *ix, struct mimage *img, const struct stat *st, int root_fd);
+/* Keeps an index (`fd` is taken) and takes it for the image's, if its build-id fits. -ENOSPC: there is no room for it,
+ * -ESTALE: it is another file's. */
+int indexer_adopt(struct indexer *ix, struct mimage *img, const char *key, int fd, const struct stat *st);
+
+/* ---- indexer.c ---- */
+
+/* It will have no index, and why; told. */
+void indexer_refuse(struct indexer *ix, struct mimage *img, const char *reason);
+void indexer_enqueue(struct mimage ***tail, struct mimage *img);
+void indexer_dequeue(struct mimage **head, struct mimage ***tail, const struct mimage *img);
+
+/* ---- indexer_jobs.c ---- */
+
+/* As many as there is room for. */
+void indexer_start_next(struct indexer *ix);
+/* What somebody waits for is not left to the idle time of a busy host; a small file is a matter of milliseconds. */
+void indexer_hurry(const struct indexer *ix, const struct mimage *img);
+void indexer_job_clear(struct job *j);
+void indexer_job_end(struct indexer *ix, struct job *j, bool late);
+/* For linejobs: the same file's index, now with lines, takes the place of the one that was told. */
+void indexer_lines_made(void *ctx, struct mimage *img, const char *key, int fd, const struct stat *st);
+
+#endif
