@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "loaders/lib/host/container.h"
+#include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/mapsproto.h"
 #include "loaders/maps/hub.h"
 #include "schema/base/mem.h"
@@ -97,7 +98,7 @@ static void read_one(struct containers *cs, const struct container_ref *ref)
 		return;
 	k = mem_alloc(sizeof(*k));
 	memcpy(k->id, ref->id, sizeof(k->id));
-	container_docker(cs->docker_root, k->id, &k->names); /* other engines keep no such file: no name */
+	containernames_find(cs->docker_root, "", ref, &k->names); /* or it has no name */
 	add(cs, k);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "loaders/lib/host/container.h"
+#include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/proc.h"
 #include "loaders/lib/host/syscalls.h"
 #include "schema/base/cleanup.h"
@@ -95,7 +96,7 @@ static char *container_of_cgroup(const char *cgroup)
 
 	if (!cgroup || !container_parse(cgroup, strlen(cgroup), &ref))
 		return NULL;
-	if (container_docker(container_docker_root(), ref.id, &names))
+	if (containernames_find(container_docker_root(), "", &ref, &names))
 		names = (struct container_names){0};
 	name = names.name ? mem_strdup(names.name) : mem_strndup(ref.id, strlen(ref.id) == 64 ? 12 : strlen(ref.id));
 	container_names_release(&names);

@@ -5,6 +5,7 @@
  * in /proc/self/mountinfo; the walk is bounded in depth and number.
  */
 #include "loaders/lib/host/container.h"
+#include "loaders/lib/host/containernames.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -195,7 +196,7 @@ static bool collect(void *ctx, const char *path, size_t len)
 		return false;
 	mem_grow(s->all, s->n, s->cap);
 	s->all[s->n] = (struct candidate){.ref = ref};
-	if (!container_docker(container_docker_root(), ref.id, &names) && names.name)
+	if (!containernames_find(container_docker_root(), "", &ref, &names) && names.name)
 		snprintf(s->all[s->n].name, sizeof(s->all[s->n].name), "%s", names.name);
 	container_names_release(&names);
 	s->n++;

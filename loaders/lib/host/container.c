@@ -88,6 +88,7 @@ struct form {
 static const struct form forms[] = {
 	{"docker-", "docker", false},          {"cri-containerd-", "containerd", false},
 	{"crio-", "cri-o", false},             {"libpod-", "podman", false},
+	{"libpod-payload-", "podman", false},
 	{"nerdctl-", "containerd", false},     {"containerd-", "containerd", false},
 	{"buildkit-", "buildkit", false},      {"lxc.payload.", "lxc", true},
 	{"systemd-nspawn@", "nspawn", true},   {"machine-", "nspawn", true}};
@@ -256,7 +257,7 @@ int container_parse_docker(const char *json, size_t len, struct container_names 
 	return 0;
 }
 
-static int read_regular(const char *path, size_t max, char **out, size_t *len)
+int container_read_file(const char *path, size_t max, char **out, size_t *len)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
@@ -281,7 +282,7 @@ int container_docker(const char *docker_root, const char *id, struct container_n
 		return -ENOENT;
 	if ((size_t)snprintf(path, sizeof(path), "%s/containers/%s/config.v2.json", docker_root, id) >= sizeof(path))
 		return -ENAMETOOLONG;
-	rc = read_regular(path, JSON_MAX, &json, &len);
+	rc = container_read_file(path, JSON_MAX, &json, &len);
 	return rc ? rc : container_parse_docker(json, len, out);
 }
 
@@ -296,7 +297,7 @@ const char *container_docker_root(void)
 	if (root[0])
 		return root;
 	snprintf(root, sizeof(root), "/var/lib/docker");
-	if (read_regular("/etc/docker/daemon.json", JSON_MAX, &json, &len))
+	if (container_read_file("/etc/docker/daemon.json", JSON_MAX, &json, &len))
 		return root;
 	conf = json_loadb(json, len, 0, NULL);
 	dir = json_string_value(json_object_get(conf, "data-root"));

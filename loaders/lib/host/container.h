@@ -48,6 +48,8 @@ void container_names_release(struct container_names *n);
 int container_parse_docker(const char *json, size_t len, struct container_names *out);
 /* Read <docker_root>/containers/<id>/config.v2.json (a regular file, no link, at most 4 MiB). -ENOENT, -EACCES, ... */
 int container_docker(const char *docker_root, const char *id, struct container_names *out);
+/* All of a regular file, which is no link and has at most `max` bytes; the caller's (free). -errno. */
+int container_read_file(const char *path, size_t max, char **out, size_t *len);
 /* /var/lib/docker, or "data-root" of /etc/docker/daemon.json. Static buffer. */
 const char *container_docker_root(void);
 

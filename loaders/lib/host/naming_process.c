@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/naming_parts.h"
 #include "loaders/lib/host/proc.h"
 #include "schema/base/clock.h"
@@ -63,14 +64,14 @@ void naming_process_release(struct naming *n)
 
 /* ---- containers ---- */
 
-/* From Docker's file, or as it was when something was executed there, if the file is gone. */
-static int docker_names(const struct naming *n, const char *id, struct container_names *out)
+/* From its runtime's file, or as it was when something was executed there, if the file is gone. */
+static int runtime_names(const struct naming *n, const struct container_ref *ref, struct container_names *out)
 {
 	const struct container_names *told;
 
-	if (!container_docker(n->docker_root, id, out))
+	if (!containernames_find(n->docker_root, "", ref, out))
 		return 0;
-	told = hostmaps_container(n->hm, id);
+	told = hostmaps_container(n->hm, ref->id);
 	if (!told)
 		return -ENOENT;
 	*out = (struct container_names){.name = told->name ? mem_strdup(told->name) : NULL,
@@ -78,7 +79,7 @@ static int docker_names(const struct naming *n, const char *id, struct container
 	return 0;
 }
 
-/* Docker's name of this container, or, for one inside a container of Docker's, "outer/inner". */
+/* The runtime's name of this container, or, for one inside a container that has a name, "outer/inner". */
 static void find_names(struct naming *n, struct container_entry *c)
 {
 	struct container_names outer_names = {0};
@@ -93,9 +94,9 @@ static void find_names(struct naming *n, struct container_entry *c)
 			c->names.name = mem_strdup(c->ref.id);
 		return;
 	}
-	if (!docker_names(n, c->ref.id, &c->names))
+	if (!runtime_names(n, &c->ref, &c->names))
 		return;
-	if (!container_outer(c->cgroup, &c->ref, &outer) || docker_names(n, outer.id, &outer_names) || !outer_names.name)
+	if (!container_outer(c->cgroup, &c->ref, &outer) || runtime_names(n, &outer, &outer_names) || !outer_names.name)
 		return;
 	snprintf(name, sizeof(name), "%.200s/%.12s", outer_names.name, c->ref.id);
 	c->names.name = mem_strdup(name);

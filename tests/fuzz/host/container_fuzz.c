@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container_fuzz: any cgroup path and any config.v2.json are taken without harm.
+ * container_fuzz: any cgroup path and any file of a runtime are taken without harm.
  * covers: loaders/lib/host/container.c
  */
 #include <stdint.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/container.h"
+#include "loaders/lib/host/containernames.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -48,5 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	path((const char *)data, len);
 	if (!container_parse_docker((const char *)data, len, &n))
 		container_names_release(&n);
+	if (!containernames_parse_storage((const char *)data, len, "0123456789abcdef", &n))
+		container_names_release(&n);
+	if (!containernames_parse_bundle((const char *)data, len, &n)) {
+		if (!n.name || !n.name[0])
+			abort();
+		container_names_release(&n);
+	}
 	return 0;
 }

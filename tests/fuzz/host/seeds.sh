@@ -42,6 +42,10 @@ for p in "/docker/$id" "/system.slice/docker-$id.scope/x" "/docker/$id/docker/$i
 	printf '%s' "$p" >"$out/container_fuzz/path$n"
 done
 printf '{"Name": "/web", "Config": {"Image": "nginx:1.25"}}' >"$out/container_fuzz/docker"
+printf '[{"id":"0123456789abcdef","names":["web"],"metadata":"{\\"image-name\\":\\"nginx:1.25\\"}"}]' >"$out/container_fuzz/storage"
+printf '{"annotations":{"io.kubernetes.cri.container-name":"a","io.kubernetes.cri.sandbox-name":"p","io.kubernetes.cri.image-name":"i"}}' \
+	>"$out/container_fuzz/bundle"
+printf '{"annotations":{"nerdctl/name":"db"}}' >"$out/container_fuzz/nerdctl"
 
 # rows: a leaf, a function with locals, RBP with a saved one, an extension, a signal frame, a root; then a stack for them
 python3 - "$out/late_fuzz" <<'END'

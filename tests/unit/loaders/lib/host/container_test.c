@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "loaders/lib/host/container.h"
+#include "loaders/lib/host/containernames.h"
 #include "tests/unit/missing.h"
 
 #define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -57,6 +58,34 @@ static const struct expected cases[] = {
 	{"/system.slice/my\\x2dapp.service", "", "", "", "my-app.service"},
 	{"/user.slice/user-0.slice/session-4.scope", "", "", "", "session-4.scope"},
 	{"/user.slice/user-0.slice/user@0.service/app.slice/x.service", "", "", "", "x.service"},
+	/* k3s and kind: a node in a container, its pods in it */
+	{"/docker/" ID "/kubelet/kubepods/besteffort/pod1a-2b/" ID2, "containerd", ID2, "1a-2b", ""},
+	{"/system.slice/k3s.service/kubepods/besteffort/pod1a-2b/" ID, "containerd", ID, "1a-2b", "k3s.service"},
+	{"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod1a_2b.slice/"
+	 "cri-containerd-" ID ".scope", "containerd", ID, "", ""},
+	/* Docker on v1: a parent of its own, as compose's and the daemon's cgroup_parent make it */
+	{"/build.slice/docker-" ID ".scope", "docker", ID, "", ""},
+	{"/system.slice/docker-" ID ".scope/system.slice/cron.service", "docker", ID, "", ""},
+	{"/actions_job/" ID, "container", ID, "", ""},
+	{"/ecs/0123456789abcdef0123456789abcdef/" ID, "container", ID, "", ""},
+	/* rootless */
+	{"/user.slice/user-1000.slice/user@1000.service/app.slice/docker.service/docker/" ID, "docker", ID, "",
+	 "docker.service"},
+	{"/user.slice/user-1000.slice/user@1000.service/user.slice/user-libpod_pod_" ID2 ".slice/libpod-" ID ".scope", "podman",
+	 ID, "", "user@1000.service"},
+	{"/machine.slice/machine-libpod_pod_" ID2 ".slice/libpod-" ID ".scope", "podman", ID, "", ""},
+	{"/machine.slice/libpod-" ID ".scope/libpod-payload-" ID, "podman", ID, "", ""},
+	/* Quadlet: the unit that starts it holds it, delegated */
+	{"/system.slice/web.service/libpod-payload-" ID, "podman", ID, "", "web.service"},
+	/* CRI-O: its monitor is no container */
+	{"/kubepods.slice/kubepods-pod1a_2b.slice/crio-conmon-" ID ".scope", "", "", "1a-2b", "crio-conmon-" ID ".scope"},
+	/* LXD and Incus */
+	{"/lxc.payload.db-1/docker/" ID, "docker", ID, "", ""},
+	{"/lxc.monitor.db-1", "", "", "", ""},
+	/* systemd: transient and templated units, user's own */
+	{"/system.slice/run-r0123456789abcdef.scope", "", "", "", "run-r0123456789abcdef.scope"},
+	{"/system.slice/postgresql@15-main.service", "", "", "", "postgresql@15-main.service"},
+	{"/user.slice/user-1000.slice/user@1000.service/session.slice/pipewire.service", "", "", "", "pipewire.service"},
 	{"/", "", "", "", ""},
 	{"", "", "", "", ""},
 	{"/init.scope", "", "", "", "init.scope"},
@@ -135,6 +164,62 @@ static void dockers_file_gives_name_and_image(void **state)
 	assert_int_equal(container_docker(root, "../../../etc", &n), -ENOENT);
 	snprintf(path, sizeof(path), "rm -r %s", root);
 	assert_int_equal(system(path), 0);
+}
+
+static void put_under(const char *root, const char *dir, const char *name, const char *text)
+{
+	char cmd[700], path[700];
+
+	snprintf(cmd, sizeof(cmd), "mkdir -p %s/%s", root, dir);
+	assert_int_equal(system(cmd), 0);
+	snprintf(path, sizeof(path), "%s/%s/%s", root, dir, name);
+	write_file(path, text);
+}
+
+static void podmans_crios_and_containerds_files_give_name_and_image(void **state)
+{
+	static const char storage[] =
+		"[{\"id\":\"" ID2 "\",\"names\":[\"other\"]},{\"id\":\"" ID "\",\"names\":[\"web\"],\"image\":\"5e2c\","
+		"\"metadata\":\"{\\\"image-name\\\":\\\"docker.io/library/nginx:1.25\\\",\\\"name\\\":\\\"web\\\"}\"}]";
+	static const char bundle[] =
+		"{\"ociVersion\":\"1.1\",\"annotations\":{\"io.kubernetes.cri.container-name\":\"app\","
+		"\"io.kubernetes.cri.image-name\":\"app:2\",\"io.kubernetes.cri.sandbox-name\":\"web-0\"}}";
+	char root[] = "/tmp/sonde-runtimes-XXXXXX", cmd[64];
+	struct container_ref ref = {.runtime = "podman", .id = ID};
+	struct container_names n = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), -ENOENT);
+	put_under(root, "var/lib/containers/storage/overlay-containers", "containers.json", "[]");
+	put_under(root, "var/lib/containers/storage/overlay-containers", "volatile-containers.json", storage);
+	for (int i = 0; i < 2; i++) {
+		ref.runtime = i ? "cri-o" : "podman";
+		assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), 0);
+		assert_string_equal(n.name, "web");
+		assert_string_equal(n.image, "docker.io/library/nginx:1.25");
+		container_names_release(&n);
+	}
+	ref.runtime = "containerd";
+	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), -ENOENT);
+	put_under(root, "run/containerd/io.containerd.runtime.v2.task/default", "x", "");
+	put_under(root, "run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID, "config.json", bundle);
+	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), 0);
+	assert_string_equal(n.name, "web-0/app");
+	assert_string_equal(n.image, "app:2");
+	container_names_release(&n);
+	put_under(root, "run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID, "config.json",
+		  "{\"annotations\":{\"nerdctl/name\":\"db\"}}");
+	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), 0);
+	assert_string_equal(n.name, "db");
+	container_names_release(&n);
+	assert_int_equal(containernames_parse_bundle("{\"annotations\":7}", 17, &n), -ENOENT);
+	assert_int_equal(containernames_parse_bundle("[", 1, &n), -EBADMSG);
+	assert_int_equal(containernames_parse_storage("{}", 2, ID, &n), -EBADMSG);
+	snprintf(ref.id, sizeof(ref.id), "../../../../etc");
+	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), -ENOENT);
+	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
+	assert_int_equal(system(cmd), 0);
 }
 
 static void an_unknown_container_is_refused_with_those_that_are_there(void **state)
@@ -227,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_runtimes_paths_are_told_apart),
 		cmocka_unit_test(the_container_around_a_nested_one_is_found),
+		cmocka_unit_test(podmans_crios_and_containerds_files_give_name_and_image),
 		cmocka_unit_test(dockers_file_gives_name_and_image),
 		cmocka_unit_test(an_unknown_container_is_refused_with_those_that_are_there),
 		cmocka_unit_test(a_container_is_found_by_the_beginning_of_its_id),
