@@ -137,16 +137,6 @@ bool explain_query(const struct explain *x, const struct explain_statement *s, i
 
 /* --- commands --- */
 
-static bool can_be_typed(const char *s)
-{
-	if (!*s || *s == '!' || *s == '~')
-		return false;
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			return false;
-	return true;
-}
-
 static void add_range(struct strbuf *out, const char *prefix, const struct selection *sel)
 {
 	char from[40], to[40];
@@ -163,7 +153,7 @@ void explain_command(const struct explain *x, const struct explain_statement *s,
 	const struct selection *sel = x->sel[s->change == EXPLAIN_GONE ? DIFF_BEFORE : DIFF_AFTER];
 	const bool group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
 	const enum filter_kind filter = s->about == EXPLAIN_CONTAINER ? FILTER_CONTAINER : FILTER_COMM;
-	const bool named = group && can_be_typed(s->name);
+	const bool named = group && filter_can_say(s->name);
 
 	strbuf_addstr(out, both ? "sonde diff" : "sonde flame");
 	if (named)

@@ -326,6 +326,17 @@ static bool is_plain(const char *s)
 	return s[0] && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@%+,")];
 }
 
+/* Values begin with these for other things; control bytes are not what people paste. */
+bool filter_can_say(const char *name)
+{
+	if (!*name || *name == '!' || *name == '~')
+		return false;
+	for (; *name; name++)
+		if ((unsigned char)*name < 0x20 || *name == 0x7f)
+			return false;
+	return true;
+}
+
 void filter_word(const char *text, struct strbuf *out)
 {
 	if (is_plain(text))

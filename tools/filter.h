@@ -32,6 +32,8 @@ bool filters_want_thread(const struct filters *f, uint32_t tid);
 /* Is the process named, by a value that is no NOT, by its pid or comm? */
 bool filters_name_process(const struct filters *f, const struct store_process_row *p);
 
+/* Is there a value that means this very name? */
+bool filter_can_say(const char *name);
 /* A word as a shell takes it: quoted where it must be. And an option with it, after a space unless it is the first. */
 void filter_word(const char *text, struct strbuf *out);
 void filter_option(enum filter_kind kind, const char *value, struct strbuf *out);

@@ -76,24 +76,13 @@ uint32_t timeline_busiest(const struct timeline *t, uint32_t group, size_t first
 	return best;
 }
 
-/* Values of filters begin with these for other things; control bytes are not what people paste. */
-static bool can_be_typed(const char *s)
-{
-	if (!*s || *s == '!' || *s == '~')
-		return false;
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			return false;
-	return true;
-}
-
 void timeline_filter(const struct timeline *t, uint32_t group, struct strbuf *out)
 {
 	const struct timeline_group *g = group == TIMELINE_ALL ? NULL : &t->groups[group];
 
 	if (!g || g->is_host)
 		return;
-	if (g->kind == FILTER_PID || !can_be_typed(g->name))
+	if (g->kind == FILTER_PID || !filter_can_say(g->name))
 		strbuf_addf(out, " --pid %u", g->pid);
 	else
 		filter_option(g->kind, g->name, out);

@@ -50,6 +50,9 @@ def main():
             ("diff of two windows of ten minutes", None, 256, ["diff", *at, "--from", str(AT - 600)]),
             ("diff of two hours, one with the other", 2.0, 256, ["diff", *at, "--from", str(AT - 3600)]),
             ("the same, as JSON", 2.0, 256, ["diff", "--json", *at, "--from", str(AT - 3600)]),
+            ("timeline of all of it", 4.0, 256, ["timeline", *at, "--from", str(AT - 3600 * opts.hours)]),
+            ("ps of a minute", 0.1, 256, ["ps", *at, "--from", str(AT - 60)]),
+            ("explain of a minute against ten", 1.0, 256, ["explain", *at, "--from", str(AT - 60)]),
         ]
         print("| question | wall s (lowest-highest) | CPU s | peak MB | to reach |\n|---|---|---|---|---|")
         late = 0
