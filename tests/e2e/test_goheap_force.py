@@ -135,7 +135,7 @@ def test_its_memory_is_as_before_whichever_way_sonde_ends(way, stopped, forcing,
 
 def test_at_the_end_of_its_time_too(stopped, forcing, scratch):
     before = writable(stopped.pid)
-    status, said = ended(forcing("--duration", "3s"))
+    status, said = ended(forcing("--duration", "6s"))
     assert status == 0, said
     assert changed(before, writable(stopped.pid)) == [] and records(scratch) == []
 
