@@ -15,6 +15,7 @@
 
 #define LOOK_NS     NSEC_PER_SEC
 #define IN_VAIN_NS  (30 * NSEC_PER_SEC) /* after a pass that found nothing to remove */
+#define IMAGES_NS   (30 * NSEC_PER_SEC) /* images/ keeps to its share by itself: it is looked through more seldom */
 #define OUTPUT_MAX  (4u << 20)
 #define SEGMENT_MOST (64ull << 20)
 #define SEGMENT_LEAST (1ull << 20)
@@ -106,8 +107,11 @@ void retain_tick(struct retain *r, bool at_once)
 	if (r->pid || (!at_once && now < r->look_ns))
 		return;
 	r->look_ns = now + LOOK_NS;
-	(void)usage_measure(r->store, &r->use);
-	if (at_once || retention_is_due(r->store, &l))
+	if (now >= r->images_ns || usage_measure_again(r->store, &r->use)) {
+		(void)usage_measure(r->store, &r->use);
+		r->images_ns = now + IMAGES_NS;
+	}
+	if (at_once || retention_is_due(r->store, &l, &r->use))
 		start(r);
 }
 

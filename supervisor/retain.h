@@ -23,6 +23,7 @@ struct retain {
 	struct strbuf out;
 	int64_t look_ns;            /* when to look again; boot clock */
 	struct usage use;           /* as of the last look */
+	int64_t images_ns;          /* when images/ is looked through again */
 	bool unmet;                 /* nothing more may go, and it does not hold */
 };
 

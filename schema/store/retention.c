@@ -163,16 +163,13 @@ static enum removed_why breach(const struct retention_limits *l, const struct us
 	return u->bytes > l->bytes ? REMOVED_BUDGET : u->free_bytes < l->reserve_bytes ? REMOVED_RESERVE : REMOVED_NONE;
 }
 
-bool retention_is_due(const char *dir, const struct retention_limits *l)
+bool retention_is_due(const char *dir, const struct retention_limits *l, const struct usage *u)
 {
 	char (*names)[SEGMENT_NAME_MAX] = NULL;
-	struct usage u;
 	size_t n = 0;
 	bool old;
 
-	if (usage_measure(dir, &u))
-		return false;
-	if (breach(l, &u) || u.images_bytes > l->bytes / IMAGES_SHARE)
+	if (breach(l, u) || u->images_bytes > l->bytes / IMAGES_SHARE)
 		return true;
 	old = folder_segments(dir, &names, &n) == 0 && n > 1 && began_long_ago(l, names[0]);
 	free(names);

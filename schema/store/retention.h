@@ -34,8 +34,8 @@ struct retention_report {
 	uint32_t unmet;             /* bit 1 << enum removed_why: nothing is left that may go, and it still does not hold */
 };
 
-/* A look without opening anything: is there work? (age: judged by the segments' names) */
-bool retention_is_due(const char *dir, const struct retention_limits *l);
+/* A look without opening anything, at what was measured: is there work? (age: judged by the segments' names) */
+bool retention_is_due(const char *dir, const struct retention_limits *l, const struct usage *u);
 /* `each` (may be NULL) hears of every removal, or, of a dry run, of every one that there would be. Takes the folder's
  * lock for each removal, not for the counting before it. EXIT_STORE, EXIT_PERMISSION. */
 int retention_run(const char *dir, const struct retention_limits *l, bool dry_run,

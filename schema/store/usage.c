@@ -33,10 +33,11 @@ static bool in_images(const char *path, size_t dir_len)
 	return !strncmp(path + dir_len, "/images/", 8) || !strcmp(path + dir_len, "/images");
 }
 
-int usage_measure(const char *dir, struct usage *out)
+/* `known`: how much images/ takes; NULL: to be found out. */
+static int measure(const char *dir, const uint64_t *known, struct usage *out)
 {
 	char *roots[] = {(char *)dir, NULL};
-	struct usage u = {0};
+	struct usage u = {.images_bytes = known ? *known : 0, .bytes = known ? *known : 0};
 	size_t len = strlen(dir);
 	int rc = usage_disk(dir, &u);
 	FTSENT *f;
@@ -50,6 +51,10 @@ int usage_measure(const char *dir, struct usage *out)
 	while ((f = fts_read(fts))) {
 		if (f->fts_info == FTS_DP || f->fts_info == FTS_NS || f->fts_info == FTS_ERR)
 			continue; /* a folder's second visit; gone meanwhile */
+		if (known && in_images(f->fts_path, len)) {
+			fts_set(fts, f, FTS_SKIP);
+			continue;
+		}
 		u.bytes += (uint64_t)f->fts_statp->st_blocks * BLOCK;
 		u.images_bytes += in_images(f->fts_path, len) ? (uint64_t)f->fts_statp->st_blocks * BLOCK : 0;
 		u.segments += f->fts_level == 1 && folder_is_segment_name(f->fts_name);
@@ -57,6 +62,18 @@ int usage_measure(const char *dir, struct usage *out)
 	fts_close(fts);
 	*out = u;
 	return 0;
+}
+
+int usage_measure(const char *dir, struct usage *out)
+{
+	return measure(dir, NULL, out);
+}
+
+int usage_measure_again(const char *dir, struct usage *u)
+{
+	uint64_t images = u->images_bytes;
+
+	return measure(dir, &images, u);
 }
 
 struct kept {

@@ -15,6 +15,8 @@ struct usage {
 
 /* -errno: the folder cannot be read. */
 int usage_measure(const char *dir, struct usage *out);
+/* The same, but images_bytes is taken to be what `u` says it was: images/, with its many files, is not looked through. */
+int usage_measure_again(const char *dir, struct usage *u);
 /* Free and disk bytes alone: one system call. */
 int usage_disk(const char *dir, struct usage *out);
 /* Remove the least recently used of images/ until it takes at most max_bytes. What is removed is made again when needed. */

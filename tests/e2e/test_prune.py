@@ -8,6 +8,8 @@ import pytest
 from conftest import segments
 from test_tool_sql import make_segments
 
+SLACK = 256 << 10  # blocks of a file just written change when the file system places them
+
 
 def du(path):
     return int(subprocess.run(["du", "-s", "--block-size=1", path], capture_output=True, text=True, check=True).stdout.split()[0])
@@ -30,15 +32,15 @@ def test_a_budget_holds_as_du_counts_and_every_sample_is_kept_or_on_record(sonde
     store, made = many
     before = du(store)
     dry = prune(sonde, store, "--dry-run", "--budget", before // 2, "--age", "9999d", "--reserve", "1")
-    assert du(store) == before and dry["before"]["bytes"] == before and dry["history_begins"] is None
+    assert len(segments(store)) == 24 and abs(dry["before"]["bytes"] - before) < SLACK and dry["history_begins"] is None
     done = prune(sonde, store, "--budget", before // 2, "--age", "9999d", "--reserve", "1")
-    assert du(store) == done["after"]["bytes"] <= before // 2 + 8192
+    assert abs(du(store) - done["after"]["bytes"]) < SLACK and done["after"]["bytes"] <= before // 2 + SLACK
     assert [r["segment"] for r in done["rows"]][:len(dry["rows"])] == [r["segment"] for r in dry["rows"]]
     gone = sum(r["events"] for r in done["rows"])
     assert gone > 0 and gone + samples(sonde, store) == made["samples"]
     assert {r["why"] for r in done["rows"]} == {"budget"} and all(r["counted"] for r in done["rows"])
     assert done["history_begins"] == done["rows"][-1]["to"]
-    again = prune(sonde, store, "--budget", before // 2 + 8192, "--age", "9999d", "--reserve", "1")
+    again = prune(sonde, store, "--budget", before // 2 + 2 * SLACK, "--age", "9999d", "--reserve", "1")
     assert again["rows"] == [] and again["history_begins"] == done["history_begins"]
 
 
