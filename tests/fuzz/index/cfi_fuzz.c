@@ -26,6 +26,8 @@ static void check(const void *table, size_t size)
 	if (rowtable_init(&t, table, size))
 		abort();
 	for (size_t i = 0; i < t.count; i++) {
+		if (rowtable_at(&t, t.rows[i].addr) != t.rows[i].rule)
+			abort();
 		if (i && t.rows[i].addr <= t.rows[i - 1].addr)
 			abort();
 		if (ROW_RULE_KIND(t.rows[i].rule) == ROW_EXT && ROW_RULE_EXT(t.rows[i].rule) >= t.head->ext_count)

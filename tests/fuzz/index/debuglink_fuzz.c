@@ -15,7 +15,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct debuglink d;
+	struct debugaltlink alt;
 
+	if (debugaltlink_parse(data, len, &alt) && (!*alt.name || alt.build_id_len < 2 || alt.build_id_len > sizeof(alt.build_id)))
+		abort();
 	if (debuglink_parse(data, len, &d) && (!*d.name || strchr(d.name, '/')))
 		abort();
 	for (size_t align = 4; align <= 8; align += 4) {

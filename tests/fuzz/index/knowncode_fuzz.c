@@ -40,6 +40,8 @@ static void look(const uint8_t *data, size_t len)
 	knowncode_scan(data, len, TEXT, &r);
 	knowncode_entry(data, len, TEXT + 0x40000, &r);
 	knowncode_plt(data, len, TEXT + 0x80000, &r);
+	knowncode_contexts(data, len, TEXT + 0x10000, &r);
+	knowncode_crt(data, len, TEXT + 0xa0000, &r);
 	follow(data, len, &r);
 	if (rows_finish(&r, &out, &size))
 		abort();

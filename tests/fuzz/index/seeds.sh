@@ -307,6 +307,10 @@ if [ -x "$index" ]; then
 	for f in full bare names go20 gcc4 clang5; do
 		[ -f "$f" ] && "$index" "$f" -o "$out/image/$f" >/dev/null || true
 	done
+	if command -v go >/dev/null; then # an index with a part of Go
+		printf 'package main\nfunc main() { println(1) }\n' > one.go
+		CGO_ENABLED=0 go build -ldflags '-s -w' -o gomain one.go && "$index" gomain -o "$out/image/gomain" >/dev/null || true
+	fi
 	for f in full f_eh_frame; do
 		"$index" "$f" -o index >/dev/null
 		python3 - index "$out/knowncode/rows_$f" <<'END' || true

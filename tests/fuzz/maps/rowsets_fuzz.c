@@ -51,6 +51,27 @@ static void follow(const struct rowset *set)
 			abort();
 }
 
+/* The same rows are one set; another one lies beside it, and what is given back is room. */
+static void again(struct rowsets *rs, const struct unwind_section *s, const struct rowset *set)
+{
+	struct rowset *same = NULL, *there;
+	uint32_t first = 0, end = rowsets_end(set);
+
+	if (rowsets_get(rs, s, &same) || same != set)
+		abort();
+	there = rowsets_get_at(rs, end, set->page_count, set->rule_count, set->ext_count, set->row_count);
+	if (there && there->first != end)
+		abort();
+	if (rowsets_get_at(rs, ELEMENTS - 1, 1, 1, 1, 2))
+		abort();
+	same->idle = true;
+	if (rowsets_window(rs, ELEMENTS / 2, &first) && first > ELEMENTS / 2)
+		abort();
+	same->idle = false;
+	rowsets_put(rs, there, 0);
+	rowsets_put(rs, same, 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static const struct tablemaps maps = {.n_rows = ELEMENTS};
@@ -62,8 +83,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	memcpy(copy, data, len);
 	if (!unwind_section_open(&s, copy, len) && rowsets_sound(&s)) {
 		rowsets_init(&rs, &maps, 0);
-		if (rowsets_elements(&s) && !rowsets_get(&rs, &s, &set))
+		if (rowsets_elements(&s) && !rowsets_get(&rs, &s, &set)) {
 			follow(set);
+			again(&rs, &s, set);
+		}
 		rowsets_put(&rs, set, 0);
 		rowsets_release(&rs);
 	}
