@@ -300,6 +300,19 @@ def spread(rows, key, unit=""):
     return f"{text}{unit} ({values[0]:.3g}-{values[-1]:.3g})" if len(values) > 1 else text + unit
 
 
+def command():
+    """As it was called: what stands beside figures must give them again."""
+    return " ".join([os.path.relpath(sys.argv[0], ROOT), *sys.argv[1:]])
+
+
+def put_between(path, name, text):
+    """Replaces what stands between the markers of that name."""
+    with open(path, encoding="utf-8") as f:
+        head, rest = f.read().split(f"<!-- {name} -->\n", 1)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(head + f"<!-- {name} -->\n" + text + f"\n<!-- /{name} -->" + rest.split(f"<!-- /{name} -->", 1)[1])
+
+
 def machine():
     cpu = next((l.split(":", 1)[1].strip() for l in open("/proc/cpuinfo", encoding="utf-8")
                 if l.startswith("model name")), platform.machine())
@@ -354,7 +367,7 @@ def main():
         flame = [timed(sonde, "flame", *all_of_it, "-o", f"{base}/x.html") for _ in range(5)]
         stacks = [timed(sonde, "stacks", *all_of_it) for _ in range(5)]
 
-        out.append(f"Machine: {machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `make bench` "
+        out.append(f"Machine: {machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{command()}` "
                    f"({opts.rounds} rounds of {opts.seconds} s, taking turns; median, then lowest-highest).\n")
         out.append("| both CPUs busy with the mix, 99 Hz | sonde | perf record -g | bpftrace profile |")
         out.append("|---|---|---|---|")

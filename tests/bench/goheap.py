@@ -219,7 +219,7 @@ def table(opts, few, most, none, many, load):
     sonde, fetch = (difference(load["alone"], load[k]) for k in ("sonde", "fetch"))
     alone = statistics.mean(load["alone"])
     return "\n".join([
-        f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `make bench-goheap` ({opts.collections} collections "
+        f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` ({opts.collections} collections "
         f"and {opts.fetches} fetches; median, then lowest-highest).", "",
         "| one profile of one program at rest | sonde-goheap, known buckets | /debug/pprof/heap |", "|---|---|---|",
         *collection_rows(f"{opts.sites} buckets", few), *collection_rows(f"{opts.most} buckets", most), "",
@@ -233,13 +233,6 @@ def table(opts, few, most, none, many, load):
         f"| a server's answers a second, alone ({opts.rounds} rounds of {opts.seconds} s) | {alone:.0f} | |",
         f"| the same, read by sonde-goheap each second, % more | {sonde[0]:+.2f} ± {sonde[1]:.2f} | 0 within the interval |",
         f"| the same, its /debug/pprof/heap fetched each second, % more | {fetch[0]:+.2f} ± {fetch[1]:.2f} | |"])
-
-
-def write(path, text):
-    with open(path, encoding="utf-8") as f:
-        head, rest = f.read().split("<!-- goheap -->\n", 1)
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(head + "<!-- goheap -->\n" + text + "\n<!-- /goheap -->" + rest.split("<!-- /goheap -->", 1)[1])
 
 
 def main():
@@ -266,7 +259,7 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
     print(text)
     if opts.write:
-        write(opts.write, text)
+        bench.put_between(opts.write, "goheap", text)
     return 0
 
 

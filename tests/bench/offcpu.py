@@ -133,13 +133,6 @@ def table(title, rows, reach):
     return "\n".join(out)
 
 
-def write(path, text):
-    with open(path, encoding="utf-8") as f:
-        head, rest = f.read().split("<!-- offcpu -->\n", 1)
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(head + "<!-- offcpu -->\n" + text + "\n<!-- /offcpu -->" + rest.split("<!-- /offcpu -->", 1)[1])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=10)
@@ -159,13 +152,13 @@ def main():
         paced, fast = measure(opts, folder, WORK_NS), measure(opts, folder, 0)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    text = (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `make bench-offcpu` ({opts.rounds} "
+    text = (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` ({opts.rounds} "
             f"rounds of {opts.seconds} s, taking turns; median, then lowest-highest).\n"
             + table("work between switches", paced, {"no stacks": "400", "defaults": "loss 5 %"}) + "\n"
             + table("as fast as it can", fast, {"no stacks": "400", "each a stack": "4000"}))
     print(text)
     if opts.write:
-        write(opts.write, text)
+        bench.put_between(opts.write, "offcpu", text)
     return 0
 
 

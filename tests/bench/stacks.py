@@ -143,7 +143,7 @@ def table(opts, rows):
     s = bench.spread
     perf = [r for r in rows["perf"] if r]
     return "\n".join([
-        f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `make bench-stacks` "
+        f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` "
         f"({opts.rounds} rounds of {opts.seconds} s, taking turns; median, then lowest-highest).", "",
         "| in the program, us a sample | mean | p99 below | to reach | frames |", "|---|---|---|---|---|",
         f"| 4999 Hz, 40 frames, one stack | {s(rows['one'], 'us')} | {s(rows['one'], 'p99 us')} | 2.5 | {s(rows['one'], 'frames')} |",
@@ -155,14 +155,6 @@ def table(opts, rows):
         "|---|---|---|---|---|",
         f"| CPU s a sample | {s(rows['sonde'], 'cpu s')} | {s(perf, 'cpu s')} | {ratio(rows, 'sonde', 'perf', 'cpu s')} | 1/2 |",
         f"| bytes a sample | {s(rows['sonde'], 'bytes')} | {s(perf, 'bytes')} | {ratio(rows, 'sonde', 'perf', 'bytes')} | 1/20 |"])
-
-
-def write(path, text):
-    with open(path, encoding="utf-8") as f:
-        old = f.read()
-    head, rest = old.split("<!-- stacks -->\n", 1)
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(head + "<!-- stacks -->\n" + text + "\n<!-- /stacks -->" + rest.split("<!-- /stacks -->", 1)[1])
 
 
 def main():
@@ -189,7 +181,7 @@ def main():
     text = table(opts, rows)
     print(text)
     if opts.write:
-        write(opts.write, text)
+        bench.put_between(opts.write, "stacks", text)
     return 0
 
 

@@ -137,19 +137,18 @@ def worker(running):
 
 def compare(one, two, ours):
     floor = max(abs(one.share(k) - two.share(k)) for k in {*one.counts, *two.counts})
-    lost = max(0, 1 - one.n / ours.n)  # samples that perf had no room for, of whatever kind they were
     noise = 3 * (0.25 / ours.n + 0.25 / one.n) ** 0.5  # they fall at other moments
     big = [k for k in {*one.counts, *ours.counts} if max(one.share(k), ours.share(k)) > POINTS]
     far = {k: (one.share(k), two.share(k), ours.share(k)) for k in big
-           if abs(ours.share(k) - one.share(k)) > POINTS + max(floor, noise) + lost}
+           if abs(ours.share(k) - one.share(k)) > POINTS + max(floor, noise)}
     worst = max(abs(ours.share(k) - one.share(k)) for k in big)
-    print(f"{len(big)} functions and pairs above 2 %: furthest {100 * worst:.1f} points, two perfs {100 * floor:.1f}; perf lost {100 * lost:.1f} %")
+    print(f"{len(big)} functions and pairs above 2 %: furthest {100 * worst:.1f} points, two perfs {100 * floor:.1f}")
     return big, far
 
 
-# Where shares are held against perf's too. nginx (7 points) and mariadb (10, where perf loses a tenth of its samples) lie further
-# from perf than two perfs from each other; why is open, so there the way to the root alone is asked, and the distance told.
-SHARES = ("redis", "python3")
+# nginx (7 points) and mariadb (10, where perf loses a tenth of its samples) lie further from perf than two perfs from each other.
+# Why is open: a known failure, told as such.
+OPEN = ("nginx", "mariadb")
 
 
 @pytest.mark.live
@@ -186,4 +185,6 @@ def test_chains_are_those_of_perf_with_dwarf(name, capture, store, scratch):
         return  # perf's own stacks end early: there is nothing to hold ours against
     big, far = compare(one, two, ours)
     assert len(big) >= 10
-    assert not far or name not in SHARES, far
+    if far and name in OPEN:
+        pytest.xfail(f"shares far from perf's, not understood yet: {far}")
+    assert not far, far
