@@ -17,29 +17,6 @@
 #define FDS_MAX 16
 #define FIRST_FREE 64 /* descriptors are moved here first, out of the way of those they become */
 
-int child_find(const char *name, char path[PATH_MAX], struct err *e)
-{
-	static const char *const places[] = {"%s/%s", "%s/../libexec/sonde/%s", "%s/../lib/sonde/%s"};
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	self[len > 0 ? len : 0] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
-		int n = snprintf(path, PATH_MAX, places[i], self, name);
-
-		if (n > 0 && n < PATH_MAX && access(path, X_OK) == 0)
-			return 0;
-	}
-	err_set(e, -ENOENT, EXIT_PREREQUISITE, "%s is not installed: it is neither in %s nor in %s/../libexec/sonde", name, self,
-		self);
-	err_fix(e, "install all of sonde: make install");
-	return -ENOENT;
-}
-
 uint64_t child_start_ticks(pid_t pid)
 {
 	char path[64], text[1024];

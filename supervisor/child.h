@@ -8,7 +8,6 @@
 #ifndef SONDE_SUPERVISOR_CHILD_H
 #define SONDE_SUPERVISOR_CHILD_H
 
-#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,8 +25,6 @@ struct child_opts {
 	uint64_t caps;             /* bit 1 << CAP_x */
 };
 
-/* The program of this name beside ours, in ../libexec/sonde or ../lib/sonde. EXIT_PREREQUISITE. */
-int child_find(const char *name, char path[PATH_MAX], struct err *e);
 int child_start(const struct child_opts *o, pid_t *pid, struct err *e);
 /* Start time of a process in clock ticks since boot: with the pid its identity. 0: there is none. */
 uint64_t child_start_ticks(pid_t pid);

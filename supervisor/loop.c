@@ -33,7 +33,9 @@
 #define CAP(x) (1ull << CAP_##x)
 /* What reads processes and files of others; giving the store's files to its group; being on time on a busy host. */
 #define CAPS_READ  (CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(CHOWN) | CAP(SYS_NICE))
-#define CAPS_PROBE (CAPS_READ | 1ull << 38 /* PERFMON */ | 1ull << 39 /* BPF */ | CAP(SYSLOG) | CAP(SYS_RESOURCE))
+/* What loads programs; goheap has one, for the last profiles of programs that end. */
+#define CAPS_LOAD  (CAPS_READ | 1ull << 38 /* PERFMON */ | 1ull << 39 /* BPF */ | CAP(SYS_RESOURCE))
+#define CAPS_PROBE (CAPS_LOAD | CAP(SYSLOG)) /* and names the kernel's functions */
 
 /* --- children --- */
 
@@ -66,7 +68,7 @@ static void start_loader(struct sup *s, struct service *l)
 		argv[n++] = freq;
 	}
 	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
-	service_start(l, argv, NULL, 0, strcmp(l->name, "goheap") ? CAPS_PROBE : CAPS_READ);
+	service_start(l, argv, NULL, 0, strcmp(l->name, "goheap") ? CAPS_PROBE : CAPS_LOAD);
 	s->children_changed = true;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/sibling.h"
 #include "supervisor/child.h"
 #include "supervisor/talk.h"
 
@@ -77,7 +78,7 @@ static void start(struct retain *r)
 	char *argv[] = {path, "--json", "--store", (char *)r->store, "--budget", budget, "--reserve", reserve, "--age", age, NULL};
 	struct child_fd fds[1];
 	struct err e = {0};
-	int ends[2], rc = child_find("sonde-prune", path, &e);
+	int ends[2], rc = sibling_find("sonde-prune", path, &e);
 
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)headroom(r).bytes);
 	snprintf(reserve, sizeof(reserve), "%llu", (unsigned long long)r->limits.reserve_bytes);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/sibling.h"
 #include "supervisor/policy.h"
 #include "supervisor/talk.h"
 
@@ -109,7 +110,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	s->samples = s->lost = s->cores = 0;
 	strbuf_reset(&s->line);
 	strbuf_reset(&s->talk);
-	rc = child_find(s->program, path, &e);
+	rc = sibling_find(s->program, path, &e);
 	if (!rc)
 		rc = pipe_for(&s->talk_fd, &talk_end);
 	if (!rc && s->family)

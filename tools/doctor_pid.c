@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/reader.h"
 #include "tools/doctor.h"
@@ -41,7 +42,7 @@ static int ask(uint64_t pid, const char *store, json_t **out, struct err *e)
 	int status = 0, rc;
 
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)pid);
-	rc = helper_find("sonde-maps", path, e);
+	rc = sibling_find("sonde-maps", path, e);
 	if (!rc)
 		rc = helper_output(argv, &said, &status, e);
 	if (rc < 0)

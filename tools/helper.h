@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper: the programs of the capture side that `sonde` runs: found beside itself (build/bin) or in
- * ../libexec/sonde (installed). sonde itself neither records nor reads ELF.
+ * helper: running the programs of the capture side (found by schema/base/sibling.h). sonde itself neither records nor
+ * reads ELF.
  */
 #ifndef SONDE_TOOLS_HELPER_H
 #define SONDE_TOOLS_HELPER_H
 
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -14,8 +13,6 @@
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
 
-/* Path of "sonde-cpu" and the like. -ENOENT with EXIT_PREREQUISITE and where it was looked for. */
-int helper_find(const char *program, char path[PATH_MAX], struct err *e);
 /* Start argv[0] (a path). `keep_fd` (or -1) stays open in it under the same number; all else is as in this process,
  * but that SIGPIPE has its default. */
 int helper_start(char *const *argv, int keep_fd, pid_t *pid, struct err *e);

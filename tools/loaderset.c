@@ -13,6 +13,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/sibling.h"
 #include "tools/helper.h"
 
 #define LINE_MAX_BYTES (1 << 20) /* no event is as long */
@@ -58,7 +59,7 @@ int loaderset_start(struct loaderset *s, const struct probe_family *f, loaderset
 	int fds[2], rc;
 
 	snprintf(program, sizeof(program), "sonde-%s", f->name);
-	rc = helper_find(program, path, e);
+	rc = sibling_find(program, path, e);
 	if (rc)
 		return rc;
 	if (pipe2(fds, O_CLOEXEC) < 0)

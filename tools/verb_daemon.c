@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "tools/daemon.h"
 #include "tools/helper.h"
@@ -45,7 +46,7 @@ static int start(struct verb_call *call, struct err *e)
 
 	if (!call->n_words && !getenv("SONDE_STORE") && !strcmp(call->store, "/var/lib/sonde") && systemd_knows())
 		return helper_run(systemd, &call->status, e);
-	rc = helper_find("sonded", path, e);
+	rc = sibling_find("sonded", path, e);
 	for (size_t i = 0; i < call->n_words; i++)
 		strbuf_addf(&families, "%s%s", i ? "," : "", call->words[i]);
 	if (call->n_words) {
@@ -183,7 +184,7 @@ static int config_run(struct verb_call *call, struct err *e)
 	}
 	if (*what == 'c')
 		argv[1] = (char *)"--check-config";
-	rc = helper_find("sonded", path, e);
+	rc = sibling_find("sonded", path, e);
 	return rc ? rc : helper_run(argv, &call->status, e);
 }
 

@@ -13,10 +13,11 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/families.h"
+#include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/reader.h"
 #include "tools/doctor.h"
-#include "schema/base/families.h"
 #include "tools/helper.h"
 #include "tools/json.h"
 #include "tools/term.h"
@@ -95,11 +96,11 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 	size_t i;
 
 	snprintf(program, sizeof(program), "sonde-%s", family);
-	if (!f->by_default && helper_find(program, path, NULL) < 0) {
+	if (!f->by_default && sibling_find(program, path, NULL) < 0) {
 		json_array_append_new(rows, doctor_item(family, program, "off", "not installed", NULL));
 		return;
 	}
-	if (helper_find(program, path, &e) < 0 || helper_output(argv, &out, &status, &e) < 0) {
+	if (sibling_find(program, path, &e) < 0 || helper_output(argv, &out, &status, &e) < 0) {
 		json_array_append_new(rows, doctor_item(family, program, "fail", e.what, e.fix));
 		c->exit = c->exit ? c->exit : e.exit;
 		return;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/writer.h"
 #include "tools/filter.h"
@@ -107,7 +108,7 @@ static int hand_over(struct importing *m, struct err *e)
 	FILE *in = NULL;
 	bool failed;
 	pid_t pid;
-	int rc = helper_find("sonde-import", path, e);
+	int rc = sibling_find("sonde-import", path, e);
 
 	if (!rc)
 		rc = helper_feed(argv, &in, &pid, e);

@@ -2,6 +2,7 @@
 /* sonde prune: runs sonde-prune, which removes the oldest segments of the store until it is within its budget. */
 #include <string.h>
 
+#include "schema/base/sibling.h"
 #include "tools/helper.h"
 #include "tools/verb.h"
 
@@ -36,7 +37,7 @@ static int prune_run(struct verb_call *call, struct err *e)
 	const char *const given[][2] = {{"--budget", a->budget}, {"--reserve", a->reserve}, {"--age", a->age}};
 	char path[PATH_MAX];
 	char *argv[16] = {path, (char *)"--store", (char *)call->store};
-	int n = 3, rc = helper_find("sonde-prune", path, e);
+	int n = 3, rc = sibling_find("sonde-prune", path, e);
 
 	if (rc)
 		return rc;

@@ -2,6 +2,7 @@
 /* sonde pstack: runs sonde-pstack, which looks at the threads of this host as they stand and prints what it sees. */
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "schema/base/sibling.h"
 #include "tools/helper.h"
 #include "tools/verb.h"
 
@@ -42,7 +43,7 @@ static int pstack_run(struct verb_call *call, struct err *e)
 	const struct pstack_args *a = call->args;
 	cleanup_free char **argv = mem_array(2 * (a->pid.n + a->container.n) + 8, sizeof(*argv));
 	char path[PATH_MAX];
-	int rc = helper_find("sonde-pstack", path, e);
+	int rc = sibling_find("sonde-pstack", path, e);
 	size_t n = 0;
 
 	if (rc)

@@ -12,6 +12,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "tools/helper.h"
 #include "tools/record.h"
@@ -206,7 +207,7 @@ static int start_all(struct record *r, const struct probe_family *const *familie
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		snprintf(program, sizeof(program), "sonde-%s", families[i]->name);
-		rc = helper_find(program, path, e);
+		rc = sibling_find(program, path, e);
 	}
 	if (rc)
 		return rc;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "tools/helper.h"
 #include "tools/symbolize.h"
@@ -32,7 +33,7 @@ static int symbolize_run(struct verb_call *call, struct err *e)
 	const struct symbolize_args *a = call->args;
 	char path[PATH_MAX];
 	char *argv[8] = {path, (char *)"--store", (char *)call->store};
-	int n = 3, rc = helper_find("sonde-symbolize", path, e);
+	int n = 3, rc = sibling_find("sonde-symbolize", path, e);
 
 	if (rc)
 		return rc;
@@ -51,7 +52,7 @@ int symbolize_check(struct err *e)
 	char path[PATH_MAX];
 
 	if (urls && *urls)
-		return helper_find("sonde-symbolize", path, e);
+		return sibling_find("sonde-symbolize", path, e);
 	err_set(e, -EINVAL, EXIT_USAGE, "--debuginfod needs a server: DEBUGINFOD_URLS is not set");
 	err_fix(e, "sudo DEBUGINFOD_URLS=https://debuginfod.debian.net sonde record --debuginfod");
 	return -EINVAL;
@@ -63,7 +64,7 @@ int symbolize_quietly(const char *store, struct err *e)
 	char path[PATH_MAX];
 	char *argv[] = {path, (char *)"--store", (char *)store, (char *)"--debuginfod", (char *)"--quiet", (char *)"--json",
 			NULL};
-	int status = 0, rc = helper_find("sonde-symbolize", path, e);
+	int status = 0, rc = sibling_find("sonde-symbolize", path, e);
 
 	if (!rc)
 		rc = helper_output(argv, &out, &status, e);

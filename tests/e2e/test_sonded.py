@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """sonded with real loaders: what it starts, what it survives, and what it leaves behind."""
+import glob
 import json
 import os
 import re
@@ -190,7 +191,8 @@ def test_an_ordinary_user_with_the_unit_s_capabilities_records(scratch):
         assert d.running("cpu") and d.running("goheap"), d.said()
         with open(f"/proc/{d.running('goheap')}/status", encoding="ascii") as f:
             held = int(re.search(r"CapPrm:\s*(\w+)", f.read()).group(1), 16)
-        assert held == 1 << 19 | 1 << 2, hex(held)  # SYS_PTRACE and DAC_READ_SEARCH, and nothing of BPF
+        assert held == 1 << 19 | 1 << 2 | 1 << 38 | 1 << 39, hex(held)  # SYS_PTRACE, DAC_READ_SEARCH, PERFMON, BPF; no SYSLOG
+        assert any(os.readlink(fd) == "anon_inode:bpf-prog" for fd in glob.glob(f"/proc/{d.running('goheap')}/fd/*"))
         assert until(lambda: d.service("cpu")["samples"] > 100), d.said()
         d.stop()
     burn.kill()
