@@ -14,7 +14,12 @@ tmpfiles   := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/sonde.conf
 # what a shell completes sonde by: its file, and where that shell looks for it
 COMPLETES  := bash=bash-completion/completions/sonde zsh=zsh/site-functions/_sonde fish=fish/vendor_completions.d/sonde.fish
 
-.PHONY: install uninstall
+.PHONY: install uninstall man
+
+# the man pages' parts that come from the options' tables, the configuration's keys and the schema; looked at by check-layout
+man: all
+	/usr/bin/python3 scripts/manpages.py --write
+
 install: all
 	$(INSTALL) -d $(bindir) $(libexecdir) $(docdir) $(sort $(foreach m,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(m)))))
 	$(INSTALL) -m 0755 $(B)/bin/sonde $(bindir)/sonde

@@ -18,6 +18,8 @@ extern const struct option JSON_OPTIONS[];   /* --json */
 
 void help_verb(const struct verb *v, FILE *out);
 void help_all(FILE *out);
+/* The verbs (NULL: all of them) with usage, examples and options: the envelope "sonde.help/1". 0 or -EIO. */
+int help_json(const struct verb *only, FILE *out);
 /* "range", "filters". -ENOENT: no such topic. */
 int help_topic(const char *topic, FILE *out);
 /* `sonde` alone: what it is, four examples, the store, whether something records. */

@@ -13,11 +13,15 @@ static int help_run(struct verb_call *call, struct err *e)
 	const struct verb *v;
 	struct near near;
 
+	if (call->json && !call->n_words)
+		return help_json(NULL, stdout);
 	if (!call->n_words) {
 		help_all(stdout);
 		return 0;
 	}
 	v = verb_find(call->words[0]);
+	if (v && call->json)
+		return help_json(v, stdout);
 	if (v) {
 		help_verb(v, stdout);
 		return 0;
@@ -35,13 +39,13 @@ static int help_run(struct verb_call *call, struct err *e)
 	return -ENOENT;
 }
 
-static const char *const EXAMPLES[] = {"sonde help flame", "sonde help range", "sonde help filters", NULL};
+static const char *const EXAMPLES[] = {"sonde help flame", "sonde help range", "sonde help filters", "sonde help --json", NULL};
 
 const struct verb verb_help = {
 	.name = "help",
 	.summary = "help on a verb, on ranges, on filters",
 	.usage = "[VERB|range|filters]",
 	.examples = EXAMPLES,
-	.uses = VERB_WORDS,
+	.uses = VERB_WORDS | VERB_JSON,
 	.run = help_run,
 };
