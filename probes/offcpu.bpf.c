@@ -8,6 +8,7 @@
  * and each stretch, when it ends, is added to the sums of its thread (offcpu.h). That is exact, and costs a few look-ups.
  * Of some waits a stack is taken too, as the thread leaves the CPU, when nobody knows yet how long it will be: see
  * limit_weight. It goes through the ring at once; when the wait is over, how long it was follows as a record of its own.
+ * Of some wake-ups a stack of the waker is taken: these go through the ring one by one, all others into sums.
  *
  * 1. The state at sched_switch is the tracepoint's argument where it has one (5.18), else the task's, which a waker may
  *    have set anew by then: such a wait of no length counts as ready.
@@ -380,6 +381,37 @@ static __always_inline __u32 context_of(struct task_struct *current, void *ctx)
 	return arch_entry_read(arch_current_entry(current), &in) && in.call < 0 ? OFFCPU_IN_INTERRUPT : OFFCPU_IN_THREAD;
 }
 
+/* true: it has been told with a stack of who wakes (not of an idle CPU), and belongs in no sum. Below the limit all are. */
+static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task_struct *p, struct task_struct *current,
+				      const struct offcpu_wake_key *key, __u64 now, void *ctx)
+{
+	__u32 zero = 0;
+	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	struct offcpu_wake w = {
+		.start_ns = t->start_ns,
+		.slept_ns = now - t->since_ns,
+		.tgid = t->tgid,
+		.tid = t->tid,
+		.exec_id = t->exec_id,
+		.class = key->class,
+		.context = key->context,
+		.flags = p->flags & PF_KTHREAD ? STACK_F_KTHREAD : 0,
+	};
+
+	if (!cpu || !s || !key->waker || !limit_weight(&cpu->wakes, now, limit_wake))
+		return false;
+	stack_fill_task(&s->ev, current, now);
+	if (!stack_fill(s, current, ctx, NULL) &&
+	    bpf_ringbuf_output(&events, s, stack_event_size(s), BPF_RB_NO_WAKEUP))
+		return false;
+	w.ev = s->ev;
+	w.ev.n_kernel = w.ev.n_user = 0;
+	w.ev.end = OFFCPU_RECORD_WAKE;
+	__builtin_memcpy(w.thread, t->comm, sizeof(w.thread));
+	return !bpf_ringbuf_output(&events, &w, sizeof(w), BPF_RB_NO_WAKEUP);
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(offcpu_waking, struct task_struct *p)
 {
@@ -403,7 +435,8 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 	key.waker = by ? by->id : 0;
 	key.class = t->class;
 	key.context = context_of((struct task_struct *)current, ctx);
-	wake_add(&key, now - t->since_ns);
+	if (!wake_tell(t, p, (struct task_struct *)current, &key, now, ctx))
+		wake_add(&key, now - t->since_ns);
 	return 0;
 }
 

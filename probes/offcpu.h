@@ -116,7 +116,7 @@ struct offcpu_cpu { /* the program's own, by CPU */
 	__u32 next;      /* stint to write */
 	__u32 pad;
 	struct offcpu_stint stint[OFFCPU_STINTS];
-	struct offcpu_limit limit;
+	struct offcpu_limit limit, wakes; /* of stacks of waits, and of wakers */
 };
 
 /* Behind a stack_event without frames whose `end` is OFFCPU_RECORD_END: the wait whose stack was taken is over. It is
@@ -131,6 +131,20 @@ struct offcpu_end {
 	__u8 pad[2];
 };
 _Static_assert(sizeof(struct offcpu_end) == 72 + 32, "wire size");
+
+/* Behind the stack of one who wakes another, likewise: found by the event's tid and time_ns, which are that stack's. A wake-up
+ * that is told so is in no sum of `wakes`. `ev` is of who wakes, the rest of who slept. */
+#define OFFCPU_RECORD_WAKE 254
+struct offcpu_wake {
+	struct stack_event ev;
+	__u64 start_ns, slept_ns;
+	__u32 tgid, tid, exec_id;
+	__u8 class;      /* of the wait */
+	__u8 context;    /* enum offcpu_context */
+	__u16 flags;     /* STACK_F_KTHREAD */
+	char thread[STACK_COMM_LEN];
+};
+_Static_assert(sizeof(struct offcpu_wake) == 72 + 48, "wire size");
 
 /* The program's own tally, by CPU, in the map `tally`. Runs: of all programs but the reading of threads at the start. */
 #define OFFCPU_TALLY_SLOTS 32

@@ -13,8 +13,8 @@
 #include "probes/offcpu.h"
 #include "probes/scope.bpf.h"
 
-/* Stacks: of a thread in a window, and of a CPU. A window is 2^27 ns, 134 ms. */
-const volatile __u32 limit_thread = 67, limit_cpu = 134;
+/* Stacks: of a thread in a window, of a CPU, and of wakers on a CPU. A window is 2^27 ns, 134 ms. */
+const volatile __u32 limit_thread = 67, limit_cpu = 134, limit_wake = 33;
 #define OFFCPU_WINDOW_SHIFT 27
 #define OFFCPU_WEIGHT_SHIFT 16 /* the largest weight is 2^16 */
 

@@ -17,8 +17,11 @@
 
 #define DEFAULT_ROWS 20
 
+#define STACKS_SHOWN 3
+
 struct pairs_args {
 	uint64_t rows;
+	bool stacks;            /* of wakers */
 };
 
 static const struct option PAIRS_OPTIONS[] = {
@@ -26,14 +29,21 @@ static const struct option PAIRS_OPTIONS[] = {
 	{0},
 };
 
+static const struct option WAKERS_OPTIONS[] = {
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct pairs_args, rows)},
+	{"stacks", 0, OPTION_FLAG, NULL, "the stacks in which they woke", offsetof(struct pairs_args, stacks)},
+	{0},
+};
+
 static const char *const NEIGHBOURS_EXAMPLES[] = {"sonde neighbours --at 03:10", "sonde neighbours postgres --json", NULL};
-static const char *const WAKERS_EXAMPLES[] = {"sonde wakers --last 15m", "sonde wakers postgres -n 50", NULL};
+static const char *const WAKERS_EXAMPLES[] = {"sonde wakers --last 15m", "sonde wakers postgres --stacks", NULL};
 
 struct view {
 	const struct verb_call *call;
 	const struct waitpairs *w;
 	enum waitpairs_what what;
 	size_t n;
+	bool stacks;
 };
 
 static const char *by_name(const struct view *v, const struct waitpairs_row *r)
@@ -59,6 +69,21 @@ static void end_json(json_t *o, const char *prefix, const struct waitpairs_end *
 	json_object_set_new(o, key, waitcell_number(x->pid, x->pid || *x->comm));
 }
 
+static json_t *stacks_json(const struct waitpairs_row *r)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < r->n_stacks; i++) {
+		json_t *o = json_object();
+
+		json_object_set_new(o, "stack", json_text(r->stacks[i].path));
+		json_object_set_new(o, "count", json_integer((json_int_t)r->stacks[i].n));
+		json_object_set_new(o, "total_ns", json_integer((json_int_t)r->stacks[i].total_ns));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 static json_t *row_json(const struct view *v, const struct waitpairs_row *r)
 {
 	static const char *const kinds[] = {"thread", "idle", "unknown"}, *const contexts[] = {"thread", "interrupt"};
@@ -69,6 +94,9 @@ static json_t *row_json(const struct view *v, const struct waitpairs_row *r)
 	if (v->what == WAITPAIRS_WAKERS) {
 		json_object_set_new(o, "reason", json_text(r->reason));
 		json_object_set_new(o, "context", json_text(contexts[r->kind == STORE_WAKE_INTERRUPT]));
+		json_object_set_new(o, "function", r->n_stacks ? waitcell_text(r->stacks[0].function) : json_null());
+		if (v->stacks)
+			json_object_set_new(o, "stacks", stacks_json(r));
 	} else {
 		json_object_set_new(o, "who", json_text(kinds[r->kind < 3 ? r->kind : 2]));
 	}
@@ -132,6 +160,30 @@ static void row_text(struct table *t, const struct view *v, const struct waitpai
 	table_cellf(t, "%s%s", by_name(v, r), v->what == WAITPAIRS_WAKERS && r->kind == STORE_WAKE_INTERRUPT && r->by.pid ?
 		    " (interrupt)" : "");
 	table_cell(t, *r->by.container ? r->by.container : "-");
+	if (v->what == WAITPAIRS_WAKERS)
+		table_cell(t, r->n_stacks && *r->stacks[0].function ? r->stacks[0].function : "-");
+}
+
+/* Those who woke longest, below the table: each with its share of the wake-ups whose stack was taken, by time. */
+static void stacks_text(const struct view *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		const struct waitpairs_row *r = &v->w->rows[i];
+		uint64_t n = 0, ns = 0;
+
+		for (size_t k = 0; k < r->n_stacks; k++) {
+			n += r->stacks[k].n;
+			ns += r->stacks[k].total_ns;
+		}
+		if (!n)
+			continue;
+		printf("\n%u %s (%s), woken by %u %s: stacks of %llu in %llu\n", r->who.pid, r->who.comm, r->reason, r->by.pid,
+		       by_name(v, r), (unsigned long long)n, (unsigned long long)r->n);
+		for (size_t k = 0; k < r->n_stacks && k < STACKS_SHOWN; k++)
+			printf("  %5.1f %%  %s\n", ns ? 100 * (double)r->stacks[k].total_ns / (double)ns : 0, r->stacks[k].path);
+		if (r->n_stacks > STACKS_SHOWN)
+			printf("  and %zu more\n", r->n_stacks - STACKS_SHOWN);
+	}
 }
 
 static void held_text(const struct waitpairs *w)
@@ -153,7 +205,7 @@ static void print_text(const struct view *v)
 	}, wakers[] = {
 		{"PID", TABLE_RIGHT}, {"NAME", TABLE_LEFT}, {"CONTAINER", TABLE_LEFT}, {"WAITED FOR", TABLE_LEFT},
 		{"TOTAL", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"TIMES", TABLE_RIGHT}, {"PID", TABLE_RIGHT},
-		{"WOKEN BY", TABLE_MIDDLE}, {"CONTAINER", TABLE_LEFT},
+		{"WOKEN BY", TABLE_MIDDLE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE},
 	};
 	bool woken = v->what == WAITPAIRS_WAKERS;
 	struct table *t = table_new(woken ? wakers : neighbours,
@@ -164,6 +216,8 @@ static void print_text(const struct view *v)
 	table_print(t, stdout, v->call->wide ? 0 : term_width(stdout));
 	table_free(t);
 	held_text(v->w);
+	if (v->stacks)
+		stacks_text(v);
 	if (v->n < v->w->n && !v->call->quiet)
 		fprintf(stderr, "%zu more: -n %zu shows them\n", v->w->n - v->n, v->w->n);
 }
@@ -172,7 +226,7 @@ static int pairs_run(struct verb_call *call, enum waitpairs_what what, struct er
 {
 	const struct pairs_args *a = call->args;
 	struct waitpairs *w = NULL;
-	struct view v = {.call = call, .what = what};
+	struct view v = {.call = call, .what = what, .stacks = a->stacks};
 	int rc = waitpairs_make(call->sel, what, &w, e);
 
 	if (rc)
@@ -214,9 +268,9 @@ const struct verb verb_neighbours = {
 const struct verb verb_wakers = {
 	.name = "wakers",
 	.summary = "who ended the waits of whom",
-	.usage = "[WHAT] [-n N]",
+	.usage = "[WHAT] [--stacks] [-n N]",
 	.examples = WAKERS_EXAMPLES,
-	.options = PAIRS_OPTIONS,
+	.options = WAKERS_OPTIONS,
 	.args_size = sizeof(struct pairs_args),
 	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON,
 	.run = wakers_run,

@@ -11,11 +11,13 @@
 #include "schema/base/mem.h"
 #include "schema/store/waitread.h"
 #include "tools/select.h"
+#include "tools/waitstack.h"
 
 struct summing {
 	const struct selection *sel;
 	struct waitpairs *out;
 	struct idmap found;          /* hash of a row's key -> 1 + its place */
+	struct idmap stacks;         /* hash of a row's key and a path -> 1 + place among the row's */
 	struct store_segment *seg;
 	const struct store_dict *dict;
 };
@@ -40,6 +42,25 @@ static uint64_t hash_end(uint64_t h, const struct summing *s, const struct store
 	return hash_bytes(h, p->comm, strlen(p->comm) + 1);
 }
 
+static void add_stack(struct summing *s, struct waitpairs_row *r, uint64_t h, const struct store_wait_by *b)
+{
+	char *path = waitstack_path(s->dict, b->stack);
+	const char *own = waitstack_own(s->dict, b->stack);
+	uint64_t place = 0;
+
+	h = hash_bytes(h, path, strlen(path) + 1);
+	if (idmap_get(&s->stacks, h, &place)) {
+		free(path);
+	} else {
+		mem_grow(r->stacks, r->n_stacks, r->cap_stacks);
+		r->stacks[r->n_stacks++] = (struct waitpairs_stack){.path = path, .function = mem_strdup(own ? own : "")};
+		place = r->n_stacks;
+		idmap_set(&s->stacks, h, place);
+	}
+	r->stacks[place - 1].n += b->n;
+	r->stacks[place - 1].total_ns += b->total_ns;
+}
+
 static int add(void *ctx, const struct store_wait_by *b)
 {
 	struct summing *s = ctx;
@@ -57,6 +78,8 @@ static int add(void *ctx, const struct store_wait_by *b)
 	r = &s->out->rows[place - 1];
 	r->n += b->n;
 	r->total_ns += b->total_ns;
+	if (b->stack)
+		add_stack(s, r, h, b);
 	return 0;
 }
 
@@ -145,8 +168,20 @@ static int held_by_time(const void *a, const void *b)
 	return x->throttled_ns > y->throttled_ns ? -1 : x->throttled_ns < y->throttled_ns;
 }
 
+static int stack_by_time(const void *a, const void *b)
+{
+	const struct waitpairs_stack *x = a, *y = b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
 static void order(struct waitpairs *w)
 {
+	for (size_t i = 0; i < w->n; i++)
+		if (w->rows[i].n_stacks)
+			qsort(w->rows[i].stacks, w->rows[i].n_stacks, sizeof(*w->rows[i].stacks), stack_by_time);
 	if (w->n_held)
 		qsort(w->held, w->n_held, sizeof(*w->held), held_by_time);
 	if (!w->n)
@@ -172,6 +207,7 @@ int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct
 	for (size_t i = 0; i < sel->n_segments && !rc; i++)
 		rc = sum_segment(&s, sel->segments[i].path, what, e);
 	idmap_release(&s.found);
+	idmap_release(&s.stacks);
 	order(w);
 	if (!rc && !w->n) {
 		rc = err_set(e, -ENOENT, EXIT_NOTHING, "nobody %s in %s%s%s",
@@ -199,6 +235,11 @@ void waitpairs_free(struct waitpairs *p)
 		end_free(&p->rows[i].who);
 		end_free(&p->rows[i].by);
 		free(p->rows[i].reason);
+		for (size_t k = 0; k < p->rows[i].n_stacks; k++) {
+			free(p->rows[i].stacks[k].path);
+			free(p->rows[i].stacks[k].function);
+		}
+		free(p->rows[i].stacks);
 	}
 	for (size_t i = 0; i < p->n_held; i++)
 		free(p->held[i].cgroup);

@@ -19,12 +19,20 @@ struct waitpairs_end {
 	uint32_t pid;            /* 0: no process */
 };
 
+struct waitpairs_stack {         /* of wakers: where they woke */
+	char *path;              /* waitstack_path */
+	char *function;          /* waitstack_own, "" of no frames */
+	uint64_t n, total_ns;
+};
+
 struct waitpairs_row {
 	struct waitpairs_end who, by;
 	uint32_t kind;           /* as struct store_wait_by */
 	char *reason;            /* "" of neighbours */
 	uint64_t n, total_ns;
 	uint64_t whole_ns;       /* of all rows of `who` (and reason): what the share is of */
+	struct waitpairs_stack *stacks; /* of a sample of the n; most time first */
+	size_t n_stacks, cap_stacks;
 };
 
 struct waitpairs_held {

@@ -13,6 +13,7 @@
 #include "schema/store/waits.h"
 #include "tools/select.h"
 #include "tools/waitrules.h"
+#include "tools/waitstack.h"
 
 #define RUN_QUEUE "run queue"
 
@@ -141,23 +142,6 @@ static const struct waitrule *rule_of(const struct summing *s, uint32_t stack, c
 	return rule;
 }
 
-/* The innermost function that is neither the kernel's nor the C library's. */
-static const char *own_function(const struct summing *s, uint32_t stack)
-{
-	const char *last = NULL;
-
-	for (; stack && stack < s->dict->n_stacks; stack = s->dict->stack_parent[stack]) {
-		const struct store_frame_row *f = &s->dict->frames[s->dict->stack_frame[stack]];
-		const char *image = f->image && f->image < s->dict->n_images ? s->dict->images[f->image].name : "";
-
-		if (!last)
-			last = f->name;
-		if (image[0] != '[' && strncmp(image, "libc.so", 7) && strncmp(image, "ld-linux", 8))
-			return f->name;
-	}
-	return last;
-}
-
 static struct part *part_of(struct cell *c, const char *reason, bool idle)
 {
 	for (size_t i = 0; i < c->n_parts; i++)
@@ -181,7 +165,7 @@ static int add_stack(void *ctx, const struct store_total *t)
 	amount_add(&part->stacks, t->n, t->value, t->max);
 	for (size_t i = 0; t->hist && i < HIST_SLOTS; i++)
 		part->stacks.hist[i] += t->hist[i];
-	function = t->value > part->function_value ? own_function(s, t->stack) : NULL;
+	function = t->value > part->function_value ? waitstack_own(s->dict, t->stack) : NULL;
 	if (function) {
 		free(part->function);
 		part->function = mem_strdup(function);

@@ -12,6 +12,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/hist.h"
+#include "schema/store/waits.h"
 #include "schema/store/writer.h"
 
 #define LEADING_MAX 8 /* kernel frames of the tracepoint before the scheduler's */
@@ -20,8 +21,12 @@ struct join_wait {
 	uint64_t key;
 	struct naming_result named; /* its `exe` is not kept */
 	uint32_t epoch;             /* of the ids in `named` */
-	bool has_end;
-	struct offcpu_end end;
+	bool told;
+	union {                     /* what was told of it, by ev.end */
+		struct stack_event ev;
+		struct offcpu_end end;
+		struct offcpu_wake wake;
+	} of;
 	size_t size;                /* of the stack; 0: it has not come */
 	struct stack_event stack[];
 };
@@ -67,31 +72,59 @@ static void wait_forget(struct join *j, struct join_wait *w)
 
 /* ---- naming ---- */
 
-static bool symbol_is(struct kallsyms *k, uint64_t addr, const char *name)
+static bool symbol_begins(struct kallsyms *k, uint64_t addr, const char *with, size_t n)
 {
 	struct kallsyms_symbol s;
 
-	return kallsyms_find(k, addr - 1, &s) && !strcmp(s.name, name);
+	return kallsyms_find(k, addr - 1, &s) && !strncmp(s.name, with, n);
 }
 
-/* The leading kernel frames that every stack has: this program's tracepoint, and the scheduler's own. */
-static uint32_t frames_leading(const struct join *j, const struct stack_event *ev)
+static bool symbol_is(struct kallsyms *k, uint64_t addr, const char *name)
+{
+	return symbol_begins(k, addr, name, strlen(name) + 1);
+}
+
+/* The leading kernel frames that every stack has: this program's tracepoint, and the scheduler's own: of a wait as far as
+ * schedule, of a wake-up try_to_wake_up. */
+static uint32_t frames_leading(const struct join *j, const struct stack_event *ev, bool *wake)
 {
 	const uint64_t *frames = (const uint64_t *)(ev + 1);
 
-	for (uint32_t i = 0; j->symbols && i < ev->n_kernel && i < LEADING_MAX; i++)
+	for (uint32_t i = 0; j->symbols && i < ev->n_kernel && i < LEADING_MAX; i++) {
+		*wake = symbol_is(j->symbols, frames[i], "try_to_wake_up");
+		if (*wake)
+			return i + 1;
 		if (symbol_is(j->symbols, frames[i], "__schedule"))
 			return i + 1 < ev->n_kernel && symbol_is(j->symbols, frames[i + 1], "schedule") ? i + 2 : i + 1;
+	}
+	return 0;
+}
+
+/* The frames of a wake-up by an interrupt of the hardware: what lies behind is whom it came upon, and has no part in it. */
+static uint32_t frames_of_interrupt(const struct join *j, const struct stack_event *ev, uint32_t from)
+{
+	static const char entry[] = "asm_sysvec_", device[] = "asm_common_interrupt";
+	const uint64_t *frames = (const uint64_t *)(ev + 1);
+
+	for (uint32_t i = from; i < ev->n_kernel; i++)
+		if (symbol_begins(j->symbols, frames[i], entry, sizeof(entry) - 1) ||
+		    symbol_is(j->symbols, frames[i], device))
+			return i + 1;
 	return 0;
 }
 
 static void stack_name(const struct join *j, struct family_host *h, const struct stack_event *ev,
 		       struct naming_result *out)
 {
-	uint32_t leading = frames_leading(j, ev);
+	bool wake = false;
+	uint32_t leading = frames_leading(j, ev, &wake), end = wake ? frames_of_interrupt(j, ev, leading) : 0;
 	struct stack_event trimmed = *ev;
 
-	trimmed.n_kernel = (uint16_t)(ev->n_kernel - leading);
+	if (end) {
+		trimmed.n_user = 0;
+		trimmed.end = STACK_END_NONE;
+	}
+	trimmed.n_kernel = (uint16_t)((end ? end : ev->n_kernel) - leading);
 	naming_stack(h->naming, &trimmed, (const uint64_t *)(ev + 1) + leading, out);
 }
 
@@ -118,33 +151,74 @@ static int amount_put(struct family_host *h, const struct naming_result *named, 
 	return store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
 }
 
-/* One of the two amounts of a wait; named anew where the store asks for it. */
-static void amount_store(struct join *j, struct family_host *h, struct join_wait *w, const struct amount_of *x)
+/* The names that hold now: anew where the store's ids have changed, or `again`. */
+static const struct naming_result *named_now(struct join *j, struct family_host *h, struct join_wait *w, bool again)
 {
-	const struct stack_event *ev = w->size ? w->stack : &w->end.ev;
-	int err = -ESTALE;
-
-	for (int i = 0; i < 3 && err == -ESTALE; i++) {
-		if (i || w->epoch != store_epoch(h->store))
-			stack_name(j, h, ev, &w->named);
-		w->epoch = store_epoch(h->store);
-		err = amount_put(h, &w->named, &w->end, x);
-	}
-	if (err)
-		h->refused += w->end.weight;
-	else
-		h->added += w->end.weight;
+	if (again || w->epoch != store_epoch(h->store))
+		stack_name(j, h, w->size ? w->stack : &w->of.ev, &w->named);
+	w->epoch = store_epoch(h->store);
+	return &w->named;
 }
 
-static void wait_store(struct join *j, struct family_host *h, struct join_wait *w)
+/* One of the two amounts of a wait. */
+static void amount_store(struct join *j, struct family_host *h, struct join_wait *w, const struct amount_of *x)
 {
-	const struct offcpu_end *e = &w->end;
+	int err = -ESTALE;
+
+	for (int i = 0; i < 3 && err == -ESTALE; i++)
+		err = amount_put(h, named_now(j, h, w, i > 0), &w->of.end, x);
+	if (err)
+		h->refused += w->of.end.weight;
+	else
+		h->added += w->of.end.weight;
+}
+
+static void end_store(struct join *j, struct family_host *h, struct join_wait *w)
+{
+	const struct offcpu_end *e = &w->of.end;
 	struct amount_of blocked = {STORE_KIND_OFFCPU, e->class, e->blocked_ns};
 	struct amount_of ready = {STORE_KIND_RUNQUEUE, e->blocked ? OFFCPU_WOKEN : e->class, e->ready_ns};
 
 	if (e->blocked)
 		amount_store(j, h, w, &blocked);
 	amount_store(j, h, w, &ready);
+}
+
+static uint32_t task_of(struct family_host *h, uint32_t process, const char name[STACK_COMM_LEN], uint32_t tid)
+{
+	char thread[STACK_COMM_LEN + 1] = {0};
+
+	memcpy(thread, name, STACK_COMM_LEN);
+	return store_task(h->store, h->run, process, thread, tid);
+}
+
+/* Where the store takes it not, the wait itself was refused too, and is counted there. */
+static void wake_store(struct join *j, struct family_host *h, struct join_wait *w)
+{
+	const struct offcpu_wake *e = &w->of.wake;
+	const struct stack_event who = {.time_ns = e->ev.time_ns, .start_ns = e->start_ns, .tgid = e->tgid, .tid = e->tid,
+					.exec_id = e->exec_id, .flags = e->flags};
+	int err = -ESTALE;
+
+	for (int i = 0; i < 3 && err == -ESTALE; i++) {
+		const struct naming_result *by = named_now(j, h, w, i > 0);
+		struct store_wake x = {.class = (enum store_wait_class)e->class, .n = 1, .total_ns = e->slept_ns,
+				       .context = (enum store_wake_context)e->context, .stack = w->size ? by->stack : 0};
+		struct naming_result slept;
+
+		x.waker = task_of(h, by->process, e->ev.thread, e->ev.tid);
+		naming_stack(h->naming, &who, NULL, &slept);
+		err = store_wake(h->store, task_of(h, slept.process, e->thread, e->tid),
+				 (int64_t)e->ev.time_ns + h->offset_ns, &x);
+	}
+}
+
+static void wait_store(struct join *j, struct family_host *h, struct join_wait *w)
+{
+	if (w->of.ev.end == OFFCPU_RECORD_WAKE)
+		wake_store(j, h, w);
+	else
+		end_store(j, h, w);
 	wait_forget(j, w);
 }
 
@@ -170,7 +244,7 @@ static void last_set(struct join *j, uint32_t tid, uint64_t key)
 
 	if (idmap_get(&j->last, tid, &old) && old != key) {
 		before = wait_find(j, old);
-		if (before && !before->has_end)
+		if (before && !before->told)
 			wait_forget(j, before);
 	}
 	idmap_set(&j->last, tid, key);
@@ -195,38 +269,60 @@ void join_stack(struct join *j, struct family_host *h, const struct stack_event 
 		last_set(j, ev->tid, key);
 		return;
 	}
-	w->has_end = true;
-	w->end = end->end;
+	w->told = true;
+	w->of = end->of;
 	free(end);
+	wait_store(j, h, w);
+}
+
+/* `e`: `size` bytes of what is told of the stack `key`. */
+static void told(struct join *j, struct family_host *h, uint64_t key, const struct stack_event *e, size_t size)
+{
+	struct join_wait *w = wait_find(j, key);
+	uint64_t at;
+
+	if (!w)
+		w = wait_new(j, key, NULL, 0);
+	memcpy(&w->of, e, size);
+	w->told = true;
+	if (!w->size)
+		return;
+	if (idmap_get(&j->last, e->tid, &at) && at == key)
+		idmap_del(&j->last, e->tid);
 	wait_store(j, h, w);
 }
 
 void join_end(struct join *j, struct family_host *h, const struct offcpu_end *e)
 {
-	uint64_t key = key_of(e->ev.tid, e->out_ns), at;
-	struct join_wait *w = wait_find(j, key);
-
-	if (!w)
-		w = wait_new(j, key, NULL, 0);
-	w->end = *e;
-	w->has_end = true;
-	if (!w->size)
-		return;
-	if (idmap_get(&j->last, e->ev.tid, &at) && at == key)
-		idmap_del(&j->last, e->ev.tid);
-	wait_store(j, h, w);
+	told(j, h, key_of(e->ev.tid, e->out_ns), &e->ev, sizeof(*e));
 }
 
-void join_finish(struct join *j, struct family_host *h)
+void join_wake(struct join *j, struct family_host *h, const struct offcpu_wake *e)
+{
+	told(j, h, key_of(e->ev.tid, e->ev.time_ns), &e->ev, sizeof(*e));
+}
+
+void join_settle(struct join *j, struct family_host *h, int64_t now_ns)
 {
 	for (size_t i = 0; i < j->waiting.cap;) {
 		struct idmap_slot *s = &j->waiting.slots[i];
 		struct join_wait *w = s->used ? (struct join_wait *)(uintptr_t)s->value : NULL;
 
-		if (w && w->has_end)
+		if (w && w->told && (int64_t)w->of.ev.time_ns + JOIN_PATIENCE_NS < now_ns)
 			wait_store(j, h, w); /* what stood behind it may now stand here */
-		else if (w)
-			wait_forget(j, w);
+		else
+			i++;
+	}
+}
+
+void join_finish(struct join *j, struct family_host *h)
+{
+	join_settle(j, h, INT64_MAX);
+	for (size_t i = 0; i < j->waiting.cap;) {
+		struct idmap_slot *s = &j->waiting.slots[i];
+
+		if (s->used)
+			wait_forget(j, (struct join_wait *)(uintptr_t)s->value);
 		else
 			i++;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join: stacks of waits, and how long those waits were. A stack comes when its wait begins, its length when it ends,
- * each through the ring, told apart by (thread id, when it left the CPU). Most often the stack comes first; one that is
- * unwound later comes after. What has both is an amount of kind offcpu, one of kind runqueue, or both. A length that
- * never gets its stack is an amount without one. A stack whose wait does not end is none.
+ * join: stacks, and what is told of each: how long a wait was, or whom a waker woke. A wait's stack comes when it begins, its
+ * length when it ends, each through the ring, told apart by (thread id, when the stack was taken); who is woken comes right
+ * behind the waker's stack. Most often the stack comes first; one that is unwound later comes after. A wait that has both
+ * is an amount of kind offcpu, one of kind runqueue, or both. What never gets its stack (JOIN_PATIENCE_NS) is stored
+ * without one. A stack whose wait does not end is none.
  *
  * Stacks are named when they come: their process may be gone, and its mappings forgotten, when the wait ends. Where the
  * store's ids have changed by then, they are named once more.
@@ -13,6 +14,7 @@
 
 #include <linux/types.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "probes/offcpu.h"
 #include "schema/base/idmap.h"
@@ -20,6 +22,8 @@
 struct family_host;
 struct kallsyms;
 struct naming_result;
+
+#define JOIN_PATIENCE_NS 15000000000 /* late stacks come within 5 s, those held for mappings within 5 more */
 
 struct join {
 	struct idmap waiting;     /* of thread and time -> struct join_wait * */
@@ -32,7 +36,10 @@ void join_release(struct join *j);
 void join_stack(struct join *j, struct family_host *h, const struct stack_event *ev, size_t size,
 		struct naming_result *named);
 void join_end(struct join *j, struct family_host *h, const struct offcpu_end *e);
-/* No more comes: lengths that still wait for a stack do without. */
+void join_wake(struct join *j, struct family_host *h, const struct offcpu_wake *e);
+/* What was told JOIN_PATIENCE_NS before `now_ns` and still has no stack does without. */
+void join_settle(struct join *j, struct family_host *h, int64_t now_ns);
+/* No more comes: all that still waits for a stack does without. */
 void join_finish(struct join *j, struct family_host *h);
 
 #endif

@@ -34,6 +34,7 @@
 
 #define STACK_RATE_DEFAULT 1000
 #define STACK_RATE_MAX     1000000
+#define WAKES_PART         4 /* of the rate: stacks of wakers */
 #define WINDOW_NS          (1u << 27) /* of the program's limits */
 #define THREADS_LEAST      8192
 #define THREADS_MOST       262144
@@ -136,6 +137,7 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 	skel->rodata->syscall_yield = SYS_sched_yield;
 	skel->rodata->limit_cpu = stack_rate && !limit ? 1 : limit;
 	skel->rodata->limit_thread = stack_rate && limit < 2 ? 1 : limit / 2;
+	skel->rodata->limit_wake = stack_rate && limit < WAKES_PART ? 1 : limit / WAKES_PART;
 	if (depth > 0 && depth < STACK_KERNEL_MAX)
 		skel->rodata->stack_depth = (uint32_t)depth;
 	maps_size(skel, c);
@@ -260,6 +262,7 @@ static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 	__atomic_store_n(&o->skel->bss->reading, reading + 1, __ATOMIC_RELEASE);
 	drain_read(&o->drain, h, reading, now_ns);
 	quota_read(&o->quota, h, now_ns);
+	join_settle(&o->join, h, now_ns);
 }
 
 /* Once a second, as soon as one of UTC is over: so that a reading lies in one bucket. */
@@ -300,6 +303,8 @@ static void offcpu_take(void *state, struct family_host *h, const struct stack_e
 		join_finish(&o->join, h);
 	else if (record_is_end(ev, size))
 		join_end(&o->join, h, (const struct offcpu_end *)ev);
+	else if (record_is_wake(ev, size))
+		join_wake(&o->join, h, (const struct offcpu_wake *)ev);
 	else
 		join_stack(&o->join, h, ev, size, named);
 }

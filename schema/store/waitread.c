@@ -125,7 +125,7 @@ int store_wait_totals(struct store_segment *s, const struct store_query *q,
 	return rc ? rc : told;
 }
 
-/* Columns: who, by, kind, class (NULL: none), n, total. */
+/* Columns: who, by, kind, class (NULL: none), n, total, stack. */
 static int pairs(struct store_segment *s, const struct store_query *q, const char *table, const char *sql,
 		 int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
@@ -136,9 +136,11 @@ static int pairs(struct store_segment *s, const struct store_query *q, const cha
 		return rc;
 	while (!told && (step = sqlite3_step(r.st)) == SQLITE_ROW) {
 		bool has_class = sqlite3_column_type(r.st, 3) != SQLITE_NULL;
+		int64_t stack = sqlite3_column_int64(r.st, 6);
 		struct store_wait_by b = {.who = thread_of(&r, 0), .by = thread_of(&r, 1),
 					  .kind = (uint32_t)sqlite3_column_int64(r.st, 2),
 					  .reason = has_class ? r.names[class_of(&r, 3)] : "",
+					  .stack = stack > 0 && (uint64_t)stack < s->tree.n_stacks ? s->tree.node[stack] : 0,
 					  .n = (uint64_t)sqlite3_column_int64(r.st, 4),
 					  .total_ns = (uint64_t)sqlite3_column_int64(r.st, 5)};
 
@@ -153,7 +155,7 @@ int store_wakers(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
 	return pairs(s, q, "wake_row",
-		     "SELECT x.task, x.waker, x.context, x.class, x.n, x.total_ns FROM wake_row x"
+		     "SELECT x.task, x.waker, x.context, x.class, x.n, x.total_ns, x.stack FROM wake_row x"
 		     " JOIN task t ON t.id = x.task WHERE " CHOSEN, each, ctx, e);
 }
 
@@ -161,7 +163,7 @@ int store_culprits(struct store_segment *s, const struct store_query *q,
 		   int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
 	return pairs(s, q, "culprit_row",
-		     "SELECT x.task, x.culprit, x.kind, NULL, x.n, x.total_ns FROM culprit_row x"
+		     "SELECT x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0 FROM culprit_row x"
 		     " JOIN task t ON t.id = x.task WHERE " CHOSEN, each, ctx, e);
 }
 

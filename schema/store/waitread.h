@@ -34,6 +34,7 @@ struct store_wait_by {           /* who ended a wait, or had the CPU meanwhile *
 	struct store_thread who, by;
 	uint32_t kind;           /* of wakers enum store_wake_context, of culprits enum store_culprit_kind */
 	const char *reason;      /* of wakers the wait's; "" */
+	uint32_t stack;          /* of wakers: of `by`, in the dictionary; 0: not taken */
 	uint64_t n, total_ns;
 };
 int store_wakers(struct store_segment *s, const struct store_query *q,

@@ -155,6 +155,21 @@ def test_who_wakes_is_the_partner(waited):
         assert sum(r["n"] for r in found if r["context"] == "interrupt") >= 0.9 * thread["count"], found
 
 
+def test_where_the_partner_woke_is_told(waited):
+    """The program wakes in one place of each kind: a call in futex_wake, or kick's write. Stacks and sums are of different
+    wake-ups, and together all: the test before counts them."""
+    store, told, _ = waited
+    rows = sql_all(store, "SELECT w.tid, k.folded, sum(w.count) AS n FROM wakers w JOIN stacks k ON k.id = w.by_stack_id"
+                          " WHERE w.pid = ? AND w.context = 'thread' AND w.by_thread = 'partner' GROUP BY 1, 2", (told["pid"],))
+    for thread in (t for t in told["threads"] if t["kind"] in ("futex", "pipe", "poll")):
+        user, kernel = (";futex_wake;syscall;", "do_futex") if thread["kind"] == "futex" else (";kick;", "pipe_write")
+        found = [r for r in rows if r["tid"] == thread["tid"]]
+        # on a host that is too busy to make tables in time, stacks end before they come to the thread's first function
+        right = sum(r["n"] for r in found if user in ";" + r["folded"] and kernel in r["folded"])
+        assert right >= 0.95 * sum(r["n"] for r in found) >= 0.5 * thread["count"], (thread, found)
+    assert not [r for r in rows if "try_to_wake_up" in r["folded"]]
+
+
 def test_above_the_limit_stacks_stand_for_those_that_were_not_taken(tmp_path):
     """Each estimate lies around what happened, and the mean of many as near as their spread allows: no bias."""
     need_root()
@@ -240,11 +255,12 @@ def test_no_wait_is_longer_than_the_capture_when_sleeping_threads_are_killed_by_
     by_thread = collections.Counter()
     for r in rows:
         by_thread[r["tid"], r["process_id"]] += r["total_ns"]
-    assert max(by_thread.values()) <= length + 5e6
+    watched = max(by_thread.values())  # by threads that were there all the time; a busy host is slow to begin
+    assert watched <= length + 5e6
     slept = {r["pid"]: r for r in rows if r["comm"] == "sleep" and r["reason"] == "sleep"}
     assert slept[execs.pid]["count"] == 1 and 0.4e9 <= slept[execs.pid]["total_ns"] <= 0.6e9, slept[execs.pid]
     assert (slept[before.pid]["began_before"], slept[before.pid]["unfinished"]) == (1, 1)
-    near(slept[before.pid]["total_ns"], length, 100e6, "a wait that lasts all the time")
+    near(slept[before.pid]["total_ns"], watched, 5e6, "a wait that lasts all the time")
     assert (slept[killed.pid]["began_before"], slept[killed.pid]["unfinished"]) == (1, 0)
     stacks = sql_all(store, "SELECT max(max_ns) AS longest FROM waits")[0]["longest"]
     assert stacks <= length

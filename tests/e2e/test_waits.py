@@ -42,7 +42,10 @@ LINES = [
     dict(APP, culprit=0, at=AT + 3, n=40, total_ns=750 * MS, by=BURN),
     dict(APP, culprit=0, at=AT + 4, n=5, total_ns=150 * MS, by=DB),
     dict(APP, culprit=1, at=AT + 4, n=5, total_ns=60 * MS), dict(APP, culprit=2, at=AT + 4, n=1, total_ns=40 * MS),
-    dict(APP, wake=1, context=0, at=AT + 3, n=12, total_ns=240 * MS, by=DB),
+    dict(APP, wake=1, context=0, at=AT + 3, n=2, total_ns=40 * MS, by=DB),
+    dict(APP, wake=1, context=0, at=AT + 3, n=3, total_ns=140 * MS, by=dict(DB, stack=["main", "unlock", "futex_wake"])),
+    dict(APP, wake=1, context=0, at=AT + 4, n=6, total_ns=30 * MS, by=dict(DB, stack=["main", "unlock", "futex_wake"])),
+    dict(APP, wake=1, context=0, at=AT + 3, n=1, total_ns=30 * MS, by=dict(DB, stack=["main", "exit;now"])),
     dict(APP, wake=2, context=1, at=AT + 3, n=200, total_ns=100 * MS, by=BURN),
     dict(APP, wake=5, context=1, at=AT + 3, n=3, total_ns=3000 * MS),
     {"throttle": "/docker/abc", "at": AT + 3, "periods": 50, "throttled": 40, "throttled_ns": 1500 * MS},
@@ -136,6 +139,18 @@ def test_wakers_by_wait(sonde, made):
         ("app", "poll", None, "interrupt", 3, 3000 * MS), ("app", "lock", "postgres", "thread", 12, 240 * MS),
         ("app", "disk", "burner", "interrupt", 200, 100 * MS)]
     assert all(r["share"] == 1 for r in answer["rows"])
+    assert [r["function"] for r in answer["rows"]] == [None, "futex_wake", None] and "stacks" not in answer["rows"][1]
+
+
+def test_where_wakers_woke(sonde, made):
+    lock = next(r for r in rows(sonde, made, "wakers", "--stacks")["rows"] if r["reason"] == "lock")
+    assert lock["stacks"] == [{"stack": "main;unlock;futex_wake", "count": 9, "total_ns": 170 * MS},
+                              {"stack": "main;exit\\x3bnow", "count": 1, "total_ns": 30 * MS}]
+    text = sonde("wakers", *RANGE, "--stacks", store=made, check=True).stdout
+    assert "7 app (lock), woken by 41 postgres: stacks of 10 in 12\n   85.0 %  main;unlock;futex_wake\n" in text
+    told = sql_all(made, "SELECT k.folded, sum(w.count) AS n FROM wakers w LEFT JOIN stacks k ON k.id = w.by_stack_id"
+                         " WHERE w.reason = 'lock' GROUP BY 1 ORDER BY 2")
+    assert [(r["folded"], r["n"]) for r in told] == [("main;exit:now", 1), (None, 2), ("main;unlock;futex_wake", 9)]
 
 
 def test_what_people_see(sonde, made):

@@ -12,7 +12,8 @@
  *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"}               store_process_note
  *   {"loss": "ring", "at": S, "n": 5}
  *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...], "pid": ...}   store/waits.h
- *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm": "b", "thread": "b"}}
+ *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm": "b", "thread": "b",
+ *    "stack": [...]}}
  *   {"culprit": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {...}}          "by" may be left out
  *   {"throttle": "/docker/abc", "at": S, "periods": 10, "throttled": 4, "throttled_ns": 5}
  *   {"steal": 5, "idle_ns": 6, "cpu_ns": 7, "at": S}
@@ -99,22 +100,31 @@ static uint32_t frame_of(struct put *p, const json_t *f, const char *module, boo
 	return store_frame(p->w, &x);
 }
 
-static uint32_t series_of(struct put *p, const json_t *o, const struct store_kind_info *k)
+static bool stack_of(struct put *p, const json_t *o, uint32_t *out)
 {
 	const json_t *stack = json_object_get(o, "stack");
 	size_t n = json_array_size(stack);
-	uint32_t ids[FRAMES], pid = (uint32_t)number(o, "pid", 100);
+	uint32_t ids[FRAMES];
 
 	if (n > FRAMES)
-		return 0;
+		return false;
 	for (size_t i = 0; i < n; i++) {
 		ids[i] = frame_of(p, json_array_get(stack, i), text(o, "comm", "app"), i + 1 == n);
 		if (!ids[i])
-			return 0;
+			return false;
 	}
+	*out = store_stack(p->w, ids, n);
+	return true;
+}
+
+static uint32_t series_of(struct put *p, const json_t *o, const struct store_kind_info *k)
+{
+	uint32_t pid = (uint32_t)number(o, "pid", 100), stack;
+
+	if (!stack_of(p, o, &stack))
+		return 0;
 	return store_series_labelled(p->w, p->run, process_of(p, o), text(o, "thread", text(o, "comm", "app")),
-				     (uint32_t)number(o, "tid", pid), store_stack(p->w, ids, n), k->kind,
-				     (uint32_t)number(o, "label", 0));
+				     (uint32_t)number(o, "tid", pid), stack, k->kind, (uint32_t)number(o, "label", 0));
 }
 
 static bool put_value(struct put *p, const json_t *o, const char *kind)
@@ -163,7 +173,12 @@ static bool put_wake(struct put *p, const json_t *o)
 			       .context = (enum store_wake_context)number(o, "context", 0),
 			       .waker = task_of(p, json_object_get(o, "by")), .n = number(o, "n", 1),
 			       .total_ns = number(o, "total_ns", 0)};
+	const json_t *by = json_object_get(o, "by");
 
+	if (by && !stack_of(p, by, &x.stack))
+		return false;
+	if (by && !json_object_get(by, "stack"))
+		x.stack = 0;
 	return !store_wake(p->w, task_of(p, o), at_ns(o, "at"), &x);
 }
 

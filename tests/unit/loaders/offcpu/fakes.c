@@ -180,6 +180,10 @@ void kallsyms_free(struct kallsyms *k)
 bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out)
 {
 	(void)k;
-	*out = (struct kallsyms_symbol){.name = addr / 100 == 2 ? "__schedule" : addr / 100 == 3 ? "schedule" : "tick"};
+	static const char *const names[] = {[2] = "__schedule", [3] = "schedule", [20] = "try_to_wake_up",
+					    [21] = "asm_sysvec_apic_timer_interrupt"};
+	const char *name = addr / 100 < sizeof(names) / sizeof(names[0]) ? names[addr / 100] : NULL;
+
+	*out = (struct kallsyms_symbol){.name = name ? name : "tick"};
 	return true;
 }

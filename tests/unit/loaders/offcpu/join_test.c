@@ -52,6 +52,14 @@ static void end_at(uint32_t tid, uint64_t out_ns, uint64_t blocked_ns, uint64_t 
 	join_end(&j, &host, &e);
 }
 
+static void wake_at(uint32_t tid, uint64_t at_ns, uint32_t slept)
+{
+	struct offcpu_wake e = {.ev = {.time_ns = at_ns, .tgid = 5, .tid = tid, .end = OFFCPU_RECORD_WAKE}, .tgid = 6, .tid = slept,
+				.slept_ns = 40, .class = OFFCPU_LOCK};
+
+	join_wake(&j, &host, &e);
+}
+
 static void a_wait_with_both_is_an_amount_blocked_and_one_ready(void **state)
 {
 	(void)state;
@@ -153,6 +161,56 @@ static void the_schedulers_own_frames_are_left_out(void **state)
 	assert_int_equal(fake.amounts[0].stack, 201);
 }
 
+static void a_wake_up_is_told_with_its_stack_whichever_comes_first(void **state)
+{
+	(void)state;
+	stack_at(7, 100, 2, 1);
+	wake_at(7, 100, 9);
+	wake_at(7, 200, 9);
+	assert_int_equal(fake.n_wakes, 1);
+	stack_at(7, 200, 3, 1);
+	assert_int_equal(fake.n_wakes, 2);
+	assert_int_equal(fake.n_amounts, 0);
+	assert_int_equal(fake.wakes[0].task, 9);
+	assert_int_equal(fake.wakes[0].x.waker, 7);
+	assert_int_equal(fake.wakes[0].x.stack, 201);
+	assert_int_equal(fake.wakes[0].x.class, OFFCPU_LOCK);
+	assert_true(fake.wakes[0].x.n == 1 && fake.wakes[0].x.total_ns == 40);
+	assert_int_equal(fake.wakes[1].x.stack, 301);
+	assert_int_equal(j.waiting.n, 0);
+}
+
+static void a_wake_up_of_the_hardware_has_no_part_of_whom_it_came_upon(void **state)
+{
+	const uint64_t frames[] = {150, 2050, 550, 2150, 650, 750, 0x1000};
+	struct wire w = {.ev = {.time_ns = 100, .tgid = 5, .tid = 7, .n_kernel = 6, .n_user = 1}};
+	struct naming_result named = {0};
+
+	(void)state;
+	join_release(&j);
+	fake.symbols = true;
+	join_init(&j);
+	memcpy(w.frames, frames, sizeof(frames));
+	join_stack(&j, &host, &w.ev, sizeof(w.ev) + sizeof(frames), &named);
+	wake_at(7, 100, 9);
+	assert_int_equal(fake.wakes[0].x.stack, 200); /* tick, and the interrupt's entry */
+}
+
+static void what_never_gets_its_stack_is_stored_without_one(void **state)
+{
+	(void)state;
+	end_at(7, 100, 50, 3, 1);
+	wake_at(8, 100, 9);
+	stack_at(9, 100, 1, 1);
+	join_settle(&j, &host, JOIN_PATIENCE_NS);
+	assert_int_equal(fake.n_amounts, 0);
+	join_settle(&j, &host, JOIN_PATIENCE_NS + 1000);
+	assert_int_equal(fake.n_amounts, 2);
+	assert_int_equal(fake.n_wakes, 1);
+	assert_int_equal(fake.wakes[0].x.stack, 0);
+	assert_int_equal(j.waiting.n, 1); /* a wait may last */
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -165,6 +223,9 @@ int main(void)
 		T(a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost),
 		T(where_the_stores_ids_have_changed_the_stack_is_named_anew),
 		T(the_schedulers_own_frames_are_left_out),
+		T(a_wake_up_is_told_with_its_stack_whichever_comes_first),
+		T(a_wake_up_of_the_hardware_has_no_part_of_whom_it_came_upon),
+		T(what_never_gets_its_stack_is_stored_without_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waitstack: how tables of waits name a stack: by one function, or by all of them. Stacks are those of a segment's dictionary. */
+#ifndef SONDE_TOOLS_WAITSTACK_H
+#define SONDE_TOOLS_WAITSTACK_H
+
+#include <stdint.h>
+
+#include "schema/store/reader.h"
+
+/* The innermost function that is neither the kernel's nor the C library's, else the innermost; NULL: stack 0. Borrowed. */
+const char *waitstack_own(const struct store_dict *d, uint32_t stack);
+/* `main;handle;futex_wake`, outermost first, written as tools/folded.h does; the caller frees it. */
+char *waitstack_path(const struct store_dict *d, uint32_t stack);
+
+#endif
