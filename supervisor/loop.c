@@ -53,13 +53,15 @@ static void note_children(struct sup *s)
 
 static void start_loader(struct sup *s, struct service *l)
 {
-	char freq[16], bytes[32], age[32];
+	char freq[16], bytes[32], age[32], budget[32];
 	char *own[] = {"--store", s->store, "--bucket", "10s", "--maps-socket", s->maps_socket, "--args",
-		       s->conf.value[CONF_ARGS].text, "--segment-bytes", bytes, "--segment-age", age, "--progress-fd", "3", NULL};
-	char *argv[24] = {NULL};
+		       s->conf.value[CONF_ARGS].text, "--segment-bytes", bytes, "--segment-age", age, "--store-budget", budget,
+		       "--progress-fd", "3", NULL};
+	char *argv[28] = {NULL};
 	int n = 1;
 
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)retain_segment_bytes(&s->retain));
+	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)s->retain.limits.bytes);
 	snprintf(age, sizeof(age), "%llds", (long long)(s->conf.segment_age_ns / NSEC_PER_SEC));
 	l->freq = l->family->has_freq ? governor_freq(&s->governor, s->conf.freq) : 0;
 	if (l->freq) {
@@ -96,13 +98,13 @@ void sup_follow(struct sup *s, const struct conf *c)
 {
 	const struct probe_family *out[FAMILIES_MAX];
 	bool args = strcmp(c->value[CONF_ARGS].text, s->conf.value[CONF_ARGS].text) != 0;
-	uint64_t segment_before = s->retain.store ? retain_segment_bytes(&s->retain) : 0;
+	uint64_t budget_before = s->retain.limits.bytes;
 	bool all = args || c->segment_age_ns != s->conf.segment_age_ns;
 	size_t n = 0;
 
 	s->conf = *c;
 	retain_limits(&s->retain, c);
-	all |= segment_before != retain_segment_bytes(&s->retain);
+	all |= budget_before != s->retain.limits.bytes;
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		s->loader[i].wanted = false;
 	families_of(c->value[CONF_FAMILIES].text, out, &n, NULL);

@@ -11,6 +11,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/sibling.h"
+#include "schema/store/room.h"
 #include "supervisor/child.h"
 #include "supervisor/talk.h"
 
@@ -23,6 +24,8 @@
 #define SEGMENT_SHARE 8 /* of the budget; with its log it stays below a quarter */
 #define IMAGES_SHARE 8
 #define IMAGES_MOST_MB 256
+#define BALLAST_SHARE 16
+#define BALLAST_MOST (16ull << 20)
 
 void retain_limits(struct retain *r, const struct conf *c)
 {
@@ -61,6 +64,14 @@ unsigned int retain_images_mb(const struct retain *r)
 	uint64_t mb = r->limits.bytes / IMAGES_SHARE >> 20;
 
 	return mb < 1 ? 1 : mb > IMAGES_MOST_MB ? IMAGES_MOST_MB : (unsigned int)mb;
+}
+
+/* Enough to begin a file and to fold the logs in. */
+static uint64_t ballast_bytes(const struct retain *r)
+{
+	uint64_t n = r->limits.bytes / BALLAST_SHARE & ~4095ull;
+
+	return n < BALLAST_MOST ? n : BALLAST_MOST;
 }
 
 /* Below the limits by what may come until the next look: a file's worth of rows and its log. */
@@ -112,6 +123,7 @@ void retain_tick(struct retain *r, bool at_once)
 		(void)usage_measure(r->store, &r->use);
 		r->images_ns = now + IMAGES_NS;
 	}
+	ballast_keep(r->store, ballast_bytes(r), r->use.free_bytes, r->limits.reserve_bytes);
 	if (at_once || retention_is_due(r->store, &l, &r->use))
 		start(r);
 }

@@ -108,6 +108,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	s->samples_before += s->samples;
 	s->lost_before += s->lost;
 	s->samples = s->lost = s->cores = 0;
+	s->store_error[0] = '\0';
 	strbuf_reset(&s->line);
 	strbuf_reset(&s->talk);
 	rc = sibling_find(s->program, path, &e);
@@ -158,6 +159,13 @@ static double number(const json_t *ev, const char *key)
 	return json_number_value(json_object_get(ev, key));
 }
 
+static void take_store_error(struct service *s, const char *text)
+{
+	if (!*text && s->store_error[0])
+		talk(LOG_LEVEL_INFO, s->program, "the store takes what it writes again");
+	snprintf(s->store_error, sizeof(s->store_error), "%.63s", text);
+}
+
 static void take_event(struct service *s, const json_t *ev)
 {
 	const char *name = json_string_value(json_object_get(ev, "event")) ?: "";
@@ -170,6 +178,7 @@ static void take_event(struct service *s, const json_t *ev)
 		s->samples = number(ev, "samples");
 		s->lost = number(ev, *name == 'd' ? "lost_total" : "lost");
 		s->cores = number(ev, "self_cores");
+		take_store_error(s, json_string_value(json_object_get(ev, "store_error")) ?: "");
 	}
 	if (!strcmp(name, "error")) {
 		snprintf(s->why, sizeof(s->why), "%.255s", what ?: "it failed");
@@ -303,6 +312,7 @@ json_t *service_json(const struct service *s)
 
 	json_object_set_new(o, "why", s->why[0] ? json_string(s->why) : json_null());
 	json_object_set_new(o, "fix", s->fix[0] ? json_string(s->fix) : json_null());
+	json_object_set_new(o, "store_error", s->store_error[0] ? json_string(s->store_error) : json_null());
 	json_object_set_new(o, "hz", s->freq ? json_integer(s->freq) : json_null());
 	json_object_set_new(o, "again_seconds", s->state == SERVICE_WAITING ? json_real((double)(s->again_ns - now) / 1e9) : json_null());
 	return o;

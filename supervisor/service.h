@@ -41,6 +41,7 @@ struct service {
 	int progress_fd, talk_fd;    /* ours, -1: none */
 	struct strbuf line, talk;    /* begun */
 	double samples, lost, cores; /* of the one that runs, as it told last */
+	char store_error[64];        /* why it cannot write the store just now, "": it can */
 	double samples_before, lost_before; /* of those before it */
 	uint32_t freq;               /* what it was started with */
 };

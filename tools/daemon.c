@@ -123,6 +123,8 @@ static void print_service(const json_t *s)
 	if (number(s, "starts") > 1)
 		printf(", started %.0f times", number(s, "starts"));
 	putchar('\n');
+	if (*text_of(s, "store_error"))
+		printf("           keeps in memory what it can: the store is not written (%s)\n", text_of(s, "store_error"));
 	if (*why)
 		printf("           %s\n", why);
 	if (*fix)

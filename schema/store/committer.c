@@ -122,7 +122,8 @@ int committer_segment(struct store_writer *w, bool may_rotate)
 	return 0;
 }
 
-static int committer_commit(struct store_writer *w, const struct batch *b, int state)
+/* -EDQUOT: the batch does not fit into the store's budget. */
+static int committer_try(struct store_writer *w, const struct batch *b, int state)
 {
 	cleanup_fd int lock = folder_lock(w->dir);
 	int rc;
@@ -131,6 +132,8 @@ static int committer_commit(struct store_writer *w, const struct batch *b, int s
 		err_set(&w->error, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir, strerror(-lock));
 		return lock;
 	}
+	if (b && !room_is_there(&w->room, w->dir))
+		return room_refuse(&w->room, w->dir, &w->error);
 	rc = committer_segment(w, b != NULL);
 	if (!rc)
 		rc = committer_commit_in(w, b, state);
@@ -141,11 +144,23 @@ static int committer_commit(struct store_writer *w, const struct batch *b, int s
 		if (!rc)
 			rc = committer_commit_in(w, b, state);
 	}
+	if (!rc && b)
+		room_taken(&w->room, w->dir);
 	if (rc == -ENOSPC)
 		folder_full(w->dir, &w->error);
 	else if (rc && w->seg)
 		err_set(&w->error, rc, EXIT_STORE, "cannot write to the store's segment %s: %s", w->seg->path,
 			strerror(-rc));
+	return rc;
+}
+
+/* A store at its budget, or a full disk, makes room by itself where it can. */
+static int committer_commit(struct store_writer *w, const struct batch *b, int state)
+{
+	int rc = committer_try(w, b, state);
+
+	if ((rc == -EDQUOT && room_make(&w->room, w->dir)) || (rc == -ENOSPC && ballast_drop(w->dir)))
+		rc = committer_try(w, b, state);
 	return rc;
 }
 

@@ -9,6 +9,7 @@
  *   writers/                   one tally file a living writer (tally.h)
  *   images/                    image indexes; not ours
  *   removed                    what retention took away, and since when the history is whole (removed.h)
+ *   ballast                    room that is given up when the disk is full (room.h)
  *
  * The folder is 0750, files are 0640, whatever the umask; their group is `sonde` where there is one, else, under sudo,
  * the group of the user who called it.

@@ -17,11 +17,13 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/store/room.h"
 #include "schema/store/segment.h"
 #include "schema/store/tally.h"
 
 #define DAY_NS (86400 * NSEC_PER_SEC)
 #define IMAGES_SHARE 8 /* of the budget */
+#define COUNTING_NEEDS (1u << 20) /* on the disk: a log's index, and folding a small log in */
 
 struct work {
 	const char *dir;
@@ -213,6 +215,8 @@ static bool count(const struct work *w, const char *name, struct removed_one *o,
 	snprintf(path, sizeof(path), "%s/%s", w->dir, name);
 	if (is_quarantined(name))
 		return false;
+	if (!w->dry_run && w->use.free_bytes < COUNTING_NEEDS)
+		ballast_drop(w->dir);
 	if (!w->dry_run) {
 		cleanup_fd int lock = folder_lock(w->dir);
 

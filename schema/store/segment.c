@@ -20,12 +20,11 @@
 #include "schema/store/hist.h"
 #include "schema/store/migrate.h"
 
-/* Debian compiles secure_delete on, which writes every freed page. The log is folded in by whoever commits past 4 MB
- * of it; a supervisor that does so aside comes later. */
+/* Debian compiles secure_delete on, which writes every freed page. */
 static const char pragmas[] =
 	"PRAGMA busy_timeout=5000; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=0;"
 	"PRAGMA cache_size=-1024; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=16777216;"
-	"PRAGMA wal_autocheckpoint=1000; PRAGMA foreign_keys=0;";
+	"PRAGMA foreign_keys=0;";
 
 int segment_errno(sqlite3 *db, int rc)
 {
@@ -292,20 +291,30 @@ static int segment_join(const char *dir, const struct segment_limits *l, const c
 	return -ENOENT;
 }
 
+/* The log is folded in by whoever commits past a quarter of what the file may take, at most 4 MB. */
+static void segment_fold_at(struct segment *s, const struct segment_limits *l)
+{
+	uint64_t pages = l->bytes / 4 / 4096;
+
+	sqlite3_wal_autocheckpoint(s->db, pages < 32 ? 32 : pages < 1000 ? (int)pages : 1000);
+}
+
 int segment_acquire(const char *dir, const struct segment_limits *l, const char *but_path, struct segment **out,
 		    struct err *e)
 {
 	char path[PATH_MAX];
 	int rc = segment_join(dir, l, but_path, out, e);
 
-	if (rc != -ENOENT)
-		return rc;
-	rc = folder_new_segment(dir, path, e);
-	if (rc)
-		return rc;
-	rc = segment_open(path, out, e);
-	if (rc)
-		(void)unlink(path); /* nothing is in it */
+	if (rc == -ENOENT) {
+		rc = folder_new_segment(dir, path, e);
+		if (rc)
+			return rc;
+		rc = segment_open(path, out, e);
+		if (rc)
+			(void)unlink(path); /* nothing is in it */
+	}
+	if (!rc)
+		segment_fold_at(*out, l);
 	return rc;
 }
 

@@ -33,6 +33,11 @@ static bool in_images(const char *path, size_t dir_len)
 	return !strncmp(path + dir_len, "/images/", 8) || !strcmp(path + dir_len, "/images");
 }
 
+static bool is_log(const FTSENT *f)
+{
+	return f->fts_level == 1 && f->fts_namelen > 4 && !strcmp(f->fts_name + f->fts_namelen - 4, "-wal");
+}
+
 /* `known`: how much images/ takes; NULL: to be found out. */
 static int measure(const char *dir, const uint64_t *known, struct usage *out)
 {
@@ -57,6 +62,7 @@ static int measure(const char *dir, const uint64_t *known, struct usage *out)
 		}
 		u.bytes += (uint64_t)f->fts_statp->st_blocks * BLOCK;
 		u.images_bytes += in_images(f->fts_path, len) ? (uint64_t)f->fts_statp->st_blocks * BLOCK : 0;
+		u.wal_bytes += is_log(f) ? (uint64_t)f->fts_statp->st_blocks * BLOCK : 0;
 		u.segments += f->fts_level == 1 && folder_is_segment_name(f->fts_name);
 	}
 	fts_close(fts);

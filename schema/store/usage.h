@@ -8,6 +8,7 @@
 struct usage {
 	uint64_t bytes;        /* of all files below the folder, as `du` counts them: blocks, not lengths */
 	uint64_t images_bytes; /* of those, images/ */
+	uint64_t wal_bytes;    /* logs of segments */
 	uint64_t free_bytes;   /* what an ordinary user may still write on that file system */
 	uint64_t disk_bytes;   /* its size */
 	uint32_t segments;

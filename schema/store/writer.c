@@ -287,6 +287,7 @@ static struct store_writer *writer_new(const struct store_writer_opts *o)
 	w->max_bytes = o->max_bytes ? o->max_bytes : MAX_BYTES;
 	w->limits.bytes = o->segment_bytes ? o->segment_bytes : SEGMENT_BYTES_;
 	w->limits.age_s = o->segment_s ? o->segment_s : SEGMENT_AGE_S;
+	w->room.budget = o->budget_bytes;
 	w->dict = dict_new();
 	w->epoch = 1;
 	w->tail = &w->head;
@@ -343,6 +344,8 @@ int store_writer_open(const struct store_writer_opts *o, struct store_writer **o
 	struct store_writer *w = writer_new(o);
 	int rc = writer_settle(w, e);
 
+	if (rc == -ENOSPC && ballast_drop(w->dir))
+		rc = writer_settle(w, e);
 	if (!rc) {
 		rc = writer_start(w);
 		if (rc) {

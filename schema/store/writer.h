@@ -31,6 +31,7 @@ struct store_writer_opts {
 	size_t max_bytes;         /* what may wait in memory; 0: 16 MiB */
 	uint64_t segment_bytes;   /* begin a new segment past this; 0: 64 MiB */
 	uint32_t segment_s;       /* and past this age; 0: 3600 */
+	uint64_t budget_bytes;    /* what the whole store may take (room.h); 0: that is somebody else's matter */
 };
 
 /* $SONDE_STORE, else /var/lib/sonde for root, else $XDG_STATE_HOME/sonde, else ~/.local/state/sonde. Static buffer. */

@@ -24,6 +24,7 @@
 #include "schema/store/batch.h"
 #include "schema/store/commit.h"
 #include "schema/store/dict.h"
+#include "schema/store/room.h"
 #include "schema/store/segment.h"
 #include "schema/store/tally.h"
 #include "schema/store/writer.h"
@@ -77,6 +78,7 @@ struct store_writer {
 	pthread_t thread;
 	struct segment *seg;
 	struct commit commit;
+	struct room room;
 	int result;
 	struct err error;
 };

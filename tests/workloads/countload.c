@@ -49,6 +49,8 @@ static void read_options(int argc, char **argv, struct options *o)
 			o->store.dir = value;
 		else if (!strcmp(argv[i], "--segment-bytes"))
 			o->store.segment_bytes = strtoull(value, NULL, 10);
+		else if (!strcmp(argv[i], "--store-budget"))
+			o->store.budget_bytes = strtoull(value, NULL, 10);
 		else if (!strcmp(argv[i], "--segment-age"))
 			o->store.segment_s = (uint32_t)atoi(value);
 		else if (!strcmp(argv[i], "--progress-fd"))
@@ -119,8 +121,12 @@ static void work(const struct options *o, struct store_writer *w, uint32_t run, 
 		if (turn % 20 == 0)
 			store_flush(w);
 		if (turn % 50 == 0) {
-			snprintf(line, sizeof(line), "{\"event\":\"progress\",\"samples\":%llu,\"lost\":0,\"self_cores\":0}\n",
-				 (unsigned long long)count[1]);
+			struct store_writer_stat st;
+
+			store_writer_stat(w, &st);
+			snprintf(line, sizeof(line), "{\"event\":\"progress\",\"samples\":%llu,\"lost\":%llu,\"self_cores\":0,"
+				 "\"store_error\":\"%s\"}\n", (unsigned long long)count[1], (unsigned long long)st.dropped,
+				 st.last_error ? strerror(-st.last_error) : "");
 			say(o, line);
 		}
 		nanosleep(&nap, NULL);

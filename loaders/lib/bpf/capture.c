@@ -200,7 +200,8 @@ static void hurry(void)
 static int open_parts(struct capture *c, struct err *e)
 {
 	const struct options *o = c->o->options;
-	struct store_writer_opts so = {.dir = o->store, .segment_bytes = o->segment_bytes, .segment_s = o->segment_s};
+	struct store_writer_opts so = {.dir = o->store, .segment_bytes = o->segment_bytes, .segment_s = o->segment_s,
+				       .budget_bytes = o->budget_bytes};
 	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(), .socket_path = o->maps_socket,
 				   .args_policy = o->args, .no_lines = o->no_lines};
 	const struct naming_opts no = {.no_lines = o->no_lines};

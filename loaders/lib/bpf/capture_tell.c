@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* capture_tell: what a parent or a person hears while a capture runs. */
 #include <jansson.h>
+#include <string.h>
 
 #include "loaders/lib/bpf/capture_parts.h"
 
@@ -53,10 +54,11 @@ static void send_progress(struct capture *c, const struct store_writer_stat *s)
 	capture_tally(c, &t);
 	c->r->lost[CAPTURE_LOST_STORE] = s->dropped + c->refused;
 	progress_send(c->o->progress,
-		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I}", "event", "progress", "elapsed_s",
+		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I, s:s?}", "event", "progress", "elapsed_s",
 				seconds(now - c->attached_ns), "left_s", left, "samples", (json_int_t)c->added, "lost",
 				(json_int_t)capture_lost(c->r), "self_cores", capture_self_cores(c, &t), "store_bytes",
-				(json_int_t)s->segment_bytes),
+				(json_int_t)s->segment_bytes, "store_error",
+				s->last_error ? strerror(-s->last_error) : NULL),
 		      false);
 }
 

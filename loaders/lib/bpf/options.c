@@ -15,7 +15,7 @@
 #define DURATION_MAX_NS (365ull * 86400 * 1000000000)
 
 enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_NO_LINES, OPT_SOCKET, OPT_PROGRESS,
-       OPT_RECORDING, OPT_SEGMENT_BYTES, OPT_SEGMENT_AGE, OPT_CHECK, OPT_JSON, OPT_FAMILY = 512 /* and on: the family's own */ };
+       OPT_RECORDING, OPT_SEGMENT_BYTES, OPT_SEGMENT_AGE, OPT_BUDGET, OPT_CHECK, OPT_JSON, OPT_FAMILY = 512 /* and on: the family's own */ };
 
 /* The table: getopt's options and the help are made of it. */
 struct option_row {
@@ -42,6 +42,7 @@ static const struct option_row rows[] = {
 	{OPT_RECORDING, "recording", "N", "a number: captures that have the same one are one recording", false},
 	{OPT_SEGMENT_BYTES, "segment-bytes", "N", "begin a new file of the store past this size (default 64 MiB)", false},
 	{OPT_SEGMENT_AGE, "segment-age", "TIME", "and past this age (default 1h)", false},
+	{OPT_BUDGET, "store-budget", "N", "bytes that the whole store may take (default: sonde prune's matter)", false},
 	{OPT_CHECK, "check", NULL, "say what this host can and cannot do, and stop", false},
 	{OPT_JSON, "json", NULL, "with --check: as JSON", false},
 	{'v', "verbose", NULL, "say more, and show libbpf's log", false},
@@ -182,14 +183,14 @@ static int recording_set(struct options *o, const char *arg, struct err *e)
 	return 0;
 }
 
-static int segment_bytes_set(struct options *o, const char *arg, struct err *e)
+static int bytes_set(uint64_t *bytes, const char *name, const char *arg, struct err *e)
 {
 	char *end;
 
 	errno = 0;
-	o->segment_bytes = strtoull(arg, &end, 10);
-	if (errno || *end || *arg < '0' || *arg > '9' || !o->segment_bytes)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--segment-bytes '%s' is not a number of bytes", arg);
+	*bytes = strtoull(arg, &end, 10);
+	if (errno || *end || *arg < '0' || *arg > '9' || !*bytes)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--%s '%s' is not a number of bytes", name, arg);
 	return 0;
 }
 
@@ -239,7 +240,8 @@ static int option_apply(const struct family *f, struct options *o, int id, const
 	case OPT_NO_LINES: o->no_lines = true; return 0;
 	case OPT_PROGRESS: return progress_set(o, arg, e);
 	case OPT_RECORDING: return recording_set(o, arg, e);
-	case OPT_SEGMENT_BYTES: return segment_bytes_set(o, arg, e);
+	case OPT_SEGMENT_BYTES: return bytes_set(&o->segment_bytes, "segment-bytes", arg, e);
+	case OPT_BUDGET: return bytes_set(&o->budget_bytes, "store-budget", arg, e);
 	case OPT_SEGMENT_AGE: return segment_age_set(o, arg, e);
 	case 's': o->store = arg; return 0;
 	case OPT_SOCKET: o->maps_socket = arg; return 0;

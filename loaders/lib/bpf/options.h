@@ -33,6 +33,7 @@ struct options {
 	int progress_fd;            /* -1: none */
 	uint64_t recording;         /* 0: alone */
 	uint64_t segment_bytes;     /* 0: the store's own */
+	uint64_t budget_bytes;      /* of the whole store, 0: none */
 	uint32_t segment_s;         /* 0: the store's own */
 	bool check, json, verbose, help, version;
 	char **command;             /* NULL, or argv after `--` */

@@ -6,7 +6,7 @@
  *
  *   {"event":"ready","run","segment","clock","hz"}             sampling; the store has the run
  *   {"event":"first","after_s"}                                the first sample is stored
- *   {"event":"progress","elapsed_s","left_s"|null,"samples","lost","self_cores","store_bytes"}
+ *   {"event":"progress","elapsed_s","left_s"|null,"samples","lost","self_cores","store_bytes","store_error"|null}
  *   {"event":"exit","status"}                                  the command after `--` has ended
  *   {"event":"done", ...}                                      see capture.c
  *   {"event":"error","what","fix","exit"}
