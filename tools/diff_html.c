@@ -273,7 +273,7 @@ int diff_html_write(const struct diff_view *v, const char *source_url, FILE *out
 		add_facts(v, &t, &facts);
 		add_columns(v->d, &columns);
 		add_rows(v->d, &rows);
-		page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &data}, out);
+		page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &data, NULL}, out);
 	} else {
 		err_set(e, ret, EXIT_RUNTIME, "cannot pack the difference: %s", strerror(-ret));
 	}

@@ -36,7 +36,7 @@ static void add_percent(struct strbuf *s, uint64_t part, uint64_t whole)
 void flame_html_title(const struct flame_page *p, struct strbuf *s)
 {
 	const struct fold *f = p->folds[0];
-	const char *what = fold_is_cores(f) ? "CPU time" : f->kind->what;
+	const char *what = p->title ? p->title : fold_is_cores(f) ? "CPU time" : f->kind->what;
 
 	strbuf_addf(s, "%c%s of ", *what >= 'a' && *what <= 'z' ? *what - 'a' + 'A' : *what, what + 1);
 	page_add_text(s, *p->what ? p->what : f->host && *f->host ? f->host : "this host");
@@ -238,7 +238,7 @@ static int page_write(const struct flame_page *p, const struct trees *x, FILE *o
 	facts_make(p, &x->tree[0], &facts);
 	columns_make(p->folds[0], &columns);
 	rows_make(p->folds[0], &x->tree[0], &rows);
-	page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &data}, out);
+	page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &data, p->report}, out);
 	return 0;
 }
 

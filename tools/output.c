@@ -10,6 +10,7 @@
 #include "tools/flame_svg.h"
 #include "tools/fold_kind.h"
 #include "tools/folded.h"
+#include "tools/page_folds.h"
 #include "tools/perfscript.h"
 #include "tools/pprof.h"
 #include "tools/speedscope.h"
@@ -87,40 +88,19 @@ static void print_form(enum output_form form, const struct selection *sel, const
 		flame_json_write(f, out);
 }
 
-/* The page takes one fold a kind: the one asked for, or all that there are. It groups by itself. */
 static int html_write(const struct selection *sel, const struct fold_opts *asked, const char *source_url, FILE *out,
 		      struct err *e)
 {
 	struct flame_page page = {.what = sel->what, .range = sel->range, .filters = sel->filter_text, .self = sel->self,
 				  .group = asked->group == FOLD_BY_NONE ? "" : GROUPS[asked->group], .source_url = source_url};
-	struct fold *folds[STORE_KINDS] = {0};
-	uint32_t kinds = 1u << asked->kind;
-	int ret = asked->kind || asked->wall ? 0 : fold_kinds_there(sel, &kinds, e);
+	struct page_folds folds;
+	int ret = page_folds_make(&folds, sel, asked, e);
 
-	kinds = asked->wall || !kinds ? 1u << STORE_KIND_CPU : kinds; /* wall is one; none says that there is none */
-	for (int i = 1; !ret && i < STORE_KINDS; i++) {
-		struct fold_opts opts = *asked;
-		bool gauge = store_kind_info((enum store_kind)i)->class == STORE_GAUGE;
-		bool last = !(kinds >> i >> 1), needed = last && !page.n_folds;
-
-		if (!(kinds & 1u << i))
-			continue;
-		opts.kind = asked->wall ? 0 : (enum store_kind)i;
-		opts.group = FOLD_BY_NONE;
-		opts.leaves = true;
-		opts.slices = gauge ? 0 : FLAME_HTML_MAX_SLOTS;
-		ret = fold_make(sel, &opts, &folds[page.n_folds], e);
-		page.n_folds += !ret;
-		if (ret == -ENODATA && !needed) { /* the filters may leave nothing of one kind */
-			*e = (struct err){0};
-			ret = 0;
-		}
-	}
-	page.folds = (const struct fold *const *)folds;
+	page.folds = (const struct fold *const *)folds.fold;
+	page.n_folds = folds.n;
 	if (!ret)
 		ret = flame_html_write(&page, out, e);
-	for (size_t i = 0; i < page.n_folds; i++)
-		fold_free(folds[i]);
+	page_folds_release(&folds);
 	return ret;
 }
 

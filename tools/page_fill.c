@@ -65,7 +65,7 @@ void page_fill(const struct page_parts *p, FILE *out)
 	const struct part parts[] = {
 		{"TITLE", p->title->buf, p->title->len}, {"FACTS", p->facts->buf, p->facts->len},
 		{"COLUMNS", p->columns->buf, p->columns->len}, {"ROWS", p->rows->buf, p->rows->len},
-		{"DATA", p->data->buf, p->data->len},
+		{"DATA", p->data->buf, p->data->len}, {"REPORT", p->report ? p->report->buf : "", p->report ? p->report->len : 0},
 		{"STYLE", page_css_begin, (size_t)(page_css_end - page_css_begin)},
 		{"LOADER", page_loader_begin, (size_t)(page_loader_end - page_loader_begin)},
 		{"SCRIPT", page_script_begin, (size_t)(page_script_end - page_script_begin)},

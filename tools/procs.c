@@ -130,6 +130,19 @@ void procs_release(struct procs *p)
 	*p = (struct procs){0};
 }
 
+const struct fold_process *procs_parent(const struct fold *f, const struct fold_process *p)
+{
+	const struct fold_process *best = NULL;
+
+	for (size_t i = 0; i < f->n_processes; i++) {
+		const struct fold_process *x = &f->processes[i];
+
+		if (x->pid == p->ppid && x != p && x->start_ns <= p->start_ns && (!best || x->start_ns > best->start_ns))
+			best = x;
+	}
+	return best;
+}
+
 /* --- order --- */
 
 static int by_pid(const struct fold *f, const struct procs_row *x, const struct procs_row *y)

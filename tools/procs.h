@@ -35,5 +35,7 @@ void procs_init(struct procs *p, const struct fold *f, enum procs_by by);
 void procs_release(struct procs *p);
 /* "cpu", "pid", "name", "start"; EXIT_USAGE with the list. */
 int procs_sort(struct procs *p, const struct fold *f, const char *key, struct err *e);
+/* The process that had its parent's pid when it started, where that ran in the window; NULL. */
+const struct fold_process *procs_parent(const struct fold *f, const struct fold_process *p);
 
 #endif

@@ -2,25 +2,17 @@
 /* sonde flame: the selection as a flame graph in one file; the end of its name says in which form. */
 #include <errno.h>
 #include <langinfo.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "schema/base/clock.h"
 #include "schema/base/cleanup.h"
-#include "schema/base/strbuf.h"
 #include "tools/flame_text.h"
-#include "tools/json.h"
 #include "tools/fold_kind.h"
 #include "tools/outfile.h"
 #include "tools/output.h"
 #include "tools/term.h"
 #include "tools/verb.h"
-
-extern char **environ;
+#include "tools/written.h"
 
 struct flame_args {
 	const char *type;
@@ -52,76 +44,6 @@ static const char *const FLAME_EXAMPLES[] = {
 	NULL,
 };
 
-/* ./sonde-flame-WHAT-HHMM.html; WHAT may come from outside: only harmless characters stay. */
-static char *default_path(const struct selection *sel)
-{
-	struct strbuf s = STRBUF_INIT;
-	const char *what = *sel->what ? sel->what : "host";
-	time_t from = (time_t)(sel->from_ns / NSEC_PER_SEC);
-	struct tm tm = {0};
-	size_t n = 0;
-	bool gap = false;
-
-	strbuf_addstr(&s, "./sonde-flame-");
-	for (; *what && n < 60; what++) {
-		bool plain = strchr("._", *what) ? n > 0 : (*what >= '0' && *what <= '9') ||
-			     ((*what | 32) >= 'a' && (*what | 32) <= 'z');
-
-		if (plain) {
-			strbuf_addf(&s, "%s%c", gap && n ? "-" : "", *what);
-			n++;
-		}
-		gap = !plain;
-	}
-	localtime_r(&from, &tm);
-	strbuf_addf(&s, "%s-%02d%02d.html", n ? "" : "x", tm.tm_hour, tm.tm_min);
-	return strbuf_take(&s);
-}
-
-/* xdg-open may stay as long as the browser does: after a moment without bad news it is left alone. */
-static int browser_open(const char *path, struct err *e)
-{
-	char *argv[] = {(char *)"xdg-open", (char *)path, NULL};
-	pid_t pid;
-	int status = 0, error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-
-	for (int i = 0; !error && i < 20; i++) {
-		if (waitpid(pid, &status, WNOHANG) == pid)
-			break;
-		usleep(100 * 1000);
-	}
-	if (!error && !status)
-		return 0;
-	err_set(e, -ENOENT, EXIT_RUNTIME, "wrote %s, but cannot open a browser: xdg-open %s", path,
-		error ? "is missing" : "failed");
-	err_fix(e, "open the file in a browser by hand");
-	return -ENOENT;
-}
-
-static void say_written(const struct verb_call *call, const char *path, enum output_form form, uint64_t bytes)
-{
-	char size[32];
-
-	if (call->json) {
-		json_t *j = json_envelope("flame.written", call->sel->from_ns, call->sel->to_ns), *row = json_object();
-
-		json_object_set_new(row, "path", json_text(path));
-		json_object_set_new(row, "bytes", json_integer((json_int_t)bytes));
-		json_array_append_new(json_rows(j), row);
-		json_print(j, stdout, 1);
-		return;
-	}
-	printf("wrote %s (%s%s)\n", path, term_bytes(bytes, size, sizeof(size)),
-	       form == OUTPUT_HTML ? ", works offline" : "");
-	fflush(stdout);
-	if (call->quiet)
-		return;
-	if (form == OUTPUT_HTML)
-		fputs("open in a browser: click or Enter zooms, / searches, ? lists all keys     (--open to launch)\n", stderr);
-	else if (form == OUTPUT_PPROF)
-		fprintf(stderr, "next: go tool pprof -top %s\n", path);
-}
-
 static int text_run(const struct verb_call *call, const struct fold_opts *opts, struct err *e)
 {
 	bool terminal = term_is_tty(stdout);
@@ -139,7 +61,7 @@ static int text_run(const struct verb_call *call, const struct fold_opts *opts, 
 static int flame_run(struct verb_call *call, struct err *e)
 {
 	const struct flame_args *a = call->args;
-	cleanup_free char *path = a->output ? strdup(a->output) : default_path(call->sel);
+	cleanup_free char *path = a->output ? strdup(a->output) : written_default_path("flame", call->sel);
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	enum output_form form = OUTPUT_HTML;
 	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
@@ -175,8 +97,8 @@ static int flame_run(struct verb_call *call, struct err *e)
 		ret = outfile_commit(&out, &bytes, e);
 	if (ret)
 		return ret;
-	say_written(call, path, form, bytes);
-	return a->open ? browser_open(path, e) : 0;
+	written_say(call, path, form, bytes);
+	return a->open ? written_open(path, e) : 0;
 }
 
 const struct verb verb_flame = {

@@ -36,20 +36,6 @@ static double share(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : 0;
 }
 
-/* The process that had its parent's pid when it started, where that ran in the window; NULL. */
-static const struct fold_process *parent_of(const struct fold *f, const struct fold_process *p)
-{
-	const struct fold_process *best = NULL;
-
-	for (size_t i = 0; i < f->n_processes; i++) {
-		const struct fold_process *x = &f->processes[i];
-
-		if (x->pid == p->ppid && x != p && x->start_ns <= p->start_ns && (!best || x->start_ns > best->start_ns))
-			best = x;
-	}
-	return best;
-}
-
 /* --- JSON --- */
 
 static json_t *text_or_null(const char *s)
@@ -59,7 +45,7 @@ static json_t *text_or_null(const char *s)
 
 static void set_process(json_t *o, const struct fold *f, const struct fold_process *p)
 {
-	const struct fold_process *parent = parent_of(f, p);
+	const struct fold_process *parent = procs_parent(f, p);
 
 	json_object_set_new(o, "pid", json_integer(p->pid));
 	json_object_set_new(o, "ppid", json_integer(p->ppid));
@@ -125,7 +111,7 @@ static void function_cell(struct table *t, const struct view *v, const struct pr
 /* "make 812"; its number alone where nothing else is known of it. */
 static void parent_cell(struct table *t, const struct fold *f, const struct fold_process *p)
 {
-	const struct fold_process *parent = parent_of(f, p);
+	const struct fold_process *parent = procs_parent(f, p);
 
 	if (parent)
 		table_cellf(t, "%s %u", parent->comm, p->ppid);

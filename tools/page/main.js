@@ -77,6 +77,8 @@ function pageStart(report) {
 
 	pageShow(page, forced);
 	pageActions(page, limits);
+	if ($('procs'))
+		reportInit(page);
 	forced.addEventListener('change', () => page.paint());
 	addEventListener('beforeprint', () => page.print(true));
 	addEventListener('afterprint', () => page.print(false));
