@@ -135,12 +135,14 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 	return !bpf_ringbuf_output(&late, l, __builtin_offsetof(struct stack_late, stack) + size, flags);
 }
 
-/* Is it worth waiting for tables? The leaf of a file mapped just now lies in no mapping known; a caller that does is
- * more likely a wrong one. */
+/* Is it worth waiting for tables? The leaf of a file mapped just now lies in no mapping known. A caller that does is more
+ * likely a wrong one, unless the process has just begun or changed its mappings: the dynamic linker calls what it has mapped
+ * since, and main's caller stands in a C library that was mapped after the program. */
 static __always_inline bool stack_is_early(const struct stack_event *ev)
 {
-	return ev->end == STACK_END_NO_PROCESS || ev->end == STACK_END_PENDING ||
-	       (ev->end == STACK_END_NO_MAPPING && ev->n_user == 1);
+	if (ev->end != STACK_END_NO_MAPPING)
+		return ev->end == STACK_END_NO_PROCESS || ev->end == STACK_END_PENDING;
+	return ev->n_user == 1 || ev->time_ns < ev->start_ns + TABLES_YOUNG_NS || ev->time_ns < ev->tables_ns + TABLES_YOUNG_NS;
 }
 
 /* sonde-maps is to publish what it has of the process now, rather than at its next tick. */
