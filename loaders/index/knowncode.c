@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define PLT_ENTRY  16u
+#define PLT_SHORT  8u
 #define CLONE_MAX  96u /* bytes from __clone's first to its new thread's */
 #define CHILD_MAX  24u /* bytes from there to `hlt` */
 
@@ -155,8 +156,22 @@ static void plt_entry(const uint8_t *p, size_t n, uint64_t at, struct rows *r)
 	}
 }
 
+/* Entries of eight bytes, jmp *GOT and a two-byte nop: those of a static program's IFUNCs. */
+static bool plt_is_short(const uint8_t *code, size_t len)
+{
+	for (size_t at = 0; at < len; at += PLT_SHORT)
+		if (len - at < PLT_SHORT || !STARTS(code + at, PLT_SHORT, "\xff\x25") || code[at + 6] != 0x66 || code[at + 7] != 0x90)
+			return false;
+	return true;
+}
+
 void knowncode_plt(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r)
 {
+	if (!(vaddr % PLT_SHORT) && plt_is_short(code, len)) {
+		rows_span(r, vaddr, vaddr + len, ROWS_GUESS);
+		rows_add(r, vaddr, at_entry);
+		return;
+	}
 	if (vaddr % PLT_ENTRY)
 		return;
 	rows_span(r, vaddr, vaddr + len, ROWS_GUESS);

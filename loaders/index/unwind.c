@@ -6,15 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/index/codesearch.h"
 #include "loaders/index/knowncode.h"
-#include "loaders/index/stackdepth.h"
 #include "loaders/index/unpack.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/cursor.h"
 
 #define PAGE         4096u
-#define SCAN_MAX     (8u << 20) /* bytes of code that are searched for known pieces */
-#define DATA_MAX     (1u << 20) /* bytes of data that are looked through for addresses of functions */
 #define CRT_MAX      64u        /* bytes of .init and of .fini */
 #define PLT_MAX      (16u << 20)
 #define EH_HDR_READ  64u /* version, three encodings, two pointers */
@@ -241,24 +239,6 @@ static int known_plt(struct unwind *u, struct elf_file *f)
 	return 0;
 }
 
-static bool is_static_program(const struct elf_file *f)
-{
-	uint64_t flags = 0;
-
-	for (size_t i = 0; i < f->segment_count; i++)
-		if (f->segments[i].p_type == PT_INTERP)
-			return false;
-	return f->type == ET_EXEC || (elf_dynamic_value(f, DT_FLAGS_1, &flags) && (flags & DF_1_PIE));
-}
-
-static bool defines(const struct symset *set, const char *name)
-{
-	for (size_t i = 0; i < set->count; i++)
-		if (set->symbols[i].kind != SYMSET_STUB && !strcmp(set->symbols[i].name, name))
-			return true;
-	return false;
-}
-
 static int known_crt(struct unwind *u, struct elf_file *f)
 {
 	static const struct {
@@ -301,113 +281,6 @@ static void known_start(struct unwind *u, const struct symset *set)
 	}
 }
 
-/* ---- code that nothing describes ---- */
-
-/* The words of a writable segment, relocated, behind those that are there. */
-static int words_add(struct elf_file *f, const Elf64_Phdr *p, uint64_t **words, size_t *count)
-{
-	cleanup_free void *data = NULL;
-	uint64_t *more;
-	int rc = soften(elf_read_at(f, p->p_vaddr, p->p_filesz, &data));
-
-	if (rc)
-		return ignore_missing(rc);
-	rc = elf_relocate(f, data, p->p_vaddr, p->p_filesz);
-	if (rc)
-		return rc;
-	more = realloc(*words, (*count + p->p_filesz / 8 + 1) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	memcpy(more + *count, data, p->p_filesz / 8 * 8);
-	*words = more;
-	*count += p->p_filesz / 8;
-	return 0;
-}
-
-static int words_collect(struct elf_file *f, uint64_t **words, size_t *count)
-{
-	for (size_t i = 0; i < f->segment_count; i++) {
-		const Elf64_Phdr *p = &f->segments[i];
-		int rc;
-
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_W) || p->p_filesz > DATA_MAX || p->p_vaddr % 8)
-			continue;
-		rc = words_add(f, p, words, count);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-/* A part that the compiler put aside is entered in the middle of its function: no function. */
-static bool is_function(const struct symset_symbol *s)
-{
-	return (s->kind == SYMSET_FUNC || s->kind == SYMSET_FUNC_ANY) && !strstr(s->name, ".cold");
-}
-
-static uint64_t *functions_collect(const struct symset *set, size_t *count)
-{
-	uint64_t *v = malloc((set->count + 1) * sizeof(*v));
-
-	*count = 0;
-	for (size_t i = 0; v && i < set->count; i++)
-		if (is_function(&set->symbols[i]))
-			v[(*count)++] = set->symbols[i].addr;
-	return v;
-}
-
-/* What is to be done with the code of a C library, or of a static program. */
-struct search {
-	bool contexts; /* knowncode.h, 5 */
-	bool follow;   /* knowncode.h, 1 and 2, then all that is left */
-	struct stackdepth_input in;
-};
-
-static int range_search(struct unwind *u, struct elf_file *f, const struct elf_range *range, struct search *s)
-{
-	cleanup_free void *code = NULL;
-	const uint64_t len = elf_bytes_at(f, range->start);
-	int rc;
-
-	if (!len || len > SCAN_MAX)
-		return 0;
-	rc = soften(elf_read_at(f, range->start, len, &code));
-	if (rc)
-		return ignore_missing(rc);
-	if (s->contexts)
-		knowncode_contexts(code, (size_t)len, range->start, &u->rows);
-	if (!s->follow)
-		return 0;
-	knowncode_scan(code, (size_t)len, range->start, &u->rows);
-	s->in.code = code;
-	s->in.len = (size_t)len;
-	s->in.vaddr = range->start;
-	rc = stackdepth_rows(&s->in, &u->rows);
-	return rc == -EFBIG ? 0 : rc;
-}
-
-static int code_search(struct unwind *u, struct elf_file *f, const struct symset *set)
-{
-	struct search s = {.contexts = defines(set, "makecontext"),
-			   .follow = !u->rows.signals && (is_static_program(f) || defines(set, "sigaction"))};
-	cleanup_free uint64_t *functions = NULL;
-	cleanup_free uint64_t *words = NULL;
-	int rc = 0;
-
-	if (!s.contexts && !s.follow)
-		return 0;
-	functions = functions_collect(set, &s.in.function_count);
-	if (!functions)
-		return -ENOMEM;
-	if (s.follow)
-		rc = words_collect(f, &words, &s.in.word_count);
-	s.in.functions = functions;
-	s.in.words = words;
-	for (size_t i = 0; i < u->code_count && !rc; i++)
-		rc = range_search(u, f, &u->code[i], &s);
-	return rc;
-}
-
 int unwind_finish(struct unwind *u, struct elf_file *f, const struct symset *set, void **out, uint64_t *size)
 {
 	size_t made = 0;
@@ -424,7 +297,7 @@ int unwind_finish(struct unwind *u, struct elf_file *f, const struct symset *set
 	if (!rc)
 		rc = known_crt(u, f);
 	if (!rc)
-		rc = code_search(u, f, set);
+		rc = codesearch(f, set, &u->rows);
 	if (!rc)
 		rc = rows_finish(&u->rows, out, &made);
 	*size = made;

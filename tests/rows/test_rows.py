@@ -417,6 +417,24 @@ def test_followed_code_has_the_rows_that_its_compiler_wrote():
         assert silent <= 0.08 * same, line
 
 
+@pytest.mark.parametrize("headers", (True, False), ids=("sections", "no sections"))
+def test_what_stands_before_the_code_of_its_segment_is_not_followed(tmp_path, headers):
+    """Code and headers in one segment at address 0, and data full of zeros: none of them is a function."""
+    need("gcc")
+    path = build(tmp_path, "together", "-O2", "-shared", "-fPIC", "-nostdlib", "-fno-asynchronous-unwind-tables",
+                 "-Wl,-z,noseparate-code", source="""
+                 static int other(int x) { return x * 3; }
+                 int (*pointer)(int) = other;
+                 void *zeros[4] = {0, other, 0};
+                 int sigaction(int a, void *b, void *c) { (void)b; (void)c; return pointer(a) + 1; }""", libs=())
+    text = int(re.search(r" \.text +PROGBITS +([0-9a-f]+)", sh("readelf", "-SW", str(path))).group(1), 16)
+    if not headers:
+        without_section_headers(path)
+    found = [address for address, row in rows(path) if row != "none"]
+    assert text in found, "its code is followed"
+    assert min(found) >= (text if headers else 64)
+
+
 @pytest.mark.parametrize("how", ("musl", "musl stripped", "glibc"))
 def test_each_step_of_a_program_finds_its_caller(tmp_path, how):
     """The processor as oracle: every instruction that runs, with the return address and RBP that the call left."""
