@@ -10,7 +10,7 @@
  *   between      stacks taken while swapcontext or setcontext goes from one to another, or vfork holds its return address
  *                in a register, or somebody wrote over a return address (the exception's landing pad, by libgcc): what was
  *                watched is no measure there
- *   short        stacks that are right as far as they go, by place and stack_end
+ *   short        stacks that are right as far as they go, by the last frame's function, leaf and stack_end
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,12 +26,13 @@
 #include "tests/unwind/shadow.h"
 #include "tests/unwind/target.h"
 
-#define SHORT_MAX 64
+#define SHORT_MAX 256
 #define WRONG_SHOWN 8
 #define DEPTH 512
 
 struct shortfall {
 	char where[256];
+	char leaf[256]; /* with its offset */
 	int end;
 	unsigned long n;
 };
@@ -76,21 +77,25 @@ static size_t expected(uint64_t *pc, bool *exact, bool *rewritten)
 	return n;
 }
 
-static void note_short(uint64_t last, int end)
+static void note_short(uint64_t pc, uint64_t last, int end)
 {
-	char where[256];
+	char where[256], leaf[256];
 
 	target_name(&S.target, last, where, sizeof(where));
 	if (strrchr(where, '+'))
 		*strrchr(where, '+') = 0; /* by function */
+	target_name(&S.target, pc, leaf, sizeof(leaf));
 	for (int i = 0; i < S.n_short; i++)
-		if (!strcmp(S.shortfall[i].where, where) && S.shortfall[i].end == end) {
+		if (!strcmp(S.shortfall[i].where, where) && !strcmp(S.shortfall[i].leaf, leaf) && S.shortfall[i].end == end) {
 			S.shortfall[i].n++;
 			return;
 		}
 	if (S.n_short < SHORT_MAX) {
-		S.shortfall[S.n_short] = (struct shortfall){.end = end, .n = 1};
-		strcpy(S.shortfall[S.n_short++].where, where);
+		struct shortfall *s = &S.shortfall[S.n_short++];
+
+		*s = (struct shortfall){.end = end, .n = 1};
+		strcpy(s->leaf, leaf);
+		strcpy(s->where, where);
 	}
 }
 
@@ -183,7 +188,7 @@ static void compare(const struct user_regs_struct *r)
 	} else if (end == STACK_END_ROOT) {
 		S.complete++;
 	} else {
-		note_short(frames[n - 1] & ~FRAME_EXACT, (int)end);
+		note_short(r->rip, frames[n - 1] & ~FRAME_EXACT, (int)end);
 	}
 }
 
@@ -306,8 +311,8 @@ static void print_result(void)
 	printf("{\"steps\": %lu, \"complete\": %lu, \"wrong\": %lu, \"guessed\": %lu, \"between\": %lu, \"deepest\": %lu, \"short\": [", S.steps,
 	       S.complete, S.wrong, S.guessed, S.between, S.deepest);
 	for (int i = 0; i < S.n_short; i++)
-		printf("%s{\"where\": \"%s\", \"end\": %d, \"n\": %lu}", i ? ", " : "", S.shortfall[i].where, S.shortfall[i].end,
-		       S.shortfall[i].n);
+		printf("%s{\"where\": \"%s\", \"leaf\": \"%s\", \"end\": %d, \"n\": %lu}", i ? ", " : "", S.shortfall[i].where,
+		       S.shortfall[i].leaf, S.shortfall[i].end, S.shortfall[i].n);
 	printf("]}\n");
 }
 
