@@ -107,12 +107,12 @@ static void legend(const struct diff_view *v, size_t n_movers)
 	const size_t shown = n_movers < v->rows ? n_movers : v->rows;
 
 	if (d->by_slices)
-		fprintf(stderr, "* more than noise: Welch's test over %zu and %zu slices of %.0f and %.0f s; of the rows with * at "
-			"most %.0f %% are\n  expected to be chance   ~ not more than noise\n", d->side[0].n_slices, d->side[1].n_slices,
+		fprintf(stderr, "* more than noise: Welch's test over %zu and %zu slices of %.0f and %.0f s;\n"
+			"  of the rows with * at most %.0f %% are expected to be chance\n~ not more than noise\n", d->side[0].n_slices, d->side[1].n_slices,
 			d->side[0].slice_s, d->side[1].slice_s, 100 * d->alpha);
 	else
-		fprintf(stderr, "* more than noise, if samples are independent of each other (without slices of time the noise\n"
-			"  itself cannot be measured); of those rows at most %.0f %% are expected to be chance   ~ not\n",
+		fprintf(stderr, "* more than noise, if samples are independent of each other (without slices of\n"
+			"  time the noise itself cannot be measured); of those rows at most %.0f %% are\n  expected to be chance   ~ not more\n",
 			100 * d->alpha);
 	if (n_movers > shown)
 		fprintf(stderr, "%zu more: -n %zu\n", n_movers - shown, n_movers);

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 #include "tools/term.h"
 
 #define MIDDLE_MIN 12 /* columns are not cut narrower than this */
+#define TIGHT_MIN   6 /* but on a narrow terminal than this */
+#define LEFT_OUT SIZE_MAX
 
 struct table {
 	struct table_column *columns;
@@ -19,6 +22,11 @@ struct table {
 	size_t n, cap;
 	enum term_color *colors; /* of rows, as far as any was set */
 	size_t n_colors, cap_colors;
+};
+
+struct layout {
+	size_t *widths; /* by column, LEFT_OUT */
+	size_t gap;     /* between columns */
 };
 
 struct table *table_new(const struct table_column *columns, size_t n)
@@ -89,19 +97,32 @@ static void measure(const struct table *t, size_t *widths)
 	}
 }
 
-/* Take from the widest column that may be cut, until the line fits. */
-static void squeeze(const struct table *t, size_t *widths, unsigned width)
+static bool may_be_cut(enum table_align a)
 {
-	size_t total = 2 * (t->n_columns - 1), i, widest;
-	bool found;
+	return a == TABLE_MIDDLE || a == TABLE_SPARE;
+}
+
+static size_t line_width(const struct table *t, const size_t *widths, size_t gap)
+{
+	size_t total = 0, n = 0, i;
 
 	for (i = 0; i < t->n_columns; i++)
-		total += widths[i];
+		if (widths[i] != LEFT_OUT)
+			total += widths[i] + (n++ ? gap : 0);
+	return total;
+}
+
+/* Take from the widest column that may be cut, until the line fits. */
+static void squeeze(const struct table *t, size_t *widths, unsigned width, size_t gap, size_t least)
+{
+	size_t total = line_width(t, widths, gap), i, widest;
+	bool found;
+
 	while (total > width) {
 		found = false;
 		widest = 0;
 		for (i = 0; i < t->n_columns; i++) {
-			if (t->columns[i].align != TABLE_MIDDLE || widths[i] <= MIDDLE_MIN)
+			if (!may_be_cut(t->columns[i].align) || widths[i] <= least || widths[i] == LEFT_OUT)
 				continue;
 			if (!found || widths[i] > widths[widest])
 				widest = i;
@@ -114,34 +135,51 @@ static void squeeze(const struct table *t, size_t *widths, unsigned width)
 	}
 }
 
+/* For a terminal that is narrower still. Returns the gap between columns. */
+static size_t tighten(const struct table *t, size_t *widths, unsigned width)
+{
+	size_t i;
+
+	for (i = t->n_columns; i-- > 0 && line_width(t, widths, 2) > width;)
+		if (t->columns[i].align >= TABLE_SPARE_RIGHT)
+			widths[i] = LEFT_OUT;
+	squeeze(t, widths, width, 2, TIGHT_MIN);
+	return line_width(t, widths, 2) > width ? 1 : 2;
+}
+
 static void add_padded(struct strbuf *line, const char *text, enum table_align align, size_t width, bool last)
 {
+	const bool right = align == TABLE_RIGHT || align == TABLE_SPARE_RIGHT;
 	struct strbuf cut cleanup_strbuf = STRBUF_INIT;
 	size_t used;
 
-	if (align == TABLE_MIDDLE)
+	if (may_be_cut(align))
 		term_add_middle(&cut, text, width);
 	else
 		strbuf_addstr(&cut, text);
 	used = term_columns(strbuf_str(&cut));
-	if (align == TABLE_RIGHT && used < width)
+	if (right && used < width)
 		strbuf_addf(line, "%*s", (int)(width - used), "");
 	strbuf_addstr(line, strbuf_str(&cut));
-	if (align != TABLE_RIGHT && !last && used < width)
+	if (!right && !last && used < width)
 		strbuf_addf(line, "%*s", (int)(width - used), "");
 }
 
-static void print_row(const struct table *t, char *const *cells, const size_t *widths, enum term_color color, FILE *out)
+static void print_row(const struct table *t, char *const *cells, const struct layout *l, enum term_color color, FILE *out)
 {
 	struct strbuf line cleanup_strbuf = STRBUF_INIT;
+	bool any = false;
 	size_t i;
 
 	for (i = 0; i < t->n_columns; i++) {
 		const char *text = cells ? cells[i] : t->columns[i].title;
 
-		if (i)
-			strbuf_addstr(&line, "  ");
-		add_padded(&line, text, t->columns[i].align, widths[i], i + 1 == t->n_columns);
+		if (l->widths[i] == LEFT_OUT)
+			continue;
+		if (any)
+			strbuf_addf(&line, "%*s", (int)l->gap, "");
+		any = true;
+		add_padded(&line, text, t->columns[i].align, l->widths[i], i + 1 == t->n_columns);
 	}
 	if (color == TERM_PLAIN)
 		fprintf(out, "%s\n", strbuf_str(&line));
@@ -151,15 +189,17 @@ static void print_row(const struct table *t, char *const *cells, const size_t *w
 
 void table_print(const struct table *t, FILE *out, unsigned width)
 {
-	size_t *widths = mem_array(t->n_columns, sizeof(*widths));
+	struct layout l = {.widths = mem_array(t->n_columns, sizeof(*l.widths)), .gap = 2};
 	size_t i;
 
-	measure(t, widths);
+	measure(t, l.widths);
 	if (width)
-		squeeze(t, widths, width);
-	print_row(t, NULL, widths, TERM_BOLD, out);
+		squeeze(t, l.widths, width, l.gap, MIDDLE_MIN);
+	if (width && term_is_tty(out))
+		l.gap = tighten(t, l.widths, width);
+	print_row(t, NULL, &l, TERM_BOLD, out);
 	for (i = 0; i + t->n_columns <= t->n; i += t->n_columns)
-		print_row(t, t->cells + i, widths,
+		print_row(t, t->cells + i, &l,
 			  i / t->n_columns < t->n_colors ? t->colors[i / t->n_columns] : TERM_PLAIN, out);
-	free(widths);
+	free(l.widths);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * table: aligned columns for people: the header once, numbers to the right, two spaces between. Cells are escaped
- * (control bytes become \xNN), the columns marked TABLE_MIDDLE are cut in the middle where the line would not fit.
+ * (control bytes become \xNN), the columns marked TABLE_MIDDLE are cut in the middle where the line would not fit. On a
+ * terminal that is still too narrow those marked SPARE are left out, from the right, the rest is cut shorter, and stands
+ * closer together; what is no terminal gets all columns.
  */
 #ifndef SONDE_TOOLS_TABLE_H
 #define SONDE_TOOLS_TABLE_H
@@ -13,7 +15,13 @@
 
 struct table;
 
-enum table_align { TABLE_LEFT = 0, TABLE_RIGHT = 1, TABLE_MIDDLE = 2 /* left, and may be cut */ };
+enum table_align {
+	TABLE_LEFT = 0,
+	TABLE_RIGHT = 1,
+	TABLE_MIDDLE = 2,      /* left, and may be cut */
+	TABLE_SPARE_RIGHT = 3, /* right, and may be left out */
+	TABLE_SPARE = 4        /* left, may be cut and left out */
+};
 
 struct table_column {
 	const char *title; /* borrowed */

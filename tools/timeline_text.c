@@ -16,6 +16,7 @@
 #include "tools/term.h"
 #include "tools/timeline_print.h"
 #include "tools/when.h"
+#include "tools/wrap.h"
 
 #define NAME_COLUMNS 16
 #define TAIL_COLUMNS 24
@@ -167,16 +168,18 @@ static void put_spike(const struct drawing *d, const struct timeline_spike *s)
 	const struct timeline *t = d->t;
 	const struct timeline_process *p = &t->processes[s->busiest];
 	struct strbuf name cleanup_strbuf = STRBUF_INIT, command cleanup_strbuf = STRBUF_INIT;
+	struct strbuf said cleanup_strbuf = STRBUF_INIT;
 	char from[32], to[32], cores[32];
 
 	term_add_middle(&name, s->group == TIMELINE_ALL ? "many together" : t->groups[s->group].name, 40);
-	fprintf(d->out, "%s to %s  %s%s%s  %s (usually %.2f), %.0f %% of all; most: ",
+	strbuf_addf(&said, "%s to %s  %s%s%s  %s (usually %.2f), %.0f %% of all; most: ",
 		when_local(s->from_ns, d->now_ns, from, sizeof(from)), when_local(s->to_ns, d->now_ns, to, sizeof(to)),
 		term_on(d->out, TERM_BOLD), strbuf_str(&name), term_off(d->out), term_cores(s->at.mean, cores, sizeof(cores)),
 		s->at.usual, s->all_ns ? 100 * (double)s->cpu_ns / (double)s->all_ns : 0);
 	strbuf_reset(&name);
 	term_add_middle(&name, p->comm, 24);
-	fprintf(d->out, "%s (%u)\n", strbuf_str(&name), p->pid);
+	strbuf_addf(&said, "%s (%u)", strbuf_str(&name), p->pid);
+	wrap_print(d->out, strbuf_str(&said), 4);
 	timeline_command(t, s, d->v->store, &command);
 	fprintf(d->out, "    %s\n", strbuf_str(&command));
 }

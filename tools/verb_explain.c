@@ -10,6 +10,7 @@
 #include "tools/json.h"
 #include "tools/term.h"
 #include "tools/verb.h"
+#include "tools/wrap.h"
 #include "tools/when.h"
 
 #define DEFAULT_ROWS 5
@@ -124,10 +125,11 @@ static void print_statement(const struct explain *x, const struct explain_statem
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	char since[32];
 
+	strbuf_addf(&text, "%zu. ", i + 1);
 	explain_say(s, &text);
 	if (s->since_ns)
 		strbuf_addf(&text, "; since about %s", when_local(s->since_ns, clock_utc_ns(), since, sizeof(since)));
-	printf("%zu. %s\n", i + 1, strbuf_str(&text));
+	wrap_print(stdout, strbuf_str(&text), 3);
 	strbuf_reset(&text);
 	explain_command(x, s, store, &text);
 	printf("    %s\n", strbuf_str(&text));
@@ -152,6 +154,15 @@ static void print_text(const struct explain *x, size_t shown, bool sql, const ch
 		printf("%zu more: -n %zu shows them\n", x->n - shown, x->n);
 }
 
+static void print_range(const struct explain *x)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addf(&text, "%s, against %s%s%s", x->sel[DIFF_AFTER]->range, x->sel[DIFF_BEFORE]->range,
+		    x->sel[DIFF_AFTER]->filter_text[0] ? "   " : "", x->sel[DIFF_AFTER]->filter_text);
+	wrap_print(stderr, strbuf_str(&text), 2);
+}
+
 static int explain_run(struct verb_call *call, struct err *e)
 {
 	const struct explain_args *a = call->args;
@@ -163,8 +174,7 @@ static int explain_run(struct verb_call *call, struct err *e)
 	if (ret)
 		return ret;
 	if (!call->quiet)
-		fprintf(stderr, "%s, against %s%s%s\n", x.sel[DIFF_AFTER]->range, x.sel[DIFF_BEFORE]->range,
-			x.sel[DIFF_AFTER]->filter_text[0] ? "   " : "", x.sel[DIFF_AFTER]->filter_text);
+		print_range(&x);
 	shown = shown < x.n ? shown : x.n;
 	if (call->json)
 		ret = print_json(&x, shown, store);

@@ -12,6 +12,7 @@
 #include "tools/sourcefile.h"
 #include "tools/term.h"
 #include "tools/verb.h"
+#include "tools/wrap.h"
 
 #define DEFAULT_FUNCTIONS 5
 #define DEFAULT_CONTEXT   2
@@ -212,7 +213,7 @@ static void print_file(const struct view *v, const struct hotfunction *fn, size_
 	if (*file)
 		printf("%s\n", file);
 	if (*file && !source && !v->call->quiet)
-		fprintf(stderr, "no text of %s: %s    (--source-dir DIR says where it stands)\n", file, why);
+		fprintf(stderr, "no text of %s: %s (--source-dir DIR says where)\n", file, why);
 	if (source && sourcefile_mtime_ns(source) > v->f->to_ns && !v->call->quiet)
 		fprintf(stderr, "%s was changed after the recording: its lines may have moved\n", sourcefile_path(source));
 	for (size_t i = from; i < to; i++)
@@ -224,11 +225,13 @@ static void print_function(const struct view *v, const struct hotfunction *fn)
 {
 	const struct fold_frame *fr = &v->f->frames[fn->frame];
 	uint64_t whole = v->f->nodes[0].total_ns;
+	struct strbuf head cleanup_strbuf = STRBUF_INIT;
 
-	printf("%s%s%s%s%s%s%s: self %.1f %%, total %.1f %% of the CPU time; below, 100 %% is its total\n",
-	       term_on(stdout, TERM_BOLD), fr->name, term_off(stdout), *fr->module ? " (" : "", fr->module,
-	       *fr->module ? ")" : "", fn->inlined ? ", inlined" : "", percent(fn->self_ns, whole),
-	       percent(fn->total_ns, whole));
+	strbuf_addf(&head, "%s%s%s%s%s%s%s: self %.1f %%, total %.1f %% of the CPU time; below, 100 %% is its total",
+		    term_on(stdout, TERM_BOLD), fr->name, term_off(stdout), *fr->module ? " (" : "", fr->module,
+		    *fr->module ? ")" : "", fn->inlined ? ", inlined" : "", percent(fn->self_ns, whole),
+		    percent(fn->total_ns, whole));
+	wrap_print(stdout, strbuf_str(&head), 2);
 	printf("%8s  %8s  %8s  %6s  %s\n", "SELF", "TOTAL", "SAMPLES", "LINE", "SOURCE");
 	for (size_t i = 0, next; i < fn->n_lines; i = next) {
 		for (next = i + 1; next < fn->n_lines && !strcmp(fn->lines[next].file, fn->lines[i].file); next++)

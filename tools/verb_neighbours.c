@@ -199,13 +199,13 @@ static void held_text(const struct waitpairs *w)
 static void print_text(const struct view *v)
 {
 	static const struct table_column neighbours[] = {
-		{"PID", TABLE_RIGHT}, {"NAME", TABLE_LEFT}, {"CONTAINER", TABLE_LEFT}, {"WAITED", TABLE_RIGHT},
+		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"WAITED", TABLE_RIGHT},
 		{"SHARE", TABLE_RIGHT}, {"TIME", TABLE_RIGHT}, {"PID", TABLE_RIGHT}, {"WHO RAN", TABLE_MIDDLE},
-		{"CONTAINER", TABLE_LEFT},
+		{"CONTAINER", TABLE_MIDDLE},
 	}, wakers[] = {
-		{"PID", TABLE_RIGHT}, {"NAME", TABLE_LEFT}, {"CONTAINER", TABLE_LEFT}, {"WAITED FOR", TABLE_LEFT},
+		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"WAITED FOR", TABLE_LEFT},
 		{"TOTAL", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"TIMES", TABLE_RIGHT}, {"PID", TABLE_RIGHT},
-		{"WOKEN BY", TABLE_MIDDLE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE},
+		{"WOKEN BY", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"MOSTLY IN", TABLE_MIDDLE},
 	};
 	bool woken = v->what == WAITPAIRS_WAKERS;
 	struct table *t = table_new(woken ? wakers : neighbours,

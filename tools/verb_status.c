@@ -306,8 +306,8 @@ static void print_recordings(const struct facts *f, size_t n)
 {
 	static const struct table_column columns[] = {
 		{"REC", TABLE_RIGHT}, {"BEGAN", TABLE_LEFT}, {"LENGTH", TABLE_RIGHT}, {"STATE", TABLE_LEFT},
-		{"HZ", TABLE_RIGHT}, {"FAMILY", TABLE_LEFT}, {"SAMPLES", TABLE_RIGHT}, {"LOST", TABLE_RIGHT}, {"NAMED", TABLE_RIGHT},
-		{"COMPLETE", TABLE_RIGHT}, {"OWN CPU", TABLE_RIGHT}, {"OPTIONS", TABLE_MIDDLE},
+		{"HZ", TABLE_RIGHT}, {"FAMILY", TABLE_MIDDLE}, {"SAMPLES", TABLE_RIGHT}, {"LOST", TABLE_RIGHT}, {"NAMED", TABLE_RIGHT},
+		{"COMPLETE", TABLE_SPARE_RIGHT}, {"OWN CPU", TABLE_SPARE_RIGHT}, {"OPTIONS", TABLE_SPARE},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	struct strbuf options cleanup_strbuf = STRBUF_INIT;

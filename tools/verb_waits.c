@@ -139,7 +139,7 @@ static void row_text(struct table *t, const struct waitsum_row *r)
 static void print_text(const struct view *v)
 {
 	static const struct table_column columns[] = {
-		{"PID", TABLE_RIGHT}, {"NAME", TABLE_LEFT}, {"CONTAINER", TABLE_LEFT}, {"WAITED FOR", TABLE_LEFT},
+		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"WAITED FOR", TABLE_LEFT},
 		{"TIMES", TABLE_RIGHT}, {"TOTAL", TABLE_RIGHT}, {"P50", TABLE_RIGHT}, {"P95", TABLE_RIGHT},
 		{"P99", TABLE_RIGHT}, {"LONGEST", TABLE_RIGHT}, {"MOSTLY IN", TABLE_MIDDLE},
 	};

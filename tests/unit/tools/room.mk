@@ -12,3 +12,4 @@ $(eval $(call unit_test,stats_test,tests/unit/tools/stats_test.c,tools store ima
 $(eval $(call unit_test,heapsites_test,tests/unit/tools/heapsites_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,wallparts_test,tests/unit/tools/wallparts_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,spikes_test,tests/unit/tools/spikes_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,wrap_test,tests/unit/tools/wrap_test.c,tools store image base,$(TOOL_LIBS)))

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store in which every verb finds something: a host that has been looked at for a while, with the names that the verbs'
+help uses in its examples, a spike, waits, a Go heap that grows, losses, and one process whose names are hostile.
+
+`end` is its last second. The host is looked at for 20 minutes before `end`, and around each of `also` for as long; the
+spike is in the last minute before the middle of each of these."""
+import json
+import os
+import subprocess
+
+from conftest import BUILD, need
+
+SPAN = 1200
+HOSTILE = "</script><b>\"'\x1b[31mred\n🔥\u202e;rm -rf $(x)"
+# comm, container, pid, samples in 10 s at 99 Hz (a core is 990), stack
+BUSY = (
+    ("nginx", "web", 812, 300, [["main", "nginx.c", 9], ["ngx_process", "ngx.c", 40], ["deflate", "deflate.c", 212], ["compress_block", "deflate.c", 318]]),
+    ("nginx", "web", 812, 120, [["main", "nginx.c", 9], ["ngx_process", "ngx.c", 40], ["handle_read", "ngx.c", 77]]),
+    ("postgres", "db", 900, 200, [["main", "postgres.c", 30], ["exec_query", "postgres.c", 1200], ["hash_search", "dynahash.c", 934]]),
+    ("cron", "", 70, 20, ["main", ["run_job", "cron.c", 9]]),
+    (HOSTILE[:15], "", 666, 30, ["main", [HOSTILE, "x.c", 1], HOSTILE * 12]),
+)
+SPIKE = ("restic", "", 3100, 900, ["main", ["backup", "archiver.go", 88], ["zstd_encode", "zstd.go", 512]])
+APP = {"pid": 40, "comm": "prometheus", "tid": 40, "thread": "prometheus"}
+
+
+def cpu(at, who):
+    comm, container, pid, n, stack = who
+    return {"kind": "cpu", "at": at, "n": n, "pid": pid, "comm": comm, "container": container, "stack": stack}
+
+
+def run(family, begin, end, recording, period=0):
+    return {"run": family, "from": begin, "to": end, "bucket_s": 10, "period_ns": period, "recording": recording}
+
+
+def looked_at(end, recording):
+    begin, middle = end - SPAN, end - SPAN // 2
+    yield run("cpu", begin, end, recording, 10101010)
+    for at in range(begin, end, 10):
+        for i, who in enumerate(BUSY):
+            yield cpu(at, (*who[:3], who[3] + (at // 10 * 7 + i * 5) % 13, who[4]))
+        if middle - 60 <= at < middle - 10:
+            yield cpu(at, SPIKE)
+    yield {"loss": "ring", "at": middle, "n": 12}
+    yield run("goheap", begin, end, recording)
+    for i, at in enumerate(range(begin, end, 60)):
+        for stack, label, n in ((["main", ["leak", "app.go", 12]], 64, 50 + 40 * i), (["main", ["cache", "app.go", 30]], 512, 90)):
+            yield {**APP, "kind": "inuse", "label": label, "at": at, "n": n, "value": label * n, "stack": stack}
+            yield {**APP, "kind": "alloc", "label": label, "at": at, "n": 40, "value": label * 40, "stack": stack}
+    yield run("offcpu", begin, end, recording)
+    db = {"pid": 900, "comm": "postgres", "tid": 900, "thread": "postgres"}
+    for at in range(begin, end, 10):
+        yield {**db, "wait": 2, "at": at, "n": 3, "total_ns": 9000000, "max_ns": 5000000}
+        yield {**db, "wait": 17, "at": at, "n": 8, "total_ns": 2000000, "max_ns": 900000}
+        yield {**db, "kind": "offcpu", "at": at, "n": 3, "value": 9000000, "stack": ["main", ["exec_query", "postgres.c", 1200], "read"]}
+        yield {**db, "wake": 2, "at": at, "n": 3, "total_ns": 9000000, "by": {"pid": 812, "comm": "nginx", "thread": "nginx"}}
+        yield {**db, "culprit": 0, "at": at, "n": 8, "total_ns": 2000000, "by": {"pid": 812, "comm": "nginx", "thread": "nginx"}}
+
+
+def put(store, lines):
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+
+
+def make(store, end, also=()):
+    """The store, written in order of time; each time that was looked at is one recording."""
+    put(store, (line for i, at in enumerate(sorted([*also, end])) for line in looked_at(at, i + 1)))
+    return store

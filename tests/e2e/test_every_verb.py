@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every verb, in one table: what it prints as text and as JSON (tests/e2e/golden; `test_every_verb.py --write` makes them
+anew), its exit codes, streams, colours, widths, hostile names, and the examples of its help, run as they stand there.
+On made-up stores (livedin.py); nothing here records."""
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unicodedata
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import livedin  # noqa: E402
+from conftest import BIN, need, on_terminal  # noqa: E402
+
+AT = 1795144200  # 2026-11-20T03:10:00Z
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
+RANGE = ["--from", str(AT - 1200), "--to", str(AT)]
+SPIKE = ["--from", str(AT - 660), "--to", str(AT - 610)]
+# what each reading verb is asked
+ASKED = {
+    "timeline": RANGE, "explain": SPIKE, "ps": RANGE, "containers": RANGE, "stacks": RANGE, "lines": ["deflate", *RANGE],
+    "heap": ["--growth", *RANGE], "diff": [*SPIKE, "--baseline", "5m"], "waits": RANGE, "neighbours": RANGE,
+    "wakers": RANGE, "flame": ["--text", *RANGE], "sql": ["@hottest", "n=3"], "status": [], "help": ["range"],
+    "export": ["folded", *RANGE], "config": ["show"], "prune": ["--dry-run"], "completion": ["bash"], "version": [],
+}
+# what stands only on a live host, changes the store, or starts something; tests of their own tell what they print
+LIVE = {"doctor", "record", "pstack", "up", "down", "logs", "symbolize", "import"}
+AS_TREE = {"flame": ["-o", "-", *RANGE]}
+ONCE = {"help": "tests/e2e/test_tool_frame.py", "version": "the version", "completion": "a script"}
+ESC = "\x1b"
+
+
+def verbs():
+    done = subprocess.run([f"{BIN}/sonde", "help", "--json"], capture_output=True, text=True, check=True)
+    return {v["verb"]: v for v in json.loads(done.stdout)["rows"]}
+
+
+def masked(text, store):
+    """What is another one on each host or day: the store's path, its size and its file, how it is to be spelt."""
+    text = text.replace(str(store), "STORE")
+    text = re.sub(r"\d{8}T\d{6}Z-\d{4}", "SEGMENT", text)
+    text = re.sub(r'"(?:own_bytes|bytes|free_bytes|budget_bytes|reserve_bytes|disk_bytes)": \d+', '"bytes": N', text)
+    return re.sub(r"\b\d+(?:\.\d)? [KMG]iB (in|of|free|at)\b", r"SIZE \1", text)
+
+
+def say(verb, *more, store, env=None, words=None):
+    full = {"PATH": os.environ["PATH"], "TZ": "UTC", "SONDE_STORE": str(store), "SONDE_CONFIG": "/nonexistent", **(env or {})}
+    return subprocess.run([f"{BIN}/sonde", verb, *(ASKED[verb] if words is None else words), *more], capture_output=True,
+                          env=full, stdin=subprocess.DEVNULL, timeout=60)
+
+
+def forms(verb, table):
+    """The golden files of a verb: (name, what is asked)."""
+    if verb in ("version", "completion", "prune", "status"):
+        return []
+    out = [(f"{verb}.txt", ASKED[verb])]
+    if table[verb]["json"]:
+        words = [w for w in ASKED[verb] if w != "--text"]
+        out.append((f"{verb}.json", [*(["stacks"] if verb == "help" else words), "--json"]))
+    return out
+
+
+def shown(verb, words, store):
+    done = say(verb, store=store, words=words)
+    assert done.returncode == 0, (verb, words, done.stderr)
+    return masked(done.stdout.decode("utf-8"), store)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return livedin.make(str(tmp_path_factory.mktemp("verbs") / "store"), AT)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return verbs()
+
+
+def test_the_table_has_every_verb(table):
+    assert set(ASKED) | LIVE == set(table) | ({"import"} & LIVE)
+
+
+@pytest.mark.parametrize("verb", sorted(set(ASKED) - set(("version", "completion", "prune", "status"))))
+def test_what_it_prints_is_what_it_printed(verb, table, store):
+    for name, words in forms(verb, table):
+        with open(os.path.join(GOLDEN, name), encoding="utf-8") as f:
+            assert shown(verb, words, store) == f.read(), f"{name}: if it is meant, tests/e2e/test_every_verb.py --write"
+
+
+@pytest.mark.parametrize("verb", sorted(ASKED))
+def test_json_is_one_envelope_and_stdout_has_nothing_else(verb, table, store):
+    if not table[verb]["json"] or verb == "prune":
+        assert verb in ("export", "config", "completion", "prune"), f"{verb} reads and has no --json"
+        return
+    words = ["stacks"] if verb == "help" else [w for w in ASKED[verb] if w != "--text"]
+    done = say(verb, "--json", store=store, words=words)
+    told = json.loads(done.stdout.decode("utf-8"))
+    assert told["schema"] == f"sonde.{verb}/1"
+    assert isinstance(told["rows"], list) and told["rows"] and isinstance(told["warnings"], list)
+    assert {"from", "to", "from_ns", "to_ns"} <= told.keys()
+    assert ESC.encode() not in done.stdout
+
+
+@pytest.mark.parametrize("verb", sorted(set(ASKED) - {"completion"}))
+def test_no_colour_and_no_control_bytes_unless_asked(verb, store):
+    wanting = {"TERM": "xterm-256color"}
+    for more, env in (([], wanting), (["--color", "never"], {**wanting, "CLICOLOR_FORCE": "1"}),
+                      ([], {**wanting, "NO_COLOR": "1", "CLICOLOR_FORCE": ""}), ([], {"TERM": "dumb"})):
+        done = say(verb, *more, store=store, env=env)
+        out = done.stdout + done.stderr
+        text = out.decode("utf-8")  # names are not: what is printed is
+        assert not [c for c in text if unicodedata.category(c) == "Cc" and c != "\n"], verb
+
+
+@pytest.mark.parametrize("verb", ["stacks", "diff", "flame", "timeline", "status", "ps"])
+def test_colours_are_there_when_asked_for(verb, store):
+    assert ESC.encode() in say(verb, "--color", "always", store=store).stdout
+
+
+def columns(line):
+    line = re.sub(r"\x1b\[[0-9;]*m", "", line)
+    return sum(0 if unicodedata.category(c) in ("Mn", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+@pytest.mark.parametrize("verb", sorted(set(ASKED) - {"completion", "export", "sql", "config", "help"}))
+def test_eighty_columns_are_enough(verb, store):
+    """On a terminal of 80 columns no line is broken; commands to paste are whole."""
+    env = {"PATH": os.environ["PATH"], "TZ": "UTC", "TERM": "xterm", "SONDE_STORE": store, "COLUMNS": "80",
+           "SONDE_CONFIG": "/nonexistent"}
+    text = on_terminal([f"{BIN}/sonde", verb, *ASKED[verb]], env)
+    wide = [x for x in text.splitlines() if columns(x) > 80 and not re.match(r"\s*(sonde|fix:|next:|try:|store) ", x)]
+    assert not wide, wide
+
+
+@pytest.mark.parametrize("verb", sorted(ASKED))
+def test_wrong_words_are_two_and_no_store_is_six(verb, table, store, tmp_path):
+    done = say(verb, "--nonesuch", store=store)
+    assert done.returncode == 2 and not done.stdout, done
+    assert re.search(rf"^  fix: sonde {verb} --help$", done.stderr.decode(), re.M), done.stderr
+    if table[verb]["store"] and verb not in ("status", "prune"):
+        done = say(verb, store=tmp_path / "none")
+        assert done.returncode == 6 and b"fix: " in done.stderr and not done.stdout, done
+
+
+@pytest.mark.parametrize("verb", sorted(v for v in ASKED if v not in ("help", "version", "completion", "config", "sql", "status", "prune")))
+def test_nothing_in_a_range_is_four_with_a_reason_and_a_command(verb, store):
+    words = [w for w in ASKED[verb] if w not in RANGE + SPIKE and w not in ("--from", "--to")]
+    done = say(verb, "--from", "2001-01-01", "--to", "2001-01-02", store=store, words=words)
+    said = done.stderr.decode()
+    assert done.returncode == 4 and not done.stdout, (verb, done)
+    assert "2001" in said and re.search(r"^  (fix|try): ", said, re.M), said
+
+
+# --- the examples ---
+
+STANDS_IN = {"sudo": 'exec "$@"', "xdg-open": ":", "flamegraph.pl": "cat", "apt-get": ":",
+             "perf": "printf 'app 7 [000] 1.000000: 10101010 cpu-clock: \\n\\t    55d0c0ffee work+0x1 (/bin/app)\\n\\n'", "go": ":"}
+# examples that touch the live host: tests/score runs them
+NOT_HERE = re.compile(r"sonde (record|pstack|doctor|up|down|logs)\b|--debuginfod|~/\.config|\bsource <")
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory):
+    """A store of a host that was looked at today, at its last 03:10, and yesterday."""
+    now = int(time.time()) // 10 * 10
+    path = str(tmp_path_factory.mktemp("host") / "store")
+    last_0310 = (now - 3 * 3600 - 600) // 86400 * 86400 + 3 * 3600 + 600
+    ends = {last_0310 + 600, last_0310 - 600, last_0310 - 86400 + 900, now - 3600}
+    return livedin.make(path, now, sorted(e for e in ends if e < now - livedin.SPAN))
+
+
+@pytest.fixture(scope="module")
+def stand_ins(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stand-ins")
+    for name, does in STANDS_IN.items():
+        path = folder / name
+        path.write_text(f"#!/bin/sh\n{does}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    return str(folder)
+
+
+def examples():
+    return [(v["verb"], x) for v in verbs().values() for x in v["examples"]] if os.path.exists(f"{BIN}/sonde") else []
+
+
+@pytest.mark.parametrize("verb, line", examples())
+def test_an_example_of_the_help_works_as_it_stands(verb, line, host, stand_ins, tmp_path):
+    if NOT_HERE.search(line):
+        return
+    need("jq")
+    copy = str(tmp_path / "store")
+    shutil.copytree(host, copy)
+    (tmp_path / "cpu.pb.gz").write_bytes(say("export", store=host, words=["pprof", "--rec", "last"]).stdout)
+    (tmp_path / "old.pb.gz").write_bytes((tmp_path / "cpu.pb.gz").read_bytes())
+    line = line.replace("/tmp/other", str(tmp_path / "other"))
+    done = subprocess.run(["bash", "-eo", "pipefail", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, env={"PATH": f"{stand_ins}:{BIN}:{os.environ['PATH']}", "TZ": "UTC",
+                                                         "SONDE_STORE": copy, "HOME": str(tmp_path), "SONDE_CONFIG": "/nonexistent"})
+    # no debug symbols came: there is nothing to gain
+    assert done.returncode == (4 if verb == "symbolize" else 0), f"{line}\n{done.stdout[-500:]}\n{done.stderr}"
+
+
+def write():
+    with tempfile.TemporaryDirectory() as base:
+        made = livedin.make(os.path.join(base, "store"), AT)
+        os.makedirs(GOLDEN, exist_ok=True)
+        table_ = verbs()
+        for verb in ASKED:
+            for name, words in forms(verb, table_):
+                with open(os.path.join(GOLDEN, name), "w", encoding="utf-8") as f:
+                    f.write(shown(verb, words, made))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit(__doc__)
+    write()
