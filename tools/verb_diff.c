@@ -147,7 +147,7 @@ static int write_file(const struct verb_call *call, const struct diff_view *v, e
 	if (!call->quiet)
 		fprintf(stderr, "wrote %s (%s)\n", a->output, term_bytes(bytes, size, sizeof(size)));
 	if (!call->quiet && form == FORM_HTML)
-		fputs("open in a browser: colours are changes, d shows A, B, the change or what is gone, ? lists all keys\n", stderr);
+		fputs("open in a browser: colours are changes, d shows A, B, the change; ? lists all keys\n", stderr);
 	if (!call->quiet && form == FORM_PPROF)
 		fprintf(stderr, "next: go tool pprof -top %s\n", a->output);
 	return 0;

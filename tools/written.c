@@ -84,7 +84,7 @@ void written_say(const struct verb_call *call, const char *path, enum output_for
 	if (call->quiet)
 		return;
 	if (form == OUTPUT_HTML)
-		fputs("open in a browser: click or Enter zooms, / searches, ? lists all keys     (--open to launch)\n", stderr);
+		fputs("open in a browser: click zooms, / searches, ? lists all keys   (--open: now)\n", stderr);
 	else if (form == OUTPUT_PPROF)
 		fprintf(stderr, "next: go tool pprof -top %s\n", path);
 }
