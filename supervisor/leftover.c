@@ -47,7 +47,7 @@ static int open_process(int pid, unsigned long long ticks)
 static int end_one(int fd, int64_t until_ns)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
-	int64_t left = (until_ns - clock_boot_ns()) / 1000000;
+	int64_t left = (until_ns - clock_mono_ns()) / 1000000;
 
 	if (poll(&pfd, 1, left > 0 ? (int)left : 0) > 0)
 		return 0;
@@ -58,7 +58,7 @@ static int end_one(int fd, int64_t until_ns)
 
 int leftover_end(const char *store, int patience_ms)
 {
-	int64_t until = clock_boot_ns() + patience_ms * 1000000ll;
+	int64_t until = clock_mono_ns() + patience_ms * 1000000ll;
 	char path[PATH_MAX], line[64];
 	cleanup_file FILE *f = NULL;
 	int killed = 0, n = 0;

@@ -166,7 +166,7 @@ static void reap(struct sup *s)
 
 static bool is_time(const struct service *v)
 {
-	return !v->pid && (v->state == SERVICE_OFF || (v->state == SERVICE_WAITING && clock_boot_ns() >= v->again_ns));
+	return !v->pid && (v->state == SERVICE_OFF || (v->state == SERVICE_WAITING && clock_mono_ns() >= v->again_ns));
 }
 
 static void replace_tables(struct sup *s)
@@ -217,7 +217,7 @@ static int64_t cpu_of(pid_t pid)
 /* CPU of one that ended between two looks is counted as ours: it was our child. */
 static void look_at_cost(struct sup *s)
 {
-	int64_t now = clock_boot_ns(), cpu = cpu_of(getpid()) + cpu_of(s->maps.service.pid) + (int64_t)s->maps.bpf_ns;
+	int64_t now = clock_mono_ns(), cpu = cpu_of(getpid()) + cpu_of(s->maps.service.pid) + (int64_t)s->maps.bpf_ns;
 	uint64_t private = process_private_bytes(getpid());
 	int changed;
 
@@ -252,7 +252,7 @@ static unsigned int count(const struct sup *s, enum service_state state)
 static void tell_systemd(struct sup *s)
 {
 	unsigned int wanted = 0, running = count(s, SERVICE_RUNNING), failed = count(s, SERVICE_FAILED);
-	int64_t now = clock_boot_ns();
+	int64_t now = clock_mono_ns();
 
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		wanted += s->loader[i].wanted;
@@ -427,14 +427,14 @@ int loop_run(const struct loop_opts *o, struct err *e)
 	static struct sup s; /* large: a packet's buffer is in it */
 	int rc;
 
-	s = (struct sup){.o = o, .conf = *o->conf, .lock_fd = -1, .signal_fd = -1, .began_ns = clock_boot_ns(),
+	s = (struct sup){.o = o, .conf = *o->conf, .lock_fd = -1, .signal_fd = -1, .began_ns = clock_mono_ns(),
 			 .watchdog_ns = notify_watchdog_ns(), .control = {.listen_fd = -1, .answer = sup_answer, .ctx = &s}};
 	mapsowner_init(&s.maps);
 	rc = open_all(&s, e);
 	if (!rc) {
 		retain_init(&s.retain, s.store, &s.conf);
 		sup_follow(&s, &s.conf);
-		s.cost_ns = clock_boot_ns();
+		s.cost_ns = clock_mono_ns();
 		while (!s.stopping || going_down(&s)) {
 			turn(&s);
 			wait_and_take(&s);

@@ -130,7 +130,7 @@ void mapsowner_read(struct mapsowner *m)
 	while (m->sock >= 0 && rc == 1) {
 		rc = maps_link_receive(m->sock, m->packet, sizeof(m->packet), &len, fds);
 		if (rc == 1) {
-			m->service.heard_ns = clock_boot_ns();
+			m->service.heard_ns = clock_mono_ns();
 			rc = take_packet(m, len, fds) < 0 ? -EPROTO : 1;
 		}
 		if (rc)

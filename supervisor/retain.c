@@ -24,6 +24,8 @@
 #define SEGMENT_SHARE 8 /* of the budget; with its log it stays below a quarter */
 #define IMAGES_SHARE 8
 #define IMAGES_MOST_MB 256
+#define DOUBTFUL_NS (60 * NSEC_PER_SEC)
+#define DOUBT_NS    (3600 * NSEC_PER_SEC)
 #define BALLAST_SHARE 16
 #define BALLAST_MOST (16ull << 20)
 
@@ -80,7 +82,22 @@ static struct retention_limits headroom(const struct retain *r)
 	struct retention_limits l = r->limits;
 
 	l.bytes -= l.bytes / SEGMENT_SHARE;
+	if (clock_mono_ns() < r->doubt_until_ns)
+		l.age_ns = INT64_MAX / 4;
 	return l;
+}
+
+/* A clock that was set may be set right soon: all history is not to go for a mistake of a minute. */
+static void mind_clock(struct retain *r)
+{
+	int64_t offset = clock_boot_offset_ns(), moved = offset - r->offset_ns;
+
+	if (r->offset_ns && (moved > DOUBTFUL_NS || moved < -DOUBTFUL_NS)) {
+		r->doubt_until_ns = clock_mono_ns() + DOUBT_NS;
+		talk(LOG_LEVEL_WARN, "sonded", "the wall clock was set by %.0f s: no file is removed for its age in the next hour",
+		     (double)moved / 1e9);
+	}
+	r->offset_ns = offset;
 }
 
 static void start(struct retain *r)
@@ -93,12 +110,12 @@ static void start(struct retain *r)
 
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)headroom(r).bytes);
 	snprintf(reserve, sizeof(reserve), "%llu", (unsigned long long)r->limits.reserve_bytes);
-	snprintf(age, sizeof(age), "%llds", (long long)(r->limits.age_ns / NSEC_PER_SEC ?: 1));
+	snprintf(age, sizeof(age), "%llds", (long long)(headroom(r).age_ns / NSEC_PER_SEC ?: 1));
 	if (!rc && pipe2(ends, O_CLOEXEC) < 0)
 		rc = err_set(&e, -errno, EXIT_RUNTIME, "cannot make a pipe: %s", strerror(errno));
 	if (rc) {
 		talk(LOG_LEVEL_ERROR, "sonded", "%s: the store is not kept within its limits", e.what);
-		r->look_ns = clock_boot_ns() + IN_VAIN_NS;
+		r->look_ns = clock_mono_ns() + IN_VAIN_NS;
 		return;
 	}
 	fds[0] = (struct child_fd){ends[1], 1};
@@ -113,12 +130,14 @@ static void start(struct retain *r)
 
 void retain_tick(struct retain *r, bool at_once)
 {
-	struct retention_limits l = headroom(r);
-	int64_t now = clock_boot_ns();
+	int64_t now = clock_mono_ns();
+	struct retention_limits l;
 
 	if (r->pid || (!at_once && now < r->look_ns))
 		return;
 	r->look_ns = now + LOOK_NS;
+	mind_clock(r);
+	l = headroom(r);
 	if (now >= r->images_ns || usage_measure_again(r->store, &r->use)) {
 		(void)usage_measure(r->store, &r->use);
 		r->images_ns = now + IMAGES_NS;
@@ -170,7 +189,7 @@ void retain_ended(struct retain *r, int status)
 	if (json_array_size(json_object_get(root, "unmet")) && !r->unmet)
 		talk(LOG_LEVEL_WARN, "sonded", "the store is over its limits, and nothing more in it may go");
 	r->unmet = json_array_size(json_object_get(root, "unmet")) > 0;
-	r->look_ns = clock_boot_ns() + (json_array_size(rows) ? LOOK_NS : IN_VAIN_NS);
+	r->look_ns = clock_mono_ns() + (json_array_size(rows) ? LOOK_NS : IN_VAIN_NS);
 	(void)usage_measure(r->store, &r->use);
 	json_decref(root);
 }

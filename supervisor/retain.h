@@ -21,9 +21,11 @@ struct retain {
 	pid_t pid;                  /* of sonde-prune, 0: none */
 	int fd;                     /* what it says */
 	struct strbuf out;
-	int64_t look_ns;            /* when to look again; boot clock */
+	int64_t look_ns;            /* when to look again; monotonic clock */
 	struct usage use;           /* as of the last look */
 	int64_t images_ns;          /* when images/ is looked through again */
+	int64_t offset_ns;          /* of the boot clock, as of the last look */
+	int64_t doubt_until_ns;     /* the wall clock was set: it removes nothing for its age until then */
 	bool unmet;                 /* nothing more may go, and it does not hold */
 };
 

@@ -51,7 +51,7 @@ void service_release(struct service *s)
 static void enter(struct service *s, enum service_state state)
 {
 	s->state = state;
-	s->since_ns = clock_boot_ns();
+	s->since_ns = clock_mono_ns();
 }
 
 /* --- starting --- */
@@ -67,11 +67,11 @@ static void fail(struct service *s, bool was_ready)
 		return;
 	}
 	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
-		chance = (uint32_t)clock_boot_ns();
+		chance = (uint32_t)clock_mono_ns();
 	enter(s, SERVICE_WAITING);
-	s->again_ns = clock_boot_ns() + policy_delay_ns(s->failures, was_ready, chance);
+	s->again_ns = clock_mono_ns() + policy_delay_ns(s->failures, was_ready, chance);
 	talk(LOG_LEVEL_WARN, s->program, "%s; started again in %.1f s", s->why,
-	     (double)(s->again_ns - clock_boot_ns()) / 1e9);
+	     (double)(s->again_ns - clock_mono_ns()) / 1e9);
 }
 
 static void fail_start(struct service *s, const struct err *e)
@@ -171,7 +171,7 @@ static void take_event(struct service *s, const json_t *ev)
 	const char *name = json_string_value(json_object_get(ev, "event")) ?: "";
 	const char *what = json_string_value(json_object_get(ev, "what")), *fix = json_string_value(json_object_get(ev, "fix"));
 
-	s->heard_ns = clock_boot_ns();
+	s->heard_ns = clock_mono_ns();
 	if (!strcmp(name, "ready"))
 		service_ready(s);
 	if (!strcmp(name, "progress") || !strcmp(name, "done")) {
@@ -272,7 +272,7 @@ void service_ended(struct service *s, int status)
 		s->kill_ns = 0;
 		return;
 	}
-	if (was_ready && clock_boot_ns() - s->ready_ns >= POLICY_HEALTHY_NS)
+	if (was_ready && clock_mono_ns() - s->ready_ns >= POLICY_HEALTHY_NS)
 		s->failures = 0;
 	if (!s->why[0] && hung)
 		snprintf(s->why, sizeof(s->why), "it gave no sign of life and was killed");
@@ -286,7 +286,7 @@ void service_ended(struct service *s, int status)
 
 void service_watch(struct service *s)
 {
-	int64_t now = clock_boot_ns();
+	int64_t now = clock_mono_ns();
 
 	if (!s->pid)
 		return;
@@ -304,7 +304,7 @@ void service_watch(struct service *s)
 
 json_t *service_json(const struct service *s)
 {
-	int64_t now = clock_boot_ns();
+	int64_t now = clock_mono_ns();
 	json_t *o = json_pack("{s:s, s:s, s:i, s:f, s:i, s:i, s:f, s:f, s:f}", "name", s->name, "state",
 			      service_state_name(s->state), "pid", (int)s->pid, "for_seconds",
 			      (double)(now - s->since_ns) / 1e9, "starts", (int)s->starts, "failures", (int)s->failures,

@@ -29,7 +29,7 @@ struct service {
 	bool wanted;
 	enum service_state state;
 	pid_t pid;                   /* 0: none */
-	int64_t since_ns;            /* of the state; boot clock, as all below */
+	int64_t since_ns;            /* of the state; monotonic clock, as all below */
 	int64_t ready_ns;            /* 0: not yet, this time */
 	int64_t heard_ns;            /* its last sign of life */
 	int64_t again_ns;            /* when it is started again */

@@ -22,7 +22,7 @@ struct sup {
 	struct retain retain;
 	struct governor governor;
 	bool stopping, ready, children_changed, prune_now;
-	int64_t began_ns, watchdog_ns, watched_ns; /* boot clock; how often systemd is told, and when it was */
+	int64_t began_ns, watchdog_ns, watched_ns; /* monotonic clock; how often systemd is told, and when it was */
 	int64_t cost_ns, cost_cpu_ns;              /* the last look at our own cost */
 	double cores;                              /* lately, all of sonde */
 	uint64_t private_bytes;

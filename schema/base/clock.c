@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock: the three clocks sonde reads. */
+/* clock: the clocks sonde reads. */
 #include "schema/base/clock.h"
 
 #include <time.h>
@@ -20,6 +20,11 @@ int64_t clock_boot_ns(void)
 int64_t clock_utc_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
+}
+
+int64_t clock_mono_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 int64_t clock_cpu_ns(void)

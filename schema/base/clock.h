@@ -12,6 +12,8 @@
 
 int64_t clock_boot_ns(void);
 int64_t clock_utc_ns(void);
+/* Stands still while the machine sleeps: for patience with others, who slept too. */
+int64_t clock_mono_ns(void);
 /* CPU time of this process, user and system, all threads. */
 int64_t clock_cpu_ns(void);
 /* UTC minus boot clock, read so that a preemption between the two clocks does not show (best of five). */

@@ -190,6 +190,19 @@ int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
 	return 0;
 }
 
+/* A clock that went back for good leaves all names to one second, which has 9999 of them. */
+static void folder_next_second(char stamp[17])
+{
+	struct tm tm = {0};
+	time_t at;
+
+	if (!strptime(stamp, "%Y%m%dT%H%M%SZ", &tm))
+		return;
+	at = timegm(&tm) + 1;
+	gmtime_r(&at, &tm);
+	strftime(stamp, 17, "%Y%m%dT%H%M%SZ", &tm);
+}
+
 /* The stamp and number that come after all that are there. */
 static int folder_next_name(const char *dir, char stamp[17], int *number)
 {
@@ -208,6 +221,10 @@ static int folder_next_name(const char *dir, char stamp[17], int *number)
 		memcpy(stamp, names[n - 1], 16);
 		stamp[16] = '\0';
 		*number = atoi(names[n - 1] + 17) + 1;
+	}
+	if (*number > 9999) {
+		folder_next_second(stamp);
+		*number = 1;
 	}
 	free(names);
 	return 0;

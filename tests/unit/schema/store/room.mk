@@ -9,4 +9,9 @@ workloads: $(MAKERS)
 
 $(eval $(call archive,store_fixture,tests/unit/schema/store/fixture.c))
 $(eval $(call unit_test,store_dict_test,tests/unit/schema/store/dict_test.c,store base,-lsqlite3 -lpthread -lm))
-$(foreach t,choice writer room reader crowd inlined relabel hist amounts gauges retention,$(eval $(call unit_test,store_$(t)_test,tests/unit/schema/store/$(t)_test.c,store_fixture store base,-lsqlite3 -lpthread -lm)))
+$(foreach t,choice folder writer room reader crowd inlined relabel hist amounts gauges retention,$(eval $(call unit_test,store_$(t)_test,tests/unit/schema/store/$(t)_test.c,store_fixture store base,-lsqlite3 -lpthread -lm)))
+
+# twelve writers for a minute, their commits timed (on a machine that nobody else uses); 1000 writers killed
+.PHONY: check-crowd
+check-crowd: $(B)/tests/unit/store_crowd_test
+	@CROWD_SECONDS=60 CROWD_KILLS=667 CROWD_P99_MS=10 $(PYTHON) tests/run.py --results $(RESULTS)/crowd --timeout 400 $<

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks that are set while sonde records, and a machine that sleeps. This machine's clock is left alone: clockshim.so tells
+the programs another one (tests/workloads/clockshim.c)."""
+import json
+import os
+import shutil
+import struct
+import time
+
+import pytest
+from conftest import WORKLOADS, need, need_root, segments, sql_all
+from sonded import Sonded, alive, until
+
+NS = 1_000_000_000
+
+
+@pytest.fixture
+def clock(scratch):
+    """set(utc seconds, boot seconds): what is added to the clocks of programs started with `env`."""
+    need_root()
+    shim = os.path.join(WORKLOADS, "clockshim.so")
+    need("clockshim.so (make workloads)", shim)
+    path = os.path.join(scratch, "clock")
+
+    class Clock:
+        env = dict(os.environ, LD_PRELOAD=shim, CLOCKSHIM=path)
+
+        def set(self, utc=0, boot=0):
+            with open(path, "r+b" if os.path.exists(path) else "wb") as f:
+                f.write(struct.pack("=qq", int(utc * NS), int(boot * NS)))
+    c = Clock()
+    c.set()
+    return c
+
+
+def test_a_clock_that_jumps_back_and_forth_loses_and_misplaces_nothing(clock, capture, work, sonde, store):
+    jumps = [0, 3600, -7200]
+    cap = capture("--freq", "499", "--verbose", env=clock.env)
+    done = []
+    for i, jump in enumerate(jumps):
+        clock.set(utc=jump)
+        assert until(lambda n=i: cap.said().count("the wall clock was set by") >= n), cap.said()
+        at = time.time()
+        told = work("burn", "300", "1", f"jump{jump}").told()
+        done.append((jump, told["pid"], at + jump, time.time() + jump))
+    last = cap.stop()
+    assert last["samples"] > 300
+    # nothing is lost: in sums, and to whoever asks for all of it
+    stored = sum(r["n"] or 0 for r in sql_all(store, "select sum(n) n from sample"))
+    lost = sum(r["n"] or 0 for r in sql_all(store, "select sum(n) n from loss_row"))
+    # a run goes on in the next segment, with what it had accounted for
+    assert stored + lost == max(r["n"] for r in sql_all(store, "select max(accounted) n from run"))
+    for jump, pid, begin, end in done:
+        # nothing is misplaced: each burn stands where the clock of its time said
+        rows = sql_all(store, "select min(x.ts + m.value) a, max(x.ts + m.value) z, sum(x.n) n from sample x join series e on"
+                       " e.id = x.series join task t on t.id = e.task join process p on p.id = t.process join meta m on"
+                       f" m.key = 't0' where p.pid = {pid}")
+        n = sum(r["n"] or 0 for r in rows)
+        assert n > 75, (jump, n, rows)
+        assert min(r["a"] for r in rows if r["n"]) >= begin - 2 and max(r["z"] for r in rows if r["n"]) <= end + 2, (jump, rows)
+        # and a question about that time finds it there
+        window = ["--from", str(int(begin) - 3), "--to", str(int(end) + 4)]
+        ps = json.loads(sonde("ps", "--json", "--pid", str(pid), *window, store=store, check=True).stdout)
+        assert sum(r["samples"] for r in ps["rows"]) == n, (jump, n, ps)
+    # the offsets by which kernel stamps became UTC are on record
+    offsets = [r["boot_offset_ns"] / NS for r in sql_all(store, "select boot_offset_ns from clock order by rowid")]
+    base = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    for jump in jumps:
+        assert any(abs(o - base - jump) < 1 for o in offsets), (jump, base, offsets)
+
+
+def test_after_a_sleep_nobody_is_taken_to_hang(clock, store):
+    clock.set()
+    with Sonded(store, env=clock.env | {"CLOCKSHIM_ASLEEP": "sonded"}) as d:
+        cpu, maps = d.running("cpu"), d.running("maps")
+        clock.set(utc=7200, boot=7200)
+        looked = d.ask(do="status")["sonded"]["for_seconds"]
+        assert until(lambda: d.ask(do="status")["sonded"]["for_seconds"] > looked + 1.5)
+        assert d.running("cpu") == cpu and d.running("maps") == maps and alive(cpu), d.said()
+        assert "killed" not in d.said() and "no sign of life" not in d.said()
+
+
+def test_a_clock_that_is_set_ahead_makes_nothing_old_at_once(clock, store):
+    with Sonded(store, "--age", "1d", env=clock.env) as d:
+        assert d.running("cpu"), d.said()
+        old = os.path.join(store, time.strftime("%Y%m%dT%H%M%SZ-0001.db", time.gmtime(time.time() - 3600)))
+        shutil.copy(until(lambda: segments(store))[0], old)
+        looks = d.ask(do="status")["sonded"]["for_seconds"]
+        clock.set(utc=3 * 86400)
+        assert until(lambda: "no file is removed for its age" in d.said()), d.said()
+        assert until(lambda: d.ask(do="status")["sonded"]["for_seconds"] > looks + 3)
+        assert os.path.exists(old), d.said()

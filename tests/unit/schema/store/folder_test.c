@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* folder: names of segments, whatever the clock did. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "schema/store/folder.h"
+#include "tests/unit/schema/store/fixture.h"
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	fixture_make(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_remove(*state);
+	free(*state);
+	return 0;
+}
+
+static void plant(const struct fixture *f, const char *name)
+{
+	char path[200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void expect_next(const struct fixture *f, const char *name)
+{
+	char path[PATH_MAX];
+	struct err e = {0};
+
+	assert_int_equal(folder_new_segment(f->dir, path, &e), 0);
+	assert_string_equal(strrchr(path, '/') + 1, name);
+}
+
+static void a_new_name_sorts_last_even_if_the_clock_went_back(void **state)
+{
+	struct fixture *f = *state;
+
+	plant(f, "20981231T235959Z-0007.db");
+	expect_next(f, "20981231T235959Z-0008.db");
+	expect_next(f, "20981231T235959Z-0009.db");
+}
+
+static void a_second_whose_names_are_all_taken_is_followed_by_the_next(void **state)
+{
+	struct fixture *f = *state;
+
+	plant(f, "20981231T235959Z-9998.db");
+	expect_next(f, "20981231T235959Z-9999.db");
+	expect_next(f, "20990101T000000Z-0001.db");
+	expect_next(f, "20990101T000000Z-0002.db");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_new_name_sorts_last_even_if_the_clock_went_back),
+		T(a_second_whose_names_are_all_taken_is_followed_by_the_next),
+	};
+
+	return cmocka_run_group_tests_name("folder", tests, NULL, NULL);
+}
