@@ -90,10 +90,33 @@ struct mm_struct {
 
 struct inode {
 	unsigned short i_mode;
+	unsigned long i_ino;
 };
 
 struct file {
 	struct inode *f_inode;
+	void *private_data;
+};
+
+struct in6_addr {
+	unsigned char in6_u[16];
+};
+
+struct sock_common {
+	unsigned int skc_daddr;
+	unsigned short skc_dport;
+	unsigned short skc_num;
+	unsigned short skc_family;
+	unsigned char skc_state;
+	struct in6_addr skc_v6_daddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	struct sock *sk;
 };
 
 struct fdtable {

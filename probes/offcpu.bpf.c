@@ -39,6 +39,7 @@
 #include "probes/offcpu_state.bpf.h"
 #include "probes/stack.bpf.h"
 #include "probes/offcpu_class.bpf.h"
+#include "probes/offcpu_object.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -136,6 +137,10 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 		return false;
 	weight *= more;
 	tl->stacks++;
+	t->waker = 0;
+	t->on.kind = OFFCPU_ON_NOTHING;
+	if (t->state == OFFCPU_S_BLOCKED)
+		object_find(&t->on, prev, t->class);
 	stack_fill_task(&s->ev, prev, now);
 	if (stack_fill(s, prev, ctx, NULL)) {
 		tl->late++;
@@ -161,6 +166,8 @@ static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64
 		.weight = t->weight,
 		.class = t->class,
 		.blocked = blocked,
+		.waker = t->waker,
+		.on = t->on,
 	};
 	__u64 amounts = (__u64)t->weight * (blocked ? 2 : 1);
 
@@ -381,6 +388,29 @@ static __always_inline __u32 context_of(struct task_struct *current, void *ctx)
 	return arch_entry_read(arch_current_entry(current), &in) && in.call < 0 ? OFFCPU_IN_INTERRUPT : OFFCPU_IN_THREAD;
 }
 
+/* Behind the stack in `s`, of who wakes `t`. A function of its own: the unwinder leaves little stack. 0: sent. */
+static __noinline long wake_send(const struct offcpu_thread *t, const struct stack_scratch *s,
+				 const struct offcpu_wake_key *key, __u64 slept_ns, __u32 flags)
+{
+	struct offcpu_wake w = {
+		.ev = {.time_ns = s->ev.time_ns, .start_ns = s->ev.start_ns, .cgroup_id = s->ev.cgroup_id, .tgid = s->ev.tgid,
+		       .tid = s->ev.tid, .exec_id = s->ev.exec_id, .flags = s->ev.flags & STACK_F_KTHREAD,
+		       .end = OFFCPU_RECORD_WAKE},
+		.start_ns = t->start_ns,
+		.slept_ns = slept_ns,
+		.tgid = t->tgid,
+		.tid = t->tid,
+		.exec_id = t->exec_id,
+		.class = key->class,
+		.context = key->context,
+		.flags = flags & PF_KTHREAD ? STACK_F_KTHREAD : 0,
+	};
+
+	__builtin_memcpy(w.ev.thread, s->ev.thread, sizeof(w.ev.thread));
+	__builtin_memcpy(w.thread, t->comm, sizeof(w.thread));
+	return bpf_ringbuf_output(&events, &w, sizeof(w), BPF_RB_NO_WAKEUP);
+}
+
 /* true: it has been told with a stack of who wakes (not of an idle CPU), and belongs in no sum. Below the limit all are. */
 static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task_struct *p, struct task_struct *current,
 				      const struct offcpu_wake_key *key, __u64 now, void *ctx)
@@ -388,16 +418,6 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 	__u32 zero = 0;
 	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
 	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
-	struct offcpu_wake w = {
-		.start_ns = t->start_ns,
-		.slept_ns = now - t->since_ns,
-		.tgid = t->tgid,
-		.tid = t->tid,
-		.exec_id = t->exec_id,
-		.class = key->class,
-		.context = key->context,
-		.flags = p->flags & PF_KTHREAD ? STACK_F_KTHREAD : 0,
-	};
 
 	if (!cpu || !s || !key->waker || !limit_weight(&cpu->wakes, now, limit_wake))
 		return false;
@@ -405,11 +425,7 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 	if (!stack_fill(s, current, ctx, NULL) &&
 	    bpf_ringbuf_output(&events, s, stack_event_size(s), BPF_RB_NO_WAKEUP))
 		return false;
-	w.ev = s->ev;
-	w.ev.n_kernel = w.ev.n_user = 0;
-	w.ev.end = OFFCPU_RECORD_WAKE;
-	__builtin_memcpy(w.thread, t->comm, sizeof(w.thread));
-	return !bpf_ringbuf_output(&events, &w, sizeof(w), BPF_RB_NO_WAKEUP);
+	return !wake_send(t, s, key, now - t->since_ns, p->flags);
 }
 
 SEC("tp_btf/sched_waking")
@@ -435,6 +451,7 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 	key.waker = by ? by->id : 0;
 	key.class = t->class;
 	key.context = context_of((struct task_struct *)current, ctx);
+	t->waker = key.context == OFFCPU_IN_THREAD ? key.waker : 0;
 	if (!wake_tell(t, p, (struct task_struct *)current, &key, now, ctx))
 		wake_add(&key, now - t->since_ns);
 	return 0;

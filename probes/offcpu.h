@@ -50,6 +50,24 @@ struct offcpu_limit {
 	__u32 now, before;
 };
 
+/* What a thread waits on. */
+enum offcpu_object_kind {
+	OFFCPU_ON_NOTHING = 0,
+	OFFCPU_ON_FUTEX = 1,   /* value: its address */
+	OFFCPU_ON_FILE = 2,    /* value: its inode's number; fd */
+	OFFCPU_ON_PEER = 3,    /* family, peer, port: of the other end */
+	OFFCPU_ON_PORT = 4     /* family, port: of this end; there is no other one, or it has no address */
+};
+struct offcpu_object {
+	__u64 value;
+	__u32 fd;
+	__u16 family;
+	__u16 port;      /* of the host's byte order */
+	__u8 peer[16];   /* IPv4: the first four */
+	__u8 kind;       /* enum offcpu_object_kind */
+	__u8 pad[7];
+};
+
 /* Value of the map `threads`, by task_struct's address: it lives as long as the thread. */
 struct offcpu_thread {
 	__u64 id;
@@ -67,6 +85,8 @@ struct offcpu_thread {
 	__u8 call_class; /* of the last system call it waited in */
 	__u8 hinted;     /* woken while it ran */
 	__u8 pad[2];
+	__u64 waker;     /* id of the thread that woke it; 0: an interrupt did, or it is not known */
+	struct offcpu_object on; /* of the wait, where its stack was taken */
 };
 
 struct offcpu_who { /* value of the map `who`, by id */
@@ -129,8 +149,10 @@ struct offcpu_end {
 	__u8 class;      /* of the blocked part; OFFCPU_PREEMPTED or OFFCPU_YIELDED: there is none */
 	__u8 blocked;    /* 1: there is one, even if it lasted no time */
 	__u8 pad[2];
+	__u64 waker;     /* as in offcpu_thread */
+	struct offcpu_object on;
 };
-_Static_assert(sizeof(struct offcpu_end) == 72 + 32, "wire size");
+_Static_assert(sizeof(struct offcpu_end) == 72 + 80, "wire size");
 
 /* Behind the stack of one who wakes another, likewise: found by the event's tid and time_ns, which are that stack's. A wake-up
  * that is told so is in no sum of `wakes`. `ev` is of who wakes, the rest of who slept. */

@@ -87,6 +87,9 @@ static json_t *row_json(const struct waitsum_row *r)
 	json_object_set_new(o, "thread", waitcell_text(r->thread));
 	json_object_set_new(o, "reason", json_text(r->reason));
 	json_object_set_new(o, "function", waitcell_text(r->function));
+	json_object_set_new(o, "object", waitcell_text(r->object));
+	json_object_set_new(o, "by_thread", waitcell_text(r->by));
+	json_object_set_new(o, "by_tid", waitcell_number(r->by_tid, r->by != NULL));
 	json_object_set_new(o, "idle", json_boolean(r->idle));
 	json_object_set_new(o, "partial", json_boolean(r->partial));
 	json_object_set_new(o, "exact", json_boolean(r->exact));
@@ -134,6 +137,12 @@ static void row_text(struct table *t, const struct waitsum_row *r)
 	waitcell_duration(t, quantile(r, 0.99), hist);
 	waitcell_duration(t, r->max_ns, r->max_ns != 0);
 	table_cell(t, r->function ? r->function : "-");
+	if (!r->object)
+		table_cell(t, "-");
+	else if (r->by && !strcmp(r->reason, "lock"))
+		table_cellf(t, "%s, ended by %s %u", r->object, r->by, r->by_tid);
+	else
+		table_cell(t, r->object);
 }
 
 static void print_text(const struct view *v)
@@ -142,6 +151,7 @@ static void print_text(const struct view *v)
 		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"WAITED FOR", TABLE_LEFT},
 		{"TIMES", TABLE_RIGHT}, {"TOTAL", TABLE_RIGHT}, {"P50", TABLE_RIGHT}, {"P95", TABLE_RIGHT},
 		{"P99", TABLE_RIGHT}, {"LONGEST", TABLE_RIGHT}, {"MOSTLY IN", TABLE_MIDDLE},
+		{"MOSTLY ON", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
 	uint64_t left = v->most;

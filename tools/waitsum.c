@@ -12,6 +12,7 @@
 #include "schema/store/waitread.h"
 #include "schema/store/waits.h"
 #include "tools/select.h"
+#include "tools/waitobjects.h"
 #include "tools/waitrules.h"
 #include "tools/waitstack.h"
 
@@ -27,6 +28,7 @@ struct part {                   /* of one class in one group: what its stacks sa
 	struct amount stacks;
 	char *function;
 	uint64_t function_value;
+	struct waitobject *objects;
 };
 
 struct cell {                   /* one class in one group, partial or not */
@@ -98,8 +100,10 @@ static void cells_free(struct summing *s)
 
 	HASH_ITER(hh, s->cells, c, tmp) {
 		HASH_DEL(s->cells, c);
-		for (size_t i = 0; i < c->n_parts; i++)
+		for (size_t i = 0; i < c->n_parts; i++) {
 			free(c->parts[i].function);
+			waitobjects_free(c->parts[i].objects);
+		}
 		free(c->parts);
 		free(c->key);
 		free(c->container);
@@ -152,16 +156,21 @@ static struct part *part_of(struct cell *c, const char *reason, bool idle)
 	return &c->parts[c->n_parts++];
 }
 
+static struct part *part_by_stack(struct summing *s, struct cell *c, uint32_t stack, const char *class)
+{
+	const struct waitrule *rule = rule_of(s, stack, class);
+
+	return part_of(c, rule && rule->reason ? rule->reason : c->class, rule ? rule->idle : waitrule_idle_by_class(class));
+}
+
 static int add_stack(void *ctx, const struct store_total *t)
 {
 	struct summing *s = ctx;
 	const struct store_process_row *p = &s->dict->processes[t->process];
 	const char *class = store_wait_reason(t->label), *function;
-	const struct waitrule *rule = rule_of(s, t->stack, class);
 	struct cell *c = cell_of(s, p, t->thread, class, false);
-	struct part *part;
+	struct part *part = part_by_stack(s, c, t->stack, class);
 
-	part = part_of(c, rule && rule->reason ? rule->reason : c->class, rule ? rule->idle : waitrule_idle_by_class(class));
 	amount_add(&part->stacks, t->n, t->value, t->max);
 	for (size_t i = 0; t->hist && i < HIST_SLOTS; i++)
 		part->stacks.hist[i] += t->hist[i];
@@ -171,6 +180,15 @@ static int add_stack(void *ctx, const struct store_total *t)
 		part->function = mem_strdup(function);
 		part->function_value = t->value;
 	}
+	return 0;
+}
+
+static int add_object(void *ctx, const struct store_wait_object *o)
+{
+	struct summing *s = ctx;
+	struct cell *c = cell_of(s, &s->dict->processes[o->who.process], o->who.name, o->reason, false);
+
+	waitobjects_add(&part_by_stack(s, c, o->stack, o->reason)->objects, o->object, o->by.name, o->by.tid, o->total_ns);
 	return 0;
 }
 
@@ -199,6 +217,8 @@ static int sum_segment(struct summing *s, const char *path, struct err *e)
 		rc = store_wait_totals(s->seg, &q, add_total, s, e);
 		if (!rc)
 			rc = store_totals(s->seg, &q, add_stack, s, e);
+		if (!rc)
+			rc = store_wait_objects(s->seg, &q, add_object, s, e);
 		run = select_run_in(s->sel, path, i);
 	}
 	store_segment_close(s->seg);
@@ -218,6 +238,15 @@ static struct waitsum_row *row_add(struct waitsum *w, const struct cell *c)
 	return r;
 }
 
+static void row_object(struct waitsum_row *r, const struct part *p)
+{
+	struct waitobject_top top = waitobjects_top(p->objects);
+
+	r->object = top.object ? mem_strdup(top.object) : NULL;
+	r->by = top.by ? mem_strdup(top.by) : NULL;
+	r->by_tid = top.by_tid;
+}
+
 static void row_whole(struct waitsum *w, const struct cell *c, const struct part *part)
 {
 	struct waitsum_row *r = row_add(w, c);
@@ -225,6 +254,8 @@ static void row_whole(struct waitsum *w, const struct cell *c, const struct part
 	r->reason = mem_strdup(part ? part->reason : c->class);
 	r->idle = part ? part->idle : waitrule_idle_by_class(c->class);
 	r->function = part && part->function ? mem_strdup(part->function) : NULL;
+	if (part && !c->partial)
+		row_object(r, part);
 	r->exact = true;
 	r->n = c->exact.n;
 	r->total_ns = c->exact.value;
@@ -252,6 +283,7 @@ static void rows_shared(struct waitsum *w, const struct cell *c)
 		r->reason = mem_strdup(p->reason);
 		r->idle = p->idle;
 		r->function = p->function ? mem_strdup(p->function) : NULL;
+		row_object(r, p);
 		r->n = share(c->exact.n, p->stacks.n, n);
 		r->total_ns = share(c->exact.value, p->stacks.value, value);
 		r->max_ns = p->stacks.max;
@@ -331,6 +363,8 @@ void waitsum_free(struct waitsum *w)
 		free(w->rows[i].thread);
 		free(w->rows[i].reason);
 		free(w->rows[i].function);
+		free(w->rows[i].object);
+		free(w->rows[i].by);
 	}
 	free(w->rows);
 	free(w);

@@ -26,6 +26,9 @@ struct waitsum_row {
 	uint32_t pid;              /* 0: of several */
 	char *reason;              /* "lock", ...; "run queue": ready, and not running */
 	char *function;            /* innermost of its own code where it waited most; NULL: no stack is known */
+	char *object;              /* what it waited on most, of those waits whose stack is known; NULL: not known */
+	char *by;                  /* thread that ended most of the waits on it, by_tid; NULL: not known */
+	uint32_t by_tid;
 	bool idle, partial, exact;
 	uint64_t n, total_ns, max_ns; /* max_ns 0: not known */
 	uint64_t hist[HIST_SLOTS]; /* all 0: not known */

@@ -123,6 +123,16 @@ static uint32_t who_task(struct reading *r, uint64_t id)
 	return w->task;
 }
 
+uint32_t drain_thread(struct drain *d, struct family_host *h, uint64_t id)
+{
+	struct reading r = {.d = d, .h = h};
+	struct offcpu_who who;
+
+	if (!who_find(d, id) && !bpf_map_lookup_elem(d->maps.who, &id, &who))
+		who_read(&r, &id, &who);
+	return who_task(&r, id);
+}
+
 /* Whoever this was, it has been forgotten, and something was still added afterwards (by who had been a CPU's neighbour
  * long ago): that entry goes too. The number of a thread tells when it was given (thread_identify). */
 static bool who_forgotten(const struct drain *d, uint64_t id)

@@ -34,4 +34,7 @@ void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_
 /* After detach, behind the last drain_read: what still lasts. */
 void drain_unfinished(struct drain *d, struct family_host *h, int64_t now_ns);
 
+/* The store's id of the thread with the program's id `id`, also of one that came after the last reading; 0: not known. */
+uint32_t drain_thread(struct drain *d, struct family_host *h, uint64_t id);
+
 #endif

@@ -49,6 +49,7 @@ void join_release(struct join *j)
 			free((void *)(uintptr_t)j->waiting.slots[i].value);
 	idmap_release(&j->waiting);
 	idmap_release(&j->last);
+	objects_release(&j->objects);
 	kallsyms_free(j->symbols);
 }
 
@@ -173,6 +174,33 @@ static void amount_store(struct join *j, struct family_host *h, struct join_wait
 		h->added += w->of.end.weight;
 }
 
+static uint32_t task_of(struct family_host *h, uint32_t process, const char name[STACK_COMM_LEN], uint32_t tid)
+{
+	char thread[STACK_COMM_LEN + 1] = {0};
+
+	memcpy(thread, name, STACK_COMM_LEN);
+	return store_task(h->store, h->run, process, thread, tid);
+}
+
+/* What it waited on. Where the store does not take it, it has refused the wait's amounts, and is counted there. */
+static void object_store(struct join *j, struct family_host *h, struct join_wait *w)
+{
+	const struct offcpu_end *e = &w->of.end;
+	char buf[OBJECT_LEN];
+	struct store_wait_on x = {.class = (enum store_wait_class)e->class, .object = object_name(&j->objects, e, buf),
+				  .n = e->weight, .total_ns = e->weight * e->blocked_ns};
+	int err = -ESTALE;
+
+	for (int i = 0; x.object && i < 3 && err == -ESTALE; i++) {
+		const struct naming_result *named = named_now(j, h, w, i > 0);
+
+		x.stack = w->size ? named->stack : 0;
+		x.waker = e->waker && j->thread ? j->thread(j->ctx, h, e->waker) : 0;
+		err = store_wait_on(h->store, task_of(h, named->process, e->ev.thread, e->ev.tid),
+				    (int64_t)e->ev.time_ns + h->offset_ns, &x);
+	}
+}
+
 static void end_store(struct join *j, struct family_host *h, struct join_wait *w)
 {
 	const struct offcpu_end *e = &w->of.end;
@@ -182,14 +210,8 @@ static void end_store(struct join *j, struct family_host *h, struct join_wait *w
 	if (e->blocked)
 		amount_store(j, h, w, &blocked);
 	amount_store(j, h, w, &ready);
-}
-
-static uint32_t task_of(struct family_host *h, uint32_t process, const char name[STACK_COMM_LEN], uint32_t tid)
-{
-	char thread[STACK_COMM_LEN + 1] = {0};
-
-	memcpy(thread, name, STACK_COMM_LEN);
-	return store_task(h->store, h->run, process, thread, tid);
+	if (e->blocked)
+		object_store(j, h, w);
 }
 
 /* Where the store takes it not, the wait itself was refused too, and is counted there. */

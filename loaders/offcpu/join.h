@@ -3,7 +3,7 @@
  * join: stacks, and what is told of each: how long a wait was, or whom a waker woke. A wait's stack comes when it begins, its
  * length when it ends, each through the ring, told apart by (thread id, when the stack was taken); who is woken comes right
  * behind the waker's stack. Most often the stack comes first; one that is unwound later comes after. A wait that has both
- * is an amount of kind offcpu, one of kind runqueue, or both. What never gets its stack (JOIN_PATIENCE_NS) is stored
+ * is an amount of kind offcpu, one of kind runqueue, or both, and what it waited on stands beside. What never gets its stack (JOIN_PATIENCE_NS) is stored
  * without one. A stack whose wait does not end is none.
  *
  * Stacks are named when they come: their process may be gone, and its mappings forgotten, when the wait ends. Where the
@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "loaders/offcpu/object.h"
 #include "probes/offcpu.h"
 #include "schema/base/idmap.h"
 
@@ -29,6 +30,10 @@ struct join {
 	struct idmap waiting;     /* of thread and time -> struct join_wait * */
 	struct idmap last;        /* thread id -> key of its last stack that waits: an older one is over */
 	struct kallsyms *symbols; /* the kernel's; NULL: not read, or hidden */
+	struct objects objects;
+	/* The store's id of the thread with the program's id `id`, 0: not known. NULL: wakers of waits are not told. */
+	uint32_t (*thread)(void *ctx, struct family_host *h, uint64_t id);
+	void *ctx;
 };
 
 void join_init(struct join *j);

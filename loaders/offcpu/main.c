@@ -135,6 +135,8 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 	scope_configure(skel->obj, t, &skel->rodata->scope);
 	classes_fill(skel->rodata->syscall_class);
 	skel->rodata->syscall_yield = SYS_sched_yield;
+	skel->rodata->syscall_futex = SYS_futex;
+	skel->rodata->syscall_sync = SYS_sync;
 	skel->rodata->limit_cpu = stack_rate && !limit ? 1 : limit;
 	skel->rodata->limit_thread = stack_rate && limit < 2 ? 1 : limit / 2;
 	skel->rodata->limit_wake = stack_rate && limit < WAKES_PART ? 1 : limit / WAKES_PART;
@@ -147,12 +149,19 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 	bpf_program__set_autoload(skel->progs.offcpu_exit, t->follow_children);
 }
 
+static uint32_t thread_of(void *ctx, struct family_host *h, uint64_t id)
+{
+	return drain_thread(ctx, h, id);
+}
+
 static struct offcpu *offcpu_new(struct offcpu_bpf *skel)
 {
 	struct offcpu *o = mem_alloc(sizeof(*o));
 
 	o->skel = skel;
 	join_init(&o->join);
+	o->join.thread = thread_of;
+	o->join.ctx = &o->drain;
 	quota_init(&o->quota);
 	return o;
 }

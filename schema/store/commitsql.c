@@ -69,6 +69,9 @@ static const char *const sql[ST_N] = {
 	[ST_STEAL] = "INSERT INTO steal_row(ts, run, steal_ns, idle_ns, cpu_ns) VALUES(?1, ?2, ?3, ?4, ?5)"
 		     " ON CONFLICT DO UPDATE SET steal_ns = steal_ns + excluded.steal_ns,"
 		     " idle_ns = idle_ns + excluded.idle_ns, cpu_ns = cpu_ns + excluded.cpu_ns",
+	[ST_WAIT_ON] = "INSERT INTO wait_on_row(ts, task, class, object, waker, stack, n, total_ns)"
+		       " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+		       " ON CONFLICT DO UPDATE SET n = n + excluded.n, total_ns = total_ns + excluded.total_ns",
 	[ST_RUN_FIND] = "SELECT id FROM run WHERE token = ?1",
 	[ST_RUN] = "INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, accounted,"
 		   " recording) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",

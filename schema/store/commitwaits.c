@@ -6,7 +6,7 @@
 
 static const enum commit_stmt stmt_of[WAITROW_TABLES] = {
 	[WAITROW_WAIT] = ST_WAIT, [WAITROW_WAKE] = ST_WAKE, [WAITROW_CULPRIT] = ST_CULPRIT,
-	[WAITROW_THROTTLE] = ST_THROTTLE, [WAITROW_STEAL] = ST_STEAL,
+	[WAITROW_THROTTLE] = ST_THROTTLE, [WAITROW_STEAL] = ST_STEAL, [WAITROW_ON] = ST_WAIT_ON,
 };
 
 static void bind_hist(sqlite3_stmt *st, int at, const struct waitrow *r, struct strbuf *text)
@@ -22,7 +22,7 @@ static void bind_hist(sqlite3_stmt *st, int at, const struct waitrow *r, struct 
 }
 
 /* The keys of a row, behind ts and whose it is; returns where its numbers begin. */
-static int bind_keys(sqlite3_stmt *st, const struct waitrow *r, uint32_t by, uint32_t stack)
+static int bind_keys(sqlite3_stmt *st, const struct waitrow *r, uint32_t by, uint32_t stack, uint32_t text)
 {
 	switch (r->table) {
 	case WAITROW_WAIT:
@@ -33,6 +33,12 @@ static int bind_keys(sqlite3_stmt *st, const struct waitrow *r, uint32_t by, uin
 		sqlite3_bind_int64(st, 3, r->class);
 		sqlite3_bind_int64(st, 4, by);
 		sqlite3_bind_int64(st, 5, r->flags);
+		sqlite3_bind_int64(st, 6, stack);
+		return 7;
+	case WAITROW_ON:
+		sqlite3_bind_int64(st, 3, r->class);
+		sqlite3_bind_int64(st, 4, text);
+		sqlite3_bind_int64(st, 5, by);
 		sqlite3_bind_int64(st, 6, stack);
 		return 7;
 	case WAITROW_CULPRIT:
@@ -47,7 +53,8 @@ static int bind_keys(sqlite3_stmt *st, const struct waitrow *r, uint32_t by, uin
 static void commit_waitrow(struct commit *c, const struct waitrow *r, const struct commit_run *runs)
 {
 	bool of_run = r->table == WAITROW_THROTTLE || r->table == WAITROW_STEAL;
-	uint32_t text = of_run ? commit_text(c, r->task) : 0, task = of_run ? 0 : commit_task(c, r->task, runs);
+	uint32_t text = of_run ? commit_text(c, r->task) : r->table == WAITROW_ON ? commit_text(c, r->flags) : 0;
+	uint32_t task = of_run ? 0 : commit_task(c, r->task, runs);
 	uint32_t by = commit_task(c, r->by, runs), stack = r->stack ? stacktree_put(c, r->stack) : 0;
 	sqlite3_stmt *st = commit_stmt(c, stmt_of[r->table]);
 	cleanup_strbuf struct strbuf hist = STRBUF_INIT;
@@ -57,7 +64,7 @@ static void commit_waitrow(struct commit *c, const struct waitrow *r, const stru
 		return;
 	sqlite3_bind_int64(st, 1, r->ts - c->seg->t0);
 	sqlite3_bind_int64(st, 2, of_run ? (sqlite3_int64)runs[r->run - 1].row : (sqlite3_int64)task);
-	at = bind_keys(st, r, by, stack);
+	at = bind_keys(st, r, by, stack, text);
 	if (r->table == WAITROW_THROTTLE)
 		sqlite3_bind_int64(st, at++, text);
 	last = sqlite3_bind_parameter_count(st) - (r->table == WAITROW_WAIT);

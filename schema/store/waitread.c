@@ -98,6 +98,13 @@ static unsigned class_of(const struct waitread *r, int column)
 	return class >= 0 && class < CLASSES ? (unsigned)class : 0;
 }
 
+static uint32_t stack_of(const struct waitread *r, int column)
+{
+	int64_t stack = sqlite3_column_int64(r->st, column);
+
+	return stack > 0 && (uint64_t)stack < r->s->tree.n_stacks ? r->s->tree.node[stack] : 0;
+}
+
 int store_wait_totals(struct store_segment *s, const struct store_query *q,
 		      int (*each)(void *ctx, const struct store_wait_total *t), void *ctx, struct err *e)
 {
@@ -136,11 +143,10 @@ static int pairs(struct store_segment *s, const struct store_query *q, const cha
 		return rc;
 	while (!told && (step = sqlite3_step(r.st)) == SQLITE_ROW) {
 		bool has_class = sqlite3_column_type(r.st, 3) != SQLITE_NULL;
-		int64_t stack = sqlite3_column_int64(r.st, 6);
 		struct store_wait_by b = {.who = thread_of(&r, 0), .by = thread_of(&r, 1),
 					  .kind = (uint32_t)sqlite3_column_int64(r.st, 2),
 					  .reason = has_class ? r.names[class_of(&r, 3)] : "",
-					  .stack = stack > 0 && (uint64_t)stack < s->tree.n_stacks ? s->tree.node[stack] : 0,
+					  .stack = stack_of(&r, 6),
 					  .n = (uint64_t)sqlite3_column_int64(r.st, 4),
 					  .total_ns = (uint64_t)sqlite3_column_int64(r.st, 5)};
 
@@ -165,6 +171,30 @@ int store_culprits(struct store_segment *s, const struct store_query *q,
 	return pairs(s, q, "culprit_row",
 		     "SELECT x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0 FROM culprit_row x"
 		     " JOIN task t ON t.id = x.task WHERE " CHOSEN, each, ctx, e);
+}
+
+int store_wait_objects(struct store_segment *s, const struct store_query *q,
+		       int (*each)(void *ctx, const struct store_wait_object *o), void *ctx, struct err *e)
+{
+	struct waitread r;
+	int step, told = 0, rc = begin(&r, s, q, "wait_on_row",
+				       "SELECT x.task, x.waker, x.class, o.value, x.stack, x.n, x.total_ns FROM wait_on_row x"
+				       " JOIN task t ON t.id = x.task JOIN text o ON o.id = x.object WHERE " CHOSEN, e);
+
+	if (rc <= 0)
+		return rc;
+	while (!told && (step = sqlite3_step(r.st)) == SQLITE_ROW) {
+		struct store_wait_object o = {.who = thread_of(&r, 0), .by = thread_of(&r, 1),
+					      .reason = r.names[class_of(&r, 2)],
+					      .object = (const char *)sqlite3_column_text(r.st, 3),
+					      .stack = stack_of(&r, 4), .n = (uint64_t)sqlite3_column_int64(r.st, 5),
+					      .total_ns = (uint64_t)sqlite3_column_int64(r.st, 6)};
+
+		if (o.object && wanted(&r, &o.who))
+			told = each(ctx, &o);
+	}
+	rc = reading_finish(s, r.st, told ? SQLITE_DONE : step, e);
+	return rc ? rc : told;
 }
 
 int store_held_back(struct store_segment *s, const struct store_query *q,

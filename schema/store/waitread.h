@@ -42,6 +42,16 @@ int store_wakers(struct store_segment *s, const struct store_query *q,
 int store_culprits(struct store_segment *s, const struct store_query *q,
 		   int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e);
 
+struct store_wait_object {       /* what was waited on, weighted as amounts by stack */
+	struct store_thread who, by; /* by: who ended the wait, process 0: an interrupt, or not known */
+	const char *reason;      /* the wait's */
+	const char *object;      /* borrowed for the call */
+	uint32_t stack;          /* of `who`, in the dictionary */
+	uint64_t n, total_ns;
+};
+int store_wait_objects(struct store_segment *s, const struct store_query *q,
+		       int (*each)(void *ctx, const struct store_wait_object *o), void *ctx, struct err *e);
+
 struct store_held {              /* summed over the range */
 	const char *cgroup;      /* of throttled ones; "" for the host's steal time */
 	uint64_t periods, throttled, throttled_ns;

@@ -6,16 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum waitrow_table { WAITROW_WAIT, WAITROW_WAKE, WAITROW_CULPRIT, WAITROW_THROTTLE, WAITROW_STEAL, WAITROW_TABLES };
+enum waitrow_table {
+	WAITROW_WAIT, WAITROW_WAKE, WAITROW_CULPRIT, WAITROW_THROTTLE, WAITROW_STEAL, WAITROW_ON, WAITROW_TABLES
+};
 
 struct waitrow {
 	int64_t ts;          /* start of the bucket, seconds since 1970 */
 	enum waitrow_table table;
 	uint32_t run;
 	uint32_t task;       /* DICT_TASK; of throttle DICT_TEXT, the cgroup */
-	uint32_t class, flags; /* of a wake-up: context; of a culprit: class is its kind */
+	uint32_t class, flags; /* of a wake-up: context; of a culprit: class is its kind; of
+				  what was waited on: flags is DICT_TEXT */
 	uint32_t by;         /* waker, culprit: DICT_TASK, 0 none */
-	uint32_t stack;      /* of a wake-up: DICT_NODE */
+	uint32_t stack;      /* of a wake-up, and of what was waited on: DICT_NODE */
 	uint64_t value[3];   /* the table's numbers, in its order */
 	uint32_t *hist;      /* n_hist of them, its own; NULL: none */
 	size_t n_hist;

@@ -103,6 +103,14 @@ int store_wake(struct store_writer *w, uint32_t task, int64_t utc_ns, const stru
 	return row_put(w, &row, utc_ns);
 }
 
+int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait_on *x)
+{
+	struct waitrow row = {.table = WAITROW_ON, .task = task, .class = x->class, .flags = writer_text(w, x->object),
+			      .by = x->waker, .stack = x->stack, .value = {x->n, x->total_ns}};
+
+	return row_put(w, &row, utc_ns);
+}
+
 int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_culprit *x)
 {
 	struct waitrow row = {.table = WAITROW_CULPRIT, .task = task, .class = x->kind, .by = x->culprit,

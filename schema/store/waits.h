@@ -59,6 +59,14 @@ struct store_wake {
 	uint64_t n, total_ns;
 };
 
+struct store_wait_on {            /* waits whose stack was taken: n and total_ns weighted as its amounts */
+	enum store_wait_class class;
+	const char *object;       /* for people */
+	uint32_t waker;           /* task, 0: an interrupt, or not known */
+	uint32_t stack;           /* of who waited */
+	uint64_t n, total_ns;
+};
+
 enum store_culprit_kind { STORE_CULPRIT_THREAD = 0, STORE_CULPRIT_IDLE = 1, STORE_CULPRIT_UNKNOWN = 2 };
 struct store_culprit {
 	uint32_t culprit;         /* task, 0 unless a thread */
@@ -76,6 +84,7 @@ uint32_t store_task(struct store_writer *w, uint32_t run, uint32_t process, cons
 int store_wait(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait *x);
 /* -ESTALE too where waker or stack are not of this epoch. */
 int store_wake(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wake *x);
+int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait_on *x);
 int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_culprit *x);
 void store_throttle(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *cgroup,
 		    const struct store_throttle *x);

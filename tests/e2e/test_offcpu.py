@@ -272,3 +272,62 @@ def test_only_what_was_asked_for_is_counted(capture, store):
         one.kill()
     c.wait()
     assert {r["pid"] for r in sql_all(store, "SELECT DISTINCT pid FROM wait_totals")} == {one.pid}
+
+
+WAITS_ON = """
+import json, os, socket, sys, threading, time
+folder = sys.argv[1]
+fifo = folder + "/a fifo"
+os.mkfifo(fifo)
+listener = socket.create_server(("127.0.0.1", 0))
+done = []
+def serve():
+    for _ in range(20):
+        peer, _ = listener.accept()
+        done.append(peer.getpeername()[1])
+        peer.recv(1)
+        peer.close()
+server = threading.Thread(target=serve)
+fd = os.open(fifo, os.O_RDWR)
+reader = threading.Thread(target=lambda: [os.read(fd, 1) for _ in range(20)])
+server.start()
+reader.start()
+for _ in range(20):
+    time.sleep(0.01)
+    client = socket.create_connection(listener.getsockname())
+    time.sleep(0.01)
+    client.send(b"x")
+    os.write(fd, b"x")
+server.join()
+reader.join()
+print(json.dumps({"pid": os.getpid(), "fifo": fifo, "port": listener.getsockname()[1], "peers": done}), flush=True)
+"""
+
+
+def test_what_was_waited_on_is_named(tmp_path, capture, store):
+    c = capture("--stack-rate", 100000, program="sonde-offcpu")
+    told = json.loads(subprocess.run([sys.executable, "-c", WAITS_ON, str(tmp_path)], capture_output=True, text=True,
+                                     check=True).stdout)
+    c.stop()
+    found = {r["object"]: r for r in sql_all(store, "SELECT object, max(by_pid) AS by_pid, sum(count) AS n,"
+                                                    " group_concat(DISTINCT reason) AS reason FROM wait_objects WHERE pid = ?"
+                                                    " GROUP BY 1", (told["pid"],))}
+    # one that is there already when it is asked for is not waited for
+    assert found[told["fifo"]]["n"] >= 10 and found[told["fifo"]]["reason"] == "pipe"
+    assert found[told["fifo"]]["by_pid"] == told["pid"]
+    assert found[f"port {told['port']}"]["n"] >= 10 and found[f"port {told['port']}"]["reason"] == "network"
+    peers = {f"127.0.0.1:{port}" for port in told["peers"]}
+    assert len(peers & set(found)) >= 10, (peers, found)
+
+
+def test_a_futex_has_one_address_and_is_given_by_the_partner(waited):
+    store, told, _ = waited
+    rows = sql_all(store, "SELECT tid, object, by_thread, sum(count) AS n FROM wait_objects WHERE pid = ? AND reason = 'lock'"
+                          " GROUP BY 1, 2, 3", (told["pid"],))
+    for thread in (t for t in told["threads"] if t["kind"] == "futex"):
+        mine = sorted((r["n"], r["object"], r["by_thread"]) for r in rows if r["tid"] == thread["tid"])
+        assert mine and mine[-1][0] >= 0.95 * sum(n for n, _, _ in mine), mine
+        assert mine[-1][1].startswith("futex 0x") and mine[-1][2] == "partner"
+    disks = sql_all(store, "SELECT DISTINCT object FROM wait_objects WHERE pid = ? AND reason = 'disk' AND thread LIKE 'w-disk%'",
+                    (told["pid"],))
+    assert {d["object"].rsplit("/", 1)[1][:6] for d in disks} == {"waits-"}, disks

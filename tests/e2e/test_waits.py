@@ -36,6 +36,13 @@ LINES = [
     stack(DB, 5, 5, 100, 24, ["main", "PostgresMain", "secure_read", "epoll_wait"]),
     # the app: mutexes and a condition, by name; a poll; a sleep that began before; reads of a disk
     wait(APP, 1, 12, 240, 24), stack(APP, 1, 12, 240, 24, ["main", "handle", "pthread_mutex_lock", "futex_wait"]),
+    dict(APP, on="futex 0x10", **{"class": 1}, at=AT + 3, n=2, total_ns=70 * MS, by=DB,
+         stack=["main", "handle", "pthread_mutex_lock", "futex_wait"]),
+    dict(APP, on="futex 0x20", **{"class": 1}, at=AT + 3, n=2, total_ns=60 * MS, by=BURN,
+         stack=["main", "handle", "pthread_mutex_lock", "futex_wait"]),
+    dict(APP, on="futex 0x20", **{"class": 1}, at=AT + 4, n=8, total_ns=110 * MS, by=DB,
+         stack=["main", "handle", "pthread_mutex_lock", "futex_wait"]),
+    dict(APP, on="/var/lib/app/data", **{"class": 2}, at=AT + 4, n=200, total_ns=100 * MS),
     wait(APP, 5, 3, 3000, 29), stack(APP, 5, 3, 3000, 29, ["main", "loop", "epoll_wait"]),
     wait(APP, 6, 1, 5000, flags=2), wait(APP, 2, 100, 50, 18, flags=8, at=4), wait(APP, 2, 100, 50, 18, flags=8, at=5),
     wait(APP, 16, 40, 400, 23), wait(APP, 17, 10, 600, 25), wait(APP, 32, 60, 2000),
@@ -85,6 +92,10 @@ def test_counts_and_totals_are_those_put_in(sonde, made):
         "run queue": (50, 1000 * MS)}
     assert all(r["exact"] for r in app.values())
     assert app["run queue"]["max_ns"] == 60 * MS and app["lock"]["function"] == "futex_wait"
+    # by time, not by how often; ended by whom most of that time was
+    assert (app["lock"]["object"], app["lock"]["by_thread"], app["lock"]["by_tid"]) == ("futex 0x20", "postgres", 41)
+    assert (app["disk"]["object"], app["disk"]["by_thread"]) == ("/var/lib/app/data", None)
+    assert app["run queue"]["object"] is None
     total = sql_all(made, "select sum(total_ns) n from wait_totals where comm = 'app' and state <> 'running'")[0]["n"]
     assert total == sum(r["total_ns"] for r in app.values())
 
@@ -156,10 +167,11 @@ def test_where_wakers_woke(sonde, made):
 def test_what_people_see(sonde, made):
     text = sonde("waits", *RANGE, "--wide", store=made, check=True).stdout.splitlines()
     assert text[0].split() == ["PID", "NAME", "CONTAINER", "WAITED", "FOR", "TIMES", "TOTAL", "P50", "P95", "P99", "LONGEST",
-                               "MOSTLY", "IN"]
+                               "MOSTLY", "IN", "MOSTLY", "ON"]
     assert text[1].split()[:8] == ["7", "app", "-", "sleep,", "not", "over", "1", "5.00"]
     assert [x.split()[0:2] for x in text[2:]] == [["7", "app"], ["41", "postgres"], ["7", "app"], ["7", "app"]]
-    assert "lock" in text[3] and "~20" in text[3] and "600.0 ms" in text[3] and text[3].endswith("epoll_wait")
+    assert "lock" in text[3] and "~20" in text[3] and "600.0 ms" in text[3] and text[3].split()[-2:] == ["epoll_wait", "-"]
+    assert text[4].endswith(" futex_wait  futex 0x20, ended by postgres 41"), text[4]
     text = sonde("neighbours", *RANGE, "--wide", store=made, check=True).stdout
     assert "75.0 %" in text and "burner" in text and "[nobody: the CPU was idle]" in text
     assert "held back by its CPU quota: /docker/abc for 1.50 s, in 40 of 50 periods" in text

@@ -14,6 +14,7 @@
  *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...], "pid": ...}   store/waits.h
  *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm": "b", "thread": "b",
  *    "stack": [...]}}
+ *   {"on": "/a/file", "class": 2, "at": S, "n": 1, "total_ns": 5, "pid": ..., "stack": [...], "by": {...}}
  *   {"culprit": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {...}}          "by" may be left out
  *   {"throttle": "/docker/abc", "at": S, "periods": 10, "throttled": 4, "throttled_ns": 5}
  *   {"steal": 5, "idle_ns": 6, "cpu_ns": 7, "at": S}
@@ -182,6 +183,15 @@ static bool put_wake(struct put *p, const json_t *o)
 	return !store_wake(p->w, task_of(p, o), at_ns(o, "at"), &x);
 }
 
+static bool put_wait_on(struct put *p, const json_t *o)
+{
+	struct store_wait_on x = {.class = (enum store_wait_class)number(o, "class", 0), .object = text(o, "on", ""),
+				  .waker = task_of(p, json_object_get(o, "by")), .n = number(o, "n", 1),
+				  .total_ns = number(o, "total_ns", 0)};
+
+	return stack_of(p, o, &x.stack) && !store_wait_on(p->w, task_of(p, o), at_ns(o, "at"), &x);
+}
+
 static bool put_culprit(struct put *p, const json_t *o)
 {
 	struct store_culprit x = {.kind = (enum store_culprit_kind)number(o, "culprit", 0),
@@ -202,6 +212,8 @@ static int put_waits(struct put *p, const json_t *o)
 		return put_wait(p, o);
 	if (json_object_get(o, "wake"))
 		return put_wake(p, o);
+	if (json_object_get(o, "on"))
+		return put_wait_on(p, o);
 	if (json_object_get(o, "culprit"))
 		return put_culprit(p, o);
 	if (cgroup)

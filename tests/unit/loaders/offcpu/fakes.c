@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,16 @@ int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
 	}
 	for (size_t i = 0; i < n; i++)
 		fn(ctx, keys[i], values[i]);
+	return 0;
+}
+
+int bpf_map_lookup_elem(int fd, const void *key, void *value)
+{
+	size_t i = fake.n_map[fd] ? map_at((enum fake_map)fd, key, fake.map[fd][0].key_size) : 0;
+
+	if (i >= fake.n_map[fd])
+		return -ENOENT;
+	memcpy(value, fake.map[fd][i].value, fake.map[fd][i].value_size);
 	return 0;
 }
 
@@ -138,6 +149,17 @@ int store_wake(struct store_writer *w, uint32_t task, int64_t utc_ns, const stru
 	(void)w;
 	(void)utc_ns;
 	fake.wakes[fake.n_wakes++ % FAKES] = (struct fake_wake){task, *x};
+	return 0;
+}
+
+int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait_on *x)
+{
+	struct fake_on *on = &fake.on[fake.n_on++ % FAKES];
+
+	(void)w;
+	(void)utc_ns;
+	*on = (struct fake_on){.task = task, .x = *x};
+	snprintf(on->object, sizeof(on->object), "%s", x->object);
 	return 0;
 }
 

@@ -21,12 +21,14 @@ enum fake_map { FAKE_THREADS = 3, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRI
 struct fake_amount { uint32_t process, stack, label; enum store_kind kind; uint64_t n, value, max; };
 struct fake_wait { uint32_t task; int64_t utc_ns; struct store_wait x; };
 struct fake_wake { uint32_t task; struct store_wake x; };
+struct fake_on { uint32_t task; struct store_wait_on x; char object[64]; };
 struct fake_culprit { uint32_t task; struct store_culprit x; };
 
 struct fakes {
 	struct fake_amount amounts[FAKES]; size_t n_amounts;
 	struct fake_wait waits[FAKES];     size_t n_waits;
 	struct fake_wake wakes[FAKES];     size_t n_wakes;
+	struct fake_on on[FAKES];          size_t n_on;
 	struct fake_culprit culprits[FAKES]; size_t n_culprits;
 	struct { uint64_t key[4], value[40]; size_t key_size, value_size; } map[FAKE_MAPS][FAKES];
 	size_t n_map[FAKE_MAPS];

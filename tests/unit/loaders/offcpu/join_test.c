@@ -5,7 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "loaders/lib/host/naming.h"
 #include "loaders/offcpu/join.h"
@@ -211,6 +215,80 @@ static void what_never_gets_its_stack_is_stored_without_one(void **state)
 	assert_int_equal(j.waiting.n, 1); /* a wait may last */
 }
 
+static uint32_t thread_is(void *ctx, struct family_host *h, uint64_t id)
+{
+	(void)ctx;
+	(void)h;
+	return id == 77 ? 12 : 0;
+}
+
+static void waited_on(uint64_t out_ns, const struct offcpu_object *on, uint64_t waker)
+{
+	struct offcpu_end e = {.ev = {.time_ns = out_ns + 50, .tgid = (uint32_t)getpid(), .tid = 7, .end = OFFCPU_RECORD_END},
+			       .out_ns = out_ns, .blocked_ns = 50, .weight = 4, .class = OFFCPU_LOCK, .blocked = 1,
+			       .waker = waker, .on = *on};
+
+	stack_at(7, out_ns, 2, 1);
+	join_end(&j, &host, &e);
+}
+
+static void what_was_waited_on_stands_beside_with_who_ended_it(void **state)
+{
+	(void)state;
+	j.thread = thread_is;
+	waited_on(100, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = 0x7f00}, 77);
+	waited_on(200, &(struct offcpu_object){.kind = OFFCPU_ON_NOTHING}, 77);
+	waited_on(300, &(struct offcpu_object){.kind = OFFCPU_ON_PEER, .family = AF_INET, .peer = {10, 0, 0, 5}, .port = 5432}, 0);
+	waited_on(400, &(struct offcpu_object){.kind = OFFCPU_ON_PEER, .family = AF_INET6, .peer = {[15] = 1}, .port = 80}, 0);
+	waited_on(500, &(struct offcpu_object){.kind = OFFCPU_ON_PORT, .family = AF_INET, .port = 8080}, 0);
+	assert_int_equal(fake.n_on, 4);
+	assert_string_equal(fake.on[0].object, "futex 0x7f00");
+	assert_true(fake.on[0].x.n == 4 && fake.on[0].x.total_ns == 200 && fake.on[0].x.stack == 201);
+	assert_int_equal(fake.on[0].x.waker, 12);
+	assert_int_equal(fake.on[0].task, 7);
+	assert_string_equal(fake.on[1].object, "10.0.0.5:5432");
+	assert_string_equal(fake.on[2].object, "[::1]:80");
+	assert_string_equal(fake.on[3].object, "port 8080");
+	assert_int_equal(fake.on[3].x.waker, 0);
+}
+
+static void a_file_is_its_path_as_long_as_the_descriptor_is_the_same_file(void **state)
+{
+	struct offcpu_object on = {.kind = OFFCPU_ON_FILE};
+	struct stat st;
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), other;
+
+	(void)state;
+	assert_false(fd < 0 || fstat(fd, &st));
+	on.fd = (uint32_t)fd;
+	on.value = st.st_ino;
+	waited_on(100, &on, 0);
+	other = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(dup2(other, fd), fd);
+	waited_on(200, &on, 0); /* as it was */
+	on.value++;
+	waited_on(300, &on, 0);
+	close(other);
+	close(fd);
+	assert_string_equal(fake.on[0].object, "/dev/null");
+	assert_string_equal(fake.on[1].object, "/dev/null");
+	assert_int_equal(strncmp(fake.on[2].object, "inode ", 6) && strcmp(fake.on[2].object, "/dev/zero"), 0);
+}
+
+static void ever_new_objects_do_not_fill_the_store(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < OBJECTS_HOURLY; i++)
+		waited_on(i, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = i}, 0);
+	assert_string_not_equal(fake.on[(fake.n_on - 1) % FAKES].object, "[others]");
+	waited_on(9000, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = 9000}, 0);
+	assert_string_equal(fake.on[(fake.n_on - 1) % FAKES].object, "[others]");
+	waited_on(9001, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = 5}, 0);
+	assert_string_equal(fake.on[(fake.n_on - 1) % FAKES].object, "futex 0x5");
+	waited_on(3600000000000, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = 9000}, 0);
+	assert_string_equal(fake.on[(fake.n_on - 1) % FAKES].object, "futex 0x2328");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -226,6 +304,9 @@ int main(void)
 		T(a_wake_up_is_told_with_its_stack_whichever_comes_first),
 		T(a_wake_up_of_the_hardware_has_no_part_of_whom_it_came_upon),
 		T(what_never_gets_its_stack_is_stored_without_one),
+		T(what_was_waited_on_stands_beside_with_who_ended_it),
+		T(a_file_is_its_path_as_long_as_the_descriptor_is_the_same_file),
+		T(ever_new_objects_do_not_fill_the_store),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waitobjects: a sum of time by what was waited on, and by who ended the waits; which of them is the largest. */
+#ifndef SONDE_TOOLS_WAITOBJECTS_H
+#define SONDE_TOOLS_WAITOBJECTS_H
+
+#include <stdint.h>
+
+struct waitobject;
+
+struct waitobject_top {
+	const char *object;      /* borrowed; NULL: there is none */
+	uint64_t total_ns;       /* weighted */
+	const char *by;          /* name of the thread that ended most of that, NULL: not known */
+	uint32_t by_tid;
+};
+
+/* *all: NULL at first. `tid` 0: nobody known ended it. */
+void waitobjects_add(struct waitobject **all, const char *object, const char *by, uint32_t tid, uint64_t ns);
+struct waitobject_top waitobjects_top(struct waitobject *all);
+void waitobjects_free(struct waitobject *all);
+
+#endif
