@@ -55,6 +55,7 @@ WAITS = [{"wait": 2, "flags": 12, "n": 3, "total_ns": 9000, "max_ns": 5000, "his
          {"wait": 17, "n": 4, "total_ns": 700, "max_ns": 400, "at": 1800000002},
          {"wait": 32, "flags": 1, "n": 8, "total_ns": 5000, "max_ns": 900, "at": 1800000002},
          {"wake": 2, "context": 1, "n": 5, "total_ns": 10000, "by": BY, "at": 1800000001},
+         {"on": "/a/file", "class": 2, "n": 5, "total_ns": 10000, "by": BY, "at": 1800000001, "stack": ["main", "wait"]},
          {"culprit": 0, "n": 3, "total_ns": 600, "by": BY, "at": 1800000002},
          {"culprit": 1, "n": 1, "total_ns": 100, "at": 1800000002},
          {"throttle": "/docker/abc", "periods": 10, "throttled": 4, "throttled_ns": 70000, "at": 1800000003},
@@ -170,6 +171,8 @@ def test_what_threads_did_adds_up_by_thread_reason_and_bucket(kinds):
                                                          "[9,2,0,2,1]"]
     assert one("SELECT sum(total_ns) AS n FROM wait_totals WHERE state = 'running' AND began_before")["n"] == "5000"
     assert one("SELECT count, total_ns FROM runqueue WHERE reason = 'preempted'") == {"count": "4", "total_ns": "700"}
+    on = one("SELECT * FROM wait_objects")
+    assert (on["object"], on["reason"], on["count"], on["total_ns"], on["by_pid"]) == ("/a/file", "disk", "5", "10000", "9")
     by = one("SELECT * FROM wakers")
     assert (by["by_comm"], by["by_pid"], by["context"], by["count"], by["reason"]) == ("burner", "9", "interrupt", "5", "disk")
     assert ask(kinds, "SELECT who, by_comm, total_ns FROM neighbours ORDER BY who") == [
