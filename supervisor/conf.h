@@ -24,6 +24,7 @@
 
 enum conf_key {
 	CONF_STORE, CONF_BUDGET, CONF_RESERVE, CONF_AGE, CONF_SEGMENT_AGE, CONF_FAMILIES, CONF_FREQ, CONF_ARGS, CONF_CPU,
+	CONF_MEMORY,
 	CONF_KEYS
 };
 
@@ -38,6 +39,7 @@ struct conf {
 	int64_t age_ns, segment_age_ns;
 	uint32_t freq;
 	double cpu;                    /* most that all of sonde may take, in percent of one core; 0: no limit */
+	uint64_t memory_bytes;         /* the same of memory; 0: no limit */
 };
 
 /* "store", "budget", ...: flag without dashes, and the key in the files. NULL past the last. */

@@ -79,6 +79,12 @@ static int check_cpu(struct conf *c, const char *text)
 	return 0;
 }
 
+static int check_memory(struct conf *c, const char *text)
+{
+	c->memory_bytes = 0;
+	return strcmp(text, "0") ? quantity_bytes(text, &c->memory_bytes) : 0;
+}
+
 const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_STORE] = {"store", "store", "SONDE_STORE", "", "a path that begins with /", "the store's folder", check_store},
 	[CONF_BUDGET] = {"store", "budget", "SONDE_BUDGET", "", "2G or 500M",
@@ -93,6 +99,8 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},
 	[CONF_CPU] = {"limits", "cpu", "SONDE_CPU", "5", "a number of percent, 0 for no limit",
 		      "what all of sonde may take, in percent of one core; over it for a minute, sampling is slowed", check_cpu},
+	[CONF_MEMORY] = {"limits", "memory", "SONDE_MEMORY", "256M", "256M, 0 for no limit",
+			 "what all of sonde may take of memory; over it for a minute, families are ended", check_memory},
 };
 
 int conf_set(struct conf *c, enum conf_key key, const char *text, const char *origin, struct err *e)

@@ -14,12 +14,12 @@ static int change(struct governor *g, int by)
 	return by;
 }
 
-int governor_look(struct governor *g, double cores, double limit, unsigned int steps, int64_t now_ns)
+int governor_look(struct governor *g, double used, double limit, unsigned int steps, int64_t now_ns)
 {
 	if (limit <= 0)
 		return g->step ? change(g, -1) : 0;
-	g->over_ns = cores > limit ? g->over_ns ?: now_ns : 0;
-	g->under_ns = cores < limit / 2 ? g->under_ns ?: now_ns : 0;
+	g->over_ns = used > limit ? g->over_ns ?: now_ns : 0;
+	g->under_ns = used < limit / 2 ? g->under_ns ?: now_ns : 0;
 	if (g->over_ns && now_ns - g->over_ns >= GOVERNOR_OVER_NS && g->step < steps)
 		return change(g, 1);
 	if (g->under_ns && now_ns - g->under_ns >= GOVERNOR_UNDER_NS && g->step > 0)
@@ -34,10 +34,11 @@ uint32_t governor_freq(const struct governor *g, uint32_t asked)
 	return freq ? freq : 1;
 }
 
-int governor_allows(const struct governor *g, unsigned int i, unsigned int n)
+int governor_allows(const struct governor *cpu, const struct governor *memory, unsigned int i, unsigned int n)
 {
-	unsigned int fewer = g->step > GOVERNOR_SLOWER ? g->step - GOVERNOR_SLOWER : 0;
+	unsigned int fewer = cpu->step > GOVERNOR_SLOWER ? cpu->step - GOVERNOR_SLOWER : 0;
 
+	fewer = fewer > memory->step ? fewer : memory->step;
 	return i == 0 || i + fewer < n;
 }
 

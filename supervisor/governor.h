@@ -5,6 +5,8 @@
  *
  *   step 1, 2, 3   sampling at a half, a quarter, an eighth of what was asked, at least 1 Hz
  *   step 4 and on  one family less, the last of the list first; the first of the list stays
+ *
+ * Memory is held by a governor of its own, whose every step is one family less: sampling less takes no less memory.
  */
 #ifndef SONDE_SUPERVISOR_GOVERNOR_H
 #define SONDE_SUPERVISOR_GOVERNOR_H
@@ -21,11 +23,11 @@ struct governor {
 	int64_t over_ns, under_ns; /* since when; 0: it is not */
 };
 
-/* One look: cores used lately, limit in cores (0: none), steps there are. +1, -1: the step was changed; 0. */
-int governor_look(struct governor *g, double cores, double limit, unsigned int steps, int64_t now_ns);
+/* One look: what is used (cores, bytes), its limit (0: none), steps there are. +1, -1: the step was changed; 0. */
+int governor_look(struct governor *g, double used, double limit, unsigned int steps, int64_t now_ns);
 uint32_t governor_freq(const struct governor *g, uint32_t asked);
 /* May the i-th of n families run? */
-int governor_allows(const struct governor *g, unsigned int i, unsigned int n);
+int governor_allows(const struct governor *cpu, const struct governor *memory, unsigned int i, unsigned int n);
 
 /* CPU time of a process and of its children that have ended, user and system; 0: it is gone. */
 int64_t process_cpu_ns(pid_t pid);

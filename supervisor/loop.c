@@ -19,6 +19,7 @@
 #include "schema/store/folder.h"
 #include "schema/store/writer.h"
 #include "supervisor/leftover.h"
+#include "supervisor/lock.h"
 #include "supervisor/notify.h"
 #include "supervisor/sup.h"
 #include "supervisor/talk.h"
@@ -26,9 +27,8 @@
 #define TURN_MS      500
 #define STOP_NS      (2 * NSEC_PER_SEC)  /* a loader's time to flush */
 #define LEFT_MS      2500
-#define COST_NS      (10 * NSEC_PER_SEC)
+#define STATUS_NS    (10 * NSEC_PER_SEC)
 #define READY_LATEST_NS (30 * NSEC_PER_SEC)
-#define STEPS        (GOVERNOR_SLOWER + FAMILIES_MAX)
 
 #define CAP(x) (1ull << CAP_##x)
 /* What reads processes and files of others; giving the store's files to its group; being on time on a busy host. */
@@ -191,7 +191,7 @@ static void start_due(struct sup *s)
 	}
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
-		bool may = l->wanted && governor_allows(&s->governor, i, s->n_loaders);
+		bool may = l->wanted && governor_allows(&s->governor, &s->memory, i, s->n_loaders);
 
 		if (may && is_time(l) && s->maps.service.state == SERVICE_RUNNING)
 			start_loader(s, l);
@@ -207,37 +207,6 @@ static void watch(struct sup *s)
 	service_watch(&s->maps.service);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		service_watch(&s->loader[i]);
-}
-
-static int64_t cpu_of(pid_t pid)
-{
-	return pid ? process_cpu_ns(pid) : 0;
-}
-
-/* CPU of one that ended between two looks is counted as ours: it was our child. */
-static void look_at_cost(struct sup *s)
-{
-	int64_t now = clock_mono_ns(), cpu = cpu_of(getpid()) + cpu_of(s->maps.service.pid) + (int64_t)s->maps.bpf_ns;
-	uint64_t private = process_private_bytes(getpid());
-	int changed;
-
-	if (now - s->cost_ns < COST_NS)
-		return;
-	private += s->maps.service.pid ? process_private_bytes(s->maps.service.pid) : 0;
-	for (unsigned int i = 0; i < s->n_loaders; i++) {
-		cpu += cpu_of(s->loader[i].pid);
-		private += s->loader[i].pid ? process_private_bytes(s->loader[i].pid) : 0;
-	}
-	s->cores = s->cost_cpu_ns && cpu >= s->cost_cpu_ns ? (double)(cpu - s->cost_cpu_ns) / (double)(now - s->cost_ns) : s->cores;
-	s->private_bytes = private;
-	s->cost_ns = now;
-	s->cost_cpu_ns = cpu;
-	changed = governor_look(&s->governor, s->cores, s->conf.cpu / 100, STEPS, now);
-	if (!changed)
-		return;
-	talk(LOG_LEVEL_WARN, "sonded", "sonde takes %.1f %% of one core, its limit is %.1f %%: step %u, %s", 100 * s->cores,
-	     s->conf.cpu, s->governor.step, changed > 0 ? "sampling less" : "sampling more");
-	sup_follow(s, &s->conf);
 }
 
 static unsigned int count(const struct sup *s, enum service_state state)
@@ -265,7 +234,7 @@ static void tell_systemd(struct sup *s)
 			s->o->ready(s->o->ctx);
 		s->watched_ns = 0;
 	}
-	if (now - s->watched_ns < (s->watchdog_ns ?: COST_NS))
+	if (now - s->watched_ns < (s->watchdog_ns ?: STATUS_NS))
 		return;
 	s->watched_ns = now;
 	notify_send("%sSTATUS=%u of %u families record, %u failed", s->watchdog_ns ? "WATCHDOG=1\n" : "", running, wanted, failed);
@@ -277,7 +246,7 @@ static void turn(struct sup *s)
 		start_due(s);
 		retain_tick(&s->retain, s->prune_now);
 		s->prune_now = s->prune_now && !s->retain.pid;
-		look_at_cost(s);
+		cost_look(s);
 	}
 	watch(s);
 	if (s->children_changed)
@@ -353,31 +322,6 @@ static bool going_down(struct sup *s)
 
 /* --- begin and end --- */
 
-static int take_lock(struct sup *s, struct err *e)
-{
-	char path[PATH_MAX + 16], pid[16] = "";
-	cleanup_fd int fd = -1;
-
-	snprintf(path, sizeof(path), "%s/sonded.lock", s->store);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd < 0)
-		return err_set(e, -errno, errno == EACCES || errno == EROFS ? EXIT_PERMISSION : EXIT_STORE, "cannot open %s: %s",
-			       path, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (pread(fd, pid, sizeof(pid) - 1, 0) < 0)
-			pid[0] = '\0';
-		err_set(e, -EBUSY, EXIT_STORE, "another sonded%s%s keeps the store %s", *pid ? ", pid " : "", pid, s->store);
-		err_fix(e, "ask it: sonde status; end it: sonde down; or keep another: --store DIR");
-		return -EBUSY;
-	}
-	folder_own(fd, 0640);
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
-		talk(LOG_LEVEL_WARN, "sonded", "cannot write %s: %s", path, strerror(errno)); /* a full disk: the lock holds */
-	s->lock_fd = take_fd(&fd);
-	return 0;
-}
-
 static int open_all(struct sup *s, struct err *e)
 {
 	const char *store = s->conf.value[CONF_STORE].text;
@@ -395,7 +339,7 @@ static int open_all(struct sup *s, struct err *e)
 	signal(SIGPIPE, SIG_IGN);
 	rc = folder_prepare(s->store, e);
 	if (!rc)
-		rc = take_lock(s, e);
+		rc = lock_take(s->store, s->o->replace, &s->lock_fd, e);
 	if (rc)
 		return rc;
 	killed = leftover_end(s->store, LEFT_MS);

@@ -6,12 +6,15 @@
 #ifndef SONDE_SUPERVISOR_LOOP_H
 #define SONDE_SUPERVISOR_LOOP_H
 
+#include <stdbool.h>
+
 #include "schema/base/err.h"
 #include "supervisor/conf.h"
 
 struct loop_opts {
 	const char *conf_dir;               /* NULL: the default */
 	const char *const *flags;           /* as conf_load */
+	bool replace;                       /* a sonded that keeps the store is told to end */
 	struct conf *conf;                  /* loaded once by the caller; replaced at a reload */
 	void (*ready)(void *ctx);           /* called once all that can run does */
 	void *ctx;

@@ -21,11 +21,11 @@
 
 #define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this */
 
-enum { OPT_CONFIG = 256, OPT_CHECK, OPT_SHOW, OPT_ORIGIN, OPT_BACKGROUND, OPT_HELP };
+enum { OPT_CONFIG = 256, OPT_CHECK, OPT_SHOW, OPT_ORIGIN, OPT_BACKGROUND, OPT_REPLACE, OPT_HELP };
 
 struct sonded {
 	const char *dir, *flags[CONF_KEYS];
-	bool check, show, origin, background, help;
+	bool check, show, origin, background, replace, help;
 	int told;   /* the end of a pipe to whoever started us, -1: none */
 	int before; /* their stderr, until we are ready; -1 */
 };
@@ -36,15 +36,16 @@ static void print_help(void)
 	       "Keeps recording: starts the loaders, watches them, keeps the store within its budget.\n");
 	for (int i = 0; i < CONF_KEYS; i++)
 		printf("  --%-18s %s\n", conf_name((enum conf_key)i), conf_help((enum conf_key)i));
-	printf("  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n", "config DIR",
+	printf("  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n", "config DIR",
 	       "read DIR/sonde.conf and DIR/conf.d instead of " CONF_DIR, "check-config", "say what is wrong with the configuration, and stop",
 	       "show-config", "print what holds, and stop; --origin: and where each value comes from", "background",
-	       "return once it records; it goes on", "help", "this text");
+	       "return once it records; it goes on", "replace",
+	       "take over from a sonded that keeps the store: it ends in order first", "help", "this text");
 }
 
 static int parse(int argc, char **argv, struct sonded *d, struct err *e)
 {
-	struct option longs[CONF_KEYS + 7] = {0};
+	struct option longs[CONF_KEYS + 8] = {0};
 	int n = 0, opt;
 
 	for (; n < CONF_KEYS; n++)
@@ -54,6 +55,7 @@ static int parse(int argc, char **argv, struct sonded *d, struct err *e)
 	longs[n++] = (struct option){"show-config", no_argument, NULL, OPT_SHOW};
 	longs[n++] = (struct option){"origin", no_argument, NULL, OPT_ORIGIN};
 	longs[n++] = (struct option){"background", no_argument, NULL, OPT_BACKGROUND};
+	longs[n++] = (struct option){"replace", no_argument, NULL, OPT_REPLACE};
 	longs[n++] = (struct option){"help", no_argument, NULL, OPT_HELP};
 	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		if (opt < CONF_KEYS && opt >= 0 && opt != '?')
@@ -68,6 +70,8 @@ static int parse(int argc, char **argv, struct sonded *d, struct err *e)
 			d->origin = true;
 		else if (opt == OPT_BACKGROUND)
 			d->background = true;
+		else if (opt == OPT_REPLACE)
+			d->replace = true;
 		else if (opt == OPT_HELP)
 			d->help = true;
 		else
@@ -140,7 +144,7 @@ static int leave_to_child(struct sonded *d)
 
 static int run(struct sonded *d, struct conf *c, struct err *e)
 {
-	struct loop_opts o = {.conf_dir = d->dir, .flags = d->flags, .conf = c, .ready = on_ready, .ctx = d};
+	struct loop_opts o = {.conf_dir = d->dir, .flags = d->flags, .replace = d->replace, .conf = c, .ready = on_ready, .ctx = d};
 	cleanup_fd int log = -1, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int rc;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sup: what loop.c and answer.c share: sonded's state. */
+/* sup: what loop.c, cost.c and answer.c share: sonded's state. */
 #ifndef SONDE_SUPERVISOR_SUP_H
 #define SONDE_SUPERVISOR_SUP_H
 
@@ -20,7 +20,7 @@ struct sup {
 	unsigned int n_loaders;
 	struct control control;
 	struct retain retain;
-	struct governor governor;
+	struct governor governor, memory;
 	bool stopping, ready, children_changed, prune_now;
 	int64_t began_ns, watchdog_ns, watched_ns; /* monotonic clock; how often systemd is told, and when it was */
 	int64_t cost_ns, cost_cpu_ns;              /* the last look at our own cost */
@@ -33,6 +33,8 @@ void sup_follow(struct sup *s, const struct conf *c);
 int sup_reload(struct sup *s, struct err *e);
 struct service *sup_service(struct sup *s, const char *family);
 void sup_stop(struct sup *s);
+/* cost.c: every ten seconds, what all of sonde takes; over its limits for a minute, less is done. */
+void cost_look(struct sup *s);
 /* answer.c */
 json_t *sup_answer(void *ctx, const json_t *request, bool trusted);
 

@@ -149,15 +149,18 @@ static void print_store(const json_t *o)
 void daemon_print(const json_t *status)
 {
 	const json_t *d = json_object_get(status, "sonded"), *service;
-	char took[32], memory[32];
+	char took[32], memory[32], most[32];
 	size_t i;
 
-	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core (limit %.0f %%), %s private\n",
+	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core (limit %.0f %%), %s (limit %s)\n",
 	       number(d, "pid"), when_duration((int64_t)(number(d, "for_seconds") * 1e9), took, sizeof(took)),
 	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting", 100 * number(d, "cores"),
-	       100 * number(d, "limit_cores"), term_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)));
+	       100 * number(d, "limit_cores"), term_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),
+	       term_bytes((uint64_t)number(d, "limit_bytes"), most, sizeof(most)));
 	if (number(d, "step") > 0)
-		printf("  limit    sampling is slowed, step %.0f\n", number(d, "step"));
+		printf("  limit    CPU: sampling is slowed, step %.0f\n", number(d, "step"));
+	if (number(d, "memory_step") > 0)
+		printf("  limit    memory: %.0f families less\n", number(d, "memory_step"));
 	json_array_foreach(json_object_get(status, "services"), i, service)
 		print_service(service);
 	print_store(json_object_get(status, "store"));

@@ -44,21 +44,37 @@ static void it_never_steps_past_the_last(void **state)
 
 static void sampling_is_slowed_first_and_the_first_family_stays(void **state)
 {
-	struct governor g = {0};
+	struct governor g = {0}, memory = {0};
 
 	(void)state;
 	assert_int_equal(governor_freq(&g, 19), 19);
 	g.step = 2;
 	assert_int_equal(governor_freq(&g, 99), 24);
-	assert_true(governor_allows(&g, 2, 3));
+	assert_true(governor_allows(&g, &memory, 2, 3));
 	g.step = 30;
 	assert_int_equal(governor_freq(&g, 19), 2);
 	assert_int_equal(governor_freq(&g, 3), 1);
-	assert_true(governor_allows(&g, 0, 3));
-	assert_false(governor_allows(&g, 1, 3));
+	assert_true(governor_allows(&g, &memory, 0, 3));
+	assert_false(governor_allows(&g, &memory, 1, 3));
 	g.step = GOVERNOR_SLOWER + 1;
-	assert_true(governor_allows(&g, 1, 3));
-	assert_false(governor_allows(&g, 2, 3));
+	assert_true(governor_allows(&g, &memory, 1, 3));
+	assert_false(governor_allows(&g, &memory, 2, 3));
+}
+
+static void too_much_memory_costs_families_and_no_rate(void **state)
+{
+	struct governor cpu = {0}, memory = {0};
+
+	(void)state;
+	for (int64_t t = S; t < 200 * S; t += 10 * S)
+		governor_look(&memory, 300e6, 256e6, 3, t);
+	assert_int_equal(memory.step, 2);
+	assert_true(governor_allows(&cpu, &memory, 0, 3));
+	assert_false(governor_allows(&cpu, &memory, 1, 3));
+	assert_int_equal(governor_freq(&cpu, 19), 19);
+	for (int64_t t = 200 * S; t < 1000 * S; t += 10 * S)
+		governor_look(&memory, 100e6, 256e6, 3, t);
+	assert_true(governor_allows(&cpu, &memory, 2, 3));
 }
 
 static void the_cpu_time_of_a_process_is_that_of_its_own_clock(void **state)
@@ -83,6 +99,7 @@ int main(void)
 		cmocka_unit_test(a_peak_changes_nothing_a_minute_does_and_room_brings_it_back),
 		cmocka_unit_test(it_never_steps_past_the_last),
 		cmocka_unit_test(sampling_is_slowed_first_and_the_first_family_stays),
+		cmocka_unit_test(too_much_memory_costs_families_and_no_rate),
 		cmocka_unit_test(the_cpu_time_of_a_process_is_that_of_its_own_clock),
 	};
 
