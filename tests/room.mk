@@ -8,7 +8,7 @@ PYTHON  ?= /usr/bin/python3
 PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
 E2E     ?= tests/e2e
 
-.PHONY: check check-unit check-layout check-e2e check-docker check-live check-page check-fresh check-san check-clang workloads soak check-diff
+.PHONY: check check-unit check-layout check-e2e check-docker check-long check-live check-page check-fresh check-san check-clang workloads soak check-diff
 
 # the everyday tests: all kinds run, whatever fails before
 check: all unit-tests workloads
@@ -27,7 +27,11 @@ check-layout: all
 	@$(PYTEST) tests/check --junitxml=$(RESULTS)/layout.xml
 
 check-e2e: all workloads
-	@$(PYTEST) $(E2E) -m "not docker and not soak and not live and not page" --junitxml=$(RESULTS)/e2e.xml
+	@$(PYTEST) $(E2E) -m "not docker and not soak and not live and not page and not long" --junitxml=$(RESULTS)/e2e.xml
+
+# what takes ten seconds and more: comparisons with perf, two captures at once, kills, debuginfod, crowds of processes
+check-long: all workloads
+	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page" --durations=5 --junitxml=$(RESULTS)/long.xml
 
 # in real containers: the tests start an engine of their own and end it
 check-docker: all workloads

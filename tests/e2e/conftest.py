@@ -32,6 +32,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "docker: needs a Docker engine, which the test starts itself (make check-docker)")
     config.addinivalue_line("markers", "live: Debian's own servers and compilers under load (make check-live)")
     config.addinivalue_line("markers", "page: the flame graph page at length (make check-page)")
+    config.addinivalue_line("markers", "long: ten seconds and more on the real host (make check-long)")
     config.addinivalue_line("markers", "soak: takes minutes (make soak)")
 
 

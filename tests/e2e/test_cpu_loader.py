@@ -62,7 +62,7 @@ def test_a_full_queue_counts_the_drops_and_the_identity_holds(capture, work, sql
     assert stored + sum(done["lost"].values()) == done["seen"]
 
 
-@pytest.mark.parametrize("freq", [99, 1999])
+@pytest.mark.parametrize("freq", [99, pytest.param(1999, marks=pytest.mark.long)])
 def test_samples_times_period_is_the_cpu_time_that_the_kernel_charged(capture, work, sql, store, freq):
     load = None
     c = capture("--freq", freq, "--bucket", "10s")
@@ -112,7 +112,7 @@ def cgroup_roots():
     return roots
 
 
-@pytest.mark.parametrize("hierarchy", ["v2", "memory", "pids"])
+@pytest.mark.parametrize("hierarchy", ["v2", *(pytest.param(h, marks=pytest.mark.long) for h in ("memory", "pids"))])
 def test_a_capture_of_a_cgroup_has_those_below_it_and_no_other(capture, work, sql, store, hierarchy):
     point = dict(cgroup_roots()).get(hierarchy)
     if not point:

@@ -259,6 +259,7 @@ def flat(*args):
             if int(m.group(1))}
 
 
+@pytest.mark.long
 def test_what_came_between_two_profiles_is_what_the_runtimes_own_say(heapwork, scratch, sonde):
     """go tool pprof -diff_base of two exports, and of the two that the program itself wrote at the same moments."""
     need("go")
@@ -327,7 +328,8 @@ def until_killed(procs, scratch, ready):
     return p.pid, int(lines[-1].split()[1])
 
 
-@pytest.mark.parametrize("burners", [0, 2 * (os.cpu_count() or 1)], ids=["idle", "busy"])
+@pytest.mark.parametrize("burners", [pytest.param(0, id="idle"),
+                                     pytest.param(2 * (os.cpu_count() or 1), id="busy", marks=pytest.mark.long)])
 def test_a_program_killed_for_memory_leaves_its_last_profile(limited, store, scratch, burners):
     need_root()
     burning = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(burners)]

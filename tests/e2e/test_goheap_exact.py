@@ -146,6 +146,7 @@ def test_a_new_report_is_read_with_its_new_buckets(started):
     assert told_memory(told["memory"]) == read_memory(read["buckets"])
 
 
+@pytest.mark.long
 def test_a_program_that_allocates_and_collects_all_the_time_is_read_soundly(started):
     program = started("-sites", "200", "-rate", "512")
     program.ask("churn")

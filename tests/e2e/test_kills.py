@@ -74,6 +74,7 @@ def test_kill_sonde_cpu_the_store_stays_whole_and_what_it_held_is_counted(captur
     assert sum(r["lost"] for r in killed) > 0
 
 
+@pytest.mark.long
 def test_kill_sonde_maps_the_capture_goes_on_and_names_again(capture, work, store):
     times = scale(4, 100)
     load = work("shares", 3600)
@@ -141,6 +142,7 @@ def test_kill_sonde_index_the_capture_goes_on(capture, work, store):
     assert sum(r["n"] for r in rows if r["function"].startswith("leaf_")) >= 0.95 * sum(r["n"] for r in rows), rows
 
 
+@pytest.mark.long
 def test_kill_sonde_record_the_loader_ends_cleanly(work, store):
     load = work("burn", 3600000, 1)
     for _ in range(scale(2, 100)):

@@ -278,6 +278,7 @@ def test_after_lost_records_all_is_told_anew(server):
     assert len(gone) < 5, "dead processes are still told as alive"
 
 
+@pytest.mark.long
 def test_a_client_that_does_not_read_is_seeded_anew_and_holds_up_nobody(server):
     connect, child, _ = server()
     good, slow = connect(), connect()
@@ -374,7 +375,8 @@ def fake_index(scratch, what):
     return path
 
 
-@pytest.mark.parametrize("what,reason", [("kill -SEGV $$", "signal 11"), ("exit 3", "code 3"), ("sleep 30", "too long")])
+@pytest.mark.parametrize("what,reason", [("kill -SEGV $$", "signal 11"), ("exit 3", "code 3"),
+                                         pytest.param("sleep 30", "too long", marks=pytest.mark.long)])
 def test_a_file_on_which_sonde_index_fails_is_remembered_and_not_tried_again(server, scratch, store, what, reason):
     exe = os.path.join(scratch, "trap")
     shutil.copy(f"{WORKLOADS}/burn-static", exe)

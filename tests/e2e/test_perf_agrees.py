@@ -55,6 +55,7 @@ def record_all(capture, seconds, scratch):
         raise PerfFailed(f"perf record ended with {status}")
 
 
+@pytest.mark.long
 def test_leaf_functions_agree_with_perf(capture, work, store, scratch):
     need_root()
     need("perf")

@@ -49,6 +49,7 @@ def sonde_stacks(sonde, store):
     return stacks
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_inclusive_shares_are_those_of_perf_with_dwarf(compiler, capture, sonde, store, scratch):
     need_root()

@@ -18,6 +18,7 @@ def one(rows, key="n"):
     return sum(r[key] or 0 for r in rows)
 
 
+@pytest.mark.long
 def test_short_processes_are_sampled_under_their_own_command_and_named(capture, work, scratch, sql, store):
     count, ms, seconds = scale((80, 100, 8), (200, 200, 30))
     c = capture("--freq", 499)
@@ -81,6 +82,7 @@ def test_flipping_between_two_files_by_exec_never_mixes_their_names(capture, wor
     assert unnamed <= 0.02 * all_
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", [".", "twins"])
 def test_flipping_between_two_libraries_by_dlopen_never_mixes_their_names(capture, work, store, folder):
     """twins: both libraries carry the same build-id, and still keep their own names."""

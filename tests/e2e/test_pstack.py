@@ -71,6 +71,7 @@ def test_each_thread_is_shown_with_its_reason_its_place_and_since_when(sonde, st
         assert row["blocked_ns"] > 0
 
 
+@pytest.mark.long
 def test_how_long_grows_with_the_clock(sonde, store, standing):
     first = {r["tid"]: r for r in rows(sonde, store, "-p", standing.pid)}
     time.sleep(1)  # what is measured: time that passes

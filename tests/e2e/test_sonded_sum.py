@@ -100,6 +100,7 @@ class Watch(threading.Thread):
         self.join()
 
 
+@pytest.mark.long
 def test_made_is_stored_and_removed_and_lost_whatever_is_killed(counting, small_disk):
     where, counts, store = counting
     random.seed(6)

@@ -130,6 +130,7 @@ def test_a_debug_file_inside_its_root_gives_the_names(capture, work, store, root
     assert seen.get("burn_leaf", 0) > 0.9 * sum(seen.values()), seen
 
 
+@pytest.mark.long
 def test_a_debug_package_that_is_installed_later_gives_its_names_to_the_next_recording(capture, work, store, root):
     need("objcopy")
     program = f"{root}/bin/burn-static"

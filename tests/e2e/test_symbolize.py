@@ -171,6 +171,7 @@ def wait_served(url, what):
             time.sleep(0.1)
 
 
+@pytest.mark.long
 def test_debuginfod_has_what_is_not_here(sonde, stripped, scratch, server):
     program, debug, store = stripped
     url, files, env = server
@@ -186,6 +187,7 @@ def test_debuginfod_has_what_is_not_here(sonde, stripped, scratch, server):
     assert_shares(leaves(store, told["pid"]), told)
 
 
+@pytest.mark.long
 def test_debuginfod_has_a_program_that_is_gone(sonde, stripped, server):
     program, debug, store = stripped
     url, files, env = server
@@ -213,6 +215,7 @@ def test_record_asks_after_it_has_recorded(sonde, stripped, server):
     assert refused.returncode == 2 and "DEBUGINFOD_URLS" in refused.stderr
 
 
+@pytest.mark.long
 def test_a_server_that_is_not_there_costs_little_and_is_said(sonde, stripped):
     program, _, store = stripped
     run_recorded(program, store)

@@ -317,6 +317,7 @@ def child_of(pid, comm):
     return None
 
 
+@pytest.mark.long
 def test_a_killed_sonde_maps_is_followed_by_one_that_takes_its_maps_over(capture, work, sql, store):
     c = capture("--freq", 499)
     w = work("burn", scale(6000, 20000))

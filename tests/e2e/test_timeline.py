@@ -218,6 +218,7 @@ def test_a_copied_store_answers_without_root(sonde, spike, tmp_path):
         shutil.rmtree(base, ignore_errors=True)
 
 
+@pytest.mark.long
 def test_a_spike_of_a_real_capture_is_found_and_shown(sonde, store, tmp_path):
     """Half a second on a CPU within twenty that are recorded."""
     need_root()

@@ -23,6 +23,7 @@ def charged(pid):
         return time.monotonic_ns(), int(f.read().split()[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("narrow", [False, True], ids=["whole-host", "one-process"])
 def test_a_fine_recording_during_an_always_on_capture(capture, work, store, sonde, narrow):
     before, fine_s, after = scale((12, 11, 12), (30, 60, 30))

@@ -60,6 +60,7 @@ def cpu_ns(pid):
         return int(f.read().split()[0])
 
 
+@pytest.mark.long
 def test_the_neighbour_on_ones_cpu_is_named_with_its_share(sonde, capture, store, scratch):
     """The victim never sleeps: it waits for as long as the burner runs on their CPU."""
     for name in ("victim", "burner"):
