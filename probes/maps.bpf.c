@@ -241,6 +241,8 @@ int BPF_PROG(on_exit, struct task_struct___maps *task)
 	fill(&s->ev, task, MAPS_EV_EXIT);
 	code = BPF_CORE_READ(task, signal, group_exit_code);
 	s->ev.exit_code = code ? code : BPF_CORE_READ(task, exit_code);
+	if (BPF_CORE_READ(task, signal, oom_mm))
+		s->ev.flags |= MAPS_F_OOM;
 	send(s, 0);
 	return 0;
 }

@@ -26,7 +26,8 @@ enum maps_event_type {
 enum maps_event_flags {
 	MAPS_F_KTHREAD = 1,
 	MAPS_F_ARGS_CUT = 2, /* the arguments were longer than MAPS_ARGS_MAX */
-	MAPS_F_ARGS_FAULT = 4
+	MAPS_F_ARGS_FAULT = 4,
+	MAPS_F_OOM = 8 /* exit: the out-of-memory killer had chosen it */
 };
 
 struct maps_event {

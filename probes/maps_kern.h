@@ -92,6 +92,7 @@ struct atomic_t___maps {
 struct signal_struct___maps {
 	struct atomic_t___maps live;
 	int group_exit_code;
+	void *oom_mm; /* set when the out-of-memory killer chose it */
 };
 
 struct mm_struct___maps {

@@ -66,6 +66,10 @@ struct fold_process {            /* strings are never NULL */
 	int64_t start_ns;        /* UTC */
 	const char *comm, *exe, *args, *container, *container_id, *container_image, *unit;
 	uint64_t ns, samples;
+	int64_t end_ns;          /* UTC, 0: not known to have ended */
+	enum store_end_how how;
+	uint32_t status;
+	const char *lang, *lang_runtime; /* as store_process_row's */
 	bool self;
 };
 

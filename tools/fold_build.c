@@ -140,14 +140,28 @@ uint32_t fold_store_process(struct fold_build *b, const struct store_process_row
 	uint64_t identity = fold_store_identity(row);
 	uint32_t i;
 
-	if (fold_known_process(b, identity, &i))
+	if (fold_known_process(b, identity, &i)) { /* it went on in another segment, and may have ended there */
+		struct fold_process *known = &b->pub.processes[i];
+
+		if (row->how && !known->how) {
+			known->how = row->how;
+			known->end_ns = row->end_ns;
+			known->status = row->status;
+		}
+		if (*row->lang && !*known->lang) {
+			known->lang = fold_text(b, row->lang);
+			known->lang_runtime = fold_text(b, row->lang_runtime);
+		}
 		return i;
+	}
 	return fold_add_process(b, identity, &(struct fold_process){
 		.pid = row->pid, .ppid = row->ppid, .uid = row->uid, .start_ns = row->start_ns,
 		.comm = fold_text(b, row->comm), .exe = fold_text(b, row->exe),
 		.unit = fold_text(b, row->unit), .container_image = fold_text(b, row->container_image),
 		.args = fold_text(b, row->args), .container = fold_text(b, row->container),
-		.container_id = fold_text(b, row->container_id), .self = row->self,
+		.container_id = fold_text(b, row->container_id), .self = row->self, .end_ns = row->end_ns,
+		.how = row->how, .status = row->status, .lang = fold_text(b, row->lang),
+		.lang_runtime = fold_text(b, row->lang_runtime),
 	});
 }
 

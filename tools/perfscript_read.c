@@ -267,7 +267,7 @@ static uint32_t process_of(struct fold_build *b, const struct sample *s)
 	identity = hash_u64(HASH_SEED, s->pid);
 	if (!fold_known_process(b, identity, &i))
 		i = fold_add_process(b, identity, &(struct fold_process){.pid = s->pid, .comm = fold_text(b, strbuf_str(&comm)), .exe = none,
-			.args = none, .container = none, .container_id = none, .container_image = none, .unit = none});
+			.args = none, .container = none, .container_id = none, .container_image = none, .unit = none, .lang = none, .lang_runtime = none});
 	return i;
 }
 

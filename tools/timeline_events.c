@@ -11,6 +11,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "tools/ended.h"
 #include "tools/timeline_parts.h"
 
 static struct timeline_event *event_add(struct timelining *l, const char *kind, int64_t from_ns, int64_t to_ns, const char *who,
@@ -66,6 +67,29 @@ static void tell_loss(struct timelining *l, sqlite3_stmt *st)
 		  column_text(st, 1))->n = n;
 }
 
+static void tell_ended(struct timelining *l, const struct store_process_row *row, const char *how)
+{
+	event_add(l, "process ended", row->end_ns, row->end_ns, *row->container ? row->container : row->comm,
+		  "%.64s (%u) ended: %.80s", row->comm, row->pid, how);
+}
+
+/* One of whose end no family knows more than the capture itself. */
+static void tell_process_end(struct timelining *l, sqlite3_stmt *st)
+{
+	sqlite3_int64 id = sqlite3_column_int64(st, 0);
+	const struct store_process_row *row;
+	char how[ENDED_MAX];
+
+	if (id <= 0 || (size_t)id >= l->dict->n_processes)
+		return;
+	row = &l->dict->processes[id];
+	if (!is_inside(l, row->end_ns) || !ended_is_news(row->how, row->status, row->end_ns - row->start_ns) ||
+	    !select_wants_process(l->pub.sel, row))
+		return;
+	ended_say(row->how, row->status, how);
+	tell_ended(l, row, how);
+}
+
 /* When: as it told of its memory for the last time, which is known when all is read. */
 static void tell_end(struct timelining *l, sqlite3_stmt *st)
 {
@@ -79,6 +103,10 @@ static void tell_end(struct timelining *l, sqlite3_stmt *st)
 	row = &l->dict->processes[id];
 	if (!select_wants_process(t->sel, row))
 		return;
+	if (row->how && is_inside(l, row->end_ns)) {
+		tell_ended(l, row, column_text(st, 1));
+		return;
+	}
 	p = &t->processes[timelining_process(l, (uint32_t)id)];
 	free(p->ended);
 	p->ended = mem_strdup(column_text(st, 1));
@@ -126,6 +154,8 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 		 tell_run},
 		{"SELECT family, reason, min(ts), max(ts), sum(lost) FROM loss WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2", tell_loss},
 		{"SELECT process_id, value FROM process_notes WHERE key = 'last' AND value <> ''", tell_end},
+		{"SELECT id FROM process p WHERE how IN (1, 2, 3) AND end_ns / 1000000000 BETWEEN ?1 AND ?2 AND NOT self AND NOT EXISTS"
+		 " (SELECT 1 FROM process_note n WHERE n.process = p.id AND n.key = 'last' AND n.value <> 0)", tell_process_end},
 		{"SELECT c.name, min(p.start_ns) FROM container c JOIN process p ON p.container = c.id WHERE c.name <> '' GROUP BY c.id"
 		 " HAVING EXISTS (SELECT 1 FROM container o JOIN process q ON q.container = o.id WHERE o.name = c.name"
 		 "  AND o.runtime_id <> c.runtime_id"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "schema/base/cleanup.h"
+#include "tools/ended.h"
 #include "tools/json.h"
 #include "tools/table.h"
 #include "tools/term.h"
@@ -43,6 +44,19 @@ static json_t *text_or_null(const char *s)
 	return *s ? json_text(s) : json_null();
 }
 
+static void set_end(json_t *o, const struct fold_process *p)
+{
+	char how[ENDED_MAX];
+
+	ended_say(p->how, p->status, how);
+	if (p->end_ns)
+		json_set_time(o, "ended", p->end_ns);
+	else
+		json_object_set_new(o, "ended", json_null());
+	json_object_set_new(o, "how", text_or_null(how));
+	json_object_set_new(o, "status", p->how ? json_integer(p->status) : json_null());
+}
+
 static void set_process(json_t *o, const struct fold *f, const struct fold_process *p)
 {
 	const struct fold_process *parent = procs_parent(f, p);
@@ -57,7 +71,10 @@ static void set_process(json_t *o, const struct fold *f, const struct fold_proce
 	json_object_set_new(o, "container", text_or_null(p->container));
 	json_object_set_new(o, "container_id", text_or_null(p->container_id));
 	json_object_set_new(o, "unit", text_or_null(p->unit));
+	json_object_set_new(o, "lang", text_or_null(p->lang));
+	json_object_set_new(o, "runtime", text_or_null(p->lang_runtime));
 	json_set_time(o, "started", p->start_ns);
+	set_end(o, p);
 }
 
 static void set_container(json_t *o, const struct procs_row *r, const struct fold_process *p)
@@ -119,13 +136,37 @@ static void parent_cell(struct table *t, const struct fold *f, const struct fold
 		table_cellf(t, "%u", p->ppid);
 }
 
+/* Is there any row with an end to tell? */
+static bool any_ended(const struct view *v)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (v->f->processes[v->procs->rows[i].process].how)
+			return true;
+	return false;
+}
+
+static void end_cell(struct table *t, const struct fold_process *p)
+{
+	char how[ENDED_MAX];
+
+	ended_say(p->how, p->status, how);
+	table_cell(t, *how ? how : "-");
+}
+
 static struct table *process_table(const struct view *v)
 {
-	static const struct table_column columns[] = {
+	static const struct table_column all[] = {
 		{"PID", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"COMMAND", TABLE_LEFT},
 		{"PARENT", TABLE_MIDDLE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_MIDDLE},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	bool ended = any_ended(v);
+	struct table_column columns[sizeof(all) / sizeof(*all) + 1];
+	struct table *t;
+
+	memcpy(columns, all, 6 * sizeof(*all));
+	columns[6] = (struct table_column){"ENDED", TABLE_LEFT};
+	memcpy(columns + 6 + ended, all + 6, 2 * sizeof(*all));
+	t = table_new(columns, sizeof(all) / sizeof(*all) + ended);
 
 	for (size_t i = 0; i < v->n; i++) {
 		const struct procs_row *r = &v->procs->rows[i];
@@ -137,6 +178,8 @@ static struct table *process_table(const struct view *v)
 		table_cell(t, p->comm);
 		parent_cell(t, v->f, p);
 		table_cell(t, *p->container ? p->container : *p->unit ? p->unit : "-");
+		if (ended)
+			end_cell(t, p);
 		function_cell(t, v, r);
 		table_cell(t, *p->args ? p->args : p->exe);
 	}

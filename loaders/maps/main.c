@@ -258,7 +258,7 @@ static void read_and_tell(struct maps *m)
 	struct mp_watermark w;
 
 	read_and_publish(m);
-	w = (struct mp_watermark){.time_ns = m->good_ns};
+	w = (struct mp_watermark){.time_ns = m->good_ns, .ends = m->world.ends};
 	hub_emit(m->hub, MP_WATERMARK, &w, NULL);
 }
 

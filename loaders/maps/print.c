@@ -104,6 +104,7 @@ static const char *fill(json_t *o, const struct mapspack_msg *msg)
 		put_int(o, "tgid", msg->m.exit.tgid);
 		put_int(o, "start_ns", msg->m.exit.start_ns);
 		put_int(o, "exit_code", msg->m.exit.exit_code);
+		put_int(o, "flags", msg->m.exit.flags);
 		return "exit";
 	case MP_IMAGE:
 		put_image(o, msg);

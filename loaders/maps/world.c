@@ -127,16 +127,18 @@ void world_tell_all(struct world *w)
 	}
 }
 
-static void tell_exit(struct world *w, const struct proc *p, uint64_t time_ns, uint32_t code)
+static void tell_exit(struct world *w, const struct proc *p, uint64_t time_ns, uint32_t code, uint32_t flags)
 {
-	struct mp_exit m = {.time_ns = time_ns, .start_ns = p->start_ns, .tgid = p->tgid, .exit_code = code};
+	struct mp_exit m = {.time_ns = time_ns, .start_ns = p->start_ns, .tgid = p->tgid, .exit_code = code,
+			    .flags = flags};
 
+	w->ends++;
 	hub_emit(w->hub, MP_EXIT, &m, NULL);
 }
 
 void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
 {
-	tell_exit(w, p, time_ns, 0);
+	tell_exit(w, p, time_ns, 0, MP_EXIT_UNKNOWN);
 	proc_free(w, p, time_ns);
 }
 
@@ -272,13 +274,13 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 	world_pending_clear(p);
 }
 
-static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t time_ns, uint32_t code)
+static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t time_ns, uint32_t code, uint32_t flags)
 {
 	struct proc *p = world_proc(w, tgid);
 
 	if (!p || (start_ns && p->start_ns != start_ns))
 		return;
-	tell_exit(w, p, time_ns, code);
+	tell_exit(w, p, time_ns, code, flags);
 	proc_free(w, p, time_ns);
 }
 
@@ -292,7 +294,7 @@ void world_event(struct world *w, const struct maps_event *ev, const char *args)
 		on_exec(w, ev, args);
 		break;
 	case MAPS_EV_EXIT:
-		on_gone(w, ev->tgid, ev->start_ns, ev->time_ns, ev->exit_code);
+		on_gone(w, ev->tgid, ev->start_ns, ev->time_ns, ev->exit_code, ev->flags & MAPS_F_OOM ? MP_EXIT_OOM : 0);
 		break;
 	default:
 		break;
@@ -365,7 +367,7 @@ void world_record(struct world *w, const struct sideband_rec *r)
 		break;
 	case SIDEBAND_EXIT:
 		if (!w->bpf && r->pid == r->tid)
-			on_gone(w, r->pid, 0, r->time_ns, 0);
+			on_gone(w, r->pid, 0, r->time_ns, 0, MP_EXIT_UNKNOWN);
 		break;
 	default:
 		break;

@@ -118,6 +118,7 @@ struct world {
 	struct proc *changed;
 	struct mimage *by_file, *by_id;
 	uint32_t last_image;
+	uint64_t ends;          /* told */
 	struct world_stats stats;
 	void (*image_new)(void *ctx, struct mimage *img, struct proc *p, uint64_t start, uint64_t end);
 	void (*image_gone)(void *ctx, struct mimage *img);

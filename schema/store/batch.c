@@ -33,6 +33,9 @@ void batch_free(struct batch *b)
 	free(b->costs);
 	free(b->unwound);
 	idmap_release(&b->unwound_at);
+	free(b->ends);
+	idmap_release(&b->ends_at);
+	free(b->ended);
 	free(b);
 }
 
@@ -42,7 +45,8 @@ size_t batch_bytes(const struct batch *b)
 	       amounts_bytes(&b->amounts) + waitrows_bytes(&b->waits) + b->cap_rates * sizeof(*b->rates) +
 	       b->cap_notes * sizeof(*b->notes) +
 	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs) +
-	       b->cap_unwound * sizeof(*b->unwound) + b->unwound_at.cap * sizeof(*b->unwound_at.slots);
+	       b->cap_unwound * sizeof(*b->unwound) + b->unwound_at.cap * sizeof(*b->unwound_at.slots) +
+	       b->cap_ends * sizeof(*b->ends) + b->ends_at.cap * sizeof(*b->ends_at.slots) + b->cap_ended * sizeof(*b->ended);
 }
 
 static uint32_t *batch_slot(const struct batch *b, int64_t ts, uint32_t series)
@@ -140,6 +144,36 @@ void batch_unwound(struct batch *b, const struct batch_unwound *u)
 	mem_grow(b->unwound, b->n_unwound, b->cap_unwound);
 	b->unwound[b->n_unwound] = *u;
 	idmap_set(&b->unwound_at, key, b->n_unwound++);
+}
+
+static bool same_end(const struct batch_end *a, const struct batch_end *b)
+{
+	return a->ts == b->ts && a->run == b->run && a->comm == b->comm && a->container == b->container && a->how == b->how &&
+	       a->status == b->status;
+}
+
+void batch_end(struct batch *b, const struct batch_end *e)
+{
+	struct batch_end x = *e;
+	uint64_t key, at;
+
+	if (b->n_ends >= BATCH_ENDS_NAMED)
+		x.comm = 0;
+	key = hash_u64(hash_u64(hash_u64((uint64_t)x.ts, (uint64_t)x.run << 8 | x.how), (uint64_t)x.comm << 32 | x.container),
+		       x.status);
+	if (idmap_get(&b->ends_at, key, &at) && same_end(&b->ends[at], &x)) {
+		b->ends[at].n += x.n;
+		return;
+	}
+	mem_grow(b->ends, b->n_ends, b->cap_ends);
+	b->ends[b->n_ends] = x;
+	idmap_set(&b->ends_at, key, b->n_ends++);
+}
+
+void batch_ended(struct batch *b, uint32_t process)
+{
+	mem_grow(b->ended, b->n_ended, b->cap_ended);
+	b->ended[b->n_ended++] = process;
 }
 
 int64_t batch_first_ts(const struct batch *b, uint32_t run)

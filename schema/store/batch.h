@@ -42,6 +42,12 @@ struct batch_unwound {
 	uint32_t run, exe, image, reason; /* exe: DICT_TEXT, image: DICT_IMAGE */
 };
 
+struct batch_end {
+	int64_t ts;       /* start of the ten seconds, seconds since 1970 */
+	uint64_t n;
+	uint32_t run, comm, container, how, status; /* comm: DICT_TEXT, container: DICT_CONTAINER */
+};
+
 struct batch_rate {
 	int64_t ts;
 	uint64_t bytes;
@@ -73,8 +79,15 @@ struct batch {
 	struct batch_unwound *unwound;
 	uint32_t n_unwound, cap_unwound;
 	struct idmap unwound_at; /* hash -> index in `unwound` */
+	struct batch_end *ends;
+	uint32_t n_ends, cap_ends;
+	struct idmap ends_at;    /* hash -> index in `ends` */
+	uint32_t *ended;         /* DICT_PROCESS: those that are written though nothing was counted of them */
+	uint32_t n_ended, cap_ended;
 	int64_t begun_ns;  /* boot clock */
 };
+
+#define BATCH_ENDS_NAMED 256 /* ends that are told apart by command name; of more, all have none */
 
 struct batch *batch_new(struct dict *dict); /* takes over the reference */
 void batch_free(struct batch *b);           /* not the dictionary */
@@ -85,6 +98,8 @@ void batch_note(struct batch *b, const struct batch_note *n);
 void batch_loss(struct batch *b, uint32_t run, int64_t ts, const char *reason, uint64_t n);
 void batch_cost(struct batch *b, uint32_t run, int64_t ts, const struct store_cost *c);
 void batch_unwound(struct batch *b, const struct batch_unwound *u);
+void batch_end(struct batch *b, const struct batch_end *e);
+void batch_ended(struct batch *b, uint32_t process);
 /* The bucket of its first event of that run; there is one. */
 int64_t batch_first_ts(const struct batch *b, uint32_t run);
 /* Rows of samples, amounts and waits. */

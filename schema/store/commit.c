@@ -138,6 +138,10 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 		commit_cost(c, &b->costs[i], runs[b->costs[i].run - 1].row);
 	for (uint32_t i = 0; i < b->n_unwound; i++)
 		commit_unwound(c, &b->unwound[i], runs[b->unwound[i].run - 1].row);
+	for (uint32_t i = 0; i < b->n_ended; i++)
+		commit_process(c, b->ended[i]);
+	for (uint32_t i = 0; i < b->n_ends; i++)
+		commit_end(c, &b->ends[i], runs[b->ends[i].run - 1].row);
 }
 
 static void commit_undo_all(struct commit *c)

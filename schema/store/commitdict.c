@@ -79,6 +79,11 @@ static void bind_container(struct commit *c, sqlite3_stmt *st, const void *entry
 	bind_str(st, 4, x->name);
 	bind_str(st, 5, x->runtime);
 	bind_str(st, 6, x->image);
+	bind_str(st, 7, x->project);
+	bind_str(st, 8, x->service);
+	bind_str(st, 9, x->labels);
+	bind_str(st, 10, x->started);
+	sqlite3_bind_int64(st, 11, x->restarts);
 }
 
 uint32_t commit_container(struct commit *c, uint32_t index)

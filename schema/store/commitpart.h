@@ -45,6 +45,7 @@ void commit_learnt_frame(struct commit *c, uint32_t index); /* what it has gaine
 
 uint32_t commit_process(struct commit *c, uint32_t index);
 void commit_learnt_process(struct commit *c, uint32_t index);
+void commit_end(struct commit *c, const struct batch_end *x, int64_t run);
 void commit_args_forget(struct commit *c); /* the command lines to share: of another segment, or undone */
 
 /* Amounts in the file's order, and the rates that they were sampled at. */

@@ -107,6 +107,13 @@ static void bind_process(struct commit *c, sqlite3_stmt *st, const void *entry)
 	sqlite3_bind_int64(st, 15, x->args_base);
 	sqlite3_bind_int64(st, 16, (sqlite3_int64)x->args.keep);
 	sqlite3_bind_int64(st, 17, (sqlite3_int64)x->args.end);
+	sqlite3_bind_int64(st, 18, p->end_ns);
+	sqlite3_bind_int64(st, 19, p->how);
+	sqlite3_bind_int64(st, 20, p->status);
+	sqlite3_bind_int64(st, 21, p->lang);
+	sqlite3_bind_int64(st, 22, p->runtime);
+	sqlite3_bind_int64(st, 23, p->linking);
+	sqlite3_bind_int64(st, 24, p->libc);
 }
 
 /* What is known of it now. */
@@ -122,6 +129,8 @@ static struct commit_process commit_process_now(struct commit *c, uint32_t index
 	now.p.exe = commit_text(c, now.p.exe);
 	now.p.cgroup = commit_text(c, now.p.cgroup);
 	now.p.unit = commit_text(c, now.p.unit);
+	now.p.lang = commit_text(c, now.p.lang);
+	now.p.runtime = commit_text(c, now.p.runtime);
 	now.p.container = commit_container(c, now.p.container);
 	base = *now.p.args ? commit_args_find(c, now.p.exe, now.p.args, &now.args) : NULL;
 	now.args_base = base ? base->row : 0;
@@ -153,6 +162,23 @@ uint32_t commit_process(struct commit *c, uint32_t index)
 	if (found)
 		commit_process_learn(c, row, &now);
 	return row;
+}
+
+void commit_end(struct commit *c, const struct batch_end *x, int64_t run)
+{
+	uint32_t comm = commit_text(c, x->comm), container = commit_container(c, x->container);
+	sqlite3_stmt *st = commit_stmt(c, ST_END);
+
+	if (!st)
+		return;
+	sqlite3_bind_int64(st, 1, x->ts - c->seg->t0);
+	sqlite3_bind_int64(st, 2, run);
+	sqlite3_bind_int64(st, 3, comm);
+	sqlite3_bind_int64(st, 4, container);
+	sqlite3_bind_int64(st, 5, x->how);
+	sqlite3_bind_int64(st, 6, x->status);
+	sqlite3_bind_int64(st, 7, (sqlite3_int64)x->n);
+	commit_step(c, st, NULL);
 }
 
 void commit_learnt_process(struct commit *c, uint32_t index)

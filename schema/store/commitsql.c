@@ -10,21 +10,25 @@ static const char *const sql[ST_N] = {
 	[ST_ROLLBACK] = "ROLLBACK",
 	[ST_TEXT] = "INSERT INTO text(value) VALUES(?1)",
 	[ST_CONTAINER_FIND] = "SELECT id FROM container WHERE hash = ?1 AND runtime_id = ?2 AND cgroup = ?3 AND name = ?4"
-			      " AND runtime = ?5 AND image = ?6",
-	[ST_CONTAINER] = "INSERT INTO container(hash, runtime_id, cgroup, name, runtime, image)"
-			 " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+			      " AND runtime = ?5 AND image = ?6 AND project = ?7 AND service = ?8 AND labels = ?9"
+			      " AND started = ?10 AND restarts = ?11",
+	[ST_CONTAINER] = "INSERT INTO container(hash, runtime_id, cgroup, name, runtime, image, project, service, labels,"
+			 " started, restarts) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
 	[ST_IMAGE_FIND] = "SELECT id FROM image WHERE hash = ?1 AND kind = ?2 AND path = ?3 AND name = ?4"
 			  " AND build_id = ?5 AND key = ?6",
 	[ST_IMAGE] = "INSERT INTO image(hash, kind, path, name, build_id, key) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[ST_PROCESS_FIND] = "SELECT id FROM process WHERE pid = ?2 AND start_ticks = ?3 AND exec_id = ?4",
 	[ST_PROCESS] = "INSERT INTO process(pid, start_ticks, exec_id, ppid, comm, exe, args, cgroup, unit, container, self,"
-		       " uid, start_ns, args_base, args_keep, args_end)"
-		       " VALUES(?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+		       " uid, start_ns, args_base, args_keep, args_end, end_ns, how, status, lang, runtime, linking,"
+		       " libc)"
+		       " VALUES(?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
 	[ST_PROCESS_LEARN] = "UPDATE process SET ppid = iif(?5, ?5, ppid), comm = iif(?6 = '', comm, ?6),"
 			     " exe = iif(?7, ?7, exe), args = iif(?15, ?8, args), cgroup = iif(?9, ?9, cgroup),"
 			     " unit = iif(?10, ?10, unit), container = iif(?11, ?11, container), self = max(self, ?12),"
 			     " args_base = iif(?15, ?15, args_base), args_keep = iif(?15, ?16, args_keep),"
-			     " args_end = iif(?15, ?17, args_end) WHERE id = ?1",
+			     " args_end = iif(?15, ?17, args_end), end_ns = iif(?19, ?18, end_ns), how = iif(?19, ?19, how),"
+			     " status = iif(?19, ?20, status), lang = iif(?21, ?21, lang),"
+			     " runtime = iif(?22, ?22, runtime), linking = iif(?23, ?23, linking), libc = iif(?24, ?24, libc) WHERE id = ?1",
 	[ST_SOURCE_FIND] = "SELECT id FROM source WHERE hash = ?1 AND path = ?2",
 	[ST_SOURCE] = "INSERT INTO source(hash, path) VALUES(?1, ?2)",
 	[ST_FUNCTION_FIND] = "SELECT id FROM function WHERE hash = ?1 AND image = ?2 AND line = ?3 AND name = ?4"
@@ -46,6 +50,8 @@ static const char *const sql[ST_N] = {
 		    " private_bytes = excluded.private_bytes, map_bytes = excluded.map_bytes",
 	[ST_UNWOUND] = "INSERT INTO unwound_row(ts, run, exe, image, reason, n) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
 		       " ON CONFLICT DO UPDATE SET n = n + excluded.n",
+	[ST_END] = "INSERT INTO end_row(ts, run, comm, container, how, status, n) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+		   " ON CONFLICT DO UPDATE SET n = n + excluded.n",
 	[ST_AMOUNT] = "INSERT INTO amount(ts, series, n, value, max, hist) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
 		      " ON CONFLICT DO UPDATE SET n = n + excluded.n, value = value + excluded.value,"
 		      " max = max(max, excluded.max), hist = hist_sum(hist, excluded.hist)",

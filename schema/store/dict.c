@@ -95,7 +95,9 @@ static bool container_same(const void *a, const void *b)
 	const struct dict_container *x = a, *y = b;
 
 	return !strcmp(x->runtime_id, y->runtime_id) && !strcmp(x->cgroup, y->cgroup) && !strcmp(x->name, y->name) &&
-	       !strcmp(x->runtime, y->runtime) && !strcmp(x->image, y->image);
+	       !strcmp(x->runtime, y->runtime) && !strcmp(x->image, y->image) && !strcmp(x->project, y->project) &&
+	       !strcmp(x->service, y->service) && !strcmp(x->labels, y->labels) && !strcmp(x->started, y->started) &&
+	       x->restarts == y->restarts;
 }
 
 static void container_own(struct dict *d, void *p)
@@ -107,6 +109,10 @@ static void container_own(struct dict *d, void *p)
 	c->name = arena_copy(d, c->name);
 	c->image = arena_copy(d, c->image);
 	c->cgroup = arena_copy(d, c->cgroup);
+	c->project = arena_copy(d, c->project);
+	c->service = arena_copy(d, c->service);
+	c->labels = arena_copy(d, c->labels);
+	c->started = arena_copy(d, c->started);
 }
 
 static uint64_t image_hash(const void *p)
@@ -405,10 +411,20 @@ void dict_process_learn(struct dict *d, uint32_t index, const struct dict_proces
 	changed |= learn_id(&p->exe, more->exe);
 	changed |= learn_id(&p->cgroup, more->cgroup);
 	changed |= learn_id(&p->unit, more->unit);
+	changed |= learn_id(&p->lang, more->lang);
+	changed |= learn_id(&p->runtime, more->runtime);
+	changed |= learn_id(&p->linking, more->linking);
+	changed |= learn_id(&p->libc, more->libc);
 	changed |= learn_id(&p->container, more->container);
 	changed |= learn_id(&p->ppid, more->ppid);
 	if (more->self && !p->self)
 		p->self = changed = true;
+	if (more->how && (more->how != p->how || more->end_ns != p->end_ns)) {
+		p->how = more->how;
+		p->end_ns = more->end_ns;
+		p->status = more->status;
+		changed = true;
+	}
 	if (changed && !p->dirty) {
 		p->dirty = true;
 		dirty_add(&d->dirty_processes, index);

@@ -28,14 +28,19 @@ enum dict_kind {
 
 /* Entries. `row` comes first in each: the id in the segment, 0 if it is not there (yet). */
 struct dict_text { uint32_t row; const char *s; };
-struct dict_container { uint32_t row; const char *runtime, *runtime_id, *name, *image, *cgroup; };
+struct dict_container {
+	uint32_t row, restarts;
+	const char *runtime, *runtime_id, *name, *image, *cgroup, *project, *service, *labels, *started;
+};
 struct dict_image { uint32_t row, kind; const char *name, *path, *build_id, *key; };
 struct dict_process {
 	uint32_t row, pid, ppid, uid, exec_id, container;
 	int64_t start_ns;
 	uint64_t start_ticks;
 	const char *comm, *args; /* these and the next are guarded by dict_lock */
-	uint32_t exe, cgroup, unit; /* DICT_TEXT */
+	uint32_t exe, cgroup, unit, lang, runtime; /* DICT_TEXT */
+	int64_t end_ns;
+	uint32_t how, status, linking, libc;
 	bool self, dirty;
 };
 struct dict_source { uint32_t row; const char *path; };
@@ -51,6 +56,8 @@ struct dict_frame {
 struct dict_node { uint32_t row, parent, frame, own; };
 struct dict_task { uint32_t row, run, process, tid, kind; const char *thread; };
 struct dict_series { uint32_t row, task, stack, label; };
+
+#define DICT_SCRATCH 9
 
 struct dict_slot {
 	uint32_t index;     /* of the entry, 0: free */
@@ -70,7 +77,7 @@ struct dict {
 	struct dict_arena *arena;
 	size_t arena_bytes;
 	size_t bytes;       /* all of it */
-	struct strbuf scratch[6]; /* strings made valid UTF-8 */
+	struct strbuf scratch[DICT_SCRATCH]; /* strings made valid UTF-8 */
 
 	pthread_mutex_t lock;
 	/* entries that learnt something after they were stored */
@@ -87,7 +94,7 @@ void dict_free(struct dict *d);
 
 /* The index of the entry equal to `key` (an entry of that kind, strings borrowed), added if need be. */
 uint32_t dict_intern(struct dict *d, enum dict_kind kind, const void *key);
-/* `s` with at most 16 KiB, as valid UTF-8; borrowed until the next call with the same `slot` (0..5). NULL is "". */
+/* `s` with at most 16 KiB, as valid UTF-8; borrowed until the next call with the same `slot` (below DICT_SCRATCH). NULL is "". */
 const char *dict_clean(struct dict *d, int slot, const char *s);
 /* More is known of a process than what it was interned with: not empty replaces empty, and what differs. */
 void dict_process_learn(struct dict *d, uint32_t index, const struct dict_process *more);

@@ -14,6 +14,7 @@
 
 #define CHUNK (64 * 1024)
 #define INLINED_SINCE 3 /* schema version */
+#define WHO_SINCE     10
 #define INLINED_MAX 64 /* functions at one place; as in the views */
 #define UNFOLD_MAX  8  /* frames for one number of a stack, on average */
 
@@ -104,7 +105,7 @@ struct process_parts {
 	const char **text;
 	size_t n_text;
 	struct container {
-		const char *name, *runtime, *runtime_id, *image;
+		const char *name, *runtime, *runtime_id, *image, *project, *service;
 	} *containers;
 	size_t n_containers;
 };
@@ -121,7 +122,7 @@ static void container_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id
 	struct process_parts *p = ctx;
 
 	p->containers[id] = (struct container){text_at(s, st, 1), text_at(s, st, 2), text_at(s, st, 3),
-					       text_at(s, st, 4)};
+					       text_at(s, st, 4), text_at(s, st, 5), text_at(s, st, 6)};
 }
 
 static const char *or_empty(const char *s)
@@ -144,12 +145,24 @@ static void process_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, 
 		.unit = or_empty(p->text[id_at(st, 10, p->n_text)]),
 		.container = or_empty(c->name), .container_id = or_empty(c->runtime_id),
 		.container_image = or_empty(c->image), .runtime = or_empty(c->runtime),
+		.project = or_empty(c->project), .service = or_empty(c->service),
 		.self = sqlite3_column_int(st, 12) != 0, .present = true,
+		.end_ns = sqlite3_column_int64(st, 13), .how = (enum store_end_how)sqlite3_column_int(st, 14),
+		.status = u32_at(st, 15), .lang = or_empty(p->text[id_at(st, 16, p->n_text)]),
+		.lang_runtime = or_empty(p->text[id_at(st, 17, p->n_text)]),
 	};
 }
 
+#define CONTAINERS_OLD "SELECT id, name, runtime, runtime_id, image, '', '' FROM containers"
+#define CONTAINERS     "SELECT id, name, runtime, runtime_id, image, project, service FROM containers"
+#define PROCESSES_(more) "SELECT p.id, p.pid, p.ppid, p.uid, p.exec_id, p.start_ns, p.comm, p.exe, v.args, p.cgroup," \
+			 " p.unit, p.container, p.self, " more " FROM process p JOIN processes v ON v.id = p.id"
+#define PROCESSES_OLD PROCESSES_("0, 0, 0, 0, 0")
+#define PROCESSES     PROCESSES_("p.end_ns, p.how, p.status, p.lang, p.runtime")
+
 static int load_processes(struct store_segment *s, struct err *e)
 {
+	bool old = reading_number(s->db, "SELECT value FROM meta WHERE key = 'schema_version'", 0) < WHO_SINCE;
 	struct process_parts p = {0};
 	size_t n = 0;
 	int rc = slots_of(s, "SELECT max(id) FROM text", &p.n_text, e);
@@ -166,14 +179,13 @@ static int load_processes(struct store_segment *s, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		s->processes[i] = (struct store_process_row){.comm = "", .exe = "", .args = "", .cgroup = "",
 							     .unit = "", .container = "", .container_id = "",
-							     .container_image = "", .runtime = ""};
+							     .container_image = "", .runtime = "", .project = "", .service = "",
+							     .lang = "", .lang_runtime = ""};
 	rc = each_row(s, "SELECT id, value FROM text", p.n_text, text_row, &p, e);
 	if (!rc)
-		rc = each_row(s, "SELECT id, name, runtime, runtime_id, image FROM containers", p.n_containers,
-			      container_row, &p, e);
+		rc = each_row(s, old ? CONTAINERS_OLD : CONTAINERS, p.n_containers, container_row, &p, e);
 	if (!rc)
-		rc = each_row(s, "SELECT p.id, p.pid, p.ppid, p.uid, p.exec_id, p.start_ns, p.comm, p.exe, v.args, p.cgroup,"
-				 " p.unit, p.container, p.self FROM process p JOIN processes v ON v.id = p.id", n, process_row, &p, e);
+		rc = each_row(s, old ? PROCESSES_OLD : PROCESSES, n, process_row, &p, e);
 	free(p.text);
 	free(p.containers);
 	s->dict.n_processes = n;

@@ -227,6 +227,24 @@ void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const c
 	batch_unwound(writer_current(w), &u);
 }
 
+int store_end(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_end *e)
+{
+	int64_t s = utc_ns / NSEC_PER_SEC;
+	struct batch_end x = {.run = run, .n = e->n ? e->n : 1, .ts = s - s % 10, .how = e->how, .status = e->status,
+			      .container = writer_known(w, DICT_CONTAINER, e->container)};
+	uint32_t process = writer_known(w, DICT_PROCESS, e->process);
+
+	if (!writer_run(w, run))
+		return -EINVAL;
+	if (events_room(w))
+		return -ESTALE;
+	x.comm = writer_text(w, e->comm);
+	batch_end(writer_current(w), &x);
+	if (process)
+		batch_ended(w->cur, process);
+	return 0;
+}
+
 void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_cost *c)
 {
 	struct writer_run *r = writer_run(w, run);

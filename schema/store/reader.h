@@ -41,6 +41,11 @@ struct store_process_row {
 	int64_t start_ns;
 	const char *comm, *exe, *args, *cgroup, *unit;     /* never NULL */
 	const char *container, *container_id, *container_image, *runtime; /* "" if none */
+	const char *project, *service;                     /* of compose, "" if none */
+	int64_t end_ns;         /* 0: not known to have ended */
+	enum store_end_how how;
+	uint32_t status;
+	const char *lang, *lang_runtime; /* "go", "go1.22.1"; "" if not known */
 	bool self, present;
 };
 struct store_frame_row {

@@ -61,6 +61,11 @@ uint32_t store_container(struct store_writer *w, const struct store_container *c
 		.name = dict_clean(w->dict, 2, c->name),
 		.image = dict_clean(w->dict, 3, c->image),
 		.cgroup = dict_clean(w->dict, 4, c->cgroup),
+		.project = dict_clean(w->dict, 5, c->project),
+		.service = dict_clean(w->dict, 6, c->service),
+		.labels = dict_clean(w->dict, 7, c->labels),
+		.started = dict_clean(w->dict, 8, c->started),
+		.restarts = c->restarts,
 	};
 
 	return dict_intern(w->dict, DICT_CONTAINER, &x);
@@ -74,6 +79,8 @@ uint32_t store_process(struct store_writer *w, const struct store_process *p)
 		.container = writer_known(w, DICT_CONTAINER, p->container),
 		.exe = writer_text(w, p->exe), .cgroup = writer_text(w, p->cgroup), .unit = writer_text(w, p->unit),
 		.comm = dict_clean(w->dict, 0, p->comm), .args = dict_clean(w->dict, 1, p->args),
+		.lang = writer_text(w, p->lang), .runtime = writer_text(w, p->runtime), .linking = p->linking,
+		.libc = p->libc, .end_ns = p->end_ns, .how = p->how, .status = p->status,
 	};
 	uint32_t before = w->dict->pool[DICT_PROCESS].n;
 	uint32_t id = dict_intern(w->dict, DICT_PROCESS, &x);

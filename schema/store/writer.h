@@ -78,8 +78,18 @@ struct store_container {
 	const char *name;       /* "" if not known */
 	const char *image;      /* "" if not known */
 	const char *cgroup;     /* path */
+	const char *project, *service, *labels, *started; /* as in table container; NULL: not known */
+	uint32_t restarts;
 };
 uint32_t store_container(struct store_writer *w, const struct store_container *c);
+
+/* How a process ended; stored, never renumbered (table end_kind). */
+enum store_end_how { STORE_END_NONE = 0, STORE_END_EXIT = 1, STORE_END_SIGNAL = 2, STORE_END_OOM = 3, STORE_END_EXEC = 4,
+		     STORE_END_UNKNOWN = 5 };
+
+/* Stored, never renumbered (table process). */
+enum store_linking { STORE_LINKING_UNKNOWN = 0, STORE_STATIC = 1, STORE_DYNAMIC = 2 };
+enum store_libc { STORE_LIBC_UNKNOWN = 0, STORE_GLIBC = 1, STORE_MUSL = 2 };
 
 struct store_process {
 	uint32_t pid;           /* tgid, host namespace */
@@ -91,6 +101,12 @@ struct store_process {
 	const char *comm, *exe, *args, *cgroup, *unit;
 	uint32_t container;     /* 0: none */
 	bool self;              /* one of sonde's own: left out of rankings unless asked */
+	int64_t end_ns;         /* UTC; 0: it runs, or is not known to have ended */
+	enum store_end_how how;
+	uint32_t status;        /* exit code, or number of the signal */
+	const char *lang, *runtime; /* "go", "go1.22.1"; NULL: not known */
+	enum store_linking linking;
+	enum store_libc libc;
 };
 /* Identity is (pid, start_ticks, exec_id). Called again with more known (comm, exe, args, container), it adds that. */
 uint32_t store_process(struct store_writer *w, const struct store_process *p);
@@ -168,6 +184,18 @@ void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t 
 /* What a family knows of a process beside its amounts, by a word of at most 31 characters: the program's version, why it
  * cannot be read. The last one holds; in each segment anew. "" is kept too. */
 void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, const char *key, const char *value);
+
+/* A process ended at `utc_ns`: counted by (run, ten seconds, comm, container, how, status), of at most 256 names a batch; with
+ * `process` that one's row is written too, even if nothing was ever counted of it. Ends are no events of the run. 0, -ESTALE. */
+struct store_end {
+	uint32_t process;       /* 0: only counted */
+	const char *comm;
+	uint32_t container;     /* 0: none */
+	enum store_end_how how;
+	uint32_t status;
+	uint64_t n;             /* 0 is 1 */
+};
+int store_end(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_end *e);
 
 /* Events that were lost, by reason ("ring", "maps", "store", "killed", ...); summed by (run, bucket, reason). */
 void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n);

@@ -72,7 +72,8 @@ def kinds(tmp_path_factory):
                         {**HEAP, "kind": "inuse", "at": 1800000015, "n": 4, "value": 4096},
                         *({"kind": "inuse", "at": at, "pid": 7, "n": 0, "value": 0, "stack": []} for at in
                           (1800000005, 1800000015)),
-                        {"note": "version", "text": "go1.26.8", "pid": 7}, {"note": "state", "text": "read", "pid": 7}])
+                        {"note": "version", "text": "go1.26.8", "pid": 7}, {"note": "state", "text": "read", "pid": 7},
+                        {"end": 2, "status": 11, "pid": 8, "comm": "crashed", "at": 1800000016}])
 
 
 def ask(path, query):
@@ -85,7 +86,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds):
-    of_kinds = re.search("amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal)", QUERIES[n])
+    of_kinds = re.search("how|amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal)", QUERIES[n])
     path = two_runs[0] if "run_hidden" in QUERIES[n] else kinds if of_kinds else plain[0]
     assert ask(path, QUERIES[n]), QUERIES[n]
 

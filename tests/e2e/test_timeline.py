@@ -166,6 +166,18 @@ def test_memory_of_go_programs_and_their_ends_are_told(sonde, tmp_path):
     assert "Go: allocated" in text and "out of memory" in text and "cores" not in text.split("what happened")[0]
 
 
+def test_crashes_and_what_was_killed_for_want_of_memory_are_marks(sonde, tmp_path):
+    store = str(tmp_path / "store")
+    ends = {30: (3, 9, "out of memory"), 31: (2, 11, "signal 11 (SEGV)"), 32: (1, 1, "exit 1"), 33: (1, 0, None), 34: (5, 0, None)}
+    put(store, [{"run": "cpu", "from": AT - 60, "to": AT, "bucket_s": 1, "period_ns": 10101010}, *busy(1, range(AT - 60, AT)),
+                *({"end": how, "status": status, "at": AT - 30, "pid": pid, "comm": "worker", "container": "web"}
+                  for pid, (how, status, _) in ends.items())])
+    said = answer(sonde, store, "--from", AT - 60, "--to", AT)
+    marks = [(x["text"], x["from_ns"]) for x in said["events"] if x["event"] == "process ended"]
+    assert sorted(marks) == sorted((f"worker ({pid}) ended: {text}", (AT - 30) * 10**9) for pid, (_, _, text) in ends.items() if text)
+    assert "worker (30) ended: out of memory" in sonde("timeline", "--from", AT - 60, "--to", AT, "--store", store, check=True).stdout
+
+
 def test_losses_and_the_ends_of_recordings_are_marks(sonde, tmp_path):
     store = str(tmp_path / "store")
     put(store, [{"run": "cpu", "from": AT - 60, "to": AT - 10, "bucket_s": 1, "period_ns": 10101010}, *busy(1, range(AT - 60, AT - 10)),

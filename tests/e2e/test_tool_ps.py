@@ -99,3 +99,21 @@ def test_a_parent_is_named_where_it_ran_too(sonde, tmp_path):
     rows = {r["pid"]: r for r in json.loads(sonde("ps", "--json", store=store, check=True).stdout)["rows"]}
     assert [rows[p]["parent_comm"] for p in (1, 70, 71)] == [None, "make", "make"]
     assert "make 1 " in sonde("ps", store=store, check=True).stdout
+
+
+def test_how_a_process_ended_is_told(sonde, tmp_path):
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    who = {70: (1, 3, "exit 3"), 71: (2, 11, "signal 11 (SEGV)"), 72: (3, 9, "out of memory"), 73: (0, 0, None)}
+    lines = [{"run": "cpu", "from": AT, "to": AT + 10, "bucket_s": 1, "period_ns": 10101010}]
+    for pid, (how, status, _) in who.items():
+        lines.append({"kind": "cpu", "at": AT + 1, "n": 9, "stack": ["main"], "pid": pid, "comm": "job"})
+        if how:
+            lines.append({"end": how, "status": status, "at": AT + 2, "pid": pid, "comm": "job"})
+    store = str(tmp_path / "store")
+    subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    rows = {r["pid"]: r for r in json.loads(sonde("ps", "--json", store=store, check=True).stdout)["rows"]}
+    assert {p: r["how"] for p, r in rows.items()} == {p: w[2] for p, w in who.items()}
+    assert rows[71]["status"] == 11 and rows[73]["status"] is None and rows[73]["ended"] is None
+    table = sonde("ps", "--wide", store=store, check=True).stdout
+    assert "ENDED" in table and all(w[2] in table for w in who.values() if w[2])

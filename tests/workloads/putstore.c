@@ -10,6 +10,7 @@
  *       an amount, or for "cpu" samples; frames root first, each a name or [name, file, line]; all lie in module = comm
  *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are sampled at
  *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"}               store_process_note
+ *   {"end": 2, "status": 9, "at": S, "pid": 100, "comm": "app"}   enum store_end_how: its row says so too
  *   {"loss": "ring", "at": S, "n": 5}
  *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...], "pid": ...}   store/waits.h
  *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm": "b", "thread": "b",
@@ -71,7 +72,7 @@ static bool put_run(struct put *p, const json_t *o)
 	return p->run != 0;
 }
 
-static uint32_t process_of(struct put *p, const json_t *o)
+static struct store_process process_told(struct put *p, const json_t *o)
 {
 	const char *comm = text(o, "comm", "app"), *name = text(o, "container", "");
 	struct store_container c = {.runtime = "docker", .runtime_id = name, .name = name, .image = "debian:12", .cgroup = name};
@@ -79,6 +80,13 @@ static uint32_t process_of(struct put *p, const json_t *o)
 				  .comm = comm, .exe = comm, .args = comm, .cgroup = "/", .unit = ""};
 
 	x.container = *name ? store_container(p->w, &c) : 0;
+	return x;
+}
+
+static uint32_t process_of(struct put *p, const json_t *o)
+{
+	struct store_process x = process_told(p, o);
+
 	return store_process(p->w, &x);
 }
 
@@ -225,6 +233,20 @@ static int put_waits(struct put *p, const json_t *o)
 	return 1;
 }
 
+static bool put_end(struct put *p, const json_t *o)
+{
+	struct store_end e = {.comm = text(o, "comm", "app"), .how = (enum store_end_how)number(o, "end", 1),
+			      .status = (uint32_t)number(o, "status", 0)};
+	struct store_process x = process_told(p, o);
+
+	x.end_ns = at_ns(o, "at");
+	x.how = e.how;
+	x.status = e.status;
+	e.process = store_process(p->w, &x);
+	e.container = x.container;
+	return store_end(p->w, p->run, x.end_ns, &e) == 0;
+}
+
 static bool put_one(struct put *p, const json_t *o)
 {
 	const char *kind = text(o, "kind", NULL), *loss = text(o, "loss", NULL);
@@ -242,6 +264,8 @@ static bool put_one(struct put *p, const json_t *o)
 		store_flush(p->w);
 		return true;
 	}
+	if (json_object_get(o, "end") && p->run)
+		return put_end(p, o);
 	if (loss && p->run) {
 		store_loss(p->w, p->run, at_ns(o, "at"), loss, number(o, "n", 1));
 		return true;

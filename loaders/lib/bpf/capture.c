@@ -82,6 +82,7 @@ static void tick(struct capture *c)
 	capture_rings_read(c);
 	hostmaps_read(c->maps);
 	capture_pass(c, false);
+	capture_ends_missed(c);
 	naming_tick(c->naming);
 	capture_poll(c);
 	capture_flush_due(c);
@@ -298,6 +299,7 @@ static int begin(struct capture *c, struct err *e)
 	c->attached_ns = c->second_ns = c->booked_ns = c->ring_read_ns = c->until_ns = clock_boot_ns();
 	c->end_ns = o->duration_ns ? c->attached_ns + (int64_t)o->duration_ns : INT64_MAX;
 	run_begin(c);
+	capture_ends_watch(c);
 	ledger_init(&c->ledger, c->f->name, c->obj);
 	capture_tally(c, &t);
 	ledger_read(&c->ledger, c->maps, &t, &figures);
@@ -317,7 +319,8 @@ static void drain(struct capture *c, int64_t stopped_ns)
 	capture_rings_read(c);
 	hostmaps_read(c->maps);
 	capture_pass(c, false);
-	while (capture_waiting(c) && clock_boot_ns() - stopped_ns < patience) {
+	while ((capture_waiting(c) || (int64_t)hostmaps_watermark(c->maps) < stopped_ns) &&
+	       clock_boot_ns() - stopped_ns < patience) {
 		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
 
 		poll(&pfd, 1, 20);
@@ -326,6 +329,7 @@ static void drain(struct capture *c, int64_t stopped_ns)
 		signal_take(c);
 	}
 	capture_pass(c, true);
+	capture_ends_missed(c);
 	c->until_ns = stopped_ns;
 }
 

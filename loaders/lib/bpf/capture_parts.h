@@ -56,6 +56,9 @@ struct capture {
 	uint64_t booked_lost[CAPTURE_LOST_N], booked_maps_lost;
 	bool ready_sent, first_flushed, first_sent;
 	bool stop;
+	int64_t bad_second;          /* of capture_ends: how many of this second have got a row, by exit and by signal */
+	uint32_t bad[2];
+	uint64_t missed;             /* of hostmaps_missed, stored */
 	int signals;                 /* SIGINT, SIGTERM, SIGHUP that have come */
 };
 
@@ -77,6 +80,10 @@ void capture_tally(struct capture *c, struct family_tally *t);
 void capture_ledger_write(struct capture *c);
 void capture_flush(struct capture *c);
 void capture_flush_due(struct capture *c);
+
+/* capture_ends.c: follow ends of processes, once there is a run. */
+void capture_ends_watch(struct capture *c);
+void capture_ends_missed(struct capture *c); /* each tick: those that nobody told of */
 
 /* capture_tell.c */
 void capture_tell(struct capture *c);

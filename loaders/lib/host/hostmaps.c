@@ -27,6 +27,8 @@
 #define EXITED_NS   (10 * NSEC_PER_SEC)
 #define TICK_NS     (NSEC_PER_SEC / 100) /* of /proc/PID/stat */
 #define SWEEP_NS    (5 * NSEC_PER_SEC)
+#define CROWD       8192               /* so many ended since the last sweep: they are forgotten sooner */
+#define CROWD_NS    (NSEC_PER_SEC * 3 / 2)
 #define BACKOFF_MAX_NS (5 * NSEC_PER_SEC)
 
 /* ---- processes ---- */
@@ -60,11 +62,25 @@ struct newest *hostmaps_newest(const struct hostmaps *hm, uint32_t tgid)
 	return n;
 }
 
-/* No longer what runs under this tgid. */
-static void process_close(struct process *p, uint64_t time_ns)
+void hostmaps_on_end(struct hostmaps *hm, void (*ended)(void *ctx, struct hostmaps_process *p), void *ctx)
 {
-	if (p->pub.to_ns > time_ns)
-		p->pub.to_ns = time_ns;
+	hm->ended = ended;
+	hm->ended_ctx = ctx;
+}
+
+/* No longer what runs under this tgid. One that was told to be gone may be found to be there: then it ends anew. */
+void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns, enum hostmaps_end end, int status)
+{
+	if (p->pub.to_ns <= time_ns)
+		return;
+	p->pub.to_ns = time_ns;
+	if (p->pub.end)
+		return;
+	p->pub.end = end;
+	p->pub.status = status;
+	p->pub.serial++;
+	if (hm->ended)
+		hm->ended(hm->ended_ctx, &p->pub);
 }
 
 static struct process *process_add(struct hostmaps *hm, const struct mp_process *m)
@@ -85,7 +101,8 @@ static struct process *process_add(struct hostmaps *hm, const struct mp_process 
 		HASH_ADD(hh, hm->newest, tgid, sizeof(n->tgid), n);
 	}
 	if (n->p) {
-		process_close(n->p, m->time_ns);
+		hostmaps_close_process(hm, n->p, m->time_ns,
+				       n->p->key.start_ns == m->start_ns ? HOSTMAPS_EXECED : HOSTMAPS_GONE, 0);
 		p->older = n->p;
 	}
 	n->p = p;
@@ -127,16 +144,20 @@ static void on_process(struct hostmaps *hm, const struct mapspack_msg *msg)
 	changed |= text_set(&p->pub.cgroup, msg->str[3]);
 	p->confirmed = true;
 	p->pub.to_ns = UINT64_MAX;
+	p->pub.end = HOSTMAPS_RUNS;
 	p->pub.serial += changed;
 }
 
 static void on_exit_(struct hostmaps *hm, const struct mp_exit *m)
 {
 	struct newest *n = hostmaps_newest(hm, m->tgid);
+	enum hostmaps_end end = m->flags & MP_EXIT_UNKNOWN ? HOSTMAPS_GONE : m->flags & MP_EXIT_OOM ? HOSTMAPS_OOM : HOSTMAPS_ENDED;
 
+	hm->ends_told++;
+	hm->ended_unswept++;
 	for (struct process *p = n ? n->p : NULL; p; p = p->older)
 		if (p->key.start_ns == m->start_ns)
-			process_close(p, m->time_ns);
+			hostmaps_close_process(hm, p, m->time_ns, end, (int)m->exit_code);
 }
 
 struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid)
@@ -172,7 +193,7 @@ static void on_seeded(struct hostmaps *hm)
 	hm->seeded = true;
 	for (struct process *p = hm->processes; p; p = p->hh.next)
 		if (p->unsure_ns)
-			hostmaps_sure(p);
+			hostmaps_sure(hm, p);
 }
 
 /* ---- forgetting ---- */
@@ -184,12 +205,12 @@ static void mark_maps(const struct mapping *m, size_t n)
 			((struct image_entry *)m[i].image)->marked = true;
 }
 
-static void sweep_process(struct hostmaps *hm, struct process *p, uint64_t now)
+static void sweep_process(struct hostmaps *hm, struct process *p, uint64_t now, uint64_t keep_ns)
 {
 	struct newest *n = hostmaps_newest(hm, p->key.tgid);
 
 	mapset_forget(&p->maps, now > HISTORY_NS ? now - HISTORY_NS : 0);
-	if (p->pub.to_ns < now && now - p->pub.to_ns > EXITED_NS) {
+	if (p->pub.to_ns < now && now - p->pub.to_ns > keep_ns) {
 		for (struct process **q = n ? &n->p : NULL; q && *q; q = &(*q)->older)
 			if (*q == p) {
 				*q = p->older;
@@ -210,13 +231,15 @@ static void sweep_process(struct hostmaps *hm, struct process *p, uint64_t now)
 static void sweep(struct hostmaps *hm)
 {
 	uint64_t now = (uint64_t)clock_boot_ns();
+	bool crowd = hm->ended_unswept > CROWD;
 	struct process *p, *next;
 
-	if (now - hm->swept_ns < SWEEP_NS)
+	if (now - hm->swept_ns < (crowd ? CROWD_NS : SWEEP_NS))
 		return;
 	hm->swept_ns = now;
+	hm->ended_unswept = 0;
 	HASH_ITER(hh, hm->processes, p, next)
-		sweep_process(hm, p, now);
+		sweep_process(hm, p, now, crowd ? CROWD_NS : EXITED_NS);
 	hostmaps_images_sweep(hm, now);
 }
 
@@ -267,6 +290,27 @@ static void on_cost(struct hostmaps *hm, const struct mp_cost *m)
 	c->map_bytes = m->map_bytes;
 }
 
+static void on_watermark(struct hostmaps *hm, const struct mp_watermark *m)
+{
+	uint64_t due = m->ends - hm->ends_base;
+
+	if (m->time_ns > hm->watermark)
+		hm->watermark = m->time_ns;
+	if (hm->seeded && !hm->ends_based) {
+		hm->ends_based = true;
+		hm->ends_base = m->ends;
+		hm->ends_told = 0;
+	} else if (hm->seeded && due > hm->ends_told) {
+		hm->ends_missed += due - hm->ends_told;
+		hm->ends_told = due;
+	}
+}
+
+uint64_t hostmaps_missed(const struct hostmaps *hm)
+{
+	return hm->ends_missed;
+}
+
 static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, const int fds[MP_FDS_MAX])
 {
 	switch (msg->type) {
@@ -298,8 +342,7 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, const
 				&msg->m.map);
 		break;
 	case MP_WATERMARK:
-		if (msg->m.watermark.time_ns > hm->watermark)
-			hm->watermark = msg->m.watermark.time_ns;
+		on_watermark(hm, &msg->m.watermark);
 		break;
 	case MP_LOST:
 		hm->lost += msg->m.lost.records ? msg->m.lost.records : 1;
@@ -362,7 +405,7 @@ static void gone(struct hostmaps *hm)
 		hm->lost++;
 	hostmaps_unsure(hm, hm->watermark ? hm->watermark : now);
 	hostmaps_images_orphaned(hm);
-	hm->seeded = hm->greeted = false;
+	hm->seeded = hm->greeted = hm->ends_based = false;
 	hm->cost_before.cpu_ns += hm->cost.cpu_ns;
 	hm->cost_before.index_cpu_ns += hm->cost.index_cpu_ns;
 	hm->cost_before.bpf_ns += hm->cost.bpf_ns;

@@ -43,8 +43,19 @@ uint64_t hostmaps_watermark(const struct hostmaps *hm);
 /* Side-band records lost so far. */
 uint64_t hostmaps_lost(const struct hostmaps *hm);
 
+/* How a process is no more, as far as it was told. */
+enum hostmaps_end {
+	HOSTMAPS_RUNS = 0,
+	HOSTMAPS_ENDED,  /* `status` says how */
+	HOSTMAPS_OOM,    /* the out-of-memory killer ended it; `status` too */
+	HOSTMAPS_EXECED, /* it goes on as another program */
+	HOSTMAPS_GONE    /* nobody told how */
+};
+
 struct hostmaps_process {
 	uint32_t tgid, exec_id, ppid, uid, nspid;
+	enum hostmaps_end end;
+	int status;       /* as in wait(2) */
 	uint64_t start_ns, from_ns, to_ns; /* to_ns UINT64_MAX: alive */
 	uint64_t cgroup_id;
 	const char *comm, *exe, *args, *cgroup; /* never NULL */
@@ -59,6 +70,13 @@ struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid);
 
 /* All that run now. The callback may ask anything here, but not read. */
 void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx);
+
+/* Each process that is no more, once, from within hostmaps_read, in order of time as it is told; `end` and `to_ns` are set,
+ * `serial` has grown. */
+void hostmaps_on_end(struct hostmaps *hm, void (*ended)(void *ctx, struct hostmaps_process *p), void *ctx);
+
+/* Processes that came and went while sonde-maps could not tell of them, so far: they ended and nobody knows more. */
+uint64_t hostmaps_missed(const struct hostmaps *hm);
 
 /* What sonde-maps read of a container of Docker's when something was executed in it; its file may be gone since. NULL: it
  * read nothing. Borrowed, valid until the next hostmaps_read. */

@@ -76,6 +76,12 @@ struct hostmaps {
 	uint64_t watermark, lost;
 	uint32_t pending;
 	uint64_t swept_ns;
+	void (*ended)(void *ctx, struct hostmaps_process *p);
+	void *ended_ctx;
+	/* ends, by sonde-maps' count since `ends_base`, and those that were told since then; see hostmaps_missed */
+	uint64_t ends_base, ends_told, ends_missed;
+	uint32_t ended_unswept;
+	bool ends_based;
 	struct process *processes;
 	struct newest *newest;
 	struct image_entry *images;
@@ -87,6 +93,7 @@ struct hostmaps {
 
 /* hostmaps.c */
 struct newest *hostmaps_newest(const struct hostmaps *hm, uint32_t tgid);
+void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns, enum hostmaps_end end, int status);
 
 /* hostmaps_images.c */
 struct image_entry *hostmaps_image_told(const struct hostmaps *hm, uint32_t id); /* by the present sonde-maps */
@@ -107,7 +114,7 @@ void hostmaps_containers_release(struct hostmaps *hm);
 /* hostmaps_place.c */
 void hostmaps_on_map(struct hostmaps *hm, struct process *p, const struct mp_map *m);
 void hostmaps_unsure(struct hostmaps *hm, uint64_t time_ns);
-void hostmaps_sure(struct process *p);
+void hostmaps_sure(struct hostmaps *hm, struct process *p);
 void hostmaps_maps_release(struct process *p);
 
 #endif

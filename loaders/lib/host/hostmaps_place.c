@@ -97,7 +97,7 @@ static bool still_held(const struct process *p, const struct mapping *m)
 	return now && now->from_ns <= m->from_ns;
 }
 
-void hostmaps_sure(struct process *p)
+void hostmaps_sure(struct hostmaps *hm, struct process *p)
 {
 	uint64_t t = p->unsure_ns;
 
@@ -120,8 +120,10 @@ void hostmaps_sure(struct process *p)
 		}
 	}
 	mapset_release(&p->before);
-	if (!p->confirmed && p->pub.to_ns > t)
-		p->pub.to_ns = t;
+	if (!p->confirmed && p->pub.to_ns > t) {
+		hm->ends_told++;
+		hostmaps_close_process(hm, p, t, HOSTMAPS_GONE, 0);
+	}
 }
 
 void hostmaps_maps_release(struct process *p)

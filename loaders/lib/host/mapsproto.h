@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 4
+#define MP_VERSION 5
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 6 /* descriptors in one packet */
 
@@ -95,6 +95,12 @@ struct mp_exit {
 	struct mp_head head;
 	uint64_t time_ns, start_ns;
 	uint32_t tgid, exit_code; /* as in wait(2) */
+	uint32_t flags, pad;      /* enum mp_exit_flags */
+};
+
+enum mp_exit_flags {
+	MP_EXIT_OOM = 1,    /* the out-of-memory killer ended it */
+	MP_EXIT_UNKNOWN = 2 /* nobody told how: it is just not there any more */
 };
 
 enum mp_image_kind { MP_IMAGE_ELF = 0, MP_IMAGE_VDSO = 1, MP_IMAGE_OTHER = 2 /* no ELF, or not to be opened */ };
@@ -139,6 +145,7 @@ struct mp_container {
 struct mp_watermark {
 	struct mp_head head;
 	uint64_t time_ns;
+	uint64_t ends; /* how many EXITs there have been, those too that a client was not told because its queue was full */
 };
 
 struct mp_lost {

@@ -53,7 +53,7 @@ void naming_close(struct naming *n)
 	free(n);
 }
 
-static void epoch_check(struct naming *n)
+void naming_epoch(struct naming *n)
 {
 	uint32_t epoch = store_epoch(n->w);
 
@@ -160,7 +160,7 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
 	size_t cap = (size_t)ev->n_kernel + ev->n_user + 1;
 	struct stack_buf b;
 
-	epoch_check(n);
+	naming_epoch(n);
 	if (cap > n->cap_buf) {
 		n->buf = mem_realloc(n->buf, cap * sizeof(*n->buf));
 		n->cap_buf = cap;
@@ -177,7 +177,7 @@ void naming_tick(struct naming *n)
 {
 	struct hostmaps_image *img;
 
-	epoch_check(n);
+	naming_epoch(n);
 	while ((img = hostmaps_next_ready(n->hm)))
 		naming_user_ready(n, img);
 	naming_user_tick(n);

@@ -40,10 +40,10 @@
 
 #include "probes/stack.h"
 #include "schema/base/err.h"
+#include "schema/store/writer.h"
 
 struct naming;
 struct hostmaps;
-struct store_writer;
 
 struct naming_opts {
 	size_t max_pending;       /* frames that may wait for an index; 0: 65536 */
@@ -76,6 +76,16 @@ void naming_tick(struct naming *n);
 /* At the end of a capture: reads hostmaps until every pending index is ready or refused, or the deadline is over.
  * 0, or -ETIMEDOUT: what is left stays unnamed and is counted. Flush the store afterwards. */
 int naming_drain(struct naming *n, int deadline_ms);
+
+/* How a process that hostmaps tells to be no more has ended; *status: its exit code or signal. */
+struct hostmaps_process;
+enum store_end_how naming_end(const struct hostmaps_process *p, uint32_t *status);
+/* Is it in the store, as one that had samples? */
+bool naming_has(const struct hostmaps_process *p);
+/* Its row in the store, with its end: for store_end. */
+uint32_t naming_ended(struct naming *n, struct hostmaps_process *p);
+/* Its container's row, 0: none. */
+uint32_t naming_container(struct naming *n, const struct hostmaps_process *p);
 
 struct naming_stat {
 	uint64_t stacks;

@@ -145,7 +145,10 @@ void naming_user_release(struct naming *n);
  * `fold` a leaf's offset becomes that of its function's first byte. false: no name, `f` is untouched. */
 bool naming_place(struct naming *n, const struct image *index, enum look look, bool fold, struct store_frame *f);
 
-/* naming_process.c */
+/* naming.c: ids of another epoch of the store are forgotten. */
+void naming_epoch(struct naming *n);
+
+/* naming_process.c; `ev` NULL: there is no sample, the process is known */
 int naming_process_init(struct naming *n);
 uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev);
 void naming_process_tick(struct naming *n);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "loaders/lib/host/containernames.h"
@@ -181,6 +182,50 @@ static bool is_self(struct naming *n, const struct hostmaps_process *p, const ch
 	return ours;
 }
 
+enum store_end_how naming_end(const struct hostmaps_process *p, uint32_t *status)
+{
+	bool by_signal = WIFSIGNALED(p->status);
+
+	*status = (uint32_t)(by_signal ? WTERMSIG(p->status) : WEXITSTATUS(p->status));
+	switch (p->end) {
+	case HOSTMAPS_ENDED:
+		return by_signal ? STORE_END_SIGNAL : STORE_END_EXIT;
+	case HOSTMAPS_OOM:
+		return STORE_END_OOM;
+	case HOSTMAPS_EXECED:
+		return STORE_END_EXEC;
+	default:
+		return STORE_END_UNKNOWN;
+	}
+}
+
+static void set_end(const struct naming *n, const struct hostmaps_process *p, struct store_process *s)
+{
+	if (!p->end)
+		return;
+	s->end_ns = (int64_t)p->to_ns + n->boot_offset_ns;
+	s->how = naming_end(p, &s->status);
+}
+
+uint32_t naming_container(struct naming *n, const struct hostmaps_process *p)
+{
+	naming_epoch(n);
+	return *p->cgroup ? container_id(n, container_get(n, p->cgroup)) : 0;
+}
+
+bool naming_has(const struct hostmaps_process *p)
+{
+	const struct process_note *note = p->user;
+
+	return note && note->store_process;
+}
+
+uint32_t naming_ended(struct naming *n, struct hostmaps_process *p)
+{
+	naming_epoch(n);
+	return naming_process(n, p, NULL);
+}
+
 static uint32_t process_known(struct naming *n, const struct hostmaps_process *p, uint64_t cgroup_id)
 {
 	char by_id[PATH_MAX] = "";
@@ -190,6 +235,7 @@ static uint32_t process_known(struct naming *n, const struct hostmaps_process *p
 		.start_ns = (int64_t)p->start_ns + n->boot_offset_ns, .start_ticks = p->start_ns,
 		.comm = p->comm, .exe = p->exe, .args = p->args, .cgroup = p->cgroup};
 
+	set_end(n, p, &s);
 	/* gone before its /proc could be read: the cgroup's id, taken by the kernel, still leads to the path */
 	if (!s.cgroup[0] && (p->cgroup_id || cgroup_id) &&
 	    !container_cgroup_path(p->cgroup_id ? p->cgroup_id : cgroup_id, by_id, sizeof(by_id)))
@@ -249,7 +295,7 @@ uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const stru
 		note = p->user = mem_alloc(sizeof(*note));
 	if (!note->store_process || note->epoch != n->epoch || note->serial != p->serial ||
 	    note->containers != n->containers_serial) {
-		note->store_process = process_known(n, p, ev->cgroup_id);
+		note->store_process = process_known(n, p, ev ? ev->cgroup_id : 0);
 		note->epoch = n->epoch;
 		note->serial = p->serial;
 		note->containers = n->containers_serial;

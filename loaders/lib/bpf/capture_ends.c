@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * capture_ends: processes that end while a capture runs. Each end within its scope is counted; in the row of a process that
+ * has one, it stands too. One that ended badly (a signal, out of memory, a code that is not 0) gets a row even if it had no
+ * sample, up to BAD_MAX of them a second: a build asks a thousand times whether a file is there.
+ */
+#include <errno.h>
+
+#include "loaders/lib/bpf/capture_parts.h"
+#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/naming.h"
+
+#define BAD_MAX 4 /* a second; those of a signal have as many again */
+
+static bool is_bad(struct capture *c, enum store_end_how how, uint32_t status, int64_t at_ns)
+{
+	bool killed = how == STORE_END_SIGNAL || how == STORE_END_OOM;
+
+	if (!killed && (how != STORE_END_EXIT || !status))
+		return false;
+	if (at_ns / NSEC_PER_SEC != c->bad_second) {
+		c->bad_second = at_ns / NSEC_PER_SEC;
+		c->bad[0] = c->bad[1] = 0;
+	}
+	return c->bad[killed]++ < BAD_MAX;
+}
+
+static void on_end(void *ctx, struct hostmaps_process *p)
+{
+	struct capture *c = ctx;
+	struct store_end e = {.comm = p->comm};
+	int64_t at_ns = capture_utc(c, (int64_t)p->to_ns);
+	int rc = -ESTALE;
+	bool row;
+
+	if (!target_covers(&c->o->target->family, c->maps, p))
+		return;
+	e.how = naming_end(p, &e.status);
+	if (e.how == STORE_END_EXEC) { /* no end of the process, but of this program in it */
+		if (naming_has(p))
+			naming_ended(c->naming, p);
+		return;
+	}
+	row = naming_has(p) || is_bad(c, e.how, e.status, at_ns);
+	for (int i = 0; i < 2 && rc == -ESTALE; i++) {
+		e.container = naming_container(c->naming, p);
+		e.process = row ? naming_ended(c->naming, p) : 0;
+		rc = store_end(c->store, c->run, at_ns, &e);
+	}
+}
+
+void capture_ends_missed(struct capture *c)
+{
+	uint64_t n = hostmaps_missed(c->maps) - c->missed;
+	struct store_end e = {.how = STORE_END_UNKNOWN, .n = n};
+
+	if (n && target_scope(c->o->target) == STORE_SCOPE_HOST &&
+	    store_end(c->store, c->run, capture_utc(c, clock_boot_ns()), &e) == -ESTALE)
+		store_end(c->store, c->run, capture_utc(c, clock_boot_ns()), &e); /* nothing in it is of an epoch */
+	c->missed += n;
+}
+
+void capture_ends_watch(struct capture *c)
+{
+	c->missed = hostmaps_missed(c->maps);
+	hostmaps_on_end(c->maps, on_end, c);
+}

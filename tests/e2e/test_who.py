@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that end: how, by what wait(2) says; and how many, however short they live."""
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import need_root, scale, sql_all
+
+BURN_THEN = "import os,resource,time\nend=time.monotonic()+{s}\nwhile time.process_time()<0.2 and time.monotonic()<end: pass\n{do}"
+ENDS = {
+    "exit": ("os._exit(7)", "exit", 7),
+    "exit 0": ("os._exit(0)", "exit", 0),
+    "signal": ("os.kill(os.getpid(), 9)", "signal", 9),
+    "crash": ("resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.kill(os.getpid(), 11)", "signal", 11),
+}
+
+
+@pytest.fixture(autouse=True)
+def as_root():
+    need_root()
+
+
+def private_kib(pid):
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+        return sum(int(n) for n in re.findall(r"^Private_\w+:\s+(\d+)", f.read(), re.M))
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return f.read().split()
+
+
+def test_each_end_of_a_process_is_told_as_wait_tells_it(capture, sql, store):
+    c = capture("--freq", 499)
+    told = {}
+    for name, (do, _, _) in ENDS.items():
+        child = subprocess.Popen([sys.executable, "-c", BURN_THEN.format(s=20, do=do)])
+        told[name] = (child.pid, child.wait(60))
+    c.stop()
+    for name, (_, how, status) in ENDS.items():
+        pid, code = told[name]
+        assert code == (-status if how == "signal" else status)   # the test itself did what it says
+        rows = sql(store, "SELECT how, status, end_ns, start_ns, ppid FROM processes WHERE pid = ? AND comm LIKE 'python%'", (pid,))
+        assert [(r["how"], r["status"], r["ppid"]) for r in rows] == [(how, status, os.getpid())], name
+        assert rows[0]["end_ns"] - rows[0]["start_ns"] >= 0.2e9
+
+
+def test_of_many_short_processes_none_is_missed_but_what_is_told_as_lost(capture, work, store):
+    forks, execs, often = scale((6000, 500, 1), (100000, 4000, 3))
+    c = capture("--freq", 99)
+    private = []
+    for _ in range(often):
+        assert work("storm", forks, 77).told(600)["ended"] == forks
+        assert work("storm", execs, 78, "exec").told(600)["ended"] == execs
+        (maps,) = children(c.pid)
+        private.append(private_kib(c.pid) + private_kib(maps))
+    done = c.stop()
+    ends = {(r["how"], r["status"]): r["n"] for r in sql_all(store, """SELECT how, status, sum(n) AS n FROM process_ends
+            WHERE (how = 'exit' AND status IN (77, 78)) OR how = 'unknown' GROUP BY 1, 2""")}
+    forked, execed = ends.get(("exit", 77), 0), ends.get(("exit", 78), 0)
+    short = often * (forks + execs) - forked - execed
+    assert short >= 0 and forked <= often * forks and execed <= often * execs
+    assert short <= ends.get(("unknown", 0), 0) + done["maps_lost"], (ends, done)
+    if often > 1:  # nothing of what has ended stays; the first round makes room
+        assert private[-1] <= private[1] * 1.1 + 2048, private
+
+
+@pytest.mark.skipif(not os.path.isdir("/sys/fs/cgroup/memory"), reason="missing: a memory cgroup of version 1 to be short of memory in")
+def test_what_the_kernel_killed_for_want_of_memory_is_told_so(capture, sql, store):
+    group = f"/sys/fs/cgroup/memory/sonde-test-{os.getpid()}"
+    os.mkdir(group)
+    try:
+        with open(f"{group}/memory.limit_in_bytes", "w", encoding="ascii") as f:
+            f.write("40M")
+        c = capture("--freq", 499)
+        eat = "import sys\nopen(sys.argv[1]+'/cgroup.procs','w').write('0')\na=[]\nwhile 1: a.append(bytearray(b'x'*(1<<20)))"
+        child = subprocess.Popen([sys.executable, "-c", eat, group])
+        assert child.wait(60) == -9
+        c.stop()
+        (row,) = sql(store, "SELECT how, status FROM processes WHERE pid = ? AND comm LIKE 'python%'", (child.pid,))
+        assert (row["how"], row["status"]) == ("out of memory", 9)
+    finally:
+        os.rmdir(group)
