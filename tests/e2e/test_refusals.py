@@ -81,10 +81,13 @@ def test_a_disk_that_fills_hurts_nothing_and_what_was_lost_is_counted(small_disk
     load.close()
     assert c.rc in (0, 6), c.said()
     assert_whole(store)
+    seen = done["seen"]
+    if c.rc == 6:  # a busy machine did not take the last batches in time: the next writer counts them, as it was said
+        seen += capture("--duration", "1s", store=store).wait()["seen"]
     stored = sum(r["n"] for r in sql_all(store, "SELECT sum(samples) AS n FROM cpu_samples"))
     lost = sum(r["n"] or 0 for r in sql_all(store, "SELECT sum(lost) AS n FROM loss"))
     assert stored > before > 0
-    assert stored + lost == done["seen"]
+    assert stored + lost == seen
 
 
 def test_a_newer_schema_is_refused(sonde, capture, work, store):
