@@ -15,7 +15,7 @@ build="ca-certificates make gcc libc6-dev pkg-config clang bpftool libbpf-dev li
 libjansson-dev libinih-dev zlib1g-dev liblzma-dev libseccomp-dev libiberty-dev uthash-dev"
 test="libcmocka-dev python3 python3-pytest g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm dwz mandoc
 musl-tools chromium debuginfod iproute2 jq binutils gdb strace util-linux git procps
-file zsh fish"
+file zsh fish tmux less"
 docker="docker.io busybox-static"
 fresh="debootstrap"
 kernels="qemu-system-x86 busybox-static debian-archive-keyring"

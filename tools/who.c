@@ -186,6 +186,11 @@ static struct table *process_table(const struct view *v)
 	return t;
 }
 
+struct table *who_table(const struct fold *f, const struct procs *p, size_t n)
+{
+	return process_table(&(struct view){.f = f, .procs = p, .n = n});
+}
+
 static struct table *container_table(const struct view *v)
 {
 	static const struct table_column columns[] = {

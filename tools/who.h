@@ -7,6 +7,7 @@
 #define SONDE_TOOLS_WHO_H
 
 #include "tools/procs.h"
+#include "tools/table.h"
 #include "tools/verb.h"
 
 struct who_args {
@@ -15,6 +16,8 @@ struct who_args {
 };
 extern const struct option WHO_OPTIONS[];
 
+/* The table of `sonde ps`: the first n rows; the caller's (table_free). */
+struct table *who_table(const struct fold *f, const struct procs *p, size_t n);
 int who_run(struct verb_call *call, enum procs_by by, struct err *e);
 
 #endif
