@@ -2,12 +2,14 @@
 """Processes that end: how, by what wait(2) says; and how many, however short they live."""
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
-from conftest import need_root, scale, sql_all
+from conftest import WORKLOADS, need_root, scale, sql_all
 
 BURN_THEN = "import os,resource,time\nend=time.monotonic()+{s}\nwhile time.process_time()<0.2 and time.monotonic()<end: pass\n{do}"
 ENDS = {
@@ -84,3 +86,57 @@ def test_what_the_kernel_killed_for_want_of_memory_is_told_so(capture, sql, stor
         assert (row["how"], row["status"]) == ("out of memory", 9)
     finally:
         os.rmdir(group)
+
+
+SPIN_C = "int main(void) { volatile long i = 0; while (i < 100000000000L) i = i + 1; return 0; }"
+SPIN_JAVA = "public class Spin { public static void main(String[] a) { long x = 0; while (true) x += System.nanoTime() % 7; } }"
+
+
+def programs(folder):
+    """What there is on this machine: name -> (command, language, runtime, linking, libc)."""
+    found = {"python": (["/usr/bin/python3", "-c", "while 1: pass"], "python",
+                        os.path.basename(os.path.realpath("/usr/bin/python3")), "dynamic", "glibc")}
+    for name, command, lang, runtime, linking, libc in (
+            ("perl", ["perl", "-e", "1 while 1"], "perl", r"perl([\d.]+)?", "dynamic", "glibc"),
+            ("node", ["node", "-e", "for (;;);"], "node", "node", "dynamic", "glibc"),
+            ("busybox", ["busybox", "sh", "-c", "while :; do :; done"], "", "", "static", "")):
+        if shutil.which(name):
+            found[name] = ([shutil.which(name), *command[1:]], lang, runtime, linking, libc)
+    if shutil.which("java") and "java-17-" in os.path.realpath(shutil.which("java")):
+        with open(f"{folder}/Spin.java", "w", encoding="ascii") as f:
+            f.write(SPIN_JAVA)
+        found["java"] = (["java", "-Xshare:auto", f"{folder}/Spin.java"], "java", "java17", "dynamic", "glibc")
+    if shutil.which("musl-gcc"):
+        subprocess.run(["musl-gcc", "-x", "c", "-", "-o", f"{folder}/spinmusl"], input=SPIN_C, text=True, check=True)
+        found["musl"] = ([f"{folder}/spinmusl"], "", "", "dynamic", "musl")
+    if shutil.which("g++"):
+        subprocess.run(["g++", "-x", "c++", "-", "-o", f"{folder}/spincpp", "-Wl,--no-as-needed"], input=SPIN_C.replace("void", ""),
+                       text=True, check=True)
+        found["c++"] = ([f"{folder}/spincpp"], "c++", r"c\+\+", "dynamic", "glibc")
+    if os.path.exists(f"{WORKLOADS}/shares-go") and shutil.which("go"):
+        version = subprocess.run(["go", "version", f"{WORKLOADS}/shares-go"], capture_output=True, text=True, check=True).stdout
+        found["go"] = ([f"{WORKLOADS}/shares-go", "30"], "go", re.escape(version.split()[-1]), "static", "")
+    return found
+
+
+def test_language_runtime_and_libc_of_real_programs_are_told(capture, sql, scratch, store):
+    c = capture("--freq", 99)
+    wanted = programs(scratch)
+    running = {name: subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+               for name, (command, *_) in wanted.items()}
+    told = {}
+    try:
+        end = time.monotonic() + 40
+        while time.monotonic() < end and len(told) < len(wanted):
+            time.sleep(0.5)
+            for name, (_, lang, runtime, linking, libc) in wanted.items():
+                for r in sql(store, "SELECT * FROM processes WHERE pid = ?", (running[name].pid,)):
+                    if (r["lang"], r["linking"], r["libc"]) == (lang, linking, libc) and re.fullmatch(runtime, r["runtime"]):
+                        told[name] = r
+    finally:
+        for child in running.values():
+            child.kill()
+            child.wait()
+    c.stop()
+    assert set(told) == set(wanted), {n: sql(store, "SELECT exe, lang, runtime, linking, libc FROM processes WHERE pid = ?",
+                                             (running[n].pid,)) for n in set(wanted) - set(told)}

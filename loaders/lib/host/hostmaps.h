@@ -11,6 +11,7 @@
 #define SONDE_HOST_HOSTMAPS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "loaders/lib/host/mapsproto.h"
@@ -125,6 +126,9 @@ void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *p,
  * as above. NULL: not told (yet), or it has none (a kernel thread). */
 struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_process *p, uint64_t *start, uint64_t *end,
 				    uint64_t *offset);
+/* Paths of the files that it has mapped executable now, at most `max`, borrowed as it is; and the image of its executable, NULL:
+ * not told. Asks for no index. */
+size_t hostmaps_files(const struct hostmaps_process *p, const char **paths, size_t max, const struct hostmaps_image **exe);
 /* Images whose state left "pending" since the last call, one by one; NULL: no more. */
 struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm);
 /* How many images that were asked for are still pending. */

@@ -54,6 +54,24 @@ bool hostmaps_same_file(const struct image_entry *a, const struct image_entry *b
 	return !*a->pub.build_id || !*b->pub.build_id || !strcmp(a->pub.build_id, b->pub.build_id);
 }
 
+size_t hostmaps_files(const struct hostmaps_process *pub, const char **paths, size_t max, const struct hostmaps_image **exe)
+{
+	const struct process *p = (const struct process *)pub;
+	size_t n = 0;
+
+	*exe = NULL;
+	for (size_t i = 0; i < p->maps.n_now && n < max; i++) {
+		const struct image_entry *img = p->maps.now[i].image;
+
+		if (!img || !img->pub.path)
+			continue;
+		paths[n++] = img->pub.path;
+		if (!*exe && !strcmp(img->pub.path, pub->exe))
+			*exe = &img->pub;
+	}
+	return n;
+}
+
 static void image_queue(struct hostmaps *hm, struct image_entry *img)
 {
 	if (img->reported)

@@ -14,6 +14,7 @@
 #include "loaders/lib/host/kallsyms.h"
 #include "loaders/lib/host/naming.h"
 #include "loaders/lib/host/perfmap.h"
+#include "loaders/lib/host/runtime.h"
 #include "schema/base/idmap.h"
 #include "schema/image/image.h"
 #include "schema/store/writer.h"
@@ -69,6 +70,9 @@ struct image_note {
 /* hostmaps_process.user */
 struct process_note {
 	uint32_t epoch, serial, store_process, containers;
+	int64_t look_ns;      /* its runtime is looked for again then */
+	uint32_t looks;
+	struct runtime runtime;
 };
 
 struct container_entry {
@@ -120,6 +124,7 @@ struct naming {
 	struct container_entry *containers;
 	uint32_t containers_serial;       /* grows when one gains a name */
 	int64_t containers_next_ns;
+	int64_t runtimes_next_ns;
 	struct idmap unknown;             /* processes that hostmaps does not know */
 	struct idmap selves;              /* pids of sonde's own processes */
 	char self_dir[512], self_cgroup[512];
@@ -152,6 +157,10 @@ void naming_epoch(struct naming *n);
 int naming_process_init(struct naming *n);
 uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev);
 void naming_process_tick(struct naming *n);
+/* naming_runtime.c: what the process is a program of, as far as it can be told now; false: as before. */
+bool naming_runtime(struct process_note *note, const struct hostmaps_process *p);
+/* Once a second: those that were told too early are told again. */
+void naming_runtime_tick(struct naming *n);
 void naming_process_forget(struct naming *n);
 void naming_process_release(struct naming *n);
 

@@ -144,6 +144,7 @@ void naming_process_tick(struct naming *n)
 	int64_t now = clock_boot_ns();
 	struct container_entry *c, *tmp;
 
+	naming_runtime_tick(n);
 	if (now < n->containers_next_ns)
 		return;
 	n->containers_next_ns = now + NSEC_PER_SEC;
@@ -226,14 +227,15 @@ uint32_t naming_ended(struct naming *n, struct hostmaps_process *p)
 	return naming_process(n, p, NULL);
 }
 
-static uint32_t process_known(struct naming *n, const struct hostmaps_process *p, uint64_t cgroup_id)
+static uint32_t process_known(struct naming *n, const struct hostmaps_process *p, const struct runtime *r, uint64_t cgroup_id)
 {
 	char by_id[PATH_MAX] = "";
 	struct container_entry *c;
 	struct store_process s = {
 		.pid = p->tgid, .ppid = p->ppid, .uid = p->uid, .exec_id = p->exec_id,
 		.start_ns = (int64_t)p->start_ns + n->boot_offset_ns, .start_ticks = p->start_ns,
-		.comm = p->comm, .exe = p->exe, .args = p->args, .cgroup = p->cgroup};
+		.comm = p->comm, .exe = p->exe, .args = p->args, .cgroup = p->cgroup,
+		.lang = r->lang, .runtime = r->version, .linking = r->linking, .libc = r->libc};
 
 	set_end(n, p, &s);
 	/* gone before its /proc could be read: the cgroup's id, taken by the kernel, still leads to the path */
@@ -295,7 +297,8 @@ uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const stru
 		note = p->user = mem_alloc(sizeof(*note));
 	if (!note->store_process || note->epoch != n->epoch || note->serial != p->serial ||
 	    note->containers != n->containers_serial) {
-		note->store_process = process_known(n, p, ev ? ev->cgroup_id : 0);
+		naming_runtime(note, p);
+		note->store_process = process_known(n, p, &note->runtime, ev ? ev->cgroup_id : 0);
 		note->epoch = n->epoch;
 		note->serial = p->serial;
 		note->containers = n->containers_serial;

@@ -23,6 +23,7 @@
 #include "loaders/lib/host/proc.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/image/go.h"
 #include "schema/image/image.h"
 #include "schema/image/lines.h"
 #include "schema/store/writer.h"
@@ -171,6 +172,13 @@ bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbo
 /* Lines: "one" begins at x.c:10; from 0x401010 to 0x401020 "tiny" of t.h was inlined at x.c:12, and "nano" into that; from
  * 0x401040 on a table is included from t.h. Nothing is known of the others, and of none while lines are off. */
 static bool lines_known;
+bool image_go(const struct image *img, struct image_go_record *out)
+{
+	(void)img;
+	(void)out;
+	return false;
+}
+
 static struct image_ident ident;
 
 const struct image_ident *image_ident(const struct image *img)
@@ -251,6 +259,21 @@ const struct container_names *hostmaps_container(const struct hostmaps *hm, cons
 	(void)hm;
 	(void)id;
 	return told.name ? &told : NULL;
+}
+
+size_t hostmaps_files(const struct hostmaps_process *p, const char **paths, size_t max, const struct hostmaps_image **exe)
+{
+	(void)max;
+	*exe = NULL;
+	paths[0] = p->exe;
+	return *p->exe ? 1 : 0;
+}
+
+void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx)
+{
+	(void)hm;
+	(void)each;
+	(void)ctx;
 }
 
 struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
