@@ -8,7 +8,7 @@ PYTHON  ?= /usr/bin/python3
 PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
 E2E     ?= tests/e2e
 
-.PHONY: check check-unit check-layout check-e2e check-docker check-long check-live check-page check-fresh check-san check-clang workloads soak check-diff
+.PHONY: check check-unit check-layout check-e2e check-docker check-long check-live check-page check-fresh check-san check-clang workloads soak check-diff score
 
 # the everyday tests: all kinds run, whatever fails before
 check: all unit-tests workloads
@@ -66,3 +66,8 @@ check-san:
 check-clang:
 	@$(MAKE) --no-print-directory CC=clang B=$(B)/clang WERROR=1 all unit-tests
 	@$(MAKE) --no-print-directory CC=gcc B=$(B)/gcc WERROR=1 all unit-tests
+
+# the questions of a newcomer's first hour, one script each: SCORE="4 9" asks some of them
+SCORE ?=
+score: all workloads unit-tests
+	@B=$(B) $(PYTHON) tests/score/run.py $(SCORE)

@@ -304,6 +304,16 @@ bool filters_empty(const struct filters *f)
 	return true;
 }
 
+const char *filters_plain(const struct filters *f, enum filter_kind kind, size_t i)
+{
+	const struct filter_values *v = &f->kinds[kind];
+
+	for (size_t k = 0; k < v->n; k++)
+		if (!v->items[k].negative && !v->items[k].regex && i-- == 0)
+			return v->items[k].text;
+	return NULL;
+}
+
 bool filters_have(const struct filters *f, enum filter_kind kind)
 {
 	return f->kinds[kind].n;

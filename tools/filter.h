@@ -26,6 +26,8 @@ const char *filter_kind_name(enum filter_kind kind); /* "container" */
 
 bool filters_empty(const struct filters *f);
 bool filters_have(const struct filters *f, enum filter_kind kind);
+/* The i-th value of a kind that is a plain name, no `!`, no `~`; NULL past the last. Borrowed. */
+const char *filters_plain(const struct filters *f, enum filter_kind kind, size_t i);
 /* All kinds but the thread's; the thread's. */
 bool filters_want_process(const struct filters *f, const struct store_process_row *p);
 bool filters_want_thread(const struct filters *f, uint32_t tid);

@@ -10,6 +10,7 @@
 #include "schema/base/clock.h"
 #include "tools/fold_wall.h"
 #include "tools/term.h"
+#include "tools/word.h"
 #include "tools/when.h"
 
 /* --- the options --- */
@@ -161,18 +162,52 @@ static int nothing_else(const struct selection *sel, const struct store_kind_inf
 	return -ENODATA;
 }
 
+/* "; did you mean ...", where a filter's value is no name of the range but near one. */
+static void add_near(const struct selection *sel, struct strbuf *out)
+{
+	struct names l = {0};
+
+	for (size_t i = 0; sel->filters && i < sel->n_segments; i++)
+		(void)names_read(&l, sel->segments[i].path, NULL);
+	if (sel->filters)
+		word_near_filters(&l, sel->filters, out);
+	names_release(&l);
+}
+
+/* What did not run may have waited: where that was recorded the command that shows it, else the one that records it. */
+static void fix_idle(const struct selection *sel, struct err *e)
+{
+	char from[40], to[40];
+	uint32_t kinds = 0;
+
+	for (size_t i = 0; i < sel->n_segments; i++)
+		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
+	if (kinds & 1u << STORE_KIND_OFFCPU)
+		err_fix(e, "sonde waits --idle %s --from %s --to %s (it may have waited)", sel->filter_text,
+			when_zoned(sel->from_ns, from, sizeof(from)), when_zoned(sel->to_ns, to, sizeof(to)));
+	else
+		err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s (it may have waited)    sonde stacks (without the filter)");
+}
+
 int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *e)
 {
+	struct strbuf near cleanup_strbuf = STRBUF_INIT;
 	char there[96];
 
 	tell_span(sel, there, sizeof(there));
+	add_near(sel, &near);
+	if (near.len) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "nothing in %s is called as the filters say%s", sel->range, strbuf_str(&near));
+		err_fix(e, "sonde ps (who ran then)");
+		return -ENODATA;
+	}
 	if (kind != STORE_KIND_CPU)
 		return nothing_else(sel, store_kind_info(kind), there, e);
 	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples%s%s in %s: %s%s", *sel->what ? " of " : "", sel->what, sel->range,
 		select_is_narrow(sel) ? "what the filters name did not run on a CPU then, or does not exist" :
 		"nothing was recorded then, or the host was idle", there);
 	if (select_is_narrow(sel))
-		err_fix(e, "sonde stacks (without the filter)    sonde status    sudo sonde record -d 10s");
+		fix_idle(sel, e);
 	else
 		err_fix(e, "sonde status (what is there)    sudo sonde record -d 10s");
 	return -ENODATA;

@@ -256,7 +256,7 @@ static int say_nothing(const struct record *r, struct err *e)
 		err_set(e, -ENODATA, EXIT_NOTHING, "no samples: nothing that was asked for ran on a CPU in %.1f s", seconds);
 	else
 		err_set(e, -ENODATA, EXIT_NOTHING, "nothing of what was asked for happened in %.1f s", seconds);
-	err_fix(e, "record for longer (-d 30s), oftener (-F 999), or without a filter: sudo sonde record -d 10s");
+	err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s (what does not run waits), or for longer: -d 30s, or without a filter");
 	return -ENODATA;
 }
 

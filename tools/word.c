@@ -172,3 +172,33 @@ int word_unknown(const struct names *l, const char *word, struct err *e)
 	err_fix(e, "sonde sql 'select container, comm, pid from processes'");
 	return -ENOENT;
 }
+
+/* Was something said? Not where a name is that very value. */
+static bool near_value(const struct names *l, enum filter_kind kind, const char *value, struct strbuf *out)
+{
+	char prefix[32];
+	struct near near;
+
+	near_init(&near, value);
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->items[i].kind != kind)
+			continue;
+		if (is_whole(&l->items[i], value))
+			return false;
+		near_add(&near, l->items[i].text);
+	}
+	snprintf(prefix, sizeof(prefix), "--%s ", filter_kind_name(kind));
+	near_say(&near, out, prefix);
+	return near.n > 0;
+}
+
+void word_near_filters(const struct names *l, const struct filters *f, struct strbuf *out)
+{
+	static const enum filter_kind kinds[] = {FILTER_CONTAINER, FILTER_COMM, FILTER_UNIT};
+	const char *value;
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		for (size_t i = 0; (value = filters_plain(f, kinds[k], i)); i++)
+			if (near_value(l, kinds[k], value, out))
+				return;
+}

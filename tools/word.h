@@ -32,4 +32,7 @@ int word_resolve(const struct names *l, const char *word, size_t *index, struct 
 /* The error for a word that fits nothing, with did-you-mean. Returns -ENOENT. */
 int word_unknown(const struct names *l, const char *word, struct err *e);
 
+/* Adds "; did you mean --container 'web'?" for the first plain value that no name of its kind equals and some are near. */
+void word_near_filters(const struct names *l, const struct filters *f, struct strbuf *out);
+
 #endif

@@ -231,10 +231,35 @@ static void a_word_that_fits_nothing_gets_a_suggestion(void **state)
 	names_release(&l);
 }
 
+static void a_filter_that_names_nothing_is_told_what_is_near(void **state)
+{
+	struct strbuf said cleanup_strbuf = STRBUF_INIT, none cleanup_strbuf = STRBUF_INIT;
+	struct filters *f = filters_new(), *others = filters_new();
+	struct names l = {0};
+	struct err e = {0};
+
+	(void)state;
+	names_add(&l, FILTER_CONTAINER, "web", "0123456789ab");
+	names_add(&l, FILTER_COMM, "nginx", "");
+	assert_int_equal(filters_add(f, FILTER_CONTAINER, "wbe", &e), 0);
+	word_near_filters(&l, f, &said);
+	assert_string_equal(strbuf_str(&said), "; did you mean '--container web'?");
+	assert_int_equal(filters_add(others, FILTER_CONTAINER, "012345", &e), 0); /* by id */
+	assert_int_equal(filters_add(others, FILTER_COMM, "!ngixn", &e), 0);
+	assert_int_equal(filters_add(others, FILTER_COMM, "~ngi", &e), 0);
+	assert_int_equal(filters_add(others, FILTER_COMM, "zebra", &e), 0);
+	word_near_filters(&l, others, &none);
+	assert_string_equal(strbuf_str(&none), "");
+	filters_free(f);
+	filters_free(others);
+	names_release(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_matches_what_people_call_it),
+		cmocka_unit_test(a_filter_that_names_nothing_is_told_what_is_near),
 		cmocka_unit_test(one_kind_is_or_several_are_and_and_a_bang_is_not),
 		cmocka_unit_test(a_tilde_is_a_regular_expression),
 		cmocka_unit_test(threads_are_filtered_by_their_own_kind),
