@@ -5,12 +5,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "tools/filter.h"
 #include "tools/fold.h"
 #include "tools/hottest.h"
 #include "tools/json.h"
 #include "tools/record.h"
 #include "tools/select.h"
 #include "tools/term.h"
+#include "tools/unnamed.h"
 
 double record_num(const json_t *o, const char *key)
 {
@@ -50,8 +52,10 @@ static void say_next(const struct record *r, const char *hottest)
 
 	if (r->rec && !r->newest)
 		strbuf_addf(&where, " --rec %lld", (long long)r->rec);
-	if (strcmp(r->call->store, store_default_dir()))
-		strbuf_addf(&where, " --store %s", r->call->store);
+	if (strcmp(r->call->store, store_default_dir())) {
+		strbuf_addstr(&where, " --store ");
+		filter_word(r->call->store, &where);
+	}
 	w = strbuf_str(&where);
 	fprintf(stderr, "next:  sonde flame%s      sonde stacks%s -n 10", w, w);
 	if (hottest && is_plain_word(hottest))
@@ -145,8 +149,10 @@ static void say_done(struct record *r)
 	snprintf(rec, sizeof(rec), "%lld", (long long)r->rec);
 	args.rec = rec;
 	say_sums(r, rec);
-	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL) && !fold_make(sel, &opts, &f, NULL))
+	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL) && !fold_make(sel, &opts, &f, NULL)) {
 		hottest = hottest_print(f, stderr);
+		unnamed_print(f, stderr);
+	}
 	say_next(r, hottest);
 	fold_free(f);
 	select_free(sel);

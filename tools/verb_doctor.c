@@ -110,7 +110,11 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 	if (!json_is_array(list))
 		json_array_append_new(rows, doctor_item(family, program, "fail", "its check ended without an answer", NULL));
 	json_array_foreach(list, i, row) {
+		const char *fix = json_string_value(json_object_get(row, "fix"));
+
 		json_object_set_new(row, "family", json_text(family));
+		if (fix && !strncmp(fix, "sudo sonde-", 11)) /* a loader's own name, which nobody types */
+			json_object_set_new(row, "fix", json_text("sudo sonde doctor, sudo sonde record ..."));
 		json_array_append(rows, row);
 	}
 	if (json_is_true(json_object_get(said, "ok")))
@@ -129,9 +133,11 @@ static void check_store(const char *store, json_t *rows)
 	struct err e = {0};
 	char size[32];
 	size_t n = 0;
+	int rc;
 
-	if (store_segments(store, 0, INT64_MAX, &segments, &n, &e) < 0) {
-		bool none = access(store, F_OK) < 0 && errno == ENOENT;
+	rc = store_segments(store, 0, INT64_MAX, &segments, &n, &e);
+	if (rc < 0) {
+		bool none = rc == -ENOENT;
 
 		json_array_append_new(rows, doctor_item(NULL, "recordings", none ? "off" : "warn", none ? "none yet" : e.what,
 						 none ? "sudo sonde record -d 10s" : e.fix));
@@ -143,6 +149,25 @@ static void check_store(const char *store, json_t *rows)
 	json_array_append_new(rows, doctor_item(NULL, "recordings", "ok", strbuf_str(&text), NULL));
 }
 
+static bool same(const json_t *a, const json_t *b, const char *key)
+{
+	return json_equal(json_object_get(a, key), json_object_get(b, key));
+}
+
+/* What another family has said before: each looks at the host by itself. */
+static bool said_before(const json_t *rows, size_t at)
+{
+	const json_t *row = json_array_get(rows, at);
+
+	for (size_t i = 0; i < at; i++) {
+		const json_t *x = json_array_get(rows, i);
+
+		if (same(x, row, "name") && same(x, row, "text"))
+			return true;
+	}
+	return false;
+}
+
 static void count(const json_t *rows, struct counts *c)
 {
 	json_t *row;
@@ -151,7 +176,7 @@ static void count(const json_t *rows, struct counts *c)
 	json_array_foreach(rows, i, row) {
 		const char *state = json_string_value(json_object_get(row, "state"));
 
-		if (!state)
+		if (!state || said_before(rows, i))
 			continue;
 		c->ok += !strcmp(state, "ok");
 		c->warn += !strcmp(state, "warn");
@@ -185,7 +210,8 @@ static void print_text(json_t *rows, const struct counts *c)
 	host_line(&host);
 	puts(strbuf_str(&host));
 	json_array_foreach(rows, i, row)
-		doctor_print(row);
+		if (!said_before(rows, i))
+			doctor_print(row);
 	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready, families_count(), c->fail, c->warn,
 	       c->fail ? "mend what is marked fail, then sonde doctor" : "sudo sonde record -d 10s");
 }

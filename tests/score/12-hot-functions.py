@@ -4,19 +4,26 @@ import json
 import os
 import subprocess
 
-from common import BUILD, Scratch, check, later, need_root, sonde
+from common import Scratch, check, later, need_root, sonde
 
 need_root()
+C = "static volatile unsigned long x;\nvoid __attribute__((noinline)) hot_c(void) { for (long i = 0; i < 100000; i++) x += i; }\nint main(void) { for (;;) hot_c(); }\n"
+GO = "package main\n\nvar x uint64\n\n//go:noinline\nfunc hotGo() {\n\tfor i := uint64(0); i < 100000; i++ {\n\t\tx = x*31 + i\n\t}\n}\n\nfunc main() {\n\tfor {\n\t\thotGo()\n\t}\n}\n"
 PYTHON = "import time\ndef hot_python(end):\n while time.monotonic() < end:\n  for i in range(100000): pass\nhot_python(time.monotonic() + 60)\n"
 JAVA = "class Hot { static long spin(long n) { long x = 1; for (long i = 0; i < n; i++) x = x * 31 + i; return x; } public static void main(String[] a) { long x = 0; while (true) x += spin(100000); } }"
 
 
 def programs(folder):
     """{language: (command, what its hot function is called)}"""
-    workloads = os.path.join(BUILD, "tests", "workloads")
+    def built(name, text, *command):
+        source, program = os.path.join(folder, name), os.path.join(folder, name.replace(".", "-"))
+        open(source, "w").write(text)
+        subprocess.run([*command, "-o", program, source], check=False, cwd=folder, capture_output=True, env=dict(os.environ, GOFLAGS="-mod=mod"))
+        return [program]
+
     open(os.path.join(folder, "Hot.java"), "w").write(JAVA)
-    return {"C": ([os.path.join(workloads, "hotlines"), "60000"], "hot"),
-            "Go": ([os.path.join(workloads, "hotlines-go"), "60000"], "main.hot"),
+    return {"C": (built("c.c", C, "gcc", "-O2"), "hot_c"),
+            "Go": (built("go.go", GO, "go", "build"), "main.hotGo"),
             "Python": (["/usr/bin/python3", "-c", PYTHON], "hot_python"),
             "Java": (["java", os.path.join(folder, "Hot.java")], "spin")}
 

@@ -25,6 +25,7 @@
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"
 #define KALLSYMS_LOOK 20000          /* lines: per-CPU data comes first, some thousand symbols at most */
+#define STORE_ROOM (1u << 20)       /* a disk with less is full: no store can begin there */
 #define KERNEL_HALF (1ull << 63)
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
@@ -332,6 +333,9 @@ static void check_store(struct check *c, const char *dir)
 	if (access(path, W_OK) || statvfs(path, &fs))
 		check_add(c, "store", CHECK_FAIL, "name a folder that can be written: --store DIR", "%s: %s", dir,
 			  strerror(errno));
+	else if ((uint64_t)fs.f_bavail * fs.f_frsize < STORE_ROOM)
+		check_add(c, "store", CHECK_FAIL, "sudo sonde prune --budget 100M, or make room on that disk",
+			  "%s: the disk is full, %.1f MiB free", dir, (double)fs.f_bavail * (double)fs.f_frsize / 1048576.0);
 	else
 		check_add(c, "store", CHECK_OK, NULL, "%s, %.1f GiB free", dir,
 			  (double)fs.f_bavail * (double)fs.f_frsize / 1073741824.0);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unnamed: the file that lacks most names is told, and only where that is much. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tools/unnamed.h"
+
+#define FILE_OF(m) .module = m, .module_path = "/usr/bin/" m
+
+static struct fold_frame frames[] = {
+	{.name = "-", .module = "", .module_path = ""},
+	{.name = "main", FILE_OF("app"), .named = true},
+	{.name = "app+0x10", FILE_OF("app")},
+	{.name = "app+0x20", FILE_OF("app")},
+	{.name = "lib+0x30", FILE_OF("lib")},
+	{.name = "[kernel]+0x1", .module = "[kernel]", .module_path = "", .origin = FOLD_KERNEL},
+	{.name = "[jit]+0x1", .module = "[jit]", .module_path = "", .origin = FOLD_JIT},
+};
+static struct fold_node nodes[] = {{0}, {.frame = 1}, {.frame = 2}, {.frame = 3}, {.frame = 4}, {.frame = 5}, {.frame = 6}};
+static struct fold_process processes[] = {{.comm = "app"}, {.comm = "sonde-cpu", .self = true}};
+
+/* Used in each frame of `frames`, by the app; then sonde itself, all in lib. */
+static struct fold host(struct fold_leaf *leaves, const uint64_t used[7])
+{
+	for (uint32_t i = 0; i < 7; i++)
+		leaves[i] = (struct fold_leaf){.node = i, .ns = used[i]};
+	leaves[7] = (struct fold_leaf){.node = 4, .process = 1, .ns = 1000000};
+	return (struct fold){.frames = frames, .n_frames = 7, .nodes = nodes, .n_nodes = 7, .processes = processes,
+			     .n_processes = 2, .leaves = leaves, .n_leaves = 8};
+}
+
+static char *said(const uint64_t used[7])
+{
+	struct fold_leaf leaves[8];
+	struct fold f = host(leaves, used);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	unnamed_print(&f, out);
+	fclose(out);
+	return text;
+}
+
+static void the_file_with_most_is_told_with_its_share_of_all(void **state)
+{
+	const uint64_t used[7] = {10, 30, 20, 20, 20, 0, 0};
+	char *text = said(used);
+
+	(void)state;
+	assert_memory_equal(text, "40 % of the time is in functions of app that have no name", 57);
+	assert_non_null(strstr(text, "fix: install its debug symbols"));
+	free(text);
+}
+
+static void a_little_is_not_worth_a_word_and_the_kernel_and_jit_code_are_no_files(void **state)
+{
+	const uint64_t little[7] = {0, 90, 5, 5, 0, 0, 0}, others[7] = {0, 10, 0, 0, 0, 50, 40}, none[7] = {0};
+	char *a = said(little), *b = said(others), *c = said(none);
+
+	(void)state;
+	assert_string_equal(a, "");
+	assert_string_equal(b, "");
+	assert_string_equal(c, "");
+	free(a);
+	free(b);
+	free(c);
+}
+
+static void an_empty_profile_has_none(void **state)
+{
+	struct fold f = {0};
+	double share;
+
+	(void)state;
+	assert_int_equal(unnamed_most(&f, &share), UINT32_MAX);
+	assert_true(share == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_file_with_most_is_told_with_its_share_of_all),
+		cmocka_unit_test(a_little_is_not_worth_a_word_and_the_kernel_and_jit_code_are_no_files),
+		cmocka_unit_test(an_empty_profile_has_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
