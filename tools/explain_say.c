@@ -21,6 +21,7 @@ static const struct words {
 	[STORE_KIND_INUSE] = {"held", "began to hold", "held before"},
 	[STORE_KIND_MUTEX] = {"waited for locks", "began to wait for locks:", "waited for locks before:"},
 	[STORE_KIND_BLOCK] = {"was blocked for", "began to be blocked for", "was blocked before for"},
+	[STORE_KIND_STANDING] = {"had been waiting for", "had begun to wait:", "had been waiting before for"},
 };
 
 const char *explain_amount(const struct diff *d, double v, char *buf, size_t size)

@@ -198,6 +198,56 @@ static uint64_t new_token(void)
 	return (token >> 2) | 1;
 }
 
+/* --- the end --- */
+
+static bool has_standing(const struct probe_family *const *families, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (families[i]->standing)
+			return true;
+	return false;
+}
+
+/* When the recording ended, UTC. */
+static double ended_s(const struct record *r)
+{
+	double last = 0;
+
+	for (size_t i = 0; i < r->loaders.n; i++)
+		last = record_num(r->loaders.v[i].done, "to") > last ? record_num(r->loaders.v[i].done, "to") : last;
+	return last;
+}
+
+/* How threads stood at the end, beside what the loaders recorded. A command has ended; sonde-pstack knows no names and cgroups to
+ * choose by. What it cannot do it says; the recording stands. */
+static int keep_standing(const struct record *r, struct err *e)
+{
+	const struct record_args *o = r->call->args;
+	char path[PATH_MAX];
+	struct argv a = {0};
+	int status = 0, rc;
+
+	if (r->call->n_words || o->cgroup.n || o->comm.n)
+		return 0;
+	rc = sibling_find("sonde-pstack", path, e);
+	if (rc)
+		return rc;
+	argv_add(&a, path);
+	argv_add(&a, "--keep");
+	argv_add(&a, "--store");
+	argv_add(&a, r->call->store);
+	argv_addf(&a, "--recording", (long long)r->token, "");
+	argv_addf(&a, "--at", (long long)(ended_s(r) * 1e9), "");
+	argv_add_list(&a, "--pid", &o->pid);
+	argv_add_list(&a, "--container", &o->container);
+	if (o->no_lines)
+		argv_add(&a, "--no-lines");
+	argv_add(&a, NULL);
+	rc = helper_run(a.v, &status, e);
+	argv_release(&a);
+	return rc;
+}
+
 /* All or none. */
 static int start_all(struct record *r, const struct probe_family *const *families, size_t n, struct err *e)
 {
@@ -211,7 +261,7 @@ static int start_all(struct record *r, const struct probe_family *const *familie
 	}
 	if (rc)
 		return rc;
-	r->token = n > 1 ? new_token() : 0;
+	r->token = n > 1 || has_standing(families, n) ? new_token() : 0;
 	r->loaders.length_ns = n > 1 ? o->duration_ns : 0;
 	loaderset_catch_signals();
 	for (size_t i = 0; i < n && !rc; i++)
@@ -242,6 +292,8 @@ static int record_run(struct verb_call *call, struct err *e)
 		loaderset_follow(&r.loaders);
 		if (r.tty && !call->quiet)
 			fputs("\r\033[K", stderr);
+		if (has_standing(families, n) && record_sum(&r, 'd', "samples") > 0 && keep_standing(&r, &asked))
+			err_report(&asked, "sonde");
 		if (o->debuginfod && record_sum(&r, 'd', "samples") > 0 && symbolize_quietly(call->store, &asked))
 			err_report(&asked, "sonde");
 		rc = record_tell(&r, e);

@@ -17,6 +17,7 @@
 
 #include "loaders/lib/bpf/preflight.h"
 #include "loaders/lib/host/hostmaps.h"
+#include "loaders/pstack/keep.h"
 #include "loaders/pstack/names.h"
 #include "loaders/pstack/opts.h"
 #include "loaders/pstack/report.h"
@@ -31,6 +32,7 @@
 #define SEED_NS     (10 * NSEC_PER_SEC)
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 #define LINES_NS    (5 * NSEC_PER_SEC)
+#define KEEP_NS     (3 * NSEC_PER_SEC) /* in place of both where they are kept: somebody waits for the end of a recording */
 #define CATCH_UP_NS (NSEC_PER_SEC / 2)
 #define ROUNDS      3
 
@@ -142,7 +144,7 @@ static bool lines_awaited(struct work *w)
 
 static void await_lines(struct work *w)
 {
-	int64_t until = clock_boot_ns() + LINES_NS;
+	int64_t until = clock_boot_ns() + (w->o->keep ? KEEP_NS : LINES_NS);
 
 	while (lines_awaited(w) && clock_boot_ns() < until)
 		listen_for(w, 50);
@@ -151,7 +153,7 @@ static void await_lines(struct work *w)
 /* Until nothing is awaited. Names ask for indexes too: of frames whose rows nobody needs. */
 static int get_ready(struct work *w, struct err *e)
 {
-	int64_t until = clock_boot_ns() + PATIENCE_NS;
+	int64_t until = clock_boot_ns() + (w->o->keep ? KEEP_NS : PATIENCE_NS);
 	int rc = look(w, e);
 
 	while (!rc && (walk_all(w) || hostmaps_pending(w->hm)) && clock_boot_ns() < until) {
@@ -277,6 +279,29 @@ static void tell_all(struct work *w, struct report *out)
 			 hostmaps_pending(w->hm));
 }
 
+static int keep_all(struct work *w, struct err *e)
+{
+	const struct keep_opts ko = {.dir = w->o->store, .recording = w->o->recording, .time_ns = w->now.time_ns,
+				     .at_ns = w->o->at_ns};
+	int64_t until = clock_boot_ns() + KEEP_NS;
+	struct keep *k = NULL;
+	int rc = keep_open(&ko, w->hm, &k, e);
+
+	while (hostmaps_watermark(w->hm) < w->now.time_ns && clock_boot_ns() < until)
+		listen_for(w, 20); /* what is mapped where is certain up to there */
+	for (size_t i = 0; i < w->now.n && !rc; i++) {
+		const struct pstack_record *r = &w->now.threads[i];
+		struct thread t = {0};
+
+		if (!wanted(w, r) || !thread_is_blocked(r))
+			continue;
+		thread_fill(&t, r, process_of(w, r), w->now.time_ns);
+		keep_thread(k, r, &t, w->moved[i] ? NULL : &w->walks[i]);
+		thread_release(&t);
+	}
+	return rc ? rc : keep_close(k, e);
+}
+
 static int nothing(const struct opts *o, const struct report *r, struct err *e)
 {
 	if (r->n)
@@ -302,14 +327,16 @@ static int pstack(const struct opts *o, struct report *report, struct err *e)
 	if (!rc)
 		rc = stand_still(&w, e);
 	report->utc_ns = (int64_t)w.now.time_ns + clock_boot_offset_ns();
-	if (!rc)
+	if (!rc && o->keep)
+		rc = keep_all(&w, e);
+	else if (!rc)
 		tell_all(&w, report);
 	walks_free(&w);
 	names_close(w.names);
 	if (w.hm)
 		hostmaps_close(w.hm);
 	snapshots_close(w.shots);
-	return rc ? rc : nothing(o, report, e);
+	return rc || o->keep ? rc : nothing(o, report, e);
 }
 
 static int answer(const struct opts *o, struct report *r, struct err *e)
@@ -336,7 +363,9 @@ int main(int argc, char **argv)
 	rc = opts_read(argc, argv, &o, &e);
 	if (!rc && o.help)
 		fputs(OPTS_HELP, stdout);
-	else if (!rc && !(rc = preflight("sonde-pstack", &e)) && !(rc = pstack(&o, &report, &e)))
+	else if (!rc && o.gone && !o.n_pids)
+		; /* nobody is left to stand anywhere */
+	else if (!rc && !(rc = preflight("sonde-pstack", &e)) && !(rc = pstack(&o, &report, &e)) && !o.keep)
 		rc = answer(&o, &report, &e);
 	report_release(&report);
 	opts_release(&o);

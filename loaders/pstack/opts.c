@@ -12,12 +12,15 @@
 
 const char OPTS_HELP[] =
 	"usage: sonde-pstack [options]\n"
-	"Where threads wait at this moment, and how long already. Stops nobody, stores nothing.\n"
+	"Where threads wait at this moment, and how long already. Stops nobody.\n"
 	"  --pid PID          this process (or the one this thread belongs to); may be repeated\n"
 	"  --container NAME   the processes of this container: a name, or the beginning of an id; may be repeated\n"
 	"  --kernel-threads   kernel threads too\n"
 	"  --no-lines         functions only, no lines and inlined functions\n"
 	"  --store DIR        where indexes of files are kept (images/ in it; else $SONDE_STORE)\n"
+	"  --keep             write them into the store (kind standing) instead of telling\n"
+	"  --recording N      with --keep: a number: what has the same one is one recording\n"
+	"  --at NS            with --keep: as of then (UTC, past): waits that began later are left out\n"
 	"  --json             the answer as JSON\n"
 	"  --quiet            no talk\n"
 	"  --help             this text\n";
@@ -50,6 +53,10 @@ static int pid_read(struct opts *o, const char *word, struct err *e)
 		return -EINVAL;
 	}
 	if (proc_read_status((uint32_t)pid, &st)) {
+		if (o->keep) {
+			o->gone = true;
+			return 0;
+		}
 		err_set(e, -ESRCH, EXIT_USAGE, "no process has the id %lu", pid);
 		err_fix(e, "pgrep -a NAME");
 		return -ESRCH;
@@ -61,8 +68,13 @@ static int pid_read(struct opts *o, const char *word, struct err *e)
 static int container_read(struct opts *o, const char *word, struct err *e)
 {
 	struct container_found found = {0};
-	int rc = container_resolve(word, &found, e);
+	int rc = container_resolve(word, &found, o->keep ? NULL : e);
 
+	if (o->keep && (rc || !found.n_pids)) {
+		o->gone = true;
+		container_found_release(&found);
+		return 0;
+	}
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < found.n_pids; i++)
@@ -75,6 +87,17 @@ static int container_read(struct opts *o, const char *word, struct err *e)
 	return rc;
 }
 
+static int number_read(const char *name, const char *word, uint64_t *out, struct err *e)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(word, &end, 10);
+	if (errno || *end || *word < '0' || *word > '9' || *out > INT64_MAX)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--%s '%.40s' is not a number below 2^63", name, word);
+	return 0;
+}
+
 int opts_read(int argc, char **argv, struct opts *o, struct err *e)
 {
 	static const struct option known[] = {
@@ -82,8 +105,11 @@ int opts_read(int argc, char **argv, struct opts *o, struct err *e)
 		{"store", required_argument, NULL, 's'},   {"kernel-threads", no_argument, NULL, 'k'},
 		{"no-lines", no_argument, NULL, 'l'},      {"json", no_argument, NULL, 'j'},
 		{"quiet", no_argument, NULL, 'q'},         {"help", no_argument, NULL, 'h'},
+		{"keep", no_argument, NULL, 'K'},          {"recording", required_argument, NULL, 'r'},
+		{"at", required_argument, NULL, 'a'},
 		{0},
 	};
+	uint64_t at = 0;
 	int opt, rc = 0;
 
 	while (!rc && (opt = getopt_long(argc, argv, "p:qh", known, NULL)) != -1) {
@@ -101,6 +127,12 @@ int opts_read(int argc, char **argv, struct opts *o, struct err *e)
 			o->json = true;
 		else if (opt == 'q')
 			o->quiet = true;
+		else if (opt == 'K')
+			o->keep = true;
+		else if (opt == 'r')
+			rc = number_read("recording", optarg, &o->recording, e);
+		else if (opt == 'a')
+			rc = number_read("at", optarg, &at, e);
 		else if (opt == 'h')
 			o->help = true;
 		else
@@ -108,6 +140,7 @@ int opts_read(int argc, char **argv, struct opts *o, struct err *e)
 	}
 	if (!rc && optind < argc)
 		rc = err_set(e, -EINVAL, EXIT_USAGE, "'%.100s': sonde-pstack takes options only", argv[optind]);
+	o->at_ns = (int64_t)at;
 	if (!o->store)
 		o->store = store_default_dir();
 	return rc;

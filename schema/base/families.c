@@ -8,7 +8,7 @@
 /* Only cpu by default: each further family adds its cost, and `sonde status` shows it once it was measured here. */
 const struct probe_family FAMILIES[] = {
 	{.name = "cpu", .by_default = true, .has_freq = true, .event = "sample"},
-	{.name = "offcpu", .event = "event"},
+	{.name = "offcpu", .event = "event", .standing = true},
 	{.name = "goheap", .event = "event"},
 	{0},
 };

@@ -19,6 +19,7 @@ struct probe_family {
 	bool by_default;    /* recorded when nobody says which */
 	bool has_freq;      /* its loader takes --freq */
 	const char *event;  /* what its loader counts: "sample", "event" */
+	bool standing;      /* at the end of a recording sonde-pstack keeps how threads stand (kind standing) */
 };
 
 extern const struct probe_family FAMILIES[]; /* ended by one without a name */

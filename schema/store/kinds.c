@@ -19,6 +19,8 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 			      "contentions", "delay", 0, false, "time that locks were waited for"},
 	[STORE_KIND_BLOCK] = {STORE_KIND_BLOCK, "block", STORE_COUNTER, STORE_EVENTS, STORE_TIME, STORE_TIME,
 			      "contentions", "delay", 0, false, "time blocked, as the runtime counts it"},
+	[STORE_KIND_STANDING] = {STORE_KIND_STANDING, "standing", STORE_GAUGE, STORE_EVENTS, STORE_TIME, STORE_TIME,
+				 "threads", "delay", 0, false, "time that threads had been waiting for"},
 };
 
 const struct store_kind_info *store_kind_info(enum store_kind kind)

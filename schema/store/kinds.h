@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store/kinds: what a stored number can be. The one table that writers, readers and tools share; migration 5 puts the
+ * store/kinds: what a stored number can be. The one table that writers, readers and tools share; migrations put the
  * same into the table `kind`, and a test compares the two.
  *
  * Each kind has two numbers a row: `n`, how many, and `value`, their sum. A counter's and a duration's add up over time;
@@ -20,9 +20,10 @@ enum store_kind {             /* stored: never renumbered */
 	STORE_KIND_ALLOC = 4,     /* allocations: objects, bytes */
 	STORE_KIND_INUSE = 5,     /* what stands allocated: objects, bytes */
 	STORE_KIND_MUTEX = 6,     /* contentions of locks: how many, ns of delay */
-	STORE_KIND_BLOCK = 7      /* waits in channels and locks, as the program's runtime counts them: how many, ns */
+	STORE_KIND_BLOCK = 7,     /* waits in channels and locks, as the program's runtime counts them: how many, ns */
+	STORE_KIND_STANDING = 8   /* threads that wait at that moment: how many, ns so far */
 };
-#define STORE_KINDS 8         /* one past the last */
+#define STORE_KINDS 9         /* one past the last */
 
 enum store_class { STORE_COUNTER, STORE_GAUGE, STORE_DURATION };
 enum store_unit { STORE_SAMPLES, STORE_EVENTS, STORE_OBJECTS, STORE_TIME, STORE_BYTES }; /* TIME: ns */

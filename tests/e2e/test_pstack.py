@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import WORKLOADS, need, need_root
+from conftest import WORKLOADS, need, need_root, sql_all
 
 KINDS = {"sleep": ("sleep", "clock_nanosleep"), "futex": ("lock", "futex"), "pipe": ("pipe", "read"),
          "poll": ("poll", "epoll_wait"), "recv": ("network", "recvfrom"), "accept": ("network", "accept"),
@@ -172,3 +172,24 @@ def test_what_is_not_there_is_told(sonde, store):
     finally:
         burn.kill()
         burn.wait()
+
+
+def test_a_recording_keeps_how_threads_stood_at_its_end(sonde, store, standing):
+    """All of them began to wait before it: how long that is no other table says."""
+    began = time.clock_gettime_ns(time.CLOCK_REALTIME)
+    first = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    sonde("record", "--families", "offcpu", "-d", "300ms", "-p", standing.pid, store=store, check=True)
+    lasted = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - first
+    kept = {r["tid"]: r for r in sql_all(store, "SELECT s.*, k.folded FROM standing s LEFT JOIN stacks k ON k.id = s.stack_id")}
+    for t in standing.told["threads"]:
+        if t["kind"] == "stop":
+            continue  # another process
+        row = kept[t["tid"]]
+        assert row["reason"] == KINDS[t["kind"]][0] and row["pid"] == standing.pid
+        assert row["ts"] * 1_000_000_000 > began - 1_000_000_000
+        assert 0 < row["waited_ns"] - (first - t["since_ns"]) < lasted, (row, t)
+        if t["kind"] != "fault":
+            assert f"{t['kind']}_wait" in row["folded"], row["folded"]
+    runs = sql_all(store, "SELECT family, min(from_ns) AS first, max(to_ns) AS last FROM run GROUP BY 1")
+    ends = {r["family"]: r["last"] for r in runs}
+    assert abs(ends["pstack"] - ends["offcpu"]) < 1_000_000_000  # the recording's range is not longer for it

@@ -55,6 +55,10 @@ tell(**{"event": "done", "run": run, "segment": os.path.join(store, db), "sample
         "user_complete": 4, "from": 1800000000, "to": 1800000010, "self_cores": 0.01, "first_s": 0.1})
 sys.exit(0 if n else 4)
 """
+KEEPS = """#!/usr/bin/python3
+import os, sys
+open(os.environ["LOG"] + ".kept", "a").write(" ".join(sys.argv[1:]) + "\\n")
+"""
 CPU = {"n": 990, "run": {"period_ns": 10101010},
        "lines": [{"kind": "cpu", "at": T0 + i, "n": 99, "stack": ["main", "spin"]} for i in range(10)]}
 WAITS = {"n": 6, "lines": [{"kind": "offcpu", "at": T0 + 1, "n": 6, "value": 3_000_000_000, "stack": ["main", "wait"]}]}
@@ -69,6 +73,9 @@ def host(scratch, store):
     folder = os.path.join(scratch, "bin")
     os.mkdir(folder)
     shutil.copy(os.path.join(BIN, "sonde"), folder)
+    with open(os.path.join(folder, "sonde-pstack"), "w", encoding="utf-8") as f:
+        f.write(KEEPS)
+    os.chmod(os.path.join(folder, "sonde-pstack"), 0o755)
     for name in ("cpu", "offcpu", "goheap"):
         path = os.path.join(folder, f"sonde-{name}")
         with open(path, "w", encoding="utf-8") as f:
@@ -124,10 +131,19 @@ def test_the_json_has_a_row_for_each_family(host):
 
 
 def test_one_family_has_no_number_of_its_own(host):
-    done, started = host("record", "--families", "offcpu", "-d", "1s", offcpu=WAITS)
-    assert done.returncode == 0 and [s["name"] for s in started] == ["offcpu"] and "--recording" not in started[0]["args"]
-    assert re.search(r"^rec 1 done: 6 events of 2 processes", done.stderr, re.M)
+    done, started = host("record", "--families", "goheap", "-d", "1s", goheap=HEAP)
+    assert done.returncode == 0 and [s["name"] for s in started] == ["goheap"] and "--recording" not in started[0]["args"]
+    assert re.search(r"^rec 1 done: 2 [a-z]+ of 3 processes", done.stderr, re.M)
     assert [s["name"] for s in host("record", "-d", "1s", cpu=CPU)[1]][1:] == ["cpu"]  # the default
+    assert not os.path.exists(host.log + ".kept")
+
+
+def test_how_threads_stand_is_kept_as_of_the_end(host):
+    _, started = host("record", "--families", "offcpu", "-d", "1s", "-p", "1", "--container", "web", offcpu=WAITS)
+    token = started[0]["args"][started[0]["args"].index("--recording") + 1]
+    host("record", "--families", "offcpu", "-d", "1s", "--comm", "web", offcpu=WAITS)  # it cannot choose by names
+    assert open(host.log + ".kept").read().splitlines() == [
+        f"--keep --store {host.store} --recording {token} --at {(T0 + 10) * 1_000_000_000} --pid 1 --container web"]
 
 
 def test_one_that_fails_does_not_end_the_others(host):

@@ -56,6 +56,7 @@ WAITS = [{"wait": 2, "flags": 12, "n": 3, "total_ns": 9000, "max_ns": 5000, "his
          {"wait": 32, "flags": 1, "n": 8, "total_ns": 5000, "max_ns": 900, "at": 1800000002},
          {"wake": 2, "context": 1, "n": 5, "total_ns": 10000, "by": BY, "at": 1800000001},
          {"on": "/a/file", "class": 2, "n": 5, "total_ns": 10000, "by": BY, "at": 1800000001, "stack": ["main", "wait"]},
+         {"kind": "standing", "n": 1, "value": 70000, "max": 70000, "label": 3, "stack": ["main", "recv"], "at": 1800000003},
          {"culprit": 0, "n": 3, "total_ns": 600, "by": BY, "at": 1800000002},
          {"culprit": 1, "n": 1, "total_ns": 100, "at": 1800000002},
          {"throttle": "/docker/abc", "periods": 10, "throttled": 4, "throttled_ns": 70000, "at": 1800000003},
@@ -86,7 +87,8 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds):
-    of_kinds = re.search("how|amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal)", QUERIES[n])
+    of_kinds = re.search("how|amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal|standing)",
+                         QUERIES[n])
     path = two_runs[0] if "run_hidden" in QUERIES[n] else kinds if of_kinds else plain[0]
     assert ask(path, QUERIES[n]), QUERIES[n]
 
@@ -174,6 +176,8 @@ def test_what_threads_did_adds_up_by_thread_reason_and_bucket(kinds):
     assert one("SELECT count, total_ns FROM runqueue WHERE reason = 'preempted'") == {"count": "4", "total_ns": "700"}
     on = one("SELECT * FROM wait_objects")
     assert (on["object"], on["reason"], on["count"], on["total_ns"], on["by_pid"]) == ("/a/file", "disk", "5", "10000", "9")
+    stood = one("SELECT * FROM standing")
+    assert (stood["reason"], stood["function"], stood["threads"], stood["waited_ns"]) == ("network", "recv", "1", "70000")
     by = one("SELECT * FROM wakers")
     assert (by["by_comm"], by["by_pid"], by["context"], by["count"], by["reason"]) == ("burner", "9", "interrupt", "5", "disk")
     assert ask(kinds, "SELECT who, by_comm, total_ns FROM neighbours ORDER BY who") == [
