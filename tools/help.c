@@ -19,6 +19,7 @@ const struct option COMMON_OPTIONS[] = {
 	{"quiet", 'q', OPTION_FLAG, NULL, NULL, offsetof(struct common_args, quiet)},
 	{"color", 0, OPTION_STRING, "WHEN", NULL, offsetof(struct common_args, color)},
 	{"wide", 0, OPTION_FLAG, NULL, NULL, offsetof(struct common_args, wide)},
+	{"no-pager", 0, OPTION_FLAG, NULL, NULL, offsetof(struct common_args, no_pager)},
 	{0},
 };
 
@@ -83,7 +84,7 @@ void help_verb(const struct verb *v, FILE *out)
 		print_options(JSON_OPTIONS, out);
 	if (v->uses & (VERB_STORE | VERB_SELECT))
 		print_options(STORE_OPTIONS, out);
-	fprintf(out, "      -q quiet  --wide  --color auto|always|never  -h help\n");
+	fprintf(out, "      -q quiet  --wide  --color auto|always|never  --no-pager  -h help\n");
 	if (v->uses & VERB_SELECT)
 		print_selection(v, out);
 	if (v->more)

@@ -9,10 +9,10 @@
 
 /* Options that every verb takes. */
 struct common_args {
-	bool help, quiet, wide, json;
+	bool help, quiet, wide, json, no_pager;
 	const char *color, *store;
 };
-extern const struct option COMMON_OPTIONS[]; /* --help --quiet --color --wide */
+extern const struct option COMMON_OPTIONS[]; /* --help --quiet --color --wide --no-pager */
 extern const struct option STORE_OPTIONS[];  /* --store */
 extern const struct option JSON_OPTIONS[];   /* --json */
 

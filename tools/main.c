@@ -15,6 +15,7 @@
 #include "schema/store/reader.h"
 #include "tools/help.h"
 #include "tools/near.h"
+#include "tools/pager.h"
 #include "tools/select.h"
 #include "tools/term.h"
 #include "tools/verb.h"
@@ -50,7 +51,10 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 		if (rc)
 			return rc;
 	}
+	if (v->uses & VERB_PAGES)
+		pager_start();
 	rc = v->run(call, e);
+	pager_end();
 	select_free(call->sel);
 	return rc;
 }
@@ -83,6 +87,8 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 		call.json = common.json;
 		call.quiet = common.quiet;
 		call.wide = common.wide;
+		if (common.no_pager)
+			pager_forbid();
 		rc = check_words(v, &words, e);
 		if (!rc)
 			rc = run_selected(&call, &select, &words, e);

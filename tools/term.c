@@ -25,9 +25,19 @@ int term_set_color(const char *mode)
 	return 0;
 }
 
+/* The stream whose terminal is behind a pager, and how wide that is. */
+static FILE *kept;
+static unsigned kept_width;
+
 bool term_is_tty(FILE *f)
 {
-	return isatty(fileno(f));
+	return f == kept || isatty(fileno(f));
+}
+
+void term_keep(FILE *f)
+{
+	kept_width = term_width(f);
+	kept = f;
 }
 
 static bool env_set(const char *name)
@@ -76,6 +86,8 @@ unsigned term_width(FILE *f)
 	struct winsize w;
 	long n;
 
+	if (f == kept && kept_width)
+		return kept_width;
 	if (term_is_tty(f) && !ioctl(fileno(f), TIOCGWINSZ, &w) && w.ws_col)
 		return w.ws_col;
 	n = columns ? strtol(columns, NULL, 10) : 0;

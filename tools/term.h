@@ -21,6 +21,8 @@ bool term_has_color(FILE *f);
 const char *term_on(FILE *f, enum term_color c);
 const char *term_off(FILE *f);
 bool term_is_tty(FILE *f);
+/* A terminal, although what is written will go through a pipe to a pager: as wide and colourful as it is now. */
+void term_keep(FILE *f);
 unsigned term_width(FILE *f); /* columns; 100 where there is no terminal */
 
 /* Columns that a UTF-8 string takes on a terminal. */

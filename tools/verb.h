@@ -25,7 +25,8 @@ enum verb_uses {
 	VERB_WORDS = 16,     /* takes words of its own; without it words are an error */
 	VERB_RANGE_ONLY = 32,/* with VERB_SELECT: no filters, only the range */
 	VERB_OWN_WORD = 64,  /* with VERB_SELECT_WORD: but the first of them is the verb's */
-	VERB_SELECT_LATER = 128 /* with VERB_SELECT: the verb resolves verb_call.select itself, and has all words */
+	VERB_SELECT_LATER = 128,/* with VERB_SELECT: the verb resolves verb_call.select itself, and has all words */
+	VERB_PAGES = 256     /* what it prints may be longer than a screen: through a pager (tools/pager.h) */
 };
 
 struct verb_call {

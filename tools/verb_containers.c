@@ -20,6 +20,6 @@ const struct verb verb_containers = {
 	.examples = EXAMPLES,
 	.options = WHO_OPTIONS,
 	.args_size = sizeof(struct who_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON,
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = containers_run,
 };

@@ -205,6 +205,6 @@ const struct verb verb_diff = {
 	.more = "--vs-RANGE, --vs-FILTER: the same options for what it is compared with (--vs-from, --vs-container)",
 	.options = DIFF_OPTIONS,
 	.args_size = sizeof(struct diff_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON,
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON | VERB_PAGES,
 	.run = diff_run,
 };

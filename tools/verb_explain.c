@@ -193,6 +193,6 @@ const struct verb verb_explain = {
 	.examples = EXPLAIN_EXAMPLES,
 	.options = EXPLAIN_OPTIONS,
 	.args_size = sizeof(struct explain_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON,
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON | VERB_PAGES,
 	.run = explain_run,
 };

@@ -10,6 +10,7 @@
 #include "tools/fold_kind.h"
 #include "tools/outfile.h"
 #include "tools/output.h"
+#include "tools/pager.h"
 #include "tools/term.h"
 #include "tools/verb.h"
 #include "tools/written.h"
@@ -52,6 +53,7 @@ static int text_run(const struct verb_call *call, const struct fold_opts *opts, 
 
 	if (ret)
 		return ret;
+	pager_start();
 	flame_text_write(f, stdout, call->wide || !terminal ? 0 : term_width(stdout),
 			 terminal && !strcmp(nl_langinfo(CODESET), "UTF-8"));
 	fold_free(f);

@@ -261,7 +261,7 @@ const struct verb verb_neighbours = {
 	.examples = NEIGHBOURS_EXAMPLES,
 	.options = PAIRS_OPTIONS,
 	.args_size = sizeof(struct pairs_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON,
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = neighbours_run,
 };
 
@@ -272,6 +272,6 @@ const struct verb verb_wakers = {
 	.examples = WAKERS_EXAMPLES,
 	.options = WAKERS_OPTIONS,
 	.args_size = sizeof(struct pairs_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON,
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = wakers_run,
 };

@@ -9,6 +9,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 #include "tools/json.h"
+#include "tools/pager.h"
 #include "tools/namedquery.h"
 #include "tools/sqlprint.h"
 #include "tools/sqlview.h"
@@ -249,6 +250,8 @@ static int sql_run(struct verb_call *call, struct err *e)
 		json_warn(envelope, "%zu segments could not be read and were left out", sqlview_left_out(s.view));
 	s.db = sqlview_db(s.view);
 	sqlview_watch(s.view, over_time, &s);
+	if (call->n_words)
+		pager_start();
 	rc = call->n_words ? run_words(&s, call, e) : run_input(&s, e);
 	if (envelope && rc == 0)
 		rc = json_print(envelope, stdout, 0);

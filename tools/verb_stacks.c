@@ -312,6 +312,6 @@ const struct verb verb_stacks = {
 	.examples = STACKS_EXAMPLES,
 	.options = STACKS_OPTIONS,
 	.args_size = sizeof(struct stacks_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON,
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = stacks_run,
 };

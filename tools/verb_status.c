@@ -426,6 +426,6 @@ const struct verb verb_status = {
 	.examples = EXAMPLES,
 	.options = OPTIONS,
 	.args_size = sizeof(struct status_args),
-	.uses = VERB_STORE | VERB_JSON,
+	.uses = VERB_STORE | VERB_JSON | VERB_PAGES,
 	.run = status_run,
 };

@@ -97,6 +97,6 @@ const struct verb verb_timeline = {
 	.examples = TIMELINE_EXAMPLES,
 	.options = TIMELINE_OPTIONS,
 	.args_size = sizeof(struct timeline_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON,
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = timeline_run,
 };

@@ -209,6 +209,6 @@ const struct verb verb_waits = {
 	.examples = WAITS_EXAMPLES,
 	.options = WAITS_OPTIONS,
 	.args_size = sizeof(struct waits_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON,
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = waits_run,
 };

@@ -85,7 +85,8 @@ def tolerance(least, cpu_ns, wall_ns, freq):
 
 
 def on_terminal(args, env=None):
-    """What a program writes to a terminal."""
+    """What a program writes to a terminal; nobody is there to press keys."""
+    env = {**(os.environ if env is None else env), "SONDE_PAGER": ""}
     main, other = pty.openpty()
     done = subprocess.Popen(args, stdout=other, stderr=other, stdin=subprocess.DEVNULL, env=env)
     os.close(other)
