@@ -117,8 +117,9 @@ void containers_tell(struct containers *cs, struct hub *hub, bool all)
 {
 	pthread_mutex_lock(&cs->lock);
 	for (struct known *k = all || cs->news ? cs->known : NULL; k; k = k->hh.next) {
-		struct mp_container m = {0};
-		const char *str[] = {k->id, k->names.name, k->names.image};
+		struct mp_container m = {.restarts = k->names.restarts};
+		const char *str[] = {k->id, k->names.name, k->names.image, k->names.project, k->names.service, k->names.labels,
+				     k->names.started};
 
 		if (k->names.name && (all || !k->told))
 			hub_emit(hub, MP_CONTAINER, &m, str);

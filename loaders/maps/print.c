@@ -129,6 +129,10 @@ static const char *fill(json_t *o, const struct mapspack_msg *msg)
 		put_str(o, "id", msg->str[0]);
 		put_str(o, "name", msg->str[1]);
 		put_str(o, "image", msg->str[2]);
+		put_str(o, "project", msg->str[3]);
+		put_str(o, "service", msg->str[4]);
+		put_str(o, "started", msg->str[6]);
+		put_int(o, "restarts", msg->m.container.restarts);
 		return "container";
 	case MP_COST:
 		put_cost(o, &msg->m.cost);

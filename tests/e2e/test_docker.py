@@ -77,3 +77,46 @@ def test_a_capture_of_one_container_has_nothing_else(docker, store):
     rows = sql_all(store, "SELECT container, comm, sum(samples) AS n FROM cpu_samples GROUP BY 1, 2")
     assert {r["container"] for r in rows} == {"only"}
     assert sum(r["n"] for r in rows) > 499
+
+
+def rows_of(store, name):
+    return sql_all(store, "SELECT name, runtime_id, project, service, labels, started, restarts, image FROM containers WHERE name = ?",
+                   (name,))
+
+
+def test_a_container_that_is_started_again_keeps_its_name_and_is_another_instance(docker, store):
+    """Restarted by the engine, by hand, and made anew: three ways, each a row; what the engine says of it is what is told."""
+    e, image = docker
+    compose = ["--label", "com.docker.compose.project=shop", "--label", "com.docker.compose.service=web", "--label", "tier=front"]
+    c = Capture(store, "--freq", "499", prefix=e.prefix).start()
+    try:
+        done = e.docker("run", "-d", "--network", "none", "--name", "again", "--restart", "on-failure:2", *compose, image,
+                        "/bin/sh", "-c", "/bin/burn-static 1500; exit 3")
+        assert done.returncode == 0, done.stderr
+        first = done.stdout.strip()
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            said = json.loads(e.docker("inspect", "again").stdout)[0]
+            if said["RestartCount"] == 2 and said["State"]["Status"] == "exited":
+                break
+            time.sleep(0.2)
+        e.docker("restart", "-t", "0", "again")
+        by_hand = json.loads(e.docker("inspect", "again").stdout)[0]["State"]["StartedAt"]
+        time.sleep(1.5)
+        e.docker("rm", "-f", "again")
+        done = e.docker("run", "-d", "--network", "none", "--name", "again", *compose, image, "/bin/burn-static", 2000)
+        second = done.stdout.strip()
+        e.docker("wait", "again")
+        c.stop()
+    finally:
+        c.close()
+        e.docker("rm", "-f", "again")
+    rows = rows_of(store, "again")
+    assert {r["runtime_id"] for r in rows} == {first, second}
+    assert {(r["project"], r["service"], r["image"]) for r in rows} == {("shop", "web", image)}
+    assert all(json.loads(r["labels"])["tier"] == "front" for r in rows)
+    of_first = [r for r in rows if r["runtime_id"] == first]
+    assert said["RestartCount"] == 2 and {r["restarts"] for r in of_first} == {0, 1, 2}, rows
+    assert said["State"]["StartedAt"] in {r["started"] for r in of_first} and by_hand in {r["started"] for r in of_first}
+    ends = sql_all(store, "SELECT how, status, sum(n) AS n FROM process_ends WHERE container = 'again' AND status = 3 GROUP BY 1, 2")
+    assert [(r["how"], r["n"] >= 3) for r in ends] == [("exit", True)]

@@ -229,7 +229,36 @@ void container_names_release(struct container_names *n)
 {
 	free(n->name);
 	free(n->image);
+	free(n->project);
+	free(n->service);
+	free(n->labels);
+	free(n->started);
 	*n = (struct container_names){0};
+}
+
+static char *dup_or_null(const char *s)
+{
+	return s ? mem_strdup(s) : NULL;
+}
+
+void container_names_copy(struct container_names *out, const struct container_names *n)
+{
+	*out = (struct container_names){.name = dup_or_null(n->name), .image = dup_or_null(n->image),
+					.project = dup_or_null(n->project), .service = dup_or_null(n->service),
+					.labels = dup_or_null(n->labels), .started = dup_or_null(n->started),
+					.restarts = n->restarts};
+}
+
+static bool same(const char *a, const char *b)
+{
+	return !strcmp(a ? a : "", b ? b : "");
+}
+
+bool container_names_same(const struct container_names *a, const struct container_names *b)
+{
+	return same(a->name, b->name) && same(a->image, b->image) && same(a->project, b->project) &&
+	       same(a->service, b->service) && same(a->labels, b->labels) && same(a->started, b->started) &&
+	       a->restarts == b->restarts;
 }
 
 static char *copy_string(const json_t *value)
@@ -239,9 +268,21 @@ static char *copy_string(const json_t *value)
 	return s && s[0] ? mem_strndup(s, strlen(s) < 1024 ? strlen(s) : 1024) : NULL;
 }
 
+static void take_labels(const json_t *labels, struct container_names *out)
+{
+	char *text = json_object_size(labels) ? json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+
+	out->project = copy_string(json_object_get(labels, "com.docker.compose.project"));
+	out->service = copy_string(json_object_get(labels, "com.docker.compose.service"));
+	if (text && strlen(text) <= CONTAINER_LABELS_MAX)
+		out->labels = mem_strdup(text);
+	free(text);
+}
+
 int container_parse_docker(const char *json, size_t len, struct container_names *out)
 {
-	json_t *root = json_loadb(json, len, JSON_DISABLE_EOF_CHECK, NULL);
+	json_t *root = json_loadb(json, len, JSON_DISABLE_EOF_CHECK, NULL), *conf = json_object_get(root, "Config");
+	json_int_t restarts = json_integer_value(json_object_get(root, "RestartCount"));
 	char *name;
 
 	if (!json_is_object(root)) {
@@ -252,7 +293,10 @@ int container_parse_docker(const char *json, size_t len, struct container_names 
 	if (name && name[0] == '/')
 		memmove(name, name + 1, strlen(name));
 	out->name = name;
-	out->image = copy_string(json_object_get(json_object_get(root, "Config"), "Image"));
+	out->image = copy_string(json_object_get(conf, "Image"));
+	out->started = copy_string(json_object_get(json_object_get(root, "State"), "StartedAt"));
+	out->restarts = restarts > 0 && restarts <= INT32_MAX ? (uint32_t)restarts : 0;
+	take_labels(json_object_get(conf, "Labels"), out);
 	json_decref(root);
 	return 0;
 }

@@ -42,8 +42,16 @@ bool container_outer(const char *path, const struct container_ref *ref, struct c
 struct container_names {
 	char *name;  /* without the leading slash; NULL: not known */
 	char *image; /* as the user gave it; NULL: not known */
+	char *project, *service; /* of compose; of Kubernetes the pod, and NULL. NULL: none */
+	char *labels;  /* a JSON object of strings, its keys in order; NULL: none, or more than CONTAINER_LABELS_MAX bytes */
+	char *started; /* when its runtime started it last, as the runtime writes it; NULL: not known */
+	uint32_t restarts; /* how often its runtime started it again by itself */
 };
+#define CONTAINER_LABELS_MAX 4096
 void container_names_release(struct container_names *n);
+/* `out` becomes a copy (free). */
+void container_names_copy(struct container_names *out, const struct container_names *n);
+bool container_names_same(const struct container_names *a, const struct container_names *b);
 /* Docker's own file, bytes of config.v2.json. 0, or -EBADMSG. */
 int container_parse_docker(const char *json, size_t len, struct container_names *out);
 /* Read <docker_root>/containers/<id>/config.v2.json (a regular file, no link, at most 4 MiB). -ENOENT, -EACCES, ... */

@@ -93,7 +93,8 @@ int containernames_parse_bundle(const char *json, size_t len, struct container_n
 	if (!name)
 		name = copy(json_object_get(notes, "nerdctl/name"));
 	if (name)
-		*out = (struct container_names){.name = name, .image = copy(json_object_get(notes, "io.kubernetes.cri.image-name"))};
+		*out = (struct container_names){.name = name, .project = copy(json_object_get(notes, "io.kubernetes.cri.sandbox-name")),
+						.image = copy(json_object_get(notes, "io.kubernetes.cri.image-name"))};
 	json_decref(root);
 	return name ? 0 : -ENOENT;
 }

@@ -25,7 +25,7 @@ static const struct shape {
 	[MP_LOST] = {sizeof(struct mp_lost), 0, 0},
 	[MP_COST] = {sizeof(struct mp_cost), 0, 0},
 	[MP_TABLES] = {sizeof(struct mp_tables), 0, 0},
-	[MP_CONTAINER] = {sizeof(struct mp_container), 3, offsetof(struct mp_container, len)},
+	[MP_CONTAINER] = {sizeof(struct mp_container), 7, offsetof(struct mp_container, len)},
 	[MP_WANT_INDEX] = {sizeof(struct mp_want), 0, 0},
 };
 

@@ -13,7 +13,7 @@
 
 struct strbuf;
 
-#define MAPSPACK_STRINGS 4
+#define MAPSPACK_STRINGS 7
 
 /* The fixed part of any message. */
 union mapspack_fixed {

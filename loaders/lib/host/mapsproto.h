@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 5
+#define MP_VERSION 6
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 6 /* descriptors in one packet */
 
@@ -135,11 +135,11 @@ struct mp_map {
 	uint32_t tgid, exec_id, image, pad;
 };
 
-/* Strings: id, name, image as in Docker's own file, which may be gone by now. */
+/* Strings: id, name, image, project, service, labels, started as in its runtime's own file, which may be gone by now. */
 struct mp_container {
 	struct mp_head head;
-	uint32_t len[3];
-	uint32_t pad;
+	uint32_t len[7];
+	uint32_t restarts;
 };
 
 struct mp_watermark {

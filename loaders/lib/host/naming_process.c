@@ -23,6 +23,8 @@
 #define CONTAINERS_MAX 4096
 #define UNKNOWN_MAX    4096
 #define NAME_TRIES     3
+#define AGAIN          3                  /* so often a container that was started again is looked at, */
+#define AGAIN_NS       (NSEC_PER_SEC / 2) /* first after this */
 
 int naming_process_init(struct naming *n)
 {
@@ -75,8 +77,7 @@ static int runtime_names(const struct naming *n, const struct container_ref *ref
 	told = hostmaps_container(n->hm, ref->id);
 	if (!told)
 		return -ENOENT;
-	*out = (struct container_names){.name = told->name ? mem_strdup(told->name) : NULL,
-					.image = told->image ? mem_strdup(told->image) : NULL};
+	container_names_copy(out, told);
 	return 0;
 }
 
@@ -104,17 +105,47 @@ static void find_names(struct naming *n, struct container_entry *c)
 	container_names_release(&outer_names);
 }
 
-static struct container_entry *container_get(struct naming *n, const char *cgroup)
+/* Its cgroup is another one of the same path: its runtime has started it again, and will have written so in a moment. */
+static void look_for_instance(struct container_entry *c, uint64_t cgroup_id)
+{
+	if (!c->path || !cgroup_id || c->cgroup_id == cgroup_id)
+		return;
+	if (c->cgroup_id)
+		c->again = AGAIN;
+	c->cgroup_id = cgroup_id;
+	c->again_ns = clock_boot_ns() + AGAIN_NS;
+}
+
+/* Has its runtime written something else of it by now? */
+static bool is_another(struct naming *n, struct container_entry *c)
+{
+	struct container_names now = {0};
+
+	c->again--;
+	c->again_ns = clock_boot_ns() + (int64_t)(AGAIN - c->again) * NSEC_PER_SEC;
+	if (containernames_find(n->docker_root, "", &c->ref, &now) || !now.name || container_names_same(&now, &c->names)) {
+		container_names_release(&now);
+		return false;
+	}
+	container_names_release(&c->names);
+	c->names = now;
+	return true;
+}
+
+static struct container_entry *container_get(struct naming *n, const char *cgroup, uint64_t cgroup_id)
 {
 	struct container_entry *c;
 
 	HASH_FIND_STR(n->containers, cgroup, c);
-	if (c)
+	if (c) {
+		look_for_instance(c, cgroup_id);
 		return c;
+	}
 	if (HASH_COUNT(n->containers) >= CONTAINERS_MAX)
 		containers_drop(n);
 	c = mem_alloc(sizeof(*c));
 	c->cgroup = mem_strdup(cgroup);
+	c->cgroup_id = cgroup_id;
 	if (container_parse(cgroup, strlen(cgroup), &c->ref)) {
 		c->path = mem_strndup(cgroup, c->ref.end);
 		find_names(n, c);
@@ -127,7 +158,9 @@ static uint32_t container_id(struct naming *n, struct container_entry *c)
 {
 	struct store_container s = {.runtime = c->ref.runtime, .runtime_id = c->ref.id, .cgroup = c->path,
 				    .name = c->names.name ? c->names.name : "",
-				    .image = c->names.image ? c->names.image : ""};
+				    .image = c->names.image ? c->names.image : "",
+				    .project = c->names.project, .service = c->names.service, .labels = c->names.labels,
+				    .started = c->names.started, .restarts = c->names.restarts};
 
 	if (!c->path)
 		return 0;
@@ -149,6 +182,10 @@ void naming_process_tick(struct naming *n)
 		return;
 	n->containers_next_ns = now + NSEC_PER_SEC;
 	HASH_ITER(hh, n->containers, c, tmp) {
+		if (c->again && now >= c->again_ns && is_another(n, c)) {
+			c->id = 0;
+			n->containers_serial++;
+		}
 		if (!c->path || c->names.name || c->tries >= NAME_TRIES || now < c->next_try_ns)
 			continue;
 		find_names(n, c);
@@ -211,7 +248,7 @@ static void set_end(const struct naming *n, const struct hostmaps_process *p, st
 uint32_t naming_container(struct naming *n, const struct hostmaps_process *p)
 {
 	naming_epoch(n);
-	return *p->cgroup ? container_id(n, container_get(n, p->cgroup)) : 0;
+	return *p->cgroup ? container_id(n, container_get(n, p->cgroup, 0)) : 0;
 }
 
 bool naming_has(const struct hostmaps_process *p)
@@ -242,7 +279,7 @@ static uint32_t process_known(struct naming *n, const struct hostmaps_process *p
 	if (!s.cgroup[0] && (p->cgroup_id || cgroup_id) &&
 	    !container_cgroup_path(p->cgroup_id ? p->cgroup_id : cgroup_id, by_id, sizeof(by_id)))
 		s.cgroup = by_id;
-	c = container_get(n, s.cgroup);
+	c = container_get(n, s.cgroup, p->end ? 0 : p->cgroup_id);
 	s.unit = c->ref.unit;
 	s.container = container_id(n, c);
 	s.self = is_self(n, p, s.cgroup, c->path != NULL);
@@ -274,7 +311,7 @@ static uint32_t process_unknown(struct naming *n, const struct stack_event *ev)
 	} else if (ev->cgroup_id) {
 		container_cgroup_path(ev->cgroup_id, cgroup, sizeof(cgroup));
 	}
-	c = container_get(n, cgroup);
+	c = container_get(n, cgroup, 0);
 	s.unit = c->ref.unit;
 	s.container = container_id(n, c);
 	id = store_process(n->w, &s);

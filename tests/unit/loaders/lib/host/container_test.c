@@ -132,10 +132,10 @@ static void write_file(const char *path, const char *text)
 	fclose(f);
 }
 
-static void dockers_file_gives_name_and_image(void **state)
+static void dockers_file_gives_name_image_project_and_restarts(void **state)
 {
 	char root[] = "/tmp/sonde-docker-XXXXXX", path[512];
-	struct container_names n = {0};
+	struct container_names n = {0}, copy;
 
 	(void)state;
 	assert_non_null(mkdtemp(root));
@@ -147,6 +147,27 @@ static void dockers_file_gives_name_and_image(void **state)
 	assert_int_equal(container_docker(root, ID, &n), 0);
 	assert_string_equal(n.name, "web");
 	assert_string_equal(n.image, "nginx:1.25");
+	assert_null(n.labels);
+	container_names_release(&n);
+	write_file(path, "{\"Name\": \"/web\", \"RestartCount\": 4, \"State\": {\"StartedAt\": \"2026-11-21T03:10:00.5Z\"}, \"Config\": {"
+			 "\"Image\": \"x\", \"Labels\": {\"z\": \"1\", \"com.docker.compose.project\": \"shop\", "
+			 "\"com.docker.compose.service\": \"front\"}}}");
+	assert_int_equal(container_docker(root, ID, &n), 0);
+	assert_string_equal(n.project, "shop");
+	assert_string_equal(n.service, "front");
+	assert_string_equal(n.started, "2026-11-21T03:10:00.5Z");
+	assert_int_equal(n.restarts, 4);
+	assert_string_equal(n.labels, "{\"com.docker.compose.project\":\"shop\",\"com.docker.compose.service\":\"front\",\"z\":\"1\"}");
+	container_names_copy(&copy, &n);
+	assert_true(container_names_same(&copy, &n));
+	copy.restarts++;
+	assert_false(container_names_same(&copy, &n));
+	container_names_release(&copy);
+	container_names_release(&n);
+	write_file(path, "{\"Name\": \"/web\", \"RestartCount\": -1, \"Config\": {\"Labels\": [1]}}");
+	assert_int_equal(container_docker(root, ID, &n), 0);
+	assert_null(n.project);
+	assert_int_equal(n.restarts, 0);
 	container_names_release(&n);
 	write_file(path, "{\"Name\": 7}");
 	assert_int_equal(container_docker(root, ID, &n), 0);
@@ -313,7 +334,7 @@ int main(void)
 		cmocka_unit_test(each_runtimes_paths_are_told_apart),
 		cmocka_unit_test(the_container_around_a_nested_one_is_found),
 		cmocka_unit_test(podmans_crios_and_containerds_files_give_name_and_image),
-		cmocka_unit_test(dockers_file_gives_name_and_image),
+		cmocka_unit_test(dockers_file_gives_name_image_project_and_restarts),
 		cmocka_unit_test(an_unknown_container_is_refused_with_those_that_are_there),
 		cmocka_unit_test(a_container_is_found_by_the_beginning_of_its_id),
 	};

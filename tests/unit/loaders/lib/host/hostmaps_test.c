@@ -467,19 +467,96 @@ static void the_tables_are_there_whole_or_not_at_all(void **state)
 	strbuf_release(&b);
 }
 
+static struct { uint32_t n, tgid; enum hostmaps_end end; int status; } ended;
+
+static void on_ended(void *ctx, struct hostmaps_process *p)
+{
+	(void)ctx;
+	ended.n++;
+	ended.tgid = p->tgid;
+	ended.end = p->end;
+	ended.status = p->status;
+}
+
+static void begin_process(uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
+{
+	struct mp_process m = {.time_ns = start_ns, .start_ns = start_ns, .tgid = tgid, .exec_id = exec_id};
+
+	tell(MP_PROCESS, &m, (const char *[]){"x", "/bin/x", "x", "/"});
+}
+
+static void each_end_of_a_process_is_told_once_and_how(void **state)
+{
+	struct mp_exit m = {.time_ns = 9000, .start_ns = 1000, .tgid = 70, .exit_code = 3 << 8};
+
+	(void)state;
+	hostmaps_on_end(hm, on_ended, NULL);
+	ended.n = 0;
+	begin_process(70, 1000, 1);
+	begin_process(70, 1000, 2); /* exec */
+	assert_int_equal(ended.n, 1);
+	assert_int_equal(ended.end, HOSTMAPS_EXECED);
+	tell(MP_EXIT, &m, NULL);
+	tell(MP_EXIT, &m, NULL);
+	assert_int_equal(ended.n, 2);
+	assert_int_equal(ended.end, HOSTMAPS_ENDED);
+	assert_int_equal(ended.status, 3 << 8);
+	begin_process(71, 2000, 1);
+	m = (struct mp_exit){.time_ns = 9500, .start_ns = 2000, .tgid = 71, .exit_code = 9, .flags = MP_EXIT_OOM};
+	tell(MP_EXIT, &m, NULL);
+	assert_int_equal(ended.end, HOSTMAPS_OOM);
+	begin_process(72, 3000, 1);
+	m = (struct mp_exit){.time_ns = 9600, .start_ns = 3000, .tgid = 72, .flags = MP_EXIT_UNKNOWN};
+	tell(MP_EXIT, &m, NULL);
+	assert_int_equal(ended.end, HOSTMAPS_GONE);
+	assert_int_equal(ended.n, 4);
+}
+
+static void ends_that_a_full_queue_kept_from_us_are_counted(void **state)
+{
+	struct mp_watermark w = {.time_ns = 10000, .ends = 500};
+	struct mp_head seeded = {0};
+	struct mp_lost lost = {.time_ns = 10500};
+	struct mp_exit m = {.time_ns = 10200, .start_ns = 1000, .tgid = 70};
+
+	(void)state;
+	tell(MP_WATERMARK, &w, NULL); /* before the seed */
+	tell(MP_SEEDED, &seeded, NULL);
+	begin_process(70, 1000, 1);
+	begin_process(71, 1000, 1);
+	w.ends = 510;
+	tell(MP_WATERMARK, &w, NULL);
+	assert_int_equal(hostmaps_missed(hm), 0); /* what was before is not ours */
+	tell(MP_EXIT, &m, NULL);
+	w = (struct mp_watermark){.time_ns = 10300, .ends = 511};
+	tell(MP_WATERMARK, &w, NULL);
+	assert_int_equal(hostmaps_missed(hm), 0);
+	tell(MP_LOST, &lost, NULL);
+	tell(MP_SEEDED, &seeded, NULL); /* 71 is no more: that is one; three others came and went */
+	w = (struct mp_watermark){.time_ns = 11000, .ends = 515};
+	tell(MP_WATERMARK, &w, NULL);
+	assert_int_equal(hostmaps_missed(hm), 3);
+	w = (struct mp_watermark){.time_ns = 11100, .ends = 515};
+	tell(MP_WATERMARK, &w, NULL);
+	assert_int_equal(hostmaps_missed(hm), 3);
+}
+
 static void a_containers_name_is_known_by_its_id_and_told_anew_is_the_newer(void **state)
 {
 	struct mp_container m = {0};
 
 	(void)state;
 	assert_null(hostmaps_container(hm, "ab12"));
-	tell(MP_CONTAINER, &m, (const char *[]){"ab12", "web", "nginx:1"});
-	tell(MP_CONTAINER, &m, (const char *[]){"cd34", "db", ""});
+	tell(MP_CONTAINER, &m, (const char *[]){"ab12", "web", "nginx:1", "shop", "front", "{}", "2026-11-21T03:10:00Z"});
+	tell(MP_CONTAINER, &m, (const char *[]){"cd34", "db", "", "", "", "", ""});
 	assert_string_equal(hostmaps_container(hm, "ab12")->name, "web");
 	assert_string_equal(hostmaps_container(hm, "ab12")->image, "nginx:1");
+	assert_string_equal(hostmaps_container(hm, "ab12")->project, "shop");
+	assert_string_equal(hostmaps_container(hm, "ab12")->started, "2026-11-21T03:10:00Z");
+	assert_null(hostmaps_container(hm, "cd34")->labels);
 	assert_string_equal(hostmaps_container(hm, "cd34")->name, "db");
 	assert_null(hostmaps_container(hm, "cd34")->image);
-	tell(MP_CONTAINER, &m, (const char *[]){"ab12", "web2", "nginx:1"});
+	tell(MP_CONTAINER, &m, (const char *[]){"ab12", "web2", "nginx:1", "", "", "", ""});
 	assert_string_equal(hostmaps_container(hm, "ab12")->name, "web2");
 	assert_null(hostmaps_container(hm, "ab1"));
 }
@@ -488,6 +565,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_frame_is_named_by_the_mapping_that_held_at_its_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(each_end_of_a_process_is_told_once_and_how, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ends_that_a_full_queue_kept_from_us_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_containers_name_is_known_by_its_id_and_told_anew_is_the_newer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_way_into_exec_is_named_by_the_old_program, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(after_a_loss_only_what_is_told_again_is_claimed, set_up, tear_down),
