@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * cpu: on-CPU samples. A perf event on every CPU (cycles, or cpu-clock) runs cpu_sample at each overflow; what is in
- * the capture's scope becomes one record in the ring `events`, without a wake-up: the loader reads on a timer.
+ * the capture's scope becomes one record in the ring `events`, without a wake-up: the loader reads on a timer, and is
+ * called only when the ring is half full.
  *
  * Scope is decided here (scope.bpf.h), before anything that costs.
  *
@@ -23,6 +24,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 256 * 1024);
 } events SEC(".maps");
+
+const volatile __u32 ring_bytes = 256 * 1024; /* of `events` */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -57,6 +60,13 @@ static __always_inline void tally_run(struct cpu_tally *t, __u64 ns)
 	t->slot[slot & (CPU_TALLY_SLOTS - 1)]++;
 }
 
+static __always_inline long send(struct stack_scratch *s)
+{
+	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > ring_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+
+	return bpf_ringbuf_output(&events, &s->ev, stack_event_size(s), flags);
+}
+
 SEC("perf_event")
 int cpu_sample(struct arch_perf_event_data *ctx)
 {
@@ -78,7 +88,7 @@ int cpu_sample(struct arch_perf_event_data *ctx)
 	stack_fill_task(&s->ev, task, now);
 	if (stack_fill(s, task, ctx, ctx))
 		t->late++;
-	else if (bpf_ringbuf_output(&events, s, stack_event_size(s), BPF_RB_NO_WAKEUP))
+	else if (send(s))
 		t->ring_full++;
 	else
 		t->sent++;

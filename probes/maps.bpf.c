@@ -7,8 +7,8 @@
  * Order within an exec (kernel/fs/exec.c): the COMM record with the exec flag, then the MMAP2 records of the new
  * image, then this program's exec event. Nothing of the new program has run by then.
  *
- * The ring wakes nobody: it is read on a timer; only when it is more than half full is the reader called. The ring of
- * what is urgent wakes a thread of its own.
+ * The ring wakes nobody: it is read on a timer; the reader is called when it is more than half full, and by the first exec
+ * after a while in which nothing happened, when the timer is slow. The ring of what is urgent wakes a thread of its own.
  */
 #include "probes/kern.h"
 
@@ -50,6 +50,8 @@ struct {
 
 /* Events that found the ring full. Read in place by sonde-maps. */
 __u64 lost_events;
+/* Set by sonde-maps: its next look is far off, and an exec is to call it. */
+__u32 asleep;
 
 struct scratch {
 	struct maps_event ev;
@@ -170,6 +172,10 @@ static __always_inline void send(struct scratch *s, __u64 args_len)
 
 	if (bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2)
 		flags = MAPS_RB_FORCE_WAKEUP;
+	if (asleep && s->ev.type == MAPS_EV_EXEC) {
+		asleep = 0;
+		flags = MAPS_RB_FORCE_WAKEUP;
+	}
 	args_len &= 2 * MAPS_ARGS_MAX - 1; /* 0 .. MAPS_ARGS_MAX: for the verifier */
 	barrier_var(args_len);
 	if (args_len > MAPS_ARGS_MAX)

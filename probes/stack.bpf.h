@@ -52,7 +52,7 @@ static __always_inline void stack_fill_task(struct stack_event *ev, struct task_
 	ev->cpu = bpf_get_smp_processor_id();
 	ev->flags = BPF_CORE_READ(task, flags) & PF_KTHREAD ? STACK_F_KTHREAD : 0;
 	ev->end = STACK_END_NONE;
-	ev->n_user = 0;
+	ev->n_user = ev->n_kernel = 0;
 	bpf_get_current_comm(ev->thread, sizeof(ev->thread));
 }
 
@@ -152,7 +152,12 @@ static __always_inline void stack_want(const struct stack_event *ev)
 	struct tables_state *state = bpf_map_lookup_elem(&tables_state, &zero);
 	__u64 tgid = ev->tgid, gap = ev->end == STACK_END_PENDING ? TABLES_WANTED_ROWS_NS : TABLES_WANTED_NS;
 
-	if (ev->time_ns > ev->start_ns + TABLES_YOUNG_NS || !state || ev->time_ns < state->wanted_ns + gap)
+	if (ev->time_ns > ev->start_ns + TABLES_YOUNG_NS) {
+		if (ev->end != STACK_END_NO_MAPPING)
+			return;
+		gap = TABLES_WANTED_OLD_NS;
+	}
+	if (!state || ev->time_ns < state->wanted_ns + gap)
 		return;
 	state->wanted_ns = ev->time_ns;
 	bpf_ringbuf_output(&wanted, &tgid, sizeof(tgid), BPF_RB_FORCE_WAKEUP);
@@ -165,7 +170,8 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 {
 	enum unwind_known known;
 
-	stack_fill_kernel(s, ctx);
+	if (!perf || !arch_user(&perf->regs)) /* else there is none, and being told so takes 5 us */
+		stack_fill_kernel(s, ctx);
 	if (s->ev.flags & STACK_F_KTHREAD)
 		return false;
 	if (!unwind_begin(s, task, perf)) {

@@ -45,7 +45,7 @@
  *   processes  hash, tgid -> struct tables_process
  *   tables_state  array of one struct tables_state, mmap-able
  *   wanted     ring of __u64, which wakes sonde-maps: the tgid of a young process that a probe met and that is not
- *              published, or has no mapping or no rows where it runs
+ *              published, or has no mapping or no rows where it runs; or of any that has no mapping there
  *
  * A slice of n mappings: n start addresses, sorted; then n times MAPPING_WORDS: end; address -> offset in the file
  * (what to add to the address); address -> row address (what to add); image slot. Several processes may share a slice.
@@ -72,6 +72,7 @@
 #define TABLES_WANTED_BYTES 4096
 #define TABLES_WANTED_NS    5000000ull    /* not more often: sonde-maps reads what is older than that */
 #define TABLES_WANTED_ROWS_NS 50000000ull /* for rows, which may have to be made first */
+#define TABLES_WANTED_OLD_NS 1000000000ull /* of a process that is not young, for what it has just mapped */
 #define TABLES_YOUNG_NS     2000000000ull /* since its start: what has no tables by then will not have any soon */
 
 #define TABLES_IMAGES    16384 /* slots; 0 is never an image */

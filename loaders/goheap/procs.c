@@ -18,6 +18,7 @@
 #define NEAR_NS  NSEC_PER_SEC       /* between readings, near the limit */
 #define LAST_NS  (3 * NSEC_PER_SEC) /* a last profile may come so long after its process went */
 #define SOON_NS  (NSEC_PER_SEC / 5)
+#define TURN_NS  (NSEC_PER_SEC / 20) /* between turns, at least */
 
 struct procs {
 	struct procs_opts o;
@@ -168,9 +169,25 @@ static void read_one(struct procs *ps, struct goproc *p)
 	plan(ps, p, hp);
 }
 
+static bool is_read(const struct goproc *p)
+{
+	return p->in_scope && p->found == GOPROC_GO && !p->ended && !p->gone_ns;
+}
+
 static bool is_due(const struct procs *ps, const struct goproc *p)
 {
-	return p->in_scope && p->found == GOPROC_GO && !p->ended && !p->gone_ns && p->next_ns <= ps->now_ns;
+	return is_read(p) && p->next_ns <= ps->now_ns;
+}
+
+/* When the first of them is due; not sooner than rings and signals have had their turn. */
+static int64_t next_turn(const struct procs *ps)
+{
+	int64_t next = ps->look_ns, now = clock_boot_ns();
+
+	for (const struct goproc *p = ps->all; p; p = p->hh.next)
+		if (is_read(p) && p->next_ns < next)
+			next = p->next_ns;
+	return next < now + TURN_NS ? now + TURN_NS : next;
 }
 
 void procs_poll(struct procs *ps, struct family_host *h, int64_t now_ns)
@@ -182,6 +199,7 @@ void procs_poll(struct procs *ps, struct family_host *h, int64_t now_ns)
 	for (struct goproc *p = ps->all; p && clock_boot_ns() - now_ns < READ_NS; p = p->hh.next)
 		if (is_due(ps, p))
 			read_one(ps, p);
+	h->next_ns = next_turn(ps);
 }
 
 void procs_finish(struct procs *ps, struct family_host *h, int64_t until_ns)

@@ -52,6 +52,7 @@ struct feed {
 	uint64_t look_ns;
 	uint8_t round;
 	bool seeded;
+	bool busy; /* the last reading found something, or left something for the next */
 };
 
 /* ---- open ---- */
@@ -261,6 +262,7 @@ uint64_t feed_read(struct feed *f)
 		perfring_read(f->perf, on_perf, f);
 	else if (f->seeded)
 		procscan_tick(&f->scan, f->world, (uint64_t)clock_boot_ns());
+	f->busy = f->n;
 	if (f->n) {
 		qsort(f->items, f->n, sizeof(*f->items), by_time);
 		while (i < f->n && f->items[i].time_ns <= t)
@@ -270,6 +272,17 @@ uint64_t feed_read(struct feed *f)
 	if (t > f->done_ns)
 		f->done_ns = t;
 	return f->done_ns;
+}
+
+bool feed_is_busy(const struct feed *f)
+{
+	return f->busy;
+}
+
+void feed_sleep(struct feed *f)
+{
+	if (f->skel)
+		__atomic_store_n(&f->skel->bss->asleep, 1, __ATOMIC_RELAXED);
 }
 
 int feed_urgent_fd(const struct feed *f)

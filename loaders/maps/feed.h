@@ -40,10 +40,14 @@ void feed_seed(struct feed *f);
 int feed_urgent_fd(const struct feed *f);
 /* Read, apply up to T; returns T. */
 uint64_t feed_read(struct feed *f);
+/* Has anything happened since the reading before the last? */
+bool feed_is_busy(const struct feed *f);
+/* The next reading is far off: the next exec makes a descriptor of feed_poll readable. */
+void feed_sleep(struct feed *f);
 /* Records lost since the last call. */
 uint64_t feed_lost(struct feed *f);
 uint64_t feed_late(const struct feed *f);
-/* At each tick: have CPUs come? What was mapped on them until now is not known then. ask: as in perfring_follow_cpus. */
+/* Now and then: have CPUs come? What was mapped on them until now is not known then. ask: as in perfring_follow_cpus. */
 bool feed_follow_cpus(struct feed *f, bool ask);
 /* Every few seconds: what no event said. Two steps: look, and a while later compare. */
 void feed_reconcile_look(struct feed *f);

@@ -22,6 +22,8 @@ struct hub_ops {
 	void (*dump)(void *ctx);
 	/* A client asks for an index. */
 	void (*want)(void *ctx, uint32_t image, bool damaged);
+	/* A client waits for a watermark of now. */
+	void (*hurry)(void *ctx);
 	/* Each message as it is sent to all, for --print; may be NULL. */
 	void (*print)(void *ctx, const struct mapspack_msg *msg);
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * sonde-maps: tells its clients which processes there are, what is mapped where in them, and the index of each file. One
- * thread, one loop: every 100 ms the feed is read and what happened is told, then the watermark.
+ * thread, one loop: the feed is read and what happened is told, then the watermark; every 100 ms while anything happens,
+ * else every 500 ms (loaders/lib/host/pace.h). The first exec after a while, a probe that wants a process's tables, and a
+ * client that is in a hurry have it read at once.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,9 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/cache.h"
+#include "loaders/lib/host/pace.h"
 #include "loaders/maps/cgroups.h"
+#include "loaders/maps/cmdline.h"
 #include "loaders/maps/containers.h"
 #include "loaders/maps/dump.h"
 #include "loaders/maps/early.h"
@@ -35,49 +38,29 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-#define TICK_NS      100000000ll
+#define QUICK_NS     (NSEC_PER_SEC / 10)
+#define SLOW_NS      (NSEC_PER_SEC / 2) /* well below TABLES_STALE_NS: it is the heartbeat too */
+#define BEGIN_NS     (5 * NSEC_PER_SEC) /* quick from the start: rows are being published, loaders wait for them */
 #define SOON_NS      ((int64_t)FEED_MARGIN_NS + 1000000)
-#define RECONCILE_TICKS 50 /* look; act 3 ticks later, when what the look saw has been told */
-#define SWEEP_TICKS  150
-#define CPU_TICKS    10
-#define MEMORY_TICKS 100
+#define RECONCILE_NS (5 * NSEC_PER_SEC) /* look; act ACT_NS later, when what the look saw has been told */
+#define ACT_NS       (3 * NSEC_PER_SEC / 10)
+#define SWEEP_NS     (15 * NSEC_PER_SEC)
+#define CPUS_NS      (SLOW_NS)
+#define CPUS_ASK_NS  (5 * NSEC_PER_SEC) /* costs each CPU an interrupt */
+#define COST_NS      NSEC_PER_SEC
+#define MEMORY_NS    (10 * NSEC_PER_SEC)
 
-static const char usage[] =
-	"usage: sonde-maps [--socket PATH | --print] [--store DIR]\n"
-	"\n"
-	"Tells which processes run, what is mapped where in each, and makes the image index of each file.\n"
-	"The loaders start it for themselves.\n"
-	"\n"
-	"  sonde-maps --print                   show processes and mappings as they come and go\n"
-	"  sonde-maps --socket /run/sonde/maps  serve several loaders\n"
-	"\n"
-	"  --socket PATH    listen there (mode 0600; root and the same user may connect)\n"
-	"  --fd N           serve the client at this inherited socket, end when it goes\n"
-	"  --rows-mb N      room for unwind rows (default 21)\n"
-	"  --tables-fd N    take over the BPF maps at the inherited descriptors N to N + 5\n"
-	"  --store DIR      keep indexes in DIR/images (default: none are kept)\n"
-	"  --images-mb N    keep at most so much there (default 256)\n"
-	"  --no-lines       indexes without source lines and inlined functions\n"
-	"  --args POLICY    arguments of processes: full, masked (default), none\n"
-	"  --print          print the stream; --json: as JSON, one object a line\n"
-	"  --index PATH     sonde-index, if it is not beside this program\n"
-	"  --dump-tables PID  print what the sonde-maps at --socket has published of a process (0: of none), as JSON\n"
-	"  --explain PID    say how the stacks of a process can be unwound, as JSON, and end\n"
-	"  --check          say what this host allows, and end\n"
-	"  --verbose        more talk\n"
-	"  --help           this text\n";
-
-struct opts {
-	const char *socket, *store, *args, *index;
-	int fd, tables_fd;
-	long dump, explain; /* -1: no */
-	unsigned int rows_mb, images_mb;
-	bool print, json, no_lines, check, verbose;
+/* What is done now and then: when next. */
+struct due {
+	int64_t reconcile_ns, act_ns, sweep_ns, cpus_ns, ask_ns, cost_ns, memory_ns;
 };
 
 struct maps {
 	int64_t soon_ns; /* read again then; 0: not before the next tick */
-	struct opts o;
+	bool tell_soon;  /* and tell what was read */
+	struct pace pace;
+	struct due due;
+	struct cmdline o;
 	int epoll_fd, signal_fd, listen_fd;
 	struct world world;
 	struct feed *feed;
@@ -88,66 +71,11 @@ struct maps {
 	struct wanted *wanted;
 	struct tablemaps tables;
 	struct publish *publish;
-	uint64_t ticks;
 	uint64_t good_ns;  /* the last T at which nothing was lost */
 	uint64_t cpus_ns;  /* the last T at which every CPU's event was known to live */
 	uint64_t rss, private, tables_bytes;
 	bool stop;
 };
-
-static int parse(int argc, char **argv, struct opts *o, struct err *e)
-{
-	static const struct option longs[] = {
-		{"socket", required_argument, NULL, 's'}, {"fd", required_argument, NULL, 'f'},
-		{"store", required_argument, NULL, 'd'},  {"args", required_argument, NULL, 'a'},
-		{"index", required_argument, NULL, 'i'},  {"print", no_argument, NULL, 'p'},
-		{"json", no_argument, NULL, 'j'},         {"check", no_argument, NULL, 'c'},
-		{"verbose", no_argument, NULL, 'v'},      {"help", no_argument, NULL, 'h'},
-		{"rows-mb", required_argument, NULL, 'r'}, {"tables-fd", required_argument, NULL, 't'},
-		{"dump-tables", required_argument, NULL, 'T'}, {"explain", required_argument, NULL, 'E'},
-		{"no-lines", no_argument, NULL, 'n'}, {"images-mb", required_argument, NULL, 'm'}, {0}};
-	int c;
-
-	*o = (struct opts){.fd = -1, .tables_fd = -1, .dump = -1, .explain = -1, .rows_mb = TABLEMAPS_ROWS_MB,
-			   .images_mb = CACHE_MAX_BYTES >> 20};
-	while ((c = getopt_long(argc, argv, "hv", longs, NULL)) != -1) {
-		switch (c) {
-		case 's': o->socket = optarg; break;
-		case 'f': o->fd = atoi(optarg); break;
-		case 'd': o->store = optarg; break;
-		case 'a': o->args = optarg; break;
-		case 'i': o->index = optarg; break;
-		case 'p': o->print = true; break;
-		case 'j': o->json = true; break;
-		case 'c': o->check = true; break;
-		case 'v': o->verbose = true; break;
-		case 'r': o->rows_mb = (unsigned int)strtoul(optarg, NULL, 10); break;
-		case 't': o->tables_fd = atoi(optarg); break;
-		case 'E': o->explain = strtol(optarg, NULL, 10); break;
-		case 'n': o->no_lines = true; break;
-		case 'm': o->images_mb = (unsigned int)strtoul(optarg, NULL, 10); break;
-		case 'T': o->dump = strtol(optarg, NULL, 10); break;
-		case 'h': fputs(usage, stdout); return 1;
-		default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-maps --help");
-		}
-	}
-	if (o->explain > INT32_MAX)
-		return err_set(e, -ESRCH, EXIT_USAGE, "no process %ld", o->explain);
-	if (optind < argc)
-		return err_set(e, -EINVAL, EXIT_USAGE, "what is '%s'? see sonde-maps --help", argv[optind]);
-	if (!o->rows_mb || o->rows_mb > TABLEMAPS_ROWS_MB_MAX)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--rows-mb is 1 to %d", TABLEMAPS_ROWS_MB_MAX);
-	if (!o->images_mb || o->images_mb > CACHE_MAX_BYTES >> 20)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--images-mb is 1 to %llu", CACHE_MAX_BYTES >> 20);
-	if (o->dump >= 0 && !o->socket)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--dump-tables needs --socket");
-	if (!o->socket && o->fd < 0 && !o->print && !o->check && o->explain < 0) {
-		err_set(e, -EINVAL, EXIT_USAGE, "nobody to talk to");
-		err_fix(e, "sonde-maps --print, or --socket PATH");
-		return -EINVAL;
-	}
-	return 0;
-}
 
 /* ---- what the hub asks ---- */
 
@@ -190,6 +118,15 @@ static void image_gone(void *ctx, struct mimage *img)
 		indexer_drop(m->indexer, img);
 }
 
+/* A client waits for what has happened up to now. */
+static void hurry(void *ctx)
+{
+	struct maps *m = ctx;
+
+	m->tell_soon = true;
+	m->soon_ns = clock_boot_ns() + SOON_NS;
+}
+
 /* ---- ticks ---- */
 
 static void read_memory(struct maps *m)
@@ -216,12 +153,23 @@ static uint64_t cpu_of(int who)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
 }
 
+/* Has its time come? Then it comes again `every_ns` from now. */
+static bool is_due(int64_t *at_ns, int64_t every_ns)
+{
+	int64_t now = clock_boot_ns();
+
+	if (now < *at_ns)
+		return false;
+	*at_ns = now + every_ns;
+	return true;
+}
+
 static void tell_cost(struct maps *m)
 {
 	struct feed_cost c;
 	struct mp_cost out;
 
-	if (m->ticks % MEMORY_TICKS == 10)
+	if (is_due(&m->due.memory_ns, MEMORY_NS))
 		read_memory(m);
 	feed_cost(m->feed, &c);
 	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF), .index_cpu_ns = cpu_of(RUSAGE_CHILDREN),
@@ -251,6 +199,8 @@ static void read_and_publish(struct maps *m)
 	}
 	m->good_ns = until;
 	publish_tick(m->publish, until);
+	if (feed_is_busy(m->feed))
+		pace_busy(&m->pace, clock_boot_ns());
 }
 
 static void read_and_tell(struct maps *m)
@@ -265,7 +215,7 @@ static void read_and_tell(struct maps *m)
 /* One that comes had no event until now. */
 static void follow_cpus(struct maps *m)
 {
-	bool ask = m->ticks % CPU_TICKS == 0;
+	bool ask = is_due(&m->due.ask_ns, CPUS_ASK_NS);
 
 	if (feed_follow_cpus(m->feed, ask)) {
 		log_debug("CPUs came: reading /proc again");
@@ -275,23 +225,35 @@ static void follow_cpus(struct maps *m)
 		m->cpus_ns = m->good_ns;
 }
 
+static void reconcile(struct maps *m)
+{
+	if (is_due(&m->due.reconcile_ns, RECONCILE_NS)) {
+		feed_reconcile_look(m->feed);
+		m->due.act_ns = clock_boot_ns() + ACT_NS;
+	} else if (is_due(&m->due.act_ns, RECONCILE_NS)) {
+		feed_reconcile_act(m->feed);
+	}
+}
+
 static void tick(struct maps *m)
 {
-	m->ticks++;
-	follow_cpus(m);
+	if (pace_is_slow(&m->pace, clock_boot_ns()))
+		feed_sleep(m->feed); /* before it is read: what comes from now on calls */
+	if (is_due(&m->due.cpus_ns, CPUS_NS))
+		follow_cpus(m);
 	read_and_tell(m);
-	if (m->ticks % RECONCILE_TICKS == 0)
-		feed_reconcile_look(m->feed);
-	else if (m->ticks % RECONCILE_TICKS == 3)
-		feed_reconcile_act(m->feed);
-	if (m->ticks % SWEEP_TICKS == 0)
+	reconcile(m);
+	if (is_due(&m->due.sweep_ns, SWEEP_NS))
 		world_sweep(&m->world, (uint64_t)clock_boot_ns());
-	if (m->ticks % 10 == 0)
+	if (is_due(&m->due.cost_ns, COST_NS))
 		tell_cost(m);
 	indexer_tick(m->indexer, (uint64_t)clock_boot_ns());
+	if (indexer_busy(m->indexer))
+		pace_busy(&m->pace, clock_boot_ns());
 	hub_flush(m->hub);
 	if (m->o.print)
 		fflush(stdout);
+	pace_ticked(&m->pace, clock_boot_ns());
 }
 
 /* ---- the loop ---- */
@@ -307,7 +269,8 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 	} else if (ptr == m->wanted) {
 		wanted_take(m->wanted);
 		read_and_publish(m);
-		m->soon_ns = clock_boot_ns() + SOON_NS; /* what is younger than the margin: its newest mappings, say */
+		if (!m->tell_soon) /* what is younger than the margin: its newest mappings, say */
+			m->soon_ns = clock_boot_ns() + SOON_NS;
 	} else if (ptr == &m->listen_fd) {
 		hub_accept(m->hub);
 	} else if (ptr == &m->signal_fd) {
@@ -320,31 +283,43 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 	}
 }
 
+/* What was asked for SOON_NS ago: what was younger than the margin then. */
+static void soon(struct maps *m)
+{
+	m->soon_ns = 0;
+	if (!m->tell_soon) {
+		read_and_publish(m);
+		return;
+	}
+	m->tell_soon = false;
+	read_and_tell(m);
+	hub_flush(m->hub);
+}
+
 static void loop(struct maps *m)
 {
-	int64_t next = clock_boot_ns();
+	int64_t now = clock_boot_ns();
 
+	m->pace = (struct pace){.quick_ns = QUICK_NS, .slow_ns = SLOW_NS, .next_ns = now, .busy_until_ns = now + BEGIN_NS};
+	m->due = (struct due){.reconcile_ns = now + RECONCILE_NS, .act_ns = INT64_MAX, .sweep_ns = now + SWEEP_NS,
+			      .memory_ns = now + COST_NS};
 	while (!m->stop && !hub_orphaned(m->hub)) {
 		struct epoll_event ev[16];
-		int64_t now = clock_boot_ns(), wait = next - now;
+		int64_t next = m->pace.next_ns;
 		int n;
 
+		now = clock_boot_ns();
 		if (m->soon_ns && now >= m->soon_ns) {
-			m->soon_ns = 0;
-			read_and_publish(m);
+			soon(m);
+			continue;
+		}
+		if (now >= next) {
+			tick(m);
 			continue;
 		}
 		if (m->soon_ns && m->soon_ns < next)
-			wait = m->soon_ns - now;
-
-		if (wait <= 0) {
-			tick(m);
-			next += TICK_NS;
-			if (clock_boot_ns() > next) /* we were held up: do not run after the time */
-				next = clock_boot_ns() + TICK_NS;
-			continue;
-		}
-		n = epoll_wait(m->epoll_fd, ev, 16, (int)((wait + 999999) / 1000000));
+			next = m->soon_ns;
+		n = epoll_wait(m->epoll_fd, ev, 16, (int)((next - now + 999999) / 1000000));
 		for (int i = 0; i < n; i++)
 			dispatch(m, &ev[i]);
 	}
@@ -374,7 +349,7 @@ static void catch_signals(struct maps *m)
 	watch(m, m->signal_fd, &m->signal_fd);
 }
 
-static char *index_program(const struct opts *o)
+static char *index_program(const struct cmdline *o)
 {
 	char path[4096];
 	ssize_t n;
@@ -392,7 +367,7 @@ static char *index_program(const struct opts *o)
 }
 
 /* What a predecessor left, from --tables-fd on. */
-static void inherited(const struct opts *o, int from[MP_TABLES_N])
+static void inherited(const struct cmdline *o, int from[MP_TABLES_N])
 {
 	for (int i = 0; i < MP_TABLES_N; i++) {
 		from[i] = o->tables_fd < 0 ? -1 : o->tables_fd + i;
@@ -429,7 +404,8 @@ static void start_tables(struct maps *m)
 
 static int open_all(struct maps *m, struct err *e)
 {
-	struct hub_ops ops = {.ctx = m, .dump = dump, .want = want, .print = m->o.print ? print_one : NULL};
+	struct hub_ops ops = {.ctx = m, .dump = dump, .want = want, .hurry = hurry,
+			       .print = m->o.print ? print_one : NULL};
 	cleanup_free char *index = index_program(&m->o);
 	char why[256];
 	int rc;
@@ -510,7 +486,7 @@ int main(int argc, char **argv)
 {
 	struct maps m = {.epoll_fd = -1, .signal_fd = -1, .listen_fd = -1, .tables = TABLEMAPS_NONE};
 	struct err e = {0};
-	int rc = parse(argc, argv, &m.o, &e);
+	int rc = cmdline_parse(argc, argv, &m.o, &e);
 
 	if (rc)
 		return rc > 0 ? EXIT_OK : err_report(&e, "sonde-maps");

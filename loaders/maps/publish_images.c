@@ -153,7 +153,7 @@ static void set_ready(struct publish *pub, struct pimage *pi, struct rowset *set
 	} else {
 		slots_put(&pub->slots, pi->slot, now_ns);
 		pi->slot = slots_get(&pub->slots, &as);
-		pi->moved = true;
+		pi->moved = pub->any_moved = true;
 	}
 	pi->rows = set;
 	pi->ready_ns = now_ns;
@@ -262,12 +262,12 @@ static void look_at_open(struct publish *pub, uint64_t now_ns)
 /* Who maps a file that moved to another slot gets a new slice. */
 static void tell_users(struct publish *pub)
 {
-	bool any = false;
 	struct pimage *pi;
 
-	DL_FOREACH(pub->settled, pi)
-		any |= pi->moved;
-	for (struct proc *p = any ? pub->world->procs : NULL; p; p = p->hh.next)
+	if (!pub->any_moved)
+		return;
+	pub->any_moved = false;
+	for (struct proc *p = pub->world->procs; p; p = p->hh.next)
 		for (size_t i = 0; i < p->maps.n_now; i++) {
 			const struct mimage *img = p->maps.now[i].image;
 

@@ -55,6 +55,7 @@ struct publish {
 	uint64_t *words;          /* one slice, being made */
 	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted;
 	uint64_t refused;         /* slices that found no room */
+	bool any_moved;           /* to another slot, since users were last told */
 	bool told_slices, told_rows;
 };
 

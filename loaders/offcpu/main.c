@@ -283,6 +283,7 @@ static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (o->bucket && second != o->bucket)
 		sums_read(o, h, now_ns);
 	o->bucket = second;
+	h->next_ns = now_ns + NSEC_PER_SEC / 10;
 }
 
 static void offcpu_finish(void *state, struct family_host *h, int64_t patience_ns)

@@ -194,7 +194,7 @@ static int settle(struct work *w, struct err *e)
 	return rc ? rc : moved;
 }
 
-/* Those that were not known: sonde-maps tells ten times a second. */
+/* Those that were not known: sonde-maps is asked to tell what has happened up to now. */
 static void catch_up(struct work *w)
 {
 	int64_t until = clock_boot_ns() + CATCH_UP_NS;
@@ -202,6 +202,8 @@ static void catch_up(struct work *w)
 
 	for (size_t i = 0; i < w->now.n; i++)
 		unknown |= w->walks[i].end == STACK_END_NO_PROCESS && wanted(w, &w->now.threads[i]);
+	if (unknown)
+		hostmaps_hurry(w->hm);
 	while (unknown && hostmaps_watermark(w->hm) < w->now.time_ns && clock_boot_ns() < until)
 		listen_for(w, 20);
 	for (size_t i = 0; i < w->now.n && unknown; i++)

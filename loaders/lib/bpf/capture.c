@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loaders/lib/bpf/capture_parts.h"
@@ -20,7 +20,11 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 
-#define TICK_MS 100
+#define QUICK_NS (100 * MSEC)
+#define SLOW_NS  (500 * MSEC)
+#define PHASE_NS (40 * MSEC)         /* after sonde-maps' tick */
+#define BEGIN_NS (2000 * MSEC)       /* quick from the attach: the first sample is waited for */
+#define DRAIN_MS 100
 #define HOLD_BYTES (16u << 20)
 #define HURRY (-10)                  /* nice */
 #define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 22 KB each */
@@ -78,7 +82,6 @@ static void tick(struct capture *c)
 {
 	int64_t now = clock_boot_ns();
 
-	c->ticks++;
 	capture_rings_read(c);
 	hostmaps_read(c->maps);
 	capture_pass(c, false);
@@ -94,6 +97,9 @@ static void tick(struct capture *c)
 	capture_tell(c);
 	if (now >= c->end_ns || c->o->progress->gone)
 		c->stop = true;
+	if (!c->first_flushed || !hostmaps_seeded(c->maps))
+		pace_busy(&c->pace, now);
+	pace_ticked(&c->pace, clock_boot_ns());
 }
 
 /*
@@ -124,32 +130,42 @@ static void signal_take(struct capture *c)
 	}
 }
 
-/* Wait for the timer, a signal, the end of our reader, a ring that fills fast, or (before the seed is in) sonde-maps. */
-static void wait_events(struct capture *c, int timeout_ms)
+/* Until the next tick, the family's wish, or the end. */
+static int wait_ms(const struct capture *c)
+{
+	int64_t next = c->pace.next_ns, wait;
+
+	if (c->host.next_ns && c->host.next_ns < next)
+		next = c->host.next_ns;
+	if (c->end_ns < next)
+		next = c->end_ns;
+	wait = next - clock_boot_ns();
+	return wait <= 0 ? 0 : (int)((wait + MSEC - 1) / MSEC);
+}
+
+/* Wait for the time, a signal, the end of our reader, a ring that fills fast, or (before the seed is in) sonde-maps. */
+static void wait_events(struct capture *c)
 {
 	struct pollfd fds[] = {
-		{.fd = c->timer_fd, .events = POLLIN},
 		{.fd = c->o->signal_fd, .events = POLLIN},
 		{.fd = c->o->progress->gone ? -1 : c->o->progress->fd},
 		{.fd = hostmaps_seeded(c->maps) ? -1 : hostmaps_fd(c->maps), .events = POLLIN},
-		{.fd = c->ring ? ring_buffer__epoll_fd(c->ring) : -1, .events = POLLIN},
+		{.fd = c->wake_fd, .events = POLLIN},
 	};
-	uint64_t times;
+	int n = poll(fds, sizeof(fds) / sizeof(fds[0]), wait_ms(c));
 
-	if (poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms) <= 0)
-		return;
-	if (fds[1].revents)
+	if (n > 0 && fds[0].revents)
 		signal_take(c);
-	if (fds[2].revents & (POLLERR | POLLHUP | POLLNVAL)) {
+	if (n > 0 && fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) {
 		c->o->progress->gone = true;
 		c->r->interrupted = true;
 		c->stop = true;
 	}
-	if (fds[3].revents)
+	if (n > 0 && fds[2].revents)
 		hostmaps_read(c->maps);
-	if (fds[4].revents)
-		capture_rings_read(c);
-	if (fds[0].revents && read(c->timer_fd, &times, sizeof(times)) == sizeof(times))
+	if (n > 0 && fds[3].revents)
+		capture_rings_called(c);
+	if (!wait_ms(c))
 		tick(c);
 }
 
@@ -169,22 +185,6 @@ static uint32_t cpus_online(void)
 	static struct cpulist online;
 
 	return cpulist_online(&online) || !online.n ? 1 : online.n;
-}
-
-static int timer_open(int *out, struct err *e)
-{
-	struct itimerspec every = {{0, TICK_MS * MSEC}, {0, TICK_MS * MSEC}};
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-
-	if (fd < 0 || timerfd_settime(fd, 0, &every, NULL)) {
-		int err = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return err_set(e, err, EXIT_RUNTIME, "cannot make a timer: %s", strerror(-err));
-	}
-	*out = fd;
-	return 0;
 }
 
 /*
@@ -297,6 +297,8 @@ static int begin(struct capture *c, struct err *e)
 	if (err)
 		return err;
 	c->attached_ns = c->second_ns = c->booked_ns = c->ring_read_ns = c->until_ns = clock_boot_ns();
+	c->pace = (struct pace){.quick_ns = QUICK_NS, .slow_ns = SLOW_NS, .phase_ns = PHASE_NS,
+				.next_ns = c->attached_ns, .busy_until_ns = c->attached_ns + BEGIN_NS};
 	c->end_ns = o->duration_ns ? c->attached_ns + (int64_t)o->duration_ns : INT64_MAX;
 	run_begin(c);
 	capture_ends_watch(c);
@@ -316,6 +318,7 @@ static void drain(struct capture *c, int64_t stopped_ns)
 {
 	int64_t patience = c->r->interrupted ? 800 * MSEC : 2000 * MSEC;
 
+	hostmaps_hurry(c->maps);
 	capture_rings_read(c);
 	hostmaps_read(c->maps);
 	capture_pass(c, false);
@@ -338,11 +341,10 @@ static void drain_names(struct capture *c)
 {
 	int64_t until = clock_boot_ns() + (c->r->interrupted ? 500 * MSEC : 5000 * MSEC);
 
-	while (naming_drain(c->naming, TICK_MS) && clock_boot_ns() < until) {
+	while (naming_drain(c->naming, DRAIN_MS) && clock_boot_ns() < until) {
 		signal_take(c);
 		if (c->r->interrupted && until > clock_boot_ns() + 500 * MSEC)
 			until = clock_boot_ns() + 500 * MSEC;
-		c->ticks++;
 		capture_tell(c);
 	}
 }
@@ -403,8 +405,7 @@ static int close_parts(struct capture *c, struct err *e)
 {
 	int err = 0;
 
-	if (c->ring)
-		ring_buffer__free(c->ring);
+	capture_rings_close(c);
 	if (c->state)
 		c->f->close(c->state);
 	naming_close(c->naming);
@@ -412,8 +413,6 @@ static int close_parts(struct capture *c, struct err *e)
 		hostmaps_close(c->maps);
 	if (c->store)
 		err = store_writer_close(c->store, c->r->interrupted ? 1200 : 5000, e);
-	if (c->timer_fd >= 0)
-		close(c->timer_fd);
 	hold_release(&c->hold);
 	late_release(&c->late);
 	idmap_release(&c->processes);
@@ -422,7 +421,7 @@ static int close_parts(struct capture *c, struct err *e)
 
 int capture_run(const struct capture_opts *o, struct capture_report *r, struct err *e)
 {
-	struct capture c = {.o = o, .r = r, .f = o->family, .timer_fd = -1};
+	struct capture c = {.o = o, .r = r, .f = o->family, .wake_fd = -1};
 	int err, closed;
 
 	*r = (struct capture_report){.first_s = -1};
@@ -432,11 +431,9 @@ int capture_run(const struct capture_opts *o, struct capture_report *r, struct e
 	if (!err)
 		err = open_probe(&c, e);
 	if (!err)
-		err = timer_open(&c.timer_fd, e);
-	if (!err)
 		err = begin(&c, e);
 	while (!err && !c.stop)
-		wait_events(&c, -1);
+		wait_events(&c);
 	if (!err)
 		end(&c);
 	closed = close_parts(&c, err ? NULL : e);

@@ -3,6 +3,8 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "loaders/lib/bpf/capture_parts.h"
 #include "loaders/lib/host/hostmaps.h"
@@ -178,17 +180,43 @@ bool capture_waiting(const struct capture *c)
 	return c->hold.n || c->late.n;
 }
 
+/* Edge-triggered: a ring is readable all the time, only its calls count. */
+static int ring_watch(const struct capture *c, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
+
+	return epoll_ctl(c->wake_fd, EPOLL_CTL_ADD, fd, &ev);
+}
+
 int capture_rings_open(struct capture *c, struct err *e)
 {
 	int late = c->f->late_fd ? c->f->late_fd(c->state) : -1, err;
 
 	if (!c->f->ring_fd)
 		return 0;
+	c->wake_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->ring = ring_buffer__new(c->f->ring_fd(c->state), record_take, c, NULL);
-	if (c->ring && (late < 0 || !ring_buffer__add(c->ring, late, late_take, c)))
+	if (c->ring && (late < 0 || !ring_buffer__add(c->ring, late, late_take, c)) &&
+	    !ring_watch(c, c->f->ring_fd(c->state)) && (late < 0 || !ring_watch(c, late)))
 		return 0;
 	err = -errno;
 	return err_set(e, err, EXIT_RUNTIME, "cannot map the ring buffer: %s", strerror(-err));
+}
+
+void capture_rings_close(struct capture *c)
+{
+	if (c->ring)
+		ring_buffer__free(c->ring);
+	if (c->wake_fd >= 0)
+		close(c->wake_fd);
+}
+
+void capture_rings_called(struct capture *c)
+{
+	struct epoll_event ev[2];
+
+	epoll_wait(c->wake_fd, ev, 2, 0); /* heard */
+	capture_rings_read(c);
 }
 
 void capture_rings_read(struct capture *c)
@@ -229,6 +257,7 @@ void capture_poll(struct capture *c)
 	if (!c->f->poll)
 		return;
 	host_renew(c);
+	c->host.next_ns = 0;
 	c->f->poll(c->state, &c->host, clock_boot_ns());
 	host_book(c, added, refused);
 }

@@ -13,6 +13,7 @@
 #include "loaders/lib/bpf/hold.h"
 #include "loaders/lib/bpf/ledger.h"
 #include "loaders/lib/host/late.h"
+#include "loaders/lib/host/pace.h"
 #include "schema/base/clock.h"
 #include "schema/base/idmap.h"
 #include "schema/store/writer.h"
@@ -41,14 +42,14 @@ struct capture {
 	struct idmap processes;      /* store ids seen in this epoch */
 	uint32_t epoch;
 	uint32_t run;
-	int timer_fd;
-	uint64_t ticks;
+	int wake_fd;                 /* readable when a ring called, -1 */
+	struct pace pace;
 
 	int64_t attached_ns;         /* boot clock, as all below but the offset */
 	int64_t ring_read_ns;        /* everything before it is out of the ring */
 	int64_t until_ns;            /* everything before it has been added to the store */
 	int64_t end_ns;              /* when to stop, INT64_MAX: endless */
-	int64_t second_ns, booked_ns;
+	int64_t second_ns, booked_ns, told_ns;
 	int64_t offset_ns;           /* utc = boot + offset */
 	int64_t flushed_bucket;
 	uint64_t added;              /* taken by the store's writer */
@@ -69,7 +70,10 @@ static inline int64_t capture_utc(const struct capture *c, int64_t boot_ns)
 
 /* capture_flow.c */
 int capture_rings_open(struct capture *c, struct err *e);
+void capture_rings_close(struct capture *c);
 void capture_rings_read(struct capture *c);
+/* wake_fd is readable. */
+void capture_rings_called(struct capture *c);
 /* Families that read by themselves: their turn, and their figures. */
 void capture_poll(struct capture *c);
 void capture_finish(struct capture *c);

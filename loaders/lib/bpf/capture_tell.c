@@ -5,7 +5,7 @@
 
 #include "loaders/lib/bpf/capture_parts.h"
 
-#define PROGRESS_TICKS 5 /* a progress line each 500 ms: it reads the accounts of every program of the capture */
+#define PROGRESS_NS (450 * MSEC) /* a progress line each 500 ms: it reads the accounts of every program of the capture */
 
 double capture_self_cores(struct capture *c, const struct family_tally *t)
 {
@@ -69,6 +69,8 @@ void capture_tell(struct capture *c)
 	store_writer_stat(c->store, &s);
 	send_ready(c, &s);
 	capture_send_first(c, &s);
-	if (c->o->progress->fd >= 0 && c->ticks % PROGRESS_TICKS == 0)
-		send_progress(c, &s);
+	if (c->o->progress->fd < 0 || clock_boot_ns() - c->told_ns < PROGRESS_NS)
+		return;
+	c->told_ns = clock_boot_ns();
+	send_progress(c, &s);
 }

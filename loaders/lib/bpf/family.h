@@ -69,6 +69,8 @@ struct family_host {
 	/* the family's figures, which the loop passes on: events (as store_amount counts them) that the store took, and
 	 * those that it did not; processes that it read */
 	uint64_t added, refused, processes;
+	/* when `poll` is to be called at the latest (boot clock), which sets it each time. 0: whenever it suits the loop */
+	int64_t next_ns;
 };
 
 struct family_option {          /* an option of this family alone: --NAME ARG */
@@ -89,13 +91,13 @@ struct family {
 	/* Open the skeleton, set .rodata and map sizes, load it. *obj is for the checks and the cost ledger. */
 	int (*open)(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e);
 	int (*attach)(void *state, struct err *e);
-	/* Ten times a second, from attach to detach, when mappings are up to date: a family that reads by itself does it here,
-	 * in small pieces: it holds up rings and signals meanwhile. May be NULL. */
+	/* Twice a second or more often (family_host.next_ns), from attach to detach, when mappings are up to date: a family that
+	 * reads by itself does it here, in small pieces: it holds up rings and signals meanwhile. May be NULL. */
 	void (*poll)(void *state, struct family_host *h, int64_t now_ns);
 	/* The capture ends: what is to be read once more is read now, within `patience_ns`; a family with programs detaches them
 	 * first. May be NULL. */
 	void (*finish)(void *state, struct family_host *h, int64_t patience_ns);
-	/* CPUs that came or went since: called once a second. */
+	/* CPUs that came or went since: called about once a second. */
 	void (*tick)(void *state);
 	/* Descriptor of the ring buffer map whose records are a stack_event and its frames. NULL: the family has none. */
 	int (*ring_fd)(void *state);

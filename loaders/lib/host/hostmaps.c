@@ -538,6 +538,14 @@ bool hostmaps_seeded(const struct hostmaps *hm)
 	return hm->seeded;
 }
 
+void hostmaps_hurry(const struct hostmaps *hm)
+{
+	struct mp_head m = {.type = MP_HURRY, .size = sizeof(m)};
+
+	if (hm->fd >= 0)
+		(void)!send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 uint64_t hostmaps_watermark(const struct hostmaps *hm)
 {
 	return hm->watermark;

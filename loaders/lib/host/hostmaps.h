@@ -40,6 +40,8 @@ bool hostmaps_greeted(const struct hostmaps *hm);
  * back-off, and its seed taken over; call on). */
 int hostmaps_read(struct hostmaps *hm);
 bool hostmaps_seeded(const struct hostmaps *hm);
+/* Ask for a watermark of now, instead of waiting for the one that comes anyway, up to half a second later. */
+void hostmaps_hurry(const struct hostmaps *hm);
 uint64_t hostmaps_watermark(const struct hostmaps *hm);
 /* Side-band records lost so far. */
 uint64_t hostmaps_lost(const struct hostmaps *hm);

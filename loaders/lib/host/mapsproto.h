@@ -38,7 +38,8 @@ enum mp_type {
 	MP_TABLES,      /* struct mp_tables: the BPF maps that probes unwind with */
 	MP_CONTAINER,   /* struct mp_container: a container's name, told when something was executed in it */
 	/* client -> maps */
-	MP_WANT_INDEX = 64 /* struct mp_want: this image has samples, make its index next */
+	MP_WANT_INDEX = 64, /* struct mp_want: this image has samples, make its index next */
+	MP_HURRY = 65       /* no body: a watermark for now is waited for; there is one within some 10 ms */
 };
 
 struct mp_head {
