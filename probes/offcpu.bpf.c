@@ -144,7 +144,7 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 	stack_fill_task(&s->ev, prev, now);
 	if (stack_fill(s, prev, ctx, NULL)) {
 		tl->late++;
-	} else if (bpf_ringbuf_output(&events, s, stack_event_size(s), BPF_RB_NO_WAKEUP)) {
+	} else if (bpf_ringbuf_output(&events, &s->ev, stack_event_size(s), BPF_RB_NO_WAKEUP)) {
 		weight *= t->state == OFFCPU_S_BLOCKED ? 2 : 1;
 		tl->stack_seen += weight;
 		tl->stack_lost += weight;

@@ -16,6 +16,7 @@
  *   int   unwind_place(u, at)       find the mapping that holds `at`, fill u->map_* and u->rows; 0: there is none
  *   __u32 unwind_number(u, row_pc)  the number of the rule that holds there; 0: none
  *   __u64 unwind_element(u, i)      element i of the image's array (tables.h, 3 and 4); 0: none
+ *   __u64 unwind_rule_at(u, row_pc) unwind_search(u, row_pc), or what it said before of that place in that image
  *   int   unwind_read(u, addr, v)   a word of memory; != 0: not readable
  *   void  unwind_emit(u, frame)     the next frame, leaf first
  */
@@ -67,6 +68,7 @@ struct unwind {
 static __always_inline int unwind_place(struct unwind *u, __u64 at);
 static __always_inline __u32 unwind_number(struct unwind *u, __u32 pc);
 static __always_inline __u64 unwind_element(struct unwind *u, __u32 i);
+static __always_inline __u64 unwind_rule_at(struct unwind *u, __u64 pc);
 static __always_inline int unwind_read(struct unwind *u, __u64 addr, __u64 *value);
 static __always_inline void unwind_emit(struct unwind *u, __u64 frame);
 
@@ -270,17 +272,23 @@ static __always_inline int unwind_special(struct unwind *u, __u64 rule)
 	return unwind_stop(u, STACK_END_UNSUPPORTED);
 }
 
+/* The rule that the rows have for `pc`, a row address of the mapping found last. */
+static __always_inline __u64 unwind_search(struct unwind *u, __u64 pc)
+{
+	__u32 number = unwind_number(u, (__u32)pc);
+
+	return number < u->ext_first - u->rule_first ? unwind_element(u, u->rule_first + number) :
+						       ROW_MAKE_SPECIAL(ROW_NONE, 0);
+}
+
 /* The rule that holds at `at`, an address of the mapping found last. */
 static __always_inline __u64 unwind_rule(struct unwind *u, __u64 at)
 {
 	__u64 pc = at + u->map_row;
-	__u32 number;
 
 	if (u->map_state != TABLES_IMAGE_READY || pc >> TABLES_PAGE_SHIFT >= u->page_count)
 		return ROW_MAKE_SPECIAL(ROW_NONE, 0);
-	number = unwind_number(u, (__u32)pc);
-	return number < u->ext_first - u->rule_first ? unwind_element(u, u->rule_first + number) :
-						       ROW_MAKE_SPECIAL(ROW_NONE, 0);
+	return unwind_rule_at(u, pc);
 }
 
 /* Say the frame, then go to its caller. 0: that was the last; u->end says why. */

@@ -57,6 +57,11 @@ static __u32 unwind_number(struct unwind *u, __u32 pc)
 			     ROW_PAGE_NUMBER(page));
 }
 
+static __u64 unwind_rule_at(struct unwind *u, __u64 pc)
+{
+	return unwind_search(u, pc);
+}
+
 static int unwind_read(struct unwind *u, __u64 addr, __u64 *value)
 {
 	struct walk *w = u->ctx;
