@@ -4,16 +4,20 @@
 # check-fresh: README's two command lines, as they stand there, on a new and empty Debian 12: a debootstrap minbase
 # chroot with /proc, /sys and /dev of this host, the host's package sources, and a clone of what is committed here.
 #
-#   scripts/check-fresh.sh [--keep] [LINE...]      LINE: 1 or 2; both by default
+#   scripts/check-fresh.sh [--keep] [LINE...]      LINE: 1 or 2, or newcomer; 1, newcomer, 2 by default
 #   E2E="FILE..." narrows the end-to-end tests to these files (.ci/run has run all of them before)
+#   FRESH_SECONDS=N ends each of them after so long (default 1500)
 #
-# Exit 0: both did what README says. 77: cannot be tried here, the last line says why. Needs root.
+# newcomer (tests/fresh/newcomer.sh) goes on from line 1: installs, and follows what is printed to a hot line, to yesterday's
+# spike and to a report.
+#
+# Exit 0: all did what README says. 77: cannot be tried here, the last line says why. Needs root.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
 keep=
 [ "${1:-}" != --keep ] || { keep=1; shift; }
-lines=${*:-1 2}
+lines=${*:-1 newcomer 2}
 
 skip() { echo "missing: $1"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "root"
@@ -71,13 +75,17 @@ for m in proc sys dev; do
 done
 
 inside() {
-	chroot "$dir" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+	timeout -k 30 "${FRESH_SECONDS:-1500}" chroot "$dir" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		LANG=C.UTF-8 ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
 		${CI:+CI="$CI"} ${E2E:+E2E="$E2E"} /bin/sh -c "cd /$tree && $1" </dev/null
 }
 
 for n in $lines; do
-	line=$(sh scripts/readme-line.sh "$n") || { echo "fresh: README.md has no single line in its sh block $n"; exit 1; }
+	if [ "$n" = newcomer ]; then
+		line="sh tests/fresh/newcomer.sh"
+	else
+		line=$(sh scripts/readme-line.sh "$n") || { echo "fresh: README.md has no single line in its sh block $n"; exit 1; }
+	fi
 	echo "fresh: \$ $line"
 	began=$SECONDS
 	inside "$line" || { echo "fresh: README's line $n failed: $line"; exit 1; }

@@ -7,16 +7,20 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/reader.h"
+#include "tools/filter.h"
 #include "tools/flame_tree.h"
 #include "tools/fold.h"
 #include "tools/fold_kind.h"
 #include "tools/folded.h"
 #include "tools/json.h"
 #include "tools/related.h"
+#include "tools/select.h"
 #include "tools/table.h"
 #include "tools/term.h"
 #include "tools/top.h"
 #include "tools/verb.h"
+#include "tools/when.h"
 
 #define DEFAULT_ROWS 10
 
@@ -146,6 +150,30 @@ static const char *count_title(const struct view *v)
 	return fold_amount_title(&counted);
 }
 
+/* The lines of the hottest function, where they are known: the command that shows them. */
+static void say_lines(const struct view *v, const struct top *top)
+{
+	const struct fold_frame *fr = top->n_rows ? &v->tree.frames[top->rows[0].frame] : NULL;
+	const struct select_args *a = v->call->select;
+	struct strbuf command cleanup_strbuf = STRBUF_INIT;
+	char from[40], to[40];
+
+	if (v->call->quiet || !fr || !*fr->file || v->f->kind->kind != STORE_KIND_CPU)
+		return;
+	strbuf_addstr(&command, "sonde lines ");
+	filter_word(fr->name, &command);
+	if (v->call->sel->filter_text[0])
+		strbuf_addf(&command, " %s", v->call->sel->filter_text);
+	if (a->last_ns || a->from || a->to || a->at || a->rec)
+		strbuf_addf(&command, " --from %s --to %s", when_zoned(v->call->sel->from_ns, from, sizeof(from)),
+			    when_zoned(v->call->sel->to_ns, to, sizeof(to)));
+	if (strcmp(v->call->store, store_default_dir())) {
+		strbuf_addstr(&command, " --store ");
+		filter_word(v->call->store, &command);
+	}
+	fprintf(stderr, "next:  %s\n", strbuf_str(&command));
+}
+
 static int top_print(const struct view *v)
 {
 	const char *amounts = fold_amount_title(v->f);
@@ -179,6 +207,8 @@ static int top_print(const struct view *v)
 	}
 	table_print(t, stdout, width(v));
 	table_free(t);
+	fflush(stdout);
+	say_lines(v, &top);
 	top_release(&top);
 	return 0;
 }
