@@ -55,6 +55,12 @@ SOAK ?=
 soak: all workloads
 	@SONDE_SOAK=1 $(PYTEST) $(E2E) -m "not docker" $(if $(SOAK),-k "$(SOAK)") --durations=10 --junitxml=$(RESULTS)/soak.xml
 
+# months in minutes: sonded, its children and its disk treated badly (SOAK_SECONDS=180 for a short one)
+SOAK_SECONDS ?= 600
+.PHONY: check-soak
+check-soak: all workloads
+	@SONDE_ONCE=1 SONDE_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) $(E2E)/test_soak.py -s --junitxml=$(RESULTS)/soak-sonded.xml
+
 # README's two command lines on a new, empty Debian
 check-fresh:
 	@scripts/check-fresh.sh

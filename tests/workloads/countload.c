@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * countload: stands in for a loader, to count: makes numbered events through the same writer, speaks the same progress
- * protocol, takes the same options (those that it does not need are passed over), and ends in order at SIGTERM. How many
- * events it made is in a file of its own, $COUNTLOAD_DIR/PID-TIME, mapped, so that a kill cannot lose it: two 64-bit
- * numbers, begun (raised before an event is given to the writer) and done (after).
+ * protocol, takes the same options (those that it does not need are passed over), and ends in order at SIGTERM. Called
+ * sonde-X, its runs are of the family X. It makes $COUNTLOAD_EVENTS each 10 ms (40). How many it made is in a file of its
+ * own, $COUNTLOAD_DIR/PID-TIME, mapped, so that a kill cannot lose it: two 64-bit numbers, begun (raised before an event
+ * is given to the writer) and done (after).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -103,12 +104,14 @@ static void say(const struct options *o, const char *line)
 static void work(const struct options *o, struct store_writer *w, uint32_t run, volatile uint64_t *count)
 {
 	const struct timespec nap = {0, TURN_NS};
+	const char *each = getenv("COUNTLOAD_EVENTS");
+	int events = each ? atoi(each) : EVENTS_PER_TURN;
 	char line[200];
 
 	for (uint64_t turn = 0; !stop; turn++) {
 		int64_t now = clock_utc_ns();
 
-		for (int i = 0; i < EVENTS_PER_TURN; i++) {
+		for (int i = 0; i < events; i++) {
 			int rc;
 
 			count[0]++;
@@ -133,6 +136,14 @@ static void work(const struct options *o, struct store_writer *w, uint32_t run, 
 	}
 }
 
+static const char *family_of(const char *program)
+{
+	const char *name = strrchr(program, '/');
+
+	name = name ? name + 1 : program;
+	return strncmp(name, "sonde-", 6) ? "cpu" : name + 6;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.progress_fd = -1};
@@ -150,7 +161,7 @@ int main(int argc, char **argv)
 		return 1;
 	if (store_writer_open(&o.store, &w, &e))
 		return err_report(&e, "countload");
-	run = store_run_begin(w, &(struct store_run){.family = "cpu", .options = "countload", .bucket_s = 1, .cpus = 1,
+	run = store_run_begin(w, &(struct store_run){.family = family_of(argv[0]), .options = "countload", .bucket_s = 1, .cpus = 1,
 						     .period_ns = 1000000, .from_ns = clock_utc_ns(),
 						     .boot_offset_ns = clock_boot_offset_ns()});
 	say(&o, "{\"event\":\"ready\",\"run\":1,\"segment\":\"\",\"clock\":\"count\",\"hz\":0}\n");
