@@ -11,6 +11,7 @@ datadir    := $(DESTDIR)$(PREFIX)/share
 unitdir    := $(DESTDIR)$(PREFIX)/lib/systemd/system
 sysusers   := $(DESTDIR)$(PREFIX)/lib/sysusers.d/sonde.conf
 tmpfiles   := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/sonde.conf
+sysctls    := $(DESTDIR)$(PREFIX)/lib/sysctl.d/60-sonde.conf
 # what a shell completes sonde by: its file, and where that shell looks for it
 COMPLETES  := bash=bash-completion/completions/sonde zsh=zsh/site-functions/_sonde fish=fish/vendor_completions.d/sonde.fish
 
@@ -30,6 +31,7 @@ install: all
 	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' supervisor/systemd/sonded.service > $(unitdir)/sonded.service
 	$(INSTALL) -D -m 0644 supervisor/systemd/sysusers.conf $(sysusers)
 	$(INSTALL) -D -m 0644 supervisor/systemd/tmpfiles.conf $(tmpfiles)
+	$(INSTALL) -D -m 0644 supervisor/systemd/sysctl.conf $(sysctls)
 	$(foreach c,$(COMPLETES),$(INSTALL) -D -m 0644 tools/completion/sonde.$(firstword $(subst =, ,$(c))) \
 		$(datadir)/$(lastword $(subst =, ,$(c))) &&) :
 
@@ -39,5 +41,5 @@ uninstall:
 	rm -f $(foreach m,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 	rm -f $(foreach l,$(wildcard LICENSES/*.txt),$(docdir)/$(notdir $(l)))
 	rm -f $(foreach c,$(COMPLETES),$(datadir)/$(lastword $(subst =, ,$(c))))
-	rm -f $(unitdir)/sonded.service $(sysusers) $(tmpfiles)
+	rm -f $(unitdir)/sonded.service $(sysusers) $(tmpfiles) $(sysctls)
 	-rmdir $(libexecdir) $(docdir) 2>/dev/null

@@ -9,7 +9,7 @@
 
 #define LOOK_NS (10 * NSEC_PER_SEC)
 #define STEPS   (GOVERNOR_SLOWER + FAMILIES_MAX)
-#define STOP_NS (2 * NSEC_PER_SEC)
+#define STOP_NS (5 * NSEC_PER_SEC)
 #define MIB     1048576.0
 
 static int64_t cpu_of(pid_t pid)

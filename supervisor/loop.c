@@ -25,7 +25,7 @@
 #include "supervisor/talk.h"
 
 #define TURN_MS      500
-#define STOP_NS      (2 * NSEC_PER_SEC)  /* a loader's time to flush */
+#define STOP_NS      (5 * NSEC_PER_SEC)  /* a loader's time to flush: it takes two seconds at most, and longer only where it gets no CPU */
 #define LEFT_MS      2500
 #define STATUS_NS    (10 * NSEC_PER_SEC)
 #define READY_LATEST_NS (30 * NSEC_PER_SEC)
@@ -218,26 +218,29 @@ static unsigned int count(const struct sup *s, enum service_state state)
 	return n;
 }
 
+/* How it is comes before that it is ready: whoever waits for that finds it there. */
 static void tell_systemd(struct sup *s)
 {
 	unsigned int wanted = 0, running = count(s, SERVICE_RUNNING), failed = count(s, SERVICE_FAILED);
 	int64_t now = clock_mono_ns();
+	bool ready;
 
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		wanted += s->loader[i].wanted;
 	failed = s->maps.service.state == SERVICE_FAILED ? wanted : failed;
-	if (!s->ready && (running + failed >= wanted || now - s->began_ns > READY_LATEST_NS)) {
-		s->ready = true;
-		notify_send("READY=1");
-		talk(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running, wanted, s->store);
-		if (s->o->ready)
-			s->o->ready(s->o->ctx);
-		s->watched_ns = 0;
+	ready = !s->ready && (running + failed >= wanted || now - s->began_ns > READY_LATEST_NS);
+	if (ready || now - s->watched_ns >= (s->watchdog_ns ?: STATUS_NS)) {
+		s->watched_ns = now;
+		notify_send("%sSTATUS=%u of %u families record, %u failed", s->watchdog_ns ? "WATCHDOG=1\n" : "", running, wanted,
+			    failed);
 	}
-	if (now - s->watched_ns < (s->watchdog_ns ?: STATUS_NS))
+	if (!ready)
 		return;
-	s->watched_ns = now;
-	notify_send("%sSTATUS=%u of %u families record, %u failed", s->watchdog_ns ? "WATCHDOG=1\n" : "", running, wanted, failed);
+	s->ready = true;
+	notify_send("READY=1");
+	talk(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running, wanted, s->store);
+	if (s->o->ready)
+		s->o->ready(s->o->ctx);
 }
 
 static void turn(struct sup *s)

@@ -108,7 +108,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	s->samples_before += s->samples;
 	s->lost_before += s->lost;
 	s->samples = s->lost = s->cores = 0;
-	s->store_error[0] = '\0';
+	s->store_error[0] = s->said[0] = s->said_fix[0] = '\0';
 	strbuf_reset(&s->line);
 	strbuf_reset(&s->talk);
 	rc = sibling_find(s->program, path, &e);
@@ -203,6 +203,12 @@ static void take_talk_line(struct service *s, const char *text, size_t len)
 		text += prefix + 2;
 		len -= prefix + 2;
 	}
+	if (len > 7 && !memcmp(text, "  fix: ", 7)) {
+		snprintf(s->said_fix, sizeof(s->said_fix), "%.*s", (int)(len - 7 < 159 ? len - 7 : 159), text + 7);
+	} else if (len) {
+		snprintf(s->said, sizeof(s->said), "%.*s", (int)(len < 255 ? len : 255), text);
+		s->said_fix[0] = '\0';
+	}
 	if (len)
 		talk(LOG_LEVEL_WARN, s->program, "%.*s", (int)(len < 800 ? len : 800), text);
 }
@@ -278,7 +284,10 @@ void service_ended(struct service *s, int status)
 		snprintf(s->why, sizeof(s->why), "it gave no sign of life and was killed");
 	else if (!s->why[0] && WIFSIGNALED(status))
 		snprintf(s->why, sizeof(s->why), "ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-	else if (!s->why[0])
+	else if (!s->why[0] && s->said[0] && s->exit) {
+		memcpy(s->why, s->said, sizeof(s->why));
+		memcpy(s->fix, s->said_fix, sizeof(s->fix));
+	} else if (!s->why[0])
 		snprintf(s->why, sizeof(s->why), "ended with code %d", s->exit);
 	s->kill_ns = 0;
 	fail(s, was_ready);

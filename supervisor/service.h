@@ -38,6 +38,7 @@ struct service {
 	unsigned int starts;         /* all */
 	int exit;                    /* of the last one: code, -1 signal */
 	char why[256], fix[160];     /* of its last failure, "" */
+	char said[256], said_fix[160]; /* its last words, "": none; for one that has no progress to tell it by */
 	int progress_fd, talk_fd;    /* ours, -1: none */
 	struct strbuf line, talk;    /* begun */
 	double samples, lost, cores; /* of the one that runs, as it told last */

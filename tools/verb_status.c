@@ -377,13 +377,17 @@ static int status_run(struct verb_call *call, struct err *e)
 	struct store_facts about = {0};
 	json_t *daemon = NULL;
 	struct facts *f = NULL;
+	bool begun; /* or sonded is there, but could not store anything yet: then that is what to say */
 	int rc;
 
 	if (!daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &daemon, NULL) && !call->json)
 		daemon_print(daemon);
 	rc = store_fill(&about, call->store, e);
+	begun = rc != -ENOENT || !daemon;
 	if (rc == 0)
 		rc = select_recordings(call->store, &recs, &n_recs, e);
+	else if (!begun)
+		rc = 0;
 	if (rc == 0) {
 		n = n_recs < want ? n_recs : want;
 		f = mem_array(n, sizeof(*f));

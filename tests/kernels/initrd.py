@@ -38,11 +38,11 @@ class Archive:
         self.folder(os.path.dirname(name))
         self.entries[name] = (stat.S_IFREG | mode, data)
 
-    def copy(self, path, name):
+    def copy(self, path, name, mode=0o755):
         if not os.path.exists(path):
             raise Missing(f"missing: {path}")
         with open(path, "rb") as f:
-            self.file(name, f.read())
+            self.file(name, f.read(), mode)
         for library in libraries(path):
             if library.strip("/") not in self.entries:
                 with open(library, "rb") as f:

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
@@ -204,6 +206,14 @@ int perfring_follow_cpus(struct perfring *r, bool ask, perfring_fn *fn, void *ct
 	return came;
 }
 
+static int perfring_paranoia(void)
+{
+	cleanup_file FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int level = -1;
+
+	return f && fscanf(f, "%d", &level) == 1 ? level : -1;
+}
+
 int perfring_open(const struct perfring_opts *o, struct perfring **out, struct err *e)
 {
 	long n = sysconf(_SC_NPROCESSORS_CONF);
@@ -229,7 +239,11 @@ int perfring_open(const struct perfring_opts *o, struct perfring **out, struct e
 	if (rc == -EACCES || rc == -EPERM) {
 		err_set(e, rc, EXIT_PERMISSION, "cannot watch the mappings of all processes: %s (perf_event_open)",
 			strerror(-rc));
-		err_fix(e, "run as root, or with CAP_PERFMON");
+		if (perfring_paranoia() > 2) /* Debian's and Ubuntu's kernels: then CAP_PERFMON is not enough */
+			err_fix(e, "sudo sysctl kernel.perf_event_paranoid=2 (it is %d, and asks for root); or run as root",
+				perfring_paranoia());
+		else
+			err_fix(e, "run as root, or with CAP_PERFMON");
 		return rc;
 	}
 	return err_set(e, rc, EXIT_PREREQUISITE, "cannot watch the mappings of all processes: %s (perf_event_open)",

@@ -1,0 +1,125 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# judge: a service of the guest whose first process is systemd (sysroot.py): installs what the packages would, starts sonded's
+# unit, lets it record, kills it, reloads, restarts and stops it, and prints what systemd, the kernel and sonde say of it, as
+# sections on the second serial line (guest.py reads them). Judges nothing: test_systemd.py does.
+export PATH=/usr/bin:/bin:/sbin HOME=/root
+mkdir /run/bb
+/bin/busybox --install -s /run/bb
+PATH=$PATH:/run/bb
+stty raw -echo </dev/ttyS1
+exec >/dev/ttyS1 2>/dev/null
+mount -t tracefs tracing /sys/kernel/tracing 2>/dev/null
+store=/var/lib/sonde
+
+# NAME COMMAND...: run it, print what it said
+section() {
+	name=$1
+	shift
+	echo "=== $name"
+	"$@" </dev/null >/run/out 2>/run/err
+	rc=$?
+	cat /run/out
+	[ -z "$(tail -c 1 /run/out)" ] || echo
+	sed 's/^/! /' /run/err
+	echo "=== $name ends $rc"
+}
+
+main_pid() {
+	systemctl show sonded -p MainPID --value
+}
+
+# COMMAND...: until it says yes; some minutes at most: the CPU is emulated
+await() {
+	n=0
+	until "$@" || [ $((n += 1)) -gt 60 ]; do sleep 1; done
+	[ $n -le 60 ]
+}
+
+records() {
+	sonde status --json --store $store 2>/dev/null | tr -d ' \n' | grep -q '"name":"cpu","state":"running"'
+}
+
+has_samples() {
+	[ "$(sonde sql --store $store --ndjson 'SELECT count(*) > 0 AS n FROM cpu_samples WHERE comm = '"'burn'" 2>/dev/null)" = '{"n":1}' ]
+}
+
+another_main() {
+	now=$(main_pid)
+	[ "$now" != 0 ] && [ "$now" != "$before" ] && records
+}
+
+accounts() {
+	systemd-sysusers && systemd-tmpfiles --create /usr/lib/tmpfiles.d/sonde.conf && grep sonde /etc/passwd && ls -ld $store
+}
+
+# Of sonded and its children: name, identity, rights.
+rights() {
+	for pid in $(cat /sys/fs/cgroup/system.slice/sonded.service/cgroup.procs); do
+		grep -E '^(Name|Uid|CapPrm|CapBnd|NoNewPrivs|Seccomp):' /proc/$pid/status | tr '\n\t' '  '
+		echo
+	done
+}
+
+# May its namespace write where it has nothing to write?
+mounts() {
+	grep -E ' / / | /usr | /proc/sys | /home ' /proc/$(main_pid)/mountinfo
+}
+
+record() {
+	await records || return 1
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		/load/burn 500 1 >/dev/null
+		! has_samples || return 0
+	done
+	return 1
+}
+
+given_up() {
+	sonde logs --store $store | grep -q "given up"
+}
+
+# As the kernel comes, where that is stricter than others: what is said then?
+refused() {
+	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 2 ] || return 0
+	systemctl start sonded && await given_up
+	sonde status --store $store
+	systemctl stop sonded
+}
+
+kill_main() {
+	before=$(main_pid)
+	systemctl kill -s KILL --kill-who=main sonded
+	await another_main
+}
+
+section accounts accounts
+section reload-units systemctl daemon-reload
+section paranoia cat /proc/sys/kernel/perf_event_paranoid
+section refused refused
+section sysctl sysctl -p /usr/lib/sysctl.d/60-sonde.conf
+section start systemctl start sonded
+section show systemctl show sonded -p ActiveState -p SubState -p StatusText -p User -p NRestarts
+section record record
+record_ended=$rc
+section logs sonde logs --store $store
+section journal journalctl -u sonded --no-pager -o cat
+[ "$record_ended" = 0 ] || { section bye dmesg -r; poweroff -f; } # what follows would only wait for it
+section rights rights
+section mounts mounts
+section status sonde status --json --store $store
+section reload systemctl reload sonded
+section killed kill_main
+section restarts systemctl show sonded -p NRestarts -p ActiveState
+section restart systemctl restart sonded
+section again await records
+section stop systemctl stop sonded
+section stopped systemctl show sonded -p ActiveState -p Result -p ExecMainStatus
+section left sh -c "ps -o pid,comm | grep sonde | grep -v grep || true"
+section files ls -ln $store
+section runs sonde sql --store $store --ndjson "SELECT state, family FROM runs ORDER BY from_ns"
+section journal-end journalctl -u sonded --no-pager -o cat -n 30
+section bye dmesg -r
+sync
+poweroff -f
