@@ -13,6 +13,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/strbuf.h"
+#include "tools/diff_strip.h"
 #include "tools/diff_words.h"
 #include "tools/flame_html.h"
 #include "tools/flame_pack.h"
@@ -260,7 +261,7 @@ static int add_data(const struct diff_view *v, const struct fold *both, const st
 int diff_html_write(const struct diff_view *v, const char *source_url, FILE *out, struct err *e)
 {
 	cleanup_strbuf struct strbuf title = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT,
-		      data = STRBUF_INIT;
+		      data = STRBUF_INIT, strip = STRBUF_INIT;
 	struct fold *both = fold_join(v->d->side[DIFF_BEFORE].f, 1, v->d->side[DIFF_AFTER].f);
 	struct flame_tree t;
 	int ret;
@@ -273,7 +274,8 @@ int diff_html_write(const struct diff_view *v, const char *source_url, FILE *out
 		add_facts(v, &t, &facts);
 		add_columns(v->d, &columns);
 		add_rows(v->d, &rows);
-		page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &data, NULL}, out);
+		diff_strip_add(v, &strip);
+		page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &data, &strip}, out);
 	} else {
 		err_set(e, ret, EXIT_RUNTIME, "cannot pack the difference: %s", strerror(-ret));
 	}

@@ -10,14 +10,12 @@
 #include "tools/flame_tree.h"
 #include "tools/fold_kind.h"
 #include "tools/page_fill.h"
+#include "tools/svg.h"
 #include "tools/term.h"
 #include "tools/when.h"
 
-#define WIDTH    1200.0
-#define ROW      18
-#define TOP      44
-#define GLYPH    6.7   /* of a monospaced font of 11 points */
-#define NARROW   0.2
+#define TOP    44
+#define NARROW 0.2
 
 struct svg {
 	const struct fold *f;
@@ -54,7 +52,7 @@ static void places_make(struct svg *s)
 {
 	cleanup_free double *next = mem_array(s->t.n_nodes + 1, sizeof(*next));
 
-	s->scale = s->t.nodes[0].total_ns ? WIDTH / (double)s->t.nodes[0].total_ns : 0;
+	s->scale = s->t.nodes[0].total_ns ? SVG_WIDTH / (double)s->t.nodes[0].total_ns : 0;
 	s->x = mem_array(s->t.n_nodes + 1, sizeof(*s->x));
 	for (size_t i = 1; i < s->t.n_nodes; i++) {
 		uint32_t parent = s->t.nodes[i].parent;
@@ -68,30 +66,19 @@ static void frame_add(struct svg *s, size_t i)
 {
 	const struct flame_node *n = &s->t.nodes[i];
 	const struct fold_frame *fr = &s->t.frames[n->frame];
-	double width = (double)n->total_ns * s->scale, whole = (double)s->t.nodes[0].total_ns;
-	unsigned y = TOP + n->depth * ROW;
+	const double whole = (double)s->t.nodes[0].total_ns;
+	cleanup_strbuf struct strbuf title = STRBUF_INIT;
 	char colour[8], amount[32], count[32];
 
 	colour_of(fr, colour);
-	strbuf_addstr(&s->body, "<g><title>");
-	page_add_text(&s->body, fr->name);
-	strbuf_addstr(&s->body, *fr->module ? ", " : "");
-	page_add_text(&s->body, fr->module);
-	strbuf_addf(&s->body, ": %.2f %%, %s, ", 100 * (double)n->total_ns / whole,
+	page_add_text(&title, fr->name);
+	strbuf_addstr(&title, *fr->module ? ", " : "");
+	page_add_text(&title, fr->module);
+	strbuf_addf(&title, ": %.2f %%, %s, ", 100 * (double)n->total_ns / whole,
 		    fold_amount(s->f, n->total_ns, amount, sizeof(amount)));
-	strbuf_addf(&s->body, "%s %s; self %.2f %%</title>", term_count(n->total_samples, count, sizeof(count)),
+	strbuf_addf(&title, "%s %s; self %.2f %%", term_count(n->total_samples, count, sizeof(count)),
 		    store_unit_name(s->f->kind->unit_n), 100 * (double)n->self_ns / whole);
-	strbuf_addf(&s->body, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>", s->x[i], y,
-		    width > 1 ? width - 0.5 : width, ROW - 1, colour);
-	if (width > 3 * GLYPH + 6) {
-		cleanup_strbuf struct strbuf name = STRBUF_INIT;
-
-		term_add_middle(&name, fr->name, (size_t)((width - 6) / GLYPH));
-		strbuf_addf(&s->body, "<text x=\"%.2f\" y=\"%u\">", s->x[i] + 3, y + 13);
-		page_add_text(&s->body, strbuf_str(&name));
-		strbuf_addstr(&s->body, "</text>");
-	}
-	strbuf_addstr(&s->body, "</g>\n");
+	svg_frame(&s->body, s->x[i], TOP + n->depth * SVG_ROW, (double)n->total_ns * s->scale, colour, strbuf_str(&title), fr->name);
 }
 
 static unsigned frames_add(struct svg *s)
@@ -138,12 +125,9 @@ void flame_svg_write(const struct flame_page *p, FILE *out)
 
 	flame_tree_init(&s.t, s.f, FLAME_HTML_MAX_NODES, false);
 	places_make(&s);
-	height = TOP + (frames_add(&s) + 1) * ROW + 4;
+	height = TOP + (frames_add(&s) + 1) * SVG_ROW + 4;
 	head_add(p, &s, &head);
-	fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
-		"viewBox=\"0 0 %d %u\" font-family=\"monospace\" font-size=\"11\" fill=\"#161616\">\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n%s%s</svg>\n",
-		(int)WIDTH, height, (int)WIDTH, height, strbuf_str(&head), strbuf_str(&s.body));
+	svg_write(height, &head, &s.body, out);
 	flame_tree_release(&s.t);
 	strbuf_release(&s.body);
 	free(s.x);

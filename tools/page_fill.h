@@ -15,7 +15,7 @@
 struct page_parts {             /* HTML; names in it went through page_add_text */
 	const struct strbuf *title, *facts, *columns, *rows;
 	const struct strbuf *data; /* flame_pack */
-	const struct strbuf *report; /* tools/report.h; NULL: none */
+	const struct strbuf *report; /* what stands above the graphs; NULL: nothing */
 };
 
 /* Errors of the stream are left on the stream (ferror). */

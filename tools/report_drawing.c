@@ -279,7 +279,7 @@ void report_drawing(const struct report *r, struct strbuf *s)
 
 	plot_init(&p, t);
 	below = mem_array(p.columns + 1, sizeof(*below));
-	strbuf_addf(s, "<p class=\"half\">Cores; the top is %.2f of %u.</p><svg id=\"drawing\" viewBox=\"0 0 %zu %d\" "
+	strbuf_addf(s, "<p class=\"half\">Cores; the top is %.2f of %u.</p><svg id=\"drawing\" class=\"drawing\" viewBox=\"0 0 %zu %d\" "
 		    "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Cores used over time by process; the table below holds "
 		    "the same.\">", p.top, t->cpus, p.columns, HEIGHT);
 	for (size_t i = 0; i <= REPORT_NAMED; i++)

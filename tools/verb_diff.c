@@ -8,6 +8,7 @@
 #include "tools/diff_html.h"
 #include "tools/diff_print.h"
 #include "tools/diff_sides.h"
+#include "tools/diff_svg.h"
 #include "tools/fold_kind.h"
 #include "tools/outfile.h"
 #include "tools/pprof.h"
@@ -37,7 +38,7 @@ static const struct option DIFF_OPTIONS[] = {
 	{"per", 0, OPTION_STRING, "UNIT", "second (cores) or sample (shares); default: second, if both have times",
 	 offsetof(struct diff_args, per)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct diff_args, rows)},
-	{"output", 'o', OPTION_STRING, "FILE", "x.html (a page), x.json (a tree), x.folded (2 columns), x.pb.gz (as -diff_base)",
+	{"output", 'o', OPTION_STRING, "FILE", "x.html (a page), x.svg, x.json (a tree), x.folded (2 columns), x.pb.gz (as -diff_base)",
 	 offsetof(struct diff_args, output)},
 	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
 	 offsetof(struct diff_args, source_url)},
@@ -66,12 +67,12 @@ static const char *const DIFF_EXAMPLES[] = {
 	NULL,
 };
 
-enum form { FORM_TEXT, FORM_JSON, FORM_HTML, FORM_TREE, FORM_FOLDED, FORM_PPROF };
+enum form { FORM_TEXT, FORM_JSON, FORM_HTML, FORM_TREE, FORM_FOLDED, FORM_PPROF, FORM_SVG };
 
 static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 {
 	static const struct { const char *end; enum form form; } forms[] = {
-		{".html", FORM_HTML}, {".htm", FORM_HTML}, {".json", FORM_TREE}, {".folded", FORM_FOLDED}, {".collapsed", FORM_FOLDED}, {".pb.gz", FORM_PPROF},
+		{".html", FORM_HTML}, {".htm", FORM_HTML}, {".svg", FORM_SVG}, {".json", FORM_TREE}, {".folded", FORM_FOLDED}, {".collapsed", FORM_FOLDED}, {".pb.gz", FORM_PPROF},
 		{".pprof", FORM_PPROF},
 	};
 	const struct diff_args *a = call->args;
@@ -89,7 +90,7 @@ static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 		}
 	}
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"cannot tell the format of '%.200s' from its name: known are .html, .json, .folded and .pb.gz (pprof)", a->output);
+		"cannot tell the format of '%.200s' from its name: known are .html, .svg, .json, .folded and .pb.gz (pprof)", a->output);
 	err_fix(e, "sonde diff -o x.html");
 	return -EINVAL;
 }
@@ -134,6 +135,8 @@ static int write_file(const struct verb_call *call, const struct diff_view *v, e
 		return ret;
 	if (form == FORM_HTML)
 		ret = diff_html_write(v, a->source_url, out.f, e);
+	else if (form == FORM_SVG)
+		diff_svg_write(v, out.f);
 	else if (form == FORM_TREE)
 		diff_tree_json(v, out.f);
 	else if (form == FORM_FOLDED)
