@@ -14,6 +14,7 @@ static const struct waitrule RULES[] = {
 	{NULL, "SyncRepWaitForLSN", "network", false},
 	{NULL, "secure_read", NULL, true},
 	/* its clients, and others that poll for an answer they have asked for */
+	{"poll", "pg_sleep", "sleep", false},
 	{"poll", "PQgetResult", "network", false},
 	{"poll", "PQexec", "network", false},
 	{"poll", "mysql_real_query", "network", false},
@@ -37,22 +38,13 @@ static const struct waitrule RULES[] = {
 	{"lock", "WatcherThread::run()", NULL, true},
 	{"lock", "VMThread::wait_for_vm_op()", NULL, true},
 	{"lock", "CompileQueue::get(CompilerThread*)", NULL, true},
-	/* the C library: a mutex is work; a condition is what a worker waits at until there is some */
+	/* the C library: a mutex is work */
 	{"lock", "pthread_mutex_lock", NULL, false},
 	{"lock", "__pthread_mutex_lock", NULL, false},
 	{"lock", "___pthread_mutex_lock", NULL, false},
 	{"lock", "__GI___pthread_mutex_lock", NULL, false},
 	{"lock", "__pthread_rwlock_rdlock", NULL, false},
 	{"lock", "__pthread_rwlock_wrlock", NULL, false},
-	{"lock", "pthread_cond_wait", NULL, true},
-	{"lock", "__pthread_cond_wait", NULL, true},
-	{"lock", "___pthread_cond_wait", NULL, true},
-	{"lock", "pthread_cond_timedwait", NULL, true},
-	{"lock", "__pthread_cond_timedwait", NULL, true},
-	{"lock", "___pthread_cond_timedwait", NULL, true},
-	{"lock", "__pthread_cond_wait_common", NULL, true},
-	{"lock", "uv_cond_wait", NULL, true},
-	{"lock", "uv_sem_wait", NULL, true},
 	/* nobody has called yet */
 	{"network", "accept", NULL, true},
 	{"network", "accept4", NULL, true},
@@ -63,6 +55,27 @@ static const struct waitrule RULES[] = {
 	{"other", "kthread", NULL, true},
 	{"other", "io_wq_worker", NULL, true},
 };
+
+/* A condition is what a worker waits at until there is some work; Python's interpreter lock is one, too. */
+static const struct waitrule WEAK[] = {
+	{"lock", "pthread_cond_wait", NULL, true},
+	{"lock", "__pthread_cond_wait", NULL, true},
+	{"lock", "___pthread_cond_wait", NULL, true},
+	{"lock", "pthread_cond_timedwait", NULL, true},
+	{"lock", "__pthread_cond_timedwait", NULL, true},
+	{"lock", "___pthread_cond_timedwait", NULL, true},
+	{"lock", "__pthread_cond_wait_common", NULL, true},
+	{"lock", "uv_cond_wait", NULL, true},
+	{"lock", "uv_sem_wait", NULL, true},
+};
+
+const struct waitrule *waitrule_weak_of(const char *class, const char *function)
+{
+	for (size_t i = 0; i < sizeof(WEAK) / sizeof(WEAK[0]); i++)
+		if (!strcmp(WEAK[i].function, function) && !strcmp(WEAK[i].class, class))
+			return &WEAK[i];
+	return NULL;
+}
 
 const struct waitrule *waitrule_of(const char *class, const char *function)
 {

@@ -4,7 +4,9 @@
  * pool's worker waits in a futex, and has nothing to do. One table; a new program is a new line.
  *
  *   1. From the leaf on, the first frame whose function a rule of this class names decides.
- *   2. No such frame, or no stack: a poll is idle (an event loop with no event), all else is work.
+ *   2. Else the first that a weak rule names: a condition of the C library is a worker's, unless a function further out says
+ *      what it is for.
+ *   3. No such frame, or no stack: a poll is idle (an event loop with no event), all else is work.
  * Idle is a wait for somebody to ask for something; work is a wait in the way of something that was asked for.
  */
 #ifndef SONDE_TOOLS_WAITRULES_H
@@ -22,6 +24,7 @@ struct waitrule {
 
 /* The rule of one function for a wait of this class; NULL: none. */
 const struct waitrule *waitrule_of(const char *class, const char *function);
+const struct waitrule *waitrule_weak_of(const char *class, const char *function);
 bool waitrule_idle_by_class(const char *class);
 
 #endif

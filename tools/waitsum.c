@@ -136,14 +136,18 @@ static int add_total(void *ctx, const struct store_wait_total *t)
 
 static const struct waitrule *rule_of(const struct summing *s, uint32_t stack, const char *class)
 {
-	const struct waitrule *rule = NULL;
+	const struct waitrule *weak = NULL;
 
-	for (; stack && stack < s->dict->n_stacks && !rule; stack = s->dict->stack_parent[stack]) {
+	for (; stack && stack < s->dict->n_stacks; stack = s->dict->stack_parent[stack]) {
 		uint32_t frame = s->dict->stack_frame[stack];
+		const char *name = frame < s->dict->n_frames ? s->dict->frames[frame].name : "";
+		const struct waitrule *rule = waitrule_of(class, name);
 
-		rule = frame < s->dict->n_frames ? waitrule_of(class, s->dict->frames[frame].name) : NULL;
+		if (rule)
+			return rule;
+		weak = weak ? weak : waitrule_weak_of(class, name);
 	}
-	return rule;
+	return weak;
 }
 
 static struct part *part_of(struct cell *c, const char *reason, bool idle)
@@ -163,12 +167,12 @@ static struct part *part_by_stack(struct summing *s, struct cell *c, uint32_t st
 	return part_of(c, rule && rule->reason ? rule->reason : c->class, rule ? rule->idle : waitrule_idle_by_class(class));
 }
 
-static int add_stack(void *ctx, const struct store_total *t)
+/* Of the stacks of waits that ended, or of those that stood at the end: these say what the waits that are not over are. */
+static int add_stack_to(struct summing *s, const struct store_total *t, bool partial)
 {
-	struct summing *s = ctx;
 	const struct store_process_row *p = &s->dict->processes[t->process];
 	const char *class = store_wait_reason(t->label), *function;
-	struct cell *c = cell_of(s, p, t->thread, class, false);
+	struct cell *c = cell_of(s, p, t->thread, class, partial);
 	struct part *part = part_by_stack(s, c, t->stack, class);
 
 	amount_add(&part->stacks, t->n, t->value, t->max);
@@ -181,6 +185,16 @@ static int add_stack(void *ctx, const struct store_total *t)
 		part->function_value = t->value;
 	}
 	return 0;
+}
+
+static int add_stack(void *ctx, const struct store_total *t)
+{
+	return add_stack_to(ctx, t, false);
+}
+
+static int add_standing(void *ctx, const struct store_total *t)
+{
+	return add_stack_to(ctx, t, true);
 }
 
 static int add_object(void *ctx, const struct store_wait_object *o)
@@ -219,6 +233,9 @@ static int sum_segment(struct summing *s, const char *path, struct err *e)
 			rc = store_totals(s->seg, &q, add_stack, s, e);
 		if (!rc)
 			rc = store_wait_objects(s->seg, &q, add_object, s, e);
+		q.kind = STORE_KIND_STANDING;
+		if (!rc)
+			rc = store_totals(s->seg, &q, add_standing, s, e);
 		run = select_run_in(s->sel, path, i);
 	}
 	store_segment_close(s->seg);
@@ -286,6 +303,8 @@ static void rows_shared(struct waitsum *w, const struct cell *c)
 		row_object(r, p);
 		r->n = share(c->exact.n, p->stacks.n, n);
 		r->total_ns = share(c->exact.value, p->stacks.value, value);
+		if (c->partial)
+			continue; /* it would be of all the time that it stands, longer than the recording */
 		r->max_ns = p->stacks.max;
 		memcpy(r->hist, p->stacks.hist, sizeof(r->hist));
 	}
@@ -300,7 +319,7 @@ static int most_time(const void *a, const void *b)
 	return x->pid != y->pid ? (x->pid < y->pid ? -1 : 1) : strcmp(x->reason, y->reason);
 }
 
-/* A wait that has not ended has no stack: it is taken to be as the ended ones of its group and class are, if these agree. */
+/* A wait that has not ended has no stack, unless a recording kept what stood at its end: it is taken to be as the ended ones of its group and class are, if these agree. */
 static const struct part *part_like(struct summing *s, const struct cell *c)
 {
 	struct strbuf key cleanup_strbuf = STRBUF_INIT;

@@ -191,3 +191,30 @@ def test_an_empty_answer_says_what_to_do(sonde, made, tmp_path):
     done = sonde("neighbours", *RANGE, "--comm", "postgres", store=made)
     assert done.returncode == 4
     assert sonde("waits", *RANGE, "--by", "colour", store=made).returncode == 2
+
+
+def test_a_condition_is_idle_unless_a_function_further_out_says_what_for(sonde, tmp_path):
+    def thread(name, tid, *frames, **kw):
+        who = {"pid": 50, "comm": "pool", "thread": name, "tid": tid}
+        return [wait(who, 1, 4, 400, 24, **kw), stack(who, 1, 4, 400, 24, ["main", *frames, "futex_wait"])]
+
+    store = put(tmp_path / "store", [LINES[0], *thread("gil", 51, "take_gil", "pthread_cond_timedwait"),
+                                     *thread("worker", 52, "work", "___pthread_cond_wait"),
+                                     *thread("mutex", 53, "work", "__pthread_mutex_lock")])
+    idle = {r["thread"]: r["idle"] for r in rows(sonde, store, "waits", "--idle", "--by", "thread")["rows"]}
+    assert idle == {"gil": False, "worker": True, "mutex": False}
+
+
+def test_what_is_not_over_is_idle_where_what_stood_at_the_end_says_so(sonde, tmp_path):
+    def thread(name, tid, *frames):
+        who = {"pid": 50, "comm": "pool", "thread": name, "tid": tid}
+        return [dict(who, wait=1, flags=3, at=AT + 9, n=1, total_ns=9000 * MS),
+                dict(who, kind="standing", at=AT + 9, label=1, n=1, value=700_000 * MS, max=700_000 * MS, stack=["main", *frames])]
+
+    store = put(tmp_path / "store", [LINES[0], *thread("worker", 52, "work", "pthread_cond_wait"),
+                                     *thread("locked", 53, "work", "pthread_mutex_lock")])
+    found = {r["thread"]: r for r in rows(sonde, store, "waits", "--idle", "--by", "thread")["rows"]}
+    assert {k: (r["idle"], r["partial"], r["total_ns"]) for k, r in found.items()} == {
+        "worker": (True, True, 9000 * MS), "locked": (False, True, 9000 * MS)}
+    assert all(r["max_ns"] is None or r["max_ns"] <= 9000 * MS for r in found.values())  # not what it waited before
+    assert found["locked"]["function"] == "pthread_mutex_lock"
