@@ -157,8 +157,12 @@ static int nothing_else(const struct selection *sel, const struct store_kind_inf
 	err_set(e, -ENODATA, EXIT_NOTHING, "no %s (%s)%s%s in %s: %s%s%s%s", k->what, k->name, *sel->what ? " of " : "", sel->what,
 		sel->range, select_is_narrow(sel) ? "nothing of what the filters name, or it was not recorded" :
 		"it was not recorded then", *names ? "; there is " : "", names, there);
-	err_fix(e, select_is_narrow(sel) ? "sonde stacks --type %s (without the filter)    sonde status" : "sonde status (what is there)",
-		k->name);
+	if (kinds & 1u << k->kind)
+		err_fix(e, "sonde stacks --type %s (without the filter)    sonde status", k->name);
+	else
+		err_fix(e, "sudo sonde record --families cpu,%s -d 1m    sonde status (what is there)",
+			k->kind == STORE_KIND_OFFCPU || k->kind == STORE_KIND_RUNQUEUE || k->kind == STORE_KIND_STANDING ?
+			"offcpu" : "goheap");
 	return -ENODATA;
 }
 

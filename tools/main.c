@@ -94,6 +94,8 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 			rc = run_selected(&call, &select, &words, e);
 	}
 	*status = call.status;
+	if (rc && e->exit == EXIT_USAGE && !e->fix[0])
+		err_fix(e, "sonde %s --help", v->name);
 	options_release(sets, n_sets, &words);
 	free(args);
 	return rc;

@@ -186,6 +186,8 @@ static int check_args(const struct verb_call *call, size_t n_families, struct er
 	}
 	if (o->freq > FREQ_MAX)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--freq takes 1 to %d, not %llu", FREQ_MAX, (unsigned long long)o->freq);
+	if (o->args && strcmp(o->args, "full") && strcmp(o->args, "masked") && strcmp(o->args, "none"))
+		return err_set(e, -EINVAL, EXIT_USAGE, "--args takes full, masked or none, not '%.60s'", o->args);
 	return 0;
 }
 

@@ -36,10 +36,9 @@ static const char *const REPORT_EXAMPLES[] = {
 static int check_name(const char *path, struct err *e)
 {
 	enum output_form form;
-	int ret = output_form_of(path, &form, e);
 
-	if (ret || form == OUTPUT_HTML)
-		return ret;
+	if (!output_form_of(path, &form, NULL) && form == OUTPUT_HTML)
+		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE, "a report is a page: its name ends in .html, not as '%.200s' does", path);
 	err_fix(e, "sonde report -o x.html");
 	return -EINVAL;

@@ -195,8 +195,6 @@ static int run_named(struct session *s, const struct verb_call *call, struct err
 {
 	int ret;
 
-	if (!call->words[0][1])
-		return list_named();
 	ret = namedquery_find(call->words[0], &s->named, e);
 	if (ret)
 		return ret;
@@ -237,6 +235,8 @@ static int sql_run(struct verb_call *call, struct err *e)
 	json_t *envelope = NULL;
 	int rc;
 
+	if (call->n_words && !strcmp(call->words[0], "@")) /* needs no store */
+		return list_named();
 	rc = choose_form(call, a, &s.form, e);
 	if (rc == 0)
 		rc = sqlview_open(call->store, &s.view, e);

@@ -73,7 +73,7 @@ def assert_parses(fix):
         words = [w for w in shlex.split(re.sub(r"^sudo ", "", command)) if w != "..."][1:]
         assert words[0] in verbs(), f"{command}: no such verb"
         help_ = run(words[0], "--help").stdout
-        for option in [w for w in words if w.startswith("--")]:
+        for option in [w for w in words if w.startswith("--") and w != "--help"]:
             assert option.split("=")[0] in help_, f"{command}: no {option}"
 
 
@@ -129,6 +129,26 @@ def test_nothing_in_a_range_says_what_there_is_and_where_the_waits_are(made):
 def test_a_name_that_is_not_there(made, words, near):
     assert_said(run(*words, *WHEN, store=made), 2, ["no container, unit, command or pid called", f"did you mean '{near}'"],
                 "sonde sql")
+
+
+@pytest.mark.parametrize("words, said", [
+    (["record", "--args", "ful"], "full, masked or none"), (["record", "-F", "10000"], "1 to 4999"), (["config", "shw"], "show or check"),
+    (["ps", "--sort", "naem"], "--sort"), (["timeline", "--by", "procss"], "--by takes"), (["import", "/nonexistent"], "cannot read"),
+    (["report", "-o", "x.pdf"], "ends in .html"), (["completion", "tcsh"], "bash, zsh and fish")])
+def test_a_value_that_is_wrong_says_what_is_right_and_where_help_is(made, words, said):
+    assert_said(run(*words, store=made), 2, [said], "sonde ")
+
+
+def test_the_queries_that_ship_are_listed_without_a_store(tmp_path):
+    done = run("sql", "@", store=tmp_path / "none")
+    assert done.returncode == 0 and "@hottest" in done.stdout, done
+
+
+def test_what_was_not_recorded_is_told_with_the_command_that_records_it(made, tmp_path):
+    cpu = str(tmp_path / "cpu")
+    livedin.put(cpu, [livedin.run("cpu", AT - 60, AT, 1, 10101010), livedin.cpu(AT - 30, livedin.BUSY[0])])
+    for words, family in ((["heap"], "goheap"), (["stacks", "--type", "offcpu"], "offcpu")):
+        assert_said(run(*words, store=cpu), 4, ["no "], f"sonde record --families cpu,{family}")
 
 
 def test_a_container_that_does_not_run():
