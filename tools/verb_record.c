@@ -28,7 +28,8 @@ struct record_args {
 	int64_t duration_ns;
 	uint64_t freq;
 	struct option_list pid, container, cgroup, comm;
-	const char *args, *families;
+	const char *args, *families, *mode;
+	uint64_t rate;
 	bool debuginfod;
 	bool no_lines;
 };
@@ -62,6 +63,12 @@ static void fill_argv(struct argv *a, void *ctx, const struct probe_family *f, i
 		argv_addf(a, "--duration", o->duration_ns / 1000000, "ms");
 	if (o->freq && f->has_freq)
 		argv_addf(a, "--freq", (long long)o->freq, "");
+	if (o->mode && f->has_mode) {
+		argv_add(a, "--mode");
+		argv_add(a, o->mode);
+	}
+	if (o->rate && f->has_mode)
+		argv_addf(a, "--rate", (long long)o->rate, "");
 	argv_add_list(a, "--pid", &o->pid);
 	argv_add_list(a, "--container", &o->container);
 	argv_add_list(a, "--cgroup", &o->cgroup);
@@ -170,9 +177,24 @@ static void on_event(void *ctx, struct loader *l, const char *name, const json_t
 
 /* --- the beginning --- */
 
-static int check_args(const struct verb_call *call, size_t n_families, struct err *e)
+static bool has_mode(const struct probe_family *const *families, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (families[i]->has_mode)
+			return true;
+	return false;
+}
+
+static int check_args(const struct verb_call *call, const struct probe_family *const *families, size_t n_families,
+		      struct err *e)
 {
 	const struct record_args *o = call->args;
+
+	if ((o->mode || o->rate) && !has_mode(families, n_families)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--mode and --rate are for goheap, which is not recorded");
+		err_fix(e, "sudo sonde record --families cpu,goheap --mode force -d 30s");
+		return -EINVAL;
+	}
 
 	if (call->n_before_dashes) {
 		err_set(e, -EINVAL, EXIT_USAGE, "record takes no word before `--`: %s", call->words[0]);
@@ -285,7 +307,7 @@ static int record_run(struct verb_call *call, struct err *e)
 	r.loaders.ctx = &r;
 	r.asked_s = (double)o->duration_ns / 1e9;
 	if (!rc)
-		rc = check_args(call, n, e);
+		rc = check_args(call, families, n, e);
 	if (!rc && o->debuginfod)
 		rc = symbolize_check(e);
 	if (!rc)
@@ -324,6 +346,12 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct record_args, args)},
 	{.name = "no-lines", .type = OPTION_FLAG, .help = "functions alone: no source lines, no inlined functions",
 	 .offset = offsetof(struct record_args, no_lines)},
+	{.name = "mode", .type = OPTION_STRING, .arg = "MODE",
+	 .help = "goheap: disabled, enabled (default: only reads), or force: profiling that is off is switched on",
+	 .offset = offsetof(struct record_args, mode)},
+	{.name = "rate", .type = OPTION_UINT, .arg = "BYTES",
+	 .help = "goheap: what force writes into a process: bytes a sample (default 524288)",
+	 .offset = offsetof(struct record_args, rate)},
 	{.name = "debuginfod", .type = OPTION_FLAG,
 	 .help = "then ask the servers in $DEBUGINFOD_URLS for what has no lines", .offset = offsetof(struct record_args, debuginfod)},
 	{0},

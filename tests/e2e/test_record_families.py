@@ -182,8 +182,17 @@ def test_a_signal_ends_all_of_them(host, sig):
             os.kill(json.loads(line)["pid"], 0)
 
 
+def test_how_go_heaps_are_read_is_passed_on_to_who_reads_them(host):
+    done, started = host("record", "--families", "cpu,goheap", "--mode", "force", "--rate", "4096", "-d", "1s", cpu=CPU, goheap=HEAP)
+    assert done.returncode == 0, done.stderr
+    for s in started:
+        passed = [s["args"][s["args"].index(o) + 1] for o in ("--mode", "--rate") if o in s["args"]]
+        assert passed == (["force", "4096"] if s["name"] == "goheap" else [])
+
+
 def test_what_does_not_go_together_is_refused(host):
-    for args, word in ((["--families", "cpu,nothing"], "unknown family 'nothing': known are cpu, offcpu, goheap"),
+    for args, word in ((["--mode", "force"], "--mode and --rate are for goheap, which is not recorded"),
+                       (["--families", "cpu,nothing"], "unknown family 'nothing': known are cpu, offcpu, goheap"),
                        (["--families", ""], "unknown family ''"),
                        (["--families", "cpu,offcpu", "--", "true"], "a command is recorded by one family at a time")):
         done, started = host("record", *args)
