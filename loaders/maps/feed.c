@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* feed: see the header. */
-#include "loaders/maps/feed.h"
+/* feed: see the header. feed_seed.c reads /proc and compares with it. */
+#include "loaders/maps/feed_parts.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,46 +13,13 @@
 
 #include "loaders/lib/host/perfring.h"
 #include "loaders/lib/host/sideband.h"
-#include "loaders/maps/procscan.h"
 #include "loaders/maps/world.h"
 #include "probes/maps.skel.h"
-#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/base/strbuf.h"
 
 #define PERF_BYTES (256u << 10)
-
-/* One record, where it lies in `bytes`. */
-struct item {
-	uint64_t time_ns;
-	uint32_t at, len;
-	bool program; /* struct maps_event and arguments; else a side-band record */
-};
-
-struct feed {
-	struct world *world;
-	struct perfring *perf; /* NULL: no side-band; then there is no program either, and `scan` looks */
-	struct procscan scan;
-	struct maps_bpf *skel; /* NULL: degraded */
-	struct ring_buffer *ring;
-	struct bpf_link *iter;
-	int epoll_fd;
-	struct strbuf bytes, carried;
-	struct item *items;
-	size_t n, cap;
-	uint64_t done_ns; /* T of the last reading */
-	uint64_t lost, late;
-	uint64_t program_lost; /* as last read */
-	/* reconcile: what the iterator saw, and when */
-	struct maps_event *look;
-	size_t n_look;
-	uint64_t look_ns;
-	uint8_t round;
-	bool seeded;
-	bool busy; /* the last reading found something, or left something for the next */
-};
 
 /* ---- open ---- */
 
@@ -306,112 +272,6 @@ uint64_t feed_late(const struct feed *f)
 	return f->late;
 }
 
-/* ---- seed and reconcile ---- */
-
-/* All processes, by the iterator. -errno where there is none. */
-static int read_tasks(const struct feed *f, struct maps_event **out, size_t *n)
-{
-	cleanup_fd int fd = f->iter ? bpf_iter_create(bpf_link__fd(f->iter)) : -ENOTSUP;
-	struct strbuf all = STRBUF_INIT;
-	char buf[16384];
-	ssize_t got;
-
-	if (fd < 0)
-		return f->iter ? -errno : fd;
-	while ((got = read(fd, buf, sizeof(buf))) > 0 || (got < 0 && errno == EAGAIN))
-		if (got > 0)
-			strbuf_add(&all, buf, (size_t)got);
-	*n = all.len / sizeof(**out);
-	*out = (void *)strbuf_take(&all);
-	return 0;
-}
-
-/* All of /proc that is not known yet: everything where there is no iterator, and where there is one what it hides (here:
- * PID 1, which the kernel lets nobody look into). */
-static void seed_from_proc(struct feed *f, uint64_t time_ns)
-{
-	cleanup_dir DIR *d = opendir("/proc");
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		char *end;
-		unsigned long pid = strtoul(e->d_name, &end, 10);
-
-		struct proc *p;
-
-		if (*end || !pid)
-			continue;
-		p = world_proc(f->world, (uint32_t)pid);
-		if (p && p->seen == f->round)
-			continue;
-		world_seed_proc(f->world, (uint32_t)pid, NULL, time_ns);
-		p = world_proc(f->world, (uint32_t)pid);
-		if (p)
-			p->seen = f->round;
-	}
-}
-
-static const struct maps_event *find_task(const struct maps_event *tasks, size_t n, uint32_t tgid)
-{
-	for (size_t i = 0; i < n; i++)
-		if (tasks[i].tgid == tgid)
-			return &tasks[i];
-	return NULL;
-}
-
-/* A process that went on to exec while its maps were read: what was read may be of either; nothing is better. */
-static void drop_unstable(struct feed *f, const struct maps_event *before, size_t n)
-{
-	struct maps_event *after = NULL;
-	size_t n_after = 0;
-
-	if (read_tasks(f, &after, &n_after))
-		return;
-	for (size_t i = 0; i < n; i++) {
-		const struct maps_event *now = find_task(after, n_after, before[i].tgid);
-		struct proc *p = world_proc(f->world, before[i].tgid);
-
-		if (p && (!now || now->exec_id != before[i].exec_id))
-			mapset_end(&p->maps, f->done_ns, 0);
-	}
-	free(after);
-}
-
-/* Those not seen in this round are no more. */
-static void drop_unseen(struct feed *f, uint64_t time_ns)
-{
-	for (struct proc *p = f->world->procs, *next; p; p = next) {
-		next = p->hh.next;
-		if (p->seen != f->round && p->changed_ns < time_ns)
-			world_forget(f->world, p, time_ns);
-	}
-}
-
-void feed_seed(struct feed *f)
-{
-	struct maps_event *tasks = NULL;
-	uint64_t now = (uint64_t)clock_boot_ns(), since = f->seeded ? now : f->done_ns;
-	size_t n = 0;
-
-	/* The first time all that comes after done_ns is still in the buffers. After a loss it is not: what is read now holds
-	 * from now on. */
-	f->seeded = true;
-	f->round++;
-	read_tasks(f, &tasks, &n);
-	for (size_t i = 0; i < n; i++) {
-		struct proc *p;
-
-		world_seed_proc(f->world, tasks[i].tgid, &tasks[i], since);
-		p = world_proc(f->world, tasks[i].tgid);
-		if (p)
-			p->seen = f->round;
-	}
-	drop_unstable(f, tasks, n);
-	seed_from_proc(f, since);
-	drop_unseen(f, now);
-	free(tasks);
-}
-
 bool feed_follow_cpus(struct feed *f, bool ask)
 {
 	int came = f->perf ? perfring_follow_cpus(f->perf, ask, on_perf, f) : 0;
@@ -419,60 +279,6 @@ bool feed_follow_cpus(struct feed *f, bool ask)
 	if (came && f->epoll_fd >= 0)
 		poll_perf(f);
 	return came > 0;
-}
-
-void feed_reconcile_look(struct feed *f)
-{
-	free(f->look);
-	f->look = NULL;
-	f->n_look = 0;
-	f->look_ns = (uint64_t)clock_boot_ns();
-	read_tasks(f, &f->look, &f->n_look);
-}
-
-static bool in_proc(uint32_t tgid)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	return !access(path, F_OK);
-}
-
-static void reconcile_one(struct feed *f, const struct maps_event *ev)
-{
-	struct proc *p = world_proc(f->world, ev->tgid);
-
-	if (p && p->changed_ns > f->look_ns) {
-		p->seen = f->round;
-		return;
-	}
-	if (!p || p->start_ns != ev->start_ns || p->exec_id != ev->exec_id) {
-		if (!in_proc(ev->tgid))
-			return;
-		world_seed_proc(f->world, ev->tgid, ev, (uint64_t)clock_boot_ns());
-		p = world_proc(f->world, ev->tgid);
-	} else {
-		world_update_cgroup(f->world, p, ev);
-	}
-	if (p)
-		p->seen = f->round;
-}
-
-void feed_reconcile_act(struct feed *f)
-{
-	if (!f->look)
-		return;
-	f->round++;
-	for (size_t i = 0; i < f->n_look; i++)
-		reconcile_one(f, &f->look[i]);
-	for (struct proc *p = f->world->procs, *next; p; p = next) {
-		next = p->hh.next;
-		if (p->seen != f->round && p->from_ns < f->look_ns && p->changed_ns < f->look_ns &&
-		    !(p->from_proc && in_proc(p->tgid)))
-			world_forget(f->world, p, f->done_ns);
-	}
-	free(f->look);
-	f->look = NULL;
 }
 
 void feed_cost(const struct feed *f, struct feed_cost *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hostmaps_parts: what the files of hostmaps share, and nobody else includes. hostmaps.c knows the processes and talks
- * to sonde-maps; hostmaps_images.c knows the files, hostmaps_containers.c the containers; hostmaps_place.c answers what stood where at which time.
+ * hostmaps_parts: what the files of hostmaps share, and nobody else includes. hostmaps.c knows the processes and what
+ * sonde-maps says, hostmaps_link.c the way to it; hostmaps_images.c knows the files, hostmaps_containers.c the containers; hostmaps_place.c answers what stood where at which time.
  *
  * Three tables: processes by (tgid, start, exec id), chained from the newest by tgid; images by (generation, id); and in
  * each process a mapset with its history.
@@ -93,6 +93,8 @@ struct hostmaps {
 
 /* hostmaps.c */
 struct newest *hostmaps_newest(const struct hostmaps *hm, uint32_t tgid);
+void hostmaps_process_free(struct hostmaps *hm, struct process *p);
+void hostmaps_sweep(struct hostmaps *hm); /* forget what has ended long ago; now and then */
 void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns, enum hostmaps_end end, int status);
 
 /* hostmaps_images.c */
