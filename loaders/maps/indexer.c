@@ -177,7 +177,7 @@ void indexer_tick(struct indexer *ix, uint64_t now_ns)
 {
 	early_tick(ix->opening.early, now_ns);
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
-		if (ix->jobs[i].child.pid && now_ns > ix->jobs[i].deadline_ns)
+		if (ix->jobs[i].child.pid && indexer_job_late(&ix->jobs[i], now_ns))
 			indexer_job_end(ix, &ix->jobs[i], true);
 	if (ix->lines) {
 		linejobs_tick(ix->lines, now_ns);

@@ -22,7 +22,8 @@ struct proc;
 struct world;
 
 #define INDEXER_CHILDREN    3 /* one of them for what a client asks for */
-#define INDEXER_DEADLINE_NS (10 * NSEC_PER_SEC)
+#define INDEXER_DEADLINE_NS (10 * NSEC_PER_SEC) /* without what it waited for a CPU; that at most INDEXER_STARVED_NS */
+#define INDEXER_STARVED_NS  (120 * NSEC_PER_SEC)
 #define INDEXER_FDS_MAX     512
 #define INDEXER_KEEP_NS     (10 * NSEC_PER_SEC) /* an early opened file */
 

@@ -13,6 +13,7 @@
 
 #include "loaders/lib/host/cache.h"
 #include "loaders/lib/host/openin.h"
+#include "loaders/lib/host/proc.h"
 #include "loaders/maps/world.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
@@ -36,6 +37,7 @@ void indexer_job_clear(struct job *j)
 	indexchild_clear(&j->child);
 	j->image = NULL;
 	j->deadline_ns = 0;
+	j->starved_ns = 0;
 }
 
 /* The image's file, ready to be given to a child; or the image is settled at once, and false comes back. */
@@ -199,6 +201,32 @@ static void job_refused(struct indexer *ix, struct job *j, const char *reason)
 		cache_refuse(ix->cache, &j->child.st, reason);
 	if (j->image)
 		indexer_refuse(ix, j->image, reason);
+}
+
+/* /proc/PID/schedstat: time on a CPU, time of waiting for one, both in ns. */
+static uint64_t starved(pid_t pid)
+{
+	cleanup_free char *text = NULL;
+	unsigned long long ran, waited;
+	size_t len;
+
+	if (proc_read((uint32_t)pid, "schedstat", 128, &text, &len) || sscanf(text, "%llu %llu", &ran, &waited) != 2)
+		return 0;
+	return waited < INDEXER_STARVED_NS ? waited : INDEXER_STARVED_NS;
+}
+
+bool indexer_job_late(struct job *j, uint64_t now_ns)
+{
+	uint64_t waited;
+
+	if (now_ns <= j->deadline_ns)
+		return false;
+	waited = starved(j->child.pid);
+	if (waited <= j->starved_ns)
+		return true;
+	j->deadline_ns += waited - j->starved_ns;
+	j->starved_ns = waited;
+	return now_ns > j->deadline_ns;
 }
 
 void indexer_job_end(struct indexer *ix, struct job *j, bool late)

@@ -19,6 +19,7 @@ struct job {
 	struct indexchild child;
 	struct mimage *image; /* NULL: it was dropped meanwhile */
 	uint64_t deadline_ns;
+	uint64_t starved_ns; /* the part of it that the child waited for a CPU */
 };
 
 struct indexer {
@@ -65,6 +66,8 @@ void indexer_start_next(struct indexer *ix);
 /* What somebody waits for is not left to the idle time of a busy host; a small file is a matter of milliseconds. */
 void indexer_hurry(const struct indexer *ix, const struct mimage *img);
 void indexer_job_clear(struct job *j);
+/* Its time is over. What it waited for a CPU is added to the deadline: on a busy host that is most of it. */
+bool indexer_job_late(struct job *j, uint64_t now_ns);
 void indexer_job_end(struct indexer *ix, struct job *j, bool late);
 /* For linejobs: the same file's index, now with lines, takes the place of the one that was told. */
 void indexer_lines_made(void *ctx, struct mimage *img, const char *key, int fd, const struct stat *st);
