@@ -53,6 +53,11 @@
  * `processes` is another matter: the kernel may use it for another process while it is read. Who has read it looks it
  * up again: at the same address it was this one all along.
  *
+ * 5. A file of very many rows is published in parts of 2^TABLES_PART_SHIFT pages: behind its extensions, from element
+ * use_first on, stands a byte for each part, which the unwinder sets when it asks for a row there. The rows of a part lie
+ * anywhere in `rows`: the indexes in its pages count from the array's first element. The pages of a part that is not there
+ * have ROW_PAGE_ABSENT for their number of rows: the stack is PENDING, and the part comes because its byte is set.
+ *
  * A file whose rows come gets another slot, and who maps it another slice: READY is never seen with the row address of
  * a mapping that was written before the rows were known.
  */
@@ -65,6 +70,7 @@
 
 #define TABLES_VERSION    2
 #define TABLES_PAGE_SHIFT 9
+#define TABLES_PART_SHIFT 7 /* pages */
 #define TABLES_RULES_MAX  65536
 #define TABLES_GRACE_NS   1000000000ull
 #define TABLES_STALE_NS   3000000000ull /* sonde-maps' heartbeat older than this: tables are not used */
@@ -129,6 +135,7 @@ enum row_unsupported { /* stored: never renumbered */
 #define ROW_PAGE_NUMBER(page)          ((__u32)((page) >> 48))
 #define ROW_PAGE_COUNT(page)           ((__u32)((page) >> 32) & 0xffffu)
 #define ROW_PAGE_FIRST(page)           ((__u32)(page))
+#define ROW_PAGE_ABSENT                0xffffu /* in maps alone: more rows than a page can have */
 
 /* DWARF register numbers of x86-64 (System V psABI, figure 3.36); 16 is the return address. */
 enum { ROW_REG_RBX = 3, ROW_REG_RBP = 6, ROW_REG_RSP = 7, ROW_REG_N = 16 };
@@ -206,10 +213,10 @@ struct tables_image {
 	__u32 page_count;
 	__u32 ext_first;   /* element of `rows`, two an extension */
 	__u32 ext_count;
-	__u32 row_first;   /* element of `rows` */
+	__u32 row_first;   /* element of `rows`; 0 for a file in parts */
 	__u32 row_count;
 	__u32 used;        /* set by the unwinder, cleared by sonde-maps: for giving back what is not used */
-	__u32 pad;
+	__u32 use_first;   /* element of `rows`; 0: all its rows are there, in one piece. Else (5) */
 };
 _Static_assert(sizeof(struct tables_image) == 40, "wire size");
 

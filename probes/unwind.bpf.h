@@ -26,6 +26,7 @@
  * What an image id says once it says for ever: ids are not used again, nor are a file's rows made in another way.
  */
 #define UNWIND_RULE_BITS 10
+#define UNWIND_ASK_NS    0x7000ull /* of the time: one sample in eight */
 
 struct unwind_rule {
 	__u64 key; /* 0: free */
@@ -155,16 +156,31 @@ static __always_inline int unwind_place(struct unwind *u, __u64 at)
 		u->ext_count = image->ext_count;
 		u->row_first = image->row_first;
 		u->row_count = image->row_count;
+		u->use_first = image->use_first;
 		if (!image->used)
 			image->used = 1;
 	}
 	return 1;
 }
 
+/* A row of this part is asked for (tables.h, 5). */
+static __always_inline void unwind_touch(__u32 use_first, __u32 part)
+{
+	__u32 i = use_first + (part >> 3);
+	__u8 *use = bpf_map_lookup_elem(&rows, &i);
+
+	if (use && !use[part & 7])
+		use[part & 7] = 1;
+}
+
 static __always_inline __u32 unwind_number(struct unwind *u, __u32 pc)
 {
 	__u64 page = rows_at(u->page_first + (pc >> TABLES_PAGE_SHIFT));
 
+	if (u->use_first)
+		unwind_touch(u->use_first, pc >> (TABLES_PAGE_SHIFT + TABLES_PART_SHIFT));
+	if (ROW_PAGE_COUNT(page) == ROW_PAGE_ABSENT)
+		return UNWIND_ABSENT;
 	return unwind_find_row(2 * u->row_first + ROW_PAGE_FIRST(page), ROW_PAGE_COUNT(page),
 			       pc & ((1u << TABLES_PAGE_SHIFT) - 1), ROW_PAGE_NUMBER(page));
 }
@@ -182,10 +198,13 @@ static __always_inline __u64 unwind_rule_at(struct unwind *u, __u64 pc)
 	struct unwind_rule *known = &s->rules[key * 0x9e3779b97f4a7c15ull >> (64 - UNWIND_RULE_BITS)];
 	__u64 rule;
 
-	if (known->key == key)
+	/* of a file in parts now and then the rows themselves are asked, so that sonde-maps sees which are in use */
+	if (known->key == key && (!u->use_first || s->ev.time_ns & UNWIND_ASK_NS))
 		return known->rule;
 	rule = unwind_search(u, pc);
-	if (u->map_image) {
+	if (rule == UNWIND_RULE_ABSENT && known->key == key)
+		return known->rule;
+	if (u->map_image && rule != UNWIND_RULE_ABSENT) {
 		known->key = key;
 		known->rule = rule;
 	}

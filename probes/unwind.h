@@ -14,7 +14,7 @@
  *
  * The includer defines, before unwind_step:
  *   int   unwind_place(u, at)       find the mapping that holds `at`, fill u->map_* and u->rows; 0: there is none
- *   __u32 unwind_number(u, row_pc)  the number of the rule that holds there; 0: none
+ *   __u32 unwind_number(u, row_pc)  the number of the rule that holds there; 0: none; UNWIND_ABSENT: not there yet
  *   __u64 unwind_element(u, i)      element i of the image's array (tables.h, 3 and 4); 0: none
  *   __u64 unwind_rule_at(u, row_pc) unwind_search(u, row_pc), or what it said before of that place in that image
  *   int   unwind_read(u, addr, v)   a word of memory; != 0: not readable
@@ -31,6 +31,8 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
+#define UNWIND_ABSENT 0xffffffffu /* no number of a rule */
+#define UNWIND_RULE_ABSENT (~0ull) /* no rule */
 #define UNWIND_WINDOW 128 /* words of stack read at once: 512 B to 4 KB are alike, one word at a time costs twice */
 
 struct unwind {
@@ -50,7 +52,7 @@ struct unwind {
 	__u64 map_row;           /* added to an address: row address */
 	__u32 map_state;         /* enum tables_image_state; TABLES_IMAGE_FREE: executable memory without a file */
 	__u32 map_image;         /* what its frames say */
-	__u32 page_first, page_count, rule_first, ext_first, ext_count, row_first, row_count;
+	__u32 page_first, page_count, rule_first, ext_first, ext_count, row_first, row_count, use_first;
 
 	__u64 window_at;         /* address of window[0] */
 	__u32 window_bytes;      /* of it that are filled */
@@ -272,11 +274,13 @@ static __always_inline int unwind_special(struct unwind *u, __u64 rule)
 	return unwind_stop(u, STACK_END_UNSUPPORTED);
 }
 
-/* The rule that the rows have for `pc`, a row address of the mapping found last. */
+/* The rule that the rows have for `pc`, a row address of the mapping found last; UNWIND_RULE_ABSENT: they are not there. */
 static __always_inline __u64 unwind_search(struct unwind *u, __u64 pc)
 {
 	__u32 number = unwind_number(u, (__u32)pc);
 
+	if (number == UNWIND_ABSENT)
+		return UNWIND_RULE_ABSENT;
 	return number < u->ext_first - u->rule_first ? unwind_element(u, u->rule_first + number) :
 						       ROW_MAKE_SPECIAL(ROW_NONE, 0);
 }
@@ -309,6 +313,8 @@ static __always_inline int unwind_step(struct unwind *u)
 		return unwind_stop(u, STACK_END_PENDING);
 
 	rule = unwind_rule(u, at);
+	if (rule == UNWIND_RULE_ABSENT)
+		return unwind_stop(u, STACK_END_PENDING);
 	if (ROW_RULE_KIND(rule) == ROW_SPECIAL)
 		return unwind_special(u, rule);
 	if (ROW_RULE_KIND(rule) == ROW_EXT)

@@ -61,15 +61,30 @@ static uint64_t word(const struct tablemaps *t, uint32_t i)
 	return i < t->n_mappings ? t->mappings[i] : 0;
 }
 
+/* Parts of its rows that are there; -1: they are in one piece. */
+static json_int_t parts_here(const struct tablemaps *t, const struct tables_image *img)
+{
+	struct tablemaps_window w = {0};
+	json_int_t n = 0;
+
+	if (!img->use_first || tablemaps_window_open(t, img->page_first, img->page_count, &w))
+		return -1;
+	for (uint32_t i = 0; i < img->page_count; i += 1u << TABLES_PART_SHIFT)
+		n += ROW_PAGE_COUNT(w.at[i]) != ROW_PAGE_ABSENT;
+	tablemaps_window_close(&w);
+	return n;
+}
+
 static json_t *mapping_json(const struct tablemaps *t, const struct tables_process *p, uint32_t i)
 {
 	uint32_t at = p->first + p->count + i * MAPPING_WORDS, slot = (uint32_t)word(t, at + 3);
 	const struct tables_image none = {0}, *img = slot && slot < TABLES_IMAGES ? &t->images[slot] : &none;
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I}", "start", hex(word(t, p->first + i)), "end",
+	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "start", hex(word(t, p->first + i)), "end",
 			 hex(word(t, at)), "to_offset", hex(word(t, at + 1)), "to_row", hex(word(t, at + 2)), "slot",
 			 (int)slot, "state", (int)img->state, "image", (int)img->id, "rows", (json_int_t)img->row_count,
-			 "row_first", (json_int_t)img->row_first, "used", (json_int_t)img->used);
+			 "row_first", (json_int_t)img->row_first, "used", (json_int_t)img->used, "parts_here",
+			 parts_here(t, img));
 }
 
 static json_t *process_json(const struct tablemaps *t, uint32_t tgid)

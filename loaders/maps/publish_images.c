@@ -74,6 +74,7 @@ void publish_image_gone(struct publish *pub, struct mimage *img)
 		return;
 	img->published = NULL;
 	publish_disclaim(pub, pi);
+	publish_hot_close(pi);
 	slots_put(&pub->slots, pi->slot, now);
 	rowsets_put(&pub->rowsets, pi->rows, now);
 	if (is_open(pi))
@@ -89,6 +90,7 @@ static void release_list(struct pimage **list)
 
 	DL_FOREACH_SAFE(*list, pi, next) {
 		pi->img->published = NULL;
+		publish_hot_close(pi);
 		DL_DELETE(*list, pi);
 		free(pi);
 	}
@@ -145,8 +147,9 @@ static void set_ready(struct publish *pub, struct pimage *pi, struct rowset *set
 				  .page_count = set->page_count,
 				  .ext_first = ext_first,
 				  .ext_count = set->ext_count,
-				  .row_first = ext_first + 2 * set->ext_count,
-				  .row_count = set->row_count};
+				  .row_first = set->use_first ? 0 : ext_first + 2 * set->ext_count,
+				  .row_count = set->row_count,
+				  .use_first = set->use_first};
 
 	if (pi->evicted_ns) {
 		slots_set(&pub->slots, pi->slot, &as);
@@ -179,7 +182,7 @@ static bool open_rows(struct publish *pub, struct pimage *pi, struct image **ind
 		return false;
 	}
 	if (!image_unwind(*index, &data, &size) || unwind_section_open(s, data, size) || !s->page_count ||
-	    !rowsets_sound(s) || rowsets_elements(s) > pub->maps->n_rows) {
+	    !rowsets_sound(s) || rowsets_elements(&pub->rowsets, s) > pub->maps->n_rows) {
 		refuse(pub, pi);
 		return false;
 	}
@@ -198,13 +201,15 @@ static void take_rows(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 	rc = rowsets_get(&pub->rowsets, &s, &set);
 	if (rc == -ENOSPC) {
 		pi->waits_ns = pi->need ? pi->waits_ns : now_ns;
-		pi->need = rowsets_elements(&s);
+		pi->need = rowsets_elements(&pub->rowsets, &s);
 		return;
 	}
 	if (rc) {
 		refuse(pub, pi);
 		return;
 	}
+	if (set->refs == 1)
+		publish_hot_fill(pub, set, &s);
 	pi->text_base = s.text_base;
 	pi->n_segments = (uint32_t)image_exec_segments(index, pi->segments, PIMAGE_SEGMENTS);
 	set_ready(pub, pi, set, now_ns);
@@ -316,5 +321,6 @@ void publish_images_tick(struct publish *pub, uint64_t now_ns)
 	publish_sweep_use(pub, now_ns);
 	ask(pub, now_ns);
 	look_at_open(pub, now_ns);
+	publish_hot_tick(pub, now_ns);
 	tell_users(pub);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the images, publish_room.c
- * the room for their rows, publish_take.c what a predecessor left. */
+ * the room for their rows, publish_hot.c the rows of large ones, publish_take.c what a predecessor left. */
 #ifndef SONDE_MAPS_PUBLISH_PARTS_H
 #define SONDE_MAPS_PUBLISH_PARTS_H
 
@@ -36,6 +36,8 @@ struct pimage {
 	bool sampled;             /* for sorting */
 	bool asked;               /* its index, of the indexer */
 	bool moved;               /* to another slot: whoever maps it needs a new slice */
+	struct image *index;      /* own: open for its parts */
+	uint64_t index_ns;        /* last used */
 	struct pimage *prev, *next;
 };
 
@@ -53,7 +55,7 @@ struct publish {
 	struct pimage *claimant;  /* for whom room is being made; nobody else takes any meanwhile */
 	uint64_t claimed_ns;
 	uint64_t *words;          /* one slice, being made */
-	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted;
+	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted, hot_room_ns;
 	uint64_t refused;         /* slices that found no room */
 	bool any_moved;           /* to another slot, since users were last told */
 	bool told_slices, told_rows;
@@ -81,6 +83,17 @@ void publish_count_users(struct publish *pub, uint64_t now_ns);
 void publish_choose_claimant(struct publish *pub, uint64_t now_ns);
 bool publish_is_due(struct publish *pub, struct pimage *pi, uint64_t now_ns);
 void publish_disclaim(struct publish *pub, const struct pimage *pi);
+/* May it give its rows back, for another one that is used, or that is not? */
+bool publish_is_idle(const struct publish *pub, const struct pimage *pi, bool for_used, uint64_t now_ns);
+void publish_evict(struct publish *pub, struct pimage *pi, uint64_t now_ns);
+
+/* ---- publish_hot.c ---- */
+
+/* A set that was made just now. */
+void publish_hot_fill(struct publish *pub, struct rowset *set, const struct unwind_section *s);
+/* Bring what is asked for. */
+void publish_hot_tick(struct publish *pub, uint64_t now_ns);
+void publish_hot_close(struct pimage *pi);
 
 /* ---- publish_take.c ---- */
 

@@ -7,12 +7,14 @@
  * 2. For a file that nobody has used yet only what no process maps is given back.
  * 3. Room is made for one after the other, the longest waiting first, and nobody else takes of it. One for whom none comes
  *    together in CLAIM_NS lets the next one try.
- * 4. What finds no room is PENDING: its stacks are unwound later, by the loader.
+ * 4. Parts of large files go, too: those that are in use come back elsewhere (publish_hot.c).
+ * 5. What finds no room is PENDING: its stacks are unwound later, by the loader.
  */
 #include "loaders/maps/publish_parts.h"
 
 #include <utlist.h>
 
+#include "loaders/maps/rowparts.h"
 #include "loaders/maps/tablemaps.h"
 #include "loaders/maps/world.h"
 #include "schema/base/clock.h"
@@ -82,8 +84,9 @@ void publish_sweep_use(struct publish *pub, uint64_t now_ns)
 
 /* ---- room ---- */
 
-static void evict(struct publish *pub, struct pimage *pi, uint64_t now_ns)
+void publish_evict(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 {
+	publish_hot_close(pi);
 	slots_set_state(&pub->slots, pi->slot, TABLES_IMAGE_PENDING);
 	clear_used(pub, pi);
 	rowsets_put(&pub->rowsets, pi->rows, now_ns);
@@ -93,7 +96,7 @@ static void evict(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 	pub->evicted++;
 }
 
-static bool is_idle(const struct publish *pub, const struct pimage *pi, bool for_used, uint64_t now_ns)
+bool publish_is_idle(const struct publish *pub, const struct pimage *pi, bool for_used, uint64_t now_ns)
 {
 	if (pi->state != TABLES_IMAGE_READY || publish_is_used(pub, pi))
 		return false;
@@ -102,17 +105,33 @@ static bool is_idle(const struct publish *pub, const struct pimage *pi, bool for
 	return pi->used_ns ? now_ns - pi->used_ns > IDLE_NS : now_ns - pi->ready_ns > TRIAL_NS;
 }
 
-/* Rows are idle if all files that have them are. */
+/* Rows are idle if all files that have them are; a part alone always, for one that is used: it comes
+ * back elsewhere when it is asked for. */
 static void mark_idle(const struct publish *pub, bool for_used, uint64_t now_ns)
 {
+	struct rowset *set;
 	struct pimage *pi;
+
+	DL_FOREACH(pub->rowsets.all, set)
+		for (uint32_t k = 0; k < set->part_count; k++)
+			set->parts[k].idle = for_used;
 
 	DL_FOREACH(pub->settled, pi)
 		if (pi->rows)
 			pi->rows->idle = true;
 	DL_FOREACH(pub->settled, pi)
-		if (pi->rows && !is_idle(pub, pi, for_used, now_ns))
+		if (pi->rows && !publish_is_idle(pub, pi, for_used, now_ns))
 			pi->rows->idle = false;
+}
+
+static void drop_parts(struct publish *pub, uint32_t first, uint32_t end, uint64_t now_ns)
+{
+	struct rowset *set;
+
+	DL_FOREACH(pub->rowsets.all, set)
+		for (uint32_t k = 0; k < set->part_count; k++)
+			if (set->parts[k].n && set->parts[k].first < end && set->parts[k].first + set->parts[k].n > first)
+				rowparts_drop(&pub->rowsets, set, k, now_ns);
 }
 
 /* Give rows back for `pi`; they can be taken after the grace. false: there are none to give. */
@@ -131,7 +150,8 @@ static bool make_room(struct publish *pub, const struct pimage *pi, uint64_t now
 		return false;
 	DL_FOREACH_SAFE(pub->settled, old, next)
 		if (old->rows && old->rows->first < first + pi->need && rowsets_end(old->rows) > first)
-			evict(pub, old, now_ns);
+			publish_evict(pub, old, now_ns);
+	drop_parts(pub, first, first + pi->need, now_ns);
 	return true;
 }
 

@@ -28,12 +28,13 @@ struct heir {
 /* Rows that lie as we would have laid them. */
 static struct rowset *take_rows(struct publish *pub, const struct tables_image *m)
 {
-	const uint32_t rule_first = m->page_first + m->page_count;
+	const uint32_t rule_first = m->page_first + m->page_count, behind = m->ext_first + 2 * m->ext_count;
 
-	if (m->state != TABLES_IMAGE_READY || m->ext_first < rule_first || m->row_first != m->ext_first + 2 * m->ext_count)
+	if (m->state != TABLES_IMAGE_READY || m->ext_first < rule_first || (m->use_first ? m->use_first != behind || m->row_first : m->row_first != behind))
 		return NULL;
-	return rowsets_get_at(&pub->rowsets, m->page_first, m->page_count, m->ext_first - rule_first, m->ext_count,
-			      m->row_count);
+	return rowsets_get_at(&pub->rowsets, &(struct rowset){.first = m->page_first, .page_count = m->page_count,
+							      .rule_count = m->ext_first - rule_first, .ext_count = m->ext_count,
+							      .row_count = m->row_count, .use_first = m->use_first});
 }
 
 static void take_slot(struct publish *pub, struct heir *h, uint32_t slot)

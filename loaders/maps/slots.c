@@ -29,6 +29,7 @@ void slots_set(struct slots *s, uint32_t slot, const struct tables_image *as)
 	m->ext_count = as->ext_count;
 	m->row_first = as->row_first;
 	m->row_count = as->row_count;
+	m->use_first = as->use_first;
 	m->used = as->used;
 	slots_set_state(s, slot, as->state);
 }

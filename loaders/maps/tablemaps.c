@@ -110,48 +110,49 @@ static void unmap(void *p, size_t bytes)
 		munmap(p, page_up(bytes));
 }
 
-/* A piece of `rows`, mapped as long as it is needed. */
-struct window {
-	void *base;
-	size_t bytes;
-	uint64_t *at;
-};
-
-static int window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct window *w)
+int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), from = (size_t)first * sizeof(uint64_t) / page * page;
+	size_t bytes = page_up(((size_t)first + n) * sizeof(uint64_t)) - from;
+	void *base;
 
-	if (n > t->n_rows || first > t->n_rows - n)
+	if (!n || n > t->n_rows || first > t->n_rows - n)
 		return -ERANGE;
-	w->bytes = page_up((size_t)(first + n) * sizeof(uint64_t)) - from;
-	w->base = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd[MP_TABLES_ROWS], (off_t)from);
-	if (w->base == MAP_FAILED)
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd[MP_TABLES_ROWS], (off_t)from);
+	if (base == MAP_FAILED)
 		return -errno;
-	w->at = (uint64_t *)((char *)w->base + ((size_t)first * sizeof(uint64_t) - from));
+	*w = (struct tablemaps_window){base, bytes, (uint64_t *)((char *)base + ((size_t)first * sizeof(uint64_t) - from))};
 	return 0;
+}
+
+void tablemaps_window_close(struct tablemaps_window *w)
+{
+	if (w->base)
+		munmap(w->base, w->bytes);
+	*w = (struct tablemaps_window){0};
 }
 
 int tablemaps_rows_write(const struct tablemaps *t, uint32_t first, const void *data, uint32_t n)
 {
-	struct window w;
-	int rc = n ? window_open(t, first, n, &w) : 0;
+	struct tablemaps_window w;
+	int rc = n ? tablemaps_window_open(t, first, n, &w) : 0;
 
 	if (rc || !n)
 		return rc;
 	memcpy(w.at, data, (size_t)n * sizeof(uint64_t));
-	munmap(w.base, w.bytes);
+	tablemaps_window_close(&w);
 	return 0;
 }
 
 int tablemaps_rows_equal(const struct tablemaps *t, uint32_t first, const void *data, uint32_t n)
 {
-	struct window w;
-	int rc = n ? window_open(t, first, n, &w) : 0;
+	struct tablemaps_window w;
+	int rc = n ? tablemaps_window_open(t, first, n, &w) : 0;
 
 	if (rc || !n)
 		return rc ? rc : 1;
 	rc = !memcmp(w.at, data, (size_t)n * sizeof(uint64_t));
-	munmap(w.base, w.bytes);
+	tablemaps_window_close(&w);
 	return rc;
 }
 

@@ -38,6 +38,16 @@ int tablemaps_open(struct tablemaps *t, uint32_t rows_mb, const int from[MP_TABL
 void tablemaps_close(struct tablemaps *t);
 /* What the kernel charges for them. */
 uint64_t tablemaps_bytes(const struct tablemaps *t);
+/* A piece of `rows`, mapped as long as it is held. */
+struct tablemaps_window {
+	void *base;
+	size_t bytes;
+	uint64_t *at; /* its first element */
+};
+
+/* Elements [first, first + n). 0 or -errno. */
+int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w);
+void tablemaps_window_close(struct tablemaps_window *w); /* a zeroed one is fine */
 /* Copy `n` elements into `rows` from `first` on, or compare them. -errno: they could not be mapped. */
 int tablemaps_rows_write(const struct tablemaps *t, uint32_t first, const void *data, uint32_t n);
 /* 1: equal, 0: not. */

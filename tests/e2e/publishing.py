@@ -8,11 +8,6 @@ import time
 
 from conftest import BIN
 
-# MB of rows: twice what all files get by default (rustc's two take 12 of 21). What else runs on the machine wants room too, and
-# this is about unwinding; that rows are small is shown in tests/rows.
-ROWS_MB = 42
-
-
 def descendants(pid):
     """{name} of all that the process has started and that runs now."""
     names = set()
@@ -26,7 +21,7 @@ def descendants(pid):
     return names
 
 
-def wait_indexed(pid, timeout=60):
+def wait_indexed(pid, timeout=120):
     """Until no index has been made for a second: a compiler's library takes a few seconds, more where others are busy."""
     end, calm = time.monotonic() + timeout, time.monotonic()
     while time.monotonic() < min(end, calm + 1):
@@ -36,10 +31,10 @@ def wait_indexed(pid, timeout=60):
 
 
 @contextlib.contextmanager
-def publisher(store, scratch):
+def publisher(store, scratch, *args):
     """A sonde-maps that stays: what is measured begins with the rows of what runs in the kernel, as an always-on capture."""
     path = os.path.join(scratch, "maps.sock")
-    maps = subprocess.Popen([os.path.join(BIN, "sonde-maps"), "--socket", path, "--store", store, "--rows-mb", str(ROWS_MB)])
+    maps = subprocess.Popen([os.path.join(BIN, "sonde-maps"), "--socket", path, "--store", store, *args])
     try:
         while not os.path.exists(path):
             assert maps.poll() is None, "sonde-maps ended"

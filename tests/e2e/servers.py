@@ -215,6 +215,14 @@ def gcc(folder):
     return r
 
 
+def clang(folder):
+    r = gcc(folder)
+    r.stop()
+    r = Running(["clang"])
+    r.load([find("clang"), "-O2", "-c", "-o", "/dev/null", os.path.join(folder, "big.c")])
+    return r
+
+
 def rustc(folder):
     path = os.path.join(folder, "big.rs")
     with open(path, "w") as f:
@@ -279,4 +287,4 @@ def go_new(folder):
 
 
 PROGRAMS = {"nginx": nginx, "redis": redis, "postgres": postgres, "mariadb": mariadb, "python3": python3, "node": node,
-            "java": java, "gcc": gcc, "rustc": rustc, "go-1.19": go_debian, "go-1.26": go_new}
+            "java": java, "gcc": gcc, "clang": clang, "rustc": rustc, "go-1.19": go_debian, "go-1.26": go_new}

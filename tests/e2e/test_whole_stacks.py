@@ -11,6 +11,7 @@ from conftest import need_root, segments, sql_all
 from publishing import publisher, wait_indexed
 
 ENOUGH = 0.995
+SHARED = 0.97  # where room is short, what is used for the first time is unwound from a copy of 20 KB
 # Programs that live for milliseconds: some samples fall before the mapping they lie in has been told
 FRESH = {"gcc": 0.97}
 # Debian's java runs what it compiles without frame pointers, and its interpreter is compiled code of that kind: stacks
@@ -60,3 +61,39 @@ def test_stacks_of_programs_as_they_ship_reach_their_root(name, capture, store, 
     print(f"{name}: {100 * complete / n:.2f} % of {n} reach a root; others: "
           f"{sorted(where.items(), key=lambda x: -x[1])[:5]}")
     assert complete / n >= FRESH.get(name, ENOUGH), where
+
+
+@pytest.mark.live
+def test_large_programs_at_once_share_room_that_is_too_small_for_all_their_rows(capture, store, scratch):
+    """rustc and its LLVM have 12 MB of rows, clang and its own 8, gcc's compiler 2, node 1.6: 21 MB for them and all else that
+    runs are enough for what they use of them."""
+    need_root()
+    running = []
+    try:
+        with publisher(store, scratch) as (pid, maps):
+            for name in ("rustc", "clang", "gcc", "node"):
+                folder = os.path.join(scratch, name)
+                os.mkdir(folder)
+                running.append(servers.PROGRAMS[name](folder))
+            first = capture("--freq", 499, "--bucket", "1s", "--maps-socket", maps)
+            time.sleep(15)
+            wait_indexed(pid)
+            time.sleep(15)
+            first.stop()
+            for path in segments(store):  # the indexes stay
+                os.unlink(path)
+            c = capture("--freq", 499, "--bucket", "1s", "--maps-socket", maps)
+            time.sleep(15)
+            c.stop()
+    except servers.Missing as e:
+        pytest.skip(f"missing: {e}")
+    finally:
+        for r in running:
+            r.stop()
+    found = {r.executables[0]: ends(store, r.executables) for r in running}
+    for name, (complete, where) in found.items():
+        print(f"{name}: {100 * complete / max(complete + sum(where.values()), 1):.2f} % of {complete + sum(where.values())}; others: "
+              f"{sorted(where.items(), key=lambda x: -x[1])[:5]}")
+    for complete, where in found.values():
+        assert complete > 100
+        assert complete / (complete + sum(where.values())) >= SHARED, where

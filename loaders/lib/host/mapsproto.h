@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 6
+#define MP_VERSION 7
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 6 /* descriptors in one packet */
 

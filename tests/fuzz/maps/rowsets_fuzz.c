@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rowsets_fuzz: an UNWIND section is refused, or every page and every row of it leads to a place inside it, as a probe
- * follows them.
- * covers: loaders/maps/rowsets.c
+ * follows them; in one piece, and in parts.
+ * covers: loaders/maps/rowsets.c loaders/maps/rowparts.c
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <linux/types.h>
 
+#include "loaders/maps/rowparts.h"
 #include "loaders/maps/rowsets.h"
 #include "loaders/maps/tablemaps.h"
 #include "probes/tables.h"
@@ -32,6 +34,19 @@ int tablemaps_rows_equal(const struct tablemaps *t, uint32_t first, const void *
 {
 	(void)t;
 	return !memcmp(array + first, data, n * sizeof(*array));
+}
+
+int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+{
+	if (!n || n > t->n_rows || first > t->n_rows - n)
+		return -ERANGE;
+	*w = (struct tablemaps_window){.base = array, .at = array + first};
+	return 0;
+}
+
+void tablemaps_window_close(struct tablemaps_window *w)
+{
+	*w = (struct tablemaps_window){0};
 }
 
 static void follow(const struct rowset *set)
@@ -59,10 +74,11 @@ static void again(struct rowsets *rs, const struct unwind_section *s, const stru
 
 	if (rowsets_get(rs, s, &same) || same != set)
 		abort();
-	there = rowsets_get_at(rs, end, set->page_count, set->rule_count, set->ext_count, set->row_count);
+	there = rowsets_get_at(rs, &(struct rowset){.first = end, .page_count = set->page_count, .rule_count = set->rule_count,
+						    .ext_count = set->ext_count, .row_count = set->row_count});
 	if (there && there->first != end)
 		abort();
-	if (rowsets_get_at(rs, ELEMENTS - 1, 1, 1, 1, 2))
+	if (rowsets_get_at(rs, &(struct rowset){.first = ELEMENTS - 1, .page_count = 1, .rule_count = 1, .ext_count = 1, .row_count = 2}))
 		abort();
 	same->idle = true;
 	if (rowsets_window(rs, ELEMENTS / 2, &first) && first > ELEMENTS / 2)
@@ -70,6 +86,57 @@ static void again(struct rowsets *rs, const struct unwind_section *s, const stru
 	same->idle = false;
 	rowsets_put(rs, there, 0);
 	rowsets_put(rs, same, 0);
+}
+
+static uint32_t half(const uint32_t *halves, uint32_t i)
+{
+	if (i >= 2 * ELEMENTS)
+		abort();
+	return halves[i];
+}
+
+/* Each page of a part that is there leads to the file's own rows; the others say that it is not. */
+static void follow_parts(const struct rowset *set, const struct unwind_section *s)
+{
+	const uint32_t *rows = (const uint32_t *)(s->elements + s->page_count + s->rule_count + 2 * (size_t)s->ext_count);
+
+	for (uint32_t i = 0; i < set->page_count; i++) {
+		const uint64_t want = s->elements[i], page = array[set->first + i];
+
+		if (!set->parts[i >> TABLES_PART_SHIFT].here) {
+			if (ROW_PAGE_COUNT(page) != ROW_PAGE_ABSENT)
+				abort();
+			continue;
+		}
+		if (ROW_PAGE_NUMBER(page) != ROW_PAGE_NUMBER(want) || ROW_PAGE_COUNT(page) != ROW_PAGE_COUNT(want))
+			abort();
+		for (uint32_t k = 0; k < ROW_PAGE_COUNT(page); k++)
+			if (half((const uint32_t *)array, ROW_PAGE_FIRST(page) + k) != rows[ROW_PAGE_FIRST(want) + k])
+				abort();
+	}
+}
+
+static void in_parts(const struct unwind_section *s, const struct tablemaps *maps)
+{
+	struct rowset *set = NULL;
+	struct rowsets rs;
+
+	rowsets_init(&rs, maps, 0);
+	rs.parts_min = 1;
+	if (rowsets_elements(&rs, s) && !rowsets_get(&rs, s, &set) && set->part_count) {
+		for (uint32_t k = 0; k < set->part_count; k += 2)
+			rowparts_make(&rs, set, s, k, 0);
+		follow_parts(set, s);
+		rowparts_drop(&rs, set, 0, 0);
+		arena_tick(&rs.arena, 0);
+		for (uint32_t k = set->part_count; k-- > 0;)
+			rowparts_make(&rs, set, s, k, 0);
+		follow_parts(set, s);
+	}
+	rowsets_put(&rs, set, 0);
+	if (rs.arena.used)
+		abort();
+	rowsets_release(&rs);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -83,12 +150,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	memcpy(copy, data, len);
 	if (!unwind_section_open(&s, copy, len) && rowsets_sound(&s)) {
 		rowsets_init(&rs, &maps, 0);
-		if (rowsets_elements(&s) && !rowsets_get(&rs, &s, &set)) {
+		if (rowsets_elements(&rs, &s) && !rowsets_get(&rs, &s, &set)) {
 			follow(set);
 			again(&rs, &s, set);
 		}
 		rowsets_put(&rs, set, 0);
 		rowsets_release(&rs);
+		in_parts(&s, &maps);
 	}
 	free(copy);
 	return 0;

@@ -7,3 +7,5 @@ $(eval $(call unit_test,slices_test,tests/unit/loaders/maps/slices_test.c $(addp
   base,))
 $(eval $(call unit_test,rowsets_test,tests/unit/loaders/maps/rowsets_test.c $(addprefix loaders/maps/,rowsets.c arena.c),\
   base,))
+$(eval $(call unit_test,rowparts_test,tests/unit/loaders/maps/rowparts_test.c $(addprefix loaders/maps/,rowparts.c rowsets.c arena.c),\
+  base,))

@@ -34,6 +34,19 @@ int tablemaps_rows_equal(const struct tablemaps *t, uint32_t first, const void *
 	return !memcmp(array + first, data, n * sizeof(*array));
 }
 
+int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+{
+	if (!n || n > t->n_rows || first > t->n_rows - n)
+		return -ERANGE;
+	*w = (struct tablemaps_window){.base = array, .at = array + first};
+	return 0;
+}
+
+void tablemaps_window_close(struct tablemaps_window *w)
+{
+	*w = (struct tablemaps_window){0};
+}
+
 static const struct tablemaps maps = {.n_rows = ELEMENTS};
 static struct rowsets rs;
 
@@ -52,6 +65,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#define AS_EXAMPLE .page_count = 2, .rule_count = 3, .ext_count = 1, .row_count = 2
 #define ROWS(a, b) ((uint64_t)(b) << 32 | (a))
 
 /* Two pages, three rules, an extension, two rows: 8 elements. */
@@ -124,12 +138,13 @@ static void what_a_predecessor_wrote_is_found_by_its_content(void **state)
 	(void)state;
 	example_make(&x, 0);
 	memcpy(array + 24, x.e, sizeof(x.e));
-	old = rowsets_get_at(&rs, 24, 2, 3, 1, 2);
+	old = rowsets_get_at(&rs, &(struct rowset){.first = 24, AS_EXAMPLE});
 	assert_non_null(old);
-	assert_ptr_equal(rowsets_get_at(&rs, 24, 2, 3, 1, 2), old);
-	assert_null(rowsets_get_at(&rs, 30, 2, 3, 1, 2));
-	assert_null(rowsets_get_at(&rs, ELEMENTS - 4, 2, 3, 1, 2));
-	assert_null(rowsets_get_at(&rs, 0, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX));
+	assert_ptr_equal(rowsets_get_at(&rs, &(struct rowset){.first = 24, AS_EXAMPLE}), old);
+	assert_null(rowsets_get_at(&rs, &(struct rowset){.first = 30, AS_EXAMPLE}));
+	assert_null(rowsets_get_at(&rs, &(struct rowset){.first = ELEMENTS - 4, AS_EXAMPLE}));
+	assert_null(rowsets_get_at(&rs, &(struct rowset){.page_count = UINT32_MAX, .rule_count = UINT32_MAX,
+							   .ext_count = UINT32_MAX, .row_count = UINT32_MAX}));
 	assert_int_equal(rowsets_get(&rs, &x.s, &again), 0);
 	assert_ptr_equal(again, old);
 	assert_int_equal(rs.arena.used, 8);
