@@ -25,13 +25,22 @@ static json_t *refuse(const struct err *e)
 	return o;
 }
 
+/* With how many processes it has been given to go into; null: it looks for itself. */
+static json_t *loader_json(const struct sup *s, const struct service *l)
+{
+	json_t *o = service_json(l);
+
+	json_object_set_new(o, "targets", *l->wants ? json_integer((json_int_t)targets_given(s->targets, l)) : json_null());
+	return o;
+}
+
 static json_t *status(struct sup *s)
 {
 	json_t *services = json_array();
 
 	json_array_append_new(services, service_json(&s->maps.service));
 	for (unsigned int i = 0; i < s->n_loaders; i++)
-		json_array_append_new(services, service_json(&s->loader[i]));
+		json_array_append_new(services, loader_json(s, &s->loader[i]));
 	return json_pack("{s:b, s:{s:i, s:f, s:b, s:f, s:f, s:I, s:I, s:i, s:i}, s:o, s:o}", "ok", 1, "sonded", "pid", (int)getpid(),
 			 "for_seconds", (double)(clock_mono_ns() - s->began_ns) / 1e9, "ready", s->ready, "cores", s->cores,
 			 "limit_cores", s->conf.cpu / 100, "private_bytes", (json_int_t)s->private_bytes,

@@ -8,6 +8,7 @@
 #include "schema/base/families.h"
 #include "supervisor/conf_parts.h"
 #include "supervisor/quantity.h"
+#include "supervisor/rules.h"
 
 #define FREQ_MAX 4999
 
@@ -85,6 +86,14 @@ static int check_memory(struct conf *c, const char *text)
 	return strcmp(text, "0") ? quantity_bytes(text, &c->memory_bytes) : 0;
 }
 
+static int check_rules(struct conf *c, const char *text)
+{
+	(void)c;
+	return rules_check(text);
+}
+
+#define RULES_LIKE "a list of container:, image:, command:, user: (of this host) or unit: with a pattern each"
+
 const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_STORE] = {"store", "store", "SONDE_STORE", "", "a path that begins with /", "the store's folder", check_store},
 	[CONF_BUDGET] = {"store", "budget", "SONDE_BUDGET", "", "2G or 500M",
@@ -99,6 +108,10 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},
 	[CONF_CPU] = {"limits", "cpu", "SONDE_CPU", "5", "a number of percent, 0 for no limit",
 		      "what all of sonde may take, in percent of one core; over it for a minute, sampling is slowed", check_cpu},
+	[CONF_INCLUDE] = {"targets", "include", "SONDE_INCLUDE", "", RULES_LIKE,
+			  "only these processes are gone into (default: all): container:web-* user:postgres", check_rules},
+	[CONF_EXCLUDE] = {"targets", "exclude", "SONDE_EXCLUDE", "", RULES_LIKE,
+			  "these processes are not gone into: command:vault unit:secret.service", check_rules},
 	[CONF_MEMORY] = {"limits", "memory", "SONDE_MEMORY", "256M", "256M, 0 for no limit",
 			 "what all of sonde may take of memory; over it for a minute, families are ended", check_memory},
 };

@@ -56,8 +56,9 @@ static void start_loader(struct sup *s, struct service *l)
 	char freq[16], bytes[32], age[32], budget[32];
 	char *own[] = {"--store", s->store, "--bucket", "10s", "--maps-socket", s->maps_socket, "--args",
 		       s->conf.value[CONF_ARGS].text, "--segment-bytes", bytes, "--segment-age", age, "--store-budget", budget,
-		       "--progress-fd", "3", NULL};
-	char *argv[28] = {NULL};
+		       "--targets-fd", "4", "--progress-fd", "3", NULL};
+	struct child_fd feed = {targets_begin(s->targets, l), TARGETS_FD};
+	char *argv[32] = {NULL};
 	int n = 1;
 
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)retain_segment_bytes(&s->retain));
@@ -70,7 +71,8 @@ static void start_loader(struct sup *s, struct service *l)
 		argv[n++] = freq;
 	}
 	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
-	service_start(l, argv, NULL, 0, strcmp(l->name, "goheap") ? CAPS_PROBE : CAPS_LOAD);
+	service_start(l, argv, &feed, 1, strcmp(l->name, "goheap") ? CAPS_PROBE : CAPS_LOAD);
+	close(feed.from);
 	s->children_changed = true;
 }
 
@@ -249,6 +251,7 @@ static void turn(struct sup *s)
 		start_due(s);
 		retain_tick(&s->retain, s->prune_now);
 		s->prune_now = s->prune_now && !s->retain.pid;
+		targets_tick(s->targets, &s->conf, s->store, s->maps_socket, s->loader, s->n_loaders);
 		cost_look(s);
 	}
 	watch(s);
@@ -357,6 +360,7 @@ static int open_all(struct sup *s, struct err *e)
 static void close_all(struct sup *s)
 {
 	control_close(&s->control);
+	targets_free(s->targets);
 	mapsowner_release(&s->maps);
 	retain_release(&s->retain);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
@@ -375,7 +379,7 @@ int loop_run(const struct loop_opts *o, struct err *e)
 	int rc;
 
 	s = (struct sup){.o = o, .conf = *o->conf, .lock_fd = -1, .signal_fd = -1, .began_ns = clock_mono_ns(),
-			 .watchdog_ns = notify_watchdog_ns(), .control = {.listen_fd = -1, .answer = sup_answer, .ctx = &s}};
+			 .watchdog_ns = notify_watchdog_ns(), .targets = targets_new(), .control = {.listen_fd = -1, .answer = sup_answer, .ctx = &s}};
 	mapsowner_init(&s.maps);
 	rc = open_all(&s, e);
 	if (!rc) {

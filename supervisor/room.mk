@@ -1,4 +1,4 @@
 # supervisor: sonded and sonde-prune. Knows no BPF, links no libbpf.
 $(eval $(call archive,supervisor,$(filter-out %_main.c,$(wildcard supervisor/*.c))))
 $(eval $(call program,sonde-prune,supervisor/prune_main.c,supervisor store base,-lsqlite3 -ljansson -lpthread -lm))
-$(eval $(call program,sonded,supervisor/sonded_main.c,supervisor host store base,-lsqlite3 -ljansson -linih -lpthread -lm))
+$(eval $(call program,sonded,supervisor/sonded_main.c,supervisor host store image base,-lsqlite3 -ljansson -linih -lpthread -lm))

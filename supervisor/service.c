@@ -108,6 +108,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	s->samples_before += s->samples;
 	s->lost_before += s->lost;
 	s->samples = s->lost = s->cores = 0;
+	s->wants[0] = '\0';
 	s->store_error[0] = s->said[0] = s->said_fix[0] = '\0';
 	strbuf_reset(&s->line);
 	strbuf_reset(&s->talk);
@@ -180,6 +181,8 @@ static void take_event(struct service *s, const json_t *ev)
 		s->cores = number(ev, "self_cores");
 		take_store_error(s, json_string_value(json_object_get(ev, "store_error")) ?: "");
 	}
+	if (!strcmp(name, "wants"))
+		snprintf(s->wants, sizeof(s->wants), "%.15s", json_string_value(json_object_get(ev, "targets")) ?: "");
 	if (!strcmp(name, "error")) {
 		snprintf(s->why, sizeof(s->why), "%.255s", what ?: "it failed");
 		snprintf(s->fix, sizeof(s->fix), "%.159s", fix ?: "");

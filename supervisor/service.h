@@ -45,6 +45,7 @@ struct service {
 	char store_error[64];        /* why it cannot write the store just now, "": it can */
 	double samples_before, lost_before; /* of those before it */
 	uint32_t freq;               /* what it was started with */
+	char wants[16];              /* the processes that it wants to be given (targets.h), "": it looks for itself */
 };
 
 void service_init(struct service *s, const char *name, const struct probe_family *f);

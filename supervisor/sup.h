@@ -9,6 +9,7 @@
 #include "supervisor/mapsowner.h"
 #include "supervisor/retain.h"
 #include "supervisor/service.h"
+#include "supervisor/targets.h"
 
 struct sup {
 	const struct loop_opts *o;
@@ -18,6 +19,7 @@ struct sup {
 	struct mapsowner maps;
 	struct service loader[FAMILIES_MAX];  /* of families that were wanted at some time, in the order of the list */
 	unsigned int n_loaders;
+	struct targets *targets;
 	struct control control;
 	struct retain retain;
 	struct governor governor, memory;

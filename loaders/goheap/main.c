@@ -192,6 +192,7 @@ static void goheap_close(void *state)
 static const struct family goheap_family = {
 	.name = "goheap",
 	.summary = "what Go programs allocate and hold: stacks, from their runtime's own profile",
+	.wants = "go",
 	.options = goheap_options,
 	.rights = goheap_rights,
 	.open = goheap_open,

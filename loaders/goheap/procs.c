@@ -81,6 +81,8 @@ static void look_at(void *ctx, struct hostmaps_process *hp)
 	if (!p)
 		p = add(ps, hp, &key);
 	p->seen_ns = ps->now_ns;
+	if (ps->host->target->feed) /* what is given may be taken back */
+		p->in_scope = target_covers(ps->host->target, ps->host->maps, hp);
 	if (!p->in_scope || p->found == GOPROC_NO_INDEX)
 		return;
 	if (p->found != GOPROC_NO_GO || hp->exec_id == 0) /* without exec ids another executable is the sign of an exec */

@@ -119,6 +119,7 @@ def programs(folder):
     return found
 
 
+@pytest.mark.live
 def test_language_runtime_and_libc_of_real_programs_are_told(capture, sql, scratch, store):
     c = capture("--freq", 99)
     wanted = programs(scratch)

@@ -15,6 +15,7 @@
 
 #include "loaders/lib/bpf/capture_parts.h"
 #include "loaders/lib/bpf/cpulist.h"
+#include "loaders/lib/bpf/targetfeed.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/naming.h"
 #include "schema/base/cleanup.h"
@@ -84,6 +85,8 @@ static void tick(struct capture *c)
 
 	capture_rings_read(c);
 	hostmaps_read(c->maps);
+	if (c->feed)
+		targetfeed_read(c->feed);
 	capture_pass(c, false);
 	capture_ends_missed(c);
 	naming_tick(c->naming);
@@ -283,6 +286,18 @@ static void seed_await(struct capture *c)
 	}
 }
 
+/* sonded gives a family that wants it the processes to go into; it is told what is wanted. */
+static void feed_begin(struct capture *c)
+{
+	int fd = c->o->options->targets_fd;
+
+	if (fd < 0 || !c->f->wants)
+		return;
+	c->feed = targetfeed_new(fd);
+	c->o->target->family.feed = c->feed;
+	progress_send(c->o->progress, json_pack("{s:s, s:s}", "event", "wants", "targets", c->f->wants), true);
+}
+
 /* Sampling begins with the attach; the command, if there is one, right after it. */
 static int begin(struct capture *c, struct err *e)
 {
@@ -291,6 +306,7 @@ static int begin(struct capture *c, struct err *e)
 	struct family_tally t;
 	int err;
 
+	feed_begin(c);
 	seed_await(c);
 	c->offset_ns = clock_boot_offset_ns();
 	err = c->f->attach(c->state, e);
@@ -413,6 +429,7 @@ static int close_parts(struct capture *c, struct err *e)
 		hostmaps_close(c->maps);
 	if (c->store)
 		err = store_writer_close(c->store, c->r->interrupted ? 1200 : 5000, e);
+	targetfeed_free(c->feed);
 	hold_release(&c->hold);
 	late_release(&c->late);
 	idmap_release(&c->processes);

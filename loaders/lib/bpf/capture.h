@@ -30,7 +30,7 @@ struct capture_opts {
 	const struct family *family;
 	const struct options *options;
 	const char *command_line;    /* as typed, for the store */
-	const struct target *target;
+	struct target *target;       /* gets what sonded gives */
 	struct command *command;
 	struct progress *progress;
 	int64_t begin_ns;            /* boot clock, when the program was started */

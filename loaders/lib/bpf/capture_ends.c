@@ -30,10 +30,12 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 	struct capture *c = ctx;
 	struct store_end e = {.comm = p->comm};
 	int64_t at_ns = capture_utc(c, (int64_t)p->to_ns);
+	struct family_target scope = c->o->target->family;
 	int rc = -ESTALE;
 	bool row;
 
-	if (!target_covers(&c->o->target->family, c->maps, p))
+	scope.feed = NULL; /* what is gone into is one thing, what is watched another */
+	if (!target_covers(&scope, c->maps, p))
 		return;
 	e.how = naming_end(p, &e.status);
 	if (e.how == STORE_END_EXEC) { /* no end of the process, but of this program in it */

@@ -24,6 +24,7 @@ struct bpf_object;
 struct hostmaps;
 struct naming;
 struct ring_buffer;
+struct targetfeed;
 
 struct capture {
 	const struct capture_opts *o;
@@ -59,6 +60,7 @@ struct capture {
 	bool stop;
 	int64_t bad_second;          /* of capture_ends: how many of this second have got a row, by exit and by signal */
 	uint32_t bad[2];
+	struct targetfeed *feed;     /* NULL: there is none */
 	uint64_t missed;             /* of hostmaps_missed, stored */
 	int signals;                 /* SIGINT, SIGTERM, SIGHUP that have come */
 };

@@ -23,6 +23,8 @@ struct store_writer;
 
 enum family_hierarchy { FAMILY_CGROUP_V2 = 0, FAMILY_CGROUP_V1_MEMORY = 1, FAMILY_CGROUP_V1_PIDS = 2 };
 
+struct targetfeed;
+
 struct family_cgroup {
 	uint64_t id;                     /* unique within its hierarchy only */
 	enum family_hierarchy hierarchy;
@@ -33,6 +35,7 @@ struct family_target {          /* what --pid, --cgroup, --container, --comm, --
 	const struct family_cgroup *cgroups; size_t n_cgroups;
 	const char *const *comms;            size_t n_comms;
 	bool follow_children;   /* of pids: `-- command` */
+	const struct targetfeed *feed; /* those that sonded gives, NULL: nobody does */
 };
 
 struct family_config {
@@ -83,6 +86,7 @@ struct family {
 	const char *name;       /* "cpu": also the store's family and the program's name sonde-NAME */
 	const char *summary;    /* one line for --help */
 	bool has_freq;          /* offers --freq */
+	const char *wants;      /* the processes that sonded may give it: "go", "libssl", "all" (targetfeed.h); NULL: it watches the host */
 	const struct family_option *options; /* up to one without a name; NULL: none */
 	/* What it works with where nothing can be loaded: 0, or the reason why not even that. NULL: it is nothing without its
 	 * programs. A family that has it may find its state without an object (open leaves *obj NULL), and has no ring. */

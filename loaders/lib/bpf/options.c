@@ -14,7 +14,7 @@
 #define FAMILY_OPTIONS_MAX 16
 #define DURATION_MAX_NS (365ull * 86400 * 1000000000)
 
-enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_NO_LINES, OPT_SOCKET, OPT_PROGRESS,
+enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_NO_LINES, OPT_SOCKET, OPT_PROGRESS, OPT_TARGETS,
        OPT_RECORDING, OPT_SEGMENT_BYTES, OPT_SEGMENT_AGE, OPT_BUDGET, OPT_CHECK, OPT_JSON, OPT_FAMILY = 512 /* and on: the family's own */ };
 
 /* The table: getopt's options and the help are made of it. */
@@ -39,6 +39,7 @@ static const struct option_row rows[] = {
 	{OPT_NO_LINES, "no-lines", NULL, "functions alone: no source lines, no inlined functions", false},
 	{OPT_SOCKET, "maps-socket", "PATH", "use the sonde-maps that listens there (default: start one)", false},
 	{OPT_PROGRESS, "progress-fd", "N", "write progress as JSON lines to this descriptor", false},
+	{OPT_TARGETS, "targets-fd", "N", "of sonded: which processes to go into comes by this descriptor", false},
 	{OPT_RECORDING, "recording", "N", "a number: captures that have the same one are one recording", false},
 	{OPT_SEGMENT_BYTES, "segment-bytes", "N", "begin a new file of the store past this size (default 64 MiB)", false},
 	{OPT_SEGMENT_AGE, "segment-age", "TIME", "and past this age (default 1h)", false},
@@ -204,13 +205,13 @@ static int segment_age_set(struct options *o, const char *arg, struct err *e)
 	return 0;
 }
 
-static int progress_set(struct options *o, const char *arg, struct err *e)
+static int fd_set_(int *out, const char *name, const char *arg, struct err *e)
 {
 	uint32_t fd;
 
 	if (number_parse(arg, 0, 1 << 20, &fd))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--progress-fd '%s' is not a descriptor", arg);
-	o->progress_fd = (int)fd;
+		return err_set(e, -EINVAL, EXIT_USAGE, "--%s '%s' is not a descriptor", name, arg);
+	*out = (int)fd;
 	return 0;
 }
 
@@ -238,7 +239,8 @@ static int option_apply(const struct family *f, struct options *o, int id, const
 	case OPT_BUCKET: return bucket_set(o, arg, e);
 	case OPT_ARGS: return args_set(o, arg, e);
 	case OPT_NO_LINES: o->no_lines = true; return 0;
-	case OPT_PROGRESS: return progress_set(o, arg, e);
+	case OPT_PROGRESS: return fd_set_(&o->progress_fd, "progress-fd", arg, e);
+	case OPT_TARGETS: return fd_set_(&o->targets_fd, "targets-fd", arg, e);
 	case OPT_RECORDING: return recording_set(o, arg, e);
 	case OPT_SEGMENT_BYTES: return bytes_set(&o->segment_bytes, "segment-bytes", arg, e);
 	case OPT_BUDGET: return bytes_set(&o->budget_bytes, "store-budget", arg, e);
@@ -311,7 +313,7 @@ static int command_set(const struct family *f, int argc, char **argv, struct opt
 
 int options_parse(const struct family *f, int argc, char **argv, struct options *out, struct err *e)
 {
-	struct options o = {.freq = f->has_freq ? FREQ_DEFAULT : 0, .bucket_s = 10, .args = "masked", .progress_fd = -1};
+	struct options o = {.freq = f->has_freq ? FREQ_DEFAULT : 0, .bucket_s = 10, .args = "masked", .progress_fd = -1, .targets_fd = -1};
 	struct option longs[N_ROWS + FAMILY_OPTIONS_MAX + 1];
 	char shorts[2 * N_ROWS + 3];
 	int id, err;

@@ -31,6 +31,7 @@ struct options {
 	const char *args;           /* "full", "masked", "none" */
 	const char *maps_socket;    /* NULL: a sonde-maps of our own */
 	int progress_fd;            /* -1: none */
+	int targets_fd;             /* -1: none; see targetfeed.h */
 	uint64_t recording;         /* 0: alone */
 	uint64_t segment_bytes;     /* 0: the store's own */
 	uint64_t budget_bytes;      /* of the whole store, 0: none */

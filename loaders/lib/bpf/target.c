@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "loaders/lib/bpf/cgroupdir.h"
+#include "loaders/lib/bpf/targetfeed.h"
 #include "loaders/lib/host/container.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "schema/base/cleanup.h"
@@ -230,6 +231,8 @@ static bool comms_cover(const struct family_target *t, const struct hostmaps_pro
 
 bool target_covers(const struct family_target *t, struct hostmaps *hm, const struct hostmaps_process *p)
 {
+	if (t->feed && !targetfeed_has(t->feed, p->tgid, p->start_ns, p->exec_id))
+		return false;
 	return (!t->n_pids || pids_cover(t, hm, p)) && (!t->n_cgroups || cgroups_cover(t, p)) &&
 	       (!t->n_comms || comms_cover(t, p));
 }
