@@ -13,6 +13,7 @@
 
 #include "loaders/lib/host/perfring.h"
 #include "loaders/lib/host/sideband.h"
+#include "loaders/maps/procevents.h"
 #include "loaders/maps/world.h"
 #include "probes/maps.skel.h"
 #include "schema/base/clock.h"
@@ -81,6 +82,7 @@ int feed_open(struct world *w, int processes_fd, struct feed **out, char *why, s
 	rc = open_program(f, processes_fd);
 	snprintf(why, why_size, "%s", rc ? strerror(-rc) : "");
 	w->bpf = !rc;
+	w->procevents = rc ? procevents_open() : NULL;
 	o.task = rc != 0;
 	rc = perfring_open(&o, &f->perf, e);
 	if (rc && w->bpf) {
@@ -102,6 +104,8 @@ void feed_close(struct feed *f)
 		return;
 	ring_buffer__free(f->ring);
 	maps_bpf__destroy(f->skel);
+	procevents_close(f->world->procevents);
+	f->world->procevents = NULL;
 	if (f->perf)
 		perfring_close(f->perf);
 	strbuf_release(&f->bytes);
@@ -224,6 +228,7 @@ uint64_t feed_read(struct feed *f)
 
 	if (f->ring)
 		ring_buffer__consume(f->ring);
+	procevents_read(f->world->procevents);
 	if (f->perf)
 		perfring_read(f->perf, on_perf, f);
 	else if (f->seeded)

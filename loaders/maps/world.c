@@ -17,6 +17,7 @@
 #include "loaders/maps/cgroups.h"
 #include "loaders/maps/containers.h"
 #include "loaders/maps/hub.h"
+#include "loaders/maps/procevents.h"
 #include "loaders/maps/publish.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
@@ -349,6 +350,15 @@ static void on_comm(struct world *w, const struct sideband_rec *r)
 	}
 }
 
+/* The record does not say how: the process connector may have. */
+static void on_exit_record(struct world *w, const struct sideband_rec *r)
+{
+	uint32_t code = 0;
+	bool known = procevents_take(w->procevents, r->pid, &code);
+
+	on_gone(w, r->pid, 0, r->time_ns, code, known ? 0 : MP_EXIT_UNKNOWN);
+}
+
 void world_record(struct world *w, const struct sideband_rec *r)
 {
 	switch (r->type) {
@@ -367,7 +377,7 @@ void world_record(struct world *w, const struct sideband_rec *r)
 		break;
 	case SIDEBAND_EXIT:
 		if (!w->bpf && r->pid == r->tid)
-			on_gone(w, r->pid, 0, r->time_ns, 0, MP_EXIT_UNKNOWN);
+			on_exit_record(w, r);
 		break;
 	default:
 		break;

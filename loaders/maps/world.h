@@ -100,6 +100,7 @@ struct proc {
 };
 
 struct containers;
+struct procevents;
 
 struct world_stats {
 	uint64_t procs, images, late, opened, open_failed;
@@ -109,6 +110,7 @@ struct world {
 	struct hub *hub;
 	struct cgroups *cgroups;
 	struct containers *containers;
+	struct procevents *procevents; /* without the program: how processes end; NULL: nobody tells */
 	enum args_policy args_policy;
 	bool bpf;               /* exec, fork and exit come from the program; else from the side-band */
 	uint64_t open_ns;       /* since when the side-band is complete */

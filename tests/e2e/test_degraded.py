@@ -3,6 +3,7 @@
 tells processes and mappings from the side-band records and /proc alone."""
 import os
 import subprocess
+import sys
 import time
 
 import pytest
@@ -50,6 +51,20 @@ def test_without_programs_of_its_own_what_runs_and_what_starts_is_named(degraded
     assert ns == pytest.approx(told["cpu_ns"], rel=0.05)
     process = sql(store, "SELECT args FROM processes WHERE pid = ?", (told["pid"],))
     assert process[0]["args"].endswith("burn 1500 1 --note=later")
+
+
+def test_without_programs_of_its_own_the_ends_of_processes_are_told_by_the_process_connector(degraded, capture, store, sql):
+    c = capture("--freq", 499, "--maps-socket", degraded[0])
+    burn = "import os,time\nwhile time.process_time() < 0.3: pass\n"
+    told = {}
+    for do, how, status in (("os._exit(7)", "exit", 7), ("os.kill(os.getpid(), 9)", "signal", 9)):
+        child = subprocess.Popen([sys.executable, "-c", burn + do])
+        child.wait(60)
+        told[child.pid] = (how, status)
+    c.stop()
+    for pid, want in told.items():
+        rows = sql(store, "SELECT how, status FROM processes WHERE pid = ? AND how <> 'exec'", (pid,))
+        assert (rows[-1]["how"], rows[-1]["status"]) == want, rows
 
 
 def test_without_programs_of_its_own_no_name_of_another_file_is_given(degraded, capture, work, store):
