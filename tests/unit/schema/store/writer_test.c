@@ -258,7 +258,13 @@ static void undo_migrations(const char *seg)
 {
 	static const char *const columns[] = {
 		"ALTER TABLE function DROP COLUMN source", "ALTER TABLE frame DROP COLUMN outer",
-		"ALTER TABLE series DROP COLUMN label", "ALTER TABLE run DROP COLUMN recording"};
+		"ALTER TABLE series DROP COLUMN label", "ALTER TABLE run DROP COLUMN recording",
+		"ALTER TABLE process DROP COLUMN end_ns", "ALTER TABLE process DROP COLUMN how",
+		"ALTER TABLE process DROP COLUMN status", "ALTER TABLE process DROP COLUMN lang",
+		"ALTER TABLE process DROP COLUMN runtime", "ALTER TABLE process DROP COLUMN linking",
+		"ALTER TABLE process DROP COLUMN libc", "ALTER TABLE container DROP COLUMN project",
+		"ALTER TABLE container DROP COLUMN service", "ALTER TABLE container DROP COLUMN labels",
+		"ALTER TABLE container DROP COLUMN started", "ALTER TABLE container DROP COLUMN restarts"};
 	static const char later[] =
 		"SELECT 'DROP ' || type || ' ' || name FROM sqlite_master WHERE type = 'view' OR (type = 'table' AND name NOT IN"
 		" ('meta', 'clock', 'run', 'run_period', 'text', 'container', 'image', 'process', 'function', 'frame', 'stack',"
