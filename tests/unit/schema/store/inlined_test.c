@@ -158,7 +158,7 @@ static void a_file_from_before_lines_is_still_read(void **state)
 			 0);
 	fixture_close(w);
 	fixture_drop_all_but(seg, "'meta','clock','run','run_period','text','container','image','process','function','frame',"
-				  "'stack','task','series','sample','loss_row','cost_row','containers','processes'");
+				  "'stack','task','series','sample','loss_row','cost_row','containers','processes','end_kind'");
 	fixture_exec(seg, "ALTER TABLE series DROP COLUMN label; ALTER TABLE frame DROP COLUMN outer;"
 			  "CREATE VIEW functions AS SELECT id, name AS function, file, line FROM function;"
 			  "UPDATE meta SET value = 2 WHERE key = 'schema_version'");
