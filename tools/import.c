@@ -60,7 +60,8 @@ static int read_file(const char *path, struct strbuf *to, struct err *e)
 	if (n == 0)
 		return 0;
 	n = -errno;
-	err_set(e, (int)n, n == -EACCES ? EXIT_PERMISSION : n == -ENOENT ? EXIT_USAGE : EXIT_RUNTIME, "cannot read %.300s: %s", path, strerror((int)-n));
+	err_set(e, (int)n, n == -EACCES ? EXIT_PERMISSION : n == -ENOENT ? EXIT_USAGE : EXIT_RUNTIME,
+		"cannot read %.300s: %s", path, strerror((int)-n));
 	return (int)n;
 }
 

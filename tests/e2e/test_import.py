@@ -207,7 +207,7 @@ def test_usage_and_a_missing_helper(sonde, tmp_path):
     for args in ([], ["a", "b"], [str(tmp_path / "x.folded"), "--type", "colour"], [str(tmp_path / "x.folded"), "--at", "noonish"],
                  [str(tmp_path / "x.folded"), "--freq", "9999999"]):
         assert sonde("import", *args, store=str(tmp_path / "other")).returncode == 2, args
-    assert sonde("import", "/nonexistent", store=str(tmp_path / "other")).returncode == 1
+    assert sonde("import", "/nonexistent", store=str(tmp_path / "other")).returncode == 2
     os.makedirs(tmp_path / "bin")
     shutil.copy(f"{BIN}/sonde", tmp_path / "bin" / "sonde")
     done = subprocess.run([tmp_path / "bin" / "sonde", "import", tmp_path / "x.folded", "--store", tmp_path / "other"],
