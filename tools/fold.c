@@ -22,6 +22,7 @@
 #include "tools/fold_kind.h"
 #include "tools/fold_slices.h"
 #include "tools/fold_wall.h"
+#include "tools/reading.h"
 #include "tools/select.h"
 #include "tools/when.h"
 
@@ -384,8 +385,12 @@ static int fold_of(const struct selection *sel, const struct fold_opts *o, struc
 	b->pub.kind = kind;
 	b->pub.unit = o->count ? kind->unit_n : kind->unit_value;
 	rc = o->slices ? fold_slices_plan(sel, o->slices, &b->pub, e) : 0;
-	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++) /* of a gauge the newest holds: it comes first */
+	reading_begin(sel->n_segments);
+	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++) { /* of a gauge the newest holds: it comes first */
+		reading_file(i);
 		rc = fold_segment(&f, sel->segments[gauge ? sel->n_segments - 1 - i : i].path, e);
+	}
+	reading_end();
 	fold_end(b);
 	note_unnamed(&b->pub);
 	fold_spans_cover(&f.spans, b->pub.slices, b->pub.n_slices);

@@ -15,6 +15,7 @@
 #include "tools/fold_build.h"
 #include "tools/fold_kind.h"
 #include "tools/fold_slices.h"
+#include "tools/reading.h"
 #include "tools/select.h"
 #include "tools/waitrules.h"
 #include "tools/wallparts.h"
@@ -308,8 +309,12 @@ static int wall_read(struct wall *w, struct err *e)
 	const struct selection *sel = w->sel;
 	int rc = w->opts.slices ? fold_slices_plan(sel, w->opts.slices, &w->b->pub, e) : 0;
 
-	for (size_t i = 0; !rc && i < sel->n_segments; i++)
+	reading_begin(sel->n_segments);
+	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
+		reading_file(i);
 		rc = add_segment(w, sel->segments[i].path, e);
+	}
+	reading_end();
 	if (!rc && !w->parts.n)
 		return fold_nothing(sel, STORE_KIND_OFFCPU, e);
 	for (int i = 0; !rc && i < SHAPES; i++)

@@ -16,6 +16,7 @@
 #include "tools/help.h"
 #include "tools/near.h"
 #include "tools/pager.h"
+#include "tools/reading.h"
 #include "tools/select.h"
 #include "tools/term.h"
 #include "tools/verb.h"
@@ -89,6 +90,8 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 		call.wide = common.wide;
 		if (common.no_pager)
 			pager_forbid();
+		if (common.quiet)
+			reading_quiet();
 		rc = check_words(v, &words, e);
 		if (!rc)
 			rc = run_selected(&call, &select, &words, e);

@@ -110,6 +110,11 @@ void pager_start(void)
 	close(ends[1]);
 }
 
+int pager_terminal(void)
+{
+	return terminal[1] >= 0 ? terminal[1] : STDERR_FILENO;
+}
+
 void pager_end(void)
 {
 	if (!pager)

@@ -15,6 +15,8 @@
 void pager_forbid(void);
 /* Before anything is printed. From now on stdout is as wide and as colourful as the terminal was. */
 void pager_start(void);
+/* Where stderr was before the pager: what is taken away again is written there. */
+int pager_terminal(void);
 /* All is printed: waits until the person has read it. Without pager_start: nothing. */
 void pager_end(void);
 

@@ -13,6 +13,7 @@
 #include "schema/base/strbuf.h"
 #include "tools/fold_kind.h"
 #include "tools/fold_slices.h"
+#include "tools/reading.h"
 #include "tools/timeline_parts.h"
 
 #define HOST "[host]"
@@ -260,8 +261,12 @@ int timeline_make(const struct selection *sel, enum timeline_by by, struct timel
 	l->pub.sel = sel;
 	l->by = by;
 	rc = plan_steps(l, e);
-	for (size_t i = 0; i < sel->n_segments && !rc; i++)
+	reading_begin(sel->n_segments);
+	for (size_t i = 0; i < sel->n_segments && !rc; i++) {
+		reading_file(i);
 		rc = read_segment(l, sel->segments[i].path, e);
+	}
+	reading_end();
 	for (int of = 0; of < TIMELINE_OF; of++)
 		order_cells(&l->pub, (enum timeline_of)of);
 	cover(l);

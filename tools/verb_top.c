@@ -8,6 +8,7 @@
 #include "schema/base/clock.h"
 #include "tools/live.h"
 #include "tools/live_screen.h"
+#include "tools/reading.h"
 #include "tools/term.h"
 #include "tools/verb.h"
 #include "tools/who.h"
@@ -67,6 +68,7 @@ static int top_run(struct verb_call *call, struct err *e)
 		return ret;
 	if (!is_screen(call))
 		return once(call, &l, e);
+	reading_quiet();
 	live_read(&l);
 	if (l.why.exit == EXIT_USAGE || l.why.exit == EXIT_STORE) { /* no window has an answer */
 		*e = l.why;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waitpairs: see the header. */
 #include "tools/waitpairs.h"
+#include "tools/reading.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -204,8 +205,12 @@ int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct
 	struct summing s = {.sel = sel, .out = w};
 	int rc = 0;
 
-	for (size_t i = 0; i < sel->n_segments && !rc; i++)
+	reading_begin(sel->n_segments);
+	for (size_t i = 0; i < sel->n_segments && !rc; i++) {
+		reading_file(i);
 		rc = sum_segment(&s, sel->segments[i].path, what, e);
+	}
+	reading_end();
 	idmap_release(&s.found);
 	idmap_release(&s.stacks);
 	order(w);

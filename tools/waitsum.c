@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waitsum: see the header. Groups are told apart by their text, so that segments with ids of their own add up. */
 #include "tools/waitsum.h"
+#include "tools/reading.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -358,8 +359,12 @@ int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum
 	struct waitsum *w;
 	int rc = 0;
 
-	for (size_t i = 0; i < sel->n_segments && !rc; i++)
+	reading_begin(sel->n_segments);
+	for (size_t i = 0; i < sel->n_segments && !rc; i++) {
+		reading_file(i);
 		rc = sum_segment(&s, sel->segments[i].path, e);
+	}
+	reading_end();
 	w = rows_of(&s);
 	cells_free(&s);
 	if (!rc && !w->n) {

@@ -22,6 +22,11 @@ bench-offcpu: all
 bench-goheap: all $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/goheap.py --write docs/BENCHMARKS.md
 
+# looking at one profile, beside perf report and go tool pprof on the same stacks: about 2 minutes
+.PHONY: bench-readers
+bench-readers: all
+	@$(PYTHON) tests/bench/readers.py --write docs/BENCHMARKS.md
+
 # a day of 50 million samples: how fast questions are answered from plain rows, and in how much memory
 OBJECTS += $(B)/obj/tests/bench/makeday.o
 $(B)/tests/makeday: $(B)/obj/tests/bench/makeday.o $(B)/lib/store.a $(B)/lib/base.a

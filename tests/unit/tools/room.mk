@@ -15,3 +15,4 @@ $(eval $(call unit_test,spikes_test,tests/unit/tools/spikes_test.c,tools store i
 $(eval $(call unit_test,wrap_test,tests/unit/tools/wrap_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,keys_test,tests/unit/tools/keys_test.c,tools,))
 $(eval $(call unit_test,unnamed_test,tests/unit/tools/unnamed_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,reading_test,tests/unit/tools/reading_test.c,tools base,-lutil))
