@@ -264,3 +264,26 @@ def judge(store, counts, load, watch, chaos, seed):
     assert not glob.glob(os.path.join(store, "writers", "*")), told
     # 2 %, or three standard deviations of so few samples
     assert sampled > 0 and abs(sampled / ran - 1) <= max(0.02, 3 / (sampled * HZ) ** 0.5), told
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+        return int(f.read().split()[0]) / 1e9
+
+
+def test_sonded_alone_takes_little_among_500_processes_and_50_starts_a_second(store):
+    need_root()
+    crowd = [subprocess.Popen(["sleep", "1000"]) for _ in range(500)]
+    crowd.append(subprocess.Popen(["sh", "-c", "while :; do /bin/true; sleep 0.01; done"]))
+    try:
+        with Sonded(store) as d:
+            assert d.running("cpu"), d.said()
+            pid, cpu, began = d.child.pid, cpu_seconds(d.child.pid), time.monotonic()
+            time.sleep(30)
+            share = (cpu_seconds(pid) - cpu) / (time.monotonic() - began)
+            print(f"sonded: {100 * share:.3f} % of a core, {memory(pid) / 1e6:.1f} MB")
+            assert share <= 0.002 and memory(pid) <= 20e6
+    finally:
+        for p in crowd:
+            p.kill()
+            p.wait()

@@ -180,6 +180,8 @@ static void kill_many(struct fixture *f, int kills)
 
 		if (!pid)
 			writer_until_killed(f, t, i);
+		for (int k = 0; k < 10000 && !__atomic_load_n(&t->added[i], __ATOMIC_RELAXED); k++)
+			usleep(1000); /* it begins: a kill before that shows nothing */
 		usleep((useconds_t)(5000 + rand_r(&seed) % 60000));
 		if (other) {
 			kill(other, SIGKILL);
