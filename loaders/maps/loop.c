@@ -216,7 +216,7 @@ void maps_loop(struct maps *m)
 
 	m->pace = (struct pace){.quick_ns = QUICK_NS, .slow_ns = SLOW_NS, .next_ns = now, .busy_until_ns = now + BEGIN_NS};
 	m->due = (struct due){.reconcile_ns = now + RECONCILE_NS, .act_ns = INT64_MAX, .sweep_ns = now + SWEEP_NS,
-			      .memory_ns = now + COST_NS};
+			      .cost_ns = now + COST_NS, .memory_ns = now + COST_NS};
 	while (!m->stop && !hub_orphaned(m->hub)) {
 		struct epoll_event ev[16];
 		int64_t next = m->pace.next_ns;
