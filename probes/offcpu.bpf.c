@@ -423,7 +423,7 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 		return false;
 	stack_fill_task(&s->ev, current, now);
 	if (!stack_fill(s, current, ctx, NULL) &&
-	    bpf_ringbuf_output(&events, s, stack_event_size(s), BPF_RB_NO_WAKEUP))
+	    bpf_ringbuf_output(&events, &s->ev, stack_event_size(s), BPF_RB_NO_WAKEUP))
 		return false;
 	return !wake_send(t, s, key, now - t->since_ns, p->flags);
 }
