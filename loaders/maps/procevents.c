@@ -26,13 +26,15 @@ static bool subscribe(int fd)
 {
 	struct sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
 	int bytes = BUFFER_BYTES;
-	struct __attribute__((packed)) {
+	const uint32_t op = PROC_CN_MCAST_LISTEN;
+	struct {
 		struct nlmsghdr head;
-		struct cn_msg msg;
-		uint32_t op;
-	} m = {.head = {.nlmsg_len = sizeof(m), .nlmsg_type = NLMSG_DONE, .nlmsg_pid = (uint32_t)getpid()},
-	       .msg = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(m.op)}, .op = PROC_CN_MCAST_LISTEN};
+		char rest[sizeof(struct cn_msg) + sizeof(op)];
+	} m = {.head = {.nlmsg_len = sizeof(m), .nlmsg_type = NLMSG_DONE, .nlmsg_pid = (uint32_t)getpid()}};
+	const struct cn_msg msg = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(op)};
 
+	memcpy(m.rest, &msg, sizeof(msg));
+	memcpy(m.rest + sizeof(msg), &op, sizeof(op));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	return !bind(fd, (struct sockaddr *)&to, sizeof(to)) && send(fd, &m, sizeof(m), 0) == sizeof(m);
 }

@@ -16,24 +16,40 @@
 #include "loaders/maps/procevents.h"
 #include "tests/unit/missing.h"
 
-struct __attribute__((packed)) message {
-	struct nlmsghdr head;
-	struct cn_msg msg;
-	struct proc_event ev;
+#define AT_MSG sizeof(struct nlmsghdr)
+#define AT_EV  (AT_MSG + sizeof(struct cn_msg))
+
+struct message {
+	char bytes[AT_EV + sizeof(struct proc_event)];
 };
+
+static void put(struct message *m, uint32_t idx, uint16_t len, const struct proc_event *ev)
+{
+	const struct cn_msg msg = {.id = {.idx = idx, .val = CN_VAL_PROC}, .len = len};
+
+	memcpy(m->bytes + AT_MSG, &msg, sizeof(msg));
+	memcpy(m->bytes + AT_EV, ev, sizeof(*ev));
+}
+
+static struct proc_event exit_event(int pid, int tgid, uint32_t code)
+{
+	return (struct proc_event){.what = PROC_EVENT_EXIT,
+				   .event_data.exit = {.process_pid = pid, .process_tgid = tgid, .exit_code = code}};
+}
 
 static struct message exit_of(int pid, int tgid, uint32_t code)
 {
-	struct message m = {.msg = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(struct proc_event)}};
-	struct proc_event ev = {.what = PROC_EVENT_EXIT, .event_data.exit = {.process_pid = pid, .process_tgid = tgid, .exit_code = code}};
+	const struct proc_event ev = exit_event(pid, tgid, code);
+	struct message m = {0};
 
-	m.ev = ev;
+	put(&m, CN_IDX_PROC, sizeof(ev), &ev);
 	return m;
 }
 
 static void the_exit_of_a_process_is_told_and_nothing_else(void **state)
 {
-	struct message m = exit_of(70, 70, 7 << 8), thread = exit_of(71, 70, 0), fork = m, other = m, brief = m;
+	struct message m = exit_of(70, 70, 7 << 8), thread = exit_of(71, 70, 0), other = m;
+	struct proc_event ev = exit_event(70, 70, 0);
 	uint32_t tgid = 0, code = 0;
 
 	(void)state;
@@ -41,12 +57,13 @@ static void the_exit_of_a_process_is_told_and_nothing_else(void **state)
 	assert_int_equal(tgid, 70);
 	assert_int_equal(code, 7 << 8);
 	assert_false(procevents_parse(&thread, sizeof(thread), &tgid, &code));
-	fork.ev.what = PROC_EVENT_FORK;
-	assert_false(procevents_parse(&fork, sizeof(fork), &tgid, &code));
-	other.msg.id.idx = 9;
+	put(&other, 9, sizeof(ev), &ev);
 	assert_false(procevents_parse(&other, sizeof(other), &tgid, &code));
-	brief.msg.len = 8;
-	assert_false(procevents_parse(&brief, sizeof(brief), &tgid, &code));
+	put(&other, CN_IDX_PROC, 8, &ev);
+	assert_false(procevents_parse(&other, sizeof(other), &tgid, &code));
+	ev.what = PROC_EVENT_FORK;
+	put(&other, CN_IDX_PROC, sizeof(ev), &ev);
+	assert_false(procevents_parse(&other, sizeof(other), &tgid, &code));
 }
 
 static void a_message_that_is_cut_is_passed_over(void **state)
