@@ -12,8 +12,6 @@ from publishing import publisher, wait_indexed
 
 ENOUGH = 0.995
 SHARED = 0.97  # where room is short, what is used for the first time is unwound from a copy of 20 KB
-# Programs that live for milliseconds: some samples fall before the mapping they lie in has been told
-FRESH = {"gcc": 0.97}
 # Debian's java runs what it compiles without frame pointers, and its interpreter is compiled code of that kind: stacks
 # that touch the code cache are another issue's. What never touches it (collector, compiler, VM threads) counts here.
 JIT = {"java"}
@@ -60,7 +58,7 @@ def test_stacks_of_programs_as_they_ship_reach_their_root(name, capture, store, 
     assert n > 200, f"too few samples of {running.executables}: {complete}, {where}"
     print(f"{name}: {100 * complete / n:.2f} % of {n} reach a root; others: "
           f"{sorted(where.items(), key=lambda x: -x[1])[:5]}")
-    assert complete / n >= FRESH.get(name, ENOUGH), where
+    assert complete / n >= ENOUGH, where
 
 
 @pytest.mark.live
