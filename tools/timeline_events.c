@@ -11,8 +11,11 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
 #include "tools/ended.h"
 #include "tools/timeline_parts.h"
+
+#define HOUR_NS (3600 * NSEC_PER_SEC)
 
 static struct timeline_event *event_add(struct timelining *l, const char *kind, int64_t from_ns, int64_t to_ns, const char *who,
 					const char *fmt, ...) __attribute__((format(printf, 6, 7)));
@@ -58,13 +61,35 @@ static void tell_run(struct timelining *l, sqlite3_stmt *st)
 			  state == 1 ? "recording of %.40s ended" : "recording of %.40s was killed", family);
 }
 
+/* What was told of the same hour, family and reason from another segment, which ends where it happens to end. */
+static struct timeline_event *loss_known(struct timelining *l, int64_t from_ns, const char *of)
+{
+	for (size_t i = 0; i < l->pub.n_events; i++) {
+		struct timeline_event *v = &l->pub.events[i];
+
+		if (!strcmp(v->kind, "lost") && v->from_ns / HOUR_NS == from_ns / HOUR_NS && !strcmp(strstr(v->text, " of "), of))
+			return v;
+	}
+	return NULL;
+}
+
 static void tell_loss(struct timelining *l, sqlite3_stmt *st)
 {
 	int64_t from = sqlite3_column_int64(st, 2) * NSEC_PER_SEC, to = sqlite3_column_int64(st, 3) * NSEC_PER_SEC;
 	uint64_t n = (uint64_t)sqlite3_column_int64(st, 4);
+	struct strbuf of cleanup_strbuf = STRBUF_INIT, text = STRBUF_INIT;
+	struct timeline_event *v;
 
-	event_add(l, "lost", from, to, NULL, "lost %llu of %.40s: %.60s", (unsigned long long)n, column_text(st, 0),
-		  column_text(st, 1))->n = n;
+	strbuf_addf(&of, " of %.40s: %.60s", column_text(st, 0), column_text(st, 1));
+	v = loss_known(l, from, strbuf_str(&of));
+	if (!v)
+		v = event_add(l, "lost", from, to, NULL, "lost 0%s", strbuf_str(&of));
+	v->n += n;
+	v->from_ns = from < v->from_ns ? from : v->from_ns;
+	v->to_ns = to > v->to_ns ? to : v->to_ns;
+	strbuf_addf(&text, "lost %llu%s", (unsigned long long)v->n, strbuf_str(&of));
+	free(v->text);
+	v->text = strbuf_take(&text);
 }
 
 static void tell_ended(struct timelining *l, const struct store_process_row *row, const char *how)
@@ -152,7 +177,8 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 	} questions[] = {
 		{"SELECT family, from_ns, to_ns, state FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2",
 		 tell_run},
-		{"SELECT family, reason, min(ts), max(ts), sum(lost) FROM loss WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2", tell_loss},
+		{"SELECT family, reason, min(ts), max(ts), sum(lost) FROM loss WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2, ts / 3600",
+		 tell_loss},
 		{"SELECT process_id, value FROM process_notes WHERE key = 'last' AND value <> ''", tell_end},
 		{"SELECT id FROM process p WHERE how IN (1, 2, 3) AND end_ns / 1000000000 BETWEEN ?1 AND ?2 AND NOT self AND NOT EXISTS"
 		 " (SELECT 1 FROM process_note n WHERE n.process = p.id AND n.key = 'last' AND n.value <> 0)", tell_process_end},

@@ -99,19 +99,28 @@ static int one_row(sqlite3 *db, const char *sql, int64_t run, uint64_t *a, uint6
 	return 0;
 }
 
+static int take_total(void *ctx, const struct store_total *t)
+{
+	*(uint64_t *)ctx += t->n;
+	return 0;
+}
+
 /* A segment where one run alone has CPU samples is summed without a look at the dictionary: a day of them must take no
  * time. */
-static int add_samples(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
+static int add_samples(struct facts *f, struct store_segment *s, int64_t run, struct err *e)
 {
-	uint64_t own = 0, others = 0;
+	const struct store_query q = {.to_ns = INT64_MAX, .kind = STORE_KIND_CPU, .run = run};
+	uint64_t own = 0, others = 0, none = 0;
+	sqlite3 *db = store_segment_db(s);
 	int rc = one_row(db, "SELECT sum(id = ?1), sum(id <> ?1) FROM run WHERE EXISTS (SELECT 1 FROM task t WHERE t.run = run.id"
 			     " AND t.kind = 1)", run, &own, &others, e);
 
 	if (rc || !own)
 		return rc;
-	return one_row(db, others ? "SELECT sum(x.n) FROM sample x CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON"
-				    " t.id = e.task WHERE t.run = ?1" : "SELECT sum(n) FROM sample WHERE ?1",
-		       run, &f->samples, &own, e);
+	if (others)
+		return store_totals(s, &q, take_total, &f->samples, e);
+	return one_row(db, store_segment_sealed(s) ? "SELECT sum(n) FROM sample_pack WHERE ?1" : "SELECT sum(n) FROM sample WHERE ?1",
+		       run, &f->samples, &none, e);
 }
 
 static int add_events(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
@@ -169,7 +178,7 @@ static int facts_fill(struct facts *f, const struct select_recording *rec, struc
 		if (i && strcmp(rec->runs[i].segment, rec->runs[i - 1].segment))
 			f->private_bytes = f->map_bytes = 0; /* the latest; of one segment those of all families together */
 		if (rc == 0)
-			rc = add_samples(f, store_segment_db(s), rec->runs[i].run, e);
+			rc = add_samples(f, s, rec->runs[i].run, e);
 		if (rc == 0)
 			rc = add_events(f, store_segment_db(s), rec->runs[i].run, e);
 		if (rc == 0 && !strcmp(rec->runs[i].segment, rec->runs[rec->n_runs - 1].segment))

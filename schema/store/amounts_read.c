@@ -163,6 +163,26 @@ static int kinds_among(struct store_segment *s, const struct store_query *q, con
 	return reading_finish(s, st, rc == SQLITE_ROW ? SQLITE_DONE : rc, e);
 }
 
+/* Samples are of one kind: is any of this run within the range? */
+static int sampled_in(struct store_segment *s, const struct store_query *q, uint32_t *kinds, struct err *e)
+{
+	int64_t first, last;
+	struct samples c;
+	bool found = false;
+	int rc;
+
+	pass_range(s, q, &first, &last);
+	rc = samples_open(&c, s, first, last, e);
+	if (rc)
+		return rc;
+	while (!found && (rc = samples_next(&c)) == SQLITE_ROW)
+		for (size_t i = 0; i < c.n && !found; i++)
+			found = !q->run || s->tasks[s->series_task[c.rows[i].series]].run == q->run;
+	if (found)
+		*kinds |= 1u << STORE_KIND_CPU;
+	return samples_close(&c, rc, e);
+}
+
 int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run, uint32_t *kinds, struct err *e)
 {
 	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns, .run = run};
@@ -174,7 +194,8 @@ int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int6
 	if (rc)
 		return rc;
 	possible = store_run_kinds(s, run);
-	rc = kinds_among(s, &q, "SELECT series FROM sample WHERE ts BETWEEN ?1 AND ?2", possible & sampled, &found, e);
+	if (possible & sampled)
+		rc = sampled_in(s, &q, &found, e);
 	if (!rc && s->has_amounts)
 		rc = kinds_among(s, &q, "SELECT series FROM amount WHERE ts BETWEEN ?1 AND ?2", possible & ~sampled, &found, e);
 	if (!rc)

@@ -150,17 +150,24 @@ int folder_lock(const char *dir)
 	return take_fd(&fd);
 }
 
-/* YYYYMMDDTHHMMSSZ-NNNN.db */
-bool folder_is_segment_name(const char *name)
+static bool has_shape(const char *name, const char *shape)
 {
-	static const char shape[] = "00000000T000000Z-0000.db";
-
-	if (strlen(name) != sizeof(shape) - 1)
+	if (strlen(name) != strlen(shape))
 		return false;
 	for (size_t i = 0; shape[i]; i++)
 		if (shape[i] == '0' ? name[i] < '0' || name[i] > '9' : name[i] != shape[i])
 			return false;
 	return true;
+}
+
+bool folder_is_day_name(const char *name)
+{
+	return has_shape(name, "00000000T000000Z-d000.db");
+}
+
+bool folder_is_segment_name(const char *name)
+{
+	return has_shape(name, "00000000T000000Z-0000.db") || folder_is_day_name(name);
 }
 
 static int folder_by_name(const void *a, const void *b)
@@ -218,9 +225,12 @@ static int folder_next_name(const char *dir, char stamp[17], int *number)
 	strftime(stamp, 17, "%Y%m%dT%H%M%SZ", &tm);
 	*number = 1;
 	if (n && strncmp(names[n - 1], stamp, 16) >= 0) {
+		bool day = folder_is_day_name(names[n - 1]); /* it stands at midnight: one second on is behind it */
+
 		memcpy(stamp, names[n - 1], 16);
+		stamp[14] = day ? '1' : stamp[14];
 		stamp[16] = '\0';
-		*number = atoi(names[n - 1] + 17) + 1;
+		*number = day ? 1 : atoi(names[n - 1] + 17) + 1;
 	}
 	if (*number > 9999) {
 		folder_next_second(stamp);

@@ -4,6 +4,9 @@
  *
  *   YYYYMMDDTHHMMSSZ-NNNN.db   a segment: the UTC instant it was begun, and a number for those of one second. Names
  *                              sort by age; a new one always sorts last, even if the wall clock went back.
+ *   YYYYMMDDT000000Z-dNNN.db   a sealed day: what the segments that were begun on that day held (seal.h); NNN tells its makes
+ *                              apart. It counts among the segments, but nothing joins it.
+ *   sealing, sealing.db        who seals holds the lock of the first, and writes the second, which becomes a day
  *   NAME.db.bad                a damaged segment, set aside
  *   lock                       flock: the queue of those who write
  *   writers/                   one tally file a living writer (tally.h)
@@ -32,7 +35,8 @@ int folder_prepare(const char *dir, struct err *e);
 void folder_own(int fd, mode_t mode);
 /* Wait for the writers' lock. The descriptor (close it to let go), or -errno. */
 int folder_lock(const char *dir);
-bool folder_is_segment_name(const char *name);
+bool folder_is_segment_name(const char *name); /* a sealed day, too */
+bool folder_is_day_name(const char *name);
 /* Names of all segments, oldest first. The array is the caller's (free). */
 int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
 /* Create an empty segment file whose name sorts last; `path` gets it. Call with the lock held. */

@@ -15,21 +15,14 @@ void pass_range(const struct store_segment *s, const struct store_query *q, int6
 	*last = q->to_ns > INT64_MAX - NSEC_PER_SEC ? INT64_MAX : (q->to_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0 - 1;
 }
 
-int pass_open(struct pass *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e)
+static int pass_init(struct pass *p, struct store_segment *s, const struct store_query *q, struct err *e)
 {
 	const struct store_dict *d;
-	int64_t first, last;
 	int rc = store_segment_dict(s, &d, e);
 
 	*p = (struct pass){.s = s, .q = q};
 	if (rc)
 		return rc;
-	p->st = reading_prepare(s, sql, e);
-	if (!p->st)
-		return e && e->code ? e->code : -EIO;
-	pass_range(s, q, &first, &last);
-	sqlite3_bind_int64(p->st, 1, first);
-	sqlite3_bind_int64(p->st, 2, last);
 	choice_init(&p->choice, s->choice_runs, d->n_runs, d->n_processes);
 	for (size_t i = 1; i < s->n_tasks; i++)
 		choice_has(&p->choice, s->tasks[i].run, s->tasks[i].process);
@@ -41,10 +34,48 @@ int pass_open(struct pass *p, struct store_segment *s, const struct store_query 
 	return 0;
 }
 
-int pass_close(struct pass *p, int rc, struct err *e)
+void pass_release(struct pass *p)
 {
 	choice_release(&p->choice);
 	free(p->state);
+}
+
+int pass_open(struct pass *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e)
+{
+	int64_t first, last;
+	int rc = pass_init(p, s, q, e);
+
+	if (rc)
+		return rc;
+	p->st = reading_prepare(s, sql, e);
+	if (!p->st) {
+		pass_release(p);
+		return e && e->code ? e->code : -EIO;
+	}
+	pass_range(s, q, &first, &last);
+	sqlite3_bind_int64(p->st, 1, first);
+	sqlite3_bind_int64(p->st, 2, last);
+	return 0;
+}
+
+int pass_open_samples(struct pass *p, struct store_segment *s, const struct store_query *q, struct samples *c,
+		      struct err *e)
+{
+	int64_t first, last;
+	int rc = pass_init(p, s, q, e);
+
+	if (rc)
+		return rc;
+	pass_range(s, q, &first, &last);
+	rc = samples_open(c, s, first, last, e);
+	if (rc)
+		pass_release(p);
+	return rc;
+}
+
+int pass_close(struct pass *p, int rc, struct err *e)
+{
+	pass_release(p);
 	return reading_finish(p->s, p->st, rc, e);
 }
 

@@ -7,6 +7,7 @@
 #define SONDE_STORE_PASS_H
 
 #include "schema/store/reading.h"
+#include "schema/store/samples.h"
 
 /* What is to be done with a row of a series. PLAIN: count it; its run has one period, which can wait to the end. */
 enum { SERIES_NEW = 0, SERIES_OUT, SERIES_PLAIN, SERIES_PERIODS, SERIES_CHOSEN };
@@ -24,6 +25,10 @@ void pass_range(const struct store_segment *s, const struct store_query *q, int6
 /* `sql` gives (series, n, ts, ...) for ?1 <= ts <= ?2. */
 int pass_open(struct pass *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e);
 int pass_close(struct pass *p, int rc, struct err *e);
+/* The same over the samples of the range, which stand in `c`: end with pass_release and samples_close. */
+int pass_open_samples(struct pass *p, struct store_segment *s, const struct store_query *q, struct samples *c,
+		      struct err *e);
+void pass_release(struct pass *p);
 /* Is this row (a series that there is) to be counted? */
 bool pass_takes(struct pass *p, uint32_t series, int64_t ts);
 const struct choice_run *pass_run(const struct pass *p, uint32_t series);

@@ -26,13 +26,14 @@
 #include "schema/store/folder.h"
 #include "schema/store/migrate.h"
 #include "schema/store/reading.h"
+#include "schema/store/sealed.h"
 #include "schema/store/segment.h"
 
 #define WAIT_TRIES 10
 #define WAIT_US    20000
 
 /* Byte 18 of the header: 2 says write-ahead log. false also for what is too short. */
-static bool header_says_wal(const char *path)
+bool reading_is_wal(const char *path)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	unsigned char h[20];
@@ -65,7 +66,7 @@ static bool is_lone_wal_file(const char *path)
 	int tries = in_live_folder(path) ? WAIT_TRIES : 1;
 
 	for (int i = 0; i < tries; i++) {
-		if (!header_says_wal(path) || beside(path, "-wal"))
+		if (!reading_is_wal(path) || beside(path, "-wal"))
 			return false;
 		if (i + 1 < tries)
 			usleep(WAIT_US);
@@ -140,6 +141,11 @@ int64_t reading_number(sqlite3 *db, const char *sql, int64_t fallback)
 	return v;
 }
 
+bool reading_is_sealed(sqlite3 *db)
+{
+	return reading_number(db, "SELECT value FROM meta WHERE key = 'sealed_ns'", 0) != 0;
+}
+
 sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, struct err *e)
 {
 	sqlite3_stmt *st = NULL;
@@ -198,6 +204,7 @@ int store_segment_open(const char *path, struct store_segment **out, struct err 
 	s->db = db;
 	s->path = mem_strdup(path);
 	s->t0 = reading_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
+	s->sealed = reading_is_sealed(db);
 	*out = s;
 	return 0;
 }
@@ -215,6 +222,11 @@ void store_segment_close(struct store_segment *s)
 struct sqlite3 *store_segment_db(struct store_segment *s)
 {
 	return s->db;
+}
+
+bool store_segment_sealed(const struct store_segment *s)
+{
+	return s->sealed;
 }
 
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e)
@@ -243,8 +255,11 @@ static bool segment_span(sqlite3 *db, struct store_segment_info *info)
 {
 	int64_t t0 = reading_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
 	bool amounts = reading_number(db, "SELECT count(*) FROM sqlite_master WHERE name = 'amount'", 0) != 0;
-	int64_t first = edge_of(db, "SELECT min(ts) FROM sample", amounts ? "SELECT min(ts) FROM amount" : NULL, false);
-	int64_t last = edge_of(db, "SELECT max(ts) FROM sample", amounts ? "SELECT max(ts) FROM amount" : NULL, true);
+	bool sealed = reading_is_sealed(db);
+	int64_t first = edge_of(db, sealed ? "SELECT min(ts) FROM sample_pack" : "SELECT min(ts) FROM sample",
+				amounts ? "SELECT min(ts) FROM amount" : NULL, false);
+	int64_t last = edge_of(db, sealed ? "SELECT max(last) FROM sample_pack" : "SELECT max(ts) FROM sample",
+			       amounts ? "SELECT max(ts) FROM amount" : NULL, true);
 	int64_t width = reading_number(db, "SELECT max(bucket_s) FROM run", 1);
 	int64_t run_to = reading_number(db, "SELECT max(to_ns) FROM run", 0);
 
@@ -296,11 +311,16 @@ static int no_store(const char *dir, int error, struct err *e)
 static int look_at_all(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n_names, int64_t from_ns, int64_t to_ns,
 		       struct store_segment_info *info, size_t *n, struct err *e)
 {
+	struct sealed_list sealed;
 	char path[PATH_MAX];
 	struct err why;
 
+	sealed_read(dir, names, n_names, &sealed);
 	for (size_t i = 0; i < n_names; i++) {
 		int rc;
+
+		if (sealed_by(&sealed, dir, names[i]))
+			continue;
 
 		why = (struct err){0};
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
@@ -308,12 +328,14 @@ static int look_at_all(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t 
 		if (rc == -EPROTO || rc == -EACCES) {
 			if (e)
 				*e = why;
+			sealed_release(&sealed);
 			return rc;
 		}
 		if (rc < 0)
 			log_warn("%s; left out", why.what);
 		*n += rc > 0;
 	}
+	sealed_release(&sealed);
 	return 0;
 }
 

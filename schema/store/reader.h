@@ -33,6 +33,8 @@ struct store_segment;
 int store_segment_open(const char *path, struct store_segment **out, struct err *e);
 void store_segment_close(struct store_segment *s);
 struct sqlite3 *store_segment_db(struct store_segment *s); /* borrowed */
+/* A sealed day (seal.h): its table `sample` has sums by the hour, and the views with it; what is below has each bucket. */
+bool store_segment_sealed(const struct store_segment *s);
 
 /* The dictionary, whole, as dense arrays indexed by id (index 0 unused). Loaded at the first call, owned by the
  * segment, strings borrowed. */

@@ -25,6 +25,7 @@ struct store_segment {
 	struct sqlite3 *db;
 	char *path;
 	int64_t t0;
+	bool sealed;          /* samples stand in blocks; see samples.h */
 	bool snapshot;        /* a read transaction is open: what is read belongs together */
 	bool loaded;
 	struct store_dict dict;
@@ -54,6 +55,10 @@ struct sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, s
 int reading_finish(struct store_segment *s, struct sqlite3_stmt *st, int rc, struct err *e);
 /* One number of one row; `fallback` if there is no row or NULL. */
 int64_t reading_number(struct sqlite3 *db, const char *sql, int64_t fallback);
+/* Does its header say that it has a write-ahead log? */
+bool reading_is_wal(const char *path);
+/* Is it a sealed day (seal.h)? */
+bool reading_is_sealed(struct sqlite3 *db);
 int reading_load(struct store_segment *s, struct err *e); /* dictionary.c */
 void reading_unload(struct store_segment *s);
 

@@ -17,9 +17,10 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/store/needed.h"
 #include "schema/store/room.h"
+#include "schema/store/sealed.h"
 #include "schema/store/segment.h"
-#include "schema/store/tally.h"
 
 #define DAY_NS (86400 * NSEC_PER_SEC)
 #define IMAGES_SHARE 8 /* of the budget */
@@ -32,9 +33,8 @@ struct work {
 	struct usage use;         /* as it is, or would be, by now */
 	char (*names)[SEGMENT_NAME_MAX]; /* quarantined ones, then segments, oldest first */
 	size_t n;
-	char (*needed)[SEGMENT_NAME_MAX]; /* by tallies */
-	size_t n_needed, cap_needed;
-	bool killed;              /* a killed writer's account waits to be settled */
+	struct needed needed;     /* by tallies */
+	struct sealed_list sealed;
 };
 
 void retention_defaults(const char *dir, struct retention_limits *l)
@@ -87,55 +87,21 @@ static int list_names(struct work *w)
 	if (w->n)
 		qsort(w->names, w->n, sizeof(*w->names), by_name);
 	w->names = mem_realloc(w->names, (w->n + n + 1) * sizeof(*w->names));
+	sealed_read(w->dir, segments, n, &w->sealed);
 	for (size_t i = 0; i < n; i++)
-		memcpy(w->names[w->n++], segments[i], sizeof(*segments));
+		if (sealed_by(&w->sealed, w->dir, segments[i]))
+			memcpy(w->names[w->n++], segments[i], sizeof(*segments));
+	for (size_t i = 0; i < n; i++)
+		if (!sealed_by(&w->sealed, w->dir, segments[i]))
+			memcpy(w->names[w->n++], segments[i], sizeof(*segments));
 	free(segments);
 	return 0;
 }
 
-static void need(struct work *w, const char name[SEGMENT_NAME_MAX])
-{
-	if (!name[0] || !memchr(name, 0, SEGMENT_NAME_MAX))
-		return;
-	mem_grow(w->needed, w->n_needed, w->cap_needed);
-	memcpy(w->needed[w->n_needed++], name, SEGMENT_NAME_MAX);
-}
-
-static void read_tally(struct work *w, int dirfd, const char *name)
-{
-	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct tally_data t;
-
-	if (fd < 0 || pread(fd, &t, sizeof(t), 0) != sizeof(t))
-		return;
-	need(w, t.segment);
-	need(w, t.before);
-	need(w, t.booked);
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		w->killed = true;
-}
-
-static void list_needed(struct work *w)
-{
-	char path[PATH_MAX];
-	cleanup_dir DIR *d = NULL;
-	const struct dirent *de;
-
-	w->n_needed = 0;
-	w->killed = false;
-	snprintf(path, sizeof(path), "%s/writers", w->dir);
-	d = opendir(path);
-	while (d && (de = readdir(d)))
-		if (strlen(de->d_name) > 6 && !strcmp(de->d_name + strlen(de->d_name) - 6, ".tally"))
-			read_tally(w, dirfd(d), de->d_name);
-}
-
 static bool is_needed(const struct work *w, const char *name)
 {
-	for (size_t i = 0; i < w->n_needed; i++)
-		if (!strcmp(w->needed[i], name))
-			return true;
-	return w->n && !strcmp(name, w->names[w->n - 1]) && folder_is_segment_name(name);
+	return needed_has(&w->needed, name) ||
+	       (w->n && !strcmp(name, w->names[w->n - 1]) && folder_is_segment_name(name));
 }
 
 /* --- why --- */
@@ -215,6 +181,10 @@ static bool count(const struct work *w, const char *name, struct removed_one *o,
 	snprintf(path, sizeof(path), "%s/%s", w->dir, name);
 	if (is_quarantined(name))
 		return false;
+	if (sealed_by(&w->sealed, w->dir, name)) { /* its rows stay, in the day that holds them */
+		o->counted = 1;
+		return true;
+	}
 	if (!w->dry_run && w->use.free_bytes < COUNTING_NEEDS)
 		ballast_drop(w->dir);
 	if (!w->dry_run) {
@@ -251,7 +221,7 @@ static int remove_one(struct work *w, const struct removed_one *o, const struct 
 	if (lock < 0)
 		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s",
 			       w->dir, strerror(-lock));
-	list_needed(w);
+	needed_read(w->dir, &w->needed);
 	if (is_needed(w, o->segment))
 		return 0;
 	rc = removed_open(w->dir, &fd, &page, e);
@@ -298,24 +268,16 @@ static int consider(struct work *w, const char *name, void (*each)(void *ctx, co
 
 /* --- all --- */
 
-/* A killed writer's segment is needed until its account is settled, which any writer does when it opens the store; where
- * none comes, we do. */
+/* A killed writer's segment is needed until its account is settled; where no writer comes, we do it. */
 static void settle_killed(struct work *w)
 {
-	cleanup_fd int lock = -1;
 	char path[PATH_MAX];
-	struct segment *s;
 
-	list_needed(w);
-	if (w->dry_run || !w->killed || !w->n || !folder_is_segment_name(w->names[w->n - 1]))
+	needed_read(w->dir, &w->needed);
+	if (w->dry_run || !w->needed.killed || !w->n || !folder_is_segment_name(w->names[w->n - 1]))
 		return;
-	lock = folder_lock(w->dir);
 	snprintf(path, sizeof(path), "%s/%s", w->dir, w->names[w->n - 1]);
-	if (lock < 0 || segment_open(path, &s, NULL))
-		return;
-	tally_recover(w->dir, s);
-	segment_leave(s);
-	list_needed(w);
+	needed_settle(w->dir, path, &w->needed);
 }
 
 static uint32_t unmet(const struct work *w)
@@ -362,6 +324,7 @@ int retention_run(const char *dir, const struct retention_limits *l, bool dry_ru
 	r.unmet = unmet(&w);
 	*out = r;
 	free(w.names);
-	free(w.needed);
+	needed_release(&w.needed);
+	sealed_release(&w.sealed);
 	return rc;
 }

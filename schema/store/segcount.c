@@ -6,10 +6,12 @@
 #include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/clock.h"
-#include "schema/store/reading.h"
+#include "schema/base/mem.h"
+#include "schema/store/samples.h"
 #include "schema/store/segment.h"
 
 #define BY_SERIES(table)                                                                                              \
@@ -20,7 +22,7 @@
 static const struct {
 	const char *table, *sql;
 } parts[] = {
-	{"sample", BY_SERIES("sample")},
+	{"sample", BY_SERIES("sample")}, /* the first: a sealed day's are in blocks */
 	{"amount", BY_SERIES("amount")},
 	{"wait_row", "SELECT r.family, sum(x.c), sum(x.n), 0, min(x.a), max(x.z + r.bucket_s) FROM (SELECT task AS t,"
 		     " count(*) AS c, sum(n) AS n, min(ts) AS a, max(ts) AS z FROM wait_row GROUP BY task) x"
@@ -80,6 +82,61 @@ static int read_part(sqlite3 *db, const char *sql, int64_t t0, struct segcount *
 	return rc == SQLITE_DONE ? 0 : segment_errno(db, rc);
 }
 
+/* Blocks of a sealed day: summed by series, as the rows are. */
+static void count_chunk(const struct samples *x, struct segcount_family *by_run, const struct store_segment *s,
+			int64_t edge[2])
+{
+	for (size_t i = 0; i < x->n; i++) {
+		struct segcount_family *f = &by_run[s->tasks[s->series_task[x->rows[i].series]].run];
+
+		f->rows++;
+		f->events += x->rows[i].n;
+		edge[0] = x->rows[i].ts < edge[0] ? x->rows[i].ts : edge[0];
+		edge[1] = x->rows[i].ts > edge[1] ? x->rows[i].ts : edge[1];
+	}
+}
+
+static void take_runs(struct segcount *c, const struct store_dict *d, struct segcount_family *by_run)
+{
+	for (size_t i = 0; i < d->n_runs; i++) {
+		if (!by_run[i].rows)
+			continue;
+		snprintf(by_run[i].name, sizeof(by_run[i].name), "%s", d->runs[i].family);
+		segcount_add(c->family, &c->n, &by_run[i]);
+	}
+}
+
+static int read_packed(const char *path, struct segcount *c, struct err *e)
+{
+	int64_t edge[2] = {INT64_MAX, INT64_MIN};
+	struct segcount_family *by_run;
+	const struct store_dict *d;
+	struct store_segment *s;
+	struct samples x;
+	int rc = store_segment_open(path, &s, e);
+
+	if (rc)
+		return rc;
+	rc = store_segment_dict(s, &d, e);
+	if (!rc)
+		rc = samples_open(&x, s, INT64_MIN, INT64_MAX, e);
+	if (!rc) {
+		by_run = mem_array(d->n_runs, sizeof(*by_run));
+		while ((rc = samples_next(&x)) == SQLITE_ROW)
+			count_chunk(&x, by_run, s, edge);
+		if (rc == SQLITE_DONE)
+			take_runs(c, d, by_run);
+		free(by_run);
+		rc = samples_close(&x, rc, e);
+	}
+	if (!rc && edge[0] <= edge[1]) {
+		c->from_ns = (s->t0 + edge[0]) * NSEC_PER_SEC;
+		c->to_ns = (s->t0 + edge[1] + 1) * NSEC_PER_SEC;
+	}
+	store_segment_close(s);
+	return rc;
+}
+
 int segcount_read(const char *path, struct segcount *out, struct err *e)
 {
 	struct segcount c = {0};
@@ -90,7 +147,9 @@ int segcount_read(const char *path, struct segcount *out, struct err *e)
 	if (rc)
 		return rc;
 	t0 = reading_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
-	for (size_t i = 0; !rc && i < sizeof(parts) / sizeof(parts[0]); i++) {
+	if (reading_is_sealed(db))
+		rc = read_packed(path, &c, e);
+	for (size_t i = reading_is_sealed(db); !rc && i < sizeof(parts) / sizeof(parts[0]); i++) {
 		char there[96];
 
 		snprintf(there, sizeof(there), "SELECT 1 FROM sqlite_master WHERE name = '%s'", parts[i].table);

@@ -78,6 +78,14 @@ uint32_t stacktree_put(struct commit *c, uint32_t leaf)
 
 /* --- loading --- */
 
+void stacktree_free(struct stacktree *t)
+{
+	free(t->parent);
+	free(t->frame);
+	free(t->node);
+	*t = (struct stacktree){0};
+}
+
 struct loading {
 	struct stacktree t;
 	uint32_t *depth;      /* by node */
@@ -162,9 +170,7 @@ int stacktree_load(sqlite3 *db, struct stacktree *out)
 	sqlite3_finalize(st);
 	free(l.depth);
 	if (rc != SQLITE_DONE) {
-		free(l.t.parent);
-		free(l.t.frame);
-		free(l.t.node);
+		stacktree_free(&l.t);
 		return rc;
 	}
 	*out = l.t;

@@ -30,6 +30,7 @@ struct stacktree {
 /* All stacks of a segment as a tree. The arrays are the caller's (free). A SQLite code; SQLITE_CORRUPT for rows that
  * no writer of ours wrote. */
 int stacktree_load(struct sqlite3 *db, struct stacktree *out);
+void stacktree_free(struct stacktree *t);
 /* Room for one more node. */
 void stacktree_grow(struct stacktree *t);
 

@@ -68,41 +68,39 @@ static void strip_put(struct strip *x, int64_t ts, uint32_t process, double more
 
 /* --- samples --- */
 
-static int sample_rows(struct pass *p, struct strip *x)
+static void sample_rows(struct pass *p, const struct samples *c, struct strip *x)
 {
-	int rc = SQLITE_DONE;
-
-	while (!x->told && (rc = sqlite3_step(p->st)) == SQLITE_ROW) {
-		sqlite3_int64 series = sqlite3_column_int64(p->st, 0);
-		sqlite3_int64 n = sqlite3_column_int64(p->st, 1);
-		int64_t ts = sqlite3_column_int64(p->st, 2);
+	for (size_t i = 0; i < c->n && !x->told; i++) {
+		const struct sample_row *r = &c->rows[i];
+		int64_t ts = r->ts + p->s->t0;
 		uint64_t period;
 
-		if (series <= 0 || (size_t)series >= p->s->n_series || n <= 0 || !pass_takes(p, (uint32_t)series, ts))
+		if (!pass_takes(p, r->series, r->ts))
 			continue;
-		ts += p->s->t0;
-		period = p->q->count ? 1 : choice_period(pass_run(p, (uint32_t)series), ts);
+		period = p->q->count ? 1 : choice_period(pass_run(p, r->series), ts);
 		if (period)
-			strip_put(x, ts, pass_task(p, (uint32_t)series)->process, (double)n * (double)period);
+			strip_put(x, ts, pass_task(p, r->series)->process, (double)r->n * (double)period);
 	}
-	return x->told ? SQLITE_DONE : rc;
 }
 
 int sample_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, strip_each *each, void *ctx,
 		    struct err *e)
 {
 	struct strip x = {.each = each, .ctx = ctx, .step_s = step_s, .first = INT64_MIN};
+	struct samples c;
 	struct pass p;
-	int rc = pass_open(&p, s, q, "SELECT series, n, ts FROM sample WHERE ts BETWEEN ?1 AND ?2", e);
+	int rc = pass_open_samples(&p, s, q, &c, e);
 
 	if (rc)
 		return rc;
 	strip_init(&x, s);
-	rc = sample_rows(&p, &x);
+	while (!x.told && (rc = samples_next(&c)) == SQLITE_ROW)
+		sample_rows(&p, &c, &x);
 	if (rc == SQLITE_DONE)
 		strip_tell(&x);
 	strip_release(&x);
-	rc = pass_close(&p, rc, e);
+	pass_release(&p);
+	rc = samples_close(&c, rc, e);
 	return rc ? rc : x.told;
 }
 

@@ -17,30 +17,21 @@ struct sum {
 	uint64_t n, value;
 };
 
-static int sum_rows(struct pass *p, struct sum *sums)
+static void sum_rows(struct pass *p, const struct samples *c, struct sum *sums)
 {
-	const size_t n_series = p->s->n_series;
-	int rc;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct sample_row *r = &c->rows[i];
 
-	while ((rc = sqlite3_step(p->st)) == SQLITE_ROW) {
-		sqlite3_int64 series = sqlite3_column_int64(p->st, 0);
-		sqlite3_int64 n = sqlite3_column_int64(p->st, 1);
-		int64_t ts;
-
-		if (series <= 0 || (size_t)series >= n_series || n <= 0)
-			continue;
-		if (p->state[series] == SERIES_PLAIN) {
-			sums[series].n += (uint64_t)n;
+		if (p->state[r->series] == SERIES_PLAIN) {
+			sums[r->series].n += r->n;
 			continue;
 		}
-		ts = sqlite3_column_int64(p->st, 2);
-		if (!pass_takes(p, (uint32_t)series, ts))
+		if (!pass_takes(p, r->series, r->ts))
 			continue;
-		sums[series].n += (uint64_t)n;
-		if (p->state[series] != SERIES_PLAIN)
-			sums[series].value += (uint64_t)n * choice_period(pass_run(p, (uint32_t)series), ts + p->s->t0);
+		sums[r->series].n += r->n;
+		if (p->state[r->series] != SERIES_PLAIN)
+			sums[r->series].value += r->n * choice_period(pass_run(p, r->series), r->ts + p->s->t0);
 	}
-	return rc;
 }
 
 static int tell_sums(struct pass *p, const struct sum *sums, int (*each)(void *ctx, const struct store_total *t),
@@ -69,19 +60,21 @@ static int tell_sums(struct pass *p, const struct sum *sums, int (*each)(void *c
 static int sample_totals(struct store_segment *s, const struct store_query *q,
 			 int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e)
 {
+	struct samples c;
 	struct pass p;
 	struct sum *sums;
-	int rc = pass_open(&p, s, q, "SELECT series, n, ts FROM sample WHERE ts BETWEEN ?1 AND ?2", e);
-	int told = 0;
+	int rc = pass_open_samples(&p, s, q, &c, e), told = 0;
 
 	if (rc)
 		return rc;
 	sums = mem_array(s->n_series, sizeof(*sums));
-	rc = sum_rows(&p, sums);
+	while ((rc = samples_next(&c)) == SQLITE_ROW)
+		sum_rows(&p, &c, sums);
 	if (rc == SQLITE_DONE)
 		told = tell_sums(&p, sums, each, ctx);
 	free(sums);
-	rc = pass_close(&p, rc, e);
+	pass_release(&p);
+	rc = samples_close(&c, rc, e);
 	return rc ? rc : told;
 }
 

@@ -77,6 +77,18 @@ def kinds(tmp_path_factory):
                         {"end": 2, "status": 11, "pid": 8, "comm": "crashed", "at": 1800000016}])
 
 
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory):
+    """A sealed day: one segment in it, another one is the newest."""
+    folder = str(tmp_path_factory.mktemp("s") / "sealed")
+    path, _ = make(folder)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE meta SET value = 'another' WHERE key = 'boot_id'")
+    make(folder)
+    subprocess.run([os.path.join(BUILD, "bin", "sonde-seal"), "--store", folder, "--today", "--quiet"], check=True)
+    return os.path.join(folder, next(f for f in os.listdir(folder) if "-d001" in f))
+
+
 def ask(path, query):
     need("sqlite3")
     done = subprocess.run(["sqlite3", "-readonly", "-csv", "-header", path, query], capture_output=True, text=True,
@@ -86,10 +98,12 @@ def ask(path, query):
 
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
-def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds):
+def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, sealed):
     of_kinds = re.search("how|amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal|standing)",
                          QUERIES[n])
     path = two_runs[0] if "run_hidden" in QUERIES[n] else kinds if of_kinds else plain[0]
+    if re.search("FROM (sealed|sample_pack)", QUERIES[n]):
+        path = sealed
     assert ask(path, QUERIES[n]), QUERIES[n]
 
 

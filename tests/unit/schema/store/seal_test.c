@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* seal: a sealed day answers as its segments did, whatever is killed when; nobody reads a row twice, nobody misses one. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "schema/base/strbuf.h"
+#include "schema/store/retention.h"
+#include "schema/store/seal.h"
+#include "schema/store/sealed.h"
+#include "schema/store/sealparts.h"
+#include "schema/store/segcount.h"
+#include "tests/unit/schema/store/fixture.h"
+
+#define PERIOD 10101010
+#define BUCKETS 7
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	fixture_make(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_segment_bytes(0);
+	fixture_remove(*state);
+	free(*state);
+	return 0;
+}
+
+/* --- a store of many segments --- */
+
+/* An always-on capture of the host over many segments, most of which end within a bucket of 10 s; where `two`, from 25 s to 48 s a
+ * of process 102 beside it. The period changes at 60 s. */
+static void make_store_at(const struct fixture *f, int64_t t0_s, bool two)
+{
+	struct store_writer *w;
+	uint32_t always, fine = 0;
+	uint64_t stored = 0;
+
+	fixture_segment_bytes(1); /* each commit begins another segment */
+	w = fixture_writer(f, 0);
+	always = fixture_run(w, STORE_SCOPE_HOST, 10, PERIOD, t0_s * NS);
+	for (int64_t s = 0; s < 10 * BUCKETS; s += 5) {
+		int64_t at = t0_s + s;
+
+		if (two && s == 25)
+			fine = fixture_run(w, STORE_SCOPE_NARROW, 1, PERIOD / 10, at * NS);
+		if (s == 60)
+			store_run_period(w, always, at * NS, 2 * PERIOD);
+		for (uint32_t k = 0; k < 8; k++) {
+			fixture_add(w, always, 100 + k % 4, k + (uint32_t)s / 20, (at - s % 10) * NS, 3 + k);
+			stored += 3 + k;
+		}
+		for (int64_t x = 0; fine && x < 5; x++, stored += 40)
+			fixture_add(w, fine, 102, 2 + (uint32_t)x, (at + x) * NS, 40);
+		store_run_until(w, always, (at + 5) * NS);
+		if (fine)
+			store_run_until(w, fine, (at + 5 > t0_s + 48 ? t0_s + 48 : at + 5) * NS);
+		if (s == 45)
+			fine = 0;
+		store_flush(w);
+		assert_true(fixture_wait_stored(w, stored));
+	}
+	fixture_close(w);
+	fixture_segment_bytes(1 << 30);
+}
+
+static void make_store(const struct fixture *f)
+{
+	make_store_at(f, T0_S, true);
+}
+
+/* --- what it answers: by content, from all segments together --- */
+
+struct answers {
+	sqlite3 *db;
+	sqlite3_stmt *put;
+	const struct store_dict *dict;
+	const char *what;
+};
+
+static void note(struct answers *a, const char *who, uint64_t n, uint64_t value)
+{
+	sqlite3_bind_text(a->put, 1, a->what, -1, SQLITE_STATIC);
+	sqlite3_bind_text(a->put, 2, who, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(a->put, 3, (int64_t)n);
+	sqlite3_bind_int64(a->put, 4, (int64_t)value);
+	assert_int_equal(sqlite3_step(a->put), SQLITE_DONE);
+	sqlite3_reset(a->put);
+}
+
+static int note_total(void *ctx, const struct store_total *t)
+{
+	struct answers *a = ctx;
+	const struct store_process_row *p = &a->dict->processes[t->process];
+	struct strbuf who = STRBUF_INIT;
+
+	strbuf_addf(&who, "%u %s %s %s %u %s", p->pid, p->comm, p->exe, p->args, t->tid, t->thread);
+	for (uint32_t at = t->stack; at; at = a->dict->stack_parent[at])
+		strbuf_addf(&who, ";%s:%u", a->dict->frames[a->dict->stack_frame[at]].name,
+			    a->dict->frames[a->dict->stack_frame[at]].line);
+	note(a, strbuf_str(&who), t->n, t->value);
+	strbuf_release(&who);
+	return 0;
+}
+
+static int note_step(void *ctx, int64_t from_ns, uint32_t process, uint64_t value)
+{
+	struct answers *a = ctx;
+	char who[64];
+
+	snprintf(who, sizeof(who), "%lld %u", (long long)(from_ns / NS), a->dict->processes[process].pid);
+	note(a, who, 1, value);
+	return 0;
+}
+
+static void ask_segment(struct answers *a, struct store_segment *s, const struct store_query *q)
+{
+	struct err e = {0};
+
+	assert_int_equal(store_segment_dict(s, &a->dict, &e), 0);
+	assert_int_equal(store_totals(s, q, note_total, a, &e), 0);
+	assert_int_equal(store_timeline(s, q, 20, note_step, a, &e), 0);
+}
+
+/* All that was asked, as text; the caller's. */
+static char *answers(const struct fixture *f)
+{
+	static const int64_t windows[][2] = {{0, INT64_MAX}, {5, 33}, {20, 60}, {30, 40}, {55, 75}, {100, 1000}};
+	struct store_segment_info *info;
+	struct answers a = {0};
+	struct err e = {0};
+	char *out;
+	size_t n;
+	sqlite3_stmt *st;
+
+	sqlite3_open(":memory:", &a.db);
+	sqlite3_exec(a.db, "CREATE TABLE t(what, who, n, v)", NULL, NULL, NULL);
+	sqlite3_prepare_v2(a.db, "INSERT INTO t VALUES(?1, ?2, ?3, ?4)", -1, &a.put, NULL);
+	if (store_segments(f->dir, 0, INT64_MAX, &info, &n, &e))
+		fail_msg("%s", e.what);
+	for (size_t i = 0; i < n; i++) {
+		struct store_segment *s;
+
+		if (store_segment_open(info[i].path, &s, &e))
+			fail_msg("%s", e.what);
+		for (size_t k = 0; k < sizeof(windows) / sizeof(windows[0]); k++) {
+			struct store_query q = {.from_ns = k ? (T0_S + windows[k][0]) * NS : 0,
+						.to_ns = k ? (T0_S + windows[k][1]) * NS : INT64_MAX, .kind = STORE_KIND_CPU};
+			char what[16];
+
+			snprintf(what, sizeof(what), "window %zu", k);
+			a.what = what;
+			ask_segment(&a, s, &q);
+		}
+		store_segment_close(s);
+	}
+	free(info);
+	sqlite3_finalize(a.put);
+	sqlite3_prepare_v2(a.db, "SELECT group_concat(line, char(10)) FROM (SELECT printf('%s: %s %d %d', what, who, "
+				 "iif(instr(who, ';'), sum(n), 0), sum(v)) AS line FROM t GROUP BY what, who ORDER BY 1)", -1, &st, NULL);
+	assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+	out = strdup((const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	sqlite3_close(a.db);
+	return out;
+}
+
+static void assert_same(const struct fixture *f, const char *before)
+{
+	char *now = answers(f);
+
+	if (strcmp(before, now)) {
+		size_t i = 0;
+
+		while (before[i] == now[i])
+			i++;
+		while (i && before[i - 1] != '\n')
+			i--;
+		fail_msg("before: %.200s\nnow: %.200s", before + i, now + i);
+	}
+	free(now);
+}
+
+static void seal(const struct fixture *f, uint32_t grace_s, struct seal_report *r)
+{
+	struct seal_opts o = {.dir = f->dir, .grace_s = grace_s, .today = true};
+	struct err e = {0};
+
+	if (seal_run(&o, r, &e))
+		fail_msg("%s", e.what);
+}
+
+/* --- the tests --- */
+
+static void a_sealed_day_answers_as_its_segments_did(void **state)
+{
+	struct fixture *f = *state;
+	struct seal_report r;
+	char *before;
+
+	make_store(f);
+	before = answers(f);
+	assert_true(fixture_files(f->dir, ".db") > 5);
+	seal(f, 3600, &r);
+	assert_int_equal(r.days, 1);
+	assert_int_equal(r.removed, 0);
+	assert_true(r.segments > 5);
+	assert_same(f, before); /* the segments are still there, and not read */
+	seal(f, 0, &r);
+	assert_int_equal(r.days, 0);
+	assert_true(r.removed > 5);
+	assert_int_equal(fixture_files(f->dir, ".db"), 2); /* the day, and the newest */
+	assert_same(f, before);
+	free(before);
+}
+
+static void the_views_of_a_sealed_day_have_the_same_sums(void **state)
+{
+	static const char *const sums[] = {
+		"SELECT sum(samples) FROM cpu_samples", "SELECT sum(cpu_ns) FROM cpu_samples",
+		"SELECT sum(samples) FROM cpu_samples WHERE pid = 102", "SELECT sum(cpu_ns) FROM cpu_samples WHERE pid = 102",
+		"SELECT sum(self * length(function)) FROM functions_top", "SELECT sum(total_ns) FROM functions_top",
+		"SELECT sum(total) FROM lines_top",
+	};
+	int64_t before[sizeof(sums) / sizeof(sums[0])];
+	struct fixture *f = *state;
+	struct seal_report r;
+
+	make_store(f);
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+		before[i] = fixture_sql_all(f, sums[i]);
+	seal(f, 0, &r);
+	seal(f, 0, &r);
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+		if (fixture_sql_all(f, sums[i]) != before[i])
+			fail_msg("%s: %lld, was %lld", sums[i], (long long)fixture_sql_all(f, sums[i]), (long long)before[i]);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM runs WHERE bucket_s = 10"), 1);
+}
+
+static void a_day_is_made_anew_with_each_segment_that_comes(void **state)
+{
+	struct fixture *f = *state;
+	struct seal_report r;
+	char *before;
+
+	for (int i = 0; i < 3; i++) {
+		make_store_at(f, T0_S + 1770 * i, false); /* the last of them over an hour's end */
+		before = answers(f);
+		seal(f, 0, &r);
+		assert_int_equal(r.days, 1);
+		assert_same(f, before);
+		free(before);
+	}
+	seal(f, 0, &r);
+	assert_int_equal(fixture_files(f->dir, ".db"), 2);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM (SELECT ts FROM sample_pack a WHERE EXISTS "
+							    "(SELECT 1 FROM sample_pack b WHERE b.ts > a.ts AND b.ts <= a.last))"), 0);
+}
+
+struct killer {
+	int left;
+};
+
+static void kill_at(void *ctx, enum seal_step step, const char *name)
+{
+	struct killer *k = ctx;
+
+	(void)step;
+	(void)name;
+	if (!k->left--)
+		kill(getpid(), SIGKILL);
+}
+
+/* false: it was killed */
+static bool seal_killed_at(const struct fixture *f, int step)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct killer k = {step};
+		struct seal_opts o = {.dir = f->dir, .today = true, .each = kill_at, .ctx = &k};
+		struct seal_report r;
+		struct err e = {0};
+
+		_exit(seal_run(&o, &r, &e) ? 1 : 0);
+	}
+	assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
+	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+	return !WIFSIGNALED(status);
+}
+
+static void a_sealer_killed_at_any_step_loses_and_doubles_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct seal_report r;
+	char *before;
+
+	make_store(f);
+	before = answers(f);
+	for (int step = 0; !seal_killed_at(f, step); step++) /* further each time, over what the one before left */
+		assert_same(f, before);
+	seal(f, 0, &r);
+	assert_same(f, before);
+	assert_int_equal(fixture_files(f->dir, ".db"), 2);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 2);
+	free(before);
+}
+
+/* At any instant, not only between steps. SONDE_SOAK: a thousand times. */
+static void a_sealer_killed_at_any_instant_loses_and_doubles_nothing(void **state)
+{
+	int times = getenv("SONDE_SOAK") ? 1000 : 16;
+	struct fixture *f = *state;
+	struct seal_report r;
+	char *before;
+
+	make_store(f);
+	before = answers(f);
+	for (int i = 0; i < times; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid) {
+			struct seal_opts o = {.dir = f->dir, .grace_s = i % 3 ? 3600 : 0, .today = true};
+			struct err e = {0};
+
+			_exit(seal_run(&o, &r, &e) ? 1 : 0);
+		}
+		usleep((useconds_t)(i * 7919 % 60000));
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (i % 8 == 0)
+			assert_same(f, before);
+		if (i % 200 == 199) { /* something to do again */
+			make_store_at(f, T0_S + 1000 * i, false);
+			free(before);
+			before = answers(f);
+		}
+	}
+	seal(f, 0, &r);
+	seal(f, 0, &r);
+	assert_same(f, before);
+	free(before);
+}
+
+static void what_a_living_writer_needs_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w;
+	struct seal_report r;
+	uint32_t run;
+
+	fixture_segment_bytes(1 << 30);
+	w = fixture_writer(f, 0);
+	run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	fixture_add(w, run, 100, 1, T0_S * NS, 5);
+	store_flush(w);
+	assert_true(fixture_wait_stored(w, 5));
+	seal(f, 0, &r);
+	assert_int_equal(r.segments, 0);
+	fixture_close(w);
+	seal(f, 0, &r); /* the newest stays in any case */
+	assert_int_equal(r.segments, 0);
+	assert_int_equal(fixture_files(f->dir, ".db"), 1);
+}
+
+static void no_writer_joins_a_sealed_day(void **state)
+{
+	struct fixture *f = *state;
+	struct seal_report r;
+	char newest[512];
+
+	make_store(f);
+	seal(f, 0, &r);
+	seal(f, 0, &r);
+	snprintf(newest, sizeof(newest), "%s", fixture_segment(f, 1));
+	assert_int_equal(unlink(newest), 0); /* as retention would: the day is all there is */
+	make_store_at(f, T0_S + 1000, false);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM sqlite_master WHERE name = 'sample_pack'"), 1);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM run"), 2);
+	assert_true(strcmp(fixture_segment(f, 1), fixture_segment(f, 0)) > 0);
+}
+
+static void a_later_file_of_a_sealed_name_is_read(void **state)
+{
+	struct fixture *f = *state;
+	struct sealed_list l;
+	struct seal_report r;
+	char name[SEGMENT_NAME_MAX], names[1][SEGMENT_NAME_MAX];
+
+	make_store(f);
+	snprintf(name, sizeof(name), "%s", strrchr(fixture_segment(f, 0), '/') + 1);
+	seal(f, 3600, &r);
+	snprintf(names[0], sizeof(names[0]), "%s", strrchr(fixture_segment(f, 0), '/') + 1);
+	assert_true(folder_is_day_name(names[0]));
+	sealed_read(f->dir, names, 1, &l);
+	assert_non_null(sealed_by(&l, f->dir, name));
+	fixture_exec(fixture_segment(f, 1), "UPDATE meta SET value = value + 1 WHERE key = 'created_ns'");
+	assert_null(sealed_by(&l, f->dir, name));
+	sealed_release(&l);
+}
+
+static void a_segment_with_something_that_is_not_known_is_left_as_it_is(void **state)
+{
+	struct fixture *f = *state;
+	struct seal_report r;
+	char *before;
+
+	make_store(f);
+	fixture_exec(fixture_segment(f, 3), "ALTER TABLE process ADD COLUMN of_tomorrow INTEGER");
+	before = answers(f);
+	seal(f, 0, &r);
+	assert_int_equal(r.put_off, 1);
+	seal(f, 0, &r);
+	assert_int_equal(fixture_files(f->dir, ".db"), 3);
+	assert_same(f, before);
+	free(before);
+}
+
+static void every_table_of_the_migrations_can_be_sealed(void **state)
+{
+	struct fixture *f = *state;
+	char table[64] = "";
+	sqlite3 *db;
+
+	fixture_close(fixture_writer(f, 0));
+	make_store(f);
+	assert_int_equal(sqlite3_open(fixture_segment(f, 0), &db), SQLITE_OK);
+	if (sealfacts_unknown(db, table, sizeof(table)) != SQLITE_DONE)
+		fail_msg("%s is missing in schema/store/sealfacts.c (or sealdict.c)", table);
+	sqlite3_close(db);
+}
+
+static uint64_t events_of(const char *path)
+{
+	struct segcount c;
+	struct err e = {0};
+	uint64_t n = 0;
+
+	if (segcount_read(path, &c, &e))
+		fail_msg("%s", e.what);
+	for (uint32_t i = 0; i < c.n; i++)
+		n += c.family[i].events;
+	return n;
+}
+
+static void retention_counts_a_day_once_and_what_it_was_made_of_not_at_all(void **state)
+{
+	struct retention_limits l = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
+	struct fixture *f = *state;
+	struct retention_report report;
+	struct removed_page page;
+	struct seal_report r;
+	struct err e = {0};
+	uint64_t all = 0, newest = 0;
+	size_t n = 0;
+
+	make_store(f);
+	for (; *fixture_segment(f, n); n++)
+		all += newest = events_of(fixture_segment(f, n));
+	seal(f, 3600, &r);
+	assert_int_equal(events_of(fixture_segment(f, 0)), all - newest);
+	if (retention_run(f->dir, &l, false, NULL, NULL, &report, &e))
+		fail_msg("%s", e.what);
+	assert_int_equal(fixture_files(f->dir, ".db"), 1);
+	assert_int_equal(removed_read(f->dir, &page), 0);
+	assert_int_equal(page.family[0].events, all - newest);
+	assert_int_equal(page.uncounted, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_sealed_day_answers_as_its_segments_did, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_views_of_a_sealed_day_have_the_same_sums, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_day_is_made_anew_with_each_segment_that_comes, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sealer_killed_at_any_step_loses_and_doubles_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sealer_killed_at_any_instant_loses_and_doubles_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_living_writer_needs_is_left_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_writer_joins_a_sealed_day, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_later_file_of_a_sealed_name_is_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_segment_with_something_that_is_not_known_is_left_as_it_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(every_table_of_the_migrations_can_be_sealed, setup, teardown),
+		cmocka_unit_test_setup_teardown(retention_counts_a_day_once_and_what_it_was_made_of_not_at_all, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
