@@ -38,7 +38,7 @@ static const struct option DIFF_OPTIONS[] = {
 	{"per", 0, OPTION_STRING, "UNIT", "second (cores) or sample (shares); default: second, if both have times",
 	 offsetof(struct diff_args, per)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct diff_args, rows)},
-	{"output", 'o', OPTION_STRING, "FILE", "x.html (a page), x.svg, x.json (a tree), x.folded (2 columns), x.pb.gz (as -diff_base)",
+	{"output", 'o', OPTION_STRING, "FILE", "x.html, .svg, .json (a tree), .folded (2 columns), .pb.gz (as -diff_base)",
 	 offsetof(struct diff_args, output)},
 	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
 	 offsetof(struct diff_args, source_url)},

@@ -347,7 +347,7 @@ static const struct option OPTIONS[] = {
 	{.name = "no-lines", .type = OPTION_FLAG, .help = "functions alone: no source lines, no inlined functions",
 	 .offset = offsetof(struct record_args, no_lines)},
 	{.name = "mode", .type = OPTION_STRING, .arg = "MODE",
-	 .help = "goheap: disabled, enabled (default: only reads), or force: profiling that is off is switched on",
+	 .help = "goheap: disabled, enabled (default: only reads), force: switches profiling on",
 	 .offset = offsetof(struct record_args, mode)},
 	{.name = "rate", .type = OPTION_UINT, .arg = "BYTES",
 	 .help = "goheap: what force writes into a process: bytes a sample (default 524288)",

@@ -34,7 +34,7 @@ ASKED = {
 # what stands only on a live host, changes the store, or starts something; tests of their own tell what they print
 LIVE = {"doctor", "record", "pstack", "up", "down", "logs", "symbolize", "import"}
 # what these print is another one on each host, or not for people; tests of their own look at it
-UNLIKE = {"version", "completion", "prune", "status", "report"}
+UNLIKE = {"version", "completion", "prune", "status", "report", "help", "config"}
 ESC = "\x1b"
 
 

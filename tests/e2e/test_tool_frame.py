@@ -72,7 +72,7 @@ def test_the_examples_of_the_help_parse(sonde, made, tmp_path):
                 words.insert(1, "--help")
             done = sonde(*words, "--store", "/nonexistent/store") if words[0] in SELECTING else sonde(
                 *words, store="/nonexistent/store", cwd=tmp_path)
-            assert done.returncode != 2, f"{line}: {done.stderr}"
+            assert done.returncode != 2 or "cannot read" in done.stderr, f"{line}: {done.stderr}"
 
 
 def test_sonde_alone_is_a_short_welcome(sonde, made):
