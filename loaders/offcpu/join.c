@@ -258,14 +258,17 @@ static struct join_wait *wait_new(struct join *j, uint64_t key, const struct sta
 	return w;
 }
 
-/* The thread left the CPU anew: what it left it for before is over, though its end was lost. */
-static void last_set(struct join *j, uint32_t tid, uint64_t key)
+/* The thread left the CPU anew: what it left it for before is over, though its end was lost. One that comes late, with a younger
+ * one there already, ends nothing. */
+static void last_set(struct join *j, uint32_t tid, uint64_t key, uint64_t time_ns)
 {
 	struct join_wait *before;
 	uint64_t old;
 
 	if (idmap_get(&j->last, tid, &old) && old != key) {
 		before = wait_find(j, old);
+		if (before && before->size && before->stack->time_ns > time_ns)
+			return;
 		if (before && !before->told)
 			wait_forget(j, before);
 	}
@@ -288,7 +291,7 @@ void join_stack(struct join *j, struct family_host *h, const struct stack_event 
 	*named = w->named;
 	w->named.exe = "";
 	if (!end) {
-		last_set(j, ev->tid, key);
+		last_set(j, ev->tid, key, ev->time_ns);
 		return;
 	}
 	w->told = true;

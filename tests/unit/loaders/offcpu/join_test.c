@@ -289,6 +289,19 @@ static void ever_new_objects_do_not_fill_the_store(void **state)
 	assert_string_equal(fake.on[(fake.n_on - 1) % FAKES].object, "futex 0x2328");
 }
 
+static void a_stack_that_comes_late_ends_no_younger_wait(void **state)
+{
+	(void)state;
+	stack_at(7, 200, 2, 1);
+	stack_at(7, 100, 1, 1); /* of a wake-up, unwound later, before it is told */
+	wake_at(7, 100, 9);
+	end_at(7, 200, 50, 3, 1);
+	assert_int_equal(fake.n_amounts, 2);
+	assert_int_equal(fake.amounts[0].stack, 201);
+	assert_int_equal(fake.wakes[0].x.stack, 101);
+	assert_int_equal(j.waiting.n, 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -297,6 +310,7 @@ int main(void)
 		T(a_stack_that_comes_after_its_length_is_joined_too),
 		T(waits_of_one_thread_are_told_apart_by_when_they_began),
 		T(a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not),
+		T(a_stack_that_comes_late_ends_no_younger_wait),
 		T(the_same_stack_twice_is_one),
 		T(a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost),
 		T(where_the_stores_ids_have_changed_the_stack_is_named_anew),
