@@ -2,7 +2,7 @@
 /*
  * publish_hot: the rows of large files, as far as they are used.
  *
- * 1. A file that comes gets all of its parts, one after the other, while less than three quarters of `rows` are taken.
+ * 1. A file that comes gets all of its parts, one after the other, while less than 15/16 of `rows` are taken.
  * 2. A part that a probe asked for and that is not there comes at the next tick. What it met was left to the loader,
  *    which unwinds by the whole index: a part that is missing costs time, no frame.
  *    Its neighbours come with it while there is room beyond the reserve: what is called lies near.
@@ -34,7 +34,7 @@
 void publish_hot_fill(struct publish *pub, struct rowset *set, const struct unwind_section *s)
 {
 	const struct arena *a = &pub->rowsets.arena;
-	const uint64_t most = (uint64_t)pub->maps->n_rows / 4 * 3;
+	const uint64_t most = (uint64_t)pub->maps->n_rows / 16 * 15;
 
 	for (uint32_t k = 0; k < set->part_count; k++) {
 		if ((uint64_t)a->used + a->held_elements + rowparts_elements(s, k) > most)

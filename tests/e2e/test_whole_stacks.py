@@ -11,6 +11,8 @@ from conftest import need_root, segments, sql_all
 from publishing import publisher, wait_indexed
 
 ENOUGH = 0.995
+# Twice what all files get by default: what else runs on the machine wants room too, and this is about unwinding.
+ROWS_MB = 42
 SHARED = 0.97  # where room is short, what is used for the first time is unwound from a copy of 20 KB
 # Debian's java runs what it compiles without frame pointers, and its interpreter is compiled code of that kind: stacks
 # that touch the code cache are another issue's. What never touches it (collector, compiler, VM threads) counts here.
@@ -39,7 +41,7 @@ def test_stacks_of_programs_as_they_ship_reach_their_root(name, capture, store, 
     except servers.Missing as e:
         pytest.skip(f"missing: {e}")
     try:
-        with publisher(store, scratch) as (pid, maps):
+        with publisher(store, scratch, "--rows-mb", str(ROWS_MB)) as (pid, maps):
             first = capture("--freq", 99, "--bucket", "1s", "--maps-socket", maps)
             time.sleep(4)
             wait_indexed(pid)
