@@ -24,12 +24,14 @@ AT = 1795144200  # 2026-11-20T03:10:00Z
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
 RANGE = ["--from", str(AT - 1200), "--to", str(AT)]
 SPIKE = ["--from", str(AT - 660), "--to", str(AT - 610)]
+WRITING = tempfile.mkdtemp(prefix="sonde-test-")
+atexit.register(shutil.rmtree, WRITING, True)
 # what each reading verb is asked
 ASKED = {
     "timeline": RANGE, "explain": SPIKE, "ps": RANGE, "top": RANGE, "containers": RANGE, "stacks": RANGE, "lines": ["deflate", *RANGE],
     "heap": ["--growth", *RANGE], "diff": [*SPIKE, "--baseline", "5m"], "waits": RANGE, "neighbours": RANGE,
     "wakers": RANGE, "flame": ["--text", *RANGE], "sql": ["@hottest", "n=3"], "status": [], "help": ["range"],
-    "report": ["-o", "x.html", *RANGE], "export": ["folded", *RANGE], "config": ["show"], "prune": ["--dry-run"], "completion": ["bash"], "version": [],
+    "report": ["-o", f"{WRITING}/x.html", *RANGE], "export": ["folded", *RANGE], "config": ["show"], "prune": ["--dry-run"], "completion": ["bash"], "version": [],
 }
 # what stands only on a live host, changes the store, or starts something; tests of their own tell what they print
 LIVE = {"doctor", "record", "pstack", "up", "down", "logs", "symbolize", "import"}
@@ -49,10 +51,6 @@ def masked(text, store):
     text = re.sub(r"\d{8}T\d{6}Z-\d{4}", "SEGMENT", text)
     text = re.sub(r'"(?:own_bytes|bytes|free_bytes|budget_bytes|reserve_bytes|disk_bytes)": \d+', '"bytes": N', text)
     return re.sub(r"\b\d+(?:\.\d)? [KMG]iB (in|of|free|at)\b", r"SIZE \1", text)
-
-
-WRITING = tempfile.mkdtemp(prefix="sonde-test-")
-atexit.register(shutil.rmtree, WRITING, True)
 
 
 def say(verb, *more, store, env=None, words=None):
