@@ -291,7 +291,7 @@ static void kill_at(void *ctx, enum seal_step step, const char *name)
 /* false: it was killed */
 static bool seal_killed_at(const struct fixture *f, int step)
 {
-	int status;
+	int status = 0;
 	pid_t pid = fork();
 
 	if (!pid) {
