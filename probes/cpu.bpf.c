@@ -16,6 +16,7 @@
 
 #include "probes/cpu.h"
 #include "probes/scope.bpf.h"
+#define UNWIND_REMEMBERS
 #include "probes/stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

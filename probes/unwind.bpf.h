@@ -24,6 +24,7 @@
  * Rules found before, by image and place in it. A stack's callers are much the same from one sample to the next, and at a
  * hundred samples a second each search in the rows, a few hundred nanoseconds, is three misses of cache and TLB; this is one.
  * What an image id says once it says for ever: ids are not used again, nor are a file's rows made in another way.
+ * Only in programs that define UNWIND_REMEMBERS before: beside what offcpu does, 5.10 does not load it.
  */
 #define UNWIND_RULE_BITS 10
 #define UNWIND_ASK_NS    0x7000ull /* of the time: one sample in eight */
@@ -38,7 +39,9 @@ struct stack_scratch {
 	struct unwind unwind;
 	struct stack_event ev;
 	__u64 frames[UNWIND_FRAMES]; /* behind ev: the record */
+#ifdef UNWIND_REMEMBERS
 	struct unwind_rule rules[1 << UNWIND_RULE_BITS];
+#endif
 };
 
 struct {
@@ -191,6 +194,7 @@ static __always_inline __u64 unwind_element(struct unwind *u, __u32 i)
 	return rows_at(i);
 }
 
+#ifdef UNWIND_REMEMBERS
 static __always_inline __u64 unwind_rule_at(struct unwind *u, __u64 pc)
 {
 	struct stack_scratch *s = (struct stack_scratch *)((char *)u - __builtin_offsetof(struct stack_scratch, unwind));
@@ -210,6 +214,13 @@ static __always_inline __u64 unwind_rule_at(struct unwind *u, __u64 pc)
 	}
 	return rule;
 }
+
+#else
+static __always_inline __u64 unwind_rule_at(struct unwind *u, __u64 pc)
+{
+	return unwind_search(u, pc);
+}
+#endif
 
 /* Reads the window anew, from addr on. 0: done. */
 __noinline int unwind_fill(__u64 addr)
