@@ -34,15 +34,20 @@ struct unwind_rule {
 	__u64 rule;
 };
 
-/* What each sample touches lies close together. */
-struct stack_scratch {
+#ifdef UNWIND_REMEMBERS
+struct stack_scratch { /* what each sample touches lies close together */
 	struct unwind unwind;
 	struct stack_event ev;
 	__u64 frames[UNWIND_FRAMES]; /* behind ev: the record */
-#ifdef UNWIND_REMEMBERS
 	struct unwind_rule rules[1 << UNWIND_RULE_BITS];
-#endif
 };
+#else
+struct stack_scratch {
+	struct stack_event ev;
+	__u64 frames[UNWIND_FRAMES];
+	struct unwind unwind;
+};
+#endif
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
