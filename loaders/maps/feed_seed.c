@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/proc.h"
 #include "loaders/maps/feed_parts.h"
 #include "loaders/maps/world.h"
 #include "probes/maps.h"
@@ -131,12 +132,17 @@ void feed_reconcile_look(struct feed *f)
 	read_tasks(f, &f->look, &f->n_look);
 }
 
+/* Nobody has waited for it yet, and no thread of it is left: it has been told as ended. */
+static bool is_zombie(const struct proc_stat *st)
+{
+	return st->state == 'Z' && st->n_threads <= 1;
+}
+
 static bool in_proc(uint32_t tgid)
 {
-	char path[32];
+	struct proc_stat st;
 
-	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	return !access(path, F_OK);
+	return !proc_read_stat(tgid, &st) && !is_zombie(&st);
 }
 
 static void reconcile_one(struct feed *f, const struct maps_event *ev)

@@ -103,8 +103,10 @@ int proc_parse_stat(const char *data, size_t len, struct proc_stat *out)
 		scan_skip_field(&s);
 	st.utime = scan_field(&s);
 	st.stime = scan_field(&s);
-	for (int field = 16; field <= 21; field++) /* cutime .. itrealvalue */
+	for (int field = 16; field <= 19; field++) /* cutime cstime priority nice */
 		scan_skip_field(&s);
+	st.n_threads = scan_field(&s);
+	scan_skip_field(&s); /* itrealvalue */
 	st.start_ticks = scan_field(&s);
 	if (s.bad || !st.state)
 		return -EBADMSG;

@@ -23,6 +23,7 @@ struct proc_stat {
 	uint32_t ppid;
 	uint32_t flags;      /* PF_*: PROC_PF_KTHREAD */
 	uint64_t utime, stime; /* clock ticks */
+	uint64_t n_threads;    /* an ended leader counts until the last of the others is gone */
 	uint64_t start_ticks;  /* since boot, clock ticks: proc_ticks_ns */
 };
 #define PROC_PF_KTHREAD 0x00200000u

@@ -32,6 +32,7 @@ static void a_comm_may_hold_parentheses_blanks_and_newlines(void **state)
 	assert_int_equal(st.ppid, 5);
 	assert_int_equal(st.utime, 11);
 	assert_int_equal(st.stime, 12);
+	assert_int_equal(st.n_threads, 1);
 	assert_int_equal(st.start_ticks, 999);
 	assert_true(st.flags & PROC_PF_KTHREAD);
 }
