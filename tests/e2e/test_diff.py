@@ -145,7 +145,7 @@ def test_two_filters_two_recordings_two_stores(sonde, tmp_path):
     (["--per", "mile"], 2, "--per takes"),
     (["a.folded", "b.folded", "c.folded"], 2, "not three"),
     (["-o", "x.html5"], 2, "cannot tell the format"),
-    (["--before", "/nonexistent/x.pb.gz"], 1, "before: cannot read /nonexistent/x.pb.gz"),
+    (["--before", "/nonexistent/x.pb.gz"], 2, "before: cannot read /nonexistent/x.pb.gz"),
     (["--before", "/nonexistent/store"], 6, "before: "),
     (["--baseline", "1h", "--vs-last", "1h"], 2, "both say"),
     (["--baseline", "30d"], 4, "before: no CPU samples"),
