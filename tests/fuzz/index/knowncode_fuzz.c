@@ -49,6 +49,21 @@ static void look(const uint8_t *data, size_t len)
 	rows_release(&r);
 }
 
+/* Rules of any kind, beside an extension of any kind. */
+static void print_rules(FILE *to, const uint8_t *data, size_t len)
+{
+	struct row_ext x;
+	__u64 rule;
+
+	if (len < sizeof(x))
+		return;
+	memcpy(&x, data, sizeof(x));
+	for (size_t at = 0; at + sizeof(rule) <= len; at += sizeof(rule)) {
+		memcpy(&rule, data + at, sizeof(rule));
+		rowprint_rule(to, rule, &x, 1);
+	}
+}
+
 static void print(const uint8_t *data, size_t len)
 {
 	static FILE *nowhere;
@@ -58,6 +73,7 @@ static void print(const uint8_t *data, size_t len)
 		nowhere = fopen("/dev/null", "w");
 	memcpy(copy, data, len);
 	rowprint_table(nowhere, copy, len);
+	print_rules(nowhere, copy, len);
 	free(copy);
 }
 

@@ -116,6 +116,27 @@ static void follow_parts(const struct rowset *set, const struct unwind_section *
 	}
 }
 
+/* What a probe met is wanted where it is not there, and not idle where it is. */
+static void met(struct rowset *set, const struct unwind_section *s, const struct rowsets *rs)
+{
+	uint32_t *wanted = calloc(set->part_count, sizeof(*wanted)), n, absent = 0;
+	uint8_t *use = (uint8_t *)set->use.at;
+
+	for (uint32_t k = 0; k < set->part_count; k++) {
+		use[k] = 1;
+		absent += !set->parts[k].here;
+		if (rowparts_idle(set, k, UINT64_MAX) || rowparts_elements(s, k) > ELEMENTS)
+			abort();
+	}
+	n = rowparts_look(set, 1, wanted);
+	if (n != absent || rowparts_look(set, 2, wanted) || !rowparts_match(rs, set, s))
+		abort();
+	for (uint32_t k = 0; k < set->part_count; k++)
+		if (rowparts_idle(set, k, 2) != set->parts[k].here || rowparts_idle(set, k, 1))
+			abort();
+	free(wanted);
+}
+
 static void in_parts(const struct unwind_section *s, const struct tablemaps *maps)
 {
 	struct rowset *set = NULL;
@@ -127,6 +148,7 @@ static void in_parts(const struct unwind_section *s, const struct tablemaps *map
 		for (uint32_t k = 0; k < set->part_count; k += 2)
 			rowparts_make(&rs, set, s, k, 0);
 		follow_parts(set, s);
+		met(set, s, &rs);
 		rowparts_drop(&rs, set, 0, 0);
 		arena_tick(&rs.arena, 0);
 		for (uint32_t k = set->part_count; k-- > 0;)
