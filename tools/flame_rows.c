@@ -113,8 +113,9 @@ void flame_rows_init(struct flame_rows *r, const struct fold *f, const struct fl
 {
 	*r = (struct flame_rows){.f = f, .n_slots = (uint32_t)f->n_slices};
 	if (f->n_slices) {
-		r->slots_from_ns = f->slices[0].from_ns;
-		r->slot_ns = f->slices[0].to_ns - f->slices[0].from_ns;
+		/* the first slice may begin before a bucket does, the last one ends with the range: those between say the grid */
+		r->slots_from_ns = f->n_slices > 1 ? f->slices[1].from_ns - f->slice_ns : f->slices[0].from_ns;
+		r->slot_ns = f->slice_ns;
 	}
 	rows_make(r, f, t, SIDE_ANY);
 	rows_sort(r, t->n_nodes);

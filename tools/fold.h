@@ -92,7 +92,7 @@ struct fold {
 	struct fold_process *processes; size_t n_processes;
 	struct fold_leaf *leaves;       size_t n_leaves; /* only if asked for */
 	struct fold_slice *slices;      size_t n_slices; /* only if asked for */
-	int64_t slice_ns;               /* how long a slice is: the first and the last may be shorter */
+	int64_t slice_ns;               /* the first one begins with the range, up to a bucket earlier; the last ends with it */
 	struct fold_cell *cells;        size_t n_cells;  /* in order of segment and slice; only if asked for */
 	struct fold_loss *losses;       size_t n_losses;
 	struct endings endings;         /* of the window's minutes, all processes */

@@ -86,6 +86,7 @@ static void slice(struct fold *f, struct fold_slice *slices, size_t n)
 		slices[i] = (struct fold_slice){(int64_t)i * 1000, (int64_t)(i + 1) * 1000, 1000};
 	f->slices = slices;
 	f->n_slices = n;
+	f->slice_ns = 1000;
 }
 
 static void rows_are_leaves_by_place_and_nothing_is_lost(void **state)
@@ -103,11 +104,13 @@ static void rows_are_leaves_by_place_and_nothing_is_lost(void **state)
 		leaves[i].slice = (uint32_t)i;
 	f.leaves = leaves;
 	slice(&f, slices, 8);
+	slices[0].from_ns = -300; /* the range begins within a bucket */
 	flame_tree_init(&t, &f, 0, true);
 	flame_rows_init(&r, &f, &t, 100);
 	assert_int_equal(r.n_rows, COUNT(leaves));
 	assert_int_equal(r.n_owners, 3); /* other, app, w1 */
 	assert_int_equal(r.n_slots, 8);
+	assert_int_equal(r.slots_from_ns, 0);
 	assert_int_equal(r.slot_ns, 1000);
 	for (size_t i = 0; i < r.n_rows; i++) {
 		assert_true(!i || r.rows[i].node >= r.rows[i - 1].node);

@@ -110,6 +110,7 @@ static void make_slices(struct fold *f)
 		slices[i] = (struct fold_slice){f->from_ns + i * SECOND, f->from_ns + (i + 1) * SECOND, SECOND};
 	f->slices = slices;
 	f->n_slices = MADE_SLICES;
+	f->slice_ns = SECOND;
 }
 
 static json_t *path_of(const struct fold *f, uint32_t node)
