@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -226,14 +227,19 @@ void hostmaps_sweep(struct hostmaps *hm)
 	uint64_t now = (uint64_t)clock_boot_ns();
 	bool crowd = hm->ended_unswept > CROWD;
 	struct process *p, *next;
+	bool trim;
 
 	if (now - hm->swept_ns < (crowd ? CROWD_NS : SWEEP_NS))
 		return;
+	trim = hm->crowded && !crowd;
+	hm->crowded = crowd;
 	hm->swept_ns = now;
 	hm->ended_unswept = 0;
 	HASH_ITER(hh, hm->processes, p, next)
 		sweep_process(hm, p, now, crowd ? CROWD_NS : EXITED_NS);
 	hostmaps_images_sweep(hm, now);
+	if (trim)
+		malloc_trim(0); /* what a crowd took lies between what stays */
 }
 
 /* ---- talk ---- */

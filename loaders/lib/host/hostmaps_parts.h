@@ -81,6 +81,7 @@ struct hostmaps {
 	/* ends, by sonde-maps' count since `ends_base`, and those that were told since then; see hostmaps_missed */
 	uint64_t ends_base, ends_told, ends_missed;
 	uint32_t ended_unswept;
+	bool crowded;                    /* at the last sweep */
 	bool ends_based;
 	struct process *processes;
 	struct newest *newest;

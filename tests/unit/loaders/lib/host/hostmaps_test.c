@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hostmaps: a sample is named by what held at its time, or by nothing. Fed with packets, no sonde-maps. */
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -512,6 +513,39 @@ static void each_end_of_a_process_is_told_once_and_how(void **state)
 	assert_int_equal(ended.n, 4);
 }
 
+/* `n` processes begin and end at once, three seconds ago. */
+static void crowd(uint32_t from, uint32_t n)
+{
+	uint64_t time = (uint64_t)clock_boot_ns() - 3 * NSEC_PER_SEC;
+	const char *str[] = {"short", "/usr/bin/short", "short --of breath", "/system.slice/short.service"};
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct mp_process p = {.tgid = from + i, .start_ns = time, .time_ns = time};
+		struct mp_exit e = {.tgid = from + i, .start_ns = time, .time_ns = time + 1};
+
+		tell(MP_PROCESS, &p, str);
+		tell(MP_EXIT, &e, NULL);
+	}
+	hm->swept_ns = 0; /* it is time */
+	hostmaps_sweep(hm);
+}
+
+static void of_a_crowd_that_has_ended_nothing_is_held(void **state)
+{
+	size_t after_one;
+
+	(void)state;
+	crowd(1000, 10000);
+	assert_int_equal(HASH_COUNT(hm->processes), 0);
+	assert_int_equal(HASH_COUNT(hm->newest), 0);
+	after_one = mallinfo2().uordblks;
+	for (int i = 0; i < 4; i++)
+		crowd(1000, 10000);
+	assert_in_range(mallinfo2().uordblks, 0, after_one + 65536);
+	crowd(1000, 10); /* a few are kept for longer: samples of them may come */
+	assert_int_equal(HASH_COUNT(hm->processes), 10);
+}
+
 static void ends_that_a_full_queue_kept_from_us_are_counted(void **state)
 {
 	struct mp_watermark w = {.time_ns = 10000, .ends = 500};
@@ -584,6 +618,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(after_a_loss_a_frame_stands_if_its_mapping_was_told_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_image_id_means_what_it_meant_when_the_tables_were_made, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_not_told_yet_is_claimed_only_of_a_process_at_rest, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(of_a_crowd_that_has_ended_nothing_is_held, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_tables_are_there_whole_or_not_at_all, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(another_protocol_version_is_refused, set_up, tear_down),
 	};
