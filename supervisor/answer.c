@@ -41,11 +41,11 @@ static json_t *status(struct sup *s)
 	json_array_append_new(services, service_json(&s->maps.service));
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		json_array_append_new(services, loader_json(s, &s->loader[i]));
-	return json_pack("{s:b, s:{s:i, s:f, s:b, s:f, s:f, s:I, s:I, s:i, s:i}, s:o, s:o}", "ok", 1, "sonded", "pid", (int)getpid(),
+	return json_pack("{s:b, s:{s:i, s:f, s:b, s:f, s:f, s:I, s:I, s:i, s:i, s:o}, s:o, s:o}", "ok", 1, "sonded", "pid", (int)getpid(),
 			 "for_seconds", (double)(clock_mono_ns() - s->began_ns) / 1e9, "ready", s->ready, "cores", s->cores,
 			 "limit_cores", s->conf.cpu / 100, "private_bytes", (json_int_t)s->private_bytes,
-			 "limit_bytes", (json_int_t)s->conf.memory_bytes, "step", (int)s->governor.step, "memory_step",
-			 (int)s->memory.step, "services", services, "store", retain_json(&s->retain));
+			 "limit_bytes", (json_int_t)s->conf.memory_bytes, "step", (int)relief_count(&s->relief, RELIEF_CPU), "memory_step",
+			 (int)relief_count(&s->relief, RELIEF_MEMORY), "steps", cost_steps_json(s), "services", services, "store", retain_json(&s->retain));
 }
 
 static json_t *logs(const json_t *request)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cost: what all of sonde takes, and what is done when that is more than its limits (governor.h). */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -7,8 +8,7 @@
 #include "supervisor/sup.h"
 #include "supervisor/talk.h"
 
-#define LOOK_NS (10 * NSEC_PER_SEC)
-#define STEPS   (GOVERNOR_SLOWER + FAMILIES_MAX)
+#define LOOKS   6 /* in the time that sonde may be over a limit */
 #define STOP_NS (5 * NSEC_PER_SEC)
 #define MIB     1048576.0
 
@@ -38,31 +38,73 @@ static void measure(struct sup *s, int64_t now)
 	s->cost_cpu_ns = cpu;
 }
 
-static void hold_cpu(struct sup *s, int64_t now)
-{
-	int changed = governor_look(&s->governor, s->cores, s->conf.cpu / 100, STEPS, now);
+/* --- steps --- */
 
-	if (!changed)
-		return;
-	talk(LOG_LEVEL_WARN, "sonded", "sonde takes %.1f %% of one core, its limit is %.1f %%: step %u, %s", 100 * s->cores,
-	     s->conf.cpu, s->governor.step, changed > 0 ? "sampling less" : "sampling more");
-	sup_follow(s, &s->conf);
+static unsigned int families_now(const struct sup *s, struct relief_family out[FAMILIES_MAX])
+{
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		out[i] = (struct relief_family){.wanted = s->loader[i].wanted && s->loader[i].state != SERVICE_FAILED,
+						.slows = s->loader[i].family->has_freq, .cores = s->loader[i].cores};
+	return s->n_loaders;
 }
 
-/* The last step is to begin anew with what is left: a loader or sonde-maps that has grown is small again then. */
-static void hold_memory(struct sup *s, int64_t now)
+static void remember(struct sup *s, const struct cost_step *step)
 {
-	int changed = governor_look(&s->memory, (double)s->private_bytes, (double)s->conf.memory_bytes, s->n_loaders, now);
-	bool anew = changed > 0 && s->memory.step == s->n_loaders;
+	if (s->n_steps == COST_STEPS) {
+		s->n_steps--;
+		memmove(s->steps, s->steps + 1, s->n_steps * sizeof(*s->steps));
+	}
+	s->steps[s->n_steps++] = *step;
+}
 
-	if (!changed)
-		return;
-	talk(LOG_LEVEL_WARN, "sonded", "sonde takes %.1f MiB of memory, its limit is %.1f MiB: %s", (double)s->private_bytes / MIB,
-	     (double)s->conf.memory_bytes / MIB,
-	     anew ? "what runs begins anew" : changed > 0 ? "one family less" : "one family more");
-	if (!anew)
-		return; /* the next turn starts and stops */
-	s->memory.step--;
+static void tell(struct sup *s, enum relief_limit limit, const char *family, const char *what, uint32_t freq)
+{
+	struct cost_step step = {.utc_ns = clock_utc_ns(), .limit = limit, .freq = freq, .what = what};
+	char hz[32] = "", takes[48], most[48];
+	bool cpu = limit == RELIEF_CPU;
+
+	snprintf(step.family, sizeof(step.family), "%s", family);
+	remember(s, &step);
+	if (freq)
+		snprintf(hz, sizeof(hz), " at %u Hz", freq);
+	if (cpu) {
+		snprintf(takes, sizeof(takes), "%.2f %% of one core", 100 * s->cores);
+		snprintf(most, sizeof(most), "%.2f %%", s->conf.cpu);
+	} else {
+		snprintf(takes, sizeof(takes), "%.1f MiB of memory", (double)s->private_bytes / MIB);
+		snprintf(most, sizeof(most), "%.1f MiB", (double)s->conf.memory_bytes / MIB);
+	}
+	talk(LOG_LEVEL_WARN, "sonded", "sonde takes %s, its limit is %s: %s %s%s", takes,
+	     (cpu ? s->conf.cpu > 0 : s->conf.memory_bytes > 0) ? most : "none", family, what, hz);
+}
+
+static uint32_t freq_of(const struct sup *s, unsigned int i)
+{
+	return s->loader[i].family->has_freq ? relief_freq(&s->relief, i, s->conf.freq) : 0;
+}
+
+/* False: there was no step to take. One at another rate is started anew; who is to be stopped or started, the next turn sees. */
+static bool take_step(struct sup *s, enum relief_limit limit, int which)
+{
+	struct relief_family f[FAMILIES_MAX];
+	struct relief_step step;
+	unsigned int n = families_now(s, f);
+	bool more = which > 0;
+
+	if (!(more ? relief_more : relief_less)(&s->relief, limit, f, n, &step))
+		return false;
+	tell(s, limit, s->loader[step.family].name,
+	     step.stop ? (more ? "is stopped" : "records again") : more ? "is slowed" : "is less slowed",
+	     step.stop && more ? 0 : freq_of(s, step.family));
+	if (!step.stop && s->loader[step.family].pid)
+		service_stop(&s->loader[step.family], STOP_NS);
+	return true;
+}
+
+/* The last step against too much memory is to begin anew: a loader or sonde-maps that has grown is small again then. */
+static void begin_anew(struct sup *s)
+{
+	tell(s, RELIEF_MEMORY, "all", "begins anew", 0);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		if (s->loader[i].pid)
 			service_stop(&s->loader[i], STOP_NS);
@@ -73,10 +115,29 @@ static void hold_memory(struct sup *s, int64_t now)
 void cost_look(struct sup *s)
 {
 	int64_t now = clock_mono_ns();
+	int cpu, memory;
 
-	if (now - s->cost_ns < LOOK_NS)
+	if (now - s->cost_ns < s->o->patience_ns / LOOKS)
 		return;
 	measure(s, now);
-	hold_cpu(s, now);
-	hold_memory(s, now);
+	cpu = governor_look(&s->cpu_held, s->cores, s->conf.cpu / 100, s->o->patience_ns, now);
+	memory = governor_look(&s->memory_held, (double)s->private_bytes, (double)s->conf.memory_bytes, s->o->patience_ns, now);
+	if (cpu)
+		take_step(s, RELIEF_CPU, cpu);
+	if (memory && !take_step(s, RELIEF_MEMORY, memory) && memory > 0)
+		begin_anew(s);
+}
+
+json_t *cost_steps_json(const struct sup *s)
+{
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < s->n_steps; i++) {
+		const struct cost_step *t = &s->steps[i];
+
+		json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:s, s:o}", "ts", (json_int_t)t->utc_ns, "limit",
+						      t->limit == RELIEF_CPU ? "cpu" : "memory", "family", t->family, "what",
+						      t->what, "hz", t->freq ? json_integer(t->freq) : json_null()));
+	}
+	return list;
 }

@@ -64,7 +64,7 @@ static void start_loader(struct sup *s, struct service *l)
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)retain_segment_bytes(&s->retain));
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)s->retain.limits.bytes);
 	snprintf(age, sizeof(age), "%llds", (long long)(s->conf.segment_age_ns / NSEC_PER_SEC));
-	l->freq = l->family->has_freq ? governor_freq(&s->governor, s->conf.freq) : 0;
+	l->freq = l->family->has_freq ? relief_freq(&s->relief, (unsigned int)(l - s->loader), s->conf.freq) : 0;
 	if (l->freq) {
 		snprintf(freq, sizeof(freq), "%u", l->freq);
 		argv[n++] = "--freq";
@@ -114,7 +114,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 		want(s, out[i]);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
-		bool other_freq = l->freq && l->freq != governor_freq(&s->governor, c->freq);
+		bool other_freq = l->freq && l->freq != relief_freq(&s->relief, i, c->freq);
 
 		if (l->pid && (!l->wanted || all || other_freq))
 			service_stop(l, STOP_NS); /* one that is wanted is started again by the next turn */
@@ -193,7 +193,7 @@ static void start_due(struct sup *s)
 	}
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
-		bool may = l->wanted && governor_allows(&s->governor, &s->memory, i, s->n_loaders);
+		bool may = l->wanted && !relief_stopped(&s->relief, i);
 
 		if (may && is_time(l) && s->maps.service.state == SERVICE_RUNNING)
 			start_loader(s, l);

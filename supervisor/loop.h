@@ -7,6 +7,7 @@
 #define SONDE_SUPERVISOR_LOOP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "schema/base/err.h"
 #include "supervisor/conf.h"
@@ -15,6 +16,7 @@ struct loop_opts {
 	const char *conf_dir;               /* NULL: the default */
 	const char *const *flags;           /* as conf_load */
 	bool replace;                       /* a sonded that keeps the store is told to end */
+	int64_t patience_ns;                /* how long sonde may be over a limit */
 	struct conf *conf;                  /* loaded once by the caller; replaced at a reload */
 	void (*ready)(void *ctx);           /* called once all that can run does */
 	void *ctx;

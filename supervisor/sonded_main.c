@@ -16,7 +16,9 @@
 #include "schema/store/folder.h"
 #include "schema/store/writer.h"
 #include "supervisor/conf.h"
+#include "supervisor/governor.h"
 #include "supervisor/loop.h"
+#include "supervisor/quantity.h"
 #include "supervisor/talk.h"
 
 #define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this */
@@ -142,9 +144,19 @@ static int leave_to_child(struct sonded *d)
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME;
 }
 
+/* A minute; for tests, $SONDE_PATIENCE. */
+static int64_t patience(void)
+{
+	const char *text = getenv("SONDE_PATIENCE");
+	int64_t ns;
+
+	return text && !quantity_ns(text, &ns) ? ns : GOVERNOR_WHILE_NS;
+}
+
 static int run(struct sonded *d, struct conf *c, struct err *e)
 {
-	struct loop_opts o = {.conf_dir = d->dir, .flags = d->flags, .replace = d->replace, .conf = c, .ready = on_ready, .ctx = d};
+	struct loop_opts o = {.conf_dir = d->dir, .flags = d->flags, .replace = d->replace, .patience_ns = patience(),
+			      .conf = c, .ready = on_ready, .ctx = d};
 	cleanup_fd int log = -1, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int rc;
 

@@ -7,9 +7,20 @@
 #include "supervisor/governor.h"
 #include "supervisor/loop.h"
 #include "supervisor/mapsowner.h"
+#include "supervisor/relief.h"
 #include "supervisor/retain.h"
 #include "supervisor/service.h"
 #include "supervisor/targets.h"
+
+#define COST_STEPS 32 /* remembered for `sonde status` */
+
+struct cost_step {             /* what was done because of a limit */
+	int64_t utc_ns;
+	enum relief_limit limit;
+	char family[24];       /* "all": every one */
+	uint32_t freq;         /* that it samples at from then on, 0: it is stopped, or has no rate */
+	const char *what;
+};
 
 struct sup {
 	const struct loop_opts *o;
@@ -22,7 +33,10 @@ struct sup {
 	struct targets *targets;
 	struct control control;
 	struct retain retain;
-	struct governor governor, memory;
+	struct governor cpu_held, memory_held;
+	struct relief relief;
+	struct cost_step steps[COST_STEPS];   /* oldest first */
+	unsigned int n_steps;
 	bool stopping, ready, children_changed, prune_now;
 	int64_t began_ns, watchdog_ns, watched_ns; /* monotonic clock; how often systemd is told, and when it was */
 	int64_t cost_ns, cost_cpu_ns;              /* the last look at our own cost */
@@ -35,8 +49,9 @@ void sup_follow(struct sup *s, const struct conf *c);
 int sup_reload(struct sup *s, struct err *e);
 struct service *sup_service(struct sup *s, const char *family);
 void sup_stop(struct sup *s);
-/* cost.c: every ten seconds, what all of sonde takes; over its limits for a minute, less is done. */
+/* cost.c: every ten seconds, what all of sonde takes; over its limits for a minute, less is done (relief.h). */
 void cost_look(struct sup *s);
+json_t *cost_steps_json(const struct sup *s);
 /* answer.c */
 json_t *sup_answer(void *ctx, const json_t *request, bool trusted);
 

@@ -17,6 +17,7 @@
 
 #define PATIENCE_S 10
 #define ANSWER_MAX (8u << 20)
+#define STEPS_SHOWN 4
 
 static int refused(const char *store, int error, struct err *e)
 {
@@ -131,6 +132,24 @@ static void print_service(const json_t *s)
 		printf("           fix: %s\n", fix);
 }
 
+/* What was done because of the limits, the last of it. */
+static void print_steps(const json_t *steps)
+{
+	size_t n = json_array_size(steps);
+	char when[32];
+
+	for (size_t i = n > STEPS_SHOWN ? n - STEPS_SHOWN : 0; i < n; i++) {
+		const json_t *o = json_array_get(steps, i);
+
+		printf("  limit    %s: over its %s limit, %s %s",
+		       when_local(json_integer_value(json_object_get(o, "ts")), clock_utc_ns(), when, sizeof(when)),
+		       text_of(o, "limit"), text_of(o, "family"), text_of(o, "what"));
+		if (number(o, "hz") > 0)
+			printf(", %.0f Hz", number(o, "hz"));
+		putchar('\n');
+	}
+}
+
 static void print_store(const json_t *o)
 {
 	char own[32], budget[32], left[32], begins[32];
@@ -157,10 +176,8 @@ void daemon_print(const json_t *status)
 	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting", 100 * number(d, "cores"),
 	       100 * number(d, "limit_cores"), term_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),
 	       term_bytes((uint64_t)number(d, "limit_bytes"), most, sizeof(most)));
-	if (number(d, "step") > 0)
-		printf("  limit    CPU: sampling is slowed, step %.0f\n", number(d, "step"));
-	if (number(d, "memory_step") > 0)
-		printf("  limit    memory: %.0f families less\n", number(d, "memory_step"));
+	if (number(d, "step") + number(d, "memory_step") > 0)
+		print_steps(json_object_get(d, "steps"));
 	json_array_foreach(json_object_get(status, "services"), i, service)
 		print_service(service);
 	print_store(json_object_get(status, "store"));

@@ -29,11 +29,12 @@ def until(what, seconds=30, every=0.05):
 
 
 class Sonded:
-    def __init__(self, store, *args, env=None, prefix=(), ready=True, program=os.path.join(BIN, "sonded")):
+    def __init__(self, store, *args, env=None, prefix=(), ready=True, program=os.path.join(BIN, "sonded"),
+                 limit="0"):
         self.store = store
         self.talk = tempfile.TemporaryFile()
         full = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")} | {"SONDE_CONFIG": "/nonexistent"} | (env or {})
-        self.child = subprocess.Popen([*prefix, program, "--store", store, "--cpu", "0", *args], env=full,
+        self.child = subprocess.Popen([*prefix, program, "--store", store, *(["--cpu", limit] if limit else []), *args], env=full,
                                       stdin=subprocess.DEVNULL, stdout=self.talk, stderr=self.talk)
         if ready:
             assert until(lambda: self.child.poll() is not None or self.is_ready(), 60), self.said()

@@ -1,3 +1,3 @@
 # Tests of the supervisor.
-$(foreach t,quantity policy governor rules,$(eval $(call unit_test,$(t)_test,tests/unit/supervisor/$(t)_test.c,supervisor base,)))
+$(foreach t,quantity policy governor relief rules,$(eval $(call unit_test,$(t)_test,tests/unit/supervisor/$(t)_test.c,supervisor base,)))
 $(eval $(call unit_test,conf_test,tests/unit/supervisor/conf_test.c,supervisor base,-linih))
