@@ -116,12 +116,25 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 			 "what all of sonde may take of memory; over it for a minute, families are ended", check_memory},
 };
 
+static int refuse_value(enum conf_key key, const char *text, const char *origin, struct err *e)
+{
+	const struct conf_row *r = &conf_rows[key];
+	const struct probe_family *out[FAMILIES_MAX];
+	struct err why = {0};
+	size_t n;
+
+	if (key == CONF_FAMILIES && families_of(text, out, &n, &why))
+		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s", origin, why.what);
+	else
+		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s '%.80s' is not %s", origin, r->name, text, r->like);
+	err_fix(e, "sonde config show    lists %s%s%s, and all others", r->name, *r->fallback ? ", by default " : "", r->fallback);
+	return -EINVAL;
+}
+
 int conf_set(struct conf *c, enum conf_key key, const char *text, const char *origin, struct err *e)
 {
-	if (strlen(text) >= CONF_TEXT_MAX || conf_rows[key].check(c, text)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s '%.80s' is not %s", origin, conf_rows[key].name, text, conf_rows[key].like);
-		return -EINVAL;
-	}
+	if (strlen(text) >= CONF_TEXT_MAX || conf_rows[key].check(c, text))
+		return refuse_value(key, text, origin, e);
 	snprintf(c->value[key].text, CONF_TEXT_MAX, "%s", text);
 	snprintf(c->value[key].origin, CONF_ORIGIN_MAX, "%s", origin);
 	return 0;

@@ -45,6 +45,13 @@ static void print_help(void)
 	       "take over from a sonded that keeps the store: it ends in order first", "help", "this text");
 }
 
+static int refuse_usage(const char *why, const char *word, struct err *e)
+{
+	err_set(e, -EINVAL, EXIT_USAGE, "%s%.100s", why, word);
+	err_fix(e, "sonded --help");
+	return -EINVAL;
+}
+
 static int parse(int argc, char **argv, struct sonded *d, struct err *e)
 {
 	struct option longs[CONF_KEYS + 8] = {0};
@@ -77,10 +84,10 @@ static int parse(int argc, char **argv, struct sonded *d, struct err *e)
 		else if (opt == OPT_HELP)
 			d->help = true;
 		else
-			return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonded --help");
+			return refuse_usage("the command line is wrong", "", e);
 	}
 	if (optind < argc)
-		return err_set(e, -EINVAL, EXIT_USAGE, "'%.100s': sonded takes options only", argv[optind]);
+		return refuse_usage("sonded takes options only, and no ", argv[optind], e);
 	return 0;
 }
 

@@ -7,11 +7,35 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "schema/base/families.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "tools/daemon.h"
 #include "tools/helper.h"
+#include "tools/near.h"
 #include "tools/verb.h"
+
+/* The words are families, or it is said which one was probably meant, for all that would be asked or started. */
+static int words_are_families(const struct verb_call *call, const char *verb, struct err *e)
+{
+	struct strbuf said cleanup_strbuf = STRBUF_INIT;
+	struct near n;
+
+	for (size_t i = 0; i < call->n_words; i++) {
+		if (family_named(call->words[i]))
+			continue;
+		near_init(&n, call->words[i]);
+		for (const struct probe_family *f = FAMILIES; f->name; f++)
+			near_add(&n, f->name);
+		for (const struct probe_family *f = FAMILIES; f->name; f++)
+			strbuf_addf(&said, "%s%s", f == FAMILIES ? "" : ", ", f->name);
+		near_say(&n, &said, "");
+		err_set(e, -EINVAL, EXIT_USAGE, "unknown family '%.40s': known are %.150s", call->words[i], strbuf_str(&said));
+		err_fix(e, "sonde %s %s", verb, n.n ? n.best[0] : "cpu");
+		return -EINVAL;
+	}
+	return 0;
+}
 
 /* --- up --- */
 
@@ -60,8 +84,11 @@ static int up_run(struct verb_call *call, struct err *e)
 {
 	struct err why = {0};
 	json_t *answer = NULL;
-	int rc = daemon_ask(call->store, request("up", call), &answer, &why);
+	int rc = words_are_families(call, "up", e);
 
+	if (rc)
+		return rc;
+	rc = daemon_ask(call->store, request("up", call), &answer, &why);
 	if (rc == -ENOENT) {
 		rc = start(call, e);
 		if (!rc && !call->status && !call->quiet)
@@ -92,8 +119,10 @@ const struct verb verb_up = {
 static int down_run(struct verb_call *call, struct err *e)
 {
 	json_t *answer = NULL, *status = NULL;
-	int rc;
+	int rc = words_are_families(call, "down", e);
 
+	if (rc)
+		return rc;
 	if (call->n_words) {
 		rc = daemon_ask(call->store, request("down", call), &answer, e);
 		json_decref(answer);
@@ -101,6 +130,8 @@ static int down_run(struct verb_call *call, struct err *e)
 	}
 	rc = daemon_ask(call->store, request("stop", call), &answer, e);
 	json_decref(answer);
+	if (rc == -ENOENT)
+		err_fix(e, "sonde status    shows what there is; another store: --store DIR");
 	/* it answers until its children have ended; its socket goes last */
 	for (int i = 0; !rc && i < 100 && !daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &status, NULL); i++) {
 		json_decref(status);

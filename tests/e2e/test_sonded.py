@@ -85,13 +85,6 @@ def test_a_child_that_hangs_while_sonded_is_killed_is_ended_by_the_next(store, a
         assert not alive(hung) and "hung: killed" in d.said()
 
 
-def test_a_second_sonded_on_the_same_store_is_refused(store):
-    with Sonded(store) as d, Sonded(store, ready=False) as second:
-        assert second.child.wait(20) == 6
-        assert f"another sonded, pid {d.child.pid} keeps" in second.said() and "fix:" in second.said()
-        assert d.is_ready()
-
-
 def test_a_reload_changes_only_what_changed(store, scratch):
     conf = os.path.join(scratch, "sonde.conf")
     with open(conf, "w", encoding="ascii") as f:

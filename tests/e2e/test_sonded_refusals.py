@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What keeps sonded from recording is said with what, why, its fix and its exit code."""
 import os
+import re
 import subprocess
 
 import pytest
-from conftest import BIN, need, need_root
+from conftest import BIN, ROOT, need, need_root
 from sonded import Sonded, until
 
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
@@ -22,6 +23,40 @@ def refused(*args, prefix=()):
                           check=False)
 
 
+def told(done, code, phrase, *words):
+    """Refused as the table of sonded(8) says, with a fix."""
+    with open(os.path.join(ROOT, "docs/man/sonded.8"), encoding="ascii") as f:
+        table = f.read().split(".Sh DIAGNOSTICS")[1].split("\n.Sh ")[0]
+    assert (str(code), phrase) in re.findall(r"^\.It (\d) Dq (.*)$", table, re.M)
+    assert done.returncode == code and phrase in done.stderr and "fix:" in done.stderr, (done.returncode, done.stderr)
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def test_each_refusal_of_the_table_is_one_that_a_test_makes():
+    with open(os.path.join(ROOT, "docs/man/sonded.8"), encoding="ascii") as f:
+        table = re.findall(r"^\.It (\d) Dq (.*)$", f.read().split(".Sh DIAGNOSTICS")[1].split("\n.Sh ")[0], re.M)
+    with open(__file__, encoding="ascii") as f:
+        made = re.findall(r'told\([^\n]*?, (\d), "([^"]*)"', f.read())
+    assert set(table) == set(made)
+
+
+def test_a_wrong_command_line_is_said():
+    told(refused("--bogus"), 2, "the command line is wrong", "--bogus")
+    told(refused("cpu"), 2, "takes options only", "cpu")
+    told(refused("--families", "cpu,ofcpu"), 2, "unknown family", "'ofcpu'", "offcpu", "--families")
+    told(refused("--freq", "0"), 2, "is not", "--freq", "1 to 4999")
+
+
+def test_up_and_down_say_which_family_was_probably_meant(sonde, store):
+    for verb in ("up", "down"):
+        done = sonde(verb, "cpuu", store=store)
+        assert done.returncode == 2 and "'cpuu'" in done.stderr and f"fix: sonde {verb} cpu" in done.stderr, done.stderr
+    assert not os.path.exists(os.path.join(store, "sonded.log"))
+    done = sonde("down", store=store)
+    assert done.returncode == 4 and "no sonded keeps" in done.stderr and "fix:" in done.stderr and "sonde up" not in done.stderr
+
+
 def reachable():
     path = BIN
     if subprocess.run([*NOBODY, "test", "-x", path], check=False).returncode:
@@ -33,11 +68,11 @@ def test_a_bad_configuration_names_its_line(scratch, store):
         f.write("[store]\n\nbudgte = 1G\n")
     for more in ([], ["--check-config"]):
         done = refused("--config", scratch, "--store", store, *more)
-        assert done.returncode == 2 and "sonde.conf:3" in done.stderr and "budget" in done.stderr, done.stderr
+        told(done, 2, "unknown key", "sonde.conf:3", "budget")
     with open(os.path.join(scratch, "sonde.conf"), "w", encoding="ascii") as f:
         f.write("[limits]\nmemory = lots\n")
     done = refused("--config", scratch, "--store", store)
-    assert done.returncode == 2 and "sonde.conf:2" in done.stderr and "256M" in done.stderr, done.stderr
+    told(done, 2, "is not", "sonde.conf:2", "256M")
     assert not os.path.exists(store) or not os.listdir(store)
 
 
@@ -47,9 +82,8 @@ def test_a_store_that_may_not_be_written_is_said(scratch):
     store = os.path.join(scratch, "store")
     os.mkdir(store, 0o700)
     done = refused("--store", store, prefix=NOBODY)
-    assert done.returncode == 5 and store in done.stderr and "fix:" in done.stderr, (done.returncode, done.stderr)
-    done = refused("--store", os.path.join(scratch, "another"), prefix=NOBODY)
-    assert done.returncode == 5 and "fix:" in done.stderr, (done.returncode, done.stderr)
+    told(done, 5, "Permission denied", store)
+    told(refused("--store", os.path.join(scratch, "another"), prefix=NOBODY), 5, "Permission denied")
 
 
 def test_a_read_only_file_system_is_said(scratch):
@@ -62,9 +96,14 @@ def test_a_read_only_file_system_is_said(scratch):
         subprocess.run(["mount", "-o", "remount,ro", where], check=True)
         for store in ("store", "new"):
             done = refused("--store", os.path.join(where, store))
-            assert done.returncode == 5 and "ead-only" in done.stderr and "fix:" in done.stderr, (done.returncode, done.stderr)
+            told(done, 5, "Read-only file system")
     finally:
         subprocess.run(["umount", "-l", where], check=True)
+
+
+def test_a_second_sonded_of_a_store_is_said(store):
+    with Sonded(store) as d:
+        told(refused("--store", store), 6, "another sonded", str(d.child.pid))
 
 
 def test_a_store_that_is_no_folder_is_said(scratch):
@@ -72,7 +111,7 @@ def test_a_store_that_is_no_folder_is_said(scratch):
     with open(path, "w", encoding="ascii"):
         pass
     done = refused("--store", path)
-    assert done.returncode == 6 and path in done.stderr and "fix:" in done.stderr, (done.returncode, done.stderr)
+    told(done, 6, "cannot make the store's folder", path)
 
 
 def test_a_capability_that_is_missing_is_said_with_the_family_that_lacks_it(scratch):
