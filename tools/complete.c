@@ -91,7 +91,7 @@ static void offer_names(const struct completing *c, unsigned kinds)
 
 static const struct value_set {
 	const char *option;
-	const char *words[8]; /* fixed ones */
+	const char *words[12]; /* fixed ones */
 	unsigned kinds;       /* or of these names */
 	bool file;            /* or a path */
 } VALUES[] = {
@@ -99,6 +99,7 @@ static const struct value_set {
 	{.option = "unit", .kinds = 1u << FILTER_UNIT},
 	{.option = "comm", .kinds = 1u << FILTER_COMM},
 	{.option = "pid", .kinds = 1u << FILTER_PID},
+	{.option = "lang", .words = {"python", "go", "java", "node", "ruby", "php", "perl", "dotnet", "erlang", "lua", "c++"}},
 	{.option = "color", .words = {"auto", "always", "never"}},
 	{.option = "group", .words = {"none", "container", "process", "thread"}},
 	{.option = "args", .words = {"masked", "full", "none"}},

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/types.h>
 
 #include "schema/base/mem.h"
@@ -41,7 +42,7 @@ struct filters {
 };
 
 static const char *const KIND_NAMES[FILTER_N] = {"container", "image", "pid",  "tid",   "comm",
-						 "exe",       "user",  "unit", "cgroup"};
+						 "exe",       "user",  "unit", "cgroup", "lang"};
 
 const char *filter_kind_name(enum filter_kind kind)
 {
@@ -174,6 +175,21 @@ static bool inside_cgroup(const char *text, const char *cgroup)
 	return cgroup[0] && !strncmp(text, cgroup, len) && (!cgroup[len] || cgroup[len] == '/' || len == 1);
 }
 
+/* What people call a language, and what the store does; in any case of letters. Its runtime's name, with the version, is
+ * equal, too. */
+static bool equal_lang(const char *text, const struct store_process_row *p)
+{
+	static const char *const also[][2] = {{"jvm", "java"}, {"golang", "go"}, {"nodejs", "node"}, {"js", "node"},
+					      {"javascript", "node"}, {".net", "dotnet"}, {"cpp", "c++"}};
+
+	if (p->lang_runtime[0] && !strcasecmp(text, p->lang_runtime))
+		return true;
+	for (size_t i = 0; i < sizeof(also) / sizeof(*also); i++)
+		if (!strcasecmp(text, also[i][0]))
+			text = also[i][1];
+	return !strcasecmp(text, p->lang);
+}
+
 static bool matches(const struct filter_value *v, const char *text)
 {
 	return !regexec(&v->re, text, 0, NULL, 0);
@@ -203,6 +219,8 @@ static bool has_regex(const struct filters *f, enum filter_kind kind, const stru
 		return matches(v, p->unit);
 	case FILTER_CGROUP:
 		return matches(v, p->cgroup);
+	case FILTER_LANG:
+		return matches(v, p->lang) || matches(v, p->lang_runtime);
 	default:
 		return false;
 	}
@@ -228,6 +246,8 @@ static bool has_equal(const struct filters *f, enum filter_kind kind, const stru
 		return equal_unit(v->text, p->unit);
 	case FILTER_CGROUP:
 		return inside_cgroup(v->text, p->cgroup);
+	case FILTER_LANG:
+		return equal_lang(v->text, p);
 	default:
 		return false;
 	}

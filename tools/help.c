@@ -133,6 +133,7 @@ static const char FILTER_TEXT[] =
 	"  --unit NAME        systemd unit, with or without .service; but samples, events, objects, time and bytes are\n"
 	"                     what flame, stacks and export rank by (see --type)\n"
 	"  --cgroup PATH      that cgroup and those inside it\n"
+	"  --lang NAME        python, go, java (or jvm), node, ruby, php, perl, dotnet, c++; or a runtime: python3.11\n"
 	"  --self             sonde's own processes too\n"
 	"values of one kind are OR, kinds are AND; '!x' is NOT; '~re' is an extended regular expression\n"
 	"a bare word is looked for in containers, units, commands and pids: the whole name, then a part of it\n"

@@ -44,6 +44,7 @@ const struct option SELECT_FILTER_OPTIONS[] = {
 	{"user", 0, OPTION_LIST, "NAME", NULL, ARG(user)},
 	{"unit", 0, OPTION_LIST, "NAME", NULL, ARG(unit)},
 	{"cgroup", 0, OPTION_LIST, "PATH", NULL, ARG(cgroup)},
+	{"lang", 0, OPTION_LIST, "NAME", NULL, ARG(lang)},
 	{"self", 0, OPTION_FLAG, NULL, NULL, ARG(self)},
 	{0},
 };
@@ -226,6 +227,7 @@ static int add_filters(struct selection *s, const struct select_args *a, struct 
 		[FILTER_CONTAINER] = &a->container, [FILTER_IMAGE] = &a->image, [FILTER_PID] = &a->pid,
 		[FILTER_TID] = &a->tid,		    [FILTER_COMM] = &a->comm,	[FILTER_EXE] = &a->exe,
 		[FILTER_USER] = &a->user,	    [FILTER_CGROUP] = &a->cgroup,
+		[FILTER_LANG] = &a->lang,
 	};
 	int rc = add_units(s, &a->unit, e);
 
@@ -309,6 +311,7 @@ static void say_unknown(const struct selection *s)
 		{FILTER_CONTAINER, "SELECT 1 FROM processes WHERE container <> '' LIMIT 1"},
 		{FILTER_IMAGE, "SELECT 1 FROM containers WHERE image <> '' LIMIT 1"},
 		{FILTER_UNIT, "SELECT 1 FROM processes WHERE unit <> '' LIMIT 1"},
+		{FILTER_LANG, "SELECT 1 FROM processes WHERE lang <> '' LIMIT 1"},
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

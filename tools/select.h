@@ -11,12 +11,13 @@
  * A recording's ID is its place among all runs of the store, counted from 1 in order of their beginning; a run that
  * goes on over several segments is one, and so are runs of several families that `sonde record` began together. When retention removes old segments, the count begins at what is left.
  *
- * Filters: --container --image --pid --tid --comm --exe --user --unit --cgroup, each repeatable.
+ * Filters: --container --image --pid --tid --comm --exe --user --unit --cgroup --lang, each repeatable.
  *   1. Values of one kind are OR, kinds are AND.
  *   2. A leading `!` is NOT: whatever it matches is out. A kind with only `!` values lets the rest in.
  *   3. `~re` (`!~re`) is a POSIX extended regular expression, found anywhere; else the whole value must be equal.
  *      Also equal: container: an id, or 6 or more first digits of it; exe: its last component; user: name or number;
- *      unit: without `.service`; cgroup: a path inside that one.
+ *      unit: without `.service`; cgroup: a path inside that one; lang: in any case of letters, by what else it is called (jvm), or by the
+ *      runtime with its version (go1.22.1).
  *   4. comm matches the process's command name. tid is the thread's id.
  *   5. samples, events, objects, time and bytes are no systemd units: `--unit bytes` says by which of its numbers a kind
  *      of value is ranked (tools/fold_kind.h). A systemd unit of such a name is given as bytes.service.
@@ -40,7 +41,7 @@
 struct select_args {
 	int64_t last_ns;
 	const char *from, *to, *at, *rec;
-	struct option_list container, image, pid, tid, comm, exe, user, unit, cgroup;
+	struct option_list container, image, pid, tid, comm, exe, user, unit, cgroup, lang;
 	bool self;
 };
 extern const struct option SELECT_RANGE_OPTIONS[];

@@ -57,6 +57,7 @@ static const struct option DIFF_OPTIONS[] = {
 	{"vs-user", 0, OPTION_LIST, "NAME", NULL, VS(user)},
 	{"vs-unit", 0, OPTION_LIST, "NAME", NULL, VS(unit)},
 	{"vs-cgroup", 0, OPTION_LIST, "PATH", NULL, VS(cgroup)},
+	{"vs-lang", 0, OPTION_LIST, "NAME", NULL, VS(lang)},
 	{0},
 };
 

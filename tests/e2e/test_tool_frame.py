@@ -272,6 +272,8 @@ def test_filters_select_what_sql_selects(sonde, made, sql):
         ("--cgroup", "/docker"): "container <> ''",
         ("--image", "debian:12"): "container <> ''",
         ("--unit", "ssh"): "0",
+        ("--lang", "go"): "0",
+        ("--lang", "!jvm"): "1",
     }
     for args, condition in where.items():
         wanted = sum(r["n"] or 0 for r in sql(

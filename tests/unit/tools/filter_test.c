@@ -16,12 +16,12 @@
 static const struct store_process_row WEB = {
 	.pid = 812, .uid = 0, .comm = "nginx", .exe = "/usr/sbin/nginx", .args = "nginx -g", .unit = "",
 	.cgroup = "/docker/0123456789abcdef", .container = "web", .container_id = "0123456789abcdef",
-	.container_image = "nginx:1.27", .runtime = "docker", .present = true,
+	.container_image = "nginx:1.27", .runtime = "docker", .lang = "", .lang_runtime = "", .present = true,
 };
 static const struct store_process_row BACKUP = {
 	.pid = 77, .uid = 4242, .comm = "restic", .exe = "/usr/bin/restic", .args = "restic backup",
 	.unit = "backup.service", .cgroup = "/system.slice/backup.service", .container = "", .container_id = "",
-	.container_image = "", .runtime = "", .present = true,
+	.container_image = "", .runtime = "", .lang = "java", .lang_runtime = "java17", .present = true,
 };
 
 /* NAME=VALUE words; which of WEB (1) and BACKUP (2) get in */
@@ -69,6 +69,12 @@ static void each_kind_matches_what_people_call_it(void **state)
 	assert_int_equal(WANTS("cgroup=/system.slice/"), 2);
 	assert_int_equal(WANTS("cgroup=/system"), 0);
 	assert_int_equal(WANTS("cgroup=/"), 3);
+	assert_int_equal(WANTS("lang=java"), 2);
+	assert_int_equal(WANTS("lang=JVM"), 2);
+	assert_int_equal(WANTS("lang=java17"), 2);
+	assert_int_equal(WANTS("lang=java1"), 0);
+	assert_int_equal(WANTS("lang=!jvm"), 1);
+	assert_int_equal(WANTS("lang=~^java1[0-9]$"), 2);
 }
 
 static void one_kind_is_or_several_are_and_and_a_bang_is_not(void **state)
