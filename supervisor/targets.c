@@ -21,6 +21,8 @@
 
 #define TICK_NS   (NSEC_PER_SEC / 2)
 #define PATHS_MAX 256
+#define YOUNG_NS  (10 * NSEC_PER_SEC) /* so long a process is looked at in each turn: its executable is being read */
+#define AGAIN_NS  (5 * NSEC_PER_SEC)  /* and then so often, if nothing is told of it: it may have loaded a library */
 
 struct key {
 	uint64_t start_ns;
@@ -31,6 +33,14 @@ struct given {
 	struct key key;
 	uint64_t seen;       /* the turn that found it to be a target still */
 	UT_hash_handle hh;
+};
+
+/* What was found of a process at the last look; its hostmaps_process.user. */
+struct looked {
+	int64_t next_ns;
+	uint64_t found;      /* a bit for each loader: it wants and may have it */
+	uint32_t serial;     /* of what was known of it */
+	uint32_t round;      /* of targets */
 };
 
 /* One loader: its pipe, and what it has been given. */
@@ -46,6 +56,10 @@ struct targets {
 	size_t n;
 	int64_t next_ns;
 	uint64_t turn;
+	uint32_t round;          /* grows when everything is to be looked at anew */
+	char rules[2][CONF_TEXT_MAX]; /* that round's */
+	uint64_t wanting;        /* a bit for each loader */
+	int64_t now_ns;
 	const struct conf *conf; /* of this turn, as the next */
 	const struct service *loaders;
 	size_t n_loaders;
@@ -117,6 +131,11 @@ size_t targets_given(const struct targets *t, const struct service *s)
 	const struct feed *f = feed_of((struct targets *)t, s);
 
 	return f ? HASH_COUNT(f->all) : 0;
+}
+
+static bool wants(const struct targets *t, size_t i)
+{
+	return t->loaders[i].pid && *t->loaders[i].wants;
 }
 
 /* --- what a process is --- */
@@ -191,16 +210,40 @@ static bool tell(const struct feed *f, char sign, const struct key *k)
 	return write(f->fd, line, (size_t)n) == n;
 }
 
-static void look_for(struct targets *t, const struct service *s, struct feed *f, const struct hostmaps_process *p)
+/* What was wanted once is wanted for as long as it runs. */
+static uint64_t find(const struct targets *t, const struct hostmaps_process *p, uint64_t before)
+{
+	uint64_t found = 0;
+
+	for (size_t i = 0; i < t->n_loaders; i++)
+		if (wants(t, i) && (before >> i & 1 || is_wanted(t->hm, p, t->loaders[i].wants)))
+			found |= 1ull << i;
+	return found && is_allowed(t, p) ? found : 0;
+}
+
+/* What is found stays so for a while. */
+
+static uint64_t find_or_remember(const struct targets *t, struct hostmaps_process *p)
+{
+	struct looked *l = p->user;
+
+	if (l && l->serial == p->serial && l->round == t->round && t->now_ns < l->next_ns)
+		return l->found;
+	if (!l)
+		p->user = l = mem_alloc(sizeof(*l));
+	l->serial = p->serial;
+	l->round = t->round;
+	l->next_ns = t->now_ns - (int64_t)p->from_ns < YOUNG_NS ? t->now_ns : t->now_ns + AGAIN_NS;
+	l->found = find(t, p, l->found);
+	return l->found;
+}
+
+static void give(struct targets *t, struct feed *f, const struct hostmaps_process *p)
 {
 	struct key key = {.start_ns = p->start_ns, .tgid = p->tgid, .exec_id = p->exec_id};
 	struct given *g;
 
 	HASH_FIND(hh, f->all, &key, sizeof(key), g);
-	if (!g && !is_wanted(t->hm, p, s->wants))
-		return;
-	if (!is_allowed(t, p))
-		return;
 	if (!g) {
 		if (!tell(f, '+', &key))
 			return; /* its pipe is full: at the next turn */
@@ -214,12 +257,31 @@ static void look_for(struct targets *t, const struct service *s, struct feed *f,
 static void look_at(void *ctx, struct hostmaps_process *p)
 {
 	struct targets *t = ctx;
+	uint64_t found = find_or_remember(t, p);
 
-	for (size_t i = 0; i < t->n_loaders; i++) {
-		struct feed *f = feed_of(t, &t->loaders[i]);
+	for (size_t i = 0; found >> i; i++) {
+		struct feed *f = found >> i & 1 ? feed_of(t, &t->loaders[i]) : NULL;
 
-		if (f && f->fd >= 0 && t->loaders[i].pid && *t->loaders[i].wants)
-			look_for(t, &t->loaders[i], f, p);
+		if (f && f->fd >= 0)
+			give(t, f, p);
+	}
+}
+
+/* Other rules, or another loader that wants something: what was found is no longer so. */
+static void begin_round(struct targets *t)
+{
+	static const enum conf_key keys[] = {CONF_INCLUDE, CONF_EXCLUDE};
+	uint64_t wanting = 0;
+
+	for (size_t i = 0; i < t->n_loaders; i++)
+		wanting |= (uint64_t)wants(t, i) << i;
+	t->round += wanting != t->wanting;
+	t->wanting = wanting;
+	for (size_t i = 0; i < 2; i++) {
+		if (!strcmp(t->rules[i], t->conf->value[keys[i]].text))
+			continue;
+		memcpy(t->rules[i], t->conf->value[keys[i]].text, CONF_TEXT_MAX);
+		t->round++;
 	}
 }
 
@@ -243,7 +305,7 @@ static bool listen_to_maps(struct targets *t, const char *store, const char *soc
 	bool wanted = false;
 
 	for (size_t i = 0; i < t->n_loaders; i++)
-		wanted |= t->loaders[i].pid && *t->loaders[i].wants;
+		wanted |= wants(t, i);
 	if (!wanted) {
 		hostmaps_close(t->hm);
 		t->hm = NULL;
@@ -267,6 +329,8 @@ void targets_tick(struct targets *t, const struct conf *c, const char *store, co
 	if (!listen_to_maps(t, store, socket))
 		return;
 	t->turn++;
+	t->now_ns = now;
+	begin_round(t);
 	hostmaps_each(t->hm, look_at, t);
 	for (size_t i = 0; i < t->n; i++)
 		if (t->feed[i].fd >= 0)
