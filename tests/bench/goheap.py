@@ -37,14 +37,6 @@ def build():
     subprocess.run(["go", "build", "-o", SERVER, f"{bench.ROOT}/tests/bench/mix/heapserver/main.go"], check=True, env=env)
 
 
-def cpu_ns(pid):
-    """The process's own CPU clock: exact, where /proc counts ticks. 0: it has ended."""
-    try:
-        return time.clock_gettime_ns((~pid << 3) | 2)
-    except OSError:
-        return 0
-
-
 class Server:
     def __init__(self, sites):
         self.process = subprocess.Popen([SERVER, "-sites", str(sites)], stdout=subprocess.PIPE, text=True)
@@ -103,10 +95,10 @@ def collections(opts, server, folder):
     first = reader.collect()
     rows = []
     for _ in range(opts.collections):
-        before = cpu_ns(server.pid)
+        before = bench.cpu_ns(server.pid)
         got = reader.collect()
         rows.append({"calls": got["reads"], "bytes": got["read_bytes"], "cpu ms": got["cpu_ms"],
-                     "program ms": (cpu_ns(server.pid) - before) / 1e6})
+                     "program ms": (bench.cpu_ns(server.pid) - before) / 1e6})
     memory = reader.memory_mb()
     reader.close()
     return {"buckets": sum(first["counts"]), "first calls": first["reads"], "first ms": first["cpu_ms"], "memory": memory}, rows
@@ -115,9 +107,9 @@ def collections(opts, server, folder):
 def fetches(opts, server):
     rows = []
     for _ in range(opts.fetches):
-        before, began = cpu_ns(server.pid), time.monotonic()
+        before, began = bench.cpu_ns(server.pid), time.monotonic()
         size = server.fetch()
-        rows.append({"bytes": size, "ms": (time.monotonic() - began) * 1e3, "program ms": (cpu_ns(server.pid) - before) / 1e6})
+        rows.append({"bytes": size, "ms": (time.monotonic() - began) * 1e3, "program ms": (bench.cpu_ns(server.pid) - before) / 1e6})
     return rows
 
 
@@ -145,9 +137,9 @@ def measure_many(opts, folder, processes):
     try:
         time.sleep(opts.interval * 1.5 if processes else 5)  # it reads at 0, 1, 3, 7 ... s at first
         all_of_it = bench.tree(child.pid)
-        before, began = {p: cpu_ns(p) for p in all_of_it}, time.monotonic()
+        before, began = {p: bench.cpu_ns(p) for p in all_of_it}, time.monotonic()
         time.sleep(opts.interval * 2)
-        spent = {p: max(0, cpu_ns(p) - before[p]) for p in all_of_it}  # an index that was being made is start-up
+        spent = {p: max(0, bench.cpu_ns(p) - before[p]) for p in all_of_it}  # an index that was being made is start-up
         wall = (time.monotonic() - began) * 1e9
     finally:
         ended(child)

@@ -9,6 +9,7 @@ bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/stacks.py --smoke
 	@$(PYTHON) tests/bench/offcpu.py --smoke
 	@$(PYTHON) tests/bench/goheap.py --smoke
+	@$(PYTHON) tests/bench/supervisor.py --smoke
 
 bench-stacks: all
 	@$(PYTHON) tests/bench/stacks.py --write docs/BENCHMARKS.md
@@ -21,6 +22,11 @@ bench-offcpu: all
 # a Go program's heap profile, beside asking it for /debug/pprof/heap: about 8 minutes
 bench-goheap: all $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/goheap.py --write docs/BENCHMARKS.md
+
+# what sonded itself takes among 500 processes, 50 of them new each second: about 2 minutes
+.PHONY: bench-supervisor
+bench-supervisor: all
+	@$(PYTHON) tests/bench/supervisor.py --write docs/BENCHMARKS.md
 
 # looking at one profile, beside perf report and go tool pprof on the same stacks: about 2 minutes
 .PHONY: bench-readers
