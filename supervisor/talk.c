@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,15 +34,13 @@ void talk_format(struct strbuf *out, long long utc_ns, enum log_level level, con
 	if (gmtime_r(&s, &tm))
 		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
 	strbuf_addf(out, "ts=%s.%03lldZ level=%s from=%s msg=\"", stamp, utc_ns / 1000000 % 1000, names[level], from);
-	for (; *msg; msg++) {
-		unsigned char c = (unsigned char)*msg;
+	while (*msg) {
+		size_t n = strcspn(msg, "\"\\");
 
-		if (c == '"' || c == '\\')
-			strbuf_addf(out, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			strbuf_addf(out, "\\x%02x", c);
-		else
-			strbuf_addch(out, (char)c);
+		strbuf_addshown(out, msg, n);
+		msg += n;
+		if (*msg)
+			strbuf_addf(out, "\\%c", *msg++);
 	}
 	strbuf_addch(out, '"');
 }
@@ -58,7 +57,7 @@ void talk(enum log_level level, const char *from, const char *fmt, ...)
 	talk_format(&line, clock_utc_ns(), level, from, msg);
 	if (journal) {
 		strbuf_addf(&plain, "<%d>%s: ", priorities[level], from);
-		strbuf_addutf8(&plain, msg, __builtin_strlen(msg));
+		strbuf_addshown(&plain, msg, strlen(msg));
 	} else {
 		strbuf_addstr(&plain, strbuf_str(&line));
 	}

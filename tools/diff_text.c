@@ -20,7 +20,7 @@ static void head_side(const struct diff_view *v, int side, FILE *out)
 	cleanup_strbuf struct strbuf amount = STRBUF_INIT;
 	char span[32], samples[32];
 
-	strbuf_addutf8(&label, v->sides->label[side], strlen(v->sides->label[side]));
+	strbuf_addshown(&label, v->sides->label[side], strlen(v->sides->label[side]));
 	fprintf(out, "%s %s\n        ", side ? "after: " : "before:", strbuf_str(&label));
 	if (!diff_in_shares(v->d)) {
 		diff_add_amount(&amount, v->d, v->d->functions[0].total.v[side]);

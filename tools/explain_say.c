@@ -44,9 +44,11 @@ static void say_name(const struct explain_statement *s, struct strbuf *out)
 		strbuf_addstr(out, "all together");
 		return;
 	}
-	strbuf_addutf8(out, s->name, strlen(s->name));
-	if (s->about == EXPLAIN_FUNCTION && *s->module)
-		strbuf_addf(out, " of %s", s->module);
+	strbuf_addshown(out, s->name, strlen(s->name));
+	if (s->about == EXPLAIN_FUNCTION && *s->module) {
+		strbuf_addstr(out, " of ");
+		strbuf_addshown(out, s->module, strlen(s->module));
+	}
 }
 
 static void say_change(const struct explain_statement *s, struct strbuf *out)
@@ -76,7 +78,7 @@ void explain_say(const struct explain_statement *s, struct strbuf *out)
 	if (!s->in)
 		return;
 	strbuf_addstr(out, s->about == EXPLAIN_FUNCTION ? "; mostly in " : "; mostly in the function ");
-	strbuf_addutf8(out, s->in, strlen(s->in));
+	strbuf_addshown(out, s->in, strlen(s->in));
 	strbuf_addf(out, " (%s, before %s)", explain_amount(s->d, s->in_v[1], after, sizeof(after)),
 		    explain_amount(s->d, s->in_v[0], before, sizeof(before)));
 }

@@ -351,28 +351,46 @@ static void add_quoted(struct strbuf *out, const char *s)
 	strbuf_addch(out, '\'');
 }
 
+/* As bash, zsh and POSIX's shells of 2024 read it. */
+static void add_unseen(struct strbuf *out, const char *s)
+{
+	strbuf_addstr(out, "$'");
+	for (; *s; s++) {
+		if ((unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f || *s == '\'' || *s == '\\')
+			strbuf_addf(out, "\\%03o", (unsigned char)*s);
+		else
+			strbuf_addch(out, *s);
+	}
+	strbuf_addch(out, '\'');
+}
+
 static bool is_plain(const char *s)
 {
 	return s[0] && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@%+,")];
 }
 
-/* Values begin with these for other things; control bytes are not what people paste. */
+static bool is_seen(const char *s)
+{
+	struct strbuf shown cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addshown(&shown, s, strlen(s));
+	return !strcmp(strbuf_str(&shown), s);
+}
+
+/* Values begin with these for other things; what is not seen is not what people paste. */
 bool filter_can_say(const char *name)
 {
-	if (!*name || *name == '!' || *name == '~')
-		return false;
-	for (; *name; name++)
-		if ((unsigned char)*name < 0x20 || *name == 0x7f)
-			return false;
-	return true;
+	return *name && *name != '!' && *name != '~' && is_seen(name);
 }
 
 void filter_word(const char *text, struct strbuf *out)
 {
 	if (is_plain(text))
 		strbuf_addstr(out, text);
-	else
+	else if (is_seen(text))
 		add_quoted(out, text);
+	else
+		add_unseen(out, text);
 }
 
 void filter_option(enum filter_kind kind, const char *value, struct strbuf *out)
@@ -398,7 +416,7 @@ void filters_what(const struct filters *f, struct strbuf *out)
 			strbuf_addf(out, "%s%s", out->len ? ", " : "", v->negative ? "not " : "");
 			if (!speaks)
 				strbuf_addf(out, "%s ", KIND_NAMES[k]);
-			strbuf_addutf8(out, v->text, strlen(v->text));
+			strbuf_addshown(out, v->text, strlen(v->text));
 		}
 	}
 }

@@ -83,7 +83,7 @@ static void line_print(const struct text *x, size_t i, bool hot)
 	const struct flame_node *n = &x->t.nodes[i];
 	const struct fold_frame *fr = &x->t.frames[n->frame];
 	double share = x->t.nodes[0].total_ns ? (double)n->total_ns / (double)x->t.nodes[0].total_ns : 0;
-	cleanup_strbuf struct strbuf head = STRBUF_INIT, name = STRBUF_INIT;
+	cleanup_strbuf struct strbuf head = STRBUF_INIT, name = STRBUF_INIT, module = STRBUF_INIT;
 	unsigned deep = 2 * x->indent[i];
 	size_t used, room = SIZE_MAX;
 	char amount[32];
@@ -99,8 +99,9 @@ static void line_print(const struct text *x, size_t i, bool hot)
 	if (x->width)
 		room = x->width > used + 8 ? x->width - used : 8;
 	term_add_middle(&name, fr->name, room);
-	if (*fr->module && term_columns(strbuf_str(&name)) + strlen(fr->module) + 3 <= room)
-		strbuf_addf(&name, "  %s", fr->module);
+	strbuf_addshown(&module, fr->module, strlen(fr->module));
+	if (module.len && term_columns(strbuf_str(&name)) + term_columns(strbuf_str(&module)) + 3 <= room)
+		strbuf_addf(&name, "  %s", strbuf_str(&module));
 	fprintf(x->out, "%s%s%s%s\n", strbuf_str(&head), term_on(x->out, color_of(fr, hot)), strbuf_str(&name),
 		term_off(x->out));
 }

@@ -12,7 +12,7 @@ void folded_addname(struct strbuf *s, const char *name)
 	for (;;) {
 		size_t n = strcspn(name, ";");
 
-		strbuf_addutf8(s, name, n);
+		strbuf_addshown(s, name, n);
 		if (!name[n])
 			return;
 		strbuf_addstr(s, "\\x3b");

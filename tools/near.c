@@ -97,7 +97,7 @@ void near_say(const struct near *n, struct strbuf *out, const char *prefix)
 	strbuf_addstr(out, "; did you mean ");
 	for (i = 0; i < n->n; i++) {
 		strbuf_addf(out, "%s'%s", i ? ", " : "", prefix);
-		strbuf_addutf8(out, n->best[i], strlen(n->best[i]));
+		strbuf_addshown(out, n->best[i], strlen(n->best[i]));
 		strbuf_addch(out, '\'');
 	}
 	strbuf_addch(out, '?');

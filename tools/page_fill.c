@@ -12,7 +12,7 @@ void page_add_text(struct strbuf *s, const char *text)
 	while (*text) {
 		size_t n = strcspn(text, "&<>\"'");
 
-		strbuf_addutf8(s, text, n);
+		strbuf_addshown(s, text, n);
 		text += n;
 		if (!*text)
 			return;

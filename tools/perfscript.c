@@ -24,12 +24,12 @@ static int by_time(const void *a, const void *b)
 	return (x->leaf > y->leaf) - (x->leaf < y->leaf);
 }
 
-/* What ends a line, or is no UTF-8, stands as \xNN. */
+/* What ends a line, or is not seen, stands as \xNN or \uNNNN. */
 static void put_clean(const char *s, FILE *out)
 {
 	struct strbuf clean cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addutf8(&clean, s, strlen(s));
+	strbuf_addshown(&clean, s, strlen(s));
 	fputs(strbuf_str(&clean), out);
 }
 

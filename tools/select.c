@@ -269,7 +269,7 @@ static int resolve_word(struct selection *s, const char *word, bool quiet, struc
 		const struct name *name = &l.items[index];
 
 		if (!quiet && strcmp(name->text, word))
-			fprintf(stderr, "%s: %s %s\n", word, filter_kind_name(name->kind), name->text);
+			term_printf(stderr, "%s: %s %s\n", word, filter_kind_name(name->kind), name->text);
 		rc = filters_add(s->filters, name->kind, name->text, e);
 	}
 	names_release(&l);

@@ -232,7 +232,7 @@ bool sourcefile_line(const struct sourcefile *s, uint32_t n, struct strbuf *out)
 		const char *tab = memchr(at, '\t', (size_t)(end - at));
 		const char *stop = tab ? tab : end;
 
-		strbuf_addutf8(out, at, (size_t)(stop - at));
+		strbuf_addshown(out, at, (size_t)(stop - at));
 		column += (size_t)(stop - at);
 		if (tab)
 			do

@@ -30,7 +30,7 @@ void sourcefile_close(struct sourcefile *s);
 /* Where it was found; last changed, in ns since 1970. Borrowed. */
 const char *sourcefile_path(const struct sourcefile *s);
 int64_t sourcefile_mtime_ns(const struct sourcefile *s);
-/* Line `n`, from 1, for a terminal: tabs become spaces, other control bytes \xNN. false: the file has fewer lines. */
+/* Line `n`, from 1, for a terminal: tabs become spaces, what is not seen is shown. false: the file has fewer lines. */
 bool sourcefile_line(const struct sourcefile *s, uint32_t n, struct strbuf *out);
 
 /* Pure, for tests: the i-th place to look at, from 0. false: no more. */

@@ -168,7 +168,7 @@ static char *box_cell(sqlite3_stmt *st, int col)
 	struct strbuf shown = STRBUF_INIT;
 
 	add_cell(&raw, st, col);
-	strbuf_addutf8(&shown, strbuf_str(&raw), raw.len);
+	strbuf_addshown(&shown, strbuf_str(&raw), raw.len);
 	return strbuf_take(&shown);
 }
 

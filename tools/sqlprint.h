@@ -3,7 +3,7 @@
  * sqlprint: the rows of a query on a stream, in one of five forms. Rows are printed as they come, except `box` and
  * `json`: a box takes its widths from up to 1000 rows at a time, json is one document.
  *
- *   box     a frame of line-drawing characters; control bytes are shown as \xNN
+ *   box     a frame of line-drawing characters; control characters are shown (strbuf_addshown)
  *   csv     RFC 4180 quoting, a header line, lines end in LF
  *   json    the envelope of tools/json.h; rows are objects
  *   ndjson  one object a line

@@ -57,7 +57,7 @@ void table_cell(struct table *t, const char *text)
 {
 	struct strbuf clean = STRBUF_INIT;
 
-	strbuf_addutf8(&clean, text, strlen(text));
+	strbuf_addshown(&clean, text, strlen(text));
 	mem_grow(t->cells, t->n, t->cap);
 	t->cells[t->n++] = strbuf_take(&clean);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -158,7 +159,7 @@ void term_add_middle(struct strbuf *out, const char *s, size_t columns)
 	const char *text;
 	size_t head;
 
-	strbuf_addutf8(&clean, s, strlen(s));
+	strbuf_addshown(&clean, s, strlen(s));
 	text = strbuf_str(&clean);
 	if (term_columns(text) <= columns || columns < 3) {
 		strbuf_add(out, text, columns < 3 ? head_bytes(text, columns) : clean.len);
@@ -168,6 +169,18 @@ void term_add_middle(struct strbuf *out, const char *s, size_t columns)
 	strbuf_add(out, text, head_bytes(text, head));
 	strbuf_addstr(out, "…");
 	strbuf_addstr(out, text + tail_start(text, columns - 1 - head));
+}
+
+void term_printf(FILE *f, const char *fmt, ...)
+{
+	struct strbuf raw cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&raw, fmt, ap);
+	va_end(ap);
+	strbuf_addlines(&shown, strbuf_str(&raw));
+	fputs(strbuf_str(&shown), f);
 }
 
 const char *term_bytes(uint64_t n, char *buf, size_t size)

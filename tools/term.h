@@ -27,8 +27,11 @@ unsigned term_width(FILE *f); /* columns; 100 where there is no terminal */
 
 /* Columns that a UTF-8 string takes on a terminal. */
 size_t term_columns(const char *s);
-/* Add `s` cut in the middle (`com.foo…Handler.run`) to at most `columns`; control bytes are escaped. */
+/* Add `s` cut in the middle (`com.foo…Handler.run`) to at most `columns`; control characters are shown. */
 void term_add_middle(struct strbuf *out, const char *s, size_t columns);
+
+/* printf of lines that hold names: what a terminal would obey is shown instead. */
+void term_printf(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Numbers for people; buffers of 32 bytes. */
 const char *term_bytes(uint64_t n, char *buf, size_t size);       /* "412 KiB" */

@@ -194,7 +194,7 @@ void doctor_print(json_t *row)
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	const char *raw = json_string_value(json_object_get(row, "text")) ?: "";
 
-	strbuf_addutf8(&text, raw, strlen(raw));
+	strbuf_addshown(&text, raw, strlen(raw));
 	printf(" %s%-5s%s %-20s %s\n", term_on(stdout, colour), state, term_off(stdout),
 	       json_string_value(json_object_get(row, "name")) ?: "", strbuf_str(&text));
 	if (fix && *fix && strcmp(state, "ok"))

@@ -211,11 +211,11 @@ static void print_file(const struct view *v, const struct hotfunction *fn, size_
 	struct shown s = {.v = v, .fn = fn, .source = source};
 
 	if (*file)
-		printf("%s\n", file);
+		term_printf(stdout, "%s\n", file);
 	if (*file && !source && !v->call->quiet)
-		fprintf(stderr, "no text of %s: %s (--source-dir DIR says where)\n", file, why);
+		term_printf(stderr, "no text of %s: %s (--source-dir DIR says where)\n", file, why);
 	if (source && sourcefile_mtime_ns(source) > v->f->to_ns && !v->call->quiet)
-		fprintf(stderr, "%s was changed after the recording: its lines may have moved\n", sourcefile_path(source));
+		term_printf(stderr, "%s was changed after the recording: its lines may have moved\n", sourcefile_path(source));
 	for (size_t i = from; i < to; i++)
 		print_line(&s, &fn->lines[i], i + 1 < to ? fn->lines[i + 1].line : UINT32_MAX);
 	sourcefile_close(source);

@@ -177,10 +177,10 @@ static void stacks_text(const struct view *v)
 		}
 		if (!n)
 			continue;
-		printf("\n%u %s (%s), woken by %u %s: stacks of %llu in %llu\n", r->who.pid, r->who.comm, r->reason, r->by.pid,
+		term_printf(stdout, "\n%u %s (%s), woken by %u %s: stacks of %llu in %llu\n", r->who.pid, r->who.comm, r->reason, r->by.pid,
 		       by_name(v, r), (unsigned long long)n, (unsigned long long)r->n);
 		for (size_t k = 0; k < r->n_stacks && k < STACKS_SHOWN; k++)
-			printf("  %5.1f %%  %s\n", ns ? 100 * (double)r->stacks[k].total_ns / (double)ns : 0, r->stacks[k].path);
+			term_printf(stdout, "  %5.1f %%  %s\n", ns ? 100 * (double)r->stacks[k].total_ns / (double)ns : 0, r->stacks[k].path);
 		if (r->n_stacks > STACKS_SHOWN)
 			printf("  and %zu more\n", r->n_stacks - STACKS_SHOWN);
 	}
@@ -189,7 +189,7 @@ static void stacks_text(const struct view *v)
 static void held_text(const struct waitpairs *w)
 {
 	for (size_t i = 0; i < w->n_held; i++)
-		printf("held back by its CPU quota: %s for %.2f s, in %llu of %llu periods\n", w->held[i].cgroup,
+		term_printf(stdout, "held back by its CPU quota: %s for %.2f s, in %llu of %llu periods\n", w->held[i].cgroup,
 		       (double)w->held[i].throttled_ns / 1e9, (unsigned long long)w->held[i].throttled,
 		       (unsigned long long)w->held[i].periods);
 	if (w->cpu_ns && w->steal_ns * 1000 >= w->cpu_ns)

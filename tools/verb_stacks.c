@@ -247,7 +247,7 @@ static void functions_say(const struct view *v, const struct related *r)
 		cleanup_strbuf struct strbuf line = STRBUF_INIT;
 
 		term_add_middle(&line, fr->name, v->call->wide ? SIZE_MAX : 80);
-		fprintf(stderr, "  %s  %s\n", strbuf_str(&line), fr->module);
+		term_printf(stderr, "  %s  %s\n", strbuf_str(&line), fr->module);
 	}
 	if (r->n_functions > DEFAULT_ROWS)
 		fprintf(stderr, "  (%zu more)\n", r->n_functions - DEFAULT_ROWS);

@@ -361,7 +361,7 @@ static void print_cut_short(const struct facts *f)
 		cleanup_strbuf struct strbuf s = STRBUF_INIT;
 
 		endings_say(x, i, &s);
-		printf("%s %s\n", i ? "          " : "cut short:", strbuf_str(&s));
+		term_printf(stdout, "%s %s\n", i ? "          " : "cut short:", strbuf_str(&s));
 	}
 }
 

@@ -117,7 +117,7 @@ static int several(const struct names *l, const char *word, bool (*fits)(const s
 		if (!fits(&l->items[i], word) || ++n > LISTED)
 			continue;
 		strbuf_addf(&list, "%s%s ", n > 1 ? ", " : "", kind_word(l->items[i].kind));
-		strbuf_addutf8(&list, l->items[i].text, strnlen(l->items[i].text, 60));
+		strbuf_addshown(&list, l->items[i].text, strnlen(l->items[i].text, 60));
 	}
 	if (n > LISTED)
 		strbuf_addf(&list, ", and %zu more", n - LISTED);

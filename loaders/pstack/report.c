@@ -44,9 +44,9 @@ static bool same_place(const struct thread *a, const struct thread *b)
 	return true;
 }
 
-static void utf8(struct strbuf *to, const char *s)
+static void add_shown(struct strbuf *to, const char *s)
 {
-	strbuf_addutf8(to, s, strlen(s));
+	strbuf_addshown(to, s, strlen(s));
 }
 
 static void duration(struct strbuf *to, int64_t ns)
@@ -73,17 +73,17 @@ static void frame_text(struct strbuf *to, const struct named_frame *f)
 
 	strbuf_addstr(to, "      ");
 	if (f->function)
-		utf8(to, f->function);
+		add_shown(to, f->function);
 	else if (f->offset)
 		strbuf_addf(to, "+0x%" PRIx64, f->offset);
 	else
 		strbuf_addstr(to, "?");
 	strbuf_addstr(to, "  ");
 	if (f->line) {
-		utf8(to, base ? base + 1 : f->file ? f->file : "?");
+		add_shown(to, base ? base + 1 : f->file ? f->file : "?");
 		strbuf_addf(to, ":%u", f->line);
 	} else {
-		utf8(to, f->module);
+		add_shown(to, f->module);
 	}
 	strbuf_addstr(to, f->inlined ? "  (inlined)\n" : "\n");
 }
@@ -96,7 +96,7 @@ static void group_text(struct strbuf *to, const struct thread *const *group, siz
 	strbuf_addf(to, "  %zu thread%s: ", n, n == 1 ? "" : "s");
 	for (size_t i = 0; i < n && i < NAMES_SHOWN; i++) {
 		strbuf_addstr(to, i ? ", " : "");
-		utf8(to, group[i]->name);
+		add_shown(to, group[i]->name);
 		strbuf_addf(to, " %u", group[i]->tid);
 	}
 	strbuf_addf(to, "%s  %s, %s", n > NAMES_SHOWN ? ", ..." : "", t->state, t->reason ? t->reason : "other");
@@ -131,11 +131,11 @@ static void process_text(struct strbuf *to, const struct report *r, size_t from,
 	const struct thread **group = calloc(end - from, sizeof(*group)), *t = &r->threads[from];
 	bool *shown = calloc(end - from, sizeof(*shown));
 
-	utf8(to, t->process);
+	add_shown(to, t->process);
 	strbuf_addf(to, " %u", t->pid);
 	if (t->container) {
 		strbuf_addstr(to, "  container ");
-		utf8(to, t->container);
+		add_shown(to, t->container);
 	}
 	strbuf_addf(to, "  %zu thread%s blocked\n", end - from, end - from == 1 ? "" : "s");
 	for (size_t i = from; group && shown && i < end; i++) {
@@ -179,7 +179,7 @@ static json_t *text(const char *s)
 
 	if (!s)
 		return json_null();
-	utf8(&b, s);
+	strbuf_addutf8(&b, s, strlen(s));
 	return json_string(strbuf_str(&b));
 }
 

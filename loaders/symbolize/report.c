@@ -41,7 +41,7 @@ void report_progress(const char *path)
 	if (!isatty(STDERR_FILENO))
 		return;
 	if (path)
-		strbuf_addutf8(&s, path, strlen(path));
+		strbuf_addshown(&s, path, strlen(path));
 	fprintf(stderr, "\r\x1b[K%.70s", strbuf_str(&s));
 }
 
@@ -110,7 +110,7 @@ static void print_row(uint64_t a, uint64_t b, uint64_t c, const char *path, cons
 {
 	cleanup_strbuf struct strbuf s = STRBUF_INIT;
 
-	strbuf_addutf8(&s, path, strlen(path));
+	strbuf_addshown(&s, path, strlen(path));
 	printf("%9llu  %9llu  %9llu  %s%s\n", (unsigned long long)a, (unsigned long long)b, (unsigned long long)c,
 	       strbuf_str(&s), more);
 }
@@ -135,7 +135,7 @@ static void print_reasons(const struct report *r)
 			more++;
 			continue;
 		}
-		strbuf_addutf8(&s, r->rows[i].path, strlen(r->rows[i].path));
+		strbuf_addshown(&s, r->rows[i].path, strlen(r->rows[i].path));
 		fprintf(stderr, "no lines for %s: %s\n", strbuf_str(&s), r->rows[i].reason);
 	}
 	if (more)

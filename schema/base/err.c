@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "schema/base/strbuf.h"
+
 int err_set(struct err *e, int code, enum sonde_exit exit, const char *fmt, ...)
 {
 	va_list ap;
@@ -33,8 +35,16 @@ void err_fix(struct err *e, const char *fmt, ...)
 
 int err_report(const struct err *e, const char *prog)
 {
-	fprintf(stderr, "%s: %s\n", prog, e->what[0] ? e->what : "failed");
-	if (e->fix[0])
-		fprintf(stderr, "  fix: %s\n", e->fix);
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addf(&text, "%s: ", prog);
+	strbuf_addlines(&text, e->what[0] ? e->what : "failed"); /* quotes names and words from anywhere */
+	strbuf_addch(&text, '\n');
+	if (e->fix[0]) {
+		strbuf_addstr(&text, "  fix: ");
+		strbuf_addlines(&text, e->fix);
+		strbuf_addch(&text, '\n');
+	}
+	fputs(strbuf_str(&text), stderr);
 	return e->exit ? e->exit : EXIT_RUNTIME;
 }

@@ -4,7 +4,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "schema/base/strbuf.h"
 
 static const char *log_prog = "sonde";
 static enum log_level log_max = LOG_LEVEL_WARN;
@@ -17,22 +20,18 @@ void log_init(const char *prog, enum log_level max)
 
 void log_at(enum log_level level, const char *fmt, ...)
 {
-	char line[1024];
-	int n, m;
+	struct strbuf line cleanup_strbuf = STRBUF_INIT;
+	char msg[1000];
 	va_list ap;
 
 	if (level > log_max)
 		return;
-	n = snprintf(line, sizeof(line), "%s: ", log_prog);
 	va_start(ap, fmt);
-	m = vsnprintf(line + n, sizeof(line) - (size_t)n, fmt, ap);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
-	if (m < 0)
-		return;
-	n += m;
-	if ((size_t)n > sizeof(line) - 2)
-		n = (int)sizeof(line) - 2;
-	line[n++] = '\n';
-	if (write(STDERR_FILENO, line, (size_t)n) < 0)
+	strbuf_addf(&line, "%s: ", log_prog);
+	strbuf_addshown(&line, msg, strlen(msg));
+	strbuf_addch(&line, '\n');
+	if (write(STDERR_FILENO, line.buf, line.len) < 0)
 		return; /* nobody is left to be told */
 }

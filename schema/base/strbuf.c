@@ -2,6 +2,7 @@
 /* strbuf: a growing string. */
 #include "schema/base/strbuf.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,24 +129,62 @@ static size_t utf8_len(const uint8_t *p, size_t n)
 	return len;
 }
 
-void strbuf_addutf8(struct strbuf *s, const void *data, size_t len)
+/* The code point of a valid sequence of n bytes. */
+static uint32_t utf8_code(const uint8_t *p, size_t n)
+{
+	uint32_t c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
+/* C1; ALM, LRM and RLM; separators of lines and paragraphs; embeddings and overrides; isolates (Unicode 15, PropList.txt). */
+static bool is_unseen(uint32_t c)
+{
+	return (c >= 0x80 && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x2069);
+}
+
+static void add_clean(struct strbuf *s, const void *data, size_t len, bool shown)
 {
 	const uint8_t *p = data;
 	size_t i = 0, n;
 
 	strbuf_grow(s, len);
-	while (i < len) {
-		if (p[i] < 0x20 || p[i] == 0x7f) {
-			strbuf_addf(s, "\\x%02x", p[i]);
-			i++;
-			continue;
-		}
+	for (; i < len; i += n ? n : 1) {
 		n = utf8_len(p + i, len - i);
-		if (n)
-			strbuf_add(s, p + i, n);
-		else
+		if (p[i] < 0x20 || p[i] == 0x7f)
+			strbuf_addf(s, "\\x%02x", p[i]);
+		else if (!n)
 			strbuf_addstr(s, "\xef\xbf\xbd");
-		i += n ? n : 1;
+		else if (shown && is_unseen(utf8_code(p + i, n)))
+			strbuf_addf(s, "\\u%04x", utf8_code(p + i, n));
+		else
+			strbuf_add(s, p + i, n);
 	}
 	s->buf[s->len] = '\0';
+}
+
+void strbuf_addutf8(struct strbuf *s, const void *data, size_t len)
+{
+	add_clean(s, data, len, false);
+}
+
+void strbuf_addshown(struct strbuf *s, const void *data, size_t len)
+{
+	add_clean(s, data, len, true);
+}
+
+void strbuf_addlines(struct strbuf *s, const char *text)
+{
+	for (;;) {
+		size_t n = strcspn(text, "\n");
+
+		strbuf_addshown(s, text, n);
+		if (!text[n])
+			return;
+		strbuf_addch(s, '\n');
+		text += n + 1;
+	}
 }

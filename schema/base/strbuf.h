@@ -31,5 +31,12 @@ const char *strbuf_str(const struct strbuf *s);
 char *strbuf_take(struct strbuf *s);
 /* Add bytes as valid UTF-8: invalid sequences become U+FFFD, control bytes below 0x20 and 0x7f become \xNN. */
 void strbuf_addutf8(struct strbuf *s, const void *data, size_t len);
+/*
+ * The same for people's eyes, on a terminal or in a log: what a terminal obeys or what turns the order of what stands beside it
+ * is seen and does nothing. Beside the above, C1 controls, line and paragraph separators, and Unicode's Bidi_Control characters
+ * become \u009b and the like. It makes nothing that it would change again.
+ */
+void strbuf_addshown(struct strbuf *s, const void *data, size_t len);
+void strbuf_addlines(struct strbuf *s, const char *text); /* the same of text whose line ends stay */
 
 #endif

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -70,6 +71,14 @@ def need(what, path=None):
 def need_root():
     if os.geteuid() != 0:
         pytest.skip("missing: root")
+
+
+UNSEEN = re.compile("[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def seen(name):
+    """A name as people are shown it: no controls, nothing that turns the order of text."""
+    return UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}", name)
 
 
 def scale(short, full):

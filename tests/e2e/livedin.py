@@ -11,14 +11,14 @@ import subprocess
 from conftest import BUILD, need
 
 SPAN = 1200
-HOSTILE = "</script><b>\"'\x1b[31mred\n🔥\u202e;rm -rf $(x)"
+HOSTILE = "</script><b>\"'\x1b[31mred\n🔥\u202e;rm -rf $(x)\u2066\x9b32m"
 # comm, container, pid, samples in 10 s at 99 Hz (a core is 990), stack
 BUSY = (
     ("nginx", "web", 812, 300, [["main", "nginx.c", 9], ["ngx_process", "ngx.c", 40], ["deflate", "deflate.c", 212], ["compress_block", "deflate.c", 318]]),
     ("nginx", "web", 812, 120, [["main", "nginx.c", 9], ["ngx_process", "ngx.c", 40], ["handle_read", "ngx.c", 77]]),
     ("postgres", "db", 900, 200, [["main", "postgres.c", 30], ["exec_query", "postgres.c", 1200], ["hash_search", "dynahash.c", 934]]),
     ("cron", "", 70, 20, ["main", ["run_job", "cron.c", 9]]),
-    (HOSTILE[:15], "", 666, 30, ["main", [HOSTILE, "x.c", 1], HOSTILE * 12]),
+    ("</b>\"'\u202e\x9b31m\x1b[", "", 666, 30, ["main", [HOSTILE, "x.c", 1], HOSTILE * 12]),
 )
 SPIKE = ("restic", "", 3100, 900, ["main", ["backup", "archiver.go", 88], ["zstd_encode", "zstd.go", 512]])
 APP = {"pid": 40, "comm": "prometheus", "tid": 40, "thread": "prometheus"}

@@ -15,7 +15,7 @@ import subprocess
 import pytest
 import page_oracle
 from browser import Page
-from conftest import BUILD, ROOT, need, need_root, segments
+from conftest import BUILD, ROOT, need, need_root, seen, segments
 
 HOSTILE = re.compile(r"</script>|<img")
 
@@ -65,7 +65,7 @@ def test_folded_totals_equal_sql_totals(made, leaves, sonde, tmp_path):
         sums[stack.split(";")[-1]] += int(n)
     escaped = collections.Counter()
     for name, n in leaves[0].items():
-        escaped[name.replace(";", "\\x3b")] += n
+        escaped[seen(name).replace(";", "\\x3b")] += n
     assert sums == escaped
     assert sonde("export", "folded", *made[2], store=made[0], check=True).stdout == out.read_text()
 
@@ -163,7 +163,7 @@ def test_totals_of_stacks_count_a_recursion_once(made, sonde):
     modules = collections.Counter(row["function"] for row in rows)
     for row in rows:
         if modules[row["function"]] == 1:
-            assert row["total_samples"] == expect[row["function"].replace(";", "\\x3b")], row
+            assert row["total_samples"] == expect[seen(row["function"]).replace(";", "\\x3b")], row
 
 
 def test_callers_and_callees_hold_the_function_s_time(made, sonde):
@@ -198,7 +198,7 @@ def test_the_page_shows_the_store_s_numbers(made, leaves, sonde, tmp_path):
     tree = json.loads(sonde("flame", "--json", *made[2], store=made[0], check=True).stdout)["rows"]
     nodes = []
     for row in tree:
-        node = page_oracle.Node((row["name"], row["module"] or ""))
+        node = page_oracle.Node((seen(row["name"]), seen(row["module"] or "")))
         node.total, node.self = row["total_samples"], row["self_samples"]
         if nodes:
             nodes[row["parent"]].children[row["id"]] = node
@@ -215,7 +215,7 @@ def test_the_page_shows_the_store_s_numbers(made, leaves, sonde, tmp_path):
         rows = page.js("return [...document.querySelectorAll('#rows tr')].map((r) => [r.cells[4].textContent, r.cells[0].textContent])")
         own = {}
         for row in tree[1:]:
-            own[row["name"]] = own.get(row["name"], 0) + row["self_samples"]
+            own[seen(row["name"])] = own.get(seen(row["name"]), 0) + row["self_samples"]
         for name in own:
             shown = sum(float(share.split()[0]) for n, share in rows if n == name)
             assert abs(shown - 100 * own[name] / made[1]["samples"]) <= 0.06 * sum(n == name for n, _ in rows), name

@@ -3,9 +3,10 @@
 import os
 import re
 
+import livedin
 import pytest
 from browser import ROW, Page, page, pages  # noqa: F401
-from conftest import ROOT
+from conftest import ROOT, UNSEEN
 
 HOSTILE = "</script><img src=x onerror=alert(1)>;\"&'\U0001f525"
 # of fold_sample.h: name -> (left, width) in samples of 75, row, samples
@@ -56,6 +57,24 @@ def test_hostile_names_are_text(page, pages):
     assert tip(page, HOSTILE)[0] == HOSTILE
     page.keys("T", "ArrowDown", "ArrowDown", "ArrowDown")
     assert HOSTILE in page.text("#tree")
+    assert page.do("console") == []
+
+
+def test_nothing_turns_the_order_of_the_text_beside_it(page, sonde, tmp_path):
+    store, path = livedin.make(str(tmp_path / "s"), 1795144200), str(tmp_path / "x.html")
+    for verb, form in (("flame", "svg"), ("diff", "svg"), ("diff", "html"), ("report", "html"), ("flame", "html")):
+        path = str(tmp_path / f"{verb}.{form}")
+        sonde(verb, "-q", "-o", path, "--from", "2026-11-20T03:00:00Z", "--to", "2026-11-20T03:10:00Z", store=store, check=True)
+        with open(path, encoding="utf-8") as f:
+            assert not UNSEEN.search(f.read()), path
+    page.open(path)
+    seen = ""
+    for keys in ("T", "t", "l"):
+        page.keys("ArrowDown", keys)
+        page.press("#tab-functions") if keys == "t" else page.settle()
+        seen += page.text("body") + page.js("return [...document.querySelectorAll('[aria-label], [title]')]"
+                                            ".map((x) => (x.ariaLabel || '') + x.title).join()")
+    assert "\\u202e\\u009b31m" in seen and not UNSEEN.search(seen)
     assert page.do("console") == []
 
 

@@ -74,7 +74,7 @@ function pageActions(page, limits) {
 	function copyStack() {
 		const g = page.active, t = g.tree, path = [];
 		for (let i = Math.max(g.focus, 0); i; i = t.parent[i])
-			path.push(looks.name[t.look[i]]);
+			path.push(formatSeen(looks.name[t.look[i]]));
 		if (!g.upward)
 			path.reverse();
 		const counts = (page.diff ? [DIFF_A - 1, DIFF_B - 1] : [0]).map((c) => t.total[c][Math.max(g.focus, 0)]);

@@ -6,7 +6,8 @@ const ROW = 20;
 const FONT = '12px ui-monospace, "SF Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace';
 
 // Cut to so many characters, in the middle, so that both the package and the function's last word stay.
-function drawShorten(text, chars) {
+function drawShorten(name, chars) {
+	const text = formatSeen(name);
 	if (text.length <= chars)
 		return text;
 	if (chars < 3)

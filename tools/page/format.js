@@ -3,6 +3,13 @@
 
 const THIN = '\u202f';
 
+// For whatever a person sees: what would turn the order of the text beside it, or is not seen at all, is shown, as
+// strbuf_addshown does it.
+function formatSeen(text) {
+	return text.replace(/[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+		(c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+}
+
 function formatCount(v) {
 	return String(Math.round(v)).replace(/\B(?=(\d{3})+$)/g, THIN);
 }

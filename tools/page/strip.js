@@ -5,7 +5,7 @@ const STRIP_NAMED = 7;
 
 // By slot: sums of the hottest processes and of all others. {names, sums: [Float64Array by slot]}
 function stripSums(profile) {
-	const rows = profile.sides[0], by = new Map(), name = profile.owners.map((o) => `${o.comm} (${o.pid})`);
+	const rows = profile.sides[0], by = new Map(), name = profile.owners.map((o) => formatSeen(`${o.comm} (${o.pid})`));
 	for (let r = 0; r < rows.n; r++) {
 		const who = name[rows.owner[r]];
 		by.set(who, (by.get(who) || 0) + rows.value[r]);

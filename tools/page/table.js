@@ -73,7 +73,7 @@ function tableInit(kind, onPick) {
 		pick.type = 'button';
 		pick.title = 'Find it in the graph';
 		cut.className = 'cut';
-		cut.textContent = r.name;
+		cut.textContent = formatSeen(r.name);
 		pick.append(cut);
 		pick.addEventListener('click', () => onPick(r));
 		const td = tableCell(tr, '', 'fn'), why = r.stat ? diffWhy(r.stat) : '';
@@ -81,7 +81,7 @@ function tableInit(kind, onPick) {
 		if (why)
 			td.append(Object.assign(document.createElement('small'), {textContent: why, className: 'why'}));
 		tr.classList.toggle('noise', Boolean(r.stat && !r.stat.sure));
-		tableCell(tr, r.module, 'mod');
+		tableCell(tr, formatSeen(r.module), 'mod');
 		return tr;
 	}
 	for (const h of heads) {
@@ -113,7 +113,7 @@ function tableInit(kind, onPick) {
 
 // A place in the source, with a link where the report has a template: {file} and {line} are filled in.
 function tablePlace(file, line, template) {
-	const text = file ? file + (line ? ':' + line : '') : 'line not known';
+	const text = file ? formatSeen(file) + (line ? ':' + line : '') : 'line not known';
 	const url = template && file ? template.replaceAll('{file}', encodeURI(file).replace(/[?#]/g, encodeURIComponent))
 		.replaceAll('{line}', String(line)) : '';
 	if (!/^(https?|file|vscode|vscodium|idea|jetbrains|txmt|emacs|subl):/i.test(url))

@@ -24,17 +24,18 @@ function tipSides(page, t, i) {
 // {name, where, facts: [[what, how much]...]} of a node.
 function tipFacts(page, g, i) {
 	const t = g.tree, l = t.look[i], looks = page.looks, f = page.format, total = t.total[1][i], facts = [];
-	const where = [looks.module[l], looks.file[l] ? looks.file[l] + (looks.line[l] ? ':' + looks.line[l] : '') : '',
-		looks.inlined[l] ? 'inlined' : '', i ? ORIGINS[looks.origin[l]].name : ''].filter(Boolean).join(' \u00b7 ');
+	const where = formatSeen([looks.module[l], looks.file[l] ? looks.file[l] + (looks.line[l] ? ':' + looks.line[l] : '') : '',
+		looks.inlined[l] ? 'inlined' : '', i ? ORIGINS[looks.origin[l]].name : ''].filter(Boolean).join(' \u00b7 '));
+	const name = formatSeen(looks.name[l]);
 	if (page.diff)
-		return {name: looks.name[l], where, facts: tipSides(page, t, i)};
+		return {name, where, facts: tipSides(page, t, i)};
 	const rate = f.rated && f.rateUnit === 'cores' ? `${f.main(total)} \u00b7 ` : '';
 	facts.push(['total', `${f.share(total)} of all \u00b7 ${rate}${f.value(total)} \u00b7 ${f.count(t.total[0][i])}`]);
 	if (i)
 		facts.push([g.upward ? 'of what it called' : 'of its caller', f.share(total, t.total[1][t.parent[i]])]);
 	if (!g.upward)
 		facts.push(['self', `${f.share(t.self[1][i])} \u00b7 ${f.main(t.self[1][i])} \u00b7 ${f.count(t.self[0][i])}`]);
-	return {name: looks.name[l], where, facts};
+	return {name, where, facts};
 }
 
 function tipText(page, g, i) {

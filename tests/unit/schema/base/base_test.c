@@ -73,6 +73,33 @@ static void hostile_bytes_become_valid_utf8(void **state)
 	}
 }
 
+static void what_a_terminal_would_obey_is_shown(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{"plain \xc3\xa9 \xf0\x9f\x94\xa5 \\u202e", "plain \xc3\xa9 \xf0\x9f\x94\xa5 \\u202e"},
+		{"\x1b[31m\xff", "\\x1b[31m\xef\xbf\xbd"},
+		{"\xc2\x80\xc2\x9b" "31m\xc2\x9f\xc2\xa0", "\\u0080\\u009b" "31m\\u009f\xc2\xa0"},
+		{"\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\x90", "\xe2\x80\x8d\\u200e\\u200f\xe2\x80\x90"}, /* a joiner, a hyphen */
+		{"\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf", "\xe2\x80\xa7\\u2028\\u202a\\u202e\xe2\x80\xaf"},
+		{"\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", "\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa"},
+		{"\xd8\x9c\xd7\x90", "\\u061c\xd7\x90"}, /* an Arabic mark; a Hebrew letter is a letter */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct strbuf s = STRBUF_INIT, again = STRBUF_INIT;
+
+		strbuf_addshown(&s, cases[i].in, strlen(cases[i].in));
+		assert_string_equal(strbuf_str(&s), cases[i].out);
+		strbuf_addshown(&again, s.buf, s.len);
+		assert_string_equal(strbuf_str(&again), cases[i].out);
+		strbuf_release(&s);
+		strbuf_release(&again);
+	}
+}
+
 static void an_idmap_agrees_with_a_plain_array(void **state)
 {
 	enum { N = 4096 };
@@ -169,6 +196,7 @@ int main(void)
 		cmocka_unit_test(an_error_keeps_what_fix_and_exit_code),
 		cmocka_unit_test(a_strbuf_grows_and_is_always_terminated),
 		cmocka_unit_test(hostile_bytes_become_valid_utf8),
+		cmocka_unit_test(what_a_terminal_would_obey_is_shown),
 		cmocka_unit_test(an_idmap_agrees_with_a_plain_array),
 		cmocka_unit_test(an_idmap_finds_and_adds_in_one_step),
 		cmocka_unit_test(a_cursor_never_reads_past_its_end),
