@@ -1,9 +1,10 @@
 # scripts: putting the programs where they belong, and taking them away again.
-#   make install DESTDIR=/tmp/x PREFIX=/usr      sonde in bin, its helpers in libexec/sonde, man pages, licences
+#   make install DESTDIR=/tmp/x PREFIX=/usr      sonde in bin, its helpers in libexec/sonde, SQLite's extension in lib/sonde, man pages, licences
 DESTDIR    ?=
 INSTALL    ?= install
 bindir     := $(DESTDIR)$(PREFIX)/bin
 libexecdir := $(DESTDIR)$(PREFIX)/libexec/sonde
+libdir     := $(DESTDIR)$(PREFIX)/lib/sonde
 mandir     := $(DESTDIR)$(PREFIX)/share/man
 docdir     := $(DESTDIR)$(PREFIX)/share/doc/sonde
 MAN_PAGES  := $(wildcard docs/man/*.[1-8])
@@ -25,6 +26,7 @@ install: all
 	$(INSTALL) -d $(bindir) $(libexecdir) $(docdir) $(sort $(foreach m,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(m)))))
 	$(INSTALL) -m 0755 $(B)/bin/sonde $(bindir)/sonde
 	$(INSTALL) -m 0755 $(filter-out $(B)/bin/sonde,$(PROGRAMS)) $(libexecdir)/
+	$(INSTALL) -D -m 0644 $(EXTENSION) $(libdir)/sonde.so
 	$(foreach m,$(MAN_PAGES),$(INSTALL) -m 0644 $(m) $(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)) &&) :
 	$(INSTALL) -m 0644 LICENSES/*.txt $(docdir)/
 	$(INSTALL) -d $(unitdir)
@@ -41,5 +43,5 @@ uninstall:
 	rm -f $(foreach m,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 	rm -f $(foreach l,$(wildcard LICENSES/*.txt),$(docdir)/$(notdir $(l)))
 	rm -f $(foreach c,$(COMPLETES),$(datadir)/$(lastword $(subst =, ,$(c))))
-	rm -f $(unitdir)/sonded.service $(sysusers) $(tmpfiles) $(sysctls)
-	-rmdir $(libexecdir) $(docdir) 2>/dev/null
+	rm -f $(libdir)/sonde.so $(unitdir)/sonded.service $(sysusers) $(tmpfiles) $(sysctls)
+	-rmdir $(libexecdir) $(libdir) $(docdir) 2>/dev/null

@@ -29,7 +29,7 @@ struct sqlunion {
 	struct member *members;
 	size_t n, n_open;
 	uint64_t clock;
-	void (*prepare)(sqlite3 *db, void *ctx);
+	int (*prepare)(sqlite3 *db, void *ctx, struct err *e);
 	void *ctx;
 };
 
@@ -107,8 +107,13 @@ static int member_get(struct sqlunion *u, struct member *m, struct err *e)
 		if (rc < 0)
 			return rc;
 		u->n_open++;
-		if (u->prepare)
-			u->prepare(store_segment_db(m->open), u->ctx);
+		rc = u->prepare ? u->prepare(store_segment_db(m->open), u->ctx, e) : 0;
+		if (rc < 0) {
+			store_segment_close(m->open);
+			m->open = NULL;
+			u->n_open--;
+			return rc;
+		}
 	}
 	m->users++;
 	m->used = ++u->clock;
@@ -129,7 +134,8 @@ bool sqlunion_has_view(sqlite3 *db, const char *view)
 	sqlite3_stmt *st = NULL;
 	bool has = true;
 
-	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master WHERE name = ?1", -1, &st, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master WHERE name = ?1 UNION ALL "
+				   "SELECT 1 FROM pragma_module_list WHERE name = ?1", -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
 		has = sqlite3_step(st) == SQLITE_ROW;
 	}
@@ -174,14 +180,15 @@ static int read_columns(struct table *t, sqlite3 *db, struct strbuf *declared)
 	sqlite3_stmt *st = NULL;
 	size_t cap = 0;
 
-	if (sqlite3_prepare_v2(db, "SELECT name, type FROM pragma_table_info(?1, 'main') ORDER BY cid", -1, &st, NULL))
+	if (sqlite3_prepare_v2(db, "SELECT name, type, hidden FROM pragma_table_xinfo(?1, 'main') ORDER BY cid", -1, &st, NULL))
 		return SQLITE_ERROR;
 	sqlite3_bind_text(st, 1, t->view, -1, SQLITE_STATIC);
 	strbuf_addstr(declared, "CREATE TABLE x(");
 	while (sqlite3_step(st) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(st, 0), *type = (const char *)sqlite3_column_text(st, 1);
 
-		strbuf_addf(declared, "%s\"%s\" %s", t->n ? ", " : "", name, sqlunion_is_id(name) ? "" : type ? type : "");
+		strbuf_addf(declared, "%s\"%s\" %s%s", t->n ? ", " : "", name, sqlunion_is_id(name) ? "" : type ? type : "",
+			    sqlite3_column_int(st, 2) == 1 ? " HIDDEN" : "");
 		mem_grow(t->columns, t->n, cap);
 		t->columns[t->n++] = mem_strdup(name);
 	}
@@ -450,7 +457,7 @@ static const sqlite3_module MODULE = {
 
 /* ---- all of them ---- */
 
-int sqlunion_new(sqlite3 *db, const char *const *paths, size_t n, void (*prepare)(sqlite3 *db, void *ctx), void *ctx,
+int sqlunion_new(sqlite3 *db, const char *const *paths, size_t n, int (*prepare)(sqlite3 *db, void *ctx, struct err *e), void *ctx,
 		 struct sqlunion **out, struct err *e)
 {
 	struct sqlunion *u = mem_alloc(sizeof(*u));

@@ -21,13 +21,13 @@ struct sqlite3;
 struct sqlunion;
 
 /* Of segments 0..n-1 (borrowed paths); tables are made in `db`, which must be closed before sqlunion_free.
- * `prepare` (may be NULL) is called with each connection that is opened, once. */
-int sqlunion_new(struct sqlite3 *db, const char *const *paths, size_t n, void (*prepare)(struct sqlite3 *db, void *ctx),
+ * `prepare` (may be NULL) is called with each connection that is opened, once; what it returns but 0 is an error. */
+int sqlunion_new(struct sqlite3 *db, const char *const *paths, size_t n, int (*prepare)(struct sqlite3 *db, void *ctx, struct err *e),
 		 void *ctx, struct sqlunion **out, struct err *e);
 void sqlunion_free(struct sqlunion *u); /* NULL is fine */
-/* TEMP table `name`: the union of the views `view`. */
+/* TEMP table `name`: the union of the views `view`; also of a table-valued function, whose arguments are handed down. */
 int sqlunion_table(struct sqlunion *u, const char *name, const char *view, struct err *e);
-/* Is there a view of that name in the file? Older segments lack the newer ones. */
+/* Is there a view of that name in the file, or a table-valued function? Older segments lack the newer views. */
 bool sqlunion_has_view(struct sqlite3 *db, const char *view);
 /* Does a column of this name hold an id of its segment? */
 bool sqlunion_is_id(const char *column);

@@ -13,6 +13,8 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/extension/extension.h"
+#include "schema/store/folder.h"
 #include "schema/store/reader.h"
 #include "tools/sqlunion.h"
 
@@ -33,6 +35,9 @@ static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "p
 					   "wait_totals", "runqueue", "neighbours", "wakers", "wait_objects", "standing", "throttling", "steal",
 					   "go_heap", "go_heap_growth", "go_alloc_rate", "go_processes", "go_amounts",
 					   "go_readings", "process_notes"};
+
+/* Of schema/extension. */
+static const char *const FUNCTIONS[] = {"sonde_samples", "sonde_totals", "sonde_frames"};
 
 static int run_sql(sqlite3 *db, const char *sql, struct err *e)
 {
@@ -164,37 +169,104 @@ static int unite_all(struct sqlview *v, struct err *e)
 	return rc ? rc : unite_functions_top(v, e);
 }
 
-/* What each connection to a segment may do, and for how long. */
-static void confine(sqlite3 *db, void *ctx)
+static int refused(sqlite3 *db, struct err *e)
 {
-	const struct sqlview *v = ctx;
+	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
+}
 
+/* A sealed day's samples to the bucket. Before confine. */
+static int sample_views(sqlite3 *db, struct err *e)
+{
+	int rc = run_sql(db, "PRAGMA query_only=0", e);
+
+	if (rc == 0 && extension_views(db) != SQLITE_OK)
+		rc = refused(db, e);
+	return rc ? rc : run_sql(db, "PRAGMA query_only=1", e);
+}
+
+/* SQLite makes a table-valued function at its first use, which looks to the authorizer as if a table were created. */
+static void meet_functions(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+
+	sqlite3_prepare_v2(db, "SELECT 1 FROM json_each('[]'), json_tree('[]'), sonde_samples, sonde_totals, sonde_frames(0)", -1, &st, NULL);
+	sqlite3_finalize(st);
+}
+
+/* What each connection to a segment may do, and for how long. */
+static void confine(sqlite3 *db, const struct sqlview *v)
+{
 	/* The views use json functions, which SQLite refuses in an untrusted schema. The authorizer allows built-in
 	 * functions only, so that a store from elsewhere can do no more than a query typed here. */
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
+	meet_functions(db);
 	sqlite3_set_authorizer(db, allow_reading, NULL);
 	sqlite3_progress_handler(db, OVER_STEPS, v->over, v->over_ctx);
 }
 
-/* Newest first, as ids are raised. */
-static int join_all(struct sqlview *v, const struct store_segment_info *segments, size_t n, struct err *e)
+static int prepare_member(sqlite3 *db, void *ctx, struct err *e)
 {
-	cleanup_free const char **paths = mem_array(n, sizeof(*paths));
-	int rc;
+	int rc = extension_tables(db) == SQLITE_OK ? sample_views(db, e) : refused(db, e);
 
-	for (size_t i = 0; i < n; i++)
-		paths[i] = segments[n - 1 - i].path;
-	rc = sqlunion_new(v->db, paths, n, confine, v, &v->joined, e);
+	if (rc == 0)
+		confine(db, ctx);
+	return rc;
+}
+
+static int join_functions(struct sqlview *v, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(FUNCTIONS) / sizeof(FUNCTIONS[0]); i++)
+		rc = sqlunion_table(v->joined, FUNCTIONS[i], FUNCTIONS[i], e);
+	return rc;
+}
+
+/* `paths`: newest first, as ids are raised. */
+static int join_all(struct sqlview *v, const char *const *paths, size_t n, struct err *e)
+{
+	int rc = sqlunion_new(v->db, paths, n, prepare_member, v, &v->joined, e);
+
 	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
 		if (sqlunion_has_view(v->db, STABLE_VIEWS[i]))
 			rc = sqlunion_table(v->joined, STABLE_VIEWS[i], STABLE_VIEWS[i], e);
 	if (rc == 0)
 		rc = sqlunion_table(v->joined, "functions_top_parts", "functions_top", e);
+	if (rc == 0)
+		rc = join_functions(v, e);
 	return rc ? rc : sum_functions_top(v, "SELECT * FROM temp.functions_top_parts", e);
+}
+
+static int attach_all(struct sqlview *v, const char **paths, size_t n, struct err *e)
+{
+	int rc;
+
+	for (size_t i = 1; i < n; i++) {
+		attach(v, paths[i]);
+		paths[v->n - 1] = paths[i]; /* those that were left out have no number */
+	}
+	rc = unite_all(v, e);
+	if (rc == 0)
+		rc = sqlunion_new(v->db, paths, v->n, prepare_member, v, &v->joined, e);
+	return rc ? rc : join_functions(v, e);
+}
+
+/* A sealed day's samples need a connection to itself, as do more files than can be attached. */
+static bool one_by_one(const char *const *paths, size_t n)
+{
+	bool any = n > ATTACHED_MAX + 1;
+
+	for (size_t i = 0; !any && i < n; i++) {
+		const char *slash = strrchr(paths[i], '/');
+
+		any = folder_is_day_name(slash ? slash + 1 : paths[i]);
+	}
+	return any;
 }
 
 static int join(struct sqlview *v, const struct store_segment_info *segments, size_t n, struct err *e)
 {
+	cleanup_free const char **paths = mem_array(n, sizeof(*paths));
 	int rc;
 
 	if (n == 1)
@@ -202,13 +274,9 @@ static int join(struct sqlview *v, const struct store_segment_info *segments, si
 	rc = run_sql(v->db, "PRAGMA query_only=0", e);
 	if (rc)
 		return rc;
-	if (n > ATTACHED_MAX + 1) {
-		rc = join_all(v, segments, n, e);
-	} else {
-		for (size_t i = n - 1; i-- > 0;)
-			attach(v, segments[i].path);
-		rc = unite_all(v, e);
-	}
+	for (size_t i = 0; i < n; i++)
+		paths[i] = segments[n - 1 - i].path;
+	rc = one_by_one(paths, n) ? join_all(v, paths, n, e) : attach_all(v, paths, n, e);
 	return rc ? rc : run_sql(v->db, "PRAGMA query_only=1", e);
 }
 
@@ -236,7 +304,9 @@ int sqlview_open(const char *store, struct sqlview **out, struct err *e)
 	v->db = store_segment_db(v->newest);
 	v->n = 1;
 	sqlite3_db_config(v->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
-	rc = join(v, segments, n, e);
+	rc = extension_tables(v->db) == SQLITE_OK ? join(v, segments, n, e) : refused(v->db, e);
+	if (rc == 0)
+		rc = sample_views(v->db, e);
 	if (rc < 0) {
 		sqlview_close(v);
 		return rc;

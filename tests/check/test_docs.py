@@ -99,7 +99,7 @@ def test_install_and_uninstall(tmp_path):
     done = run("make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/usr", f"B={os.path.relpath(BUILD, ROOT)}")
     assert done.returncode == 0, done.stderr
     for path in ("usr/bin/sonde", "usr/libexec/sonde/sonde-cpu", "usr/libexec/sonde/sonde-maps",
-                 "usr/libexec/sonde/sonde-index", "usr/share/man/man1/sonde.1"):
+                 "usr/libexec/sonde/sonde-index", "usr/lib/sonde/sonde.so", "usr/share/man/man1/sonde.1"):
         assert (tmp_path / path).is_file(), path
     assert run(str(tmp_path / "usr/bin/sonde"), "version").returncode == 0
     done = run("make", "-s", "uninstall", f"DESTDIR={tmp_path}", "PREFIX=/usr", f"B={os.path.relpath(BUILD, ROOT)}")

@@ -16,6 +16,7 @@ MAY = {
     "schema/base": ["schema/base/"],
     "schema/image": ["schema/base/", "schema/image/"],
     "schema/sql": ["schema/base/", "schema/sql/"],
+    "schema/extension": ["schema/base/", "schema/store/pack.h", "schema/extension/"],
     "schema/store": ["schema/base/", "schema/sql/", "schema/store/"],
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "probes/"],
     "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/scope.h", "probes/stack.h"],
@@ -28,7 +29,7 @@ MAY = {
 LIBRARIES = {
     r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
-    r"sqlite3": ["schema/store", "tools"],
+    r"sqlite3": ["schema/store", "schema/extension", "tools"],
     r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/import", "loaders/pstack", "supervisor"],
     r"seccomp": ["loaders/index"],
     r"libiberty|demangle": ["loaders/index", "loaders/lib/host"],

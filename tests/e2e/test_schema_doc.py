@@ -91,7 +91,8 @@ def sealed(tmp_path_factory):
 
 def ask(path, query):
     need("sqlite3")
-    done = subprocess.run(["sqlite3", "-readonly", "-csv", "-header", path, query], capture_output=True, text=True,
+    extension = ["-cmd", f".load {BUILD}/lib/sonde"] if "sonde_" in query else []
+    done = subprocess.run(["sqlite3", "-readonly", "-csv", "-header", *extension, path, query], capture_output=True, text=True,
                           timeout=60)
     assert done.returncode == 0 and not done.stderr, f"{query}\n{done.stderr}"
     return list(csv.DictReader(io.StringIO(done.stdout)))
@@ -101,7 +102,7 @@ def ask(path, query):
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, sealed):
     of_kinds = re.search("how|amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal|standing)",
                          QUERIES[n])
-    path = two_runs[0] if "run_hidden" in QUERIES[n] else kinds if of_kinds else plain[0]
+    path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if re.search("FROM (sealed|sample_pack)", QUERIES[n]):
         path = sealed
     assert ask(path, QUERIES[n]), QUERIES[n]

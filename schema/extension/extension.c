@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* extension: see the header. In a library to load, SQLite calls sqlite3_sonde_init; sonde calls the other two. */
+#include "schema/extension/extension.h"
+
+#include <sqlite3ext.h>
+
+#include "schema/extension/blocks.h"
+#include "schema/extension/tables.h"
+
+SQLITE_EXTENSION_INIT1
+
+/* As in schema/sql/0002-views.sql, what counts and what it stands for being known already. */
+static const char VIEWS[] =
+	"CREATE TEMP VIEW IF NOT EXISTS sample AS"
+	"  SELECT x.ts - (SELECT value FROM main.meta WHERE key = 't0') AS ts, x.series_id AS series, x.samples AS n"
+	"  FROM sonde_samples x;"
+	"CREATE TEMP VIEW IF NOT EXISTS cpu_samples AS"
+	"  SELECT datetime(x.ts, 'unixepoch') AS time, x.ts, coalesce(c.name, '') AS container, p.comm, p.pid, t.thread, t.tid,"
+	"         coalesce(f.function, '[no stack]') AS function, coalesce(f.module, '') AS module,"
+	"         coalesce(f.file, '') AS file, coalesce(f.line, 0) AS line, x.samples, x.cpu_ns, x.stack_id,"
+	"         x.process_id, x.run_id, p.self"
+	"  FROM sonde_samples x JOIN main.task t ON t.id = x.task_id JOIN main.process p ON p.id = x.process_id"
+	"  LEFT JOIN main.containers c ON c.id = p.container LEFT JOIN main.stack k ON k.id = x.stack_id"
+	"  LEFT JOIN main.frames f ON f.id = k.leaf WHERE x.counts = 1;";
+
+static void release(void *p)
+{
+	struct tables *t = p;
+
+	series_drop(t->map);
+	sqlite3_free(t);
+}
+
+/* Each has a state of its own: SQLite ends modules in no order that is told. */
+int extension_tables(sqlite3 *db)
+{
+	static const struct {
+		const char *name;
+		const sqlite3_module *module;
+	} all[] = {{"sonde_samples", &SAMPLES_TABLE}, {"sonde_totals", &TOTALS_TABLE}, {"sonde_frames", &FRAMES_TABLE}};
+	int rc = SQLITE_OK;
+
+	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(all) / sizeof(all[0]); i++) {
+		struct tables *t = sqlite3_malloc64(sizeof(*t));
+
+		if (!t)
+			return SQLITE_NOMEM;
+		*t = (struct tables){.db = db};
+		rc = sqlite3_create_module_v2(db, all[i].name, all[i].module, t, release);
+	}
+	return rc;
+}
+
+int extension_views(sqlite3 *db)
+{
+	return blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK;
+}
+
+#ifndef SQLITE_CORE
+__attribute__((visibility("default"))) int sqlite3_sonde_init(sqlite3 *db, char **why, const sqlite3_api_routines *api);
+
+int sqlite3_sonde_init(sqlite3 *db, char **why, const sqlite3_api_routines *api)
+{
+	int rc;
+
+	SQLITE_EXTENSION_INIT2(api);
+	rc = extension_tables(db);
+	if (rc == SQLITE_OK)
+		rc = extension_views(db);
+	if (rc != SQLITE_OK)
+		*why = sqlite3_mprintf("%s", sqlite3_errmsg(db));
+	return rc;
+}
+#endif

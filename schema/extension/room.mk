@@ -1,0 +1,16 @@
+# schema/extension: the samples of sealed days as tables of SQLite; an archive for sonde, and a library to load.
+EXTENSION_SOURCES := $(wildcard schema/extension/*.c)
+$(eval $(call archive,extension,$(EXTENSION_SOURCES)))
+$(foreach f,$(EXTENSION_SOURCES),$(eval CFLAGS_$(subst /,_,$(f:.c=)) := -DSQLITE_CORE))
+
+EXTENSION     := $(B)/lib/sonde.so
+EXTENSION_PIC := $(patsubst %.c,$(B)/obj/pic/%.o,$(EXTENSION_SOURCES) schema/store/pack.c schema/base/strbuf.c schema/base/mem.c)
+OBJECTS += $(EXTENSION_PIC)
+all: $(EXTENSION)
+$(EXTENSION_PIC): $(B)/obj/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_) $(CFLAGS) -fPIC -fvisibility=hidden -ffunction-sections -MMD -MP -c $< -o $@
+$(EXTENSION): $(EXTENSION_PIC)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections -o $@ $^

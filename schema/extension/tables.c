@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/extension/tables.h"
+
+#include <sqlite3ext.h>
+#include <stddef.h>
+
+SQLITE_EXTENSION_INIT3
+
+#define TIME_MOST (1ll << 42) /* beyond every ts + t0 */
+
+struct table {
+	sqlite3_vtab base;
+	struct tables *t;
+};
+
+int tables_connect(sqlite3 *db, struct tables *t, const char *columns, sqlite3_vtab **out)
+{
+	struct table *table;
+	int rc = sqlite3_declare_vtab(db, columns);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	table = sqlite3_malloc64(sizeof(*table));
+	if (!table)
+		return SQLITE_NOMEM;
+	*table = (struct table){.t = t};
+	sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
+	*out = &table->base;
+	return SQLITE_OK;
+}
+
+int tables_disconnect(sqlite3_vtab *base)
+{
+	sqlite3_free(base);
+	return SQLITE_OK;
+}
+
+struct tables *tables_of(sqlite3_vtab *base)
+{
+	return ((struct table *)base)->t;
+}
+
+int tables_error(sqlite3_vtab *base, int rc, const char *why)
+{
+	sqlite3_free(base->zErrMsg);
+	base->zErrMsg = sqlite3_mprintf("%s", why ? why : sqlite3_errmsg(tables_of(base)->db));
+	return rc;
+}
+
+int tables_map(sqlite3_vtab *base, struct series_map **out)
+{
+	struct tables *t = tables_of(base);
+	const char *why = NULL;
+	int rc = series_read(&t->map, t->db, &why);
+
+	if (rc != SQLITE_OK)
+		return tables_error(base, rc, why);
+	series_drop(*out);
+	*out = series_keep(t->map);
+	return rc;
+}
+
+bool tables_time(sqlite3_value *v, bool up, int64_t *out)
+{
+	int type = sqlite3_value_type(v);
+	int64_t t;
+
+	if (type == SQLITE_INTEGER) {
+		t = sqlite3_value_int64(v);
+	} else if (type == SQLITE_FLOAT) {
+		double d = sqlite3_value_double(v);
+
+		t = d >= (double)TIME_MOST ? TIME_MOST : d <= (double)-TIME_MOST ? -TIME_MOST : (int64_t)d;
+		t += up && (double)t < d;
+		t -= !up && (double)t > d;
+	} else {
+		return false;
+	}
+	*out = t > TIME_MOST ? TIME_MOST : t < -TIME_MOST ? -TIME_MOST : t;
+	return true;
+}

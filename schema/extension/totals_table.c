@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde_totals(from, to): what each series has between two times, added up here: from <= ts < to, seconds since 1970,
+ * each of which may be left out. Only what counts of two captures at once. In order of series.
+ */
+#include <sqlite3ext.h>
+#include <string.h>
+
+#include "schema/extension/blocks.h"
+#include "schema/extension/tables.h"
+
+SQLITE_EXTENSION_INIT3
+
+enum column { SERIES_ID, SAMPLES, CPU_NS, STACK_ID, TASK_ID, PROCESS_ID, RUN_ID, FROM_TS, TO_TS };
+
+#define COLUMNS "CREATE TABLE x(series_id INTEGER, samples INTEGER, cpu_ns INTEGER, stack_id INTEGER, task_id INTEGER, " \
+		"process_id INTEGER, run_id INTEGER, from_ts HIDDEN, to_ts HIDDEN)"
+#define ROWS_GUESS 1e5
+#define COST_GUESS 1e6
+
+struct sum {
+	uint64_t samples, cpu_ns;
+	bool unknown; /* for how long a part of them stands */
+};
+struct cursor {
+	sqlite3_vtab_cursor base;
+	struct series_map *map;
+	struct sum *sums;   /* by series */
+	uint32_t at;        /* the series; map->n: at the end */
+	sqlite3_value *from, *to; /* as given, NULL: not */
+};
+
+static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv, sqlite3_vtab **out, char **why)
+{
+	(void)argc;
+	(void)argv;
+	(void)why;
+	return tables_connect(db, t, COLUMNS, out);
+}
+
+/* idxNum: 1 from is given, 2 to is. One that is given, but not known yet in this order of the join, is no plan. */
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	int found[2] = {-1, -1}, n = 0;
+
+	(void)base;
+	for (int i = 0; i < info->nConstraint; i++) {
+		const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+
+		if (c->iColumn < FROM_TS || c->op != SQLITE_INDEX_CONSTRAINT_EQ)
+			continue;
+		if (!c->usable)
+			return SQLITE_CONSTRAINT;
+		found[c->iColumn - FROM_TS] = i;
+	}
+	for (int k = 0; k < 2; k++) {
+		if (found[k] < 0)
+			continue;
+		info->aConstraintUsage[found[k]].argvIndex = ++n;
+		info->aConstraintUsage[found[k]].omit = 1;
+		info->idxNum |= 1 << k;
+	}
+	info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == SERIES_ID && !info->aOrderBy[0].desc;
+	info->estimatedRows = (sqlite3_int64)ROWS_GUESS;
+	info->estimatedCost = COST_GUESS;
+	return SQLITE_OK;
+}
+
+static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
+{
+	struct cursor *c = sqlite3_malloc64(sizeof(*c));
+
+	(void)base;
+	if (!c)
+		return SQLITE_NOMEM;
+	memset(c, 0, sizeof(*c));
+	*out = &c->base;
+	return SQLITE_OK;
+}
+
+static void forget(struct cursor *c)
+{
+	sqlite3_free(c->sums);
+	sqlite3_value_free(c->from);
+	sqlite3_value_free(c->to);
+	c->sums = NULL;
+	c->from = c->to = NULL;
+}
+
+static int cursor_close(sqlite3_vtab_cursor *base)
+{
+	struct cursor *c = (struct cursor *)base;
+
+	forget(c);
+	series_drop(c->map);
+	sqlite3_free(c);
+	return SQLITE_OK;
+}
+
+static void add(struct cursor *c, const struct sample_row *r)
+{
+	const struct series_task *t = series_task(c->map, r->series);
+	int64_t ts = r->ts + c->map->t0, period;
+	struct sum *s = &c->sums[r->series];
+	uint64_t ns;
+
+	if (!t || !series_counts(c->map, t, ts))
+		return;
+	period = series_period_ns(c->map, t, ts);
+	s->unknown |= period < 0 || __builtin_mul_overflow(r->n, (uint64_t)period, &ns) || __builtin_add_overflow(s->cpu_ns, ns, &s->cpu_ns) ||
+		      s->cpu_ns > INT64_MAX;
+	if (__builtin_add_overflow(s->samples, r->n, &s->samples) || s->samples > INT64_MAX)
+		s->samples = INT64_MAX;
+}
+
+static int sum_up(struct cursor *c, int64_t first, int64_t last)
+{
+	struct blocks b = {0};
+	const struct sample_row *r;
+	int rc = blocks_open(&b, tables_of(c->base.pVtab)->db, first - c->map->t0, last - c->map->t0);
+
+	if (rc != SQLITE_OK)
+		return tables_error(c->base.pVtab, rc, NULL);
+	while ((r = blocks_next(&b, &rc)))
+		if (r->series < c->map->n)
+			add(c, r);
+	blocks_close(&b);
+	if (rc == SQLITE_CORRUPT_VTAB)
+		return tables_error(c->base.pVtab, rc, "the file is damaged: a block of samples cannot be read");
+	return rc == SQLITE_OK ? rc : tables_error(c->base.pVtab, rc, NULL);
+}
+
+static void to_one_with_samples(struct cursor *c)
+{
+	while (c->at < c->map->n && !c->sums[c->at].samples)
+		c->at++;
+}
+
+static int cursor_filter(sqlite3_vtab_cursor *base, int given, const char *plan, int argc, sqlite3_value **argv)
+{
+	struct cursor *c = (struct cursor *)base;
+	int64_t first = INT64_MIN / 4, end = INT64_MAX / 4;
+	bool none = false;
+	int rc;
+
+	(void)plan;
+	(void)argc;
+	forget(c);
+	rc = tables_map(base->pVtab, &c->map);
+	if (rc != SQLITE_OK)
+		return rc;
+	if (given & 1)
+		c->from = sqlite3_value_dup(argv[0]);
+	if (given & 2)
+		c->to = sqlite3_value_dup(argv[given & 1]);
+	if (c->from)
+		none |= !tables_time(c->from, true, &first);
+	if (c->to)
+		none |= !tables_time(c->to, true, &end);
+	c->at = 0;
+	c->sums = sqlite3_malloc64((uint64_t)c->map->n * sizeof(*c->sums));
+	if (!c->sums)
+		return SQLITE_NOMEM;
+	memset(c->sums, 0, (size_t)c->map->n * sizeof(*c->sums));
+	if (!none)
+		rc = sum_up(c, first, end - 1);
+	to_one_with_samples(c);
+	return rc;
+}
+
+static int cursor_next(sqlite3_vtab_cursor *base)
+{
+	struct cursor *c = (struct cursor *)base;
+
+	c->at++;
+	to_one_with_samples(c);
+	return SQLITE_OK;
+}
+
+static int cursor_eof(sqlite3_vtab_cursor *base)
+{
+	const struct cursor *c = (struct cursor *)base;
+
+	return !c->map || c->at >= c->map->n;
+}
+
+static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int column)
+{
+	const struct cursor *c = (struct cursor *)base;
+	const struct series_one *series = &c->map->series[c->at];
+	const struct series_task *task = &c->map->tasks[series->task];
+	const struct sum *s = &c->sums[c->at];
+
+	switch ((enum column)column) {
+	case SERIES_ID: sqlite3_result_int64(out, c->at); break;
+	case SAMPLES: sqlite3_result_int64(out, (sqlite3_int64)s->samples); break;
+	case CPU_NS: s->unknown ? sqlite3_result_null(out) : sqlite3_result_int64(out, (sqlite3_int64)s->cpu_ns); break;
+	case STACK_ID: sqlite3_result_int64(out, series->stack); break;
+	case TASK_ID: sqlite3_result_int64(out, series->task); break;
+	case PROCESS_ID: sqlite3_result_int64(out, task->process); break;
+	case RUN_ID: sqlite3_result_int64(out, task->run); break;
+	case FROM_TS: c->from ? sqlite3_result_value(out, c->from) : sqlite3_result_null(out); break;
+	case TO_TS: c->to ? sqlite3_result_value(out, c->to) : sqlite3_result_null(out); break;
+	}
+	return SQLITE_OK;
+}
+
+static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
+{
+	*out = ((struct cursor *)base)->at;
+	return SQLITE_OK;
+}
+
+const sqlite3_module TOTALS_TABLE = {
+	.iVersion = 1,
+	.xConnect = table_connect,
+	.xBestIndex = best_index,
+	.xDisconnect = tables_disconnect,
+	.xOpen = cursor_open,
+	.xClose = cursor_close,
+	.xFilter = cursor_filter,
+	.xNext = cursor_next,
+	.xEof = cursor_eof,
+	.xColumn = cursor_column,
+	.xRowid = cursor_rowid,
+};

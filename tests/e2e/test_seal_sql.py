@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL over sealed days: each documented query and each @query says the same as of the segments, in `sonde sql` and in plain
+sqlite3 with the extension; only blocks of the time that is asked are read; damage is an error."""
+import csv
+import io
+import os
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+from conftest import BIN, BUILD, ROOT, need
+from test_schema_doc import QUERIES
+from test_seal import T, lines, put, seal, two  # noqa: F401 (a fixture)
+
+EXTENSION = os.path.join(BUILD, "lib", "sonde.so")
+HOUR = T // 3600 * 3600
+NAMED = sorted(n[:-4] for n in os.listdir(os.path.join(ROOT, "tools", "queries")) if n.endswith(".sql"))
+ASKED = [q for q in QUERIES if not re.search("FROM (sealed|sample_pack)", q)]
+IDS = re.compile(r"^(id|.*_id|process|run)$")
+
+
+def captures(at):
+    """Two captures at once: one of the host by ten seconds, a narrower and finer one inside it; then another rate."""
+    stack = ["main", ["spin", "spin.c", 3]]
+    return [{"run": "cpu", "from": at, "to": at + 200, "bucket_s": 10, "period_ns": 50000000, "recording": 91},
+            *({"kind": "cpu", "at": at + s, "n": 40 + s % 7, "pid": pid, "comm": "spinner", "stack": stack}
+              for s in range(0, 200, 10) for pid in (300, 301)),
+            {"run": "cpu", "from": at + 45, "to": at + 105, "bucket_s": 1, "period_ns": 10101010, "recording": 92},
+            *({"kind": "cpu", "at": at + s, "n": 99, "pid": 300, "comm": "spinner", "stack": stack} for s in range(45, 105))]
+
+
+def files(folder):
+    return [os.path.join(folder, n) for n in sorted(os.listdir(folder)) if n.endswith(".db")]
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """One segment of several hours, and the sealed day that is made of it alone."""
+    plain = str(tmp_path_factory.mktemp("sealsql") / "plain")
+    put(plain, [*lines(HOUR + 10, 0), *captures(HOUR + 3500), *lines(HOUR + 7300, 1)])
+    put(plain, [{"run": "cpu", "from": HOUR, "to": HOUR + 1, "period_ns": 10101010}])
+    sealed = plain + "-sealed"
+    shutil.copytree(plain, sealed)
+    seal(sealed)
+    assert "-d001" in files(sealed)[0], files(sealed)
+    return files(plain)[0], files(sealed)[0]
+
+
+def sonde(store, *words):
+    done = subprocess.run([os.path.join(BIN, "sonde"), "sql", "--csv", "--store", store, *words], capture_output=True, text=True,
+                          timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def loaded(path, query):
+    need("sqlite3")
+    done = subprocess.run(["sqlite3", "-readonly", "-csv", "-header", "-cmd", f".load {EXTENSION[:-3]}", path, query],
+                          capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def rows(answer):
+    """Sorted, without what is numbered anew in each file."""
+    code, out, said = answer
+    assert code == 0, said
+    return sorted(tuple((k, v) for k, v in r.items() if not IDS.match(k)) for r in csv.DictReader(io.StringIO(out)))
+
+
+def whole(query):
+    """All rows: which of equal ones a limit leaves is nobody's promise."""
+    return re.sub(r"LIMIT \d+", "LIMIT 1000000", query)
+
+
+def whatever_the_files(query):
+    """Ids and dictionaries are of one file: what goes by them tells the parts of a process in several files apart."""
+    return not re.search(r"_id\b|\bid\b", query) and re.search("FROM (cpu_samples|waits?|wait_totals|runqueue|neighbours|wakers|wait_objects"
+                                                                "|standing|throttling|steal|loss|cost|process_ends)\\b", query)
+
+
+@pytest.mark.parametrize("n", range(len(ASKED)))
+def test_each_query_of_the_document_is_the_same(one, two, n):  # noqa: F811
+    for query in filter(str.strip, whole(ASKED[n]).split(";")):
+        before = rows(sonde(one[0], query))
+        assert rows(sonde(one[1], query)) == before
+        assert rows(loaded(one[0], query)) == before
+        assert rows(loaded(one[1], query)) == before
+        if whatever_the_files(query):
+            assert rows(sonde(two[1], query)) == rows(sonde(two[0], query))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_each_query_that_ships_is_the_same(one, two, name):  # noqa: F811
+    text = open(os.path.join(ROOT, "tools", "queries", name + ".sql"), encoding="utf-8").read()
+    some = ["n=100000"] if ":n" in text else []
+    part = [f"from={HOUR + 3540}", f"to={HOUR + 3555}"] if ":from" in text else []
+    before = sonde(one[0], f"@{name}", *some)
+    assert rows(sonde(one[1], f"@{name}", *some)) == rows(before)
+    assert rows(sonde(one[1], f"@{name}", *some, *part)) == rows(sonde(one[0], f"@{name}", *some, *part))
+    if whatever_the_files(text):
+        assert rows(sonde(two[1], f"@{name}", *some)) == rows(sonde(two[0], f"@{name}", *some))
+
+
+def test_the_view_has_the_columns_of_the_file_s(one):
+    def columns(path, schema):
+        return rows(loaded(path, f"SELECT name, cid FROM pragma_table_info('cpu_samples', '{schema}')"))
+    assert columns(one[1], "temp") == columns(one[0], "main")
+
+
+@pytest.mark.parametrize("window", [(0, 1 << 40), (HOUR + 3540, HOUR + 3551), (HOUR + 3600, HOUR + 3601), (HOUR + 20.5, HOUR + 31.5)])
+def test_totals_are_the_sums_of_the_view(one, two, window):  # noqa: F811
+    asked = f"WHERE ts >= {window[0]} AND ts < {window[1]}"
+    sums = "sum(samples) AS n, sum(cpu_ns) AS ns"
+    for plain, sealed in (one, two):
+        want = rows(sonde(plain, f"SELECT {sums} FROM cpu_samples {asked}"))
+        for store in (plain, sealed):
+            assert rows(sonde(store, f"SELECT {sums} FROM sonde_totals{window}")) == want
+            assert rows(sonde(store, f"SELECT {sums} FROM sonde_samples {asked} AND counts = 1")) == want
+    by = "SELECT p.comm, p.pid, {0} FROM {1} x JOIN processes p ON p.id = x.process_id {2} GROUP BY 1, 2"
+    want = rows(sonde(two[0], by.format(sums, "cpu_samples", asked)))
+    assert rows(sonde(two[1], by.format(sums, f"sonde_totals{window}", ""))) == want
+
+
+def test_the_frames_of_a_stack_are_those_of_the_view(one, two):  # noqa: F811
+    view = "SELECT stack_id, depth, function, line, offset, inlined FROM stack_frames WHERE stack_id IN (SELECT stack_id FROM cpu_samples)"
+    native = ("SELECT k.stack_id, k.depth, f.function, f.line, f.offset, f.inlined FROM (SELECT DISTINCT stack_id FROM cpu_samples) s, "
+              "sonde_frames(s.stack_id) k JOIN frames f ON f.id = k.frame_id")
+    for store in (*one, *two):
+        want = rows(sonde(store, view))
+        assert want and rows(sonde(store, native)) == want
+
+
+def break_block(path, how):
+    """Of the last block of the day, which is of a later hour than the others."""
+    with sqlite3.connect(path) as db:
+        ts, data = db.execute("SELECT ts, data FROM sample_pack ORDER BY ts DESC LIMIT 1").fetchone()
+        assert db.execute("SELECT count(*) FROM sample_pack").fetchone()[0] > 1
+        db.execute("UPDATE sample_pack SET data = ? WHERE ts = ?", (how(data), ts))
+
+
+@pytest.mark.parametrize("how", [lambda d: d[:len(d) // 2], lambda d: b"", lambda d: random.Random(7).randbytes(len(d)), lambda d: b"\x01" + b"\xff" * 40],
+                         ids=["cut", "empty", "random", "large"])
+def test_only_the_blocks_of_the_time_asked_are_read_and_damage_is_an_error(one, tmp_path, how):
+    path = str(tmp_path / os.path.basename(one[1]))
+    shutil.copy(one[1], path)
+    break_block(path, how)
+    early = f"SELECT count(*) AS n, sum(samples) AS samples FROM cpu_samples WHERE ts < {HOUR + 3600}"
+    assert rows(sonde(path, early)) == rows(sonde(one[0], early)) == rows(loaded(path, early))
+    for table in ("cpu_samples", "sonde_totals"):
+        code, _, said = sonde(path, f"SELECT sum(samples) FROM {table}")
+        assert code == 6 and "damaged" in said, said
+        code, _, said = loaded(path, f"SELECT sum(samples) FROM {table}")
+        assert code > 0 and "damaged" in said, said
+
+
+def test_a_dictionary_that_does_not_fit_is_an_error_or_fewer_rows(one, tmp_path):
+    for n, sql in enumerate(("UPDATE series SET id = 4000000000 WHERE id = 1", "UPDATE series SET task = 4000000000", "DELETE FROM series",
+                             "UPDATE task SET id = 1 << 62 WHERE id = 1", "UPDATE stack SET base = id, keep = 1 << 40",
+                             "UPDATE stack SET tail = '1,,x' WHERE id % 2", "UPDATE frame SET outer = id", "DROP VIEW run_hidden",
+                             "UPDATE meta SET value = 1 << 61 WHERE key = 't0'", "DROP TABLE sample_pack")):
+        path = str(tmp_path / f"{n}.db")
+        shutil.copy(one[1], path)
+        with sqlite3.connect(path) as db:
+            db.execute(sql)
+        for query in ("SELECT * FROM cpu_samples", "SELECT * FROM sonde_totals", "SELECT f.* FROM stack k, sonde_frames(k.id) f"):
+            assert loaded(path, query)[0] >= 0, (sql, query)  # no signal
+            assert sonde(path, query)[0] in (0, 2, 6), (sql, query)
+
+
+def test_what_is_asked_wrongly_is_said(one):
+    code, _, said = sonde(one[1], "SELECT * FROM sonde_frames")
+    assert code == 2 and "sonde_frames(stack_id)" in said
+    assert rows(sonde(one[1], "SELECT * FROM sonde_totals('x', 'y')")) == []
