@@ -265,6 +265,20 @@ static int vars_find(struct elf_file *f, const struct go_table *t, struct image_
 	return file.rc;
 }
 
+int gopart_make_unread(struct elf_file *f, const struct go_symbols *syms, struct image_go_record *out)
+{
+	struct image_go_record r = {0};
+	int rc = f->notes.go || elf_section_by_name(f, ".go.buildinfo") ? version_find(f, &r) : -ENOENT;
+
+	if (rc)
+		return rc;
+	if (!*r.version)
+		return -ENOENT;
+	memcpy(r.variables, syms->variables, sizeof(r.variables));
+	*out = r;
+	return 0;
+}
+
 int gopart_make(struct elf_file *f, const struct go_table *t, const struct go_symbols *syms,
 		struct image_go_record *out)
 {

@@ -43,5 +43,8 @@ bool gopart_build_find(const void *data, size_t len, struct gopart_build *out);
 /* 0; else as source_read. */
 int gopart_make(struct elf_file *f, const struct go_table *t, const struct go_symbols *syms,
 		struct image_go_record *out);
+/* Of a file that says it is Go, whose table of functions cannot be read: a lie, or a Go that is not known yet. -ENOENT: it
+ * does not say so. */
+int gopart_make_unread(struct elf_file *f, const struct go_symbols *syms, struct image_go_record *out);
 
 #endif

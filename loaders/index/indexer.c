@@ -30,7 +30,7 @@ struct job {
 	struct elf_file elf;
 	struct symset set;
 	struct go_symbols go_symbols;
-	struct image_go_record go; /* where `ident.flags` has IMAGE_IDENT_GO */
+	struct image_go_record go; /* where `ident.flags` has IMAGE_IDENT_GO, or with a version */
 	struct unwind unwind;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
@@ -85,8 +85,12 @@ static int add_go(struct job *j)
 	struct go_table t;
 	int rc = go_table_find(&j->elf, &j->go_symbols, &t);
 
-	if (rc)
+	if (rc == -ENOENT) {
+		rc = gopart_make_unread(&j->elf, &j->go_symbols, &j->go);
 		return rc == -ENOENT ? 0 : rc;
+	}
+	if (rc)
+		return rc;
 	for (uint32_t i = 0; i < t.tab.func_count && !rc; i++) {
 		struct pclntab_func f;
 
@@ -223,7 +227,7 @@ static int compose(struct job *j, struct index_result *r)
 	if (rows_size)
 		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_UNWIND, .stride = 1,
 								   .data = rows, .size = rows_size};
-	if (j->ident.flags & IMAGE_IDENT_GO)
+	if (j->ident.flags & IMAGE_IDENT_GO || *j->go.version)
 		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_GO, .stride = sizeof(j->go),
 								   .data = &j->go, .size = sizeof(j->go)};
 	j->ident.content_hash = *j->elf.src.hash;

@@ -47,7 +47,8 @@
  *    number of pages, of rules, of extensions, of rows, of what is not supported, flags, 0; then 8 bytes a page, 8 a rule,
  *    16 an extension, 4 a row, filled up to 8; nothing after that.
  *
- * 14. GO, where IMAGE_IDENT_GO is set: one struct image_go_record. What is not known is 0.
+ * 14. GO, where the file says that it is Go: one struct image_go_record. What is not known is 0; all but the version, the
+ *     modules and what symbols name, where its table of functions could not be read (IMAGE_IDENT_GO is not set then).
  *
  * Kinds that are kept for what comes next; no file of this version holds them:
  *   24 PYTHON  offsets of interpreter structures               25 TLS     probe sites of TLS libraries

@@ -22,10 +22,10 @@ CAPS = "-all,+sys_ptrace,+dac_read_search"
 class Heapwork:
     """The workload; `rest` brings it to rest and gives its own profile, `go_on` lets it work again."""
 
-    def __init__(self, folder, *args):
-        program = os.path.join(WORKLOADS, "heapwork-go")
+    def __init__(self, folder, *args, program=os.path.join(WORKLOADS, "heapwork-go"), cgroup=None):
         need("heapwork-go (make workloads, with go)", program)
-        self.process = subprocess.Popen([program, *args, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        enter = ["sh", "-c", f'echo $$ > {cgroup}; exec "$@"', "sh"] if cgroup else []
+        self.process = subprocess.Popen([*enter, program, *args, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         assert self.process.stdout.readline() == "ready\n"
         self.pid = self.process.pid
