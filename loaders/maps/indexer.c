@@ -2,6 +2,7 @@
 /* indexer: see the header. */
 #include "loaders/maps/indexer_parts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "loaders/maps/world.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "schema/image/image.h"
 #include "schema/image/lines.h"
 
 struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, struct early *early, int epoll_fd,
@@ -41,13 +43,53 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, str
 
 /* ---- telling ---- */
 
+/* Of a file on disk: nobody who gets it looks again (image_open_sound_fd). */
+static bool is_sound(struct indexer *ix, int fd)
+{
+	struct image *index = NULL;
+
+	if (cache_is_sound(ix->cache, fd))
+		return true;
+	if (image_open_fd(fd, &index, NULL))
+		return false;
+	image_close(index);
+	cache_set_sound(ix->cache, fd);
+	return true;
+}
+
+/* It is to be made again, for who wants it. */
+static int gone(struct indexer *ix, struct mimage *img, int err)
+{
+	bool wanted = img->wanted;
+
+	img->state = IMAGE_PENDING;
+	img->wanted = false;
+	if (wanted)
+		indexer_want(ix, img, false);
+	return err;
+}
+
+static int damaged(struct indexer *ix, struct mimage *img)
+{
+	cache_remove(ix->cache, img->key);
+	if (img->rotten) {
+		indexer_refuse(ix, img, "its index cannot be read");
+		return -EBADMSG;
+	}
+	img->rotten = true;
+	return gone(ix, img, -EBADMSG);
+}
+
 int indexer_open(struct indexer *ix, struct mimage *img)
 {
-	int fd = img->index_fd >= 0 ? fcntl(img->index_fd, F_DUPFD_CLOEXEC, 3) : cache_get(ix->cache, img->key);
+	bool on_disk = img->index_fd < 0;
+	cleanup_fd int fd = on_disk ? cache_get(ix->cache, img->key) : fcntl(img->index_fd, F_DUPFD_CLOEXEC, 3);
 
 	if (fd < 0)
-		img->state = IMAGE_PENDING;
-	return fd;
+		return gone(ix, img, -ENOENT);
+	if (on_disk && !is_sound(ix, fd))
+		return damaged(ix, img);
+	return take_fd(&fd);
 }
 
 void indexer_tell(struct indexer *ix, struct mimage *img)
@@ -59,11 +101,8 @@ void indexer_tell(struct indexer *ix, struct mimage *img)
 		return;
 	if (img->state == IMAGE_READY) {
 		fd = indexer_open(ix, img);
-		if (fd < 0) { /* make it again */
-			img->wanted = false;
-			indexer_want(ix, img, false);
+		if (fd < 0) /* it is made again */
 			return;
-		}
 	}
 	if (fd >= 0 && ix->lines && image_lines_later(fd))
 		linejobs_add(ix->lines, img);

@@ -36,8 +36,8 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 void indexer_want(struct indexer *ix, struct mimage *img, bool damaged);
 /* Nobody asks for it yet: make it when there is nothing else to do. In the order of the calls. */
 void indexer_ahead(struct indexer *ix, struct mimage *img);
-/* Its index, read-only (the caller's), where its state is ready. -errno: it went from the cache; the state is pending
- * again. */
+/* Its index, read-only (the caller's) and its checksum found right, where its state is ready. -errno: it went from the cache,
+ * or it was damaged, and is removed: the state is pending again, or refused if it was damaged the second time. */
 int indexer_open(struct indexer *ix, struct mimage *img);
 void indexer_drop(struct indexer *ix, struct mimage *img); /* it is going to be freed */
 /* Tell what is known of the image's index (for a client that has just come). */

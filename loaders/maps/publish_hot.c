@@ -110,7 +110,7 @@ static bool open_index(struct publish *pub, struct pimage *pi, struct unwind_sec
 	const void *data;
 	size_t size;
 
-	if (!pi->index && (fd < 0 || image_open_fd(fd, &pi->index, NULL))) {
+	if (!pi->index && (fd < 0 || image_open_sound_fd(fd, &pi->index, NULL))) {
 		indexer_ahead(pub->indexer, pi->img); /* it went from the cache */
 		return false;
 	}

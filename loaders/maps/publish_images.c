@@ -177,7 +177,7 @@ static bool open_rows(struct publish *pub, struct pimage *pi, struct image **ind
 		pi->asked = false;
 		return false;
 	}
-	if (image_open_fd(fd, index, NULL)) {
+	if (image_open_sound_fd(fd, index, NULL)) {
 		indexer_want(pub->indexer, pi->img, true);
 		return false;
 	}

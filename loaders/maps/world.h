@@ -51,7 +51,8 @@ struct mimage {
 	bool wanted;    /* a client has samples in it */
 	bool marked;    /* used, by the last sweep */
 	bool path_failed; /* its path leads to another file now: only the mapping itself will do */
-	bool redone;    /* its index was damaged once and made anew */
+	bool redone;    /* a client could not read its index, and it was made anew */
+	bool rotten;    /* its index's checksum was wrong once, and it was made anew */
 	uint64_t unused_since_ns;
 	char *key, *reason; /* NULL until known */
 	int index_fd;   /* an index that could not be stored on disk; else -1 */

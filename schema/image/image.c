@@ -24,8 +24,6 @@ static int damaged(struct err *e, const char *why)
 
 static int header_check(const uint8_t *data, size_t len, struct image_header *h, struct err *e)
 {
-	const size_t from = offsetof(struct image_header, total_size);
-
 	if (len < sizeof(*h))
 		return damaged(e, "shorter than its header");
 	memcpy(h, data, sizeof(*h));
@@ -39,9 +37,14 @@ static int header_check(const uint8_t *data, size_t len, struct image_header *h,
 	if (h->section_count > IMAGE_SECTIONS_MAX ||
 	    sizeof(*h) + h->section_count * sizeof(struct image_section) > len)
 		return damaged(e, "its section table does not fit");
-	if (hash_bytes(HASH_SEED, data + from, len - from) != h->checksum)
-		return damaged(e, "wrong checksum");
 	return 0;
+}
+
+static int checksum_check(const uint8_t *data, size_t len, const struct image_header *h, struct err *e)
+{
+	const size_t from = offsetof(struct image_header, total_size);
+
+	return hash_bytes(HASH_SEED, data + from, len - from) == h->checksum ? 0 : damaged(e, "wrong checksum");
 }
 
 /* The one section of this kind: where it lies and how many elements it has. -ENOENT: there is none. */
@@ -184,7 +187,7 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 	return rc ? rc : go_load(img, data, h, e);
 }
 
-int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e)
+static int open_bytes(const void *data, size_t len, bool sound, struct image **out, struct err *e)
 {
 	cleanup_free struct image *img = NULL;
 	struct image_header h;
@@ -193,6 +196,8 @@ int image_open_bytes(const void *data, size_t len, struct image **out, struct er
 	if ((uintptr_t)data % 8)
 		return damaged(e, "its bytes are not 8-aligned in memory");
 	rc = header_check(data, len, &h, e);
+	if (!rc && !sound)
+		rc = checksum_check(data, len, &h, e);
 	if (rc)
 		return rc;
 	img = calloc(1, sizeof(*img));
@@ -205,7 +210,12 @@ int image_open_bytes(const void *data, size_t len, struct image **out, struct er
 	return 0;
 }
 
-int image_open_fd(int fd, struct image **out, struct err *e)
+int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e)
+{
+	return open_bytes(data, len, false, out, e);
+}
+
+static int open_fd(int fd, bool sound, struct image **out, struct err *e)
 {
 	struct stat st;
 	void *map;
@@ -218,7 +228,7 @@ int image_open_fd(int fd, struct image **out, struct err *e)
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return err_set(e, -errno, EXIT_RUNTIME, "image index: cannot map: %s", strerror(errno));
-	rc = image_open_bytes(map, (size_t)st.st_size, out, e);
+	rc = open_bytes(map, (size_t)st.st_size, sound, out, e);
 	if (rc) {
 		munmap(map, (size_t)st.st_size);
 		return rc;
@@ -226,6 +236,16 @@ int image_open_fd(int fd, struct image **out, struct err *e)
 	(*out)->map = map;
 	(*out)->map_size = (size_t)st.st_size;
 	return 0;
+}
+
+int image_open_fd(int fd, struct image **out, struct err *e)
+{
+	return open_fd(fd, false, out, e);
+}
+
+int image_open_sound_fd(int fd, struct image **out, struct err *e)
+{
+	return open_fd(fd, true, out, e);
 }
 
 void image_close(struct image *img)

@@ -418,6 +418,29 @@ def test_a_damaged_index_is_made_anew_once_it_is_said(server, scratch, store):
         assert f.read() == good
 
 
+def test_a_damaged_index_is_handed_to_nobody(server, scratch, store):
+    exe = os.path.join(scratch, "burn")
+    shutil.copy(f"{WORKLOADS}/burn-static", exe)
+    connect, _, _ = server("--store", store)
+    first = connect()
+    p = subprocess.Popen([exe, "20000", "1"], stdout=subprocess.DEVNULL)
+    try:
+        _, key, _, _ = first.want(exe)
+        path = os.path.join(store, "images", key)
+        with open(path, "rb") as f:
+            good = f.read()
+        with open(path, "r+b") as f:  # where no head tells of it
+            f.seek(len(good) // 2)
+            f.write(bytes(b ^ 255 for b in good[len(good) // 2:len(good) // 2 + 64]))
+        state, again, _, _ = connect().want(exe)  # does not say that it is damaged: it will not look
+    finally:
+        p.kill()
+        p.wait()
+    assert (state, again) == (READY, key)
+    with open(path, "rb") as f:
+        assert f.read() == good
+
+
 def test_the_socket_is_private_and_another_user_is_refused(server):
     _, child, path = server()
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600

@@ -14,6 +14,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/image/image.h"
@@ -25,6 +26,7 @@ struct cache {
 	int dir, by_stat; /* -1: nothing is kept */
 	uint64_t max_bytes, bytes;
 	unsigned int n_tmp;
+	struct idmap sound; /* inode -> its modification time, as our last use left it */
 };
 
 static void sweep(struct cache *c, uint64_t target);
@@ -89,6 +91,7 @@ void cache_close(struct cache *c)
 		close(c->dir);
 	if (c->by_stat >= 0)
 		close(c->by_stat);
+	idmap_release(&c->sound);
 	free(c);
 }
 
@@ -102,11 +105,16 @@ bool cache_key_ok(const char *key)
 	return *key && strlen(key) < IMAGE_KEY_MAX && p[strspn(p, "0123456789abcdef-~")] == 0;
 }
 
+static uint64_t mtime_ns(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000ull + (uint64_t)st->st_mtim.tv_nsec;
+}
+
 static void stat_name(const struct stat *st, char *out, size_t size)
 {
 	snprintf(out, size, "%llx-%llx-%llx-%llx-%llx", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
 		 (unsigned long long)st->st_size,
-		 (unsigned long long)st->st_mtim.tv_sec * 1000000000ull + (unsigned long long)st->st_mtim.tv_nsec,
+		 (unsigned long long)mtime_ns(st),
 		 (unsigned long long)st->st_ctim.tv_sec * 1000000000ull + (unsigned long long)st->st_ctim.tv_nsec);
 }
 
@@ -156,9 +164,26 @@ bool cache_is_older(struct cache *c, const struct stat *st, const struct stat *d
 							     : link.st_mtim.tv_nsec < debug->st_ctim.tv_nsec;
 }
 
+bool cache_is_sound(const struct cache *c, int fd)
+{
+	struct stat st;
+	uint64_t then;
+
+	return !fstat(fd, &st) && idmap_get(&c->sound, st.st_ino, &then) && then == mtime_ns(&st);
+}
+
+void cache_set_sound(struct cache *c, int fd)
+{
+	struct stat st;
+
+	if (!fstat(fd, &st))
+		idmap_set(&c->sound, st.st_ino, mtime_ns(&st));
+}
+
 int cache_get(struct cache *c, const char *key)
 {
-	struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+	struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}};
+	bool sound;
 	int fd;
 
 	if (c->dir < 0 || !cache_key_ok(key))
@@ -166,7 +191,11 @@ int cache_get(struct cache *c, const char *key)
 	fd = openat(c->dir, key, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
-	utimensat(c->dir, key, now, 0);
+	sound = cache_is_sound(c, fd);
+	clock_gettime(CLOCK_REALTIME, &now[1]); /* to the ns: a write sets the kernel's coarser time, which differs */
+	futimens(fd, now);
+	if (sound)
+		cache_set_sound(c, fd);
 	return fd;
 }
 

@@ -11,8 +11,8 @@
  *
  * Bound: CACHE_MAX_BYTES, and a CACHE_DISK_SHARE-th of what the disk has for them (what they hold and what is free), so
  * that samples always find room; the least recently used goes (a use sets the file's mtime), and one that would take more
- * than half of it is not kept. Nothing here is trusted when read: the reader checks each index. Without a usable folder
- * all still works, from memory.
+ * than half of it is not kept. Nothing here is trusted when read: sonde-maps finds the checksum of each right once, and
+ * again when anybody else has touched the file, before it hands it out. Without a usable folder all still works, from memory.
  */
 #ifndef SONDE_HOST_CACHE_H
 #define SONDE_HOST_CACHE_H
@@ -41,6 +41,10 @@ bool cache_debug_path(const char *key, char *path, size_t size);
 bool cache_is_older(struct cache *c, const struct stat *st, const struct stat *debug);
 /* The index, read-only; -errno. Counts as a use. */
 int cache_get(struct cache *c, const char *key);
+/* Was the index that cache_get gave found sound (cache_set_sound), and is it the same file, written by nobody since? Times
+ * of the file tell: a write changes them, and so does another program's use; this one's uses do not count. */
+bool cache_is_sound(const struct cache *c, int fd);
+void cache_set_sound(struct cache *c, int fd);
 /* Keep the index in `fd` (read from the start) under `key`, and that `st` (may be NULL) has it. *stored is the name it got (caller's).
  * 0, or -errno: then it is not on disk. */
 int cache_put(struct cache *c, const char *key, int fd, const struct stat *st, char **stored);

@@ -149,7 +149,7 @@ static void image_again(struct hostmaps *hm, struct image_entry *img, int fd)
 {
 	struct image *index = NULL;
 
-	if (fd < 0 || image_open_fd(fd, &index, NULL))
+	if (fd < 0 || image_open_sound_fd(fd, &index, NULL))
 		return;
 	image_close(img->index);
 	img->index = index;
@@ -169,7 +169,7 @@ static void image_ready(struct hostmaps *hm, struct image_entry *img, const char
 	struct image *index = NULL;
 	struct err e = {0};
 
-	if (fd < 0 || image_open_fd(fd, &index, &e)) {
+	if (fd < 0 || image_open_sound_fd(fd, &index, &e)) {
 		log_debug("the index of %s cannot be read: %s", img->pub.path, e.what);
 		ask(hm, img, MP_WANT_DAMAGED);
 		return;

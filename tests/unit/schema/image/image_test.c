@@ -309,6 +309,25 @@ static void a_descriptor_may_be_closed_after_opening(void **state)
 	assert_int_equal(image_open_fd(-1, &img, NULL), -EBADF);
 }
 
+static void a_sound_one_is_not_hashed_again_but_must_fit_all_the_same(void **state)
+{
+	struct small s = small();
+	struct image *img = NULL;
+	uint64_t at;
+	int fd = memfd_create("index", MFD_CLOEXEC);
+
+	(void)state;
+	s.head.checksum++;
+	assert_int_equal(write(fd, &s, sizeof(s)), sizeof(s));
+	assert_int_equal(image_open_fd(fd, &img, NULL), -EBADMSG);
+	assert_int_equal(image_open_sound_fd(fd, &img, NULL), 0);
+	assert_string_equal(name_at(img, 0x1000, &at), "a");
+	image_close(img);
+	assert_int_equal(ftruncate(fd, sizeof(s) - 8), 0);
+	assert_int_equal(image_open_sound_fd(fd, &img, NULL), -EBADMSG);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +339,7 @@ int main(void)
 		cmocka_unit_test(unwind_rows_are_given_out_only_where_their_counts_fit),
 		cmocka_unit_test(what_is_known_of_go_is_one_record_or_the_index_is_refused),
 		cmocka_unit_test(a_descriptor_may_be_closed_after_opening),
+		cmocka_unit_test(a_sound_one_is_not_hashed_again_but_must_fit_all_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

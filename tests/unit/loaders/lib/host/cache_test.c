@@ -89,6 +89,32 @@ static void a_file_is_found_again_by_its_stat_after_a_restart(void **state)
 	cache_close(c);
 }
 
+static void an_index_found_sound_stays_so_until_somebody_writes_it(void **state)
+{
+	struct cache *c = cache_open(dir, 1 << 20);
+	char *name = put(c, "ab12-0123", 'x', 10, 50), path[128];
+	int fd = cache_get(c, name), out;
+
+	(void)state;
+	assert_false(cache_is_sound(c, fd));
+	cache_set_sound(c, fd);
+	close(fd);
+	for (int i = 0; i < 3; i++) { /* uses of our own do not count */
+		fd = cache_get(c, name);
+		assert_true(cache_is_sound(c, fd));
+		close(fd);
+	}
+	snprintf(path, sizeof(path), "%s/images/%s", dir, name);
+	out = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(out, "y", 1, 20), 1);
+	close(out);
+	fd = cache_get(c, name);
+	assert_false(cache_is_sound(c, fd));
+	close(fd);
+	free(name);
+	cache_close(c);
+}
+
 static void an_index_made_before_its_debug_file_came_is_older(void **state)
 {
 	struct cache *c = cache_open(dir, 1 << 20);
@@ -249,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_file_is_found_again_by_its_stat_after_a_restart, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_index_found_sound_stays_so_until_somebody_writes_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_index_made_before_its_debug_file_came_is_older, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_refusal_is_remembered_with_its_reason, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_borrowed_key_gets_a_name_of_its_own, set_up, tear_down),
