@@ -52,12 +52,13 @@ static uint32_t function_of(struct diffing *d, const struct fold_frame *fr)
 
 static uint32_t node_below(struct diffing *d, uint32_t parent, uint32_t function)
 {
-	uint64_t key = (uint64_t)parent << 32 | function, i;
+	bool fresh;
+	uint64_t *node = idmap_ref(&d->node_of, (uint64_t)parent << 32 | function, &fresh);
 
-	if (idmap_get(&d->node_of, key, &i))
-		return (uint32_t)i;
+	if (!fresh)
+		return (uint32_t)*node;
 	mem_grow(d->pub.nodes, d->pub.n_nodes, d->cap_nodes);
-	idmap_set(&d->node_of, key, d->pub.n_nodes);
+	*node = d->pub.n_nodes;
 	d->pub.nodes[d->pub.n_nodes] = (struct diff_node){.function = function, .parent = parent,
 							  .depth = d->pub.nodes[parent].depth + 1};
 	return (uint32_t)d->pub.n_nodes++;

@@ -12,17 +12,19 @@
 
 #define SERIES_LEAST 5      /* slices a side, for a test that knows a variance */
 #define EDGES_MAX 20000     /* that get a series */
+#define LANES 4
 
 /* --- callers --- */
 
 static uint32_t edge_of(struct diffing *d, uint32_t caller, uint32_t function)
 {
-	uint64_t key = (uint64_t)caller << 32 | function, i;
+	bool fresh;
+	uint64_t *edge = idmap_ref(&d->edge_of, (uint64_t)caller << 32 | function, &fresh);
 
-	if (idmap_get(&d->edge_of, key, &i))
-		return (uint32_t)i;
+	if (!fresh)
+		return (uint32_t)*edge;
 	mem_grow(d->edges, d->n_edges, d->cap_edges);
-	idmap_set(&d->edge_of, key, d->n_edges);
+	*edge = d->n_edges;
 	d->edges[d->n_edges] = (struct diff_edge){.caller = caller, .function = function, .row = DIFF_NONE};
 	return (uint32_t)d->n_edges++;
 }
@@ -114,46 +116,81 @@ static void columns_init(const struct diffing *d, struct columns *c, const struc
 
 /* --- sums --- */
 
-static void sweep(struct diffing *d, uint64_t *self, uint64_t *total, size_t column, double scale)
+struct lanes {                  /* slices of one side that are swept together, a line of the cache for each node */
+	size_t n, column[LANES];
+	double scale[LANES];
+	uint64_t (*self)[LANES], (*total)[LANES]; /* by node */
+};
+
+static void add_lane(const struct lanes *l, float *series, const uint64_t *ns)
+{
+	for (size_t k = 0; k < l->n; k++)
+		series[l->column[k]] += (float)((double)ns[k] * l->scale[k]);
+}
+
+static bool is_zero(const uint64_t *v)
+{
+	uint64_t any = 0;
+
+	for (size_t k = 0; k < LANES; k++)
+		any |= v[k];
+	return !any;
+}
+
+static void sweep(struct diffing *d, const struct lanes *l)
 {
 	for (size_t i = d->pub.n_nodes; i-- > 0;) {
 		const struct diff_node *n = &d->pub.nodes[i];
-		float v;
 
-		if (!total[i])
+		if (is_zero(l->total[i]))
 			continue;
-		v = (float)((double)total[i] * scale);
-		if (self[i])
-			d->self_series[n->function * d->columns + column] += (float)((double)self[i] * scale);
+		if (!is_zero(l->self[i]))
+			add_lane(l, d->self_series + n->function * d->columns, l->self[i]);
 		if (d->outer[i])
-			d->total_series[n->function * d->columns + column] += v;
+			add_lane(l, d->total_series + n->function * d->columns, l->total[i]);
 		if (d->edge[i] != DIFF_NONE && d->edges[d->edge[i]].row != DIFF_NONE)
-			d->edge_series[d->edges[d->edge[i]].row * d->columns + column] += v;
-		if (i)
-			total[n->parent] += total[i];
-		self[i] = total[i] = 0;
+			add_lane(l, d->edge_series + d->edges[d->edge[i]].row * d->columns, l->total[i]);
+		for (size_t k = 0; i && k < LANES; k++)
+			l->total[n->parent][k] += l->total[i][k];
+		memset(l->self[i], 0, sizeof(l->self[i]));
+		memset(l->total[i], 0, sizeof(l->total[i]));
+	}
+}
+
+/* A slice into the next lane. */
+static void fill_lane(struct diffing *d, int side, struct lanes *l, const struct columns *c, size_t slice)
+{
+	const struct fold *f = d->pub.side[side].f;
+	size_t lane = l->n++;
+
+	l->column[lane] = c->of[slice];
+	l->scale[lane] = c->scale[slice];
+	d->column_from[c->of[slice]] = f->slices[slice].from_ns;
+	for (size_t k = c->begin[slice]; k < c->begin[slice + 1]; k++) {
+		const struct fold_cell *cell = &f->cells[c->order[k]];
+		uint32_t node = cell->node ? d->node[side][cell->node] : d->no_stack;
+
+		l->self[node][lane] += cell->ns;
+		l->total[node][lane] += cell->ns;
 	}
 }
 
 static void sum_side(struct diffing *d, int side, const struct columns *c)
 {
-	const struct fold *f = d->pub.side[side].f;
-	cleanup_free uint64_t *self = mem_array(d->pub.n_nodes, sizeof(*self));
-	cleanup_free uint64_t *total = mem_array(d->pub.n_nodes, sizeof(*total));
+	struct lanes l = {.self = mem_array(d->pub.n_nodes, sizeof(*l.self)), .total = mem_array(d->pub.n_nodes, sizeof(*l.total))};
 
-	for (size_t i = 0; i < f->n_slices; i++) {
+	for (size_t i = 0; i < d->pub.side[side].f->n_slices; i++) {
 		if (c->of[i] == DIFF_NONE)
 			continue;
-		d->column_from[c->of[i]] = f->slices[i].from_ns;
-		for (size_t k = c->begin[i]; k < c->begin[i + 1]; k++) {
-			const struct fold_cell *cell = &f->cells[c->order[k]];
-			uint32_t node = cell->node ? d->node[side][cell->node] : d->no_stack;
-
-			self[node] += cell->ns;
-			total[node] += cell->ns;
+		if (l.n == LANES) {
+			sweep(d, &l);
+			l.n = 0;
 		}
-		sweep(d, self, total, c->of[i], c->scale[i]);
+		fill_lane(d, side, &l, c, i);
 	}
+	sweep(d, &l);
+	free(l.self);
+	free(l.total);
 }
 
 bool diff_series_make(struct diffing *d)

@@ -41,9 +41,18 @@ struct folding {
 	int64_t seg_run;                   /* the run at hand, or 0: all */
 	bool is_with;                      /* the second kind is being told */
 	size_t n_told;                     /* processes that later segments have told of */
-	uint32_t slice;                    /* at hand */
 	struct fold_spans spans;           /* when something recorded, if there are slices */
 	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
+	struct seg_task {
+		bool known;
+		uint32_t group;            /* its node */
+		const char *thread;        /* the fold's */
+	} *seg_task;
+	struct seg_series {                /* its sums over the range: a series comes once in each slice */
+		bool known, self, out;
+		uint32_t node, process;
+		uint64_t n, ns;
+	} *seg_series;
 	uint32_t *seg_plain;               /* stack -> node below the root or its last group, 0: not met yet */
 	uint32_t *seg_group;               /* stack -> that group's node */
 	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
@@ -173,6 +182,17 @@ static uint32_t process_of(struct folding *f, uint32_t id)
 	return i;
 }
 
+/* What all series of a thread have in common. */
+static const struct seg_task *task_of(struct folding *f, const struct store_total *t, uint32_t process)
+{
+	struct seg_task *task = &f->seg_task[t->task];
+
+	if (!task->known)
+		*task = (struct seg_task){true, fold_group_node(f->b, f->opts.group, process, t->thread, t->tid),
+					  fold_text(f->b, t->thread)};
+	return task;
+}
+
 /* --- sums --- */
 
 static void add_run(struct folding *f, const struct store_run_row *run)
@@ -194,49 +214,76 @@ static void add_run(struct folding *f, const struct store_run_row *run)
 static void add_with(struct folding *f, uint32_t node, uint32_t process, const struct store_total *t)
 {
 	fold_merge_leaf(f->b, &(struct fold_leaf){.node = node, .process = process, .tid = t->tid, .label = t->label,
-		.thread = fold_text(f->b, t->thread), .with_samples = t->whole_n, .with_ns = t->whole_value});
+		.thread = f->seg_task[t->task].thread, .with_samples = t->whole_n, .with_ns = t->whole_value});
 }
 
 static void add_leaf(struct folding *f, uint32_t node, uint32_t process, const struct store_total *t)
 {
-	struct fold_leaf leaf = {.node = node, .process = process, .tid = t->tid, .label = t->label, .slice = f->slice,
-				 .thread = fold_text(f->b, t->thread), .samples = t->whole_n, .ns = t->whole_value};
+	struct fold_leaf leaf = {.node = node, .process = process, .tid = t->tid, .label = t->label, .slice = t->part,
+				 .thread = f->seg_task[t->task].thread, .samples = t->whole_n, .ns = t->whole_value};
 
 	(f->opts.with ? fold_merge_leaf : fold_add_leaf)(f->b, &leaf);
+}
+
+/* First of a series: where it stands, and what all its rows have in common. */
+static void meet_series(struct folding *f, struct seg_series *x, const struct store_total *t)
+{
+	const struct store_process_row *row = &f->dict->processes[t->process];
+
+	x->known = true;
+	x->self = row->self;
+	x->out = row->self && !select_wants(f->sel, row, t->tid);
+	if (x->out)
+		return;
+	x->process = process_of(f, t->process);
+	x->node = node_of_stack(f, task_of(f, t, x->process)->group, t->stack);
+	if (f->is_with)
+		return;
+	if (t->run < f->dict->n_runs)
+		add_run(f, &f->dict->runs[t->run]);
+	if (f->pub->kind->sized && !f->pub->period_ns)
+		f->pub->period_ns = store_rate_at(f->seg, t->run, t->process, f->sel->to_ns);
 }
 
 static int add_total(void *ctx, const struct store_total *t)
 {
 	struct folding *f = ctx;
-	const struct store_process_row *row = &f->dict->processes[t->process];
+	struct seg_series *x = &f->seg_series[t->series];
 	uint64_t n = t->whole_n, ns = f->opts.count ? n : t->whole_value;
-	uint32_t process, group, node;
 
-	if (row->self && !f->is_with)
+	if (!x->known)
+		meet_series(f, x, t);
+	if (x->self && !f->is_with)
 		f->found_self_ns += ns;
-	if (row->self && !select_wants(f->sel, row, t->tid))
+	if (x->out)
 		return 0;
-	process = process_of(f, t->process);
-	group = fold_group_node(f->b, f->opts.group, process, t->thread, t->tid);
-	node = node_of_stack(f, group, t->stack);
 	if (f->is_with) {
-		add_with(f, node, process, t);
+		add_with(f, x->node, x->process, t);
 		return 0;
 	}
-	f->pub->nodes[node].self_ns += ns;
-	f->pub->nodes[node].self_samples += n;
-	f->pub->processes[process].ns += ns;
-	f->pub->processes[process].samples += n;
-	if (t->run < f->dict->n_runs)
-		add_run(f, &f->dict->runs[t->run]);
-	if (f->pub->kind->sized && !f->pub->period_ns)
-		f->pub->period_ns = store_rate_at(f->seg, t->run, t->process, f->sel->to_ns);
+	x->ns += ns;
+	x->n += n;
 	if (f->opts.cells)
-		fold_add_cell(f->b, &(struct fold_cell){.node = node, .process = process, .slice = f->slice,
+		fold_add_cell(f->b, &(struct fold_cell){.node = x->node, .process = x->process, .slice = t->part,
 			.samples = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n, .ns = ns});
 	if (f->opts.leaves)
-		add_leaf(f, node, process, t);
+		add_leaf(f, x->node, x->process, t);
 	return 0;
+}
+
+/* What was summed by series goes to where it stands. */
+static void sum_series(struct folding *f)
+{
+	for (size_t i = 0; f->seg_series && i < f->dict->n_series; i++) {
+		const struct seg_series *x = &f->seg_series[i];
+
+		if (!x->n && !x->ns)
+			continue;
+		f->pub->nodes[x->node].self_ns += x->ns;
+		f->pub->nodes[x->node].self_samples += x->n;
+		f->pub->processes[x->process].ns += x->ns;
+		f->pub->processes[x->process].samples += x->n;
+	}
 }
 
 static bool wanted(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid)
@@ -293,20 +340,17 @@ static void read_meta(struct folding *f, sqlite3 *db)
 /* The same rows, slice after slice: each is read once. */
 static int sum_slices(struct folding *f, struct store_segment *s, const struct store_query *whole, struct err *e)
 {
+	cleanup_free int64_t *ends = mem_array(f->pub->n_slices, sizeof(*ends));
 	struct store_query q = *whole;
-	int rc = 0;
 
-	q.whole_from_ns = whole->from_ns;
-	q.whole_to_ns = whole->to_ns;
 	for (size_t i = 1; i < f->dict->n_runs; i++)
 		if (run_is_asked(f, (int64_t)i))
 			fold_spans_note(&f->spans, f->sel, f->dict, (int64_t)i);
-	for (f->slice = 0; f->slice < f->pub->n_slices && rc == 0; f->slice++) {
-		q.from_ns = f->pub->slices[f->slice].from_ns;
-		q.to_ns = f->pub->slices[f->slice].to_ns;
-		rc = store_totals(s, &q, add_total, f, e);
-	}
-	return rc;
+	for (size_t i = 0; i < f->pub->n_slices; i++)
+		ends[i] = f->pub->slices[i].to_ns;
+	q.part_to_ns = ends;
+	q.n_parts = f->pub->n_slices;
+	return store_totals(s, &q, add_total, f, e);
 }
 
 static int sum_run(struct folding *f, int64_t run, struct err *e)
@@ -344,6 +388,8 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 		f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));
 		f->seg_image = mem_array(f->dict->n_images + 1, sizeof(*f->seg_image));
 		f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
+		f->seg_series = mem_array(f->dict->n_series + 1, sizeof(*f->seg_series));
+		f->seg_task = mem_array(f->dict->n_tasks + 1, sizeof(*f->seg_task));
 		f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
 		f->seg_group = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_group));
 		idmap_reserve(&f->b->node_of, f->pub->n_nodes + f->dict->n_stacks);
@@ -358,10 +404,15 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	free(f->seg_frame);
 	free(f->seg_image);
 	free(f->seg_process);
+	sum_series(f);
+	free(f->seg_task);
+	free(f->seg_series);
 	free(f->seg_plain);
 	free(f->seg_group);
 	f->seg_frame = f->seg_process = f->seg_plain = f->seg_group = NULL;
 	f->seg_image = NULL;
+	f->seg_task = NULL;
+	f->seg_series = NULL;
 	idmap_release(&f->seg_node);
 	f->seg = NULL;
 	return rc;

@@ -8,6 +8,11 @@ void proto_varint(struct strbuf *s, uint64_t v)
 	char bytes[10];
 	size_t n = 0;
 
+	if (v < 0x80 && s->cap - s->len > 1) { /* most of them */
+		s->buf[s->len++] = (char)v;
+		s->buf[s->len] = '\0';
+		return;
+	}
 	do {
 		bytes[n++] = (char)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
 		v >>= 7;

@@ -3,6 +3,7 @@
 #include "tools/stats.h"
 
 #include <math.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include "schema/base/cleanup.h"
@@ -99,13 +100,19 @@ struct moments {
 static struct moments moments_of(const double *x, size_t n)
 {
 	struct moments m = {.n = n};
+	double before[LAGS] = {0}, last = 0;
 
 	for (size_t i = 0; i < n; i++)
 		m.mean += x[i] / (double)n;
 	for (size_t i = 0; i < n; i++) {
-		m.squares += (x[i] - m.mean) * (x[i] - m.mean);
-		for (size_t k = 1; k <= LAGS && k <= i; k++)
-			m.lagged[k - 1] += (x[i] - m.mean) * (x[i - k] - m.mean);
+		double at = x[i] - m.mean;
+
+		memmove(before + 1, before, (LAGS - 1) * sizeof(*before));
+		before[0] = i ? last : 0;
+		last = at;
+		m.squares += at * at;
+		for (size_t k = 0; k < LAGS; k++) /* 0 where there was none */
+			m.lagged[k] += at * before[k];
 	}
 	return m;
 }

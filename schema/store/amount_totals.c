@@ -68,7 +68,7 @@ static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct stor
 		const struct reading_task *t = pass_task(&x->pass, i);
 		const struct amount_sum *sum = &x->sums[i];
 		struct store_total total = {
-			.run = t->run, .process = t->process, .stack = s->series_stack[i], .tid = t->tid,
+			.series = i, .run = t->run, .task = x->pass.s->series_task[i], .process = t->process, .stack = s->series_stack[i], .tid = t->tid,
 			.label = s->series_label[i], .thread = t->thread, .n = sum->n, .value = sum->value,
 			.whole_n = (uint64_t)llround(sum->whole_n), .whole_value = (uint64_t)llround(sum->whole_value),
 			.max = sum->max, .hist = sum->hist,

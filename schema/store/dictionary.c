@@ -499,6 +499,8 @@ static void dict_point(struct store_segment *s)
 	s->dict.processes = s->processes;
 	s->dict.images = s->images;
 	s->dict.frames = s->frames;
+	s->dict.n_series = s->n_series;
+	s->dict.n_tasks = s->n_tasks;
 	s->dict.runs = s->runs;
 	s->dict.stack_parent = s->tree.parent;
 	s->dict.stack_frame = s->tree.frame;

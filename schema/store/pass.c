@@ -31,6 +31,7 @@ static int pass_init(struct pass *p, struct store_segment *s, const struct store
 	else
 		choice_window(&p->choice, q->from_ns, q->to_ns);
 	p->state = mem_array(s->n_series, 1);
+	p->by_task = mem_array(s->n_tasks, 1);
 	return 0;
 }
 
@@ -38,6 +39,7 @@ void pass_release(struct pass *p)
 {
 	choice_release(&p->choice);
 	free(p->state);
+	free(p->by_task);
 }
 
 int pass_open(struct pass *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e)
@@ -79,10 +81,9 @@ int pass_close(struct pass *p, int rc, struct err *e)
 	return reading_finish(p->s, p->st, rc, e);
 }
 
-/* First row of a series: is it asked for? */
-static uint8_t series_state(const struct pass *p, uint32_t series)
+/* First row of a task: is it asked for? */
+static uint8_t task_state(const struct pass *p, const struct reading_task *t)
 {
-	const struct reading_task *t = &p->s->tasks[p->s->series_task[series]];
 	const struct store_query *q = p->q;
 	const struct choice_run *r = &p->s->choice_runs[t->run];
 
@@ -93,6 +94,16 @@ static uint8_t series_state(const struct pass *p, uint32_t series)
 	if (!q->run && !r->alone)
 		return SERIES_CHOSEN;
 	return r->n_periods > 1 ? SERIES_PERIODS : SERIES_PLAIN;
+}
+
+/* The series of a thread are many, and all asked for, or none is. */
+static uint8_t series_state(struct pass *p, uint32_t series)
+{
+	uint32_t task = p->s->series_task[series];
+
+	if (p->by_task[task] == SERIES_NEW)
+		p->by_task[task] = task_state(p, &p->s->tasks[task]);
+	return p->by_task[task];
 }
 
 /* Is this row to be counted? */

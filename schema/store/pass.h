@@ -17,6 +17,7 @@ struct pass {
 	const struct store_query *q;
 	struct choice choice;
 	uint8_t *state;     /* by series: is it wanted, and does each row need a decision */
+	uint8_t *by_task;   /* the same, of its task */
 	struct sqlite3_stmt *st;
 };
 

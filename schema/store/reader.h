@@ -79,6 +79,7 @@ struct store_dict {
 	const struct store_image_row *images;      size_t n_images;
 	const struct store_frame_row *frames;      size_t n_frames;
 	const struct store_run_row *runs;          size_t n_runs;
+	size_t n_series, n_tasks;
 	/* Stack i = its parent's frames, then frame[i] (root first), inlined functions as frames behind the one they were
 	 * inlined into. Parents have smaller ids than children. */
 	const uint32_t *stack_parent, *stack_frame; size_t n_stacks;
@@ -91,11 +92,17 @@ struct store_query {
 	int64_t whole_from_ns, whole_to_ns; /* the range that this one is a part of, as the choice sees it; both 0: this one */
 	int64_t run;            /* only this run, 0: choose per process and bucket as below */
 	bool count;             /* store_timeline: tell n, not value */
-	/* NULL: all. Called once a series. */
+	/* NULL: all. Called once a thread and run. */
 	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid);
 	void *ctx;
+	/* store_totals tells the range in so many parts, one after the other: part i ends with (before) part_to_ns[i]; in order of
+	 * time. What begins behind the last one is of the last one. 0: in one. */
+	const int64_t *part_to_ns;
+	size_t n_parts;
 };
-struct store_total {            /* one series, summed over the range */
+struct store_total {            /* one series, summed over the range, or the part */
+	uint32_t part;
+	uint32_t series, task;  /* < store_dict.n_series, n_tasks; a task is whose it is (run, process, kind, thread) */
 	uint32_t run, process, stack, tid;
 	uint32_t label;         /* store_series_labelled */
 	const char *thread;     /* borrowed for the call */
