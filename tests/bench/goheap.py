@@ -8,8 +8,8 @@
    calls, bytes, time, CPU of the reader and of the program itself (its own CPU clock).
 2. 50 Go processes, each read once a minute: CPU of sonde-goheap, beside its own with no such process, and of it and its
    sonde-maps.
-3. Answers a second of an HTTP server at full load: alone, read each second by sonde-goheap, fetched each second. The
-   three take turns; the difference to "alone" of the same round, its mean and 95 % confidence interval.
+3. Answers a second of an HTTP server at full load, and its CPU for each: alone, read each second by sonde-goheap, fetched
+   each second. The three take turns; the difference to "alone" of the same round, its mean and 95 % confidence interval.
 """
 import argparse
 import http.client
@@ -58,10 +58,12 @@ class Server:
         c.close()
         return size
 
-    def answers(self, seconds):
-        """A second, at full load."""
-        return int(subprocess.run([SERVER, "-to", str(self.port), "-seconds", str(seconds)], check=True, capture_output=True,
-                                  text=True).stdout) / seconds
+    def load(self, seconds):
+        """At full load: answers a second, and the server's own CPU for each, in us."""
+        before = bench.cpu_ns(self.pid)
+        n = int(subprocess.run([SERVER, "-to", str(self.port), "-seconds", str(seconds)], check=True, capture_output=True,
+                               text=True).stdout)
+        return n / seconds, (bench.cpu_ns(self.pid) - before) / 1e3 / n
 
 
 # ---- 1: a collection beside a fetch ----
@@ -168,7 +170,7 @@ class Fetching:
 def measure_load(opts, folder):
     rows = {"alone": [], "sonde": [], "fetch": []}
     with Server(opts.sites) as server:
-        server.answers(opts.seconds)  # warm
+        server.load(opts.seconds)  # warm
         for i in range(opts.rounds):
             order = list(rows)[i % 3:] + list(rows)[:i % 3]
             for kind in order:
@@ -176,23 +178,37 @@ def measure_load(opts, folder):
                 if child:
                     time.sleep(2)  # it is begun
                 fetching = Fetching(server) if kind == "fetch" else None
-                rows[kind].append(server.answers(opts.seconds))
+                rows[kind].append(server.load(opts.seconds))
                 if child:
                     ended(child)
                 if fetching:
                     fetching.end()
-            print({k: round(v[-1]) for k, v in rows.items()}, file=sys.stderr, flush=True)
+            print({k: [round(x, 1) for x in v[-1]] for k, v in rows.items()}, file=sys.stderr, flush=True)
     return rows
 
 
-def difference(alone, other):
-    """Percent: mean and half of the confidence interval."""
-    d = [100 * (b - a) / a for a, b in zip(alone, other)]
+def difference(load, kind, which):
+    """Percent more than alone in the same round: mean and half of the confidence interval."""
+    d = [100 * (b[which] - a[which]) / a[which] for a, b in zip(load["alone"], load[kind])]
     n = len(d)
     if n < 2:
         return d[0], math.inf
     t = T95[max(k for k in T95 if k <= n - 1)]
     return statistics.mean(d), t * statistics.stdev(d) / math.sqrt(n)
+
+
+def load_rows(opts, load):
+    def row(what, kind, which, reach):
+        mean, half = difference(load, kind, which)
+        return f"| {what}, % more | {mean:+.2f} ± {half:.2f} | {reach} |"
+
+    answers, cpu = (statistics.mean(r[i] for r in load["alone"]) for i in (0, 1))
+    return [f"| a server's answers a second, alone ({opts.rounds} rounds of {opts.seconds} s) | {answers:.0f} | |",
+            row("the same, read by sonde-goheap each second", "sonde", 0, "0 within the interval"),
+            row("the same, its /debug/pprof/heap fetched each second", "fetch", 0, ""),
+            f"| the server's CPU for one answer, alone, us | {cpu:.1f} | |",
+            row("the same, read by sonde-goheap each second", "sonde", 1, "0 within the interval"),
+            row("the same, its /debug/pprof/heap fetched each second", "fetch", 1, "")]
 
 
 # ---- the table ----
@@ -208,8 +224,6 @@ def collection_rows(name, m):
 
 
 def table(opts, few, most, none, many, load):
-    sonde, fetch = (difference(load["alone"], load[k]) for k in ("sonde", "fetch"))
-    alone = statistics.mean(load["alone"])
     return "\n".join([
         f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` ({opts.collections} collections "
         f"and {opts.fetches} fetches; median, then lowest-highest).", "",
@@ -222,9 +236,7 @@ def table(opts, few, most, none, many, load):
         f"{many['loader'] - none['loader']:.3f} | 0.1 |",
         f"| the same, all of it; with none of them | {many['loader']:.3f}; {none['loader']:.3f} | |",
         f"| the same with its sonde-maps, which follows the whole host | {many['with maps']:.3f} | |",
-        f"| a server's answers a second, alone ({opts.rounds} rounds of {opts.seconds} s) | {alone:.0f} | |",
-        f"| the same, read by sonde-goheap each second, % more | {sonde[0]:+.2f} ± {sonde[1]:.2f} | 0 within the interval |",
-        f"| the same, its /debug/pprof/heap fetched each second, % more | {fetch[0]:+.2f} ± {fetch[1]:.2f} | |"])
+        *load_rows(opts, load)])
 
 
 def main():
