@@ -251,7 +251,8 @@ static int add_data(const struct diff_view *v, const struct fold *both, const st
 	int ret;
 
 	for (int s = 0; s < 2; s++)
-		flame_rows_init_side(&sides[s], both, t, s == DIFF_BEFORE, v->d->side[s].means);
+		flame_rows_init_side(&sides[s], both, t, &(struct flame_rows_side){v->d->side[s].f, s == DIFF_BEFORE,
+				     v->d->side[s].f->kind->class == STORE_GAUGE ? v->d->side[s].means : 0}, FLAME_HTML_MAX_ROWS / 2);
 	ret = flame_pack(&head, &profile, 1, data);
 	for (int s = 0; s < 2; s++)
 		flame_rows_release(&sides[s]);

@@ -57,14 +57,22 @@ static void add_level(const struct diff_view *v, double level, struct strbuf *s)
 	page_add_text(s, strbuf_str(&text));
 }
 
+/* What the script narrows the side with (tools/page/brush.js). */
+static void add_sliders(char side, struct strbuf *s)
+{
+	strbuf_addf(s, "<div class=\"line live\"><label>from <input id=\"from%c\" type=\"range\" min=\"0\" value=\"0\"></label><label>to "
+		    "<input id=\"to%c\" type=\"range\" min=\"0\" value=\"0\"></label><output id=\"range%c\" for=\"from%c to%c\"></output>"
+		    "<button id=\"all%c\" type=\"button\">All of %c</button></div>", side, side, side, side, side, side, side);
+}
+
 static void add_drawing(const struct diff_view *v, int side, const double *level, double top, struct strbuf *s)
 {
 	const struct fold *f = v->d->side[side].f;
 
 	strbuf_addf(s, "<div><p class=\"half\">%s: ", side ? "B, after" : "A, before");
 	page_add_text(s, v->sides->label[side]);
-	strbuf_addf(s, "</p><svg class=\"drawing\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s over time; "
-		    "the table below holds the same.\"><path class=\"%s\" d=\"", f->n_slices, HEIGHT, side ? "After" : "Before", side ? "s0" : "s1");
+	strbuf_addf(s, "</p><svg class=\"drawing\" data-side=\"%d\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s over time; "
+		    "the table below holds the same.\"><path class=\"%s\" d=\"", side, f->n_slices, HEIGHT, side ? "After" : "Before", side ? "s0" : "s1");
 	for (size_t i = 0; i < f->n_slices; i++)
 		if (level[i] > 0)
 			strbuf_addf(s, "M%zu %dv-%.0fh1V%dz", i, HEIGHT, level[i] / top * HEIGHT, HEIGHT);
@@ -80,11 +88,13 @@ static void add_drawing(const struct diff_view *v, int side, const double *level
 		add_level(v, level[i], s);
 		strbuf_addstr(s, "</title></rect>");
 	}
-	strbuf_addstr(s, "</g></svg><p class=\"axis\"><span>");
+	strbuf_addstr(s, "</g><path class=\"veil\" d=\"\"/></svg><p class=\"axis\"><span>");
 	add_clock(f->slices[0].from_ns, s);
 	strbuf_addstr(s, "</span><span>");
 	add_clock(f->slices[f->n_slices - 1].to_ns, s);
-	strbuf_addstr(s, " UTC</span></p></div>\n");
+	strbuf_addstr(s, " UTC</span></p>");
+	add_sliders(side ? 'B' : 'A', s);
+	strbuf_addstr(s, "</div>\n");
 }
 
 static void add_table(const struct diff_view *v, double *const level[2], struct strbuf *s)

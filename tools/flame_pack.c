@@ -155,6 +155,22 @@ static uint64_t period_of(const struct fold *f)
 	return f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME ? f->period_ns : 0;
 }
 
+static void slots_pack(json_t *o, const struct flame_rows *r)
+{
+	set_number(o, "slots", r->n_slots);
+	set_number(o, "slots_from_ns", (uint64_t)r->slots_from_ns);
+	set_number(o, "slot_ns", (uint64_t)r->slot_ns);
+}
+
+static json_t *covered_pack(const struct flame_rows *r)
+{
+	json_t *a = json_array();
+
+	for (uint32_t i = 0; i < r->n_slots; i++)
+		json_array_append_new(a, json_integer((json_int_t)r->covered_ns[i]));
+	return a;
+}
+
 static json_t *sides_pack(struct packer *p, const struct flame_pack_profile *profile, json_t *owners)
 {
 	json_t *sides = json_array();
@@ -166,6 +182,14 @@ static json_t *sides_pack(struct packer *p, const struct flame_pack_profile *pro
 		owners_add(p, owners, &profile->sides[i]);
 		json_object_set_new(side, "label", json_text(profile->labels[i]));
 		set_number(side, "rows", profile->sides[i].n_rows);
+		if (profile->diff) {
+			const struct fold *f = profile->diff->side[i].f;
+
+			slots_pack(side, &profile->sides[i]);
+			set_number(side, "from_ns", (uint64_t)(f->n_slices ? f->slices[0].from_ns : f->from_ns));
+			set_number(side, "to_ns", (uint64_t)(f->n_slices ? f->slices[f->n_slices - 1].to_ns : f->to_ns));
+			json_object_set_new(side, "covered_ns", covered_pack(&profile->sides[i]));
+		}
 		json_array_append_new(sides, side);
 	}
 	return sides;
@@ -173,7 +197,6 @@ static json_t *sides_pack(struct packer *p, const struct flame_pack_profile *pro
 
 static json_t *profile_pack(struct packer *p, const struct flame_pack_profile *profile)
 {
-	const struct flame_rows *r = &profile->sides[0];
 	const struct store_kind_info *kind = profile->f->kind;
 	json_t *j = json_object(), *owners = json_array();
 
@@ -192,9 +215,10 @@ static json_t *profile_pack(struct packer *p, const struct flame_pack_profile *p
 	set_number(j, "to_ns", (uint64_t)profile->f->to_ns);
 	set_number(j, "frames", p->n_frames);
 	set_number(j, "nodes", p->t->n_nodes);
-	set_number(j, "slots", r->n_slots);
-	set_number(j, "slots_from_ns", (uint64_t)r->slots_from_ns);
-	set_number(j, "slot_ns", (uint64_t)r->slot_ns);
+	if (profile->diff)
+		set_number(j, "slots", 0);
+	else
+		slots_pack(j, &profile->sides[0]);
 	json_object_set_new(j, "sides", sides_pack(p, profile, owners));
 	json_object_set_new(j, "owners", owners);
 	if (profile->diff)

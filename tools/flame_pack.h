@@ -10,8 +10,9 @@
  *       end: no slots, no rate), period (value = n x period where nothing else is said; 0: none), cpus, from_ns, to_ns,
  *       frames, nodes (how many), owners: [[pid, tid, comm, thread, container]...] (names as indices of strings),
  *       slots (how many, 0: not told apart by time), slots_from_ns, slot_ns,
- *       sides: one object a side: label, rows (how many). One side: a profile; two: a difference, before and after,
- *       and then diff: what the statistics say, of the whole of both sides (tools/diff_pack.h).
+ *       sides: one object a side: label, rows (how many). One side: a profile; two: a difference, before and after, each with
+ *       slots, slots_from_ns, slot_ns, from_ns and to_ns of its own, and covered_ns: how long of each slot was recorded (the
+ *       profile has no slots then), and then diff: what the statistics say, of the whole of both sides (tools/diff_pack.h).
  *  2. For each profile:
  *     a. for each frame a varint: name; then for each frame: module; file (indices of strings); line; flags (bits 0-2
  *        enum fold_origin, 8 named, 16 inlined). Frames are numbered as the nodes first use them.

@@ -102,6 +102,12 @@ static void rows_join(struct flame_rows *r)
 
 static void slots_halve(struct flame_rows *r)
 {
+	for (uint32_t i = 0; i < r->n_slots; i++) {
+		uint64_t covered = r->covered_ns[i];
+
+		r->covered_ns[i] = 0;
+		r->covered_ns[i / 2] += covered;
+	}
 	for (size_t i = 0; i < r->n_rows; i++)
 		r->rows[i].slot /= 2;
 	r->n_slots = (r->n_slots + 1) / 2;
@@ -109,30 +115,46 @@ static void slots_halve(struct flame_rows *r)
 	rows_join(r);
 }
 
-void flame_rows_init(struct flame_rows *r, const struct fold *f, const struct flame_tree *t, size_t max_rows)
+static void slots_init(struct flame_rows *r, const struct fold *f)
 {
-	*r = (struct flame_rows){.f = f, .n_slots = (uint32_t)f->n_slices};
-	if (f->n_slices) {
-		/* the first slice may begin before a bucket does, the last one ends with the range: those between say the grid */
-		r->slots_from_ns = f->n_slices > 1 ? f->slices[1].from_ns - f->slice_ns : f->slices[0].from_ns;
-		r->slot_ns = f->slice_ns;
-	}
-	rows_make(r, f, t, SIDE_ANY);
+	r->n_slots = (uint32_t)f->n_slices;
+	r->covered_ns = mem_array(f->n_slices + 1, sizeof(*r->covered_ns));
+	for (size_t i = 0; i < f->n_slices; i++)
+		r->covered_ns[i] = f->slices[i].covered_ns;
+	if (!f->n_slices)
+		return;
+	/* the first slice may begin before a bucket does, the last one ends with the range: those between say the grid */
+	r->slots_from_ns = f->n_slices > 1 ? f->slices[1].from_ns - f->slice_ns : f->slices[0].from_ns;
+	r->slot_ns = f->slice_ns;
+}
+
+static void rows_finish(struct flame_rows *r, const struct flame_tree *t, size_t max_rows)
+{
 	rows_sort(r, t->n_nodes);
 	rows_join(r);
 	while (r->n_rows > max_rows && r->n_slots > 1)
 		slots_halve(r);
 }
 
-void flame_rows_init_side(struct flame_rows *r, const struct fold *f, const struct flame_tree *t, bool base, uint64_t means)
+void flame_rows_init(struct flame_rows *r, const struct fold *f, const struct flame_tree *t, size_t max_rows)
 {
 	*r = (struct flame_rows){.f = f};
-	rows_make(r, f, t, base ? SIDE_BASE : SIDE_OTHER);
-	rows_sort(r, t->n_nodes);
-	rows_join(r);
-	for (size_t i = 0; i < r->n_rows; i++) {
-		r->rows[i].n /= means;
-		r->rows[i].value /= means;
+	slots_init(r, f);
+	rows_make(r, f, t, SIDE_ANY);
+	rows_finish(r, t, max_rows);
+}
+
+void flame_rows_init_side(struct flame_rows *r, const struct fold *both, const struct flame_tree *t,
+			  const struct flame_rows_side *side, size_t max_rows)
+{
+	*r = (struct flame_rows){.f = both};
+	if (!side->means)
+		slots_init(r, side->f);
+	rows_make(r, both, t, side->base ? SIDE_BASE : SIDE_OTHER);
+	rows_finish(r, t, max_rows);
+	for (size_t i = 0; side->means && i < r->n_rows; i++) {
+		r->rows[i].n /= side->means;
+		r->rows[i].value /= side->means;
 	}
 }
 
@@ -140,5 +162,6 @@ void flame_rows_release(struct flame_rows *r)
 {
 	free(r->rows);
 	free(r->owners);
+	free(r->covered_ns);
 	*r = (struct flame_rows){0};
 }

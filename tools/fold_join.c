@@ -42,7 +42,7 @@ static void join(struct fold_build *b, const struct fold *f, double scale, bool 
 		uint32_t process = join_process(b, &f->processes[l->process]);
 		struct fold_leaf new = {.node = node[l->node], .process = process, .thread = fold_text(b, l->thread),
 					.tid = l->tid, .samples = scaled(l->samples, scale), .ns = scaled(l->ns, scale),
-					.label = l->label, .with_samples = scaled(l->with_samples, scale),
+					.slice = l->slice, .label = l->label, .with_samples = scaled(l->with_samples, scale),
 					.with_ns = scaled(l->with_ns, scale), .base = base};
 
 		b->pub.nodes[new.node].self_ns += new.ns;

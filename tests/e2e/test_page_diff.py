@@ -17,6 +17,7 @@ class Made:
     """A planted store: its page, what `sonde diff --json` says, and its tree with both values on each node."""
 
     def __init__(self, sonde, folder, *args, store=None, said=None):
+        self.store = store
         window = ["--from", said["middle"], "--to", said["to"]] if said else []
         self.html = str(folder / "x.html")
         sonde("diff", "-q", "-o", self.html, *window, *args, store=store, check=True)
@@ -223,6 +224,58 @@ def test_a_narrowed_view_has_the_numbers_of_both_sides(page, planted):
     page.keys("x")  # its callees are its callers' now: no sample is lost, and it is in no row
     assert scope_samples(page) == [all_of[s]["samples"] for s in ("before", "after")]
     assert "caller_3" not in {r[10] for r in all_rows(page)}
+
+
+def counted(sql, planted, side, first, last, function=None):
+    """(samples, seconds of CPU) of slices [first, last] of 10 s of a side."""
+    begin = planted.told[side]["from_ns"] // 10**9
+    row = sql(planted.store, "SELECT coalesce(sum(samples), 0) AS n, coalesce(sum(cpu_ns), 0) / 1e9 AS s FROM cpu_samples "
+                             "WHERE ts >= ? AND ts < ? AND function = coalesce(?, function)",
+              (begin + 10 * first, begin + 10 * (last + 1), function))[0]
+    return row["n"], row["s"]
+
+
+def same_range(page, sql, planted, ranges, function="planted_20"):
+    """The whole and one function, by SQL, in what is chosen of both sides."""
+    asked = list(zip(("before", "after"), ranges))
+    assert scope_samples(page) == [counted(sql, planted, side, *r)[0] for side, r in asked]
+    row = next(r for r in all_rows(page) if r[10] == function)
+    for cell, (side, (first, last)) in zip(row[3:5], asked):
+        cores = counted(sql, planted, side, first, last, function)[1] / (10 * (last - first + 1))
+        assert number(cell) == pytest.approx(cores, abs=6e-5), (side, row)
+
+
+@pytest.mark.page
+def test_a_range_of_either_side_and_everything_follows(page, sql, planted):
+    page.open(planted.html)
+    whole = [(0, 59), (0, 59)]
+    same_range(page, sql, planted, whole)
+    page.js("scrollTo(0, 0)")
+    box = page.box(".drawing[data-side='0']")
+    step, y = (box["width"] - 2) / 60, box["y"] + 30
+    page.do("drag", x=box["x"] + 1 + 10.5 * step, y=y, x2=box["x"] + 1 + 24.5 * step, y2=y)
+    same_range(page, sql, planted, [(10, 24), (0, 59)])
+    assert "chosen" in page.text("#rangeA") and "chosen" not in page.text("#rangeB")
+    page.js("document.getElementById('lower').scrollIntoView({block: 'start'})")
+    page.settle()
+    tip = page.point(page.canvas()["width"] / 2, ROW / 2)
+    samples = f"{counted(sql, planted, 'before', 10, 24)[0]:,}".replace(",", "\u202f")
+    assert f" \u00b7 {samples} samples" in tip[1], tip
+    # by keyboard: the other side's ends, each a step in the history; a link returns to it
+    page.js("document.activeElement.blur()")
+    page.keys("b", "ArrowRight", "ArrowRight", "Tab", "ArrowLeft")
+    same_range(page, sql, planted, [(10, 24), (2, 58)])
+    address = page.do("url")
+    page.open(planted.html, address[address.index("#"):])
+    same_range(page, sql, planted, [(10, 24), (2, 58)])
+    assert page.js("return document.querySelectorAll('#chips button').length") == 2
+    page.press("#allA")
+    same_range(page, sql, planted, [(0, 59), (2, 58)])
+    page.keys("0")
+    same_range(page, sql, planted, whole)
+    page.open(planted.html, "#fromA=70&toA=80&from=5&to=2")  # hostile: out of range
+    same_range(page, sql, planted, whole)
+    assert page.do("console") == []
 
 
 @pytest.mark.page

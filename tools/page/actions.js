@@ -115,7 +115,7 @@ function pageActions(page, limits) {
 			: withFunction((fn) => page.change({view: 'sandwich', fn}))()),
 		focus: narrow('focus'), hide: narrow('hide'), drop: narrow('drop'),
 		type: () => page.change({type: (page.state.type + 1) % page.profiles.length, from: -1, to: -1}),
-		brush: () => $('from').focus(),
+		brush: () => (page.diff ? page.sides.any && $('fromB').focus() : $('from').focus()),
 		table: panel('functions', () => $('top').querySelector('button').focus()),
 		tree: panel('tree', () => page.tree.grab()),
 		lines: panel('lines', () => $('tab-lines').focus()),

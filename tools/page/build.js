@@ -126,14 +126,14 @@ function buildLeaves(profile, looks, o) {
 	const kept = o.focus.length || o.drop.length ? buildKept(profile, looks, o.focus, o.drop) : () => true;
 	const leaves = {node: [], group: [], sums: Array.from({length: columns}, () => [])};
 	profile.sides.forEach((rows, side) => {
-		const seen = new Map();
+		const seen = new Map(), [from, to] = profile.diff && !side ? [o.fromA, o.toA] : [o.from, o.to];
 		for (let r = 0, node = -1, keep = false; r < rows.n; r++) {
 			if (rows.node[r] !== node) {
 				node = rows.node[r];
 				keep = kept(node);
 				seen.clear();
 			}
-			if (!keep || (o.from >= 0 && (rows.slot[r] < o.from || rows.slot[r] > o.to)))
+			if (!keep || (from >= 0 && (rows.slot[r] < from || rows.slot[r] > to)))
 				continue;
 			const group = groups ? groups[rows.owner[r]] : -1;
 			let at = seen.get(group);

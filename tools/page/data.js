@@ -59,7 +59,8 @@ function dataRows(side, period, r) {
 	const n = side.rows, u = r.uint;
 	let node = 0, slot = 0;
 	const rows = {
-		n, label: side.label,
+		n, label: side.label, slots: side.slots || 0, slots_from_ns: side.slots_from_ns, slot_ns: side.slot_ns,
+		from_ns: side.from_ns, to_ns: side.to_ns, covered: side.covered_ns || [],
 		node: r.column(n, new Uint32Array(n), () => (node += r.uint())),
 		owner: r.column(n, new Uint32Array(n), u),
 		slot: r.column(n, new Uint16Array(n), () => (slot += r.int())),

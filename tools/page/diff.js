@@ -20,7 +20,6 @@ function diffInit(p, looks, strings) {
 		return {self, total, sure: self.sure || total.sure, since: f.since[i],
 			callers: f.callers[i].map(([caller, gone]) => ({name: strings[caller], gone}))};
 	});
-	p.scale = p.diff.whole[1] / p.diff.whole[0];
 }
 
 // What is drawn: B, A, how much each place changed, or those places of A that B does not have. Callers stand first in t.
@@ -89,9 +88,9 @@ function diffLegend(dark, scheme) {
 		{name: 'pale: no more than noise', fill: diffColour(1, false, dark, scheme)}];
 }
 
-// Numbers of both sides in the unit of the difference; `all`: the tree's sums.
-function diffFormat(format, p, all) {
-	const d = p.diff, whole = d.whole[1], bytes = p.value_unit === 'bytes', digits = Math.max(all[DIFF_A], all[DIFF_B]) / whole < 1 ? 4 : 3;
+// Numbers of both sides in the unit of the difference; `all`: the tree's sums, `whole`: what they are divided by.
+function diffFormat(format, p, all, whole) {
+	const d = p.diff, bytes = p.value_unit === 'bytes', digits = Math.max(all[DIFF_A], all[DIFF_B]) / whole < 1 ? 4 : 3;
 	const word = d.unit === 'cores' ? ' cores' : d.unit.endsWith('per second') ? bytes ? '/s' : d.unit === 'seconds per second' ? ' s each second'
 		: ` ${p.count_unit}/s` : bytes || d.unit === 'share' ? '' : ` ${p.count_unit}`;
 	const level = (v) => (d.unit === 'share' ? `${(100 * v / whole).toFixed(2)} %` : bytes ? formatBytes(v / whole)

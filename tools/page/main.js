@@ -10,7 +10,8 @@ function pageStart(report) {
 		buildGroups(p, looks);
 	if (diff)
 		diffInit(profiles[0], looks, report.strings);
-	const limits = {types: profiles.length, fns: looks.fnName.length, looks: looks.n, slots: (i) => profiles[i].slots,
+	const limits = {types: profiles.length, fns: looks.fnName.length, looks: looks.n, slots: (i) => (diff ? BRUSH.map((k, side) => [k.from, k.to, profiles[i].sides[side].slots])
+		: [['from', 'to', profiles[i].slots], ['fromA', 'toA', 0]]),
 		words: diff ? {} : {colour: COLOURS, show: [start.show]}};
 	const forced = matchMedia('(forced-colors: active)');
 	const page = {report, profiles, looks, diff, start, fresh, state: stateRead(location.hash, start, limits), profile: null, format: null,
@@ -39,6 +40,7 @@ function pageStart(report) {
 		},
 	});
 	page.strip = stripInit({range: (a, b, done) => page.brush(a, b, done)});
+	page.sides = diff ? brushInit(profiles[0], (patch, done) => (done ? page.change(patch) : page.sides.show({...page.state, ...patch}))) : null;
 	page.theme = themeInit(() => page.profile && page.paint());
 	// what the state says, from the widest to the narrowest
 	page.selected = () => {
@@ -48,22 +50,24 @@ function pageStart(report) {
 
 	page.compute = () => {
 		const s = page.state, p = profiles[s.type], key = (...k) => JSON.stringify(k);
-		const leavesKey = key(s.type, s.show, s.from, s.to, s.group, s.focus, s.drop);
+		const leavesKey = key(s.type, s.show, s.from, s.to, s.fromA, s.toA, s.group, s.focus, s.drop);
 		const forwardKey = leavesKey + key(s.hide, s.merge, s.runtime, s.kernel), viewKey = forwardKey + key(s.view, s.fn);
 		if (page.profile !== p) {
 			page.strip.show(p, (v) => (p.value_unit === 'ns' ? `${(v / 1e9).toFixed(2)} ${p.type === 'cpu' ? 'cores' : 'at once'}`
 				: `${formatInit(p, 1, 1).value(v)}/s`));
 		}
+		const whole = diff ? brushWhole(p, s) : null;
+		p.scale = diff ? whole[1] / whole[0] : 1;
 		if (page.leavesKey !== leavesKey)
 			page.leaves = buildLeaves(p, looks, s);
 		if (page.forwardKey !== forwardKey)
 			page.forward = buildForward(p, looks, page.leaves, s);
 		const fresh = page.viewKey !== viewKey;
 		Object.assign(page, {profile: p, leavesKey, forwardKey, viewKey});
-		const seconds = s.from < 0 ? Math.max((p.to_ns - p.from_ns) / 1e9, 1e-9) : stripSeconds(p, s.from, s.to);
+		const seconds = diff || s.from < 0 ? Math.max((p.to_ns - p.from_ns) / 1e9, 1e-9) : stripSeconds(p, s.from, s.to);
 		page.format = formatInit(p, seconds, page.forward.total[1][0]);
 		if (diff)
-			page.format = diffFormat(page.format, p, page.forward.total.map((c) => c[0]));
+			page.format = diffFormat(page.format, p, page.forward.total.map((c) => c[0]), whole[1]);
 		if (!fresh)
 			return false;
 		if (s.view === 'sandwich') {

@@ -3,7 +3,7 @@
 # are what the page's Content-Security-Policy allows to run.
 PAGE     := $(B)/gen/tools/page
 PAGE_JS  := $(patsubst %,tools/page/%.js,data looks diff build layout format colour draw graph strip theme state table tree save \
-              tip view actions report keys main)
+              brush tip view actions report keys main)
 GENERATED += $(PAGE)/page.js $(PAGE)/page.js.gz64 $(PAGE)/hash.h
 
 $(PAGE)/page.js: $(PAGE_JS)

@@ -3,7 +3,7 @@
 // stand there as numbers, which hold within one report.
 
 const STATE_START = {type: 0, view: 'callees', fn: -1, group: 'none', colour: 'package', flame: false, merge: false,
-	runtime: false, kernel: false, hide: [], focus: [], drop: [], from: -1, to: -1, q: '', zoom: [], upZoom: [],
+	runtime: false, kernel: false, hide: [], focus: [], drop: [], from: -1, to: -1, fromA: -1, toA: -1, q: '', zoom: [], upZoom: [],
 	panel: 'functions', show: 'after'};
 const STATE_WORDS = {view: ['callees', 'callers', 'sandwich'], group: ['none', 'container', 'process', 'thread'],
 	colour: ['package', 'origin', 'module', 'change', 'redgreen'], show: ['after', 'before', 'delta', 'elided'], panel: ['functions', 'tree', 'lines']};
@@ -49,9 +49,9 @@ function stateRead(hash, start, limits) {
 	for (const k of ['hide', 'focus', 'drop'])
 		s[k] = [...new Set(s[k])].filter((fn) => fn < limits.fns).slice(0, 30);
 	s.type = Math.max(s.type, 0);
-	const slots = limits.slots(s.type);
-	if (s.from < 0 || s.to < s.from || s.to >= slots)
-		s.from = s.to = -1;
+	for (const [from, to, slots] of limits.slots(s.type))
+		if (s[from] < 0 || s[to] < s[from] || s[to] >= slots)
+			s[from] = s[to] = -1;
 	if (s.view === 'sandwich' && s.fn < 0)
 		s.view = 'callees';
 	return s;

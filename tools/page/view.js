@@ -116,8 +116,11 @@ function pageShow(page, forced) {
 		const name = (fn) => drawShorten(looks.fnName[fn], 60);
 		if (s.view === 'sandwich')
 			chip('callers and callees of ' + name(s.fn), {view: 'callees', fn: -1});
-		if (s.from >= 0)
+		if (s.from >= 0 && !page.diff)
 			chip($('range').textContent, {from: -1, to: -1});
+		for (const k of page.diff && page.sides.any ? BRUSH : [])
+			if (s[k.from] >= 0)
+				chip(`${k.side}: ${$('range' + k.side).textContent}`, {[k.from]: -1, [k.to]: -1});
 		for (const [k, say] of [['focus', 'only through'], ['hide', 'hidden:'], ['drop', 'without']])
 			for (const fn of s[k])
 				chip(`${say} ${name(fn)}`, {[k]: s[k].filter((x) => x !== fn)});
@@ -192,6 +195,8 @@ function pageShow(page, forced) {
 	page.show = () => {
 		const fresh = page.compute();
 		page.strip.range(page.state.from, page.state.to);
+		if (page.diff)
+			page.sides.show(page.state);
 		controls();
 		chips();
 		graphs(fresh);
