@@ -153,6 +153,7 @@ bool live_step(struct live *l, int windows)
 static void forget(struct live *l)
 {
 	procs_release(&l->rows);
+	procs_more_release(&l->more);
 	fold_free(l->f);
 	select_free(l->sel);
 	l->f = NULL;
@@ -189,10 +190,12 @@ void live_arrange(struct live *l)
 		return;
 	procs_release(&l->rows);
 	procs_init(&l->rows, l->f, PROCS_BY_PROCESS);
-	procs_sort(&l->rows, l->f, l->sort, &e);
+	if (l->more.n)
+		procs_add(&l->rows, &l->more);
+	procs_sort(&l->rows, l->sort, &e); /* what this window has nothing of: by CPU time */
 	l->n_all = l->rows.n;
 	for (size_t i = 0; i < l->rows.n; i++)
-		if (!l->filter[0] || wanted(l, &l->f->processes[l->rows.rows[i].process]))
+		if (!l->filter[0] || wanted(l, l->rows.rows[i].who))
 			l->rows.rows[n++] = l->rows.rows[i];
 	l->rows.n = n;
 }
@@ -218,6 +221,8 @@ void live_read(struct live *l)
 	ret = select_new(live_select(l, 0, &w), l->store, l->words, l->n_words, true, &l->sel, &l->why);
 	if (!ret)
 		ret = fold_make(l->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, &l->f, &l->why);
+	if (!ret)
+		ret = procs_more_make(&l->more, l->sel, &l->why);
 	if (!ret)
 		live_arrange(l);
 }

@@ -41,6 +41,7 @@ struct live {
 
 	struct selection *sel;           /* of the window; NULL: see `why` */
 	struct fold *f;
+	struct procs_more more;          /* what else was recorded of them */
 	struct procs rows;               /* sorted, and only those that the filter lets in */
 	size_t n_all;                    /* before the filter */
 	struct err why;                  /* why there is nothing to show */

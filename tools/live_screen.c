@@ -51,7 +51,7 @@ static const char *const KEYS[] = {
 	"Home        the first window that is recorded",
 	"l, End      follow the clock",
 	"Space       stop here",
-	"1 2 3 4     sort by cpu, pid, name, start; s the next of them",
+	"1 2 3 4     sort by cpu, pid, name, start; 5 and on by the columns after SHARE; s the next",
 	"/           filter by a part of command, container, unit, pid; Escape: none",
 	"r           read anew",
 	"q, Ctrl-C   quit",
@@ -116,7 +116,7 @@ static void choose(struct screen *s)
 	size_t n = l->rows.n, body = body_rows(s);
 
 	for (size_t i = 0; i < n && s->pid; i++)
-		if (l->f->processes[l->rows.rows[i].process].pid == s->pid) {
+		if (l->rows.rows[i].who->pid == s->pid) {
 			s->at = i;
 			break;
 		}
@@ -151,11 +151,11 @@ static void put_rows(struct screen *s)
 
 	choose(s);
 	n = l->rows.n - s->first < body_rows(s) ? l->rows.n - s->first : body_rows(s);
-	page = (struct procs){.rows = l->rows.rows + s->first, .n = n};
+	page = (struct procs){.rows = l->rows.rows + s->first, .n = n, .more = l->rows.more};
 	t = who_table(l->f, &page, n);
 	out = open_memstream(&text, &len);
 	if (out) {
-		table_print(t, out, s->columns > GUTTER + 20 ? s->columns - GUTTER : 20);
+		table_print_fit(t, out, s->columns > GUTTER + 20 ? s->columns - GUTTER : 20);
 		fclose(out);
 	}
 	table_free(t);
@@ -229,7 +229,7 @@ static uint32_t chosen_pid(const struct screen *s)
 {
 	const struct live *l = s->l;
 
-	return l->f && s->at < l->rows.n ? l->f->processes[l->rows.rows[s->at].process].pid : 0;
+	return l->f && s->at < l->rows.n ? l->rows.rows[s->at].who->pid : 0;
 }
 
 static void read_stacks(struct screen *s)
@@ -260,17 +260,28 @@ static void step(struct screen *s, int windows)
 
 static void sort_by(struct screen *s, const char *key)
 {
+	if (!key)
+		return;
 	s->l->sort = key;
 	live_arrange(s->l);
 }
 
-static const char *next_sort(const char *now)
+/* The i-th of all there are: those of every row, and what else was recorded in this window. NULL: there are fewer. */
+static const char *sort_key(const struct live *l, size_t i)
 {
-	size_t n = sizeof(SORTS) / sizeof(*SORTS), i = 0;
+	const size_t n = sizeof(SORTS) / sizeof(*SORTS);
 
-	while (i < n && strcmp(SORTS[i], now))
-		i++;
-	return SORTS[(i + 1) % n];
+	return i < n ? SORTS[i] : i - n < l->more.n ? l->more.fold[i - n]->kind->name : NULL;
+}
+
+static const char *next_sort(const struct live *l)
+{
+	const char *key;
+
+	for (size_t i = 0; (key = sort_key(l, i)); i++)
+		if (!strcmp(key, l->sort))
+			return sort_key(l, i + 1) ? sort_key(l, i + 1) : SORTS[0];
+	return SORTS[0];
 }
 
 /* By rows, or by lines of the stacks. */
@@ -383,8 +394,10 @@ static void press(struct screen *s, uint32_t key)
 	case KEY_ESCAPE: leave_part(s); break;
 	case '?': s->showing = s->showing == SHOW_KEYS ? SHOW_ROWS : SHOW_KEYS; break;
 	case '/': s->typing = s->showing == SHOW_ROWS; break;
-	case 's': sort_by(s, next_sort(s->l->sort)); break;
-	case '1': case '2': case '3': case '4': sort_by(s, SORTS[key - '1']); break;
+	case 's': sort_by(s, next_sort(s->l)); break;
+	case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
+		sort_by(s, sort_key(s->l, key - '1'));
+		break;
 	default: break;
 	}
 	if (s->showing == SHOW_STACKS && !s->note[0])

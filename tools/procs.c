@@ -34,8 +34,8 @@ static void row_add(struct procs_row *r, const struct fold *f, uint32_t process)
 {
 	const struct fold_process *p = &f->processes[process];
 
-	if (!r->n_processes || p->ns > f->processes[r->process].ns)
-		r->process = process;
+	if (!r->n_processes || p->ns > r->who->ns)
+		r->who = p;
 	r->n_processes++;
 	r->ns += p->ns;
 	r->samples += p->samples;
@@ -121,7 +121,7 @@ void procs_init(struct procs *p, const struct fold *f, enum procs_by by)
 	*p = (struct procs){0};
 	row_of = gather(p, f, by);
 	best_functions(p, f, row_of);
-	procs_sort(p, f, "cpu", &e);
+	procs_sort(p, "cpu", &e);
 }
 
 void procs_release(struct procs *p)
@@ -145,60 +145,126 @@ const struct fold_process *procs_parent(const struct fold *f, const struct fold_
 
 /* --- order --- */
 
-static int by_pid(const struct fold *f, const struct procs_row *x, const struct procs_row *y)
+static int by_pid(const struct procs_row *x, const struct procs_row *y)
 {
-	uint32_t a = f->processes[x->process].pid, b = f->processes[y->process].pid;
-
-	return (a > b) - (a < b);
+	return (x->who->pid > y->who->pid) - (x->who->pid < y->who->pid);
 }
 
-static int by_cpu(const struct fold *f, const struct procs_row *x, const struct procs_row *y)
+static int by_cpu(const struct procs_row *x, const struct procs_row *y)
 {
-	(void)f;
 	return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
-static int by_name(const struct fold *f, const struct procs_row *x, const struct procs_row *y)
+static int by_name(const struct procs_row *x, const struct procs_row *y)
 {
 	if (x->container)
 		return strcmp(x->container, y->container);
-	return strcmp(f->processes[x->process].comm, f->processes[y->process].comm);
+	return strcmp(x->who->comm, y->who->comm);
 }
 
-static int by_start(const struct fold *f, const struct procs_row *x, const struct procs_row *y)
+static int by_start(const struct procs_row *x, const struct procs_row *y)
 {
-	int64_t a = f->processes[x->process].start_ns, b = f->processes[y->process].start_ns;
-
-	return (a > b) - (a < b);
+	return (x->who->start_ns > y->who->start_ns) - (x->who->start_ns < y->who->start_ns);
 }
 
 static const struct order {
 	const char *key;
-	int (*cmp)(const struct fold *f, const struct procs_row *x, const struct procs_row *y);
+	int (*cmp)(const struct procs_row *x, const struct procs_row *y);
 } ORDERS[] = {{"cpu", by_cpu}, {"pid", by_pid}, {"name", by_name}, {"start", by_start}};
 
 struct sorting {
-	const struct fold *f;
-	const struct order *order;
+	const struct order *order; /* NULL: by the amount */
+	size_t amount;             /* which of `more` */
 };
 
 static int compare(const void *a, const void *b, void *ctx)
 {
+	const struct procs_row *x = a, *y = b;
 	const struct sorting *s = ctx;
-	int c = s->order->cmp(s->f, a, b);
+	int c = s->order ? s->order->cmp(x, y) : (x->more[s->amount] < y->more[s->amount]) - (x->more[s->amount] > y->more[s->amount]);
 
-	if (!c && s->order->cmp != by_cpu)
-		c = by_cpu(s->f, a, b);
-	return c ? c : by_pid(s->f, a, b);
+	if (!c)
+		c = by_cpu(x, y);
+	return c ? c : by_pid(x, y);
 }
 
-int procs_sort(struct procs *p, const struct fold *f, const char *key, struct err *e)
+/* --- beside CPU time --- */
+
+static bool same_process(const struct fold_process *x, const struct fold_process *y)
+{
+	return x->pid == y->pid && x->start_ns == y->start_ns && !strcmp(x->comm, y->comm) && !strcmp(x->exe, y->exe) &&
+	       !strcmp(x->container_id, y->container_id);
+}
+
+static struct procs_row *row_of(const struct procs *p, const struct fold_process *who)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (same_process(p->rows[i].who, who))
+			return &p->rows[i];
+	return NULL;
+}
+
+void procs_add(struct procs *p, const struct procs_more *more)
+{
+	p->more = more;
+	for (size_t k = 0; k < more->n; k++)
+		for (size_t i = 0; i < more->fold[k]->n_processes; i++) {
+			const struct fold_process *who = &more->fold[k]->processes[i];
+			struct procs_row *row = who->ns ? row_of(p, who) : NULL;
+
+			if (row)
+				row->more[k] += who->ns;
+		}
+}
+
+/* Rows of those who have some of it, and used no CPU. */
+static void bring(struct procs *p, size_t k)
+{
+	const struct fold *f = p->more->fold[k];
+	size_t cap = p->n;
+
+	for (size_t i = 0; i < f->n_processes; i++) {
+		if (!f->processes[i].ns || row_of(p, &f->processes[i]))
+			continue;
+		mem_grow(p->rows, p->n, cap);
+		p->rows[p->n++] = (struct procs_row){.who = &f->processes[i], .n_processes = 1};
+	}
+	for (size_t other = 0; other < p->more->n; other++)
+		for (size_t i = 0; i < p->n; i++)
+			p->rows[i].more[other] = 0;
+	procs_add(p, p->more);
+}
+
+static int sort_by_kind(struct procs *p, const char *key, struct err *e)
+{
+	const struct store_kind_info *kind = store_kind_named(key);
+	size_t k = p->more ? procs_more_named(p->more, key) : 0;
+
+	if (!kind || !procs_more_takes(kind)) {
+		struct strbuf names cleanup_strbuf = STRBUF_INIT;
+
+		procs_more_names(&names);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name and start, and of what was recorded %s", key,
+			       strbuf_str(&names));
+	}
+	if (!p->more || k == p->more->n) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "--sort %s: no %s was recorded in that range", kind->name, kind->what);
+		err_fix(e, "sonde status    says what was recorded, and when");
+		return -ENODATA;
+	}
+	bring(p, k);
+	if (p->n)
+		qsort_r(p->rows, p->n, sizeof(*p->rows), compare, &(struct sorting){.amount = k});
+	return 0;
+}
+
+int procs_sort(struct procs *p, const char *key, struct err *e)
 {
 	for (size_t i = 0; i < sizeof(ORDERS) / sizeof(*ORDERS); i++)
 		if (!strcmp(ORDERS[i].key, key)) {
 			if (p->n)
-				qsort_r(p->rows, p->n, sizeof(*p->rows), compare, &(struct sorting){f, &ORDERS[i]});
+				qsort_r(p->rows, p->n, sizeof(*p->rows), compare, &(struct sorting){.order = &ORDERS[i]});
 			return 0;
 		}
-	return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name and start", key);
+	return sort_by_kind(p, key, e);
 }

@@ -13,14 +13,16 @@
 
 #include "schema/base/err.h"
 #include "tools/fold.h"
+#include "tools/procs_more.h"
 
 struct procs_row {
-	uint32_t process;         /* into fold.processes: the row's process, of a container the one that used most */
+	const struct fold_process *who; /* borrowed from the fold: the row's process, of a container the one that used most */
 	size_t n_processes;       /* of a container; else 1 */
 	const char *container;    /* its name or id, "[host]"; only where rows are containers */
 	uint64_t ns, samples;
 	uint32_t frame;           /* the function (of fold.frames) that it was in most */
 	uint64_t frame_ns;        /* 0: no stack is known */
+	uint64_t more[STORE_KINDS]; /* by fold of procs_more */
 };
 
 enum procs_by { PROCS_BY_PROCESS, PROCS_BY_CONTAINER };
@@ -28,13 +30,19 @@ enum procs_by { PROCS_BY_PROCESS, PROCS_BY_CONTAINER };
 struct procs {
 	struct procs_row *rows;   /* most CPU time first, until procs_sort says otherwise */
 	size_t n;
+	const struct procs_more *more; /* borrowed; NULL: nothing beside CPU time */
 };
 
 /* `f` was made with leaves and outlives `p`. */
 void procs_init(struct procs *p, const struct fold *f, enum procs_by by);
 void procs_release(struct procs *p);
-/* "cpu", "pid", "name", "start"; EXIT_USAGE with the list. */
-int procs_sort(struct procs *p, const struct fold *f, const char *key, struct err *e);
+/* Rows of processes, not of containers: fill in what each has beside CPU time. `more` and its folds outlive `p`. */
+void procs_add(struct procs *p, const struct procs_more *more);
+/*
+ * "cpu", "pid", "name", "start", or the name of a kind in `more`: the most of it first, and then those who have some of it and
+ * used no CPU are rows, too. EXIT_USAGE with the list; EXIT_NOTHING where that kind was not recorded.
+ */
+int procs_sort(struct procs *p, const char *key, struct err *e);
 /* The process that had its parent's pid when it started, where that ran in the window; NULL. */
 const struct fold_process *procs_parent(const struct fold *f, const struct fold_process *p);
 

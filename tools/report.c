@@ -103,7 +103,7 @@ void report_events(const struct timeline *t, struct strbuf *s)
 static void process_row(const struct report *r, const struct procs_row *row, struct strbuf *s)
 {
 	const struct fold *f = r->cpu;
-	const struct fold_process *p = &f->processes[row->process], *parent = procs_parent(f, p);
+	const struct fold_process *p = row->who, *parent = procs_parent(f, p);
 	double wall = f->to_ns > f->from_ns ? (double)(f->to_ns - f->from_ns) : 1;
 
 	strbuf_addf(s, "<tr data-pid=\"%u\"><td class=\"num\">%u</td><td class=\"num\">%.2f</td><td class=\"num\">%.1f %%</td>"

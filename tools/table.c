@@ -187,7 +187,7 @@ static void print_row(const struct table *t, char *const *cells, const struct la
 		fprintf(out, "%s%s%s\n", term_on(out, color), strbuf_str(&line), term_off(out));
 }
 
-void table_print(const struct table *t, FILE *out, unsigned width)
+static void print(const struct table *t, FILE *out, unsigned width, bool fit)
 {
 	struct layout l = {.widths = mem_array(t->n_columns, sizeof(*l.widths)), .gap = 2};
 	size_t i;
@@ -195,11 +195,21 @@ void table_print(const struct table *t, FILE *out, unsigned width)
 	measure(t, l.widths);
 	if (width)
 		squeeze(t, l.widths, width, l.gap, MIDDLE_MIN);
-	if (width && term_is_tty(out))
+	if (width && fit)
 		l.gap = tighten(t, l.widths, width);
 	print_row(t, NULL, &l, TERM_BOLD, out);
 	for (i = 0; i + t->n_columns <= t->n; i += t->n_columns)
 		print_row(t, t->cells + i, &l,
 			  i / t->n_columns < t->n_colors ? t->colors[i / t->n_columns] : TERM_PLAIN, out);
 	free(l.widths);
+}
+
+void table_print(const struct table *t, FILE *out, unsigned width)
+{
+	print(t, out, width, term_is_tty(out));
+}
+
+void table_print_fit(const struct table *t, FILE *out, unsigned width)
+{
+	print(t, out, width, true);
 }

@@ -37,5 +37,7 @@ void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(pr
 void table_row_color(struct table *t, enum term_color c);
 /* `width` columns at most, 0: as wide as it is. */
 void table_print(const struct table *t, FILE *out, unsigned width);
+/* The same as on a terminal of that width, wherever it is written. */
+void table_print_fit(const struct table *t, FILE *out, unsigned width);
 
 #endif

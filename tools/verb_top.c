@@ -24,7 +24,7 @@ struct top_args {
 static const struct option TOP_OPTIONS[] = {
 	{"every", 0, OPTION_DURATION, "TIME", "how often it is drawn anew (default 2s)", offsetof(struct top_args, every_ns)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows where it is piped (default 20)", offsetof(struct top_args, who.rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start", offsetof(struct top_args, who.sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, or a kind recorded: offcpu, inuse", offsetof(struct top_args, who.sort)},
 	{0},
 };
 
@@ -58,8 +58,10 @@ static int top_run(struct verb_call *call, struct err *e)
 	struct live l = {.store = call->store, .asked = call->select, .words = call->words, .n_words = call->n_words,
 			 .sort = a->who.sort ? a->who.sort : "cpu"};
 	struct procs none = {0};
-	int ret = procs_sort(&none, NULL, l.sort, e);
+	int ret = procs_sort(&none, l.sort, e);
 
+	if (ret == -ENODATA) /* another window may have it */
+		ret = 0;
 	if (!ret && a->every_ns && a->every_ns < LEAST_EVERY_NS)
 		ret = err_set(e, -EINVAL, EXIT_USAGE, "--every takes half a second at least");
 	if (!ret)

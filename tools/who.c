@@ -16,7 +16,7 @@
 
 const struct option WHO_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start", offsetof(struct who_args, sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, or a kind recorded: offcpu, inuse", offsetof(struct who_args, sort)},
 	{0},
 };
 
@@ -87,6 +87,18 @@ static void set_container(json_t *o, const struct procs_row *r, const struct fol
 	json_object_set_new(o, "top_pid", json_integer(p->pid));
 }
 
+/* offcpu_ns, inuse_bytes, ...: of what was recorded. */
+static void set_more(json_t *o, const struct view *v, const struct procs_row *r)
+{
+	for (size_t k = 0; v->procs->more && k < v->procs->more->n; k++) {
+		const struct fold *f = v->procs->more->fold[k];
+		char key[32];
+
+		snprintf(key, sizeof(key), "%s_%s", f->kind->name, store_unit_name(f->unit));
+		json_object_set_new(o, key, json_integer((json_int_t)r->more[k]));
+	}
+}
+
 static int print_json(const struct view *v, const char *verb)
 {
 	json_t *j = json_envelope(verb, v->f->from_ns, v->f->to_ns);
@@ -98,9 +110,9 @@ static int print_json(const struct view *v, const char *verb)
 		json_t *o = json_object();
 
 		if (r->container)
-			set_container(o, r, &v->f->processes[r->process]);
+			set_container(o, r, r->who);
 		else
-			set_process(o, v->f, &v->f->processes[r->process]);
+			set_process(o, v->f, r->who);
 		json_object_set_new(o, "cpu_ns", json_integer((json_int_t)r->ns));
 		json_object_set_new(o, "cpu_cores", json_real(cores(v, r->ns)));
 		json_object_set_new(o, "share", json_real(share(r->ns, whole)));
@@ -108,6 +120,7 @@ static int print_json(const struct view *v, const char *verb)
 		json_object_set_new(o, "top_function",
 				    r->frame_ns ? json_text(v->f->frames[r->frame].name) : json_null());
 		json_object_set_new(o, "top_share", json_real(share(r->frame_ns, r->ns)));
+		set_more(o, v, r);
 		json_array_append_new(json_rows(j), o);
 	}
 	if (v->n < v->procs->n)
@@ -122,7 +135,7 @@ static void function_cell(struct table *t, const struct view *v, const struct pr
 	if (r->frame_ns)
 		table_cell(t, v->f->frames[r->frame].name);
 	else
-		table_cell(t, "[no stack]");
+		table_cell(t, r->ns ? "[no stack]" : "-");
 }
 
 /* "make 812"; its number alone where nothing else is known of it. */
@@ -140,7 +153,7 @@ static void parent_cell(struct table *t, const struct fold *f, const struct fold
 static bool any_ended(const struct view *v)
 {
 	for (size_t i = 0; i < v->n; i++)
-		if (v->f->processes[v->procs->rows[i].process].how)
+		if (v->procs->rows[i].who->how)
 			return true;
 	return false;
 }
@@ -159,22 +172,32 @@ static struct table *process_table(const struct view *v)
 		{"PID", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"COMMAND", TABLE_LEFT},
 		{"PARENT", TABLE_MIDDLE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_MIDDLE},
 	};
+	enum { N_ALL = sizeof(all) / sizeof(*all), N_NUMBERS = 3, N_LAST = 2 };
 	bool ended = any_ended(v);
-	struct table_column columns[sizeof(all) / sizeof(*all) + 1];
+	struct table_column columns[N_ALL + STORE_KINDS + 1];
+	size_t n_more = v->procs->more ? v->procs->more->n : 0, n = N_NUMBERS;
 	struct table *t;
 
-	memcpy(columns, all, 6 * sizeof(*all));
-	columns[6] = (struct table_column){"ENDED", TABLE_LEFT};
-	memcpy(columns + 6 + ended, all + 6, 2 * sizeof(*all));
-	t = table_new(columns, sizeof(all) / sizeof(*all) + ended);
+	memcpy(columns, all, N_ALL * sizeof(*all));
+	for (size_t k = 0; k < n_more; k++)
+		columns[n++] = (struct table_column){v->procs->more->title[k], TABLE_SPARE_RIGHT};
+	memcpy(columns + n, all + N_NUMBERS, (N_ALL - N_NUMBERS - N_LAST) * sizeof(*all));
+	n += N_ALL - N_NUMBERS - N_LAST;
+	if (ended)
+		columns[n++] = (struct table_column){"ENDED", TABLE_LEFT};
+	memcpy(columns + n, all + N_ALL - N_LAST, N_LAST * sizeof(*all));
+	t = table_new(columns, n + N_LAST);
 
 	for (size_t i = 0; i < v->n; i++) {
 		const struct procs_row *r = &v->procs->rows[i];
-		const struct fold_process *p = &v->f->processes[r->process];
+		const struct fold_process *p = r->who;
+		char amount[32];
 
 		table_cellf(t, "%u", p->pid);
 		table_cellf(t, "%.2f", cores(v, r->ns));
 		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
+		for (size_t k = 0; k < n_more; k++)
+			table_cell(t, procs_more_say(v->procs->more->fold[k], r->more[k], amount, sizeof(amount)));
 		table_cell(t, p->comm);
 		parent_cell(t, v->f, p);
 		table_cell(t, *p->container ? p->container : *p->unit ? p->unit : "-");
@@ -201,7 +224,7 @@ static struct table *container_table(const struct view *v)
 
 	for (size_t i = 0; i < v->n; i++) {
 		const struct procs_row *r = &v->procs->rows[i];
-		const struct fold_process *p = &v->f->processes[r->process];
+		const struct fold_process *p = r->who;
 
 		table_cell(t, r->container);
 		table_cellf(t, "%.2f", cores(v, r->ns));
@@ -228,6 +251,7 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 {
 	const struct who_args *a = call->args;
 	struct view v = {.call = call};
+	struct procs_more more = {0};
 	struct procs procs = {0};
 	struct fold *f = NULL;
 	int ret = fold_make(call->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, &f, e);
@@ -235,7 +259,12 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 	if (ret)
 		return ret;
 	procs_init(&procs, f, by);
-	ret = a->sort ? procs_sort(&procs, f, a->sort, e) : 0;
+	if (by == PROCS_BY_PROCESS)
+		ret = procs_more_make(&more, call->sel, e);
+	if (more.n)
+		procs_add(&procs, &more);
+	if (!ret && a->sort)
+		ret = procs_sort(&procs, a->sort, e);
 	v.f = f;
 	v.procs = &procs;
 	v.n = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
@@ -245,6 +274,7 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 	else if (!ret)
 		print_table(&v, by);
 	procs_release(&procs);
+	procs_more_release(&more);
 	fold_free(f);
 	if (!ret && (fflush(stdout) || ferror(stdout)))
 		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));

@@ -121,6 +121,49 @@ def test_sorts_filters_and_shows_the_stacks_of_a_row(sonde, made, terminal):
     t.until(lambda s: "follow the clock" in s)
 
 
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """Two minutes of CPU time; in the second one waits and memory were recorded, too: of a process without CPU time as well."""
+    def who(pid, comm):
+        return {"pid": pid, "comm": comm, "stack": ["main", "f" + comm]}
+    lines = [{"run": "cpu", "from": AT - 120, "to": AT, "bucket_s": 1, "period_ns": 10101010},
+             *({"kind": "cpu", "at": at, "n": n, **who(pid, comm)} for at in range(AT - 120, AT) for pid, comm, n in ((10, "web", 60), (11, "db", 30)))]
+    for family in ("offcpu", "goheap"):
+        lines.append({"run": family, "from": AT - 60, "to": AT, "bucket_s": 1})
+    for at in range(AT - 60, AT, 5):
+        lines += [{"kind": "offcpu", "at": at, "n": 2, "value": v, **who(pid, comm)} for pid, comm, v in ((11, "db", 4 * 10**9), (12, "cache", 10**9))]
+        lines += [{"kind": "inuse", "label": 64, "at": at, "n": n, "value": 64 * n, **who(pid, comm)}
+                  for pid, comm, n in ((10, "web", 1000), (12, "cache", 99000 + at - AT))]
+    path = str(tmp_path_factory.mktemp("more") / "store")
+    put(path, lines)
+    return path
+
+
+def test_waits_and_memory_have_columns_where_they_were_recorded(sonde, several, sql, terminal):
+    window = ["--from", AT - 30, "--to", AT]
+    waited = {r["pid"]: r["ns"] for r in sql(several, "SELECT pid, sum(value) AS ns FROM amounts WHERE type = 'offcpu' AND ts >= ? GROUP BY 1", (AT - 30,))}
+    stands = {r["pid"]: r["b"] for r in sql(several, "SELECT pid, value AS b FROM amounts WHERE type = 'inuse' AND ts = ?", (AT - 5,))}
+    for verb in ("top", "ps"):
+        for sort, pids in (("cpu", [10, 11]), ("offcpu", [11, 12, 10]), ("inuse", [12, 10, 11])):
+            told = json.loads(sonde(verb, "--json", "--sort", sort, *window, store=several, check=True).stdout)["rows"]
+            assert [r["pid"] for r in told] == pids
+            for r in told:
+                assert (r["offcpu_ns"], r["inuse_bytes"]) == (waited.get(r["pid"], 0), stands.get(r["pid"], 0)), (verb, sort)
+        plain = json.loads(sonde(verb, "--json", "--from", AT - 120, "--to", AT - 90, store=several, check=True).stdout)["rows"]
+        assert [r["pid"] for r in plain] == [10, 11] and "offcpu_ns" not in plain[0]
+    done = sonde("ps", "--sort", "inuse", "--from", AT - 120, "--to", AT - 90, store=several)
+    assert done.returncode == 4 and "memory in use" in done.stderr and "fix: sonde status" in done.stderr
+    t = top(terminal, several, columns=130)
+    first = t.until(lambda s: "OFFCPU" in s and "INUSE" in s)
+    assert re.search(r"^> +10 +0\.61 +66\.7 % +- +62 KiB +web", first, re.M) and re.search(r"^ +11 +0\.30 +33\.3 % +0\.80 +- +db", first, re.M), first
+    t.keys("6")
+    t.until(lambda s: "sorted by inuse" in s and [r[1] for r in rows(s)] == [12, 10, 11])
+    t.keys("5")
+    t.until(lambda s: "sorted by offcpu" in s and [r[1] for r in rows(s)] == [11, 12, 10])
+    t.keys("[")  # before they were recorded
+    t.until(lambda s: "OFFCPU" not in s and [r[1] for r in rows(s)] == [10, 11])
+
+
 def test_a_smaller_screen_is_filled_and_not_overrun(made, terminal):
     t = top(terminal, made)
     for columns, lines in ((50, 12), (30, 7), (120, 30)):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* procs: rows of processes and of containers from one fold. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,11 +15,11 @@ static struct fold_frame frames[] = {{.name = "root", .module = ""}, {.name = "p
 				     {.name = "serve", .module = "app"}, {.name = "parse", .module = "app", .line = 9}};
 static struct fold_node nodes[] = {{0}, {.frame = 1}, {.frame = 2}, {.frame = 3}};
 static struct fold_process processes[] = {
-	{.pid = 30, .comm = "web", .container = "shop", .container_id = "aa", .ns = 40, .samples = 4, .start_ns = 3},
-	{.pid = 20, .comm = "db", .container = "shop", .container_id = "aa", .ns = 50, .samples = 5, .start_ns = 1},
-	{.pid = 10, .comm = "make", .container = "", .container_id = "", .ns = 70, .samples = 7, .start_ns = 2},
-	{.pid = 40, .comm = "idle", .container = "", .container_id = ""},
-	{.pid = 50, .comm = "job", .container = "", .container_id = "bb", .ns = 10, .samples = 1, .start_ns = 4},
+	{.pid = 30, .comm = "web", .exe = "", .container = "shop", .container_id = "aa", .ns = 40, .samples = 4, .start_ns = 3},
+	{.pid = 20, .comm = "db", .exe = "", .container = "shop", .container_id = "aa", .ns = 50, .samples = 5, .start_ns = 1},
+	{.pid = 10, .comm = "make", .exe = "", .container = "", .container_id = "", .ns = 70, .samples = 7, .start_ns = 2},
+	{.pid = 40, .comm = "idle", .exe = "", .container = "", .container_id = ""},
+	{.pid = 50, .comm = "job", .exe = "", .container = "", .container_id = "bb", .ns = 10, .samples = 1, .start_ns = 4},
 };
 /* web is 25 ns in parse by two lines, 15 in serve; make is half without a stack */
 static struct fold_leaf leaves[] = {
@@ -36,11 +37,11 @@ static void each_process_has_a_row_and_the_function_that_it_was_in_most(void **s
 	(void)state;
 	procs_init(&p, &host, PROCS_BY_PROCESS);
 	assert_int_equal(p.n, 4); /* idle had no sample */
-	assert_int_equal(processes[p.rows[0].process].pid, 10);
+	assert_int_equal(p.rows[0].who->pid, 10);
 	assert_int_equal(p.rows[0].ns, 70);
 	assert_string_equal(frames[p.rows[0].frame].name, "parse");
 	assert_int_equal(p.rows[0].frame_ns, 30);
-	assert_int_equal(processes[p.rows[2].process].pid, 30);
+	assert_int_equal(p.rows[2].who->pid, 30);
 	assert_string_equal(frames[p.rows[2].frame].name, "parse"); /* its two lines are one function */
 	assert_int_equal(p.rows[2].frame_ns, 25);
 	assert_int_equal(p.rows[3].frame_ns, 0);
@@ -58,7 +59,7 @@ static void containers_add_up_and_what_runs_outside_is_one_row(void **state)
 	assert_int_equal(p.rows[0].ns, 90);
 	assert_int_equal(p.rows[0].samples, 9);
 	assert_int_equal(p.rows[0].n_processes, 2);
-	assert_string_equal(processes[p.rows[0].process].comm, "db");
+	assert_string_equal(p.rows[0].who->comm, "db");
 	assert_string_equal(frames[p.rows[0].frame].name, "serve");
 	assert_int_equal(p.rows[0].frame_ns, 65);
 	assert_string_equal(p.rows[1].container, "[host]");
@@ -76,10 +77,10 @@ static void rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_
 	(void)state;
 	procs_init(&p, &host, PROCS_BY_PROCESS);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		assert_int_equal(procs_sort(&p, &host, keys[i].key, &e), 0);
-		assert_int_equal(processes[p.rows[0].process].pid, keys[i].first);
+		assert_int_equal(procs_sort(&p, keys[i].key, &e), 0);
+		assert_int_equal(p.rows[0].who->pid, keys[i].first);
 	}
-	assert_true(procs_sort(&p, &host, "colour", &e) < 0);
+	assert_true(procs_sort(&p, "colour", &e) < 0);
 	assert_int_equal(e.exit, EXIT_USAGE);
 	assert_non_null(strstr(e.what, "start"));
 	procs_release(&p);
@@ -96,9 +97,39 @@ static void nobody_ran_is_no_row(void **state)
 	procs_release(&p);
 }
 
+static void what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_time(void **state)
+{
+	struct fold_process waits[] = {
+		{.pid = 20, .comm = "db", .exe = "", .container_id = "aa", .ns = 9, .start_ns = 1},
+		{.pid = 20, .comm = "db", .exe = "", .container_id = "aa", .ns = 99, .start_ns = 7}, /* another of that pid */
+		{.pid = 60, .comm = "cache", .exe = "", .container_id = "", .ns = 5, .start_ns = 1},
+	};
+	struct fold offcpu = {.processes = waits, .n_processes = 3, .kind = store_kind_info(STORE_KIND_OFFCPU)};
+	struct procs_more more = {.fold = {&offcpu}, .n = 1};
+	struct err e = {0};
+	struct procs p;
+
+	(void)state;
+	procs_init(&p, &host, PROCS_BY_PROCESS);
+	procs_add(&p, &more);
+	assert_int_equal(p.n, 4);
+	assert_int_equal(p.rows[1].who->pid, 20);
+	assert_int_equal(p.rows[1].more[0], 9);
+	assert_int_equal(procs_sort(&p, "inuse", &e), -ENODATA);
+	assert_int_equal(procs_sort(&p, "offcpu", &e), 0);
+	assert_int_equal(p.n, 6);
+	assert_int_equal(p.rows[0].who->start_ns, 7);
+	assert_int_equal(p.rows[0].ns, 0);
+	assert_int_equal(p.rows[1].more[0], 9);
+	assert_int_equal(p.rows[2].who->pid, 60);
+	assert_int_equal(p.rows[3].who->pid, 10); /* the rest by CPU time */
+	procs_release(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_time),
 		cmocka_unit_test(each_process_has_a_row_and_the_function_that_it_was_in_most),
 		cmocka_unit_test(containers_add_up_and_what_runs_outside_is_one_row),
 		cmocka_unit_test(rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_are),
