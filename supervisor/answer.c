@@ -34,6 +34,14 @@ static json_t *loader_json(const struct sup *s, const struct service *l)
 	return o;
 }
 
+static json_t *store_json(const struct sup *s)
+{
+	json_t *o = retain_json(&s->retain);
+
+	json_object_set_new(o, "sealing", sealer_json(&s->sealer));
+	return o;
+}
+
 static json_t *status(struct sup *s)
 {
 	json_t *services = json_array();
@@ -45,7 +53,7 @@ static json_t *status(struct sup *s)
 			 "for_seconds", (double)(clock_mono_ns() - s->began_ns) / 1e9, "ready", s->ready, "cores", s->cores,
 			 "limit_cores", s->conf.cpu / 100, "private_bytes", (json_int_t)s->private_bytes,
 			 "limit_bytes", (json_int_t)s->conf.memory_bytes, "step", (int)relief_count(&s->relief, RELIEF_CPU), "memory_step",
-			 (int)relief_count(&s->relief, RELIEF_MEMORY), "steps", cost_steps_json(s), "services", services, "store", retain_json(&s->retain));
+			 (int)relief_count(&s->relief, RELIEF_MEMORY), "steps", cost_steps_json(s), "services", services, "store", store_json(s));
 }
 
 static json_t *logs(const json_t *request)

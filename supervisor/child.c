@@ -48,12 +48,14 @@ static void drop_rights(uint64_t caps)
 	}
 }
 
-static void set_limits(void)
+static void set_limits(const struct child_opts *o)
 {
-	struct rlimit none = {0, 0};
+	struct rlimit none = {0, 0}, memory = {o->memory_bytes, o->memory_bytes};
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
 	setrlimit(RLIMIT_CORE, &none);
+	if (o->memory_bytes)
+		setrlimit(RLIMIT_DATA, &memory);
 	if (fd >= 0 && write(fd, "500", 3) < 0)
 		return; /* it runs without */
 }
@@ -82,7 +84,7 @@ static void become(const struct child_opts *o, pid_t parent, int told)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	place_fds(o);
-	set_limits();
+	set_limits(o);
 	drop_rights(o->caps);
 	execv(o->argv[0], o->argv);
 	code = errno;

@@ -106,6 +106,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 
 	s->conf = *c;
 	retain_limits(&s->retain, c);
+	sealer_follow(&s->sealer, c->seal, c->segment_age_ns);
 	all |= budget_before != s->retain.limits.bytes;
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		s->loader[i].wanted = false;
@@ -142,8 +143,10 @@ int sup_reload(struct sup *s, struct err *e)
 static void ended(struct sup *s, pid_t pid, int status)
 {
 	s->children_changed = true;
-	if (pid == s->retain.pid) {
+	if (pid == s->retain.prune.pid) {
 		retain_ended(&s->retain, status);
+	} else if (pid == s->sealer.pass.pid) {
+		sealer_ended(&s->sealer, status);
 	} else if (pid == s->maps.service.pid) {
 		mapsowner_read(&s->maps);
 		mapsowner_hang_up(&s->maps);
@@ -250,7 +253,8 @@ static void turn(struct sup *s)
 	if (!s->stopping) {
 		start_due(s);
 		retain_tick(&s->retain, s->prune_now);
-		s->prune_now = s->prune_now && !s->retain.pid;
+		s->prune_now = s->prune_now && !s->retain.prune.pid;
+		sealer_tick(&s->sealer, &s->retain);
 		targets_tick(s->targets, &s->conf, s->store, s->maps_socket, s->loader, s->n_loaders);
 		cost_look(s);
 	}
@@ -268,6 +272,7 @@ void sup_stop(struct sup *s)
 		return;
 	s->stopping = true;
 	notify_send("STOPPING=1");
+	sealer_stop(&s->sealer);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		service_stop(&s->loader[i], STOP_NS);
 }
@@ -288,13 +293,14 @@ static void take_signals(struct sup *s)
 
 static void wait_and_take(struct sup *s)
 {
-	struct pollfd pfd[4 + 2 * FAMILIES_MAX + 1 + CONTROL_CLIENTS];
+	struct pollfd pfd[5 + 2 * FAMILIES_MAX + 1 + CONTROL_CLIENTS];
 	size_t n = 0;
 
 	pfd[n++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
 	pfd[n++] = (struct pollfd){.fd = s->maps.sock, .events = POLLIN};
 	pfd[n++] = (struct pollfd){.fd = s->maps.service.talk_fd, .events = POLLIN};
-	pfd[n++] = (struct pollfd){.fd = s->retain.fd, .events = POLLIN};
+	pfd[n++] = (struct pollfd){.fd = s->retain.prune.fd, .events = POLLIN};
+	pfd[n++] = (struct pollfd){.fd = s->sealer.pass.fd, .events = POLLIN};
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		pfd[n++] = (struct pollfd){.fd = s->loader[i].progress_fd, .events = POLLIN};
 		pfd[n++] = (struct pollfd){.fd = s->loader[i].talk_fd, .events = POLLIN};
@@ -304,7 +310,8 @@ static void wait_and_take(struct sup *s)
 		control_serve(&s->control);
 	mapsowner_read(&s->maps);
 	service_read_talk(&s->maps.service);
-	retain_read(&s->retain);
+	pass_read(&s->retain.prune);
+	pass_read(&s->sealer.pass);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		service_read_progress(&s->loader[i]);
 		service_read_talk(&s->loader[i]);
@@ -323,7 +330,7 @@ static bool going_down(struct sup *s)
 		service_stop(&s->maps.service, NSEC_PER_SEC);
 		mapsowner_hang_up(&s->maps);
 	}
-	return loaders || s->maps.service.pid || s->retain.pid;
+	return loaders || s->maps.service.pid || s->retain.prune.pid || s->sealer.pass.pid;
 }
 
 /* --- begin and end --- */
@@ -363,6 +370,7 @@ static void close_all(struct sup *s)
 	targets_free(s->targets);
 	mapsowner_release(&s->maps);
 	retain_release(&s->retain);
+	sealer_release(&s->sealer);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		service_release(&s->loader[i]);
 	if (s->signal_fd >= 0)
@@ -384,6 +392,7 @@ int loop_run(const struct loop_opts *o, struct err *e)
 	rc = open_all(&s, e);
 	if (!rc) {
 		retain_init(&s.retain, s.store, &s.conf);
+		sealer_init(&s.sealer, s.store);
 		sup_follow(&s, &s.conf);
 		s.cost_ns = clock_mono_ns();
 		while (!s.stopping || going_down(&s)) {

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/retain.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "schema/base/clock.h"
-#include "schema/base/sibling.h"
 #include "schema/store/room.h"
-#include "supervisor/child.h"
 #include "supervisor/talk.h"
 
 #define LOOK_NS     NSEC_PER_SEC
 #define IN_VAIN_NS  (30 * NSEC_PER_SEC) /* after a pass that found nothing to remove */
 #define IMAGES_NS   (30 * NSEC_PER_SEC) /* images/ keeps to its share by itself: it is looked through more seldom */
-#define OUTPUT_MAX  (4u << 20)
 #define SEGMENT_MOST (64ull << 20)
 #define SEGMENT_LEAST (1ull << 20)
 #define SEGMENT_SHARE 8 /* of the budget; with its log it stays below a quarter */
@@ -42,16 +33,14 @@ void retain_limits(struct retain *r, const struct conf *c)
 
 void retain_init(struct retain *r, const char *store, const struct conf *c)
 {
-	*r = (struct retain){.store = store, .fd = -1};
+	*r = (struct retain){.store = store};
+	pass_init(&r->prune);
 	retain_limits(r, c);
 }
 
 void retain_release(struct retain *r)
 {
-	if (r->fd >= 0)
-		close(r->fd);
-	r->fd = -1;
-	strbuf_release(&r->out);
+	pass_release(&r->prune);
 }
 
 uint64_t retain_segment_bytes(const struct retain *r)
@@ -81,7 +70,7 @@ static struct retention_limits headroom(const struct retain *r)
 {
 	struct retention_limits l = r->limits;
 
-	l.bytes -= l.bytes / SEGMENT_SHARE;
+	l.bytes -= l.bytes / SEGMENT_SHARE + r->kept_free;
 	if (clock_mono_ns() < r->doubt_until_ns)
 		l.age_ns = INT64_MAX / 4;
 	return l;
@@ -100,32 +89,27 @@ static void mind_clock(struct retain *r)
 	r->offset_ns = offset;
 }
 
+uint64_t retain_room(const struct retain *r)
+{
+	uint64_t most = r->limits.bytes - r->limits.bytes / SEGMENT_SHARE, bytes = most > r->use.bytes ? most - r->use.bytes : 0;
+	uint64_t left = r->use.free_bytes > r->limits.reserve_bytes ? r->use.free_bytes - r->limits.reserve_bytes : 0;
+
+	return bytes < left ? bytes : left;
+}
+
 static void start(struct retain *r)
 {
-	char path[PATH_MAX], budget[32], reserve[32], age[32];
-	char *argv[] = {path, "--json", "--store", (char *)r->store, "--budget", budget, "--reserve", reserve, "--age", age, NULL};
-	struct child_fd fds[1];
+	char budget[32], reserve[32], age[32];
+	char *argv[] = {NULL, "--json", "--store", (char *)r->store, "--budget", budget, "--reserve", reserve, "--age", age, NULL};
 	struct err e = {0};
-	int ends[2], rc = sibling_find("sonde-prune", path, &e);
 
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)headroom(r).bytes);
 	snprintf(reserve, sizeof(reserve), "%llu", (unsigned long long)r->limits.reserve_bytes);
 	snprintf(age, sizeof(age), "%llds", (long long)(headroom(r).age_ns / NSEC_PER_SEC ?: 1));
-	if (!rc && pipe2(ends, O_CLOEXEC) < 0)
-		rc = err_set(&e, -errno, EXIT_RUNTIME, "cannot make a pipe: %s", strerror(errno));
-	if (rc) {
-		talk(LOG_LEVEL_ERROR, "sonded", "%s: the store is not kept within its limits", e.what);
-		r->look_ns = clock_mono_ns() + IN_VAIN_NS;
+	if (!pass_start(&r->prune, "sonde-prune", argv, 0, &e))
 		return;
-	}
-	fds[0] = (struct child_fd){ends[1], 1};
-	rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = 1, .caps = ~0ull}, &r->pid, &e);
-	close(ends[1]);
-	if (rc)
-		talk(LOG_LEVEL_ERROR, "sonded", "%s", e.what);
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	strbuf_reset(&r->out);
-	r->fd = ends[0];
+	talk(LOG_LEVEL_ERROR, "sonded", "%s: the store is not kept within its limits", e.what);
+	r->look_ns = clock_mono_ns() + IN_VAIN_NS;
 }
 
 void retain_tick(struct retain *r, bool at_once)
@@ -133,7 +117,7 @@ void retain_tick(struct retain *r, bool at_once)
 	int64_t now = clock_mono_ns();
 	struct retention_limits l;
 
-	if (r->pid || (!at_once && now < r->look_ns))
+	if (r->prune.pid || (!at_once && now < r->look_ns))
 		return;
 	r->look_ns = now + LOOK_NS;
 	mind_clock(r);
@@ -147,22 +131,6 @@ void retain_tick(struct retain *r, bool at_once)
 		start(r);
 }
 
-void retain_read(struct retain *r)
-{
-	char bytes[8192];
-	ssize_t n;
-
-	while (r->fd >= 0 && (n = read(r->fd, bytes, sizeof(bytes))) != 0) {
-		if (n < 0)
-			return;
-		if (r->out.len < OUTPUT_MAX)
-			strbuf_add(&r->out, bytes, (size_t)n);
-	}
-	if (r->fd >= 0)
-		close(r->fd);
-	r->fd = -1;
-}
-
 static const char *text(const json_t *o, const char *key)
 {
 	return json_string_value(json_object_get(o, key)) ?: "?";
@@ -172,14 +140,12 @@ void retain_ended(struct retain *r, int status)
 {
 	json_t *root, *rows, *row;
 	size_t i;
+	int code;
 
-	retain_read(r);
-	r->pid = 0;
-	root = json_loadb(strbuf_str(&r->out), r->out.len, 0, NULL);
+	root = pass_ended(&r->prune, status, &code);
 	rows = json_object_get(root, "rows");
-	if (!root || !WIFEXITED(status) || WEXITSTATUS(status))
-		talk(LOG_LEVEL_WARN, "sonded", "sonde-prune failed (%s %d): it is tried again",
-		     WIFSIGNALED(status) ? "signal" : "code", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	if (!root)
+		talk(LOG_LEVEL_WARN, "sonded", "sonde-prune failed (code %d): it is tried again", code);
 	json_array_foreach(rows, i, row)
 		talk(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %lld rows, %lld events, %lld lost, up to %s",
 		     text(row, "segment"), text(row, "why"), json_number_value(json_object_get(row, "bytes")) / 1048576,

@@ -9,18 +9,16 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "schema/base/strbuf.h"
 #include "schema/store/retention.h"
 #include "supervisor/conf.h"
+#include "supervisor/pass.h"
 
 struct retain {
 	const char *store;          /* borrowed */
 	struct retention_limits limits;
-	pid_t pid;                  /* of sonde-prune, 0: none */
-	int fd;                     /* what it says */
-	struct strbuf out;
+	struct pass prune;
+	uint64_t kept_free;         /* of the budget, for who seals (sealer.h) */
 	int64_t look_ns;            /* when to look again; monotonic clock */
 	struct usage use;           /* as of the last look */
 	int64_t images_ns;          /* when images/ is looked through again */
@@ -33,8 +31,9 @@ void retain_init(struct retain *r, const char *store, const struct conf *c);
 void retain_limits(struct retain *r, const struct conf *c); /* a new configuration */
 void retain_release(struct retain *r);
 void retain_tick(struct retain *r, bool now);
-void retain_read(struct retain *r);
 void retain_ended(struct retain *r, int status);
+/* What the store may take until the next look may begin to remove; 0: nothing more. */
+uint64_t retain_room(const struct retain *r);
 /* How large one file of the store may grow. */
 uint64_t retain_segment_bytes(const struct retain *r);
 /* How much of image indexes is kept, 1 to 256 MiB. */

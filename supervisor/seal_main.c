@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "schema/base/clock.h"
@@ -22,6 +24,9 @@ static const char HELP[] =
 	"  --store DIR      the store's folder (else $SONDE_STORE)\n"
 	"  --today          the day that is not over, too\n"
 	"  --grace TIME     how long packed segments stay for those who read them just now (default 60s)\n"
+	"  --min N          of a day that is not over, only where so many segments are finished (default 1)\n"
+	"  --room SIZE      the file being made may take so much (64M); what does not fit is left for later\n"
+	"  --idle           pack only when nobody else wants the CPU or the disk\n"
 	"  --json           the answer as JSON\n"
 	"  --quiet          no talk\n"
 	"  --help           this text\n";
@@ -33,7 +38,9 @@ struct seal_args {
 
 static int option_take(struct seal_args *a, int opt, const char *value, struct err *e)
 {
+	unsigned long n;
 	int64_t ns;
+	char *end;
 
 	switch (opt) {
 	case 's': a->opts.dir = value; return 0;
@@ -41,6 +48,17 @@ static int option_take(struct seal_args *a, int opt, const char *value, struct e
 	case 'j': a->json = true; return 0;
 	case 'q': a->quiet = true; return 0;
 	case 'h': a->help = true; return 0;
+	case 'i': a->opts.idle = true; return 0;
+	case 'm':
+		n = strtoul(value, &end, 10);
+		if (*value < '1' || *value > '9' || *end || n > INT32_MAX)
+			return err_set(e, -EINVAL, EXIT_USAGE, "--min '%.60s' is no number from 1 on", value);
+		a->opts.min = (uint32_t)n;
+		return 0;
+	case 'r':
+		if (quantity_bytes(value, &a->opts.room))
+			return err_set(e, -EINVAL, EXIT_USAGE, "--room '%.60s' is not like 64M or 1G", value);
+		return 0;
 	case 'g':
 		ns = 0;
 		if (strcmp(value, "0") && (quantity_ns(value, &ns) || ns / NSEC_PER_SEC > INT32_MAX))
@@ -55,6 +73,7 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 {
 	static const struct option known[] = {
 		{"store", required_argument, NULL, 's'}, {"today", no_argument, NULL, 't'},
+		{"min", required_argument, NULL, 'm'}, {"room", required_argument, NULL, 'r'}, {"idle", no_argument, NULL, 'i'},
 		{"grace", required_argument, NULL, 'g'}, {"json", no_argument, NULL, 'j'},
 		{"quiet", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
 	int opt, rc = 0;
@@ -98,6 +117,16 @@ static void talk(const struct seal_report *r)
 		fprintf(stderr, "removed %u files that were sealed before\n", r->removed);
 }
 
+/* The guess may be wrong: then the disk is full for us alone, which leaves all as it was. */
+static void keep_to(uint64_t room)
+{
+	struct rlimit most = {room, room};
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (room)
+		setrlimit(RLIMIT_FSIZE, &most);
+}
+
 int main(int argc, char **argv)
 {
 	struct seal_args a = {.opts = {.grace_s = SEAL_GRACE_S}};
@@ -112,6 +141,7 @@ int main(int argc, char **argv)
 		fputs(HELP, stdout);
 		return 0;
 	}
+	keep_to(a.opts.room);
 	rc = seal_run(&a.opts, &r, &e);
 	if (rc)
 		return err_report(&e, "sonde-seal");

@@ -9,6 +9,7 @@
 #include "supervisor/mapsowner.h"
 #include "supervisor/relief.h"
 #include "supervisor/retain.h"
+#include "supervisor/sealer.h"
 #include "supervisor/service.h"
 #include "supervisor/targets.h"
 
@@ -33,6 +34,7 @@ struct sup {
 	struct targets *targets;
 	struct control control;
 	struct retain retain;
+	struct sealer sealer;
 	struct governor cpu_held, memory_held;
 	struct relief relief;
 	struct cost_step steps[COST_STEPS];   /* oldest first */

@@ -150,6 +150,19 @@ static void print_steps(const json_t *steps)
 	}
 }
 
+static void print_sealing(const json_t *o)
+{
+	char before[32], after[32];
+
+	if (!json_is_true(json_object_get(o, "on")))
+		return;
+	printf("  sealing  %s", text_of(o, "state"));
+	if (number(o, "segments") > 0)
+		printf("; %.0f segments packed, %s are %s", number(o, "segments"), term_bytes((uint64_t)number(o, "bytes_before"), before, sizeof(before)),
+		       term_bytes((uint64_t)number(o, "bytes_after"), after, sizeof(after)));
+	putchar('\n');
+}
+
 static void print_store(const json_t *o)
 {
 	char own[32], budget[32], left[32], begins[32];
@@ -163,6 +176,7 @@ static void print_store(const json_t *o)
 		printf("; history begins %s (%.0f segments removed)", when_local(history, clock_utc_ns(), begins, sizeof(begins)),
 		       number(o, "removed_segments"));
 	putchar('\n');
+	print_sealing(json_object_get(o, "sealing"));
 }
 
 void daemon_print(const json_t *status)

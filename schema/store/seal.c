@@ -19,6 +19,7 @@
 #include "schema/base/mem.h"
 #include "schema/store/migrate.h"
 #include "schema/store/needed.h"
+#include "schema/store/quiet.h"
 #include "schema/store/reading.h"
 #include "schema/store/sealday.h"
 #include "schema/store/sealed.h"
@@ -183,6 +184,7 @@ static size_t finish_all(struct work *w, int64_t day, const char *latest, struct
 {
 	cleanup_fd int lock = folder_lock(w->o->dir);
 	char path[PATH_MAX];
+	uint64_t takes = 0;
 	size_t n = 0;
 
 	if (lock < 0) {
@@ -194,7 +196,7 @@ static size_t finish_all(struct work *w, int64_t day, const char *latest, struct
 		path_of(w, latest, path);
 		if (finish_segment(path, &out[n], e))
 			return 0;
-		n++;
+		takes = (uint64_t)out[n++].st.st_size;
 	}
 	needed_read(w->o->dir, &w->needed);
 	for (size_t i = 0; i < w->n; i++) {
@@ -207,6 +209,11 @@ static size_t finish_all(struct work *w, int64_t day, const char *latest, struct
 			log_warn("seal: %s is left for later%s%s", path, why.what[0] ? ": " : "", why.what);
 			w->r->put_off++;
 			continue;
+		}
+		takes += (uint64_t)out[n].st.st_size / 2;
+		if (w->o->room && takes > w->o->room) {
+			w->r->put_off++;
+			break;
 		}
 		n++;
 	}
@@ -289,26 +296,44 @@ static int take_sources(struct work *w, struct sealday *d, const struct source *
 	return 0;
 }
 
-static int make_day(struct work *w, int64_t day, const char *latest, const struct source *sources, size_t n, struct err *e)
-{
-	size_t before = *latest ? 1 : 0, taken = 0;
+struct making {
+	struct work *w;
+	int64_t day;
+	const char *latest;
+	const struct source *sources;
+	size_t n, taken;
 	struct sealday d;
-	int rc = sealday_open(&d, w->o->dir, before ? sources[0].path : NULL, day, e);
+	struct err *e;
+};
+
+/* Step 3; nothing that anybody waits for. Nothing is left to be named where nothing was taken. */
+static int write_day(void *p)
+{
+	struct making *m = p;
+	size_t before = *m->latest ? 1 : 0;
+	int rc = sealday_open(&m->d, m->w->o->dir, before ? m->sources[0].path : NULL, m->day, m->e);
 
 	if (rc)
 		return rc;
-	w->r->bytes_before += before ? (uint64_t)sources[0].st.st_size : 0;
-	tell(w, SEAL_STEP_COPIED, "sealing.db");
-	rc = take_sources(w, &d, sources + before, n - before, &taken, e);
-	if (rc || !taken) {
-		sealday_drop(&d);
+	m->w->r->bytes_before += before ? (uint64_t)m->sources[0].st.st_size : 0;
+	tell(m->w, SEAL_STEP_COPIED, "sealing.db");
+	rc = take_sources(m->w, &m->d, m->sources + before, m->n - before, &m->taken, m->e);
+	if (rc || !m->taken) {
+		sealday_drop(&m->d);
 		return rc;
 	}
-	rc = sealday_finish(&d, e);
-	if (rc)
-		return rc;
-	tell(w, SEAL_STEP_WRITTEN, "sealing.db");
-	return give_name(w, &d, latest, sources, n, e);
+	rc = sealday_finish(&m->d, m->e);
+	if (!rc)
+		tell(m->w, SEAL_STEP_WRITTEN, "sealing.db");
+	return rc;
+}
+
+static int make_day(struct work *w, int64_t day, const char *latest, const struct source *sources, size_t n, struct err *e)
+{
+	struct making m = {.w = w, .day = day, .latest = latest, .sources = sources, .n = n, .e = e};
+	int rc = w->o->idle ? quiet_run(write_day, &m) : write_day(&m);
+
+	return rc || !m.taken ? rc : give_name(w, &m.d, latest, sources, n, e);
 }
 
 static int seal_day(struct work *w, int64_t day, struct err *e)

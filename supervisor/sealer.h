@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sealer: has the finished files of the store packed into one a day (schema/store/seal.h) while sonded runs, one sonde-seal at a
+ * time: once a day is over, and before that once four files of it are finished.
+ *
+ *   1. It looks four times in the life of a file, every 5 s to 10 min.
+ *   2. What the day's new make may take (the make before, and half of what goes into it, at most a quarter of the budget) has to
+ *      be free within the budget, else retention makes that room first; and on the disk above its reserve, else it waits.
+ *   3. What was packed goes a grace later, with the next pass.
+ *   4. A pass that failed is tried again an hour later at the earliest.
+ * It packs in the idle class, and holds locks as everybody else does; half a gigabyte of memory is its limit.
+ */
+#ifndef SONDE_SUPERVISOR_SEALER_H
+#define SONDE_SUPERVISOR_SEALER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "supervisor/pass.h"
+#include "supervisor/retain.h"
+
+struct sealer {
+	const char *store;       /* borrowed */
+	bool wanted;
+	struct pass pass;
+	const char *state;       /* in words */
+	int64_t every_ns;
+	int64_t look_ns;         /* when to look again; monotonic clock */
+	int64_t clean_ns;        /* when what was packed may go; 0: nothing is left */
+	uint64_t segments, bytes_before, bytes_after; /* since sonded started */
+	int64_t last_ns;         /* UTC of the last day made, 0: none yet */
+};
+
+/* What of the store could be packed, by names and sizes alone. */
+struct sealer_work {
+	uint32_t files;      /* finished ones of the first day that is due; 0: none is */
+	uint64_t bytes;      /* what they take */
+	uint64_t make_bytes; /* the make that the day has, 0: none */
+};
+/* `now_s`: UTC. Days before today are due with one file, today with `min`. */
+void sealer_count(const char *store, int64_t now_s, uint32_t min, struct sealer_work *out);
+
+void sealer_init(struct sealer *s, const char *store);
+void sealer_release(struct sealer *s);
+/* A configuration, also a new one. */
+void sealer_follow(struct sealer *s, bool wanted, int64_t segment_age_ns);
+void sealer_tick(struct sealer *s, struct retain *r);
+void sealer_stop(struct sealer *s);
+void sealer_ended(struct sealer *s, int status);
+json_t *sealer_json(const struct sealer *s);
+
+#endif

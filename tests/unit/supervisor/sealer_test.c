@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sealer: what is due, and when it waits. What it does is tested with a sonded of its own (tests/e2e/test_sonded_seal.py). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "supervisor/sealer.h"
+
+#define NOON   1800014400ll /* 20270115T120000Z */
+#define DAY    86400ll
+#define MIB    (1ull << 20)
+
+static char dir[64];
+
+static int set_up(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/sealer-XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	char command[96];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	return system(command);
+}
+
+static void make(const char *name, off_t size)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(ftruncate(fileno(f), size), 0);
+	fclose(f);
+}
+
+static struct sealer_work count(int64_t now)
+{
+	struct sealer_work w;
+
+	sealer_count(dir, now, 3, &w);
+	return w;
+}
+
+static void a_day_that_is_over_is_due_with_one_file_and_today_with_enough(void **state)
+{
+	(void)state;
+	assert_int_equal(count(NOON).files, 0);
+	make("20270115T100000Z-0001.db", 1000);
+	make("20270115T110000Z-0001.db", 2000);
+	make("20270115T113000Z-0001.db", 4000);
+	make("20270115T115000Z-0001.db", 8000); /* the newest is in use */
+	assert_int_equal(count(NOON).files, 3);
+	assert_int_equal(count(NOON).bytes, 7000);
+	make("20270115T000000Z-d001.db", 500);
+	make("20270115T000000Z-d002.db", 600);
+	assert_int_equal(count(NOON).make_bytes, 600);
+	make("20270114T100000Z-0001.db", 10);
+	assert_int_equal(count(NOON).files, 1);
+	assert_int_equal(count(NOON).bytes, 10);
+	assert_int_equal(count(NOON).make_bytes, 0);
+}
+
+static void too_few_files_of_today_wait_until_it_is_over(void **state)
+{
+	(void)state;
+	make("20270115T100000Z-0001.db", 1000);
+	make("20270115T110000Z-0001.db", 2000);
+	make("20270115T115000Z-0001.db", 8000);
+	assert_int_equal(count(NOON).files, 0);
+	assert_int_equal(count(NOON + DAY).files, 2);
+}
+
+static struct retain store_of(uint64_t budget, uint64_t bytes, uint64_t free_bytes)
+{
+	struct retain r = {.store = dir, .limits = {.bytes = budget, .reserve_bytes = 100 * MIB}};
+
+	r.use.bytes = bytes;
+	r.use.free_bytes = free_bytes;
+	return r;
+}
+
+static const char *state_with(struct retain *r)
+{
+	struct sealer s;
+	const char *state;
+
+	sealer_init(&s, dir);
+	sealer_follow(&s, true, 1);
+	s.look_ns = 0;
+	sealer_tick(&s, r);
+	state = s.state;
+	assert_int_equal(s.pass.pid, 0);
+	sealer_release(&s);
+	return state;
+}
+
+static void a_short_disk_makes_it_wait_and_a_full_budget_asks_for_room(void **state)
+{
+	struct retain short_disk = store_of(800 * MIB, 100 * MIB, 110 * MIB), full = store_of(800 * MIB, 690 * MIB, 1000 * MIB);
+
+	(void)state;
+	make("20260115T100000Z-0001.db", 60 * MIB);
+	make("20260115T115000Z-0001.db", 60 * MIB);
+	assert_non_null(strstr(state_with(&short_disk), "disk"));
+	assert_int_equal(short_disk.kept_free, 0);
+	assert_non_null(strstr(state_with(&full), "budget"));
+	assert_int_equal(full.kept_free, 31 * MIB);
+	full.limits.bytes = 100 * MIB; /* at most a quarter of it */
+	state_with(&full);
+	assert_int_equal(full.kept_free, 25 * MIB);
+}
+
+static void one_that_is_off_does_nothing(void **state)
+{
+	struct retain r = store_of(800 * MIB, 100 * MIB, 1000 * MIB);
+	struct sealer s;
+
+	(void)state;
+	make("20260115T100000Z-0001.db", 60 * MIB);
+	make("20260115T115000Z-0001.db", 60 * MIB);
+	sealer_init(&s, dir);
+	sealer_follow(&s, false, 1);
+	s.look_ns = 0;
+	sealer_tick(&s, &r);
+	assert_string_equal(s.state, "off");
+	assert_int_equal(s.pass.pid, 0);
+	sealer_release(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_day_that_is_over_is_due_with_one_file_and_today_with_enough, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(too_few_files_of_today_wait_until_it_is_over, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_short_disk_makes_it_wait_and_a_full_budget_asks_for_room, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_that_is_off_does_nothing, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
