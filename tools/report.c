@@ -49,7 +49,7 @@ static void spike_row(const struct timeline *t, const struct timeline_spike *x, 
 	add_range(t, x->from_ns, x->to_ns, s);
 	strbuf_addstr(s, "</td><td class=\"fn\">");
 	page_add_text(s, x->group == TIMELINE_ALL ? "many together" : t->groups[x->group].name);
-	strbuf_addf(s, "</td><td class=\"num\">%.2f</td><td class=\"num\">%.2f</td><td class=\"num\">%.0f %%</td><td class=\"fn\">",
+	strbuf_addf(s, "</td><td class=\"num\">%.2f</td><td class=\"num amount\">%.2f</td><td class=\"num\">%.0f %%</td><td class=\"fn\">",
 		    x->at.mean, x->at.usual, percent(x->cpu_ns, x->all_ns));
 	page_add_text(s, most->comm);
 	timeline_command(t, x, NULL, &command);
@@ -69,7 +69,7 @@ void report_spikes(const struct report *r, struct strbuf *s)
 		return;
 	}
 	strbuf_addstr(s, "<div class=\"wide\"><table id=\"spikes\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">Who</th>"
-		      "<th scope=\"col\" class=\"num\">Cores</th><th scope=\"col\" class=\"num\">Usual</th>"
+		      "<th scope=\"col\" class=\"num\">Cores</th><th scope=\"col\" class=\"num amount\">Usual</th>"
 		      "<th scope=\"col\" class=\"num\">Of all</th><th scope=\"col\">Most by</th>"
 		      "<th scope=\"col\" class=\"mod\">On that host</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < n; i++)
