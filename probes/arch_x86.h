@@ -20,6 +20,14 @@ struct arch_regs { /* struct pt_regs */
 	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
+#define ARCH_REGS_BP 32 /* in struct pt_regs */
+#define ARCH_IRET    128 /* the end of it, which the CPU writes */
+struct arch_iret {
+	__u64 ip, cs, flags, sp, ss;
+};
+_Static_assert(__builtin_offsetof(struct arch_regs, bp) == ARCH_REGS_BP, "layout");
+_Static_assert(__builtin_offsetof(struct arch_regs, ip) == ARCH_IRET, "layout");
+
 struct arch_perf_event_data { /* struct bpf_perf_event_data */
 	struct arch_regs regs;
 	__u64 sample_period, addr;

@@ -19,6 +19,8 @@
 #define UNWIND_REMEMBERS
 #include "probes/stack.bpf.h"
 
+struct kstack_tables kstack_tables = {};
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 struct {

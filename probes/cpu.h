@@ -6,6 +6,7 @@
 #ifndef SONDE_PROBES_CPU_H
 #define SONDE_PROBES_CPU_H
 
+#include "probes/kstack.h"
 #include "probes/stack.h"
 
 /*

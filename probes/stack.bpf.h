@@ -56,12 +56,71 @@ static __always_inline void stack_fill_task(struct stack_event *ev, struct task_
 	bpf_get_current_comm(ev->thread, sizeof(ev->thread));
 }
 
-static __always_inline void stack_fill_kernel(struct stack_scratch *s, void *ctx)
+#ifdef UNWIND_REMEMBERS
+#include "probes/kstack.bpf.h"
+
+struct { /* beside `scratch`: an element of such a map has 32 KB at most */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kstack);
+} kstacks SEC(".maps");
+
+/* A frame of the walk that the per-CPU state holds (kstack.bpf.h). 0: it is over. */
+__noinline int stack_next_kernel(__u32 i)
+{
+	__u32 zero = 0;
+	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	struct kstack *k = bpf_map_lookup_elem(&kstacks, &zero);
+
+	if (!s || !k)
+		return 0;
+	s->frames[i & (UNWIND_FRAMES - 1)] = k->ip;
+	k->how = kstack_up(k);
+	return k->how == KSTACK_MORE;
+}
+
+/* false: bpf_get_stack is to be asked. */
+static __always_inline bool stack_walk_kernel(struct stack_scratch *s, const struct arch_regs *regs)
+{
+	__u32 zero = 0, n = 0;
+	struct kstack *k;
+	int more = 1;
+
+	if (!kstack_possible() || !kstack_tables.count)
+		return false;
+	k = bpf_map_lookup_elem(&kstacks, &zero);
+	if (!k)
+		return false;
+	kstack_begin(k, regs);
+	for (int i = 0; i < STACK_KERNEL_MAX && more && n < stack_depth; i++) {
+		more = stack_next_kernel(i);
+		n++;
+	}
+	s->ev.n_kernel = n;
+	if (n >= stack_depth)
+		s->ev.flags |= STACK_F_TRUNCATED;
+	return k->how != KSTACK_OTHERWISE;
+}
+#else
+static __always_inline bool stack_walk_kernel(struct stack_scratch *s, const struct arch_regs *regs)
+{
+	(void)s;
+	(void)regs;
+	return false;
+}
+#endif
+
+static __always_inline void stack_fill_kernel(struct stack_scratch *s, void *ctx, const struct arch_perf_event_data *perf)
 {
 	struct stack_event *ev = &s->ev;
-	long got = bpf_get_stack(ctx, s->frames, STACK_KERNEL_MAX * sizeof(s->frames[0]), 0);
 	__u32 n = 0;
+	long got;
 
+	if (perf && stack_walk_kernel(s, &perf->regs))
+		return;
+	ev->flags &= ~STACK_F_TRUNCATED;
+	got = bpf_get_stack(ctx, s->frames, STACK_KERNEL_MAX * sizeof(s->frames[0]), 0);
 	if (got < 0)
 		ev->flags |= STACK_F_KERNEL_FAULT;
 	else
@@ -171,7 +230,7 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 	enum unwind_known known;
 
 	if (!perf || !arch_user(&perf->regs)) /* else there is none, and being told so takes 5 us */
-		stack_fill_kernel(s, ctx);
+		stack_fill_kernel(s, ctx, perf);
 	if (s->ev.flags & STACK_F_KTHREAD)
 		return false;
 	if (!unwind_begin(s, task, perf)) {

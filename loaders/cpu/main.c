@@ -17,6 +17,7 @@
 #include "loaders/lib/bpf/preflight.h"
 #include "loaders/lib/bpf/scope.h"
 #include "loaders/lib/bpf/tables.h"
+#include "loaders/lib/host/kallsyms.h"
 #include "probes/cpu.h"
 #include "probes/cpu.skel.h"
 #include "schema/base/mem.h"
@@ -93,6 +94,22 @@ static int cpu_attach(void *state, struct err *e)
 static void cpu_tick(void *state)
 {
 	sampler_tick(&((struct cpu *)state)->sampler);
+}
+
+/* The kernel's stacks are walked by its own tables from now on (probes/kstack.bpf.h). */
+static void cpu_symbols(void *state, const struct kallsyms *k)
+{
+	struct kstack_tables *t = &((struct cpu *)state)->skel->bss->kstack_tables;
+	struct kallsyms_orc orc;
+
+	if (!kallsyms_orc(k, &orc) || orc.ips_end - orc.ips > 4 * (uint64_t)KSTACK_ENTRIES_MAX)
+		return;
+	t->text = orc.text;
+	t->text_bytes = orc.text_end - orc.text;
+	t->ips = orc.ips;
+	t->entries = orc.entries;
+	t->hook = orc.hook;
+	__atomic_store_n(&t->count, (uint32_t)((orc.ips_end - orc.ips) / 4), __ATOMIC_RELEASE);
 }
 
 static int cpu_ring_fd(void *state)
@@ -200,6 +217,7 @@ static const struct family cpu_family = {
 	.open = cpu_open,
 	.attach = cpu_attach,
 	.tick = cpu_tick,
+	.symbols = cpu_symbols,
 	.ring_fd = cpu_ring_fd,
 	.late_fd = cpu_late_fd,
 	.value = cpu_value,

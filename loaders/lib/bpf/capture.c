@@ -59,12 +59,23 @@ static void clock_watch(struct capture *c)
 	}
 }
 
+static void symbols_give(struct capture *c)
+{
+	const struct kallsyms *k = naming_kallsyms(c->naming);
+
+	if (!c->f->symbols || c->symbols_given || !k)
+		return;
+	c->f->symbols(c->state, k);
+	c->symbols_given = true;
+}
+
 static void second(struct capture *c)
 {
 	c->second_ns = clock_boot_ns();
 	if (c->f->tick)
 		c->f->tick(c->state);
 	clock_watch(c);
+	symbols_give(c);
 	if (target_gone(c->o->target)) {
 		log_info("the target has ended");
 		c->stop = true;

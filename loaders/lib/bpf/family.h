@@ -16,6 +16,7 @@
 struct bpf_object;
 struct check;
 struct hostmaps;
+struct kallsyms;
 struct naming;
 struct naming_result;
 struct stack_event;
@@ -103,6 +104,8 @@ struct family {
 	void (*finish)(void *state, struct family_host *h, int64_t patience_ns);
 	/* CPUs that came or went since: called about once a second. */
 	void (*tick)(void *state);
+	/* The kernel's symbols, once there are any: called once, borrowed for that call. May be NULL. */
+	void (*symbols)(void *state, const struct kallsyms *k);
 	/* Descriptor of the ring buffer map whose records are a stack_event and its frames. NULL: the family has none. */
 	int (*ring_fd)(void *state);
 	/* Descriptor of the ring buffer map whose records are struct stack_late, -1: it has none. May be NULL. */

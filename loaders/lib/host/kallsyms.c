@@ -51,6 +51,7 @@ struct kallsyms {
 	struct module *modules;
 	size_t n_modules, cap_modules;
 	uint64_t text, etext;
+	struct kallsyms_orc orc;
 	bool hidden;
 	char scratch[NAME_MAX_LEN + PFX_LEN + 1];
 };
@@ -126,6 +127,25 @@ static bool name_is(const struct line *l, const char *name)
 	return l->name_len == strlen(name) && !memcmp(l->name, name, l->name_len);
 }
 
+static void note_orc(struct kallsyms *k, const struct line *l)
+{
+	struct {
+		const char *name;
+		uint64_t *at;
+	} marks[] = {{"_stext", &k->orc.text},
+		     {"_etext", &k->orc.text_end},
+		     {"__start_orc_unwind_ip", &k->orc.ips},
+		     {"__stop_orc_unwind_ip", &k->orc.ips_end},
+		     {"__start_orc_unwind", &k->orc.entries},
+		     {"arch_rethook_trampoline", &k->orc.hook}};
+
+	if (l->module || (l->name[0] != '_' && l->name[0] != 'a'))
+		return;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (name_is(l, marks[i].name))
+			*marks[i].at = l->addr;
+}
+
 /* The named edges of the kernel's text. True: this symbol is an end, not a function. */
 static bool note_edge(struct kallsyms *k, const struct line *l)
 {
@@ -158,6 +178,7 @@ static void take_line(struct kallsyms *k, struct raws *r, const char *data, cons
 		return;
 	}
 	edge = note_edge(k, l);
+	note_orc(k, l);
 	mem_grow(r->items, r->n, r->cap);
 	if (r->n && r->items[r->n - 1].addr > l->addr)
 		r->sorted = false;
@@ -455,6 +476,16 @@ uint64_t kallsyms_text(const struct kallsyms *k)
 bool kallsyms_hidden(const struct kallsyms *k)
 {
 	return k->hidden;
+}
+
+bool kallsyms_orc(const struct kallsyms *k, struct kallsyms_orc *out)
+{
+	const struct kallsyms_orc *o = &k->orc;
+
+	if (!o->text || o->text_end <= o->text || !o->ips || o->ips_end <= o->ips || !o->entries)
+		return false;
+	*out = *o;
+	return true;
 }
 
 size_t kallsyms_count(const struct kallsyms *k)

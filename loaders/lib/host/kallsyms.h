@@ -41,6 +41,15 @@ bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *ou
 bool kallsyms_is_text(const struct kallsyms *k, uint64_t addr);
 uint64_t kallsyms_text(const struct kallsyms *k);  /* address of _text (or _stext); 0: not known */
 bool kallsyms_hidden(const struct kallsyms *k);
+/* Where the kernel keeps the tables that its own stacks are unwound by. */
+struct kallsyms_orc {
+	uint64_t text, text_end;  /* _stext, _etext */
+	uint64_t ips, ips_end;    /* __start_orc_unwind_ip, __stop_orc_unwind_ip */
+	uint64_t entries;         /* __start_orc_unwind */
+	uint64_t hook;            /* arch_rethook_trampoline, 0: there is none */
+};
+/* false: hidden, or not all there. */
+bool kallsyms_orc(const struct kallsyms *k, struct kallsyms_orc *out);
 size_t kallsyms_count(const struct kallsyms *k);   /* functions */
 size_t kallsyms_skipped(const struct kallsyms *k); /* malformed lines */
 size_t kallsyms_bytes(const struct kallsyms *k);   /* memory it holds */

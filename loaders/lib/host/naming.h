@@ -73,6 +73,10 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
  * names of containers that had none. Cheap when nothing has happened. */
 void naming_tick(struct naming *n);
 
+/* The kernel's symbols, once a kernel frame was met; NULL until then. Valid until the next call of naming_stack or _tick. */
+struct kallsyms;
+const struct kallsyms *naming_kallsyms(const struct naming *n);
+
 /* At the end of a capture: reads hostmaps until every pending index is ready or refused, or the deadline is over.
  * 0, or -ETIMEDOUT: what is left stays unnamed and is counted. Flush the store afterwards. */
 int naming_drain(struct naming *n, int deadline_ms);

@@ -35,6 +35,11 @@ void naming_kernel_release(struct naming *n)
 	kallsyms_free(n->kallsyms);
 }
 
+const struct kallsyms *naming_kallsyms(const struct naming *n)
+{
+	return n->kallsyms;
+}
+
 static void reload(struct naming *n)
 {
 	struct kallsyms *fresh = NULL;

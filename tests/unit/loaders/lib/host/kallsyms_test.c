@@ -52,6 +52,31 @@ static const char table[] = "0000000000000000 A fixed_percpu_data\n"
 			    "ffffffffc0000080 t m_second\t[nf_tables]\n"
 			    "ffffffffc0100000 t bpf_prog_ab12_cd\t[bpf]\n";
 
+static void the_kernel_s_own_tables_are_told_when_all_of_them_are_there(void **state)
+{
+	static const char marks[] = "ffffffff81000000 T _stext\n"
+				    "ffffffff82000000 T _etext\n"
+				    "ffffffff83000000 R __start_orc_unwind_ip\n"
+				    "ffffffff83000400 R __stop_orc_unwind_ip\n"
+				    "ffffffff83000400 R __start_orc_unwind\n"
+				    "ffffffff81000100 T arch_rethook_trampoline\n"
+				    "ffffffffc0000000 t _stext\t[liar]\n";
+	struct kallsyms *k = parse(marks), *less = parse(marks + 26);
+	struct kallsyms_orc orc;
+
+	(void)state;
+	assert_true(kallsyms_orc(k, &orc));
+	assert_int_equal(orc.text, 0xffffffff81000000);
+	assert_int_equal(orc.text_end, 0xffffffff82000000);
+	assert_int_equal(orc.ips, 0xffffffff83000000);
+	assert_int_equal(orc.ips_end, 0xffffffff83000400);
+	assert_int_equal(orc.entries, 0xffffffff83000400);
+	assert_int_equal(orc.hook, 0xffffffff81000100);
+	assert_false(kallsyms_orc(less, &orc));
+	kallsyms_free(k);
+	kallsyms_free(less);
+}
+
 static void functions_are_found_by_any_of_their_bytes(void **state)
 {
 	struct kallsyms *k = parse(table);
@@ -217,6 +242,7 @@ static void a_file_that_is_not_there_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_kernel_s_own_tables_are_told_when_all_of_them_are_there),
 		cmocka_unit_test(functions_are_found_by_any_of_their_bytes),
 		cmocka_unit_test(of_several_names_the_global_with_fewest_underscores_wins),
 		cmocka_unit_test(data_and_the_end_of_the_text_have_no_function),
