@@ -23,7 +23,7 @@
 /* Debian compiles secure_delete on, which writes every freed page. */
 static const char pragmas[] =
 	"PRAGMA busy_timeout=5000; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=0;"
-	"PRAGMA cache_size=-1024; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=16777216;"
+	"PRAGMA cache_size=-4096; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=16777216;"
 	"PRAGMA foreign_keys=0;";
 
 int segment_errno(sqlite3 *db, int rc)
