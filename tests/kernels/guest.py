@@ -63,10 +63,10 @@ def until(child, seconds, stop):
     return False
 
 
-def boot(kernel, initrd, folder, timeout, stop, words=""):
+def boot(kernel, initrd, folder, timeout, stop, words="", memory_mb=MEMORY_MB):
     """Run one guest to its end (or its limit, or until the event `stop`). Its report."""
     log, report = f"{folder}/console.log", f"{folder}/report.log"
-    command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max,la57=off,cx16=off", "-smp", "2", "-m", str(MEMORY_MB),
+    command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max,la57=off,cx16=off", "-smp", "2", "-m", str(memory_mb),
                "-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot", "-net", "none",
                "-serial", f"file:{log}", "-serial", f"file:{report}", "-kernel", kernel, "-initrd", initrd,
                "-append", f"console=ttyS0 panic=-1 quiet no_timer_check {words}"]

@@ -1,0 +1,99 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# docker: the first process of a guest whose cgroups are version 2 alone: starts a real dockerd, runs containers under
+# sonde-cpu, and reports as guest.sh does. Judges nothing: test_docker_v2.py does.
+export PATH=/sonde:/usr/bin:/usr/sbin:/usr/local/bin:/bin HOME=/run DOCKER_RAMDISK=1
+/bin/busybox --install -s /bin
+mount -t devtmpfs dev /dev 2>/dev/null
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t tmpfs run /run
+mount -t tmpfs tmp /tmp
+mkdir -p /var/lib/docker /dev/pts /dev/shm
+mount -t tmpfs docker /var/lib/docker
+mount -t devpts pts /dev/pts
+mount -t cgroup2 cgroup /sys/fs/cgroup
+for name in cpu memory pids; do echo "+$name" >/sys/fs/cgroup/cgroup.subtree_control; done
+mount -t tracefs tracing /sys/kernel/tracing
+ip link set lo up
+stty raw -echo </dev/ttyS1
+exec >/dev/ttyS1 2>/dev/console
+
+# NAME COMMAND...: run it, print what it said
+section() {
+	name=$1
+	shift
+	echo "=== $name"
+	"$@" </dev/null >/run/out 2>/run/err
+	rc=$?
+	cat /run/out
+	[ -z "$(tail -c 1 /run/out)" ] || echo
+	sed 's/^/! /' /run/err
+	echo "=== $name ends $rc"
+}
+
+# Wait for the engine; it says on its own output why it ends.
+engine() {
+	dockerd --storage-driver vfs --bridge none --iptables=false --ip-masq=false --exec-opt native.cgroupdriver=cgroupfs \
+		>/run/dockerd.log 2>&1 &
+	daemon=$!
+	until docker version >/run/version 2>&1; do
+		if ! kill -0 $daemon 2>/dev/null; then
+			tail -n 20 /run/dockerd.log >&2
+			return 1
+		fi
+		sleep 1
+	done
+	docker info --format '{{.CgroupVersion}} {{.CgroupDriver}} {{.ServerVersion}}'
+	tar -C /image -c . | docker import - shop/web:1 >/dev/null
+}
+
+capture() {
+	mkfifo /run/progress
+	sonde-cpu --store /run/store --bucket 1s --freq 199 --progress-fd 3 3>/run/progress 2>/run/messages &
+	cpu=$!
+	exec 4</run/progress
+	while read -r line <&4; do
+		case $line in *'"ready"'*) return 0 ;; esac
+	done
+	cat /run/messages >&2
+	return 1
+}
+
+# One that fails once and is started again by its runtime; its own view of its cgroup, and the host's.
+contain() {
+	docker run -d --name web-1 --network none --restart on-failure:1 --label com.docker.compose.project=shop \
+		--label com.docker.compose.service=web shop/web:1 /bin/sh -c '/bin/burn-static 1500 1; exit 1'
+	docker wait web-1
+	docker run -d --name host-view --network none --cgroupns host shop/web:1 /bin/sh -c \
+		'cat /proc/self/cgroup; /bin/burn-static 1500 1'
+	docker wait host-view
+	docker logs host-view
+}
+
+# Cgroups as Docker makes them through systemd, and containerd for a pod: by hand, for there is no systemd here.
+by_hand() {
+	for path in "$@"; do
+		mkdir -p "/sys/fs/cgroup/$path"
+		sh -c "echo 0 >'/sys/fs/cgroup/$path/cgroup.procs'; exec /image/bin/burn-static 1500 1"
+	done
+}
+
+ID=1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+section kernel uname -r
+section engine engine
+section capture capture
+section contain contain
+section inspect docker inspect --format '{{.Name}} {{.Id}} {{.RestartCount}} {{.Config.Image}}' web-1 host-view
+section by-hand by_hand "system.slice/docker-$ID.scope" \
+	"kubepods.slice/kubepods-pod1a_2b.slice/cri-containerd-2${ID#?}.scope" "lxc.payload.db-1/system.slice/x.service"
+kill -INT $cpu
+section messages sh -c "wait $cpu 2>/dev/null; cat /run/messages"
+while kill -0 $cpu 2>/dev/null; do sleep 1; done
+section containers sonde sql --store /run/store --json "SELECT DISTINCT p.comm, c.name, c.runtime, c.runtime_id, c.image, c.project,
+	c.service, c.restarts, p.unit, p.cgroup FROM processes p LEFT JOIN containers c ON c.runtime_id = p.container_id AND c.runtime_id <> ''
+	WHERE p.comm = 'burn-static'"
+section log tail -n 40 /run/dockerd.log
+section bye dmesg
+poweroff -f

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Docker on cgroup version 2: a real dockerd on a Debian kernel in qemu, whose containers sonde-cpu names from outside. The oracle
+is docker inspect. make check-docker-v2."""
+import os
+import shutil
+import threading
+
+import guest
+import initrd
+import pytest
+from conftest import BUILD, CACHE, HERE, debian
+
+LIMIT = 1500  # an emulated CPU, on a machine that others use
+SONDE = ["sonde", "sonde-cpu", "sonde-maps", "sonde-index"]
+ENGINE = ["dockerd", "containerd", "containerd-shim-runc-v2", "runc", "docker"]
+BY_HAND = "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+
+def make(path):
+    archive = initrd.Archive()
+    for name in ("dev", "proc", "sys", "run", "tmp", "etc", "var/lib", "var/run", "image/bin", "image/proc", "image/dev", "image/sys",
+                 "image/tmp", "image/etc"):
+        archive.folder(name)
+    archive.copy("/bin/busybox", "bin/busybox")
+    for name in SONDE:
+        archive.copy(os.path.join(BUILD, "bin", name), "sonde/" + name)
+    for name in ENGINE:
+        archive.copy(shutil.which(name), "usr/bin/" + name)
+    archive.copy("/bin/busybox", "image/bin/sh")
+    archive.copy("/bin/busybox", "image/bin/cat")
+    archive.copy(os.path.join(BUILD, "tests", "workloads", "burn-static"), "image/bin/burn-static")
+    archive.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n", 0o644)
+    archive.file("etc/group", b"root:x:0:\n", 0o644)
+    with open(os.path.join(HERE, "docker.sh"), "rb") as f:
+        archive.file("init", f.read())
+    archive.write(path)
+
+
+@pytest.fixture(scope="session")
+def judged():
+    for program in (guest.QEMU, "/bin/busybox", *ENGINE):
+        if not shutil.which(program):
+            pytest.skip(f"missing: {program} (sh scripts/deps.sh kernels; docker.io)")
+    os.makedirs(CACHE, exist_ok=True)
+    image, folder = os.path.join(CACHE, "initrd-docker"), os.path.join(CACHE, "log", "docker")
+    try:
+        vmlinuz = debian.kernel("6.1", CACHE)
+        make(image)
+    except (debian.Gone, initrd.Missing) as e:
+        pytest.skip(f"missing: {e}")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    report = guest.boot(vmlinuz, image, folder, LIMIT, threading.Event(), memory_mb=2048)
+    assert report.whole, report.why
+    return report
+
+
+def by_cgroup(judged):
+    """{cgroup: its containers}: an instance each."""
+    found = {}
+    for row in judged.sections["containers"].json()["rows"]:
+        found.setdefault(row["cgroup"], []).append(row)
+    return found
+
+
+def inspected(judged):
+    """{name: (id, restarts, image)}"""
+    assert judged.sections["inspect"].status == 0, judged.sections["inspect"]
+    rows = (line.split() for line in judged.sections["inspect"].out.splitlines())
+    return {name.lstrip("/"): (id_, int(restarts), image) for name, id_, restarts, image in rows}
+
+
+def test_the_engine_is_a_real_one_on_version_2_alone(judged):
+    assert judged.sections["engine"].status == 0, judged.sections["engine"]
+    version, driver, server = judged.sections["engine"].out.split()
+    assert (version, driver) == ("2", "cgroupfs") and server
+    id_ = inspected(judged)["host-view"][0]
+    assert f"0::/docker/{id_}" in judged.sections["contain"].out.splitlines()
+
+
+def test_a_container_has_its_name_image_project_and_restarts(judged):
+    told = inspected(judged)
+    rows = by_cgroup(judged)
+    for name, (id_, restarts, image) in told.items():
+        instances = rows[f"/docker/{id_}"]
+        for row in instances:
+            assert (row["name"], row["runtime"], row["runtime_id"], row["image"]) == (name, "docker", id_, image)
+        assert sorted(row["restarts"] for row in instances) == list(range(restarts + 1)), instances
+    assert told["web-1"][1] == 1
+    assert {(row["project"], row["service"]) for row in rows[f"/docker/{told['web-1'][0]}"]} == {("shop", "web")}
+
+
+def test_cgroups_of_other_forms_are_told_apart(judged):
+    assert judged.sections["by-hand"].status == 0, judged.sections["by-hand"]
+    rows = by_cgroup(judged)
+    (scope,) = rows[f"/system.slice/docker-{BY_HAND}.scope"]
+    assert (scope["runtime"], scope["runtime_id"]) == ("docker", BY_HAND)
+    (pod,) = rows[f"/kubepods.slice/kubepods-pod1a_2b.slice/cri-containerd-2{BY_HAND[1:]}.scope"]
+    assert (pod["runtime"], pod["runtime_id"]) == ("containerd", "2" + BY_HAND[1:])
+    (lxc,) = rows["/lxc.payload.db-1/system.slice/x.service"]
+    assert (lxc["runtime"], lxc["name"]) == ("lxc", "db-1")
