@@ -8,7 +8,7 @@
 #include "schema/base/families.h"
 #include "supervisor/conf_parts.h"
 #include "supervisor/quantity.h"
-#include "supervisor/rules.h"
+#include "loaders/lib/host/rules.h"
 
 #define FREQ_MAX 4999
 
@@ -116,9 +116,9 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_CPU] = {"limits", "cpu", "SONDE_CPU", "5", "a number of percent, 0 for no limit",
 		      "what all of sonde may take, in percent of one core; over it for a minute, sampling is slowed", check_cpu},
 	[CONF_INCLUDE] = {"targets", "include", "SONDE_INCLUDE", "", RULES_LIKE,
-			  "only these processes are gone into (default: all): container:web-* user:postgres", check_rules},
+			  "only these processes are told of or gone into (default: all): container:web-* user:postgres", check_rules},
 	[CONF_EXCLUDE] = {"targets", "exclude", "SONDE_EXCLUDE", "", RULES_LIKE,
-			  "these processes are not gone into: command:vault unit:secret.service", check_rules},
+			  "and not these, they are [excluded] all together: command:vault unit:secret.service", check_rules},
 	[CONF_MEMORY] = {"limits", "memory", "SONDE_MEMORY", "256M", "256M, 0 for no limit",
 			 "what all of sonde may take of memory; over it for a minute, families are ended", check_memory},
 };

@@ -58,6 +58,7 @@ static void start_loader(struct sup *s, struct service *l)
 		       s->conf.value[CONF_ARGS].text, "--segment-bytes", bytes, "--segment-age", age, "--store-budget", budget,
 		       "--targets-fd", "4", "--progress-fd", "3", NULL};
 	struct child_fd feed = {targets_begin(s->targets, l), TARGETS_FD};
+	char *rules[] = {"--include", s->conf.value[CONF_INCLUDE].text, "--exclude", s->conf.value[CONF_EXCLUDE].text};
 	char *argv[32] = {NULL};
 	int n = 1;
 
@@ -70,6 +71,11 @@ static void start_loader(struct sup *s, struct service *l)
 		argv[n++] = "--freq";
 		argv[n++] = freq;
 	}
+	for (size_t i = 0; i < 4 && !l->family->fed; i += 2)
+		if (*rules[i + 1]) {
+			argv[n++] = rules[i];
+			argv[n++] = rules[i + 1];
+		}
 	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
 	service_start(l, argv, &feed, 1, strcmp(l->name, "goheap") ? CAPS_PROBE : CAPS_LOAD);
 	close(feed.from);
@@ -101,6 +107,8 @@ void sup_follow(struct sup *s, const struct conf *c)
 	const struct probe_family *out[FAMILIES_MAX];
 	bool args = strcmp(c->value[CONF_ARGS].text, s->conf.value[CONF_ARGS].text) != 0;
 	uint64_t budget_before = s->retain.limits.bytes;
+	bool rules = strcmp(c->value[CONF_INCLUDE].text, s->conf.value[CONF_INCLUDE].text) ||
+		     strcmp(c->value[CONF_EXCLUDE].text, s->conf.value[CONF_EXCLUDE].text);
 	bool all = args || c->segment_age_ns != s->conf.segment_age_ns;
 	size_t n = 0;
 
@@ -117,7 +125,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 		struct service *l = &s->loader[i];
 		bool other_freq = l->freq && l->freq != relief_freq(&s->relief, i, c->freq);
 
-		if (l->pid && (!l->wanted || all || other_freq))
+		if (l->pid && (!l->wanted || all || other_freq || (rules && !l->family->fed)))
 			service_stop(l, STOP_NS); /* one that is wanted is started again by the next turn */
 		else if (l->state == SERVICE_FAILED && l->wanted)
 			service_stop(l, 0); /* off: it is given another try */

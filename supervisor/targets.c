@@ -16,7 +16,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/image/image.h"
-#include "supervisor/rules.h"
+#include "loaders/lib/host/rules.h"
 #include "supervisor/talk.h"
 
 #define TICK_NS   (NSEC_PER_SEC / 2)

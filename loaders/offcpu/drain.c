@@ -100,8 +100,9 @@ static void thread_read(void *ctx, const void *key, const void *value)
 static uint32_t who_task(struct reading *r, uint64_t id)
 {
 	struct drain_who *w = who_find(r->d, id);
-	char thread[STACK_COMM_LEN + 1] = {0};
+	char thread[STACK_COMM_LEN + 1];
 	struct naming_result named;
+	uint32_t tid;
 	struct stack_event ev = {0};
 
 	if (!w)
@@ -116,9 +117,10 @@ static uint32_t who_task(struct reading *r, uint64_t id)
 	ev.flags = (uint16_t)w->who.flags;
 	ev.time_ns = (uint64_t)r->d->read_ns;
 	memcpy(ev.thread, w->who.comm, sizeof(ev.thread));
-	memcpy(thread, w->who.comm, STACK_COMM_LEN);
 	naming_stack(r->h->naming, &ev, NULL, &named);
-	w->task = store_task(r->h->store, r->h->run, named.process, thread, w->who.tid);
+	tid = w->who.tid;
+	naming_thread(&named, w->who.comm, thread, &tid);
+	w->task = store_task(r->h->store, r->h->run, named.process, thread, tid);
 	w->epoch = store_epoch(r->h->store);
 	return w->task;
 }

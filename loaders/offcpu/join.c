@@ -140,14 +140,14 @@ struct amount_of {
 static int amount_put(struct family_host *h, const struct naming_result *named, const struct offcpu_end *e,
 		      const struct amount_of *x)
 {
-	char thread[STACK_COMM_LEN + 1] = {0};
-	uint32_t hist[HIST_SLOTS] = {0}, series;
+	char thread[STACK_COMM_LEN + 1];
+	uint32_t hist[HIST_SLOTS] = {0}, series, tid = e->ev.tid;
 	struct store_amount a = {.n = e->weight, .value = (uint64_t)e->weight * x->ns, .max = x->ns, .hist = hist,
 				 .n_hist = HIST_SLOTS};
 
-	memcpy(thread, e->ev.thread, STACK_COMM_LEN);
+	naming_thread(named, e->ev.thread, thread, &tid);
 	hist[hist_slot(x->ns)] = e->weight;
-	series = store_series_labelled(h->store, h->run, named->process, thread, e->ev.tid, named->stack, x->kind,
+	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack, x->kind,
 				       x->label);
 	return store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
 }
@@ -174,12 +174,12 @@ static void amount_store(struct join *j, struct family_host *h, struct join_wait
 		h->added += w->of.end.weight;
 }
 
-static uint32_t task_of(struct family_host *h, uint32_t process, const char name[STACK_COMM_LEN], uint32_t tid)
+static uint32_t task_of(struct family_host *h, const struct naming_result *named, const char name[STACK_COMM_LEN], uint32_t tid)
 {
-	char thread[STACK_COMM_LEN + 1] = {0};
+	char thread[STACK_COMM_LEN + 1];
 
-	memcpy(thread, name, STACK_COMM_LEN);
-	return store_task(h->store, h->run, process, thread, tid);
+	naming_thread(named, name, thread, &tid);
+	return store_task(h->store, h->run, named->process, thread, tid);
 }
 
 /* What it waited on. Where the store does not take it, it has refused the wait's amounts, and is counted there. */
@@ -194,9 +194,11 @@ static void object_store(struct join *j, struct family_host *h, struct join_wait
 	for (int i = 0; x.object && i < 3 && err == -ESTALE; i++) {
 		const struct naming_result *named = named_now(j, h, w, i > 0);
 
+		if (named->excluded)
+			return;
 		x.stack = w->size ? named->stack : 0;
 		x.waker = e->waker && j->thread ? j->thread(j->ctx, h, e->waker) : 0;
-		err = store_wait_on(h->store, task_of(h, named->process, e->ev.thread, e->ev.tid),
+		err = store_wait_on(h->store, task_of(h, named, e->ev.thread, e->ev.tid),
 				    (int64_t)e->ev.time_ns + h->offset_ns, &x);
 	}
 }
@@ -228,9 +230,9 @@ static void wake_store(struct join *j, struct family_host *h, struct join_wait *
 				       .context = (enum store_wake_context)e->context, .stack = w->size ? by->stack : 0};
 		struct naming_result slept;
 
-		x.waker = task_of(h, by->process, e->ev.thread, e->ev.tid);
+		x.waker = task_of(h, by, e->ev.thread, e->ev.tid);
 		naming_stack(h->naming, &who, NULL, &slept);
-		err = store_wake(h->store, task_of(h, slept.process, e->thread, e->tid),
+		err = store_wake(h->store, task_of(h, &slept, e->thread, e->tid),
 				 (int64_t)e->ev.time_ns + h->offset_ns, &x);
 	}
 }

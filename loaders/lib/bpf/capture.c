@@ -219,7 +219,7 @@ static int open_parts(struct capture *c, struct err *e)
 				       .budget_bytes = o->budget_bytes};
 	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(), .socket_path = o->maps_socket,
 				   .args_policy = o->args, .no_lines = o->no_lines};
-	const struct naming_opts no = {.no_lines = o->no_lines};
+	const struct naming_opts no = {.no_lines = o->no_lines, .include = o->include, .exclude = o->exclude};
 	int err;
 
 	hurry();

@@ -25,6 +25,15 @@ static bool is_bad(struct capture *c, enum store_end_how how, uint32_t status, i
 	return c->bad[killed]++ < BAD_MAX;
 }
 
+/* Counted, and nobody's. */
+static void end_excluded(struct capture *c, const struct store_end *how, int64_t at_ns)
+{
+	struct store_end e = {.comm = "[excluded]", .how = how->how, .status = how->status};
+
+	if (store_end(c->store, c->run, at_ns, &e) == -ESTALE)
+		store_end(c->store, c->run, at_ns, &e); /* nothing in it is of an epoch */
+}
+
 static void on_end(void *ctx, struct hostmaps_process *p)
 {
 	struct capture *c = ctx;
@@ -41,6 +50,10 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 	if (e.how == STORE_END_EXEC) { /* no end of the process, but of this program in it */
 		if (naming_has(p))
 			naming_ended(c->naming, p);
+		return;
+	}
+	if (naming_excludes(c->naming, p)) {
+		end_excluded(c, &e, at_ns);
 		return;
 	}
 	row = naming_has(p) || is_bad(c, e.how, e.status, at_ns);

@@ -99,19 +99,20 @@ static void record_give(struct capture *c, const struct stack_event *ev, size_t 
 static void record_store(struct capture *c, const struct stack_event *ev, size_t size, uint64_t n)
 {
 	const uint64_t *frames = (const uint64_t *)(ev + 1);
-	char thread[STACK_COMM_LEN + 1] = {0};
+	char thread[STACK_COMM_LEN + 1];
 	struct naming_result named;
-	uint32_t series;
+	uint32_t series, tid;
 	int err = -ESTALE;
 
 	if (c->f->take) {
 		record_give(c, ev, size);
 		return;
 	}
-	memcpy(thread, ev->thread, STACK_COMM_LEN);
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
 		naming_stack(c->naming, ev, frames, &named);
-		series = store_series(c->store, c->run, named.process, thread, ev->tid, named.stack, STORE_KIND_CPU);
+		tid = ev->tid;
+		naming_thread(&named, ev->thread, thread, &tid);
+		series = store_series(c->store, c->run, named.process, thread, tid, named.stack, STORE_KIND_CPU);
 		err = store_add(c->store, series, capture_utc(c, (int64_t)ev->time_ns), n);
 	}
 	if (err) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/host/rules.h"
 
 #define FREQ_MAX 4999
 #define FREQ_DEFAULT 99
@@ -15,7 +16,7 @@
 #define DURATION_MAX_NS (365ull * 86400 * 1000000000)
 
 enum { OPT_CGROUP = 256, OPT_CONTAINER, OPT_COMM, OPT_BUCKET, OPT_ARGS, OPT_NO_LINES, OPT_SOCKET, OPT_PROGRESS, OPT_TARGETS,
-       OPT_RECORDING, OPT_SEGMENT_BYTES, OPT_SEGMENT_AGE, OPT_BUDGET, OPT_CHECK, OPT_JSON, OPT_FAMILY = 512 /* and on: the family's own */ };
+       OPT_RECORDING, OPT_INCLUDE, OPT_EXCLUDE, OPT_SEGMENT_BYTES, OPT_SEGMENT_AGE, OPT_BUDGET, OPT_CHECK, OPT_JSON, OPT_FAMILY = 512 /* and on: the family's own */ };
 
 /* The table: getopt's options and the help are made of it. */
 struct option_row {
@@ -36,6 +37,8 @@ static const struct option_row rows[] = {
 	{'s', "store", "DIR", "the store's folder (default: $SONDE_STORE, else /var/lib/sonde for root)", false},
 	{OPT_BUCKET, "bucket", "1s|10s", "the store's time step (default 10s)", false},
 	{OPT_ARGS, "args", "POLICY", "command lines: full, masked (default) or none", false},
+	{OPT_INCLUDE, "include", "RULES", "name only these processes, all others are [excluded]: container:web-* user:www", false},
+	{OPT_EXCLUDE, "exclude", "RULES", "and not these; also image:, command:, unit:; see sonde.conf(5)", false},
 	{OPT_NO_LINES, "no-lines", NULL, "functions alone: no source lines, no inlined functions", false},
 	{OPT_SOCKET, "maps-socket", "PATH", "use the sonde-maps that listens there (default: start one)", false},
 	{OPT_PROGRESS, "progress-fd", "N", "write progress as JSON lines to this descriptor", false},
@@ -165,6 +168,18 @@ static int bucket_set(struct options *o, const char *arg, struct err *e)
 	return 0;
 }
 
+static int rules_set(const char *name, const char *arg, const char **out, struct err *e)
+{
+	if (rules_check(arg)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--%s '%.100s' is no list of container:, image:, command:, user: (of this host) or "
+			"unit: with a pattern each", name, arg);
+		err_fix(e, "--%s 'container:web-* unit:backup.service'", name);
+		return -EINVAL;
+	}
+	*out = *arg ? arg : NULL;
+	return 0;
+}
+
 static int args_set(struct options *o, const char *arg, struct err *e)
 {
 	if (strcmp(arg, "full") && strcmp(arg, "masked") && strcmp(arg, "none"))
@@ -238,6 +253,8 @@ static int option_apply(const struct family *f, struct options *o, int id, const
 	case OPT_COMM: return list_add(&o->comms, "comm", arg, e);
 	case OPT_BUCKET: return bucket_set(o, arg, e);
 	case OPT_ARGS: return args_set(o, arg, e);
+	case OPT_INCLUDE: return rules_set("include", arg, &o->include, e);
+	case OPT_EXCLUDE: return rules_set("exclude", arg, &o->exclude, e);
 	case OPT_NO_LINES: o->no_lines = true; return 0;
 	case OPT_PROGRESS: return fd_set_(&o->progress_fd, "progress-fd", arg, e);
 	case OPT_TARGETS: return fd_set_(&o->targets_fd, "targets-fd", arg, e);

@@ -29,6 +29,7 @@ struct options {
 	const char *store;          /* NULL: the default */
 	bool no_lines;
 	const char *args;           /* "full", "masked", "none" */
+	const char *include, *exclude; /* rules.h; NULL: none */
 	const char *maps_socket;    /* NULL: a sonde-maps of our own */
 	int progress_fd;            /* -1: none */
 	int targets_fd;             /* -1: none; see targetfeed.h */

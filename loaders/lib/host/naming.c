@@ -167,6 +167,10 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
 	}
 	b = (struct stack_buf){.frames = n->buf, .at = cap};
 	n->stat.stacks++;
+	if (naming_excludes(n, p)) {
+		naming_excluded_stack(n, out);
+		return;
+	}
 	*out = (struct naming_result){.exe = p ? p->exe : "", .process = naming_process(n, p, ev), .end = end_of(ev)};
 	put_kernel(n, &b, frames, ev->n_kernel);
 	put_user(n, &b, p, ev, frames + ev->n_kernel, out);

@@ -51,6 +51,7 @@ struct naming_opts {
 	bool no_lines;            /* functions alone, also where an index knows lines and inlined functions */
 	const char *kallsyms;     /* NULL: /proc/kallsyms */
 	const char *docker_root;  /* NULL: /var/lib/docker, or what /etc/docker/daemon.json says */
+	const char *include, *exclude; /* rules.h: all other processes are one, "[excluded]"; NULL: all are told. Borrowed */
 };
 
 /* `hm` and `w` are borrowed and must outlive it. `o` may be NULL. Kernel symbols are read at the first kernel frame. */
@@ -64,6 +65,7 @@ struct naming_result {
 	uint32_t image;          /* store id of what the outermost user frame lies in, 0: there is none */
 	const char *exe;         /* path of the process's executable, "" if not known; borrowed until the next hostmaps_read */
 	enum stack_end end;      /* why the user part ends: the event's, or STALE, NO_MAPPING, GONE */
+	bool excluded;           /* by the rules: the process and the stack are "[excluded]", its threads have no names */
 };
 /* Name one sample; to be called when hostmaps_watermark has passed its time. `frames` holds n_kernel + n_user of them.
  * The ids are of the present epoch, valid until store_epoch grows (on -ESTALE of store_add just call again: it notices). */
@@ -81,8 +83,23 @@ const struct kallsyms *naming_kallsyms(const struct naming *n);
  * 0, or -ETIMEDOUT: what is left stays unnamed and is counted. Flush the store afterwards. */
 int naming_drain(struct naming *n, int deadline_ms);
 
-/* How a process that hostmaps tells to be no more has ended; *status: its exit code or signal. */
+/* A thread's name and id as they may be stored, beside what naming_stack said of it. */
+static inline void naming_thread(const struct naming_result *named, const char comm[STACK_COMM_LEN],
+				 char out[STACK_COMM_LEN + 1], uint32_t *tid)
+{
+	for (int i = 0; i < STACK_COMM_LEN; i++)
+		out[i] = named->excluded ? 0 : comm[i];
+	out[STACK_COMM_LEN] = 0;
+	*tid = named->excluded ? 0 : *tid;
+}
+
+/* Do the rules leave it out? NULL: a process that nobody told of. */
 struct hostmaps_process;
+bool naming_excludes(struct naming *n, struct hostmaps_process *p);
+/* The row of all those together. */
+uint32_t naming_excluded_process(struct naming *n);
+
+/* How a process that hostmaps tells to be no more has ended; *status: its exit code or signal. */
 enum store_end_how naming_end(const struct hostmaps_process *p, uint32_t *status);
 /* Is it in the store, as one that had samples? */
 bool naming_has(const struct hostmaps_process *p);

@@ -73,6 +73,8 @@ struct process_note {
 	int64_t look_ns;      /* its runtime is looked for again then */
 	uint32_t looks;
 	struct runtime runtime;
+	bool judged, excluded;      /* by the rules, with what was known then: */
+	uint32_t judged_serial, judged_containers;
 };
 
 struct container_entry {
@@ -160,6 +162,9 @@ void naming_epoch(struct naming *n);
 int naming_process_init(struct naming *n);
 uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev);
 void naming_process_tick(struct naming *n);
+const struct container_entry *naming_container_entry(struct naming *n, const char *cgroup);
+/* naming_excluded.c */
+void naming_excluded_stack(struct naming *n, struct naming_result *out);
 /* naming_runtime.c: what the process is a program of, as far as it can be told now; false: as before. */
 bool naming_runtime(struct process_note *note, const struct hostmaps_process *p);
 /* Once a second: those that were told too early are told again. */

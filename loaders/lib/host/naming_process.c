@@ -154,6 +154,11 @@ static struct container_entry *container_get(struct naming *n, const char *cgrou
 	return c;
 }
 
+const struct container_entry *naming_container_entry(struct naming *n, const char *cgroup)
+{
+	return container_get(n, cgroup, 0);
+}
+
 static uint32_t container_id(struct naming *n, struct container_entry *c)
 {
 	struct store_container s = {.runtime = c->ref.runtime, .runtime_id = c->ref.id, .cgroup = c->path,

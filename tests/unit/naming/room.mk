@@ -7,4 +7,5 @@ $(eval $(call unit_test,kallsyms_test,tests/unit/loaders/lib/host/kallsyms_test.
 $(eval $(call unit_test,perfmap_test,tests/unit/loaders/lib/host/perfmap_test.c,host base,))
 $(eval $(call unit_test,container_test,tests/unit/loaders/lib/host/container_test.c,host base,-ljansson))
 $(eval $(call unit_test,naming_test,tests/unit/loaders/lib/host/naming_test.c,host base,-ljansson))
+$(eval $(call unit_test,rules_test,tests/unit/loaders/lib/host/rules_test.c,host base,))
 $(eval $(call unit_test,late_test,tests/unit/loaders/lib/host/late_test.c,host base,))

@@ -126,7 +126,7 @@ uint32_t store_process(struct store_writer *w, const struct store_process *p)
 	n_processes++;
 	snprintf(processes[n_processes].comm, 64, "%s", p->comm);
 	snprintf(processes[n_processes].args, 64, "%s", p->args);
-	snprintf(processes[n_processes].unit, 64, "%s", p->unit);
+	snprintf(processes[n_processes].unit, 64, "%s", p->unit ? p->unit : "");
 	processes[n_processes].pid = p->pid;
 	processes[n_processes].container = p->container;
 	processes[n_processes].self = p->self;
@@ -427,6 +427,44 @@ static void beyond_a_frame_that_is_stale_nothing_is_shown(void **state)
 	assert_string_equal(TABLES(STACK_END_ROOT, 1, 1, 3, 0xffffffff81000310, IN_LIB(0x1110), IN_LIB(0x1010), IN_LIB(0x1020)),
 			    "libx.so:two+1110 [kernel]:asm_exc_page_fault+300!");
 	assert_int_equal(last.end, STACK_END_STALE);
+}
+
+static void what_the_rules_leave_out_is_one_process_without_names(void **state)
+{
+	struct naming_opts o = {.kallsyms = kallsyms_path, .docker_root = "/nonexistent", .exclude = "command:vault user:4242"};
+	char name[STACK_COMM_LEN] = "secret-thread", thread[STACK_COMM_LEN + 1];
+	uint32_t tid = 7;
+
+	(void)state;
+	naming_close(n);
+	assert_int_equal(naming_open(NULL, NULL, &o, &n, NULL), 0);
+	make_ready();
+	assert_string_equal(STACK(0, 1, 0x10001010), "libx.so:one+1000!");
+	assert_false(last.excluded);
+	/* it becomes one of those: it is judged anew when more is known of it */
+	proc_a.comm = "vault";
+	assert_string_equal(STACK(0, 1, 0x10001010), "libx.so:one+1000!");
+	proc_a.serial++;
+	assert_string_equal(STACK(1, 1, 0xffffffff81000210, 0x10001010), "[excluded]+0");
+	assert_true(last.excluded);
+	assert_string_equal(processes[last.process].comm, "[excluded]");
+	assert_int_equal(processes[last.process].pid, 0);
+	assert_string_equal(last.exe, "");
+	naming_thread(&last, name, thread, &tid);
+	assert_string_equal(thread, "");
+	assert_int_equal(tid, 0);
+	proc_a.comm = "a";
+	proc_a.serial++;
+	assert_string_equal(STACK(0, 1, 0x10001010), "libx.so:one+1000!");
+	/* of a process that nobody told of only an `include` can tell that it is none of those */
+	assert_false(naming_excludes(n, NULL));
+	naming_close(n);
+	free(proc_a.user);
+	proc_a.user = NULL;
+	o.include = "command:a";
+	assert_int_equal(naming_open(NULL, NULL, &o, &n, NULL), 0);
+	assert_true(naming_excludes(n, NULL));
+	assert_false(naming_excludes(n, &proc_a));
 }
 
 static void a_signal_trampoline_is_named_at_its_first_byte(void **state)
@@ -776,6 +814,7 @@ int main(void)
 		T(the_bit_of_a_frame_decides_where_it_is_looked_up),
 		T(a_stack_that_exec_or_exit_has_taken_away_is_no_stack_cut_short),
 		T(beyond_a_frame_that_is_stale_nothing_is_shown),
+		T(what_the_rules_leave_out_is_one_process_without_names),
 		T(a_signal_trampoline_is_named_at_its_first_byte),
 		T(modules_and_bpf_programs_are_images_of_their_own),
 		T(frames_without_an_index_get_their_names_when_it_comes),

@@ -4,8 +4,8 @@
  * or the beginning of its id, at least 6 digits), image, command (its name, its executable's path or last part), user (name or
  * number), unit. A pattern is that of a shell: container:web-*, unit:*.service.
  */
-#ifndef SONDE_SUPERVISOR_RULES_H
-#define SONDE_SUPERVISOR_RULES_H
+#ifndef SONDE_HOST_RULES_H
+#define SONDE_HOST_RULES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "supervisor/rules.h"
+#include "loaders/lib/host/rules.h"
 
 #include <errno.h>
 #include <fnmatch.h>
