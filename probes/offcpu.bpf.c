@@ -73,6 +73,7 @@ static __noinline void thread_identify(struct offcpu_thread *t, struct task_stru
 	t->exec_id = w->exec_id;
 	__builtin_memcpy(t->comm, w->comm, sizeof(t->comm));
 	t->in_scope = task_in_scope(task);
+	__builtin_memset(t->sums, 0, sizeof(t->sums));
 	if (bpf_map_update_elem(&who, &t->id, w, BPF_ANY))
 		tally_lost();
 }
@@ -225,8 +226,9 @@ static __noinline void state_set(struct offcpu_thread *t, struct task_struct *pr
 	}
 }
 
-static __noinline void thread_came(struct task_struct *next, __u64 now, struct offcpu_cpu *cpu,
-					struct offcpu_tally *tl)
+/* Its id; 0: it found no room. */
+static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct offcpu_cpu *cpu,
+				    struct offcpu_tally *tl)
 {
 	struct offcpu_thread *t = thread_get(next);
 	__u64 since, from;
@@ -235,7 +237,7 @@ static __noinline void thread_came(struct task_struct *next, __u64 now, struct o
 	if (!t)
 		t = thread_new(next, now, begin_ns, LIKE(OFFCPU_S_BLOCKED, 0, OFFCPU_F_BEFORE) | LIKE_WOKEN, BPF_NOEXIST);
 	if (!t)
-		return;
+		return 0;
 	if (t->state == OFFCPU_S_RUNNING) { /* nobody saw it leave: it was about to when it was read at the start */
 		t->state = OFFCPU_S_BLOCKED;
 		t->class = OFFCPU_OTHER;
@@ -252,10 +254,10 @@ static __noinline void thread_came(struct task_struct *next, __u64 now, struct o
 		__u32 class = blocked ? OFFCPU_WOKEN : t->state == OFFCPU_S_BLOCKED ? OFFCPU_YIELDED : t->class;
 
 		if (blocked)
-			sum_add(t->id, t->class, t->flags, from - since);
+			sum_add(t, OFFCPU_SUM_BLOCKED, t->class, t->flags, from - since);
 		else
 			t->class = class;
-		sum_add(t->id, class, from > since ? 0 : t->flags & OFFCPU_F_BEFORE, now - from);
+		sum_add(t, OFFCPU_SUM_READY, class, from > since ? 0 : t->flags & OFFCPU_F_BEFORE, now - from);
 		if (now - from >= OFFCPU_CULPRIT_NS)
 			culprits_add(cpu, t->id, from, now);
 		if (t->weight)
@@ -267,6 +269,7 @@ static __noinline void thread_came(struct task_struct *next, __u64 now, struct o
 	t->weight = 0;
 	t->woken_ns = 0;
 	t->since_ns = now;
+	return t->id;
 }
 
 /* true: with a stack */
@@ -283,7 +286,7 @@ static __always_inline bool thread_left(struct task_struct *prev, bool preempt, 
 	if (t->state != OFFCPU_S_RUNNING) /* nobody saw it come: it did behind what was seen last */
 		thread_came(prev, cpu->last_ns > t->woken_ns ? cpu->last_ns : t->woken_ns, cpu, tl);
 	if (t->in_scope)
-		sum_add(t->id, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE, now - t->since_ns);
+		sum_add(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE, now - t->since_ns);
 	stint_add(cpu, t->id, t->since_ns, now);
 	if (state & TASK_DEAD) {
 		bpf_map_delete_elem(&threads, &key);
@@ -335,11 +338,13 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	else
 		stint_add(cpu, OFFCPU_BY_IDLE, cpu->idle_ns ? cpu->idle_ns : begin_ns, now);
 	if (next->pid) {
-		thread_came(next, now, cpu, tl);
+		cpu->running = thread_came(next, now, cpu, tl);
 		cpu->idle_ns = 0;
 	} else {
+		cpu->running = 0;
 		cpu->idle_ns = now;
 	}
+	cpu->task = (__u64)next;
 	cpu->last_ns = now;
 	cost_add(tl, now, stack);
 	return 0;
@@ -372,20 +377,28 @@ int BPF_PROG(offcpu_switch_old, bool preempt, struct task_struct *prev, struct t
  * have a stack of their own; one of user code stands on the thread's, which then has not come by a system call. The
  * arguments of a tracepoint stand on the stack.
  */
-static __always_inline __u32 context_of(struct task_struct *current, void *ctx)
+static __always_inline __u32 context_of(struct task_struct *current, struct offcpu_cpu *cpu, void *ctx)
 {
-	__u32 zero = 0;
-	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
 	struct arch_entry in;
+	__u32 flags;
+	bool known;
+	__u64 stack;
 
-	if (!cpu)
-		return OFFCPU_IN_THREAD;
 	cpu->stack = (__u64)ctx; /* read back, it is a number */
-	if (*(volatile __u64 *)&cpu->stack - (__u64)BPF_CORE_READ(current, stack) >= ARCH_THREAD_SIZE)
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
+		struct task_struct *task = bpf_get_current_task_btf();
+
+		stack = (__u64)task->stack;
+		flags = task->flags;
+		known = arch_task_entry_read(task, &in);
+	} else {
+		stack = (__u64)BPF_CORE_READ(current, stack);
+		flags = BPF_CORE_READ(current, flags);
+		known = arch_entry_read(arch_current_entry(current), &in);
+	}
+	if (*(volatile __u64 *)&cpu->stack - stack >= ARCH_THREAD_SIZE)
 		return OFFCPU_IN_INTERRUPT;
-	if (BPF_CORE_READ(current, flags) & PF_KTHREAD)
-		return OFFCPU_IN_THREAD;
-	return arch_entry_read(arch_current_entry(current), &in) && in.call < 0 ? OFFCPU_IN_INTERRUPT : OFFCPU_IN_THREAD;
+	return !(flags & PF_KTHREAD) && known && in.call < 0 ? OFFCPU_IN_INTERRUPT : OFFCPU_IN_THREAD;
 }
 
 /* Behind the stack in `s`, of who wakes `t`. A function of its own: the unwinder leaves little stack. 0: sent. */
@@ -413,13 +426,15 @@ static __noinline long wake_send(const struct offcpu_thread *t, const struct sta
 
 /* true: it has been told with a stack of who wakes (not of an idle CPU), and belongs in no sum. Below the limit all are. */
 static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task_struct *p, struct task_struct *current,
-				      const struct offcpu_wake_key *key, __u64 now, void *ctx)
+				      struct offcpu_cpu *cpu, const struct offcpu_wake_key *key, __u64 now, void *ctx)
 {
 	__u32 zero = 0;
-	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
-	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	struct stack_scratch *s;
 
-	if (!cpu || !s || !key->waker || !limit_weight(&cpu->wakes, now, limit_wake))
+	if (!key->waker || !limit_weight(&cpu->wakes, now, limit_wake))
+		return false;
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	if (!s)
 		return false;
 	stack_fill_task(&s->ev, current, now);
 	if (!stack_fill(s, current, ctx, NULL) &&
@@ -428,12 +443,26 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 	return !wake_send(t, s, key, now - t->since_ns, p->flags);
 }
 
+/* Who has this CPU; 0: nobody, or it is not known. No look-up, unless nobody saw it come. */
+static __always_inline __u64 running_id(const struct offcpu_cpu *cpu, struct task_struct *current)
+{
+	struct offcpu_thread *t;
+
+	if (cpu->task == (__u64)current)
+		return cpu->running;
+	t = thread_get(current);
+	return t ? t->id : 0;
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(offcpu_waking, struct task_struct *p)
 {
-	struct offcpu_thread *t = thread_get(p), *by;
+	struct offcpu_thread *t = thread_get(p);
+	struct task_struct *current;
 	struct offcpu_wake_key key = {};
-	__u64 now, current;
+	struct offcpu_cpu *cpu;
+	__u32 zero = 0;
+	__u64 now;
 
 	if (!t)
 		return 0;
@@ -445,14 +474,16 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 	t->woken_ns = now;
 	if (!t->in_scope || now < t->since_ns)
 		return 0;
-	current = bpf_get_current_task();
-	by = bpf_map_lookup_elem(&threads, &current);
+	cpu = bpf_map_lookup_elem(&cpus, &zero);
+	if (!cpu)
+		return 0;
+	current = (struct task_struct *)bpf_get_current_task();
 	key.id = t->id;
-	key.waker = by ? by->id : 0;
+	key.waker = running_id(cpu, current);
 	key.class = t->class;
-	key.context = context_of((struct task_struct *)current, ctx);
+	key.context = context_of(current, cpu, ctx);
 	t->waker = key.context == OFFCPU_IN_THREAD ? key.waker : 0;
-	if (!wake_tell(t, p, (struct task_struct *)current, &key, now, ctx))
+	if (!wake_tell(t, p, current, cpu, &key, now, ctx))
 		wake_add(&key, now - t->since_ns);
 	return 0;
 }
@@ -475,14 +506,19 @@ int BPF_PROG(offcpu_exec, struct task_struct *p)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct offcpu_thread *t = thread_get(p);
+	struct offcpu_cpu *cpu;
+	__u32 zero = 0;
 
 	if (!t || t->state != OFFCPU_S_RUNNING)
 		return 0;
 	if (t->in_scope)
-		sum_add(t->id, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE, now - t->since_ns);
+		sum_add(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE, now - t->since_ns);
 	t->flags = 0;
 	t->since_ns = now;
 	thread_identify(t, p, now, 0);
+	cpu = bpf_map_lookup_elem(&cpus, &zero);
+	if (cpu && cpu->task == (__u64)p)
+		cpu->running = t->id;
 	return 0;
 }
 

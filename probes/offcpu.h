@@ -68,6 +68,14 @@ struct offcpu_object {
 	__u8 pad[7];
 };
 
+/* Where a thread's sums stand: those it added to last. */
+enum offcpu_sum_of { OFFCPU_SUM_RUNNING = 0, OFFCPU_SUM_BLOCKED, OFFCPU_SUM_READY, OFFCPU_SUM_LAST };
+#define OFFCPU_SUM_KNOWN (1u << 31)
+struct offcpu_sum_at {
+	__u32 what; /* OFFCPU_SUM_KNOWN | flags << 16 | class; 0: none yet */
+	__u32 slot; /* in `sums` */
+};
+
 /* Value of the map `threads`, by task_struct's address: it lives as long as the thread. */
 struct offcpu_thread {
 	__u64 id;
@@ -87,6 +95,7 @@ struct offcpu_thread {
 	__u8 pad[2];
 	__u64 waker;     /* id of the thread that woke it; 0: an interrupt did, or it is not known */
 	struct offcpu_object on; /* of the wait, where its stack was taken */
+	struct offcpu_sum_at sums[OFFCPU_SUM_LAST];
 };
 
 struct offcpu_who { /* value of the map `who`, by id */
@@ -99,15 +108,21 @@ struct offcpu_who { /* value of the map `who`, by id */
 
 #define OFFCPU_HIST 64 /* slot i counts [2^i, 2^(i+1)) ns; a power of two: an index is masked */
 
-struct offcpu_key {
+struct offcpu_key { /* of the map `totals`: the value is a slot in `sums` */
 	__u64 id;
 	__u32 class, flags;
 };
-struct offcpu_sum { /* value of the map `totals` */
+struct offcpu_sum { /* value of the array `sums` */
 	__u64 n, total_ns;
 	__u64 max_ns[2];   /* of the readings with this last bit */
 	__u32 reading[2];
 	__u32 hist[OFFCPU_HIST];
+};
+
+/* Slots in `sums` that are free, in the queue `free_slots`: zeroed by the loader, which has them back when it has read the
+ * last of a thread. */
+struct offcpu_slots {
+	__u32 first, n;
 };
 
 enum offcpu_context { OFFCPU_IN_THREAD = 0, OFFCPU_IN_INTERRUPT = 1 }; /* as stored; soft interrupts too */
@@ -133,6 +148,8 @@ struct offcpu_cpu { /* the program's own, by CPU */
 	__u64 idle_ns;   /* idle since; 0: it is not */
 	__u64 stack;     /* an address on the present stack */
 	__u64 last_ns;   /* the last switch */
+	__u64 task, running; /* who came to it last, as far as was seen: its address and id */
+	struct offcpu_slots free; /* taken from the queue */
 	__u32 next;      /* stint to write */
 	__u32 pad;
 	struct offcpu_stint stint[OFFCPU_STINTS];

@@ -32,9 +32,24 @@ __u32 reading;
 
 HASH(threads, __u64, struct offcpu_thread);
 HASH(who, __u64, struct offcpu_who);
-HASH(totals, struct offcpu_key, struct offcpu_sum);
+HASH(totals, struct offcpu_key, __u32);
 HASH(wakes, struct offcpu_wake_key, struct offcpu_count);
 HASH(culprits, struct offcpu_culprit_key, struct offcpu_count);
+
+/* The sums themselves: a thread knows the slots of those it adds to (struct offcpu_sum_at), and most additions need no hash. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct offcpu_sum);
+} sums SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1024);
+	__type(value, struct offcpu_slots);
+} free_slots SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -69,7 +84,6 @@ struct {
 } who_scratch SEC(".maps");
 
 /* What new elements begin as. */
-static const struct offcpu_sum no_sum = {};
 static const struct offcpu_count no_count = {};
 
 static __always_inline struct offcpu_tally *tally_get(void)
@@ -87,56 +101,64 @@ static __always_inline void tally_lost(void)
 		t->lost++;
 }
 
-/* This and other steps are global functions of numbers alone: they are verified once, not wherever they are called. */
+/* The place of the highest bit, by a multiplication (de Bruijn's sequence B(2, 6)): six comparisons would be guessed wrong too
+ * often. This and other steps are global functions of numbers alone: they are verified once, not wherever they are called. */
+static const __u8 log2_table[64] = {
+	0,  47, 1,  56, 48, 27, 2,  60, 57, 49, 41, 37, 28, 16, 3,  61, 54, 58, 35, 52, 50, 42,
+	21, 44, 38, 32, 29, 23, 17, 11, 4,  62, 46, 55, 26, 59, 40, 36, 15, 53, 34, 51, 20, 43,
+	31, 22, 10, 45, 25, 39, 14, 33, 19, 30, 9,  24, 13, 18, 8,  12, 7,  6,  5,  63};
+
 __noinline __u32 log2_of(__u64 v)
 {
-	__u32 slot = 0;
+	for (__u32 i = 1; i < 64; i *= 2)
+		v |= v >> i;
+	return v ? log2_table[v * 0x03f79d71b4cb0a89ull >> 58] : 0;
+}
 
-	if (v >> 32) {
-		v >>= 32;
-		slot += 32;
-	}
-	if (v >> 16) {
-		v >>= 16;
-		slot += 16;
-	}
-	if (v >> 8) {
-		v >>= 8;
-		slot += 8;
-	}
-	if (v >> 4) {
-		v >>= 4;
-		slot += 4;
-	}
-	if (v >> 2) {
-		v >>= 2;
-		slot += 2;
-	}
-	return slot + (v >> 1);
+#define NO_SLOT 0xffffffff
+
+static __always_inline __u32 slot_new(void)
+{
+	__u32 zero = 0;
+	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+
+	if (!cpu || (!cpu->free.n && bpf_map_pop_elem(&free_slots, &cpu->free)))
+		return NO_SLOT;
+	cpu->free.n--;
+	return cpu->free.first++;
+}
+
+/* Where a sum stands, made if there is none. */
+__noinline __u32 slot_find(__u64 id, __u32 class, __u32 flags)
+{
+	struct offcpu_key key = {.id = id, .class = class, .flags = flags};
+	__u32 *at = bpf_map_lookup_elem(&totals, &key), slot;
+
+	if (at)
+		return *at;
+	slot = slot_new();
+	if (slot == NO_SLOT || !bpf_map_update_elem(&totals, &key, &slot, BPF_NOEXIST))
+		return slot;
+	bpf_map_push_elem(&free_slots, &(struct offcpu_slots){slot, 1}, BPF_ANY);
+	return NO_SLOT;
 }
 
 /* One stretch more. A function of its own, as others that are called beside the unwinder: its steps leave little stack.
  * Only one CPU at a time has anything to say of one thread and class: no atomics. */
-__noinline int sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns)
+__noinline int slot_add(__u32 slot, __u64 ns)
 {
-	struct offcpu_key key = {.id = id, .class = class, .flags = flags};
-	struct offcpu_sum *sum = bpf_map_lookup_elem(&totals, &key);
-	__u32 slot, now = reading, half = now & 1;
+	struct offcpu_sum *sum = bpf_map_lookup_elem(&sums, &slot);
+	__u32 now = reading, half = now & 1;
 
-	if ((__s64)ns < 0) /* clocks of two CPUs */
-		ns = 0;
-	slot = log2_of(ns);
-	if (!sum) {
-		bpf_map_update_elem(&totals, &key, &no_sum, BPF_NOEXIST);
-		sum = bpf_map_lookup_elem(&totals, &key);
-	}
 	if (!sum) {
 		tally_lost();
 		return 0;
 	}
+	if ((__s64)ns < 0) /* clocks of two CPUs */
+		ns = 0;
 	sum->n++;
 	sum->total_ns += ns;
-	sum->hist[slot & (OFFCPU_HIST - 1)]++;
+	sum->hist[log2_of(ns) & (OFFCPU_HIST - 1)]++;
 	if (sum->reading[half] != now) {
 		sum->reading[half] = now;
 		sum->max_ns[half] = 0;
@@ -146,6 +168,20 @@ __noinline int sum_add(__u64 id, __u32 class, __u32 flags, __u64 ns)
 	return 0;
 }
 
+/* `of`: enum offcpu_sum_of. */
+static __noinline void sum_add(struct offcpu_thread *t, __u32 of, __u32 class, __u32 flags, __u64 ns)
+{
+	struct offcpu_sum_at *at = &t->sums[of];
+	__u32 what = OFFCPU_SUM_KNOWN | flags << 16 | class;
+
+	if (at->what != what) {
+		at->slot = slot_find(t->id, class, flags);
+		at->what = at->slot == NO_SLOT ? 0 : what;
+	}
+	slot_add(at->slot, ns);
+}
+
+/* No atomics: the kernel wakes a thread under a lock of that thread's. */
 static __noinline void wake_add(const struct offcpu_wake_key *key, __u64 ns)
 {
 	struct offcpu_count *c = bpf_map_lookup_elem(&wakes, key);
@@ -158,8 +194,8 @@ static __noinline void wake_add(const struct offcpu_wake_key *key, __u64 ns)
 		tally_lost();
 		return;
 	}
-	__sync_fetch_and_add(&c->n, 1);
-	__sync_fetch_and_add(&c->total_ns, ns);
+	c->n++;
+	c->total_ns += ns;
 }
 
 __noinline int culprit_add(__u64 id, __u64 by, __u64 ns)

@@ -22,6 +22,7 @@ struct drain_who {
 
 struct drain_sum {
 	struct offcpu_key key;
+	uint32_t slot;
 	uint64_t n, total_ns;
 	uint32_t hist[OFFCPU_HIST];
 };
@@ -144,7 +145,18 @@ static bool who_forgotten(const struct drain *d, uint64_t id)
 
 /* ---- sums ---- */
 
-static struct drain_sum *sum_before(struct drain *d, const struct offcpu_key *key)
+/* The program adds to it no more: the next sum may stand there. */
+static void slot_free(struct drain *d, uint32_t slot)
+{
+	const struct offcpu_slots one = {.first = slot, .n = 1};
+
+	if (slot >= d->maps.n_sums)
+		return;
+	d->maps.sums[slot] = (struct offcpu_sum){0};
+	bpf_map_update_elem(d->maps.free_slots, NULL, &one, BPF_ANY);
+}
+
+static struct drain_sum *sum_before(struct drain *d, const struct offcpu_key *key, uint32_t slot)
 {
 	uint64_t hash = hash_bytes(HASH_SEED, key, sizeof(*key)), at;
 	struct drain_sum *s;
@@ -153,6 +165,7 @@ static struct drain_sum *sum_before(struct drain *d, const struct offcpu_key *ke
 		return (struct drain_sum *)(uintptr_t)at;
 	s = mem_alloc(sizeof(*s));
 	s->key = *key;
+	s->slot = slot;
 	idmap_set(&d->sums, hash, (uintptr_t)s);
 	return s;
 }
@@ -177,16 +190,19 @@ static void sum_read(void *ctx, const void *key_, const void *value)
 	struct offcpu_sum now;
 	struct drain_sum *before;
 	struct store_wait x;
-	uint32_t hist[OFFCPU_HIST], half = r->number & 1;
+	uint32_t hist[OFFCPU_HIST], half = r->number & 1, slot;
 
 	memcpy(&key, key_, sizeof(key));
-	memcpy(&now, value, sizeof(now));
+	memcpy(&slot, value, sizeof(slot));
+	if (slot >= r->d->maps.n_sums)
+		return;
 	if (!who_find(r->d, key.id)) { /* made since `who` was read: next time */
-		if (who_forgotten(r->d, key.id))
-			bpf_map_delete_elem(r->d->maps.totals, &key);
+		if (who_forgotten(r->d, key.id) && !bpf_map_delete_elem(r->d->maps.totals, &key))
+			slot_free(r->d, slot);
 		return;
 	}
-	before = sum_before(r->d, &key);
+	now = r->d->maps.sums[slot];
+	before = sum_before(r->d, &key, slot);
 	if (now.n == before->n)
 		return;
 	for (int i = 0; i < OFFCPU_HIST; i++)
@@ -299,7 +315,8 @@ static void sums_forget(struct drain *d)
 			i++;
 			continue;
 		}
-		bpf_map_delete_elem(d->maps.totals, &x->key);
+		if (!bpf_map_delete_elem(d->maps.totals, &x->key))
+			slot_free(d, x->slot);
 		idmap_del(&d->sums, s->key);
 		free(x);
 	}
@@ -353,7 +370,7 @@ void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_
 	d->read_ns = now_ns;
 	mapread_each(d->maps.who, sizeof(uint64_t), sizeof(struct offcpu_who), who_read, &r);
 	mapread_each(d->maps.threads, sizeof(uint64_t), sizeof(struct offcpu_thread), thread_read, &r);
-	mapread_each(d->maps.totals, sizeof(struct offcpu_key), sizeof(struct offcpu_sum), sum_read, &r);
+	mapread_each(d->maps.totals, sizeof(struct offcpu_key), sizeof(uint32_t), sum_read, &r);
 	mapread_each(d->maps.wakes, sizeof(struct offcpu_wake_key), sizeof(struct offcpu_count), wake_read, &r);
 	mapread_each(d->maps.culprits, sizeof(struct offcpu_culprit_key), sizeof(struct offcpu_count), culprit_read, &r);
 	sums_forget(d);

@@ -16,7 +16,9 @@
 struct family_host;
 
 struct drain_maps {
-	int threads, who, totals, wakes, culprits; /* descriptors */
+	int threads, who, totals, wakes, culprits, free_slots; /* descriptors */
+	struct offcpu_sum *sums; /* the array of that name, mapped; borrowed */
+	uint32_t n_sums;
 };
 
 struct drain {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -38,6 +39,8 @@
 #define WINDOW_NS          (1u << 27) /* of the program's limits */
 #define THREADS_LEAST      8192
 #define THREADS_MOST       262144
+#define SUMS_EACH          4  /* kinds of stretch of a thread, in the mean */
+#define SLOTS_AT_ONCE      64 /* that a CPU takes from the queue */
 #define LINKS              8
 
 _Static_assert(OFFCPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
@@ -46,6 +49,7 @@ struct offcpu {
 	struct offcpu_bpf *skel;
 	struct bpf_link *links[LINKS];
 	struct drain drain;
+	struct offcpu_sum *sums; /* the map's, mapped */
 	struct join join;
 	struct quota quota;
 	int64_t bucket;     /* second of UTC that the last reading ended */
@@ -105,7 +109,9 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 
 	bpf_map__set_max_entries(skel->maps.threads, room);
 	bpf_map__set_max_entries(skel->maps.who, room * 2);
-	bpf_map__set_max_entries(skel->maps.totals, room * 4);
+	bpf_map__set_max_entries(skel->maps.totals, room * SUMS_EACH);
+	bpf_map__set_max_entries(skel->maps.sums, room * SUMS_EACH);
+	bpf_map__set_max_entries(skel->maps.free_slots, room * SUMS_EACH);
 	bpf_map__set_max_entries(skel->maps.wakes, room * 2);
 	bpf_map__set_max_entries(skel->maps.culprits, room * 2);
 	bpf_map__set_max_entries(skel->maps.events, c->ring_bytes < 4u << 20 ? 4u << 20 : (uint32_t)c->ring_bytes);
@@ -166,9 +172,53 @@ static struct offcpu *offcpu_new(struct offcpu_bpf *skel)
 	return o;
 }
 
+static void offcpu_detach(void *state)
+{
+	struct offcpu *o = state;
+
+	for (int i = 0; i < LINKS; i++) {
+		bpf_link__destroy(o->links[i]);
+		o->links[i] = NULL;
+	}
+}
+
+static void offcpu_close(void *state)
+{
+	struct offcpu *o = state;
+
+	offcpu_detach(o);
+	join_release(&o->join);
+	drain_release(&o->drain);
+	quota_release(&o->quota);
+	if (o->sums)
+		munmap(o->sums, bpf_map__max_entries(o->skel->maps.sums) * sizeof(*o->sums));
+	offcpu_bpf__destroy(o->skel);
+	free(o);
+}
+
+/* The sums are read where they stand; at the start all slots are free. */
+static int sums_map(struct offcpu *o, struct err *e)
+{
+	const struct bpf_map *map = o->skel->maps.sums;
+	uint32_t n = bpf_map__max_entries(map);
+	int queue = bpf_map__fd(o->skel->maps.free_slots), err = 0;
+	void *at = mmap(NULL, n * sizeof(*o->sums), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (at == MAP_FAILED)
+		return load_error(-errno, "offcpu: sums", e);
+	o->sums = at;
+	for (uint32_t i = 0; i < n && !err; i += SLOTS_AT_ONCE) {
+		const struct offcpu_slots some = {.first = i, .n = SLOTS_AT_ONCE};
+
+		err = bpf_map_update_elem(queue, NULL, &some, BPF_ANY) ? -errno : 0;
+	}
+	return err ? load_error(err, "offcpu: free_slots", e) : 0;
+}
+
 static int offcpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
 {
 	struct offcpu_bpf *skel = offcpu_bpf__open();
+	struct offcpu *o;
 	int err;
 
 	if (!skel)
@@ -183,7 +233,13 @@ static int offcpu_open(const struct family_config *c, void **state, struct bpf_o
 		offcpu_bpf__destroy(skel);
 		return load_error(err, "offcpu", e);
 	}
-	*state = offcpu_new(skel);
+	o = offcpu_new(skel);
+	err = sums_map(o, e);
+	if (err) {
+		offcpu_close(o);
+		return err;
+	}
+	*state = o;
 	*obj = skel->obj;
 	return 0;
 }
@@ -227,6 +283,9 @@ static int offcpu_attach(void *state, struct err *e)
 		.totals = bpf_map__fd(o->skel->maps.totals),
 		.wakes = bpf_map__fd(o->skel->maps.wakes),
 		.culprits = bpf_map__fd(o->skel->maps.culprits),
+		.free_slots = bpf_map__fd(o->skel->maps.free_slots),
+		.sums = o->sums,
+		.n_sums = bpf_map__max_entries(o->skel->maps.sums),
 	};
 	int64_t begin_ns;
 	int err = 0;
@@ -238,28 +297,6 @@ static int offcpu_attach(void *state, struct err *e)
 	__atomic_store_n(&o->skel->bss->begin_ns, (uint64_t)begin_ns, __ATOMIC_RELEASE);
 	drain_init(&o->drain, &maps, begin_ns);
 	return err ? err : seed(o, e);
-}
-
-static void offcpu_detach(void *state)
-{
-	struct offcpu *o = state;
-
-	for (int i = 0; i < LINKS; i++) {
-		bpf_link__destroy(o->links[i]);
-		o->links[i] = NULL;
-	}
-}
-
-static void offcpu_close(void *state)
-{
-	struct offcpu *o = state;
-
-	offcpu_detach(o);
-	join_release(&o->join);
-	drain_release(&o->drain);
-	quota_release(&o->quota);
-	offcpu_bpf__destroy(o->skel);
-	free(o);
 }
 
 /* ---- reading ---- */

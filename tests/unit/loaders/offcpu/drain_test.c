@@ -19,7 +19,7 @@ static uint32_t reading;
 
 static int begin(void **state)
 {
-	const struct drain_maps maps = {FAKE_THREADS, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS};
+	const struct drain_maps maps = {FAKE_THREADS, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE, fake.sums, FAKES};
 
 	(void)state;
 	fakes_reset(&host);
@@ -56,12 +56,15 @@ static void thread_ends(uint32_t tid)
 static void sum_put(uint32_t tid, uint32_t class, uint64_t n, uint64_t ns, uint64_t max)
 {
 	struct offcpu_key key = {.id = ID(tid), .class = class};
-	struct offcpu_sum sum = {.n = n, .total_ns = ns};
+	struct offcpu_sum *sum = &fake.sums[tid];
+	uint32_t slot = tid;
 
-	sum.max_ns[reading & 1] = max;
-	sum.reading[reading & 1] = reading;
-	sum.hist[10] = (uint32_t)n;
-	fake_map_put(FAKE_TOTALS, &key, sizeof(key), &sum, sizeof(sum));
+	sum->n = n;
+	sum->total_ns = ns;
+	sum->max_ns[reading & 1] = max;
+	sum->reading[reading & 1] = reading;
+	sum->hist[10] = (uint32_t)n;
+	fake_map_put(FAKE_TOTALS, &key, sizeof(key), &slot, sizeof(slot));
 }
 
 static void read_now(void)
@@ -139,6 +142,9 @@ static void a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywh
 	assert_int_equal(fake.n_map[FAKE_TOTALS] + fake.n_map[FAKE_WAKES] + fake.n_map[FAKE_CULPRITS], 0);
 	assert_int_equal(fake.n_map[FAKE_WHO], 1);
 	assert_int_equal(d.sums.n + d.counts.n, 0);
+	assert_int_equal(fake.n_freed, 1); /* where its sum stood is given back as it was at the start */
+	assert_true(fake.freed[0].first == 7 && fake.freed[0].n == 1);
+	assert_int_equal(fake.sums[7].n + fake.sums[7].hist[10], 0);
 	assert_int_equal(d.who.n, 1);
 }
 
@@ -150,6 +156,21 @@ static void whom_nobody_knows_any_more_is_removed_in_the_end(void **state)
 		read_now();
 	assert_int_equal(fake.n_map[FAKE_TOTALS], 0);
 	assert_int_equal(fake.n_waits, 0);
+	assert_int_equal(fake.n_freed, 1);
+}
+
+static void a_slot_beyond_the_array_is_no_sum(void **state)
+{
+	struct offcpu_key key = {.id = ID(7), .class = OFFCPU_PIPE};
+	uint32_t slot = FAKES;
+
+	(void)state;
+	thread_put(7);
+	fake_map_put(FAKE_TOTALS, &key, sizeof(key), &slot, sizeof(slot));
+	thread_ends(7);
+	for (int i = 0; i < 4; i++)
+		read_now();
+	assert_int_equal(fake.n_waits + fake.n_freed, 0);
 }
 
 static void an_idle_cpu_and_an_unknown_culprit_are_no_threads(void **state)
@@ -221,6 +242,7 @@ int main(void)
 		T(sums_of_who_is_not_known_yet_wait_for_the_next_reading),
 		T(a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywhere),
 		T(whom_nobody_knows_any_more_is_removed_in_the_end),
+		T(a_slot_beyond_the_array_is_no_sum),
 		T(an_idle_cpu_and_an_unknown_culprit_are_no_threads),
 		T(a_store_in_a_new_epoch_is_asked_again_and_one_that_refuses_is_counted),
 		T(what_still_lasts_is_told_up_to_the_end_and_apart),

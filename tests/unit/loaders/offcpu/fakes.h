@@ -12,11 +12,12 @@
 #include <stdint.h>
 
 #include "loaders/lib/bpf/family.h"
+#include "probes/offcpu.h"
 #include "schema/store/kinds.h"
 #include "schema/store/waits.h"
 
 #define FAKES 64
-enum fake_map { FAKE_THREADS = 3, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_MAPS };
+enum fake_map { FAKE_THREADS = 3, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE, FAKE_MAPS };
 
 struct fake_amount { uint32_t process, stack, label; enum store_kind kind; uint64_t n, value, max; };
 struct fake_wait { uint32_t task; int64_t utc_ns; struct store_wait x; };
@@ -32,6 +33,8 @@ struct fakes {
 	struct fake_culprit culprits[FAKES]; size_t n_culprits;
 	struct { uint64_t key[4], value[40]; size_t key_size, value_size; } map[FAKE_MAPS][FAKES];
 	size_t n_map[FAKE_MAPS];
+	struct offcpu_sum sums[FAKES];
+	struct offcpu_slots freed[FAKES]; size_t n_freed; /* what was put into the queue FAKE_FREE */
 	uint32_t epoch;
 	int stale;           /* so many calls more are refused with -ESTALE, each in a new epoch */
 	unsigned named;      /* calls of naming_stack */
