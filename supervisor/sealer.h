@@ -22,7 +22,7 @@
 
 struct sealer {
 	const char *store;       /* borrowed */
-	bool wanted;
+	bool wanted, keep_rare;  /* rare stacks stay whole */
 	struct pass pass;
 	const char *state;       /* in words */
 	int64_t every_ns;

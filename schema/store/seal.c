@@ -322,7 +322,7 @@ static int write_day(void *p)
 		sealday_drop(&m->d);
 		return rc;
 	}
-	rc = sealday_finish(&m->d, m->e);
+	rc = sealday_finish(&m->d, m->w->o, m->w->r, m->e);
 	if (!rc)
 		tell(m->w, SEAL_STEP_WRITTEN, "sealing.db");
 	return rc;

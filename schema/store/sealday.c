@@ -16,6 +16,7 @@
 #include "schema/store/migrate.h"
 #include "schema/store/reading.h"
 #include "schema/store/sealparts.h"
+#include "schema/store/sealrare.h"
 #include "schema/store/sealsamples.h"
 #include "schema/store/segment.h"
 
@@ -259,10 +260,33 @@ static int close_db(struct sealday *d)
 	return rc;
 }
 
-int sealday_finish(struct sealday *d, struct err *e)
+/* What was freed goes back where it is more than an eighth of the file. */
+static int give_back(sqlite3 *db)
 {
-	int rc = exec(d->db, "COMMIT; PRAGMA journal_mode=DELETE");
+	if (reading_number(db, "PRAGMA freelist_count", 0) * 8 <= reading_number(db, "PRAGMA page_count", 0))
+		return SQLITE_OK;
+	return exec(db, "VACUUM");
+}
 
+static int fold_rare(struct sealday *d, const struct seal_opts *o, struct seal_report *r)
+{
+	uint64_t samples = 0;
+	int rc = o->keep_rare ? SQLITE_OK : sealrare_fold(&d->dict, d->t0, o->now_ns ? o->now_ns : clock_utc_ns(), &samples);
+
+	r->rare += samples;
+	return rc;
+}
+
+int sealday_finish(struct sealday *d, const struct seal_opts *o, struct seal_report *r, struct err *e)
+{
+	int rc = fold_rare(d, o, r);
+
+	if (rc == SQLITE_OK)
+		rc = exec(d->db, "COMMIT");
+	if (rc == SQLITE_OK)
+		rc = give_back(d->db);
+	if (rc == SQLITE_OK)
+		rc = exec(d->db, "PRAGMA journal_mode=DELETE");
 	if (rc != SQLITE_OK) {
 		rc = say_sql(d, rc, e);
 		close_db(d);

@@ -9,6 +9,13 @@
 int sealstack_load(struct sealdict *d);
 int sealstack_take(struct sealdict *d, struct sqlite3 *segment);
 void sealstack_release(struct seal_tree *x);
+void sealstack_plant(struct seal_tree *x);
+/* What puts a row of stack. */
+int sealstack_prepare(struct sqlite3 *day, struct sqlite3_stmt **put);
+/* The stack that is the one of node `top`, then `frame`: its id. */
+int sealstack_below(struct sealdict *d, struct sqlite3_stmt *put, uint32_t top, uint32_t frame, uint32_t *id);
+/* The stack that ends at `leaf` of another tree. */
+int sealstack_copy(struct sealdict *d, struct sqlite3_stmt *put, const struct stacktree *from, uint32_t leaf, uint32_t *id);
 
 /* --- sealruns.c --- */
 int sealruns_take(struct sealdict *d, struct sqlite3 *segment);

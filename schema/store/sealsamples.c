@@ -174,15 +174,16 @@ static int translate(struct sealsamples *x, const struct sealdict *d, int64_t sh
 	return SQLITE_OK;
 }
 
-/* What stands in the day's blocks from `first` on comes into x->rows, and out of the day. */
-static int take_overlap(struct sealsamples *x, sqlite3 *day, int64_t first)
+/* Rows of the blocks that `sql` gives for [first, last], behind those that are there. */
+static int take_blocks(struct sealsamples *x, sqlite3 *day, const char *sql, int64_t first, int64_t last)
 {
 	sqlite3_stmt *st = NULL;
-	size_t before = x->n;
-	int rc = sqlite3_prepare_v2(day, "DELETE FROM sample_pack WHERE last >= ?1 RETURNING ts, data", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(day, sql, -1, &st, NULL);
 
-	if (rc == SQLITE_OK)
+	if (rc == SQLITE_OK) {
 		sqlite3_bind_int64(st, 1, first);
+		sqlite3_bind_int64(st, 2, last);
+	}
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
 		struct pack_reader r;
 
@@ -193,11 +194,20 @@ static int take_overlap(struct sealsamples *x, sqlite3 *day, int64_t first)
 		rc = r.bad ? SQLITE_CORRUPT : SQLITE_OK;
 	}
 	sqlite3_finalize(st);
-	if (rc == SQLITE_DONE && x->n > before) {
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* What stands in the day's blocks from `first` on comes into x->rows, and out of the day. */
+static int take_overlap(struct sealsamples *x, sqlite3 *day, int64_t first)
+{
+	size_t before = x->n;
+	int rc = take_blocks(x, day, "DELETE FROM sample_pack WHERE last >= ?1 AND ts <= ?2 RETURNING ts, data", first, INT64_MAX);
+
+	if (rc == SQLITE_OK && x->n > before) {
 		qsort(x->rows, x->n, sizeof(*x->rows), by_place);
 		x->n = put_in_order(x->rows, x->n);
 	}
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	return rc;
 }
 
 /* So many of the rows make a block: whole buckets, of one hour. */
@@ -250,6 +260,34 @@ static int put_blocks(const struct sealsamples *x, sqlite3 *day, int64_t t0)
 	return rc;
 }
 
+int sealsamples_load(struct sealsamples *x, sqlite3 *day, int64_t first, int64_t last)
+{
+	return take_blocks(x, day, "SELECT ts, data FROM sample_pack WHERE ts BETWEEN ?1 AND ?2 ORDER BY ts", first, last);
+}
+
+static int drop_between(sqlite3 *day, const char *sql, int64_t first, int64_t last)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(day, sql, -1, &st, NULL);
+
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, first);
+		sqlite3_bind_int64(st, 2, last);
+		sqlite3_step(st);
+		rc = sqlite3_reset(st);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int sealsamples_replace(struct sealsamples *x, sqlite3 *day, int64_t first, int64_t last, int64_t t0)
+{
+	int rc = drop_between(day, "DELETE FROM sample_pack WHERE ts BETWEEN ?1 AND ?2", first, last);
+
+	x->n = put_in_order(x->rows, x->n);
+	return rc == SQLITE_OK ? put_blocks(x, day, t0) : rc;
+}
+
 static int hour_by_place(const void *a, const void *b)
 {
 	const struct seal_hour *x = a, *y = b;
@@ -290,5 +328,7 @@ int sealsamples_put(struct sealsamples *x, const struct sealdict *d, int64_t shi
 		rc = translate(x, d, shift);
 	if (rc == SQLITE_OK && x->n)
 		rc = take_overlap(x, d->day, x->rows[0].ts);
+	if (rc == SQLITE_OK && x->n) /* hours that get more are looked at again (sealrare.h) */
+		rc = drop_between(d->day, "DELETE FROM rare_hour WHERE ts BETWEEN ?1 - 3599 AND ?2", x->rows[0].ts, x->rows[x->n - 1].ts);
 	return rc == SQLITE_OK ? put_blocks(x, d->day, t0) : rc;
 }

@@ -27,6 +27,10 @@ struct sealsamples {
 int sealsamples_read(struct sealsamples *x, struct store_segment *s, struct err *e);
 /* Into the day of this t0, whose dictionary has the segment's; ids and times become the day's. A SQLite code. */
 int sealsamples_put(struct sealsamples *x, const struct sealdict *d, int64_t shift, int64_t t0);
+/* The day's rows in blocks that begin within [first, last], behind those that are there. */
+int sealsamples_load(struct sealsamples *x, struct sqlite3 *day, int64_t first, int64_t last);
+/* These rows, in any order, instead of those blocks. */
+int sealsamples_replace(struct sealsamples *x, struct sqlite3 *day, int64_t first, int64_t last, int64_t t0);
 void sealsamples_release(struct sealsamples *x);
 
 #endif

@@ -37,7 +37,7 @@ static uint32_t child(struct seal_tree *x, uint32_t parent, uint32_t frame)
 	return (uint32_t)x->t.n++;
 }
 
-static void plant(struct seal_tree *x)
+void sealstack_plant(struct seal_tree *x)
 {
 	tree_room(x);
 	x->t.parent[0] = x->t.frame[0] = x->depth[0] = x->row[0] = x->own[0] = 0;
@@ -54,7 +54,7 @@ int sealstack_load(struct sealdict *d)
 
 	if (rc != SQLITE_OK)
 		return rc;
-	plant(x);
+	sealstack_plant(x);
 	idmap_reserve(&x->by_child, old.n);
 	node = mem_array(old.n, sizeof(*node));
 	for (uint32_t id = 1; id < old.n_stacks; id++) {
@@ -116,6 +116,39 @@ static int write_stack(struct sealdict *d, sqlite3_stmt *st, uint32_t leaf)
 	return SQLITE_OK;
 }
 
+int sealstack_prepare(sqlite3 *day, sqlite3_stmt **put)
+{
+	return sqlite3_prepare_v2(day, "INSERT INTO stack(id, base, keep, leaf, tail) VALUES(?1, ?2, ?3, ?4, ?5)", -1, put, NULL);
+}
+
+static int own_stack(struct sealdict *d, sqlite3_stmt *put, uint32_t leaf, uint32_t *id)
+{
+	int rc = d->tree.own[leaf] ? SQLITE_OK : write_stack(d, put, leaf);
+
+	*id = d->tree.own[leaf];
+	return rc;
+}
+
+int sealstack_below(struct sealdict *d, sqlite3_stmt *put, uint32_t top, uint32_t frame, uint32_t *id)
+{
+	return own_stack(d, put, child(&d->tree, top, frame), id);
+}
+
+int sealstack_copy(struct sealdict *d, sqlite3_stmt *put, const struct stacktree *from, uint32_t leaf, uint32_t *id)
+{
+	uint32_t *path, n = 0, node = 0;
+
+	for (uint32_t at = leaf; at; at = from->parent[at])
+		n++;
+	path = mem_array(n + 1u, sizeof(*path));
+	for (uint32_t at = leaf, i = n; at; at = from->parent[at])
+		path[--i] = from->frame[at];
+	for (uint32_t i = 0; i < n; i++)
+		node = child(&d->tree, node, path[i]);
+	free(path);
+	return node ? own_stack(d, put, node, id) : SQLITE_CORRUPT;
+}
+
 int sealstack_take(struct sealdict *d, sqlite3 *segment)
 {
 	struct seal_map *m = &d->map[SEAL_STACK];
@@ -131,14 +164,11 @@ int sealstack_take(struct sealdict *d, sqlite3 *segment)
 		node[i] = child(&d->tree, node[from.parent[i]], sealdict_id(d, SEAL_FRAME, from.frame[i]));
 	m->n = from.n_stacks;
 	m->to = mem_array(m->n, sizeof(*m->to));
-	rc = sqlite3_prepare_v2(d->day, "INSERT INTO stack(id, base, keep, leaf, tail) VALUES(?1, ?2, ?3, ?4, ?5)", -1, &st,
-				NULL);
+	rc = sealstack_prepare(d->day, &st);
 	for (size_t i = 1; rc == SQLITE_OK && i < m->n; i++) {
 		uint32_t leaf = node[from.node[i]];
 
-		if (!d->tree.own[leaf])
-			rc = write_stack(d, st, leaf);
-		m->to[i] = d->tree.own[leaf];
+		rc = own_stack(d, st, leaf, &m->to[i]);
 	}
 	sqlite3_finalize(st);
 	free(node);
