@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """day: questions to a day of 50 million samples (tests/bench/makeday.c): time and peak memory, beside what is to be reached.
 
-    tests/bench/day.py [--hours N] [--keep DIR] [--rounds N]
+    tests/bench/day.py [--hours N] [--keep DIR] [--rounds N] [--sealed]
 """
 import argparse
 import os
@@ -29,10 +29,20 @@ def run(*argv):
     return took, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
+def seal(store):
+    """All of it: a segment is finished where there is a newer one, which a capture of nothing begins."""
+    subprocess.run([f"{BUILD}/bin/sonde-cpu", "--store", store, "-d", "1s", "--segment-bytes", "1", "--comm", "no such command"], check=False,
+                   stderr=subprocess.DEVNULL)
+    wall, cpu, peak = run(f"{BUILD}/bin/sonde-seal", "--store", store, "--today", "--grace", "0", "--quiet")
+    size = sum(os.path.getsize(f"{store}/{f}") for f in os.listdir(store) if "-d0" in f)
+    print(f"sealed: {size / 1e6:.1f} MB, {cpu:.1f} s of CPU ({wall:.1f} s), {peak:.0f} MB at most")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hours", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sealed", action="store_true", help="sealed before it is asked")
     parser.add_argument("--keep", help="a store made before, or to be kept")
     opts = parser.parse_args()
     base = tempfile.mkdtemp(prefix="sonde-day-")
@@ -43,14 +53,16 @@ def main():
             subprocess.run([f"{BUILD}/tests/makeday", store, "--hours", str(opts.hours)], check=True)
             print(f"{opts.hours} h made in {time.monotonic() - t0:.0f} s: "
                   f"{sum(os.path.getsize(f'{store}/{f}') for f in os.listdir(store) if '.db' in f) / 1e6:.0f} MB")
+        if opts.sealed:
+            seal(store)
         at = ["--store", store, "--to", str(AT)]
         questions = [
             ("flame of ten minutes", 0.15, 256, ["flame", "-o", f"{base}/x.html", *at, "--from", str(AT - 600)]),
             ("stacks of ten minutes", None, None, ["stacks", *at, "--from", str(AT - 600)]),
             ("diff of two windows of ten minutes", None, 256, ["diff", *at, "--from", str(AT - 600)]),
-            ("diff of two hours, one with the other", 2.0, 256, ["diff", *at, "--from", str(AT - 3600)]),
-            ("the same, as JSON", 2.0, 256, ["diff", "--json", *at, "--from", str(AT - 3600)]),
-            ("timeline of all of it", 4.0, 256, ["timeline", *at, "--from", str(AT - 3600 * opts.hours)]),
+            ("diff of two hours, one with the other", 0.25 if opts.sealed else 2.0, 256, ["diff", *at, "--from", str(AT - 3600)]),
+            ("the same, as JSON", 0.25 if opts.sealed else 2.0, 256, ["diff", "--json", *at, "--from", str(AT - 3600)]),
+            ("timeline of all of it", 0.5 if opts.sealed else 4.0, 256, ["timeline", *at, "--from", str(AT - 3600 * opts.hours)]),
             ("ps of a minute", 0.1, 256, ["ps", *at, "--from", str(AT - 60)]),
             ("explain of a minute against ten", 1.0, 256, ["explain", *at, "--from", str(AT - 60)]),
         ]

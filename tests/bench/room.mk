@@ -33,6 +33,11 @@ bench-supervisor: all
 bench-readers: all
 	@$(PYTHON) tests/bench/readers.py --write docs/BENCHMARKS.md
 
+# a build captured for so many minutes (MINUTES, default 60), sealed as it stands, beside perf.data and pprof
+.PHONY: bench-seal
+bench-seal: all
+	@$(PYTHON) tests/bench/seal.py --minutes $(or $(MINUTES),60) --write docs/BENCHMARKS.md
+
 # a day of 50 million samples: how fast questions are answered from plain rows, and in how much memory
 OBJECTS += $(B)/obj/tests/bench/makeday.o
 $(B)/tests/makeday: $(B)/obj/tests/bench/makeday.o $(B)/lib/store.a $(B)/lib/base.a
@@ -41,3 +46,7 @@ $(B)/tests/makeday: $(B)/obj/tests/bench/makeday.o $(B)/lib/store.a $(B)/lib/bas
 .PHONY: bench-day
 bench-day: all $(B)/tests/makeday
 	@$(PYTHON) tests/bench/day.py
+# the same, sealed
+.PHONY: bench-day-sealed
+bench-day-sealed: all $(B)/tests/makeday
+	@$(PYTHON) tests/bench/day.py --sealed

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""seal: what a build takes on the disk: captured, then sealed as it stands, beside perf.data of the same time and pprof.
+
+    tests/bench/seal.py [--minutes 60] [--write docs/BENCHMARKS.md]
+
+Both CPUs compile this source, over and over if it ends too soon (which is said: a build that is repeated has its stacks
+again). `sonde-cpu` at 99 Hz in buckets of 10 s, as always-on, and `perf record -a -g -F 99` run beside each other. The
+store is sealed as sonde-seal does it; pprof.gz is one profile of all its samples. An hour is reckoned from what was measured.
+"""
+import argparse
+import datetime
+import glob
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+import bench
+
+SEAL = os.path.join(bench.BIN, "sonde-seal")
+SONDE = os.path.join(bench.BIN, "sonde")
+
+
+def copy_source(folder):
+    names = subprocess.run(["git", "-C", bench.ROOT, "ls-files", "-z"], check=True, stdout=subprocess.PIPE).stdout
+    for name in names.decode().strip("\0").split("\0"):
+        os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
+        shutil.copy2(os.path.join(bench.ROOT, name), f"{folder}/{name}")
+
+
+def build_for(folder, seconds):
+    """Builds until the time is over; how often it began."""
+    until, rounds = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        rounds += 1
+        shutil.rmtree(f"{folder}/build", ignore_errors=True)
+        env = {k: v for k, v in os.environ.items() if k != "B"}
+        child = subprocess.Popen(["make", f"-j{os.cpu_count()}", "-C", folder], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=env, start_new_session=True)
+        try:
+            child.wait(until - time.monotonic())
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    return rounds
+
+
+def capture(base, seconds):
+    """Store and perf.data of the same time; how many builds began, and what sonde-cpu says at its end."""
+    child, fd = bench.start_sonde(f"{base}/store", "--freq", "99", "--bucket", "10s")
+    bench.ready(child, fd, "first")
+    perf = subprocess.Popen(["perf", "record", "-F", "99", "-a", "-g", "-B", "-N", "--no-bpf-event", "-o", f"{base}/perf.data", "--",
+                             "sleep", str(seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    rounds = build_for(f"{base}/source", seconds)
+    perf.wait()
+    child.send_signal(signal.SIGINT)
+    done = next(e for e in bench.drain(fd) if e.get("event") == "done")
+    child.wait()
+    return rounds, done
+
+
+def seal(store):
+    """The file of the day. A segment is finished where there is a newer one."""
+    subprocess.run([f"{bench.BIN}/sonde-cpu", "--store", store, "-d", "2s", "--segment-bytes", "1", "--comm", "no such command"],
+                   stderr=subprocess.DEVNULL, check=False)
+    before = bench.store_bytes(store)
+    subprocess.run([SEAL, "--store", store, "--today", "--grace", "0", "--quiet"], check=True)
+    days = glob.glob(f"{store}/*-d*.db")
+    assert len(days) == 1, f"{days} of {os.listdir(store)}: midnight lies between; once more"
+    return before, days[0]
+
+
+def parts_of(day):
+    """Bytes by what they are for."""
+    db = sqlite3.connect(f"file:{day}?mode=ro", uri=True)
+    kinds = {"sample_pack": "blocks", "sample": "sums by the hour", "stack": "stacks", "series": "stacks", "process": "processes, with command lines",
+             "text": "processes, with command lines"}
+    out = {}
+    for name, size in db.execute("SELECT coalesce(m.tbl_name, 'other'), sum(pgsize) FROM dbstat s LEFT JOIN sqlite_master m ON m.name = s.name"
+                                 " GROUP BY 1"):
+        out[kinds.get(name, "frames, functions, all else")] = out.get(kinds.get(name, "frames, functions, all else"), 0) + size
+    stacks, samples = db.execute("SELECT (SELECT count(*) FROM stack), (SELECT sum(n) FROM sample_pack)").fetchone()
+    db.close()
+    return out, stacks, samples
+
+
+def table(opts, rounds, done, base):
+    before, day = seal(f"{base}/store")
+    parts, stacks, samples = parts_of(day)
+    subprocess.run([SONDE, "export", "pprof", "-q", "--store", day, "--last", f"{opts.minutes + 30:.0f}m", "-o", f"{base}/x.pb.gz"], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    rows = [("sealed", os.path.getsize(day)), *((f"- {k}", v) for k, v in sorted(parts.items(), key=lambda x: -x[1])),
+            ("plain segments, before", before), ("pprof.gz, one profile of all", os.path.getsize(f"{base}/x.pb.gz")),
+            ("perf.data (`-a -g -F 99`, frame pointers)", os.path.getsize(f"{base}/perf.data"))]
+    out = [f"Machine: {bench.machine()}. Date: {datetime.date.today()}. Command: `{bench.command()}` ({opts.minutes:g} minutes, "
+           f"{rounds} build{'s' if rounds > 1 else ''} begun, {samples} samples, {stacks} stacks, "
+           f"{sum((done.get('lost') or {}).values())} samples lost).", "",
+           "| what | MB | bytes a sample | MB an hour, reckoned |", "|---|---|---|---|"]
+    out += [f"| {name} | {size / 1e6:.2f} | {size / samples:.2f} | {size / 1e6 * 60 / opts.minutes:.1f} |" for name, size in rows]
+    return "\n".join(out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--write", help="put the table between the markers of this file")
+    opts = parser.parse_args()
+    base = tempfile.mkdtemp(prefix="sonde-seal-")
+    try:
+        os.mkdir(f"{base}/source")
+        copy_source(f"{base}/source")
+        rounds, done = capture(base, opts.minutes * 60)
+        text = table(opts, rounds, done, base)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+    print(text)
+    if opts.write:
+        bench.put_between(opts.write, "seal", text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
