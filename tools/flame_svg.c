@@ -74,8 +74,8 @@ static void frame_add(struct svg *s, size_t i)
 	page_add_text(&title, fr->name);
 	strbuf_addstr(&title, *fr->module ? ", " : "");
 	page_add_text(&title, fr->module);
-	strbuf_addf(&title, ": %.2f %%, %s, ", 100 * (double)n->total_ns / whole,
-		    fold_amount(s->f, n->total_ns, amount, sizeof(amount)));
+	strbuf_addf(&title, ": %.2f %%, %s%s, ", 100 * (double)n->total_ns / whole,
+		    fold_amount(s->f, n->total_ns, amount, sizeof(amount)), fold_is_cores(s->f) ? " cores" : "");
 	strbuf_addf(&title, "%s %s; self %.2f %%", term_count(n->total_samples, count, sizeof(count)),
 		    store_unit_name(s->f->kind->unit_n), 100 * (double)n->self_ns / whole);
 	svg_frame(&s->body, s->x[i], TOP + n->depth * SVG_ROW, (double)n->total_ns * s->scale, colour, strbuf_str(&title), fr->name);
@@ -106,7 +106,7 @@ static void head_add(const struct flame_page *p, const struct svg *s, struct str
 	strbuf_addstr(out, "</text>\n<text x=\"3\" y=\"34\">");
 	page_add_text(out, p->range);
 	strbuf_addf(out, "; %s to %s; ", when_utc(f->from_ns, a, sizeof(a)), when_utc(f->to_ns, b, sizeof(b)));
-	strbuf_addf(out, "%s, %s %s", fold_amount(f, f->nodes[0].total_ns, amount, sizeof(amount)),
+	strbuf_addf(out, "%s%s, %s %s", fold_amount(f, f->nodes[0].total_ns, amount, sizeof(amount)), fold_is_cores(f) ? " cores" : "",
 		    term_count(f->nodes[0].total_samples, count, sizeof(count)), store_unit_name(f->kind->unit_n));
 	if (*p->filters) {
 		strbuf_addstr(out, "; only ");

@@ -70,6 +70,20 @@ def forms(verb, table):
     return out
 
 
+PICTURES = {"flame.svg": ["flame", *RANGE], "diff.svg": ["diff", *ASKED["diff"]]}
+
+
+def picture(name, store):
+    """A still picture, an element a line, without this host's name."""
+    verb, *words = PICTURES[name]
+    path = os.path.join(WRITING, name)
+    done = say(verb, store=store, words=["-q", "-o", path, *words])
+    assert done.returncode == 0, done.stderr
+    with open(path, encoding="utf-8") as f:
+        text = masked(f.read(), store)
+    return text.replace(f" of {os.uname().nodename}<", " of HOST<").replace(f" on {os.uname().nodename}<", " on HOST<").replace(os.uname().release, "RELEASE")
+
+
 def holds(golden, now):
     """Is all of the one in the other? Keys are only ever added."""
     if isinstance(golden, dict):
@@ -106,6 +120,12 @@ def test_what_it_prints_is_what_it_printed(verb, table, store):
             text = f.read()
         now, hint = shown(verb, words, store), f"{name}: if it is meant, tests/e2e/test_every_verb.py --write"
         assert holds(json.loads(text), json.loads(now)) if name.endswith(".json") else text == now, hint
+
+
+@pytest.mark.parametrize("name", sorted(PICTURES))
+def test_a_picture_is_what_it_was(name, store):
+    with open(os.path.join(GOLDEN, name), encoding="utf-8") as f:
+        assert f.read() == picture(name, store), f"{name}: if it is meant, tests/e2e/test_every_verb.py --write"
 
 
 @pytest.mark.parametrize("verb", sorted(ASKED))
@@ -230,6 +250,9 @@ def write():
             for name, words in forms(verb, table_):
                 with open(os.path.join(GOLDEN, name), "w", encoding="utf-8") as f:
                     f.write(shown(verb, words, made))
+        for name in PICTURES:
+            with open(os.path.join(GOLDEN, name), "w", encoding="utf-8") as f:
+                f.write(picture(name, made))
 
 
 if __name__ == "__main__":
