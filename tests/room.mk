@@ -8,7 +8,7 @@ PYTHON  ?= /usr/bin/python3
 PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
 E2E     ?= tests/e2e
 
-.PHONY: check check-unit check-layout check-e2e check-docker check-long check-live check-page check-fresh check-san check-clang workloads soak check-diff score
+.PHONY: check check-unit check-layout check-e2e check-docker check-long check-live check-page check-fresh check-san check-clang workloads soak check-diff check-explain score
 
 # the everyday tests: all kinds run, whatever fails before
 check: all unit-tests workloads
@@ -49,6 +49,10 @@ check-page: all unit-tests
 # what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
 check-diff: all workloads
 	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_diff.py -s -k "seeds or steady" --junitxml=$(RESULTS)/diff.xml
+
+# what `sonde explain` says where nothing changed: two hundred pairs of a steady host, a hundred of a noisy one
+check-explain: all workloads
+	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_explain.py -s -k "as_before or noisy" --junitxml=$(RESULTS)/explain.xml
 
 # the same tests at their full length; SOAK chooses among them as pytest's -k does
 SOAK ?=

@@ -3,4 +3,4 @@
 from common import e2e, holds, need_root, tests
 
 need_root()
-holds(tests(e2e("test_timeline.py"), "-k", "planted_spike or without_root", least=5))
+holds(tests(e2e("test_timeline.py"), "-k", "planted_spike or without_root or real_capture", least=6))
