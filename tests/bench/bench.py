@@ -194,6 +194,7 @@ def run_sonde(seconds, folder):
     sample = max(per.values(), key=lambda v: v[0], default=(0, 0))
     return {"cpu %": 100 * (cpu1 - cpu0) / 1e9 / took, "bpf %": 100 * bpf_ns / 1e9 / took,
             "us a sample": sample[0] / max(1, sample[1]) / 1000, "private MB": memory / 1e6, "maps MB": maps / 1e6,
+            "p99 us": done["probe_p99_ns"] / 1000,
             "samples": done["samples"], "lost": sum((done.get("lost") or {}).values()),
             "bytes a sample": store_bytes(folder) / max(1, done["samples"])}
 
@@ -390,6 +391,8 @@ def main():
         out.append("| other | value | to reach |")
         out.append("|---|---|---|")
         total = [r["cpu %"] + r["bpf %"] for r in rows["sonde"]]
+        out.append(f"| a sample in the kernel, mean, us | {spread(rows['sonde'], 'us a sample')} | 12 |")
+        out.append(f"| its 99th percentile, from the program's own histogram, below, us | {spread(rows['sonde'], 'p99 us')} | 66 |")
         out.append(f"| programs + all processes, % of one core | {statistics.median(total):.3g} "
                    f"({min(total):.3g}-{max(total):.3g}) | 0.4 |")
         out.append(f"| first stored sample, cold, s | {statistics.median(cold):.2f} ({min(cold):.2f}-{max(cold):.2f}) | 1.5 |")

@@ -2,6 +2,7 @@
 .PHONY: bench bench-stacks bench-goheap bench-smoke
 bench: all $(B)/tests/makestore
 	@$(PYTHON) tests/bench/bench.py --write docs/BENCHMARKS.md
+	@$(PYTHON) tests/bench/stacks.py --write docs/BENCHMARKS.md
 
 # one short round: that everything runs
 bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """stacks: what a stack without frame pointers costs, beside those who do it otherwise, in the same run.
 
-    tests/bench/stacks.py [--seconds 10] [--rounds 3] [--smoke] [--write docs/BENCHMARKS.md]
+    tests/bench/stacks.py [--seconds 10] [--rounds 3] [--program] [--smoke] [--write docs/BENCHMARKS.md]
 
 1. In the program, from its own clock and histogram: 40 frames at 4999 Hz, one stack and varied ones; the same by
    bpftrace, whose stacks come from bpf_get_stackid, over a build with frame pointers.
 2. At 99 Hz with both CPUs busy: 40 frames, and the mix of bench.py: mean and 99th percentile (its bucket's upper bound).
 3. From capture to named stacks: sonde's CPU and bytes against `perf record --call-graph dwarf` + `perf script`, mix as above.
-The recorders take turns, round by round.
+The recorders take turns, round by round. --program: 1 and 2 alone.
 """
 import argparse
 import json
@@ -112,6 +112,13 @@ def ratio(rows, top, bottom, key):
         f"{values[len(values) // 2]:.2f}" if values else "-")
 
 
+def beside_perf(opts, folder, rows):
+    done = sonde(folder, opts.seconds, "--freq", "99")
+    rows["sonde"].append({"cpu s": done["cpu_s"] / done["samples"], "bytes": done["bytes"] / done["samples"]})
+    other = perf_dwarf(folder, opts.seconds) if shutil.which("perf") else None
+    rows["perf"].append(other and {"cpu s": other["cpu s"] / other["samples"], "bytes": other["bytes"] / other["samples"]})
+
+
 def measure(opts, folder, mix):
     rows = {k: [] for k in ("one", "varied", "stackid", "busy40", "mix", "sonde", "perf")}
     second = [sys.executable, "-c", "while True: pass"]
@@ -128,11 +135,8 @@ def measure(opts, folder, mix):
             rows["busy40"].append(in_program(folder, opts.seconds, "--freq", "99"))
         with bench.Mix(mix, 86400):
             rows["mix"].append(in_program(folder, opts.seconds, "--freq", "99"))
-            done = sonde(folder, opts.seconds, "--freq", "99")
-            rows["sonde"].append({"cpu s": done["cpu_s"] / done["samples"], "bytes": done["bytes"] / done["samples"]})
-            other = perf_dwarf(folder, opts.seconds) if shutil.which("perf") else None
-            rows["perf"].append(other and {"cpu s": other["cpu s"] / other["samples"],
-                                           "bytes": other["bytes"] / other["samples"]})
+            if not opts.program:
+                beside_perf(opts, folder, rows)
         for name, all_of_it in rows.items():
             if len(all_of_it) > i and all_of_it[i]:
                 print(name, {k: round(v, 6) for k, v in all_of_it[i].items()}, file=sys.stderr, flush=True)
@@ -142,7 +146,7 @@ def measure(opts, folder, mix):
 def table(opts, rows):
     s = bench.spread
     perf = [r for r in rows["perf"] if r]
-    return "\n".join([
+    text = [
         f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` "
         f"({opts.rounds} rounds of {opts.seconds} s, taking turns; median, then lowest-highest).", "",
         "| in the program, us a sample | mean | p99 below | to reach | frames |", "|---|---|---|---|---|",
@@ -150,7 +154,8 @@ def table(opts, rows):
         f"| 4999 Hz, 40 frames, varied | {s(rows['varied'], 'us')} | {s(rows['varied'], 'p99 us')} | 4 | {s(rows['varied'], 'frames')} |",
         f"| bpftrace, frame pointers, one stack | {s(rows['stackid'], 'us')} | - | - | 40 |",
         f"| 99 Hz, both CPUs busy, 40 frames varied | {s(rows['busy40'], 'us')} | {s(rows['busy40'], 'p99 us')} | 20, 66 | {s(rows['busy40'], 'frames')} |",
-        f"| 99 Hz, both CPUs busy, the mix | {s(rows['mix'], 'us')} | {s(rows['mix'], 'p99 us')} | 12, 66 | {s(rows['mix'], 'frames')} |", "",
+        f"| 99 Hz, both CPUs busy, the mix | {s(rows['mix'], 'us')} | {s(rows['mix'], 'p99 us')} | 12, 66 | {s(rows['mix'], 'frames')} |"]
+    return "\n".join(text if opts.program else text + ["",
         "| from capture to named stacks, the mix, 99 Hz, start-up included | sonde | perf record --call-graph dwarf + script | ratio | to reach |",
         "|---|---|---|---|---|",
         f"| CPU s a sample | {s(rows['sonde'], 'cpu s')} | {s(perf, 'cpu s')} | {ratio(rows, 'sonde', 'perf', 'cpu s')} | 1/2 |",
@@ -161,6 +166,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--program", action="store_true", help="what a sample costs in the program, alone")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--write", help="put the tables between the markers of this file")
     opts = parser.parse_args()
