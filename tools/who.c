@@ -3,6 +3,8 @@
 #include "tools/who.h"
 
 #include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +59,16 @@ static void set_end(json_t *o, const struct fold_process *p)
 	json_object_set_new(o, "status", p->how ? json_integer(p->status) : json_null());
 }
 
+/* By the names of this host; in a container there are others: the number, as where there is no name. */
+static void set_user(json_t *o, const struct fold_process *p)
+{
+	const struct passwd *pw = *p->container_id ? NULL : getpwuid(p->uid);
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", p->uid);
+	json_object_set_new(o, "user", json_text(pw ? pw->pw_name : number));
+}
+
 static void set_process(json_t *o, const struct fold *f, const struct fold_process *p)
 {
 	const struct fold_process *parent = procs_parent(f, p);
@@ -65,6 +77,7 @@ static void set_process(json_t *o, const struct fold *f, const struct fold_proce
 	json_object_set_new(o, "ppid", json_integer(p->ppid));
 	json_object_set_new(o, "parent_comm", parent ? json_text(parent->comm) : json_null());
 	json_object_set_new(o, "uid", json_integer(p->uid));
+	set_user(o, p);
 	json_object_set_new(o, "comm", json_text(p->comm));
 	json_object_set_new(o, "exe", text_or_null(p->exe));
 	json_object_set_new(o, "args", text_or_null(p->args));

@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import pwd
 import sqlite3
 import subprocess
 
@@ -117,3 +118,13 @@ def test_how_a_process_ended_is_told(sonde, tmp_path):
     assert rows[71]["status"] == 11 and rows[73]["status"] is None and rows[73]["ended"] is None
     table = sonde("ps", "--wide", store=store, check=True).stdout
     assert "ENDED" in table and all(w[2] in table for w in who.values() if w[2])
+
+
+def test_a_process_has_its_user_s_name_where_this_host_has_one_for_it(sonde, made):
+    rows = answer(sonde, "ps", made)["rows"]
+    for row in rows:
+        try:
+            name = pwd.getpwuid(row["uid"]).pw_name
+        except KeyError:
+            name = str(row["uid"])
+        assert row["user"] == (str(row["uid"]) if row["container_id"] else name)
