@@ -21,7 +21,7 @@
 #define FIRST_NS       (60 * NSEC_PER_SEC)
 #define FAILED_NS      (3600 * NSEC_PER_SEC)
 #define LOOKS          4 /* in the life of a file */
-#define FILES_LEAST    4 /* of a day that is not over */
+#define FILES_LEAST    2 /* of a day that is not over */
 #define ROOM_SHARE     4 /* of the budget, at most, for a make of a day */
 #define ROOM_LEAST     (1ull << 20)
 #define MEMORY_MOST    (512ull << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sealer: has the finished files of the store packed into one a day (schema/store/seal.h) while sonded runs, one sonde-seal at a
- * time: once a day is over, and before that once four files of it are finished.
+ * time: once a day is over, and before that once two files of it are finished.
  *
  *   1. It looks four times in the life of a file, every 5 s to 10 min.
  *   2. What the day's new make may take (the make before, and half of what goes into it, at most a quarter of the budget) has to

@@ -151,7 +151,7 @@ def scratch():
 
 
 def segments(store):
-    return sorted(glob.glob(os.path.join(store, "*.db")))
+    return sorted(p for p in glob.glob(os.path.join(store, "*.db")) if os.path.basename(p) != "sealing.db")
 
 
 def sql_all(store, query, params=()):
