@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argshare: the longest prefix, then the longest suffix, cut at characters. */
+/* argshare: the longest prefix, then the longest suffix, cut at characters; the stem that is told most often. */
 #include "schema/store/argshare.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
+
+#define STEMS 8  /* how many names of files are told apart */
+#define SUFFIX 4 /* letters behind the dot, at most */
 
 static bool continues(char c)
 {
@@ -38,4 +42,71 @@ struct argshare argshare_of(const char *base, const char *args)
 		.middle = args + prefix,
 		.middle_bytes = len - prefix - suffix,
 	};
+}
+
+static bool in_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || (c & 0x80);
+}
+
+/* Behind the dot of `args`: a short suffix, and no more of that name. */
+static bool is_suffix(const char *p)
+{
+	size_t n = 0;
+
+	while (in_name(p[n]) && n <= SUFFIX)
+		n++;
+	return n && n <= SUFFIX && p[n] != '.' && p[n] != '/';
+}
+
+struct stem {
+	const char *s;
+	size_t len, n;
+};
+
+static void stem_count(struct stem *stems, size_t *n_stems, const char *s, size_t len)
+{
+	size_t i = 0;
+
+	while (i < *n_stems && (stems[i].len != len || memcmp(stems[i].s, s, len) != 0))
+		i++;
+	if (i == STEMS)
+		return;
+	if (i == *n_stems)
+		stems[(*n_stems)++] = (struct stem){.s = s, .len = len};
+	stems[i].n++;
+}
+
+size_t argshare_stem(const char *args, const char **stem)
+{
+	struct stem stems[STEMS], best = {.n = 1};
+	size_t n_stems = 0, len;
+
+	for (const char *p = args; *p; p += len ? len : 1) {
+		for (len = 0; in_name(p[len]);)
+			len++;
+		if (len && p[len] == '.' && is_suffix(p + len + 1) && (p == args || p[-1] != '.'))
+			stem_count(stems, &n_stems, p, len);
+	}
+	for (size_t i = 0; i < n_stems; i++)
+		if (stems[i].n > best.n || (stems[i].n == best.n && best.s && stems[i].len > best.len))
+			best = stems[i];
+	if (best.s)
+		*stem = best.s;
+	return best.len;
+}
+
+void argshare_form(const char *args, const char *stem, size_t len, struct strbuf *out)
+{
+	size_t n;
+
+	for (const char *p = args; *p; p += n) {
+		for (n = 0; in_name(p[n]);)
+			n++;
+		if (n == len && memcmp(p, stem, len) == 0)
+			strbuf_addch(out, ARGSHARE_MARK);
+		else
+			strbuf_add(out, p, n ? n : 1);
+		n += !n;
+	}
 }

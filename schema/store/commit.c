@@ -213,6 +213,8 @@ void commit_release(struct commit *c)
 	free(c->undo);
 	free(c->chain);
 	strbuf_release(&c->tail);
+	strbuf_release(&c->form);
+	strbuf_release(&c->own);
 	free(c->order);
 	free(c->amount);
 	*c = (struct commit){0};

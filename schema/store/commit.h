@@ -60,6 +60,7 @@ struct commit {
 	uint32_t cap_amount;
 	struct commit_args { uint32_t exe, row; char *args; } args[COMMIT_ARGS]; /* command lines to share, by exe */
 	uint32_t next_args;
+	struct strbuf form, own; /* scratch: a command line without its stem, and what it does not share */
 	uint64_t args_segment;
 	int64_t boot_offset_ns; /* last on record in this segment, 0: none */
 	uint64_t boot_offset_segment;

@@ -76,11 +76,34 @@ static struct commit_args *commit_args_find(struct commit *c, uint32_t exe, cons
 	return base;
 }
 
+/* The base of a command line, 0: it has none. What differs from it is put into c->own. */
+static uint32_t commit_args(struct commit *c, uint32_t exe, const char *args, struct argshare *share)
+{
+	const char *stem = NULL;
+	size_t len = argshare_stem(args, &stem);
+	struct commit_args *base;
+
+	strbuf_reset(&c->form);
+	strbuf_reset(&c->own);
+	if (len)
+		argshare_form(args, stem, len, &c->form);
+	base = *args ? commit_args_find(c, exe, len ? strbuf_str(&c->form) : args, share) : NULL;
+	if (!base)
+		return 0;
+	if (len) {
+		strbuf_addch(&c->own, ARGSHARE_MARK);
+		strbuf_add(&c->own, stem, len);
+		strbuf_addch(&c->own, ARGSHARE_MARK);
+	}
+	strbuf_add(&c->own, share->middle, share->middle_bytes);
+	return base->row;
+}
+
 /* A process as it is written: ids are those of the segment. */
 struct commit_process {
 	struct dict_process p;
 	uint32_t args_base;
-	struct argshare args;
+	struct argshare args; /* and c->own */
 };
 
 static void bind_process(struct commit *c, sqlite3_stmt *st, const void *entry)
@@ -88,7 +111,6 @@ static void bind_process(struct commit *c, sqlite3_stmt *st, const void *entry)
 	const struct commit_process *x = entry;
 	const struct dict_process *p = &x->p;
 
-	(void)c;
 	sqlite3_bind_int64(st, 2, p->pid);
 	sqlite3_bind_int64(st, 3, (sqlite3_int64)p->start_ticks);
 	sqlite3_bind_int64(st, 4, p->exec_id);
@@ -97,7 +119,7 @@ static void bind_process(struct commit *c, sqlite3_stmt *st, const void *entry)
 	sqlite3_bind_int64(st, 5, p->ppid);
 	bind_str(st, 6, p->comm);
 	sqlite3_bind_int64(st, 7, p->exe);
-	sqlite3_bind_text(st, 8, x->args.middle ? x->args.middle : "", (int)x->args.middle_bytes, SQLITE_STATIC);
+	bind_str(st, 8, strbuf_str(&c->own));
 	sqlite3_bind_int64(st, 9, p->cgroup);
 	sqlite3_bind_int64(st, 10, p->unit);
 	sqlite3_bind_int64(st, 11, p->container);
@@ -121,7 +143,6 @@ static struct commit_process commit_process_now(struct commit *c, uint32_t index
 {
 	struct dict_process *p = dict_at(c->dict, DICT_PROCESS, dict_process, index);
 	struct commit_process now = {0};
-	const struct commit_args *base;
 
 	pthread_mutex_lock(&c->dict->lock);
 	now.p = *p;
@@ -132,8 +153,7 @@ static struct commit_process commit_process_now(struct commit *c, uint32_t index
 	now.p.lang = commit_text(c, now.p.lang);
 	now.p.runtime = commit_text(c, now.p.runtime);
 	now.p.container = commit_container(c, now.p.container);
-	base = *now.p.args ? commit_args_find(c, now.p.exe, now.p.args, &now.args) : NULL;
-	now.args_base = base ? base->row : 0;
+	now.args_base = commit_args(c, now.p.exe, now.p.args, &now.args);
 	return now;
 }
 

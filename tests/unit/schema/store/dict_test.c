@@ -157,6 +157,41 @@ static void command_lines_share_their_ends_at_whole_characters(void **state)
 	}
 }
 
+static void the_stem_of_a_command_line_is_what_its_files_are_named_by(void **state)
+{
+	static const struct {
+		const char *args, *stem, *form;
+	} cases[] = {
+		{"cc1 a/flame.c -MD b/flame.d -o /tmp/x.s", "flame", "cc1 a/\x1f.c -MD b/\x1f.d -o /tmp/x.s"},
+		{"cc -c abc.c -o abc.o", "abc", "cc -c \x1f.c -o \x1f.o"},
+		{"cc -c c.c -o c.o", "c", "cc -\x1f \x1f.\x1f -o \x1f.o"}, /* any whole name: it is put back as any */
+		{"cc fl.c xfl.o fl.o fl_", "fl", "cc \x1f.c xfl.o \x1f.o fl_"},
+		{"x.c x.d longer.c longer.d", "longer", "x.c x.d \x1f.c \x1f.d"},
+		{"a.b/c a.b/d", NULL, NULL}, /* folders */
+		{"once.c", NULL, NULL},
+		{"v1.2.3 v1.2.3", NULL, NULL},
+		{"", NULL, NULL},
+		{"..", NULL, NULL},
+		{".c .c", NULL, NULL},
+		{"a.toolong a.toolong", NULL, NULL},
+		{"a.c b.c d.c e.c f.c g.c h.c i.c j.c j.d", NULL, NULL}, /* so many names are told apart, and no more */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct strbuf form cleanup_strbuf = STRBUF_INIT;
+		const char *stem = NULL;
+		size_t len = argshare_stem(cases[i].args, &stem);
+
+		assert_int_equal(len, cases[i].stem ? strlen(cases[i].stem) : 0);
+		if (!len)
+			continue;
+		assert_memory_equal(stem, cases[i].stem, len);
+		argshare_form(cases[i].args, stem, len, &form);
+		assert_string_equal(strbuf_str(&form), cases[i].form);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +203,7 @@ int main(void)
 		cmocka_unit_test(a_frame_gains_a_name_once),
 		cmocka_unit_test(a_frame_with_a_name_gains_a_line_once),
 		cmocka_unit_test(command_lines_share_their_ends_at_whole_characters),
+		cmocka_unit_test(the_stem_of_a_command_line_is_what_its_files_are_named_by),
 	};
 
 	return cmocka_run_group_tests_name("dict", tests, NULL, NULL);

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include <sqlite3.h>
+
 #include "schema/store/migrate.h"
 #include "tests/unit/schema/store/fixture.h"
 #include "tests/unit/missing.h"
@@ -185,6 +187,41 @@ static void a_process_is_known_better_later_and_a_frame_gets_its_name(void **sta
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM processes WHERE args = 'sh -c true' AND exe = '/bin/sh'"
 					  " AND container = 'web' AND comm = 'sh'"), 1);
 	assert_int_equal(fixture_sql(seg, "SELECT samples FROM cpu_samples WHERE function = 'foo_bar' AND line = 12"), 2);
+}
+
+static void command_lines_come_back_as_they_were(void **state)
+{
+	static const char *const LINES[] = {
+		"cc1 -I . src/flame.c -MD obj/src/flame.d -MQ obj/src/flame.o -dumpbase flame.c -O2 -o /tmp/ccA.s",
+		"cc1 -I . src/fold.c -MD obj/src/fold.d -MQ obj/src/fold.o -dumpbase fold.c -O2 -o /tmp/ccBC.s",
+		"cc1 -I . src/\xc3\xa4x.c -MD obj/src/\xc3\xa4x.d -MQ obj/src/\xc3\xa4x.o -dumpbase \xc3\xa4x.c -O2 -o /tmp/\xc3\xa4.s",
+		"cc1 -I . src/a.c -MD obj/src/a.d -MQ obj/src/a.o -dumpbase a.c -O2 -o /tmp/a.s",
+		"cc1 --version", "", "cc1 x.c x.c", "cc1 x.c x.c x.c\037x.c", "x.y x.y",
+	};
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	const char *seg;
+
+	for (uint32_t i = 0; i < sizeof(LINES) / sizeof(LINES[0]); i++) {
+		struct store_process p = {.pid = 10 + i, .start_ticks = 9, .comm = "cc1", .exe = "/usr/lib/cc1", .args = LINES[i],
+					  .cgroup = "", .unit = ""};
+
+		assert_int_equal(store_add(w, store_series(w, run, store_process(w, &p), "cc1", 10 + i, 0, STORE_KIND_CPU),
+					   T0_S * NS, 1), 0);
+	}
+	fixture_close(w);
+	seg = fixture_segment(f, 0);
+	for (uint32_t i = 0; i < sizeof(LINES) / sizeof(LINES[0]); i++) {
+		/* control bytes are spelled out before anything is shared */
+		char *sql = sqlite3_mprintf("SELECT count(*) FROM processes WHERE pid = %u AND args = replace(%Q, char(31), '\\x1f')",
+					    10 + i, LINES[i]);
+
+		assert_int_equal(fixture_sql(seg, sql), 1);
+		sqlite3_free(sql);
+	}
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM text WHERE value LIKE 'cc1 -I%'"), 1);
+	assert_true(fixture_sql(seg, "SELECT max(length(args)) FROM process WHERE pid < 14") < 20);
 }
 
 static void a_segment_that_is_old_or_large_is_followed_by_another(void **state)
@@ -607,6 +644,7 @@ int main(void)
 		T(ids_go_stale_when_memory_is_short_and_nothing_is_lost),
 		T(ids_that_were_never_given_out_are_refused),
 		T(a_process_is_known_better_later_and_a_frame_gets_its_name),
+		T(command_lines_come_back_as_they_were),
 		T(a_segment_that_is_old_or_large_is_followed_by_another),
 		T(a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not),
 		T(a_newer_schema_is_refused_and_left_alone),
