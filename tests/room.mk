@@ -7,6 +7,10 @@ RESULTS ?= $(B)/results
 PYTHON  ?= /usr/bin/python3
 PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
 E2E     ?= tests/e2e
+# end-to-end tests side by side, a file at a time (python3-pytest-xdist; without it one after the other). Those marked
+# `alone` measure, and have the machine for themselves (tests/e2e/conftest.py). WORKERS=0: none side by side
+WORKERS ?= 2
+SIDE_BY_SIDE = $(if $(filter-out 0,$(WORKERS)),$(shell $(PYTHON) -c 'import xdist' 2>/dev/null && printf '%s' '-n $(WORKERS) --dist loadfile'))
 
 .PHONY: check check-unit check-layout check-e2e check-docker check-long check-live check-page check-fresh check-san check-clang workloads soak check-diff check-explain score
 
@@ -24,10 +28,10 @@ check-unit: unit-tests
 	@$(PYTHON) tests/run.py --results $(RESULTS)/unit $(UNIT_TESTS)
 
 check-layout: all
-	@$(PYTEST) tests/check --junitxml=$(RESULTS)/layout.xml
+	@$(PYTEST) tests/check $(SIDE_BY_SIDE) --junitxml=$(RESULTS)/layout.xml
 
 check-e2e: all workloads
-	@$(PYTEST) $(E2E) -m "not docker and not soak and not live and not page and not long" --junitxml=$(RESULTS)/e2e.xml
+	@$(PYTEST) $(E2E) $(SIDE_BY_SIDE) -m "not docker and not soak and not live and not page and not long" --junitxml=$(RESULTS)/e2e.xml
 
 # what takes ten seconds and more: comparisons with perf, two captures at once, kills, debuginfod, crowds of processes
 check-long: all workloads

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""run: the unit tests, one program after the other, each with a time limit, results as JUnit XML.
+"""run: the unit tests, as many programs at a time as there are CPUs, each with a time limit, results as JUnit XML.
 
-    tests/run.py --results DIR [--timeout S] PROGRAM...
+    tests/run.py --results DIR [--timeout S] [--jobs N] PROGRAM...
     tests/run.py --results DIR --timeout S --step NAME -- COMMAND...
 
 A unit test is a cmocka program: it writes its own XML. One that dies before it has written any, or is still running
@@ -10,6 +10,7 @@ at its limit, is one failed case. With --step one whole command is one case: rc 
 says why), anything else failed; its output goes to DIR/NAME.log and, when it failed, its tail to stderr.
 """
 import argparse
+import concurrent.futures
 import glob
 import os
 import re
@@ -104,23 +105,21 @@ def unit_test(program, results, timeout):
     env = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="XML", CMOCKA_XML_FILE=f"{stem}-%g.xml")
     for old in glob.glob(glob.escape(stem) + "-*.xml"):  # cmocka overwrites nothing
         os.unlink(old)
-    before = set(os.listdir(results))
     with open(stem + ".log", "wb") as log:
         status, seconds = run([program], timeout, env, log)
-    made = [f for f in os.listdir(results) if f not in before and f.endswith(".xml")]
-    cases = sum(cases_in(os.path.join(results, f)) for f in made)
-    tell_skips([os.path.join(results, f) for f in made], stem + ".log")
+    made = glob.glob(glob.escape(stem) + "-*.xml")
+    cases = sum(cases_in(f) for f in made)
+    tell_skips(made, stem + ".log")
     if status == 0 and cases:
-        print(f"  ok    {name}  {cases} tests, {seconds:.1f} s")
+        print(f"  ok    {name}  {cases} tests, {seconds:.1f} s\n", end="", flush=True)
         return True
     # cmocka's status is its number of failures, and those stand in its XML
     told = status is not None and status > 0 and cases
     if not told:
         text = tail(stem + ".log") + "\n" + (how(status, timeout) if status != 0 else "ran no test")
         write_case(stem + "-end.xml", name, "runs to its end", seconds, "failure", text)
-    print(f"  FAIL  {name}  {how(status, timeout)}, {seconds:.1f} s")
-    for line in tail(stem + ".log").splitlines():
-        print(f"        {line}")
+    said = "".join(f"        {line}\n" for line in tail(stem + ".log").splitlines())
+    print(f"  FAIL  {name}  {how(status, timeout)}, {seconds:.1f} s\n{said}", end="", flush=True)
     return False
 
 
@@ -148,6 +147,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", required=True)
     parser.add_argument("--timeout", type=float, default=120)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--step")
     parser.add_argument("command", nargs="+")
     opts = parser.parse_args()
@@ -155,8 +155,10 @@ def main():
     os.makedirs(results, exist_ok=True)
     if opts.step:
         return 0 if step(opts.step, opts.command, results, opts.timeout) else 1
-    # all of them run, whatever fails before
-    return 0 if all([unit_test(program, results, opts.timeout) for program in opts.command]) else 1
+    # all of them run, whatever fails before; `run` keeps each in a session of its own
+    with concurrent.futures.ThreadPoolExecutor(opts.jobs) as pool:
+        passed = list(pool.map(lambda program: unit_test(program, results, opts.timeout), opts.command))
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":

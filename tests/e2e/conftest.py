@@ -4,6 +4,8 @@
 Nothing of sonde is imported: the tests use the programs as a person does, and read the store by Python's own sqlite3.
 A test that needs what this machine lacks says so through need().
 """
+import contextlib
+import fcntl
 import glob
 import json
 import math
@@ -34,7 +36,47 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "live: Debian's own servers and compilers under load (make check-live)")
     config.addinivalue_line("markers", "page: the flame graph page at length (make check-page)")
     config.addinivalue_line("markers", "long: ten seconds and more on the real host (make check-long)")
+    config.addinivalue_line("markers", "alone: measures what other tests beside it would change: has the machine for itself")
     config.addinivalue_line("markers", "soak: takes minutes (make soak)")
+
+
+# What takes longest begins first, so that no worker is left with it at the end.
+LONGEST = ("test_cpu_loader", "test_tool_sql", "test_strangers", "test_output", "test_goheap", "test_symbolize", "test_every_verb",
+           "test_maps", "test_pstack", "test_page", "test_tables", "test_processes", "test_tool_frame", "test_tool_record",
+           "test_refusals", "test_goheap_force", "test_goheap_exact", "test_timeline", "test_line_tables", "test_sonded")
+
+
+def pytest_collection_modifyitems(items):
+    place = {name: i for i, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+
+
+TURNS = "SONDE_TEST_TURNS"  # a folder of locks, where several workers run tests side by side (pytest -n)
+
+
+def pytest_sessionstart(session):
+    if getattr(session.config.option, "numprocesses", None):
+        os.environ[TURNS] = session.config.turns = tempfile.mkdtemp(prefix="sonde-turns-")
+
+
+def pytest_unconfigure(config):
+    if hasattr(config, "turns"):
+        shutil.rmtree(config.turns, ignore_errors=True)
+        os.environ.pop(TURNS, None)
+
+
+@contextlib.contextmanager
+def turn(alone):
+    """Side by side with other tests, or, if it measures what others would change, `alone`. Who waits for the machine
+    keeps the gate meanwhile, so that nobody overtakes it."""
+    if not os.environ.get(TURNS):
+        yield
+        return
+    with open(os.path.join(os.environ[TURNS], "room"), "w") as room:
+        with open(os.path.join(os.environ[TURNS], "gate"), "w") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 AGAIN = []
@@ -42,24 +84,31 @@ AGAIN = []
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item, nextitem):
-    """These tests measure real time on machines that others use too: what fails is run once more, and the first
+    """These tests measure real time on machines that others use too: what fails is run once more, alone, and the first
     failure is told at the end. SONDE_ONCE=1, and the long runs (SONDE_SOAK), do without."""
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    with turn(item.get_closest_marker("alone")):
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
     bad = next((r for r in reports if r.failed), None)
     if bad and not os.environ.get("SONDE_ONCE") and not os.environ.get("SONDE_SOAK"):
         item._initrequest()
-        reports = runtestprotocol(item, nextitem=nextitem, log=False)
-        AGAIN.append((item.nodeid, str(bad.longrepr).strip().splitlines()[-1:], any(r.failed for r in reports)))
+        with turn(alone=True):
+            reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        still = "failed again" if any(r.failed for r in reports) else "passed then"
+        reports[-1].user_properties.append(("run twice", f"{still}: {' '.join(str(bad.longrepr).strip().splitlines()[-1:])}"))
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
 
+def pytest_runtest_logreport(report):
+    AGAIN.extend((report.nodeid, text) for name, text in report.user_properties if name == "run twice" and report.when == "teardown")
+
+
 def pytest_terminal_summary(terminalreporter):
-    for name, why, still in AGAIN:
-        terminalreporter.write_line(f"run twice ({'failed again' if still else 'passed then'}): {name}: {' '.join(why)}")
+    for name, text in AGAIN:
+        terminalreporter.write_line(f"run twice: {name}: {text}")
 
 
 def need(what, path=None):

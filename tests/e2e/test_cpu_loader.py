@@ -62,6 +62,7 @@ def test_a_full_queue_counts_the_drops_and_the_identity_holds(capture, work, sql
     assert stored + sum(done["lost"].values()) == done["seen"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("freq", [99, pytest.param(1999, marks=pytest.mark.long)])
 def test_samples_times_period_is_the_cpu_time_that_the_kernel_charged(capture, work, sql, store, freq):
     load = None

@@ -14,6 +14,8 @@ import pytest
 
 from conftest import WORKLOADS, Capture, Work, need_root, scale, sql_all
 
+pytestmark = pytest.mark.alone  # compares waits with what the threads and the kernel measured
+
 REASON = {"sleep": "sleep", "futex": "lock", "pipe": "pipe", "poll": "poll", "recv": "network", "accept": "network",
           "disk": "disk", "fault": "page fault"}
 EVENT_NS = 50_000

@@ -9,6 +9,8 @@ import pytest
 
 from conftest import WORKLOADS, Capture, Work, need_root, scale, sql_all, tolerance
 
+pytestmark = pytest.mark.alone  # compares CPU time with what the kernel charged
+
 LANGUAGES = {"C": "shares", "C++": "shares-cpp", "Rust": "shares-rust", "Go": "shares-go", "static C": "shares-static"}
 
 

@@ -46,7 +46,7 @@ class Tables:
             elif '"cost"' in line:
                 self.cost = json.loads(line)
 
-    def until(self, what, timeout=30):
+    def until(self, what, timeout=90):
         end = time.monotonic() + timeout
         while not what():
             assert time.monotonic() < end and self.child.poll() is None, "it did not come"
