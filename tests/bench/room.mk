@@ -8,12 +8,18 @@ bench: all $(B)/tests/makestore
 bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/bench.py --smoke
 	@$(PYTHON) tests/bench/stacks.py --smoke
+	@$(PYTHON) tests/bench/files.py --smoke
 	@$(PYTHON) tests/bench/offcpu.py --smoke
 	@$(PYTHON) tests/bench/goheap.py --smoke
 	@$(PYTHON) tests/bench/supervisor.py --smoke
 
 bench-stacks: all
 	@$(PYTHON) tests/bench/stacks.py --write docs/BENCHMARKS.md
+
+# what a start costs where 200 different libraries are mapped: about 3 minutes
+.PHONY: bench-files
+bench-files: all
+	@$(PYTHON) tests/bench/files.py --write docs/BENCHMARKS.md
 
 # what watching each switch costs, beside perf sched and, where it is installed, libbpf-tools' offcputime
 .PHONY: bench-offcpu

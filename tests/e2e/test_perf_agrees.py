@@ -40,13 +40,13 @@ def sonde_shares(store):
 
 
 class PerfFailed(Exception):
-    """perf 6.1 aborts on a file with an odd build-id, and cannot read a recording in which BPF programs came and went."""
+    """perf 6.1 cannot read a recording in which BPF programs came and went."""
 
 
 def record_all(capture, seconds, scratch):
     """One capture and two perf recordings of the same seconds."""
     c = capture("--freq", 499)
-    perfs = [subprocess.Popen(["perf", "record", "-B", "-N", "-F", "499", "-a", "-g", "-o", f"{scratch}/{i}.data", "--",
+    perfs = [subprocess.Popen(["perf", "record", "--buildid-mmap", "-N", "-F", "499", "-a", "-g", "-o", f"{scratch}/{i}.data", "--",
                                "sleep", str(seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               stdin=subprocess.DEVNULL) for i in range(2)]
     status = [p.wait(seconds + 60) for p in perfs]

@@ -1,7 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of Debian's own programs beside perf's `--call-graph dwarf` in the same seconds, by function and by who calls whom. Names
-play no part: a function is an entry of readelf's .eh_frame, a root one whose return address it calls undefined. Two
-perf recordings of those seconds are the floor."""
+"""Debian's own programs beside perf's `--call-graph dwarf` in the same seconds: where their time goes by function (self), and,
+where perf's own stacks are whole, by functions on the stack and by who calls whom. Names play no part in user space: a function is an
+entry of readelf's .eh_frame, a root one whose return address it calls undefined. Two perf recordings of those seconds are the floor.
+
+How they are put beside each other, and what happens otherwise (seen with nginx and mariadb):
+1. Each recorder has a rate of its own. At one rate they keep their distance in time, so that one of them always meets a program that
+   the one before has just stopped for 20 us: its peer sleeps by then, and to wake it costs more. At 4999 Hz each, nginx had 8.6 % of
+   its time at the end of a wake-up by sonde, 12.8, 13.7 and 15.1 % by three perfs; at four rates 18.5 % and 17.4 to 18.1 %.
+2. perf samples the CPU that the program is held on, as sonde does, not the program (-p): timers of a task are stopped and started at
+   each of its switches, which costs time there and counts it. With two `perf record -p` mariadb spent 17 and 18 % at the end of a
+   switch by perf and 13 % by sonde; beside two of the CPU both said 12 %, and a `-p` 14 %.
+3. perf asks for build-ids in its records (--buildid-mmap), as sonde-maps does. Else the kernel (5.12 to 6.18) marks perf's records as
+   having one because it has just written one for sonde-maps (the flag stays in the header that all events of a CPU share), and
+   `perf script` 6.1 takes an inode's number for the build-id's length and aborts.
+4. A share is known as well as its samples allow: within 2 points, or 4 standard deviations where these are more.
+"""
 import bisect
 import collections
 import glob
@@ -14,23 +27,25 @@ import time
 import pytest
 
 import servers
-from conftest import ROOT, need, need_root, sql_all
+from conftest import ROOT, need, need_root, scale, sql_all
 from publishing import publisher, wait_indexed
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "rows"))
 import oracle  # noqa: E402
 
 POINTS = 0.02
-FREQ = 499
-SECONDS = 8
+RATES = (499, 467, 433)  # sonde's, the perfs'
+SECONDS = scale(12, 60)
 
 
 class Code:
     """The functions of one file, by readelf."""
 
     def __init__(self, path):
-        fdes = sorted((f.lo, f.hi, any(r[4] == "u" for r in f.rows)) for f in oracle.frames(path).get(".eh_frame", []))
-        self.fdes, self.starts = fdes, [f[0] for f in fdes]
+        frames = oracle.frames(path)
+        fdes = frames.get(".eh_frame") or frames.get(".debug_frame") or []
+        self.fdes = sorted((f.lo, f.hi, any(r[4] == "u" for r in f.rows)) for f in fdes)
+        self.starts = [f[0] for f in self.fdes]
         said = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout
         self.loads = [tuple(int(x, 16) for x in m) for m in re.findall(r"LOAD +(\S+) (\S+) \S+ (\S+) ", said)]
 
@@ -41,150 +56,183 @@ class Code:
         return (self.fdes[i][0], self.fdes[i][2]) if i >= 0 and vaddr < self.fdes[i][1] else None
 
 
-class Process:
-    """The functions of all files that a process has mapped."""
+class Files:
+    """The functions of all files in which perf has met somebody, by the file's name."""
 
-    def __init__(self, pid):
-        with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
-            mapped = set(re.findall(r"^\S+ ..x. .* (/.+)$", f.read(), re.M))
-        files = {os.path.basename(path): path for path in mapped}
-        self.code = {name: Code(path) for name, path in files.items() if os.path.exists(path)}
+    def __init__(self):
+        self.code = {}
 
-    def at_offset(self, module, offset):
-        found = self.code[module].function(offset) if module in self.code else None
+    def at(self, path, offset):
+        """(module, start, is it a root), or None."""
+        module = os.path.basename(path)
+        if module not in self.code and path.startswith("/"):
+            self.code[module] = Code(path) if os.path.exists(path) else None
+        found = self.code[module].function(offset) if self.code.get(module) else None
         return (module, *found) if found else None
 
 
-class Stacks:
-    """Shares of functions, and of pairs of a caller and whom it calls, by samples."""
+class Shares:
+    """By samples: where they were taken (self), and what was on their user stacks, functions and pairs of caller and called."""
 
     def __init__(self):
-        self.n = self.complete = 0
-        self.counts = collections.Counter()
+        self.n = self.users = self.complete = 0
+        self.self, self.on_stack = collections.Counter(), collections.Counter()
 
-    def add(self, stack, n=1):
-        """Leaf first."""
-        known = [f for f in stack if f]
+    def add(self, kernel, user, n=1):
+        """Leaf first: names of the kernel, (module, start, root) or None of the program."""
+        self.n += n
+        leaf = ("[kernel]", kernel[0]) if kernel else user[0][:2] if user and user[0] else None
+        self.self[leaf] += n
+        known = [f for f in user if f]
         if not known:
             return
-        self.n += n
+        self.users += n
         self.complete += n * known[-1][2]
-        for key in {f[:2] for f in known} | {(a[:2], b[:2]) for a, b in zip(stack, stack[1:]) if a and b}:
-            self.counts[key] += n
-
-    def share(self, key):
-        return self.counts[key] / self.n
+        for key in {f[:2] for f in known} | {(a[:2], b[:2]) for a, b in zip(user, user[1:]) if a and b}:
+            self.on_stack[key] += n
 
 
-def perf_record(pid, out):
-    return subprocess.Popen(["perf", "record", "-B", "-N", "-k", "realtime", "-F", str(FREQ), "-p", str(pid), "--call-graph", "dwarf,65528", "-o",
-                             out, "--", "sleep", str(SECONDS)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                            stdin=subprocess.DEVNULL)
+def perf_record(rate, cpu, out):
+    command = ["perf", "record", "--buildid-mmap", "-N", "--no-bpf-event", "--proc-map-timeout", "5000", "-k", "realtime", "-m", "64M",
+               "-F", str(rate), "-C", str(cpu), "--call-graph", "dwarf,65528", "-o", out, "--", "sleep", str(SECONDS)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
 
 
-def perf_stacks(path, process):
-    """[(time, stack)], leaf first."""
-    done = subprocess.run(["perf", "script", "--no-inline", "-i", path, "-F", "time,ip,sym,dso"], capture_output=True, text=True,
+def perf_samples(path, pids, files):
+    """[(time, kernel, user)] of these processes, leaf first."""
+    done = subprocess.run(["perf", "script", "--no-inline", "-i", path, "-F", "pid,time,ip,sym,dso"], capture_output=True, text=True,
                           errors="replace", timeout=300, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        pytest.skip(f"missing: a perf that works here ({done.stderr.strip()[-200:]})")
+    if done.returncode and "failed to process type: 17" not in done.stderr:  # a BPF program came or went: what stands before is right
+        pytest.skip(f"missing: a perf that works here (exit {done.returncode}: {done.stderr.strip()[-200:]})")
     found = []
     for block in done.stdout.split("\n\n"):
-        at = re.match(r"\s*(\d+\.\d+):", block)
+        at = re.match(r"\s*(\d+)\s+(\d+\.\d+):", block)
+        if not at or int(at.group(1)) not in pids:
+            continue
         # in user space perf prints offsets in the file; a return address may be the first byte of the next function
-        places = re.findall(r"^\s+([0-9a-f]+) .*\((.*?)\)$", block, re.M)
-        user = [(os.path.basename(dso), int(ip, 16)) for ip, dso in places if len(ip) < 16]
-        if at and user:
-            found.append((float(at.group(1)), [process.at_offset(dso, ip - (i > 0)) for i, (dso, ip) in enumerate(user)]))
+        places = re.findall(r"^\s+([0-9a-f]+) (.*) \((.*?)\)$", block, re.M)
+        user = [(dso, int(ip, 16)) for ip, _, dso in places if not ip.startswith("ffffff")]
+        found.append((float(at.group(2)), [sym for ip, sym, _ in places if ip.startswith("ffffff")],
+                      [files.at(dso, ip - (i > 0)) for i, (dso, ip) in enumerate(user)]))
     return found
 
 
-def sonde_stacks(store, process):
-    """[(second, stack, samples)], leaf first."""
-    frames = collections.defaultdict(list)
-    for row in sql_all(store, "SELECT DISTINCT stack_id, depth, module, offset FROM stack_frames WHERE NOT inlined"
-                              " AND module NOT LIKE '[kernel%' ORDER BY stack_id, depth DESC"):
-        frames[row["stack_id"]].append((row["module"], row["offset"]))
+def sonde_samples(store, processes, files):
+    """[(second, kernel, user, samples)] of these processes, leaf first."""
+    kernel, user = collections.defaultdict(list), collections.defaultdict(list)
+    for row in sql_all(store, "SELECT DISTINCT stack_id, depth, function, module, offset FROM stack_frames WHERE NOT inlined"
+                              " ORDER BY stack_id, depth DESC"):
+        if row["module"].startswith("[kernel"):
+            kernel[row["stack_id"]].append(row["function"])
+        else:
+            user[row["stack_id"]].append((row["module"], row["offset"]))
     found = []
-    for row in sql_all(store, "SELECT ts, stack_id, sum(samples) AS n FROM cpu_samples GROUP BY 1, 2"):
-        stack = frames[row["stack_id"]]
-        found.append((row["ts"], [process.at_offset(m, o - (i > 0)) if o is not None else None for i, (m, o) in enumerate(stack)],
-                      row["n"]))
+    for row in sql_all(store, "SELECT ts, pid, stack_id, sum(samples) AS n FROM cpu_samples GROUP BY 1, 2, 3"):
+        if row["pid"] in processes:
+            places = enumerate(user[row["stack_id"]])
+            found.append((row["ts"], kernel[row["stack_id"]],
+                          [files.at(m, o - (i > 0)) if o is not None else None for i, (m, o) in places], row["n"]))
     return found
 
 
 def of_the_same_seconds(ours, *perfs):
-    """All as Stacks, of the whole seconds in which each of the perfs was at work."""
+    """All as Shares, of the whole seconds in which each of the perfs was at work."""
     lo, hi = max(p[0][0] for p in perfs), min(p[-1][0] for p in perfs)
     lo, hi = int(lo) + 1, int(hi)
-    found = [Stacks() for _ in range(1 + len(perfs))]
-    for ts, stack, n in ours:
+    found = [Shares() for _ in range(1 + len(perfs))]
+    for ts, kernel, user, n in ours:
         if lo <= ts < hi:
-            found[0].add(stack, n)
+            found[0].add(kernel, user, n)
     for perf, to in zip(perfs, found[1:]):
-        for at, stack in perf:
+        for at, kernel, user in perf:
             if lo <= at < hi:
-                to.add(stack)
+                to.add(kernel, user)
     return found
 
 
-def worker(running):
-    """The process that does the work: the server, or what it has started."""
-    pid = running.started[0][0].pid
-    children = [c for path in glob.glob(f"/proc/{pid}/task/*/children") for c in open(path, encoding="ascii").read().split()]
-    return int(children[0]) if children else pid
+def hold(running):
+    """What does the work on one CPU, the clients on another one: no more than one CPU has to be looked at. (It, all processes.)"""
+    cpus, held = sorted(os.sched_getaffinity(0)), set()
+    for i, (child, _) in enumerate(running.started):
+        todo = [child.pid]
+        while todo:
+            pid = todo.pop()
+            held.add(pid)
+            for task in glob.glob(f"/proc/{pid}/task/*"):
+                try:
+                    os.sched_setaffinity(int(os.path.basename(task)), {cpus[0] if i == 0 else cpus[-1]})
+                    with open(f"{task}/children", encoding="ascii") as f:
+                        todo += [int(c) for c in f.read().split()]
+                except OSError:  # it has ended
+                    pass
+    return cpus[0], held
 
 
-def compare(one, two, ours):
-    floor = max(abs(one.share(k) - two.share(k)) for k in {*one.counts, *two.counts})
-    noise = 3 * (0.25 / ours.n + 0.25 / one.n) ** 0.5  # they fall at other moments
-    big = [k for k in {*one.counts, *ours.counts} if max(one.share(k), ours.share(k)) > POINTS]
-    far = {k: (one.share(k), two.share(k), ours.share(k)) for k in big
-           if abs(ours.share(k) - one.share(k)) > POINTS + max(floor, noise)}
-    worst = max(abs(ours.share(k) - one.share(k)) for k in big)
-    print(f"{len(big)} functions and pairs above 2 %: furthest {100 * worst:.1f} points, two perfs {100 * floor:.1f}")
-    return big, far
+def distance(a, na, b, nb):
+    """Of two distributions: half the sum of what they differ by."""
+    return sum(abs(a[k] / na - b[k] / nb) for k in {*a, *b}) / 2
 
 
-# nginx (7 points) and mariadb (10, where perf loses a tenth of its samples) lie further from perf than two perfs from each other.
-# Why is open: a known failure, told as such.
-OPEN = ("nginx", "mariadb")
+def far(what, ours, n, perfs, total):
+    """{function: (perf, sonde)} of those above 2 % that lie too far from both perfs together."""
+    out, worst = {}, 0
+    big = {k for k in {*ours, *perfs} if k and max(ours[k] / n, perfs[k] / total) > POINTS}
+    for k in big:
+        p, q = (ours[k] + perfs[k]) / (n + total), abs(ours[k] / n - perfs[k] / total)
+        worst = max(worst, q)
+        if q > max(POINTS, 4 * (p * (1 - p) * (1 / n + 1 / total)) ** 0.5):
+            out[k] = (round(perfs[k] / total, 3), round(ours[k] / n, 3))
+    print(f"{what}: {len(big)} above 2 %, the furthest {100 * worst:.1f} points from perf")
+    return out
 
 
-@pytest.mark.live
-@pytest.mark.parametrize("name", ["nginx", "redis", "python3", "mariadb", "node"])
-def test_chains_are_those_of_perf_with_dwarf(name, capture, store, scratch):
-    need_root()
-    need("perf")
-    need("readelf")
+def record(name, capture, store, scratch):
+    """The program under load, by sonde and by two perfs; the processes that do the work, not those of others who run the same."""
     try:
         running = servers.PROGRAMS[name](scratch)
     except servers.Missing as e:
         pytest.skip(f"missing: {e}")
     try:
-        with publisher(store, scratch) as (maps_pid, maps):
-            pid = worker(running)
+        with publisher(store, scratch, "--rows-mb", "42") as (maps_pid, maps):
+            cpu, held = hold(running)
+            c = capture("--freq", RATES[0], "--bucket", "1s", "--maps-socket", maps)
+            time.sleep(3)
             wait_indexed(maps_pid)
-            c = capture("--freq", FREQ, "--bucket", "1s", "--pid", pid, "--maps-socket", maps)
-            perfs = [perf_record(pid, f"{scratch}/{i}.data") for i in range(2)]
+            perfs = [perf_record(rate, cpu, f"{scratch}/{i}.data") for i, rate in enumerate(RATES[1:])]
             status = [p.wait(SECONDS + 60) for p in perfs]
             c.stop()
-        process = Process(pid)
     finally:
         running.stop()
     if any(status):
         pytest.skip(f"missing: a perf that works here (exit {status})")
-    perfs = [perf_stacks(f"{scratch}/{i}.data", process) for i in range(2)]
+    rows = sql_all(store, "SELECT pid, exe, args FROM processes")
+    return {r["pid"] for r in rows if os.path.basename(r["exe"] or "") in running.executables and
+            (r["pid"] in held or scratch in (r["args"] or ""))}
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", sorted(servers.PROGRAMS))
+def test_shares_are_those_of_perf_with_dwarf(name, capture, store, scratch):
+    need_root()
+    need("perf")
+    need("readelf")
+    pids = record(name, capture, store, scratch)
+    files = Files()
+    perfs = [perf_samples(f"{scratch}/{i}.data", pids, files) for i in range(2)]
+    for path in glob.glob(f"{scratch}/*.data"):
+        os.unlink(path)
     assert all(perfs), "perf has no samples"
-    ours, one, two = of_the_same_seconds(sonde_stacks(store, process), *perfs)
-    said = f"{name}: to a root: sonde {ours.complete} of {ours.n}, perf {one.complete} of {one.n} and {two.complete} of {two.n}"
+    ours, one, two = of_the_same_seconds(sonde_samples(store, pids, files), *perfs)
+    said = (f"{name}: {ours.n}, {one.n}, {two.n} samples; to a root: sonde {ours.complete} of {ours.users}, perf {one.complete} of "
+            f"{one.users} and {two.complete} of {two.users}")
     print(said)
-    assert ours.n > 100 and one.n > 100, said
-    assert ours.complete / ours.n >= min(0.995, one.complete / one.n), said
-    if one.complete / one.n < 0.99:
-        return  # perf's own stacks end early: there is nothing to hold ours against
-    big, far = compare(one, two, ours)
-    assert len(big) >= 10
-    if far and name in OPEN:
-        pytest.xfail(f"shares far from perf's, not understood yet: {far}")
-    assert not far, far
+    assert min(ours.n, one.n, two.n) > 100, said
+    assert ours.n / RATES[0] == pytest.approx(one.n / RATES[1], rel=0.05 + 4 * one.n ** -0.5), said
+    between = distance(one.self, one.n, two.self, two.n)
+    from_one = distance(ours.self, ours.n, one.self, one.n)
+    print(f"self: distance to perf {100 * from_one:.1f} points, of two perfs {100 * between:.1f}")
+    assert from_one <= between + max(0.01, 2 * ours.n ** -0.5), (from_one, between)
+    assert not far("self", ours.self, ours.n, one.self + two.self, one.n + two.n)
+    if min(one.complete / one.users, two.complete / two.users) >= 0.99:  # else perf's own stacks end early
+        assert ours.complete / ours.users >= 0.995, said
+        assert not far("on the stack", ours.on_stack, ours.users, one.on_stack + two.on_stack, one.users + two.users)

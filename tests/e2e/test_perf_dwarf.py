@@ -16,7 +16,7 @@ FREQ = 499
 
 
 def perf_record(pid, seconds, out):
-    return subprocess.Popen(["perf", "record", "-B", "-N", "-F", str(FREQ), "-p", str(pid), "--call-graph", "dwarf,65528", "-o",
+    return subprocess.Popen(["perf", "record", "--buildid-mmap", "-N", "-F", str(FREQ), "-p", str(pid), "--call-graph", "dwarf,65528", "-o",
                              out, "--", "sleep", str(seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                             stdin=subprocess.DEVNULL)
 
