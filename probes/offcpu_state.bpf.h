@@ -140,7 +140,8 @@ __noinline __u32 slot_find(__u64 id, __u32 class, __u32 flags)
 	if (slot == NO_SLOT || !bpf_map_update_elem(&totals, &key, &slot, BPF_NOEXIST))
 		return slot;
 	bpf_map_push_elem(&free_slots, &(struct offcpu_slots){slot, 1}, BPF_ANY);
-	return NO_SLOT;
+	at = bpf_map_lookup_elem(&totals, &key); /* another CPU may have made it meanwhile */
+	return at ? *at : NO_SLOT;
 }
 
 /* One stretch more. A function of its own, as others that are called beside the unwinder: its steps leave little stack.
