@@ -18,6 +18,7 @@
 #include "schema/base/err.h"
 
 struct feed;
+struct proc;
 struct world;
 
 #define FEED_MARGIN_NS 5000000ull
@@ -36,6 +37,8 @@ bool feed_side_band(const struct feed *f); /* false: /proc alone */
 void feed_poll(struct feed *f, int epoll_fd);
 /* Take in all processes of /proc. again: after a loss, exec ids are checked anew. */
 void feed_seed(struct feed *f);
+/* Is it still the process, and the exec, that it is known as? Asks the kernel for all processes. */
+bool feed_is_still(struct feed *f, const struct proc *p);
 /* The ring of execs that early looks at; -1: there is none. */
 int feed_urgent_fd(const struct feed *f);
 /* Read, apply up to T; returns T. */

@@ -68,22 +68,41 @@ static const struct maps_event *find_task(const struct maps_event *tasks, size_t
 	return NULL;
 }
 
-/* A process that went on to exec while its maps were read: what was read may be of either; nothing is better. */
-static void drop_unstable(struct feed *f, const struct maps_event *before, size_t n)
+/* Tells of those whose maps were just read. One that went on to exec meanwhile: what was read may be of either; nothing is
+ * better, and what comes next is told by its own records, or found by the next reconcile. */
+static void tell_stable(struct feed *f, const struct maps_event *before, size_t n)
 {
 	struct maps_event *after = NULL;
 	size_t n_after = 0;
+	int rc = n ? read_tasks(f, &after, &n_after) : 0;
 
-	if (read_tasks(f, &after, &n_after))
-		return;
 	for (size_t i = 0; i < n; i++) {
-		const struct maps_event *now = find_task(after, n_after, before[i].tgid);
+		const struct maps_event *now = rc ? &before[i] : find_task(after, n_after, before[i].tgid);
 		struct proc *p = world_proc(f->world, before[i].tgid);
 
-		if (p && (!now || now->exec_id != before[i].exec_id))
-			mapset_end(&p->maps, f->done_ns, 0);
+		if (!p)
+			continue;
+		if (!now || now->exec_id != before[i].exec_id)
+			world_drop_maps(f->world, p, f->done_ns);
+		world_tell_proc(f->world, p);
+		world_tell_maps(f->world, p);
 	}
 	free(after);
+}
+
+bool feed_is_still(struct feed *f, const struct proc *p)
+{
+	struct maps_event *tasks = NULL;
+	const struct maps_event *now;
+	size_t n = 0;
+	bool still;
+
+	if (read_tasks(f, &tasks, &n))
+		return true; /* nobody can say */
+	now = find_task(tasks, n, p->tgid);
+	still = now && now->start_ns == p->start_ns && now->exec_id == p->exec_id;
+	free(tasks);
+	return still;
 }
 
 /* Those not seen in this round are no more. */
@@ -108,14 +127,12 @@ void feed_seed(struct feed *f)
 	f->round++;
 	read_tasks(f, &tasks, &n);
 	for (size_t i = 0; i < n; i++) {
-		struct proc *p;
+		struct proc *p = world_read_proc(f->world, tasks[i].tgid, &tasks[i], since);
 
-		world_seed_proc(f->world, tasks[i].tgid, &tasks[i], since);
-		p = world_proc(f->world, tasks[i].tgid);
 		if (p)
 			p->seen = f->round;
 	}
-	drop_unstable(f, tasks, n);
+	tell_stable(f, tasks, n);
 	seed_from_proc(f, since);
 	drop_unseen(f, now);
 	free(tasks);
@@ -145,33 +162,40 @@ static bool in_proc(uint32_t tgid)
 	return !proc_read_stat(tgid, &st) && !is_zombie(&st);
 }
 
-static void reconcile_one(struct feed *f, const struct maps_event *ev)
+/* true: its maps were read anew, and are to be told. */
+static bool reconcile_one(struct feed *f, const struct maps_event *ev)
 {
 	struct proc *p = world_proc(f->world, ev->tgid);
+	bool read = false;
 
 	if (p && p->changed_ns > f->look_ns) {
 		p->seen = f->round;
-		return;
+		return false;
 	}
 	if (!p || p->start_ns != ev->start_ns || p->exec_id != ev->exec_id) {
 		if (!in_proc(ev->tgid))
-			return;
-		world_seed_proc(f->world, ev->tgid, ev, (uint64_t)clock_boot_ns());
-		p = world_proc(f->world, ev->tgid);
+			return false;
+		p = world_read_proc(f->world, ev->tgid, ev, (uint64_t)clock_boot_ns());
+		read = p;
 	} else {
 		world_update_cgroup(f->world, p, ev);
 	}
 	if (p)
 		p->seen = f->round;
+	return read;
 }
 
 void feed_reconcile_act(struct feed *f)
 {
+	size_t n_read = 0;
+
 	if (!f->look)
 		return;
 	f->round++;
 	for (size_t i = 0; i < f->n_look; i++)
-		reconcile_one(f, &f->look[i]);
+		if (reconcile_one(f, &f->look[i]))
+			f->look[n_read++] = f->look[i];
+	tell_stable(f, f->look, n_read);
 	for (struct proc *p = f->world->procs, *next; p; p = next) {
 		next = p->hh.next;
 		if (p->seen != f->round && p->from_ns < f->look_ns && p->changed_ns < f->look_ns &&

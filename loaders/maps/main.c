@@ -71,6 +71,11 @@ static void image_gone(void *ctx, struct mimage *img)
 		indexer_drop(m->indexer, img);
 }
 
+static bool is_still(void *ctx, const struct proc *p)
+{
+	return feed_is_still(((struct maps *)ctx)->feed, p);
+}
+
 static void watch(struct maps *m, int fd, void *ptr)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = ptr};
@@ -182,6 +187,7 @@ static int open_all(struct maps *m, struct err *e)
 	m->world.ctx = m;
 	m->world.image_new = image_new;
 	m->world.image_gone = image_gone;
+	m->world.is_still = is_still;
 	publish_use_indexer(m->publish, m->indexer);
 	feed_poll(m->feed, m->epoll_fd);
 	m->wanted = m->publish ? wanted_open(m->tables.fd[MP_TABLES_WANTED], m->epoll_fd) : NULL;

@@ -268,8 +268,10 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 
 		world_map_put(w, p, m->addr, m->len, m->pgoff, m->file, m->name, ev->time_ns, true);
 	}
-	if (!p->n_pending) { /* the records went with their CPU: an exec always maps */
+	if (!p->n_pending) { /* the records went with their CPU, or were lost: an exec always maps */
 		world_seed_maps(w, p, ev->time_ns);
+		if (w->is_still && !w->is_still(w->ctx, p))
+			world_drop_maps(w, p, ev->time_ns); /* what was read may be the next program's */
 		world_tell_maps(w, p);
 	}
 	world_pending_clear(p);

@@ -125,6 +125,7 @@ struct world {
 	struct world_stats stats;
 	void (*image_new)(void *ctx, struct mimage *img, struct proc *p, uint64_t start, uint64_t end);
 	void (*image_gone)(void *ctx, struct mimage *img);
+	bool (*is_still)(void *ctx, const struct proc *p); /* does it run what it is known to run? NULL: nobody can say */
 	void *ctx;
 	struct publish *publish; /* NULL: there are no tables */
 };
@@ -136,6 +137,9 @@ void world_event(struct world *w, const struct maps_event *ev, const char *args)
 void world_record(struct world *w, const struct sideband_rec *r);
 /* Take in a process from /proc. `ev`: what the iterator said of it, NULL: it is read from /proc too. */
 void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns);
+/* The same, but it is told to nobody yet: the caller finds out whether it went on to exec meanwhile. NULL: there is none. */
+struct proc *world_read_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns);
+void world_drop_maps(struct world *w, struct proc *p, uint64_t time_ns);
 /* The process is no more, though no event said so. */
 void world_forget(struct world *w, struct proc *p, uint64_t time_ns);
 void world_tell_all(struct world *w);
@@ -147,6 +151,7 @@ struct mimage *world_image(struct world *w, uint32_t id);
 void world_sweep(struct world *w, uint64_t now_ns);
 /* More is known of the process: tell it again. */
 void world_tell_proc(struct world *w, const struct proc *p);
+void world_tell_maps(struct world *w, const struct proc *p);
 /* Its mappings are to be published anew. */
 void world_set_changed(struct world *w, struct proc *p);
 void world_update_cgroup(struct world *w, struct proc *p, const struct maps_event *ev);

@@ -29,7 +29,6 @@ void world_pending_clear(struct proc *p);
 /* [start, start + len) shows that file, whose root is the process's. */
 struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len, uint64_t pgoff, struct file_id f,
 			     const char *name, uint64_t time_ns, bool tell);
-void world_tell_maps(struct world *w, const struct proc *p);
 
 /* ---- world_seed.c ---- */
 

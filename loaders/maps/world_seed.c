@@ -105,7 +105,7 @@ static void seed_names(struct world *w, struct proc *p, bool known)
 		world_str_set(&p->args, strbuf_take(&args));
 }
 
-void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns)
+struct proc *world_read_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns)
 {
 	struct proc *p = world_proc(w, tgid);
 	struct maps_event own;
@@ -113,7 +113,7 @@ void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev
 
 	if (!ev) {
 		if (identity_from_proc(tgid, &own))
-			return;
+			return NULL;
 		ev = &own;
 	}
 	if (p && p->start_ns != ev->start_ns) {
@@ -134,6 +134,21 @@ void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev
 	if (!p->kthread)
 		seed_names(w, p, known);
 	world_seed_maps(w, p, time_ns);
+	return p;
+}
+
+void world_drop_maps(struct world *w, struct proc *p, uint64_t time_ns)
+{
+	mapset_end(&p->maps, time_ns, 0);
+	world_set_changed(w, p);
+}
+
+void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns)
+{
+	struct proc *p = world_read_proc(w, tgid, ev, time_ns);
+
+	if (!p)
+		return;
 	world_tell_proc(w, p);
 	world_tell_maps(w, p);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that come, go and change: their samples stand under their own name, and never under another file's."""
 import os
+import signal
 import time
 
 import pytest
@@ -80,6 +81,38 @@ def test_flipping_between_two_files_by_exec_never_mixes_their_names(capture, wor
     assert all_ > 0.9 * 997 * sum(t["cpu_ns"] for t in told) / 1e9
     assert not wrong
     assert unnamed <= 0.02 * all_
+
+
+def child_named(pid, name):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        for child in map(int, f.read().split()):
+            with open(f"/proc/{child}/comm", encoding="utf-8") as comm:
+                if comm.read().strip() == name:
+                    return child
+    raise AssertionError(f"{pid} has no child {name}")
+
+
+@pytest.mark.long
+def test_where_records_are_lost_the_names_of_two_files_are_not_mixed_either(capture, work, store):
+    """sonde-maps is stopped again and again while crowds of programs start, so that its buffers overflow; what it then reads
+    of /proc may be the next program's already."""
+    seconds = scale(12, 60)
+    red, blue = (os.path.join(WORKLOADS, n) for n in ("flip-red", "flip-blue"))
+    c = capture("--freq", 997)
+    maps = child_named(c.pid, "sonde-maps")
+    until = int((time.clock_gettime(time.CLOCK_MONOTONIC) + seconds) * 1000)
+    pair = [work("flip-red", blue, 20, until, argv0=red), work("flip-blue", red, 20, until, argv0=blue)]
+    while time.clock_gettime(time.CLOCK_MONOTONIC) * 1000 < until:
+        os.kill(maps, signal.SIGSTOP)
+        work("storm", 1500, 0, "exec").told()
+        os.kill(maps, signal.SIGCONT)
+        time.sleep(0.5)
+    told = [w.told() for w in pair]
+    c.stop(60)
+    assert "side-band records were lost" in c.said()
+    wrong, _, all_ = wrong_and_unnamed(store, [t["pid"] for t in told], "flip-red", "flip-blue")
+    assert all_ > 0
+    assert not wrong
 
 
 @pytest.mark.long
