@@ -1,2 +1,2 @@
 # Fuzzer of the configuration and of sizes and times.
-$(eval $(call fuzzer,conf_fuzz,tests/fuzz/supervisor/conf_fuzz.c,supervisor base,-linih))
+$(eval $(call fuzzer,conf_fuzz,tests/fuzz/supervisor/conf_fuzz.c,supervisor host base,-linih))
