@@ -91,6 +91,7 @@ def pytest_runtest_protocol(item, nextitem):
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
     bad = next((r for r in reports if r.failed), None)
     if bad and not os.environ.get("SONDE_ONCE") and not os.environ.get("SONDE_SOAK"):
+        item.session._setupstate.teardown_exact(None)  # a recording that its module shares is made anew
         item._initrequest()
         with turn(alone=True):
             reports = runtestprotocol(item, nextitem=nextitem, log=False)
