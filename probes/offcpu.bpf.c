@@ -97,6 +97,7 @@ static __noinline struct offcpu_thread *thread_new(struct task_struct *task, __u
 	__u32 slot = like & LIKE_SEED ? 1 : 0;
 	struct offcpu_scratch *s = bpf_map_lookup_elem(&who_scratch, &slot);
 	__u64 key = (__u64)task;
+	struct offcpu_thread *t;
 
 	if (!s)
 		return NULL;
@@ -107,11 +108,13 @@ static __noinline struct offcpu_thread *thread_new(struct task_struct *task, __u
 	s->thread.class = (__u8)(like >> 8);
 	s->thread.flags = (__u8)(like >> 16);
 	thread_identify(&s->thread, task, now, slot);
-	if (bpf_map_update_elem(&threads, &key, &s->thread, how)) {
-		bpf_map_delete_elem(&who, &s->thread.id);
+	if (!bpf_map_update_elem(&threads, &key, &s->thread, how))
+		return bpf_map_lookup_elem(&threads, &key);
+	bpf_map_delete_elem(&who, &s->thread.id);
+	t = bpf_map_lookup_elem(&threads, &key); /* another CPU may have taken it in meanwhile: nothing is lost */
+	if (!t)
 		tally_lost();
-	}
-	return bpf_map_lookup_elem(&threads, &key);
+	return t;
 }
 
 static __always_inline struct offcpu_thread *thread_get(struct task_struct *task)
