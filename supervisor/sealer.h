@@ -8,7 +8,7 @@
  *      be free within the budget, else retention makes that room first; and on the disk above its reserve, else it waits.
  *   3. What was packed goes a grace later, with the next pass.
  *   4. A pass that failed is tried again an hour later at the earliest.
- * It packs in the idle class, and holds locks as everybody else does; half a gigabyte of memory is its limit.
+ * It packs at the lowest priority, and holds locks as everybody else does; half a gigabyte of memory is its limit.
  */
 #ifndef SONDE_SUPERVISOR_SEALER_H
 #define SONDE_SUPERVISOR_SEALER_H

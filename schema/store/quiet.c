@@ -4,7 +4,7 @@
 
 #include <linux/ioprio.h>
 #include <pthread.h>
-#include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ static void *run(void *p)
 {
 	struct job *j = p;
 
-	pthread_setschedparam(pthread_self(), SCHED_IDLE, &(struct sched_param){0});
+	setpriority(PRIO_PROCESS, 0, 19); /* of this thread alone */
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
 	j->rc = j->work(j->arg);
 	return NULL;

@@ -34,7 +34,7 @@ struct seal_opts {
 	const char *dir;
 	uint32_t grace_s;
 	bool today;         /* days that are not over as well */
-	bool idle;          /* packs in the idle class (quiet.h) */
+	bool idle;          /* packs at the lowest priority (quiet.h) */
 	uint64_t room;      /* what a make of a day may take, with half of each segment as a guess; the rest is put off. 0: any */
 	uint32_t min;       /* a day that is not over: so many finished segments at least; 0: 1 */
 	/* Hears of each step; `name` is the file it is about. May be NULL. */
