@@ -94,7 +94,7 @@ struct proc *world_proc_add(struct world *w, uint32_t tgid)
 void world_tell_proc(struct world *w, const struct proc *p)
 {
 	struct mp_process m = {.time_ns = p->from_ns, .start_ns = p->start_ns, .cgroup_id = p->cgroup_id,
-			       .tgid = p->tgid, .exec_id = p->exec_id, .ppid = p->ppid, .uid = p->uid,
+			       .cgroup1_id = p->cgroup1_id, .tgid = p->tgid, .exec_id = p->exec_id, .ppid = p->ppid, .uid = p->uid,
 			       .nspid = p->nspid};
 	char comm[MAPS_COMM_LEN + 1] = {0};
 	const char *str[] = {comm, p->exe, p->args, p->cgroup};

@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from conftest import WORKLOADS, Capture, Work, need_root, scale, sql_all
+from kernelwakes import kernel_wakes
 
 pytestmark = pytest.mark.alone  # compares waits with what the threads and the kernel measured
 
@@ -49,11 +50,15 @@ def waited(tmp_path_factory):
     capture = Capture(store, "--stack-rate", 100000, "--comm", "waits", "--comm", "w-stop-0", program="sonde-offcpu").start(60)
     try:
         kinds = [f"{kind}:2:{scale(150, 1500)}:3" for kind in REASON]
-        work = Work("waits", "run", *kinds, f"stop:1:{scale(40, 400)}:5", cwd=str(tmp_path_factory.mktemp("disk")))
-        told = work.told()
+        with kernel_wakes("w-*") as wakes:
+            work = Work("waits", "run", *kinds, f"stop:1:{scale(40, 400)}:5", cwd=str(tmp_path_factory.mktemp("disk")))
+            told = work.told()
+            wakes.stop()
         done = capture.stop()
     finally:
         capture.close()
+    for thread in told["threads"]:
+        thread["waking_ns"] = wakes.ns[thread["tid"]]
     return store, told, done
 
 
@@ -110,7 +115,8 @@ def test_what_the_kernel_accounts_for_each_thread_is_what_was_seen(waited):
         # the kernel's delay begins when the thread is in the queue, ours when its waker begins to put it there
         # and it goes on after the thread has read it
         longest = max(v[2] for (tid, state, _), v in sums.items() if tid == thread["tid"] and state == "ready")
-        near(ready, thread["delay_ns"], 0.02 * thread["delay_ns"] + 20_000 * events + longest, f"delay {thread}")
+        did = thread["delay_ns"] + thread["waking_ns"]
+        near(ready, did, 0.02 * did + 20_000 * events + longest, f"delay {thread}")
         preempted = sums[thread["tid"], "ready", "preempted"][0] + sums[thread["tid"], "ready", "yielded"][0]
         near(preempted, thread["preempted"], 5 + 0.02 * thread["preempted"], f"preempted {thread}")
 

@@ -18,6 +18,7 @@
 #include "schema/base/mem.h"
 
 #define JSON_MAX (4u << 20)
+#define NEVER    "0001-01-01T" /* Go's zero time: Docker has not written yet that it is started */
 
 struct part {
 	const char *p;
@@ -295,6 +296,10 @@ int container_parse_docker(const char *json, size_t len, struct container_names 
 	out->name = name;
 	out->image = copy_string(json_object_get(conf, "Image"));
 	out->started = copy_string(json_object_get(json_object_get(root, "State"), "StartedAt"));
+	if (out->started && !strncmp(out->started, NEVER, strlen(NEVER))) {
+		free(out->started);
+		out->started = NULL;
+	}
 	out->restarts = restarts > 0 && restarts <= INT32_MAX ? (uint32_t)restarts : 0;
 	take_labels(json_object_get(conf, "Labels"), out);
 	json_decref(root);

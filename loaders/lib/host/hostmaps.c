@@ -132,6 +132,7 @@ static void on_process(struct hostmaps *hm, const struct mapspack_msg *msg)
 	SET(p->pub.uid, m->uid, changed);
 	SET(p->pub.nspid, m->nspid, changed);
 	SET(p->pub.cgroup_id, m->cgroup_id, changed);
+	SET(p->pub.cgroup1_id, m->cgroup1_id, changed);
 	changed |= text_set(&p->pub.comm, msg->str[0]);
 	changed |= text_set(&p->pub.exe, msg->str[1]);
 	changed |= text_set(&p->pub.args, msg->str[2]);

@@ -60,7 +60,7 @@ struct hostmaps_process {
 	enum hostmaps_end end;
 	int status;       /* as in wait(2) */
 	uint64_t start_ns, from_ns, to_ns; /* to_ns UINT64_MAX: alive */
-	uint64_t cgroup_id;
+	uint64_t cgroup_id, cgroup1_id;
 	const char *comm, *exe, *args, *cgroup; /* never NULL */
 	uint32_t serial;  /* grows whenever more is known of it */
 	void *user;       /* the caller's, NULL at first; freed with free() when the process is forgotten */

@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 7
+#define MP_VERSION 8
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 6 /* descriptors in one packet */
 
@@ -86,6 +86,7 @@ struct mp_process {
 	uint64_t time_ns;    /* from when this identity holds: fork or exec */
 	uint64_t start_ns;
 	uint64_t cgroup_id;  /* 0: not known */
+	uint64_t cgroup1_id; /* in the memory hierarchy of version 1; 0: there is none */
 	uint32_t tgid, exec_id, ppid, uid;
 	uint32_t nspid;      /* pid in its innermost pid namespace */
 	uint32_t len[4];     /* lengths of the strings without NUL */

@@ -86,8 +86,8 @@ struct container_entry {
 	int64_t next_try_ns;
 	int tries;
 	uint64_t cgroup_id; /* of the last process that came; another one of this path: it was started again */
-	int again;          /* looks that are left to see what its runtime has written then */
-	int64_t again_ns;
+	int looks;          /* that are left to see what its runtime has written then */
+	int64_t look_ns;
 	UT_hash_handle hh;
 };
 

@@ -23,8 +23,8 @@
 #define CONTAINERS_MAX 4096
 #define UNKNOWN_MAX    4096
 #define NAME_TRIES     3
-#define AGAIN          3                  /* so often a container that was started again is looked at, */
-#define AGAIN_NS       (NSEC_PER_SEC / 2) /* first after this */
+#define LOOKS          7                   /* so often its runtime's file is read for when it was started: at once, */
+#define LOOK_NS        (NSEC_PER_SEC / 10) /* after twice this, after twice that, ... */
 
 int naming_process_init(struct naming *n)
 {
@@ -105,30 +105,37 @@ static void find_names(struct naming *n, struct container_entry *c)
 	container_names_release(&outer_names);
 }
 
-/* Its cgroup is another one of the same path: its runtime has started it again, and will have written so in a moment. */
-static void look_for_instance(struct container_entry *c, uint64_t cgroup_id)
+/* Its runtime writes when it was started a moment after that: when it is new, and when its cgroup is another one of the
+ * same path, that is, when it was started again. */
+static void look_for_instance(struct naming *n, struct container_entry *c, uint64_t cgroup_id)
 {
+	bool is_new = c->names.name && !c->names.started && !strcmp(c->ref.runtime, "docker");
+
 	if (!c->path || !cgroup_id || c->cgroup_id == cgroup_id)
 		return;
-	if (c->cgroup_id)
-		c->again = AGAIN;
+	if (c->cgroup_id || is_new) {
+		c->looks = LOOKS;
+		c->look_ns = n->containers_next_ns = clock_boot_ns();
+	}
 	c->cgroup_id = cgroup_id;
-	c->again_ns = clock_boot_ns() + AGAIN_NS;
 }
 
-/* Has its runtime written something else of it by now? */
+/* Has its runtime written by now when it was started? (That it was started again is written before.) */
 static bool is_another(struct naming *n, struct container_entry *c)
 {
 	struct container_names now = {0};
+	const char *was = c->names.started ? c->names.started : "";
 
-	c->again--;
-	c->again_ns = clock_boot_ns() + (int64_t)(AGAIN - c->again) * NSEC_PER_SEC;
-	if (containernames_find(n->docker_root, "", &c->ref, &now) || !now.name || container_names_same(&now, &c->names)) {
+	c->looks--;
+	c->look_ns = clock_boot_ns() + (LOOK_NS << (LOOKS - c->looks));
+	if (containernames_find(n->docker_root, "", &c->ref, &now) || !now.name || container_names_same(&now, &c->names) ||
+	    (now.started && !strcmp(now.started, was))) {
 		container_names_release(&now);
 		return false;
 	}
 	container_names_release(&c->names);
 	c->names = now;
+	c->looks = 0;
 	return true;
 }
 
@@ -138,18 +145,18 @@ static struct container_entry *container_get(struct naming *n, const char *cgrou
 
 	HASH_FIND_STR(n->containers, cgroup, c);
 	if (c) {
-		look_for_instance(c, cgroup_id);
+		look_for_instance(n, c, cgroup_id);
 		return c;
 	}
 	if (HASH_COUNT(n->containers) >= CONTAINERS_MAX)
 		containers_drop(n);
 	c = mem_alloc(sizeof(*c));
 	c->cgroup = mem_strdup(cgroup);
-	c->cgroup_id = cgroup_id;
 	if (container_parse(cgroup, strlen(cgroup), &c->ref)) {
 		c->path = mem_strndup(cgroup, c->ref.end);
 		find_names(n, c);
 	}
+	look_for_instance(n, c, cgroup_id);
 	HASH_ADD_KEYPTR(hh, n->containers, c->cgroup, strlen(c->cgroup), c);
 	return c;
 }
@@ -187,10 +194,12 @@ void naming_process_tick(struct naming *n)
 		return;
 	n->containers_next_ns = now + NSEC_PER_SEC;
 	HASH_ITER(hh, n->containers, c, tmp) {
-		if (c->again && now >= c->again_ns && is_another(n, c)) {
+		if (c->looks && now >= c->look_ns && is_another(n, c)) {
 			c->id = 0;
 			n->containers_serial++;
 		}
+		if (c->looks && c->look_ns < n->containers_next_ns)
+			n->containers_next_ns = c->look_ns;
 		if (!c->path || c->names.name || c->tries >= NAME_TRIES || now < c->next_try_ns)
 			continue;
 		find_names(n, c);
@@ -284,7 +293,7 @@ static uint32_t process_known(struct naming *n, const struct hostmaps_process *p
 	if (!s.cgroup[0] && (p->cgroup_id || cgroup_id) &&
 	    !container_cgroup_path(p->cgroup_id ? p->cgroup_id : cgroup_id, by_id, sizeof(by_id)))
 		s.cgroup = by_id;
-	c = container_get(n, s.cgroup, p->end ? 0 : p->cgroup_id);
+	c = container_get(n, s.cgroup, p->end ? 0 : p->cgroup1_id ? p->cgroup1_id : p->cgroup_id);
 	s.unit = c->ref.unit;
 	s.container = container_id(n, c);
 	s.self = is_self(n, p, s.cgroup, c->path != NULL);

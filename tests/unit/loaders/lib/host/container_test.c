@@ -149,6 +149,11 @@ static void dockers_file_gives_name_image_project_and_restarts(void **state)
 	assert_string_equal(n.image, "nginx:1.25");
 	assert_null(n.labels);
 	container_names_release(&n);
+	/* made, and not started yet as far as the file says */
+	write_file(path, "{\"Name\": \"/web\", \"State\": {\"StartedAt\": \"0001-01-01T00:00:00Z\"}}");
+	assert_int_equal(container_docker(root, ID, &n), 0);
+	assert_null(n.started);
+	container_names_release(&n);
 	write_file(path, "{\"Name\": \"/web\", \"RestartCount\": 4, \"State\": {\"StartedAt\": \"2026-11-21T03:10:00.5Z\"}, \"Config\": {"
 			 "\"Image\": \"x\", \"Labels\": {\"z\": \"1\", \"com.docker.compose.project\": \"shop\", "
 			 "\"com.docker.compose.service\": \"front\"}}}");
