@@ -110,8 +110,9 @@ static __noinline struct offcpu_thread *thread_new(struct task_struct *task, __u
 	thread_identify(&s->thread, task, now, slot);
 	if (!bpf_map_update_elem(&threads, &key, &s->thread, how))
 		return bpf_map_lookup_elem(&threads, &key);
-	bpf_map_delete_elem(&who, &s->thread.id);
 	t = bpf_map_lookup_elem(&threads, &key); /* another CPU may have taken it in meanwhile: nothing is lost */
+	if (!t || t->id != s->thread.id) /* within 65 us, the same number was given */
+		bpf_map_delete_elem(&who, &s->thread.id);
 	if (!t)
 		tally_lost();
 	return t;
@@ -141,7 +142,6 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 		return false;
 	weight *= more;
 	tl->stacks++;
-	t->waker = 0;
 	t->on.kind = OFFCPU_ON_NOTHING;
 	if (t->state == OFFCPU_S_BLOCKED)
 		object_find(&t->on, prev, t->class);
@@ -299,6 +299,7 @@ static __always_inline bool thread_left(struct task_struct *prev, bool preempt, 
 		thread_identify(t, prev, now, 0);
 	t->weight = 0;
 	t->woken_ns = 0;
+	t->waker = 0; /* whoever wakes it may do so as soon as its state is there */
 	t->since_ns = now;
 	state_set(t, prev, preempt, state);
 	return t->in_scope && stack_take(t, cpu, prev, now, ctx, tl);

@@ -18,6 +18,7 @@ struct drain_who {
 	struct offcpu_who who;
 	uint32_t task, epoch;  /* of the store */
 	uint32_t alive;        /* the last turn in which its thread was there and it was this */
+	bool removed;          /* from the map: known here only */
 };
 
 struct drain_sum {
@@ -343,8 +344,11 @@ static void counts_forget(struct drain *d)
 	}
 }
 
+/* Those that are gone are known here for a while: a wait whose stack is unwound late tells then who ended it. */
 static void who_forget(struct drain *d)
 {
+	size_t kept = 0;
+
 	for (size_t i = 0; i < d->who.cap;) {
 		struct idmap_slot *s = &d->who.slots[i];
 		struct drain_who *w = s->used ? (struct drain_who *)(uintptr_t)s->value : NULL;
@@ -354,7 +358,13 @@ static void who_forget(struct drain *d)
 			i++;
 			continue;
 		}
-		bpf_map_delete_elem(d->maps.who, &id);
+		if (!w->removed)
+			bpf_map_delete_elem(d->maps.who, &id);
+		w->removed = true;
+		if (w->alive + 2 + DRAIN_KEPT_TURNS > d->turn && kept++ < DRAIN_KEPT_MOST) {
+			i++;
+			continue;
+		}
 		idmap_del(&d->who, id);
 		free(w);
 	}

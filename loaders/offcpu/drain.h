@@ -2,7 +2,7 @@
 /*
  * drain: the program's sums, read from time to time, into the store. Sums only grow, so a reading is taken against the one
  * before. Entries of threads that are gone are removed once a whole reading has passed since: nothing is added to them
- * any more. At the end, what threads are doing is added up to the end, and told apart as unfinished.
+ * any more; who they were is known for DRAIN_KEPT_TURNS more, to drain_thread. At the end, what threads are doing is added up to the end, and told apart as unfinished.
  */
 #ifndef SONDE_OFFCPU_DRAIN_H
 #define SONDE_OFFCPU_DRAIN_H
@@ -14,6 +14,9 @@
 #include "schema/base/idmap.h"
 
 struct family_host;
+
+#define DRAIN_KEPT_TURNS 15 /* readings, one a second: JOIN_PATIENCE_NS */
+#define DRAIN_KEPT_MOST  16384 /* threads that are gone: 2 MB */
 
 struct drain_maps {
 	int threads, who, totals, wakes, culprits, free_slots; /* descriptors */

@@ -22,6 +22,7 @@ struct join_wait {
 	struct naming_result named; /* its `exe` is not kept */
 	uint32_t epoch;             /* of the ids in `named` */
 	bool told;
+	uint32_t over;              /* the turn in which a younger stack of its thread was there; 0: none is */
 	union {                     /* what was told of it, by ev.end */
 		struct stack_event ev;
 		struct offcpu_end end;
@@ -33,7 +34,7 @@ struct join_wait {
 
 void join_init(struct join *j)
 {
-	*j = (struct join){0};
+	*j = (struct join){.turn = 1};
 	if (kallsyms_load(NULL, &j->symbols))
 		j->symbols = NULL;
 	else if (kallsyms_hidden(j->symbols)) {
@@ -260,21 +261,24 @@ static struct join_wait *wait_new(struct join *j, uint64_t key, const struct sta
 	return w;
 }
 
-/* The thread left the CPU anew: what it left it for before is over, though its end was lost. One that comes late, with a younger
- * one there already, ends nothing. */
-static void last_set(struct join *j, uint32_t tid, uint64_t key, uint64_t time_ns)
+/* A thread that left the CPU anew is through with what it left it for before. That one's end may still come: the younger stack
+ * may have been unwound later, and so have overtaken it in the other ring. See join_settle. */
+static void last_set(struct join *j, struct join_wait *w)
 {
+	uint32_t tid = w->stack->tid;
 	struct join_wait *before;
 	uint64_t old;
 
-	if (idmap_get(&j->last, tid, &old) && old != key) {
+	if (idmap_get(&j->last, tid, &old) && old != w->key) {
 		before = wait_find(j, old);
-		if (before && before->size && before->stack->time_ns > time_ns)
+		if (before && before->size && before->stack->time_ns > w->stack->time_ns) {
+			w->over = j->turn;
 			return;
+		}
 		if (before && !before->told)
-			wait_forget(j, before);
+			before->over = j->turn;
 	}
-	idmap_set(&j->last, tid, key);
+	idmap_set(&j->last, tid, w->key);
 }
 
 void join_stack(struct join *j, struct family_host *h, const struct stack_event *ev, size_t size,
@@ -293,7 +297,7 @@ void join_stack(struct join *j, struct family_host *h, const struct stack_event 
 	*named = w->named;
 	w->named.exe = "";
 	if (!end) {
-		last_set(j, ev->tid, key, ev->time_ns);
+		last_set(j, w);
 		return;
 	}
 	w->told = true;
@@ -331,12 +335,15 @@ void join_wake(struct join *j, struct family_host *h, const struct offcpu_wake *
 
 void join_settle(struct join *j, struct family_host *h, int64_t now_ns)
 {
+	j->turn++;
 	for (size_t i = 0; i < j->waiting.cap;) {
 		struct idmap_slot *s = &j->waiting.slots[i];
 		struct join_wait *w = s->used ? (struct join_wait *)(uintptr_t)s->value : NULL;
 
 		if (w && w->told && (int64_t)w->of.ev.time_ns + JOIN_PATIENCE_NS < now_ns)
 			wait_store(j, h, w); /* what stood behind it may now stand here */
+		else if (w && !w->told && w->over && w->over + JOIN_OVER_TURNS <= j->turn)
+			wait_forget(j, w); /* here too */
 		else
 			i++;
 	}

@@ -145,7 +145,29 @@ static void a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywh
 	assert_int_equal(fake.n_freed, 1); /* where its sum stood is given back as it was at the start */
 	assert_true(fake.freed[0].first == 7 && fake.freed[0].n == 1);
 	assert_int_equal(fake.sums[7].n + fake.sums[7].hist[10], 0);
+	while (d.turn < 3 + DRAIN_KEPT_TURNS) {
+		assert_int_equal(drain_thread(&d, &host, ID(7)), 7); /* it ended a wait whose stack is unwound now */
+		read_now();
+	}
+	assert_int_equal(drain_thread(&d, &host, ID(7)), 0);
 	assert_int_equal(d.who.n, 1);
+}
+
+static void so_many_are_gone_that_not_all_are_known_any_more(void **state)
+{
+	(void)state;
+	for (uint32_t tid = 1; tid <= DRAIN_KEPT_MOST + 40; tid++) {
+		uint64_t id = ID(tid);
+
+		if (tid > 10)
+			fake.n_map[FAKE_WHO] = 0;
+		thread_put(tid);
+		thread_ends(tid);
+		assert_int_equal(drain_thread(&d, &host, id), tid);
+	}
+	for (int i = 0; i < 3; i++)
+		read_now();
+	assert_int_equal(d.who.n, DRAIN_KEPT_MOST);
 }
 
 static void whom_nobody_knows_any_more_is_removed_in_the_end(void **state)
@@ -242,6 +264,7 @@ int main(void)
 		T(sums_of_who_is_not_known_yet_wait_for_the_next_reading),
 		T(a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywhere),
 		T(whom_nobody_knows_any_more_is_removed_in_the_end),
+		T(so_many_are_gone_that_not_all_are_known_any_more),
 		T(a_slot_beyond_the_array_is_no_sum),
 		T(an_idle_cpu_and_an_unknown_culprit_are_no_threads),
 		T(a_store_in_a_new_epoch_is_asked_again_and_one_that_refuses_is_counted),

@@ -135,7 +135,32 @@ static void a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost(void **stat
 	(void)state;
 	for (uint64_t at = 100; at < 200; at++)
 		stack_at(7, at, 1, 1);
-	assert_int_equal(j.waiting.n, 1);
+	stack_at(7, 150, 2, 1); /* once more */
+	for (int i = 0; i < JOIN_OVER_TURNS; i++) {
+		assert_int_equal(j.waiting.n, 100);
+		join_settle(&j, &host, 300);
+	}
+	assert_int_equal(j.waiting.n, 1); /* it may last */
+	end_at(7, 199, 50, 3, 1);
+	assert_int_equal(fake.amounts[0].stack, 101);
+	assert_int_equal(j.waiting.n, 0);
+}
+
+static void an_end_that_a_younger_stack_has_overtaken_finds_its_stack(void **state)
+{
+	(void)state;
+	stack_at(7, 100, 1, 1); /* both unwound later, and given at once; the ends stand in the other ring */
+	stack_at(7, 200, 2, 1);
+	stack_at(7, 150, 3, 1); /* of a wake-up in between */
+	join_settle(&j, &host, 300);
+	end_at(7, 100, 20, 0, 1);
+	wake_at(7, 150, 9);
+	end_at(7, 200, 50, 0, 1);
+	assert_int_equal(fake.n_amounts, 4);
+	assert_int_equal(fake.amounts[0].stack, 101);
+	assert_int_equal(fake.amounts[2].stack, 201);
+	assert_int_equal(fake.wakes[0].x.stack, 301);
+	assert_int_equal(j.waiting.n, 0);
 }
 
 static void where_the_stores_ids_have_changed_the_stack_is_named_anew(void **state)
@@ -311,6 +336,7 @@ int main(void)
 		T(waits_of_one_thread_are_told_apart_by_when_they_began),
 		T(a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not),
 		T(a_stack_that_comes_late_ends_no_younger_wait),
+		T(an_end_that_a_younger_stack_has_overtaken_finds_its_stack),
 		T(the_same_stack_twice_is_one),
 		T(a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost),
 		T(where_the_stores_ids_have_changed_the_stack_is_named_anew),
