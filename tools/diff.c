@@ -52,16 +52,15 @@ static uint32_t function_of(struct diffing *d, const struct fold_frame *fr)
 
 static uint32_t node_below(struct diffing *d, uint32_t parent, uint32_t function)
 {
-	bool fresh;
-	uint64_t *node = idmap_ref(&d->node_of, (uint64_t)parent << 32 | function, &fresh);
+	uint32_t node = childmap_find(&d->children, parent, function);
 
-	if (!fresh)
-		return (uint32_t)*node;
+	if (node)
+		return node;
 	mem_grow(d->pub.nodes, d->pub.n_nodes, d->cap_nodes);
-	*node = d->pub.n_nodes;
-	d->pub.nodes[d->pub.n_nodes] = (struct diff_node){.function = function, .parent = parent,
-							  .depth = d->pub.nodes[parent].depth + 1};
-	return (uint32_t)d->pub.n_nodes++;
+	node = (uint32_t)d->pub.n_nodes++;
+	d->pub.nodes[node] = (struct diff_node){.function = function, .parent = parent, .depth = d->pub.nodes[parent].depth + 1};
+	childmap_add(&d->children, parent, function, node);
+	return node;
 }
 
 static void take_fold(struct diffing *d, int side, const struct fold *f)
@@ -162,7 +161,7 @@ static void set_values(struct diff *d)
 static void release_parts(struct diffing *d)
 {
 	idmap_release(&d->function_of);
-	idmap_release(&d->node_of);
+	childmap_release(&d->children);
 	idmap_release(&d->edge_of);
 	for (int s = 0; s < 2; s++) {
 		free(d->node[s]);
@@ -172,6 +171,7 @@ static void release_parts(struct diffing *d)
 	free(d->edge);
 	free(d->edges);
 	free(d->column_from);
+	free(d->column_scale);
 	free(d->self_series);
 	free(d->total_series);
 	free(d->edge_series);

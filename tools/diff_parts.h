@@ -4,6 +4,7 @@
 #define SONDE_TOOLS_DIFF_PARTS_H
 
 #include "schema/base/idmap.h"
+#include "tools/childmap.h"
 #include "tools/diff.h"
 
 #define DIFF_NONE UINT32_MAX
@@ -11,7 +12,8 @@
 struct diffing {
 	struct diff pub;          /* first: diff_free finds the rest by it */
 	size_t cap_functions, cap_nodes, cap_callers;
-	struct idmap function_of, node_of, edge_of;
+	struct idmap function_of, edge_of;
+	struct childmap children; /* of nodes, by function */
 	uint32_t *node[2];        /* of each node of a fold: the node here */
 	uint32_t no_stack;        /* the node of stacks without frames, if there are any */
 	bool *outer;              /* of each node: no ancestor is the same function */
@@ -22,10 +24,11 @@ struct diffing {
 		uint32_t row;     /* in `edges_series`, DIFF_NONE: not looked at */
 	} *edges;
 	size_t n_edges, cap_edges;
-	/* by row and slice (those of before, then those of after): in the unit of the diff */
-	size_t columns;
+	/* by row and slice (those of before, then those of after): as summed, times the column's scale in the unit of the diff */
+	size_t columns, stride;   /* a row takes `stride` */
 	int64_t *column_from;     /* when each begins */
-	float *self_series, *total_series, *edge_series;
+	double *column_scale;
+	double *self_series, *total_series, *edge_series;
 	size_t n_edge_rows;
 };
 

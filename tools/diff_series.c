@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_series: each function's self and total by slice, on both sides. The cells of a fold are put in order of their
- * slice; then, slice after slice, they are added to their nodes, and the nodes swept from the leaves to the root.
+ * diff_series: each function's self and total by slice, on both sides: a row of columns each. The tree is walked depth
+ * first; what the cells of a node say of its slices goes up to its callers with what its callees brought, a row for each
+ * caller that is not done yet. Sums are of whole numbers, exact below 2^53: their order does not matter.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #define SERIES_LEAST 5      /* slices a side, for a test that knows a variance */
 #define EDGES_MAX 20000     /* that get a series */
-#define LANES 4
+#define LANES 8              /* rows are so many columns, times something */
 
 /* --- callers --- */
 
@@ -58,139 +59,182 @@ struct columns {                /* of one side */
 	size_t first, n;
 	uint32_t *of;           /* by slice: the column, DIFF_NONE: not compared */
 	double *scale;          /* by slice: from ns to the unit of the diff */
-	size_t *begin;          /* by slice: its first cell in `order`, n_slices + 1 of them */
-	uint32_t *order;        /* cells by slice */
 };
 
 static void columns_release(struct columns *c)
 {
 	free(c->of);
 	free(c->scale);
-	free(c->begin);
-	free(c->order);
 }
 
-static void columns_order(struct columns *c, const struct fold *f)
+/* By slice: what its values are divided by. */
+static double *wholes_of(const struct diffing *d, const struct fold *f)
 {
-	cleanup_free size_t *next = mem_array(f->n_slices + 1, sizeof(*next));
+	double *whole = mem_array(f->n_slices + 1, sizeof(*whole));
 
-	c->begin = mem_array(f->n_slices + 1, sizeof(*c->begin));
-	c->order = mem_array(f->n_cells + 1, sizeof(*c->order));
-	for (size_t i = 0; i < f->n_cells; i++)
-		c->begin[f->cells[i].slice + 1]++;
-	for (size_t i = 0; i < f->n_slices; i++)
-		next[i + 1] = c->begin[i + 1] += c->begin[i];
-	next[0] = 0;
-	for (size_t i = 0; i < f->n_cells; i++)
-		c->order[next[f->cells[i].slice]++] = (uint32_t)i;
-}
-
-static double slice_whole(const struct diffing *d, const struct columns *c, const struct fold *f, size_t slice)
-{
-	double ns = 0;
-
-	if (d->pub.per == DIFF_PER_SECOND && f->kind->class == STORE_GAUGE)
-		return 1;
-	if (d->pub.per == DIFF_PER_SECOND)
-		return (double)f->slices[slice].covered_ns / (f->unit == STORE_TIME ? 1 : 1e9);
-	for (size_t i = c->begin[slice]; i < c->begin[slice + 1]; i++)
-		ns += (double)f->cells[c->order[i]].ns;
-	return ns;
+	for (size_t i = 0; d->pub.per == DIFF_PER_SECOND && i < f->n_slices; i++)
+		whole[i] = f->kind->class == STORE_GAUGE ? 1 : (double)f->slices[i].covered_ns / (f->unit == STORE_TIME ? 1 : 1e9);
+	for (size_t i = 0; d->pub.per != DIFF_PER_SECOND && i < f->n_cells; i++)
+		whole[f->cells[i].slice] += (double)f->cells[i].ns;
+	return whole;
 }
 
 static void columns_init(const struct diffing *d, struct columns *c, const struct fold *f)
 {
+	cleanup_free double *whole = wholes_of(d, f);
+
 	c->of = mem_array(f->n_slices + 1, sizeof(*c->of));
 	c->scale = mem_array(f->n_slices + 1, sizeof(*c->scale));
-	columns_order(c, f);
 	for (size_t i = 0; i < f->n_slices; i++) {
-		double whole = slice_whole(d, c, f, i);
-
 		c->of[i] = DIFF_NONE;
-		if ((double)f->slices[i].covered_ns < (double)f->slice_ns / 2 || whole <= 0)
+		if ((double)f->slices[i].covered_ns < (double)f->slice_ns / 2 || whole[i] <= 0)
 			continue;
 		c->of[i] = (uint32_t)(c->first + c->n++);
-		c->scale[i] = 1 / whole;
+		c->scale[i] = 1 / whole[i];
 	}
 }
 
 /* --- sums --- */
 
-struct lanes {                  /* slices of one side that are swept together, a line of the cache for each node */
-	size_t n, column[LANES];
-	double scale[LANES];
-	uint64_t (*self)[LANES], (*total)[LANES]; /* by node */
+struct own {                    /* of a node itself */
+	uint32_t column;
+	uint64_t ns;
 };
 
-static void add_lane(const struct lanes *l, float *series, const uint64_t *ns)
+struct summing {
+	struct diffing *d;
+	size_t *begin;          /* by node: its first in `own`, n_nodes + 1 of them */
+	struct own *own;
+	double *row;            /* of the node at hand, behind those of its callers */
+};
+
+static uint32_t node_of(const struct diffing *d, int side, const struct fold_cell *cell)
 {
-	for (size_t k = 0; k < l->n; k++)
-		series[l->column[k]] += (float)((double)ns[k] * l->scale[k]);
+	return cell->node ? d->node[side][cell->node] : d->no_stack;
 }
 
-static bool is_zero(const uint64_t *v)
+/* Cells of both sides by node: counted, then put in their places. */
+static void own_init(struct summing *s, const struct columns c[2])
 {
-	uint64_t any = 0;
+	const struct diffing *d = s->d;
+	const struct fold *const f[2] = {d->pub.side[0].f, d->pub.side[1].f};
+	cleanup_free size_t *next = mem_array(d->pub.n_nodes + 1, sizeof(*next));
 
-	for (size_t k = 0; k < LANES; k++)
-		any |= v[k];
-	return !any;
-}
+	s->begin = mem_array(d->pub.n_nodes + 1, sizeof(*s->begin));
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < f[side]->n_cells; i++)
+			s->begin[node_of(d, side, &f[side]->cells[i]) + 1] += c[side].of[f[side]->cells[i].slice] != DIFF_NONE;
+	for (size_t i = 0; i < d->pub.n_nodes; i++)
+		next[i + 1] = s->begin[i + 1] += s->begin[i];
+	s->own = mem_array(s->begin[d->pub.n_nodes] + 1, sizeof(*s->own));
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < f[side]->n_cells; i++) {
+			const struct fold_cell *cell = &f[side]->cells[i];
+			uint32_t column = c[side].of[cell->slice];
 
-static void sweep(struct diffing *d, const struct lanes *l)
-{
-	for (size_t i = d->pub.n_nodes; i-- > 0;) {
-		const struct diff_node *n = &d->pub.nodes[i];
-
-		if (is_zero(l->total[i]))
-			continue;
-		if (!is_zero(l->self[i]))
-			add_lane(l, d->self_series + n->function * d->columns, l->self[i]);
-		if (d->outer[i])
-			add_lane(l, d->total_series + n->function * d->columns, l->total[i]);
-		if (d->edge[i] != DIFF_NONE && d->edges[d->edge[i]].row != DIFF_NONE)
-			add_lane(l, d->edge_series + d->edges[d->edge[i]].row * d->columns, l->total[i]);
-		for (size_t k = 0; i && k < LANES; k++)
-			l->total[n->parent][k] += l->total[i][k];
-		memset(l->self[i], 0, sizeof(l->self[i]));
-		memset(l->total[i], 0, sizeof(l->total[i]));
-	}
-}
-
-/* A slice into the next lane. */
-static void fill_lane(struct diffing *d, int side, struct lanes *l, const struct columns *c, size_t slice)
-{
-	const struct fold *f = d->pub.side[side].f;
-	size_t lane = l->n++;
-
-	l->column[lane] = c->of[slice];
-	l->scale[lane] = c->scale[slice];
-	d->column_from[c->of[slice]] = f->slices[slice].from_ns;
-	for (size_t k = c->begin[slice]; k < c->begin[slice + 1]; k++) {
-		const struct fold_cell *cell = &f->cells[c->order[k]];
-		uint32_t node = cell->node ? d->node[side][cell->node] : d->no_stack;
-
-		l->self[node][lane] += cell->ns;
-		l->total[node][lane] += cell->ns;
-	}
-}
-
-static void sum_side(struct diffing *d, int side, const struct columns *c)
-{
-	struct lanes l = {.self = mem_array(d->pub.n_nodes, sizeof(*l.self)), .total = mem_array(d->pub.n_nodes, sizeof(*l.total))};
-
-	for (size_t i = 0; i < d->pub.side[side].f->n_slices; i++) {
-		if (c->of[i] == DIFF_NONE)
-			continue;
-		if (l.n == LANES) {
-			sweep(d, &l);
-			l.n = 0;
+			if (column != DIFF_NONE)
+				s->own[next[node_of(d, side, cell)]++] = (struct own){column, cell->ns};
 		}
-		fill_lane(d, side, &l, c, i);
+}
+
+static void add_row(double *restrict to, const double *restrict from, size_t n)
+{
+	for (size_t i = 0; i < n; i += LANES)
+		for (size_t k = 0; k < LANES; k++)
+			to[i + k] += from[i + k];
+}
+
+/* It has nothing of its own, and one callee: their rows are the same one. */
+static bool shares_row(const struct summing *s, uint32_t node)
+{
+	return s->d->children.nodes[node].n == 1 && s->begin[node] == s->begin[node + 1];
+}
+
+static void enter(struct summing *s, uint32_t node)
+{
+	struct diffing *d = s->d;
+	double *self = d->self_series + d->pub.nodes[node].function * d->stride;
+
+	if (node && !shares_row(s, d->pub.nodes[node].parent)) {
+		s->row += d->stride;
+		memset(s->row, 0, d->stride * sizeof(*s->row));
 	}
-	sweep(d, &l);
-	free(l.self);
-	free(l.total);
+	for (size_t i = s->begin[node]; i < s->begin[node + 1]; i++) {
+		s->row[s->own[i].column] += (double)s->own[i].ns;
+		self[s->own[i].column] += (double)s->own[i].ns;
+	}
+}
+
+static void leave(struct summing *s, uint32_t node)
+{
+	struct diffing *d = s->d;
+	const struct diff_node *n = &d->pub.nodes[node];
+	uint32_t edge = d->edge[node] == DIFF_NONE ? DIFF_NONE : d->edges[d->edge[node]].row;
+
+	if (d->outer[node])
+		add_row(d->total_series + n->function * d->stride, s->row, d->stride);
+	if (edge != DIFF_NONE)
+		add_row(d->edge_series + edge * d->stride, s->row, d->stride);
+	if (!node || shares_row(s, n->parent))
+		return;
+	add_row(s->row - d->stride, s->row, d->stride);
+	s->row -= d->stride;
+}
+
+static void walk(struct summing *s)
+{
+	const struct childmap_node *tree = s->d->children.nodes;
+	uint32_t at = 0;
+
+	enter(s, at);
+	for (;;) {
+		if (tree[at].first) {
+			at = tree[at].first;
+			enter(s, at);
+			continue;
+		}
+		for (leave(s, at); at && !tree[at].next; leave(s, at))
+			at = s->d->pub.nodes[at].parent;
+		if (!at)
+			return;
+		at = tree[at].next;
+		enter(s, at);
+	}
+}
+
+static void sum_up(struct diffing *d, const struct columns c[2])
+{
+	struct summing s = {.d = d};
+	uint32_t depth = 0;
+	double *rows;
+
+	for (size_t i = 0; i < d->pub.n_nodes; i++)
+		depth = d->pub.nodes[i].depth > depth ? d->pub.nodes[i].depth : depth;
+	rows = s.row = mem_array((depth + 1) * d->stride, sizeof(*rows));
+	own_init(&s, c);
+	if (d->pub.n_nodes > 1)
+		walk(&s);
+	free(rows);
+	free(s.begin);
+	free(s.own);
+}
+
+static void series_init(struct diffing *d, const struct columns c[2])
+{
+	d->columns = c[0].n + c[1].n;
+	d->stride = (d->columns + LANES - 1) / LANES * LANES;
+	d->column_from = mem_array(d->columns, sizeof(*d->column_from));
+	d->column_scale = mem_array(d->columns, sizeof(*d->column_scale));
+	d->self_series = mem_array(d->pub.n_functions * d->stride, sizeof(double));
+	d->total_series = mem_array(d->pub.n_functions * d->stride, sizeof(double));
+	d->edge_series = mem_array(d->n_edge_rows * d->stride + 1, sizeof(double));
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < d->pub.side[side].f->n_slices; i++) {
+			if (c[side].of[i] == DIFF_NONE)
+				continue;
+			d->column_from[c[side].of[i]] = d->pub.side[side].f->slices[i].from_ns;
+			d->column_scale[c[side].of[i]] = c[side].scale[i];
+		}
 }
 
 bool diff_series_make(struct diffing *d)
@@ -203,19 +247,12 @@ bool diff_series_make(struct diffing *d)
 	columns_init(d, &c[1], d->pub.side[1].f);
 	enough = c[0].n >= SERIES_LEAST && c[1].n >= SERIES_LEAST;
 	if (enough) {
-		d->columns = c[0].n + c[1].n;
-		d->column_from = mem_array(d->columns, sizeof(*d->column_from));
-		d->self_series = mem_array(d->pub.n_functions * d->columns, sizeof(float));
-		d->total_series = mem_array(d->pub.n_functions * d->columns, sizeof(float));
-		d->edge_series = mem_array(d->n_edge_rows * d->columns + 1, sizeof(float));
+		series_init(d, c);
+		sum_up(d, c);
 	}
 	for (int s = 0; s < 2; s++) {
-		const struct fold *f = d->pub.side[s].f;
-
-		if (enough)
-			sum_side(d, s, &c[s]);
 		d->pub.side[s].n_slices = enough ? c[s].n : 0;
-		d->pub.side[s].slice_s = (double)f->slice_ns / 1e9;
+		d->pub.side[s].slice_s = (double)d->pub.side[s].f->slice_ns / 1e9;
 		columns_release(&c[s]);
 	}
 	return enough;

@@ -36,7 +36,7 @@ static size_t seen_in(const double *x, size_t n)
 	return k;
 }
 
-static void by_slices(const struct diffing *d, const float *row, const uint64_t ns[2], const uint64_t samples[2],
+static void by_slices(const struct diffing *d, const double *row, const uint64_t ns[2], const uint64_t samples[2],
 		      struct test *t)
 {
 	double a[DIFF_SLICES], b[DIFF_SLICES];
@@ -44,9 +44,9 @@ static void by_slices(const struct diffing *d, const float *row, const uint64_t 
 	struct stats_test s;
 
 	for (size_t i = 0; i < n_a; i++)
-		a[i] = row[i];
+		a[i] = row[i] * d->column_scale[i];
 	for (size_t i = 0; i < n_b; i++)
-		b[i] = row[n_a + i];
+		b[i] = row[n_a + i] * d->column_scale[n_a + i];
 	stats_welch(a, n_a, unit_of(&d->pub, 0, ns, samples), b, n_b, unit_of(&d->pub, 1, ns, samples), &s);
 	*t = (struct test){.p = s.p, .se = s.se, .df = s.df};
 	if (!samples[0] || !samples[1])
@@ -68,7 +68,7 @@ static void by_counts(const struct diff *d, const uint64_t ns[2], const uint64_t
 	t->df = 1e6;
 }
 
-static void test_one(const struct diffing *d, const float *row, const uint64_t ns[2], const uint64_t samples[2],
+static void test_one(const struct diffing *d, const double *row, const uint64_t ns[2], const uint64_t samples[2],
 		     struct test *t)
 {
 	*t = (struct test){.p = 1, .q = 1};
@@ -146,14 +146,14 @@ static void test_functions(struct diffing *d, bool total, double part)
 {
 	struct diff *pub = &d->pub;
 	cleanup_free struct test *t = mem_array(pub->n_functions, sizeof(*t));
-	const float *series = total ? d->total_series : d->self_series;
+	const double *series = total ? d->total_series : d->self_series;
 	size_t found;
 
 	t[0].p = t[0].q = 1;
 	for (size_t i = 1; i < pub->n_functions; i++) {
 		const struct diff_value *v = value_of(&pub->functions[i], total);
 
-		test_one(d, series ? series + i * d->columns : NULL, v->ns, v->samples, &t[i]);
+		test_one(d, series ? series + i * d->stride : NULL, v->ns, v->samples, &t[i]);
 	}
 	adjust(t, pub->n_functions, part);
 	found = found_in(t, pub->n_functions, pub->alpha);
@@ -201,7 +201,7 @@ static void test_callers(struct diffing *d)
 		if (x->row == DIFF_NONE)
 			continue;
 		ns[side] = n ? (uint64_t)((double)f->total.ns[side] * (double)x->samples[side] / (double)n) : 0;
-		test_one(d, d->edge_series ? d->edge_series + x->row * d->columns : NULL, ns, x->samples, &t[i]);
+		test_one(d, d->edge_series ? d->edge_series + x->row * d->stride : NULL, ns, x->samples, &t[i]);
 	}
 	adjust(t, d->n_edges, CALLER_PART);
 	for (size_t i = 0; i < d->n_edges; i++) {
@@ -232,14 +232,14 @@ static bool in_one_row(const struct diff *d)
 	return gap >= 0 && gap <= a->slice_ns && b->slice_ns == a->slice_ns;
 }
 
-static void find_since(struct diffing *d, struct diff_function *f, const float *row, const struct diff_value *v)
+static void find_since(struct diffing *d, struct diff_function *f, const double *row, const struct diff_value *v)
 {
 	double x[2 * DIFF_SLICES], unit = unit_of(&d->pub, 1, v->ns, v->samples);
 	size_t first = in_one_row(&d->pub) ? 0 : d->pub.side[0].n_slices, n = 0;
 	struct stats_shift s;
 
 	for (size_t i = first; i < d->columns; i++)
-		x[n++] = row[i];
+		x[n++] = row[i] * d->column_scale[i];
 	if (stats_find_shift(x, n, unit, &s) && s.p <= SHIFT_ALPHA && (s.after > s.before) == (v->v[1] > v->v[0]))
 		f->since_ns = d->column_from[first + s.at];
 }
@@ -259,6 +259,6 @@ void diff_test(struct diffing *d)
 		pub->n_tested += i && (f->self.tested || f->total.tested);
 		pub->n_significant += i && (self || total);
 		if (pub->by_slices && (self || total))
-			find_since(d, f, (self ? d->self_series : d->total_series) + i * d->columns, self ? &f->self : &f->total);
+			find_since(d, f, (self ? d->self_series : d->total_series) + i * d->stride, self ? &f->self : &f->total);
 	}
 }

@@ -27,6 +27,7 @@
 #include "tools/when.h"
 
 #define NOTHING 1
+#define WAYMARK 16 /* of so many stacks one is kept by group: from the nearest one on, nodes are found again quickly */
 
 struct folding {
 	struct fold_build *b;
@@ -56,7 +57,7 @@ struct folding {
 	uint32_t *seg_plain;               /* stack -> node below the root or its last group, 0: not met yet */
 	uint32_t *seg_group;               /* stack -> that group's node */
 	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
-	struct idmap seg_node;             /* (group's node, stack) -> node, where there are groups */
+	struct idmap seg_node;             /* (group's node, stack) -> node of some, where there are groups */
 };
 
 /* --- frames --- */
@@ -140,7 +141,7 @@ static bool known_node(const struct folding *f, uint32_t group, uint32_t stack, 
 		*node = f->seg_plain[stack];
 		return true;
 	}
-	return group && idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
+	return group && stack % WAYMARK == 0 && idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
 }
 
 /* The node of a stack below a group's node. Walks up to the nearest ancestor that is known, then down again. */
@@ -161,7 +162,7 @@ static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 
 		if (!f->opts.no_inline || !f->dict->frames[frame].inlined)
 			node = fold_child(f->b, (uint32_t)node, frame_of(f, frame));
-		if (group)
+		if (group && path[n] % WAYMARK == 0)
 			idmap_set(&f->seg_node, (uint64_t)group << 32 | path[n], node);
 		f->seg_plain[path[n]] = (uint32_t)node;
 		f->seg_group[path[n]] = group;
@@ -392,7 +393,6 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 		f->seg_task = mem_array(f->dict->n_tasks + 1, sizeof(*f->seg_task));
 		f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
 		f->seg_group = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_group));
-		idmap_reserve(&f->b->node_of, f->pub->n_nodes + f->dict->n_stacks);
 		f->n_told = f->pub->n_processes;
 		read_meta(f, store_segment_db(f->seg));
 	}

@@ -91,25 +91,24 @@ struct fold_frame fold_frame_from(struct fold_build *b, const struct fold_frame 
 
 bool fold_known_child(const struct fold_build *b, uint32_t parent, uint32_t frame, uint32_t *node)
 {
-	uint64_t i;
+	uint32_t child = childmap_find(&b->children, parent, frame);
 
-	if (!idmap_get(&b->node_of, (uint64_t)parent << 32 | frame, &i))
-		return false;
-	*node = (uint32_t)i;
-	return true;
+	if (child)
+		*node = child;
+	return child != 0;
 }
 
 uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame)
 {
-	bool fresh;
-	uint64_t *node = idmap_ref(&b->node_of, (uint64_t)parent << 32 | frame, &fresh);
+	uint32_t node = childmap_find(&b->children, parent, frame);
 
-	if (!fresh)
-		return (uint32_t)*node;
+	if (node)
+		return node;
 	mem_grow(b->pub.nodes, b->pub.n_nodes, b->cap_nodes);
-	*node = b->pub.n_nodes;
-	b->pub.nodes[b->pub.n_nodes] = (struct fold_node){.frame = frame, .parent = parent};
-	return (uint32_t)b->pub.n_nodes++;
+	node = (uint32_t)b->pub.n_nodes++;
+	b->pub.nodes[node] = (struct fold_node){.frame = frame, .parent = parent};
+	childmap_add(&b->children, parent, frame, node);
+	return node;
 }
 
 bool fold_known_process(const struct fold_build *b, uint64_t identity, uint32_t *process)
@@ -278,7 +277,7 @@ struct fold *fold_end(struct fold_build *b)
 	endings_sort(&b->pub.endings);
 	idmap_release(&b->frame_of);
 	idmap_release(&b->process_of);
-	idmap_release(&b->node_of);
+	childmap_release(&b->children);
 	idmap_release(&b->text_of);
 	idmap_release(&b->leaf_of);
 	return &b->pub;
@@ -292,7 +291,7 @@ void fold_free(struct fold *pub)
 		return;
 	idmap_release(&b->frame_of);
 	idmap_release(&b->process_of);
-	idmap_release(&b->node_of);
+	childmap_release(&b->children);
 	idmap_release(&b->text_of);
 	idmap_release(&b->leaf_of);
 	for (size_t i = 0; i < b->n_texts; i++)

@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 #include "schema/base/idmap.h"
+#include "tools/childmap.h"
 #include "tools/fold.h"
 
 struct fold_build {
 	struct fold pub; /* first: fold_free finds the rest by it */
 	size_t cap_frames, cap_nodes, cap_processes, cap_leaves, cap_cells, cap_losses;
-	struct idmap frame_of, process_of, node_of, text_of; /* content hash -> index */
+	struct idmap frame_of, process_of, text_of; /* content hash -> index */
+	struct childmap children;                            /* of nodes, by frame */
 	struct idmap leaf_of;                                /* only where two kinds share leaves */
 	char **texts;                                        /* owned strings */
 	size_t n_texts, cap_texts;

@@ -16,3 +16,5 @@ $(eval $(call unit_test,wrap_test,tests/unit/tools/wrap_test.c,tools store image
 $(eval $(call unit_test,keys_test,tests/unit/tools/keys_test.c,tools,))
 $(eval $(call unit_test,unnamed_test,tests/unit/tools/unnamed_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,reading_test,tests/unit/tools/reading_test.c,tools base,-lutil))
+$(eval $(call unit_test,childmap_test,tests/unit/tools/childmap_test.c,tools base,))
+$(eval $(call unit_test,diff_series_test,tests/unit/tools/diff_series_test.c,tools store image base,$(TOOL_LIBS)))

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff_series: what the walk sums up is what each cell, taken to the root by itself, adds up to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "schema/base/mem.h"
+#include "tools/diff_parts.h"
+
+#define NODES     600
+#define FUNCTIONS 40
+#define CELLS     3000
+#define SLICES    7
+#define LEFT_OUT  3 /* this slice of the side after was hardly recorded */
+
+static uint32_t below(uint32_t n)
+{
+	static uint64_t state = 88172645463325252ull;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)((state >> 32) * n >> 32);
+}
+
+/* Long rows of single callees, and some places where many branch off. */
+static void tree_make(struct diffing *d)
+{
+	d->pub.nodes = mem_array(NODES, sizeof(*d->pub.nodes));
+	d->outer = mem_array(NODES, sizeof(*d->outer));
+	d->edge = mem_array(NODES, sizeof(*d->edge));
+	d->edges = mem_array(FUNCTIONS, sizeof(*d->edges));
+	d->pub.n_nodes = NODES;
+	d->pub.n_functions = FUNCTIONS;
+	d->n_edges = d->n_edge_rows = FUNCTIONS;
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		d->edges[i].row = i % 3 ? i : DIFF_NONE;
+	d->outer[0] = true;
+	d->edge[0] = DIFF_NONE;
+	for (uint32_t i = 1; i < NODES; i++) {
+		uint32_t parent = below(4) ? i - 1 : below(2) ? below(i) : 0;
+
+		d->pub.nodes[i] = (struct diff_node){.parent = parent, .function = 1 + below(FUNCTIONS - 1),
+						     .depth = d->pub.nodes[parent].depth + 1};
+		childmap_add(&d->children, parent, i, i);
+		d->outer[i] = below(3) != 0;
+		d->edge[i] = below(2) ? below(FUNCTIONS) : DIFF_NONE;
+	}
+	d->no_stack = NODES - 1;
+}
+
+static void fold_make_up(struct fold *f, uint32_t **node, bool after)
+{
+	static const struct store_kind_info kind = {.kind = STORE_KIND_CPU};
+
+	*f = (struct fold){.kind = &kind, .unit = STORE_TIME, .slice_ns = 1000, .n_slices = SLICES, .n_cells = CELLS};
+	f->slices = mem_array(SLICES, sizeof(*f->slices));
+	f->cells = mem_array(CELLS, sizeof(*f->cells));
+	*node = mem_array(NODES, sizeof(**node));
+	for (uint32_t i = 0; i < SLICES; i++)
+		f->slices[i] = (struct fold_slice){.from_ns = 1000 * i, .to_ns = 1000 * (i + 1),
+						   .covered_ns = after && i == LEFT_OUT ? 10 : 1000 - 10 * i};
+	for (uint32_t i = 1; i < NODES; i++)
+		(*node)[i] = after ? NODES - i : i;
+	for (uint32_t i = 0; i < CELLS; i++)
+		f->cells[i] = (struct fold_cell){.node = below(4) ? below(NODES) : below(5), .slice = below(SLICES), .ns = 1 + below(1000)};
+}
+
+static void take_up(const struct diffing *d, uint32_t node, size_t column, double ns, double *self, double *total, double *edge)
+{
+	self[d->pub.nodes[node].function * d->stride + column] += ns;
+	for (uint32_t at = node;; at = d->pub.nodes[at].parent) {
+		if (d->outer[at])
+			total[d->pub.nodes[at].function * d->stride + column] += ns;
+		if (d->edge[at] != DIFF_NONE && d->edges[d->edge[at]].row != DIFF_NONE)
+			edge[d->edges[d->edge[at]].row * d->stride + column] += ns;
+		if (!at)
+			return;
+	}
+}
+
+static void the_walk_agrees_with_each_cell_by_itself(void **state)
+{
+	struct diffing d = {.pub.per = DIFF_PER_SECOND};
+	struct fold f[2];
+	double *sum[3];
+
+	(void)state;
+	tree_make(&d);
+	for (int side = 0; side < 2; side++) {
+		fold_make_up(&f[side], &d.node[side], side);
+		d.pub.side[side].f = &f[side];
+	}
+	assert_true(diff_series_make(&d));
+	assert_int_equal(d.columns, 2 * SLICES - 1);
+	assert_true(d.stride >= d.columns);
+	for (int i = 0; i < 3; i++)
+		sum[i] = mem_array(FUNCTIONS * d.stride, sizeof(double));
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < CELLS; i++) {
+			const struct fold_cell *c = &f[side].cells[i];
+			size_t column = side * SLICES + c->slice - (side && c->slice > LEFT_OUT);
+
+			if (!side || c->slice != LEFT_OUT)
+				take_up(&d, c->node ? d.node[side][c->node] : d.no_stack, column, (double)c->ns, sum[0], sum[1], sum[2]);
+		}
+	assert_memory_equal(d.self_series, sum[0], FUNCTIONS * d.stride * sizeof(double));
+	assert_memory_equal(d.total_series, sum[1], FUNCTIONS * d.stride * sizeof(double));
+	assert_memory_equal(d.edge_series, sum[2], FUNCTIONS * d.stride * sizeof(double));
+	for (size_t i = 0; i < d.columns; i++) {
+		size_t slice = i < SLICES ? i : i - SLICES + (i - SLICES >= LEFT_OUT);
+
+		assert_int_equal(d.column_from[i], 1000 * slice);
+		assert_true(d.column_scale[i] == 1 / (double)(1000 - 10 * slice));
+	}
+	for (int i = 0; i < 3; i++)
+		free(sum[i]);
+	for (int side = 0; side < 2; side++) {
+		free(f[side].slices);
+		free(f[side].cells);
+		free(d.node[side]);
+	}
+	childmap_release(&d.children);
+	free(d.pub.nodes);
+	free(d.outer);
+	free(d.edge);
+	free(d.edges);
+	free(d.column_from);
+	free(d.column_scale);
+	free(d.self_series);
+	free(d.total_series);
+	free(d.edge_series);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(the_walk_agrees_with_each_cell_by_itself)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
