@@ -132,13 +132,11 @@ static void read_one(struct control *c, struct control_client *x)
 	drop(x);
 }
 
-void control_serve(struct control *c)
+void control_serve(struct control *c, const struct pollfd *polled)
 {
-	struct pollfd pfd = {.fd = c->listen_fd, .events = POLLIN};
-
 	for (size_t i = 0; i < CONTROL_CLIENTS; i++)
 		if (c->client[i].fd >= 0)
 			read_one(c, &c->client[i]);
-	if (poll(&pfd, 1, 0) > 0)
+	if (polled[0].revents)
 		accept_one(c);
 }

@@ -41,8 +41,8 @@ struct control {
 
 int control_open(struct control *c, const char *store, struct err *e);
 void control_close(struct control *c);
-/* For poll: at most 1 + CONTROL_CLIENTS; how many. Then, with what poll said, control_serve. */
+/* For poll: at most 1 + CONTROL_CLIENTS; how many. Then control_serve, with what poll said of them. */
 size_t control_fds(const struct control *c, struct pollfd *out);
-void control_serve(struct control *c);
+void control_serve(struct control *c, const struct pollfd *polled);
 
 #endif

@@ -24,7 +24,10 @@
 #include "supervisor/sup.h"
 #include "supervisor/talk.h"
 
-#define TURN_MS      500
+/* Turns fall on multiples of TURN_NS of the boot clock, and TURN_PHASE_NS: when sonde-maps and the loaders have just had theirs
+ * (loaders/lib/host/pace.h), and said what they say. */
+#define TURN_NS       (NSEC_PER_SEC / 2)
+#define TURN_PHASE_NS (NSEC_PER_SEC / 16)
 #define STOP_NS      (5 * NSEC_PER_SEC)  /* a loader's time to flush: it takes two seconds at most, and longer only where it gets no CPU */
 #define LEFT_MS      2500
 #define STATUS_NS    (10 * NSEC_PER_SEC)
@@ -300,23 +303,46 @@ static void take_signals(struct sup *s)
 	reap(s);
 }
 
-static void wait_and_take(struct sup *s)
+static int wait_ms(void)
 {
-	struct pollfd pfd[5 + 2 * FAMILIES_MAX + 1 + CONTROL_CLIENTS];
+	int64_t into = (clock_boot_ns() - TURN_PHASE_NS) % TURN_NS;
+
+	return (int)((TURN_NS - into + 999999) / 1000000);
+}
+
+/* What a service that runs says of itself has time until the next turn; one that starts is waited for. */
+static int if_starting(const struct service *v, int fd)
+{
+	return v->state == SERVICE_STARTING ? fd : -1;
+}
+
+static size_t service_fds(const struct service *v, int says_fd, struct pollfd *out)
+{
+	out[0] = (struct pollfd){.fd = if_starting(v, says_fd), .events = POLLIN};
+	out[1] = (struct pollfd){.fd = v->talk_fd, .events = POLLIN};
+	return 2;
+}
+
+static void wait_for_any(struct sup *s)
+{
+	struct pollfd pfd[3 + 2 * (1 + FAMILIES_MAX) + 1 + CONTROL_CLIENTS], *control;
 	size_t n = 0;
 
 	pfd[n++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
-	pfd[n++] = (struct pollfd){.fd = s->maps.sock, .events = POLLIN};
-	pfd[n++] = (struct pollfd){.fd = s->maps.service.talk_fd, .events = POLLIN};
 	pfd[n++] = (struct pollfd){.fd = s->retain.prune.fd, .events = POLLIN};
 	pfd[n++] = (struct pollfd){.fd = s->sealer.pass.fd, .events = POLLIN};
-	for (unsigned int i = 0; i < s->n_loaders; i++) {
-		pfd[n++] = (struct pollfd){.fd = s->loader[i].progress_fd, .events = POLLIN};
-		pfd[n++] = (struct pollfd){.fd = s->loader[i].talk_fd, .events = POLLIN};
-	}
-	n += control_fds(&s->control, pfd + n);
-	if (poll(pfd, n, TURN_MS) > 0)
-		control_serve(&s->control);
+	n += service_fds(&s->maps.service, s->maps.sock, pfd + n);
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		n += service_fds(&s->loader[i], s->loader[i].progress_fd, pfd + n);
+	control = pfd + n;
+	n += control_fds(&s->control, control);
+	if (poll(pfd, n, wait_ms()) > 0)
+		control_serve(&s->control, control);
+}
+
+static void wait_and_take(struct sup *s)
+{
+	wait_for_any(s);
 	mapsowner_read(&s->maps);
 	service_read_talk(&s->maps.service);
 	pass_read(&s->retain.prune);

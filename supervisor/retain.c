@@ -7,7 +7,7 @@
 #include "schema/store/room.h"
 #include "supervisor/talk.h"
 
-#define LOOK_NS     NSEC_PER_SEC
+#define LOOK_NS     (NSEC_PER_SEC * 9 / 10) /* with each second turn of sonded */
 #define IN_VAIN_NS  (30 * NSEC_PER_SEC) /* after a pass that found nothing to remove */
 #define IMAGES_NS   (30 * NSEC_PER_SEC) /* images/ keeps to its share by itself: it is looked through more seldom */
 #define SEGMENT_MOST (64ull << 20)

@@ -19,7 +19,7 @@
 #include "loaders/lib/host/rules.h"
 #include "supervisor/talk.h"
 
-#define TICK_NS   (NSEC_PER_SEC / 2)
+#define TICK_NS   (NSEC_PER_SEC * 2 / 5) /* with each of sonded's turns, but no more often */
 #define PATHS_MAX 256
 #define YOUNG_NS  (10 * NSEC_PER_SEC) /* so long a process is looked at in each turn: its executable is being read */
 #define AGAIN_NS  (5 * NSEC_PER_SEC)  /* and then so often, if nothing is told of it: it may have loaded a library */

@@ -12,7 +12,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define LOOK_NS  (NSEC_PER_SEC / 2) /* who came, who went */
+#define LOOK_NS  (NSEC_PER_SEC * 2 / 5) /* who came, who went: with each turn of the loop, but no more often */
 #define READ_NS  (NSEC_PER_SEC / 20)
 #define FIRST_NS NSEC_PER_SEC
 #define NEAR_NS  NSEC_PER_SEC       /* between readings, near the limit */
@@ -181,14 +181,16 @@ static bool is_due(const struct procs *ps, const struct goproc *p)
 	return is_read(p) && p->next_ns <= ps->now_ns;
 }
 
-/* When the first of them is due; not sooner than rings and signals have had their turn. */
+/* When the first of them is due, not sooner than rings and signals have had their turn; 0: none is to be read. */
 static int64_t next_turn(const struct procs *ps)
 {
-	int64_t next = ps->look_ns, now = clock_boot_ns();
+	int64_t next = INT64_MAX, now = clock_boot_ns();
 
 	for (const struct goproc *p = ps->all; p; p = p->hh.next)
 		if (is_read(p) && p->next_ns < next)
 			next = p->next_ns;
+	if (next == INT64_MAX)
+		return 0;
 	return next < now + TURN_NS ? now + TURN_NS : next;
 }
 

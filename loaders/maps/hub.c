@@ -82,7 +82,7 @@ static int may_talk(int fd)
 	return cred.uid == 0 || cred.uid == geteuid() ? 0 : -EPERM;
 }
 
-void hub_add(struct hub *h, int fd, bool owner)
+static void add(struct hub *h, int fd, bool owner)
 {
 	struct client *c;
 	struct epoll_event ev;
@@ -98,6 +98,7 @@ void hub_add(struct hub *h, int fd, bool owner)
 	c->hub = h;
 	c->fd = fd;
 	c->owner = owner;
+	c->watches = owner && h->listen_fd >= 0;
 	c->tail = &c->head;
 	c->next = h->clients;
 	c->events = EPOLLIN | EPOLLRDHUP;
@@ -108,6 +109,11 @@ void hub_add(struct hub *h, int fd, bool owner)
 	hub_client_greet(c);
 	if (h->open)
 		hub_client_seed(c);
+}
+
+void hub_own(struct hub *h, int fd)
+{
+	add(h, fd, true);
 }
 
 void hub_accept(struct hub *h)
@@ -121,7 +127,7 @@ void hub_accept(struct hub *h)
 		close(fd);
 		return;
 	}
-	hub_add(h, fd, false);
+	add(h, fd, false);
 }
 
 /* A socket file that nobody answers at is a leftover. */
@@ -222,6 +228,18 @@ void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const
 	if (one.len <= MP_PACKET_MAX)
 		strbuf_add(b, one.buf, one.len);
 	strbuf_release(&one);
+}
+
+void hub_emit_watched(struct hub *h, uint32_t type, const void *fixed)
+{
+	struct strbuf b = STRBUF_INIT;
+
+	hub_emit(h, type, fixed, NULL);
+	mapspack_add(&b, type, fixed, NULL);
+	for (struct client *c = h->clients; c; c = c->next)
+		if (c->watches)
+			hub_client_send(c, b.buf, b.len, NULL, 0, false);
+	strbuf_release(&b);
 }
 
 void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason, int fd)

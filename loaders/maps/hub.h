@@ -35,14 +35,17 @@ void hub_free(struct hub *h);
 /* Listen at `path` (replaces a socket nobody answers at). Returns the descriptor to poll, or -errno. */
 int hub_listen(struct hub *h, const char *path, struct err *e);
 void hub_accept(struct hub *h);
-/* A connected socket (taken). owner: when it goes, hub_orphaned says so. */
-void hub_add(struct hub *h, int fd, bool owner);
+/* A connected socket (taken), of the owner: when it goes, hub_orphaned says so. Where others are listened for, it is told what
+ * is for whoever watches (hello, tables, hub_emit_watched), and not what happens on the host. */
+void hub_own(struct hub *h, int fd);
 bool hub_orphaned(const struct hub *h);
 size_t hub_clients(const struct hub *h);
 /* `ptr` as epoll gave it back: true if it was a client's. */
 bool hub_ready(struct hub *h, void *ptr, uint32_t events);
 
 void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const *str);
+/* The same, to an owner that watches too: at once. */
+void hub_emit_watched(struct hub *h, uint32_t type, const void *fixed);
 /* MP_INDEX with its descriptor (borrowed; -1: none). */
 void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason, int fd);
 /* Send what was emitted. */

@@ -151,6 +151,8 @@ void hub_client_seed(struct client *c)
 	struct hub *h = c->hub;
 	struct mp_head seeded = {0};
 
+	if (c->watches)
+		return;
 	hub_flush(h); /* what came before belongs to the others */
 	h->dumping = c;
 	h->ops.dump(h->ops.ctx);

@@ -20,7 +20,7 @@ struct client {
 	struct client *next;
 	struct hub *hub;
 	int fd;
-	bool owner, seeded, lost, dead;
+	bool owner, watches, seeded, lost, dead;
 	uint32_t events; /* epoll's */
 	struct packet *head, **tail;
 	size_t queued, queued_fds;

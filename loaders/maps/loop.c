@@ -81,7 +81,7 @@ static void tell_cost(struct maps *m)
 			       .bpf_ns = c.bpf_ns, .bpf_runs = c.bpf_runs, .rss_bytes = m->rss,
 			       .private_bytes = m->private, .map_bytes = c.map_bytes + m->tables_bytes};
 	publish_cost(m->publish, &out);
-	hub_emit(m->hub, MP_COST, &out, NULL);
+	hub_emit_watched(m->hub, MP_COST, &out);
 }
 
 /* Records were lost since then (0: nobody knows how many): read /proc again for all, tell all anew. */

@@ -198,7 +198,7 @@ static int open_all(struct maps *m, struct err *e)
 		watch(m, m->listen_fd, &m->listen_fd);
 	}
 	if (m->o.fd >= 0)
-		hub_add(m->hub, m->o.fd, true);
+		hub_own(m->hub, m->o.fd);
 	return 0;
 }
 

@@ -12,6 +12,7 @@ import socket
 import sqlite3
 import subprocess
 import threading
+import time
 
 import pytest
 from conftest import BIN, ROOT, WORKLOADS, need, need_root, scale, segments, sql_all
@@ -60,6 +61,27 @@ def test_killed_with_9_it_leaves_no_orphan_and_no_stuck_lock(store):
             assert len(pids) == 3
             d.stop(signal.SIGKILL)
             assert until(lambda: not [p for p in pids if alive(p)], 15), [p for p in pids if alive(p)]
+
+
+def sleeps(pid):
+    """How often its only thread has gone to sleep."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt_switches"))
+
+
+def test_whatever_happens_on_the_host_sonded_wakes_by_its_own_clock(store):
+    """Two turns a second; what its children tell of themselves, and of 50 processes a second, is read in these."""
+    storm = subprocess.Popen(["sh", "-c", "while :; do /bin/true; sleep 0.02; done"])
+    try:
+        with Sonded(store) as d:
+            assert d.running("cpu"), d.said()
+            before, began = sleeps(d.child.pid), time.monotonic()
+            time.sleep(3)
+            rate = (sleeps(d.child.pid) - before) / (time.monotonic() - began)
+            assert rate < 6, rate  # it waits for a disk, or a child that is slow to start, now and then
+    finally:
+        storm.kill()
+        storm.wait()
 
 
 @pytest.fixture
