@@ -133,6 +133,12 @@ class Client:
         return self.index[image]
 
 
+def answers(path):
+    """Somebody listens there: a socket has its name a moment before."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        return s.connect_ex(path) == 0
+
+
 @pytest.fixture
 def server(scratch):
     """server(ARGS...) -> (connect, process, stderr's path): a sonde-maps that listens."""
@@ -145,7 +151,7 @@ def server(scratch):
             child = subprocess.Popen([f"{BIN}/sonde-maps", "--socket", path, *args], stderr=f)
         running.append(child)
         end = time.monotonic() + 10
-        while not os.path.exists(path):
+        while not answers(path):
             assert time.monotonic() < end and child.poll() is None, open(said, encoding="utf-8").read()
             time.sleep(0.02)
         return (lambda: Client(path)), child, path

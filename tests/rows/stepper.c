@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/onecpu.h"
+
 #define DEPTH_MAX 4096
 #define TOLD_MAX  20
 
@@ -179,6 +181,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: stepper ROWS PROGRAM [ARG...]\n");
 		return 2;
 	}
+	onecpu_stay();
 	r.pid = fork();
 	if (r.pid == 0) {
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/onecpu.h"
 #include "tests/unwind/shadow.h"
 #include "tests/unwind/target.h"
 
@@ -329,6 +330,7 @@ int main(int argc, char **argv)
 	}
 	S.target.indexer = argv[1];
 	S.target.dir = argv[2];
+	onecpu_stay();
 	pid = fork();
 	if (!pid) {
 		dup2(2, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps: see the header. */
 #include "tests/unit/loaders/index/testing.h"
+#include "tests/onecpu.h"
 #include "tests/unit/loaders/index/steps.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ void steps_start(struct steps *s, const char *path)
 	char mem[64];
 	int status;
 
+	s->before = onecpu_stay();
 	s->pid = fork();
 	assert_true(s->pid >= 0);
 	if (!s->pid) {
@@ -88,6 +90,7 @@ void steps_end(struct steps *s)
 		waitpid(s->pid, &status, __WALL);
 	}
 	close(s->mem);
+	onecpu_leave(&s->before);
 }
 
 /* ---- the list ---- */

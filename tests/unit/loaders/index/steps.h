@@ -10,6 +10,7 @@
 #ifndef TESTS_INDEX_STEPS_H
 #define TESTS_INDEX_STEPS_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,7 @@ struct steps_list {
 struct steps {
 	pid_t pid;
 	int mem;
+	cpu_set_t before; /* where this process ran until it stepped */
 	struct user_regs_struct regs;
 	struct steps_list now;
 	struct steps_list aside[STEPS_ASIDE];

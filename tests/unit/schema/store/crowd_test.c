@@ -125,7 +125,7 @@ static void twelve_writers_at_once_lose_nothing_and_tear_nothing(void **state)
 	for (int i = 0; i < WRITERS; i++) {
 		pid[i] = fork();
 		if (!pid[i])
-			writer_loop(f, t, i, from_env("CROWD_SECONDS", 4));
+			writer_loop(f, t, i, from_env("CROWD_SECONDS", 3));
 	}
 	for (int i = 0; i < 3; i++) { /* and somebody who reads meanwhile */
 		struct fixture_sums sums = {0};
@@ -222,7 +222,7 @@ static void kill_many(struct fixture *f, int kills)
 
 static void a_killed_writer_tears_no_batch_and_what_it_held_is_counted_once(void **state)
 {
-	kill_many(*state, from_env("CROWD_KILLS", 100));
+	kill_many(*state, from_env("CROWD_KILLS", 40));
 }
 
 static void the_same_while_segments_follow_one_another(void **state)
@@ -230,7 +230,7 @@ static void the_same_while_segments_follow_one_another(void **state)
 	struct fixture *f = *state;
 
 	fixture_segment_bytes(400 * 1024);
-	kill_many(f, from_env("CROWD_KILLS", 100) / 2);
+	kill_many(f, from_env("CROWD_KILLS", 40) / 2);
 	fixture_segment_bytes(0);
 	assert_true(fixture_files(f->dir, ".db") > 3);
 }
