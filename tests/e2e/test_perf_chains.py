@@ -13,13 +13,17 @@ How they are put beside each other, and what happens otherwise (seen with nginx 
 3. perf asks for build-ids in its records (--buildid-mmap), as sonde-maps does. Else the kernel (5.12 to 6.18) marks perf's records as
    having one because it has just written one for sonde-maps (the flag stays in the header that all events of a CPU share), and
    `perf script` 6.1 takes an inode's number for the build-id's length and aborts.
-4. A share is known as well as its samples allow: within 2 points, or 4 standard deviations where these are more.
+4. perf 6.1 has no stack at all, not even its first place, for samples in a file of two executable segments that lie at different
+   distances from their addresses (Rust's librustc_driver, which BOLT has rewritten): a quarter of rustc's samples. Those are
+   placed by their own address.
+5. A share is known as well as its samples allow: within 2 points, or 4 standard deviations where these are more.
 """
 import bisect
 import collections
 import glob
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -35,7 +39,8 @@ import oracle  # noqa: E402
 
 POINTS = 0.02
 RATES = (499, 467, 433)  # sonde's, the perfs'
-SECONDS = scale(12, 60)
+SECONDS, LONGEST = scale(12, 60), scale(24, 120)  # of a recording; longer than the first where the program gets little of a CPU
+WORK, LITTLE = scale(1, 10), 0.3  # seconds of CPU that a recording waits for; with less than the latter nothing can be said
 
 
 class Code:
@@ -94,26 +99,51 @@ class Shares:
 
 def perf_record(rate, cpu, out):
     command = ["perf", "record", "--buildid-mmap", "-N", "--no-bpf-event", "--proc-map-timeout", "5000", "-k", "realtime", "-m", "64M",
-               "-F", str(rate), "-C", str(cpu), "--call-graph", "dwarf,65528", "-o", out, "--", "sleep", str(SECONDS)]
+               "-F", str(rate), "-C", str(cpu), "--call-graph", "dwarf,65528", "-o", out]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+
+def perf_script(path, *args):
+    done = subprocess.run(["perf", "script", "--no-inline", "--ns", "-i", path, *args], capture_output=True, text=True,
+                          errors="replace", timeout=300, stdin=subprocess.DEVNULL)
+    if done.returncode and "failed to process type: 17" not in done.stderr:  # a BPF program came or went: what stands before is right
+        pytest.skip(f"missing: a perf that works here (exit {done.returncode}: {done.stderr.strip()[-200:]})")
+    return done.stdout
+
+
+MAPPED = re.compile(r"PERF_RECORD_MMAP2 (\d+)/\d+: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ (\w+) .*?\]: ..x. (/.*)")
+
+
+def perf_places(path, pids):
+    """{(pid, time): (file, offset)}: where each sample was taken, by its own address and perf's records of what was mapped."""
+    mapped, found = collections.defaultdict(list), {}
+    for line in perf_script(path, "-G", "--show-mmap-events", "-F", "pid,time,ip").splitlines():
+        if at := MAPPED.search(line):
+            pid, start, size, offset = int(at[1]), int(at[2], 16), int(at[3], 16), int(at[4], 16)
+            mapped[pid].append((start, start + size, offset, at[5]))
+        elif (at := re.match(r"\s*(\d+)\s+(\d+\.\d+):\s+([0-9a-f]+)$", line)) and int(at[1]) in pids:
+            ip = int(at[3], 16)
+            found[at[1], at[2]] = next(((file, ip - start + offset) for start, end, offset, file in reversed(mapped[int(at[1])])
+                                        if start <= ip < end), None)
+    return found
 
 
 def perf_samples(path, pids, files):
     """[(time, kernel, user)] of these processes, leaf first."""
-    done = subprocess.run(["perf", "script", "--no-inline", "-i", path, "-F", "pid,time,ip,sym,dso"], capture_output=True, text=True,
-                          errors="replace", timeout=300, stdin=subprocess.DEVNULL)
-    if done.returncode and "failed to process type: 17" not in done.stderr:  # a BPF program came or went: what stands before is right
-        pytest.skip(f"missing: a perf that works here (exit {done.returncode}: {done.stderr.strip()[-200:]})")
+    leaves = perf_places(path, pids)
     found = []
-    for block in done.stdout.split("\n\n"):
+    for block in perf_script(path, "-F", "pid,time,ip,sym,dso").split("\n\n"):
         at = re.match(r"\s*(\d+)\s+(\d+\.\d+):", block)
         if not at or int(at.group(1)) not in pids:
             continue
-        # in user space perf prints offsets in the file; a return address may be the first byte of the next function
-        places = re.findall(r"^\s+([0-9a-f]+) (.*) \((.*?)\)$", block, re.M)
+        # in user space perf prints offsets in the file; a return address may be the first byte of the next function; a line of
+        # ffffffffffffffff is nobody's: its stack ends there
+        places = [p for p in re.findall(r"^\s+([0-9a-f]+) (.*) \((.*?)\)$", block, re.M) if p[0] != "f" * 16]
+        kernel = [sym for ip, sym, _ in places if ip.startswith("ffffff")]
         user = [(dso, int(ip, 16)) for ip, _, dso in places if not ip.startswith("ffffff")]
-        found.append((float(at.group(2)), [sym for ip, sym, _ in places if ip.startswith("ffffff")],
-                      [files.at(dso, ip - (i > 0)) for i, (dso, ip) in enumerate(user)]))
+        if not places and leaves.get(at.groups()):
+            user = [leaves[at.groups()]]
+        found.append((float(at.group(2)), kernel, [files.at(dso, ip - (i > 0)) for i, (dso, ip) in enumerate(user)]))
     return found
 
 
@@ -168,6 +198,28 @@ def hold(running):
     return cpus[0], held
 
 
+def cpu_seconds(pid):
+    """Of a process and of all that it has started."""
+    own = 0
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            own = sum(map(int, f.read().rsplit(")", 1)[1].split()[11:15])) / os.sysconf("SC_CLK_TCK")
+        for path in glob.glob(f"/proc/{pid}/task/*/children"):
+            with open(path, encoding="ascii") as f:
+                own += sum(cpu_seconds(int(child)) for child in f.read().split())
+    except OSError:  # it has ended: who waited for it has its time
+        pass
+    return own
+
+
+def wait_worked(pid):
+    """Until the recording is long enough, and the program has had its time on the CPU in it. That time."""
+    begun, had = time.monotonic(), cpu_seconds(pid)
+    while (past := time.monotonic() - begun) < SECONDS or (past < LONGEST and cpu_seconds(pid) - had < WORK):
+        time.sleep(0.25)
+    return cpu_seconds(pid) - had
+
+
 def distance(a, na, b, nb):
     """Of two distributions: half the sum of what they differ by."""
     return sum(abs(a[k] / na - b[k] / nb) for k in {*a, *b}) / 2
@@ -199,11 +251,16 @@ def record(name, capture, store, scratch):
             time.sleep(3)
             wait_indexed(maps_pid)
             perfs = [perf_record(rate, cpu, f"{scratch}/{i}.data") for i, rate in enumerate(RATES[1:])]
-            status = [p.wait(SECONDS + 60) for p in perfs]
+            worked = wait_worked(running.started[0][0].pid)
+            for p in perfs:
+                p.send_signal(signal.SIGINT)
+            status = [p.wait(60) for p in perfs]
             c.stop()
     finally:
         running.stop()
-    if any(status):
+    if worked < LITTLE:
+        pytest.skip(f"missing: a CPU for {name} (it had {worked:.2f} s in {LONGEST} s)")
+    if any(s not in (0, -signal.SIGINT) for s in status):
         pytest.skip(f"missing: a perf that works here (exit {status})")
     rows = sql_all(store, "SELECT pid, exe, args FROM processes")
     return {r["pid"] for r in rows if os.path.basename(r["exe"] or "") in running.executables and
