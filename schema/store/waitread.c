@@ -11,8 +11,9 @@
 #include "schema/store/waits.h"
 
 #define CLASSES 64
-#define CHOSEN     "x.ts BETWEEN ?1 AND ?2 AND (?3 = 0 OR t.run = ?3) AND NOT EXISTS (SELECT 1 FROM run_hidden h" \
-	" WHERE h.run = t.run AND h.process = t.process AND x.ts + ?4 BETWEEN h.first_ts AND h.last_ts)"
+/* Behind a table x of times and tasks: its rows in the window that no other run stands for. That is worked out once. */
+#define CHOSEN " JOIN task t ON t.id = x.task LEFT JOIN run_hidden h ON h.run = t.run AND h.process = t.process" \
+	" AND x.ts + ?4 BETWEEN h.first_ts AND h.last_ts WHERE h.run IS NULL AND x.ts BETWEEN ?1 AND ?2 AND (?3 = 0 OR t.run = ?3)"
 
 struct waitread {
 	struct store_segment *s;
@@ -111,7 +112,7 @@ int store_wait_totals(struct store_segment *s, const struct store_query *q,
 	struct waitread r;
 	int step, told = 0, rc = begin(&r, s, q, "wait_row",
 				       "SELECT x.task, x.class, x.flags, x.n, x.total_ns, x.max_ns, x.hist FROM wait_row x"
-				       " JOIN task t ON t.id = x.task WHERE " CHOSEN, e);
+				       CHOSEN, e);
 
 	if (rc <= 0)
 		return rc;
@@ -162,7 +163,7 @@ int store_wakers(struct store_segment *s, const struct store_query *q,
 {
 	return pairs(s, q, "wake_row",
 		     "SELECT x.task, x.waker, x.context, x.class, x.n, x.total_ns, x.stack FROM wake_row x"
-		     " JOIN task t ON t.id = x.task WHERE " CHOSEN, each, ctx, e);
+		     CHOSEN, each, ctx, e);
 }
 
 int store_culprits(struct store_segment *s, const struct store_query *q,
@@ -170,7 +171,7 @@ int store_culprits(struct store_segment *s, const struct store_query *q,
 {
 	return pairs(s, q, "culprit_row",
 		     "SELECT x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0 FROM culprit_row x"
-		     " JOIN task t ON t.id = x.task WHERE " CHOSEN, each, ctx, e);
+		     CHOSEN, each, ctx, e);
 }
 
 int store_wait_objects(struct store_segment *s, const struct store_query *q,
@@ -179,7 +180,7 @@ int store_wait_objects(struct store_segment *s, const struct store_query *q,
 	struct waitread r;
 	int step, told = 0, rc = begin(&r, s, q, "wait_on_row",
 				       "SELECT x.task, x.waker, x.class, o.value, x.stack, x.n, x.total_ns FROM wait_on_row x"
-				       " JOIN task t ON t.id = x.task JOIN text o ON o.id = x.object WHERE " CHOSEN, e);
+				       " JOIN text o ON o.id = x.object" CHOSEN, e);
 
 	if (rc <= 0)
 		return rc;

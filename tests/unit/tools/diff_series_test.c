@@ -104,7 +104,7 @@ static void the_walk_agrees_with_each_cell_by_itself(void **state)
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < CELLS; i++) {
 			const struct fold_cell *c = &f[side].cells[i];
-			size_t column = side * SLICES + c->slice - (side && c->slice > LEFT_OUT);
+			size_t column = (side ? SLICES : 0) + c->slice - (side && c->slice > LEFT_OUT);
 
 			if (!side || c->slice != LEFT_OUT)
 				take_up(&d, c->node ? d.node[side][c->node] : d.no_stack, column, (double)c->ns, sum[0], sum[1], sum[2]);
