@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that a process chose: each is refused or survived, nothing outside its root is read, and the capture goes on."""
-import contextlib
+import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 
 import pytest
 
-from conftest import WORKLOADS, need, need_root, scale, sql_all
+from conftest import WORKLOADS, Capture, Work, need, need_root, scale, sql_all
 
 STOLEN = "stolen_from_the_host"
 
@@ -18,19 +19,23 @@ def as_root():
     need_root()
 
 
-@pytest.fixture
-def root(scratch):
+def make_root(path):
     """A root of its own, as a container has: the static workloads, /tmp, and glibc for the dynamic ones."""
     for folder in ("bin", "tmp", "lib", "usr/lib/debug", "proc"):
-        os.makedirs(f"{scratch}/root/{folder}")
+        os.makedirs(f"{path}/{folder}")
     for name in ("jit-static", "burn-static", "flip-dl", "libred.so", "libblue.so"):
-        shutil.copy(f"{WORKLOADS}/{name}", f"{scratch}/root/bin/")
+        shutil.copy(f"{WORKLOADS}/{name}", f"{path}/bin/")
     done = subprocess.run(["ldd", f"{WORKLOADS}/flip-dl"], capture_output=True, text=True, check=True)
     for word in done.stdout.split():
         if word.startswith("/"):
-            os.makedirs(f"{scratch}/root{os.path.dirname(word)}", exist_ok=True)
-            shutil.copy(word, f"{scratch}/root{word}")
-    return f"{scratch}/root"
+            os.makedirs(f"{path}{os.path.dirname(word)}", exist_ok=True)
+            shutil.copy(word, f"{path}{word}")
+    return path
+
+
+@pytest.fixture
+def root(scratch):
+    return make_root(f"{scratch}/root")
 
 
 def inside(root):
@@ -49,24 +54,70 @@ def everything(store):
     return "\n".join(r["function"] for r in sql_all(store, "SELECT DISTINCT function FROM functions"))
 
 
-@pytest.mark.parametrize("kind", ["fifo", "link", "dir", "sparse"])
-def test_a_perf_map_that_is_none(capture, work, store, root, scratch, kind):
-    host = os.path.join(scratch, "host.map")
-    with open(host, "w", encoding="ascii") as f:
-        f.write(f"0 ffffffffffffffff {STOLEN}\n")
-    os.chmod(host, 0o644)
-    c = capture("--freq", 499)
-    work("jit-static", 2, kind, host, argv0="/bin/jit-static", prefix=inside(root)).told()
-    began = time.monotonic()
-    done = c.stop()
-    assert time.monotonic() - began < 5
-    assert done["samples"] + sum(done["lost"].values()) == done["seen"]
-    seen = leaves(store, "/bin/jit-static", root)
-    assert sum(seen.values()) > 50  # as many as it got a CPU for
-    assert STOLEN not in everything(store)
+# ---- traps: those of one sort are recorded together, each in a root of its own ----
+
+class Traps:
+    """A folder with a root for each kind of trap, a store, and one recording of all: what it counted, how long its end took."""
+
+    def __init__(self, base, kinds):
+        need_root()
+        self.base, self.store = base, os.path.join(base, "store")
+        self.roots = {kind: make_root(os.path.join(base, kind)) for kind in kinds}
+        self.works, self.capture = [], None
+
+    def program(self, kind, name):
+        """The path in its root of a copy that its exe tells apart."""
+        os.rename(f"{self.roots[kind]}/bin/{name}", f"{self.roots[kind]}/bin/{name}-{kind}")
+        return f"/bin/{name}-{kind}"
+
+    def work(self, kind, name, *args, argv0):
+        self.works.append(Work(name, *args, argv0=argv0, prefix=inside(self.roots[kind])))
+        return self.works[-1]
+
+    def record(self):
+        self.capture = Capture(self.store, "--freq", "499").start()
+
+    def stop(self):
+        began = time.monotonic()
+        self.done = self.capture.stop()
+        self.ending_s = time.monotonic() - began
+        for w in self.works:
+            w.close()
+
+    def leaves(self, kind, name):
+        return leaves(self.store, f"/bin/{name}-{kind}", self.roots[kind])
+
+    def close(self):
+        for w in self.works:
+            w.close()
+        if self.capture:
+            self.capture.close()
+        shutil.rmtree(self.base, ignore_errors=True)
 
 
-@contextlib.contextmanager
+@pytest.fixture(scope="module")
+def traps():
+    made = []
+
+    def begin(*kinds):
+        base = tempfile.mkdtemp(prefix="sonde-test-")
+        os.chmod(base, 0o755)
+        made.append(Traps(base, kinds))
+        return made[-1]
+    yield begin
+    for t in made:
+        t.close()
+
+
+def own_build_id(path, kind):
+    """What stands for another file is not answered from its index."""
+    note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
+    with open(path, "r+b") as f:
+        at = f.read().index(note) + len(note)
+        f.seek(at)
+        f.write(hashlib.sha1(kind.encode()).digest())
+
+
 def put(path, kind, target=""):
     if kind == "fifo":
         os.mkfifo(path)
@@ -80,40 +131,113 @@ def put(path, kind, target=""):
     elif kind == "short":
         with open(path, "wb") as f:
             f.write(open(target, "rb").read()[:3000])
-    yield
 
 
-@pytest.mark.parametrize("kind", ["fifo", "link", "device", "sparse", "short"])
-def test_a_library_whose_path_became_something_else(capture, work, store, root, kind):
+def assert_ended_well(t):
+    assert t.ending_s < 5
+    assert t.done["samples"] + sum(t.done["lost"].values()) == t.done["seen"]
+
+
+PERF_MAPS = ("fifo", "link", "dir", "sparse")
+
+
+@pytest.fixture(scope="module")
+def perf_maps(traps):
+    t = traps(*PERF_MAPS)
+    host = os.path.join(t.base, "host.map")
+    with open(host, "w", encoding="ascii") as f:
+        f.write(f"0 ffffffffffffffff {STOLEN}\n")
+    os.chmod(host, 0o644)
+    programs = {kind: t.program(kind, "jit-static") for kind in PERF_MAPS}
+    t.record()
+    for kind, program in programs.items():
+        t.work(kind, "jit-static", 2, kind, host, argv0=program)
+    for w in t.works:
+        w.told()
+    t.stop()
+    return t
+
+
+@pytest.mark.parametrize("kind", PERF_MAPS)
+def test_a_perf_map_that_is_none(perf_maps, kind):
+    assert_ended_well(perf_maps)
+    assert sum(perf_maps.leaves(kind, "jit-static").values()) > 50  # as many as it got a CPU for
+    assert STOLEN not in everything(perf_maps.store)
+
+
+LIBRARIES = ("fifo", "link", "device", "sparse", "short")
+
+
+@pytest.fixture(scope="module")
+def libraries(traps):
+    t = traps(*LIBRARIES)
+    for kind, root in t.roots.items():
+        own_build_id(f"{root}/bin/libred.so", kind)
+        t.work(kind, "flip-dl", "/bin/libred.so", "/bin/libred.so", 60000, 60, argv0=t.program(kind, "flip-dl"))
+    end = time.monotonic() + 20
+    for kind, root in t.roots.items():
+        while not mapped(f"{root}/bin/libred.so"):
+            assert time.monotonic() < end, kind
+            time.sleep(0.02)
+        os.unlink(f"{root}/bin/libred.so")
+        put(f"{root}/bin/libred.so", kind, f"{WORKLOADS}/libblue.so")
+    t.record()
+    time.sleep(2.5)
+    t.stop()
+    return t
+
+
+def mapped(path):
+    """Some process runs code of that file."""
+    inode = f" {os.stat(path).st_ino} "
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as f:
+                if any(inode in line and "r-xp" in line and line.rstrip().endswith("/libred.so") for line in f):
+                    return True
+        except OSError:
+            pass
+    return False
+
+
+@pytest.mark.parametrize("kind", LIBRARIES)
+def test_a_library_whose_path_became_something_else(libraries, kind):
     """The process still runs the old file; its path now names a trap. Names of the trap's target never appear."""
-    w = work("flip-dl", "/bin/libred.so", "/bin/libred.so", 60000, 4, argv0="/bin/flip-dl", prefix=inside(root))
-    time.sleep(0.5)
-    os.unlink(f"{root}/bin/libred.so")
-    with put(f"{root}/bin/libred.so", kind, f"{WORKLOADS}/libblue.so"):
-        c = capture("--freq", 499)
-        time.sleep(2)
-        began = time.monotonic()
-        done = c.stop()
-    w.close()
-    assert time.monotonic() - began < 5
-    assert done["samples"] + sum(done["lost"].values()) == done["seen"]
-    seen = leaves(store, "/bin/flip-dl", root)
+    assert_ended_well(libraries)
+    seen = libraries.leaves(kind, "flip-dl")
     assert sum(seen.values()) > 50, seen
     assert not [f for f in seen if f.startswith("blue_")]
 
 
-@pytest.mark.parametrize("kind", ["fifo", "link", "device", "sparse"])
-def test_a_debug_file_that_is_none(capture, work, store, root, scratch, kind):
+DEBUG_FILES = ("fifo", "link", "device", "sparse")
+
+
+@pytest.fixture(scope="module")
+def debug_files(traps):
     need("objcopy")
-    debug = os.path.join(scratch, "burn-static.debug")
-    subprocess.run(["objcopy", "--only-keep-debug", f"{root}/bin/burn-static", debug], check=True)
-    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", f"{root}/bin/burn-static"], check=True)
-    with put(f"{root}/bin/burn-static.debug", kind, debug):
-        c = capture("--freq", 499)
-        work("burn-static", 1500, argv0="/bin/burn-static", prefix=inside(root)).told()
-        done = c.stop()
-    assert done["samples"] + sum(done["lost"].values()) == done["seen"]
-    seen = leaves(store, "/bin/burn-static", root)
+    t = traps(*DEBUG_FILES)
+    programs = {}
+    for kind, root in t.roots.items():
+        program, debug = f"{root}/bin/burn-static", os.path.join(t.base, f"of-{kind}", "burn-static.debug")
+        os.mkdir(os.path.dirname(debug))
+        own_build_id(program, kind)
+        subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+        subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", program], check=True)
+        put(f"{program}.debug", kind, debug)
+        programs[kind] = t.program(kind, "burn-static")
+    t.record()
+    for kind, program in programs.items():
+        t.work(kind, "burn-static", 700, argv0=program)
+    for w in t.works:
+        w.told()
+    t.stop()
+    return t
+
+
+@pytest.mark.parametrize("kind", DEBUG_FILES)
+def test_a_debug_file_that_is_none(debug_files, kind):
+    assert_ended_well(debug_files)
+    seen = debug_files.leaves(kind, "burn-static")
     assert sum(seen.values()) > 50
     assert "burn_leaf" not in seen, "a name from outside its root"
 
