@@ -19,7 +19,8 @@
 #define EVERY_LEAST_NS (5 * NSEC_PER_SEC)
 #define EVERY_MOST_NS  (600 * NSEC_PER_SEC)
 #define FIRST_NS       (60 * NSEC_PER_SEC)
-#define FAILED_NS      (3600 * NSEC_PER_SEC)
+#define FAILED_NS      (60 * NSEC_PER_SEC)
+#define FAILED_MOST_NS (3600 * NSEC_PER_SEC)
 #define LOOKS          4 /* in the life of a file */
 #define FILES_LEAST    2 /* of a day that is not over */
 #define ROOM_SHARE     4 /* of the budget, at most, for a make of a day */
@@ -103,6 +104,18 @@ void sealer_follow(struct sealer *s, bool wanted, int64_t segment_age_ns)
 	s->wanted = wanted;
 }
 
+/* Rule 4. In how many minutes it is tried again. */
+static int failed(struct sealer *s)
+{
+	int64_t wait = FAILED_NS << (s->failures < 6 ? s->failures : 6);
+
+	wait = wait < FAILED_MOST_NS ? wait : FAILED_MOST_NS;
+	s->failures++;
+	s->state = "failed";
+	s->look_ns = clock_mono_ns() + wait;
+	return (int)(wait / FAILED_NS);
+}
+
 static void start(struct sealer *s, uint64_t room)
 {
 	char bytes[32], min[16];
@@ -115,9 +128,7 @@ static void start(struct sealer *s, uint64_t room)
 	s->state = "at work";
 	if (!pass_start(&s->pass, "sonde-seal", argv, MEMORY_MOST, &e))
 		return;
-	s->state = "failed";
-	s->look_ns = clock_mono_ns() + FAILED_NS;
-	talk(LOG_LEVEL_ERROR, "sonded", "%s: days are not sealed", e.what);
+	talk(LOG_LEVEL_ERROR, "sonded", "%s: days are not sealed; it is tried again in %d min", e.what, failed(s));
 }
 
 /* Rule 2. */
@@ -207,12 +218,12 @@ void sealer_ended(struct sealer *s, int status)
 	int code;
 	json_t *o = pass_ended(&s->pass, status, &code);
 
-	s->state = !s->wanted ? "off" : o ? "nothing to do" : "failed";
+	s->state = s->wanted ? "nothing to do" : "off";
 	if (o) {
+		s->failures = 0;
 		take(s, o);
-	} else {
-		talk(LOG_LEVEL_WARN, "sonded", "sonde-seal failed (code %d): it is tried again in an hour", code);
-		s->look_ns = clock_mono_ns() + FAILED_NS;
+	} else if (s->wanted) {
+		talk(LOG_LEVEL_WARN, "sonded", "sonde-seal failed (code %d): it is tried again in %d min", code, failed(s));
 	}
 	json_decref(o);
 }

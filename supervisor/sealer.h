@@ -7,7 +7,8 @@
  *   2. What the day's new make may take (the make before, and half of what goes into it, at most a quarter of the budget) has to
  *      be free within the budget, else retention makes that room first; and on the disk above its reserve, else it waits.
  *   3. What was packed goes a grace later, with the next pass.
- *   4. A pass that failed is tried again an hour later at the earliest.
+ *   4. A pass that failed is tried again a minute later, then twice as late each time, an hour at most: a disk that someone
+ *      else fills is soon empty again, a helper that is not there may never come.
  * It packs at the lowest priority, and holds locks as everybody else does; half a gigabyte of memory is its limit.
  */
 #ifndef SONDE_SUPERVISOR_SEALER_H
@@ -26,6 +27,7 @@ struct sealer {
 	struct pass pass;
 	const char *state;       /* in words */
 	int64_t every_ns;
+	unsigned int failures;   /* since the last pass that did not fail */
 	int64_t look_ns;         /* when to look again; monotonic clock */
 	int64_t clean_ns;        /* when what was packed may go; 0: nothing is left */
 	uint64_t segments, bytes_before, bytes_after; /* since sonded started */

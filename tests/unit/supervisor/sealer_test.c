@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/clock.h"
 #include "supervisor/sealer.h"
 
 #define NOON   1800014400ll /* 20270115T120000Z */
@@ -141,12 +142,41 @@ static void one_that_is_off_does_nothing(void **state)
 	sealer_release(&s);
 }
 
+/* In how many minutes it looks again, after a pass that ended so. */
+static int64_t minutes_after(struct sealer *s, int status, const char *said)
+{
+	strbuf_reset(&s->pass.out);
+	strbuf_add(&s->pass.out, said, strlen(said));
+	s->look_ns = 0;
+	sealer_ended(s, status);
+	return s->look_ns ? (s->look_ns - clock_mono_ns() + NSEC_PER_SEC) / (60 * NSEC_PER_SEC) : 0;
+}
+
+static void a_pass_that_fails_again_is_tried_later_each_time(void **state)
+{
+	static const int64_t minutes[] = {1, 2, 4, 8, 16, 32, 60, 60, 60};
+	struct sealer s;
+
+	(void)state;
+	sealer_init(&s, dir);
+	sealer_follow(&s, true, 1);
+	for (size_t i = 0; i < sizeof(minutes) / sizeof(minutes[0]); i++) {
+		assert_int_equal(minutes_after(&s, 1 << 8, ""), minutes[i]);
+		assert_string_equal(s.state, "failed");
+	}
+	assert_int_equal(minutes_after(&s, 0, "{}"), 0);
+	assert_string_equal(s.state, "nothing to do");
+	assert_int_equal(minutes_after(&s, 9, ""), 1);
+	sealer_release(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_day_that_is_over_is_due_with_one_file_and_today_with_enough, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(too_few_files_of_today_wait_until_it_is_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_short_disk_makes_it_wait_and_a_full_budget_asks_for_room, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_pass_that_fails_again_is_tried_later_each_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(one_that_is_off_does_nothing, set_up, tear_down),
 	};
 
