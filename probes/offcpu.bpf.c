@@ -36,6 +36,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/offcpu.h"
+#include "probes/offcpu_load.bpf.h"
 #include "probes/offcpu_state.bpf.h"
 #include "probes/stack.bpf.h"
 #include "probes/offcpu_class.bpf.h"
@@ -52,19 +53,19 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 static __noinline void thread_identify(struct offcpu_thread *t, struct task_struct *task, __u64 now, __u32 slot)
 {
 	struct offcpu_scratch *s = bpf_map_lookup_elem(&who_scratch, &slot);
-	struct task_struct *leader = task->group_leader;
+	struct task_struct *leader = LOAD(task, group_leader);
 	struct offcpu_who *w;
 
 	if (!s)
 		return;
 	w = &s->who;
 	w->task = (__u64)task;
-	w->start_ns = leader->start_boottime;
+	w->start_ns = LOAD(leader, start_boottime);
 	w->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
-	w->tgid = task->tgid;
-	w->tid = task->pid;
-	w->exec_id = (__u32)leader->self_exec_id;
-	w->flags = task->flags & PF_KTHREAD ? STACK_F_KTHREAD : 0;
+	w->tgid = LOAD(task, tgid);
+	w->tid = LOAD(task, pid);
+	w->exec_id = (__u32)LOAD(leader, self_exec_id);
+	w->flags = LOAD(task, flags) & PF_KTHREAD ? STACK_F_KTHREAD : 0;
 	BPF_CORE_READ_INTO(&w->comm, task, comm);
 	t->id = (__u64)w->tid << 40 | (now >> 16 & ((1ull << 40) - 1));
 	t->start_ns = w->start_ns;
@@ -78,11 +79,16 @@ static __noinline void thread_identify(struct offcpu_thread *t, struct task_stru
 		tally_lost();
 }
 
-/* Plain loads: the task is one that the kernel vouches for. */
 static __always_inline bool thread_renamed(const struct offcpu_thread *t, struct task_struct *task)
 {
 	const volatile __u64 *comm = (const volatile __u64 *)&task->comm;
 
+	if (plain) {
+		__u64 now[2] = {};
+
+		bpf_core_read(now, sizeof(now), &task->comm);
+		return now[0] != t->comm[0] || now[1] != t->comm[1];
+	}
 	return comm[0] != t->comm[0] || comm[1] != t->comm[1];
 }
 
@@ -215,8 +221,8 @@ static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from
 static __noinline void state_set(struct offcpu_thread *t, struct task_struct *prev, bool preempt, long state)
 {
 	struct arch_entry in;
-	bool known = !(prev->flags & PF_KTHREAD) && arch_task_entry_read(prev, &in);
-	bool iowait = BPF_CORE_READ_BITFIELD(prev, in_iowait);
+	bool known = !(LOAD(prev, flags) & PF_KTHREAD) && entry_read(prev, &in);
+	bool iowait = plain ? BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait) : BPF_CORE_READ_BITFIELD(prev, in_iowait);
 
 	if (state) {
 		t->class = class_of(prev, state, known ? &in : NULL, iowait, &t->call_class);
@@ -337,11 +343,11 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	if (preempt) /* it may have been about to sleep: it goes on with that when it is back */
 		state = 0;
 	tl->switches++;
-	if (prev->pid)
+	if (LOAD(prev, pid))
 		stack = thread_left(prev, preempt, state, now, cpu, ctx, tl);
 	else
 		stint_add(cpu, OFFCPU_BY_IDLE, cpu->idle_ns ? cpu->idle_ns : begin_ns, now);
-	if (next->pid) {
+	if (LOAD(next, pid)) {
 		cpu->running = thread_came(next, now, cpu, tl);
 		cpu->idle_ns = 0;
 	} else {
@@ -361,7 +367,7 @@ static __always_inline long state_of(struct task_struct *task)
 	return BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
 }
 
-/* One of these two is loaded. */
+/* One of these two is loaded. All that begin with tp_btf are given another type where that is refused: see offcpu_load.bpf.h. */
 SEC("?tp_btf/sched_switch")
 int BPF_PROG(offcpu_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
@@ -444,7 +450,7 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 	if (!stack_fill(s, current, ctx, NULL) &&
 	    bpf_ringbuf_output(&events, &s->ev, stack_event_size(s), BPF_RB_NO_WAKEUP))
 		return false;
-	return !wake_send(t, s, key, now - t->since_ns, p->flags);
+	return !wake_send(t, s, key, now - t->since_ns, LOAD(p, flags));
 }
 
 /* Who has this CPU; 0: nobody, or it is not known. No look-up, unless nobody saw it come. */

@@ -13,6 +13,7 @@
 #include "probes/arch_x86.h"
 #include "probes/offcpu.h"
 #include "probes/offcpu_class.bpf.h"
+#include "probes/offcpu_load.bpf.h"
 
 const volatile __u32 syscall_futex = OFFCPU_SYSCALLS;
 const volatile __u32 syscall_sync = OFFCPU_SYSCALLS; /* a call for the disk that takes no descriptor */
@@ -46,13 +47,13 @@ static __always_inline void object_socket(struct offcpu_object *on, struct file 
 
 static __always_inline void object_file(struct offcpu_object *on, struct task_struct *task, __u64 fd)
 {
-	struct files_struct *open = task->files;
-	struct fdtable *table = open ? open->fdt : NULL;
+	struct files_struct *open = LOAD(task, files);
+	struct fdtable *table = open ? LOAD(open, fdt) : NULL;
 	struct file *file = NULL;
 	struct inode *inode;
 
-	if (fd >= FD_MAX || !table || fd >= table->max_fds ||
-	    bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
+	if (fd >= FD_MAX || !table || fd >= LOAD(table, max_fds) ||
+	    bpf_probe_read_kernel(&file, sizeof(file), LOAD(table, fd) + fd) || !file)
 		return;
 	inode = BPF_CORE_READ(file, f_inode);
 	on->kind = OFFCPU_ON_FILE;
@@ -62,13 +63,13 @@ static __always_inline void object_file(struct offcpu_object *on, struct task_st
 		object_socket(on, file);
 }
 
-/* `task` is one that the kernel vouches for, and leaves the CPU now. */
+/* `task` leaves the CPU now. */
 static __noinline void object_find(struct offcpu_object *on, struct task_struct *task, __u8 class)
 {
 	struct arch_entry in;
 
 	on->kind = OFFCPU_ON_NOTHING;
-	if (task->flags & PF_KTHREAD || !arch_task_entry_read(task, &in) || in.call < 0)
+	if (LOAD(task, flags) & PF_KTHREAD || !entry_read(task, &in) || in.call < 0)
 		return;
 	if (in.call == syscall_futex) {
 		on->kind = OFFCPU_ON_FUTEX;

@@ -24,6 +24,7 @@
 #include "loaders/lib/bpf/tables.h"
 #include "loaders/lib/host/syscalls.h"
 #include "loaders/offcpu/drain.h"
+#include "loaders/offcpu/hooks.h"
 #include "loaders/offcpu/join.h"
 #include "loaders/offcpu/quota.h"
 #include "loaders/offcpu/record.h"
@@ -31,6 +32,7 @@
 #include "probes/offcpu.h"
 #include "probes/offcpu.skel.h"
 #include "schema/base/clock.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 
 #define STACK_RATE_DEFAULT 1000
@@ -41,13 +43,13 @@
 #define THREADS_MOST       262144
 #define SUMS_EACH          4  /* kinds of stretch of a thread, in the mean */
 #define SLOTS_AT_ONCE      64 /* that a CPU takes from the queue */
-#define LINKS              8
 
 _Static_assert(OFFCPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
 
 struct offcpu {
 	struct offcpu_bpf *skel;
-	struct bpf_link *links[LINKS];
+	bool plain;         /* its tracepoints: see hooks.h */
+	struct bpf_link *links[HOOKS];
 	struct drain drain;
 	struct offcpu_sum *sums; /* the map's, mapped */
 	struct join join;
@@ -56,6 +58,7 @@ struct offcpu {
 };
 
 static uint32_t stack_rate = STACK_RATE_DEFAULT;
+static bool plain_only; /* plain tracepoints, even where others are not refused */
 
 static int rate_set(const char *value, struct err *e)
 {
@@ -69,8 +72,17 @@ static int rate_set(const char *value, struct err *e)
 	return 0;
 }
 
+static int tracepoints_set(const char *value, struct err *e)
+{
+	if (strcmp(value, "auto") && strcmp(value, "plain"))
+		return err_set(e, -EINVAL, EXIT_USAGE, "--tracepoints '%s' is neither auto nor plain", value);
+	plain_only = !strcmp(value, "plain");
+	return 0;
+}
+
 static const struct family_option options[] = {
 	{"stack-rate", "N", "stacks a second on each CPU, half of them of one thread (default 1000)", rate_set},
+	{"tracepoints", "WHICH", "auto: typed ones, where those are refused plain ones (default auto); plain", tracepoints_set},
 	{0},
 };
 
@@ -176,10 +188,7 @@ static void offcpu_detach(void *state)
 {
 	struct offcpu *o = state;
 
-	for (int i = 0; i < LINKS; i++) {
-		bpf_link__destroy(o->links[i]);
-		o->links[i] = NULL;
-	}
+	hooks_detach(o->links);
 }
 
 static void offcpu_close(void *state)
@@ -215,25 +224,45 @@ static int sums_map(struct offcpu *o, struct err *e)
 	return err ? load_error(err, "offcpu: free_slots", e) : 0;
 }
 
-static int offcpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int skel_load(const struct family_config *c, bool plain, struct offcpu_bpf **out)
 {
-	struct offcpu_bpf *skel = offcpu_bpf__open();
-	struct offcpu *o;
-	int err;
+	int err = plain ? hooks_plain() : 0;
+	struct offcpu_bpf *skel = err ? NULL : offcpu_bpf__open();
 
 	if (!skel)
-		return load_error(-errno, "offcpu", e);
+		return err ? err : -errno;
 	offcpu_configure(skel, c);
+	skel->rodata->plain = plain;
+	bpf_program__set_autoload(skel->progs.offcpu_seed, !plain);
 	err = tables_reuse(skel->obj, c->tables);
 	if (!err)
 		err = offcpu_bpf__load(skel);
 	if (!err)
 		err = scope_fill(skel->obj, c->target);
-	if (err) {
+	if (err)
 		offcpu_bpf__destroy(skel);
-		return load_error(err, "offcpu", e);
+	else
+		*out = skel;
+	return err;
+}
+
+static int offcpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+{
+	struct offcpu_bpf *skel = NULL;
+	bool plain = plain_only;
+	struct offcpu *o;
+	int err = skel_load(c, plain, &skel);
+
+	if (err && !plain && !skel_load(c, true, &skel)) {
+		log_warn("offcpu: typed tracepoints are refused (%s): plain ones cost a little more, and a thread that sleeps all "
+			 "the time is not seen", strerror(-err));
+		plain = true;
+		err = 0;
 	}
+	if (err)
+		return load_error(err, "offcpu", e);
 	o = offcpu_new(skel);
+	o->plain = plain;
 	err = sums_map(o, e);
 	if (err) {
 		offcpu_close(o);
@@ -246,37 +275,9 @@ static int offcpu_open(const struct family_config *c, void **state, struct bpf_o
 
 /* ---- attach ---- */
 
-static int attach_one(struct offcpu *o, struct bpf_program *prog, size_t at, struct err *e)
-{
-	if (bpf_program__fd(prog) < 0)
-		return 0;
-	o->links[at] = bpf_program__attach(prog);
-	return o->links[at] ? 0 : load_error(-errno, bpf_program__name(prog), e);
-}
-
-/* Reading the iterator runs the program for each thread that is there. */
-static int seed(struct offcpu *o, struct err *e)
-{
-	struct bpf_link *link = bpf_program__attach_iter(o->skel->progs.offcpu_seed, NULL);
-	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1, err = fd < 0 ? -errno : 0;
-	char buf[64];
-
-	while (!err && read(fd, buf, sizeof(buf)) > 0)
-		;
-	if (fd >= 0)
-		close(fd);
-	bpf_link__destroy(link);
-	return err ? load_error(err, "offcpu_seed", e) : 0;
-}
-
 static int offcpu_attach(void *state, struct err *e)
 {
 	struct offcpu *o = state;
-	struct bpf_program *const progs[] = {
-		o->skel->progs.offcpu_fork,   o->skel->progs.offcpu_exit,       o->skel->progs.offcpu_exec,
-		o->skel->progs.offcpu_waking, o->skel->progs.offcpu_wakeup_new, o->skel->progs.offcpu_switch,
-		o->skel->progs.offcpu_switch_old,
-	};
 	const struct drain_maps maps = {
 		.threads = bpf_map__fd(o->skel->maps.threads),
 		.who = bpf_map__fd(o->skel->maps.who),
@@ -288,15 +289,14 @@ static int offcpu_attach(void *state, struct err *e)
 		.n_sums = bpf_map__max_entries(o->skel->maps.sums),
 	};
 	int64_t begin_ns;
-	int err = 0;
+	int err;
 
 	quota_read(&o->quota, NULL, clock_boot_ns());
-	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]) && !err; i++)
-		err = attach_one(o, progs[i], i, e);
+	err = hooks_attach(o->skel, o->plain, o->links, e);
 	begin_ns = clock_boot_ns();
 	__atomic_store_n(&o->skel->bss->begin_ns, (uint64_t)begin_ns, __ATOMIC_RELEASE);
 	drain_init(&o->drain, &maps, begin_ns);
-	return err ? err : seed(o, e);
+	return err ? err : hooks_seed(o->skel, o->plain, e);
 }
 
 /* ---- reading ---- */

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/offcpu/hooks.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/types.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/scope.h" /* the skeleton has its configuration */
+#include "probes/offcpu.h"
+#include "probes/offcpu.skel.h"
+
+struct hook {
+	struct bpf_program *prog;
+	const char *tracepoint;
+};
+
+static void hooks_of(const struct offcpu_bpf *skel, struct hook out[HOOKS])
+{
+	const struct hook all[HOOKS] = {
+		{skel->progs.offcpu_fork, "sched_process_fork"},
+		{skel->progs.offcpu_exit, "sched_process_exit"},
+		{skel->progs.offcpu_exec, "sched_process_exec"},
+		{skel->progs.offcpu_waking, "sched_waking"},
+		{skel->progs.offcpu_wakeup_new, "sched_wakeup_new"},
+		{skel->progs.offcpu_switch, "sched_switch"},
+		{skel->progs.offcpu_switch_old, "sched_switch"},
+	};
+
+	for (int i = 0; i < HOOKS; i++)
+		out[i] = all[i];
+}
+
+/* libbpf's own handler of such a section looks for type information even where the type of a program is set anew. */
+int hooks_plain(void)
+{
+	static int registered;
+
+	if (registered <= 0)
+		registered = libbpf_register_prog_handler("tp_btf/", BPF_PROG_TYPE_RAW_TRACEPOINT, 0, NULL);
+	return registered < 0 ? registered : 0;
+}
+
+int hooks_attach(struct offcpu_bpf *skel, bool plain, struct bpf_link *links[HOOKS], struct err *e)
+{
+	struct hook hooks[HOOKS];
+
+	hooks_of(skel, hooks);
+	for (int i = 0; i < HOOKS; i++) {
+		if (bpf_program__fd(hooks[i].prog) < 0)
+			continue;
+		links[i] = plain ? bpf_program__attach_raw_tracepoint(hooks[i].prog, hooks[i].tracepoint) :
+				   bpf_program__attach(hooks[i].prog);
+		if (!links[i])
+			return load_error(-errno, bpf_program__name(hooks[i].prog), e);
+	}
+	return 0;
+}
+
+void hooks_detach(struct bpf_link *links[HOOKS])
+{
+	for (int i = 0; i < HOOKS; i++) {
+		bpf_link__destroy(links[i]);
+		links[i] = NULL;
+	}
+}
+
+/* Reading the iterator runs the program for each thread. */
+int hooks_seed(struct offcpu_bpf *skel, bool plain, struct err *e)
+{
+	struct bpf_link *link;
+	char buf[64];
+	int fd, err;
+
+	if (plain)
+		return 0;
+	link = bpf_program__attach_iter(skel->progs.offcpu_seed, NULL);
+	fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	err = fd < 0 ? -errno : 0;
+	while (!err && read(fd, buf, sizeof(buf)) > 0)
+		;
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+	return err ? load_error(err, "offcpu_seed", e) : 0;
+}
