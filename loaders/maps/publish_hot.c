@@ -39,6 +39,7 @@ void publish_hot_fill(struct publish *pub, struct rowset *set, const struct unwi
 	for (uint32_t k = 0; k < set->part_count; k++) {
 		if ((uint64_t)a->used + a->held_elements + rowparts_elements(s, k) > most)
 			return;
+		tablemaps_hold(pub->maps);
 		if (rowparts_make(&pub->rowsets, set, s, k, 0))
 			return;
 	}

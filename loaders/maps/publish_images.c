@@ -322,5 +322,6 @@ void publish_images_tick(struct publish *pub, uint64_t now_ns)
 	ask(pub, now_ns);
 	look_at_open(pub, now_ns);
 	publish_hot_tick(pub, now_ns);
+	tablemaps_let_go(pub->maps);
 	tell_users(pub);
 }

@@ -64,7 +64,7 @@ static int write_pages(const struct rowsets *rs, const struct rowset *set, uint3
 		       uint32_t by)
 {
 	struct tablemaps_window w = {0};
-	int rc = tablemaps_window_open(rs->maps, set->first + lo, hi - lo, &w);
+	int rc = tablemaps_window_borrow(rs->maps, set->first + lo, hi - lo, &w);
 
 	for (uint32_t i = lo; !rc && i < hi; i++) {
 		const uint64_t page = elements ? elements[i] : 0;

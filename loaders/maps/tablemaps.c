@@ -125,6 +125,26 @@ int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n,
 	return 0;
 }
 
+int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+{
+	if (!t->held || !n || n > t->n_rows || first > t->n_rows - n)
+		return tablemaps_window_open(t, first, n, w);
+	*w = (struct tablemaps_window){.at = t->held + first};
+	return 0;
+}
+
+void tablemaps_hold(struct tablemaps *t)
+{
+	if (!t->held)
+		t->held = map_all(t->fd[MP_TABLES_ROWS], (size_t)t->n_rows * sizeof(uint64_t));
+}
+
+void tablemaps_let_go(struct tablemaps *t)
+{
+	unmap(t->held, (size_t)t->n_rows * sizeof(uint64_t));
+	t->held = NULL;
+}
+
 void tablemaps_window_close(struct tablemaps_window *w)
 {
 	if (w->base)
@@ -135,7 +155,7 @@ void tablemaps_window_close(struct tablemaps_window *w)
 int tablemaps_rows_write(const struct tablemaps *t, uint32_t first, const void *data, uint32_t n)
 {
 	struct tablemaps_window w;
-	int rc = n ? tablemaps_window_open(t, first, n, &w) : 0;
+	int rc = n ? tablemaps_window_borrow(t, first, n, &w) : 0;
 
 	if (rc || !n)
 		return rc;
@@ -147,7 +167,7 @@ int tablemaps_rows_write(const struct tablemaps *t, uint32_t first, const void *
 int tablemaps_rows_equal(const struct tablemaps *t, uint32_t first, const void *data, uint32_t n)
 {
 	struct tablemaps_window w;
-	int rc = n ? tablemaps_window_open(t, first, n, &w) : 0;
+	int rc = n ? tablemaps_window_borrow(t, first, n, &w) : 0;
 
 	if (rc || !n)
 		return rc ? rc : 1;
@@ -176,6 +196,7 @@ int tablemaps_open(struct tablemaps *t, uint32_t rows_mb, const int from[MP_TABL
 
 void tablemaps_close(struct tablemaps *t)
 {
+	tablemaps_let_go(t);
 	unmap(t->mappings, (size_t)t->n_mappings * sizeof(uint64_t));
 	unmap(t->images, (size_t)TABLES_IMAGES * sizeof(struct tables_image));
 	unmap(t->state, sizeof(struct tables_state));

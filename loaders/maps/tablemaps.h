@@ -2,7 +2,7 @@
 /*
  * tablemaps: the BPF maps of probes/tables.h: made, or taken over from a sonde-maps before us, and what is written
  * into them by memory. `rows` is large and shows up as ours wherever it is mapped, so that only the pieces that are just
- * being written are; the others are mapped all the time.
+ * being written are, or all of it for a while when many follow (tablemaps_hold); the others are mapped all the time.
  */
 #ifndef SONDE_MAPS_TABLEMAPS_H
 #define SONDE_MAPS_TABLEMAPS_H
@@ -26,6 +26,7 @@ struct tablemaps {
 	uint64_t *mappings;
 	struct tables_image *images;
 	struct tables_state *state;
+	uint64_t *held; /* all rows, or NULL */
 	bool taken_over;
 };
 
@@ -47,7 +48,14 @@ struct tablemaps_window {
 
 /* Elements [first, first + n). 0 or -errno. */
 int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w);
+/* The same for a moment: until the close, and no longer than the hold. While all rows are held it costs no system call. */
+int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w);
 void tablemaps_window_close(struct tablemaps_window *w); /* a zeroed one is fine */
+/* Many pieces will follow: mapping each, a large file's parts say, costs more than mapping all rows once (with clang, rustc and
+ * node running, sonde-maps takes 132 ms of CPU to begin with, else 243). Held twice is held once; where it fails, each piece is
+ * mapped as ever. */
+void tablemaps_hold(struct tablemaps *t);
+void tablemaps_let_go(struct tablemaps *t); /* nothing held is fine */
 /* Copy `n` elements into `rows` from `first` on, or compare them. -errno: they could not be mapped. */
 int tablemaps_rows_write(const struct tablemaps *t, uint32_t first, const void *data, uint32_t n);
 /* 1: equal, 0: not. */
