@@ -136,6 +136,21 @@ static const char *text(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key)) ?: "?";
 }
 
+/* One without a time had no rows of its own: it was empty, or a sealed day holds them. */
+static void tell_removed(const json_t *row)
+{
+	double mib = json_number_value(json_object_get(row, "bytes")) / 1048576;
+
+	if (!json_is_string(json_object_get(row, "to")))
+		talk(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %s", text(row, "segment"), text(row, "why"), mib,
+		     json_is_true(json_object_get(row, "counted")) ? "no rows of its own" : "its rows could not be counted");
+	else
+		talk(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %lld rows, %lld events, %lld lost, up to %s",
+		     text(row, "segment"), text(row, "why"), mib, (long long)json_integer_value(json_object_get(row, "rows")),
+		     (long long)json_integer_value(json_object_get(row, "events")),
+		     (long long)json_integer_value(json_object_get(row, "lost")), text(row, "to"));
+}
+
 void retain_ended(struct retain *r, int status)
 {
 	json_t *root, *rows, *row;
@@ -147,11 +162,7 @@ void retain_ended(struct retain *r, int status)
 	if (!root)
 		talk(LOG_LEVEL_WARN, "sonded", "sonde-prune failed (code %d): it is tried again", code);
 	json_array_foreach(rows, i, row)
-		talk(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %lld rows, %lld events, %lld lost, up to %s",
-		     text(row, "segment"), text(row, "why"), json_number_value(json_object_get(row, "bytes")) / 1048576,
-		     (long long)json_integer_value(json_object_get(row, "rows")),
-		     (long long)json_integer_value(json_object_get(row, "events")),
-		     (long long)json_integer_value(json_object_get(row, "lost")), text(row, "to"));
+		tell_removed(row);
 	if (json_array_size(json_object_get(root, "unmet")) && !r->unmet)
 		talk(LOG_LEVEL_WARN, "sonded", "the store is over its limits, and nothing more in it may go");
 	r->unmet = json_array_size(json_object_get(root, "unmet")) > 0;

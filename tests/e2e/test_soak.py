@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Months in minutes (make check-soak, SOAK_SECONDS=600): sonded with real probes and a loader that counts, on both CPUs busy,
 short processes without end, containers that come and go, loaders killed each few seconds, sonded killed each minute, a new file
-each 20 s, finished ones sealed, and a small disk that another program fills and frees."""
+each 20 s, finished ones sealed, and a small disk that another program fills and frees.
+Packing has a hundredth of a CPU that others want, and ends with the sonded that started it: what a minute's life leaves of it is
+told; once the CPUs are idle, sonded has to have packed something within a minute and a half."""
 import contextlib
 import glob
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -26,6 +29,7 @@ pytestmark = pytest.mark.soak
 SECONDS = int(os.environ.get("SONDE_SOAK_SECONDS", "600"))
 BUDGET, DISK, RESERVE = 64 << 20, 112, "12M"
 HZ, BUCKET_NS = 99, 10_000_000_000
+AFTER_S = 25
 
 
 def account(store):
@@ -90,6 +94,10 @@ class Load(threading.Thread):
             for b in self.burners:
                 b.look()
 
+    def burn(self, on):
+        for b in self.burners:
+            b.child.send_signal(signal.SIGCONT if on else signal.SIGSTOP)
+
     def end(self):
         self.over.set()
         self.join()
@@ -139,7 +147,7 @@ class Chaos:
     def __init__(self, start, filler):
         self.start, self.filler = start, filler
         self.d, self.born = start(), time.monotonic()
-        self.kills = self.restarts = self.fillings = 0
+        self.kills = self.restarts = self.fillings = self.packed = 0
         self.fresh = None  # (descriptors, memory) of the sonded that runs, once it has settled
 
     def kill_child(self):
@@ -150,7 +158,12 @@ class Chaos:
             os.kill(pid, signal.SIGKILL)
             self.kills += 1
 
+    def count_packed(self):
+        """Segments, as the sonded that runs says."""
+        self.packed += sum(int(n) for n in re.findall(r"sealed (\d+) segments", self.d.said()))
+
     def kill_sonded(self):
+        self.count_packed()
         pids = self.d.pids()
         self.d.stop(signal.SIGKILL)
         assert until(lambda: not [p for p in pids if alive(p)], 20)
@@ -248,6 +261,11 @@ def test_soak(scratch, disk, docker):
             chaos.turn()
         if os.path.exists(chaos.filler):
             os.unlink(chaos.filler)
+        load.burn(False)
+        assert until(lambda: chaos.d.ask(do="status")["store"]["sealing"]["segments"], 90, 0.5), (chaos.d.ask(do="status"), chaos.d.said())
+        chaos.count_packed()
+        load.burn(True)
+        time.sleep(AFTER_S)  # what was before may all be in files that had to go
         assert chaos.d.running("cpu") and chaos.d.running("goheap"), chaos.d.said()
         pids = chaos.d.pids()
         took = chaos.d.stop()
@@ -264,7 +282,6 @@ def test_soak(scratch, disk, docker):
 def judge(store, counts, load, watch, chaos, seed):
     # whoever opens the store next settles the accounts of the killed: here it is one more pass of retention
     subprocess.run([os.path.join(BIN, "sonde-prune"), "--store", store, "--budget", "64M", "--reserve", "1", "--quiet"], check=True)
-    packed = sum(n > 0 for n in sealed(store).values())
     for _ in range(2):  # what sonded did not come to between two kills; the second one removes what the first one packed
         subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", store, "--today", "--grace", "0", "--quiet"], check=True)
     gone, files, since = account(store)
@@ -278,7 +295,8 @@ def judge(store, counts, load, watch, chaos, seed):
     sampled = cpu_sampled(store, [b.child.pid for b in load.burners], since)
     told = json.dumps({"seed": seed, "seconds": SECONDS, "done": done, "begun": begun, "stored": stored, "lost": lost,
                        "removed": gone.get("goheap", 0), "files removed": files, "children killed": chaos.kills,
-                       "sonded killed": chaos.restarts, "disk filled": chaos.fillings, "containers": load.containers, "sealed by sonded": packed, "sealed": sum(n > 0 for n in sealed(store).values()),
+                       "sonded killed": chaos.restarts, "disk filled": chaos.fillings, "containers": load.containers, "sealed by sonded": chaos.packed,
+                       "sealed": sum(n > 0 for n in sealed(store).values()),
                        "most of budget": round(watch.most / BUDGET, 4), "cpu ran": round(ran, 2), "cpu sampled": round(sampled, 2)})
     print(told)
     assert done <= stored + lost + gone.get("goheap", 0) <= begun and begun - done <= len(os.listdir(counts)), told
