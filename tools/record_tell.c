@@ -130,11 +130,12 @@ static void say_sums(const struct record *r, const char *rec)
 
 	record_counts(r, 'd', &counts);
 	fprintf(stderr, "%s%s done: %s of %.0f process%s in %.1f s; %.0f lost; %.1f %% of frames named, %.1f %% of "
-			"user stacks complete; own CPU %.1f %% of one core\n",
+			"user stacks complete; own CPU %.1f %% of one core, and %.2f s to start and end\n",
 		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts), processes_of(r),
 		processes_of(r) == 1 ? "" : "es", record_num(l->done, "to") - record_num(l->done, "from"), lost_total(r),
 		frames > 0 ? 100 * record_sum(r, 'd', "frames_named") / frames : 100,
-		user > 0 ? 100 * record_sum(r, 'd', "user_complete") / user : 100, 100 * record_sum(r, 'd', "self_cores"));
+		user > 0 ? 100 * record_sum(r, 'd', "user_complete") / user : 100, 100 * record_sum(r, 'd', "self_cores"),
+		record_sum(r, 'd', "edges_cpu_s"));
 }
 
 static void say_done(struct record *r)
@@ -161,7 +162,7 @@ static void say_done(struct record *r)
 static json_t *row_json(const struct record *r, const struct loader *l)
 {
 	static const char *const kept[] = {"run", "segment", "samples", "seen", "lost", "processes", "frames",
-					   "frames_named", "user_samples", "user_complete", "self_cores"};
+					   "frames_named", "user_samples", "user_complete", "self_cores", "edges_cpu_s"};
 	json_t *row = json_object();
 
 	json_object_set_new(row, "family", json_string(l->family->name));

@@ -230,18 +230,6 @@ void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const
 	strbuf_release(&one);
 }
 
-void hub_emit_watched(struct hub *h, uint32_t type, const void *fixed)
-{
-	struct strbuf b = STRBUF_INIT;
-
-	hub_emit(h, type, fixed, NULL);
-	mapspack_add(&b, type, fixed, NULL);
-	for (struct client *c = h->clients; c; c = c->next)
-		if (c->watches)
-			hub_client_send(c, b.buf, b.len, NULL, 0, false);
-	strbuf_release(&b);
-}
-
 void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason, int fd)
 {
 	struct strbuf *b = h->dumping ? &h->dump : &h->packet;

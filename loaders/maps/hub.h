@@ -36,7 +36,7 @@ void hub_free(struct hub *h);
 int hub_listen(struct hub *h, const char *path, struct err *e);
 void hub_accept(struct hub *h);
 /* A connected socket (taken), of the owner: when it goes, hub_orphaned says so. Where others are listened for, it is told what
- * is for whoever watches (hello, tables, hub_emit_watched), and not what happens on the host. */
+ * is for whoever watches (hello, tables, hub_emit_cost), and not what happens on the host. */
 void hub_own(struct hub *h, int fd);
 bool hub_orphaned(const struct hub *h);
 size_t hub_clients(const struct hub *h);
@@ -44,10 +44,10 @@ size_t hub_clients(const struct hub *h);
 bool hub_ready(struct hub *h, void *ptr, uint32_t events);
 
 void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const *str);
-/* The same, to an owner that watches too: at once. */
-void hub_emit_watched(struct hub *h, uint32_t type, const void *fixed);
 /* MP_INDEX with its descriptor (borrowed; -1: none). */
 void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason, int fd);
+/* MP_COST: to each client the whole and its share; to an owner that watches too. */
+void hub_emit_cost(struct hub *h, const struct mp_cost *m);
 /* Send what was emitted. */
 void hub_flush(struct hub *h);
 /* While muted nothing is sent: the state is being read anew, and hub_reseed_all will tell it. */

@@ -212,6 +212,8 @@ void hub_client_read(struct client *c)
 				c->hub->ops.want(c->hub->ops.ctx, m.m.want.id, m.m.want.flags & MP_WANT_DAMAGED);
 			else if (m.type == MP_HURRY)
 				c->hub->ops.hurry(c->hub->ops.ctx);
+			else if (m.type == MP_BOOKS)
+				c->books = true;
 	}
 	if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		client_drop(c);

@@ -20,7 +20,8 @@ struct client {
 	struct client *next;
 	struct hub *hub;
 	int fd;
-	bool owner, watches, seeded, lost, dead;
+	bool owner, watches, seeded, lost, dead, books;
+	struct mp_cost_share share;
 	uint32_t events; /* epoll's */
 	struct packet *head, **tail;
 	size_t queued, queued_fds;
@@ -36,6 +37,7 @@ struct hub {
 	char *path;
 	struct client *clients;
 	size_t n;
+	struct mp_cost_share shared; /* of the whole, as far as it is in some client's share */
 	struct strbuf packet;    /* to all */
 	struct client *dumping;  /* not NULL: to this one alone */
 	struct strbuf dump;

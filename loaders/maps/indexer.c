@@ -239,6 +239,15 @@ bool indexer_busy(const struct indexer *ix)
 	return ix->queue || ix->ahead;
 }
 
+uint64_t indexer_cpu_ns(const struct indexer *ix)
+{
+	uint64_t sum = ix->lines ? linejobs_cpu_ns(ix->lines) : 0;
+
+	for (int i = 0; i < INDEXER_CHILDREN; i++)
+		sum += indexchild_cpu_ns(&ix->jobs[i].child);
+	return sum;
+}
+
 void indexer_free(struct indexer *ix)
 {
 	if (!ix)

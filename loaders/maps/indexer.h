@@ -46,5 +46,7 @@ bool indexer_ready(struct indexer *ix, void *ptr);
 /* Deadlines, and descriptors kept too long. */
 void indexer_tick(struct indexer *ix, uint64_t now_ns);
 bool indexer_busy(const struct indexer *ix);
+/* What the children that run have used of the CPU so far. */
+uint64_t indexer_cpu_ns(const struct indexer *ix);
 
 #endif

@@ -57,6 +57,11 @@ void linejobs_free(struct linejobs *l)
 	free(l);
 }
 
+uint64_t linejobs_cpu_ns(const struct linejobs *l)
+{
+	return indexchild_cpu_ns(&l->child);
+}
+
 /* ---- the queue ---- */
 
 void linejobs_add(struct linejobs *l, struct mimage *img)

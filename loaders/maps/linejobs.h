@@ -32,6 +32,7 @@ void linejobs_drop(struct linejobs *l, struct mimage *img); /* it is going to be
 /* Nothing else is to be done: begin with the next one, if none runs. */
 void linejobs_next(struct linejobs *l);
 bool linejobs_ready(struct linejobs *l, void *ptr);
+uint64_t linejobs_cpu_ns(const struct linejobs *l); /* of the child that runs */
 void linejobs_tick(struct linejobs *l, uint64_t now_ns);
 
 #endif

@@ -77,11 +77,11 @@ static void tell_cost(struct maps *m)
 	if (is_due(&m->due.memory_ns, MEMORY_NS))
 		read_memory(m);
 	feed_cost(m->feed, &c);
-	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF), .index_cpu_ns = cpu_of(RUSAGE_CHILDREN),
+	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF), .index_cpu_ns = cpu_of(RUSAGE_CHILDREN) + indexer_cpu_ns(m->indexer),
 			       .bpf_ns = c.bpf_ns, .bpf_runs = c.bpf_runs, .rss_bytes = m->rss,
 			       .private_bytes = m->private, .map_bytes = c.map_bytes + m->tables_bytes};
 	publish_cost(m->publish, &out);
-	hub_emit_watched(m->hub, MP_COST, &out);
+	hub_emit_cost(m->hub, &out);
 }
 
 /* Records were lost since then (0: nobody knows how many): read /proc again for all, tell all anew. */
@@ -170,6 +170,7 @@ static void soon(struct maps *m)
 		return;
 	}
 	m->tell_soon = false;
+	tell_cost(m); /* before the watermark, which says that it has come */
 	read_and_tell(m);
 	hub_flush(m->hub);
 }

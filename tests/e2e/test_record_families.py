@@ -52,7 +52,7 @@ import sqlite3
 run = sqlite3.connect(os.path.join(store, db)).execute("SELECT max(id) FROM run WHERE family = ?", (name,)).fetchone()[0]
 tell(**{"event": "done", "run": run, "segment": os.path.join(store, db), "samples": n, "seen": n + 1, "lost": {"ring": 1},
         "lost_total": 1, "processes": plan.get("processes", 2), "frames": 10, "frames_named": 9, "user_samples": 4,
-        "user_complete": 4, "from": 1800000000, "to": 1800000010, "self_cores": 0.01, "first_s": 0.1})
+        "user_complete": 4, "from": 1800000000, "to": 1800000010, "self_cores": 0.01, "edges_cpu_s": 0.1, "first_s": 0.1})
 sys.exit(0 if n else 4)
 """
 KEEPS = """#!/usr/bin/python3
@@ -106,7 +106,7 @@ def test_several_families_are_one_recording(host):
     assert re.search(r"^recording cpu at 99 Hz \(stand-in\) → ", done.stderr, re.M)
     assert re.search(r"^recording offcpu \(stand-in\) → ", done.stderr, re.M)
     assert re.search(r"^rec 1 done: cpu 990 samples, offcpu 6 events, goheap 2 events of 3 processes in 10\.0 s; 3 lost; 90\.0 % "
-                     r"of frames named, 100\.0 % of user stacks complete; own CPU 3\.0 % of one core$", done.stderr, re.M)
+                     r"of frames named, 100\.0 % of user stacks complete; own CPU 3\.0 % of one core, and 0\.30 s to start and end$", done.stderr, re.M)
     assert re.search(r"^next:  sonde flame ", done.stderr, re.M) and "hottest  app" in done.stderr
     listed = json.loads(host("status", "--json")[0].stdout)["rows"]
     assert [(r["rec"], r["samples"], r["events"]) for r in listed] == [(1, 990, 7)]

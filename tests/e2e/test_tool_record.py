@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import time
@@ -180,3 +181,22 @@ def test_doctor_and_reading_work_without_root(store, work):
     done = subprocess.run([*user, f"{BIN}/sonde", "record", "-d", "1s", "--store", "/tmp/x"], capture_output=True, text=True,
                           check=False)
     assert done.returncode == 5 and "privileges" in done.stderr and "fix: sudo" in done.stderr
+
+
+def test_the_cost_of_two_families_together_is_what_the_kernel_counted(store):
+    """Both share one sonde-maps: what it took is booked once, its start-up too, and by no more than it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = record(store, "-d", "2s", "--families", "cpu,goheap")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    booked = sql_all(store, "SELECT program, run_id, sum(cpu_ns) AS ns FROM cost GROUP BY 1, 2")
+    own = sum(r["ns"] for r in booked if not r["program"].startswith("bpf:")) / 1e9
+    maps = [r["ns"] for r in booked if r["program"] == "sonde-maps"]
+    assert len(maps) == 2 and min(maps) > 0
+    # what a loader needs to come to its end, and sonde itself, are in no recording
+    assert 0.7 * took - 0.1 <= own <= took, (own, took, booked)
+    length, share, edges = map(float, re.search(r" in ([\d.]+) s; .* own CPU ([\d.]+) % of one core, and ([\d.]+) s to start",
+                                                done.stderr).groups())
+    everything = sum(r["ns"] for r in booked) / 1e9
+    assert abs(share / 100 * length + edges - everything) <= 0.1 * everything + 0.03, (done.stderr, everything)

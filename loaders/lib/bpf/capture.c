@@ -218,7 +218,7 @@ static int open_parts(struct capture *c, struct err *e)
 	struct store_writer_opts so = {.dir = o->store, .segment_bytes = o->segment_bytes, .segment_s = o->segment_s,
 				       .budget_bytes = o->budget_bytes};
 	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(), .socket_path = o->maps_socket,
-				   .args_policy = o->args, .no_lines = o->no_lines};
+				   .args_policy = o->args, .no_lines = o->no_lines, .books = true};
 	const struct naming_opts no = {.no_lines = o->no_lines, .include = o->include, .exclude = o->exclude};
 	int err;
 
@@ -376,6 +376,20 @@ static void drain_names(struct capture *c)
 	}
 }
 
+/* What it all has cost by now. */
+static void drain_cost(struct capture *c)
+{
+	int64_t now = clock_boot_ns();
+
+	hostmaps_hurry(c->maps);
+	while ((int64_t)hostmaps_watermark(c->maps) < now && clock_boot_ns() - now < 100 * MSEC) {
+		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
+
+		poll(&pfd, 1, 20);
+		hostmaps_read(c->maps);
+	}
+}
+
 static void report_names(struct capture *c)
 {
 	struct naming_stat names;
@@ -410,6 +424,7 @@ static void store_settle(struct capture *c, int64_t deadline_ns)
 
 static void end(struct capture *c)
 {
+	struct ledger_figures figures;
 	struct family_tally t;
 	int64_t stopped_ns;
 
@@ -422,7 +437,10 @@ static void end(struct capture *c)
 	c->r->to_ns = capture_utc(c, stopped_ns);
 	capture_flush(c);
 	drain_names(c);
+	drain_cost(c);
 	capture_ledger_write(c);
+	ledger_read(&c->ledger, c->maps, &t, &figures);
+	c->r->edges_cpu_s = (double)ledger_all_ns(&figures) / 1e9 - c->r->self_cores * (double)(stopped_ns - c->attached_ns) / 1e9;
 	capture_flush(c);
 	report_names(c);
 	store_settle(c, clock_boot_ns() + (c->r->interrupted ? 500 * MSEC : 5000 * MSEC));

@@ -50,7 +50,9 @@ struct capture_report { /* filled in as far as the capture came */
 	uint64_t stale;              /* records named before sonde-maps had told all of their time */
 	uint64_t unfollowed;
 	int64_t from_ns, to_ns;      /* UTC */
-	double first_s, self_cores;  /* first_s < 0: nothing was stored */
+	double first_s;              /* < 0: nothing was stored */
+	double self_cores;           /* CPU of sonde while it captured */
+	double edges_cpu_s;          /* to start, and to name and store what was left at the end */
 	uint64_t run_ns, run_p99_ns; /* in the family's program: mean of all, and the 99th percentile's upper bound */
 	bool interrupted;
 };

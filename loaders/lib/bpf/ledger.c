@@ -129,6 +129,11 @@ uint64_t ledger_busy_ns(const struct ledger *l, const struct ledger_figures *now
 	       grown(now->maps_bpf_ns, l->begin.maps_bpf_ns);
 }
 
+uint64_t ledger_all_ns(const struct ledger_figures *now)
+{
+	return now->own_cpu_ns + now->maps_cpu_ns + now->index_cpu_ns + now->bpf_ns + now->maps_bpf_ns;
+}
+
 void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledger_figures *now,
 		 struct store_writer *w, uint32_t run, int64_t utc_ns)
 {

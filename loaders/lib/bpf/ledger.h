@@ -15,7 +15,7 @@
 
 struct bpf_object;
 
-struct ledger_figures { /* since the programs started */
+struct ledger_figures { /* since the programs started; of sonde-maps our share (hostmaps_cost) */
 	uint64_t own_cpu_ns, maps_cpu_ns, index_cpu_ns;
 	uint64_t bpf_ns, bpf_runs, maps_bpf_ns, maps_bpf_runs;
 };
@@ -36,6 +36,8 @@ void ledger_begin(struct ledger *l, const struct ledger_figures *now);
 void ledger_settle(struct ledger *l, const struct ledger_figures *now);
 /* All of sonde's CPU time and programs since the capture was ready. */
 uint64_t ledger_busy_ns(const struct ledger *l, const struct ledger_figures *now);
+/* All of it, start-up too. */
+uint64_t ledger_all_ns(const struct ledger_figures *now);
 /* Write what has come since the last booking. */
 void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledger_figures *now,
 		 struct store_writer *w, uint32_t run, int64_t utc_ns);

@@ -281,13 +281,15 @@ static void on_cost(struct hostmaps *hm, const struct mp_cost *m)
 {
 	struct hostmaps_cost *c = &hm->cost;
 
-	c->cpu_ns = m->cpu_ns;
-	c->index_cpu_ns = m->index_cpu_ns;
-	c->bpf_ns = m->bpf_ns;
-	c->bpf_runs = m->bpf_runs;
-	c->rss_bytes = m->rss_bytes;
-	c->private_bytes = m->private_bytes;
-	c->map_bytes = m->map_bytes;
+	uint64_t sharers = m->sharers ? m->sharers : 1;
+
+	c->cpu_ns = m->share.cpu_ns;
+	c->index_cpu_ns = m->share.index_cpu_ns;
+	c->bpf_ns = m->share.bpf_ns;
+	c->bpf_runs = m->share.bpf_runs;
+	c->rss_bytes = m->rss_bytes / sharers;
+	c->private_bytes = m->private_bytes / sharers;
+	c->map_bytes = m->map_bytes / sharers;
 }
 
 static void on_watermark(struct hostmaps *hm, const struct mp_watermark *m)

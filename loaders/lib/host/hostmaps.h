@@ -27,6 +27,7 @@ struct hostmaps_opts {
 	const char *program;     /* path of sonde-maps, NULL: beside this program */
 	const char *args_policy; /* "full", "masked" (default), "none" */
 	bool no_lines;           /* a sonde-maps of our own makes indexes without them */
+	bool books;              /* stores what sonde-maps costs: has a share of it */
 };
 
 int hostmaps_open(const struct hostmaps_opts *o, struct hostmaps **out, struct err *e);
@@ -139,6 +140,7 @@ uint32_t hostmaps_pending(const struct hostmaps *hm);
 struct hostmaps_cost {
 	uint64_t cpu_ns, index_cpu_ns, bpf_ns, bpf_runs, rss_bytes, private_bytes, map_bytes;
 };
-void hostmaps_cost(const struct hostmaps *hm, struct hostmaps_cost *c); /* as last told */
+/* As last told: this client's share of what sonde-maps costs since it came (opts.books), of its memory now. */
+void hostmaps_cost(const struct hostmaps *hm, struct hostmaps_cost *c);
 
 #endif

@@ -19,13 +19,26 @@
 
 /* ---- start and restart ---- */
 
+static void ask(const struct hostmaps *hm, uint32_t type)
+{
+	struct mp_head m = {.type = type, .size = sizeof(m)};
+
+	if (hm->fd >= 0)
+		(void)!send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static int start(struct hostmaps *hm, struct err *e)
 {
+	int rc;
+
 	hm->generation++;
 	hm->generation_ns[hm->generation % GENERATIONS] = hm->gone_ns;
-	return hm->socket_path ? maps_link_connect(hm->socket_path, &hm->fd, e) :
+	rc = hm->socket_path ? maps_link_connect(hm->socket_path, &hm->fd, e) :
 		maps_link_start(hm->program, hm->store_dir, hm->args_policy, hm->no_lines, hm->tables,
 				&hm->child, &hm->fd, e);
+	if (hm->books)
+		ask(hm, MP_BOOKS);
+	return rc;
 }
 
 /* It is gone: what it asked of itself is void, what is known stays, unsure from its last word on. */
@@ -134,6 +147,7 @@ int hostmaps_open(const struct hostmaps_opts *o, struct hostmaps **out, struct e
 	hm->socket_path = dup_or_null(o->socket_path);
 	hm->args_policy = dup_or_null(o->args_policy);
 	hm->no_lines = o->no_lines;
+	hm->books = o->books;
 	hm->program = o->program ? mem_strdup(o->program) : maps_link_program();
 	rc = start(hm, e);
 	if (rc) {
@@ -179,8 +193,5 @@ int hostmaps_fd(const struct hostmaps *hm)
 
 void hostmaps_hurry(const struct hostmaps *hm)
 {
-	struct mp_head m = {.type = MP_HURRY, .size = sizeof(m)};
-
-	if (hm->fd >= 0)
-		(void)!send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+	ask(hm, MP_HURRY);
 }

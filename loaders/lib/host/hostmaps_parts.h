@@ -64,7 +64,7 @@ struct told_container {
 
 struct hostmaps {
 	char *store_dir, *socket_path, *program, *args_policy;
-	bool no_lines;
+	bool no_lines, books;
 	int fd;
 	pid_t child;
 	uint64_t gone_ns;                /* when the one before the present sonde-maps ended */

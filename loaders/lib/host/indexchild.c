@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loaders/lib/host/indexproto.h"
@@ -252,6 +253,16 @@ bool indexchild_hear(struct indexchild *c)
 	c->flags = m.n;
 	snprintf(c->text, sizeof(c->text), "%s", m.name);
 	return true;
+}
+
+uint64_t indexchild_cpu_ns(const struct indexchild *c)
+{
+	struct timespec ts = {0};
+	clockid_t clock;
+
+	if (!c->pid || clock_getcpuclockid(c->pid, &clock) || clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 enum indexchild_end indexchild_end(struct indexchild *c, bool late, char *reason, size_t size)

@@ -48,6 +48,9 @@ int indexchild_start(struct indexchild *c, const char *program, const char *opti
 /* Take in one packet, without waiting. true: it has said its last word, or is gone: call indexchild_end. */
 bool indexchild_hear(struct indexchild *c);
 
+/* What it has used of the CPU so far; 0: nothing runs. */
+uint64_t indexchild_cpu_ns(const struct indexchild *c);
+
 enum indexchild_end {
 	INDEXCHILD_MADE,       /* indexchild_take gives the index, text is its key */
 	INDEXCHILD_REFUSED,    /* this file never will have one: `reason` */

@@ -28,6 +28,7 @@ static const struct shape {
 	[MP_CONTAINER] = {sizeof(struct mp_container), 7, offsetof(struct mp_container, len)},
 	[MP_WANT_INDEX] = {sizeof(struct mp_want), 0, 0},
 	[MP_HURRY] = {sizeof(struct mp_head), 0, 0},
+	[MP_BOOKS] = {sizeof(struct mp_head), 0, 0},
 };
 
 static const struct shape *shape_of(uint32_t type)

@@ -39,7 +39,8 @@ enum mp_type {
 	MP_CONTAINER,   /* struct mp_container: a container's name, told when something was executed in it */
 	/* client -> maps */
 	MP_WANT_INDEX = 64, /* struct mp_want: this image has samples, make its index next */
-	MP_HURRY = 65       /* no body: a watermark for now is waited for; there is one within some 10 ms */
+	MP_HURRY = 65,      /* no body: a watermark for now is waited for; there is one within some 10 ms, and MP_COST before it */
+	MP_BOOKS = 66       /* no body: this client books what sonde-maps costs, its share from now on */
 };
 
 struct mp_head {
@@ -155,6 +156,10 @@ struct mp_lost {
 	uint64_t time_ns, records;
 };
 
+struct mp_cost_share {
+	uint64_t cpu_ns, index_cpu_ns, bpf_ns, bpf_runs;
+};
+
 struct mp_cost {
 	struct mp_head head;
 	uint64_t cpu_ns, index_cpu_ns;      /* since start */
@@ -163,6 +168,9 @@ struct mp_cost {
 	/* of the tables: 64-bit elements of `rows` and `mappings` that are in use, slots of `images`; how often a file's rows
 	 * were given back for want of room; mappings or entries that found none */
 	uint64_t rows_used, mappings_used, images_used, rows_evicted, tables_refused;
+	/* of this client since it said MP_BOOKS; all that do share alike, and their shares are the whole */
+	struct mp_cost_share share;
+	uint64_t sharers; /* how many do; 0: nobody, what it costs meanwhile is the next one's */
 };
 
 struct mp_want {
