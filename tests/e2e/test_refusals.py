@@ -10,6 +10,7 @@ import time
 import pytest
 
 from conftest import BIN, need, need_root, segments, sql_all
+from sonded import until
 
 CPU = os.path.join(BIN, "sonde-cpu")
 
@@ -70,12 +71,16 @@ def test_a_disk_that_fills_hurts_nothing_and_what_was_lost_is_counted(small_disk
     store = f"{small_disk}/store"
     load = work("burn", 3600000, 2)
     c = capture("--freq", 997, store=store)
-    time.sleep(3)
-    before = sum(r["n"] for r in sql_all(store, "SELECT sum(samples) AS n FROM cpu_samples"))
+
+    def stored_more_than(n):
+        return until(lambda: (got := sum(r["n"] or 0 for r in sql_all(store, "SELECT sum(samples) AS n FROM cpu_samples"))) > n
+                     and got)
+    before = stored_more_than(0)
     fill(small_disk)
-    time.sleep(6)
+    assert until(lambda: c.pump(0.1) and (c.last("progress") or {}).get("store_error")), c.said()
+    time.sleep(2)  # more of what cannot be stored
     os.unlink(f"{small_disk}/ballast")
-    time.sleep(3)
+    assert stored_more_than(before)
     c.child.send_signal(2)
     done = c.wait(30)
     load.close()

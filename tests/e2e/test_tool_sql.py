@@ -159,25 +159,34 @@ def test_more_segments_than_are_held_open_answer_as_one(sonde, many):
     assert done.stdout.splitlines()[1] == f"{said['samples']},40"
 
 
+COMPARISONS = ("=", "<", "<=", ">", ">=")
+
+
 def test_a_comparison_finds_the_same_whether_it_is_passed_down_or_not(sonde, some):
-    """What is passed down to the segments changes no answer: each query beside the same one that hides its columns
-    behind an expression, which SQLite decides by itself."""
+    """What is passed down to the segments changes no answer: each query beside the same comparison in a sum over all rows,
+    its column behind an expression, which SQLite decides by itself."""
     path, _ = some
 
     def ask(query):
         return json.loads(sonde("sql", "--json", query, store=path, check=True).stdout)["rows"]
     row = ask("select process_id, stack_id, ts, pid, comm from cpu_samples order by ts desc, process_id limit 1 offset 7")[0]
     comm = row["comm"]
+    down, kept = {}, []
     for column, values in {"process_id": [row["process_id"], f"'{row['process_id']}'", float(row["process_id"]), 0,
                                           -1, "1e300", "'x'", "null"],
                            "stack_id": [row["stack_id"], 1 << 62], "pid": [row["pid"], f"'{row['pid']}'"],
                            "ts": [row["ts"]], "comm": [f"'{comm}'", f"'{comm.upper()}' collate nocase", 5]}.items():
+        typed = f"iif(1, {column}, 0)" if column in ("process_id", "stack_id") else f"cast({column} as %s)" % (
+            "text" if column == "comm" else "integer")
         for value in values:
-            typed = f"iif(1, {column}, 0)" if column in ("process_id", "stack_id") else f"cast({column} as %s)" % (
-                "text" if column == "comm" else "integer")
-            down, kept = (", ".join(f"(select sum(samples) from cpu_samples where {c} {op} {value}) a{i}"
-                                    for i, op in enumerate(("=", "<", "<=", ">", ">="))) for c in (column, typed))
-            assert ask(f"select {down}") == ask(f"select {kept}"), (column, value)
+            names = [f"a{len(kept) + i}" for i in range(5)]
+            down[column, value] = ", ".join(f"(select sum(samples) from cpu_samples where {column} {op} {value}) {name}"
+                                            for op, name in zip(COMPARISONS, names))
+            kept += [f"sum(samples) filter (where {typed} {op} {value}) {name}" for op, name in zip(COMPARISONS, names)]
+    expected = ask(f"select {', '.join(kept)} from cpu_samples")[0]
+    for of, query in down.items():
+        (got,) = ask(f"select {query}")
+        assert got == {name: expected[name] for name in got}, of
 
 
 def test_one_file_is_a_store(sonde, segmented):
