@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 from conftest import WORKLOADS, Work, need, need_root
@@ -60,18 +61,33 @@ def cpu_ns(pid):
         return int(f.read().split()[0])
 
 
+def comm_of(pid):
+    with open(f"/proc/{pid}/comm") as f:
+        return f.read().strip()
+
+
 @pytest.mark.long
 def test_the_neighbour_on_ones_cpu_is_named_with_its_share(sonde, capture, store, scratch):
-    """The victim never sleeps: it waits for as long as the burner runs on their CPU."""
+    """The victim never sleeps: it waits for as long as the burner runs on their CPU. What the burner ran from before the victim
+    was made until after it had ended is no less, what it ran while the victim was seen to be there is no more: this test
+    waits for its turn too on a busy machine, and the burner runs on."""
     for name in ("victim", "burner"):
         shutil.copy(os.path.join(WORKLOADS, "burn"), os.path.join(scratch, name))
     c = offcpu(capture)
     burner = subprocess.Popen(["taskset", "-c", "0", os.path.join(scratch, "burner"), "60000"], stdout=subprocess.DEVNULL)
     try:
-        victim = subprocess.Popen(["taskset", "-c", "0", os.path.join(scratch, "victim"), "200"], stdout=subprocess.DEVNULL)
         before = cpu_ns(burner.pid)
-        victim.wait(60)
-        burnt = cpu_ns(burner.pid) - before
+        victim = subprocess.Popen(["taskset", "-c", "0", os.path.join(scratch, "victim"), "200"], stdout=subprocess.DEVNULL)
+        while victim.poll() is None and comm_of(victim.pid) != "victim":
+            pass
+        there = seen = cpu_ns(burner.pid)
+        while True:
+            now = cpu_ns(burner.pid)
+            if victim.poll() is not None:
+                break
+            seen = now
+            time.sleep(0.002)
+        after = cpu_ns(burner.pid)
     finally:
         burner.kill()
         burner.wait()
@@ -79,7 +95,9 @@ def test_the_neighbour_on_ones_cpu_is_named_with_its_share(sonde, capture, store
     found = [r for r in rows(sonde, store, "neighbours", "--pid", victim.pid) if r["comm"] == "victim"]
     mine = sum(r["total_ns"] for r in found if r["by_pid"] == burner.pid)
     lost = sum(r["total_ns"] for r in found if r["who"] == "unknown") # it waited at the other CPU, or for too long
-    assert mine and mine - 30_000_000 < burnt < mine + lost + 30_000_000, (mine, lost, burnt, found)
+    assert mine <= after - before + 5_000_000, (mine, lost, after - before, found)
+    assert mine + lost >= seen - there - 15_000_000, (mine, lost, seen - there, found)
+    assert mine >= 50_000_000 or seen - there < 70_000_000, (mine, seen - there, found)
     assert abs(sum(r["share"] for r in found) - 1) < 1e-6
 
 
