@@ -19,7 +19,6 @@
 #define NEW_SHARE 0.02   /* of the other side: as good as nothing */
 #define STANDS_FOR 0.8   /* of a function's change: it is said with its group */
 #define WAITING 0.25
-#define EXPLAIN_SLICES 32 /* a side: half of what diff takes, in half of its time */
 
 static const enum store_kind KINDS[EXPLAIN_KINDS] = {STORE_KIND_CPU, STORE_KIND_INUSE, STORE_KIND_ALLOC, STORE_KIND_RUNQUEUE,
 						     STORE_KIND_MUTEX, STORE_KIND_OFFCPU};

@@ -41,7 +41,7 @@ struct facts {
 	const struct select_recording *rec; /* borrowed */
 	uint64_t samples;
 	uint64_t events;           /* of other kinds: their n; of gauges the readings */
-	uint64_t looked_at, named; /* in the newest segment: samples, those with a named leaf */
+	uint64_t looked_at, named; /* lately: samples, those with a named leaf */
 	uint64_t cost_cpu_ns, private_bytes, map_bytes;
 	struct loss_sum *losses;
 	size_t n_losses, cap_losses;
@@ -136,12 +136,24 @@ static int add_events(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
 		       &none, e);
 }
 
-/* Of its newest segment: the share of the samples whose leaf has a name. */
-static int add_named(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
+#define NAMED(last)                                                                                                   \
+	"SELECT sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM (SELECT series, sum(n) AS n FROM sample WHERE ts > " last \
+	" GROUP BY series) x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task LEFT JOIN stack k ON k.id = e.stack" \
+	" LEFT JOIN frame r ON r.id = k.leaf WHERE t.run = ?1"
+#define ENDED "(SELECT r.to_ns / 1000000000 - t0.value FROM run r JOIN meta t0 ON t0.key = 't0' WHERE r.id = ?1)"
+
+/* The share of the samples whose leaf has a name: of its last ten minutes in its newest segment, where they are by the hour
+ * of its last hour; of all it has there if it did not run on a CPU since. */
+static int add_named(struct facts *f, struct store_segment *s, int64_t run, struct err *e)
 {
-	return one_row(db, "SELECT sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM sample x JOIN series e ON e.id = x.series "
-			   "JOIN task t ON t.id = e.task LEFT JOIN stack k ON k.id = e.stack "
-			   "LEFT JOIN frame r ON r.id = k.leaf WHERE t.run = ?1", run, &f->looked_at, &f->named, e);
+	sqlite3 *db = store_segment_db(s);
+	uint64_t looked_at = f->looked_at;
+	int rc = one_row(db, store_segment_sealed(s) ? NAMED(ENDED " - 3601") : NAMED(ENDED " - 600"), run, &f->looked_at, &f->named,
+			 e);
+
+	if (rc || f->looked_at != looked_at)
+		return rc;
+	return one_row(db, NAMED("-1 << 62"), run, &f->looked_at, &f->named, e);
 }
 
 static int add_losses_and_cost(struct facts *f, sqlite3 *db, int64_t run, struct err *e)
@@ -182,7 +194,7 @@ static int facts_fill(struct facts *f, const struct select_recording *rec, struc
 		if (rc == 0)
 			rc = add_events(f, store_segment_db(s), rec->runs[i].run, e);
 		if (rc == 0 && !strcmp(rec->runs[i].segment, rec->runs[rec->n_runs - 1].segment))
-			rc = add_named(f, store_segment_db(s), rec->runs[i].run, e);
+			rc = add_named(f, s, rec->runs[i].run, e);
 		if (rc == 0)
 			rc = add_losses_and_cost(f, store_segment_db(s), rec->runs[i].run, e);
 		if (rc == 0)
