@@ -51,9 +51,9 @@ int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n,
 /* The same for a moment: until the close, and no longer than the hold. While all rows are held it costs no system call. */
 int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w);
 void tablemaps_window_close(struct tablemaps_window *w); /* a zeroed one is fine */
-/* Many pieces will follow: mapping each, a large file's parts say, costs more than mapping all rows once (with clang, rustc and
- * node running, sonde-maps takes 132 ms of CPU to begin with, else 243). Held twice is held once; where it fails, each piece is
- * mapped as ever. */
+/* Many pieces will follow: mapping each, a large file's parts say, costs more than mapping all rows once (a quarter to a half of
+ * the CPU that sonde-maps takes to begin with, where clang, rustc and node run). Held twice is held once; where it fails, each
+ * piece is mapped as ever. */
 void tablemaps_hold(struct tablemaps *t);
 void tablemaps_let_go(struct tablemaps *t); /* nothing held is fine */
 /* Copy `n` elements into `rows` from `first` on, or compare them. -errno: they could not be mapped. */
