@@ -41,9 +41,10 @@ def pytest_configure(config):
 
 
 # What takes longest begins first, so that no worker is left with it at the end.
-LONGEST = ("test_cpu_loader", "test_tool_sql", "test_strangers", "test_output", "test_goheap", "test_symbolize", "test_every_verb",
-           "test_maps", "test_pstack", "test_page", "test_tables", "test_processes", "test_tool_frame", "test_tool_record",
-           "test_refusals", "test_goheap_force", "test_goheap_exact", "test_timeline", "test_line_tables", "test_sonded")
+LONGEST = ("test_line_tables", "test_goheap", "test_cpu_loader", "test_maps", "test_goheap_force", "test_shares", "test_symbolize",
+           "test_tool_record", "test_tool_sql", "test_tool_frame", "test_refusals", "test_tables", "test_diff", "test_goheap_hostile",
+           "test_kills", "test_targets", "test_strangers", "test_lines", "test_sonded", "test_output", "test_sonded_upgrade",
+           "test_record_families", "test_pstack")
 
 
 def pytest_collection_modifyitems(items):
