@@ -25,7 +25,6 @@
 #define SLOW_NS  (500 * MSEC)
 #define PHASE_NS (40 * MSEC)         /* after sonde-maps' tick */
 #define BEGIN_NS (2000 * MSEC)       /* quick from the attach: the first sample is waited for */
-#define DRAIN_MS 100
 #define HOLD_BYTES (16u << 20)
 #define HURRY (-10)                  /* nice */
 #define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 22 KB each */
@@ -121,7 +120,7 @@ static void tick(struct capture *c)
  * has it already) and a second to end by itself. A second Ctrl-C ends everything at once: what is not in the store then
  * is counted as lost by whoever opens it next.
  */
-static void signal_take(struct capture *c)
+void capture_signal_take(struct capture *c)
 {
 	struct signalfd_siginfo si;
 
@@ -169,7 +168,7 @@ static void wait_events(struct capture *c)
 	int n = poll(fds, sizeof(fds) / sizeof(fds[0]), wait_ms(c));
 
 	if (n > 0 && fds[0].revents)
-		signal_take(c);
+		capture_signal_take(c);
 	if (n > 0 && fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) {
 		c->o->progress->gone = true;
 		c->r->interrupted = true;
@@ -241,7 +240,7 @@ static void tables_await(struct capture *c)
 
 		poll(&pfd, 1, 20);
 		hostmaps_read(c->maps);
-		signal_take(c);
+		capture_signal_take(c);
 	}
 	if (!hostmaps_greeted(c->maps) && !c->r->interrupted)
 		log_warn("sonde-maps handed out no tables in %d s: stacks are read by frame pointers alone",
@@ -293,7 +292,7 @@ static void seed_await(struct capture *c)
 
 		poll(&pfd, 1, 20);
 		hostmaps_read(c->maps);
-		signal_take(c);
+		capture_signal_take(c);
 	}
 }
 
@@ -338,113 +337,7 @@ static int begin(struct capture *c, struct err *e)
 	return err;
 }
 
-/* ---- end ---- */
-
-/* Until sonde-maps has told all that happened while we sampled, and all is named. */
-static void drain(struct capture *c, int64_t stopped_ns)
-{
-	int64_t patience = c->r->interrupted ? 800 * MSEC : 2000 * MSEC;
-
-	hostmaps_hurry(c->maps);
-	capture_rings_read(c);
-	hostmaps_read(c->maps);
-	capture_pass(c, false);
-	while ((capture_waiting(c) || (int64_t)hostmaps_watermark(c->maps) < stopped_ns) &&
-	       clock_boot_ns() - stopped_ns < patience) {
-		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
-
-		poll(&pfd, 1, 20);
-		hostmaps_read(c->maps);
-		capture_pass(c, false);
-		signal_take(c);
-	}
-	capture_pass(c, true);
-	capture_ends_missed(c);
-	c->until_ns = stopped_ns;
-}
-
-/* Frames whose index is still being made get their names, within reason. */
-static void drain_names(struct capture *c)
-{
-	int64_t until = clock_boot_ns() + (c->r->interrupted ? 500 * MSEC : 5000 * MSEC);
-
-	while (naming_drain(c->naming, DRAIN_MS) && clock_boot_ns() < until) {
-		signal_take(c);
-		if (c->r->interrupted && until > clock_boot_ns() + 500 * MSEC)
-			until = clock_boot_ns() + 500 * MSEC;
-		capture_tell(c);
-	}
-}
-
-/* What it all has cost by now. */
-static void drain_cost(struct capture *c)
-{
-	int64_t now = clock_boot_ns();
-
-	hostmaps_hurry(c->maps);
-	while ((int64_t)hostmaps_watermark(c->maps) < now && clock_boot_ns() - now < 100 * MSEC) {
-		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
-
-		poll(&pfd, 1, 20);
-		hostmaps_read(c->maps);
-	}
-}
-
-static void report_names(struct capture *c)
-{
-	struct naming_stat names;
-
-	naming_stat(c->naming, &names);
-	c->r->frames = names.frames;
-	c->r->frames_named = names.named;
-	if (c->processes.n > c->r->processes)
-		c->r->processes = c->processes.n;
-	if (names.kernel_hidden)
-		log_warn("kernel symbols are hidden (kernel.kptr_restrict): kernel frames have no names");
-}
-
-/* Wait until the store's thread has written everything, then read what it says. */
-static void store_settle(struct capture *c, int64_t deadline_ns)
-{
-	struct store_writer_stat s;
-	struct timespec nap = {0, 5 * MSEC};
-
-	for (;;) {
-		store_writer_stat(c->store, &s);
-		if (s.stored + s.dropped >= c->added || clock_boot_ns() > deadline_ns)
-			break;
-		nanosleep(&nap, NULL);
-	}
-	capture_send_first(c, &s);
-	c->r->stored = s.stored;
-	c->r->lost[CAPTURE_LOST_STORE] = c->added - s.stored + c->refused;
-	c->r->run = store_run_rowid(c->store, c->run);
-	snprintf(c->r->segment, sizeof(c->r->segment), "%s", s.segment);
-}
-
-static void end(struct capture *c)
-{
-	struct ledger_figures figures;
-	struct family_tally t;
-	int64_t stopped_ns;
-
-	capture_finish(c);
-	c->f->detach(c->state);
-	stopped_ns = clock_boot_ns();
-	capture_tally(c, &t);
-	c->r->self_cores = capture_self_cores(c, &t);
-	drain(c, stopped_ns);
-	c->r->to_ns = capture_utc(c, stopped_ns);
-	capture_flush(c);
-	drain_names(c);
-	drain_cost(c);
-	capture_ledger_write(c);
-	ledger_read(&c->ledger, c->maps, &t, &figures);
-	c->r->edges_cpu_s = (double)ledger_all_ns(&figures) / 1e9 - c->r->self_cores * (double)(stopped_ns - c->attached_ns) / 1e9;
-	capture_flush(c);
-	report_names(c);
-	store_settle(c, clock_boot_ns() + (c->r->interrupted ? 500 * MSEC : 5000 * MSEC));
-}
+/* ---- all of it ---- */
 
 static int close_parts(struct capture *c, struct err *e)
 {
@@ -481,7 +374,7 @@ int capture_run(const struct capture_opts *o, struct capture_report *r, struct e
 	while (!err && !c.stop)
 		wait_events(&c);
 	if (!err)
-		end(&c);
+		capture_end(&c);
 	closed = close_parts(&c, err ? NULL : e);
 	return err ? err : closed;
 }

@@ -88,6 +88,12 @@ void capture_ledger_write(struct capture *c);
 void capture_flush(struct capture *c);
 void capture_flush_due(struct capture *c);
 
+/* capture.c */
+void capture_signal_take(struct capture *c); /* the first one stops, the second one ends */
+
+/* capture_drain.c */
+void capture_end(struct capture *c);
+
 /* capture_ends.c: follow ends of processes, once there is a run. */
 void capture_ends_watch(struct capture *c);
 void capture_ends_missed(struct capture *c); /* each tick: those that nobody told of */
