@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hooks: where the program is attached: at typed tracepoints, or, where the kernel refuses those, at plain ones. At plain ones
- * each look at a thread costs a little more, and there is no reading of the threads that are there at the start: each is
+ * each look at a thread costs up to twice as much, and there is no reading of the threads that are there at the start: each is
  * taken in when it first runs, and one that sleeps all the time is not seen.
  */
 #ifndef SONDE_OFFCPU_HOOKS_H

@@ -254,7 +254,7 @@ static int offcpu_open(const struct family_config *c, void **state, struct bpf_o
 	int err = skel_load(c, plain, &skel);
 
 	if (err && !plain && !skel_load(c, true, &skel)) {
-		log_warn("offcpu: typed tracepoints are refused (%s): plain ones cost a little more, and a thread that sleeps all "
+		log_warn("offcpu: typed tracepoints are refused (%s): plain ones cost up to twice as much, and a thread that sleeps all "
 			 "the time is not seen", strerror(-err));
 		plain = true;
 		err = 0;

@@ -50,6 +50,7 @@ def waited(tmp_path_factory):
     capture = Capture(store, "--stack-rate", 100000, "--comm", "waits", "--comm", "w-stop-0", program="sonde-offcpu").start(60)
     try:
         kinds = [f"{kind}:2:{scale(150, 1500)}:3" for kind in REASON]
+        Work("waits", "run", "sleep:1:100:3").told()  # another process: tables are made meanwhile
         with kernel_wakes("w-*") as wakes:
             work = Work("waits", "run", *kinds, f"stop:1:{scale(40, 400)}:5", cwd=str(tmp_path_factory.mktemp("disk")))
             told = work.told()
