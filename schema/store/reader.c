@@ -240,26 +240,41 @@ int store_segment_dict(struct store_segment *s, const struct store_dict **out, s
 
 /* --- all segments --- */
 
-/* The smaller or larger of two numbers, either of which may be missing; INT64_MIN: both are. */
-static int64_t edge_of(sqlite3 *db, const char *sql, const char *more, bool largest)
+static bool has_table(sqlite3 *db, const char *name)
 {
-	int64_t a = reading_number(db, sql, INT64_MIN), b = more ? reading_number(db, more, INT64_MIN) : INT64_MIN;
+	char sql[96];
 
-	if (a == INT64_MIN || b == INT64_MIN)
-		return a == INT64_MIN ? b : a;
-	return (a < b) == largest ? b : a;
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'", name);
+	return reading_number(db, sql, 0) != 0;
 }
 
-/* What its samples and amounts span; false: it holds none. */
+/* The first or last bucket of anything that was counted, seconds since t0; INT64_MIN: nothing was. */
+static int64_t edge_of(sqlite3 *db, const char *of_samples, const char *edge)
+{
+	static const char *const others[] = {"amount", "wait_row"}; /* older files have not all of them */
+	int64_t found = reading_number(db, of_samples, INT64_MIN);
+	bool last = !strcmp(edge, "max");
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		char sql[64];
+		int64_t x = INT64_MIN;
+
+		snprintf(sql, sizeof(sql), "SELECT %s(ts) FROM %s", edge, others[i]);
+		if (has_table(db, others[i]))
+			x = reading_number(db, sql, INT64_MIN);
+		if (x != INT64_MIN && (found == INT64_MIN || (x < found) != last))
+			found = x;
+	}
+	return found;
+}
+
+/* What its samples, amounts and waits span; false: it holds none. */
 static bool segment_span(sqlite3 *db, struct store_segment_info *info)
 {
 	int64_t t0 = reading_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
-	bool amounts = reading_number(db, "SELECT count(*) FROM sqlite_master WHERE name = 'amount'", 0) != 0;
 	bool sealed = reading_is_sealed(db);
-	int64_t first = edge_of(db, sealed ? "SELECT min(ts) FROM sample_pack" : "SELECT min(ts) FROM sample",
-				amounts ? "SELECT min(ts) FROM amount" : NULL, false);
-	int64_t last = edge_of(db, sealed ? "SELECT max(last) FROM sample_pack" : "SELECT max(ts) FROM sample",
-			       amounts ? "SELECT max(ts) FROM amount" : NULL, true);
+	int64_t first = edge_of(db, sealed ? "SELECT min(ts) FROM sample_pack" : "SELECT min(ts) FROM sample", "min");
+	int64_t last = edge_of(db, sealed ? "SELECT max(last) FROM sample_pack" : "SELECT max(ts) FROM sample", "max");
 	int64_t width = reading_number(db, "SELECT max(bucket_s) FROM run", 1);
 	int64_t run_to = reading_number(db, "SELECT max(to_ns) FROM run", 0);
 

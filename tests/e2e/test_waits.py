@@ -218,3 +218,11 @@ def test_what_is_not_over_is_idle_where_what_stood_at_the_end_says_so(sonde, tmp
         "worker": (True, True, 9000 * MS), "locked": (False, True, 9000 * MS)}
     assert all(r["max_ns"] is None or r["max_ns"] <= 9000 * MS for r in found.values())  # not what it waited before
     assert found["locked"]["function"] == "pthread_mutex_lock"
+
+
+def test_a_store_of_sums_alone_is_answered(sonde, tmp_path):
+    """A recording without stacks (sonde-offcpu --stack-rate 0) has neither samples nor amounts."""
+    store = put(tmp_path / "store", [LINES[0], wait(APP, 6, 3, 300)])
+    for window in ((), RANGE):
+        answer = json.loads(sonde("waits", "--json", *window, store=store, check=True).stdout)
+        assert {k: (r["count"], r["total_ns"]) for k, r in by_reason(answer, "app").items()} == {"sleep": (3, 300 * MS)}
