@@ -86,7 +86,7 @@ class Client:
         self.kinds.append(kind)
         if kind == 3:
             start, = struct.unpack_from("<Q", m, 16)
-            tgid, = struct.unpack_from("<I", m, 32)
+            tgid, = struct.unpack_from("<I", m, 40)
             self.alive[tgid] = start
         elif kind == 4:
             start, tgid = struct.unpack_from("<QI", m, 16)

@@ -118,8 +118,11 @@ def test_what_the_kernel_accounts_for_each_thread_is_what_was_seen(waited):
         longest = max(v[2] for (tid, state, _), v in sums.items() if tid == thread["tid"] and state == "ready")
         did = thread["delay_ns"] + thread["waking_ns"]
         near(ready, did, 0.02 * did + 20_000 * events + longest, f"delay {thread}")
-        preempted = sums[thread["tid"], "ready", "preempted"][0] + sums[thread["tid"], "ready", "yielded"][0]
+        preempted = sums[thread["tid"], "ready", "preempted"][0]
         near(preempted, thread["preempted"], 5 + 0.02 * thread["preempted"], f"preempted {thread}")
+        # it left to sleep: and it slept, or was woken on its way
+        slept = sum(v[0] for (t, state, reason), v in sums.items() if t == thread["tid"] and (state == "blocked" or reason == "yielded"))
+        near(slept, thread["switches"], 5 + 0.02 * thread["switches"], f"left by itself {thread}")
 
 
 def test_by_stack_the_sums_are_the_same_below_the_limit(waited):
