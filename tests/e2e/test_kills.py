@@ -78,6 +78,7 @@ def test_kill_sonde_cpu_the_store_stays_whole_and_what_it_held_is_counted(captur
 def test_kill_sonde_maps_the_capture_goes_on_and_names_again(capture, work, store):
     times = scale(4, 100)
     load = work("shares", 3600)
+    capture("--freq", 499, "--duration", "1s").wait()  # what it runs has an index then
     c = capture("--freq", 499)
     hits, end = 0, time.monotonic() + scale(25, 180)
     while hits < times and time.monotonic() < end:
