@@ -218,11 +218,19 @@ static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from
 		culprit_add(id, OFFCPU_BY_UNKNOWN, until - from);
 }
 
+/* A function of its own: in a larger one clang keeps what the macros leave open in the stack, and 5.10 refuses to read it. */
+static __noinline bool waits_for_io(struct task_struct *task)
+{
+	if (plain)
+		return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
+	return BPF_CORE_READ_BITFIELD(task, in_iowait);
+}
+
 static __noinline void state_set(struct offcpu_thread *t, struct task_struct *prev, bool preempt, long state)
 {
 	struct arch_entry in;
 	bool known = !(LOAD(prev, flags) & PF_KTHREAD) && entry_read(prev, &in);
-	bool iowait = plain ? BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait) : BPF_CORE_READ_BITFIELD(prev, in_iowait);
+	bool iowait = waits_for_io(prev);
 
 	if (state) {
 		t->class = class_of(prev, state, known ? &in : NULL, iowait, &t->call_class);

@@ -44,6 +44,11 @@ int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n,
 	return 0;
 }
 
+int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+{
+	return tablemaps_window_open(t, first, n, w);
+}
+
 void tablemaps_window_close(struct tablemaps_window *w)
 {
 	*w = (struct tablemaps_window){0};
