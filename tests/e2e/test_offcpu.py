@@ -112,12 +112,12 @@ def test_what_the_kernel_accounts_for_each_thread_is_what_was_seen(waited):
     for thread in (t for t in told["threads"] if t["kind"] != "stop"):
         running, ready = state_ns(sums, thread["tid"], "running"), state_ns(sums, thread["tid"], "ready")
         events = thread["switches"] + thread["preempted"]
-        near(running, thread["cpu_ns"], 0.02 * thread["cpu_ns"] + 20_000 * events, f"cpu time {thread}")
+        near(running, thread["cpu_ns"], 0.02 * thread["cpu_ns"] + EVENT_NS * events, f"cpu time {thread}")
         # the kernel's delay begins when the thread is in the queue, ours when its waker begins to put it there
         # and it goes on after the thread has read it
         longest = max(v[2] for (tid, state, _), v in sums.items() if tid == thread["tid"] and state == "ready")
         did = thread["delay_ns"] + thread["waking_ns"]
-        near(ready, did, 0.02 * did + 20_000 * events + longest, f"delay {thread}")
+        near(ready, did, 0.02 * did + EVENT_NS * events + longest, f"delay {thread}")
         preempted = sums[thread["tid"], "ready", "preempted"][0]
         near(preempted, thread["preempted"], 5 + 0.02 * thread["preempted"], f"preempted {thread}")
         # it left to sleep: and it slept, or was woken on its way
