@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitobjects: a sum of time by what was waited on, and by who ended the waits; which of them is the largest. */
+/* waitobjects: a sum of time by what was waited on (or where), and by who ended the waits; which of them is the largest. */
 #ifndef SONDE_TOOLS_WAITOBJECTS_H
 #define SONDE_TOOLS_WAITOBJECTS_H
 

@@ -25,6 +25,7 @@ static const struct waitrule RULES[] = {
 	{"poll", "res_nsend", "network", false},
 	/* Python: the interpreter's lock, and its own locks */
 	{"lock", "take_gil", NULL, false},
+	{"lock", "drop_gil", NULL, false}, /* until another has taken it */
 	{"lock", "PyThread_acquire_lock_timed", NULL, false},
 	/* Go: threads without a goroutine to run; the runtime's own locks are work */
 	{"lock", "runtime.lock2", NULL, false},

@@ -27,7 +27,7 @@ const char *waitstack_own(const struct store_dict *d, uint32_t stack)
 
 		if (!last)
 			last = f->name;
-		if (image[0] != '[' && strncmp(image, "libc.so", 7) && strncmp(image, "ld-linux", 8))
+		if (!f->inlined && image[0] != '[' && strncmp(image, "libc.so", 7) && strncmp(image, "ld-linux", 8))
 			return f->name;
 	}
 	return last;

@@ -27,8 +27,7 @@ struct part {                   /* of one class in one group: what its stacks sa
 	const char *reason;
 	bool idle;
 	struct amount stacks;
-	char *function;
-	uint64_t function_value;
+	struct waitobject *functions; /* where they wait: waitstack_own */
 	struct waitobject *objects;
 };
 
@@ -102,7 +101,7 @@ static void cells_free(struct summing *s)
 	HASH_ITER(hh, s->cells, c, tmp) {
 		HASH_DEL(s->cells, c);
 		for (size_t i = 0; i < c->n_parts; i++) {
-			free(c->parts[i].function);
+			waitobjects_free(c->parts[i].functions);
 			waitobjects_free(c->parts[i].objects);
 		}
 		free(c->parts);
@@ -179,12 +178,9 @@ static int add_stack_to(struct summing *s, const struct store_total *t, bool par
 	amount_add(&part->stacks, t->n, t->value, t->max);
 	for (size_t i = 0; t->hist && i < HIST_SLOTS; i++)
 		part->stacks.hist[i] += t->hist[i];
-	function = t->value > part->function_value ? waitstack_own(s->dict, t->stack) : NULL;
-	if (function) {
-		free(part->function);
-		part->function = mem_strdup(function);
-		part->function_value = t->value;
-	}
+	function = waitstack_own(s->dict, t->stack);
+	if (function)
+		waitobjects_add(&part->functions, function, NULL, 0, t->value);
 	return 0;
 }
 
@@ -256,6 +252,13 @@ static struct waitsum_row *row_add(struct waitsum *w, const struct cell *c)
 	return r;
 }
 
+static char *function_of(const struct part *p)
+{
+	const char *function = waitobjects_top(p->functions).object;
+
+	return function ? mem_strdup(function) : NULL;
+}
+
 static void row_object(struct waitsum_row *r, const struct part *p)
 {
 	struct waitobject_top top = waitobjects_top(p->objects);
@@ -271,7 +274,7 @@ static void row_whole(struct waitsum *w, const struct cell *c, const struct part
 
 	r->reason = mem_strdup(part ? part->reason : c->class);
 	r->idle = part ? part->idle : waitrule_idle_by_class(c->class);
-	r->function = part && part->function ? mem_strdup(part->function) : NULL;
+	r->function = part ? function_of(part) : NULL;
 	if (part && !c->partial)
 		row_object(r, part);
 	r->exact = true;
@@ -300,7 +303,7 @@ static void rows_shared(struct waitsum *w, const struct cell *c)
 
 		r->reason = mem_strdup(p->reason);
 		r->idle = p->idle;
-		r->function = p->function ? mem_strdup(p->function) : NULL;
+		r->function = function_of(p);
 		row_object(r, p);
 		r->n = share(c->exact.n, p->stacks.n, n);
 		r->total_ns = share(c->exact.value, p->stacks.value, value);

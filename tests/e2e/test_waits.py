@@ -199,10 +199,23 @@ def test_a_condition_is_idle_unless_a_function_further_out_says_what_for(sonde, 
         return [wait(who, 1, 4, 400, 24, **kw), stack(who, 1, 4, 400, 24, ["main", *frames, "futex_wait"])]
 
     store = put(tmp_path / "store", [LINES[0], *thread("gil", 51, "take_gil", "pthread_cond_timedwait"),
+                                     *thread("handed", 54, "drop_gil", "pthread_cond_wait"),
                                      *thread("worker", 52, "work", "___pthread_cond_wait"),
                                      *thread("mutex", 53, "work", "__pthread_mutex_lock")])
     idle = {r["thread"]: r["idle"] for r in rows(sonde, store, "waits", "--idle", "--by", "thread")["rows"]}
-    assert idle == {"gil": False, "worker": True, "mutex": False}
+    assert idle == {"gil": False, "handed": False, "worker": True, "mutex": False}
+
+
+def test_a_group_waited_mostly_where_its_threads_together_did(sonde, tmp_path):
+    """No matter in how many stacks, and of how many threads: one alone waits longest here, and in another function."""
+    def thread(tid, ms, *frames):
+        return stack({"pid": 50, "comm": "pool", "thread": "pool", "tid": tid}, 1, 1, ms, 24, ["main", *frames])
+
+    store = put(tmp_path / "store", [LINES[0], wait({"pid": 50, "comm": "pool", "thread": "pool", "tid": 50}, 1, 4, 1000, 24),
+                                     thread(50, 400, "join"), *(thread(51 + i, 200, f"caller_{i}", "held") for i in range(3))])
+    for by in ("process", "thread"):
+        found = rows(sonde, store, "waits", "--by", by)["rows"]
+        assert [(r["reason"], r["function"]) for r in found] == [("lock", "held")], found
 
 
 def test_what_is_not_over_is_idle_where_what_stood_at_the_end_says_so(sonde, tmp_path):
