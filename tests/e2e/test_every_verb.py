@@ -47,9 +47,10 @@ def verbs():
 
 
 def masked(text, store):
-    """What is another one on each host or day: the store's path, its size and its file, how it is to be spelt."""
+    """What is another one on each host or day: the store's path, its size and its file, the kernel, how it is to be spelt."""
     text = text.replace(str(store), "STORE")
     text = re.sub(r"\d{8}T\d{6}Z-\d{4}", "SEGMENT", text)
+    text = re.sub(r'("kernel": ?)"[^"]*"', r'\1"KERNEL"', text)
     text = re.sub(r'"(?:own_bytes|bytes|free_bytes|budget_bytes|reserve_bytes|disk_bytes)": \d+', '"bytes": N', text)
     return re.sub(r"\b\d+(?:\.\d)? [KMG]iB (in|of|free|at)\b", r"SIZE \1", text)
 
