@@ -23,7 +23,7 @@
 #define CLIENTS_MAX  64
 #define PACKET_BYTES 32768 /* closed before it grows larger, but for one message that is */
 
-struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables, uint32_t generation, bool degraded)
+struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables, uint32_t generation)
 {
 	struct hub *h = mem_alloc(sizeof(*h));
 
@@ -32,8 +32,16 @@ struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables, 
 	h->listen_fd = -1;
 	h->tables = tables;
 	h->generation = generation;
-	h->degraded = degraded;
 	return h;
+}
+
+void hub_degrade(struct hub *h)
+{
+	h->degraded = true;
+	h->tables = NULL;
+	h->generation = 0;
+	for (struct client *c = h->clients; c; c = c->next)
+		hub_client_greet(c);
 }
 
 static void hub_sweep(struct hub *h)

@@ -30,7 +30,9 @@ struct hub_ops {
 
 /* epoll_fd: client descriptors are put there, with the client as data.ptr given back to hub_ready. tables (borrowed while
  * the hub lives): what each client is given right after the hello, by enum mp_tables_map; NULL: there are none. */
-struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables, uint32_t generation, bool degraded);
+struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables, uint32_t generation);
+/* There is no BPF program: those already greeted are greeted again, as all from now on, without tables. */
+void hub_degrade(struct hub *h);
 void hub_free(struct hub *h);
 /* Listen at `path` (replaces a socket nobody answers at). Returns the descriptor to poll, or -errno. */
 int hub_listen(struct hub *h, const char *path, struct err *e);

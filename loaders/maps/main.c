@@ -141,22 +141,35 @@ static void open_tables(struct maps *m)
 		log_warn("no BPF maps for unwinding (%s): stacks are found by frame pointers alone", strerror(-rc));
 }
 
+/*
+ * Whoever started us loads its own program with our maps: it hears of them before we load ours. (Who comes by the socket
+ * finds everything ready.)
+ */
+static void start_hub(struct maps *m)
+{
+	struct hub_ops ops = {.ctx = m, .dump = dump, .want = want, .hurry = maps_hurry,
+			       .print = m->o.print ? print_one : NULL};
+
+	m->hub = hub_new(&ops, m->epoll_fd, m->tables.state ? m->tables.fd : NULL,
+			 m->tables.state ? publish_generation(&m->tables) : 0);
+	if (m->o.fd >= 0 && !m->o.socket)
+		hub_own(m->hub, m->o.fd);
+}
+
 static void start_tables(struct maps *m)
 {
+	if (!m->world.bpf) {
+		hub_degrade(m->hub);
+		tablemaps_close(&m->tables);
+	}
 	if (!m->tables.state)
 		return;
-	if (!m->world.bpf) {
-		tablemaps_close(&m->tables);
-		return;
-	}
 	m->publish = m->world.publish = publish_new(&m->tables, &m->world);
 	m->tables_bytes = tablemaps_bytes(&m->tables);
 }
 
 static int open_all(struct maps *m, struct err *e)
 {
-	struct hub_ops ops = {.ctx = m, .dump = dump, .want = want, .hurry = maps_hurry,
-			       .print = m->o.print ? print_one : NULL};
 	cleanup_free char *index = index_program(&m->o);
 	char why[256];
 	int rc;
@@ -171,6 +184,7 @@ static int open_all(struct maps *m, struct err *e)
 	m->world.cgroups = cgroups_new();
 	m->world.containers = containers_new();
 	open_tables(m);
+	start_hub(m);
 	rc = feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], &m->feed, why, sizeof(why), e);
 	if (rc)
 		return rc;
@@ -178,8 +192,6 @@ static int open_all(struct maps *m, struct err *e)
 		log_warn("no BPF program (%s): short processes will lack their arguments", why);
 	start_tables(m);
 	m->cache = cache_open(m->o.store, (uint64_t)m->o.images_mb << 20);
-	m->hub = hub_new(&ops, m->epoll_fd, m->publish ? m->tables.fd : NULL,
-			 m->publish ? m->tables.state->generation : 0, !m->world.bpf);
 	if (feed_urgent_fd(m->feed) >= 0)
 		m->early = early_start(feed_urgent_fd(m->feed), m->world.containers);
 	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->early, m->epoll_fd, index, !m->o.no_lines);
@@ -196,9 +208,9 @@ static int open_all(struct maps *m, struct err *e)
 		if (m->listen_fd < 0)
 			return m->listen_fd;
 		watch(m, m->listen_fd, &m->listen_fd);
+		if (m->o.fd >= 0)
+			hub_own(m->hub, m->o.fd);
 	}
-	if (m->o.fd >= 0)
-		hub_own(m->hub, m->o.fd);
 	return 0;
 }
 

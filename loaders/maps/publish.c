@@ -14,6 +14,11 @@
 
 #define ENTRIES_SWEEP_NS (10 * NSEC_PER_SEC)
 
+uint32_t publish_generation(const struct tablemaps *maps)
+{
+	return maps->state->generation + 1;
+}
+
 struct publish *publish_new(struct tablemaps *maps, struct world *w)
 {
 	struct publish *pub = mem_alloc(sizeof(*pub));
@@ -25,7 +30,7 @@ struct publish *publish_new(struct tablemaps *maps, struct world *w)
 	slots_init(&pub->slots, maps->images, TABLES_GRACE_NS);
 	rowsets_init(&pub->rowsets, maps, TABLES_GRACE_NS);
 	entries_init(&pub->entries, maps->fd[MP_TABLES_PROCESSES], &pub->slices);
-	maps->state->generation++;
+	maps->state->generation = publish_generation(maps);
 	w->last_image = maps->state->last_image;
 	if (maps->taken_over)
 		publish_take_over(pub);

@@ -23,6 +23,8 @@ struct world;
 
 /* maps: borrowed. What a predecessor left there (taken over) is kept until the first publish_tick has replaced it. */
 struct publish *publish_new(struct tablemaps *maps, struct world *w);
+/* What the tables' generation will be once publish_new has them. */
+uint32_t publish_generation(const struct tablemaps *maps);
 /* Where indexes come from; before the first publish_tick. */
 void publish_use_indexer(struct publish *pub, struct indexer *ix);
 void publish_free(struct publish *pub); /* NULL is fine, here and below */

@@ -24,7 +24,8 @@
 #define QUICK_NS (100 * MSEC)
 #define SLOW_NS  (500 * MSEC)
 #define PHASE_NS (40 * MSEC)         /* after sonde-maps' tick */
-#define BEGIN_NS (2000 * MSEC)       /* quick from the attach: the first sample is waited for */
+#define FIRST_NS (10 * MSEC)         /* until the first sample is stored and told, */
+#define BEGIN_NS (2000 * MSEC)       /* but no longer than this: there may be nothing to sample */
 #define HOLD_BYTES (16u << 20)
 #define HURRY (-10)                  /* nice */
 #define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 22 KB each */
@@ -89,6 +90,18 @@ static void command_watch(struct capture *c)
 	c->stop = true;
 }
 
+/* The first sample is waited for: it is asked for as soon as it is there, and looked after until it is told of. */
+static void first_await(struct capture *c, int64_t now)
+{
+	bool await = !c->first_sent && now - c->attached_ns < BEGIN_NS;
+
+	c->pace.quick_ns = await ? FIRST_NS : QUICK_NS;
+	if (await && !c->first_asked && capture_waiting(c)) {
+		hostmaps_hurry(c->maps);
+		c->first_asked = true;
+	}
+}
+
 static void tick(struct capture *c)
 {
 	int64_t now = clock_boot_ns();
@@ -112,6 +125,7 @@ static void tick(struct capture *c)
 		c->stop = true;
 	if (!c->first_flushed || !hostmaps_seeded(c->maps))
 		pace_busy(&c->pace, now);
+	first_await(c, now);
 	pace_ticked(&c->pace, clock_boot_ns());
 }
 
@@ -323,7 +337,7 @@ static int begin(struct capture *c, struct err *e)
 	if (err)
 		return err;
 	c->attached_ns = c->second_ns = c->booked_ns = c->ring_read_ns = c->until_ns = clock_boot_ns();
-	c->pace = (struct pace){.quick_ns = QUICK_NS, .slow_ns = SLOW_NS, .phase_ns = PHASE_NS,
+	c->pace = (struct pace){.quick_ns = FIRST_NS, .slow_ns = SLOW_NS, .phase_ns = PHASE_NS,
 				.next_ns = c->attached_ns, .busy_until_ns = c->attached_ns + BEGIN_NS};
 	c->end_ns = o->duration_ns ? c->attached_ns + (int64_t)o->duration_ns : INT64_MAX;
 	run_begin(c);

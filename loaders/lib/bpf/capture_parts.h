@@ -57,7 +57,7 @@ struct capture {
 	uint64_t refused;            /* not taken */
 	uint64_t booked_lost[CAPTURE_LOST_N], booked_maps_lost;
 	bool symbols_given;          /* to the family */
-	bool ready_sent, first_flushed, first_sent;
+	bool ready_sent, first_asked, first_flushed, first_sent;
 	bool stop;
 	int64_t bad_second;          /* of capture_ends: how many of this second have got a row, by exit and by signal */
 	uint32_t bad[2];

@@ -4,7 +4,8 @@
  * messages, each 8-aligned: struct mp_head {type, size}, a fixed struct, then strings. Little endian, same host, same
  * build (the hello carries a version: another one is refused). Times are CLOCK_BOOTTIME nanoseconds.
  *
- * Order: HELLO, at once; TABLES, right after it, if HELLO's flags say so; then, when sonde-maps has looked over the host,
+ * Order: HELLO, at once; TABLES, right after it, if HELLO's flags say so (the client that it was started by has both before
+ * its own program is loaded; where that fails, a second HELLO takes the promise back: those maps stay empty); then, when sonde-maps has looked over the host,
  * the seed (IMAGE, PROCESS, MAP for all that runs, PROCESS before its MAPs), then SEEDED; then what happens, in order of
  * time, and from time to time WATERMARK. An IMAGE always comes before the first MAP that names it. An index that becomes
  * ready is told by INDEX.
