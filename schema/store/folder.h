@@ -10,7 +10,7 @@
  *   NAME.db.bad                a damaged segment, set aside
  *   lock                       flock: the queue of those who write
  *   writers/                   one tally file a living writer (tally.h)
- *   images/                    image indexes; not ours
+ *   images/                    image indexes, and the kernel's symbols; not ours
  *   removed                    what retention took away, and since when the history is whole (removed.h)
  *   ballast                    room that is given up when the disk is full (room.h)
  *

@@ -232,7 +232,8 @@ static int open_parts(struct capture *c, struct err *e)
 				       .budget_bytes = o->budget_bytes};
 	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(), .socket_path = o->maps_socket,
 				   .args_policy = o->args, .no_lines = o->no_lines, .books = true};
-	const struct naming_opts no = {.no_lines = o->no_lines, .include = o->include, .exclude = o->exclude};
+	const struct naming_opts no = {.no_lines = o->no_lines, .include = o->include, .exclude = o->exclude,
+				       .store_dir = ho.store_dir};
 	int err;
 
 	hurry();
@@ -331,6 +332,10 @@ static int begin(struct capture *c, struct err *e)
 	int err;
 
 	feed_begin(c);
+	if (c->f->symbols) {
+		naming_kernel_begin(c->naming); /* while sonde-maps looks over the host */
+		symbols_give(c);
+	}
 	seed_await(c);
 	c->offset_ns = clock_boot_offset_ns();
 	err = c->f->attach(c->state, e);

@@ -5,7 +5,7 @@
  * pool's NAME: that halves the pool. Addresses are kept as 32 bits from the first one where the span allows it, which
  * it does on x86-64 and arm64, else as 64.
  */
-#include "loaders/lib/host/kallsyms.h"
+#include "loaders/lib/host/kallsyms_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,42 +18,12 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define SPAN_KERNEL (1u << 20)
-#define SPAN_MODULE (64u << 10)
-#define NAME_MARKER UINT32_MAX /* not a function: ends the one before */
-#define NAME_PFX    0x80000000u
-#define PFX         "__pfx_"
-#define PFX_LEN     6
-#define NAME_MAX_LEN 1024
-
 struct raw {
 	uint64_t addr;
 	uint32_t name;      /* offset in the text */
 	uint16_t name_len;
 	uint16_t module;
 	char type;
-};
-
-struct module {
-	char *name;
-	uint64_t base;
-};
-
-struct kallsyms {
-	uint64_t first;        /* addresses are relative to it */
-	uint32_t *rel;         /* either this */
-	uint64_t *wide;        /* or this, if the span needs it */
-	uint32_t *name;        /* offset in the pool, NAME_PFX, NAME_MARKER */
-	uint16_t *module;      /* index, 0: the kernel */
-	size_t n, functions, skipped;
-	char *pool;
-	size_t pool_len, pool_cap;
-	struct module *modules;
-	size_t n_modules, cap_modules;
-	uint64_t text, etext;
-	struct kallsyms_orc orc;
-	bool hidden;
-	char scratch[NAME_MAX_LEN + PFX_LEN + 1];
 };
 
 /* ---- lines ---- */
@@ -118,7 +88,7 @@ static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
 	if (k->n_modules >= UINT16_MAX)
 		return 0;
 	mem_grow(k->modules, k->n_modules, k->cap_modules);
-	k->modules[k->n_modules] = (struct module){.name = mem_strndup(name, len)};
+	k->modules[k->n_modules] = (struct kallsyms_module){.name = mem_strndup(name, len)};
 	return (uint16_t)k->n_modules++;
 }
 
@@ -342,7 +312,7 @@ int kallsyms_parse(const char *data, size_t len, struct kallsyms **out)
 		return -E2BIG;
 	k = mem_alloc(sizeof(*k));
 	mem_grow(k->modules, k->n_modules, k->cap_modules);
-	k->modules[k->n_modules++] = (struct module){.name = mem_strdup("")};
+	k->modules[k->n_modules++] = (struct kallsyms_module){.name = mem_strdup("")};
 	read_lines(k, &r, data, len);
 	if (!r.sorted)
 		qsort(r.items, r.n, sizeof(*r.items), raw_order);
@@ -354,21 +324,6 @@ int kallsyms_parse(const char *data, size_t len, struct kallsyms **out)
 	k->modules[0].base = k->text;
 	*out = k;
 	return 0;
-}
-
-void kallsyms_free(struct kallsyms *k)
-{
-	if (!k)
-		return;
-	for (size_t i = 0; i < k->n_modules; i++)
-		free(k->modules[i].name);
-	free(k->modules);
-	free(k->rel);
-	free(k->wide);
-	free(k->name);
-	free(k->module);
-	free(k->pool);
-	free(k);
 }
 
 /* The text is read into pages of its own, which go back to the system as a whole. */
@@ -408,98 +363,4 @@ int kallsyms_load(const char *path, struct kallsyms **out)
 		return -ENOMEM;
 	munmap(buf, cap);
 	return rc;
-}
-
-/* ---- asking ---- */
-
-static uint64_t addr_of(const struct kallsyms *k, size_t i)
-{
-	return k->rel ? k->first + k->rel[i] : k->wide[i];
-}
-
-/* Index of the last entry at or below addr; false: there is none. */
-static bool find_entry(const struct kallsyms *k, uint64_t addr, size_t *at)
-{
-	size_t lo = 0, hi = k->n;
-
-	if (!k->n || addr < k->first)
-		return false;
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (addr_of(k, mid) <= addr)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	*at = lo;
-	return true;
-}
-
-static const char *name_of(struct kallsyms *k, uint32_t name)
-{
-	if (!(name & NAME_PFX))
-		return k->pool + name;
-	snprintf(k->scratch, sizeof(k->scratch), PFX "%s", k->pool + (name & ~NAME_PFX));
-	return k->scratch;
-}
-
-bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out)
-{
-	const struct module *m;
-	uint64_t start;
-	size_t i;
-
-	if (!find_entry(k, addr, &i) || k->name[i] == NAME_MARKER)
-		return false;
-	start = addr_of(k, i);
-	m = &k->modules[k->module[i]];
-	if (addr - start >= (k->module[i] ? SPAN_MODULE : SPAN_KERNEL))
-		return false;
-	out->name = name_of(k, k->name[i]);
-	out->module = m->name;
-	out->start = start;
-	out->base = strcmp(m->name, "bpf") ? m->base : start;
-	return true;
-}
-
-bool kallsyms_is_text(const struct kallsyms *k, uint64_t addr)
-{
-	return k->text && addr >= k->text && addr < k->etext;
-}
-
-uint64_t kallsyms_text(const struct kallsyms *k)
-{
-	return k->text;
-}
-
-bool kallsyms_hidden(const struct kallsyms *k)
-{
-	return k->hidden;
-}
-
-bool kallsyms_orc(const struct kallsyms *k, struct kallsyms_orc *out)
-{
-	const struct kallsyms_orc *o = &k->orc;
-
-	if (!o->text || o->text_end <= o->text || !o->ips || o->ips_end <= o->ips || !o->entries)
-		return false;
-	*out = *o;
-	return true;
-}
-
-size_t kallsyms_count(const struct kallsyms *k)
-{
-	return k->functions;
-}
-
-size_t kallsyms_skipped(const struct kallsyms *k)
-{
-	return k->skipped;
-}
-
-size_t kallsyms_bytes(const struct kallsyms *k)
-{
-	return k->n * ((k->rel ? sizeof(*k->rel) : sizeof(*k->wide)) + sizeof(*k->name) + sizeof(*k->module)) +
-	       k->pool_cap + sizeof(*k);
 }

@@ -50,6 +50,7 @@ struct naming_opts {
 	size_t max_cached;        /* frames remembered; 0: 98304 */
 	bool no_lines;            /* functions alone, also where an index knows lines and inlined functions */
 	const char *kallsyms;     /* NULL: /proc/kallsyms */
+	const char *store_dir;    /* what of that outlives a capture is kept there (kallsyms_kept.h); NULL: nothing. Borrowed */
 	const char *docker_root;  /* NULL: /var/lib/docker, or what /etc/docker/daemon.json says */
 	const char *include, *exclude; /* rules.h: all other processes are one, "[excluded]"; NULL: all are told. Borrowed */
 };
@@ -75,7 +76,9 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
  * names of containers that had none. Cheap when nothing has happened. */
 void naming_tick(struct naming *n);
 
-/* The kernel's symbols, once a kernel frame was met; NULL until then. Valid until the next call of naming_stack or _tick. */
+/* Do not wait for a kernel frame: read the kernel's symbols now. */
+void naming_kernel_begin(struct naming *n);
+/* The kernel's symbols, once they were read; NULL until then. Valid until the next call of naming_stack or _tick. */
 struct kallsyms;
 const struct kallsyms *naming_kallsyms(const struct naming *n);
 

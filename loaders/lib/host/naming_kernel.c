@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_kernel: kernel addresses by kallsyms. The table is read at the first kernel frame; read again when an address
+ * naming_kernel: kernel addresses by kallsyms. The table is read at the first kernel frame, from the file that an earlier
+ * capture kept if there is one: then all of it is read at the first address that is not in there. Read again when an address
  * outside the kernel's own text has no name (a module or BPF program loaded since), after a pause that doubles while
  * that finds nothing new; and every ten minutes while frames of modules or BPF programs are met, because those may have been
  * replaced by others at the same address.
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/host/kallsyms_kept.h"
 #include "loaders/lib/host/naming_parts.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -40,11 +42,25 @@ const struct kallsyms *naming_kallsyms(const struct naming *n)
 	return n->kallsyms;
 }
 
+static int load(struct naming *n, struct kallsyms **fresh)
+{
+	const char *dir = n->o.kallsyms ? NULL : n->o.store_dir;
+	int rc;
+
+	n->kallsyms_partial = !n->kallsyms_tried && dir && !kallsyms_kept(dir, fresh);
+	if (n->kallsyms_partial)
+		return 0;
+	rc = kallsyms_load(n->o.kallsyms, fresh);
+	if (!rc && !n->kallsyms_tried && dir)
+		kallsyms_keep(*fresh, dir);
+	return rc;
+}
+
 static void reload(struct naming *n)
 {
 	struct kallsyms *fresh = NULL;
-	size_t before = n->kallsyms ? kallsyms_count(n->kallsyms) : 0;
-	int rc = kallsyms_load(n->o.kallsyms, &fresh);
+	size_t before = n->kallsyms && !n->kallsyms_partial ? kallsyms_count(n->kallsyms) : 0;
+	int rc = load(n, &fresh);
 
 	n->kallsyms_read_ns = clock_boot_ns();
 	if (rc) {
@@ -82,18 +98,23 @@ static uint32_t image_of(struct naming *n, const char *module)
 	return (uint32_t)id;
 }
 
+void naming_kernel_begin(struct naming *n)
+{
+	if (!n->kallsyms_tried)
+		reload(n);
+}
+
 static bool find(struct naming *n, uint64_t addr, struct kallsyms_symbol *sym)
 {
 	int64_t age;
 
-	if (!n->kallsyms_tried)
-		reload(n);
+	naming_kernel_begin(n);
 	age = clock_boot_ns() - n->kallsyms_read_ns;
 	if (n->kallsyms && kallsyms_find(n->kallsyms, addr, sym)) {
 		if (!sym->module[0] || age < PAUSE_MAX_NS)
 			return true;
 		reload(n);
-	} else if (age >= n->kallsyms_pause_ns && !(n->kallsyms && kallsyms_is_text(n->kallsyms, addr))) {
+	} else if ((age >= n->kallsyms_pause_ns || n->kallsyms_partial) && !(n->kallsyms && kallsyms_is_text(n->kallsyms, addr))) {
 		reload(n);
 	} else {
 		return false;

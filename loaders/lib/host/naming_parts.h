@@ -121,7 +121,7 @@ struct naming {
 	struct jit_map jit[JIT_MAPS];
 
 	struct kallsyms *kallsyms;
-	bool kallsyms_tried;
+	bool kallsyms_tried, kallsyms_partial; /* partial: what is kept of them; there may be more */
 	int64_t kallsyms_read_ns, kallsyms_pause_ns;
 	struct idmap kernel[4];           /* by enum look: address -> answer */
 	struct idmap kernel_images;       /* hash of the module's name -> store image */

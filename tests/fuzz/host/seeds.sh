@@ -13,6 +13,19 @@ printf '0000000000000000 T _text\n0000000000000000 t a\t[m]\n' >"$out/kallsyms_f
 printf 'ffffffff81000400 T b\nffffffff81000200 W a\nffffffff81000200 t _a\nffffffff81000200 T aa\nbad\n' \
 	>"$out/kallsyms_fuzz/unsorted"
 
+# a kept file: three entries, 32 bits each
+python3 - "$out/kallsyms_fuzz/kept" <<'END'
+import struct
+import sys
+
+text = 0xffffffff81000000
+pool = b"one\0\0mod\0"
+with open(sys.argv[1], "wb") as f:
+    f.write(struct.pack("<8s5Q6Q4IQ", b"sndksym1", 0, 7, text, text, text + 0x100, *[0] * 6, 0, 3, 2, 2, len(pool)))
+    f.write(struct.pack("<4I4I4H", 0, 0x10, 0x40, 0, 1 << 31, 0, 0xffffffff, 0, 0, 0, 1, 0))
+    f.write(struct.pack("<4Q", text, 4, text + 0x40, 5) + pool)
+END
+
 printf '7f0010 20 LazyCompile:*fast /a b.js:1:2\n0x7f0018 0X10 second\r\n7f0000 100 over\n-1 2 neg\nffffffffffffff00 100 wraps\n' \
 	>"$out/perfmap_fuzz/mixed"
 printf '100 100 old\n140 20 new\n180 10 x\n170 40 newest\n100 10 same\n' >"$out/perfmap_fuzz/overlaps"

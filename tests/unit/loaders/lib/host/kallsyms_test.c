@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "loaders/lib/host/kallsyms.h"
+#include "loaders/lib/host/kallsyms_kept.h"
 #include "schema/base/clock.h"
 #include "tests/unit/missing.h"
 
@@ -229,6 +231,110 @@ static void the_table_is_small_and_quickly_made(void **state)
 	free(buf);
 }
 
+/* ---- kept ---- */
+
+static struct kallsyms *kept_of(const struct kallsyms *k, struct strbuf *bytes)
+{
+	struct kallsyms *kept = NULL;
+
+	kallsyms_pack(k, 77, bytes);
+	assert_int_equal(kallsyms_unpack(bytes->buf, bytes->len, 77, &kept), 0);
+	return kept;
+}
+
+static void what_is_kept_answers_as_the_table_did(void **state)
+{
+	static const uint64_t asked[] = {0xffffffff81000050, 0xffffffff81000108, 0xffffffff81000150, 0xffffffff81000250,
+					 0xffffffff81000350, 0xffffffff81000450, 0xffffffff81000550, 0xffffffffc0000014};
+	struct strbuf bytes cleanup_strbuf = STRBUF_INIT;
+	struct kallsyms *k = parse(table), *kept = kept_of(k, &bytes);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
+		struct kallsyms_symbol s;
+
+		if (kallsyms_find(k, asked[i], &s))
+			expect(kept, asked[i], s.name, s.module, s.start, s.base);
+		else
+			assert_false(kallsyms_find(kept, asked[i], &s));
+	}
+	assert_int_equal(kallsyms_text(kept), kallsyms_text(k));
+	assert_true(kallsyms_is_text(kept, 0xffffffff81000450));
+	kallsyms_free(kept);
+	kallsyms_free(k);
+}
+
+static void bpf_programs_and_the_last_function_of_a_module_are_not_kept(void **state)
+{
+	struct strbuf bytes cleanup_strbuf = STRBUF_INIT;
+	struct kallsyms *k = parse(table), *kept = kept_of(k, &bytes);
+	struct kallsyms_symbol s;
+
+	(void)state;
+	assert_true(kallsyms_find(k, 0xffffffffc0100000, &s) && kallsyms_find(k, 0xffffffffc0000090, &s));
+	assert_false(kallsyms_find(kept, 0xffffffffc0100000, &s));
+	assert_false(kallsyms_find(kept, 0xffffffffc0000090, &s));
+	assert_int_equal(kallsyms_count(kept), kallsyms_count(k) - 2);
+	kallsyms_free(kept);
+	kallsyms_free(k);
+}
+
+static void what_was_kept_of_another_boot_or_cut_short_is_refused(void **state)
+{
+	struct strbuf bytes cleanup_strbuf = STRBUF_INIT;
+	struct kallsyms *k = parse(table), *kept = NULL;
+
+	(void)state;
+	kallsyms_pack(k, 77, &bytes);
+	assert_int_equal(kallsyms_unpack(bytes.buf, bytes.len, 78, &kept), -ESTALE);
+	for (size_t len = 0; len < bytes.len; len++)
+		assert_true(kallsyms_unpack(bytes.buf, len, 77, &kept) < 0);
+	assert_null(kept);
+	kallsyms_free(k);
+}
+
+/* What is kept of this kernel is used by the next one who asks, for nobody else to read; a byte changed, and it is not. */
+static void a_kept_file_is_taken_as_long_as_it_is_whole(void **state)
+{
+	char dir[] = "/tmp/kallsyms-XXXXXX", path[256];
+	struct kallsyms *k, *kept = NULL;
+	struct stat st;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(kallsyms_load(NULL, &k), 0);
+	if (kallsyms_hidden(k) || !kallsyms_count(k)) {
+		kallsyms_free(k);
+		skip_missing("the right to see kernel addresses (kptr_restrict)");
+	}
+	kallsyms_keep(k, dir); /* no images/: nothing is kept */
+	assert_int_equal(kallsyms_kept(dir, &kept), -ENOENT);
+	snprintf(path, sizeof(path), "%s/images", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	kallsyms_keep(k, dir);
+	assert_int_equal(kallsyms_kept(dir, &kept), 0);
+	assert_true(kallsyms_count(kept) > 1000 && kallsyms_count(kept) <= kallsyms_count(k));
+	assert_int_equal(kallsyms_text(kept), kallsyms_text(k));
+	kallsyms_free(kept);
+	kallsyms_free(k);
+	snprintf(path, sizeof(path), "%s/images/kallsyms", dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	f = fopen(path, "r+");
+	assert_non_null(f);
+	fseek(f, st.st_size / 2, SEEK_SET);
+	assert_true(fputc(0xff, f) != EOF && fputc(0x55, f) != EOF);
+	fclose(f);
+	kept = NULL;
+	assert_int_equal(kallsyms_kept(dir, &kept), -EBADMSG);
+	assert_null(kept);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/images", dir);
+	rmdir(path);
+	rmdir(dir);
+}
+
 static void a_file_that_is_not_there_is_an_error(void **state)
 {
 	struct kallsyms *k = NULL;
@@ -252,6 +358,10 @@ int main(void)
 		cmocka_unit_test(addresses_further_apart_than_4_gib_are_kept_whole),
 		cmocka_unit_test(every_function_of_this_kernel_is_found),
 		cmocka_unit_test(the_table_is_small_and_quickly_made),
+		cmocka_unit_test(what_is_kept_answers_as_the_table_did),
+		cmocka_unit_test(bpf_programs_and_the_last_function_of_a_module_are_not_kept),
+		cmocka_unit_test(what_was_kept_of_another_boot_or_cut_short_is_refused),
+		cmocka_unit_test(a_kept_file_is_taken_as_long_as_it_is_whole),
 		cmocka_unit_test(a_file_that_is_not_there_is_an_error),
 	};
 
