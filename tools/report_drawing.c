@@ -4,8 +4,8 @@
  *
  *  1. A column has some steps of the timeline; its height is the mean of its recorded time, in cores: ns / recorded ns. It
  *     is stacked by process, the REPORT_NAMED with the most CPU time and all others.
- *  2. A column of which less than half was recorded is a gap: crossed out, never drawn as idle. The table has its sum all the
- *     same, so that the sums are those of `ps` and of SQL.
+ *  2. A column of which nothing was recorded is a gap: crossed out, never drawn as idle. One recorded in part has the mean of
+ *     that part, so that ten seconds within a day are seen.
  *  3. The drawing has no text and is stretched to the page's width; times and scale stand beside it. Its unit is a column by
  *     a thousandth of the height.
  */
@@ -44,10 +44,7 @@ static void column_steps(const struct plot *p, size_t i, size_t *first, size_t *
 
 static bool is_gap(const struct plot *p, size_t i)
 {
-	size_t first, end;
-
-	column_steps(p, i, &first, &end);
-	return p->covered[i] * 2 < (uint64_t)(timeline_time(p->t, end) - timeline_time(p->t, first));
+	return !p->covered[i];
 }
 
 static uint64_t used(const struct timeline *t, uint32_t process)

@@ -62,11 +62,23 @@ def test_the_timeline_adds_up_to_what_sql_says_and_a_gap_is_a_gap(made, report):
         ns = sum(r["ns"] or 0 for r in told)
         recorded = max(0, min(start + step, AT) - max(start, AT - 900) - max(0, min(start + step, GAP[1]) - max(start, GAP[0])))
         assert float(seconds) == pytest.approx(ns / 1e9, abs=0.0006)
-        if recorded * 2 < step:
+        if not recorded:
             assert cores == "not recorded"
         else:
             assert float(cores) == pytest.approx(ns / 1e9 / recorded, abs=0.0051)
     assert sum(r[1] == "not recorded" for r in rows) == 60 // step
+
+
+def test_ten_seconds_within_a_day_are_drawn(sonde, tmp_path):
+    store = str(tmp_path / "store")
+    put(store, [{"run": "cpu", "bucket_s": 1, "period_ns": 10101010, "from": AT - 600, "to": AT - 590},
+                *({"kind": "cpu", "at": AT - 600 + s, "n": 99, "pid": 7, "comm": "hot", "stack": ["main", "spin"]} for s in range(10))])
+    path = str(tmp_path / "day.html")
+    sonde("report", "--from", str(AT - 86400), "--to", str(AT), "-o", path, store=store, check=True)
+    rows = cells(open(path).read(), "use")
+    drawn = [r for r in rows if r[1] != "not recorded"]
+    assert len(drawn) == 1 and float(drawn[0][1]) == pytest.approx(1, abs=0.0051) and drawn[0][3] == "hot (7)"
+    assert "the top is 1.00 of" in open(path).read()
 
 
 def test_spikes_and_events_are_those_of_timeline(sonde, made, report):
