@@ -137,8 +137,8 @@ static void side_init(struct diff_side *s, const struct fold *f, enum diff_per p
 				.means = is_gauge(f) && f->n_slices ? f->n_slices : 1};
 	for (size_t i = 0; i < f->n_slices; i++)
 		covered += f->slices[i].covered_ns;
-	if (!f->n_slices && f->to_ns > f->from_ns)
-		covered = (uint64_t)(f->to_ns - f->from_ns);
+	if (!f->n_slices)
+		covered = fold_recorded_ns(f);
 	s->seconds = (double)covered / (double)NSEC_PER_SEC;
 	s->ns /= s->means;
 	s->whole = per == DIFF_PER_SAMPLE ? (double)s->ns : is_gauge(f) ? 1 : f->unit == STORE_TIME ? (double)covered : s->seconds;

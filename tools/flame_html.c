@@ -16,11 +16,6 @@
 #include "tools/top.h"
 #include "tools/when.h"
 
-static double seconds_of(const struct fold *f)
-{
-	return f->to_ns > f->from_ns ? (double)(f->to_ns - f->from_ns) / 1e9 : 1e-9;
-}
-
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
@@ -67,7 +62,7 @@ static void fact_load(const struct flame_page *p, struct strbuf *s)
 		strbuf_addf(s, "%s %s</li>\n", term_count(all->total_samples, n, sizeof(n)), store_unit_name(f->kind->unit_n));
 		return;
 	}
-	strbuf_addf(s, "<li><b>%.2f cores</b> of %u busy", (double)all->total_ns / 1e9 / seconds_of(f), f->cpus);
+	strbuf_addf(s, "<li><b>%.2f cores</b> of %u busy", fold_cores(f, all->total_ns), f->cpus);
 	strbuf_addf(s, ", %.2f s of CPU time</li>\n", (double)all->total_ns / 1e9);
 	strbuf_addf(s, "<li><b>%s samples</b>", term_count(all->total_samples, n, sizeof(n)));
 	if (f->period_ns)
@@ -94,7 +89,7 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	strbuf_addstr(s, " in functions without a name</li>\n");
 	if (f->self_program_ns && fold_is_cores(f)) {
 		strbuf_addf(s, "<li>sonde itself used %.3f cores (%s)</li>\n",
-			    (double)f->self_program_ns / 1e9 / seconds_of(f), p->self ? "shown here" : "left out");
+			    fold_cores(f, f->self_program_ns), p->self ? "shown here" : "left out");
 	}
 }
 
@@ -144,7 +139,7 @@ static void add_amount(struct strbuf *s, const struct fold *f, uint64_t amount)
 	char text[32];
 
 	if (fold_is_cores(f))
-		strbuf_addf(s, "%.2f", (double)amount / 1e9 / seconds_of(f));
+		strbuf_addf(s, "%.2f", fold_cores(f, amount));
 	else
 		strbuf_addstr(s, fold_amount(f, amount, text, sizeof(text)));
 }

@@ -10,6 +10,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/diff_pack.h"
+#include "tools/fold_kind.h"
 #include "tools/json.h"
 #include "tools/proto.h"
 
@@ -155,13 +156,6 @@ static uint64_t period_of(const struct fold *f)
 	return f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME ? f->period_ns : 0;
 }
 
-static void slots_pack(json_t *o, const struct flame_rows *r)
-{
-	set_number(o, "slots", r->n_slots);
-	set_number(o, "slots_from_ns", (uint64_t)r->slots_from_ns);
-	set_number(o, "slot_ns", (uint64_t)r->slot_ns);
-}
-
 static json_t *covered_pack(const struct flame_rows *r)
 {
 	json_t *a = json_array();
@@ -169,6 +163,14 @@ static json_t *covered_pack(const struct flame_rows *r)
 	for (uint32_t i = 0; i < r->n_slots; i++)
 		json_array_append_new(a, json_integer((json_int_t)r->covered_ns[i]));
 	return a;
+}
+
+static void slots_pack(json_t *o, const struct flame_rows *r)
+{
+	set_number(o, "slots", r->n_slots);
+	set_number(o, "slots_from_ns", (uint64_t)r->slots_from_ns);
+	set_number(o, "slot_ns", (uint64_t)r->slot_ns);
+	json_object_set_new(o, "covered_ns", covered_pack(r));
 }
 
 static json_t *sides_pack(struct packer *p, const struct flame_pack_profile *profile, json_t *owners)
@@ -188,7 +190,6 @@ static json_t *sides_pack(struct packer *p, const struct flame_pack_profile *pro
 			slots_pack(side, &profile->sides[i]);
 			set_number(side, "from_ns", (uint64_t)(f->n_slices ? f->slices[0].from_ns : f->from_ns));
 			set_number(side, "to_ns", (uint64_t)(f->n_slices ? f->slices[f->n_slices - 1].to_ns : f->to_ns));
-			json_object_set_new(side, "covered_ns", covered_pack(&profile->sides[i]));
 		}
 		json_array_append_new(sides, side);
 	}
@@ -213,6 +214,7 @@ static json_t *profile_pack(struct packer *p, const struct flame_pack_profile *p
 	set_number(j, "cpus", profile->f->cpus);
 	set_number(j, "from_ns", (uint64_t)profile->f->from_ns);
 	set_number(j, "to_ns", (uint64_t)profile->f->to_ns);
+	set_number(j, "recorded_ns", fold_recorded_ns(profile->f));
 	set_number(j, "frames", p->n_frames);
 	set_number(j, "nodes", p->t->n_nodes);
 	if (profile->diff)

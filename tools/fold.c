@@ -43,6 +43,8 @@ struct folding {
 	bool is_with;                      /* the second kind is being told */
 	size_t n_told;                     /* processes that later segments have told of */
 	struct fold_spans spans;           /* when something recorded, if there are slices */
+	struct fold_spans heard;           /* when the runs did that have some of it */
+	const struct store_run_row *heard_run; /* the one noted last */
 	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
 	struct seg_task {
 		bool known;
@@ -201,6 +203,10 @@ static void add_run(struct folding *f, const struct store_run_row *run)
 	int64_t from = run->from_ns > f->sel->from_ns ? run->from_ns : f->sel->from_ns;
 	int64_t to = run->to_ns < f->sel->to_ns ? run->to_ns : f->sel->to_ns;
 
+	if (run == f->heard_run)
+		return;
+	f->heard_run = run;
+	fold_spans_add(&f->heard, from, to);
 	if (!f->pub->from_ns || from < f->pub->from_ns)
 		f->pub->from_ns = from;
 	if (to > f->pub->to_ns)
@@ -445,6 +451,7 @@ static int fold_of(const struct selection *sel, const struct fold_opts *o, struc
 	fold_end(b);
 	note_unnamed(&b->pub);
 	fold_spans_cover(&f.spans, b->pub.slices, b->pub.n_slices);
+	b->pub.covered_ns = fold_spans_length(&f.heard);
 	b->pub.self_program_ns = f.found_self_ns;
 	if (rc == 0 && !b->pub.nodes[0].total_samples && !b->pub.nodes[0].total_ns)
 		rc = NOTHING;

@@ -97,6 +97,7 @@ struct fold {
 	struct fold_loss *losses;       size_t n_losses;
 	struct endings endings;         /* of the window's minutes, all processes */
 	int64_t from_ns, to_ns;         /* what the data spans within the window */
+	uint64_t covered_ns;            /* of that, while its runs recorded: what cores are reckoned over; 0: all of it */
 	const struct store_kind_info *kind;
 	enum store_unit unit;           /* of all that is called ns here */
 	uint64_t period_ns;             /* of the finest run used; kinds sampled by size: bytes from one sample to the next */

@@ -63,6 +63,7 @@ struct fold *fold_join(const struct fold *base, double scale, const struct fold 
 	b->pub.unit = f->unit;
 	b->pub.from_ns = f->from_ns;
 	b->pub.to_ns = f->to_ns;
+	b->pub.covered_ns = f->covered_ns;
 	b->pub.period_ns = f->period_ns;
 	b->pub.cpus = f->cpus;
 	b->pub.kind = f->kind;

@@ -219,6 +219,18 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 
 /* --- in words --- */
 
+uint64_t fold_recorded_ns(const struct fold *f)
+{
+	return f->covered_ns ? f->covered_ns : f->to_ns > f->from_ns ? (uint64_t)(f->to_ns - f->from_ns) : 0;
+}
+
+double fold_cores(const struct fold *f, uint64_t ns)
+{
+	uint64_t recorded = fold_recorded_ns(f);
+
+	return recorded ? (double)ns / (double)recorded : 0;
+}
+
 bool fold_is_cores(const struct fold *f)
 {
 	return f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
@@ -250,10 +262,8 @@ static const char *time_text(double ns, char *buf, size_t size)
 
 const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t size)
 {
-	double seconds = (double)(f->to_ns - f->from_ns);
-
 	if (fold_is_cores(f)) {
-		snprintf(buf, size, "%.2f", seconds > 0 ? (double)amount / seconds : 0);
+		snprintf(buf, size, "%.2f", fold_cores(f, amount));
 		return buf;
 	}
 	if (f->unit == STORE_TIME)

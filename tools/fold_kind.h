@@ -35,6 +35,10 @@ const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t
 /* The head of a column of such: CORES (CPU time by wall time), TIME, BYTES, EVENTS, ... */
 const char *fold_amount_title(const struct fold *f);
 /* CPU time is shown as cores. */
+/* For how long it was recorded: a gap is no idle time. 0: an import that does not say. */
+uint64_t fold_recorded_ns(const struct fold *f);
+/* ns each ns of that; 0 where it is not known. */
+double fold_cores(const struct fold *f, uint64_t ns);
 bool fold_is_cores(const struct fold *f);
 
 #endif

@@ -76,6 +76,14 @@ int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold *f, 
 	return 0;
 }
 
+void fold_spans_add(struct fold_spans *s, int64_t from_ns, int64_t to_ns)
+{
+	if (from_ns >= to_ns)
+		return;
+	mem_grow(s->v, s->n, s->cap);
+	s->v[s->n++] = (struct fold_span){from_ns, to_ns};
+}
+
 void fold_spans_note(struct fold_spans *s, const struct selection *sel, const struct store_dict *d, int64_t run)
 {
 	for (size_t i = 1; i < d->n_runs; i++) {
@@ -88,10 +96,7 @@ void fold_spans_note(struct fold_spans *s, const struct selection *sel, const st
 		to = round_up(sel->to_ns, bucket_ns);
 		from = r->from_ns > from ? r->from_ns : from;
 		to = r->to_ns < to ? r->to_ns : to;
-		if (from >= to)
-			continue;
-		mem_grow(s->v, s->n, s->cap);
-		s->v[s->n++] = (struct fold_span){from, to};
+		fold_spans_add(s, from, to);
 	}
 }
 
@@ -123,4 +128,12 @@ void fold_spans_cover(struct fold_spans *s, struct fold_slice *slices, size_t n)
 	}
 	free(s->v);
 	*s = (struct fold_spans){0};
+}
+
+uint64_t fold_spans_length(struct fold_spans *s)
+{
+	struct fold_slice all = {0};
+
+	fold_spans_cover(s, &all, 1);
+	return all.covered_ns;
 }

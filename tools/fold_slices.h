@@ -27,6 +27,9 @@ struct fold_spans {
 };
 /* The times of the runs of a segment, as far as their buckets begin in the range; of one only, if `run` is not 0. */
 void fold_spans_note(struct fold_spans *s, const struct selection *sel, const struct store_dict *d, int64_t run);
+void fold_spans_add(struct fold_spans *s, int64_t from_ns, int64_t to_ns);
+/* ns that lie within any of them, releases the spans. */
+uint64_t fold_spans_length(struct fold_spans *s);
 /* Fill in covered_ns; releases the spans. */
 void fold_spans_cover(struct fold_spans *s, struct fold_slice *slices, size_t n);
 

@@ -287,6 +287,7 @@ static void facts_take(struct wall *w)
 
 	pub->from_ns = w->sel->from_ns;
 	pub->to_ns = w->sel->to_ns;
+	pub->covered_ns = (uint64_t)(pub->to_ns - pub->from_ns);
 	for (int i = SHAPES; i-- > 0;) {
 		const struct fold *f = w->shape[i].f;
 
@@ -294,6 +295,7 @@ static void facts_take(struct wall *w)
 			continue;
 		pub->from_ns = f->from_ns;
 		pub->to_ns = f->to_ns;
+		pub->covered_ns = f->covered_ns;
 		pub->cpus = f->cpus;
 		pub->host = fold_text(w->b, f->host);
 		pub->kernel = fold_text(w->b, f->kernel);

@@ -8,6 +8,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tools/fold_kind.h"
 #include "tools/term.h"
 
 #define SHOWN 3
@@ -76,7 +77,7 @@ static void print_group(const struct fold *f, const struct groups *g, uint32_t i
 {
 	struct strbuf name cleanup_strbuf = STRBUF_INIT, function cleanup_strbuf = STRBUF_INIT;
 	const struct group *v = &g->v[i];
-	double span = (double)(f->to_ns - f->from_ns), share;
+	double share;
 	char cpu[32], who[32];
 
 	term_add_middle(&name, v->name, NAME_COLUMNS);
@@ -87,7 +88,7 @@ static void print_group(const struct fold *f, const struct groups *g, uint32_t i
 		snprintf(who, sizeof(who), "%zu procs", v->n);
 	fprintf(out, "  %-8s %s%*s %-11s %-11s %s %.0f %%\n", first ? "hottest" : "", strbuf_str(&name),
 		NAME_COLUMNS - (int)term_columns(strbuf_str(&name)), "", who,
-		term_cores(span > 0 ? (double)v->ns / span : 0, cpu, sizeof(cpu)), strbuf_str(&function), 100 * share);
+		term_cores(fold_cores(f, v->ns), cpu, sizeof(cpu)), strbuf_str(&function), 100 * share);
 }
 
 static int by_ns(const void *a, const void *b, void *ctx)

@@ -16,6 +16,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "tools/fold_kind.h"
 #include "tools/keys.h"
 #include "tools/term.h"
 #include "tools/tty.h"
@@ -99,7 +100,7 @@ static void put_state(const struct screen *s)
 
 	if (l->f && l->f->to_ns > l->f->from_ns)
 		n = snprintf(line, sizeof(line), "%.2f of %u cores, %zu processes; ",
-			     (double)l->f->nodes[0].total_ns / (double)(l->f->to_ns - l->f->from_ns), l->f->cpus, l->n_all);
+			     fold_cores(l->f, l->f->nodes[0].total_ns), l->f->cpus, l->n_all);
 	n += snprintf(line + n, sizeof(line) - (size_t)n, "sorted by %s", l->sort);
 
 	if (l->filter[0] || s->typing)

@@ -73,13 +73,13 @@ void procs_more_names(struct strbuf *out)
 
 const char *procs_more_say(const struct fold *f, uint64_t amount, char *buf, size_t size)
 {
-	if (!amount || (f->unit != STORE_BYTES && f->to_ns <= f->from_ns))
+	if (!amount || (f->unit != STORE_BYTES && !fold_recorded_ns(f)))
 		snprintf(buf, size, "-");
 	else if (f->unit == STORE_BYTES)
 		term_bytes(amount, buf, size);
-	else if (amount * 200 < (uint64_t)(f->to_ns - f->from_ns))
+	else if (fold_cores(f, amount) < 0.005)
 		snprintf(buf, size, "<0.01");
 	else
-		snprintf(buf, size, "%.2f", (double)amount / (double)(f->to_ns - f->from_ns));
+		snprintf(buf, size, "%.2f", fold_cores(f, amount));
 	return buf;
 }

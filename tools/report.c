@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
+#include "tools/fold_kind.h"
 #include "tools/page_fill.h"
 #include "tools/when.h"
 
@@ -104,10 +105,9 @@ static void process_row(const struct report *r, const struct procs_row *row, str
 {
 	const struct fold *f = r->cpu;
 	const struct fold_process *p = row->who, *parent = procs_parent(f, p);
-	double wall = f->to_ns > f->from_ns ? (double)(f->to_ns - f->from_ns) : 1;
 
 	strbuf_addf(s, "<tr data-pid=\"%u\"><td class=\"num\">%u</td><td class=\"num\">%.2f</td><td class=\"num\">%.1f %%</td>"
-		    "<td class=\"fn go\">", p->pid, p->pid, (double)row->ns / wall, percent(row->ns, f->nodes[0].total_ns));
+		    "<td class=\"fn go\">", p->pid, p->pid, fold_cores(f, row->ns), percent(row->ns, f->nodes[0].total_ns));
 	page_add_text(s, p->comm);
 	strbuf_addstr(s, "</td><td class=\"mod\">");
 	if (parent) {

@@ -58,11 +58,6 @@ struct view {                   /* what all prints need */
 	size_t rows;
 };
 
-static double cores(const struct view *v, uint64_t ns)
-{
-	return v->f->to_ns > v->f->from_ns ? (double)ns / (double)(v->f->to_ns - v->f->from_ns) : 0;
-}
-
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
@@ -90,7 +85,7 @@ static void set_amount(const struct view *v, json_t *o, const char *which, uint6
 	set_number(o, key, n);
 	snprintf(key, sizeof(key), "%s%scores", which, *which ? "_" : "");
 	if (cpu)
-		json_object_set_new(o, key, json_real(cores(v, amount)));
+		json_object_set_new(o, key, json_real(fold_cores(v->f, amount)));
 }
 
 static json_t *envelope(const struct view *v)

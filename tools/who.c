@@ -10,6 +10,7 @@
 
 #include "schema/base/cleanup.h"
 #include "tools/ended.h"
+#include "tools/fold_kind.h"
 #include "tools/json.h"
 #include "tools/table.h"
 #include "tools/term.h"
@@ -28,11 +29,6 @@ struct view {
 	const struct procs *procs;
 	size_t n;
 };
-
-static double cores(const struct view *v, uint64_t ns)
-{
-	return v->f->to_ns > v->f->from_ns ? (double)ns / (double)(v->f->to_ns - v->f->from_ns) : 0;
-}
 
 static double share(uint64_t part, uint64_t whole)
 {
@@ -127,7 +123,7 @@ static int print_json(const struct view *v, const char *verb)
 		else
 			set_process(o, v->f, r->who);
 		json_object_set_new(o, "cpu_ns", json_integer((json_int_t)r->ns));
-		json_object_set_new(o, "cpu_cores", json_real(cores(v, r->ns)));
+		json_object_set_new(o, "cpu_cores", json_real(fold_cores(v->f, r->ns)));
 		json_object_set_new(o, "share", json_real(share(r->ns, whole)));
 		json_object_set_new(o, "samples", json_integer((json_int_t)r->samples));
 		json_object_set_new(o, "top_function",
@@ -207,7 +203,7 @@ static struct table *process_table(const struct view *v)
 		char amount[32];
 
 		table_cellf(t, "%u", p->pid);
-		table_cellf(t, "%.2f", cores(v, r->ns));
+		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
 		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
 		for (size_t k = 0; k < n_more; k++)
 			table_cell(t, procs_more_say(v->procs->more->fold[k], r->more[k], amount, sizeof(amount)));
@@ -240,7 +236,7 @@ static struct table *container_table(const struct view *v)
 		const struct fold_process *p = r->who;
 
 		table_cell(t, r->container);
-		table_cellf(t, "%.2f", cores(v, r->ns));
+		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
 		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
 		table_cellf(t, "%zu", r->n_processes);
 		table_cell(t, p->comm);

@@ -64,7 +64,7 @@ function pageStart(report) {
 			page.forward = buildForward(p, looks, page.leaves, s);
 		const fresh = page.viewKey !== viewKey;
 		Object.assign(page, {profile: p, leavesKey, forwardKey, viewKey});
-		const seconds = diff || s.from < 0 ? Math.max((p.to_ns - p.from_ns) / 1e9, 1e-9) : stripSeconds(p, s.from, s.to);
+		const seconds = diff || s.from < 0 ? Math.max(p.recorded_ns / 1e9, 1e-9) : stripSeconds(p, s.from, s.to);
 		page.format = formatInit(p, seconds, page.forward.total[1][0]);
 		if (diff)
 			page.format = diffFormat(page.format, p, page.forward.total.map((c) => c[0]), whole[1]);

@@ -19,11 +19,9 @@ function stripSums(profile) {
 	return {names: shown, sums};
 }
 
-// Seconds of slots [a, b] that lie within what was recorded.
+// Seconds of slots [a, b] in which something recorded.
 function stripSeconds(profile, a, b) {
-	const from = Math.max(profile.slots_from_ns + a * profile.slot_ns, profile.from_ns);
-	const to = Math.min(profile.slots_from_ns + (b + 1) * profile.slot_ns, profile.to_ns);
-	return Math.max((to - from) / 1e9, 1e-9);
+	return Math.max(profile.covered_ns.slice(a, b + 1).reduce((v, c) => v + c, 0) / 1e9, 1e-9);
 }
 
 // on.range(from, to, done): slots, -1 for all; done: the pointer was let go.
@@ -39,6 +37,26 @@ function stripInit(on) {
 			most = Math.max(most, s.sums.sums.reduce((v, c) => v + c[i], 0) / stripSeconds(s.profile, i, i));
 		return most || 1;
 	}
+	// Where nothing was recorded: crossed out, never drawn as idle.
+	function drawGaps(step, h) {
+		const covered = s.profile.covered_ns;
+		ctx.strokeStyle = s.ink;
+		ctx.lineWidth = 0.5;
+		for (let i = 0, end; i < s.profile.slots; i = end) {
+			for (end = i; end < s.profile.slots && !covered[end];)
+				end++;
+			if (end > i) {
+				ctx.beginPath();
+				ctx.rect(i * step, 0, (end - i) * step, h);
+				for (const [y, y2] of [[0, h], [h, 0]]) {
+					ctx.moveTo(i * step, y);
+					ctx.lineTo(end * step, y2);
+				}
+				ctx.stroke();
+			}
+			end = Math.max(end, i + 1);
+		}
+	}
 	function draw() {
 		const ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
 		if (!s.profile || !w)
@@ -48,6 +66,7 @@ function stripInit(on) {
 		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
 		ctx.clearRect(0, 0, w, h);
 		const n = s.profile.slots, most = top(), step = w / n;
+		drawGaps(step, h);
 		for (let i = 0; i < n; i++) {
 			let y = h;
 			s.sums.sums.forEach((c, k) => {
