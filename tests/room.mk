@@ -7,20 +7,19 @@ RESULTS ?= $(B)/results
 PYTHON  ?= /usr/bin/python3
 PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
 E2E     ?= tests/e2e
-# end-to-end tests side by side, a file at a time (python3-pytest-xdist; without it one after the other). Those marked
-# `alone` measure, and have the machine for themselves (tests/e2e/conftest.py). WORKERS=0: none side by side
-WORKERS ?= 2
+# end-to-end tests side by side, a file at a time (python3-pytest-xdist; without it one after the other): one more than two
+# CPUs, as half of what they do is waiting. Those marked `alone` measure, and have the machine for themselves
+# (tests/e2e/conftest.py). WORKERS=0: none side by side
+WORKERS ?= 3
 SIDE_BY_SIDE = $(if $(filter-out 0,$(WORKERS)),$(shell $(PYTHON) -c 'import xdist' 2>/dev/null && printf '%s' '-n $(WORKERS) --dist loadfile'))
 
 .PHONY: check check-unit check-layout check-e2e check-docker check-long check-live check-page check-fresh check-san check-clang workloads soak check-diff check-explain score
 
-# the everyday tests: all kinds run, whatever fails before
+# the everyday tests: all kinds run, whatever fails before; those that use the CPU first, side by side (make -j2)
 check: all unit-tests workloads
 	@rm -rf $(RESULTS)/check
 	@mkdir -p $(RESULTS)/check
-	-@$(MAKE) --no-print-directory check-unit RESULTS=$(RESULTS)/check
-	-@$(MAKE) --no-print-directory check-layout RESULTS=$(RESULTS)/check
-	-@$(MAKE) --no-print-directory check-rows RESULTS=$(RESULTS)/check
+	-@$(MAKE) --no-print-directory -k check-unit check-layout check-rows RESULTS=$(RESULTS)/check
 	-@$(MAKE) --no-print-directory check-e2e RESULTS=$(RESULTS)/check
 	@$(PYTHON) tests/summary.py $(RESULTS)/check
 

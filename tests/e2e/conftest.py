@@ -41,10 +41,12 @@ def pytest_configure(config):
 
 
 # What takes longest begins first, so that no worker is left with it at the end.
-LONGEST = ("test_line_tables", "test_goheap", "test_cpu_loader", "test_maps", "test_goheap_force", "test_shares", "test_symbolize",
-           "test_tool_record", "test_tool_sql", "test_tool_frame", "test_refusals", "test_tables", "test_diff", "test_goheap_hostile",
-           "test_kills", "test_targets", "test_strangers", "test_lines", "test_sonded", "test_output", "test_sonded_upgrade",
-           "test_record_families", "test_pstack")
+LONGEST = ("test_goheap", "test_maps", "test_output", "test_tool_sql", "test_cpu_loader", "test_degraded", "test_shares",
+           "test_symbolize", "test_line_tables", "test_goheap_force", "test_goheap_exact", "test_kills", "test_targets",
+           "test_tool_record", "test_diff", "test_tables", "test_import", "test_goheap_hostile", "test_every_verb",
+           "test_lines", "test_page", "test_sonded", "test_strangers", "test_page_diff", "test_refusals", "test_clock",
+           "test_diff_forms", "test_page_views", "test_sonded_upgrade", "test_explain", "test_record_families",
+           "test_every_instruction", "test_tool_frame", "test_processes", "test_offcpu")
 
 
 def pytest_collection_modifyitems(items):

@@ -54,7 +54,9 @@ def test_every_version_of_dwarf_agrees_with_llvm_symbolizer(scratch, compiler, v
     agrees(built(scratch, compiler, "many.c", "-g", f"-gdwarf-{version}"))
 
 
-@pytest.mark.parametrize("version", [5, 4, pytest.param(2, marks=pytest.mark.soak), pytest.param(3, marks=pytest.mark.soak)])
+# C++ is compiled once in the everyday tests, as DWARF 5: each further version costs seconds of compiler (make check-long)
+@pytest.mark.parametrize("version", [5, pytest.param(4, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.soak),
+                                     pytest.param(3, marks=pytest.mark.soak)])
 def test_cxx_agrees(scratch, version):
     agrees(built(scratch, "g++", "many.cc", "-g", f"-gdwarf-{version}"))
 
@@ -107,7 +109,7 @@ def test_a_debug_file_for_lines_alone_is_found_too(scratch):
     agrees(path + ".bare", asked=path)
 
 
-@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("version", [5, pytest.param(4, marks=pytest.mark.long)])
 def test_what_dwz_shares_within_a_file_is_followed(scratch, version):
     need("dwz", shutil.which("dwz"))
     path = built(scratch, "g++", "many.cc", "-g", f"-gdwarf-{version}")
@@ -116,9 +118,10 @@ def test_what_dwz_shares_within_a_file_is_followed(scratch, version):
     agrees(path + ".dwz", asked=path)
 
 
-def test_what_dwz_shares_among_files_is_followed_and_told_where_it_is_missing(scratch):
+@pytest.mark.parametrize("version", [5, pytest.param(4, marks=pytest.mark.long)])
+def test_what_dwz_shares_among_files_is_followed_and_told_where_it_is_missing(scratch, version):
     need("dwz", shutil.which("dwz"))
-    one = built(scratch, "g++", "many.cc", "-g", "-gdwarf-4")
+    one = built(scratch, "g++", "many.cc", "-g", f"-gdwarf-{version}")
     shutil.copy(one, one + ".whole")
     shutil.copy(one, os.path.join(scratch, "two"))
     run("dwz", "-m", "shared.dwz", "many", "two", cwd=scratch)
