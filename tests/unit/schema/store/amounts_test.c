@@ -20,22 +20,6 @@
 #include "schema/store/hist.h"
 #include "tests/unit/schema/store/fixture.h"
 
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	fixture_make(f);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_remove(*state);
-	free(*state);
-	return 0;
-}
-
 /* A series of process 100 in a stack of one function "at_<leaf>". */
 static uint32_t series_of(struct store_writer *w, uint32_t run, uint32_t leaf, enum store_kind kind, uint32_t label)
 {
@@ -343,7 +327,7 @@ static void a_writer_that_is_killed_leaves_whole_batches_and_the_rest_is_counted
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		T(the_table_of_kinds_is_the_same_in_sql),
 		T(amounts_of_a_bucket_are_summed_over_batches_too),

@@ -32,22 +32,6 @@ struct told {                      /* what each writer said it did; shared memor
 	uint32_t refused;          /* looks at a writer whose last commit had failed: busy, or else */
 };
 
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	fixture_make(f);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_remove(*state);
-	free(*state);
-	return 0;
-}
-
 static int from_env(const char *name, int fallback)
 {
 	const char *v = getenv(name);
@@ -237,7 +221,7 @@ static void the_same_while_segments_follow_one_another(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		T(twelve_writers_at_once_lose_nothing_and_tear_nothing),
 		T(a_killed_writer_tears_no_batch_and_what_it_held_is_counted_once),

@@ -85,6 +85,25 @@ void fixture_segment_bytes(uint64_t bytes)
 	limit_bytes = bytes;
 }
 
+int fixture_setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -1;
+	fixture_make(f);
+	*state = f;
+	return 0;
+}
+
+int fixture_teardown(void **state)
+{
+	fixture_segment_bytes(0);
+	fixture_remove(*state);
+	free(*state);
+	return 0;
+}
+
 struct store_writer *fixture_writer(const struct fixture *f, size_t max_bytes)
 {
 	struct store_writer_opts o = {.dir = f->dir, .max_bytes = max_bytes, .segment_bytes = limit_bytes};

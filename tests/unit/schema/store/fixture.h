@@ -19,6 +19,9 @@ struct fixture {
 
 void fixture_make(struct fixture *f);   /* a new folder under TMPDIR */
 void fixture_remove(struct fixture *f);
+/* Both for a cmocka test: *state is a fixture, which the test borrows. */
+int fixture_setup(void **state);
+int fixture_teardown(void **state); /* the size of segments is the default again */
 /* The n-th segment by age, from 0; "" if there is none. Static buffers, one a call up to four. */
 const char *fixture_segment(const struct fixture *f, size_t n);
 size_t fixture_files(const char *dir, const char *suffix);

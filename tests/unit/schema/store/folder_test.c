@@ -15,22 +15,6 @@
 #include "schema/store/folder.h"
 #include "tests/unit/schema/store/fixture.h"
 
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	fixture_make(f);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_remove(*state);
-	free(*state);
-	return 0;
-}
-
 static void plant(const struct fixture *f, const char *name)
 {
 	char path[200];
@@ -72,7 +56,7 @@ static void a_second_whose_names_are_all_taken_is_followed_by_the_next(void **st
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_new_name_sorts_last_even_if_the_clock_went_back),
 		T(a_second_whose_names_are_all_taken_is_followed_by_the_next),

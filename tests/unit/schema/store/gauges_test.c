@@ -14,22 +14,6 @@
 #include "schema/base/clock.h"
 #include "tests/unit/schema/store/fixture.h"
 
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	fixture_make(f);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_remove(*state);
-	free(*state);
-	return 0;
-}
-
 static uint32_t heap_run(struct store_writer *w, uint32_t bucket_s, int64_t from_s)
 {
 	struct store_run r = {.family = "goheap", .options = "sonde-goheap --test", .scope = STORE_SCOPE_HOST,
@@ -241,7 +225,7 @@ static void a_new_segment_asks_for_gauges_anew(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		T(the_last_amount_of_a_bucket_holds),
 		T(a_range_shows_what_stands_at_its_end),

@@ -168,22 +168,7 @@ static void a_file_from_before_lines_is_still_read(void **state)
 	store_segment_close(s);
 }
 
-static int setup(void **state)
-{
-	static struct fixture f;
-
-	fixture_make(&f);
-	*state = &f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_remove(*state);
-	return 0;
-}
-
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
 
 int main(void)
 {

@@ -24,22 +24,6 @@
 #define GROUP  12345
 #define NOBODY 65534
 
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	fixture_make(f);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_remove(*state);
-	free(*state);
-	return 0;
-}
-
 /* The store stands one level down, made by the writer itself, in a folder that others may enter. */
 static struct fixture inner_of(const struct fixture *f)
 {
@@ -399,7 +383,7 @@ static void the_cpu_time_of_two_captures_at_once_is_right_to_the_sample(void **s
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_member_of_the_group_reads_it_without_root),
 		T(the_plain_sqlite3_program_reads_it_as_the_group_too),

@@ -167,22 +167,7 @@ static void a_newer_schema_is_left_alone(void **state)
 	assert_null(r);
 }
 
-static int setup(void **state)
-{
-	static struct fixture f;
-
-	fixture_make(&f);
-	*state = &f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_remove(*state);
-	return 0;
-}
-
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
 
 int main(void)
 {

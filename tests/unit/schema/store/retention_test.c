@@ -24,23 +24,6 @@
 #define SEGMENTS 6
 #define SLACK (256 << 10) /* blocks of a file just written change when the file system places them */
 
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	fixture_make(f);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_segment_bytes(0);
-	fixture_remove(*state);
-	free(*state);
-	return 0;
-}
-
 /* `n` segments of 1000 samples each, by one writer each: none joins what is of another boot. */
 static void make_segments(const struct fixture *f, int n)
 {
@@ -320,7 +303,7 @@ static void rows_and_removed_rows_and_losses_are_the_events_made(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
 {

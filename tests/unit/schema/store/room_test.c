@@ -28,22 +28,6 @@
 #define BUDGET (6ull << 20)
 #define SEGMENT (BUDGET / 8)
 
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	fixture_make(f);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_remove(*state);
-	free(*state);
-	return 0;
-}
-
 static struct store_writer *open_writer(const struct fixture *f, uint64_t budget, size_t max_bytes)
 {
 	struct store_writer_opts o = {.dir = f->dir, .segment_bytes = SEGMENT, .budget_bytes = budget, .max_bytes = max_bytes};
@@ -313,7 +297,7 @@ static void a_disk_that_returns_errors_costs_what_memory_cannot_hold_and_each_sa
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_store_never_takes_more_than_its_budget_however_fast_it_is_written),
 		T(without_a_budget_nothing_is_removed),

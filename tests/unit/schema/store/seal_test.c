@@ -26,23 +26,6 @@
 #define PERIOD 10101010
 #define BUCKETS 7
 
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	fixture_make(f);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_segment_bytes(0);
-	fixture_remove(*state);
-	free(*state);
-	return 0;
-}
-
 /* --- a store of many segments --- */
 
 /* An always-on capture of the host over many segments, most of which end within a bucket of 10 s; where `two`, from 25 s to 48 s a
@@ -487,20 +470,22 @@ static void retention_counts_a_day_once_and_what_it_was_made_of_not_at_all(void 
 	assert_int_equal(page.uncounted, 0);
 }
 
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_sealed_day_answers_as_its_segments_did, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_views_of_a_sealed_day_have_the_same_sums, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_day_is_made_anew_with_each_segment_that_comes, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_sealer_killed_at_any_step_loses_and_doubles_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_sealer_killed_at_any_instant_loses_and_doubles_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_a_living_writer_needs_is_left_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_writer_joins_a_sealed_day, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_later_file_of_a_sealed_name_is_read, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_segment_with_something_that_is_not_known_is_left_as_it_is, setup, teardown),
-		cmocka_unit_test_setup_teardown(every_table_of_the_migrations_can_be_sealed, setup, teardown),
-		cmocka_unit_test_setup_teardown(retention_counts_a_day_once_and_what_it_was_made_of_not_at_all, setup, teardown),
+		T(a_sealed_day_answers_as_its_segments_did),
+		T(the_views_of_a_sealed_day_have_the_same_sums),
+		T(a_day_is_made_anew_with_each_segment_that_comes),
+		T(a_sealer_killed_at_any_step_loses_and_doubles_nothing),
+		T(a_sealer_killed_at_any_instant_loses_and_doubles_nothing),
+		T(what_a_living_writer_needs_is_left_alone),
+		T(no_writer_joins_a_sealed_day),
+		T(a_later_file_of_a_sealed_name_is_read),
+		T(a_segment_with_something_that_is_not_known_is_left_as_it_is),
+		T(every_table_of_the_migrations_can_be_sealed),
+		T(retention_counts_a_day_once_and_what_it_was_made_of_not_at_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,22 +25,6 @@
 
 #define PERIOD 10101010
 
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	fixture_make(f);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_remove(*state);
-	free(*state);
-	return 0;
-}
-
 static void what_is_added_is_stored_to_the_sample(void **state)
 {
 	struct fixture *f = *state;
@@ -636,7 +620,7 @@ static void the_default_folder_follows_the_environment(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		T(what_is_added_is_stored_to_the_sample),
 		T(modes_do_not_depend_on_the_umask),
