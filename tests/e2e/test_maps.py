@@ -485,8 +485,8 @@ def test_a_leftover_socket_is_replaced_and_a_living_one_is_not(server, scratch):
 
 def test_a_killed_sonde_maps_is_replaced_and_the_capture_goes_on(capture, work, sql, store):
     c = capture("--freq", 499)
-    w = work("burn", 6000)
-    for _ in range(3):
+    w = work("burn", scale(4000, 6000))
+    for _ in range(scale(2, 3)):
         time.sleep(1.2)
         with open(f"/proc/{c.pid}/task/{c.pid}/children", encoding="ascii") as f:
             for child in f.read().split():

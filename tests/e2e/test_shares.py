@@ -12,6 +12,7 @@ from conftest import BIN, WORKLOADS, Capture, Work, need_root, scale, sql_all, t
 
 pytestmark = pytest.mark.alone  # compares CPU time with what the kernel charged
 
+FREQ, SECONDS = 1997, scale(3, 30)  # some 6000 samples of each: three standard deviations of a share are 2 points
 LANGUAGES = {"C": "shares", "C++": "shares-cpp", "Rust": "shares-rust", "Go": "shares-go", "static C": "shares-static"}
 
 
@@ -61,17 +62,16 @@ def recorded():
     need_root()
     base = tempfile.mkdtemp(prefix="sonde-test-")
     store = os.path.join(base, "store")
-    c = Capture(store, "--freq", "997").start()
+    c = Capture(store, "--freq", str(FREQ)).start()
     there = [(language, name) for language, name in {**LANGUAGES, "jit": "jit", "one call": "onecall"}.items()
              if os.path.exists(os.path.join(WORKLOADS, name))]
     indexed(store, [name for _, name in there], base)
     told = {}
     for i in range(0, len(there), 2):
-        works = {language: Work(name, scale(5, 30)) for language, name in there[i:i + 2]}
+        works = {language: Work(name, SECONDS) for language, name in there[i:i + 2]}
         told.update({language: w.told() for language, w in works.items()})
-    wall_ns = scale(5, 30) * 1e9
     c.stop()
-    yield told, store, wall_ns
+    yield told, store, SECONDS * 1e9
     c.close()
     shutil.rmtree(base, ignore_errors=True)
 
@@ -91,7 +91,7 @@ def test_samples_times_period_is_utime_plus_stime(recorded, language):
         pytest.skip(f"missing: a compiler for {language}")
     rows = sql_all(store, "SELECT sum(cpu_ns) AS ns FROM cpu_samples WHERE pid = ?", (told[language]["pid"],))
     used = told[language]["cpu_ns"]
-    assert sum(r["ns"] or 0 for r in rows) == pytest.approx(used, rel=tolerance(0.02, used, wall_ns, 997))
+    assert sum(r["ns"] or 0 for r in rows) == pytest.approx(used, rel=tolerance(0.02, used, wall_ns, FREQ))
 
 
 def test_code_made_at_run_time_has_the_names_of_its_perf_map(recorded):
