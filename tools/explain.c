@@ -11,6 +11,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/store/waitread.h"
+#include "schema/store/waits.h"
 #include "tools/fold_kind.h"
 #include "tools/when.h"
 
@@ -88,14 +90,23 @@ struct part {
 	const struct diff *d;
 	uint32_t *top;       /* of each node: the one of its group */
 	double whole;        /* all there is of the kind */
+	double work;         /* of waits: all that is not idle */
 	double weight;
 };
+
+static bool is_reason(const struct fold_frame *f)
+{
+	return f->origin == FOLD_OFF && !strcmp(f->module, FOLD_WAITS);
+}
 
 static void part_init(struct part *p, const struct diff *d)
 {
 	*p = (struct part){.d = d, .whole = most_of(d->functions[0].total.v), .weight = 1};
 	if (d->side[DIFF_AFTER].f->kind->kind == STORE_KIND_OFFCPU)
 		p->weight = WAITING;
+	for (uint32_t i = 1; i < d->n_functions; i++)
+		if (is_reason(d->functions[i].frame))
+			p->work += most_of(d->functions[i].total.v);
 	p->top = mem_array(d->n_nodes + 1, sizeof(*p->top));
 	for (uint32_t i = 1; i < d->n_nodes; i++)
 		p->top[i] = d->nodes[i].parent ? p->top[d->nodes[i].parent] : i;
@@ -115,7 +126,7 @@ static struct explain_statement *add(struct explain *x, const struct part *p, en
 		s->change = EXPLAIN_BEGAN;
 	else if (v->v[1] <= NEW_SHARE * v->v[0])
 		s->change = EXPLAIN_GONE;
-	s->score = p->weight * fabs(change_of(v->v)) / p->whole;
+	s->score = about == EXPLAIN_REASON ? fabs(change_of(v->v)) / p->work : p->weight * fabs(change_of(v->v)) / p->whole;
 	return s;
 }
 
@@ -124,12 +135,13 @@ static bool counts(const struct part *p, const struct diff_value *v)
 	return v->significant && fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole;
 }
 
-/* The function below a group (or the group above a function) whose own part changed most, the way the statement says. */
+/* The function below a group (or the group above a function or a reason) whose own part changed most, the way the statement
+ * says. */
 static void find_inner(const struct part *p, struct explain_statement *s, const struct diff_function *f)
 {
 	const struct diff *d = p->d;
 	const uint32_t self = (uint32_t)(f - d->functions);
-	const bool of_group = s->about != EXPLAIN_FUNCTION;
+	const bool of_group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
 	cleanup_free uint64_t *sums = mem_array(2 * d->n_functions, sizeof(*sums));
 	double best = 0;
 
@@ -139,7 +151,8 @@ static void find_inner(const struct part *p, struct explain_statement *s, const 
 		if ((of_group ? group : function) != self || function == group)
 			continue;
 		for (int side = 0; side < 2; side++)
-			sums[2 * (of_group ? function : group) + (uint32_t)side] += d->nodes[i].self_ns[side];
+			sums[2 * (of_group ? function : group) + (uint32_t)side] +=
+				s->about == EXPLAIN_REASON ? d->nodes[i].total_ns[side] : d->nodes[i].self_ns[side];
 	}
 	for (uint32_t i = 1; i < d->n_functions; i++) {
 		double v[2] = {(double)sums[2 * i] / d->side[0].whole, (double)sums[2 * i + 1] / d->side[1].whole};
@@ -196,6 +209,18 @@ static void add_functions(struct explain *x, const struct part *p, size_t first)
 	}
 }
 
+/* "other" would say nothing. */
+static void add_reasons(struct explain *x, const struct part *p)
+{
+	for (size_t i = 1; i < p->d->n_functions; i++) {
+		const struct diff_function *f = &p->d->functions[i];
+
+		if (is_reason(f->frame) && strcmp(f->frame->name, store_wait_reason(STORE_WAIT_OTHER)) && f->total.significant &&
+		    fabs(change_of(f->total.v)) >= EXPLAIN_LEAST * p->work)
+			find_inner(p, add(x, p, EXPLAIN_REASON, f, &f->total), f);
+	}
+}
+
 static void add_all(struct explain *x, const struct part *p, size_t first)
 {
 	const struct diff_function *f = &p->d->functions[0];
@@ -218,6 +243,7 @@ static void state(struct explain *x, const struct diff *d)
 		add_groups(x, &p);
 		add_functions(x, &p, first);
 		add_all(x, &p, first);
+		add_reasons(x, &p);
 	}
 	free(p.top);
 }
@@ -235,7 +261,8 @@ static int by_score(const void *a, const void *b)
 
 static int compare(struct explain *x, enum store_kind kind, double alpha, struct err *e)
 {
-	const struct fold_opts opts = {.kind = kind, .group = FOLD_BY_WHO, .slices = DIFF_SLICES, .cells = true};
+	const struct fold_opts opts = {.kind = kind, .group = FOLD_BY_WHO, .reasons = true, .slices = DIFF_SLICES,
+					.cells = true};
 	struct fold **f = &x->fold[2 * x->n_diffs];
 	int rc = 0;
 
@@ -286,6 +313,8 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 		rc = compare_kinds(out, e);
 	if (!rc && !out->n_diffs)
 		rc = fold_nothing(out->sel[DIFF_AFTER], STORE_KIND_CPU, e);
+	if (!rc)
+		rc = explain_causes(out, e);
 	if (!rc && out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_score);
 	if (rc)
@@ -301,6 +330,9 @@ void explain_release(struct explain *x)
 		fold_free(x->fold[i]);
 	for (int side = 0; side < 2; side++)
 		select_free(x->sel[side]);
+	for (size_t i = 0; i < x->n; i++)
+		for (size_t k = 0; k < x->rows[i].n_causes; k++)
+			free(x->rows[i].causes[k].name);
 	free(x->rows);
 	*x = (struct explain){0};
 }

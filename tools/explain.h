@@ -9,8 +9,11 @@
  *  2. A statement is of a group, with the function in it that changed most in the same direction; of a function that no
  *     stated group stands for; or of everything, where no group makes up half of its change.
  *  3. What is not EXPLAIN_LEAST of all that there is of the kind is no statement.
- *  4. Statements are ranked by their part of all there is of their kind, the larger of both windows; waiting counts a
- *     quarter: much of it is for work to come.
+ *  4. Of waits what they were for (tools/waitrules.h) is a statement of its own, by all that is no idle wait.
+ *  5. A statement of a wait for a CPU, or of a reason, has its causes: who ran meanwhile, the quota that held it back, who ended
+ *     the waits (explain_cause.c).
+ *  6. Statements are ranked by their part of all there is of their kind, the larger of both windows; time
+ *     blocked counts a quarter where idle waits are in it.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_H
 #define SONDE_TOOLS_EXPLAIN_H
@@ -27,21 +30,34 @@
 #define EXPLAIN_LEAST 0.02
 #define EXPLAIN_ALPHA 0.05
 #define EXPLAIN_KINDS 6
+#define EXPLAIN_CAUSES 2
 
-enum explain_about { EXPLAIN_ALL, EXPLAIN_CONTAINER, EXPLAIN_COMMAND, EXPLAIN_FUNCTION };
+enum explain_about { EXPLAIN_ALL, EXPLAIN_CONTAINER, EXPLAIN_COMMAND, EXPLAIN_FUNCTION, EXPLAIN_REASON };
 enum explain_change { EXPLAIN_MORE, EXPLAIN_LESS, EXPLAIN_BEGAN, EXPLAIN_GONE };
+
+enum explain_cause_what { EXPLAIN_NEIGHBOUR, EXPLAIN_QUOTA, EXPLAIN_WAKER };
+struct explain_cause {
+	enum explain_cause_what what;
+	char *name;                         /* container or command; of a quota its cgroup */
+	bool container;
+	uint32_t pid;                       /* of a waker, else 0 */
+	uint64_t ns[2];
+	double v[2];                        /* seconds each second */
+	uint64_t periods[2], throttled[2];  /* of a quota */
+};
 
 struct explain_statement {
 	const struct diff *d;               /* that it is of */
 	enum explain_about about;
 	enum explain_change change;
-	const char *name, *module;          /* "restic"; of a function its module too; borrowed from the folds */
+	const char *name, *module;          /* "restic"; of a function its module too; of a reason "lock"; borrowed from the folds */
 	struct diff_value v;
 	int64_t since_ns;                   /* 0: not known */
-	const char *in, *in_module;         /* group: its function that changed most; function: the group; NULL: none */
+	const char *in, *in_module;         /* group: its function that changed most; function, reason: the group; NULL: none */
 	double in_v[2];
 	uint64_t in_ns[2];
 	double score;
+	struct explain_cause causes[EXPLAIN_CAUSES]; size_t n_causes;
 };
 
 struct explain {
@@ -56,11 +72,16 @@ struct explain {
 int explain_make(const char *store, const struct select_args *select, char *const *words, size_t n_words, int64_t before_ns,
 		 struct explain *out, struct err *e);
 void explain_release(struct explain *x);
+/* Fills in the statements' causes. */
+int explain_causes(struct explain *x, struct err *e);
 
 /* "restic began to use 0.87 cores" */
 void explain_say(const struct explain_statement *s, struct strbuf *out);
 /* The SELECT that gives v.ns of a side over the views of docs/SCHEMA.md. False where filters narrow (it would say more). */
 bool explain_query(const struct explain *x, const struct explain_statement *s, int side, struct strbuf *out);
+/* The same of a cause. */
+bool explain_cause_query(const struct explain *x, const struct explain_statement *s, const struct explain_cause *c, int side,
+			 struct strbuf *out);
 /* The command that shows more. `store` NULL: need not be named. */
 void explain_command(const struct explain *x, const struct explain_statement *s, const char *store, struct strbuf *out);
 /* "0.87 cores", "1.2 MiB/s": an amount per second of the statement's kind. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_say: statements in words, the queries behind them, and the commands that show more. */
+/* explain_say: statements in words, and the commands that show more. */
 #include <stdio.h>
 #include <string.h>
 
-#include "schema/base/clock.h"
 #include "tools/explain.h"
 #include "tools/filter.h"
 #include "tools/fold_kind.h"
@@ -24,6 +23,29 @@ static const struct words {
 	[STORE_KIND_STANDING] = {"had been waiting for", "had begun to wait:", "had been waiting before for"},
 };
 
+/* Of what waits were for. */
+static const struct {
+	const char *reason;
+	struct words words;
+} REASONS[] = {
+	{"lock", {"waited for locks", "began to wait for locks:", "waited for locks before:"}},
+	{"disk", {"waited for the disk", "began to wait for the disk:", "waited for the disk before:"}},
+	{"network", {"waited for the network", "began to wait for the network:", "waited for the network before:"}},
+	{"pipe", {"waited for pipes", "began to wait for pipes:", "waited for pipes before:"}},
+	{"sleep", {"slept", "began to sleep", "slept before"}},
+	{"page fault", {"waited in page faults", "began to wait in page faults:", "waited in page faults before:"}},
+	{"stop", {"was stopped", "began to be stopped", "was stopped before"}},
+	{"child", {"waited for children", "began to wait for children:", "waited for children before:"}},
+};
+
+static const struct words *words_of(const struct explain_statement *s)
+{
+	for (size_t i = 0; s->about == EXPLAIN_REASON && i < sizeof(REASONS) / sizeof(REASONS[0]); i++)
+		if (!strcmp(REASONS[i].reason, s->name))
+			return &REASONS[i].words;
+	return &WORDS[s->d->side[DIFF_AFTER].f->kind->kind];
+}
+
 const char *explain_amount(const struct diff *d, double v, char *buf, size_t size)
 {
 	const struct fold *f = d->side[DIFF_AFTER].f;
@@ -40,7 +62,7 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 
 static void say_name(const struct explain_statement *s, struct strbuf *out)
 {
-	if (s->about == EXPLAIN_ALL) {
+	if (s->about == EXPLAIN_ALL || s->about == EXPLAIN_REASON) {
 		strbuf_addstr(out, "all together");
 		return;
 	}
@@ -53,7 +75,7 @@ static void say_name(const struct explain_statement *s, struct strbuf *out)
 
 static void say_change(const struct explain_statement *s, struct strbuf *out)
 {
-	const struct words *w = &WORDS[s->d->side[DIFF_AFTER].f->kind->kind];
+	const struct words *w = words_of(s);
 	double difference = s->v.v[1] > s->v.v[0] ? s->v.v[1] - s->v.v[0] : s->v.v[0] - s->v.v[1];
 	char change[48], before[48], after[48];
 
@@ -69,73 +91,47 @@ static void say_change(const struct explain_statement *s, struct strbuf *out)
 			    after, before, diff_percent(&s->v));
 }
 
-void explain_say(const struct explain_statement *s, struct strbuf *out)
+static void say_inner(const struct explain_statement *s, struct strbuf *out)
 {
+	const bool group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
 	char before[48], after[48];
 
-	say_name(s, out);
-	say_change(s, out);
-	if (!s->in)
-		return;
-	strbuf_addstr(out, s->about == EXPLAIN_FUNCTION ? "; mostly in " : "; mostly in the function ");
+	strbuf_addstr(out, group ? "; mostly in the function " : "; mostly in ");
 	strbuf_addshown(out, s->in, strlen(s->in));
 	strbuf_addf(out, " (%s, before %s)", explain_amount(s->d, s->in_v[1], after, sizeof(after)),
 		    explain_amount(s->d, s->in_v[0], before, sizeof(before)));
 }
 
-/* --- queries --- */
-
-static void add_text(struct strbuf *out, const char *name, const char *value)
+static void say_cause(const struct explain_statement *s, const struct explain_cause *c, struct strbuf *out)
 {
-	strbuf_addf(out, " AND %s = '", name);
-	for (; *value; value++) {
-		if (*value == '\'')
-			strbuf_addch(out, '\'');
-		strbuf_addch(out, *value);
-	}
-	strbuf_addch(out, '\'');
+	static const char *const cause[] = {
+		[EXPLAIN_NEIGHBOUR] = "; while the CPU was taken by ",
+		[EXPLAIN_QUOTA] = "; held back by its CPU quota: ",
+		[EXPLAIN_WAKER] = "; ended mostly by ",
+	};
+	const int side = s->v.v[1] > s->v.v[0] ? DIFF_AFTER : DIFF_BEFORE;
+	char before[48], after[48];
+
+	strbuf_addstr(out, cause[c->what]);
+	strbuf_addshown(out, c->name, strlen(c->name));
+	if (c->pid)
+		strbuf_addf(out, " %u", c->pid);
+	strbuf_addf(out, " (%s, before %s", explain_amount(s->d, c->v[1], after, sizeof(after)),
+		    explain_amount(s->d, c->v[0], before, sizeof(before)));
+	if (c->what == EXPLAIN_QUOTA)
+		strbuf_addf(out, "; in %llu of %llu periods", (unsigned long long)c->throttled[side],
+			    (unsigned long long)c->periods[side]);
+	strbuf_addstr(out, ")");
 }
 
-static void add_whose(const struct explain_statement *s, struct strbuf *out)
+void explain_say(const struct explain_statement *s, struct strbuf *out)
 {
-	if (s->about == EXPLAIN_CONTAINER) {
-		add_text(out, "container", s->name);
-	} else if (s->about == EXPLAIN_COMMAND) {
-		add_text(out, "container", "");
-		add_text(out, "comm", s->name);
-	} else if (s->about == EXPLAIN_FUNCTION) {
-		add_text(out, "function", s->name);
-		add_text(out, "module", s->module);
-	}
-}
-
-/* The first whole second not before it: buckets count that begin inside. */
-static long long second_of(int64_t ns)
-{
-	return (ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
-}
-
-bool explain_query(const struct explain *x, const struct explain_statement *s, int side, struct strbuf *out)
-{
-	static const char whole[] = "value * iif(rate > 1, 1 / (1 - exp(-1.0 * label / rate)), 1.0)";
-	const struct selection *sel = x->sel[side];
-	const enum store_kind kind = s->d->side[side].f->kind->kind;
-	long long from = second_of(sel->from_ns), to = second_of(sel->to_ns);
-
-	if (select_is_narrow(sel))
-		return false;
-	if (kind == STORE_KIND_CPU)
-		strbuf_addf(out, "SELECT sum(cpu_ns) FROM cpu_samples WHERE ts >= %lld AND ts < %lld", from, to);
-	else if (kind == STORE_KIND_INUSE) /* as it stands at the end; figures are means over the window */
-		strbuf_addf(out, "SELECT sum(%s) FROM (SELECT *, row_number() OVER (PARTITION BY series_id ORDER BY ts DESC) AS age"
-			    " FROM amounts WHERE type = 'inuse' AND ts < %lld) WHERE age = 1", whole, to);
-	else
-		strbuf_addf(out, "SELECT sum(%s) FROM amounts WHERE type = '%s' AND ts >= %lld AND ts < %lld", whole,
-			    store_kind_info(kind)->name, from, to);
-	if (!sel->self)
-		strbuf_addstr(out, " AND NOT self");
-	add_whose(s, out);
-	return true;
+	say_name(s, out);
+	say_change(s, out);
+	if (s->in)
+		say_inner(s, out);
+	for (size_t i = 0; i < s->n_causes; i++)
+		say_cause(s, &s->causes[i], out);
 }
 
 /* --- commands --- */
@@ -148,6 +144,28 @@ static void add_range(struct strbuf *out, const char *prefix, const struct selec
 		    when_zoned(sel->to_ns, to, sizeof(to)));
 }
 
+static void add_store(const char *store, struct strbuf *out)
+{
+	if (!store)
+		return;
+	strbuf_addstr(out, " --store ");
+	filter_word(store, out);
+}
+
+/* What waits were for is told by the table of waits. */
+static void waits_command(const struct selection *sel, const struct explain_statement *s, const char *store, struct strbuf *out)
+{
+	const enum filter_kind filter = s->in && !strcmp(s->in_module, FOLD_CONTAINER) ? FILTER_CONTAINER : FILTER_COMM;
+
+	strbuf_addstr(out, "sonde waits");
+	if (sel->filter_text[0])
+		strbuf_addf(out, " %s", sel->filter_text);
+	else if (s->in && filter_can_say(s->in))
+		filter_option(filter, s->in, out);
+	add_range(out, "", sel);
+	add_store(store, out);
+}
+
 /* What is on one side only has nothing to be compared with. */
 void explain_command(const struct explain *x, const struct explain_statement *s, const char *store, struct strbuf *out)
 {
@@ -158,6 +176,10 @@ void explain_command(const struct explain *x, const struct explain_statement *s,
 	const enum filter_kind filter = s->about == EXPLAIN_CONTAINER ? FILTER_CONTAINER : FILTER_COMM;
 	const bool named = group && filter_can_say(s->name);
 
+	if (s->about == EXPLAIN_REASON) {
+		waits_command(sel, s, store, out);
+		return;
+	}
 	strbuf_addstr(out, both ? "sonde diff" : "sonde flame");
 	if (named)
 		filter_option(filter, s->name, out);
@@ -168,8 +190,5 @@ void explain_command(const struct explain *x, const struct explain_statement *s,
 	add_range(out, "", sel);
 	if (both)
 		add_range(out, "vs-", x->sel[DIFF_BEFORE]);
-	if (store) {
-		strbuf_addstr(out, " --store ");
-		filter_word(store, out);
-	}
+	add_store(store, out);
 }

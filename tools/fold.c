@@ -18,12 +18,14 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/waitread.h"
 #include "tools/fold_build.h"
 #include "tools/fold_kind.h"
 #include "tools/fold_slices.h"
 #include "tools/fold_wall.h"
 #include "tools/reading.h"
 #include "tools/select.h"
+#include "tools/waitstack.h"
 #include "tools/when.h"
 
 #define NOTHING 1
@@ -196,6 +198,22 @@ static const struct seg_task *task_of(struct folding *f, const struct store_tota
 	return task;
 }
 
+/* What this wait was for, below its group. */
+static uint32_t reason_node(struct folding *f, uint32_t group, const struct store_total *t)
+{
+	const char *class = store_wait_reason(t->label);
+	const struct waitrule *rule = waitstack_rule(f->dict, t->stack, class);
+	bool idle = rule ? rule->idle : waitrule_idle_by_class(class);
+	struct fold_frame frame = f->pub->frames[0];
+
+	frame.name = fold_text(f->b, rule && rule->reason ? rule->reason : class);
+	frame.module = fold_text(f->b, idle ? FOLD_IDLE : FOLD_WAITS);
+	frame.file = fold_text(f->b, class);
+	frame.build_id = fold_text(f->b, rule ? rule->function : "");
+	frame.origin = FOLD_OFF;
+	return fold_child(f->b, group, fold_add_frame(f->b, &frame));
+}
+
 /* --- sums --- */
 
 static void add_run(struct folding *f, const struct store_run_row *run)
@@ -236,6 +254,7 @@ static void add_leaf(struct folding *f, uint32_t node, uint32_t process, const s
 static void meet_series(struct folding *f, struct seg_series *x, const struct store_total *t)
 {
 	const struct store_process_row *row = &f->dict->processes[t->process];
+	uint32_t group;
 
 	x->known = true;
 	x->self = row->self;
@@ -243,7 +262,10 @@ static void meet_series(struct folding *f, struct seg_series *x, const struct st
 	if (x->out)
 		return;
 	x->process = process_of(f, t->process);
-	x->node = node_of_stack(f, task_of(f, t, x->process)->group, t->stack);
+	group = task_of(f, t, x->process)->group;
+	if (f->opts.reasons && f->pub->kind->kind == STORE_KIND_OFFCPU)
+		group = reason_node(f, group, t);
+	x->node = node_of_stack(f, group, t->stack);
 	if (f->is_with)
 		return;
 	if (t->run < f->dict->n_runs)

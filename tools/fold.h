@@ -46,6 +46,12 @@ struct fold_node {
 
 enum fold_group { FOLD_BY_NONE = 0, FOLD_BY_CONTAINER, FOLD_BY_PROCESS, FOLD_BY_THREAD,
 		  FOLD_BY_WHO /* containers, and commands outside of them: the frame's module is FOLD_CONTAINER or FOLD_COMMAND */ };
+/*
+ * Below its group each wait stands under what it was for, where that is asked for: a frame named by the reason, of module
+ * FOLD_WAITS or FOLD_IDLE (tools/waitrules.h); file is the class, build_id the function that decided, "" where none did.
+ */
+#define FOLD_WAITS "[waits]"
+#define FOLD_IDLE "[idle]"
 #define FOLD_CONTAINER "[container]"
 #define FOLD_COMMAND "[command]"
 
@@ -112,6 +118,7 @@ struct fold_opts {
 	bool count;              /* ranked by n, not by value */
 	bool with;               /* leaves have the numbers of kind.with too; needs `leaves` */
 	enum fold_group group;
+	bool reasons;            /* of waits: what each was for, below the group */
 	bool leaves;
 	bool no_inline;          /* inlined functions count as the function they were inlined into */
 	uint32_t slices;         /* at most so many; 0: none */

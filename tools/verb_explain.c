@@ -59,22 +59,48 @@ static json_t *side_json(const struct explain *x, const struct explain_statement
 
 static json_t *inner_json(const struct explain_statement *s)
 {
+	const bool group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
 	json_t *o = json_object();
 
 	if (!s->in) {
 		json_decref(o);
 		return json_null();
 	}
-	json_object_set_new(o, s->about == EXPLAIN_FUNCTION ? "who" : "function", json_text(s->in));
-	json_object_set_new(o, s->about == EXPLAIN_FUNCTION ? "who_is" : "module", json_text(s->in_module));
+	json_object_set_new(o, group ? "function" : "who", json_text(s->in));
+	json_object_set_new(o, group ? "module" : "who_is", json_text(s->in_module));
 	json_object_set_new(o, "amount_before", json_integer((json_int_t)s->in_ns[0]));
 	json_object_set_new(o, "amount_after", json_integer((json_int_t)s->in_ns[1]));
 	return o;
 }
 
+static json_t *causes_json(const struct explain *x, const struct explain_statement *s)
+{
+	static const char *const what[] = {[EXPLAIN_NEIGHBOUR] = "neighbour", [EXPLAIN_QUOTA] = "quota", [EXPLAIN_WAKER] = "waker"};
+	static const char *const amount[] = {"amount_before", "amount_after"}, *const asked[] = {"query_before", "query_after"};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->n_causes; i++) {
+		const struct explain_cause *c = &s->causes[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "what", json_string(what[c->what]));
+		json_object_set_new(o, "name", json_text(c->name));
+		json_object_set_new(o, "pid", c->pid ? json_integer(c->pid) : json_null());
+		for (int side = 0; side < 2; side++) {
+			struct strbuf query cleanup_strbuf = STRBUF_INIT;
+
+			json_object_set_new(o, amount[side], json_integer((json_int_t)c->ns[side]));
+			json_object_set_new(o, asked[side], explain_cause_query(x, s, c, side, &query) ?
+					    json_text(strbuf_str(&query)) : json_null());
+		}
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 static json_t *statement_json(const struct explain *x, const struct explain_statement *s, const char *store)
 {
-	static const char *const about[] = {"all", "container", "command", "function"};
+	static const char *const about[] = {"all", "container", "command", "function", "reason"};
 	static const char *const change[] = {"more", "less", "began", "gone"};
 	struct strbuf text cleanup_strbuf = STRBUF_INIT, command cleanup_strbuf = STRBUF_INIT;
 	double percent = diff_percent(&s->v);
@@ -94,6 +120,7 @@ static json_t *statement_json(const struct explain *x, const struct explain_stat
 	json_object_set_new(o, "before", side_json(x, s, DIFF_BEFORE));
 	json_object_set_new(o, "after", side_json(x, s, DIFF_AFTER));
 	json_object_set_new(o, "mostly", inner_json(s));
+	json_object_set_new(o, "causes", causes_json(x, s));
 	json_set_time(o, "since", s->since_ns);
 	json_object_set_new(o, "p", json_real(s->v.p));
 	json_object_set_new(o, "q", json_real(s->v.q));
@@ -120,6 +147,24 @@ static int print_json(const struct explain *x, size_t shown, const char *store)
 
 /* --- for people --- */
 
+static void print_query(int side, const struct strbuf *query)
+{
+	printf("    %s: %s\n", side == DIFF_AFTER ? "now" : "before", strbuf_str(query));
+}
+
+static void print_queries(const struct explain *x, const struct explain_statement *s, int side)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	if (explain_query(x, s, side, &text))
+		print_query(side, &text);
+	for (size_t i = 0; i < s->n_causes; i++) {
+		strbuf_reset(&text);
+		if (explain_cause_query(x, s, &s->causes[i], side, &text))
+			print_query(side, &text);
+	}
+}
+
 static void print_statement(const struct explain *x, const struct explain_statement *s, size_t i, bool sql, const char *store)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
@@ -133,11 +178,8 @@ static void print_statement(const struct explain *x, const struct explain_statem
 	strbuf_reset(&text);
 	explain_command(x, s, store, &text);
 	printf("    %s\n", strbuf_str(&text));
-	for (int side = DIFF_AFTER; sql && side >= DIFF_BEFORE; side--) {
-		strbuf_reset(&text);
-		if (explain_query(x, s, side, &text))
-			printf("    %s: %s\n", side == DIFF_AFTER ? "now" : "before", strbuf_str(&text));
-	}
+	for (int side = DIFF_AFTER; sql && side >= DIFF_BEFORE; side--)
+		print_queries(x, s, side);
 }
 
 static void print_text(const struct explain *x, size_t shown, bool sql, const char *store)

@@ -86,6 +86,15 @@ const struct waitrule *waitrule_of(const char *class, const char *function)
 	return NULL;
 }
 
+bool waitrule_may(const char *class, const char *reason)
+{
+	bool may = !strcmp(class, reason);
+
+	for (size_t i = 0; i < sizeof(RULES) / sizeof(RULES[0]) && !may; i++)
+		may = RULES[i].reason && !strcmp(RULES[i].reason, reason) && (!RULES[i].class || !strcmp(RULES[i].class, class));
+	return may;
+}
+
 bool waitrule_idle_by_class(const char *class)
 {
 	return !strcmp(class, "poll");

@@ -33,6 +33,21 @@ const char *waitstack_own(const struct store_dict *d, uint32_t stack)
 	return last;
 }
 
+const struct waitrule *waitstack_rule(const struct store_dict *d, uint32_t stack, const char *class)
+{
+	const struct waitrule *weak = NULL;
+
+	for (; stack && stack < d->n_stacks; stack = d->stack_parent[stack]) {
+		const char *name = frame_at(d, stack)->name;
+		const struct waitrule *rule = waitrule_of(class, name);
+
+		if (rule)
+			return rule;
+		weak = weak ? weak : waitrule_weak_of(class, name);
+	}
+	return weak;
+}
+
 char *waitstack_path(const struct store_dict *d, uint32_t stack)
 {
 	struct strbuf path cleanup_strbuf = STRBUF_INIT;

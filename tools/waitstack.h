@@ -6,12 +6,16 @@
 #include <stdint.h>
 
 #include "schema/store/reader.h"
+#include "tools/waitrules.h"
 
 /*
  * The innermost function that is neither the kernel's nor the C library's, else the innermost; NULL: stack 0. Borrowed.
  * Inlined ones do not count: they are known once a file's lines are read, and a wait's place must not change by that.
  */
 const char *waitstack_own(const struct store_dict *d, uint32_t stack);
+/* What its frames say of a wait of this class (waitrules.h); NULL: nothing. */
+const struct waitrule *waitstack_rule(const struct store_dict *d, uint32_t stack, const char *class);
+
 /* `main;handle;futex_wake`, outermost first, written as tools/folded.h does; the caller frees it. */
 char *waitstack_path(const struct store_dict *d, uint32_t stack);
 

@@ -134,22 +134,6 @@ static int add_total(void *ctx, const struct store_wait_total *t)
 
 /* --- what stacks say --- */
 
-static const struct waitrule *rule_of(const struct summing *s, uint32_t stack, const char *class)
-{
-	const struct waitrule *weak = NULL;
-
-	for (; stack && stack < s->dict->n_stacks; stack = s->dict->stack_parent[stack]) {
-		uint32_t frame = s->dict->stack_frame[stack];
-		const char *name = frame < s->dict->n_frames ? s->dict->frames[frame].name : "";
-		const struct waitrule *rule = waitrule_of(class, name);
-
-		if (rule)
-			return rule;
-		weak = weak ? weak : waitrule_weak_of(class, name);
-	}
-	return weak;
-}
-
 static struct part *part_of(struct cell *c, const char *reason, bool idle)
 {
 	for (size_t i = 0; i < c->n_parts; i++)
@@ -162,7 +146,7 @@ static struct part *part_of(struct cell *c, const char *reason, bool idle)
 
 static struct part *part_by_stack(struct summing *s, struct cell *c, uint32_t stack, const char *class)
 {
-	const struct waitrule *rule = rule_of(s, stack, class);
+	const struct waitrule *rule = waitstack_rule(s->dict, stack, class);
 
 	return part_of(c, rule && rule->reason ? rule->reason : c->class, rule ? rule->idle : waitrule_idle_by_class(class));
 }

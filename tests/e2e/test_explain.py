@@ -97,6 +97,118 @@ PLANTED = {  # lines of the store, who, function, type
 }
 
 
+def waits(later=lambda who, s: (), ready_ms=400):
+    """A host on which `db` waits for its clients all the time, and does so later for something else too; `later` tells lines of
+    a second, and of what it waited then."""
+    who = {"pid": 10, "comm": "db", "tid": 10, "thread": "db"}
+
+    def lines(seed):
+        r = random.Random(seed + 3)
+        yield from host(seed)
+        yield {"run": "offcpu", "from": SECONDS[0], "to": AT, "bucket_s": 1}
+        for s in SECONDS:
+            changed = s >= MIDDLE
+            at = {"kind": "offcpu", "at": s, "n": 20, **who}
+            yield {**at, "label": 5, "value": r.randrange(500, 900) * MS, "stack": ["main", "secure_read", "epoll_wait"]}
+            yield {**at, "label": 1, "value": r.randrange(200, 900) * MS, "stack": ["main", "work", "pthread_cond_wait"]}
+            yield {**at, "label": 1, "value": r.randrange(40, 60) * MS, "stack": ["main", "work", "pthread_mutex_lock"]}
+            yield {**at, "label": 2, "value": r.randrange(90, 110) * MS, "stack": ["main", "read"]}
+            yield {**at, "kind": "runqueue", "label": 16, "value": (ready_ms if changed else 10) * r.randrange(90, 110) * MS // 100,
+                   "stack": ["main", "work"]}
+            yield {**who, "wake": 5, "context": 0, "at": s, "n": 20, "total_ns": 700 * MS, "by": CLIENT}
+            yield {**who, "culprit": 0, "at": s, "n": 20, "total_ns": 8 * MS, "by": CLIENT}
+            yield from later(who, s) if changed else ()
+    return lines
+
+
+MS = 1_000_000
+CLIENT = {"pid": 77, "comm": "client", "thread": "client", "tid": 77}
+
+
+def LOCKED(who, s):
+    yield {"kind": "offcpu", "at": s, "n": 5, **who, "label": 5, "value": 800 * MS, "stack": ["main", "ProcSleep", "epoll_wait"]}
+    yield {**who, "wake": 5, "context": 0, "at": s, "n": 5, "total_ns": 790 * MS, "by": {**who, "pid": 4242, "tid": 4242}}
+    yield {**who, "wake": 5, "context": 1, "at": s, "n": 5, "total_ns": 3000 * MS, "by": {**CLIENT, "pid": 78, "tid": 78}}
+
+
+def CONTENDED(who, s):
+    yield {**who, "culprit": 0, "at": s, "n": 90, "total_ns": 360 * MS, "by": {"pid": 99, "comm": "burner", "thread": "b", "tid": 99}}
+    yield {**who, "culprit": 1, "at": s, "n": 9, "total_ns": 30 * MS}
+    yield {"throttle": "/docker/stranger", "at": s, "periods": 10, "throttled": 9, "throttled_ns": 500 * MS}
+
+
+def test_a_lock_convoy_is_said_to_be_one_and_who_held_it(sonde, tmp_path):
+    """All together db was blocked no longer: idle waits are less than they were as often as more."""
+    store = str(tmp_path / "store")
+    put(store, list(waits(LOCKED, 10)(7)))
+    said = explain(sonde, store, *RANGE)
+    row = said["rows"][0]
+    assert (row["about"], row["name"], row["type"], row["mostly"]["who"], row["mostly"]["who_is"]) == (
+        "reason", "lock", "offcpu", "db", "[command]"), said["rows"]
+    assert row["text"].startswith("all together waited for locks 0.80 s each second more: "), row["text"]
+    assert "; ended mostly by db 4242 (0.79 s each second, before 0.00 s each second)" in row["text"]
+    assert not [r for r in said["rows"] if r["type"] == "runqueue"], said["rows"]
+    assert not [r for r in said["rows"] if r["name"] == "poll"]
+    figures_are_those_of_sql(store, row)
+    assert [(c["what"], c["name"], c["pid"], c["amount_after"], c["amount_before"]) for c in row["causes"]] == [
+        ("waker", "db", 4242, 60 * 790 * MS, 0)]
+    text = sonde("explain", *RANGE, "--sql", "--store", store, check=True).stdout
+    assert f"    sonde waits --comm db --from {said['from']} --to {said['to']} --store {store}\n" in text, text
+    assert "FROM wakers" in text and "ProcSleep" in text
+
+
+def figures_are_those_of_sql(store, row):
+    def value(query):
+        return sum(next(iter(r.values())) or 0 for r in sql_all(store, query))
+
+    for side in ("before", "after"):
+        assert row[side]["amount"] == value(row[side]["query"]), row
+        for c in row["causes"]:
+            assert c[f"amount_{side}"] == value(c[f"query_{side}"]), c
+
+
+def test_a_neighbour_is_said_to_be_one_and_no_lock(sonde, tmp_path):
+    store = str(tmp_path / "store")
+    put(store, list(waits(CONTENDED)(8)))
+    rows = explain(sonde, store, *RANGE)["rows"]
+    assert (rows[0]["type"], rows[0]["about"], rows[0]["name"]) == ("runqueue", "command", "db"), rows
+    assert "; while the CPU was taken by burner (0.36 s each second, before 0.00 s each second)" in rows[0]["text"]
+    assert [c["what"] for c in rows[0]["causes"]] == ["neighbour"], "a stranger's quota holds others back"
+    assert not [r for r in rows if r["about"] == "reason"], rows
+    figures_are_those_of_sql(store, rows[0])
+
+
+@pytest.mark.parametrize("burner_ms", [60, 380])
+def test_a_quota_is_said_to_be_one_and_no_contention(sonde, tmp_path, burner_ms):
+    """Others may well run on the CPU that it is held back from: then both are told."""
+    who = {"container": "api"}
+
+    def later(_, s):
+        yield {"throttle": "/docker/apis", "at": s, "periods": 10, "throttled": 9, "throttled_ns": 900 * MS}
+        yield {"throttle": "/system.slice/docker-api.scope", "at": s, "periods": 10, "throttled": 9, "throttled_ns": 350 * MS}
+        yield {**_, **who, "culprit": 0, "at": s, "n": 9, "total_ns": burner_ms * MS,
+               "by": {"pid": 99, "comm": "burner", "thread": "b", "tid": 99}}
+
+    store = str(tmp_path / "store")
+    put(store, [{**line, **who} if line.get("comm") == "db" else line for line in waits(later)(9)])
+    rows = explain(sonde, store, *RANGE)["rows"]
+    assert (rows[0]["type"], rows[0]["about"], rows[0]["name"]) == ("runqueue", "container", "api"), rows
+    assert ("; held back by its CPU quota: /system.slice/docker-api.scope (0.35 s each second, before 0.00 s each second; "
+            "in 540 of 600 periods)") in rows[0]["text"]
+    assert [c["what"] for c in rows[0]["causes"]] == ["quota"] + ["neighbour"] * (burner_ms == 380)
+    figures_are_those_of_sql(store, rows[0])
+
+
+def test_idle_waits_that_change_are_no_reason(sonde, tmp_path):
+    """Twice as many clients that ask for nothing."""
+    def later(who, s):
+        yield {"kind": "offcpu", "at": s, "n": 5, **who, "label": 5, "value": 1900 * MS, "stack": ["main", "secure_read", "epoll_wait"]}
+
+    store = str(tmp_path / "store")
+    put(store, list(waits(later, 10)(7)))
+    assert not [r for r in explain(sonde, store, *RANGE)["rows"] if r["about"] == "reason"]
+
+
 def explain(sonde, store, *args):
     return json.loads(sonde("explain", *args, "--json", store=store, check=True).stdout)
 
@@ -145,7 +257,7 @@ def test_nothing_is_said_of_a_host_that_goes_on_as_before(sonde, tmp_path):
     alarms, pairs = 0, scale(12, 200)
     for seed in range(pairs):
         store = str(tmp_path / f"store{seed}")
-        lines = amounts("alloc", 1) if seed % 5 == 0 else host
+        lines = amounts("alloc", 1) if seed % 5 == 0 else waits(ready_ms=10) if seed % 5 == 1 else host
         put(store, list(lines(1000 + seed)))
         said = explain(sonde, store, *RANGE)
         alarms += said["changed"]
