@@ -10,6 +10,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/store/waitread.h"
 #include "schema/store/waits.h"
 #include "tools/explain.h"
 #include "tools/fold_kind.h"
@@ -193,6 +194,8 @@ static int find(struct causes *c, struct explain_statement *s, struct err *e)
 	double held;
 	int rc;
 
+	if (s->about == EXPLAIN_REASON && !strcmp(s->name, store_wait_reason(STORE_WAIT_SLEEP))) /* a timer ends it */
+		return 0;
 	if (s->about == EXPLAIN_REASON) {
 		rc = pairs_read(c, WAITPAIRS_WAKERS, e);
 		add_pairs(&l, c, WAITPAIRS_WAKERS, s);
