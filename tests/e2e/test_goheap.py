@@ -100,8 +100,9 @@ def own(profile):
     raw = subprocess.run(["go", "tool", "pprof", "-raw", profile], capture_output=True, text=True, check=True).stdout
     lines = raw.splitlines()
     places = {}
-    for m in re.finditer(r"^\s+(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(\S+) \S+?:(\d+)(?::\d+)? s=\d+", raw, re.M):
-        places[m.group(1)] = (m.group(2), int(m.group(3)))
+    for m in re.finditer(r"^\s+(\d+): (0x[0-9a-f]+) (?:M=\d+ )?(?:\[F\] )?(.*)$", raw, re.M):
+        named = re.match(r"(.+) \S+?:(\d+)(?::\d+)? s=-?\d+$", m.group(3))
+        places[m.group(1)] = (named.group(1), int(named.group(2))) if named else (m.group(3).strip() or m.group(2), 0)
     sums = {}
     for line in lines[lines.index("Samples:") + 2:lines.index("Locations")]:
         m = re.match(r"\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+): ([\d ]+)", line)
