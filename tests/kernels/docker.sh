@@ -20,18 +20,7 @@ ip link set lo up
 stty raw -echo </dev/ttyS1
 exec >/dev/ttyS1 2>/dev/console
 
-# NAME COMMAND...: run it, print what it said
-section() {
-	name=$1
-	shift
-	echo "=== $name"
-	"$@" </dev/null >/run/out 2>/run/err
-	rc=$?
-	cat /run/out
-	[ -z "$(tail -c 1 /run/out)" ] || echo
-	sed 's/^/! /' /run/err
-	echo "=== $name ends $rc"
-}
+. /etc/section.sh
 
 # Wait for the engine; it says on its own output why it ends.
 engine() {

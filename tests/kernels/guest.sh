@@ -26,18 +26,7 @@ for word in $(cat /proc/cmdline); do
 done
 hz=499
 
-# NAME COMMAND...: run it, print what it said
-section() {
-	name=$1
-	shift
-	echo "=== $name"
-	"$@" </dev/null >/run/out 2>/run/err
-	rc=$?
-	cat /run/out
-	[ -z "$(tail -c 1 /run/out)" ] || echo
-	sed 's/^/! /' /run/err
-	echo "=== $name ends $rc"
-}
+. /etc/section.sh
 
 # The rest of a step is only run where it is asked for.
 step() {

@@ -48,6 +48,12 @@ class Archive:
                 with open(library, "rb") as f:
                     self.file(library, f.read())
 
+    def script(self, path, name):
+        """A script that reports in sections."""
+        for source, to in ((path, name), (os.path.join(os.path.dirname(os.path.abspath(__file__)), "section.sh"), "etc/section.sh")):
+            with open(source, "rb") as f:
+                self.file(to, f.read())
+
     def write(self, path):
         with open(path, "wb") as out:
             for number, (name, (mode, data)) in enumerate(self.entries.items(), 1):
@@ -77,6 +83,5 @@ def make(path, programs, workloads, borrowed, script):
         archive.copy(workload, "load/" + os.path.basename(workload))
     for program in borrowed:
         archive.copy(program, program)
-    with open(script, "rb") as f:
-        archive.file("init", f.read())
+    archive.script(script, "init")
     archive.write(path)

@@ -13,18 +13,7 @@ exec >/dev/ttyS1 2>/dev/null
 mount -t tracefs tracing /sys/kernel/tracing 2>/dev/null
 store=/var/lib/sonde
 
-# NAME COMMAND...: run it, print what it said
-section() {
-	name=$1
-	shift
-	echo "=== $name"
-	"$@" </dev/null >/run/out 2>/run/err
-	rc=$?
-	cat /run/out
-	[ -z "$(tail -c 1 /run/out)" ] || echo
-	sed 's/^/! /' /run/err
-	echo "=== $name ends $rc"
-}
+. /etc/section.sh
 
 main_pid() {
 	systemctl show sonded -p MainPID --value

@@ -83,7 +83,6 @@ def make(path, burn):
         archive.file(name, text.encode(), 0o644)
     archive.copy(burn, "load/burn")
     install(archive)
-    with open(os.path.join(HERE, "judge.sh"), "rb") as f:
-        archive.file("etc/judge.sh", f.read())
+    archive.script(os.path.join(HERE, "judge.sh"), "etc/judge.sh")
     archive.file("init", INIT.encode())
     archive.write(path)

@@ -31,8 +31,7 @@ def make(path):
     archive.copy(os.path.join(BUILD, "tests", "workloads", "burn-static"), "image/bin/burn-static")
     archive.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n", 0o644)
     archive.file("etc/group", b"root:x:0:\n", 0o644)
-    with open(os.path.join(HERE, "docker.sh"), "rb") as f:
-        archive.file("init", f.read())
+    archive.script(os.path.join(HERE, "docker.sh"), "init")
     archive.write(path)
 
 

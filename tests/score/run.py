@@ -3,6 +3,8 @@
 """score: run the scripts of this folder and print the score.
 
   tests/score/run.py [--least N] [--json FILE] [NUMBER...]     all of them by default; exit 1 below N (default 24)
+
+They want what `make all workloads unit-tests` builds; `make score SCORE="4 9"` builds it first.
 """
 import argparse
 import glob
@@ -14,6 +16,9 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.path.join(os.path.dirname(os.path.dirname(HERE)), os.environ.get("B", "build"))
+BUILT = [os.path.join(BUILD, *name) for name in (("bin", "sonde"), ("tests", "makestore"), ("tests", "workloads", "burn"),
+                                                 ("tests", "unit"))]
 WORDS = {0: "holds", 1: "FAILS", 77: "later"}
 LIMIT_S = 900
 
@@ -46,6 +51,8 @@ def main():
     p.add_argument("--json")
     p.add_argument("numbers", type=int, nargs="*")
     opts = p.parse_args()
+    if missing := [path for path in BUILT if not os.path.exists(path)]:
+        p.error(f"missing: {', '.join(missing)}\n  fix: make all workloads unit-tests")
     rows, all_ = [], scripts(opts.numbers)
     for n, path in all_.items():
         code, said, seconds = ask(path)
