@@ -146,6 +146,11 @@ def tolerance(least, cpu_ns, wall_ns, freq):
     return max(least, 3 * math.sqrt(share * (1 - share) * wall_ns * 1e-9 * freq) / (cpu_ns * 1e-9 * freq))
 
 
+def about(share, samples):
+    """Within 2 points; where a busy machine left few samples, within what chance does."""
+    return pytest.approx(share, abs=max(0.02, 3.5 * math.sqrt(share * (1 - share) / max(samples, 1))))
+
+
 def on_terminal(args, env=None):
     """What a program writes to a terminal; nobody is there to press keys."""
     env = {**(os.environ if env is None else env), "SONDE_PAGER": ""}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time by source line: what the workload says of its lines is what `sonde lines`, SQL, pprof and folded stacks show."""
 import json
-import math
 import os
 import re
 import shutil
@@ -11,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import ROOT, WORKLOADS, Capture, Work, need, need_root, scale, sql_all
+from conftest import ROOT, WORKLOADS, Capture, Work, about, need, need_root, scale, sql_all
 
 PROGRAMS = {"C": "hotlines", "C++": "hotlines-cpp", "Go": "hotlines-go"}
 SOURCE = os.path.join(ROOT, "tests", "workloads", "hotlines.c")
@@ -49,11 +48,6 @@ def lines_of(sonde, store, told, function, *args):
     assert all(r["file"] in (SOURCE, SOURCE[:-2] + ".go") for r in rows), rows
     assert all(r["function"].split("(")[0].split(".")[-1] == function for r in rows)
     return {r["line"]: r for r in rows}
-
-
-def about(share, samples):
-    """Within 2 points; where a busy machine left few samples, within what chance does."""
-    return pytest.approx(share, abs=max(0.02, 3.5 * math.sqrt(share * (1 - share) / max(samples, 1))))
 
 
 @pytest.mark.parametrize("language", PROGRAMS)

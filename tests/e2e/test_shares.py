@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from conftest import BIN, WORKLOADS, Capture, Work, need_root, scale, sql_all, tolerance
+from conftest import BIN, WORKLOADS, Capture, Work, about, need_root, scale, sql_all, tolerance
 
 pytestmark = pytest.mark.alone  # compares CPU time with what the kernel charged
 
-FREQ, SECONDS = 1997, scale(3, 30)  # some 6000 samples of each: three standard deviations of a share are 2 points
+FREQ, SECONDS = 2497, scale(3, 30)  # some 7500 samples of each: 3.5 standard deviations of a half are 2 points
 LANGUAGES = {"C": "shares", "C++": "shares-cpp", "Rust": "shares-rust", "Go": "shares-go", "static C": "shares-static"}
 
 
@@ -31,13 +31,13 @@ def share_of_chain(stacks, chain):
 
 
 def assert_shares(stacks, told):
-    """Each whole chain within 2 points of what the workload did, and their order the same."""
-    total = sum(told["chains"].values())
+    """Each whole chain within 2 points of what the workload did, or what chance does to few samples; their order the same."""
+    total, samples = sum(told["chains"].values()), sum(stacks.values())
     did = {chain: ns / total for chain, ns in told["chains"].items()}
     seen = {chain: share_of_chain(stacks, chain) for chain in did}
     top = sorted(stacks.items(), key=lambda i: -i[1])[:6]
     for chain in did:
-        assert seen[chain] == pytest.approx(did[chain], abs=0.02), f"{chain}\ntop: {top}"
+        assert seen[chain] == about(did[chain], samples), f"{chain}\ntop: {top}"
     order = sorted(did, key=did.get)
     assert order == sorted(did, key=seen.get)
 
