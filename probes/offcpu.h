@@ -44,10 +44,14 @@ enum offcpu_flags {            /* as stored */
 
 enum offcpu_state { OFFCPU_S_RUNNING = 1, OFFCPU_S_BLOCKED = 2, OFFCPU_S_READY = 3 };
 
-/* How often something came lately: the window before, and this one so far. See offcpu_weight. */
+/* How often something came lately, and which one of a block is chosen. See limit_weight. */
 struct offcpu_limit {
-	__u64 window;  /* number of the window */
-	__u32 now, before;
+	__u32 window;      /* number of the window */
+	__u32 now, before; /* so many came in it so far, and in the one before */
+	__u32 until;       /* the share is worked out anew where `now` is larger */
+	__u32 shift;       /* one in 2^shift is chosen */
+	__u32 at, pick;    /* so many of a block of 2^shift came; the one that is chosen */
+	__u32 pad;
 };
 
 /* What a thread waits on. */

@@ -217,15 +217,31 @@ __noinline int culprit_add(__u64 id, __u64 by, __u64 ns)
 	return 0;
 }
 
+/* The share is one in 2^shift, from now on: where it changes a block begins. */
+static __always_inline void limit_share(struct offcpu_limit *l, __u32 limit)
+{
+	__u32 most = l->before > l->now ? l->before : l->now;
+	__u32 shift = most > limit ? log2_of((most - 1) / limit) + 1 : 0;
+	__u64 until;
+
+	if (shift > OFFCPU_WEIGHT_SHIFT)
+		shift = OFFCPU_WEIGHT_SHIFT;
+	until = (__u64)limit << shift;
+	l->until = shift == OFFCPU_WEIGHT_SHIFT || until > 0xffffffff ? 0xffffffff : until;
+	if (shift != l->shift)
+		l->at = 0;
+	l->shift = shift;
+}
+
 /*
  * How many events this one is to stand for, decided before anything is known of it: 0 for those that are not chosen. All
- * are, while fewer came than `limit` a window; above it one in 2, 4, 8..., by what the last window had and what this one has
- * had so far. A choice depends on what was, not on how long this wait will be: sums of weights are without bias.
+ * are, while fewer came than `limit` a window; above it one of each 2, 4, 8... that follow one another, by chance, by what
+ * the last window had and what this one has had so far. A choice depends on what was, not on how long this wait will be: sums of weights are without bias,
+ * also where a block is broken off. A random number is asked for once a block: it costs more than all the rest.
  */
 static __always_inline __u32 limit_weight(struct offcpu_limit *l, __u64 now, __u32 limit)
 {
-	__u64 window = now >> OFFCPU_WINDOW_SHIFT;
-	__u32 most, shift;
+	__u32 window = now >> OFFCPU_WINDOW_SHIFT, mask;
 
 	if (!limit)
 		return 0;
@@ -233,13 +249,17 @@ static __always_inline __u32 limit_weight(struct offcpu_limit *l, __u64 now, __u
 		l->before = l->window + 1 == window ? l->now : 0;
 		l->window = window;
 		l->now = 0;
+		l->until = 0;
 	}
 	l->now++;
-	most = l->before > l->now ? l->before : l->now;
-	shift = most > limit ? log2_of((most - 1) / limit) + 1 : 0;
-	if (shift > OFFCPU_WEIGHT_SHIFT)
-		shift = OFFCPU_WEIGHT_SHIFT;
-	return bpf_get_prandom_u32() & ((1u << shift) - 1) ? 0 : 1u << shift;
+	if (l->now > l->until)
+		limit_share(l, limit);
+	if (!l->shift)
+		return 1;
+	mask = (1u << (l->shift & 31)) - 1;
+	if (!(l->at & mask))
+		l->pick = bpf_get_prandom_u32() & mask;
+	return (l->at++ & mask) == l->pick ? mask + 1 : 0;
 }
 
 #endif
