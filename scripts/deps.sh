@@ -21,7 +21,7 @@ fresh="debootstrap"
 kernels="qemu-system-x86 busybox-static debian-archive-keyring"
 page="chromium"
 live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go"
-bench="linux-perf bpftrace bpftool procps"
+bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools"
 
 # A toolchain that stands on the path is as good as Debian's.
 command -v go >/dev/null 2>&1 || test="$test golang-go"

@@ -2,21 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """offcpu: what watching every switch costs, beside those who watch it too, in the same run.
 
-    tests/bench/offcpu.py [--seconds 10] [--rounds 3] [--smoke] [--offcputime FILE] [--write docs/BENCHMARKS.md]
+    tests/bench/offcpu.py [--seconds 10] [--rounds 3] [--smoke] [--load work|fast] [--offcputime FILE]
+                         [--write docs/BENCHMARKS.md]
 
-The load (mix/pingpong.c) hands a byte back and forth on every CPU: with work between, so that there are about 50 000
-switches a second on each, and as fast as it can, the worst there is. In turns, round by round: nobody watches; sonde-offcpu without stacks, with the defaults, and
-with a stack of each switch; `offcputime` (of libbpf-tools, or bpfcc-tools); `perf sched record`.
+The load (mix/pingpong.c) hands a byte back and forth on every CPU: with work between, as much as makes 50 000 switches a
+second on each when nobody watches, and as fast as it can, the worst there is. In turns, round by round: nobody watches;
+sonde-offcpu without stacks, with the defaults, and with a stack of each switch; `offcputime` (of libbpf-tools); `perf sched
+record`.
 
-1. ns a switch in sonde's programs: run time by the program's own clock, by the switches of the whole host (/proc/stat).
-2. Throughput lost against nobody: the load's own count of switches a second.
-3. CPU seconds of the recorder's processes, and bytes that it leaves, for each million switches.
+1. Throughput lost against nobody: the load's own count of switches a second.
+2. CPU seconds of the recorder's processes while the load ran, for each million switches; apart from that, those of its start
+   (two seconds of it: sonde begins with no index of any file) and of its end. And the bytes that it leaves.
+3. ns a switch in the recorder's BPF programs, all of them together: the kernel's count (kernel.bpf_stats_enabled, which adds
+   its own reading of the clock to each run), under the same load once more, for a shorter time.
 """
 import argparse
 import os
 import shutil
 import signal
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -26,7 +29,10 @@ import time
 import bench
 
 LOAD = os.path.join(bench.MIX, "pingpong")
-WORK_NS = 17000  # and about 3 us for the switch itself: 50 000 a second
+PACE = 50000  # switches a second on each CPU
+START_S = 2
+LOADS = {"work": ("work between switches", {"no stacks": "400", "defaults": "loss 5 %"}),
+         "fast": ("as fast as it can", {"no stacks": "400", "each a stack": "4000"})}
 SONDE = {"no stacks": ("--stack-rate", "0"), "defaults": (), "each a stack": ("--stack-rate", "1000000")}
 
 
@@ -36,15 +42,30 @@ def build():
     subprocess.run(["gcc", "-O2", "-o", LOAD, src], check=True)
 
 
-def host_switches():
-    with open("/proc/stat", encoding="ascii") as f:
-        return int(next(line for line in f if line.startswith("ctxt")).split()[1])
-
-
-def load(seconds, work):
+def load(seconds, loops):
     """Switches a second, as the load counts them."""
-    n, ns = map(int, subprocess.run([LOAD, str(seconds), str(work)], capture_output=True, text=True, check=True).stdout.split())
+    n, ns = map(int, subprocess.run([LOAD, str(seconds), str(loops)], capture_output=True, text=True, check=True).stdout.split())
     return n / (ns / 1e9)
+
+
+def paced():
+    """Loops of work with which nobody watching makes PACE switches on each CPU: what a switch takes grows with them evenly."""
+    some = 5000
+    each = [statistics.median(os.cpu_count() / load(1, loops) for _ in range(3)) for loops in (0, some)]
+    return max(0, round((1 / PACE - each[0]) / (each[1] - each[0]) * some))
+
+
+def cpu_s(pid):
+    """CPU seconds of a process and all that descend from it, and of those that they waited for."""
+    total = 0
+    for p in bench.tree(pid):
+        total += bench.cpu_ns(p) / 1e9
+        try:
+            with open(f"/proc/{p}/stat", "rb") as f:
+                total += sum(map(int, f.read().rsplit(b")", 1)[1].split()[13:15])) / bench.TICK
+        except OSError:
+            pass
+    return total
 
 
 def ended(child):
@@ -55,7 +76,32 @@ def ended(child):
     return usage.ru_utime + usage.ru_stime
 
 
-def sonde(folder, seconds, work, args):
+def bpf_ns(child, loops):
+    """ns a switch in all programs that the recorder holds; None: it holds none."""
+    pids = bench.tree(child.pid)
+    before = bench.bpf_stats(1)
+    try:
+        ran = bench.bpf_state(pids)[0]
+        switches = 2 * load(2, loops)
+        after = bench.bpf_state(pids)[0]
+    finally:
+        bench.bpf_stats(before)
+    return after and sum(ns - ran.get(prog, (0, 0))[0] for prog, (ns, _) in after.items()) / switches
+
+
+def watched(child, seconds, loops):
+    """What the load did meanwhile, and what it took to watch."""
+    start = cpu_s(child.pid)
+    rate = load(seconds, loops)
+    meanwhile = cpu_s(child.pid) - start
+    ns = bpf_ns(child, loops)
+    before = cpu_s(child.pid)
+    out = {"rate": rate, "cpu s": meanwhile / (rate * seconds) * 1e6, "start s": start, "end s": ended(child) - before,
+           "switches": rate * (seconds + 2)}
+    return dict(out, ns=ns) if ns else out
+
+
+def sonde(folder, seconds, loops, args):
     store = folder + "/store"
     shutil.rmtree(store, ignore_errors=True)
     read_fd, write_fd = os.pipe()
@@ -63,53 +109,39 @@ def sonde(folder, seconds, work, args):
                              pass_fds=[write_fd], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     os.close(write_fd)
     bench.ready(child, read_fd, "ready")
-    before = host_switches()
-    rate = load(seconds, work)
-    switches = host_switches() - before
-    cpu = ended(child)
+    time.sleep(START_S)
+    out = watched(child, seconds, loops)
     done = next(e for e in bench.drain(read_fd) if e.get("event") == "done")
     os.close(read_fd)
-    return {"rate": rate, "cpu s": cpu / (rate * seconds) * 1e6, "bytes": bench.store_bytes(store) / (rate * seconds) * 1e6,
-            "ns": bpf_ns(store) / switches, "lost": done["lost_total"] / max(1, done["seen"])}
+    return dict(out, bytes=bench.store_bytes(store) / out["switches"] * 1e6, lost=done["lost_total"] / max(1, done["seen"]))
 
 
-def bpf_ns(store):
-    total = 0
-    for name in os.listdir(store):
-        if name.endswith(".db"):
-            db = sqlite3.connect(f"file:{store}/{name}?mode=ro", uri=True)
-            total += db.execute("SELECT coalesce(sum(cpu_ns), 0) FROM cost WHERE program = 'bpf:offcpu'").fetchone()[0]
-            db.close()
-    return total
-
-
-def peer(folder, seconds, work, argv, out):
-    """One that says nothing when it is ready: it is given three seconds."""
+def peer(folder, seconds, loops, argv, out):
+    """One that says nothing when it is ready."""
     with open(f"{folder}/peer.out", "wb") as f:
         child = subprocess.Popen(argv, stdout=f, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        time.sleep(3)
+        time.sleep(START_S)
         if child.poll() is not None:
             return None
-        rate = load(seconds, work)
-        cpu = ended(child)
-    return {"rate": rate, "cpu s": cpu / (rate * seconds) * 1e6, "bytes": os.path.getsize(out) / (rate * seconds) * 1e6}
+        did = watched(child, seconds, loops)
+    return dict(did, bytes=os.path.getsize(out) / did["switches"] * 1e6)
 
 
 def offcputime(given):
     return given or next((p for p in map(shutil.which, ("offcputime", "offcputime-bpfcc")) if p), None)
 
 
-def measure(opts, folder, work):
+def measure(opts, folder, loops):
     rows = {name: [] for name in ("nobody", *SONDE, "offcputime", "perf sched record")}
     for _ in range(opts.rounds):
-        rows["nobody"].append({"rate": load(opts.seconds, work)})
+        rows["nobody"].append({"rate": load(opts.seconds, loops)})
         for name, args in SONDE.items():
-            rows[name].append(sonde(folder, opts.seconds, work, args))
+            rows[name].append(sonde(folder, opts.seconds, loops, args))
         tool = offcputime(opts.offcputime)
-        rows["offcputime"].append(tool and peer(folder, opts.seconds, work, [tool], f"{folder}/peer.out"))
+        rows["offcputime"].append(tool and peer(folder, opts.seconds, loops, [tool], f"{folder}/peer.out"))
         data = f"{folder}/perf.data"
         rows["perf sched record"].append(shutil.which("perf") and peer(
-            folder, opts.seconds, work, ["perf", "sched", "record", "-a", "-o", data], data))
+            folder, opts.seconds, loops, ["perf", "sched", "record", "-a", "-o", data], data))
         for name, all_of_it in rows.items():
             if all_of_it[-1]:
                 print(name, {k: round(v, 4) for k, v in all_of_it[-1].items()}, file=sys.stderr, flush=True)
@@ -125,11 +157,11 @@ def lost(rows, name):
 def table(title, rows, reach):
     s = bench.spread
     out = ["", f"| {title} | switches a second | throughput lost, % | ns a switch in BPF | to reach | CPU s a million | "
-               "bytes a million |", "|---|---|---|---|---|---|---|"]
+               "CPU s of the start, the end | bytes a million |", "|---|---|---|---|---|---|---|---|"]
     for name, some in rows.items():
         out.append(f"| {'sonde, ' + name if name in SONDE else name} | {s(some, 'rate')} | "
                    f"{lost(rows, name) if name != 'nobody' else '-'} | {s(some, 'ns')} | {reach.get(name, '-')} | "
-                   f"{s(some, 'cpu s')} | {s(some, 'bytes')} |")
+                   f"{s(some, 'cpu s')} | {s(some, 'start s')}, {s(some, 'end s')} | {s(some, 'bytes')} |")
     return "\n".join(out)
 
 
@@ -137,6 +169,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--load", action="append", choices=LOADS, help="only this one")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--offcputime", help="where it is, if not in the path")
     parser.add_argument("--write", help="put the table between the markers of this file")
@@ -149,16 +182,16 @@ def main():
     folder = tempfile.mkdtemp(prefix="sonde-bench-")
     try:
         build()
-        paced, fast = measure(opts, folder, WORK_NS), measure(opts, folder, 0)
+        for kind in opts.load or LOADS:
+            rows = measure(opts, folder, paced() if kind == "work" else 0)
+            text = (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` "
+                    f"({opts.rounds} rounds of {opts.seconds} s, taking turns; median, then lowest-highest).\n"
+                    + table(LOADS[kind][0], rows, LOADS[kind][1]))
+            print(text)
+            if opts.write:
+                bench.put_between(opts.write, f"offcpu-{kind}", text)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    text = (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` ({opts.rounds} "
-            f"rounds of {opts.seconds} s, taking turns; median, then lowest-highest).\n"
-            + table("work between switches", paced, {"no stacks": "400", "defaults": "loss 5 %"}) + "\n"
-            + table("as fast as it can", fast, {"no stacks": "400", "each a stack": "4000"}))
-    print(text)
-    if opts.write:
-        bench.put_between(opts.write, "offcpu", text)
     return 0
 
 

@@ -10,6 +10,7 @@ bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/stacks.py --smoke
 	@$(PYTHON) tests/bench/files.py --smoke
 	@$(PYTHON) tests/bench/offcpu.py --smoke
+	@$(PYTHON) tests/bench/offcpu_redis.py --smoke || test $$? = 77
 	@$(PYTHON) tests/bench/goheap.py --smoke
 	@$(PYTHON) tests/bench/supervisor.py --smoke
 
@@ -25,6 +26,11 @@ bench-files: all
 .PHONY: bench-offcpu
 bench-offcpu: all
 	@$(PYTHON) tests/bench/offcpu.py --write docs/BENCHMARKS.md
+
+# what it takes from a server at full load: about 3 minutes
+.PHONY: bench-redis
+bench-redis: all
+	@$(PYTHON) tests/bench/offcpu_redis.py --write docs/BENCHMARKS.md
 
 # a Go program's heap profile, beside asking it for /debug/pprof/heap: about 8 minutes
 bench-goheap: all $(B)/tests/goheap_read

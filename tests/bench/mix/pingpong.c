@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pingpong: on each CPU two processes that hand a byte back and forth through pipes, so that every hand-over is a switch.
- * pingpong SECONDS [WORK] -> "SWITCHES NS", how many there were and in what time, both processes of all pairs together.
- * WORK: so many ns of work, as long as it takes alone, before each.
+ * pingpong SECONDS [LOOPS] -> "SWITCHES NS", how many there were and in what time, both processes of all pairs together.
+ * LOOPS: of work, before each.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -29,21 +29,6 @@ static void work(long n)
 {
 	for (long i = 0; i < n; i++)
 		sink += i;
-}
-
-/* The best of many: the others were disturbed. */
-static long loops_for(long ns)
-{
-	long best = 1000000000;
-
-	for (int i = 0; ns && i < 200; i++) {
-		long began = now_ns(), took;
-
-		work(20000);
-		took = now_ns() - began;
-		best = took < best ? took : best;
-	}
-	return ns * 20000 / best;
 }
 
 static void answer(int from, int to)
@@ -90,7 +75,7 @@ int main(int argc, char **argv)
 
 	if (switches == MAP_FAILED)
 		return 1;
-	loops = loops_for(argc > 2 ? atol(argv[2]) : 0);
+	loops = argc > 2 ? atol(argv[2]) : 0;
 	begin = now_ns();
 	until = begin + (argc > 1 ? atol(argv[1]) : 5) * 1000000000L;
 	for (int i = 0; i < cpus; i++)
