@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench: what a capture costs, beside perf and bpftrace in the same run, and how fast the store answers.
 
-    tests/bench/bench.py [--seconds 60] [--rounds 3] [--smoke] [--write docs/BENCHMARKS.md]
+    tests/bench/bench.py [--seconds 60] [--rounds 3] [--smoke] [--start] [--write docs/BENCHMARKS.md]
 
 Both CPUs are kept busy by the mix (C recursion, Python recursion, a Go HTTP server with its clients). The recorders
 take turns, round by round, each over the same length. CPU is what the kernel's own accounting says of the processes
 (utime + stime, children waited for included); memory is smaps_rollup's private part; BPF figures are the kernel's (fdinfo), with
 kernel.bpf_stats_enabled on for all of them alike. --smoke: one short round that only proves that everything runs.
+--start: the start alone, cold and warm: when the first sample is stored, and what all processes took until then.
 """
 import argparse
 import glob
@@ -247,10 +248,22 @@ def first_sample(folder, cold):
     child, fd = start_sonde(folder, "--bucket", "1s")
     ready(child, fd, "first")
     took = time.monotonic() - t0
+    cpu, _ = tree_usage(child.pid)
     child.send_signal(signal.SIGINT)
     drain(fd)
     child.wait()
-    return took
+    return {"s": took, "cpu s": cpu / 1e9}
+
+
+def start_bench(folder, rounds):
+    """The table of the start alone."""
+    rows = {"cold (no index, no symbols)": [first_sample(folder, True) for _ in range(rounds)],
+            "warm": [first_sample(folder, False) for _ in range(rounds)]}
+    return "\n".join([
+        f"Machine: {machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{command()}` (median, then lowest-highest).", "",
+        "| start, both CPUs busy with the mix | until the first sample is stored, s | CPU of all processes until then, s |",
+        "|---|---|---|",
+        *(f"| {name} | {spread(r, 's')} | {spread(r, 'cpu s')} |" for name, r in rows.items())]) + "\n"
 
 
 def warm_up(folder, quiet_s=12, limit_s=120):
@@ -334,6 +347,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=1000000)
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--start", action="store_true", help="the start alone")
     parser.add_argument("--write", help="put the table between the markers of this file")
     opts = parser.parse_args()
     if opts.smoke:
@@ -347,6 +361,13 @@ def main():
     out = []
     try:
         mix = build_mix()
+        if opts.start:
+            with Mix(mix, 86400):
+                text = start_bench(f"{base}/first", opts.rounds)
+            print(text)
+            if opts.write:
+                put_between(opts.write, "start", text)
+            return 0
         runners = {"sonde": run_sonde}
         if shutil.which("perf"):
             runners["perf record -g"] = run_perf
@@ -354,8 +375,8 @@ def main():
             runners["bpftrace"] = run_bpftrace
         rows = {name: [] for name in runners}
         with Mix(mix, 86400):  # an idle host has no first sample to wait for
-            cold = [first_sample(f"{base}/first", True) for _ in range(opts.rounds)]
-            warm = [first_sample(f"{base}/first", False) for _ in range(opts.rounds)]
+            cold = [first_sample(f"{base}/first", True)["s"] for _ in range(opts.rounds)]
+            warm = [first_sample(f"{base}/first", False)["s"] for _ in range(opts.rounds)]
             start = warm_up(f"{base}/server")  # the steady state is what counts; what indexes cost once is told apart
             print("indexes", start, file=sys.stderr, flush=True)
             for i in range(opts.rounds):
