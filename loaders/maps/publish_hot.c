@@ -28,6 +28,7 @@
 
 #define IDLE_NS (10 * NSEC_PER_SEC)
 #define OPEN_NS (5 * NSEC_PER_SEC)
+#define LOOK_NS (90 * NSEC_PER_SEC / 1000) /* a quick tick's length, about: it is read more often while programs start */
 #define RESERVE 32u
 #define NEAR    2u
 
@@ -161,6 +162,9 @@ void publish_hot_tick(struct publish *pub, uint64_t now_ns)
 	struct pimage *pi;
 	uint64_t need = 0, free;
 
+	if (now_ns - pub->hot_look_ns < LOOK_NS)
+		return;
+	pub->hot_look_ns = now_ns;
 	DL_FOREACH(pub->settled, pi) {
 		cleanup_free uint32_t *wanted = NULL;
 		uint32_t n;
