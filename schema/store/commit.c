@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commit: one batch, one transaction: its rows, its losses and costs. Parts of their own: commitsql, commitdict,
- * commitprocess, commitrun, commitamounts, commitwaits. */
+ * commitprocess, commitrun, commitamounts, commitsum, commitwaits. */
 #include "schema/store/commitpart.h"
 
 #include <errno.h>
@@ -59,9 +59,11 @@ static void commit_rows(struct commit *c, const struct batch *b, const struct co
 		c->cap_order = b->cap_rows;
 		c->order = mem_realloc(c->order, c->cap_order * sizeof(*c->order));
 	}
-	for (uint32_t i = 0; i < b->n_rows && c->rc == SQLITE_OK; i++)
+	for (uint32_t i = 0; i < b->n_rows && c->rc == SQLITE_OK; i++) {
 		c->order[i] = (struct commit_order){.ts = b->rows[i].ts - c->seg->t0, .n = b->rows[i].n,
 						    .row = commit_series(c, b->rows[i].series, runs)};
+		commit_sum(c, b->rows[i].series, b->rows[i].n);
+	}
 	st = b->n_rows ? commit_stmt(c, ST_SAMPLE) : NULL;
 	if (!st)
 		return;
@@ -131,6 +133,7 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 		commit_learnt_frame(c, frames->items[i]);
 	commit_rows(c, b, runs);
 	commit_amounts(c, b, runs);
+	commit_sums(c, runs);
 	commit_waits(c, b, runs);
 	for (uint32_t i = 0; i < b->n_losses; i++)
 		commit_loss(c, b->losses[i].ts, runs[b->losses[i].run - 1].row, b->losses[i].reason, b->losses[i].n);
@@ -183,6 +186,7 @@ int commit_batch(struct commit *c, struct segment *seg, const struct batch *b, s
 	c->dict = b ? b->dict : NULL;
 	c->rc = SQLITE_OK;
 	c->n_undo = 0;
+	c->n_sums = 0;
 	if (c->dict && c->dict->segment != seg->serial)
 		dict_forget_rows(c->dict, seg->serial);
 	memcpy(work, runs, n_runs * sizeof(*work));
@@ -217,5 +221,6 @@ void commit_release(struct commit *c)
 	strbuf_release(&c->own);
 	free(c->order);
 	free(c->amount);
+	free(c->sums);
 	*c = (struct commit){0};
 }

@@ -17,7 +17,7 @@ enum commit_stmt { /* indexes of segment->stmt */
 	ST_BEGIN, ST_COMMIT, ST_ROLLBACK, ST_TEXT, ST_CONTAINER_FIND, ST_CONTAINER, ST_IMAGE_FIND, ST_IMAGE,
 	ST_PROCESS_FIND, ST_PROCESS, ST_PROCESS_LEARN, ST_SOURCE_FIND, ST_SOURCE, ST_FUNCTION_FIND, ST_FUNCTION, ST_FRAME, ST_FRAME_NAME, ST_STACK,
 	ST_TASK, ST_SERIES, ST_SAMPLE, ST_LOSS, ST_COST, ST_RUN_FIND, ST_RUN, ST_RUN_UPDATE, ST_RUN_PERIOD, ST_CLOCK,
-	ST_UNWOUND, ST_END, ST_AMOUNT, ST_AMOUNT_LAST, ST_RATE, ST_NOTE,
+	ST_UNWOUND, ST_END, ST_AMOUNT, ST_GAUGE, ST_GAUGE_AGAIN, ST_RATE, ST_NOTE, ST_RUN_COUNT,
 	ST_WAIT, ST_WAKE, ST_CULPRIT, ST_THROTTLE, ST_STEAL, ST_WAIT_ON, ST_N
 };
 _Static_assert(ST_N <= SEGMENT_STMTS, "room for the statements");
@@ -58,6 +58,8 @@ struct commit {
 	uint32_t cap_order;
 	struct commit_amount { int64_t ts; uint32_t row, index; } *amount; /* the same for amounts */
 	uint32_t cap_amount;
+	struct commit_sum { uint32_t run, kind; uint64_t n; } *sums; /* what this batch adds to the runs' counts */
+	uint32_t n_sums, cap_sums;
 	struct commit_args { uint32_t exe, row; char *args; } args[COMMIT_ARGS]; /* command lines to share, by exe */
 	uint32_t next_args;
 	struct strbuf form, own; /* scratch: a command line without its stem, and what it does not share */

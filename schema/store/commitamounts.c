@@ -18,9 +18,9 @@ static int amount_by_key(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index; /* of a gauge the last one holds */
 }
 
-static void commit_amount(struct commit *c, const struct commit_amount *o, const struct amount_row *r)
+static void put_amount(struct commit *c, enum commit_stmt how, const struct commit_amount *o, const struct amount_row *r)
 {
-	sqlite3_stmt *st = commit_stmt(c, r->gauge ? ST_AMOUNT_LAST : ST_AMOUNT);
+	sqlite3_stmt *st = commit_stmt(c, how);
 	struct strbuf hist = STRBUF_INIT;
 
 	if (!st)
@@ -37,6 +37,26 @@ static void commit_amount(struct commit *c, const struct commit_amount *o, const
 	commit_step(c, st, NULL);
 	sqlite3_bind_null(st, 6);
 	strbuf_release(&hist);
+}
+
+/* Of a gauge the last one holds: only a new row counts. */
+static void commit_gauge(struct commit *c, const struct commit_amount *o, const struct amount_row *r)
+{
+	put_amount(c, ST_GAUGE, o, r);
+	if (c->rc == SQLITE_OK && sqlite3_changes(c->seg->db))
+		commit_sum(c, r->series, 1);
+	else
+		put_amount(c, ST_GAUGE_AGAIN, o, r);
+}
+
+static void commit_amount(struct commit *c, const struct commit_amount *o, const struct amount_row *r)
+{
+	if (r->gauge) {
+		commit_gauge(c, o, r);
+		return;
+	}
+	put_amount(c, ST_AMOUNT, o, r);
+	commit_sum(c, r->series, r->n);
 }
 
 static void commit_rate(struct commit *c, const struct batch_rate *x, const struct commit_run *runs)

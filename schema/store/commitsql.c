@@ -55,11 +55,12 @@ static const char *const sql[ST_N] = {
 	[ST_AMOUNT] = "INSERT INTO amount(ts, series, n, value, max, hist) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
 		      " ON CONFLICT DO UPDATE SET n = n + excluded.n, value = value + excluded.value,"
 		      " max = max(max, excluded.max), hist = hist_sum(hist, excluded.hist)",
-	[ST_AMOUNT_LAST] = "INSERT OR REPLACE INTO amount(ts, series, n, value, max, hist)"
-			   " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+	[ST_GAUGE] = "INSERT OR IGNORE INTO amount(ts, series, n, value, max, hist) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+	[ST_GAUGE_AGAIN] = "UPDATE amount SET n = ?3, value = ?4, max = ?5, hist = ?6 WHERE ts = ?1 AND series = ?2",
 	[ST_RATE] = "INSERT OR REPLACE INTO rate_row(run, process, ts, rate) SELECT ?1, ?2, ?3, ?4 WHERE ?4 IS NOT"
 		    " (SELECT rate FROM rate_row WHERE run = ?1 AND process = ?2 AND ts <= ?3 ORDER BY ts DESC LIMIT 1)",
 	[ST_NOTE] = "INSERT OR REPLACE INTO process_note(run, process, key, value) VALUES(?1, ?2, ?3, ?4)",
+	[ST_RUN_COUNT] = "INSERT INTO run_count(run, kind, n) VALUES(?1, ?2, ?3) ON CONFLICT DO UPDATE SET n = n + excluded.n",
 	[ST_WAIT] = "INSERT INTO wait_row(ts, task, class, flags, n, total_ns, max_ns, hist)"
 		    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET n = n + excluded.n,"
 		    " total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"

@@ -37,6 +37,7 @@ static const struct fact FACTS[] = {
 	{"culprit_row", "ts,task,culprit,kind,n,total_ns", "Tkk...", "kkkk++", NULL},
 	{"throttle_row", "ts,run,cgroup,periods,throttled,throttled_ns", "TRt...", "kkk+++", NULL},
 	{"steal_row", "ts,run,steal_ns,idle_ns,cpu_ns", "TR...", "kk+++", NULL},
+	{"run_count", "run,kind,n", "R..", "kk+", "kind = 1"}, /* the others: sealday.c */
 	{"process_note", "run,process,key,value", "Rp.t", "kkk=", NULL},
 };
 #define N_FACTS (sizeof(FACTS) / sizeof(FACTS[0]))
@@ -44,6 +45,7 @@ static const struct fact FACTS[] = {
 /* Each file has its own, or they are taken over otherwise: with these columns. NULL: whatever they have. */
 static const char *const OTHERS[][2] = {
 	{"meta", NULL}, {"kind", NULL}, {"wait_class", NULL}, {"end_kind", NULL}, {"sealed", NULL}, {"sample_pack", NULL}, {"rare_row", NULL}, {"rare_hour", NULL},
+	{"run_loss", NULL}, {"run_cost", NULL}, {"run_unwound", NULL},
 	{"sample", "ts,series,n"}, {"stack", "id,base,keep,leaf,tail"}, {"run_period", "run,from_ns,period_ns"},
 	{"run", "id,token,family,options,scope,bucket_s,cpus,from_ns,to_ns,state,pid,accounted,recording"},
 };

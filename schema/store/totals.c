@@ -205,6 +205,12 @@ int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 
 enum { REASON_COMPLETE = 1, REASON_GONE = 14 }; /* unwinding_reason */
 
+#define SUMMED_SINCE 17 /* schema version */
+#define ENDINGS(table, range)                                                                                         \
+	"SELECT u.run, t.value, i.name, coalesce(w.words, 'reason ' || u.reason), u.reason, sum(u.n) FROM " table     \
+	" u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image LEFT JOIN unwinding_reason w"        \
+	" ON w.reason = u.reason WHERE " range " AND (?3 = 0 OR u.run = ?3) GROUP BY u.run, t.value, i.name, u.reason"
+
 static const char *column(sqlite3_stmt *st, int i)
 {
 	const char *s = (const char *)sqlite3_column_text(st, i);
@@ -219,14 +225,13 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 	int64_t first, last;
 	sqlite3_stmt *st;
 	int told = 0, rc;
+	bool summed;
 
 	if (!reading_number(s->db, "SELECT count(*) FROM sqlite_master WHERE name = 'unwound_row'", 0))
 		return 0; /* older than the table */
-	st = reading_prepare(s, "SELECT u.run, t.value, i.name, coalesce(w.words, 'reason ' || u.reason), u.reason, sum(u.n)"
-				" FROM unwound_row u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image"
-				" LEFT JOIN unwinding_reason w ON w.reason = u.reason"
-				" WHERE u.ts BETWEEN ?1 - 59 AND ?2 AND (?3 = 0 OR u.run = ?3)"
-				" GROUP BY u.run, t.value, i.name, u.reason", e);
+	summed = from_ns <= 0 && to_ns == INT64_MAX &&
+		 reading_number(s->db, "SELECT value FROM meta WHERE key = 'schema_version'", 0) >= SUMMED_SINCE;
+	st = reading_prepare(s, summed ? ENDINGS("run_unwound", "?1 < ?2") : ENDINGS("unwound_row", "u.ts BETWEEN ?1 - 59 AND ?2"), e);
 	if (!st)
 		return e && e->code ? e->code : -EIO;
 	pass_range(s, &q, &first, &last);

@@ -254,8 +254,8 @@ void fixture_drop_all_but(const char *path, const char *names)
 {
 	char ask[512], drops[8192];
 	int n = snprintf(ask, sizeof(ask), "SELECT group_concat(printf('DROP %%s %%s;', type, name), '') FROM (SELECT type, name "
-			 "FROM sqlite_master WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite%%' AND name NOT IN (%s) "
-			 "ORDER BY type DESC)", names); /* views before the tables that they read */
+			 "FROM sqlite_master WHERE type IN ('view', 'trigger', 'table') AND name NOT LIKE 'sqlite%%' AND name NOT IN (%s) "
+			 "ORDER BY type DESC)", names); /* views and triggers before their tables */
 
 	if (n < 0 || (size_t)n >= sizeof(ask) || !fixture_text(path, ask, drops, sizeof(drops)))
 		abort();
