@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/select.h"
 
@@ -91,16 +91,12 @@ static void take_row(struct list *l, sqlite3_stmt *st, const char *path)
 	run->run = sqlite3_column_int64(st, 0);
 }
 
-static int read_segment(struct list *l, const char *path, struct err *e)
+static int read_runs(struct list *l, struct store_segment *s, const char *path, struct err *e)
 {
-	struct store_segment *s = NULL;
+	sqlite3 *db = store_segment_db(s);
 	sqlite3_stmt *st = NULL;
-	sqlite3 *db;
-	int rc = store_segment_open(path, &s, e);
+	int rc;
 
-	if (rc)
-		return rc;
-	db = store_segment_db(s);
 	rc = sqlite3_prepare_v2(db, RUNS_SQL("iif(recording, recording, token)"), -1, &st, NULL);
 	if (rc != SQLITE_OK) /* older than runs that belong together */
 		rc = sqlite3_prepare_v2(db, RUNS_SQL("token"), -1, &st, NULL);
@@ -112,7 +108,18 @@ static int read_segment(struct list *l, const char *path, struct err *e)
 	else
 		rc = 0;
 	sqlite3_finalize(st);
-	store_segment_close(s);
+	return rc;
+}
+
+static int read_segment(struct list *l, const struct store_segment_info *info, struct err *e)
+{
+	struct store_segment *s = info->open;
+	int rc = s ? 0 : store_segment_open(info->path, &s, e);
+
+	if (!rc)
+		rc = read_runs(l, s, info->path, e);
+	if (!info->open)
+		store_segment_close(s);
 	return rc;
 }
 
@@ -125,15 +132,15 @@ static int by_begin(const void *a, const void *b)
 	return x->token < y->token ? -1 : x->token > y->token;
 }
 
-int select_recordings(const char *store, struct select_recording **out, size_t *n, struct err *e)
+int select_recordings_of(const struct store_segment_info *segments, size_t n_segments, struct select_recording **out, size_t *n,
+			 struct err *e)
 {
-	cleanup_free struct store_segment_info *segments = NULL;
 	struct list l = {0};
-	size_t n_segments = 0, i;
-	int rc = store_segments(store, 0, INT64_MAX, &segments, &n_segments, e);
+	size_t i;
+	int rc = 0;
 
 	for (i = 0; !rc && i < n_segments; i++)
-		rc = read_segment(&l, segments[i].path, e);
+		rc = read_segment(&l, &segments[i], e);
 	if (rc) {
 		select_recordings_free(l.items, l.n);
 		return rc;
@@ -145,6 +152,19 @@ int select_recordings(const char *store, struct select_recording **out, size_t *
 	*out = l.items;
 	*n = l.n;
 	return 0;
+}
+
+int select_recordings(const char *store, struct select_recording **out, size_t *n, struct err *e)
+{
+	struct store_segment_info *segments;
+	size_t n_segments;
+	int rc = store_segments_open(store, 0, INT64_MAX, SELECT_OPEN, &segments, &n_segments, e);
+
+	if (rc)
+		return rc;
+	rc = select_recordings_of(segments, n_segments, out, n, e);
+	store_segments_close(segments, n_segments);
+	return rc;
 }
 
 void select_recordings_free(struct select_recording *r, size_t n)

@@ -47,6 +47,8 @@ struct select_args {
 extern const struct option SELECT_RANGE_OPTIONS[];
 extern const struct option SELECT_FILTER_OPTIONS[];
 
+#define SELECT_OPEN 64 /* segments of a store that stay open while its recordings are listed */
+
 /* Where one run stands in one segment. */
 struct select_run {
 	char segment[512]; /* path */
@@ -113,6 +115,9 @@ struct select_recording {
 };
 /* All of them, oldest first. */
 int select_recordings(const char *store, struct select_recording **out, size_t *n, struct err *e);
+/* Of these segments, which are all of the store. */
+int select_recordings_of(const struct store_segment_info *segments, size_t n_segments, struct select_recording **out, size_t *n,
+			 struct err *e);
 void select_recordings_free(struct select_recording *r, size_t n);
 
 #endif

@@ -18,17 +18,23 @@
 
 struct sqlite3;
 
+struct store_segment;
 struct store_segment_info {
 	char path[512];
 	int64_t from_ns, to_ns; /* UTC: what its samples span; both 0 if it holds none */
 	uint64_t bytes;         /* db + wal */
+	struct store_segment *open; /* of store_segments_open, else NULL */
 };
 /* All segments whose samples touch [from_ns, to_ns), oldest first; (0, INT64_MAX) for all. `dir` may be a folder or
  * one .db file. The array is the caller's (free). -ENOENT with EXIT_STORE and a fix if there is no store. */
 int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out, size_t *n,
 		   struct err *e);
 
-struct store_segment;
+/* The same, the first `keep` of them open: to open a file takes longer than to ask for a few rows. */
+int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
+			struct err *e);
+void store_segments_close(struct store_segment_info *info, size_t n); /* closes those that are open, and frees */
+
 /* Opens read-only, checks the schema version (newer: EXIT_STORE). */
 int store_segment_open(const char *path, struct store_segment **out, struct err *e);
 void store_segment_close(struct store_segment *s);

@@ -12,14 +12,10 @@
 #include "schema/base/mem.h"
 #include "schema/store/reading.h"
 
-static void read_day(const char *path, const char *day, struct sealed_list *out)
+void sealed_add(struct sealed_list *out, sqlite3 *db, const char *day)
 {
-	struct err e = {0};
 	sqlite3_stmt *st = NULL;
-	sqlite3 *db;
 
-	if (reading_open(path, &db, &e))
-		return;
 	if (sqlite3_prepare_v2(db, "SELECT name, created_ns FROM sealed", -1, &st, NULL) == SQLITE_OK) {
 		while (sqlite3_step(st) == SQLITE_ROW) {
 			const char *name = (const char *)sqlite3_column_text(st, 0);
@@ -33,19 +29,23 @@ static void read_day(const char *path, const char *day, struct sealed_list *out)
 		}
 	}
 	sqlite3_finalize(st);
-	sqlite3_close(db);
 }
 
 void sealed_read(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n, struct sealed_list *out)
 {
+	struct err e = {0};
 	char path[PATH_MAX];
+	sqlite3 *db;
 
 	*out = (struct sealed_list){0};
 	for (size_t i = 0; i < n; i++) {
 		if (!folder_is_day_name(names[i]))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-		read_day(path, names[i], out);
+		if (reading_open(path, &db, &e))
+			continue;
+		sealed_add(out, db, names[i]);
+		sqlite3_close(db);
 	}
 }
 

@@ -13,6 +13,8 @@
 
 #include "schema/store/folder.h"
 
+struct sqlite3;
+
 struct sealed_one {
 	char name[SEGMENT_NAME_MAX];
 	int64_t created_ns;
@@ -25,6 +27,8 @@ struct sealed_list {
 
 /* Of the files with these names. A day that cannot be read hides nothing. */
 void sealed_read(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n, struct sealed_list *out);
+/* What this day, open for reading, says. */
+void sealed_add(struct sealed_list *out, struct sqlite3 *db, const char *day);
 void sealed_release(struct sealed_list *l);
 /* The day that holds what is in this file; NULL: none. Opens the file only where a day names it. */
 const struct sealed_one *sealed_by(const struct sealed_list *l, const char *dir, const char *name);

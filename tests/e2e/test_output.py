@@ -319,13 +319,13 @@ def test_a_million_rows_take_no_time(sonde, scratch):
     def spent():  # time on a CPU: others may be on this machine too
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
-    for args in (["flame", "-o", os.path.join(scratch, "x.html")], ["stacks"]):
+    for args, most in (["flame", "-o", os.path.join(scratch, "x.html"), *where], 0.3), (["stacks", *where], 0.3), (["status"], 0.1):
         took = []
         for _ in range(3):
             start = spent()
-            sonde(*args, *where, store=store, check=True)
+            sonde(*args, store=store, check=True)
             took.append(spent() - start)
-        assert min(took) <= 0.3, f"{args[0]}: {took}"
+        assert min(took) <= most, f"{args[0]}: {took}"
 
 
 def test_a_real_capture_adds_up_in_every_form(sonde, store, sql, tmp_path):

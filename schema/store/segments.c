@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segments: which files of a store hold something of a range. Each file is opened once, since to open one means to parse
+ * its schema, which takes longer than all that is asked of it here.
+ */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/store/folder.h"
+#include "schema/store/reading.h"
+#include "schema/store/sealed.h"
+#include "schema/store/segment.h"
+
+struct looking {
+	const char *dir;
+	int64_t from_ns, to_ns;
+	size_t keep;               /* so many may stay open */
+	struct sealed_list sealed; /* of the days among them */
+};
+
+struct looked {
+	struct store_segment_info info;
+	int rc;                    /* 1: it is of interest, 0: it is not, or negative */
+	struct err why;
+};
+
+static bool has_table(sqlite3 *db, const char *name)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'", name);
+	return reading_number(db, sql, 0) != 0;
+}
+
+/* The first or last bucket of anything that was counted, seconds since t0; INT64_MIN: nothing was. */
+static int64_t edge_of(sqlite3 *db, const char *of_samples, const char *edge)
+{
+	static const char *const others[] = {"amount", "wait_row"}; /* older files have not all of them */
+	int64_t found = reading_number(db, of_samples, INT64_MIN);
+	bool last = !strcmp(edge, "max");
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		char sql[64];
+		int64_t x = INT64_MIN;
+
+		snprintf(sql, sizeof(sql), "SELECT %s(ts) FROM %s", edge, others[i]);
+		if (has_table(db, others[i]))
+			x = reading_number(db, sql, INT64_MIN);
+		if (x != INT64_MIN && (found == INT64_MIN || (x < found) != last))
+			found = x;
+	}
+	return found;
+}
+
+/* What its samples, amounts and waits span; false: it holds none. */
+static bool segment_span(const struct store_segment *s, struct store_segment_info *info)
+{
+	sqlite3 *db = s->db;
+	int64_t first = edge_of(db, s->sealed ? "SELECT min(ts) FROM sample_pack" : "SELECT min(ts) FROM sample", "min");
+	int64_t last = edge_of(db, s->sealed ? "SELECT last FROM sample_pack ORDER BY ts DESC LIMIT 1" : "SELECT max(ts) FROM sample", "max");
+	int64_t width = reading_number(db, "SELECT max(bucket_s) FROM run", 1);
+	int64_t run_to = reading_number(db, "SELECT max(to_ns) FROM run", 0);
+
+	if (first == INT64_MIN)
+		return false;
+	info->from_ns = (s->t0 + first) * NSEC_PER_SEC;
+	info->to_ns = (s->t0 + last + width) * NSEC_PER_SEC;
+	if (run_to > info->from_ns && run_to < info->to_ns) /* the last bucket is not over yet */
+		info->to_ns = run_to;
+	return true;
+}
+
+static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info)
+{
+	if (!segment_span(s, info))
+		return l->from_ns <= 0 && l->to_ns == INT64_MAX;
+	return info->from_ns < l->to_ns && info->to_ns > l->from_ns;
+}
+
+/* `day`: its name if it is a sealed day, NULL. */
+static void look_at(struct looking *l, const char *path, const char *day, struct looked *x)
+{
+	struct store_segment *s = NULL;
+
+	*x = (struct looked){0};
+	if (strlen(path) >= sizeof(x->info.path)) {
+		x->rc = err_set(&x->why, -ENAMETOOLONG, EXIT_STORE, "the store's path is too long: %s", path);
+		return;
+	}
+	memcpy(x->info.path, path, strlen(path) + 1);
+	x->info.bytes = segment_bytes(path);
+	x->rc = store_segment_open(path, &s, &x->why);
+	if (x->rc) {
+		x->rc = x->rc == -ENODATA ? 0 : x->rc;
+		return;
+	}
+	x->rc = span_wanted(l, s, &x->info);
+	if (day)
+		sealed_add(&l->sealed, s->db, day);
+	if (x->rc > 0 && l->keep) {
+		l->keep--;
+		x->info.open = s;
+	} else {
+		store_segment_close(s);
+	}
+}
+
+static int no_store(const char *dir, int error, struct err *e)
+{
+	if (error == EACCES) {
+		err_set(e, -error, EXIT_PERMISSION, "cannot read the store %s: permission denied", dir);
+		err_fix(e, "run it with sudo, or choose another store: --store DIR");
+	} else {
+		err_set(e, -error, EXIT_STORE, "there is no store in %s: %s", dir, strerror(error));
+		err_fix(e, "sonde record    makes one; --store DIR names another");
+	}
+	return -error;
+}
+
+/* A damaged file costs itself only; a newer one is refused. */
+static int take_looked(struct looking *l, const char *name, struct looked *x, struct store_segment_info *info, size_t *n,
+		       struct err *e)
+{
+	if (x->rc && sealed_by(&l->sealed, l->dir, name)) { /* it may be gone by now */
+		store_segment_close(x->info.open);
+		return 0;
+	}
+	if (x->rc == -EPROTO || x->rc == -EACCES) {
+		if (e)
+			*e = x->why;
+		return x->rc;
+	}
+	if (x->rc < 0)
+		log_warn("%s; left out", x->why.what);
+	if (x->rc > 0)
+		info[(*n)++] = x->info;
+	return 0;
+}
+
+static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_t n_names, struct store_segment_info *info, size_t *n,
+		       struct err *e)
+{
+	struct looked *x = mem_array(n_names, sizeof(*x));
+	char path[PATH_MAX];
+	int rc = 0;
+
+	for (size_t i = 0; i < n_names; i++) {
+		snprintf(path, sizeof(path), "%s/%s", l->dir, names[i]);
+		look_at(l, path, folder_is_day_name(names[i]) ? names[i] : NULL, &x[i]);
+	}
+	for (size_t i = 0; i < n_names; i++) {
+		if (!rc)
+			rc = take_looked(l, names[i], &x[i], info, n, e);
+		else
+			store_segment_close(x[i].info.open);
+	}
+	sealed_release(&l->sealed);
+	free(x);
+	return rc;
+}
+
+static int look_at_folder(struct looking *l, struct store_segment_info **info, size_t *n, struct err *e)
+{
+	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	size_t n_names = 0;
+	int rc = folder_segments(l->dir, &names, &n_names);
+
+	if (rc || !n_names)
+		return no_store(l->dir, rc ? -rc : ENOENT, e);
+	*info = mem_array(n_names, sizeof(**info));
+	rc = look_at_all(l, names, n_names, *info, n, e);
+	free(names);
+	return rc;
+}
+
+static int look_at_file(struct looking *l, struct store_segment_info **info, size_t *n, struct err *e)
+{
+	struct looked x;
+
+	look_at(l, l->dir, NULL, &x);
+	if (x.rc < 0) {
+		if (e)
+			*e = x.why;
+		return x.rc;
+	}
+	*info = mem_array(1, sizeof(**info));
+	**info = x.info;
+	*n = x.rc > 0;
+	return 0;
+}
+
+int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
+			struct err *e)
+{
+	struct looking l = {.dir = dir, .from_ns = from_ns, .to_ns = to_ns, .keep = keep};
+	struct store_segment_info *info = NULL;
+	size_t found = 0;
+	struct stat st;
+	int rc;
+
+	if (stat(dir, &st) < 0)
+		return no_store(dir, errno, e);
+	rc = (S_ISDIR(st.st_mode) ? look_at_folder : look_at_file)(&l, &info, &found, e);
+	if (rc < 0) {
+		store_segments_close(info, found);
+		return rc;
+	}
+	*out = info;
+	*n = found;
+	return 0;
+}
+
+int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out, size_t *n, struct err *e)
+{
+	return store_segments_open(dir, from_ns, to_ns, 0, out, n, e);
+}
+
+void store_segments_close(struct store_segment_info *info, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		store_segment_close(info[i].open);
+	free(info);
+}
