@@ -236,29 +236,60 @@ hotplug_all() {
 
 # --- waits of planned kinds
 
+# NAME OPTIONS...: ends with what the workload and the loader say; $meanwhile is run beside the workload
 offcpu_run() {
 	program=sonde-offcpu
-	capture_begin offcpu --stack-rate 100000
+	capture_begin "$@" --stack-rate 100000
 	rc=$?
 	program=
 	[ $rc = 0 ] || return 1
 	sleep 1000 &
 	sleeper=$!
+	$meanwhile &
+	beside=$!
 	waits run sleep:1:200:2 futex:1:200:2 pipe:1:200:2 poll:1:200:2 stop:1:20:5
 	sh -c 'sleep 0.3; exec sleep 0.5'
 	kill $sleeper
+	rm -f /run/beside
+	wait $beside
 	capture_end
+}
+
+# CPU 1 comes and goes, threads with it, until /run/beside is gone; how often is left in /run/switched.
+cpu_comes_and_goes() {
+	n=0
+	while [ -e /run/beside ]; do
+		cpu_switch 0 && sleep 0.1 && cpu_switch 1 && n=$((n + 1))
+		sleep 0.1
+	done
+	echo $n >/run/switched
+}
+
+offcpu_told() {
+	section $1-totals ask $1 "SELECT tid, comm, thread, state, reason, sum(count) AS count, sum(total_ns) AS ns, \
+		max(max_ns) AS max_ns FROM wait_totals WHERE comm IN ('waits', 'sleep') GROUP BY 1, 2, 3, 4, 5"
+	section $1-stacks ask $1 "SELECT w.tid, sum(w.count) AS count, sum(w.total_ns) AS ns FROM waits w \
+		JOIN stacks k ON k.id = w.stack_id WHERE w.comm = 'waits' AND k.folded LIKE '%;way_a;%' GROUP BY 1"
+	section $1-wakers ask $1 "SELECT tid, by_thread, context, sum(count) AS count FROM wakers \
+		WHERE comm = 'waits' GROUP BY 1, 2, 3"
 }
 
 offcpu_all() {
 	section offcpu-check sonde-offcpu --check --json
-	section offcpu offcpu_run
-	section offcpu-totals ask offcpu "SELECT tid, comm, thread, state, reason, sum(count) AS count, sum(total_ns) AS ns, \
-		max(max_ns) AS max_ns FROM wait_totals WHERE comm IN ('waits', 'sleep') GROUP BY 1, 2, 3, 4, 5"
-	section offcpu-stacks ask offcpu "SELECT w.tid, sum(w.count) AS count, sum(w.total_ns) AS ns FROM waits w \
-		JOIN stacks k ON k.id = w.stack_id WHERE w.comm = 'waits' AND k.folded LIKE '%;way_a;%' GROUP BY 1"
-	section offcpu-wakers ask offcpu "SELECT tid, by_thread, context, sum(count) AS count FROM wakers \
-		WHERE comm = 'waits' GROUP BY 1, 2, 3"
+	meanwhile=true
+	section offcpu offcpu_run offcpu
+	offcpu_told offcpu
+	section offcpu-plain offcpu_run offcpu-plain --tracepoints plain
+	offcpu_told offcpu-plain
+	if [ ! -w /sys/devices/system/cpu/cpu1/online ]; then
+		section offcpu-cpus-missing echo "this kernel cannot take CPU 1 offline"
+		return
+	fi
+	meanwhile=cpu_comes_and_goes
+	touch /run/beside
+	section offcpu-cpus offcpu_run offcpu-cpus
+	section offcpu-cpus-switched cat /run/switched
+	offcpu_told offcpu-cpus
 }
 
 step capabilities && capabilities

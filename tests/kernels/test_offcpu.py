@@ -1,18 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of sonde-offcpu on each kernel: it loads, and counts every wait of programs that know theirs.
 
-An emulated CPU is slow and late: counts are compared within a tenth, lengths only with what the workload measured itself.
+At typed tracepoints, at plain ones, and while a CPU comes and goes. An emulated CPU is slow and late: counts are compared
+within a tenth, lengths only with what the workload measured itself.
 """
+import pytest
+
 REASON = {"sleep": "sleep", "futex": "lock", "pipe": "pipe", "poll": "poll"}
 
 
-def rows(report, name):
-    return report.sections[name].told()
+@pytest.fixture(params=["offcpu", "offcpu-plain", "offcpu-cpus"])
+def told(request, report):
+    """What one of the guest's recordings told."""
+    if f"{request.param}-missing" in report.sections:
+        pytest.skip("missing: " + report.sections[f"{request.param}-missing"].out)
+    return Told(report, request.param)
 
 
-def threads(report):
-    told = next(o for o in report.sections["offcpu"].told() if "threads" in o)
-    return [t for t in told["threads"] if t["kind"] in REASON]
+class Told:
+    def __init__(self, report, name):
+        self.report, self.name = report, name
+        self.section = report.sections[name]
+
+    def rows(self, what):
+        return self.report.sections[f"{self.name}-{what}"].told()
+
+    def threads(self):
+        told = next(o for o in self.section.told() if "threads" in o)
+        return [t for t in told["threads"] if t["kind"] in REASON]
+
+    def done(self):
+        return next(o for o in self.section.told() if o.get("event") == "done")
 
 
 def test_its_programs_load(report):
@@ -24,16 +42,15 @@ def test_its_programs_load(report):
     assert ("does not tell" in items["switches"]["text"]) == (report.name == "5.10"), items["switches"]
 
 
-def test_nothing_is_lost(report):
-    section = report.sections["offcpu"]
-    assert section.status == 0, section
-    done = next(o for o in section.told() if o.get("event") == "done")
+def test_nothing_is_lost(told):
+    assert told.section.status == 0, told.section
+    done = told.done()
     assert done["lost_total"] == 0 and done["seen"] == done["samples"]
 
 
-def test_every_wait_is_counted_and_as_long_as_it_was(report):
-    sums = {(r["tid"], r["state"], r["reason"]): r for r in rows(report, "offcpu-totals")}
-    for thread in threads(report):
+def test_every_wait_is_counted_and_as_long_as_it_was(told):
+    sums = {(r["tid"], r["state"], r["reason"]): r for r in told.rows("totals")}
+    for thread in told.threads():
         seen = sums[thread["tid"], "blocked", REASON[thread["kind"]]]
         # 2 ms may be over before such a CPU came to sleep; and a thread may wait once more for one of libc's own locks
         extra = seen["count"] - thread["count"]
@@ -42,15 +59,15 @@ def test_every_wait_is_counted_and_as_long_as_it_was(report):
         assert seen["ns"] >= 0.9 * 2e6 * seen["count"], (thread, seen)  # the planned 2 ms; its ways in and out are long here
 
 
-def test_stacks_lead_to_the_way_that_was_taken(report):
-    found = {r["tid"]: r["count"] for r in rows(report, "offcpu-stacks")}
-    for thread in threads(report):
+def test_stacks_lead_to_the_way_that_was_taken(told):
+    found = {r["tid"]: r["count"] for r in told.rows("stacks")}
+    for thread in told.threads():
         assert found.get(thread["tid"], 0) >= 0.85 * thread["a_count"], (thread, found)
 
 
-def test_a_partner_wakes_and_a_timer_interrupts(report):
-    wakes = rows(report, "offcpu-wakers")
-    for thread in threads(report):
+def test_a_partner_wakes_and_a_timer_interrupts(told):
+    wakes = told.rows("wakers")
+    for thread in told.threads():
         of = [r for r in wakes if r["tid"] == thread["tid"]]
         if thread["kind"] == "sleep":
             assert sum(r["count"] for r in of if r["context"] == "interrupt") >= 0.9 * thread["count"], of
@@ -58,8 +75,18 @@ def test_a_partner_wakes_and_a_timer_interrupts(report):
             assert sum(r["count"] for r in of if r["by_thread"] == "partner") >= 0.9 * thread["count"], of
 
 
-def test_a_program_started_by_exec_has_its_own_waits_and_none_is_longer_than_the_capture(report):
-    done = next(o for o in report.sections["offcpu"].told() if o.get("event") == "done")
-    slept = [r for r in rows(report, "offcpu-totals") if r["comm"] == "sleep" and r["reason"] == "sleep"]
+def test_a_program_started_by_exec_has_its_own_waits_and_none_is_longer_than_the_capture(told):
+    done = told.done()
+    slept = [r for r in told.rows("totals") if r["comm"] == "sleep" and r["reason"] == "sleep"]
     assert any(0.45e9 <= r["ns"] <= 5e9 for r in slept), slept
-    assert all(r["max_ns"] <= (done["to"] - done["from"]) * 1e9 for r in rows(report, "offcpu-totals"))
+    assert all(r["max_ns"] <= (done["to"] - done["from"]) * 1e9 for r in told.rows("totals"))
+    of = {}
+    for r in told.rows("totals"):
+        of[r["tid"], r["comm"]] = of.get((r["tid"], r["comm"]), 0) + r["ns"]
+    assert all(ns <= (done["to"] - done["from"]) * 1e9 for ns in of.values()), of
+
+
+def test_the_cpu_has_come_and_gone_meanwhile(report):
+    if "offcpu-cpus-missing" in report.sections:
+        pytest.skip("missing: " + report.sections["offcpu-cpus-missing"].out)
+    assert int(report.sections["offcpu-cpus-switched"].out) >= 2
