@@ -10,7 +10,7 @@
  *     stated group stands for; or of everything, where no group makes up half of its change.
  *  3. What is not EXPLAIN_LEAST of all that there is of the kind is no statement.
  *  4. Of waits what they were for (tools/waitrules.h) is a statement of its own, by all that is no idle wait.
- *  5. A statement of a wait for a CPU, or of a reason, has its causes: who ran meanwhile, the quota that held it back, who ended
+ *  5. A statement of waits for a CPU, or of a reason, has its causes: who ran meanwhile, the quota that held it back, who ended
  *     the waits (explain_cause.c).
  *  6. Statements are ranked by their part of all there is of their kind, the larger of both windows; time
  *     blocked counts a quarter where idle waits are in it.

@@ -51,12 +51,12 @@ static bool is_of(const struct waitpairs_end *w, enum explain_about about, const
 	return about == EXPLAIN_ALL || (!*w->container && !strcmp(w->comm, name));
 }
 
-/* Who waited in this statement: of a reason its `in`. */
+/* Who waited in this statement: of a reason or a function its `in`. */
 static void whose(const struct explain_statement *s, enum explain_about *about, const char **name)
 {
 	*about = s->about;
 	*name = s->name;
-	if (s->about != EXPLAIN_REASON)
+	if (s->about != EXPLAIN_REASON && s->about != EXPLAIN_FUNCTION)
 		return;
 	*about = !s->in ? EXPLAIN_ALL : strcmp(s->in_module, FOLD_CONTAINER) ? EXPLAIN_COMMAND : EXPLAIN_CONTAINER;
 	*name = s->in;
@@ -119,6 +119,10 @@ static bool is_named_in(const char *path, const char *mark)
 /* Does this cgroup hold processes of the statement? Containers and units are named by their cgroups. */
 static bool holds(const struct explain_statement *s, const char *cgroup)
 {
+	enum explain_about about;
+	const char *name;
+
+	whose(s, &about, &name);
 	for (int side = 0; side < 2; side++) {
 		const struct fold *f = s->d->side[side].f;
 
@@ -128,7 +132,7 @@ static bool holds(const struct explain_statement *s, const char *cgroup)
 						    .comm = (char *)p->comm};
 			const char *mark = *p->container_id ? p->container_id : p->unit;
 
-			if (is_named_in(cgroup, mark) && is_of(&who, s->about, s->name))
+			if (is_named_in(cgroup, mark) && is_of(&who, about, name))
 				return true;
 		}
 	}
@@ -219,7 +223,7 @@ int explain_causes(struct explain *x, struct err *e)
 		struct explain_statement *s = &x->rows[i];
 		const bool runqueue = s->d->side[DIFF_AFTER].f->kind->kind == STORE_KIND_RUNQUEUE;
 
-		if (s->about == EXPLAIN_REASON || (runqueue && s->about != EXPLAIN_FUNCTION))
+		if (s->about == EXPLAIN_REASON || runqueue)
 			rc = find(&c, s, e);
 	}
 	for (int what = 0; what < 2; what++)

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from conftest import WORKLOADS, Work, need, need_root
+from containers import fake_container
 
 REASON = {"sleep": "sleep", "futex": "lock", "pipe": "pipe", "poll": "poll", "recv": "network", "accept": "network",
           "disk": "disk", "fault": "page fault", "stop": "stop"}
@@ -123,6 +124,53 @@ def test_a_quota_is_told_apart_from_neighbours(sonde, capture, store, scratch):
     mine = [h for h in answer["throttled"] if h["cgroup"].endswith(os.path.basename(group))]
     assert mine and mine[0]["throttled"] >= 5
     assert abs(mine[0]["throttled_ns"] - int(stat["throttled_time"])) < 0.1 * int(stat["throttled_time"])
+
+
+@pytest.mark.live
+def test_explain_says_a_container_is_held_back_by_its_quota(sonde, capture, store):
+    """Half a CPU for a program that wants one: as long as its cgroup's cpu.stat says, and no neighbour is named for it."""
+    need("cpu cgroups of version 1", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
+
+    def mark():
+        at = int(time.time()) + 1
+        time.sleep(at - time.time())
+        return at, throttled()
+
+    def throttled():
+        with open(f"{group}/cpu.stat") as f:
+            return int(dict(line.split() for line in f)["throttled_time"])
+
+    with fake_container() as (container, prefix):
+        group = f"/sys/fs/cgroup/cpu/docker/{container}"
+        os.makedirs(group)
+        c = offcpu(capture, "--bucket", "1s")
+        work = subprocess.Popen([*prefix, "sh", "-c", f"echo 0 >{group}/tasks; exec {os.path.join(WORKLOADS, 'burn')} 600000"],
+                                stdout=subprocess.DEVNULL)
+        try:
+            time.sleep(1)
+            mark()
+            time.sleep(8)
+            middle, before = mark()
+            with open(f"{group}/cpu.cfs_quota_us", "w") as f:
+                f.write("50000")
+            time.sleep(8)
+            end, after = mark()
+            c.stop()
+        finally:
+            work.kill()
+            work.wait()
+            os.rmdir(group)
+    held = after - before
+    if held < 0.2e9 * (end - middle):
+        pytest.skip("missing: a CPU free enough to use a quota up")
+    done = sonde("explain", "--from", middle, "--to", end, "--before", "8s", "--container", container, "--json", store=store, check=True)
+    found = [r for r in json.loads(done.stdout)["rows"] if r["type"] == "runqueue" and r["difference"] > 0]
+    # its one program waits in one function: that may be the statement
+    assert found and container.startswith(found[0]["mostly"]["who"] if found[0]["about"] == "function" else found[0]["name"]), done.stdout
+    quota = found[0]["causes"][0]
+    assert quota["what"] == "quota" and quota["name"].endswith(container), found
+    assert abs(quota["amount_after"] - held) < 0.1 * held + 0.2e9, (quota, held)  # a second at each end is read a little apart
+    assert not [x for x in found[0]["causes"][1:] if x["amount_after"] < held], found
 
 
 def switches(path):
