@@ -286,14 +286,9 @@ static void undo_migrations(const char *seg)
 		"ALTER TABLE process DROP COLUMN libc", "ALTER TABLE container DROP COLUMN project",
 		"ALTER TABLE container DROP COLUMN service", "ALTER TABLE container DROP COLUMN labels",
 		"ALTER TABLE container DROP COLUMN started", "ALTER TABLE container DROP COLUMN restarts"};
-	static const char later[] =
-		"SELECT 'DROP ' || type || ' ' || name FROM sqlite_master WHERE type = 'view' OR (type = 'table' AND name NOT IN"
-		" ('meta', 'clock', 'run', 'run_period', 'text', 'container', 'image', 'process', 'function', 'frame', 'stack',"
-		" 'task', 'series', 'sample', 'loss_row', 'cost_row')) LIMIT 1";
-	char drop[128];
 
-	while (fixture_text(seg, later, drop, sizeof(drop)))
-		fixture_exec(seg, drop);
+	fixture_drop_all_but(seg, "'meta','clock','run','run_period','text','container','image','process','function','frame','stack',"
+				  "'task','series','sample','loss_row','cost_row'");
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		fixture_exec(seg, columns[i]);
 	fixture_exec(seg, "UPDATE meta SET value = 1 WHERE key = 'schema_version'");
