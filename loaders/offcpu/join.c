@@ -340,7 +340,7 @@ void join_settle(struct join *j, struct family_host *h, int64_t now_ns)
 		struct idmap_slot *s = &j->waiting.slots[i];
 		struct join_wait *w = s->used ? (struct join_wait *)(uintptr_t)s->value : NULL;
 
-		if (w && w->told && (int64_t)w->of.ev.time_ns + JOIN_PATIENCE_NS < now_ns)
+		if (w && w->told && (int64_t)w->of.ev.time_ns < now_ns - JOIN_PATIENCE_NS)
 			wait_store(j, h, w); /* what stood behind it may now stand here */
 		else if (w && !w->told && w->over && w->over + JOIN_OVER_TURNS <= j->turn)
 			wait_forget(j, w); /* here too */
