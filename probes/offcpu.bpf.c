@@ -45,7 +45,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define OFFCPU_CULPRIT_NS 20000
-#define COST_EVERY 64 /* plain switches are timed one in so many */
+#define COST_EVERY 64 /* switches and wake-ups without a stack are timed one in so many */
 
 /* ---- threads ---- */
 
@@ -472,6 +472,17 @@ static __always_inline __u64 running_id(const struct offcpu_cpu *cpu, struct tas
 	return t ? t->id : 0;
 }
 
+static __always_inline void wake_cost(struct offcpu_cpu *cpu, __u64 began, bool stack)
+{
+	struct offcpu_tally *tl;
+
+	if (!stack && cpu->woken++ % COST_EVERY)
+		return;
+	tl = tally_get();
+	if (tl)
+		tl->wake_ns += (bpf_ktime_get_boot_ns() - began) * (stack ? 1 : COST_EVERY);
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(offcpu_waking, struct task_struct *p)
 {
@@ -480,6 +491,7 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 	struct offcpu_wake_key key = {};
 	struct offcpu_cpu *cpu;
 	__u32 zero = 0;
+	bool stack;
 	__u64 now;
 
 	if (!t)
@@ -501,8 +513,10 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 	key.class = t->class;
 	key.context = context_of(current, cpu, ctx);
 	t->waker = key.context == OFFCPU_IN_THREAD ? key.waker : 0;
-	if (!wake_tell(t, p, current, cpu, &key, now, ctx))
+	stack = wake_tell(t, p, current, cpu, &key, now, ctx);
+	if (!stack)
 		wake_add(&key, now - t->since_ns);
+	wake_cost(cpu, now, stack);
 	return 0;
 }
 

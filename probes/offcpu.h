@@ -155,7 +155,7 @@ struct offcpu_cpu { /* the program's own, by CPU */
 	__u64 task, running; /* who came to it last, as far as was seen: its address and id */
 	struct offcpu_slots free; /* taken from the queue */
 	__u32 next;      /* stint to write */
-	__u32 pad;
+	__u32 woken;     /* waits that ended here, told without a stack */
 	struct offcpu_stint stint[OFFCPU_STINTS];
 	struct offcpu_limit limit, wakes; /* of stacks of waits, and of wakers */
 };
@@ -201,6 +201,7 @@ struct offcpu_tally {
 	__u64 late;        /* stacks sent to be unwound later */
 	__u64 plain_ns, plain_runs; /* switches without a stack */
 	__u64 stack_ns, stack_runs; /* those with one */
+	__u64 wake_ns;     /* wake-ups; those without a stack are timed one in some, which stands for all */
 	__u64 slot[OFFCPU_TALLY_SLOTS];
 };
 

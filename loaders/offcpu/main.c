@@ -382,13 +382,13 @@ static const char *offcpu_clock(void *state)
 
 static void tally_add(struct family_tally *out, const struct offcpu_tally *t)
 {
-	/* plain switches are timed one in some: their mean stands for all */
+	/* of switches without a stack one in some is timed: their mean stands for all */
 	uint64_t plain = t->switches > t->stack_runs ? t->switches - t->stack_runs : 0;
 
 	out->seen += t->stack_seen + t->lost;
 	out->lost += t->stack_lost + t->lost;
 	out->unfollowed += t->unfollowed;
-	out->run_ns += t->stack_ns + (t->plain_runs ? t->plain_ns / t->plain_runs * plain : 0);
+	out->run_ns += t->wake_ns + t->stack_ns + (t->plain_runs ? t->plain_ns / t->plain_runs * plain : 0);
 	for (int k = 0; k < OFFCPU_TALLY_SLOTS; k++)
 		out->slot[k] += t->slot[k];
 }

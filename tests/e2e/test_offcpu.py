@@ -5,7 +5,6 @@ The programs time each wait from outside (before the call, after it), so that wh
 kernel, the wait to run again and the way back: what sonde saw may be less, by that much for each event, never more.
 """
 import collections
-import json
 import math
 import subprocess
 import sys
@@ -259,6 +258,35 @@ def test_a_storm_of_switches_is_counted_to_the_last(capture, store):
         blocked = sum(v[0] for (_, state, _), v in sums.items() if state == "blocked")
         near(blocked, switches, 3 + 0.001 * switches, f"switches of {pid}")
         assert sums[pid, "blocked", "pipe"][0] >= 0.98 * blocked
+
+
+def said_cost(store, counted):
+    """ns that the family's programs are said to have run for each switch of the storm."""
+    path = "/proc/sys/kernel/bpf_stats_enabled"
+    with open(path, encoding="ascii") as f:
+        before = f.read()
+    with open(path, "w", encoding="ascii") as f:
+        f.write("1" if counted else "0")
+    try:
+        c = Capture(store, "--stack-rate", 0, program="sonde-offcpu").start(60)
+        try:
+            out = subprocess.run([sys.executable, "-c", PINGPONG, "40000"], check=True, capture_output=True, text=True).stdout.split()
+            c.stop()
+        finally:
+            c.close()
+    finally:
+        with open(path, "w", encoding="ascii") as f:
+            f.write(before)
+    told = sql_all(store, "SELECT sum(cpu_ns) AS ns FROM cost WHERE program = 'bpf:offcpu'")[0]["ns"]
+    return told / sum(map(int, out[1::2]))
+
+
+def test_what_the_programs_cost_is_what_the_kernel_counts(tmp_path):
+    """The kernel counts their time only where it is asked to; else they time some of their own runs."""
+    own, kernels = zip(*((said_cost(str(tmp_path / f"own{i}"), False), said_cost(str(tmp_path / f"kernel{i}"), True))
+                         for i in range(3)))
+    # the kernel's count has what its own reading of the clock takes besides, and ours ends before a program does
+    assert 0.68 * sorted(kernels)[1] <= sorted(own)[1] <= 1.2 * sorted(kernels)[1], (own, kernels)
 
 
 EXEC = """
