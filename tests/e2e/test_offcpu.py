@@ -5,6 +5,7 @@ The programs time each wait from outside (before the call, after it), so that wh
 kernel, the wait to run again and the way back: what sonde saw may be less, by that much for each event, never more.
 """
 import collections
+import json
 import math
 import subprocess
 import sys
