@@ -5,6 +5,8 @@ import os
 import pytest
 from conftest import WORKLOADS, Capture, Work, need, need_root, sql_all
 
+pytestmark = pytest.mark.alone  # stacks, and who woke whom, may be lost on a busy host; sums may not
+
 REASON = {"futex": "lock", "pipe": "pipe", "sleep": "sleep", "recv": "network"}
 PLAN = [f"{kind}:1:100:2" for kind in REASON]
 
