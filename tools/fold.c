@@ -46,7 +46,7 @@ struct folding {
 	size_t n_told;                     /* processes that later segments have told of */
 	struct fold_spans spans;           /* when something recorded, if there are slices */
 	struct fold_spans heard;           /* when the runs did that have some of it */
-	const struct store_run_row *heard_run; /* the one noted last */
+	const struct store_run_row *heard_run; /* the one noted last, of the segment at hand */
 	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
 	struct seg_task {
 		bool known;
@@ -442,6 +442,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	f->seg_task = NULL;
 	f->seg_series = NULL;
 	idmap_release(&f->seg_node);
+	f->heard_run = NULL; /* it is of this segment */
 	f->seg = NULL;
 	return rc;
 }
