@@ -44,7 +44,6 @@ static struct select_recording *add_new(struct list *l, sqlite3_stmt *st)
 	r = &l->items[l->n++];
 	memset(r, 0, sizeof(*r));
 	r->token = (uint64_t)sqlite3_column_int64(st, 1);
-	snprintf(r->family, sizeof(r->family), "%s", column_text(st, 2));
 	r->options = mem_strdup(column_text(st, 3));
 	r->scope = (enum store_scope)sqlite3_column_int(st, 4);
 	r->bucket_s = (uint32_t)sqlite3_column_int(st, 5);
@@ -52,39 +51,56 @@ static struct select_recording *add_new(struct list *l, sqlite3_stmt *st)
 	return r;
 }
 
-/* "cpu,offcpu" */
-static void add_family(struct select_recording *r, const char *family)
+static struct select_part *part_of(struct select_recording *r, const char *family)
 {
-	size_t len = strlen(r->family), n = strlen(family);
+	struct select_part *p;
 
-	for (const char *at = r->family; *at;) {
-		size_t one = strcspn(at, ",");
+	for (size_t i = 0; i < r->n_parts; i++)
+		if (!strncmp(r->parts[i].family, family, sizeof(p->family) - 1))
+			return &r->parts[i];
+	r->parts = mem_realloc(r->parts, (r->n_parts + 1) * sizeof(*r->parts));
+	p = &r->parts[r->n_parts++];
+	memset(p, 0, sizeof(*p));
+	snprintf(p->family, sizeof(p->family), "%s", family);
+	return p;
+}
 
-		if (one == n && !strncmp(at, family, n))
-			return;
-		at += one + (at[one] == ',');
+/* Of the parts together. */
+static void sum_up(struct select_recording *r)
+{
+	size_t len = 0;
+
+	r->state = 1;
+	r->pid = r->parts[0].pid;
+	for (size_t i = 0; i < r->n_parts; i++) {
+		const struct select_part *p = &r->parts[i];
+
+		if (len < sizeof(r->family))
+			len += (size_t)snprintf(r->family + len, sizeof(r->family) - len, i ? ",%s" : "%s", p->family);
+		if (r->state && p->state != 1)
+			r->state = p->state;
+		if (!r->period_ns)
+			r->period_ns = p->period_ns;
 	}
-	if (len + n + 2 <= sizeof(r->family))
-		snprintf(r->family + len, sizeof(r->family) - len, ",%s", family);
 }
 
 /* Later segments know more of the end, so they come later. */
 static void take_row(struct list *l, sqlite3_stmt *st, const char *path)
 {
 	struct select_recording *r = find_token(l, (uint64_t)sqlite3_column_int64(st, 1));
+	struct select_part *part;
 	struct select_run *run;
 
 	if (!r)
 		r = add_new(l, st);
-	else
-		add_family(r, column_text(st, 2));
+	part = part_of(r, column_text(st, 2));
+	part->state = sqlite3_column_int(st, 8);
+	part->pid = sqlite3_column_int64(st, 9);
+	part->period_ns = (uint64_t)sqlite3_column_int64(st, 10);
 	if (sqlite3_column_int64(st, 6) < r->from_ns)
 		r->from_ns = sqlite3_column_int64(st, 6);
 	if (sqlite3_column_int64(st, 7) > r->to_ns)
 		r->to_ns = sqlite3_column_int64(st, 7);
-	r->state = sqlite3_column_int(st, 8);
-	r->pid = sqlite3_column_int64(st, 9);
-	r->period_ns = (uint64_t)sqlite3_column_int64(st, 10);
 	r->runs = mem_realloc(r->runs, (r->n_runs + 1) * sizeof(*r->runs));
 	run = &r->runs[r->n_runs++];
 	snprintf(run->segment, sizeof(run->segment), "%s", path);
@@ -147,8 +163,10 @@ int select_recordings_of(const struct store_segment_info *segments, size_t n_seg
 	}
 	if (l.n)
 		qsort(l.items, l.n, sizeof(*l.items), by_begin);
-	for (i = 0; i < l.n; i++)
+	for (i = 0; i < l.n; i++) {
 		l.items[i].number = (int64_t)i + 1;
+		sum_up(&l.items[i]);
+	}
 	*out = l.items;
 	*n = l.n;
 	return 0;
@@ -171,6 +189,7 @@ void select_recordings_free(struct select_recording *r, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(r[i].options);
+		free(r[i].parts);
 		free(r[i].runs);
 	}
 	free(r);

@@ -98,6 +98,14 @@ bool select_is_measure(const char *word);
 /* Does a filter narrow anything? */
 bool select_is_narrow(const struct selection *s);
 
+/* What one family of a recording was like in the end. */
+struct select_part {
+	char family[16];
+	int state;                 /* as in the store: 0 going on, 1 ended, 2 was killed */
+	int64_t pid;
+	uint64_t period_ns;        /* 0: it does not sample by time */
+};
+
 /* One recording of the store, over all its segments. */
 struct select_recording {
 	int64_t number;
@@ -106,10 +114,12 @@ struct select_recording {
 	char *options;
 	enum store_scope scope;
 	uint32_t bucket_s;
-	uint64_t period_ns;
+	uint64_t period_ns;        /* of the part that samples by time */
 	int64_t from_ns, to_ns;
-	int state;                 /* as in the store: 0 going on, 1 ended, 2 was killed */
-	int64_t pid;
+	int state;                 /* 0 while one part goes on, 2 where one was killed */
+	int64_t pid;               /* of the first part */
+	struct select_part *parts; /* by family, in the order they began */
+	size_t n_parts;
 	struct select_run *runs;
 	size_t n_runs;
 };

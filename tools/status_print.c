@@ -139,7 +139,10 @@ static void print_recordings(const struct status_facts *f, size_t n)
 		table_cell(t, when_local(r->from_ns, clock_utc_ns(), buf, sizeof(buf)));
 		table_cell(t, when_duration(r->to_ns - r->from_ns, buf, sizeof(buf)));
 		table_cell(t, state_of(&f[i]));
-		table_cellf(t, "%.0f", r->period_ns ? 1e9 / (double)r->period_ns : 0);
+		if (r->period_ns)
+			table_cellf(t, "%.0f", 1e9 / (double)r->period_ns);
+		else
+			table_cell(t, "-");
 		table_cell(t, r->family);
 		table_cell(t, term_count(f[i].samples + f[i].events, buf, sizeof(buf)));
 		table_cell(t, term_count(facts_lost(&f[i]), buf, sizeof(buf)));

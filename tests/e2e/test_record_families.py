@@ -5,11 +5,13 @@ The loaders are stand-ins that speak the progress protocol (loaders/lib/bpf/prog
 told by the environment what to do. What they store is put there by tests/workloads/putstore.c. The real loaders have tests
 of their own.
 """
+import glob
 import json
 import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -113,6 +115,22 @@ def test_several_families_are_one_recording(host):
     assert set(listed[0]["family"].split(",")) == {"cpu", "offcpu", "goheap"}
     text = host("status")[0].stdout
     assert "997" in text and "--recording" not in text and "--progress-fd" not in text
+
+
+def test_status_tells_of_the_whole_not_of_the_family_that_was_noted_last(host):
+    """The rate is that of the family that has one; one family that was killed is not hidden by another that ended."""
+    host("record", "--families", "offcpu,cpu", "-d", "1s", cpu=CPU, offcpu=WAITS)
+    host("record", "--families", "offcpu", "-d", "1s", offcpu=WAITS)
+    listed = json.loads(host("status", "--json")[0].stdout)["rows"]
+    assert [(r["rec"], r["state"], r["period_ns"]) for r in listed] == [(2, "ended", 0), (1, "ended", 10101010)]
+    text = [line.split() for line in host("status")[0].stdout.splitlines()]
+    assert [line[line.index("ended") + 1] for line in text if "ended" in line] == ["-", "99"]
+    for family in ("cpu", "offcpu"):
+        db = sqlite3.connect(glob.glob(os.path.join(host.store, "*.db"))[0], isolation_level=None)
+        db.execute("UPDATE run SET state = iif(family = ?, 2, 1)", (family,))
+        db.close()
+        listed = json.loads(host("status", "--json")[0].stdout)["rows"]
+        assert [r["state"] for r in listed if r["rec"] == 1] == ["killed"], family
 
 
 def test_all_cover_the_time_that_was_asked_for(host):
