@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* migrate: applies schema/sql/NNNN-*.sql in order; the version stands in meta, where people can read it. */
+/* migrate: applies schema/sql/NNNN-*.sql in order, to a new file what they come to (schema/sql/flatten.c); the version stands in
+ * meta, where people can read it. */
 #include "schema/store/migrate.h"
 
 #include <sqlite3.h>
 #include <stddef.h>
 
 #include "schema/sql/migrations.h"
+#include "schema/sql/whole.h"
 
 #define N_MIGRATIONS (sizeof(MIGRATIONS) / sizeof(MIGRATIONS[0]))
 
@@ -60,6 +62,8 @@ static int migrate_note(sqlite3 *db, int version)
 
 int migrate_apply(sqlite3 *db, int from_version)
 {
+	if (!from_version)
+		return sqlite3_exec(db, SCHEMA_WHOLE, NULL, NULL, NULL);
 	for (size_t i = 0; i < N_MIGRATIONS; i++) {
 		int rc;
 

@@ -9,7 +9,7 @@ struct sqlite3;
 int migrate_known(void);
 /* The file's schema version; 0: nothing in it yet; negative: -(SQLite result code). */
 int migrate_version(struct sqlite3 *db);
-/* Apply what is missing. Inside the caller's write transaction. A SQLite result code. */
+/* Apply what is missing; from 0 all at once. Inside the caller's write transaction. A SQLite result code. */
 int migrate_apply(struct sqlite3 *db, int from_version);
 
 #endif

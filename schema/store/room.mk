@@ -10,3 +10,9 @@ $(B)/gen/schema/sql/migrations.h: $(MIGRATIONS) schema/store/room.mk
 	  for f in $(MIGRATIONS); do n=$${f##*/}; v=$${n%%-*}; \
 	    echo "{$$((10#$$v)), \"$$n\","; sed -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo '},'; done; \
 	  echo '};'; } > $@.tmp && mv $@.tmp $@
+
+# what they come to, for a new file
+GENERATED += $(B)/gen/schema/sql/whole.h
+$(B)/gen/schema/sql/whole.h: schema/sql/flatten.c $(B)/gen/schema/sql/migrations.h
+	$(Q)$(CC) -std=gnu17 -O1 -I$(B)/gen -o $(@D)/flatten $< -lsqlite3
+	$(Q)$(@D)/flatten > $@.tmp && mv $@.tmp $@

@@ -29,7 +29,7 @@ MAY = {
 LIBRARIES = {
     r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
-    r"sqlite3": ["schema/store", "schema/extension", "tools"],
+    r"sqlite3": ["schema/sql", "schema/store", "schema/extension", "tools"],
     r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/import", "loaders/pstack", "supervisor"],
     r"seccomp": ["loaders/index"],
     r"libiberty|demangle": ["loaders/index", "loaders/lib/host"],
