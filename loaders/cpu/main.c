@@ -13,6 +13,7 @@
 #include "loaders/cpu/sampler.h"
 #include "loaders/lib/bpf/check.h"
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/preflight.h"
 #include "loaders/lib/bpf/scope.h"
@@ -45,9 +46,19 @@ static void cpu_configure(struct cpu_bpf *skel, const struct family_config *c)
 	bpf_program__set_autoload(skel->progs.cpu_exit, t->follow_children);
 }
 
+static struct cpu_bpf *cpu_skel(const char *store_dir)
+{
+	char path[PATH_MAX];
+	size_t size;
+	const void *elf = cpu_bpf__elf_bytes(&size);
+	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+
+	return cpu_bpf__open_opts(&o);
+}
+
 static int cpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
 {
-	struct cpu_bpf *skel = cpu_bpf__open();
+	struct cpu_bpf *skel = cpu_skel(c->store_dir);
 	struct cpu *cpu;
 	int err;
 

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/host/perfring.h"
 #include "loaders/lib/host/sideband.h"
 #include "loaders/maps/procevents.h"
@@ -37,13 +38,23 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 static int on_program(void *ctx, void *data, size_t len);
 
-static int open_program(struct feed *f, int processes_fd)
+static struct maps_bpf *open_skel(const char *store_dir)
+{
+	char path[PATH_MAX];
+	size_t size;
+	const void *elf = maps_bpf__elf_bytes(&size);
+	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+
+	return maps_bpf__open_opts(&o);
+}
+
+static int open_program(struct feed *f, int processes_fd, const char *store_dir)
 {
 	const struct root_id *own = &f->world->own_root;
 	int rc = 0;
 
 	libbpf_set_print(quiet);
-	f->skel = maps_bpf__open();
+	f->skel = open_skel(store_dir);
 	if (!f->skel)
 		return -errno;
 	f->skel->rodata->tables = processes_fd >= 0;
@@ -71,7 +82,8 @@ static int open_program(struct feed *f, int processes_fd)
 	return rc;
 }
 
-int feed_open(struct world *w, int processes_fd, struct feed **out, char *why, size_t why_size, struct err *e)
+int feed_open(struct world *w, int processes_fd, const char *store_dir, struct feed **out, char *why, size_t why_size,
+	      struct err *e)
 {
 	struct feed *f = mem_alloc(sizeof(*f));
 	struct perfring_opts o = {.bytes = PERF_BYTES};
@@ -79,7 +91,7 @@ int feed_open(struct world *w, int processes_fd, struct feed **out, char *why, s
 
 	f->world = w;
 	f->epoll_fd = -1;
-	rc = open_program(f, processes_fd);
+	rc = open_program(f, processes_fd, store_dir);
 	snprintf(why, why_size, "%s", rc ? strerror(-rc) : "");
 	w->bpf = !rc;
 	w->procevents = rc ? procevents_open() : NULL;

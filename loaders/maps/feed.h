@@ -29,8 +29,10 @@ struct feed_cost {
 
 /* Without BPF (no rights, no BTF) it works from the side-band and /proc alone: *why says so then (static text or ""); where
  * the side-band is refused too, from /proc.
- * processes_fd: the map of that name, into which the program copies entries at a fork; -1: there is none. */
-int feed_open(struct world *w, int processes_fd, struct feed **out, char *why, size_t why_size, struct err *e);
+ * processes_fd: the map of that name, into which the program copies entries at a fork; -1: there is none. store_dir: for
+ * kerneltypes_path. */
+int feed_open(struct world *w, int processes_fd, const char *store_dir, struct feed **out, char *why, size_t why_size,
+	      struct err *e);
 void feed_close(struct feed *f);
 bool feed_side_band(const struct feed *f); /* false: /proc alone */
 /* Descriptors are put into epoll_fd with data.ptr = the feed; readable: read now. */

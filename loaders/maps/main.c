@@ -185,13 +185,13 @@ static int open_all(struct maps *m, struct err *e)
 	m->world.containers = containers_new();
 	open_tables(m);
 	start_hub(m);
-	rc = feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], &m->feed, why, sizeof(why), e);
+	m->cache = cache_open(m->o.store, (uint64_t)m->o.images_mb << 20);
+	rc = feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], m->o.store, &m->feed, why, sizeof(why), e);
 	if (rc)
 		return rc;
 	if (!m->world.bpf)
 		log_warn("no BPF program (%s): short processes will lack their arguments", why);
 	start_tables(m);
-	m->cache = cache_open(m->o.store, (uint64_t)m->o.images_mb << 20);
 	if (feed_urgent_fd(m->feed) >= 0)
 		m->early = early_start(feed_urgent_fd(m->feed), m->world.containers);
 	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->early, m->epoll_fd, index, !m->o.no_lines);

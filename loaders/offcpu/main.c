@@ -18,6 +18,7 @@
 
 #include "loaders/lib/bpf/check.h"
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/preflight.h"
 #include "loaders/lib/bpf/scope.h"
@@ -224,10 +225,20 @@ static int sums_map(struct offcpu *o, struct err *e)
 	return err ? load_error(err, "offcpu: free_slots", e) : 0;
 }
 
+static struct offcpu_bpf *skel_open(const char *store_dir)
+{
+	char path[PATH_MAX];
+	size_t size;
+	const void *elf = offcpu_bpf__elf_bytes(&size);
+	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+
+	return offcpu_bpf__open_opts(&o);
+}
+
 static int skel_load(const struct family_config *c, bool plain, struct offcpu_bpf **out)
 {
 	int err = plain ? hooks_plain() : 0;
-	struct offcpu_bpf *skel = err ? NULL : offcpu_bpf__open();
+	struct offcpu_bpf *skel = err ? NULL : skel_open(c->store_dir);
 
 	if (!skel)
 		return err ? err : -errno;

@@ -15,6 +15,7 @@
 
 #include "loaders/lib/bpf/capture_parts.h"
 #include "loaders/lib/bpf/cpulist.h"
+#include "loaders/lib/bpf/progsyms.h"
 #include "loaders/lib/bpf/targetfeed.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/naming.h"
@@ -233,7 +234,8 @@ static int open_parts(struct capture *c, struct err *e)
 	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(), .socket_path = o->maps_socket,
 				   .args_policy = o->args, .no_lines = o->no_lines, .books = true};
 	const struct naming_opts no = {.no_lines = o->no_lines, .include = o->include, .exclude = o->exclude,
-				       .store_dir = ho.store_dir};
+				       .store_dir = ho.store_dir, .programs = progsyms_find,
+				       .programs_ctx = c->programs};
 	int err;
 
 	hurry();
@@ -266,7 +268,8 @@ static int open_probe(struct capture *c, struct err *e)
 {
 	uint32_t cpus = cpus_online();
 	struct family_config fc = {.target = &c->o->target->family, .freq = c->o->options->freq, .cpus = cpus,
-				   .ring_bytes = ring_size(c->o->options, cpus)};
+				   .ring_bytes = ring_size(c->o->options, cpus),
+				   .store_dir = c->o->options->store ? c->o->options->store : store_default_dir()};
 	int tables[MP_TABLES_N], err;
 
 	tables_await(c);
@@ -366,6 +369,7 @@ static int close_parts(struct capture *c, struct err *e)
 	if (c->state)
 		c->f->close(c->state);
 	naming_close(c->naming);
+	progsyms_free(c->programs);
 	if (c->maps)
 		hostmaps_close(c->maps);
 	if (c->store)
@@ -379,7 +383,7 @@ static int close_parts(struct capture *c, struct err *e)
 
 int capture_run(const struct capture_opts *o, struct capture_report *r, struct err *e)
 {
-	struct capture c = {.o = o, .r = r, .f = o->family, .wake_fd = -1};
+	struct capture c = {.o = o, .r = r, .f = o->family, .wake_fd = -1, .programs = progsyms_new()};
 	int err, closed;
 
 	*r = (struct capture_report){.first_s = -1};

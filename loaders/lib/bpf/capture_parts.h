@@ -35,6 +35,7 @@ struct capture {
 	struct ring_buffer *ring;    /* NULL: the family has none */
 	struct hostmaps *maps;
 	struct naming *naming;
+	struct progsyms *programs;
 	struct store_writer *store;
 	struct family_host host;     /* what a family that reads by itself is given */
 	struct hold hold;

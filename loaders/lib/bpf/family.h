@@ -45,6 +45,7 @@ struct family_config {
 	uint32_t cpus;          /* online now */
 	uint64_t ring_bytes;    /* a power of two */
 	const int *tables;      /* the maps to unwind with, for tables_reuse; NULL: there are none */
+	const char *store_dir;  /* for kerneltypes_path; NULL: nothing is stored */
 };
 
 #define FAMILY_TALLY_SLOTS 32

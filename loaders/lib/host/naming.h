@@ -44,12 +44,16 @@
 
 struct naming;
 struct hostmaps;
+struct kallsyms_symbol;
 
 struct naming_opts {
 	size_t max_pending;       /* frames that may wait for an index; 0: 65536 */
 	size_t max_cached;        /* frames remembered; 0: 98304 */
 	bool no_lines;            /* functions alone, also where an index knows lines and inlined functions */
 	const char *kallsyms;     /* NULL: /proc/kallsyms */
+	/* Who knows the loaded BPF programs at less cost than /proc/kallsyms; asked first. As kallsyms_find. NULL: nobody. */
+	bool (*programs)(void *ctx, uint64_t addr, struct kallsyms_symbol *out);
+	void *programs_ctx;       /* borrowed */
 	const char *store_dir;    /* what of that outlives a capture is kept there (kallsyms_kept.h); NULL: nothing. Borrowed */
 	const char *docker_root;  /* NULL: /var/lib/docker, or what /etc/docker/daemon.json says */
 	const char *include, *exclude; /* rules.h: all other processes are one, "[excluded]"; NULL: all are told. Borrowed */

@@ -2,9 +2,9 @@
 /*
  * naming_kernel: kernel addresses by kallsyms. The table is read at the first kernel frame, from the file that an earlier
  * capture kept if there is one: then all of it is read at the first address that is not in there. Read again when an address
- * outside the kernel's own text has no name (a module or BPF program loaded since), after a pause that doubles while
- * that finds nothing new; and every ten minutes while frames of modules or BPF programs are met, because those may have been
- * replaced by others at the same address.
+ * outside the kernel's own text has no name (a module loaded since; who knows the BPF programs is asked first), after a pause
+ * that doubles while that finds nothing new; and every ten minutes while frames of modules or BPF programs are met, because
+ * those may have been replaced by others at the same address.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +104,11 @@ void naming_kernel_begin(struct naming *n)
 		reload(n);
 }
 
+static bool is_program(struct naming *n, uint64_t addr, struct kallsyms_symbol *sym)
+{
+	return n->o.programs && n->o.programs(n->o.programs_ctx, addr, sym);
+}
+
 static bool find(struct naming *n, uint64_t addr, struct kallsyms_symbol *sym)
 {
 	int64_t age;
@@ -114,7 +119,11 @@ static bool find(struct naming *n, uint64_t addr, struct kallsyms_symbol *sym)
 		if (!sym->module[0] || age < PAUSE_MAX_NS)
 			return true;
 		reload(n);
-	} else if ((age >= n->kallsyms_pause_ns || n->kallsyms_partial) && !(n->kallsyms && kallsyms_is_text(n->kallsyms, addr))) {
+	} else if (n->kallsyms && kallsyms_is_text(n->kallsyms, addr)) {
+		return false;
+	} else if (is_program(n, addr, sym)) {
+		return true;
+	} else if (age >= n->kallsyms_pause_ns || n->kallsyms_partial) {
 		reload(n);
 	} else {
 		return false;
