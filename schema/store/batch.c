@@ -146,6 +146,29 @@ void batch_unwound(struct batch *b, const struct batch_unwound *u)
 	idmap_set(&b->unwound_at, key, b->n_unwound++);
 }
 
+static int64_t latest_minute(const struct batch *b)
+{
+	int64_t ts = INT64_MIN;
+
+	for (uint32_t i = 0; i < b->n_unwound; i++)
+		ts = b->unwound[i].ts > ts ? b->unwound[i].ts : ts;
+	return ts;
+}
+
+void batch_hold_minute(struct batch *to, struct batch *from)
+{
+	int64_t ts = latest_minute(from);
+	uint32_t n = from->n_unwound;
+
+	idmap_clear(&from->unwound_at);
+	from->n_unwound = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct batch_unwound u = from->unwound[i];
+
+		batch_unwound(u.ts == ts ? to : from, &u); /* writes no further than it has read */
+	}
+}
+
 static bool same_end(const struct batch_end *a, const struct batch_end *b)
 {
 	return a->ts == b->ts && a->run == b->run && a->comm == b->comm && a->container == b->container && a->how == b->how &&

@@ -110,5 +110,7 @@ uint64_t batch_events(const struct batch *b, uint32_t run);
 /* `from` is about to be dropped: its losses and costs, summed by name, go into `to`; how stacks ended
  * goes with its samples. */
 void batch_carry(struct batch *to, const struct batch *from);
+/* How stacks ended in the latest minute of `from` goes into `to`, of the same dictionary: more of it is to come. */
+void batch_hold_minute(struct batch *to, struct batch *from);
 
 #endif

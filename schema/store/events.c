@@ -82,7 +82,7 @@ static void writer_new_epoch(struct store_writer *w)
 {
 	struct dict *old = w->dict;
 
-	store_flush(w);
+	events_hand_over(w, true);
 	pthread_mutex_lock(&w->lock);
 	if (w->cur) { /* what a dropped batch left behind speaks of no dictionary entry */
 		writer_dict_put(w->cur->dict);
@@ -253,15 +253,36 @@ void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const stru
 		batch_cost(writer_current(w), run, bucket_of(r, utc_ns), c);
 }
 
-void store_flush(struct store_writer *w)
+static bool writer_is_behind(struct store_writer *w)
+{
+	bool behind;
+
+	pthread_mutex_lock(&w->lock);
+	behind = w->head || w->stat.last_error;
+	pthread_mutex_unlock(&w->lock);
+	return behind;
+}
+
+/* The producer's batch is to be handed over; unless `whole`, without the minute that is not over: a page or two less to write.
+ * While the disk stalls batches are dropped: then how stacks ended stays with its samples. */
+static struct batch *writer_take_current(struct store_writer *w, bool whole)
+{
+	struct batch *b = writer_current(w);
+
+	w->cur = NULL;
+	w->until_moved = false;
+	if (b->n_unwound && !whole && !writer_is_behind(w))
+		batch_hold_minute(writer_current(w), b);
+	return b;
+}
+
+void events_hand_over(struct store_writer *w, bool whole)
 {
 	struct batch *b;
 
 	if (!w->cur && !w->until_moved)
 		return;
-	b = writer_current(w);
-	w->cur = NULL;
-	w->until_moved = false;
+	b = writer_take_current(w, whole);
 	pthread_mutex_lock(&w->lock);
 	for (uint32_t i = 0; i < w->n_runs; i++)
 		w->run[i].to_ns = w->run[i].tally->to_ns = w->run[i].until_ns;
@@ -272,6 +293,11 @@ void store_flush(struct store_writer *w)
 		writer_drop_oldest(w);
 	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);
+}
+
+void store_flush(struct store_writer *w)
+{
+	events_hand_over(w, false);
 }
 
 void store_writer_stat(struct store_writer *w, struct store_writer_stat *s)

@@ -396,7 +396,7 @@ int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e)
 
 	if (!w)
 		return 0;
-	store_flush(w);
+	events_hand_over(w, true);
 	thread = w->thread;
 	dir = mem_strdup(w->dir);
 	if (!writer_await(w, deadline_ms)) {

@@ -213,7 +213,8 @@ struct store_cost {             /* since the last one; counters are differences,
 };
 void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_cost *c);
 
-/* Hand everything added so far to the writer thread as one batch. Never blocks. */
+/* Hand everything added so far to the writer thread as one batch, but for how stacks ended in the minute that is not over:
+ * that goes with a later one, or when the writer is closed. Never blocks. */
 void store_flush(struct store_writer *w);
 
 struct store_writer_stat {

@@ -92,6 +92,8 @@ uint32_t writer_text(struct store_writer *w, const char *s); /* DICT_TEXT, 0: ""
 int events_room(struct store_writer *w);
 /* The row goes into its run's bucket that holds utc_ns; what it accounts for is taken in. */
 void events_take(struct store_writer *w, struct waitrow *row, int64_t utc_ns);
+/* What was taken in goes to the queue; unless `whole`, without how stacks ended in the minute that is not over. */
+void events_hand_over(struct store_writer *w, bool whole);
 /* Lock held: let go of a reference. */
 void writer_dict_put(struct dict *d);
 /* Bytes of all that waits: batches, and dictionaries that only they still need. Lock held. */
