@@ -7,6 +7,7 @@
 
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/kallsyms.h"
+#include "loaders/lib/host/kallsyms_kept.h"
 #include "loaders/lib/host/naming.h"
 #include "schema/base/hash.h"
 #include "schema/base/log.h"
@@ -32,9 +33,11 @@ struct join_wait {
 	struct stack_event stack[];
 };
 
-void join_init(struct join *j)
+void join_init(struct join *j, const char *store_dir)
 {
 	*j = (struct join){.turn = 1};
+	if (store_dir && !kallsyms_kept(store_dir, &j->symbols))
+		return;
 	if (kallsyms_load(NULL, &j->symbols))
 		j->symbols = NULL;
 	else if (kallsyms_hidden(j->symbols)) {

@@ -39,7 +39,9 @@ struct join {
 	void *ctx;
 };
 
-void join_init(struct join *j);
+/* The kernel's symbols are those kept in the store's folder, if there are any (kallsyms_kept.h): only functions of the kernel
+ * itself are asked for. NULL: they are read. */
+void join_init(struct join *j, const char *store_dir);
 void join_release(struct join *j);
 void join_stack(struct join *j, struct family_host *h, const struct stack_event *ev, size_t size,
 		struct naming_result *named);

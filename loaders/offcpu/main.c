@@ -173,12 +173,12 @@ static uint32_t thread_of(void *ctx, struct family_host *h, uint64_t id)
 	return drain_thread(ctx, h, id);
 }
 
-static struct offcpu *offcpu_new(struct offcpu_bpf *skel)
+static struct offcpu *offcpu_new(struct offcpu_bpf *skel, const char *store_dir)
 {
 	struct offcpu *o = mem_alloc(sizeof(*o));
 
 	o->skel = skel;
-	join_init(&o->join);
+	join_init(&o->join, store_dir);
 	o->join.thread = thread_of;
 	o->join.ctx = &o->drain;
 	quota_init(&o->quota);
@@ -272,7 +272,7 @@ static int offcpu_open(const struct family_config *c, void **state, struct bpf_o
 	}
 	if (err)
 		return load_error(err, "offcpu", e);
-	o = offcpu_new(skel);
+	o = offcpu_new(skel, c->store_dir);
 	o->plain = plain;
 	err = sums_map(o, e);
 	if (err) {

@@ -323,7 +323,7 @@ static int pstack(const struct opts *o, struct report *report, struct err *e)
 		rc = hostmaps_open(&ho, &w.hm, e);
 	if (!rc) {
 		seed(&w);
-		w.names = names_open();
+		w.names = names_open(o->store);
 		rc = get_ready(&w, e);
 	}
 	if (!rc)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/kallsyms.h"
+#include "loaders/lib/host/kallsyms_kept.h"
 #include "loaders/lib/host/perfmap.h"
 #include "loaders/lib/host/place.h"
 #include "probes/stack.h"
@@ -12,17 +13,27 @@
 
 struct names {
 	struct kallsyms *kernel;
+	bool partial;          /* what is kept of them: there may be more */
 	struct perfmap *jit;   /* of one process: threads come in the order of their ids, processes mostly together */
 	uint32_t jit_tgid;
 	uint64_t jit_start_ns;
 };
 
-struct names *names_open(void)
+static void read_kernel(struct names *n)
+{
+	kallsyms_free(n->kernel);
+	n->partial = false;
+	if (kallsyms_load(NULL, &n->kernel))
+		n->kernel = NULL;
+}
+
+struct names *names_open(const char *store_dir)
 {
 	struct names *n = mem_alloc(sizeof(*n));
 
-	if (kallsyms_load(NULL, &n->kernel))
-		n->kernel = NULL;
+	n->partial = store_dir && !kallsyms_kept(store_dir, &n->kernel);
+	if (!n->partial)
+		read_kernel(n);
 	return n;
 }
 
@@ -47,13 +58,23 @@ static char *copy(const char *s)
 	return s && *s ? mem_strdup(s) : NULL;
 }
 
+static bool find(struct names *n, uint64_t addr, struct kallsyms_symbol *sym)
+{
+	if (n->kernel && kallsyms_find(n->kernel, addr, sym))
+		return true;
+	if (!n->partial || kallsyms_is_text(n->kernel, addr))
+		return false;
+	read_kernel(n);
+	return n->kernel && kallsyms_find(n->kernel, addr, sym);
+}
+
 void names_kernel(struct names *n, const __u64 *frames, size_t count, struct named_stack *out)
 {
 	struct kallsyms_symbol sym;
 
 	for (size_t i = 0; i < count; i++) {
 		struct named_frame *f = frame_add(out);
-		bool known = n->kernel && kallsyms_find(n->kernel, frames[i] - 1, &sym);
+		bool known = find(n, frames[i] - 1, &sym);
 
 		f->kernel = true;
 		f->function = known ? copy(sym.name) : NULL;

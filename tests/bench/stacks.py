@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """stacks: what a stack without frame pointers costs, beside those who do it otherwise, in the same run.
 
-    tests/bench/stacks.py [--seconds 10] [--rounds 3] [--program] [--smoke] [--write docs/BENCHMARKS.md]
+    tests/bench/stacks.py [--seconds 10] [--rounds 3] [--program | --beside] [--smoke] [--write docs/BENCHMARKS.md]
 
 1. In the program, from its own clock and histogram: 40 frames at 4999 Hz, one stack and varied ones; the same by
    bpftrace, whose stacks come from bpf_get_stackid, over a build with frame pointers.
 2. At 99 Hz with both CPUs busy: 40 frames, and the mix of bench.py: mean and 99th percentile (its bucket's upper bound).
 3. From capture to named stacks: sonde's CPU and bytes against `perf record --call-graph dwarf` (8 KB of each stack) + `perf script
    --no-inline` (with inlined functions it asks addr2line for minutes), mix as above.
-The recorders take turns, round by round. --program: 1 and 2 alone.
+The recorders take turns, round by round. --program: 1 and 2 alone; --beside: 3 alone.
 """
 import argparse
 import glob
@@ -124,6 +124,22 @@ def beside_perf(opts, folder, rows):
     rows["perf"].append(other and {"cpu s": other["cpu s"] / other["samples"], "bytes": other["bytes"] / other["samples"]})
 
 
+def tell(rows, i):
+    for name, all_of_it in rows.items():
+        if len(all_of_it) > i and all_of_it[i]:
+            print(name, {k: round(v, 6) for k, v in all_of_it[i].items()}, file=sys.stderr, flush=True)
+
+
+def measure_beside(opts, folder, mix):
+    rows = {"sonde": [], "perf": []}
+    with bench.Mix(mix, 86400):
+        bench.warm_up(folder + "/store", quiet_s=4)
+        for i in range(opts.rounds):
+            beside_perf(opts, folder, rows)
+            tell(rows, i)
+    return rows
+
+
 def measure(opts, folder, mix):
     rows = {k: [] for k in ("one", "varied", "stackid", "busy40", "mix", "sonde", "perf")}
     second = [sys.executable, "-c", "while True: pass"]
@@ -142,25 +158,30 @@ def measure(opts, folder, mix):
             rows["mix"].append(in_program(folder, opts.seconds, "--freq", "99"))
             if not opts.program:
                 beside_perf(opts, folder, rows)
-        for name, all_of_it in rows.items():
-            if len(all_of_it) > i and all_of_it[i]:
-                print(name, {k: round(v, 6) for k, v in all_of_it[i].items()}, file=sys.stderr, flush=True)
+        tell(rows, i)
     return rows
+
+
+def head(opts):
+    return [f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` "
+            f"({opts.rounds} rounds of {opts.seconds} s, taking turns; median, then lowest-highest).", ""]
 
 
 def table(opts, rows):
     s = bench.spread
-    perf = [r for r in rows["perf"] if r]
-    text = [
-        f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` "
-        f"({opts.rounds} rounds of {opts.seconds} s, taking turns; median, then lowest-highest).", "",
+    return "\n".join(head(opts) + [
         "| in the program, us a sample | mean | p99 below | to reach | frames |", "|---|---|---|---|---|",
         f"| 4999 Hz, 40 frames, one stack | {s(rows['one'], 'us')} | {s(rows['one'], 'p99 us')} | 2.5 | {s(rows['one'], 'frames')} |",
         f"| 4999 Hz, 40 frames, varied | {s(rows['varied'], 'us')} | {s(rows['varied'], 'p99 us')} | 4 | {s(rows['varied'], 'frames')} |",
         f"| bpftrace, frame pointers, one stack | {s(rows['stackid'], 'us')} | - | - | 40 |",
         f"| 99 Hz, both CPUs busy, 40 frames varied | {s(rows['busy40'], 'us')} | {s(rows['busy40'], 'p99 us')} | 20, 66 | {s(rows['busy40'], 'frames')} |",
-        f"| 99 Hz, both CPUs busy, the mix | {s(rows['mix'], 'us')} | {s(rows['mix'], 'p99 us')} | 12, 66 | {s(rows['mix'], 'frames')} |"]
-    return "\n".join(text if opts.program else text + ["",
+        f"| 99 Hz, both CPUs busy, the mix | {s(rows['mix'], 'us')} | {s(rows['mix'], 'p99 us')} | 12, 66 | {s(rows['mix'], 'frames')} |"])
+
+
+def table_beside(opts, rows):
+    s = bench.spread
+    perf = [r for r in rows["perf"] if r]
+    return "\n".join(head(opts) + [
         "| from capture to named stacks, the mix, 99 Hz, start-up included, indexes there | sonde | perf record --call-graph dwarf + script | ratio | to reach |",
         "|---|---|---|---|---|",
         f"| CPU s a sample | {s(rows['sonde'], 'cpu s')} | {s(perf, 'cpu s')} | {ratio(rows, 'sonde', 'perf', 'cpu s')} | 1/2 |",
@@ -172,6 +193,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--program", action="store_true", help="what a sample costs in the program, alone")
+    parser.add_argument("--beside", action="store_true", help="from capture to named stacks beside perf, alone")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--write", help="put the tables between the markers of this file")
     opts = parser.parse_args()
@@ -185,14 +207,16 @@ def main():
     before = bench.bpf_stats(1)
     try:
         build()
-        rows = measure(opts, folder, bench.build_mix())
+        rows = (measure_beside if opts.beside else measure)(opts, folder, bench.build_mix())
     finally:
         bench.bpf_stats(before)
         shutil.rmtree(folder, ignore_errors=True)
-    text = table(opts, rows)
-    print(text)
-    if opts.write:
-        bench.put_between(opts.write, "stacks", text)
+    texts = {"stacks": None if opts.beside else table(opts, rows), "beside": None if opts.program else table_beside(opts, rows)}
+    for name, text in texts.items():
+        if text:
+            print(text + "\n")
+        if text and opts.write:
+            bench.put_between(opts.write, name, text)
     return 0
 
 

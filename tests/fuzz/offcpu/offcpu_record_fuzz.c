@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	fakes_reset(&h);
 	if (len)
 		fake.symbols = data[0] & 1;
-	join_init(&j);
+	join_init(&j, NULL);
 	for (size_t at = 1; at < len;) {
 		size_t size = (size_t)data[at] * 8;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/kallsyms.h"
+#include "loaders/lib/host/kallsyms_kept.h"
 #include "loaders/lib/host/naming.h"
 #include "loaders/offcpu/mapread.h"
 #include "schema/store/writer.h"
@@ -195,6 +196,13 @@ int kallsyms_load(const char *path, struct kallsyms **out)
 	(void)path;
 	*out = fake.symbols ? (struct kallsyms *)&fake : NULL;
 	return fake.symbols ? 0 : -ENOENT;
+}
+
+int kallsyms_kept(const char *store_dir, struct kallsyms **out)
+{
+	(void)store_dir;
+	(void)out;
+	return -ENOENT;
 }
 
 bool kallsyms_hidden(const struct kallsyms *k)

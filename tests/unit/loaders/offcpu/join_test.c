@@ -27,7 +27,7 @@ static int begin(void **state)
 {
 	(void)state;
 	fakes_reset(&host);
-	join_init(&j);
+	join_init(&j, NULL);
 	return 0;
 }
 
@@ -184,7 +184,7 @@ static void the_schedulers_own_frames_are_left_out(void **state)
 	(void)state;
 	join_release(&j);
 	fake.symbols = true;
-	join_init(&j);
+	join_init(&j, NULL);
 	stack_at(7, 100, 5, 1); /* tick, __schedule, schedule, 2 others */
 	end_at(7, 100, 50, 3, 1);
 	assert_int_equal(fake.amounts[0].stack, 201);
@@ -218,7 +218,7 @@ static void a_wake_up_of_the_hardware_has_no_part_of_whom_it_came_upon(void **st
 	(void)state;
 	join_release(&j);
 	fake.symbols = true;
-	join_init(&j);
+	join_init(&j, NULL);
 	memcpy(w.frames, frames, sizeof(frames));
 	join_stack(&j, &host, &w.ev, sizeof(w.ev) + sizeof(frames), &named);
 	wake_at(7, 100, 9);
