@@ -15,6 +15,7 @@
  * 2. A waker can be faster than the tracepoint of the thread that goes to sleep: it then finds it running, and leaves a
  *    hint. A thread that was blocked and comes back without having been woken was ready all the time: with a hint it
  *    blocked for no time, without one it did not block at all (a signal was pending).
+ *    The same holds of one that is woken while its stack is taken: until that is done it has the CPU.
  * 3. Nothing counts before begin_ns is set, after the attachment. Threads that are there then are read once, with the
  *    state they are in: what they began before is told apart, and counts from begin_ns on.
  * 4. An entry of `threads` ends with the thread's last switch (TASK_DEAD). Its key is the task's address: an exec that
@@ -147,6 +148,7 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 	if (!more || !s)
 		return false;
 	weight *= more;
+	t->out_ns = now;
 	tl->stacks++;
 	t->on.kind = OFFCPU_ON_NOTHING;
 	if (t->state == OFFCPU_S_BLOCKED)
@@ -170,7 +172,7 @@ static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64
 	struct offcpu_end e = {
 		.ev = {.time_ns = now, .start_ns = t->start_ns, .tgid = t->tgid, .tid = t->tid, .exec_id = t->exec_id,
 		       .end = OFFCPU_RECORD_END},
-		.out_ns = t->since_ns,
+		.out_ns = t->out_ns,
 		.blocked_ns = now - ready_ns - t->since_ns,
 		.ready_ns = ready_ns,
 		.weight = t->weight,
@@ -289,6 +291,15 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 	return t->id;
 }
 
+/* It had this CPU until its stack had been taken: its wait begins then. Who waits for what this CPU does next waits that much
+ * longer where a stack is taken, and would stand for others of which none is. */
+static __noinline void ran_longer(struct offcpu_thread *t, __u64 until, struct offcpu_cpu *cpu)
+{
+	slot_extend(sum_slot(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, 0), until - t->since_ns);
+	cpu->stint[(cpu->next - 1) & (OFFCPU_STINTS - 1)].to_ns = until;
+	t->since_ns = until;
+}
+
 /* true: with a stack */
 static __always_inline bool thread_left(struct task_struct *prev, bool preempt, long state, __u64 now,
 					struct offcpu_cpu *cpu, void *ctx, struct offcpu_tally *tl)
@@ -316,7 +327,10 @@ static __always_inline bool thread_left(struct task_struct *prev, bool preempt, 
 	t->waker = 0; /* whoever wakes it may do so as soon as its state is there */
 	t->since_ns = now;
 	state_set(t, prev, preempt, state);
-	return t->in_scope && stack_take(t, cpu, prev, now, ctx, tl);
+	if (!t->in_scope || !stack_take(t, cpu, prev, now, ctx, tl))
+		return false;
+	ran_longer(t, bpf_ktime_get_boot_ns(), cpu);
+	return true;
 }
 
 static __always_inline void cost_add(struct offcpu_tally *tl, __u64 began, bool stack)
@@ -351,10 +365,13 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	if (preempt) /* it may have been about to sleep: it goes on with that when it is back */
 		state = 0;
 	tl->switches++;
+	cpu->began_ns = now; /* not on the stack, which the unwinder leaves little of */
 	if (LOAD(prev, pid))
 		stack = thread_left(prev, preempt, state, now, cpu, ctx, tl);
 	else
 		stint_add(cpu, OFFCPU_BY_IDLE, cpu->idle_ns ? cpu->idle_ns : begin_ns, now);
+	if (stack)
+		now = cpu->stint[(cpu->next - 1) & (OFFCPU_STINTS - 1)].to_ns;
 	if (LOAD(next, pid)) {
 		cpu->running = thread_came(next, now, cpu, tl);
 		cpu->idle_ns = 0;
@@ -364,7 +381,7 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	}
 	cpu->task = (__u64)next;
 	cpu->last_ns = now;
-	cost_add(tl, now, stack);
+	cost_add(tl, cpu->began_ns, stack);
 	return 0;
 }
 
@@ -444,7 +461,8 @@ static __noinline long wake_send(const struct offcpu_thread *t, const struct sta
 
 /* true: it has been told with a stack of who wakes (not of an idle CPU), and belongs in no sum. Below the limit all are. */
 static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task_struct *p, struct task_struct *current,
-				      struct offcpu_cpu *cpu, const struct offcpu_wake_key *key, __u64 now, void *ctx)
+				      struct offcpu_cpu *cpu, const struct offcpu_wake_key *key, __u64 now, __u64 slept_ns,
+				      void *ctx)
 {
 	__u32 zero = 0;
 	struct stack_scratch *s;
@@ -458,7 +476,7 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 	if (!stack_fill(s, current, ctx, NULL) &&
 	    bpf_ringbuf_output(&events, &s->ev, stack_event_size(s), BPF_RB_NO_WAKEUP))
 		return false;
-	return !wake_send(t, s, key, now - t->since_ns, LOAD(p, flags));
+	return !wake_send(t, s, key, slept_ns, LOAD(p, flags));
 }
 
 /* Who has this CPU; 0: nobody, or it is not known. No look-up, unless nobody saw it come. */
@@ -491,8 +509,8 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 	struct offcpu_wake_key key = {};
 	struct offcpu_cpu *cpu;
 	__u32 zero = 0;
+	__u64 now, since;
 	bool stack;
-	__u64 now;
 
 	if (!t)
 		return 0;
@@ -502,8 +520,9 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 		return 0;
 	now = bpf_ktime_get_boot_ns();
 	t->woken_ns = now;
-	if (!t->in_scope || now < t->since_ns)
+	if (!t->in_scope)
 		return 0;
+	since = *(volatile __u64 *)&t->since_ns; /* once: its stack may be being taken */
 	cpu = bpf_map_lookup_elem(&cpus, &zero);
 	if (!cpu)
 		return 0;
@@ -513,9 +532,9 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 	key.class = t->class;
 	key.context = context_of(current, cpu, ctx);
 	t->waker = key.context == OFFCPU_IN_THREAD ? key.waker : 0;
-	stack = wake_tell(t, p, current, cpu, &key, now, ctx);
+	stack = wake_tell(t, p, current, cpu, &key, now, now > since ? now - since : 0, ctx);
 	if (!stack)
-		wake_add(&key, now - t->since_ns);
+		wake_add(&key, now > since ? now - since : 0);
 	wake_cost(cpu, now, stack);
 	return 0;
 }

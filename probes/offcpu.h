@@ -84,6 +84,7 @@ struct offcpu_sum_at {
 struct offcpu_thread {
 	__u64 id;
 	__u64 since_ns;  /* in this state; 0 while the entry is made */
+	__u64 out_ns;    /* time_ns of the stack that was taken as it left */
 	__u64 woken_ns;  /* blocked: ready since; 0: not yet woken */
 	__u64 start_ns;  /* of the process, as in stack_event */
 	__u32 tgid, tid, exec_id;
@@ -152,6 +153,7 @@ struct offcpu_cpu { /* the program's own, by CPU */
 	__u64 idle_ns;   /* idle since; 0: it is not */
 	__u64 stack;     /* an address on the present stack */
 	__u64 last_ns;   /* the last switch */
+	__u64 began_ns;  /* the program, at the present one */
 	__u64 task, running; /* who came to it last, as far as was seen: its address and id */
 	struct offcpu_slots free; /* taken from the queue */
 	__u32 next;      /* stint to write */
@@ -161,7 +163,7 @@ struct offcpu_cpu { /* the program's own, by CPU */
 };
 
 /* Behind a stack_event without frames whose `end` is OFFCPU_RECORD_END: the wait whose stack was taken is over. It is
- * found by the event's tid and out_ns, which is that stack's time_ns. */
+ * found by the event's tid and out_ns, which is that stack's time_ns; the wait begins when the stack has been taken. */
 #define OFFCPU_RECORD_END 255
 struct offcpu_end {
 	struct stack_event ev;

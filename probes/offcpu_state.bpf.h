@@ -169,8 +169,20 @@ __noinline int slot_add(__u32 slot, __u64 ns)
 	return 0;
 }
 
+/* The stretch that was added last was so much longer. */
+__noinline int slot_extend(__u32 slot, __u64 ns)
+{
+	struct offcpu_sum *sum = bpf_map_lookup_elem(&sums, &slot);
+
+	if (sum)
+		sum->total_ns += ns;
+	else
+		tally_lost();
+	return 0;
+}
+
 /* `of`: enum offcpu_sum_of. */
-static __noinline void sum_add(struct offcpu_thread *t, __u32 of, __u32 class, __u32 flags, __u64 ns)
+static __always_inline __u32 sum_slot(struct offcpu_thread *t, __u32 of, __u32 class, __u32 flags)
 {
 	struct offcpu_sum_at *at = &t->sums[of];
 	__u32 what = OFFCPU_SUM_KNOWN | flags << 16 | class;
@@ -179,7 +191,12 @@ static __noinline void sum_add(struct offcpu_thread *t, __u32 of, __u32 class, _
 		at->slot = slot_find(t->id, class, flags);
 		at->what = at->slot == NO_SLOT ? 0 : what;
 	}
-	slot_add(at->slot, ns);
+	return at->slot;
+}
+
+static __noinline void sum_add(struct offcpu_thread *t, __u32 of, __u32 class, __u32 flags, __u64 ns)
+{
+	slot_add(sum_slot(t, of, class, flags), ns);
 }
 
 /* No atomics: the kernel wakes a thread under a lock of that thread's. */

@@ -183,10 +183,21 @@ def test_where_the_partner_woke_is_told(waited):
     assert not [r for r in rows if "try_to_wake_up" in r["folded"]]
 
 
+def mean_length(rows):
+    """Of those below 2 ms, by their histograms: the few long ones would be most of what chance does to a sum."""
+    n = ns = 0
+    for first, *counts in (json.loads(r["hist"]) for r in rows if r["hist"]):
+        for slot, count in enumerate(counts, first):
+            if slot <= 20:
+                n, ns = n + count, ns + count * 1.5 * 2**slot
+    return ns / n
+
+
 def above_the_limit(tmp_path, seeds):
-    """How far estimates lie from what happened, of each thread of so many recordings that lost no stack: [counts, times]."""
+    """How far estimates lie from what happened, of each thread of so many recordings that lost no stack: [counts, times, mean
+    lengths of those that are not long]."""
     need_root()
-    off, lost = ([], []), 0
+    off, lost = ([], [], []), 0
     for seed in range(seeds + 1 + seeds // 2):
         if seed - lost == seeds:
             break
@@ -204,12 +215,14 @@ def above_the_limit(tmp_path, seeds):
             continue
         exact = totals(store, told["pid"])
         for thread in told["threads"]:
-            rows = sql_all(store, "SELECT sum(count) AS n, sum(total_ns) AS ns FROM waits WHERE tid = ? AND reason = ?",
-                           (thread["tid"], REASON[thread["kind"]]))[0]
+            of = (thread["tid"], REASON[thread["kind"]])
+            rows = sql_all(store, "SELECT count, total_ns, hist FROM waits WHERE tid = ? AND reason = ?", of)
+            all_of_them = sql_all(store, "SELECT hist FROM wait_totals WHERE tid = ? AND state = 'blocked' AND reason = ?", of)
             count, ns, _ = exact[thread["tid"], "blocked", REASON[thread["kind"]]]
             assert 0.98 * thread["count"] <= count <= 1.02 * thread["count"]
-            off[0].append(rows["n"] / count - 1)
-            off[1].append(rows["ns"] / ns - 1)
+            off[0].append(sum(r["count"] for r in rows) / count - 1)
+            off[1].append(sum(r["total_ns"] for r in rows) / ns - 1)
+            off[2].append(mean_length(rows) / mean_length(all_of_them) - 1)
     if lost > seeds / 2:
         pytest.skip(f"missing: a machine with time (stacks were lost, and counted, in {lost} recordings)")
     assert any(off[0]), "no wait was above the limit: the test says nothing"
@@ -223,15 +236,16 @@ def unbiased(off):
 
 
 def test_above_the_limit_stacks_stand_for_those_that_were_not_taken(tmp_path):
-    counts, _ = above_the_limit(tmp_path, scale(1, 20))
+    counts, *_ = above_the_limit(tmp_path, scale(1, 20))
     assert max(map(abs, counts)) < 0.6 and unbiased(counts), counts
 
 
 @pytest.mark.live
 def test_above_the_limit_twenty_recordings_have_no_bias(tmp_path):
-    counts, times = above_the_limit(tmp_path, 20)
+    counts, times, lengths = above_the_limit(tmp_path, 20)
     assert unbiased(counts), counts
     assert unbiased(times), times
+    assert unbiased(lengths), lengths  # a wait is not longer for its stack having been taken
 
 
 PINGPONG = """
