@@ -18,7 +18,7 @@
 
 #define GROUPS_MAX  4096
 #define DEPTH_MAX   16
-#define LOOK_NS     (10 * NSEC_PER_SEC) /* the tree of cgroups is walked this often */
+#define LOOK_NS     (2 * NSEC_PER_SEC) /* the tree of cgroups is walked this often */
 
 static ssize_t file_read(const char *path, char *buf, size_t size)
 {
@@ -50,7 +50,8 @@ void quota_release(struct quota *q)
 	free(q->groups);
 }
 
-static void group_look(struct quota *q, const char *path)
+/* `since`: it is newer than the last look, and has counted nothing before. */
+static void group_look(struct quota *q, const char *path, bool since)
 {
 	for (size_t i = 0; i < q->n; i++)
 		if (!strcmp(q->groups[i].path, path)) {
@@ -60,7 +61,7 @@ static void group_look(struct quota *q, const char *path)
 	if (q->n >= GROUPS_MAX)
 		return;
 	mem_grow(q->groups, q->n, q->cap);
-	q->groups[q->n++] = (struct quota_group){.path = mem_strdup(path), .seen = true};
+	q->groups[q->n++] = (struct quota_group){.path = mem_strdup(path), .known = since, .seen = true};
 }
 
 static bool group_stat(const struct quota *q, const char *path, struct store_throttle *out)
@@ -74,7 +75,7 @@ static bool group_stat(const struct quota *q, const char *path, struct store_thr
 	return n > 0 && quota_parse_cpustat(text, (size_t)n, out);
 }
 
-static void tree_walk(struct quota *q, struct strbuf *path, int depth)
+static void tree_walk(struct quota *q, struct strbuf *path, int depth, bool since)
 {
 	cleanup_strbuf struct strbuf full = STRBUF_INIT;
 	cleanup_dir DIR *dir = NULL;
@@ -84,13 +85,13 @@ static void tree_walk(struct quota *q, struct strbuf *path, int depth)
 
 	strbuf_addf(&full, "%s%s", q->root, strbuf_str(path));
 	if (len && group_stat(q, strbuf_str(path), &t))
-		group_look(q, strbuf_str(path));
+		group_look(q, strbuf_str(path), since);
 	dir = depth < DEPTH_MAX ? opendir(strbuf_str(&full)) : NULL;
 	while (dir && (de = readdir(dir))) {
 		if (de->d_type != DT_DIR || de->d_name[0] == '.')
 			continue;
 		strbuf_addf(path, "/%s", de->d_name);
-		tree_walk(q, path, depth + 1);
+		tree_walk(q, path, depth + 1, since);
 		path->len = len;
 		path->buf[len] = '\0';
 	}
@@ -100,12 +101,14 @@ static void tree_look(struct quota *q, int64_t now_ns)
 {
 	cleanup_strbuf struct strbuf path = STRBUF_INIT;
 
-	if (!q->root[0] || (q->looked_ns && now_ns - q->looked_ns < LOOK_NS))
+	bool since = q->looked_ns != 0;
+
+	if (!q->root[0] || (since && now_ns - q->looked_ns < LOOK_NS))
 		return;
 	q->looked_ns = now_ns;
 	for (size_t i = 0; i < q->n; i++)
 		q->groups[i].seen = false;
-	tree_walk(q, &path, 0);
+	tree_walk(q, &path, 0, since);
 	for (size_t i = 0; i < q->n;) {
 		if (q->groups[i].seen) {
 			i++;

@@ -100,6 +100,15 @@ class Engine:
         assert done.returncode == 0, done.stderr
         return name
 
+    @staticmethod
+    def cgroup_of(container_id, name):
+        """A file of its cgroup, of the cpu controller's hierarchy."""
+        for root in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"):
+            for path in (f"{root}/docker/{container_id}/{name}", f"{root}/system.slice/docker-{container_id}.scope/{name}"):
+                if os.path.exists(path):
+                    return path
+        raise AssertionError(f"no {name} of container {container_id}")
+
     def stop(self):
         left = self.docker("ps", "-q").stdout.split()
         if left:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real containers: names of the container and of its functions, from outside, with nothing in it."""
 import json
+import os
 import re
 import subprocess
 import time
@@ -120,3 +121,61 @@ def test_a_container_that_is_started_again_keeps_its_name_and_is_another_instanc
     assert said["State"]["StartedAt"] in {r["started"] for r in of_first} and by_hand in {r["started"] for r in of_first}
     ends = sql_all(store, "SELECT how, status, sum(n) AS n FROM process_ends WHERE container = 'again' AND status = 3 GROUP BY 1, 2")
     assert [(r["how"], r["n"] >= 3) for r in ends] == [("exit", True)]
+
+
+def throttled_by(told):
+    """ns that a container was held back, by its own cpu.stat, of either version of cgroups."""
+    stat = dict(line.split() for line in told.splitlines())
+    return int(stat["throttled_time"]) if "throttled_time" in stat else 1000 * int(stat["throttled_usec"])
+
+
+def first_served(group):
+    """Whatever else this host does: else nobody in there might get half a CPU."""
+    for name, most in (("cpu.shares", "262144"), ("cpu.weight", "10000")):
+        if os.path.exists(f"{group}/{name}"):
+            with open(f"{group}/{name}", "w", encoding="ascii") as f:
+                f.write(most)
+
+
+def test_half_a_cpu_is_told_as_a_quota_and_no_neighbour(docker, sonde, store):
+    """docker run --cpus 0.5 of a program that wants a whole one: as long as the container's cpu.stat says, and nobody else."""
+    e, image = docker
+
+    def second():
+        at = int(time.time()) + 1
+        time.sleep(at - time.time())
+        return at
+    c = Capture(store, program="sonde-offcpu", prefix=e.prefix).start(60)
+    try:
+        done = e.docker("run", "-d", "--network", "none", "--name", "half", "--cpus", "0.5", image, "/bin/sh", "-c",
+                        "for i in $(busybox seq 60); do busybox sleep 0.1; done; exec /bin/burn-static 60000")
+        assert done.returncode == 0, done.stderr
+        group = e.cgroup_of(done.stdout.strip(), "cpu.stat")
+        first_served(os.path.dirname(os.path.dirname(group)))
+        time.sleep(6)
+        begin = second()
+        time.sleep(5)
+        end = second()
+        with open(group, encoding="ascii") as f:
+            held = throttled_by(f.read())
+        c.stop()
+    finally:
+        e.docker("rm", "-f", "half")
+        c.close()
+    if held < 0.2e9 * 5:
+        pytest.skip(f"missing: a CPU free enough to use a quota up (held back for {held / 1e9:.1f} s)")
+    pid = sql_all(store, "SELECT pid FROM processes WHERE container = 'half' AND comm = 'burn-static'")[0]["pid"]
+    answer = json.loads(sonde("neighbours", "--pid", pid, "--json", store=store, check=True).stdout)
+    (mine,) = [h for h in answer["throttled"] if h["cgroup"].endswith(done.stdout.strip())]
+    # read once a second: of the last one a part may be missing, of the time after the last look be there
+    assert 0.9 * held - 0.5e9 <= mine["throttled_ns"] <= held + 0.6e9, (mine, held)
+    ready = sql_all(store, "SELECT sum(total_ns) AS ns FROM runqueue WHERE pid = ?", (pid,))[0]["ns"]
+    assert ready >= 0.8 * held, (ready, held)
+    done = sonde("explain", "--from", begin, "--to", end, "--before", f"{end - begin}s", "--container", "half", "--json", store=store,
+                 check=True)
+    found = [r for r in json.loads(done.stdout)["rows"] if r["type"] == "runqueue" and r["difference"] > 0]
+    assert found, done.stdout
+    quota = found[0]["causes"][0]
+    assert quota["what"] == "quota", found
+    assert abs(quota["amount_after"] - held) < 0.1 * held + 0.6e9, (quota, held)
+    assert not [x for x in found[0]["causes"][1:] if x["amount_after"] < held], found
