@@ -262,21 +262,19 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 		t->class = OFFCPU_OTHER;
 		t->woken_ns = now;
 	}
+	blocked = t->state == OFFCPU_S_BLOCKED;
+	if (blocked && !t->woken_ns && !t->hinted) /* nobody saw it woken: not every wake-up is traced */
+		t->woken_ns = now;
 	since = t->since_ns;
 	if (now < since)
 		now = since;
 	if (now < t->woken_ns)
 		now = t->woken_ns;
-	from = t->state == OFFCPU_S_BLOCKED && t->woken_ns > since ? t->woken_ns : since;
-	blocked = t->state == OFFCPU_S_BLOCKED && (t->woken_ns || t->hinted);
+	from = blocked && t->woken_ns > since ? t->woken_ns : since;
 	if (t->in_scope) {
-		__u32 class = blocked ? OFFCPU_WOKEN : t->state == OFFCPU_S_BLOCKED ? OFFCPU_YIELDED : t->class;
-
 		if (blocked)
 			sum_add(t, OFFCPU_SUM_BLOCKED, t->class, t->flags, from - since);
-		else
-			t->class = class;
-		sum_add(t, OFFCPU_SUM_READY, class, from > since ? 0 : t->flags & OFFCPU_F_BEFORE, now - from);
+		sum_add(t, OFFCPU_SUM_READY, blocked ? OFFCPU_WOKEN : t->class, from > since ? 0 : t->flags & OFFCPU_F_BEFORE, now - from);
 		if (now - from >= OFFCPU_CULPRIT_NS)
 			culprits_add(cpu, t->id, from, now);
 		if (t->weight)
@@ -396,7 +394,8 @@ static __always_inline long state_of(struct task_struct *task)
 SEC("?tp_btf/sched_switch")
 int BPF_PROG(offcpu_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
-	return switched(preempt, prev, next, prev_state, ctx);
+	/* of one that stays because a signal came, most of these kernels tell what it had been about to wait in */
+	return switched(preempt, prev, next, LOAD(prev, __state) ? prev_state : 0, ctx);
 }
 
 SEC("?tp_btf/sched_switch")

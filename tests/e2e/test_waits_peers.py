@@ -186,3 +186,40 @@ def test_the_run_queues_histogram_is_that_of_runqlat(sonde, capture, store, scra
             slots = {rank(hist, max(0.0, part - 0.02)), rank(hist, min(1.0, part + 0.02))}
             slot = row[key].bit_length() - 1
             assert min(slots) - 1 <= slot <= max(slots) + 1, (t, key, row, hist)
+
+
+def of_the_kernel():
+    """pid -> (ns ready, turns) of the kernel's own threads."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                parent = f.read().rsplit(")", 1)[1].split()[1]
+            with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+                _, delayed, turns = map(int, f.read().split())
+        except OSError:  # it ended meanwhile
+            continue
+        if parent == "2":
+            found[int(pid)] = delayed, turns
+    return found
+
+
+def test_who_sleeps_long_is_not_ready_meanwhile(tmp_path):
+    """Not every wake-up is traced (ftrace misses them as well): a wait whose end nobody saw is no wait for a CPU."""
+    need_root()
+    c = Capture(str(tmp_path / "store"), program="sonde-offcpu")
+    before = of_the_kernel()
+    c.start(60)
+    try:
+        time.sleep(8)
+        c.stop()
+    finally:
+        c.close()
+    after, checked = of_the_kernel(), 0
+    for row in sql_all(c.store, "SELECT pid, sum(total_ns) AS ns FROM wait_totals WHERE state = 'ready' GROUP BY pid"):
+        if row["pid"] in before and row["pid"] in after:
+            delayed, turns = (b - a for a, b in zip(before[row["pid"]], after[row["pid"]]))
+            # the kernel begins to count when the CPU that was asked has taken notice
+            assert row["ns"] <= 1.02 * delayed + 100_000 * turns + 100_000_000, (row, delayed, turns)
+            checked += 1
+    assert checked >= 5
