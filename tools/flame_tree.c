@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
-
-#define uthash_fatal(msg) abort()
-#include <uthash.h>
 
 static const struct fold_frame ALL = {.name = "all", .module = "", .module_path = "", .build_id = "", .file = "",
 				      .named = true, .origin = FOLD_GROUP};
@@ -21,37 +20,33 @@ static const struct fold_frame NO_STACK = {.name = "[no stack]", .module = "", .
 static const struct fold_frame SMALLER = {.name = "(smaller frames)", .module = "", .module_path = "", .build_id = "",
 					  .file = "", .named = true, .origin = FOLD_UNKNOWN};
 
-struct look {                   /* what a person sees of a frame -> its number */
-	char *key;
-	uint32_t frame;
-	UT_hash_handle hh;
-};
-
+/* What a person sees of a frame -> its number. */
 struct looks {
-	struct look *table;
+	struct idmap of;
 	struct flame_tree *tree;
 	size_t cap;
 	bool by_line;
 };
 
-static char *look_key(const struct looks *l, const struct fold_frame *fr, size_t *len)
+static uint64_t look_hash(const struct looks *l, const struct fold_frame *fr)
 {
-	size_t name = strlen(fr->name) + 1, module = strlen(fr->module) + 1;
-	size_t file = l->by_line ? strlen(fr->file) + 1 : 0;
-	char *key = mem_alloc(name + module + file + 2 + sizeof(fr->line));
-	char *at = key + name + module;
+	uint64_t h = hash_str(hash_str(HASH_SEED, fr->name), fr->module);
 
-	memcpy(key, fr->name, name);
-	memcpy(key + name, fr->module, module);
-	*at++ = (char)fr->origin;
-	*at++ = (char)fr->inlined;
-	if (l->by_line) {
-		memcpy(at, fr->file, file);
-		memcpy(at + file, &fr->line, sizeof(fr->line));
-		at += file + sizeof(fr->line);
-	}
-	*len = (size_t)(at - key);
-	return key;
+	if (l->by_line)
+		h = hash_u64(hash_str(h, fr->file), fr->line);
+	return hash_u64(h, (uint64_t)fr->origin << 1 | fr->inlined);
+}
+
+/* Mostly the fold's own strings, which are one copy each. */
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || !strcmp(a, b);
+}
+
+static bool same_look(const struct looks *l, const struct fold_frame *a, const struct fold_frame *b)
+{
+	return a->origin == b->origin && a->inlined == b->inlined && same_text(a->name, b->name) && same_text(a->module, b->module) &&
+	       (!l->by_line || (a->line == b->line && same_text(a->file, b->file)));
 }
 
 static uint32_t frame_new(struct looks *l, const struct fold_frame *fr)
@@ -66,37 +61,22 @@ static uint32_t frame_new(struct looks *l, const struct fold_frame *fr)
 /* Frames that look the same share a number; a line stays only where all agree on it. */
 static uint32_t look_get(struct looks *l, const struct fold_frame *fr)
 {
-	struct look *found;
-	size_t len;
-	char *key = look_key(l, fr, &len);
+	uint64_t h = look_hash(l, fr), i;
 
-	HASH_FIND(hh, l->table, key, len, found);
-	if (found) {
-		struct fold_frame *seen = &l->tree->frames[found->frame];
+	for (; idmap_get(&l->of, h, &i); h = hash_u64(h, 1)) {
+		struct fold_frame *seen = &l->tree->frames[i];
 
+		if (!same_look(l, seen, fr))
+			continue;
 		if (!*seen->file)
 			seen->file = fr->file;
-		if (seen->line != fr->line || strcmp(seen->file, fr->file))
+		if (seen->line != fr->line || !same_text(seen->file, fr->file))
 			seen->line = 0;
-		free(key);
-		return found->frame;
+		return (uint32_t)i;
 	}
-	found = mem_alloc(sizeof(*found));
-	found->key = key;
-	found->frame = frame_new(l, fr);
-	HASH_ADD_KEYPTR(hh, l->table, found->key, len, found);
-	return found->frame;
-}
-
-static void looks_release(struct looks *l)
-{
-	struct look *k, *tmp;
-
-	HASH_ITER(hh, l->table, k, tmp) {
-		HASH_DEL(l->table, k);
-		free(k->key);
-		free(k);
-	}
+	i = frame_new(l, fr);
+	idmap_set(&l->of, h, i);
+	return (uint32_t)i;
 }
 
 struct merged {
@@ -242,26 +222,35 @@ static void merged_make(struct merged *m, struct looks *l, const struct fold *f)
 	free(g.child);
 }
 
-/* Nodes are kept if their total is above this, the largest but max_nodes; found by its bytes, the highest first. A caller's
- * total is never below its callee's: what is kept is a tree. */
+/* Nodes are kept if their total is above this, the largest but max_nodes; found by its bytes, the highest first, among those
+ * that begin alike. A caller's total is never below its callee's: what is kept is a tree. */
 static uint64_t keep_above(const struct merged *m, size_t max_nodes)
 {
-	uint64_t at = 0, mask = 0;
-	size_t left = max_nodes;
+	cleanup_free uint64_t *total = NULL;
+	size_t left = max_nodes, n = m->n;
+	uint64_t at = 0;
+	int shift = 56; /* of the highest byte that the root's total has: no other is above it */
 
 	if (!max_nodes || m->n <= max_nodes)
 		return 0;
-	for (int shift = 56; shift >= 0; shift -= 8) {
-		size_t count[256] = {0};
-		int byte = 255;
+	total = mem_array(n, sizeof(*total));
+	for (size_t i = 0; i < n; i++)
+		total[i] = m->nodes[i].total_ns;
+	while (shift > 0 && !(m->nodes[0].total_ns >> shift))
+		shift -= 8;
+	for (; shift >= 0; shift -= 8) {
+		size_t count[256] = {0}, alike = 0;
+		uint64_t byte = 255;
 
-		for (size_t i = 0; i < m->n; i++)
-			if ((m->nodes[i].total_ns & mask) == at)
-				count[m->nodes[i].total_ns >> shift & 255]++;
+		for (size_t i = 0; i < n; i++)
+			count[total[i] >> shift & 255]++;
 		for (; byte > 0 && count[byte] <= left; byte--)
 			left -= count[byte];
-		at |= (uint64_t)byte << shift;
-		mask |= 255ull << shift;
+		at |= byte << shift;
+		for (size_t i = 0; i < n; i++)
+			if ((total[i] >> shift & 255) == byte)
+				total[alike++] = total[i];
+		n = alike;
 	}
 	return at;
 }
@@ -415,7 +404,7 @@ void flame_tree_init(struct flame_tree *t, const struct fold *f, size_t max_node
 	free(m.nodes);
 	free(m.first);
 	free(m.n_children);
-	looks_release(&looks);
+	idmap_release(&looks.of);
 }
 
 void flame_tree_release(struct flame_tree *t)

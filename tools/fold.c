@@ -58,9 +58,13 @@ struct folding {
 		uint32_t node, process;
 		uint64_t n, ns;
 	} *seg_series;
-	uint32_t *seg_plain;               /* stack -> node below the root or its last group, 0: not met yet */
+	bool late;                         /* one group: nodes are made when all stacks that have something are known */
+	uint32_t *seg_plain;               /* stack -> node below the root or its last group, 0: not met yet; late: 1 until then */
 	uint32_t *seg_group;               /* stack -> that group's node */
 	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
+	struct seg_function {              /* a function's frames are many */
+		const char *name, *file;   /* NULL: not met yet */
+	} *seg_function;
 	struct idmap seg_node;             /* (group's node, stack) -> node of some, where there are groups */
 };
 
@@ -82,14 +86,28 @@ static enum fold_origin origin_of(const struct store_image_row *image, bool name
 	}
 }
 
-/* "name", or "name (file.c:12)" */
-static const char *frame_name(struct folding *f, const struct store_frame_row *row)
+/* What a function is called, and its file, as the fold's own strings. */
+static struct seg_function function_of(struct folding *f, const struct store_frame_row *row)
 {
-	const char *slash = strrchr(row->file, '/');
+	struct seg_function *known = &f->seg_function[row->function], fn = *known;
+
+	if (fn.name)
+		return fn;
+	fn = (struct seg_function){fold_text(f->b, row->name), fold_text(f->b, row->file ? row->file : "")};
+	if (row->function)
+		*known = fn;
+	return fn;
+}
+
+/* "name", or "name (file.c:12)" */
+static const char *frame_name(struct folding *f, const struct store_frame_row *row, const struct seg_function *fn)
+{
+	const char *slash;
 	cleanup_strbuf struct strbuf s = STRBUF_INIT;
 
 	if (!f->opts.lines || !row->line || !*row->file)
-		return fold_text(f->b, row->name);
+		return fn->name;
+	slash = strrchr(row->file, '/');
 	strbuf_addf(&s, "%s (%s:%u)", row->name, slash && slash[1] ? slash + 1 : row->file, row->line);
 	return fold_text(f->b, strbuf_str(&s));
 }
@@ -113,12 +131,13 @@ static uint32_t frame_from(struct folding *f, uint32_t id)
 {
 	const struct store_frame_row *row = &f->dict->frames[id];
 	const struct store_image_row *image = image_of(f, row->image);
+	const struct seg_function fn = function_of(f, row);
 	struct fold_frame new = {
-		.name = frame_name(f, row),
+		.name = frame_name(f, row, &fn),
 		.module = image->name,
 		.module_path = image->path,
 		.build_id = image->build_id,
-		.file = fold_text(f->b, row->file ? row->file : ""),
+		.file = fn.file,
 		.line = row->line,
 		.function_line = row->function_line,
 		.offset = row->offset,
@@ -148,6 +167,13 @@ static bool known_node(const struct folding *f, uint32_t group, uint32_t stack, 
 	return group && stack % WAYMARK == 0 && idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
 }
 
+static uint32_t child_of(struct folding *f, uint32_t parent, uint32_t stack)
+{
+	uint32_t frame = f->dict->stack_frame[stack];
+
+	return f->opts.no_inline && f->dict->frames[frame].inlined ? parent : fold_child(f->b, parent, frame_of(f, frame));
+}
+
 /* The node of a stack below a group's node. Walks up to the nearest ancestor that is known, then down again. */
 static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 {
@@ -162,16 +188,35 @@ static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 		path[n++] = s;
 	}
 	while (n--) {
-		uint32_t frame = f->dict->stack_frame[path[n]];
-
-		if (!f->opts.no_inline || !f->dict->frames[frame].inlined)
-			node = fold_child(f->b, (uint32_t)node, frame_of(f, frame));
+		node = child_of(f, (uint32_t)node, path[n]);
 		if (group && path[n] % WAYMARK == 0)
 			idmap_set(&f->seg_node, (uint64_t)group << 32 | path[n], node);
 		f->seg_plain[path[n]] = (uint32_t)node;
 		f->seg_group[path[n]] = group;
 	}
 	return (uint32_t)node;
+}
+
+/* Late: what leaves, cells and series say of stacks becomes nodes. A stack's parent has the smaller id: two passes in the
+ * order of ids, instead of a walk from each stack. */
+static void place_stacks(struct folding *f, size_t first_leaf, size_t first_cell)
+{
+	const struct store_dict *d = f->dict;
+	uint32_t *node = f->seg_plain;
+
+	for (size_t i = d->n_stacks; i-- > 1;)
+		if (node[i])
+			node[d->stack_parent[i]] = 1;
+	node[0] = 0;
+	for (size_t i = 1; i < d->n_stacks; i++)
+		if (node[i])
+			node[i] = child_of(f, node[d->stack_parent[i]], (uint32_t)i);
+	for (size_t i = 0; i < d->n_series; i++)
+		f->seg_series[i].node = node[f->seg_series[i].node];
+	for (size_t i = first_leaf; i < f->pub->n_leaves; i++)
+		f->pub->leaves[i].node = node[f->pub->leaves[i].node];
+	for (size_t i = first_cell; i < f->pub->n_cells; i++)
+		f->pub->cells[i].node = node[f->pub->cells[i].node];
 }
 
 /* --- processes --- */
@@ -265,7 +310,9 @@ static void meet_series(struct folding *f, struct seg_series *x, const struct st
 	group = task_of(f, t, x->process)->group;
 	if (f->opts.reasons && f->pub->kind->kind == STORE_KIND_OFFCPU)
 		group = reason_node(f, group, t);
-	x->node = node_of_stack(f, group, t->stack);
+	x->node = f->late ? t->stack : node_of_stack(f, group, t->stack);
+	if (f->late)
+		f->seg_plain[t->stack] = 1;
 	if (f->is_with)
 		return;
 	if (t->run < f->dict->n_runs)
@@ -403,9 +450,19 @@ static int sum_run(struct folding *f, int64_t run, struct err *e)
 	return rc;
 }
 
+static size_t functions_in(const struct store_dict *d)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < d->n_frames; i++)
+		most = d->frames[i].function > most ? d->frames[i].function : most;
+	return most;
+}
+
 static int fold_segment(struct folding *f, const char *path, struct err *e)
 {
 	int64_t run = select_run_in(f->sel, path, 0);
+	size_t n_leaves = f->pub->n_leaves, n_cells = f->pub->n_cells;
 	int rc;
 
 	if (run < 0)
@@ -416,6 +473,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	if (rc == 0) {
 		f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));
 		f->seg_image = mem_array(f->dict->n_images + 1, sizeof(*f->seg_image));
+		f->seg_function = mem_array(functions_in(f->dict) + 1, sizeof(*f->seg_function));
 		f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
 		f->seg_series = mem_array(f->dict->n_series + 1, sizeof(*f->seg_series));
 		f->seg_task = mem_array(f->dict->n_tasks + 1, sizeof(*f->seg_task));
@@ -429,9 +487,12 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 			rc = sum_run(f, run, e);
 		run = select_run_in(f->sel, path, i);
 	}
+	if (f->late && f->seg_series)
+		place_stacks(f, n_leaves, n_cells);
 	free(f->seg_frame);
 	free(f->seg_image);
 	free(f->seg_process);
+	free(f->seg_function);
 	sum_series(f);
 	free(f->seg_task);
 	free(f->seg_series);
@@ -439,6 +500,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	free(f->seg_group);
 	f->seg_frame = f->seg_process = f->seg_plain = f->seg_group = NULL;
 	f->seg_image = NULL;
+	f->seg_function = NULL;
 	f->seg_task = NULL;
 	f->seg_series = NULL;
 	idmap_release(&f->seg_node);
@@ -462,6 +524,7 @@ static int fold_of(const struct selection *sel, const struct fold_opts *o, struc
 	bool gauge = kind->class == STORE_GAUGE;
 	int rc;
 
+	f.late = o->group == FOLD_BY_NONE && !o->with && !(o->reasons && kind->kind == STORE_KIND_OFFCPU);
 	b->pub.kind = kind;
 	b->pub.unit = o->count ? kind->unit_n : kind->unit_value;
 	rc = o->slices ? fold_slices_plan(sel, o->slices, &b->pub, e) : 0;

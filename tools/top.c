@@ -5,62 +5,43 @@
 #include <string.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
-
-#define uthash_fatal(msg) abort()
-#include <uthash.h>
 
 #define NO_ROW UINT32_MAX
 
-struct function {
-	char *key; /* name, NUL, module */
-	uint32_t row;
-	UT_hash_handle hh;
-};
-
-static char *function_key(const struct fold_frame *fr, size_t *len)
+/* The row of a frame's function; a new one at the end where it has none. */
+static uint32_t row_of(struct top *top, struct idmap *known, size_t *cap, const struct flame_tree *t, uint32_t frame)
 {
-	size_t name = strlen(fr->name) + 1, module = strlen(fr->module);
-	char *key = mem_alloc(name + module + 1);
+	const struct fold_frame *fr = &t->frames[frame];
+	uint64_t h = hash_str(hash_str(HASH_SEED, fr->name), fr->module), i;
 
-	memcpy(key, fr->name, name);
-	memcpy(key + name, fr->module, module);
-	*len = name + module;
-	return key;
+	for (; idmap_get(known, h, &i); h = hash_u64(h, 1)) {
+		const struct fold_frame *seen = &t->frames[top->rows[i].frame];
+
+		if (!strcmp(seen->name, fr->name) && !strcmp(seen->module, fr->module))
+			return (uint32_t)i;
+	}
+	idmap_set(known, h, top->n_rows);
+	mem_grow(top->rows, top->n_rows, *cap);
+	top->rows[top->n_rows] = (struct top_row){.frame = frame, .inlined = true};
+	return (uint32_t)top->n_rows++;
 }
 
 static void rows_make(struct top *top, const struct flame_tree *t)
 {
-	struct function *table = NULL, *f, *tmp;
+	struct idmap known = {0};
 	size_t cap = 0;
 
-	for (size_t i = 0; i < t->n_frames; i++) {
-		size_t len;
-		char *key;
-
+	for (uint32_t i = 0; i < t->n_frames; i++) {
 		top->row_of[i] = NO_ROW;
 		if (t->frames[i].origin == FOLD_GROUP)
 			continue;
-		key = function_key(&t->frames[i], &len);
-		HASH_FIND(hh, table, key, len, f);
-		if (f) {
-			free(key);
-		} else {
-			f = mem_alloc(sizeof(*f));
-			f->key = key;
-			f->row = (uint32_t)top->n_rows;
-			HASH_ADD_KEYPTR(hh, table, f->key, len, f);
-			mem_grow(top->rows, top->n_rows, cap);
-			top->rows[top->n_rows++] = (struct top_row){.frame = (uint32_t)i, .inlined = true};
-		}
-		top->rows[f->row].inlined &= t->frames[i].inlined;
-		top->row_of[i] = f->row;
+		top->row_of[i] = row_of(top, &known, &cap, t, i);
+		top->rows[top->row_of[i]].inlined &= t->frames[i].inlined;
 	}
-	HASH_ITER(hh, table, f, tmp) {
-		HASH_DEL(table, f);
-		free(f->key);
-		free(f);
-	}
+	idmap_release(&known);
 }
 
 /* In preorder the subtree of i is [i, end[i]). */

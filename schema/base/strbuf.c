@@ -146,12 +146,23 @@ static bool is_unseen(uint32_t c)
 	       (c >= 0x2066 && c <= 0x2069);
 }
 
+/* How much of it is printable ASCII: of names that is mostly all. */
+static size_t plain_len(const uint8_t *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && p[i] >= 0x20 && p[i] < 0x7f)
+		i++;
+	return i;
+}
+
 static void add_clean(struct strbuf *s, const void *data, size_t len, bool shown)
 {
 	const uint8_t *p = data;
-	size_t i = 0, n;
+	size_t i = plain_len(p, len), n;
 
 	strbuf_grow(s, len);
+	strbuf_add(s, p, i);
 	for (; i < len; i += n ? n : 1) {
 		n = utf8_len(p + i, len - i);
 		if (p[i] < 0x20 || p[i] == 0x7f)
