@@ -133,11 +133,38 @@ static inline bool next_row(struct pack_reader *r, struct sample_row *out)
 	return true;
 }
 
+/* Rows of one byte a number, as most are, up to one that is longer, or is none: that is left to next_row. */
+static size_t short_rows(struct pack_reader *r, struct sample_row *rows, size_t max)
+{
+	const uint8_t *p = r->data + r->pos, *end = r->data + r->len;
+	size_t n = 0, most = r->left < max ? (size_t)r->left : max;
+	uint32_t series = r->series;
+
+	for (; n < most && end - p >= 2; n++) {
+		uint32_t many = p[0] & 1;
+
+		if ((p[0] | (many ? p[1] : 0)) & 0x80 || p[0] >> 1 >= UINT32_MAX - series)
+			break;
+		series += (uint32_t)(p[0] >> 1) + 1;
+		rows[n] = (struct sample_row){.ts = r->ts, .n = many ? p[1] + 2u : 1, .series = series};
+		p += 1 + many;
+	}
+	r->pos = (size_t)(p - r->data);
+	r->series = series;
+	r->left -= n;
+	return n;
+}
+
 size_t pack_next(struct pack_reader *r, struct sample_row *rows, size_t max)
 {
 	size_t n = 0;
 
 	while (n < max && !r->bad && (r->left || r->pos < r->len)) {
+		size_t some = short_rows(r, &rows[n], max - n);
+
+		n += some;
+		if (some)
+			continue;
 		if ((r->left || next_bucket(r)) && next_row(r, &rows[n]))
 			n++;
 		else
