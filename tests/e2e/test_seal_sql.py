@@ -124,6 +124,17 @@ def test_totals_are_the_sums_of_the_view(one, two, window):  # noqa: F811
     assert rows(sonde(two[1], by.format(sums, f"sonde_totals{window}", ""))) == want
 
 
+@pytest.mark.parametrize("window", [(0, 1 << 40), (HOUR + 3540, HOUR + 3551)])
+def test_totals_have_the_names_of_the_view_and_when_they_were_seen(one, two, window):  # noqa: F811
+    names = "container, comm, pid, thread, tid, self, function, module, file, line"
+    asked = f"SELECT {names}, sum(samples), sum(cpu_ns), {{}} GROUP BY {', '.join(map(str, range(1, 11)))} ORDER BY {names}"
+    for plain, sealed in (one, two):
+        want = rows(sonde(plain, asked.format(f"min(ts) AS first, max(ts) AS last FROM cpu_samples WHERE ts >= {window[0]} AND ts < {window[1]}")))
+        assert want
+        for store in (plain, sealed):
+            assert rows(sonde(store, asked.format(f"min(first_ts) AS first, max(last_ts) AS last FROM sonde_totals{window}"))) == want
+
+
 def test_the_frames_of_a_stack_are_those_of_the_view(one, two):  # noqa: F811
     view = "SELECT stack_id, depth, function, line, offset, inlined FROM stack_frames WHERE stack_id IN (SELECT stack_id FROM cpu_samples)"
     native = ("SELECT k.stack_id, k.depth, f.function, f.line, f.offset, f.inlined FROM (SELECT DISTINCT stack_id FROM cpu_samples) s, "

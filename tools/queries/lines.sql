@@ -5,5 +5,5 @@
 -- from = 0: not before this time
 -- to = 9e18: before this time
 SELECT file, line, function, sum(samples) AS samples, round(sum(cpu_ns) / 1e9, 3) AS cpu_s
-FROM cpu_samples WHERE NOT self AND line > 0 AND ts >= :from AND ts < :to AND (:comm = '' OR comm = :comm)
+FROM sonde_totals(:from, :to) WHERE NOT self AND line > 0 AND (:comm = '' OR comm = :comm)
 GROUP BY 1, 2, 3 ORDER BY sum(cpu_ns) DESC, 1, 2 LIMIT :n;

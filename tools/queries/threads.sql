@@ -5,5 +5,5 @@
 -- from = 0: not before this time
 -- to = 9e18: before this time
 SELECT comm, pid, thread, tid, round(sum(cpu_ns) / 1e9, 3) AS cpu_s
-FROM cpu_samples WHERE NOT self AND ts >= :from AND ts < :to AND (:comm = '' OR comm = :comm)
+FROM sonde_totals(:from, :to) WHERE NOT self AND (:comm = '' OR comm = :comm)
 GROUP BY process_id, thread, tid ORDER BY sum(cpu_ns) DESC, tid LIMIT :n;
