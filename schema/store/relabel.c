@@ -287,6 +287,9 @@ static void exec(struct relabel *r, const char *text)
 		r->rc = sqlite3_exec(r->seg->db, text, NULL, NULL, NULL);
 }
 
+/* A sealed day has them not (sealday.c). */
+#define FIND_BY "CREATE INDEX IF NOT EXISTS function_by_hash ON function(hash); CREATE INDEX IF NOT EXISTS source_by_hash ON source(hash)"
+
 int relabel_image(struct relabel *r, uint32_t image, relabel_find *find, void *ctx, struct relabel_gain *g,
 		  struct err *e)
 {
@@ -301,6 +304,8 @@ int relabel_image(struct relabel *r, uint32_t image, relabel_find *find, void *c
 	r->rc = SQLITE_OK;
 	exec(r, "BEGIN IMMEDIATE");
 	list = frames_read(r, image, &n);
+	if (n)
+		exec(r, FIND_BY);
 	for (size_t i = 0; i < n && r->rc == SQLITE_OK; i++)
 		frame_gain(r, image, &list[i], find, ctx, &gained);
 	exec(r, "COMMIT");

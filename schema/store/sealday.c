@@ -103,6 +103,10 @@ static int list_latest(struct sealday *d, const char *latest)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* By these a writer finds what is there already; sealing does so in memory, and questions go by id: nobody needs them in a day. */
+#define FOR_WRITERS "DROP INDEX IF EXISTS function_by_hash; DROP INDEX IF EXISTS source_by_hash; DROP INDEX IF EXISTS image_by_hash;" \
+		    "DROP INDEX IF EXISTS container_by_hash; DROP INDEX IF EXISTS process_by_pid"
+
 static int prepare_db(struct sealday *d, const char *latest)
 {
 	int version, rc = sqlite3_open_v2(d->path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
@@ -117,6 +121,8 @@ static int prepare_db(struct sealday *d, const char *latest)
 		return -version;
 	if (rc == SQLITE_OK)
 		rc = migrate_apply(d->db, version);
+	if (rc == SQLITE_OK)
+		rc = exec(d->db, FOR_WRITERS);
 	if (rc == SQLITE_OK)
 		rc = list_latest(d, latest);
 	return rc == SQLITE_OK ? describe(d) : rc;

@@ -7,6 +7,7 @@
 Both CPUs compile this source, over and over if it ends too soon (which is said: a build that is repeated has its stacks
 again). `sonde-cpu` at 99 Hz in buckets of 10 s, as always-on, and `perf record -a -g -F 99` run beside each other. The
 store is sealed as sonde-seal does it; pprof.gz is one profile of all its samples. An hour is reckoned from what was measured.
+The last rows are no format of sonde's but a measure: the same facts in columns, compressed (witness.py).
 """
 import argparse
 import datetime
@@ -21,6 +22,7 @@ import tempfile
 import time
 
 import bench
+import witness
 
 SEAL = os.path.join(bench.BIN, "sonde-seal")
 SONDE = os.path.join(bench.BIN, "sonde")
@@ -78,12 +80,13 @@ def seal(store):
 def parts_of(day):
     """Bytes by what they are for."""
     db = sqlite3.connect(f"file:{day}?mode=ro", uri=True)
-    kinds = {"sample_pack": "blocks", "sample": "sums by the hour", "stack": "stacks", "series": "stacks", "process": "processes, with command lines",
-             "text": "processes, with command lines"}
+    kinds = {"sample_pack": "blocks", "sample": "sums by the hour", "stack": "stacks", "series": "series", "frame": "frames",
+             "function": "functions", "process": "processes, threads, command lines", "task": "processes, threads, command lines",
+             "text": "processes, threads, command lines"}
     out = {}
     for name, size in db.execute("SELECT coalesce(m.tbl_name, 'other'), sum(pgsize) FROM dbstat s LEFT JOIN sqlite_master m ON m.name = s.name"
                                  " GROUP BY 1"):
-        out[kinds.get(name, "frames, functions, all else")] = out.get(kinds.get(name, "frames, functions, all else"), 0) + size
+        out[kinds.get(name, "all else")] = out.get(kinds.get(name, "all else"), 0) + size
     stacks, samples = db.execute("SELECT (SELECT count(*) FROM stack), (SELECT sum(n) FROM sample_pack)").fetchone()
     db.close()
     return out, stacks, samples
@@ -97,6 +100,10 @@ def table(opts, rounds, done, base):
     rows = [("sealed", os.path.getsize(day)), *((f"- {k}", v) for k, v in sorted(parts.items(), key=lambda x: -x[1])),
             ("plain segments, before", before), ("pprof.gz, one profile of all", os.path.getsize(f"{base}/x.pb.gz")),
             ("perf.data (`-a -g -F 99`, frame pointers)", os.path.getsize(f"{base}/perf.data"))]
+    least = witness.sizes(day)
+    rows += [("the day's facts in columns, `zlib -9` each", sum(v[0] for v in least.values())),
+             ("the same, `xz -9e` each", sum(v[1] for v in least.values())),
+             *((f"- {name}", v[1]) for name, v in sorted(least.items(), key=lambda x: -x[1][1]))]
     out = [f"Machine: {bench.machine()}. Date: {datetime.date.today()}. Command: `{bench.command()}` ({opts.minutes:g} minutes, "
            f"{rounds} build{'s' if rounds > 1 else ''} begun, {samples} samples, {stacks} stacks, "
            f"{sum((done.get('lost') or {}).values())} samples lost).", "",

@@ -255,6 +255,11 @@ static void a_day_is_made_anew_with_each_segment_that_comes(void **state)
 	assert_int_equal(fixture_files(f->dir, ".db"), 2);
 	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM (SELECT ts FROM sample_pack a WHERE EXISTS "
 							    "(SELECT 1 FROM sample_pack b WHERE b.ts > a.ts AND b.ts <= a.last))"), 0);
+	/* indexes that only writers need, built by migrations of each file, are in none of its makes */
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name IN"
+							    " ('function', 'source', 'image', 'container', 'process')"), 0);
+	assert_int_equal(fixture_sql(fixture_segment(f, 1), "SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name IN"
+							    " ('function', 'source', 'image', 'container', 'process')"), 5);
 }
 
 struct killer {
