@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # docker: the first process of a guest whose cgroups are version 2 alone: starts a real dockerd, runs containers under
-# sonde-cpu, and reports as guest.sh does. Judges nothing: test_docker_v2.py does.
+# sonde-cpu, one under sonde-offcpu, and reports as guest.sh does. Judges nothing: test_docker_v2.py does.
 export PATH=/sonde:/usr/bin:/usr/sbin:/usr/local/bin:/bin HOME=/run DOCKER_RAMDISK=1
 /bin/busybox --install -s /bin
 mount -t devtmpfs dev /dev 2>/dev/null
@@ -38,10 +38,14 @@ engine() {
 	tar -C /image -c . | docker import - shop/web:1 >/dev/null
 }
 
+# STORE PROGRAM OPTIONS...: returns once it records.
 capture() {
+	store=$1
+	shift
+	rm -f /run/progress
 	mkfifo /run/progress
-	sonde-cpu --store /run/store --bucket 1s --freq 199 --progress-fd 3 3>/run/progress 2>/run/messages &
-	cpu=$!
+	"$@" --store "/run/$store" --bucket 1s --progress-fd 3 3>/run/progress 2>/run/messages &
+	loader=$!
 	exec 4</run/progress
 	while read -r line <&4; do
 		case $line in *'"ready"'*) return 0 ;; esac
@@ -69,20 +73,40 @@ by_hand() {
 	done
 }
 
+# Its last words; the section ends when it has.
+captured() {
+	kill -INT $loader
+	while kill -0 $loader 2>/dev/null; do sleep 1; done
+	cat /run/messages
+}
+
+# One that wants a whole CPU and may have half: what its cgroup says of it.
+quota() {
+	capture waits sonde-offcpu || return 1
+	docker run -d --name half --network none --cpus 0.5 shop/web:1 /bin/burn-static 600000 1 >/dev/null
+	sleep 8
+	cd "/sys/fs/cgroup/docker/$(docker inspect --format '{{.Id}}' half)" || return 1
+	cat cpu.max cpu.stat
+	cd /
+	captured >&2
+	docker kill half >/dev/null
+}
+
 ID=1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 section kernel uname -r
 section engine engine
-section capture capture
+section capture capture store sonde-cpu --freq 199
 section contain contain
 section inspect docker inspect --format '{{.Name}} {{.Id}} {{.RestartCount}} {{.Config.Image}}' web-1 host-view
 section by-hand by_hand "system.slice/docker-$ID.scope" \
 	"kubepods.slice/kubepods-pod1a_2b.slice/cri-containerd-2${ID#?}.scope" "lxc.payload.db-1/system.slice/x.service"
-kill -INT $cpu
-section messages sh -c "wait $cpu 2>/dev/null; cat /run/messages"
-while kill -0 $cpu 2>/dev/null; do sleep 1; done
+section messages captured
 section containers sonde sql --store /run/store --json "SELECT DISTINCT p.comm, c.name, c.runtime, c.runtime_id, c.image, c.project,
 	c.service, c.restarts, p.unit, p.cgroup FROM processes p LEFT JOIN containers c ON c.runtime_id = p.container_id AND c.runtime_id <> ''
 	WHERE p.comm = 'burn-static'"
+section quota quota
+section neighbours sonde neighbours --store /run/waits --comm burn-static --json
+section ready sonde sql --store /run/waits --json "SELECT sum(total_ns) AS ns FROM runqueue WHERE comm = 'burn-static'"
 section log tail -n 40 /run/dockerd.log
 section bye dmesg
 poweroff -f

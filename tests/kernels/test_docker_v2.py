@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Docker on cgroup version 2: a real dockerd on a Debian kernel in qemu, whose containers sonde-cpu names from outside. The oracle
-is docker inspect. make check-docker-v2."""
+"""Docker on cgroup version 2: a real dockerd on a Debian kernel in qemu, whose containers sonde-cpu names from outside, and of
+one of which sonde-offcpu says that a quota holds it back. The oracles are docker inspect and the container's cpu.stat.
+make check-docker-v2."""
 import os
 import shutil
 import threading
@@ -11,7 +12,7 @@ import pytest
 from conftest import BUILD, CACHE, HERE, debian
 
 LIMIT = 1500  # an emulated CPU, on a machine that others use
-SONDE = ["sonde", "sonde-cpu", "sonde-maps", "sonde-index"]
+SONDE = ["sonde", "sonde-cpu", "sonde-offcpu", "sonde-maps", "sonde-index"]
 ENGINE = ["dockerd", "containerd", "containerd-shim-runc-v2", "runc", "docker"]
 BY_HAND = "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -98,3 +99,19 @@ def test_cgroups_of_other_forms_are_told_apart(judged):
     assert (pod["runtime"], pod["runtime_id"]) == ("containerd", "2" + BY_HAND[1:])
     (lxc,) = rows["/lxc.payload.db-1/system.slice/x.service"]
     assert (lxc["runtime"], lxc["name"]) == ("lxc", "db-1")
+
+
+def test_half_a_cpu_is_told_as_a_quota_and_no_neighbour(judged):
+    section = judged.sections["quota"]
+    assert section.status == 0 and section.out.startswith("50000 100000\n"), section
+    held = 1000 * int(dict(line.split() for line in section.out.splitlines()[1:])["throttled_usec"])
+    if held < 1e9:
+        pytest.skip(f"missing: an emulated CPU with time (held back for {held / 1e9:.1f} s)")
+    answer = judged.sections["neighbours"].json()
+    (mine,) = [h for h in answer["throttled"] if h["cgroup"].startswith("/docker/")]
+    # read once a second, and before and after cpu.stat was
+    assert 0.9 * held - 0.6e9 <= mine["throttled_ns"] <= 1.1 * held + 1.5e9, (mine, held)
+    by_others = sum(r["total_ns"] for r in answer["rows"] if r["who"] == "thread" and r["by_comm"] != "burn-static")
+    assert by_others < mine["throttled_ns"], answer
+    ready = judged.sections["ready"].json()["rows"][0]["ns"]
+    assert ready >= 0.8 * held, (ready, held)
