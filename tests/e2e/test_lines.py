@@ -187,6 +187,7 @@ def has_lines(rows, told):
     return own >= {*(("hot", int(line)) for line in told["hot"]), ("nano", int(list(told["nano"])[0]))}
 
 
+@pytest.mark.alone  # such lines are read at the lowest priority, while nothing else is to be indexed
 def test_lines_that_take_long_to_read_reach_what_was_recorded_before(scratch, store):
     """A program with much debug information, met for the first time: its lines come while it is recorded, and reach the
     samples taken before."""
