@@ -193,9 +193,28 @@ static void fix_idle(const struct selection *sel, struct err *e)
 		err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s (it may have waited)    sonde stacks (without the filter)");
 }
 
+/* All that ran was sonde: its samples are there, and left out. */
+static bool only_self(const struct selection *sel)
+{
+	uint32_t kinds = 0;
+
+	for (size_t i = 0; !sel->self && i < sel->n_segments; i++)
+		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
+	return kinds & 1u << STORE_KIND_CPU;
+}
+
+static void fix_only_self(const struct selection *sel, struct err *e)
+{
+	char from[40], to[40];
+
+	err_fix(e, "sonde stacks --self --from %s --to %s (sonde's own samples)    sonde status (what is there)",
+		when_zoned(sel->from_ns, from, sizeof(from)), when_zoned(sel->to_ns, to, sizeof(to)));
+}
+
 int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *e)
 {
 	struct strbuf near cleanup_strbuf = STRBUF_INIT;
+	bool narrow = select_is_narrow(sel), self;
 	char there[96];
 
 	tell_span(sel, there, sizeof(there));
@@ -207,11 +226,14 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 	}
 	if (kind != STORE_KIND_CPU)
 		return nothing_else(sel, store_kind_info(kind), there, e);
+	self = !narrow && only_self(sel);
 	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples%s%s in %s: %s%s", *sel->what ? " of " : "", sel->what, sel->range,
-		select_is_narrow(sel) ? "what the filters name did not run on a CPU then, or does not exist" :
-		"nothing was recorded then, or the host was idle", there);
-	if (select_is_narrow(sel))
+		narrow ? "what the filters name did not run on a CPU then, or does not exist" :
+		self ? "the host was idle, but for sonde itself" : "nothing was recorded then, or the host was idle", there);
+	if (narrow)
 		fix_idle(sel, e);
+	else if (self)
+		fix_only_self(sel, e);
 	else
 		err_fix(e, "sonde status (what is there)    sudo sonde record -d 10s");
 	return -ENODATA;

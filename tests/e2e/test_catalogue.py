@@ -12,7 +12,7 @@ import subprocess
 
 import livedin
 import pytest
-from conftest import BIN, WORKLOADS, need, need_root, segments
+from conftest import BIN, BUILD, WORKLOADS, need, need_root, segments
 
 AT = 1795144200
 WHEN = ["--from", str(AT - 1200), "--to", str(AT)]
@@ -123,6 +123,19 @@ def test_nothing_in_a_range_says_what_there_is_and_where_the_waits_are(made):
                 ["no CPU samples of restic", "did not run on a CPU then", "the store holds samples from"], "sonde waits --idle --comm restic")
     done = run("stacks", "--from", "2001-01-01", "--to", "2001-01-02", store=made)
     assert_said(done, 4, ["no CPU samples", "2001-01-01", "the store holds samples from"], "sonde status")
+
+
+def test_where_sonde_alone_ran_its_own_samples_are_named(tmp_path):
+    put = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", put)
+    told = [{"run": "cpu", "from": AT, "to": AT + 60, "bucket_s": 10, "period_ns": 10000000},
+            {"kind": "cpu", "at": AT + 10, "n": 3, "pid": 7, "comm": "sonde-cpu", "self": True, "stack": ["main", "read_ring"]}]
+    subprocess.run([put, tmp_path / "store"], input="\n".join(map(json.dumps, told)), text=True, check=True)
+    at = ["--from", AT, "--to", AT + 60]
+    done = run("stacks", *at, store=tmp_path / "store")
+    assert_said(done, 4, ["no CPU samples", "the host was idle, but for sonde itself"], "sonde stacks --self --from")
+    fix = shlex.split(re.search(r"(sonde stacks [^()]*)", done.stderr.split("fix: ")[1])[1])
+    assert "read_ring" in run(*fix[1:], store=tmp_path / "store").stdout
 
 
 @pytest.mark.parametrize("words, near", [(["flame", "ngix"], "nginx"), (["stacks", "postgrse"], "postgres"), (["ps", "wbe"], "web")])
