@@ -34,6 +34,7 @@ static uint32_t edge_of(struct diffing *d, uint32_t caller, uint32_t function)
 void diff_edges_make(struct diffing *d)
 {
 	d->edge = mem_array(d->pub.n_nodes, sizeof(*d->edge));
+	idmap_reserve(&d->edge_of, d->pub.n_nodes); /* mostly a new one each */
 	for (uint32_t i = 0; i < d->pub.n_nodes; i++) {
 		const struct diff_node *n = &d->pub.nodes[i];
 

@@ -242,14 +242,14 @@ static int side_make(struct making *m, int side, struct err *e)
 	}
 	if (!rc)
 		rc = side_select(m, side, &args, e);
+	if (!rc && side == DIFF_BEFORE && m->out->sel[DIFF_AFTER]) /* mostly the same ones: their dictionaries are read */
+		select_segments_take(m->out->sel[side], m->out->sel[DIFF_AFTER]);
 	if (!rc)
 		rc = fold_kind_of(m->a->type, m->out->sel[side], &m->opts, e);
 	if (!rc && !m->opts.kind && side == DIFF_BEFORE)
 		m->opts.kind = m->out->fold[DIFF_AFTER]->kind->kind;
 	if (!rc)
 		rc = fold_make(m->out->sel[side], &m->opts, &m->out->fold[side], e);
-	if (!rc)
-		select_segments_close(m->out->sel[side]);
 	return say_which(side, e, rc);
 }
 
@@ -274,6 +274,9 @@ int diff_sides_make(const struct diff_side_args *a, struct diff_sides *out, stru
 		rc = side_make(&m, DIFF_AFTER, e);
 	if (!rc)
 		rc = side_make(&m, DIFF_BEFORE, e);
+	for (int i = 0; i < 2; i++)
+		if (out->sel[i])
+			select_segments_close(out->sel[i]);
 	if (rc)
 		diff_sides_release(out);
 	return rc;

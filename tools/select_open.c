@@ -46,6 +46,13 @@ void select_segments_close(const struct selection *s)
 	release_all(s->open);
 }
 
+void select_segments_take(const struct selection *s, const struct selection *from)
+{
+	release_all(s->open);
+	*s->open = *from->open;
+	*from->open = (struct select_open){0};
+}
+
 static void move_to_front(struct select_open *o, int i)
 {
 	struct held h = o->held[i];
