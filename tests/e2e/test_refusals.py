@@ -184,3 +184,14 @@ def test_a_host_that_lacks_things_is_told_once_and_works(sonde, store):
     assert "BTF" in names
     done = sonde("record", "-d", "2s", "--json", store=store, check=True)
     assert "modules" not in done.stderr and "kprobe" not in done.stderr
+
+
+@pytest.mark.parametrize("program", ["sonde-cpu", "sonde-offcpu"])
+def test_a_boot_clock_that_is_not_the_kernels_is_refused(store, program):
+    """What began before the capture would be told as a wait of hours."""
+    need_root()
+    prefix = ["unshare", "-T", "--boottime", "10000"]
+    if run("true", prefix=prefix).returncode:
+        pytest.skip("missing: time namespaces (CONFIG_TIME_NS)")
+    done = run(os.path.join(BIN, program), "--store", store, "--duration", "1s", prefix=prefix)
+    assert_said(done, 3, "boot clock is 10000 s from the kernel's", "nsenter --time=/proc/1/ns/time")

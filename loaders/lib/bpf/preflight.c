@@ -24,6 +24,7 @@
 
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"
+#define OFFSETS_PATH "/proc/self/timens_offsets"
 #define KALLSYMS_LOOK 20000          /* lines: per-CPU data comes first, some thousand symbols at most */
 #define STORE_ROOM (1u << 20)       /* a disk with less is full: no store can begin there */
 #define KERNEL_HALF (1ull << 63)
@@ -135,6 +136,25 @@ static int lockdown(struct err *e)
 	return -EPERM;
 }
 
+/* The kernel stamps what happens by its own clock: ours must be that one. */
+static int boot_clock(const char *prog, struct err *e)
+{
+	cleanup_file FILE *f = fopen(OFFSETS_PATH, "re");
+	char line[128];
+	long long seconds = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "boottime %lld", &seconds) == 1)
+			break;
+	if (!seconds)
+		return 0;
+	err_set(e, -ENOTSUP, EXIT_PREREQUISITE,
+		"in this time namespace the boot clock is %lld s from the kernel's (%s): all that is recorded would have wrong times",
+		seconds, OFFSETS_PATH);
+	err_fix(e, "nsenter --time=/proc/1/ns/time %s ... (outside of the container)", prog);
+	return -ENOTSUP;
+}
+
 int preflight(const char *prog, struct err *e)
 {
 	int err = kernel_version(e);
@@ -143,6 +163,8 @@ int preflight(const char *prog, struct err *e)
 		err = type_information(e);
 	if (!err)
 		err = lockdown(e);
+	if (!err)
+		err = boot_clock(prog, e);
 	if (!err)
 		err = rights(prog, e);
 	return err;
@@ -157,7 +179,7 @@ static void check_missing(struct check *c, const char *name, const struct err *e
 		check_add(c, name, CHECK_WARN, e->fix[0] ? e->fix : NULL, "%s", e->what);
 }
 
-static void check_kernel(struct check *c, bool needed)
+static void check_kernel(struct check *c, const char *prog, bool needed)
 {
 	struct err e = {0};
 	struct utsname u;
@@ -177,6 +199,9 @@ static void check_kernel(struct check *c, bool needed)
 	e = (struct err){0};
 	if (lockdown(&e))
 		check_missing(c, "lockdown", &e, needed);
+	e = (struct err){0};
+	if (boot_clock(prog, &e))
+		check_missing(c, "boot clock", &e, needed);
 }
 
 static void check_rights(struct check *c, const char *prog, bool needed)
@@ -343,7 +368,7 @@ static void check_store(struct check *c, const char *dir)
 
 void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed)
 {
-	check_kernel(c, needed);
+	check_kernel(c, prog, needed);
 	check_rights(c, prog, needed);
 	check_symbols(c);
 	check_mappings(c);
