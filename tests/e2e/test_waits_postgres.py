@@ -124,6 +124,7 @@ def test_a_noisy_neighbour_is_named_and_is_no_lock(sonde, capture, store, scratc
             time.sleep(0.05)
         shutil.copy(os.path.join(WORKLOADS, "burn"), os.path.join(scratch, "burner"))
         burner = subprocess.Popen([os.path.join(scratch, "burner"), "600000"], stdout=subprocess.DEVNULL)
+        os.setpriority(os.PRIO_PROCESS, burner.pid, -10)  # whatever else the host does, it is the noisiest there
         os.sched_setaffinity(0, before)
         victims = backends(server)
         first = {pid: cpu_of(pid) for pid in [*victims, burner.pid]}
