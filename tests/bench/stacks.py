@@ -133,7 +133,7 @@ def tell(rows, i):
 def measure_beside(opts, folder, mix):
     rows = {"sonde": [], "perf": []}
     with bench.Mix(mix, 86400):
-        bench.warm_up(folder + "/store", quiet_s=4, limit_s=40)
+        bench.warm_up(folder + "/store", limit_s=60)
         for i in range(opts.rounds):
             beside_perf(opts, folder, rows)
             tell(rows, i)
