@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """day: questions to a day of 50 million samples (tests/bench/makeday.c): time and peak memory, beside what is to be reached.
 
-    tests/bench/day.py [--hours N] [--keep DIR] [--rounds N] [--sealed]
+    tests/bench/day.py [--hours N] [--keep DIR] [--rounds N] [--sealed] [--write docs/BENCHMARKS.md]
 """
 import argparse
 import os
@@ -13,9 +13,12 @@ import sys
 import tempfile
 import time
 
+import bench
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
 AT = 1795144200
+NAMED = ("hottest", "lines", "who", "threads", "commands", "kernel", "unnamed")
 
 
 def run(*argv):
@@ -43,6 +46,7 @@ def main():
     parser.add_argument("--hours", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sealed", action="store_true", help="sealed before it is asked")
+    parser.add_argument("--write", help="put the table between the markers of this file")
     parser.add_argument("--keep", help="a store made before, or to be kept")
     opts = parser.parse_args()
     base = tempfile.mkdtemp(prefix="sonde-day-")
@@ -63,17 +67,26 @@ def main():
             ("diff of two hours, one with the other", 0.25 if opts.sealed else 2.0, 256, ["diff", *at, "--from", str(AT - 3600)]),
             ("the same, as JSON", 0.25 if opts.sealed else 2.0, 256, ["diff", "--json", *at, "--from", str(AT - 3600)]),
             ("timeline of all of it", 0.5 if opts.sealed else 4.0, 256, ["timeline", *at, "--from", str(AT - 3600 * opts.hours)]),
+            ("the twenty hottest functions of all of it", 0.5 if opts.sealed else 4.0, 256,
+             ["stacks", "-n", "20", *at, "--from", str(AT - 3600 * opts.hours)]),
             ("ps of a minute", 0.1, 256, ["ps", *at, "--from", str(AT - 60)]),
             ("explain of a minute against ten", 1.0, 256, ["explain", *at, "--from", str(AT - 60)]),
+            ("status", 0.05, None, ["status", "--store", store]),
+            *((f"sql @{name}", 0.5, None, ["sql", "--store", store, f"@{name}"]) for name in NAMED if opts.sealed),
         ]
-        print("| question | wall s (lowest-highest) | CPU s | peak MB | to reach |\n|---|---|---|---|---|")
+        lines = [f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` (a day of "
+                 f"{opts.hours} hours{', sealed' if opts.sealed else ''}; {opts.rounds} rounds, the median).", "",
+                 "| question | wall s (lowest-highest) | CPU s | peak MB | to reach |", "|---|---|---|---|---|"]
         late = 0
         for title, most, memory, argv in questions:
             rows = [run(f"{BUILD}/bin/sonde", *argv) for _ in range(opts.rounds)]
             wall, cpu, peak = (statistics.median(r[k] for r in rows) for k in range(3))
             late += bool(most and cpu > most) + bool(memory and peak > memory)
-            print(f"| {title} | {wall:.3f} ({min(r[0] for r in rows):.3f}-{max(r[0] for r in rows):.3f}) | {cpu:.3f} | {peak:.0f} | "
+            lines.append(f"| {title} | {wall:.3f} ({min(r[0] for r in rows):.3f}-{max(r[0] for r in rows):.3f}) | {cpu:.3f} | {peak:.0f} | "
                   f"{f'{most} s' if most else ''} {f'{memory} MB' if memory else ''} |")
+        print("\n".join(lines))
+        if opts.write:
+            bench.put_between(opts.write, "day", "\n".join(lines) + "\n")
     finally:
         shutil.rmtree(base, ignore_errors=True)
     return 1 if late else 0

@@ -62,4 +62,4 @@ bench-day: all $(B)/tests/makeday
 # the same, sealed
 .PHONY: bench-day-sealed
 bench-day-sealed: all $(B)/tests/makeday
-	@$(PYTHON) tests/bench/day.py --sealed
+	@$(PYTHON) tests/bench/day.py --sealed --write docs/BENCHMARKS.md
