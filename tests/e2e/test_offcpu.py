@@ -243,6 +243,9 @@ def test_above_the_limit_stacks_stand_for_those_that_were_not_taken(tmp_path):
 @pytest.mark.live
 def test_above_the_limit_twenty_recordings_have_no_bias(tmp_path):
     counts, times, lengths = above_the_limit(tmp_path, 20)
+    for what, off in (("counts", counts), ("times", times), ("lengths", lengths)):
+        mean, spread = sum(off) / len(off), math.sqrt(sum(x * x for x in off) / len(off))
+        print(f"{what}: {100 * mean:+.1f} % off, standard error {100 * spread / math.sqrt(len(off)):.1f}")
     assert unbiased(counts), counts
     assert unbiased(times), times
     assert unbiased(lengths), lengths  # a wait is not longer for its stack having been taken

@@ -83,6 +83,7 @@ def test_each_thread_was_off_the_cpu_as_long_as_offcputime_says(watched):
     for t in told["threads"]:
         sums = of_states(store, t["tid"])
         mine = sums["blocked"][1] + sums["ready"][1]
+        print(f"{t['name']}: {mine / theirs[t['tid']]:.4f} of offcputime's")
         # it begins when a thread first leaves a CPU: how that came to its first one is left out
         assert 0.98 * theirs[t["tid"]] <= mine <= 1.02 * theirs[t["tid"]] + sums["ready"][2], (t, mine, theirs[t["tid"]])
 
@@ -95,6 +96,7 @@ def test_run_queues_are_those_of_runqlat(sonde, watched):
     for t in told["threads"]:
         hist, row = theirs[t["tid"]], rows[t["name"]]
         n = sum(h["count"] for h in hist)
+        print(f"{t['name']}: {row['count']} times ready, {n} by runqlat")
         assert abs(row["count"] - n) <= 3 + 0.02 * n, (t, row, n)
         for part, key in ((0.5, "p50_ns"), (0.95, "p95_ns"), (0.99, "p99_ns")):
             slots = {rank(hist, max(0.0, part - 0.02)), rank(hist, min(1.0, part + 0.02))}
