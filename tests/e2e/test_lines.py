@@ -187,7 +187,6 @@ def has_lines(rows, told):
     return own >= {*(("hot", int(line)) for line in told["hot"]), ("nano", int(list(told["nano"])[0]))}
 
 
-@pytest.mark.alone  # such lines are read at the lowest priority, while nothing else is to be indexed
 def test_lines_that_take_long_to_read_reach_what_was_recorded_before(scratch, store):
     """A program with much debug information, met for the first time: its lines come while it is recorded, and reach the
     samples taken before."""
@@ -200,7 +199,9 @@ def test_lines_that_take_long_to_read_reach_what_was_recorded_before(scratch, st
     with open(strings, "ab") as f:
         f.write(b"x" * 3000000 + b"\0")
     subprocess.run(["objcopy", "--update-section", f".debug_str={strings}", program], check=True)
-    told = json.loads(subprocess.run([program, "0.01"], capture_output=True, text=True, check=True).stdout)
+    told = {"turns": {"outer": 0}}  # a busy host may leave so short a run no turn of one kind, whose lines it knows nothing of then
+    while not told["turns"]["outer"]:
+        told = json.loads(subprocess.run([program, "0.1"], capture_output=True, text=True, check=True).stdout)
     notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
     build_id, images = notes.split("Build ID: ")[1].split()[0], os.path.join(store, "images")
     c = Capture(store, "--freq", "499", "--comm", "large").start()  # a busy host's dictionary may begin anew meanwhile
