@@ -265,6 +265,26 @@ cpu_comes_and_goes() {
 	echo $n >/run/switched
 }
 
+# The wall clock is set ahead and back, and the machine sleeps for two seconds, if it can; what it said is in /run/slept.
+clock_is_set_and_we_sleep() {
+	sleep 1
+	for by in 3600 -7200 3600; do
+		date -s "@$(($(date +%s) + by))"
+		sleep 0.3
+	done
+	before=$(cut -d. -f1 /proc/uptime)
+	echo +2 >/sys/class/rtc/rtc0/wakealarm && echo mem >/sys/power/state && echo "slept $(($(cut -d. -f1 /proc/uptime) - before))"
+} >/run/slept 2>&1
+
+# The wall clock does not tell how long this took.
+offcpu_clock() {
+	cut -d' ' -f1 /proc/uptime >/run/uptimes
+	offcpu_run offcpu-clock
+	rc=$?
+	cut -d' ' -f1 /proc/uptime >>/run/uptimes
+	return $rc
+}
+
 offcpu_told() {
 	section $1-totals ask $1 "SELECT tid, comm, thread, state, reason, sum(count) AS count, sum(total_ns) AS ns, \
 		max(max_ns) AS max_ns FROM wait_totals WHERE comm IN ('waits', 'sleep') GROUP BY 1, 2, 3, 4, 5"
@@ -281,6 +301,11 @@ offcpu_all() {
 	offcpu_told offcpu
 	section offcpu-plain offcpu_run offcpu-plain --tracepoints plain
 	offcpu_told offcpu-plain
+	meanwhile=clock_is_set_and_we_sleep
+	section offcpu-clock offcpu_clock
+	section offcpu-clock-slept cat /run/slept
+	section offcpu-clock-uptimes cat /run/uptimes
+	offcpu_told offcpu-clock
 	if [ ! -w /sys/devices/system/cpu/cpu1/online ]; then
 		section offcpu-cpus-missing echo "this kernel cannot take CPU 1 offline"
 		return

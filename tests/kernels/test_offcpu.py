@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of sonde-offcpu on each kernel: it loads, and counts every wait of programs that know theirs.
 
-At typed tracepoints, at plain ones, and while a CPU comes and goes. An emulated CPU is slow and late: counts are compared
-within a tenth, lengths only with what the workload measured itself.
+At typed tracepoints, at plain ones, while a CPU comes and goes, and while clocks are set and the machine sleeps. An emulated
+CPU is slow and late: counts are compared within a tenth, lengths only with what the workload measured itself.
 """
 import pytest
 
@@ -90,3 +90,23 @@ def test_the_cpu_has_come_and_gone_meanwhile(report):
     if "offcpu-cpus-missing" in report.sections:
         pytest.skip("missing: " + report.sections["offcpu-cpus-missing"].out)
     assert int(report.sections["offcpu-cpus-switched"].out) >= 2
+
+
+def test_clocks_that_are_set_and_a_machine_that_sleeps_make_no_phantom_waits(report):
+    """Time asleep belongs to the wait it fell into (the boot clock counts it), the wall clock's jumps to none."""
+    slept = report.sections["offcpu-clock-slept"].out
+    if "slept" not in slept:
+        pytest.skip("missing: a guest that sleeps and wakes: " + slept)
+    told = Told(report, "offcpu-clock")
+    done, totals = told.done(), told.rows("totals")
+    assert done["lost_total"] == 0 and done["seen"] == done["samples"]
+    began, ended = map(float, report.sections["offcpu-clock-uptimes"].out.split())
+    assert max(r["max_ns"] for r in totals) <= (ended - began) * 1e9
+    for thread in told.threads():
+        mine = [r for r in totals if r["tid"] == thread["tid"]]
+        wall = sum(r["ns"] for r in mine)
+        # its own clock begins after it was made, and ends before it ends
+        late = 2 * max(r["max_ns"] for r in mine if r["state"] == "ready")
+        assert 0.99 * thread["wall_ns"] <= wall <= 1.01 * thread["wall_ns"] + 50e6 + late, (thread, mine)
+    asleep = int(slept.split("slept ")[1])
+    assert asleep >= 2 and max(r["ns"] for r in totals if r["comm"] == "sleep" and r["reason"] == "sleep") >= 1e9 * asleep
