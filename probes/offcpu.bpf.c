@@ -13,9 +13,9 @@
  * 1. The state at sched_switch is the tracepoint's argument where it has one (5.18), else the task's, which a waker may
  *    have set anew by then: such a wait of no length counts as ready.
  * 2. A waker can be faster than the tracepoint of the thread that goes to sleep: it then finds it running, and leaves a
- *    hint. A thread that was blocked and comes back without having been woken was ready all the time: with a hint it
- *    blocked for no time, without one it did not block at all (a signal was pending).
- *    The same holds of one that is woken while its stack is taken: until that is done it has the CPU.
+ *    hint. A thread that was blocked and comes back with no more than that was ready all the time. The same holds of one
+ *    that is woken while its stack is taken: until that is done it has the CPU. One that comes back with neither was woken
+ *    where no tracepoint told: it was blocked until then. (Who stays because of a signal is not blocked: its state says so.)
  * 3. Nothing counts before begin_ns is set, after the attachment. Threads that are there then are read once, with the
  *    state they are in: what they began before is told apart, and counts from begin_ns on.
  * 4. An entry of `threads` ends with the thread's last switch (TASK_DEAD). Its key is the task's address: an exec that

@@ -8,19 +8,17 @@
  */
 #include "tools/fold.h"
 
-#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/base/clock.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
-#include "schema/base/strbuf.h"
 #include "schema/store/waitread.h"
 #include "tools/fold_build.h"
 #include "tools/fold_kind.h"
+#include "tools/fold_nodes.h"
 #include "tools/fold_slices.h"
 #include "tools/fold_wall.h"
 #include "tools/reading.h"
@@ -29,195 +27,6 @@
 #include "tools/when.h"
 
 #define NOTHING 1
-#define WAYMARK 16 /* of so many stacks one is kept by group: from the nearest one on, nodes are found again quickly */
-
-struct folding {
-	struct fold_build *b;
-	struct fold *pub;                  /* of b */
-	const struct selection *sel;
-	struct fold_opts opts;
-	uint64_t found_self_ns;
-
-	/* of the segment at hand */
-	struct store_segment *seg;
-	const struct store_dict *dict;
-	int64_t seg_run;                   /* the run at hand, or 0: all */
-	bool is_with;                      /* the second kind is being told */
-	size_t n_told;                     /* processes that later segments have told of */
-	struct fold_spans spans;           /* when something recorded, if there are slices */
-	struct fold_spans heard;           /* when the runs did that have some of it */
-	const struct store_run_row *heard_run; /* the one noted last, of the segment at hand */
-	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
-	struct seg_task {
-		bool known;
-		uint32_t group;            /* its node */
-		const char *thread;        /* the fold's */
-	} *seg_task;
-	struct seg_series {                /* its sums over the range: a series comes once in each slice */
-		bool known, self, out;
-		uint32_t node, process;
-		uint64_t n, ns;
-	} *seg_series;
-	bool late;                         /* one group: nodes are made when all stacks that have something are known */
-	uint32_t *seg_plain;               /* stack -> node below the root or its last group, 0: not met yet; late: 1 until then */
-	uint32_t *seg_group;               /* stack -> that group's node */
-	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
-	struct seg_function {              /* a function's frames are many */
-		const char *name, *file;   /* NULL: not met yet */
-	} *seg_function;
-	struct idmap seg_node;             /* (group's node, stack) -> node of some, where there are groups */
-};
-
-/* --- frames --- */
-
-static enum fold_origin origin_of(const struct store_image_row *image, bool named)
-{
-	switch (image->kind) {
-	case STORE_IMAGE_KERNEL:
-	case STORE_IMAGE_MODULE:
-	case STORE_IMAGE_BPF:
-		return FOLD_KERNEL;
-	case STORE_IMAGE_JIT:
-		return FOLD_JIT;
-	case STORE_IMAGE_UNKNOWN:
-		return named ? FOLD_NATIVE : FOLD_UNKNOWN;
-	default:
-		return FOLD_NATIVE;
-	}
-}
-
-/* What a function is called, and its file, as the fold's own strings. */
-static struct seg_function function_of(struct folding *f, const struct store_frame_row *row)
-{
-	struct seg_function *known = &f->seg_function[row->function], fn = *known;
-
-	if (fn.name)
-		return fn;
-	fn = (struct seg_function){fold_text(f->b, row->name), fold_text(f->b, row->file ? row->file : "")};
-	if (row->function)
-		*known = fn;
-	return fn;
-}
-
-/* "name", or "name (file.c:12)" */
-static const char *frame_name(struct folding *f, const struct store_frame_row *row, const struct seg_function *fn)
-{
-	const char *slash;
-	cleanup_strbuf struct strbuf s = STRBUF_INIT;
-
-	if (!f->opts.lines || !row->line || !*row->file)
-		return fn->name;
-	slash = strrchr(row->file, '/');
-	strbuf_addf(&s, "%s (%s:%u)", row->name, slash && slash[1] ? slash + 1 : row->file, row->line);
-	return fold_text(f->b, strbuf_str(&s));
-}
-
-/* An image with its strings as the fold's own. */
-static const struct store_image_row *image_of(struct folding *f, uint32_t id)
-{
-	static const struct store_image_row none = {"", "", "", STORE_IMAGE_UNKNOWN};
-	const struct store_image_row *row = id && id < f->dict->n_images ? &f->dict->images[id] : &none;
-	struct store_image_row *image = &f->seg_image[row == &none ? 0 : id];
-
-	if (!image->name)
-		*image = (struct store_image_row){
-			.name = fold_text(f->b, row->name ? row->name : ""), .path = fold_text(f->b, row->path ? row->path : ""),
-			.build_id = fold_text(f->b, row->build_id ? row->build_id : ""), .kind = row->kind,
-		};
-	return image;
-}
-
-static uint32_t frame_from(struct folding *f, uint32_t id)
-{
-	const struct store_frame_row *row = &f->dict->frames[id];
-	const struct store_image_row *image = image_of(f, row->image);
-	const struct seg_function fn = function_of(f, row);
-	struct fold_frame new = {
-		.name = frame_name(f, row, &fn),
-		.module = image->name,
-		.module_path = image->path,
-		.build_id = image->build_id,
-		.file = fn.file,
-		.line = row->line,
-		.function_line = row->function_line,
-		.offset = row->offset,
-		.named = row->function != 0,
-		.inlined = row->inlined,
-		.origin = origin_of(image, row->function != 0),
-	};
-
-	return fold_add_frame(f->b, &new);
-}
-
-static uint32_t frame_of(struct folding *f, uint32_t id)
-{
-	if (!f->seg_frame[id])
-		f->seg_frame[id] = frame_from(f, id) + 1;
-	return f->seg_frame[id] - 1;
-}
-
-/* --- nodes --- */
-
-static bool known_node(const struct folding *f, uint32_t group, uint32_t stack, uint64_t *node)
-{
-	if (f->seg_plain[stack] && f->seg_group[stack] == group) {
-		*node = f->seg_plain[stack];
-		return true;
-	}
-	return group && stack % WAYMARK == 0 && idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
-}
-
-static uint32_t child_of(struct folding *f, uint32_t parent, uint32_t stack)
-{
-	uint32_t frame = f->dict->stack_frame[stack];
-
-	return f->opts.no_inline && f->dict->frames[frame].inlined ? parent : fold_child(f->b, parent, frame_of(f, frame));
-}
-
-/* The node of a stack below a group's node. Walks up to the nearest ancestor that is known, then down again. */
-static uint32_t node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
-{
-	cleanup_free uint32_t *path = NULL;
-	size_t n = 0, cap = 0;
-	uint64_t node = group;
-
-	for (uint32_t s = stack; s; s = f->dict->stack_parent[s]) {
-		if (known_node(f, group, s, &node))
-			break;
-		mem_grow(path, n, cap);
-		path[n++] = s;
-	}
-	while (n--) {
-		node = child_of(f, (uint32_t)node, path[n]);
-		if (group && path[n] % WAYMARK == 0)
-			idmap_set(&f->seg_node, (uint64_t)group << 32 | path[n], node);
-		f->seg_plain[path[n]] = (uint32_t)node;
-		f->seg_group[path[n]] = group;
-	}
-	return (uint32_t)node;
-}
-
-/* Late: what leaves, cells and series say of stacks becomes nodes. A stack's parent has the smaller id: two passes in the
- * order of ids, instead of a walk from each stack. */
-static void place_stacks(struct folding *f, size_t first_leaf, size_t first_cell)
-{
-	const struct store_dict *d = f->dict;
-	uint32_t *node = f->seg_plain;
-
-	for (size_t i = d->n_stacks; i-- > 1;)
-		if (node[i])
-			node[d->stack_parent[i]] = 1;
-	node[0] = 0;
-	for (size_t i = 1; i < d->n_stacks; i++)
-		if (node[i])
-			node[i] = child_of(f, node[d->stack_parent[i]], (uint32_t)i);
-	for (size_t i = 0; i < d->n_series; i++)
-		f->seg_series[i].node = node[f->seg_series[i].node];
-	for (size_t i = first_leaf; i < f->pub->n_leaves; i++)
-		f->pub->leaves[i].node = node[f->pub->leaves[i].node];
-	for (size_t i = first_cell; i < f->pub->n_cells; i++)
-		f->pub->cells[i].node = node[f->pub->cells[i].node];
-}
 
 /* --- processes --- */
 
@@ -310,7 +119,7 @@ static void meet_series(struct folding *f, struct seg_series *x, const struct st
 	group = task_of(f, t, x->process)->group;
 	if (f->opts.reasons && f->pub->kind->kind == STORE_KIND_OFFCPU)
 		group = reason_node(f, group, t);
-	x->node = f->late ? t->stack : node_of_stack(f, group, t->stack);
+	x->node = f->late ? t->stack : fold_node_of_stack(f, group, t->stack);
 	if (f->late)
 		f->seg_plain[t->stack] = 1;
 	if (f->is_with)
@@ -488,7 +297,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 		run = select_run_in(f->sel, path, i);
 	}
 	if (f->late && f->seg_series)
-		place_stacks(f, n_leaves, n_cells);
+		fold_place_stacks(f, n_leaves, n_cells);
 	free(f->seg_frame);
 	free(f->seg_image);
 	free(f->seg_process);
