@@ -279,6 +279,24 @@ static int compare(struct explain *x, enum store_kind kind, double alpha, struct
 	return rc;
 }
 
+/* What the filters name is in one of the two at most. */
+static int say_alone(const struct explain *x, struct err *e)
+{
+	const struct selection *after = x->sel[DIFF_AFTER];
+	struct fold *f = NULL;
+	char from[40], to[40];
+	int rc = fold_make(after, &(struct fold_opts){.kind = STORE_KIND_CPU}, &f, e);
+
+	if (rc)
+		return rc;
+	fold_free(f);
+	err_set(e, -ENODATA, EXIT_NOTHING, "%s ran in %s and not in %s before: there is nothing to compare it with",
+		*after->what ? after->what : "what the filters name", after->range, x->sel[DIFF_BEFORE]->range);
+	err_fix(e, "sonde stacks %s --from %s --to %s (all of it is new)", after->filter_text ? after->filter_text : "",
+		when_zoned(after->from_ns, from, sizeof(from)), when_zoned(after->to_ns, to, sizeof(to)));
+	return -ENODATA;
+}
+
 /* Kinds that both have; what only one of them recorded cannot be compared. */
 static int compare_kinds(struct explain *x, struct err *e)
 {
@@ -312,7 +330,7 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 	if (!rc)
 		rc = compare_kinds(out, e);
 	if (!rc && !out->n_diffs)
-		rc = fold_nothing(out->sel[DIFF_AFTER], STORE_KIND_CPU, e);
+		rc = say_alone(out, e);
 	if (!rc)
 		rc = explain_causes(out, e);
 	if (!rc && out->n)

@@ -300,3 +300,15 @@ def test_what_cannot_be_compared_is_said(sonde, tmp_path):
                        (["--before", "soon"], 2), (["nosuchword", *RANGE], 2)):
         done = sonde("explain", *args, store=store)
         assert done.returncode == code and done.stdout == "" and done.stderr, args
+
+
+def test_what_the_filters_name_is_said_to_be_new_where_there_was_none_of_it_before(sonde, tmp_path):
+    store = str(tmp_path / "store")
+    put(store, list(PLANTED["a new process"][0](5)))
+    done = sonde("explain", "--comm", "backup", *RANGE, store=store)
+    assert done.returncode == 4 and done.stdout == ""
+    assert "backup ran in " in done.stderr and "nothing to compare it with" in done.stderr
+    command = done.stderr.split("fix: ")[1].split(" (all")[0]
+    assert "hot_planted" in paste(command, tmp_path, env=dict(os.environ, SONDE_STORE=store))
+    gone = sonde("explain", "--comm", "backup", "--from", SECONDS[0], "--to", SECONDS[0] + 60, store=store)
+    assert gone.returncode == 4 and "no CPU samples" in gone.stderr
