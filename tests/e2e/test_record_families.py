@@ -120,7 +120,8 @@ def test_several_families_are_one_recording(host):
 def test_status_tells_of_the_whole_not_of_the_family_that_was_noted_last(host):
     """The rate is that of the family that has one; one family that was killed is not hidden by another that ended."""
     host("record", "--families", "offcpu,cpu", "-d", "1s", cpu=CPU, offcpu=WAITS)
-    host("record", "--families", "offcpu", "-d", "1s", offcpu=WAITS)
+    later = {"n": 6, "run": {"from": T0 + 20, "to": T0 + 30}, "lines": [{**WAITS["lines"][0], "at": T0 + 21}]}
+    host("record", "--families", "offcpu", "-d", "1s", offcpu=later)
     listed = json.loads(host("status", "--json")[0].stdout)["rows"]
     assert [(r["rec"], r["state"], r["period_ns"]) for r in listed] == [(2, "ended", 0), (1, "ended", 10101010)]
     text = [line.split() for line in host("status")[0].stdout.splitlines()]
