@@ -249,9 +249,9 @@ offcpu_run() {
 	beside=$!
 	waits run sleep:1:200:2 futex:1:200:2 pipe:1:200:2 poll:1:200:2 stop:1:20:5
 	sh -c 'sleep 0.3; exec sleep 0.5'
-	kill $sleeper
 	rm -f /run/beside
 	wait $beside
+	kill $sleeper
 	capture_end
 }
 
@@ -265,15 +265,22 @@ cpu_comes_and_goes() {
 	echo $n >/run/switched
 }
 
-# The wall clock is set ahead and back, and the machine sleeps for two seconds, if it can; what it said is in /run/slept.
+# Hundredths of a second since the start, those asleep too.
+uptime_cs() {
+	up=$(cut -d' ' -f1 /proc/uptime)
+	echo "${up%.*}${up#*.}"
+}
+
+# The wall clock is set ahead and back, and the machine sleeps until an alarm one to two seconds off, if it can; what it said
+# is in /run/slept, with the hundredths of a second that this took.
 clock_is_set_and_we_sleep() {
 	sleep 1
 	for by in 3600 -7200 3600; do
 		date -s "@$(($(date +%s) + by))"
 		sleep 0.3
 	done
-	before=$(cut -d. -f1 /proc/uptime)
-	echo +2 >/sys/class/rtc/rtc0/wakealarm && echo mem >/sys/power/state && echo "slept $(($(cut -d. -f1 /proc/uptime) - before))"
+	before=$(uptime_cs)
+	echo +2 >/sys/class/rtc/rtc0/wakealarm && echo mem >/sys/power/state && echo "slept $(($(uptime_cs) - before))"
 } >/run/slept 2>&1
 
 # The wall clock does not tell how long this took.
