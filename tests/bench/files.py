@@ -76,7 +76,8 @@ def is_complete(folder):
     for path in glob.glob(f"{folder}/*.db"):
         try:
             with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=0) as db:
-                if db.execute("SELECT 1 FROM unwinding WHERE complete AND executable = ? LIMIT 1", (stacks.CHAIN,)).fetchone():
+                if db.execute("SELECT 1 FROM cpu_samples c JOIN stacks s ON s.id = c.stack_id WHERE c.comm = ? AND "
+                              "s.folded GLOB '_start;*' LIMIT 1", (os.path.basename(stacks.CHAIN),)).fetchone():
                     return True
         except sqlite3.OperationalError:  # it is being made
             pass
