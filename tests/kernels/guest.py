@@ -11,11 +11,14 @@ The report is a file of sections:
 """
 import json
 import re
+import socket
 import subprocess
+import threading
 import time
 
 QEMU = "qemu-system-x86_64"
 MEMORY_MB = 1024
+ASLEEP_S = 2
 
 
 class Section:
@@ -63,16 +66,32 @@ def until(child, seconds, stop):
     return False
 
 
+def wake(qmp):
+    """Each time the guest sleeps (S3), wake it after a while. An alarm of its own would be missed by a guest that is long in
+    going to sleep. `qmp` is the socket of qemu's monitor, which ends with qemu."""
+    with qmp, qmp.makefile("r", encoding="utf-8") as said:
+        qmp.sendall(b'{"execute": "qmp_capabilities"}')
+        for line in said:
+            if json.loads(line).get("event") == "SUSPEND":
+                time.sleep(ASLEEP_S)
+                qmp.sendall(b'{"execute": "system_wakeup"}')
+
+
 def boot(kernel, initrd, folder, timeout, stop, words="", memory_mb=MEMORY_MB):
     """Run one guest to its end (or its limit, or until the event `stop`). Its report."""
     log, report = f"{folder}/console.log", f"{folder}/report.log"
-    command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max,la57=off,cx16=off", "-smp", "2", "-m", str(memory_mb),
+    ours, theirs = socket.socketpair()
+    command = [QEMU, "-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control",
+               "-accel", "tcg,thread=multi", "-cpu", "max,la57=off,cx16=off", "-smp", "2", "-m", str(memory_mb),
                "-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot", "-net", "none",
                "-serial", f"file:{log}", "-serial", f"file:{report}", "-kernel", kernel, "-initrd", initrd,
                "-append", f"console=ttyS0 panic=-1 quiet no_timer_check {words}"]
     began = time.monotonic()
     with open(f"{folder}/qemu.log", "wb") as out:
-        ended = until(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out), timeout, stop)
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, pass_fds=[theirs.fileno()])
+        theirs.close()
+        threading.Thread(target=wake, args=(ours,), daemon=True).start()
+        ended = until(child, timeout, stop)
     texts = []
     for path in (report, log, f"{folder}/qemu.log"):
         try:

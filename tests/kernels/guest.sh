@@ -271,8 +271,8 @@ uptime_cs() {
 	echo "${up%.*}${up#*.}"
 }
 
-# The wall clock is set ahead and back, and the machine sleeps until an alarm one to two seconds off, if it can; what it said
-# is in /run/slept, with the hundredths of a second that this took.
+# The wall clock is set ahead and back, and the machine sleeps, if it can, until it is woken from outside (guest.py); what it
+# said is in /run/slept, with the hundredths of a second that this took.
 clock_is_set_and_we_sleep() {
 	sleep 1
 	for by in 3600 -7200 3600; do
@@ -280,7 +280,7 @@ clock_is_set_and_we_sleep() {
 		sleep 0.3
 	done
 	before=$(uptime_cs)
-	echo +2 >/sys/class/rtc/rtc0/wakealarm && echo mem >/sys/power/state && echo "slept $(($(uptime_cs) - before))"
+	echo mem >/sys/power/state && echo "slept $(($(uptime_cs) - before))"
 } >/run/slept 2>&1
 
 # The wall clock does not tell how long this took.
