@@ -146,6 +146,18 @@ def tolerance(least, cpu_ns, wall_ns, freq):
     return max(least, 3 * math.sqrt(share * (1 - share) * wall_ns * 1e-9 * freq) / (cpu_ns * 1e-9 * freq))
 
 
+def stolen_ns():
+    """What a hypervisor has taken from this host so far."""
+    with open("/proc/stat", encoding="ascii") as f:
+        return int(f.readline().split()[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+def is_charged(seen_ns, charged_ns, rel, stolen):
+    """Is what a sampler or a switch's clock saw what the kernel charged? They count as well what was stolen meanwhile, if from
+    this process; the kernel charges that to nobody."""
+    return (1 - rel) * charged_ns <= seen_ns <= (1 + rel) * charged_ns + stolen
+
+
 def about(share, samples):
     """Within 2 points; where a busy machine left few samples, within what chance does."""
     return pytest.approx(share, abs=max(0.02, 3.5 * math.sqrt(share * (1 - share) / max(samples, 1))))

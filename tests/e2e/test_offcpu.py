@@ -83,7 +83,7 @@ def test_every_wait_is_counted_under_its_reason_and_is_as_long_as_it_was(waited,
             assert longest <= thread["max_ns"]
         # what the thread measured holds its way in and out, on the CPU, and its wait for one
         assert ns <= thread["ns"] + EVENT_NS
-        assert ns >= 0.99 * thread["ns"] - thread["delay_ns"] - thread["cpu_ns"] - EVENT_NS * thread["count"], (kind, ns, thread)
+        assert ns >= 0.99 * thread["ns"] - thread["delay_ns"] - thread["ran_ns"] - EVENT_NS * thread["count"], (kind, ns, thread)
 
 
 def test_a_stopped_process_is_stopped(waited):
@@ -112,7 +112,7 @@ def test_what_the_kernel_accounts_for_each_thread_is_what_was_seen(waited):
     for thread in (t for t in told["threads"] if t["kind"] != "stop"):
         running, ready = state_ns(sums, thread["tid"], "running"), state_ns(sums, thread["tid"], "ready")
         events = thread["switches"] + thread["preempted"]
-        near(running, thread["cpu_ns"], 0.02 * thread["cpu_ns"] + EVENT_NS * events, f"cpu time {thread}")
+        near(running, thread["ran_ns"], 0.02 * thread["ran_ns"] + EVENT_NS * events, f"time on a CPU {thread}")
         # the kernel's delay begins when the thread is in the queue, ours when its waker begins to put it there
         # and it goes on after the thread has read it; of threads that a timer wakes the kernel accounts some 20 us less than its
         # own trace shows, without any capture (docs/decisions/0100)
@@ -145,7 +145,8 @@ def test_by_stack_the_sums_are_the_same_below_the_limit(waited):
             ns, did = sum(r["ns"] for r in found), thread[f"{way}_ns"]
             assert ns <= did
             if not cut:
-                assert ns >= 0.99 * did - thread["delay_ns"] - EVENT_NS * thread[f"{way}_count"], f"way_{way} {thread}"
+                stolen = max(thread["ran_ns"] - thread["cpu_ns"], 0)
+                assert ns >= 0.99 * did - thread["delay_ns"] - stolen - EVENT_NS * thread[f"{way}_count"], f"way_{way} {thread}"
 
 
 def test_stacks_begin_where_the_thread_waits(waited):
@@ -303,8 +304,8 @@ def test_what_the_programs_cost_is_what_the_kernel_counts(tmp_path):
     """The kernel counts their time only where it is asked to; else they time some of their own runs."""
     own, kernels = zip(*((said_cost(str(tmp_path / f"own{i}"), False), said_cost(str(tmp_path / f"kernel{i}"), True))
                          for i in range(3)))
-    # the kernel's count has what its own reading of the clock takes besides, and ours ends before a program does
-    assert 0.68 * sorted(kernels)[1] <= sorted(own)[1] <= 1.2 * sorted(kernels)[1], (own, kernels)
+    # the quietest of each; the kernel's count has what its own reading of the clock takes besides, and ours ends before a program does
+    assert 0.68 * min(kernels) <= min(own) <= 1.2 * min(kernels), (own, kernels)
 
 
 EXEC = """

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conftest import WORKLOADS, need_root, scale, sql_all
+from conftest import WORKLOADS, is_charged, need_root, scale, sql_all, stolen_ns
 from containers import fake_container
 
 
@@ -22,9 +22,10 @@ def one(rows, key="n"):
 @pytest.mark.long
 def test_short_processes_are_sampled_under_their_own_command_and_named(capture, work, scratch, sql, store):
     count, ms, seconds = scale((80, 100, 8), (200, 200, 30))
-    c = capture("--freq", 499)
+    c, before = capture("--freq", 499), stolen_ns()
     crowd = work("crowd", os.path.join(WORKLOADS, "burn"), scratch, count, ms, seconds)
     jobs = crowd.told(timeout=300)["jobs"]  # they wait for their CPU where others want it too
+    stolen = stolen_ns() - before
     c.stop()
     seen = own = cpu_ns = 0
     for job in jobs:
@@ -33,7 +34,7 @@ def test_short_processes_are_sampled_under_their_own_command_and_named(capture, 
             seen += row["n"]
             cpu_ns += row["ns"]
             own += row["n"] if row["comm"] == job["name"] and "+0x" not in row["function"] else 0
-    assert cpu_ns == pytest.approx(sum(j["cpu_ns"] for j in jobs), rel=0.05)
+    assert is_charged(cpu_ns, sum(j["cpu_ns"] for j in jobs), 0.05, stolen), (cpu_ns, stolen, jobs)
     assert own >= 0.98 * seen
     named = sum(1 for job in jobs if one(sql(store, "SELECT count(*) AS n FROM processes WHERE pid = ? AND comm = ?",
                                              (job["pid"], job["name"]))))

@@ -22,7 +22,7 @@ $(W)/%-nofp: tests/workloads/%.c tests/workloads/work.h
 $(W)/%-static: tests/workloads/%.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)gcc $(W_CFLAGS) -static -o $@ $< -lpthread
-$(W)/waits $(W)/waits-nofp: tests/workloads/waits.c tests/workloads/waitkinds.c tests/workloads/waits.h tests/workloads/work.h
+$(W)/waits $(W)/waits-nofp: tests/workloads/waits.c tests/workloads/waitkinds.c tests/workloads/waits.h tests/workloads/taskclock.h tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)gcc $(W_CFLAGS) $(if $(findstring nofp,$@),-fomit-frame-pointer) -o $@ $(filter %.c,$^) -lpthread
 $(W)/shares-cpp $(W)/shares-cpp-static: tests/workloads/shares.cc tests/workloads/work.h

@@ -244,6 +244,7 @@ static void *stop_run(void *arg)
 	w->max_ns = child->max_ns;
 	w->wall_ns = child->wall_ns;
 	w->cpu_ns = child->cpu_ns;
+	w->ran_ns = child->ran_ns;
 	w->delay_ns = child->delay_ns;
 	w->switches = child->switches;
 	w->preempted = child->preempted;

@@ -10,7 +10,8 @@
  *
  * Every third wait comes by way_b, all others by way_a. Printed, by thread (name w-KIND-N): how many waits, the time
  * around them by the clock, in total and by way, the longest, and what the kernel says of the thread itself: its CPU time
- * and its time ready to run without a CPU (schedstat), and its switches (rusage). `stand` prints, when all are asleep,
+ * and its time ready to run without a CPU (schedstat), its time on a CPU (task-clock: what a hypervisor took is in it), and
+ * its switches (rusage). `stand` prints, when all are asleep,
  * what stands: tid, name, and the boot clock just before the wait.
  */
 #include "waits.h"
@@ -25,6 +26,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "taskclock.h"
 
 #define MOST 64
 
@@ -53,7 +56,7 @@ static void account(struct waiter *w, bool b, uint64_t ns)
 		w->max_ns = ns;
 }
 
-static void told(struct waiter *w)
+static void told(struct waiter *w, int clock)
 {
 	char path[64], line[128] = "";
 	unsigned long long cpu = 0, delay = 0;
@@ -68,6 +71,7 @@ static void told(struct waiter *w)
 		fclose(f);
 	getrusage(RUSAGE_THREAD, &ru);
 	w->cpu_ns = cpu;
+	w->ran_ns = taskclock_close(clock, cpu);
 	w->delay_ns = delay;
 	w->switches = (uint64_t)ru.ru_nvcsw;
 	w->preempted = (uint64_t)ru.ru_nivcsw;
@@ -77,6 +81,7 @@ void *waits_waiter(void *arg)
 {
 	struct waiter *w = arg;
 	uint64_t began = work_ns(CLOCK_BOOTTIME);
+	int clock = taskclock_open();
 
 	w->tid = (pid_t)syscall(SYS_gettid);
 	prctl(PR_SET_NAME, w->name);
@@ -93,7 +98,7 @@ void *waits_waiter(void *arg)
 			way_a(w);
 		account(w, i % 3 == 2, work_ns(CLOCK_BOOTTIME) - before);
 	}
-	told(w);
+	told(w, clock);
 	w->wall_ns = work_ns(CLOCK_BOOTTIME) - began;
 	return NULL;
 }
@@ -182,14 +187,15 @@ static void print_all(void)
 	for (struct waiter *w = waiters; w < waiters + n_waiters; w++)
 		printf("%s{\"tid\": %d, \"name\": \"%s\", \"kind\": \"%s\", \"since_ns\": %llu, \"count\": %llu, \"ns\": %llu, "
 		       "\"a_count\": %llu, \"a_ns\": %llu, \"b_count\": %llu, \"b_ns\": %llu, \"max_ns\": %llu, "
-		       "\"wall_ns\": %llu, \"cpu_ns\": %llu, \"delay_ns\": %llu, \"switches\": %llu, \"preempted\": %llu}",
+		       "\"wall_ns\": %llu, \"cpu_ns\": %llu, \"ran_ns\": %llu, \"delay_ns\": %llu, \"switches\": %llu, "
+		       "\"preempted\": %llu}",
 		       w == waiters ? "" : ", ", (int)w->tid, w->name, w->kind->name, (unsigned long long)w->since_ns,
 		       (unsigned long long)(w->way_count[0] + w->way_count[1]),
 		       (unsigned long long)(w->way_ns[0] + w->way_ns[1]), (unsigned long long)w->way_count[0],
 		       (unsigned long long)w->way_ns[0], (unsigned long long)w->way_count[1],
 		       (unsigned long long)w->way_ns[1], (unsigned long long)w->max_ns, (unsigned long long)w->wall_ns,
-		       (unsigned long long)w->cpu_ns, (unsigned long long)w->delay_ns, (unsigned long long)w->switches,
-		       (unsigned long long)w->preempted);
+		       (unsigned long long)w->cpu_ns, (unsigned long long)w->ran_ns, (unsigned long long)w->delay_ns,
+		       (unsigned long long)w->switches, (unsigned long long)w->preempted);
 	puts("]}");
 	fflush(stdout);
 }

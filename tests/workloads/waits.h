@@ -37,7 +37,7 @@ struct waiter {
 	uint64_t turn;
 
 	volatile uint64_t since_ns;
-	uint64_t way_count[2], way_ns[2], max_ns, wall_ns, cpu_ns, delay_ns, switches, preempted;
+	uint64_t way_count[2], way_ns[2], max_ns, wall_ns, cpu_ns, ran_ns, delay_ns, switches, preempted;
 };
 
 void *waits_waiter(void *w);
