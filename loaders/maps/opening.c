@@ -133,15 +133,14 @@ static int open_by_proc(struct opening *op, const struct mimage *img, const stru
 {
 	int root = is_mute(op, &img->file.root) ? -ETIMEDOUT : openin_root(p->tgid), fd = -ENOENT;
 	struct stat mapped;
-	bool have = false;
 
 	if (root == -ETIMEDOUT)
 		return root;
-	if (root >= 0 && img->path[0] == '/') {
-		if (!img->file.build_id_len && img->file.ino && start < end && bears_name(img, p, start, end))
-			have = !openin_stat_map_file(p->tgid, start, end, &mapped);
-		fd = open_by_root(img, root, have ? &mapped : NULL, st);
-	}
+	if (root >= 0 && img->path[0] == '/')
+		fd = open_by_root(img, root, NULL, st);
+	if (fd == -ESTALE && !img->path_failed && start < end && bears_name(img, p, start, end) &&
+	    !openin_stat_map_file(p->tgid, start, end, &mapped)) /* the inode is another one: its file system may count so */
+		fd = open_by_root(img, root, &mapped, st);
 	if (fd < 0 && fd != -ETIMEDOUT && start < end) {
 		int by_map = open_by_map(img, p, start, end, st);
 

@@ -9,7 +9,8 @@
  *
  * A file system may not answer at all (FUSE, NFS): then the opening waits in a thread of its own, which is left alone after
  * OPENIN_WAIT_MS: -ETIMEDOUT, and the caller does well not to ask that root again. With OPENIN_STUCK_MAX threads waiting
- * nothing more is opened: -EBUSY.
+ * nothing more is opened so: -EBUSY. What can be opened without waiting (localfs.h, its path in the kernel's caches) needs
+ * no thread.
  *
  * All return a descriptor (O_RDONLY | O_NONBLOCK | O_CLOEXEC), or -errno: -ENOTSUP: not a regular file, -EFBIG: larger
  * than the cap, -ESTALE: it is another file than wanted. `st` may be NULL.
