@@ -25,8 +25,7 @@
 #define QUICK_NS (100 * MSEC)
 #define SLOW_NS  (500 * MSEC)
 #define PHASE_NS (40 * MSEC)         /* after sonde-maps' tick */
-#define FIRST_NS (10 * MSEC)         /* until the first sample is stored and told, */
-#define BEGIN_NS (2000 * MSEC)       /* but no longer than this: there may be nothing to sample */
+#define FIRST_NS (10 * MSEC)         /* until the first sample is stored with its names, and told */
 #define HOLD_BYTES (16u << 20)
 #define HURRY (-10)                  /* nice */
 #define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 22 KB each */
@@ -95,7 +94,7 @@ static void command_watch(struct capture *c)
 /* The first sample is waited for: it is asked for as soon as it is there, and looked after until it is told of. */
 static void first_await(struct capture *c, int64_t now)
 {
-	bool await = !c->first_sent && now - c->attached_ns < BEGIN_NS;
+	bool await = !(c->first_sent && c->first_named) && now - c->attached_ns < CAPTURE_BEGIN_NS;
 
 	c->pace.quick_ns = await ? FIRST_NS : QUICK_NS;
 	if (await && !c->first_asked && capture_waiting(c)) {
@@ -354,7 +353,7 @@ static int begin(struct capture *c, struct err *e)
 		return err;
 	c->attached_ns = c->second_ns = c->booked_ns = c->ring_read_ns = c->until_ns = clock_boot_ns();
 	c->pace = (struct pace){.quick_ns = FIRST_NS, .slow_ns = SLOW_NS, .phase_ns = PHASE_NS,
-				.next_ns = c->attached_ns, .busy_until_ns = c->attached_ns + BEGIN_NS};
+				.next_ns = c->attached_ns, .busy_until_ns = c->attached_ns + CAPTURE_BEGIN_NS};
 	c->end_ns = o->duration_ns ? c->attached_ns + (int64_t)o->duration_ns : INT64_MAX;
 	run_begin(c);
 	capture_ends_watch(c);

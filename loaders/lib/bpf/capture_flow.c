@@ -341,15 +341,32 @@ void capture_flush(struct capture *c)
 	store_flush(c->store);
 }
 
-/* A bucket that has ended is handed over whole; the very first samples at once. */
+/*
+ * Who looks at a capture that has just begun need not wait for a bucket's end: the very first samples are handed over at
+ * once, once more when their names have come, and then whenever twice the time has passed.
+ */
+static bool begins_due(struct capture *c, int64_t now)
+{
+	bool first = !c->first_flushed, named = !c->first_named && !naming_waits(c->naming);
+
+	if (!c->added || (!first && now - c->attached_ns > CAPTURE_BEGIN_NS))
+		return false;
+	c->first_flushed = true;
+	c->first_named |= named;
+	if (!first && !named && now - c->attached_ns < 2 * (c->flushed_ns - c->attached_ns))
+		return false;
+	c->flushed_ns = now;
+	return true;
+}
+
+/* Else a bucket that has ended is handed over whole. */
 void capture_flush_due(struct capture *c)
 {
 	int64_t bucket = capture_utc(c, c->until_ns - READY_NS) / ((int64_t)c->o->options->bucket_s * NSEC_PER_SEC);
 	struct family_tally t;
 
-	if (c->added && !c->first_flushed) {
-		c->first_flushed = true;
-		c->flushed_bucket = bucket;
+	if (begins_due(c, clock_boot_ns())) {
+		c->flushed_bucket = bucket > c->flushed_bucket ? bucket : c->flushed_bucket;
 		capture_flush(c);
 	} else if (bucket > c->flushed_bucket) {
 		c->flushed_bucket = bucket;

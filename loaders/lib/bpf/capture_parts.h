@@ -19,6 +19,7 @@
 #include "schema/store/writer.h"
 
 #define MSEC 1000000ll
+#define CAPTURE_BEGIN_NS (2000 * MSEC) /* the first sample is waited for no longer: there may be nothing to sample */
 
 struct bpf_object;
 struct hostmaps;
@@ -54,11 +55,12 @@ struct capture {
 	int64_t second_ns, booked_ns, told_ns;
 	int64_t offset_ns;           /* utc = boot + offset */
 	int64_t flushed_bucket;
+	int64_t flushed_ns;          /* in the beginning: when last */
 	uint64_t added;              /* taken by the store's writer */
 	uint64_t refused;            /* not taken */
 	uint64_t booked_lost[CAPTURE_LOST_N], booked_maps_lost;
 	bool symbols_given;          /* to the family */
-	bool ready_sent, first_asked, first_flushed, first_sent;
+	bool ready_sent, first_asked, first_flushed, first_named, first_sent;
 	bool stop;
 	int64_t bad_second;          /* of capture_ends: how many of this second have got a row, by exit and by signal */
 	uint32_t bad[2];

@@ -188,6 +188,11 @@ void naming_tick(struct naming *n)
 	naming_process_tick(n);
 }
 
+bool naming_waits(const struct naming *n)
+{
+	return n->used_pending;
+}
+
 int naming_drain(struct naming *n, int deadline_ms)
 {
 	int64_t until = clock_boot_ns() + (int64_t)deadline_ms * 1000000;

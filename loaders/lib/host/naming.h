@@ -80,6 +80,9 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
  * names of containers that had none. Cheap when nothing has happened. */
 void naming_tick(struct naming *n);
 
+/* Are there frames whose index is still awaited? */
+bool naming_waits(const struct naming *n);
+
 /* Do not wait for a kernel frame: read the kernel's symbols now. */
 void naming_kernel_begin(struct naming *n);
 /* The kernel's symbols, once they were read; NULL until then. Valid until the next call of naming_stack or _tick. */
