@@ -53,10 +53,22 @@ static int limit(int what, rlim_t value)
 	return setrlimit(what, &r) ? -errno : 0;
 }
 
+/* It ends by SIGXCPU: SIGKILL, which the hard limit sends, is what comes from outside (indexchild.h). */
+static int limit_cpu(rlim_t seconds)
+{
+	struct rlimit r;
+	int rc = limit(RLIMIT_CPU, seconds + 1);
+
+	if (rc || getrlimit(RLIMIT_CPU, &r))
+		return rc ? rc : -errno;
+	r.rlim_cur = r.rlim_max > 1 ? r.rlim_max - 1 : r.rlim_max;
+	return setrlimit(RLIMIT_CPU, &r) ? -errno : 0;
+}
+
 static int limits_set(enum sandbox_size size)
 {
 	const bool large = size == SANDBOX_LARGE;
-	int rc = limit(RLIMIT_CPU, large ? SANDBOX_CPU_SECONDS_LARGE : SANDBOX_CPU_SECONDS);
+	int rc = limit_cpu(large ? SANDBOX_CPU_SECONDS_LARGE : SANDBOX_CPU_SECONDS);
 
 	if (!rc && !SANITIZED)
 		rc = limit(RLIMIT_AS, large ? SANDBOX_MEMORY_BYTES_LARGE : SANDBOX_MEMORY_BYTES);

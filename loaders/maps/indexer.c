@@ -34,6 +34,7 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, str
 	ix->program = mem_strdup(program);
 	ix->queue_tail = &ix->queue;
 	ix->ahead_tail = &ix->ahead;
+	ix->again_tail = &ix->again;
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		indexchild_init(&ix->jobs[i].child);
 	if (lines)
@@ -165,6 +166,8 @@ void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 	if (img->wanted)
 		return;
 	img->wanted = true;
+	if (img->again_ns)
+		return;
 	if (is_running(ix, img)) { /* told at its end */
 		indexer_hurry(ix, img);
 		return;
@@ -176,7 +179,7 @@ void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 
 void indexer_ahead(struct indexer *ix, struct mimage *img)
 {
-	if (img->state != IMAGE_PENDING || img->wanted || is_running(ix, img))
+	if (img->state != IMAGE_PENDING || img->wanted || img->again_ns || is_running(ix, img))
 		return;
 	indexer_dequeue(&ix->ahead, &ix->ahead_tail, img);
 	indexer_enqueue(&ix->ahead_tail, img);
@@ -187,6 +190,7 @@ void indexer_drop(struct indexer *ix, struct mimage *img)
 {
 	indexer_dequeue(&ix->queue, &ix->queue_tail, img);
 	indexer_dequeue(&ix->ahead, &ix->ahead_tail, img);
+	indexer_dequeue(&ix->again, &ix->again_tail, img);
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		if (ix->jobs[i].image == img)
 			ix->jobs[i].image = NULL;
@@ -212,9 +216,27 @@ bool indexer_ready(struct indexer *ix, void *ptr)
 	return false;
 }
 
+/* Those whose time has come are queued as any other. */
+static void try_again(struct indexer *ix, uint64_t now_ns)
+{
+	for (struct mimage *img = ix->again, *next; img; img = next) {
+		next = img->next_wanted;
+		if (now_ns < img->again_ns)
+			continue;
+		indexer_dequeue(&ix->again, &ix->again_tail, img);
+		img->again_ns = 0;
+		if (img->wanted)
+			indexer_enqueue(&ix->queue_tail, img);
+		else
+			indexer_enqueue(&ix->ahead_tail, img);
+		indexer_start_next(ix);
+	}
+}
+
 void indexer_tick(struct indexer *ix, uint64_t now_ns)
 {
 	early_tick(ix->opening.early, now_ns);
+	try_again(ix, now_ns);
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		if (ix->jobs[i].child.pid && indexer_job_late(&ix->jobs[i], now_ns))
 			indexer_job_end(ix, &ix->jobs[i], true);

@@ -3,7 +3,8 @@
  * indexer: gets the index of an image: opens its file, asks the cache, else runs sonde-index (indexproto.h), at most
  * INDEXER_CHILDREN at once, each for INDEXER_DEADLINE_NS at most, and keeps what comes out. Answers the child's questions
  * for debug files. Files of young processes are opened early, before they are gone. Lines and inlined functions of large
- * debug information come later (linejobs.h): then the image is told once more. `lines` false: none are read.
+ * debug information come later (linejobs.h): then the image is told once more. `lines` false: none are read. What failed for reasons that are
+ * not the file's (sonde-index was killed) is tried again after a pause, INDEXER_TRIES times in all.
  */
 #ifndef SONDE_MAPS_INDEXER_H
 #define SONDE_MAPS_INDEXER_H
@@ -24,6 +25,7 @@ struct world;
 #define INDEXER_CHILDREN    3 /* one of them for what a client asks for */
 #define INDEXER_DEADLINE_NS (10 * NSEC_PER_SEC) /* without what it waited for a CPU; that at most INDEXER_STARVED_NS */
 #define INDEXER_STARVED_NS  (120 * NSEC_PER_SEC)
+#define INDEXER_TRIES       3
 #define INDEXER_FDS_MAX     512
 #define INDEXER_KEEP_NS     (10 * NSEC_PER_SEC) /* an early opened file */
 

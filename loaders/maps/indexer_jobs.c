@@ -16,6 +16,7 @@
 #include "loaders/lib/host/proc.h"
 #include "loaders/maps/world.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 
 #define SMALL_BYTES (4u << 20)
@@ -203,6 +204,29 @@ static void job_refused(struct indexer *ix, struct job *j, const char *reason)
 		indexer_refuse(ix, j->image, reason);
 }
 
+/* Not for what is in the file (it was killed; the disk was full): nothing of it is remembered, and it is tried again, but not
+ * for ever. What was opened stays so for that. */
+static void job_failed(struct indexer *ix, struct job *j, const char *reason)
+{
+	static const uint64_t pause_ns[INDEXER_TRIES - 1] = {NSEC_PER_SEC, 10 * NSEC_PER_SEC};
+	struct mimage *img = j->image;
+	uint64_t now = (uint64_t)clock_boot_ns();
+
+	if (img->index_failed == INDEXER_TRIES - 1) {
+		indexer_refuse(ix, img, reason);
+		return;
+	}
+	log_info("no index of %s yet: %s", img->path, reason);
+	img->again_ns = now + pause_ns[img->index_failed++];
+	if (img->kind == MP_IMAGE_ELF && j->child.elf >= 0) {
+		img->fd = take_fd(&j->child.elf);
+		img->root_fd = take_fd(&j->child.root_fd);
+		img->fd_since_ns = now;
+		ix->kept_fds++;
+	}
+	indexer_enqueue(&ix->again_tail, img);
+}
+
 /* /proc/PID/schedstat: time on a CPU, time of waiting for one, both in ns. */
 static uint64_t starved(pid_t pid)
 {
@@ -241,7 +265,7 @@ void indexer_job_end(struct indexer *ix, struct job *j, bool late)
 	else if (j->image && how == INDEXCHILD_MADE)
 		job_success(ix, j);
 	else if (j->image)
-		indexer_refuse(ix, j->image, reason); /* it may work the next time */
+		job_failed(ix, j, reason);
 	indexer_job_clear(j);
 	indexer_start_next(ix);
 }

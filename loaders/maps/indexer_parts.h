@@ -31,6 +31,7 @@ struct indexer {
 	struct job jobs[INDEXER_CHILDREN];
 	struct mimage *queue, **queue_tail;
 	struct mimage *ahead, **ahead_tail; /* nobody asked for these yet */
+	struct mimage *again, **again_tail; /* each at its time */
 	size_t kept_fds;
 	uint64_t memory_bytes;
 	struct opening opening;

@@ -29,6 +29,7 @@ struct linejobs {
 	struct mimage *image; /* NULL: it was dropped meanwhile */
 	bool last_try;        /* without lines, for an index that says so */
 	uint64_t deadline_ns;
+	uint64_t pause_ns;    /* until then none is started */
 };
 
 struct linejobs *linejobs_new(int epoll_fd, const char *program, struct opening *opening,
@@ -64,14 +65,19 @@ uint64_t linejobs_cpu_ns(const struct linejobs *l)
 
 /* ---- the queue ---- */
 
+static void enqueue(struct linejobs *l, struct mimage *img)
+{
+	img->next_lines = NULL;
+	*l->tail = img;
+	l->tail = &img->next_lines;
+}
+
 void linejobs_add(struct linejobs *l, struct mimage *img)
 {
 	if (img->lines_asked)
 		return;
 	img->lines_asked = true;
-	img->next_lines = NULL;
-	*l->tail = img;
-	l->tail = &img->next_lines;
+	enqueue(l, img);
 }
 
 static void dequeue(struct linejobs *l, const struct mimage *img)
@@ -123,12 +129,22 @@ static bool start(struct linejobs *l, struct mimage *img, bool last_try)
 
 void linejobs_next(struct linejobs *l)
 {
-	while (l->queue && !l->child.pid) {
+	while (l->queue && !l->child.pid && (uint64_t)clock_boot_ns() >= l->pause_ns) {
 		struct mimage *img = l->queue;
 
 		dequeue(l, img);
 		start(l, img, false);
 	}
+}
+
+/* It was killed, say: once more, later. After that it is left as it is, for the next capture. */
+static void failed(struct linejobs *l, struct mimage *img)
+{
+	if (img->lines_failed)
+		return;
+	img->lines_failed = true;
+	l->pause_ns = (uint64_t)clock_boot_ns() + LINEJOBS_PAUSE_NS;
+	enqueue(l, img);
 }
 
 static void end(struct linejobs *l, bool late)
@@ -147,7 +163,10 @@ static void end(struct linejobs *l, bool late)
 		l->made(l->ctx, img, c->text, take_fd(&fd), c->have_st ? &c->st : NULL);
 	} else if (img) {
 		log_info("no lines of %s: %s", img->path, how == INDEXCHILD_MADE ? "they cannot be kept" : reason);
-		again = !l->last_try;
+		if (how == INDEXCHILD_FAILED)
+			failed(l, img);
+		else
+			again = !l->last_try;
 	}
 	indexchild_clear(c);
 	if (again)

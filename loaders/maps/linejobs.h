@@ -2,8 +2,8 @@
 /*
  * linejobs: indexes made once more, with lines, where the first one left them out because the file's debug information is
  * large. One child at a time, at the lowest priority, and only while nothing else is to be indexed; an image is tried
- * once. Where reading the debug information fails (it is damaged, or too slow), an index is made that says so, so that
- * nobody tries again with the same file.
+ * once, and once more if it was killed. Where reading the debug information fails (it is damaged, or too slow), an index is
+ * made that says so, so that nobody tries again with the same file.
  */
 #ifndef SONDE_MAPS_LINEJOBS_H
 #define SONDE_MAPS_LINEJOBS_H
@@ -19,6 +19,7 @@ struct mimage;
 struct opening;
 
 #define LINEJOBS_DEADLINE_NS (600 * NSEC_PER_SEC) /* of waiting; its CPU time is limited by itself */
+#define LINEJOBS_PAUSE_NS    (5 * NSEC_PER_SEC) /* after one was killed */
 #define LINEJOBS_NICE        19
 
 /* `made`: the image's new index (fd is the callee's), its key, and whose file it is of (NULL: not known). */

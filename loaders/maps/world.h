@@ -53,6 +53,8 @@ struct mimage {
 	bool path_failed; /* its path leads to another file now: only the mapping itself will do */
 	bool redone;    /* a client could not read its index, and it was made anew */
 	bool rotten;    /* its index's checksum was wrong once, and it was made anew */
+	uint32_t index_failed; /* so often making its index failed for reasons that are not the file's */
+	uint64_t again_ns;     /* not 0: it is tried again then */
 	uint64_t unused_since_ns;
 	char *key, *reason; /* NULL until known */
 	int index_fd;   /* an index that could not be stored on disk; else -1 */
@@ -63,6 +65,7 @@ struct mimage {
 	uint64_t file_bytes; /* 0: not opened yet */
 	struct mimage *next_wanted;
 	bool lines_asked; /* of linejobs, once */
+	bool lines_failed; /* as index_failed, once */
 	struct mimage *next_lines;
 	struct pimage *published; /* publish's; NULL: not published */
 	UT_hash_handle hh;    /* by file and path, in world.by_file */

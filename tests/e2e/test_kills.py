@@ -155,6 +155,57 @@ def test_kill_sonde_index_the_capture_goes_on(capture, work, store):
     assert sum(r["n"] for r in rows if r["function"].startswith("leaf_")) >= 0.95 * sum(r["n"] for r in rows), rows
 
 
+def strike_reader(parent, path, seconds):
+    """Kill the sonde-index that reads `path`, once it is one (its parent's name goes with exec)."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with open(f"/proc/{parent}/task/{parent}/children") as f:
+            found = f.read().split()
+        for pid in found:
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{pid}/comm") as f:
+                    if f.read().strip() == "sonde-index" and os.readlink(f"/proc/{pid}/fd/4") == path:
+                        os.kill(int(pid), signal.SIGKILL)
+                        return True
+    return False
+
+
+def test_kill_sonde_index_its_file_is_read_again_and_named_throughout(capture, store, scratch):
+    copy = os.path.join(scratch, "busy")
+    shutil.copy("/usr/bin/python3", copy)
+    c = capture("--freq", 99)
+    busy = subprocess.Popen([copy, "-ISc", "while True: pass"], stdin=subprocess.DEVNULL)
+    maps = children(c.pid)["sonde-maps"]
+    for _ in range(scale(1, 2)):  # the second pause takes ten seconds
+        assert strike_reader(maps, copy, 15)
+    time.sleep(scale(4, 14))
+    done = c.stop()
+    busy.kill()
+    busy.wait()
+    rows = sql_all(store, "SELECT function, sum(samples) AS n FROM cpu_samples WHERE pid = ? GROUP BY 1", (busy.pid,))
+    assert sum(r["n"] for r in rows if "PyEval" in r["function"]) >= 0.9 * sum(r["n"] for r in rows) > 0, rows
+    assert done["samples"] + sum(done["lost"].values()) == done["seen"]
+
+
+@pytest.mark.long
+def test_a_file_whose_reading_is_killed_each_time_is_read_three_times_and_not_remembered_as_refused(store, scratch):
+    fake, log, copy = (os.path.join(scratch, name) for name in ("fake", "log", "busy"))
+    with open(fake, "w") as f:
+        f.write(f"#!/bin/sh\nreadlink /proc/self/fd/4 >>{log}\nkill -9 $$\n")
+    os.chmod(fake, 0o755)
+    shutil.copy("/usr/bin/sleep", copy)
+    busy = subprocess.Popen([copy, "3600"])
+    maps = subprocess.Popen([os.path.join(BIN, "sonde-maps"), "--store", store, "--print", "--index", fake],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(25)
+    for child in (maps, busy):
+        child.terminate()
+        child.wait()
+    with open(log) as f:
+        assert f.read().split("\n").count(copy) == 3
+    assert not os.listdir(os.path.join(store, "images", "by-stat"))
+
+
 @pytest.mark.long
 def test_kill_sonde_record_the_loader_ends_cleanly(work, store):
     load = work("burn", 3600000, 1)

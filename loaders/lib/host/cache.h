@@ -24,7 +24,7 @@
 
 #define CACHE_MAX_BYTES (256ull << 20)
 #define CACHE_DISK_SHARE 4
-#define CACHE_VERSION   "1" /* raised when what sonde-index accepts changes */
+#define CACHE_VERSION   "2" /* raised when what sonde-index accepts, or what is said of a file, changes */
 
 struct cache;
 

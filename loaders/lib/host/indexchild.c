@@ -275,6 +275,10 @@ enum indexchild_end indexchild_end(struct indexchild *c, bool late, char *reason
 		snprintf(reason, size, "reading it took too long");
 		return INDEXCHILD_REFUSED;
 	}
+	if (!c->done && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) { /* its own limits end it by others */
+		snprintf(reason, size, "sonde-index was killed while reading it (is memory short?)");
+		return INDEXCHILD_FAILED;
+	}
 	if (!c->done) {
 		snprintf(reason, size, WIFSIGNALED(status) ? "sonde-index was ended by signal %d while reading it" :
 			 "sonde-index ended with code %d while reading it", WIFSIGNALED(status) ? WTERMSIG(status) :

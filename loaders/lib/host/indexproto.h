@@ -8,7 +8,8 @@
  * answers each question with one packet, which carries one descriptor, or none. Then the child writes the index and
  * says how it went. Lines and inlined functions are in it where that is quick; the argument --all-lines makes them in any
  * case (minutes, for the largest), --no-lines leaves them out, --lost-lines too, and says in
- * the index that reading them failed. A child that dies, or takes longer or more memory than allowed, has refused the file.
+ * the index that reading them failed. A child that dies, or takes longer or more memory than allowed, has refused the file; one
+ * that was killed from outside (SIGKILL: by the OOM killer) says nothing of the file.
  */
 #ifndef SONDE_HOST_INDEXPROTO_H
 #define SONDE_HOST_INDEXPROTO_H
