@@ -215,6 +215,8 @@ static int committer_commit_retry(struct store_writer *w, const struct batch *b,
 	for (;;) {
 		rc = committer_commit(w, b, state);
 		committer_note(w, rc);
+		if (w->seg)
+			segment_fold(w->seg);
 		if (!rc || !committer_pause(w, ms))
 			return rc;
 		ms = ms * 2 < RETRY_LAST_MS ? ms * 2 : RETRY_LAST_MS;

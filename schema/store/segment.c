@@ -20,6 +20,9 @@
 #include "schema/store/hist.h"
 #include "schema/store/migrate.h"
 
+#define LOG_PAGES 2000
+#define LOG_FOLDS 4
+
 /* Debian compiles secure_delete on, which writes every freed page. */
 static const char pragmas[] =
 	"PRAGMA busy_timeout=5000; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=0;"
@@ -295,12 +298,50 @@ static int segment_join(const char *dir, const struct segment_limits *l, const c
 	return -ENOENT;
 }
 
-/* The log is folded in by whoever commits past a quarter of what the file may take, at most 4 MB. */
+/* Pages of the log that this connection has written since it was last asked. */
+static uint32_t segment_written(sqlite3 *db)
+{
+	int n = 0, highest = 0;
+
+	if (sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_WRITE, &n, &highest, 1) != SQLITE_OK)
+		return 0;
+	return (uint32_t)n;
+}
+
+/*
+ * Called by SQLite at the end of a commit, folder's lock held, with the pages that the log has now. Whose commit passes a
+ * multiple of fold_pages folds it in once it has let go of the lock: folding in waits for the disk, and so would everybody.
+ * But a log to which others write meanwhile does not begin anew; past LOG_FOLDS of them it is folded in here and now.
+ */
+static int segment_committed(void *arg, sqlite3 *db, const char *name, int pages)
+{
+	struct segment *s = arg;
+	uint32_t now = (uint32_t)pages, wrote = segment_written(db), before = now > wrote ? now - wrote : 0;
+
+	if (now >= LOG_FOLDS * s->fold_pages)
+		(void)sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	else if (now / s->fold_pages != before / s->fold_pages)
+		s->fold_is_due = true;
+	return SQLITE_OK;
+}
+
+void segment_fold(struct segment *s)
+{
+	if (s->fold_is_due)
+		(void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	s->fold_is_due = false;
+}
+
+/* The log takes at most a quarter of what the file may, or LOG_PAGES. */
 static void segment_fold_at(struct segment *s, const struct segment_limits *l)
 {
 	uint64_t pages = l->bytes / 4 / 4096;
 
-	sqlite3_wal_autocheckpoint(s->db, pages < 32 ? 32 : pages < 1000 ? (int)pages : 1000);
+	if (pages > LOG_PAGES)
+		pages = LOG_PAGES;
+	s->fold_pages = pages / LOG_FOLDS < 8 ? 8 : (uint32_t)(pages / LOG_FOLDS);
+	(void)segment_written(s->db);
+	sqlite3_wal_hook(s->db, segment_committed, s);
 }
 
 int segment_acquire(const char *dir, const struct segment_limits *l, const char *but_path, struct segment **out,

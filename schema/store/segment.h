@@ -30,6 +30,8 @@ struct segment {
 	int64_t t0;         /* origin of ts, seconds since 1970 */
 	int64_t created_s;
 	uint64_t serial;    /* differs for each one opened by this process */
+	uint32_t fold_pages;  /* its log is folded in each time it has grown so far */
+	bool fold_is_due;
 	struct sqlite3_stmt *stmt[SEGMENT_STMTS]; /* prepared at first use by whoever owns the SQL */
 };
 
@@ -43,6 +45,8 @@ int segment_acquire(const char *dir, const struct segment_limits *l, const char 
 		    struct err *e);
 /* Lock held. Opens one file that is there, as it is. NULL `e` is fine. */
 int segment_open(const char *path, struct segment **out, struct err *e);
+/* After a commit, best with no lock held: fold the log in if that is due. Who writes meanwhile goes on. */
+void segment_fold(struct segment *s);
 /* Lock held. Fold the log in if nobody else has it open, close. */
 void segment_leave(struct segment *s);
 /* Lock held. Close, rename to NAME.bad. */
