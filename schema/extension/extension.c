@@ -3,9 +3,11 @@
 #include "schema/extension/extension.h"
 
 #include <sqlite3ext.h>
+#include <string.h>
 
 #include "schema/extension/blocks.h"
 #include "schema/extension/tables.h"
+#include "schema/store/packed.h"
 
 SQLITE_EXTENSION_INIT1
 
@@ -51,9 +53,36 @@ int extension_tables(sqlite3 *db)
 	return rc;
 }
 
+/* What a view of a packed day was before it answered by the hour, over the exact cpu_samples. */
+static int exact_view(sqlite3 *db, const char *name, const char *sql)
+{
+	const char *body = strstr(sql, " AS");
+	char *text = body ? sqlite3_mprintf("CREATE TEMP VIEW IF NOT EXISTS \"%w\"%s", name, body) : NULL;
+	int rc = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(text);
+	return rc;
+}
+
+static int exact_views(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	int rc;
+
+	if (!blocks_number(db, "SELECT count(*) FROM main.packed_view", 0)) /* or an older schema */
+		return SQLITE_OK;
+	rc = sqlite3_prepare_v2(db, "SELECT name, sql FROM main.packed_view WHERE name <> 'cpu_samples'", -1, &st, NULL);
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		rc = exact_view(db, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1));
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 int extension_views(sqlite3 *db)
 {
-	return blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK;
+	int rc = blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK;
+
+	return rc == SQLITE_OK ? exact_views(db) : rc;
 }
 
 #ifndef SQLITE_CORE
@@ -64,7 +93,9 @@ int sqlite3_sonde_init(sqlite3 *db, char **why, const sqlite3_api_routines *api)
 	int rc;
 
 	SQLITE_EXTENSION_INIT2(api);
-	rc = extension_tables(db);
+	rc = packed_register(db);
+	if (rc == SQLITE_OK)
+		rc = extension_tables(db);
 	if (rc == SQLITE_OK)
 		rc = extension_views(db);
 	if (rc != SQLITE_OK)

@@ -9,7 +9,8 @@
  *
  * They answer of the connection's main database, a sealed day or not. Where it is a sealed day, the temporary views
  * `cpu_samples` and `sample` stand before those of the file, with the rows that the day was made of; functions_top and
- * lines_top are of the whole file, and hours are exact enough.
+ * lines_top are of the whole file, and hours are exact enough; of a packed day (schema/store/packing.h), whose own have the
+ * larger functions only, they are exact too.
  */
 #ifndef SONDE_EXTENSION_H
 #define SONDE_EXTENSION_H

@@ -68,12 +68,16 @@ static uint32_t id_at(sqlite3_stmt *st, int col, size_t n)
 	return v < n ? v : 0;
 }
 
-/* Room for all ids of a table. A row takes more than a byte: an id beyond the file's size is a lie. */
+#define PACKED_MOST 16 /* rows to a byte of a packed table */
+
+/* Room for all ids of a table. A row takes more than a byte: an id beyond the file's size is a lie, but for what is packed. */
 static int slots_of(struct store_segment *s, const char *sql, size_t *n, struct err *e)
 {
 	int64_t max = reading_number(s->db, sql, 0);
 	int64_t limit = reading_number(s->db, "PRAGMA page_count", 0) * reading_number(s->db, "PRAGMA page_size", 0);
 
+	if (max > limit && max <= reading_number(s->db, "SELECT max(rows) FROM packed_table", 0))
+		limit *= PACKED_MOST;
 	if (max < 0 || max > limit || max >= UINT32_MAX)
 		return err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: ids out of range", s->path);
 	*n = (size_t)max + 1;

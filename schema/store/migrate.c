@@ -8,6 +8,7 @@
 
 #include "schema/sql/migrations.h"
 #include "schema/sql/whole.h"
+#include "schema/store/packing.h"
 
 #define N_MIGRATIONS (sizeof(MIGRATIONS) / sizeof(MIGRATIONS[0]))
 
@@ -62,18 +63,17 @@ static int migrate_note(sqlite3 *db, int version)
 
 int migrate_apply(sqlite3 *db, int from_version)
 {
+	int rc;
+
 	if (!from_version)
 		return sqlite3_exec(db, SCHEMA_WHOLE, NULL, NULL, NULL);
-	for (size_t i = 0; i < N_MIGRATIONS; i++) {
-		int rc;
-
+	rc = packing_unpack(db, NULL); /* a virtual table cannot be altered */
+	for (size_t i = 0; rc == SQLITE_OK && i < N_MIGRATIONS; i++) {
 		if (MIGRATIONS[i].version <= from_version)
 			continue;
 		rc = sqlite3_exec(db, MIGRATIONS[i].sql, NULL, NULL, NULL);
 		if (rc == SQLITE_OK)
 			rc = migrate_note(db, MIGRATIONS[i].version);
-		if (rc != SQLITE_OK)
-			return rc;
 	}
-	return SQLITE_OK;
+	return rc;
 }

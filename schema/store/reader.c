@@ -25,6 +25,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/store/folder.h"
 #include "schema/store/migrate.h"
+#include "schema/store/packed.h"
 #include "schema/store/reading.h"
 #include "schema/store/sealed.h"
 #include "schema/store/segment.h"
@@ -113,6 +114,8 @@ int reading_open(const char *path, sqlite3 **out, struct err *e)
 	int rc = sqlite3_open_v2(uri ? uri : path, &db,
 				 SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | (uri ? SQLITE_OPEN_URI : 0), NULL);
 
+	if (rc == SQLITE_OK)
+		rc = packed_register(db);
 	if (rc == SQLITE_OK) {
 		sqlite3_busy_timeout(db, 5000);
 		sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

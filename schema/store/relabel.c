@@ -12,9 +12,11 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/folder.h"
+#include "schema/store/packing.h"
 #include "schema/store/segment.h"
 
 /* Frames that could gain: nothing is known of their line, and they are no part of another one's chain. A leaf folded to
@@ -44,6 +46,7 @@ static const char *const sql[] = {
 struct relabel {
 	char *dir;
 	struct segment *seg;
+	bool was_packed; /* its tables are rows now, and are to be packed again */
 	int rc; /* SQLite code; sticky within one transaction */
 };
 
@@ -74,18 +77,6 @@ int relabel_open(const char *dir, const char *path, struct relabel **out, struct
 	r->seg = seg;
 	*out = r;
 	return 0;
-}
-
-void relabel_close(struct relabel *r)
-{
-	cleanup_fd int lock = -1;
-
-	if (!r)
-		return;
-	lock = folder_lock(r->dir);
-	segment_leave(r->seg);
-	free(r->dir);
-	free(r);
 }
 
 /* --- statements --- */
@@ -287,6 +278,30 @@ static void exec(struct relabel *r, const char *text)
 		r->rc = sqlite3_exec(r->seg->db, text, NULL, NULL, NULL);
 }
 
+/* It stays so until relabel_close, of a day that was packed. Whoever is killed before leaves rows, which are as good. */
+static void unpack(struct relabel *r)
+{
+	bool any = false;
+
+	if (r->rc == SQLITE_OK)
+		r->rc = packing_unpack(r->seg->db, &any);
+	r->was_packed |= any;
+}
+
+static void pack_again(struct relabel *r)
+{
+	r->rc = SQLITE_OK;
+	exec(r, "BEGIN IMMEDIATE; DROP INDEX IF EXISTS function_by_hash; DROP INDEX IF EXISTS source_by_hash");
+	if (r->rc == SQLITE_OK)
+		r->rc = packing_pack(r->seg->db);
+	exec(r, "COMMIT");
+	if (!sqlite3_get_autocommit(r->seg->db))
+		sqlite3_exec(r->seg->db, "ROLLBACK", NULL, NULL, NULL);
+	exec(r, "VACUUM");
+	if (r->rc != SQLITE_OK)
+		log_warn("symbolize: %s stays unpacked: %s", r->seg->path, sqlite3_errmsg(r->seg->db));
+}
+
 /* A sealed day has them not (sealday.c). */
 #define FIND_BY "CREATE INDEX IF NOT EXISTS function_by_hash ON function(hash); CREATE INDEX IF NOT EXISTS source_by_hash ON source(hash)"
 
@@ -305,6 +320,8 @@ int relabel_image(struct relabel *r, uint32_t image, relabel_find *find, void *c
 	exec(r, "BEGIN IMMEDIATE");
 	list = frames_read(r, image, &n);
 	if (n)
+		unpack(r);
+	if (n)
 		exec(r, FIND_BY);
 	for (size_t i = 0; i < n && r->rc == SQLITE_OK; i++)
 		frame_gain(r, image, &list[i], find, ctx, &gained);
@@ -322,4 +339,18 @@ int relabel_image(struct relabel *r, uint32_t image, relabel_find *find, void *c
 		free(list[i].name);
 	free(list);
 	return ret;
+}
+
+void relabel_close(struct relabel *r)
+{
+	cleanup_fd int lock = -1;
+
+	if (!r)
+		return;
+	lock = folder_lock(r->dir);
+	if (r->was_packed)
+		pack_again(r);
+	segment_leave(r->seg);
+	free(r->dir);
+	free(r);
 }

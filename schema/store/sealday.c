@@ -14,6 +14,8 @@
 #include "schema/base/clock.h"
 #include "schema/store/hist.h"
 #include "schema/store/migrate.h"
+#include "schema/store/packed.h"
+#include "schema/store/packing.h"
 #include "schema/store/reading.h"
 #include "schema/store/sealparts.h"
 #include "schema/store/sealrare.h"
@@ -116,9 +118,13 @@ static int prepare_db(struct sealday *d, const char *latest)
 				 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; BEGIN IMMEDIATE");
 	if (rc == SQLITE_OK)
 		rc = hist_register(d->db);
+	if (rc == SQLITE_OK)
+		rc = packed_register(d->db);
 	version = rc == SQLITE_OK ? migrate_version(d->db) : 0;
 	if (version < 0)
 		return -version;
+	if (rc == SQLITE_OK)
+		rc = packing_unpack(d->db, NULL);
 	if (rc == SQLITE_OK)
 		rc = migrate_apply(d->db, version);
 	if (rc == SQLITE_OK)
@@ -296,6 +302,8 @@ int sealday_finish(struct sealday *d, const struct seal_opts *o, struct seal_rep
 
 	if (rc == SQLITE_OK)
 		rc = count_amounts(d->db);
+	if (rc == SQLITE_OK && packing_pays(d->db))
+		rc = packing_pack(d->db);
 	if (rc == SQLITE_OK)
 		rc = exec(d->db, "COMMIT");
 	if (rc == SQLITE_OK)

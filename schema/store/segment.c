@@ -19,6 +19,7 @@
 #include "schema/store/folder.h"
 #include "schema/store/hist.h"
 #include "schema/store/migrate.h"
+#include "schema/store/packed.h"
 
 #define LOG_PAGES 2000
 #define LOG_FOLDS 4
@@ -214,6 +215,8 @@ int segment_open(const char *path, struct segment **out, struct err *e)
 		rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
 		rc = hist_register(s->db);
+	if (rc == SQLITE_OK)
+		rc = packed_register(s->db);
 	if (rc == SQLITE_OK) {
 		version = migrate_version(s->db);
 		if (version > migrate_known()) {

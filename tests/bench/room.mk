@@ -55,7 +55,7 @@ bench-seal: all
 OBJECTS += $(B)/obj/tests/bench/makeday.o
 $(B)/tests/makeday: $(B)/obj/tests/bench/makeday.o $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lpthread -lm
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lz -lpthread -lm
 .PHONY: bench-day
 bench-day: all $(B)/tests/makeday
 	@$(PYTHON) tests/bench/day.py

@@ -79,14 +79,17 @@ def seal(store):
 
 def parts_of(day):
     """Bytes by what they are for."""
-    db = sqlite3.connect(f"file:{day}?mode=ro", uri=True)
+    db = witness.opened(day)
     kinds = {"sample_pack": "blocks", "sample": "sums by the hour", "stack": "stacks", "series": "series", "frame": "frames",
              "function": "functions", "process": "processes, threads, command lines", "task": "processes, threads, command lines",
-             "text": "processes, threads, command lines"}
+             "text": "processes, threads, command lines", "packed_column": "columns", "hour_row": "sums by the hour", "hour_place": "sums by the hour",
+             "hour_who": "sums by the hour"}
     out = {}
     for name, size in db.execute("SELECT coalesce(m.tbl_name, 'other'), sum(pgsize) FROM dbstat s LEFT JOIN sqlite_master m ON m.name = s.name"
                                  " GROUP BY 1"):
         out[kinds.get(name, "all else")] = out.get(kinds.get(name, "all else"), 0) + size
+    for name, size in db.execute("SELECT \"table\", sum(length(data)) FROM packed_column GROUP BY 1"):
+        out[f"columns: {name}"] = size
     stacks, samples = db.execute("SELECT (SELECT count(*) FROM stack), (SELECT sum(n) FROM sample_pack)").fetchone()
     db.close()
     return out, stacks, samples

@@ -3,8 +3,11 @@
 which plain rows cannot come, and no format of sonde's. Stacks as a tree, depth first, frames in order of their places.
 """
 import lzma
+import os
 import sqlite3
 import zlib
+
+import bench
 
 
 def numbers(values):
@@ -74,8 +77,16 @@ def table_columns(db, table, names, order):
     return [column(list(c)) for c in zip(*db.execute(f"SELECT {names} FROM {table} ORDER BY {order}"))]
 
 
-def columns_of(day):
+def opened(day):
+    """With sonde's extension, for a day that is packed."""
     db = sqlite3.connect(f"file:{day}?mode=ro", uri=True)
+    db.enable_load_extension(True)
+    db.load_extension(os.path.join(bench.BUILD, "lib", "sonde"))
+    return db
+
+
+def columns_of(day):
+    db = opened(day)
     frames = db.execute('SELECT id, image, "offset", function, line, flags, outer FROM frame ORDER BY image, "offset", id').fetchall()
     place = {row[0]: i + 1 for i, row in enumerate(frames)}
     out = {"frames": [steps(c) for c in list(zip(*frames))[1:6]] + [steps(place.get(row[6], 0) for row in frames)]}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * packed: module sonde_packed of SQLite: a table whose rows stand in columns of bytes (packed_column, schema/store/column.h) of the same
+ * file, under the name and with the columns that it had as rows. Read-only; in the order of its first column, by
+ * which rows are found, as they are by any other column of numbers. A column is read when it is first asked for.
+ *
+ * Built into the store and, from the same source, into the extension: so it speaks to SQLite through sqlite3ext.h only.
+ */
+#ifndef SONDE_STORE_PACKED_H
+#define SONDE_STORE_PACKED_H
+
+struct sqlite3;
+
+/* For each connection that may meet a sealed day. SQLite's code. */
+int packed_register(struct sqlite3 *db);
+
+#endif

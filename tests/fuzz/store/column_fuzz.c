@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * covers: schema/store/column.c
+ *
+ * Any bytes are a column of so many values, or are refused; what was read is read again from what is written of it. Without zlib's
+ * own sums in the way: the bytes are what a column inflates to.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "schema/store/column.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* As rule 1 of the header has it. */
+static size_t wrap(uint8_t form, const uint8_t *raw, size_t size, uint8_t *out, size_t room)
+{
+	uLongf len = (uLongf)room - 16;
+	size_t n = 0, left = size;
+
+	out[n++] = form;
+	for (; left > 127; left >>= 7)
+		out[n++] = (uint8_t)(left | 128);
+	out[n++] = (uint8_t)left;
+	return compress2(out + n, &len, raw, (uLong)size, 1) == Z_OK ? n + len : 0;
+}
+
+static void again(const struct column *c)
+{
+	struct column other = {0};
+	uint8_t *data;
+	size_t len;
+
+	if (column_encode(c, &data, &len) || column_decode(data, len, c->n, &other))
+		abort();
+	if (!c->numbers != !other.numbers || (c->numbers ? memcmp(c->numbers, other.numbers, c->n * sizeof(*c->numbers)) :
+							   memcmp(c->text, other.text, c->at[c->n])))
+		abort();
+	column_release(&other);
+	free(data);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static uint8_t wrapped[1 << 17];
+	struct column c = {0};
+	size_t n, len;
+
+	if (size < 3 || size > 1 << 16)
+		return 0;
+	n = data[1] | (size_t)data[2] << 8;
+	if (column_decode(data + 3, size - 3, n, &c) == 0)
+		column_release(&c);
+	len = wrap(data[0], data + 3, size - 3, wrapped, sizeof(wrapped));
+	if (len && n && column_decode(wrapped, len, n, &c) == 0) {
+		again(&c);
+		column_release(&c);
+	}
+	return 0;
+}

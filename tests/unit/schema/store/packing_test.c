@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packing: rows into columns and back; what is packed reads as the rows did, and what writes to it finds rows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "schema/store/migrate.h"
+#include "schema/store/packed.h"
+#include "schema/store/packing.h"
+#include "schema/store/relabel.h"
+#include "tests/unit/schema/store/fixture.h"
+
+#define PERIOD 10000000
+
+static sqlite3 *open_file(const char *path)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(packed_register(db), SQLITE_OK);
+	return db;
+}
+
+static void exec(sqlite3 *db, const char *sql)
+{
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+}
+
+/* The first column of all rows, a line each; to be freed. */
+static char *ask(sqlite3 *db, const char *sql)
+{
+	sqlite3_str *out = sqlite3_str_new(NULL);
+	sqlite3_stmt *st;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	while (sqlite3_step(st) == SQLITE_ROW)
+		sqlite3_str_appendf(out, "%s\n", sqlite3_column_text(st, 0));
+	assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
+	return sqlite3_str_finish(out);
+}
+
+static void assert_says(sqlite3 *db, const char *sql, const char *wanted)
+{
+	char *said = ask(db, sql);
+
+	assert_string_equal(said ? said : "", wanted);
+	sqlite3_free(said);
+}
+
+static const char ALL[] =
+	"SELECT 'f ' || id || image || offset || function || line || flags || outer FROM frame UNION ALL SELECT 's ' || id || base || keep || leaf || tail FROM stack"
+	" UNION ALL SELECT 'e ' || id || task || stack || label FROM series UNION ALL SELECT 'n ' || ts || ' ' || series || ' ' || n FROM sample"
+	" UNION ALL SELECT 'p ' || id || pid || comm || args || start_ns || exe FROM process UNION ALL SELECT 't ' || id || value FROM text"
+	" UNION ALL SELECT 'k ' || id || run || process || tid || thread FROM task"
+	" UNION ALL SELECT 'u ' || id || hash || image || line || name || source FROM function ORDER BY 1";
+static const char SCHEMA[] = "SELECT type || name || tbl_name || coalesce(sql, '') FROM sqlite_master ORDER BY 1";
+
+/* A segment of some stacks, three of which are of one process. */
+static const char *make_segment(const struct fixture *f)
+{
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+
+	for (uint32_t i = 0; i < 60; i++)
+		fixture_add(w, run, 1 + i % 20, i % 7, (T0_S + i) * NS, 1 + i);
+	fixture_close(w);
+	return fixture_segment(f, 0);
+}
+
+static sqlite3 *make_packed(const struct fixture *f)
+{
+	sqlite3 *db = open_file(make_segment(f));
+
+	exec(db, "BEGIN");
+	assert_int_equal(packing_pack(db), SQLITE_OK);
+	exec(db, "COMMIT");
+	assert_true(packing_is_packed(db));
+	return db;
+}
+
+static void rows_that_were_packed_and_unpacked_are_as_they_were(void **state)
+{
+	sqlite3 *db = open_file(make_segment(*state));
+	char *rows = ask(db, ALL), *schema = ask(db, SCHEMA), *top = ask(db, "SELECT function || self || total FROM functions_top");
+	bool any = false;
+
+	exec(db, "BEGIN");
+	assert_int_equal(packing_pack(db), SQLITE_OK);
+	exec(db, "COMMIT");
+	assert_says(db, ALL, rows);
+	assert_says(db, "SELECT count(*) FROM packed_column WHERE \"table\" = 'frame'", "7\n");
+	exec(db, "BEGIN");
+	assert_int_equal(packing_unpack(db, &any), SQLITE_OK);
+	exec(db, "COMMIT");
+	assert_true(any);
+	assert_says(db, ALL, rows);
+	assert_says(db, SCHEMA, schema);
+	assert_says(db, "SELECT function || self || total FROM functions_top", top);
+	assert_says(db, "PRAGMA integrity_check", "ok\n");
+	sqlite3_free(rows);
+	sqlite3_free(schema);
+	sqlite3_free(top);
+	sqlite3_close(db);
+}
+
+static void sums_by_the_hour_are_those_of_the_rows(void **state)
+{
+	const struct fixture *f = *state;
+	sqlite3 *db = open_file(make_segment(f));
+	char *top = ask(db, "SELECT replace(function, '+0x200', '+?') || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1");
+
+	exec(db, "BEGIN");
+	assert_int_equal(packing_pack(db), SQLITE_OK);
+	exec(db, "COMMIT");
+	assert_says(db, "SELECT function || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1", top);
+	assert_says(db, "SELECT sum(samples) || ' ' || sum(cpu_ns) FROM cpu_samples", "1830 18300000000\n");
+	sqlite3_free(top);
+	sqlite3_close(db);
+}
+
+static void a_reader_does_not_tell_columns_from_rows(void **state)
+{
+	const struct fixture *f = *state;
+	struct fixture_sums rows = {.pid = 3}, columns = {.pid = 3};
+	const char *path = make_segment(f);
+	sqlite3 *db;
+
+	assert_int_equal(fixture_totals(f->dir, 0, INT64_MAX, &rows, NULL), 0);
+	db = open_file(path);
+	exec(db, "BEGIN");
+	assert_int_equal(packing_pack(db), SQLITE_OK);
+	exec(db, "COMMIT");
+	sqlite3_close(db);
+	assert_int_equal(fixture_totals(f->dir, 0, INT64_MAX, &columns, NULL), 0);
+	assert_true(rows.samples > 0);
+	assert_memory_equal(&rows, &columns, sizeof(rows));
+}
+
+static void a_schema_that_is_to_change_finds_rows(void **state)
+{
+	sqlite3 *db = make_packed(*state);
+
+	exec(db, "BEGIN");
+	assert_int_equal(migrate_apply(db, migrate_known()), SQLITE_OK);
+	exec(db, "ALTER TABLE process ADD COLUMN of_tomorrow INTEGER; COMMIT");
+	assert_false(packing_is_packed(db));
+	sqlite3_close(db);
+}
+
+static void a_packed_table_cannot_be_written(void **state)
+{
+	sqlite3 *db = make_packed(*state);
+
+	assert_int_not_equal(sqlite3_exec(db, "UPDATE frame SET line = 1", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_not_equal(sqlite3_exec(db, "INSERT INTO text(value) VALUES('x')", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static size_t know(void *ctx, const struct relabel_frame *f, struct relabel_name out[RELABEL_MAX])
+{
+	(void)ctx;
+	(void)f;
+	out[0] = (struct relabel_name){"found_later", "a.c", 21, 20};
+	return 1;
+}
+
+static int first_image(void *ctx, const struct relabel_want *w)
+{
+	*(uint32_t *)ctx = w->image;
+	return 1;
+}
+
+static void names_that_come_later_come_into_a_packed_day_and_it_is_packed_again(void **state)
+{
+	const struct fixture *f = *state;
+	struct relabel_gain gain = {0};
+	struct relabel *r = NULL;
+	uint32_t image = 0;
+	sqlite3 *db = make_packed(f);
+
+	sqlite3_close(db);
+	assert_int_equal(relabel_open(f->dir, fixture_segment(f, 0), &r, NULL), 0);
+	relabel_wants(r, first_image, &image, NULL);
+	assert_true(image > 0);
+	assert_int_equal(relabel_image(r, image, know, NULL, &gain, NULL), 0);
+	relabel_close(r);
+	assert_true(gain.lines > 0);
+	db = open_file(fixture_segment(f, 0));
+	assert_true(packing_is_packed(db));
+	assert_says(db, "SELECT count(*) > 0 FROM frame WHERE line = 21", "1\n");
+	assert_says(db, "SELECT sum(samples) FROM cpu_samples", "1830\n");
+	assert_says(db, "SELECT count(*) > 0 FROM lines_top WHERE line = 21", "1\n");
+	assert_says(db, "PRAGMA freelist_count", "0\n");
+	sqlite3_close(db);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(rows_that_were_packed_and_unpacked_are_as_they_were),
+		T(sums_by_the_hour_are_those_of_the_rows),
+		T(a_reader_does_not_tell_columns_from_rows),
+		T(a_schema_that_is_to_change_finds_rows),
+		T(a_packed_table_cannot_be_written),
+		T(names_that_come_later_come_into_a_packed_day_and_it_is_packed_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
