@@ -193,8 +193,7 @@ static void fix_idle(const struct selection *sel, struct err *e)
 		err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s (it may have waited)    sonde stacks (without the filter)");
 }
 
-/* All that ran was sonde: its samples are there, and left out. */
-static bool only_self(const struct selection *sel)
+bool fold_only_self(const struct selection *sel)
 {
 	uint32_t kinds = 0;
 
@@ -226,7 +225,7 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 	}
 	if (kind != STORE_KIND_CPU)
 		return nothing_else(sel, store_kind_info(kind), there, e);
-	self = !narrow && only_self(sel);
+	self = !narrow && fold_only_self(sel);
 	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples%s%s in %s: %s%s", *sel->what ? " of " : "", sel->what, sel->range,
 		narrow ? "what the filters name did not run on a CPU then, or does not exist" :
 		self ? "the host was idle, but for sonde itself" : "nothing was recorded then, or the host was idle", there);

@@ -27,6 +27,8 @@ int fold_kind_or_wall_of(const char *type, const struct selection *sel, struct f
 int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e);
 /* The only kind that the selection has; cpu where it has none. EXIT_USAGE with the list where it has several. */
 int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e);
+/* Of a window where nothing was found: is CPU time of sonde's own there, left out? */
+bool fold_only_self(const struct selection *sel);
 /* EXIT_NOTHING: why there is none of it, and the next command to try. */
 int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *e);
 
@@ -34,7 +36,6 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t size);
 /* The head of a column of such: CORES (CPU time by wall time), TIME, BYTES, EVENTS, ... */
 const char *fold_amount_title(const struct fold *f);
-/* CPU time is shown as cores. */
 /* For how long it was recorded: a gap is no idle time. 0: an import that does not say. */
 uint64_t fold_recorded_ns(const struct fold *f);
 /* ns each ns of that; 0 where it is not known. */

@@ -7,6 +7,7 @@
 
 #include "tools/filter.h"
 #include "tools/fold.h"
+#include "tools/fold_kind.h"
 #include "tools/hottest.h"
 #include "tools/json.h"
 #include "tools/record.h"
@@ -45,11 +46,14 @@ static bool is_plain_word(const char *s)
 	return s[0] && s[0] != '-' && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
 }
 
-static void say_next(const struct record *r, const char *hottest)
+/* `only_self`: nothing but sonde itself was seen, which needs --self to be shown. */
+static void say_next(const struct record *r, const char *hottest, bool only_self)
 {
 	struct strbuf where cleanup_strbuf = STRBUF_INIT;
 	const char *w;
 
+	if (only_self)
+		strbuf_addstr(&where, " --self");
 	if (r->rec && !r->newest)
 		strbuf_addf(&where, " --rec %lld", (long long)r->rec);
 	if (strcmp(r->call->store, store_default_dir())) {
@@ -57,6 +61,8 @@ static void say_next(const struct record *r, const char *hottest)
 		filter_word(r->call->store, &where);
 	}
 	w = strbuf_str(&where);
+	if (only_self)
+		fputs("nothing ran but sonde itself\n", stderr);
 	fprintf(stderr, "next:  sonde flame%s      sonde stacks%s -n 10", w, w);
 	if (hottest && is_plain_word(hottest))
 		fprintf(stderr, "      sonde flame %s%s", hottest, w);
@@ -145,16 +151,20 @@ static void say_done(struct record *r)
 	struct selection *sel = NULL;
 	struct select_args args = {0};
 	struct fold *f = NULL;
+	bool only_self = false;
 	char rec[32];
 
 	snprintf(rec, sizeof(rec), "%lld", (long long)r->rec);
 	args.rec = rec;
 	say_sums(r, rec);
-	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL) && !fold_make(sel, &opts, &f, NULL)) {
-		hottest = hottest_print(f, stderr);
-		unnamed_print(f, stderr);
+	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL)) {
+		only_self = fold_make(sel, &opts, &f, NULL) && fold_only_self(sel);
+		if (f) {
+			hottest = hottest_print(f, stderr);
+			unnamed_print(f, stderr);
+		}
 	}
-	say_next(r, hottest);
+	say_next(r, hottest, only_self);
 	fold_free(f);
 	select_free(sel);
 }

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from conftest import BIN, WORKLOADS, need, need_root, on_terminal, segments, sql_all
+from containers import fake_container
 
 BURN = os.path.join(WORKLOADS, "burn")
 
@@ -33,6 +34,17 @@ def test_a_recording_names_the_hottest_and_the_next_commands(store, work, sonde)
     assert re.search(r"^recording cpu at 99 Hz \((cycles|cpu-clock)\) → ", done.stderr, re.M)
     assert re.search(r"^rec 1 done: [\d ]+ samples of 1 process in 2\.\d s; 0 lost;", done.stderr, re.M)
     assert re.search(rf"^  hottest  burn +pid {burn.pid} +[01]\.\d+ cores +(burn_leaf|work_turns) \d+ %$", done.stderr, re.M)
+    following = re.search(r"^next:  (sonde .*)$", done.stderr, re.M).group(1)
+    for command in re.split(r" {3,}", following):
+        out = subprocess.run(["bash", "-c", f"cd {os.path.dirname(store)} && {BIN}/{command}"], capture_output=True, text=True)
+        assert out.returncode == 0, f"{command}: {out.stderr}"
+
+
+def test_a_recording_of_an_idle_host_says_that_only_sonde_ran(store):
+    with fake_container() as (container, inside):  # where nobody else is
+        done = subprocess.run([*inside, f"{BIN}/sonde", "record", "--store", store, "-d", "2s", "--freq", "4999", "--container",
+                               container], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    assert "  hottest" not in done.stderr and "nothing ran but sonde itself\n" in done.stderr, done.stderr
     following = re.search(r"^next:  (sonde .*)$", done.stderr, re.M).group(1)
     for command in re.split(r" {3,}", following):
         out = subprocess.run(["bash", "-c", f"cd {os.path.dirname(store)} && {BIN}/{command}"], capture_output=True, text=True)
