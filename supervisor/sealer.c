@@ -76,7 +76,7 @@ void sealer_count(const char *store, int64_t now_s, uint32_t min, struct sealer_
 		if (!same_day(names[i], names[day]))
 			continue;
 		if (folder_is_day_name(names[i]))
-			out->make_bytes = size_of(store, names[i]); /* the last one is the latest */
+			out->make_bytes = seal_make_bytes(store, names[i]); /* the last one is the latest */
 		else if (i + 1 < n)
 			out->bytes += size_of(store, names[i]);
 	}
@@ -134,7 +134,7 @@ static void start(struct sealer *s, uint64_t room)
 /* Rule 2. */
 static uint64_t room_for(const struct sealer_work *w, const struct retain *r)
 {
-	uint64_t room = w->make_bytes + w->bytes / 2 + ROOM_LEAST, most = r->limits.bytes / ROOM_SHARE;
+	uint64_t room = w->make_bytes + seal_guess(w->bytes) + ROOM_LEAST, most = r->limits.bytes / ROOM_SHARE;
 
 	return room < most ? room : most;
 }

@@ -4,7 +4,7 @@
  * time: once a day is over, and before that once two files of it are finished.
  *
  *   1. It looks four times in the life of a file, every 5 s to 10 min.
- *   2. What the day's new make may take (the make before, and half of what goes into it, at most a quarter of the budget) has to
+ *   2. What the day's new make may take (the make before, and three quarters of what goes into it, at most a quarter of the budget) has to
  *      be free within the budget, else retention makes that room first; and on the disk above its reserve, else it waits.
  *   3. What was packed goes a grace later, with the next pass.
  *   4. A pass that failed is tried again a minute later, then twice as late each time, an hour at most: a disk that someone

@@ -15,7 +15,6 @@
 #include "schema/store/reading.h"
 
 #define COLUMNS_MAX 32
-#define ROW_BYTES   25 /* that a row of these takes, about: what is weighed */
 
 /* With the columns by which their rows are in order, the first of which is a number. */
 static const char *const TABLES[][2] = {
@@ -67,7 +66,7 @@ bool packing_pays(sqlite3 *db)
 		rows += sql ? reading_number(db, sql, 0) : 0;
 		sqlite3_free(sql);
 	}
-	return rows * ROW_BYTES > bytes / 2 &&
+	return rows * PACKING_ROW_BYTES > bytes / 2 &&
 	       !reading_number(db, "SELECT EXISTS (SELECT 1 FROM amount) + EXISTS (SELECT 1 FROM wait_row) + EXISTS (SELECT 1 FROM wake_row)", 0);
 }
 

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#define PACKING_ROW_BYTES 25 /* that a row of these tables takes, about */
+
 struct sqlite3;
 
 bool packing_is_packed(struct sqlite3 *db);

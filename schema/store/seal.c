@@ -129,6 +129,30 @@ static const char *latest_make(const struct work *w, int64_t day)
 	return "";
 }
 
+static uint64_t least_segment(const struct work *w, int64_t day)
+{
+	uint64_t least = INT64_MAX;
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < w->n; i++) {
+		path_of(w, w->names[i], path);
+		if (day_of(w->names[i]) == day && is_finished(w, i) && stat(path, &st) == 0 && (uint64_t)st.st_size < least)
+			least = (uint64_t)st.st_size;
+	}
+	return least;
+}
+
+/* "" also where it is too large to be made anew. */
+static const char *make_to_go_on(const struct work *w, int64_t day)
+{
+	const char *latest = latest_make(w, day);
+
+	if (*latest && w->o->room && seal_make_bytes(w->o->dir, latest) + seal_guess(least_segment(w, day)) > w->o->room)
+		return "";
+	return latest;
+}
+
 /* --- step 2 --- */
 
 static bool has_log(const char *path)
@@ -196,7 +220,8 @@ static size_t finish_all(struct work *w, int64_t day, const char *latest, struct
 		path_of(w, latest, path);
 		if (finish_segment(path, &out[n], e))
 			return 0;
-		takes = (uint64_t)out[n++].st.st_size;
+		takes = seal_make_bytes(w->o->dir, latest);
+		n++;
 	}
 	needed_read(w->o->dir, &w->needed);
 	for (size_t i = 0; i < w->n; i++) {
@@ -210,7 +235,7 @@ static size_t finish_all(struct work *w, int64_t day, const char *latest, struct
 			w->r->put_off++;
 			continue;
 		}
-		takes += (uint64_t)out[n].st.st_size / 2;
+		takes += seal_guess((uint64_t)out[n].st.st_size);
 		if (w->o->room && takes > w->o->room) {
 			w->r->put_off++;
 			break;
@@ -339,7 +364,7 @@ static int make_day(struct work *w, int64_t day, const char *latest, const struc
 static int seal_day(struct work *w, int64_t day, struct err *e)
 {
 	struct source *sources = mem_array(w->n + 1, sizeof(*sources));
-	const char *latest = latest_make(w, day);
+	const char *latest = make_to_go_on(w, day);
 	size_t n = finish_all(w, day, latest, sources, e);
 	int rc = e->code;
 

@@ -15,6 +15,7 @@
  *      do not (sealed.h). Whoever dies before it leaves all as it was, but for sealing.db, which the next one empties.
  *   5. The files that a day lists are removed once it is older than `grace_s`, so that whoever has just found them still
  *      reads them. `sealed` in the day is the record of it. Whoever dies between two of them leaves the rest to the next.
+ *   6. A day that is mostly dictionary is packed at the end of step 3 (packing.h), and rows again at the beginning of the next one.
  * A segment with a table or column that is not known here is left as it is, and said.
  */
 #ifndef SONDE_STORE_SEAL_H
@@ -35,7 +36,7 @@ struct seal_opts {
 	uint32_t grace_s;
 	bool today;         /* days that are not over as well */
 	bool idle;          /* packs at the lowest priority (quiet.h) */
-	uint64_t room;      /* what a make of a day may take, with half of each segment as a guess; the rest is put off. 0: any */
+	uint64_t room;      /* what a make of a day may take (seal_make_bytes, seal_guess); the rest is put off. 0: any */
 	uint32_t min;       /* a day that is not over: so many finished segments at least; 0: 1 */
 	/* Hears of each step; `name` is the file it is about. May be NULL. */
 	void (*each)(void *ctx, enum seal_step step, const char *name);
@@ -52,6 +53,15 @@ struct seal_report {
 	uint64_t bytes_before, bytes_after; /* of what went in, the makes before too; of the days made of it */
 	bool busy;                        /* somebody else is sealing: nothing was done */
 };
+
+/* What this make of a day takes while another one is made of it: of a packed one also the rows that it is unpacked to (packing.h). Where
+ * that and a segment find no room, a make of its own is begun, which does not hold that one. */
+uint64_t seal_make_bytes(const char *dir, const char *name);
+/* And what a segment of so many bytes brings, about. A build brings most: two thirds. */
+static inline uint64_t seal_guess(uint64_t bytes)
+{
+	return bytes / 4 * 3;
+}
 
 int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e);
 

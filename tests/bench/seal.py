@@ -95,6 +95,18 @@ def parts_of(day):
     return out, stacks, samples
 
 
+def as_rows(day, path):
+    """What the packed tables take as rows, with their indexes."""
+    db = witness.opened(day)
+    db.execute("ATTACH ? AS plain", (path,))
+    for name, sql in db.execute("SELECT name, sql FROM packed_table").fetchall():
+        db.execute(sql.split(";")[0].replace(f"CREATE TABLE {name}", f"CREATE TABLE plain.{name}", 1))
+        db.execute(f"INSERT INTO plain.{name} SELECT * FROM main.{name}")
+    db.commit()
+    db.close()
+    return os.path.getsize(path)
+
+
 def table(opts, rounds, done, base):
     before, day = seal(f"{base}/store")
     parts, stacks, samples = parts_of(day)
@@ -104,6 +116,7 @@ def table(opts, rounds, done, base):
             ("plain segments, before", before), ("pprof.gz, one profile of all", os.path.getsize(f"{base}/x.pb.gz")),
             ("perf.data (`-a -g -F 99`, frame pointers)", os.path.getsize(f"{base}/perf.data"))]
     least = witness.sizes(day)
+    rows.insert(1, ("- what is in columns, if it were rows", as_rows(day, f"{base}/rows.db")))
     rows += [("the day's facts in columns, `zlib -9` each", sum(v[0] for v in least.values())),
              ("the same, `xz -9e` each", sum(v[1] for v in least.values())),
              *((f"- {name}", v[1]) for name, v in sorted(least.items(), key=lambda x: -x[1][1]))]

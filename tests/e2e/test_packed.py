@@ -134,6 +134,26 @@ def test_plain_sqlite3_answers_by_the_hour(stores):
             by(day, f"SELECT * FROM {view}")
 
 
+def test_a_day_that_has_no_room_as_rows_is_left_and_another_file_of_it_begun(stores, tmp_path):
+    plain, sealed = str(tmp_path / "plain"), str(tmp_path / "plain-sealed")
+    shutil.copytree(stores[0], plain)
+    put(plain, build(HOUR + 5000, 3))
+    os.remove(files(plain)[1])
+    put(plain, [{"run": "cpu", "from": HOUR + 9000, "to": HOUR + 9001, "period_ns": 10101010}])
+    shutil.copytree(stores[1], sealed)
+    os.remove(files(sealed)[1])
+    for path in files(plain)[1:]:
+        shutil.copy(path, sealed)
+    room = os.path.getsize(files(plain)[0])  # what its rows took, and no more
+    seal(sealed, "--room", str(room))
+    names = [os.path.basename(f)[17:21] for f in files(sealed)]
+    assert names[:2] == ["d001", "d002"] and len(names) == 3, files(sealed)
+    for question in (["export", "folded"], ["ps", "--json"], ["timeline", "--json"]):
+        asked = [*question, "--from", str(HOUR), "--to", str(HOUR + 4 * 3600)]
+        before, after = say(plain, *asked), say(sealed, *asked)
+        assert sorted(after[1].split("\n")) == sorted(before[1].split("\n")) and after[0] == before[0] == 0
+
+
 def test_more_of_the_day_goes_into_it(stores, tmp_path):
     plain, sealed = str(tmp_path / "plain"), str(tmp_path / "plain-sealed")
     shutil.copytree(stores[0], plain)

@@ -53,9 +53,9 @@ def put(folder, what):
                 db.execute("UPDATE meta SET value = 'another' WHERE key = 'boot_id'")
 
 
-def seal(folder):
+def seal(folder, *more):
     for _ in range(2):  # the second one removes what the first one packed
-        done = subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", folder, "--today", "--grace", "0", "--json"],
+        done = subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", folder, "--today", "--grace", "0", "--json", *more],
                               capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

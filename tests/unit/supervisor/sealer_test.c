@@ -119,7 +119,7 @@ static void a_short_disk_makes_it_wait_and_a_full_budget_asks_for_room(void **st
 	assert_non_null(strstr(state_with(&short_disk), "disk"));
 	assert_int_equal(short_disk.kept_free, 0);
 	assert_non_null(strstr(state_with(&full), "budget"));
-	assert_int_equal(full.kept_free, 31 * MIB);
+	assert_int_equal(full.kept_free, 46 * MIB);
 	full.limits.bytes = 100 * MIB; /* at most a quarter of it */
 	state_with(&full);
 	assert_int_equal(full.kept_free, 25 * MIB);
