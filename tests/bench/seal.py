@@ -97,12 +97,12 @@ def parts_of(day):
 
 def as_rows(day, path):
     """What the packed tables take as rows, with their indexes."""
-    db = witness.opened(day)
-    db.execute("ATTACH ? AS plain", (path,))
-    for name, sql in db.execute("SELECT name, sql FROM packed_table").fetchall():
-        db.execute(sql.split(";")[0].replace(f"CREATE TABLE {name}", f"CREATE TABLE plain.{name}", 1))
-        db.execute(f"INSERT INTO plain.{name} SELECT * FROM main.{name}")
-    db.commit()
+    db = witness.opened(path, "rwc")
+    db.execute("ATTACH ? AS day", (f"file:{day}?mode=ro",))
+    for name, sql in db.execute("SELECT name, sql FROM day.packed_table").fetchall():
+        db.executescript(sql)
+        db.execute(f"INSERT INTO main.{name} SELECT * FROM day.{name}")
+        db.commit()
     db.close()
     return os.path.getsize(path)
 

@@ -77,9 +77,9 @@ def table_columns(db, table, names, order):
     return [column(list(c)) for c in zip(*db.execute(f"SELECT {names} FROM {table} ORDER BY {order}"))]
 
 
-def opened(day):
+def opened(day, mode="ro"):
     """With sonde's extension, for a day that is packed."""
-    db = sqlite3.connect(f"file:{day}?mode=ro", uri=True)
+    db = sqlite3.connect(f"file:{day}?mode={mode}", uri=True)
     db.enable_load_extension(True)
     db.load_extension(os.path.join(bench.BUILD, "lib", "sonde"))
     return db
