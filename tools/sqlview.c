@@ -37,7 +37,7 @@ static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "p
 					   "go_readings", "process_notes"};
 
 /* Of schema/extension. */
-static const char *const FUNCTIONS[] = {"sonde_samples", "sonde_totals", "sonde_frames"};
+static const char *const FUNCTIONS[] = {"sonde_samples", "sonde_totals", "sonde_steps", "sonde_frames"};
 
 static int run_sql(sqlite3 *db, const char *sql, struct err *e)
 {
@@ -189,7 +189,7 @@ static int sample_views(sqlite3 *db, struct err *e)
 static void meet_tables(sqlite3 *db)
 {
 	static const char *const sql[] = {
-		"SELECT 1 FROM json_each('[]'), json_tree('[]'), sonde_samples, sonde_totals, sonde_frames(0)",
+		"SELECT 1 FROM json_each('[]'), json_tree('[]'), sonde_samples, sonde_totals, sonde_steps(1), sonde_frames(0)",
 		"SELECT 1 FROM text, source, function, frame, stack, process, task, series, sample",
 	};
 

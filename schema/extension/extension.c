@@ -39,7 +39,8 @@ int extension_tables(sqlite3 *db)
 	static const struct {
 		const char *name;
 		const sqlite3_module *module;
-	} all[] = {{"sonde_samples", &SAMPLES_TABLE}, {"sonde_totals", &TOTALS_TABLE}, {"sonde_frames", &FRAMES_TABLE}};
+	} all[] = {{"sonde_samples", &SAMPLES_TABLE}, {"sonde_totals", &TOTALS_TABLE}, {"sonde_steps", &STEPS_TABLE},
+		   {"sonde_frames", &FRAMES_TABLE}};
 	int rc = SQLITE_OK;
 
 	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(all) / sizeof(all[0]); i++) {

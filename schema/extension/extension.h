@@ -5,6 +5,7 @@
  *
  *   sonde_samples            a row for each bucket and series; comparisons with ts decode the blocks in range only
  *   sonde_totals(from, to)   what each series has in from <= ts < to, added up natively, with its names
+ *   sonde_steps(step_s, from, to)   what each thread has in each step of so many seconds, with its names
  *   sonde_frames(stack_id)   the frames of one stack
  *
  * They answer of the connection's main database, a sealed day or not. Where it is a sealed day, the temporary views

@@ -79,3 +79,61 @@ bool tables_time(sqlite3_value *v, bool up, int64_t *out)
 	*out = t > TIME_MOST ? TIME_MOST : t < -TIME_MOST ? -TIME_MOST : t;
 	return true;
 }
+
+int tables_args_plan(sqlite3_index_info *info, int first, int n)
+{
+	int found[TABLES_ARGS] = {-1, -1, -1}, arguments = 0;
+
+	for (int i = 0; i < info->nConstraint; i++) {
+		const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+
+		if (c->iColumn < first || c->iColumn >= first + n || c->op != SQLITE_INDEX_CONSTRAINT_EQ)
+			continue;
+		if (!c->usable)
+			return SQLITE_CONSTRAINT;
+		found[c->iColumn - first] = i;
+	}
+	for (int k = 0; k < n; k++) {
+		if (found[k] < 0)
+			continue;
+		info->aConstraintUsage[found[k]].argvIndex = ++arguments;
+		info->aConstraintUsage[found[k]].omit = 1;
+		info->idxNum |= 1 << k;
+	}
+	return SQLITE_OK;
+}
+
+int tables_args_take(struct tables_args *a, int given, sqlite3_value **argv)
+{
+	tables_args_release(a);
+	for (int k = 0; k < TABLES_ARGS; k++) {
+		if (!(given & 1 << k))
+			continue;
+		a->v[k] = sqlite3_value_dup(*argv++);
+		if (!a->v[k])
+			return SQLITE_NOMEM;
+	}
+	return SQLITE_OK;
+}
+
+void tables_args_release(struct tables_args *a)
+{
+	for (int k = 0; k < TABLES_ARGS; k++)
+		sqlite3_value_free(a->v[k]);
+	*a = (struct tables_args){0};
+}
+
+void tables_args_result(const struct tables_args *a, int i, sqlite3_context *out)
+{
+	if (a->v[i])
+		sqlite3_result_value(out, a->v[i]);
+	else
+		sqlite3_result_null(out);
+}
+
+bool tables_args_range(const struct tables_args *a, int i, int64_t *first, int64_t *end)
+{
+	*first = INT64_MIN / 4;
+	*end = INT64_MAX / 4;
+	return (!a->v[i] || tables_time(a->v[i], true, first)) && (!a->v[i + 1] || tables_time(a->v[i + 1], true, end));
+}

@@ -34,7 +34,7 @@ struct cursor {
 	struct sum *sums;   /* by series */
 	struct whose whose;
 	uint32_t at;        /* the series; map->n: at the end */
-	sqlite3_value *from, *to; /* as given, NULL: not */
+	struct tables_args args; /* from, to */
 };
 
 static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv, sqlite3_vtab **out, char **why)
@@ -45,32 +45,13 @@ static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv
 	return tables_connect(db, t, COLUMNS, out);
 }
 
-/* idxNum: 1 from is given, 2 to is. One that is given, but not known yet in this order of the join, is no plan. */
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-	int found[2] = {-1, -1}, n = 0;
-
 	(void)base;
-	for (int i = 0; i < info->nConstraint; i++) {
-		const struct sqlite3_index_constraint *c = &info->aConstraint[i];
-
-		if (c->iColumn < FROM_TS || c->op != SQLITE_INDEX_CONSTRAINT_EQ)
-			continue;
-		if (!c->usable)
-			return SQLITE_CONSTRAINT;
-		found[c->iColumn - FROM_TS] = i;
-	}
-	for (int k = 0; k < 2; k++) {
-		if (found[k] < 0)
-			continue;
-		info->aConstraintUsage[found[k]].argvIndex = ++n;
-		info->aConstraintUsage[found[k]].omit = 1;
-		info->idxNum |= 1 << k;
-	}
 	info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == SERIES_ID && !info->aOrderBy[0].desc;
 	info->estimatedRows = (sqlite3_int64)ROWS_GUESS;
 	info->estimatedCost = COST_GUESS;
-	return SQLITE_OK;
+	return tables_args_plan(info, FROM_TS, 2);
 }
 
 static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
@@ -88,10 +69,8 @@ static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 static void forget(struct cursor *c)
 {
 	sqlite3_free(c->sums);
-	sqlite3_value_free(c->from);
-	sqlite3_value_free(c->to);
+	tables_args_release(&c->args);
 	c->sums = NULL;
-	c->from = c->to = NULL;
 }
 
 static int cursor_close(sqlite3_vtab_cursor *base)
@@ -188,30 +167,23 @@ static void to_one_with_samples(struct cursor *c)
 static int cursor_filter(sqlite3_vtab_cursor *base, int given, const char *plan, int argc, sqlite3_value **argv)
 {
 	struct cursor *c = (struct cursor *)base;
-	int64_t first = INT64_MIN / 4, end = INT64_MAX / 4;
-	bool none = false;
+	int64_t first, end;
 	int rc;
 
 	(void)plan;
 	(void)argc;
 	forget(c);
 	rc = tables_map(base->pVtab, &c->map);
+	if (rc == SQLITE_OK)
+		rc = tables_args_take(&c->args, given, argv);
 	if (rc != SQLITE_OK)
 		return rc;
-	if (given & 1)
-		c->from = sqlite3_value_dup(argv[0]);
-	if (given & 2)
-		c->to = sqlite3_value_dup(argv[given & 1]);
-	if (c->from)
-		none |= !tables_time(c->from, true, &first);
-	if (c->to)
-		none |= !tables_time(c->to, true, &end);
 	c->at = 0;
 	c->sums = sqlite3_malloc64((uint64_t)c->map->n * sizeof(*c->sums));
 	if (!c->sums)
 		return SQLITE_NOMEM;
 	memset(c->sums, 0, (size_t)c->map->n * sizeof(*c->sums));
-	if (!none)
+	if (tables_args_range(&c->args, 0, &first, &end))
 		rc = sum_up(c, first, end - 1);
 	to_one_with_samples(c);
 	return rc;
@@ -254,8 +226,8 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int co
 	case RUN_ID: sqlite3_result_int64(out, task->run); break;
 	case FIRST_TS: sqlite3_result_int64(out, s->first + c->map->t0); break;
 	case LAST_TS: sqlite3_result_int64(out, s->last + c->map->t0); break;
-	case FROM_TS: c->from ? sqlite3_result_value(out, c->from) : sqlite3_result_null(out); break;
-	case TO_TS: c->to ? sqlite3_result_value(out, c->to) : sqlite3_result_null(out); break;
+	case FROM_TS:
+	case TO_TS: tables_args_result(&c->args, column - FROM_TS, out); break;
 	}
 	return SQLITE_OK;
 }

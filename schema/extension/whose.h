@@ -9,8 +9,8 @@ struct sqlite3;
 struct sqlite3_stmt;
 struct sqlite3_context;
 
-#define WHOSE_COLUMNS "container TEXT, comm TEXT, pid INTEGER, thread TEXT, tid INTEGER, self INTEGER, " \
-		      "function TEXT, module TEXT, file TEXT, line INTEGER"
+#define WHOSE_TASK_COLUMNS "container TEXT, comm TEXT, pid INTEGER, thread TEXT, tid INTEGER, self INTEGER"
+#define WHOSE_COLUMNS WHOSE_TASK_COLUMNS ", function TEXT, module TEXT, file TEXT, line INTEGER"
 #define WHOSE_TASK   6 /* the first so many are of a task, */
 #define WHOSE_STACK 4 /* the others of a stack */
 

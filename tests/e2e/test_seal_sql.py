@@ -77,7 +77,7 @@ def whole(query):
 
 def whatever_the_files(query):
     """Ids and dictionaries are of one file: what goes by them tells the parts of a process in several files apart."""
-    return not re.search(r"_id\b|\bid\b", query) and re.search("FROM (cpu_samples|sonde_totals|waits?|wait_totals|runqueue|neighbours|wakers|wait_objects"
+    return not re.search(r"_id\b|\bid\b", query) and re.search("FROM (cpu_samples|sonde_totals|sonde_steps|waits?|wait_totals|runqueue|neighbours|wakers|wait_objects"
                                                                 "|standing|throttling|steal|loss|cost|process_ends)\\b", query)
 
 
@@ -138,6 +138,28 @@ def test_totals_have_the_names_of_the_view_and_when_they_were_seen(one, two, win
     assert some
 
 
+@pytest.mark.parametrize("window", [(0, 1 << 40), (HOUR + 3540, HOUR + 3551), (HOUR + 20.5, HOUR + 31.5)])
+@pytest.mark.parametrize("step", [1, 7, 60, 3600])
+def test_steps_are_the_sums_of_the_view_by_thread_and_step(one, two, step, window):  # noqa: F811
+    names = "container, comm, pid, thread, tid, self"
+    asked = f"SELECT {{}} AS at, {names}, sum(samples) AS n, sum(cpu_ns) AS ns FROM {{}} GROUP BY {', '.join(map(str, range(1, 8)))}"
+    view = asked.format(f"ts - ts % {step}", f"cpu_samples WHERE ts >= {window[0]} AND ts < {window[1]}")
+    some = []
+    for plain, sealed in (one, two):
+        want = rows(sonde(plain, view))
+        some += want
+        for store in (plain, sealed):
+            assert rows(sonde(store, asked.format("ts", f"sonde_steps({step}, {window[0]}, {window[1]})"))) == want
+    assert rows(loaded(one[1], asked.format("ts", f"sonde_steps({step})"))) == rows(loaded(one[0], asked.format(f"ts - ts % {step}", "cpu_samples")))
+    assert some
+
+
+def test_a_thread_has_one_row_in_a_step(one):
+    again = "SELECT ts, task_id, count(*) AS n FROM sonde_steps(60) GROUP BY 1, 2 HAVING n > 1"
+    for store in one:
+        assert rows(sonde(store, again)) == [] and len(rows(sonde(store, "SELECT * FROM sonde_steps(60)"))) > 10
+
+
 def test_the_frames_of_a_stack_are_those_of_the_view(one, two):  # noqa: F811
     view = "SELECT stack_id, depth, function, line, offset, inlined FROM stack_frames WHERE stack_id IN (SELECT stack_id FROM cpu_samples)"
     native = ("SELECT k.stack_id, k.depth, f.function, f.line, f.offset, f.inlined FROM (SELECT DISTINCT stack_id FROM cpu_samples) s, "
@@ -163,7 +185,7 @@ def test_only_the_blocks_of_the_time_asked_are_read_and_damage_is_an_error(one, 
     break_block(path, how)
     early = f"SELECT count(*) AS n, sum(samples) AS samples FROM cpu_samples WHERE ts < {HOUR + 3600}"
     assert rows(sonde(path, early)) == rows(sonde(one[0], early)) == rows(loaded(path, early))
-    for table in ("cpu_samples", "sonde_totals"):
+    for table in ("cpu_samples", "sonde_totals", "sonde_steps(60)"):
         code, _, said = sonde(path, f"SELECT sum(samples) FROM {table}")
         assert code == 6 and "damaged" in said, said
         code, _, said = loaded(path, f"SELECT sum(samples) FROM {table}")
@@ -179,7 +201,7 @@ def test_a_dictionary_that_does_not_fit_is_an_error_or_fewer_rows(one, tmp_path)
         shutil.copy(one[1], path)
         with sqlite3.connect(path) as db:
             db.execute(sql)
-        for query in ("SELECT * FROM cpu_samples", "SELECT * FROM sonde_totals", "SELECT f.* FROM stack k, sonde_frames(k.id) f"):
+        for query in ("SELECT * FROM cpu_samples", "SELECT * FROM sonde_totals", "SELECT * FROM sonde_steps(60)", "SELECT f.* FROM stack k, sonde_frames(k.id) f"):
             assert loaded(path, query)[0] >= 0, (sql, query)  # no signal
             assert sonde(path, query)[0] in (0, 2, 6), (sql, query)
 
@@ -187,4 +209,7 @@ def test_a_dictionary_that_does_not_fit_is_an_error_or_fewer_rows(one, tmp_path)
 def test_what_is_asked_wrongly_is_said(one):
     code, _, said = sonde(one[1], "SELECT * FROM sonde_frames")
     assert code == 2 and "sonde_frames(stack_id)" in said
-    assert rows(sonde(one[1], "SELECT * FROM sonde_totals('x', 'y')")) == []
+    for width in ("", "(0)", "(-60)", "(NULL)", "('x')", "(0.0, 1)"):
+        code, _, said = sonde(one[1], f"SELECT * FROM sonde_steps{width}")
+        assert code == 2 and "sonde_steps(step_s, from, to)" in said, (width, said)
+    assert rows(sonde(one[1], "SELECT * FROM sonde_totals('x', 'y')")) == rows(sonde(one[1], "SELECT * FROM sonde_steps(60, 'x')")) == []

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * covers: schema/extension/blocks.c schema/extension/samples_table.c schema/extension/totals_table.c
- * schema/extension/frames_table.c schema/extension/series.c
+ * schema/extension/steps_table.c schema/extension/tables.c schema/extension/frames_table.c schema/extension/series.c
  *
  * A sealed day whose block, series and stacks are any bytes: each query ends, with rows or an error, and what sonde_totals
- * adds up is what sonde_samples tells.
+ * and sonde_steps add up is what sonde_samples tells.
  */
 #include <sqlite3.h>
 #include <stdint.h>
@@ -93,6 +93,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rows = ask("SELECT total(samples) < 1e18 AND sum(samples) FROM sonde_samples WHERE counts = 1");
 	if (rows >= 0 && ask("SELECT sum(samples) FROM sonde_samples WHERE counts = 1") != ask("SELECT sum(samples) FROM sonde_totals") &&
 	    ask("SELECT total(samples) < 1e18 FROM sonde_totals") == 1)
+		abort();
+	if (rows >= 0 && ask("SELECT total(samples) < 1e18 FROM sonde_steps(7)") == 1 &&
+	    ask("SELECT sum(samples) FROM sonde_steps(7)") != ask("SELECT sum(samples) FROM sonde_totals"))
 		abort();
 	ask("SELECT count(*) FROM cpu_samples WHERE ts BETWEEN 1800000001 AND 1800000020");
 	ask("SELECT sum(cpu_ns) FROM sonde_totals(1800000001, 1800000020)");
