@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
@@ -14,7 +15,7 @@ struct strip {
 	bool *is_touched;
 	uint32_t *touched;
 	size_t n_touched;
-	int64_t step;       /* start, seconds since 1970 */
+	int64_t step, end;  /* of the one that is held, seconds since 1970 */
 	uint32_t step_s;
 	bool stands;        /* a gauge: values stay from step to step */
 	int64_t first;      /* steps before this are not told; seconds since 1970 */
@@ -51,14 +52,18 @@ static void strip_tell(struct strip *x)
 	x->n_touched = 0;
 }
 
-/* The process has `more` in the bucket at ts. */
-static void strip_put(struct strip *x, int64_t ts, uint32_t process, double more)
+static void strip_step(struct strip *x, int64_t ts)
 {
-	int64_t at = ts - ts % x->step_s;
+	strip_tell(x);
+	x->step = ts - ts % x->step_s;
+	x->end = x->step + x->step_s;
+}
 
-	if (at != x->step)
-		strip_tell(x);
-	x->step = at;
+/* The process has `more` in the bucket at ts. */
+static inline void strip_put(struct strip *x, int64_t ts, uint32_t process, double more)
+{
+	if (ts >= x->end || ts < x->step)
+		strip_step(x, ts);
 	x->value[process] += more;
 	if (ts >= x->first && !x->is_touched[process]) {
 		x->is_touched[process] = true;
@@ -68,18 +73,38 @@ static void strip_put(struct strip *x, int64_t ts, uint32_t process, double more
 
 /* --- samples --- */
 
-static void sample_rows(struct pass *p, const struct samples *c, struct strip *x)
+/* A series of which each row counts, for the same. */
+struct steady {
+	double period;    /* 0: it is none, or has not been met yet */
+	uint32_t process;
+};
+
+/* A row that may need a decision. */
+static void sample_row(struct pass *p, const struct sample_row *r, struct strip *x, struct steady *steady)
+{
+	int64_t ts = r->ts + p->s->t0;
+	uint64_t period;
+
+	if (!pass_takes(p, r->series, r->ts))
+		return;
+	period = p->q->count ? 1 : choice_period(pass_run(p, r->series), ts);
+	if (!period)
+		return;
+	strip_put(x, ts, pass_task(p, r->series)->process, (double)r->n * (double)period);
+	if (p->state[r->series] == SERIES_PLAIN)
+		*steady = (struct steady){(double)period, pass_task(p, r->series)->process};
+}
+
+static void sample_rows(struct pass *p, const struct samples *c, struct strip *x, struct steady *steady)
 {
 	for (size_t i = 0; i < c->n && !x->told; i++) {
 		const struct sample_row *r = &c->rows[i];
-		int64_t ts = r->ts + p->s->t0;
-		uint64_t period;
+		struct steady *k = &steady[r->series];
 
-		if (!pass_takes(p, r->series, r->ts))
-			continue;
-		period = p->q->count ? 1 : choice_period(pass_run(p, r->series), ts);
-		if (period)
-			strip_put(x, ts, pass_task(p, r->series)->process, (double)r->n * (double)period);
+		if (k->period > 0)
+			strip_put(x, r->ts + p->s->t0, k->process, (double)r->n * k->period);
+		else
+			sample_row(p, r, x, k);
 	}
 }
 
@@ -87,6 +112,7 @@ int sample_timeline(struct store_segment *s, const struct store_query *q, uint32
 		    struct err *e)
 {
 	struct strip x = {.each = each, .ctx = ctx, .step_s = step_s, .first = INT64_MIN};
+	cleanup_free struct steady *steady = NULL; /* by series */
 	struct samples c;
 	struct pass p;
 	int rc = pass_open_samples(&p, s, q, &c, e);
@@ -94,8 +120,9 @@ int sample_timeline(struct store_segment *s, const struct store_query *q, uint32
 	if (rc)
 		return rc;
 	strip_init(&x, s);
+	steady = mem_array(s->n_series, sizeof(*steady));
 	while (!x.told && (rc = samples_next(&c)) == SQLITE_ROW)
-		sample_rows(&p, &c, &x);
+		sample_rows(&p, &c, &x, steady);
 	if (rc == SQLITE_DONE)
 		strip_tell(&x);
 	strip_release(&x);
