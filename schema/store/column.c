@@ -10,7 +10,7 @@
 
 #define VARINT_MAX 10
 #define RATIO_MAX  1032 /* deflate makes no more of a byte */
-#define LEVEL      6    /* 9 takes 1.4 times as long, for a hundredth of the bytes */
+#define LEVEL      6    /* 9 takes longer, for a hundredth of the bytes */
 #define DIGITS_MAX 11   /* a number of a list, and its comma */
 
 enum form { STEPS = 1, NUMBERS, LISTS, TEXTS };
