@@ -14,6 +14,7 @@
 #include "loaders/lib/bpf/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/options.h"
+#include "loaders/lib/bpf/preflight.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -86,12 +87,10 @@ static const struct family_option goheap_options[] = {
 	{"interval", "TIME", "read each process so often (default 10s, with --bucket 10s 1m)", interval_set},
 	{0}};
 
-/* Nothing that is needed of everyone: whom it may not read has a row that says so. */
+/* No right is needed of everyone: whom it may not read has a row that says so. */
 static int goheap_rights(const char *prog, struct err *e)
 {
-	(void)prog;
-	(void)e;
-	return 0;
+	return preflight_clock(prog, e);
 }
 
 static int goheap_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)

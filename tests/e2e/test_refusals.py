@@ -186,7 +186,7 @@ def test_a_host_that_lacks_things_is_told_once_and_works(sonde, store):
     assert "modules" not in done.stderr and "kprobe" not in done.stderr
 
 
-@pytest.mark.parametrize("program", ["sonde-cpu", "sonde-offcpu"])
+@pytest.mark.parametrize("program", ["sonde-cpu", "sonde-offcpu", "sonde-goheap"])
 def test_a_boot_clock_that_is_not_the_kernels_is_refused(store, program):
     """What began before the capture would be told as a wait of hours."""
     need_root()

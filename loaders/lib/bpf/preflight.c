@@ -137,7 +137,7 @@ static int lockdown(struct err *e)
 }
 
 /* The kernel stamps what happens by its own clock: ours must be that one. */
-static int boot_clock(const char *prog, struct err *e)
+int preflight_clock(const char *prog, struct err *e)
 {
 	cleanup_file FILE *f = fopen(OFFSETS_PATH, "re");
 	char line[128];
@@ -164,7 +164,7 @@ int preflight(const char *prog, struct err *e)
 	if (!err)
 		err = lockdown(e);
 	if (!err)
-		err = boot_clock(prog, e);
+		err = preflight_clock(prog, e);
 	if (!err)
 		err = rights(prog, e);
 	return err;
@@ -200,8 +200,8 @@ static void check_kernel(struct check *c, const char *prog, bool needed)
 	if (lockdown(&e))
 		check_missing(c, "lockdown", &e, needed);
 	e = (struct err){0};
-	if (boot_clock(prog, &e))
-		check_missing(c, "boot clock", &e, needed);
+	if (preflight_clock(prog, &e))
+		check_add_err(c, "boot clock", &e);
 }
 
 static void check_rights(struct check *c, const char *prog, bool needed)

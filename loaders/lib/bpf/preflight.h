@@ -15,6 +15,8 @@ struct check;
 
 /* The first cause for which loading cannot work: EXIT_PERMISSION or EXIT_PREREQUISITE. `prog` is for the fix. */
 int preflight(const char *prog, struct err *e);
+/* Only that our boot clock is the kernel's: what a family needs too that can do without programs. */
+int preflight_clock(const char *prog, struct err *e);
 /* Each of them as an item, and then what is only good to know. needed: without programs there is no capture; else it is
  * less without them. */
 void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed);
