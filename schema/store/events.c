@@ -127,6 +127,10 @@ void events_take(struct store_writer *w, struct waitrow *row, int64_t utc_ns)
 {
 	struct writer_run *r = &w->run[row->run - 1];
 
+	if (!waitrow_believable(row)) {
+		store_loss(w, row->run, utc_ns, "range", 1);
+		return;
+	}
 	row->ts = bucket_of(r, utc_ns);
 	writer_current(w);
 	if (row->table == WAITROW_WAIT)

@@ -3,8 +3,13 @@
 #ifndef SONDE_STORE_WAITROWS_H
 #define SONDE_STORE_WAITROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The most that a number of a row can mean, 2.3 years in nanoseconds: sums of such rows stay within SQLite's integers,
+ * where one number past them would fail the whole batch, and each later sum over the table. */
+#define WAITROW_MOST (1ULL << 56)
 
 enum waitrow_table {
 	WAITROW_WAIT, WAITROW_WAKE, WAITROW_CULPRIT, WAITROW_THROTTLE, WAITROW_STEAL, WAITROW_ON, WAITROW_TABLES
@@ -34,6 +39,8 @@ void waitrows_release(struct waitrows *w);
 size_t waitrows_bytes(const struct waitrows *w);
 /* Copies the row and its histogram. */
 void waitrows_add(struct waitrows *w, const struct waitrow *row);
+/* No number of it is past WAITROW_MOST. */
+bool waitrow_believable(const struct waitrow *row);
 /* Events of one run; 0: of all. */
 uint64_t waitrows_events(const struct waitrows *w, uint32_t run);
 

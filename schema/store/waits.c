@@ -32,13 +32,19 @@ void waitrows_add(struct waitrows *w, const struct waitrow *row)
 	mem_grow(w->rows, w->n, w->cap);
 	r = &w->rows[w->n++];
 	*r = *row;
-	for (int i = 0; i < 3; i++)
-		r->value[i] = r->value[i] > INT64_MAX ? INT64_MAX : r->value[i];
 	if (!row->hist)
 		return;
 	r->hist = mem_array(row->n_hist, sizeof(*r->hist));
 	memcpy(r->hist, row->hist, row->n_hist * sizeof(*r->hist));
 	w->hist_bytes += row->n_hist * sizeof(*r->hist);
+}
+
+bool waitrow_believable(const struct waitrow *row)
+{
+	for (int i = 0; i < 3; i++)
+		if (row->value[i] > WAITROW_MOST)
+			return false;
+	return true;
 }
 
 uint64_t waitrows_events(const struct waitrows *w, uint32_t run)

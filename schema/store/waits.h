@@ -7,7 +7,8 @@
  * What stands here is exact, and needs no stack. All of it sums up in the bucket that holds `utc_ns`.
  *
  * Events: each store_wait accounts for n. Wake-ups and culprits say more of the same waits and account for nothing: where a
- * batch is dropped they go with its waits.
+ * batch is dropped they go with its waits. A row with a number past 2^56 (2.3 years of nanoseconds) is not kept: it counts
+ * as one lost, reason "range", whatever its n.
  */
 #ifndef SONDE_STORE_WAITS_H
 #define SONDE_STORE_WAITS_H

@@ -90,7 +90,8 @@ uint32_t writer_known(const struct store_writer *w, enum dict_kind kind, uint32_
 uint32_t writer_text(struct store_writer *w, const char *s); /* DICT_TEXT, 0: "" */
 /* For waits.c. -ESTALE: the dictionary is full, and an epoch has begun. */
 int events_room(struct store_writer *w);
-/* The row goes into its run's bucket that holds utc_ns; what it accounts for is taken in. */
+/* The row goes into its run's bucket that holds utc_ns; what it accounts for is taken in. One with a number that cannot
+ * be is one lost, reason "range". */
 void events_take(struct store_writer *w, struct waitrow *row, int64_t utc_ns);
 /* What was taken in goes to the queue; unless `whole`, without how stacks ended in the minute that is not over. */
 void events_hand_over(struct store_writer *w, bool whole);
