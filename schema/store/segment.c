@@ -168,7 +168,7 @@ static int segment_say(const char *path, sqlite3 *db, int code, struct err *e)
 		return folder_full(dir, e);
 	}
 	err_set(e, code, code == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot open the store's segment %s: %s", path,
-		db ? sqlite3_errmsg(db) : strerror(-code));
+		db && sqlite3_errcode(db) != SQLITE_OK ? sqlite3_errmsg(db) : strerror(-code));
 	err_fix(e, code == -EACCES ? "run it with sudo" : "look at the file, or use another folder: --store DIR");
 	return code;
 }
