@@ -30,7 +30,7 @@ SECONDS = float(os.environ.get("SONDE_KERNEL_SECONDS", "8"))
 WANTED = os.environ.get("SONDE_KERNELS", "").split() or list(debian.KERNELS)
 STEPS = "steps=" + os.environ["SONDE_KERNEL_STEPS"] if os.environ.get("SONDE_KERNEL_STEPS") else ""
 AT_ONCE = 2
-LIMIT = 200 + 20 * SECONDS
+LIMIT = 260 + 20 * SECONDS
 
 
 def archive(folder):
