@@ -287,8 +287,8 @@ def judge(store, counts, load, watch, chaos, seed):
         subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", store, "--today", "--grace", "0", "--quiet"], check=True)
     gone, files, since = account(store)
     since = -(-since // BUCKET_NS) * BUCKET_NS  # the bucket before may stand in a removed file in part
-    stored = sum(one(p, "select sum(x.n) from sample x join series e on e.id = x.series join task t on t.id = e.task join run r on"
-                        " r.id = t.run where r.family = 'goheap'") for p in counted(store))
+    stored = sum(to_the_bucket(p, "select coalesce(sum(x.n), 0) from sample x join series e on e.id = x.series join task t on t.id = e.task"
+                                  " join run r on r.id = t.run where r.family = 'goheap'") for p in counted(store))
     lost = sum(one(p, "select sum(l.n) from loss_row l join run r on r.id = l.run where r.family = 'goheap'") for p in counted(store))
     done, begun = made(counts)
     spans = windows(store, since)
