@@ -22,6 +22,8 @@
  */
 #define RING_PAGES 2 /* the control page and one of data */
 
+#define WAIT_NS 50000000 /* for the phases of all CPUs: not at the price of a late start */
+
 static struct perf_event_attr sampler_attr(bool cycles, uint32_t freq)
 {
 	return (struct perf_event_attr){
@@ -128,11 +130,46 @@ static void cpu_stop(struct sampler *s, uint32_t cpu)
 	*c = (struct sampler_cpu){.fd = -1};
 }
 
+/* Until the clock has that phase; on a busy host, where we wake late, a later turn of it. Not for longer than WAIT_NS in all. */
+static void phase_wait(int64_t begun, int64_t at, int64_t period)
+{
+	int64_t now;
+
+	while (at < WAIT_NS) {
+		clock_sleep_until(begun + at);
+		now = clock_mono_ns();
+		if (now - begun - at < period / 16)
+			return;
+		at += period;
+	}
+}
+
+/*
+ * Let all events run, each CPU's at a phase of its own: clocks that start together would for ever stop all CPUs at the
+ * same moment, and each would be seen only in the state that the stop of its peers has put it in (a server whose client
+ * has just been stopped), all of them at the ring's lock.
+ */
+static int cpus_enable(struct sampler *s, uint32_t count)
+{
+	int64_t period = (int64_t)sampler_period_ns(s), begun = clock_mono_ns();
+	uint32_t nth = 0;
+
+	for (uint32_t cpu = 0; cpu < CPULIST_MAX; cpu++) {
+		if (s->cpus[cpu].fd < 0)
+			continue;
+		phase_wait(begun, period * nth++ / count, period);
+		if (ioctl(s->cpus[cpu].fd, PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+	}
+	return 0;
+}
+
 int sampler_start(struct sampler *s, uint32_t freq, int prog_fd, struct err *e)
 {
 	static struct cpulist online;
 	struct sampler new = {.freq = sampler_allowed(freq), .prog_fd = prog_fd};
 	int err = sampler_probe(freq, &new.cycles, e);
+	uint32_t count = 0;
 
 	if (err)
 		return err;
@@ -144,12 +181,13 @@ int sampler_start(struct sampler *s, uint32_t freq, int prog_fd, struct err *e)
 	new.cpus = mem_array(CPULIST_MAX, sizeof(*new.cpus));
 	for (uint32_t cpu = 0; cpu < CPULIST_MAX; cpu++) {
 		new.cpus[cpu].fd = -1;
-		if (!err && online.has[cpu])
+		if (!err && online.has[cpu]) {
 			err = cpu_start(&new, cpu);
+			count++;
+		}
 	}
-	for (uint32_t cpu = 0; !err && cpu < CPULIST_MAX; cpu++)
-		if (new.cpus[cpu].fd >= 0 && ioctl(new.cpus[cpu].fd, PERF_EVENT_IOC_ENABLE, 0))
-			err = -errno;
+	if (!err)
+		err = cpus_enable(&new, count);
 	if (err) {
 		sampler_stop(&new);
 		return sampler_refused(err, e);

@@ -2,6 +2,7 @@
 /* clock: the clocks sonde reads. */
 #include "schema/base/clock.h"
 
+#include <errno.h>
 #include <time.h>
 
 static int64_t clock_ns(clockid_t id)
@@ -25,6 +26,14 @@ int64_t clock_utc_ns(void)
 int64_t clock_mono_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
+}
+
+void clock_sleep_until(int64_t mono_ns)
+{
+	struct timespec t = {.tv_sec = mono_ns / NSEC_PER_SEC, .tv_nsec = mono_ns % NSEC_PER_SEC};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
 }
 
 int64_t clock_cpu_ns(void)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """sonde-cpu by itself: nothing is lost without a count, CPU time is right, narrow means narrow in the kernel, and it
 begins, ends and refuses as it says. The oracles are the kernel's own books: getrusage of the workload, and the tally."""
+import collections
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -73,6 +75,44 @@ def test_samples_times_period_is_the_cpu_time_that_the_kernel_charged(capture, w
     c.stop()
     seen = by_pid(sql, store)[used["pid"]][1]
     assert is_charged(seen, used["cpu_ns"], allowed, stolen), (seen, used, allowed, stolen)
+
+
+def densest(times, period):
+    """Where in the period most of these are: the share of them in that tenth of it, and its middle."""
+    bins = collections.Counter(int(at % period * 20 / period) for at in times)
+    tenth = max(range(20), key=lambda i: bins[i] + bins[(i + 1) % 20])
+    return (bins[tenth] + bins[(tenth + 1) % 20]) / len(times), (tenth + 1) % 20 / 20
+
+
+def test_the_cpus_are_sampled_at_moments_of_their_own(capture, work, scratch):
+    """Clocks that start together stop all CPUs at the same moments for ever. The kernel's own trace of the timers says when
+    each CPU was sampled; what others sample here at other rates falls anywhere in the period."""
+    need("perf")
+    freq, data = 211, os.path.join(scratch, "timers.data")
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("missing: a second CPU")
+    load = work("burn", 6000, 2)
+    c = capture("--freq", freq)
+    traced = subprocess.run(["perf", "record", "-q", "-a", "-N", "-e", "timer:hrtimer_expire_entry", "-o", data, "--", "sleep", "2"],
+                            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+    c.stop()
+    load.close()
+    if traced.returncode:
+        pytest.skip(f"missing: a perf that traces timers ({traced.stderr.strip()[-200:]})")
+    said = subprocess.run(["perf", "script", "--ns", "-i", data, "-F", "cpu,trace"], capture_output=True, text=True, check=True,
+                          stdin=subprocess.DEVNULL, timeout=60).stdout
+    times = collections.defaultdict(list)
+    for cpu, now in re.findall(r"\[(\d+)\].*function=perf_swevent_hrtimer.* now=(\d+)", said):
+        times[int(cpu)].append(int(now))
+    assert all(len(times[cpu]) > freq for cpu in cpus), {cpu: len(t) for cpu, t in times.items()}
+    phases = []
+    for cpu in cpus:
+        share, at = densest(times[cpu], 1e9 / freq)
+        assert share > 0.5, (cpu, share, "no clock of this rate")
+        phases.append(at)
+    apart = [(b - a) % 1 for a, b in zip(sorted(phases), [*sorted(phases)[1:], sorted(phases)[0] + 1])]
+    assert min(apart) > 0.5 / len(cpus), phases
 
 
 def test_a_capture_of_one_process_has_no_other(capture, work, sql, store):
