@@ -78,10 +78,10 @@ def test_samples_times_period_is_the_cpu_time_that_the_kernel_charged(capture, w
 
 
 def densest(times, period):
-    """Where in the period most of these are: the share of them in that tenth of it, and its middle."""
+    """Where in the period most of these are: how many of them in that tenth of it, and its middle."""
     bins = collections.Counter(int(at % period * 20 / period) for at in times)
     tenth = max(range(20), key=lambda i: bins[i] + bins[(i + 1) % 20])
-    return (bins[tenth] + bins[(tenth + 1) % 20]) / len(times), (tenth + 1) % 20 / 20
+    return bins[tenth] + bins[(tenth + 1) % 20], (tenth + 1) % 20 / 20
 
 
 def test_the_cpus_are_sampled_at_moments_of_their_own(capture, work, scratch):
@@ -105,11 +105,10 @@ def test_the_cpus_are_sampled_at_moments_of_their_own(capture, work, scratch):
     times = collections.defaultdict(list)
     for cpu, now in re.findall(r"\[(\d+)\].*function=perf_swevent_hrtimer.* now=(\d+)", said):
         times[int(cpu)].append(int(now))
-    assert all(len(times[cpu]) > freq for cpu in cpus), {cpu: len(t) for cpu, t in times.items()}
     phases = []
     for cpu in cpus:
-        share, at = densest(times[cpu], 1e9 / freq)
-        assert share > 0.5, (cpu, share, "no clock of this rate")
+        n, at = densest(times[cpu], 1e9 / freq)
+        assert n > 1.5 * freq, (cpu, n, "no clock of this rate")
         phases.append(at)
     apart = [(b - a) % 1 for a, b in zip(sorted(phases), [*sorted(phases)[1:], sorted(phases)[0] + 1])]
     assert min(apart) > 0.5 / len(cpus), phases
