@@ -30,11 +30,19 @@ static size_t container_row(struct procs *p, size_t *cap, const char *name)
 	return i;
 }
 
+/* Of two that used as much, the one that is older, whatever their places are in the store. */
+static bool used_more(const struct fold_process *a, const struct fold_process *b)
+{
+	if (a->ns != b->ns)
+		return a->ns > b->ns;
+	return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->pid < b->pid;
+}
+
 static void row_add(struct procs_row *r, const struct fold *f, uint32_t process)
 {
 	const struct fold_process *p = &f->processes[process];
 
-	if (!r->n_processes || p->ns > r->who->ns)
+	if (!r->n_processes || used_more(p, r->who))
 		r->who = p;
 	r->n_processes++;
 	r->ns += p->ns;

@@ -11,9 +11,7 @@
 #define VARINT_MAX 10
 #define RATIO_MAX  1032 /* deflate makes no more of a byte */
 #define LEVEL      6    /* 9 takes longer, for a hundredth of the bytes */
-#define DIGITS_MAX 11   /* a number of a list, and its comma */
-
-enum form { STEPS = 1, NUMBERS, LISTS, TEXTS };
+#define ITEM_MAX   (COLUMN_DIGITS_MAX + 1) /* a number of a list, and its comma */
 
 struct bytes {
 	uint8_t *p;
@@ -59,21 +57,33 @@ static void add_signed(struct bytes *b, uint64_t v)
 	add_varint(b, v << 1 ^ (v >> 63 ? UINT64_MAX : 0));
 }
 
-static bool add_numbers(const struct column *c, enum form form, struct bytes *raw)
+/* From what the next one's distance is taken; `before` is what it was for this one. */
+static uint64_t beyond(enum column_form form, uint64_t before, uint64_t v)
 {
-	uint64_t before = 0;
+	switch (form) {
+	case COLUMN_STEPS:
+		return v;
+	case COLUMN_FRESH:
+		return (int64_t)v < (int64_t)before ? before : v + 1;
+	default:
+		return 0;
+	}
+}
+
+static bool add_numbers(const struct column *c, enum column_form form, struct bytes *raw)
+{
+	uint64_t before = form == COLUMN_FRESH, v;
 
 	if (!c->numbers)
 		return false;
-	for (size_t i = 0; i < c->n; i++) {
-		add_signed(raw, (uint64_t)c->numbers[i] - before);
-		before = form == STEPS ? (uint64_t)c->numbers[i] : 0;
+	for (size_t i = 0; i < c->n; i++, before = beyond(form, before, v)) {
+		v = (uint64_t)c->numbers[i];
+		add_signed(raw, form == COLUMN_FRESH ? before - v : v - before);
 	}
 	return true;
 }
 
-/* The next number of "12,7,9" as it would be written, and what is behind its comma; false: it is none. */
-static bool next_of_list(const char **p, uint32_t *out)
+bool column_list_next(const char **p, uint32_t *out)
 {
 	const char *s = *p;
 	uint64_t v = 0;
@@ -98,14 +108,14 @@ static bool add_list(const char *text, uint32_t *before, struct bytes *raw)
 		n += *p == ',';
 	add_varint(raw, n);
 	for (; *text; *before = v) {
-		if (!next_of_list(&text, &v))
+		if (!column_list_next(&text, &v))
 			return false;
 		add_signed(raw, (uint64_t)v - *before);
 	}
 	return true;
 }
 
-static bool add_lists(const struct column *c, enum form form, struct bytes *raw)
+static bool add_lists(const struct column *c, enum column_form form, struct bytes *raw)
 {
 	uint32_t before = 0;
 
@@ -116,7 +126,7 @@ static bool add_lists(const struct column *c, enum form form, struct bytes *raw)
 	return true;
 }
 
-static bool add_texts(const struct column *c, enum form form, struct bytes *raw)
+static bool add_texts(const struct column *c, enum column_form form, struct bytes *raw)
 {
 	(void)form;
 	for (size_t i = 0; i < c->n; i++) {
@@ -128,7 +138,7 @@ static bool add_texts(const struct column *c, enum form form, struct bytes *raw)
 }
 
 /* Rule 1 */
-static int wrap(enum form form, const struct bytes *raw, struct bytes *out)
+static int wrap(enum column_form form, const struct bytes *raw, struct bytes *out)
 {
 	uLongf len = compressBound((uLong)raw->len);
 	uint8_t byte = (uint8_t)form, *space = malloc(len);
@@ -146,12 +156,13 @@ static int wrap(enum form form, const struct bytes *raw, struct bytes *out)
 
 int column_encode(const struct column *c, uint8_t **out, size_t *len)
 {
-	static bool (*const add[])(const struct column *c, enum form form, struct bytes *raw) = {
-		[STEPS] = add_numbers, [NUMBERS] = add_numbers, [LISTS] = add_lists, [TEXTS] = add_texts};
+	static bool (*const add[])(const struct column *c, enum column_form form, struct bytes *raw) = {
+		[COLUMN_STEPS] = add_numbers, [COLUMN_NUMBERS] = add_numbers, [COLUMN_LISTS] = add_lists, [COLUMN_TEXTS] = add_texts,
+		[COLUMN_FRESH] = add_numbers};
 	struct bytes best = {0};
 	int rc = -EINVAL;
 
-	for (enum form form = STEPS; form <= TEXTS; form++) {
+	for (enum column_form form = COLUMN_STEPS; form < COLUMN_FORMS; form++) {
 		struct bytes raw = {0}, one = {0};
 
 		if (add[form](c, form, &raw) && !raw.failed && !wrap(form, &raw, &one) && (rc || one.len < best.len)) {
@@ -201,9 +212,9 @@ static bool get_signed(struct input *in, uint64_t *out)
 	return true;
 }
 
-static int read_numbers(struct input *in, bool steps, struct column *c)
+static int read_numbers(struct input *in, enum column_form form, struct column *c)
 {
-	uint64_t v, before = 0;
+	uint64_t v, before = form == COLUMN_FRESH;
 
 	c->numbers = malloc((c->n + 1) * sizeof(*c->numbers));
 	if (!c->numbers)
@@ -211,9 +222,9 @@ static int read_numbers(struct input *in, bool steps, struct column *c)
 	for (size_t i = 0; i < c->n; i++) {
 		if (!get_signed(in, &v))
 			return -EBADMSG;
-		v += before;
+		v = form == COLUMN_FRESH ? before - v : before + v;
 		c->numbers[i] = (int64_t)v;
-		before = steps ? v : 0;
+		before = beyond(form, before, v);
 	}
 	return 0;
 }
@@ -225,9 +236,9 @@ static int text_room(struct column *c, size_t size)
 	return c->at && c->text ? 0 : -ENOMEM;
 }
 
-static char *put_number(char *p, uint32_t v)
+char *column_put_number(char *p, uint32_t v)
 {
-	char digits[DIGITS_MAX];
+	char digits[COLUMN_DIGITS_MAX];
 	size_t n = 0;
 
 	do {
@@ -242,7 +253,7 @@ static char *put_number(char *p, uint32_t v)
 /* Each number takes a byte at least: so much room is enough. */
 static int read_lists(struct input *in, struct column *c)
 {
-	size_t size = (size_t)(in->end - in->p) * DIGITS_MAX + 1;
+	size_t size = (size_t)(in->end - in->p) * ITEM_MAX + 1;
 	uint64_t n, v, before = 0;
 	char *p;
 	int rc = size > 4ul * COLUMN_MAX ? -EBADMSG : text_room(c, size);
@@ -259,7 +270,7 @@ static int read_lists(struct input *in, struct column *c)
 				return -EBADMSG;
 			if (k)
 				*p++ = ',';
-			p = put_number(p, (uint32_t)v);
+			p = column_put_number(p, (uint32_t)v);
 		}
 		*p++ = '\0';
 	}
@@ -291,8 +302,8 @@ static int read_texts(struct input *in, struct column *c)
 
 static int read_values(uint8_t form, struct input *in, struct column *c)
 {
-	int rc = form == STEPS || form == NUMBERS ? read_numbers(in, form == STEPS, c) : form == LISTS ? read_lists(in, c) :
-		 form == TEXTS ? read_texts(in, c) : -EBADMSG;
+	int rc = form == COLUMN_STEPS || form == COLUMN_NUMBERS || form == COLUMN_FRESH ? read_numbers(in, form, c) :
+		 form == COLUMN_LISTS ? read_lists(in, c) : form == COLUMN_TEXTS ? read_texts(in, c) : -EBADMSG;
 
 	return rc ? rc : in->p == in->end ? 0 : -EBADMSG;
 }

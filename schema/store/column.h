@@ -8,14 +8,16 @@
  *   3. Form 3: texts that are lists of numbers below 2^32 with commas, '12,7,9': how many, then each as the distance to the
  *      one before, which may be of an earlier text (the first: to 0), in zigzag. None: ''.
  *   4. Form 4: texts of any kind, a NUL behind each.
- *   5. Lengths and numbers are LEB128 (7 bits a byte, the lowest first, at most 10 bytes); sums wrap around at 2^64.
- *   6. It inflates to at most COLUMN_MAX bytes, all of which belong to its values.
+ *   5. Form 5: numbers, each as the distance down from one more than the greatest one so far (of the first: from 1), in zigzag: what is new is 0.
+ *   6. Lengths and numbers are LEB128 (7 bits a byte, the lowest first, at most 10 bytes); sums wrap around at 2^64.
+ *   7. It inflates to at most COLUMN_MAX bytes, all of which belong to its values.
  *
- * Pure functions over bytes; nothing aborts.
+ * Forms from 6 on are no column by themselves (packedcolumns.h). Pure functions over bytes; nothing aborts.
  */
 #ifndef SONDE_STORE_COLUMN_H
 #define SONDE_STORE_COLUMN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,10 +30,18 @@ struct column {
 	uint32_t *at;     /* n + 1 of them */
 };
 
+enum column_form { COLUMN_STEPS = 1, COLUMN_NUMBERS, COLUMN_LISTS, COLUMN_TEXTS, COLUMN_FRESH, COLUMN_FORMS };
+
 /* The smallest form of these values: *out is the caller's (free). -EINVAL: a text holds a NUL, or it is too large; -ENOMEM. */
 int column_encode(const struct column *c, uint8_t **out, size_t *len);
 /* Exactly n values; *out to be released. -EBADMSG: they are not; -ENOMEM. */
 int column_decode(const void *data, size_t len, size_t n, struct column *out);
 void column_release(struct column *c);
+
+/* The next number of "12,7,9", and what is behind its comma; false: it is none that form 3 would write so. */
+bool column_list_next(const char **p, uint32_t *out);
+/* Writes the digits; returns what is behind them. At most COLUMN_DIGITS_MAX. */
+#define COLUMN_DIGITS_MAX 10
+char *column_put_number(char *p, uint32_t v);
 
 #endif

@@ -9,11 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/store/column.h"
+#include "schema/store/packedcolumns.h"
 
 SQLITE_EXTENSION_INIT3
-
-#define COLUMNS_MAX 32
 
 /* idxNum */
 #define PLAN_EQUAL   1 /* column idxNum >> 8 is the first argument */
@@ -25,11 +23,10 @@ struct table {
 	sqlite3_vtab base;
 	sqlite3 *db;
 	char *schema, *name;
-	size_t n_rows;
-	int n;
-	bool is_number[COLUMNS_MAX];
-	struct column columns[COLUMNS_MAX]; /* n 0: not read yet */
-	uint32_t *order[COLUMNS_MAX];       /* places of rows by value, then place; NULL: not asked for yet */
+	bool is_number[PACKEDCOLUMNS_MAX], known[PACKEDCOLUMNS_MAX]; /* known: read, and of that type */
+	struct packedcolumns p;
+	int sql;                            /* what a statement failed with, where fetch says -EIO */
+	uint32_t *order[PACKEDCOLUMNS_MAX]; /* places of rows by value, then place; NULL: not asked for yet */
 };
 
 struct cursor {
@@ -48,35 +45,50 @@ static int table_error(struct table *t, const char *why)
 
 /* --- columns --- */
 
-static int read_column(struct table *t, int i)
+/* packedcolumns.h's */
+static int fetch(void *ctx, int i, uint8_t **data, size_t *len)
 {
+	struct table *t = ctx;
 	char *sql = sqlite3_mprintf("SELECT data FROM \"%w\".packed_column WHERE \"table\" = ?1 AND number = ?2", t->schema);
 	sqlite3_stmt *st = NULL;
-	int rc = sql ? sqlite3_prepare_v2(t->db, sql, -1, &st, NULL) : SQLITE_NOMEM, got = -EBADMSG;
+	int rc = sql ? sqlite3_prepare_v2(t->db, sql, -1, &st, NULL) : SQLITE_NOMEM, got = -ENOENT;
 
 	sqlite3_free(sql);
+	t->sql = rc;
 	if (rc != SQLITE_OK)
-		return rc;
+		return -EIO;
 	sqlite3_bind_text(st, 1, t->name, -1, SQLITE_STATIC);
 	sqlite3_bind_int(st, 2, i);
-	if (sqlite3_step(st) == SQLITE_ROW)
-		got = column_decode(sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0), t->n_rows, &t->columns[i]);
+	if (sqlite3_step(st) == SQLITE_ROW) {
+		*len = (size_t)sqlite3_column_bytes(st, 0);
+		*data = malloc(*len + 1);
+		got = *data ? 0 : -ENOMEM;
+		if (!got && *len)
+			memcpy(*data, sqlite3_column_blob(st, 0), *len);
+	}
 	sqlite3_finalize(st);
-	if (got == -ENOMEM)
-		return SQLITE_NOMEM;
-	if (!got && t->is_number[i] != (t->columns[i].numbers != NULL))
+	return got;
+}
+
+static int read_column(struct table *t, int i)
+{
+	int got = packedcolumns_need(&t->p, i);
+	const struct column *c = &t->p.c[i];
+
+	if (got == -ENOMEM || got == -EIO)
+		return got == -EIO ? t->sql : SQLITE_NOMEM;
+	if (!got && t->is_number[i] != (c->numbers != NULL))
 		got = -EBADMSG;
-	for (size_t k = 1; !got && !i && k < t->n_rows; k++) /* rows are found by it */
-		got = t->columns[0].numbers && t->columns[0].numbers[k] < t->columns[0].numbers[k - 1] ? -EBADMSG : 0;
+	for (size_t k = 1; !got && !i && k < t->p.n_rows; k++) /* rows are found by it */
+		got = c->numbers && c->numbers[k] < c->numbers[k - 1] ? -EBADMSG : 0;
 	if (!got)
-		return SQLITE_OK;
-	column_release(&t->columns[i]);
-	return table_error(t, "a column cannot be read");
+		t->known[i] = true;
+	return got ? table_error(t, "a column cannot be read") : SQLITE_OK;
 }
 
 static int column_of(struct table *t, int i)
 {
-	return t->columns[i].n ? SQLITE_OK : read_column(t, i);
+	return t->known[i] ? SQLITE_OK : read_column(t, i);
 }
 
 static int by_value(const void *a, const void *b, void *numbers)
@@ -95,21 +107,21 @@ static int order_of(struct table *t, int i)
 
 	if (rc != SQLITE_OK || !i || t->order[i])
 		return rc;
-	t->order[i] = sqlite3_malloc64(t->n_rows * sizeof(*t->order[i]));
+	t->order[i] = sqlite3_malloc64(t->p.n_rows * sizeof(*t->order[i]));
 	if (!t->order[i])
 		return SQLITE_NOMEM;
-	for (size_t k = 0; k < t->n_rows; k++)
+	for (size_t k = 0; k < t->p.n_rows; k++)
 		t->order[i][k] = (uint32_t)k;
-	qsort_r(t->order[i], t->n_rows, sizeof(*t->order[i]), by_value, t->columns[i].numbers);
+	qsort_r(t->order[i], t->p.n_rows, sizeof(*t->order[i]), by_value, t->p.c[i].numbers);
 	return SQLITE_OK;
 }
 
 /* The first row in that order whose value is at least v; n_rows: none. */
 static size_t find(const struct table *t, int i, int64_t v)
 {
-	const int64_t *numbers = t->columns[i].numbers;
+	const int64_t *numbers = t->p.c[i].numbers;
 	const uint32_t *order = t->order[i];
-	size_t low = 0, high = t->n_rows;
+	size_t low = 0, high = t->p.n_rows;
 
 	if (!i && v > 0 && (uint64_t)v <= high && numbers[v - 1] == v && (v == 1 || numbers[v - 2] < v))
 		return (size_t)v - 1; /* dense ids */
@@ -138,28 +150,27 @@ static int read_names(struct table *t, sqlite3_str *declared)
 		const char *type = (const char *)sqlite3_column_text(st, 1);
 		sqlite3_int64 rows = sqlite3_column_int64(st, 2);
 
-		if (t->n == COLUMNS_MAX || rows <= 0 || rows > COLUMN_MAX) {
+		if (t->p.n == PACKEDCOLUMNS_MAX || rows <= 0 || rows > COLUMN_MAX) {
 			rc = SQLITE_CORRUPT_VTAB;
 			break;
 		}
-		t->n_rows = (size_t)rows;
-		t->is_number[t->n] = type && !strcmp(type, "INTEGER");
-		sqlite3_str_appendf(declared, "%s\"%w\" %s", t->n ? ", " : "", sqlite3_column_text(st, 0), t->is_number[t->n] ? "INTEGER" : "TEXT");
-		t->n++;
+		t->p.n_rows = (size_t)rows;
+		t->is_number[t->p.n] = type && !strcmp(type, "INTEGER");
+		sqlite3_str_appendf(declared, "%s\"%w\" %s", t->p.n ? ", " : "", sqlite3_column_text(st, 0), t->is_number[t->p.n] ? "INTEGER" : "TEXT");
+		t->p.n++;
 		rc = SQLITE_OK;
 	}
 	sqlite3_finalize(st);
-	return rc != SQLITE_DONE ? rc : t->n && t->is_number[0] ? SQLITE_OK : SQLITE_CORRUPT_VTAB;
+	return rc != SQLITE_DONE ? rc : t->p.n && t->is_number[0] ? SQLITE_OK : SQLITE_CORRUPT_VTAB;
 }
 
 static int table_close(sqlite3_vtab *base)
 {
 	struct table *t = (struct table *)base;
 
-	for (int i = 0; i < COLUMNS_MAX; i++) {
-		column_release(&t->columns[i]);
+	packedcolumns_release(&t->p);
+	for (int i = 0; i < PACKEDCOLUMNS_MAX; i++)
 		sqlite3_free(t->order[i]);
-	}
 	sqlite3_free(t->schema);
 	sqlite3_free(t->name);
 	sqlite3_free(t);
@@ -194,6 +205,8 @@ static int table_connect(sqlite3 *db, void *ctx, int argc, const char *const *ar
 		return SQLITE_NOMEM;
 	memset(t, 0, sizeof(*t));
 	t->db = db;
+	t->p.fetch = fetch;
+	t->p.ctx = t;
 	t->schema = sqlite3_mprintf("%s", argv[1]);
 	t->name = sqlite3_mprintf("%s", argv[2]);
 	rc = declare(t);
@@ -255,7 +268,7 @@ static void plan_bounds(sqlite3_index_info *info, double *rows)
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
 	const struct table *t = (struct table *)base;
-	double rows = (double)t->n_rows;
+	double rows = (double)t->p.n_rows;
 	int equal = -1;
 
 	for (int i = 0; i < info->nConstraint; i++)
@@ -313,7 +326,7 @@ static int filter_equal(struct cursor *c, struct table *t, int column, sqlite3_v
 		return rc;
 	c->order = t->order[column];
 	c->at = c->end = find(t, column, wanted);
-	while (c->end < t->n_rows && t->columns[column].numbers[c->order ? c->order[c->end] : c->end] == wanted)
+	while (c->end < t->p.n_rows && t->p.c[column].numbers[c->order ? c->order[c->end] : c->end] == wanted)
 		c->end++;
 	return SQLITE_OK;
 }
@@ -330,7 +343,7 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *words,
 		return rc;
 	c->order = NULL;
 	c->at = 0;
-	c->end = t->n_rows;
+	c->end = t->p.n_rows;
 	c->reverse = plan & PLAN_REVERSE;
 	if (plan & PLAN_EQUAL)
 		return filter_equal(c, t, plan >> 8, argv[0]);
@@ -368,7 +381,7 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
 	struct table *t = (struct table *)base->pVtab;
 	size_t row = row_of((struct cursor *)base);
 	int rc = column_of(t, i);
-	const struct column *c = &t->columns[i];
+	const struct column *c = &t->p.c[i];
 
 	if (rc != SQLITE_OK)
 		return rc;
@@ -381,7 +394,7 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
 
 static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 {
-	*out = ((struct table *)base->pVtab)->columns[0].numbers[row_of((struct cursor *)base)];
+	*out = ((struct table *)base->pVtab)->p.c[0].numbers[row_of((struct cursor *)base)];
 	return SQLITE_OK;
 }
 

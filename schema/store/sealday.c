@@ -17,6 +17,7 @@
 #include "schema/store/packed.h"
 #include "schema/store/packing.h"
 #include "schema/store/reading.h"
+#include "schema/store/sealorder.h"
 #include "schema/store/sealparts.h"
 #include "schema/store/sealrare.h"
 #include "schema/store/sealsamples.h"
@@ -303,7 +304,7 @@ int sealday_finish(struct sealday *d, const struct seal_opts *o, struct seal_rep
 	if (rc == SQLITE_OK)
 		rc = count_amounts(d->db);
 	if (rc == SQLITE_OK && packing_pays(d->db))
-		rc = packing_pack(d->db);
+		rc = sealorder_pack(d->db, d->t0);
 	if (rc == SQLITE_OK)
 		rc = exec(d->db, "COMMIT");
 	if (rc == SQLITE_OK)

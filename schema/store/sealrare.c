@@ -129,8 +129,17 @@ static int number_of(sqlite3 *day, const char *sql, int64_t *out)
 
 #define MARK_FIND "SELECT r.id FROM frame r JOIN function f ON f.id = r.function WHERE f.name = '" RARE_NAME "' AND f.image = 0" \
 		  " AND r.image = 0"
-#define MARK_MAKE "INSERT INTO function(hash, image, line, name, file, source) SELECT 0, 0, 0, '" RARE_NAME "', '', 0;" \
+#define MARK_MAKE "INSERT INTO function(hash, image, line, name, file, source) SELECT %lld, 0, 0, '" RARE_NAME "', '', 0;" \
 		  "INSERT INTO frame(image, offset, function, line, flags, outer) SELECT 0, 0, last_insert_rowid(), 0, 0, 0"
+
+static int make_mark(sqlite3 *day)
+{
+	char *sql = sqlite3_mprintf(MARK_MAKE, (long long)(hash_str(HASH_SEED, RARE_NAME) & 0x7fffffff));
+	int rc = sql ? sqlite3_exec(day, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(sql);
+	return rc;
+}
 
 /* The frame that rare stacks end in. */
 static int load_mark(struct rare *r)
@@ -139,7 +148,7 @@ static int load_mark(struct rare *r)
 	int rc = number_of(r->d->day, MARK_FIND, &id);
 
 	if (rc == SQLITE_OK && !id) {
-		rc = sqlite3_exec(r->d->day, MARK_MAKE, NULL, NULL, NULL);
+		rc = make_mark(r->d->day);
 		id = sqlite3_last_insert_rowid(r->d->day);
 	}
 	r->mark = (uint32_t)id;

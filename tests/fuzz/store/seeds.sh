@@ -18,3 +18,8 @@ printf '\1\4\0\2\2\2\7' > "$1/column/1"
 printf '\2\2\0\376\377\377\377\377\377\377\377\377\1\3' > "$1/column/2"
 printf '\3\3\0\2\30\11\0\1\310\1' > "$1/column/3"
 printf '\4\3\0cc1\0\0-O2 -g\0' > "$1/column/4"
+printf '\5\5\0\0\0\4\0\1' > "$1/column/5"
+# tables of six columns as tests/fuzz/store/packedcolumns_fuzz.c puts them together: order, rows - 1, then columns: form, ...
+mkdir -p "$1/packedcolumns"
+printf '\0\1\1\1\2\2\2\11\4\11\4\11\4\10\2\2\0\2\2\2\2\0\2\2\6\12\2\12\2\0\1\2\2' > "$1/packedcolumns/1"
+printf '\2\1\1\1\2\2\2\6\2\4\4\4a\0b\0\7\0\2\2\4\6\0\0' > "$1/packedcolumns/2"

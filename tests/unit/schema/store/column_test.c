@@ -129,6 +129,30 @@ static void ids_in_a_row_take_next_to_nothing(void **s)
 	free(data);
 }
 
+/* Each new one is the next; those before come again at any time. */
+static void numbers_in_order_of_their_first_coming_take_nothing_for_new_ones(void **s)
+{
+	static int64_t numbers[MOST];
+	struct column in = {.n = MOST, .numbers = numbers}, out;
+	int64_t greatest = 0;
+	uint8_t *data;
+	size_t len;
+
+	(void)s;
+	for (size_t i = 0; i < MOST; i++) {
+		numbers[i] = random_below(4) ? greatest + 1 : greatest - (int64_t)random_below(40);
+		greatest = numbers[i] > greatest ? numbers[i] : greatest;
+	}
+	numbers[MOST / 2] = INT64_MAX;
+	numbers[MOST / 2 + 1] = INT64_MIN;
+	assert_int_equal(column_encode(&in, &data, &len), 0);
+	assert_int_equal(data[0], COLUMN_FRESH);
+	assert_int_equal(column_decode(data, len, in.n, &out), 0);
+	assert_same(&out, &in);
+	column_release(&out);
+	free(data);
+}
+
 static void a_text_with_a_nul_is_not_encoded(void **s)
 {
 	uint32_t at[] = {0, 4};
@@ -202,6 +226,7 @@ int main(void)
 		cmocka_unit_test(values_are_read_back_as_they_were),
 		cmocka_unit_test(texts_that_are_nearly_lists_stay_what_they_are),
 		cmocka_unit_test(ids_in_a_row_take_next_to_nothing),
+		cmocka_unit_test(numbers_in_order_of_their_first_coming_take_nothing_for_new_ones),
 		cmocka_unit_test(a_text_with_a_nul_is_not_encoded),
 		cmocka_unit_test(a_column_that_is_cut_or_of_another_length_is_refused),
 		cmocka_unit_test(any_bit_that_is_turned_is_refused_or_leaves_as_many_values),

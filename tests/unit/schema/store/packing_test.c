@@ -2,6 +2,7 @@
 /* packing: rows into columns and back; what is packed reads as the rows did, and what writes to it finds rows. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "schema/store/column.h"
 #include "schema/store/migrate.h"
 #include "schema/store/packed.h"
 #include "schema/store/packing.h"
@@ -81,7 +83,7 @@ static sqlite3 *make_packed(const struct fixture *f)
 	sqlite3 *db = open_file(make_segment(f));
 
 	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db), SQLITE_OK);
+	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
 	exec(db, "COMMIT");
 	assert_true(packing_is_packed(db));
 	return db;
@@ -94,7 +96,7 @@ static void rows_that_were_packed_and_unpacked_are_as_they_were(void **state)
 	bool any = false;
 
 	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db), SQLITE_OK);
+	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
 	exec(db, "COMMIT");
 	assert_says(db, ALL, rows);
 	assert_says(db, "SELECT count(*) FROM packed_column WHERE \"table\" = 'frame'", "7\n");
@@ -119,7 +121,7 @@ static void sums_by_the_hour_are_those_of_the_rows(void **state)
 	char *top = ask(db, "SELECT replace(function, '+0x200', '+?') || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1");
 
 	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db), SQLITE_OK);
+	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
 	exec(db, "COMMIT");
 	assert_says(db, "SELECT function || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1", top);
 	assert_says(db, "SELECT sum(samples) || ' ' || sum(cpu_ns) FROM cpu_samples", "1830 18300000000\n");
@@ -137,7 +139,7 @@ static void a_reader_does_not_tell_columns_from_rows(void **state)
 	assert_int_equal(fixture_totals(f->dir, 0, INT64_MAX, &rows, NULL), 0);
 	db = open_file(path);
 	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db), SQLITE_OK);
+	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
 	exec(db, "COMMIT");
 	sqlite3_close(db);
 	assert_int_equal(fixture_totals(f->dir, 0, INT64_MAX, &columns, NULL), 0);
@@ -153,6 +155,61 @@ static void a_schema_that_is_to_change_finds_rows(void **state)
 	assert_int_equal(migrate_apply(db, migrate_known()), SQLITE_OK);
 	exec(db, "ALTER TABLE process ADD COLUMN of_tomorrow INTEGER; COMMIT");
 	assert_false(packing_is_packed(db));
+	sqlite3_close(db);
+}
+
+/* A column by itself again, as days were packed before others told it. */
+static void stand_alone(sqlite3 *db, const char *table, const char *name)
+{
+	char *sql = sqlite3_mprintf("SELECT \"%w\" FROM \"%w\"", name, table);
+	char *put = sqlite3_mprintf("UPDATE packed_column SET data = ?1 WHERE \"table\" = %Q AND name = %Q", table, name);
+	bool is_text = !strcmp(name, "tail");
+	static int64_t numbers[1000];
+	static uint32_t at[1001];
+	static char text[100000];
+	struct column c = {.numbers = is_text ? NULL : numbers, .text = is_text ? text : NULL, .at = is_text ? at : NULL};
+	sqlite3_stmt *st;
+	uint8_t *data;
+	size_t len;
+
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+	for (; sqlite3_step(st) == SQLITE_ROW; c.n++) {
+		numbers[c.n] = sqlite3_column_int64(st, 0);
+		at[c.n + 1] = at[c.n] + (uint32_t)sprintf(text + at[c.n], "%s", sqlite3_column_text(st, 0)) + 1;
+	}
+	sqlite3_finalize(st);
+	assert_int_equal(column_encode(&c, &data, &len), 0);
+	assert_int_equal(sqlite3_prepare_v2(db, put, -1, &st, NULL), SQLITE_OK);
+	sqlite3_bind_blob64(st, 1, data, len, free);
+	assert_int_equal(sqlite3_step(st), SQLITE_DONE);
+	sqlite3_finalize(st);
+	sqlite3_free(sql);
+	sqlite3_free(put);
+}
+
+static void a_day_whose_columns_all_stand_alone_is_still_read(void **state)
+{
+	static const char *const told[][2] = {{"stack", "base"}, {"stack", "keep"}, {"stack", "leaf"}, {"stack", "tail"}, {"function", "hash"},
+					      {"process", "ppid"}, {"process", "start_ticks"}, {"process", "end_ns"}};
+	const char *path = make_segment(*state);
+	sqlite3 *db = open_file(path);
+	char *rows = ask(db, ALL);
+
+	exec(db, "BEGIN");
+	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
+	exec(db, "COMMIT");
+	assert_says(db, "SELECT count(*) > 4 FROM packed_column WHERE substr(data, 1, 1) > x'05'", "1\n");
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		stand_alone(db, told[i][0], told[i][1]);
+	assert_says(db, "SELECT count(*) FROM packed_column WHERE substr(data, 1, 1) > x'05' AND \"table\" <> 'source'", "0\n");
+	sqlite3_close(db);
+	db = open_file(path);
+	assert_says(db, ALL, rows);
+	exec(db, "BEGIN");
+	assert_int_equal(packing_unpack(db, NULL), SQLITE_OK);
+	exec(db, "COMMIT");
+	assert_says(db, ALL, rows);
+	sqlite3_free(rows);
 	sqlite3_close(db);
 }
 
@@ -212,6 +269,7 @@ int main(void)
 		T(sums_by_the_hour_are_those_of_the_rows),
 		T(a_reader_does_not_tell_columns_from_rows),
 		T(a_schema_that_is_to_change_finds_rows),
+		T(a_day_whose_columns_all_stand_alone_is_still_read),
 		T(a_packed_table_cannot_be_written),
 		T(names_that_come_later_come_into_a_packed_day_and_it_is_packed_again),
 	};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * packedcolumns: the columns of one packed table (schema/sql/0018-packed.sql), each from its bytes. Most stand alone (column.h, forms 1 to
+ * 5); some are told by others. Byte 0 is the form:
+ *
+ *   6. Hashes of texts: then the number of the column that has the texts, all but 31 bits of hash_str cut off.
+ *   7. Numbers as distances to another column's of the same row: then that one's number, then a column of numbers.
+ *   8. Column `tail` of stacks, which stands behind base, keep and leaf: then what stackcolumns.h tells.
+ *   9. What a column of form 8 has of this one: then that one's number.
+ * The number of a column is one byte. What it points to stands alone, in forms 6 and 7. Column 0 is of form 1 to 7.
+ */
+#ifndef SONDE_STORE_PACKEDCOLUMNS_H
+#define SONDE_STORE_PACKEDCOLUMNS_H
+
+#include "schema/store/column.h"
+
+#define PACKEDCOLUMNS_MAX 32
+
+struct packedcolumns {
+	size_t n_rows;
+	int n;
+	struct column c[PACKEDCOLUMNS_MAX]; /* n 0: not read yet */
+	/* The bytes of column i, to be freed. 0 or -errno, -ENOENT where there is none. */
+	int (*fetch)(void *ctx, int i, uint8_t **data, size_t *len);
+	void *ctx;
+};
+
+/* Column i is there after it. -EBADMSG: it is damaged; -ENOMEM; what `fetch` says. */
+int packedcolumns_need(struct packedcolumns *p, int i);
+void packedcolumns_release(struct packedcolumns *p);
+
+/* The bytes of column `i`: by itself, or by column `of` where that is less; -1: none. *out is the caller's. As column_encode. */
+int packedcolumns_encode(const struct column *c, int i, int of, uint8_t **out, size_t *len);
+/* Those of four columns from `first` on, base to tail: 0, and for each its bytes; -EINVAL: they have no such form. */
+int packedcolumns_encode_stacks(const struct column *c, int first, uint8_t *out[4], size_t len[4]);
+
+#endif
