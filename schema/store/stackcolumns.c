@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALLER_BITS 20
+#define CALLER_BITS 18
 #define LENGTH_MAX  10
 enum part { UP, MORE, FRAMES, PARTS };
 

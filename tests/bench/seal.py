@@ -4,9 +4,10 @@
 
     tests/bench/seal.py [--minutes 60] [--write docs/BENCHMARKS.md]
 
-Both CPUs compile this source, over and over if it ends too soon (which is said: a build that is repeated has its stacks
-again). `sonde-cpu` at 99 Hz in buckets of 10 s, as always-on, and `perf record -a -g -F 99` run beside each other. The
-store is sealed as sonde-seal does it; pprof.gz is one profile of all its samples. An hour is reckoned from what was measured.
+Both CPUs compile this source, for each of CONFIGURATIONS and over again if they end too soon (which is said: a build that is
+repeated has its stacks again). `sonde-cpu` at 99 Hz in buckets of 10 s, as always-on, and `perf record -a -g -F 99` run beside each other. The
+store is sealed as sonde-seal does it; pprof.gz is one profile of all its samples. What half of the time had is sealed by itself, too: an
+hour is reckoned as straight from what was measured, and of the sealed file as going on as the second half did.
 The last rows are no format of sonde's but a measure: the same facts in columns, compressed (witness.py).
 """
 import argparse
@@ -19,11 +20,15 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import bench
 import witness
 
+CONFIGURATIONS = ("all", "workloads unit-tests", "SAN=1 all unit-tests", "CC=clang B=build/clang all unit-tests", "FUZZ=1 fuzzers",
+                  "CFLAGS=-O3 B=build/o3 all unit-tests", "CFLAGS=-fanalyzer B=build/analyzer all", "CC=clang SAN=1 B=build/clang-san all unit-tests",
+                  "CFLAGS=-Os B=build/os all unit-tests", "CFLAGS=-Og B=build/og all unit-tests", "CC=clang CFLAGS=-O3 B=build/clang-o3 all unit-tests")
 SEAL = os.path.join(bench.BIN, "sonde-seal")
 SONDE = os.path.join(bench.BIN, "sonde")
 
@@ -36,20 +41,29 @@ def copy_source(folder):
 
 
 def build_for(folder, seconds):
-    """Builds until the time is over; how often it began."""
-    until, rounds = time.monotonic() + seconds, 0
+    """Builds until the time is over; how many builds it began."""
+    until, begun = time.monotonic() + seconds, 0
     while time.monotonic() < until:
-        rounds += 1
-        shutil.rmtree(f"{folder}/build", ignore_errors=True)
+        if not begun % len(CONFIGURATIONS):
+            shutil.rmtree(f"{folder}/build", ignore_errors=True)
         env = {k: v for k, v in os.environ.items() if k != "B"}
-        child = subprocess.Popen(["make", f"-j{os.cpu_count()}", "-C", folder], stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=env, start_new_session=True)
+        child = subprocess.Popen(["make", "-k", f"-j{os.cpu_count()}", "-C", folder, *CONFIGURATIONS[begun % len(CONFIGURATIONS)].split()],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=env, start_new_session=True)
+        begun += 1
         try:
             child.wait(until - time.monotonic())
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-    return rounds
+    return begun
+
+
+def copy_store(store, to):
+    """What it has by now."""
+    os.mkdir(to)
+    for path in glob.glob(f"{store}/*.db"):
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as live, sqlite3.connect(f"{to}/{os.path.basename(path)}") as copy:
+            live.backup(copy)
 
 
 def capture(base, seconds):
@@ -58,7 +72,10 @@ def capture(base, seconds):
     bench.ready(child, fd, "first")
     perf = subprocess.Popen(["perf", "record", "-F", "99", "-a", "-g", "-B", "-N", "--no-bpf-event", "-o", f"{base}/perf.data", "--",
                              "sleep", str(seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    half = threading.Timer(seconds / 2, copy_store, (f"{base}/store", f"{base}/half"))
+    half.start()
     rounds = build_for(f"{base}/source", seconds)
+    half.join()
     perf.wait()
     child.send_signal(signal.SIGINT)
     done = next(e for e in bench.drain(fd) if e.get("event") == "done")
@@ -116,15 +133,19 @@ def table(opts, rounds, done, base):
             ("plain segments, before", before), ("pprof.gz, one profile of all", os.path.getsize(f"{base}/x.pb.gz")),
             ("perf.data (`-a -g -F 99`, frame pointers)", os.path.getsize(f"{base}/perf.data"))]
     least = witness.sizes(day)
+    half = os.path.getsize(seal(f"{base}/half")[1])
     rows.insert(1, ("- what is in columns, if it were rows", as_rows(day, f"{base}/rows.db")))
     rows += [("the day's facts in columns, `zlib -9` each", sum(v[0] for v in least.values())),
              ("the same, `xz -9e` each", sum(v[1] for v in least.values())),
              *((f"- {name}", v[1]) for name, v in sorted(least.items(), key=lambda x: -x[1][1]))]
     out = [f"Machine: {bench.machine()}. Date: {datetime.date.today()}. Command: `{bench.command()}` ({opts.minutes:g} minutes, "
-           f"{rounds} build{'s' if rounds > 1 else ''} begun, {samples} samples, {stacks} stacks, "
+           f"{rounds} build{'s' if rounds > 1 else ''} of {len(CONFIGURATIONS)} begun, {samples} samples, {stacks} stacks, "
            f"{sum((done.get('lost') or {}).values())} samples lost).", "",
            "| what | MB | bytes a sample | MB an hour, reckoned |", "|---|---|---|---|"]
     out += [f"| {name} | {size / 1e6:.2f} | {size / samples:.2f} | {size / 1e6 * 60 / opts.minutes:.1f} |" for name, size in rows]
+    whole = os.path.getsize(day)
+    out += ["", f"The first half sealed by itself: {half / 1e6:.2f} MB. An hour that goes on as the second half did: "
+            f"{(whole + (whole - half) * (60 - opts.minutes) / (opts.minutes / 2)) / 1e6:.1f} MB."]
     return "\n".join(out)
 
 

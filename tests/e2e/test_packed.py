@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sealed day that is mostly dictionary, as a build's, is packed: it says the same as its segments did, in every verb and, with
 sonde's extension, in every view; by the hour in plain sqlite3; and damage is an error."""
+import json
 import os
 import random
 import shutil
@@ -73,6 +74,11 @@ def test_every_verb_says_the_same(stores, question, window):
     before = say(stores[0], *asked)
     assert say(stores[1], *asked) == before
     assert before[1] or before[0], before
+
+
+def test_status_says_the_same_of_its_recordings(stores):
+    before, after = (json.loads(say(s, "status", "--json")[1])["rows"] for s in stores)
+    assert after == before and {row["named_share"] for row in after} == {1.0, None}
 
 
 @pytest.mark.parametrize("n", range(len(ASKED)))
