@@ -12,8 +12,8 @@
 #include "loaders/index/strtab.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/base/hash.h"
 #include "schema/base/strbuf.h"
+#include "schema/image/checksum.h"
 
 /* ---- names ---- */
 
@@ -154,9 +154,7 @@ static int lay_out(const struct compose_section *parts, uint32_t count, void **o
 	}
 	h.total_size = size;
 	memcpy(buf, &h, sizeof(h));
-	h.checksum = hash_bytes(HASH_SEED, buf + offsetof(struct image_header, total_size),
-				size - offsetof(struct image_header, total_size));
-	memcpy(buf, &h, sizeof(h));
+	image_checksums_make(buf, size);
 	*out = buf;
 	*out_len = size;
 	return 0;

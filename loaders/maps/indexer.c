@@ -81,16 +81,29 @@ static int damaged(struct indexer *ix, struct mimage *img)
 	return gone(ix, img, -EBADMSG);
 }
 
+static int get_fd(struct indexer *ix, struct mimage *img)
+{
+	int fd = img->index_fd < 0 ? cache_get(ix->cache, img->key) : fcntl(img->index_fd, F_DUPFD_CLOEXEC, 3);
+
+	return fd < 0 ? gone(ix, img, -ENOENT) : fd;
+}
+
 int indexer_open(struct indexer *ix, struct mimage *img)
 {
-	bool on_disk = img->index_fd < 0;
-	cleanup_fd int fd = on_disk ? cache_get(ix->cache, img->key) : fcntl(img->index_fd, F_DUPFD_CLOEXEC, 3);
+	cleanup_fd int fd = get_fd(ix, img);
 
-	if (fd < 0)
-		return gone(ix, img, -ENOENT);
-	if (on_disk && !is_sound(ix, fd))
+	if (fd >= 0 && img->index_fd < 0 && !is_sound(ix, fd))
 		return damaged(ix, img);
 	return take_fd(&fd);
+}
+
+int indexer_open_rows(struct indexer *ix, struct mimage *img, struct image **out)
+{
+	cleanup_fd int fd = get_fd(ix, img);
+
+	if (fd < 0)
+		return fd;
+	return image_open_rows_fd(fd, out, NULL) ? damaged(ix, img) : 0;
 }
 
 void indexer_tell(struct indexer *ix, struct mimage *img)

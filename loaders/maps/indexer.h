@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "schema/base/clock.h"
+#include "schema/image/image.h"
 
 struct cache;
 struct early;
@@ -41,6 +42,8 @@ void indexer_ahead(struct indexer *ix, struct mimage *img);
 /* Its index, read-only (the caller's) and its checksum found right, where its state is ready. -errno: it went from the cache,
  * or it was damaged, and is removed: the state is pending again, or refused if it was damaged the second time. */
 int indexer_open(struct indexer *ix, struct mimage *img);
+/* The same of its rows alone (image_open_rows_fd); *out is the caller's. 0 or -errno. */
+int indexer_open_rows(struct indexer *ix, struct mimage *img, struct image **out);
 void indexer_drop(struct indexer *ix, struct mimage *img); /* it is going to be freed */
 /* Tell what is known of the image's index (for a client that has just come). */
 void indexer_tell(struct indexer *ix, struct mimage *img);

@@ -15,7 +15,6 @@
 #include "loaders/maps/publish_parts.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "loaders/maps/indexer.h"
@@ -108,11 +107,10 @@ static void make_room(struct publish *pub, uint64_t need, uint64_t most, uint64_
 
 static bool open_index(struct publish *pub, struct pimage *pi, struct unwind_section *s)
 {
-	cleanup_fd int fd = pi->index ? -1 : indexer_open(pub->indexer, pi->img);
 	const void *data;
 	size_t size;
 
-	if (!pi->index && (fd < 0 || image_open_sound_fd(fd, &pi->index, NULL))) {
+	if (!pi->index && indexer_open_rows(pub->indexer, pi->img, &pi->index)) {
 		indexer_ahead(pub->indexer, pi->img); /* it went from the cache */
 		return false;
 	}

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "loaders/maps/indexer.h"
@@ -169,16 +168,11 @@ static void set_ready(struct publish *pub, struct pimage *pi, struct rowset *set
 /* The index of the image, and its rows in it. false: it is settled otherwise, or another time. */
 static bool open_rows(struct publish *pub, struct pimage *pi, struct image **index, struct unwind_section *s)
 {
-	cleanup_fd int fd = indexer_open(pub->indexer, pi->img);
 	const void *data;
 	size_t size;
 
-	if (fd < 0) {
+	if (indexer_open_rows(pub->indexer, pi->img, index)) {
 		pi->asked = false;
-		return false;
-	}
-	if (image_open_sound_fd(fd, index, NULL)) {
-		indexer_want(pub->indexer, pi->img, true);
 		return false;
 	}
 	if (!image_unwind(*index, &data, &size) || unwind_section_open(s, data, size) || !s->page_count ||

@@ -9,7 +9,9 @@
  *   sections  each 8-aligned, inside the file, in any order, in no part overlapping header and table
  *
  * 1. magic and version are IMAGE_MAGIC and IMAGE_VERSION; total_size is the size of the file.
- * 2. checksum = hash_bytes(HASH_SEED, all bytes from `total_size` on, to the end of the file).
+ * 2. The header's checksum = hash_wide(HASH_SEED, all bytes from `total_size` on, to the end of the table). Each section
+ *    has its own, in the table: = hash_wide(HASH_SEED, its bytes and the zeros that fill it up to a multiple of 8). So who
+ *    publishes the rows of a file reads these alone.
  * 3. A kind stands in the table at most once. Readers skip the kinds they do not know; a section whose meaning
  *    changes gets a new kind. IDENT, SEGMENTS, SYMBOLS and STRINGS are always there.
  * 4. `stride` is the size of one element; a reader takes elements of exactly its own size, or refuses.
@@ -60,7 +62,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 5u
+#define IMAGE_VERSION 6u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64
@@ -89,7 +91,7 @@ struct image_header {
 	uint32_t version;
 	uint32_t section_count;
 	uint64_t checksum;
-	uint64_t total_size; /* the checksum begins here */
+	uint64_t total_size; /* the header's checksum begins here */
 	uint64_t pad[2];     /* 0 */
 };
 static_assert(sizeof(struct image_header) == 48, "image_header");
@@ -99,8 +101,9 @@ struct image_section {
 	uint32_t stride;
 	uint64_t offset;
 	uint64_t size;
+	uint64_t checksum;
 };
-static_assert(sizeof(struct image_section) == 24, "image_section");
+static_assert(sizeof(struct image_section) == 32, "image_section");
 
 #define IMAGE_IDENT_GO         1u /* names of Go's pclntab are in */
 #define IMAGE_IDENT_DEBUG_FILE 2u /* names of a separate debug file are in */

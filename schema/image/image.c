@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image: the reader of an image index. Everything is checked once, when it is opened (format.h, conditions 1-7), in one
- * pass over the file; after that a look-up is a binary search that cannot leave the mapping. Nothing is copied but
+ * image: the reader of an image index. What is opened is checked once, then (format.h, conditions 1-7), in one
+ * pass over it; after that a look-up is a binary search that cannot leave the mapping. Nothing is copied but
  * the identity.
  */
 #include "schema/image/image.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/base/hash.h"
+#include "schema/image/checksum.h"
 #include "schema/image/format.h"
 #include "schema/image/inside.h"
 
@@ -38,13 +38,6 @@ static int header_check(const uint8_t *data, size_t len, struct image_header *h,
 	    sizeof(*h) + h->section_count * sizeof(struct image_section) > len)
 		return damaged(e, "its section table does not fit");
 	return 0;
-}
-
-static int checksum_check(const uint8_t *data, size_t len, const struct image_header *h, struct err *e)
-{
-	const size_t from = offsetof(struct image_header, total_size);
-
-	return hash_bytes(HASH_SEED, data + from, len - from) == h->checksum ? 0 : damaged(e, "wrong checksum");
 }
 
 /* The one section of this kind: where it lies and how many elements it has. -ENOENT: there is none. */
@@ -146,12 +139,11 @@ static int go_load(struct image *img, const uint8_t *data, const struct image_he
 	return 0;
 }
 
-static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+static int ident_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
 {
 	const struct image_ident_record *id = NULL;
 	const void *p = NULL;
 	size_t n = 0;
-	int rc;
 
 	if (section_find(data, h, IMAGE_SECTION_IDENT, sizeof(*id), &p, &n) || n != 1)
 		return damaged(e, "no sound identity");
@@ -167,10 +159,23 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 	img->ident.lines_later = id->flags & IMAGE_IDENT_LINES_LATER;
 	img->symbol_base = id->symbol_base;
 	img->lines_note = id->lines_note;
+	return 0;
+}
+
+static int segments_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+{
+	const void *p = NULL;
 
 	if (section_find(data, h, IMAGE_SECTION_SEGMENTS, sizeof(*img->segments), &p, &img->segment_count))
 		return damaged(e, "no sound segment table");
 	img->segments = p;
+	return 0;
+}
+
+static int names_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+{
+	const void *p = NULL;
+
 	if (section_find(data, h, IMAGE_SECTION_SYMBOLS, sizeof(*img->symbols), &p, &img->symbol_count))
 		return damaged(e, "no sound symbol table");
 	img->symbols = p;
@@ -179,15 +184,31 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 	img->strings = p;
 	if (img->strings[img->strings_size - 1])
 		return damaged(e, "its last string has no end");
-	if (!symbols_sound(img))
-		return damaged(e, "its symbols are not in order");
-	rc = lines_load(img, data, h, e);
+	return symbols_sound(img) ? 0 : damaged(e, "its symbols are not in order");
+}
+
+/* What is opened of an index, and what of it is hashed. */
+enum scope { ALL, ALL_SOUND, ROWS };
+
+static const uint32_t rows_kinds = 1u << IMAGE_SECTION_IDENT | 1u << IMAGE_SECTION_SEGMENTS | 1u << IMAGE_SECTION_UNWIND;
+
+static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, enum scope scope, struct err *e)
+{
+	int rc = ident_load(img, data, h, e);
+
+	if (!rc)
+		rc = segments_load(img, data, h, e);
 	if (!rc)
 		rc = unwind_load(img, data, h, e);
+	if (rc || scope == ROWS)
+		return rc;
+	rc = names_load(img, data, h, e);
+	if (!rc)
+		rc = lines_load(img, data, h, e);
 	return rc ? rc : go_load(img, data, h, e);
 }
 
-static int open_bytes(const void *data, size_t len, bool sound, struct image **out, struct err *e)
+static int open_bytes(const void *data, size_t len, enum scope scope, struct image **out, struct err *e)
 {
 	cleanup_free struct image *img = NULL;
 	struct image_header h;
@@ -196,14 +217,14 @@ static int open_bytes(const void *data, size_t len, bool sound, struct image **o
 	if ((uintptr_t)data % 8)
 		return damaged(e, "its bytes are not 8-aligned in memory");
 	rc = header_check(data, len, &h, e);
-	if (!rc && !sound)
-		rc = checksum_check(data, len, &h, e);
+	if (!rc && scope != ALL_SOUND && !image_checksums_right(data, len, scope == ROWS ? rows_kinds : UINT32_MAX))
+		rc = damaged(e, "wrong checksum");
 	if (rc)
 		return rc;
 	img = calloc(1, sizeof(*img));
 	if (!img)
 		return err_set(e, -ENOMEM, EXIT_RUNTIME, "image index: out of memory");
-	rc = sections_load(img, data, &h, e);
+	rc = sections_load(img, data, &h, scope, e);
 	if (rc)
 		return rc;
 	*out = take_ptr(img);
@@ -212,10 +233,10 @@ static int open_bytes(const void *data, size_t len, bool sound, struct image **o
 
 int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e)
 {
-	return open_bytes(data, len, false, out, e);
+	return open_bytes(data, len, ALL, out, e);
 }
 
-static int open_fd(int fd, bool sound, struct image **out, struct err *e)
+static int open_fd(int fd, enum scope scope, struct image **out, struct err *e)
 {
 	struct stat st;
 	void *map;
@@ -228,7 +249,7 @@ static int open_fd(int fd, bool sound, struct image **out, struct err *e)
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return err_set(e, -errno, EXIT_RUNTIME, "image index: cannot map: %s", strerror(errno));
-	rc = open_bytes(map, (size_t)st.st_size, sound, out, e);
+	rc = open_bytes(map, (size_t)st.st_size, scope, out, e);
 	if (rc) {
 		munmap(map, (size_t)st.st_size);
 		return rc;
@@ -240,12 +261,17 @@ static int open_fd(int fd, bool sound, struct image **out, struct err *e)
 
 int image_open_fd(int fd, struct image **out, struct err *e)
 {
-	return open_fd(fd, false, out, e);
+	return open_fd(fd, ALL, out, e);
 }
 
 int image_open_sound_fd(int fd, struct image **out, struct err *e)
 {
-	return open_fd(fd, true, out, e);
+	return open_fd(fd, ALL_SOUND, out, e);
+}
+
+int image_open_rows_fd(int fd, struct image **out, struct err *e)
+{
+	return open_fd(fd, ROWS, out, e);
 }
 
 void image_close(struct image *img)

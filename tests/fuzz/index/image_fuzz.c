@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader of image indexes. The checksum and the size are put right first, or nothing would get past them.
+ * The reader of image indexes. The checksums and the size are put right first, or nothing would get past them.
  *
- * covers: schema/image/image.c schema/image/go.c schema/image/lines.c
+ * covers: schema/image/checksum.c schema/image/image.c schema/image/go.c schema/image/lines.c
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "schema/base/hash.h"
+#include "schema/base/cleanup.h"
+#include "schema/image/checksum.h"
 #include "schema/image/format.h"
 #include "schema/image/go.h"
 #include "schema/image/image.h"
@@ -66,13 +67,16 @@ static void by_descriptor(const uint8_t *data, size_t len)
 		abort();
 	image_lines_later(fd);
 	if (!image_open_fd(fd, &img, NULL))
+		image_close(take_ptr(img));
+	if (!image_open_rows_fd(fd, &img, NULL)) {
+		ask(img);
 		image_close(img);
+	}
 	close(fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	const size_t from = offsetof(struct image_header, total_size);
 	uint8_t *copy = malloc(len + 1);
 	struct image_header h;
 	struct image *img = NULL;
@@ -83,8 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (h.pad[0] != 1) {
 			h.total_size = len;
 			memcpy(copy, &h, sizeof(h));
-			h.checksum = hash_bytes(HASH_SEED, copy + from, len - from);
-			memcpy(copy, &h, sizeof(h));
+			image_checksums_make(copy, len);
 		}
 	}
 	if (!image_open_bytes(copy, len, &img, NULL)) {

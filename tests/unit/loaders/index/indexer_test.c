@@ -133,7 +133,7 @@ static void a_damaged_index_is_refused(void **state)
 	r = made_of(&m, NULL);
 	for (size_t i = 0; i < r.r.size; i += 3) {
 		((uint8_t *)r.r.data)[i] ^= 0x40;
-		/* the two words of padding in the header are covered as well: total_size begins the checksum */
+		/* what fills the header and the sections up is covered as well */
 		assert_int_equal(image_open_bytes(r.r.data, r.r.size, &img, NULL), -EBADMSG);
 		((uint8_t *)r.r.data)[i] ^= 0x40;
 	}

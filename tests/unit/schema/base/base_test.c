@@ -190,9 +190,28 @@ static void hashes_of_stored_values_never_change(void **state)
 	assert_true(hash_bytes(HASH_SEED, "\0", 1) != hash_bytes(HASH_SEED, "\0\0", 2));
 }
 
+static void a_wide_hash_changes_with_each_bit_and_with_the_length(void **state)
+{
+	uint8_t bytes[100] = {0};
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(bytes); len++) {
+		const uint64_t h = hash_wide(HASH_SEED, bytes, len);
+
+		assert_true(h != hash_wide(HASH_SEED, bytes, len + 1));
+		assert_true(h != hash_wide(HASH_SEED + 1, bytes, len));
+		for (size_t bit = 0; bit < 8 * len; bit++) {
+			bytes[bit / 8] ^= 1u << bit % 8;
+			assert_true(h != hash_wide(HASH_SEED, bytes, len));
+			bytes[bit / 8] ^= 1u << bit % 8;
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_wide_hash_changes_with_each_bit_and_with_the_length),
 		cmocka_unit_test(an_error_keeps_what_fix_and_exit_code),
 		cmocka_unit_test(a_strbuf_grows_and_is_always_terminated),
 		cmocka_unit_test(hostile_bytes_become_valid_utf8),

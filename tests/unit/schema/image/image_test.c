@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/base/hash.h"
+#include "schema/image/checksum.h"
 #include "schema/image/format.h"
 #include "schema/image/go.h"
 #include "schema/image/image.h"
@@ -30,9 +30,7 @@ struct small {
 
 static void seal(struct small *s)
 {
-	const size_t from = offsetof(struct image_header, total_size);
-
-	s->head.checksum = hash_bytes(HASH_SEED, (const char *)s + from, sizeof(*s) - from);
+	image_checksums_make(s, sizeof(*s));
 }
 
 /* a [0x1000, 0x1010), b [0x1010, 0x1018), a again [0x1018, 0x1020), c [0x1040, 0x1050) */
@@ -41,11 +39,11 @@ static struct small small(void)
 	struct small s = {
 		.head = {.magic = IMAGE_MAGIC, .version = IMAGE_VERSION, .section_count = 4, .total_size = sizeof(s)},
 		.table = {
-			{IMAGE_SECTION_STRINGS, 1, offsetof(struct small, strings), sizeof(s.strings)},
-			{IMAGE_SECTION_IDENT, sizeof(s.ident), offsetof(struct small, ident), sizeof(s.ident)},
+			{IMAGE_SECTION_STRINGS, 1, offsetof(struct small, strings), sizeof(s.strings), 0},
+			{IMAGE_SECTION_IDENT, sizeof(s.ident), offsetof(struct small, ident), sizeof(s.ident), 0},
 			{IMAGE_SECTION_SEGMENTS, sizeof(s.segments[0]), offsetof(struct small, segments),
-			 sizeof(s.segments)},
-			{IMAGE_SECTION_SYMBOLS, sizeof(s.symbols[0]), offsetof(struct small, symbols), sizeof(s.symbols)},
+			 sizeof(s.segments), 0},
+			{IMAGE_SECTION_SYMBOLS, sizeof(s.symbols[0]), offsetof(struct small, symbols), sizeof(s.symbols), 0},
 		},
 		.ident = {.build_id = {0xab, 0xcd}, .build_id_len = 2, .content_hash = 42, .symbol_base = 0x1000,
 			  .machine = 62, .flags = IMAGE_IDENT_GO},
@@ -196,7 +194,7 @@ struct larger {
 static struct larger larger(uint32_t kind, uint32_t stride, uint64_t size)
 {
 	struct small s = small();
-	struct larger l = {.head = s.head, .table = {{kind, stride, offsetof(struct larger, extra), size}}};
+	struct larger l = {.head = s.head, .table = {{kind, stride, offsetof(struct larger, extra), size, 0}}};
 
 	memcpy(l.rest, &s.ident, sizeof(l.rest));
 	for (int i = 0; i < 4; i++) {
@@ -210,9 +208,7 @@ static struct larger larger(uint32_t kind, uint32_t stride, uint64_t size)
 
 static void larger_seal(struct larger *l)
 {
-	const size_t from = offsetof(struct image_header, total_size);
-
-	l->head.checksum = hash_bytes(HASH_SEED, (const char *)l + from, sizeof(*l) - from);
+	image_checksums_make(l, sizeof(*l));
 }
 
 static void a_section_of_a_later_kind_is_passed_over(void **state)
@@ -282,7 +278,7 @@ static void what_is_known_of_go_is_one_record_or_the_index_is_refused(void **sta
 	l.table[0].size = 0;
 	larger_seal(&l);
 	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), -EBADMSG);
-	l.table[0] = (struct image_section){IMAGE_SECTION_GO, 8, l.table[0].offset, 8};
+	l.table[0] = (struct image_section){IMAGE_SECTION_GO, 8, l.table[0].offset, 8, 0};
 	larger_seal(&l);
 	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), -EBADMSG);
 	l.table[0].kind = 0x7fffffff;
@@ -307,6 +303,44 @@ static void a_descriptor_may_be_closed_after_opening(void **state)
 	assert_string_equal(name_at(img, 0x1000, &at), "a");
 	image_close(img);
 	assert_int_equal(image_open_fd(-1, &img, NULL), -EBADF);
+}
+
+/* Who publishes rows reads no name; who asks for names finds them damaged. */
+static void rows_are_opened_without_the_rest_and_checked_alone(void **state)
+{
+	const uint32_t head[10] = {0x1000, 0, 1, 1, 1, 1, 1};
+	struct larger l = larger(IMAGE_SECTION_UNWIND, 1, 80);
+	struct image *img = NULL;
+	struct image_exec text;
+	const void *data = NULL;
+	size_t size = 0;
+	int fd = memfd_create("index", MFD_CLOEXEC);
+
+	(void)state;
+	memcpy(l.extra, head, sizeof(head));
+	larger_seal(&l);
+	l.rest[sizeof(l.rest) - 2] ^= 1; /* in the strings */
+	assert_int_equal(pwrite(fd, &l, sizeof(l), 0), sizeof(l));
+	assert_int_equal(image_open_fd(fd, &img, NULL), -EBADMSG);
+	assert_int_equal(image_open_rows_fd(fd, &img, NULL), 0);
+	assert_true(image_unwind(img, &data, &size));
+	assert_int_equal(size, 80);
+	assert_memory_equal(data, l.extra, size);
+	assert_int_equal(image_exec_segments(img, &text, 1), 1);
+	assert_int_equal(text.vaddr, 0x1000);
+	assert_int_equal(image_symbol_count(img), 0);
+	image_close(take_ptr(img));
+	for (size_t at = 0; at < sizeof(l); at++) {
+		bool in_rows = at >= offsetof(struct larger, extra) && at < offsetof(struct larger, extra) + size;
+		struct larger m = l;
+
+		if (at >= offsetof(struct larger, extra) && !in_rows)
+			continue;
+		((char *)&m)[at] ^= 0x10;
+		assert_int_equal(pwrite(fd, &m, sizeof(m), 0), sizeof(m));
+		assert_int_equal(image_open_rows_fd(fd, &img, NULL), -EBADMSG);
+	}
+	close(fd);
 }
 
 static void a_sound_one_is_not_hashed_again_but_must_fit_all_the_same(void **state)
@@ -339,6 +373,7 @@ int main(void)
 		cmocka_unit_test(unwind_rows_are_given_out_only_where_their_counts_fit),
 		cmocka_unit_test(what_is_known_of_go_is_one_record_or_the_index_is_refused),
 		cmocka_unit_test(a_descriptor_may_be_closed_after_opening),
+		cmocka_unit_test(rows_are_opened_without_the_rest_and_checked_alone),
 		cmocka_unit_test(a_sound_one_is_not_hashed_again_but_must_fit_all_the_same),
 	};
 
