@@ -113,34 +113,48 @@ static int add_counts(struct status_facts *f, struct store_segment *s, int64_t r
 }
 
 #define NAMED_ROWS 16384 /* rows looked at, at most: of a busy host those of two minutes or so */
-#define HEAVY_ROWS 4096  /* of a sealed day, whose series are numbered by weight, unless it is packed: most samples are in these */
+#define HEAVY_ROWS 4096  /* of a sealed day, whose series are numbered by weight: most samples are in these */
 #define NAMED(last, limit)                                                                                            \
 	"SELECT sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM (SELECT series, sum(n) AS n FROM (SELECT series, n FROM sample" \
 	" WHERE ts > " last limit ") GROUP BY series) x CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON t.id = e.task"  \
 	" LEFT JOIN stack k ON k.id = e.stack LEFT JOIN frame r ON r.id = k.leaf WHERE t.run = ?1"
 #define NEWEST " ORDER BY ts DESC LIMIT " NUMBER(NAMED_ROWS)
 #define HEAVIEST " ORDER BY ts, series LIMIT " NUMBER(HEAVY_ROWS)
-#define SPREAD " ORDER BY n DESC, series * 40503 % 65536 LIMIT " NUMBER(HEAVY_ROWS) /* those that weigh the same: of all processes */
 #define NUMBER(n) NUMBER_(n)
 #define NUMBER_(n) #n
 #define ENDED "(SELECT r.to_ns / 1000000000 - t0.value FROM run r JOIN meta t0 ON t0.key = 't0' WHERE r.id = ?1)"
+
+/* Of a packed day, whose dictionary takes too long to read: by its sums. What has no name is one there by module, and hardly ever too
+ * little to be shown; what is too little counts as named. */
+#define NAMED_BY_HOUR(last)                                                                                                      \
+	"SELECT sum(x.self), sum(iif(p.kind = 2 OR p.function = iif(p.module = '', '[unknown]', p.module) || '+?', 0, x.self))" \
+	" FROM hour_row x CROSS JOIN hour_place p ON p.id = x.place WHERE x.run = ?1 AND p.kind <> 1 AND x.ts > " last
+
+static bool is_packed(sqlite3 *db)
+{
+	uint64_t packed = 0, none = 0;
+	struct err e = {0};
+
+	return !one_row(db, "SELECT sql LIKE 'CREATE VIRTUAL%' FROM sqlite_master WHERE name = 'sample' AND ?1", 1, &packed, &none, &e) && packed;
+}
 
 /* The share of the samples whose leaf has a name: of its last ten minutes in its newest segment, and of so many rows, where they
  * are by the hour of its last hour, the heaviest first; of all it has there if it did not run on a CPU since. */
 static int add_named(struct status_facts *f, struct store_segment *s, int64_t run, struct err *e)
 {
 	sqlite3 *db = store_segment_db(s);
-	uint64_t looked_at = f->looked_at, there = 0, packed = 0;
-	int rc = one_row(db, "SELECT EXISTS (SELECT 1 FROM task WHERE run = ?1 AND kind = 1),"
-			     " (SELECT sql LIKE 'CREATE VIRTUAL%' FROM sqlite_master WHERE name = 'sample')", run, &there, &packed, e);
+	uint64_t looked_at = f->looked_at, there = 0, none = 0;
+	bool packed = is_packed(db);
+	int rc = one_row(db, packed ? "SELECT EXISTS (SELECT 1 FROM hour_row WHERE run = ?1)" :
+				      "SELECT EXISTS (SELECT 1 FROM task WHERE run = ?1 AND kind = 1)", run, &there, &none, e);
 
 	if (rc || !there)
 		return rc;
-	rc = one_row(db, packed ? NAMED(ENDED " - 3601", SPREAD) : store_segment_sealed(s) ? NAMED(ENDED " - 3601", HEAVIEST) :
+	rc = one_row(db, packed ? NAMED_BY_HOUR(ENDED " - 3601") : store_segment_sealed(s) ? NAMED(ENDED " - 3601", HEAVIEST) :
 			 NAMED(ENDED " - 600", NEWEST), run, &f->looked_at, &f->named, e);
 	if (rc || f->looked_at != looked_at)
 		return rc;
-	return one_row(db, NAMED("-1 << 62", ""), run, &f->looked_at, &f->named, e);
+	return one_row(db, packed ? NAMED_BY_HOUR("-1 << 62") : NAMED("-1 << 62", ""), run, &f->looked_at, &f->named, e);
 }
 
 static int add_losses_and_cost(struct status_facts *f, sqlite3 *db, int64_t run, struct err *e)

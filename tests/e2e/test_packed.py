@@ -81,6 +81,16 @@ def test_status_says_the_same_of_its_recordings(stores):
     assert after == before and {row["named_share"] for row in after} == {1.0, None}
 
 
+def test_status_knows_of_a_packed_day_what_has_no_name(stores, tmp_path):
+    path = str(shutil.copy(files(stores[1])[0], tmp_path))
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE hour_place SET function = iif(module = '', '[unknown]', module) || '+?' WHERE function = 'spin'")
+        spin, every = (db.execute(f"SELECT sum(self) FROM hour_row x JOIN hour_place p ON p.id = x.place WHERE p.kind = 0 {and_} AND x.ts = (SELECT max(ts)"
+                                  " FROM hour_row)").fetchone()[0] for and_ in ("AND function LIKE '%+?'", ""))
+    shares = [row["named_share"] for row in json.loads(say(path, "status", "--json")[1])["rows"] if row["samples"]]
+    assert spin > 50 and len(shares) == 1 and abs(shares[0] - (1 - spin / every)) < 0.001
+
+
 @pytest.mark.parametrize("n", range(len(ASKED)))
 def test_each_query_of_the_document_is_the_same(stores, n):
     plain, day = (files(s)[0] for s in stores)
