@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """offcpu: what watching every switch costs, beside those who watch it too, in the same run.
 
-    tests/bench/offcpu.py [--seconds 10] [--rounds 3] [--smoke] [--load work|fast] [--offcputime FILE]
+    tests/bench/offcpu.py [--seconds 10] [--rounds 3] [--smoke] [--load work|fast|cold] [--offcputime FILE]
                          [--write docs/BENCHMARKS.md]
 
 The load (mix/pingpong.c) hands a byte back and forth on every CPU: with work between, as much as makes 50 000 switches a
@@ -13,10 +13,13 @@ record`.
 1. Throughput lost against nobody: the load's own count of switches a second.
 2. CPU seconds of the recorder's processes while the load ran, for each million switches; apart from that, those of its start
    (two seconds of it: sonde begins with no index of any file) and of its end. And the bytes that it leaves.
-3. ns a switch in the recorder's BPF programs, all of them together: the kernel's count (kernel.bpf_stats_enabled, which adds
-   its own reading of the clock to each run), under the same load once more, for a shorter time.
+3. ns a switch in the recorder's BPF programs, all of them together, and ns a run of sonde's two that work here: the kernel's
+   count (kernel.bpf_stats_enabled, which adds its own reading of the clock to each run), under the same load once more, for a
+   shorter time. A stack of each switch means one of who leaves at sched_switch and one of who wakes it at sched_waking.
+4. The same two with a stack of each switch while both CPUs are busy with the mix of bench.py: switches are rare, caches cold.
 """
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -76,17 +79,33 @@ def ended(child):
     return usage.ru_utime + usage.ru_stime
 
 
+def ran_since(pids, before):
+    """{id: (ns, runs)} of their programs, since bench.bpf_state said `before` of them."""
+    return {prog: (ns - before.get(prog, (0, 0))[0], runs - before.get(prog, (0, 0))[1])
+            for prog, (ns, runs) in bench.bpf_state(pids)[0].items()}
+
+
+PROGRAMS = {"offcpu_switch": "switch ns", "offcpu_waking": "waking ns"}
+
+
+def by_program(ran):
+    """ns a run of those that have a name here. {id: (ns, runs)} -> {what: ns}"""
+    said = subprocess.run(["bpftool", "prog", "show", "-j"], capture_output=True, text=True, check=True).stdout
+    names = {p["id"]: p.get("name") for p in json.loads(said)}
+    return {PROGRAMS[names[i]]: ns / runs for i, (ns, runs) in ran.items() if names.get(i) in PROGRAMS and runs}
+
+
 def bpf_ns(child, loops):
-    """ns a switch in all programs that the recorder holds; None: it holds none."""
+    """ns a switch in all programs that the recorder holds, and by_program; {}: it holds none."""
     pids = bench.tree(child.pid)
-    before = bench.bpf_stats(1)
+    stats = bench.bpf_stats(1)
     try:
-        ran = bench.bpf_state(pids)[0]
+        before = bench.bpf_state(pids)[0]
         switches = 2 * load(2, loops)
-        after = bench.bpf_state(pids)[0]
+        ran = ran_since(pids, before)
+        return ran and {"ns": sum(ns for ns, _ in ran.values()) / switches, **by_program(ran)}
     finally:
-        bench.bpf_stats(before)
-    return after and sum(ns - ran.get(prog, (0, 0))[0] for prog, (ns, _) in after.items()) / switches
+        bench.bpf_stats(stats)
 
 
 def watched(child, seconds, loops):
@@ -98,11 +117,11 @@ def watched(child, seconds, loops):
     before = cpu_s(child.pid)
     out = {"rate": rate, "cpu s": meanwhile / (rate * seconds) * 1e6, "start s": start, "end s": ended(child) - before,
            "switches": rate * (seconds + 2)}
-    return dict(out, ns=ns) if ns else out
+    return out | ns
 
 
-def sonde(folder, seconds, loops, args):
-    store = folder + "/store"
+def start_sonde(store, args):
+    """(child, descriptor of its progress), at work for START_S."""
     shutil.rmtree(store, ignore_errors=True)
     read_fd, write_fd = os.pipe()
     child = subprocess.Popen([f"{bench.BIN}/sonde-offcpu", "--store", store, "--progress-fd", str(write_fd), *args],
@@ -110,6 +129,12 @@ def sonde(folder, seconds, loops, args):
     os.close(write_fd)
     bench.ready(child, read_fd, "ready")
     time.sleep(START_S)
+    return child, read_fd
+
+
+def sonde(folder, seconds, loops, args):
+    store = folder + "/store"
+    child, read_fd = start_sonde(store, args)
     out = watched(child, seconds, loops)
     done = next(e for e in bench.drain(read_fd) if e.get("event") == "done")
     os.close(read_fd)
@@ -148,6 +173,27 @@ def measure(opts, folder, loops):
     return {name: [r for r in some if r] for name, some in rows.items()}
 
 
+def cold(opts, folder):
+    """What a stack costs where switches are rare."""
+    rows = []
+    with bench.Mix(bench.build_mix(), 86400):
+        for _ in range(opts.rounds):
+            child, read_fd = start_sonde(folder + "/store", SONDE["each a stack"])
+            pids = bench.tree(child.pid)
+            stats = bench.bpf_stats(1)
+            before, began = bench.bpf_state(pids)[0], time.monotonic()
+            time.sleep(opts.seconds)
+            ran, took = ran_since(pids, before), time.monotonic() - began
+            bench.bpf_stats(stats)
+            rows.append(by_program(ran) | {"rate": max(runs for _, runs in ran.values()) / took})
+            ended(child)
+            os.close(read_fd)
+    s = bench.spread
+    return "\n".join(["", "| both CPUs busy with the mix, a stack of each switch | us a run | to reach |", "|---|---|---|",
+                      f"| at sched_switch, of {s(rows, 'rate')} a second | {s([{'us': r['switch ns'] / 1000} for r in rows], 'us')} | 12 |",
+                      f"| at sched_waking | {s([{'us': r['waking ns'] / 1000} for r in rows], 'us')} | |"])
+
+
 def lost(rows, name):
     """Each round against nobody's of the same round."""
     values = sorted(100 * (1 - r["rate"] / base["rate"]) for r, base in zip(rows[name], rows["nobody"]))
@@ -156,11 +202,12 @@ def lost(rows, name):
 
 def table(title, rows, reach):
     s = bench.spread
-    out = ["", f"| {title} | switches a second | throughput lost, % | ns a switch in BPF | to reach | CPU s a million | "
-               "CPU s of the start, the end | bytes a million |", "|---|---|---|---|---|---|---|---|"]
+    out = ["", f"| {title} | switches a second | throughput lost, % | ns a switch in BPF | ns a run at sched_switch, at sched_waking "
+               "| to reach | CPU s a million | CPU s of the start, the end | bytes a million |", "|---|---|---|---|---|---|---|---|---|"]
     for name, some in rows.items():
         out.append(f"| {'sonde, ' + name if name in SONDE else name} | {s(some, 'rate')} | "
-                   f"{lost(rows, name) if name != 'nobody' else '-'} | {s(some, 'ns')} | {reach.get(name, '-')} | "
+                   f"{lost(rows, name) if name != 'nobody' else '-'} | {s(some, 'ns')} | "
+                   f"{s(some, 'switch ns')}, {s(some, 'waking ns')} | {reach.get(name, '-')} | "
                    f"{s(some, 'cpu s')} | {s(some, 'start s')}, {s(some, 'end s')} | {s(some, 'bytes')} |")
     return "\n".join(out)
 
@@ -169,7 +216,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--load", action="append", choices=LOADS, help="only this one")
+    parser.add_argument("--load", action="append", choices=[*LOADS, "cold"], help="only this one")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--offcputime", help="where it is, if not in the path")
     parser.add_argument("--write", help="put the table between the markers of this file")
@@ -182,11 +229,14 @@ def main():
     folder = tempfile.mkdtemp(prefix="sonde-bench-")
     try:
         build()
-        for kind in opts.load or LOADS:
-            rows = measure(opts, folder, paced() if kind == "work" else 0)
+        for kind in opts.load or [*LOADS, "cold"]:
+            if kind == "cold":
+                figures = cold(opts, folder)
+            else:
+                figures = table(LOADS[kind][0], measure(opts, folder, paced() if kind == "work" else 0), LOADS[kind][1])
             text = (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` "
                     f"({opts.rounds} rounds of {opts.seconds} s, taking turns; median, then lowest-highest).\n"
-                    + table(LOADS[kind][0], rows, LOADS[kind][1]))
+                    + figures)
             print(text)
             if opts.write:
                 bench.put_between(opts.write, f"offcpu-{kind}", text)
