@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three steps: frames that look the same get one number (shown_frames); siblings with the same number become one node
+ * Three steps: frames that look the same get one number (looks_make); siblings with the same number become one node
  * (merged), still parents before children; then the children are sorted and the tree is written in preorder.
  */
 #include "tools/flame_tree.h"
@@ -81,8 +81,9 @@ static uint32_t look_get(struct looks *l, const struct fold_frame *fr)
 
 struct merged {
 	struct flame_node *nodes;
-	uint32_t *first;        /* by merged node: its children are [first, first + n_children) */
+	uint32_t *first;        /* by merged node: its children are children[first] to children[first + n_children - 1] */
 	uint32_t *n_children;
+	uint32_t *children;
 	size_t n, cap;
 	uint32_t *of;           /* by node of the fold */
 	uint32_t *emitted;      /* by merged node: where it stands in the tree; 0: not there (the root is never asked for) */
@@ -193,33 +194,88 @@ static void merge_all(struct merging *g, uint32_t no_stack)
 	}
 }
 
-static void merged_make(struct merged *m, struct looks *l, const struct fold *f)
+static void merge(struct merged *m, const struct fold *f, const uint32_t *shown, size_t n_looks, uint32_t no_stack)
 {
-	cleanup_free uint32_t *shown = mem_array(f->n_frames + 1, sizeof(*shown)); /* 0: not seen yet */
 	struct merging g = {.m = m, .f = f, .shown = shown};
-	uint32_t no_stack = 0;
 
-	frame_new(l, &ALL);
-	if (f->nodes[0].self_samples || f->nodes[0].self_ns)
-		no_stack = look_get(l, &NO_STACK);
-	for (size_t i = 1; i < f->n_nodes; i++)
-		if (!shown[f->nodes[i].frame])
-			shown[f->nodes[i].frame] = look_get(l, &f->frames[f->nodes[i].frame]);
-	m->nodes = mem_array(f->n_nodes + 2, sizeof(*m->nodes));
-	m->first = mem_array(f->n_nodes + 2, sizeof(*m->first));
-	m->n_children = mem_array(f->n_nodes + 2, sizeof(*m->n_children));
-	m->of = mem_array(f->n_nodes + 1, sizeof(*m->of));
 	merging_init(&g);
-	g.stamp = mem_array(l->tree->n_frames + 1, sizeof(*g.stamp));
-	g.child = mem_array(l->tree->n_frames + 1, sizeof(*g.child));
+	g.stamp = mem_array(n_looks + 1, sizeof(*g.stamp));
+	g.child = mem_array(n_looks + 1, sizeof(*g.child));
 	merge_all(&g, no_stack);
 	sum_up(m);
+	for (size_t i = 0; i < m->n; i++)
+		m->children[i] = (uint32_t)i;
 	free(g.first);
 	free(g.kids);
 	free(g.head);
 	free(g.next);
 	free(g.stamp);
 	free(g.child);
+}
+
+/* No two frames look alike: siblings are merged as they stand. What the root has of its own comes last, as its child. */
+static void take_all(struct merged *m, const struct fold *f, const uint32_t *shown, uint32_t no_stack)
+{
+	cleanup_free uint32_t *next = mem_array(f->n_nodes + 2, sizeof(*next));
+	uint32_t begin = 0;
+
+	for (size_t i = 0; i < f->n_nodes; i++) {
+		const struct fold_node *n = &f->nodes[i];
+
+		m->of[i] = (uint32_t)i;
+		m->nodes[i] = (struct flame_node){.frame = shown[n->frame], .parent = n->parent, .self_ns = n->self_ns,
+			.self_samples = n->self_samples, .total_ns = n->total_ns, .total_samples = n->total_samples};
+	}
+	m->n = f->n_nodes;
+	m->nodes[0].frame = 0;
+	if (no_stack) {
+		struct flame_node *root = &m->nodes[0];
+
+		m->of[0] = (uint32_t)m->n;
+		m->nodes[m->n++] = (struct flame_node){.frame = no_stack, .self_ns = root->self_ns, .self_samples = root->self_samples,
+			.total_ns = root->self_ns, .total_samples = root->self_samples};
+		root->self_ns = root->self_samples = 0;
+	}
+	for (size_t i = 1; i < m->n; i++)
+		m->n_children[m->nodes[i].parent]++;
+	for (size_t i = 0; i < m->n; begin += m->n_children[i++])
+		m->first[i] = next[i] = begin;
+	for (size_t i = 1; i < m->n; i++)
+		m->children[next[m->nodes[i].parent]++] = (uint32_t)i;
+}
+
+/* By frame of the fold: its look, 0 for what no node has. False: two of them share one. */
+static bool looks_make(struct looks *l, const struct fold *f, uint32_t *shown)
+{
+	size_t before = l->tree->n_frames, frames = 0;
+
+	for (size_t i = 1; i < f->n_nodes; i++)
+		if (!shown[f->nodes[i].frame]) {
+			shown[f->nodes[i].frame] = look_get(l, &f->frames[f->nodes[i].frame]);
+			frames++;
+		}
+	return l->tree->n_frames - before == frames;
+}
+
+static void merged_make(struct merged *m, struct looks *l, const struct fold *f)
+{
+	cleanup_free uint32_t *shown = mem_array(f->n_frames + 1, sizeof(*shown));
+	uint32_t no_stack = 0;
+	bool differ;
+
+	frame_new(l, &ALL);
+	if (f->nodes[0].self_samples || f->nodes[0].self_ns)
+		no_stack = look_get(l, &NO_STACK);
+	differ = looks_make(l, f, shown);
+	m->nodes = mem_array(f->n_nodes + 2, sizeof(*m->nodes));
+	m->first = mem_array(f->n_nodes + 2, sizeof(*m->first));
+	m->n_children = mem_array(f->n_nodes + 2, sizeof(*m->n_children));
+	m->children = mem_array(f->n_nodes + 2, sizeof(*m->children));
+	m->of = mem_array(f->n_nodes + 1, sizeof(*m->of));
+	if (differ)
+		take_all(m, f, shown, no_stack);
+	else
+		merge(m, f, shown, l->tree->n_frames, no_stack);
 }
 
 /* Nodes are kept if their total is above this, the largest but max_nodes; found by its bytes, the highest first, among those
@@ -277,23 +333,20 @@ static int hottest_first(const void *a, const void *b, void *ctx)
 struct walk {
 	struct flame_tree *t;
 	struct merged *m;
-	uint32_t *children;     /* of node i: [first[i], first[i] + n_children[i]), hottest first */
 	uint64_t above;
 	uint32_t smaller;       /* frame of what is left out */
 	size_t cap;
 };
 
-static void walk_children(struct walk *w)
+/* Of those that are kept: hottest first. */
+static void sort_children(struct walk *w)
 {
 	const struct merged *m = w->m;
 	struct order o = {m, w->t->frames};
 
-	w->children = mem_array(m->n + 1, sizeof(*w->children));
 	for (size_t i = 0; i < m->n; i++)
-		w->children[i] = (uint32_t)i;
-	for (size_t i = 0; i < m->n; i++)
-		if (m->n_children[i] > 1)
-			qsort_r(w->children + m->first[i], m->n_children[i], sizeof(uint32_t), hottest_first, &o);
+		if (m->n_children[i] > 1 && (!w->above || m->nodes[i].total_ns > w->above))
+			qsort_r(m->children + m->first[i], m->n_children[i], sizeof(uint32_t), hottest_first, &o);
 }
 
 static uint32_t emit(struct walk *w, struct flame_node n, uint32_t parent)
@@ -314,7 +367,7 @@ static size_t kept_children(const struct walk *w, uint32_t node, struct flame_no
 
 	*rest = (struct flame_node){.frame = w->smaller};
 	for (size_t k = 0; k < w->m->n_children[node]; k++) {
-		const struct flame_node *c = &w->m->nodes[w->children[w->m->first[node] + k]];
+		const struct flame_node *c = &w->m->nodes[w->m->children[w->m->first[node] + k]];
 
 		if (!w->above || c->total_ns > w->above) {
 			kept++;
@@ -351,7 +404,7 @@ static void walk_preorder(struct walk *w)
 		}
 		for (size_t k = kept; k-- > 0;) {
 			mem_grow(stack, n, cap);
-			stack[n++] = (struct todo){.node = w->children[w->m->first[at.node] + k], .parent = me};
+			stack[n++] = (struct todo){.node = w->m->children[w->m->first[at.node] + k], .parent = me};
 		}
 	}
 	free(stack);
@@ -394,13 +447,13 @@ void flame_tree_init(struct flame_tree *t, const struct fold *f, size_t max_node
 		w.smaller = frame_new(&looks, &SMALLER);
 	m.emitted = mem_array(m.n, sizeof(*m.emitted));
 	m.rest = mem_array(m.n, sizeof(*m.rest));
-	walk_children(&w);
+	sort_children(&w);
 	walk_preorder(&w);
 	shown_map(t, &m, f);
 	free(m.of);
 	free(m.emitted);
 	free(m.rest);
-	free(w.children);
+	free(m.children);
 	free(m.nodes);
 	free(m.first);
 	free(m.n_children);
