@@ -35,6 +35,13 @@ uint32_t childmap_find(const struct childmap *m, uint32_t parent, uint32_t key)
 	return at;
 }
 
+static void grow(struct childmap *m, size_t cap)
+{
+	m->nodes = mem_realloc(m->nodes, cap * sizeof(*m->nodes));
+	memset(m->nodes + m->cap, 0, (cap - m->cap) * sizeof(*m->nodes));
+	m->cap = cap;
+}
+
 static void make_room(struct childmap *m, size_t node)
 {
 	size_t cap = m->cap ? m->cap : 1024;
@@ -43,9 +50,13 @@ static void make_room(struct childmap *m, size_t node)
 		return;
 	while (cap <= node)
 		cap *= 2;
-	m->nodes = mem_realloc(m->nodes, cap * sizeof(*m->nodes));
-	memset(m->nodes + m->cap, 0, (cap - m->cap) * sizeof(*m->nodes));
-	m->cap = cap;
+	grow(m, cap);
+}
+
+void childmap_expect(struct childmap *m, size_t n)
+{
+	if (n > m->cap)
+		grow(m, n);
 }
 
 void childmap_add(struct childmap *m, uint32_t parent, uint32_t key, uint32_t child)

@@ -24,6 +24,8 @@ struct childmap {
 };
 
 void childmap_release(struct childmap *m);
+/* Room for nodes below n: what is known to come needs not grow there. */
+void childmap_expect(struct childmap *m, size_t n);
 /* The child; 0: there is none. */
 uint32_t childmap_find(const struct childmap *m, uint32_t parent, uint32_t key);
 /* A child that was not there. */

@@ -98,6 +98,17 @@ bool fold_known_child(const struct fold_build *b, uint32_t parent, uint32_t fram
 	return child != 0;
 }
 
+void fold_expect_nodes(struct fold_build *b, size_t n)
+{
+	size_t need = b->pub.n_nodes + n;
+
+	if (need <= 2 * b->cap_nodes)
+		return; /* doubled once at most, if they come */
+	b->pub.nodes = mem_realloc(b->pub.nodes, need * sizeof(*b->pub.nodes));
+	b->cap_nodes = need;
+	childmap_expect(&b->children, need);
+}
+
 uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame)
 {
 	uint32_t node = childmap_find(&b->children, parent, frame);

@@ -33,6 +33,8 @@ struct fold *fold_end(struct fold_build *b);
 
 const char *fold_text(struct fold_build *b, const char *raw); /* valid UTF-8 */
 uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *f);
+/* At most so many nodes come: room for them is made once. */
+void fold_expect_nodes(struct fold_build *b, size_t n);
 /* The node of a frame below a node; its own sums are the caller's to add to. */
 uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame);
 /* false: it has no such child. */

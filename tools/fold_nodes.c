@@ -143,10 +143,14 @@ void fold_place_stacks(struct folding *f, size_t first_leaf, size_t first_cell)
 {
 	const struct store_dict *d = f->dict;
 	uint32_t *node = f->seg_plain;
+	size_t n = 0;
 
 	for (size_t i = d->n_stacks; i-- > 1;)
-		if (node[i])
+		if (node[i]) {
 			node[d->stack_parent[i]] = 1;
+			n++;
+		}
+	fold_expect_nodes(f->b, n);
 	node[0] = 0;
 	for (size_t i = 1; i < d->n_stacks; i++)
 		if (node[i])
