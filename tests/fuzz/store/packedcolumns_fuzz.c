@@ -2,8 +2,8 @@
 /*
  * covers: schema/store/packedcolumns.c schema/store/stackcolumns.c
  *
- * Any bytes are the columns of a table, asked for in any order, or are refused; stacks that were read are read again from what is
- * written of them. Without zlib's own sums in the way: the bytes are what columns inflate to.
+ * Any bytes are the columns of a table, asked for in any order, or are refused; what was read is read again from what is written of
+ * it, each column told by another one, and stacks together. Without zlib's own sums in the way: the bytes are what columns inflate to.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -102,20 +102,73 @@ static void make_column(struct input *in, uint8_t *out, size_t *len)
 		*len = wrap(in, out, 1024);
 }
 
-static void again(const struct packedcolumns *p)
-{
-	const struct stackcolumns in = {p->c[1], p->c[2], p->c[3], p->c[4]};
-	struct stackcolumns out;
-	uint8_t *data;
-	size_t len;
+/* ---- and again ---- */
 
-	if (!in.base.numbers || !in.keep.numbers || !in.leaf.numbers || !in.tail.text || stackcolumns_encode(&in, &data, &len))
-		return;
-	if (stackcolumns_decode(data, len, p->n_rows, &out) || memcmp(out.base.numbers, in.base.numbers, p->n_rows * 8) ||
-	    memcmp(out.leaf.numbers, in.leaf.numbers, p->n_rows * 8) || memcmp(out.tail.text, in.tail.text, in.tail.at[p->n_rows]))
+struct written {
+	uint8_t *data[COLUMNS];
+	size_t len[COLUMNS];
+};
+
+static int fetch_written(void *ctx, int i, uint8_t **data, size_t *len)
+{
+	const struct written *w = ctx;
+
+	*len = w->len[i];
+	*data = malloc(*len + 1);
+	if (!*data)
+		return -ENOMEM;
+	if (*len)
+		memcpy(*data, w->data[i], *len);
+	return 0;
+}
+
+static void must_be(const struct column *a, const struct column *b)
+{
+	if (a->n != b->n || !a->numbers != !b->numbers || !a->text != !b->text)
 		abort();
-	stackcolumns_release(&out);
-	free(data);
+	if (a->numbers && memcmp(a->numbers, b->numbers, a->n * sizeof(*a->numbers)))
+		abort();
+	for (size_t k = 0; a->text && k < a->n; k++)
+		if (strcmp(a->text + a->at[k], b->text + b->at[k]) != 0)
+			abort();
+}
+
+static void read_written(const struct packedcolumns *p, struct written *w, int first, int last)
+{
+	struct packedcolumns q = {.n = COLUMNS, .n_rows = p->n_rows, .fetch = fetch_written, .ctx = w};
+
+	for (int i = first; i <= last; i++) {
+		if (packedcolumns_need(&q, i))
+			abort();
+		must_be(&p->c[i], &q.c[i]);
+	}
+	packedcolumns_release(&q);
+	for (int i = 0; i < COLUMNS; i++)
+		free(w->data[i]);
+}
+
+/* One column told by another one, if it is there. */
+static void column_again(const struct packedcolumns *p, int i, int of)
+{
+	struct written w = {0};
+
+	if (!p->c[of].n || of == i)
+		of = -1;
+	if (packedcolumns_encode(p->c, i, of, &w.data[i], &w.len[i]))
+		return;
+	if (of >= 0 && packedcolumns_encode(p->c, of, -1, &w.data[of], &w.len[of]))
+		abort();
+	read_written(p, &w, i, i);
+}
+
+static void stacks_again(const struct packedcolumns *p)
+{
+	struct written w = {0};
+
+	if (!p->c[1].numbers || !p->c[2].numbers || !p->c[3].numbers || !p->c[4].text ||
+	    packedcolumns_encode_stacks(p->c, 1, w.data + 1, w.len + 1))
+		return;
+	read_written(p, &w, 1, 4);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -130,7 +183,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		make_column(&in, t.data[i], &t.len[i]);
 	for (int i = 0; i < COLUMNS; i++)
 		packedcolumns_need(&p, (int)((i * (1 + order % 5) + order) % COLUMNS));
-	again(&p);
+	for (int i = 0; i < COLUMNS; i++)
+		if (p.c[i].n)
+			column_again(&p, i, (int)((i + 1 + order) % COLUMNS));
+	stacks_again(&p);
 	packedcolumns_release(&p);
 	return 0;
 }
