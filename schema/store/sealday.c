@@ -273,12 +273,13 @@ static int close_db(struct sealday *d)
 	return rc;
 }
 
-/* What was freed goes back where it is more than an eighth of the file. */
+/* What was freed goes back where it is more than an eighth of the file. A packed day is some thirty tables of a few rows, of
+ * which each has a page, and blobs, which do not mind: small pages save 0.1 MB. */
 static int give_back(sqlite3 *db)
 {
 	if (reading_number(db, "PRAGMA freelist_count", 0) * 8 <= reading_number(db, "PRAGMA page_count", 0))
 		return SQLITE_OK;
-	return exec(db, "VACUUM");
+	return exec(db, packing_is_packed(db) ? "PRAGMA page_size = 1024; VACUUM" : "VACUUM");
 }
 
 static int fold_rare(struct sealday *d, const struct seal_opts *o, struct seal_report *r)
