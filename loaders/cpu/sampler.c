@@ -22,7 +22,7 @@
  */
 #define RING_PAGES 2 /* the control page and one of data */
 
-#define WAIT_NS 50000000 /* for the phases of all CPUs: not at the price of a late start */
+#define WAIT_NS 25000000 /* for the phases of all CPUs: not at the price of a late start */
 
 static struct perf_event_attr sampler_attr(bool cycles, uint32_t freq)
 {
@@ -138,7 +138,7 @@ static void phase_wait(int64_t begun, int64_t at, int64_t period)
 	while (at < WAIT_NS) {
 		clock_sleep_until(begun + at);
 		now = clock_mono_ns();
-		if (now - begun - at < period / 16)
+		if (now - begun - at < period / 8)
 			return;
 		at += period;
 	}

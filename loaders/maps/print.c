@@ -89,6 +89,7 @@ static void put_cost(json_t *o, const struct mp_cost *m)
 	put_int(o, "images_used", m->images_used);
 	put_int(o, "rows_evicted", m->rows_evicted);
 	put_int(o, "tables_refused", m->tables_refused);
+	put_int(o, "rows_cpu_ns", m->rows_cpu_ns);
 }
 
 static const char *fill(json_t *o, const struct mapspack_msg *msg)

@@ -132,6 +132,7 @@ void publish_cost(const struct publish *pub, struct mp_cost *out)
 	out->images_used = pub->slots.arena.used;
 	out->rows_evicted = pub->evicted;
 	out->tables_refused = pub->refused + pub->entries.refused;
+	out->rows_cpu_ns = pub->rows_cpu_ns;
 }
 
 /* ---- what no event said ---- */

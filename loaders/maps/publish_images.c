@@ -238,6 +238,17 @@ static void sort_by_use(struct publish *pub, struct pimage **list, size_t n, uin
 	qsort(list, n, sizeof(*list), by_use);
 }
 
+static void take_all(struct publish *pub, struct pimage **ready, size_t n, uint64_t now_ns)
+{
+	uint64_t began = (uint64_t)clock_cpu_ns();
+
+	tablemaps_hold(pub->maps);
+	sort_by_use(pub, ready, n, now_ns);
+	for (size_t i = 0; i < n; i++)
+		take_rows(pub, ready[i], now_ns);
+	pub->rows_cpu_ns += (uint64_t)clock_cpu_ns() - began;
+}
+
 static void look_at_open(struct publish *pub, uint64_t now_ns)
 {
 	cleanup_free struct pimage **ready = NULL;
@@ -253,9 +264,8 @@ static void look_at_open(struct publish *pub, uint64_t now_ns)
 			ready[n++] = pi;
 		}
 	}
-	sort_by_use(pub, ready, n, now_ns);
-	for (size_t i = 0; i < n; i++)
-		take_rows(pub, ready[i], now_ns);
+	if (n)
+		take_all(pub, ready, n, now_ns);
 }
 
 /* Who maps a file that moved to another slot gets a new slice. */

@@ -55,7 +55,7 @@ struct publish {
 	struct pimage *claimant;  /* for whom room is being made; nobody else takes any meanwhile */
 	uint64_t claimed_ns;
 	uint64_t *words;          /* one slice, being made */
-	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted, hot_room_ns, hot_look_ns;
+	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted, hot_room_ns, hot_look_ns, rows_cpu_ns;
 	uint64_t refused;         /* slices that found no room */
 	bool any_moved;           /* to another slot, since users were last told */
 	bool told_slices, told_rows;

@@ -84,20 +84,13 @@ def densest(times, period):
     return bins[tenth] + bins[(tenth + 1) % 20], (tenth + 1) % 20 / 20
 
 
-def test_the_cpus_are_sampled_at_moments_of_their_own(capture, work, scratch):
-    """Clocks that start together stop all CPUs at the same moments for ever. The kernel's own trace of the timers says when
-    each CPU was sampled; what others sample here at other rates falls anywhere in the period."""
-    need("perf")
-    freq, data = 211, os.path.join(scratch, "timers.data")
-    cpus = sorted(os.sched_getaffinity(0))
-    if len(cpus) < 2:
-        pytest.skip("missing: a second CPU")
-    load = work("burn", 6000, 2)
+def phases_of_cpus(capture, freq, data):
+    """Where in the period each CPU is sampled, as the kernel's own trace of the timers says. What others sample here at other
+    rates falls anywhere in it."""
     c = capture("--freq", freq)
     traced = subprocess.run(["perf", "record", "-q", "-a", "-N", "-e", "timer:hrtimer_expire_entry", "-o", data, "--", "sleep", "2"],
                             capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
     c.stop()
-    load.close()
     if traced.returncode:
         pytest.skip(f"missing: a perf that traces timers ({traced.stderr.strip()[-200:]})")
     said = subprocess.run(["perf", "script", "--ns", "-i", data, "-F", "cpu,trace"], capture_output=True, text=True, check=True,
@@ -106,12 +99,26 @@ def test_the_cpus_are_sampled_at_moments_of_their_own(capture, work, scratch):
     for cpu, now in re.findall(r"\[(\d+)\].*function=perf_swevent_hrtimer.* now=(\d+)", said):
         times[int(cpu)].append(int(now))
     phases = []
-    for cpu in cpus:
+    for cpu in sorted(os.sched_getaffinity(0)):
         n, at = densest(times[cpu], 1e9 / freq)
         assert n > 1.5 * freq, (cpu, n, "no clock of this rate")
         phases.append(at)
-    apart = [(b - a) % 1 for a, b in zip(sorted(phases), [*sorted(phases)[1:], sorted(phases)[0] + 1])]
-    assert min(apart) > 0.5 / len(cpus), phases
+    return sorted(phases)
+
+
+def test_the_cpus_are_sampled_at_moments_of_their_own(capture, work, scratch):
+    """Clocks that start together stop all CPUs at the same moments for ever. On a busy host one may come late, not each time."""
+    need("perf")
+    cpus = len(os.sched_getaffinity(0))
+    if cpus < 2:
+        pytest.skip("missing: a second CPU")
+    load = work("burn", 30000, 2)
+    apart = []
+    while len(apart) < 3 and not (apart and apart[-1] > 0.5 / cpus):
+        phases = phases_of_cpus(capture, 211, os.path.join(scratch, "timers.data"))
+        apart.append(min((b - a) % 1 for a, b in zip(phases, [*phases[1:], phases[0] + 1])))
+    load.close()
+    assert apart[-1] > 0.5 / cpus, apart
 
 
 def test_a_capture_of_one_process_has_no_other(capture, work, sql, store):

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 8
+#define MP_VERSION 9
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 6 /* descriptors in one packet */
 
@@ -169,6 +169,7 @@ struct mp_cost {
 	/* of the tables: 64-bit elements of `rows` and `mappings` that are in use, slots of `images`; how often a file's rows
 	 * were given back for want of room; mappings or entries that found none */
 	uint64_t rows_used, mappings_used, images_used, rows_evicted, tables_refused;
+	uint64_t rows_cpu_ns; /* of cpu_ns: rows from their indexes into `rows` */
 	/* of this client since it said MP_BOOKS; all that do share alike, and their shares are the whole */
 	struct mp_cost_share share;
 	uint64_t sharers; /* how many do; 0: nobody, what it costs meanwhile is the next one's */
