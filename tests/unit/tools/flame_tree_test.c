@@ -130,6 +130,43 @@ static void every_path_is_one_node_with_the_sum_of_all_that_look_so(void **state
 	}
 }
 
+static void frames_that_all_look_different_are_nodes_as_they_stand(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t depth;
+		uint64_t self, total;
+	} want[] = {{"all", 0, 0, 15}, {"a", 1, 1, 8}, {"c", 2, 4, 4}, {"b", 2, 3, 3}, {"b", 1, 5, 5}, {"[no stack]", 1, 2, 2}};
+	static const uint32_t node_of[] = {5, 1, 3, 2, 4};
+	struct fold_frame frames[] = {{.name = ""}, {.name = "a", .line = 7, .named = true}, {.name = "b", .named = true},
+				      {.name = "c", .named = true}};
+	struct fold_node nodes[] = {
+		{.self_samples = 2, .self_ns = 2, .total_samples = 15, .total_ns = 15},
+		{.frame = 1, .self_samples = 1, .self_ns = 1, .total_samples = 8, .total_ns = 8},
+		{.frame = 2, .parent = 1, .self_samples = 3, .self_ns = 3, .total_samples = 3, .total_ns = 3},
+		{.frame = 3, .parent = 1, .self_samples = 4, .self_ns = 4, .total_samples = 4, .total_ns = 4},
+		{.frame = 2, .self_samples = 5, .self_ns = 5, .total_samples = 5, .total_ns = 5},
+	};
+	struct fold f = {.nodes = nodes, .n_nodes = COUNT(nodes), .frames = frames, .n_frames = COUNT(frames)};
+	struct flame_tree t;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(frames); i++)
+		frames[i].module = frames[i].module_path = frames[i].build_id = frames[i].file = "";
+	flame_tree_init(&t, &f, 0, false);
+	assert_int_equal(t.n_nodes, COUNT(want));
+	for (size_t i = 0; i < COUNT(want); i++) {
+		assert_string_equal(name_of(&t, i), want[i].name);
+		assert_int_equal(t.nodes[i].depth, want[i].depth);
+		assert_int_equal(t.nodes[i].self_samples, want[i].self);
+		assert_int_equal(t.nodes[i].total_samples, want[i].total);
+	}
+	assert_int_equal(t.frames[t.nodes[1].frame].line, 7);
+	for (size_t i = 0; i < COUNT(nodes); i++)
+		assert_int_equal(t.node_of[i], node_of[i]);
+	flame_tree_release(&t);
+}
+
 static int larger_first(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -287,6 +324,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(call_sites_of_one_function_are_one_node_hottest_first),
 		cmocka_unit_test(what_is_left_out_stays_in_the_sum),
+		cmocka_unit_test(frames_that_all_look_different_are_nodes_as_they_stand),
 		cmocka_unit_test(every_path_is_one_node_with_the_sum_of_all_that_look_so),
 		cmocka_unit_test(the_largest_are_kept),
 		cmocka_unit_test(an_empty_fold_is_a_root),
