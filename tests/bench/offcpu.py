@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """offcpu: what watching every switch costs, beside those who watch it too, in the same run.
 
-    tests/bench/offcpu.py [--seconds 10] [--rounds 3] [--smoke] [--load work|fast|cold] [--offcputime FILE]
+    tests/bench/offcpu.py [--seconds 10] [--rounds 3] [--smoke] [--load work|fast|cold|pairs] [--offcputime FILE]
                          [--write docs/BENCHMARKS.md]
 
 The load (mix/pingpong.c) hands a byte back and forth on every CPU: with work between, as much as makes 50 000 switches a
@@ -17,6 +17,7 @@ record`.
    count (kernel.bpf_stats_enabled, which adds its own reading of the clock to each run), under the same load once more, for a
    shorter time. A stack of each switch means one of who leaves at sched_switch and one of who wakes it at sched_waking.
 4. The same two with a stack of each switch while both CPUs are busy with the mix of bench.py: switches are rare, caches cold.
+5. Throughput lost with work between the switches and sonde's defaults, by pairs.py: the rounds of 1. do not tell a few percent.
 """
 import argparse
 import json
@@ -30,6 +31,7 @@ import tempfile
 import time
 
 import bench
+import pairs
 
 LOAD = os.path.join(bench.MIX, "pingpong")
 PACE = 50000  # switches a second on each CPU
@@ -194,6 +196,23 @@ def cold(opts, folder):
                       f"| at sched_waking | {s([{'us': r['waking ns'] / 1000} for r in rows], 'us')} | |"])
 
 
+def paired(opts, folder):
+    """What the defaults take from a load that works between its switches."""
+    loops = paced()
+
+    def watched():
+        child, read_fd = start_sonde(folder + "/store", SONDE["defaults"])
+        rate = load(opts.seconds, loops)
+        ended(child)
+        os.close(read_fd)
+        time.sleep(1)  # the kernel takes its maps away meanwhile
+        return rate
+    found = pairs.ask(opts.rounds, lambda: load(opts.seconds, loops), watched)
+    s = bench.spread
+    return "\n".join(["", "| work between switches, in pairs | switches a second | lost, % (mean, 95 % interval) | to reach |", "|---|---|---|---|",
+                      f"| nobody | {s(found, 'nobody')} | - | - |", f"| sonde, defaults | {s(found, 'sonde')} | {pairs.lost(found)} | 5 |"])
+
+
 def lost(rows, name):
     """Each round against nobody's of the same round."""
     values = sorted(100 * (1 - r["rate"] / base["rate"]) for r, base in zip(rows[name], rows["nobody"]))
@@ -216,7 +235,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--load", action="append", choices=[*LOADS, "cold"], help="only this one")
+    parser.add_argument("--load", action="append", choices=[*LOADS, "cold", "pairs"], help="only this one")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--offcputime", help="where it is, if not in the path")
     parser.add_argument("--write", help="put the table between the markers of this file")
@@ -229,9 +248,9 @@ def main():
     folder = tempfile.mkdtemp(prefix="sonde-bench-")
     try:
         build()
-        for kind in opts.load or [*LOADS, "cold"]:
-            if kind == "cold":
-                figures = cold(opts, folder)
+        for kind in opts.load or [*LOADS, "cold", "pairs"]:
+            if kind in ("cold", "pairs"):
+                figures = (cold if kind == "cold" else paired)(opts, folder)
             else:
                 figures = table(LOADS[kind][0], measure(opts, folder, paced() if kind == "work" else 0), LOADS[kind][1])
             text = (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` "
