@@ -123,6 +123,8 @@ def phases_of_cpus(capture, freq, trace):
     times = collections.defaultdict(list)
     for cpu, now in re.findall(r"\[(\d+)\].*function=perf_swevent_hrtimer.* now=(\d+)", said):
         times[int(cpu)].append(int(now))
+    if not times:
+        pytest.skip("missing: a CPU that is sampled by the kernel's clock (here cycles are counted)")
     phases = []
     for cpu in sorted(os.sched_getaffinity(0)):
         n, at = densest(times[cpu], 1e9 / freq)
@@ -137,12 +139,12 @@ def test_the_cpus_are_sampled_at_moments_of_their_own(capture, work, trace_timer
     if cpus < 2:
         pytest.skip("missing: a second CPU")
     load = work("burn", 30000, 2)
-    apart = []
-    while len(apart) < 3 and not (apart and apart[-1] > 0.5 / cpus):
+    arcs = []  # the least part of the period that holds them all
+    while len(arcs) < 3 and not (arcs and arcs[-1] > 0.25):
         phases = phases_of_cpus(capture, 211, trace_timers)
-        apart.append(min((b - a) % 1 for a, b in zip(phases, [*phases[1:], phases[0] + 1])))
+        arcs.append(1 - max((b - a) % 1 or 1 for a, b in zip(phases, [*phases[1:], phases[0] + 1])))
     load.close()
-    assert apart[-1] > 0.5 / cpus, apart
+    assert arcs[-1] > 0.25, arcs
 
 
 def test_a_capture_of_one_process_has_no_other(capture, work, sql, store):
