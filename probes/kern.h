@@ -125,8 +125,11 @@ struct fdtable {
 	struct file **fd;
 };
 
+#define NR_OPEN_DEFAULT 64 /* BITS_PER_LONG */
+
 struct files_struct {
 	struct fdtable *fdt;
+	struct file *fd_array[NR_OPEN_DEFAULT]; /* what `fdt` leads to until there are more */
 };
 
 struct pcpu_hot { /* 6.2 to 6.14; before and after: the variable __preempt_count */

@@ -18,6 +18,7 @@
 
 #include "probes/arch_x86.h"
 #include "probes/offcpu.h"
+#include "probes/offcpu_file.bpf.h"
 #include "probes/offcpu_load.bpf.h"
 
 /* By number of the system call; the loader's. */
@@ -36,13 +37,7 @@ const volatile __u32 syscall_yield = OFFCPU_SYSCALLS;
 
 static __always_inline __u8 class_of_file(struct task_struct *task, __u32 fd)
 {
-	struct files_struct *open = LOAD(task, files);
-	struct fdtable *table = open ? LOAD(open, fdt) : NULL;
-	struct file *file = NULL;
-
-	if (!table || fd >= LOAD(table, max_fds) || bpf_probe_read_kernel(&file, sizeof(file), LOAD(table, fd) + fd) || !file)
-		return OFFCPU_OTHER;
-	switch (BPF_CORE_READ(file, f_inode, i_mode) & FILE_TYPE) {
+	switch (file_mode(task, fd) & FILE_TYPE) {
 	case FILE_FIFO:
 		return OFFCPU_PIPE;
 	case FILE_SOCKET:

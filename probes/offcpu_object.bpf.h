@@ -47,13 +47,10 @@ static __always_inline void object_socket(struct offcpu_object *on, struct file 
 
 static __always_inline void object_file(struct offcpu_object *on, struct task_struct *task, __u64 fd)
 {
-	struct files_struct *open = LOAD(task, files);
-	struct fdtable *table = open ? LOAD(open, fdt) : NULL;
-	struct file *file = NULL;
+	struct file *file = fd < FD_MAX ? file_read(task, (__u32)fd) : NULL;
 	struct inode *inode;
 
-	if (fd >= FD_MAX || !table || fd >= LOAD(table, max_fds) ||
-	    bpf_probe_read_kernel(&file, sizeof(file), LOAD(table, fd) + fd) || !file)
+	if (!file)
 		return;
 	inode = BPF_CORE_READ(file, f_inode);
 	on->kind = OFFCPU_ON_FILE;
