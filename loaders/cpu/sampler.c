@@ -114,6 +114,8 @@ static int cpu_start(struct sampler *s, uint32_t cpu)
 	}
 	ring = mmap(NULL, RING_PAGES * (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	*c = (struct sampler_cpu){.fd = fd, .ring = ring == MAP_FAILED ? NULL : ring};
+	if (s->n_cpus <= cpu)
+		s->n_cpus = cpu + 1;
 	return 0;
 }
 
@@ -154,7 +156,7 @@ static int cpus_enable(struct sampler *s, uint32_t count)
 	int64_t period = (int64_t)sampler_period_ns(s), begun = clock_mono_ns();
 	uint32_t nth = 0;
 
-	for (uint32_t cpu = 0; cpu < CPULIST_MAX; cpu++) {
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {
 		if (s->cpus[cpu].fd < 0)
 			continue;
 		phase_wait(begun, period * nth++ / count, period);
@@ -262,7 +264,7 @@ void sampler_tick(struct sampler *s)
 
 	if (!s->cpus || cpulist_online(&online))
 		return;
-	for (uint32_t cpu = 0; cpu < CPULIST_MAX; cpu++) {
+	for (uint32_t cpu = 0; cpu <= online.last || cpu < s->n_cpus; cpu++) {
 		if (s->cpus[cpu].fd >= 0) {
 			ring_read(s, &s->cpus[cpu]);
 			if (online.has[cpu] && cpu_dead(&s->cpus[cpu]))
@@ -284,7 +286,7 @@ uint64_t sampler_period_ns(const struct sampler *s)
 
 uint64_t sampler_throttled(struct sampler *s)
 {
-	for (uint32_t cpu = 0; s->cpus && cpu < CPULIST_MAX; cpu++)
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
 		if (s->cpus[cpu].fd >= 0)
 			ring_read(s, &s->cpus[cpu]);
 	return s->freq ? s->throttled_ns / sampler_period_ns(s) : 0;
@@ -292,11 +294,12 @@ uint64_t sampler_throttled(struct sampler *s)
 
 void sampler_stop(struct sampler *s)
 {
-	for (uint32_t cpu = 0; s->cpus && cpu < CPULIST_MAX; cpu++)
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
 		if (s->cpus[cpu].fd >= 0) {
 			ring_read(s, &s->cpus[cpu]);
 			cpu_stop(s, cpu);
 		}
 	free(s->cpus);
 	s->cpus = NULL;
+	s->n_cpus = 0;
 }

@@ -22,6 +22,7 @@ struct sampler_cpu {
 
 struct sampler {
 	struct sampler_cpu *cpus; /* CPULIST_MAX of them, NULL before sampler_start */
+	uint32_t n_cpus;          /* none at this number or above it has ever been sampled */
 	uint32_t freq;            /* in force: the kernel's limit may be lower than what was asked */
 	int prog_fd;
 	bool cycles;

@@ -10,13 +10,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/selfmem.h"
 #include "loaders/maps/feed.h"
 #include "loaders/maps/hub.h"
 #include "loaders/maps/indexer.h"
 #include "loaders/maps/main_parts.h"
 #include "loaders/maps/publish.h"
 #include "loaders/maps/wanted.h"
-#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 
@@ -33,21 +33,6 @@
 #define MEMORY_NS    (10 * NSEC_PER_SEC)
 
 /* ---- ticks ---- */
-
-static void read_memory(struct maps *m)
-{
-	cleanup_file FILE *f = fopen("/proc/self/smaps_rollup", "re");
-	char line[256];
-	unsigned long long kb;
-
-	m->rss = m->private = 0;
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Rss: %llu", &kb) == 1)
-			m->rss = kb << 10;
-		else if (sscanf(line, "Anonymous: %llu", &kb) == 1)
-			m->private = kb << 10; /* mapped BPF maps and indexes are counted elsewhere */
-	}
-}
 
 static uint64_t cpu_of(int who)
 {
@@ -75,7 +60,7 @@ static void tell_cost(struct maps *m)
 	struct mp_cost out;
 
 	if (is_due(&m->due.memory_ns, MEMORY_NS))
-		read_memory(m);
+		selfmem_read(&m->rss, &m->private);
 	feed_cost(m->feed, &c);
 	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF), .index_cpu_ns = cpu_of(RUSAGE_CHILDREN) + indexer_cpu_ns(m->indexer),
 			       .bpf_ns = c.bpf_ns, .bpf_runs = c.bpf_runs, .rss_bytes = m->rss,

@@ -70,6 +70,17 @@ void strbuf_vaddf(struct strbuf *s, const char *fmt, va_list ap)
 	s->len += (size_t)n;
 }
 
+void strbuf_addu(struct strbuf *s, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + v % 10);
+	while (v /= 10);
+	strbuf_add(s, digits + at, sizeof(digits) - at);
+}
+
 void strbuf_addf(struct strbuf *s, const char *fmt, ...)
 {
 	va_list ap;

@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct strbuf {
 	char *buf;  /* NULL or NUL-terminated */
@@ -23,6 +24,7 @@ void strbuf_reset(struct strbuf *s); /* to "", keeps the memory */
 void strbuf_add(struct strbuf *s, const void *data, size_t len);
 void strbuf_addch(struct strbuf *s, char c);
 void strbuf_addstr(struct strbuf *s, const char *str);
+void strbuf_addu(struct strbuf *s, uint64_t v); /* in decimal digits: addf's "%u", without its price */
 void strbuf_addf(struct strbuf *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vaddf(struct strbuf *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 /* Borrowed; "" when empty. */

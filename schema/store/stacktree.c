@@ -43,7 +43,9 @@ static uint32_t write_frames(struct commit *c, uint32_t n)
 {
 	strbuf_reset(&c->tail);
 	while (--n) {
-		strbuf_addf(&c->tail, "%s%u", c->tail.len ? "," : "", commit_frame(c, node_at(c, c->chain[n])->frame));
+		if (c->tail.len)
+			strbuf_addch(&c->tail, ',');
+		strbuf_addu(&c->tail, commit_frame(c, node_at(c, c->chain[n])->frame));
 		if (c->rc)
 			return 0;
 	}

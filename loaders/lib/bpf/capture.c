@@ -23,7 +23,7 @@
 #include "schema/base/log.h"
 
 #define QUICK_NS (100 * MSEC)
-#define SLOW_NS  (500 * MSEC)
+#define SLOW_NS  (1000 * MSEC)
 #define PHASE_NS (40 * MSEC)         /* after sonde-maps' tick */
 #define FIRST_NS (10 * MSEC)         /* until the first sample is stored with its names, and told */
 #define HOLD_BYTES (16u << 20)

@@ -5,7 +5,7 @@
  *   ring -> hold (until sonde-maps has told all that happened up to the record's time) -> naming -> store, by bucket
  *   ring `late` -> late (until the rows are there that its stack needs) -> unwinding -> naming -> store, by bucket
  *
- * One thread does all this every 100 ms at the start, then every 500 ms; a ring that fills fast calls it. The store's own
+ * One thread does all this every 100 ms at the start, then every second; a ring that fills fast calls it. The store's own
  * thread writes. Every event that the family's program saw is stored or counted under one reason; at the end seen = stored + all losses, exactly:
  *   ring       the program found the ring full
  *   hold       too many records were waiting for sonde-maps

@@ -5,7 +5,7 @@
 
 #include "loaders/lib/bpf/capture_parts.h"
 
-#define PROGRESS_NS (450 * MSEC) /* a progress line each 500 ms: it reads the accounts of every program of the capture */
+#define PROGRESS_NS (950 * MSEC) /* a progress line a second: it reads the accounts of every program of the capture */
 
 double capture_self_cores(struct capture *c, const struct family_tally *t)
 {

@@ -45,6 +45,7 @@ int cpulist_parse(const char *s, size_t len, struct cpulist *out)
 		for (; from <= to; from++) {
 			list.n += !list.has[from];
 			list.has[from] = true;
+			list.last = from > list.last ? from : list.last;
 		}
 		if (pos < len && (s[pos++] != ',' || pos == len))
 			return -EINVAL;

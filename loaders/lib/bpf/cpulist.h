@@ -11,7 +11,8 @@
 
 struct cpulist {
 	bool has[CPULIST_MAX];
-	uint32_t n; /* how many are set */
+	uint32_t n;    /* how many are set */
+	uint32_t last; /* the highest of them; 0: or none is */
 };
 
 /* Pure. -EINVAL: not such a list, or a number past CPULIST_MAX. */

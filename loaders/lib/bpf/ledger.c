@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "loaders/lib/bpf/tables.h"
+#include "loaders/lib/host/selfmem.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 
@@ -56,25 +57,6 @@ static uint64_t map_bytes(struct bpf_object *obj)
 				sum += bytes;
 	}
 	return sum;
-}
-
-/*
- * Resident and private bytes of this process. Private is what is its own alone: anonymous memory. The image indexes are
- * pages of the page cache, which the kernel shows as private to the only process that maps them.
- */
-static void memory_read(uint64_t *rss, uint64_t *private_bytes)
-{
-	cleanup_file FILE *f = fopen("/proc/self/smaps_rollup", "re");
-	char line[128];
-	uint64_t kib;
-
-	*rss = *private_bytes = 0;
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Rss: %" SCNu64, &kib) == 1)
-			*rss = kib << 10;
-		else if (sscanf(line, "Anonymous: %" SCNu64, &kib) == 1)
-			*private_bytes = kib << 10;
-	}
 }
 
 static uint64_t tally_runs(const struct family_tally *t)
@@ -151,7 +133,7 @@ void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledge
 	snprintf(bpf_name, sizeof(bpf_name), "bpf:%s", l->family);
 	own.program = own_name;
 	bpf.program = bpf_name;
-	memory_read(&own.rss_bytes, &own.private_bytes);
+	selfmem_read(&own.rss_bytes, &own.private_bytes);
 	hostmaps_cost(hm, &told);
 	maps.rss_bytes = told.rss_bytes;
 	maps.private_bytes = told.private_bytes;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base: strings, tables, clocks and cursors do what their headers promise. */
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/cursor.h"
 #include "schema/base/err.h"
@@ -47,6 +50,21 @@ static void a_strbuf_grows_and_is_always_terminated(void **state)
 	took = strbuf_take(&s);
 	assert_string_equal(took, "");
 	free(took);
+}
+
+static void numbers_are_added_as_printf_writes_them(void **state)
+{
+	static const uint64_t all[] = {0, 9, 10, 4294967295, 4294967296, 9999999999999999999ull, UINT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		cleanup_strbuf struct strbuf s = STRBUF_INIT;
+		char same[32];
+
+		strbuf_addu(&s, all[i]);
+		snprintf(same, sizeof(same), "%" PRIu64, all[i]);
+		assert_string_equal(strbuf_str(&s), same);
+	}
 }
 
 static void hostile_bytes_become_valid_utf8(void **state)
@@ -214,6 +232,7 @@ int main(void)
 		cmocka_unit_test(a_wide_hash_changes_with_each_bit_and_with_the_length),
 		cmocka_unit_test(an_error_keeps_what_fix_and_exit_code),
 		cmocka_unit_test(a_strbuf_grows_and_is_always_terminated),
+		cmocka_unit_test(numbers_are_added_as_printf_writes_them),
 		cmocka_unit_test(hostile_bytes_become_valid_utf8),
 		cmocka_unit_test(what_a_terminal_would_obey_is_shown),
 		cmocka_unit_test(an_idmap_agrees_with_a_plain_array),

@@ -34,10 +34,14 @@ static void a_cpu_list_has_ranges_and_single_numbers(void **state)
 	(void)state;
 	assert_int_equal(list_parse("0-3,8,10-11\n"), 0);
 	assert_int_equal(list.n, 7);
+	assert_int_equal(list.last, 11);
 	assert_true(list.has[0] && list.has[3] && list.has[8] && list.has[11]);
 	assert_false(list.has[4] || list.has[9]);
 	assert_int_equal(list_parse("5"), 0);
 	assert_int_equal(list.n, 1);
+	assert_int_equal(list_parse("7,1-2"), 0);
+	assert_int_equal(list.n, 3);
+	assert_int_equal(list.last, 7);
 	assert_int_equal(list_parse("1,1-2"), 0);
 	assert_int_equal(list.n, 2);
 	assert_int_equal(list_parse("\n"), 0);
