@@ -134,6 +134,14 @@ static __always_inline struct offcpu_thread *thread_get(struct task_struct *task
 
 /* ---- stacks ---- */
 
+/* The loader looks once a second, and is woken where that may be too late. 0: sent. */
+static __always_inline long record_send(void *record, __u64 size)
+{
+	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > ring_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+
+	return bpf_ringbuf_output(&events, record, size, flags);
+}
+
 /* true: this switch is one with a stack. */
 static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cpu *cpu, struct task_struct *prev,
 				       __u64 now, void *ctx, struct offcpu_tally *tl)
@@ -156,7 +164,7 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 	stack_fill_task(&s->ev, prev, now);
 	if (stack_fill(s, prev, ctx, NULL)) {
 		tl->late++;
-	} else if (bpf_ringbuf_output(&events, &s->ev, stack_event_size(s), BPF_RB_NO_WAKEUP)) {
+	} else if (record_send(&s->ev, stack_event_size(s))) {
 		weight *= t->state == OFFCPU_S_BLOCKED ? 2 : 1;
 		tl->stack_seen += weight;
 		tl->stack_lost += weight;
@@ -185,7 +193,7 @@ static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64
 
 	__builtin_memcpy(e.ev.thread, t->comm, sizeof(e.ev.thread));
 	tl->stack_seen += amounts;
-	if (bpf_ringbuf_output(&events, &e, sizeof(e), BPF_RB_NO_WAKEUP))
+	if (record_send(&e, sizeof(e)))
 		tl->stack_lost += amounts;
 }
 
@@ -455,7 +463,7 @@ static __noinline long wake_send(const struct offcpu_thread *t, const struct sta
 
 	__builtin_memcpy(w.ev.thread, s->ev.thread, sizeof(w.ev.thread));
 	__builtin_memcpy(w.thread, t->comm, sizeof(w.thread));
-	return bpf_ringbuf_output(&events, &w, sizeof(w), BPF_RB_NO_WAKEUP);
+	return record_send(&w, sizeof(w));
 }
 
 /* true: it has been told with a stack of who wakes (not of an idle CPU), and belongs in no sum. Below the limit all are. */
@@ -473,7 +481,7 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 		return false;
 	stack_fill_task(&s->ev, current, now);
 	if (!stack_fill(s, current, ctx, NULL) &&
-	    bpf_ringbuf_output(&events, &s->ev, stack_event_size(s), BPF_RB_NO_WAKEUP))
+	    record_send(&s->ev, stack_event_size(s)))
 		return false;
 	return !wake_send(t, s, key, slept_ns, LOAD(p, flags));
 }

@@ -65,6 +65,7 @@ struct {
 	__type(value, struct offcpu_cpu);
 } cpus SEC(".maps");
 
+const volatile __u32 ring_bytes = 4 * 1024 * 1024; /* of `events` */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 * 1024 * 1024);

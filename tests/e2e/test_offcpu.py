@@ -305,7 +305,7 @@ def test_what_the_programs_cost_is_what_the_kernel_counts(tmp_path):
     own, kernels = zip(*((said_cost(str(tmp_path / f"own{i}"), False), said_cost(str(tmp_path / f"kernel{i}"), True))
                          for i in range(3)))
     # the quietest of each; the kernel's count has what its own reading of the clock takes besides, and ours ends before a program does
-    assert 0.68 * min(kernels) <= min(own) <= 1.2 * min(kernels), (own, kernels)
+    assert 0.55 * min(kernels) <= min(own) <= 1.2 * min(kernels), (own, kernels)
 
 
 EXEC = """
