@@ -70,6 +70,47 @@ static uint64_t beyond(enum column_form form, uint64_t before, uint64_t v)
 	}
 }
 
+/* Rule 6: where the bytes of each weight begin, among those of n numbers: as many as the numbers of which the byte before says that
+ * another one follows. `bytes` are in that order. False: they are not n numbers. */
+static bool weights_find(const uint8_t *bytes, size_t len, size_t n, size_t from[VARINT_MAX + 1])
+{
+	from[0] = 0;
+	for (size_t k = 0; k < VARINT_MAX; k++) {
+		size_t more = 0;
+
+		if (n > len - from[k])
+			return false;
+		for (size_t i = 0; i < n; i++)
+			more += bytes[from[k] + i] >> 7;
+		from[k + 1] = from[k] + n;
+		n = more;
+	}
+	return !n && from[VARINT_MAX] == len;
+}
+
+static void weights_split(const struct bytes *raw, uint8_t *out)
+{
+	size_t at[VARINT_MAX + 1] = {0}, weight = 0;
+
+	for (size_t i = 0; i < raw->len; i++, weight = raw->p[i - 1] & 0x80 ? weight + 1 : 0)
+		at[weight + 1]++;
+	for (size_t k = 1; k <= VARINT_MAX; k++)
+		at[k] += at[k - 1];
+	for (size_t i = 0; i < raw->len; i++, weight = raw->p[i - 1] & 0x80 ? weight + 1 : 0)
+		out[at[weight]++] = raw->p[i];
+}
+
+static void weights_join(const uint8_t *bytes, size_t len, const size_t from[VARINT_MAX + 1], uint8_t *out)
+{
+	size_t at[VARINT_MAX + 1], weight = 0;
+
+	memcpy(at, from, sizeof(at));
+	for (size_t i = 0; i < len; i++) {
+		out[i] = bytes[at[weight]++];
+		weight = out[i] & 0x80 ? weight + 1 : 0;
+	}
+}
+
 static bool add_numbers(const struct column *c, enum column_form form, struct bytes *raw)
 {
 	uint64_t before = form == COLUMN_FRESH, v;
@@ -138,14 +179,14 @@ static bool add_texts(const struct column *c, enum column_form form, struct byte
 }
 
 /* Rule 1 */
-static int wrap(enum column_form form, const struct bytes *raw, struct bytes *out)
+static int wrap(uint8_t form, const struct bytes *raw, struct bytes *out)
 {
 	uLongf len = compressBound((uLong)raw->len);
-	uint8_t byte = (uint8_t)form, *space = malloc(len);
-	int rc = !space || compress2(space, &len, raw->p ? raw->p : &byte, (uLong)raw->len, LEVEL) != Z_OK ? -ENOMEM : 0;
+	uint8_t *space = malloc(len);
+	int rc = !space || compress2(space, &len, raw->p ? raw->p : &form, (uLong)raw->len, LEVEL) != Z_OK ? -ENOMEM : 0;
 
 	if (!rc) {
-		bytes_add(out, &byte, 1);
+		bytes_add(out, &form, 1);
 		add_varint(out, raw->len);
 		bytes_add(out, space, len);
 		rc = out->failed ? -ENOMEM : 0;
@@ -154,27 +195,55 @@ static int wrap(enum column_form form, const struct bytes *raw, struct bytes *ou
 	return rc;
 }
 
+/* *best is the smaller of the two after it, where `rc` says that there is one already. */
+static int keep_smaller(uint8_t form, const struct bytes *raw, int rc, struct bytes *best)
+{
+	struct bytes one = {0};
+
+	if (wrap(form, raw, &one) || (!rc && one.len >= best->len)) {
+		free(one.p);
+		return rc;
+	}
+	free(best->p);
+	*best = one;
+	return 0;
+}
+
+/* The same numbers by weight. */
+static void try_weights(uint8_t form, const struct bytes *raw, struct bytes *best)
+{
+	struct bytes split = {.p = malloc(raw->len + 1), .len = raw->len};
+
+	if (split.p) {
+		weights_split(raw, split.p);
+		keep_smaller(form | COLUMN_WEIGHTS, &split, 0, best);
+	}
+	free(split.p);
+}
+
 int column_encode(const struct column *c, uint8_t **out, size_t *len)
 {
 	static bool (*const add[])(const struct column *c, enum column_form form, struct bytes *raw) = {
 		[COLUMN_STEPS] = add_numbers, [COLUMN_NUMBERS] = add_numbers, [COLUMN_LISTS] = add_lists, [COLUMN_TEXTS] = add_texts,
 		[COLUMN_FRESH] = add_numbers};
-	struct bytes best = {0};
+	struct bytes best = {0}, of_best = {0};
 	int rc = -EINVAL;
 
 	for (enum column_form form = COLUMN_STEPS; form < COLUMN_FORMS; form++) {
-		struct bytes raw = {0}, one = {0};
+		struct bytes raw = {0};
 
-		if (add[form](c, form, &raw) && !raw.failed && !wrap(form, &raw, &one) && (rc || one.len < best.len)) {
-			struct bytes swap = best;
-
-			best = one;
-			one = swap;
-			rc = 0;
+		if (add[form](c, form, &raw) && !raw.failed)
+			rc = keep_smaller((uint8_t)form, &raw, rc, &best);
+		if (!rc && best.p[0] == form) {
+			free(of_best.p);
+			of_best = raw;
+		} else {
+			free(raw.p);
 		}
-		free(raw.p);
-		free(one.p);
 	}
+	if (!rc && c->numbers)
+		try_weights(best.p[0], &of_best, &best);
+	free(of_best.p);
 	*out = best.p;
 	*len = best.len;
 	return rc;
@@ -300,11 +369,34 @@ static int read_texts(struct input *in, struct column *c)
 	return at == size ? 0 : -EBADMSG;
 }
 
+static bool is_numbers(uint8_t form)
+{
+	return form == COLUMN_STEPS || form == COLUMN_NUMBERS || form == COLUMN_FRESH;
+}
+
+static int read_weights(uint8_t form, const uint8_t *bytes, size_t len, struct column *c)
+{
+	size_t from[VARINT_MAX + 1];
+	uint8_t *raw = malloc(len + 1);
+	struct input in = {raw, raw + len};
+	int rc = !raw ? -ENOMEM : weights_find(bytes, len, c->n, from) ? 0 : -EBADMSG;
+
+	if (!rc) {
+		weights_join(bytes, len, from, raw);
+		rc = read_numbers(&in, form, c);
+	}
+	free(raw);
+	return rc ? rc : in.p == in.end ? 0 : -EBADMSG;
+}
+
 static int read_values(uint8_t form, struct input *in, struct column *c)
 {
-	int rc = form == COLUMN_STEPS || form == COLUMN_NUMBERS || form == COLUMN_FRESH ? read_numbers(in, form, c) :
-		 form == COLUMN_LISTS ? read_lists(in, c) : form == COLUMN_TEXTS ? read_texts(in, c) : -EBADMSG;
+	int rc;
 
+	if (form & COLUMN_WEIGHTS && is_numbers(form & ~COLUMN_WEIGHTS))
+		return read_weights(form & ~COLUMN_WEIGHTS, in->p, (size_t)(in->end - in->p), c);
+	rc = is_numbers(form) ? read_numbers(in, form, c) : form == COLUMN_LISTS ? read_lists(in, c) :
+	     form == COLUMN_TEXTS ? read_texts(in, c) : -ENOTSUP;
 	return rc ? rc : in->p == in->end ? 0 : -EBADMSG;
 }
 

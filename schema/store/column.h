@@ -9,10 +9,12 @@
  *      one before, which may be of an earlier text (the first: to 0), in zigzag. None: ''.
  *   4. Form 4: texts of any kind, a NUL behind each.
  *   5. Form 5: numbers, each as the distance down from one more than the greatest one so far (of the first: from 1), in zigzag: what is new is 0.
- *   6. Lengths and numbers are LEB128 (7 bits a byte, the lowest first, at most 10 bytes); sums wrap around at 2^64.
- *   7. It inflates to at most COLUMN_MAX bytes, all of which belong to its values.
+ *   6. Forms 17, 18, 21: as 1, 2 and 5, but all first bytes of the numbers come first, then the second bytes of those that have more
+ *      than one, and so on: bytes of one weight are alike.
+ *   7. Lengths and numbers are LEB128 (7 bits a byte, the lowest first, at most 10 bytes); sums wrap around at 2^64.
+ *   8. It inflates to at most COLUMN_MAX bytes, all of which belong to its values.
  *
- * Forms from 6 on are no column by themselves (packedcolumns.h). Pure functions over bytes; nothing aborts.
+ * Forms 6 to 9 are no column by themselves (packedcolumns.h). Pure functions over bytes; nothing aborts.
  */
 #ifndef SONDE_STORE_COLUMN_H
 #define SONDE_STORE_COLUMN_H
@@ -31,10 +33,11 @@ struct column {
 };
 
 enum column_form { COLUMN_STEPS = 1, COLUMN_NUMBERS, COLUMN_LISTS, COLUMN_TEXTS, COLUMN_FRESH, COLUMN_FORMS };
+#define COLUMN_WEIGHTS 16 /* added to a form of numbers: rule 6 */
 
 /* The smallest form of these values: *out is the caller's (free). -EINVAL: a text holds a NUL, or it is too large; -ENOMEM. */
 int column_encode(const struct column *c, uint8_t **out, size_t *len);
-/* Exactly n values; *out to be released. -EBADMSG: they are not; -ENOMEM. */
+/* Exactly n values; *out to be released. -EBADMSG: they are not; -ENOTSUP: a form that is not known here; -ENOMEM. */
 int column_decode(const void *data, size_t len, size_t n, struct column *out);
 void column_release(struct column *c);
 

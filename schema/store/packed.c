@@ -36,11 +36,13 @@ struct cursor {
 	bool reverse;
 };
 
-static int table_error(struct table *t, const char *why)
+/* What packedcolumns_need says. */
+static int table_error(struct table *t, int got)
 {
 	sqlite3_free(t->base.zErrMsg);
-	t->base.zErrMsg = sqlite3_mprintf("the file is damaged: its packed table %s: %s", t->name, why);
-	return SQLITE_CORRUPT_VTAB;
+	t->base.zErrMsg = sqlite3_mprintf(got == -ENOTSUP ? "a newer sonde packed table %s of this file: it takes that one to read it" :
+					  "the file is damaged: its packed table %s: a column cannot be read", t->name);
+	return got == -ENOTSUP ? SQLITE_ERROR : SQLITE_CORRUPT_VTAB;
 }
 
 /* --- columns --- */
@@ -83,7 +85,7 @@ static int read_column(struct table *t, int i)
 		got = c->numbers && c->numbers[k] < c->numbers[k - 1] ? -EBADMSG : 0;
 	if (!got)
 		t->known[i] = true;
-	return got ? table_error(t, "a column cannot be read") : SQLITE_OK;
+	return got ? table_error(t, got) : SQLITE_OK;
 }
 
 static int column_of(struct table *t, int i)

@@ -133,11 +133,22 @@ int packedcolumns_need(struct packedcolumns *p, int i)
 	rc = fetch(p, i, &b);
 	if (rc)
 		return rc;
-	if (!b.len || b.p[0] < HASHES)
+	switch (b.len ? b.p[0] : 0) {
+	case HASHES:
+		rc = read_hashes(p, i, &b);
+		break;
+	case DISTANCES:
+		rc = read_distances(p, i, &b);
+		break;
+	case STACKS:
+		rc = read_stacks(p, i, &b);
+		break;
+	case OF_STACKS:
+		rc = read_of_stacks(p, i, &b);
+		break;
+	default:
 		rc = column_decode(b.p, b.len, p->n_rows, &p->c[i]);
-	else
-		rc = b.p[0] == HASHES ? read_hashes(p, i, &b) : b.p[0] == DISTANCES ? read_distances(p, i, &b) :
-		     b.p[0] == STACKS ? read_stacks(p, i, &b) : b.p[0] == OF_STACKS ? read_of_stacks(p, i, &b) : -EBADMSG;
+	}
 	free(b.p);
 	return rc ? rc : p->c[i].n ? 0 : -EBADMSG;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packedcolumns: the columns of one packed table (schema/sql/0018-packed.sql), each from its bytes. Most stand alone (column.h, forms 1 to
- * 5); some are told by others. Byte 0 is the form:
+ * packedcolumns: the columns of one packed table (schema/sql/0018-packed.sql), each from its bytes. Most stand alone (column.h); some are told by others. Byte 0 is the form:
  *
  *   6. Hashes of texts: then the number of the column that has the texts, all but 31 bits of hash_str cut off.
  *   7. Numbers as distances to another column's of the same row: then that one's number, then a column of numbers.
  *   8. Column `tail` of stacks, which stands behind base, keep and leaf: then what stackcolumns.h tells.
  *   9. What a column of form 8 has of this one: then that one's number.
- * The number of a column is one byte. What it points to stands alone, in forms 6 and 7. Column 0 is of form 1 to 7.
+ * The number of a column is one byte. What it points to stands alone, in forms 6 and 7. Column 0 is of form 6 or 7, or stands alone.
  */
 #ifndef SONDE_STORE_PACKEDCOLUMNS_H
 #define SONDE_STORE_PACKEDCOLUMNS_H
@@ -25,7 +24,7 @@ struct packedcolumns {
 	void *ctx;
 };
 
-/* Column i is there after it. -EBADMSG: it is damaged; -ENOMEM; what `fetch` says. */
+/* Column i is there after it. -EBADMSG: it is damaged; -ENOTSUP: a newer program wrote it; -ENOMEM; what `fetch` says. */
 int packedcolumns_need(struct packedcolumns *p, int i);
 void packedcolumns_release(struct packedcolumns *p);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "schema/store/column.h"
 
@@ -153,6 +154,56 @@ static void numbers_in_order_of_their_first_coming_take_nothing_for_new_ones(voi
 	free(data);
 }
 
+/* Hand-made by rule 6 of the header, so that what is written and what is read cannot be wrong alike: 1, -1, 300, 70000. */
+static void numbers_by_weight_are_what_the_rule_says(void **s)
+{
+	static const uint8_t raw[] = {2, 1, 0xd8, 0xe0, 4, 0xc5, 8};
+	static const int64_t numbers[] = {1, -1, 300, 70000};
+	uint8_t data[64] = {COLUMN_NUMBERS | COLUMN_WEIGHTS, sizeof(raw)};
+	uLongf len = sizeof(data) - 2;
+	struct column out;
+
+	(void)s;
+	assert_int_equal(compress(data + 2, &len, raw, sizeof(raw)), Z_OK);
+	assert_int_equal(column_decode(data, 2 + len, 4, &out), 0);
+	assert_memory_equal(out.numbers, numbers, sizeof(numbers));
+	column_release(&out);
+	assert_int_equal(column_decode(data, 2 + len, 3, &out), -EBADMSG);
+	assert_int_equal(column_decode(data, 2 + len, 5, &out), -EBADMSG);
+}
+
+/* Times to the nanosecond: their higher bytes are alike, their lower ones are not. */
+static void numbers_of_many_bytes_are_told_by_weight(void **s)
+{
+	static int64_t numbers[MOST];
+	struct column in = {.n = MOST, .numbers = numbers}, out;
+	uint8_t *data;
+	size_t len;
+
+	(void)s;
+	for (size_t i = 1; i < MOST; i++)
+		numbers[i] = numbers[i - 1] + (int64_t)random_below(50000000);
+	assert_int_equal(column_encode(&in, &data, &len), 0);
+	assert_true(data[0] & COLUMN_WEIGHTS);
+	assert_int_equal(column_decode(data, len, in.n, &out), 0);
+	assert_same(&out, &in);
+	column_release(&out);
+	free(data);
+}
+
+static void a_form_of_later_is_told_from_damage(void **s)
+{
+	struct column in = make_any();
+	uint8_t *data;
+	size_t len;
+
+	(void)s;
+	assert_int_equal(column_encode(&in, &data, &len), 0);
+	data[0] = 15;
+	assert_int_equal(column_decode(data, len, in.n, &in), -ENOTSUP);
+	free(data);
+}
+
 static void a_text_with_a_nul_is_not_encoded(void **s)
 {
 	uint32_t at[] = {0, 4};
@@ -227,6 +278,9 @@ int main(void)
 		cmocka_unit_test(texts_that_are_nearly_lists_stay_what_they_are),
 		cmocka_unit_test(ids_in_a_row_take_next_to_nothing),
 		cmocka_unit_test(numbers_in_order_of_their_first_coming_take_nothing_for_new_ones),
+		cmocka_unit_test(numbers_by_weight_are_what_the_rule_says),
+		cmocka_unit_test(numbers_of_many_bytes_are_told_by_weight),
+		cmocka_unit_test(a_form_of_later_is_told_from_damage),
 		cmocka_unit_test(a_text_with_a_nul_is_not_encoded),
 		cmocka_unit_test(a_column_that_is_cut_or_of_another_length_is_refused),
 		cmocka_unit_test(any_bit_that_is_turned_is_refused_or_leaves_as_many_values),
