@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """seal: what a build takes on the disk: captured, then sealed as it stands, beside perf.data of the same time and pprof.
 
-    tests/bench/seal.py [--minutes 60] [--write docs/BENCHMARKS.md]
+    tests/bench/seal.py [--minutes 60] [--keep DIR] [--write docs/BENCHMARKS.md]
 
 Both CPUs compile this source, for each of CONFIGURATIONS and over again if they end too soon (which is said: a build that is
 repeated has its stacks again). `sonde-cpu` at 99 Hz in buckets of 10 s, as always-on, and `perf record -a -g -F 99` run beside each other. The
 store is sealed as sonde-seal does it; pprof.gz is one profile of all its samples. What half of the time had is sealed by itself, too: an
 hour is reckoned as straight from what was measured, and of the sealed file as going on as the second half did.
+Stacks of the last hour are never folded as rare: what is captured is sealed at once, and so is longer than a day that is over. With --keep it is
+sealed as often as wanted: more than an hour later as such a day is.
 The last rows are no format of sonde's but a measure: the same facts in columns, compressed (witness.py).
 """
 import argparse
 import datetime
 import glob
+import json
 import os
 import shutil
 import signal
@@ -124,42 +127,63 @@ def as_rows(day, path):
     return os.path.getsize(path)
 
 
-def table(opts, rounds, done, base):
+def table(opts, told, base):
+    minutes, rounds = told["minutes"], told["builds"]
+    rested = (time.time() - told["ended"]) / 60
     before, day = seal(f"{base}/store")
     parts, stacks, samples = parts_of(day)
-    subprocess.run([SONDE, "export", "pprof", "-q", "--store", day, "--last", f"{opts.minutes + 30:.0f}m", "-o", f"{base}/x.pb.gz"], check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
+    since = f"{minutes + rested + 30:.0f}m"
+    subprocess.run([SONDE, "export", "pprof", "-q", "--store", day, "--last", since, "-o", f"{base}/x.pb.gz"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     rows = [("sealed", os.path.getsize(day)), *((f"- {k}", v) for k, v in sorted(parts.items(), key=lambda x: -x[1])),
             ("plain segments, before", before), ("pprof.gz, one profile of all", os.path.getsize(f"{base}/x.pb.gz")),
-            ("perf.data (`-a -g -F 99`, frame pointers)", os.path.getsize(f"{base}/perf.data"))]
+            ("perf.data (`-a -g -F 99`, frame pointers)", told["perf.data"])]
     least = witness.sizes(day)
     half = os.path.getsize(seal(f"{base}/half")[1])
     rows.insert(1, ("- what is in columns, if it were rows", as_rows(day, f"{base}/rows.db")))
     rows += [("the day's facts in columns, `zlib -9` each", sum(v[0] for v in least.values())),
              ("the same, `xz -9e` each", sum(v[1] for v in least.values())),
              *((f"- {name}", v[1]) for name, v in sorted(least.items(), key=lambda x: -x[1][1]))]
-    out = [f"Machine: {bench.machine()}. Date: {datetime.date.today()}. Command: `{bench.command()}` ({opts.minutes:g} minutes, "
+    out = [f"Machine: {bench.machine()}. Date: {datetime.date.today()}. Command: `{bench.command()}` ({minutes:g} minutes, "
            f"{rounds} build{'s' if rounds > 1 else ''} of {len(CONFIGURATIONS)} begun, {samples} samples, {stacks} stacks, "
-           f"{sum((done.get('lost') or {}).values())} samples lost).", "",
+           f"{told['lost']} samples lost; sealed {rested:.0f} minutes after its end).", "",
            "| what | MB | bytes a sample | MB an hour, reckoned |", "|---|---|---|---|"]
-    out += [f"| {name} | {size / 1e6:.2f} | {size / samples:.2f} | {size / 1e6 * 60 / opts.minutes:.1f} |" for name, size in rows]
+    out += [f"| {name} | {size / 1e6:.2f} | {size / samples:.2f} | {size / 1e6 * 60 / minutes:.1f} |" for name, size in rows]
     whole = os.path.getsize(day)
     out += ["", f"The first half sealed by itself: {half / 1e6:.2f} MB. An hour that goes on as the second half did: "
-            f"{(whole + (whole - half) * (60 - opts.minutes) / (opts.minutes / 2)) / 1e6:.1f} MB."]
+            f"{(whole + (whole - half) * (60 - minutes) / (minutes / 2)) / 1e6:.1f} MB."]
     return "\n".join(out)
+
+
+def captured(opts, base):
+    """In the folder base: a capture, the one of --keep if there is one. What is known of it."""
+    if opts.keep and os.path.exists(opts.keep):
+        shutil.copytree(opts.keep, base, dirs_exist_ok=True)
+        with open(f"{base}/told.json", encoding="utf-8") as f:
+            return json.load(f)
+    os.mkdir(f"{base}/source")
+    copy_source(f"{base}/source")
+    rounds, done = capture(base, opts.minutes * 60)
+    shutil.rmtree(f"{base}/source")
+    told = {"minutes": opts.minutes, "builds": rounds, "lost": sum((done.get("lost") or {}).values()), "ended": time.time(),
+            "perf.data": os.path.getsize(f"{base}/perf.data")}
+    os.unlink(f"{base}/perf.data")
+    with open(f"{base}/told.json", "w", encoding="utf-8") as f:
+        json.dump(told, f)
+    if opts.keep:
+        shutil.copytree(base, opts.keep)
+    return told
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--keep", help="a capture made before, or to be kept")
     parser.add_argument("--write", help="put the table between the markers of this file")
     opts = parser.parse_args()
     base = tempfile.mkdtemp(prefix="sonde-seal-")
     try:
-        os.mkdir(f"{base}/source")
-        copy_source(f"{base}/source")
-        rounds, done = capture(base, opts.minutes * 60)
-        text = table(opts, rounds, done, base)
+        text = table(opts, captured(opts, base), base)
     finally:
         shutil.rmtree(base, ignore_errors=True)
     print(text)
