@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * dictionary: a segment's dictionary, read whole into arrays by id. The file may be a stranger's: ids are checked
- * against what a file of its size can hold, references against the arrays, missing rows stay zeroed.
- */
+/* dictionary: a segment's dictionary, read whole into arrays by id. Missing rows stay zeroed. */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -10,98 +7,11 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
-#include "schema/store/reading.h"
+#include "schema/store/dictrows.h"
 
-#define CHUNK (64 * 1024)
-#define INLINED_SINCE 3 /* schema version */
-#define WHO_SINCE     10
+#define WHO_SINCE   10 /* schema version */
 #define INLINED_MAX 64 /* functions at one place; as in the views */
 #define UNFOLD_MAX  8  /* frames for one number of a stack, on average */
-
-struct strings {
-	struct strings *next;
-	size_t used, size;
-	char data[];
-};
-
-static const char *strings_add(struct strings **list, const char *s, size_t len)
-{
-	struct strings *c = *list;
-	char *copy;
-
-	if (!len)
-		return "";
-	if (!c || c->size - c->used < len + 1) {
-		size_t size = len + 1 > CHUNK ? len + 1 : CHUNK;
-
-		c = mem_alloc(sizeof(*c) + size);
-		c->size = size;
-		c->next = *list;
-		*list = c;
-	}
-	copy = c->data + c->used;
-	memcpy(copy, s, len);
-	copy[len] = '\0';
-	c->used += len + 1;
-	return copy;
-}
-
-static const char *text_at(struct store_segment *s, sqlite3_stmt *st, int col)
-{
-	const char *v = (const char *)sqlite3_column_text(st, col);
-
-	return v ? strings_add(&s->strings, v, strlen(v)) : "";
-}
-
-static uint32_t u32_at(sqlite3_stmt *st, int col)
-{
-	sqlite3_int64 v = sqlite3_column_int64(st, col);
-
-	return v < 0 || v > UINT32_MAX ? 0 : (uint32_t)v;
-}
-
-/* An id of a table with `n` slots; 0 if it is not. */
-static uint32_t id_at(sqlite3_stmt *st, int col, size_t n)
-{
-	uint32_t v = u32_at(st, col);
-
-	return v < n ? v : 0;
-}
-
-#define PACKED_MOST 16 /* rows to a byte of a packed table */
-
-/* Room for all ids of a table. A row takes more than a byte: an id beyond the file's size is a lie, but for what is packed. */
-static int slots_of(struct store_segment *s, const char *sql, size_t *n, struct err *e)
-{
-	int64_t max = reading_number(s->db, sql, 0);
-	int64_t limit = reading_number(s->db, "PRAGMA page_count", 0) * reading_number(s->db, "PRAGMA page_size", 0);
-
-	if (max > limit && max <= reading_number(s->db, "SELECT max(rows) FROM packed_table", 0))
-		limit *= PACKED_MOST;
-	if (max < 0 || max > limit || max >= UINT32_MAX)
-		return err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: ids out of range", s->path);
-	*n = (size_t)max + 1;
-	return 0;
-}
-
-/* One table: `sql` gives id first; row(s, st, id, ctx) for each id in range. */
-static int each_row(struct store_segment *s, const char *sql, size_t n,
-		    void (*row)(struct store_segment *, sqlite3_stmt *, uint32_t id, void *ctx), void *ctx,
-		    struct err *e)
-{
-	sqlite3_stmt *st = reading_prepare(s, sql, e);
-	int rc;
-
-	if (!st)
-		return e && e->code ? e->code : -EIO;
-	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		uint32_t id = id_at(st, 0, n);
-
-		if (id)
-			row(s, st, id, ctx);
-	}
-	return reading_finish(s, st, rc, e);
-}
 
 /* --- processes --- */
 
@@ -118,15 +28,15 @@ static void text_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, voi
 {
 	struct process_parts *p = ctx;
 
-	p->text[id] = text_at(s, st, 1);
+	p->text[id] = dictrows_text(s, st, 1);
 }
 
 static void container_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
 {
 	struct process_parts *p = ctx;
 
-	p->containers[id] = (struct container){text_at(s, st, 1), text_at(s, st, 2), text_at(s, st, 3),
-					       text_at(s, st, 4), text_at(s, st, 5), text_at(s, st, 6)};
+	p->containers[id] = (struct container){dictrows_text(s, st, 1), dictrows_text(s, st, 2), dictrows_text(s, st, 3),
+					       dictrows_text(s, st, 4), dictrows_text(s, st, 5), dictrows_text(s, st, 6)};
 }
 
 static const char *or_empty(const char *s)
@@ -137,23 +47,23 @@ static const char *or_empty(const char *s)
 static void process_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
 {
 	const struct process_parts *p = ctx;
-	const struct container *c = &p->containers[id_at(st, 11, p->n_containers)];
+	const struct container *c = &p->containers[dictrows_id(st, 11, p->n_containers)];
 
 	s->processes[id] = (struct store_process_row){
-		.pid = u32_at(st, 1), .ppid = u32_at(st, 2), .uid = u32_at(st, 3), .exec_id = u32_at(st, 4),
+		.pid = dictrows_u32(st, 1), .ppid = dictrows_u32(st, 2), .uid = dictrows_u32(st, 3), .exec_id = dictrows_u32(st, 4),
 		.start_ns = sqlite3_column_int64(st, 5),
-		.comm = text_at(s, st, 6),
-		.exe = or_empty(p->text[id_at(st, 7, p->n_text)]),
-		.args = text_at(s, st, 8),
-		.cgroup = or_empty(p->text[id_at(st, 9, p->n_text)]),
-		.unit = or_empty(p->text[id_at(st, 10, p->n_text)]),
+		.comm = dictrows_text(s, st, 6),
+		.exe = or_empty(p->text[dictrows_id(st, 7, p->n_text)]),
+		.args = dictrows_text(s, st, 8),
+		.cgroup = or_empty(p->text[dictrows_id(st, 9, p->n_text)]),
+		.unit = or_empty(p->text[dictrows_id(st, 10, p->n_text)]),
 		.container = or_empty(c->name), .container_id = or_empty(c->runtime_id),
 		.container_image = or_empty(c->image), .runtime = or_empty(c->runtime),
 		.project = or_empty(c->project), .service = or_empty(c->service),
 		.self = sqlite3_column_int(st, 12) != 0, .present = true,
 		.end_ns = sqlite3_column_int64(st, 13), .how = (enum store_end_how)sqlite3_column_int(st, 14),
-		.status = u32_at(st, 15), .lang = or_empty(p->text[id_at(st, 16, p->n_text)]),
-		.lang_runtime = or_empty(p->text[id_at(st, 17, p->n_text)]),
+		.status = dictrows_u32(st, 15), .lang = or_empty(p->text[dictrows_id(st, 16, p->n_text)]),
+		.lang_runtime = or_empty(p->text[dictrows_id(st, 17, p->n_text)]),
 	};
 }
 
@@ -169,12 +79,12 @@ static int load_processes(struct store_segment *s, struct err *e)
 	bool old = reading_number(s->db, "SELECT value FROM meta WHERE key = 'schema_version'", 0) < WHO_SINCE;
 	struct process_parts p = {0};
 	size_t n = 0;
-	int rc = slots_of(s, "SELECT max(id) FROM text", &p.n_text, e);
+	int rc = dictrows_slots(s, "SELECT max(id) FROM text", &p.n_text, e);
 
 	if (!rc)
-		rc = slots_of(s, "SELECT max(id) FROM container", &p.n_containers, e);
+		rc = dictrows_slots(s, "SELECT max(id) FROM container", &p.n_containers, e);
 	if (!rc)
-		rc = slots_of(s, "SELECT max(id) FROM process", &n, e);
+		rc = dictrows_slots(s, "SELECT max(id) FROM process", &n, e);
 	if (rc)
 		return rc;
 	p.text = mem_array(p.n_text, sizeof(*p.text));
@@ -185,116 +95,14 @@ static int load_processes(struct store_segment *s, struct err *e)
 							     .unit = "", .container = "", .container_id = "",
 							     .container_image = "", .runtime = "", .project = "", .service = "",
 							     .lang = "", .lang_runtime = ""};
-	rc = each_row(s, "SELECT id, value FROM text", p.n_text, text_row, &p, e);
+	rc = dictrows_each(s, "SELECT id, value FROM text", p.n_text, text_row, &p, e);
 	if (!rc)
-		rc = each_row(s, old ? CONTAINERS_OLD : CONTAINERS, p.n_containers, container_row, &p, e);
+		rc = dictrows_each(s, old ? CONTAINERS_OLD : CONTAINERS, p.n_containers, container_row, &p, e);
 	if (!rc)
-		rc = each_row(s, old ? PROCESSES_OLD : PROCESSES, n, process_row, &p, e);
+		rc = dictrows_each(s, old ? PROCESSES_OLD : PROCESSES, n, process_row, &p, e);
 	free(p.text);
 	free(p.containers);
 	s->dict.n_processes = n;
-	return rc;
-}
-
-/* --- images, functions, frames --- */
-
-struct function {
-	const char *name, *file;
-	uint32_t line;
-};
-
-struct functions {
-	struct function *items;
-	size_t n;
-};
-
-static void image_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
-{
-	(void)ctx;
-	s->images[id] = (struct store_image_row){
-		.kind = (enum store_image_kind)id_at(st, 1, STORE_IMAGE_UNKNOWN + 1),
-		.name = text_at(s, st, 2), .path = text_at(s, st, 3), .build_id = text_at(s, st, 4),
-	};
-}
-
-static void function_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
-{
-	struct functions *f = ctx;
-
-	f->items[id] = (struct function){text_at(s, st, 1), text_at(s, st, 2), u32_at(st, 3)};
-}
-
-static const char *unnamed(struct store_segment *s, uint32_t image, uint64_t offset)
-{
-	const char *module = image ? s->images[image].name : "";
-	char hex[24];
-	char *name;
-	const char *kept;
-	size_t len;
-
-	len = (size_t)snprintf(hex, sizeof(hex), "+0x%llx", (unsigned long long)offset);
-	if (!*module)
-		module = "[unknown]";
-	name = mem_alloc(strlen(module) + len + 1);
-	memcpy(name, module, strlen(module));
-	memcpy(name + strlen(module), hex, len + 1);
-	kept = strings_add(&s->strings, name, strlen(name));
-	free(name);
-	return kept;
-}
-
-static void frame_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
-{
-	const struct functions *fs = ctx;
-	uint32_t function = id_at(st, 3, fs->n);
-	const struct function *f = &fs->items[function];
-	struct store_frame_row r = {
-		.image = id_at(st, 1, s->dict.n_images),
-		.offset = (uint64_t)sqlite3_column_int64(st, 2),
-		.line = u32_at(st, 4),
-		.outer = id_at(st, 6, s->dict.n_frames),
-		.inlined = sqlite3_column_int(st, 5) & 1,
-		.folded = sqlite3_column_int(st, 5) & 2,
-	};
-	bool named = f->name && *f->name;
-
-	r.function = named ? function : 0;
-	r.name = named ? f->name : unnamed(s, r.image, r.offset);
-	r.file = named ? f->file : "";
-	r.function_line = named ? f->line : 0;
-	s->frames[id] = r;
-}
-
-static int load_frames(struct store_segment *s, struct err *e)
-{
-	bool old = reading_number(s->db, "SELECT value FROM meta WHERE key = 'schema_version'", 0) < INLINED_SINCE;
-	struct functions f = {0};
-	size_t n_images = 0, n = 0;
-	int rc = slots_of(s, "SELECT max(id) FROM image", &n_images, e);
-
-	if (!rc)
-		rc = slots_of(s, "SELECT max(id) FROM function", &f.n, e);
-	if (!rc)
-		rc = slots_of(s, "SELECT max(id) FROM frame", &n, e);
-	if (rc)
-		return rc;
-	s->images = mem_array(n_images, sizeof(*s->images));
-	for (size_t i = 0; i < n_images; i++)
-		s->images[i] = (struct store_image_row){.name = "", .path = "", .build_id = ""};
-	s->frames = mem_array(n, sizeof(*s->frames));
-	for (size_t i = 0; i < n; i++)
-		s->frames[i] = (struct store_frame_row){.name = "[unknown]", .file = ""};
-	f.items = mem_array(f.n, sizeof(*f.items));
-	s->dict.n_images = n_images;
-	s->dict.n_frames = n;
-	rc = each_row(s, "SELECT id, kind, name, path, build_id FROM image", n_images, image_row, NULL, e);
-	if (!rc)
-		rc = each_row(s, "SELECT id, function, file, line FROM functions", f.n, function_row, &f, e);
-	if (!rc)
-		rc = each_row(s, old ? "SELECT id, image, offset, function, line, flags, 0 FROM frame" :
-				       "SELECT id, image, offset, function, line, flags, outer FROM frame", n, frame_row,
-			      &f, e);
-	free(f.items);
 	return rc;
 }
 
@@ -304,17 +112,17 @@ static void task_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, voi
 {
 	(void)ctx;
 	s->tasks[id] = (struct reading_task){
-		.run = id_at(st, 1, s->dict.n_runs), .process = id_at(st, 2, s->dict.n_processes),
-		.tid = u32_at(st, 3), .kind = u32_at(st, 4), .thread = text_at(s, st, 5),
+		.run = dictrows_id(st, 1, s->dict.n_runs), .process = dictrows_id(st, 2, s->dict.n_processes),
+		.tid = dictrows_u32(st, 3), .kind = dictrows_u32(st, 4), .thread = dictrows_text(s, st, 5),
 	};
 }
 
 static void series_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
 {
 	(void)ctx;
-	s->series_task[id] = id_at(st, 1, s->n_tasks);
-	s->series_stack[id] = s->tree.node[id_at(st, 2, s->tree.n_stacks)];
-	s->series_label[id] = u32_at(st, 3);
+	s->series_task[id] = dictrows_id(st, 1, s->n_tasks);
+	s->series_stack[id] = s->tree.node[dictrows_id(st, 2, s->tree.n_stacks)];
+	s->series_label[id] = dictrows_u32(st, 3);
 }
 
 /* The physical function first, then what was inlined into it; as many as the damaged file's bound allows. */
@@ -378,7 +186,7 @@ static void rate_row(struct store_segment *s, sqlite3_stmt *st, uint32_t run, vo
 {
 	(void)ctx;
 	s->rates[s->n_rates++] = (struct reading_rate){
-		.run = run, .process = id_at(st, 1, s->dict.n_processes), .ts = sqlite3_column_int64(st, 2) + s->t0,
+		.run = run, .process = dictrows_id(st, 1, s->dict.n_processes), .ts = sqlite3_column_int64(st, 2) + s->t0,
 		.bytes = (uint64_t)sqlite3_column_int64(st, 3),
 	};
 }
@@ -388,36 +196,50 @@ static int load_rates(struct store_segment *s, struct err *e)
 	int64_t n = reading_number(s->db, "SELECT count(*) FROM rate_row", 0);
 
 	s->rates = mem_array((size_t)n, sizeof(*s->rates));
-	return each_row(s, "SELECT run, process, ts, rate FROM rate_row ORDER BY run, process, ts", s->dict.n_runs,
+	return dictrows_each(s, "SELECT run, process, ts, rate FROM rate_row ORDER BY run, process, ts", s->dict.n_runs,
 			rate_row, NULL, e);
 }
 
-static int load_series(struct store_segment *s, struct err *e)
+static int load_stacks(struct store_segment *s, struct err *e)
 {
 	int rc = stacktree_load(s->db, &s->tree);
 
-	if (rc != SQLITE_OK)
-		return err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: stacks out of order", s->path);
+	return rc == SQLITE_OK ? 0 : err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: stacks out of order", s->path);
+}
+
+/* Stacks and frames are known: stacks get what was inlined into their functions. */
+static void finish_stacks(struct store_segment *s)
+{
 	for (size_t i = 0; i < s->tree.n; i++)
 		if (s->tree.frame[i] >= s->dict.n_frames)
 			s->tree.frame[i] = 0;
 	unfold_inlined(s);
 	s->dict.n_stacks = s->tree.n;
-	rc = slots_of(s, "SELECT max(id) FROM task", &s->n_tasks, e);
-	if (!rc)
-		rc = slots_of(s, "SELECT max(id) FROM series", &s->n_series, e);
+}
+
+static int load_tasks(struct store_segment *s, struct err *e)
+{
+	int rc = dictrows_slots(s, "SELECT max(id) FROM task", &s->n_tasks, e);
+
 	if (rc)
 		return rc;
 	s->tasks = mem_array(s->n_tasks, sizeof(*s->tasks));
 	for (size_t i = 0; i < s->n_tasks; i++)
 		s->tasks[i].thread = "";
+	return dictrows_each(s, "SELECT id, run, process, tid, kind, thread FROM task", s->n_tasks, task_row, NULL, e);
+}
+
+static int load_series(struct store_segment *s, struct err *e)
+{
+	int rc = dictrows_slots(s, "SELECT max(id) FROM series", &s->n_series, e);
+
+	if (rc)
+		return rc;
 	s->series_task = mem_array(s->n_series, sizeof(*s->series_task));
 	s->series_stack = mem_array(s->n_series, sizeof(*s->series_stack));
 	s->series_label = mem_array(s->n_series, sizeof(*s->series_label));
 	s->has_amounts = reading_number(s->db, "SELECT count(*) FROM sqlite_master WHERE name = 'amount'", 0) != 0;
-	rc = each_row(s, "SELECT id, run, process, tid, kind, thread FROM task", s->n_tasks, task_row, NULL, e);
-	if (!rc)
-		rc = each_row(s, s->has_amounts ? "SELECT id, task, stack, label FROM series" :
+	rc = dictrows_each(s, s->has_amounts ? "SELECT id, task, stack, label FROM series" :
 			      "SELECT id, task, stack, 0 FROM series", s->n_series, series_row, NULL, e);
 	if (!rc && s->has_amounts)
 		rc = load_rates(s, e);
@@ -428,13 +250,13 @@ static int load_series(struct store_segment *s, struct err *e)
 
 static void run_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
 {
-	uint32_t bucket_s = u32_at(st, 4);
+	uint32_t bucket_s = dictrows_u32(st, 4);
 
 	(void)ctx;
 	s->runs[id] = (struct store_run_row){
-		.family = text_at(s, st, 1), .options = text_at(s, st, 2),
-		.scope = (enum store_scope)id_at(st, 3, STORE_SCOPE_PARTIAL + 1),
-		.bucket_s = bucket_s ? bucket_s : 1, .cpus = u32_at(st, 5),
+		.family = dictrows_text(s, st, 1), .options = dictrows_text(s, st, 2),
+		.scope = (enum store_scope)dictrows_id(st, 3, STORE_SCOPE_PARTIAL + 1),
+		.bucket_s = bucket_s ? bucket_s : 1, .cpus = dictrows_u32(st, 5),
 		.from_ns = sqlite3_column_int64(st, 6), .to_ns = sqlite3_column_int64(st, 7), .present = true,
 	};
 }
@@ -469,7 +291,7 @@ static int load_runs(struct store_segment *s, struct err *e)
 	struct period_fill fill = {0};
 	int64_t n_periods = reading_number(s->db, "SELECT count(*) FROM run_period", 0);
 	size_t n = 0;
-	int rc = slots_of(s, "SELECT max(id) FROM run", &n, e);
+	int rc = dictrows_slots(s, "SELECT max(id) FROM run", &n, e);
 
 	if (rc)
 		return rc;
@@ -479,9 +301,9 @@ static int load_runs(struct store_segment *s, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		s->runs[i] = (struct store_run_row){.family = "", .options = "", .bucket_s = 1};
 	s->dict.n_runs = n;
-	rc = each_row(s, "SELECT id, family, options, scope, bucket_s, cpus, from_ns, to_ns FROM run", n, run_row, NULL, e);
+	rc = dictrows_each(s, "SELECT id, family, options, scope, bucket_s, cpus, from_ns, to_ns FROM run", n, run_row, NULL, e);
 	if (!rc)
-		rc = each_row(s, "SELECT run, from_ns, period_ns FROM run_period ORDER BY run, from_ns", n, period_row,
+		rc = dictrows_each(s, "SELECT run, from_ns, period_ns FROM run_period ORDER BY run, from_ns", n, period_row,
 			      &fill, e);
 	for (size_t i = 0; i < n; i++) {
 		struct choice_run *c = &s->choice_runs[i];
@@ -510,6 +332,31 @@ static void dict_point(struct store_segment *s)
 	s->dict.stack_frame = s->tree.frame;
 }
 
+/* What needs no frames is read beside them. */
+static int load_all(struct store_segment *s, struct err *e)
+{
+	struct err names_err = {0};
+	struct dictnames *names = dictnames_begin(s);
+	int rc = load_processes(s, e), names_rc;
+
+	if (!rc)
+		rc = load_runs(s, e);
+	if (!rc)
+		rc = load_tasks(s, e);
+	if (!rc)
+		rc = load_stacks(s, e);
+	names_rc = dictnames_end(names, &names_err);
+	if (rc)
+		return rc;
+	if (names_rc) {
+		if (e)
+			*e = names_err;
+		return names_rc;
+	}
+	finish_stacks(s);
+	return load_series(s, e);
+}
+
 int reading_load(struct store_segment *s, struct err *e)
 {
 	int rc = 0;
@@ -517,13 +364,7 @@ int reading_load(struct store_segment *s, struct err *e)
 	/* what is read from here on is of one instant; a reader is short-lived, so the log can be folded in again soon */
 	if (!s->snapshot && sqlite3_get_autocommit(s->db))
 		s->snapshot = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
-	rc = load_processes(s, e);
-	if (!rc)
-		rc = load_frames(s, e);
-	if (!rc)
-		rc = load_runs(s, e);
-	if (!rc)
-		rc = load_series(s, e);
+	rc = load_all(s, e);
 	if (rc) {
 		reading_unload(s);
 		return rc;
@@ -535,8 +376,6 @@ int reading_load(struct store_segment *s, struct err *e)
 
 void reading_unload(struct store_segment *s)
 {
-	struct strings *c;
-
 	if (s->snapshot)
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	s->snapshot = s->loaded = false;
@@ -554,10 +393,7 @@ void reading_unload(struct store_segment *s)
 	free(s->series_stack);
 	free(s->series_label);
 	free(s->rates);
-	while ((c = s->strings)) {
-		s->strings = c->next;
-		free(c);
-	}
+	dictrows_strings_free(&s->strings);
 	s->processes = NULL;
 	s->images = NULL;
 	s->frames = NULL;

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "schema/base/beside.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -21,14 +23,22 @@
 struct looking {
 	const char *dir;
 	int64_t from_ns, to_ns;
-	size_t keep;               /* so many may stay open */
-	struct sealed_list sealed; /* of the days among them */
+	size_t keep;               /* so many may stay open: of both threads, atomic */
 };
 
 struct looked {
 	struct store_segment_info info;
 	int rc;                    /* 1: it is of interest, 0: it is not, or negative */
 	struct err why;
+};
+
+/* Every second file: each of two threads has a part. */
+struct part {
+	struct looking *l;
+	char (*names)[SEGMENT_NAME_MAX];
+	size_t first, n_names;
+	struct looked *x;          /* by name */
+	struct sealed_list sealed; /* of the days among them */
 };
 
 static bool has_table(sqlite3 *db, const char *name)
@@ -84,8 +94,17 @@ static int span_wanted(const struct looking *l, const struct store_segment *s, s
 	return info->from_ns < l->to_ns && info->to_ns > l->from_ns;
 }
 
-/* `day`: its name if it is a sealed day, NULL. */
-static void look_at(struct looking *l, const char *path, const char *day, struct looked *x)
+static bool may_stay_open(struct looking *l)
+{
+	size_t left = __atomic_load_n(&l->keep, __ATOMIC_RELAXED);
+
+	while (left && !__atomic_compare_exchange_n(&l->keep, &left, left - 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return left;
+}
+
+/* `day`: its name if it is a sealed day, NULL; then `sealed` gets what it holds. */
+static void look_at(struct looking *l, const char *path, const char *day, struct sealed_list *sealed, struct looked *x)
 {
 	struct store_segment *s = NULL;
 
@@ -103,13 +122,11 @@ static void look_at(struct looking *l, const char *path, const char *day, struct
 	}
 	x->rc = span_wanted(l, s, &x->info);
 	if (day)
-		sealed_add(&l->sealed, s->db, day);
-	if (x->rc > 0 && l->keep) {
-		l->keep--;
+		sealed_add(sealed, s->db, day);
+	if (x->rc > 0 && may_stay_open(l))
 		x->info.open = s;
-	} else {
+	else
 		store_segment_close(s);
-	}
 }
 
 static int no_store(const char *dir, int error, struct err *e)
@@ -125,10 +142,12 @@ static int no_store(const char *dir, int error, struct err *e)
 }
 
 /* A damaged file costs itself only; a newer one is refused. */
-static int take_looked(struct looking *l, const char *name, struct looked *x, struct store_segment_info *info, size_t *n,
-		       struct err *e)
+static int take_looked(const struct part p[2], size_t i, struct store_segment_info *info, size_t *n, struct err *e)
 {
-	if (x->rc && sealed_by(&l->sealed, l->dir, name)) { /* it may be gone by now */
+	const char *dir = p->l->dir, *name = p->names[i];
+	struct looked *x = &p->x[i];
+
+	if (x->rc && (sealed_by(&p[0].sealed, dir, name) || sealed_by(&p[1].sealed, dir, name))) { /* it may be gone by now */
 		store_segment_close(x->info.open);
 		return 0;
 	}
@@ -144,25 +163,41 @@ static int take_looked(struct looking *l, const char *name, struct looked *x, st
 	return 0;
 }
 
+static void look_at_part(void *ctx)
+{
+	struct part *p = ctx;
+	char path[PATH_MAX];
+
+	for (size_t i = p->first; i < p->n_names; i += 2) {
+		snprintf(path, sizeof(path), "%s/%s", p->l->dir, p->names[i]);
+		look_at(p->l, path, folder_is_day_name(p->names[i]) ? p->names[i] : NULL, &p->sealed, &p->x[i]);
+	}
+}
+
 static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_t n_names, struct store_segment_info *info, size_t *n,
 		       struct err *e)
 {
-	struct looked *x = mem_array(n_names, sizeof(*x));
-	char path[PATH_MAX];
+	cleanup_free struct looked *x = mem_array(n_names, sizeof(*x));
+	struct part p[2] = {
+		{.l = l, .names = names, .first = 0, .n_names = n_names, .x = x},
+		{.l = l, .names = names, .first = 1, .n_names = n_names, .x = x},
+	};
+	struct beside other;
 	int rc = 0;
 
-	for (size_t i = 0; i < n_names; i++) {
-		snprintf(path, sizeof(path), "%s/%s", l->dir, names[i]);
-		look_at(l, path, folder_is_day_name(names[i]) ? names[i] : NULL, &x[i]);
-	}
+	if (n_names > 1)
+		beside_begin(&other, look_at_part, &p[1]);
+	look_at_part(&p[0]);
+	if (n_names > 1)
+		beside_end(&other);
 	for (size_t i = 0; i < n_names; i++) {
 		if (!rc)
-			rc = take_looked(l, names[i], &x[i], info, n, e);
+			rc = take_looked(p, i, info, n, e);
 		else
 			store_segment_close(x[i].info.open);
 	}
-	sealed_release(&l->sealed);
-	free(x);
+	sealed_release(&p[0].sealed);
+	sealed_release(&p[1].sealed);
 	return rc;
 }
 
@@ -184,7 +219,7 @@ static int look_at_file(struct looking *l, struct store_segment_info **info, siz
 {
 	struct looked x;
 
-	look_at(l, l->dir, NULL, &x);
+	look_at(l, l->dir, NULL, NULL, &x);
 	if (x.rc < 0) {
 		if (e)
 			*e = x.why;

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dictnames: images, functions and frames of a dictionary; see dictrows.h. Missing rows stay zeroed. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/beside.h"
+#include "schema/base/mem.h"
+#include "schema/store/dictrows.h"
+
+#define WORTH_IT 4096 /* frames: less is read sooner than a second connection is there */
+
+struct function {
+	const char *name, *file;
+	uint32_t line;
+};
+
+struct functions {
+	struct function *items;
+	size_t n;
+	const char **source;   /* by source.id: many functions share one */
+	size_t n_sources;
+};
+
+static void image_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+{
+	(void)ctx;
+	s->images[id] = (struct store_image_row){
+		.kind = (enum store_image_kind)dictrows_id(st, 1, STORE_IMAGE_UNKNOWN + 1),
+		.name = dictrows_text(s, st, 2), .path = dictrows_text(s, st, 3), .build_id = dictrows_text(s, st, 4),
+	};
+}
+
+static void source_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+{
+	struct functions *f = ctx;
+
+	f->source[id] = dictrows_text(s, st, 1);
+}
+
+/* Its file stands in the table of sources, or with it. */
+static void function_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+{
+	struct functions *f = ctx;
+	const char *file = f->source[dictrows_id(st, 4, f->n_sources)];
+
+	f->items[id] = (struct function){dictrows_text(s, st, 1), file ? file : dictrows_text(s, st, 3), dictrows_u32(st, 2)};
+}
+
+/* `old`: no sources yet. */
+static int load_functions(struct store_segment *s, struct functions *f, bool old, struct err *e)
+{
+	int rc = dictrows_slots(s, "SELECT max(id) FROM function", &f->n, e);
+
+	if (!rc)
+		rc = dictrows_slots(s, old ? "SELECT 0" : "SELECT max(id) FROM source", &f->n_sources, e);
+	if (rc)
+		return rc;
+	f->items = mem_array(f->n, sizeof(*f->items));
+	f->source = mem_array(f->n_sources, sizeof(*f->source));
+	if (!old)
+		rc = dictrows_each(s, "SELECT id, path FROM source", f->n_sources, source_row, f, e);
+	if (!rc)
+		rc = dictrows_each(s, old ? "SELECT id, name, line, file, 0 FROM function" :
+				       "SELECT id, name, line, file, source FROM function", f->n, function_row, f, e);
+	return rc;
+}
+
+static const char *unnamed(struct store_segment *s, uint32_t image, uint64_t offset)
+{
+	const char *module = image ? s->images[image].name : "";
+	char hex[24];
+	char *name;
+	const char *kept;
+	size_t len;
+
+	len = (size_t)snprintf(hex, sizeof(hex), "+0x%llx", (unsigned long long)offset);
+	if (!*module)
+		module = "[unknown]";
+	name = mem_alloc(strlen(module) + len + 1);
+	memcpy(name, module, strlen(module));
+	memcpy(name + strlen(module), hex, len + 1);
+	kept = dictrows_keep(&s->strings, name, strlen(name));
+	free(name);
+	return kept;
+}
+
+static void frame_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+{
+	const struct functions *fs = ctx;
+	uint32_t function = dictrows_id(st, 3, fs->n);
+	const struct function *f = &fs->items[function];
+	struct store_frame_row r = {
+		.image = dictrows_id(st, 1, s->dict.n_images),
+		.offset = (uint64_t)sqlite3_column_int64(st, 2),
+		.line = dictrows_u32(st, 4),
+		.outer = dictrows_id(st, 6, s->dict.n_frames),
+		.inlined = sqlite3_column_int(st, 5) & 1,
+		.folded = sqlite3_column_int(st, 5) & 2,
+	};
+	bool named = f->name && *f->name;
+
+	r.function = named ? function : 0;
+	r.name = named ? f->name : unnamed(s, r.image, r.offset);
+	r.file = named ? f->file : "";
+	r.function_line = named ? f->line : 0;
+	s->frames[id] = r;
+}
+
+static int load_frames(struct store_segment *s, struct err *e)
+{
+	bool old = reading_number(s->db, "SELECT value FROM meta WHERE key = 'schema_version'", 0) < DICT_LINES_SINCE;
+	struct functions f = {0};
+	size_t n_images = 0, n = 0;
+	int rc = dictrows_slots(s, "SELECT max(id) FROM image", &n_images, e);
+
+	if (!rc)
+		rc = dictrows_slots(s, "SELECT max(id) FROM frame", &n, e);
+	if (rc)
+		return rc;
+	s->images = mem_array(n_images, sizeof(*s->images));
+	for (size_t i = 0; i < n_images; i++)
+		s->images[i] = (struct store_image_row){.name = "", .path = "", .build_id = ""};
+	s->frames = mem_array(n, sizeof(*s->frames));
+	for (size_t i = 0; i < n; i++)
+		s->frames[i] = (struct store_frame_row){.name = "[unknown]", .file = ""};
+	s->dict.n_images = n_images;
+	s->dict.n_frames = n;
+	rc = dictrows_each(s, "SELECT id, kind, name, path, build_id FROM image", n_images, image_row, NULL, e);
+	if (!rc)
+		rc = load_functions(s, &f, old, e);
+	if (!rc)
+		rc = dictrows_each(s, old ? "SELECT id, image, offset, function, line, flags, 0 FROM frame" :
+				       "SELECT id, image, offset, function, line, flags, outer FROM frame", n, frame_row,
+			      &f, e);
+	free(f.items);
+	free(f.source);
+	return rc;
+}
+
+/* --- beside --- */
+
+struct dictnames {
+	struct store_segment *s;
+	struct store_segment part; /* what is read in the thread, and its connection */
+	struct beside thread;
+	bool begun;
+	int64_t sealed_ns;
+	int rc;
+};
+
+static int64_t sealed_at(sqlite3 *db)
+{
+	return reading_number(db, "SELECT value FROM meta WHERE key = 'sealed_ns'", 0);
+}
+
+/* A day that was sealed again since it was opened is another file, with other ids. */
+static void load_part(void *ctx)
+{
+	struct dictnames *d = ctx;
+	struct err unsaid = {0}; /* it is read again, then it is */
+
+	d->rc = reading_open(d->part.path, &d->part.db, &unsaid);
+	if (d->rc)
+		return;
+	d->part.snapshot = sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
+	d->rc = sealed_at(d->part.db) == d->sealed_ns ? load_frames(&d->part, &unsaid) : -EAGAIN;
+	sqlite3_close(d->part.db); /* ends what it began */
+	d->part.db = NULL;
+}
+
+struct dictnames *dictnames_begin(struct store_segment *s)
+{
+	struct dictnames *d = mem_alloc(sizeof(*d));
+
+	d->s = s;
+	d->begun = reading_number(s->db, "SELECT max(id) FROM frame", 0) >= WORTH_IT;
+	if (!d->begun)
+		return d;
+	d->sealed_ns = sealed_at(s->db);
+	d->part.path = s->path;
+	beside_begin(&d->thread, load_part, d);
+	return d;
+}
+
+static void take_part(struct store_segment *s, struct store_segment *part)
+{
+	s->images = part->images;
+	s->frames = part->frames;
+	s->dict.n_images = part->dict.n_images;
+	s->dict.n_frames = part->dict.n_frames;
+	dictrows_strings_move(&s->strings, &part->strings);
+}
+
+static void drop_part(struct store_segment *part)
+{
+	free(part->images);
+	free(part->frames);
+	dictrows_strings_free(&part->strings);
+}
+
+int dictnames_end(struct dictnames *d, struct err *e)
+{
+	bool done = false;
+	int rc = 0;
+
+	if (d->begun) {
+		beside_end(&d->thread);
+		done = !d->rc;
+	}
+	if (done) {
+		take_part(d->s, &d->part);
+	} else {
+		drop_part(&d->part);
+		rc = load_frames(d->s, e);
+	}
+	free(d);
+	return rc;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dictrows: rows of a dictionary's tables into arrays by id. The file may be a stranger's: ids are checked against what a file of
+ * its size can hold, references against the arrays. Private to dictionary.c and dictnames.c.
+ */
+#ifndef SONDE_STORE_DICTROWS_H
+#define SONDE_STORE_DICTROWS_H
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/store/reading.h"
+
+#define DICT_LINES_SINCE 3 /* schema version: sources, inlined functions */
+
+/* A copy that lives as long as the segment. */
+const char *dictrows_keep(struct strings **list, const char *s, size_t len);
+const char *dictrows_text(struct store_segment *s, sqlite3_stmt *st, int col); /* never NULL */
+uint32_t dictrows_u32(sqlite3_stmt *st, int col);          /* 0 if it is none */
+uint32_t dictrows_id(sqlite3_stmt *st, int col, size_t n); /* of a table with `n` slots; 0 if it is not */
+/* The list of `from` goes to `to`. */
+void dictrows_strings_move(struct strings **to, struct strings **from);
+void dictrows_strings_free(struct strings **list);
+/* Room for all ids of a table, of which `sql` asks for the largest. */
+int dictrows_slots(struct store_segment *s, const char *sql, size_t *n, struct err *e);
+/* One table: `sql` gives id first; row(s, st, id, ctx) for each id in range. */
+int dictrows_each(struct store_segment *s, const char *sql, size_t n,
+		  void (*row)(struct store_segment *, sqlite3_stmt *, uint32_t id, void *ctx), void *ctx, struct err *e);
+
+/*
+ * Images, functions, frames (dictnames.c): where there are many, in a thread with a connection of its own. What it reads is as
+ * old as the segment's snapshot, or newer, if that has begun. Each begin needs an end, which fills them in.
+ */
+struct dictnames;
+struct dictnames *dictnames_begin(struct store_segment *s);
+int dictnames_end(struct dictnames *d, struct err *e);
+
+#endif
