@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff: two folds into one tree. Strings of two folds are equal by content, not by pointer. */
+/* diff: see the header. */
 #include "tools/diff.h"
 
 #include <errno.h>
@@ -13,9 +13,6 @@
 #include "tools/diff_parts.h"
 #include "tools/fold_kind.h"
 
-static const struct fold_frame NO_STACK = {.name = "[no stack]", .module = "", .module_path = "", .build_id = "", .file = "",
-					   .named = true, .origin = FOLD_UNKNOWN};
-
 static bool is_gauge(const struct fold *f)
 {
 	return f->kind->class == STORE_GAUGE;
@@ -28,90 +25,6 @@ static bool has_modules(const struct fold *f)
 		if (*f->frames[i].module)
 			return true;
 	return false;
-}
-
-static uint32_t function_of(struct diffing *d, const struct fold_frame *fr)
-{
-	uint64_t h = hash_str(HASH_SEED, fr->name), i;
-
-	if (!d->pub.names_only)
-		h = hash_str(h, fr->module);
-	for (; idmap_get(&d->function_of, h, &i); h = hash_u64(h, 1)) {
-		struct diff_function *f = &d->pub.functions[i];
-
-		if (!strcmp(f->frame->name, fr->name) && (d->pub.names_only || !strcmp(f->frame->module, fr->module))) {
-			f->inlined &= fr->inlined;
-			return (uint32_t)i;
-		}
-	}
-	mem_grow(d->pub.functions, d->pub.n_functions, d->cap_functions);
-	idmap_set(&d->function_of, h, d->pub.n_functions);
-	d->pub.functions[d->pub.n_functions] = (struct diff_function){.frame = fr, .inlined = fr->inlined};
-	return (uint32_t)d->pub.n_functions++;
-}
-
-static uint32_t node_below(struct diffing *d, uint32_t parent, uint32_t function)
-{
-	uint32_t node = childmap_find(&d->children, parent, function);
-
-	if (node)
-		return node;
-	mem_grow(d->pub.nodes, d->pub.n_nodes, d->cap_nodes);
-	node = (uint32_t)d->pub.n_nodes++;
-	d->pub.nodes[node] = (struct diff_node){.function = function, .parent = parent, .depth = d->pub.nodes[parent].depth + 1};
-	childmap_add(&d->children, parent, function, node);
-	return node;
-}
-
-static void take_fold(struct diffing *d, int side, const struct fold *f)
-{
-	uint32_t *functions = mem_array(f->n_frames + 1, sizeof(*functions)); /* + 1, 0: not met yet */
-	uint32_t *node = d->node[side] = mem_array(f->n_nodes + 1, sizeof(*node));
-	uint64_t means = d->pub.side[side].means;
-
-	for (size_t i = 0; i < f->n_nodes; i++) {
-		const struct fold_node *from = &f->nodes[i];
-		uint32_t to = 0;
-
-		if (i && !functions[from->frame])
-			functions[from->frame] = function_of(d, &f->frames[from->frame]) + 1;
-		if (i)
-			to = node_below(d, node[from->parent], functions[from->frame] - 1);
-		node[i] = to;
-		if (!i && from->self_samples) /* of its own: stands below it here */
-			to = d->no_stack = node_below(d, 0, function_of(d, &NO_STACK));
-		d->pub.nodes[to].self_ns[side] += from->self_ns / means;
-		d->pub.nodes[to].self_samples[side] += from->self_samples / means;
-	}
-	free(functions);
-}
-
-static void sum_up(struct diffing *d)
-{
-	for (size_t i = d->pub.n_nodes; i-- > 0;) {
-		struct diff_node *n = &d->pub.nodes[i], *up = &d->pub.nodes[n->parent];
-
-		for (int s = 0; s < 2; s++) {
-			n->total_ns[s] += n->self_ns[s];
-			n->total_samples[s] += n->self_samples[s];
-			if (!i)
-				continue;
-			up->total_ns[s] += n->total_ns[s];
-			up->total_samples[s] += n->total_samples[s];
-		}
-	}
-}
-
-static void find_outer(struct diffing *d)
-{
-	d->outer = mem_array(d->pub.n_nodes, sizeof(*d->outer));
-	for (uint32_t i = 0; i < d->pub.n_nodes; i++) {
-		uint32_t up = i ? d->pub.nodes[i].parent : 0;
-
-		while (up && d->pub.nodes[up].function != d->pub.nodes[i].function)
-			up = d->pub.nodes[up].parent;
-		d->outer[i] = !up;
-	}
 }
 
 static void sum_functions(struct diffing *d)
@@ -161,12 +74,13 @@ static void set_values(struct diff *d)
 static void release_parts(struct diffing *d)
 {
 	idmap_release(&d->function_of);
-	childmap_release(&d->children);
-	idmap_release(&d->edge_of);
 	for (int s = 0; s < 2; s++) {
 		free(d->node[s]);
 		d->node[s] = NULL;
 	}
+	free(d->place);
+	free(d->end);
+	free(d->at);
 	free(d->outer);
 	free(d->edge);
 	free(d->edges);
@@ -200,13 +114,10 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 		return -EINVAL;
 	}
 	d->pub.names_only = !has_modules(before) || !has_modules(after);
-	function_of(d, &before->frames[0]);
-	mem_grow(d->pub.nodes, d->pub.n_nodes, d->cap_nodes);
-	d->pub.nodes[d->pub.n_nodes++] = (struct diff_node){0};
-	take_fold(d, DIFF_BEFORE, before);
-	take_fold(d, DIFF_AFTER, after);
-	sum_up(d);
-	find_outer(d);
+	diff_nodes_make(d);
+	diff_nodes_sum(d);
+	diff_preorder_make(d);
+	diff_outer_find(d);
 	sum_functions(d);
 	set_values(&d->pub);
 	diff_edges_make(d);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_parts: what diff.c (two trees into one), diff_series.c (sums by slice) and diff_test.c (the statistics) share. */
+/*
+ * diff_parts: what diff.c (the steps), diff_nodes.c (two trees into one), diff_series.c (sums by slice) and diff_test.c (the
+ * statistics) share.
+ */
 #ifndef SONDE_TOOLS_DIFF_PARTS_H
 #define SONDE_TOOLS_DIFF_PARTS_H
 
 #include "schema/base/idmap.h"
-#include "tools/childmap.h"
 #include "tools/diff.h"
 
 #define DIFF_NONE UINT32_MAX
@@ -12,10 +14,11 @@
 struct diffing {
 	struct diff pub;          /* first: diff_free finds the rest by it */
 	size_t cap_functions, cap_nodes, cap_callers;
-	struct idmap function_of, edge_of;
-	struct childmap children; /* of nodes, by function */
+	struct idmap function_of; /* strings of two folds are equal by content, not by pointer */
 	uint32_t *node[2];        /* of each node of a fold: the node here */
 	uint32_t no_stack;        /* the node of stacks without frames, if there are any */
+	uint32_t *place, *end;    /* of each node: where it comes depth first; behind its last callee, there */
+	uint32_t *at;             /* which node comes there */
 	bool *outer;              /* of each node: no ancestor is the same function */
 	uint32_t *edge;           /* of each node: its edge, DIFF_NONE where it has none */
 	struct diff_edge {
@@ -24,14 +27,20 @@ struct diffing {
 		uint32_t row;     /* in `edges_series`, DIFF_NONE: not looked at */
 	} *edges;
 	size_t n_edges, cap_edges;
-	/* by row and slice (those of before, then those of after): as summed, times the column's scale in the unit of the diff */
-	size_t columns, stride;   /* a row takes `stride` */
+	/* by row and slice (those of before from 0 on, those of after from `second` on): as summed, times the column's scale in
+	 * the unit of the diff */
+	size_t second, stride;    /* a row takes `stride` */
 	int64_t *column_from;     /* when each begins */
 	double *column_scale;
 	double *self_series, *total_series, *edge_series;
 	size_t n_edge_rows;
 };
 
+/* Nodes of both, parents before children, their own sums and those of the root's stack; then totals, places, `outer`. */
+void diff_nodes_make(struct diffing *d);
+void diff_nodes_sum(struct diffing *d);
+void diff_preorder_make(struct diffing *d);
+void diff_outer_find(struct diffing *d);
 /* Pairs worth a test get a row. */
 void diff_edges_make(struct diffing *d);
 /* Fill in columns and series; false where a side has too few slices for them. */

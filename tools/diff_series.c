@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_series: each function's self and total by slice, on both sides: a row of columns each. The tree is walked depth
- * first; what the cells of a node say of its slices goes up to its callers with what its callees brought, a row for each
- * caller that is not done yet. Sums are of whole numbers, exact below 2^53: their order does not matter.
+ * diff_series: each function's self and total by slice, on both sides: a row of columns each. What the cells say of nodes is
+ * put in the order in which these come depth first: those of all that a node calls are one stretch. Of a node with few, each goes to
+ * its function; where there are many, a row is summed up from what its callees brought. Sums are of whole numbers, exact
+ * below 2^53: their order does not matter.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/beside.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/diff_parts.h"
@@ -17,34 +19,30 @@
 
 /* --- callers --- */
 
-static uint32_t edge_of(struct diffing *d, uint32_t caller, uint32_t function)
+/* Nodes in the order of their functions. */
+static uint32_t *by_function(const struct diffing *d)
 {
-	bool fresh;
-	uint64_t *edge = idmap_ref(&d->edge_of, (uint64_t)caller << 32 | function, &fresh);
+	cleanup_free uint32_t *next = mem_array(d->pub.n_functions + 1, sizeof(*next));
+	uint32_t *list = mem_array(d->pub.n_nodes, sizeof(*list));
 
-	if (!fresh)
-		return (uint32_t)*edge;
+	for (size_t i = 0; i < d->pub.n_nodes; i++)
+		next[d->pub.nodes[i].function + 1]++;
+	for (size_t i = 1; i <= d->pub.n_functions; i++)
+		next[i] += next[i - 1];
+	for (size_t i = 0; i < d->pub.n_nodes; i++)
+		list[next[d->pub.nodes[i].function]++] = (uint32_t)i;
+	return list;
+}
+
+static uint32_t edge_new(struct diffing *d, uint32_t caller, uint32_t function)
+{
 	mem_grow(d->edges, d->n_edges, d->cap_edges);
-	*edge = d->n_edges;
 	d->edges[d->n_edges] = (struct diff_edge){.caller = caller, .function = function, .row = DIFF_NONE};
 	return (uint32_t)d->n_edges++;
 }
 
-/* Calls from the root (a thread's first function) say nothing, nor do those of a function by itself. */
-void diff_edges_make(struct diffing *d)
+static void edge_rows_number(struct diffing *d)
 {
-	d->edge = mem_array(d->pub.n_nodes, sizeof(*d->edge));
-	idmap_reserve(&d->edge_of, d->pub.n_nodes); /* mostly a new one each */
-	for (uint32_t i = 0; i < d->pub.n_nodes; i++) {
-		const struct diff_node *n = &d->pub.nodes[i];
-
-		d->edge[i] = DIFF_NONE;
-		if (!i || !n->parent || !d->outer[i])
-			continue;
-		d->edge[i] = edge_of(d, d->pub.nodes[n->parent].function, n->function);
-		for (int s = 0; s < 2; s++)
-			d->edges[d->edge[i]].samples[s] += n->total_samples[s];
-	}
 	for (size_t i = 0; i < d->n_edges && d->n_edge_rows < EDGES_MAX; i++) {
 		struct diff_edge *x = &d->edges[i];
 
@@ -54,11 +52,34 @@ void diff_edges_make(struct diffing *d)
 	}
 }
 
+/* Calls from the root (a thread's first function) say nothing, nor do those of a function by itself. */
+void diff_edges_make(struct diffing *d)
+{
+	cleanup_free uint32_t *list = by_function(d);
+	cleanup_free uint32_t *known = mem_array(d->pub.n_functions, sizeof(*known)); /* by caller: its last edge, + 1 */
+
+	d->edge = mem_array(d->pub.n_nodes, sizeof(*d->edge));
+	for (size_t k = 0; k < d->pub.n_nodes; k++) {
+		const struct diff_node *n = &d->pub.nodes[list[k]];
+		uint32_t caller = d->pub.nodes[n->parent].function, *edge = &known[caller];
+
+		d->edge[list[k]] = DIFF_NONE;
+		if (!n->parent || !d->outer[list[k]])
+			continue;
+		if (!*edge || d->edges[*edge - 1].function != n->function)
+			*edge = edge_new(d, caller, n->function) + 1;
+		d->edge[list[k]] = *edge - 1;
+		for (int s = 0; s < 2; s++)
+			d->edges[*edge - 1].samples[s] += n->total_samples[s];
+	}
+	edge_rows_number(d);
+}
+
 /* --- columns --- */
 
 struct columns {                /* of one side */
-	size_t first, n;
-	uint32_t *of;           /* by slice: the column, DIFF_NONE: not compared */
+	size_t n;
+	uint32_t *of;           /* by slice: the column, from 0 on, DIFF_NONE: not compared */
 	double *scale;          /* by slice: from ns to the unit of the diff */
 };
 
@@ -90,7 +111,7 @@ static void columns_init(const struct diffing *d, struct columns *c, const struc
 		c->of[i] = DIFF_NONE;
 		if ((double)f->slices[i].covered_ns < (double)f->slice_ns / 2 || whole[i] <= 0)
 			continue;
-		c->of[i] = (uint32_t)(c->first + c->n++);
+		c->of[i] = (uint32_t)c->n++;
 		c->scale[i] = 1 / whole[i];
 	}
 }
@@ -98,44 +119,47 @@ static void columns_init(const struct diffing *d, struct columns *c, const struc
 /* --- sums --- */
 
 struct own {                    /* of a node itself */
+	double ns;
 	uint32_t column;
-	uint64_t ns;
 };
 
-struct summing {
+struct summing {                /* of one side */
 	struct diffing *d;
-	size_t *begin;          /* by node: its first in `own`, n_nodes + 1 of them */
+	const struct columns *c;
+	int side;
+	size_t first, width;    /* of a row of the diff: this side's part */
+	size_t *begin;          /* by place: its first in `own`, n_nodes + 1 of them */
 	struct own *own;
-	double *row;            /* of the node at hand, behind those of its callers */
+	double *rows;           /* by depth: of the node at hand and its callers, as far as it is summed up */
 };
 
-static uint32_t node_of(const struct diffing *d, int side, const struct fold_cell *cell)
-{
-	return cell->node ? d->node[side][cell->node] : d->no_stack;
-}
-
-/* Cells of both sides by node: counted, then put in their places. */
-static void own_init(struct summing *s, const struct columns c[2])
+static uint32_t place_of(const struct summing *s, const struct fold_cell *cell)
 {
 	const struct diffing *d = s->d;
-	const struct fold *const f[2] = {d->pub.side[0].f, d->pub.side[1].f};
-	cleanup_free size_t *next = mem_array(d->pub.n_nodes + 1, sizeof(*next));
 
-	s->begin = mem_array(d->pub.n_nodes + 1, sizeof(*s->begin));
-	for (int side = 0; side < 2; side++)
-		for (size_t i = 0; i < f[side]->n_cells; i++)
-			s->begin[node_of(d, side, &f[side]->cells[i]) + 1] += c[side].of[f[side]->cells[i].slice] != DIFF_NONE;
-	for (size_t i = 0; i < d->pub.n_nodes; i++)
+	return d->place[cell->node ? d->node[s->side][cell->node] : d->no_stack];
+}
+
+/* Cells by place: counted, then put there. */
+static void own_init(struct summing *s)
+{
+	const struct fold *f = s->d->pub.side[s->side].f;
+	const size_t n = s->d->pub.n_nodes;
+	cleanup_free size_t *next = mem_array(n + 1, sizeof(*next));
+
+	s->begin = mem_array(n + 1, sizeof(*s->begin));
+	for (size_t i = 0; i < f->n_cells; i++)
+		s->begin[place_of(s, &f->cells[i]) + 1] += s->c->of[f->cells[i].slice] != DIFF_NONE;
+	for (size_t i = 0; i < n; i++)
 		next[i + 1] = s->begin[i + 1] += s->begin[i];
-	s->own = mem_array(s->begin[d->pub.n_nodes] + 1, sizeof(*s->own));
-	for (int side = 0; side < 2; side++)
-		for (size_t i = 0; i < f[side]->n_cells; i++) {
-			const struct fold_cell *cell = &f[side]->cells[i];
-			uint32_t column = c[side].of[cell->slice];
+	s->own = mem_array(s->begin[n] + 1, sizeof(*s->own));
+	for (size_t i = 0; i < f->n_cells; i++) {
+		const struct fold_cell *cell = &f->cells[i];
+		uint32_t column = s->c->of[cell->slice];
 
-			if (column != DIFF_NONE)
-				s->own[next[node_of(d, side, cell)]++] = (struct own){column, cell->ns};
-		}
+		if (column != DIFF_NONE)
+			s->own[next[place_of(s, cell)]++] = (struct own){(double)cell->ns, column};
+	}
 }
 
 static void add_row(double *restrict to, const double *restrict from, size_t n)
@@ -145,96 +169,105 @@ static void add_row(double *restrict to, const double *restrict from, size_t n)
 			to[i + k] += from[i + k];
 }
 
-/* It has nothing of its own, and one callee: their rows are the same one. */
-static bool shares_row(const struct summing *s, uint32_t node)
+static void add_cells(const struct summing *s, double *to, uint32_t from_place, uint32_t to_place)
 {
-	return s->d->children.nodes[node].n == 1 && s->begin[node] == s->begin[node + 1];
+	for (size_t i = s->begin[from_place]; i < s->begin[to_place]; i++)
+		to[s->own[i].column] += s->own[i].ns;
 }
 
-static void enter(struct summing *s, uint32_t node)
+/* A row of its own is worth it. */
+static bool is_large(const struct summing *s, uint32_t node)
 {
-	struct diffing *d = s->d;
-	double *self = d->self_series + d->pub.nodes[node].function * d->stride;
-
-	if (node && !shares_row(s, d->pub.nodes[node].parent)) {
-		s->row += d->stride;
-		memset(s->row, 0, d->stride * sizeof(*s->row));
-	}
-	for (size_t i = s->begin[node]; i < s->begin[node + 1]; i++) {
-		s->row[s->own[i].column] += (double)s->own[i].ns;
-		self[s->own[i].column] += (double)s->own[i].ns;
-	}
+	return s->begin[s->d->end[node]] - s->begin[s->d->place[node]] > s->width / 2;
 }
 
-static void leave(struct summing *s, uint32_t node)
+/* All of it, from the row that has it if there is one. */
+static void add_total(const struct summing *s, uint32_t node, const double *row, double *to)
 {
-	struct diffing *d = s->d;
+	if (row)
+		add_row(to, row, s->width);
+	else
+		add_cells(s, to, s->d->place[node], s->d->end[node]);
+}
+
+static double *part_of(const struct summing *s, double *series, size_t row)
+{
+	return series + row * s->d->stride + s->first;
+}
+
+/* What it calls is done. */
+static void sum_node(const struct summing *s, uint32_t node)
+{
+	const struct diffing *d = s->d;
 	const struct diff_node *n = &d->pub.nodes[node];
-	uint32_t edge = d->edge[node] == DIFF_NONE ? DIFF_NONE : d->edges[d->edge[node]].row;
+	uint32_t edge = d->edge[node] == DIFF_NONE ? DIFF_NONE : d->edges[d->edge[node]].row, place = d->place[node];
+	double *row = is_large(s, node) ? s->rows + n->depth * s->width : NULL;
 
+	if (row)
+		add_cells(s, row, place, place + 1);
+	add_cells(s, part_of(s, d->self_series, n->function), place, place + 1);
 	if (d->outer[node])
-		add_row(d->total_series + n->function * d->stride, s->row, d->stride);
+		add_total(s, node, row, part_of(s, d->total_series, n->function));
 	if (edge != DIFF_NONE)
-		add_row(d->edge_series + edge * d->stride, s->row, d->stride);
-	if (!node || shares_row(s, n->parent))
-		return;
-	add_row(s->row - d->stride, s->row, d->stride);
-	s->row -= d->stride;
+		add_total(s, node, row, part_of(s, d->edge_series, edge));
+	if (node && is_large(s, n->parent))
+		add_total(s, node, row, s->rows + (n->depth - 1) * s->width);
+	if (row)
+		memset(row, 0, s->width * sizeof(*row)); /* for the next one of this depth */
 }
 
-static void walk(struct summing *s)
+static void sum_side(void *ctx)
 {
-	const struct childmap_node *tree = s->d->children.nodes;
-	uint32_t at = 0;
+	struct summing *s = ctx;
+	uint32_t depth = 0;
 
-	enter(s, at);
-	for (;;) {
-		if (tree[at].first) {
-			at = tree[at].first;
-			enter(s, at);
-			continue;
-		}
-		for (leave(s, at); at && !tree[at].next; leave(s, at))
-			at = s->d->pub.nodes[at].parent;
-		if (!at)
-			return;
-		at = tree[at].next;
-		enter(s, at);
-	}
+	for (size_t i = 0; i < s->d->pub.n_nodes; i++)
+		depth = s->d->pub.nodes[i].depth > depth ? s->d->pub.nodes[i].depth : depth;
+	s->rows = mem_array((depth + 1) * s->width, sizeof(*s->rows));
+	own_init(s);
+	for (size_t p = s->d->pub.n_nodes; p-- > 0;)
+		sum_node(s, s->d->at[p]);
+	free(s->rows);
+	free(s->begin);
+	free(s->own);
 }
 
+/* Each side has columns of its own: it is summed up without the other. */
 static void sum_up(struct diffing *d, const struct columns c[2])
 {
-	struct summing s = {.d = d};
-	uint32_t depth = 0;
-	double *rows;
+	struct summing s[2] = {
+		{.d = d, .c = &c[0], .side = 0, .first = 0, .width = d->second},
+		{.d = d, .c = &c[1], .side = 1, .first = d->second, .width = d->stride - d->second},
+	};
+	struct beside other;
 
-	for (size_t i = 0; i < d->pub.n_nodes; i++)
-		depth = d->pub.nodes[i].depth > depth ? d->pub.nodes[i].depth : depth;
-	rows = s.row = mem_array((depth + 1) * d->stride, sizeof(*rows));
-	own_init(&s, c);
-	if (d->pub.n_nodes > 1)
-		walk(&s);
-	free(rows);
-	free(s.begin);
-	free(s.own);
+	beside_begin(&other, sum_side, &s[1]);
+	sum_side(&s[0]);
+	beside_end(&other);
+}
+
+static size_t in_lanes(size_t n)
+{
+	return (n + LANES - 1) / LANES * LANES;
 }
 
 static void series_init(struct diffing *d, const struct columns c[2])
 {
-	d->columns = c[0].n + c[1].n;
-	d->stride = (d->columns + LANES - 1) / LANES * LANES;
-	d->column_from = mem_array(d->columns, sizeof(*d->column_from));
-	d->column_scale = mem_array(d->columns, sizeof(*d->column_scale));
+	d->second = in_lanes(c[0].n);
+	d->stride = d->second + in_lanes(c[1].n);
+	d->column_from = mem_array(d->stride, sizeof(*d->column_from));
+	d->column_scale = mem_array(d->stride, sizeof(*d->column_scale));
 	d->self_series = mem_array(d->pub.n_functions * d->stride, sizeof(double));
 	d->total_series = mem_array(d->pub.n_functions * d->stride, sizeof(double));
 	d->edge_series = mem_array(d->n_edge_rows * d->stride + 1, sizeof(double));
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < d->pub.side[side].f->n_slices; i++) {
+			size_t column = c[side].of[i] + (side ? d->second : 0);
+
 			if (c[side].of[i] == DIFF_NONE)
 				continue;
-			d->column_from[c[side].of[i]] = d->pub.side[side].f->slices[i].from_ns;
-			d->column_scale[c[side].of[i]] = c[side].scale[i];
+			d->column_from[column] = d->pub.side[side].f->slices[i].from_ns;
+			d->column_scale[column] = c[side].scale[i];
 		}
 }
 
@@ -244,7 +277,6 @@ bool diff_series_make(struct diffing *d)
 	bool enough;
 
 	columns_init(d, &c[0], d->pub.side[0].f);
-	c[1].first = c[0].n;
 	columns_init(d, &c[1], d->pub.side[1].f);
 	enough = c[0].n >= SERIES_LEAST && c[1].n >= SERIES_LEAST;
 	if (enough) {

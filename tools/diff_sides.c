@@ -8,14 +8,24 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/beside.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/fold_kind.h"
 #include "tools/import.h"
+#include "tools/reading.h"
 
 struct instant {
 	char text[40];
+};
+
+struct side_folding {           /* of a store; sel is NULL for a file */
+	const struct selection *sel;
+	struct fold_opts opts;
+	struct fold *fold;
+	int rc;
+	struct err e;
 };
 
 struct making {
@@ -25,7 +35,7 @@ struct making {
 	char *words[1];             /* to search for */
 	size_t n_words;
 	struct instant from, to;    /* of "before", where it is reckoned */
-	struct fold_opts opts;
+	struct side_folding folding[2];
 };
 
 static bool has_range(const struct select_args *a)
@@ -202,10 +212,11 @@ static int say_which(int side, struct err *e, int rc)
 static int side_from_file(struct making *m, int side, struct err *e)
 {
 	const struct store_kind_info *kind = m->a->type ? store_kind_named(m->a->type) : NULL;
+	struct fold_opts opts = m->a->opts;
 
-	m->opts.kind = kind ? kind->kind : 0;
+	opts.kind = kind ? kind->kind : 0;
 	m->out->label[side] = mem_strdup(m->source[side]);
-	return import_file(m->source[side], &m->opts, &m->out->fold[side], e);
+	return import_file(m->source[side], &opts, &m->out->fold[side], e);
 }
 
 static int side_select(struct making *m, int side, const struct select_args *args, struct err *e)
@@ -227,7 +238,8 @@ static int side_select(struct making *m, int side, const struct select_args *arg
 	return 0;
 }
 
-static int side_make(struct making *m, int side, struct err *e)
+/* Its fold if it is a file, else which part of which store. */
+static int side_find(struct making *m, int side, struct err *e)
 {
 	struct select_args args = *m->a->select;
 	int rc = 0;
@@ -242,15 +254,78 @@ static int side_make(struct making *m, int side, struct err *e)
 	}
 	if (!rc)
 		rc = side_select(m, side, &args, e);
-	if (!rc && side == DIFF_BEFORE && m->out->sel[DIFF_AFTER]) /* mostly the same ones: their dictionaries are read */
-		select_segments_take(m->out->sel[side], m->out->sel[DIFF_AFTER]);
-	if (!rc)
-		rc = fold_kind_of(m->a->type, m->out->sel[side], &m->opts, e);
-	if (!rc && !m->opts.kind && side == DIFF_BEFORE)
-		m->opts.kind = m->out->fold[DIFF_AFTER]->kind->kind;
-	if (!rc)
-		rc = fold_make(m->out->sel[side], &m->opts, &m->out->fold[side], e);
+	if (!rc) {
+		m->folding[side] = (struct side_folding){.sel = m->out->sel[side], .opts = m->a->opts};
+		rc = fold_kind_of(m->a->type, m->out->sel[side], &m->folding[side].opts, e);
+	}
 	return say_which(side, e, rc);
+}
+
+/* --- their folds --- */
+
+static void side_fold(void *ctx)
+{
+	struct side_folding *x = ctx;
+
+	x->rc = fold_make(x->sel, &x->opts, &x->fold, &x->e);
+	select_segments_close(x->sel);
+}
+
+static int side_take(struct making *m, int side, struct err *e)
+{
+	struct side_folding *x = &m->folding[side];
+
+	if (x->rc && e)
+		*e = x->e;
+	m->out->fold[side] = x->fold;
+	return say_which(side, e, x->rc);
+}
+
+/* What was taken to be CPU time is of the other side's kind. */
+static int fold_again(struct making *m, enum store_kind kind, struct err *e)
+{
+	struct side_folding *x = &m->folding[DIFF_BEFORE];
+
+	fold_free(x->fold);
+	x->fold = NULL;
+	x->e = (struct err){0};
+	x->opts.kind = kind;
+	side_fold(x);
+	return side_take(m, DIFF_BEFORE, e);
+}
+
+/* Both at once, each with files of its own. Where no kind was asked for, it is that of what comes after. */
+static int sides_fold(struct making *m, struct err *e)
+{
+	struct side_folding *before = &m->folding[DIFF_BEFORE], *after = &m->folding[DIFF_AFTER];
+	const bool asked = before->sel && before->opts.kind;
+	enum store_kind kind = STORE_KIND_CPU;
+	struct beside other;
+	int rc = 0;
+
+	if (m->out->fold[DIFF_AFTER])
+		kind = m->out->fold[DIFF_AFTER]->kind->kind;
+	if (before->sel && !asked)
+		before->opts.kind = kind;
+	reading_begin(1);
+	if (before->sel && after->sel)
+		beside_begin(&other, side_fold, before);
+	else if (before->sel)
+		side_fold(before);
+	if (after->sel) {
+		side_fold(after);
+		rc = side_take(m, DIFF_AFTER, e);
+	}
+	if (before->sel && after->sel)
+		beside_end(&other);
+	reading_end();
+	if (before->sel)
+		m->out->fold[DIFF_BEFORE] = before->fold;
+	if (!before->sel || rc)
+		return rc;
+	if (!asked && m->out->fold[DIFF_AFTER]->kind->kind != kind)
+		return fold_again(m, m->out->fold[DIFF_AFTER]->kind->kind, e);
+	return side_take(m, DIFF_BEFORE, e);
 }
 
 static int check_one_baseline(const struct diff_side_args *a, struct err *e)
@@ -264,19 +339,18 @@ static int check_one_baseline(const struct diff_side_args *a, struct err *e)
 
 int diff_sides_make(const struct diff_side_args *a, struct diff_sides *out, struct err *e)
 {
-	struct making m = {.a = a, .out = out, .source = {a->before, a->after}, .opts = a->opts};
+	struct making m = {.a = a, .out = out, .source = {a->before, a->after}};
 	int rc = check_one_baseline(a, e);
 
 	*out = (struct diff_sides){0};
 	if (!rc)
 		rc = take_words(&m, e);
 	if (!rc)
-		rc = side_make(&m, DIFF_AFTER, e);
+		rc = side_find(&m, DIFF_AFTER, e);
 	if (!rc)
-		rc = side_make(&m, DIFF_BEFORE, e);
-	for (int i = 0; i < 2; i++)
-		if (out->sel[i])
-			select_segments_close(out->sel[i]);
+		rc = side_find(&m, DIFF_BEFORE, e);
+	if (!rc)
+		rc = sides_fold(&m, e);
 	if (rc)
 		diff_sides_release(out);
 	return rc;

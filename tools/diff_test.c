@@ -46,7 +46,7 @@ static void by_slices(const struct diffing *d, const double *row, const uint64_t
 	for (size_t i = 0; i < n_a; i++)
 		a[i] = row[i] * d->column_scale[i];
 	for (size_t i = 0; i < n_b; i++)
-		b[i] = row[n_a + i] * d->column_scale[n_a + i];
+		b[i] = row[d->second + i] * d->column_scale[d->second + i];
 	stats_welch(a, n_a, unit_of(&d->pub, 0, ns, samples), b, n_b, unit_of(&d->pub, 1, ns, samples), &s);
 	*t = (struct test){.p = s.p, .se = s.se, .df = s.df};
 	if (!samples[0] || !samples[1])
@@ -235,13 +235,17 @@ static bool in_one_row(const struct diff *d)
 static void find_since(struct diffing *d, struct diff_function *f, const double *row, const struct diff_value *v)
 {
 	double x[2 * DIFF_SLICES], unit = unit_of(&d->pub, 1, v->ns, v->samples);
-	size_t first = in_one_row(&d->pub) ? 0 : d->pub.side[0].n_slices, n = 0;
+	size_t n = 0, of_before = in_one_row(&d->pub) ? d->pub.side[0].n_slices : 0, at;
 	struct stats_shift s;
 
-	for (size_t i = first; i < d->columns; i++)
+	for (size_t i = 0; i < of_before; i++)
 		x[n++] = row[i] * d->column_scale[i];
-	if (stats_find_shift(x, n, unit, &s) && s.p <= SHIFT_ALPHA && (s.after > s.before) == (v->v[1] > v->v[0]))
-		f->since_ns = d->column_from[first + s.at];
+	for (size_t i = d->second; i < d->second + d->pub.side[1].n_slices; i++)
+		x[n++] = row[i] * d->column_scale[i];
+	if (!stats_find_shift(x, n, unit, &s) || s.p > SHIFT_ALPHA || (s.after > s.before) != (v->v[1] > v->v[0]))
+		return;
+	at = s.at < of_before ? s.at : d->second + s.at - of_before;
+	f->since_ns = d->column_from[at];
 }
 
 void diff_test(struct diffing *d)

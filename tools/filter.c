@@ -132,15 +132,17 @@ int filters_add(struct filters *f, enum filter_kind kind, const char *value, str
 static const char *user_name(const struct filters *f, uint32_t uid)
 {
 	struct filters *cache = (struct filters *)f;
-	const struct passwd *pw;
+	struct passwd pw, *found = NULL;
+	char strings[4096];
 	size_t i;
 
 	for (i = 0; i < f->n_users; i++)
 		if (f->users[i].uid == uid)
 			return f->users[i].name;
-	pw = getpwuid(uid);
+	if (getpwuid_r(uid, &pw, strings, sizeof(strings), &found))
+		found = NULL;
 	mem_grow(cache->users, cache->n_users, cache->cap_users);
-	cache->users[cache->n_users++] = (struct user){uid, mem_strdup(pw ? pw->pw_name : "")};
+	cache->users[cache->n_users++] = (struct user){uid, mem_strdup(found ? pw.pw_name : "")};
 	return cache->users[cache->n_users - 1].name;
 }
 

@@ -77,11 +77,22 @@ static void *watcher(void *ctx)
 	return NULL;
 }
 
+/* Readings of several threads may overlap: one is begun before the others, and ends behind them. */
+static unsigned count(int more)
+{
+	unsigned now;
+
+	pthread_mutex_lock(&lock);
+	now = depth += (unsigned)more;
+	pthread_mutex_unlock(&lock);
+	return now;
+}
+
 void reading_begin(size_t files)
 {
 	sigset_t all, was;
 
-	if (depth++ || quiet)
+	if (count(1) != 1 || quiet)
 		return;
 	at = 0;
 	of = files;
@@ -95,16 +106,14 @@ void reading_begin(size_t files)
 
 void reading_file(size_t nth)
 {
-	if (depth != 1)
-		return;
 	pthread_mutex_lock(&lock);
-	at = nth;
+	at = depth == 1 ? nth : at;
 	pthread_mutex_unlock(&lock);
 }
 
 void reading_end(void)
 {
-	if (--depth || !watching)
+	if (count(-1) || !watching)
 		return;
 	pthread_mutex_lock(&lock);
 	done = true;

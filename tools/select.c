@@ -343,6 +343,21 @@ static void describe_filters(struct selection *s)
 	s->filter_text = strbuf_take(&text);
 }
 
+/* What was opened to look at it is read soon: it stays so. */
+static int find_segments(struct selection *s, struct err *e)
+{
+	int rc = store_segments_open(s->store, s->from_ns, s->to_ns, SELECT_HELD, &s->segments, &s->n_segments, e);
+
+	for (size_t i = 0; !rc && i < s->n_segments; i++) {
+		struct store_segment_info *info = &s->segments[i];
+
+		if (info->open)
+			select_open_take(s->open, info->path, info->open);
+		info->open = NULL;
+	}
+	return rc;
+}
+
 static int resolve(struct selection *s, const struct select_args *a, char *const *words, size_t n_words, bool quiet,
 		   struct err *e)
 {
@@ -352,7 +367,7 @@ static int resolve(struct selection *s, const struct select_args *a, char *const
 	if (!rc)
 		rc = resolve_range(s, a, now, e);
 	if (!rc)
-		rc = store_segments(s->store, s->from_ns, s->to_ns, &s->segments, &s->n_segments, e);
+		rc = find_segments(s, e);
 	if (!rc)
 		rc = resolve_words(s, words, n_words, quiet, e);
 	if (rc)

@@ -86,8 +86,6 @@ void select_free(struct selection *s);
 int select_segment(const struct selection *s, const char *path, struct store_segment **out, struct err *e);
 /* Whoever keeps a selection, but has all of its data, gives the memory back. */
 void select_segments_close(const struct selection *s);
-/* `s` has what `from` held open, which has nothing open then. */
-void select_segments_take(const struct selection *s, const struct selection *from);
 
 /* Is this process in, is this thread in? Both must be. Whoever asks for many series remembers the first by process. */
 bool select_wants_process(const struct selection *s, const struct store_process_row *p);

@@ -8,13 +8,11 @@
 #include "schema/base/mem.h"
 #include "tools/select.h"
 
-#define HELD 2
-
 struct select_open {
 	struct held {
 		char *path; /* NULL: free */
 		struct store_segment *segment;
-	} held[HELD];   /* the one asked for last stands first */
+	} held[SELECT_HELD];   /* the one asked for last stands first */
 };
 
 struct select_open *select_open_new(void)
@@ -31,7 +29,7 @@ static void held_release(struct held *h)
 
 static void release_all(struct select_open *o)
 {
-	for (int i = 0; o && i < HELD; i++)
+	for (int i = 0; o && i < SELECT_HELD; i++)
 		held_release(&o->held[i]);
 }
 
@@ -46,13 +44,6 @@ void select_segments_close(const struct selection *s)
 	release_all(s->open);
 }
 
-void select_segments_take(const struct selection *s, const struct selection *from)
-{
-	release_all(s->open);
-	*s->open = *from->open;
-	*from->open = (struct select_open){0};
-}
-
 static void move_to_front(struct select_open *o, int i)
 {
 	struct held h = o->held[i];
@@ -61,13 +52,20 @@ static void move_to_front(struct select_open *o, int i)
 	o->held[0] = h;
 }
 
+void select_open_take(struct select_open *o, const char *path, struct store_segment *segment)
+{
+	held_release(&o->held[SELECT_HELD - 1]);
+	o->held[SELECT_HELD - 1] = (struct held){mem_strdup(path), segment};
+	move_to_front(o, SELECT_HELD - 1);
+}
+
 int select_segment(const struct selection *s, const char *path, struct store_segment **out, struct err *e)
 {
 	struct select_open *o = s->open;
 	struct store_segment *new;
 	int rc;
 
-	for (int i = 0; i < HELD; i++) {
+	for (int i = 0; i < SELECT_HELD; i++) {
 		if (!o->held[i].path || strcmp(o->held[i].path, path))
 			continue;
 		move_to_front(o, i);
@@ -77,9 +75,7 @@ int select_segment(const struct selection *s, const char *path, struct store_seg
 	rc = store_segment_open(path, &new, e);
 	if (rc)
 		return rc;
-	held_release(&o->held[HELD - 1]);
-	o->held[HELD - 1] = (struct held){mem_strdup(path), new};
-	move_to_front(o, HELD - 1);
+	select_open_take(o, path, new);
 	*out = new;
 	return 0;
 }

@@ -3,9 +3,15 @@
 #ifndef SONDE_TOOLS_SELECT_OPEN_H
 #define SONDE_TOOLS_SELECT_OPEN_H
 
+#include "schema/store/reader.h"
+
+#define SELECT_HELD 2 /* segments that stay open */
+
 struct select_open;
 
 struct select_open *select_open_new(void);
+/* A segment that was opened to look at it: it is held from here on. */
+void select_open_take(struct select_open *o, const char *path, struct store_segment *segment);
 void select_open_free(struct select_open *o); /* NULL is fine */
 
 #endif

@@ -91,28 +91,30 @@ double stats_t_quantile(double upper, double df)
 /* --- two series --- */
 
 #define LAGS 8
+#define FEW  128 /* values that need no memory of their own */
 
 struct moments {
 	double mean, squares, lagged[LAGS]; /* sums of squared deviations, and of products of those 1, 2, ... apart */
 	size_t n;
 };
 
+/* Deviations stand in reverse, with nothing behind the first: those before the one at hand follow it, all lags in one step. */
 static struct moments moments_of(const double *x, size_t n)
 {
 	struct moments m = {.n = n};
-	double before[LAGS] = {0}, last = 0;
+	double few[FEW + LAGS];
+	cleanup_free double *many = n > FEW ? mem_array(n + LAGS, sizeof(*many)) : NULL;
+	double *away = many ? many : few;
 
 	for (size_t i = 0; i < n; i++)
 		m.mean += x[i] / (double)n;
-	for (size_t i = 0; i < n; i++) {
-		double at = x[i] - m.mean;
-
-		memmove(before + 1, before, (LAGS - 1) * sizeof(*before));
-		before[0] = i ? last : 0;
-		last = at;
-		m.squares += at * at;
-		for (size_t k = 0; k < LAGS; k++) /* 0 where there was none */
-			m.lagged[k] += at * before[k];
+	for (size_t i = 0; i < n; i++)
+		away[n - 1 - i] = x[i] - m.mean;
+	memset(away + n, 0, LAGS * sizeof(*away));
+	for (const double *at = away + n; at-- > away;) {
+		m.squares += *at * *at;
+		for (size_t k = 0; k < LAGS; k++)
+			m.lagged[k] += *at * at[k + 1];
 	}
 	return m;
 }

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff_nodes: the tree of both sides has each path of functions once, with what the nodes of that path have on each side. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "tools/diff_parts.h"
+
+#define FRAMES 30
+#define NAMES  12 /* several frames are of one function */
+#define NODES  700
+
+static char names[NAMES][8];
+
+static uint32_t below(uint32_t n)
+{
+	static uint64_t state = 88172645463325252ull;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)((state >> 32) * n >> 32);
+}
+
+static void fold_make_up(struct fold *f, bool root_has_own)
+{
+	*f = (struct fold){.n_frames = FRAMES, .n_nodes = NODES};
+	f->frames = mem_array(FRAMES, sizeof(*f->frames));
+	f->nodes = mem_array(NODES, sizeof(*f->nodes));
+	for (uint32_t i = 0; i < FRAMES; i++)
+		f->frames[i] = (struct fold_frame){.name = i ? names[below(NAMES)] : "all", .module = i ? "m" : "", .named = true};
+	for (uint32_t i = 0; i < NODES; i++) {
+		uint64_t n = i || root_has_own ? below(3) : 0;
+
+		n += !i && root_has_own;
+		f->nodes[i] = (struct fold_node){.frame = i ? 1 + below(FRAMES - 1) : 0, .parent = i ? below(3) ? i - 1 : below(i) : 0,
+						 .self_samples = n, .self_ns = 10 * n};
+	}
+}
+
+/* "m0;m3;", from the root on */
+static void path_of_fold(const struct fold *f, uint32_t node, struct strbuf *s)
+{
+	if (!node)
+		return;
+	path_of_fold(f, f->nodes[node].parent, s);
+	strbuf_addf(s, "%s;", f->frames[f->nodes[node].frame].name);
+}
+
+static void path_of_diff(const struct diff *d, uint32_t node, struct strbuf *s)
+{
+	if (!node)
+		return;
+	path_of_diff(d, d->nodes[node].parent, s);
+	strbuf_addf(s, "%s;", d->functions[d->nodes[node].function].frame->name);
+}
+
+/* What the fold has of this path: of itself, and with all below it. */
+static void sums_of(const struct fold *f, const char *path, uint64_t *self, uint64_t *total)
+{
+	*self = *total = 0;
+	for (uint32_t i = 0; i < f->n_nodes; i++) {
+		struct strbuf s = STRBUF_INIT;
+
+		path_of_fold(f, i, &s);
+		if (!i && f->nodes[0].self_samples)
+			strbuf_addstr(&s, "[no stack];");
+		*self += strcmp(strbuf_str(&s), path) ? 0 : f->nodes[i].self_samples;
+		*total += strncmp(strbuf_str(&s), path, strlen(path)) ? 0 : f->nodes[i].self_samples;
+		strbuf_release(&s);
+	}
+}
+
+static void check_node(const struct diffing *d, uint32_t i)
+{
+	const struct diff_node *n = &d->pub.nodes[i];
+	struct strbuf path = STRBUF_INIT;
+
+	path_of_diff(&d->pub, i, &path);
+	for (int side = 0; side < 2; side++) {
+		uint64_t self, total;
+
+		sums_of(d->pub.side[side].f, strbuf_str(&path), &self, &total);
+		assert_int_equal(n->self_samples[side], self);
+		assert_int_equal(n->total_samples[side], total);
+		assert_int_equal(n->self_ns[side], 10 * self);
+		assert_int_equal(n->total_ns[side], 10 * total);
+	}
+	for (uint32_t k = 1; k < i; k++) /* each path once */
+		assert_false(d->pub.nodes[k].parent == n->parent && d->pub.nodes[k].function == n->function);
+	strbuf_release(&path);
+}
+
+static void check_place(const struct diffing *d, uint32_t i)
+{
+	const struct diff_node *n = &d->pub.nodes[i];
+	uint32_t up = n->parent, size = 1;
+
+	assert_int_equal(d->at[d->place[i]], i);
+	assert_true(n->parent < i && n->depth == d->pub.nodes[n->parent].depth + 1);
+	assert_true(d->place[n->parent] < d->place[i] && d->end[i] <= d->end[n->parent]);
+	for (uint32_t k = d->place[i] + 1; k < d->end[i]; k++, size++) {
+		uint32_t at = d->at[k];
+
+		while (at && at != i)
+			at = d->pub.nodes[at].parent;
+		assert_int_equal(at, i); /* all between are below it */
+	}
+	assert_int_equal(size, d->end[i] - d->place[i]);
+	while (up && d->pub.nodes[up].function != n->function)
+		up = d->pub.nodes[up].parent;
+	assert_int_equal(d->outer[i], !up);
+}
+
+static void check_nodes_of_folds(const struct diffing *d)
+{
+	for (int side = 0; side < 2; side++)
+		for (uint32_t i = 1; i < NODES; i++) {
+			const struct fold_node *n = &d->pub.side[side].f->nodes[i];
+			const struct diff_node *to = &d->pub.nodes[d->node[side][i]];
+
+			assert_int_equal(to->parent, d->node[side][n->parent]);
+			assert_string_equal(d->pub.functions[to->function].frame->name, d->pub.side[side].f->frames[n->frame].name);
+		}
+}
+
+static void compare(bool before_has_own, bool after_has_own)
+{
+	struct diffing d = {.pub.side = {{.means = 1}, {.means = 1}}};
+	struct fold f[2];
+
+	fold_make_up(&f[0], before_has_own);
+	fold_make_up(&f[1], after_has_own);
+	d.pub.side[0].f = &f[0];
+	d.pub.side[1].f = &f[1];
+	diff_nodes_make(&d);
+	diff_nodes_sum(&d);
+	diff_preorder_make(&d);
+	diff_outer_find(&d);
+	assert_int_equal(d.no_stack != 0, before_has_own || after_has_own);
+	check_nodes_of_folds(&d);
+	for (uint32_t i = 1; i < d.pub.n_nodes; i++) {
+		check_node(&d, i);
+		check_place(&d, i);
+	}
+	for (int side = 0; side < 2; side++) {
+		free(f[side].frames);
+		free(f[side].nodes);
+		free(d.node[side]);
+	}
+	idmap_release(&d.function_of);
+	free(d.pub.functions);
+	free(d.pub.nodes);
+	free(d.place);
+	free(d.end);
+	free(d.at);
+	free(d.outer);
+}
+
+static void each_path_is_one_node(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NAMES; i++)
+		snprintf(names[i], sizeof(names[i]), "m%d", i);
+	compare(false, false);
+	compare(true, false);
+	compare(false, true);
+	compare(true, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(each_path_is_one_node)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
