@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/beside.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/flame_pack.h"
@@ -221,20 +222,37 @@ static int data_make(const struct flame_page *p, const struct trees *x, struct s
 	return flame_pack(&head, profiles, p->n_folds, data);
 }
 
+struct packing {
+	const struct flame_page *p;
+	const struct trees *x;
+	struct strbuf data;
+	int ret;
+};
+
+static void pack(void *ctx)
+{
+	struct packing *k = ctx;
+
+	k->ret = data_make(k->p, k->x, &k->data);
+}
+
+/* What people read is made while the data is packed. */
 static int page_write(const struct flame_page *p, const struct trees *x, FILE *out, struct err *e)
 {
-	cleanup_strbuf struct strbuf title = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT,
-		      data = STRBUF_INIT;
-	int ret = data_make(p, x, &data);
+	cleanup_strbuf struct strbuf title = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT;
+	struct packing packing = {.p = p, .x = x, .data = STRBUF_INIT};
+	struct beside other;
 
-	if (ret)
-		return err_set(e, ret, EXIT_RUNTIME, "cannot pack the flame graph: %s", strerror(-ret));
+	beside_begin(&other, pack, &packing);
 	flame_html_title(p, &title);
 	facts_make(p, &x->tree[0], &facts);
 	columns_make(p->folds[0], &columns);
 	rows_make(p->folds[0], &x->tree[0], &rows);
-	page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &data, p->report}, out);
-	return 0;
+	beside_end(&other);
+	if (!packing.ret)
+		page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &packing.data, p->report}, out);
+	strbuf_release(&packing.data);
+	return packing.ret ? err_set(e, packing.ret, EXIT_RUNTIME, "cannot pack the flame graph: %s", strerror(-packing.ret)) : 0;
 }
 
 int flame_html_write(const struct flame_page *p, FILE *out, struct err *e)

@@ -5,7 +5,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
@@ -14,6 +13,7 @@
 #include "tools/fold_kind.h"
 #include "tools/json.h"
 #include "tools/proto.h"
+#include "tools/zstream.h"
 
 #define uthash_fatal(msg) abort()
 #include <uthash.h>
@@ -292,13 +292,13 @@ static void base64_add(struct strbuf *out, const uint8_t *data, size_t len)
 
 static int deflate_base64(const struct strbuf *raw, struct strbuf *out)
 {
-	uLongf len = compressBound(raw->len);
-	cleanup_free uint8_t *packed = mem_alloc(len);
+	cleanup_free uint8_t *packed = NULL;
+	size_t len;
+	int ret = zstream_make(raw->buf, raw->len, DEFLATE_LEVEL, &packed, &len);
 
-	if (compress2(packed, &len, (const Bytef *)raw->buf, raw->len, DEFLATE_LEVEL) != Z_OK)
-		return -ENOMEM;
-	base64_add(out, packed, len);
-	return 0;
+	if (!ret)
+		base64_add(out, packed, len);
+	return ret;
 }
 
 static void packer_release(struct packer *p)

@@ -22,27 +22,41 @@ static bool same_place(const struct flame_row *x, const struct flame_row *y)
 	return x->node == y->node && x->owner == y->owner && x->slot == y->slot;
 }
 
-/* By one number below `below`, those of equal numbers as they stood: counting instead of comparing, for half a million. */
-static void rows_sort_by(struct flame_rows *r, struct flame_row *spare, int which, size_t below)
+static bool rows_ordered(const struct flame_rows *r, int which)
 {
-	cleanup_free size_t *first = mem_array(below + 1, sizeof(*first));
+	for (size_t i = 1; i < r->n_rows; i++)
+		if (place_of(&r->rows[i - 1], which) > place_of(&r->rows[i], which))
+			return false;
+	return true;
+}
 
+/* By one number below `below`, those of equal numbers as they stood: counting instead of comparing, for half a million. */
+static void rows_sort_by(struct flame_rows *r, struct flame_row **spare, int which, size_t below)
+{
+	cleanup_free size_t *first = NULL;
+	struct flame_row *to = *spare;
+
+	if (rows_ordered(r, which))
+		return;
+	first = mem_array(below + 1, sizeof(*first));
 	for (size_t i = 0; i < r->n_rows; i++)
 		first[place_of(&r->rows[i], which) + 1]++;
 	for (size_t i = 1; i <= below; i++)
 		first[i] += first[i - 1];
 	for (size_t i = 0; i < r->n_rows; i++)
-		spare[first[place_of(&r->rows[i], which)]++] = r->rows[i];
-	memcpy(r->rows, spare, r->n_rows * sizeof(*r->rows));
+		to[first[place_of(&r->rows[i], which)]++] = r->rows[i];
+	*spare = r->rows;
+	r->rows = to;
 }
 
 static void rows_sort(struct flame_rows *r, size_t n_nodes)
 {
-	cleanup_free struct flame_row *spare = mem_array(r->n_rows + 1, sizeof(*spare));
+	struct flame_row *spare = mem_array(r->n_rows + 1, sizeof(*spare));
 
-	rows_sort_by(r, spare, PLACE_SLOT, r->n_slots ? r->n_slots : 1);
-	rows_sort_by(r, spare, PLACE_OWNER, r->n_owners + 1);
-	rows_sort_by(r, spare, PLACE_NODE, n_nodes + 1);
+	rows_sort_by(r, &spare, PLACE_SLOT, r->n_slots ? r->n_slots : 1);
+	rows_sort_by(r, &spare, PLACE_OWNER, r->n_owners + 1);
+	rows_sort_by(r, &spare, PLACE_NODE, n_nodes + 1);
+	free(spare);
 }
 
 /* Names of threads are one copy each within a fold: equal ones are the same pointer. */

@@ -89,19 +89,24 @@ static void add_run(struct folding *f, const struct store_run_row *run)
 		f->pub->cpus = run->cpus;
 }
 
-/* The kind's second pass: only leaves take it. */
-static void add_with(struct folding *f, uint32_t node, uint32_t process, const struct store_total *t)
-{
-	fold_merge_leaf(f->b, &(struct fold_leaf){.node = node, .process = process, .tid = t->tid, .label = t->label,
-		.thread = f->seg_task[t->task].thread, .with_samples = t->whole_n, .with_ns = t->whole_value});
-}
-
+/* Its numbers are the second kind's in that pass. */
 static void add_leaf(struct folding *f, uint32_t node, uint32_t process, const struct store_total *t)
 {
-	struct fold_leaf leaf = {.node = node, .process = process, .tid = t->tid, .label = t->label, .slice = t->part,
-				 .thread = f->seg_task[t->task].thread, .samples = t->whole_n, .ns = t->whole_value};
+	const struct fold_with none = {0}, with = {t->whole_n, t->whole_value};
+	struct fold_leaf leaf = {.node = node, .process = process, .tid = t->tid, .label = t->label,
+				 .thread = f->seg_task[t->task].thread};
 
-	(f->opts.with ? fold_merge_leaf : fold_add_leaf)(f->b, &leaf);
+	if (f->is_with) {
+		fold_merge_leaf(f->b, &leaf, &with);
+		return;
+	}
+	leaf.slice = t->part;
+	leaf.samples = t->whole_n;
+	leaf.ns = t->whole_value;
+	if (f->opts.with)
+		fold_merge_leaf(f->b, &leaf, &none);
+	else
+		fold_add_leaf(f->b, &leaf);
 }
 
 /* First of a series: where it stands, and what all its rows have in common. */
@@ -143,7 +148,7 @@ static int add_total(void *ctx, const struct store_total *t)
 	if (x->out)
 		return 0;
 	if (f->is_with) {
-		add_with(f, x->node, x->process, t);
+		add_leaf(f, x->node, x->process, t);
 		return 0;
 	}
 	x->ns += ns;
@@ -312,6 +317,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	f->seg_function = NULL;
 	f->seg_task = NULL;
 	f->seg_series = NULL;
+	memset(f->seg_path, 0, sizeof(f->seg_path));
 	idmap_release(&f->seg_node);
 	f->heard_run = NULL; /* it is of this segment */
 	f->seg = NULL;

@@ -59,13 +59,14 @@ struct fold_leaf {               /* one (stack, process, thread), in each slice 
 	uint32_t node;
 	uint32_t process;        /* index into processes */
 	const char *thread;
+	uint64_t samples, ns;    /* n and value, whatever the unit */
 	uint32_t tid;
 	uint32_t slice;          /* if there are slices */
-	uint64_t samples, ns;    /* n and value, whatever the unit */
 	uint32_t label;          /* of its series: bytes of one object, ... */
-	uint64_t with_samples, with_ns; /* the same of fold_opts.with */
 	bool base;               /* of what is subtracted (fold_join): pprof writes it as -diff_base does */
 };
+
+struct fold_with { uint64_t samples, ns; }; /* n and value of fold_opts.with */
 
 struct fold_process {            /* strings are never NULL */
 	uint32_t pid, ppid, uid;
@@ -97,6 +98,7 @@ struct fold {
 	struct fold_node *nodes;        size_t n_nodes; /* parents before children */
 	struct fold_process *processes; size_t n_processes;
 	struct fold_leaf *leaves;       size_t n_leaves; /* only if asked for */
+	struct fold_with *with;         /* by leaf; only if asked for, else NULL */
 	struct fold_slice *slices;      size_t n_slices; /* only if asked for */
 	int64_t slice_ns;               /* the first one begins with the range, up to a bucket earlier; the last ends with it */
 	struct fold_cell *cells;        size_t n_cells;  /* in order of segment and slice; only if asked for */
@@ -116,7 +118,7 @@ struct fold_opts {
 	enum store_kind kind;    /* 0: cpu, or the only kind that there is */
 	bool wall;               /* instead of a kind: on and off CPU (fold_wall.h) */
 	bool count;              /* ranked by n, not by value */
-	bool with;               /* leaves have the numbers of kind.with too; needs `leaves` */
+	bool with;               /* the numbers of kind.with too, by leaf; needs `leaves` */
 	enum fold_group group;
 	bool reasons;            /* of waits: what each was for, below the group */
 	bool leaves;

@@ -35,7 +35,7 @@ static bool text_known(const struct fold_build *b, const char *str, uint64_t *h,
 	return false;
 }
 
-/* What is there is valid, so what equals it is found without being made so. */
+/* What is there is valid, so what equals it is found without being made so; `h` stays right for what is valid itself. */
 const char *fold_text(struct fold_build *b, const char *raw)
 {
 	struct strbuf s = STRBUF_INIT;
@@ -44,7 +44,7 @@ const char *fold_text(struct fold_build *b, const char *raw)
 	if (text_known(b, raw, &h, &i))
 		return b->texts[i];
 	strbuf_addutf8(&s, raw, strlen(raw));
-	if (text_known(b, strbuf_str(&s), &h, &i)) {
+	if (strcmp(strbuf_str(&s), raw) && text_known(b, strbuf_str(&s), &h, &i)) {
 		strbuf_release(&s);
 		return b->texts[i];
 	}
@@ -89,9 +89,21 @@ struct fold_frame fold_frame_from(struct fold_build *b, const struct fold_frame 
 	return fr;
 }
 
-bool fold_known_child(const struct fold_build *b, uint32_t parent, uint32_t frame, uint32_t *node)
+/* Nodes that fold_add_child made can be found, too. */
+static void tell_children(struct fold_build *b)
 {
-	uint32_t child = childmap_find(&b->children, parent, frame);
+	childmap_expect(&b->children, b->cap_nodes);
+	for (; b->n_told < b->pub.n_nodes; b->n_told++)
+		if (b->n_told)
+			childmap_add(&b->children, b->pub.nodes[b->n_told].parent, b->pub.nodes[b->n_told].frame, (uint32_t)b->n_told);
+}
+
+bool fold_known_child(struct fold_build *b, uint32_t parent, uint32_t frame, uint32_t *node)
+{
+	uint32_t child;
+
+	tell_children(b);
+	child = childmap_find(&b->children, parent, frame);
 
 	if (child)
 		*node = child;
@@ -106,19 +118,33 @@ void fold_expect_nodes(struct fold_build *b, size_t n)
 		return; /* doubled once at most, if they come */
 	b->pub.nodes = mem_realloc(b->pub.nodes, need * sizeof(*b->pub.nodes));
 	b->cap_nodes = need;
-	childmap_expect(&b->children, need);
+}
+
+void fold_expect_frames(struct fold_build *b, size_t n)
+{
+	idmap_reserve(&b->frame_of, b->pub.n_frames + n);
+	idmap_reserve(&b->text_of, b->n_texts + n);
+}
+
+uint32_t fold_add_child(struct fold_build *b, uint32_t parent, uint32_t frame)
+{
+	mem_grow(b->pub.nodes, b->pub.n_nodes, b->cap_nodes);
+	b->pub.nodes[b->pub.n_nodes] = (struct fold_node){.frame = frame, .parent = parent};
+	return (uint32_t)b->pub.n_nodes++;
 }
 
 uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame)
 {
-	uint32_t node = childmap_find(&b->children, parent, frame);
+	uint32_t node;
 
+	if (b->n_told < b->pub.n_nodes)
+		tell_children(b);
+	node = childmap_find(&b->children, parent, frame);
 	if (node)
 		return node;
-	mem_grow(b->pub.nodes, b->pub.n_nodes, b->cap_nodes);
-	node = (uint32_t)b->pub.n_nodes++;
-	b->pub.nodes[node] = (struct fold_node){.frame = frame, .parent = parent};
+	node = fold_add_child(b, parent, frame);
 	childmap_add(&b->children, parent, frame, node);
+	b->n_told = b->pub.n_nodes;
 	return node;
 }
 
@@ -203,13 +229,32 @@ uint32_t fold_group_node(struct fold_build *b, enum fold_group by, uint32_t proc
 	return fold_child(b, 0, fold_add_frame(b, &group));
 }
 
+/* Room for those of all leaves: what was not told of is 0. */
+static void grow_with(struct fold_build *b)
+{
+	if (b->cap_with >= b->cap_leaves)
+		return;
+	b->pub.with = mem_realloc(b->pub.with, b->cap_leaves * sizeof(*b->pub.with));
+	memset(b->pub.with + b->cap_with, 0, (b->cap_leaves - b->cap_with) * sizeof(*b->pub.with));
+	b->cap_with = b->cap_leaves;
+}
+
 void fold_add_leaf(struct fold_build *b, const struct fold_leaf *leaf)
 {
 	mem_grow(b->pub.leaves, b->pub.n_leaves, b->cap_leaves);
 	b->pub.leaves[b->pub.n_leaves++] = *leaf;
+	if (b->pub.with)
+		grow_with(b);
 }
 
-void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *x)
+void fold_add_leaf_with(struct fold_build *b, const struct fold_leaf *leaf, const struct fold_with *with)
+{
+	fold_add_leaf(b, leaf);
+	grow_with(b);
+	b->pub.with[b->pub.n_leaves - 1] = *with;
+}
+
+void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *x, const struct fold_with *with)
 {
 	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uint64_t)x->node << 32 | x->process), (uintptr_t)x->thread),
 			      (uint64_t)x->tid << 32 | x->label), i;
@@ -222,12 +267,12 @@ void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *x)
 			continue;
 		l->samples += x->samples;
 		l->ns += x->ns;
-		l->with_samples += x->with_samples;
-		l->with_ns += x->with_ns;
+		b->pub.with[i].samples += with->samples;
+		b->pub.with[i].ns += with->ns;
 		return;
 	}
 	idmap_set(&b->leaf_of, h, b->pub.n_leaves);
-	fold_add_leaf(b, x);
+	fold_add_leaf_with(b, x, with);
 }
 
 void fold_add_cell(struct fold_build *b, const struct fold_cell *cell)
@@ -312,6 +357,7 @@ void fold_free(struct fold *pub)
 	free(pub->nodes);
 	free(pub->processes);
 	free(pub->leaves);
+	free(pub->with);
 	free(pub->slices);
 	free(pub->cells);
 	free(pub->losses);

@@ -42,14 +42,16 @@ static void join(struct fold_build *b, const struct fold *f, double scale, bool 
 		uint32_t process = join_process(b, &f->processes[l->process]);
 		struct fold_leaf new = {.node = node[l->node], .process = process, .thread = fold_text(b, l->thread),
 					.tid = l->tid, .samples = scaled(l->samples, scale), .ns = scaled(l->ns, scale),
-					.slice = l->slice, .label = l->label, .with_samples = scaled(l->with_samples, scale),
-					.with_ns = scaled(l->with_ns, scale), .base = base};
+					.slice = l->slice, .label = l->label, .base = base};
 
 		b->pub.nodes[new.node].self_ns += new.ns;
 		b->pub.nodes[new.node].self_samples += new.samples;
 		b->pub.processes[process].ns += new.ns;
 		b->pub.processes[process].samples += new.samples;
-		fold_add_leaf(b, &new);
+		if (f->with)
+			fold_add_leaf_with(b, &new, &(struct fold_with){scaled(f->with[i].samples, scale), scaled(f->with[i].ns, scale)});
+		else
+			fold_add_leaf(b, &new);
 	}
 }
 

@@ -27,6 +27,16 @@ static enum fold_origin origin_of(const struct store_image_row *image, bool name
 	}
 }
 
+/* The dictionary has a path once. */
+static const char *path_text(struct folding *f, const char *raw)
+{
+	struct seg_path *p = &f->seg_path[(uintptr_t)raw / 16 % FOLD_PATHS];
+
+	if (p->raw != raw)
+		*p = (struct seg_path){raw, fold_text(f->b, raw)};
+	return p->text;
+}
+
 /* What a function is called, and its file, as the fold's own strings. */
 static struct seg_function function_of(struct folding *f, const struct store_frame_row *row)
 {
@@ -34,7 +44,7 @@ static struct seg_function function_of(struct folding *f, const struct store_fra
 
 	if (fn.name)
 		return fn;
-	fn = (struct seg_function){fold_text(f->b, row->name), fold_text(f->b, row->file ? row->file : "")};
+	fn = (struct seg_function){fold_text(f->b, row->name), path_text(f, row->file ? row->file : "")};
 	if (row->function)
 		*known = fn;
 	return fn;
@@ -90,7 +100,7 @@ static uint32_t frame_from(struct folding *f, uint32_t id)
 	return fold_add_frame(f->b, &new);
 }
 
-static uint32_t frame_of(struct folding *f, uint32_t id)
+uint32_t fold_frame_of(struct folding *f, uint32_t id)
 {
 	if (!f->seg_frame[id])
 		f->seg_frame[id] = frame_from(f, id) + 1;
@@ -108,11 +118,11 @@ static bool known_node(const struct folding *f, uint32_t group, uint32_t stack, 
 	return group && stack % WAYMARK == 0 && idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
 }
 
-static uint32_t child_of(struct folding *f, uint32_t parent, uint32_t stack)
+uint32_t fold_child_of(struct folding *f, uint32_t parent, uint32_t stack)
 {
 	uint32_t frame = f->dict->stack_frame[stack];
 
-	return f->opts.no_inline && f->dict->frames[frame].inlined ? parent : fold_child(f->b, parent, frame_of(f, frame));
+	return f->opts.no_inline && f->dict->frames[frame].inlined ? parent : fold_child(f->b, parent, fold_frame_of(f, frame));
 }
 
 /* Walks up to the nearest ancestor that is known, then down again. */
@@ -129,36 +139,11 @@ uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 		path[n++] = s;
 	}
 	while (n--) {
-		node = child_of(f, (uint32_t)node, path[n]);
+		node = fold_child_of(f, (uint32_t)node, path[n]);
 		if (group && path[n] % WAYMARK == 0)
 			idmap_set(&f->seg_node, (uint64_t)group << 32 | path[n], node);
 		f->seg_plain[path[n]] = (uint32_t)node;
 		f->seg_group[path[n]] = group;
 	}
 	return (uint32_t)node;
-}
-
-/* A stack's parent has the smaller id: two passes in the order of ids, instead of a walk from each stack. */
-void fold_place_stacks(struct folding *f, size_t first_leaf, size_t first_cell)
-{
-	const struct store_dict *d = f->dict;
-	uint32_t *node = f->seg_plain;
-	size_t n = 0;
-
-	for (size_t i = d->n_stacks; i-- > 1;)
-		if (node[i]) {
-			node[d->stack_parent[i]] = 1;
-			n++;
-		}
-	fold_expect_nodes(f->b, n);
-	node[0] = 0;
-	for (size_t i = 1; i < d->n_stacks; i++)
-		if (node[i])
-			node[i] = child_of(f, node[d->stack_parent[i]], (uint32_t)i);
-	for (size_t i = 0; i < d->n_series; i++)
-		f->seg_series[i].node = node[f->seg_series[i].node];
-	for (size_t i = first_leaf; i < f->pub->n_leaves; i++)
-		f->pub->leaves[i].node = node[f->pub->leaves[i].node];
-	for (size_t i = first_cell; i < f->pub->n_cells; i++)
-		f->pub->cells[i].node = node[f->pub->cells[i].node];
 }

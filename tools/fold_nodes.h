@@ -16,6 +16,8 @@
 #include "tools/fold_slices.h"
 #include "tools/select.h"
 
+#define FOLD_PATHS 256
+
 struct folding {
 	struct fold_build *b;
 	struct fold *pub;                  /* of b */
@@ -50,9 +52,16 @@ struct folding {
 	struct seg_function {              /* a function's frames are many */
 		const char *name, *file;   /* NULL: not met yet */
 	} *seg_function;
+	struct seg_path {                  /* by a part of its address: a file's functions are many */
+		const char *raw, *text;
+	} seg_path[FOLD_PATHS];
 	struct idmap seg_node;             /* (group's node, stack) -> node of some, where there are groups */
 };
 
+/* The frame of the fold that one of the segment's is. */
+uint32_t fold_frame_of(struct folding *f, uint32_t id);
+/* The node of a stack whose caller's node is known. */
+uint32_t fold_child_of(struct folding *f, uint32_t parent, uint32_t stack);
 /* The node of a stack below a group's node. */
 uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack);
 /* Where nodes are made late: what the leaves and cells from these on, and the series, say of stacks becomes nodes. */

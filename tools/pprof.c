@@ -362,11 +362,13 @@ static void pair_add(struct strbuf *packed, bool base, uint64_t n, uint64_t valu
 
 static void values_add(struct strbuf *packed, const struct fold *f, const struct fold_leaf *leaf)
 {
+	const struct fold_with with = f->with ? f->with[leaf - f->leaves] : (struct fold_with){0};
+
 	if (with_first(f))
-		pair_add(packed, leaf->base, leaf->with_samples, leaf->with_ns);
+		pair_add(packed, leaf->base, with.samples, with.ns);
 	pair_add(packed, leaf->base, leaf->samples, leaf->ns);
 	if (f->kind->with && !with_first(f))
-		pair_add(packed, leaf->base, leaf->with_samples, leaf->with_ns);
+		pair_add(packed, leaf->base, with.samples, with.ns);
 }
 
 static void sample_emit(struct builder *b, const struct fold_leaf *leaf)

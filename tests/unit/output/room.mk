@@ -2,6 +2,7 @@
 OUTPUT_LIBS := -lsqlite3 -ljansson -lz -lm
 $(eval $(call unit_test,flame_tree_test,tests/unit/tools/flame_tree_test.c,tools store image base,$(OUTPUT_LIBS)))
 $(eval $(call unit_test,output_test,tests/unit/tools/output_test.c,tools store image base,$(OUTPUT_LIBS)))
+$(eval $(call unit_test,zstream_test,tests/unit/tools/zstream_test.c,tools base,$(OUTPUT_LIBS)))
 $(eval $(call unit_test,pprof_test,tests/unit/tools/pprof_test.c,tools store image base,$(OUTPUT_LIBS)))
 $(eval $(call unit_test,flame_forms_test,tests/unit/tools/flame_forms_test.c,tools store image base,$(OUTPUT_LIBS)))
 
