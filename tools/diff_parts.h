@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_parts: what diff.c (the steps), diff_nodes.c (two trees into one), diff_series.c (sums by slice) and diff_test.c (the
- * statistics) share.
+ * diff_parts: what diff.c (the steps), diff_nodes.c (two trees into one), diff_edges.c (callers), diff_series.c (sums by
+ * slice) and diff_test.c (the statistics) share.
  */
 #ifndef SONDE_TOOLS_DIFF_PARTS_H
 #define SONDE_TOOLS_DIFF_PARTS_H
@@ -20,12 +20,11 @@ struct diffing {
 	uint32_t *place, *end;    /* of each node: where it comes depth first; behind its last callee, there */
 	uint32_t *at;             /* which node comes there */
 	bool *outer;              /* of each node: no ancestor is the same function */
-	uint32_t *edge;           /* of each node: its edge, DIFF_NONE where it has none */
+	uint32_t *edge;           /* of each node: its edge, + 1; 0: none */
 	struct diff_edge {
 		uint32_t caller, function;
 		uint64_t samples[2];
-		uint32_t row;     /* in `edges_series`, DIFF_NONE: not looked at */
-	} *edges;
+	} *edges;                 /* pairs worth a test; a row each in `edge_series` */
 	size_t n_edges, cap_edges;
 	/* by row and slice (those of before from 0 on, those of after from `second` on): as summed, times the column's scale in
 	 * the unit of the diff */
@@ -33,7 +32,6 @@ struct diffing {
 	int64_t *column_from;     /* when each begins */
 	double *column_scale;
 	double *self_series, *total_series, *edge_series;
-	size_t n_edge_rows;
 };
 
 /* Nodes of both, parents before children, their own sums and those of the root's stack; then totals, places, `outer`. */
@@ -41,7 +39,7 @@ void diff_nodes_make(struct diffing *d);
 void diff_nodes_sum(struct diffing *d);
 void diff_preorder_make(struct diffing *d);
 void diff_outer_find(struct diffing *d);
-/* Pairs worth a test get a row. */
+/* Pairs worth a test. */
 void diff_edges_make(struct diffing *d);
 /* Fill in columns and series; false where a side has too few slices for them. */
 bool diff_series_make(struct diffing *d);

@@ -14,66 +14,7 @@
 #include "tools/diff_parts.h"
 
 #define SERIES_LEAST 5      /* slices a side, for a test that knows a variance */
-#define EDGES_MAX 20000     /* that get a series */
 #define LANES 8              /* rows are so many columns, times something */
-
-/* --- callers --- */
-
-/* Nodes in the order of their functions. */
-static uint32_t *by_function(const struct diffing *d)
-{
-	cleanup_free uint32_t *next = mem_array(d->pub.n_functions + 1, sizeof(*next));
-	uint32_t *list = mem_array(d->pub.n_nodes, sizeof(*list));
-
-	for (size_t i = 0; i < d->pub.n_nodes; i++)
-		next[d->pub.nodes[i].function + 1]++;
-	for (size_t i = 1; i <= d->pub.n_functions; i++)
-		next[i] += next[i - 1];
-	for (size_t i = 0; i < d->pub.n_nodes; i++)
-		list[next[d->pub.nodes[i].function]++] = (uint32_t)i;
-	return list;
-}
-
-static uint32_t edge_new(struct diffing *d, uint32_t caller, uint32_t function)
-{
-	mem_grow(d->edges, d->n_edges, d->cap_edges);
-	d->edges[d->n_edges] = (struct diff_edge){.caller = caller, .function = function, .row = DIFF_NONE};
-	return (uint32_t)d->n_edges++;
-}
-
-static void edge_rows_number(struct diffing *d)
-{
-	for (size_t i = 0; i < d->n_edges && d->n_edge_rows < EDGES_MAX; i++) {
-		struct diff_edge *x = &d->edges[i];
-
-		if ((x->samples[0] && x->samples[1]) || x->samples[0] + x->samples[1] < DIFF_LEAST)
-			continue;
-		x->row = (uint32_t)d->n_edge_rows++;
-	}
-}
-
-/* Calls from the root (a thread's first function) say nothing, nor do those of a function by itself. */
-void diff_edges_make(struct diffing *d)
-{
-	cleanup_free uint32_t *list = by_function(d);
-	cleanup_free uint32_t *known = mem_array(d->pub.n_functions, sizeof(*known)); /* by caller: its last edge, + 1 */
-
-	d->edge = mem_array(d->pub.n_nodes, sizeof(*d->edge));
-	for (size_t k = 0; k < d->pub.n_nodes; k++) {
-		const struct diff_node *n = &d->pub.nodes[list[k]];
-		uint32_t caller = d->pub.nodes[n->parent].function, *edge = &known[caller];
-
-		d->edge[list[k]] = DIFF_NONE;
-		if (!n->parent || !d->outer[list[k]])
-			continue;
-		if (!*edge || d->edges[*edge - 1].function != n->function)
-			*edge = edge_new(d, caller, n->function) + 1;
-		d->edge[list[k]] = *edge - 1;
-		for (int s = 0; s < 2; s++)
-			d->edges[*edge - 1].samples[s] += n->total_samples[s];
-	}
-	edge_rows_number(d);
-}
 
 /* --- columns --- */
 
@@ -200,7 +141,7 @@ static void sum_node(const struct summing *s, uint32_t node)
 {
 	const struct diffing *d = s->d;
 	const struct diff_node *n = &d->pub.nodes[node];
-	uint32_t edge = d->edge[node] == DIFF_NONE ? DIFF_NONE : d->edges[d->edge[node]].row, place = d->place[node];
+	uint32_t edge = d->edge[node], place = d->place[node];
 	double *row = is_large(s, node) ? s->rows + n->depth * s->width : NULL;
 
 	if (row)
@@ -208,8 +149,8 @@ static void sum_node(const struct summing *s, uint32_t node)
 	add_cells(s, part_of(s, d->self_series, n->function), place, place + 1);
 	if (d->outer[node])
 		add_total(s, node, row, part_of(s, d->total_series, n->function));
-	if (edge != DIFF_NONE)
-		add_total(s, node, row, part_of(s, d->edge_series, edge));
+	if (edge)
+		add_total(s, node, row, part_of(s, d->edge_series, edge - 1));
 	if (node && is_large(s, n->parent))
 		add_total(s, node, row, s->rows + (n->depth - 1) * s->width);
 	if (row)
@@ -259,7 +200,7 @@ static void series_init(struct diffing *d, const struct columns c[2])
 	d->column_scale = mem_array(d->stride, sizeof(*d->column_scale));
 	d->self_series = mem_array(d->pub.n_functions * d->stride, sizeof(double));
 	d->total_series = mem_array(d->pub.n_functions * d->stride, sizeof(double));
-	d->edge_series = mem_array(d->n_edge_rows * d->stride + 1, sizeof(double));
+	d->edge_series = mem_array(d->n_edges * d->stride + 1, sizeof(double));
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < d->pub.side[side].f->n_slices; i++) {
 			size_t column = c[side].of[i] + (side ? d->second : 0);

@@ -198,17 +198,13 @@ static void test_callers(struct diffing *d)
 		int side = x->samples[1] ? 1 : 0;
 		uint64_t n = f->total.samples[side], ns[2] = {0, 0};
 
-		if (x->row == DIFF_NONE)
-			continue;
 		ns[side] = n ? (uint64_t)((double)f->total.ns[side] * (double)x->samples[side] / (double)n) : 0;
-		test_one(d, d->edge_series ? d->edge_series + x->row * d->stride : NULL, ns, x->samples, &t[i]);
+		test_one(d, d->edge_series ? d->edge_series + i * d->stride : NULL, ns, x->samples, &t[i]);
 	}
 	adjust(t, d->n_edges, CALLER_PART);
 	for (size_t i = 0; i < d->n_edges; i++) {
 		const struct diff_edge *x = &d->edges[i];
 
-		if (x->row == DIFF_NONE)
-			continue;
 		mem_grow(pub->callers, pub->n_callers, d->cap_callers);
 		pub->callers[pub->n_callers++] = (struct diff_caller){
 			.caller = x->caller, .function = x->function, .samples = x->samples[0] + x->samples[1],

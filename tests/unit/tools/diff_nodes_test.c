@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_nodes: the tree of both sides has each path of functions once, with what the nodes of that path have on each side. */
+/*
+ * diff_nodes: the tree of both sides has each path of functions once, with what the nodes of that path have on each side.
+ * diff_edges: the pairs that are on one side only.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +39,7 @@ static void fold_make_up(struct fold *f, bool root_has_own)
 	f->frames = mem_array(FRAMES, sizeof(*f->frames));
 	f->nodes = mem_array(NODES, sizeof(*f->nodes));
 	for (uint32_t i = 0; i < FRAMES; i++)
-		f->frames[i] = (struct fold_frame){.name = i ? names[below(NAMES)] : "all", .module = i ? "m" : "", .named = true};
+		f->frames[i] = (struct fold_frame){.name = i ? names[below(NAMES - 3) + (root_has_own ? 3 : 0)] : "all", .module = i ? "m" : "", .named = true};
 	for (uint32_t i = 0; i < NODES; i++) {
 		uint64_t n = i || root_has_own ? below(3) : 0;
 
@@ -132,7 +135,49 @@ static void check_nodes_of_folds(const struct diffing *d)
 		}
 }
 
-static void compare(bool before_has_own, bool after_has_own)
+/* What is called by `caller` in all, where it is not below itself; which edge those nodes have. */
+static void calls_of(const struct diffing *d, uint32_t caller, uint32_t function, uint64_t samples[2], uint32_t *edge)
+{
+	bool first = true;
+
+	samples[0] = samples[1] = *edge = 0;
+	for (uint32_t i = 1; i < d->pub.n_nodes; i++) {
+		const struct diff_node *n = &d->pub.nodes[i];
+
+		if (n->function != function || !n->parent || !d->outer[i] || d->pub.nodes[n->parent].function != caller)
+			continue;
+		assert_true(first || *edge == d->edge[i]);
+		*edge = d->edge[i];
+		first = false;
+		samples[0] += n->total_samples[0];
+		samples[1] += n->total_samples[1];
+	}
+}
+
+static void check_edges(const struct diffing *d)
+{
+	size_t found = 0;
+
+	for (uint32_t caller = 1; caller < d->pub.n_functions; caller++)
+		for (uint32_t function = 1; function < d->pub.n_functions; function++) {
+			uint64_t samples[2];
+			uint32_t edge;
+
+			calls_of(d, caller, function, samples, &edge);
+			assert_int_equal(edge != 0, !(samples[0] && samples[1]) && samples[0] + samples[1] >= DIFF_LEAST);
+			if (!edge)
+				continue;
+			found++;
+			assert_int_equal(d->edges[edge - 1].caller, caller);
+			assert_int_equal(d->edges[edge - 1].function, function);
+			assert_memory_equal(d->edges[edge - 1].samples, samples, sizeof(samples));
+		}
+	assert_int_equal(found, d->n_edges);
+	for (uint32_t i = 0; i < d->pub.n_nodes; i++)
+		assert_true(!d->edge[i] || (d->pub.nodes[i].parent && d->outer[i]));
+}
+
+static void compare(bool before_has_own, bool after_has_own, size_t *n_edges)
 {
 	struct diffing d = {.pub.side = {{.means = 1}, {.means = 1}}};
 	struct fold f[2];
@@ -145,12 +190,15 @@ static void compare(bool before_has_own, bool after_has_own)
 	diff_nodes_sum(&d);
 	diff_preorder_make(&d);
 	diff_outer_find(&d);
+	diff_edges_make(&d);
 	assert_int_equal(d.no_stack != 0, before_has_own || after_has_own);
 	check_nodes_of_folds(&d);
 	for (uint32_t i = 1; i < d.pub.n_nodes; i++) {
 		check_node(&d, i);
 		check_place(&d, i);
 	}
+	check_edges(&d);
+	*n_edges += d.n_edges;
 	for (int side = 0; side < 2; side++) {
 		free(f[side].frames);
 		free(f[side].nodes);
@@ -163,17 +211,22 @@ static void compare(bool before_has_own, bool after_has_own)
 	free(d.end);
 	free(d.at);
 	free(d.outer);
+	free(d.edge);
+	free(d.edges);
 }
 
 static void each_path_is_one_node(void **state)
 {
+	size_t n_edges = 0;
+
 	(void)state;
 	for (int i = 0; i < NAMES; i++)
 		snprintf(names[i], sizeof(names[i]), "m%d", i);
-	compare(false, false);
-	compare(true, false);
-	compare(false, true);
-	compare(true, true);
+	compare(false, false, &n_edges);
+	compare(true, false, &n_edges);
+	compare(false, true, &n_edges);
+	compare(true, true, &n_edges);
+	assert_true(n_edges > 0);
 }
 
 int main(void)

@@ -37,18 +37,15 @@ static void tree_make(struct diffing *d)
 	d->edges = mem_array(FUNCTIONS, sizeof(*d->edges));
 	d->pub.n_nodes = NODES;
 	d->pub.n_functions = FUNCTIONS;
-	d->n_edges = d->n_edge_rows = FUNCTIONS;
-	for (uint32_t i = 0; i < FUNCTIONS; i++)
-		d->edges[i].row = i % 3 ? i : DIFF_NONE;
+	d->n_edges = FUNCTIONS;
 	d->outer[0] = true;
-	d->edge[0] = DIFF_NONE;
 	for (uint32_t i = 1; i < NODES; i++) {
 		uint32_t parent = below(4) ? i - 1 : below(2) ? below(i) : 0;
 
 		d->pub.nodes[i] = (struct diff_node){.parent = parent, .function = 1 + below(FUNCTIONS - 1),
 						     .depth = d->pub.nodes[parent].depth + 1};
 		d->outer[i] = below(3) != 0;
-		d->edge[i] = below(2) ? below(FUNCTIONS) : DIFF_NONE;
+		d->edge[i] = below(2) ? 1 + below(FUNCTIONS) : 0;
 	}
 	d->no_stack = NODES - 1;
 	diff_preorder_make(d);
@@ -77,8 +74,8 @@ static void take_up(const struct diffing *d, uint32_t node, size_t column, doubl
 	for (uint32_t at = node;; at = d->pub.nodes[at].parent) {
 		if (d->outer[at])
 			total[d->pub.nodes[at].function * d->stride + column] += ns;
-		if (d->edge[at] != DIFF_NONE && d->edges[d->edge[at]].row != DIFF_NONE)
-			edge[d->edges[d->edge[at]].row * d->stride + column] += ns;
+		if (d->edge[at])
+			edge[(d->edge[at] - 1) * d->stride + column] += ns;
 		if (!at)
 			return;
 	}
