@@ -74,11 +74,17 @@ struct summing {                /* of one side */
 	double *rows;           /* by depth: of the node at hand and its callers, as far as it is summed up */
 };
 
-static uint32_t place_of(const struct summing *s, const struct fold_cell *cell)
+/* By node of the fold: its place. */
+static uint32_t *places_of(const struct summing *s)
 {
 	const struct diffing *d = s->d;
+	const size_t n = d->pub.side[s->side].f->n_nodes;
+	uint32_t *place = mem_array(n + 1, sizeof(*place));
 
-	return d->place[cell->node ? d->node[s->side][cell->node] : d->no_stack];
+	place[0] = d->place[d->no_stack];
+	for (size_t i = 1; i < n; i++)
+		place[i] = d->place[d->node[s->side][i]];
+	return place;
 }
 
 /* Cells by place: counted, then put there. */
@@ -86,11 +92,12 @@ static void own_init(struct summing *s)
 {
 	const struct fold *f = s->d->pub.side[s->side].f;
 	const size_t n = s->d->pub.n_nodes;
+	cleanup_free uint32_t *place = places_of(s);
 	cleanup_free size_t *next = mem_array(n + 1, sizeof(*next));
 
 	s->begin = mem_array(n + 1, sizeof(*s->begin));
 	for (size_t i = 0; i < f->n_cells; i++)
-		s->begin[place_of(s, &f->cells[i]) + 1] += s->c->of[f->cells[i].slice] != DIFF_NONE;
+		s->begin[place[f->cells[i].node] + 1] += s->c->of[f->cells[i].slice] != DIFF_NONE;
 	for (size_t i = 0; i < n; i++)
 		next[i + 1] = s->begin[i + 1] += s->begin[i];
 	s->own = mem_array(s->begin[n] + 1, sizeof(*s->own));
@@ -99,7 +106,7 @@ static void own_init(struct summing *s)
 		uint32_t column = s->c->of[cell->slice];
 
 		if (column != DIFF_NONE)
-			s->own[next[place_of(s, cell)]++] = (struct own){(double)cell->ns, column};
+			s->own[next[place[cell->node]]++] = (struct own){(double)cell->ns, column};
 	}
 }
 

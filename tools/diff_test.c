@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "schema/base/beside.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/diff_parts.h"
@@ -161,6 +162,11 @@ static void test_functions(struct diffing *d, bool total, double part)
 		keep(value_of(&pub->functions[i], total), &t[i], pub->alpha, part, found);
 }
 
+static void test_selves(void *ctx)
+{
+	test_functions(ctx, false, SELF_PART);
+}
+
 /* The whole of it is one question of its own. Shares of all are all, always. */
 static void test_all(struct diffing *d)
 {
@@ -247,9 +253,11 @@ static void find_since(struct diffing *d, struct diff_function *f, const double 
 void diff_test(struct diffing *d)
 {
 	struct diff *pub = &d->pub;
+	struct beside other;
 
-	test_functions(d, false, SELF_PART);
+	beside_begin(&other, test_selves, d);
 	test_functions(d, true, TOTAL_PART);
+	beside_end(&other);
 	test_callers(d);
 	test_all(d);
 	for (size_t i = 0; i < pub->n_functions; i++) {

@@ -164,6 +164,7 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	if (MB_CUR_MAX == 1)
 		setlocale(LC_CTYPE, "C.UTF-8");
+	mem_use_huge_pages();
 	log_init("sonde", LOG_LEVEL_WARN);
 	signal(SIGPIPE, SIG_IGN); /* `sonde stacks | head`: the write fails, below */
 	rc = run(argc, argv, &e, &status);

@@ -102,7 +102,7 @@ struct moments {
 static struct moments moments_of(const double *x, size_t n)
 {
 	struct moments m = {.n = n};
-	double few[FEW + LAGS];
+	double few[FEW + LAGS], lagged[LAGS] = {0};
 	cleanup_free double *many = n > FEW ? mem_array(n + LAGS, sizeof(*many)) : NULL;
 	double *away = many ? many : few;
 
@@ -114,8 +114,9 @@ static struct moments moments_of(const double *x, size_t n)
 	for (const double *at = away + n; at-- > away;) {
 		m.squares += *at * *at;
 		for (size_t k = 0; k < LAGS; k++)
-			m.lagged[k] += *at * at[k + 1];
+			lagged[k] += *at * at[k + 1];
 	}
+	memcpy(m.lagged, lagged, sizeof(lagged));
 	return m;
 }
 

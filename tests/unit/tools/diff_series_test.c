@@ -55,7 +55,7 @@ static void fold_make_up(struct fold *f, uint32_t **node, bool after)
 {
 	static const struct store_kind_info kind = {.kind = STORE_KIND_CPU};
 
-	*f = (struct fold){.kind = &kind, .unit = STORE_TIME, .slice_ns = 1000, .n_slices = SLICES, .n_cells = CELLS};
+	*f = (struct fold){.kind = &kind, .unit = STORE_TIME, .slice_ns = 1000, .n_slices = SLICES, .n_cells = CELLS, .n_nodes = NODES};
 	f->slices = mem_array(SLICES, sizeof(*f->slices));
 	f->cells = mem_array(CELLS, sizeof(*f->cells));
 	*node = mem_array(NODES, sizeof(**node));

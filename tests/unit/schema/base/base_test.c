@@ -18,6 +18,7 @@
 #include "schema/base/err.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
+#include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
 static void an_error_keeps_what_fix_and_exit_code(void **state)
@@ -226,6 +227,33 @@ static void a_wide_hash_changes_with_each_bit_and_with_the_length(void **state)
 	}
 }
 
+/* All of it is there, zeroed where that is said, wherever it lies and moves to. */
+static void memory_is_the_same_in_huge_pages(void **state)
+{
+	static const size_t sizes[] = {1, 4095, 100000, 2097152, 2097153, 5000000, 40000000};
+	const size_t n = sizeof(sizes) / sizeof(*sizes);
+	unsigned char *p[7];
+
+	(void)state;
+	mem_use_huge_pages();
+	for (int round = 0; round < 3; round++) { /* what was given back comes again */
+		for (size_t i = 0; i < n; i++) {
+			p[i] = mem_array(sizes[i], 1);
+			assert_true(!p[i][0] && !memcmp(p[i], p[i] + 1, sizes[i] - 1));
+			memset(p[i], (int)i + 1, sizes[i]);
+		}
+		for (size_t i = 0; i < n; i++) {
+			p[i] = mem_realloc(p[i], 2 * sizes[i]);
+			memset(p[i] + sizes[i], (int)i + 1, sizes[i]);
+		}
+		for (size_t i = 0; i < n; i++) {
+			assert_int_equal(p[i][0], i + 1);
+			assert_memory_equal(p[i], p[i] + 1, 2 * sizes[i] - 1);
+			free(p[i]);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +268,7 @@ int main(void)
 		cmocka_unit_test(a_cursor_never_reads_past_its_end),
 		cmocka_unit_test(the_boot_offset_turns_boot_time_into_utc),
 		cmocka_unit_test(hashes_of_stored_values_never_change),
+		cmocka_unit_test(memory_is_the_same_in_huge_pages),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
