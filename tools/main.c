@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,7 @@ int main(int argc, char **argv)
 	if (MB_CUR_MAX == 1)
 		setlocale(LC_CTYPE, "C.UTF-8");
 	mem_use_huge_pages();
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks for it, and threads would wait for each other at each allocation */
 	log_init("sonde", LOG_LEVEL_WARN);
 	signal(SIGPIPE, SIG_IGN); /* `sonde stacks | head`: the write fails, below */
 	rc = run(argc, argv, &e, &status);
