@@ -140,5 +140,7 @@ def test_the_picture_adds_up_to_the_wall_time_that_each_thread_had(sonde, tmp_pa
         before = max(thread["cpu_ns"] - thread["ran_ns"], 0)  # until its counter was there
         assert -allowed <= ran - thread["ran_ns"] <= allowed + before, (ran, thread)
         waited = kinds[thread["tid"], "waits"] + kinds[thread["tid"], "idle"]
-        assert waited <= thread["ns"] + 20 * MS and waited >= (
-            0.97 * thread["ns"] - thread["delay_ns"] - max(thread["ran_ns"] - thread["cpu_ns"], 0) - 50_000 * thread["count"])
+        # it also waits for its counter, to be opened and closed, which takes as long as the kernel's other work lets it
+        most = max(thread["ns"] + 20 * MS, thread["wall_ns"] - thread["ran_ns"])
+        least = 0.97 * thread["ns"] - thread["delay_ns"] - max(thread["ran_ns"] - thread["cpu_ns"], 0) - 50_000 * thread["count"]
+        assert least <= waited <= most, (waited, least, most, thread)
