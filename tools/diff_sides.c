@@ -294,38 +294,44 @@ static int fold_again(struct making *m, enum store_kind kind, struct err *e)
 	return side_take(m, DIFF_BEFORE, e);
 }
 
-/* Both at once, each with files of its own. Where no kind was asked for, it is that of what comes after. */
-static int sides_fold(struct making *m, struct err *e)
+/* Both at once, each with files of its own. */
+static void fold_stores(struct making *m)
 {
 	struct side_folding *before = &m->folding[DIFF_BEFORE], *after = &m->folding[DIFF_AFTER];
-	const bool asked = before->sel && before->opts.kind;
-	enum store_kind kind = STORE_KIND_CPU;
 	struct beside other;
-	int rc = 0;
 
-	if (m->out->fold[DIFF_AFTER])
-		kind = m->out->fold[DIFF_AFTER]->kind->kind;
-	if (before->sel && !asked)
-		before->opts.kind = kind;
 	reading_begin(1);
-	if (before->sel && after->sel)
+	if (before->sel)
 		beside_begin(&other, side_fold, before);
-	else if (before->sel)
-		side_fold(before);
-	if (after->sel) {
+	if (after->sel)
 		side_fold(after);
-		rc = side_take(m, DIFF_AFTER, e);
-	}
-	if (before->sel && after->sel)
+	if (before->sel)
 		beside_end(&other);
 	reading_end();
-	if (before->sel)
-		m->out->fold[DIFF_BEFORE] = before->fold;
-	if (!before->sel || rc)
+}
+
+/* Where no kind was asked for, it is that of what comes after, which is mostly CPU time. */
+static int sides_fold(struct making *m, struct err *e)
+{
+	struct side_folding *before = &m->folding[DIFF_BEFORE];
+	const struct fold *known = m->out->fold[DIFF_AFTER];
+	const enum store_kind kind = known ? known->kind->kind : STORE_KIND_CPU;
+	const bool asked = before->opts.kind;
+	int rc = 0;
+
+	if (!asked)
+		before->opts.kind = kind;
+	fold_stores(m);
+	if (!known)
+		rc = side_take(m, DIFF_AFTER, e);
+	if (!before->sel)
 		return rc;
-	if (!asked && m->out->fold[DIFF_AFTER]->kind->kind != kind)
-		return fold_again(m, m->out->fold[DIFF_AFTER]->kind->kind, e);
-	return side_take(m, DIFF_BEFORE, e);
+	if (rc) {
+		fold_free(before->fold);
+		return rc;
+	}
+	known = m->out->fold[DIFF_AFTER];
+	return asked || known->kind->kind == kind ? side_take(m, DIFF_BEFORE, e) : fold_again(m, known->kind->kind, e);
 }
 
 static int check_one_baseline(const struct diff_side_args *a, struct err *e)

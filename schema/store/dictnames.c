@@ -155,17 +155,19 @@ static int64_t sealed_at(sqlite3 *db)
 	return reading_number(db, "SELECT value FROM meta WHERE key = 'sealed_ns'", 0);
 }
 
-/* A day that was sealed again since it was opened is another file, with other ids. */
+/* All of one instant. A day that was sealed again since it was opened is another file, with other ids. */
 static void load_part(void *ctx)
 {
 	struct dictnames *d = ctx;
-	struct err unsaid = {0}; /* it is read again, then it is */
+	struct err unsaid = {0}; /* what goes wrong is read again by the segment's own connection, which says it */
 
 	d->rc = reading_open(d->part.path, &d->part.db, &unsaid);
 	if (d->rc)
 		return;
-	d->part.snapshot = sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
-	d->rc = sealed_at(d->part.db) == d->sealed_ns ? load_frames(&d->part, &unsaid) : -EAGAIN;
+	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && sealed_at(d->part.db) == d->sealed_ns)
+		d->rc = load_frames(&d->part, &unsaid);
+	else
+		d->rc = -EAGAIN;
 	sqlite3_close(d->part.db); /* ends what it began */
 	d->part.db = NULL;
 }
