@@ -31,7 +31,7 @@ struct diffing {
 	size_t second, stride;    /* a row takes `stride` */
 	int64_t *column_from;     /* when each begins */
 	double *column_scale;
-	double *self_series, *total_series, *edge_series;
+	float *self_series, *total_series, *edge_series;
 };
 
 /* Nodes of both, parents before children, their own sums and those of the root's stack; then totals, places, `outer`. */

@@ -37,7 +37,7 @@ static size_t seen_in(const double *x, size_t n)
 	return k;
 }
 
-static void by_slices(const struct diffing *d, const double *row, const uint64_t ns[2], const uint64_t samples[2],
+static void by_slices(const struct diffing *d, const float *row, const uint64_t ns[2], const uint64_t samples[2],
 		      struct test *t)
 {
 	double a[DIFF_SLICES], b[DIFF_SLICES];
@@ -69,7 +69,7 @@ static void by_counts(const struct diff *d, const uint64_t ns[2], const uint64_t
 	t->df = 1e6;
 }
 
-static void test_one(const struct diffing *d, const double *row, const uint64_t ns[2], const uint64_t samples[2],
+static void test_one(const struct diffing *d, const float *row, const uint64_t ns[2], const uint64_t samples[2],
 		     struct test *t)
 {
 	*t = (struct test){.p = 1, .q = 1};
@@ -147,7 +147,7 @@ static void test_functions(struct diffing *d, bool total, double part)
 {
 	struct diff *pub = &d->pub;
 	cleanup_free struct test *t = mem_array(pub->n_functions, sizeof(*t));
-	const double *series = total ? d->total_series : d->self_series;
+	const float *series = total ? d->total_series : d->self_series;
 	size_t found;
 
 	t[0].p = t[0].q = 1;
@@ -234,7 +234,7 @@ static bool in_one_row(const struct diff *d)
 	return gap >= 0 && gap <= a->slice_ns && b->slice_ns == a->slice_ns;
 }
 
-static void find_since(struct diffing *d, struct diff_function *f, const double *row, const struct diff_value *v)
+static void find_since(struct diffing *d, struct diff_function *f, const float *row, const struct diff_value *v)
 {
 	double x[2 * DIFF_SLICES], unit = unit_of(&d->pub, 1, v->ns, v->samples);
 	size_t n = 0, of_before = in_one_row(&d->pub) ? d->pub.side[0].n_slices : 0, at;
