@@ -74,10 +74,10 @@ static void set_values(struct diff *d)
 static void release_parts(struct diffing *d)
 {
 	idmap_release(&d->function_of);
-	for (int s = 0; s < 2; s++) {
-		free(d->node[s]);
-		d->node[s] = NULL;
-	}
+	if (d->node[1] != d->node[0])
+		free(d->node[1]);
+	free(d->node[0]);
+	d->node[0] = d->node[1] = NULL;
 	free(d->place);
 	free(d->end);
 	free(d->at);

@@ -36,13 +36,14 @@ static uint32_t function_of(struct diffing *d, const struct fold_frame *fr)
 
 /* --- one tree --- */
 
-/* Nodes of the folds are numbered through: those of the second side behind those of the first. */
+/* Nodes of the folds are numbered through: those of the second side behind those of the first, if they are others. */
 struct joining {
 	struct diffing *d;
+	bool same;                  /* one tree, with numbers of both sides */
 	size_t begin[3];            /* of each side; of none */
 	uint32_t *function[2];      /* by frame of a fold, + 1, 0: not met yet */
 	uint32_t *head, *next;      /* by node of a fold: its first callee; of that: the next one, 0: none */
-	uint32_t *first, *same;     /* by node here: a node that became it, + 1; by that: another one, + 1, 0: none */
+	uint32_t *first, *also;     /* by node here: a node that became it, + 1; by that: another one, + 1, 0: none */
 	struct mark { uint32_t by, node; } *mark; /* by function: whose callee it was last (+ 1), and its node */
 };
 
@@ -110,14 +111,16 @@ static void take(struct joining *j, uint32_t at, uint32_t k)
 		*function = function_of(d, &d->pub.side[side].f->frames[n->frame]) + 1;
 	to = callee(j, at, *function - 1);
 	add_self(d, to, side, n);
+	if (j->same)
+		add_self(d, to, DIFF_AFTER, &d->pub.side[DIFF_AFTER].f->nodes[i]);
 	d->node[side][i] = to;
-	j->same[k] = j->first[to];
+	j->also[k] = j->first[to];
 	j->first[to] = k + 1;
 }
 
 static void take_callees(struct joining *j, uint32_t at)
 {
-	for (uint32_t of = j->first[at]; of; of = j->same[of - 1])
+	for (uint32_t of = j->first[at]; of; of = j->also[of - 1])
 		for (uint32_t k = j->head[of - 1]; k; k = j->next[k])
 			take(j, at, k);
 }
@@ -130,7 +133,7 @@ static void join_all(struct joining *j)
 	size_t n = 1;
 
 	node_new(j->d, 0, 0);
-	j->same[0] = (uint32_t)j->begin[1] + 1;
+	j->also[0] = j->same ? 0 : (uint32_t)j->begin[1] + 1;
 	j->first[0] = 1;
 	take_no_stack(j);
 	while (n) {
@@ -146,25 +149,30 @@ static void join_all(struct joining *j)
 void diff_nodes_make(struct diffing *d)
 {
 	const struct fold *const f[2] = {d->pub.side[0].f, d->pub.side[1].f};
-	struct joining j = {.d = d, .begin = {0, f[0]->n_nodes, f[0]->n_nodes + f[1]->n_nodes}};
+	const bool same = fold_same_tree(f[0], f[1]);
+	struct joining j = {.d = d, .same = same, .begin = {0, f[0]->n_nodes, f[0]->n_nodes + (same ? 0 : f[1]->n_nodes)}};
 	size_t n = j.begin[2] + 2;
 
+	d->cap_nodes = n;
+	d->pub.nodes = mem_array(n, sizeof(*d->pub.nodes)); /* none is moved while they come */
 	j.head = mem_array(n, sizeof(*j.head));
 	j.next = mem_array(n, sizeof(*j.next));
 	j.first = mem_array(n, sizeof(*j.first));
-	j.same = mem_array(n, sizeof(*j.same));
+	j.also = mem_array(n, sizeof(*j.also));
 	j.mark = mem_array(f[0]->n_frames + f[1]->n_frames + 2, sizeof(*j.mark));
-	for (int side = 0; side < 2; side++) {
+	for (int side = 0; side < (same ? 1 : 2); side++) {
 		j.function[side] = mem_array(f[side]->n_frames + 1, sizeof(*j.function[side]));
 		d->node[side] = mem_array(f[side]->n_nodes + 1, sizeof(*d->node[side]));
 		callees_list(&j, side);
 	}
+	if (same)
+		d->node[DIFF_AFTER] = d->node[DIFF_BEFORE];
 	function_of(d, &f[0]->frames[0]);
 	join_all(&j);
 	free(j.head);
 	free(j.next);
 	free(j.first);
-	free(j.same);
+	free(j.also);
 	free(j.mark);
 	free(j.function[0]);
 	free(j.function[1]);

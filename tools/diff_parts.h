@@ -15,7 +15,7 @@ struct diffing {
 	struct diff pub;          /* first: diff_free finds the rest by it */
 	size_t cap_functions, cap_nodes, cap_callers;
 	struct idmap function_of; /* strings of two folds are equal by content, not by pointer */
-	uint32_t *node[2];        /* of each node of a fold: the node here */
+	uint32_t *node[2];        /* of each node of a fold: the node here; the same array where the folds have one tree */
 	uint32_t no_stack;        /* the node of stacks without frames, if there are any */
 	uint32_t *place, *end;    /* of each node: where it comes depth first; behind its last callee, there */
 	uint32_t *at;             /* which node comes there */

@@ -13,6 +13,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/fold_kind.h"
+#include "tools/fold_pair.h"
 #include "tools/import.h"
 #include "tools/reading.h"
 
@@ -294,12 +295,31 @@ static int fold_again(struct making *m, enum store_kind kind, struct err *e)
 	return side_take(m, DIFF_BEFORE, e);
 }
 
+/* As one tree, where they are windows of one sealed day. */
+static bool fold_day(struct making *m)
+{
+	struct side_folding *before = &m->folding[DIFF_BEFORE], *after = &m->folding[DIFF_AFTER];
+	const struct selection *const sel[2] = {before->sel, after->sel};
+	const struct fold_opts *const opts[2] = {&before->opts, &before->opts};
+	struct fold *fold[2];
+
+	if (!before->sel || !after->sel || !fold_pair_make(sel, opts, fold))
+		return false;
+	before->fold = fold[0];
+	after->fold = fold[1];
+	select_segments_close(after->sel);
+	select_segments_close(before->sel);
+	return true;
+}
+
 /* Both at once, each with files of its own. */
 static void fold_stores(struct making *m)
 {
 	struct side_folding *before = &m->folding[DIFF_BEFORE], *after = &m->folding[DIFF_AFTER];
 	struct beside other;
 
+	if (fold_day(m))
+		return;
 	reading_begin(1);
 	if (before->sel)
 		beside_begin(&other, side_fold, before);

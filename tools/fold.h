@@ -95,7 +95,7 @@ struct fold_loss { const char *reason; uint64_t n; };
 
 struct fold {
 	struct fold_frame *frames;      size_t n_frames;
-	struct fold_node *nodes;        size_t n_nodes; /* parents before children */
+	struct fold_node *nodes;        size_t n_nodes; /* parents before children; of a window within one segment depth first */
 	struct fold_process *processes; size_t n_processes;
 	struct fold_leaf *leaves;       size_t n_leaves; /* only if asked for */
 	struct fold_with *with;         /* by leaf; only if asked for, else NULL */
@@ -132,6 +132,8 @@ struct fold_opts {
  * kinds are there, no cpu, and none was asked for. */
 int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e);
 void fold_free(struct fold *f);
+/* Is node for node the same path in both? (tools/fold_pair.h) */
+bool fold_same_tree(const struct fold *a, const struct fold *b);
 /* Both in one tree, with their leaves; those of `base` are marked and its values are times `scale`. Both were made with
  * leaves and without groups. Times, period and losses are those of `f`. */
 struct fold *fold_join(const struct fold *base, double scale, const struct fold *f);

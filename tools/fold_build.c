@@ -148,6 +148,17 @@ uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame)
 	return node;
 }
 
+void fold_take_tree(struct fold_build *b, const struct fold_build *of)
+{
+	free(b->pub.frames);
+	b->pub.frames = of->pub.frames;
+	b->pub.n_frames = of->pub.n_frames;
+	b->borrows = true;
+	fold_expect_nodes(b, of->pub.n_nodes);
+	for (size_t i = b->pub.n_nodes; i < of->pub.n_nodes; i++) /* whose sums somebody else may be adding to */
+		fold_add_child(b, of->pub.nodes[i].parent, of->pub.nodes[i].frame);
+}
+
 bool fold_known_process(const struct fold_build *b, uint64_t identity, uint32_t *process)
 {
 	uint64_t i;
@@ -328,7 +339,8 @@ static void sum_up(struct fold *f)
 
 struct fold *fold_end(struct fold_build *b)
 {
-	mark_go(&b->pub);
+	if (!b->borrows)
+		mark_go(&b->pub);
 	sum_up(&b->pub);
 	endings_sort(&b->pub.endings);
 	idmap_release(&b->frame_of);
@@ -337,6 +349,11 @@ struct fold *fold_end(struct fold_build *b)
 	idmap_release(&b->text_of);
 	idmap_release(&b->leaf_of);
 	return &b->pub;
+}
+
+bool fold_same_tree(const struct fold *a, const struct fold *b)
+{
+	return a->frames == b->frames && a->n_nodes == b->n_nodes;
 }
 
 void fold_free(struct fold *pub)
@@ -353,7 +370,8 @@ void fold_free(struct fold *pub)
 	for (size_t i = 0; i < b->n_texts; i++)
 		free(b->texts[i]);
 	free(b->texts);
-	free(pub->frames);
+	if (!b->borrows)
+		free(pub->frames);
 	free(pub->nodes);
 	free(pub->processes);
 	free(pub->leaves);

@@ -22,6 +22,7 @@ struct fold_build {
 	struct childmap children;                            /* of nodes, by frame */
 	size_t n_told;                                       /* nodes that are there */
 	struct idmap leaf_of;                                /* only where two kinds share leaves */
+	bool borrows;                                        /* its frames are another fold's */
 	char **texts;                                        /* owned strings */
 	size_t n_texts, cap_texts;
 };
@@ -41,6 +42,8 @@ void fold_expect_frames(struct fold_build *b, size_t n);
 uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame);
 /* The same where it is known that there is none yet. */
 uint32_t fold_add_child(struct fold_build *b, uint32_t parent, uint32_t frame);
+/* Frames and nodes of `of`, which lives as long, instead of the root alone. No frames are added from here on. */
+void fold_take_tree(struct fold_build *b, const struct fold_build *of);
 /* false: it has no such child. */
 bool fold_known_child(struct fold_build *b, uint32_t parent, uint32_t frame, uint32_t *node);
 /* The same frame in this fold, of another one. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/fold_nodes.h"
+#include "tools/fold_parts.h"
 
 #include <string.h>
 

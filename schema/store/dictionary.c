@@ -357,13 +357,18 @@ static int load_all(struct store_segment *s, struct err *e)
 	return load_series(s, e);
 }
 
-int reading_load(struct store_segment *s, struct err *e)
+/* What is read from here on is of one instant; a reader is short-lived, so the log can be folded in again soon. */
+static void begin_snapshot(struct store_segment *s)
 {
-	int rc = 0;
-
-	/* what is read from here on is of one instant; a reader is short-lived, so the log can be folded in again soon */
 	if (!s->snapshot && sqlite3_get_autocommit(s->db))
 		s->snapshot = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
+}
+
+int reading_load(struct store_segment *s, struct err *e)
+{
+	int rc;
+
+	begin_snapshot(s);
 	rc = load_all(s, e);
 	if (rc) {
 		reading_unload(s);
@@ -374,11 +379,8 @@ int reading_load(struct store_segment *s, struct err *e)
 	return 0;
 }
 
-void reading_unload(struct store_segment *s)
+static void dict_release(struct store_segment *s)
 {
-	if (s->snapshot)
-		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-	s->snapshot = s->loaded = false;
 	free(s->processes);
 	free(s->images);
 	free(s->frames);
@@ -394,16 +396,32 @@ void reading_unload(struct store_segment *s)
 	free(s->series_label);
 	free(s->rates);
 	dictrows_strings_free(&s->strings);
-	s->processes = NULL;
-	s->images = NULL;
-	s->frames = NULL;
-	s->runs = NULL;
-	s->choice_runs = NULL;
-	s->periods = NULL;
-	s->series_task = s->series_stack = s->series_label = NULL;
-	s->rates = NULL;
-	s->n_rates = 0;
-	s->tree = (struct stacktree){0};
-	s->tasks = NULL;
-	s->dict = (struct store_dict){0};
+}
+
+void reading_unload(struct store_segment *s)
+{
+	if (s->snapshot)
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	if (!s->borrows)
+		dict_release(s);
+	*s = (struct store_segment){.db = s->db, .path = s->path, .t0 = s->t0, .sealed = s->sealed};
+}
+
+int store_segment_share(struct store_segment *s, const struct store_segment *of)
+{
+	struct store_segment same = *of;
+
+	if (s->loaded || !of->loaded || !s->sealed || strcmp(s->path, of->path))
+		return -EAGAIN;
+	begin_snapshot(s);
+	if (!s->snapshot || reading_sealed_ns(s->db) != reading_sealed_ns(of->db)) {
+		reading_unload(s);
+		return -EAGAIN;
+	}
+	same.db = s->db;
+	same.path = s->path;
+	same.snapshot = true;
+	same.borrows = true;
+	*s = same;
+	return 0;
 }

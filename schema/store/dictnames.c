@@ -150,11 +150,6 @@ struct dictnames {
 	int rc;
 };
 
-static int64_t sealed_at(sqlite3 *db)
-{
-	return reading_number(db, "SELECT value FROM meta WHERE key = 'sealed_ns'", 0);
-}
-
 /* All of one instant. A day that was sealed again since it was opened is another file, with other ids. */
 static void load_part(void *ctx)
 {
@@ -164,7 +159,7 @@ static void load_part(void *ctx)
 	d->rc = reading_open(d->part.path, &d->part.db, &unsaid);
 	if (d->rc)
 		return;
-	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && sealed_at(d->part.db) == d->sealed_ns)
+	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && reading_sealed_ns(d->part.db) == d->sealed_ns)
 		d->rc = load_frames(&d->part, &unsaid);
 	else
 		d->rc = -EAGAIN;
@@ -180,7 +175,7 @@ struct dictnames *dictnames_begin(struct store_segment *s)
 	d->begun = reading_number(s->db, "SELECT max(id) FROM frame", 0) >= WORTH_IT;
 	if (!d->begun)
 		return d;
-	d->sealed_ns = sealed_at(s->db);
+	d->sealed_ns = reading_sealed_ns(s->db);
 	d->part.path = s->path;
 	beside_begin(&d->thread, load_part, d);
 	return d;

@@ -144,9 +144,14 @@ int64_t reading_number(sqlite3 *db, const char *sql, int64_t fallback)
 	return v;
 }
 
+int64_t reading_sealed_ns(sqlite3 *db)
+{
+	return reading_number(db, "SELECT value FROM meta WHERE key = 'sealed_ns'", 0);
+}
+
 bool reading_is_sealed(sqlite3 *db)
 {
-	return reading_number(db, "SELECT value FROM meta WHERE key = 'sealed_ns'", 0) != 0;
+	return reading_sealed_ns(db) != 0;
 }
 
 sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, struct err *e)

@@ -91,6 +91,9 @@ struct store_dict {
 	const uint32_t *stack_parent, *stack_frame; size_t n_stacks;
 };
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);
+/* The dictionary of `of`, which is loaded and outlives `s`, is that of `s` too: another connection to the same sealed day, so
+ * that two threads can read its rows. -EAGAIN: it has been sealed again between the two, or is no sealed day. */
+int store_segment_share(struct store_segment *s, const struct store_segment *of);
 
 struct store_query {
 	int64_t from_ns, to_ns; /* half-open; buckets are taken whole if they begin inside */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_nodes: a segment's stacks as nodes of the fold's tree. Private to fold, whose state at work this is.
+ * fold_parts: a fold at work, segment by segment: what fold.c and fold_pair.c (the steps), fold_rows.c (what the rows say),
+ * fold_place.c and fold_nodes.c (a segment's stacks as nodes of the fold's tree) share. Private to them.
  */
-#ifndef SONDE_TOOLS_FOLD_NODES_H
-#define SONDE_TOOLS_FOLD_NODES_H
+#ifndef SONDE_TOOLS_FOLD_PARTS_H
+#define SONDE_TOOLS_FOLD_PARTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +29,7 @@ struct folding {
 	/* of the segment at hand */
 	struct store_segment *seg;
 	const struct store_dict *dict;
+	size_t first_leaf, first_cell;     /* its own among those of the fold */
 	int64_t seg_run;                   /* the run at hand, or 0: all */
 	bool is_with;                      /* the second kind is being told */
 	size_t n_told;                     /* processes that later segments have told of */
@@ -64,7 +66,20 @@ uint32_t fold_frame_of(struct folding *f, uint32_t id);
 uint32_t fold_child_of(struct folding *f, uint32_t parent, uint32_t stack);
 /* The node of a stack below a group's node. */
 uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack);
-/* Where nodes are made late: what the leaves and cells from these on, and the series, say of stacks becomes nodes. */
-void fold_place_stacks(struct folding *f, size_t first_leaf, size_t first_cell);
+/* Where nodes are made late, when all rows are read: the stacks that have something become nodes. */
+void fold_place_stacks(struct folding *f);
+/* What series, leaves and cells of the segment say of stacks becomes nodes. */
+void fold_point_at_nodes(struct folding *f);
+
+/* --- the steps (fold.c) --- */
+
+/* Without nodes, its slices planned. What was started is finished, or freed with fold_free(f->pub). */
+int fold_start(struct folding *f, const struct selection *sel, const struct fold_opts *o, struct err *e);
+/* The segment's dictionary is there; an end for each that began. */
+int fold_segment_begin(struct folding *f, const char *path, struct err *e);
+int fold_rows_read(struct folding *f, const char *path, struct err *e);
+void fold_segment_end(struct folding *f);
+/* false: there is nothing in it. */
+bool fold_finish(struct folding *f);
 
 #endif
