@@ -78,9 +78,7 @@ static void release_parts(struct diffing *d)
 		free(d->node[1]);
 	free(d->node[0]);
 	d->node[0] = d->node[1] = NULL;
-	free(d->place);
 	free(d->end);
-	free(d->at);
 	free(d->outer);
 	free(d->edge);
 	free(d->edges);
@@ -116,7 +114,6 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 	d->pub.names_only = !has_modules(before) || !has_modules(after);
 	diff_nodes_make(d);
 	diff_nodes_sum(d);
-	diff_preorder_make(d);
 	diff_outer_find(d);
 	sum_functions(d);
 	set_values(&d->pub);

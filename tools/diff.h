@@ -65,7 +65,7 @@ struct diff_caller {
 };
 
 struct diff_node {
-	uint32_t function, parent, depth; /* node 0 is the root, parents before children */
+	uint32_t function, parent, depth; /* node 0 is the root; they come depth first */
 	uint64_t self_ns[2], total_ns[2], self_samples[2], total_samples[2];
 };
 

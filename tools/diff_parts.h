@@ -13,12 +13,11 @@
 
 struct diffing {
 	struct diff pub;          /* first: diff_free finds the rest by it */
-	size_t cap_functions, cap_nodes, cap_callers;
+	size_t cap_functions, cap_callers;
 	struct idmap function_of; /* strings of two folds are equal by content, not by pointer */
 	uint32_t *node[2];        /* of each node of a fold: the node here; the same array where the folds have one tree */
 	uint32_t no_stack;        /* the node of stacks without frames, if there are any */
-	uint32_t *place, *end;    /* of each node: where it comes depth first; behind its last callee, there */
-	uint32_t *at;             /* which node comes there */
+	uint32_t *end;            /* of each node: behind the last one below it */
 	bool *outer;              /* of each node: no ancestor is the same function */
 	uint32_t *edge;           /* of each node: its edge, + 1; 0: none */
 	struct diff_edge {
@@ -34,10 +33,9 @@ struct diffing {
 	float *self_series, *total_series, *edge_series;
 };
 
-/* Nodes of both, parents before children, their own sums and those of the root's stack; then totals, places, `outer`. */
+/* Nodes of both, depth first, their own sums and those of the root's stack; then totals and `end`; `outer`. */
 void diff_nodes_make(struct diffing *d);
 void diff_nodes_sum(struct diffing *d);
-void diff_preorder_make(struct diffing *d);
 void diff_outer_find(struct diffing *d);
 /* Pairs worth a test. */
 void diff_edges_make(struct diffing *d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_series: each function's self and total by slice, on both sides: a row of columns each. What the cells say of nodes is
- * put in the order in which these come depth first: those of all that a node calls are one stretch. Of a node with few, each goes to
+ * diff_series: each function's self and total by slice, on both sides: a row of columns each. What the cells say is put in the
+ * order of nodes, which come depth first: that of all that a node calls is one stretch. Of a node with few, each goes to
  * its function; where there are many, a row is summed up from what its callees brought: a first callee's row becomes that of
  * its caller. Sums are in periods, where samples are taken by time or by size: whole numbers, exact below 2^24 a slice. Others
  * are exact to a 16-millionth, which is far less than the error of any rate that is counted.
@@ -78,45 +78,36 @@ struct summing {                /* of one side */
 	const struct columns *c;
 	int side;
 	size_t first, width;    /* of a row of the diff: this side's part */
-	size_t *begin;          /* by place: its first in `own`, n_nodes + 1 of them */
+	uint32_t *begin;        /* by node: its first in `own`, n_nodes + 1 of them */
 	struct own *own;
 	struct row *rows;       /* by depth, as far as it is summed up */
 };
 
-/* By node of the fold: its place. */
-static uint32_t *places_of(const struct summing *s)
+static uint32_t node_of(const struct summing *s, const struct fold_cell *cell)
 {
-	const struct diffing *d = s->d;
-	const size_t n = d->pub.side[s->side].f->n_nodes;
-	uint32_t *place = mem_array(n + 1, sizeof(*place));
-
-	place[0] = d->place[d->no_stack];
-	for (size_t i = 1; i < n; i++)
-		place[i] = d->place[d->node[s->side][i]];
-	return place;
+	return cell->node ? s->d->node[s->side][cell->node] : s->d->no_stack;
 }
 
-/* Cells by place: counted, then put there. */
+/* Cells by node: counted, one node on, then put there, which moves each node's beginning to where it is looked for. */
 static void own_init(struct summing *s)
 {
 	const struct fold *f = s->d->pub.side[s->side].f;
 	const size_t n = s->d->pub.n_nodes;
 	const double per = 1 / s->c->unit;
-	cleanup_free uint32_t *place = places_of(s);
-	cleanup_free size_t *next = mem_array(n + 1, sizeof(*next));
+	uint32_t *next = s->begin = mem_array(n + 2, sizeof(*s->begin));
 
-	s->begin = mem_array(n + 1, sizeof(*s->begin));
+	next++;
 	for (size_t i = 0; i < f->n_cells; i++)
-		s->begin[place[f->cells[i].node] + 1] += s->c->of[f->cells[i].slice] != DIFF_NONE;
+		next[node_of(s, &f->cells[i]) + 1] += s->c->of[f->cells[i].slice] != DIFF_NONE;
 	for (size_t i = 0; i < n; i++)
-		next[i + 1] = s->begin[i + 1] += s->begin[i];
-	s->own = mem_array(s->begin[n] + 1, sizeof(*s->own));
+		next[i + 1] += next[i];
+	s->own = mem_array(next[n] + 1, sizeof(*s->own));
 	for (size_t i = 0; i < f->n_cells; i++) {
 		const struct fold_cell *cell = &f->cells[i];
 		uint32_t column = s->c->of[cell->slice];
 
 		if (column != DIFF_NONE)
-			s->own[next[place[cell->node]]++] = (struct own){(float)((double)cell->ns * per), column};
+			s->own[next[node_of(s, cell)]++] = (struct own){(float)((double)cell->ns * per), column};
 	}
 }
 
@@ -127,16 +118,17 @@ static void add_row(float *restrict to, const float *restrict from, size_t n)
 			to[i + k] += from[i + k];
 }
 
-static void add_cells(const struct summing *s, float *to, uint32_t from_place, uint32_t to_place)
+/* Of the nodes from .. to - 1. */
+static void add_cells(const struct summing *s, float *to, uint32_t from_node, uint32_t to_node)
 {
-	for (size_t i = s->begin[from_place]; i < s->begin[to_place]; i++)
+	for (size_t i = s->begin[from_node]; i < s->begin[to_node]; i++)
 		to[s->own[i].column] += s->own[i].n;
 }
 
 /* A row of its own is worth it. */
 static bool is_large(const struct summing *s, uint32_t node)
 {
-	return s->begin[s->d->end[node]] - s->begin[s->d->place[node]] > s->width / LARGE;
+	return s->begin[s->d->end[node]] - s->begin[node] > s->width / LARGE;
 }
 
 /* All of it, from the row that has it if there is one. */
@@ -145,7 +137,7 @@ static void add_total(const struct summing *s, uint32_t node, const struct row *
 	if (row)
 		add_row(to, row->x, s->width);
 	else
-		add_cells(s, to, s->d->place[node], s->d->end[node]);
+		add_cells(s, to, node, s->d->end[node]);
 }
 
 /* To its caller's row. Its own is the next one's of this depth then: empty. */
@@ -176,12 +168,12 @@ static void sum_node(const struct summing *s, uint32_t node)
 {
 	const struct diffing *d = s->d;
 	const struct diff_node *n = &d->pub.nodes[node];
-	uint32_t edge = d->edge[node], place = d->place[node];
+	uint32_t edge = d->edge[node];
 	struct row *row = is_large(s, node) ? &s->rows[n->depth] : NULL;
 
 	if (row)
-		add_cells(s, row->x, place, place + 1);
-	add_cells(s, part_of(s, d->self_series, n->function), place, place + 1);
+		add_cells(s, row->x, node, node + 1);
+	add_cells(s, part_of(s, d->self_series, n->function), node, node + 1);
 	if (d->outer[node])
 		add_total(s, node, row, part_of(s, d->total_series, n->function));
 	if (edge)
@@ -210,8 +202,8 @@ static void sum_side(void *ctx)
 		row[i].x = rows + i * s->width;
 	s->rows = row;
 	own_init(s);
-	for (size_t p = s->d->pub.n_nodes; p-- > 0;)
-		sum_node(s, s->d->at[p]);
+	for (uint32_t i = (uint32_t)s->d->pub.n_nodes; i-- > 0;)
+		sum_node(s, i);
 	free(s->begin);
 	free(s->own);
 }

@@ -41,7 +41,10 @@ static void tree_make(struct diffing *d)
 	d->n_edges = FUNCTIONS;
 	d->outer[0] = true;
 	for (uint32_t i = 1; i < NODES; i++) {
-		uint32_t parent = below(4) ? i - 1 : below(2) ? below(i) : 0;
+		uint32_t parent = i - 1; /* or one of its callers: they come depth first */
+
+		for (uint32_t up = below(4) ? 0 : below(2) ? below(20) : NODES; parent && up; up--)
+			parent = d->pub.nodes[parent].parent;
 
 		d->pub.nodes[i] = (struct diff_node){.parent = parent, .function = 1 + below(FUNCTIONS - 1),
 						     .depth = d->pub.nodes[parent].depth + 1};
@@ -49,7 +52,7 @@ static void tree_make(struct diffing *d)
 		d->edge[i] = below(2) ? 1 + below(FUNCTIONS) : 0;
 	}
 	d->no_stack = NODES - 1;
-	diff_preorder_make(d);
+	diff_nodes_sum(d);
 }
 
 static void fold_make_up(struct fold *f, uint32_t **node, bool after)
@@ -123,9 +126,7 @@ static void sums_agree_with_each_cell_by_itself(void **state)
 		free(f[side].cells);
 		free(d.node[side]);
 	}
-	free(d.place);
 	free(d.end);
-	free(d.at);
 	free(d.pub.nodes);
 	free(d.outer);
 	free(d.edge);
