@@ -250,9 +250,13 @@ static int add_data(const struct diff_view *v, const struct fold *both, const st
 	struct flame_pack_profile profile = {.f = both, .t = t, .sides = sides, .labels = labels, .n_sides = 2, .diff = v->d};
 	int ret;
 
-	for (int s = 0; s < 2; s++)
-		flame_rows_init_side(&sides[s], both, t, &(struct flame_rows_side){v->d->side[s].f, s == DIFF_BEFORE,
-				     v->d->side[s].f->kind->class == STORE_GAUGE ? v->d->side[s].means : 0}, FLAME_HTML_MAX_ROWS / 2);
+	for (int s = 0; s < 2; s++) {
+		const struct diff_side *side = &v->d->side[s];
+
+		flame_rows_begin_side(&sides[s], both, &(struct flame_rows_side){side->f, s == DIFF_BEFORE,
+				      side->f->kind->class == STORE_GAUGE ? side->means : 0});
+		flame_rows_end(&sides[s], t, FLAME_HTML_MAX_ROWS / 2);
+	}
 	ret = flame_pack(&head, &profile, 1, data);
 	for (int s = 0; s < 2; s++)
 		flame_rows_release(&sides[s]);

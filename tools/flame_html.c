@@ -190,12 +190,30 @@ struct trees {
 	size_t n;
 };
 
+struct beginning {
+	struct flame_rows *rows;
+	const struct fold *f;
+};
+
+static void rows_begin(void *ctx)
+{
+	struct beginning *b = ctx;
+
+	flame_rows_begin(b->rows, b->f);
+}
+
+/* The tree by this thread, which has just touched all nodes. */
 static void trees_init(struct trees *x, const struct flame_page *p)
 {
 	*x = (struct trees){mem_array(p->n_folds, sizeof(*x->tree)), mem_array(p->n_folds, sizeof(*x->rows)), p->n_folds};
 	for (size_t i = 0; i < x->n; i++) {
+		struct beginning b = {&x->rows[i], p->folds[i]};
+		struct beside other;
+
+		beside_begin(&other, rows_begin, &b);
 		flame_tree_init(&x->tree[i], p->folds[i], FLAME_HTML_MAX_NODES, true);
-		flame_rows_init(&x->rows[i], p->folds[i], &x->tree[i], FLAME_HTML_MAX_ROWS);
+		beside_end(&other);
+		flame_rows_end(&x->rows[i], &x->tree[i], FLAME_HTML_MAX_ROWS);
 	}
 }
 

@@ -31,10 +31,10 @@ static bool rows_ordered(const struct flame_rows *r, int which)
 }
 
 /* By one number below `below`, those of equal numbers as they stood: counting instead of comparing, for half a million. */
-static void rows_sort_by(struct flame_rows *r, struct flame_row **spare, int which, size_t below)
+static void rows_sort_by(struct flame_rows *r, int which, size_t below)
 {
 	cleanup_free size_t *first = NULL;
-	struct flame_row *to = *spare;
+	struct flame_row *to = r->spare;
 
 	if (rows_ordered(r, which))
 		return;
@@ -45,19 +45,10 @@ static void rows_sort_by(struct flame_rows *r, struct flame_row **spare, int whi
 		first[i] += first[i - 1];
 	for (size_t i = 0; i < r->n_rows; i++)
 		to[first[place_of(&r->rows[i], which)]++] = r->rows[i];
-	*spare = r->rows;
+	r->spare = r->rows;
 	r->rows = to;
 }
 
-static void rows_sort(struct flame_rows *r, size_t n_nodes)
-{
-	struct flame_row *spare = mem_array(r->n_rows + 1, sizeof(*spare));
-
-	rows_sort_by(r, &spare, PLACE_SLOT, r->n_slots ? r->n_slots : 1);
-	rows_sort_by(r, &spare, PLACE_OWNER, r->n_owners + 1);
-	rows_sort_by(r, &spare, PLACE_NODE, n_nodes + 1);
-	free(spare);
-}
 
 /* Names of threads are one copy each within a fold: equal ones are the same pointer. */
 static uint32_t owner_of(struct flame_rows *r, struct idmap *known, const struct fold_leaf *leaf)
@@ -77,8 +68,8 @@ static uint32_t owner_of(struct flame_rows *r, struct idmap *known, const struct
 
 enum side { SIDE_ANY, SIDE_BASE, SIDE_OTHER };
 
-/* One row a leaf, its owner numbered. */
-static void rows_make(struct flame_rows *r, const struct fold *f, const struct flame_tree *t, enum side side)
+/* One row a leaf, its owner numbered; its node is still the fold's. */
+static void rows_make(struct flame_rows *r, const struct fold *f, enum side side)
 {
 	const bool counted = f->unit == f->kind->unit_n; /* what is drawn is how many */
 	struct idmap known = {0};
@@ -91,7 +82,7 @@ static void rows_make(struct flame_rows *r, const struct fold *f, const struct f
 		if (side != SIDE_ANY && leaf->base != (side == SIDE_BASE))
 			continue;
 		r->rows[r->n_rows++] = (struct flame_row){
-			.node = t->node_of[leaf->node], .owner = owner_of(r, &known, leaf), .slot = r->n_slots ? leaf->slice : 0,
+			.node = leaf->node, .owner = owner_of(r, &known, leaf), .slot = r->n_slots ? leaf->slice : 0,
 			.n = leaf->samples, .value = counted ? leaf->samples : leaf->ns,
 		};
 	}
@@ -142,39 +133,50 @@ static void slots_init(struct flame_rows *r, const struct fold *f)
 	r->slot_ns = f->slice_ns;
 }
 
-static void rows_finish(struct flame_rows *r, const struct flame_tree *t, size_t max_rows)
+/* In order of owner and slot. */
+static void rows_begin(struct flame_rows *r, const struct fold *f, enum side side)
 {
-	rows_sort(r, t->n_nodes);
-	rows_join(r);
-	while (r->n_rows > max_rows && r->n_slots > 1)
-		slots_halve(r);
+	rows_make(r, f, side);
+	r->spare = mem_array(r->n_rows + 1, sizeof(*r->spare));
+	rows_sort_by(r, PLACE_SLOT, r->n_slots ? r->n_slots : 1);
+	rows_sort_by(r, PLACE_OWNER, r->n_owners + 1);
 }
 
-void flame_rows_init(struct flame_rows *r, const struct fold *f, const struct flame_tree *t, size_t max_rows)
+void flame_rows_begin(struct flame_rows *r, const struct fold *f)
 {
 	*r = (struct flame_rows){.f = f};
 	slots_init(r, f);
-	rows_make(r, f, t, SIDE_ANY);
-	rows_finish(r, t, max_rows);
+	rows_begin(r, f, SIDE_ANY);
 }
 
-void flame_rows_init_side(struct flame_rows *r, const struct fold *both, const struct flame_tree *t,
-			  const struct flame_rows_side *side, size_t max_rows)
+void flame_rows_begin_side(struct flame_rows *r, const struct fold *both, const struct flame_rows_side *side)
 {
-	*r = (struct flame_rows){.f = both};
+	*r = (struct flame_rows){.f = both, .means = side->means};
 	if (!side->means)
 		slots_init(r, side->f);
-	rows_make(r, both, t, side->base ? SIDE_BASE : SIDE_OTHER);
-	rows_finish(r, t, max_rows);
-	for (size_t i = 0; side->means && i < r->n_rows; i++) {
-		r->rows[i].n /= side->means;
-		r->rows[i].value /= side->means;
+	rows_begin(r, both, side->base ? SIDE_BASE : SIDE_OTHER);
+}
+
+void flame_rows_end(struct flame_rows *r, const struct flame_tree *t, size_t max_rows)
+{
+	for (size_t i = 0; i < r->n_rows; i++)
+		r->rows[i].node = t->node_of[r->rows[i].node];
+	rows_sort_by(r, PLACE_NODE, t->n_nodes + 1);
+	free(r->spare);
+	r->spare = NULL;
+	rows_join(r);
+	while (r->n_rows > max_rows && r->n_slots > 1)
+		slots_halve(r);
+	for (size_t i = 0; r->means && i < r->n_rows; i++) {
+		r->rows[i].n /= r->means;
+		r->rows[i].value /= r->means;
 	}
 }
 
 void flame_rows_release(struct flame_rows *r)
 {
 	free(r->rows);
+	free(r->spare);
 	free(r->owners);
 	free(r->covered_ns);
 	*r = (struct flame_rows){0};

@@ -31,10 +31,12 @@ struct flame_rows {
 	int64_t slots_from_ns, slot_ns;
 	uint32_t n_slots;            /* the fold's slices, or pairs of them; 0: not told apart by time */
 	uint64_t *covered_ns;        /* of each slot, while something recorded */
+	struct flame_row *spare;     /* between begin and end: room to sort into */
+	uint64_t means;
 };
 
-/* Where there are more than max_rows, slots are joined in pairs until there are not, or there is one slot. */
-void flame_rows_init(struct flame_rows *r, const struct fold *f, const struct flame_tree *t, size_t max_rows);
+/* What does not need the tree: so long, that may be made beside. */
+void flame_rows_begin(struct flame_rows *r, const struct fold *f);
 /* Of a difference (fold_join): the leaves of one side, in that side's slots. Values of a gauge are divided by `means` (how many
  * moments were added): 0 of all else. */
 struct flame_rows_side {
@@ -42,8 +44,10 @@ struct flame_rows_side {
 	bool base;
 	uint64_t means;
 };
-void flame_rows_init_side(struct flame_rows *r, const struct fold *both, const struct flame_tree *t,
-			  const struct flame_rows_side *side, size_t max_rows);
+void flame_rows_begin_side(struct flame_rows *r, const struct fold *both, const struct flame_rows_side *side);
+/* `t` is the tree of that fold. Where there are more than max_rows, slots are joined in pairs until there are not, or there is
+ * one slot. */
+void flame_rows_end(struct flame_rows *r, const struct flame_tree *t, size_t max_rows);
 void flame_rows_release(struct flame_rows *r);
 
 #endif

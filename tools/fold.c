@@ -55,6 +55,7 @@ static void sum_series(struct folding *f)
 			continue;
 		f->pub->nodes[x->node].self_ns += x->ns;
 		f->pub->nodes[x->node].self_samples += x->n;
+		f->pub->frames_unnamed_ns += f->pub->frames[f->pub->nodes[x->node].frame].named ? 0 : x->ns;
 		f->pub->processes[x->process].ns += x->ns;
 		f->pub->processes[x->process].samples += x->n;
 	}
@@ -146,16 +147,9 @@ int fold_start(struct folding *f, const struct selection *sel, const struct fold
 	return o->slices ? fold_slices_plan(sel, o->slices, f->pub, e) : 0;
 }
 
-static void note_unnamed(struct fold *f)
-{
-	for (size_t i = 1; i < f->n_nodes; i++)
-		f->frames_unnamed_ns += f->frames[f->nodes[i].frame].named ? 0 : f->nodes[i].self_ns;
-}
-
 bool fold_finish(struct folding *f)
 {
 	fold_end(f->b);
-	note_unnamed(f->pub);
 	fold_spans_cover(&f->spans, f->pub->slices, f->pub->n_slices);
 	f->pub->covered_ns = fold_spans_length(&f->heard);
 	f->pub->self_program_ns = f->found_self_ns;

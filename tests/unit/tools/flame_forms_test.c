@@ -106,7 +106,8 @@ static void rows_are_leaves_by_place_and_nothing_is_lost(void **state)
 	slice(&f, slices, 8);
 	slices[0].from_ns = -300; /* the range begins within a bucket */
 	flame_tree_init(&t, &f, 0, true);
-	flame_rows_init(&r, &f, &t, 100);
+	flame_rows_begin(&r, &f);
+	flame_rows_end(&r, &t, 100);
 	assert_int_equal(r.n_rows, COUNT(leaves));
 	assert_int_equal(r.n_owners, 3); /* other, app, w1 */
 	assert_int_equal(r.n_slots, 8);
@@ -137,7 +138,8 @@ static void too_many_rows_join_their_slots(void **state)
 	f.n_leaves = 64;
 	slice(&f, slices, 8);
 	flame_tree_init(&t, &f, 0, true);
-	flame_rows_init(&r, &f, &t, 3);
+	flame_rows_begin(&r, &f);
+	flame_rows_end(&r, &t, 3);
 	assert_int_equal(r.n_slots, 2);
 	assert_int_equal(r.slot_ns, 4000);
 	assert_int_equal(r.n_rows, 2);
