@@ -117,14 +117,6 @@ static void task_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, voi
 	};
 }
 
-static void series_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
-{
-	(void)ctx;
-	s->series_task[id] = dictrows_id(st, 1, s->n_tasks);
-	s->series_stack[id] = s->tree.node[dictrows_id(st, 2, s->tree.n_stacks)];
-	s->series_label[id] = dictrows_u32(st, 3);
-}
-
 /* The physical function first, then what was inlined into it; as many as the damaged file's bound allows. */
 static size_t frames_at(const struct store_segment *s, uint32_t frame, uint32_t out[INLINED_MAX])
 {
@@ -229,21 +221,16 @@ static int load_tasks(struct store_segment *s, struct err *e)
 	return dictrows_each(s, "SELECT id, run, process, tid, kind, thread FROM task", s->n_tasks, task_row, NULL, e);
 }
 
-static int load_series(struct store_segment *s, struct err *e)
+/* They say which stack, by its id there. */
+static void finish_series(struct store_segment *s)
 {
-	int rc = dictrows_slots(s, "SELECT max(id) FROM series", &s->n_series, e);
+	for (size_t i = 0; i < s->n_series; i++) {
+		const uint32_t stack = s->series_stack[i];
 
-	if (rc)
-		return rc;
-	s->series_task = mem_array(s->n_series, sizeof(*s->series_task));
-	s->series_stack = mem_array(s->n_series, sizeof(*s->series_stack));
-	s->series_label = mem_array(s->n_series, sizeof(*s->series_label));
-	s->has_amounts = reading_number(s->db, "SELECT count(*) FROM sqlite_master WHERE name = 'amount'", 0) != 0;
-	rc = dictrows_each(s, s->has_amounts ? "SELECT id, task, stack, label FROM series" :
-			      "SELECT id, task, stack, 0 FROM series", s->n_series, series_row, NULL, e);
-	if (!rc && s->has_amounts)
-		rc = load_rates(s, e);
-	return rc;
+		s->series_stack[i] = s->tree.node[stack < s->tree.n_stacks ? stack : 0];
+		if (s->series_task[i] >= s->n_tasks)
+			s->series_task[i] = 0;
+	}
 }
 
 /* --- runs --- */
@@ -332,12 +319,12 @@ static void dict_point(struct store_segment *s)
 	s->dict.stack_frame = s->tree.frame;
 }
 
-/* What needs no frames is read beside them. */
+/* What needs no stacks is read beside them. */
 static int load_all(struct store_segment *s, struct err *e)
 {
-	struct err names_err = {0};
-	struct dictnames *names = dictnames_begin(s);
-	int rc = load_processes(s, e), names_rc;
+	struct err other_err = {0};
+	struct dictbeside *other = dictbeside_begin(s);
+	int rc = load_processes(s, e), other_rc;
 
 	if (!rc)
 		rc = load_runs(s, e);
@@ -345,16 +332,17 @@ static int load_all(struct store_segment *s, struct err *e)
 		rc = load_tasks(s, e);
 	if (!rc)
 		rc = load_stacks(s, e);
-	names_rc = dictnames_end(names, &names_err);
+	other_rc = dictbeside_end(other, &other_err);
 	if (rc)
 		return rc;
-	if (names_rc) {
+	if (other_rc) {
 		if (e)
-			*e = names_err;
-		return names_rc;
+			*e = other_err;
+		return other_rc;
 	}
 	finish_stacks(s);
-	return load_series(s, e);
+	finish_series(s);
+	return s->has_amounts ? load_rates(s, e) : 0;
 }
 
 /* What is read from here on is of one instant; a reader is short-lived, so the log can be folded in again soon. */

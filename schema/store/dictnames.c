@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dictnames: images, functions and frames of a dictionary; see dictrows.h. Missing rows stay zeroed. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/beside.h"
 #include "schema/base/mem.h"
 #include "schema/store/dictrows.h"
-
-#define WORTH_IT 4096 /* frames: less is read sooner than a second connection is there */
 
 struct function {
 	const char *name, *file;
@@ -108,7 +104,7 @@ static void frame_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, vo
 	s->frames[id] = r;
 }
 
-static int load_frames(struct store_segment *s, struct err *e)
+int dictnames_load(struct store_segment *s, struct err *e)
 {
 	bool old = reading_number(s->db, "SELECT value FROM meta WHERE key = 'schema_version'", 0) < DICT_LINES_SINCE;
 	struct functions f = {0};
@@ -136,82 +132,5 @@ static int load_frames(struct store_segment *s, struct err *e)
 			      &f, e);
 	free(f.items);
 	free(f.source);
-	return rc;
-}
-
-/* --- beside --- */
-
-struct dictnames {
-	struct store_segment *s;
-	struct store_segment part; /* what is read in the thread, and its connection */
-	struct beside thread;
-	bool begun;
-	int64_t sealed_ns;
-	int rc;
-};
-
-/* All of one instant. A day that was sealed again since it was opened is another file, with other ids. */
-static void load_part(void *ctx)
-{
-	struct dictnames *d = ctx;
-	struct err unsaid = {0}; /* what goes wrong is read again by the segment's own connection, which says it */
-
-	d->rc = reading_open(d->part.path, &d->part.db, &unsaid);
-	if (d->rc)
-		return;
-	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && reading_sealed_ns(d->part.db) == d->sealed_ns)
-		d->rc = load_frames(&d->part, &unsaid);
-	else
-		d->rc = -EAGAIN;
-	sqlite3_close(d->part.db); /* ends what it began */
-	d->part.db = NULL;
-}
-
-struct dictnames *dictnames_begin(struct store_segment *s)
-{
-	struct dictnames *d = mem_alloc(sizeof(*d));
-
-	d->s = s;
-	d->begun = reading_number(s->db, "SELECT max(id) FROM frame", 0) >= WORTH_IT;
-	if (!d->begun)
-		return d;
-	d->sealed_ns = reading_sealed_ns(s->db);
-	d->part.path = s->path;
-	beside_begin(&d->thread, load_part, d);
-	return d;
-}
-
-static void take_part(struct store_segment *s, struct store_segment *part)
-{
-	s->images = part->images;
-	s->frames = part->frames;
-	s->dict.n_images = part->dict.n_images;
-	s->dict.n_frames = part->dict.n_frames;
-	dictrows_strings_move(&s->strings, &part->strings);
-}
-
-static void drop_part(struct store_segment *part)
-{
-	free(part->images);
-	free(part->frames);
-	dictrows_strings_free(&part->strings);
-}
-
-int dictnames_end(struct dictnames *d, struct err *e)
-{
-	bool done = false;
-	int rc = 0;
-
-	if (d->begun) {
-		beside_end(&d->thread);
-		done = !d->rc;
-	}
-	if (done) {
-		take_part(d->s, &d->part);
-	} else {
-		drop_part(&d->part);
-		rc = load_frames(d->s, e);
-	}
-	free(d);
 	return rc;
 }

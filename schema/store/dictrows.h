@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dictrows: rows of a dictionary's tables into arrays by id. The file may be a stranger's: ids are checked against what a file of
- * its size can hold, references against the arrays. Private to dictionary.c and dictnames.c.
+ * its size can hold, references against the arrays. Private to dictionary.c, dictnames.c
+ * and dictbeside.c.
  */
 #ifndef SONDE_STORE_DICTROWS_H
 #define SONDE_STORE_DICTROWS_H
@@ -28,12 +29,15 @@ int dictrows_slots(struct store_segment *s, const char *sql, size_t *n, struct e
 int dictrows_each(struct store_segment *s, const char *sql, size_t n,
 		  void (*row)(struct store_segment *, sqlite3_stmt *, uint32_t id, void *ctx), void *ctx, struct err *e);
 
+int dictnames_load(struct store_segment *s, struct err *e); /* images, functions, frames */
+
 /*
- * Images, functions, frames (dictnames.c): where there are many, in a thread with a connection of its own. What it reads is as
- * old as the segment's snapshot, or newer, if that has begun. Each begin needs an end, which fills them in.
+ * What needs no stacks (dictbeside.c): images, functions, frames, and series with the stacks' ids as they stand there. Where
+ * there are many, in a thread with a connection of its own. What it reads is as old as the segment's snapshot, or newer, if
+ * that has begun. Each begin needs an end, which fills them in.
  */
-struct dictnames;
-struct dictnames *dictnames_begin(struct store_segment *s);
-int dictnames_end(struct dictnames *d, struct err *e);
+struct dictbeside;
+struct dictbeside *dictbeside_begin(struct store_segment *s);
+int dictbeside_end(struct dictbeside *d, struct err *e);
 
 #endif
