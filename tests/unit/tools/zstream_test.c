@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zstream: zlib itself reads what was made, of one part or of two. */
+/* zstream: zlib itself reads what was made, of one part or of several. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,18 +29,32 @@ static uint8_t *data_make(size_t len)
 	return data;
 }
 
-static void round_trip(size_t len, int level)
+/* Of `n` parts, every other one columns. */
+static void make(const uint8_t *data, size_t len, size_t n, uint8_t **packed, size_t *packed_len)
+{
+	struct zstream_part parts[4] = {{0}};
+
+	for (size_t i = 0; i < n; i++) {
+		parts[i] = (struct zstream_part){.data = data + len * i / n, .len = len * (i + 1) / n - len * i / n,
+						 .like = i % 2 ? ZSTREAM_COLUMNS : ZSTREAM_TEXT, .last = i + 1 == n};
+		zstream_deflate(&parts[i]);
+	}
+	assert_int_equal(zstream_join(parts, n, packed, packed_len), 0);
+}
+
+static void round_trip(size_t len, size_t n_parts)
 {
 	uint8_t *data = data_make(len), *packed = NULL, *back = mem_alloc(len + 1), *whole = mem_alloc(compressBound((uLong)len));
 	uLongf n = len + 1, n_whole = compressBound((uLong)len);
 	size_t packed_len = 0;
 
-	assert_int_equal(zstream_make(data, len, level, &packed, &packed_len), 0);
+	make(data, len, n_parts, &packed, &packed_len);
 	assert_int_equal(uncompress(back, &n, packed, packed_len), Z_OK);
 	assert_int_equal(n, len);
 	assert_memory_equal(back, data, len);
-	assert_int_equal(compress2(whole, &n_whole, data, (uLong)len, level), Z_OK);
-	assert_true(packed_len <= n_whole + n_whole / 100 + 64); /* the seam costs next to nothing */
+	assert_int_equal(compress2(whole, &n_whole, data, (uLong)len, 1), Z_OK);
+	assert_true(n_parts > 1 || packed_len <= n_whole + 64);
+	assert_true(packed_len <= n_whole + n_whole / 4 + 64 * n_parts);
 	free(data);
 	free(packed);
 	free(back);
@@ -48,12 +63,12 @@ static void round_trip(size_t len, int level)
 
 static void zlib_reads_it(void **state)
 {
-	static const size_t sizes[] = {0, 1, 1000, 65536, 262143, 262144, 262145, 1000003, 5000000};
+	static const size_t sizes[] = {0, 1, 3, 1000, 65536, 262143, 262144, 262145, 1000003, 5000000};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		for (int level = 1; level <= 9; level += 4)
-			round_trip(sizes[i], level);
+		for (size_t parts = 1; parts <= 4; parts++)
+			round_trip(sizes[i], parts);
 }
 
 /* The last byte of the data, and each of the checksum, count. */
@@ -64,7 +79,7 @@ static void damage_is_seen(void **state)
 	size_t packed_len = 0;
 
 	(void)state;
-	assert_int_equal(zstream_make(data, len, 1, &packed, &packed_len), 0);
+	make(data, len, 2, &packed, &packed_len);
 	for (size_t i = 1; i <= 4; i++) {
 		uLongf n = len;
 
@@ -77,9 +92,25 @@ static void damage_is_seen(void **state)
 	free(back);
 }
 
+/* One part that could not be made, and nothing is. */
+static void a_part_that_failed_is_said(void **state)
+{
+	struct zstream_part parts[2] = {{.data = "x", .len = 1}, {.len = (size_t)UINT32_MAX, .last = true}};
+	uint8_t *packed = NULL;
+	size_t len = 0;
+
+	(void)state;
+	zstream_deflate(&parts[0]);
+	zstream_deflate(&parts[1]);
+	assert_int_equal(zstream_join(parts, 2, &packed, &len), -EFBIG);
+	assert_null(packed);
+	assert_null(parts[0].out);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(zlib_reads_it), cmocka_unit_test(damage_is_seen)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(zlib_reads_it), cmocka_unit_test(damage_is_seen),
+					   cmocka_unit_test(a_part_that_failed_is_said)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
