@@ -110,3 +110,46 @@ void argshare_form(const char *args, const char *stem, size_t len, struct strbuf
 		n += !n;
 	}
 }
+
+static size_t bytes_of_first(const char *s, size_t characters)
+{
+	size_t i = 0;
+
+	for (size_t n = 0; s[i]; i++)
+		if (!continues(s[i]) && n++ == characters)
+			break;
+	return i;
+}
+
+static size_t bytes_of_last(const char *s, size_t len, size_t characters)
+{
+	size_t i = len;
+
+	for (size_t n = 0; i && n < characters; i--)
+		n += !continues(s[i - 1]);
+	return len - i;
+}
+
+/* The stem stands at its marks again. */
+static void add_unmarked(struct strbuf *out, const char *s, size_t len, const char *stem, size_t stem_len)
+{
+	const char *mark;
+
+	for (; stem_len && (mark = memchr(s, ARGSHARE_MARK, len)); len -= (size_t)(mark + 1 - s), s = mark + 1) {
+		strbuf_add(out, s, (size_t)(mark - s));
+		strbuf_add(out, stem, stem_len);
+	}
+	strbuf_add(out, s, len);
+}
+
+void argshare_whole(const char *base, size_t keep, const char *own, size_t end, struct strbuf *out)
+{
+	const char *second = *own == ARGSHARE_MARK ? strchr(own + 1, ARGSHARE_MARK) : NULL;
+	const char *stem = own + 1, *middle = second ? second + 1 : own;
+	size_t stem_len = second ? (size_t)(second - stem) : 0, base_len = strlen(base);
+	size_t last = bytes_of_last(base, base_len, end);
+
+	add_unmarked(out, base, bytes_of_first(base, keep), stem, stem_len);
+	add_unmarked(out, middle, strlen(middle), stem, stem_len);
+	add_unmarked(out, base + base_len - last, last, stem, stem_len);
+}

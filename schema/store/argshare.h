@@ -29,5 +29,8 @@ struct argshare argshare_of(const char *base, const char *args);
 size_t argshare_stem(const char *args, const char **stem);
 /* Adds `args` with the mark in each place where the stem, which is not empty, is a whole name. */
 void argshare_form(const char *args, const char *stem, size_t len, struct strbuf *out);
+/* Adds the line that a process keeps as `own` ([mark stem mark] middle) and so many characters of its base: as the view
+ * `processes` has it. Of a base that has fewer, all. */
+void argshare_whole(const char *base, size_t keep, const char *own, size_t end, struct strbuf *out);
 
 #endif

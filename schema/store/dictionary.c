@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/argshare.h"
 #include "schema/store/dictrows.h"
 
 #define WHO_SINCE   10 /* schema version */
@@ -22,6 +24,7 @@ struct process_parts {
 		const char *name, *runtime, *runtime_id, *image, *project, *service;
 	} *containers;
 	size_t n_containers;
+	struct strbuf args;
 };
 
 static void text_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
@@ -44,35 +47,47 @@ static const char *or_empty(const char *s)
 	return s ? s : "";
 }
 
+static const char *text_of(const struct process_parts *p, sqlite3_stmt *st, int col)
+{
+	return or_empty(p->text[dictrows_id(st, col, p->n_text)]);
+}
+
+/* The view `processes` has it too, but looks up each text by itself. */
+static const char *args_of(struct store_segment *s, struct process_parts *p, sqlite3_stmt *st, int col)
+{
+	const char *own = (const char *)sqlite3_column_text(st, col + 2);
+
+	strbuf_reset(&p->args);
+	argshare_whole(text_of(p, st, col), dictrows_u32(st, col + 1), or_empty(own), dictrows_u32(st, col + 3), &p->args);
+	return dictrows_keep(&s->strings, strbuf_str(&p->args), p->args.len);
+}
+
 static void process_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
 {
-	const struct process_parts *p = ctx;
-	const struct container *c = &p->containers[dictrows_id(st, 11, p->n_containers)];
+	struct process_parts *p = ctx;
+	const struct container *c = &p->containers[dictrows_id(st, 10, p->n_containers)];
 
 	s->processes[id] = (struct store_process_row){
 		.pid = dictrows_u32(st, 1), .ppid = dictrows_u32(st, 2), .uid = dictrows_u32(st, 3), .exec_id = dictrows_u32(st, 4),
 		.start_ns = sqlite3_column_int64(st, 5),
 		.comm = dictrows_text(s, st, 6),
-		.exe = or_empty(p->text[dictrows_id(st, 7, p->n_text)]),
-		.args = dictrows_text(s, st, 8),
-		.cgroup = or_empty(p->text[dictrows_id(st, 9, p->n_text)]),
-		.unit = or_empty(p->text[dictrows_id(st, 10, p->n_text)]),
+		.exe = text_of(p, st, 7), .cgroup = text_of(p, st, 8), .unit = text_of(p, st, 9),
+		.args = args_of(s, p, st, 12),
 		.container = or_empty(c->name), .container_id = or_empty(c->runtime_id),
 		.container_image = or_empty(c->image), .runtime = or_empty(c->runtime),
 		.project = or_empty(c->project), .service = or_empty(c->service),
-		.self = sqlite3_column_int(st, 12) != 0, .present = true,
-		.end_ns = sqlite3_column_int64(st, 13), .how = (enum store_end_how)sqlite3_column_int(st, 14),
-		.status = dictrows_u32(st, 15), .lang = or_empty(p->text[dictrows_id(st, 16, p->n_text)]),
-		.lang_runtime = or_empty(p->text[dictrows_id(st, 17, p->n_text)]),
+		.self = sqlite3_column_int(st, 11) != 0, .present = true,
+		.end_ns = sqlite3_column_int64(st, 16), .how = (enum store_end_how)sqlite3_column_int(st, 17),
+		.status = dictrows_u32(st, 18), .lang = text_of(p, st, 19), .lang_runtime = text_of(p, st, 20),
 	};
 }
 
 #define CONTAINERS_OLD "SELECT id, name, runtime, runtime_id, image, '', '' FROM containers"
 #define CONTAINERS     "SELECT id, name, runtime, runtime_id, image, project, service FROM containers"
-#define PROCESSES_(more) "SELECT p.id, p.pid, p.ppid, p.uid, p.exec_id, p.start_ns, p.comm, p.exe, v.args, p.cgroup," \
-			 " p.unit, p.container, p.self, " more " FROM process p JOIN processes v ON v.id = p.id"
+#define PROCESSES_(more) "SELECT id, pid, ppid, uid, exec_id, start_ns, comm, exe, cgroup, unit, container, self, args_base," \
+			 " args_keep, args, args_end, " more " FROM process"
 #define PROCESSES_OLD PROCESSES_("0, 0, 0, 0, 0")
-#define PROCESSES     PROCESSES_("p.end_ns, p.how, p.status, p.lang, p.runtime")
+#define PROCESSES     PROCESSES_("end_ns, how, status, lang, runtime")
 
 static int load_processes(struct store_segment *s, struct err *e)
 {
@@ -102,6 +117,7 @@ static int load_processes(struct store_segment *s, struct err *e)
 		rc = dictrows_each(s, old ? PROCESSES_OLD : PROCESSES, n, process_row, &p, e);
 	free(p.text);
 	free(p.containers);
+	strbuf_release(&p.args);
 	s->dict.n_processes = n;
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "schema/store/argshare.h"
 #include "schema/store/dict.h"
@@ -192,6 +193,98 @@ static void the_stem_of_a_command_line_is_what_its_files_are_named_by(void **sta
 	}
 }
 
+static const char *const WORDS[] = {"cc ", "-c ", "a", "file.c ", "file.o ", "file", "\xc3\xa4", "\xe2\x82\xac ", "x.c ", "-o ", "\xf0\x9f\x94\xa5", "/"};
+
+static void make_line(char *line, size_t size)
+{
+	static uint64_t state = 88172645463325252ull;
+	size_t len = 0;
+
+	*line = '\0';
+	for (int left = 12; left; left--) {
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		len += (size_t)snprintf(line + len, size - len, "%s", WORDS[(state >> 33) % (sizeof(WORDS) / sizeof(WORDS[0]))]);
+		left -= left > 1 && state % 5 == 0;
+	}
+}
+
+/* Its form; how long its stem is. */
+static size_t form_of(const char *line, const char **stem, struct strbuf *form)
+{
+	size_t len = argshare_stem(line, stem);
+
+	if (len)
+		argshare_form(line, *stem, len, form);
+	else
+		strbuf_addstr(form, line);
+	return len;
+}
+
+/* As the writer takes a line apart (commitprocess.c), so it is put together, whatever the base. */
+static void a_command_line_is_whole_again(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		struct strbuf base cleanup_strbuf = STRBUF_INIT, form cleanup_strbuf = STRBUF_INIT, own cleanup_strbuf = STRBUF_INIT,
+			      whole cleanup_strbuf = STRBUF_INIT;
+		const char *stem = NULL;
+		char lines[2][256];
+		struct argshare share;
+		size_t len;
+
+		make_line(lines[0], sizeof(lines[0]));
+		make_line(lines[1], sizeof(lines[1]));
+		form_of(lines[0], &stem, &base);
+		len = form_of(lines[1], &stem, &form);
+		share = argshare_of(strbuf_str(&base), strbuf_str(&form));
+		if (len)
+			strbuf_addf(&own, "\x1f%.*s\x1f", (int)len, stem);
+		strbuf_add(&own, share.middle, share.middle_bytes);
+		argshare_whole(strbuf_str(&base), share.keep, strbuf_str(&own), share.end, &whole);
+		assert_string_equal(strbuf_str(&whole), lines[1]);
+	}
+}
+
+static const char VIEW[] = /* of process.args and its base, as `processes` has it */
+	"SELECT replace(substr(?1, 1, ?2) || substr(?3, iif(instr(substr(?3, 2), char(31)), instr(substr(?3, 2), char(31)) + 2, 1))"
+	" || substr(?1, length(?1) - ?4 + 1), char(31), substr(?3, 2, instr(substr(?3, 2), char(31)) - 1))";
+
+/* What no writer wrote, but a damaged or a strange file may have: as SQL reads it. */
+static void a_command_line_is_that_of_the_view(void **state)
+{
+	static const struct {
+		const char *base;
+		int keep;
+		const char *own;
+		int end;
+	} cases[] = {
+		{"", 0, "", 0}, {"", 0, "ls", 0}, {"ab", 9, "-", 0}, {"\xc3\xa4\x1f.c", 2, "\x1fx\x1f y", 2}, {"ab", 1, "x", 1}, {"ab", 2, "", 2},
+		{"a\x1f", 2, "\x1fn\x1f", 0}, {"ab", 0, "\x1f\x1f", 1}, {"cc \x1f.c -o \x1f.o", 6, "\x1f" "flame\x1f-O2 \x1f ", 9},
+	};
+	sqlite3 *db;
+	sqlite3_stmt *st;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, VIEW, -1, &st, NULL), SQLITE_OK);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct strbuf whole cleanup_strbuf = STRBUF_INIT;
+
+		sqlite3_bind_text(st, 1, cases[i].base, -1, SQLITE_STATIC);
+		sqlite3_bind_int(st, 2, cases[i].keep);
+		sqlite3_bind_text(st, 3, cases[i].own, -1, SQLITE_STATIC);
+		sqlite3_bind_int(st, 4, cases[i].end);
+		assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+		argshare_whole(cases[i].base, (size_t)cases[i].keep, cases[i].own, (size_t)cases[i].end, &whole);
+		assert_string_equal(strbuf_str(&whole), (const char *)sqlite3_column_text(st, 0));
+		sqlite3_reset(st);
+	}
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +297,8 @@ int main(void)
 		cmocka_unit_test(a_frame_with_a_name_gains_a_line_once),
 		cmocka_unit_test(command_lines_share_their_ends_at_whole_characters),
 		cmocka_unit_test(the_stem_of_a_command_line_is_what_its_files_are_named_by),
+		cmocka_unit_test(a_command_line_is_whole_again),
+		cmocka_unit_test(a_command_line_is_that_of_the_view),
 	};
 
 	return cmocka_run_group_tests_name("dict", tests, NULL, NULL);
