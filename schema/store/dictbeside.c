@@ -9,12 +9,12 @@
 
 #define WORTH_IT 4096 /* frames: less is read sooner than a second connection is there */
 
-static void series_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void series_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
 	(void)ctx;
-	s->series_task[id] = dictrows_u32(st, 1);
-	s->series_stack[id] = dictrows_u32(st, 2);
-	s->series_label[id] = dictrows_u32(st, 3);
+	s->series_task[id] = dictrows_u32(r, 1);
+	s->series_stack[id] = dictrows_u32(r, 2);
+	s->series_label[id] = dictrows_u32(r, 3);
 }
 
 static int load_series(struct store_segment *s, struct err *e)
@@ -27,8 +27,7 @@ static int load_series(struct store_segment *s, struct err *e)
 	s->series_stack = mem_array(s->n_series, sizeof(*s->series_stack));
 	s->series_label = mem_array(s->n_series, sizeof(*s->series_label));
 	s->has_amounts = reading_number(s->db, "SELECT count(*) FROM sqlite_master WHERE name = 'amount'", 0) != 0;
-	return dictrows_each(s, s->has_amounts ? "SELECT id, task, stack, label FROM series" :
-			     "SELECT id, task, stack, 0 FROM series", s->n_series, series_row, NULL, e);
+	return dictrows_each(s, s->has_amounts ? "id, task, stack, label" : "id, task, stack, 0", "series", s->n_series, series_row, NULL, e);
 }
 
 static int load_half(struct store_segment *s, struct err *e)

@@ -27,19 +27,19 @@ struct process_parts {
 	struct strbuf args;
 };
 
-static void text_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void text_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
 	struct process_parts *p = ctx;
 
-	p->text[id] = dictrows_text(s, st, 1);
+	p->text[id] = dictrows_text(s, r, 1);
 }
 
-static void container_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void container_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
 	struct process_parts *p = ctx;
 
-	p->containers[id] = (struct container){dictrows_text(s, st, 1), dictrows_text(s, st, 2), dictrows_text(s, st, 3),
-					       dictrows_text(s, st, 4), dictrows_text(s, st, 5), dictrows_text(s, st, 6)};
+	p->containers[id] = (struct container){dictrows_text(s, r, 1), dictrows_text(s, r, 2), dictrows_text(s, r, 3),
+					       dictrows_text(s, r, 4), dictrows_text(s, r, 5), dictrows_text(s, r, 6)};
 }
 
 static const char *or_empty(const char *s)
@@ -47,45 +47,45 @@ static const char *or_empty(const char *s)
 	return s ? s : "";
 }
 
-static const char *text_of(const struct process_parts *p, sqlite3_stmt *st, int col)
+static const char *text_of(const struct process_parts *p, const struct dictrow *r, int col)
 {
-	return or_empty(p->text[dictrows_id(st, col, p->n_text)]);
+	return or_empty(p->text[dictrows_id(r, col, p->n_text)]);
 }
 
 /* The view `processes` has it too, but looks up each text by itself. */
-static const char *args_of(struct store_segment *s, struct process_parts *p, sqlite3_stmt *st, int col)
+static const char *args_of(struct store_segment *s, struct process_parts *p, const struct dictrow *r, int col)
 {
-	const char *own = (const char *)sqlite3_column_text(st, col + 2);
+	const char *own = dictrows_raw(r, col + 2);
 
 	strbuf_reset(&p->args);
-	argshare_whole(text_of(p, st, col), dictrows_u32(st, col + 1), or_empty(own), dictrows_u32(st, col + 3), &p->args);
+	argshare_whole(text_of(p, r, col), dictrows_u32(r, col + 1), or_empty(own), dictrows_u32(r, col + 3), &p->args);
 	return dictrows_keep(&s->strings, strbuf_str(&p->args), p->args.len);
 }
 
-static void process_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void process_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
 	struct process_parts *p = ctx;
-	const struct container *c = &p->containers[dictrows_id(st, 10, p->n_containers)];
+	const struct container *c = &p->containers[dictrows_id(r, 10, p->n_containers)];
 
 	s->processes[id] = (struct store_process_row){
-		.pid = dictrows_u32(st, 1), .ppid = dictrows_u32(st, 2), .uid = dictrows_u32(st, 3), .exec_id = dictrows_u32(st, 4),
-		.start_ns = sqlite3_column_int64(st, 5),
-		.comm = dictrows_text(s, st, 6),
-		.exe = text_of(p, st, 7), .cgroup = text_of(p, st, 8), .unit = text_of(p, st, 9),
-		.args = args_of(s, p, st, 12),
+		.pid = dictrows_u32(r, 1), .ppid = dictrows_u32(r, 2), .uid = dictrows_u32(r, 3), .exec_id = dictrows_u32(r, 4),
+		.start_ns = dictrows_int(r, 5),
+		.comm = dictrows_text(s, r, 6),
+		.exe = text_of(p, r, 7), .cgroup = text_of(p, r, 8), .unit = text_of(p, r, 9),
+		.args = args_of(s, p, r, 12),
 		.container = or_empty(c->name), .container_id = or_empty(c->runtime_id),
 		.container_image = or_empty(c->image), .runtime = or_empty(c->runtime),
 		.project = or_empty(c->project), .service = or_empty(c->service),
-		.self = sqlite3_column_int(st, 11) != 0, .present = true,
-		.end_ns = sqlite3_column_int64(st, 16), .how = (enum store_end_how)sqlite3_column_int(st, 17),
-		.status = dictrows_u32(st, 18), .lang = text_of(p, st, 19), .lang_runtime = text_of(p, st, 20),
+		.self = dictrows_int(r, 11) != 0, .present = true,
+		.end_ns = dictrows_int(r, 16), .how = (enum store_end_how)dictrows_int(r, 17),
+		.status = dictrows_u32(r, 18), .lang = text_of(p, r, 19), .lang_runtime = text_of(p, r, 20),
 	};
 }
 
-#define CONTAINERS_OLD "SELECT id, name, runtime, runtime_id, image, '', '' FROM containers"
-#define CONTAINERS     "SELECT id, name, runtime, runtime_id, image, project, service FROM containers"
-#define PROCESSES_(more) "SELECT id, pid, ppid, uid, exec_id, start_ns, comm, exe, cgroup, unit, container, self, args_base," \
-			 " args_keep, args, args_end, " more " FROM process"
+#define CONTAINERS_OLD "id, name, runtime, runtime_id, image, '', ''"
+#define CONTAINERS     "id, name, runtime, runtime_id, image, project, service"
+#define PROCESSES_(more) "id, pid, ppid, uid, exec_id, start_ns, comm, exe, cgroup, unit, container, self, args_base," \
+			 " args_keep, args, args_end, " more
 #define PROCESSES_OLD PROCESSES_("0, 0, 0, 0, 0")
 #define PROCESSES     PROCESSES_("end_ns, how, status, lang, runtime")
 
@@ -110,11 +110,11 @@ static int load_processes(struct store_segment *s, struct err *e)
 							     .unit = "", .container = "", .container_id = "",
 							     .container_image = "", .runtime = "", .project = "", .service = "",
 							     .lang = "", .lang_runtime = ""};
-	rc = dictrows_each(s, "SELECT id, value FROM text", p.n_text, text_row, &p, e);
+	rc = dictrows_each(s, "id, value", "text", p.n_text, text_row, &p, e);
 	if (!rc)
-		rc = dictrows_each(s, old ? CONTAINERS_OLD : CONTAINERS, p.n_containers, container_row, &p, e);
+		rc = dictrows_each(s, old ? CONTAINERS_OLD : CONTAINERS, "containers", p.n_containers, container_row, &p, e);
 	if (!rc)
-		rc = dictrows_each(s, old ? PROCESSES_OLD : PROCESSES, n, process_row, &p, e);
+		rc = dictrows_each(s, old ? PROCESSES_OLD : PROCESSES, "process", n, process_row, &p, e);
 	free(p.text);
 	free(p.containers);
 	strbuf_release(&p.args);
@@ -124,12 +124,12 @@ static int load_processes(struct store_segment *s, struct err *e)
 
 /* --- stacks and series --- */
 
-static void task_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void task_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
 	(void)ctx;
 	s->tasks[id] = (struct reading_task){
-		.run = dictrows_id(st, 1, s->dict.n_runs), .process = dictrows_id(st, 2, s->dict.n_processes),
-		.tid = dictrows_u32(st, 3), .kind = dictrows_u32(st, 4), .thread = dictrows_text(s, st, 5),
+		.run = dictrows_id(r, 1, s->dict.n_runs), .process = dictrows_id(r, 2, s->dict.n_processes),
+		.tid = dictrows_u32(r, 3), .kind = dictrows_u32(r, 4), .thread = dictrows_text(s, r, 5),
 	};
 }
 
@@ -169,10 +169,13 @@ static void unfold_inlined(struct store_segment *s)
 		return;
 	moved = mem_array(old.n + 1, sizeof(*moved));
 	for (size_t i = 0; i < old.n; i++) {
-		uint32_t at[INLINED_MAX] = {old.frame[i]}, parent = i ? moved[old.parent[i]] : 0;
-		size_t n = i && left ? frames_at(s, old.frame[i], at) : 1;
+		uint32_t at[INLINED_MAX], parent = i ? moved[old.parent[i]] : 0;
+		size_t n = 0;
 
-		n = n ? n : 1;
+		if (i && left && s->frames[old.frame[i]].outer)
+			n = frames_at(s, old.frame[i], at);
+		if (!n)
+			at[n++] = old.frame[i];
 		left -= n < left ? n : left;
 		for (size_t k = 0; k < n; k++) {
 			stacktree_grow(&t);
@@ -190,12 +193,12 @@ static void unfold_inlined(struct store_segment *s)
 	s->tree = t;
 }
 
-static void rate_row(struct store_segment *s, sqlite3_stmt *st, uint32_t run, void *ctx)
+static void rate_row(struct store_segment *s, const struct dictrow *r, uint32_t run, void *ctx)
 {
 	(void)ctx;
 	s->rates[s->n_rates++] = (struct reading_rate){
-		.run = run, .process = dictrows_id(st, 1, s->dict.n_processes), .ts = sqlite3_column_int64(st, 2) + s->t0,
-		.bytes = (uint64_t)sqlite3_column_int64(st, 3),
+		.run = run, .process = dictrows_id(r, 1, s->dict.n_processes), .ts = dictrows_int(r, 2) + s->t0,
+		.bytes = (uint64_t)dictrows_int(r, 3),
 	};
 }
 
@@ -204,7 +207,7 @@ static int load_rates(struct store_segment *s, struct err *e)
 	int64_t n = reading_number(s->db, "SELECT count(*) FROM rate_row", 0);
 
 	s->rates = mem_array((size_t)n, sizeof(*s->rates));
-	return dictrows_each(s, "SELECT run, process, ts, rate FROM rate_row ORDER BY run, process, ts", s->dict.n_runs,
+	return dictrows_each(s, "run, process, ts, rate", "rate_row ORDER BY run, process, ts", s->dict.n_runs,
 			rate_row, NULL, e);
 }
 
@@ -234,7 +237,7 @@ static int load_tasks(struct store_segment *s, struct err *e)
 	s->tasks = mem_array(s->n_tasks, sizeof(*s->tasks));
 	for (size_t i = 0; i < s->n_tasks; i++)
 		s->tasks[i].thread = "";
-	return dictrows_each(s, "SELECT id, run, process, tid, kind, thread FROM task", s->n_tasks, task_row, NULL, e);
+	return dictrows_each(s, "id, run, process, tid, kind, thread", "task", s->n_tasks, task_row, NULL, e);
 }
 
 /* They say which stack, by its id there. */
@@ -251,16 +254,16 @@ static void finish_series(struct store_segment *s)
 
 /* --- runs --- */
 
-static void run_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void run_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
-	uint32_t bucket_s = dictrows_u32(st, 4);
+	uint32_t bucket_s = dictrows_u32(r, 4);
 
 	(void)ctx;
 	s->runs[id] = (struct store_run_row){
-		.family = dictrows_text(s, st, 1), .options = dictrows_text(s, st, 2),
-		.scope = (enum store_scope)dictrows_id(st, 3, STORE_SCOPE_PARTIAL + 1),
-		.bucket_s = bucket_s ? bucket_s : 1, .cpus = dictrows_u32(st, 5),
-		.from_ns = sqlite3_column_int64(st, 6), .to_ns = sqlite3_column_int64(st, 7), .present = true,
+		.family = dictrows_text(s, r, 1), .options = dictrows_text(s, r, 2),
+		.scope = (enum store_scope)dictrows_id(r, 3, STORE_SCOPE_PARTIAL + 1),
+		.bucket_s = bucket_s ? bucket_s : 1, .cpus = dictrows_u32(r, 5),
+		.from_ns = dictrows_int(r, 6), .to_ns = dictrows_int(r, 7), .present = true,
 	};
 }
 
@@ -268,17 +271,17 @@ struct period_fill {
 	size_t n;
 };
 
-static void period_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void period_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
 	struct period_fill *f = ctx;
-	struct choice_run *r = &s->choice_runs[id];
+	struct choice_run *run = &s->choice_runs[id];
 
-	if (!r->n_periods)
-		r->periods = &s->periods[f->n];
-	s->periods[f->n++] = (struct choice_period){sqlite3_column_int64(st, 1),
-						    (uint64_t)sqlite3_column_int64(st, 2)};
-	r->n_periods++;
-	s->runs[id].period_ns = (uint64_t)sqlite3_column_int64(st, 2);
+	if (!run->n_periods)
+		run->periods = &s->periods[f->n];
+	s->periods[f->n++] = (struct choice_period){dictrows_int(r, 1),
+						    (uint64_t)dictrows_int(r, 2)};
+	run->n_periods++;
+	s->runs[id].period_ns = (uint64_t)dictrows_int(r, 2);
 }
 
 static uint32_t family_number(const struct store_segment *s, size_t i)
@@ -304,9 +307,9 @@ static int load_runs(struct store_segment *s, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		s->runs[i] = (struct store_run_row){.family = "", .options = "", .bucket_s = 1};
 	s->dict.n_runs = n;
-	rc = dictrows_each(s, "SELECT id, family, options, scope, bucket_s, cpus, from_ns, to_ns FROM run", n, run_row, NULL, e);
+	rc = dictrows_each(s, "id, family, options, scope, bucket_s, cpus, from_ns, to_ns", "run", n, run_row, NULL, e);
 	if (!rc)
-		rc = dictrows_each(s, "SELECT run, from_ns, period_ns FROM run_period ORDER BY run, from_ns", n, period_row,
+		rc = dictrows_each(s, "run, from_ns, period_ns", "run_period ORDER BY run, from_ns", n, period_row,
 			      &fill, e);
 	for (size_t i = 0; i < n; i++) {
 		struct choice_run *c = &s->choice_runs[i];

@@ -19,29 +19,29 @@ struct functions {
 	size_t n_sources;
 };
 
-static void image_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void image_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
 	(void)ctx;
 	s->images[id] = (struct store_image_row){
-		.kind = (enum store_image_kind)dictrows_id(st, 1, STORE_IMAGE_UNKNOWN + 1),
-		.name = dictrows_text(s, st, 2), .path = dictrows_text(s, st, 3), .build_id = dictrows_text(s, st, 4),
+		.kind = (enum store_image_kind)dictrows_id(r, 1, STORE_IMAGE_UNKNOWN + 1),
+		.name = dictrows_text(s, r, 2), .path = dictrows_text(s, r, 3), .build_id = dictrows_text(s, r, 4),
 	};
 }
 
-static void source_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void source_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
 	struct functions *f = ctx;
 
-	f->source[id] = dictrows_text(s, st, 1);
+	f->source[id] = dictrows_text(s, r, 1);
 }
 
 /* Its file stands in the table of sources, or with it. */
-static void function_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void function_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
 	struct functions *f = ctx;
-	const char *file = f->source[dictrows_id(st, 4, f->n_sources)];
+	const char *file = f->source[dictrows_id(r, 4, f->n_sources)];
 
-	f->items[id] = (struct function){dictrows_text(s, st, 1), file ? file : dictrows_text(s, st, 3), dictrows_u32(st, 2)};
+	f->items[id] = (struct function){dictrows_text(s, r, 1), file ? file : dictrows_text(s, r, 3), dictrows_u32(r, 2)};
 }
 
 /* `old`: no sources yet. */
@@ -56,10 +56,9 @@ static int load_functions(struct store_segment *s, struct functions *f, bool old
 	f->items = mem_array(f->n, sizeof(*f->items));
 	f->source = mem_array(f->n_sources, sizeof(*f->source));
 	if (!old)
-		rc = dictrows_each(s, "SELECT id, path FROM source", f->n_sources, source_row, f, e);
+		rc = dictrows_each(s, "id, path", "source", f->n_sources, source_row, f, e);
 	if (!rc)
-		rc = dictrows_each(s, old ? "SELECT id, name, line, file, 0 FROM function" :
-				       "SELECT id, name, line, file, source FROM function", f->n, function_row, f, e);
+		rc = dictrows_each(s, old ? "id, name, line, file, 0" : "id, name, line, file, source", "function", f->n, function_row, f, e);
 	return rc;
 }
 
@@ -82,26 +81,26 @@ static const char *unnamed(struct store_segment *s, uint32_t image, uint64_t off
 	return kept;
 }
 
-static void frame_row(struct store_segment *s, sqlite3_stmt *st, uint32_t id, void *ctx)
+static void frame_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
 {
 	const struct functions *fs = ctx;
-	uint32_t function = dictrows_id(st, 3, fs->n);
-	const struct function *f = &fs->items[function];
-	struct store_frame_row r = {
-		.image = dictrows_id(st, 1, s->dict.n_images),
-		.offset = (uint64_t)sqlite3_column_int64(st, 2),
-		.line = dictrows_u32(st, 4),
-		.outer = dictrows_id(st, 6, s->dict.n_frames),
-		.inlined = sqlite3_column_int(st, 5) & 1,
-		.folded = sqlite3_column_int(st, 5) & 2,
+	uint32_t function = dictrows_id(r, 3, fs->n);
+	const struct function *fn = &fs->items[function];
+	struct store_frame_row f = {
+		.image = dictrows_id(r, 1, s->dict.n_images),
+		.offset = (uint64_t)dictrows_int(r, 2),
+		.line = dictrows_u32(r, 4),
+		.outer = dictrows_id(r, 6, s->dict.n_frames),
+		.inlined = dictrows_int(r, 5) & 1,
+		.folded = dictrows_int(r, 5) & 2,
 	};
-	bool named = f->name && *f->name;
+	bool named = fn->name && *fn->name;
 
-	r.function = named ? function : 0;
-	r.name = named ? f->name : unnamed(s, r.image, r.offset);
-	r.file = named ? f->file : "";
-	r.function_line = named ? f->line : 0;
-	s->frames[id] = r;
+	f.function = named ? function : 0;
+	f.name = named ? fn->name : unnamed(s, f.image, f.offset);
+	f.file = named ? fn->file : "";
+	f.function_line = named ? fn->line : 0;
+	s->frames[id] = f;
 }
 
 int dictnames_load(struct store_segment *s, struct err *e)
@@ -123,13 +122,12 @@ int dictnames_load(struct store_segment *s, struct err *e)
 		s->frames[i] = (struct store_frame_row){.name = "[unknown]", .file = ""};
 	s->dict.n_images = n_images;
 	s->dict.n_frames = n;
-	rc = dictrows_each(s, "SELECT id, kind, name, path, build_id FROM image", n_images, image_row, NULL, e);
+	rc = dictrows_each(s, "id, kind, name, path, build_id", "image", n_images, image_row, NULL, e);
 	if (!rc)
 		rc = load_functions(s, &f, old, e);
 	if (!rc)
-		rc = dictrows_each(s, old ? "SELECT id, image, offset, function, line, flags, 0 FROM frame" :
-				       "SELECT id, image, offset, function, line, flags, outer FROM frame", n, frame_row,
-			      &f, e);
+		rc = dictrows_each(s, old ? "id, image, offset, function, line, flags, 0" : "id, image, offset, function, line, flags, outer",
+				   "frame", n, frame_row, &f, e);
 	free(f.items);
 	free(f.source);
 	return rc;

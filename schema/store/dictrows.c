@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/packedread.h"
 
 #define CHUNK (64 * 1024)
 
@@ -38,24 +40,41 @@ const char *dictrows_keep(struct strings **list, const char *s, size_t len)
 	return copy;
 }
 
-const char *dictrows_text(struct store_segment *s, sqlite3_stmt *st, int col)
-{
-	const char *v = (const char *)sqlite3_column_text(st, col);
+struct dictrow {
+	sqlite3_stmt *st;               /* NULL: it is packed */
+	const struct packedread *packed;
+	size_t at;
+};
 
-	return v ? dictrows_keep(&s->strings, v, strlen(v)) : "";
+int64_t dictrows_int(const struct dictrow *r, int col)
+{
+	return r->st ? sqlite3_column_int64(r->st, col) : packedread_number(r->packed, col, r->at);
 }
 
-uint32_t dictrows_u32(sqlite3_stmt *st, int col)
+const char *dictrows_raw(const struct dictrow *r, int col)
 {
-	sqlite3_int64 v = sqlite3_column_int64(st, col);
+	const char *v = r->st ? (const char *)sqlite3_column_text(r->st, col) : packedread_text(r->packed, col, r->at);
+
+	return v ? v : "";
+}
+
+const char *dictrows_text(struct store_segment *s, const struct dictrow *r, int col)
+{
+	const char *v = dictrows_raw(r, col);
+
+	return dictrows_keep(&s->strings, v, strlen(v));
+}
+
+uint32_t dictrows_u32(const struct dictrow *r, int col)
+{
+	int64_t v = dictrows_int(r, col);
 
 	return v < 0 || v > UINT32_MAX ? 0 : (uint32_t)v;
 }
 
-/* An id of a table with `n` slots; 0 if it is not. */
-uint32_t dictrows_id(sqlite3_stmt *st, int col, size_t n)
+uint32_t dictrows_id(const struct dictrow *r, int col, size_t n)
 {
-	uint32_t v = dictrows_u32(st, col);
+	uint32_t v = dictrows_u32(r, col);
 
 	return v < n ? v : 0;
 }
@@ -76,23 +95,42 @@ int dictrows_slots(struct store_segment *s, const char *sql, size_t *n, struct e
 	return 0;
 }
 
-/* One table: `sql` gives id first; row(s, st, id, ctx) for each id in range. */
-int dictrows_each(struct store_segment *s, const char *sql, size_t n,
-		    void (*row)(struct store_segment *, sqlite3_stmt *, uint32_t id, void *ctx), void *ctx,
-		    struct err *e)
+static void each_packed(struct store_segment *s, const struct packedread *packed, size_t n, dictrows_row *row, void *ctx)
 {
-	sqlite3_stmt *st = reading_prepare(s, sql, e);
-	int rc;
+	struct dictrow r = {.packed = packed};
 
-	if (!st)
-		return e && e->code ? e->code : -EIO;
-	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		uint32_t id = dictrows_id(st, 0, n);
+	for (; r.at < packed->p.n_rows; r.at++) {
+		uint32_t id = dictrows_id(&r, 0, n);
 
 		if (id)
-			row(s, st, id, ctx);
+			row(s, &r, id, ctx);
 	}
-	return reading_finish(s, st, rc, e);
+}
+
+int dictrows_each(struct store_segment *s, const char *columns, const char *table, size_t n, dictrows_row *row, void *ctx,
+		  struct err *e)
+{
+	cleanup_strbuf struct strbuf sql = STRBUF_INIT;
+	struct packedread packed;
+	struct dictrow r = {0};
+	int rc;
+
+	if (packedread_open(&packed, s->db, table, columns)) {
+		each_packed(s, &packed, n, row, ctx);
+		packedread_release(&packed);
+		return 0;
+	}
+	strbuf_addf(&sql, "SELECT %s FROM %s", columns, table);
+	r.st = reading_prepare(s, strbuf_str(&sql), e);
+	if (!r.st)
+		return e && e->code ? e->code : -EIO;
+	while ((rc = sqlite3_step(r.st)) == SQLITE_ROW) {
+		uint32_t id = dictrows_id(&r, 0, n);
+
+		if (id)
+			row(s, &r, id, ctx);
+	}
+	return reading_finish(s, r.st, rc, e);
 }
 
 void dictrows_strings_move(struct strings **to, struct strings **from)

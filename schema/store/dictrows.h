@@ -17,17 +17,22 @@
 
 /* A copy that lives as long as the segment. */
 const char *dictrows_keep(struct strings **list, const char *s, size_t len);
-const char *dictrows_text(struct store_segment *s, sqlite3_stmt *st, int col); /* never NULL */
-uint32_t dictrows_u32(sqlite3_stmt *st, int col);          /* 0 if it is none */
-uint32_t dictrows_id(sqlite3_stmt *st, int col, size_t n); /* of a table with `n` slots; 0 if it is not */
+/* Of a row: of a statement, or, where a sealed day has the table packed, of its columns. */
+struct dictrow;
+int64_t dictrows_int(const struct dictrow *r, int col);
+uint32_t dictrows_u32(const struct dictrow *r, int col);          /* 0 if it is none */
+uint32_t dictrows_id(const struct dictrow *r, int col, size_t n); /* of a table with `n` slots; 0 if it is not */
+const char *dictrows_raw(const struct dictrow *r, int col);       /* good for the call; never NULL */
+const char *dictrows_text(struct store_segment *s, const struct dictrow *r, int col); /* kept; never NULL */
 /* The list of `from` goes to `to`. */
 void dictrows_strings_move(struct strings **to, struct strings **from);
 void dictrows_strings_free(struct strings **list);
 /* Room for all ids of a table, of which `sql` asks for the largest. */
 int dictrows_slots(struct store_segment *s, const char *sql, size_t *n, struct err *e);
-/* One table: `sql` gives id first; row(s, st, id, ctx) for each id in range. */
-int dictrows_each(struct store_segment *s, const char *sql, size_t n,
-		  void (*row)(struct store_segment *, sqlite3_stmt *, uint32_t id, void *ctx), void *ctx, struct err *e);
+/* SELECT columns FROM table, the id first; row(s, r, id, ctx) for each id in range. */
+typedef void dictrows_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx);
+int dictrows_each(struct store_segment *s, const char *columns, const char *table, size_t n, dictrows_row *row, void *ctx,
+		  struct err *e);
 
 int dictnames_load(struct store_segment *s, struct err *e); /* images, functions, frames */
 

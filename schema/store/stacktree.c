@@ -7,6 +7,7 @@
 
 #include "schema/base/mem.h"
 #include "schema/store/commitpart.h"
+#include "schema/store/packedread.h"
 
 /* --- writing --- */
 
@@ -133,43 +134,73 @@ static bool next_frame(const char **p, uint32_t *frame)
 	return v <= UINT32_MAX;
 }
 
-/* One row: id, base, keep, leaf, tail. */
-static int load_row(struct loading *l, sqlite3_stmt *st)
+struct stack_row {
+	int64_t id, base, keep, leaf;
+	const char *tail;
+};
+
+static int load_row(struct loading *l, const struct stack_row *r)
 {
-	sqlite3_int64 id = sqlite3_column_int64(st, 0), base = sqlite3_column_int64(st, 1);
-	sqlite3_int64 keep = sqlite3_column_int64(st, 2), leaf = sqlite3_column_int64(st, 3);
-	const char *tail = (const char *)sqlite3_column_text(st, 4);
+	const char *tail = r->tail;
 	uint32_t node, frame;
 
-	if (id != (sqlite3_int64)l->t.n_stacks || base < 0 || base >= id || leaf < 0 || leaf > UINT32_MAX || !tail)
+	if (r->id != (int64_t)l->t.n_stacks || r->base < 0 || r->base >= r->id || r->leaf < 0 || r->leaf > UINT32_MAX || !tail)
 		return SQLITE_CORRUPT; /* ids are dense, a base comes before */
-	node = l->t.node[base];
-	if (keep < 0 || keep > l->depth[node] || l->t.n >= UINT32_MAX - (1u << 30))
+	node = l->t.node[r->base];
+	if (r->keep < 0 || r->keep > l->depth[node] || l->t.n >= UINT32_MAX - (1u << 30))
 		return SQLITE_CORRUPT;
-	while (l->depth[node] > keep)
+	while (l->depth[node] > r->keep)
 		node = l->t.parent[node];
 	while (next_frame(&tail, &frame)) {
 		add_node(l, node, frame);
 		node = (uint32_t)l->t.n - 1;
 	}
-	add_node(l, node, (uint32_t)leaf);
+	add_node(l, node, (uint32_t)r->leaf);
 	mem_grow(l->t.node, l->t.n_stacks, l->cap_stacks);
 	l->t.node[l->t.n_stacks++] = (uint32_t)l->t.n - 1;
 	return *tail ? SQLITE_CORRUPT : SQLITE_OK;
 }
 
+#define COLUMNS "id, base, keep, leaf, tail"
+
+/* SQLITE_DONE where all went well, as SQLite says it. */
+static int load_packed(struct loading *l, const struct packedread *p)
+{
+	int rc = SQLITE_OK;
+
+	for (size_t i = 0; i < p->p.n_rows && rc == SQLITE_OK; i++)
+		rc = load_row(l, &(struct stack_row){packedread_number(p, 0, i), packedread_number(p, 1, i), packedread_number(p, 2, i),
+						     packedread_number(p, 3, i), packedread_text(p, 4, i)});
+	return rc == SQLITE_OK ? SQLITE_DONE : rc;
+}
+
+static int load_rows(struct loading *l, sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, "SELECT " COLUMNS " FROM stack ORDER BY id", -1, &st, NULL);
+
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		rc = load_row(l, &(struct stack_row){sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1), sqlite3_column_int64(st, 2),
+						     sqlite3_column_int64(st, 3), (const char *)sqlite3_column_text(st, 4)});
+	sqlite3_finalize(st);
+	return rc;
+}
+
 int stacktree_load(sqlite3 *db, struct stacktree *out)
 {
 	struct loading l = {0};
-	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db, "SELECT id, base, keep, leaf, tail FROM stack ORDER BY id", -1, &st, NULL);
+	struct packedread packed;
+	int rc;
 
 	add_node(&l, 0, 0);
 	mem_grow(l.t.node, l.t.n_stacks, l.cap_stacks);
 	l.t.node[l.t.n_stacks++] = 0;
-	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
-		rc = load_row(&l, st);
-	sqlite3_finalize(st);
+	if (packedread_open(&packed, db, "stack", COLUMNS)) {
+		rc = load_packed(&l, &packed);
+		packedread_release(&packed);
+	} else {
+		rc = load_rows(&l, db);
+	}
 	free(l.depth);
 	if (rc != SQLITE_DONE) {
 		stacktree_free(&l.t);

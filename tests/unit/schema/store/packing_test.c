@@ -15,6 +15,7 @@
 #include "schema/store/column.h"
 #include "schema/store/migrate.h"
 #include "schema/store/packed.h"
+#include "schema/store/packedread.h"
 #include "schema/store/packing.h"
 #include "schema/store/relabel.h"
 #include "tests/unit/schema/store/fixture.h"
@@ -213,6 +214,68 @@ static void a_day_whose_columns_all_stand_alone_is_still_read(void **state)
 	sqlite3_close(db);
 }
 
+/* Every value of a packed table: SQLite's own beside what is read at once. */
+static void compare_values(sqlite3 *db, const char *table, const char *columns, size_t *n)
+{
+	char *sql = sqlite3_mprintf("SELECT %s FROM \"%w\"", columns, table);
+	struct packedread r;
+	sqlite3_stmt *st;
+	size_t row = 0;
+
+	assert_true(packedread_open(&r, db, table, columns));
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+	for (; sqlite3_step(st) == SQLITE_ROW; row++)
+		for (int i = 0; i < sqlite3_column_count(st); i++, (*n)++) {
+			bool number = sqlite3_column_type(st, i) == SQLITE_INTEGER;
+
+			assert_true(row < r.p.n_rows);
+			assert_int_equal(packedread_number(&r, i, row), number ? sqlite3_column_int64(st, i) : 0);
+			assert_string_equal(packedread_text(&r, i, row), number ? "" : (const char *)sqlite3_column_text(st, i));
+		}
+	assert_int_equal(row, r.p.n_rows);
+	sqlite3_finalize(st);
+	sqlite3_free(sql);
+	packedread_release(&r);
+}
+
+static void what_is_read_at_once_is_what_sqlite_reads(void **state)
+{
+	sqlite3 *db = make_packed(*state);
+	sqlite3_stmt *st;
+	size_t n = 0;
+
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT t.name, (SELECT group_concat(name, ', ') FROM (SELECT name FROM packed_column"
+						" WHERE \"table\" = t.name ORDER BY number DESC)) FROM packed_table t", -1, &st, NULL), SQLITE_OK);
+	while (sqlite3_step(st) == SQLITE_ROW)
+		compare_values(db, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1), &n);
+	sqlite3_finalize(st);
+	assert_true(n > 500);
+	sqlite3_close(db);
+}
+
+/* SQLite is asked then, and says what is wrong. */
+static void what_cannot_be_read_at_once_is_left_to_sqlite(void **state)
+{
+	sqlite3 *db = make_packed(*state);
+	struct packedread r;
+
+	assert_true(packedread_open(&r, db, "frame", "id,offset"));
+	packedread_release(&r);
+	assert_false(packedread_open(&r, db, "frame", "id, none"));
+	assert_false(packedread_open(&r, db, "frame", "id, 0"));
+	assert_false(packedread_open(&r, db, "frame", ""));
+	assert_false(packedread_open(&r, db, "container", "id"));
+	assert_false(packedread_open(&r, db, "run_period ORDER BY run", "run"));
+	exec(db, "UPDATE packed_column SET data = x'01ff' WHERE \"table\" = 'frame' AND name = 'offset'");
+	assert_false(packedread_open(&r, db, "frame", "id, offset"));
+	exec(db, "UPDATE packed_table SET rows = rows + 1 WHERE name = 'text'");
+	assert_false(packedread_open(&r, db, "text", "id, value"));
+	exec(db, "UPDATE packed_table SET rows = -1 WHERE name = 'series'; DELETE FROM packed_column WHERE \"table\" = 'process' AND number = 3");
+	assert_false(packedread_open(&r, db, "series", "id"));
+	assert_false(packedread_open(&r, db, "process", "id, self"));
+	sqlite3_close(db);
+}
+
 static void a_packed_table_cannot_be_written(void **state)
 {
 	sqlite3 *db = make_packed(*state);
@@ -270,6 +333,8 @@ int main(void)
 		T(a_reader_does_not_tell_columns_from_rows),
 		T(a_schema_that_is_to_change_finds_rows),
 		T(a_day_whose_columns_all_stand_alone_is_still_read),
+		T(what_is_read_at_once_is_what_sqlite_reads),
+		T(what_cannot_be_read_at_once_is_left_to_sqlite),
 		T(a_packed_table_cannot_be_written),
 		T(names_that_come_later_come_into_a_packed_day_and_it_is_packed_again),
 	};
