@@ -392,7 +392,6 @@ static void dict_release(struct store_segment *s)
 	free(s->images);
 	free(s->frames);
 	free(s->runs);
-	free(s->choice_runs);
 	free(s->periods);
 	free(s->tree.parent);
 	free(s->tree.frame);
@@ -409,6 +408,7 @@ void reading_unload(struct store_segment *s)
 {
 	if (s->snapshot)
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	free(s->choice_runs);
 	if (!s->borrows)
 		dict_release(s);
 	*s = (struct store_segment){.db = s->db, .path = s->path, .t0 = s->t0, .sealed = s->sealed};
@@ -429,6 +429,10 @@ int store_segment_share(struct store_segment *s, const struct store_segment *of)
 	same.path = s->path;
 	same.snapshot = true;
 	same.borrows = true;
+	same.choice_runs = mem_array(same.dict.n_runs, sizeof(*same.choice_runs)); /* written by each question */
+	memcpy(same.choice_runs, of->choice_runs, same.dict.n_runs * sizeof(*same.choice_runs));
+	for (size_t i = 0; i < same.dict.n_runs; i++)
+		same.choice_runs[i].has = NULL;
 	*s = same;
 	return 0;
 }

@@ -214,6 +214,121 @@ static void a_sealed_day_answers_as_its_segments_did(void **state)
 	free(before);
 }
 
+/* --- two connections, one dictionary --- */
+
+struct asked {
+	uint64_t n, value, rows;
+	struct asked *within;      /* asked when the first row of this one comes, NULL */
+	struct store_segment *s;
+	int64_t from_s, to_s;
+};
+
+static void ask_sums(struct asked *a);
+
+static int sum_total(void *ctx, const struct store_total *t)
+{
+	struct asked *a = ctx;
+
+	if (!a->rows && a->within)
+		ask_sums(a->within);
+	a->rows++;
+	a->n += t->n;
+	a->value += t->value * (1 + t->series);
+	return 0;
+}
+
+static void ask_sums(struct asked *a)
+{
+	struct store_query q = {.from_ns = (T0_S + a->from_s) * NS, .to_ns = (T0_S + a->to_s) * NS, .kind = STORE_KIND_CPU};
+	struct err e = {0};
+
+	assert_int_equal(store_totals(a->s, &q, sum_total, a, &e), 0);
+}
+
+static void assert_same_sums(const struct asked *a, const struct asked *b)
+{
+	assert_true(a->rows > 3);
+	assert_int_equal(a->rows, b->rows);
+	assert_int_equal(a->n, b->n);
+	assert_int_equal(a->value, b->value);
+}
+
+static void a_shared_dictionary_is_asked_by_both_at_once(void **state)
+{
+	struct fixture *f = *state;
+	struct store_segment *s, *other, *newest;
+	struct store_segment_info *info;
+	const struct store_dict *dict;
+	struct seal_report r;
+	struct err e = {0};
+	size_t n;
+
+	make_store(f);
+	seal(f, 0, &r);
+	assert_int_equal(store_segments(f->dir, 0, INT64_MAX, &info, &n, &e), 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(store_segment_open(info[0].path, &s, &e), 0);
+	assert_int_equal(store_segment_open(info[0].path, &other, &e), 0);
+	assert_int_equal(store_segment_open(info[1].path, &newest, &e), 0);
+	assert_true(store_segment_sealed(s) && !store_segment_sealed(newest));
+	assert_int_equal(store_segment_share(other, s), -EAGAIN); /* it has none yet */
+	assert_int_equal(store_segment_dict(s, &dict, &e), 0);
+	assert_int_equal(store_segment_dict(newest, &dict, &e), 0);
+	assert_int_equal(store_segment_share(newest, s), -EAGAIN);
+	assert_int_equal(store_segment_share(other, newest), -EAGAIN);
+	assert_int_equal(store_segment_share(other, s), 0);
+	{
+		struct asked alone[2] = {{.s = s, .from_s = 20, .to_s = 60}, {.s = s, .from_s = 5, .to_s = 33}};
+		struct asked within = {.s = other, .from_s = 5, .to_s = 33}, outer = {.s = s, .from_s = 20, .to_s = 60, .within = &within};
+
+		ask_sums(&alone[0]);
+		ask_sums(&alone[1]);
+		ask_sums(&outer);
+		assert_same_sums(&alone[0], &outer);
+		assert_same_sums(&alone[1], &within);
+	}
+	store_segment_close(other);
+	store_segment_close(newest);
+	store_segment_close(s);
+	free(info);
+}
+
+/* A day that was sealed again is another file, whatever is called the same. */
+static void a_dictionary_of_another_sealing_is_not_shared(void **state)
+{
+	struct fixture *f = *state;
+	struct store_segment *s, *other;
+	struct store_segment_info *info;
+	const struct store_dict *dict;
+	struct seal_report r;
+	struct err e = {0};
+	sqlite3 *db;
+	size_t n;
+
+	make_store(f);
+	seal(f, 0, &r);
+	assert_int_equal(store_segments(f->dir, 0, INT64_MAX, &info, &n, &e), 0);
+	assert_int_equal(store_segment_open(info[0].path, &s, &e), 0);
+	assert_int_equal(store_segment_dict(s, &dict, &e), 0);
+	{
+		char *copy = sqlite3_mprintf("%s.copy", info[0].path), *cmd = sqlite3_mprintf("cp '%s' '%s.copy'", info[0].path, info[0].path);
+
+		assert_int_equal(system(cmd), 0);
+		assert_int_equal(sqlite3_open(copy, &db), SQLITE_OK);
+		assert_int_equal(sqlite3_exec(db, "UPDATE meta SET value = value + 1 WHERE key = 'sealed_ns'", NULL, NULL, NULL), SQLITE_OK);
+		sqlite3_close(db);
+		assert_int_equal(rename(copy, info[0].path), 0);
+		sqlite3_free(copy);
+		sqlite3_free(cmd);
+	}
+	assert_int_equal(store_segment_open(info[0].path, &other, &e), 0);
+	assert_int_equal(store_segment_share(other, s), -EAGAIN);
+	assert_int_equal(store_segment_dict(other, &dict, &e), 0); /* but it can have its own */
+	store_segment_close(other);
+	store_segment_close(s);
+	free(info);
+}
+
 static void the_views_of_a_sealed_day_have_the_same_sums(void **state)
 {
 	static const char *const sums[] = {
@@ -482,6 +597,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_sealed_day_answers_as_its_segments_did),
 		T(the_views_of_a_sealed_day_have_the_same_sums),
+		T(a_shared_dictionary_is_asked_by_both_at_once),
+		T(a_dictionary_of_another_sealing_is_not_shared),
 		T(a_day_is_made_anew_with_each_segment_that_comes),
 		T(a_sealer_killed_at_any_step_loses_and_doubles_nothing),
 		T(a_sealer_killed_at_any_instant_loses_and_doubles_nothing),
