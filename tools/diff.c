@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/beside.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
@@ -93,6 +94,8 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 	      struct err *e)
 {
 	struct diffing *d = mem_alloc(sizeof(*d));
+	struct diff_series *series;
+	struct beside other;
 
 	d->pub.per = per;
 	d->pub.alpha = alpha;
@@ -113,12 +116,15 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 	}
 	d->pub.names_only = !has_modules(before) || !has_modules(after);
 	diff_nodes_make(d);
+	series = diff_series_new(d);
+	beside_begin(&other, diff_series_sort, series);
 	diff_nodes_sum(d);
 	diff_outer_find(d);
 	sum_functions(d);
 	set_values(&d->pub);
 	diff_edges_make(d);
-	d->pub.by_slices = diff_series_make(d);
+	beside_end(&other);
+	d->pub.by_slices = diff_series_make(d, series);
 	diff_test(d);
 	release_parts(d);
 	*out = &d->pub;

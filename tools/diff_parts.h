@@ -39,8 +39,12 @@ void diff_nodes_sum(struct diffing *d);
 void diff_outer_find(struct diffing *d);
 /* Pairs worth a test. */
 void diff_edges_make(struct diffing *d);
-/* Fill in columns and series; false where a side has too few slices for them. */
-bool diff_series_make(struct diffing *d);
+/* Cells in the order of nodes: it touches nothing that is made of the nodes, and may be done beside. */
+struct diff_series;
+struct diff_series *diff_series_new(struct diffing *d);
+void diff_series_sort(void *series);
+/* Then: fill in columns and series; false where a side has too few slices for them. It frees `x`. */
+bool diff_series_make(struct diffing *d, struct diff_series *x);
 void diff_test(struct diffing *d);
 
 #endif

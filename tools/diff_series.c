@@ -75,7 +75,7 @@ struct row {                    /* of a node at hand, and its callers: one of ea
 
 struct summing {                /* of one side */
 	struct diffing *d;
-	const struct columns *c;
+	struct columns c;
 	int side;
 	size_t first, width;    /* of a row of the diff: this side's part */
 	uint32_t *begin;        /* by node: its first in `own`, n_nodes + 1 of them */
@@ -93,18 +93,18 @@ static void own_init(struct summing *s)
 {
 	const struct fold *f = s->d->pub.side[s->side].f;
 	const size_t n = s->d->pub.n_nodes;
-	const double per = 1 / s->c->unit;
+	const double per = 1 / s->c.unit;
 	uint32_t *next = s->begin = mem_array(n + 2, sizeof(*s->begin));
 
 	next++;
 	for (size_t i = 0; i < f->n_cells; i++)
-		next[node_of(s, &f->cells[i]) + 1] += s->c->of[f->cells[i].slice] != DIFF_NONE;
+		next[node_of(s, &f->cells[i]) + 1] += s->c.of[f->cells[i].slice] != DIFF_NONE;
 	for (size_t i = 0; i < n; i++)
 		next[i + 1] += next[i];
 	s->own = mem_array(next[n] + 1, sizeof(*s->own));
 	for (size_t i = 0; i < f->n_cells; i++) {
 		const struct fold_cell *cell = &f->cells[i];
-		uint32_t column = s->c->of[cell->slice];
+		uint32_t column = s->c.of[cell->slice];
 
 		if (column != DIFF_NONE)
 			s->own[next[node_of(s, cell)]++] = (struct own){(float)((double)cell->ns * per), column};
@@ -201,25 +201,8 @@ static void sum_side(void *ctx)
 	for (size_t i = 0; i < n; i++)
 		row[i].x = rows + i * s->width;
 	s->rows = row;
-	own_init(s);
 	for (uint32_t i = (uint32_t)s->d->pub.n_nodes; i-- > 0;)
 		sum_node(s, i);
-	free(s->begin);
-	free(s->own);
-}
-
-/* Each side has columns of its own: it is summed up without the other. */
-static void sum_up(struct diffing *d, const struct columns c[2])
-{
-	struct summing s[2] = {
-		{.d = d, .c = &c[0], .side = 0, .first = 0, .width = d->second},
-		{.d = d, .c = &c[1], .side = 1, .first = d->second, .width = d->stride - d->second},
-	};
-	struct beside other;
-
-	beside_begin(&other, sum_side, &s[1]);
-	sum_side(&s[0]);
-	beside_end(&other);
 }
 
 static size_t in_lanes(size_t n)
@@ -227,10 +210,10 @@ static size_t in_lanes(size_t n)
 	return (n + LANES - 1) / LANES * LANES;
 }
 
-static void series_init(struct diffing *d, const struct columns c[2])
+static void series_init(struct diffing *d, const struct summing s[2])
 {
-	d->second = in_lanes(c[0].n);
-	d->stride = d->second + in_lanes(c[1].n);
+	d->second = in_lanes(s[0].c.n);
+	d->stride = d->second + in_lanes(s[1].c.n);
 	d->column_from = mem_array(d->stride, sizeof(*d->column_from));
 	d->column_scale = mem_array(d->stride, sizeof(*d->column_scale));
 	d->self_series = mem_array(d->pub.n_functions * d->stride, sizeof(float));
@@ -238,31 +221,68 @@ static void series_init(struct diffing *d, const struct columns c[2])
 	d->edge_series = mem_array(d->n_edges * d->stride + 1, sizeof(float));
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < d->pub.side[side].f->n_slices; i++) {
-			size_t column = c[side].of[i] + (side ? d->second : 0);
+			size_t column = s[side].c.of[i] + (side ? d->second : 0);
 
-			if (c[side].of[i] == DIFF_NONE)
+			if (s[side].c.of[i] == DIFF_NONE)
 				continue;
 			d->column_from[column] = d->pub.side[side].f->slices[i].from_ns;
-			d->column_scale[column] = c[side].scale[i];
+			d->column_scale[column] = s[side].c.scale[i];
 		}
 }
 
-bool diff_series_make(struct diffing *d)
+/* Each side has columns of its own: it is summed up without the other. */
+static void sum_up(struct diffing *d, struct summing s[2])
 {
-	struct columns c[2] = {{0}, {0}};
-	bool enough;
+	struct beside other;
 
-	columns_init(d, &c[0], d->pub.side[0].f);
-	columns_init(d, &c[1], d->pub.side[1].f);
-	enough = c[0].n >= SERIES_LEAST && c[1].n >= SERIES_LEAST;
-	if (enough) {
-		series_init(d, c);
-		sum_up(d, c);
+	series_init(d, s);
+	s[0].width = s[1].first = d->second;
+	s[1].width = d->stride - d->second;
+	beside_begin(&other, sum_side, &s[1]);
+	sum_side(&s[0]);
+	beside_end(&other);
+}
+
+struct diff_series { struct summing side[2]; };
+
+static bool is_enough(const struct diff_series *x)
+{
+	return x->side[0].c.n >= SERIES_LEAST && x->side[1].c.n >= SERIES_LEAST;
+}
+
+struct diff_series *diff_series_new(struct diffing *d)
+{
+	struct diff_series *x = mem_alloc(sizeof(*x));
+
+	for (int side = 0; side < 2; side++) {
+		x->side[side].d = d;
+		x->side[side].side = side;
+		columns_init(d, &x->side[side].c, d->pub.side[side].f);
 	}
+	return x;
+}
+
+void diff_series_sort(void *series)
+{
+	struct diff_series *x = series;
+
+	for (int side = 0; side < 2 && is_enough(x); side++)
+		own_init(&x->side[side]);
+}
+
+bool diff_series_make(struct diffing *d, struct diff_series *x)
+{
+	const bool enough = is_enough(x);
+
+	if (enough)
+		sum_up(d, x->side);
 	for (int s = 0; s < 2; s++) {
-		d->pub.side[s].n_slices = enough ? c[s].n : 0;
+		d->pub.side[s].n_slices = enough ? x->side[s].c.n : 0;
 		d->pub.side[s].slice_s = (double)d->pub.side[s].f->slice_ns / 1e9;
-		columns_release(&c[s]);
+		columns_release(&x->side[s].c);
+		free(x->side[s].begin);
+		free(x->side[s].own);
 	}
+	free(x);
 	return enough;
 }
