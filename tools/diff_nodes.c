@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * diff_nodes: two folds as one tree of functions. Callees are taken caller by caller, of both sides at once: which are the
- * same function is known by a mark at it, without a search.
+ * same function is known by a mark at it, without a search. Two windows of one day, folded by function, are one tree already.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +142,32 @@ static void take_turns(struct joining *j)
 	}
 }
 
+/* --- is one tree --- */
+
+/* Its functions are its frames, and its nodes those here: behind the node of stacks without frames, where there is one. */
+static void take_over(struct diffing *d)
+{
+	const struct fold *f = d->pub.side[0].f;
+	const uint32_t before = d->no_stack;
+
+	d->pub.functions = mem_array(f->n_frames + 1, sizeof(*d->pub.functions));
+	for (size_t i = 0; i < f->n_frames; i++)
+		d->pub.functions[d->pub.n_functions++] = (struct diff_function){.frame = &f->frames[i], .inlined = f->frames[i].inlined};
+	d->pub.nodes = mem_array(f->n_nodes + 1, sizeof(*d->pub.nodes));
+	node_new(d, 0, 0);
+	if (before) {
+		d->pub.functions[d->pub.n_functions] = (struct diff_function){.frame = &NO_STACK};
+		node_new(d, 0, (uint32_t)d->pub.n_functions++);
+	}
+	for (size_t i = 1; i < f->n_nodes; i++) {
+		uint32_t parent = f->nodes[i].parent;
+
+		d->node[0][i] = node_new(d, parent ? parent + before : 0, f->nodes[i].frame);
+	}
+}
+
+/* --- both --- */
+
 static void add_self(struct diffing *d, uint32_t to, int side, const struct fold_node *n)
 {
 	uint64_t means = d->pub.side[side].means;
@@ -210,8 +236,11 @@ void diff_nodes_make(struct diffing *d)
 
 	d->node[0] = mem_array(f[0]->n_nodes + 1, sizeof(*d->node[0]));
 	d->node[1] = same ? d->node[0] : mem_array(f[1]->n_nodes + 1, sizeof(*d->node[1]));
-	join(d, same);
 	d->no_stack = f[0]->nodes[0].self_samples || f[1]->nodes[0].self_samples ? 1 : 0;
+	if (same && f[0]->functions)
+		take_over(d);
+	else
+		join(d, same);
 	sides_add(d);
 }
 

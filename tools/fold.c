@@ -141,6 +141,7 @@ int fold_start(struct folding *f, const struct selection *sel, const struct fold
 
 	*f = (struct folding){.b = fold_begin(), .sel = sel, .opts = *o};
 	f->pub = &f->b->pub;
+	f->pub->functions = o->functions;
 	f->late = o->group == FOLD_BY_NONE && !o->with && !(o->reasons && kind->kind == STORE_KIND_OFFCPU);
 	f->pub->kind = kind;
 	f->pub->unit = o->count ? kind->unit_n : kind->unit_value;

@@ -110,6 +110,7 @@ struct fold {
 	enum store_unit unit;           /* of all that is called ns here */
 	uint64_t period_ns;             /* of the finest run used; kinds sampled by size: bytes from one sample to the next */
 	uint32_t cpus;
+	bool functions;                 /* no two frames are of one function (fold_opts) */
 	uint64_t frames_unnamed_ns, self_program_ns; /* in unnamed leaf frames; of sonde's own processes */
 	const char *host, *kernel;
 };
@@ -125,6 +126,7 @@ struct fold_opts {
 	bool no_inline;          /* inlined functions count as the function they were inlined into */
 	uint32_t slices;         /* at most so many; 0: none */
 	bool cells;              /* what each stack used in each slice; needs `slices` */
+	bool functions;          /* a function is one frame, wherever execution stood: told apart by name and module */
 	bool lines;              /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 

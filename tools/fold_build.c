@@ -62,6 +62,14 @@ static bool same_frame(const struct fold_frame *a, const struct fold_frame *b)
 	       a->inlined == b->inlined && a->named == b->named && a->origin == b->origin;
 }
 
+static uint32_t frame_put(struct fold_build *b, uint64_t h, const struct fold_frame *new)
+{
+	mem_grow(b->pub.frames, b->pub.n_frames, b->cap_frames);
+	idmap_set(&b->frame_of, h, b->pub.n_frames);
+	b->pub.frames[b->pub.n_frames] = *new;
+	return (uint32_t)b->pub.n_frames++;
+}
+
 uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *new)
 {
 	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uintptr_t)new->name), (uintptr_t)new->module_path),
@@ -71,10 +79,22 @@ uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *new)
 	for (; idmap_get(&b->frame_of, h, &i); h = hash_u64(h, 1))
 		if (same_frame(&b->pub.frames[i], new))
 			return (uint32_t)i;
-	mem_grow(b->pub.frames, b->pub.n_frames, b->cap_frames);
-	idmap_set(&b->frame_of, h, b->pub.n_frames);
-	b->pub.frames[b->pub.n_frames] = *new;
-	return (uint32_t)b->pub.n_frames++;
+	return frame_put(b, h, new);
+}
+
+uint32_t fold_add_function(struct fold_build *b, const struct fold_frame *new)
+{
+	uint64_t h = hash_u64(hash_u64(HASH_SEED, (uintptr_t)new->name), (uintptr_t)new->module), i;
+
+	for (; idmap_get(&b->frame_of, h, &i); h = hash_u64(h, 1)) {
+		struct fold_frame *known = &b->pub.frames[i];
+
+		if (i && known->name == new->name && known->module == new->module) {
+			known->inlined &= new->inlined;
+			return (uint32_t)i;
+		}
+	}
+	return frame_put(b, h, new);
 }
 
 struct fold_frame fold_frame_from(struct fold_build *b, const struct fold_frame *other)

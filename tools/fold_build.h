@@ -35,6 +35,8 @@ struct fold *fold_end(struct fold_build *b);
 
 const char *fold_text(struct fold_build *b, const char *raw); /* valid UTF-8 */
 uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *f);
+/* The frame of its function: inlined where all that were added are. Not in one fold with fold_add_frame, but for the root. */
+uint32_t fold_add_function(struct fold_build *b, const struct fold_frame *f);
 /* At most so many come: room for them is made once. */
 void fold_expect_nodes(struct fold_build *b, size_t n);
 void fold_expect_frames(struct fold_build *b, size_t n);

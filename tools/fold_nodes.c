@@ -97,7 +97,7 @@ static uint32_t frame_from(struct folding *f, uint32_t id)
 		.origin = origin_of(image, row->function != 0),
 	};
 
-	return fold_add_frame(f->b, &new);
+	return (f->opts.functions ? fold_add_function : fold_add_frame)(f->b, &new);
 }
 
 uint32_t fold_frame_of(struct folding *f, uint32_t id)

@@ -187,7 +187,8 @@ static int diff_run(struct verb_call *call, struct err *e)
 	if (ret)
 		return ret;
 	in.opts = (struct fold_opts){.slices = form == FORM_PPROF ? 0 : DIFF_SLICES, .cells = form != FORM_PPROF, .no_inline = a->no_inline,
-				     .leaves = form == FORM_PPROF || form == FORM_HTML};
+				     .leaves = form == FORM_PPROF || form == FORM_HTML,
+				     .functions = form != FORM_PPROF && form != FORM_HTML};
 	ret = diff_sides_make(&in, &sides, e);
 	if (!ret)
 		ret = per_of(a->per, &sides, &per, e);

@@ -19,7 +19,7 @@
 
 #define FRAMES 30
 #define NAMES  12 /* several frames are of one function */
-#define NODES  700
+#define NODES  300
 
 static char names[NAMES][8];
 
@@ -176,13 +176,55 @@ static void check_edges(const struct diffing *d)
 		assert_true(!d->edge[i] || (d->pub.nodes[i].parent && d->outer[i]));
 }
 
-static void compare(bool before_has_own, bool after_has_own, size_t *n_edges)
+static bool has_callee(const struct fold *f, uint32_t n, uint32_t parent, uint32_t frame)
+{
+	for (uint32_t i = 1; i < n; i++)
+		if (f->nodes[i].parent == parent && f->nodes[i].frame == frame)
+			return true;
+	return false;
+}
+
+/* Both of one tree, as of two windows of a day: depth first, each callee once; by function, frames are that many. */
+static void folds_make_up(struct fold f[2], bool by_function, bool before_has_own, bool after_has_own)
+{
+	fold_make_up(&f[0], before_has_own);
+	for (uint32_t i = 1; i < NODES; i++) {
+		struct fold_node *n = &f[0].nodes[i];
+
+		n->parent = i - 1;
+		for (uint32_t up = below(3) ? 0 : below(12); n->parent && up; up--)
+			n->parent = f[0].nodes[n->parent].parent;
+		do
+			n->frame = 1 + below(by_function ? NAMES - 1 : FRAMES - 1);
+		while (has_callee(&f[0], i, n->parent, n->frame) && (n->parent = i - 1, true));
+	}
+	for (uint32_t i = 1; by_function && i < FRAMES; i++)
+		f[0].frames[i].name = names[i % NAMES];
+	f[0].functions = by_function;
+	f[1] = f[0];
+	f[1].nodes = mem_array(NODES, sizeof(*f[1].nodes));
+	for (uint32_t i = 0; i < NODES; i++) {
+		uint64_t samples = i || after_has_own ? below(3) + !i : 0;
+
+		f[1].nodes[i] = (struct fold_node){.frame = f[0].nodes[i].frame, .parent = f[0].nodes[i].parent, .self_samples = samples,
+						   .self_ns = 10 * samples};
+	}
+	f[0].n_frames = f[1].n_frames = by_function ? NAMES : FRAMES;
+}
+
+enum trees { TWO_TREES, ONE_TREE, ONE_BY_FUNCTION };
+
+static void compare(enum trees trees, bool before_has_own, bool after_has_own, size_t *n_edges)
 {
 	struct diffing d = {.pub.side = {{.means = 1}, {.means = 1}}};
 	struct fold f[2];
 
-	fold_make_up(&f[0], before_has_own);
-	fold_make_up(&f[1], after_has_own);
+	if (trees != TWO_TREES) {
+		folds_make_up(f, trees == ONE_BY_FUNCTION, before_has_own, after_has_own);
+	} else {
+		fold_make_up(&f[0], before_has_own);
+		fold_make_up(&f[1], after_has_own);
+	}
 	d.pub.side[0].f = &f[0];
 	d.pub.side[1].f = &f[1];
 	diff_nodes_make(&d);
@@ -198,9 +240,9 @@ static void compare(bool before_has_own, bool after_has_own, size_t *n_edges)
 	check_edges(&d);
 	*n_edges += d.n_edges;
 	for (int side = 0; side < 2; side++) {
-		free(f[side].frames);
+		free(side && trees != TWO_TREES ? NULL : f[side].frames);
 		free(f[side].nodes);
-		free(d.node[side]);
+		free(side && trees != TWO_TREES ? NULL : d.node[side]);
 	}
 	idmap_release(&d.function_of);
 	free(d.pub.functions);
@@ -218,10 +260,9 @@ static void each_path_is_one_node(void **state)
 	(void)state;
 	for (int i = 0; i < NAMES; i++)
 		snprintf(names[i], sizeof(names[i]), "m%d", i);
-	compare(false, false, &n_edges);
-	compare(true, false, &n_edges);
-	compare(false, true, &n_edges);
-	compare(true, true, &n_edges);
+	for (enum trees trees = TWO_TREES; trees <= ONE_BY_FUNCTION; trees++)
+		for (int own = 0; own < 4; own++)
+			compare(trees, own & 1, own & 2, &n_edges);
 	assert_true(n_edges > 0);
 }
 
