@@ -51,6 +51,11 @@ bench-readers: all
 bench-seal: all
 	@$(PYTHON) tests/bench/seal.py --minutes $(or $(MINUTES),60) --write docs/BENCHMARKS.md
 
+# questions to 14 days of a build's hour, which was kept in KEPT: about 3 minutes
+.PHONY: bench-realdays
+bench-realdays: all
+	@$(PYTHON) tests/bench/realdays.py $(or $(KEPT),build/hour) --write docs/BENCHMARKS.md
+
 # a day of 50 million samples: how fast questions are answered from plain rows, and in how much memory
 OBJECTS += $(B)/obj/tests/bench/makeday.o
 $(B)/tests/makeday: $(B)/obj/tests/bench/makeday.o $(B)/lib/store.a $(B)/lib/base.a
