@@ -13,6 +13,8 @@
 
 SQLITE_EXTENSION_INIT3
 
+#include "schema/store/packedfetch.h" /* behind the names that it calls by */
+
 /* idxNum */
 #define PLAN_EQUAL   1 /* column idxNum >> 8 is the first argument */
 #define PLAN_FROM    2 /* the first column is at least the next argument, */
@@ -53,23 +55,11 @@ static int fetch(void *ctx, int i, uint8_t **data, size_t *len)
 	struct table *t = ctx;
 	char *sql = sqlite3_mprintf("SELECT data FROM \"%w\".packed_column WHERE \"table\" = ?1 AND number = ?2", t->schema);
 	sqlite3_stmt *st = NULL;
-	int rc = sql ? sqlite3_prepare_v2(t->db, sql, -1, &st, NULL) : SQLITE_NOMEM, got = -ENOENT;
+	int rc = sql ? sqlite3_prepare_v2(t->db, sql, -1, &st, NULL) : SQLITE_NOMEM;
 
 	sqlite3_free(sql);
 	t->sql = rc;
-	if (rc != SQLITE_OK)
-		return -EIO;
-	sqlite3_bind_text(st, 1, t->name, -1, SQLITE_STATIC);
-	sqlite3_bind_int(st, 2, i);
-	if (sqlite3_step(st) == SQLITE_ROW) {
-		*len = (size_t)sqlite3_column_bytes(st, 0);
-		*data = malloc(*len + 1);
-		got = *data ? 0 : -ENOMEM;
-		if (!got && *len)
-			memcpy(*data, sqlite3_column_blob(st, 0), *len);
-	}
-	sqlite3_finalize(st);
-	return got;
+	return rc == SQLITE_OK ? packed_fetch(st, t->name, i, data, len) : -EIO;
 }
 
 static int read_column(struct table *t, int i)

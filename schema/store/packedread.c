@@ -3,8 +3,9 @@
 
 #include <errno.h>
 #include <sqlite3.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "schema/store/packedfetch.h"
 
 #define NAME_MAX_ 64
 
@@ -13,21 +14,10 @@ static int fetch(void *ctx, int i, uint8_t **data, size_t *len)
 {
 	struct packedread *r = ctx;
 	sqlite3_stmt *st = NULL;
-	int got = -ENOENT;
 
 	if (sqlite3_prepare_v2(r->db, "SELECT data FROM packed_column WHERE \"table\" = ?1 AND number = ?2", -1, &st, NULL) != SQLITE_OK)
 		return -EIO;
-	sqlite3_bind_text(st, 1, r->table, -1, SQLITE_STATIC);
-	sqlite3_bind_int(st, 2, i);
-	if (sqlite3_step(st) == SQLITE_ROW) {
-		*len = (size_t)sqlite3_column_bytes(st, 0);
-		*data = malloc(*len + 1);
-		got = *data ? 0 : -ENOMEM;
-		if (!got && *len)
-			memcpy(*data, sqlite3_column_blob(st, 0), *len);
-	}
-	sqlite3_finalize(st);
-	return got;
+	return packed_fetch(st, r->table, i, data, len);
 }
 
 /* The word that `columns` begins with, and what is behind its comma; false: there is none, or it is too long. */
