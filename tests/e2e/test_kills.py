@@ -116,8 +116,10 @@ def strike(parent, name, seconds):
     """Kill the first child of this name that `parent` starts. Looks without a pause: it may live for 20 ms."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        with open(f"/proc/{parent}/task/{parent}/children") as f:
-            found = f.read().split()
+        found = []
+        with contextlib.suppress(OSError):  # it may have ended: another one comes
+            with open(f"/proc/{parent}/task/{parent}/children") as f:
+                found = f.read().split()
         for pid in found:
             with contextlib.suppress(OSError):  # it may just have ended
                 with open(f"/proc/{pid}/comm") as f:
@@ -138,11 +140,13 @@ def test_kill_sonde_index_the_capture_goes_on(capture, work, store):
         copy = f"{store}-{tried}"
         shutil.copy("/usr/bin/python3", copy)
         busy = subprocess.Popen([copy, "-ISc", "while True: pass"], stdin=subprocess.DEVNULL)
-        hits += strike(children(c.pid)["sonde-maps"], "sonde-index", 5)
+        try:
+            hits += strike(children(c.pid).get("sonde-maps", 0), "sonde-index", 5)
+        finally:
+            busy.kill()
+            busy.wait()
+            os.unlink(copy)
         tried += 1
-        busy.kill()
-        busy.wait()
-        os.unlink(copy)
     time.sleep(2.5)
     done = c.stop()
     load.close()
