@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * packedfetch: the bytes of a packed column, as `fetch` of packedcolumns.h tells them. A function in a header, since the extension
- * calls SQLite by other names than the store: sqlite3.h or sqlite3ext.h is to be included before.
+ * calls SQLite by other names than the store: there sqlite3ext.h is to be included before.
  */
 #ifndef SONDE_STORE_PACKEDFETCH_H
 #define SONDE_STORE_PACKEDFETCH_H
 
 #include <errno.h>
+#include <sqlite3.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
