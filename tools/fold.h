@@ -95,7 +95,7 @@ struct fold_loss { const char *reason; uint64_t n; };
 
 struct fold {
 	struct fold_frame *frames;      size_t n_frames;
-	struct fold_node *nodes;        size_t n_nodes; /* parents before children; of a window within one segment depth first */
+	struct fold_node *nodes;        size_t n_nodes; /* parents before children; without groups, of a window within one segment: depth first */
 	struct fold_process *processes; size_t n_processes;
 	struct fold_leaf *leaves;       size_t n_leaves; /* only if asked for */
 	struct fold_with *with;         /* by leaf; only if asked for, else NULL */

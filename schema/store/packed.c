@@ -38,7 +38,7 @@ struct cursor {
 	bool reverse;
 };
 
-/* What packedcolumns_need says. */
+/* What packedcolumns_need_as says. */
 static int table_error(struct table *t, int got)
 {
 	sqlite3_free(t->base.zErrMsg);
@@ -64,15 +64,10 @@ static int fetch(void *ctx, int i, uint8_t **data, size_t *len)
 
 static int read_column(struct table *t, int i)
 {
-	int got = packedcolumns_need(&t->p, i);
-	const struct column *c = &t->p.c[i];
+	int got = packedcolumns_need_as(&t->p, i, t->is_number[i]);
 
 	if (got == -ENOMEM || got == -EIO)
 		return got == -EIO ? t->sql : SQLITE_NOMEM;
-	if (!got && t->is_number[i] != (c->numbers != NULL))
-		got = -EBADMSG;
-	for (size_t k = 1; !got && !i && k < t->p.n_rows; k++) /* rows are found by it */
-		got = c->numbers && c->numbers[k] < c->numbers[k - 1] ? -EBADMSG : 0;
 	if (!got)
 		t->known[i] = true;
 	return got ? table_error(t, got) : SQLITE_OK;

@@ -153,6 +153,21 @@ int packedcolumns_need(struct packedcolumns *p, int i)
 	return rc ? rc : p->c[i].n ? 0 : -EBADMSG;
 }
 
+int packedcolumns_need_as(struct packedcolumns *p, int i, bool numbers)
+{
+	const struct column *c = &p->c[i];
+	int rc = packedcolumns_need(p, i);
+
+	if (rc)
+		return rc;
+	if (numbers != (c->numbers != NULL))
+		return -EBADMSG;
+	for (size_t k = 1; !i && k < p->n_rows; k++)
+		if (!c->numbers || c->numbers[k] < c->numbers[k - 1])
+			return -EBADMSG;
+	return 0;
+}
+
 void packedcolumns_release(struct packedcolumns *p)
 {
 	for (int i = 0; i < PACKEDCOLUMNS_MAX; i++)

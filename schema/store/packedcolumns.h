@@ -26,6 +26,8 @@ struct packedcolumns {
 
 /* Column i is there after it. -EBADMSG: it is damaged; -ENOTSUP: a newer program wrote it; -ENOMEM; what `fetch` says. */
 int packedcolumns_need(struct packedcolumns *p, int i);
+/* The same of what the table declares as numbers, or as texts; of column 0 that it goes upwards, for rows are found by it. */
+int packedcolumns_need_as(struct packedcolumns *p, int i, bool numbers);
 void packedcolumns_release(struct packedcolumns *p);
 
 /* The bytes of column `i`: by itself, or by column `of` where that is less; -1: none. *out is the caller's. As column_encode. */

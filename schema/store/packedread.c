@@ -7,7 +7,7 @@
 
 #include "schema/store/packedfetch.h"
 
-#define NAME_MAX_ 64
+#define COLUMN_NAME_MAX 64
 
 /* packedcolumns.h's */
 static int fetch(void *ctx, int i, uint8_t **data, size_t *len)
@@ -21,13 +21,13 @@ static int fetch(void *ctx, int i, uint8_t **data, size_t *len)
 }
 
 /* The word that `columns` begins with, and what is behind its comma; false: there is none, or it is too long. */
-static bool next_name(const char **columns, char name[NAME_MAX_])
+static bool next_name(const char **columns, char name[COLUMN_NAME_MAX])
 {
 	size_t n;
 
 	*columns += strspn(*columns, ", ");
 	n = strcspn(*columns, ", ");
-	if (!n || n >= NAME_MAX_)
+	if (!n || n >= COLUMN_NAME_MAX)
 		return false;
 	memcpy(name, *columns, n);
 	name[n] = '\0';
@@ -36,15 +36,15 @@ static bool next_name(const char **columns, char name[NAME_MAX_])
 }
 
 /* Its rows and columns, and the numbers of those asked for: how many, 0 where one of them is not there. */
-static int read_names(struct packedread *r, const char *columns, int number[PACKEDCOLUMNS_MAX])
+static int read_names(struct packedread *r, const char *columns, int number[PACKEDCOLUMNS_MAX], bool is_number[PACKEDCOLUMNS_MAX])
 {
-	char name[PACKEDCOLUMNS_MAX][NAME_MAX_];
+	char name[PACKEDCOLUMNS_MAX][COLUMN_NAME_MAX];
 	sqlite3_stmt *st = NULL;
 	int n = 0;
 
 	while (n < PACKEDCOLUMNS_MAX && next_name(&columns, name[n]))
 		number[n++] = -1;
-	if (*columns || sqlite3_prepare_v2(r->db, "SELECT c.number, c.name, t.rows FROM packed_table t JOIN packed_column c ON c.\"table\" = t.name"
+	if (*columns || sqlite3_prepare_v2(r->db, "SELECT c.number, c.name, t.rows, c.type = 'INTEGER' FROM packed_table t JOIN packed_column c ON c.\"table\" = t.name"
 					   " WHERE t.name = ?1 ORDER BY c.number", -1, &st, NULL) != SQLITE_OK)
 		return 0;
 	sqlite3_bind_text(st, 1, r->table, -1, SQLITE_STATIC);
@@ -57,6 +57,7 @@ static int read_names(struct packedread *r, const char *columns, int number[PACK
 		for (int i = 0; is && i < n; i++)
 			if (!strcmp(is, name[i]))
 				number[i] = r->p.n;
+		is_number[r->p.n] = sqlite3_column_int(st, 3) != 0;
 		r->p.n_rows = (size_t)rows;
 		r->p.n++;
 	}
@@ -69,12 +70,13 @@ static int read_names(struct packedread *r, const char *columns, int number[PACK
 
 bool packedread_open(struct packedread *r, sqlite3 *db, const char *table, const char *columns)
 {
+	bool is_number[PACKEDCOLUMNS_MAX];
 	int number[PACKEDCOLUMNS_MAX], n;
 
 	*r = (struct packedread){.db = db, .table = table, .p = {.fetch = fetch, .ctx = r}};
-	n = read_names(r, columns, number);
+	n = read_names(r, columns, number, is_number);
 	for (int i = 0; i < n; i++) {
-		if (packedcolumns_need(&r->p, number[i])) {
+		if (packedcolumns_need_as(&r->p, number[i], is_number[number[i]])) {
 			packedread_release(r);
 			return false;
 		}

@@ -266,6 +266,10 @@ static void what_cannot_be_read_at_once_is_left_to_sqlite(void **state)
 	assert_false(packedread_open(&r, db, "frame", ""));
 	assert_false(packedread_open(&r, db, "container", "id"));
 	assert_false(packedread_open(&r, db, "run_period ORDER BY run", "run"));
+	exec(db, "UPDATE packed_column SET data = (SELECT data FROM packed_column WHERE \"table\" = 'process' AND name = 'comm')"
+		 " WHERE \"table\" = 'process' AND name = 'pid'"); /* texts, where numbers are declared */
+	assert_false(packedread_open(&r, db, "process", "id, pid"));
+	assert_int_not_equal(sqlite3_exec(db, "SELECT sum(pid) FROM process", NULL, NULL, NULL), SQLITE_OK);
 	exec(db, "UPDATE packed_column SET data = x'01ff' WHERE \"table\" = 'frame' AND name = 'offset'");
 	assert_false(packedread_open(&r, db, "frame", "id, offset"));
 	exec(db, "UPDATE packed_table SET rows = rows + 1 WHERE name = 'text'");
