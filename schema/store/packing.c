@@ -66,9 +66,17 @@ static int pack_tables(sqlite3 *db, const struct packorder *o)
 	return rc;
 }
 
+/* Names while they are rows (migration 19). */
+#define NAME_ENDINGS                                                                                                   \
+	"INSERT INTO run_ending(run, executable, module, reason, n) SELECT u.run, coalesce(t.value, ''), coalesce(i.name, '')," \
+	" u.reason, sum(u.n) FROM run_unwound u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image GROUP BY 1, 2, 3, 4"
+
 int packing_pack(sqlite3 *db, const struct packorder *o)
 {
 	int rc = hoursums_fill(db);
+
+	if (rc == SQLITE_OK)
+		rc = exec(db, NAME_ENDINGS);
 
 	if (rc == SQLITE_OK && o)
 		rc = sqlite3_create_function(db, "sonde_number", 2, SQLITE_UTF8, (void *)o, packtable_number, NULL, NULL);
@@ -131,7 +139,8 @@ static int unpack_views(sqlite3 *db)
 	return rc;
 }
 
-#define FORGET "DELETE FROM packed_table; DELETE FROM packed_view; DELETE FROM hour_row; DELETE FROM hour_place; DELETE FROM hour_who"
+#define FORGET "DELETE FROM packed_table; DELETE FROM packed_view; DELETE FROM hour_row; DELETE FROM hour_place; DELETE FROM hour_who;" \
+	       "DELETE FROM run_ending"
 
 int packing_unpack(sqlite3 *db, bool *any)
 {

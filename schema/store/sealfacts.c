@@ -46,7 +46,7 @@ static const struct fact FACTS[] = {
 static const char *const OTHERS[][2] = {
 	{"meta", NULL}, {"kind", NULL}, {"wait_class", NULL}, {"end_kind", NULL}, {"sealed", NULL}, {"sample_pack", NULL}, {"rare_row", NULL}, {"rare_hour", NULL},
 	{"packed_table", NULL}, {"packed_column", NULL}, {"packed_view", NULL}, {"hour_who", NULL}, {"hour_place", NULL}, {"hour_row", NULL},
-	{"run_loss", NULL}, {"run_cost", NULL}, {"run_unwound", NULL},
+	{"run_loss", NULL}, {"run_cost", NULL}, {"run_unwound", NULL}, {"run_ending", NULL},
 	{"sample", "ts,series,n"}, {"stack", "id,base,keep,leaf,tail"}, {"run_period", "run,from_ns,period_ns"},
 	{"run", "id,token,family,options,scope,bucket_s,cpus,from_ns,to_ns,state,pid,accounted,recording"},
 };

@@ -148,6 +148,49 @@ static void a_reader_does_not_tell_columns_from_rows(void **state)
 	assert_memory_equal(&rows, &columns, sizeof(rows));
 }
 
+static int say_ending(void *ctx, const struct store_ending_row *r)
+{
+	sqlite3_str_appendf(ctx, "%s|%s|%s|%d|%llu;", r->executable, r->module, r->reason, r->complete, (unsigned long long)r->n);
+	return 0;
+}
+
+static char *endings_of(const char *path)
+{
+	sqlite3_str *out = sqlite3_str_new(NULL);
+	struct store_segment *s;
+
+	assert_int_equal(store_segment_open(path, &s, NULL), 0);
+	assert_int_equal(store_endings(s, 0, INT64_MAX, 1, say_ending, out, NULL), 0);
+	store_segment_close(s);
+	return sqlite3_str_finish(out);
+}
+
+static void how_stacks_ended_is_said_without_the_names_that_are_packed(void **state)
+{
+	const struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	const char *path;
+	char *said;
+	sqlite3 *db;
+
+	for (uint32_t i = 0; i < 30; i++) {
+		fixture_add(w, run, 1 + i % 20, i % 7, (T0_S + i) * NS, 1 + i);
+		store_unwound(w, run, (T0_S + i) * NS, i % 3 ? "/bin/app" : "", 0, 1 + i % 2, 2);
+	}
+	fixture_close(w);
+	path = fixture_segment(f, 0);
+	db = open_file(path);
+	exec(db, "BEGIN");
+	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
+	exec(db, "COMMIT; DELETE FROM packed_column WHERE \"table\" = 'text'");
+	sqlite3_close(db);
+	said = endings_of(path);
+	assert_string_equal(said, "||complete|1|10;||its mappings were not known|0|10;/bin/app||complete|1|20;"
+				  "/bin/app||its mappings were not known|0|20;");
+	sqlite3_free(said);
+}
+
 static void a_schema_that_is_to_change_finds_rows(void **state)
 {
 	sqlite3 *db = make_packed(*state);
@@ -335,6 +378,7 @@ int main(void)
 		T(rows_that_were_packed_and_unpacked_are_as_they_were),
 		T(sums_by_the_hour_are_those_of_the_rows),
 		T(a_reader_does_not_tell_columns_from_rows),
+		T(how_stacks_ended_is_said_without_the_names_that_are_packed),
 		T(a_schema_that_is_to_change_finds_rows),
 		T(a_day_whose_columns_all_stand_alone_is_still_read),
 		T(what_is_read_at_once_is_what_sqlite_reads),

@@ -102,7 +102,7 @@ static void a_file_from_before_is_summed_when_it_is_gone_on_with(void **state)
 	path = fixture_segment(f, 0);
 	fixture_exec(path, "DROP VIEW run_counted; DROP TABLE run_count; DROP TRIGGER loss_row_new; DROP TRIGGER loss_row_more;"
 			   "DROP TRIGGER cost_row_new; DROP TRIGGER cost_row_more; DROP TRIGGER unwound_row_new; DROP TRIGGER unwound_row_more;"
-			   "DROP TABLE run_loss; DROP TABLE run_cost; DROP TABLE run_unwound;"
+			   "DROP TABLE run_loss; DROP TABLE run_cost; DROP TABLE run_unwound; DROP TABLE run_ending;"
 			   "DROP VIEW hour_lines; DROP VIEW hour_functions; DROP VIEW hour_sum; DROP VIEW hour_samples;"
 			   "DROP TABLE packed_table; DROP TABLE packed_column; DROP TABLE packed_view;"
 			   "DROP TABLE hour_who; DROP TABLE hour_place; DROP TABLE hour_row;"
