@@ -21,7 +21,7 @@ def as_root():
 
 
 def children(pid):
-    """{name: pid} of all that descend from it, and live."""
+    """{name: pid} of all that descend from it, and live; of a name the eldest: what is forked has its parent's until it is another program."""
     out, todo = {}, [pid]
     while todo:
         parent = todo.pop()
@@ -29,7 +29,7 @@ def children(pid):
         for line in done.stdout.splitlines():
             child, state, name = line.split(None, 2)
             if state[0] != "Z":
-                out[name] = int(child)
+                out.setdefault(name, int(child))
                 todo.append(int(child))
     return out
 
