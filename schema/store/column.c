@@ -221,20 +221,21 @@ static void try_weights(uint8_t form, const struct bytes *raw, struct bytes *bes
 	free(split.p);
 }
 
-int column_encode(const struct column *c, uint8_t **out, size_t *len)
+/* In each form that its values have; form and bytes of the smallest. */
+static int encode_smallest(const struct column *c, struct bytes *best)
 {
 	static bool (*const add[])(const struct column *c, enum column_form form, struct bytes *raw) = {
 		[COLUMN_STEPS] = add_numbers, [COLUMN_NUMBERS] = add_numbers, [COLUMN_LISTS] = add_lists, [COLUMN_TEXTS] = add_texts,
 		[COLUMN_FRESH] = add_numbers};
-	struct bytes best = {0}, of_best = {0};
+	struct bytes of_best = {0};
 	int rc = -EINVAL;
 
 	for (enum column_form form = COLUMN_STEPS; form < COLUMN_FORMS; form++) {
 		struct bytes raw = {0};
 
 		if (add[form](c, form, &raw) && !raw.failed)
-			rc = keep_smaller((uint8_t)form, &raw, rc, &best);
-		if (!rc && best.p[0] == form) {
+			rc = keep_smaller((uint8_t)form, &raw, rc, best);
+		if (!rc && best->p[0] == form) {
 			free(of_best.p);
 			of_best = raw;
 		} else {
@@ -242,8 +243,58 @@ int column_encode(const struct column *c, uint8_t **out, size_t *len)
 		}
 	}
 	if (!rc && c->numbers)
-		try_weights(best.p[0], &of_best, &best);
+		try_weights(best->p[0], &of_best, best);
 	free(of_best.p);
+	return rc;
+}
+
+/* --- many numbers: the form that is the smallest of some of them --- */
+
+#define WINDOWS 4
+#define WINDOW  4096
+#define MANY    (2 * WINDOWS * WINDOW)
+
+/* 0: no memory for that. */
+static uint8_t form_of_some(const struct column *c)
+{
+	struct column some = {.n = WINDOWS * WINDOW, .numbers = malloc(WINDOWS * WINDOW * sizeof(*some.numbers))};
+	struct bytes best = {0};
+	uint8_t form;
+
+	if (!some.numbers)
+		return 0;
+	for (size_t i = 0; i < WINDOWS; i++)
+		memcpy(some.numbers + i * WINDOW, c->numbers + c->n / WINDOWS * i, WINDOW * sizeof(*some.numbers));
+	form = encode_smallest(&some, &best) ? 0 : best.p[0];
+	free(best.p);
+	free(some.numbers);
+	return form;
+}
+
+static int encode_numbers(const struct column *c, uint8_t form, struct bytes *out)
+{
+	struct bytes raw = {0}, split = {0};
+	int rc = form && add_numbers(c, form & ~COLUMN_WEIGHTS, &raw) && !raw.failed ? 0 : -ENOMEM;
+
+	if (!rc && form & COLUMN_WEIGHTS) {
+		split = (struct bytes){.p = malloc(raw.len + 1), .len = raw.len};
+		if (split.p)
+			weights_split(&raw, split.p);
+		else
+			rc = -ENOMEM;
+	}
+	if (!rc)
+		rc = wrap(form, split.p ? &split : &raw, out);
+	free(split.p);
+	free(raw.p);
+	return rc;
+}
+
+int column_encode(const struct column *c, uint8_t **out, size_t *len)
+{
+	struct bytes best = {0};
+	int rc = c->numbers && c->n > MANY ? encode_numbers(c, form_of_some(c), &best) : encode_smallest(c, &best);
+
 	*out = best.p;
 	*len = best.len;
 	return rc;

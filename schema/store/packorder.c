@@ -141,20 +141,17 @@ static int number_functions(sqlite3 *db, struct packorder *o, const struct place
 
 /* --- rule 3 --- */
 
-struct tree {
+struct packorder_tree {
 	struct stacktree t;  /* its nodes may be twice: */
 	uint32_t *same;      /* by node, the first one of that parent and frame */
 	uint32_t *depth;     /* by node */
-	const struct packorder *o;
 };
 
-static int tree_load(sqlite3 *db, const struct packorder *o, struct tree *x)
+static int tree_load(sqlite3 *db, struct packorder_tree *x)
 {
 	struct idmap nodes = {0};
-	int rc;
+	int rc = stacktree_load(db, &x->t);
 
-	*x = (struct tree){.o = o};
-	rc = stacktree_load(db, &x->t);
 	if (rc != SQLITE_OK)
 		return rc;
 	x->same = mem_array(x->t.n, sizeof(*x->same));
@@ -174,14 +171,17 @@ static int tree_load(sqlite3 *db, const struct packorder *o, struct tree *x)
 	return SQLITE_OK;
 }
 
-static void tree_release(struct tree *x)
+static void tree_free(struct packorder_tree *x)
 {
+	if (!x)
+		return;
 	stacktree_free(&x->t);
 	free(x->same);
 	free(x->depth);
+	free(x);
 }
 
-static uint32_t end_of(const struct tree *x, uint32_t stack)
+static uint32_t end_of(const struct packorder_tree *x, uint32_t stack)
 {
 	return x->same[x->t.node[stack]];
 }
@@ -189,7 +189,8 @@ static uint32_t end_of(const struct tree *x, uint32_t stack)
 /* A stack that others go on from comes before them. */
 static int by_tree(const void *a, const void *b, void *ctx)
 {
-	const struct tree *x = ctx;
+	const struct packorder *o = ctx;
+	const struct packorder_tree *x = o->tree;
 	uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b, p = end_of(x, first), q = end_of(x, second);
 	int longer = x->depth[p] < x->depth[q] ? -1 : x->depth[p] > x->depth[q];
 	uint32_t m, n;
@@ -204,33 +205,33 @@ static int by_tree(const void *a, const void *b, void *ctx)
 		p = x->t.parent[p];
 		q = x->t.parent[q];
 	}
-	m = packorder_number(x->o, PACKORDER_FRAME, x->t.frame[p]);
-	n = packorder_number(x->o, PACKORDER_FRAME, x->t.frame[q]);
+	m = packorder_number(o, PACKORDER_FRAME, x->t.frame[p]);
+	n = packorder_number(o, PACKORDER_FRAME, x->t.frame[q]);
 	return m != n ? (m < n ? -1 : 1) : p < q ? -1 : 1; /* both may be 0 */
 }
 
 static int number_stacks(sqlite3 *db, struct packorder *o)
 {
-	struct tree x;
 	uint32_t *order;
 	size_t n;
-	int rc = tree_load(db, o, &x);
+	int rc;
 
+	o->tree = mem_array(1, sizeof(*o->tree));
+	rc = tree_load(db, o->tree);
 	if (rc != SQLITE_OK)
 		return rc;
-	n = x.t.n_stacks - 1;
-	if (x.t.n_stacks > o->n[PACKORDER_STACK])
-		rc = SQLITE_CORRUPT;
+	n = o->tree->t.n_stacks - 1;
+	if (n >= o->n[PACKORDER_STACK])
+		return SQLITE_CORRUPT;
 	order = mem_array(n + 1, sizeof(*order));
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i + 1;
-	if (rc == SQLITE_OK && n)
-		qsort_r(order, n, sizeof(*order), by_tree, &x);
-	for (uint32_t i = 0; rc == SQLITE_OK && i < n; i++)
+	if (n)
+		qsort_r(order, n, sizeof(*order), by_tree, o);
+	for (uint32_t i = 0; i < n; i++)
 		o->to[PACKORDER_STACK][order[i]] = i + 1;
 	free(order);
-	tree_release(&x);
-	return rc;
+	return SQLITE_OK;
 }
 
 /* --- rule 4 --- */
@@ -293,13 +294,15 @@ void packorder_release(struct packorder *o)
 {
 	for (enum packorder_kind kind = 0; kind < PACKORDER_KINDS; kind++)
 		free(o->to[kind]);
+	tree_free(o->tree);
 	*o = (struct packorder){0};
 }
 
 /* --- stacks as rows again --- */
 
 struct writing {
-	struct tree x;
+	const struct packorder *o;
+	const struct packorder_tree *x;
 	struct stackcolumns c;
 	uint32_t *owner, *path;  /* by depth, of the stack at hand */
 	size_t depth, cap, len, cap_text;
@@ -317,12 +320,12 @@ static void depth_room(struct writing *w, size_t depth)
 /* How many frames this one has from the one before, its last one excepted. */
 static size_t kept(const struct writing *w, uint32_t end)
 {
-	size_t depth = w->x.depth[end];
+	size_t depth = w->x->depth[end];
 
 	for (; depth > w->depth; depth--)
-		end = w->x.t.parent[end];
+		end = w->x->t.parent[end];
 	for (; depth && w->path[depth] != end; depth--)
-		end = w->x.t.parent[end];
+		end = w->x->t.parent[end];
 	return depth;
 }
 
@@ -344,58 +347,54 @@ static void write_number(struct writing *w, uint32_t v, bool comma)
 
 static void write_stack(struct writing *w, size_t i, uint32_t end)
 {
-	size_t depth = w->x.depth[end], keep = kept(w, end);
+	size_t depth = w->x->depth[end], keep = kept(w, end);
 
 	keep = keep == depth ? depth - 1 : keep;
 	depth_room(w, depth);
-	for (size_t k = depth, at = end; k > keep; k--, at = w->x.t.parent[at])
+	for (size_t k = depth, at = end; k > keep; k--, at = w->x->t.parent[at])
 		w->path[k] = (uint32_t)at;
 	w->c.base.numbers[i] = keep ? w->owner[keep] : 0;
 	w->c.keep.numbers[i] = (int64_t)keep;
-	w->c.leaf.numbers[i] = packorder_number(w->x.o, PACKORDER_FRAME, w->x.t.frame[end]);
+	w->c.leaf.numbers[i] = packorder_number(w->o, PACKORDER_FRAME, w->x->t.frame[end]);
 	w->c.tail.at[i] = (uint32_t)w->len;
 	for (size_t k = keep + 1; k <= depth; k++) {
 		w->owner[k] = (uint32_t)i + 1;
 		if (k < depth)
-			write_number(w, packorder_number(w->x.o, PACKORDER_FRAME, w->x.t.frame[w->path[k]]), k > keep + 1);
+			write_number(w, packorder_number(w->o, PACKORDER_FRAME, w->x->t.frame[w->path[k]]), k > keep + 1);
 	}
 	text_room(w);
 	w->c.tail.text[w->len++] = '\0';
 	w->depth = depth;
 }
 
-static void write_stacks(struct writing *w, const struct packorder *o)
+static void write_stacks(struct writing *w)
 {
-	size_t n = w->x.t.n_stacks - 1;
+	size_t n = w->x->t.n_stacks - 1;
 	uint32_t *old = mem_array(n + 2, sizeof(*old));
 
 	for (uint32_t i = 1; i <= n; i++)
-		old[packorder_number(o, PACKORDER_STACK, i)] = i;
+		old[packorder_number(w->o, PACKORDER_STACK, i)] = i;
 	w->c.base = (struct column){.n = n, .numbers = mem_array(n + 1, sizeof(int64_t))};
 	w->c.keep = (struct column){.n = n, .numbers = mem_array(n + 1, sizeof(int64_t))};
 	w->c.leaf = (struct column){.n = n, .numbers = mem_array(n + 1, sizeof(int64_t))};
 	w->c.tail = (struct column){.n = n, .at = mem_array(n + 2, sizeof(*old))};
 	for (size_t i = 0; i < n; i++)
-		write_stack(w, i, end_of(&w->x, old[i + 1]));
+		write_stack(w, i, end_of(w->x, old[i + 1]));
 	w->c.tail.at[n] = (uint32_t)w->len;
 	free(old);
 }
 
-int packorder_stacks(sqlite3 *db, const struct packorder *o, struct stackcolumns *out)
+int packorder_stacks(const struct packorder *o, struct stackcolumns *out)
 {
-	struct writing w = {0};
-	int rc = tree_load(db, o, &w.x);
+	struct writing w = {.o = o, .x = o->tree};
+	int rc;
 
-	if (rc != SQLITE_OK)
-		return rc;
-	write_stacks(&w, o);
-	if (w.len > COLUMN_MAX)
-		rc = SQLITE_TOOBIG;
+	write_stacks(&w);
+	rc = w.len > COLUMN_MAX ? SQLITE_TOOBIG : SQLITE_OK;
 	*out = rc == SQLITE_OK ? w.c : (struct stackcolumns){0};
 	if (rc != SQLITE_OK)
 		stackcolumns_release(&w.c);
 	free(w.owner);
 	free(w.path);
-	tree_release(&w.x);
 	return rc;
 }

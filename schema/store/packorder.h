@@ -20,6 +20,7 @@ enum packorder_kind { PACKORDER_FRAME, PACKORDER_FUNCTION, PACKORDER_STACK, PACK
 struct packorder {
 	uint32_t *to[PACKORDER_KINDS]; /* by old number */
 	size_t n[PACKORDER_KINDS];     /* the greatest old number, plus 1 */
+	struct packorder_tree *tree;   /* all stacks, as they were loaded */
 };
 
 /* Of the rows that this file has. What it finds is released by packorder_release. A SQLite code. */
@@ -27,6 +28,6 @@ int packorder_load(struct sqlite3 *db, struct packorder *out);
 void packorder_release(struct packorder *o);
 uint32_t packorder_number(const struct packorder *o, enum packorder_kind kind, int64_t old);
 /* The stacks in that order, to be released (stackcolumns_release). A SQLite code. */
-int packorder_stacks(struct sqlite3 *db, const struct packorder *o, struct stackcolumns *out);
+int packorder_stacks(const struct packorder *o, struct stackcolumns *out);
 
 #endif

@@ -165,10 +165,10 @@ static int read_rows(sqlite3 *db, const char *table, const char *order, bool ren
 }
 
 /* Stacks in their new order are others than the rows are. */
-static int read_stacks(sqlite3 *db, const struct packorder *o, struct columns *x)
+static int read_stacks(const struct packorder *o, struct columns *x)
 {
 	struct stackcolumns s;
-	int rc = packorder_stacks(db, o, &s);
+	int rc = packorder_stacks(o, &s);
 
 	if (rc != SQLITE_OK)
 		return rc;
@@ -193,7 +193,7 @@ static int read_table(sqlite3 *db, const char *table, const char *order, const s
 
 	if (rc != SQLITE_OK)
 		return rc;
-	return o && is_stack(table, x) ? read_stacks(db, o, x) : read_rows(db, table, order, o, x);
+	return o && is_stack(table, x) ? read_stacks(o, x) : read_rows(db, table, order, o, x);
 }
 
 /* --- columns into bytes --- */
