@@ -35,7 +35,8 @@ struct column {
 enum column_form { COLUMN_STEPS = 1, COLUMN_NUMBERS, COLUMN_LISTS, COLUMN_TEXTS, COLUMN_FRESH, COLUMN_FORMS };
 #define COLUMN_WEIGHTS 16 /* added to a form of numbers: rule 6 */
 
-/* The smallest form of these values: *out is the caller's (free). -EINVAL: a text holds a NUL, or it is too large; -ENOMEM. */
+/* The smallest form of these values; of many numbers the one that is the smallest of some of them. *out is the caller's (free).
+ * -EINVAL: a text holds a NUL, or it is too large; -ENOMEM. */
 int column_encode(const struct column *c, uint8_t **out, size_t *len);
 /* Exactly n values; *out to be released. -EBADMSG: they are not; -ENOTSUP: a form that is not known here; -ENOMEM. */
 int column_decode(const void *data, size_t len, size_t n, struct column *out);

@@ -154,6 +154,43 @@ static void numbers_in_order_of_their_first_coming_take_nothing_for_new_ones(voi
 	free(data);
 }
 
+#define MANY 100003
+
+/* Ids in a row; any of a few; new ones and old ones; any at all. */
+static int64_t one_of_many(int kind, size_t i, int64_t *greatest)
+{
+	int64_t v = kind == 0 ? (int64_t)i * 3 : kind == 1 ? (int64_t)random_below(200) : (int64_t)random_64();
+
+	if (kind == 2)
+		v = random_below(4) ? *greatest + 1 : *greatest - (int64_t)random_below(40);
+	*greatest = v > *greatest ? v : *greatest;
+	return v;
+}
+
+static void of_many_numbers_some_tell_the_form(void **s)
+{
+	static const int forms[] = {COLUMN_STEPS, COLUMN_NUMBERS, COLUMN_FRESH};
+	static int64_t numbers[MANY];
+
+	(void)s;
+	for (int kind = 0; kind < 4; kind++) {
+		struct column in = {.n = MANY, .numbers = numbers}, out;
+		int64_t greatest = 0;
+		uint8_t *data;
+		size_t len;
+
+		for (size_t i = 0; i < MANY; i++)
+			numbers[i] = one_of_many(kind, i, &greatest);
+		assert_int_equal(column_encode(&in, &data, &len), 0);
+		if (kind < 3)
+			assert_int_equal(data[0] & ~COLUMN_WEIGHTS, forms[kind]);
+		assert_int_equal(column_decode(data, len, in.n, &out), 0);
+		assert_same(&out, &in);
+		column_release(&out);
+		free(data);
+	}
+}
+
 /* Hand-made by rule 6 of the header, so that what is written and what is read cannot be wrong alike: 1, -1, 300, 70000. */
 static void numbers_by_weight_are_what_the_rule_says(void **s)
 {
@@ -278,6 +315,7 @@ int main(void)
 		cmocka_unit_test(texts_that_are_nearly_lists_stay_what_they_are),
 		cmocka_unit_test(ids_in_a_row_take_next_to_nothing),
 		cmocka_unit_test(numbers_in_order_of_their_first_coming_take_nothing_for_new_ones),
+		cmocka_unit_test(of_many_numbers_some_tell_the_form),
 		cmocka_unit_test(numbers_by_weight_are_what_the_rule_says),
 		cmocka_unit_test(numbers_of_many_bytes_are_told_by_weight),
 		cmocka_unit_test(a_form_of_later_is_told_from_damage),
