@@ -116,7 +116,7 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 			 "what all of the store may take (default: 2G, or 5 % of the disk if that is less)", check_budget},
 	[CONF_RESERVE] = {"store", "reserve", "SONDE_RESERVE", "", "512M",
 			  "what must be free on its disk (default: 512M, or 5 % of the disk if that is less)", check_reserve},
-	[CONF_AGE] = {"store", "age", "SONDE_AGE", "14d", "14d or 12h", "nothing older than this stays", check_age},
+	[CONF_AGE] = {"store", "age", "SONDE_AGE", "14d", "14d or 12h", "nothing older than this stays, but the newest two days", check_age},
 	[CONF_SEGMENT_AGE] = {"store", "segment-age", "SONDE_SEGMENT_AGE", "1h", "1h or 90s", "a file of the store is left after this",
 			      check_segment_age},
 	[CONF_SEAL] = {"store", "seal", "SONDE_SEAL", "yes", "yes or no", "finished files are packed into one a day, a tenth of the size", check_seal},

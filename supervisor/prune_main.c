@@ -23,22 +23,38 @@ static const char HELP[] =
 	"  --budget SIZE    what all of the store may take: 2G, 500M (default: the smaller of 2G and 5 % of the disk)\n"
 	"  --reserve SIZE   what must be free on its disk (default: the smaller of 512M and 5 % of the disk)\n"
 	"  --age TIME       nothing older than this stays: 14d, 12h (default 14d)\n"
+	"  --keep-days N    the newest N days that there is anything of stay, however old (default 2)\n"
 	"  --dry-run        say what would go, remove nothing\n"
 	"  --json           the answer as JSON\n"
 	"  --quiet          no talk\n"
 	"  --help           this text\n";
 
+#define DAYS_MOST 100000
+
 struct prune {
 	const char *store;
 	struct retention_limits limits;
 	struct retention_report report;
-	bool dry_run, json, quiet, help;
+	uint32_t keep_days;
+	bool days_given, dry_run, json, quiet, help;
 	json_t *rows;
 };
 
 static int bad_value(const char *option, const char *value, const char *like, struct err *e)
 {
 	return err_set(e, -EINVAL, EXIT_USAGE, "--%s '%.60s' is not like %s", option, value, like);
+}
+
+static int days_take(struct prune *p, const char *value, struct err *e)
+{
+	char *end;
+	unsigned long days = strtoul(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || days > DAYS_MOST)
+		return bad_value("keep-days", value, "2, or 0", e);
+	p->keep_days = (uint32_t)days;
+	p->days_given = true;
+	return 0;
 }
 
 static int option_take(struct prune *p, int opt, const char *value, struct err *e)
@@ -48,6 +64,7 @@ static int option_take(struct prune *p, int opt, const char *value, struct err *
 	case 'b': return quantity_bytes(value, &p->limits.bytes) ? bad_value("budget", value, "2G or 500M", e) : 0;
 	case 'r': return quantity_bytes(value, &p->limits.reserve_bytes) ? bad_value("reserve", value, "512M", e) : 0;
 	case 'a': return quantity_ns(value, &p->limits.age_ns) ? bad_value("age", value, "14d or 12h", e) : 0;
+	case 'k': return days_take(p, value, e);
 	case 'n': p->dry_run = true; return 0;
 	case 'j': p->json = true; return 0;
 	case 'q': p->quiet = true; return 0;
@@ -61,6 +78,7 @@ static int options_read(struct prune *p, int argc, char **argv, struct err *e)
 	static const struct option known[] = {
 		{"store", required_argument, NULL, 's'}, {"budget", required_argument, NULL, 'b'},
 		{"reserve", required_argument, NULL, 'r'}, {"age", required_argument, NULL, 'a'},
+		{"keep-days", required_argument, NULL, 'k'},
 		{"dry-run", no_argument, NULL, 'n'}, {"json", no_argument, NULL, 'j'},
 		{"quiet", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
 	int opt, rc = 0;
@@ -89,6 +107,7 @@ static int settle(struct prune *p, struct err *e)
 	p->limits.bytes = given.bytes ? given.bytes : p->limits.bytes;
 	p->limits.reserve_bytes = given.reserve_bytes ? given.reserve_bytes : p->limits.reserve_bytes;
 	p->limits.age_ns = given.age_ns ? given.age_ns : p->limits.age_ns;
+	p->limits.keep_days = p->days_given ? p->keep_days : p->limits.keep_days;
 	return 0;
 }
 
@@ -160,6 +179,7 @@ static void print_json(const struct prune *p)
 	json_object_set_new(root, "budget_bytes", json_integer((json_int_t)p->limits.bytes));
 	json_object_set_new(root, "reserve_bytes", json_integer((json_int_t)p->limits.reserve_bytes));
 	json_object_set_new(root, "age_seconds", json_integer(p->limits.age_ns / NSEC_PER_SEC));
+	json_object_set_new(root, "keep_days", json_integer(p->limits.keep_days));
 	removed_read(p->store, &page);
 	say_time(page.history_ns, begins, sizeof(begins));
 	json_object_set_new(root, "history_begins", page.history_ns ? json_string(begins) : json_null());

@@ -8,7 +8,7 @@
 
 struct prune_args {
 	bool dry_run;
-	const char *budget, *reserve, *age;
+	const char *budget, *reserve, *age, *keep_days;
 };
 
 static const struct option OPTIONS[] = {
@@ -21,20 +21,22 @@ static const struct option OPTIONS[] = {
 	 .help = "what must be free on its disk (default: 512M, or 5 %)", .offset = offsetof(struct prune_args, reserve)},
 	{.name = "age", .type = OPTION_STRING, .arg = "TIME", .help = "nothing older than this stays (default 14d)",
 	 .offset = offsetof(struct prune_args, age)},
+	{.name = "keep-days", .type = OPTION_STRING, .arg = "N",
+	 .help = "the newest N days that there is anything of stay, however old (default 2)", .offset = offsetof(struct prune_args, keep_days)},
 	{0},
 };
 
 static const char *const EXAMPLES[] = {
 	"sonde prune --dry-run",
 	"sudo sonde prune --budget 500M",
-	"sudo sonde prune --age 2d",
+	"sudo sonde prune --age 12h --keep-days 0",
 	NULL,
 };
 
 static int prune_run(struct verb_call *call, struct err *e)
 {
 	const struct prune_args *a = call->args;
-	const char *const given[][2] = {{"--budget", a->budget}, {"--reserve", a->reserve}, {"--age", a->age}};
+	const char *const given[][2] = {{"--budget", a->budget}, {"--reserve", a->reserve}, {"--age", a->age}, {"--keep-days", a->keep_days}};
 	char path[PATH_MAX];
 	char *argv[16] = {path, (char *)"--store", (char *)call->store};
 	int n = 3, rc = sibling_find("sonde-prune", path, e);
@@ -59,7 +61,7 @@ static int prune_run(struct verb_call *call, struct err *e)
 const struct verb verb_prune = {
 	.name = "prune",
 	.summary = "remove the oldest of the store until it is within its budget",
-	.usage = "[--dry-run] [--budget SIZE] [--age TIME]",
+	.usage = "[--dry-run] [--budget SIZE] [--age TIME] [--keep-days N]",
 	.examples = EXAMPLES,
 	.options = OPTIONS,
 	.args_size = sizeof(struct prune_args),

@@ -24,6 +24,8 @@
 
 #define DAY_NS (86400 * NSEC_PER_SEC)
 #define IMAGES_SHARE 8 /* of the budget */
+#define KEEP_DAYS 2
+#define DAY_NAME 8 /* YYYYMMDD, as names of segments begin */
 #define COUNTING_NEEDS (1u << 20) /* on the disk: a log's index, and folding a small log in */
 
 struct work {
@@ -34,6 +36,7 @@ struct work {
 	char (*names)[SEGMENT_NAME_MAX]; /* quarantined ones, then segments, oldest first */
 	size_t n;
 	struct needed needed;     /* by tallies */
+	char kept[DAY_NAME + 1];  /* this day and what follows stays whatever its age */
 	struct sealed_list sealed;
 };
 
@@ -41,7 +44,8 @@ void retention_defaults(const char *dir, struct retention_limits *l)
 {
 	struct usage u = {0};
 
-	*l = (struct retention_limits){.bytes = 2ull << 30, .reserve_bytes = 512ull << 20, .age_ns = 14 * DAY_NS};
+	*l = (struct retention_limits){.bytes = 2ull << 30, .reserve_bytes = 512ull << 20, .age_ns = 14 * DAY_NS,
+					.keep_days = KEEP_DAYS};
 	if (usage_disk(dir, &u) || !u.disk_bytes)
 		return;
 	l->bytes = u.disk_bytes / 20 < l->bytes ? u.disk_bytes / 20 : l->bytes;
@@ -67,6 +71,26 @@ static bool is_quarantined(const char *name)
 	return folder_is_segment_name(segment);
 }
 
+/* The first of the newest `days` days that these names, in order, are of; "" where there are no more, or fewer. Of no days: one that never
+ * comes. */
+static void first_kept(char (*names)[SEGMENT_NAME_MAX], size_t n, uint32_t days, char out[DAY_NAME + 1])
+{
+	uint32_t left = days;
+
+	snprintf(out, DAY_NAME + 1, "%s", days ? "" : "99999999");
+	for (size_t i = n; i > 0 && left; i--) {
+		if (i < n && !strncmp(names[i - 1], names[i], DAY_NAME))
+			continue;
+		left--;
+		snprintf(out, DAY_NAME + 1, "%.*s", DAY_NAME, names[i - 1]);
+	}
+}
+
+static bool may_age(const char *name, const char *kept)
+{
+	return strncmp(name, kept, DAY_NAME) < 0;
+}
+
 /* Quarantined files first: they answer nothing. */
 static int list_names(struct work *w)
 {
@@ -88,6 +112,7 @@ static int list_names(struct work *w)
 		qsort(w->names, w->n, sizeof(*w->names), by_name);
 	w->names = mem_realloc(w->names, (w->n + n + 1) * sizeof(*w->names));
 	sealed_read(w->dir, segments, n, &w->sealed);
+	first_kept(segments, n, w->l->keep_days, w->kept);
 	for (size_t i = 0; i < n; i++)
 		if (sealed_by(&w->sealed, w->dir, segments[i]))
 			memcpy(w->names[w->n++], segments[i], sizeof(*segments));
@@ -135,11 +160,14 @@ bool retention_is_due(const char *dir, const struct retention_limits *l, const s
 {
 	char (*names)[SEGMENT_NAME_MAX] = NULL;
 	size_t n = 0;
+	char kept[DAY_NAME + 1];
 	bool old;
 
 	if (breach(l, u) || u->images_bytes > l->bytes / IMAGES_SHARE)
 		return true;
 	old = folder_segments(dir, &names, &n) == 0 && n > 1 && began_long_ago(l, names[0]);
+	first_kept(names, n, l->keep_days, kept);
+	old = old && may_age(names[0], kept);
 	free(names);
 	return old;
 }
@@ -234,7 +262,7 @@ static enum removed_why why_of(const struct work *w, const char *name, const str
 {
 	enum removed_why why = breach(w->l, &w->use);
 
-	if (why || !began_long_ago(w->l, name))
+	if (why || !began_long_ago(w->l, name) || !may_age(name, w->kept))
 		return why;
 	return o && o->to_ns > clock_utc_ns() - w->l->age_ns ? REMOVED_NONE : REMOVED_AGE;
 }

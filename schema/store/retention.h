@@ -4,7 +4,8 @@
  *   budget   the folder's own bytes (segments, logs, images, all else in it) are at most `bytes`; images/ at most an
  *            eighth of it
  *   disk     at least `reserve_bytes` of the file system are free, whoever fills it
- *   age      no segment's newest row is older than `age_ns`
+ *   age      no segment's newest row is older than `age_ns`; but the newest `keep_days` UTC days that there is anything of stay
+ *            however old they are: a host that was off for a month still shows how it was before
  * The newest segment stays, and so does each that a writer, living or killed, still needs for its own account
  * (tally.h): nothing is counted both as removed and as lost. Each removal is recorded (removed.h). Removing needs no free
  * space. What is quarantined (NAME.bad) goes before anything else.
@@ -23,9 +24,10 @@ struct retention_limits {
 	uint64_t bytes;
 	uint64_t reserve_bytes;
 	int64_t age_ns;
+	uint32_t keep_days;
 };
 
-/* min(2 GiB, 5 % of the file system); min(512 MiB, 5 % of it); 14 days. */
+/* min(2 GiB, 5 % of the file system); min(512 MiB, 5 % of it); 14 days; 2 days. */
 void retention_defaults(const char *dir, struct retention_limits *l);
 
 struct retention_report {

@@ -48,7 +48,7 @@ def test_age_is_that_of_the_newest_row(sonde, many):
     store, made = many
     kept = json.loads(sonde("sql", "--json", "select max(ts) t from cpu_samples", store=store, check=True).stdout)["rows"]
     assert kept
-    done = prune(sonde, store, "--age", "1s", "--budget", "100G", "--reserve", "1")
+    done = prune(sonde, store, "--age", "1s", "--keep-days", "0", "--budget", "100G", "--reserve", "1")
     assert len(segments(store)) == 1, done
     assert {r["why"] for r in done["rows"]} == {"age"}
 

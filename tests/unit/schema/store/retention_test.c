@@ -169,6 +169,39 @@ static void what_is_older_than_the_age_goes_by_its_newest_row(void **state)
 	assert_int_equal(access(old, F_OK), -1);
 }
 
+static void the_newest_two_days_stay_however_old_they_are_unless_the_budget_needs_their_room(void **state)
+{
+	static const char *const names[] = {"20200101T100000Z-0001.db", "20200305T100000Z-0001.db", "20200305T230000Z-0001.db",
+					    "20200417T000000Z-0001.db"};
+	struct fixture *f = *state;
+	struct retention_limits l = ROOM;
+	struct retention_report r;
+	char to[512];
+
+	make_segments(f, 4);
+	for (size_t i = 0; i < 4; i++) { /* by name, which keeps the order */
+		snprintf(to, sizeof(to), "%s/%s", f->dir, names[i]);
+		assert_int_equal(rename(fixture_segment(f, i), to), 0);
+		fixture_exec(to, "UPDATE meta SET value = 1000000000 WHERE key = 't0'");
+	}
+	l.age_ns = 1;
+	l.keep_days = 2;
+	assert_true(is_due(f, &l));
+	run(f, &l, false, &r);
+	assert_int_equal(r.removed, 1);
+	assert_string_equal(strrchr(fixture_segment(f, 0), '/') + 1, names[1]);
+	assert_false(is_due(f, &l));
+	run(f, &l, false, &r);
+	assert_int_equal(r.removed, 0);
+	l.keep_days = 1;
+	run(f, &l, true, &r);
+	assert_int_equal(r.removed, 2);
+	l.bytes = 1;
+	l.keep_days = 2;
+	run(f, &l, false, &r);
+	assert_int_equal(r.removed, 2); /* all but the newest segment */
+}
+
 static void a_segment_that_a_writer_needs_for_its_account_stays(void **state)
 {
 	struct fixture *f = *state;
@@ -313,6 +346,7 @@ int main(void)
 		T(a_dry_run_says_the_same_and_removes_nothing),
 		T(a_disk_that_is_too_full_is_freed_whoever_filled_it),
 		T(what_is_older_than_the_age_goes_by_its_newest_row),
+		T(the_newest_two_days_stay_however_old_they_are_unless_the_budget_needs_their_room),
 		T(a_segment_that_a_writer_needs_for_its_account_stays),
 		T(a_damaged_segment_goes_without_being_counted_and_quarantined_ones_go_first),
 		T(a_kill_between_record_and_removal_counts_each_segment_once),
