@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
+#include "schema/store/folder.h"
 #include "supervisor/sup.h"
 #include "supervisor/talk.h"
 
@@ -121,6 +122,17 @@ static json_t *reload(struct sup *s)
 	return sup_reload(s, &e) ? refuse(&e) : ok();
 }
 
+static json_t *rotate(const struct sup *s)
+{
+	char name[SEGMENT_NAME_MAX];
+	struct err e = {0};
+
+	if (folder_turn(s->store, name, &e))
+		return refuse(&e);
+	talk(LOG_LEVEL_INFO, "sonded", "%s is ended on demand", name);
+	return json_pack("{s:b, s:s}", "ok", 1, "segment", name);
+}
+
 json_t *sup_answer(void *ctx, const json_t *request, bool trusted)
 {
 	const char *what = json_string_value(json_object_get(request, "do")) ?: "";
@@ -140,6 +152,8 @@ json_t *sup_answer(void *ctx, const json_t *request, bool trusted)
 		return change(s, request, *what == 'u');
 	if (!strcmp(what, "reload"))
 		return reload(s);
+	if (!strcmp(what, "rotate"))
+		return rotate(s);
 	if (!strcmp(what, "prune")) {
 		s->prune_now = true;
 		return ok();

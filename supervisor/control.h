@@ -8,6 +8,7 @@
  *   {"do": "up", "families": ["cpu"]}   these are for root and the user that sonded runs as
  *   {"do": "down", "families": [...]}
  *   {"do": "stop"}, {"do": "reload"}, {"do": "prune"}
+ *   {"do": "rotate"}                    the file that is written is left by all writers; its name is in "segment"
  *
  * The answer has "ok": true, or "error" and perhaps "fix", with the exit code in "exit".
  */

@@ -261,6 +261,64 @@ int folder_new_segment(const char *dir, char path[PATH_MAX], struct err *e)
 	return folder_refuse(dir, rc ? -rc : EEXIST, e);
 }
 
+/* --- ending one on demand --- */
+
+static int folder_newest(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
+{
+	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	size_t n = 0;
+	int rc = folder_segments(dir, &names, &n);
+
+	if (rc)
+		return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot read the store's folder %s: %s", dir, strerror(-rc));
+	if (n && !folder_is_day_name(names[n - 1]))
+		memcpy(name, names[n - 1], SEGMENT_NAME_MAX);
+	else
+		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no file of the store %s is being written", dir);
+	free(names);
+	return rc;
+}
+
+/* Under another name first: nobody reads half of it. */
+int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
+{
+	char path[PATH_MAX], made[PATH_MAX];
+	cleanup_fd int fd = -1;
+	int rc = folder_newest(dir, name, e);
+
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/turn", dir);
+	snprintf(made, sizeof(made), "%s/turn.new", dir);
+	fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0)
+		return folder_refuse(dir, errno, e);
+	folder_own(fd, FILE_MODE);
+	errno = ENOSPC; /* what a short write means */
+	if (write(fd, name, strlen(name)) != (ssize_t)strlen(name) || rename(made, path) < 0)
+		return folder_refuse(dir, errno, e);
+	return 0;
+}
+
+/* A name that stands for no file says nothing of others: after a clock that went back, of an emptied folder, all would be before it. */
+bool folder_is_turned(const char *dir, const char *name)
+{
+	char path[PATH_MAX], turned[SEGMENT_NAME_MAX];
+	cleanup_fd int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/turn", dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	n = fd < 0 ? -1 : read(fd, turned, sizeof(turned) - 1);
+	if (n <= 0)
+		return false;
+	turned[n] = '\0';
+	if (strcmp(name, turned) >= 0)
+		return !strcmp(name, turned);
+	return folder_is_segment_name(turned) && (size_t)snprintf(path, sizeof(path), "%s/%s", dir, turned) < sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
 int folder_set_aside(const char *path, char aside[PATH_MAX])
 {
 	static const char *const suffix[] = {"-wal", "-shm"};

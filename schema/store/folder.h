@@ -13,6 +13,7 @@
  *   images/                    image indexes, and the kernel's symbols; not ours
  *   removed                    what retention took away, and since when the history is whole (removed.h)
  *   ballast                    room that is given up when the disk is full (room.h)
+ *   turn                       the name of a segment that was ended on demand: its writers leave it with their next batch
  *
  * The folder is 0750, files are 0640, whatever the umask; their group is `sonde` where there is one, else, under sudo,
  * the group of the user who called it.
@@ -41,6 +42,11 @@ bool folder_is_day_name(const char *name);
 int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
 /* Create an empty segment file whose name sorts last; `path` gets it. Call with the lock held. */
 int folder_new_segment(const char *dir, char path[PATH_MAX], struct err *e);
+/* Have the newest segment left by its writers, each with its next batch; `name` gets its name. -ENOENT with EXIT_NOTHING: nothing is
+ * written. */
+int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e);
+/* Was it, or a later one that is still there, ended on demand? */
+bool folder_is_turned(const char *dir, const char *name);
 /* Rename a damaged segment (and its -wal, -shm) to NAME.bad, NAME.bad.2, ... */
 int folder_set_aside(const char *path, char aside[PATH_MAX]);
 /* "store full: ..." with what the file system says. Returns -ENOSPC. */

@@ -423,11 +423,20 @@ bool segment_is_there(const struct segment *s)
 	return stat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino;
 }
 
+static bool segment_is_turned(const struct segment *s)
+{
+	const char *name = strrchr(s->path, '/') + 1;
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(name - 1 - s->path), s->path);
+	return folder_is_turned(dir, name);
+}
+
 bool segment_is_due(const struct segment *s, const struct segment_limits *l)
 {
 	int64_t age = clock_utc_ns() / NSEC_PER_SEC - s->created_s;
 
-	return age > l->age_s || age < -(int64_t)l->age_s || segment_bytes(s->path) >= l->bytes;
+	return age > l->age_s || age < -(int64_t)l->age_s || segment_bytes(s->path) >= l->bytes || segment_is_turned(s);
 }
 
 uint64_t segment_bytes(const char *path)

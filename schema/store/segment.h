@@ -55,7 +55,7 @@ void segment_leave_damaged(struct segment *s);
 void segment_tidy(const char *dir, const char *but_path);
 /* Is its file still the one of that name (not unlinked, not set aside)? */
 bool segment_is_there(const struct segment *s);
-/* Past its age or size? */
+/* Past its age or size, or ended on demand (folder_turn)? */
 bool segment_is_due(const struct segment *s, const struct segment_limits *l);
 /* File and log. */
 uint64_t segment_bytes(const char *path);

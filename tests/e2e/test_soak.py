@@ -148,7 +148,7 @@ class Chaos:
     def __init__(self, start, filler):
         self.start, self.filler = start, filler
         self.d, self.born = start(), time.monotonic()
-        self.kills = self.restarts = self.fillings = self.packed = 0
+        self.kills = self.restarts = self.fillings = self.packed = self.rotations = 0
         self.fresh = None  # (descriptors, memory) of the sonded that runs, once it has settled
 
     def kill_child(self):
@@ -194,6 +194,8 @@ class Chaos:
             self.kill_sonded()
         elif random.random() < 0.35:
             self.fill()
+        elif random.random() < 0.1:
+            self.rotations += "segment" in self.d.ask(do="rotate")  # not of a full disk
         else:
             self.kill_child()
         self.no_leak()
@@ -296,7 +298,7 @@ def judge(store, counts, load, watch, chaos, seed):
     sampled = cpu_sampled(store, [b.child.pid for b in load.burners], since)
     told = json.dumps({"seed": seed, "seconds": SECONDS, "done": done, "begun": begun, "stored": stored, "lost": lost,
                        "removed": gone.get("goheap", 0), "files removed": files, "children killed": chaos.kills,
-                       "sonded killed": chaos.restarts, "disk filled": chaos.fillings, "containers": load.containers, "sealed by sonded": chaos.packed,
+                       "sonded killed": chaos.restarts, "disk filled": chaos.fillings, "files ended on demand": chaos.rotations, "containers": load.containers, "sealed by sonded": chaos.packed,
                        "sealed": sum(n > 0 for n in sealed(store).values()),
                        "most of budget": round(watch.most / BUDGET, 4), "cpu ran": round(ran, 2), "cpu sampled": round(sampled, 2)})
     print(told)

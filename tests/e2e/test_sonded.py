@@ -171,6 +171,27 @@ def test_up_status_logs_and_down(store, sonde):
     assert "ended" in open(os.path.join(store, "sonded.log"), encoding="utf-8").read()
 
 
+def test_the_file_that_is_written_is_ended_on_demand_and_no_sample_is_lost_or_doubled(store, sonde, work):
+    none = sonde("rotate", store=store)
+    assert none.returncode == 4 and "fix:" in none.stderr, none.stderr
+    with Sonded(store, "--families", "cpu", "--freq", "99") as d, contextlib.closing(work("burn", "60000")):
+        assert until(lambda: any(r["n"] for r in sql_all(store, "select sum(n) n from sample")), 30), d.said()
+        done = sonde("rotate", store=store)
+        assert done.returncode == 0, done.stderr
+        path = done.stdout.strip()
+        assert path in segments(store) and path < segments(store)[-1] and not os.path.exists(f"{path}-wal")
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            was = db.execute("pragma integrity_check").fetchone(), db.execute("select sum(n) from sample").fetchone()
+            assert was[0] == ("ok",) and db.execute("select state from runs").fetchall() == [("continued",)]
+        assert until(lambda: sum(r["n"] or 0 for r in sql_all(store, "select sum(n) n from sample")) > was[1][0], 30)
+        d.stop()
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        assert db.execute("select sum(n) from sample").fetchone() == was[1]
+    stored = sum(r["n"] or 0 for r in sql_all(store, "select sum(n) n from sample"))
+    lost = sum(r["n"] or 0 for r in sql_all(store, "select sum(n) n from loss_row"))
+    assert stored + lost == max(r["n"] for r in sql_all(store, "select max(accounted) n from run"))
+
+
 def test_the_control_socket_is_for_the_group_and_changing_is_for_its_owner(store):
     need("setpriv")
     with Sonded(store) as d:

@@ -19,6 +19,7 @@
 
 #include <sqlite3.h>
 
+#include "schema/store/folder.h"
 #include "schema/store/migrate.h"
 #include "tests/unit/schema/store/fixture.h"
 #include "tests/unit/missing.h"
@@ -236,6 +237,41 @@ static void a_segment_that_is_old_or_large_is_followed_by_another(void **state)
 		assert_int_equal(fixture_sql(fixture_segment(f, i), "SELECT count(*) FROM sqlite_master WHERE name = 'run'"
 								    " AND (SELECT count(*) FROM cpu_samples WHERE function"
 								    " LIKE 'leaf_%') > 0"), 1);
+}
+
+static void one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole(void **state)
+{
+	struct fixture *f = *state;
+	char name[SEGMENT_NAME_MAX], wal[512];
+	struct store_writer *w[2];
+	uint32_t run[2];
+
+	for (int i = 0; i < 2; i++) {
+		w[i] = fixture_writer(f, 0);
+		run[i] = fixture_run(w[i], STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	}
+	for (uint32_t round = 0; round < 3; round++) {
+		for (int i = 0; i < 2; i++) {
+			fixture_add(w[i], run[i], 100, 7, (T0_S + (int64_t)round) * NS, 5);
+			store_flush(w[i]);
+			assert_true(fixture_wait_stored(w[i], 5 * (round + 1)));
+		}
+		if (round == 1)
+			assert_int_equal(folder_turn(f->dir, name, NULL), 0);
+	}
+	assert_int_equal(fixture_files(f->dir, ".db"), 2);
+	assert_string_equal(strrchr(fixture_segment(f, 0), '/') + 1, name);
+	snprintf(wal, sizeof(wal), "%s-wal", fixture_segment(f, 0));
+	assert_int_equal(access(wal, F_OK), -1);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(n) FROM sample"), 20);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM runs WHERE state = 'continued'"), 2);
+	assert_int_equal(fixture_sql(fixture_segment(f, 1), "SELECT sum(n) FROM sample"), 10);
+	/* whoever comes now does not join it either */
+	fixture_close(w[0]);
+	fixture_close(w[1]);
+	assert_int_equal(folder_turn(f->dir, name, NULL), 0);
+	fixture_close(fixture_writer(f, 0));
+	assert_int_equal(fixture_files(f->dir, ".db"), 3);
 }
 
 static void a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not(void **state)
@@ -650,6 +686,7 @@ int main(void)
 		T(a_process_is_known_better_later_and_a_frame_gets_its_name),
 		T(command_lines_come_back_as_they_were),
 		T(a_segment_that_is_old_or_large_is_followed_by_another),
+		T(one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole),
 		T(a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not),
 		T(a_newer_schema_is_refused_and_left_alone),
 		T(a_segment_of_an_older_schema_is_migrated_and_joined),
