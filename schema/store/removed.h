@@ -29,7 +29,7 @@ const char *removed_why_name(uint32_t why); /* "budget", "disk", "age" */
 struct removed_one {
 	char segment[SEGMENT_NAME_MAX]; /* "": none */
 	int64_t at_ns;                  /* when, UTC */
-	int64_t from_ns, to_ns;         /* what it spanned; 0: not known, or nothing */
+	int64_t from_ns, to_ns;         /* what it spanned; of one that was not counted: it ended before to_ns; 0: nothing */
 	uint64_t bytes;                 /* on disk */
 	uint64_t rows, events, lost;    /* all families */
 	uint32_t why;                   /* enum removed_why */

@@ -25,6 +25,7 @@
 #define DAY_NS (86400 * NSEC_PER_SEC)
 #define IMAGES_SHARE 8 /* of the budget */
 #define KEEP_DAYS 2
+#define DAY_SPAN_NS (26 * 3600 * NSEC_PER_SEC) /* of a sealed day, from its name's midnight: its last segment may end on the next one */
 #define DAY_NAME 8 /* YYYYMMDD, as names of segments begin */
 #define COUNTING_NEEDS (1u << 20) /* on the disk: a log's index, and folding a small log in */
 
@@ -123,6 +124,22 @@ static int list_names(struct work *w)
 	return 0;
 }
 
+static bool is_known(const struct work *w, const char *name)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->names[i], name))
+			return true;
+	return false;
+}
+
+static bool is_there(const struct work *w, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", w->dir, name);
+	return access(path, F_OK) == 0;
+}
+
 static bool is_needed(const struct work *w, const char *name)
 {
 	return needed_has(&w->needed, name) ||
@@ -143,11 +160,12 @@ static int64_t name_ns(const char *name)
 	return (int64_t)timegm(&tm) * NSEC_PER_SEC;
 }
 
-static bool began_long_ago(const struct retention_limits *l, const char *name)
+/* By its name alone: could all of it be older than the age? A sealed day is named by its midnight, its rows are of up to a day later. */
+static bool may_be_old(const struct retention_limits *l, const char *name)
 {
 	int64_t at = name_ns(name);
 
-	return at != INT64_MAX && at < clock_utc_ns() - l->age_ns;
+	return at != INT64_MAX && at < clock_utc_ns() - l->age_ns - (folder_is_day_name(name) ? DAY_SPAN_NS : 0);
 }
 
 /* Of the folder as a whole. */
@@ -165,7 +183,7 @@ bool retention_is_due(const char *dir, const struct retention_limits *l, const s
 
 	if (breach(l, u) || u->images_bytes > l->bytes / IMAGES_SHARE)
 		return true;
-	old = folder_segments(dir, &names, &n) == 0 && n > 1 && began_long_ago(l, names[0]);
+	old = folder_segments(dir, &names, &n) == 0 && n > 1 && may_be_old(l, names[0]);
 	first_kept(names, n, l->keep_days, kept);
 	old = old && may_age(names[0], kept);
 	free(names);
@@ -199,6 +217,17 @@ static void fold_log(const char *path)
 		segment_leave(s);
 }
 
+/* Of a file that cannot be asked: what it held is older than what was begun after it. */
+static int64_t ended_before(const struct work *w, const char *name)
+{
+	int64_t at = name_ns(name), next = clock_utc_ns();
+
+	for (size_t i = 0; i < w->n; i++)
+		if (folder_is_segment_name(w->names[i]) && name_ns(w->names[i]) > at && name_ns(w->names[i]) < next)
+			next = name_ns(w->names[i]);
+	return next;
+}
+
 static bool count(const struct work *w, const char *name, struct removed_one *o, struct segcount *c)
 {
 	char path[PATH_MAX];
@@ -207,10 +236,12 @@ static bool count(const struct work *w, const char *name, struct removed_one *o,
 	*o = (struct removed_one){.at_ns = clock_utc_ns(), .bytes = blocks_of(w->dir, name)};
 	memcpy(o->segment, name, SEGMENT_NAME_MAX);
 	snprintf(path, sizeof(path), "%s/%s", w->dir, name);
+	o->to_ns = ended_before(w, name);
 	if (is_quarantined(name))
 		return false;
 	if (sealed_by(&w->sealed, w->dir, name)) { /* its rows stay, in the day that holds them */
 		o->counted = 1;
+		o->to_ns = 0;
 		return true;
 	}
 	if (!w->dry_run && w->use.free_bytes < COUNTING_NEEDS)
@@ -236,7 +267,22 @@ static bool count(const struct work *w, const char *name, struct removed_one *o,
 	return true;
 }
 
-/* 1: removed; 0: somebody needs it after all; -errno. */
+/* Lock held. Between counting and now somebody else may have removed it, or sealing put what is in it into a day that was not looked at:
+ * then it is not ours to count. */
+static bool is_as_counted(const struct work *w, const char *name)
+{
+	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	size_t n = 0;
+	bool same;
+
+	same = is_there(w, name) && !folder_segments(w->dir, &names, &n);
+	for (size_t i = 0; same && i < n; i++)
+		same = !folder_is_day_name(names[i]) || is_known(w, names[i]);
+	free(names);
+	return same;
+}
+
+/* 1: removed; 0: it is not to be removed after all; -errno. */
 static int remove_one(struct work *w, const struct removed_one *o, const struct segcount *c, struct err *e)
 {
 	cleanup_fd int lock = -1, fd = -1;
@@ -250,7 +296,7 @@ static int remove_one(struct work *w, const struct removed_one *o, const struct 
 		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s",
 			       w->dir, strerror(-lock));
 	needed_read(w->dir, &w->needed);
-	if (is_needed(w, o->segment))
+	if (is_needed(w, o->segment) || !is_as_counted(w, o->segment))
 		return 0;
 	rc = removed_open(w->dir, &fd, &page, e);
 	if (!rc)
@@ -262,7 +308,7 @@ static enum removed_why why_of(const struct work *w, const char *name, const str
 {
 	enum removed_why why = breach(w->l, &w->use);
 
-	if (why || !began_long_ago(w->l, name) || !may_age(name, w->kept))
+	if (why || !may_be_old(w->l, name) || !may_age(name, w->kept))
 		return why;
 	return o && o->to_ns > clock_utc_ns() - w->l->age_ns ? REMOVED_NONE : REMOVED_AGE;
 }
@@ -275,7 +321,7 @@ static int consider(struct work *w, const char *name, void (*each)(void *ctx, co
 	bool counted;
 	int rc;
 
-	if (is_needed(w, name) || !why_of(w, name, NULL))
+	if (is_needed(w, name) || !why_of(w, name, NULL) || !is_there(w, name))
 		return 0;
 	counted = count(w, name, &o, &c);
 	o.why = why_of(w, name, &o);
@@ -308,10 +354,9 @@ static void settle_killed(struct work *w)
 	needed_settle(w->dir, path, &w->needed);
 }
 
-static uint32_t unmet(const struct work *w)
+static uint32_t unmet(const struct retention_limits *l, const struct usage *u)
 {
-	return (w->use.bytes > w->l->bytes ? 1u << REMOVED_BUDGET : 0) |
-	       (w->use.free_bytes < w->l->reserve_bytes ? 1u << REMOVED_RESERVE : 0);
+	return (u->bytes > l->bytes ? 1u << REMOVED_BUDGET : 0) | (u->free_bytes < l->reserve_bytes ? 1u << REMOVED_RESERVE : 0);
 }
 
 static void trim_images(struct work *w)
@@ -349,7 +394,7 @@ int retention_run(const char *dir, const struct retention_limits *l, bool dry_ru
 	r.after = w.use;
 	if (!rc && !dry_run)
 		(void)usage_measure(dir, &r.after); /* what it cannot measure it has reckoned */
-	r.unmet = unmet(&w);
+	r.unmet = unmet(l, &r.after);
 	*out = r;
 	free(w.names);
 	needed_release(&w.needed);
