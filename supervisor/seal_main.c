@@ -97,8 +97,9 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 
 static void print_json(const struct seal_report *r)
 {
-	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I}", "busy", r->busy, "days", (int)r->days, "segments",
-			      (int)r->segments, "removed", (int)r->removed, "put_off", (int)r->put_off, "rows",
+	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I}", "busy", r->busy, "days", (int)r->days, "segments",
+			      (int)r->segments, "removed", (int)r->removed, "put_off", (int)r->put_off, "set_aside",
+			      (int)r->set_aside, "rows",
 			      (json_int_t)r->rows, "samples", (json_int_t)r->samples, "rare", (json_int_t)r->rare, "bytes_before",
 			      (json_int_t)r->bytes_before, "bytes_after", (json_int_t)r->bytes_after);
 

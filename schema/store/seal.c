@@ -203,13 +203,29 @@ static bool is_unchanged(const struct source *s)
 	       st.st_mtim.tv_sec == s->st.st_mtim.tv_sec && st.st_mtim.tv_nsec == s->st.st_mtim.tv_nsec && !has_log(s->path);
 }
 
-/* The day's latest make first, if there is one. A segment that is damaged or in use is left out. */
+/* Lock held. It would stop each pass: what is in it is not in the day, and the others go on without it (rule 7). */
+static int set_aside(struct work *w, const char *path)
+{
+	char aside[PATH_MAX];
+	int rc = folder_set_aside(path, aside);
+
+	if (rc)
+		log_warn("seal: %s is damaged and cannot be set aside: %s", path, strerror(-rc));
+	else
+		log_warn("seal: %s is damaged: set aside as %s", path, aside);
+	w->r->set_aside += !rc;
+	w->r->put_off += rc != 0;
+	return rc;
+}
+
+/* The day's latest make first, if there is one. A segment that is in use is left out. */
 static size_t finish_all(struct work *w, int64_t day, const char *latest, struct source *out, struct err *e)
 {
 	cleanup_fd int lock = folder_lock(w->o->dir);
 	char path[PATH_MAX];
 	uint64_t takes = 0;
 	size_t n = 0;
+	int rc;
 
 	if (lock < 0) {
 		err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s", w->o->dir,
@@ -230,7 +246,14 @@ static size_t finish_all(struct work *w, int64_t day, const char *latest, struct
 		if (day_of(w->names[i]) != day || !is_finished(w, i))
 			continue;
 		path_of(w, w->names[i], path);
-		if (finish_segment(path, &out[n], &why) || has_log(path)) {
+		if (access(path, F_OK) < 0) /* set aside */
+			continue;
+		rc = finish_segment(path, &out[n], &why);
+		if (rc == -EBADMSG) {
+			set_aside(w, path);
+			continue;
+		}
+		if (rc || has_log(path)) {
 			log_warn("seal: %s is left for later%s%s", path, why.what[0] ? ": " : "", why.what);
 			w->r->put_off++;
 			continue;
@@ -247,9 +270,20 @@ static size_t finish_all(struct work *w, int64_t day, const char *latest, struct
 
 /* --- steps 3 and 4 --- */
 
-static int next_make(const struct work *w, int64_t day, const char *latest, char out[PATH_MAX], char name[SEGMENT_NAME_MAX])
+/* The greatest number that a make of the day has had: the latest is the last by name. */
+static int last_number(const struct work *w, int64_t day)
 {
-	int number = *latest ? atoi(latest + 18) : 0;
+	int number = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (folder_is_day_name(w->names[i]) && day_of(w->names[i]) == day)
+			number = atoi(w->names[i] + 18);
+	return number;
+}
+
+static int next_make(const struct work *w, int64_t day, char out[PATH_MAX], char name[SEGMENT_NAME_MAX])
+{
+	int number = last_number(w, day);
 	time_t at = (time_t)day;
 	char stamp[9];
 	struct tm tm;
@@ -272,8 +306,7 @@ static int sync_folder(const char *dir)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-static int give_name(struct work *w, const struct sealday *d, const char *latest, const struct source *sources, size_t n,
-		     struct err *e)
+static int give_name(struct work *w, const struct sealday *d, const struct source *sources, size_t n, struct err *e)
 {
 	cleanup_fd int lock = folder_lock(w->o->dir);
 	char path[PATH_MAX], name[SEGMENT_NAME_MAX];
@@ -288,7 +321,7 @@ static int give_name(struct work *w, const struct sealday *d, const char *latest
 		return 0;
 	}
 	if (!rc)
-		rc = next_make(w, d->t0, latest, path, name);
+		rc = next_make(w, d->t0, path, name);
 	if (!rc && rename(d->path, path) < 0)
 		rc = -errno;
 	if (!rc)
@@ -302,10 +335,12 @@ static int give_name(struct work *w, const struct sealday *d, const char *latest
 }
 
 /* What cannot be taken in is put off; a row half taken in is in no file that has a name. */
-static int take_sources(struct work *w, struct sealday *d, const struct source *sources, size_t n, size_t *taken, struct err *e)
+static int take_sources(struct work *w, struct sealday *d, const struct source *sources, size_t n, size_t *taken, const char **at, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		int rc = sealday_take(d, sources[i].path, w->r, e);
+
+		*at = sources[i].path;
 
 		if (rc == -ENOTSUP) {
 			log_warn("seal: %s", e->what);
@@ -327,6 +362,7 @@ struct making {
 	const char *latest;
 	const struct source *sources;
 	size_t n, taken;
+	const char *at; /* the file that is being read */
 	struct sealday d;
 	struct err *e;
 };
@@ -336,47 +372,103 @@ static int write_day(void *p)
 {
 	struct making *m = p;
 	size_t before = *m->latest ? 1 : 0;
-	int rc = sealday_open(&m->d, m->w->o->dir, before ? m->sources[0].path : NULL, m->day, m->e);
+	int rc;
 
+	m->at = before ? m->sources[0].path : NULL;
+	rc = sealday_open(&m->d, m->w->o->dir, m->at, m->day, m->e);
 	if (rc)
 		return rc;
 	m->w->r->bytes_before += before ? (uint64_t)m->sources[0].st.st_size : 0;
 	tell(m->w, SEAL_STEP_COPIED, "sealing.db");
-	rc = take_sources(m->w, &m->d, m->sources + before, m->n - before, &m->taken, m->e);
+	rc = take_sources(m->w, &m->d, m->sources + before, m->n - before, &m->taken, &m->at, m->e);
 	if (rc || !m->taken) {
 		sealday_drop(&m->d);
 		return rc;
 	}
+	m->at = NULL;
 	rc = sealday_finish(&m->d, m->w->o, m->w->r, m->e);
 	if (!rc)
 		tell(m->w, SEAL_STEP_WRITTEN, "sealing.db");
 	return rc;
 }
 
-static int make_day(struct work *w, int64_t day, const char *latest, const struct source *sources, size_t n, struct err *e)
+/* Readable from end to end? */
+static bool is_sound(const char *path)
 {
-	struct making m = {.w = w, .day = day, .latest = latest, .sources = sources, .n = n, .e = e};
-	int rc = w->o->idle ? quiet_run(write_day, &m) : write_day(&m);
+	sqlite3_stmt *st = NULL;
+	struct err e = {0};
+	bool sound = false;
+	sqlite3 *db;
 
-	return rc || !m.taken ? rc : give_name(w, &m.d, latest, sources, n, e);
+	if (reading_open(path, &db, &e))
+		return false;
+	if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+		sound = !strcmp((const char *)sqlite3_column_text(st, 0) ?: "", "ok");
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return sound;
 }
 
-static int seal_day(struct work *w, int64_t day, struct err *e)
+static int make_day(struct making *m)
+{
+	int rc = m->w->o->idle ? quiet_run(write_day, m) : write_day(m);
+
+	return rc || !m->taken ? rc : give_name(m->w, &m->d, m->sources, m->n, m->e);
+}
+
+/* One try, on the day's latest make or with none before it. -EBADMSG: something is damaged; in *bad the segment that is, "": the latest
+ * make, or what is in it. */
+static int try_day(struct work *w, int64_t day, const char *latest, char bad[PATH_MAX], struct err *e)
 {
 	struct source *sources = mem_array(w->n + 1, sizeof(*sources));
-	const char *latest = make_to_go_on(w, day);
-	size_t n = finish_all(w, day, latest, sources, e);
-	int rc = e->code;
+	struct making m = {.w = w, .day = day, .latest = latest, .sources = sources, .e = e};
+	size_t before = *latest ? 1 : 0;
+	int rc;
 
-	if (!rc && n > (*latest ? 1u : 0u))
-		rc = make_day(w, day, latest, sources, n, e);
+	m.n = finish_all(w, day, latest, sources, e);
+	rc = e->code;
+	if (!rc && m.n > before)
+		rc = make_day(&m);
+	*bad = '\0';
+	if (rc == -EBADMSG && m.at && (!before || (m.at != sources[0].path && !is_sound(m.at))))
+		snprintf(bad, PATH_MAX, "%s", m.at);
 	free(sources);
+	return rc;
+}
+
+/* Rule 7: what is damaged is left out, and the day is begun again; each time there is one file less. */
+static int seal_day(struct work *w, int64_t day, struct err *e)
+{
+	const struct seal_report before = *w->r;
+	const char *latest = make_to_go_on(w, day);
+	char bad[PATH_MAX];
+	int rc;
+
+	while ((rc = try_day(w, day, latest, bad, e)) == -EBADMSG) {
+		cleanup_fd int lock = -1;
+		uint32_t aside = w->r->set_aside;
+
+		*w->r = before;
+		w->r->set_aside = aside;
+		if (!*bad && !*latest)
+			break;
+		if (!*bad) {
+			log_warn("seal: %s/%s is damaged (%s): the day goes on in another file", w->o->dir, latest, e->what);
+			latest = "";
+		} else {
+			lock = folder_lock(w->o->dir);
+			if (lock < 0 || set_aside(w, bad))
+				break;
+		}
+		*e = (struct err){0};
+	}
 	return rc;
 }
 
 static int seal_days(struct work *w, struct err *e)
 {
 	int64_t done = INT64_MIN;
+	struct err bad = {0};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < w->n; i++) {
@@ -386,8 +478,15 @@ static int seal_days(struct work *w, struct err *e)
 			continue;
 		done = day;
 		rc = seal_day(w, day, e);
+		if (rc == -EBADMSG) { /* the other days are not to wait for that one */
+			bad = *e;
+			*e = (struct err){0};
+			rc = 0;
+		}
 	}
-	return rc;
+	if (!rc && bad.code)
+		*e = bad;
+	return rc ? rc : bad.code;
 }
 
 /* --- step 5 --- */
@@ -468,6 +567,7 @@ int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e)
 	struct seal_report r = {0};
 	struct work w = {.o = o, .r = &r};
 	cleanup_fd int mine = begin(o->dir, e);
+	struct err none = {0};
 	char path[PATH_MAX];
 	int rc = mine < 0 ? mine : 0;
 
@@ -484,11 +584,9 @@ int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e)
 	if (mine >= 0)
 		(void)unlink(path); /* what got no name */
 	forget(&w);
-	if (!rc)
-		rc = look(&w, e);
-	if (!rc)
+	if (mine >= 0 && !look(&w, rc ? &none : e)) /* whatever came before: it gives room back */
 		remove_sealed(&w);
 	forget(&w);
 	*out = r;
-	return rc;
+	return rc ? rc : e->code;
 }

@@ -16,6 +16,8 @@
  *   5. The files that a day lists are removed once it is older than `grace_s`, so that whoever has just found them still
  *      reads them. `sealed` in the day is the record of it. Whoever dies between two of them leaves the rest to the next.
  *   6. A day that is mostly dictionary is packed at the end of step 3 (packing.h), and rows again at the beginning of the next one.
+ *   7. A segment that turns out to be damaged is set aside (NAME.bad), and the day is made without it. A latest make that is damaged stays
+ *      as it is, for who can read it, and the day goes on in another file beside it.
  * A segment with a table or column that is not known here is left as it is, and said.
  */
 #ifndef SONDE_STORE_SEAL_H
@@ -48,6 +50,7 @@ struct seal_opts {
 struct seal_report {
 	uint32_t days, segments, removed; /* makes of days; what went into them; files removed */
 	uint32_t put_off;                 /* segments that cannot be sealed, or changed meanwhile */
+	uint32_t set_aside;               /* damaged ones */
 	uint64_t rows, samples;           /* taken in */
 	uint64_t rare;                    /* samples of stacks that were cut off (sealrare.h) */
 	uint64_t bytes_before, bytes_after; /* of what went in, the makes before too; of the days made of it */

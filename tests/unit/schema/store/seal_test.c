@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seal: a sealed day answers as its segments did, whatever is killed when; nobody reads a row twice, nobody misses one. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -539,6 +540,73 @@ static void a_segment_with_something_that_is_not_known_is_left_as_it_is(void **s
 	free(before);
 }
 
+/* The first page of this table, in the middle of the file, is no page any more. */
+static void damage(const char *path, const char *table)
+{
+	char sql[200];
+	int64_t page;
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	snprintf(sql, sizeof(sql), "SELECT rootpage * (SELECT page_size FROM pragma_page_size) - (SELECT page_size FROM pragma_page_size)"
+				   " FROM sqlite_master WHERE name = '%s'", table);
+	page = fixture_sql(path, sql);
+	assert_true(page > 0 && fd >= 0);
+	assert_int_equal(pwrite(fd, "this was a page of a table", 26, page), 26);
+	close(fd);
+}
+
+static void a_damaged_segment_is_set_aside_and_the_day_is_made_of_the_others(void **state)
+{
+	struct fixture *f = *state;
+	struct seal_report r;
+	int64_t all, lost;
+	char path[512];
+	size_t files;
+
+	make_store(f);
+	files = fixture_files(f->dir, ".db");
+	snprintf(path, sizeof(path), "%s", fixture_segment(f, 3));
+	all = fixture_sql_all(f, "SELECT sum(n) FROM sample");
+	lost = fixture_sql(path, "SELECT sum(n) FROM sample");
+	assert_true(lost > 0);
+	damage(path, "frame");
+	seal(f, 0, &r);
+	assert_int_equal(r.set_aside, 1);
+	assert_int_equal(r.segments, files - 2); /* nor the newest */
+	assert_int_equal(fixture_files(f->dir, ".db"), 2);
+	assert_int_equal(fixture_files(f->dir, ".bad"), 1);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(n) FROM sample_pack") +
+			 fixture_sql(fixture_segment(f, 1), "SELECT coalesce(sum(n), 0) FROM sample"), all - lost);
+	seal(f, 0, &r);
+	assert_int_equal(r.days, 0);
+}
+
+static void beside_a_damaged_make_the_day_goes_on_in_another_file(void **state)
+{
+	struct fixture *f = *state;
+	struct seal_report r;
+	char damaged[512];
+	int64_t made;
+
+	make_store(f);
+	seal(f, 0, &r);
+	snprintf(damaged, sizeof(damaged), "%s", fixture_segment(f, 0));
+	damage(damaged, "frame");
+	make_store_at(f, T0_S + 1000, false);
+	seal(f, 0, &r);
+	assert_int_equal(r.days, 1);
+	assert_int_equal(r.set_aside, 0);
+	assert_int_equal(access(damaged, F_OK), 0);
+	assert_string_equal(fixture_segment(f, 0), damaged);
+	made = fixture_sql(fixture_segment(f, 1), "SELECT sum(n) FROM sample_pack");
+	assert_true(made > 0);
+	make_store_at(f, T0_S + 2000, false);
+	seal(f, 0, &r); /* the damaged one is not tried again */
+	assert_string_equal(fixture_segment(f, 0), damaged);
+	assert_true(fixture_sql(fixture_segment(f, 1), "SELECT sum(n) FROM sample_pack") > made);
+	assert_int_equal(fixture_files(f->dir, ".db"), 3);
+}
+
 static void every_table_of_the_migrations_can_be_sealed(void **state)
 {
 	struct fixture *f = *state;
@@ -606,6 +674,8 @@ int main(void)
 		T(no_writer_joins_a_sealed_day),
 		T(a_later_file_of_a_sealed_name_is_read),
 		T(a_segment_with_something_that_is_not_known_is_left_as_it_is),
+		T(a_damaged_segment_is_set_aside_and_the_day_is_made_of_the_others),
+		T(beside_a_damaged_make_the_day_goes_on_in_another_file),
 		T(every_table_of_the_migrations_can_be_sealed),
 		T(retention_counts_a_day_once_and_what_it_was_made_of_not_at_all),
 	};
