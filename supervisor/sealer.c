@@ -23,6 +23,7 @@
 #define FAILED_MOST_NS (3600 * NSEC_PER_SEC)
 #define LOOKS          4 /* in the life of a file */
 #define FILES_LEAST    2 /* of a day that is not over */
+#define WAIT_SHARE     8 /* of the budget, at most, waits as rows for a packed day to be worth another make */
 #define ROOM_SHARE     4 /* of the budget, at most, for a make of a day */
 #define ROOM_LEAST     (1ull << 20)
 #define MEMORY_MOST    (512ull << 20)
@@ -42,43 +43,58 @@ static bool same_day(const char *a, const char *b)
 	return !strncmp(a, b, 8);
 }
 
-/* The first day of these names, in order, that has enough of files; its index, n: none has. The newest file is in use. */
-static size_t first_due(char (*names)[SEGMENT_NAME_MAX], size_t n, const char *today, uint32_t min, uint32_t *files)
+/* The finished files of the day that names[i] is the first of, and its latest make. The newest file of all is in use. */
+static struct sealer_day day_at(const char *store, char (*names)[SEGMENT_NAME_MAX], size_t n, size_t i)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint32_t have = 0;
+	struct sealer_day d = {0};
 
-		for (size_t k = 0; k + 1 < n; k++)
-			have += same_day(names[k], names[i]) && !folder_is_day_name(names[k]);
-		if (have >= (strncmp(names[i], today, 8) < 0 ? 1 : min)) {
-			*files = have;
-			return i;
+	for (size_t k = i; k < n && same_day(names[k], names[i]); k++) {
+		if (folder_is_day_name(names[k])) {
+			d.make_bytes = seal_make_bytes(store, names[k]); /* the last one is the latest */
+			d.make_rows = d.make_bytes - size_of(store, names[k]);
+		} else if (k + 1 < n) {
+			d.bytes += size_of(store, names[k]);
+			d.files++;
 		}
 	}
-	return n;
+	return d;
 }
 
-void sealer_count(const char *store, int64_t now_s, uint32_t min, struct sealer_work *out)
+static bool is_due(const struct sealer_day *d, bool over, uint32_t min, uint64_t most)
+{
+	if (over || d->files < min)
+		return over && d->files;
+	return d->bytes >= d->make_rows || d->bytes >= most;
+}
+
+static uint64_t room_of(const struct sealer_day *d)
+{
+	return d->make_bytes + seal_guess(d->bytes) + ROOM_LEAST;
+}
+
+void sealer_count(const char *store, int64_t now_s, uint32_t min, uint64_t most, struct sealer_work *out)
 {
 	cleanup_free char (*names)[SEGMENT_NAME_MAX] = NULL;
 	time_t at = (time_t)now_s;
 	char today[9];
 	struct tm tm;
-	size_t n = 0, day;
+	size_t n = 0;
 
 	*out = (struct sealer_work){0};
 	gmtime_r(&at, &tm);
 	strftime(today, sizeof(today), "%Y%m%d", &tm);
 	if (folder_segments(store, &names, &n))
 		return;
-	day = first_due(names, n, today, min, &out->files);
-	for (size_t i = 0; day < n && i < n; i++) {
-		if (!same_day(names[i], names[day]))
+	for (size_t i = 0; i < n; i++) {
+		struct sealer_day d;
+
+		if (i && same_day(names[i - 1], names[i]))
 			continue;
-		if (folder_is_day_name(names[i]))
-			out->make_bytes = seal_make_bytes(store, names[i]); /* the last one is the latest */
-		else if (i + 1 < n)
-			out->bytes += size_of(store, names[i]);
+		d = day_at(store, names, n, i);
+		if (!is_due(&d, strncmp(names[i], today, 8) < 0, min, most))
+			continue;
+		out->files += d.files;
+		out->room = room_of(&d) > out->room ? room_of(&d) : out->room;
 	}
 }
 
@@ -134,9 +150,9 @@ static void start(struct sealer *s, uint64_t room)
 /* Rule 2. */
 static uint64_t room_for(const struct sealer_work *w, const struct retain *r)
 {
-	uint64_t room = w->make_bytes + seal_guess(w->bytes) + ROOM_LEAST, most = r->limits.bytes / ROOM_SHARE;
+	uint64_t most = r->limits.bytes / ROOM_SHARE;
 
-	return room < most ? room : most;
+	return w->room < most ? w->room : most;
 }
 
 static void wait_for(struct sealer *s, const char *what)
@@ -152,7 +168,7 @@ static void look(struct sealer *s, struct retain *r)
 	struct sealer_work w;
 	uint64_t room;
 
-	sealer_count(s->store, clock_utc_ns() / NSEC_PER_SEC, FILES_LEAST, &w);
+	sealer_count(s->store, clock_utc_ns() / NSEC_PER_SEC, FILES_LEAST, r->limits.bytes / WAIT_SHARE, &w);
 	room = room_for(&w, r);
 	if (!w.files) {
 		s->state = "nothing to do";

@@ -3,9 +3,12 @@
  * sealer: has the finished files of the store packed into one a day (schema/store/seal.h) while sonded runs, one sonde-seal at a
  * time: once a day is over, and before that once two files of it are finished.
  *
- *   1. It looks four times in the life of a file, every 5 s to 10 min.
- *   2. What the day's new make may take (the make before, and three quarters of what goes into it, at most a quarter of the budget) has to
- *      be free within the budget, else retention makes that room first; and on the disk above its reserve, else it waits.
+ *   1. It looks four times in the life of a file, every 5 s to 10 min. To make a packed day anew is to unpack and pack all of it: one that is
+ *      not over is, once as many bytes are new as it has as rows, or an eighth of the budget: so each row is packed a few times, and not
+ *      each hour.
+ *   2. What the new make of a day may take (the make before, and three quarters of what goes into it, at most a quarter of the budget; of
+ *      several days that are due, the largest) has to be free within the budget, else retention makes that room first; and on the disk
+ *      above its reserve, else it waits.
  *   3. What was packed goes a grace later, with the next pass.
  *   4. A pass that failed is tried again a minute later, then twice as late each time, an hour at most: a disk that someone
  *      else fills is soon empty again, a helper that is not there may never come.
@@ -35,13 +38,18 @@ struct sealer {
 };
 
 /* What of the store could be packed, by names and sizes alone. */
-struct sealer_work {
-	uint32_t files;      /* finished ones of the first day that is due; 0: none is */
+struct sealer_day {
+	uint32_t files;      /* finished ones */
 	uint64_t bytes;      /* what they take */
-	uint64_t make_bytes; /* the make that the day has, 0: none */
+	uint64_t make_bytes; /* what the make that the day has takes while it is made anew, 0: none */
+	uint64_t make_rows;  /* of it what stands in columns, as rows */
 };
-/* `now_s`: UTC. Days before today are due with one file, today with `min`. */
-void sealer_count(const char *store, int64_t now_s, uint32_t min, struct sealer_work *out);
+struct sealer_work {
+	uint32_t files; /* of all days that are due; 0: none is */
+	uint64_t room;  /* for the make of one of them, at most */
+};
+/* `now_s`: UTC. Days before today are due with one file, today with `min` that are worth it, or `most` bytes (rule 1). */
+void sealer_count(const char *store, int64_t now_s, uint32_t min, uint64_t most, struct sealer_work *out);
 
 void sealer_init(struct sealer *s, const char *store);
 void sealer_release(struct sealer *s);

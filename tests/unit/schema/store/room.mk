@@ -14,5 +14,6 @@ $(foreach t,choice folder writer room reader crowd inlined relabel hist amounts 
 
 # twelve writers for a minute, their commits timed (on a machine that nobody else uses); 1000 writers killed
 .PHONY: check-crowd
-check-crowd: $(B)/tests/unit/store_crowd_test
+check-crowd: $(B)/tests/unit/store_crowd_test $(B)/tests/unit/store_seal_test
 	@CROWD_SECONDS=60 CROWD_KILLS=667 CROWD_P99_MS=10 $(PYTHON) tests/run.py --results $(RESULTS)/crowd --timeout 400 $<
+	@SONDE_SOAK=1 $(PYTHON) tests/run.py --results $(RESULTS)/crowd-seal --timeout 300 $(B)/tests/unit/store_seal_test
