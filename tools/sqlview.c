@@ -31,10 +31,21 @@ struct sqlview {
 };
 
 static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "process_ends", "functions", "frames", "stack_frames",
-					   "stacks", "cpu_samples", "amounts", "amount_spread", "loss", "cost", "waits",
+					   "stacks", "cpu_samples", "amounts", "amount_spread", "loss", "cost", "unwinding", "waits",
 					   "wait_totals", "runqueue", "neighbours", "wakers", "wait_objects", "standing", "throttling", "steal",
 					   "go_heap", "go_heap_growth", "go_alloc_rate", "go_processes", "go_amounts",
 					   "go_readings", "process_notes"};
+
+/* Each file has sums of its own: these are summed again, the same columns in the same order. */
+static const struct summed {
+	const char *view, *keys, *parts; /* parts: the table of all files' rows where they are not attached */
+	int n_keys;
+	const char *more;
+} SUMMED[] = {
+	{"functions_top", "function, module, container", "functions_top_parts", 3, ", max(file) AS file"},
+	{"lines_top", "function, file, line, module, container", "lines_top_parts", 5, ""},
+};
+#define N_SUMMED (sizeof(SUMMED) / sizeof(SUMMED[0]))
 
 /* Of schema/extension. */
 static const char *const FUNCTIONS[] = {"sonde_samples", "sonde_totals", "sonde_steps", "sonde_frames"};
@@ -104,24 +115,35 @@ static int unite(struct sqlview *v, const char *view, struct err *e)
 }
 
 /* `from`: all rows of all segments */
-static int sum_functions_top(struct sqlview *v, const char *from, struct err *e)
+static int sum_again(struct sqlview *v, const struct summed *x, const char *from, struct err *e)
 {
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addf(&sql, "CREATE TEMP VIEW functions_top AS SELECT function, module, container, sum(self) AS self, "
-			  "sum(total) AS total, sum(self_ns) AS self_ns, sum(total_ns) AS total_ns FROM (%s) "
-			  "GROUP BY 1, 2, 3 ORDER BY self DESC, total DESC", from);
+	strbuf_addf(&sql, "CREATE TEMP VIEW %s AS SELECT %s, sum(self) AS self, sum(total) AS total, sum(self_ns) AS self_ns, "
+			  "sum(total_ns) AS total_ns%s FROM (%s) GROUP BY 1", x->view, x->keys, x->more, from);
+	for (int i = 2; i <= x->n_keys; i++)
+		strbuf_addf(&sql, ", %d", i);
+	strbuf_addstr(&sql, " ORDER BY self DESC, total DESC");
 	return run_sql(v->db, strbuf_str(&sql), e);
 }
 
-static int unite_functions_top(struct sqlview *v, struct err *e)
+static int unite_summed(struct sqlview *v, const struct summed *x, struct err *e)
 {
 	struct strbuf from cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addstr(&from, "SELECT * FROM main.functions_top");
+	strbuf_addf(&from, "SELECT * FROM main.%s", x->view);
 	for (size_t i = 1; i < v->n; i++)
-		strbuf_addf(&from, " UNION ALL SELECT * FROM s%zu.functions_top", i);
-	return sum_functions_top(v, strbuf_str(&from), e);
+		strbuf_addf(&from, " UNION ALL SELECT * FROM s%zu.%s", i, x->view);
+	return sum_again(v, x, strbuf_str(&from), e);
+}
+
+static int join_summed(struct sqlview *v, const struct summed *x, struct err *e)
+{
+	struct strbuf from cleanup_strbuf = STRBUF_INIT;
+	int rc = sqlunion_table(v->joined, x->parts, x->view, e);
+
+	strbuf_addf(&from, "SELECT * FROM temp.%s", x->parts);
+	return rc ? rc : sum_again(v, x, strbuf_str(&from), e);
 }
 
 /* A segment that cannot be attached (a log that needs write access, a file just removed) is left out. */
@@ -166,7 +188,9 @@ static int unite_all(struct sqlview *v, struct err *e)
 
 	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
 		rc = unite(v, STABLE_VIEWS[i], e);
-	return rc ? rc : unite_functions_top(v, e);
+	for (size_t i = 0; rc == 0 && i < N_SUMMED; i++)
+		rc = unite_summed(v, &SUMMED[i], e);
+	return rc;
 }
 
 static int refused(sqlite3 *db, struct err *e)
@@ -238,11 +262,9 @@ static int join_all(struct sqlview *v, const char *const *paths, size_t n, struc
 	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
 		if (sqlunion_has_view(v->db, STABLE_VIEWS[i]))
 			rc = sqlunion_table(v->joined, STABLE_VIEWS[i], STABLE_VIEWS[i], e);
-	if (rc == 0)
-		rc = sqlunion_table(v->joined, "functions_top_parts", "functions_top", e);
-	if (rc == 0)
-		rc = join_functions(v, e);
-	return rc ? rc : sum_functions_top(v, "SELECT * FROM temp.functions_top_parts", e);
+	for (size_t i = 0; rc == 0 && i < N_SUMMED; i++)
+		rc = join_summed(v, &SUMMED[i], e);
+	return rc ? rc : join_functions(v, e);
 }
 
 static int attach_all(struct sqlview *v, const char **paths, size_t n, struct err *e)

@@ -78,7 +78,7 @@ def whole(query):
 def whatever_the_files(query):
     """Ids and dictionaries are of one file: what goes by them tells the parts of a process in several files apart."""
     return not re.search(r"_id\b|\bid\b", query) and re.search("FROM (cpu_samples|sonde_totals|sonde_steps|waits?|wait_totals|runqueue|neighbours|wakers|wait_objects"
-                                                                "|standing|throttling|steal|loss|cost|process_ends)\\b", query)
+                                                                "|standing|throttling|steal|loss|cost|process_ends|functions_top|lines_top|unwinding)\\b", query)
 
 
 @pytest.mark.parametrize("n", range(len(ASKED)))

@@ -137,7 +137,9 @@ def test_several_segments_answer_as_one(sonde, some, sql):
         return json.loads(sonde("sql", "--json", query, store=path, check=True).stdout)["rows"]
     assert ask("select sum(samples) n from cpu_samples")[0]["n"] == said["samples"]
     for query in ("select container, sum(samples) n from cpu_samples group by 1",
-                  "select function, module, sum(self) s, sum(total) t from functions_top group by 1, 2",
+                  "select function, module, max(file) f, sum(self) s, sum(total) t from functions_top group by 1, 2",
+                  "select function, file, 'line ' || line l, module, sum(self) s, sum(total) t from lines_top group by 1, 2, 3, 4",
+                  "select executable, module, reason, sum(samples) n from unwinding group by 1, 2, 3",
                   "select p.comm, sum(c.samples) n from cpu_samples c join processes p on p.id = c.process_id group by 1",
                   "select k.depth, sum(c.samples) n from cpu_samples c join stacks k on k.id = c.stack_id group by 1"):
         sums = {}
