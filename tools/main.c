@@ -14,6 +14,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/reader.h"
+#include "tools/again.h"
 #include "tools/help.h"
 #include "tools/near.h"
 #include "tools/pager.h"
@@ -48,6 +49,8 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 	call->n_before_dashes = words->n_before_dashes - for_selection;
 	call->dashes = words->dashes;
 	call->select = v->uses & VERB_SELECT ? args : NULL;
+	call->sel = NULL;
+	call->status = EXIT_OK;
 	if (v->uses & VERB_SELECT && !later) {
 		rc = select_new(args, call->store, words->items + own, for_selection, call->quiet, &call->sel, e);
 		if (rc)
@@ -56,8 +59,22 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 	if (v->uses & VERB_PAGES)
 		pager_start();
 	rc = v->run(call, e);
-	pager_end();
 	select_free(call->sel);
+	return rc;
+}
+
+/* A damaged file costs itself, not the answer. */
+static int run_until_answered(struct verb_call *call, const struct select_args *args, const struct option_words *words, struct err *e)
+{
+	bool reads = call->verb->uses & (VERB_SELECT | VERB_PAGES | VERB_READS);
+	int rc;
+
+	for (int tries = 0;; tries++) {
+		rc = run_selected(call, args, words, e);
+		if (!rc || !reads || call->begun || !again_worth(call->store, tries, e))
+			break;
+	}
+	pager_end();
 	return rc;
 }
 
@@ -95,7 +112,7 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 			reading_quiet();
 		rc = check_words(v, &words, e);
 		if (!rc)
-			rc = run_selected(&call, &select, &words, e);
+			rc = run_until_answered(&call, &select, &words, e);
 	}
 	*status = call.status;
 	if (rc && e->exit == EXIT_USAGE && !e->fix[0])

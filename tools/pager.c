@@ -93,7 +93,7 @@ void pager_start(void)
 	const char *program = wanted();
 	int ends[2];
 
-	if (!program || pipe2(ends, O_CLOEXEC))
+	if (pager || !program || pipe2(ends, O_CLOEXEC))
 		return;
 	setenv("LESS", "FRX", 0);
 	pager = run(program, ends[0]);

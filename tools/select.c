@@ -14,6 +14,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/leftout.h"
 #include "tools/filter.h"
 #include "tools/select_open.h"
 #include "tools/term.h"
@@ -358,6 +359,20 @@ static int find_segments(struct selection *s, struct err *e)
 	return rc;
 }
 
+/* A question that is asked again without a damaged file (tools/again.h) says what it asks once. */
+static void say_selection(const struct selection *s)
+{
+	static struct strbuf said = STRBUF_INIT;
+	struct strbuf line cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addf(&line, "%s%s%s%s%s\n", term_on(stderr, TERM_DIM), s->range, s->filter_text[0] ? "   " : "", s->filter_text,
+		    term_off(stderr));
+	if (leftout_path(0) && strstr(strbuf_str(&said), strbuf_str(&line)))
+		return;
+	strbuf_addstr(&said, strbuf_str(&line));
+	fputs(strbuf_str(&line), stderr);
+}
+
 static int resolve(struct selection *s, const struct select_args *a, char *const *words, size_t n_words, bool quiet,
 		   struct err *e)
 {
@@ -376,8 +391,7 @@ static int resolve(struct selection *s, const struct select_args *a, char *const
 	describe_range(s, now);
 	describe_filters(s);
 	if (!quiet)
-		fprintf(stderr, "%s%s%s%s%s\n", term_on(stderr, TERM_DIM), s->range, s->filter_text[0] ? "   " : "",
-			s->filter_text, term_off(stderr));
+		say_selection(s);
 	return 0;
 }
 

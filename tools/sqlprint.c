@@ -51,20 +51,26 @@ static void csv_field(struct strbuf *line, const char *s, size_t len)
 	strbuf_addch(line, '"');
 }
 
+static void csv_header(sqlite3_stmt *st, int cols, struct strbuf *line, FILE *out)
+{
+	for (int i = 0; i < cols; i++) {
+		const char *name = sqlite3_column_name(st, i);
+
+		strbuf_addstr(line, i ? "," : "");
+		csv_field(line, name, strlen(name));
+	}
+	fprintf(out, "%s\n", strbuf_str(line));
+}
+
 static int print_csv(sqlite3_stmt *st, FILE *out, uint64_t *n)
 {
 	struct strbuf line cleanup_strbuf = STRBUF_INIT;
 	struct strbuf cell cleanup_strbuf = STRBUF_INIT;
-	int cols = sqlite3_column_count(st), rc;
+	int cols = sqlite3_column_count(st), rc = sqlite3_step(st);
 
-	for (int i = 0; i < cols; i++) {
-		const char *name = sqlite3_column_name(st, i);
-
-		strbuf_addstr(&line, i ? "," : "");
-		csv_field(&line, name, strlen(name));
-	}
-	fprintf(out, "%s\n", strbuf_str(&line));
-	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+	if (rc == SQLITE_ROW || rc == SQLITE_DONE) /* a query that fails at once has printed nothing */
+		csv_header(st, cols, &line, out);
+	for (; rc == SQLITE_ROW; rc = sqlite3_step(st)) {
 		strbuf_reset(&line);
 		for (int i = 0; i < cols; i++) {
 			strbuf_reset(&cell);
@@ -219,7 +225,8 @@ static int print_box(sqlite3_stmt *st, FILE *out, uint64_t *n)
 		}
 		b.n++;
 	}
-	box_print(&b, out, names);
+	if (*n || rc == SQLITE_DONE)
+		box_print(&b, out, names);
 	for (int c = 0; c < b.cols; c++)
 		free(names[c]);
 	free(names);

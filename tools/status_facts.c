@@ -27,12 +27,28 @@ static void facts_lose(struct status_facts *f, const char *reason, uint64_t n)
 	f->losses[f->n_losses++] = (struct status_loss){.reason = mem_strdup(reason), .n = n};
 }
 
+static int refused(sqlite3 *db, int rc, struct err *e)
+{
+	return err_set(e, (rc & 0xff) == SQLITE_CORRUPT ? -EBADMSG : -EIO, EXIT_STORE, "cannot read %s: %s", sqlite3_db_filename(db, NULL),
+		       sqlite3_errmsg(db));
+}
+
 static int ask(sqlite3 *db, const char *sql, int64_t run, sqlite3_stmt **st, struct err *e)
 {
-	if (sqlite3_prepare_v2(db, sql, -1, st, NULL) != SQLITE_OK)
-		return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
+	int rc = sqlite3_prepare_v2(db, sql, -1, st, NULL);
+
+	if (rc != SQLITE_OK)
+		return refused(db, rc, e);
 	sqlite3_bind_int64(*st, 1, run);
 	return 0;
+}
+
+/* The end of a statement: did the last step fail? */
+static int told(sqlite3 *db, sqlite3_stmt *st, struct err *e)
+{
+	int rc = sqlite3_finalize(st);
+
+	return rc == SQLITE_OK ? 0 : refused(db, rc, e);
 }
 
 static int one_row(sqlite3 *db, const char *sql, int64_t run, uint64_t *a, uint64_t *b, struct err *e)
@@ -46,8 +62,7 @@ static int one_row(sqlite3 *db, const char *sql, int64_t run, uint64_t *a, uint6
 		*a += (uint64_t)sqlite3_column_int64(st, 0);
 		*b += sqlite3_column_count(st) > 1 ? (uint64_t)sqlite3_column_int64(st, 1) : 0;
 	}
-	sqlite3_finalize(st);
-	return 0;
+	return told(db, st, e);
 }
 
 static bool is_summed(sqlite3 *db)
@@ -168,7 +183,9 @@ static int add_losses_and_cost(struct status_facts *f, sqlite3 *db, int64_t run,
 		return rc;
 	while (sqlite3_step(st) == SQLITE_ROW)
 		facts_lose(f, (const char *)sqlite3_column_text(st, 0), (uint64_t)sqlite3_column_int64(st, 1));
-	sqlite3_finalize(st);
+	rc = told(db, st, e);
+	if (rc < 0)
+		return rc;
 	rc = ask(db, summed ? "SELECT sum(cpu_ns), sum(private_bytes), sum(map_bytes) FROM run_cost WHERE run = ?1" :
 			      "SELECT sum(cpu), sum(private), sum(maps) FROM (SELECT sum(cpu_ns) AS cpu, max(private_bytes) AS"
 			      " private, max(map_bytes) AS maps FROM cost_row WHERE run = ?1 GROUP BY program)", run, &st, e);
@@ -179,8 +196,7 @@ static int add_losses_and_cost(struct status_facts *f, sqlite3 *db, int64_t run,
 		f->private_bytes += (uint64_t)sqlite3_column_int64(st, 1);
 		f->map_bytes += (uint64_t)sqlite3_column_int64(st, 2);
 	}
-	sqlite3_finalize(st);
-	return 0;
+	return told(db, st, e);
 }
 
 static int add_run(struct status_facts *f, struct store_segment *s, int64_t run, bool newest, struct err *e)

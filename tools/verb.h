@@ -26,7 +26,8 @@ enum verb_uses {
 	VERB_RANGE_ONLY = 32,/* with VERB_SELECT: no filters, only the range */
 	VERB_OWN_WORD = 64,  /* with VERB_SELECT_WORD: but the first of them is the verb's */
 	VERB_SELECT_LATER = 128,/* with VERB_SELECT: the verb resolves verb_call.select itself, and has all words */
-	VERB_PAGES = 256     /* what it prints may be longer than a screen: through a pager (tools/pager.h) */
+	VERB_PAGES = 256,    /* what it prints may be longer than a screen: through a pager (tools/pager.h) */
+	VERB_READS = 512     /* only reads the store, though it is neither of the two before: it may be run again */
 };
 
 struct verb_call {
@@ -39,6 +40,7 @@ struct verb_call {
 	char **words;                /* the verb's own words */
 	size_t n_words, n_before_dashes;
 	bool dashes;                 /* `--` was given */
+	bool begun;                  /* set by a verb that prints while it reads: part of the answer is out */
 	int status;                  /* exit code when run returns 0; EXIT_OK at first */
 };
 

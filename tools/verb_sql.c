@@ -69,7 +69,7 @@ static int refused(struct session *s, int rc, struct err *e)
 		err_fix(e, "views: echo .views | sonde sql    columns: echo '.schema cpu_samples' | sonde sql");
 		return -EINVAL;
 	}
-	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
+	return err_set(e, (rc & 0xff) == SQLITE_CORRUPT ? -EBADMSG : -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
 }
 
 /* Run each statement of `sql` in turn. */
@@ -253,6 +253,7 @@ static int sql_run(struct verb_call *call, struct err *e)
 	if (call->n_words)
 		pager_start();
 	rc = call->n_words ? run_words(&s, call, e) : run_input(&s, e);
+	call->begun = !call->n_words || (s.n && s.form != SQLPRINT_JSON);
 	if (envelope && rc == 0)
 		rc = json_print(envelope, stdout, 0);
 	else if (envelope)
@@ -288,6 +289,6 @@ const struct verb verb_sql = {
 	.more = "Without a query: statements from standard input, or a prompt. @ lists the queries that ship. Views: SCHEMA.md.",
 	.options = OPTIONS,
 	.args_size = sizeof(struct sql_args),
-	.uses = VERB_STORE | VERB_JSON | VERB_WORDS,
+	.uses = VERB_STORE | VERB_JSON | VERB_WORDS | VERB_READS,
 	.run = sql_run,
 };

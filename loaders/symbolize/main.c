@@ -191,8 +191,14 @@ static int store_fill(struct work *w, const char *dir, struct err *e)
 	size_t n = 0;
 	int rc = store_segments(w->o->store, 0, INT64_MAX, &segments, &n, e);
 
-	for (size_t i = 0; i < n && !rc; i++)
+	for (size_t i = 0; i < n && !rc; i++) {
 		rc = segment_fill(w, dir, segments[i].path, e);
+		if (rc == -EBADMSG && n > 1) { /* a damaged file costs itself only */
+			log_warn("%s is left out: %s", segments[i].path, e->what);
+			*e = (struct err){0};
+			rc = 0;
+		}
+	}
 	free(w->wants.items);
 	return rc;
 }

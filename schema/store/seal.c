@@ -24,6 +24,7 @@
 #include "schema/store/sealday.h"
 #include "schema/store/sealed.h"
 #include "schema/store/segment.h"
+#include "schema/store/sound.h"
 
 #define DAY_S 86400
 #define MAKES 1000
@@ -392,23 +393,6 @@ static int write_day(void *p)
 	return rc;
 }
 
-/* Readable from end to end? */
-static bool is_sound(const char *path)
-{
-	sqlite3_stmt *st = NULL;
-	struct err e = {0};
-	bool sound = false;
-	sqlite3 *db;
-
-	if (reading_open(path, &db, &e))
-		return false;
-	if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
-		sound = !strcmp((const char *)sqlite3_column_text(st, 0) ?: "", "ok");
-	sqlite3_finalize(st);
-	sqlite3_close(db);
-	return sound;
-}
-
 static int make_day(struct making *m)
 {
 	int rc = m->w->o->idle ? quiet_run(write_day, m) : write_day(m);
@@ -430,7 +414,7 @@ static int try_day(struct work *w, int64_t day, const char *latest, char bad[PAT
 	if (!rc && m.n > before)
 		rc = make_day(&m);
 	*bad = '\0';
-	if (rc == -EBADMSG && m.at && (!before || (m.at != sources[0].path && !is_sound(m.at))))
+	if (rc == -EBADMSG && m.at && (!before || (m.at != sources[0].path && !sound_is(m.at))))
 		snprintf(bad, PATH_MAX, "%s", m.at);
 	free(sources);
 	return rc;

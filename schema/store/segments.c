@@ -16,6 +16,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/folder.h"
+#include "schema/store/leftout.h"
 #include "schema/store/reading.h"
 #include "schema/store/sealed.h"
 #include "schema/store/segment.h"
@@ -170,6 +171,8 @@ static void look_at_part(void *ctx)
 
 	for (size_t i = p->first; i < p->n_names; i += 2) {
 		snprintf(path, sizeof(path), "%s/%s", p->l->dir, p->names[i]);
+		if (leftout_has(path))
+			continue;
 		look_at(p->l, path, folder_is_day_name(p->names[i]) ? p->names[i] : NULL, &p->sealed, &p->x[i]);
 	}
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sound: see the header. */
+#include "schema/store/sound.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/store/pack.h"
+#include "schema/store/reading.h"
+
+#define CHUNK 256
+#define TABLES_MAX 64
+#define NAME_MAX_ 64
+
+static bool sqlite_says_so(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	bool ok = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW &&
+		  !strcmp((const char *)sqlite3_column_text(st, 0) ?: "", "ok");
+
+	sqlite3_finalize(st);
+	return ok;
+}
+
+static bool block_is_sound(sqlite3_stmt *st)
+{
+	struct sample_row rows[CHUNK];
+	struct pack_reader r;
+
+	pack_open(&r, sqlite3_column_blob(st, 1), (size_t)sqlite3_column_bytes(st, 1), sqlite3_column_int64(st, 0));
+	while (pack_next(&r, rows, CHUNK))
+		;
+	return !r.bad;
+}
+
+static bool is_there(sqlite3 *db, const char *table)
+{
+	char sql[128];
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'", table);
+	return reading_number(db, sql, 0) > 0;
+}
+
+static bool blocks_are_sound(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	int rc;
+
+	if (!is_there(db, "sample_pack")) /* of an older schema */
+		return true;
+	rc = sqlite3_prepare_v2(db, "SELECT ts, data FROM sample_pack", -1, &st, NULL);
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		rc = block_is_sound(st) ? SQLITE_OK : SQLITE_CORRUPT;
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE;
+}
+
+/* All rows with all columns: each column is decoded once. */
+static bool table_is_sound(sqlite3 *db, const char *table)
+{
+	char *sql = sqlite3_mprintf("SELECT * FROM \"%w\"", table);
+	sqlite3_stmt *st = NULL;
+	int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &st, NULL) : SQLITE_NOMEM;
+
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		rc = SQLITE_OK;
+	sqlite3_finalize(st);
+	sqlite3_free(sql);
+	return rc == SQLITE_DONE;
+}
+
+static bool columns_are_sound(sqlite3 *db)
+{
+	char names[TABLES_MAX][NAME_MAX_];
+	sqlite3_stmt *st = NULL;
+	bool sound = true;
+	int n = 0, rc;
+
+	if (!is_there(db, "packed_table"))
+		return true;
+	rc = sqlite3_prepare_v2(db, "SELECT name FROM packed_table", -1, &st, NULL);
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW && n < TABLES_MAX) {
+		snprintf(names[n++], NAME_MAX_, "%s", (const char *)sqlite3_column_text(st, 0) ?: "");
+		rc = SQLITE_OK;
+	}
+	sqlite3_finalize(st);
+	for (int i = 0; sound && i < n; i++)
+		sound = table_is_sound(db, names[i]);
+	return sound && rc == SQLITE_DONE;
+}
+
+bool sound_is(const char *path)
+{
+	struct err e = {0};
+	sqlite3 *db;
+	bool sound;
+
+	if (reading_open(path, &db, &e))
+		return false;
+	sound = sqlite_says_so(db) && blocks_are_sound(db) && columns_are_sound(db);
+	sqlite3_close(db);
+	return sound;
+}
