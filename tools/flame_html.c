@@ -158,12 +158,12 @@ static void columns_make(const struct fold *f, struct strbuf *s)
 	page_add_column(s, "mod", "module", "Module");
 }
 
-static void rows_make(const struct fold *f, const struct flame_tree *t, struct strbuf *s)
+static void rows_make(const struct fold *f, struct flame_tree *t, struct strbuf *s)
 {
 	uint64_t whole = f->nodes[0].total_ns;
 	struct top top;
 
-	top_init(&top, t);
+	top_init(&top, t, f);
 	for (size_t i = 0; i < top.n_rows && i < PAGE_TABLE_ROWS; i++) {
 		const struct top_row *r = &top.rows[i];
 

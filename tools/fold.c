@@ -17,6 +17,7 @@
 #include "tools/fold_build.h"
 #include "tools/fold_kind.h"
 #include "tools/fold_parts.h"
+#include "tools/fold_rare.h"
 #include "tools/fold_slices.h"
 #include "tools/fold_wall.h"
 #include "tools/reading.h"
@@ -90,7 +91,7 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 	f->first_leaf = f->pub->n_leaves;
 	f->first_cell = f->pub->n_cells;
 	read_meta(f, store_segment_db(f->seg));
-	return 0;
+	return f->opts.rare && f->pub->kind->kind == STORE_KIND_CPU ? fold_rare_begin(f, &f->rares, e) : 0;
 }
 
 void fold_segment_end(struct folding *f)
@@ -98,6 +99,8 @@ void fold_segment_end(struct folding *f)
 	if (f->late && f->seg_series)
 		fold_point_at_nodes(f);
 	sum_series(f);
+	fold_rare_end(f, f->rares);
+	f->rares = NULL;
 	free(f->seg_frame);
 	free(f->seg_image);
 	free(f->seg_process);

@@ -8,6 +8,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/store/reader.h"
 
 #define NO_ROW UINT32_MAX
 
@@ -29,19 +30,15 @@ static uint32_t row_of(struct top *top, struct idmap *known, size_t *cap, const 
 	return (uint32_t)top->n_rows++;
 }
 
-static void rows_make(struct top *top, const struct flame_tree *t)
+static void rows_make(struct top *top, const struct flame_tree *t, struct idmap *known, size_t *cap)
 {
-	struct idmap known = {0};
-	size_t cap = 0;
-
 	for (uint32_t i = 0; i < t->n_frames; i++) {
 		top->row_of[i] = NO_ROW;
 		if (t->frames[i].origin == FOLD_GROUP)
 			continue;
-		top->row_of[i] = row_of(top, &known, &cap, t, i);
+		top->row_of[i] = row_of(top, known, cap, t, i);
 		top->rows[top->row_of[i]].inlined &= t->frames[i].inlined;
 	}
-	idmap_release(&known);
 }
 
 /* In preorder the subtree of i is [i, end[i]). */
@@ -95,16 +92,70 @@ static int hottest_first(const void *a, const void *b, void *ctx)
 	return strcmp(frames[x->frame].name, frames[y->frame].name);
 }
 
-void top_init(struct top *top, const struct flame_tree *t)
-{
-	cleanup_free uint32_t *moved = NULL;
-	cleanup_free uint32_t *old = NULL;
+/* --- rare stacks --- */
 
-	*top = (struct top){.row_of = mem_array(t->n_frames + 1, sizeof(uint32_t))};
-	rows_make(top, t);
-	rows_sum(top, t);
-	old = mem_array(t->n_frames + 1, sizeof(*old)); /* by representative frame: the row before sorting */
-	moved = mem_array(top->n_rows + 1, sizeof(*moved));
+/* A frame for each function of the rare sums that the tree has not. */
+static void add_frames(struct flame_tree *t, const struct fold *f)
+{
+	if (!f->n_rare)
+		return;
+	t->frames = mem_realloc(t->frames, (t->n_frames + f->n_rare) * sizeof(*t->frames));
+	for (size_t i = 0; i < f->n_rare; i++)
+		t->frames[t->n_frames++] = (struct fold_frame){.name = f->rare[i].name, .module = f->rare[i].module, .module_path = "",
+							       .build_id = "", .file = "", .named = true};
+}
+
+static uint64_t less(uint64_t from, uint64_t n)
+{
+	return from > n ? from - n : 0;
+}
+
+/* The frames of the sums are the last ones, in their order. */
+static void add_rare(struct top *top, const struct flame_tree *t, const struct fold *f)
+{
+	size_t first = t->n_frames - f->n_rare;
+	uint64_t ns = 0, samples = 0;
+
+	for (size_t i = 0; i < f->n_rare; i++) {
+		struct top_row *r = &top->rows[top->row_of[first + i]];
+
+		r->self_ns += f->rare[i].self_ns;
+		r->total_ns += f->rare[i].total_ns;
+		r->self_samples += f->rare[i].self_samples;
+		r->total_samples += f->rare[i].total_samples;
+		ns += f->rare[i].self_ns;
+		samples += f->rare[i].self_samples;
+	}
+	for (size_t i = 0; samples && i < top->n_rows; i++) {
+		struct top_row *r = &top->rows[i];
+
+		if (strcmp(t->frames[r->frame].name, STORE_RARE) || *t->frames[r->frame].module)
+			continue;
+		r->self_ns = less(r->self_ns, ns);
+		r->total_ns = less(r->total_ns, ns);
+		r->self_samples = less(r->self_samples, samples);
+		r->total_samples = less(r->total_samples, samples);
+	}
+}
+
+/* What is left of [rare]: often nothing. Rows are in order. */
+static void drop_empty(struct top *top, const struct flame_tree *t)
+{
+	while (top->n_rows && !top->rows[top->n_rows - 1].total_ns && !top->rows[top->n_rows - 1].total_samples)
+		top->n_rows--;
+	for (size_t i = 0; i < t->n_frames; i++)
+		if (top->row_of[i] != NO_ROW && top->row_of[i] >= top->n_rows)
+			top->row_of[i] = NO_ROW;
+}
+
+/* --- all --- */
+
+/* Rows by their numbers; row_of follows them. */
+static void rows_sort(struct top *top, const struct flame_tree *t)
+{
+	cleanup_free uint32_t *old = mem_array(t->n_frames + 1, sizeof(*old)); /* by representative frame: the row before sorting */
+	cleanup_free uint32_t *moved = mem_array(top->n_rows + 1, sizeof(*moved));
+
 	for (size_t i = 0; i < top->n_rows; i++)
 		old[top->rows[i].frame] = (uint32_t)i;
 	if (top->n_rows)
@@ -114,6 +165,23 @@ void top_init(struct top *top, const struct flame_tree *t)
 	for (size_t i = 0; i < t->n_frames; i++)
 		if (top->row_of[i] != NO_ROW)
 			top->row_of[i] = moved[top->row_of[i]];
+}
+
+void top_init(struct top *top, struct flame_tree *t, const struct fold *f)
+{
+	struct idmap known = {0};
+	size_t cap = 0;
+
+	add_frames(t, f);
+	*top = (struct top){.row_of = mem_array(t->n_frames + 1, sizeof(uint32_t))};
+	rows_make(top, t, &known, &cap);
+	idmap_release(&known);
+	rows_sum(top, t);
+	if (f->n_rare)
+		add_rare(top, t, f);
+	rows_sort(top, t);
+	if (f->n_rare)
+		drop_empty(top, t);
 }
 
 void top_release(struct top *top)

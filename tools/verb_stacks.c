@@ -169,7 +169,7 @@ static void say_lines(const struct view *v, const struct top *top)
 	fprintf(stderr, "next:  %s\n", strbuf_str(&command));
 }
 
-static int top_print(const struct view *v)
+static int top_print(struct view *v)
 {
 	const char *amounts = fold_amount_title(v->f);
 	const struct table_column columns[] = {
@@ -182,7 +182,7 @@ static int top_print(const struct view *v)
 	struct top top;
 	int ret = 0;
 
-	top_init(&top, &v->tree);
+	top_init(&top, &v->tree, v->f);
 	if (v->call->json) {
 		ret = top_json(v, &top);
 		top_release(&top);
@@ -310,6 +310,7 @@ static int stacks_run(struct verb_call *call, struct err *e)
 
 	if (a->callers && a->callees)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--callers and --callees do not go together");
+	opts.rare = !a->lines && !a->no_inline && !a->callers && !a->callees;
 	ret = fold_kind_of(a->type, call->sel, &opts, e);
 	if (!ret)
 		ret = fold_make(call->sel, &opts, &f, e);

@@ -11,6 +11,7 @@
 #include "schema/base/mem.h"
 #include "schema/store/kinds.h"
 #include "schema/store/rareparts.h"
+#include "schema/store/reader.h"
 #include "schema/store/sealparts.h"
 
 #define HOUR_S 3600
@@ -127,14 +128,14 @@ static int number_of(sqlite3 *day, const char *sql, int64_t *out)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-#define MARK_FIND "SELECT r.id FROM frame r JOIN function f ON f.id = r.function WHERE f.name = '" RARE_NAME "' AND f.image = 0" \
+#define MARK_FIND "SELECT r.id FROM frame r JOIN function f ON f.id = r.function WHERE f.name = '" STORE_RARE "' AND f.image = 0" \
 		  " AND r.image = 0"
-#define MARK_MAKE "INSERT INTO function(hash, image, line, name, file, source) SELECT %lld, 0, 0, '" RARE_NAME "', '', 0;" \
+#define MARK_MAKE "INSERT INTO function(hash, image, line, name, file, source) SELECT %lld, 0, 0, '" STORE_RARE "', '', 0;" \
 		  "INSERT INTO frame(image, offset, function, line, flags, outer) SELECT 0, 0, last_insert_rowid(), 0, 0, 0"
 
 static int make_mark(sqlite3 *day)
 {
-	char *sql = sqlite3_mprintf(MARK_MAKE, (long long)(hash_str(HASH_SEED, RARE_NAME) & 0x7fffffff));
+	char *sql = sqlite3_mprintf(MARK_MAKE, (long long)(hash_str(HASH_SEED, STORE_RARE) & 0x7fffffff));
 	int rc = sql ? sqlite3_exec(day, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 
 	sqlite3_free(sql);

@@ -20,7 +20,6 @@
 #include "schema/store/sealdict.h"
 
 #define RARE_SHARE 5000
-#define RARE_NAME "[rare]"
 
 /* After all segments were taken in. `t0`: the day's; `now_ns`: UTC. *samples: how many stand as rare now that did not. A SQLite code. */
 int sealrare_fold(struct sealdict *d, int64_t t0, int64_t now_ns, uint64_t *samples);

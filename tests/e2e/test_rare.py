@@ -7,6 +7,7 @@ import collections
 import json
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import time
@@ -142,6 +143,38 @@ def test_rare_stacks_are_cut_and_no_number_of_a_process_or_function_changes(tmp_
         assert stacks[key] == (n if kept == places(key[2]) else 0), key
         assert kept == places(key[2]) or (*key[:2], kept + ("[rare]",)) in ends, key
     assert len(stacks) < len(expected) / 2
+
+
+def asked(folder, *words):
+    done = subprocess.run([os.path.join(BUILD, "bin", "sonde"), "stacks", "--json", "-n", "100000", "--store", folder, *words], check=True,
+                          timeout=60, capture_output=True, text=True)
+    return {(r["function"], r["module"]): (r["self_samples"], r["total_samples"], r["self_ns"], r["total_ns"]) for r in json.loads(done.stdout)["rows"]}
+
+
+def test_functions_of_whole_hours_are_told_as_before_and_of_a_part_by_their_share(tmp_path):
+    need("build/tests/putstore", os.path.join(BUILD, "tests", "putstore"))
+    hour, rows = made()
+    folder, plain = str(tmp_path / "store"), str(tmp_path / "plain")
+    put(folder, rows)
+    end_segment(folder)
+    put(folder, [(hour, 300, "other", ["main"], 1)])
+    shutil.copytree(folder, plain)
+    assert seal(folder)["rare"] > 1000
+    whole = ["--from", str(hour), "--to", str(hour + 3600)]
+    for words in (whole, [*whole, "--comm", "cc1"], [*whole, "--comm", "few"], ["--from", str(hour), "--to", str(hour + 9000)]):
+        assert asked(folder, *words) == asked(plain, *words), words
+    for words in (["--from", str(hour), "--to", str(hour + 1800)], [*whole, "--pid", "101"]):
+        before, after = asked(plain, *words), asked(folder, *words)
+        samples = sum(v[0] for v in before.values())
+        assert sum(v[0] for v in after.values()) == samples
+        assert after.get(("[rare]", None), (0,))[0] < samples / 20
+        for name, (own, total, *_) in before.items():
+            if own > samples / 50:
+                assert abs(after[name][0] - own) <= own / 4, (name, before[name], after[name])
+    # who calls whom is not on record: there they stay [rare]
+    done = subprocess.run([os.path.join(BUILD, "bin", "sonde"), "export", "folded", "--store", folder, *whole], check=True,
+                          timeout=60, capture_output=True, text=True)
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines() if ";[rare] " in line) > 1000
 
 
 def test_more_of_an_hour_that_comes_later_is_counted_once(tmp_path):

@@ -89,7 +89,7 @@ QUESTIONS = [
     ["stacks"], ["stacks", "--json"], ["stacks", "--container", "db"], ["ps"], ["ps", "--json"], ["timeline"], ["timeline", "--json"],
     ["containers", "--json"], ["lines", "work1"], ["waits"], ["waits", "--json"], ["neighbours"], ["wakers"], ["heap"],
     ["heap", "--json"], ["stacks", "--type", "offcpu"], ["explain"], ["explain", "--json"], ["diff"], ["diff", "--json"],
-    ["export", "folded"], ["export", "json"], ["export", "pprof", "-o", "-"], ["flame", "--format", "json", "-o", "-"], ["flame", "--format", "folded", "-o", "-"],
+    ["export", "folded"], ["export", "json"], ["export", "pprof", "-o", "-"], ["flame", "--json"], ["flame", "--text"], ["export", "speedscope"], ["top", "--json"],
 ]
 
 
@@ -99,7 +99,7 @@ def test_every_verb_says_the_same_before_and_after(two, question, window):
     plain, sealed = two
     before = say(plain, *question, *window)
     assert say(sealed, *question, *window) == before
-    assert before[1] or before[0], (question, before)
+    assert before[0] in (0, 4) and (before[1] or before[0]), (question, before)
 
 
 def test_status_says_the_same_of_every_recording(two):
