@@ -4,7 +4,8 @@
  * asked), buckets of 10 s, 50 processes in 18 containers, 20 000 stacks of 30 frames over 13 400 functions, popularity by
  * Zipf's law (s = 1). A process has four hundred of the stacks.
  *
- *   makeday DIR [--hours N]      ends at 2026-11-20T03:10:00Z
+ *   makeday DIR [--hours N] [--raw N] [--hz N]      ends at 2026-11-20T03:10:00Z; N samples a bucket (5790, a mix of hosts; 3040 are of 16
+ *                                                   busy CPUs at 19 Hz)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #define AT_S      1795144200
 #define BUCKET_S  10
 #define RAW       5790     /* samples a bucket */
+#define HZ        99
 #define PROCESSES 50
 #define STACKS    20000
 #define FUNCTIONS 13400
@@ -127,12 +129,12 @@ static int add(struct store_writer *w, struct ids *ids, int64_t ts)
 	return rc;
 }
 
-static int fill(struct store_writer *w, struct ids *ids, int64_t from_s, struct err *e)
+static int fill(struct store_writer *w, struct ids *ids, int64_t from_s, uint32_t raw, struct err *e)
 {
 	struct store_writer_stat st;
 
 	for (int64_t ts = from_s; ts < AT_S; ts += BUCKET_S) {
-		for (uint32_t i = 0; i < RAW; i++)
+		for (uint32_t i = 0; i < raw; i++)
 			if (add(w, ids, ts))
 				return err_set(e, -EIO, EXIT_STORE, "the store refuses samples");
 		store_run_until(w, ids->run, (ts + BUCKET_S) * NSEC_PER_SEC);
@@ -143,31 +145,51 @@ static int fill(struct store_writer *w, struct ids *ids, int64_t from_s, struct 
 	return 0;
 }
 
+struct sizes {
+	long hours, raw, hz;
+};
+
+static int sizes_read(struct sizes *s, int argc, char **argv)
+{
+	for (int i = 2; i + 1 < argc; i += 2) {
+		long *to = !strcmp(argv[i], "--hours") ? &s->hours : !strcmp(argv[i], "--raw") ? &s->raw :
+			   !strcmp(argv[i], "--hz") ? &s->hz : NULL;
+
+		if (!to)
+			return -EINVAL;
+		*to = atol(argv[i + 1]);
+	}
+	return argc < 2 || argc % 2 || s->hours < 1 || s->hours > 24 || s->raw < 1 || s->raw > 100000 || s->hz < 1 ? -EINVAL : 0;
+}
+
 int main(int argc, char **argv)
 {
-	long hours = argc == 4 && !strcmp(argv[2], "--hours") ? atol(argv[3]) : 24;
+	struct sizes size = {24, RAW, HZ};
 	struct store_writer_opts o = {.dir = argc > 1 ? argv[1] : "", .max_bytes = 256u << 20};
-	int64_t from_s = AT_S - hours * 3600;
-	struct store_run r = {.family = "cpu", .options = "sonde-cpu", .scope = STORE_SCOPE_HOST, .bucket_s = BUCKET_S,
-			      .period_ns = NSEC_PER_SEC / 99, .cpus = 16, .from_ns = from_s * NSEC_PER_SEC,
+	struct store_run r = {.family = "cpu", .options = "sonde-cpu", .scope = STORE_SCOPE_HOST, .bucket_s = BUCKET_S, .cpus = 16,
 			      .boot_offset_ns = clock_boot_offset_ns()};
-	struct ids *ids = mem_alloc(sizeof(*ids));
+	struct ids *ids;
 	struct store_writer *w;
 	struct err e = {0};
+	int64_t from_s;
 	int rc;
 
-	if ((argc != 2 && argc != 4) || hours < 1 || hours > 24) {
-		fprintf(stderr, "makeday DIR [--hours N]\n");
+	if (sizes_read(&size, argc, argv)) {
+		fprintf(stderr, "makeday DIR [--hours N] [--raw N] [--hz N]\n");
 		return EXIT_USAGE;
 	}
+	from_s = AT_S - size.hours * 3600;
+	r.from_ns = from_s * NSEC_PER_SEC;
+	r.period_ns = (uint64_t)(NSEC_PER_SEC / size.hz);
 	for (uint32_t i = 0; i < STACKS; i++)
 		sums[i] = (i ? sums[i - 1] : 0) + 1.0 / (i + 1);
 	rc = store_writer_open(&o, &w, &e);
 	if (rc)
 		return err_report(&e, "makeday");
+	ids = mem_alloc(sizeof(*ids));
 	ids->run = store_run_begin(w, &r);
 	make_dictionary(w, ids);
-	rc = fill(w, ids, from_s, &e);
+	rc = fill(w, ids, from_s, (uint32_t)size.raw, &e);
 	if (!rc)
 		rc = store_writer_close(w, 120000, &e);
 	free(ids);
