@@ -171,6 +171,12 @@ def test_functions_of_whole_hours_are_told_as_before_and_of_a_part_by_their_shar
         for name, (own, total, *_) in before.items():
             if own > samples / 50:
                 assert abs(after[name][0] - own) <= own / 4, (name, before[name], after[name])
+    # of two hours of which one is cut off, a difference says that
+    now = max(r[0] for r in rows)
+    for path, cut in ((plain, False), (folder, True)):
+        done = subprocess.run([os.path.join(BUILD, "bin", "sonde"), "diff", "--json", "--store", path, "--baseline", f"{now - hour}s", "--from",
+                               str(now), "--to", str(now + 1800)], check=True, timeout=60, capture_output=True, text=True)
+        assert any("cut off as rare" in w for w in json.loads(done.stdout)["warnings"]) == cut, done.stdout[:2000]
     # who calls whom is not on record: there they stay [rare]
     done = subprocess.run([os.path.join(BUILD, "bin", "sonde"), "export", "folded", "--store", folder, *whole], check=True,
                           timeout=60, capture_output=True, text=True)
