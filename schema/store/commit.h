@@ -45,6 +45,10 @@ struct commit_run {
 	int state;              /* 0 going on, 1 ended, 3 goes on in the next segment */
 };
 
+struct commit_clock {
+	int64_t utc_ns, boot_offset_ns;
+};
+
 struct commit {
 	struct segment *seg;
 	struct dict *dict;      /* of the batch being written */
@@ -64,6 +68,8 @@ struct commit {
 	uint32_t next_args;
 	struct strbuf form, own; /* scratch: a command line without its stem, and what it does not share */
 	uint64_t args_segment;
+	const struct commit_clock *clock; /* changes since the last batch, borrowed */
+	uint32_t n_clock;
 	int64_t boot_offset_ns; /* last on record in this segment, 0: none */
 	uint64_t boot_offset_segment;
 };

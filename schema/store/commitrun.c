@@ -78,20 +78,31 @@ void commit_run_one(struct commit *c, struct commit_run *r)
 		commit_loss(c, r->dropped_ts, r->row, "store", r->dropped);
 }
 
-/* Kernel stamps became UTC with this offset: on record at the start of a segment and whenever the clock was set. */
-int64_t commit_clock(struct commit *c)
+/* Where it differs from *last, or there is none yet. */
+static void clock_put(struct commit *c, int64_t utc_ns, int64_t offset, bool *any, int64_t *last)
 {
-	int64_t offset = clock_boot_offset_ns();
-	int64_t moved = offset - c->boot_offset_ns;
 	sqlite3_stmt *st;
 
-	if (c->boot_offset_segment == c->seg->serial && moved < CLOCK_STEP_NS && moved > -CLOCK_STEP_NS)
-		return c->boot_offset_ns;
+	if (*any && offset - *last < CLOCK_STEP_NS && *last - offset < CLOCK_STEP_NS)
+		return;
+	*any = true;
+	*last = offset;
 	st = commit_stmt(c, ST_CLOCK);
 	if (!st)
-		return 0;
-	sqlite3_bind_int64(st, 1, clock_utc_ns());
+		return;
+	sqlite3_bind_int64(st, 1, utc_ns);
 	sqlite3_bind_int64(st, 2, offset);
 	commit_step(c, st, NULL);
-	return offset;
+}
+
+/* Kernel stamps became UTC with these offsets: on record at the start of a segment and whenever the clock was set. */
+int64_t commit_clock(struct commit *c)
+{
+	bool any = c->boot_offset_segment == c->seg->serial;
+	int64_t last = c->boot_offset_ns;
+
+	for (uint32_t i = 0; i < c->n_clock; i++)
+		clock_put(c, c->clock[i].utc_ns, c->clock[i].boot_offset_ns, &any, &last);
+	clock_put(c, clock_utc_ns(), clock_boot_offset_ns(), &any, &last);
+	return last;
 }

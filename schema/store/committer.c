@@ -59,18 +59,31 @@ static void committer_count(struct store_writer *w, const struct batch *b)
 	w->stat.stored += batch_samples(b, 0);
 }
 
+/* Lock held. Those that came meanwhile stay; of very many the oldest may have gone by then. */
+static void clock_written(struct store_writer *w)
+{
+	uint32_t n = w->commit.n_clock < w->n_clock ? w->commit.n_clock : w->n_clock;
+
+	w->n_clock -= n;
+	memmove(w->clock, w->clock + n, w->n_clock * sizeof(*w->clock));
+}
+
 static int committer_commit_in(struct store_writer *w, const struct batch *b, int state)
 {
 	struct commit_run runs[TALLY_RUNS];
+	struct commit_clock clock[WRITER_CLOCKS];
 	uint32_t n;
 	int rc;
 
 	pthread_mutex_lock(&w->lock);
 	n = w->n_runs;
+	w->commit.n_clock = w->n_clock;
+	memcpy(clock, w->clock, sizeof(clock));
 	for (uint32_t i = 0; i < n; i++)
 		runs[i] = run_now(w, i, b, state);
 	pthread_mutex_unlock(&w->lock);
 	tally_segment(&w->tally, w->seg->path);
+	w->commit.clock = clock;
 	rc = commit_batch(&w->commit, w->seg, b, runs, n);
 	if (!rc)
 		tally_settled(&w->tally);
@@ -80,6 +93,10 @@ static int committer_commit_in(struct store_writer *w, const struct batch *b, in
 			run_written(w, i, &runs[i]);
 		free((void *)runs[i].periods);
 	}
+	if (!rc)
+		clock_written(w);
+	w->commit.clock = NULL;
+	w->commit.n_clock = 0;
 	if (!rc && b)
 		committer_count(w, b);
 	w->stat.segment_bytes = segment_bytes(w->seg->path);

@@ -208,7 +208,18 @@ uint32_t store_run_begin(struct store_writer *w, const struct store_run *o)
 	id = ++w->n_runs;
 	pthread_mutex_unlock(&w->lock);
 	w->until_moved = true;
+	if (o->boot_offset_ns)
+		store_clock_changed(w, clock_utc_ns(), o->boot_offset_ns);
 	return id;
+}
+
+void store_clock_changed(struct store_writer *w, int64_t utc_ns, int64_t boot_offset_ns)
+{
+	pthread_mutex_lock(&w->lock);
+	if (w->n_clock == WRITER_CLOCKS) /* the latest is what counts from here on */
+		memmove(w->clock, w->clock + 1, --w->n_clock * sizeof(*w->clock));
+	w->clock[w->n_clock++] = (struct commit_clock){utc_ns, boot_offset_ns};
+	pthread_mutex_unlock(&w->lock);
 }
 
 struct writer_run *writer_run(struct store_writer *w, uint32_t run)

@@ -62,11 +62,14 @@ struct store_run {
 	uint64_t period_ns;    /* what one sample stands for; 0: the value is itself */
 	uint32_t cpus;
 	int64_t from_ns;       /* UTC; data holds from here */
-	int64_t boot_offset_ns;
+	int64_t boot_offset_ns; /* by which kernel stamps are UTC when it begins; as store_clock_changed */
 	uint64_t recording;    /* the same for runs that were begun together, 0: alone; 63 bits of it are stored */
 };
 uint32_t store_run_begin(struct store_writer *w, const struct store_run *r);
 void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uint64_t period_ns);
+/* From `utc_ns` on kernel stamps become UTC by another offset: the wall clock was set. On record with the next batch, each change of the
+ * many that there may be until then. */
+void store_clock_changed(struct store_writer *w, int64_t utc_ns, int64_t boot_offset_ns);
 /* UTC; data holds up to here. Written with every batch too, so that a killed run ends where its data ended. */
 void store_run_until(struct store_writer *w, uint32_t run, int64_t to_ns);
 /* The run's id in the current segment, for people (`rec 17`); 0 before the first commit. */

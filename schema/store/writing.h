@@ -51,6 +51,8 @@ struct writer_run {
 	uint64_t accounted;
 };
 
+#define WRITER_CLOCKS 32
+
 struct store_writer {
 	char *dir;
 	size_t max_bytes;
@@ -67,6 +69,8 @@ struct store_writer {
 	pthread_cond_t wake, done;
 	struct writer_run run[TALLY_RUNS]; /* id - 1 */
 	uint32_t n_runs;
+	struct commit_clock clock[WRITER_CLOCKS]; /* that no batch has written yet */
+	uint32_t n_clock;
 	struct batch *head, **tail;
 	size_t inflight_bytes;
 	bool closing, finished, abandoned; /* abandoned: nobody waits any more, the thread frees it all */

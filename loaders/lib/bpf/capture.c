@@ -56,6 +56,7 @@ static void clock_watch(struct capture *c)
 	if (llabs(offset - c->offset_ns) > CLOCK_STEP_NS) {
 		log_info("the wall clock was set by %.3f s", (double)(offset - c->offset_ns) / 1e9);
 		c->offset_ns = offset;
+		store_clock_changed(c->store, clock_utc_ns(), offset);
 		c->flushed_bucket = 0; /* buckets are counted anew, forwards or backwards */
 	}
 }

@@ -19,6 +19,7 @@
 
 #include <sqlite3.h>
 
+#include "schema/base/clock.h"
 #include "schema/store/folder.h"
 #include "schema/store/migrate.h"
 #include "tests/unit/schema/store/fixture.h"
@@ -272,6 +273,29 @@ static void one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole(
 	assert_int_equal(folder_turn(f->dir, name, NULL), 0);
 	fixture_close(fixture_writer(f, 0));
 	assert_int_equal(fixture_files(f->dir, ".db"), 3);
+}
+
+static void each_change_of_the_clock_is_on_record_though_several_come_before_a_batch(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	int64_t now = clock_utc_ns(), offset = clock_boot_offset_ns();
+
+	store_clock_changed(w, now + NS, offset + 3600 * NS);
+	store_clock_changed(w, now + 2 * NS, offset - 7200 * NS);
+	store_clock_changed(w, now + 3 * NS, offset);
+	fixture_add(w, run, 100, 1, T0_S * NS, 5);
+	store_flush(w);
+	assert_true(fixture_wait_stored(w, 5));
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM clock"), 4);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT (max(boot_offset_ns) - min(boot_offset_ns)) / 1000000000 FROM clock"), 10800);
+	store_clock_changed(w, now + 4 * NS, offset); /* it is that already */
+	fixture_add(w, run, 100, 1, (T0_S + 1) * NS, 5);
+	store_flush(w);
+	assert_true(fixture_wait_stored(w, 10));
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM clock"), 4);
+	fixture_close(w);
 }
 
 static void a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not(void **state)
@@ -687,6 +711,7 @@ int main(void)
 		T(command_lines_come_back_as_they_were),
 		T(a_segment_that_is_old_or_large_is_followed_by_another),
 		T(one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole),
+		T(each_change_of_the_clock_is_on_record_though_several_come_before_a_batch),
 		T(a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not),
 		T(a_newer_schema_is_refused_and_left_alone),
 		T(a_segment_of_an_older_schema_is_migrated_and_joined),
