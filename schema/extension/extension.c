@@ -58,9 +58,11 @@ int extension_tables(sqlite3 *db)
 static int exact_view(sqlite3 *db, const char *name, const char *sql)
 {
 	const char *body = strstr(sql, " AS");
-	char *text = body ? sqlite3_mprintf("CREATE TEMP VIEW IF NOT EXISTS \"%w\"%s", name, body) : NULL;
-	int rc = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+	int rc = strcmp(name, "functions_top") ? SQLITE_OK : extension_rare(db, sql);
+	char *text = rc == SQLITE_OK && body ? sqlite3_mprintf("CREATE TEMP VIEW IF NOT EXISTS \"%w\"%s", name, body) : NULL;
 
+	if (rc == SQLITE_OK)
+		rc = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
 	sqlite3_free(text);
 	return rc;
 }
@@ -83,7 +85,9 @@ int extension_views(sqlite3 *db)
 {
 	int rc = blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK;
 
-	return rc == SQLITE_OK ? exact_views(db) : rc;
+	if (rc == SQLITE_OK)
+		rc = exact_views(db);
+	return rc == SQLITE_OK && blocks_packed(db) ? extension_rare(db, NULL) : rc; /* a packed one has it by now */
 }
 
 #ifndef SQLITE_CORE

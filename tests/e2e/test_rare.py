@@ -4,6 +4,7 @@
 Runs without root. Samples are put into a store by tests/putstore; what they are is reckoned here, from the same list.
 """
 import collections
+import contextlib
 import json
 import os
 import random
@@ -171,6 +172,16 @@ def test_functions_of_whole_hours_are_told_as_before_and_of_a_part_by_their_shar
         for name, (own, total, *_) in before.items():
             if own > samples / 50:
                 assert abs(after[name][0] - own) <= own / 4, (name, before[name], after[name])
+    # so are those of the view, by the extension in sonde and in SQLite itself
+    query = "SELECT function, module, container, self, total, self_ns, total_ns FROM functions_top ORDER BY 1, 2, 3"
+    said = [subprocess.run([os.path.join(BUILD, "bin", "sonde"), "sql", "--csv", "--store", path, query], check=True, timeout=60, capture_output=True,
+                           text=True).stdout for path in (plain, folder)]
+    assert said[0] == said[1] and said[0].count("\n") > 60
+    with contextlib.closing(day(folder)) as db:
+        db.enable_load_extension(True)
+        db.load_extension(os.path.join(BUILD, "lib", "sonde.so"))
+        assert all(row[0] != "[rare]" for row in db.execute(query))
+        assert sum(row[3] for row in db.execute(query)) == db.execute("SELECT sum(samples) FROM cpu_samples").fetchone()[0]
     # of two hours of which one is cut off, a difference says that
     now = max(r[0] for r in rows)
     for path, cut in ((plain, False), (folder, True)):
