@@ -8,6 +8,7 @@
 
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/store/hourrare.h"
 #include "schema/store/reading.h"
 
 #define OUTER_MAX  64    /* as in view stack_place */
@@ -25,7 +26,7 @@ struct frame {
 };
 struct row {
 	int64_t ts;
-	uint32_t run, who, node;
+	uint32_t run, who, node, owner;
 	uint64_t n;
 };
 struct cell {
@@ -37,13 +38,15 @@ struct sums {
 	struct stacktree tree;
 	struct frame *frames;
 	uint32_t *function, *in_file, *image;   /* by id: the one that stands for it */
-	uint32_t *process_who, *task_run, *task_who, *series_task, *series_node;
+	uint32_t *process_who, *process_owner, *task_run, *task_who, *task_owner, *series_task, *series_node;
 	size_t n_frames, n_functions, n_images, n_processes, n_tasks, n_series;
 	struct row *rows;
 	size_t n_rows, cap_rows;
 	struct idmap cells_by_place, places;   /* places: -> 1 + hour_place.id */
 	struct cell *cells;
 	size_t n_cells, cap_cells;
+	struct hourrare rare;
+	uint64_t *cut;                          /* by owner: samples of the program's hour that stand in rare stacks */
 	sqlite3_stmt *put_row, *put_function, *put_image, *put_word;
 };
 
@@ -90,7 +93,10 @@ static void take_image(struct sums *x, sqlite3_stmt *st)
 
 static void take_process(struct sums *x, sqlite3_stmt *st)
 {
-	x->process_who[id_at(st, 0, x->n_processes)] = id_at(st, 1, x->n_processes);
+	uint32_t id = id_at(st, 0, x->n_processes);
+
+	x->process_who[id] = id_at(st, 1, x->n_processes);
+	x->process_owner[id] = hourrare_owner(&x->rare, id_at(st, 2, ID_MAX), id_at(st, 3, ID_MAX));
 }
 
 static void take_task(struct sums *x, sqlite3_stmt *st)
@@ -99,6 +105,7 @@ static void take_task(struct sums *x, sqlite3_stmt *st)
 
 	x->task_run[id] = id_at(st, 1, ID_MAX);
 	x->task_who[id] = x->process_who[id_at(st, 2, x->n_processes)];
+	x->task_owner[id] = x->process_owner[id_at(st, 2, x->n_processes)];
 }
 
 static void take_series(struct sums *x, sqlite3_stmt *st)
@@ -115,7 +122,7 @@ static void take_row(struct sums *x, sqlite3_stmt *st)
 
 	mem_grow(x->rows, x->n_rows, x->cap_rows);
 	x->rows[x->n_rows++] = (struct row){.ts = sqlite3_column_int64(st, 0), .run = x->task_run[task], .who = x->task_who[task],
-					    .node = x->series_node[series], .n = (uint64_t)sqlite3_column_int64(st, 2)};
+					    .owner = x->task_owner[task], .node = x->series_node[series], .n = (uint64_t)sqlite3_column_int64(st, 2)};
 }
 
 static int for_rows(struct sums *x, const char *sql, void (*take)(struct sums *x, sqlite3_stmt *st))
@@ -147,6 +154,9 @@ static int make_room(struct sums *x)
 	x->in_file = mem_array(x->n_functions, sizeof(*x->in_file));
 	x->image = mem_array(x->n_images, sizeof(*x->image));
 	x->process_who = mem_array(x->n_processes, sizeof(*x->process_who));
+	x->process_owner = mem_array(x->n_processes, sizeof(*x->process_owner));
+	x->task_owner = mem_array(x->n_tasks, sizeof(*x->task_owner));
+	x->cut = mem_array(x->rare.owner_of.n + 1, sizeof(*x->cut));
 	x->task_run = mem_array(x->n_tasks, sizeof(*x->task_run));
 	x->task_who = mem_array(x->n_tasks, sizeof(*x->task_who));
 	x->series_task = mem_array(x->n_series, sizeof(*x->series_task));
@@ -163,14 +173,16 @@ static int read_all(struct sums *x)
 		{"SELECT id, min(id) OVER (PARTITION BY function, module), min(id) OVER (PARTITION BY function, module, file) FROM functions", take_function},
 		{"SELECT id, min(id) OVER (PARTITION BY name) FROM image", take_image},
 		{"SELECT id, image, function, line, outer FROM frame", take_frame},
-		{"SELECT p.id, min(p.id) OVER (PARTITION BY coalesce(c.name, ''), p.comm, p.self) FROM process p"
+		{"SELECT p.id, min(p.id) OVER (PARTITION BY coalesce(c.name, ''), p.comm, p.self), p.exe, p.container FROM process p"
 		 " LEFT JOIN containers c ON c.id = p.container", take_process},
 		{"SELECT id, run, process FROM task", take_task},
 		{"SELECT id, task, stack FROM series", take_series},
 		{"SELECT ts, series, n FROM sample WHERE n > 0", take_row},
 	};
-	int rc = make_room(x);
+	int rc = hourrare_load(&x->rare, x->db);
 
+	if (rc == SQLITE_OK)
+		rc = make_room(x);
 	if (rc == SQLITE_OK)
 		rc = stacktree_load(x->db, &x->tree);
 	for (size_t i = 0; rc == SQLITE_OK && i < x->tree.n; i++)
@@ -212,17 +224,55 @@ static void add_frame(struct sums *x, const struct frame *f, uint64_t n, size_t 
 		add(x, PLACE(LINE, x->in_file[f->function], f->line), n, stamp, self);
 }
 
-/* The innermost frame of the leaf has the samples itself. */
+/* The innermost frame of the leaf has the samples itself; those of a rare stack are its functions'. */
 static void add_row(struct sums *x, const struct row *r, size_t stamp)
 {
+	bool cut = r->owner && x->rare.mark && x->tree.frame[r->node] == x->rare.mark;
+
 	if (!r->node)
 		add(x, PLACE(NO_STACK, 0, 0), r->n, stamp, true);
-	for (uint32_t node = r->node; node; node = x->tree.parent[node]) {
+	if (cut)
+		x->cut[r->owner] += r->n;
+	for (uint32_t node = cut ? x->tree.parent[r->node] : r->node; node; node = x->tree.parent[node]) {
 		uint32_t frame = x->tree.frame[node];
 
 		for (int i = 0; (frame || !i) && i < OUTER_MAX; i++, frame = x->frames[frame].outer)
 			add_frame(x, &x->frames[frame], r->n, stamp, node == r->node && !i);
 	}
+}
+
+/* What the functions had in the rare stacks of one owner, as far as these are of this program and count; what is left stays [rare]. */
+static void add_cut(struct sums *x, const struct row *whose, uint32_t owner)
+{
+	size_t n;
+	const struct hourrare_row *r = hourrare_find(&x->rare, whose->ts, whose->run, owner, &n);
+	uint64_t all = 0, left = x->cut[owner], mine;
+	struct cell *c;
+
+	for (size_t i = 0; i < n; i++)
+		all += r[i].self;
+	mine = left < all ? left : all;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t frame = r[i].frame < x->n_frames ? r[i].frame : 0, function = r[i].function < x->n_functions ? r[i].function : 0;
+
+		c = cell_of(x, function ? PLACE(FUNCTION, x->function[function], 0) : PLACE(UNNAMED, x->image[x->frames[frame].image], 0));
+		c->self += all ? r[i].self * mine / all : 0;
+		c->total += all ? r[i].total * mine / all : 0;
+		left -= all ? r[i].self * mine / all : 0;
+	}
+	if (left) {
+		c = cell_of(x, PLACE(FUNCTION, x->function[x->frames[x->rare.mark].function], 0));
+		c->self += left;
+		c->total += left;
+	}
+	x->cut[owner] = 0;
+}
+
+static void add_all_cut(struct sums *x, const struct row *whose)
+{
+	for (uint32_t owner = 1; owner <= x->rare.owner_of.n; owner++)
+		if (x->cut[owner])
+			add_cut(x, whose, owner);
 }
 
 /* --- writing --- */
@@ -274,8 +324,10 @@ static int put_group(struct sums *x, const struct row *whose, uint64_t samples, 
 	int rc = SQLITE_OK;
 
 	for (size_t i = 0; rc == SQLITE_OK && i < x->n_cells; i++) {
-		const struct cell *c = &x->cells[i];
+		struct cell *c = &x->cells[i];
 
+		if (c->total > samples) /* of what has no name, places are summed that called each other */
+			c->total = samples;
 		if (c->total >= samples / OF_PROGRAM && c->total >= of_hour / OF_HOUR)
 			rc = put_cell(x, whose, c);
 		else if (c->place >> 60 != LINE)
@@ -325,6 +377,7 @@ static int put_all(struct sums *x)
 		samples += x->rows[i].n;
 		if (i + 1 < x->n_rows && !by_group(&x->rows[i], &x->rows[i + 1]))
 			continue;
+		add_all_cut(x, &x->rows[i]);
 		rc = put_group(x, &x->rows[i], samples, of_hour);
 		samples = 0;
 	}
@@ -357,7 +410,8 @@ static void release(struct sums *x)
 	stacktree_free(&x->tree);
 	idmap_release(&x->cells_by_place);
 	idmap_release(&x->places);
-	void *const arrays[] = {x->frames, x->function, x->in_file, x->image, x->process_who, x->task_run, x->task_who, x->series_task,
+	hourrare_release(&x->rare);
+	void *const arrays[] = {x->process_owner, x->task_owner, x->cut, x->frames, x->function, x->in_file, x->image, x->process_who, x->task_run, x->task_who, x->series_task,
 				x->series_node, x->rows, x->cells};
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
 		free(arrays[i]);

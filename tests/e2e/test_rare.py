@@ -21,17 +21,17 @@ PERIOD = 10101010
 SHARE = 5000
 
 
-def made():
+def made(rare=1500, processes=3):
     """[(ts, pid, comm, stack, n)]: an hour that is over since an hour and more, and the last ten minutes."""
     rnd = random.Random(7)
     hour = int(time.time()) // 3600 * 3600 - 7200
     now = int(time.time()) // 10 * 10 - 600
     heavy = [["main"] + [f"f{rnd.randrange(40)}" for _ in range(8)] for _ in range(10)]
     rows = [(hour + 20 * i, 100 + i % 3, "cc1", heavy[i % 10], 100) for i in range(150)]
-    for i in range(1500):  # each seen once or twice, some call again what called them
+    for i in range(rare):  # each seen once or twice, some call again what called them
         trunk = heavy[rnd.randrange(10)]
         stack = trunk[:rnd.randrange(1, len(trunk) + 1)] + [f"f{rnd.randrange(60)}" for _ in range(rnd.randrange(1, 9))]
-        rows.append((hour + 10 * rnd.randrange(300), 100 + i % 3, "cc1", stack, rnd.choice((1, 1, 2))))
+        rows.append((hour + 10 * rnd.randrange(300), (100 if processes == 3 else 1000) + i % processes, "cc1", stack, rnd.choice((1, 1, 2))))
         if i < 200:
             rows.append((now, 100, "cc1", stack + ["late"], 1))
     rows += [(hour, 200, "few", ["main", f"f{i}"], 1) for i in range(50)]
@@ -192,6 +192,30 @@ def test_functions_of_whole_hours_are_told_as_before_and_of_a_part_by_their_shar
     done = subprocess.run([os.path.join(BUILD, "bin", "sonde"), "export", "folded", "--store", folder, *whole], check=True,
                           timeout=60, capture_output=True, text=True)
     assert sum(int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines() if ";[rare] " in line) > 1000
+
+
+def test_in_plain_sqlite3_a_packed_day_has_the_functions_sums_of_before(tmp_path):
+    need("build/tests/putstore", os.path.join(BUILD, "tests", "putstore"))
+    hour, rows = made(30000, 7000)
+    rows = [r for r in rows if r[0] < hour + 3600]
+    folder = str(tmp_path / "store")
+    put(folder, rows)
+    end_segment(folder)
+    put(folder, [(hour, 300, "other", ["main"], 1)])
+    assert seal(folder)["rare"] > 30000
+    with contextlib.closing(day(folder)) as db:
+        assert db.execute("SELECT count(*) FROM packed_table").fetchone()[0] > 5
+        found = {name: (own, total) for name, own, total in db.execute("SELECT function, self, total FROM functions_top WHERE module = 'cc1'")}
+        assert db.execute("SELECT count(*) FROM functions_top WHERE function = '[rare]'").fetchone() == (0,)
+        assert db.execute("SELECT sum(self) FROM functions_top").fetchone()[0] == sum(r[4] for r in rows)
+    own, total = collections.Counter(), collections.Counter()
+    for _, _, comm, stack, n in rows:
+        if comm == "cc1":
+            own[stack[-1]] += n
+            for name in set(stack):
+                total[name] += n
+    large = [name for name in own if own[name] > sum(own.values()) / 100]
+    assert len(large) > 20 and {name: found[name] for name in large} == {name: (own[name], total[name]) for name in large}
 
 
 def test_more_of_an_hour_that_comes_later_is_counted_once(tmp_path):
