@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -152,31 +153,39 @@ int sup_reload(struct sup *s, struct err *e)
 	return 0;
 }
 
-static void ended(struct sup *s, pid_t pid, int status)
+static void ended(struct sup *s, pid_t pid, int status, uint64_t used_ns)
 {
 	s->children_changed = true;
 	if (pid == s->retain.prune.pid) {
+		s->retain.prune.ended_ns += used_ns;
 		retain_ended(&s->retain, status);
 	} else if (pid == s->sealer.pass.pid) {
+		s->sealer.pass.ended_ns += used_ns;
 		sealer_ended(&s->sealer, status);
 	} else if (pid == s->maps.service.pid) {
 		mapsowner_read(&s->maps);
 		mapsowner_hang_up(&s->maps);
-		service_ended(&s->maps.service, status);
+		service_ended(&s->maps.service, status, used_ns);
 	} else {
 		for (unsigned int i = 0; i < s->n_loaders; i++)
 			if (pid == s->loader[i].pid)
-				service_ended(&s->loader[i], status);
+				service_ended(&s->loader[i], status, used_ns);
 	}
+}
+
+static int64_t timeval_ns(struct timeval t)
+{
+	return t.tv_sec * NSEC_PER_SEC + t.tv_usec * 1000;
 }
 
 static void reap(struct sup *s)
 {
+	struct rusage u;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		ended(s, pid, status);
+	while ((pid = wait4(-1, &status, WNOHANG, &u)) > 0)
+		ended(s, pid, status, (uint64_t)(timeval_ns(u.ru_utime) + timeval_ns(u.ru_stime)));
 }
 
 /* --- what is due --- */
@@ -429,7 +438,7 @@ int loop_run(const struct loop_opts *o, struct err *e)
 		retain_init(&s.retain, s.store, &s.conf);
 		sealer_init(&s.sealer, s.store);
 		sup_follow(&s, &s.conf);
-		s.cost_ns = clock_mono_ns();
+		s.cost.looked_ns = clock_mono_ns();
 		while (!s.stopping || going_down(&s)) {
 			turn(&s);
 			wait_and_take(&s);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "schema/base/sibling.h"
+#include "supervisor/governor.h"
 
 #define OUTPUT_MAX (4u << 20)
 
@@ -59,6 +60,11 @@ void pass_read(struct pass *p)
 	if (p->fd >= 0)
 		close(p->fd);
 	p->fd = -1;
+}
+
+uint64_t pass_cpu_ns(const struct pass *p)
+{
+	return p->ended_ns + (p->pid ? (uint64_t)process_cpu_ns(p->pid) : 0);
 }
 
 json_t *pass_ended(struct pass *p, int status, int *code)

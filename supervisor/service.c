@@ -13,6 +13,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/sibling.h"
+#include "supervisor/governor.h"
 #include "supervisor/policy.h"
 #include "supervisor/talk.h"
 
@@ -107,7 +108,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	s->starts++;
 	s->samples_before += s->samples;
 	s->lost_before += s->lost;
-	s->samples = s->lost = s->cores = 0;
+	s->samples = s->lost = 0;
 	s->wants[0] = '\0';
 	s->store_error[0] = s->said[0] = s->said_fix[0] = '\0';
 	strbuf_reset(&s->line);
@@ -167,6 +168,17 @@ static void take_store_error(struct service *s, const char *text)
 	snprintf(s->store_error, sizeof(s->store_error), "%.63s", text);
 }
 
+/* The last line of one that ends says nothing of that. */
+static void take_cost(struct service *s, const json_t *ev)
+{
+	json_int_t ns = json_integer_value(json_object_get(ev, "bpf_ns")), bytes = json_integer_value(json_object_get(ev, "map_bytes"));
+
+	if (ns > 0)
+		s->bpf_ns = (uint64_t)ns;
+	if (bytes > 0)
+		s->map_bytes = (uint64_t)bytes;
+}
+
 static void take_event(struct service *s, const json_t *ev)
 {
 	const char *name = json_string_value(json_object_get(ev, "event")) ?: "";
@@ -178,7 +190,7 @@ static void take_event(struct service *s, const json_t *ev)
 	if (!strcmp(name, "progress") || !strcmp(name, "done")) {
 		s->samples = number(ev, "samples");
 		s->lost = number(ev, *name == 'd' ? "lost_total" : "lost");
-		s->cores = number(ev, "self_cores");
+		take_cost(s, ev);
 		take_store_error(s, json_string_value(json_object_get(ev, "store_error")) ?: "");
 	}
 	if (!strcmp(name, "wants"))
@@ -264,7 +276,18 @@ void service_stop(struct service *s, int64_t patience_ns)
 	}
 }
 
-void service_ended(struct service *s, int status)
+/* One that has helpers tells of those that run, too. */
+static uint64_t with_helpers(const struct service *s, uint64_t cpu_ns)
+{
+	return cpu_ns > s->told_ns ? cpu_ns : s->told_ns;
+}
+
+uint64_t service_cpu_ns(const struct service *s)
+{
+	return s->ended_ns + (s->pid ? with_helpers(s, (uint64_t)process_cpu_ns(s->pid)) : 0) + s->bpf_ns;
+}
+
+void service_ended(struct service *s, int status, uint64_t used_ns)
 {
 	bool was_ready = s->ready_ns != 0, asked = s->state == SERVICE_STOPPING;
 	bool hung = s->state != SERVICE_STOPPING && s->kill_ns;
@@ -273,7 +296,8 @@ void service_ended(struct service *s, int status)
 	service_read_talk(s);
 	close_fds(s);
 	s->pid = 0;
-	s->cores = 0;
+	s->ended_ns += with_helpers(s, used_ns) + s->bpf_ns;
+	s->told_ns = s->bpf_ns = s->map_bytes = 0;
 	s->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	if (asked) {
 		enter(s, SERVICE_OFF);

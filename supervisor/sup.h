@@ -41,9 +41,12 @@ struct sup {
 	unsigned int n_steps;
 	bool stopping, ready, children_changed, prune_now;
 	int64_t began_ns, watchdog_ns, watched_ns; /* monotonic clock; how often systemd is told, and when it was */
-	int64_t cost_ns, cost_cpu_ns;              /* the last look at our own cost */
-	double cores;                              /* lately, all of sonde */
-	uint64_t private_bytes;
+	struct cost {                              /* what all of sonde takes, as of the last look (cost.c) */
+		int64_t looked_ns;                 /* monotonic clock */
+		uint64_t own_ns, store_ns;         /* CPU time since the start of sonded, and of sonde-seal and sonde-prune */
+		double cores, store_cores;         /* between the last two looks; of it, these two's */
+		uint64_t bytes, burst_bytes;       /* memory; of it, what these two and sonde-index have */
+	} cost;
 };
 
 /* Follow a new configuration: start, stop or restart what changed, and nothing else. */
@@ -51,8 +54,9 @@ void sup_follow(struct sup *s, const struct conf *c);
 int sup_reload(struct sup *s, struct err *e);
 struct service *sup_service(struct sup *s, const char *family);
 void sup_stop(struct sup *s);
-/* cost.c: every ten seconds, what all of sonde takes; over its limits for a minute, less is done (relief.h). */
+/* cost.c: every ten seconds, what all of sonde takes; over its limits (but for what runs in bursts) for a minute, less is done (relief.h). */
 void cost_look(struct sup *s);
+json_t *cost_json(const struct sup *s);
 json_t *cost_steps_json(const struct sup *s);
 /* answer.c */
 json_t *sup_answer(void *ctx, const json_t *request, bool trusted);
