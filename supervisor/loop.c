@@ -132,9 +132,11 @@ void sup_follow(struct sup *s, const struct conf *c)
 
 		if (l->pid && (!l->wanted || all || other_freq || (rules && !l->family->fed)))
 			service_stop(l, STOP_NS); /* one that is wanted is started again by the next turn */
-		else if (l->state == SERVICE_FAILED && l->wanted)
-			service_stop(l, 0); /* off: it is given another try */
+		else if (l->state == SERVICE_FAILED)
+			service_try_anew(l);
 	}
+	if (s->maps.service.state == SERVICE_FAILED)
+		service_try_anew(&s->maps.service);
 	if (args && s->maps.service.pid)
 		service_stop(&s->maps.service, STOP_NS);
 }
@@ -199,7 +201,8 @@ static void replace_tables(struct sup *s)
 {
 	s->maps.replaced = false;
 	for (unsigned int i = 0; i < s->n_loaders; i++)
-		service_stop(&s->loader[i], STOP_NS);
+		if (s->loader[i].pid)
+			service_stop(&s->loader[i], STOP_NS);
 }
 
 static void start_due(struct sup *s)
@@ -244,6 +247,29 @@ static unsigned int count(const struct sup *s, enum service_state state)
 	return n;
 }
 
+static const struct service *first_failed(const struct sup *s)
+{
+	if (s->maps.service.state == SERVICE_FAILED)
+		return &s->maps.service;
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		if (s->loader[i].wanted && s->loader[i].state == SERVICE_FAILED)
+			return &s->loader[i];
+	return NULL;
+}
+
+static void tell_failures(const struct sup *s)
+{
+	for (unsigned int i = 0; s->o->not_recording && i < s->n_loaders; i++) {
+		const struct service *l = &s->loader[i];
+		struct err why = {0};
+
+		if (!l->wanted || l->state == SERVICE_RUNNING || !l->why[0])
+			continue;
+		service_failure(l, &why);
+		s->o->not_recording(s->o->ctx, &why);
+	}
+}
+
 /* How it is comes before that it is ready: whoever waits for that finds it there. */
 static void tell_systemd(struct sup *s)
 {
@@ -254,7 +280,7 @@ static void tell_systemd(struct sup *s)
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		wanted += s->loader[i].wanted;
 	failed = s->maps.service.state == SERVICE_FAILED ? wanted : failed;
-	ready = !s->ready && (running + failed >= wanted || now - s->began_ns > READY_LATEST_NS);
+	ready = !s->ready && !s->stopping && (running + failed >= wanted || now - s->began_ns > READY_LATEST_NS);
 	if (ready || now - s->watched_ns >= (s->watchdog_ns ?: STATUS_NS)) {
 		s->watched_ns = now;
 		notify_send("%sSTATUS=%u of %u families record, %u failed", s->watchdog_ns ? "WATCHDOG=1\n" : "", running, wanted,
@@ -262,9 +288,15 @@ static void tell_systemd(struct sup *s)
 	}
 	if (!ready)
 		return;
+	if (s->o->must_record && !running && failed == wanted) {
+		service_failure(first_failed(s), &s->failure);
+		sup_stop(s);
+		return;
+	}
 	s->ready = true;
 	notify_send("READY=1");
 	talk(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running, wanted, s->store);
+	tell_failures(s);
 	if (s->o->ready)
 		s->o->ready(s->o->ctx);
 }
@@ -444,6 +476,9 @@ int loop_run(const struct loop_opts *o, struct err *e)
 			wait_and_take(&s);
 		}
 		talk(LOG_LEVEL_INFO, "sonded", "ended");
+		rc = s.failure.code;
+		if (rc && e)
+			*e = s.failure;
 	}
 	close_all(&s);
 	return rc;

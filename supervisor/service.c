@@ -64,7 +64,7 @@ static void fail(struct service *s, bool was_ready)
 	s->failures++;
 	if (policy_gives_up(s->failures, was_ready, s->exit)) {
 		enter(s, SERVICE_FAILED);
-		talk(LOG_LEVEL_ERROR, s->program, "given up: %s", s->why);
+		talk(LOG_LEVEL_ERROR, s->program, "given up: %s%s%s", s->why, s->fix[0] ? "; fix: " : "", s->fix);
 		return;
 	}
 	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
@@ -270,10 +270,24 @@ void service_stop(struct service *s, int64_t patience_ns)
 		kill(s->pid, SIGTERM);
 		enter(s, SERVICE_STOPPING);
 		s->kill_ns = s->since_ns + patience_ns;
-	} else if (!s->pid) {
-		enter(s, SERVICE_OFF);
-		s->failures = 0;
+	} else if (!s->pid && s->state != SERVICE_FAILED) {
+		service_try_anew(s);
 	}
+}
+
+void service_try_anew(struct service *s)
+{
+	if (s->pid)
+		return;
+	enter(s, SERVICE_OFF);
+	s->failures = 0;
+}
+
+int service_failure(const struct service *s, struct err *e)
+{
+	err_set(e, -EIO, s->exit > 0 ? (enum sonde_exit)s->exit : EXIT_RUNTIME, "%s does not record: %s", s->program, s->why);
+	err_fix(e, "%s", s->fix);
+	return -EIO;
 }
 
 /* One that has helpers tells of those that run, too. */
@@ -341,9 +355,9 @@ void service_watch(struct service *s)
 json_t *service_json(const struct service *s)
 {
 	int64_t now = clock_mono_ns();
-	json_t *o = json_pack("{s:s, s:s, s:i, s:f, s:i, s:i, s:f, s:f, s:f}", "name", s->name, "state",
+	json_t *o = json_pack("{s:s, s:s, s:i, s:f, s:i, s:i, s:i, s:f, s:f, s:f}", "name", s->name, "state",
 			      service_state_name(s->state), "pid", (int)s->pid, "for_seconds",
-			      (double)(now - s->since_ns) / 1e9, "starts", (int)s->starts, "failures", (int)s->failures,
+			      (double)(now - s->since_ns) / 1e9, "starts", (int)s->starts, "failures", (int)s->failures, "exit", s->exit,
 			      "samples", s->samples + s->samples_before, "lost", s->lost + s->lost_before, "cores", s->cores);
 
 	json_object_set_new(o, "why", s->why[0] ? json_string(s->why) : json_null());

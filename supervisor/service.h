@@ -61,7 +61,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *fds, s
 void service_read_progress(struct service *s);
 void service_read_talk(struct service *s);
 void service_ready(struct service *s);
-/* Ask it to end; within `patience_ns`, or it is killed. */
+/* Ask it to end; within `patience_ns`, or it is killed. One that waits is off; one that was given up stays so. */
 void service_stop(struct service *s, int64_t patience_ns);
 /* It has ended, with a status and CPU time as of wait4(2). */
 void service_ended(struct service *s, int status, uint64_t used_ns);
@@ -69,6 +69,10 @@ void service_ended(struct service *s, int status, uint64_t used_ns);
 uint64_t service_cpu_ns(const struct service *s);
 /* Hung, or slow to end: kill it. */
 void service_watch(struct service *s);
+/* One that waits or was given up is neither any more: what may start it again does. */
+void service_try_anew(struct service *s);
+/* Why it does not run: its program, reason and fix, and the exit code. */
+int service_failure(const struct service *s, struct err *e);
 json_t *service_json(const struct service *s);
 
 #endif

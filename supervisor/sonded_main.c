@@ -108,6 +108,14 @@ static void on_ready(void *ctx)
 	d->told = d->before = -1;
 }
 
+static void on_not_recording(void *ctx, const struct err *why)
+{
+	const struct sonded *d = ctx;
+
+	if (d->told >= 0)
+		dprintf(d->before, "sonded: %s%s%s\n", why->what, why->fix[0] ? "\n  fix: " : "", why->fix);
+}
+
 static int open_log(const struct conf *c, struct err *e)
 {
 	const char *store = *c->value[CONF_STORE].text ? c->value[CONF_STORE].text : store_default_dir();
@@ -163,7 +171,8 @@ static int64_t patience(void)
 static int run(struct sonded *d, struct conf *c, struct err *e)
 {
 	struct loop_opts o = {.conf_dir = d->dir, .flags = d->flags, .replace = d->replace, .patience_ns = patience(),
-			      .conf = c, .ready = on_ready, .ctx = d};
+			      .conf = c, .ready = on_ready, .not_recording = on_not_recording,
+			      .must_record = d->background, .ctx = d};
 	cleanup_fd int log = -1, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int rc;
 

@@ -39,6 +39,7 @@ struct sup {
 	struct relief relief;
 	struct cost_step steps[COST_STEPS];   /* oldest first */
 	unsigned int n_steps;
+	struct err failure;                   /* what it ends for, code 0: for nothing (loop_opts.must_record) */
 	bool stopping, ready, children_changed, prune_now;
 	int64_t began_ns, watchdog_ns, watched_ns; /* monotonic clock; how often systemd is told, and when it was */
 	struct cost {                              /* what all of sonde takes, as of the last look (cost.c) */

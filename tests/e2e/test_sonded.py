@@ -208,19 +208,6 @@ def test_the_control_socket_is_for_the_group_and_changing_is_for_its_owner(store
         assert d.is_ready()
 
 
-def test_a_loader_that_is_missing_is_said_with_its_fix(store, scratch):
-    for name in ("sonded", "sonde-maps", "sonde-index", "sonde-prune"):
-        shutil.copy(os.path.join(BIN, name), scratch)
-    env = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")}
-    child = subprocess.Popen([os.path.join(scratch, "sonded"), "--store", store], stderr=subprocess.PIPE, text=True, env=env)
-    try:
-        for line in child.stderr:
-            if "given up" in line:
-                break
-        assert "sonde-cpu is not installed" in line
-    finally:
-        child.terminate()
-        child.wait(20)
 
 
 def test_an_ordinary_user_with_the_unit_s_capabilities_records(scratch):
