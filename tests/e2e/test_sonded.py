@@ -131,7 +131,7 @@ def test_a_reload_changes_only_what_changed(store, scratch):
         assert not alive(cpu) and d.running("maps") == maps
 
 
-def test_systemd_hears_that_it_is_ready_and_alive(store, scratch):
+def test_systemd_hears_that_it_is_ready_and_alive_and_the_journal_priorities(store, scratch):
     path, heard = os.path.join(scratch, "notify"), []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         s.bind(path)
@@ -142,15 +142,17 @@ def test_systemd_hears_that_it_is_ready_and_alive(store, scratch):
                 heard.append(s.recv(4096))
         t = threading.Thread(target=listen, daemon=True)
         t.start()
-        with Sonded(store, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "2000000"}) as d:
+        journal = ["sh", "-c", 'JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec "$@"', "sh"]
+        with Sonded(store, prefix=journal, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "2000000"}) as d:
             assert until(lambda: [h for h in heard if h.startswith(b"WATCHDOG=1\nSTATUS=1 of 1 families")], 20), heard
             d.stop()
+            assert d.said() and all(re.match(r"<[3467]>sonde[a-z-]*: ", line) for line in d.said().splitlines()), d.said()
         t.join(10)
     assert heard.count(b"READY=1") == 1 and heard[-1] == b"STOPPING=1"
 
 
 def test_up_status_logs_and_down(store, sonde):
-    done = sonde("up", "cpu", store=store)
+    done = sonde("up", "cpu", store=store, env={"JOURNAL_STREAM": "1:2"})  # a desktop's, inherited
     try:
         assert done.returncode == 0 and "sonde status" in done.stderr, done.stderr
         again = sonde("up", "goheap", store=store)
@@ -168,7 +170,8 @@ def test_up_status_logs_and_down(store, sonde):
     assert done.returncode == 0, done.stderr
     gone = sonde("logs", store=store)
     assert gone.returncode == 4 and "no sonded keeps" in gone.stderr and "fix:" in gone.stderr
-    assert "ended" in open(os.path.join(store, "sonded.log"), encoding="utf-8").read()
+    log = open(os.path.join(store, "sonded.log"), encoding="utf-8").read()
+    assert "ended" in log and all(line.startswith("ts=") for line in log.splitlines())
 
 
 def test_the_file_that_is_written_is_ended_on_demand_and_no_sample_is_lost_or_doubled(store, sonde, work):
