@@ -339,7 +339,7 @@ static void take_signals(struct sup *s)
 		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
 			sup_stop(s);
 		else if (si.ssi_signo == SIGHUP && !s->stopping && sup_reload(s, &e))
-			talk(LOG_LEVEL_ERROR, "sonded", "%s; the configuration stays as it was", e.what);
+			talk(LOG_LEVEL_ERROR, "sonded", "%s; the configuration stays as it was%s%s", e.what, e.fix[0] ? "; fix: " : "", e.fix);
 	}
 	reap(s);
 }

@@ -64,6 +64,12 @@ def reachable():
         pytest.skip("missing: a build that an ordinary user can reach")
 
 
+def configured(folder, text):
+    with open(os.path.join(folder, "sonde.conf"), "w", encoding="ascii") as f:
+        f.write(text)
+    return refused("--config", folder, "--check-config")
+
+
 def test_a_bad_configuration_names_its_line(scratch, store):
     with open(os.path.join(scratch, "sonde.conf"), "w", encoding="ascii") as f:
         f.write("[store]\n\nbudgte = 1G\n")
@@ -74,7 +80,24 @@ def test_a_bad_configuration_names_its_line(scratch, store):
         f.write("[limits]\nmemory = lots\n")
     done = refused("--config", scratch, "--store", store)
     told(done, 2, "is not", "sonde.conf:2", "256M")
+    told(configured(scratch, "[store\n"), 2, "neither [section] nor key = value", "sonde.conf:1")
+    told(configured(scratch, "[store]\nage = 1d" + " " * 300), 2, "the line is too long", "sonde.conf:2")
+    told(configured(scratch, "[store]\nage = 1d\nage = 2d\n"), 2, "is set once more", "sonde.conf:3", "line 2")
     assert not os.path.exists(store) or not os.listdir(store)
+
+
+def test_a_configuration_that_cannot_be_read_is_said(scratch, store):
+    reachable()
+    told(refused("--config", os.path.join(scratch, "none"), "--store", store), 2, "cannot read", "none")
+    conf, more = os.path.join(scratch, "sonde.conf"), os.path.join(scratch, "conf.d")
+    with open(conf, "w", encoding="ascii") as f:
+        f.write("x" * 300000)
+    told(refused("--config", scratch, "--store", store), 2, "is no file of at most", conf)
+    os.chmod(conf, 0)
+    told(refused("--config", scratch, "--store", store, prefix=NOBODY), 5, "cannot read", conf)
+    os.unlink(conf)
+    os.mkdir(more, 0)
+    told(refused("--config", scratch, "--store", store, prefix=NOBODY), 5, "cannot read", more)
 
 
 def test_a_store_that_may_not_be_written_is_said(scratch):
