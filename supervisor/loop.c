@@ -45,14 +45,14 @@
 
 static void note_children(struct sup *s)
 {
-	pid_t pids[FAMILIES_MAX + 2];
-	size_t n = 0;
+	pid_t pids[SUP_CHILDREN] = {s->maps.service.pid, s->retain.prune.pid, s->sealer.pass.pid};
 
-	pids[n++] = s->maps.service.pid;
 	for (unsigned int i = 0; i < s->n_loaders; i++)
-		pids[n++] = s->loader[i].pid;
-	leftover_note(s->store, pids, n);
-	s->children_changed = false;
+		pids[SUP_CHILDREN - FAMILIES_MAX + i] = s->loader[i].pid;
+	if (!memcmp(pids, s->noted, sizeof(pids)))
+		return;
+	memcpy(s->noted, pids, sizeof(pids));
+	leftover_note(s->store, pids, SUP_CHILDREN);
 }
 
 static void start_loader(struct sup *s, struct service *l)
@@ -83,7 +83,6 @@ static void start_loader(struct sup *s, struct service *l)
 	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
 	service_start(l, argv, &feed, 1, strcmp(l->name, "goheap") ? CAPS_PROBE : CAPS_LOAD);
 	close(feed.from);
-	s->children_changed = true;
 }
 
 struct service *sup_service(struct sup *s, const char *family)
@@ -141,6 +140,17 @@ void sup_follow(struct sup *s, const struct conf *c)
 		service_stop(&s->maps.service, STOP_NS);
 }
 
+/* A reload changes what the configuration changed: what `sonde up` and `down` made of it since holds otherwise. */
+static void keep_families(struct sup *s, struct conf *c)
+{
+	char read[CONF_TEXT_MAX];
+
+	memcpy(read, c->value[CONF_FAMILIES].text, sizeof(read));
+	if (!strcmp(read, s->families_read))
+		c->value[CONF_FAMILIES] = s->conf.value[CONF_FAMILIES];
+	memcpy(s->families_read, read, sizeof(read));
+}
+
 int sup_reload(struct sup *s, struct err *e)
 {
 	struct conf c;
@@ -150,6 +160,7 @@ int sup_reload(struct sup *s, struct err *e)
 		return rc;
 	if (strcmp(c.value[CONF_STORE].text, s->conf.value[CONF_STORE].text))
 		talk(LOG_LEVEL_WARN, "sonded", "another store takes effect at the next start");
+	keep_families(s, &c);
 	sup_follow(s, &c);
 	talk(LOG_LEVEL_INFO, "sonded", "configuration read again");
 	return 0;
@@ -157,7 +168,6 @@ int sup_reload(struct sup *s, struct err *e)
 
 static void ended(struct sup *s, pid_t pid, int status, uint64_t used_ns)
 {
-	s->children_changed = true;
 	if (pid == s->retain.prune.pid) {
 		s->retain.prune.ended_ns += used_ns;
 		retain_ended(&s->retain, status);
@@ -213,11 +223,9 @@ static void start_due(struct sup *s)
 		any |= s->loader[i].wanted;
 	if (s->maps.replaced)
 		replace_tables(s);
-	if (any && is_time(&s->maps.service)) {
+	if (any && is_time(&s->maps.service))
 		mapsowner_start(&s->maps, s->store, s->maps_socket, s->conf.value[CONF_ARGS].text,
 				retain_images_mb(&s->retain), CAPS_PROBE);
-		s->children_changed = true;
-	}
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
 		bool may = l->wanted && !relief_stopped(&s->relief, i);
@@ -312,8 +320,7 @@ static void turn(struct sup *s)
 		cost_look(s);
 	}
 	watch(s);
-	if (s->children_changed)
-		note_children(s);
+	note_children(s);
 	tell_systemd(s);
 }
 
@@ -464,6 +471,7 @@ int loop_run(const struct loop_opts *o, struct err *e)
 
 	s = (struct sup){.o = o, .conf = *o->conf, .lock_fd = -1, .signal_fd = -1, .began_ns = clock_mono_ns(),
 			 .watchdog_ns = notify_watchdog_ns(), .targets = targets_new(), .control = {.listen_fd = -1, .answer = sup_answer, .ctx = &s}};
+	memcpy(s.families_read, s.conf.value[CONF_FAMILIES].text, sizeof(s.families_read));
 	mapsowner_init(&s.maps);
 	rc = open_all(&s, e);
 	if (!rc) {

@@ -13,6 +13,7 @@
 #include "supervisor/service.h"
 #include "supervisor/targets.h"
 
+#define SUP_CHILDREN (3 + FAMILIES_MAX) /* sonde-maps, sonde-prune, sonde-seal, loaders */
 #define COST_STEPS 32 /* remembered for `sonde status` */
 
 struct cost_step {             /* what was done because of a limit */
@@ -26,6 +27,7 @@ struct cost_step {             /* what was done because of a limit */
 struct sup {
 	const struct loop_opts *o;
 	struct conf conf;
+	char families_read[CONF_TEXT_MAX]; /* as configured at the last reading; `sonde up` and `down` change them in conf */
 	char store[PATH_MAX], maps_socket[PATH_MAX + 16];
 	int lock_fd, signal_fd;
 	struct mapsowner maps;
@@ -39,8 +41,9 @@ struct sup {
 	struct relief relief;
 	struct cost_step steps[COST_STEPS];   /* oldest first */
 	unsigned int n_steps;
+	pid_t noted[SUP_CHILDREN];            /* in STORE/children (leftover.h) */
 	struct err failure;                   /* what it ends for, code 0: for nothing (loop_opts.must_record) */
-	bool stopping, ready, children_changed, prune_now;
+	bool stopping, ready, prune_now;
 	int64_t began_ns, watchdog_ns, watched_ns; /* monotonic clock; how often systemd is told, and when it was */
 	struct cost {                              /* what all of sonde takes, as of the last look (cost.c) */
 		int64_t looked_ns;                 /* monotonic clock */

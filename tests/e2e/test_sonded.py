@@ -28,6 +28,13 @@ def burner(seconds):
     return subprocess.Popen([os.path.join(WORKLOADS, "burn"), str(1000 * seconds)], stdout=subprocess.DEVNULL)
 
 
+def test_clients_that_say_nothing_keep_nobody_from_asking(store):
+    with Sonded(store) as d, contextlib.ExitStack() as silent:
+        for _ in range(20):
+            silent.enter_context(socket.socket(socket.AF_UNIX)).connect(os.path.join(store, "control.sock"))
+            assert d.ask(do="status")["ok"]
+
+
 def test_a_loader_and_sonde_maps_that_are_killed_come_back_and_the_end_is_quick_and_loses_nothing(store):
     with Sonded(store, "--freq", "99") as d:
         cpu, maps = d.running("cpu"), d.running("maps")
@@ -92,7 +99,9 @@ def adoption():
     yield adopted
     for pid in adopted:
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, 0)
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):  # ours, and there still: what the test is about failed
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
     libc.prctl(36, 0, 0, 0, 0)
 
 
@@ -101,6 +110,29 @@ def test_a_child_that_hangs_while_sonded_is_killed_is_ended_by_the_next(store, a
         hung = d.running("cpu")
         adoption += d.pids()
         os.kill(hung, signal.SIGSTOP)
+        d.stop(signal.SIGKILL)
+    assert alive(hung)
+    with Sonded(store) as d:
+        assert not alive(hung) and "hung: killed" in d.said()
+
+
+def test_a_helper_that_hangs_while_sonded_is_killed_is_ended_by_the_next(store, scratch, adoption):
+    for name in ("sonded", "sonde-maps", "sonde-index", "sonde-cpu"):
+        shutil.copy(os.path.join(BIN, name), scratch)
+    path = os.path.join(scratch, "sonde-prune")
+    with open(path, "w", encoding="ascii") as f:
+        f.write(f"#!/bin/sh\necho $$ > {scratch}/pid\nkill -STOP $$\n")
+    os.chmod(path, 0o755)
+
+    def written():
+        with contextlib.suppress(OSError, ValueError), open(f"{scratch}/pid", encoding="ascii") as f:
+            return int(f.read())
+    with Sonded(store, program=os.path.join(scratch, "sonded")) as d:
+        assert d.running("cpu"), d.said()
+        d.ask(do="prune")
+        hung = until(written)
+        time.sleep(0.6)  # sonded's next turn, which notes it
+        adoption += [*d.pids(), hung]
         d.stop(signal.SIGKILL)
     assert alive(hung)
     with Sonded(store) as d:
@@ -124,6 +156,12 @@ def test_a_reload_changes_only_what_changed(store, scratch):
         d.child.send_signal(signal.SIGHUP)
         assert until(lambda: re.search("unknown key .*stays as it was; fix: ", d.said())), d.said()
         assert d.running("cpu") == cpu
+        with open(conf, "w", encoding="ascii") as f:  # other things of it change, the families do not
+            f.write("[record]\nfamilies = cpu,goheap\n[store]\nage = 3d\n")
+        assert d.ask(do="down", families=["goheap"])["ok"] and d.ask(do="reload")["ok"]
+        assert until(lambda: d.service("goheap")["state"] == "off"), d.said()
+        assert d.ask(do="status")["store"]["age_seconds"] == 3 * 86400
+        assert d.ask(do="up", families=["goheap"])["ok"] and d.running("goheap") and d.running("cpu") == cpu
         with open(conf, "w", encoding="ascii") as f:
             f.write("[record]\nfamilies = goheap\n")
         d.child.send_signal(signal.SIGHUP)
