@@ -31,6 +31,7 @@
 #define TURN_PHASE_NS (NSEC_PER_SEC / 16)
 #define STOP_NS      (5 * NSEC_PER_SEC)  /* a loader's time to flush: it takes two seconds at most, and longer only where it gets no CPU */
 #define LEFT_MS      2500
+#define CHILD_MEMORY_LEAST (512ull << 20)
 #define STATUS_NS    (10 * NSEC_PER_SEC)
 #define READY_LATEST_NS (30 * NSEC_PER_SEC)
 
@@ -40,6 +41,9 @@
 /* What loads programs; goheap has one, for the last profiles of programs that end. */
 #define CAPS_LOAD  (CAPS_READ | 1ull << 38 /* PERFMON */ | 1ull << 39 /* BPF */ | CAP(SYS_RESOURCE))
 #define CAPS_PROBE (CAPS_LOAD | CAP(SYSLOG)) /* and names the kernel's functions */
+/* Before 6.6 the process connector, which tells of processes where no BPF program of sonde-maps loads, asks for one more. Where we
+ * have it, as root: the unit's user goes without. */
+#define CAPS_MAPS  (CAPS_PROBE | CAP(NET_ADMIN))
 
 /* --- children --- */
 
@@ -53,6 +57,14 @@ static void note_children(struct sup *s)
 		return;
 	memcpy(s->noted, pids, sizeof(pids));
 	leftover_note(s->store, pids, SUP_CHILDREN);
+}
+
+/* Twice what all of them together may take for a minute: for what grows within that. */
+static uint64_t child_memory(const struct sup *s)
+{
+	uint64_t most = 2 * s->conf.memory_bytes;
+
+	return most && most < CHILD_MEMORY_LEAST ? CHILD_MEMORY_LEAST : most;
 }
 
 static void start_loader(struct sup *s, struct service *l)
@@ -81,6 +93,7 @@ static void start_loader(struct sup *s, struct service *l)
 			argv[n++] = rules[i + 1];
 		}
 	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
+	l->memory_bytes = child_memory(s);
 	service_start(l, argv, &feed, 1, strcmp(l->name, "goheap") ? CAPS_PROBE : CAPS_LOAD);
 	close(feed.from);
 }
@@ -223,9 +236,10 @@ static void start_due(struct sup *s)
 		any |= s->loader[i].wanted;
 	if (s->maps.replaced)
 		replace_tables(s);
+	s->maps.service.memory_bytes = child_memory(s);
 	if (any && is_time(&s->maps.service))
 		mapsowner_start(&s->maps, s->store, s->maps_socket, s->conf.value[CONF_ARGS].text,
-				retain_images_mb(&s->retain), CAPS_PROBE);
+				retain_images_mb(&s->retain), CAPS_MAPS);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
 		bool may = l->wanted && !relief_stopped(&s->relief, i);

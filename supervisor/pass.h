@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pass: one run of a helper that works on the store's files and answers with one JSON object (sonde-prune, sonde-seal), so that a
- * damaged file can hurt nobody but it. At most one at a time each.
+ * damaged file can hurt nobody but it: half a gigabyte of memory is its limit, and it has no rights but over files. At most one at a
+ * time each.
  */
 #ifndef SONDE_SUPERVISOR_PASS_H
 #define SONDE_SUPERVISOR_PASS_H
@@ -21,8 +22,8 @@ struct pass {
 
 void pass_init(struct pass *p);
 void pass_release(struct pass *p);
-/* `argv`: its arguments, NULL-terminated; argv[0] is set here. `memory_bytes`: as in child.h. */
-int pass_start(struct pass *p, const char *program, char **argv, uint64_t memory_bytes, struct err *e);
+/* `argv`: its arguments, NULL-terminated; argv[0] is set here. */
+int pass_start(struct pass *p, const char *program, char **argv, struct err *e);
 void pass_read(struct pass *p);
 /* CPU time of all its runs. */
 uint64_t pass_cpu_ns(const struct pass *p);

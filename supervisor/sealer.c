@@ -25,7 +25,6 @@
 #define FILES_LEAST    2 /* of a day that is not over */
 #define ROOM_SHARE     4 /* of the budget, at most, for a make of a day */
 #define ROOM_LEAST     (1ull << 20)
-#define MEMORY_MOST    (512ull << 20)
 #define MIB            1048576.0
 
 static uint64_t size_of(const char *store, const char *name)
@@ -126,7 +125,7 @@ static void start(struct sealer *s, uint64_t room)
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)room);
 	snprintf(min, sizeof(min), "%d", FILES_LEAST);
 	s->state = "at work";
-	if (!pass_start(&s->pass, "sonde-seal", argv, MEMORY_MOST, &e))
+	if (!pass_start(&s->pass, "sonde-seal", argv, &e))
 		return;
 	talk(LOG_LEVEL_ERROR, "sonded", "%s: days are not sealed; it is tried again in %d min", e.what, failed(s));
 }

@@ -125,7 +125,8 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 			fds[n++] = (struct child_fd){progress_end, 3};
 		for (size_t i = 0; i < n_more && n < 16; i++)
 			fds[n++] = more[i];
-		rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = n, .caps = caps}, &s->pid, &e);
+		rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = n, .caps = caps,
+						      .memory_bytes = s->memory_bytes}, &s->pid, &e);
 	}
 	if (talk_end >= 0)
 		close(talk_end);

@@ -48,6 +48,7 @@ struct service {
 	double cores;                /* between the last two looks */
 	char store_error[64];        /* why it cannot write the store just now, "": it can */
 	double samples_before, lost_before; /* of those before it */
+	uint64_t memory_bytes;       /* most that the next one may have of its own (child.h), 0: no limit */
 	uint32_t freq;               /* what it was started with */
 	char wants[16];              /* the processes that it wants to be given (targets.h), "": it looks for itself */
 };

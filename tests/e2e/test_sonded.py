@@ -251,6 +251,38 @@ def test_the_control_socket_is_for_the_group_and_changing_is_for_its_owner(store
 
 
 
+def rights_and_memory(text):
+    """The capabilities and the soft limit of memory in /proc/PID/status and limits."""
+    caps = int(re.search(r"CapEff:\s*(\w+)", text).group(1), 16)
+    assert int(re.search(r"CapBnd:\s*(\w+)", text).group(1), 16) == caps
+    return caps, re.search(r"Max data size +(\w+)", text).group(1)
+
+
+def test_each_child_has_the_rights_and_the_memory_for_its_task_and_no_more(store, scratch):
+    for name in ("sonded", "sonde-maps", "sonde-index", "sonde-cpu"):
+        shutil.copy(os.path.join(BIN, name), scratch)
+    with open(os.path.join(scratch, "sonde-prune"), "w", encoding="ascii") as f:
+        f.write(f"#!/bin/sh\ncat /proc/$$/status /proc/$$/limits > {scratch}/part && mv {scratch}/part {scratch}/told\n")
+    os.chmod(f.name, 0o755)
+
+    def child(pid):
+        with open(f"/proc/{pid}/status", encoding="ascii") as a, open(f"/proc/{pid}/limits", encoding="ascii") as b:
+            return rights_and_memory(a.read() + b.read())
+    ours = child("self")[0]
+
+    def bits(*caps):
+        return sum(1 << c for c in caps) & ours
+    chown, override, search, owner, net, ptrace, nice, resource, syslog, perfmon, bpf = 0, 1, 2, 3, 12, 19, 23, 24, 34, 38, 39
+    with Sonded(store, "--memory", "300M", program=os.path.join(scratch, "sonded")) as d:
+        load = (chown, search, ptrace, nice, resource, syslog, perfmon, bpf)
+        assert child(d.running("cpu")) == (bits(*load), str(600 << 20))
+        assert child(d.running("maps")) == (bits(net, *load), str(600 << 20))
+        d.ask(do="prune")
+        assert until(lambda: os.path.exists(f"{scratch}/told")), d.said()
+    with open(f"{scratch}/told", encoding="ascii") as f:
+        assert rights_and_memory(f.read()) == (bits(chown, override, owner), str(512 << 20))
+
+
 def test_an_ordinary_user_with_the_unit_s_capabilities_records(scratch):
     need("setpriv")
     with open(os.path.join(ROOT, "supervisor/systemd/sonded.service"), encoding="ascii") as f:
