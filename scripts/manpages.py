@@ -35,7 +35,7 @@ LIST = ".Pp\nThe options are as follows:\n.Bl -tag -width Ds\n.El\n"
 
 def ask(*words):
     return subprocess.run([os.path.join(BIN, words[0]), *words[1:]], capture_output=True, text=True, check=True,
-                          stdin=subprocess.DEVNULL, env={"PATH": os.environ.get("PATH", "")}).stdout
+                          stdin=subprocess.DEVNULL, env={"PATH": os.environ.get("PATH", ""), "SONDE_CONFIG": "/nonexistent"}).stdout
 
 
 # --- a verb's page ---
@@ -148,7 +148,7 @@ def conf_page(text):
     """sonde.conf(5): its keys, with the value that holds where nothing is said."""
     begin, end = '.\\" keys: made from the table\n', '.\\" end of keys\n'
     head, rest = text.split(begin)
-    shown = ask("sonded", "--show-config", "--origin", "--config", "/nonexistent")
+    shown = ask("sonded", "--show-config", "--origin")
     out = ""
     for line in shown.splitlines():
         section, key = re.match(r"\[(\w+)\]", line), re.match(r"(\S+) += (\S*) +# default: (.*)", line)

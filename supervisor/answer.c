@@ -45,16 +45,17 @@ static json_t *store_json(const struct sup *s)
 
 static json_t *status(struct sup *s)
 {
-	json_t *services = json_array();
+	json_t *services = json_array(), *sonded;
 
 	json_array_append_new(services, service_json(&s->maps.service));
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		json_array_append_new(services, loader_json(s, &s->loader[i]));
-	return json_pack("{s:b, s:{s:i, s:f, s:b, s:f, s:f, s:I, s:I, s:i, s:i, s:o}, s:o, s:o}", "ok", 1, "sonded", "pid", (int)getpid(),
-			 "for_seconds", (double)(clock_mono_ns() - s->began_ns) / 1e9, "ready", s->ready, "cores", s->cores,
-			 "limit_cores", s->conf.cpu / 100, "private_bytes", (json_int_t)s->private_bytes,
-			 "limit_bytes", (json_int_t)s->conf.memory_bytes, "step", (int)relief_count(&s->relief, RELIEF_CPU), "memory_step",
-			 (int)relief_count(&s->relief, RELIEF_MEMORY), "steps", cost_steps_json(s), "services", services, "store", store_json(s));
+	sonded = json_pack("{s:i, s:f, s:b, s:f, s:I, s:i, s:i, s:o}", "pid", (int)getpid(), "for_seconds",
+			   (double)(clock_mono_ns() - s->began_ns) / 1e9, "ready", s->ready, "limit_cores", s->conf.cpu / 100,
+			   "limit_bytes", (json_int_t)s->conf.memory_bytes, "step", (int)relief_count(&s->relief, RELIEF_CPU),
+			   "memory_step", (int)relief_count(&s->relief, RELIEF_MEMORY), "steps", cost_steps_json(s));
+	json_object_update_new(sonded, cost_json(s));
+	return json_pack("{s:b, s:o, s:o, s:o}", "ok", 1, "sonded", sonded, "services", services, "store", store_json(s));
 }
 
 static json_t *logs(const json_t *request)

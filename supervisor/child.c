@@ -50,12 +50,14 @@ static void drop_rights(uint64_t caps)
 
 static void set_limits(const struct child_opts *o)
 {
-	struct rlimit none = {0, 0}, memory = {o->memory_bytes, o->memory_bytes};
+	struct rlimit none = {0, 0}, memory;
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
 	setrlimit(RLIMIT_CORE, &none);
-	if (o->memory_bytes)
-		setrlimit(RLIMIT_DATA, &memory);
+	if (o->memory_bytes && !getrlimit(RLIMIT_DATA, &memory) && o->memory_bytes < memory.rlim_max) {
+		memory.rlim_cur = o->memory_bytes;
+		setrlimit(RLIMIT_DATA, &memory); /* maps of BPF are shared memory: they are not in it */
+	}
 	if (fd >= 0 && write(fd, "500", 3) < 0)
 		return; /* it runs without */
 }

@@ -23,7 +23,7 @@ struct child_opts {
 	const struct child_fd *fds;
 	size_t n_fds;              /* at most 16; all else but 0, 1 and 2 is closed by close-on-exec */
 	uint64_t caps;             /* bit 1 << CAP_x */
-	uint64_t memory_bytes;     /* most that it may have of its own (RLIMIT_DATA); 0: no limit */
+	uint64_t memory_bytes;     /* most that it may have of its own (RLIMIT_DATA, soft: one it starts may have more); 0: no limit */
 };
 
 int child_start(const struct child_opts *o, pid_t *pid, struct err *e);

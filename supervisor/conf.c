@@ -31,6 +31,16 @@ const char *conf_section(enum conf_key key)
 	return conf_rows[key].section;
 }
 
+static int refuse_path(const char *path, int error, struct err *e)
+{
+	bool rights = error == EACCES || error == EPERM;
+
+	err_set(e, -error, rights ? EXIT_PERMISSION : error == ENOENT || error == ENOTDIR ? EXIT_USAGE : EXIT_RUNTIME, "cannot read %s: %s", path,
+		strerror(error));
+	err_fix(e, rights ? "run it with sudo, or make it readable: chmod a+rX" : "name a folder with a sonde.conf: --config DIR");
+	return -error;
+}
+
 static int load_file(struct conf *c, const char *path, struct err *e)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -41,13 +51,16 @@ static int load_file(struct conf *c, const char *path, struct err *e)
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(e, -errno, EXIT_PERMISSION, "cannot read %s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
-		return err_set(e, -EINVAL, EXIT_USAGE, "%s is no file of at most %u KiB", path, FILE_MAX >> 10);
+		return refuse_path(path, errno, e);
+	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX) {
+		err_set(e, -EINVAL, EXIT_USAGE, "%s is no file of at most %u KiB", path, FILE_MAX >> 10);
+		err_fix(e, "put the configuration there, or remove it; another folder: --config DIR");
+		return -EINVAL;
+	}
 	text = mem_alloc((size_t)st.st_size + 1);
 	n = read(fd, text, (size_t)st.st_size);
 	if (n < 0)
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot read %s: %s", path, strerror(errno));
+		return refuse_path(path, errno, e);
 	return conf_parse(c, path, text, (size_t)n, e);
 }
 
@@ -68,6 +81,8 @@ static int load_files(struct conf *c, const char *dir, struct err *e)
 	rc = load_file(c, path, e);
 	snprintf(path, sizeof(path), "%s/conf.d", dir);
 	n = rc ? 0 : scandir(path, &list, is_conf, alphasort);
+	if (n < 0 && errno != ENOENT)
+		rc = refuse_path(path, errno, e);
 	for (int i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%s/conf.d/%s", dir, list[i]->d_name);
 		if (!rc)
@@ -76,6 +91,18 @@ static int load_files(struct conf *c, const char *dir, struct err *e)
 	}
 	free(list);
 	return rc;
+}
+
+/* systemd's StateDirectory= is a default: a list with colons, the first of which is meant. */
+static int take_state_directory(struct conf *c, struct err *e)
+{
+	const char *list = getenv("STATE_DIRECTORY");
+	char path[CONF_TEXT_MAX];
+
+	if (!list || !*list)
+		return 0;
+	snprintf(path, sizeof(path), "%.*s", (int)strcspn(list, ":"), list);
+	return conf_set(c, CONF_STORE, path, "STATE_DIRECTORY", e);
 }
 
 int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *out, struct err *e)
@@ -87,6 +114,10 @@ int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *
 
 	for (int i = 0; i < CONF_KEYS && !rc; i++)
 		rc = conf_set(&c, (enum conf_key)i, conf_rows[i].fallback, "default", e);
+	if (!rc)
+		rc = take_state_directory(&c, e);
+	if (!rc && dir && access(dir, F_OK) < 0) /* who names one means it; the environment may be older than the folder */
+		rc = refuse_path(dir, errno, e);
 	if (!rc)
 		rc = load_files(&c, dir ? dir : env && *env ? env : CONF_DIR, e);
 	for (int i = 0; i < CONF_KEYS && !rc; i++) {

@@ -4,8 +4,11 @@
  *
  *   a flag (--budget 2G)  >  the environment (SONDE_BUDGET)  >  conf.d/NAME.conf, by name, the last  >  sonde.conf  >  default
  *
+ * (of the store: $STATE_DIRECTORY, which systemd sets, then store_default_dir).
+ *
  * Files are INI (libinih): [section], key = value, # and ; begin a comment. They are /etc/sonde/sonde.conf and
- * /etc/sonde/conf.d/ (NAME.conf), or those of --config DIR or $SONDE_CONFIG; none is needed. What a file may hold is
+ * /etc/sonde/conf.d/ (NAME.conf), or those of --config DIR or $SONDE_CONFIG; none is needed. A key is said once in a file; a list of rules goes on
+ * in lines that begin with a blank. What a file may hold is
  * the table in conf.c; a key that is not in it is an error that names the line and the key that was meant.
  */
 #ifndef SONDE_SUPERVISOR_CONF_H
@@ -22,10 +25,9 @@
 #define CONF_ORIGIN_MAX 160
 #define CONF_TEXT_MAX 512
 
-enum conf_key {
-	CONF_STORE, CONF_BUDGET, CONF_RESERVE, CONF_AGE, CONF_SEGMENT_AGE, CONF_SEAL, CONF_KEEP_RARE, CONF_FAMILIES, CONF_FREQ, CONF_ARGS, CONF_CPU,
-	CONF_INCLUDE, CONF_EXCLUDE,
-	CONF_MEMORY,
+enum conf_key { /* those of a section together */
+	CONF_STORE, CONF_BUDGET, CONF_RESERVE, CONF_AGE, CONF_SEGMENT_AGE, CONF_SEAL, CONF_KEEP_RARE, CONF_FAMILIES, CONF_FREQ, CONF_ARGS,
+	CONF_INCLUDE, CONF_EXCLUDE, CONF_CPU, CONF_MEMORY,
 	CONF_KEYS
 };
 
@@ -49,8 +51,8 @@ const char *conf_name(enum conf_key key);
 const char *conf_help(enum conf_key key);
 const char *conf_section(enum conf_key key);
 
-/* Flags, by enum conf_key; NULL where none was given. `dir` NULL: $SONDE_CONFIG, else CONF_DIR. EXIT_USAGE with the file,
- * the line and, for a key that is not known, the one that was probably meant. */
+/* Flags, by enum conf_key; NULL where none was given. `dir` NULL: $SONDE_CONFIG, else CONF_DIR; one that is named has to be
+ * there. EXIT_USAGE with the file, the line and, for a key that is not known, the one that was probably meant. */
 int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *out, struct err *e);
 /* One file's bytes, as if it were called `name`. For tests and the fuzzer. */
 int conf_parse(struct conf *c, const char *name, const char *text, size_t len, struct err *e);

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/families.h"
+#include "schema/base/strbuf.h"
 #include "supervisor/conf_parts.h"
 #include "supervisor/quantity.h"
 #include "loaders/lib/host/rules.h"
 
 #define FREQ_MAX 4999
+#define LINE_MOST 198 /* INI_MAX_LINE of libinih as Debian builds it, less a newline and the end */
 
 static int check_store(struct conf *c, const char *text)
 {
@@ -125,12 +128,12 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", "cpu", "cpu,offcpu", "what is recorded, with commas", check_families},
 	[CONF_FREQ] = {"record", "freq", "SONDE_FREQ", "19", "a number from 1 to 4999", "samples a second on each CPU", check_freq},
 	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},
-	[CONF_CPU] = {"limits", "cpu", "SONDE_CPU", "5", "a number of percent, 0 for no limit",
-		      "what all of sonde may take, in percent of one core; over it for a minute, sampling is slowed", check_cpu},
 	[CONF_INCLUDE] = {"targets", "include", "SONDE_INCLUDE", "", RULES_LIKE,
 			  "only these processes are told of or gone into (default: all): container:web-* user:postgres", check_rules},
 	[CONF_EXCLUDE] = {"targets", "exclude", "SONDE_EXCLUDE", "", RULES_LIKE,
 			  "and not these, they are [excluded] all together: command:vault unit:secret.service", check_rules},
+	[CONF_CPU] = {"limits", "cpu", "SONDE_CPU", "5", "a number of percent, 0 for no limit",
+		      "what all of sonde may take, in percent of one core; over it for a minute, sampling is slowed", check_cpu},
 	[CONF_MEMORY] = {"limits", "memory", "SONDE_MEMORY", "256M", "256M, 0 for no limit",
 			 "what all of sonde may take of memory; over it for a minute, families are ended", check_memory},
 };
@@ -165,6 +168,8 @@ struct file {
 	struct conf *c;
 	const char *name, *text;
 	size_t len, at;
+	int set[CONF_KEYS]; /* the line that said something of a key, 0: none has */
+	bool goes_on;  /* the line begins with a blank: libinih hands its text out as one more value of the key before */
 	int line;      /* libinih does not tell it to its reader: lines are counted as they are handed out */
 	struct err *e;
 	int rc;
@@ -196,12 +201,14 @@ static size_t distance(const char *a, const char *b)
 
 static void suggest(const char *section, const char *name, struct err *e)
 {
-	size_t best = 4;
+	size_t best = SIZE_MAX;
 	int found = -1;
 
 	for (int i = 0; i < CONF_KEYS; i++) {
-		size_t d = distance(name, conf_rows[i].name);
+		size_t d = distance(name, conf_rows[i].name), len = strlen(conf_rows[i].name);
 
+		if (d > len / 3) /* else each short word would be like any other */
+			continue;
 		if (d < best || (d == 0 && strcmp(section, conf_rows[i].section))) {
 			best = d;
 			found = i;
@@ -211,6 +218,52 @@ static void suggest(const char *section, const char *name, struct err *e)
 		err_fix(e, "did you mean:  [%s]  %s = ...", conf_rows[found].section, conf_rows[found].name);
 	else
 		err_fix(e, "sonde config show    lists all keys");
+}
+
+static void say_form(struct err *e)
+{
+	err_fix(e, "lines are [section], key = value of at most %d bytes, and # comments; a list of rules goes on in the next line, "
+		"after a blank", LINE_MOST);
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* libinih leaves it where a value goes on. */
+static size_t until_comment(const char *value)
+{
+	size_t n = 0;
+
+	while (value[n] && !(value[n] == ';' && (!n || is_blank(value[n - 1]))))
+		n++;
+	while (n && is_blank(value[n - 1]))
+		n--;
+	return n;
+}
+
+/* A list of rules may go on in further lines; else a key is said once in a file, or the first would be lost in silence. */
+static int take_value(struct file *f, enum conf_key key, const char *value, const char *origin)
+{
+	struct strbuf all cleanup_strbuf = STRBUF_INIT;
+	bool list = key == CONF_INCLUDE || key == CONF_EXCLUDE;
+
+	if (!f->set[key]) {
+		f->set[key] = f->line;
+		return conf_set(f->c, key, value, origin, f->e);
+	}
+	if (list && f->goes_on) {
+		strbuf_addf(&all, "%s %.*s", f->c->value[key].text, (int)until_comment(value), value);
+		return conf_set(f->c, key, strbuf_str(&all), origin, f->e);
+	}
+	err_set(f->e, -EINVAL, EXIT_USAGE, "%s: %s is set once more, after line %d%s", origin, conf_rows[key].name, f->set[key],
+		f->goes_on ? ": a line that begins with a blank goes on with the one before" : "");
+	if (list)
+		say_form(f->e);
+	else
+		err_fix(f->e, "leave one of the lines");
+	return -EINVAL;
 }
 
 static int on_value(void *user, const char *section, const char *name, const char *value)
@@ -223,7 +276,7 @@ static int on_value(void *user, const char *section, const char *name, const cha
 	snprintf(origin, sizeof(origin), "%.140s:%d", f->name, f->line);
 	for (int i = 0; i < CONF_KEYS; i++)
 		if (!strcmp(section, conf_rows[i].section) && !strcmp(name, conf_rows[i].name)) {
-			f->rc = conf_set(f->c, (enum conf_key)i, value, origin, f->e);
+			f->rc = take_value(f, (enum conf_key)i, value, origin);
 			return 1;
 		}
 	f->rc = err_set(f->e, -EINVAL, EXIT_USAGE, "%s: unknown key '%.60s' in section [%.40s]", origin, name, section);
@@ -240,9 +293,12 @@ static char *next_line(char *out, int size, void *stream)
 	if (f->at >= f->len)
 		return NULL;
 	f->line++;
+	f->goes_on = is_blank(f->text[f->at]);
 	if (n >= (size_t)size || memchr(f->text + f->at, 0, n)) {
-		if (!f->rc)
+		if (!f->rc) {
 			f->rc = err_set(f->e, -EINVAL, EXIT_USAGE, "%s:%d: the line is too long, or no text", f->name, f->line);
+			say_form(f->e);
+		}
 		n = 0;
 	}
 	memcpy(out, f->text + f->at, n);
@@ -258,7 +314,10 @@ int conf_parse(struct conf *c, const char *name, const char *text, size_t len, s
 
 	if (f.rc)
 		return f.rc;
-	if (line > 0)
-		return err_set(e, -EINVAL, EXIT_USAGE, "%s:%d: neither [section] nor key = value", name, line);
+	if (line > 0) {
+		err_set(e, -EINVAL, EXIT_USAGE, "%s:%d: neither [section] nor key = value", name, line);
+		say_form(e);
+		return -EINVAL;
+	}
 	return line < 0 ? -ENOMEM : 0;
 }

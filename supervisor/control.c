@@ -79,28 +79,37 @@ size_t control_fds(const struct control *c, struct pollfd *out)
 	return n;
 }
 
+/* A free one, or that of who has been here longest: all that have said something were answered before one more is let in. */
+static struct control_client *place_for_one(struct control *c)
+{
+	struct control_client *oldest = &c->client[0];
+
+	for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
+		if (c->client[i].fd < 0)
+			return &c->client[i];
+		if (c->client[i].came < oldest->came)
+			oldest = &c->client[i];
+	}
+	return oldest;
+}
+
 static void accept_one(struct control *c)
 {
 	struct timeval wait = {.tv_sec = ANSWER_WAIT_S};
 	struct ucred who = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(who);
 	int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	struct control_client *x;
 
 	if (fd < 0)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
-	for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
-		struct control_client *x = &c->client[i];
-
-		if (x->fd >= 0)
-			continue;
-		x->fd = fd;
-		x->n = 0;
-		x->trusted = who.uid == 0 || who.uid == geteuid();
-		return;
-	}
-	close(fd); /* eight that say nothing: the ninth comes again */
+	x = place_for_one(c);
+	drop(x);
+	x->fd = fd;
+	x->came = ++c->came;
+	x->trusted = who.uid == 0 || who.uid == geteuid();
 }
 
 static void reply(struct control *c, struct control_client *x)

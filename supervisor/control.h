@@ -19,11 +19,12 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
 
-#define CONTROL_CLIENTS 8
+#define CONTROL_CLIENTS 8 /* one more takes the place of who has been silent longest */
 #define CONTROL_REQUEST_MAX 4096
 
 struct control {
@@ -31,6 +32,7 @@ struct control {
 	char path[108];
 	struct control_client {
 		int fd;              /* -1: free */
+		uint64_t came;       /* which one it was of all */
 		bool trusted;        /* root, or our own user */
 		char request[CONTROL_REQUEST_MAX];
 		size_t n;
@@ -38,6 +40,7 @@ struct control {
 	/* Answers one request; `trusted`: it may change things. Never NULL. */
 	json_t *(*answer)(void *ctx, const json_t *request, bool trusted);
 	void *ctx;
+	uint64_t came;               /* so many */
 };
 
 int control_open(struct control *c, const char *store, struct err *e);

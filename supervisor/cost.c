@@ -12,9 +12,13 @@
 #define STOP_NS (5 * NSEC_PER_SEC)
 #define MIB     1048576.0
 
-static int64_t cpu_of(pid_t pid)
+/* Cores since the last look, where `*before` stood; one that is just ending can be in no account for a moment. */
+static double rate(uint64_t cpu_ns, uint64_t *before, int64_t wall_ns)
 {
-	return pid ? process_cpu_ns(pid) : 0;
+	uint64_t grown = cpu_ns > *before ? cpu_ns - *before : 0;
+
+	*before += grown;
+	return wall_ns > 0 ? (double)grown / (double)wall_ns : 0;
 }
 
 static uint64_t private_of(pid_t pid)
@@ -22,20 +26,57 @@ static uint64_t private_of(pid_t pid)
 	return pid ? process_private_bytes(pid) : 0;
 }
 
-/* CPU of one that ended between two looks is counted as ours: it was our child. */
+/* Its memory; its recent rate is noted in it. */
+static uint64_t look_at(struct service *v, int64_t wall_ns, double *cores)
+{
+	v->cores = rate(service_cpu_ns(v), &v->looked_ns, wall_ns);
+	*cores += v->cores;
+	return private_of(v->pid) + v->map_bytes;
+}
+
+/* What runs in bursts is in the sums, and apart: sampling less would not lessen it. */
 static void measure(struct sup *s, int64_t now)
 {
-	int64_t cpu = cpu_of(getpid()) + cpu_of(s->maps.service.pid) + (int64_t)s->maps.bpf_ns;
-	uint64_t private = private_of(getpid()) + private_of(s->maps.service.pid) + s->maps.map_bytes;
+	struct service *maps = &s->maps.service;
+	struct pass *seal = &s->sealer.pass, *prune = &s->retain.prune;
+	int64_t wall = now - s->cost.looked_ns;
+	double cores = rate((uint64_t)clock_cpu_ns(), &s->cost.own_ns, wall);
+	uint64_t bytes = process_private_bytes(getpid()) + look_at(maps, wall, &cores);
 
-	for (unsigned int i = 0; i < s->n_loaders; i++) {
-		cpu += cpu_of(s->loader[i].pid);
-		private += private_of(s->loader[i].pid);
-	}
-	s->cores = s->cost_cpu_ns && cpu >= s->cost_cpu_ns ? (double)(cpu - s->cost_cpu_ns) / (double)(now - s->cost_ns) : s->cores;
-	s->private_bytes = private;
-	s->cost_ns = now;
-	s->cost_cpu_ns = cpu;
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		bytes += look_at(&s->loader[i], wall, &cores);
+	s->cost.looked_ns = now;
+	s->cost.store_cores = rate(pass_cpu_ns(seal) + pass_cpu_ns(prune), &s->cost.store_ns, wall);
+	s->cost.cores = cores + s->cost.store_cores;
+	s->cost.burst_bytes = private_of(seal->pid) + private_of(prune->pid) + (maps->pid ? process_children_bytes(maps->pid) : 0);
+	s->cost.bytes = bytes + s->cost.burst_bytes;
+}
+
+static uint64_t cpu_ns(const struct sup *s)
+{
+	uint64_t sum = s->cost.own_ns + s->cost.store_ns + s->maps.service.looked_ns;
+
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		sum += s->loader[i].looked_ns;
+	return sum;
+}
+
+json_t *cost_json(const struct sup *s)
+{
+	return json_pack("{s:I, s:f, s:f, s:I, s:I}", "cpu_ns", (json_int_t)cpu_ns(s), "cores", s->cost.cores, "store_cores",
+			 s->cost.store_cores, "private_bytes", (json_int_t)s->cost.bytes, "burst_bytes",
+			 (json_int_t)s->cost.burst_bytes);
+}
+
+/* What the limits are about. */
+static double held_cores(const struct sup *s)
+{
+	return s->cost.cores - s->cost.store_cores;
+}
+
+static uint64_t held_bytes(const struct sup *s)
+{
+	return s->cost.bytes - s->cost.burst_bytes;
 }
 
 /* --- steps --- */
@@ -68,10 +109,10 @@ static void tell(struct sup *s, enum relief_limit limit, const char *family, con
 	if (freq)
 		snprintf(hz, sizeof(hz), " at %u Hz", freq);
 	if (cpu) {
-		snprintf(takes, sizeof(takes), "%.2f %% of one core", 100 * s->cores);
+		snprintf(takes, sizeof(takes), "%.2f %% of one core", 100 * held_cores(s));
 		snprintf(most, sizeof(most), "%.2f %%", s->conf.cpu);
 	} else {
-		snprintf(takes, sizeof(takes), "%.1f MiB of memory", (double)s->private_bytes / MIB);
+		snprintf(takes, sizeof(takes), "%.1f MiB of memory", (double)held_bytes(s) / MIB);
 		snprintf(most, sizeof(most), "%.1f MiB", (double)s->conf.memory_bytes / MIB);
 	}
 	talk(LOG_LEVEL_WARN, "sonded", "sonde takes %s, its limit is %s: %s %s%s", takes,
@@ -117,11 +158,11 @@ void cost_look(struct sup *s)
 	int64_t now = clock_mono_ns();
 	int cpu, memory;
 
-	if (now - s->cost_ns < s->o->patience_ns / LOOKS)
+	if (now - s->cost.looked_ns < s->o->patience_ns / LOOKS)
 		return;
 	measure(s, now);
-	cpu = governor_look(&s->cpu_held, s->cores, s->conf.cpu / 100, s->o->patience_ns, now);
-	memory = governor_look(&s->memory_held, (double)s->private_bytes, (double)s->conf.memory_bytes, s->o->patience_ns, now);
+	cpu = governor_look(&s->cpu_held, held_cores(s), s->conf.cpu / 100, s->o->patience_ns, now);
+	memory = governor_look(&s->memory_held, (double)held_bytes(s), (double)s->conf.memory_bytes, s->o->patience_ns, now);
 	if (cpu)
 		take_step(s, RELIEF_CPU, cpu);
 	if (memory && !take_step(s, RELIEF_MEMORY, memory) && memory > 0)

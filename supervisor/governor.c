@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/governor.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -70,4 +71,30 @@ uint64_t process_private_bytes(pid_t pid)
 	if (!f || fscanf(f, "%llu %llu %llu", &size, &resident, &shared) != 3 || resident < shared)
 		return 0;
 	return (resident - shared) * (unsigned long long)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t listed_bytes(const char *path)
+{
+	cleanup_file FILE *f = fopen(path, "re");
+	uint64_t sum = 0;
+	int child;
+
+	while (f && fscanf(f, "%d", &child) == 1)
+		sum += process_private_bytes(child);
+	return sum;
+}
+
+uint64_t process_children_bytes(pid_t pid)
+{
+	char pattern[64];
+	uint64_t sum = 0;
+	glob_t threads;
+
+	snprintf(pattern, sizeof(pattern), "/proc/%d/task/*/children", (int)pid);
+	if (glob(pattern, GLOB_NOSORT, NULL, &threads))
+		return 0;
+	for (size_t i = 0; i < threads.gl_pathc; i++)
+		sum += listed_bytes(threads.gl_pathv[i]);
+	globfree(&threads);
+	return sum;
 }

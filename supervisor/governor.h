@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * governor: when what sonde takes calls for a step (relief.h): over a limit for all of a while (a minute), or below half of it
- * for five times as long. Pure but for process_cpu_ns and process_private_bytes.
+ * for five times as long. Pure but for the process_ functions.
  */
 #ifndef SONDE_SUPERVISOR_GOVERNOR_H
 #define SONDE_SUPERVISOR_GOVERNOR_H
@@ -24,5 +24,7 @@ int governor_look(struct governor *g, double used, double limit, int64_t while_n
 int64_t process_cpu_ns(pid_t pid);
 /* Memory that it shares with nobody, about; 0: it is gone. */
 uint64_t process_private_bytes(pid_t pid);
+/* The same of its children. */
+uint64_t process_children_bytes(pid_t pid);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,8 +29,9 @@
  * (loaders/lib/host/pace.h), and said what they say. */
 #define TURN_NS       (NSEC_PER_SEC / 2)
 #define TURN_PHASE_NS (NSEC_PER_SEC / 16)
-#define STOP_NS      (5 * NSEC_PER_SEC)  /* a loader's time to flush: it takes two seconds at most, and longer only where it gets no CPU */
+#define STOP_NS      (5 * NSEC_PER_SEC)  /* a loader's time to flush: it gives itself less than two (capture_drain.c), this is for one that gets no CPU */
 #define LEFT_MS      2500
+#define CHILD_MEMORY_LEAST (512ull << 20)
 #define STATUS_NS    (10 * NSEC_PER_SEC)
 #define READY_LATEST_NS (30 * NSEC_PER_SEC)
 
@@ -39,19 +41,30 @@
 /* What loads programs; goheap has one, for the last profiles of programs that end. */
 #define CAPS_LOAD  (CAPS_READ | 1ull << 38 /* PERFMON */ | 1ull << 39 /* BPF */ | CAP(SYS_RESOURCE))
 #define CAPS_PROBE (CAPS_LOAD | CAP(SYSLOG)) /* and names the kernel's functions */
+/* Before 6.6 the process connector, which tells of processes where no BPF program of sonde-maps loads, asks for one more. Where we
+ * have it, as root: the unit's user goes without. */
+#define CAPS_MAPS  (CAPS_PROBE | CAP(NET_ADMIN))
 
 /* --- children --- */
 
 static void note_children(struct sup *s)
 {
-	pid_t pids[FAMILIES_MAX + 2];
-	size_t n = 0;
+	pid_t pids[SUP_CHILDREN] = {s->maps.service.pid, s->retain.prune.pid, s->sealer.pass.pid};
 
-	pids[n++] = s->maps.service.pid;
 	for (unsigned int i = 0; i < s->n_loaders; i++)
-		pids[n++] = s->loader[i].pid;
-	leftover_note(s->store, pids, n);
-	s->children_changed = false;
+		pids[SUP_CHILDREN - FAMILIES_MAX + i] = s->loader[i].pid;
+	if (!memcmp(pids, s->noted, sizeof(pids)))
+		return;
+	memcpy(s->noted, pids, sizeof(pids));
+	leftover_note(s->store, pids, SUP_CHILDREN);
+}
+
+/* Twice what all of them together may take for a minute: for what grows within that. */
+static uint64_t child_memory(const struct sup *s)
+{
+	uint64_t most = 2 * s->conf.memory_bytes;
+
+	return most && most < CHILD_MEMORY_LEAST ? CHILD_MEMORY_LEAST : most;
 }
 
 static void start_loader(struct sup *s, struct service *l)
@@ -80,9 +93,9 @@ static void start_loader(struct sup *s, struct service *l)
 			argv[n++] = rules[i + 1];
 		}
 	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
+	l->memory_bytes = child_memory(s);
 	service_start(l, argv, &feed, 1, strcmp(l->name, "goheap") ? CAPS_PROBE : CAPS_LOAD);
 	close(feed.from);
-	s->children_changed = true;
 }
 
 struct service *sup_service(struct sup *s, const char *family)
@@ -131,11 +144,24 @@ void sup_follow(struct sup *s, const struct conf *c)
 
 		if (l->pid && (!l->wanted || all || other_freq || (rules && !l->family->fed)))
 			service_stop(l, STOP_NS); /* one that is wanted is started again by the next turn */
-		else if (l->state == SERVICE_FAILED && l->wanted)
-			service_stop(l, 0); /* off: it is given another try */
+		else if (l->state == SERVICE_FAILED)
+			service_try_anew(l);
 	}
+	if (s->maps.service.state == SERVICE_FAILED)
+		service_try_anew(&s->maps.service);
 	if (args && s->maps.service.pid)
 		service_stop(&s->maps.service, STOP_NS);
+}
+
+/* A reload changes what the configuration changed: what `sonde up` and `down` made of it since holds otherwise. */
+static void keep_families(struct sup *s, struct conf *c)
+{
+	char read[CONF_TEXT_MAX];
+
+	memcpy(read, c->value[CONF_FAMILIES].text, sizeof(read));
+	if (!strcmp(read, s->families_read))
+		c->value[CONF_FAMILIES] = s->conf.value[CONF_FAMILIES];
+	memcpy(s->families_read, read, sizeof(read));
 }
 
 int sup_reload(struct sup *s, struct err *e)
@@ -147,36 +173,44 @@ int sup_reload(struct sup *s, struct err *e)
 		return rc;
 	if (strcmp(c.value[CONF_STORE].text, s->conf.value[CONF_STORE].text))
 		talk(LOG_LEVEL_WARN, "sonded", "another store takes effect at the next start");
+	keep_families(s, &c);
 	sup_follow(s, &c);
 	talk(LOG_LEVEL_INFO, "sonded", "configuration read again");
 	return 0;
 }
 
-static void ended(struct sup *s, pid_t pid, int status)
+static void ended(struct sup *s, pid_t pid, int status, uint64_t used_ns)
 {
-	s->children_changed = true;
 	if (pid == s->retain.prune.pid) {
+		s->retain.prune.ended_ns += used_ns;
 		retain_ended(&s->retain, status);
 	} else if (pid == s->sealer.pass.pid) {
+		s->sealer.pass.ended_ns += used_ns;
 		sealer_ended(&s->sealer, status);
 	} else if (pid == s->maps.service.pid) {
 		mapsowner_read(&s->maps);
 		mapsowner_hang_up(&s->maps);
-		service_ended(&s->maps.service, status);
+		service_ended(&s->maps.service, status, used_ns);
 	} else {
 		for (unsigned int i = 0; i < s->n_loaders; i++)
 			if (pid == s->loader[i].pid)
-				service_ended(&s->loader[i], status);
+				service_ended(&s->loader[i], status, used_ns);
 	}
+}
+
+static int64_t timeval_ns(struct timeval t)
+{
+	return t.tv_sec * NSEC_PER_SEC + t.tv_usec * 1000;
 }
 
 static void reap(struct sup *s)
 {
+	struct rusage u;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		ended(s, pid, status);
+	while ((pid = wait4(-1, &status, WNOHANG, &u)) > 0)
+		ended(s, pid, status, (uint64_t)(timeval_ns(u.ru_utime) + timeval_ns(u.ru_stime)));
 }
 
 /* --- what is due --- */
@@ -190,7 +224,8 @@ static void replace_tables(struct sup *s)
 {
 	s->maps.replaced = false;
 	for (unsigned int i = 0; i < s->n_loaders; i++)
-		service_stop(&s->loader[i], STOP_NS);
+		if (s->loader[i].pid)
+			service_stop(&s->loader[i], STOP_NS);
 }
 
 static void start_due(struct sup *s)
@@ -201,11 +236,10 @@ static void start_due(struct sup *s)
 		any |= s->loader[i].wanted;
 	if (s->maps.replaced)
 		replace_tables(s);
-	if (any && is_time(&s->maps.service)) {
+	s->maps.service.memory_bytes = child_memory(s);
+	if (any && is_time(&s->maps.service))
 		mapsowner_start(&s->maps, s->store, s->maps_socket, s->conf.value[CONF_ARGS].text,
-				retain_images_mb(&s->retain), CAPS_PROBE);
-		s->children_changed = true;
-	}
+				retain_images_mb(&s->retain), CAPS_MAPS);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
 		bool may = l->wanted && !relief_stopped(&s->relief, i);
@@ -235,6 +269,29 @@ static unsigned int count(const struct sup *s, enum service_state state)
 	return n;
 }
 
+static const struct service *first_failed(const struct sup *s)
+{
+	if (s->maps.service.state == SERVICE_FAILED)
+		return &s->maps.service;
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		if (s->loader[i].wanted && s->loader[i].state == SERVICE_FAILED)
+			return &s->loader[i];
+	return NULL;
+}
+
+static void tell_failures(const struct sup *s)
+{
+	for (unsigned int i = 0; s->o->not_recording && i < s->n_loaders; i++) {
+		const struct service *l = &s->loader[i];
+		struct err why = {0};
+
+		if (!l->wanted || l->state == SERVICE_RUNNING || !l->why[0])
+			continue;
+		service_failure(l, &why);
+		s->o->not_recording(s->o->ctx, &why);
+	}
+}
+
 /* How it is comes before that it is ready: whoever waits for that finds it there. */
 static void tell_systemd(struct sup *s)
 {
@@ -245,7 +302,7 @@ static void tell_systemd(struct sup *s)
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		wanted += s->loader[i].wanted;
 	failed = s->maps.service.state == SERVICE_FAILED ? wanted : failed;
-	ready = !s->ready && (running + failed >= wanted || now - s->began_ns > READY_LATEST_NS);
+	ready = !s->ready && !s->stopping && (running + failed >= wanted || now - s->began_ns > READY_LATEST_NS);
 	if (ready || now - s->watched_ns >= (s->watchdog_ns ?: STATUS_NS)) {
 		s->watched_ns = now;
 		notify_send("%sSTATUS=%u of %u families record, %u failed", s->watchdog_ns ? "WATCHDOG=1\n" : "", running, wanted,
@@ -253,9 +310,15 @@ static void tell_systemd(struct sup *s)
 	}
 	if (!ready)
 		return;
+	if (s->o->must_record && !running && failed == wanted) {
+		service_failure(first_failed(s), &s->failure);
+		sup_stop(s);
+		return;
+	}
 	s->ready = true;
 	notify_send("READY=1");
 	talk(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running, wanted, s->store);
+	tell_failures(s);
 	if (s->o->ready)
 		s->o->ready(s->o->ctx);
 }
@@ -271,8 +334,7 @@ static void turn(struct sup *s)
 		cost_look(s);
 	}
 	watch(s);
-	if (s->children_changed)
-		note_children(s);
+	note_children(s);
 	tell_systemd(s);
 }
 
@@ -298,7 +360,7 @@ static void take_signals(struct sup *s)
 		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
 			sup_stop(s);
 		else if (si.ssi_signo == SIGHUP && !s->stopping && sup_reload(s, &e))
-			talk(LOG_LEVEL_ERROR, "sonded", "%s; the configuration stays as it was", e.what);
+			talk(LOG_LEVEL_ERROR, "sonded", "%s; the configuration stays as it was%s%s", e.what, e.fix[0] ? "; fix: " : "", e.fix);
 	}
 	reap(s);
 }
@@ -423,18 +485,22 @@ int loop_run(const struct loop_opts *o, struct err *e)
 
 	s = (struct sup){.o = o, .conf = *o->conf, .lock_fd = -1, .signal_fd = -1, .began_ns = clock_mono_ns(),
 			 .watchdog_ns = notify_watchdog_ns(), .targets = targets_new(), .control = {.listen_fd = -1, .answer = sup_answer, .ctx = &s}};
+	memcpy(s.families_read, s.conf.value[CONF_FAMILIES].text, sizeof(s.families_read));
 	mapsowner_init(&s.maps);
 	rc = open_all(&s, e);
 	if (!rc) {
 		retain_init(&s.retain, s.store, &s.conf);
 		sealer_init(&s.sealer, s.store);
 		sup_follow(&s, &s.conf);
-		s.cost_ns = clock_mono_ns();
+		s.cost.looked_ns = clock_mono_ns();
 		while (!s.stopping || going_down(&s)) {
 			turn(&s);
 			wait_and_take(&s);
 		}
 		talk(LOG_LEVEL_INFO, "sonded", "ended");
+		rc = s.failure.code;
+		if (rc && e)
+			*e = s.failure;
 	}
 	close_all(&s);
 	return rc;

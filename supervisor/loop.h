@@ -19,10 +19,13 @@ struct loop_opts {
 	int64_t patience_ns;                /* how long sonde may be over a limit */
 	struct conf *conf;                  /* loaded once by the caller; replaced at a reload */
 	void (*ready)(void *ctx);           /* called once all that can run does */
+	void (*not_recording)(void *ctx, const struct err *why); /* before that, for each family that does not */
+	bool must_record;                   /* end with the first failure if no family could be started at all */
 	void *ctx;
 };
 
-/* Takes the store's supervisor lock, runs until SIGTERM, SIGINT or a "stop". EXIT_STORE: another one keeps this store. */
+/* Takes the store's supervisor lock, runs until SIGTERM, SIGINT or a "stop". EXIT_STORE: another one keeps this store.
+ * With must_record the error of what failed first is the result. */
 int loop_run(const struct loop_opts *o, struct err *e);
 
 #endif

@@ -69,8 +69,6 @@ void mapsowner_start(struct mapsowner *m, const char *store, const char *socket,
 		argv[n++] = "--tables-fd";
 		argv[n++] = "4";
 	}
-	m->cpu_ns_before += m->cpu_ns;
-	m->cpu_ns = 0;
 	service_start(&m->service, argv, fds, n_fds, caps);
 	close(pair[1]);
 	m->sock = pair[0];
@@ -113,10 +111,9 @@ static int take_packet(struct mapsowner *m, size_t len, int fds[MP_FDS_MAX])
 		else if (msg.type == MP_TABLES)
 			on_tables(m, fds);
 		else if (msg.type == MP_COST) {
-			m->cpu_ns = msg.m.cost.cpu_ns + msg.m.cost.index_cpu_ns;
-			m->bpf_ns = msg.m.cost.bpf_ns;
-			m->rss_bytes = msg.m.cost.rss_bytes;
-			m->map_bytes = msg.m.cost.map_bytes;
+			m->service.told_ns = msg.m.cost.cpu_ns + msg.m.cost.index_cpu_ns;
+			m->service.bpf_ns = msg.m.cost.bpf_ns;
+			m->service.map_bytes = msg.m.cost.map_bytes;
 		}
 	}
 	return rc;

@@ -18,7 +18,6 @@ struct mapsowner {
 	int tables[MP_TABLES_N];   /* -1 in each: none */
 	uint32_t generation;       /* of the tables */
 	bool replaced;             /* it could not take over: who uses the old ones must be started anew. The reader clears it */
-	uint64_t cpu_ns, cpu_ns_before, bpf_ns, rss_bytes, map_bytes; /* as it told last */
 	uint8_t packet[MP_PACKET_MAX];
 };
 

@@ -4,13 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "schema/base/sibling.h"
+#include "supervisor/governor.h"
 
-#define OUTPUT_MAX (4u << 20)
+#define OUTPUT_MAX  (4u << 20)
+#define MEMORY_MOST (512ull << 20)
+/* Files of a store that others have written to, and giving what it makes to the group: root's, the unit's user has none of them. */
+#define CAPS (1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FOWNER)
 
 void pass_init(struct pass *p)
 {
@@ -25,7 +30,7 @@ void pass_release(struct pass *p)
 	strbuf_release(&p->out);
 }
 
-int pass_start(struct pass *p, const char *program, char **argv, uint64_t memory_bytes, struct err *e)
+int pass_start(struct pass *p, const char *program, char **argv, struct err *e)
 {
 	char path[PATH_MAX];
 	struct child_fd fds[1];
@@ -37,7 +42,7 @@ int pass_start(struct pass *p, const char *program, char **argv, uint64_t memory
 		return rc;
 	argv[0] = path;
 	fds[0] = (struct child_fd){ends[1], 1};
-	rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = 1, .caps = ~0ull, .memory_bytes = memory_bytes}, &p->pid, e);
+	rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = 1, .caps = CAPS, .memory_bytes = MEMORY_MOST}, &p->pid, e);
 	close(ends[1]);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	strbuf_reset(&p->out);
@@ -59,6 +64,11 @@ void pass_read(struct pass *p)
 	if (p->fd >= 0)
 		close(p->fd);
 	p->fd = -1;
+}
+
+uint64_t pass_cpu_ns(const struct pass *p)
+{
+	return p->ended_ns + (p->pid ? (uint64_t)process_cpu_ns(p->pid) : 0);
 }
 
 json_t *pass_ended(struct pass *p, int status, int *code)

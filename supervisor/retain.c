@@ -106,7 +106,7 @@ static void start(struct retain *r)
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)headroom(r).bytes);
 	snprintf(reserve, sizeof(reserve), "%llu", (unsigned long long)r->limits.reserve_bytes);
 	snprintf(age, sizeof(age), "%llds", (long long)(headroom(r).age_ns / NSEC_PER_SEC ?: 1));
-	if (!pass_start(&r->prune, "sonde-prune", argv, 0, &e))
+	if (!pass_start(&r->prune, "sonde-prune", argv, &e))
 		return;
 	talk(LOG_LEVEL_ERROR, "sonded", "%s: the store is not kept within its limits", e.what);
 	r->look_ns = clock_mono_ns() + IN_VAIN_NS;

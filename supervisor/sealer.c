@@ -26,7 +26,6 @@
 #define WAIT_SHARE     8 /* of the budget, at most, waits as rows for a packed day to be worth another make */
 #define ROOM_SHARE     4 /* of the budget, at most, for a make of a day */
 #define ROOM_LEAST     (1ull << 20)
-#define MEMORY_MOST    (512ull << 20)
 #define MIB            1048576.0
 
 static uint64_t size_of(const char *store, const char *name)
@@ -142,7 +141,7 @@ static void start(struct sealer *s, uint64_t room)
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)room);
 	snprintf(min, sizeof(min), "%d", FILES_LEAST);
 	s->state = "at work";
-	if (!pass_start(&s->pass, "sonde-seal", argv, MEMORY_MOST, &e))
+	if (!pass_start(&s->pass, "sonde-seal", argv, &e))
 		return;
 	talk(LOG_LEVEL_ERROR, "sonded", "%s: days are not sealed; it is tried again in %d min", e.what, failed(s));
 }

@@ -12,7 +12,7 @@
  *   3. What was packed goes a grace later, with the next pass.
  *   4. A pass that failed is tried again a minute later, then twice as late each time, an hour at most: a disk that someone
  *      else fills is soon empty again, a helper that is not there may never come.
- * It packs at the lowest priority, and holds locks as everybody else does; half a gigabyte of memory is its limit.
+ * It packs at the lowest priority, and holds locks as everybody else does.
  */
 #ifndef SONDE_SUPERVISOR_SEALER_H
 #define SONDE_SUPERVISOR_SEALER_H

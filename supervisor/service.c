@@ -13,6 +13,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/sibling.h"
+#include "supervisor/governor.h"
 #include "supervisor/policy.h"
 #include "supervisor/talk.h"
 
@@ -63,7 +64,7 @@ static void fail(struct service *s, bool was_ready)
 	s->failures++;
 	if (policy_gives_up(s->failures, was_ready, s->exit)) {
 		enter(s, SERVICE_FAILED);
-		talk(LOG_LEVEL_ERROR, s->program, "given up: %s", s->why);
+		talk(LOG_LEVEL_ERROR, s->program, "given up: %s%s%s", s->why, s->fix[0] ? "; fix: " : "", s->fix);
 		return;
 	}
 	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
@@ -107,7 +108,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	s->starts++;
 	s->samples_before += s->samples;
 	s->lost_before += s->lost;
-	s->samples = s->lost = s->cores = 0;
+	s->samples = s->lost = 0;
 	s->wants[0] = '\0';
 	s->store_error[0] = s->said[0] = s->said_fix[0] = '\0';
 	strbuf_reset(&s->line);
@@ -124,7 +125,8 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 			fds[n++] = (struct child_fd){progress_end, 3};
 		for (size_t i = 0; i < n_more && n < 16; i++)
 			fds[n++] = more[i];
-		rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = n, .caps = caps}, &s->pid, &e);
+		rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = n, .caps = caps,
+						      .memory_bytes = s->memory_bytes}, &s->pid, &e);
 	}
 	if (talk_end >= 0)
 		close(talk_end);
@@ -167,6 +169,17 @@ static void take_store_error(struct service *s, const char *text)
 	snprintf(s->store_error, sizeof(s->store_error), "%.63s", text);
 }
 
+/* The last line of one that ends says nothing of that. */
+static void take_cost(struct service *s, const json_t *ev)
+{
+	json_int_t ns = json_integer_value(json_object_get(ev, "bpf_ns")), bytes = json_integer_value(json_object_get(ev, "map_bytes"));
+
+	if (ns > 0)
+		s->bpf_ns = (uint64_t)ns;
+	if (bytes > 0)
+		s->map_bytes = (uint64_t)bytes;
+}
+
 static void take_event(struct service *s, const json_t *ev)
 {
 	const char *name = json_string_value(json_object_get(ev, "event")) ?: "";
@@ -178,7 +191,7 @@ static void take_event(struct service *s, const json_t *ev)
 	if (!strcmp(name, "progress") || !strcmp(name, "done")) {
 		s->samples = number(ev, "samples");
 		s->lost = number(ev, *name == 'd' ? "lost_total" : "lost");
-		s->cores = number(ev, "self_cores");
+		take_cost(s, ev);
 		take_store_error(s, json_string_value(json_object_get(ev, "store_error")) ?: "");
 	}
 	if (!strcmp(name, "wants"))
@@ -258,13 +271,38 @@ void service_stop(struct service *s, int64_t patience_ns)
 		kill(s->pid, SIGTERM);
 		enter(s, SERVICE_STOPPING);
 		s->kill_ns = s->since_ns + patience_ns;
-	} else if (!s->pid) {
-		enter(s, SERVICE_OFF);
-		s->failures = 0;
+	} else if (!s->pid && s->state != SERVICE_FAILED) {
+		service_try_anew(s);
 	}
 }
 
-void service_ended(struct service *s, int status)
+void service_try_anew(struct service *s)
+{
+	if (s->pid)
+		return;
+	enter(s, SERVICE_OFF);
+	s->failures = 0;
+}
+
+int service_failure(const struct service *s, struct err *e)
+{
+	err_set(e, -EIO, s->exit > 0 ? (enum sonde_exit)s->exit : EXIT_RUNTIME, "%s does not record: %s", s->program, s->why);
+	err_fix(e, "%s", s->fix);
+	return -EIO;
+}
+
+/* One that has helpers tells of those that run, too. */
+static uint64_t with_helpers(const struct service *s, uint64_t cpu_ns)
+{
+	return cpu_ns > s->told_ns ? cpu_ns : s->told_ns;
+}
+
+uint64_t service_cpu_ns(const struct service *s)
+{
+	return s->ended_ns + (s->pid ? with_helpers(s, (uint64_t)process_cpu_ns(s->pid)) : 0) + s->bpf_ns;
+}
+
+void service_ended(struct service *s, int status, uint64_t used_ns)
 {
 	bool was_ready = s->ready_ns != 0, asked = s->state == SERVICE_STOPPING;
 	bool hung = s->state != SERVICE_STOPPING && s->kill_ns;
@@ -273,7 +311,8 @@ void service_ended(struct service *s, int status)
 	service_read_talk(s);
 	close_fds(s);
 	s->pid = 0;
-	s->cores = 0;
+	s->ended_ns += with_helpers(s, used_ns) + s->bpf_ns;
+	s->told_ns = s->bpf_ns = s->map_bytes = 0;
 	s->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	if (asked) {
 		enter(s, SERVICE_OFF);
@@ -317,9 +356,9 @@ void service_watch(struct service *s)
 json_t *service_json(const struct service *s)
 {
 	int64_t now = clock_mono_ns();
-	json_t *o = json_pack("{s:s, s:s, s:i, s:f, s:i, s:i, s:f, s:f, s:f}", "name", s->name, "state",
+	json_t *o = json_pack("{s:s, s:s, s:i, s:f, s:i, s:i, s:i, s:f, s:f, s:f}", "name", s->name, "state",
 			      service_state_name(s->state), "pid", (int)s->pid, "for_seconds",
-			      (double)(now - s->since_ns) / 1e9, "starts", (int)s->starts, "failures", (int)s->failures,
+			      (double)(now - s->since_ns) / 1e9, "starts", (int)s->starts, "failures", (int)s->failures, "exit", s->exit,
 			      "samples", s->samples + s->samples_before, "lost", s->lost + s->lost_before, "cores", s->cores);
 
 	json_object_set_new(o, "why", s->why[0] ? json_string(s->why) : json_null());

@@ -41,9 +41,14 @@ struct service {
 	char said[256], said_fix[160]; /* its last words, "": none; for one that has no progress to tell it by */
 	int progress_fd, talk_fd;    /* ours, -1: none */
 	struct strbuf line, talk;    /* begun */
-	double samples, lost, cores; /* of the one that runs, as it told last */
+	double samples, lost;        /* of the one that runs, as it told last */
+	uint64_t told_ns, bpf_ns, map_bytes; /* the same: its CPU time where it tells that, that of its BPF programs; what its maps take */
+	uint64_t ended_ns;           /* CPU time of those before it, programs included */
+	uint64_t looked_ns;          /* all of it, as of the last look (cost.c) */
+	double cores;                /* between the last two looks */
 	char store_error[64];        /* why it cannot write the store just now, "": it can */
 	double samples_before, lost_before; /* of those before it */
+	uint64_t memory_bytes;       /* most that the next one may have of its own (child.h), 0: no limit */
 	uint32_t freq;               /* what it was started with */
 	char wants[16];              /* the processes that it wants to be given (targets.h), "": it looks for itself */
 };
@@ -57,12 +62,18 @@ void service_start(struct service *s, char **argv, const struct child_fd *fds, s
 void service_read_progress(struct service *s);
 void service_read_talk(struct service *s);
 void service_ready(struct service *s);
-/* Ask it to end; within `patience_ns`, or it is killed. */
+/* Ask it to end; within `patience_ns`, or it is killed. One that waits is off; one that was given up stays so. */
 void service_stop(struct service *s, int64_t patience_ns);
-/* It has ended, with a status as of wait(2). */
-void service_ended(struct service *s, int status);
+/* It has ended, with a status and CPU time as of wait4(2). */
+void service_ended(struct service *s, int status, uint64_t used_ns);
+/* CPU time of all that ran as this service, their BPF programs included. */
+uint64_t service_cpu_ns(const struct service *s);
 /* Hung, or slow to end: kill it. */
 void service_watch(struct service *s);
+/* One that waits or was given up is neither any more: what may start it again does. */
+void service_try_anew(struct service *s);
+/* Why it does not run: its program, reason and fix, and the exit code. */
+int service_failure(const struct service *s, struct err *e);
 json_t *service_json(const struct service *s);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +20,7 @@
 #include "supervisor/quantity.h"
 #include "supervisor/talk.h"
 
-#define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this */
+#define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this (talk.h) */
 
 enum { OPT_CONFIG = 256, OPT_CHECK, OPT_SHOW, OPT_ORIGIN, OPT_BACKGROUND, OPT_REPLACE, OPT_HELP };
 
@@ -108,11 +107,18 @@ static void on_ready(void *ctx)
 	d->told = d->before = -1;
 }
 
+static void on_not_recording(void *ctx, const struct err *why)
+{
+	const struct sonded *d = ctx;
+
+	if (d->told >= 0)
+		dprintf(d->before, "sonded: %s%s%s\n", why->what, why->fix[0] ? "\n  fix: " : "", why->fix);
+}
+
 static int open_log(const struct conf *c, struct err *e)
 {
 	const char *store = *c->value[CONF_STORE].text ? c->value[CONF_STORE].text : store_default_dir();
 	char path[PATH_MAX + 16];
-	struct stat st;
 	int fd, rc = folder_prepare(store, e);
 
 	if (rc)
@@ -121,8 +127,6 @@ static int open_log(const struct conf *c, struct err *e)
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
 		return err_set(e, -errno, EXIT_PERMISSION, "cannot write %s: %s", path, strerror(errno));
-	if (fstat(fd, &st) == 0 && st.st_size > LOG_BYTES_MAX && ftruncate(fd, 0) < 0)
-		log_debug("%s keeps its length", path);
 	folder_own(fd, 0640);
 	return fd;
 }
@@ -163,7 +167,8 @@ static int64_t patience(void)
 static int run(struct sonded *d, struct conf *c, struct err *e)
 {
 	struct loop_opts o = {.conf_dir = d->dir, .flags = d->flags, .replace = d->replace, .patience_ns = patience(),
-			      .conf = c, .ready = on_ready, .ctx = d};
+			      .conf = c, .ready = on_ready, .not_recording = on_not_recording,
+			      .must_record = d->background, .ctx = d};
 	cleanup_fd int log = -1, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int rc;
 
@@ -176,6 +181,7 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 		d->before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 		dup2(log, STDOUT_FILENO);
 		dup2(log, STDERR_FILENO);
+		talk_init_file(LOG_BYTES_MAX);
 	}
 	rc = loop_run(&o, e);
 	if (rc && d->told >= 0)

@@ -13,6 +13,7 @@
 #include "supervisor/service.h"
 #include "supervisor/targets.h"
 
+#define SUP_CHILDREN (3 + FAMILIES_MAX) /* sonde-maps, sonde-prune, sonde-seal, loaders */
 #define COST_STEPS 32 /* remembered for `sonde status` */
 
 struct cost_step {             /* what was done because of a limit */
@@ -26,6 +27,7 @@ struct cost_step {             /* what was done because of a limit */
 struct sup {
 	const struct loop_opts *o;
 	struct conf conf;
+	char families_read[CONF_TEXT_MAX]; /* as configured at the last reading; `sonde up` and `down` change them in conf */
 	char store[PATH_MAX], maps_socket[PATH_MAX + 16];
 	int lock_fd, signal_fd;
 	struct mapsowner maps;
@@ -39,11 +41,16 @@ struct sup {
 	struct relief relief;
 	struct cost_step steps[COST_STEPS];   /* oldest first */
 	unsigned int n_steps;
-	bool stopping, ready, children_changed, prune_now;
+	pid_t noted[SUP_CHILDREN];            /* in STORE/children (leftover.h) */
+	struct err failure;                   /* what it ends for, code 0: for nothing (loop_opts.must_record) */
+	bool stopping, ready, prune_now;
 	int64_t began_ns, watchdog_ns, watched_ns; /* monotonic clock; how often systemd is told, and when it was */
-	int64_t cost_ns, cost_cpu_ns;              /* the last look at our own cost */
-	double cores;                              /* lately, all of sonde */
-	uint64_t private_bytes;
+	struct cost {                              /* what all of sonde takes, as of the last look (cost.c) */
+		int64_t looked_ns;                 /* monotonic clock */
+		uint64_t own_ns, store_ns;         /* CPU time since the start of sonded, and of sonde-seal and sonde-prune */
+		double cores, store_cores;         /* between the last two looks; of it, these two's */
+		uint64_t bytes, burst_bytes;       /* memory; of it, what these two and sonde-index have */
+	} cost;
 };
 
 /* Follow a new configuration: start, stop or restart what changed, and nothing else. */
@@ -51,8 +58,9 @@ void sup_follow(struct sup *s, const struct conf *c);
 int sup_reload(struct sup *s, struct err *e);
 struct service *sup_service(struct sup *s, const char *family);
 void sup_stop(struct sup *s);
-/* cost.c: every ten seconds, what all of sonde takes; over its limits for a minute, less is done (relief.h). */
+/* cost.c: every ten seconds, what all of sonde takes; over its limits (but for what runs in bursts) for a minute, less is done (relief.h). */
 void cost_look(struct sup *s);
+json_t *cost_json(const struct sup *s);
 json_t *cost_steps_json(const struct sup *s);
 /* answer.c */
 json_t *sup_answer(void *ctx, const json_t *request, bool trusted);

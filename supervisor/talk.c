@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,12 +18,26 @@ static const int priorities[] = {3, 4, 6, 7};
 static bool journal;
 static char *kept[TALK_LINES];
 static size_t said;
+static size_t file_most, file_bytes; /* 0: stderr is no file of ours */
 
 void talk_init(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
 
-	journal = stream && *stream;
+	journal = stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
+		  st.st_dev == dev && st.st_ino == ino;
+	file_most = 0;
+}
+
+void talk_init_file(size_t most)
+{
+	struct stat st;
+
+	talk_init();
+	file_bytes = fstat(STDERR_FILENO, &st) == 0 ? (size_t)st.st_size : 0;
+	file_most = most;
 }
 
 void talk_format(struct strbuf *out, long long utc_ns, enum log_level level, const char *from, const char *msg)
@@ -45,6 +60,28 @@ void talk_format(struct strbuf *out, long long utc_ns, enum log_level level, con
 	strbuf_addch(out, '"');
 }
 
+static void say(const struct strbuf *text)
+{
+	if (write(STDERR_FILENO, text->buf, text->len) < 0) {
+		/* nobody is left to be told; it is kept all the same */
+	}
+	file_bytes += text->len;
+}
+
+/* `sonde logs` has no more than these either. */
+static void begin_file_anew(void)
+{
+	struct strbuf all cleanup_strbuf = STRBUF_INIT;
+
+	if (ftruncate(STDERR_FILENO, 0) < 0)
+		return;
+	file_bytes = 0;
+	for (size_t i = 0; talk_line(i); i++)
+		strbuf_addf(&all, "%s\n", talk_line(i));
+	if (all.len)
+		say(&all);
+}
+
 void talk(enum log_level level, const char *from, const char *fmt, ...)
 {
 	struct strbuf line = STRBUF_INIT, plain cleanup_strbuf = STRBUF_INIT;
@@ -62,9 +99,9 @@ void talk(enum log_level level, const char *from, const char *fmt, ...)
 		strbuf_addstr(&plain, strbuf_str(&line));
 	}
 	strbuf_addch(&plain, '\n');
-	if (write(STDERR_FILENO, plain.buf, plain.len) < 0) {
-		/* nobody is left to be told; it is kept all the same */
-	}
+	if (file_most && file_bytes > file_most)
+		begin_file_anew();
+	say(&plain);
 	free(kept[said % TALK_LINES]);
 	kept[said++ % TALK_LINES] = strbuf_take(&line);
 }

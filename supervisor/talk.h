@@ -13,8 +13,11 @@
 
 #define TALK_LINES 500
 
-/* Looks at $JOURNAL_STREAM. */
+/* Where stderr leads now: to the journal if it is the stream that $JOURNAL_STREAM names (device:inode), which programs that the
+ * journal's did start inherit as well. */
 void talk_init(void);
+/* The same, and stderr is a file of ours, opened to append: past `most` bytes it is begun anew, with the kept lines. */
+void talk_init_file(size_t most);
 /* `from`: "sonded", "sonde-cpu", ... Control bytes in the message are made visible. */
 void talk(enum log_level level, const char *from, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The i-th of the kept lines, the oldest first, in logfmt; NULL past the last. */

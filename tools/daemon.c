@@ -179,17 +179,31 @@ static void print_store(const json_t *o)
 	print_sealing(json_object_get(o, "sealing"));
 }
 
+/* What is in the sums and takes no step. */
+static void print_bursts(const json_t *d)
+{
+	char memory[32];
+
+	if (number(d, "store_cores") > 0)
+		printf("; of it %.2f %% to seal and prune", 100 * number(d, "store_cores"));
+	if (number(d, "burst_bytes") > 0)
+		printf("%s%s to seal, prune and index", number(d, "store_cores") > 0 ? ", " : "; of it ",
+		       term_bytes((uint64_t)number(d, "burst_bytes"), memory, sizeof(memory)));
+	putchar('\n');
+}
+
 void daemon_print(const json_t *status)
 {
 	const json_t *d = json_object_get(status, "sonded"), *service;
 	char took[32], memory[32], most[32];
 	size_t i;
 
-	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core (limit %.0f %%), %s (limit %s)\n",
+	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core (limit %.0f %%), %s (limit %s)",
 	       number(d, "pid"), when_duration((int64_t)(number(d, "for_seconds") * 1e9), took, sizeof(took)),
 	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting", 100 * number(d, "cores"),
 	       100 * number(d, "limit_cores"), term_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),
 	       term_bytes((uint64_t)number(d, "limit_bytes"), most, sizeof(most)));
+	print_bursts(d);
 	if (number(d, "step") + number(d, "memory_step") > 0)
 		print_steps(json_object_get(d, "steps"));
 	json_array_foreach(json_object_get(status, "services"), i, service)

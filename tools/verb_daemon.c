@@ -15,6 +15,8 @@
 #include "tools/near.h"
 #include "tools/verb.h"
 
+#define UP_LOOKS 200 /* 10 s */
+
 /* The words are families, or it is said which one was probably meant, for all that would be asked or started. */
 static int words_are_families(const struct verb_call *call, const char *verb, struct err *e)
 {
@@ -60,6 +62,81 @@ static bool systemd_knows(void)
 	       !helper_output(argv, &out, &status, NULL) && strstr(strbuf_str(&out), "LoadState=loaded");
 }
 
+/* What `sonde status` says of a service. */
+static const char *told(const json_t *service, const char *key)
+{
+	return json_string_value(json_object_get(service, key)) ?: "";
+}
+
+static bool is_asked(const struct verb_call *call, const char *name)
+{
+	for (size_t i = 0; i < call->n_words; i++)
+		if (!strcmp(call->words[i], name))
+			return true;
+	return !call->n_words && strcmp(name, "maps");
+}
+
+struct began {
+	unsigned int recording, failed, open; /* of the families that were asked for */
+	struct err first;                     /* failure */
+};
+
+static void count_began(const struct verb_call *call, const json_t *services, bool say, struct began *b)
+{
+	const json_t *maps = json_array_get(services, 0), *s;
+	size_t i;
+
+	*b = (struct began){0};
+	json_array_foreach(services, i, s) {
+		const json_t *why = strcmp(told(maps, "state"), "failed") ? s : maps;
+		struct err e = {0};
+
+		if (!is_asked(call, told(s, "name")))
+			continue;
+		if (strcmp(told(why, "state"), "failed")) {
+			bool runs = !strcmp(told(s, "state"), "running");
+
+			b->recording += runs;
+			b->open += !runs && (call->n_words || strcmp(told(s, "state"), "off"));
+			continue;
+		}
+		err_set(&e, -EIO, (enum sonde_exit)json_integer_value(json_object_get(why, "exit")), "sonde-%s does not record: %s",
+			told(why, "name"), told(why, "why"));
+		err_fix(&e, "%s", told(why, "fix"));
+		if (!b->failed++)
+			b->first = e;
+		if (say)
+			err_report(&e, "sonde");
+	}
+}
+
+/* What a sonded that is there already makes of it: which of the families fail is said; it is an error if all do. */
+static int await_began(const struct verb_call *call, struct err *e)
+{
+	struct began b = {.open = 1};
+	json_t *status = NULL;
+	int rc = 0;
+
+	for (int i = 0; b.open && !rc && i < UP_LOOKS; i++) {
+		json_decref(status);
+		status = NULL;
+		rc = daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &status, e);
+		count_began(call, json_object_get(status, "services"), false, &b);
+		if (b.open)
+			usleep(50000);
+	}
+	if (!rc && b.failed && !b.recording && !b.open) {
+		rc = b.first.code;
+		if (e)
+			*e = b.first;
+	} else if (!rc) {
+		count_began(call, json_object_get(status, "services"), true, &b);
+	}
+	json_decref(status);
+	return rc;
+}
+
+/* Started by systemd it is asked what became of it; else it has said so itself. */
 static int start(struct verb_call *call, struct err *e)
 {
 	struct strbuf families cleanup_strbuf = STRBUF_INIT;
@@ -68,8 +145,10 @@ static int start(struct verb_call *call, struct err *e)
 	char *systemd[] = {(char *)"/usr/bin/systemctl", (char *)"start", (char *)"sonded", NULL};
 	int rc;
 
-	if (!call->n_words && !getenv("SONDE_STORE") && !strcmp(call->store, "/var/lib/sonde") && systemd_knows())
-		return helper_run(systemd, &call->status, e);
+	if (!call->n_words && !getenv("SONDE_STORE") && !strcmp(call->store, "/var/lib/sonde") && systemd_knows()) {
+		rc = helper_run(systemd, &call->status, e);
+		return rc || call->status ? rc : await_began(call, e);
+	}
 	rc = sibling_find("sonded", path, e);
 	for (size_t i = 0; i < call->n_words; i++)
 		strbuf_addf(&families, "%s%s", i ? "," : "", call->words[i]);
@@ -98,7 +177,10 @@ static int up_run(struct verb_call *call, struct err *e)
 	json_decref(answer);
 	if (rc && e)
 		*e = why;
-	else if (!call->quiet)
+	if (rc)
+		return rc;
+	rc = await_began(call, e);
+	if (!rc && !call->quiet)
 		fprintf(stderr, "sonded keeps %s already%s\n", call->store, call->n_words ? "; it records these, too" : "");
 	return rc;
 }

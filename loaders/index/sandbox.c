@@ -70,6 +70,8 @@ static int limits_set(enum sandbox_size size)
 	const bool large = size == SANDBOX_LARGE;
 	int rc = limit_cpu(large ? SANDBOX_CPU_SECONDS_LARGE : SANDBOX_CPU_SECONDS);
 
+	if (!rc) /* who started us may have a softer one for himself */
+		rc = limit(RLIMIT_DATA, RLIM_INFINITY);
 	if (!rc && !SANITIZED)
 		rc = limit(RLIMIT_AS, large ? SANDBOX_MEMORY_BYTES_LARGE : SANDBOX_MEMORY_BYTES);
 	if (!rc)

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sonde itself may take: over a limit, families are slowed one by one, then stopped one by one, each step is told, and all
 comes back when there is room."""
+import contextlib
+import glob
 import os
+import shutil
 import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
-from conftest import need_root, sql_all
+from conftest import BIN, WORKLOADS, need_root, sql_all
 from sonded import Sonded, until
 
 
@@ -69,3 +75,110 @@ def test_over_its_limit_of_memory_sonde_stops_a_family_then_begins_anew_and_come
         d.child.send_signal(signal.SIGHUP)
         assert until(lambda: steps(d)[-1] == ("memory", "goheap", "records again", None)), (steps(d), d.said())
         assert d.running("cpu") and d.running("goheap"), d.said()
+
+
+@pytest.fixture
+def bpf_stats():
+    """The kernel measures the run time of every BPF program."""
+    with open("/proc/sys/kernel/bpf_stats_enabled", "r+", encoding="ascii") as f:
+        before = f.read()
+        f.seek(0)
+        f.write("1")
+        f.flush()
+        yield
+        f.seek(0)
+        f.write(before)
+
+
+SWITCHES = """import os
+a, b = os.pipe(), os.pipe()
+if not os.fork():
+    while os.read(a[0], 1):
+        os.write(b[1], b"x")
+while os.write(a[1], b"x"):
+    os.read(b[0], 1)
+"""
+
+
+@contextlib.contextmanager
+def load():
+    """Both a busy CPU and many switches: what costs the families most is in the kernel."""
+    todo = [[sys.executable, "-c", SWITCHES], [os.path.join(WORKLOADS, "burn"), "60000"]]
+    children = [subprocess.Popen(argv, stdout=subprocess.DEVNULL, start_new_session=True) for argv in todo]
+    try:
+        yield
+    finally:
+        for child in children:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def tree(pid):
+    out, todo = [], [pid]
+    while todo:
+        out.append(todo.pop())
+        for path in glob.glob(f"/proc/{out[-1]}/task/*/children"):
+            with contextlib.suppress(OSError), open(path, encoding="ascii") as f:
+                todo += [int(c) for c in f.read().split()]
+    return out
+
+
+def charged(pid):
+    """By the kernel: (ns of processor time and of run time of BPF programs, bytes of memory and of BPF maps) of all that
+    descends from `pid`."""
+    cpu, memory, programs, maps = 0, 0, {}, {}
+    for p in tree(pid):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{p}/stat", "rb") as f:
+                waited_for = f.read().rsplit(b")", 1)[1].split()[13:15]
+            cpu += time.clock_gettime_ns((~p << 3) | 2) + sum(map(int, waited_for)) * 10**9 // os.sysconf("SC_CLK_TCK")
+            with open(f"/proc/{p}/smaps_rollup", encoding="ascii") as f:
+                memory += next(int(line.split()[1]) << 10 for line in f if line.startswith("Anonymous:"))
+        for path in glob.glob(f"/proc/{p}/fdinfo/*"):
+            with contextlib.suppress(OSError), open(path, encoding="ascii", errors="replace") as f:
+                info = dict(line.split(":", 1) for line in f if ":" in line)
+                if "run_time_ns" in info:
+                    programs[info["prog_id"]] = int(info["run_time_ns"])
+                elif "map_id" in info:
+                    maps[info["map_id"]] = int(info["memlock"])
+    return cpu, sum(programs.values()), memory, sum(maps.values())
+
+
+def test_what_all_of_sonde_is_said_to_take_is_what_the_kernel_charges_for_it(store, bpf_stats):
+    with load(), Sonded(store, "--families", "cpu,offcpu", "--freq", "199", env={"SONDE_PATIENCE": "9s"}) as d:
+        assert d.running("cpu") and d.running("offcpu"), d.said()
+
+        def look():
+            """Once it has just looked: what it says, and what the kernel does."""
+            last = d.ask(do="status")["sonded"]["cpu_ns"]
+            assert until(lambda: d.ask(do="status")["sonded"]["cpu_ns"] != last, 10, 0.02)
+            return d.ask(do="status")["sonded"], charged(d.child.pid)
+        time.sleep(1)  # the first figures of all of them
+        said, (cpu, bpf, _, _) = look()
+        time.sleep(3)
+        later, (cpu_later, bpf_later, memory, maps) = look()
+        rates = {s["name"]: s["cores"] for s in d.ask(do="status")["services"]}
+    took, programs = later["cpu_ns"] - said["cpu_ns"], bpf_later - bpf
+    real = cpu_later - cpu + programs
+    print(f"said {took / 1e6:.1f} ms of {real / 1e6:.1f}, BPF programs {programs / 1e6:.1f}; "
+          f"said {later['private_bytes'] >> 20} MiB of {(memory + maps) >> 20}, maps {maps >> 20}; {rates}")
+    assert programs > 0.3 * real  # or leaving them out would not show
+    assert took == pytest.approx(real, rel=0.25)
+    assert maps > 0.3 * (memory + maps)
+    assert later["private_bytes"] == pytest.approx(memory + maps, rel=0.25)
+    assert rates["offcpu"] > rates["cpu"] > 0
+
+
+def test_what_keeps_the_store_is_shown_apart_and_slows_no_family(store, scratch):
+    for name in ("sonded", "sonde-maps", "sonde-index", "sonde-cpu"):
+        shutil.copy(os.path.join(BIN, name), scratch)
+    with open(os.path.join(scratch, "sonde-prune"), "w", encoding="ascii") as f:
+        f.write(f"#!/bin/sh\nexec {WORKLOADS}/burn 2000\n")
+    os.chmod(f.name, 0o755)
+    with Sonded(store, program=os.path.join(scratch, "sonded"), env={"SONDE_PATIENCE": "1s"}, limit="30") as d:
+        assert d.running("cpu"), d.said()
+        d.ask(do="prune")
+        assert until(lambda: d.ask(do="status")["sonded"]["store_cores"] > 0.3, 5), d.ask(do="status")
+        assert until(lambda: d.ask(do="status")["sonded"]["store_cores"] == 0, 10), d.ask(do="status")
+        assert d.ask(do="status")["sonded"]["cpu_ns"] > 1.5e9
+        assert not steps(d) and d.running("cpu")

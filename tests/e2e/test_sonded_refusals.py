@@ -2,6 +2,7 @@
 """What keeps sonded from recording is said with what, why, its fix and its exit code."""
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -63,6 +64,12 @@ def reachable():
         pytest.skip("missing: a build that an ordinary user can reach")
 
 
+def configured(folder, text):
+    with open(os.path.join(folder, "sonde.conf"), "w", encoding="ascii") as f:
+        f.write(text)
+    return refused("--config", folder, "--check-config")
+
+
 def test_a_bad_configuration_names_its_line(scratch, store):
     with open(os.path.join(scratch, "sonde.conf"), "w", encoding="ascii") as f:
         f.write("[store]\n\nbudgte = 1G\n")
@@ -73,7 +80,24 @@ def test_a_bad_configuration_names_its_line(scratch, store):
         f.write("[limits]\nmemory = lots\n")
     done = refused("--config", scratch, "--store", store)
     told(done, 2, "is not", "sonde.conf:2", "256M")
+    told(configured(scratch, "[store\n"), 2, "neither [section] nor key = value", "sonde.conf:1")
+    told(configured(scratch, "[store]\nage = 1d" + " " * 300), 2, "the line is too long", "sonde.conf:2")
+    told(configured(scratch, "[store]\nage = 1d\nage = 2d\n"), 2, "is set once more", "sonde.conf:3", "line 2")
     assert not os.path.exists(store) or not os.listdir(store)
+
+
+def test_a_configuration_that_cannot_be_read_is_said(scratch, store):
+    reachable()
+    told(refused("--config", os.path.join(scratch, "none"), "--store", store), 2, "cannot read", "none")
+    conf, more = os.path.join(scratch, "sonde.conf"), os.path.join(scratch, "conf.d")
+    with open(conf, "w", encoding="ascii") as f:
+        f.write("x" * 300000)
+    told(refused("--config", scratch, "--store", store), 2, "is no file of at most", conf)
+    os.chmod(conf, 0)
+    told(refused("--config", scratch, "--store", store, prefix=NOBODY), 5, "cannot read", conf)
+    os.unlink(conf)
+    os.mkdir(more, 0)
+    told(refused("--config", scratch, "--store", store, prefix=NOBODY), 5, "cannot read", more)
 
 
 def test_a_store_that_may_not_be_written_is_said(scratch):
@@ -114,17 +138,75 @@ def test_a_store_that_is_no_folder_is_said(scratch):
     told(done, 6, "cannot make the store's folder", path)
 
 
+def part_of_sonde(folder, *names):
+    """The programs of an installation that is not whole; what runs one of them."""
+    for name in ("sonde", "sonded", "sonde-maps", "sonde-index", *names):
+        shutil.copy(os.path.join(BIN, name), folder)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")} | {"SONDE_CONFIG": "/nonexistent"}
+
+    def call(name, *args):
+        with open(os.path.join(folder, "said"), "w+", encoding="utf-8") as said:
+            done = subprocess.run([os.path.join(folder, name), *args], env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                                  timeout=60, check=False)
+            said.seek(0)
+            done.stderr = said.read()
+        return done
+    return call
+
+
+def failed(d, name):
+    try:
+        service = d.service(name)
+        return service and service["state"] == "failed" and service
+    except OSError:
+        return None
+
+
+def test_where_no_family_can_be_started_sonded_and_up_end_with_what_failed_first(scratch, store):
+    call = part_of_sonde(scratch)
+    for argv in (["sonded", "--background", "--store", store], ["sonde", "up", "--store", store],
+                 ["sonde", "up", "goheap", "cpu", "--store", store]):
+        done = call(*argv)
+        told(done, 3, "is not installed", "sonde-goheap" if "goheap" in argv else "sonde-cpu")
+        assert call("sonde", "down", "--store", store).returncode == 4  # nothing goes on
+    os.unlink(os.path.join(scratch, "sonde-maps"))
+    told(call("sonded", "--background", "--store", store), 3, "is not installed", "sonde-maps")
+
+
+def test_a_family_that_cannot_be_started_is_said_with_its_fix_and_the_others_record(scratch, store):
+    call = part_of_sonde(scratch, "sonde-cpu")
+    done = call("sonde", "up", "cpu", "offcpu", "--store", store)
+    try:
+        assert done.returncode == 0, done.stderr
+        assert re.search(r"sonde-offcpu does not record: sonde-offcpu is not installed.*\n  fix: install", done.stderr), done.stderr
+        assert "sonde-cpu" not in done.stderr and "recording into" in done.stderr
+        with open(os.path.join(store, "sonded.log"), encoding="utf-8") as f:
+            assert re.search(r"given up: sonde-offcpu is not installed.*; fix: install", f.read())
+        told(call("sonde", "up", "goheap", "--store", store), 3, "is not installed", "sonde-goheap")
+        again = call("sonde", "up", "offcpu", "cpu", "--store", store)
+        assert again.returncode == 0 and "sonde-offcpu is not installed" in again.stderr and "fix:" in again.stderr, again.stderr
+    finally:
+        assert call("sonde", "down", "--store", store).returncode == 0
+
+
+def test_what_was_given_up_is_tried_again_by_a_reload(scratch, store):
+    part_of_sonde(scratch)
+    os.unlink(os.path.join(scratch, "sonde-maps"))
+    with Sonded(store, program=os.path.join(scratch, "sonded"), ready=False) as d:
+        assert until(lambda: failed(d, "maps"), 20), d.said()
+        for name in ("sonde-maps", "sonde-cpu"):
+            shutil.copy(os.path.join(BIN, name), scratch)
+        assert not d.running("cpu", seconds=1)
+        d.ask(do="reload")
+        assert d.running("cpu"), d.said()
+
+
 def test_a_capability_that_is_missing_is_said_with_the_family_that_lacks_it(scratch):
     reachable()
     os.chmod(scratch, 0o777)
     store = os.path.join(scratch, "store")
     with Sonded(store, prefix=NOBODY, ready=False) as d:
         assert until(lambda: "given up" in d.said(), 40), d.said()
-
-        def failed():
-            try:
-                return next((s for s in d.ask(do="status")["services"] if s["state"] == "failed"), None)
-            except OSError:
-                return None
-        service = until(failed)
-        assert service and "CAP_" in service["why"] + service["fix"] and service["fix"], (service, d.said())
+        service = until(lambda: failed(d, "cpu"))
+        assert service and "CAP_" in service["why"] + service["fix"] and service["fix"] and service["exit"] == 5, (service, d.said())
+    told(refused("--background", "--store", store, prefix=NOBODY), 5, "this needs privileges", "CAP_")

@@ -103,7 +103,7 @@ void capture_end(struct capture *c)
 	c->f->detach(c->state);
 	stopped_ns = clock_boot_ns();
 	capture_tally(c, &t);
-	c->r->self_cores = capture_self_cores(c, &t);
+	c->r->self_cores = capture_self_cores(c, &t, &figures);
 	drain(c, stopped_ns);
 	c->r->to_ns = capture_utc(c, stopped_ns);
 	capture_flush(c);

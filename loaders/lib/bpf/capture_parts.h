@@ -103,7 +103,8 @@ void capture_ends_missed(struct capture *c); /* each tick: those that nobody tol
 
 /* capture_tell.c */
 void capture_tell(struct capture *c);
-double capture_self_cores(struct capture *c, const struct family_tally *t);
+/* Since the capture was ready; *now: the figures that say so. */
+double capture_self_cores(struct capture *c, const struct family_tally *t, struct ledger_figures *now);
 void capture_send_first(struct capture *c, const struct store_writer_stat *s);
 
 #endif

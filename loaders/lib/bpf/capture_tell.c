@@ -7,14 +7,13 @@
 
 #define PROGRESS_NS (950 * MSEC) /* a progress line a second: it reads the accounts of every program of the capture */
 
-double capture_self_cores(struct capture *c, const struct family_tally *t)
+double capture_self_cores(struct capture *c, const struct family_tally *t, struct ledger_figures *now)
 {
-	struct ledger_figures now;
 	int64_t wall = clock_boot_ns() - c->attached_ns;
 
-	ledger_read(&c->ledger, c->maps, t, &now);
-	ledger_settle(&c->ledger, &now);
-	return wall > 0 ? (double)ledger_busy_ns(&c->ledger, &now) / (double)wall : 0;
+	ledger_read(&c->ledger, c->maps, t, now);
+	ledger_settle(&c->ledger, now);
+	return wall > 0 ? (double)ledger_busy_ns(&c->ledger, now) / (double)wall : 0;
 }
 
 static double seconds(int64_t ns)
@@ -49,14 +48,18 @@ static void send_progress(struct capture *c, const struct store_writer_stat *s)
 {
 	int64_t now = clock_boot_ns();
 	json_t *left = c->end_ns == INT64_MAX ? json_null() : json_real(now < c->end_ns ? seconds(c->end_ns - now) : 0);
+	struct ledger_figures figures;
 	struct family_tally t;
+	double cores;
 
 	capture_tally(c, &t);
+	cores = capture_self_cores(c, &t, &figures);
 	c->r->lost[CAPTURE_LOST_STORE] = s->dropped + c->refused;
 	progress_send(c->o->progress,
-		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I, s:s?}", "event", "progress", "elapsed_s",
+		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:s?}", "event", "progress", "elapsed_s",
 				seconds(now - c->attached_ns), "left_s", left, "samples", (json_int_t)c->added, "lost",
-				(json_int_t)capture_lost(c->r), "self_cores", capture_self_cores(c, &t), "store_bytes",
+				(json_int_t)capture_lost(c->r), "self_cores", cores, "bpf_ns",
+				(json_int_t)figures.bpf_ns, "map_bytes", (json_int_t)c->ledger.map_bytes, "store_bytes",
 				(json_int_t)s->segment_bytes, "store_error",
 				s->last_error ? strerror(-s->last_error) : NULL),
 		      false);

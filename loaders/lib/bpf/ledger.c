@@ -87,6 +87,7 @@ void ledger_read(const struct ledger *l, const struct hostmaps *hm, const struct
 void ledger_begin(struct ledger *l, const struct ledger_figures *now)
 {
 	l->begin = *now;
+	l->map_bytes = map_bytes(l->obj);
 }
 
 void ledger_settle(struct ledger *l, const struct ledger_figures *now)
@@ -121,7 +122,7 @@ void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledge
 {
 	struct store_cost own = {.cpu_ns = grown(now->own_cpu_ns, l->booked.own_cpu_ns)};
 	struct store_cost bpf = {.cpu_ns = grown(now->bpf_ns, l->booked.bpf_ns),
-				 .runs = grown(now->bpf_runs, l->booked.bpf_runs), .map_bytes = map_bytes(l->obj)};
+				 .runs = grown(now->bpf_runs, l->booked.bpf_runs)};
 	struct store_cost maps = {.program = "sonde-maps", .cpu_ns = grown(now->maps_cpu_ns, l->booked.maps_cpu_ns)};
 	struct store_cost index = {.program = "sonde-index", .cpu_ns = grown(now->index_cpu_ns, l->booked.index_cpu_ns)};
 	struct store_cost maps_bpf = {.program = "bpf:maps", .cpu_ns = grown(now->maps_bpf_ns, l->booked.maps_bpf_ns),
@@ -131,6 +132,7 @@ void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledge
 
 	snprintf(own_name, sizeof(own_name), "sonde-%s", l->family);
 	snprintf(bpf_name, sizeof(bpf_name), "bpf:%s", l->family);
+	l->map_bytes = bpf.map_bytes = map_bytes(l->obj);
 	own.program = own_name;
 	bpf.program = bpf_name;
 	selfmem_read(&own.rss_bytes, &own.private_bytes);

@@ -25,12 +25,13 @@ struct ledger {
 	struct bpf_object *obj;       /* borrowed; NULL: there are no programs */
 	struct ledger_figures begin;  /* when the capture was ready: what came before is start-up */
 	struct ledger_figures booked; /* already in the store */
+	uint64_t map_bytes;           /* the kernel's charge for our own maps, as of the begin or the last booking */
 };
 
 void ledger_init(struct ledger *l, const char *family, struct bpf_object *obj);
 void ledger_read(const struct ledger *l, const struct hostmaps *hm, const struct family_tally *t,
 		 struct ledger_figures *out);
-/* Mark the end of start-up. */
+/* Mark the end of start-up. Looks at the maps, too. */
 void ledger_begin(struct ledger *l, const struct ledger_figures *now);
 /* sonde-maps tells its cost once a second: what it tells first is start-up too. */
 void ledger_settle(struct ledger *l, const struct ledger_figures *now);

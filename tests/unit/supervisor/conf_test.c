@@ -26,6 +26,8 @@ static int setup(void **state)
 	snprintf(p->dir, sizeof(p->dir), "/tmp/sonde-conf-XXXXXX");
 	if (!mkdtemp(p->dir))
 		return -1;
+	setenv("SONDE_CONFIG", "/nonexistent", 1);
+	unsetenv("STATE_DIRECTORY");
 	snprintf(sub, sizeof(sub), "%s/conf.d", p->dir);
 	mkdir(sub, 0755);
 	for (int i = 0; i < CONF_KEYS; i++) {
@@ -67,7 +69,7 @@ static void without_any_file_the_defaults_hold(void **state)
 	struct conf c;
 
 	(void)state;
-	assert_int_equal(conf_load("/nonexistent", NULL, &c, NULL), 0);
+	assert_int_equal(conf_load(NULL, NULL, &c, NULL), 0);
 	assert_int_equal(c.freq, 19);
 	assert_int_equal(c.age_ns, 14ll * 86400 * 1000000000);
 	assert_int_equal(c.budget_bytes, 0);
@@ -114,8 +116,14 @@ static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 		{"[record]\nfamilies = cpu,gpus\n", "x:2: unknown family 'gpus'", "lists families"},
 		{"[limits]\ncpu = -1\n", "x:2: cpu '-1'", ""},
 		{"[limits]\ncpu = nan\n", "x:2: cpu 'nan'", ""},
-		{"[store\n", "x:1: neither [section] nor key = value", ""},
-		{"[store]\nhello\n", "x:2: neither", ""},
+		{"[store\n", "x:1: neither [section] nor key = value", "key = value"},
+		{"[store]\nhello\n", "x:2: neither", "key = value"},
+		{"[record]\nabc = 1\n", "x:2: unknown key 'abc'", "sonde config show"}, /* no 'cpu' was meant */
+		{"[record]\nfrq = 1\n", "x:2: unknown key 'frq'", "[record]  freq"},
+		{"[store]\nage = 1d\nbudget = 1G\nage = 2d\n", "x:4: age is set once more, after line 2", "leave one"},
+		{"[targets]\ninclude = user:root\ninclude = user:root\n", "x:3: include is set once more", "after a blank"},
+		{"[record]\nfamilies = cpu\n  offcpu\n", "x:3: families is set once more, after line 2: a line that begins", "leave one"},
+		{"[targets]\nexclude = command:a\n  comand:b\n", "x:3: exclude 'command:a comand:b' is not", ""},
 	};
 
 	(void)state;
@@ -130,6 +138,27 @@ static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 	}
 }
 
+static void each_section_is_printed_once(void **state)
+{
+	char text[8192];
+	FILE *f = tmpfile();
+	struct conf c;
+
+	(void)state;
+	assert_int_equal(conf_load(NULL, NULL, &c, NULL), 0);
+	conf_print(&c, true, f);
+	rewind(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	for (const char *name = strchr(text, '['); name; name = strstr(name + 1, "\n[")) {
+		const char *line = *name == '[' ? name : name + 1;
+		char head[32];
+
+		snprintf(head, sizeof(head), "%.*s\n", (int)strcspn(line, "\n"), line);
+		assert_null(strstr(line + 1, head));
+	}
+}
+
 static void a_wrong_variable_is_named(void **state)
 {
 	struct err e = {0};
@@ -137,7 +166,7 @@ static void a_wrong_variable_is_named(void **state)
 
 	(void)state;
 	setenv("SONDE_BUDGET", "lots", 1);
-	assert_true(conf_load("/nonexistent", NULL, &c, &e) < 0);
+	assert_true(conf_load(NULL, NULL, &c, &e) < 0);
 	assert_non_null(strstr(e.what, "SONDE_BUDGET: budget 'lots'"));
 }
 
@@ -145,13 +174,61 @@ static void bytes_that_are_no_text_are_refused_and_long_lines_too(void **state)
 {
 	char text[4096];
 	struct conf c = {0};
+	struct err e = {0};
 
 	(void)state;
 	assert_true(conf_parse(&c, "x", "[store]\nage\0=1d\n", 16, NULL) < 0);
 	memset(text, 'a', sizeof(text));
-	assert_true(conf_parse(&c, "x", text, sizeof(text), NULL) < 0);
+	assert_true(conf_parse(&c, "x", text, sizeof(text), &e) < 0);
+	assert_non_null(strstr(e.what, "x:1: the line is too long"));
+	assert_non_null(strstr(e.fix, "goes on in the next line"));
 	assert_int_equal(conf_parse(&c, "x", "", 0, NULL), 0);
 	assert_int_equal(conf_parse(&c, "x", "[store]\nage = 1d", 16, NULL), 0); /* no newline at its end */
+}
+
+static void a_list_of_rules_goes_on_in_lines_that_begin_with_a_blank(void **state)
+{
+	static const char text[] = "[targets]\nexclude = command:a, ; one\n   command:b\n\n# between\n\tcommand:c ; three\n"
+				   "include = user:root\n";
+	struct conf c = {0};
+
+	(void)state;
+	assert_int_equal(conf_parse(&c, "x", text, strlen(text), NULL), 0);
+	assert_string_equal(c.value[CONF_EXCLUDE].text, "command:a, command:b command:c");
+	assert_string_equal(c.value[CONF_INCLUDE].text, "user:root");
+}
+
+static void a_folder_that_is_named_has_to_be_there_and_readable(void **state)
+{
+	struct place *p = *state;
+	struct err e = {0};
+	struct conf c;
+	char path[80];
+
+	assert_true(conf_load("/nonexistent", NULL, &c, &e) < 0);
+	assert_non_null(strstr(e.what, "cannot read /nonexistent"));
+	assert_non_null(strstr(e.fix, "--config DIR"));
+	assert_int_equal(e.exit, EXIT_USAGE);
+	snprintf(path, sizeof(path), "%s/conf.d", p->dir);
+	rmdir(path);
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0); /* neither of the two is needed */
+	put(p, "conf.d", "no folder");
+	assert_true(conf_load(p->dir, NULL, &c, &e) < 0);
+	assert_non_null(strstr(e.what, "conf.d"));
+}
+
+static void the_folder_that_systemd_made_is_the_default(void **state)
+{
+	struct place *p = *state;
+	struct conf c;
+
+	setenv("STATE_DIRECTORY", "/var/lib/one:/var/lib/two", 1);
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_STORE].text, "/var/lib/one");
+	assert_string_equal(c.value[CONF_STORE].origin, "STATE_DIRECTORY");
+	put(p, "sonde.conf", "[store]\nstore = /data\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_STORE].text, "/data");
 }
 
 int main(void)
@@ -161,8 +238,12 @@ int main(void)
 		T(without_any_file_the_defaults_hold),
 		T(the_strongest_holds_and_its_origin_is_known),
 		T(what_is_wrong_is_said_with_its_line_and_what_was_meant),
+		T(each_section_is_printed_once),
 		T(a_wrong_variable_is_named),
 		T(bytes_that_are_no_text_are_refused_and_long_lines_too),
+		T(a_list_of_rules_goes_on_in_lines_that_begin_with_a_blank),
+		T(a_folder_that_is_named_has_to_be_there_and_readable),
+		T(the_folder_that_systemd_made_is_the_default),
 	};
 
 	return cmocka_run_group_tests_name("conf", tests, NULL, NULL);

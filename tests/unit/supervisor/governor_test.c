@@ -3,7 +3,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <signal.h>
 #include <stdint.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,12 +64,29 @@ static void the_cpu_time_of_a_process_is_that_of_its_own_clock(void **state)
 	assert_true(process_private_bytes(getpid()) > 0);
 }
 
+static void the_memory_of_children_is_theirs_while_they_run(void **state)
+{
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(process_children_bytes(getpid()), 0);
+	child = fork();
+	if (!child)
+		for (;;)
+			pause();
+	assert_true(process_children_bytes(getpid()) > 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(process_children_bytes(getpid()), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_peak_changes_nothing_a_minute_does_and_room_brings_it_back),
 		cmocka_unit_test(a_limit_that_is_lifted_is_room_at_once),
 		cmocka_unit_test(the_cpu_time_of_a_process_is_that_of_its_own_clock),
+		cmocka_unit_test(the_memory_of_children_is_theirs_while_they_run),
 	};
 
 	return cmocka_run_group_tests_name("governor", tests, NULL, NULL);

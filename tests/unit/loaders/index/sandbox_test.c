@@ -197,6 +197,25 @@ static void a_hang_ends_with_its_cpu_time(void **state)
 	assert_int_equal(WTERMSIG(status), SIGXCPU); /* SIGKILL is what comes from outside */
 }
 
+static void a_softer_limit_of_memory_of_who_started_it_is_not_its_own(void **state)
+{
+	struct rlimit r;
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		getrlimit(RLIMIT_DATA, &r);
+		r.rlim_cur = 8 << 20;
+		if (setrlimit(RLIMIT_DATA, &r) || malloc(64 << 20) || sandbox_enter(SANDBOX_SMALL, NULL))
+			_exit(1);
+		_exit(malloc(64 << 20) ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 #if !defined(__SANITIZE_ADDRESS__)
 /* libdw asks for the path of each file that it is given; it is answered, but told nothing. */
 static void reads_a_link(void)
@@ -241,6 +260,7 @@ int main(void)
 		cmocka_unit_test(reading_and_computing_go_on),
 		cmocka_unit_test(no_capability_is_left),
 		cmocka_unit_test(a_hang_ends_with_its_cpu_time),
+		cmocka_unit_test(a_softer_limit_of_memory_of_who_started_it_is_not_its_own),
 #if !defined(__SANITIZE_ADDRESS__)
 		cmocka_unit_test(memory_ends_at_the_limit),
 		cmocka_unit_test(a_links_target_is_not_told),
