@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -69,12 +71,29 @@ static int refuse(const char *store, const char *pid, struct err *e)
 	return -EBUSY;
 }
 
+/* Root's sonded would take more rights from its children than root in another user's folder needs. */
+static int check_owner(const char *store, struct err *e)
+{
+	const struct passwd *pw;
+	struct stat st;
+
+	if (geteuid() != 0 || stat(store, &st) < 0 || st.st_uid == 0)
+		return 0;
+	pw = getpwuid(st.st_uid);
+	err_set(e, -EPERM, EXIT_PERMISSION, "the store %s belongs to another user (%s): what root's sonded starts has no right to write there", store,
+		pw ? pw->pw_name : "unknown");
+	err_fix(e, "systemctl start sonded, which runs as that user; or keep another: --store DIR");
+	return -EPERM;
+}
+
 int lock_take(const char *store, bool replace, int *out, struct err *e)
 {
 	char path[PATH_MAX + 16], pid[16] = "";
 	cleanup_fd int fd = -1;
-	int rc;
+	int rc = check_owner(store, e);
 
+	if (rc)
+		return rc;
 	snprintf(path, sizeof(path), "%s/sonded.lock", store);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0) {

@@ -76,11 +76,14 @@ static struct retention_limits headroom(const struct retain *r)
 	return l;
 }
 
-/* A clock that was set may be set right soon: all history is not to go for a mistake of a minute. */
+/* A clock that was set may be set right soon, and so may the one that a host comes up with: all history is not to go for a mistake of a
+ * minute. */
 static void mind_clock(struct retain *r)
 {
 	int64_t offset = clock_boot_offset_ns(), moved = offset - r->offset_ns;
 
+	if (!r->offset_ns)
+		r->doubt_until_ns = clock_mono_ns() + DOUBT_NS;
 	if (r->offset_ns && (moved > DOUBTFUL_NS || moved < -DOUBTFUL_NS)) {
 		r->doubt_until_ns = clock_mono_ns() + DOUBT_NS;
 		talk(LOG_LEVEL_WARN, "sonded", "the wall clock was set by %.0f s: no file is removed for its age in the next hour",

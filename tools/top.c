@@ -135,6 +135,8 @@ static void add_rare(struct top *top, const struct flame_tree *t, const struct f
 		r->total_ns = less(r->total_ns, ns);
 		r->self_samples = less(r->self_samples, samples);
 		r->total_samples = less(r->total_samples, samples);
+		if (!r->total_samples) /* what rounding left */
+			r->self_ns = r->total_ns = 0;
 	}
 }
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clocks that are set while sonde records, and a machine that sleeps. This machine's clock is left alone: clockshim.so tells
 the programs another one (tests/workloads/clockshim.c)."""
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import struct
 import time
 
@@ -80,13 +82,26 @@ def test_after_a_sleep_nobody_is_taken_to_hang(clock, store):
         assert "killed" not in d.said() and "no sign of life" not in d.said()
 
 
-def test_a_clock_that_is_set_ahead_makes_nothing_old_at_once(clock, store):
-    with Sonded(store, "--age", "1d", env=clock.env) as d:
-        assert d.running("cpu"), d.said()
-        old = os.path.join(store, time.strftime("%Y%m%dT%H%M%SZ-0001.db", time.gmtime(time.time() - 3600)))
-        shutil.copy(until(lambda: segments(store))[0], old)
-        looks = d.ask(do="status")["sonded"]["for_seconds"]
+def older(path, days):
+    """A copy of the file, in its folder, as one of so many days ago."""
+    at = time.time() - 86400 * days
+    to = os.path.join(os.path.dirname(path), time.strftime("%Y%m%dT%H%M%SZ-0001.db", time.gmtime(at)))
+    shutil.copy(path, to)
+    with contextlib.closing(sqlite3.connect(to)) as db, db:
+        db.execute("update meta set value = value - ? where key = 't0'", (86400 * days,))
+    return to
+
+
+def test_soon_after_a_start_and_after_the_clock_was_set_nothing_goes_for_its_age(clock, capture, store):
+    capture("--duration", "1s").wait()
+    old = [older(segments(store)[-1], days) for days in (10, 11, 12, 13)]  # of two days all stays in any case
+
+    def looked_at(d, seconds):
+        before = d.ask(do="status")["sonded"]["for_seconds"]
+        assert until(lambda: d.ask(do="status")["sonded"]["for_seconds"] > before + seconds)
+        return all(map(os.path.exists, old))
+    with Sonded(store, "--age", "1d", "--seal", "no", env=clock.env) as d:
+        assert d.running("cpu") and looked_at(d, 3), d.said()
         clock.set(utc=3 * 86400)
         assert until(lambda: "no file is removed for its age" in d.said()), d.said()
-        assert until(lambda: d.ask(do="status")["sonded"]["for_seconds"] > looks + 3)
-        assert os.path.exists(old), d.said()
+        assert looked_at(d, 3), d.said()

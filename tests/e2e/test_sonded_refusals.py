@@ -110,6 +110,12 @@ def test_a_store_that_may_not_be_written_is_said(scratch):
     told(refused("--store", os.path.join(scratch, "another"), prefix=NOBODY), 5, "Permission denied")
 
 
+def test_a_store_of_another_user_is_said_to_root(store):
+    os.mkdir(store)
+    os.chown(store, 65534, 65534)
+    told(refused("--store", store), 5, "belongs to another user", store, "nobody", "--store")
+
+
 def test_a_read_only_file_system_is_said(scratch):
     where = os.path.join(scratch, "disk")
     os.mkdir(where)
