@@ -196,7 +196,7 @@ static bool collect(void *ctx, const char *path, size_t len)
 		return false;
 	mem_grow(s->all, s->n, s->cap);
 	s->all[s->n] = (struct candidate){.ref = ref};
-	if (!containernames_find(container_docker_root(), "", &ref, &names) && names.name)
+	if (!containernames_find(containernames_docker_root(), "", &ref, &names) && names.name)
 		snprintf(s->all[s->n].name, sizeof(s->all[s->n].name), "%s", names.name);
 	container_names_release(&names);
 	s->n++;

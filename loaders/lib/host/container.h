@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container: from a cgroup's path to the container or systemd unit it belongs to, and back.
+ * container: from a cgroup's path to the container or systemd unit it belongs to, and back. What it is called: containernames.h.
  *
  * Paths (each on v1, v2 and hybrid hosts; ID is 64 hex digits, 32 are taken too):
  *   docker    /docker/ID, /system.slice/docker-ID.scope, ...
@@ -38,28 +38,6 @@ struct container_ref {
 bool container_parse(const char *path, size_t len, struct container_ref *out);
 /* The container around the one that `ref` (of the same path) tells: true and *out, or false. */
 bool container_outer(const char *path, const struct container_ref *ref, struct container_ref *out);
-
-struct container_names {
-	char *name;  /* without the leading slash; NULL: not known */
-	char *image; /* as the user gave it; NULL: not known */
-	char *project, *service; /* of compose; of Kubernetes the pod, and NULL. NULL: none */
-	char *labels;  /* a JSON object of strings, its keys in order; NULL: none, or more than CONTAINER_LABELS_MAX bytes */
-	char *started; /* when its runtime started it last, as the runtime writes it; NULL: not known */
-	uint32_t restarts; /* how often its runtime started it again by itself */
-};
-#define CONTAINER_LABELS_MAX 4096
-void container_names_release(struct container_names *n);
-/* `out` becomes a copy (free). */
-void container_names_copy(struct container_names *out, const struct container_names *n);
-bool container_names_same(const struct container_names *a, const struct container_names *b);
-/* Docker's own file, bytes of config.v2.json. 0, or -EBADMSG. */
-int container_parse_docker(const char *json, size_t len, struct container_names *out);
-/* Read <docker_root>/containers/<id>/config.v2.json (a regular file, no link, at most 4 MiB). -ENOENT, -EACCES, ... */
-int container_docker(const char *docker_root, const char *id, struct container_names *out);
-/* All of a regular file, which is no link and has at most `max` bytes; the caller's (free). -errno. */
-int container_read_file(const char *path, size_t max, char **out, size_t *len);
-/* /var/lib/docker, or "data-root" of /etc/docker/daemon.json. Static buffer. */
-const char *container_docker_root(void);
 
 /* ---- the way back ---- */
 

@@ -3,56 +3,85 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "loaders/lib/host/containerfile.h"
+#include "loaders/lib/host/openin.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
 #define FILE_MAX (4u << 20)
 #define NAMESPACES_MAX 64
-#define NAME_MAX_ 1024
 
-static char *copy(const json_t *value)
+void container_names_release(struct container_names *n)
 {
-	const char *s = json_string_value(value);
-
-	return s && *s ? mem_strndup(s, strlen(s) < NAME_MAX_ ? strlen(s) : NAME_MAX_) : NULL;
+	free(n->name);
+	free(n->image);
+	free(n->project);
+	free(n->service);
+	free(n->labels);
+	free(n->started);
+	*n = (struct container_names){0};
 }
 
-/* ---- Podman and CRI-O ---- */
-
-/* JSON within JSON; whatever else it is, there is no image's name in it. */
-static char *image_of(const json_t *entry)
+static char *dup_or_null(const char *s)
 {
-	const char *text = json_string_value(json_object_get(entry, "metadata"));
-	json_t *meta = text ? json_loads(text, 0, NULL) : NULL;
-	char *name = copy(json_object_get(meta, "image-name"));
-
-	json_decref(meta);
-	return name;
+	return s ? mem_strdup(s) : NULL;
 }
 
-int containernames_parse_storage(const char *json, size_t len, const char *id, struct container_names *out)
+void container_names_copy(struct container_names *out, const struct container_names *n)
 {
-	json_t *root = json_loadb(json, len, JSON_DISABLE_EOF_CHECK, NULL), *entry;
-	int rc = json_is_array(root) ? -ENOENT : -EBADMSG;
-	size_t i;
+	*out = (struct container_names){.name = dup_or_null(n->name), .image = dup_or_null(n->image),
+					.project = dup_or_null(n->project), .service = dup_or_null(n->service),
+					.labels = dup_or_null(n->labels), .started = dup_or_null(n->started),
+					.restarts = n->restarts};
+}
 
-	json_array_foreach(root, i, entry) {
-		const char *its = json_string_value(json_object_get(entry, "id"));
+static bool same(const char *a, const char *b)
+{
+	return !strcmp(a ? a : "", b ? b : "");
+}
 
-		if (!its || strcmp(its, id))
-			continue;
-		*out = (struct container_names){.name = copy(json_array_get(json_object_get(entry, "names"), 0)),
-						.image = image_of(entry)};
-		rc = 0;
-		break;
-	}
-	json_decref(root);
-	return rc;
+bool container_names_same(const struct container_names *a, const struct container_names *b)
+{
+	return same(a->name, b->name) && same(a->image, b->image) && same(a->project, b->project) &&
+	       same(a->service, b->service) && same(a->labels, b->labels) && same(a->started, b->started) &&
+	       a->restarts == b->restarts;
+}
+
+/* ---- where the files lie ---- */
+
+/* All of a regular file, which is no link and has at most `max` bytes. */
+static int read_file(const char *path, size_t max, char **out, size_t *len)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if ((uint64_t)st.st_size > max)
+		return -EFBIG;
+	return openin_read(fd, (size_t)st.st_size, out, len);
+}
+
+static int find_in_docker(const char *docker_root, const char *id, struct container_names *out)
+{
+	cleanup_free char *json = NULL;
+	char path[1024];
+	size_t len;
+	int rc;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/containers/%s/config.v2.json", docker_root, id) >= sizeof(path))
+		return -ENAMETOOLONG;
+	rc = read_file(path, FILE_MAX, &json, &len);
+	return rc ? rc : containerfile_docker(json, len, out);
 }
 
 static int find_in_storage(const char *root, const char *id, struct container_names *out)
@@ -66,37 +95,11 @@ static int find_in_storage(const char *root, const char *id, struct container_na
 		size_t len;
 
 		snprintf(path, sizeof(path), "%.512s/var/lib/containers/storage/overlay-containers/%s", root, files[i]);
-		rc = container_read_file(path, FILE_MAX, &json, &len);
+		rc = read_file(path, FILE_MAX, &json, &len);
 		if (!rc)
-			rc = containernames_parse_storage(json, len, id, out);
+			rc = containerfile_storage(json, len, id, out);
 	}
 	return rc;
-}
-
-/* ---- containerd ---- */
-
-int containernames_parse_bundle(const char *json, size_t len, struct container_names *out)
-{
-	json_t *root = json_loadb(json, len, JSON_DISABLE_EOF_CHECK, NULL), *notes = json_object_get(root, "annotations");
-	const char *pod = json_string_value(json_object_get(notes, "io.kubernetes.cri.sandbox-name"));
-	char *name = copy(json_object_get(notes, "io.kubernetes.cri.container-name")), both[2 * NAME_MAX_];
-
-	if (!json_is_object(root)) {
-		json_decref(root);
-		return -EBADMSG;
-	}
-	if (name && pod && *pod) {
-		snprintf(both, sizeof(both), "%.500s/%.500s", pod, name);
-		free(name);
-		name = mem_strdup(both);
-	}
-	if (!name)
-		name = copy(json_object_get(notes, "nerdctl/name"));
-	if (name)
-		*out = (struct container_names){.name = name, .project = copy(json_object_get(notes, "io.kubernetes.cri.sandbox-name")),
-						.image = copy(json_object_get(notes, "io.kubernetes.cri.image-name"))};
-	json_decref(root);
-	return name ? 0 : -ENOENT;
 }
 
 static int find_in_bundles(const char *root, const char *id, struct container_names *out)
@@ -115,8 +118,8 @@ static int find_in_bundles(const char *root, const char *id, struct container_na
 		if (de->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "%s/%s/%.128s/config.json", base, de->d_name, id);
-		if (!container_read_file(path, FILE_MAX, &json, &len))
-			rc = containernames_parse_bundle(json, len, out);
+		if (!read_file(path, FILE_MAX, &json, &len))
+			rc = containerfile_bundle(json, len, out);
 	}
 	return rc;
 }
@@ -132,5 +135,26 @@ int containernames_find(const char *docker_root, const char *root, const struct 
 		return find_in_storage(root, ref->id, out);
 	if (!strcmp(ref->runtime, "containerd"))
 		return find_in_bundles(root, ref->id, out);
-	return container_docker(docker_root, ref->id, out);
+	return find_in_docker(docker_root, ref->id, out);
+}
+
+const char *containernames_docker_root(void)
+{
+	static char root[512];
+	cleanup_free char *json = NULL;
+	json_t *conf;
+	const char *dir;
+	size_t len;
+
+	if (root[0])
+		return root;
+	snprintf(root, sizeof(root), "/var/lib/docker");
+	if (read_file("/etc/docker/daemon.json", FILE_MAX, &json, &len))
+		return root;
+	conf = json_loadb(json, len, 0, NULL);
+	dir = json_string_value(json_object_get(conf, "data-root"));
+	if (dir && dir[0] == '/' && strlen(dir) < sizeof(root))
+		snprintf(root, sizeof(root), "%s", dir);
+	json_decref(conf);
+	return root;
 }

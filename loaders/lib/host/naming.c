@@ -36,7 +36,7 @@ int naming_open(struct hostmaps *hm, struct store_writer *w, const struct naming
 	n->epoch = store_epoch(w);
 	n->boot_offset_ns = clock_boot_offset_ns();
 	snprintf(n->docker_root, sizeof(n->docker_root), "%s",
-		 n->o.docker_root ? n->o.docker_root : container_docker_root());
+		 n->o.docker_root ? n->o.docker_root : containernames_docker_root());
 	naming_process_init(n);
 	*out = n;
 	return 0;

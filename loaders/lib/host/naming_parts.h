@@ -9,7 +9,7 @@
 
 #include <uthash.h>
 
-#include "loaders/lib/host/container.h"
+#include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/kallsyms.h"
 #include "loaders/lib/host/naming.h"

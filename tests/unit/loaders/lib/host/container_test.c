@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "loaders/lib/host/container.h"
+#include "loaders/lib/host/containerfile.h"
 #include "loaders/lib/host/containernames.h"
 #include "tests/unit/missing.h"
 
@@ -132,6 +133,14 @@ static void write_file(const char *path, const char *text)
 	fclose(f);
 }
 
+static int in_docker(const char *docker_root, const char *id, struct container_names *out)
+{
+	struct container_ref ref = {.runtime = "docker"};
+
+	snprintf(ref.id, sizeof(ref.id), "%s", id);
+	return containernames_find(docker_root, "/nonexistent", &ref, out);
+}
+
 static void dockers_file_gives_name_image_project_and_restarts(void **state)
 {
 	char root[] = "/tmp/sonde-docker-XXXXXX", path[512];
@@ -142,22 +151,22 @@ static void dockers_file_gives_name_image_project_and_restarts(void **state)
 	snprintf(path, sizeof(path), "mkdir -p %s/containers/" ID, root);
 	assert_int_equal(system(path), 0);
 	snprintf(path, sizeof(path), "%s/containers/" ID "/config.v2.json", root);
-	assert_int_equal(container_docker(root, ID, &n), -ENOENT);
+	assert_int_equal(in_docker(root, ID, &n), -ENOENT);
 	write_file(path, "{\"Name\": \"/web\", \"Config\": {\"Image\": \"nginx:1.25\", \"Labels\": {}}, \"ID\": \"x\"}");
-	assert_int_equal(container_docker(root, ID, &n), 0);
+	assert_int_equal(in_docker(root, ID, &n), 0);
 	assert_string_equal(n.name, "web");
 	assert_string_equal(n.image, "nginx:1.25");
 	assert_null(n.labels);
 	container_names_release(&n);
 	/* made, and not started yet as far as the file says */
 	write_file(path, "{\"Name\": \"/web\", \"State\": {\"StartedAt\": \"0001-01-01T00:00:00Z\"}}");
-	assert_int_equal(container_docker(root, ID, &n), 0);
+	assert_int_equal(in_docker(root, ID, &n), 0);
 	assert_null(n.started);
 	container_names_release(&n);
 	write_file(path, "{\"Name\": \"/web\", \"RestartCount\": 4, \"State\": {\"StartedAt\": \"2026-11-21T03:10:00.5Z\"}, \"Config\": {"
 			 "\"Image\": \"x\", \"Labels\": {\"z\": \"1\", \"com.docker.compose.project\": \"shop\", "
 			 "\"com.docker.compose.service\": \"front\"}}}");
-	assert_int_equal(container_docker(root, ID, &n), 0);
+	assert_int_equal(in_docker(root, ID, &n), 0);
 	assert_string_equal(n.project, "shop");
 	assert_string_equal(n.service, "front");
 	assert_string_equal(n.started, "2026-11-21T03:10:00.5Z");
@@ -170,24 +179,24 @@ static void dockers_file_gives_name_image_project_and_restarts(void **state)
 	container_names_release(&copy);
 	container_names_release(&n);
 	write_file(path, "{\"Name\": \"/web\", \"RestartCount\": -1, \"Config\": {\"Labels\": [1]}}");
-	assert_int_equal(container_docker(root, ID, &n), 0);
+	assert_int_equal(in_docker(root, ID, &n), 0);
 	assert_null(n.project);
 	assert_int_equal(n.restarts, 0);
 	container_names_release(&n);
 	write_file(path, "{\"Name\": 7}");
-	assert_int_equal(container_docker(root, ID, &n), 0);
+	assert_int_equal(in_docker(root, ID, &n), 0);
 	assert_null(n.name);
 	write_file(path, "[\"Name\"");
-	assert_int_equal(container_docker(root, ID, &n), -EBADMSG);
+	assert_int_equal(in_docker(root, ID, &n), -EBADMSG);
 	assert_int_equal(truncate(path, 1 << 30), 0);
-	assert_int_equal(container_docker(root, ID, &n), -EFBIG);
+	assert_int_equal(in_docker(root, ID, &n), -EFBIG);
 	unlink(path);
 	assert_int_equal(symlink("/etc/hostname", path), 0);
-	assert_int_equal(container_docker(root, ID, &n), -ELOOP);
+	assert_int_equal(in_docker(root, ID, &n), -ELOOP);
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(container_docker(root, ID, &n), -EINVAL);
-	assert_int_equal(container_docker(root, "../../../etc", &n), -ENOENT);
+	assert_int_equal(in_docker(root, ID, &n), -EINVAL);
+	assert_int_equal(in_docker(root, "../../../etc", &n), -ENOENT);
 	snprintf(path, sizeof(path), "rm -r %s", root);
 	assert_int_equal(system(path), 0);
 }
@@ -239,9 +248,9 @@ static void podmans_crios_and_containerds_files_give_name_and_image(void **state
 	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), 0);
 	assert_string_equal(n.name, "db");
 	container_names_release(&n);
-	assert_int_equal(containernames_parse_bundle("{\"annotations\":7}", 17, &n), -ENOENT);
-	assert_int_equal(containernames_parse_bundle("[", 1, &n), -EBADMSG);
-	assert_int_equal(containernames_parse_storage("{}", 2, ID, &n), -EBADMSG);
+	assert_int_equal(containerfile_bundle("{\"annotations\":7}", 17, &n), -ENOENT);
+	assert_int_equal(containerfile_bundle("[", 1, &n), -EBADMSG);
+	assert_int_equal(containerfile_storage("{}", 2, ID, &n), -EBADMSG);
 	snprintf(ref.id, sizeof(ref.id), "../../../../etc");
 	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), -ENOENT);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", root);

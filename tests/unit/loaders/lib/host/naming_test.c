@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "loaders/lib/host/container.h"
+#include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/mapsproto.h"
 #include "loaders/lib/host/naming.h"
