@@ -203,6 +203,24 @@ bool container_parse(const char *path, size_t len, struct container_ref *out)
 	return out->end > 0;
 }
 
+size_t container_choose(const char *const *paths, const size_t *lens, size_t n)
+{
+	struct container_ref ref;
+	size_t first = n, best = n;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!paths[i] || !lens[i])
+			continue;
+		if (container_parse(paths[i], lens[i], &ref))
+			return i;
+		if (first == n)
+			first = i;
+		if (best == n && lens[i] > 1)
+			best = i;
+	}
+	return best < n ? best : first;
+}
+
 bool container_outer(const char *path, const struct container_ref *ref, struct container_ref *out)
 {
 	size_t end = ref->end;

@@ -36,6 +36,10 @@ struct container_ref {
 
 /* Pure. True if the path belongs to a container; `out` is filled in either case. */
 bool container_parse(const char *path, size_t len, struct container_ref *out);
+/* A process has a path in each hierarchy of a hybrid host. Which of them, in order of preference, tells most: the first that belongs
+ * to a container (containerd and old Dockers put theirs on v1 alone, and stay in their own unit on v2); where none does, the
+ * first that is not the root; else the first. Pure; NULL and "" are no path; n: there is none. */
+size_t container_choose(const char *const *paths, const size_t *lens, size_t n);
 /* The container around the one that `ref` (of the same path) tells: true and *out, or false. */
 bool container_outer(const char *path, const struct container_ref *ref, struct container_ref *out);
 
@@ -55,7 +59,8 @@ int container_resolve(const char *who, struct container_found *out, struct err *
 /* The same for a cgroup given by path: "/sys/fs/cgroup/x" or "/x" or "x" as in /proc/PID/cgroup. */
 int container_cgroup(const char *path, struct container_found *out, struct err *e);
 
-/* Path of the v2 cgroup with this id, by file handle (needs CAP_DAC_READ_SEARCH); "" on the root. 0 or -errno. */
-int container_cgroup_path(uint64_t cgroup_id, char *out, size_t size);
+/* Path of the cgroup with this id on v2, or this one on v1's memory hierarchy (else pids; 0: there is none), whichever tells more
+ * (container_choose), by file handle (needs CAP_DAC_READ_SEARCH). "" on the root. 0 or -errno. */
+int container_cgroup_path(uint64_t cgroup_id, uint64_t v1_id, char *out, size_t size);
 
 #endif

@@ -290,8 +290,8 @@ static uint32_t process_known(struct naming *n, const struct hostmaps_process *p
 
 	set_end(n, p, &s);
 	/* gone before its /proc could be read: the cgroup's id, taken by the kernel, still leads to the path */
-	if (!s.cgroup[0] && (p->cgroup_id || cgroup_id) &&
-	    !container_cgroup_path(p->cgroup_id ? p->cgroup_id : cgroup_id, by_id, sizeof(by_id)))
+	if (!s.cgroup[0] && (p->cgroup_id || cgroup_id || p->cgroup1_id) &&
+	    !container_cgroup_path(p->cgroup_id ? p->cgroup_id : cgroup_id, p->cgroup1_id, by_id, sizeof(by_id)))
 		s.cgroup = by_id;
 	c = container_get(n, s.cgroup, p->end ? 0 : p->cgroup1_id ? p->cgroup1_id : p->cgroup_id);
 	s.unit = c->ref.unit;
@@ -323,7 +323,7 @@ static uint32_t process_unknown(struct naming *n, const struct stack_event *ev)
 			s.uid = status.uid;
 		proc_read_cgroup(ev->tgid, cgroup, sizeof(cgroup));
 	} else if (ev->cgroup_id) {
-		container_cgroup_path(ev->cgroup_id, cgroup, sizeof(cgroup));
+		container_cgroup_path(ev->cgroup_id, 0, cgroup, sizeof(cgroup));
 	}
 	c = container_get(n, cgroup, 0);
 	s.unit = c->ref.unit;

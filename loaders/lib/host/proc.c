@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/container.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -309,17 +310,12 @@ int proc_parse_cgroup(const char *data, size_t len, struct proc_cgroup *out)
 
 const char *proc_cgroup_path(const struct proc_cgroup *cg, size_t *len)
 {
-	const char *paths[] = {cg->v2, cg->memory, cg->pids, cg->cpu, cg->systemd};
-	size_t lens[] = {cg->v2_len, cg->memory_len, cg->pids_len, cg->cpu_len, cg->systemd_len};
+	const char *const paths[] = {cg->v2, cg->memory, cg->pids, cg->cpu, cg->systemd, "/"};
+	const size_t lens[] = {cg->v2_len, cg->memory_len, cg->pids_len, cg->cpu_len, cg->systemd_len, 1};
+	size_t i = container_choose(paths, lens, sizeof(paths) / sizeof(*paths));
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
-		if (paths[i] && lens[i] > 1) {
-			*len = lens[i];
-			return paths[i];
-		}
-	}
-	*len = 1;
-	return "/";
+	*len = lens[i];
+	return paths[i];
 }
 
 uint64_t proc_ticks_ns(uint64_t ticks)

@@ -1,5 +1,5 @@
 # Unit tests of the host parsers and of naming; their sources mirror loaders/lib/host.
-$(eval $(call unit_test,proc_test,tests/unit/loaders/lib/host/proc_test.c,host base,))
+$(eval $(call unit_test,proc_test,tests/unit/loaders/lib/host/proc_test.c,host base,-ljansson))
 $(eval $(call unit_test,syscalls_test,tests/unit/loaders/lib/host/syscalls_test.c,host base,))
 $(eval $(call unit_test,args_test,tests/unit/loaders/lib/host/args_test.c,host base,))
 $(eval $(call unit_test,runtime_test,tests/unit/loaders/lib/host/runtime_test.c,host base,))

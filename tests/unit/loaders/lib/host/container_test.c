@@ -110,6 +110,30 @@ static void each_runtimes_paths_are_told_apart(void **state)
 	}
 }
 
+static void of_several_paths_that_of_a_container_tells_most(void **state)
+{
+	static const struct {
+		const char *paths[4];
+		size_t chosen;
+	} table[] = {
+		{{"/system.slice/containerd.service", "/docker/" ID, "/", NULL}, 1},
+		{{"/docker/" ID, "/docker/" ID2, NULL, NULL}, 0},
+		{{"/a.slice", "/b.slice", NULL, NULL}, 0},
+		{{"/", NULL, "/b.slice", NULL}, 2},
+		{{NULL, "", NULL, "/"}, 3},
+		{{NULL, NULL, NULL, NULL}, 4},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		size_t lens[4];
+
+		for (size_t k = 0; k < 4; k++)
+			lens[k] = table[i].paths[k] ? strlen(table[i].paths[k]) : 0;
+		assert_int_equal(container_choose(table[i].paths, lens, 4), table[i].chosen);
+	}
+}
+
 static void the_container_around_a_nested_one_is_found(void **state)
 {
 	static const char path[] = "/docker/" ID "/docker/" ID2 "/x";
@@ -332,9 +356,9 @@ static void a_container_is_found_by_the_beginning_of_its_id(void **state)
 	assert_true(has_id(f.cgroup_ids, f.n_cgroup_ids, st_below.st_ino));
 	container_found_release(&f);
 
-	assert_int_equal(container_cgroup_path(st_below.st_ino, path, sizeof(path)), 0);
+	assert_int_equal(container_cgroup_path(st_below.st_ino, 0, path, sizeof(path)), 0);
 	assert_string_equal(path, below + strlen(v2_mount()));
-	assert_int_not_equal(container_cgroup_path(0xdead0000beefull, path, sizeof(path)), 0);
+	assert_int_not_equal(container_cgroup_path(0xdead0000beefull, 0, path, sizeof(path)), 0);
 
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -346,6 +370,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_runtimes_paths_are_told_apart),
+		cmocka_unit_test(of_several_paths_that_of_a_container_tells_most),
 		cmocka_unit_test(the_container_around_a_nested_one_is_found),
 		cmocka_unit_test(podmans_crios_and_containerds_files_give_name_and_image),
 		cmocka_unit_test(dockers_file_gives_name_image_project_and_restarts),

@@ -140,6 +140,8 @@ static void every_line_of_our_own_maps_is_read(void **state)
 	assert_true(here);
 }
 
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static void expect_cgroup(const char *text, const char *path)
 {
 	struct proc_cgroup cg;
@@ -163,6 +165,13 @@ static void the_cgroup_that_tells_most_is_chosen(void **state)
 	expect_cgroup("2:cpu,cpuacct:/c\n", "/c");
 	expect_cgroup("2:cpuacct:/c\n1:name=systemd:/s\n", "/s");
 	expect_cgroup("4:memory:/\n0::/\n", "/");
+	/* hybrid: the manager's own hierarchy has its units, the runtime makes its groups where the controllers are */
+	expect_cgroup("4:memory:/docker/" ID "\n0::/system.slice/containerd.service\n", "/docker/" ID);
+	expect_cgroup("8:pids:/kubepods/pod1/" ID "\n4:memory:/user.slice\n0::/user.slice/a.scope\n", "/kubepods/pod1/" ID);
+	expect_cgroup("1:name=systemd:/lxc.payload.web\n4:memory:/user.slice\n0::/user.slice\n", "/lxc.payload.web");
+	expect_cgroup("4:memory:/user.slice\n0::/machine.slice/libpod-" ID ".scope\n", "/machine.slice/libpod-" ID ".scope");
+	expect_cgroup("4:memory:/docker/" ID "\n0::/docker/" ID "/inside\n", "/docker/" ID "/inside");
+	expect_cgroup("4:memory:/user.slice\n0::/user.slice/a.scope\n", "/user.slice/a.scope");
 	assert_int_equal(proc_parse_cgroup("", 0, &cg), -EBADMSG);
 	assert_int_equal(proc_parse_cgroup("0:x\n1::y\n", 9, &cg), -EBADMSG);
 }
