@@ -203,6 +203,11 @@ bool container_parse(const char *path, size_t len, struct container_ref *out)
 	return out->end > 0;
 }
 
+bool container_named_by_path(const struct container_ref *ref)
+{
+	return !strcmp(ref->runtime, "lxc") || !strcmp(ref->runtime, "nspawn");
+}
+
 size_t container_choose(const char *const *paths, const size_t *lens, size_t n)
 {
 	struct container_ref ref;

@@ -36,6 +36,8 @@ struct container_ref {
 
 /* Pure. True if the path belongs to a container; `out` is filled in either case. */
 bool container_parse(const char *path, size_t len, struct container_ref *out);
+/* Is its id a name (lxc, nspawn)? Then it has no other, and no image. */
+bool container_named_by_path(const struct container_ref *ref);
 /* A process has a path in each hierarchy of a hybrid host. Which of them, in order of preference, tells most: the first that belongs
  * to a container (containerd and old Dockers put theirs on v1 alone, and stay in their own unit on v2); where none does, the
  * first that is not the root; else the first. Pure; NULL and "" are no path; n: there is none. */

@@ -167,7 +167,7 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
 	}
 	b = (struct stack_buf){.frames = n->buf, .at = cap};
 	n->stat.stacks++;
-	if (naming_excludes(n, p)) {
+	if (p || ev->tgid ? naming_excludes(n, p) : n->o.include != NULL) { /* the idle task is nobody's */
 		naming_excluded_stack(n, out);
 		return;
 	}

@@ -7,6 +7,7 @@
 #ifndef SONDE_HOST_NAMING_PARTS_H
 #define SONDE_HOST_NAMING_PARTS_H
 
+#include <limits.h>
 #include <uthash.h>
 
 #include "loaders/lib/host/containernames.h"
@@ -130,6 +131,7 @@ struct naming {
 	uint32_t containers_serial;       /* grows when one gains a name */
 	int64_t containers_next_ns;
 	int64_t runtimes_next_ns;
+	uint32_t turned;                  /* see naming_turned */
 	struct idmap unknown;             /* processes that hostmaps does not know */
 	struct idmap selves;              /* pids of sonde's own processes */
 	char self_dir[512], self_cgroup[512];
@@ -163,6 +165,8 @@ int naming_process_init(struct naming *n);
 uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev);
 void naming_process_tick(struct naming *n);
 const struct container_entry *naming_container_entry(struct naming *n, const char *cgroup);
+/* The path of its cgroup, in `buf` where only an id of it is known: the process's own, or on v2 `cgroup_id`; "": nobody knows. */
+const char *naming_cgroup(const struct hostmaps_process *p, uint64_t cgroup_id, char buf[PATH_MAX]);
 /* naming_excluded.c */
 void naming_excluded_stack(struct naming *n, struct naming_result *out);
 /* naming_runtime.c: what the process is a program of, as far as it can be told now; false: as before. */

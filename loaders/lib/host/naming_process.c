@@ -259,10 +259,23 @@ static void set_end(const struct naming *n, const struct hostmaps_process *p, st
 	s->how = naming_end(p, &s->status);
 }
 
+/* Of one that was gone before its /proc could be read the cgroup's id, taken by the kernel, still leads to the path. */
+const char *naming_cgroup(const struct hostmaps_process *p, uint64_t cgroup_id, char buf[PATH_MAX])
+{
+	uint64_t id = p->cgroup_id ? p->cgroup_id : cgroup_id;
+
+	if (*p->cgroup)
+		return p->cgroup;
+	return (id || p->cgroup1_id) && !container_cgroup_path(id, p->cgroup1_id, buf, PATH_MAX) ? buf : "";
+}
+
 uint32_t naming_container(struct naming *n, const struct hostmaps_process *p)
 {
+	char by_id[PATH_MAX];
+	const char *cgroup = naming_cgroup(p, 0, by_id);
+
 	naming_epoch(n);
-	return *p->cgroup ? container_id(n, container_get(n, p->cgroup, 0)) : 0;
+	return *cgroup ? container_id(n, container_get(n, cgroup, 0)) : 0;
 }
 
 bool naming_has(const struct hostmaps_process *p)
@@ -280,19 +293,15 @@ uint32_t naming_ended(struct naming *n, struct hostmaps_process *p)
 
 static uint32_t process_known(struct naming *n, const struct hostmaps_process *p, const struct runtime *r, uint64_t cgroup_id)
 {
-	char by_id[PATH_MAX] = "";
+	char by_id[PATH_MAX];
 	struct container_entry *c;
 	struct store_process s = {
 		.pid = p->tgid, .ppid = p->ppid, .uid = p->uid, .exec_id = p->exec_id,
 		.start_ns = (int64_t)p->start_ns + n->boot_offset_ns, .start_ticks = p->start_ns,
-		.comm = p->comm, .exe = p->exe, .args = p->args, .cgroup = p->cgroup,
+		.comm = p->comm, .exe = p->exe, .args = p->args, .cgroup = naming_cgroup(p, cgroup_id, by_id),
 		.lang = r->lang, .runtime = r->version, .linking = r->linking, .libc = r->libc};
 
 	set_end(n, p, &s);
-	/* gone before its /proc could be read: the cgroup's id, taken by the kernel, still leads to the path */
-	if (!s.cgroup[0] && (p->cgroup_id || cgroup_id || p->cgroup1_id) &&
-	    !container_cgroup_path(p->cgroup_id ? p->cgroup_id : cgroup_id, p->cgroup1_id, by_id, sizeof(by_id)))
-		s.cgroup = by_id;
 	c = container_get(n, s.cgroup, p->end ? 0 : p->cgroup1_id ? p->cgroup1_id : p->cgroup_id);
 	s.unit = c->ref.unit;
 	s.container = container_id(n, c);
@@ -343,6 +352,8 @@ uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const stru
 		n->stat.unknown_process++;
 		return process_unknown(n, ev);
 	}
+	if (naming_excludes(n, p))
+		return naming_excluded_process(n);
 	note = p->user;
 	if (!note)
 		note = p->user = mem_alloc(sizeof(*note));
