@@ -185,7 +185,8 @@ void naming_tick(struct naming *n)
 	while ((img = hostmaps_next_ready(n->hm)))
 		naming_user_ready(n, img);
 	naming_user_tick(n);
-	naming_process_tick(n);
+	naming_runtime_tick(n);
+	naming_containers_tick(n);
 }
 
 bool naming_waits(const struct naming *n)

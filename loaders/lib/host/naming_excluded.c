@@ -28,7 +28,7 @@ static bool allows(const struct naming *n, const struct rule_process *r)
 static void place(struct naming *n, struct rule_process *r, const char *cgroup)
 {
 	static const struct container_names none;
-	const struct container_entry *c = *cgroup ? naming_container_entry(n, cgroup) : NULL;
+	const struct container_entry *c = *cgroup ? naming_container_entry(n, cgroup, NULL) : NULL;
 
 	rules_place(r, c ? &c->ref : NULL, c ? &c->names : &none);
 }

@@ -329,6 +329,20 @@ uint64_t proc_ticks_ns(uint64_t ticks)
 	return ticks > UINT64_MAX / per ? UINT64_MAX : ticks * per;
 }
 
+uint64_t proc_parse_btime(const char *data, size_t len)
+{
+	static const char key[] = "btime ";
+	const char *at = len ? memmem(data, len, "\nbtime ", sizeof(key)) : NULL;
+	struct scan s;
+	uint64_t v;
+
+	if (!at)
+		return 0;
+	s = (struct scan){.p = at + sizeof(key), .end = data + len};
+	v = scan_number(&s, 10);
+	return s.bad ? 0 : v;
+}
+
 /* ---- readers ---- */
 
 static int read_all(int fd, size_t max, char **out, size_t *len)
@@ -370,6 +384,15 @@ int proc_read(uint32_t pid, const char *name, size_t max, char **out, size_t *le
 	if (fd < 0)
 		return -errno;
 	return read_all(fd, max && max < PROC_FILE_MAX ? max : PROC_FILE_MAX, out, len);
+}
+
+uint64_t proc_btime(void)
+{
+	cleanup_fd int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	cleanup_free char *buf = NULL;
+	size_t len;
+
+	return fd >= 0 && !read_all(fd, PROC_FILE_MAX, &buf, &len) ? proc_parse_btime(buf, len) : 0;
 }
 
 int proc_read_stat(uint32_t pid, struct proc_stat *out)

@@ -30,6 +30,7 @@ printf '7f0010 20 LazyCompile:*fast /a b.js:1:2\n0x7f0018 0X10 second\r\n7f0000 
 	>"$out/perfmap_fuzz/mixed"
 printf '100 100 old\n140 20 new\n180 10 x\n170 40 newest\n100 10 same\n' >"$out/perfmap_fuzz/overlaps"
 
+tail -n 30 /proc/stat >"$out/proc_fuzz/btime"
 for f in stat status maps cgroup; do
 	cat "/proc/self/$f" >"$out/proc_fuzz/$f"
 done

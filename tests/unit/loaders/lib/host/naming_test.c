@@ -308,33 +308,6 @@ static void a_process_is_written_again_only_when_more_is_known(void **state)
 	assert_false(processes[2].self);
 }
 
-static void containers_and_units_come_from_the_cgroup(void **state)
-{
-	(void)state;
-	proc_a.cgroup = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef/x";
-	STACK(0, 0, 0);
-	assert_int_equal(n_containers, 1);
-	assert_string_equal(containers[1].runtime, "docker");
-	assert_int_equal(processes[last.process].container, 1);
-	proc_a.cgroup = "/system.slice/nginx.service";
-	proc_a.serial++;
-	STACK(0, 0, 0);
-	assert_int_equal(n_containers, 1);
-	assert_string_equal(processes[last.process].unit, "nginx.service");
-	assert_int_equal(processes[last.process].container, 0);
-}
-
-static void a_container_whose_file_is_gone_has_the_name_that_was_read_in_time(void **state)
-{
-	(void)state;
-	told = (struct container_names){.name = (char *)(uintptr_t)"brief", .image = (char *)(uintptr_t)"tool:1"};
-	proc_a.cgroup = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdee";
-	STACK(0, 0, 0);
-	told = (struct container_names){0};
-	assert_string_equal(containers[processes[last.process].container].name, "brief");
-	assert_string_equal(containers[processes[last.process].container].image, "tool:1");
-}
-
 static void a_process_nobody_told_of_has_a_row_with_the_threads_name(void **state)
 {
 	struct sample s = {.ev = {.tgid = 4190009, .start_ns = 3, .thread = "ghost", .n_user = 1}, .addrs = {0x10001155}};
@@ -430,8 +403,6 @@ int main(void)
 		T(a_perf_map_names_code_without_a_file),
 		T(a_new_epoch_forgets_all_ids),
 		T(a_process_is_written_again_only_when_more_is_known),
-		T(containers_and_units_come_from_the_cgroup),
-		T(a_container_whose_file_is_gone_has_the_name_that_was_read_in_time),
 		T(a_process_nobody_told_of_has_a_row_with_the_threads_name),
 		T(programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_not),
 		T(hidden_kernel_names_are_told_and_keep_their_offset),

@@ -201,7 +201,7 @@ uint32_t image_function_line(const struct image *img, uint64_t vaddr)
 struct hostmaps_image lib = {.id = 7, .kind = MP_IMAGE_ELF, .path = "/lib/libx.so", .name = "libx.so", .build_id = "ab",
 				    .key = "", .reason = "", .generation = 1};
 struct hostmaps_process proc_a = {.tgid = 4190002, .start_ns = 5, .exec_id = 1, .comm = "a", .exe = "/bin/a",
-					 .args = "a -x", .cgroup = "/"};
+					 .args = "a -x", .cgroup = "/", .to_ns = UINT64_MAX};
 struct hostmaps_image *ready;
 int read_calls;
 int ready_after = -1;
@@ -257,6 +257,26 @@ size_t hostmaps_files(const struct hostmaps_process *p, const char **paths, size
 
 struct hostmaps_process *running[8];
 size_t n_running;
+
+uint64_t hostmaps_watermark(const struct hostmaps *hm)
+{
+	(void)hm;
+	return 0;
+}
+
+void hostmaps_each_known(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx)
+{
+	hostmaps_each(hm, each, ctx);
+}
+
+struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid)
+{
+	(void)hm;
+	for (size_t i = 0; i < n_running; i++)
+		if (running[i]->tgid == tgid && running[i]->to_ns == UINT64_MAX)
+			return running[i];
+	return NULL;
+}
 
 void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx)
 {

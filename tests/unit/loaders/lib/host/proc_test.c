@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "loaders/lib/host/proc.h"
+#include "schema/base/clock.h"
 
 static void parse_stat(const char *s, struct proc_stat *st)
 {
@@ -176,6 +178,18 @@ static void the_cgroup_that_tells_most_is_chosen(void **state)
 	assert_int_equal(proc_parse_cgroup("0:x\n1::y\n", 9, &cg), -EBADMSG);
 }
 
+static void the_second_of_the_boot_is_read_from_stat(void **state)
+{
+	static const char stat[] = "cpu  1 2 3\nintr 5 btime 7\nctxt 9\nbtime 1763694600\nprocesses 4\n";
+
+	(void)state;
+	assert_int_equal(proc_parse_btime(stat, strlen(stat)), 1763694600);
+	assert_int_equal(proc_parse_btime("cpu 1\nbtime 99999999999999999999\n", 34), 0);
+	assert_int_equal(proc_parse_btime("cpu 1\nbtime ", 12), 0);
+	assert_int_equal(proc_parse_btime("", 0), 0);
+	assert_true(llabs((long long)proc_btime() - (long long)(time(NULL) - clock_boot_ns() / NSEC_PER_SEC)) <= 2);
+}
+
 static void a_process_that_is_not_there_is_an_error(void **state)
 {
 	char path[64];
@@ -197,6 +211,7 @@ int main(void)
 		cmocka_unit_test(maps_lines_give_range_rights_and_path),
 		cmocka_unit_test(every_line_of_our_own_maps_is_read),
 		cmocka_unit_test(the_cgroup_that_tells_most_is_chosen),
+		cmocka_unit_test(the_second_of_the_boot_is_read_from_stat),
 		cmocka_unit_test(a_process_that_is_not_there_is_an_error),
 	};
 
