@@ -153,13 +153,20 @@ static bool take_container(struct part c, struct part parent, bool pod, struct c
 	return take(out, runtime, c, false);
 }
 
+#define KUBEPODS "kubepods" /* kind, and others with a cgroup root of their own, put "kubelet-" before it */
+
 /* "pod0a1b-..." under kubepods, "kubepods-besteffort-pod0a1b_2c.slice" with systemd's names */
+static bool is_of_pods(struct part c)
+{
+	return memmem(c.p, c.n, KUBEPODS, strlen(KUBEPODS));
+}
+
 static void take_pod(struct part c, struct container_ref *out)
 {
 	const char *pod = part_begins(c, "pod") ? c.p : NULL;
 	size_t n = 0;
 
-	if (part_begins(c, "kubepods")) {
+	if (is_of_pods(c)) {
 		const char *at = memmem(c.p, c.n, "-pod", 4);
 
 		pod = at ? at + 1 : NULL;
@@ -191,7 +198,7 @@ bool container_parse(const char *path, size_t len, struct container_ref *out)
 		pos += c.n + 1;
 		if (!c.n)
 			continue;
-		in_pods |= part_is(c, "kubepods") || part_begins(c, "kubepods");
+		in_pods |= is_of_pods(c);
 		if (in_pods)
 			take_pod(c, out);
 		if (take_container(c, parent, out->pod[0], out))

@@ -18,6 +18,7 @@
 #include "loaders/lib/host/container.h"
 #include "loaders/lib/host/containerfile.h"
 #include "loaders/lib/host/containernames.h"
+#include "loaders/lib/host/proc.h"
 #include "tests/unit/missing.h"
 
 #define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -63,7 +64,13 @@ static const struct expected cases[] = {
 	{"/docker/" ID "/kubelet/kubepods/besteffort/pod1a-2b/" ID2, "containerd", ID2, "1a-2b", ""},
 	{"/system.slice/k3s.service/kubepods/besteffort/pod1a-2b/" ID, "containerd", ID, "1a-2b", "k3s.service"},
 	{"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod1a_2b.slice/"
-	 "cri-containerd-" ID ".scope", "containerd", ID, "", ""},
+	 "cri-containerd-" ID ".scope", "containerd", ID, "1a-2b", ""},
+	{"/kubelet/kubepods/burstable/pod1a-2b/" ID, "containerd", ID, "1a-2b", ""},
+	/* CRI-O without systemd's names, and under its own unit; Docker where runc was given systemd's form of a parent */
+	{"/kubepods/burstable/pod1a-2b/crio-" ID, "cri-o", ID, "1a-2b", ""},
+	{"/system.slice/crio.service/kubepods-burstable-pod1a_2b.slice:crio:" ID, "cri-o", ID, "1a-2b", "crio.service"},
+	{"/kubepods.slice/kubepods-pod1a_2b.slice/crio-" ID ".scope/container", "cri-o", ID, "1a-2b", ""},
+	{"/system.slice:docker:" ID, "docker", ID, "", ""},
 	/* Docker on v1: a parent of its own, as compose's and the daemon's cgroup_parent make it */
 	{"/build.slice/docker-" ID ".scope", "docker", ID, "", ""},
 	{"/system.slice/docker-" ID ".scope/system.slice/cron.service", "docker", ID, "", ""},
@@ -131,6 +138,62 @@ static void of_several_paths_that_of_a_container_tells_most(void **state)
 		for (size_t k = 0; k < 4; k++)
 			lens[k] = table[i].paths[k] ? strlen(table[i].paths[k]) : 0;
 		assert_int_equal(container_choose(table[i].paths, lens, 4), table[i].chosen);
+	}
+}
+
+/* /proc/PID/cgroup whole, as hosts have it: version 1, version 2, and both. */
+static void whole_files_of_hosts_of_every_version_lead_to_the_container(void **state)
+{
+	static const struct {
+		const char *text, *runtime, *id, *unit;
+	} hosts[] = {
+		/* v2 */
+		{"0::/system.slice/docker-" ID ".scope\n", "docker", ID, ""},
+		{"0::/kubepods.slice/kubepods-pod1a_2b.slice/cri-containerd-" ID ".scope\n", "containerd", ID, ""},
+		{"0::/machine.slice/libpod-" ID ".scope/container\n", "podman", ID, ""},
+		{"0::/lxc.payload.web1/system.slice/nginx.service\n", "lxc", "web1", ""},
+		{"0::/system.slice/nginx.service\n", "", "", "nginx.service"},
+		/* v1: no v2 hierarchy at all, or an empty one; controllers mounted together */
+		{"12:pids:/docker/" ID "\n4:memory:/docker/" ID "\n3:cpu,cpuacct:/docker/" ID "\n1:name=systemd:/docker/" ID "\n",
+		 "docker", ID, ""},
+		{"11:memory:/kubepods/burstable/pod1a-2b/" ID "\n1:name=systemd:/kubepods/burstable/pod1a-2b/" ID "\n0::/\n",
+		 "containerd", ID, ""},
+		{"8:memory:/kubepods.slice/kubepods-pod1a_2b.slice/crio-" ID ".scope\n0::/\n", "cri-o", ID, ""},
+		{"10:memory:/machine.slice/libpod-" ID ".scope\n1:name=systemd:/machine.slice/libpod-" ID ".scope\n0::/\n", "podman", ID,
+		 ""},
+		{"9:memory:/lxc/web1\n1:name=systemd:/lxc/web1/init.scope\n", "lxc", "web1", ""},
+		{"9:memory:/machine.slice/systemd-nspawn@deb.service\n1:name=systemd:/machine.slice/systemd-nspawn@deb.service\n", "nspawn",
+		 "deb", ""},
+		{"9:memory:/system.slice/nginx.service\n1:name=systemd:/system.slice/nginx.service\n", "", "", "nginx.service"},
+		{"9:cpuset:/\n8:pids:/docker/" ID "\n0::/\n", "docker", ID, ""},
+		/* hybrid: systemd's units on v2, the runtime's groups where the controllers are */
+		{"8:memory:/docker/" ID "\n1:name=systemd:/docker/" ID "\n0::/system.slice/containerd.service\n", "docker", ID, ""},
+		{"8:memory:/kubepods/besteffort/pod1a-2b/" ID "\n0::/system.slice/containerd.service\n", "containerd", ID, ""},
+		{"8:memory:/system.slice/crio.service/kubepods-pod1a_2b.slice:crio:" ID "\n0::/system.slice/crio.service\n", "cri-o", ID,
+		 "crio.service"},
+		{"8:memory:/libpod_parent/libpod-" ID "\n0::/user.slice/user-0.slice/session-1.scope\n", "podman", ID, ""},
+		{"8:memory:/user.slice\n1:name=systemd:/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n"
+		 "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n", "podman", ID, "user@1000.service"},
+		{"8:memory:/lxc.payload.web1\n0::/lxc.payload.web1\n", "lxc", "web1", ""},
+		{"8:memory:/system.slice/nginx.service\n0::/system.slice/nginx.service\n", "", "", "nginx.service"},
+		{"8:memory:/user.slice\n0::/user.slice/user-0.slice/session-4.scope\n", "", "", "session-4.scope"},
+		/* nested: a runtime in a container, its group on all hierarchies below that container's */
+		{"8:memory:/docker/" ID "/docker/" ID2 "\n0::/system.slice/containerd.service\n", "docker", ID2, ""},
+		{"0::/lxc.payload.web1/docker/" ID "\n", "docker", ID, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(*hosts); i++) {
+		struct container_ref ref;
+		struct proc_cgroup cg;
+		const char *path;
+		size_t len;
+
+		assert_int_equal(proc_parse_cgroup(hosts[i].text, strlen(hosts[i].text), &cg), 0);
+		path = proc_cgroup_path(&cg, &len);
+		container_parse(path, len, &ref);
+		if (strcmp(ref.runtime, hosts[i].runtime) || strcmp(ref.id, hosts[i].id) || strcmp(ref.unit, hosts[i].unit))
+			fail_msg("%s: runtime '%s' id '%s' unit '%s'", hosts[i].text, ref.runtime, ref.id, ref.unit);
 	}
 }
 
@@ -371,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_runtimes_paths_are_told_apart),
 		cmocka_unit_test(of_several_paths_that_of_a_container_tells_most),
+		cmocka_unit_test(whole_files_of_hosts_of_every_version_lead_to_the_container),
 		cmocka_unit_test(the_container_around_a_nested_one_is_found),
 		cmocka_unit_test(podmans_crios_and_containerds_files_give_name_and_image),
 		cmocka_unit_test(dockers_file_gives_name_image_project_and_restarts),
