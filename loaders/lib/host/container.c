@@ -184,6 +184,25 @@ static void take_unit(struct part c, struct container_ref *out)
 		copy_unescaped(c, out->unit, sizeof(out->unit));
 }
 
+/* "user-1000.slice", "user@1000.service" */
+static void take_owner(struct part c, struct container_ref *out)
+{
+	bool slice = part_begins(c, "user-") && part_ends(c, ".slice");
+	uint64_t uid = 0;
+
+	if (out->owner || (!slice && !(part_begins(c, "user@") && part_ends(c, ".service"))))
+		return;
+	c = part_inner(c, "user-", slice ? ".slice" : ".service");
+	if (c.n > 10)
+		return;
+	for (size_t i = 0; i < c.n; i++) {
+		if (c.p[i] < '0' || c.p[i] > '9')
+			return;
+		uid = uid * 10 + (uint64_t)(c.p[i] - '0');
+	}
+	out->owner = uid <= UINT32_MAX ? (uint32_t)uid : 0;
+}
+
 bool container_parse(const char *path, size_t len, struct container_ref *out)
 {
 	struct part parent = {"", 0};
@@ -205,6 +224,8 @@ bool container_parse(const char *path, size_t len, struct container_ref *out)
 			out->end = (size_t)(c.p + c.n - path);
 		else if (!out->end)
 			take_unit(c, out);
+		if (!out->end)
+			take_owner(c, out);
 		parent = c;
 	}
 	return out->end > 0;

@@ -31,6 +31,7 @@ struct container_ref {
 	char id[CONTAINER_ID_MAX];     /* full id, or name for lxc and nspawn; "" if none */
 	char pod[64];                  /* Kubernetes pod UID, "" if none */
 	char unit[256];                /* systemd unit, "" if none */
+	uint32_t owner;                /* the user under whose slice or manager it runs; 0: root, or the system */
 	size_t end;                    /* the path up to here is the container's own cgroup; 0 if none */
 };
 

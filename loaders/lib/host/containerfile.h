@@ -7,6 +7,7 @@
 #define SONDE_HOST_CONTAINERFILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "loaders/lib/host/containernames.h"
 
@@ -16,7 +17,10 @@
 int containerfile_docker(const char *json, size_t len, struct container_names *out);
 /* Podman's and CRI-O's containers.json: the entry of `id`. 0, -ENOENT: it is not in it, -EBADMSG. */
 int containerfile_storage(const char *json, size_t len, const char *id, struct container_names *out);
-/* An OCI bundle's config.json: its annotations. 0, -ENOENT: nobody named it, -EBADMSG. */
+/* An OCI bundle's config.json: what the annotations of containerd, nerdctl, CRI-O, Podman and their users tell; the name may be
+ * missing. 0, -ENOENT: nothing, -EBADMSG. */
 int containerfile_bundle(const char *json, size_t len, struct container_names *out);
+/* A user's home by /etc/passwd. 0, -ENOENT: none that begins with '/'. */
+int containerfile_home(const char *passwd, size_t len, uint32_t uid, char *out, size_t size);
 
 #endif

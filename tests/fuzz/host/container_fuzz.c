@@ -33,6 +33,7 @@ static void path(const char *data, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct container_names n = {0};
+	char home[64];
 
 	path((const char *)data, len);
 	if (!containerfile_docker((const char *)data, len, &n))
@@ -40,9 +41,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (!containerfile_storage((const char *)data, len, "0123456789abcdef", &n))
 		container_names_release(&n);
 	if (!containerfile_bundle((const char *)data, len, &n)) {
-		if (!n.name || !n.name[0])
+		if ((!n.name && !n.image && !n.project && !n.labels) || (n.name && !n.name[0]))
 			abort();
 		container_names_release(&n);
 	}
+	if (!containerfile_home((const char *)data, len, 1000, home, sizeof(home)) && home[0] != '/')
+		abort();
 	return 0;
 }

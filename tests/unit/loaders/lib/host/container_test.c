@@ -344,6 +344,151 @@ static void podmans_crios_and_containerds_files_give_name_and_image(void **state
 	assert_int_equal(system(cmd), 0);
 }
 
+#define OWNER "/home/user/.local/share/"
+
+/* In a tree of its own, as the user `uid`'s. */
+static void put_as(const char *root, const char *dir, const char *name, const char *text, uid_t uid)
+{
+	char path[700];
+
+	put_under(root, dir, name, text);
+	snprintf(path, sizeof(path), "%s/%s/%s", root, dir, name);
+	assert_int_equal(chown(path, uid, (gid_t)-1), 0);
+}
+
+static void expect_names(const char *root, const char *cgroup, const char *name, const char *image, const char *project)
+{
+	struct container_names n = {0};
+	struct container_ref ref;
+
+	container_parse(cgroup, strlen(cgroup), &ref);
+	if (containernames_find("/nonexistent", root, &ref, &n) || !n.name)
+		fail_msg("%s: no name", cgroup);
+	assert_string_equal(n.name, name);
+	assert_string_equal(n.image ? n.image : "", image);
+	assert_string_equal(n.project ? n.project : "", project);
+	container_names_release(&n);
+}
+
+#define USERS "/user.slice/user-4242.slice/user@4242.service/"
+#define STORAGE "[{\"id\":\"" ID "\",\"names\":[\"%s\"],\"metadata\":\"{\\\"image-name\\\":\\\"web:1\\\"}\"}]"
+
+static void files_of_rootless_and_of_packaged_runtimes_are_found(void **state)
+{
+	static const char docker[] = "{\"Name\":\"/%s\",\"Config\":{\"Image\":\"web:1\",\"Labels\":{\"com.docker.compose.project\":\"shop\"}}}";
+	static const char bundle[] = "{\"annotations\":{\"nerdctl/name\":\"%s\",\"com.docker.compose.project\":\"shop\"}}";
+	static const struct {
+		const char *dir, *file, *text, *cgroup;
+		uid_t uid;
+		const char *name, *image, *project;
+	} table[] = {
+		{"var/snap/docker/common/var-lib-docker/containers/" ID, "config.v2.json", docker, "/docker/" ID, 0, "snapped", "web:1", "shop"},
+		{OWNER "docker/containers/" ID, "config.v2.json", docker, USERS "app.slice/docker.service/docker/" ID, 4242, "rootless", "web:1",
+		 "shop"},
+		{"var/lib/containers/storage/vfs-containers", "containers.json", STORAGE, "/machine.slice/libpod-" ID ".scope", 0, "vfs", "web:1", ""},
+		{OWNER "containers/storage/overlay-containers", "containers.json", STORAGE, USERS "user.slice/libpod-" ID ".scope", 4242, "mine",
+		 "web:1", ""},
+		{"run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/" ID, "config.json", bundle, "/k8s.io/" ID, 0, "k3", "", "shop"},
+		{"run/user/4242/containerd/io.containerd.runtime.v2.task/default/" ID, "config.json", bundle, USERS "nerdctl-" ID ".scope", 4242,
+		 "nerd", "", "shop"},
+	};
+	char root[] = "/tmp/sonde-rootless-XXXXXX", text[512], cmd[64];
+
+	(void)state;
+	if (geteuid())
+		skip_missing("root");
+	assert_non_null(mkdtemp(root));
+	put_under(root, "etc", "passwd", "root:x:0:0::/root:/bin/sh\nann:x:4242:4242:Ann:/home/user:/bin/sh\n");
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		snprintf(text, sizeof(text), table[i].text, table[i].name);
+		put_as(root, table[i].dir, table[i].file, text, table[i].uid);
+		expect_names(root, table[i].cgroup, table[i].name, table[i].image, table[i].project);
+	}
+	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
+	assert_int_equal(system(cmd), 0);
+}
+
+static void a_user_lends_no_file_of_somebody_else_and_lets_nobody_wait(void **state)
+{
+	static const char cgroup[] = USERS "user.slice/libpod-" ID ".scope";
+	char root[] = "/tmp/sonde-rootless-XXXXXX", path[256], other[256], text[512], cmd[64];
+	struct container_names n = {0};
+	struct container_ref ref;
+
+	(void)state;
+	if (geteuid())
+		skip_missing("root");
+	assert_non_null(mkdtemp(root));
+	container_parse(cgroup, strlen(cgroup), &ref);
+	assert_int_equal(ref.owner, 4242);
+	put_under(root, "etc", "passwd", "ann:x:4242:4242:Ann:/home/user:/bin/sh\n");
+	snprintf(text, sizeof(text), STORAGE, "secret");
+	put_under(root, "roots", "containers.json", text);
+	put_under(root, OWNER "containers/storage/overlay-containers", "x", "");
+	snprintf(path, sizeof(path), "%s" OWNER "containers/storage/overlay-containers/containers.json", root);
+	snprintf(other, sizeof(other), "%s/roots/containers.json", root);
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), -ENOENT);
+	assert_int_equal(chown(other, 4242, (gid_t)-1), 0); /* it was for whose it is alone */
+	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), 0);
+	container_names_release(&n);
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(chown(path, 4242, (gid_t)-1), 0);
+	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), -ENOENT);
+	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
+	assert_int_equal(system(cmd), 0);
+}
+
+static void annotations_tell_what_podman_and_crio_keep_beside_the_storage(void **state)
+{
+	static const char crio[] = "{\"annotations\":{\"io.kubernetes.container.name\":\"app\",\"io.kubernetes.pod.name\":\"web-0\","
+		"\"io.kubernetes.cri-o.ImageName\":\"app:2\",\"io.kubernetes.cri-o.Labels\":\"{\\\"tier\\\":\\\"front\\\"}\","
+		"\"io.kubernetes.cri-o.Annotations\":\"{\\\"x\\\":\\\"secret\\\"}\"}}";
+	static const char podman[] = "{\"annotations\":{\"io.podman.annotations.autoremove\":\"FALSE\",\"io.container.manager\":\"libpod\","
+		"\"io.podman.compose.project\":\"lab\",\"io.podman.compose.service\":\"db\"}}";
+	struct container_names n = {0};
+	char root[] = "/tmp/sonde-notes-XXXXXX", text[512], cmd[64];
+
+	(void)state;
+	assert_int_equal(containerfile_bundle(crio, strlen(crio), &n), 0);
+	assert_string_equal(n.name, "web-0/app");
+	assert_string_equal(n.image, "app:2");
+	assert_string_equal(n.project, "web-0");
+	assert_string_equal(n.labels, "{\"tier\":\"front\"}");
+	container_names_release(&n);
+	assert_non_null(mkdtemp(root));
+	snprintf(text, sizeof(text), STORAGE, "lab_db_1");
+	put_under(root, "var/lib/containers/storage/overlay-containers", "containers.json", text);
+	put_under(root, "var/lib/containers/storage/overlay-containers/" ID "/userdata", "config.json", podman);
+	expect_names(root, "/machine.slice/libpod-" ID ".scope", "lab_db_1", "web:1", "lab");
+	put_under(root, "var/lib/containers/storage/overlay-containers/" ID "/userdata", "config.json", crio);
+	expect_names(root, "/kubepods.slice/kubepods-pod1.slice/crio-" ID ".scope", "web-0/app", "web:1", "web-0");
+	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
+	assert_int_equal(system(cmd), 0);
+	assert_int_equal(containerfile_bundle(podman, strlen(podman), &n), 0);
+	assert_null(n.name);
+	assert_string_equal(n.service, "db");
+	assert_string_equal(n.labels, "{\"io.podman.compose.project\":\"lab\",\"io.podman.compose.service\":\"db\"}");
+	container_names_release(&n);
+}
+
+static void a_home_is_read_from_passwd(void **state)
+{
+	static const char passwd[] = "root:x:0:0:root:/root:/bin/sh\n\n+::::::\nbad:x:12\nann:x:1000:1000:A,,:/home/user:/bin/sh\n"
+				     "rel:x:1001:1001::home/rel:\nlast:x:1002:1002::/home/last:";
+	static const struct { uint32_t uid; const char *home; } table[] = {
+		{0, "/root"}, {1000, "/home/user"}, {100, ""}, {10001, ""}, {12, ""}, {1001, ""}, {1002, "/home/last"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		char home[24] = "";
+
+		assert_int_equal(containerfile_home(passwd, strlen(passwd), table[i].uid, home, sizeof(home)), *table[i].home ? 0 : -ENOENT);
+		assert_string_equal(home, table[i].home);
+	}
+}
+
 static void an_unknown_container_is_refused_with_those_that_are_there(void **state)
 {
 	struct container_found f;
@@ -438,6 +583,10 @@ int main(void)
 		cmocka_unit_test(the_container_around_a_nested_one_is_found),
 		cmocka_unit_test(podmans_crios_and_containerds_files_give_name_and_image),
 		cmocka_unit_test(dockers_file_gives_name_image_project_and_restarts),
+		cmocka_unit_test(files_of_rootless_and_of_packaged_runtimes_are_found),
+		cmocka_unit_test(a_user_lends_no_file_of_somebody_else_and_lets_nobody_wait),
+		cmocka_unit_test(annotations_tell_what_podman_and_crio_keep_beside_the_storage),
+		cmocka_unit_test(a_home_is_read_from_passwd),
 		cmocka_unit_test(an_unknown_container_is_refused_with_those_that_are_there),
 		cmocka_unit_test(a_container_is_found_by_the_beginning_of_its_id),
 	};
