@@ -111,13 +111,14 @@ def test_what_the_configuration_excludes_is_counted_and_nothing_is_told_of_it(st
 #: who is left out, the rule for it, and its cgroup below the hierarchies' roots. ID: of a container of ours, whose name is vault
 CLOSED = {
     "user": ("user:4242", None),
+    "a user that it becomes": ("user:4242", None),
     "unit": ("unit:vault-*.service", "system.slice/vault-test.service"),
     "a container's id": ("container:ID", "docker/ID"),
     "a container's name": ("container:vault", "docker/ID"),
     "image": ("image:hashicorp/*", "docker/ID"),
     "a container without a name": ("container:other", "docker/NAMELESS"),
 }
-ENDS_BADLY = "import os, time\nend = time.process_time() + 1.5\nwhile time.process_time() < end: pass\nos._exit(1)\n"
+ENDS_BADLY = "import os, time\nif BECOME: os.setuid(BECOME)\nend = time.process_time() + 1.5\nwhile time.process_time() < end: pass\nos._exit(1)\n"
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def closed_exe():
         yield path
 
 
-def runs_in(groups, exe, user):
+def runs_in(groups, exe, user, become):
     """Start it there, from the first moment on, held back by a quota where the group can have one."""
     def join():
         for group in groups:
@@ -140,7 +141,7 @@ def runs_in(groups, exe, user):
         if os.path.exists(f"{group}/cpu.cfs_quota_us"):
             with open(f"{group}/cpu.cfs_quota_us", "w", encoding="ascii") as f:
                 f.write("50000")
-    return subprocess.Popen([exe, "-c", ENDS_BADLY], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=join,
+    return subprocess.Popen([exe, "-c", ENDS_BADLY.replace("BECOME", str(become))], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=join,
                             user=user)
 
 
@@ -179,7 +180,7 @@ def test_of_what_is_excluded_no_file_of_the_store_tells_whatever_it_does(store, 
                          "SELECT 1 FROM process_ends WHERE comm = '[excluded]' AND status = 1",
                          *(["SELECT 1 FROM throttling WHERE cgroup = '[excluded]'"] if "/sys/fs/cgroup/cpu/" in "".join(groups) else [])):
                 def happens(query=want):
-                    runs_in(groups, closed_exe, 4242 if kind == "user" else None).wait(60)
+                    runs_in(groups, closed_exe, 4242 if kind == "user" else None, 4242 if "becomes" in kind else 0).wait(60)
                     return sql_all(store, query)
                 assert until(happens, 40), (want, d.said())
             d.stop()

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/naming_parts.h"
+#include "loaders/lib/host/proc.h"
 #include "loaders/lib/host/rules.h"
 #include "schema/base/mem.h"
 
@@ -33,10 +34,18 @@ static void place(struct naming *n, struct rule_process *r, const char *cgroup)
 	rules_place(r, c ? &c->ref : NULL, c ? &c->names : &none);
 }
 
+/* Its user now: daemons become another one after they have begun, which is told within seconds. */
+static uint32_t user_of(const struct hostmaps_process *p)
+{
+	struct proc_status status;
+
+	return !p->end && !proc_read_status(p->tgid, &status) ? status.euid : p->uid;
+}
+
 static bool judge(struct naming *n, const struct hostmaps_process *p)
 {
 	bool kernel = p->tgid == KTHREADD || p->ppid == KTHREADD; /* its threads have no executable */
-	struct rule_process r = {.comm = p->comm, .exe = *p->exe || kernel ? p->exe : NULL, .uid = p->uid};
+	struct rule_process r = {.comm = p->comm, .exe = *p->exe || kernel ? p->exe : NULL, .uid = user_of(p)};
 	char path[PATH_MAX];
 
 	place(n, &r, naming_cgroup(p, 0, path));
@@ -49,7 +58,7 @@ static bool judge_anew(struct naming *n, struct hostmaps_process *p, struct proc
 
 	note->judged = true;
 	note->judged_serial = p->serial;
-	note->excluded = judge(n, p);
+	note->excluded = (p->end && note->excluded) || judge(n, p); /* its end tells nothing new of it */
 	note->judged_containers = n->containers_serial;
 	n->turned += was && note->excluded;
 	return note->excluded;
