@@ -46,16 +46,18 @@ void naming_containers_drop(struct naming *n)
 	}
 }
 
-/* From its runtime's file, or as it was when something was executed there, if the file is gone. */
+/* From its runtime's file, or as it was when something was executed there, if the file is gone. -ENOENT: nobody tells the name; what
+ * else the file tells is there. */
 static int runtime_names(const struct naming *n, const struct container_ref *ref, struct container_names *out)
 {
 	const struct container_names *told;
 
-	if (!containernames_find(n->docker_root, "", ref, out))
+	if (!containernames_find(n->docker_root, "", ref, out) && out->name)
 		return 0;
 	told = hostmaps_container(n->hm, ref->id);
 	if (!told)
 		return -ENOENT;
+	container_names_release(out);
 	container_names_copy(out, told);
 	return 0;
 }
@@ -87,6 +89,7 @@ static void find_names(const struct naming *n, struct container_entry *c)
 {
 	c->tries++;
 	c->next_try_ns = clock_boot_ns() + NSEC_PER_SEC;
+	container_names_release(&c->names); /* a file may have told all but the name */
 	names_of(n, c->cgroup, &c->ref, 0, &c->names);
 }
 
