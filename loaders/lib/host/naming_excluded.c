@@ -35,17 +35,18 @@ static void place(struct naming *n, struct rule_process *r, const char *cgroup)
 }
 
 /* Its user now: daemons become another one after they have begun, which is told within seconds. */
-static uint32_t user_of(const struct hostmaps_process *p)
+static uint32_t user_of(const struct naming *n, const struct hostmaps_process *p)
 {
+	bool asked = (n->o.include && strstr(n->o.include, "user:")) || (n->o.exclude && strstr(n->o.exclude, "user:"));
 	struct proc_status status;
 
-	return !p->end && !proc_read_status(p->tgid, &status) ? status.euid : p->uid;
+	return asked && !p->end && !proc_read_status(p->tgid, &status) ? status.euid : p->uid;
 }
 
 static bool judge(struct naming *n, const struct hostmaps_process *p)
 {
 	bool kernel = p->tgid == KTHREADD || p->ppid == KTHREADD; /* its threads have no executable */
-	struct rule_process r = {.comm = p->comm, .exe = *p->exe || kernel ? p->exe : NULL, .uid = user_of(p)};
+	struct rule_process r = {.comm = p->comm, .exe = *p->exe || kernel ? p->exe : NULL, .uid = user_of(n, p)};
 	char path[PATH_MAX];
 
 	place(n, &r, naming_cgroup(p, 0, path));
