@@ -87,7 +87,7 @@ static void start_loader(struct sup *s, struct service *l)
 		argv[n++] = "--freq";
 		argv[n++] = freq;
 	}
-	for (size_t i = 0; i < 4 && !l->family->fed; i += 2)
+	for (size_t i = 0; i < 4; i += 2) /* one that is fed tells of other processes too: how they ended */
 		if (*rules[i + 1]) {
 			argv[n++] = rules[i];
 			argv[n++] = rules[i + 1];
@@ -142,7 +142,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 		struct service *l = &s->loader[i];
 		bool other_freq = l->freq && l->freq != relief_freq(&s->relief, i, c->freq);
 
-		if (l->pid && (!l->wanted || all || other_freq || (rules && !l->family->fed)))
+		if (l->pid && (!l->wanted || all || other_freq || rules))
 			service_stop(l, STOP_NS); /* one that is wanted is started again by the next turn */
 		else if (l->state == SERVICE_FAILED)
 			service_try_anew(l);

@@ -188,7 +188,7 @@ static bool is_allowed(const struct targets *t, const struct hostmaps_process *p
 		if (told)
 			container_names_copy(&names, told);
 		else
-			containernames_find(container_docker_root(), "", &ref, &names);
+			containernames_find(containernames_docker_root(), "", &ref, &names);
 	}
 	r.unit = ref.unit;
 	r.container_id = ref.id;

@@ -36,7 +36,9 @@ enum goproc_found { /* what is known of it as a Go program */
 struct goproc {
 	struct goproc_key key;
 	enum goproc_found found;
-	bool in_scope, has_base, base_due, ended;
+	bool covered;               /* by the capture's target */
+	bool in_scope;              /* and not left out by the rules */
+	bool has_base, base_due, ended;
 	uint32_t image;             /* of its executable, as hostmaps numbers it; another one: it exec'ed */
 	uint64_t image_generation;
 	struct image_go_record go;

@@ -9,6 +9,7 @@
 #include "loaders/goheap/lastprof.h"
 #include "loaders/goheap/pressure.h"
 #include "loaders/lib/bpf/target.h"
+#include "loaders/lib/host/naming.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
@@ -62,7 +63,6 @@ static struct goproc *add(struct procs *ps, const struct hostmaps_process *hp, c
 	struct goproc *p = mem_alloc(sizeof(*p));
 
 	p->key = *key;
-	p->in_scope = target_covers(ps->host->target, ps->host->maps, hp);
 	p->has_base = (int64_t)hp->from_ns >= ps->o.begun_ns;
 	p->rate_told = -1;
 	p->next_ns = ps->now_ns;
@@ -76,13 +76,16 @@ static void look_at(void *ctx, struct hostmaps_process *hp)
 	struct procs *ps = ctx;
 	struct goproc_key key = {.start_ns = hp->start_ns, .tgid = hp->tgid, .exec_id = hp->exec_id};
 	struct goproc *p;
+	bool is_new;
 
 	HASH_FIND(hh, ps->all, &key, sizeof(key), p);
-	if (!p)
+	is_new = !p;
+	if (is_new)
 		p = add(ps, hp, &key);
 	p->seen_ns = ps->now_ns;
-	if (ps->host->target->feed) /* what is given may be taken back */
-		p->in_scope = target_covers(ps->host->target, ps->host->maps, hp);
+	if (is_new || ps->host->target->feed) /* what is given may be taken back */
+		p->covered = target_covers(ps->host->target, ps->host->maps, hp);
+	p->in_scope = p->covered && !naming_excludes(ps->host->naming, hp);
 	if (!p->in_scope || p->found == GOPROC_NO_INDEX)
 		return;
 	if (p->found != GOPROC_NO_GO || hp->exec_id == 0) /* without exec ids another executable is the sign of an exec */

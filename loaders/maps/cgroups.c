@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "loaders/lib/host/container.h"
 #include "loaders/lib/host/proc.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
@@ -31,6 +32,7 @@ struct mount {
 struct cgroups {
 	struct entry *entries;
 	struct mount v2, memory;
+	bool other_v1;   /* there are v1 hierarchies, and memory's is none of them */
 	bool perf_is_v2; /* ids of the side-band are those of the v2 hierarchy */
 	char proc_path[4096];
 };
@@ -76,8 +78,11 @@ struct cgroups *cgroups_new(void)
 
 	c->v2.fd = c->memory.fd = -1;
 	c->perf_is_v2 = perf_on_v2();
-	while (f && getline(&line, &cap, f) > 0)
+	while (f && getline(&line, &cap, f) > 0) {
+		c->other_v1 |= strstr(line, " - cgroup ") && strstr(line, "pids");
 		read_mount(c, line);
+	}
+	c->other_v1 &= c->memory.fd < 0;
 	return c;
 }
 
@@ -111,8 +116,6 @@ static const char *remember(struct cgroups *c, uint64_t key, const char *path)
 	HASH_FIND(hh, c->entries, &key, sizeof(key), e);
 	if (e)
 		return e->path;
-	if (HASH_COUNT(c->entries) >= ENTRIES_MAX)
-		entries_clear(c);
 	e = mem_alloc(sizeof(*e));
 	e->key = key;
 	e->path = mem_strdup(path);
@@ -120,8 +123,16 @@ static const char *remember(struct cgroups *c, uint64_t key, const char *path)
 	return e->path;
 }
 
+/* For all that one call adds: what it borrows must not go meanwhile. */
+static void make_room(struct cgroups *c)
+{
+	if (HASH_COUNT(c->entries) + 2 > ENTRIES_MAX)
+		entries_clear(c);
+}
+
 void cgroups_learn(struct cgroups *c, uint64_t id, const char *path)
 {
+	make_room(c);
 	if (c->perf_is_v2)
 		remember(c, id << 1, path);
 }
@@ -170,17 +181,18 @@ static const char *path_of(struct cgroups *c, const struct mount *m, uint64_t id
 
 const char *cgroups_path(struct cgroups *c, uint64_t id, uint64_t id1, uint32_t tgid)
 {
-	const char *v2 = path_of(c, &c->v2, id, id << 1);
-	const char *v1;
+	const char *paths[2];
+	size_t lens[2], i;
+	bool told;
 
-	if (v2 && strcmp(v2, "/"))
-		return v2;
-	v1 = path_of(c, &c->memory, id1, id1 << 1 | 1);
-	if (v1)
-		return strcmp(v1, "/") || !v2 ? v1 : v2;
-	if (v2 && !id1)
-		return v2;
-	if (!proc_read_cgroup(tgid, c->proc_path, sizeof(c->proc_path)))
+	make_room(c);
+	paths[0] = path_of(c, &c->v2, id, id << 1);
+	paths[1] = path_of(c, &c->memory, id1, id1 << 1 | 1);
+	for (i = 0; i < 2; i++)
+		lens[i] = paths[i] ? strlen(paths[i]) : 0;
+	told = paths[1] || (paths[0] && !id1 && !c->other_v1);
+	if (!told && !proc_read_cgroup(tgid, c->proc_path, sizeof(c->proc_path)))
 		return c->proc_path;
-	return v2 ? v2 : "";
+	i = container_choose(paths, lens, 2);
+	return i < 2 ? paths[i] : "";
 }

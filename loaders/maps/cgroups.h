@@ -14,8 +14,8 @@ struct cgroups *cgroups_new(void);
 void cgroups_free(struct cgroups *c);
 /* A record of the side-band. */
 void cgroups_learn(struct cgroups *c, uint64_t id, const char *path);
-/* The v2 path, or where that is the root and the process has a cgroup of the v1 memory hierarchy, that one's.
- * Borrowed until the next call; "" where nothing is known. */
+/* Of the v2 path and that of the v1 memory hierarchy the one that tells more (container_choose); on a host with v1 hierarchies
+ * but without that one, what /proc shows. Borrowed until the next call; "" where nothing is known. */
 const char *cgroups_path(struct cgroups *c, uint64_t id, uint64_t id1, uint32_t tgid);
 
 #endif

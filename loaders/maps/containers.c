@@ -33,7 +33,7 @@ struct containers *containers_new(void)
 {
 	struct containers *cs = mem_alloc(sizeof(*cs));
 
-	cs->docker_root = container_docker_root();
+	cs->docker_root = containernames_docker_root();
 	pthread_mutex_init(&cs->lock, NULL);
 	return cs;
 }

@@ -178,7 +178,7 @@ static bool reconcile_one(struct feed *f, const struct maps_event *ev)
 		p = world_read_proc(f->world, ev->tgid, ev, (uint64_t)clock_boot_ns());
 		read = p;
 	} else {
-		world_update_cgroup(f->world, p, ev);
+		world_update(f->world, p, ev);
 	}
 	if (p)
 		p->seen = f->round;

@@ -182,14 +182,30 @@ void world_proc_fill(struct world *w, struct proc *p, const struct maps_event *e
 	}
 }
 
-void world_update_cgroup(struct world *w, struct proc *p, const struct maps_event *ev)
+static bool update_cgroup(struct world *w, struct proc *p, const struct maps_event *ev)
 {
 	if (ev->cgroup_id == p->cgroup_id && ev->cgroup1_id == p->cgroup1_id)
-		return;
+		return false;
 	p->cgroup_id = ev->cgroup_id;
 	p->cgroup1_id = ev->cgroup1_id;
 	world_str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
-	world_tell_proc(w, p);
+	return true;
+}
+
+static bool update_user(struct proc *p, const struct maps_event *ev)
+{
+	bool other = p->uid != ev->uid;
+
+	p->uid = ev->uid;
+	return other;
+}
+
+void world_update(struct world *w, struct proc *p, const struct maps_event *ev)
+{
+	bool moved = update_cgroup(w, p, ev);
+
+	if (update_user(p, ev) || moved)
+		world_tell_proc(w, p);
 }
 
 static void on_fork(struct world *w, const struct maps_event *ev)
@@ -287,6 +303,15 @@ static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t 
 	proc_free(w, p, time_ns);
 }
 
+/* Who it was at last decides whether it may be told of. */
+static void on_last_look(struct world *w, const struct maps_event *ev)
+{
+	struct proc *p = world_proc(w, ev->tgid);
+
+	if (p && p->start_ns == ev->start_ns && update_user(p, ev))
+		world_tell_proc(w, p);
+}
+
 void world_event(struct world *w, const struct maps_event *ev, const char *args)
 {
 	switch (ev->type) {
@@ -297,6 +322,7 @@ void world_event(struct world *w, const struct maps_event *ev, const char *args)
 		on_exec(w, ev, args);
 		break;
 	case MAPS_EV_EXIT:
+		on_last_look(w, ev);
 		on_gone(w, ev->tgid, ev->start_ns, ev->time_ns, ev->exit_code, ev->flags & MAPS_F_OOM ? MP_EXIT_OOM : 0);
 		break;
 	default:

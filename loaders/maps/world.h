@@ -157,6 +157,7 @@ void world_tell_proc(struct world *w, const struct proc *p);
 void world_tell_maps(struct world *w, const struct proc *p);
 /* Its mappings are to be published anew. */
 void world_set_changed(struct world *w, struct proc *p);
-void world_update_cgroup(struct world *w, struct proc *p, const struct maps_event *ev);
+/* What may change while it runs: its cgroup and its user. Told if it did. */
+void world_update(struct world *w, struct proc *p, const struct maps_event *ev);
 
 #endif

@@ -17,6 +17,7 @@
 struct drain_who {
 	struct offcpu_who who;
 	uint32_t task, epoch;  /* of the store */
+	uint32_t turned;       /* naming_turned then */
 	uint32_t alive;        /* the last turn in which its thread was there and it was this */
 	bool removed;          /* from the map: known here only */
 };
@@ -109,7 +110,7 @@ static uint32_t who_task(struct reading *r, uint64_t id)
 
 	if (!w)
 		return 0;
-	if (w->task && w->epoch == store_epoch(r->h->store))
+	if (w->task && w->epoch == store_epoch(r->h->store) && w->turned == naming_turned(r->h->naming))
 		return w->task;
 	ev.start_ns = w->who.start_ns;
 	ev.tgid = w->who.tgid;
@@ -124,6 +125,7 @@ static uint32_t who_task(struct reading *r, uint64_t id)
 	naming_thread(&named, w->who.comm, thread, &tid);
 	w->task = store_task(r->h->store, r->h->run, named.process, thread, tid);
 	w->epoch = store_epoch(r->h->store);
+	w->turned = naming_turned(r->h->naming);
 	return w->task;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/host/naming.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -129,7 +130,8 @@ static void group_read(struct quota *q, struct quota_group *g, struct family_hos
 				       now.throttled_ns - g->before.throttled_ns};
 	if (h && g->known && now.periods > g->before.periods && now.throttled >= g->before.throttled &&
 	    now.throttled_ns >= g->before.throttled_ns)
-		store_throttle(h->store, h->run, utc_ns, g->path, &more);
+		store_throttle(h->store, h->run, utc_ns, naming_excludes_cgroup(h->naming, g->path) ? NAMING_EXCLUDED : g->path,
+			       &more);
 	g->before = now;
 	g->known = true;
 }

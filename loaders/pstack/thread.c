@@ -96,7 +96,7 @@ static char *container_of_cgroup(const char *cgroup)
 
 	if (!cgroup || !container_parse(cgroup, strlen(cgroup), &ref))
 		return NULL;
-	if (containernames_find(container_docker_root(), "", &ref, &names))
+	if (containernames_find(containernames_docker_root(), "", &ref, &names))
 		names = (struct container_names){0};
 	name = names.name ? mem_strdup(names.name) : mem_strndup(ref.id, strlen(ref.id) == 64 ? 12 : strlen(ref.id));
 	container_names_release(&names);

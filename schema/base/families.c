@@ -9,7 +9,7 @@
 const struct probe_family FAMILIES[] = {
 	{.name = "cpu", .by_default = true, .has_freq = true, .event = "sample"},
 	{.name = "offcpu", .event = "event", .standing = true},
-	{.name = "goheap", .fed = true, .has_mode = true, .event = "event"},
+	{.name = "goheap", .has_mode = true, .event = "event"},
 	{0},
 };
 

@@ -18,7 +18,6 @@ struct probe_family {
 	const char *name;   /* its loader is sonde-NAME, its runs are of this family */
 	bool by_default;    /* recorded when nobody says which */
 	bool has_freq;      /* its loader takes --freq */
-	bool fed;           /* its loader goes into processes: under sonded, those that it is given */
 	bool has_mode;      /* its loader takes --mode and --rate */
 	const char *event;  /* what its loader counts: "sample", "event" */
 	bool standing;      /* at the end of a recording sonde-pstack keeps how threads stand (kind standing) */

@@ -25,23 +25,19 @@ def cgroup_roots():
 
 
 @contextlib.contextmanager
-def fake_container():
-    """(id, prefix): commands run with the prefix are in a cgroup docker/ID. Gone at the end."""
+def cgroups(wanted):
+    """(made, prefix): of the cgroups {hierarchy's root: path below it} those that could be made, as directories; commands run with
+    the prefix are in them. Gone at the end, whatever is in them ended."""
     need_root()
-    container_id = secrets.token_hex(32)
     made = []
     try:
-        for root in cgroup_roots():
-            path = os.path.join(root, "docker", container_id)
-            try:
-                os.makedirs(path)
+        for root, below in wanted.items():
+            path = os.path.join(root, below)
+            with contextlib.suppress(OSError):
+                os.makedirs(path, exist_ok=True)
                 made.append(path)
-            except OSError:
-                pass
-        if not made:
-            pytest.skip("missing: a cgroup hierarchy that can be written")
         join = "".join(f"echo 0 >{path}/cgroup.procs; " for path in made)
-        yield container_id, ["sh", "-c", join + 'exec "$@"', "sh"]
+        yield made, ["sh", "-c", join + 'exec "$@"', "sh"]
     finally:
         for path in made:
             for _ in range(50):
@@ -51,7 +47,18 @@ def fake_container():
                 except OSError:
                     time.sleep(0.1)
             with contextlib.suppress(OSError):
-                os.rmdir(os.path.dirname(path))
+                while not os.path.ismount(path := os.path.dirname(path)):
+                    os.rmdir(path)
+
+
+@contextlib.contextmanager
+def fake_container():
+    """(id, prefix): commands run with the prefix are in a cgroup docker/ID. Gone at the end."""
+    container_id = secrets.token_hex(32)
+    with cgroups({root: f"docker/{container_id}" for root in cgroup_roots()}) as (made, prefix):
+        if not made:
+            pytest.skip("missing: a cgroup hierarchy that can be written")
+        yield container_id, prefix
 
 
 class Engine:

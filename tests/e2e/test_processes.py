@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that come, go and change: their samples stand under their own name, and never under another file's."""
 import os
+import secrets
 import signal
 import time
 
 import pytest
 
 from conftest import WORKLOADS, is_charged, need_root, scale, sql_all, stolen_ns
-from containers import fake_container
+from containers import cgroup_roots, cgroups, fake_container
 
 
 @pytest.fixture(autouse=True)
@@ -162,3 +163,19 @@ def test_hostile_thread_names_are_stored_as_text_and_leave_as_text(capture, work
         elif not name.endswith(".gz"):
             data.decode("utf-8")
             assert b"\033" not in data
+
+
+def test_a_container_that_version_1_alone_knows_is_no_part_of_the_unit_that_holds_it_on_version_2(capture, work, sql, store):
+    """A hybrid host: the runtime's groups are on v1, and on v2 the process is in its runtime's unit."""
+    container_id = secrets.token_hex(32)
+    roots = {os.path.basename(root): root for root in cgroup_roots()}
+    if not {"memory", "unified"} <= set(roots):
+        pytest.skip("missing: hierarchies of both versions")
+    unit = f"system.slice/sonde-test-{os.getpid()}.service"
+    with cgroups({roots["memory"]: f"docker/{container_id}", roots["unified"]: unit}) as (made, inside):
+        assert len(made) == 2
+        c = capture("--freq", 499)
+        told = work("burn", 300, 1, prefix=inside).told()
+        c.stop()
+    rows = sql(store, "SELECT container_id, unit FROM processes WHERE pid = ? AND comm = 'burn'", (told["pid"],))
+    assert rows and {(r["container_id"], r["unit"]) for r in rows} == {(container_id, "")}, rows

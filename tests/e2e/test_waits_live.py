@@ -159,7 +159,7 @@ def test_explain_says_a_container_is_held_back_by_its_quota(sonde, capture, stor
         finally:
             work.kill()
             work.wait()
-            os.rmdir(group)
+            os.removedirs(group)
     held = after - before
     if held < 0.2e9 * (end - middle):
         pytest.skip("missing: a CPU free enough to use a quota up")

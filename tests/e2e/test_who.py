@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that end: how, by what wait(2) says; and how many, however short they live."""
+import calendar
+import contextlib
 import os
 import re
 import shutil
@@ -10,6 +12,8 @@ import time
 import pytest
 
 from conftest import WORKLOADS, need_root, scale, sql_all
+from containers import cgroup_roots, cgroups
+from sonded import until
 
 BURN_THEN = "import os,resource,time\nend=time.monotonic()+{s}\nwhile time.process_time()<0.2 and time.monotonic()<end: pass\n{do}"
 ENDS = {
@@ -142,3 +146,56 @@ def test_language_runtime_and_libc_of_real_programs_are_told(capture, sql, scrat
     c.stop()
     assert set(told) == set(wanted), {n: sql(store, "SELECT exe, lang, runtime, linking, libc FROM processes WHERE pid = ?",
                                              (running[n].pid,)) for n in set(wanted) - set(told)}
+
+
+#: a container's first process: it has children now and then, and one of them in a cgroup of its own
+FIRST = """import os, subprocess, sys
+burn = "import time\\nend = time.process_time() + 0.4\\nwhile time.process_time() < end: pass"
+def join():
+    for group in sys.argv[1:]:
+        with open(f"{group}/inner/cgroup.procs", "w") as f: f.write("0")
+while True:
+    subprocess.run([sys.executable, "-c", burn])
+    subprocess.run([sys.executable, "-c", burn], preexec_fn=join)
+"""
+
+
+def instances(store, name):
+    """When each instance of the container began, of which a process has samples."""
+    return sorted({r["started"] for r in sql_all(store, "SELECT DISTINCT c.started FROM containers c JOIN processes p "
+                                                        "ON p.container_id = c.runtime_id WHERE c.name = ?", (name,))})
+
+
+def test_a_container_that_no_file_tells_of_is_another_instance_once_it_is_started_again(capture, scratch):
+    """As LXC makes them. A loader that is started later, or again, tells of the same instance; neither do processes nor cgroups
+    that come and go make one."""
+    name, late = f"sonde-{os.getpid()}", os.path.join(scratch, "late")
+    with contextlib.ExitStack() as stack:
+        groups, inside = stack.enter_context(cgroups({root: f"lxc.payload.{name}" for root in cgroup_roots()}))
+        stack.enter_context(cgroups({group: "inner" for group in groups}))
+
+        def start():
+            # its first process is started from outside, as a runtime's monitor does
+            return subprocess.Popen(["unshare", "-p", "-f", "--kill-child", *inside, sys.executable, "-c", FIRST, *groups])
+        container = start()
+        try:
+            c = capture("--freq", 499)
+            time.sleep(2)
+            c.stop()
+            a, b = capture("--freq", 499), capture("--freq", 499, store=late)
+            time.sleep(2)
+            assert len(instances(a.store, name)) == 1, instances(a.store, name)
+            container.kill()
+            container.wait()
+            assert until(lambda: not any(open(f"{g}/cgroup.procs", encoding="ascii").read() for g in groups))
+            container, again = start(), time.time()
+            time.sleep(2.5)
+            a.stop()
+            b.stop()
+        finally:
+            container.kill()
+            container.wait()
+    told = instances(a.store, name)
+    assert len(told) == 2 and instances(late, name) == told, (told, instances(late, name))
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\dZ", s) for s in told)
+    assert abs(again - calendar.timegm(time.strptime(told[1][:19], "%Y-%m-%dT%H:%M:%S"))) < 3, (told, again)

@@ -28,7 +28,7 @@ static bool is_bad(struct capture *c, enum store_end_how how, uint32_t status, i
 /* Counted, and nobody's. */
 static void end_excluded(struct capture *c, const struct store_end *how, int64_t at_ns)
 {
-	struct store_end e = {.comm = "[excluded]", .how = how->how, .status = how->status};
+	struct store_end e = {.comm = NAMING_EXCLUDED, .how = how->how, .status = how->status};
 
 	if (store_end(c->store, c->run, at_ns, &e) == -ESTALE)
 		store_end(c->store, c->run, at_ns, &e); /* nothing in it is of an epoch */

@@ -196,7 +196,7 @@ static bool collect(void *ctx, const char *path, size_t len)
 		return false;
 	mem_grow(s->all, s->n, s->cap);
 	s->all[s->n] = (struct candidate){.ref = ref};
-	if (!containernames_find(container_docker_root(), "", &ref, &names) && names.name)
+	if (!containernames_find(containernames_docker_root(), "", &ref, &names) && names.name)
 		snprintf(s->all[s->n].name, sizeof(s->all[s->n].name), "%s", names.name);
 	container_names_release(&names);
 	s->n++;
@@ -351,26 +351,24 @@ int container_cgroup(const char *path, struct container_found *out, struct err *
 #define FILEID_KERNFS 0xfe
 #endif
 
-int container_cgroup_path(uint64_t cgroup_id, char *out, size_t size)
+static int path_by_handle(const char *mount, uint64_t id, char out[PATH_MAX])
 {
 	struct {
 		struct file_handle h;
 		uint64_t id;
 	} handle = {.h = {.handle_bytes = sizeof(uint64_t), .handle_type = FILEID_KERNFS}};
-	cleanup_fd int mount = -1, fd = -1;
+	cleanup_fd int dir = -1, fd = -1;
 	char link[64], target[PATH_MAX];
-	struct hierarchies h;
 	const char *rel;
 	ssize_t n;
 
-	find_hierarchies(&h);
-	if (!h.v2[0])
+	if (!mount[0] || !id)
 		return -ENOENT;
-	mount = open(h.v2, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (mount < 0)
+	dir = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
 		return -errno;
-	memcpy(handle.h.f_handle, &cgroup_id, sizeof(cgroup_id));
-	fd = open_by_handle_at(mount, &handle.h, O_PATH | O_CLOEXEC);
+	memcpy(handle.h.f_handle, &id, sizeof(id));
+	fd = open_by_handle_at(dir, &handle.h, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -378,9 +376,33 @@ int container_cgroup_path(uint64_t cgroup_id, char *out, size_t size)
 	if (n < 0)
 		return -errno;
 	target[n] = 0;
-	rel = below(h.v2, target);
-	if (!rel || strlen(rel) >= size)
+	rel = below(mount, target);
+	if (!rel)
 		return -ENOENT;
 	memcpy(out, rel, strlen(rel) + 1);
 	return 0;
+}
+
+int container_cgroup_path(uint64_t cgroup_id, uint64_t v1_id, char *out, size_t size)
+{
+	char text[2][PATH_MAX];
+	const char *paths[2] = {text[0], text[1]};
+	size_t lens[2] = {0}, i;
+	struct hierarchies h;
+	int rc;
+
+	find_hierarchies(&h);
+	rc = path_by_handle(h.v2, cgroup_id, text[0]);
+	if (!rc)
+		lens[0] = strlen(text[0]);
+	if (!path_by_handle(h.v1, v1_id, text[1])) {
+		lens[1] = strlen(text[1]);
+		rc = 0;
+	}
+	i = container_choose(paths, lens, 2);
+	if (!rc && i < 2 && lens[i] >= size)
+		rc = -ENOENT;
+	if (!rc)
+		snprintf(out, size, "%s", i < 2 ? paths[i] : "");
+	return rc;
 }

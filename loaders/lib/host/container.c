@@ -5,20 +5,8 @@
  */
 #include "loaders/lib/host/container.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "loaders/lib/host/openin.h"
-#include "schema/base/cleanup.h"
-#include "schema/base/mem.h"
-
-#define JSON_MAX (4u << 20)
-#define NEVER    "0001-01-01T" /* Go's zero time: Docker has not written yet that it is started */
 
 struct part {
 	const char *p;
@@ -165,13 +153,20 @@ static bool take_container(struct part c, struct part parent, bool pod, struct c
 	return take(out, runtime, c, false);
 }
 
+#define KUBEPODS "kubepods" /* kind, and others with a cgroup root of their own, put "kubelet-" before it */
+
 /* "pod0a1b-..." under kubepods, "kubepods-besteffort-pod0a1b_2c.slice" with systemd's names */
+static bool is_of_pods(struct part c)
+{
+	return memmem(c.p, c.n, KUBEPODS, strlen(KUBEPODS));
+}
+
 static void take_pod(struct part c, struct container_ref *out)
 {
 	const char *pod = part_begins(c, "pod") ? c.p : NULL;
 	size_t n = 0;
 
-	if (part_begins(c, "kubepods")) {
+	if (is_of_pods(c)) {
 		const char *at = memmem(c.p, c.n, "-pod", 4);
 
 		pod = at ? at + 1 : NULL;
@@ -189,6 +184,25 @@ static void take_unit(struct part c, struct container_ref *out)
 		copy_unescaped(c, out->unit, sizeof(out->unit));
 }
 
+/* "user-1000.slice", "user@1000.service" */
+static void take_owner(struct part c, struct container_ref *out)
+{
+	bool slice = part_begins(c, "user-") && part_ends(c, ".slice");
+	uint64_t uid = 0;
+
+	if (out->owner || (!slice && !(part_begins(c, "user@") && part_ends(c, ".service"))))
+		return;
+	c = part_inner(c, "user-", slice ? ".slice" : ".service");
+	if (c.n > 10)
+		return;
+	for (size_t i = 0; i < c.n; i++) {
+		if (c.p[i] < '0' || c.p[i] > '9')
+			return;
+		uid = uid * 10 + (uint64_t)(c.p[i] - '0');
+	}
+	out->owner = uid <= UINT32_MAX ? (uint32_t)uid : 0;
+}
+
 bool container_parse(const char *path, size_t len, struct container_ref *out)
 {
 	struct part parent = {"", 0};
@@ -203,16 +217,41 @@ bool container_parse(const char *path, size_t len, struct container_ref *out)
 		pos += c.n + 1;
 		if (!c.n)
 			continue;
-		in_pods |= part_is(c, "kubepods") || part_begins(c, "kubepods");
+		in_pods |= is_of_pods(c);
 		if (in_pods)
 			take_pod(c, out);
 		if (take_container(c, parent, out->pod[0], out))
 			out->end = (size_t)(c.p + c.n - path);
 		else if (!out->end)
 			take_unit(c, out);
+		if (!out->end)
+			take_owner(c, out);
 		parent = c;
 	}
 	return out->end > 0;
+}
+
+bool container_named_by_path(const struct container_ref *ref)
+{
+	return !strcmp(ref->runtime, "lxc") || !strcmp(ref->runtime, "nspawn");
+}
+
+size_t container_choose(const char *const *paths, const size_t *lens, size_t n)
+{
+	struct container_ref ref;
+	size_t first = n, best = n;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!paths[i] || !lens[i])
+			continue;
+		if (container_parse(paths[i], lens[i], &ref))
+			return i;
+		if (first == n)
+			first = i;
+		if (best == n && lens[i] > 1)
+			best = i;
+	}
+	return best < n ? best : first;
 }
 
 bool container_outer(const char *path, const struct container_ref *ref, struct container_ref *out)
@@ -222,136 +261,4 @@ bool container_outer(const char *path, const struct container_ref *ref, struct c
 	while (end && path[end - 1] != '/')
 		end--;
 	return container_parse(path, end, out);
-}
-
-/* ---- Docker's files ---- */
-
-void container_names_release(struct container_names *n)
-{
-	free(n->name);
-	free(n->image);
-	free(n->project);
-	free(n->service);
-	free(n->labels);
-	free(n->started);
-	*n = (struct container_names){0};
-}
-
-static char *dup_or_null(const char *s)
-{
-	return s ? mem_strdup(s) : NULL;
-}
-
-void container_names_copy(struct container_names *out, const struct container_names *n)
-{
-	*out = (struct container_names){.name = dup_or_null(n->name), .image = dup_or_null(n->image),
-					.project = dup_or_null(n->project), .service = dup_or_null(n->service),
-					.labels = dup_or_null(n->labels), .started = dup_or_null(n->started),
-					.restarts = n->restarts};
-}
-
-static bool same(const char *a, const char *b)
-{
-	return !strcmp(a ? a : "", b ? b : "");
-}
-
-bool container_names_same(const struct container_names *a, const struct container_names *b)
-{
-	return same(a->name, b->name) && same(a->image, b->image) && same(a->project, b->project) &&
-	       same(a->service, b->service) && same(a->labels, b->labels) && same(a->started, b->started) &&
-	       a->restarts == b->restarts;
-}
-
-static char *copy_string(const json_t *value)
-{
-	const char *s = json_string_value(value);
-
-	return s && s[0] ? mem_strndup(s, strlen(s) < 1024 ? strlen(s) : 1024) : NULL;
-}
-
-static void take_labels(const json_t *labels, struct container_names *out)
-{
-	char *text = json_object_size(labels) ? json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-
-	out->project = copy_string(json_object_get(labels, "com.docker.compose.project"));
-	out->service = copy_string(json_object_get(labels, "com.docker.compose.service"));
-	if (text && strlen(text) <= CONTAINER_LABELS_MAX)
-		out->labels = mem_strdup(text);
-	free(text);
-}
-
-int container_parse_docker(const char *json, size_t len, struct container_names *out)
-{
-	json_t *root = json_loadb(json, len, JSON_DISABLE_EOF_CHECK, NULL), *conf = json_object_get(root, "Config");
-	json_int_t restarts = json_integer_value(json_object_get(root, "RestartCount"));
-	char *name;
-
-	if (!json_is_object(root)) {
-		json_decref(root);
-		return -EBADMSG;
-	}
-	name = copy_string(json_object_get(root, "Name"));
-	if (name && name[0] == '/')
-		memmove(name, name + 1, strlen(name));
-	out->name = name;
-	out->image = copy_string(json_object_get(conf, "Image"));
-	out->started = copy_string(json_object_get(json_object_get(root, "State"), "StartedAt"));
-	if (out->started && !strncmp(out->started, NEVER, strlen(NEVER))) {
-		free(out->started);
-		out->started = NULL;
-	}
-	out->restarts = restarts > 0 && restarts <= INT32_MAX ? (uint32_t)restarts : 0;
-	take_labels(json_object_get(conf, "Labels"), out);
-	json_decref(root);
-	return 0;
-}
-
-int container_read_file(const char *path, size_t max, char **out, size_t *len)
-{
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if ((uint64_t)st.st_size > max)
-		return -EFBIG;
-	return openin_read(fd, (size_t)st.st_size, out, len);
-}
-
-int container_docker(const char *docker_root, const char *id, struct container_names *out)
-{
-	cleanup_free char *json = NULL;
-	char path[1024];
-	size_t len;
-	int rc;
-
-	if (!is_id((struct part){id, strlen(id)}))
-		return -ENOENT;
-	if ((size_t)snprintf(path, sizeof(path), "%s/containers/%s/config.v2.json", docker_root, id) >= sizeof(path))
-		return -ENAMETOOLONG;
-	rc = container_read_file(path, JSON_MAX, &json, &len);
-	return rc ? rc : container_parse_docker(json, len, out);
-}
-
-const char *container_docker_root(void)
-{
-	static char root[512];
-	cleanup_free char *json = NULL;
-	json_t *conf;
-	const char *dir;
-	size_t len;
-
-	if (root[0])
-		return root;
-	snprintf(root, sizeof(root), "/var/lib/docker");
-	if (container_read_file("/etc/docker/daemon.json", JSON_MAX, &json, &len))
-		return root;
-	conf = json_loadb(json, len, 0, NULL);
-	dir = json_string_value(json_object_get(conf, "data-root"));
-	if (dir && dir[0] == '/' && strlen(dir) < sizeof(root))
-		snprintf(root, sizeof(root), "%s", dir);
-	json_decref(conf);
-	return root;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container: from a cgroup's path to the container or systemd unit it belongs to, and back.
+ * container: from a cgroup's path to the container or systemd unit it belongs to, and back. What it is called: containernames.h.
  *
  * Paths (each on v1, v2 and hybrid hosts; ID is 64 hex digits, 32 are taken too):
  *   docker    /docker/ID, /system.slice/docker-ID.scope, ...
@@ -31,35 +31,20 @@ struct container_ref {
 	char id[CONTAINER_ID_MAX];     /* full id, or name for lxc and nspawn; "" if none */
 	char pod[64];                  /* Kubernetes pod UID, "" if none */
 	char unit[256];                /* systemd unit, "" if none */
+	uint32_t owner;                /* the user under whose slice or manager it runs; 0: root, or the system */
 	size_t end;                    /* the path up to here is the container's own cgroup; 0 if none */
 };
 
 /* Pure. True if the path belongs to a container; `out` is filled in either case. */
 bool container_parse(const char *path, size_t len, struct container_ref *out);
+/* Is its id a name (lxc, nspawn)? Then it has no other, and no image. */
+bool container_named_by_path(const struct container_ref *ref);
+/* A process has a path in each hierarchy of a hybrid host. Which of them, in order of preference, tells most: the first that belongs
+ * to a container (containerd and old Dockers put theirs on v1 alone, and stay in their own unit on v2); where none does, the
+ * first that is not the root; else the first. Pure; NULL and "" are no path; n: there is none. */
+size_t container_choose(const char *const *paths, const size_t *lens, size_t n);
 /* The container around the one that `ref` (of the same path) tells: true and *out, or false. */
 bool container_outer(const char *path, const struct container_ref *ref, struct container_ref *out);
-
-struct container_names {
-	char *name;  /* without the leading slash; NULL: not known */
-	char *image; /* as the user gave it; NULL: not known */
-	char *project, *service; /* of compose; of Kubernetes the pod, and NULL. NULL: none */
-	char *labels;  /* a JSON object of strings, its keys in order; NULL: none, or more than CONTAINER_LABELS_MAX bytes */
-	char *started; /* when its runtime started it last, as the runtime writes it; NULL: not known */
-	uint32_t restarts; /* how often its runtime started it again by itself */
-};
-#define CONTAINER_LABELS_MAX 4096
-void container_names_release(struct container_names *n);
-/* `out` becomes a copy (free). */
-void container_names_copy(struct container_names *out, const struct container_names *n);
-bool container_names_same(const struct container_names *a, const struct container_names *b);
-/* Docker's own file, bytes of config.v2.json. 0, or -EBADMSG. */
-int container_parse_docker(const char *json, size_t len, struct container_names *out);
-/* Read <docker_root>/containers/<id>/config.v2.json (a regular file, no link, at most 4 MiB). -ENOENT, -EACCES, ... */
-int container_docker(const char *docker_root, const char *id, struct container_names *out);
-/* All of a regular file, which is no link and has at most `max` bytes; the caller's (free). -errno. */
-int container_read_file(const char *path, size_t max, char **out, size_t *len);
-/* /var/lib/docker, or "data-root" of /etc/docker/daemon.json. Static buffer. */
-const char *container_docker_root(void);
 
 /* ---- the way back ---- */
 
@@ -77,7 +62,8 @@ int container_resolve(const char *who, struct container_found *out, struct err *
 /* The same for a cgroup given by path: "/sys/fs/cgroup/x" or "/x" or "x" as in /proc/PID/cgroup. */
 int container_cgroup(const char *path, struct container_found *out, struct err *e);
 
-/* Path of the v2 cgroup with this id, by file handle (needs CAP_DAC_READ_SEARCH); "" on the root. 0 or -errno. */
-int container_cgroup_path(uint64_t cgroup_id, char *out, size_t size);
+/* Path of the cgroup with this id on v2, or this one on v1's memory hierarchy (else pids; 0: there is none), whichever tells more
+ * (container_choose), by file handle (needs CAP_DAC_READ_SEARCH). "" on the root. 0 or -errno. */
+int container_cgroup_path(uint64_t cgroup_id, uint64_t v1_id, char *out, size_t size);
 
 #endif

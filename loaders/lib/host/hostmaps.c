@@ -169,6 +169,12 @@ void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_
 			each(ctx, &n->p->pub);
 }
 
+void hostmaps_each_known(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx)
+{
+	for (struct process *p = hm->processes; p; p = p->hh.next)
+		each(ctx, &p->pub);
+}
+
 struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
 {
 	struct process *p = process_find(hm, tgid, start_ns, exec_id);

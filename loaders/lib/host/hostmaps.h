@@ -75,6 +75,9 @@ struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid);
 /* All that run now. The callback may ask anything here, but not read. */
 void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx);
 
+/* The same of all that are known: those that ended and are not forgotten yet too, and each exec of them for itself. */
+void hostmaps_each_known(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx);
+
 /* Each process that is no more, once, from within hostmaps_read, in order of time as it is told; `end` and `to_ns` are set,
  * `serial` has grown. */
 void hostmaps_on_end(struct hostmaps *hm, void (*ended)(void *ctx, struct hostmaps_process *p), void *ctx);

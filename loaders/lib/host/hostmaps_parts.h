@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include <uthash.h>
 
-#include "loaders/lib/host/container.h"
+#include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/mapset.h"
 #include "loaders/lib/host/mapspack.h"

@@ -36,7 +36,7 @@ int naming_open(struct hostmaps *hm, struct store_writer *w, const struct naming
 	n->epoch = store_epoch(w);
 	n->boot_offset_ns = clock_boot_offset_ns();
 	snprintf(n->docker_root, sizeof(n->docker_root), "%s",
-		 n->o.docker_root ? n->o.docker_root : container_docker_root());
+		 n->o.docker_root ? n->o.docker_root : containernames_docker_root());
 	naming_process_init(n);
 	*out = n;
 	return 0;
@@ -167,7 +167,7 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
 	}
 	b = (struct stack_buf){.frames = n->buf, .at = cap};
 	n->stat.stacks++;
-	if (naming_excludes(n, p)) {
+	if (p || ev->tgid ? naming_excludes(n, p) : n->o.include != NULL) { /* the idle task is nobody's */
 		naming_excluded_stack(n, out);
 		return;
 	}
@@ -185,7 +185,8 @@ void naming_tick(struct naming *n)
 	while ((img = hostmaps_next_ready(n->hm)))
 		naming_user_ready(n, img);
 	naming_user_tick(n);
-	naming_process_tick(n);
+	naming_runtime_tick(n);
+	naming_containers_tick(n);
 }
 
 bool naming_waits(const struct naming *n)

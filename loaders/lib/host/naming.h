@@ -106,7 +106,12 @@ static inline void naming_thread(const struct naming_result *named, const char c
 /* Do the rules leave it out? NULL: a process that nobody told of. */
 struct hostmaps_process;
 bool naming_excludes(struct naming *n, struct hostmaps_process *p);
-/* The row of all those together. */
+/* How often one that was told of turned out to be left out: ids of processes that are kept are to be asked for anew. */
+uint32_t naming_turned(const struct naming *n);
+/* Do they leave out that a cgroup is there? Its path is as /proc/PID/cgroup shows it. */
+bool naming_excludes_cgroup(struct naming *n, const char *cgroup);
+/* What stands in the place of names that are left out; and the row of all those processes together. */
+#define NAMING_EXCLUDED "[excluded]"
 uint32_t naming_excluded_process(struct naming *n);
 
 /* How a process that hostmaps tells to be no more has ended; *status: its exit code or signal. */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * naming_parts: what the files of naming share, and nobody else includes. naming.c puts stacks together and names what
- * was pending; naming_kernel.c, naming_user.c and naming_process.c each answer one question: a kernel address, a user
- * address, the process. Everything cached here belongs to one epoch of the store.
+ * was pending; naming_kernel.c, naming_user.c, naming_process.c and naming_container.c each answer one question: a kernel
+ * address, a user address, the process, its container. Everything cached here belongs to one epoch of the store.
  */
 #ifndef SONDE_HOST_NAMING_PARTS_H
 #define SONDE_HOST_NAMING_PARTS_H
 
+#include <limits.h>
 #include <uthash.h>
 
-#include "loaders/lib/host/container.h"
+#include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/instance.h"
 #include "loaders/lib/host/kallsyms.h"
 #include "loaders/lib/host/naming.h"
 #include "loaders/lib/host/perfmap.h"
@@ -85,10 +87,18 @@ struct container_entry {
 	uint32_t epoch, id;
 	int64_t next_try_ns;
 	int tries;
+	uint64_t began_ns;  /* the instance that `id` is the row of; 0: its runtime tells */
 	uint64_t cgroup_id; /* of the last process that came; another one of this path: it was started again */
 	int looks;          /* that are left to see what its runtime has written then */
 	int64_t look_ns;
 	UT_hash_handle hh;
+};
+
+/* The instances of a container that are known, whatever cgroups are in it. */
+struct instances {
+	struct instance now, before;
+	UT_hash_handle hh;
+	char path[];
 };
 
 struct jit_map {
@@ -127,9 +137,11 @@ struct naming {
 	struct idmap kernel_images;       /* hash of the module's name -> store image */
 
 	struct container_entry *containers;
+	struct instances *instances;      /* by path */
 	uint32_t containers_serial;       /* grows when one gains a name */
 	int64_t containers_next_ns;
 	int64_t runtimes_next_ns;
+	uint32_t turned;                  /* see naming_turned */
 	struct idmap unknown;             /* processes that hostmaps does not know */
 	struct idmap selves;              /* pids of sonde's own processes */
 	char self_dir[512], self_cgroup[512];
@@ -161,8 +173,15 @@ void naming_epoch(struct naming *n);
 /* naming_process.c; `ev` NULL: there is no sample, the process is known */
 int naming_process_init(struct naming *n);
 uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev);
-void naming_process_tick(struct naming *n);
-const struct container_entry *naming_container_entry(struct naming *n, const char *cgroup);
+/* naming_container.c. What a cgroup's path means. `p` runs in it now, NULL: nobody may. Valid until the next call. */
+struct container_entry *naming_container_entry(struct naming *n, const char *cgroup, const struct hostmaps_process *p);
+/* Its row, as the instance that this process is of; NULL: the latest that is known. 0: it is no container. */
+uint32_t naming_container_row(struct naming *n, struct container_entry *c, const struct hostmaps_process *p);
+/* One that had no name yet may have one now. */
+void naming_containers_tick(struct naming *n);
+void naming_containers_drop(struct naming *n);
+/* The path of its cgroup, in `buf` where only an id of it is known: the process's own, or on v2 `cgroup_id`; "": nobody knows. */
+const char *naming_cgroup(const struct hostmaps_process *p, uint64_t cgroup_id, char buf[PATH_MAX]);
 /* naming_excluded.c */
 void naming_excluded_stack(struct naming *n, struct naming_result *out);
 /* naming_runtime.c: what the process is a program of, as far as it can be told now; false: as before. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/container.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -309,17 +310,12 @@ int proc_parse_cgroup(const char *data, size_t len, struct proc_cgroup *out)
 
 const char *proc_cgroup_path(const struct proc_cgroup *cg, size_t *len)
 {
-	const char *paths[] = {cg->v2, cg->memory, cg->pids, cg->cpu, cg->systemd};
-	size_t lens[] = {cg->v2_len, cg->memory_len, cg->pids_len, cg->cpu_len, cg->systemd_len};
+	const char *const paths[] = {cg->v2, cg->memory, cg->pids, cg->cpu, cg->systemd, "/"};
+	const size_t lens[] = {cg->v2_len, cg->memory_len, cg->pids_len, cg->cpu_len, cg->systemd_len, 1};
+	size_t i = container_choose(paths, lens, sizeof(paths) / sizeof(*paths));
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
-		if (paths[i] && lens[i] > 1) {
-			*len = lens[i];
-			return paths[i];
-		}
-	}
-	*len = 1;
-	return "/";
+	*len = lens[i];
+	return paths[i];
 }
 
 uint64_t proc_ticks_ns(uint64_t ticks)
@@ -331,6 +327,20 @@ uint64_t proc_ticks_ns(uint64_t ticks)
 		hz = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
 	per = 1000000000ull / (uint64_t)hz;
 	return ticks > UINT64_MAX / per ? UINT64_MAX : ticks * per;
+}
+
+uint64_t proc_parse_btime(const char *data, size_t len)
+{
+	static const char key[] = "btime ";
+	const char *at = len ? memmem(data, len, "\nbtime ", sizeof(key)) : NULL;
+	struct scan s;
+	uint64_t v;
+
+	if (!at)
+		return 0;
+	s = (struct scan){.p = at + sizeof(key), .end = data + len};
+	v = scan_number(&s, 10);
+	return s.bad ? 0 : v;
 }
 
 /* ---- readers ---- */
@@ -374,6 +384,15 @@ int proc_read(uint32_t pid, const char *name, size_t max, char **out, size_t *le
 	if (fd < 0)
 		return -errno;
 	return read_all(fd, max && max < PROC_FILE_MAX ? max : PROC_FILE_MAX, out, len);
+}
+
+uint64_t proc_btime(void)
+{
+	cleanup_fd int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	cleanup_free char *buf = NULL;
+	size_t len;
+
+	return fd >= 0 && !read_all(fd, PROC_FILE_MAX, &buf, &len) ? proc_parse_btime(buf, len) : 0;
 }
 
 int proc_read_stat(uint32_t pid, struct proc_stat *out)

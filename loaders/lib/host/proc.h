@@ -59,11 +59,14 @@ struct proc_cgroup {
 	size_t v2_len, memory_len, pids_len, cpu_len, systemd_len, any_len;
 };
 int proc_parse_cgroup(const char *data, size_t len, struct proc_cgroup *out);
-/* The one that tells most of where the process belongs: v2 unless that is the root and a v1 hierarchy knows better;
- * then memory, pids, cpu, systemd. Never NULL: "/" at least. */
+/* The one that tells most of where the process belongs (container_choose), of v2, memory, pids, cpu, systemd. Never NULL: "/" at
+ * least. */
 const char *proc_cgroup_path(const struct proc_cgroup *cg, size_t *len);
 
 uint64_t proc_ticks_ns(uint64_t ticks);
+/* /proc/stat's "btime": when the host was booted, UTC, in whole seconds. 0: it does not say. */
+uint64_t proc_parse_btime(const char *data, size_t len);
+uint64_t proc_btime(void);
 
 /* Read /proc/PID/NAME whole, at most `max` bytes (the rest is cut), NUL-terminated; *out is the caller's (free). */
 int proc_read(uint32_t pid, const char *name, size_t max, char **out, size_t *len);

@@ -7,37 +7,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/host/containernames.h"
+
 #define WORD_MAX 256
 #define ID_MIN   6
 #define BETWEEN  ", \t"
 
-static bool fits(const char *pattern, const char *value)
+/* NULL: what is not known of it. */
+static bool fits(const char *pattern, const char *value, bool unknown)
 {
-	return *value && !fnmatch(pattern, value, 0);
+	return value ? *value && !fnmatch(pattern, value, 0) : unknown;
 }
 
-static bool fits_container(const char *pattern, const struct rule_process *p)
+static bool fits_container(const char *pattern, const struct rule_process *p, bool unknown)
 {
 	size_t n = strlen(pattern);
 
-	return fits(pattern, p->container) || (n >= ID_MIN && !strncmp(p->container_id, pattern, n));
+	if (p->container_id && (fits(pattern, p->container_id, false) || (n >= ID_MIN && !strncmp(p->container_id, pattern, n))))
+		return true;
+	return fits(pattern, p->container, unknown);
 }
 
-static bool fits_image(const char *pattern, const struct rule_process *p)
+static bool fits_image(const char *pattern, const struct rule_process *p, bool unknown)
 {
-	return fits(pattern, p->image);
+	return fits(pattern, p->image, unknown);
 }
 
-static bool fits_command(const char *pattern, const struct rule_process *p)
+static bool fits_command(const char *pattern, const struct rule_process *p, bool unknown)
 {
-	const char *slash = strrchr(p->exe, '/');
+	const char *slash = p->exe ? strrchr(p->exe, '/') : NULL;
 
-	return fits(pattern, p->comm) || fits(pattern, p->exe) || (slash && fits(pattern, slash + 1));
+	return fits(pattern, p->comm, unknown) || fits(pattern, p->exe, unknown) || (slash && fits(pattern, slash + 1, unknown));
 }
 
-static bool fits_unit(const char *pattern, const struct rule_process *p)
+static bool fits_unit(const char *pattern, const struct rule_process *p, bool unknown)
 {
-	return fits(pattern, p->unit);
+	return fits(pattern, p->unit, unknown);
 }
 
 /* A user's number, by number or name. */
@@ -56,16 +61,18 @@ static bool user_of(const char *text, uint32_t *uid)
 	return true;
 }
 
-static bool fits_user(const char *pattern, const struct rule_process *p)
+static bool fits_user(const char *pattern, const struct rule_process *p, bool unknown)
 {
 	uint32_t uid;
 
+	if (p->no_uid)
+		return unknown;
 	return user_of(pattern, &uid) && uid == p->uid;
 }
 
 static const struct kind {
 	const char *name;
-	bool (*fits)(const char *pattern, const struct rule_process *p);
+	bool (*fits)(const char *pattern, const struct rule_process *p, bool unknown);
 } KINDS[] = {{"container", fits_container}, {"image", fits_image}, {"command", fits_command}, {"user", fits_user}, {"unit", fits_unit}};
 
 /* The next word of *at, cut in two; NULL: there is none. *pattern NULL: it is no rule. */
@@ -110,7 +117,7 @@ int rules_check(const char *text)
 	}
 }
 
-bool rules_fit(const char *text, const struct rule_process *p)
+bool rules_fit(const char *text, const struct rule_process *p, bool unknown)
 {
 	char word[WORD_MAX];
 	const char *pattern;
@@ -119,13 +126,23 @@ bool rules_fit(const char *text, const struct rule_process *p)
 	while (!end) {
 		const struct kind *k = next_rule(&text, word, &pattern, &end);
 
-		if (k && k->fits(pattern, p))
+		if (k && k->fits(pattern, p, unknown))
 			return true;
 	}
 	return false;
 }
 
+void rules_place(struct rule_process *p, const struct container_ref *ref, const struct container_names *names)
+{
+	bool known = ref && (!*ref->runtime || container_named_by_path(ref));
+
+	p->unit = ref ? ref->unit : NULL;
+	p->container_id = ref ? ref->id : NULL;
+	p->container = names->name ? names->name : known ? ref->id : NULL;
+	p->image = names->image ? names->image : known ? "" : NULL;
+}
+
 bool rules_allow(const char *include, const char *exclude, const struct rule_process *p)
 {
-	return (!include[strspn(include, BETWEEN)] || rules_fit(include, p)) && !rules_fit(exclude, p);
+	return (!include[strspn(include, BETWEEN)] || rules_fit(include, p, false)) && !rules_fit(exclude, p, true);
 }

@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * container_fuzz: any cgroup path and any file of a runtime are taken without harm.
- * covers: loaders/lib/host/container.c
+ * covers: loaders/lib/host/container.c loaders/lib/host/containerfile.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loaders/lib/host/container.h"
-#include "loaders/lib/host/containernames.h"
+#include "loaders/lib/host/containerfile.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	struct container_names n = {0};
-
-	(void)argc;
-	(void)argv;
-	container_docker(container_docker_root(), "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", &n);
-	container_names_release(&n);
-	return 0;
-}
 
 static void path(const char *data, size_t len)
 {
@@ -45,16 +33,19 @@ static void path(const char *data, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct container_names n = {0};
+	char home[64];
 
 	path((const char *)data, len);
-	if (!container_parse_docker((const char *)data, len, &n))
+	if (!containerfile_docker((const char *)data, len, &n))
 		container_names_release(&n);
-	if (!containernames_parse_storage((const char *)data, len, "0123456789abcdef", &n))
+	if (!containerfile_storage((const char *)data, len, "0123456789abcdef", &n))
 		container_names_release(&n);
-	if (!containernames_parse_bundle((const char *)data, len, &n)) {
-		if (!n.name || !n.name[0])
+	if (!containerfile_bundle((const char *)data, len, &n)) {
+		if ((!n.name && !n.image && !n.project && !n.labels) || (n.name && !n.name[0]))
 			abort();
 		container_names_release(&n);
 	}
+	if (!containerfile_home((const char *)data, len, 1000, home, sizeof(home)) && home[0] != '/')
+		abort();
 	return 0;
 }

@@ -64,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	if (!proc_parse_stat(data, len, &st) && memchr(st.comm, 0, sizeof(st.comm)) == NULL)
 		abort();
 	proc_parse_status(data, len, &status);
+	proc_parse_btime(data, len);
 	if (!proc_parse_cgroup(data, len, &cg)) {
 		path = proc_cgroup_path(&cg, &n);
 		if (n > 1)

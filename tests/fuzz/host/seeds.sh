@@ -30,6 +30,7 @@ printf '7f0010 20 LazyCompile:*fast /a b.js:1:2\n0x7f0018 0X10 second\r\n7f0000 
 	>"$out/perfmap_fuzz/mixed"
 printf '100 100 old\n140 20 new\n180 10 x\n170 40 newest\n100 10 same\n' >"$out/perfmap_fuzz/overlaps"
 
+tail -n 30 /proc/stat >"$out/proc_fuzz/btime"
 for f in stat status maps cgroup; do
 	cat "/proc/self/$f" >"$out/proc_fuzz/$f"
 done
@@ -59,6 +60,9 @@ printf '[{"id":"0123456789abcdef","names":["web"],"metadata":"{\\"image-name\\":
 printf '{"annotations":{"io.kubernetes.cri.container-name":"a","io.kubernetes.cri.sandbox-name":"p","io.kubernetes.cri.image-name":"i"}}' \
 	>"$out/container_fuzz/bundle"
 printf '{"annotations":{"nerdctl/name":"db"}}' >"$out/container_fuzz/nerdctl"
+printf '{"annotations":{"io.kubernetes.container.name":"a","io.kubernetes.cri-o.Labels":"{\\"x\\":\\"y\\"}","io.podman.compose.project":"p"}}' \
+	>"$out/container_fuzz/crio"
+printf 'root:x:0:0::/root:/bin/sh\nann:x:1000:1000:A,,:/home/user:/bin/sh\n' >"$out/container_fuzz/passwd"
 
 # rows: a leaf, a function with locals, RBP with a saved one, an extension, a signal frame, a root; then a stack for them
 python3 - "$out/late_fuzz" <<'END'

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "loaders/lib/host/proc.h"
+#include "schema/base/clock.h"
 
 static void parse_stat(const char *s, struct proc_stat *st)
 {
@@ -140,6 +142,8 @@ static void every_line_of_our_own_maps_is_read(void **state)
 	assert_true(here);
 }
 
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static void expect_cgroup(const char *text, const char *path)
 {
 	struct proc_cgroup cg;
@@ -163,8 +167,27 @@ static void the_cgroup_that_tells_most_is_chosen(void **state)
 	expect_cgroup("2:cpu,cpuacct:/c\n", "/c");
 	expect_cgroup("2:cpuacct:/c\n1:name=systemd:/s\n", "/s");
 	expect_cgroup("4:memory:/\n0::/\n", "/");
+	/* hybrid: the manager's own hierarchy has its units, the runtime makes its groups where the controllers are */
+	expect_cgroup("4:memory:/docker/" ID "\n0::/system.slice/containerd.service\n", "/docker/" ID);
+	expect_cgroup("8:pids:/kubepods/pod1/" ID "\n4:memory:/user.slice\n0::/user.slice/a.scope\n", "/kubepods/pod1/" ID);
+	expect_cgroup("1:name=systemd:/lxc.payload.web\n4:memory:/user.slice\n0::/user.slice\n", "/lxc.payload.web");
+	expect_cgroup("4:memory:/user.slice\n0::/machine.slice/libpod-" ID ".scope\n", "/machine.slice/libpod-" ID ".scope");
+	expect_cgroup("4:memory:/docker/" ID "\n0::/docker/" ID "/inside\n", "/docker/" ID "/inside");
+	expect_cgroup("4:memory:/user.slice\n0::/user.slice/a.scope\n", "/user.slice/a.scope");
 	assert_int_equal(proc_parse_cgroup("", 0, &cg), -EBADMSG);
 	assert_int_equal(proc_parse_cgroup("0:x\n1::y\n", 9, &cg), -EBADMSG);
+}
+
+static void the_second_of_the_boot_is_read_from_stat(void **state)
+{
+	static const char stat[] = "cpu  1 2 3\nintr 5 btime 7\nctxt 9\nbtime 1763694600\nprocesses 4\n";
+
+	(void)state;
+	assert_int_equal(proc_parse_btime(stat, strlen(stat)), 1763694600);
+	assert_int_equal(proc_parse_btime("cpu 1\nbtime 99999999999999999999\n", 34), 0);
+	assert_int_equal(proc_parse_btime("cpu 1\nbtime ", 12), 0);
+	assert_int_equal(proc_parse_btime("", 0), 0);
+	assert_true(llabs((long long)proc_btime() - (long long)(time(NULL) - clock_boot_ns() / NSEC_PER_SEC)) <= 2);
 }
 
 static void a_process_that_is_not_there_is_an_error(void **state)
@@ -188,6 +211,7 @@ int main(void)
 		cmocka_unit_test(maps_lines_give_range_rights_and_path),
 		cmocka_unit_test(every_line_of_our_own_maps_is_read),
 		cmocka_unit_test(the_cgroup_that_tells_most_is_chosen),
+		cmocka_unit_test(the_second_of_the_boot_is_read_from_stat),
 		cmocka_unit_test(a_process_that_is_not_there_is_an_error),
 	};
 

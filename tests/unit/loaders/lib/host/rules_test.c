@@ -5,8 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
+#include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/rules.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -31,8 +33,8 @@ static void each_kind_fits_by_its_pattern(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		assert_int_equal(rules_fit(table[i].rule, &web), table[i].web);
-		assert_int_equal(rules_fit(table[i].rule, &host), table[i].host);
+		assert_int_equal(rules_fit(table[i].rule, &web, false), table[i].web);
+		assert_int_equal(rules_fit(table[i].rule, &host, false), table[i].host);
 	}
 }
 
@@ -45,6 +47,46 @@ static void without_include_all_are_in_and_exclude_is_stronger(void **state)
 	assert_true(rules_allow("container:*", "", &web));
 	assert_false(rules_allow("container:*", "", &host));
 	assert_false(rules_allow("container:*", "image:nginx:*", &web));
+}
+
+static void what_is_not_known_is_left_out_and_never_asked_for(void **state)
+{
+	static const struct container_names no_names, named = {.name = (char *)(uintptr_t)"web-1", .image = (char *)(uintptr_t)"nginx:1.25"};
+	static const char unit[] = "/system.slice/a.service", docker[] = "/docker/" ID, lxc[] = "/lxc.payload.web1";
+	static const struct {
+		const char *cgroup;              /* NULL: not known */
+		const struct container_names *names;
+		const char *exclude, *include;
+		bool allowed;
+	} table[] = {
+		{docker, &no_names, "container:vault", NULL, false}, {docker, &no_names, "image:vault*", NULL, false},
+		{docker, &no_names, "unit:vault.service", NULL, true}, {docker, &no_names, "command:vault", NULL, true},
+		{docker, &no_names, NULL, "container:web-*", false}, {docker, &no_names, NULL, "container:012345", true},
+		{docker, &no_names, NULL, "container:0123*", true},
+		{docker, &named, "container:vault image:vault*", NULL, true}, {docker, &named, "image:nginx*", NULL, false},
+		{unit, &no_names, "container:* image:*", NULL, true}, {unit, &no_names, "unit:a*", NULL, false},
+		{lxc, &no_names, "container:vault image:vault*", NULL, true}, {lxc, &no_names, "container:web*", NULL, false},
+		{NULL, &no_names, "unit:vault.service", NULL, false}, {NULL, &no_names, "container:vault", NULL, false},
+		{NULL, &no_names, "command:vault user:4", NULL, true}, {NULL, &no_names, NULL, "unit:* container:*", false},
+	};
+	struct rule_process gone = {.unit = "", .container = "", .container_id = "", .image = "", .no_uid = true};
+	struct container_ref ref;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		struct rule_process p = {.comm = "sh", .exe = "/bin/sh"};
+
+		if (table[i].cgroup)
+			container_parse(table[i].cgroup, strlen(table[i].cgroup), &ref);
+		rules_place(&p, table[i].cgroup ? &ref : NULL, table[i].names);
+		if (rules_allow(table[i].include ? table[i].include : "", table[i].exclude ? table[i].exclude : "", &p) !=
+		    table[i].allowed)
+			fail_msg("row %zu", i);
+	}
+	assert_false(rules_allow("", "user:4", &gone));
+	assert_false(rules_allow("", "command:/usr/bin/x", &gone));
+	assert_false(rules_allow("user:0", "", &gone));
+	assert_true(rules_allow("", "unit:x container:y", &gone));
 }
 
 static void what_is_no_rule_is_refused(void **state)
@@ -63,6 +105,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_fits_by_its_pattern),
 		cmocka_unit_test(without_include_all_are_in_and_exclude_is_stronger),
+		cmocka_unit_test(what_is_not_known_is_left_out_and_never_asked_for),
 		cmocka_unit_test(what_is_no_rule_is_refused),
 	};
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * containerfile: what container runtimes write of a container in their own files. Pure functions over the bytes of a file; where
+ * the files lie is containernames' business.
+ */
+#ifndef SONDE_HOST_CONTAINERFILE_H
+#define SONDE_HOST_CONTAINERFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loaders/lib/host/containernames.h"
+
+/* All give `out` whole (container_names_release), or leave it alone. */
+
+/* Docker's config.v2.json. 0, or -EBADMSG. */
+int containerfile_docker(const char *json, size_t len, struct container_names *out);
+/* Podman's and CRI-O's containers.json: the entry of `id`. 0, -ENOENT: it is not in it, -EBADMSG. */
+int containerfile_storage(const char *json, size_t len, const char *id, struct container_names *out);
+/* An OCI bundle's config.json: what the annotations of containerd, nerdctl, CRI-O, Podman and their users tell; the name may be
+ * missing. 0, -ENOENT: nothing, -EBADMSG. */
+int containerfile_bundle(const char *json, size_t len, struct container_names *out);
+/* A user's home by /etc/passwd. 0, -ENOENT: none that begins with '/'. */
+int containerfile_home(const char *passwd, size_t len, uint32_t uid, char *out, size_t size);
+
+#endif
