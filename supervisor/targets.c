@@ -178,7 +178,7 @@ static bool is_allowed(const struct targets *t, const struct hostmaps_process *p
 	struct container_names names = {0};
 	const struct container_names *told;
 	struct rule_process r = {.comm = p->comm, .exe = p->exe, .uid = p->uid};
-	struct container_ref ref;
+	struct container_ref ref = {0};
 	bool allowed;
 
 	if (!*include && !*exclude)
@@ -190,10 +190,7 @@ static bool is_allowed(const struct targets *t, const struct hostmaps_process *p
 		else
 			containernames_find(containernames_docker_root(), "", &ref, &names);
 	}
-	r.unit = ref.unit;
-	r.container_id = ref.id;
-	r.container = names.name ? names.name : ref.id;
-	r.image = names.image ? names.image : "";
+	rules_place(&r, *p->cgroup ? &ref : NULL, &names);
 	allowed = rules_allow(include, exclude, &r);
 	container_names_release(&names);
 	return allowed;
