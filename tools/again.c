@@ -24,8 +24,10 @@ bool again_worth(const char *store, int tries, struct err *e)
 
 	if (e->exit != EXIT_STORE || !is_folder(store))
 		return false;
-	if (e->code == -ENOENT)
-		return tries < REMOVED_TRIES;
+	if (e->code == -ENOENT && tries < REMOVED_TRIES) {
+		*e = (struct err){0};
+		return true;
+	}
 	if ((e->code != -EBADMSG && e->code != -EIO) || !leftout_find(store, e->what, path))
 		return false;
 	log_warn("%s is damaged or cannot be read, and is left out (%s)", path, e->what);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "schema/store/folder.h"
 #include "tools/endings.h"
 #include "tools/select.h"
 
@@ -34,6 +35,8 @@ struct status_store {
 	size_t n_segments;
 	uint64_t bytes;
 	int64_t from_ns, to_ns;
+	char (*aside)[SEGMENT_NAME_MAX]; /* damaged files that were set aside; the caller's (free) */
+	size_t n_aside;
 };
 int status_store_fill(struct status_store *s, const char *store, struct err *e);
 int status_fill(struct status_facts *f, const struct status_store *store, const struct select_recording *rec, struct err *e);

@@ -267,5 +267,6 @@ int status_store_fill(struct status_store *s, const char *store, struct err *e)
 		if (info->to_ns > s->to_ns)
 			s->to_ns = info->to_ns;
 	}
+	(void)folder_aside(store, &s->aside, &s->n_aside); /* of one file: none */
 	return 0;
 }

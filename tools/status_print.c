@@ -73,11 +73,14 @@ static json_t *facts_json(const struct status_facts *f)
 int status_print_json(const char *store, const struct status_store *s, const struct status_facts *f, size_t n, json_t *daemon)
 {
 	json_t *envelope = json_envelope("status", s->from_ns, s->to_ns);
-	json_t *about = json_object();
+	json_t *about = json_object(), *aside = json_array();
 
 	json_object_set_new(about, "path", json_text(store));
 	json_object_set_new(about, "bytes", json_integer((json_int_t)s->bytes));
 	json_object_set_new(about, "segments", json_integer((json_int_t)s->n_segments));
+	for (size_t i = 0; i < s->n_aside; i++)
+		json_array_append_new(aside, json_text(s->aside[i]));
+	json_object_set_new(about, "damaged", aside);
 	json_object_set_new(envelope, "store", about);
 	json_object_set_new(envelope, "sonded", daemon ? json_incref(daemon) : json_null());
 	for (size_t i = 0; i < n; i++)
@@ -183,9 +186,12 @@ void status_print(const char *store, const struct status_store *s, const struct 
 	char size[32], from[32];
 
 	print_live(f, n);
-	printf("store      %s, %s in %zu segment%s, oldest data %s\n\n", store, term_bytes(s->bytes, size, sizeof(size)),
+	printf("store      %s, %s in %zu segment%s, oldest data %s\n", store, term_bytes(s->bytes, size, sizeof(size)),
 	       s->n_segments, s->n_segments == 1 ? "" : "s",
 	       s->from_ns ? when_local(s->from_ns, clock_utc_ns(), from, sizeof(from)) : "none");
+	for (size_t i = 0; i < s->n_aside; i++)
+		printf("damaged    %s was set aside; sqlite3 %s/%s .recover may save a part\n", s->aside[i], store, s->aside[i]);
+	putchar('\n');
 	print_recordings(f, n);
 	if (n)
 		print_cut_short(&f[0]);

@@ -28,8 +28,7 @@ static int status_run(struct verb_call *call, struct err *e)
 	bool begun; /* or sonded is there, but could not store anything yet: then that is what to say */
 	int rc;
 
-	if (!daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &daemon, NULL) && !call->json)
-		daemon_print(daemon);
+	(void)daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &daemon, NULL); /* there may be none */
 	rc = status_store_fill(&about, call->store, e);
 	begun = rc != -ENOENT || !daemon;
 	if (rc == 0)
@@ -44,7 +43,9 @@ static int status_run(struct verb_call *call, struct err *e)
 	}
 	if (rc == 0 && call->json)
 		rc = status_print_json(call->store, &about, f, n, daemon);
-	else if (rc == 0)
+	if (rc == 0 && !call->json && daemon)
+		daemon_print(daemon);
+	if (rc == 0 && !call->json)
 		status_print(call->store, &about, f, n);
 	for (size_t i = 0; f && i < n; i++)
 		status_release(&f[i]);
@@ -52,6 +53,7 @@ static int status_run(struct verb_call *call, struct err *e)
 	json_decref(daemon);
 	select_recordings_free(recs, n_recs);
 	store_segments_close(about.segments, about.n_segments);
+	free(about.aside);
 	return rc;
 }
 

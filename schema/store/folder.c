@@ -175,7 +175,8 @@ static int folder_by_name(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
+/* Those that are such names, in order. */
+static int folder_names(const char *dir, bool (*is_one)(const char *name), char (**out)[SEGMENT_NAME_MAX], size_t *n)
 {
 	cleanup_dir DIR *d = opendir(dir);
 	char (*names)[SEGMENT_NAME_MAX] = NULL;
@@ -185,7 +186,7 @@ int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
 	if (!d)
 		return -errno;
 	while ((de = readdir(d))) {
-		if (!folder_is_segment_name(de->d_name))
+		if (!is_one(de->d_name))
 			continue;
 		mem_grow(names, count, cap);
 		memcpy(names[count++], de->d_name, strlen(de->d_name) + 1);
@@ -195,6 +196,28 @@ int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
 	*out = names;
 	*n = count;
 	return 0;
+}
+
+int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
+{
+	return folder_names(dir, folder_is_segment_name, out, n);
+}
+
+/* NAME.db.bad, NAME.db.bad.2 */
+bool folder_is_aside_name(const char *name)
+{
+	char segment[SEGMENT_NAME_MAX];
+	const char *bad = strstr(name, ".bad");
+
+	if (!bad || strlen(name) >= SEGMENT_NAME_MAX || strchr(bad, '-'))
+		return false;
+	snprintf(segment, sizeof(segment), "%.*s", (int)(bad - name), name);
+	return folder_is_segment_name(segment);
+}
+
+int folder_aside(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
+{
+	return folder_names(dir, folder_is_aside_name, out, n);
 }
 
 /* A clock that went back for good leaves all names to one second, which has 9999 of them. */

@@ -40,6 +40,9 @@ bool folder_is_segment_name(const char *name); /* a sealed day, too */
 bool folder_is_day_name(const char *name);
 /* Names of all segments, oldest first. The array is the caller's (free). */
 int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
+/* The same of damaged ones that were set aside: NAME.bad, NAME.bad.2. */
+bool folder_is_aside_name(const char *name);
+int folder_aside(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
 /* Create an empty segment file whose name sorts last; `path` gets it. Call with the lock held. */
 int folder_new_segment(const char *dir, char path[PATH_MAX], struct err *e);
 /* Have the newest segment left by its writers, each with its next batch; `name` gets its name. -ENOENT with EXIT_NOTHING: nothing is

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/store/retention.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -55,23 +54,6 @@ void retention_defaults(const char *dir, struct retention_limits *l)
 
 /* --- what is there --- */
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-/* NAME.db.bad, NAME.db.bad.2 */
-static bool is_quarantined(const char *name)
-{
-	char segment[SEGMENT_NAME_MAX];
-	const char *bad = strstr(name, ".bad");
-
-	if (!bad || strlen(name) >= SEGMENT_NAME_MAX || strchr(bad, '-'))
-		return false;
-	snprintf(segment, sizeof(segment), "%.*s", (int)(bad - name), name);
-	return folder_is_segment_name(segment);
-}
-
 /* The first of the newest `days` days that these names, in order, are of; "" where there are no more, or fewer. Of no days: one that never
  * comes. */
 static void first_kept(char (*names)[SEGMENT_NAME_MAX], size_t n, uint32_t days, char out[DAY_NAME + 1])
@@ -96,21 +78,15 @@ static bool may_age(const char *name, const char *kept)
 static int list_names(struct work *w)
 {
 	char (*segments)[SEGMENT_NAME_MAX] = NULL;
-	cleanup_dir DIR *d = opendir(w->dir);
-	const struct dirent *de;
-	size_t n = 0, cap = 0;
-	int rc = d ? folder_segments(w->dir, &segments, &n) : -errno;
+	size_t n = 0;
+	int rc = folder_segments(w->dir, &segments, &n);
 
-	if (rc)
+	if (!rc)
+		rc = folder_aside(w->dir, &w->names, &w->n);
+	if (rc) {
+		free(segments);
 		return rc;
-	while ((de = readdir(d))) {
-		if (!is_quarantined(de->d_name))
-			continue;
-		mem_grow(w->names, w->n, cap);
-		memcpy(w->names[w->n++], de->d_name, strlen(de->d_name) + 1);
 	}
-	if (w->n)
-		qsort(w->names, w->n, sizeof(*w->names), by_name);
 	w->names = mem_realloc(w->names, (w->n + n + 1) * sizeof(*w->names));
 	sealed_read(w->dir, segments, n, &w->sealed);
 	first_kept(segments, n, w->l->keep_days, w->kept);
@@ -237,7 +213,7 @@ static bool count(const struct work *w, const char *name, struct removed_one *o,
 	memcpy(o->segment, name, SEGMENT_NAME_MAX);
 	snprintf(path, sizeof(path), "%s/%s", w->dir, name);
 	o->to_ns = ended_before(w, name);
-	if (is_quarantined(name))
+	if (folder_is_aside_name(name))
 		return false;
 	if (sealed_by(&w->sealed, w->dir, name)) { /* its rows stay, in the day that holds them */
 		o->counted = 1;
@@ -332,7 +308,7 @@ static int consider(struct work *w, const char *name, void (*each)(void *ctx, co
 		return rc;
 	w->use.bytes -= o.bytes < w->use.bytes ? o.bytes : w->use.bytes;
 	w->use.free_bytes += o.bytes;
-	w->use.segments -= w->use.segments > 0 && !is_quarantined(name);
+	w->use.segments -= w->use.segments > 0 && !folder_is_aside_name(name);
 	r->removed++;
 	r->bytes += o.bytes;
 	if (each)

@@ -118,3 +118,16 @@ def test_one_damaged_file_asked_by_itself_is_an_error_with_its_fix(two, tmp_path
     scribble(path, root_of(path, "frame"))
     done = subprocess.run([os.path.join(BIN, "sonde"), "stacks", "--store", path, *ALL], capture_output=True, text=True, timeout=60)
     assert done.returncode == 6 and "fix:" in done.stderr and "one.db" in done.stderr, done.stderr
+
+
+def test_status_names_what_was_set_aside(two, tmp_path):  # noqa: F811
+    store = str(tmp_path / "store")
+    shutil.copytree(two[0], store)
+    name = sorted(os.path.basename(p) for p in glob.glob(f"{store}/*.db"))[1]
+    assert "set aside" not in say(store, "status")[1]
+    scribble(f"{store}/{name}", root_of(f"{store}/{name}", "frame"))
+    done = subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", store, "--today", "--grace", "0", "--json"], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0 and json.loads(done.stdout)["set_aside"] == 1, done.stderr
+    assert f"{name}.bad was set aside" in say(store, "status")[1]
+    assert json.loads(say(store, "status", "--json")[1])["store"]["damaged"] == [f"{name}.bad"]

@@ -304,6 +304,7 @@ def judge(store, counts, load, watch, chaos, seed):
     print(told)
     assert done <= stored + lost + gone.get("goheap", 0) <= begun and begun - done <= len(os.listdir(counts)), told
     assert watch.most <= BUDGET * 1.01, told
+    assert load.containers or not load.docker, told
     assert not glob.glob(os.path.join(store, "writers", "*")), told
     # 2 %, or three standard deviations of so few samples
     assert sampled > 0 and is_charged(sampled, ran, max(0.02, 3 / (sampled * HZ) ** 0.5), stolen / len(load.burners)), (told, stolen)
