@@ -122,6 +122,7 @@ static void tell_end(struct timelining *l, sqlite3_stmt *st)
 	struct timeline *t = &l->pub;
 	const struct store_process_row *row;
 	struct timeline_process *p;
+	uint32_t at;
 
 	if (id <= 0 || (size_t)id >= l->dict->n_processes)
 		return;
@@ -132,7 +133,8 @@ static void tell_end(struct timelining *l, sqlite3_stmt *st)
 		tell_ended(l, row, column_text(st, 1));
 		return;
 	}
-	p = &t->processes[timelining_process(l, (uint32_t)id)];
+	at = timelining_process(l, (uint32_t)id); /* may move the processes */
+	p = &t->processes[at];
 	free(p->ended);
 	p->ended = mem_strdup(column_text(st, 1));
 }
