@@ -68,6 +68,13 @@ SOAK_SECONDS ?= 600
 check-soak: all workloads
 	@SONDE_ONCE=1 SONDE_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) $(E2E)/test_soak.py -s --junitxml=$(RESULTS)/soak-sonded.xml
 
+# a day in a homelab: real containers, some of which misbehave, kills by a seed, then every question beside what the kernel and
+# Docker know (HOMELAB_MINUTES=1: the short form; HOMELAB_KEEP=DIR leaves store, truth and answers there)
+HOMELAB_MINUTES ?= 15
+.PHONY: long-homelab
+long-homelab: all
+	@HOMELAB_MINUTES=$(HOMELAB_MINUTES) $(PYTEST) tests/homelab -s --junitxml=$(RESULTS)/homelab.xml
+
 # README's two command lines on a new, empty Debian
 check-fresh:
 	@scripts/check-fresh.sh
