@@ -234,6 +234,7 @@ def test_a_command_is_followed_with_its_children_from_its_first_to_its_last_mome
     assert done["unfollowed"] == 0
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_within_two_seconds_and_keeps_the_data(capture, work, sql, store):
     work("burn", 20000)
     c = capture()

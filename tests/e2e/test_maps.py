@@ -506,6 +506,7 @@ def test_a_killed_sonde_maps_is_replaced_and_the_capture_goes_on(capture, work, 
     assert named > 0.9 * sum(r["n"] for r in rows), rows
 
 
+@pytest.mark.long
 def test_a_root_whose_file_system_does_not_answer_costs_its_own_names_only(server, scratch, store):
     """A container that maps a program from a FUSE mount, whose server then stops answering."""
     root = os.path.join(scratch, "root")

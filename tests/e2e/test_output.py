@@ -313,6 +313,7 @@ def test_export_writes_to_a_pipe(made, sonde):
     assert done.returncode == 0 and done.stdout.startswith(b"SQLite format 3\0")
 
 
+@pytest.mark.long
 def test_a_million_rows_take_no_time(sonde, scratch):
     store = os.path.join(scratch, "store")
     said = make_store(store, "--rows", "1000000")
