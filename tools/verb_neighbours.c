@@ -64,8 +64,8 @@ static const char *by_name(const struct view *v, const struct waitpairs_row *r)
 	if (v->what == WAITPAIRS_WAKERS)
 		return r->by.pid || *r->by.comm ? r->by.comm : "[a timer or a device]";
 	if (r->kind == STORE_CULPRIT_THREAD)
-		return *r->by.comm ? r->by.comm : "[not known: another CPU's]";
-	return r->kind == STORE_CULPRIT_IDLE ? "[nobody: the CPU was idle]" : "[not known: another CPU's]";
+		return *r->by.comm ? r->by.comm : "[not known]";
+	return r->kind == STORE_CULPRIT_IDLE ? "[nobody: the CPU was idle]" : "[not known]";
 }
 
 static void brief_of(const struct view *v, struct strbuf *out)
@@ -294,8 +294,8 @@ static void print_text(const struct view *v)
 		{"CONTAINER", TABLE_MIDDLE},
 	}, wakers[] = {
 		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"WAITED FOR", TABLE_LEFT},
-		{"TOTAL", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"TIMES", TABLE_RIGHT}, {"PID", TABLE_RIGHT},
-		{"WOKEN BY", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"MOSTLY IN", TABLE_MIDDLE},
+		{"TOTAL", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"TIMES", TABLE_SPARE_RIGHT}, {"PID", TABLE_RIGHT},
+		{"WOKEN BY", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"MOSTLY IN", TABLE_SPARE},
 	};
 	bool woken = v->what == WAITPAIRS_WAKERS;
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;

@@ -111,6 +111,7 @@ static void merge(struct waitsum_row *to, const struct waitsum_row *r)
 	to->purpose = to->purpose ? to->purpose : r->purpose;
 	to->purpose_ns += r->purpose_ns;
 	to->timer_ns += r->timer_ns;
+	to->ruled_ns += r->ruled_ns;
 	if (!to->object) {
 		to->object = r->object;
 		to->by = r->by;
@@ -239,9 +240,6 @@ static void row_text(struct table *t, const struct waitsum_row *r)
 		    r->purpose_ns * 2 > r->total_ns ? r->purpose : "", r->idle ? ", idle" : "", r->partial ? ", not over" : "");
 	table_cellf(t, "%s%llu", about, (unsigned long long)r->n);
 	table_cellf(t, "%s%s", about, waitcell_time(r->total_ns, time));
-	waitcell_duration(t, quantile(r, 0.5), hist);
-	waitcell_duration(t, quantile(r, 0.95), hist);
-	waitcell_duration(t, quantile(r, 0.99), hist);
 	waitcell_duration(t, r->max_ns, r->max_ns != 0);
 	table_cell(t, r->function ? r->function : "-");
 	if (!r->object)
@@ -250,6 +248,9 @@ static void row_text(struct table *t, const struct waitsum_row *r)
 		table_cellf(t, "%s, ended by %s %u", r->object, r->by, r->by_tid);
 	else
 		table_cell(t, r->object);
+	waitcell_duration(t, quantile(r, 0.5), hist);
+	waitcell_duration(t, quantile(r, 0.95), hist);
+	waitcell_duration(t, quantile(r, 0.99), hist);
 }
 
 static void notes(const struct view *v, bool about)
@@ -269,9 +270,8 @@ static void print_text(const struct view *v)
 {
 	static const struct table_column columns[] = {
 		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"WAITED FOR", TABLE_LEFT},
-		{"TIMES", TABLE_RIGHT}, {"TOTAL", TABLE_RIGHT}, {"P50", TABLE_SPARE_RIGHT}, {"P95", TABLE_RIGHT},
-		{"P99", TABLE_SPARE_RIGHT}, {"LONGEST", TABLE_RIGHT}, {"MOSTLY IN", TABLE_MIDDLE},
-		{"MOSTLY ON", TABLE_SPARE},
+		{"TIMES", TABLE_RIGHT}, {"TOTAL", TABLE_RIGHT}, {"LONGEST", TABLE_RIGHT}, {"MOSTLY IN", TABLE_SPARE},
+		{"MOSTLY ON", TABLE_SPARE}, {"P50", TABLE_SPARE_RIGHT}, {"P95", TABLE_SPARE_RIGHT}, {"P99", TABLE_SPARE_RIGHT},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;

@@ -59,8 +59,14 @@ static void fact_of(struct facts *f, const struct waitsum_row *r)
 		fact_add(f, r, r->purpose, true, r->purpose_ns < ns ? r->purpose_ns : ns);
 		ns -= r->purpose_ns < ns ? r->purpose_ns : ns;
 	}
-	if (what)
+	if (what && !strcmp(r->reason, "lock")) {
+		uint64_t ruled_ns = r->ruled_ns < ns ? r->ruled_ns : ns;
+
+		fact_add(f, r, what, false, ruled_ns);
+		fact_add(f, r, "futexes", false, ns - ruled_ns);
+	} else if (what) {
 		fact_add(f, r, what, false, ns);
+	}
 }
 
 static int most_time(const void *a, const void *b)
@@ -85,7 +91,8 @@ static void say_facts(struct strbuf *out, struct facts *f)
 			return;
 		strbuf_addstr(out, i ? ", " : "");
 		waitcell_addname(out, *x->who ? x->who : "the host");
-		strbuf_addf(out, "%s %s for %s%s", i ? "" : " waited", waitcell_time(x->ns, time), x->own ? "its " : "", x->what);
+		strbuf_addf(out, "%s %s %s %s%s", i ? "" : " waited", waitcell_time(x->ns, time),
+			    strcmp(x->what, "page faults") && strcmp(x->what, "futexes") ? "for" : "in", x->own ? "its " : "", x->what);
 	}
 }
 

@@ -32,7 +32,7 @@ struct part {                   /* of one class in one group: what its stacks sa
 	struct waitobject *functions; /* where they wait: waitstack_own */
 	struct waitobject *objects;
 	const char *purpose;
-	uint64_t purpose_ns;          /* of stacks */
+	uint64_t purpose_ns, ruled_ns; /* of stacks */
 };
 
 struct cell {                   /* one class in one group, partial or not */
@@ -40,7 +40,7 @@ struct cell {                   /* one class in one group, partial or not */
 	char *container, *comm, *thread, *class;
 	uint32_t pid;
 	bool partial;
-	bool kernel;            /* of a kernel's thread */
+	bool kernel, go;        /* of threads of the kernel; of Go programs */
 	struct idmap processes; /* hash of pid and start */
 	struct amount exact;
 	uint64_t timer_ns;      /* as a row's */
@@ -79,6 +79,11 @@ static bool is_kernel(const struct store_process_row *p)
 	return (p->pid == 2 || p->ppid == 2) && !*p->exe && !*p->args && !*p->container_id;
 }
 
+static bool is_go(const struct store_process_row *p)
+{
+	return !strcmp(p->lang, "go");
+}
+
 static void cell_count(struct cell *c, const struct store_process_row *p)
 {
 	idmap_set(&c->processes, hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns), p->pid);
@@ -102,11 +107,13 @@ static struct cell *cell_of(struct summing *s, const struct store_process_row *p
 	if (c) {
 		cell_count(c, p);
 		c->kernel = c->kernel && is_kernel(p);
+		c->go = c->go || is_go(p); /* of the same name; the language of a short one may not be known */
 		return c;
 	}
 	c = mem_alloc(sizeof(*c));
 	cell_count(c, p);
 	c->kernel = is_kernel(p);
+	c->go = is_go(p);
 	c->key = strbuf_take(&key);
 	c->container = mem_strdup(container_of(p));
 	c->comm = mem_strdup(s->by == WAITSUM_BY_CONTAINER ? "" : p->comm);
@@ -169,16 +176,18 @@ static struct part *part_of(struct cell *c, const char *reason, bool idle)
 	return &c->parts[c->n_parts++];
 }
 
-/* A kernel's thread that nobody has woken has nothing to do: what holds up its work is a disk or a lock, and has a class. */
+/*
+ * A kernel's thread that nobody has woken has nothing to do: what holds up its work is a disk or a lock, and has a class. A
+ * thread of a Go program is at a futex because it has no goroutine to run: what goroutines wait for is no wait of a thread.
+ */
 static bool idle_by_class(const struct cell *c)
 {
-	return waitrule_idle_by_class(c->class) || (c->kernel && !strcmp(c->class, store_wait_reason(STORE_WAIT_OTHER)));
+	return waitrule_idle_by_class(c->class) || (c->kernel && !strcmp(c->class, store_wait_reason(STORE_WAIT_OTHER))) ||
+	       (c->go && !strcmp(c->class, store_wait_reason(STORE_WAIT_LOCK)));
 }
 
-static struct part *part_by_stack(struct summing *s, struct cell *c, uint32_t stack, const char *class)
+static struct part *part_by_stack(struct cell *c, const struct waitrule *rule)
 {
-	const struct waitrule *rule = waitstack_rule(s->dict, stack, class);
-
 	return part_of(c, rule && rule->reason ? rule->reason : c->class, rule ? rule->idle : idle_by_class(c));
 }
 
@@ -188,8 +197,10 @@ static int add_stack_to(struct summing *s, const struct store_total *t, bool par
 	const struct store_process_row *p = &s->dict->processes[t->process];
 	const char *class = store_wait_reason(t->label), *function, *purpose = waitstack_purpose(s->dict, t->stack);
 	struct cell *c = cell_of(s, p, t->thread, class, partial);
-	struct part *part = part_by_stack(s, c, t->stack, class);
+	const struct waitrule *rule = waitstack_rule(s->dict, t->stack, class);
+	struct part *part = part_by_stack(c, rule);
 
+	part->ruled_ns += rule ? t->value : 0;
 	amount_add(&part->stacks, t->n, t->value, t->max);
 	for (size_t i = 0; t->hist && i < HIST_SLOTS; i++)
 		part->stacks.hist[i] += t->hist[i];
@@ -218,7 +229,7 @@ static int add_object(void *ctx, const struct store_wait_object *o)
 	struct summing *s = ctx;
 	struct cell *c = cell_of(s, &s->dict->processes[o->who.process], o->who.name, o->reason, false);
 
-	waitobjects_add(&part_by_stack(s, c, o->stack, o->reason)->objects, o->object, o->by.name, o->by.tid, o->total_ns);
+	waitobjects_add(&part_by_stack(c, waitstack_rule(s->dict, o->stack, o->reason))->objects, o->object, o->by.name, o->by.tid, o->total_ns);
 	return 0;
 }
 
@@ -328,6 +339,7 @@ static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
 
 static void row_purpose(struct waitsum_row *r, const struct part *p)
 {
+	r->ruled_ns = share(r->total_ns, p->ruled_ns, p->stacks.value);
 	r->purpose = p->purpose;
 	r->purpose_ns = share(r->total_ns, p->purpose_ns, p->stacks.value);
 }

@@ -36,6 +36,7 @@ struct waitsum_row {
 	const char *purpose;       /* waitrule_purpose of most of what had one, purpose_ns of total_ns; NULL: none had; static */
 	uint64_t purpose_ns;
 	uint64_t timer_ns;         /* of locks: of total_ns, what a timer ended and no thread: it was to last so long, as a sleep is */
+	uint64_t ruled_ns;         /* of total_ns: a named function says that this is the reason (waitrules.h); else the kernel's class does */
 	bool idle, partial, exact;
 	bool background;           /* idle, or not over and of no kind that shows that something is in the way: a daemon's, as a rule */
 	uint64_t n, total_ns, max_ns; /* max_ns 0: not known */
