@@ -4,7 +4,7 @@
 # a fuzzer; what is built from what stands in the room.mk of each room.
 #
 #   make                 the programs, in build/bin
-#   make check           the everyday tests          make fuzz / bench / soak / check-kernels ...  the long ones
+#   make check           the everyday tests          make long-NAME, make long    the long ones (tests/long.tsv)
 #   make SAN=1 ...       with ASan and UBSan, in build/san
 #   make CC=clang B=build/clang ...
 
@@ -94,6 +94,7 @@ include $(ROOMS)
 
 all: $(PROGRAMS)
 unit-tests: $(UNIT_TESTS)
+objects: $(OBJECTS)
 fuzzers: $(FUZZERS)
 
 $(B)/obj/%.o: %.c
@@ -116,5 +117,5 @@ clean:
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
-.PHONY: all unit-tests fuzzers clean
+.PHONY: all unit-tests objects fuzzers clean
 .SECONDARY:

@@ -5,7 +5,7 @@
 # chroot with /proc, /sys and /dev of this host, the host's package sources, and a clone of what is committed here.
 #
 #   scripts/check-fresh.sh [--keep] [LINE...]      LINE: 1 or 2, or newcomer; 1, newcomer, 2 by default
-#   E2E="FILE..." narrows the end-to-end tests to these files (.ci/run has run all of them before)
+#   E2E="FILE..." narrows the end-to-end tests to these files 
 #   FRESH_SECONDS=N ends each of them after so long (default 1500)
 #
 # newcomer (tests/fresh/newcomer.sh) goes on from line 1: installs, and follows what is printed to a hot line, to yesterday's

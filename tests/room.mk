@@ -2,6 +2,11 @@
 #
 # tests/: how each kind of test is run. Every kind leaves JUnit XML under $(RESULTS)/KIND; tests/summary.py adds it up.
 # Debian's own python3 is named by its path: another one on the path has no pytest of ours.
+#
+#   make check              the everyday tests: a few minutes
+#   make long-NAME          one of the long ones; tests/long.tsv has them all, with the paths that each one looks at
+#   make long-for-change    those whose paths differ from BASE (default: origin/main, else the commit before)
+#   make long               all of them, one after the other
 
 RESULTS ?= $(B)/results
 PYTHON  ?= /usr/bin/python3
@@ -13,18 +18,24 @@ E2E     ?= tests/e2e
 WORKERS ?= 3
 SIDE_BY_SIDE = $(if $(filter-out 0,$(WORKERS)),$(shell $(PYTHON) -c 'import xdist' 2>/dev/null && printf '%s' '-n $(WORKERS) --dist loadfile'))
 
-.PHONY: check check-unit check-layout check-e2e check-docker check-long check-live check-page check-fresh check-san check-clang workloads soak check-diff check-explain score
+.PHONY: check check-unit check-layout check-e2e check-clang workloads score
 
-# the everyday tests: all kinds run, whatever fails before; those that use the CPU first, side by side (make -j2)
-check: all unit-tests workloads
+# the everyday tests: all kinds run, whatever fails before; those that use the CPU first, side by side (make -j2). The unit
+# tests run with ASan and UBSan
+check: all workloads
 	@rm -rf $(RESULTS)/check
 	@mkdir -p $(RESULTS)/check
 	-@$(MAKE) --no-print-directory -k check-unit check-layout check-rows RESULTS=$(RESULTS)/check
 	-@$(MAKE) --no-print-directory check-e2e RESULTS=$(RESULTS)/check
 	@$(PYTHON) tests/summary.py $(RESULTS)/check
 
+ifdef SAN
 check-unit: unit-tests
 	@$(PYTHON) tests/run.py --results $(RESULTS)/unit $(UNIT_TESTS)
+else
+check-unit:
+	@$(MAKE) --no-print-directory SAN=1 B=$(B)/san check-unit RESULTS=$(RESULTS)
+endif
 
 check-layout: all
 	@$(PYTEST) tests/check $(SIDE_BY_SIDE) --junitxml=$(RESULTS)/layout.xml
@@ -32,55 +43,72 @@ check-layout: all
 check-e2e: all workloads
 	@$(PYTEST) $(E2E) $(SIDE_BY_SIDE) -m "not docker and not soak and not live and not page and not long" --junitxml=$(RESULTS)/e2e.xml
 
-# what takes ten seconds and more: comparisons with perf, two captures at once, kills, debuginfod, crowds of processes
-check-long: all workloads
-	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page" --durations=5 --junitxml=$(RESULTS)/long.xml
-
-# in real containers: the tests start an engine of their own and end it
-check-docker: all workloads
-	@$(PYTEST) $(E2E) -m docker --junitxml=$(RESULTS)/docker.xml
-
-# Debian's own servers, interpreters and compilers under load: do their stacks reach a root, are their waits told right?
-LIVE ?= $(E2E)
-check-live: all workloads
-	@$(PYTEST) $(LIVE) -m live --durations=5 --junitxml=$(RESULTS)/live.xml
-
-# the flame graph page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
-check-page: all unit-tests
-	@$(PYTEST) tests/e2e/test_page*.py --durations=5 --junitxml=$(RESULTS)/page.xml
-
-# what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
-check-diff: all workloads
-	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_diff.py -s -k "seeds or steady" --junitxml=$(RESULTS)/diff.xml
-
-# what `sonde explain` says where nothing changed: two hundred pairs of a steady host, a hundred of a noisy one
-check-explain: all workloads
-	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_explain.py -s -k "as_before or noisy" --junitxml=$(RESULTS)/explain.xml
-
-# the same tests at their full length; SOAK chooses among them as pytest's -k does
-SOAK ?=
-soak: all workloads
-	@SONDE_SOAK=1 $(PYTEST) $(E2E) -m "not docker" $(if $(SOAK),-k "$(SOAK)") --durations=10 --junitxml=$(RESULTS)/soak.xml
-
-# months in minutes: sonded, its children and its disk treated badly (SOAK_SECONDS=180 for a short one)
-SOAK_SECONDS ?= 600
-.PHONY: check-soak
-check-soak: all workloads
-	@SONDE_ONCE=1 SONDE_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) $(E2E)/test_soak.py -s --junitxml=$(RESULTS)/soak-sonded.xml
-
-# README's two command lines on a new, empty Debian
-check-fresh:
-	@scripts/check-fresh.sh
-
-# user-space tests under ASan and UBSan
-check-san:
-	@$(MAKE) --no-print-directory SAN=1 check-unit RESULTS=$(RESULTS)/san
-
+# all sources by the other compiler, nothing linked
 check-clang:
-	@$(MAKE) --no-print-directory CC=clang B=$(B)/clang WERROR=1 all unit-tests
-	@$(MAKE) --no-print-directory CC=gcc B=$(B)/gcc WERROR=1 all unit-tests
+	@$(MAKE) --no-print-directory CC=clang B=$(B)/clang CFLAGS='-O0 -fsyntax-only' WERROR=1 objects
 
 # the questions of a newcomer's first hour, one script each: SCORE="4 9" asks some of them
 SCORE ?=
 score: all workloads unit-tests
 	@B=$(B) $(PYTHON) tests/score/run.py $(SCORE)
+
+# --- the long ones ---
+
+LONG := $(shell sed -n 's/^\([a-z][a-z0-9-]*\)\t.*/long-\1/p' tests/long.tsv)
+.PHONY: long long-for-change $(LONG)
+long:
+	@$(PYTHON) tests/long.py --results $(RESULTS)/long all
+BASE ?=
+long-for-change:
+	@$(PYTHON) tests/long.py --results $(RESULTS)/long change $(BASE)
+
+# what takes seconds and more on the real kernel: comparisons with perf, two captures at once, kills, debuginfod, crowds of processes
+long-capture: all workloads
+	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page" --durations=5 --junitxml=$(RESULTS)/long-capture.xml
+
+# in real containers: the tests start an engine of their own and end it
+long-docker: all workloads
+	@$(PYTEST) $(E2E) -m docker --junitxml=$(RESULTS)/long-docker.xml
+
+# Debian's own servers, interpreters and compilers under load: do their stacks reach a root, are their waits right?
+LIVE ?= $(E2E)
+long-live: all workloads
+	@$(PYTEST) $(LIVE) -m live --durations=5 --junitxml=$(RESULTS)/long-live.xml
+
+# the flame graph page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
+long-page: all unit-tests
+	@$(PYTEST) tests/e2e/test_page*.py --durations=5 --junitxml=$(RESULTS)/long-page.xml
+
+# what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
+long-diff: all workloads
+	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_diff.py -s -k "seeds or steady" --junitxml=$(RESULTS)/long-diff.xml
+
+# what `sonde explain` says where nothing changed: two hundred pairs of a steady host, a hundred of a noisy one
+long-explain: all workloads
+	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_explain.py -s -k "as_before or noisy" --junitxml=$(RESULTS)/long-explain.xml
+
+# the same tests at their full length; SOAK chooses among them as pytest's -k does
+SOAK ?=
+long-soak: all workloads
+	@SONDE_SOAK=1 $(PYTEST) $(E2E) -m "not docker" $(if $(SOAK),-k "$(SOAK)") --durations=10 --junitxml=$(RESULTS)/long-soak.xml
+
+# months in minutes: sonded, its children and its disk treated badly (SOAK_SECONDS=180 for a short one)
+SOAK_SECONDS ?= 600
+long-sonded: all workloads
+	@SONDE_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) $(E2E)/test_soak.py -s --junitxml=$(RESULTS)/long-sonded.xml
+
+# a day in a homelab: real containers, some of which misbehave, kills by a seed, then every question beside what the kernel and
+# Docker know (HOMELAB_MINUTES=1: the short form; HOMELAB_KEEP=DIR leaves store, truth and answers there)
+HOMELAB_MINUTES ?= 15
+long-homelab: all
+	@HOMELAB_MINUTES=$(HOMELAB_MINUTES) $(PYTEST) tests/homelab -s --junitxml=$(RESULTS)/long-homelab.xml
+
+# README's two command lines on a new, empty Debian
+long-fresh:
+	@scripts/check-fresh.sh
+
+# programs and unit tests, optimised, by both compilers
+long-compilers:
+	@$(MAKE) --no-print-directory CC=clang B=$(B)/clang-whole WERROR=1 all unit-tests
+	@$(MAKE) --no-print-directory CC=gcc B=$(B)/gcc WERROR=1 all unit-tests
+	@$(PYTHON) tests/run.py --results $(RESULTS)/unit-plain $(patsubst $(B)/%,$(B)/gcc/%,$(UNIT_TESTS))

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 
 #define HOST "[host]"
@@ -16,18 +18,22 @@ static const char *container_of(const struct fold_process *p)
 	return *p->container ? p->container : *p->container_id ? p->container_id : HOST;
 }
 
-/* Containers are few: a host with a thousand of them is looked through a thousand times for each process at worst. */
-static size_t container_row(struct procs *p, size_t *cap, const char *name)
+static uint64_t hash_text(const char *s)
 {
-	size_t i = 0;
+	return hash_bytes(HASH_SEED, s, strlen(s));
+}
 
-	while (i < p->n && strcmp(p->rows[i].container, name))
-		i++;
-	if (i == p->n) {
+static size_t container_row(struct procs *p, struct idmap *row_of, size_t *cap, const char *name)
+{
+	bool fresh;
+	uint64_t *at = idmap_ref(row_of, hash_text(name), &fresh);
+
+	if (fresh) {
+		*at = p->n;
 		mem_grow(p->rows, p->n, *cap);
 		p->rows[p->n++] = (struct procs_row){.container = name};
 	}
-	return i;
+	return *at;
 }
 
 /* Of two that used as much, the one that is older, whatever their places are in the store. */
@@ -53,6 +59,7 @@ static void row_add(struct procs_row *r, const struct fold *f, uint32_t process)
 static uint32_t *gather(struct procs *p, const struct fold *f, enum procs_by by)
 {
 	uint32_t *row_of = mem_array(f->n_processes, sizeof(*row_of));
+	struct idmap rows = {0};
 	size_t cap = 0;
 
 	for (uint32_t i = 0; i < f->n_processes; i++) {
@@ -62,7 +69,7 @@ static uint32_t *gather(struct procs *p, const struct fold *f, enum procs_by by)
 		if (!f->processes[i].samples)
 			continue;
 		if (by == PROCS_BY_CONTAINER) {
-			row = container_row(p, &cap, container_of(&f->processes[i]));
+			row = container_row(p, &rows, &cap, container_of(&f->processes[i]));
 		} else {
 			mem_grow(p->rows, p->n, cap);
 			p->rows[p->n++] = (struct procs_row){0};
@@ -70,6 +77,7 @@ static uint32_t *gather(struct procs *p, const struct fold *f, enum procs_by by)
 		row_add(&p->rows[row], f, i);
 		row_of[i] = (uint32_t)row;
 	}
+	idmap_release(&rows);
 	return row_of;
 }
 
@@ -155,7 +163,9 @@ const struct fold_process *procs_parent(const struct fold *f, const struct fold_
 
 static int by_pid(const struct procs_row *x, const struct procs_row *y)
 {
-	return (x->who->pid > y->who->pid) - (x->who->pid < y->who->pid);
+	const uint32_t a = x->who ? x->who->pid : 0, b = y->who ? y->who->pid : 0;
+
+	return (a > b) - (a < b);
 }
 
 static int by_cpu(const struct procs_row *x, const struct procs_row *y)
@@ -172,13 +182,46 @@ static int by_name(const struct procs_row *x, const struct procs_row *y)
 
 static int by_start(const struct procs_row *x, const struct procs_row *y)
 {
-	return (x->who->start_ns > y->who->start_ns) - (x->who->start_ns < y->who->start_ns);
+	const int64_t a = x->who ? x->who->start_ns : 0, b = y->who ? y->who->start_ns : 0;
+
+	return (a > b) - (a < b);
+}
+
+static uint64_t restarts_of(const struct procs_row *r)
+{
+	return r->incidents ? r->incidents->restarts.n : 0;
+}
+
+static uint64_t oom_of(const struct procs_row *r)
+{
+	return r->incidents ? r->incidents->oom.n : 0;
+}
+
+static uint64_t throttled_of(const struct procs_row *r)
+{
+	return r->incidents ? r->incidents->throttled_ns : 0;
+}
+
+static int by_restarts(const struct procs_row *x, const struct procs_row *y)
+{
+	return (restarts_of(x) < restarts_of(y)) - (restarts_of(x) > restarts_of(y));
+}
+
+static int by_oom(const struct procs_row *x, const struct procs_row *y)
+{
+	return (oom_of(x) < oom_of(y)) - (oom_of(x) > oom_of(y));
+}
+
+static int by_throttled(const struct procs_row *x, const struct procs_row *y)
+{
+	return (throttled_of(x) < throttled_of(y)) - (throttled_of(x) > throttled_of(y));
 }
 
 static const struct order {
 	const char *key;
 	int (*cmp)(const struct procs_row *x, const struct procs_row *y);
-} ORDERS[] = {{"cpu", by_cpu}, {"pid", by_pid}, {"name", by_name}, {"start", by_start}};
+} ORDERS[] = {{"cpu", by_cpu}, {"pid", by_pid}, {"name", by_name}, {"start", by_start}},
+  CONTAINER_ORDERS[] = {{"restarts", by_restarts}, {"oom", by_oom}, {"throttled", by_throttled}};
 
 struct sorting {
 	const struct order *order; /* NULL: by the amount */
@@ -198,49 +241,84 @@ static int compare(const void *a, const void *b, void *ctx)
 
 /* --- beside CPU time --- */
 
-static bool same_process(const struct fold_process *x, const struct fold_process *y)
+static uint64_t process_key(const struct fold_process *p)
 {
-	return x->pid == y->pid && x->start_ns == y->start_ns && !strcmp(x->comm, y->comm) && !strcmp(x->exe, y->exe) &&
-	       !strcmp(x->container_id, y->container_id);
+	uint64_t h = hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns);
+
+	h = hash_bytes(h, p->comm, strlen(p->comm) + 1);
+	h = hash_bytes(h, p->exe, strlen(p->exe) + 1);
+	return hash_bytes(h, p->container_id, strlen(p->container_id));
 }
 
-static struct procs_row *row_of(const struct procs *p, const struct fold_process *who)
+/* Which row each process has. */
+static void index_rows(const struct procs *p, struct idmap *row_of)
 {
+	idmap_reserve(row_of, p->n);
 	for (size_t i = 0; i < p->n; i++)
-		if (same_process(p->rows[i].who, who))
-			return &p->rows[i];
-	return NULL;
+		idmap_set(row_of, process_key(p->rows[i].who), i);
 }
 
 void procs_add(struct procs *p, const struct procs_more *more)
 {
+	struct idmap row_of = {0};
+	uint64_t at;
+
 	p->more = more;
+	index_rows(p, &row_of);
 	for (size_t k = 0; k < more->n; k++)
 		for (size_t i = 0; i < more->fold[k]->n_processes; i++) {
 			const struct fold_process *who = &more->fold[k]->processes[i];
-			struct procs_row *row = who->ns ? row_of(p, who) : NULL;
 
-			if (row)
-				row->more[k] += who->ns;
+			if (who->ns && idmap_get(&row_of, process_key(who), &at))
+				p->rows[at].more[k] += who->ns;
 		}
+	idmap_release(&row_of);
 }
 
 /* Rows of those who have some of it, and used no CPU. */
 static void bring(struct procs *p, size_t k)
 {
 	const struct fold *f = p->more->fold[k];
+	struct idmap row_of = {0};
 	size_t cap = p->n;
+	uint64_t at;
 
+	index_rows(p, &row_of);
 	for (size_t i = 0; i < f->n_processes; i++) {
-		if (!f->processes[i].ns || row_of(p, &f->processes[i]))
+		if (!f->processes[i].ns || idmap_get(&row_of, process_key(&f->processes[i]), &at))
 			continue;
 		mem_grow(p->rows, p->n, cap);
+		idmap_set(&row_of, process_key(&f->processes[i]), p->n);
 		p->rows[p->n++] = (struct procs_row){.who = &f->processes[i], .n_processes = 1};
 	}
+	idmap_release(&row_of);
 	for (size_t other = 0; other < p->more->n; other++)
 		for (size_t i = 0; i < p->n; i++)
 			p->rows[i].more[other] = 0;
 	procs_add(p, p->more);
+}
+
+/* --- what happened to containers --- */
+
+void procs_add_incidents(struct procs *p, const struct incidents *x)
+{
+	struct idmap row_of = {0};
+	size_t cap = p->n;
+	uint64_t at;
+
+	for (size_t i = 0; i < p->n; i++)
+		idmap_set(&row_of, hash_text(p->rows[i].container), i);
+	for (size_t i = 0; i < x->n; i++) {
+		const struct incident_container *c = &x->rows[i];
+
+		if (idmap_get(&row_of, hash_text(c->name), &at)) {
+			p->rows[at].incidents = c;
+		} else if (c->restarts.n || c->oom.n || c->made_anew.n) {
+			mem_grow(p->rows, p->n, cap);
+			p->rows[p->n++] = (struct procs_row){.container = c->name, .incidents = c};
+		}
+	}
+	idmap_release(&row_of);
 }
 
 static int sort_by_kind(struct procs *p, const char *key, struct err *e)
@@ -266,13 +344,25 @@ static int sort_by_kind(struct procs *p, const char *key, struct err *e)
 	return 0;
 }
 
+static bool sort_by(struct procs *p, const struct order *orders, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(orders[i].key, key)) {
+			if (p->n)
+				qsort_r(p->rows, p->n, sizeof(*p->rows), compare, &(struct sorting){.order = &orders[i]});
+			return true;
+		}
+	return false;
+}
+
 int procs_sort(struct procs *p, const char *key, struct err *e)
 {
-	for (size_t i = 0; i < sizeof(ORDERS) / sizeof(*ORDERS); i++)
-		if (!strcmp(ORDERS[i].key, key)) {
-			if (p->n)
-				qsort_r(p->rows, p->n, sizeof(*p->rows), compare, &(struct sorting){.order = &ORDERS[i]});
-			return 0;
-		}
+	const bool containers = p->n && p->rows[0].container;
+
+	if (sort_by(p, ORDERS, sizeof(ORDERS) / sizeof(*ORDERS), key) ||
+	    (containers && sort_by(p, CONTAINER_ORDERS, sizeof(CONTAINER_ORDERS) / sizeof(*CONTAINER_ORDERS), key)))
+		return 0;
+	if (containers)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, restarts, oom and throttled", key);
 	return sort_by_kind(p, key, e);
 }

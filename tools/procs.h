@@ -13,16 +13,19 @@
 
 #include "schema/base/err.h"
 #include "tools/fold.h"
+#include "tools/incidents.h"
 #include "tools/procs_more.h"
 
 struct procs_row {
-	const struct fold_process *who; /* borrowed from the fold: the row's process, of a container the one that used most */
+	const struct fold_process *who; /* borrowed from the fold: the row's process, of a container the one that used most; NULL: a
+	                                 * container that used none */
 	size_t n_processes;       /* of a container; else 1 */
 	const char *container;    /* its name or id, "[host]"; only where rows are containers */
 	uint64_t ns, samples;
 	uint32_t frame;           /* the function (of fold.frames) that it was in most */
 	uint64_t frame_ns;        /* 0: no stack is known */
 	uint64_t more[STORE_KINDS]; /* by fold of procs_more */
+	const struct incident_container *incidents; /* of a container, borrowed; NULL: none */
 };
 
 enum procs_by { PROCS_BY_PROCESS, PROCS_BY_CONTAINER };
@@ -38,6 +41,8 @@ void procs_init(struct procs *p, const struct fold *f, enum procs_by by);
 void procs_release(struct procs *p);
 /* Rows of processes, not of containers: fill in what each has beside CPU time. `more` and its folds outlive `p`. */
 void procs_add(struct procs *p, const struct procs_more *more);
+/* Rows of containers: fill in what happened to each; those that used no CPU while something happened to them get rows. */
+void procs_add_incidents(struct procs *p, const struct incidents *x);
 /*
  * "cpu", "pid", "name", "start", or the name of a kind in `more`: the most of it first, and then those who have some of it and
  * used no CPU are rows, too. EXIT_USAGE with the list; EXIT_NOTHING where that kind was not recorded.

@@ -95,7 +95,7 @@ void report_events(const struct timeline *t, struct strbuf *s)
 		strbuf_addstr(s, "</li>\n");
 	}
 	if (t->n_events > REPORT_EVENTS)
-		strbuf_addf(s, "<li>%zu more: sonde timeline --json has all</li>\n", t->n_events - REPORT_EVENTS);
+		strbuf_addf(s, "<li>%zu more: sonde timeline --events shows all</li>\n", t->n_events - REPORT_EVENTS);
 	strbuf_addstr(s, "</ul>\n");
 }
 

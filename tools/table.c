@@ -11,8 +11,8 @@
 #include "schema/base/mem.h"
 #include "tools/term.h"
 
-#define MIDDLE_MIN 12 /* columns are not cut narrower than this */
-#define TIGHT_MIN   6 /* but on a narrow terminal than this */
+#define READ_MIN   20 /* what is cut to this can still be read */
+#define TIGHT_MIN   6 /* on a narrow terminal columns are not cut narrower than this */
 #define LEFT_OUT SIZE_MAX
 
 struct table {
@@ -239,7 +239,7 @@ static void print(const struct table *t, FILE *out, unsigned width, bool fit)
 
 	measure(t, l.widths);
 	if (width)
-		squeeze(t, l.widths, width, l.gap, MIDDLE_MIN);
+		squeeze(t, l.widths, width, l.gap, READ_MIN);
 	if (width && fit)
 		l.gap = tighten(t, l.widths, width);
 	print_row(t, NULL, &l, TERM_BOLD, out);

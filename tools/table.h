@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * table: aligned columns for people: the header once, numbers to the right, two spaces between. Cells are escaped
- * (control bytes become \xNN), the columns marked TABLE_MIDDLE are cut in the middle where the line would not fit. On a
- * terminal that is still too narrow those marked SPARE are left out, from the right, the rest is cut shorter, and stands
- * closer together; what is no terminal gets all columns.
+ * (control bytes become \xNN). Where a line would not fit:
+ *   1. the columns marked TABLE_MIDDLE and SPARE are cut in the middle, as long as they can still be read;
+ *   2. on a terminal those marked SPARE are left out, from the right: rather a column less than letters;
+ *   3. on a terminal the rest is cut shorter, and stands closer together.
  */
 #ifndef SONDE_TOOLS_TABLE_H
 #define SONDE_TOOLS_TABLE_H

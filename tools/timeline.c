@@ -40,6 +40,7 @@ static int plan_steps(struct timelining *l, struct err *e)
 		return rc;
 	if (span_s / TIMELINE_STEPS > step_s)
 		step_s = span_s / TIMELINE_STEPS + 1;
+	l->bucket_ns = bucket_s * NSEC_PER_SEC;
 	step_s = round_up(step_s ? step_s : 1, bucket_s);
 	t->step_ns = step_s * NSEC_PER_SEC;
 	t->from_ns = from - from % t->step_ns;
@@ -261,6 +262,8 @@ int timeline_make(const struct selection *sel, enum timeline_by by, struct timel
 	l->pub.sel = sel;
 	l->by = by;
 	rc = plan_steps(l, e);
+	if (!rc)
+		rc = incidents_read(sel, &l->incidents, e);
 	reading_begin(sel->n_segments);
 	for (size_t i = 0; i < sel->n_segments && !rc; i++) {
 		reading_file(i);
@@ -272,6 +275,7 @@ int timeline_make(const struct selection *sel, enum timeline_by by, struct timel
 	cover(l);
 	timelining_events_end(l);
 	sum_groups(&l->pub);
+	incidents_release(&l->incidents);
 	idmap_release(&l->group_of);
 	idmap_release(&l->process_of);
 	if (!rc && !l->pub.n_cells[TIMELINE_CPU] && !l->pub.n_cells[TIMELINE_ALLOC] && !l->pub.n_cells[TIMELINE_INUSE])
@@ -296,6 +300,7 @@ void timeline_free(struct timeline *t)
 		free(t->groups[i].name);
 	for (size_t i = 0; i < t->n_events; i++) {
 		free(t->events[i].text);
+		free(t->events[i].many);
 		free(t->events[i].who);
 	}
 	for (int of = 0; of < TIMELINE_OF; of++) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * timeline_events: what happened besides: gaps of the capture, its begin and end, what was lost, processes whose end is on
- * record, containers that were made anew. Only what is on record: a process that just has no samples any more may sleep.
+ * record, what happened to containers (tools/incidents.h). Only what is on record: a process that just has no samples any more
+ * may sleep. What happened again and again is one line with how often, and from when to when.
  */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,8 @@
 #include "tools/timeline_parts.h"
 
 #define HOUR_NS (3600 * NSEC_PER_SEC)
+#define MANY 3 /* recordings that began or ended so often are one line */
+#define CUT '\x1f' /* in `many`: where "N times" goes */
 
 static struct timeline_event *event_add(struct timelining *l, const char *kind, int64_t from_ns, int64_t to_ns, const char *who,
 					const char *fmt, ...) __attribute__((format(printf, 6, 7)));
@@ -34,6 +38,19 @@ static struct timeline_event *event_add(struct timelining *l, const char *kind, 
 	t->events[t->n_events] = (struct timeline_event){.from_ns = from_ns, .to_ns = to_ns, .kind = kind,
 							 .text = strbuf_take(&s), .who = who ? mem_strdup(who) : NULL};
 	return &t->events[t->n_events++];
+}
+
+static void many_set(struct timeline_event *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void many_set(struct timeline_event *v, const char *fmt, ...)
+{
+	struct strbuf s = STRBUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&s, fmt, ap);
+	va_end(ap);
+	v->many = strbuf_take(&s);
 }
 
 static bool is_inside(const struct timelining *l, int64_t ns)
@@ -55,10 +72,12 @@ static void tell_run(struct timelining *l, sqlite3_stmt *st)
 	int state = sqlite3_column_int(st, 3);
 
 	if (is_inside(l, from)) /* the same in each segment: told once in the end */
-		event_add(l, "began", from, from, NULL, "recording of %.40s began", family);
+		many_set(event_add(l, "began", from, from, NULL, "recording of %.40s began", family), "recording of %.40s began%c",
+			 family, CUT);
 	if (is_inside(l, to) && (state == 1 || state == 2))
-		event_add(l, state == 1 ? "ended" : "killed", to, to, NULL,
-			  state == 1 ? "recording of %.40s ended" : "recording of %.40s was killed", family);
+		many_set(event_add(l, state == 1 ? "ended" : "killed", to, to, NULL,
+				   state == 1 ? "recording of %.40s ended" : "recording of %.40s was killed", family),
+			 state == 1 ? "recording of %.40s ended%c" : "recording of %.40s was killed%c", family, CUT);
 }
 
 /* What was told of the same hour, family and reason from another segment, which ends where it happens to end. */
@@ -92,10 +111,27 @@ static void tell_loss(struct timelining *l, sqlite3_stmt *st)
 	v->text = strbuf_take(&text);
 }
 
-static void tell_ended(struct timelining *l, const struct store_process_row *row, const char *how)
+/* Kills for memory in a container are counted for it as a whole. */
+static void tell_ended(struct timelining *l, const char *container, const char *who, const char *comm, uint32_t pid, int64_t at_ns,
+		       const char *how)
 {
-	event_add(l, "process ended", row->end_ns, row->end_ns, *row->container ? row->container : row->comm,
-		  "%.64s (%u) ended: %.80s", row->comm, row->pid, how);
+	const struct incident_container *c = *container ? incidents_named(&l->incidents, container) : NULL;
+	const char *before = *container ? container : "", *colon = *container ? ": " : "";
+
+	if (c && c->oom.n && !strcmp(how, "out of memory"))
+		return;
+	many_set(event_add(l, "process ended", at_ns, at_ns, who, "%.64s%s%.64s (%u) ended: %.80s", before, colon, comm, pid, how),
+		 "%.64s%s%.64s ended%c: %.80s", before, colon, comm, CUT, how);
+}
+
+static const char *container_of(const struct store_process_row *row)
+{
+	return *row->container ? row->container : row->container_id;
+}
+
+static void tell_row_ended(struct timelining *l, const struct store_process_row *row, const char *how)
+{
+	tell_ended(l, container_of(row), *container_of(row) ? container_of(row) : row->comm, row->comm, row->pid, row->end_ns, how);
 }
 
 /* One of whose end no family knows more than the capture itself. */
@@ -112,7 +148,7 @@ static void tell_process_end(struct timelining *l, sqlite3_stmt *st)
 	    !select_wants_process(l->pub.sel, row))
 		return;
 	ended_say(row->how, row->status, how);
-	tell_ended(l, row, how);
+	tell_row_ended(l, row, how);
 }
 
 /* When: as it told of its memory for the last time, which is known when all is read. */
@@ -122,28 +158,21 @@ static void tell_end(struct timelining *l, sqlite3_stmt *st)
 	struct timeline *t = &l->pub;
 	const struct store_process_row *row;
 	struct timeline_process *p;
+	uint32_t at;
 
 	if (id <= 0 || (size_t)id >= l->dict->n_processes)
 		return;
 	row = &l->dict->processes[id];
-	if (!select_wants_process(t->sel, row))
+	if (!select_wants_process(t->sel, row) || !strcmp(column_text(st, 1), "exit 0"))
 		return;
 	if (row->how && is_inside(l, row->end_ns)) {
-		tell_ended(l, row, column_text(st, 1));
+		tell_row_ended(l, row, column_text(st, 1));
 		return;
 	}
-	p = &t->processes[timelining_process(l, (uint32_t)id)];
+	at = timelining_process(l, (uint32_t)id); /* may move the processes */
+	p = &t->processes[at];
 	free(p->ended);
 	p->ended = mem_strdup(column_text(st, 1));
-}
-
-/* A container of a name that there was before, with another id. */
-static void tell_container(struct timelining *l, sqlite3_stmt *st)
-{
-	int64_t at = sqlite3_column_int64(st, 1);
-
-	if (is_inside(l, at))
-		event_add(l, "new container", at, at, column_text(st, 0), "container %.80s was made anew", column_text(st, 0));
 }
 
 static int tell_rows(struct timelining *l, const char *sql, void (*tell)(struct timelining *l, sqlite3_stmt *st),
@@ -182,10 +211,6 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 		{"SELECT process_id, value FROM process_notes WHERE key = 'last' AND value <> ''", tell_end},
 		{"SELECT id FROM process p WHERE how IN (1, 2, 3) AND end_ns / 1000000000 BETWEEN ?1 AND ?2 AND NOT self AND NOT EXISTS"
 		 " (SELECT 1 FROM process_note n WHERE n.process = p.id AND n.key = 'last' AND n.value <> 0)", tell_process_end},
-		{"SELECT c.name, min(p.start_ns) FROM container c JOIN process p ON p.container = c.id WHERE c.name <> '' GROUP BY c.id"
-		 " HAVING EXISTS (SELECT 1 FROM container o JOIN process q ON q.container = o.id WHERE o.name = c.name"
-		 "  AND o.runtime_id <> c.runtime_id"
-		 "  AND q.start_ns < (SELECT min(start_ns) FROM process f WHERE f.container = c.id))", tell_container},
 	};
 	int rc = 0;
 
@@ -213,11 +238,39 @@ static void add_ends(struct timelining *l)
 {
 	for (uint32_t i = 0; i < l->pub.n_processes; i++) {
 		const struct timeline_process *p = &l->pub.processes[i];
+		const struct timeline_group *g = &l->pub.groups[p->group];
 		int64_t at = p->ended ? last_told(&l->pub, i) : 0;
 
 		if (at)
-			event_add(l, "process ended", at, at, l->pub.groups[p->group].name, "%.64s (%u) ended: %.80s", p->comm, p->pid,
-				  p->ended);
+			tell_ended(l, g->kind == FILTER_CONTAINER ? g->name : "", g->name, p->comm, p->pid, at, p->ended);
+	}
+}
+
+static void add_incident(struct timelining *l, const char *kind, const struct incident_container *c, const struct incident_count *n,
+			 const char *what, const char *more)
+{
+	char times[32] = "";
+
+	if (!n->n)
+		return;
+	if (n->n > 1)
+		snprintf(times, sizeof(times), " %llu times", (unsigned long long)n->n);
+	event_add(l, kind, n->first_ns, n->last_ns, c->name, "%.64s: %s%s%s", c->name, what, times, more)->n = n->n > 1 ? n->n : 0;
+}
+
+static void add_incidents(struct timelining *l)
+{
+	for (size_t i = 0; i < l->incidents.n; i++) {
+		const struct incident_container *c = &l->incidents.rows[i];
+		char status[32] = "", comm[80] = "";
+
+		if (c->oom.n)
+			snprintf(comm, sizeof(comm), " (%.64s)", c->oom_comm);
+		else if (2 * c->exits >= c->restarts.n)
+			snprintf(status, sizeof(status), " (exit %u)", c->exit_status);
+		add_incident(l, "oom", c, &c->oom, "out of memory", comm);
+		add_incident(l, "restart", c, &c->restarts, "restarted", status);
+		add_incident(l, "new container", c, &c->made_anew, "made anew", "");
 	}
 }
 
@@ -242,6 +295,9 @@ static void add_gaps(struct timelining *l)
 		to = timeline_time(t, end) + (end < t->n_steps ? t->step_ns - (int64_t)t->covered_ns[end] : 0);
 		from = from > t->sel->from_ns ? from : t->sel->from_ns;
 		to = to < t->sel->to_ns ? to : t->sel->to_ns;
+		/* at the ends of the range buckets are cut, and the newest ones are not stored yet */
+		if (to - from <= 2 * l->bucket_ns && (from == t->sel->from_ns || to == t->sel->to_ns))
+			continue;
 		if (to > from)
 			event_add(l, "gap", from, to, NULL, "nothing recorded");
 	}
@@ -258,22 +314,75 @@ static int by_time(const void *a, const void *b)
 	return c ? c : strcmp(x->text, y->text);
 }
 
+static int by_what(const void *a, const void *b)
+{
+	const struct timeline_event *x = a, *y = b;
+	int c;
+
+	if (!x->many || !y->many)
+		return !x->many - !y->many;
+	c = strcmp(x->kind, y->kind);
+	if (!c)
+		c = strcmp(x->many, y->many);
+	return c ? c : by_time(x, y);
+}
+
+static void event_release(struct timeline_event *v)
+{
+	free(v->text);
+	free(v->many);
+	free(v->who);
+}
+
+/* What segments repeat is one; what happened often is one line. */
+static void fold_events(struct timeline *t)
+{
+	size_t n = 0;
+
+	qsort(t->events, t->n_events, sizeof(*t->events), by_what);
+	for (size_t i = 0, end; i < t->n_events; i = end) {
+		struct timeline_event *first = &t->events[i];
+		const size_t kept = n;
+		bool alike;
+
+		for (end = i; end < t->n_events; end++) {
+			struct timeline_event *v = &t->events[end];
+
+			alike = end == i || (first->many && v->many && !strcmp(v->kind, first->kind) && !strcmp(v->many, first->many));
+			if (!alike)
+				break;
+			if (n > kept && !by_time(&t->events[n - 1], v))
+				event_release(v);
+			else
+				t->events[n++] = *v;
+		}
+		if (n - kept >= MANY || (n - kept > 1 && !strcmp(t->events[kept].kind, "process ended"))) {
+			struct timeline_event *one = &t->events[kept];
+			const char *cut = strchr(one->many, CUT);
+			struct strbuf s = STRBUF_INIT;
+
+			strbuf_addf(&s, "%.*s %zu times%s", (int)(cut - one->many), one->many, n - kept, cut + 1);
+			free(one->text);
+			one->text = strbuf_take(&s);
+			one->n = n - kept;
+			one->to_ns = t->events[n - 1].to_ns;
+			for (size_t k = kept + 1; k < n; k++)
+				event_release(&t->events[k]);
+			n = kept + 1;
+		}
+	}
+	t->n_events = n;
+}
+
 void timelining_events_end(struct timelining *l)
 {
 	struct timeline *t = &l->pub;
-	size_t n = 0;
 
 	add_ends(l);
+	add_incidents(l);
 	add_gaps(l);
-	if (t->n_events)
-		qsort(t->events, t->n_events, sizeof(*t->events), by_time);
-	for (size_t i = 0; i < t->n_events; i++) {
-		if (n && !by_time(&t->events[n - 1], &t->events[i])) {
-			free(t->events[i].text);
-			free(t->events[i].who);
-			continue;
-		}
-		t->events[n++] = t->events[i];
-	}
-	t->n_events = n;
+	if (!t->n_events)
+		return;
+	fold_events(t);
+	qsort(t->events, t->n_events, sizeof(*t->events), by_time);
 }

@@ -5,6 +5,7 @@
 
 #include "schema/base/idmap.h"
 #include "tools/fold_slices.h"
+#include "tools/incidents.h"
 #include "tools/timeline.h"
 
 struct timelining {
@@ -14,6 +15,8 @@ struct timelining {
 	struct idmap process_of, group_of;
 	size_t cap_processes, cap_groups, cap_cells[TIMELINE_OF], cap_events;
 	struct fold_spans spans; /* when CPU samples were recorded */
+	struct incidents incidents;
+	int64_t bucket_ns;       /* of the coarsest run in the range */
 
 	/* of the segment at hand */
 	struct store_segment *seg;

@@ -15,6 +15,7 @@ struct timeline_view {
 	size_t groups;       /* how many rows of groups at most */
 	const char *store;   /* to be named in commands, NULL: need not */
 	unsigned width;      /* columns of a line */
+	bool all_events;     /* else the first lines */
 	bool unicode;        /* blocks of eighths, else ASCII */
 };
 

@@ -208,7 +208,7 @@ static void put_events(const struct drawing *d)
 
 	if (t->n_events)
 		fprintf(d->out, "\nwhat happened:\n");
-	for (size_t i = 0; i < t->n_events && i < EVENTS; i++) {
+	for (size_t i = 0; i < t->n_events && (d->v->all_events || i < EVENTS); i++) {
 		const struct timeline_event *x = &t->events[i];
 		struct strbuf s cleanup_strbuf = STRBUF_INIT;
 
@@ -219,8 +219,8 @@ static void put_events(const struct drawing *d)
 				when_duration(x->to_ns - x->from_ns, length, sizeof(length)));
 		fprintf(d->out, "  %s\n", strbuf_str(&s));
 	}
-	if (t->n_events > EVENTS)
-		fprintf(d->out, "%zu more: --json has all\n", t->n_events - EVENTS);
+	if (!d->v->all_events && t->n_events > EVENTS)
+		fprintf(d->out, "%zu more: --events shows them\n", t->n_events - EVENTS);
 }
 
 void timeline_text(const struct timeline_view *v, FILE *out)

@@ -5,6 +5,7 @@
 static const char *const EXAMPLES[] = {
 	"sonde containers --last 24h",
 	"sonde containers --at 03:10 --json",
+	"sonde containers --last 1h --sort oom",
 	NULL,
 };
 
@@ -18,7 +19,7 @@ const struct verb verb_containers = {
 	.summary = "the same by container, with what runs outside of containers as one row",
 	.usage = "[WHAT] [--at TIME | --last 1h] [-n N] [--sort KEY]",
 	.examples = EXAMPLES,
-	.options = WHO_OPTIONS,
+	.options = WHO_CONTAINER_OPTIONS,
 	.args_size = sizeof(struct who_args),
 	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = containers_run,

@@ -18,12 +18,14 @@
 struct timeline_args {
 	uint64_t rows;
 	const char *by;
+	bool events;
 };
 
 static const struct option TIMELINE_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many spikes (default 5)", offsetof(struct timeline_args, rows)},
 	{"by", 0, OPTION_STRING, "WHAT", "container, command, process; default: containers, and commands outside of them",
 	 offsetof(struct timeline_args, by)},
+	{"events", 0, OPTION_FLAG, NULL, "all that happened, not the first lines of it", offsetof(struct timeline_args, events)},
 	{0},
 };
 
@@ -80,6 +82,7 @@ static int timeline_run(struct verb_call *call, struct err *e)
 		return ret;
 	spikes = timeline_spikes(t, &v.n_spikes);
 	v.t = t;
+	v.all_events = a->events;
 	v.spikes = spikes;
 	v.shown_spikes = a->rows ? (size_t)a->rows : DEFAULT_SPIKES;
 	v.shown_spikes = v.shown_spikes < v.n_spikes ? v.shown_spikes : v.n_spikes;
@@ -93,7 +96,7 @@ static int timeline_run(struct verb_call *call, struct err *e)
 const struct verb verb_timeline = {
 	.name = "timeline",
 	.summary = "what was used when, which spikes there were, and whose",
-	.usage = "[WHAT] [-n N] [--by WHAT]",
+	.usage = "[WHAT] [-n N] [--by WHAT] [--events]",
 	.examples = TIMELINE_EXAMPLES,
 	.options = TIMELINE_OPTIONS,
 	.args_size = sizeof(struct timeline_args),

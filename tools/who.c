@@ -14,6 +14,7 @@
 #include "tools/json.h"
 #include "tools/table.h"
 #include "tools/term.h"
+#include "tools/when.h"
 
 #define DEFAULT_ROWS 20
 
@@ -22,11 +23,17 @@ const struct option WHO_OPTIONS[] = {
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, or a kind recorded: offcpu, inuse", offsetof(struct who_args, sort)},
 	{0},
 };
+const struct option WHO_CONTAINER_OPTIONS[] = {
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, restarts, oom, throttled", offsetof(struct who_args, sort)},
+	{0},
+};
 
 struct view {
 	const struct verb_call *call;
 	const struct fold *f;
 	const struct procs *procs;
+	const struct incidents *incidents; /* of containers */
 	size_t n;
 };
 
@@ -86,14 +93,30 @@ static void set_process(json_t *o, const struct fold *f, const struct fold_proce
 	set_end(o, p);
 }
 
-static void set_container(json_t *o, const struct procs_row *r, const struct fold_process *p)
+/* Null: not of a container, or it was not recorded. */
+static void set_incidents(json_t *o, const struct view *v, const struct procs_row *r)
 {
+	static const struct incident_container none;
+	const struct incident_container *c = r->incidents ? r->incidents : &none;
+	const bool is_one = r->incidents || !r->who || *r->who->container_id;
+
+	json_object_set_new(o, "restarts", is_one ? json_integer((json_int_t)c->restarts.n) : json_null());
+	json_object_set_new(o, "oom", is_one ? json_integer((json_int_t)c->oom.n) : json_null());
+	json_object_set_new(o, "throttled_ns", is_one && v->incidents->throttling_known ? json_integer((json_int_t)c->throttled_ns) :
+			    json_null());
+}
+
+static void set_container(json_t *o, const struct view *v, const struct procs_row *r)
+{
+	const struct fold_process *p = r->who;
+
 	json_object_set_new(o, "container", json_text(r->container));
-	json_object_set_new(o, "container_id", text_or_null(p->container_id));
-	json_object_set_new(o, "image", text_or_null(p->container_image));
+	json_object_set_new(o, "container_id", text_or_null(p ? p->container_id : r->incidents->id));
+	json_object_set_new(o, "image", text_or_null(p ? p->container_image : ""));
 	json_object_set_new(o, "processes", json_integer((json_int_t)r->n_processes));
-	json_object_set_new(o, "top_comm", json_text(p->comm));
-	json_object_set_new(o, "top_pid", json_integer(p->pid));
+	json_object_set_new(o, "top_comm", p ? json_text(p->comm) : json_null());
+	json_object_set_new(o, "top_pid", p ? json_integer(p->pid) : json_null());
+	set_incidents(o, v, r);
 }
 
 /* offcpu_ns, inuse_bytes, ...: of what was recorded. */
@@ -119,7 +142,7 @@ static int print_json(const struct view *v, const char *verb)
 		json_t *o = json_object();
 
 		if (r->container)
-			set_container(o, r, r->who);
+			set_container(o, v, r);
 		else
 			set_process(o, v->f, r->who);
 		json_object_set_new(o, "cpu_ns", json_integer((json_int_t)r->ns));
@@ -175,11 +198,20 @@ static void end_cell(struct table *t, const struct fold_process *p)
 	table_cell(t, *how ? how : "-");
 }
 
+/* Does any row have some of this kind? */
+static bool any_more(const struct view *v, size_t k)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (v->procs->rows[i].more[k])
+			return true;
+	return false;
+}
+
 static struct table *process_table(const struct view *v)
 {
 	static const struct table_column all[] = {
 		{"PID", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"COMMAND", TABLE_LEFT},
-		{"PARENT", TABLE_MIDDLE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_MIDDLE},
+		{"PARENT", TABLE_SPARE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_SPARE},
 	};
 	enum { N_ALL = sizeof(all) / sizeof(*all), N_NUMBERS = 3, N_LAST = 2 };
 	bool ended = any_ended(v);
@@ -189,7 +221,8 @@ static struct table *process_table(const struct view *v)
 
 	memcpy(columns, all, N_ALL * sizeof(*all));
 	for (size_t k = 0; k < n_more; k++)
-		columns[n++] = (struct table_column){v->procs->more->title[k], TABLE_SPARE_RIGHT};
+		if (any_more(v, k))
+			columns[n++] = (struct table_column){v->procs->more->title[k], TABLE_SPARE_RIGHT};
 	memcpy(columns + n, all + N_NUMBERS, (N_ALL - N_NUMBERS - N_LAST) * sizeof(*all));
 	n += N_ALL - N_NUMBERS - N_LAST;
 	if (ended)
@@ -206,7 +239,8 @@ static struct table *process_table(const struct view *v)
 		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
 		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
 		for (size_t k = 0; k < n_more; k++)
-			table_cell(t, procs_more_say(v->procs->more->fold[k], r->more[k], amount, sizeof(amount)));
+			if (any_more(v, k))
+				table_cell(t, procs_more_say(v->procs->more->fold[k], r->more[k], amount, sizeof(amount)));
 		table_cell(t, p->comm);
 		parent_cell(t, v->f, p);
 		table_cell(t, *p->container ? p->container : *p->unit ? p->unit : "-");
@@ -223,25 +257,81 @@ struct table *who_table(const struct fold *f, const struct procs *p, size_t n)
 	return process_table(&(struct view){.f = f, .procs = p, .n = n});
 }
 
-static struct table *container_table(const struct view *v)
+struct shown {
+	bool restarts, oom, throttled, image;
+};
+
+/* Columns that would be empty are left out. */
+static struct shown shown_of(const struct view *v)
 {
-	static const struct table_column columns[] = {
-		{"CONTAINER", TABLE_LEFT}, {"CORES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"PROCESSES", TABLE_RIGHT},
-		{"MOST OF IT", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"IMAGE", TABLE_MIDDLE},
-	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	struct shown s = {0};
 
 	for (size_t i = 0; i < v->n; i++) {
+		const struct incident_container *c = v->procs->rows[i].incidents;
+
+		s.restarts |= c && c->restarts.n;
+		s.oom |= c && c->oom.n;
+		s.throttled |= c && c->throttled_ns;
+		s.image |= v->procs->rows[i].who && *v->procs->rows[i].who->container_image;
+	}
+	return s;
+}
+
+static void count_cell(struct table *t, const struct incident_count *c)
+{
+	if (c && c->n)
+		table_cellf(t, "%llu", (unsigned long long)c->n);
+	else
+		table_cell(t, "-");
+}
+
+static void throttled_cell(struct table *t, const struct incident_container *c)
+{
+	char time[32];
+
+	table_cell(t, c && c->throttled_ns ? when_duration((int64_t)c->throttled_ns, time, sizeof(time)) : "-");
+}
+
+static struct table *container_table(const struct view *v)
+{
+	const struct shown shown = shown_of(v);
+	struct table_column columns[10];
+	size_t n = 0;
+	struct table *t;
+
+	columns[n++] = (struct table_column){"CONTAINER", TABLE_LEFT};
+	columns[n++] = (struct table_column){"CORES", TABLE_RIGHT};
+	columns[n++] = (struct table_column){"SHARE", TABLE_RIGHT};
+	if (shown.throttled)
+		columns[n++] = (struct table_column){"THROTTLED", TABLE_RIGHT};
+	if (shown.restarts)
+		columns[n++] = (struct table_column){"RESTARTS", TABLE_RIGHT};
+	if (shown.oom)
+		columns[n++] = (struct table_column){"OOM", TABLE_RIGHT};
+	columns[n++] = (struct table_column){"PROCESSES", TABLE_RIGHT};
+	columns[n++] = (struct table_column){"MOST OF IT", TABLE_LEFT};
+	columns[n++] = (struct table_column){"MOSTLY IN", TABLE_MIDDLE};
+	if (shown.image)
+		columns[n++] = (struct table_column){"IMAGE", TABLE_SPARE};
+	t = table_new(columns, n);
+	for (size_t i = 0; i < v->n; i++) {
 		const struct procs_row *r = &v->procs->rows[i];
-		const struct fold_process *p = r->who;
+		const struct incident_container *c = r->incidents;
 
 		table_cell(t, r->container);
 		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
 		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
+		if (shown.throttled)
+			throttled_cell(t, c);
+		if (shown.restarts)
+			count_cell(t, c ? &c->restarts : NULL);
+		if (shown.oom)
+			count_cell(t, c ? &c->oom : NULL);
 		table_cellf(t, "%zu", r->n_processes);
-		table_cell(t, p->comm);
+		table_cell(t, r->who ? r->who->comm : "-");
 		function_cell(t, v, r);
-		table_cell(t, *p->container_image ? p->container_image : "-");
+		if (shown.image)
+			table_cell(t, r->who && *r->who->container_image ? r->who->container_image : "-");
 	}
 	return t;
 }
@@ -259,7 +349,8 @@ static void print_table(const struct view *v, enum procs_by by)
 int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 {
 	const struct who_args *a = call->args;
-	struct view v = {.call = call};
+	struct incidents incidents = {0};
+	struct view v = {.call = call, .incidents = &incidents};
 	struct procs_more more = {0};
 	struct procs procs = {0};
 	struct fold *f = NULL;
@@ -270,8 +361,12 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 	procs_init(&procs, f, by);
 	if (by == PROCS_BY_PROCESS)
 		ret = procs_more_make(&more, call->sel, e);
+	else
+		ret = incidents_read(call->sel, &incidents, e);
 	if (more.n)
 		procs_add(&procs, &more);
+	if (by == PROCS_BY_CONTAINER)
+		procs_add_incidents(&procs, &incidents);
 	if (!ret && a->sort)
 		ret = procs_sort(&procs, a->sort, e);
 	v.f = f;
@@ -284,6 +379,7 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 		print_table(&v, by);
 	procs_release(&procs);
 	procs_more_release(&more);
+	incidents_release(&incidents);
 	fold_free(f);
 	if (!ret && (fflush(stdout) || ferror(stdout)))
 		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));

@@ -14,7 +14,7 @@ struct who_args {
 	uint64_t rows;
 	const char *sort;
 };
-extern const struct option WHO_OPTIONS[];
+extern const struct option WHO_OPTIONS[], WHO_CONTAINER_OPTIONS[];
 
 /* The table of `sonde ps`: the first n rows; the caller's (table_free). */
 struct table *who_table(const struct fold *f, const struct procs *p, size_t n);

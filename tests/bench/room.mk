@@ -1,11 +1,11 @@
 # tests/bench: what sonde costs and how fast it answers, beside its peers in the same run.
-.PHONY: bench bench-stacks bench-goheap bench-smoke
+.PHONY: bench bench-stacks bench-goheap long-bench-smoke
 bench: all $(B)/tests/makestore
 	@$(PYTHON) tests/bench/bench.py --write docs/BENCHMARKS.md
 	@$(PYTHON) tests/bench/stacks.py --write docs/BENCHMARKS.md
 
 # one short round: that everything runs
-bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read
+long-bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/bench.py --smoke
 	@$(PYTHON) tests/bench/stacks.py --smoke
 	@$(PYTHON) tests/bench/files.py --smoke

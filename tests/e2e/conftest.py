@@ -22,7 +22,6 @@ import tempfile
 import time
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
@@ -32,12 +31,12 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "docker: needs a Docker engine, which the test starts itself (make check-docker)")
-    config.addinivalue_line("markers", "live: Debian's own servers and compilers under load (make check-live)")
-    config.addinivalue_line("markers", "page: the flame graph page at length (make check-page)")
-    config.addinivalue_line("markers", "long: ten seconds and more on the real host (make check-long)")
+    config.addinivalue_line("markers", "docker: needs a Docker engine, which the test starts itself (make long-docker)")
+    config.addinivalue_line("markers", "live: Debian's own servers and compilers under load (make long-live)")
+    config.addinivalue_line("markers", "page: the flame graph page at length (make long-page)")
+    config.addinivalue_line("markers", "long: ten seconds and more on the real host (make long-capture)")
     config.addinivalue_line("markers", "alone: measures what other tests beside it would change: has the machine for itself")
-    config.addinivalue_line("markers", "soak: takes minutes (make soak)")
+    config.addinivalue_line("markers", "soak: takes minutes (make long-soak)")
 
 
 # What takes longest begins first, so that no worker is left with it at the end.
@@ -82,37 +81,10 @@ def turn(alone):
         yield
 
 
-AGAIN = []
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item, nextitem):
-    """These tests measure real time on machines that others use too: what fails is run once more, alone, and the first
-    failure is told at the end. SONDE_ONCE=1, and the long runs (SONDE_SOAK), do without."""
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
     with turn(item.get_closest_marker("alone")):
-        reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    bad = next((r for r in reports if r.failed), None)
-    if bad and not os.environ.get("SONDE_ONCE") and not os.environ.get("SONDE_SOAK"):
-        item.session._setupstate.teardown_exact(None)  # a recording that its module shares is made anew
-        item._initrequest()
-        with turn(alone=True):
-            reports = runtestprotocol(item, nextitem=nextitem, log=False)
-        still = "failed again" if any(r.failed for r in reports) else "passed then"
-        reports[-1].user_properties.append(("run twice", f"{still}: {' '.join(str(bad.longrepr).strip().splitlines()[-1:])}"))
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
-
-
-def pytest_runtest_logreport(report):
-    AGAIN.extend((report.nodeid, text) for name, text in report.user_properties if name == "run twice" and report.when == "teardown")
-
-
-def pytest_terminal_summary(terminalreporter):
-    for name, text in AGAIN:
-        terminalreporter.write_line(f"run twice: {name}: {text}")
+        yield
 
 
 def need(what, path=None):
@@ -135,7 +107,7 @@ def seen(name):
 
 
 def scale(short, full):
-    """Everyday tests are short; SONDE_SOAK=1 (make soak) runs them at their full length."""
+    """Everyday tests are short; SONDE_SOAK=1 (make long-soak) runs them at their full length."""
     return full if os.environ.get("SONDE_SOAK") else short
 
 

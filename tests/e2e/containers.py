@@ -62,20 +62,25 @@ def fake_container():
 
 
 class Engine:
-    """A dockerd of our own in a mount namespace of its own, where /var/lib/docker is a temporary folder."""
+    """A dockerd of our own in a mount namespace of its own, where /var/lib/docker is a temporary folder. With own_folder its
+    data stand in a folder of another name, as --data-root makes it, in the host's own namespace."""
 
-    def __init__(self):
+    def __init__(self, own_folder=False):
         self.base = tempfile.mkdtemp(prefix="sonde-docker-")
         self.socket = f"unix://{self.base}/docker.sock"
         os.mkdir(f"{self.base}/data")
         os.mkdir(f"{self.base}/run")
         self.log = open(f"{self.base}/log", "wb")
-        script = ('mkdir -p /var/lib/docker && mount --bind "$1/data" /var/lib/docker && '
-                  'exec dockerd --data-root /var/lib/docker --exec-root "$1/run" --pidfile "$1/pid" --host "$2" '
-                  '--bridge none --iptables=false --ip-masq=false')
-        self.daemon = subprocess.Popen(["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", self.base,
-                                        self.socket], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-                                       env={k: v for k, v in os.environ.items() if "proxy" not in k.lower()})
+        options = '--exec-root "$1/run" --pidfile "$1/pid" --host "$2" --bridge none --iptables=false --ip-masq=false'
+        if own_folder:
+            unshare, script = [], f'exec dockerd --data-root "$1/data" {options}'
+        else:
+            unshare = ["unshare", "-m", "--propagation", "private"]
+            script = ('mkdir -p /var/lib/docker && mount --bind "$1/data" /var/lib/docker && '
+                      f'exec dockerd --data-root /var/lib/docker {options}')
+        self.daemon = subprocess.Popen([*unshare, "sh", "-c", script, "sh", self.base, self.socket],
+                                       stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env={
+                                           k: v for k, v in os.environ.items() if "proxy" not in k.lower()})
         #: to run a command where the engine's files are seen as a host sees them
         self.prefix = ["nsenter", "-t", str(self.daemon.pid), "-m", "--"]
 
@@ -130,13 +135,13 @@ class Engine:
         shutil.rmtree(self.base, ignore_errors=True)
 
 
-def engine():
+def engine(own_folder=False):
     """Started and answering, or a skip that says why not."""
     need_root()
     need("dockerd")
     need("docker")
     need("busybox")
-    e = Engine()
+    e = Engine(own_folder)
     if not e.wait():
         with open(f"{e.base}/log", errors="replace") as f:
             said = f.read().splitlines()[-3:]

@@ -35,6 +35,7 @@ def clock(scratch):
     return c
 
 
+@pytest.mark.long
 def test_a_clock_that_jumps_back_and_forth_loses_and_misplaces_nothing(clock, capture, work, sonde, store):
     jumps = [0, 3600, -7200]
     cap = capture("--freq", "499", "--verbose", env=clock.env)
@@ -92,6 +93,7 @@ def older(path, days):
     return to
 
 
+@pytest.mark.long
 def test_soon_after_a_start_and_after_the_clock_was_set_nothing_goes_for_its_age(clock, capture, store):
     capture("--duration", "1s").wait()
     old = [older(segments(store)[-1], days) for days in (10, 11, 12, 13)]  # of two days all stays in any case

@@ -34,6 +34,7 @@ def by_pid(sql, store):
     return out
 
 
+@pytest.mark.long
 def test_stored_plus_counted_losses_is_exactly_what_the_probe_saw(capture, work, sql, store):
     load = work("burn", scale(4000, 60000), 2)
     c = capture("--freq", 4999, "--duration", f"{scale(4, 60)}s")
@@ -47,6 +48,7 @@ def test_stored_plus_counted_losses_is_exactly_what_the_probe_saw(capture, work,
     assert stored + lost == done["seen"]
 
 
+@pytest.mark.long
 def test_a_full_queue_counts_the_drops_and_the_identity_holds(capture, work, sql, store):
     """The loader is stopped for two seconds: the ring overflows, and every dropped sample is counted."""
     load = work("burn", 4000, 2)
@@ -147,6 +149,7 @@ def test_the_cpus_are_sampled_at_moments_of_their_own(capture, work, trace_timer
     assert arcs[-1] > 0.25, arcs
 
 
+@pytest.mark.long
 def test_a_capture_of_one_process_has_no_other(capture, work, sql, store):
     mine, other = work("burn", 1500), work("burn", 1500)
     c = capture("--freq", 499, "--pid", mine.pid)
@@ -231,6 +234,7 @@ def test_a_command_is_followed_with_its_children_from_its_first_to_its_last_mome
     assert done["unfollowed"] == 0
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_within_two_seconds_and_keeps_the_data(capture, work, sql, store):
     work("burn", 20000)
     c = capture()
@@ -347,6 +351,7 @@ def test_the_help_comes_without_root_and_lists_every_option(store):
         assert option in done.stdout
 
 
+@pytest.mark.long
 def test_the_ledger_has_every_part_of_the_capture(capture, work, sql, store):
     load = work("burn", 1200, 2)
     c = capture("--freq", 999)

@@ -69,6 +69,7 @@ def test_without_programs_of_its_own_the_ends_of_processes_are_told_by_the_proce
         assert (rows[-1]["how"], rows[-1]["status"]) == want, rows
 
 
+@pytest.mark.long
 def test_without_programs_of_its_own_no_name_of_another_file_is_given(degraded, capture, work, store):
     """Two files by exec, at the same addresses, in one process: what cannot be told apart is not named wrongly."""
     seconds = scale(6, 60)

@@ -51,7 +51,7 @@ BUILDS = {
     "g++ -O2 static": ("g++", ["-O2", "-static"]),
     "clang++ -O2": ("clang++", ["-O2"]),
 }
-# the everyday run takes the first, make check-live the second, make soak all
+# the everyday run takes the first, make long-live the second, make long-soak all
 EVERYDAY = {"gcc -O2", "gcc -O2 static-pie"}
 LIVE = {"gcc -O3 -flto", "gcc -O2 lazy binding", "clang -O2", "musl -O2 static", "g++ -O2"}
 
@@ -99,6 +99,7 @@ def judge(told, stderr, excused, least=0.99, lies=frozenset()):
     assert told["complete"] >= least * told["steps"], told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", builds())
 def test_each_step_of_hard_programs_is_unwound_to_its_root(name, tmp_path):
     compiler, flags = BUILDS[name]

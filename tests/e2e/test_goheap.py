@@ -134,6 +134,7 @@ def leak_line():
         return next(i for i, line in enumerate(f, 1) if "// LEAK" in line)
 
 
+@pytest.mark.long
 def test_what_is_in_use_is_what_the_runtime_itself_says(heapwork, store):
     work = heapwork()
     time.sleep(1)  # something to find
@@ -148,6 +149,7 @@ def test_what_is_in_use_is_what_the_runtime_itself_says(heapwork, store):
     assert sum(v[0] for v in held(store, work.pid).values()) == 0
 
 
+@pytest.mark.long
 def test_of_a_program_that_begins_with_the_capture_all_is_counted(store, scratch):
     need_root()
     need("heapwork-go (make workloads, with go)", os.path.join(WORKLOADS, "heapwork-go"))
@@ -162,6 +164,7 @@ def test_of_a_program_that_begins_with_the_capture_all_is_counted(store, scratch
                 assert abs(mine[place][i] - values[i]) <= max(8, 0.001 * values[i]), (place, mine[place], values)
 
 
+@pytest.mark.long
 def test_a_leak_among_heavy_allocation_is_named_first(heapwork, store, sonde):
     work = heapwork("-leak", "4000")
     running = loader(store, "--pid", str(work.pid), "--interval", "2s")
@@ -180,6 +183,7 @@ def test_a_leak_among_heavy_allocation_is_named_first(heapwork, store, sonde):
     assert churned > 20 * top["growth_bytes"]
 
 
+@pytest.mark.long
 def test_without_a_right_but_ptrace_it_reads_all_the_same(heapwork, store):
     need("setpriv")
     work = heapwork()
@@ -191,6 +195,7 @@ def test_without_a_right_but_ptrace_it_reads_all_the_same(heapwork, store):
     assert_in_use(profile, store, work.pid)
 
 
+@pytest.mark.long
 def test_a_process_is_never_written_to(heapwork, store, scratch):
     need("strace")
     work = heapwork()
@@ -206,6 +211,7 @@ def test_a_process_is_never_written_to(heapwork, store, scratch):
     assert not re.search(rf"kill\({work.pid}, (?!0\))", calls)
 
 
+@pytest.mark.long
 def test_a_process_that_may_not_be_read_has_a_row_with_the_reason(store, scratch):
     need_root()
     need("setpriv")
@@ -226,6 +232,7 @@ def test_a_process_that_may_not_be_read_has_a_row_with_the_reason(store, scratch
         work.wait()
 
 
+@pytest.mark.long
 def test_one_that_lives_ten_seconds_has_its_profile(store, scratch):
     need_root()
     running = loader(store, "--interval", "60s")

@@ -16,7 +16,7 @@ DEEPEST = 32  # program counters of a record that the program itself can report
 
 
 def toolchains():
-    """Everyday: the one on the path. With SONDE_GO_MATRIX (make check-goheap) those of Debian's suites, in every form."""
+    """Everyday: the one on the path. With SONDE_GO_MATRIX (make long-goheap) those of Debian's suites, in every form."""
     if not os.environ.get("SONDE_GO_MATRIX"):
         return [("go", form) for form in ("plain", "pie-sw", "renamed")]
     return [(version, form) for version in ["1.19", *goheap.gomatrix.chosen()] for form in goheap.FORMS]

@@ -113,6 +113,7 @@ def records(scratch):
 WAYS = {"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 def test_its_memory_is_as_before_whichever_way_sonde_ends(way, stopped, forcing, store, scratch):
     before = writable(stopped.pid)
@@ -133,6 +134,7 @@ def test_its_memory_is_as_before_whichever_way_sonde_ends(way, stopped, forcing,
     assert records(scratch) == []
 
 
+@pytest.mark.long
 def test_at_the_end_of_its_time_too(stopped, forcing, scratch):
     before = writable(stopped.pid)
     status, said = ended(forcing("--duration", "6s"))

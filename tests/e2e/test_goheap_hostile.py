@@ -97,6 +97,7 @@ def liars(program, scratch):
     return running
 
 
+@pytest.mark.long
 def test_one_whose_tables_or_lists_lie_is_a_row_with_a_reason_and_costs_nobody_else(go_program, store, scratch):
     honest, running = Heapwork(scratch), liars(go_program, scratch)
     pids = [honest.pid, *(p.pid for p in running.values())]
@@ -121,6 +122,7 @@ def test_one_whose_tables_or_lists_lie_is_a_row_with_a_reason_and_costs_nobody_e
         honest.close()
 
 
+@pytest.mark.long
 def test_a_program_of_two_gigabytes_is_read_as_any_other(go_program, store, scratch):
     large = os.path.join(scratch, "large-go")
     shutil.copy(go_program, large)
@@ -149,6 +151,7 @@ def tightened(procs):
         f.write(str(n * 100 // 85))
 
 
+@pytest.mark.long
 def test_one_that_is_near_its_limit_is_read_each_second(go_program, limited, store, scratch):  # noqa: F811
     near, far = Heapwork(scratch, cgroup=limited), Heapwork(scratch)
     near.rest()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of each program in the middle of its work, again and again: the store stays whole, and what was lost is
-counted. Full length (100 times each) in `make soak`."""
+counted. Full length (100 times each) in `make long-soak`."""
 import contextlib
 import os
 import random
@@ -50,6 +50,7 @@ def books(store):
         (SELECT coalesce(sum(n), 0) FROM loss_row l WHERE l.run = r.id) AS lost FROM run r""")
 
 
+@pytest.mark.long
 def test_kill_sonde_cpu_the_store_stays_whole_and_what_it_held_is_counted(capture, work, store):
     times = scale(6, 100)
     load = work("burn", 3600000, 2)
@@ -129,6 +130,7 @@ def strike(parent, name, seconds):
     return False
 
 
+@pytest.mark.long
 def test_kill_sonde_index_the_capture_goes_on(capture, work, store):
     times = scale(4, 100)
     load = work("shares", 3600)
@@ -168,6 +170,7 @@ exec {index} "$@"
 """
 
 
+@pytest.mark.long
 def test_kill_sonde_index_its_file_is_read_again_and_named_throughout(capture, store, scratch):
     fake, log, copy, socket = (os.path.join(scratch, name) for name in ("fake", "log", "busy", "socket"))
     times = scale(1, 2)  # the second pause takes ten seconds
@@ -239,6 +242,7 @@ def test_kill_sonde_record_the_loader_ends_cleanly(work, store):
     assert rows and all(r["state"] == 1 and r["stored"] + r["lost"] == r["accounted"] for r in rows), rows
 
 
+@pytest.mark.long
 def test_kill_sonde_cpu_under_sonde_record_is_said(work, store):
     load = work("burn", 3600000, 1)
     record = subprocess.Popen([os.path.join(BIN, "sonde"), "record", "-q", "-d", "60s", "--store", store],

@@ -24,6 +24,7 @@ def endings(store, like):
     return sum(r["n"] for r in rows if r["complete"]), sum(r["n"] for r in rows), rows
 
 
+@pytest.mark.long
 def test_a_process_of_60_ms_without_frame_pointers_reaches_its_root(capture, store, scratch):
     """Each is a file that nobody has seen before: no sample of it can find its rows when it is taken."""
     need("workload burn-nofp (make workloads)", os.path.join(WORKLOADS, "burn-nofp"))
@@ -49,6 +50,7 @@ def test_a_process_of_60_ms_without_frame_pointers_reaches_its_root(capture, sto
     assert done["user_complete"] <= done["user_samples"] <= done["samples"]
 
 
+@pytest.mark.long
 def test_how_stacks_ended_is_counted_for_each_user_sample(capture, work, store):
     c = capture("--freq", 499)
     work("burn", 500, 2).told()

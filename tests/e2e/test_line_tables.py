@@ -54,7 +54,7 @@ def test_every_version_of_dwarf_agrees_with_llvm_symbolizer(scratch, compiler, v
     agrees(built(scratch, compiler, "many.c", "-g", f"-gdwarf-{version}"))
 
 
-# C++ is compiled once in the everyday tests, as DWARF 5: each further version costs seconds of compiler (make check-long)
+# C++ is compiled once in the everyday tests, as DWARF 5: each further version costs seconds of compiler (make long-capture)
 @pytest.mark.parametrize("version", [5, pytest.param(4, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.soak),
                                      pytest.param(3, marks=pytest.mark.soak)])
 def test_cxx_agrees(scratch, version):

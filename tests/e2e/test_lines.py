@@ -50,6 +50,7 @@ def lines_of(sonde, store, told, function, *args):
     return {r["line"]: r for r in rows}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", PROGRAMS)
 def test_shares_of_lines_are_what_the_workload_did(sonde, recorded, language):
     all_, store = recorded

@@ -224,6 +224,7 @@ def test_the_mappings_told_are_those_of_proc_maps(stream):
     assert seen > 3
 
 
+@pytest.mark.long
 def test_exec_every_50_ms_between_two_files_is_told_turn_by_turn(stream):
     red, blue = (os.path.join(WORKLOADS, n) for n in ("flip-red", "flip-blue"))
     until = int((time.clock_gettime(time.CLOCK_MONOTONIC) + scale(3, 20)) * 1000)
@@ -242,6 +243,7 @@ def test_exec_every_50_ms_between_two_files_is_told_turn_by_turn(stream):
         assert comm in mapped and len(mapped & {"flip-red", "flip-blue"}) == 1
 
 
+@pytest.mark.long
 def test_two_libraries_in_turn_at_one_address_are_told_in_order(stream):
     red, blue = (os.path.join(WORKLOADS, f"lib{n}.so") for n in ("red", "blue"))
     p = subprocess.Popen([f"{WORKLOADS}/flip-dl", red, blue, "50", str(scale(3, 20))], stdout=subprocess.PIPE, text=True)
@@ -267,6 +269,7 @@ def test_events_are_told_in_order_of_time_and_never_after_their_watermark(stream
             assert r["time_ns"] > told
 
 
+@pytest.mark.long
 def test_after_lost_records_all_is_told_anew(server):
     connect, child, _ = server()
     c = connect()
@@ -483,6 +486,7 @@ def test_a_leftover_socket_is_replaced_and_a_living_one_is_not(server, scratch):
     assert not os.path.exists(path)
 
 
+@pytest.mark.long
 def test_a_killed_sonde_maps_is_replaced_and_the_capture_goes_on(capture, work, sql, store):
     c = capture("--freq", 499)
     w = work("burn", scale(4000, 6000))
@@ -502,6 +506,7 @@ def test_a_killed_sonde_maps_is_replaced_and_the_capture_goes_on(capture, work, 
     assert named > 0.9 * sum(r["n"] for r in rows), rows
 
 
+@pytest.mark.long
 def test_a_root_whose_file_system_does_not_answer_costs_its_own_names_only(server, scratch, store):
     """A container that maps a program from a FUSE mount, whose server then stops answering."""
     root = os.path.join(scratch, "root")

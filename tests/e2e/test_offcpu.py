@@ -300,6 +300,7 @@ def said_cost(store, counted):
     return told / sum(map(int, out[1::2]))
 
 
+@pytest.mark.long
 def test_what_the_programs_cost_is_what_the_kernel_counts(tmp_path):
     """The kernel counts their time only where it is asked to; else they time some of their own runs."""
     own, kernels = zip(*((said_cost(str(tmp_path / f"own{i}"), False), said_cost(str(tmp_path / f"kernel{i}"), True))

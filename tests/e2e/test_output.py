@@ -70,6 +70,7 @@ def test_folded_totals_equal_sql_totals(made, leaves, sonde, tmp_path):
     assert sonde("export", "folded", *made[2], store=made[0], check=True).stdout == out.read_text()
 
 
+@pytest.mark.long
 def test_go_tool_pprof_agrees_with_sql_to_the_sample(made, leaves, sonde, tmp_path):
     out = str(tmp_path / "x.pb.gz")
     sonde("flame", "-o", out, *made[2], store=made[0], check=True)
@@ -191,6 +192,7 @@ def test_groups_split_the_same_samples(made, sonde, tmp_path, group):
     assert sum(r["total_samples"] for r in first) == made[1]["samples"] == rows[0]["total_samples"]
 
 
+@pytest.mark.long
 def test_the_page_shows_the_store_s_numbers(made, leaves, sonde, tmp_path):
     out = tmp_path / "x.html"
     said = sonde("flame", "-o", out, *made[2], store=made[0], check=True)
@@ -311,6 +313,7 @@ def test_export_writes_to_a_pipe(made, sonde):
     assert done.returncode == 0 and done.stdout.startswith(b"SQLite format 3\0")
 
 
+@pytest.mark.long
 def test_a_million_rows_take_no_time(sonde, scratch):
     store = os.path.join(scratch, "store")
     said = make_store(store, "--rows", "1000000")

@@ -91,6 +91,7 @@ def test_status_knows_of_a_packed_day_what_has_no_name(stores, tmp_path):
     assert spin > 50 and len(shares) == 1 and abs(shares[0] - (1 - spin / every)) < 0.001
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", range(len(ASKED)))
 def test_each_query_of_the_document_is_the_same(stores, n):
     plain, day = (files(s)[0] for s in stores)
@@ -211,6 +212,7 @@ def change(path, to, rnd):
     return to
 
 
+@pytest.mark.long
 def test_a_damaged_column_is_an_error(stores, tmp_path):
     rnd, refused = random.Random(3), 0
     day = files(stores[1])[0]

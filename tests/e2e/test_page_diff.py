@@ -99,6 +99,7 @@ def same_rows(page, made, unit="cores", slack=0.000051, names_only=False):
 
 # --- numbers ---
 
+@pytest.mark.long
 def test_every_function_is_as_the_json_tells_it(page, planted):
     page.open(planted.html)
     shown = same_rows(page, planted)
@@ -145,6 +146,7 @@ def test_frames_are_as_wide_as_the_sides_say(page, planted, key, show, least):
     assert look_over(page, planted.drawn(show), show) >= least
 
 
+@pytest.mark.long
 def test_what_changed_has_its_colour(page, planted, tmp_path):
     """More is orange, less is blue, the same is grey, and what is noise is near it; red and green on request."""
     page.open(planted.html)

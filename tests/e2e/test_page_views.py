@@ -48,6 +48,7 @@ def find_in_graph(page, name):
     page.settle()
 
 
+@pytest.mark.long
 def test_callers_first(page, made):
     page.open(made[0])
     root = oracle.forward(made[1])
@@ -145,6 +146,7 @@ def test_recursion_kernel_and_runtime(page, made):
         same_table(page, root)
 
 
+@pytest.mark.long
 def test_a_brushed_range_and_everything_follows(page, made):
     page.open(made[0])
     box = page.box("#strip")

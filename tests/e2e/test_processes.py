@@ -70,6 +70,7 @@ def wrong_and_unnamed(store, pids, red, blue):
     return wrong, unnamed, one(rows)
 
 
+@pytest.mark.long
 def test_flipping_between_two_files_by_exec_never_mixes_their_names(capture, work, store):
     seconds = scale(6, 60)
     red, blue = (os.path.join(WORKLOADS, n) for n in ("flip-red", "flip-blue"))

@@ -96,6 +96,7 @@ def test_nobody_is_stopped_or_woken_for_it(sonde, store, standing):
     assert switches() == before
 
 
+@pytest.mark.long
 def test_the_kernel_part_is_what_proc_shows(sonde, store, standing):
     for row in rows(sonde, store, "-p", standing.pid):
         with open(f"/proc/{standing.pid}/task/{row['tid']}/stack") as f:
@@ -117,6 +118,7 @@ def gdb_stacks(pid):
     return stacks
 
 
+@pytest.mark.long
 def test_the_user_part_is_what_gdb_shows(sonde, store, standing):
     need("gdb")
     ours = {r["tid"]: r for r in rows(sonde, store, "-p", standing.pid)}
@@ -131,6 +133,7 @@ def test_the_user_part_is_what_gdb_shows(sonde, store, standing):
         assert None not in mine
 
 
+@pytest.mark.long
 def test_threads_at_one_place_are_folded(sonde, store, standing):
     text = sonde("pstack", "-p", standing.pid, store=store, check=True).stdout
     # those of recv, accept and the others wait for their turn at one place

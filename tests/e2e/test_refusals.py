@@ -67,6 +67,7 @@ def test_a_full_disk_is_said_at_the_start(small_disk):
     assert_said(done, 6)
 
 
+@pytest.mark.long
 def test_a_disk_that_fills_hurts_nothing_and_what_was_lost_is_counted(small_disk, capture, work):
     store = f"{small_disk}/store"
     load = work("burn", 3600000, 2)
@@ -176,6 +177,7 @@ def test_without_its_helpers_the_tool_still_answers(capture, work, store, scratc
     assert done.returncode not in (0, 4) and "sonde-cpu" in done.stderr
 
 
+@pytest.mark.long
 def test_a_host_that_lacks_things_is_told_once_and_works(sonde, store):
     """No /proc/modules, no kprobes, a PID 1 that shows nothing: what is missing stands in doctor, a capture runs."""
     need_root()

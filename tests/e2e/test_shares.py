@@ -80,6 +80,7 @@ def recorded():
     shutil.rmtree(base, ignore_errors=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_chain_has_the_share_that_the_workload_gave_it(recorded, language):
     told, store, _ = recorded
@@ -116,6 +117,7 @@ def test_time_in_one_system_call_shows_its_path_in_the_kernel(recorded):
     assert sum(n for folded, n in stacks.items() if "main;" in folded) / sum(stacks.values()) > 0.95
 
 
+@pytest.mark.long
 def test_a_narrow_capture_of_one_process_has_its_shares(capture, work, store):
     w = work("shares", scale(5, 20))
     time.sleep(0.2)

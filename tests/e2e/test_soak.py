@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Months in minutes (make check-soak, SOAK_SECONDS=600): sonded with real probes and a loader that counts, on both CPUs busy,
+"""Months in minutes (make long-sonded, SOAK_SECONDS=600): sonded with real probes and a loader that counts, on both CPUs busy,
 short processes without end, containers that come and go, loaders killed each few seconds, sonded killed each minute, a new file
 each 20 s, finished ones sealed, and a small disk that another program fills and frees.
 Packing has a hundredth of a CPU that others want, and ends with the sonded that started it: what a minute's life leaves of it is

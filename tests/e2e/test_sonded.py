@@ -36,6 +36,7 @@ def test_clients_that_say_nothing_keep_nobody_from_asking(store):
             assert d.ask(do="status")["ok"]
 
 
+@pytest.mark.long
 def test_a_loader_and_sonde_maps_that_are_killed_come_back_and_the_end_is_quick_and_loses_nothing(store):
     with Sonded(store, "--freq", "99") as d:
         cpu, maps = d.running("cpu"), d.running("maps")
@@ -119,6 +120,7 @@ def sleeps(pid):
         return next(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt_switches"))
 
 
+@pytest.mark.long
 def test_whatever_happens_on_the_host_sonded_wakes_by_its_own_clock(store):
     """Two turns a second; what its children tell of themselves, and of 50 processes a second, is read in these."""
     storm = subprocess.Popen(["sh", "-c", "while :; do /bin/true; sleep 0.02; done"])
@@ -148,6 +150,7 @@ def adoption():
     libc.prctl(36, 0, 0, 0, 0)
 
 
+@pytest.mark.long
 def test_a_child_that_hangs_while_sonded_is_killed_is_ended_by_the_next(store, adoption):
     with Sonded(store) as d:
         hung = d.running("cpu")
@@ -159,6 +162,7 @@ def test_a_child_that_hangs_while_sonded_is_killed_is_ended_by_the_next(store, a
         assert not alive(hung) and "hung: killed" in d.said()
 
 
+@pytest.mark.long
 def test_a_helper_that_hangs_while_sonded_is_killed_is_ended_by_the_next(store, scratch, adoption):
     for name in ("sonded", "sonde-maps", "sonde-index", "sonde-cpu"):
         shutil.copy(os.path.join(BIN, name), scratch)

@@ -36,6 +36,7 @@ UP = [("cpu", "cpu", "records again", 5), ("cpu", "goheap", "records again", Non
       ("cpu", "cpu", "is less slowed", 20), ("cpu", "cpu", "is less slowed", 40)]
 
 
+@pytest.mark.long
 def test_over_its_limit_of_cpu_sonde_samples_less_then_stops_and_comes_back_when_there_is_room(store, scratch, sonde):
     configure(scratch, "cpu = 0\nmemory = 0\n")
     # no limit by flag: the file is to decide
@@ -144,6 +145,7 @@ def charged(pid):
     return cpu, sum(programs.values()), memory, sum(maps.values())
 
 
+@pytest.mark.long
 def test_what_all_of_sonde_is_said_to_take_is_what_the_kernel_charges_for_it(store, bpf_stats):
     with load(), Sonded(store, "--families", "cpu,offcpu", "--freq", "199", env={"SONDE_PATIENCE": "9s"}) as d:
         assert d.running("cpu") and d.running("offcpu"), d.said()
@@ -169,6 +171,7 @@ def test_what_all_of_sonde_is_said_to_take_is_what_the_kernel_charges_for_it(sto
     assert rates["offcpu"] > rates["cpu"] > 0
 
 
+@pytest.mark.long
 def test_what_keeps_the_store_is_shown_apart_and_slows_no_family(store, scratch):
     for name in ("sonded", "sonde-maps", "sonde-index", "sonde-cpu"):
         shutil.copy(os.path.join(BIN, name), scratch)

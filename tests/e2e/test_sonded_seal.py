@@ -26,6 +26,7 @@ def days(store):
     return sorted(n for n in os.listdir(store) if "-d0" in n)
 
 
+@pytest.mark.long
 def test_finished_days_are_sealed_while_sonded_records(store):
     need_root()
     window = yesterday(store)

@@ -12,6 +12,7 @@ def root():
     need_root()
 
 
+@pytest.mark.long
 def test_a_sonded_that_is_replaced_ends_in_order_and_the_gap_is_short_and_on_record(store, work):
     burn = work("burn", "60000", "1")
     with Sonded(store, "--freq", "99") as old:
@@ -36,6 +37,7 @@ def test_a_sonded_that_is_replaced_ends_in_order_and_the_gap_is_short_and_on_rec
     assert stored + lost == sum(r["n"] for r in runs)
 
 
+@pytest.mark.long
 def test_status_is_told_at_once_with_what_all_of_sonde_takes_and_may_take(store):
     with Sonded(store, "--memory", "300M") as d:
         assert d.running("cpu"), d.said()

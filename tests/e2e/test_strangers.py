@@ -158,6 +158,7 @@ def perf_maps(traps):
     return t
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", PERF_MAPS)
 def test_a_perf_map_that_is_none(perf_maps, kind):
     assert_ended_well(perf_maps)
@@ -200,6 +201,7 @@ def mapped(path):
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LIBRARIES)
 def test_a_library_whose_path_became_something_else(libraries, kind):
     """The process still runs the old file; its path now names a trap. Names of the trap's target never appear."""
@@ -234,6 +236,7 @@ def debug_files(traps):
     return t
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", DEBUG_FILES)
 def test_a_debug_file_that_is_none(debug_files, kind):
     assert_ended_well(debug_files)
@@ -242,6 +245,7 @@ def test_a_debug_file_that_is_none(debug_files, kind):
     assert "burn_leaf" not in seen, "a name from outside its root"
 
 
+@pytest.mark.long
 def test_a_debug_file_inside_its_root_gives_the_names(capture, work, store, root):
     need("objcopy")
     debug = f"{root}/bin/burn-static.debug"
@@ -277,6 +281,7 @@ def test_a_debug_package_that_is_installed_later_gives_its_names_to_the_next_rec
     assert named > 0.4 * sum(after.values()), after
 
 
+@pytest.mark.long
 def test_a_file_with_libcs_build_id_does_not_change_libcs_names(capture, work, store, scratch):
     """A library that claims libc's build-id, busy beside a process that is busy in the real libc."""
     need("gcc")

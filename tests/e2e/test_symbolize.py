@@ -67,6 +67,7 @@ def symbolize(sonde, store, *args, **kw):
     return {r["path"]: r for r in json.loads(done.stdout)["rows"]}
 
 
+@pytest.mark.long
 def test_a_debug_file_installed_later_names_what_was_recorded(sonde, stripped, scratch):
     program, debug, store = stripped
     told = run_recorded(program, store)
@@ -95,6 +96,7 @@ def test_a_debug_file_installed_later_names_what_was_recorded(sonde, stripped, s
     assert_shares(leaves(store, child["pid"]), child)
 
 
+@pytest.mark.long
 def test_a_store_that_is_being_written_gains_too(sonde, stripped, scratch):
     program, debug, store = stripped
     told = run_recorded(program, store)
@@ -111,6 +113,7 @@ def test_a_store_that_is_being_written_gains_too(sonde, stripped, scratch):
     assert not any(done["lost"].values()), done
 
 
+@pytest.mark.long
 def test_what_stands_at_the_path_now_must_be_the_same_file(sonde, stripped, scratch):
     program, debug, store = stripped
     told = run_recorded(program, store)
@@ -201,6 +204,7 @@ def test_debuginfod_has_a_program_that_is_gone(sonde, stripped, server):
     assert_shares(leaves(store, told["pid"]), told)
 
 
+@pytest.mark.long
 def test_record_asks_after_it_has_recorded(sonde, stripped, server):
     program, debug, store = stripped
     url, files, env = server

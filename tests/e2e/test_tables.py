@@ -192,6 +192,7 @@ def back_to(t, before, slack):
     t.until(is_back)
 
 
+@pytest.mark.long
 def test_five_thousand_processes_leave_nothing_behind(tables):
     t = tables()
     t.settle()
@@ -261,6 +262,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.long
 def test_where_there_is_little_room_what_is_used_takes_it_from_what_is_not(tables, capture):
     """Three MiB for the rows, filled by libraries that nobody calls; then a program runs that was not there before."""
     need("readelf")

@@ -155,6 +155,7 @@ def tells_of(store, words):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", CLOSED)
 def test_of_what_is_excluded_no_file_of_the_store_tells_whatever_it_does(store, scratch, closed_exe, kind):
     """It takes CPU, is held back by its quota, and ends badly: three families see it, and that is all they say."""

@@ -173,9 +173,10 @@ def test_crashes_and_what_was_killed_for_want_of_memory_are_marks(sonde, tmp_pat
                 *({"end": how, "status": status, "at": AT - 30, "pid": pid, "comm": "worker", "container": "web"}
                   for pid, (how, status, _) in ends.items())])
     said = answer(sonde, store, "--from", AT - 60, "--to", AT)
-    marks = [(x["text"], x["from_ns"]) for x in said["events"] if x["event"] == "process ended"]
-    assert sorted(marks) == sorted((f"worker ({pid}) ended: {text}", (AT - 30) * 10**9) for pid, (_, _, text) in ends.items() if text)
-    assert "worker (30) ended: out of memory" in sonde("timeline", "--from", AT - 60, "--to", AT, "--store", store, check=True).stdout
+    marks = [(x["text"], x["from_ns"]) for x in said["events"] if x["event"] in ("process ended", "oom")]
+    assert sorted(marks) == sorted([("web: out of memory (worker)", (AT - 30) * 10**9),
+                                    *((f"web: worker ({pid}) ended: {ends[pid][2]}", (AT - 30) * 10**9) for pid in (31, 32))])
+    assert "web: out of memory (worker)" in sonde("timeline", "--from", AT - 60, "--to", AT, "--store", store, check=True).stdout
 
 
 def test_losses_and_the_ends_of_recordings_are_marks(sonde, tmp_path):

@@ -108,10 +108,8 @@ def test_nothing_but_reading(sonde, request, which, query):
 
 def test_a_query_that_never_ends_is_stopped(sonde, hostile):
     endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
-    start = time.monotonic()
     done = sonde("sql", "--timeout", "1s", endless, store=hostile[0])
     assert done.returncode == 1 and "stopped after 1 s" in done.stderr and "--timeout" in done.stderr
-    assert time.monotonic() - start < 10
 
 
 def test_statements_come_from_a_pipe_too(hostile):
@@ -129,6 +127,7 @@ def test_statements_come_from_a_pipe_too(hostile):
     assert ask(".nonsense\n").returncode == 2
 
 
+@pytest.mark.long
 def test_several_segments_answer_as_one(sonde, some, sql):
     """Sums, joins by id and functions_top over the segments, against each segment asked alone."""
     path, said = some
@@ -164,6 +163,7 @@ def test_more_segments_than_are_held_open_answer_as_one(sonde, many):
 COMPARISONS = ("=", "<", "<=", ">", ">=")
 
 
+@pytest.mark.long
 def test_a_comparison_finds_the_same_whether_it_is_passed_down_or_not(sonde, some):
     """What is passed down to the segments changes no answer: each query beside the same comparison in a sum over all rows,
     its column behind an expression, which SQLite decides by itself."""

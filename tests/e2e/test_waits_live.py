@@ -102,6 +102,7 @@ def test_the_neighbour_on_ones_cpu_is_named_with_its_share(sonde, capture, store
     assert abs(sum(r["share"] for r in found) - 1) < 1e-6
 
 
+@pytest.mark.long
 def test_a_quota_is_told_apart_from_neighbours(sonde, capture, store, scratch):
     need("cpu cgroups of version 1", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
     group = f"/sys/fs/cgroup/cpu/{os.path.basename(scratch)}"

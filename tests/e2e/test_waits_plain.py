@@ -44,6 +44,7 @@ def test_at_plain_tracepoints_every_wait_is_counted_and_as_long_as_it_was(waited
         assert sum(ns for _, ns in sums.values()) >= 0.99 * t["wall_ns"], (t, sums)
 
 
+@pytest.mark.long
 def test_at_plain_tracepoints_stacks_wakers_and_objects_are_there(waited):
     store, told, _ = waited
     whole = 0

@@ -40,6 +40,7 @@ def children(pid):
         return f.read().split()
 
 
+@pytest.mark.long
 def test_each_end_of_a_process_is_told_as_wait_tells_it(capture, sql, store):
     c = capture("--freq", 499)
     told = {}
@@ -166,6 +167,7 @@ def instances(store, name):
                                                         "ON p.container_id = c.runtime_id WHERE c.name = ?", (name,))})
 
 
+@pytest.mark.long
 def test_a_container_that_no_file_tells_of_is_another_instance_once_it_is_started_again(capture, scratch):
     """As LXC makes them. A loader that is started later, or again, tells of the same instance; neither do processes nor cgroups
     that come and go make one."""

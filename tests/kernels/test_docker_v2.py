@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Docker on cgroup version 2: a real dockerd on a Debian kernel in qemu, whose containers sonde-cpu names from outside, and of
 one of which sonde-offcpu says that a quota holds it back. The oracles are docker inspect and the container's cpu.stat.
-make check-docker-v2."""
+make long-docker-v2."""
 import os
 import shutil
 import threading

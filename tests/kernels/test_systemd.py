@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """sonded's unit under a real systemd: that of this machine, on a Debian kernel in qemu, sonde installed by `make install`.
-Judged by what systemd and the kernel say of it. make check-systemd."""
+Judged by what systemd and the kernel say of it. make long-systemd."""
 import os
 import re
 import shutil

@@ -1,10 +1,10 @@
 # tests/rows: rows beside readelf's: ten libraries; SONDE_ROWS=300, as much of this machine as goes into 300 s; -full: all.
 ROWS_HELPERS := $(addprefix $(B)/tests/rows/,rowcost insnlen followed stepper)
-.PHONY: check-rows check-rows-full
+.PHONY: check-rows long-rows
 check-rows: $(B)/bin/sonde-index $(ROWS_HELPERS)
 	@$(PYTEST) tests/rows --junitxml=$(RESULTS)/rows.xml
 
-check-rows-full: $(B)/bin/sonde-index $(ROWS_HELPERS)
+long-rows: $(B)/bin/sonde-index $(ROWS_HELPERS)
 	@SONDE_ROWS=full $(PYTEST) tests/rows --junitxml=$(RESULTS)/rows.xml
 
 OBJECTS += $(patsubst $(B)/tests/%,$(B)/obj/tests/%.o,$(ROWS_HELPERS))

@@ -112,10 +112,15 @@ static void columns_are_aligned_and_cut_to_the_width(void **state)
 				  "  1  abcdefghijklmnopqrstuvwxyz  end\n"
 				  "123  new\\x0aline                 é\n");
 	free(text);
-	text = printed(t, 25);
-	assert_string_equal(text, "  N  NAME             X\n"
-				  "  1  abcdefg…tuvwxyz  end\n"
-				  "123  new\\x0aline      é\n");
+	text = printed(t, 31);
+	assert_string_equal(text, "  N  NAME                   X\n"
+				  "  1  abcdefghij…qrstuvwxyz  end\n"
+				  "123  new\\x0aline            é\n");
+	free(text);
+	text = printed(t, 20); /* no terminal: what is cut can still be read */
+	assert_string_equal(text, "  N  NAME                  X\n"
+				  "  1  abcdefghi…qrstuvwxyz  end\n"
+				  "123  new\\x0aline           é\n");
 	free(text);
 	table_free(t);
 }

@@ -11,6 +11,6 @@ workloads: $(B)/tests/goheap_read
 
 # Go's profiles as read from outside beside the program's own, with versions of Go from other suites, in every form: two
 # versions by turns, and Debian 12's; GO_VERSIONS="1.15 1.27", or all.
-.PHONY: check-goheap
-check-goheap: all workloads
+.PHONY: long-goheap
+long-goheap: all workloads
 	@SONDE_GO_MATRIX=1 SONDE_GO_VERSIONS="$(GO_VERSIONS)" $(PYTEST) $(E2E)/test_goheap_exact.py -k programs_own --junitxml=$(RESULTS)/goheap.xml

@@ -6,6 +6,6 @@ $(eval $(call unit_test,index_gosteps_test,tests/unit/loaders/index/gosteps_test
 # Go's tables with versions of Go from other suites: two by turns, GO_VERSIONS="1.15 1.27" or all.
 GO_VERSIONS ?=
 GO_TESTS := $(foreach t,gorows golines gopart gosteps,$(B)/tests/unit/index_$(t)_test)
-.PHONY: check-go
-check-go: $(GO_TESTS)
+.PHONY: long-go
+long-go: $(GO_TESTS)
 	@SONDE_GO_VERSIONS="$(GO_VERSIONS)" $(PYTHON) tests/unit/loaders/index/gomatrix.py --results $(RESULTS)/go $(GO_TESTS)

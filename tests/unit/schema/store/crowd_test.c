@@ -2,7 +2,7 @@
 /*
  * crowd: twelve writers and a reader at once, and writers that are killed. Nothing is lost without a count, no batch
  * is torn. A batch is told by its second: each holds ten samples for each of ten series in one second of its own.
- * CROWD_SECONDS, CROWD_KILLS lengthen it, CROWD_P99_MS bounds the commits' time (make check-crowd).
+ * CROWD_SECONDS, CROWD_KILLS lengthen it, CROWD_P99_MS bounds the commits' time (make long-crowd).
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -13,7 +13,7 @@ $(eval $(call unit_test,store_dict_test,tests/unit/schema/store/dict_test.c,stor
 $(foreach t,choice folder writer room reader crowd inlined relabel hist amounts gauges waits retention pack column packedcolumns packorder packing seal sums migrate,$(eval $(call unit_test,store_$(t)_test,tests/unit/schema/store/$(t)_test.c,store_fixture store base,-lsqlite3 -lz -lpthread -lm)))
 
 # twelve writers for a minute, their commits timed (on a machine that nobody else uses); 1000 writers killed, and the sealer 1000 times
-.PHONY: check-crowd
-check-crowd: $(B)/tests/unit/store_crowd_test $(B)/tests/unit/store_seal_test
+.PHONY: long-crowd
+long-crowd: $(B)/tests/unit/store_crowd_test $(B)/tests/unit/store_seal_test
 	@CROWD_SECONDS=60 CROWD_KILLS=667 CROWD_P99_MS=10 $(PYTHON) tests/run.py --results $(RESULTS)/crowd --timeout 400 $<
 	@SONDE_SOAK=1 $(PYTHON) tests/run.py --results $(RESULTS)/crowd-seal --timeout 300 $(B)/tests/unit/store_seal_test

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sonde says of the lab, beside what the kernel, Docker and the scenario know.
+
+It makes a lab of its own (HOMELAB_MINUTES, default 15; HOMELAB_KEEP=DIR leaves it there), or looks at the one in LAB.
+"""
+import bisect
+import collections
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
+
+from conftest import BIN, need_root, sql_all  # noqa: E402
+from lab import Lab  # noqa: E402
+from questions import ask_all, stamp  # noqa: E402
+
+#: live from the first second to the last, each in one instance
+STEADY = ("worker", "cache", "cacheload", "web", "webload", "db", "dbload", "throttled", "goapp", "build", "muslapp")
+#: how long a kill of one part may leave its family without a record
+GAP = 15
+
+
+class Made:
+    def __init__(self, folder):
+        self.folder, self.store = folder, os.path.join(folder, "store")
+        with open(os.path.join(folder, "truth.json"), encoding="utf-8") as f:
+            self.truth = json.load(f)
+        self.questions = ask_all(folder)
+        self.began, self.ended = self.truth["marks"]["began"], self.truth["marks"]["ended"]
+        self.id_of = {**{name: i for i, name in self.truth["names"].items()}, **self.truth["ids"]}
+
+    def range(self, since=None, until=None):
+        return ["--from", stamp(since or self.began), "--to", stamp(until or self.ended)]
+
+    def json(self, *argv):
+        done = subprocess.run([os.path.join(BIN, "sonde"), *argv, "--json", "--store", self.store], capture_output=True, text=True,
+                              check=False, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, f"{argv}: {done.stderr}"
+        return json.loads(done.stdout)
+
+    def charged(self, container, since, until):
+        """ns of CPU time that the kernel charged a container between two instants."""
+        at = [(t, c[container]) for t, c in self.truth["samples"] if container in c]
+        times = [t for t, _ in at]
+
+        def when(t):
+            i = bisect.bisect(times, t)
+            if i in (0, len(at)):
+                return at[min(i, len(at) - 1)][1]
+            (t0, a), (t1, b) = at[i - 1], at[i]
+            return a + (b - a) * (t - t0) / (t1 - t0)
+        return when(until) - when(since) if at else 0
+
+    def docker_told(self, name, what, since=0, until=math.inf):
+        return [e for e in self.truth["events"] if e["name"] == name and e["what"] == what and since <= e["at"] <= until]
+
+
+@pytest.fixture(scope="module")
+def lab():
+    need_root()
+    if os.environ.get("LAB"):
+        yield Made(os.environ["LAB"])
+        return
+    keep = os.environ.get("HOMELAB_KEEP")
+    folder = keep or tempfile.mkdtemp(prefix="sonde-homelab-")
+    os.makedirs(folder, exist_ok=True)
+    try:
+        Lab(folder, float(os.environ.get("HOMELAB_MINUTES", "15"))).run()
+        yield Made(folder)
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def killed_families(truth):
+    """How often each family's record was interrupted by us: its own kill, sonded's, and that of what tells it the mappings."""
+    n = collections.Counter(k["who"] for k in truth["kills"])
+    return {f: n[f] + n["sonded"] + n["maps"] for f in ("cpu", "offcpu", "goheap")}
+
+
+def test_nothing_of_sonde_ends_but_by_our_hand(lab):
+    with open(os.path.join(lab.folder, "sonded.log"), encoding="utf-8") as f:
+        ended = [line.strip() for line in f if re.search(r"ended by signal|ended with|exit status|started again", line)]
+    theirs = [line for line in ended if "signal 9" not in line]
+    assert not theirs, "\n".join(theirs)
+    assert len(ended) <= len(lab.truth["kills"]), "\n".join(ended)
+
+
+def test_every_family_records_whenever_it_was_not_killed(lab):
+    kills = [k["at"] for k in lab.truth["kills"]]
+    without = []
+    for at, status in lab.truth["status"]:
+        if not status or any(0 <= at - k <= GAP for k in kills):
+            continue
+        without += [(at - lab.began, s["name"], s["state"], s["why"]) for s in status["services"] if s["state"] != "running"]
+    assert not without
+
+
+def test_nothing_is_lost_beyond_the_kills(lab):
+    lost = sql_all(lab.store, "SELECT family, reason, sum(lost) AS n FROM loss GROUP BY 1, 2")
+    kills = killed_families(lab.truth)
+    beyond = [r for r in lost if r["n"] and not (r["reason"] == "killed" and kills.get(r["family"]))]
+    assert not beyond
+
+
+def test_every_question_has_an_answer(lab):
+    """4 is an answer too where nothing of the kind was there, with its reason and the next command."""
+    bad = [q for q in lab.questions if q["exit"] not in (0, 4)]
+    assert not bad, "\n".join(f"exit {q['exit']}: sonde {' '.join(q['argv'])}: {q['stderr'][-300:]}" for q in bad)
+    empty = [q for q in lab.questions if q["exit"] == 4 and not q["name"].startswith(("bare-diff", "bare-heap"))]
+    assert not empty, "\n".join(f"sonde {' '.join(q['argv'])}: {q['stderr'][-300:]}" for q in empty)
+
+
+def test_every_question_is_answered_in_two_seconds(lab):
+    slow = [(round(q["seconds"], 1), " ".join(q["argv"])) for q in lab.questions if q["seconds"] > 2]
+    assert not slow
+
+
+def test_every_container_has_its_name(lab):
+    rows = sql_all(lab.store, "SELECT runtime_id, name FROM containers WHERE runtime_id <> ''")
+    named = {r["runtime_id"]: r["name"] for r in rows}
+    wrong = {i: (n, lab.truth["names"][i]) for i, n in named.items() if i in lab.truth["names"] and n != lab.truth["names"][i]}
+    assert not wrong
+    missing = [n for n in STEADY + ("idle", "backup") if lab.id_of[n] not in named and n != "idle"]
+    assert not missing
+    assert lab.truth["nameless"] in named and named[lab.truth["nameless"]] in ("", lab.truth["nameless"][:12])
+
+
+def test_containers_are_shown_by_their_names_everywhere(lab):
+    """Sixty-four hex digits, or twelve where the name is known, help nobody."""
+    known = [i for n, i in lab.id_of.items()]
+    shown = []
+    for q in lab.questions:
+        path = os.path.join(lab.folder, "answers", q["name"] + ".txt")
+        if q["name"].startswith(("bare", "whole", "explain", "waits")) and "json" not in q["name"] and os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                text = f.read()
+            shown += [(q["name"], i[:12]) for i in known if i[:12] in text]
+    assert not shown
+
+
+def kill_gaps(lab, family):
+    """Seconds that the record of a family may miss, by the kills."""
+    return sum(GAP for k in lab.truth["kills"] if k["who"] in (family, "sonded", "maps"))
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_cpu_time_is_what_the_kernel_charged(lab, name):
+    container = lab.id_of[name]
+    rows = sql_all(lab.store, "SELECT sum(s.cpu_ns) AS ns, sum(s.samples) AS n FROM cpu_samples s JOIN processes p ON p.id = s.process_id "
+                              "WHERE p.container_id = ?", (container,))
+    ns, n = sum(r["ns"] or 0 for r in rows), sum(r["n"] or 0 for r in rows)
+    charged = lab.charged(container, lab.began, lab.ended)
+    chance = 3.5 / math.sqrt(max(n, 1))
+    missing = kill_gaps(lab, "cpu") / (lab.ended - lab.began)
+    assert ns <= charged * (1.05 + chance), f"{ns / 1e9:.2f} s said, {charged / 1e9:.2f} s charged"
+    assert ns >= charged * (0.95 - chance - missing), f"{ns / 1e9:.2f} s said, {charged / 1e9:.2f} s charged"
+
+
+def test_ooms_of_the_hog_are_counted(lab):
+    """As often as Docker saw it killed, but for what fell into a gap of ours."""
+    told = len([e for e in lab.docker_told("memhog", "die", lab.began, lab.ended) if e["exit"] == "137"])
+    rows = {r["container"]: r for r in lab.json("containers", *lab.range(), "-n", "1000")["rows"]}
+    assert told and rows["memhog"]["oom"] is not None
+    assert told - len(lab.truth["kills"]) <= rows["memhog"]["oom"] <= told
+
+
+def test_restarts_of_the_crash_loop_are_counted(lab):
+    told = len(lab.docker_told("crashloop", "start", lab.began, lab.ended))
+    rows = {r["container"]: r for r in lab.json("containers", *lab.range(), "-n", "1000")["rows"]}
+    assert told - len(lab.truth["kills"]) - 1 <= rows["crashloop"]["restarts"] <= told + 1
+
+
+def test_the_crash_loop_is_one_line_of_the_timeline(lab):
+    text = lab.json("timeline", *lab.range())
+    of = [e for e in text["events"] if e["who"] and "crashloop" in e["who"] or "crashloop" in e["text"]]
+    hog = [e for e in text["events"] if "memhog" in e["text"] or e["who"] and "memhog" in e["who"]]
+    assert 1 <= len(of) <= 3 and any((e["n"] or 1) >= 2 for e in of), of
+    assert 1 <= len(hog) <= 3, hog
+
+
+def test_throttling_is_what_the_kernel_says(lab):
+    """By name, and as long as cpu.stat has it."""
+    at = lab.truth["throttled"][lab.id_of["throttled"]]
+    held = at[-1][2] - at[0][2]
+    rows = {r["container"]: r for r in lab.json("containers", *lab.range(), "-n", "1000")["rows"]}
+    missing = kill_gaps(lab, "offcpu") / (lab.ended - lab.began)
+    assert (0.9 - missing) * held <= rows["throttled"]["throttled_ns"] <= 1.1 * held
+    others = [n for n in STEADY if n != "throttled" and rows.get(n, {}).get("throttled_ns")]
+    assert not others
+
+
+def test_the_cause_of_the_change_is_the_first_thing_explained(lab):
+    """The backup used a core from the middle on; whatever else is said of CPU time agrees with the kernel's accounts."""
+    since, until = lab.truth["marks"]["backup"]
+    told = lab.json("explain", *lab.range(since + 1, until - 1), "-n", "100")["rows"]
+    cpu = [r for r in told if r["type"] == "cpu" and r["about"] == "container"]
+    assert cpu and cpu[0]["name"] == "backup", [r["text"] for r in told[:5]]
+    first = next(i for i, r in enumerate(told) if r["name"] == "backup")
+    assert first < 3, [r["text"] for r in told[:5]]
+    wrong = []
+    for r in cpu:
+        container = lab.id_of.get(r["name"])
+        if not container or r["name"].startswith("job-"):
+            continue
+        after = lab.charged(container, since + 1, until - 1) / (until - since - 2) / 1e9
+        before = lab.charged(container, max(lab.began, since - 600), since) / (since - max(lab.began, since - 600)) / 1e9
+        if abs((after - before) - r["difference"]) > 0.1 + 0.3 * abs(after - before):
+            wrong.append((r["text"], round(before, 3), round(after, 3)))
+    assert not wrong
+
+
+def test_waits_say_what_held_up_the_throttled_one(lab):
+    """Its time without a CPU is its quota's doing: so the ready time says, and so does the sentence on top."""
+    with open(os.path.join(lab.folder, "answers", "whole-waits.txt"), encoding="utf-8") as f:
+        text = f.read()
+    assert re.search(r"throttled.*quota", text), text[:1500]
+
+
+def test_sonde_costs_little(lab):
+    """All of its processes by their cgroup's account, and its BPF programs by the kernel's."""
+    (t0, a), (t1, b) = lab.truth["own"][0], lab.truth["own"][-1]
+    cpu, bpf = (b - a) / 1e9 / (t1 - t0), lab.truth["bpf_ns"] / 1e9 / (t1 - t0)
+    print(f"\nown cost: processes {100 * cpu:.2f} %, programs {100 * bpf:.2f} % of one core, {lab.truth['minutes']:g} minutes")
+    if lab.truth["minutes"] < 10:
+        pytest.skip("missing: ten minutes (the start is most of a short run's cost)")
+    assert cpu + bpf <= 0.03
+
+
+def test_perf_record_of_a_command_works_meanwhile(lab):
+    told = lab.truth.get("perf")
+    if told is None:
+        pytest.skip("missing: perf")
+    assert told["exit"] == 0, told["said"]

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* incidents: see the header. */
+#include "tools/incidents.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "tools/filter.h"
+
+struct instance {
+	uint32_t row;
+	char *id, *started;
+	int64_t start_ns;   /* of its first process that is known */
+	uint64_t restarts;  /* as its runtime counts them */
+};
+
+struct reading {
+	const struct selection *sel;
+	struct incidents *out;
+	size_t cap;
+	struct idmap row_of;      /* hash of a name -> row */
+	struct idmap instance_of; /* hash of (id, started) -> instance */
+	struct instance *instances; size_t n_instances, cap_instances;
+	bool offcpu;
+};
+
+static const char *column_text(sqlite3_stmt *st, int i)
+{
+	const char *s = (const char *)sqlite3_column_text(st, i);
+
+	return s ? s : "";
+}
+
+/* UINT32_MAX where a filter leaves it out. */
+static uint32_t row_of(struct reading *r, const char *name, const char *id, const char *comm)
+{
+	const struct store_process_row p = {.comm = comm, .exe = "", .args = "", .cgroup = "", .unit = "", .container = name,
+					    .container_id = id, .container_image = "", .runtime = "", .project = "", .service = "",
+					    .lang = "", .lang_runtime = "", .present = true};
+	const uint64_t key = hash_bytes(HASH_SEED, name, strlen(name));
+	uint64_t at;
+
+	if (!select_wants_process(r->sel, &p))
+		return UINT32_MAX;
+	if (idmap_get(&r->row_of, key, &at))
+		return (uint32_t)at;
+	mem_grow(r->out->rows, r->out->n, r->cap);
+	r->out->rows[r->out->n] = (struct incident_container){.name = mem_strdup(name), .id = mem_strdup(id)};
+	idmap_set(&r->row_of, key, r->out->n);
+	return (uint32_t)r->out->n++;
+}
+
+/* --- rows --- */
+
+static void take_instance(struct reading *r, sqlite3_stmt *st)
+{
+	const char *name = column_text(st, 0), *id = column_text(st, 1), *started = column_text(st, 2);
+	const uint32_t row = row_of(r, name, id, "");
+	const int64_t start_ns = sqlite3_column_int64(st, 4);
+	struct instance *x;
+	bool fresh;
+	uint64_t *at;
+
+	if (row == UINT32_MAX)
+		return;
+	at = idmap_ref(&r->instance_of, hash_bytes(hash_bytes(HASH_SEED, id, strlen(id) + 1), started, strlen(started)), &fresh);
+	if (fresh) {
+		*at = r->n_instances;
+		mem_grow(r->instances, r->n_instances, r->cap_instances);
+		r->instances[r->n_instances++] = (struct instance){row, mem_strdup(id), mem_strdup(started), start_ns, 0};
+	}
+	x = &r->instances[*at];
+	x->start_ns = start_ns < x->start_ns ? start_ns : x->start_ns;
+	if ((uint64_t)sqlite3_column_int64(st, 3) > x->restarts)
+		x->restarts = (uint64_t)sqlite3_column_int64(st, 3);
+}
+
+static void count(struct incident_count *c, uint64_t n, int64_t first_ns, int64_t last_ns)
+{
+	if (!c->n || first_ns < c->first_ns)
+		c->first_ns = first_ns;
+	if (!c->n || last_ns > c->last_ns)
+		c->last_ns = last_ns;
+	c->n += n;
+}
+
+static void take_oom(struct reading *r, sqlite3_stmt *st)
+{
+	const char *comm = column_text(st, 1);
+	const uint32_t row = row_of(r, column_text(st, 0), "", comm);
+	struct incident_container *c;
+
+	if (row == UINT32_MAX)
+		return;
+	c = &r->out->rows[row];
+	count(&c->oom, (uint64_t)sqlite3_column_int64(st, 2), sqlite3_column_int64(st, 3) * NSEC_PER_SEC,
+	      sqlite3_column_int64(st, 4) * NSEC_PER_SEC);
+	free(c->oom_comm);
+	c->oom_comm = mem_strdup(comm);
+}
+
+static void take_exit(struct reading *r, sqlite3_stmt *st)
+{
+	const uint32_t row = row_of(r, column_text(st, 0), "", column_text(st, 1));
+	const uint64_t n = (uint64_t)sqlite3_column_int64(st, 3);
+
+	if (row == UINT32_MAX || n <= r->out->rows[row].exits)
+		return;
+	r->out->rows[row].exits = n;
+	r->out->rows[row].exit_status = (uint32_t)sqlite3_column_int64(st, 2);
+}
+
+static void take_throttling(struct reading *r, sqlite3_stmt *st)
+{
+	const uint32_t row = row_of(r, column_text(st, 0), column_text(st, 1), "");
+	struct incident_container *c;
+
+	if (row == UINT32_MAX)
+		return;
+	c = &r->out->rows[row];
+	c->has_quota = true;
+	c->periods += (uint64_t)sqlite3_column_int64(st, 2);
+	c->throttled += (uint64_t)sqlite3_column_int64(st, 3);
+	c->throttled_ns += (uint64_t)sqlite3_column_int64(st, 4);
+}
+
+static void take_run(struct reading *r, sqlite3_stmt *st)
+{
+	(void)st;
+	r->offcpu = true;
+}
+
+static int ask(struct reading *r, struct store_segment *seg, const char *path, const char *sql,
+	       void (*take)(struct reading *r, sqlite3_stmt *st), struct err *e)
+{
+	sqlite3 *db = store_segment_db(seg);
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+
+	if (rc == SQLITE_ERROR) /* older than what is asked for */
+		return 0;
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, r->sel->from_ns / NSEC_PER_SEC);
+		sqlite3_bind_int64(st, 2, (r->sel->to_ns - 1) / NSEC_PER_SEC);
+		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+			take(r, st);
+	}
+	if (rc != SQLITE_DONE)
+		rc = err_set(e, -EIO, EXIT_STORE, "cannot read %.300s: %s", path, sqlite3_errmsg(db));
+	else
+		rc = 0;
+	sqlite3_finalize(st);
+	return rc;
+}
+
+static int read_segment(struct reading *r, const char *path, struct err *e)
+{
+	static const struct {
+		const char *sql;
+		void (*take)(struct reading *r, sqlite3_stmt *st);
+	} questions[] = {
+		{"SELECT c.name, c.runtime_id, c.started, c.restarts, min(p.start_ns) FROM containers c JOIN process p ON p.container = c.id"
+		 " WHERE c.name <> '' AND c.started <> '' GROUP BY c.id", take_instance},
+		{"SELECT container, comm, sum(n), min(ts), max(ts) FROM process_ends WHERE how = 'out of memory' AND container <> ''"
+		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 2", take_oom},
+		{"SELECT container, '', status, sum(n) FROM process_ends WHERE how = 'exit' AND status <> 0 AND container <> ''"
+		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 3", take_exit},
+		{"SELECT c.name, c.runtime_id, sum(t.periods), sum(t.throttled), sum(t.throttled_ns) FROM throttling t"
+		 " JOIN (SELECT DISTINCT cgroup, name, runtime_id FROM containers WHERE name <> '') c ON c.cgroup = t.cgroup"
+		 " WHERE t.ts BETWEEN ?1 AND ?2 AND NOT EXISTS (SELECT 1 FROM run x JOIN run y ON y.family = x.family AND y.id <> x.id"
+		 "  WHERE x.id = t.run_id AND y.from_ns < x.to_ns AND y.to_ns > x.from_ns AND y.to_ns - y.from_ns > x.to_ns - x.from_ns)"
+		 " GROUP BY c.runtime_id", take_throttling},
+		{"SELECT 1 FROM run WHERE family = 'offcpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1", take_run},
+	};
+	struct store_segment *seg;
+	int rc = select_segment(r->sel, path, &seg, e);
+
+	for (size_t i = 0; !rc && i < sizeof(questions) / sizeof(*questions); i++)
+		rc = ask(r, seg, path, questions[i].sql, questions[i].take, e);
+	return rc;
+}
+
+/* --- instances, one after the other --- */
+
+static int by_row_and_time(const void *a, const void *b)
+{
+	const struct instance *x = a, *y = b;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static void count_inside(const struct reading *r, struct incident_count *c, uint64_t n, int64_t at_ns)
+{
+	if (n && at_ns >= r->sel->from_ns && at_ns < r->sel->to_ns)
+		count(c, n, at_ns, at_ns);
+}
+
+static void count_starts(struct reading *r)
+{
+	if (r->n_instances)
+		qsort(r->instances, r->n_instances, sizeof(*r->instances), by_row_and_time);
+	for (size_t i = 0; i < r->n_instances; i++) {
+		const struct instance *x = &r->instances[i], *last = i && x[-1].row == x->row ? x - 1 : NULL;
+		struct incident_container *c = &r->out->rows[x->row];
+
+		if (last && strcmp(last->id, x->id))
+			count_inside(r, &c->made_anew, 1, x->start_ns);
+		else if (last)
+			count_inside(r, &c->restarts, x->restarts > last->restarts ? x->restarts - last->restarts : 1, x->start_ns);
+		else
+			count_inside(r, &c->restarts, x->restarts > 0, x->start_ns);
+	}
+}
+
+int incidents_read(const struct selection *sel, struct incidents *out, struct err *e)
+{
+	struct reading r = {.sel = sel, .out = out};
+	int rc = 0;
+
+	*out = (struct incidents){0};
+	for (size_t i = 0; !rc && i < sel->n_segments; i++)
+		rc = read_segment(&r, sel->segments[i].path, e);
+	if (!rc)
+		count_starts(&r);
+	out->throttling_known = r.offcpu;
+	for (size_t i = 0; i < r.n_instances; i++) {
+		free(r.instances[i].id);
+		free(r.instances[i].started);
+	}
+	free(r.instances);
+	idmap_release(&r.row_of);
+	idmap_release(&r.instance_of);
+	if (rc)
+		incidents_release(out);
+	return rc;
+}
+
+void incidents_release(struct incidents *x)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		free(x->rows[i].name);
+		free(x->rows[i].id);
+		free(x->rows[i].oom_comm);
+	}
+	free(x->rows);
+	*x = (struct incidents){0};
+}
+
+const struct incident_container *incidents_named(const struct incidents *x, const char *name)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (!strcmp(x->rows[i].name, name))
+			return &x->rows[i];
+	return NULL;
+}
