@@ -144,15 +144,15 @@ static void add_quotas(struct candidates *l, const struct causes *c, const struc
 	for (int side = 0; side < 2; side++) {
 		const struct waitpairs *w = c->pairs[WAITPAIRS_NEIGHBOURS][side];
 
-		for (size_t i = 0; w && i < w->n_held; i++) {
+		for (size_t i = 0; w && i < w->held.n; i++) {
 			struct explain_cause *x;
 
-			if (!holds(s, w->held[i].cgroup))
+			if (!holds(s, w->held.rows[i].cgroup))
 				continue;
-			x = candidate(l, EXPLAIN_QUOTA, w->held[i].cgroup, 0, false);
-			x->ns[side] += w->held[i].throttled_ns;
-			x->periods[side] += w->held[i].periods;
-			x->throttled[side] += w->held[i].throttled;
+			x = candidate(l, EXPLAIN_QUOTA, w->held.rows[i].cgroup, 0, false);
+			x->ns[side] += w->held.rows[i].throttled_ns;
+			x->periods[side] += w->held.rows[i].periods;
+			x->throttled[side] += w->held.rows[i].throttled;
 		}
 	}
 }

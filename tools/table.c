@@ -22,6 +22,7 @@ struct table {
 	size_t n, cap;
 	enum term_color *colors; /* of rows, as far as any was set */
 	size_t n_colors, cap_colors;
+	bool *omitted; /* by column; NULL: none */
 };
 
 struct layout {
@@ -49,6 +50,7 @@ void table_free(struct table *t)
 		free(t->cells[i]);
 	free(t->cells);
 	free(t->colors);
+	free(t->omitted);
 	free(t->columns);
 	free(t);
 }
@@ -84,6 +86,44 @@ void table_row_color(struct table *t, enum term_color c)
 	t->colors[row] = c;
 }
 
+static const char *equal(const struct table *t, size_t column)
+{
+	for (size_t i = column + t->n_columns; i < t->n; i += t->n_columns)
+		if (strcmp(t->cells[i], t->cells[column]))
+			return NULL;
+	return column < t->n ? t->cells[column] : NULL;
+}
+
+static void omit(struct table *t, size_t column)
+{
+	if (!t->omitted)
+		t->omitted = mem_array(t->n_columns, sizeof(*t->omitted));
+	t->omitted[column] = true;
+}
+
+void table_omit_empty(struct table *t)
+{
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const char *same = equal(t, i);
+
+		if (same && (!*same || !strcmp(same, "-")))
+			omit(t, i);
+	}
+}
+
+const char *table_omit_equal(struct table *t, const char *title)
+{
+	for (size_t i = 0; t->n > t->n_columns && i < t->n_columns; i++) {
+		const char *same = strcmp(t->columns[i].title, title) ? NULL : equal(t, i);
+
+		if (!same || (t->omitted && t->omitted[i]))
+			continue;
+		omit(t, i);
+		return same;
+	}
+	return NULL;
+}
+
 static void measure(const struct table *t, size_t *widths)
 {
 	size_t i, w;
@@ -95,6 +135,9 @@ static void measure(const struct table *t, size_t *widths)
 		if (w > widths[i % t->n_columns])
 			widths[i % t->n_columns] = w;
 	}
+	for (i = 0; i < t->n_columns && t->omitted; i++)
+		if (t->omitted[i])
+			widths[i] = LEFT_OUT;
 }
 
 static bool may_be_cut(enum table_align a)
@@ -141,7 +184,7 @@ static size_t tighten(const struct table *t, size_t *widths, unsigned width)
 	size_t i;
 
 	for (i = t->n_columns; i-- > 0 && line_width(t, widths, 2) > width;)
-		if (t->columns[i].align >= TABLE_SPARE_RIGHT)
+		if (t->columns[i].align >= TABLE_SPARE_RIGHT && widths[i] != LEFT_OUT)
 			widths[i] = LEFT_OUT;
 	squeeze(t, widths, width, 2, TIGHT_MIN);
 	return line_width(t, widths, 2) > width ? 1 : 2;
@@ -168,10 +211,12 @@ static void add_padded(struct strbuf *line, const char *text, enum table_align a
 static void print_row(const struct table *t, char *const *cells, const struct layout *l, enum term_color color, FILE *out)
 {
 	struct strbuf line cleanup_strbuf = STRBUF_INIT;
+	size_t last = t->n_columns, i;
 	bool any = false;
-	size_t i;
 
-	for (i = 0; i < t->n_columns; i++) {
+	while (last && l->widths[last - 1] == LEFT_OUT)
+		last--;
+	for (i = 0; i < last; i++) {
 		const char *text = cells ? cells[i] : t->columns[i].title;
 
 		if (l->widths[i] == LEFT_OUT)
@@ -179,7 +224,7 @@ static void print_row(const struct table *t, char *const *cells, const struct la
 		if (any)
 			strbuf_addf(&line, "%*s", (int)l->gap, "");
 		any = true;
-		add_padded(&line, text, t->columns[i].align, l->widths[i], i + 1 == t->n_columns);
+		add_padded(&line, text, t->columns[i].align, l->widths[i], i + 1 == last);
 	}
 	if (color == TERM_PLAIN)
 		fprintf(out, "%s\n", strbuf_str(&line));

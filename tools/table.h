@@ -36,6 +36,10 @@ void table_cell(struct table *t, const char *text);
 void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* How the row at hand (of the last cell put in) looks where there are colours. */
 void table_row_color(struct table *t, enum term_color c);
+/* Leave out the columns in which every row has the same as all others and that is "" or "-". */
+void table_omit_empty(struct table *t);
+/* The text of this column (by its title), where two rows or more all have the same: it is left out. NULL: it stays. Borrowed. */
+const char *table_omit_equal(struct table *t, const char *title);
 /* `width` columns at most, 0: as wide as it is. */
 void table_print(const struct table *t, FILE *out, unsigned width);
 /* The same as on a terminal of that width, wherever it is written. */

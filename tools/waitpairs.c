@@ -11,8 +11,10 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/store/waitread.h"
+#include "schema/store/waits.h"
 #include "tools/select.h"
 #include "tools/waitstack.h"
+#include "tools/waitsum.h"
 
 struct summing {
 	const struct selection *sel;
@@ -30,7 +32,7 @@ static struct waitpairs_end end_of(const struct summing *s, const struct store_t
 	if (!p || !p->present)
 		return (struct waitpairs_end){.container = mem_strdup(""), .comm = mem_strdup("")};
 	return (struct waitpairs_end){.container = mem_strdup(*p->container ? p->container : p->container_id),
-				      .comm = mem_strdup(p->comm), .pid = p->pid};
+				      .comm = mem_strdup(p->comm), .pid = p->pid, .n_processes = 1};
 }
 
 static uint64_t hash_end(uint64_t h, const struct summing *s, const struct store_thread *t)
@@ -43,23 +45,30 @@ static uint64_t hash_end(uint64_t h, const struct summing *s, const struct store
 	return hash_bytes(h, p->comm, strlen(p->comm) + 1);
 }
 
-static void add_stack(struct summing *s, struct waitpairs_row *r, uint64_t h, const struct store_wait_by *b)
+/* `path` is taken. */
+static void add_path(struct idmap *stacks, struct waitpairs_row *r, uint64_t h, char *path, const char *function, uint64_t n,
+		     uint64_t total_ns)
 {
-	char *path = waitstack_path(s->dict, b->stack);
-	const char *own = waitstack_own(s->dict, b->stack);
 	uint64_t place = 0;
 
 	h = hash_bytes(h, path, strlen(path) + 1);
-	if (idmap_get(&s->stacks, h, &place)) {
+	if (idmap_get(stacks, h, &place)) {
 		free(path);
 	} else {
 		mem_grow(r->stacks, r->n_stacks, r->cap_stacks);
-		r->stacks[r->n_stacks++] = (struct waitpairs_stack){.path = path, .function = mem_strdup(own ? own : "")};
+		r->stacks[r->n_stacks++] = (struct waitpairs_stack){.path = path, .function = mem_strdup(function)};
 		place = r->n_stacks;
-		idmap_set(&s->stacks, h, place);
+		idmap_set(stacks, h, place);
 	}
-	r->stacks[place - 1].n += b->n;
-	r->stacks[place - 1].total_ns += b->total_ns;
+	r->stacks[place - 1].n += n;
+	r->stacks[place - 1].total_ns += total_ns;
+}
+
+static void add_stack(struct summing *s, struct waitpairs_row *r, uint64_t h, const struct store_wait_by *b)
+{
+	const char *own = waitstack_own(s->dict, b->stack);
+
+	add_path(&s->stacks, r, h, waitstack_path(s->dict, b->stack), own ? own : "", b->n, b->total_ns);
 }
 
 static int add(void *ctx, const struct store_wait_by *b)
@@ -84,27 +93,6 @@ static int add(void *ctx, const struct store_wait_by *b)
 	return 0;
 }
 
-static int add_held(void *ctx, const struct store_held *h)
-{
-	struct waitpairs *w = ((struct summing *)ctx)->out;
-	size_t i = 0;
-
-	w->steal_ns += h->steal_ns;
-	w->cpu_ns += h->cpu_ns;
-	if (!*h->cgroup)
-		return 0;
-	while (i < w->n_held && strcmp(w->held[i].cgroup, h->cgroup))
-		i++;
-	if (i == w->n_held) {
-		mem_grow(w->held, w->n_held, w->cap_held);
-		w->held[w->n_held++] = (struct waitpairs_held){.cgroup = mem_strdup(h->cgroup)};
-	}
-	w->held[i].periods += h->periods;
-	w->held[i].throttled += h->throttled;
-	w->held[i].throttled_ns += h->throttled_ns;
-	return 0;
-}
-
 static bool wanted(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid)
 {
 	const struct summing *s = ctx;
@@ -126,7 +114,7 @@ static int sum_segment(struct summing *s, const char *path, enum waitpairs_what 
 
 		rc = what == WAITPAIRS_WAKERS ? store_wakers(s->seg, &q, add, s, e) : store_culprits(s->seg, &q, add, s, e);
 		if (!rc && what == WAITPAIRS_NEIGHBOURS)
-			rc = store_held_back(s->seg, &q, add_held, s, e);
+			rc = waitheld_read(&s->out->held, s->sel, s->seg, s->dict, &q, e);
 		run = select_run_in(s->sel, path, i);
 	}
 	store_segment_close(s->seg);
@@ -141,7 +129,8 @@ static int compare_who(const struct waitpairs_row *x, const struct waitpairs_row
 
 	if (x->who.pid != y->who.pid)
 		return x->who.pid < y->who.pid ? -1 : 1;
-	return c ? c : strcmp(x->who.comm, y->who.comm);
+	c = c ? c : strcmp(x->who.comm, y->who.comm);
+	return c ? c : strcmp(x->who.container, y->who.container);
 }
 
 static int by_who(const void *a, const void *b)
@@ -154,19 +143,14 @@ static int by_time(const void *a, const void *b)
 	const struct waitpairs_row *x = a, *y = b;
 	int c;
 
+	if (x->late != y->late)
+		return x->late ? 1 : -1;
 	if (x->whole_ns != y->whole_ns)
 		return x->whole_ns > y->whole_ns ? -1 : 1;
 	c = compare_who(x, y);
 	if (c)
 		return c;
 	return x->total_ns > y->total_ns ? -1 : x->total_ns < y->total_ns;
-}
-
-static int held_by_time(const void *a, const void *b)
-{
-	const struct waitpairs_held *x = a, *y = b;
-
-	return x->throttled_ns > y->throttled_ns ? -1 : x->throttled_ns < y->throttled_ns;
 }
 
 static int stack_by_time(const void *a, const void *b)
@@ -178,13 +162,23 @@ static int stack_by_time(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static void order(struct waitpairs *w)
+/* Of one who waited, for one reason. */
+static bool is_late(const struct waitpairs_row *rows, size_t n)
+{
+	const char *reason = rows[0].reason;
+	uint64_t thread_ns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		thread_ns += *rows[i].by.comm ? rows[i].total_ns : 0;
+	return *reason && (!strcmp(reason, store_wait_reason(STORE_WAIT_SLEEP)) || !strcmp(reason, store_wait_reason(STORE_WAIT_CHILD)) ||
+			   thread_ns < rows[0].whole_ns / 2);
+}
+
+static void order(struct waitpairs *w, bool fold)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (w->rows[i].n_stacks)
 			qsort(w->rows[i].stacks, w->rows[i].n_stacks, sizeof(*w->rows[i].stacks), stack_by_time);
-	if (w->n_held)
-		qsort(w->held, w->n_held, sizeof(*w->held), held_by_time);
 	if (!w->n)
 		return;
 	qsort(w->rows, w->n, sizeof(*w->rows), by_who);
@@ -195,6 +189,8 @@ static void order(struct waitpairs *w)
 			whole += w->rows[k].total_ns;
 		for (size_t m = i; m < k; m++)
 			w->rows[m].whole_ns = whole;
+		for (size_t m = i, late = fold && is_late(&w->rows[i], k - i); m < k; m++)
+			w->rows[m].late = late;
 	}
 	qsort(w->rows, w->n, sizeof(*w->rows), by_time);
 }
@@ -213,7 +209,8 @@ int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct
 	reading_end();
 	idmap_release(&s.found);
 	idmap_release(&s.stacks);
-	order(w);
+	order(w, false);
+	waitheld_sort(&w->held);
 	if (!rc && !w->n) {
 		rc = err_set(e, -ENOENT, EXIT_NOTHING, "nobody %s in %s%s%s",
 			     what == WAITPAIRS_WAKERS ? "was woken" : "waited for a CPU", sel->range, *sel->what ? " of " : "",
@@ -228,27 +225,172 @@ int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct
 	return 0;
 }
 
+/* --- by name --- */
+
+struct folding {
+	struct waitpairs *out;
+	struct idmap found;          /* hash of both names -> 1 + place of the row */
+	struct idmap stacks;
+	struct idmap seen, counts;   /* processes that have been met; how many, by the names */
+};
+
+static uint64_t hash_name(uint64_t h, const struct waitpairs_end *x)
+{
+	h = hash_bytes(h, x->container, strlen(x->container) + 1);
+	return hash_bytes(h, x->comm, strlen(x->comm) + 1);
+}
+
+/* By who waited (and why), or by the whole pair: `salt` tells the two apart. */
+static void count_process(struct folding *f, uint64_t h, uint64_t salt, const struct waitpairs_end *x)
+{
+	bool fresh;
+
+	if (!x->pid && !*x->comm)
+		return;
+	h = hash_u64(h, salt);
+	idmap_ref(&f->seen, hash_u64(h, x->pid), &fresh);
+	if (fresh)
+		(*idmap_ref(&f->counts, h, &fresh))++;
+}
+
+static size_t counted(const struct folding *f, uint64_t h, uint64_t salt)
+{
+	uint64_t n = 0;
+
+	return idmap_get(&f->counts, hash_u64(h, salt), &n) ? (size_t)n : 0;
+}
+
+static struct waitpairs_end end_copy(const struct waitpairs_end *x)
+{
+	return (struct waitpairs_end){.container = mem_strdup(x->container), .comm = mem_strdup(x->comm), .pid = x->pid};
+}
+
+static uint64_t hash_who(const struct waitpairs_row *r)
+{
+	return hash_bytes(hash_name(HASH_SEED, &r->who), r->reason, strlen(r->reason) + 1);
+}
+
+static uint64_t hash_pair(const struct waitpairs_row *r)
+{
+	return hash_u64(hash_name(hash_who(r), &r->by), r->kind + (r->by.pid || *r->by.comm ? 100 : 0));
+}
+
+/* Over loopback who sends is on the CPU when the interrupt comes. */
+static bool is_nobody(const struct waitpairs_row *r)
+{
+	return *r->reason && r->kind == STORE_WAKE_INTERRUPT && strcmp(r->reason, store_wait_reason(STORE_WAIT_NETWORK)) &&
+	       strcmp(r->reason, store_wait_reason(STORE_WAIT_POLL));
+}
+
+static void fold_row(struct folding *f, const struct waitpairs_row *row)
+{
+	char none[] = "";
+	struct waitpairs_row nobody = *row;
+	const struct waitpairs_row *r = is_nobody(row) ? &nobody : row;
+	struct waitpairs_row *to;
+	uint64_t h, place = 0;
+
+	nobody.by = (struct waitpairs_end){.container = none, .comm = none};
+	count_process(f, hash_who(r), 1, &r->who);
+	h = hash_pair(r);
+	count_process(f, h, 2, &r->by);
+	if (!idmap_get(&f->found, h, &place)) {
+		mem_grow(f->out->rows, f->out->n, f->out->cap);
+		f->out->rows[f->out->n++] = (struct waitpairs_row){.who = end_copy(&r->who), .by = end_copy(&r->by),
+								   .kind = r->kind, .reason = mem_strdup(r->reason), .idle = r->idle};
+		place = f->out->n;
+		idmap_set(&f->found, h, place);
+	}
+	to = &f->out->rows[place - 1];
+	to->n += r->n;
+	to->total_ns += r->total_ns;
+	for (size_t i = 0; i < r->n_stacks; i++)
+		add_path(&f->stacks, to, h, mem_strdup(r->stacks[i].path), r->stacks[i].function, r->stacks[i].n,
+			 r->stacks[i].total_ns);
+}
+
+struct waitpairs *waitpairs_fold(const struct waitpairs *w)
+{
+	struct folding f = {.out = mem_alloc(sizeof(*f.out))};
+
+	for (size_t i = 0; i < w->n; i++)
+		fold_row(&f, &w->rows[i]);
+	for (size_t i = 0; i < f.out->n; i++) {
+		struct waitpairs_row *r = &f.out->rows[i];
+
+		r->who.n_processes = counted(&f, hash_who(r), 1);
+		r->by.n_processes = counted(&f, hash_pair(r), 2);
+		r->who.pid = r->who.n_processes == 1 ? r->who.pid : 0;
+		r->by.pid = r->by.n_processes == 1 ? r->by.pid : 0;
+	}
+	idmap_release(&f.found);
+	idmap_release(&f.stacks);
+	idmap_release(&f.seen);
+	idmap_release(&f.counts);
+	order(f.out, true);
+	return f.out;
+}
+
+/* --- idle --- */
+
+static uint64_t hash_waits(const char *container, const char *comm, const char *class)
+{
+	return hash_str(hash_str(hash_str(HASH_SEED, container), comm), class);
+}
+
+int waitpairs_know_idle(struct waitpairs *w, const struct selection *sel, struct err *e)
+{
+	struct idmap total = {0}, idle = {0};
+	struct waitsum *sum;
+	int rc = waitsum_make(sel, WAITSUM_BY_COMMAND, &sum, e);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < sum->n; i++) {
+		const struct waitsum_row *r = &sum->rows[i];
+		uint64_t h = hash_waits(r->container, r->comm, r->class);
+		bool fresh;
+
+		if (r->partial) /* nobody has ended it */
+			continue;
+		*idmap_ref(&total, h, &fresh) += r->total_ns;
+		*idmap_ref(&idle, h, &fresh) += r->idle ? r->total_ns : 0;
+	}
+	for (size_t i = 0; i < w->n; i++) {
+		const struct waitpairs_row *r = &w->rows[i];
+		uint64_t h = hash_waits(r->who.container, r->who.comm, r->reason), all = 0, part = 0;
+
+		w->rows[i].idle = idmap_get(&total, h, &all) && idmap_get(&idle, h, &part) && part > all / 2;
+	}
+	idmap_release(&total);
+	idmap_release(&idle);
+	waitsum_free(sum);
+	return 0;
+}
+
 static void end_free(struct waitpairs_end *x)
 {
 	free(x->container);
 	free(x->comm);
 }
 
+void waitpairs_row_release(struct waitpairs_row *r)
+{
+	end_free(&r->who);
+	end_free(&r->by);
+	free(r->reason);
+	for (size_t k = 0; k < r->n_stacks; k++) {
+		free(r->stacks[k].path);
+		free(r->stacks[k].function);
+	}
+	free(r->stacks);
+}
+
 void waitpairs_free(struct waitpairs *p)
 {
-	for (size_t i = 0; i < p->n; i++) {
-		end_free(&p->rows[i].who);
-		end_free(&p->rows[i].by);
-		free(p->rows[i].reason);
-		for (size_t k = 0; k < p->rows[i].n_stacks; k++) {
-			free(p->rows[i].stacks[k].path);
-			free(p->rows[i].stacks[k].function);
-		}
-		free(p->rows[i].stacks);
-	}
-	for (size_t i = 0; i < p->n_held; i++)
-		free(p->held[i].cgroup);
+	for (size_t i = 0; i < p->n; i++)
+		waitpairs_row_release(&p->rows[i]);
 	free(p->rows);
-	free(p->held);
+	waitheld_release(&p->held);
 	free(p);
 }

@@ -95,6 +95,24 @@ bool waitrule_may(const char *class, const char *reason)
 	return may;
 }
 
+static const struct {
+	const char *function, *purpose;
+} PURPOSES[] = {
+	/* PostgreSQL's log: written, brought to disk, or waited for while another writes it */
+	{"XLogFlush", "WAL"},
+	{"XLogWrite", "WAL"},
+	{"XLogBackgroundFlush", "WAL"},
+	{"issue_xlog_fsync", "WAL"},
+};
+
+const char *waitrule_purpose(const char *function)
+{
+	for (size_t i = 0; i < sizeof(PURPOSES) / sizeof(PURPOSES[0]); i++)
+		if (!strcmp(PURPOSES[i].function, function))
+			return PURPOSES[i].purpose;
+	return NULL;
+}
+
 bool waitrule_idle_by_class(const char *class)
 {
 	return !strcmp(class, "poll");

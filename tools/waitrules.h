@@ -28,5 +28,7 @@ const struct waitrule *waitrule_weak_of(const char *class, const char *function)
 /* May a wait of this class be for that reason? */
 bool waitrule_may(const char *class, const char *reason);
 bool waitrule_idle_by_class(const char *class);
+/* What a program does in this function, where that says more than the class of a wait below it: "WAL"; NULL. */
+const char *waitrule_purpose(const char *function);
 
 #endif

@@ -48,6 +48,15 @@ const struct waitrule *waitstack_rule(const struct store_dict *d, uint32_t stack
 	return weak;
 }
 
+const char *waitstack_purpose(const struct store_dict *d, uint32_t stack)
+{
+	const char *purpose = NULL;
+
+	for (; !purpose && stack && stack < d->n_stacks; stack = d->stack_parent[stack])
+		purpose = waitrule_purpose(frame_at(d, stack)->name);
+	return purpose;
+}
+
 char *waitstack_path(const struct store_dict *d, uint32_t stack)
 {
 	struct strbuf path cleanup_strbuf = STRBUF_INIT;

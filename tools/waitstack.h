@@ -15,6 +15,8 @@
 const char *waitstack_own(const struct store_dict *d, uint32_t stack);
 /* What its frames say of a wait of this class (waitrules.h); NULL: nothing. */
 const struct waitrule *waitstack_rule(const struct store_dict *d, uint32_t stack, const char *class);
+/* What it was for (waitrule_purpose), by its innermost frame that says so; NULL. */
+const char *waitstack_purpose(const struct store_dict *d, uint32_t stack);
 
 /* `main;handle;futex_wake`, outermost first, written as tools/folded.h does; the caller frees it. */
 char *waitstack_path(const struct store_dict *d, uint32_t stack);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/waitread.h"
@@ -29,6 +31,8 @@ struct part {                   /* of one class in one group: what its stacks sa
 	struct amount stacks;
 	struct waitobject *functions; /* where they wait: waitstack_own */
 	struct waitobject *objects;
+	const char *purpose;
+	uint64_t purpose_ns, ruled_ns; /* of stacks */
 };
 
 struct cell {                   /* one class in one group, partial or not */
@@ -36,7 +40,10 @@ struct cell {                   /* one class in one group, partial or not */
 	char *container, *comm, *thread, *class;
 	uint32_t pid;
 	bool partial;
+	bool kernel, go;        /* of threads of the kernel; of Go programs */
+	struct idmap processes; /* hash of pid and start */
 	struct amount exact;
+	uint64_t timer_ns;      /* as a row's */
 	struct part *parts;
 	size_t n_parts, cap_parts;
 	UT_hash_handle hh;
@@ -45,6 +52,7 @@ struct cell {                   /* one class in one group, partial or not */
 struct summing {
 	const struct selection *sel;
 	enum waitsum_by by;
+	struct waitheld held;
 	struct cell *cells;
 	struct store_segment *seg;
 	const struct store_dict *dict;
@@ -65,6 +73,22 @@ static const char *container_of(const struct store_process_row *p)
 	return *p->container ? p->container : p->container_id;
 }
 
+/* The kernel's own threads are children of kthreadd. */
+static bool is_kernel(const struct store_process_row *p)
+{
+	return (p->pid == 2 || p->ppid == 2) && !*p->exe && !*p->args && !*p->container_id;
+}
+
+static bool is_go(const struct store_process_row *p)
+{
+	return !strcmp(p->lang, "go");
+}
+
+static void cell_count(struct cell *c, const struct store_process_row *p)
+{
+	idmap_set(&c->processes, hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns), p->pid);
+}
+
 static struct cell *cell_of(struct summing *s, const struct store_process_row *p, const char *thread, const char *class,
 			    bool partial)
 {
@@ -80,9 +104,16 @@ static struct cell *cell_of(struct summing *s, const struct store_process_row *p
 	if (s->by == WAITSUM_BY_THREAD)
 		strbuf_addstr(&key, thread);
 	HASH_FIND_STR(s->cells, strbuf_str(&key), c);
-	if (c)
+	if (c) {
+		cell_count(c, p);
+		c->kernel = c->kernel && is_kernel(p);
+		c->go = c->go || is_go(p); /* of the same name; the language of a short one may not be known */
 		return c;
+	}
 	c = mem_alloc(sizeof(*c));
+	cell_count(c, p);
+	c->kernel = is_kernel(p);
+	c->go = is_go(p);
 	c->key = strbuf_take(&key);
 	c->container = mem_strdup(container_of(p));
 	c->comm = mem_strdup(s->by == WAITSUM_BY_CONTAINER ? "" : p->comm);
@@ -105,6 +136,7 @@ static void cells_free(struct summing *s)
 			waitobjects_free(c->parts[i].objects);
 		}
 		free(c->parts);
+		idmap_release(&c->processes);
 		free(c->key);
 		free(c->container);
 		free(c->comm);
@@ -144,27 +176,41 @@ static struct part *part_of(struct cell *c, const char *reason, bool idle)
 	return &c->parts[c->n_parts++];
 }
 
-static struct part *part_by_stack(struct summing *s, struct cell *c, uint32_t stack, const char *class)
+/*
+ * A kernel's thread that nobody has woken has nothing to do: what holds up its work is a disk or a lock, and has a class. A
+ * thread of a Go program is at a futex because it has no goroutine to run: what goroutines wait for is no wait of a thread.
+ */
+static bool idle_by_class(const struct cell *c)
 {
-	const struct waitrule *rule = waitstack_rule(s->dict, stack, class);
+	return waitrule_idle_by_class(c->class) || (c->kernel && !strcmp(c->class, store_wait_reason(STORE_WAIT_OTHER))) ||
+	       (c->go && !strcmp(c->class, store_wait_reason(STORE_WAIT_LOCK)));
+}
 
-	return part_of(c, rule && rule->reason ? rule->reason : c->class, rule ? rule->idle : waitrule_idle_by_class(class));
+static struct part *part_by_stack(struct cell *c, const struct waitrule *rule)
+{
+	return part_of(c, rule && rule->reason ? rule->reason : c->class, rule ? rule->idle : idle_by_class(c));
 }
 
 /* Of the stacks of waits that ended, or of those that stood at the end: these say what the waits that are not over are. */
 static int add_stack_to(struct summing *s, const struct store_total *t, bool partial)
 {
 	const struct store_process_row *p = &s->dict->processes[t->process];
-	const char *class = store_wait_reason(t->label), *function;
+	const char *class = store_wait_reason(t->label), *function, *purpose = waitstack_purpose(s->dict, t->stack);
 	struct cell *c = cell_of(s, p, t->thread, class, partial);
-	struct part *part = part_by_stack(s, c, t->stack, class);
+	const struct waitrule *rule = waitstack_rule(s->dict, t->stack, class);
+	struct part *part = part_by_stack(c, rule);
 
+	part->ruled_ns += rule ? t->value : 0;
 	amount_add(&part->stacks, t->n, t->value, t->max);
 	for (size_t i = 0; t->hist && i < HIST_SLOTS; i++)
 		part->stacks.hist[i] += t->hist[i];
 	function = waitstack_own(s->dict, t->stack);
 	if (function)
 		waitobjects_add(&part->functions, function, NULL, 0, t->value);
+	if (purpose) {
+		part->purpose = purpose;
+		part->purpose_ns += t->value;
+	}
 	return 0;
 }
 
@@ -183,7 +229,17 @@ static int add_object(void *ctx, const struct store_wait_object *o)
 	struct summing *s = ctx;
 	struct cell *c = cell_of(s, &s->dict->processes[o->who.process], o->who.name, o->reason, false);
 
-	waitobjects_add(&part_by_stack(s, c, o->stack, o->reason)->objects, o->object, o->by.name, o->by.tid, o->total_ns);
+	waitobjects_add(&part_by_stack(c, waitstack_rule(s->dict, o->stack, o->reason))->objects, o->object, o->by.name, o->by.tid, o->total_ns);
+	return 0;
+}
+
+/* Nobody but a timer wakes from an interrupt who waits for a lock. */
+static int add_waker(void *ctx, const struct store_wait_by *b)
+{
+	struct summing *s = ctx;
+
+	if (b->kind == STORE_WAKE_INTERRUPT && !strcmp(b->reason, store_wait_reason(STORE_WAIT_LOCK)))
+		cell_of(s, &s->dict->processes[b->who.process], b->who.name, b->reason, false)->timer_ns += b->total_ns;
 	return 0;
 }
 
@@ -214,9 +270,13 @@ static int sum_segment(struct summing *s, const char *path, struct err *e)
 			rc = store_totals(s->seg, &q, add_stack, s, e);
 		if (!rc)
 			rc = store_wait_objects(s->seg, &q, add_object, s, e);
+		if (!rc)
+			rc = store_wakers(s->seg, &q, add_waker, s, e);
 		q.kind = STORE_KIND_STANDING;
 		if (!rc)
 			rc = store_totals(s->seg, &q, add_standing, s, e);
+		if (!rc)
+			rc = waitheld_read(&s->held, s->sel, s->seg, s->dict, &q, e);
 		run = select_run_in(s->sel, path, i);
 	}
 	store_segment_close(s->seg);
@@ -225,6 +285,14 @@ static int sum_segment(struct summing *s, const char *path, struct err *e)
 
 /* --- rows --- */
 
+static uint32_t one_pid(const struct cell *c)
+{
+	for (size_t i = 0; c->processes.n == 1 && i < c->processes.cap; i++)
+		if (c->processes.slots[i].used)
+			return (uint32_t)c->processes.slots[i].value;
+	return 0;
+}
+
 static struct waitsum_row *row_add(struct waitsum *w, const struct cell *c)
 {
 	struct waitsum_row *r;
@@ -232,8 +300,20 @@ static struct waitsum_row *row_add(struct waitsum *w, const struct cell *c)
 	mem_grow(w->rows, w->n, w->cap);
 	r = &w->rows[w->n++];
 	*r = (struct waitsum_row){.container = mem_strdup(c->container), .comm = mem_strdup(c->comm), .pid = c->pid,
-				  .thread = c->thread ? mem_strdup(c->thread) : NULL, .partial = c->partial};
+				  .thread = c->thread ? mem_strdup(c->thread) : NULL, .partial = c->partial,
+				  .class = mem_strdup(c->class), .n_processes = c->processes.n, .one_pid = one_pid(c)};
 	return r;
+}
+
+/* A wait that lasts on tells of trouble where others are known to be in the way. */
+static bool in_background(const struct waitsum_row *r)
+{
+	static const char *const in_the_way[] = {"lock", "disk", "page fault", RUN_QUEUE};
+	bool way = false;
+
+	for (size_t i = 0; i < sizeof(in_the_way) / sizeof(in_the_way[0]); i++)
+		way = way || !strcmp(r->reason, in_the_way[i]);
+	return r->idle || (r->partial && !way);
 }
 
 static char *function_of(const struct part *p)
@@ -252,12 +332,24 @@ static void row_object(struct waitsum_row *r, const struct part *p)
 	r->by_tid = top.by_tid;
 }
 
+static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
+{
+	return of ? (uint64_t)((double)whole * ((double)part / (double)of) + 0.5) : 0;
+}
+
+static void row_purpose(struct waitsum_row *r, const struct part *p)
+{
+	r->ruled_ns = share(r->total_ns, p->ruled_ns, p->stacks.value);
+	r->purpose = p->purpose;
+	r->purpose_ns = share(r->total_ns, p->purpose_ns, p->stacks.value);
+}
+
 static void row_whole(struct waitsum *w, const struct cell *c, const struct part *part)
 {
 	struct waitsum_row *r = row_add(w, c);
 
 	r->reason = mem_strdup(part ? part->reason : c->class);
-	r->idle = part ? part->idle : waitrule_idle_by_class(c->class);
+	r->idle = part ? part->idle : idle_by_class(c);
 	r->function = part ? function_of(part) : NULL;
 	if (part && !c->partial)
 		row_object(r, part);
@@ -265,12 +357,11 @@ static void row_whole(struct waitsum *w, const struct cell *c, const struct part
 	r->n = c->exact.n;
 	r->total_ns = c->exact.value;
 	r->max_ns = c->exact.max;
+	r->background = in_background(r);
+	r->timer_ns = c->timer_ns < r->total_ns ? c->timer_ns : r->total_ns;
+	if (part && !c->partial)
+		row_purpose(r, part);
 	memcpy(r->hist, c->exact.hist, sizeof(r->hist));
-}
-
-static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
-{
-	return of ? (uint64_t)((double)whole * ((double)part / (double)of) + 0.5) : 0;
 }
 
 static void rows_shared(struct waitsum *w, const struct cell *c)
@@ -291,8 +382,11 @@ static void rows_shared(struct waitsum *w, const struct cell *c)
 		row_object(r, p);
 		r->n = share(c->exact.n, p->stacks.n, n);
 		r->total_ns = share(c->exact.value, p->stacks.value, value);
+		r->background = in_background(r);
 		if (c->partial)
 			continue; /* it would be of all the time that it stands, longer than the recording */
+		row_purpose(r, p);
+		r->timer_ns = share(c->timer_ns < c->exact.value ? c->timer_ns : c->exact.value, p->stacks.value, value);
 		r->max_ns = p->stacks.max;
 		memcpy(r->hist, p->stacks.hist, sizeof(r->hist));
 	}
@@ -353,6 +447,8 @@ int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum
 	}
 	reading_end();
 	w = rows_of(&s);
+	waitheld_sort(&s.held);
+	w->held = s.held;
 	cells_free(&s);
 	if (!rc && !w->n) {
 		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no waits in %s%s%s", sel->range, *sel->what ? " of " : "", sel->what);
@@ -373,10 +469,12 @@ void waitsum_free(struct waitsum *w)
 		free(w->rows[i].comm);
 		free(w->rows[i].thread);
 		free(w->rows[i].reason);
+		free(w->rows[i].class);
 		free(w->rows[i].function);
 		free(w->rows[i].object);
 		free(w->rows[i].by);
 	}
 	free(w->rows);
+	waitheld_release(&w->held);
 	free(w);
 }
