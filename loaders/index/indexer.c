@@ -216,14 +216,18 @@ static void key_format(const struct image_ident_record *id, char *key)
 static int compose(struct job *j, struct index_result *r)
 {
 	cleanup_free void *rows = NULL;
+	cleanup_free uint64_t *edges = NULL;
 	struct compose_section extra[2];
 	struct compose_input in = {.elf = &j->elf, .ident = &j->ident, .set = &j->set, .lines = &j->lines,
 				   .lines_note = j->lines_note, .extra = extra};
 	uint64_t rows_size = 0;
 	int rc = unwind_finish(&j->unwind, &j->elf, &j->set, &rows, &rows_size);
 
+	if (!rc && j->unwind.on)
+		rc = rows_edges(&j->unwind.rows, &edges, &in.edge_count);
 	if (rc)
 		return rc;
+	in.edges = edges;
 	if (rows_size)
 		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_UNWIND, .stride = 1,
 								   .data = rows, .size = rows_size};
