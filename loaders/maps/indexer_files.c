@@ -112,6 +112,7 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 	}
 	ix->world->stats.opened++;
 	img->file_bytes = (uint64_t)st.st_size;
+	img->file_id = cache_file_id(&st);
 	if (indexer_settle(ix, img, &st, img->root_fd) || img->path_failed) {
 		close(fd);
 		if (img->root_fd >= 0)

@@ -63,6 +63,7 @@ struct mimage {
 	int root_fd;    /* the root it was opened through, -1 */
 	uint64_t fd_since_ns;
 	uint64_t file_bytes; /* 0: not opened yet */
+	uint64_t file_id;    /* cache_file_id of what was opened first, 0: nothing yet */
 	struct mimage *next_wanted;
 	bool lines_asked; /* of linejobs, once */
 	bool lines_failed; /* as index_failed, once */

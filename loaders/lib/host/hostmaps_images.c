@@ -115,6 +115,7 @@ void hostmaps_on_image(struct hostmaps *hm, const struct mapspack_msg *msg)
 	img->key = hm->generation << 32 | m->id;
 	img->pub.id = m->id;
 	img->pub.kind = m->kind;
+	img->pub.file = m->file;
 	img->pub.path = mem_strdup(msg->str[0]);
 	slash = strrchr(img->pub.path, '/');
 	img->pub.name = slash && slash[1] ? slash + 1 : img->pub.path;

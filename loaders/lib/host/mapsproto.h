@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 9
+#define MP_VERSION 10
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 6 /* descriptors in one packet */
 
@@ -117,6 +117,7 @@ struct mp_image {
 	uint8_t build_id[32];
 	uint32_t build_id_len;
 	uint32_t len;
+	uint64_t file; /* cache_file_id of what was opened; 0: it could not be opened then */
 };
 
 enum mp_index_state { MP_INDEX_READY = 1, MP_INDEX_REFUSED = 2 /* see reason */ };
