@@ -122,7 +122,7 @@ static uint64_t pending_file(const char *key)
 {
 	const char *last = strrchr(key, '-');
 
-	return !strncmp(key, "pending-", 8) && last ? strtoull(last + 1, NULL, 16) : 0;
+	return !strncmp(key, "pending-", 8) && last && strlen(last + 1) == 16 ? strtoull(last + 1, NULL, 16) : 0;
 }
 
 /* May it be the file? Where there is no build-id, and its index was never told, what it is on the disk says so. */

@@ -120,9 +120,13 @@ struct mp_image {
 	uint64_t file; /* cache_file_id of what was opened; 0: it could not be opened then */
 };
 
-enum mp_index_state { MP_INDEX_READY = 1, MP_INDEX_REFUSED = 2 /* see reason */ };
+enum mp_index_state {
+	MP_INDEX_READY = 1,
+	MP_INDEX_REFUSED = 2, /* see reason */
+	MP_INDEX_ROWS = 3     /* an index with the rows alone: READY or REFUSED follows */
+};
 
-/* Strings: key (file name in <store>/images/, "" if refused), reason. When ready the index's descriptor, read-only,
+/* Strings: key (file name in <store>/images/, "" if refused), reason. When ready (or the rows are) the index's descriptor, read-only,
  * comes with the packet (SCM_RIGHTS, one message a packet). */
 struct mp_index {
 	struct mp_head head;
