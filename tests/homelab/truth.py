@@ -86,7 +86,7 @@ class Truth:
         self.samples.append((now, charged))
         if self.own_cgroup:
             self.own.append((now, cpu_of(self.own_cgroup)))
-                    self.bpf.update(bpf_run_times(self.own_cgroup))
+            self.bpf.update(bpf_run_times(self.own_cgroup))
 
     def follow(self):
         turn = 0
