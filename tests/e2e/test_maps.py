@@ -94,8 +94,8 @@ class Client:
                 del self.alive[tgid]
         elif kind == 5:
             image, = struct.unpack_from("<I", m, 8)
-            size, = struct.unpack_from("<I", m, 52)
-            self.images[image] = m[56:56 + size].decode()
+            size, = struct.unpack_from("<I", m, 40)
+            self.images[image] = m[48:48 + size].decode()
         elif kind == 6:
             image, state, n, k = struct.unpack_from("<4I", m, 8)
             self.index[image] = (state, m[24:24 + n].decode(), m[25 + n:25 + n + k].decode(), len(fds))

@@ -264,21 +264,6 @@ static void check_symbols(struct check *c)
 		check_add(c, "modules", CHECK_OFF, NULL, "no /proc/modules: this kernel loads none");
 }
 
-/* Where there are none at all, the check of perf events says why. */
-static void check_mappings(struct check *c)
-{
-	bool build_ids;
-
-	if (perfring_has_build_ids(&build_ids))
-		return;
-	if (build_ids)
-		check_add(c, "mapping records", CHECK_OK, NULL, "with build-ids");
-	else
-		check_add(c, "mapping records", CHECK_WARN, "boot kernel 5.12 or newer",
-			  "without build-ids: files are told apart by device and inode, and one that was written over "
-			  "while mapped is named by its new contents");
-}
-
 static void check_memlock(struct check *c)
 {
 	struct rlimit rl = {0};
@@ -371,7 +356,6 @@ void preflight_check(struct check *c, const char *prog, const char *store_dir, b
 	check_kernel(c, prog, needed);
 	check_rights(c, prog, needed);
 	check_symbols(c);
-	check_mappings(c);
 	check_memlock(c);
 	check_cgroups(c);
 	check_inspect(c);

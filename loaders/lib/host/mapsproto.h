@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 9
+#define MP_VERSION 10
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 6 /* descriptors in one packet */
 
@@ -114,9 +114,9 @@ struct mp_image {
 	struct mp_head head;
 	uint32_t id;        /* from 1 */
 	uint32_t kind;      /* enum mp_image_kind */
-	uint8_t build_id[32];
-	uint32_t build_id_len;
-	uint32_t len;
+	uint64_t ino, generation; /* of the file; generation 0: not known */
+	uint32_t major, minor;
+	uint32_t len, pad;
 };
 
 enum mp_index_state { MP_INDEX_READY = 1, MP_INDEX_REFUSED = 2 /* see reason */ };
