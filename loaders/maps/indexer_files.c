@@ -27,15 +27,6 @@ void indexer_drop_fds(struct indexer *ix, struct mimage *img)
 	img->fd = img->root_fd = -1;
 }
 
-bool indexer_matches(const struct mimage *img, const char *key)
-{
-	char hex[64] = "";
-
-	for (uint32_t i = 0; i < img->file.build_id_len; i++)
-		snprintf(hex + 2 * i, 3, "%02x", img->file.build_id[i]);
-	return !*hex || (!strncmp(key, hex, strlen(hex)) && key[strlen(hex)] == '-');
-}
-
 void indexer_set_refused(struct mimage *img, const char *reason)
 {
 	free(img->reason);
@@ -71,15 +62,6 @@ bool indexer_settle(struct indexer *ix, struct mimage *img, const struct stat *s
 
 	switch (cache_find(ix->cache, st, &text)) {
 	case CACHE_KNOWN:
-		if (!indexer_matches(img, text)) {
-			free(text);
-			if (img->path_failed) {
-				indexer_set_refused(img, openin_reason(-ESTALE));
-				return true;
-			}
-			img->path_failed = true;
-			return false; /* its index will not be used: job_open tries the mapping itself */
-		}
 		if (is_outdated(ix, img, st, root_fd, text)) {
 			free(text);
 			return false;
@@ -116,7 +98,7 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 	ix->world->stats.opened++;
 	img->file_bytes = (uint64_t)st.st_size;
 	img->file_id = cache_file_id(&st);
-	if (indexer_settle(ix, img, &st, img->root_fd) || img->path_failed) {
+	if (indexer_settle(ix, img, &st, img->root_fd)) {
 		close(fd);
 		if (img->root_fd >= 0)
 			close(img->root_fd);
@@ -167,8 +149,7 @@ bool indexer_adopt_rows(struct indexer *ix, struct mimage *img, const char *key,
 	return true;
 }
 
-/* Keeps an index (`fd` is taken) and takes it for the image's, if its build-id fits. -ENOSPC: there is no room for it,
- * -ESTALE: it is another file's. */
+/* Keeps an index (`fd` is taken) and takes it for the image's. -ENOSPC: there is no room for it. */
 int indexer_adopt(struct indexer *ix, struct mimage *img, const char *key, int fd, const struct stat *st)
 {
 	cleanup_fd int own = fd;
@@ -181,10 +162,6 @@ int indexer_adopt(struct indexer *ix, struct mimage *img, const char *key, int f
 		stored = mem_strdup(key);
 	} else {
 		indexer_drop_memory(ix, img);
-	}
-	if (!indexer_matches(img, key)) {
-		free(stored);
-		return -ESTALE;
 	}
 	free(img->key);
 	img->key = stored;

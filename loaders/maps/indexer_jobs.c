@@ -78,16 +78,9 @@ static bool job_open(struct indexer *ix, struct job *j, struct mimage *img)
 		return false;
 	}
 	j->child.elf = fd;
-	if (j->child.have_st) {
-		bool failed = img->path_failed;
-		bool settled = indexer_settle(ix, img, &j->child.st, j->child.root_fd);
-
-		if (!settled && img->path_failed != failed) /* the path leads to another file */
-			return job_open(ix, j, img);
-		if (settled) {
-			indexer_tell(ix, img);
-			return false;
-		}
+	if (j->child.have_st && indexer_settle(ix, img, &j->child.st, j->child.root_fd)) {
+		indexer_tell(ix, img);
+		return false;
 	}
 	j->image = img;
 	j->child.path = mem_strdup(img->path);
@@ -258,7 +251,7 @@ static bool rows_take(struct indexer *ix, const struct job *j, struct mimage *im
 {
 	int copy = -1;
 
-	if (img->state != IMAGE_PENDING || !cache_key_ok(j->child.text) || !indexer_matches(img, j->child.text) ||
+	if (img->state != IMAGE_PENDING || !cache_key_ok(j->child.text) ||
 	    indexchild_take(&j->child, &copy) || !indexer_adopt_rows(ix, img, j->child.text, copy))
 		return false;
 	indexer_tell(ix, img);
@@ -286,41 +279,20 @@ void indexer_job_rows(struct indexer *ix, struct job *j)
 
 /* ---- the end of a child ---- */
 
-/* The file at the path is a newer one: once more, through the mapping itself. */
-static void not_it(struct indexer *ix, struct mimage *img)
-{
-	bool wanted = img->wanted;
-
-	if (img->path_failed) {
-		indexer_refuse(ix, img, openin_reason(-ESTALE));
-		return;
-	}
-	img->path_failed = true;
-	indexer_drop_fds(ix, img);
-	img->wanted = false;
-	if (wanted)
-		indexer_want(ix, img, false);
-	else
-		indexer_ahead(ix, img);
-}
-
 static void job_success(struct indexer *ix, struct job *j)
 {
 	struct mimage *img = j->image;
-	int copy = -1, rc;
+	int copy = -1;
 
 	j->image = NULL; /* it may be queued again */
 	if (!cache_key_ok(j->child.text) || indexchild_take(&j->child, &copy)) {
 		indexer_refuse(ix, img, "sonde-index wrote an index that cannot be read");
 		return;
 	}
-	rc = indexer_adopt(ix, img, j->child.text, copy, j->child.have_st ? &j->child.st : NULL);
-	if (rc == -ENOSPC)
+	if (indexer_adopt(ix, img, j->child.text, copy, j->child.have_st ? &j->child.st : NULL)) {
 		indexer_refuse(ix, img, "its index cannot be stored, and too many are kept in memory");
-	else if (rc)
-		not_it(ix, img);
-	if (rc)
 		return;
+	}
 	indexer_drop_fds(ix, img);
 	indexer_tell(ix, img);
 }
@@ -330,7 +302,7 @@ void indexer_lines_made(void *ctx, struct mimage *img, const char *key, int fd, 
 {
 	struct indexer *ix = ctx;
 
-	if (img->state != IMAGE_READY || !cache_key_ok(key) || !indexer_matches(img, key))
+	if (img->state != IMAGE_READY || !cache_key_ok(key))
 		close(fd);
 	else if (!indexer_adopt(ix, img, key, fd, st))
 		indexer_tell(ix, img);

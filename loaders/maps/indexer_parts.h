@@ -48,15 +48,12 @@ struct indexer {
 /* What was opened early. */
 void indexer_drop_fds(struct indexer *ix, struct mimage *img);
 void indexer_drop_memory(struct indexer *ix, struct mimage *img);
-/* Is this key one of a file with the image's build-id? */
-bool indexer_matches(const struct mimage *img, const char *key);
 void indexer_set_refused(struct mimage *img, const char *reason);
 /* What the cache says of an open file. True: the image's state is settled. */
 bool indexer_settle(struct indexer *ix, struct mimage *img, const struct stat *st, int root_fd);
 /* Keeps rows without symbols in memory (`fd` is taken) and takes them for the image's. false: there is no room. */
 bool indexer_adopt_rows(struct indexer *ix, struct mimage *img, const char *key, int fd);
-/* Keeps an index (`fd` is taken) and takes it for the image's, if its build-id fits. -ENOSPC: there is no room for it,
- * -ESTALE: it is another file's. */
+/* Keeps an index (`fd` is taken) and takes it for the image's. -ENOSPC: there is no room for it. */
 int indexer_adopt(struct indexer *ix, struct mimage *img, const char *key, int fd, const struct stat *st);
 
 /* ---- indexer.c ---- */

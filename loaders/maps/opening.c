@@ -13,6 +13,7 @@
 #include "loaders/lib/host/openin.h"
 #include "loaders/lib/host/proc.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 
 #define LINK_MAX_BYTES 4112 /* a path and " (deleted)" */
 #define TRIES_MAX 8 /* processes that are tried for one file */
@@ -39,25 +40,37 @@ static void mute(struct opening *op, const struct root_id *root)
 }
 
 /*
- * Is this the file that was mapped? Where the kernel gave an inode it must be that one (the device may differ: overlayfs,
- * btrfs), or the one that the mapping's own link leads to. Where it gave a build-id, the index will tell.
+ * Is an open file with the image's inode number that inode? As long as somebody maps it, its number is nobody else's. After that a
+ * new file may get it: that has another generation; where the file system tells none (overlayfs, tmpfs), it was born later.
  */
-static bool is_it(const struct mimage *img, const struct stat *st, const struct stat *mapped)
+static bool is_inode(const struct mimage *img, int fd, const struct stat *st)
 {
-	if (img->file.build_id_len || !img->file.ino || st->st_ino == img->file.ino)
-		return true;
-	return mapped && mapped->st_ino == st->st_ino && mapped->st_dev == st->st_dev;
+	uint32_t generation;
+	int64_t born_ns;
+
+	if (img->file.generation && !openin_generation(fd, st, &generation))
+		return generation == (uint32_t)img->file.generation;
+	return openin_born(fd, &born_ns) || born_ns <= (int64_t)img->since_ns + clock_boot_offset_ns();
 }
 
-static int open_by_root(const struct mimage *img, int root_fd, const struct stat *mapped, struct stat *st)
+/* Is it the file that was mapped? It has the number that the kernel told; the device may differ (overlayfs, btrfs). */
+static bool is_it(const struct mimage *img, int fd, const struct stat *st)
 {
-	int fd = img->path_failed ? -ESTALE : openin(root_fd, img->path, OPENIN_MAX_BYTES, st);
+	return !img->file.ino || (st->st_ino == img->file.ino && is_inode(img, fd, st));
+}
 
-	if (fd >= 0 && !is_it(img, st, mapped)) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
+/* `fd` (taken), if it is the image's file; else -ESTALE, or the error that it is. */
+static int if_it_is(const struct mimage *img, int fd, const struct stat *st)
+{
+	if (fd < 0 || is_it(img, fd, st))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+static int open_by_root(const struct mimage *img, int root_fd, struct stat *st)
+{
+	return if_it_is(img, openin(root_fd, img->path, OPENIN_MAX_BYTES, st), st);
 }
 
 /* Does a link of /proc lead to a file of the image's name? */
@@ -81,32 +94,40 @@ static bool bears_name(const struct mimage *img, const struct proc *p, uint64_t 
 	return !proc_readlink(p->tgid, file, link, sizeof(link)) && link_bears_name(img, link);
 }
 
+/* Does the process map the image there now, in the kernel's own numbers? */
+static bool is_mapped(const struct mimage *img, const struct proc *p, uint64_t start)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0, pos = 0;
+	struct proc_map m;
+
+	if (proc_read(p->tgid, "maps", PROC_FILE_MAX, &text, &len))
+		return false;
+	while (proc_next_map(text, len, &pos, &m))
+		if (m.start <= start && start < m.end)
+			return m.inode == img->file.ino && m.major == img->file.major && m.minor == img->file.minor;
+	return false;
+}
+
+/* What is mapped, whatever number it has for people (overlayfs may have one of its own for them). */
 static int open_by_map(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end, struct stat *st)
 {
 	int fd = bears_name(img, p, start, end) ? openin_map_file(p->tgid, start, end, OPENIN_MAX_BYTES, st) : -ENOENT;
 
-	if (fd >= 0 && !is_it(img, st, st)) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
+	if (fd < 0 || (st->st_ino != img->file.ino && is_mapped(img, p, start)))
+		return fd;
+	return if_it_is(img, fd, st);
 }
 
-/* The executable that was held, if it may be the image: its index will tell where the kernel gave a build-id. */
+/* The executable that was held, if it is the image. */
 static int open_held_exe(const struct mimage *img, int exe_fd, struct stat *st)
 {
 	char file[32], link[LINK_MAX_BYTES];
-	int fd;
 
 	snprintf(file, sizeof(file), "fd/%d", exe_fd);
 	if (exe_fd < 0 || proc_readlink((uint32_t)getpid(), file, link, sizeof(link)) || !link_bears_name(img, link))
 		return -ENOENT;
-	fd = openin_held(exe_fd, OPENIN_MAX_BYTES, st);
-	if (fd >= 0 && !is_it(img, st, NULL)) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
+	return if_it_is(img, openin_held(exe_fd, OPENIN_MAX_BYTES, st), st);
 }
 
 /* What was held of the process: the path below its root, else its executable. *root_fd as below. */
@@ -120,7 +141,7 @@ static int open_by_early(const struct opening *op, const struct mimage *img, con
 	if (!early_get(op->early, p->tgid, p->start_ns, &img->file.root, &root, &exe))
 		return fd;
 	if (root >= 0 && img->path[0] == '/')
-		fd = open_by_root(img, root, NULL, st);
+		fd = open_by_root(img, root, st);
 	if (fd < 0 && fd != -ETIMEDOUT)
 		fd = open_held_exe(img, exe, st);
 	if (fd >= 0 && *root_fd < 0)
@@ -132,15 +153,11 @@ static int open_by_proc(struct opening *op, const struct mimage *img, const stru
 			struct stat *st, int *root_fd)
 {
 	int root = is_mute(op, &img->file.root) ? -ETIMEDOUT : openin_root(p->tgid), fd = -ENOENT;
-	struct stat mapped;
 
 	if (root == -ETIMEDOUT)
 		return root;
 	if (root >= 0 && img->path[0] == '/')
-		fd = open_by_root(img, root, NULL, st);
-	if (fd == -ESTALE && !img->path_failed && start < end && bears_name(img, p, start, end) &&
-	    !openin_stat_map_file(p->tgid, start, end, &mapped)) /* the inode is another one: its file system may count so */
-		fd = open_by_root(img, root, &mapped, st);
+		fd = open_by_root(img, root, st);
 	if (fd < 0 && fd != -ETIMEDOUT && start < end) {
 		int by_map = open_by_map(img, p, start, end, st);
 
@@ -203,7 +220,7 @@ int opening_anyhow(struct opening *op, struct mimage *img, struct stat *st, int 
 	}
 	if (same_root(&op->world->own_root, &img->file.root) && img->path[0] == '/') {
 		cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		int rc = open_by_root(img, root, NULL, st);
+		int rc = open_by_root(img, root, st);
 
 		if (rc >= 0 && *root_fd < 0)
 			*root_fd = take_fd(&root);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opening: the file of an image, through the processes that map it. It is the one that was mapped, as far as can be told
- * before its index is made; a root that did not answer is left alone.
+ * opening: the file of an image, through the processes that map it. It is the one that was mapped, or none; a root
+ * that did not answer is left alone.
  */
 #ifndef SONDE_MAPS_OPENING_H
 #define SONDE_MAPS_OPENING_H

@@ -65,13 +65,13 @@ static void put_map(json_t *o, const struct mp_map *m)
 static void put_image(json_t *o, const struct mapspack_msg *msg)
 {
 	const struct mp_image *m = &msg->m.image;
-	char hex[2 * sizeof(m->build_id) + 1] = "";
 
-	for (uint32_t i = 0; i < m->build_id_len && i < sizeof(m->build_id); i++)
-		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
 	put_int(o, "id", m->id);
 	put_int(o, "kind", m->kind);
-	put_str(o, "build_id", hex);
+	put_int(o, "major", m->major);
+	put_int(o, "minor", m->minor);
+	put_int(o, "ino", m->ino);
+	put_int(o, "generation", m->generation);
 	put_str(o, "path", msg->str[0]);
 }
 

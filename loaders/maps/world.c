@@ -155,6 +155,8 @@ struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, ui
 	img = world_image_intern(w, &f, name, len, &is_new);
 	if (img && img->kind == MP_IMAGE_VDSO)
 		m.offset = 0;
+	if (is_new)
+		img->since_ns = time_ns;
 	if (is_new && w->image_new)
 		w->image_new(w->ctx, img, p, m.start, m.end);
 	if (is_new)
@@ -339,8 +341,6 @@ static void on_mmap(struct world *w, const struct sideband_rec *r)
 
 	if (!p || !(r->prot & PROT_EXEC))
 		return;
-	f.build_id_len = r->build_id_len;
-	memcpy(f.build_id, r->build_id, r->build_id_len);
 	f.major = r->major;
 	f.minor = r->minor;
 	f.ino = r->ino;

@@ -3,7 +3,7 @@
  * world: which processes there are, what is mapped in each, and which files these are. Events go in, in order of time;
  * what changed goes out to the hub. Reads /proc only for the seed and for what no event says.
  *
- * A file (image) is told apart by what the kernel says of it (build-id, or device, inode and generation), its path, and
+ * A file (image) is told apart by what the kernel says of it (device, inode and generation), its path, and
  * the root it was seen through (mount namespace and root directory): two containers' /lib/libc.so.6 are two images.
  */
 #ifndef SONDE_MAPS_WORLD_H
@@ -35,10 +35,8 @@ struct file_id {
 	struct root_id root;
 	uint64_t ino, generation;
 	uint32_t major, minor;
-	uint8_t build_id[20];
-	uint32_t build_id_len;
 };
-_Static_assert(sizeof(struct file_id) == 64, "no padding");
+_Static_assert(sizeof(struct file_id) == 40, "no padding");
 
 enum image_state { IMAGE_PENDING = 0, IMAGE_READY = MP_INDEX_READY, IMAGE_REFUSED = MP_INDEX_REFUSED };
 
@@ -47,11 +45,11 @@ struct mimage {
 	enum mp_image_kind kind;
 	struct file_id file;
 	char *path;
+	uint64_t since_ns; /* it was first seen mapped then */
 	enum image_state state;
 	bool wanted;    /* a client has samples in it */
 	bool rows_only; /* ready for publish; its symbols are still to be made, and no client is told */
 	bool marked;    /* used, by the last sweep */
-	bool path_failed; /* its path leads to another file now: only the mapping itself will do */
 	bool redone;    /* a client could not read its index, and it was made anew */
 	bool rotten;    /* its index's checksum was wrong once, and it was made anew */
 	uint32_t index_failed; /* so often making its index failed for reasons that are not the file's */

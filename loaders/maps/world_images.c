@@ -39,11 +39,10 @@ char *world_trim_deleted(const char *path)
 
 void world_tell_image(struct world *w, const struct mimage *img)
 {
-	struct mp_image m = {.id = img->id, .kind = img->kind, .build_id_len = img->file.build_id_len,
-			     .file = img->file_id};
+	struct mp_image m = {.id = img->id, .kind = img->kind, .major = img->file.major, .minor = img->file.minor,
+			     .ino = img->file.ino, .generation = img->file.generation, .file = img->file_id};
 	const char *str[] = {img->path};
 
-	memcpy(m.build_id, img->file.build_id, img->file.build_id_len);
 	hub_emit(w->hub, MP_IMAGE, &m, str);
 }
 

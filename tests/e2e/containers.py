@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers for tests: one made by hand (a cgroup of Docker's form, no engine), and a Docker engine of our own."""
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -62,25 +63,23 @@ def fake_container():
 
 
 class Engine:
-    """A dockerd of our own in a mount namespace of its own, where /var/lib/docker is a temporary folder. With own_folder its
-    data stand in a folder of another name, as --data-root makes it, in the host's own namespace."""
+    """A dockerd of our own in a mount namespace of its own, where /var/lib/docker is a temporary folder; or, `own_root`, with a
+    data root of its own, which nothing but its configuration names."""
 
-    def __init__(self, own_folder=False):
+    def __init__(self, own_root=False):
         self.base = tempfile.mkdtemp(prefix="sonde-docker-")
         self.socket = f"unix://{self.base}/docker.sock"
         os.mkdir(f"{self.base}/data")
         os.mkdir(f"{self.base}/run")
         self.log = open(f"{self.base}/log", "wb")
-        options = '--exec-root "$1/run" --pidfile "$1/pid" --host "$2" --bridge none --iptables=false --ip-masq=false'
-        if own_folder:
-            unshare, script = [], f'exec dockerd --data-root "$1/data" {options}'
-        else:
-            unshare = ["unshare", "-m", "--propagation", "private"]
-            script = ('mkdir -p /var/lib/docker && mount --bind "$1/data" /var/lib/docker && '
-                      f'exec dockerd --data-root /var/lib/docker {options}')
-        self.daemon = subprocess.Popen([*unshare, "sh", "-c", script, "sh", self.base, self.socket],
-                                       stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env={
-                                           k: v for k, v in os.environ.items() if "proxy" not in k.lower()})
+        with open(f"{self.base}/daemon.json", "w", encoding="utf-8") as f:
+            json.dump({"data-root": f"{self.base}/data" if own_root else "/var/lib/docker"}, f)
+        mount = "" if own_root else 'mkdir -p /var/lib/docker && mount --bind "$1/data" /var/lib/docker && '
+        script = (mount + 'exec dockerd --config-file "$1/daemon.json" --exec-root "$1/run" --pidfile "$1/pid" --host "$2" '
+                  '--bridge none --iptables=false --ip-masq=false')
+        self.daemon = subprocess.Popen(["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", self.base,
+                                        self.socket], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+                                       env={k: v for k, v in os.environ.items() if "proxy" not in k.lower()})
         #: to run a command where the engine's files are seen as a host sees them
         self.prefix = ["nsenter", "-t", str(self.daemon.pid), "-m", "--"]
 
@@ -135,13 +134,13 @@ class Engine:
         shutil.rmtree(self.base, ignore_errors=True)
 
 
-def engine(own_folder=False):
+def engine(**kw):
     """Started and answering, or a skip that says why not."""
     need_root()
     need("dockerd")
     need("docker")
     need("busybox")
-    e = Engine(own_folder)
+    e = Engine(**kw)
     if not e.wait():
         with open(f"{e.base}/log", errors="replace") as f:
             said = f.read().splitlines()[-3:]

@@ -94,8 +94,8 @@ class Client:
                 del self.alive[tgid]
         elif kind == 5:
             image, = struct.unpack_from("<I", m, 8)
-            size, = struct.unpack_from("<I", m, 52)
-            self.images[image] = m[64:64 + size].decode()
+            size, = struct.unpack_from("<I", m, 48)
+            self.images[image] = m[56:56 + size].decode()
         elif kind == 6:
             image, state, n, k = struct.unpack_from("<4I", m, 8)
             if state == ROWS:

@@ -138,7 +138,7 @@ class Lab:
     def run(self):
         have_all()
         with contextlib.ExitStack() as stack:
-            self.engine = engine(own_folder=True)
+            self.engine = engine(own_root=True)
             stack.callback(self.engine.stop)
             say("images")
             with tempfile.TemporaryDirectory(dir=self.folder) as scratch:

@@ -93,6 +93,11 @@ class Suite:
         self.apt("apt-get", "download", "-qq", package)
         return max(glob.glob(os.path.join(self.root, f"{package}_*.deb")), key=os.path.getmtime)
 
+    def download_all(self, package):
+        """The .debs of a package and of all that it depends on; whoever calls removes them."""
+        self.apt("apt-get", "install", "-qq", "-y", "--download-only", "--no-install-recommends", package)
+        return glob.glob(os.path.join(self.root, "cache/archives/*.deb"))
+
 
 def take_vmlinuz(deb, out):
     """Only the kernel out of the package, without unpacking its modules."""

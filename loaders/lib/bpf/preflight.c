@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/check.h"
-#include "loaders/lib/host/perfring.h"
+#include "loaders/lib/host/container.h"
+#include "loaders/lib/host/engines.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/writer.h"
@@ -264,21 +265,6 @@ static void check_symbols(struct check *c)
 		check_add(c, "modules", CHECK_OFF, NULL, "no /proc/modules: this kernel loads none");
 }
 
-/* Where there are none at all, the check of perf events says why. */
-static void check_mappings(struct check *c)
-{
-	bool build_ids;
-
-	if (perfring_has_build_ids(&build_ids))
-		return;
-	if (build_ids)
-		check_add(c, "mapping records", CHECK_OK, NULL, "with build-ids");
-	else
-		check_add(c, "mapping records", CHECK_WARN, "boot kernel 5.12 or newer",
-			  "without build-ids: files are told apart by device and inode, and one that was written over "
-			  "while mapped is named by its new contents");
-}
-
 static void check_memlock(struct check *c)
 {
 	struct rlimit rl = {0};
@@ -311,6 +297,64 @@ static void check_cgroups(struct check *c)
 	else
 		check_add(c, "cgroups", CHECK_WARN, "mount -t cgroup2 none /sys/fs/cgroup",
 			  "no hierarchy is mounted: --cgroup and --container find nothing");
+}
+
+/* ---- containers ---- */
+
+/* How an engine's containers get their names, or what keeps them from it. */
+static void check_engine(struct check *c, const struct engine *e)
+{
+	static const char *const called[] = {[ENGINE_DOCKER] = "docker", [ENGINE_STORAGE] = "podman, cri-o", [ENGINE_CONTAINERD] = "containerd"};
+	static const char *const files[] = {[ENGINE_DOCKER] = "/containers/ID/config.v2.json", [ENGINE_STORAGE] = "/containers.json",
+					    [ENGINE_CONTAINERD] = "/ID/config.json"};
+	const char *folder = *e->folder ? e->folder : "/var/lib/docker";
+	char path[600], who[32] = "";
+
+	if (e->uid)
+		snprintf(who, sizeof(who), " of user %u", e->uid);
+	snprintf(path, sizeof(path), "/proc/%u/root%s", e->pid, folder);
+	if (access(path, R_OK | X_OK))
+		check_add(c, called[e->kind], CHECK_WARN, "run it as root", "process %u%s: %s: %s; its containers have no names", e->pid, who,
+			  folder, strerror(errno));
+	else
+		check_add(c, called[e->kind], CHECK_OK, NULL, "process %u%s: names come from %s%s", e->pid, who, folder, files[e->kind]);
+}
+
+struct container_count {
+	size_t n, nameless;
+	const char *runtime; /* of one without a name */
+	char id[13];
+};
+
+static void count_container(void *ctx, const struct container_ref *ref, const char *name)
+{
+	struct container_count *count = ctx;
+
+	count->n++;
+	if (*name)
+		return;
+	count->nameless++;
+	count->runtime = ref->runtime;
+	snprintf(count->id, sizeof(count->id), "%.12s", ref->id);
+}
+
+static void check_containers(struct check *c)
+{
+	struct engine engines[ENGINES_MAX];
+	size_t n = engines_find(engines);
+	struct container_count count = {0};
+
+	for (size_t i = 0; i < n; i++)
+		check_engine(c, &engines[i]);
+	container_each(count_container, &count);
+	if (count.nameless)
+		check_add(c, "containers", CHECK_WARN, geteuid() ? "run it as root" : "none is needed: they are told by their ids",
+			  "%zu of %zu have no name, as %s %s: no file of an engine that is known tells of them", count.nameless, count.n,
+			  count.runtime, count.id);
+	else if (count.n)
+		check_add(c, "containers", CHECK_OK, NULL, "%zu, all with names", count.n);
+	else
+		check_add(c, "containers", CHECK_OFF, NULL, n ? "none runs" : "no container and no engine runs here");
 }
 
 static void check_inspect(struct check *c)
@@ -371,9 +415,9 @@ void preflight_check(struct check *c, const char *prog, const char *store_dir, b
 	check_kernel(c, prog, needed);
 	check_rights(c, prog, needed);
 	check_symbols(c);
-	check_mappings(c);
 	check_memlock(c);
 	check_cgroups(c);
+	check_containers(c);
 	check_inspect(c);
 	check_helper(c, "sonde-maps");
 	check_helper(c, "sonde-index");

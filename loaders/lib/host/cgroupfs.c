@@ -291,6 +291,19 @@ int container_resolve(const char *who, struct container_found *out, struct err *
 	return 0;
 }
 
+void container_each(void (*each)(void *ctx, const struct container_ref *ref, const char *name), void *ctx)
+{
+	struct search s = {.who = ""};
+	struct hierarchies h;
+
+	find_hierarchies(&h);
+	walk(h.v2, true, collect, &s, NULL);
+	walk(h.v1, false, collect, &s, NULL);
+	for (size_t i = 0; i < s.n; i++)
+		each(ctx, &s.all[i].ref, container_named_by_path(&s.all[i].ref) ? s.all[i].ref.id : s.all[i].name);
+	free(s.all);
+}
+
 /* ---- a cgroup by path ---- */
 
 static bool everything(void *ctx, const char *path, size_t len)

@@ -61,6 +61,8 @@ void container_found_release(struct container_found *f);
 int container_resolve(const char *who, struct container_found *out, struct err *e);
 /* The same for a cgroup given by path: "/sys/fs/cgroup/x" or "/x" or "x" as in /proc/PID/cgroup. */
 int container_cgroup(const char *path, struct container_found *out, struct err *e);
+/* Each container that has a cgroup now, and what it is called; "": no file tells. */
+void container_each(void (*each)(void *ctx, const struct container_ref *ref, const char *name), void *ctx);
 
 /* Path of the cgroup with this id on v2, or this one on v1's memory hierarchy (else pids; 0: there is none), whichever tells more
  * (container_choose), by file handle (needs CAP_DAC_READ_SEARCH). "" on the root. 0 or -errno. */

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "loaders/lib/host/containerfile.h"
+#include "loaders/lib/host/engines.h"
 #include "loaders/lib/host/openin.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
@@ -71,15 +73,16 @@ static int read_file(const char *path, char **out, size_t *len)
 	return openin_read(fd, (size_t)st.st_size, out, len);
 }
 
-/* A user's, who chooses what stands at that path: a file that waits for nobody, and is the user's own. */
-static int read_users(const char *path, uint32_t owner, char **out, size_t *len)
+/* Below a root that is not ours, or a user's, who chooses what stands at that path: a file that waits for nobody, and is the owner's
+ * own. root_fd -1: our root. */
+static int read_owned(int root_fd, const char *path, uint32_t owner, char **out, size_t *len)
 {
-	cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	cleanup_fd int root = root_fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1, fd = -1;
 	struct stat st;
 
-	if (root < 0)
+	if (root < 0 && root_fd < 0)
 		return -errno;
-	fd = openin(root, path, FILE_MAX, &st);
+	fd = openin(root_fd < 0 ? root : root_fd, path, FILE_MAX, &st);
 	if (fd < 0)
 		return fd;
 	return st.st_uid == owner ? openin_read(fd, (size_t)st.st_size, out, len) : -EPERM;
@@ -90,6 +93,7 @@ struct place {
 	const char *docker_root, *root, *id;
 	uint32_t owner;
 	char home[512]; /* of the owner, "" if there is none, or it is not known */
+	int engine_root; /* the paths are an engine's, below this root; -1: ours */
 	bool waits;     /* a file of the owner's did not open: no other one is tried */
 };
 
@@ -102,7 +106,8 @@ static int try_file(struct place *p, const char *path, int (*parse)(const char *
 	int rc = -ETIMEDOUT;
 
 	if (!p->waits)
-		rc = p->owner ? read_users(path, p->owner, &json, &len) : read_file(path, &json, &len);
+		rc = p->owner || p->engine_root >= 0 ? read_owned(p->engine_root, path, p->owner, &json, &len) :
+						       read_file(path, &json, &len);
 	p->waits |= rc == -ETIMEDOUT;
 	return rc ? rc : parse(json, len, p->id, out);
 }
@@ -164,16 +169,13 @@ static void add_bundle(struct place *p, const char *dir, struct container_names 
 	container_names_release(&more);
 }
 
-static int find_in_storage(struct place *p, struct container_names *out)
+static int find_in_storage_folder(struct place *p, const char *dir, struct container_names *out)
 {
-	static const char *const drivers[] = {"overlay", "vfs", "btrfs", "zfs"};
 	static const char *const files[] = {"containers.json", "volatile-containers.json"};
-	char dir[700], path[1024];
+	char path[1024];
 
-	for (size_t i = 0; i < 2 * sizeof(drivers) / sizeof(drivers[0]); i++) {
-		snprintf(dir, sizeof(dir), "%.512s%s/containers/storage/%s-containers", p->owner ? p->home : p->root,
-			 p->owner ? "/.local/share" : "/var/lib", drivers[i / 2]);
-		snprintf(path, sizeof(path), "%s/%s", dir, files[i % 2]);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
 		if (try_file(p, path, containerfile_storage, out))
 			continue;
 		add_bundle(p, dir, out);
@@ -182,21 +184,34 @@ static int find_in_storage(struct place *p, struct container_names *out)
 	return -ENOENT;
 }
 
+static int find_in_storage(struct place *p, struct container_names *out)
+{
+	static const char *const drivers[] = {"overlay", "vfs", "btrfs", "zfs"};
+	int rc = -ENOENT;
+	char dir[700];
+
+	for (size_t i = 0; rc && i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+		snprintf(dir, sizeof(dir), "%.512s%s/containers/storage/%s-containers", p->owner ? p->home : p->root,
+			 p->owner ? "/.local/share" : "/var/lib", drivers[i]);
+		rc = find_in_storage_folder(p, dir, out);
+	}
+	return rc;
+}
+
 /* ---- containerd ---- */
 
 #define TASKS "io.containerd.runtime.v2.task"
 
-/* A folder of a user's is not listed: whoever fills it may have it wait for ever. */
-static int find_users_bundle(struct place *p, struct container_names *out)
+/* A bundle in one of the namespaces that engines use. A folder of a user's is not listed: whoever fills it may have it wait for ever. */
+static int find_in_usual_namespaces(struct place *p, const char *tasks, struct container_names *out)
 {
-	static const char *const namespaces[] = {"default", "k8s.io", "buildkit"};
+	static const char *const namespaces[] = {"default", "k8s.io", "buildkit", "moby"};
 	int rc = -ENOENT;
 
 	for (size_t i = 0; rc && i < sizeof(namespaces) / sizeof(*namespaces); i++) {
 		char path[1024];
 
-		snprintf(path, sizeof(path), "%.512s/run/user/%u/containerd/" TASKS "/%s/%s/config.json", p->root, p->owner, namespaces[i],
-			 p->id);
+		snprintf(path, sizeof(path), "%.700s/%s/%.128s/config.json", tasks, namespaces[i], p->id);
 		rc = try_file(p, path, parse_bundle, out);
 	}
 	return rc;
@@ -225,8 +240,10 @@ static int find_in_bundles(struct place *p, struct container_names *out)
 	char base[700];
 	int rc = -ENOENT;
 
-	if (p->owner)
-		return find_users_bundle(p, out);
+	if (p->owner) {
+		snprintf(base, sizeof(base), "%.512s/run/user/%u/containerd/" TASKS, p->root, p->owner);
+		return find_in_usual_namespaces(p, base, out);
+	}
 	for (size_t i = 0; rc && i < sizeof(states) / sizeof(*states); i++) {
 		snprintf(base, sizeof(base), "%.512s%s/" TASKS, p->root, states[i]);
 		rc = find_in_namespaces(p, base, out);
@@ -255,10 +272,53 @@ static int find_here(struct place *p, const char *runtime, struct container_name
 	return !strcmp(runtime, "containerd") ? find_in_bundles(p, out) : find_in_docker(p, out);
 }
 
+/* ---- where an engine that runs has put them ---- */
+
+static int try_engine(struct place *p, const char *runtime, const struct engine *e, struct container_names *out)
+{
+	char path[1024];
+
+	switch (e->kind) {
+	case ENGINE_DOCKER:
+		snprintf(path, sizeof(path), "%.512s/containers/%.128s/config.v2.json", *e->folder ? e->folder : "/var/lib/docker", p->id);
+		return strcmp(runtime, "docker") ? -ENOENT : try_file(p, path, parse_docker, out);
+	case ENGINE_STORAGE:
+		return strcmp(runtime, "podman") && strcmp(runtime, "cri-o") ? -ENOENT : find_in_storage_folder(p, e->folder, out);
+	case ENGINE_CONTAINERD:
+		snprintf(path, sizeof(path), "%.512s/%.128s/config.json", e->folder, p->id);
+		return strcmp(runtime, "containerd") ? -ENOENT : try_file(p, path, parse_bundle, out);
+	}
+	return -ENOENT;
+}
+
+static int find_by_known_engines(struct place *p, const char *runtime, struct container_names *out)
+{
+	struct engine all[ENGINES_MAX];
+	size_t n = engines_known(all);
+	int rc = -ENOENT;
+
+	for (size_t i = 0; i < n && rc; i++)
+		if (all[i].uid == p->owner && (p->engine_root = openin_root(all[i].pid)) >= 0) {
+			rc = try_engine(p, runtime, &all[i], out);
+			close(p->engine_root);
+		}
+	p->engine_root = -1;
+	return rc;
+}
+
+/* To look at all processes is dear: only for what those do not know that were found before. */
+static int find_by_engines(struct place *p, const char *runtime, struct container_names *out)
+{
+	int rc = find_by_known_engines(p, runtime, out);
+
+	return rc && engines_look_again() ? find_by_known_engines(p, runtime, out) : rc;
+}
+
 int containernames_find(const char *docker_root, const char *root, const struct container_ref *ref,
 			struct container_names *out)
 {
-	struct place p = {.docker_root = docker_root, .root = root, .id = ref->id, .owner = ref->owner};
+	struct place p = {.docker_root = docker_root, .root = root, .id = ref->id, .owner = ref->owner,
+			  .engine_root = -1};
 	size_t n = strlen(ref->id);
 	int rc;
 
@@ -266,12 +326,15 @@ int containernames_find(const char *docker_root, const char *root, const struct 
 		return -ENOENT; /* what has a name for an id needs none; and no path is made of anything else */
 	if (p.owner)
 		find_home(&p);
-	rc = find_here(&p, ref->runtime, out);
-	if (!rc || !p.owner)
-		return rc;
-	p.owner = 0; /* root's engine may put its containers under a user's slice */
-	p.waits = false;
-	return find_here(&p, ref->runtime, out);
+	for (;;) {
+		rc = find_here(&p, ref->runtime, out);
+		if (rc && !*root)
+			rc = find_by_engines(&p, ref->runtime, out);
+		if (!rc || !p.owner)
+			return rc;
+		p.owner = 0; /* root's engine may put its containers under a user's slice */
+		p.waits = false;
+	}
 }
 
 const char *containernames_docker_root(void)

@@ -13,8 +13,8 @@
  *                      k8s.io and buildkit. HOME by this host's /etc/passwd. Only files that are that user's own
  *
  * What stands in no file is not told: Podman has labels, and so compose's project, in its database alone, nerdctl the image and
- * labels in containerd's, and LXC and LXD theirs in their own; annotations that a user gave count as labels. Other data roots than
- * these and daemon.json's are not found.
+ * labels in containerd's, and LXC and LXD theirs in their own; annotations that a user gave count as labels.
+ * What is in none of these is looked for where an engine that runs has put it (engines.h), by the engine's own root.
  */
 #ifndef SONDE_HOST_CONTAINERNAMES_H
 #define SONDE_HOST_CONTAINERNAMES_H
@@ -39,7 +39,7 @@ void container_names_release(struct container_names *n);
 void container_names_copy(struct container_names *out, const struct container_names *n);
 bool container_names_same(const struct container_names *a, const struct container_names *b);
 
-/* By its runtime. `root`: where / is ("" on a host). Files are regular, no links, at most 4 MiB; the name may be missing. -ENOENT,
+/* By its runtime. `root`: where / is ("" on a host, and only there engines that run are asked for). Files are regular, no links, at most 4 MiB; the name may be missing. -ENOENT,
  * -EACCES, ... */
 int containernames_find(const char *docker_root, const char *root, const struct container_ref *ref,
 			struct container_names *out);

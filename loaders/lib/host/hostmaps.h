@@ -95,7 +95,7 @@ struct hostmaps_image {
 	uint32_t kind;                /* enum mp_image_kind */
 	const char *path;             /* as the process sees it */
 	const char *name;             /* its last component */
-	const char *build_id;         /* hex, "" */
+	const char *build_id;         /* hex; "" until ready, or it has none */
 	const char *key;              /* "" until ready */
 	const char *reason;           /* why there is no index, "" */
 	int state;                    /* 0 pending, MP_INDEX_READY, MP_INDEX_REFUSED */

@@ -45,11 +45,18 @@ struct image_entry *hostmaps_image_of(const struct hostmaps *hm, uint32_t id, ui
 	return img;
 }
 
+/* As two sonde-maps told it; what was read from /proc has no generation. */
+static bool same_inode(const struct mp_image *a, const struct mp_image *b)
+{
+	return a->ino == b->ino && a->major == b->major && a->minor == b->minor &&
+	       (a->generation == b->generation || !a->generation || !b->generation);
+}
+
 bool hostmaps_same_file(const struct image_entry *a, const struct image_entry *b)
 {
 	if (a == b)
 		return true;
-	if (!a || !b || a->pub.generation == b->pub.generation || strcmp(a->pub.path, b->pub.path))
+	if (!a || !b || a->pub.generation == b->pub.generation || strcmp(a->pub.path, b->pub.path) || !same_inode(&a->file, &b->file))
 		return false;
 	return !*a->pub.build_id || !*b->pub.build_id || !strcmp(a->pub.build_id, b->pub.build_id);
 }
@@ -109,7 +116,7 @@ void hostmaps_on_image(struct hostmaps *hm, const struct mapspack_msg *msg)
 	struct image_entry *img = hostmaps_image_told(hm, m->id);
 	const char *slash;
 
-	if (img || !m->id || m->build_id_len > sizeof(m->build_id))
+	if (img || !m->id)
 		return;
 	img = mem_alloc(sizeof(*img));
 	img->key = hm->generation << 32 | m->id;
@@ -119,7 +126,8 @@ void hostmaps_on_image(struct hostmaps *hm, const struct mapspack_msg *msg)
 	img->pub.path = mem_strdup(msg->str[0]);
 	slash = strrchr(img->pub.path, '/');
 	img->pub.name = slash && slash[1] ? slash + 1 : img->pub.path;
-	img->pub.build_id = hex(m->build_id, m->build_id_len);
+	img->pub.build_id = mem_strdup("");
+	img->file = *m;
 	img->pub.key = mem_strdup("");
 	img->pub.reason = mem_strdup("");
 	img->pub.generation = hm->generation;

@@ -47,6 +47,7 @@ struct newest {
 
 struct image_entry {
 	struct hostmaps_image pub;
+	struct mp_image file; /* as it was told */
 	struct image *index;
 	struct unwind_section rows;
 	uint64_t key; /* generation << 32 | id */

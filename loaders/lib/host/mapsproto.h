@@ -114,10 +114,10 @@ struct mp_image {
 	struct mp_head head;
 	uint32_t id;        /* from 1 */
 	uint32_t kind;      /* enum mp_image_kind */
-	uint8_t build_id[32];
-	uint32_t build_id_len;
-	uint32_t len;
+	uint64_t ino, generation; /* of the file; generation 0: not known */
+	uint32_t major, minor;
 	uint64_t file; /* cache_file_id of what was opened; 0: it could not be opened then */
+	uint32_t len, pad;
 };
 
 enum mp_index_state {

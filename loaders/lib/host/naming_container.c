@@ -16,7 +16,7 @@
 #include "schema/base/mem.h"
 
 #define CONTAINERS_MAX 4096
-#define NAME_TRIES     3
+#define NAME_TRIES     4                   /* at once, after a second, after two more, after four more: longer than ENGINES_KEEP_NS */
 #define NESTED_MAX     4                   /* containers around one, of which the names are told */
 #define ROOT_ID        1                   /* of a hierarchy's root: it tells nothing */
 #define LOOKS          7                   /* so often its runtime's file is read for when it was started: at once, */
@@ -88,7 +88,7 @@ static int names_of(const struct naming *n, const char *cgroup, const struct con
 static void find_names(const struct naming *n, struct container_entry *c)
 {
 	c->tries++;
-	c->next_try_ns = clock_boot_ns() + NSEC_PER_SEC;
+	c->next_try_ns = clock_boot_ns() + (NSEC_PER_SEC << (c->tries - 1));
 	container_names_release(&c->names); /* a file may have told all but the name */
 	names_of(n, c->cgroup, &c->ref, 0, &c->names);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -20,6 +22,7 @@
 
 #include "loaders/lib/host/localfs.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
 int openin_root(uint32_t pid)
@@ -90,7 +93,6 @@ struct job {
 	bool done, left; /* the thread has the result; the caller has gone */
 	int root_fd;     /* -1: `path` is one of /proc, links followed */
 	char *path;
-	bool stat_only;
 	uint64_t max_bytes;
 	int result;
 	struct stat st;
@@ -113,8 +115,6 @@ static int job_run(struct job *j)
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC};
 	int fd;
 
-	if (j->stat_only)
-		return stat(j->path, &j->st) ? -errno : 0;
 	if (j->root_fd >= 0)
 		how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
 	fd = (int)syscall(SYS_openat2, j->root_fd >= 0 ? j->root_fd : AT_FDCWD, j->path, &how, sizeof(how));
@@ -134,7 +134,7 @@ static void *job_main(void *arg)
 	pthread_cond_signal(&j->ended);
 	pthread_mutex_unlock(&j->lock);
 	if (left) { /* nobody wants it any more */
-		if (!j->stat_only && result >= 0)
+		if (result >= 0)
 			close(result);
 		job_free(j);
 		atomic_fetch_sub(&stuck, 1);
@@ -187,7 +187,7 @@ static int job_wait(struct job *j, struct stat *st)
 }
 
 /* root_fd stays the caller's. */
-static int open_guarded(int root_fd, const char *path, uint64_t max_bytes, bool stat_only, struct stat *st)
+static int open_guarded(int root_fd, const char *path, uint64_t max_bytes, struct stat *st)
 {
 	pthread_condattr_t attr;
 	struct job *j;
@@ -204,7 +204,6 @@ static int open_guarded(int root_fd, const char *path, uint64_t max_bytes, bool 
 	j->root_fd = root_fd >= 0 ? fcntl(root_fd, F_DUPFD_CLOEXEC, 3) : -1;
 	j->path = mem_strdup(path);
 	j->max_bytes = max_bytes;
-	j->stat_only = stat_only;
 	rc = root_fd >= 0 && j->root_fd < 0 ? -errno : job_start(j);
 	if (rc) {
 		job_free(j);
@@ -217,20 +216,15 @@ int openin(int root_fd, const char *path, uint64_t max_bytes, struct stat *st)
 {
 	int fd = root_fd < 0 ? -EBADF : open_cached(root_fd, path, max_bytes, st);
 
-	return fd == -EAGAIN ? open_guarded(root_fd, path, max_bytes, false, st) : fd;
-}
-
-static void map_file_path(char *out, size_t size, uint32_t pid, uint64_t start, uint64_t end)
-{
-	snprintf(out, size, "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start, (unsigned long long)end);
+	return fd == -EAGAIN ? open_guarded(root_fd, path, max_bytes, st) : fd;
 }
 
 int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_bytes, struct stat *st)
 {
 	char path[96];
 
-	map_file_path(path, sizeof(path), pid, start, end);
-	return open_guarded(-1, path, max_bytes, false, st);
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start, (unsigned long long)end);
+	return open_guarded(-1, path, max_bytes, st);
 }
 
 int openin_held(int path_fd, uint64_t max_bytes, struct stat *st)
@@ -238,15 +232,27 @@ int openin_held(int path_fd, uint64_t max_bytes, struct stat *st)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	return open_guarded(-1, path, max_bytes, false, st);
+	return open_guarded(-1, path, max_bytes, st);
 }
 
-int openin_stat_map_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *st)
+int openin_generation(int fd, const struct stat *st, uint32_t *out)
 {
-	char path[96];
+	int generation;
 
-	map_file_path(path, sizeof(path), pid, start, end);
-	return open_guarded(-1, path, 0, true, st);
+	if (!localfs_has(st->st_dev) || ioctl(fd, FS_IOC_GETVERSION, &generation))
+		return -ENOTSUP;
+	*out = (uint32_t)generation;
+	return 0;
+}
+
+int openin_born(int fd, int64_t *out_ns)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &st) || !(st.stx_mask & STATX_BTIME))
+		return -ENOTSUP;
+	*out_ns = st.stx_btime.tv_sec * NSEC_PER_SEC + st.stx_btime.tv_nsec;
+	return 0;
 }
 
 const char *openin_reason(int code)

@@ -34,8 +34,11 @@ int openin(int root_fd, const char *path, uint64_t max_bytes, struct stat *st);
 int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_bytes, struct stat *st);
 /* The file that an O_PATH descriptor stands for; it stays the caller's. */
 int openin_held(int path_fd, uint64_t max_bytes, struct stat *st);
-/* Who it is, without opening it: 0, -errno. */
-int openin_stat_map_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *st);
+/* The generation of an open file's inode: another file that got its number has another one. `st` is the file's. -ENOTSUP: its file
+ * system is not one that says so by itself. */
+int openin_generation(int fd, const struct stat *st, uint32_t *out);
+/* When an open file came to be, UTC. -ENOTSUP: its file system does not say. */
+int openin_born(int fd, int64_t *out_ns);
 /* The first `size` bytes (fewer where it has become shorter), read, not mapped: a file that is truncated meanwhile only
  * ends early. *out is the caller's (free), with a NUL after *len bytes. */
 int openin_read(int fd, size_t size, char **out, size_t *len);

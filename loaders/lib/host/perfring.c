@@ -21,8 +21,6 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-#define CPU_LOOK 64
-
 struct ring {
 	int fd;
 	struct perf_event_mmap_page *page; /* NULL: not open */
@@ -48,27 +46,17 @@ static struct perf_event_attr event_attr(const struct perfring_opts *o)
 		.type = PERF_TYPE_SOFTWARE, .size = sizeof(struct perf_event_attr), .config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
-		.mmap = 1, .mmap2 = 1, .comm = 1, .comm_exec = 1, .task = o->task, .build_id = 1,
-		.cgroup = 1, .sample_id_all = 1, .watermark = 1, .wakeup_watermark = (uint32_t)(o->bytes / 2),
+		.mmap = 1, .mmap2 = 1, .comm = 1, .comm_exec = 1, .task = o->task, .cgroup = 1,
+		 .sample_id_all = 1, .watermark = 1, .wakeup_watermark = (uint32_t)(o->bytes / 2),
 		.use_clockid = 1, .clockid = CLOCK_BOOTTIME, .exclude_kernel = 1, .disabled = 1,
 	};
 }
 
-/* What a kernel may not know: build_id from 5.12, cgroup from 5.7. Dropped in this order. */
-static int event_open_best(const struct perfring_opts *o, int cpu, bool *build_ids)
+static int event_open_on(const struct perfring_opts *o, int cpu)
 {
 	struct perf_event_attr a = event_attr(o);
 	int fd = event_open(&a, cpu);
 
-	if (fd < 0 && errno == EINVAL) {
-		a.build_id = 0;
-		fd = event_open(&a, cpu);
-	}
-	if (fd < 0 && errno == EINVAL) {
-		a.cgroup = 0;
-		fd = event_open(&a, cpu);
-	}
-	*build_ids = a.build_id;
 	return fd < 0 ? -errno : fd;
 }
 
@@ -85,11 +73,9 @@ static int ring_open(struct perfring *r, int cpu)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct ring g = {.fd = -1, .data_bytes = r->opts.bytes};
-	bool build_ids;
 	void *m;
 
-	g.fd = event_open_best(&r->opts, cpu, &build_ids);
-
+	g.fd = event_open_on(&r->opts, cpu);
 	if (g.fd < 0)
 		return g.fd;
 	m = mmap(NULL, g.data_bytes + page, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, 0);
@@ -98,7 +84,7 @@ static int ring_open(struct perfring *r, int cpu)
 		close(g.fd);
 		g.data_bytes /= 2;
 		r->opts.bytes = g.data_bytes;
-		g.fd = event_open_best(&r->opts, cpu, &build_ids);
+		g.fd = event_open_on(&r->opts, cpu);
 		if (g.fd < 0)
 			return g.fd;
 		m = mmap(NULL, g.data_bytes + page, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, 0);
@@ -217,7 +203,6 @@ static int perfring_paranoia(void)
 int perfring_open(const struct perfring_opts *o, struct perfring **out, struct err *e)
 {
 	long n = sysconf(_SC_NPROCESSORS_CONF);
-	bool build_ids;
 	struct perfring *r = mem_alloc(sizeof(*r));
 	int rc;
 
@@ -230,7 +215,7 @@ int perfring_open(const struct perfring_opts *o, struct perfring **out, struct e
 		*out = r;
 		return 0;
 	}
-	rc = event_open_best(o, 0, &build_ids);
+	rc = event_open_on(o, 0);
 	if (rc >= 0) {
 		close(rc);
 		rc = -ENOMEM;
@@ -248,19 +233,6 @@ int perfring_open(const struct perfring_opts *o, struct perfring **out, struct e
 	}
 	return err_set(e, rc, EXIT_PREREQUISITE, "cannot watch the mappings of all processes: %s (perf_event_open)",
 		       strerror(-rc));
-}
-
-int perfring_has_build_ids(bool *has)
-{
-	struct perfring_opts o = {0};
-	int fd = -ENODEV;
-
-	for (int cpu = 0; cpu < CPU_LOOK && fd == -ENODEV; cpu++) /* the first may be offline */
-		fd = event_open_best(&o, cpu, has);
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
 }
 
 void perfring_close(struct perfring *r)

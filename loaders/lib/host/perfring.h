@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * perfring: perf's side-band of the whole host: one software "dummy" event and its buffer on every CPU, which record
- * what is mapped executable, exec and names, and where asked forks and exits. Stamps are CLOCK_BOOTTIME. No inherit, no sampling. It is
- * read on a timer; a descriptor becomes readable only when its buffer is half full.
+ * what is mapped executable, exec and names, and where asked forks and exits. Stamps are CLOCK_BOOTTIME. No inherit, no sampling, and
+ * no build-ids (docs/decisions/0010: they would break perf's own recordings). It is read on a timer; a descriptor becomes readable only when its buffer is half full.
  */
 #ifndef SONDE_HOST_PERFRING_H
 #define SONDE_HOST_PERFRING_H
@@ -25,8 +25,6 @@ typedef void perfring_fn(void *ctx, const void *rec, size_t len);
 
 int perfring_open(const struct perfring_opts *o, struct perfring **out, struct err *e);
 void perfring_close(struct perfring *r);
-/* Do this kernel's records of mappings carry build-ids (since 5.12)? -errno: it gives us no records at all. */
-int perfring_has_build_ids(bool *has);
 /*
  * CPUs that came get an event, those that went lose it; what their buffers still hold is given to `fn`. ask: see also
  * which events have died though their CPU is here: it went and came between two looks (this costs each CPU an interrupt).

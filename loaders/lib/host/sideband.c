@@ -18,29 +18,18 @@ static void read_name(struct cursor *c, struct sideband_rec *r)
 	r->name_len = (uint32_t)len;
 }
 
-static void read_mmap2(struct cursor *c, uint16_t misc, struct sideband_rec *r)
+static void read_mmap2(struct cursor *c, struct sideband_rec *r)
 {
-	const uint8_t *id;
-
 	r->type = SIDEBAND_MMAP;
 	r->pid = cursor_u32(c);
 	r->tid = cursor_u32(c);
 	r->addr = cursor_u64(c);
 	r->len = cursor_u64(c);
 	r->pgoff = cursor_u64(c);
-	id = cursor_bytes(c, 24);
-	if (id && misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		r->build_id_len = id[0];
-		if (r->build_id_len > sizeof(r->build_id))
-			c->bad = true;
-		else
-			memcpy(r->build_id, id + 4, r->build_id_len);
-	} else if (id) {
-		memcpy(&r->major, id, 4);
-		memcpy(&r->minor, id + 4, 4);
-		memcpy(&r->ino, id + 8, 8);
-		memcpy(&r->ino_generation, id + 16, 8);
-	}
+	r->major = cursor_u32(c);
+	r->minor = cursor_u32(c);
+	r->ino = cursor_u64(c);
+	r->ino_generation = cursor_u64(c);
 	r->prot = cursor_u32(c);
 	r->flags = cursor_u32(c);
 	read_name(c, r);
@@ -90,7 +79,7 @@ int sideband_parse(const void *data, size_t len, struct sideband_rec *out)
 	c = cursor_init((const uint8_t *)data + sizeof(h), len - sizeof(h) - SIDEBAND_TAIL);
 	switch (h.type) {
 	case PERF_RECORD_MMAP2:
-		read_mmap2(&c, h.misc, &r);
+		read_mmap2(&c, &r);
 		break;
 	case PERF_RECORD_COMM:
 		read_comm(&c, h.misc, &r);

@@ -4,7 +4,9 @@
  * that of <linux/perf_event.h> for events opened with SIDEBAND_SAMPLE_TYPE and sample_id_all (perfring.h does so):
  * each record ends in { u32 pid, tid; u64 time; u32 cpu, zero } = SIDEBAND_TAIL bytes.
  *
- * An MMAP2 record has either the build-id or device and inode of the file, never both (attr.build_id).
+ * An MMAP2 record has device, inode and generation of the file. PERF_RECORD_MISC_MMAP_BUILD_ID in its header says nothing: the
+ * kernel (6.18 still) sets it for an event of somebody else's that asked for build-ids, and leaves it on the same mapping's record
+ * for ours.
  */
 #ifndef SONDE_HOST_SIDEBAND_H
 #define SONDE_HOST_SIDEBAND_H
@@ -39,8 +41,6 @@ struct sideband_rec {
 	/* mmap */
 	uint64_t addr, len, pgoff;
 	uint32_t prot, flags;
-	uint8_t build_id[20];
-	uint32_t build_id_len; /* 0: device and inode hold instead */
 	uint32_t major, minor;
 	uint64_t ino, ino_generation;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container_fuzz: any cgroup path and any file of a runtime are taken without harm.
- * covers: loaders/lib/host/container.c loaders/lib/host/containerfile.c
+ * container_fuzz: any cgroup path, any file of a runtime and any command line of an engine are taken without harm.
+ * covers: loaders/lib/host/container.c loaders/lib/host/containerfile.c loaders/lib/host/engines.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include "loaders/lib/host/container.h"
 #include "loaders/lib/host/containerfile.h"
+#include "loaders/lib/host/engines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -30,12 +31,30 @@ static void path(const char *data, size_t len)
 	}
 }
 
+static void engine(const char *data, size_t len)
+{
+	char folder[64], *cwd = strndup(data, len);
+
+	if (!cwd)
+		abort();
+	if (engines_data_root(data, len, folder, sizeof(folder)) && (folder[0] != '/' || strlen(folder) >= sizeof(folder)))
+		abort();
+	if (engines_config_file(data, len, folder, sizeof(folder)) && folder[0] != '/')
+		abort();
+	if (engines_storage(data, len, folder, sizeof(folder)) && folder[0] != '/')
+		abort();
+	if (engines_tasks(cwd, folder, sizeof(folder)) && folder[0] != '/')
+		abort();
+	free(cwd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct container_names n = {0};
 	char home[64];
 
 	path((const char *)data, len);
+	engine((const char *)data, len);
 	if (!containerfile_docker((const char *)data, len, &n))
 		container_names_release(&n);
 	if (!containerfile_storage((const char *)data, len, "0123456789abcdef", &n))

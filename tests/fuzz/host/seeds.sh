@@ -111,3 +111,8 @@ for name, pc in [("leaf", 0x20), ("locals", 0x110), ("rbp", 0x210), ("root", 0x3
     with open(f"{sys.argv[1]}/{name}", "wb") as f:
         f.write(struct.pack("<H", len(s) // 8) + s + record(pc, stack))
 END
+
+# command lines of engines and a shim's folder
+printf 'dockerd\0--data-root=/srv/d\0--config-file\0/etc/d.json\0' >"$out/container_fuzz/dockerd"
+printf 'conmon\0-b\0/s/overlay-containers/00/userdata\0' >"$out/container_fuzz/conmon"
+printf '/run/c/io.containerd.runtime.v2.task/moby/00' >"$out/container_fuzz/shim"
