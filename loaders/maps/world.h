@@ -49,6 +49,7 @@ struct mimage {
 	char *path;
 	enum image_state state;
 	bool wanted;    /* a client has samples in it */
+	bool awaited;   /* and waits for its names now: they are not bound by the share (indexer.h) */
 	bool rows_only; /* ready for publish; its symbols are still to be made, and no client is told */
 	bool marked;    /* used, by the last sweep */
 	bool path_failed; /* its path leads to another file now: only the mapping itself will do */
