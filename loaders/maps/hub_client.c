@@ -209,7 +209,7 @@ void hub_client_read(struct client *c)
 
 		while (mapspack_next(buf, (size_t)n, &pos, &m) == 1)
 			if (m.type == MP_WANT_INDEX)
-				c->hub->ops.want(c->hub->ops.ctx, m.m.want.id, m.m.want.flags & MP_WANT_DAMAGED);
+				c->hub->ops.want(c->hub->ops.ctx, m.m.want.id, m.m.want.flags);
 			else if (m.type == MP_HURRY)
 				c->hub->ops.hurry(c->hub->ops.ctx);
 			else if (m.type == MP_BOOKS)

@@ -181,8 +181,12 @@ void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 		indexer_tell(ix, img);
 		return;
 	}
-	if (img->wanted)
+	if (img->wanted) {
+		if (img->awaited && is_running(ix, img))
+			indexer_hurry(ix, img);
+		indexer_start_next(ix);
 		return;
+	}
 	img->wanted = true;
 	indexer_tell(ix, img); /* the rows, where there are some */
 	if (img->again_ns)

@@ -7,6 +7,7 @@
  *
  * In this order, and within cpushare.h, but for 1:
  * 1. the rows of files that have samples (a client wants their index): at once;
+ *    so are the symbols that somebody waits for at this moment (MP_WANT_NOW: a capture ends, sonde pstack);
  * 2. their symbols, and lines where those are quick; the smaller file first;
  * 3. the rows of all other files, those that most processes have first;
  * 4. lines and inlined functions of files that have samples, where they take longer (linejobs.h): then the image is told

@@ -105,6 +105,12 @@ static struct job *job_free_slot(struct indexer *ix, bool paced)
 	return NULL;
 }
 
+/* Only the rows of a file that has samples are not bound by the share, and symbols that somebody waits for. */
+static bool is_paced(const struct mimage *img)
+{
+	return !img->wanted || (img->rows_only && !img->awaited);
+}
+
 static void job_pause(struct job *j, bool stop)
 {
 	j->deadline_ns += indexchild_pause(&j->child, stop);
@@ -121,7 +127,7 @@ void indexer_hurry(struct indexer *ix, const struct mimage *img)
 		if (!j->child.pid || j->image != img)
 			continue;
 		setpriority(PRIO_PROCESS, (id_t)j->child.pid, nice);
-		j->paced = img->rows_only;
+		j->paced = is_paced(img);
 		if (!j->paced)
 			job_pause(j, false);
 	}
@@ -131,6 +137,8 @@ void indexer_hurry(struct indexer *ix, const struct mimage *img)
  * seconds anyhow. */
 static bool comes_before(const struct mimage *a, const struct mimage *b)
 {
+	if (is_paced(a) != is_paced(b))
+		return is_paced(b);
 	return a->rows_only != b->rows_only ? !a->rows_only : a->file_bytes < b->file_bytes;
 }
 
@@ -169,7 +177,7 @@ void indexer_start_next(struct indexer *ix)
 {
 	while (ix->queue || ix->ahead) {
 		struct mimage *img = ix->queue ? next_wanted(ix->queue) : ix->ahead;
-		const bool paced = !img->wanted || img->rows_only;
+		const bool paced = is_paced(img);
 		struct job *j = job_free_slot(ix, paced);
 
 		if (!j)
@@ -242,7 +250,7 @@ static void job_put_off(struct indexer *ix, struct job *j, struct mimage *img)
 static bool may_go_on(const struct indexer *ix, const struct job *j, const struct mimage *img)
 {
 	if (img->wanted)
-		return j->paced || may_pace(ix);
+		return img->awaited || j->paced || may_pace(ix);
 	return !ix->queue && !ix->ahead && cpushare_is_full(&ix->share);
 }
 
@@ -273,7 +281,8 @@ void indexer_job_rows(struct indexer *ix, struct job *j)
 		job_put_off(ix, j, img);
 		return;
 	}
-	j->paced = true;
+	j->paced = !img->awaited;
+	j->deadline_ns = (uint64_t)clock_boot_ns() + INDEXER_DEADLINE_NS;
 	indexchild_go(&j->child, ix->lines && img->wanted);
 }
 
@@ -350,7 +359,7 @@ bool indexer_job_late(struct job *j, uint64_t now_ns)
 {
 	uint64_t waited;
 
-	if (now_ns <= j->deadline_ns)
+	if (now_ns <= j->deadline_ns || indexchild_speaks(&j->child)) /* it waits for us, perhaps */
 		return false;
 	waited = starved(j->child.pid);
 	if (waited <= j->starved_ns)

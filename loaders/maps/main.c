@@ -42,13 +42,15 @@ static void dump(void *ctx)
 		indexer_tell(m->indexer, img);
 }
 
-static void want(void *ctx, uint32_t image, bool damaged)
+static void want(void *ctx, uint32_t image, uint32_t flags)
 {
 	struct maps *m = ctx;
 	struct mimage *img = world_image(&m->world, image);
 
-	if (img)
-		indexer_want(m->indexer, img, damaged);
+	if (!img)
+		return;
+	img->awaited |= !!(flags & MP_WANT_NOW);
+	indexer_want(m->indexer, img, flags & MP_WANT_DAMAGED);
 }
 
 static void print_one(void *ctx, const struct mapspack_msg *msg)

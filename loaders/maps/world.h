@@ -48,6 +48,7 @@ struct mimage {
 	uint64_t since_ns; /* it was first seen mapped then */
 	enum image_state state;
 	bool wanted;    /* a client has samples in it */
+	bool awaited;   /* and waits for its names now: they are not bound by the share (indexer.h) */
 	bool rows_only; /* ready for publish; its symbols are still to be made, and no client is told */
 	bool marked;    /* used, by the last sweep */
 	bool redone;    /* a client could not read its index, and it was made anew */

@@ -159,6 +159,7 @@ static int get_ready(struct work *w, struct err *e)
 	while (!rc && (walk_all(w) || hostmaps_pending(w->hm)) && clock_boot_ns() < until) {
 		uint32_t pending = hostmaps_pending(w->hm);
 
+		hostmaps_await_names(w->hm);
 		while (pending && hostmaps_pending(w->hm) >= pending && clock_boot_ns() < until)
 			listen_for(w, 50);
 		rc = look(w, e);

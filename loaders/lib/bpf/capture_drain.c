@@ -39,6 +39,7 @@ static void drain_names(struct capture *c)
 {
 	int64_t until = clock_boot_ns() + (c->r->interrupted ? 500 * MSEC : 5000 * MSEC);
 
+	hostmaps_await_names(c->maps);
 	while (naming_drain(c->naming, DRAIN_MS) && clock_boot_ns() < until) {
 		capture_signal_take(c);
 		if (c->r->interrupted && until > clock_boot_ns() + 500 * MSEC)

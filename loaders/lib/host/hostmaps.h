@@ -138,6 +138,8 @@ struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_p
 size_t hostmaps_files(const struct hostmaps_process *p, const char **paths, size_t max, const struct hostmaps_image **exe);
 /* Images whose state left "pending" since the last call, one by one; NULL: no more. */
 struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm);
+/* Somebody waits for the names of what was asked for. */
+void hostmaps_await_names(struct hostmaps *hm);
 /* How many images that were asked for are still pending. */
 uint32_t hostmaps_pending(const struct hostmaps *hm);
 

@@ -270,6 +270,13 @@ void hostmaps_image_want(struct hostmaps *hm, struct image_entry *img)
 	ask(hm, img, 0);
 }
 
+void hostmaps_await_names(struct hostmaps *hm)
+{
+	for (struct image_entry *img = hm->images; img; img = img->hh.next)
+		if (img->asked && !img->pub.state)
+			ask(hm, img, MP_WANT_NOW);
+}
+
 void hostmaps_images_orphaned(struct hostmaps *hm)
 {
 	for (struct image_entry *img = hm->images; img; img = img->hh.next)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -258,6 +259,13 @@ bool indexchild_hear(struct indexchild *c)
 	c->flags = m.n;
 	snprintf(c->text, sizeof(c->text), "%s", m.name);
 	return true;
+}
+
+bool indexchild_speaks(const struct indexchild *c)
+{
+	struct pollfd p = {.fd = c->sock, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
 }
 
 void indexchild_go(struct indexchild *c, bool lines)

@@ -52,6 +52,8 @@ void indexchild_clear(struct indexchild *c);
 int indexchild_start(struct indexchild *c, const char *program, const char *option, int nice);
 /* Take in one packet, without waiting. true: it has said its last word, or is gone: call indexchild_end. */
 bool indexchild_hear(struct indexchild *c);
+/* Is there something to hear? */
+bool indexchild_speaks(const struct indexchild *c);
 
 /* Its rows were taken (indexchild_take): all the rest, with lines or without. */
 void indexchild_go(struct indexchild *c, bool lines);

@@ -185,7 +185,10 @@ struct mp_want {
 	uint32_t id, flags; /* enum mp_want_flags */
 };
 
-enum mp_want_flags { MP_WANT_DAMAGED = 1 /* the index told before cannot be read: make it anew */ };
+enum mp_want_flags {
+	MP_WANT_DAMAGED = 1, /* the index told before cannot be read: make it anew */
+	MP_WANT_NOW = 2      /* somebody waits for its names at this moment */
+};
 
 _Static_assert(MP_TABLES_N == MP_FDS_MAX, "they fit in one packet");
 
