@@ -111,14 +111,25 @@ static bool ledger_is_due(const struct capture *c, int64_t now)
 	return now - c->booked_ns >= (tenth < LEDGER_NS ? LEDGER_NS : tenth > LEDGER_MAX_NS ? LEDGER_MAX_NS : tenth);
 }
 
+/* What sonded says: which processes, and how much is to be done. */
+static void feed_read(struct capture *c)
+{
+	if (!c->feed)
+		return;
+	targetfeed_read(c->feed);
+	if (c->f->slow && c->step != targetfeed_step(c->feed)) {
+		c->step = targetfeed_step(c->feed);
+		c->f->slow(c->state, c->step);
+	}
+}
+
 static void tick(struct capture *c)
 {
 	int64_t now = clock_boot_ns();
 
 	capture_rings_read(c);
 	hostmaps_read(c->maps);
-	if (c->feed)
-		targetfeed_read(c->feed);
+	feed_read(c);
 	capture_pass(c, false);
 	capture_ends_missed(c);
 	naming_tick(c->naming);
@@ -327,9 +338,12 @@ static void feed_begin(struct capture *c)
 {
 	int fd = c->o->options->targets_fd;
 
-	if (fd < 0 || !c->f->wants)
+	if (fd < 0)
 		return;
 	c->feed = targetfeed_new(fd);
+	feed_read(c);
+	if (!c->f->wants)
+		return;
 	c->o->target->family.feed = c->feed;
 	progress_send(c->o->progress, json_pack("{s:s, s:s}", "event", "wants", "targets", c->f->wants), true);
 }
