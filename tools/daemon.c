@@ -213,7 +213,7 @@ void daemon_print(const json_t *status)
 	char took[32], memory[32], most[32];
 	size_t i;
 
-	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core (limit %.0f %%), %s (limit %s)",
+	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core lately (limit %.3g %%), %s (limit %s)",
 	       number(d, "pid"), when_duration((int64_t)(number(d, "for_seconds") * 1e9), took, sizeof(took)),
 	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting", 100 * number(d, "cores"),
 	       100 * number(d, "limit_cores"), term_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),

@@ -31,8 +31,7 @@
 #define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 22 KB each */
 #define SEED_NS (1000 * MSEC)        /* sonde-maps is given this long before the first sample */
 #define TABLES_NS (10000 * MSEC)     /* and this long to hand out its maps, without which the whole capture would be */
-#define LEDGER_NS (10 * NSEC_PER_SEC) /* what it cost is booked so often at first, */
-#define LEDGER_MAX_NS (60 * NSEC_PER_SEC) /* so often in the end: it is a tenth of the time at most that is not booked yet */
+#define LEDGER_NS (10 * NSEC_PER_SEC) /* what it cost is booked so often */
 #define CLOCK_STEP_NS MSEC           /* smaller changes of the wall clock are noise of reading it */
 #define COMMAND_GRACE_NS (1000 * MSEC)
 
@@ -104,13 +103,6 @@ static void first_await(struct capture *c, int64_t now)
 	}
 }
 
-static bool ledger_is_due(const struct capture *c, int64_t now)
-{
-	int64_t tenth = (now - c->attached_ns) / 10;
-
-	return now - c->booked_ns >= (tenth < LEDGER_NS ? LEDGER_NS : tenth > LEDGER_MAX_NS ? LEDGER_MAX_NS : tenth);
-}
-
 /* What sonded says: which processes, and how much is to be done. */
 static void feed_read(struct capture *c)
 {
@@ -138,7 +130,7 @@ static void tick(struct capture *c)
 	command_watch(c);
 	if (now - c->second_ns >= NSEC_PER_SEC)
 		second(c);
-	if (ledger_is_due(c, now))
+	if (now - c->booked_ns >= LEDGER_NS)
 		capture_ledger_write(c);
 	capture_tell(c);
 	if (now >= c->end_ns || c->o->progress->gone)
