@@ -55,6 +55,7 @@ static __noinline void thread_identify(struct offcpu_thread *t, struct task_stru
 {
 	struct offcpu_scratch *s = bpf_map_lookup_elem(&who_scratch, &slot);
 	struct task_struct *leader = LOAD(task, group_leader);
+	struct offcpu_tally *tl = tally_get();
 	struct offcpu_who *w;
 
 	if (!s)
@@ -76,6 +77,8 @@ static __noinline void thread_identify(struct offcpu_thread *t, struct task_stru
 	__builtin_memcpy(t->comm, w->comm, sizeof(t->comm));
 	t->in_scope = task_in_scope(task);
 	__builtin_memset(t->sums, 0, sizeof(t->sums));
+	if (tl)
+		tl->named++;
 	if (bpf_map_update_elem(&who, &t->id, w, BPF_ANY))
 		tally_lost();
 }
@@ -151,7 +154,7 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 
 	if (!weight)
 		return false;
-	more = limit_weight(&cpu->limit, now, limit_cpu);
+	more = t->slow ? limit_weight(&cpu->slow, now, limit_slow) : limit_weight(&cpu->limit, now, limit_cpu);
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!more || !s)
 		return false;
@@ -241,14 +244,15 @@ static __noinline void state_set(struct offcpu_thread *t, struct task_struct *pr
 	struct arch_entry in;
 	bool known = !(LOAD(prev, flags) & PF_KTHREAD) && entry_read(prev, &in);
 	bool iowait = waits_for_io(prev);
+	__u8 bare = limit_cpu ? 0 : OFFCPU_F_STACKLESS;
 
 	if (state) {
 		t->class = class_of(prev, state, known ? &in : NULL, iowait, &t->call_class);
-		t->flags = (state & TASK_UNINTERRUPTIBLE ? OFFCPU_F_UNINTERRUPTIBLE : 0) | (iowait ? OFFCPU_F_IOWAIT : 0);
+		t->flags = bare | (state & TASK_UNINTERRUPTIBLE ? OFFCPU_F_UNINTERRUPTIBLE : 0) | (iowait ? OFFCPU_F_IOWAIT : 0);
 		t->state = OFFCPU_S_BLOCKED;
 	} else {
 		t->class = !preempt && known && in.call == syscall_yield ? OFFCPU_YIELDED : OFFCPU_PREEMPTED;
-		t->flags = 0;
+		t->flags = bare;
 		t->state = OFFCPU_S_READY;
 	}
 }
@@ -282,12 +286,13 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 	if (t->in_scope) {
 		if (blocked)
 			sum_add(t, OFFCPU_SUM_BLOCKED, t->class, t->flags, from - since);
-		sum_add(t, OFFCPU_SUM_READY, blocked ? OFFCPU_WOKEN : t->class, from > since ? 0 : t->flags & OFFCPU_F_BEFORE, now - from);
+		sum_add(t, OFFCPU_SUM_READY, blocked ? OFFCPU_WOKEN : t->class, t->flags & (from > since ? OFFCPU_F_STACKLESS : OFFCPU_F_STACKLESS | OFFCPU_F_BEFORE), now - from);
 		if (now - from >= OFFCPU_CULPRIT_NS)
 			culprits_add(cpu, t->id, from, now);
 		if (t->weight)
 			stack_end(t, now, now - from, blocked, tl);
 	}
+	t->slow = now - since >= OFFCPU_LONG_NS;
 	t->state = OFFCPU_S_RUNNING;
 	t->flags = 0;
 	t->hinted = 0;
@@ -615,7 +620,7 @@ int offcpu_seed(struct bpf_iter__task *ctx)
 	if (state & TASK_DEAD)
 		return 0;
 	state_set(&like, task, true, state); /* one that runs is ready, too: when it leaves, it came at once */
-	thread_new(task, bpf_ktime_get_boot_ns(), begin_ns, LIKE(like.state, like.class, like.flags | OFFCPU_F_BEFORE) | LIKE_SEED,
+	thread_new(task, bpf_ktime_get_boot_ns(), begin_ns, LIKE(like.state, like.class, (like.flags & ~OFFCPU_F_STACKLESS) | OFFCPU_F_BEFORE) | LIKE_SEED,
 		   BPF_NOEXIST);
 	return 0;
 }

@@ -37,8 +37,11 @@ enum offcpu_flags {            /* as stored */
 	OFFCPU_F_BEFORE = 1,           /* began before the capture: the part inside it */
 	OFFCPU_F_UNFINISHED = 2,       /* the loader's: still lasted at its end */
 	OFFCPU_F_UNINTERRUPTIBLE = 4,
-	OFFCPU_F_IOWAIT = 8
+	OFFCPU_F_IOWAIT = 8,
+	OFFCPU_F_STACKLESS = 16        /* the loader's too: began while no stacks were taken. Not stored */
 };
+
+#define OFFCPU_LONG_NS 1000000000 /* a thread that waited so long waits as long again, most often */
 
 #define OFFCPU_SYSCALLS 512
 
@@ -97,7 +100,8 @@ struct offcpu_thread {
 	__u8 in_scope;
 	__u8 call_class; /* of the last system call it waited in */
 	__u8 hinted;     /* woken while it ran */
-	__u8 pad[2];
+	__u8 slow;       /* its last wait was a long one */
+	__u8 pad;
 	__u64 waker;     /* id of the thread that woke it; 0: an interrupt did, or it is not known */
 	struct offcpu_object on; /* of the wait, where its stack was taken */
 	struct offcpu_sum_at sums[OFFCPU_SUM_LAST];
@@ -159,7 +163,7 @@ struct offcpu_cpu { /* the program's own, by CPU */
 	__u32 next;      /* stint to write */
 	__u32 woken;     /* waits that ended here, told without a stack */
 	struct offcpu_stint stint[OFFCPU_STINTS];
-	struct offcpu_limit limit, wakes; /* of stacks of waits, and of wakers */
+	struct offcpu_limit limit, slow, wakes; /* of stacks of waits, of those that will be long, and of wakers */
 };
 
 /* Behind a stack_event without frames whose `end` is OFFCPU_RECORD_END: the wait whose stack was taken is over. It is
@@ -200,6 +204,7 @@ struct offcpu_tally {
 	__u64 stack_lost;  /* of those, lost: the ring was full */
 	__u64 lost;        /* stretches lost for want of room in a map */
 	__u64 unfollowed;  /* child processes that the set of --'s had no room for */
+	__u64 named;       /* threads that got a number */
 	__u64 late;        /* stacks sent to be unwound later */
 	__u64 plain_ns, plain_runs; /* switches without a stack */
 	__u64 stack_ns, stack_runs; /* those with one */

@@ -13,8 +13,9 @@
 #include "probes/offcpu.h"
 #include "probes/scope.bpf.h"
 
-/* Stacks: of a thread in a window, of a CPU, and of wakers on a CPU. A window is 2^27 ns, 134 ms. */
-const volatile __u32 limit_thread = 67, limit_cpu = 134, limit_wake = 33;
+/* Stacks: of a thread in a window, of a CPU, on a CPU of threads whose last wait was long, and of wakers on a CPU. A window is
+ * 2^27 ns, 134 ms. The loader sets them, and may change them while the program runs; all 0: no stacks are taken. */
+__u32 limit_thread, limit_cpu, limit_slow, limit_wake;
 #define OFFCPU_WINDOW_SHIFT 27
 #define OFFCPU_WEIGHT_SHIFT 16 /* the largest weight is 2^16 */
 

@@ -52,8 +52,8 @@ static json_t *status(struct sup *s)
 		json_array_append_new(services, loader_json(s, &s->loader[i]));
 	sonded = json_pack("{s:i, s:f, s:b, s:f, s:I, s:i, s:i, s:o}", "pid", (int)getpid(), "for_seconds",
 			   (double)(clock_mono_ns() - s->began_ns) / 1e9, "ready", s->ready, "limit_cores", s->conf.cpu / 100,
-			   "limit_bytes", (json_int_t)s->conf.memory_bytes, "step", (int)relief_count(&s->relief, RELIEF_CPU),
-			   "memory_step", (int)relief_count(&s->relief, RELIEF_MEMORY), "steps", cost_steps_json(s));
+			   "limit_bytes", (json_int_t)s->conf.memory_bytes, "step", cost_steps_held(s, RELIEF_CPU),
+			   "memory_step", cost_steps_held(s, RELIEF_MEMORY), "steps", cost_steps_json(s));
 	json_object_update_new(sonded, cost_json(s));
 	return json_pack("{s:b, s:o, s:o, s:o}", "ok", 1, "sonded", sonded, "services", services, "store", store_json(s));
 }

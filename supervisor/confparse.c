@@ -132,7 +132,7 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 			  "only these processes are told of or gone into (default: all): container:web-* user:postgres", check_rules},
 	[CONF_EXCLUDE] = {"targets", "exclude", "SONDE_EXCLUDE", "", RULES_LIKE,
 			  "and not these, they are [excluded] all together: command:vault unit:secret.service", check_rules},
-	[CONF_CPU] = {"limits", "cpu", "SONDE_CPU", "5", "a number of percent, 0 for no limit",
+	[CONF_CPU] = {"limits", "cpu", "SONDE_CPU", "3", "a number of percent, 0 for no limit",
 		      "what all of sonde may take, in percent of one core; over it for a minute, sampling is slowed", check_cpu},
 	[CONF_MEMORY] = {"limits", "memory", "SONDE_MEMORY", "256M", "256M, 0 for no limit",
 			 "what all of sonde may take of memory; over it for a minute, families are ended", check_memory},

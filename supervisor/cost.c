@@ -26,12 +26,22 @@ static uint64_t private_of(pid_t pid)
 	return pid ? process_private_bytes(pid) : 0;
 }
 
-/* Its memory; its recent rate is noted in it. */
+/* Its memory; its recent rate is noted in it, without its helpers'. */
 static uint64_t look_at(struct service *v, int64_t wall_ns, double *cores)
 {
-	v->cores = rate(service_cpu_ns(v), &v->looked_ns, wall_ns);
+	uint64_t helpers = v->ended_helpers_ns + v->helpers_ns, all = service_cpu_ns(v);
+
+	v->cores = rate(all > helpers ? all - helpers : 0, &v->looked_ns, wall_ns);
 	*cores += v->cores;
 	return private_of(v->pid) + v->map_bytes;
+}
+
+static void switches_look(struct sup *s, int64_t wall_ns)
+{
+	uint64_t now = host_switches();
+
+	s->cost.switches = now > s->cost.switched && s->cost.switched ? (double)(now - s->cost.switched) * 1e9 / (double)wall_ns : 0;
+	s->cost.switched = now;
 }
 
 /* What runs in bursts is in the sums, and apart: sampling less would not lessen it. */
@@ -45,16 +55,18 @@ static void measure(struct sup *s, int64_t now)
 
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		bytes += look_at(&s->loader[i], wall, &cores);
+	switches_look(s, wall);
 	s->cost.looked_ns = now;
 	s->cost.store_cores = rate(pass_cpu_ns(seal) + pass_cpu_ns(prune), &s->cost.store_ns, wall);
-	s->cost.cores = cores + s->cost.store_cores;
+	s->cost.index_cores = rate(maps->ended_helpers_ns + maps->helpers_ns, &s->cost.index_ns, wall);
+	s->cost.cores = cores + s->cost.store_cores + s->cost.index_cores;
 	s->cost.burst_bytes = private_of(seal->pid) + private_of(prune->pid) + (maps->pid ? process_children_bytes(maps->pid) : 0);
 	s->cost.bytes = bytes + s->cost.burst_bytes;
 }
 
 static uint64_t cpu_ns(const struct sup *s)
 {
-	uint64_t sum = s->cost.own_ns + s->cost.store_ns + s->maps.service.looked_ns;
+	uint64_t sum = s->cost.own_ns + s->cost.store_ns + s->cost.index_ns + s->maps.service.looked_ns;
 
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		sum += s->loader[i].looked_ns;
@@ -63,15 +75,15 @@ static uint64_t cpu_ns(const struct sup *s)
 
 json_t *cost_json(const struct sup *s)
 {
-	return json_pack("{s:I, s:f, s:f, s:I, s:I}", "cpu_ns", (json_int_t)cpu_ns(s), "cores", s->cost.cores, "store_cores",
-			 s->cost.store_cores, "private_bytes", (json_int_t)s->cost.bytes, "burst_bytes",
+	return json_pack("{s:I, s:f, s:f, s:f, s:I, s:I}", "cpu_ns", (json_int_t)cpu_ns(s), "cores", s->cost.cores, "store_cores",
+			 s->cost.store_cores, "index_cores", s->cost.index_cores, "private_bytes", (json_int_t)s->cost.bytes, "burst_bytes",
 			 (json_int_t)s->cost.burst_bytes);
 }
 
 /* What the limits are about. */
 static double held_cores(const struct sup *s)
 {
-	return s->cost.cores - s->cost.store_cores;
+	return s->cost.cores - s->cost.store_cores - s->cost.index_cores;
 }
 
 static uint64_t held_bytes(const struct sup *s)
@@ -81,12 +93,19 @@ static uint64_t held_bytes(const struct sup *s)
 
 /* --- steps --- */
 
-static unsigned int families_now(const struct sup *s, struct relief_family out[FAMILIES_MAX])
+/* `before_ns`: of the look before this one. */
+static void families_now(const struct sup *s, int64_t before_ns, struct relief_family out[FAMILIES_MAX])
 {
-	for (unsigned int i = 0; i < s->n_loaders; i++)
-		out[i] = (struct relief_family){.wanted = s->loader[i].wanted && s->loader[i].state != SERVICE_FAILED,
-						.slows = s->loader[i].family->has_freq, .cores = s->loader[i].cores};
-	return s->n_loaders;
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		const struct service *l = &s->loader[i];
+
+		out[i] = (struct relief_family){
+			.family = l->family,
+			.wanted = l->wanted && l->state != SERVICE_FAILED,
+			.settled = l->state == SERVICE_RUNNING && l->ready_ns < before_ns && l->told_step_ns < before_ns,
+			.cores = l->cores,
+		};
+	}
 }
 
 static void remember(struct sup *s, const struct cost_step *step)
@@ -98,16 +117,17 @@ static void remember(struct sup *s, const struct cost_step *step)
 	s->steps[s->n_steps++] = *step;
 }
 
-static void tell(struct sup *s, enum relief_limit limit, const char *family, const char *what, uint32_t freq)
+static void tell(struct sup *s, const struct cost_step *step)
 {
-	struct cost_step step = {.utc_ns = clock_utc_ns(), .limit = limit, .freq = freq, .what = what};
-	char hz[32] = "", takes[48], most[48];
-	bool cpu = limit == RELIEF_CPU;
+	char detail[64] = "", takes[48], most[48];
+	bool cpu = step->limit == RELIEF_CPU;
+	const struct probe_family *f = family_named(step->family);
 
-	snprintf(step.family, sizeof(step.family), "%s", family);
-	remember(s, &step);
-	if (freq)
-		snprintf(hz, sizeof(hz), " at %u Hz", freq);
+	remember(s, step);
+	if (step->freq)
+		snprintf(detail, sizeof(detail), " at %u Hz", step->freq);
+	else if (f && f->steps && step->step)
+		snprintf(detail, sizeof(detail), ", step %u of %u", step->step, f->steps);
 	if (cpu) {
 		snprintf(takes, sizeof(takes), "%.2f %% of one core", 100 * held_cores(s));
 		snprintf(most, sizeof(most), "%.2f %%", s->conf.cpu);
@@ -116,36 +136,30 @@ static void tell(struct sup *s, enum relief_limit limit, const char *family, con
 		snprintf(most, sizeof(most), "%.1f MiB", (double)s->conf.memory_bytes / MIB);
 	}
 	talk(LOG_LEVEL_WARN, "sonded", "sonde takes %s, its limit is %s: %s %s%s", takes,
-	     (cpu ? s->conf.cpu > 0 : s->conf.memory_bytes > 0) ? most : "none", family, what, hz);
+	     (cpu ? s->conf.cpu > 0 : s->conf.memory_bytes > 0) ? most : "none", step->family, step->what, detail);
 }
 
-static uint32_t freq_of(const struct sup *s, unsigned int i)
+/* One at another rate is started anew; who is to be told, stopped or started, the next turn sees. */
+static void take_step(struct sup *s, const struct relief_step *step, bool more)
 {
-	return s->loader[i].family->has_freq ? relief_freq(&s->relief, i, s->conf.freq) : 0;
-}
+	struct service *l = &s->loader[step->family];
+	struct cost_step told = {.utc_ns = clock_utc_ns(), .limit = step->limit,
+				 .what = step->stop ? (more ? "is stopped" : "records again") : more ? "is slowed" : "is less slowed"};
 
-/* False: there was no step to take. One at another rate is started anew; who is to be stopped or started, the next turn sees. */
-static bool take_step(struct sup *s, enum relief_limit limit, int which)
-{
-	struct relief_family f[FAMILIES_MAX];
-	struct relief_step step;
-	unsigned int n = families_now(s, f);
-	bool more = which > 0;
-
-	if (!(more ? relief_more : relief_less)(&s->relief, limit, f, n, &step))
-		return false;
-	tell(s, limit, s->loader[step.family].name,
-	     step.stop ? (more ? "is stopped" : "records again") : more ? "is slowed" : "is less slowed",
-	     step.stop && more ? 0 : freq_of(s, step.family));
-	if (!step.stop && s->loader[step.family].pid)
-		service_stop(&s->loader[step.family], STOP_NS);
-	return true;
+	snprintf(told.family, sizeof(told.family), "%s", l->name);
+	if (!step->stop || !more) {
+		told.freq = l->family->has_freq ? relief_freq(&s->relief, step->family, l->family, s->conf.freq) : 0;
+		told.step = relief_step(&s->relief, step->family, l->family);
+	}
+	tell(s, &told);
+	if (!step->stop && l->pid && l->family->has_freq)
+		service_stop(l, STOP_NS);
 }
 
 /* The last step against too much memory is to begin anew: a loader or sonde-maps that has grown is small again then. */
 static void begin_anew(struct sup *s)
 {
-	tell(s, RELIEF_MEMORY, "all", "begins anew", 0);
+	tell(s, &(struct cost_step){.utc_ns = clock_utc_ns(), .limit = RELIEF_MEMORY, .family = "all", .what = "begins anew"});
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		if (s->loader[i].pid)
 			service_stop(&s->loader[i], STOP_NS);
@@ -153,20 +167,50 @@ static void begin_anew(struct sup *s)
 		service_stop(&s->maps.service, STOP_NS);
 }
 
+static void hold_cpu(struct sup *s, const struct relief_look *l)
+{
+	int which = governor_look(&s->cpu_held, l->used, l->limit, l->while_ns, l->now_ns);
+	struct relief_step step;
+
+	relief_note(&s->relief, l);
+	if (which > 0 ? relief_more(&s->relief, l, &step) : relief_less(&s->relief, l, &step))
+		take_step(s, &step, which > 0);
+}
+
+static void hold_memory(struct sup *s, const struct relief_look *l)
+{
+	int which = governor_look(&s->memory_held, (double)held_bytes(s), (double)s->conf.memory_bytes, l->while_ns, l->now_ns);
+	struct relief_step step;
+
+	if (which && (which > 0 ? relief_more_memory : relief_less_memory)(&s->relief, l->f, l->n, &step))
+		take_step(s, &step, which > 0);
+	else if (which > 0)
+		begin_anew(s);
+}
+
 void cost_look(struct sup *s)
 {
-	int64_t now = clock_mono_ns();
-	int cpu, memory;
+	int64_t now = clock_mono_ns(), before = s->cost.looked_ns;
+	struct relief_family f[FAMILIES_MAX];
 
-	if (now - s->cost.looked_ns < s->o->patience_ns / LOOKS)
+	if (now - before < s->o->patience_ns / LOOKS)
 		return;
 	measure(s, now);
-	cpu = governor_look(&s->cpu_held, held_cores(s), s->conf.cpu / 100, s->o->patience_ns, now);
-	memory = governor_look(&s->memory_held, (double)held_bytes(s), (double)s->conf.memory_bytes, s->o->patience_ns, now);
-	if (cpu)
-		take_step(s, RELIEF_CPU, cpu);
-	if (memory && !take_step(s, RELIEF_MEMORY, memory) && memory > 0)
-		begin_anew(s);
+	families_now(s, before, f);
+
+	struct relief_look l = {.f = f, .n = s->n_loaders, .used = held_cores(s), .limit = s->conf.cpu / 100,
+				.switches = s->cost.switches, .now_ns = now, .while_ns = s->o->patience_ns};
+
+	hold_cpu(s, &l);
+	hold_memory(s, &l);
+}
+
+int cost_steps_held(const struct sup *s, enum relief_limit limit)
+{
+	struct relief_family f[FAMILIES_MAX];
+
+	families_now(s, 0, f);
+	return (int)relief_count(&s->relief, f, s->n_loaders, limit);
 }
 
 json_t *cost_steps_json(const struct sup *s)
@@ -176,9 +220,10 @@ json_t *cost_steps_json(const struct sup *s)
 	for (unsigned int i = 0; i < s->n_steps; i++) {
 		const struct cost_step *t = &s->steps[i];
 
-		json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:s, s:o}", "ts", (json_int_t)t->utc_ns, "limit",
+		json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:s, s:o, s:i}", "ts", (json_int_t)t->utc_ns, "limit",
 						      t->limit == RELIEF_CPU ? "cpu" : "memory", "family", t->family, "what",
-						      t->what, "hz", t->freq ? json_integer(t->freq) : json_null()));
+						      t->what, "hz", t->freq ? json_integer(t->freq) : json_null(), "step",
+						      (int)t->step));
 	}
 	return list;
 }

@@ -13,6 +13,7 @@
 static int begin_anew(struct governor *g, int by)
 {
 	g->over_ns = g->under_ns = 0;
+	g->again = by > 0;
 	return by;
 }
 
@@ -22,7 +23,8 @@ int governor_look(struct governor *g, double used, double limit, int64_t while_n
 		return begin_anew(g, -1);
 	g->over_ns = used > limit ? g->over_ns ?: now_ns : 0;
 	g->under_ns = used < limit / 2 ? g->under_ns ?: now_ns : 0;
-	if (g->over_ns && now_ns - g->over_ns >= while_ns)
+	g->again = g->again && g->over_ns;
+	if (g->over_ns && now_ns - g->over_ns >= (g->again ? while_ns / GOVERNOR_NEXT : while_ns))
 		return begin_anew(g, 1);
 	if (g->under_ns && now_ns - g->under_ns >= GOVERNOR_ROOM * while_ns)
 		return begin_anew(g, -1);
@@ -58,6 +60,18 @@ int64_t process_cpu_ns(pid_t pid)
 	if (!at || sscanf(at, " %llu %llu", &user, &system) != 2)
 		return 0;
 	return own_cpu_ns(pid) + (int64_t)((user + system) * (NSEC_PER_SEC / (unsigned long long)sysconf(_SC_CLK_TCK)));
+}
+
+uint64_t host_switches(void)
+{
+	cleanup_file FILE *f = fopen("/proc/stat", "re");
+	unsigned long long n = 0;
+	char line[4096];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "ctxt %llu", &n) == 1)
+			break;
+	return n;
 }
 
 uint64_t process_private_bytes(pid_t pid)

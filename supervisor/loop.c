@@ -67,6 +67,19 @@ static uint64_t child_memory(const struct sup *s)
 	return most && most < CHILD_MEMORY_LEAST ? CHILD_MEMORY_LEAST : most;
 }
 
+/* One without a rate is told while it runs how much to do; one with a rate is started with it. */
+static void tell_step(struct sup *s, struct service *l)
+{
+	unsigned int step = relief_step(&s->relief, (unsigned int)(l - s->loader), l->family);
+
+	if (l->family->has_freq) {
+		l->step = step;
+	} else if (l->step != step && targets_step(s->targets, l, step)) {
+		l->step = step;
+		l->told_step_ns = clock_mono_ns();
+	}
+}
+
 static void start_loader(struct sup *s, struct service *l)
 {
 	char freq[16], bytes[32], age[32], budget[32];
@@ -81,7 +94,9 @@ static void start_loader(struct sup *s, struct service *l)
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)retain_segment_bytes(&s->retain));
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)s->retain.limits.bytes);
 	snprintf(age, sizeof(age), "%llds", (long long)(s->conf.segment_age_ns / NSEC_PER_SEC));
-	l->freq = l->family->has_freq ? relief_freq(&s->relief, (unsigned int)(l - s->loader), s->conf.freq) : 0;
+	l->freq = l->family->has_freq ? relief_freq(&s->relief, (unsigned int)(l - s->loader), l->family, s->conf.freq) : 0;
+	l->step = 0;
+	tell_step(s, l);
 	if (l->freq) {
 		snprintf(freq, sizeof(freq), "%u", l->freq);
 		argv[n++] = "--freq";
@@ -140,7 +155,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 		want(s, out[i]);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
-		bool other_freq = l->freq && l->freq != relief_freq(&s->relief, i, c->freq);
+		bool other_freq = l->freq && l->freq != relief_freq(&s->relief, i, l->family, c->freq);
 
 		if (l->pid && (!l->wanted || all || other_freq || rules))
 			service_stop(l, STOP_NS); /* one that is wanted is started again by the next turn */
@@ -242,12 +257,14 @@ static void start_due(struct sup *s)
 				retain_images_mb(&s->retain), CAPS_MAPS);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
-		bool may = l->wanted && !relief_stopped(&s->relief, i);
+		bool may = l->wanted && !relief_stopped(&s->relief, i, l->family);
 
 		if (may && is_time(l) && s->maps.service.state == SERVICE_RUNNING)
 			start_loader(s, l);
 		else if (!may && l->pid)
 			service_stop(l, STOP_NS);
+		else if (l->pid)
+			tell_step(s, l);
 		else if (!l->wanted && l->state == SERVICE_WAITING)
 			service_stop(l, 0);
 	}

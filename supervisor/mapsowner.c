@@ -112,6 +112,7 @@ static int take_packet(struct mapsowner *m, size_t len, int fds[MP_FDS_MAX])
 			on_tables(m, fds);
 		else if (msg.type == MP_COST) {
 			m->service.told_ns = msg.m.cost.cpu_ns + msg.m.cost.index_cpu_ns;
+			m->service.helpers_ns = msg.m.cost.index_cpu_ns;
 			m->service.bpf_ns = msg.m.cost.bpf_ns;
 			m->service.map_bytes = msg.m.cost.map_bytes;
 		}

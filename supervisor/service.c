@@ -312,7 +312,8 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 	close_fds(s);
 	s->pid = 0;
 	s->ended_ns += with_helpers(s, used_ns) + s->bpf_ns;
-	s->told_ns = s->bpf_ns = s->map_bytes = 0;
+	s->ended_helpers_ns += s->helpers_ns;
+	s->told_ns = s->helpers_ns = s->bpf_ns = s->map_bytes = 0;
 	s->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	if (asked) {
 		enter(s, SERVICE_OFF);
@@ -365,6 +366,7 @@ json_t *service_json(const struct service *s)
 	json_object_set_new(o, "fix", s->fix[0] ? json_string(s->fix) : json_null());
 	json_object_set_new(o, "store_error", s->store_error[0] ? json_string(s->store_error) : json_null());
 	json_object_set_new(o, "hz", s->freq ? json_integer(s->freq) : json_null());
+	json_object_set_new(o, "step", json_integer((json_int_t)s->step));
 	json_object_set_new(o, "again_seconds", s->state == SERVICE_WAITING ? json_real((double)(s->again_ns - now) / 1e9) : json_null());
 	return o;
 }

@@ -42,10 +42,13 @@ struct service {
 	int progress_fd, talk_fd;    /* ours, -1: none */
 	struct strbuf line, talk;    /* begun */
 	double samples, lost;        /* of the one that runs, as it told last */
+	uint64_t helpers_ns;         /* of told_ns, what its helpers took: they have a limit of their own */
 	uint64_t told_ns, bpf_ns, map_bytes; /* the same: its CPU time where it tells that, that of its BPF programs; what its maps take */
-	uint64_t ended_ns;           /* CPU time of those before it, programs included */
+	uint64_t ended_ns, ended_helpers_ns; /* CPU time of those before it, programs included; of it their helpers' */
 	uint64_t looked_ns;          /* all of it, as of the last look (cost.c) */
-	double cores;                /* between the last two looks */
+	double cores;                /* between the last two looks, without helpers */
+	int64_t told_step_ns;        /* when it was told how much to do */
+	unsigned int step;           /* how much less than all it does (schema/base/families.h) */
 	char store_error[64];        /* why it cannot write the store just now, "": it can */
 	double samples_before, lost_before; /* of those before it */
 	uint64_t memory_bytes;       /* most that the next one may have of its own (child.h), 0: no limit */

@@ -21,6 +21,7 @@ struct cost_step {             /* what was done because of a limit */
 	enum relief_limit limit;
 	char family[24];       /* "all": every one */
 	uint32_t freq;         /* that it samples at from then on, 0: it is stopped, or has no rate */
+	unsigned int step;     /* how much less than all it does from then on */
 	const char *what;
 };
 
@@ -47,8 +48,10 @@ struct sup {
 	int64_t began_ns, watchdog_ns, watched_ns; /* monotonic clock; how often systemd is told, and when it was */
 	struct cost {                              /* what all of sonde takes, as of the last look (cost.c) */
 		int64_t looked_ns;                 /* monotonic clock */
-		uint64_t own_ns, store_ns;         /* CPU time since the start of sonded, and of sonde-seal and sonde-prune */
-		double cores, store_cores;         /* between the last two looks; of it, these two's */
+		uint64_t own_ns, store_ns, index_ns; /* CPU time since the start of sonded, of sonde-seal and sonde-prune, and of sonde-index */
+		double cores, store_cores, index_cores; /* between the last two looks; of it, these two's, and sonde-index's */
+		uint64_t switched;                 /* of threads on this host, as of the last look */
+		double switches;                   /* the same, a second */
 		uint64_t bytes, burst_bytes;       /* memory; of it, what these two and sonde-index have */
 	} cost;
 };
@@ -62,6 +65,8 @@ void sup_stop(struct sup *s);
 void cost_look(struct sup *s);
 json_t *cost_json(const struct sup *s);
 json_t *cost_steps_json(const struct sup *s);
+/* How many steps of a limit hold. */
+int cost_steps_held(const struct sup *s, enum relief_limit limit);
 /* answer.c */
 json_t *sup_answer(void *ctx, const json_t *request, bool trusted);
 

@@ -126,6 +126,15 @@ int targets_begin(struct targets *t, const struct service *s)
 	return fds[0];
 }
 
+bool targets_step(struct targets *t, const struct service *s, unsigned int step)
+{
+	const struct feed *f = feed_of(t, s);
+	char line[16];
+	int n = snprintf(line, sizeof(line), "=%u\n", step);
+
+	return f && f->fd >= 0 && write(f->fd, line, (size_t)n) == n;
+}
+
 size_t targets_given(const struct targets *t, const struct service *s)
 {
 	const struct feed *f = feed_of((struct targets *)t, s);

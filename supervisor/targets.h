@@ -21,6 +21,8 @@ void targets_free(struct targets *t);
 /* A loader begins: the pipe that it is given targets by, to be its descriptor TARGETS_FD; -1: there is none. Ours stays. */
 #define TARGETS_FD 4
 int targets_begin(struct targets *t, const struct service *s);
+/* Tell a loader to do less by so many steps than all it does (targetfeed.h). false: it was not told; try again. */
+bool targets_step(struct targets *t, const struct service *s, unsigned int step);
 /* Twice a second, at most. `socket`: where sonde-maps listens. */
 void targets_tick(struct targets *t, const struct conf *c, const char *store, const char *socket,
 		  const struct service *loaders, size_t n);

@@ -11,6 +11,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/families.h"
 #include "schema/base/strbuf.h"
 #include "tools/term.h"
 #include "tools/when.h"
@@ -105,6 +106,18 @@ static const char *text_of(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key)) ?: "";
 }
 
+/* How much less it does, of one that is told so while it runs; one with a rate has that. */
+static void print_less(const json_t *o, const char *family)
+{
+	const struct probe_family *f = family_named(family);
+	double step = number(o, "step");
+
+	if (number(o, "hz") > 0)
+		printf(", %.0f Hz", number(o, "hz"));
+	else if (f && step > 0)
+		printf(", step %.0f of %u: %s", step, f->steps, step < f->steps ? "fewer stacks, exact sums" : "no stacks, exact sums");
+}
+
 static void print_service(const json_t *s)
 {
 	char took[32], samples[32], lost[32];
@@ -116,8 +129,7 @@ static void print_service(const json_t *s)
 	       when_duration((int64_t)(number(s, "for_seconds") * 1e9), took, sizeof(took)));
 	if (number(s, "pid") > 0)
 		printf(", pid %.0f", number(s, "pid"));
-	if (number(s, "hz") > 0)
-		printf(", %.0f Hz", number(s, "hz"));
+	print_less(s, text_of(s, "name"));
 	if (strcmp(text_of(s, "name"), "maps"))
 		printf(", %s events, %s lost", term_count((uint64_t)number(s, "samples"), samples, sizeof(samples)),
 		       term_count((uint64_t)number(s, "lost"), lost, sizeof(lost)));
@@ -141,11 +153,13 @@ static void print_steps(const json_t *steps)
 	for (size_t i = n > STEPS_SHOWN ? n - STEPS_SHOWN : 0; i < n; i++) {
 		const json_t *o = json_array_get(steps, i);
 
-		printf("  limit    %s: over its %s limit, %s %s",
+		const char *what = text_of(o, "what");
+		bool back = !strcmp(what, "records again") || !strcmp(what, "is less slowed");
+
+		printf("  limit    %s: %s its %s limit, %s %s",
 		       when_local(json_integer_value(json_object_get(o, "ts")), clock_utc_ns(), when, sizeof(when)),
-		       text_of(o, "limit"), text_of(o, "family"), text_of(o, "what"));
-		if (number(o, "hz") > 0)
-			printf(", %.0f Hz", number(o, "hz"));
+		       back ? "within" : "over", text_of(o, "limit"), text_of(o, "family"), what);
+		print_less(o, text_of(o, "family"));
 		putchar('\n');
 	}
 }
@@ -182,12 +196,13 @@ static void print_store(const json_t *o)
 /* What is in the sums and takes no step. */
 static void print_bursts(const json_t *d)
 {
+	double cores = number(d, "store_cores") + number(d, "index_cores");
 	char memory[32];
 
-	if (number(d, "store_cores") > 0)
-		printf("; of it %.2f %% to seal and prune", 100 * number(d, "store_cores"));
+	if (cores > 0)
+		printf("; of it %.2f %% to seal, prune and index", 100 * cores);
 	if (number(d, "burst_bytes") > 0)
-		printf("%s%s to seal, prune and index", number(d, "store_cores") > 0 ? ", " : "; of it ",
+		printf("%s%s to seal, prune and index", cores > 0 ? ", " : "; of it ",
 		       term_bytes((uint64_t)number(d, "burst_bytes"), memory, sizeof(memory)));
 	putchar('\n');
 }
@@ -198,7 +213,7 @@ void daemon_print(const json_t *status)
 	char took[32], memory[32], most[32];
 	size_t i;
 
-	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core (limit %.0f %%), %s (limit %s)",
+	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core lately (limit %.3g %%), %s (limit %s)",
 	       number(d, "pid"), when_duration((int64_t)(number(d, "for_seconds") * 1e9), took, sizeof(took)),
 	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting", 100 * number(d, "cores"),
 	       100 * number(d, "limit_cores"), term_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),

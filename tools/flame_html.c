@@ -88,10 +88,9 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	strbuf_addstr(s, lost ? ")</li>\n<li>" : "</li>\n<li>");
 	add_percent(s, f->frames_unnamed_ns, f->nodes[0].total_ns);
 	strbuf_addstr(s, " in functions without a name</li>\n");
-	if (f->self_program_ns && fold_is_cores(f)) {
-		strbuf_addf(s, "<li>sonde itself used %.3f cores (%s)</li>\n",
-			    fold_cores(f, f->self_program_ns), p->self ? "shown here" : "left out");
-	}
+	if (f->own.cpu_ns + f->own.edges_ns && fold_is_cores(f))
+		strbuf_addf(s, "<li>sonde itself took %.2f %% of one core, and %.2f s to start and end (its processes are %s)</li>\n",
+			    100 * fold_cores(f, f->own.cpu_ns), (double)f->own.edges_ns / 1e9, p->self ? "shown here" : "left out");
 }
 
 static void fact_cut_short(const struct flame_page *p, struct strbuf *s)

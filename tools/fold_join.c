@@ -68,6 +68,7 @@ struct fold *fold_join(const struct fold *base, double scale, const struct fold 
 	b->pub.covered_ns = f->covered_ns;
 	b->pub.period_ns = f->period_ns;
 	b->pub.cpus = f->cpus;
+	b->pub.own = f->own;
 	b->pub.kind = f->kind;
 	b->pub.unit = f->unit;
 	b->pub.host = fold_text(b, f->host);

@@ -133,8 +133,10 @@ static int add_total(void *ctx, const struct store_total *t)
 
 	if (!x->known)
 		meet_series(f, x, t);
-	if (x->self && !f->is_with)
+	if (x->self && !f->is_with) {
 		f->found_self_ns += ns;
+		f->found_self_n += n;
+	}
 	if (x->out)
 		return 0;
 	if (f->is_with) {
@@ -231,5 +233,5 @@ int fold_rows_read(struct folding *f, const char *path, struct err *e)
 			rc = sum_run(f, run, e);
 		run = select_run_in(f->sel, path, i);
 	}
-	return rc;
+	return rc ? rc : store_own_cost(f->seg, f->sel->from_ns, f->sel->to_ns, &f->pub->own, e);
 }

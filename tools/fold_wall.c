@@ -297,6 +297,7 @@ static void facts_take(struct wall *w)
 		pub->to_ns = f->to_ns;
 		pub->covered_ns = f->covered_ns;
 		pub->cpus = f->cpus;
+		pub->own = f->own;
 		pub->host = fold_text(w->b, f->host);
 		pub->kernel = fold_text(w->b, f->kernel);
 		for (size_t k = 0; k < f->n_losses && i != SHAPE_READY; k++) /* of waits and of the run queue: the same */

@@ -128,13 +128,18 @@ static double processes_of(const struct record *r)
 	return most;
 }
 
-static void say_sums(const struct record *r, const char *rec)
+/* `f`: its CPU samples; NULL: there are none. */
+static void say_sums(const struct record *r, const char *rec, const struct fold *f)
 {
 	double frames = record_sum(r, 'd', "frames"), user = record_sum(r, 'd', "user_samples");
 	const struct loader *l = first_done(r);
 	struct strbuf counts cleanup_strbuf = STRBUF_INIT;
+	char own[32];
 
 	record_counts(r, 'd', &counts);
+	if (f && f->self_program_samples)
+		strbuf_addf(&counts, " (%s %s sonde's own)", term_count(f->self_program_samples, own, sizeof(own)),
+			    r->loaders.n > 1 ? "samples" : "of them");
 	fprintf(stderr, "%s%s done: %s of %.0f process%s in %.1f s; %.0f lost; %.1f %% of frames named, %.1f %% of "
 			"user stacks complete; own CPU %.1f %% of one core, and %.2f s to start and end\n",
 		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts), processes_of(r),
@@ -156,13 +161,12 @@ static void say_done(struct record *r)
 
 	snprintf(rec, sizeof(rec), "%lld", (long long)r->rec);
 	args.rec = rec;
-	say_sums(r, rec);
-	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL)) {
+	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL))
 		only_self = fold_make(sel, &opts, &f, NULL) && fold_only_self(sel);
-		if (f) {
-			hottest = hottest_print(f, stderr);
-			unnamed_print(f, stderr);
-		}
+	say_sums(r, rec, f);
+	if (f) {
+		hottest = hottest_print(f, stderr);
+		unnamed_print(f, stderr);
 	}
 	say_next(r, hottest, only_self);
 	fold_free(f);

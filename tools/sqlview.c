@@ -32,7 +32,7 @@ struct sqlview {
 
 static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "process_ends", "functions", "frames", "stack_frames",
 					   "stacks", "cpu_samples", "amounts", "amount_spread", "loss", "cost", "unwinding", "waits",
-					   "wait_totals", "runqueue", "neighbours", "wakers", "wait_objects", "standing", "throttling", "steal",
+					   "wait_totals", "runqueue", "neighbours", "wakers", "wait_objects", "standing", "throttling", "steal", "slowed",
 					   "go_heap", "go_heap_growth", "go_alloc_rate", "go_processes", "go_amounts",
 					   "go_readings", "process_notes"};
 

@@ -10,6 +10,7 @@
 
 #include "schema/base/err.h"
 #include "schema/store/folder.h"
+#include "schema/store/reader.h"
 #include "tools/endings.h"
 #include "tools/select.h"
 
@@ -24,7 +25,8 @@ struct status_facts {
 	uint64_t samples;
 	uint64_t events;           /* of other kinds: their n; of gauges the readings */
 	uint64_t looked_at, named; /* lately: samples, those with a named leaf */
-	uint64_t cost_cpu_ns, private_bytes, map_bytes;
+	struct store_own_cost own; /* what sonde itself took: schema/store/reader.h */
+	uint64_t private_bytes, map_bytes;
 	struct status_loss *losses;
 	size_t n_losses, cap_losses;
 	struct endings endings;

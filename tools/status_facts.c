@@ -186,15 +186,14 @@ static int add_losses_and_cost(struct status_facts *f, sqlite3 *db, int64_t run,
 	rc = told(db, st, e);
 	if (rc < 0)
 		return rc;
-	rc = ask(db, summed ? "SELECT sum(cpu_ns), sum(private_bytes), sum(map_bytes) FROM run_cost WHERE run = ?1" :
-			      "SELECT sum(cpu), sum(private), sum(maps) FROM (SELECT sum(cpu_ns) AS cpu, max(private_bytes) AS"
-			      " private, max(map_bytes) AS maps FROM cost_row WHERE run = ?1 GROUP BY program)", run, &st, e);
+	rc = ask(db, summed ? "SELECT sum(private_bytes), sum(map_bytes) FROM run_cost WHERE run = ?1" :
+			      "SELECT sum(private), sum(maps) FROM (SELECT max(private_bytes) AS private,"
+			      " max(map_bytes) AS maps FROM cost_row WHERE run = ?1 GROUP BY program)", run, &st, e);
 	if (rc < 0)
 		return rc;
 	if (sqlite3_step(st) == SQLITE_ROW) {
-		f->cost_cpu_ns += (uint64_t)sqlite3_column_int64(st, 0);
-		f->private_bytes += (uint64_t)sqlite3_column_int64(st, 1);
-		f->map_bytes += (uint64_t)sqlite3_column_int64(st, 2);
+		f->private_bytes += (uint64_t)sqlite3_column_int64(st, 0);
+		f->map_bytes += (uint64_t)sqlite3_column_int64(st, 1);
 	}
 	return told(db, st, e);
 }
@@ -207,6 +206,8 @@ static int add_run(struct status_facts *f, struct store_segment *s, int64_t run,
 		rc = add_named(f, s, run, e);
 	if (rc == 0)
 		rc = add_losses_and_cost(f, store_segment_db(s), run, e);
+	if (rc == 0)
+		rc = store_own_cost_of(s, run, &f->own, e);
 	return rc ? rc : store_endings(s, 0, INT64_MAX, run, endings_add, &f->endings, e);
 }
 

@@ -34,7 +34,7 @@ static double cores(const struct status_facts *f)
 {
 	int64_t span = f->rec->to_ns - f->rec->from_ns;
 
-	return span > 0 ? (double)f->cost_cpu_ns / (double)span : 0;
+	return span > 0 ? (double)f->own.cpu_ns / (double)span : 0;
 }
 
 static double named_share(const struct status_facts *f)
@@ -64,7 +64,9 @@ static json_t *facts_json(const struct status_facts *f)
 	for (size_t i = 0; i < f->n_losses; i++)
 		json_object_set_new(lost, f->losses[i].reason, json_integer((json_int_t)f->losses[i].n));
 	json_object_set_new(row, "lost", lost);
-	json_object_set_new(row, "self_cpu_ns", json_integer((json_int_t)f->cost_cpu_ns));
+	json_object_set_new(row, "self_cpu_ns", json_integer((json_int_t)f->own.cpu_ns));
+	json_object_set_new(row, "self_edges_cpu_ns", json_integer((json_int_t)f->own.edges_ns));
+	json_object_set_new(row, "self_cores", json_real(cores(f)));
 	json_object_set_new(row, "self_private_bytes", json_integer((json_int_t)f->private_bytes));
 	json_object_set_new(row, "self_map_bytes", json_integer((json_int_t)f->map_bytes));
 	return row;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drain: the program's sums, read from time to time, into the store. Sums only grow, so a reading is taken against the one
+ * drain: the program's sums, read from time to time (every second or every few), into the store. Sums only grow, so a reading is taken against the one
  * before. Entries of threads that are gone are removed once a whole reading has passed since: nothing is added to them
- * any more; who they were is known for DRAIN_KEPT_TURNS more, to drain_thread. At the end, what threads are doing is added up to the end, and told apart as unfinished.
+ * any more; who they were is known for DRAIN_KEPT_NS more, to drain_thread. At the end, what threads are doing is added up to the end, and told apart as unfinished.
  */
 #ifndef SONDE_OFFCPU_DRAIN_H
 #define SONDE_OFFCPU_DRAIN_H
@@ -15,7 +15,7 @@
 
 struct family_host;
 
-#define DRAIN_KEPT_TURNS 15 /* readings, one a second: JOIN_PATIENCE_NS */
+#define DRAIN_KEPT_NS    15000000000 /* JOIN_PATIENCE_NS */
 #define DRAIN_KEPT_MOST  16384 /* threads that are gone: 2 MB */
 
 struct drain_maps {

@@ -32,14 +32,18 @@
 #include "loaders/offcpu/threadcount.h"
 #include "probes/offcpu.h"
 #include "probes/offcpu.skel.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/families.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/store/waits.h"
 
 #define STACK_RATE_DEFAULT 1000
 #define STACK_RATE_MAX     1000000
 #define WAKES_PART         4 /* of the rate: stacks of wakers */
 #define WINDOW_NS          (1u << 27) /* of the program's limits */
+#define READ_S             5  /* seconds between two readings, where buckets are not shorter */
 #define THREADS_LEAST      8192
 #define THREADS_MOST       262144
 #define SUMS_EACH          4  /* kinds of stretch of a thread, in the mean */
@@ -55,7 +59,9 @@ struct offcpu {
 	struct offcpu_sum *sums; /* the map's, mapped */
 	struct join join;
 	struct quota quota;
-	int64_t bucket;     /* second of UTC that the last reading ended */
+	int64_t second;     /* of UTC: the last one that was looked at */
+	uint64_t named;     /* threads by the last reading */
+	uint32_t step;      /* how much less than all it does: 0 all */
 };
 
 static uint32_t stack_rate = STACK_RATE_DEFAULT;
@@ -145,11 +151,33 @@ static void classes_fill(volatile __u8 *class)
 		class[i] = of[syscall_wait(i)];
 }
 
+/* So many a second, in a window; a rate below one in a window is one. */
+static uint32_t in_window(uint32_t rate)
+{
+	uint32_t n = (uint32_t)((uint64_t)rate * WINDOW_NS / NSEC_PER_SEC);
+
+	return rate && !n ? 1 : n;
+}
+
+/* `slow`: of threads whose last wait was long, whose stacks are few, and say most. */
+static void limits_set(struct offcpu_bpf *skel, uint32_t rate, uint32_t slow)
+{
+	skel->bss->limit_cpu = in_window(rate);
+	skel->bss->limit_thread = in_window(rate / 2 + (rate & 1));
+	skel->bss->limit_wake = in_window(rate < WAKES_PART ? rate : rate / WAKES_PART);
+	skel->bss->limit_slow = in_window(slow);
+}
+
+/* Of each step a quarter of the one before, the last none. */
+static uint32_t rate_at(uint32_t step)
+{
+	return step >= family_named("offcpu")->steps ? 0 : stack_rate >> 2 * step ?: (stack_rate ? 1 : 0);
+}
+
 static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config *c)
 {
 	const struct family_target *t = c->target;
 	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX);
-	uint32_t limit = (uint32_t)((uint64_t)stack_rate * WINDOW_NS / NSEC_PER_SEC);
 	bool tells = switch_tells_state();
 
 	scope_configure(skel->obj, t, &skel->rodata->scope);
@@ -157,9 +185,7 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 	skel->rodata->syscall_yield = SYS_sched_yield;
 	skel->rodata->syscall_futex = SYS_futex;
 	skel->rodata->syscall_sync = SYS_sync;
-	skel->rodata->limit_cpu = stack_rate && !limit ? 1 : limit;
-	skel->rodata->limit_thread = stack_rate && limit < 2 ? 1 : limit / 2;
-	skel->rodata->limit_wake = stack_rate && limit < WAKES_PART ? 1 : limit / WAKES_PART;
+	limits_set(skel, stack_rate, stack_rate);
 	if (depth > 0 && depth < STACK_KERNEL_MAX)
 		skel->rodata->stack_depth = (uint32_t)depth;
 	maps_size(skel, c);
@@ -311,7 +337,41 @@ static int offcpu_attach(void *state, struct err *e)
 	return err ? err : hooks_seed(o->skel, o->plain, e);
 }
 
+/* Where it attaches anew nothing is lost: the programs look at the limits at each switch. */
+static void offcpu_slow(void *state, uint32_t step)
+{
+	struct offcpu *o = state;
+
+	o->step = step;
+	limits_set(o->skel, rate_at(step), rate_at(step) ? stack_rate : 0);
+}
+
 /* ---- reading ---- */
+
+/* The program's tally, by CPU; NULL: it cannot be read. The caller frees it. */
+static struct offcpu_tally *tally_read(const struct offcpu *o, int *n)
+{
+	struct offcpu_tally *per_cpu;
+	uint32_t zero = 0;
+
+	*n = libbpf_num_possible_cpus();
+	per_cpu = *n > 0 ? mem_array((size_t)*n, sizeof(*per_cpu)) : NULL;
+	if (!per_cpu || !bpf_map_lookup_elem(bpf_map__fd(o->skel->maps.tally), &zero, per_cpu))
+		return per_cpu;
+	free(per_cpu);
+	return NULL;
+}
+
+static uint64_t threads_named(const struct offcpu *o)
+{
+	int n;
+	cleanup_free struct offcpu_tally *per_cpu = tally_read(o, &n);
+	uint64_t sum = 0;
+
+	for (int i = 0; per_cpu && i < n; i++)
+		sum += per_cpu[i].named;
+	return sum;
+}
 
 static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 {
@@ -320,18 +380,29 @@ static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 	__atomic_store_n(&o->skel->bss->reading, reading + 1, __ATOMIC_RELEASE);
 	drain_read(&o->drain, h, reading, now_ns);
 	quota_read(&o->quota, h, now_ns);
-	join_settle(&o->join, h, now_ns);
+	o->named = threads_named(o);
 }
 
-/* Once a second, as soon as one of UTC is over: so that a reading lies in one bucket. */
+/* Buckets are long: then so are most times between readings, as long as the maps have room for who ends meanwhile. */
+static bool reading_due(const struct offcpu *o, const struct family_host *h, int64_t second)
+{
+	return h->bucket_s < READ_S || !(second % READ_S) || threads_named(o) - o->named > bpf_map__max_entries(o->skel->maps.threads) / 16;
+}
+
+/* As soon as a second of UTC is over: so that a reading lies in one bucket. */
 static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct offcpu *o = state;
 	int64_t second = (now_ns + h->offset_ns) / NSEC_PER_SEC;
 
-	if (o->bucket && second != o->bucket)
-		sums_read(o, h, now_ns);
-	o->bucket = second;
+	if (o->second && second != o->second) {
+		if (reading_due(o, h, second))
+			sums_read(o, h, now_ns);
+		if (o->step)
+			store_slowed(h->store, h->run, now_ns + h->offset_ns - NSEC_PER_SEC / 2, o->step, rate_at(o->step));
+		join_settle(&o->join, h, now_ns);
+	}
+	o->second = second;
 	h->next_ns = now_ns + NSEC_PER_SEC / 10;
 }
 
@@ -344,6 +415,7 @@ static void offcpu_finish(void *state, struct family_host *h, int64_t patience_n
 	offcpu_detach(o);
 	now = clock_boot_ns();
 	sums_read(o, h, now);
+	join_settle(&o->join, h, now);
 	drain_unfinished(&o->drain, h, now);
 }
 
@@ -407,19 +479,12 @@ static void tally_add(struct family_tally *out, const struct offcpu_tally *t)
 
 static void offcpu_tally(void *state, struct family_tally *out)
 {
-	struct offcpu *o = state;
-	int n = libbpf_num_possible_cpus();
-	struct offcpu_tally *per_cpu;
-	uint32_t zero = 0;
+	int n;
+	cleanup_free struct offcpu_tally *per_cpu = tally_read(state, &n);
 
 	*out = (struct family_tally){0};
-	if (n <= 0)
-		return;
-	per_cpu = mem_array((size_t)n, sizeof(*per_cpu));
-	if (!bpf_map_lookup_elem(bpf_map__fd(o->skel->maps.tally), &zero, per_cpu))
-		for (int i = 0; i < n; i++)
-			tally_add(out, &per_cpu[i]);
-	free(per_cpu);
+	for (int i = 0; per_cpu && i < n; i++)
+		tally_add(out, &per_cpu[i]);
 }
 
 static void offcpu_check(struct check *c, uint32_t freq)
@@ -447,6 +512,7 @@ static const struct family offcpu_family = {
 	.period_ns = offcpu_period_ns,
 	.clock = offcpu_clock,
 	.tally = offcpu_tally,
+	.slow = offcpu_slow,
 	.detach = offcpu_detach,
 	.close = offcpu_close,
 	.check = offcpu_check,

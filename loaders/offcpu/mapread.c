@@ -32,3 +32,22 @@ int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
 	}
 	return 0;
 }
+
+/* The kernel stops at a key that is not there: past it goes on. */
+void mapread_remove(int fd, size_t key_size, const void *keys, size_t n)
+{
+	const uint8_t *at = keys;
+	LIBBPF_OPTS(bpf_map_batch_opts, opts);
+
+	while (n) {
+		uint32_t some = n > AT_ONCE ? AT_ONCE : (uint32_t)n;
+		int err = bpf_map_delete_batch(fd, at, &some, &opts);
+
+		if (err)
+			some++;
+		if (some > n)
+			return;
+		at += some * key_size;
+		n -= some;
+	}
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * quota: what holds threads back that is no contention: CPU quota of cgroups (cpu.stat, v1 and v2) and time that the
- * hypervisor took (/proc/stat). Read once a second; a group that is there at the first look counts from then on, one that
- * is made later from its beginning, which may be told up to 2 s late.
+ * hypervisor took (/proc/stat). Read with the sums; a group that is there at the first look counts from then on, one that
+ * is made later from its beginning, which may be told up to 5 s late.
  *
  * cpu.stat is lines "NAME NUMBER": nr_periods, nr_throttled, and throttled_usec (v2) or throttled_time in ns (v1).
  * /proc/stat begins "cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...", in clock ticks, all CPUs together.

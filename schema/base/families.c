@@ -7,8 +7,8 @@
 
 /* Only cpu by default: each further family adds its cost, and `sonde status` shows it once it was measured here. */
 const struct probe_family FAMILIES[] = {
-	{.name = "cpu", .by_default = true, .has_freq = true, .event = "sample"},
-	{.name = "offcpu", .event = "event", .standing = true},
+	{.name = "cpu", .by_default = true, .has_freq = true, .steps = 3, .event = "sample"},
+	{.name = "offcpu", .event = "event", .steps = 3, .by_switches = true, .standing = true},
 	{.name = "goheap", .has_mode = true, .event = "event"},
 	{0},
 };

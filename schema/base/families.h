@@ -18,6 +18,9 @@ struct probe_family {
 	const char *name;   /* its loader is sonde-NAME, its runs are of this family */
 	bool by_default;    /* recorded when nobody says which */
 	bool has_freq;      /* its loader takes --freq */
+	unsigned int steps; /* how often its loader can be told to do less while it runs, before it is stopped; one with a rate is
+			     * started anew at half of it instead */
+	bool by_switches;   /* what it takes grows with how often threads switch */
 	bool has_mode;      /* its loader takes --mode and --rate */
 	const char *event;  /* what its loader counts: "sample", "event" */
 	bool standing;      /* at the end of a recording sonde-pstack keeps how threads stand (kind standing) */

@@ -73,6 +73,8 @@ static const char *const sql[ST_N] = {
 	[ST_THROTTLE] = "INSERT INTO throttle_row(ts, run, cgroup, periods, throttled, throttled_ns)"
 			" VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET periods = periods + excluded.periods,"
 			" throttled = throttled + excluded.throttled, throttled_ns = throttled_ns + excluded.throttled_ns",
+	[ST_SLOWED] = "INSERT INTO slowed_row(ts, run, step, stack_rate) VALUES(?1, ?2, ?3, ?4)"
+		      " ON CONFLICT DO UPDATE SET step = max(step, excluded.step), stack_rate = excluded.stack_rate",
 	[ST_STEAL] = "INSERT INTO steal_row(ts, run, steal_ns, idle_ns, cpu_ns) VALUES(?1, ?2, ?3, ?4, ?5)"
 		     " ON CONFLICT DO UPDATE SET steal_ns = steal_ns + excluded.steal_ns,"
 		     " idle_ns = idle_ns + excluded.idle_ns, cpu_ns = cpu_ns + excluded.cpu_ns",

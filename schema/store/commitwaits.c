@@ -7,6 +7,7 @@
 static const enum commit_stmt stmt_of[WAITROW_TABLES] = {
 	[WAITROW_WAIT] = ST_WAIT, [WAITROW_WAKE] = ST_WAKE, [WAITROW_CULPRIT] = ST_CULPRIT,
 	[WAITROW_THROTTLE] = ST_THROTTLE, [WAITROW_STEAL] = ST_STEAL, [WAITROW_ON] = ST_WAIT_ON,
+	[WAITROW_SLOWED] = ST_SLOWED,
 };
 
 static void bind_hist(sqlite3_stmt *st, int at, const struct waitrow *r, struct strbuf *text)
@@ -52,7 +53,7 @@ static int bind_keys(sqlite3_stmt *st, const struct waitrow *r, uint32_t by, uin
 
 static void commit_waitrow(struct commit *c, const struct waitrow *r, const struct commit_run *runs)
 {
-	bool of_run = r->table == WAITROW_THROTTLE || r->table == WAITROW_STEAL;
+	bool of_run = r->table == WAITROW_THROTTLE || r->table == WAITROW_STEAL || r->table == WAITROW_SLOWED;
 	uint32_t text = of_run ? commit_text(c, r->task) : r->table == WAITROW_ON ? commit_text(c, r->flags) : 0;
 	uint32_t task = of_run ? 0 : commit_task(c, r->task, runs);
 	uint32_t by = commit_task(c, r->by, runs), stack = r->stack ? stacktree_put(c, r->stack) : 0;

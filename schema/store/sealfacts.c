@@ -37,6 +37,7 @@ static const struct fact FACTS[] = {
 	{"culprit_row", "ts,task,culprit,kind,n,total_ns", "Tkk...", "kkkk++", NULL},
 	{"throttle_row", "ts,run,cgroup,periods,throttled,throttled_ns", "TRt...", "kkk+++", NULL},
 	{"steal_row", "ts,run,steal_ns,idle_ns,cpu_ns", "TR...", "kk+++", NULL},
+	{"slowed_row", "ts,run,step,stack_rate", "TR..", "kk>=", NULL},
 	{"run_count", "run,kind,n", "R..", "kk+", "kind = 1"}, /* the others: sealday.c */
 	{"process_note", "run,process,key,value", "Rp.t", "kkk=", NULL},
 };

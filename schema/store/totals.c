@@ -12,6 +12,7 @@
 #include "schema/base/mem.h"
 #include "schema/store/pass.h"
 #include "schema/store/strip.h"
+#include "schema/store/writer.h"
 
 typedef int totals_each(void *ctx, const struct store_total *t);
 
@@ -170,6 +171,46 @@ int store_timeline(struct store_segment *s, const struct store_query *q, uint32_
 }
 
 /* --- losses --- */
+
+#define EDGES "(program IN ('" STORE_COST_START "', '" STORE_COST_END "'))"
+#define OWN   "SELECT sum(iif(" EDGES ", 0, cpu_ns)), sum(iif(" EDGES ", cpu_ns, 0)) FROM "
+
+static int own_cost_add(struct store_segment *s, sqlite3_stmt *st, struct store_own_cost *sum, struct err *e)
+{
+	int rc = sqlite3_step(st);
+
+	if (rc == SQLITE_ROW) {
+		sum->cpu_ns += (uint64_t)sqlite3_column_int64(st, 0);
+		sum->edges_ns += (uint64_t)sqlite3_column_int64(st, 1);
+		rc = sqlite3_step(st);
+	}
+	return reading_finish(s, st, rc, e);
+}
+
+int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns, struct store_own_cost *sum, struct err *e)
+{
+	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns};
+	sqlite3_stmt *st = reading_prepare(s, OWN "cost_row WHERE ts BETWEEN ?1 AND ?2", e);
+	int64_t first, last;
+
+	if (!st)
+		return e && e->code ? e->code : -EIO;
+	pass_range(s, &q, &first, &last);
+	sqlite3_bind_int64(st, 1, first);
+	sqlite3_bind_int64(st, 2, last);
+	return own_cost_add(s, st, sum, e);
+}
+
+int store_own_cost_of(struct store_segment *s, int64_t run, struct store_own_cost *sum, struct err *e)
+{
+	bool summed = reading_number(s->db, "SELECT count(*) FROM sqlite_master WHERE name = 'run_cost'", 0) != 0;
+	sqlite3_stmt *st = reading_prepare(s, summed ? OWN "run_cost WHERE run = ?1" : OWN "cost_row WHERE run = ?1", e);
+
+	if (!st)
+		return e && e->code ? e->code : -EIO;
+	sqlite3_bind_int64(st, 1, run);
+	return own_cost_add(s, st, sum, e);
+}
 
 int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 		 int (*each)(void *ctx, const struct store_loss_row *l), void *ctx, struct err *e)

@@ -142,3 +142,11 @@ void store_steal(struct store_writer *w, uint32_t run, int64_t utc_ns, const str
 	if (writer_run(w, run))
 		events_take(w, &row, utc_ns);
 }
+
+void store_slowed(struct store_writer *w, uint32_t run, int64_t utc_ns, uint32_t step, uint32_t stack_rate)
+{
+	struct waitrow row = {.table = WAITROW_SLOWED, .run = run, .value = {step, stack_rate}};
+
+	if (writer_run(w, run))
+		events_take(w, &row, utc_ns);
+}

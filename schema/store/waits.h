@@ -3,7 +3,8 @@
  * store/waits: what family offcpu writes beside amounts by stack; the tables and views of migration 6 (docs/SCHEMA.md).
  *
  * Amounts by stack are series of kinds OFFCPU and RUNQUEUE whose label is the class of the wait (store_series_labelled,
- * store_amount): a stack is taken of every wait below a rate limit, above it of some, and these count for the others.
+ * store_amount): a stack is taken of every wait below a rate limit, above it of some, and these count for the others. While none is
+ * taken the exact sums stand there too, without a stack.
  * What stands here is exact, and needs no stack. All of it sums up in the bucket that holds `utc_ns`.
  *
  * Events: each store_wait accounts for n. Wake-ups and culprits say more of the same waits and account for nothing: where a
@@ -90,5 +91,8 @@ int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const s
 void store_throttle(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *cgroup,
 		    const struct store_throttle *x);
 void store_steal(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_steal *x);
+/* In this bucket stacks were taken at a lower rate: by so many steps, `stack_rate` a second on each CPU at most. Where it is 0 the
+ * sums stand by stack too, under no stack. */
+void store_slowed(struct store_writer *w, uint32_t run, int64_t utc_ns, uint32_t step, uint32_t stack_rate);
 
 #endif

@@ -209,8 +209,17 @@ void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char
 void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe, uint32_t image,
 		   uint32_t reason, uint64_t n);
 
+/*
+ * What sonde itself takes, its own cost, is one thing wherever it is told: CPU time of a recording's loader, of its share of
+ * sonde-maps and of that one's sonde-index children, and the run time of their BPF programs. While it records this is booked by
+ * program, in the bucket where it was measured, every 10 s; so much of it as fell before the capture was ready, and after it was
+ * over (names that come late, the last commits), is booked apart, under the programs STORE_COST_START and STORE_COST_END, and is in
+ * no rate. store_own_cost (reader.h) sums it. sonded, sonde-seal and the query tool are in no recording.
+ */
+#define STORE_COST_START "start"
+#define STORE_COST_END   "end"
 struct store_cost {             /* since the last one; counters are differences, sizes are absolute */
-	const char *program;    /* "sonde-cpu", "sonde-maps", or "bpf:NAME" */
+	const char *program;    /* "sonde-cpu", "sonde-maps", "bpf:NAME", or one of those above */
 	uint64_t cpu_ns, runs;
 	uint64_t rss_bytes, private_bytes, map_bytes;
 };

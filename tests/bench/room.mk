@@ -13,6 +13,7 @@ long-bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/offcpu_redis.py --smoke || test $$? = 77
 	@$(PYTHON) tests/bench/goheap.py --smoke
 	@$(PYTHON) tests/bench/supervisor.py --smoke
+	@$(PYTHON) tests/bench/always.py --smoke
 
 bench-stacks: all
 	@$(PYTHON) tests/bench/stacks.py --write docs/BENCHMARKS.md
@@ -40,6 +41,11 @@ bench-goheap: all $(B)/tests/goheap_read
 .PHONY: bench-supervisor
 bench-supervisor: all
 	@$(PYTHON) tests/bench/supervisor.py --write docs/BENCHMARKS.md
+
+# what cpu and offcpu take, always on, on a busy host with 20 containers and 100 forks a second: about 5 minutes
+.PHONY: bench-always
+bench-always: all
+	@$(PYTHON) tests/bench/always.py --write docs/BENCHMARKS.md
 
 # looking at one profile, beside perf report and go tool pprof on the same stacks: about 2 minutes
 .PHONY: bench-readers

@@ -220,7 +220,7 @@ def sql():
 class Capture:
     """A running loader, followed by its progress. start() returns once it samples; stop() once all is stored."""
 
-    def __init__(self, store, *args, program="sonde-cpu", command=None, bucket="1s", env=None, prefix=()):
+    def __init__(self, store, *args, program="sonde-cpu", command=None, bucket="1s", env=None, prefix=(), pass_fds=()):
         self.store, self.events, self.buffer = store, [], b""
         self.read_fd, write_fd = os.pipe()
         argv = [*prefix, os.path.join(BIN, program), "--store", store, "--bucket", bucket, "--progress-fd",
@@ -228,7 +228,7 @@ class Capture:
         if command:
             argv += ["--", *command]
         self.stderr = tempfile.TemporaryFile()
-        self.child = subprocess.Popen(argv, pass_fds=[write_fd], stdin=subprocess.DEVNULL, stdout=self.stderr,
+        self.child = subprocess.Popen(argv, pass_fds=[write_fd, *pass_fds], stdin=subprocess.DEVNULL, stdout=self.stderr,
                                       stderr=self.stderr, env=env)
         os.close(write_fd)
 

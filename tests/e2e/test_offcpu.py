@@ -7,6 +7,7 @@ kernel, the wait to run again and the way back: what sonde saw may be less, by t
 import collections
 import json
 import math
+import os
 import subprocess
 import sys
 
@@ -149,6 +150,65 @@ def test_by_stack_the_sums_are_the_same_below_the_limit(waited):
                 assert ns >= 0.99 * did - thread["delay_ns"] - stolen - EVENT_NS * thread[f"{way}_count"], f"way_{way} {thread}"
 
 
+def test_by_stack_and_without_the_sums_are_the_same_whenever_stacks_are_taken_or_not(tmp_path):
+    """sonded tells it to take none, to take them again, and so on: no wait is missed or told twice at the change."""
+    need_root()
+    store = str(tmp_path / "store")
+    read_fd, write_fd = os.pipe()
+    os.write(write_fd, b"=3\n")
+    c = Capture(store, "--stack-rate", 100000, "--comm", "waits", "--targets-fd", read_fd, program="sonde-offcpu", pass_fds=[read_fd])
+    os.close(read_fd)
+    try:
+        c.start(60)
+        work = Work("waits", "run", "sleep:2:700:3", "pipe:2:700:3", "futex:2:700:3")
+        for step in (0, 3, 2, 3, 1):
+            c.pump(0.4)
+            os.write(write_fd, b"=%d\n" % step)
+        told = work.told()
+        done = c.stop()
+    finally:
+        c.close()
+        os.close(write_fd)
+    assert done["lost_total"] == 0 and done["seen"] == done["samples"]
+    exact = totals(store, told["pid"])
+    rows = sql_all(store, "SELECT tid, function, reason, sum(count) AS n, sum(total_ns) AS ns FROM waits WHERE pid = ? GROUP BY 1, 2, 3",
+                   (told["pid"],))
+    for thread in told["threads"]:
+        blocked = [v for (tid, state, _), v in exact.items() if tid == thread["tid"] and state == "blocked"]
+        mine = [r for r in rows if r["tid"] == thread["tid"]]
+        near(sum(v[0] for v in blocked), thread["count"], 3 + 0.02 * thread["count"], thread)
+        assert sum(r["n"] for r in mine) == sum(v[0] for v in blocked), thread
+        assert sum(r["ns"] for r in mine) == sum(v[1] for v in blocked), thread
+    without = sum(r["n"] for r in rows if r["function"] == "[no stack]")
+    assert 0 < without < sum(r["n"] for r in rows)
+    kinds = {(r["reason"], r["function"] == "[no stack]") for r in rows}
+    assert {("sleep", True), ("sleep", False), ("pipe", True), ("pipe", False), ("lock", True), ("lock", False)} <= kinds
+    slowed = {(r["step"], r["stack_rate"]) for r in sql_all(store, "SELECT step, stack_rate FROM slowed")}
+    assert (3, 0) in slowed and slowed <= {(3, 0), (2, 6250), (1, 25000), (3, 6250), (3, 25000)}
+
+
+def test_a_long_wait_keeps_its_stack_in_a_storm_of_short_ones(tmp_path):
+    """At the lowest rate of stacks, a thread that waits for long each time is not thinned out with those that do not."""
+    need_root()
+    store = str(tmp_path / "store")
+    read_fd, write_fd = os.pipe()
+    os.write(write_fd, b"=2\n")
+    c = Capture(store, "--targets-fd", read_fd, program="sonde-offcpu", pass_fds=[read_fd])
+    try:
+        c.start(60)
+        with subprocess.Popen([sys.executable, "-c", STORM], stdout=subprocess.DEVNULL):
+            long = Work("waits", "run", "sleep:1:4:1050").told()
+        done = c.stop()
+    finally:
+        c.close()
+        os.close(read_fd)
+        os.close(write_fd)
+    tid = long["threads"][0]["tid"]
+    rows = sql_all(store, "SELECT function, count, total_ns FROM waits WHERE tid = ? AND reason = 'sleep'", (tid,))
+    # of the first nobody could know how long it would be
+    assert 3 <= sum(r["count"] for r in rows if r["function"] != "[no stack]") and max(r["count"] for r in rows) <= 4, (rows, done)
+
+
 def test_stacks_begin_where_the_thread_waits(waited):
     store, told, _ = waited
     leaves = {r["function"] for r in sql_all(store, "SELECT function FROM waits WHERE pid = ?", (told["pid"],))}
@@ -251,6 +311,17 @@ def test_above_the_limit_twenty_recordings_have_no_bias(tmp_path):
     assert unbiased(times), times
     assert unbiased(lengths), lengths  # a wait is not longer for its stack having been taken
 
+
+STORM = """
+import os, time
+a, b, c, d = *os.pipe(), *os.pipe()
+end = time.monotonic() + 4.3
+if os.fork():
+    while time.monotonic() < end: os.write(b, b"x"); os.read(c, 1)
+else:
+    while time.monotonic() < end: os.write(d, b"x"); os.read(a, 1)
+os._exit(0)
+"""
 
 PINGPONG = """
 import os, resource

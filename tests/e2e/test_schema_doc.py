@@ -60,7 +60,8 @@ WAITS = [{"wait": 2, "flags": 12, "n": 3, "total_ns": 9000, "max_ns": 5000, "his
          {"culprit": 0, "n": 3, "total_ns": 600, "by": BY, "at": 1800000002},
          {"culprit": 1, "n": 1, "total_ns": 100, "at": 1800000002},
          {"throttle": "/docker/abc", "periods": 10, "throttled": 4, "throttled_ns": 70000, "at": 1800000003},
-         {"steal": 5, "idle_ns": 60, "cpu_ns": 2000000000, "at": 1800000003}]
+         {"steal": 5, "idle_ns": 60, "cpu_ns": 2000000000, "at": 1800000003},
+         {"slowed": 1, "stack_rate": 250, "at": 1800000003}, {"slowed": 2, "stack_rate": 62, "at": 1800000003}]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, sealed, tmp_path):
-    of_kinds = re.search("how|amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal|standing)",
+    of_kinds = re.search("how|amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if re.search("FROM (sealed|sample_pack)", QUERIES[n]):
@@ -202,6 +203,7 @@ def test_what_threads_did_adds_up_by_thread_reason_and_bucket(kinds):
         {"who": "idle", "by_comm": "", "total_ns": "100"}, {"who": "thread", "by_comm": "burner", "total_ns": "600"}]
     assert one("SELECT cgroup, throttled, throttled_ns FROM throttling") == {
         "cgroup": "/docker/abc", "throttled": "4", "throttled_ns": "70000"}
+    assert one("SELECT family, step, stack_rate FROM slowed") == {"family": "offcpu", "step": "2", "stack_rate": "62"}
     assert one("SELECT steal_ns, cpu_ns FROM steal") == {"steal_ns": "5", "cpu_ns": "2000000000"}
     assert one("SELECT sum(count) AS n, sum(total_ns) AS ns FROM waits") == {"n": "3", "ns": "9000000"}
 

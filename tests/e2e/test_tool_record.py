@@ -195,6 +195,41 @@ def test_doctor_and_reading_work_without_root(store, work):
     assert done.returncode == 5 and "privileges" in done.stderr and "fix: sudo" in done.stderr
 
 
+def test_what_sonde_took_is_one_number_wherever_it_is_told(store, work, sonde, tmp_path):
+    """By record, in words and as JSON, by status, in the table and as JSON, in the store, and on the page: while it recorded, and to
+    start and to end, which is in no rate."""
+    del work
+    done = record(store, "-d", "3s")
+    share, edges, own = (float(x.replace(" ", "")) for x in re.search(
+        r"\((\d[\d ]*) of them sonde's own\).* own CPU ([\d.]+) % of one core, and ([\d.]+) s to start", done.stderr).group(2, 3, 1))
+    row = json.loads(sonde("status", "--json", store=store, check=True).stdout)["rows"][0]
+    assert 100 * row["self_cores"] == pytest.approx(share, rel=0.03, abs=0.06)
+    assert row["self_edges_cpu_ns"] / 1e9 == pytest.approx(edges, rel=0.02, abs=0.011)
+    shown = re.search(r"^ *1 .* ([\d.]+) %  \S*sonde", sonde("status", "--wide", store=store, check=True).stdout, re.M).group(1)
+    assert float(shown) == pytest.approx(100 * row["self_cores"], abs=0.006)
+    booked = {r["edge"]: r["ns"] for r in sql_all(store, "SELECT program IN ('start', 'end') AS edge, sum(cpu_ns) AS ns FROM cost GROUP BY 1")}
+    assert booked == {0: row["self_cpu_ns"], 1: row["self_edges_cpu_ns"]}
+    sonde("flame", "-o", str(tmp_path / "page.html"), store=store, check=True)
+    said = re.search(r"sonde itself took ([\d.]+) % of one core, and ([\d.]+) s", (tmp_path / "page.html").read_text()).groups()
+    assert float(said[0]) == pytest.approx(share, rel=0.05, abs=0.1) and float(said[1]) == pytest.approx(edges, abs=0.011)
+    mine = sql_all(store, "SELECT sum(samples) AS n FROM cpu_samples WHERE self")[0]["n"]
+    assert own == mine > 0
+
+
+def test_who_asks_the_store_is_none_of_the_hosts_load(store, sonde):
+    """A question that somebody asks while it is recorded is sonde's own, as those who record are."""
+    with subprocess.Popen([f"{BIN}/sonde", "record", "-d", "3s", "--store", store], stderr=subprocess.PIPE, text=True) as recording:
+        while "recording" not in recording.stderr.readline():
+            pass
+        asked = 0
+        while recording.poll() is None:
+            asked += sonde("status", store=store).returncode == 0
+        recording.stderr.read()
+    rows = sql_all(store, "SELECT self, sum(samples) AS n FROM cpu_samples WHERE comm = 'sonde' GROUP BY 1")
+    assert asked and [r["self"] for r in rows] == [1] and rows[0]["n"] > 0, rows
+    assert "sonde" not in sonde("ps", store=store).stdout.split()
+
+
 @pytest.mark.long
 def test_the_cost_of_two_families_together_is_what_the_kernel_counted(store):
     """Both share one sonde-maps: what it took is booked once, its start-up too, and by no more than it took."""
@@ -205,8 +240,8 @@ def test_the_cost_of_two_families_together_is_what_the_kernel_counted(store):
     took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     booked = sql_all(store, "SELECT program, run_id, sum(cpu_ns) AS ns FROM cost GROUP BY 1, 2")
     own = sum(r["ns"] for r in booked if not r["program"].startswith("bpf:")) / 1e9
-    maps = [r["ns"] for r in booked if r["program"] == "sonde-maps"]
-    assert len(maps) == 2 and min(maps) > 0
+    maps, starts = ([r["ns"] for r in booked if r["program"] == name] for name in ("sonde-maps", "start"))
+    assert len(maps) == len(starts) == 2 and max(maps) > 0 and min(starts) > 0
     # what a loader needs to come to its end, and sonde itself, are in no recording
     assert 0.7 * took - 0.1 <= own <= took, (own, took, booked)
     length, share, edges = map(float, re.search(r" in ([\d.]+) s; .* own CPU ([\d.]+) % of one core, and ([\d.]+) s to start",

@@ -20,6 +20,7 @@
  *   {"culprit": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {...}}          "by" may be left out
  *   {"throttle": "/docker/abc", "at": S, "periods": 10, "throttled": 4, "throttled_ns": 5}
  *   {"steal": 5, "idle_ns": 6, "cpu_ns": 7, "at": S}
+ *   {"slowed": STEP, "stack_rate": 62, "at": S}
  *   {"flush": true}                                           a batch of its own
  */
 #include <jansson.h>
@@ -234,6 +235,8 @@ static int put_waits(struct put *p, const json_t *o)
 		return put_culprit(p, o);
 	if (cgroup)
 		store_throttle(p->w, p->run, at_ns(o, "at"), cgroup, &t);
+	else if (json_object_get(o, "slowed"))
+		store_slowed(p->w, p->run, at_ns(o, "at"), (uint32_t)number(o, "slowed", 0), (uint32_t)number(o, "stack_rate", 0));
 	else if (json_object_get(o, "steal"))
 		store_steal(p->w, p->run, at_ns(o, "at"), &s);
 	else

@@ -31,8 +31,7 @@
 #define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 22 KB each */
 #define SEED_NS (1000 * MSEC)        /* sonde-maps is given this long before the first sample */
 #define TABLES_NS (10000 * MSEC)     /* and this long to hand out its maps, without which the whole capture would be */
-#define LEDGER_NS (10 * NSEC_PER_SEC) /* what it cost is booked so often at first, */
-#define LEDGER_MAX_NS (60 * NSEC_PER_SEC) /* so often in the end: it is a tenth of the time at most that is not booked yet */
+#define LEDGER_NS (10 * NSEC_PER_SEC) /* what it cost is booked so often */
 #define CLOCK_STEP_NS MSEC           /* smaller changes of the wall clock are noise of reading it */
 #define COMMAND_GRACE_NS (1000 * MSEC)
 
@@ -104,11 +103,16 @@ static void first_await(struct capture *c, int64_t now)
 	}
 }
 
-static bool ledger_is_due(const struct capture *c, int64_t now)
+/* What sonded says: which processes, and how much is to be done. */
+static void feed_read(struct capture *c)
 {
-	int64_t tenth = (now - c->attached_ns) / 10;
-
-	return now - c->booked_ns >= (tenth < LEDGER_NS ? LEDGER_NS : tenth > LEDGER_MAX_NS ? LEDGER_MAX_NS : tenth);
+	if (!c->feed)
+		return;
+	targetfeed_read(c->feed);
+	if (c->f->slow && c->step != targetfeed_step(c->feed)) {
+		c->step = targetfeed_step(c->feed);
+		c->f->slow(c->state, c->step);
+	}
 }
 
 static void tick(struct capture *c)
@@ -117,8 +121,7 @@ static void tick(struct capture *c)
 
 	capture_rings_read(c);
 	hostmaps_read(c->maps);
-	if (c->feed)
-		targetfeed_read(c->feed);
+	feed_read(c);
 	capture_pass(c, false);
 	capture_ends_missed(c);
 	naming_tick(c->naming);
@@ -127,7 +130,7 @@ static void tick(struct capture *c)
 	command_watch(c);
 	if (now - c->second_ns >= NSEC_PER_SEC)
 		second(c);
-	if (ledger_is_due(c, now))
+	if (now - c->booked_ns >= LEDGER_NS)
 		capture_ledger_write(c);
 	capture_tell(c);
 	if (now >= c->end_ns || c->o->progress->gone)
@@ -327,9 +330,12 @@ static void feed_begin(struct capture *c)
 {
 	int fd = c->o->options->targets_fd;
 
-	if (fd < 0 || !c->f->wants)
+	if (fd < 0)
 		return;
 	c->feed = targetfeed_new(fd);
+	feed_read(c);
+	if (!c->f->wants)
+		return;
 	c->o->target->family.feed = c->feed;
 	progress_send(c->o->progress, json_pack("{s:s, s:s}", "event", "wants", "targets", c->f->wants), true);
 }

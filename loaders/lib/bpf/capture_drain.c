@@ -105,13 +105,14 @@ void capture_end(struct capture *c)
 	stopped_ns = clock_boot_ns();
 	capture_tally(c, &t);
 	c->r->self_cores = capture_self_cores(c, &t, &figures);
+	ledger_book(&c->ledger, c->maps, &figures, c->store, c->run, capture_utc(c, c->until_ns));
 	drain(c, stopped_ns);
 	c->r->to_ns = capture_utc(c, stopped_ns);
 	capture_flush(c);
 	drain_names(c);
 	drain_cost(c);
-	capture_ledger_write(c);
 	ledger_read(&c->ledger, c->maps, &t, &figures);
+	ledger_book_end(&c->ledger, &figures, c->store, c->run, capture_utc(c, c->until_ns));
 	c->r->edges_cpu_s = (double)ledger_all_ns(&figures) / 1e9 - c->r->self_cores * (double)(stopped_ns - c->attached_ns) / 1e9;
 	capture_flush(c);
 	report_names(c);

@@ -65,6 +65,7 @@ struct capture {
 	int64_t bad_second;          /* of capture_ends: how many of this second have got a row, by exit and by signal */
 	uint32_t bad[2];
 	struct targetfeed *feed;     /* NULL: there is none */
+	uint32_t step;               /* that it last said */
 	uint64_t missed;             /* of hostmaps_missed, stored */
 	int signals;                 /* SIGINT, SIGTERM, SIGHUP that have come */
 };

@@ -171,10 +171,10 @@ static void print_done(const struct session *s)
 	double complete = r->user ? 100.0 * (double)r->user_complete / (double)r->user : 0;
 
 	fprintf(stderr, "%s: %llu samples of %llu processes in %.1f s, %llu lost; %.1f %% of frames named, %.1f %% of user "
-			"stacks complete; own cost %.3f cores, and %.2f s to start and end\n",
+			"stacks complete; own CPU %.1f %% of one core, and %.2f s to start and end\n",
 		s->prog, (unsigned long long)r->stored, (unsigned long long)r->processes,
 		(double)(r->to_ns - r->from_ns) / 1e9, (unsigned long long)capture_lost(r), named, complete,
-		r->self_cores, r->edges_cpu_s);
+		100 * r->self_cores, r->edges_cpu_s);
 	for (int i = 0; i < CAPTURE_LOST_N; i++)
 		if (r->lost[i])
 			fprintf(stderr, "  lost %-10s %llu\n", capture_loss_names[i], (unsigned long long)r->lost[i]);

@@ -123,6 +123,8 @@ struct family {
 	/* What drives it, for people: "cycles", "cpu-clock". */
 	const char *(*clock)(void *state);
 	void (*tally)(void *state, struct family_tally *t);
+	/* Do less by so many steps (schema/base/families.h): 0 is all it does. sonded says so while the capture runs. May be NULL. */
+	void (*slow)(void *state, uint32_t step);
 	void (*detach)(void *state); /* after it no more events come */
 	void (*close)(void *state);
 	/* Add what this family needs of the host to `--check`. May be NULL. */

@@ -105,11 +105,16 @@ static uint64_t grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+static uint64_t all_grown(const struct ledger_figures *now, const struct ledger_figures *before)
+{
+	return grown(now->own_cpu_ns, before->own_cpu_ns) + grown(now->maps_cpu_ns, before->maps_cpu_ns) +
+	       grown(now->index_cpu_ns, before->index_cpu_ns) + grown(now->bpf_ns, before->bpf_ns) +
+	       grown(now->maps_bpf_ns, before->maps_bpf_ns);
+}
+
 uint64_t ledger_busy_ns(const struct ledger *l, const struct ledger_figures *now)
 {
-	return grown(now->own_cpu_ns, l->begin.own_cpu_ns) + grown(now->maps_cpu_ns, l->begin.maps_cpu_ns) +
-	       grown(now->index_cpu_ns, l->begin.index_cpu_ns) + grown(now->bpf_ns, l->begin.bpf_ns) +
-	       grown(now->maps_bpf_ns, l->begin.maps_bpf_ns);
+	return all_grown(now, &l->begin);
 }
 
 uint64_t ledger_all_ns(const struct ledger_figures *now)
@@ -117,7 +122,28 @@ uint64_t ledger_all_ns(const struct ledger_figures *now)
 	return now->own_cpu_ns + now->maps_cpu_ns + now->index_cpu_ns + now->bpf_ns + now->maps_bpf_ns;
 }
 
-void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledger_figures *now,
+static void book_start(struct ledger *l, const struct ledger_figures *now, struct store_writer *w, uint32_t run, int64_t utc_ns)
+{
+	struct store_cost start = {.program = STORE_COST_START};
+
+	if (l->begun)
+		return;
+	ledger_settle(l, now);
+	start.cpu_ns = ledger_all_ns(&l->begin);
+	store_cost(w, run, utc_ns, &start);
+	l->booked = l->begin;
+	l->begun = true;
+}
+
+void ledger_book_end(struct ledger *l, const struct ledger_figures *now, struct store_writer *w, uint32_t run, int64_t utc_ns)
+{
+	struct store_cost end = {.program = STORE_COST_END, .cpu_ns = all_grown(now, &l->booked)};
+
+	store_cost(w, run, utc_ns, &end);
+	l->booked = *now;
+}
+
+static void book_programs(struct ledger *l, const struct hostmaps *hm, const struct ledger_figures *now,
 		 struct store_writer *w, uint32_t run, int64_t utc_ns)
 {
 	struct store_cost own = {.cpu_ns = grown(now->own_cpu_ns, l->booked.own_cpu_ns)};
@@ -146,4 +172,11 @@ void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledge
 	store_cost(w, run, utc_ns, &maps_bpf);
 	store_cost(w, run, utc_ns, &index);
 	l->booked = *now;
+}
+
+void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledger_figures *now,
+		 struct store_writer *w, uint32_t run, int64_t utc_ns)
+{
+	book_start(l, now, w, run, utc_ns);
+	book_programs(l, hm, now, w, run, utc_ns);
 }

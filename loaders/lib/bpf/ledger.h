@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ledger: what the capture itself costs: this process, its BPF programs and maps, sonde-maps and its sonde-index
- * children. A program's run time is the kernel's figure while kernel.bpf_stats_enabled is on, else what the family's
+ * ledger: what the capture itself costs, as schema/store/writer.h says it: this process, its BPF programs and maps, sonde-maps and
+ * its sonde-index children; while it records, and apart what its start and its end take. A program's run time is the kernel's figure while kernel.bpf_stats_enabled is on, else what the family's
  * program measured itself.
  */
 #ifndef SONDE_BPF_LEDGER_H
 #define SONDE_BPF_LEDGER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "loaders/lib/bpf/family.h"
@@ -25,6 +26,7 @@ struct ledger {
 	struct bpf_object *obj;       /* borrowed; NULL: there are no programs */
 	struct ledger_figures begin;  /* when the capture was ready: what came before is start-up */
 	struct ledger_figures booked; /* already in the store */
+	bool begun;                   /* what the start took is in the store */
 	uint64_t map_bytes;           /* the kernel's charge for our own maps, as of the begin or the last booking */
 };
 
@@ -39,8 +41,10 @@ void ledger_settle(struct ledger *l, const struct ledger_figures *now);
 uint64_t ledger_busy_ns(const struct ledger *l, const struct ledger_figures *now);
 /* All of it, start-up too. */
 uint64_t ledger_all_ns(const struct ledger_figures *now);
-/* Write what has come since the last booking. */
+/* Write what has come since the last booking; the first time, the start apart. */
 void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledger_figures *now,
 		 struct store_writer *w, uint32_t run, int64_t utc_ns);
+/* The capture is over and booked: what has come since is its end. */
+void ledger_book_end(struct ledger *l, const struct ledger_figures *now, struct store_writer *w, uint32_t run, int64_t utc_ns);
 
 #endif

@@ -29,6 +29,7 @@ struct targetfeed {
 	char line[LINE_MAX_];
 	size_t len;
 	struct given *all;
+	uint32_t step;
 };
 
 struct targetfeed *targetfeed_new(int fd)
@@ -71,6 +72,10 @@ static void take_line(struct targetfeed *f)
 	char sign, more;
 
 	f->line[f->len] = '\0';
+	if (sscanf(f->line, "=%" SCNu32 "%c", &key.tgid, &more) == 1) {
+		f->step = key.tgid;
+		return;
+	}
 	if (sscanf(f->line, "%c%" SCNu32 " %" SCNu64 " %" SCNu32 "%c", &sign, &key.tgid, &key.start_ns, &key.exec_id, &more) != 4)
 		return;
 	g = find(f, &key);
@@ -114,6 +119,11 @@ void targetfeed_read(struct targetfeed *f)
 		}
 		targetfeed_take(f, bytes, (size_t)n);
 	}
+}
+
+uint32_t targetfeed_step(const struct targetfeed *f)
+{
+	return f->step;
 }
 
 bool targetfeed_has(const struct targetfeed *f, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)

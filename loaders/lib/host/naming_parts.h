@@ -202,4 +202,9 @@ static inline struct answer answer_unpack(uint64_t v)
 			       .slot = (uint32_t)(v >> 40)};
 }
 
+/* naming_process.c: is the folder of `exe`, its first `len` bytes, `ours` (the loaders'), or, where they are installed
+ * (schema/base/sibling.h), the one that `sonde` and `sonded` are in? Who asks the store is no more of the host's load than who writes
+ * it. Pure. */
+bool naming_in_our_folder(const char *ours, const char *exe, size_t len);
+
 #endif

@@ -2,7 +2,8 @@
 /*
  * naming_process: the store's rows of processes. A process is written again whenever hostmaps knows more of it (its serial
  * grows) or its container gains a name. One of sonde's own is a program of the name sonde, sonded or
- * sonde-*, outside of containers (or in ours), that stands in our own folder, is our parent, or is the child of one of ours.
+ * sonde-*, outside of containers (or in ours), that is in our own folder or in that of what was installed with us, is our parent, or is the
+ * child of one of ours. So the questions that somebody asks of the store are sonde's own too.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -54,6 +55,23 @@ static bool is_sonde_name(const char *name)
 	return !strcmp(name, "sonde") || !strcmp(name, "sonded") || !strncmp(name, "sonde-", 6);
 }
 
+bool naming_in_our_folder(const char *ours, const char *exe, size_t len)
+{
+	static const char *const loaders[] = {"/libexec/sonde", "/lib/sonde"}, *const programs[] = {"/bin", "/sbin"};
+	size_t n = strlen(ours);
+
+	if (n && len == n && !strncmp(exe, ours, n))
+		return true;
+	for (int i = 0; i < 4; i++) {
+		size_t tail = strlen(loaders[i / 2]), more = strlen(programs[i % 2]), prefix = n - tail;
+
+		if (n >= tail && !strcmp(ours + prefix, loaders[i / 2]) && len == prefix + more &&
+		    !strncmp(exe, ours, prefix) && !strncmp(exe + prefix, programs[i % 2], more))
+			return true;
+	}
+	return false;
+}
+
 static bool is_self(struct naming *n, const struct hostmaps_process *p, const char *cgroup, bool contained)
 {
 	const char *slash = strrchr(p->exe, '/'), *name = slash ? slash + 1 : p->exe[0] ? p->exe : p->comm;
@@ -63,8 +81,7 @@ static bool is_self(struct naming *n, const struct hostmaps_process *p, const ch
 		return true;
 	if (!is_sonde_name(name) || (contained && strcmp(cgroup, n->self_cgroup)))
 		return false;
-	ours = slash && n->self_dir[0] && (size_t)(slash - p->exe) == strlen(n->self_dir) &&
-	       !strncmp(p->exe, n->self_dir, strlen(n->self_dir));
+	ours = slash && naming_in_our_folder(n->self_dir, p->exe, (size_t)(slash - p->exe));
 	ours |= p->tgid == (uint32_t)getppid() || idmap_get(&n->selves, p->ppid, NULL);
 	if (ours)
 		idmap_set(&n->selves, p->tgid, 1);

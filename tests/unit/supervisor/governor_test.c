@@ -35,6 +35,32 @@ static void a_peak_changes_nothing_a_minute_does_and_room_brings_it_back(void **
 	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 812 * S), 0);
 }
 
+static void where_one_step_was_not_enough_the_next_is_asked_for_sooner(void **state)
+{
+	struct governor g = {0};
+
+	(void)state;
+	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 1 * S), 0);
+	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 61 * S), 1);
+	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 71 * S), 0);
+	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 90 * S), 0);
+	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 91 * S), 1);
+	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, 101 * S), 0); /* enough: a whole minute again */
+	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 111 * S), 0);
+	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 141 * S), 0);
+	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 171 * S), 1);
+}
+
+static void switches_of_the_host_only_grow(void **state)
+{
+	uint64_t before = host_switches();
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		usleep(1000);
+	assert_true(before && host_switches() > before);
+}
+
 static void a_limit_that_is_lifted_is_room_at_once(void **state)
 {
 	struct governor g = {0};
@@ -84,6 +110,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_peak_changes_nothing_a_minute_does_and_room_brings_it_back),
+		cmocka_unit_test(where_one_step_was_not_enough_the_next_is_asked_for_sooner),
+		cmocka_unit_test(switches_of_the_host_only_grow),
 		cmocka_unit_test(a_limit_that_is_lifted_is_room_at_once),
 		cmocka_unit_test(the_cpu_time_of_a_process_is_that_of_its_own_clock),
 		cmocka_unit_test(the_memory_of_children_is_theirs_while_they_run),

@@ -120,7 +120,7 @@ static void a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywh
 {
 	struct offcpu_wake_key wake = {.id = ID(7), .waker = ID(8), .class = OFFCPU_PIPE};
 	struct offcpu_culprit_key culprit = {.id = ID(8), .by = ID(7)};
-	struct offcpu_count count = {.n = 2, .total_ns = 20};
+	struct offcpu_count count = {.n = 2, .total_ns = 200000};
 
 	(void)state;
 	thread_put(7);
@@ -145,7 +145,7 @@ static void a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywh
 	assert_int_equal(fake.n_freed, 1); /* where its sum stood is given back as it was at the start */
 	assert_true(fake.freed[0].first == 7 && fake.freed[0].n == 1);
 	assert_int_equal(fake.sums[7].n + fake.sums[7].hist[10], 0);
-	while (d.turn < 3 + DRAIN_KEPT_TURNS) {
+	while (d.read_ns - 4 * SECOND < DRAIN_KEPT_NS) { /* gone since the third reading */
 		assert_int_equal(drain_thread(&d, &host, ID(7)), 7); /* it ended a wait whose stack is unwound now */
 		read_now();
 	}
@@ -168,6 +168,59 @@ static void so_many_are_gone_that_not_all_are_known_any_more(void **state)
 	for (int i = 0; i < 3; i++)
 		read_now();
 	assert_int_equal(d.who.n, DRAIN_KEPT_MOST);
+}
+
+static void what_each_of_many_took_in_a_short_time_is_one_sum(void **state)
+{
+	struct offcpu_culprit_key key = {.id = ID(7)};
+	struct offcpu_count small = {.n = 3, .total_ns = 99999}, large = {.n = 1, .total_ns = 100000};
+
+	(void)state;
+	thread_put(7);
+	for (uint32_t tid = 8; tid < 12; tid++) {
+		thread_put(tid);
+		key.by = ID(tid);
+		fake_map_put(FAKE_CULPRITS, &key, sizeof(key), tid == 9 ? &large : &small, sizeof(small));
+	}
+	read_now();
+	assert_int_equal(fake.n_culprits, 2);
+	assert_true(fake.culprits[0].x.culprit == 9 && fake.culprits[0].x.total_ns == 100000);
+	assert_int_equal(fake.culprits[1].x.kind, STORE_CULPRIT_UNKNOWN);
+	assert_true(fake.culprits[1].x.n == 9 && fake.culprits[1].x.total_ns == 3 * 99999 && !fake.culprits[1].x.culprit);
+	read_now();
+	assert_int_equal(fake.n_culprits, 2);
+}
+
+/* Sums by stack stay whole: what has none is told as that, with its histogram, in the kind that a stack would have had. */
+static void a_wait_that_began_while_no_stacks_were_taken_stands_by_stack_too(void **state)
+{
+	struct offcpu_key key = {.id = ID(7), .class = OFFCPU_PIPE, .flags = OFFCPU_F_STACKLESS | OFFCPU_F_IOWAIT};
+	uint32_t slot = 3;
+
+	(void)state;
+	thread_put(7);
+	fake.sums[3] = (struct offcpu_sum){.n = 4, .total_ns = 4000, .max_ns = {1500}, .reading = {reading}};
+	fake_map_put(FAKE_TOTALS, &key, sizeof(key), &slot, sizeof(slot));
+	sum_put(7, OFFCPU_WOKEN, 10, 5000, 900); /* one whose wait may have had a stack */
+	read_now();
+	assert_int_equal(fake.n_waits, 2);
+	assert_int_equal(fake.n_amounts, 1);
+	assert_true(fake.amounts[0].kind == STORE_KIND_OFFCPU && fake.amounts[0].label == OFFCPU_PIPE && !fake.amounts[0].stack);
+	assert_true(fake.amounts[0].n == 4 && fake.amounts[0].value == 4000 && fake.amounts[0].max == 1500);
+	assert_int_equal(fake.waits[0].x.flags, OFFCPU_F_IOWAIT); /* how it began is the loader's own affair */
+	key.class = OFFCPU_PREEMPTED;
+	key.flags = OFFCPU_F_STACKLESS;
+	slot = 4;
+	fake.sums[4] = (struct offcpu_sum){.n = 1, .total_ns = 70};
+	fake_map_put(FAKE_TOTALS, &key, sizeof(key), &slot, sizeof(slot));
+	key.flags |= OFFCPU_F_BEFORE; /* of those none has a stack, at any rate */
+	slot = 5;
+	fake.sums[5] = (struct offcpu_sum){.n = 1, .total_ns = 80};
+	fake_map_put(FAKE_TOTALS, &key, sizeof(key), &slot, sizeof(slot));
+	read_now();
+	assert_int_equal(fake.n_amounts, 2);
+	assert_true(fake.amounts[1].kind == STORE_KIND_RUNQUEUE && fake.amounts[1].value == 70);
+	assert_int_equal(host.added, 4 + 4 + 10 + 1 + 1 + 1);
 }
 
 static void whom_nobody_knows_any_more_is_removed_in_the_end(void **state)
@@ -265,6 +318,8 @@ int main(void)
 		T(a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywhere),
 		T(whom_nobody_knows_any_more_is_removed_in_the_end),
 		T(so_many_are_gone_that_not_all_are_known_any_more),
+		T(what_each_of_many_took_in_a_short_time_is_one_sum),
+		T(a_wait_that_began_while_no_stacks_were_taken_stands_by_stack_too),
 		T(a_slot_beyond_the_array_is_no_sum),
 		T(an_idle_cpu_and_an_unknown_culprit_are_no_threads),
 		T(a_store_in_a_new_epoch_is_asked_again_and_one_that_refuses_is_counted),

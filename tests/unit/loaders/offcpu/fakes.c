@@ -82,6 +82,12 @@ int bpf_map_delete_elem(int fd, const void *key)
 	return 0;
 }
 
+void mapread_remove(int fd, size_t key_size, const void *keys, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		bpf_map_delete_elem(fd, (const uint8_t *)keys + i * key_size);
+}
+
 int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 {
 	(void)flags;

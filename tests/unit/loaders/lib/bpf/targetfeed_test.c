@@ -32,6 +32,21 @@ static void what_is_given_is_there_until_it_is_taken_back(void **state)
 	}
 }
 
+static void how_much_is_to_be_done_is_what_was_said_last(void **state)
+{
+	static const char text[] = "=2\n=x\n=3 4\n=\n+7 1 1\n=99999999999999999999999999999999999999999999999999999999999999999999999\n";
+	struct targetfeed *f = targetfeed_new(-1);
+
+	(void)state;
+	assert_int_equal(targetfeed_step(f), 0);
+	targetfeed_take(f, text, strlen(text));
+	assert_int_equal(targetfeed_step(f), 2);
+	assert_true(targetfeed_has(f, 7, 1, 1));
+	targetfeed_take(f, "=0\n=1", 5);
+	assert_int_equal(targetfeed_step(f), 0);
+	targetfeed_free(f);
+}
+
 static void when_the_giver_has_gone_what_was_given_stays(void **state)
 {
 	struct targetfeed *f;
@@ -53,6 +68,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_given_is_there_until_it_is_taken_back),
+		cmocka_unit_test(how_much_is_to_be_done_is_what_was_said_last),
 		cmocka_unit_test(when_the_giver_has_gone_what_was_given_stays),
 	};
 

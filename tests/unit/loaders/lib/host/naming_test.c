@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/naming_parts.h"
 #include "loaders/lib/host/proc.h"
 
 static void the_leaf_is_folded_and_callers_are_looked_up_before_their_address(void **state)
@@ -347,6 +348,27 @@ static void programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_no
 	proc_a.tgid = tgid;
 }
 
+static void programs_that_were_installed_together_know_each_other(void **state)
+{
+	static const struct {
+		const char *ours, *dir;
+		bool together;
+	} of[] = {
+		{"/usr/libexec/sonde", "/usr/libexec/sonde", true}, {"/usr/libexec/sonde", "/usr/bin", true},
+		{"/usr/local/lib/sonde", "/usr/local/sbin", true}, {"/srv/a/build/bin", "/srv/a/build/bin", true},
+		{"/usr/libexec/sonde", "/usr/local/bin", false}, {"/usr/libexec/sonde", "/bin", false},
+		{"/usr/libexec/sonde", "/usr/bin/x", false}, {"/libexec/sonde", "/bin", true}, {"/srv/a/build/bin", "/srv/a/bin", false},
+		{"", "", false}, {"", "/usr/bin", false},
+	};
+	char exe[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		snprintf(exe, sizeof(exe), "%s/sonde", of[i].dir);
+		assert_int_equal(naming_in_our_folder(of[i].ours, exe, strlen(of[i].dir)), of[i].together);
+	}
+}
+
 static void hidden_kernel_names_are_told_and_keep_their_offset(void **state)
 {
 	char path[] = "/tmp/sonde-hidden-XXXXXX";
@@ -405,6 +427,7 @@ int main(void)
 		T(a_process_is_written_again_only_when_more_is_known),
 		T(a_process_nobody_told_of_has_a_row_with_the_threads_name),
 		T(programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_not),
+		T(programs_that_were_installed_together_know_each_other),
 		T(hidden_kernel_names_are_told_and_keep_their_offset),
 		T(pending_frames_are_bounded),
 	};
