@@ -14,6 +14,7 @@
 #include "schema/store/waitread.h"
 #include "schema/store/waits.h"
 #include "tools/fold_kind.h"
+#include "tools/fold_slices.h"
 #include "tools/when.h"
 
 #define WINDOW_NS (60ll * NSEC_PER_SEC)
@@ -259,6 +260,44 @@ static int by_score(const void *a, const void *b)
 
 /* --- all of it --- */
 
+static double recorded_s(const struct fold *f)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < f->n_slices; i++)
+		ns += f->slices[i].covered_ns;
+	return (double)ns / NSEC_PER_SEC;
+}
+
+static void add_seconds(struct strbuf *s, double seconds)
+{
+	char text[32];
+
+	strbuf_addstr(s, when_duration((int64_t)(seconds * NSEC_PER_SEC), text, sizeof(text)));
+}
+
+/* Rule 6. */
+static bool is_comparable(struct explain *x, enum store_kind kind, struct fold *const f[2])
+{
+	const double before = recorded_s(f[DIFF_BEFORE]), after = recorded_s(f[DIFF_AFTER]);
+	int64_t bucket_s = 1;
+	struct err ignored = {0};
+	double least;
+
+	for (int side = 0; side < 2; side++)
+		(void)fold_slices_bucket(x->sel[side], kind, &bucket_s, &ignored);
+	least = fmax(EXPLAIN_LEAST_S, 2 * (double)bucket_s - 1); /* the first one is cut */
+	if (before >= least && after >= least && before >= after / 2)
+		return true;
+	strbuf_addf(&x->uncompared, "%s%s (", x->uncompared.len ? ", " : "", store_kind_info(kind)->name);
+	add_seconds(&x->uncompared, before);
+	strbuf_addstr(&x->uncompared, " before, ");
+	add_seconds(&x->uncompared, after);
+	strbuf_addstr(&x->uncompared, " in the window)");
+	return false;
+}
+
+/* -ENODATA: nothing of what filters want, or not to be compared. */
 static int compare(struct explain *x, enum store_kind kind, double alpha, struct err *e)
 {
 	const struct fold_opts opts = {.kind = kind, .group = FOLD_BY_WHO, .reasons = true, .slices = DIFF_SLICES,
@@ -268,6 +307,8 @@ static int compare(struct explain *x, enum store_kind kind, double alpha, struct
 
 	for (int side = 0; side < 2 && !rc; side++)
 		rc = fold_make(x->sel[side], &opts, &f[side], e);
+	if (!rc && !is_comparable(x, kind, f))
+		rc = -ENODATA;
 	if (!rc)
 		rc = diff_make(f[DIFF_BEFORE], f[DIFF_AFTER], DIFF_PER_SECOND, alpha, &x->diff[x->n_diffs], e);
 	if (!rc)
@@ -293,6 +334,18 @@ static int say_alone(const struct explain *x, struct err *e)
 	err_set(e, -ENODATA, EXIT_NOTHING, "%s ran in %s and not in %s before: there is nothing to compare it with",
 		*after->what ? after->what : "what the filters name", after->range, x->sel[DIFF_BEFORE]->range);
 	err_fix(e, "sonde stacks %s --from %s --to %s (all of it is new)", after->filter_text ? after->filter_text : "",
+		when_zoned(after->from_ns, from, sizeof(from)), when_zoned(after->to_ns, to, sizeof(to)));
+	return -ENODATA;
+}
+
+static int say_uncomparable(const struct explain *x, struct err *e)
+{
+	const struct selection *after = x->sel[DIFF_AFTER];
+	char from[40], to[40];
+
+	err_set(e, -ENODATA, EXIT_NOTHING, "nothing in %s can be compared with %s: too little of both was recorded: %s", after->range,
+		x->sel[DIFF_BEFORE]->range, strbuf_str(&x->uncompared));
+	err_fix(e, "sonde stacks --from %s --to %s (what there is)    sonde status (what was recorded when)",
 		when_zoned(after->from_ns, from, sizeof(from)), when_zoned(after->to_ns, to, sizeof(to)));
 	return -ENODATA;
 }
@@ -330,7 +383,9 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 	if (!rc)
 		rc = compare_kinds(out, e);
 	if (!rc && !out->n_diffs)
-		rc = say_alone(out, e);
+		rc = out->uncompared.len ? say_uncomparable(out, e) : say_alone(out, e);
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = incidents_read(out->sel[side], &out->incidents[side], e);
 	if (!rc)
 		rc = explain_causes(out, e);
 	if (!rc && out->n)
@@ -352,5 +407,8 @@ void explain_release(struct explain *x)
 		for (size_t k = 0; k < x->rows[i].n_causes; k++)
 			free(x->rows[i].causes[k].name);
 	free(x->rows);
+	strbuf_release(&x->uncompared);
+	for (int side = 0; side < 2; side++)
+		incidents_release(&x->incidents[side]);
 	*x = (struct explain){0};
 }

@@ -12,7 +12,9 @@
  *  4. Of waits what they were for (tools/waitrules.h) is a statement of its own, by all that is no idle wait.
  *  5. A statement of waits for a CPU, or of a reason, has its causes: who ran meanwhile, the quota that held it back, who ended
  *     the waits (explain_cause.c).
- *  6. Statements are ranked by their part of all there is of their kind, the larger of both windows; time
+ *  6. Only what was recorded long enough on both sides is compared: EXPLAIN_LEAST_S, two buckets, and of the time before at least
+ *     half as long as of the window. What is left out for that is named.
+ *  7. Statements are ranked by their part of all there is of their kind, the larger of both windows; time
  *     blocked counts a quarter where idle waits are in it.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_H
@@ -25,10 +27,12 @@
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
 #include "tools/diff.h"
+#include "tools/incidents.h"
 #include "tools/select.h"
 
 #define EXPLAIN_LEAST 0.02
 #define EXPLAIN_ALPHA 0.05
+#define EXPLAIN_LEAST_S 5
 #define EXPLAIN_KINDS 6
 #define EXPLAIN_CAUSES 2
 
@@ -65,6 +69,8 @@ struct explain {
 	struct diff *diff[EXPLAIN_KINDS];   size_t n_diffs;
 	struct fold *fold[2 * EXPLAIN_KINDS];
 	struct explain_statement *rows;     size_t n;
+	struct strbuf uncompared;           /* "alloc (7 s before, 60 s in the window), ...": rule 6 */
+	struct incidents incidents[2];      /* of containers, in both windows */
 };
 
 /* `before_ns`: how long the time before is; 0: ten minutes, or as long as the window. EXIT_NOTHING where one of both has

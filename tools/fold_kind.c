@@ -8,6 +8,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/log.h"
 #include "tools/fold_wall.h"
 #include "tools/term.h"
 #include "tools/word.h"
@@ -103,6 +104,10 @@ int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e
 	return rc;
 }
 
+/* What is shown where nobody said what, the first that there is. */
+static const enum store_kind TELLING[] = {STORE_KIND_CPU, STORE_KIND_OFFCPU, STORE_KIND_INUSE, STORE_KIND_ALLOC, STORE_KIND_MUTEX,
+					  STORE_KIND_BLOCK, STORE_KIND_RUNQUEUE, STORE_KIND_STANDING};
+
 int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e)
 {
 	uint32_t kinds;
@@ -115,13 +120,16 @@ int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct e
 		*kind = STORE_KIND_CPU;
 		return 0;
 	}
-	*kind = (enum store_kind)__builtin_ctz(kinds);
-	if (!(kinds & (kinds - 1)))
-		return 0;
-	names_of(kinds, names, sizeof(names));
-	err_set(e, -EINVAL, EXIT_USAGE, "no CPU samples in %s, but of other types: %s; which one?", sel->range, names);
-	err_fix(e, "--type %s", store_kind_info(*kind)->name);
-	return -EINVAL;
+	for (size_t i = 0; i < sizeof(TELLING) / sizeof(*TELLING); i++)
+		if (kinds & 1u << TELLING[i]) {
+			*kind = TELLING[i];
+			break;
+		}
+	if (kinds & (kinds - 1)) {
+		names_of(kinds & ~(1u << *kind), names, sizeof(names));
+		log_warn("no CPU samples in %s: this is --type %s; there is also %s", sel->range, store_kind_info(*kind)->name, names);
+	}
+	return 0;
 }
 
 /* "; the store holds samples from A to B", "" */
@@ -210,6 +218,27 @@ static void fix_only_self(const struct selection *sel, struct err *e)
 		when_zoned(sel->from_ns, from, sizeof(from)), when_zoned(sel->to_ns, to, sizeof(to)));
 }
 
+/* Other kinds of value were recorded then: no "nothing". */
+static bool others_there(const struct selection *sel, struct err *e)
+{
+	char names[128], from[40], to[40];
+	uint32_t kinds = 0;
+
+	for (size_t i = 0; i < sel->n_segments; i++)
+		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
+	if (!kinds)
+		return false;
+	names_of(kinds, names, sizeof(names));
+	when_zoned(sel->from_ns, from, sizeof(from));
+	when_zoned(sel->to_ns, to, sizeof(to));
+	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples in %s: cpu was not recorded then; there is %s", sel->range, names);
+	if (kinds & 1u << STORE_KIND_OFFCPU)
+		err_fix(e, "sonde waits --from %s --to %s    sonde status (what was recorded when)", from, to);
+	else
+		err_fix(e, "sonde stacks --from %s --to %s    sonde status (what was recorded when)", from, to);
+	return true;
+}
+
 int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *e)
 {
 	struct strbuf near cleanup_strbuf = STRBUF_INIT;
@@ -226,6 +255,8 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 	if (kind != STORE_KIND_CPU)
 		return nothing_else(sel, store_kind_info(kind), there, e);
 	self = !narrow && fold_only_self(sel);
+	if (!narrow && !self && others_there(sel, e))
+		return -ENODATA;
 	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples%s%s in %s: %s%s", *sel->what ? " of " : "", sel->what, sel->range,
 		narrow ? "what the filters name did not run on a CPU then, or does not exist" :
 		self ? "the host was idle, but for sonde itself" : "nothing was recorded then, or the host was idle", there);

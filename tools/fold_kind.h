@@ -25,7 +25,7 @@ int fold_kind_of(const char *type, const struct selection *sel, struct fold_opts
 int fold_kind_or_wall_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e);
 /* All kinds that the selection's time and recording have: bit 1 << kind. */
 int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e);
-/* The only kind that the selection has; cpu where it has none. EXIT_USAGE with the list where it has several. */
+/* The most telling kind that the selection has, cpu first; cpu where it has none. Where several others are there, they are named. */
 int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e);
 /* Of a window where nothing was found: is CPU time of sonde's own there, left out? */
 bool fold_only_self(const struct selection *sel);

@@ -255,6 +255,30 @@ void incidents_release(struct incidents *x)
 	*x = (struct incidents){0};
 }
 
+static void say_count(const struct incident_container *c, const struct incident_count *n, const char *what, struct strbuf *out)
+{
+	if (!n->n)
+		return;
+	strbuf_addf(out, out->len ? ", %s" : "%s", what);
+	if (n->n > 1)
+		strbuf_addf(out, " %llu times", (unsigned long long)n->n);
+	if (n == &c->oom)
+		strbuf_addf(out, " (%.64s)", c->oom_comm);
+}
+
+void incidents_say(const struct incident_container *c, struct strbuf *out)
+{
+	struct strbuf what cleanup_strbuf = STRBUF_INIT;
+
+	say_count(c, &c->oom, "out of memory", &what);
+	say_count(c, &c->restarts, "restarted", &what);
+	if (c->restarts.n && !c->oom.n && 2 * c->exits >= c->restarts.n)
+		strbuf_addf(&what, " (exit %u)", c->exit_status);
+	say_count(c, &c->made_anew, "made anew", &what);
+	if (what.len)
+		strbuf_addf(out, "%s: %s", c->name, strbuf_str(&what));
+}
+
 const struct incident_container *incidents_named(const struct incidents *x, const char *name)
 {
 	for (size_t i = 0; i < x->n; i++)

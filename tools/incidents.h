@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "schema/base/strbuf.h"
 #include "tools/select.h"
 
 /* How often, and when first and last (UTC ns). */
@@ -44,6 +45,8 @@ struct incidents {
 /* Of the containers that the selection's filters let through. */
 int incidents_read(const struct selection *sel, struct incidents *out, struct err *e);
 void incidents_release(struct incidents *x);
+/* "memhog: out of memory 4 times (tail), restarted 4 times"; nothing where nothing happened to it. */
+void incidents_say(const struct incident_container *c, struct strbuf *out);
 /* NULL: nothing is known of a container of that name. */
 const struct incident_container *incidents_named(const struct incidents *x, const char *name);
 

@@ -16,9 +16,11 @@ struct list {
 	size_t n, cap;
 };
 
-#define RUNS_SQL(recording)                                                                            \
-	"SELECT id, " recording ", family, options, scope, bucket_s, from_ns, to_ns, state, pid,"      \
-	" (SELECT period_ns FROM run_period p WHERE p.run = r.id ORDER BY p.from_ns DESC LIMIT 1)"     \
+#define ALWAYS_BUCKET_S 10 /* as long as buckets of what records always are at least */
+
+#define RUNS_SQL(recording, made)                                                                            \
+	"SELECT id, " recording ", family, options, scope, bucket_s, from_ns, to_ns, state, pid,"            \
+	" (SELECT period_ns FROM run_period p WHERE p.run = r.id ORDER BY p.from_ns DESC LIMIT 1), " made    \
 	" FROM run r ORDER BY id"
 
 static const char *column_text(sqlite3_stmt *st, int i)
@@ -48,6 +50,7 @@ static struct select_recording *add_new(struct list *l, sqlite3_stmt *st)
 	r->scope = (enum store_scope)sqlite3_column_int(st, 4);
 	r->bucket_s = (uint32_t)sqlite3_column_int(st, 5);
 	r->from_ns = sqlite3_column_int64(st, 6);
+	r->always = !sqlite3_column_int(st, 11) && r->bucket_s >= ALWAYS_BUCKET_S;
 	return r;
 }
 
@@ -113,9 +116,9 @@ static int read_runs(struct list *l, struct store_segment *s, const char *path, 
 	sqlite3_stmt *st = NULL;
 	int rc;
 
-	rc = sqlite3_prepare_v2(db, RUNS_SQL("iif(recording, recording, token)"), -1, &st, NULL);
+	rc = sqlite3_prepare_v2(db, RUNS_SQL("iif(recording, recording, token)", "recording <> 0"), -1, &st, NULL);
 	if (rc != SQLITE_OK) /* older than runs that belong together */
-		rc = sqlite3_prepare_v2(db, RUNS_SQL("token"), -1, &st, NULL);
+		rc = sqlite3_prepare_v2(db, RUNS_SQL("token", "1"), -1, &st, NULL);
 	if (rc == SQLITE_OK)
 		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
 			take_row(l, st, path);

@@ -140,6 +140,20 @@ static void range_recording(struct selection *s, struct select_recording *r, boo
 	r->n_runs = 0;
 }
 
+/* Its families begin and end each for itself, and anew after each restart. */
+static void range_always(struct selection *s, const struct select_recording *list, size_t n)
+{
+	int64_t from_ns = INT64_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i].always && list[i].to_ns > s->to_ns)
+			s->to_ns = list[i].to_ns;
+	for (size_t i = 0; i < n; i++)
+		if (list[i].always && list[i].to_ns > s->to_ns - DEFAULT_NS && list[i].from_ns < from_ns)
+			from_ns = list[i].from_ns - list[i].bucket_s * NSEC_PER_SEC;
+	s->from_ns = from_ns > s->to_ns - DEFAULT_NS ? from_ns : s->to_ns - DEFAULT_NS;
+}
+
 static int range_of_recording(struct selection *s, const char *rec, struct err *e)
 {
 	struct select_recording *list = NULL;
@@ -152,7 +166,9 @@ static int range_of_recording(struct selection *s, const char *rec, struct err *
 	}
 	if (!rc)
 		rc = parse_rec(rec ? rec : "last", n, &index, e);
-	if (!rc)
+	if (!rc && !rec && list[index].always)
+		range_always(s, list, n);
+	else if (!rc)
 		range_recording(s, &list[index], rec != NULL);
 	select_recordings_free(list, n);
 	return rc;

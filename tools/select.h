@@ -6,7 +6,8 @@
  * Range (at most one of these; times by tools/when.h):
  *   --last 15m | --from T [--to T] | --to T (the 15 min before it) | --at T (30 s before and after)
  *   --rec ID | --rec last | --rec last~1
- * Without any: the newest recording (at most its last 15 min), else the last 15 min.
+ * Without any: the newest recording that somebody made (at most its last 15 min); where what records always is newer, the
+ * last 15 min of that, all its families together.
  *
  * A recording's ID is its place among all runs of the store, counted from 1 in order of their beginning; a run that
  * goes on over several segments is one, and so are runs of several families that `sonde record` began together. When retention removes old segments, the count begins at what is left.
@@ -116,6 +117,7 @@ struct select_recording {
 	uint32_t bucket_s;
 	uint64_t period_ns;        /* of the part that samples by time */
 	int64_t from_ns, to_ns;
+	bool always;               /* not made by `sonde record`: one of the runs of what records always */
 	int state;                 /* 0 while one part goes on, 2 where one was killed */
 	int64_t pid;               /* of the first part */
 	struct select_part *parts; /* by family, in the order they began */

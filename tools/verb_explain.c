@@ -128,6 +128,31 @@ static json_t *statement_json(const struct explain *x, const struct explain_stat
 	return o;
 }
 
+static json_t *incidents_json(const struct explain *x)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < x->incidents[DIFF_AFTER].n; i++) {
+		const struct incident_container *c = &x->incidents[DIFF_AFTER].rows[i];
+		const struct incident_container *b = incidents_named(&x->incidents[DIFF_BEFORE], c->name);
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+		json_t *o;
+
+		incidents_say(c, &text);
+		if (!text.len)
+			continue;
+		o = json_object();
+		json_object_set_new(o, "container", json_text(c->name));
+		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+		json_object_set_new(o, "restarts", json_integer((json_int_t)c->restarts.n));
+		json_object_set_new(o, "oom", json_integer((json_int_t)c->oom.n));
+		json_object_set_new(o, "restarts_before", json_integer(b ? (json_int_t)b->restarts.n : 0));
+		json_object_set_new(o, "oom_before", json_integer(b ? (json_int_t)b->oom.n : 0));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 static int print_json(const struct explain *x, size_t shown, const char *store)
 {
 	const struct selection *before = x->sel[DIFF_BEFORE], *after = x->sel[DIFF_AFTER];
@@ -140,6 +165,9 @@ static int print_json(const struct explain *x, size_t shown, const char *store)
 	json_object_set_new(j, "unit", json_string(diff_unit(x->diff[0])));
 	for (size_t i = 0; i < shown; i++)
 		json_array_append_new(json_rows(j), statement_json(x, &x->rows[i], store));
+	json_object_set_new(j, "incidents", incidents_json(x));
+	if (x->uncompared.len)
+		json_warn(j, "not compared, too little was recorded: %s", strbuf_str(&x->uncompared));
 	if (shown < x->n)
 		json_warn(j, "%zu more statements: -n %zu shows them", x->n - shown, x->n);
 	return json_print(j, stdout, 1);
@@ -182,6 +210,29 @@ static void print_statement(const struct explain *x, const struct explain_statem
 		print_queries(x, s, side);
 }
 
+/* What happened to containers in the window, and whether it did before. */
+static void print_incidents(const struct explain *x)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < x->incidents[DIFF_AFTER].n; i++) {
+		const struct incident_container *c = &x->incidents[DIFF_AFTER].rows[i];
+		const struct incident_container *b = incidents_named(&x->incidents[DIFF_BEFORE], c->name);
+		struct strbuf text cleanup_strbuf = STRBUF_INIT, before cleanup_strbuf = STRBUF_INIT;
+
+		incidents_say(c, &text);
+		if (!text.len)
+			continue;
+		if (!any)
+			printf("what happened in the window:\n");
+		any = true;
+		if (b)
+			incidents_say(b, &before);
+		strbuf_addf(&text, before.len ? "; before too" : "; not before");
+		wrap_print(stdout, strbuf_str(&text), 3);
+	}
+}
+
 static void print_text(const struct explain *x, size_t shown, bool sql, const char *store)
 {
 	char amount[48];
@@ -194,6 +245,7 @@ static void print_text(const struct explain *x, size_t shown, bool sql, const ch
 		print_statement(x, &x->rows[i], i, sql, store);
 	if (shown < x->n)
 		printf("%zu more: -n %zu shows them\n", x->n - shown, x->n);
+	print_incidents(x);
 }
 
 static void print_range(const struct explain *x)
@@ -202,6 +254,11 @@ static void print_range(const struct explain *x)
 
 	strbuf_addf(&text, "%s, against %s%s%s", x->sel[DIFF_AFTER]->range, x->sel[DIFF_BEFORE]->range,
 		    x->sel[DIFF_AFTER]->filter_text[0] ? "   " : "", x->sel[DIFF_AFTER]->filter_text);
+	wrap_print(stderr, strbuf_str(&text), 2);
+	if (!x->uncompared.len)
+		return;
+	strbuf_reset(&text);
+	strbuf_addf(&text, "not compared, too little was recorded: %s", strbuf_str(&x->uncompared));
 	wrap_print(stderr, strbuf_str(&text), 2);
 }
 

@@ -46,6 +46,7 @@ struct buckets {
 	uint32_t count, cap;
 	uint32_t counts[BUCKETS_KINDS];
 	uint64_t head[BUCKETS_KINDS]; /* the newest known one; 0: none */
+	bool unfinished[BUCKETS_KINDS]; /* memory was short: what is known does not reach down to `head` */
 	enum buckets_state broken[BUCKETS_KINDS]; /* a list that was found to be: it stays so; BUCKETS_OK: sound */
 	struct idmap places;          /* address -> its kind, of all known ones */
 	struct bucket_pages *pages;   /* own; only while walking */

@@ -80,14 +80,14 @@ static bool bucket_proven(struct buckets *b, uint64_t addr, enum buckets_kind ki
 
 static int known_add(struct buckets *b, uint64_t addr, const struct bucket_head *h)
 {
-	struct bucket_known *grown = b->known;
-
 	if (b->count == b->cap) {
-		b->cap = b->cap ? b->cap * 2 : 256;
-		grown = reallocarray(b->known, b->cap, sizeof(*grown));
+		uint32_t cap = b->cap ? b->cap * 2 : 256;
+		struct bucket_known *grown = reallocarray(b->known, cap, sizeof(*grown));
+
 		if (!grown)
 			return -ENOMEM;
 		b->known = grown;
+		b->cap = cap;
 	}
 	b->known[b->count] = (struct bucket_known){.addr = addr, .size = h->size, .hash = h->hash, .index = b->count,
 						   .depth = (uint16_t)h->depth, .kind = (uint8_t)h->kind, .fresh = true};
@@ -100,6 +100,7 @@ static int known_add(struct buckets *b, uint64_t addr, const struct bucket_head 
 int buckets_walk(struct buckets *b, enum buckets_kind kind, uint64_t head, struct buckets_sum *sum)
 {
 	struct bucket_head h;
+	uint32_t again = b->unfinished[kind] ? b->counts[kind] : 0; /* so many known ones may be passed once more */
 	uint64_t met;
 	int rc = 0;
 
@@ -111,14 +112,20 @@ int buckets_walk(struct buckets *b, enum buckets_kind kind, uint64_t head, struc
 			b->broken[kind] = BUCKETS_TOO_MANY;
 			break;
 		}
-		if (idmap_get(&b->places, at, &met) || !bucket_proven(b, at, kind, &h, sum)) {
+		bool known = idmap_get(&b->places, at, &met), pass = known && met == kind && again;
+
+		again -= pass;
+		if ((known && !pass) || !bucket_proven(b, at, kind, &h, sum)) {
 			if (sum->state[0] == BUCKETS_OK)
 				b->broken[kind] = b->counts[kind] ? BUCKETS_BROKEN : BUCKETS_UNKNOWN_LAYOUT;
 			break;
 		}
-		rc = known_add(b, at, &h);
+		if (!known)
+			rc = known_add(b, at, &h);
 	}
-	b->head[kind] = head;
+	b->unfinished[kind] = rc;
+	if (!rc)
+		b->head[kind] = head;
 	return rc;
 }
 

@@ -153,7 +153,7 @@ static void child_run(int sock, int elf, int out, enum index_lines lines)
 	    dup2(fds[1], INDEX_FD_ELF) < 0 || dup2(fds[2], INDEX_FD_OUT) < 0)
 		_exit(1);
 	close_range(INDEX_FD_OUT + 1, ~0u, 0);
-	_exit(child_main(lines));
+	_exit(child_main(lines, false));
 }
 
 static int say_death(pid_t pid, const char *path, struct err *e)

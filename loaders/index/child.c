@@ -106,10 +106,34 @@ static int write_all(const uint8_t *data, size_t len)
 	return ftruncate(INDEX_FD_OUT, (off_t)len) ? -errno : 0;
 }
 
-static int work(enum index_lines lines, struct index_result *r, struct err *e)
+/* Rows alone are written, and all else waits until the parent wants it. */
+static int rows_made(void *ctx, const struct index_result *r, enum index_lines *lines)
+{
+	struct index_msg m = {.type = INDEX_MSG_ROWS}, reply = {0};
+	ssize_t n;
+	int rc = write_all(r->data, r->size);
+
+	(void)ctx;
+	snprintf(m.name, sizeof(m.name), "%s", r->key);
+	if (!rc)
+		rc = message_send(&m);
+	if (rc)
+		return rc;
+	do {
+		n = read(INDEX_FD_SOCKET, &reply, sizeof(reply)); /* recv is not allowed here */
+	} while (n < 0 && errno == EINTR);
+	if (n != sizeof(reply) || reply.type != INDEX_MSG_GO)
+		return -EPIPE;
+	if (!reply.status)
+		*lines = INDEX_LINES_NONE;
+	return 0;
+}
+
+static int work(enum index_lines lines, bool rows_first, struct index_result *r, struct err *e)
 {
 	const struct index_finder parent = {.by_build_id = want_build_id, .by_debuglink = want_debuglink,
-					    .by_altlink = want_altlink, .lines = lines};
+					    .by_altlink = want_altlink, .rows_made = rows_first ? rows_made : NULL,
+					    .lines = lines};
 	int rc = sandbox_enter(lines == INDEX_LINES_ALL ? SANDBOX_LARGE : SANDBOX_SMALL, e);
 
 	if (!rc)
@@ -120,14 +144,14 @@ static int work(enum index_lines lines, struct index_result *r, struct err *e)
 	return rc ? err_set(e, rc, EXIT_RUNTIME, "cannot write the index: %s", strerror(-rc)) : 0;
 }
 
-int child_main(enum index_lines lines)
+int child_main(enum index_lines lines, bool rows_first)
 {
 	struct index_msg done = {.type = INDEX_MSG_DONE};
 	struct index_result r = {0};
 	struct err e = {0};
 	const char *said;
 	size_t len;
-	int rc = work(lines, &r, &e);
+	int rc = work(lines, rows_first, &r, &e);
 
 	done.status = rc;
 	done.n = !rc && r.lines_later ? INDEX_DONE_LINES_LATER : 0;

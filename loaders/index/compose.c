@@ -221,7 +221,7 @@ int compose_index(const struct compose_input *in, void **out, size_t *out_len, s
 	struct linecode lines = {0};
 	size_t count = 0, filled = 0;
 	uint32_t empty;
-	int rc = symset_resolve(in->set, &pieces, &count);
+	int rc = symset_resolve(in->set, in->edges, in->edge_count, &pieces, &count);
 
 	if (rc)
 		return rc;

@@ -23,6 +23,8 @@ struct compose_input {
 	const struct elf_file *elf;
 	struct image_ident_record *ident; /* `symbol_base` and `lines_note` are filled in */
 	struct symset *set;
+	const uint64_t *edges;                /* borrowed: symset.h, 4 */
+	size_t edge_count;
 	struct lineset *lines;                /* sorted; NULL: none */
 	const char *lines_note;               /* NULL: nothing to say */
 	const struct compose_section *extra; /* at most COMPOSE_EXTRA_MAX */

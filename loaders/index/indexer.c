@@ -34,11 +34,17 @@ struct job {
 	struct unwind unwind;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
+	enum index_lines lines_wanted;
+	struct go_table table; /* where `ident.flags` has IMAGE_IDENT_GO */
 	struct debugfile debug; /* the separate debug file, where it was wanted */
 	struct lineset lines;
 	int64_t started_cpu_ns;
 	const char *lines_note;
 	bool lines_later;
+	void *row_bytes; /* own: the section UNWIND */
+	uint64_t row_size;
+	uint64_t *edges; /* own: symset.h, 4 */
+	size_t edge_count;
 };
 
 /* The .symtab of another ELF file that stands for this one. Returns the number of its functions, or -errno. */
@@ -82,8 +88,8 @@ static long add_minidebug(struct job *j)
 
 static int add_go(struct job *j)
 {
-	struct go_table t;
-	int rc = go_table_find(&j->elf, &j->go_symbols, &t);
+	struct go_table *t = &j->table;
+	int rc = go_table_find(&j->elf, &j->go_symbols, t);
 
 	if (rc == -ENOENT) {
 		rc = gopart_make_unread(&j->elf, &j->go_symbols, &j->go);
@@ -91,25 +97,19 @@ static int add_go(struct job *j)
 	}
 	if (rc)
 		return rc;
-	for (uint32_t i = 0; i < t.tab.func_count && !rc; i++) {
+	j->ident.flags |= IMAGE_IDENT_GO;
+	for (uint32_t i = 0; i < t->tab.func_count && !rc; i++) {
 		struct pclntab_func f;
 
-		if (pclntab_func(&t.tab, t.text, i, &f))
+		if (pclntab_func(&t->tab, t->text, i, &f))
 			rc = symset_add(&j->set, &(struct symset_symbol){.addr = f.start, .size = f.end - f.start,
 									 .name = f.name, .kind = SYMSET_GO});
 	}
 	if (rc == -ENOSPC)
 		rc = 0;
 	if (!rc && j->unwind.on)
-		rc = gorows_add(&j->elf, &t, &j->unwind.rows);
-	if (!rc && j->finder->lines != INDEX_LINES_NONE)
-		rc = goline_add(&j->elf, &t, &j->lines);
-	if (!rc)
-		rc = gopart_make(&j->elf, &t, &j->go_symbols, &j->go);
-	symset_keep(&j->set, take_ptr(t.bytes));
-	go_table_release(&t);
-	j->ident.flags |= IMAGE_IDENT_GO;
-	return rc;
+		rc = gorows_add(&j->elf, t, &j->unwind.rows);
+	return rc ? rc : gopart_make(&j->elf, t, &j->go_symbols, &j->go);
 }
 
 /* .debug_frame, where .eh_frame and Go's tables leave most of the file without rows. */
@@ -131,7 +131,7 @@ static int read_dwarf(struct job *j, struct elf_file *f)
 	struct debugfile alt = DEBUGFILE_INIT;
 	cleanup_free void *main = NULL;
 	cleanup_free void *shared = NULL;
-	const int64_t budget_ns = j->finder->lines == INDEX_LINES_ALL ? INDEX_LINES_ALL_NS : INDEX_LINES_SOON_NS;
+	const int64_t budget_ns = j->lines_wanted == INDEX_LINES_ALL ? INDEX_LINES_ALL_NS : INDEX_LINES_SOON_NS;
 	struct dwread_input in = {.until_cpu_ns = j->started_cpu_ns + budget_ns,
 				.skip_go = j->ident.flags & IMAGE_IDENT_GO};
 	int rc = dwelf_make(f, &main, &in.main_size);
@@ -152,13 +152,25 @@ static int read_dwarf(struct job *j, struct elf_file *f)
 	return 0;
 }
 
-static int add_lines(struct job *j)
+/* Go's own: some milliseconds a MB of pclntab. */
+static int add_go_lines(struct job *j)
+{
+	if (!(j->ident.flags & IMAGE_IDENT_GO))
+		return 0;
+	if (j->lines_wanted != INDEX_LINES_NONE)
+		return goline_add(&j->elf, &j->table, &j->lines);
+	j->lines_later = true;
+	j->ident.flags |= IMAGE_IDENT_LINES_LATER;
+	return 0;
+}
+
+static int add_dwarf_lines(struct job *j)
 {
 	struct elf_file *from = &j->elf;
 	uint64_t size = dwelf_size(from);
 	int rc;
 
-	if (j->finder->lines == INDEX_LINES_LOST) {
+	if (j->lines_wanted == INDEX_LINES_LOST) {
 		j->lines_note = "reading its debug information failed: it is damaged, or takes too long";
 		return 0;
 	}
@@ -169,13 +181,20 @@ static int add_lines(struct job *j)
 		from = &j->debug.elf;
 		size = dwelf_size(from);
 	}
-	if (size && (j->finder->lines == INDEX_LINES_NONE ||
-		     (j->finder->lines == INDEX_LINES_SOON && size > INDEX_LINES_SOON_BYTES))) {
+	if (size && (j->lines_wanted == INDEX_LINES_NONE ||
+		     (j->lines_wanted == INDEX_LINES_SOON && size > INDEX_LINES_SOON_BYTES))) {
 		j->lines_later = true;
 		j->ident.flags |= IMAGE_IDENT_LINES_LATER;
 		return 0;
 	}
 	return size ? read_dwarf(j, from) : 0;
+}
+
+static int add_lines(struct job *j)
+{
+	int rc = add_go_lines(j);
+
+	return rc ? rc : add_dwarf_lines(j);
 }
 
 /* ---- all of it ---- */
@@ -199,7 +218,7 @@ static int collect(struct job *j)
 		n = add_go(j);
 	if (n >= 0)
 		n = add_debug_rows(j);
-	return n < 0 ? (int)n : add_lines(j);
+	return n < 0 ? (int)n : 0;
 }
 
 static void key_format(const struct image_ident_record *id, char *key)
@@ -212,26 +231,62 @@ static void key_format(const struct image_ident_record *id, char *key)
 		 id->content_hash);
 }
 
-/* The sections of rows and of Go, then all of it together. */
-static int compose(struct job *j, struct index_result *r)
+/* The rows, and what they tell of symbols. */
+static int make_rows(struct job *j)
 {
-	cleanup_free void *rows = NULL;
-	struct compose_section extra[2];
-	struct compose_input in = {.elf = &j->elf, .ident = &j->ident, .set = &j->set, .lines = &j->lines,
-				   .lines_note = j->lines_note, .extra = extra};
-	uint64_t rows_size = 0;
-	int rc = unwind_finish(&j->unwind, &j->elf, &j->set, &rows, &rows_size);
+	int rc = unwind_finish(&j->unwind, &j->elf, &j->set, &j->row_bytes, &j->row_size);
 
-	if (rc)
-		return rc;
-	if (rows_size)
+	return rc || !j->unwind.on ? rc : rows_edges(&j->unwind.rows, &j->edges, &j->edge_count);
+}
+
+/* The sections of rows and of Go, then all of it together. */
+static int compose(struct job *j, struct symset *set, struct index_result *r)
+{
+	struct compose_section extra[2];
+	struct compose_input in = {.elf = &j->elf, .ident = &j->ident, .set = set, .edges = j->edges,
+				   .edge_count = j->edge_count, .lines = &j->lines, .lines_note = j->lines_note, .extra = extra};
+	int rc;
+
+	if (j->row_size)
 		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_UNWIND, .stride = 1,
-								   .data = rows, .size = rows_size};
+								   .data = j->row_bytes, .size = j->row_size};
 	if (j->ident.flags & IMAGE_IDENT_GO || *j->go.version)
 		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_GO, .stride = sizeof(j->go),
 								   .data = &j->go, .size = sizeof(j->go)};
 	j->ident.content_hash = *j->elf.src.hash;
-	return compose_index(&in, &r->data, &r->size, &r->symbol_count);
+	rc = compose_index(&in, &r->data, &r->size, &r->symbol_count);
+	if (!rc)
+		key_format(&j->ident, r->key);
+	return rc;
+}
+
+/* What can be unwound with, before names are made readable and lines are read. */
+static int tell_rows(struct job *j)
+{
+	struct symset none = {.code = j->set.code, .code_count = j->set.code_count};
+	struct index_result r = {0};
+	int rc = 0;
+
+	if (!j->finder->rows_made)
+		return 0;
+	rc = compose(j, &none, &r);
+	if (!rc)
+		rc = j->finder->rows_made(j->finder->ctx, &r, &j->lines_wanted);
+	free(none.symbols);
+	free(r.data);
+	return rc;
+}
+
+static void job_release(struct job *j)
+{
+	free(j->row_bytes);
+	free(j->edges);
+	unwind_release(&j->unwind);
+	lineset_release(&j->lines);
+	symset_release(&j->set);
+	if (j->ident.flags & IMAGE_IDENT_GO)
+		go_table_release(&j->table);
+	debugfile_release(&j->debug);
 }
 
 static int job_run(struct job *j, struct index_result *out)
@@ -252,15 +307,17 @@ static int job_run(struct job *j, struct index_result *out)
 	if (!rc)
 		rc = collect(j);
 	if (!rc)
-		rc = compose(j, &r);
-	unwind_release(&j->unwind);
-	lineset_release(&j->lines);
-	symset_release(&j->set);
-	debugfile_release(&j->debug);
+		rc = make_rows(j);
+	if (!rc)
+		rc = tell_rows(j);
+	if (!rc)
+		rc = add_lines(j);
+	if (!rc)
+		rc = compose(j, &j->set, &r);
+	job_release(j);
 	if (rc)
 		return rc;
 	r.lines_later = j->lines_later;
-	key_format(&j->ident, r.key);
 	*out = r;
 	return 0;
 }
@@ -268,7 +325,7 @@ static int job_run(struct job *j, struct index_result *out)
 static int run(struct source *src, const struct index_finder *finder, struct index_result *out, struct err *e)
 {
 	static const struct index_finder nobody;
-	struct job j = {.finder = finder ? finder : &nobody, .debug = DEBUGFILE_INIT,
+	struct job j = {.finder = finder ? finder : &nobody, .lines_wanted = finder ? finder->lines : INDEX_LINES_SOON, .debug = DEBUGFILE_INIT,
 			.started_cpu_ns = clock_cpu_ns()};
 	int rc = elf_open(&j.elf, src, e);
 

@@ -31,6 +31,14 @@ enum index_lines {
 #define INDEX_LINES_SOON_NS    2000000000ll  /* CPU time since the start until when they are read */
 #define INDEX_LINES_ALL_NS     45000000000ll
 
+struct index_result {
+	char key[IMAGE_KEY_MAX];
+	void *data; /* own: the index (free it) */
+	size_t size;
+	size_t symbol_count;
+	bool lines_later; /* there are lines, which INDEX_LINES_ALL would read */
+};
+
 /* What the parent gives: who finds debug files (each returns a descriptor, which the indexer closes, or -1; each may be
  * NULL), and what is asked for. */
 struct index_finder {
@@ -38,15 +46,10 @@ struct index_finder {
 	int (*by_build_id)(void *ctx, const uint8_t *id, size_t len);
 	int (*by_debuglink)(void *ctx, const char *name, uint32_t n); /* the n-th candidate */
 	int (*by_altlink)(void *ctx, const char *name, const uint8_t *id, size_t len);
+	/* NULL, or what takes an index that has the rows and no symbols, as soon as there is one (borrowed for the call).
+	 * 0: go on, with lines as *lines says, which it may change. Else: its error ends the run. */
+	int (*rows_made)(void *ctx, const struct index_result *r, enum index_lines *lines);
 	enum index_lines lines;
-};
-
-struct index_result {
-	char key[IMAGE_KEY_MAX];
-	void *data; /* own: the index (free it) */
-	size_t size;
-	size_t symbol_count;
-	bool lines_later; /* there are lines, which INDEX_LINES_ALL would read */
 };
 
 /* -ENOEXEC: no ELF file that runs here; -EFBIG: more than an index may hold; -ENOMEM, -ESTALE, -EIO ... */

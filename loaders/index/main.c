@@ -2,7 +2,7 @@
 /*
  * sonde-index: one ELF file in, its image index out (schema/image/format.h).
  *
- *   sonde-index [--all-lines | --no-lines | --lost-lines]   child of sonde-maps: loaders/lib/host/indexproto.h
+ *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]   child of sonde-maps: loaders/lib/host/indexproto.h
  *   sonde-index FILE -o INDEX [--no-lines]              by hand
  *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of addresses
  *   sonde-index --dump-rows INDEX                       print its unwind rows
@@ -30,6 +30,7 @@ static const char usage[] =
 	"       sonde-index                 as a child of sonde-maps, with its descriptors\n"
 	"       --no-lines                  no files, lines and inlined functions\n"
 	"       --all-lines                 (child) those of large debug information too; FILE does so anyway\n"
+	"       --rows-first                (child) rows as soon as there are some, all else when it is told to go on\n"
 	"       --lost-lines                (child) none, and the index says that reading them failed\n";
 
 static int is_child(void)
@@ -42,7 +43,7 @@ static int is_child(void)
 struct options {
 	const char *out, *dump, *rows, *at;
 	enum index_lines lines;
-	bool lines_given;
+	bool lines_given, rows_first;
 };
 
 /* 0; 1: help was asked for; -1: no such option. */
@@ -52,7 +53,8 @@ static int options_read(int argc, char **argv, struct options *o)
 		{"output", required_argument, NULL, 'o'}, {"dump", required_argument, NULL, 'd'},
 		{"at", required_argument, NULL, 'a'},
 		{"dump-rows", required_argument, NULL, 'r'}, {"no-lines", no_argument, NULL, 'n'},
-		{"all-lines", no_argument, NULL, 'l'}, {"lost-lines", no_argument, NULL, 'x'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+		{"all-lines", no_argument, NULL, 'l'}, {"lost-lines", no_argument, NULL, 'x'},
+		{"rows-first", no_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "o:h", known, NULL)) != -1) {
@@ -64,6 +66,8 @@ static int options_read(int argc, char **argv, struct options *o)
 			o->rows = optarg;
 		else if (opt == 'a')
 			o->at = optarg;
+		else if (opt == 'f')
+			o->rows_first = true;
 		else if (opt == 'n' || opt == 'l' || opt == 'x')
 			o->lines = opt == 'n' ? INDEX_LINES_NONE : opt == 'l' ? INDEX_LINES_ALL : INDEX_LINES_LOST;
 		else
@@ -90,7 +94,9 @@ int main(int argc, char **argv)
 	rc = options_read(argc, argv, &o);
 	prints = !!o.dump + !!o.rows + !!o.at;
 	if (!rc && optind == argc && !o.out && !prints && is_child())
-		return child_main(o.lines);
+		return child_main(o.lines, o.rows_first);
+	if (!rc && o.rows_first)
+		rc = -1; /* for a child alone */
 	if (!rc && !o.out && optind == argc && prints == 1 && !o.lines_given)
 		rc = print(&o, &e);
 	else if (!rc && o.out && optind + 1 == argc && !prints)

@@ -25,9 +25,11 @@ void rows_release(struct rows *r)
 	free(take_ptr(r->spans));
 	free(take_ptr(r->rules));
 	free(take_ptr(r->exts));
+	free(take_ptr(r->starts));
 	idmap_release(&r->rule_numbers);
 	idmap_release(&r->ext_numbers);
 	r->count = r->cap = r->span_count = r->span_cap = r->ext_count = r->ext_cap = r->rule_count = r->rule_cap = 0;
+	r->start_count = r->start_cap = 0;
 }
 
 /* Room for one more element of `size` bytes, up to `max` elements. */
@@ -153,6 +155,34 @@ uint32_t rows_ext(struct rows *r, const struct row_ext *x)
 	idmap_set(&r->ext_numbers, key, r->ext_count);
 	r->exts[r->ext_count] = *x;
 	return ROW_MAKE_EXT((uint32_t)r->ext_count++);
+}
+
+/* ---- edges ---- */
+
+void rows_start(struct rows *r, uint64_t addr)
+{
+	if (!grow(r, &r->starts, r->start_count, &r->start_cap, sizeof(*r->starts), ROWS_MAX))
+		r->starts[r->start_count++] = addr;
+}
+
+int rows_edges(const struct rows *r, uint64_t **out, size_t *count)
+{
+	uint64_t *v = malloc((2 * r->span_count + r->start_count + 1) * sizeof(*v));
+	size_t n = 0;
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->span_count; i++) {
+		if (r->spans[i].source == ROWS_FOLLOWED)
+			continue;
+		v[n++] = r->base + r->spans[i].lo;
+		v[n++] = r->base + r->spans[i].hi;
+	}
+	for (size_t i = 0; i < r->start_count; i++)
+		v[n++] = r->starts[i];
+	*out = v;
+	*count = n;
+	return 0;
 }
 
 /* ---- which span holds where ---- */

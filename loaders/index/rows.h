@@ -73,6 +73,8 @@ struct rows {
 	size_t ext_count, ext_cap;
 	struct idmap ext_numbers;
 	uint64_t reserved_lo, reserved_hi;
+	uint64_t *starts; /* own: where code that was followed calls a function, or takes its address */
+	size_t start_count, start_cap;
 	size_t signals; /* rows that say ROW_SIGNAL */
 	uint32_t flags; /* enum unwind_flags, for who made rows to set */
 	bool open;      /* rows are taken */
@@ -92,6 +94,11 @@ void rows_span(struct rows *r, uint64_t start, uint64_t end, enum rows_source so
 void rows_add(struct rows *r, uint64_t addr, uint64_t rule);
 /* The rule that stands for this extension (equal ones share a number). Unused fields must be 0. */
 uint32_t rows_ext(struct rows *r, const struct row_ext *x);
+/* A function begins there, by the code that calls it: an edge (rows_edges), no span. */
+void rows_start(struct rows *r, uint64_t addr);
+/* Where one function ends or another one begins, by all that was given: both ends of each span but those of code that was
+ * followed, and each rows_start. In no order. Own (free it). -ENOMEM. */
+int rows_edges(const struct rows *r, uint64_t **out, size_t *count);
 /* The bytes (struct unwind_head first; free them). *size 0 and *out NULL: no rows. -ENOMEM; -EFBIG: too many. */
 int rows_finish(struct rows *r, void **out, size_t *size);
 

@@ -184,9 +184,11 @@ struct walk {
 	const struct stackdepth_input *in;
 	uint32_t *states;  /* own: by byte */
 	uint8_t *starts;   /* own: a bit a byte: a function begins there */
+	uint8_t *entered;  /* own: a bit a byte: the code before runs on into it */
 	struct places ways, calls, leas, tables;
 	uint32_t function; /* where the one that is being followed begins */
 	uint32_t table;    /* state at its jump through a table; 0: none yet */
+	size_t named_leas; /* of the leas, those that are not words of data */
 	bool failed;
 };
 
@@ -194,6 +196,7 @@ static void walk_release(struct walk *w)
 {
 	free(w->states);
 	free(w->starts);
+	free(w->entered);
 	free(w->ways.v);
 	free(w->calls.v);
 	free(w->leas.v);
@@ -320,6 +323,7 @@ static void starts_find(struct walk *w)
 		else if (is_address_taken(&x))
 			start_add(w, &w->leas, in->vaddr + at + x.len + (uint64_t)(int64_t)x.disp);
 	}
+	w->named_leas = w->leas.n;
 	for (size_t i = 0; i < in->word_count; i++)
 		start_add(w, &w->leas, in->words[i]);
 }
@@ -349,6 +353,8 @@ static void way_follow(struct walk *w, uint32_t at, uint32_t packed)
 		}
 		follow(&x, &s);
 		packed = state_pack(&s);
+		if (at < len && is_start(w, at))
+			w->entered[at / 8] |= (uint8_t)(1u << (at % 8));
 	}
 }
 
@@ -399,6 +405,22 @@ static void rows_emit(const struct walk *w, struct rows *r)
 	}
 }
 
+/* Not where the code before runs on into it (musl's expm1l calls into the middle of exp2l). */
+static void start_emit(const struct walk *w, uint32_t at, struct rows *r)
+{
+	if (!(w->entered[at / 8] >> (at % 8) & 1))
+		rows_start(r, w->in->vaddr + at);
+}
+
+/* Not what only a word of data points at: that may be a way within a function, or a number. */
+static void starts_emit(const struct walk *w, struct rows *r)
+{
+	for (size_t i = 0; i < w->calls.n; i++)
+		start_emit(w, w->calls.v[i].at, r);
+	for (size_t i = 0; i < w->named_leas; i++)
+		start_emit(w, w->leas.v[i].at, r);
+}
+
 int stackdepth_rows(const struct stackdepth_input *in, struct rows *r)
 {
 	cleanup_walk struct walk w = {.in = in};
@@ -407,7 +429,8 @@ int stackdepth_rows(const struct stackdepth_input *in, struct rows *r)
 		return -EFBIG;
 	w.states = calloc(in->len + 1, sizeof(*w.states));
 	w.starts = calloc(in->len / 8 + 1, 1);
-	if (!w.states || !w.starts)
+	w.entered = calloc(in->len / 8 + 1, 1);
+	if (!w.states || !w.starts || !w.entered)
 		return -ENOMEM;
 	for (size_t i = 0; i < in->function_count; i++)
 		start_add(&w, &w.calls, in->functions[i]);
@@ -417,5 +440,6 @@ int stackdepth_rows(const struct stackdepth_input *in, struct rows *r)
 	if (w.failed)
 		return -ENOMEM;
 	rows_emit(&w, r);
+	starts_emit(&w, r);
 	return 0;
 }

@@ -34,7 +34,7 @@ struct stackdepth_input {
 	size_t word_count;
 };
 
-/* One span of ROWS_FOLLOWED over all of the code. -EFBIG: too much of it; -ENOMEM. */
+/* One span of ROWS_FOLLOWED over all of the code, and rows_start where functions begin (3, without the words of data). -EFBIG: too much of it; -ENOMEM. */
 int stackdepth_rows(const struct stackdepth_input *in, struct rows *r);
 
 #endif

@@ -156,6 +156,43 @@ static void choose_one_each(struct symset *s)
 	s->count = kept;
 }
 
+/* Rule 4: has it to be told where it ends? */
+static bool is_loose(const struct symset_symbol *sym)
+{
+	return sym->kind == SYMSET_FUNC_ANY || sym->kind == SYMSET_LABEL;
+}
+
+/* The last symbol before the edge ends there. */
+static void end_at_edge(struct symset *s, uint64_t edge)
+{
+	size_t lo = 0, hi = s->count;
+	struct symset_symbol *sym;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->symbols[mid].addr < edge)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return;
+	sym = &s->symbols[lo - 1];
+	if (is_loose(sym) && (!sym->size || sym->size > edge - sym->addr))
+		sym->size = edge - sym->addr;
+}
+
+static void end_at_edges(struct symset *s, const uint64_t *edges, size_t n)
+{
+	size_t loose = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		loose += is_loose(&s->symbols[i]);
+	for (size_t i = 0; loose && i < n; i++)
+		end_at_edge(s, edges[i]);
+}
+
 /* Rule 4: a place for what has no size of its own; leave out what a sized function covers. */
 static void bound_unsized(struct symset *s)
 {
@@ -223,7 +260,7 @@ static void sweep_to(struct sweep *w, uint64_t addr)
 	}
 }
 
-int symset_resolve(struct symset *s, struct symset_piece **out, size_t *count)
+int symset_resolve(struct symset *s, const uint64_t *edges, size_t edge_count, struct symset_piece **out, size_t *count)
 {
 	cleanup_free struct symset_piece *pieces = NULL;
 	cleanup_free uint32_t *open = NULL;
@@ -233,6 +270,7 @@ int symset_resolve(struct symset *s, struct symset_piece **out, size_t *count)
 	if (rc)
 		return rc;
 	choose_one_each(s);
+	end_at_edges(s, edges, edge_count);
 	bound_unsized(s);
 	/* each symbol opens one piece and may cut one other in two */
 	pieces = malloc((2 * s->count + 1) * sizeof(*pieces));

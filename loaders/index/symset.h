@@ -8,8 +8,9 @@
  * 3. A sized function holds [addr, addr + size). A function that begins inside another one takes over from there to
  *    its end, then the outer one goes on.
  * 4. What has no size, or is no function by type (hand-written assembler), or is a PLT stub without a table's word,
- *    counts only where no sized function lies, and ends, at the latest, at the next symbol and at the end of the
- *    code range: never across a gap.
+ *    counts only where no sized function lies, and ends, at the latest, at the next symbol, at the end of the code range
+ *    (never across a gap), and at the next edge: where another table (.eh_frame, code that calls a function) says that
+ *    one function ends or another begins. So musl's memset, which has no size, does not name the functions behind it.
  */
 #ifndef SONDE_INDEX_SYMSET_H
 #define SONDE_INDEX_SYMSET_H
@@ -62,7 +63,7 @@ void symset_release(struct symset *s);
 void symset_keep(struct symset *s, void *buf);
 /* -ENOSPC: SYMSET_MAX is reached, -ENOMEM. What lies outside of code is left out silently. */
 int symset_add(struct symset *s, const struct symset_symbol *sym);
-/* Sorts, chooses, cuts: pieces by address, none overlapping. Own (free it). -ENOMEM. */
-int symset_resolve(struct symset *s, struct symset_piece **out, size_t *count);
+/* Sorts, chooses, cuts: pieces by address, none overlapping. Own (free it). `edges`: rule 4, in any order. -ENOMEM. */
+int symset_resolve(struct symset *s, const uint64_t *edges, size_t edge_count, struct symset_piece **out, size_t *count);
 
 #endif

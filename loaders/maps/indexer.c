@@ -35,6 +35,8 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, str
 	ix->queue_tail = &ix->queue;
 	ix->ahead_tail = &ix->ahead;
 	ix->again_tail = &ix->again;
+	ix->rest_tail = &ix->rest;
+	cpushare_init(&ix->share, clock_boot_ns(), cpushare_idle_ns());
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		indexchild_init(&ix->jobs[i].child);
 	if (lines)
@@ -64,7 +66,8 @@ static int gone(struct indexer *ix, struct mimage *img, int err)
 	bool wanted = img->wanted;
 
 	img->state = IMAGE_PENDING;
-	img->wanted = false;
+	img->wanted = img->rows_only = false;
+	indexer_dequeue(&ix->rest, &ix->rest_tail, img);
 	if (wanted)
 		indexer_want(ix, img, false);
 	return err;
@@ -113,12 +116,14 @@ void indexer_tell(struct indexer *ix, struct mimage *img)
 
 	if (img->state == IMAGE_PENDING || !img->wanted)
 		return;
+	if (img->rows_only)
+		m.state = MP_INDEX_ROWS;
 	if (img->state == IMAGE_READY) {
 		fd = indexer_open(ix, img);
 		if (fd < 0) /* it is made again */
 			return;
 	}
-	if (fd >= 0 && ix->lines && image_lines_later(fd))
+	if (fd >= 0 && ix->lines && !img->rows_only && image_lines_later(fd))
 		linejobs_add(ix->lines, img);
 	hub_emit_index(ix->hub, &m, img->key ? img->key : "", img->reason ? img->reason : "", fd);
 }
@@ -160,7 +165,7 @@ static bool is_running(const struct indexer *ix, const struct mimage *img)
 
 void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 {
-	if (damaged && img->state == IMAGE_READY) {
+	if (damaged && img->state == IMAGE_READY && !img->rows_only) {
 		if (img->redone) {
 			cache_remove(ix->cache, img->key);
 			indexer_refuse(ix, img, "its index cannot be read");
@@ -171,7 +176,7 @@ void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 		img->state = IMAGE_PENDING;
 		img->wanted = false;
 	}
-	if (img->state != IMAGE_PENDING) {
+	if (img->state != IMAGE_PENDING && !img->rows_only) {
 		img->wanted = true;
 		indexer_tell(ix, img);
 		return;
@@ -179,6 +184,7 @@ void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 	if (img->wanted)
 		return;
 	img->wanted = true;
+	indexer_tell(ix, img); /* the rows, where there are some */
 	if (img->again_ns)
 		return;
 	if (is_running(ix, img)) { /* told at its end */
@@ -186,6 +192,7 @@ void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 		return;
 	}
 	indexer_dequeue(&ix->ahead, &ix->ahead_tail, img);
+	indexer_dequeue(&ix->rest, &ix->rest_tail, img);
 	indexer_enqueue(&ix->queue_tail, img);
 	indexer_start_next(ix);
 }
@@ -204,6 +211,7 @@ void indexer_drop(struct indexer *ix, struct mimage *img)
 	indexer_dequeue(&ix->queue, &ix->queue_tail, img);
 	indexer_dequeue(&ix->ahead, &ix->ahead_tail, img);
 	indexer_dequeue(&ix->again, &ix->again_tail, img);
+	indexer_dequeue(&ix->rest, &ix->rest_tail, img);
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		if (ix->jobs[i].image == img)
 			ix->jobs[i].image = NULL;
@@ -224,6 +232,8 @@ bool indexer_ready(struct indexer *ix, void *ptr)
 			continue;
 		if (j->child.pid && indexchild_hear(&j->child))
 			indexer_job_end(ix, j, false);
+		else if (j->child.rows)
+			indexer_job_rows(ix, j);
 		return true;
 	}
 	return false;
@@ -246,6 +256,15 @@ static void try_again(struct indexer *ix, uint64_t now_ns)
 	}
 }
 
+/* With what comes before lines. */
+static bool is_busy(const struct indexer *ix)
+{
+	for (int i = 0; i < INDEXER_CHILDREN; i++)
+		if (ix->jobs[i].child.pid)
+			return true;
+	return ix->queue || ix->ahead;
+}
+
 void indexer_tick(struct indexer *ix, uint64_t now_ns)
 {
 	early_tick(ix->opening.early, now_ns);
@@ -253,11 +272,17 @@ void indexer_tick(struct indexer *ix, uint64_t now_ns)
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		if (ix->jobs[i].child.pid && indexer_job_late(&ix->jobs[i], now_ns))
 			indexer_job_end(ix, &ix->jobs[i], true);
+	cpushare_tick(&ix->share, (int64_t)now_ns, cpushare_idle_ns());
+	indexer_jobs_pace(ix);
+	indexer_start_next(ix);
 	if (ix->lines) {
+		linejobs_pace(ix->lines, &ix->share);
 		linejobs_tick(ix->lines, now_ns);
-		if (!indexer_busy(ix))
+		if (!is_busy(ix) && cpushare_open(&ix->share))
 			linejobs_next(ix->lines);
 	}
+	if (!indexer_busy(ix))
+		indexer_start_rest(ix);
 	if (!ix->kept_fds || now_ns < ix->looked_ns + NSEC_PER_SEC)
 		return;
 	ix->looked_ns = now_ns;
@@ -268,10 +293,7 @@ void indexer_tick(struct indexer *ix, uint64_t now_ns)
 
 bool indexer_busy(const struct indexer *ix)
 {
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
-		if (ix->jobs[i].child.pid)
-			return true;
-	return ix->queue || ix->ahead;
+	return is_busy(ix) || (ix->lines && linejobs_busy(ix->lines));
 }
 
 uint64_t indexer_cpu_ns(const struct indexer *ix)

@@ -2,9 +2,19 @@
 /*
  * indexer: gets the index of an image: opens its file, asks the cache, else runs sonde-index (indexproto.h), at most
  * INDEXER_CHILDREN at once, each for INDEXER_DEADLINE_NS at most, and keeps what comes out. Answers the child's questions
- * for debug files. Files of young processes are opened early, before they are gone. Lines and inlined functions of large
- * debug information come later (linejobs.h): then the image is told once more. `lines` false: none are read. What failed for reasons that are
+ * for debug files. Files of young processes are opened early, before they are gone. What failed for reasons that are
  * not the file's (sonde-index was killed) is tried again after a pause, INDEXER_TRIES times in all.
+ *
+ * In this order, and within cpushare.h, but for 1:
+ * 1. the rows of files that have samples (a client wants their index): at once;
+ * 2. their symbols, and lines where those are quick; the smaller file first;
+ * 3. the rows of all other files, those that most processes have first;
+ * 4. lines and inlined functions of files that have samples, where they take longer (linejobs.h): then the image is told
+ *    once more. `lines` false: none are read;
+ * 5. the symbols of all other files, so that they have names although their container may be gone by the time of their
+ *    first sample; when nothing else is to be done, and all of the share is saved.
+ * A child that has made the rows waits, or is ended, where symbols are not due yet; the rows are kept in memory until the
+ * whole index is there. What is beyond the share stands still (SIGSTOP): that is no time that it takes.
  */
 #ifndef SONDE_MAPS_INDEXER_H
 #define SONDE_MAPS_INDEXER_H
@@ -23,7 +33,8 @@ struct indexer;
 struct proc;
 struct world;
 
-#define INDEXER_CHILDREN    3 /* one of them for what a client asks for */
+#define INDEXER_CHILDREN    4
+#define INDEXER_PACED       2 /* of these, at most so many that work within the share */
 #define INDEXER_DEADLINE_NS (10 * NSEC_PER_SEC) /* without what it waited for a CPU; that at most INDEXER_STARVED_NS */
 #define INDEXER_STARVED_NS  (120 * NSEC_PER_SEC)
 #define INDEXER_TRIES       3

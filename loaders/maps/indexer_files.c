@@ -41,6 +41,7 @@ void indexer_set_refused(struct mimage *img, const char *reason)
 	free(img->reason);
 	img->reason = mem_strdup(reason);
 	img->state = IMAGE_REFUSED;
+	img->rows_only = false;
 }
 
 /* Has a debug package been installed since the index was made? As sonde-index's questions are answered: below the file's
@@ -83,9 +84,11 @@ bool indexer_settle(struct indexer *ix, struct mimage *img, const struct stat *s
 			free(text);
 			return false;
 		}
+		indexer_drop_memory(ix, img); /* rows alone, until now */
 		free(img->key);
 		img->key = text;
 		img->state = IMAGE_READY;
+		img->rows_only = false;
 		return true;
 	case CACHE_REFUSED:
 		indexer_set_refused(img, text);
@@ -112,6 +115,7 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 	}
 	ix->world->stats.opened++;
 	img->file_bytes = (uint64_t)st.st_size;
+	img->file_id = cache_file_id(&st);
 	if (indexer_settle(ix, img, &st, img->root_fd) || img->path_failed) {
 		close(fd);
 		if (img->root_fd >= 0)
@@ -152,6 +156,17 @@ static bool keep_in_memory(struct indexer *ix, struct mimage *img, int fd)
 	return true;
 }
 
+bool indexer_adopt_rows(struct indexer *ix, struct mimage *img, const char *key, int fd)
+{
+	if (!keep_in_memory(ix, img, fd))
+		return false;
+	free(img->key);
+	img->key = mem_strdup(key);
+	img->state = IMAGE_READY;
+	img->rows_only = true;
+	return true;
+}
+
 /* Keeps an index (`fd` is taken) and takes it for the image's, if its build-id fits. -ENOSPC: there is no room for it,
  * -ESTALE: it is another file's. */
 int indexer_adopt(struct indexer *ix, struct mimage *img, const char *key, int fd, const struct stat *st)
@@ -174,5 +189,6 @@ int indexer_adopt(struct indexer *ix, struct mimage *img, const char *key, int f
 	free(img->key);
 	img->key = stored;
 	img->state = IMAGE_READY;
+	img->rows_only = false;
 	return 0;
 }

@@ -24,7 +24,9 @@
 static int job_start(struct indexer *ix, struct job *j)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = j};
-	int rc = indexchild_start(&j->child, ix->program, ix->lines ? NULL : "--no-lines", 10);
+	/* rows that are there already need not come first */
+	const char *option = !j->image->rows_only ? "--rows-first" : ix->lines && j->image->wanted ? NULL : "--no-lines";
+	int rc = indexchild_start(&j->child, ix->program, option, 10);
 
 	if (rc)
 		return rc;
@@ -39,6 +41,18 @@ void indexer_job_clear(struct job *j)
 	j->image = NULL;
 	j->deadline_ns = 0;
 	j->starved_ns = 0;
+	j->paced = false;
+}
+
+/* What the child was given is opened for the next one. */
+static void keep_open(struct indexer *ix, struct job *j, struct mimage *img)
+{
+	if (img->kind != MP_IMAGE_ELF || j->child.elf < 0)
+		return;
+	img->fd = take_fd(&j->child.elf);
+	img->root_fd = take_fd(&j->child.root_fd);
+	img->fd_since_ns = (uint64_t)clock_boot_ns();
+	ix->kept_fds++;
 }
 
 /* The image's file, ready to be given to a child; or the image is settled at once, and false comes back. */
@@ -80,68 +94,194 @@ static bool job_open(struct indexer *ix, struct job *j, struct mimage *img)
 	return true;
 }
 
-/* One is kept for what somebody asks for. */
-static struct job *job_free_slot(struct indexer *ix, bool wanted)
+/* May one more work within the share? */
+static bool may_pace(const struct indexer *ix)
 {
-	struct job *free_one = NULL;
 	int n = 0;
 
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
-		if (!ix->jobs[i].child.pid) {
-			free_one = &ix->jobs[i];
-			n++;
-		}
-	return n > !wanted ? free_one : NULL;
+		n += ix->jobs[i].child.pid && ix->jobs[i].paced;
+	return n < INDEXER_PACED && cpushare_open(&ix->share);
+}
+
+static struct job *job_free_slot(struct indexer *ix, bool paced)
+{
+	for (int i = 0; i < INDEXER_CHILDREN && (!paced || may_pace(ix)); i++)
+		if (!ix->jobs[i].child.pid)
+			return &ix->jobs[i];
+	return NULL;
+}
+
+static void job_pause(struct job *j, bool stop)
+{
+	j->deadline_ns += indexchild_pause(&j->child, stop);
 }
 
 /* What somebody waits for is not left to the idle time of a busy host; a small file is a matter of milliseconds. */
-void indexer_hurry(const struct indexer *ix, const struct mimage *img)
+void indexer_hurry(struct indexer *ix, const struct mimage *img)
 {
 	int nice = img->file_bytes && img->file_bytes <= SMALL_BYTES ? getpriority(PRIO_PROCESS, 0) : 0;
 
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
-		if (ix->jobs[i].child.pid && ix->jobs[i].image == img)
-			setpriority(PRIO_PROCESS, (id_t)ix->jobs[i].child.pid, nice);
+	for (int i = 0; i < INDEXER_CHILDREN; i++) {
+		struct job *j = &ix->jobs[i];
+
+		if (!j->child.pid || j->image != img)
+			continue;
+		setpriority(PRIO_PROCESS, (id_t)j->child.pid, nice);
+		j->paced = img->rows_only;
+		if (!j->paced)
+			job_pause(j, false);
+	}
 }
 
-/* The smallest file first: it is ready in milliseconds, and those that wait for a large one wait for seconds anyhow. */
-static struct mimage *smallest(struct mimage *queue)
+/* Rows come first, then the smallest file: it is ready in milliseconds, and those that wait for a large one wait for
+ * seconds anyhow. */
+static bool comes_before(const struct mimage *a, const struct mimage *b)
+{
+	return a->rows_only != b->rows_only ? !a->rows_only : a->file_bytes < b->file_bytes;
+}
+
+static struct mimage *next_wanted(struct mimage *queue)
 {
 	struct mimage *best = queue;
 
 	for (struct mimage *img = queue; img; img = img->next_wanted)
-		if (img->file_bytes < best->file_bytes)
+		if (comes_before(img, best))
 			best = img;
 	return best;
 }
 
+static void image_start(struct indexer *ix, struct job *j, struct mimage *img, bool paced)
+{
+	int rc;
+
+	if (!job_open(ix, j, img)) {
+		indexer_job_clear(j);
+		return;
+	}
+	j->paced = paced;
+	rc = job_start(ix, j);
+	if (rc) {
+		char reason[128];
+
+		snprintf(reason, sizeof(reason), "cannot start sonde-index: %s", strerror(-rc));
+		indexer_refuse(ix, img, reason);
+		indexer_job_clear(j);
+	} else if (img->wanted) {
+		indexer_hurry(ix, img);
+	}
+}
+
 void indexer_start_next(struct indexer *ix)
 {
-	struct job *j;
+	while (ix->queue || ix->ahead) {
+		struct mimage *img = ix->queue ? next_wanted(ix->queue) : ix->ahead;
+		const bool paced = !img->wanted || img->rows_only;
+		struct job *j = job_free_slot(ix, paced);
 
-	while ((ix->queue || ix->ahead) && (j = job_free_slot(ix, ix->queue))) {
-		struct mimage *img = ix->queue ? smallest(ix->queue) : ix->ahead;
-		int rc;
-
+		if (!j)
+			return;
 		if (ix->queue)
 			indexer_dequeue(&ix->queue, &ix->queue_tail, img);
 		else
 			indexer_dequeue(&ix->ahead, &ix->ahead_tail, img);
-		if (!job_open(ix, j, img)) {
-			indexer_job_clear(j);
-			continue;
-		}
-		rc = job_start(ix, j);
-		if (rc) {
-			char reason[128];
-
-			snprintf(reason, sizeof(reason), "cannot start sonde-index: %s", strerror(-rc));
-			indexer_refuse(ix, img, reason);
-			indexer_job_clear(j);
-		} else if (img->wanted) {
-			indexer_hurry(ix, img);
-		}
+		image_start(ix, j, img, paced);
 	}
+}
+
+void indexer_start_rest(struct indexer *ix)
+{
+	struct job *j = ix->rest && cpushare_is_full(&ix->share) ? job_free_slot(ix, true) : NULL;
+	struct mimage *img = ix->rest;
+
+	if (!j)
+		return;
+	indexer_dequeue(&ix->rest, &ix->rest_tail, img);
+	image_start(ix, j, img, true);
+}
+
+/* ---- the share ---- */
+
+/* What it has used since then counts where it is bound by the share. */
+static void job_count(struct indexer *ix, struct job *j)
+{
+	uint64_t more = indexchild_cpu_more(&j->child);
+
+	if (j->paced)
+		cpushare_spend(&ix->share, (int64_t)more);
+}
+
+void indexer_jobs_pace(struct indexer *ix)
+{
+	for (int i = 0; i < INDEXER_CHILDREN; i++)
+		job_count(ix, &ix->jobs[i]);
+	for (int i = 0; i < INDEXER_CHILDREN; i++)
+		if (ix->jobs[i].paced)
+			job_pause(&ix->jobs[i], !cpushare_open(&ix->share));
+}
+
+/* ---- rows ---- */
+
+static void job_cancel(struct indexer *ix, struct job *j)
+{
+	char reason[320];
+
+	epoll_ctl(ix->epoll_fd, EPOLL_CTL_DEL, j->child.sock, NULL);
+	indexchild_end(&j->child, true, reason, sizeof(reason));
+	job_count(ix, j);
+}
+
+/* The symbols come later: as soon as may be for who wants them, else when there is nothing else to do. What was opened stays
+ * so for that. */
+static void job_put_off(struct indexer *ix, struct job *j, struct mimage *img)
+{
+	job_cancel(ix, j);
+	keep_open(ix, j, img);
+	indexer_job_clear(j);
+	if (img->wanted)
+		indexer_enqueue(&ix->queue_tail, img);
+	else
+		indexer_enqueue(&ix->rest_tail, img);
+	indexer_start_next(ix);
+}
+
+/* Is there time for the symbols now? The child is there, and need not read the file again. */
+static bool may_go_on(const struct indexer *ix, const struct job *j, const struct mimage *img)
+{
+	if (img->wanted)
+		return j->paced || may_pace(ix);
+	return !ix->queue && !ix->ahead && cpushare_is_full(&ix->share);
+}
+
+/* true: they are taken, and told. */
+static bool rows_take(struct indexer *ix, const struct job *j, struct mimage *img)
+{
+	int copy = -1;
+
+	if (img->state != IMAGE_PENDING || !cache_key_ok(j->child.text) || !indexer_matches(img, j->child.text) ||
+	    indexchild_take(&j->child, &copy) || !indexer_adopt_rows(ix, img, j->child.text, copy))
+		return false;
+	indexer_tell(ix, img);
+	return true;
+}
+
+void indexer_job_rows(struct indexer *ix, struct job *j)
+{
+	struct mimage *img = j->image;
+
+	job_count(ix, j);
+	if (!img) { /* it was dropped */
+		job_cancel(ix, j);
+		indexer_job_clear(j);
+		indexer_start_next(ix);
+		return;
+	}
+	if (rows_take(ix, j, img) && !may_go_on(ix, j, img)) {
+		job_put_off(ix, j, img);
+		return;
+	}
+	j->paced = true;
+	indexchild_go(&j->child, ix->lines && img->wanted);
 }
 
 /* ---- the end of a child ---- */
@@ -218,12 +358,7 @@ static void job_failed(struct indexer *ix, struct job *j, const char *reason)
 	}
 	log_info("no index of %s yet: %s", img->path, reason);
 	img->again_ns = now + pause_ns[img->index_failed++];
-	if (img->kind == MP_IMAGE_ELF && j->child.elf >= 0) {
-		img->fd = take_fd(&j->child.elf);
-		img->root_fd = take_fd(&j->child.root_fd);
-		img->fd_since_ns = now;
-		ix->kept_fds++;
-	}
+	keep_open(ix, j, img);
 	indexer_enqueue(&ix->again_tail, img);
 }
 
@@ -260,6 +395,7 @@ void indexer_job_end(struct indexer *ix, struct job *j, bool late)
 
 	epoll_ctl(ix->epoll_fd, EPOLL_CTL_DEL, j->child.sock, NULL);
 	how = indexchild_end(&j->child, late, reason, sizeof(reason));
+	job_count(ix, j);
 	if (how == INDEXCHILD_REFUSED)
 		job_refused(ix, j, reason);
 	else if (j->image && how == INDEXCHILD_MADE)

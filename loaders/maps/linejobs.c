@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/cpushare.h"
 #include "loaders/lib/host/indexchild.h"
 #include "loaders/maps/opening.h"
 #include "loaders/maps/world.h"
@@ -29,6 +30,7 @@ struct linejobs {
 	struct mimage *image; /* NULL: it was dropped meanwhile */
 	bool last_try;        /* without lines, for an index that says so */
 	uint64_t deadline_ns;
+	uint64_t ended_ns;    /* of the CPU time of one that has ended, what was not counted yet */
 	uint64_t pause_ns;    /* until then none is started */
 };
 
@@ -159,6 +161,7 @@ static void end(struct linejobs *l, bool late)
 	epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, c->sock, NULL);
 	l->image = NULL;
 	how = indexchild_end(c, late, reason, sizeof(reason));
+	l->ended_ns += indexchild_cpu_more(c);
 	if (img && how == INDEXCHILD_MADE && !indexchild_take(c, &fd)) {
 		l->made(l->ctx, img, c->text, take_fd(&fd), c->have_st ? &c->st : NULL);
 	} else if (img) {
@@ -180,6 +183,18 @@ bool linejobs_ready(struct linejobs *l, void *ptr)
 	if (l->child.pid && indexchild_hear(&l->child))
 		end(l, false);
 	return true;
+}
+
+void linejobs_pace(struct linejobs *l, struct cpushare *share)
+{
+	cpushare_spend(share, (int64_t)(indexchild_cpu_more(&l->child) + l->ended_ns));
+	l->ended_ns = 0;
+	l->deadline_ns += indexchild_pause(&l->child, !cpushare_open(share));
+}
+
+bool linejobs_busy(const struct linejobs *l)
+{
+	return l->child.pid;
 }
 
 void linejobs_tick(struct linejobs *l, uint64_t now_ns)

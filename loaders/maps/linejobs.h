@@ -14,6 +14,7 @@
 
 #include "schema/base/clock.h"
 
+struct cpushare;
 struct linejobs;
 struct mimage;
 struct opening;
@@ -34,6 +35,9 @@ void linejobs_drop(struct linejobs *l, struct mimage *img); /* it is going to be
 void linejobs_next(struct linejobs *l);
 bool linejobs_ready(struct linejobs *l, void *ptr);
 uint64_t linejobs_cpu_ns(const struct linejobs *l); /* of the child that runs */
+/* The child that runs has the share, or stands still. */
+void linejobs_pace(struct linejobs *l, struct cpushare *share);
+bool linejobs_busy(const struct linejobs *l);
 void linejobs_tick(struct linejobs *l, uint64_t now_ns);
 
 #endif

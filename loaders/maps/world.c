@@ -157,6 +157,8 @@ struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, ui
 		m.offset = 0;
 	if (is_new && w->image_new)
 		w->image_new(w->ctx, img, p, m.start, m.end);
+	if (is_new)
+		world_tell_image(w, img);
 	m.image = img;
 	mapset_put(&p->maps, m.start, m.end, m.offset, img, time_ns, 0);
 	world_set_changed(w, p);

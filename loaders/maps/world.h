@@ -49,6 +49,7 @@ struct mimage {
 	char *path;
 	enum image_state state;
 	bool wanted;    /* a client has samples in it */
+	bool rows_only; /* ready for publish; its symbols are still to be made, and no client is told */
 	bool marked;    /* used, by the last sweep */
 	bool path_failed; /* its path leads to another file now: only the mapping itself will do */
 	bool redone;    /* a client could not read its index, and it was made anew */
@@ -63,6 +64,7 @@ struct mimage {
 	int root_fd;    /* the root it was opened through, -1 */
 	uint64_t fd_since_ns;
 	uint64_t file_bytes; /* 0: not opened yet */
+	uint64_t file_id;    /* cache_file_id of what was opened first, 0: nothing yet */
 	struct mimage *next_wanted;
 	bool lines_asked; /* of linejobs, once */
 	bool lines_failed; /* as index_failed, once */

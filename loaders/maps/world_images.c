@@ -39,7 +39,8 @@ char *world_trim_deleted(const char *path)
 
 void world_tell_image(struct world *w, const struct mimage *img)
 {
-	struct mp_image m = {.id = img->id, .kind = img->kind, .build_id_len = img->file.build_id_len};
+	struct mp_image m = {.id = img->id, .kind = img->kind, .build_id_len = img->file.build_id_len,
+			     .file = img->file_id};
 	const char *str[] = {img->path};
 
 	memcpy(m.build_id, img->file.build_id, img->file.build_id_len);
@@ -61,7 +62,6 @@ static struct mimage *image_add(struct world *w, char *key, size_t key_len, cons
 	HASH_ADD(hh_id, w->by_id, id, sizeof(img->id), img);
 	w->stats.images++;
 	publish_image_new(w->publish, img);
-	world_tell_image(w, img);
 	return img;
 }
 

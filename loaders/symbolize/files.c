@@ -114,14 +114,29 @@ void files_close(struct files *f)
 
 struct wanted {
 	const char *path, *build_id, *key;
+	uint64_t file; /* cache_file_id of a file whose index was never told; 0: not known */
 };
+
+/* Of a key of a file whose index was not made in time: "pending-GENERATION-IMAGE-FILE" (naming_user.c), FILE in hex. */
+static uint64_t pending_file(const char *key)
+{
+	const char *last = strrchr(key, '-');
+
+	return !strncmp(key, "pending-", 8) && last && strlen(last + 1) == 16 ? strtoull(last + 1, NULL, 16) : 0;
+}
+
+/* May it be the file? Where there is no build-id, and its index was never told, what it is on the disk says so. */
+static bool may_be(const struct wanted *w, const struct stat *st)
+{
+	return !w->file || *w->build_id || cache_file_id(st) == w->file;
+}
 
 static bool is_it(const struct wanted *w, const char *key)
 {
 	size_t n = strlen(w->build_id);
 
 	if (!n)
-		return !strcmp(key, w->key);
+		return w->file || !strcmp(key, w->key);
 	return !strncmp(key, w->build_id, n) && key[n] == '-';
 }
 
@@ -232,7 +247,10 @@ static struct image *find_index(struct files *f, const struct wanted *w, char *r
 	for (size_t i = 0; i < f->n_roots && !img && w->path[0] == '/'; i++) {
 		int fd = openin(f->roots[i], w->path, OPENIN_MAX_BYTES, &st);
 
-		if (fd >= 0)
+		if (fd >= 0 && !may_be(w, &st)) {
+			snprintf(reason, size, "another file stands at its path by now");
+			close(fd);
+		} else if (fd >= 0)
 			img = index_of(f, w, fd, f->roots[i], reason, size);
 		else if (fd != -ENOENT && !i)
 			snprintf(reason, size, "%s", openin_reason(fd));
@@ -250,7 +268,7 @@ const struct image *files_index(struct files *f, const char *path, const char *b
 				const char **reason)
 {
 	cleanup_strbuf struct strbuf name = STRBUF_INIT;
-	const struct wanted w = {.path = path, .build_id = build_id, .key = key};
+	const struct wanted w = {.path = path, .build_id = build_id, .key = key, .file = pending_file(key)};
 	struct known *k;
 	char why[320];
 
@@ -259,8 +277,8 @@ const struct image *files_index(struct files *f, const char *path, const char *b
 	if (!k) {
 		k = mem_alloc(sizeof(*k));
 		k->name = strbuf_take(&name);
-		if (!*build_id && (!*key || !strncmp(key, "pending-", 8)))
-			snprintf(why, sizeof(why), "it has no build-id to know it by");
+		if (!*build_id && !w.file && (!*key || !strncmp(key, "pending-", 8)))
+			snprintf(why, sizeof(why), "it has no build-id to know it by, and was not opened while it ran");
 		else
 			k->image = find_index(f, &w, why, sizeof(why));
 		if (k->image && !image_has_lines(k->image))

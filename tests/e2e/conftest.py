@@ -205,6 +205,8 @@ def sql_all(store, query, params=()):
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=20) as db:
             db.row_factory = sqlite3.Row
             db.text_factory = lambda b: b.decode("utf-8", "replace")
+            if not next(db.execute("PRAGMA schema_version"))[0]:
+                continue  # begun this moment, and empty so far
             rows += [dict(r) for r in db.execute(query, params)]
         db.close()
     return rows

@@ -160,12 +160,13 @@ def test_a_type_that_is_not_there_says_what_is(mixed, sonde):
     assert done.returncode == 2 and "it has objects and bytes" in done.stderr
 
 
-def test_without_cpu_the_only_type_is_taken_and_several_are_asked_about(sonde, tmp_path):
+def test_without_cpu_the_most_telling_type_is_taken_and_the_others_are_named(sonde, tmp_path):
     put(str(tmp_path / "one"), [run_of("offcpu"), WAITS[0]])
     assert top(sonde, str(tmp_path / "one"), *RANGE)[0]["type"] == "offcpu"
     put(str(tmp_path / "two"), [run_of("goheap"), *HEAP])
-    done = sonde("stacks", *RANGE, store=str(tmp_path / "two"))
-    assert done.returncode == 2 and "alloc, inuse; which one?" in done.stderr and "--type alloc" in done.stderr
+    done = sonde("stacks", *RANGE, store=str(tmp_path / "two"), check=True)
+    assert "no CPU samples" in done.stderr and "this is --type inuse; there is also alloc" in done.stderr
+    assert done.stdout == sonde("stacks", *RANGE, "--type", "inuse", store=str(tmp_path / "two"), check=True).stdout
 
 
 def test_of_memory_the_newest_segment_that_tells_of_a_process_holds(sonde, tmp_path):

@@ -17,7 +17,7 @@ import pytest
 from conftest import BIN, WORKLOADS, need_root, scale
 
 MP_WANT_INDEX, MP_WANT_DAMAGED = 64, 1
-READY, REFUSED = 1, 2
+READY, REFUSED, ROWS = 1, 2, 3
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ class Client:
         self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.s.connect(path)
         self.s.settimeout(0.2)
-        self.images, self.index, self.alive, self.kinds = {}, {}, {}, []
+        self.images, self.index, self.alive, self.kinds, self.rows = {}, {}, {}, [], {}
 
     def message(self, kind, m, fds):
         self.kinds.append(kind)
@@ -95,9 +95,12 @@ class Client:
         elif kind == 5:
             image, = struct.unpack_from("<I", m, 8)
             size, = struct.unpack_from("<I", m, 52)
-            self.images[image] = m[56:56 + size].decode()
+            self.images[image] = m[64:64 + size].decode()
         elif kind == 6:
             image, state, n, k = struct.unpack_from("<4I", m, 8)
+            if state == ROWS:
+                self.rows[image] = os.dup(fds[0])
+                return
             self.index[image] = (state, m[24:24 + n].decode(), m[25 + n:25 + n + k].decode(), len(fds))
         elif kind == 9:
             self.alive.clear()
@@ -339,6 +342,29 @@ def test_a_container_like_roots_files_are_indexed_from_its_own_root(server, scra
     path = os.path.join(store, "images", key)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
     assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o750
+
+
+def test_rows_come_before_names_and_lines(server, scratch):
+    need_root()
+    program = os.path.join(scratch, "prog")
+    shutil.copy(f"{WORKLOADS}/burn-static", program)  # new: no index is kept of it
+    connect, _, _ = server("--store", os.path.join(scratch, "store"))
+    c = connect()
+    child = subprocess.Popen([program, "60000", "1"], stdout=subprocess.DEVNULL)
+    try:
+        state, key, reason, _ = c.want(program)
+        assert state == READY, reason
+        rows = c.rows[max(i for i, path in c.images.items() if path == program)]
+        said = [subprocess.run([f"{BIN}/sonde-index", how, f"/proc/self/fd/{rows}"], pass_fds=[rows], capture_output=True, text=True,
+                               check=True).stdout for how in ("--dump-rows", "--dump")]
+        whole = os.path.join(scratch, "store", "images", key)
+        assert said[0] and said[0] == subprocess.run([f"{BIN}/sonde-index", "--dump-rows", whole], capture_output=True, text=True,
+                                                     check=True).stdout
+        names = subprocess.run([f"{BIN}/sonde-index", "--dump", whole], capture_output=True, text=True, check=True).stdout
+        assert " main\n" in names and " main\n" not in said[1]
+    finally:
+        child.kill()
+        child.wait()
 
 
 def test_a_deleted_file_is_indexed_through_its_mapping(server, scratch, store):

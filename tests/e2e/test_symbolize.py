@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from conftest import WORKLOADS, Capture, need, need_root, scale, segments, sql_all
+from conftest import BIN, WORKLOADS, Capture, need, need_root, scale, segments, sql_all
 
 
 def split(program, debug, where, link=True):
@@ -126,6 +126,33 @@ def test_what_stands_at_the_path_now_must_be_the_same_file(sonde, stripped, scra
     row = symbolize(sonde, store)[program]
     assert not row["names"] and "not there any more" in row["reason"]
     assert not any(f in ("hot", "outer", "main") for f, _ in leaves(store, told["pid"]))
+
+
+def test_a_file_without_a_build_id_whose_index_never_came_is_known_by_what_it_is_on_the_disk(sonde, scratch, store):
+    need_root()
+    need("objcopy")
+    slow = os.path.join(scratch, "bin")  # programs beside a sonde-index that takes for ever
+    os.mkdir(slow)
+    for name in ("sonde-cpu", "sonde-maps"):
+        shutil.copy(os.path.join(BIN, name), slow)
+    with open(f"{slow}/sonde-index", "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\nexec sleep 600\n")
+    os.chmod(f"{slow}/sonde-index", 0o755)
+    kept, changed = (os.path.join(scratch, name) for name in ("kept", "changed"))
+    for program in (kept, changed):
+        subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", os.path.join(WORKLOADS, "hotlines"), program], check=True)
+    c = Capture(store, "--freq", "1997", program=f"{slow}/sonde-cpu").start()
+    told = [json.loads(subprocess.run([program, "0.5"], capture_output=True, text=True, check=True).stdout) for program in (kept, changed)]
+    c.stop()
+    c.close()
+    for one in told:
+        assert not any(f in ("hot", "outer", "main") for f, _ in leaves(store, one["pid"])), "it was named at once"
+    os.utime(changed)
+    rows = symbolize(sonde, store)
+    assert rows[kept]["names"] and rows[kept]["lines"] and not rows[kept]["reason"], rows[kept]
+    assert_shares({k: n for k, n in leaves(store, told[0]["pid"]).items() if not k[0].startswith("[")}, told[0])
+    assert not rows[changed]["names"] and "another file stands at its path by now" in rows[changed]["reason"]
+    assert not any(f in ("hot", "outer", "main") for f, _ in leaves(store, told[1]["pid"]))
 
 
 def test_errors_in_plain_words(sonde, scratch):

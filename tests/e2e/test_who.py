@@ -4,6 +4,7 @@ import calendar
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
@@ -201,3 +202,37 @@ def test_a_container_that_no_file_tells_of_is_another_instance_once_it_is_starte
     assert len(told) == 2 and instances(late, name) == told, (told, instances(late, name))
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\dZ", s) for s in told)
     assert abs(again - calendar.timegm(time.strptime(told[1][:19], "%Y-%m-%dT%H:%M:%S"))) < 3, (told, again)
+
+
+#: a container's first process: what it starts burns a little, execs twice more, and fails
+SHORT_LIVES = """i=0; while [ $i -lt 8 ]; do
+    sh -c 'j=0; while [ $j -lt 3000 ]; do j=$((j+1)); done; exec sh -c "exec sh -c \\"exit 3\\""' &
+    wait $!; i=$((i+1)); done; exec sleep 0.01"""
+#: children of one pid, one after the other, each of which execs
+SAME_PID = """import os
+pid = 0
+for _ in range(40):
+    if pid:
+        with open("/proc/sys/kernel/ns_last_pid", "w") as f: f.write(str(pid - 1))
+    pid = os.fork()
+    if not pid: os.execv("/bin/sh", ["sh", "-c", "exec sh -c 'exit 4'"])
+    os.waitpid(pid, 0)
+"""
+
+
+def test_containers_that_no_file_tells_of_come_and_go_by_dozens_and_the_loader_lives(capture):
+    """Docker's form, in no data root that is known."""
+    ids = [secrets.token_hex(32) for _ in range(24)]
+    with contextlib.ExitStack() as stack:
+        inside = [stack.enter_context(cgroups({root: f"docker/{i}" for root in cgroup_roots()}))[1] for i in ids]
+        c = capture("--freq", 997)
+        for some in range(0, len(ids), 4):
+            lives = [subprocess.Popen(["unshare", "-p", "-f", *prefix, "sh", "-c", SHORT_LIVES]) for prefix in inside[some:some + 4]]
+            lives.append(subprocess.Popen([*inside[some], sys.executable, "-c", SAME_PID]))
+            assert [life.wait(60) for life in lives] == [0] * 5
+        c.stop()
+    seen = {r["runtime_id"] for r in sql_all(c.store, "SELECT runtime_id FROM containers WHERE name = substr(runtime_id, 1, 12)")}
+    assert set(ids) <= seen, (len(set(ids) & seen), len(ids))
+    ended = {r["status"]: r["n"] for r in sql_all(c.store, """SELECT status, sum(n) AS n FROM process_ends WHERE how = 'exit'
+            AND status IN (3, 4) AND container IN (SELECT name FROM containers WHERE runtime = 'docker') GROUP BY 1""")}
+    assert ended == {3: 8 * len(ids), 4: 40 * len(ids) // 4}

@@ -104,7 +104,7 @@ class Lab:
         image, command = BACKUP
         self.marks["backup"] = [time.time()]
         self.run_detached("backup", image, [], command)
-        self.over.wait(max(15, self.seconds / 10))
+        self.over.wait(max(25, self.seconds / 10))
         self.engine.docker("kill", "backup")
         self.marks["backup"].append(time.time())
         say("the backup ended")
@@ -122,9 +122,9 @@ class Lab:
         self.marks["began"] = began
         steps = max(2, int(self.seconds / 75))
         kills = [began + self.seconds * (i + 0.7) / steps for i in range(steps)]
-        quiet = (began + 0.3 * self.seconds, began + 0.65 * self.seconds)  # nothing is killed around the known change
+        quiet = (began + 0.3 * self.seconds, began + 0.62 * self.seconds)  # nothing is killed around the known change
         kills = [t for t in kills if not quiet[0] <= t <= quiet[1]]
-        middle = began + self.seconds / 2
+        middle = began + 0.45 * self.seconds
         backup = threading.Thread(target=self.backup)
         while time.time() < began + self.seconds:
             if kills and time.time() >= kills[0]:

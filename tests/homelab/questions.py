@@ -29,7 +29,7 @@ def questions(truth, out):
               ("ps-backup", ["ps", *backup]), ("top-at", ["top", "--at", stamp(sum(marks["backup"]) / 2)]),
               ("waits-db", ["waits", "db", *whole]), ("waits-threads", ["waits", *whole, "--by", "thread"]),
               ("waits-containers", ["waits", *whole, "--by", "container"]), ("waits-idle", ["waits", *whole, "--idle"]),
-              ("stacks-offcpu", ["stacks", *whole, "--type", "offcpu"]), ("stacks-wall", ["stacks", *whole, "--type", "wall"]),
+              ("stacks-offcpu", ["stacks", *whole, "--type", "offcpu"]), ("flame-wall", ["flame", *whole, "--type", "wall", "--text"]),
               ("callers", ["stacks", *whole, "--callers", "~malloc"]), ("lines", ["lines", *whole, "sort_and_print"]),
               ("heap-growth", ["heap", *whole, "--growth"]), ("heap-alloc", ["heap", *whole, "--alloc"]),
               ("flame-text", ["flame", *whole, "--text"]), ("one-container", ["stacks", "web", *whole]),

@@ -44,7 +44,7 @@ SERVICES = [
 
 #: started again and again under names of their own, as cron does
 JOB = ("base", ["/bin/sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; sleep 0.5"])
-#: the known change: from the middle on, for a tenth of the time
+#: the known change: a little before the middle, for a tenth of the time
 BACKUP = ("base", ["/bin/sh", "-c", "yes 'a line of a file that is backed up' | gzip -9 >/dev/null"])
 #: in no runtime's file: a cgroup as Docker names them, made by hand
 NAMELESS = ["unshare", "-mpf", "--mount-proc", "--kill-child", "sh", "-c", "while :; do i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; sleep 0.1; done"]

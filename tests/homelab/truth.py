@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happened, by others than sonde: the kernel's accounts of each container, Docker's events, and what sonde itself cost."""
+import glob
 import json
 import os
 import subprocess
@@ -37,14 +38,23 @@ def throttled_of(path):
     return stat.get("nr_throttled", 0), stat.get("throttled_time", 1000 * stat.get("throttled_usec", 0))
 
 
-def bpf_run_times():
-    """{id: ns} of sonde's own BPF programs, where the kernel counts it (kernel.bpf_stats_enabled)."""
-    said = subprocess.run(["bpftool", "prog", "show", "-j"], capture_output=True, text=True, check=False)
+def bpf_run_times(cgroup):
+    """{id: ns} of the BPF programs that processes of a cgroup hold, where the kernel counts it (kernel.bpf_stats_enabled)."""
+    found = {}
     try:
-        shown = json.loads(said.stdout)
-    except ValueError:
-        return {}
-    return {p["id"]: p.get("run_time_ns", 0) for p in shown if any(u.get("comm", "").startswith("sonde") for u in p.get("pids", []))}
+        with open(f"{cgroup}/cgroup.procs", encoding="ascii") as f:
+            pids = f.read().split()
+    except OSError:
+        return found
+    for path in (p for pid in pids for p in glob.glob(f"/proc/{pid}/fdinfo/*")):
+        try:
+            with open(path, encoding="ascii") as f:
+                told = dict(line.split(":\t", 1) for line in f.read().splitlines() if ":\t" in line)
+        except OSError:
+            continue
+        if "prog_id" in told and "run_time_ns" in told:
+            found[int(told["prog_id"])] = int(told["run_time_ns"])
+    return found
 
 
 class Truth:
@@ -76,7 +86,7 @@ class Truth:
         self.samples.append((now, charged))
         if self.own_cgroup:
             self.own.append((now, cpu_of(self.own_cgroup)))
-        self.bpf.update(bpf_run_times())
+            self.bpf.update(bpf_run_times(self.own_cgroup))
 
     def follow(self):
         turn = 0

@@ -118,6 +118,16 @@ static void stat_name(const struct stat *st, char *out, size_t size)
 		 (unsigned long long)st->st_ctim.tv_sec * 1000000000ull + (unsigned long long)st->st_ctim.tv_nsec);
 }
 
+uint64_t cache_file_id(const struct stat *st)
+{
+	char name[NAME_MAX_];
+	uint64_t id;
+
+	stat_name(st, name, sizeof(name));
+	id = hash_bytes(HASH_SEED, name, strlen(name));
+	return id ? id : 1;
+}
+
 enum cache_answer cache_find(struct cache *c, const struct stat *st, char **text)
 {
 	char name[NAME_MAX_], target[1024];

@@ -35,6 +35,8 @@ void cache_close(struct cache *c);
 enum cache_answer { CACHE_UNKNOWN = 0, CACHE_KNOWN, CACHE_REFUSED };
 /* What is known of the file: *text is its key or why it was refused (caller's, free). */
 enum cache_answer cache_find(struct cache *c, const struct stat *st, char **text);
+/* What it is asked by, as a number: device, inode, size, times. Never 0. */
+uint64_t cache_file_id(const struct stat *st);
 /* Where a debug file for the file of this key would lie, below the root; false: the key has no build-id. */
 bool cache_debug_path(const char *key, char *path, size_t size);
 /* Did `debug` come to its place after the file's index was made? Then that index has yet to see it. */

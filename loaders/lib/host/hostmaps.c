@@ -77,32 +77,6 @@ void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t tim
 		hm->ended(hm->ended_ctx, &p->pub);
 }
 
-static struct process *process_add(struct hostmaps *hm, const struct mp_process *m)
-{
-	struct process *p = mem_alloc(sizeof(*p));
-	struct newest *n = hostmaps_newest(hm, m->tgid);
-
-	p->key = (struct process_key){.start_ns = m->start_ns, .tgid = m->tgid, .exec_id = m->exec_id};
-	p->pub.tgid = m->tgid;
-	p->pub.exec_id = m->exec_id;
-	p->pub.start_ns = m->start_ns;
-	p->pub.from_ns = m->time_ns;
-	p->pub.to_ns = UINT64_MAX;
-	HASH_ADD(hh, hm->processes, key, sizeof(p->key), p);
-	if (!n) {
-		n = mem_alloc(sizeof(*n));
-		n->tgid = m->tgid;
-		HASH_ADD(hh, hm->newest, tgid, sizeof(n->tgid), n);
-	}
-	if (n->p) {
-		hostmaps_close_process(hm, n->p, m->time_ns,
-				       n->p->key.start_ns == m->start_ns ? HOSTMAPS_EXECED : HOSTMAPS_GONE, 0);
-		p->older = n->p;
-	}
-	n->p = p;
-	return p;
-}
-
 static bool text_set(const char **s, const char *value)
 {
 	if (*s && !strcmp(*s, value))
@@ -120,14 +94,12 @@ static bool text_set(const char **s, const char *value)
 		}                               \
 	} while (0)
 
-static void on_process(struct hostmaps *hm, const struct mapspack_msg *msg)
+/* What it is now; true: something of it is new. */
+static bool process_set(struct process *p, const struct mapspack_msg *msg)
 {
 	const struct mp_process *m = &msg->m.process;
-	struct process *p = process_find(hm, m->tgid, m->start_ns, m->exec_id);
-	bool changed = !p;
+	bool changed = false;
 
-	if (!p)
-		p = process_add(hm, m);
 	SET(p->pub.ppid, m->ppid, changed);
 	SET(p->pub.uid, m->uid, changed);
 	SET(p->pub.nspid, m->nspid, changed);
@@ -140,7 +112,46 @@ static void on_process(struct hostmaps *hm, const struct mapspack_msg *msg)
 	p->confirmed = true;
 	p->pub.to_ns = UINT64_MAX;
 	p->pub.end = HOSTMAPS_RUNS;
-	p->pub.serial += changed;
+	return changed;
+}
+
+/* It takes the place of the one before under this tgid, whose end is told: by then both are whole, for who hears of an end looks at
+ * all processes. */
+static void process_add(struct hostmaps *hm, struct process *p)
+{
+	struct newest *n = hostmaps_newest(hm, p->key.tgid);
+
+	HASH_ADD(hh, hm->processes, key, sizeof(p->key), p);
+	if (!n) {
+		n = mem_alloc(sizeof(*n));
+		n->tgid = p->key.tgid;
+		HASH_ADD(hh, hm->newest, tgid, sizeof(n->tgid), n);
+	}
+	p->older = n->p;
+	n->p = p;
+	if (p->older)
+		hostmaps_close_process(hm, p->older, p->pub.from_ns,
+				       p->older->key.start_ns == p->key.start_ns ? HOSTMAPS_EXECED : HOSTMAPS_GONE, 0);
+}
+
+static void on_process(struct hostmaps *hm, const struct mapspack_msg *msg)
+{
+	const struct mp_process *m = &msg->m.process;
+	struct process *p = process_find(hm, m->tgid, m->start_ns, m->exec_id);
+
+	if (p) {
+		p->pub.serial += process_set(p, msg);
+		return;
+	}
+	p = mem_alloc(sizeof(*p));
+	p->key = (struct process_key){.start_ns = m->start_ns, .tgid = m->tgid, .exec_id = m->exec_id};
+	p->pub.tgid = m->tgid;
+	p->pub.exec_id = m->exec_id;
+	p->pub.start_ns = m->start_ns;
+	p->pub.from_ns = m->time_ns;
+	p->pub.serial = 1;
+	process_set(p, msg);
+	process_add(hm, p);
 }
 
 static void on_exit_(struct hostmaps *hm, const struct mp_exit *m)

@@ -102,6 +102,7 @@ struct hostmaps_image {
 	const struct image *index;    /* NULL unless ready */
 	uint32_t told;                /* how many indexes came: a second one of the same file has its lines too */
 	uint64_t generation;          /* hostmaps generation it belongs to */
+	uint64_t file;                /* as in mp_image */
 	void *user;                   /* as above */
 };
 

@@ -115,6 +115,7 @@ void hostmaps_on_image(struct hostmaps *hm, const struct mapspack_msg *msg)
 	img->key = hm->generation << 32 | m->id;
 	img->pub.id = m->id;
 	img->pub.kind = m->kind;
+	img->pub.file = m->file;
 	img->pub.path = mem_strdup(msg->str[0]);
 	slash = strrchr(img->pub.path, '/');
 	img->pub.name = slash && slash[1] ? slash + 1 : img->pub.path;
@@ -189,6 +190,18 @@ static void image_ready(struct hostmaps *hm, struct image_entry *img, const char
 	}
 }
 
+/* Enough to unwind with; its frames still wait for their names. */
+static void image_rows(struct image_entry *img, int fd)
+{
+	struct image *index = NULL;
+
+	if (fd < 0 || image_open_sound_fd(fd, &index, NULL))
+		return;
+	image_close(img->index);
+	img->index = index;
+	rows_open(img);
+}
+
 void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int fd)
 {
 	struct image_entry *img = hostmaps_image_told(hm, msg->m.index.id);
@@ -197,6 +210,10 @@ void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int 
 		image_again(hm, img, fd);
 	if (!img || img->pub.state)
 		return;
+	if (msg->m.index.state == MP_INDEX_ROWS) {
+		image_rows(img, fd);
+		return;
+	}
 	if (msg->m.index.state == MP_INDEX_READY) {
 		image_ready(hm, img, msg->str[0], fd);
 		if (!img->pub.state)
@@ -228,7 +245,7 @@ bool hostmaps_awaits(const struct hostmaps *hm, uint64_t pending)
 {
 	const struct image_entry *img = find(hm, pending >> 32, (uint32_t)pending);
 
-	return img && !img->pub.state;
+	return img && !img->pub.state && !img->index;
 }
 
 uint32_t hostmaps_pending(const struct hostmaps *hm)

@@ -196,8 +196,8 @@ bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t 
 	if (!img)
 		return true;
 	hostmaps_image_want(hm, img);
-	out->state = (enum unwind_rows_state)(img->pub.state + 1);
-	if (!img->pub.state)
+	out->state = !img->pub.state && img->index ? UNWIND_ROWS_READY : (enum unwind_rows_state)(img->pub.state + 1);
+	if (!img->pub.state && !img->index)
 		*pending = img->key;
 	offset = addr + out->to_file;
 	if (img->index && img->rows.elements && image_offset_to_vaddr(img->index, offset, &vaddr)) {

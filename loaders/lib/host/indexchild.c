@@ -19,6 +19,7 @@
 #include "loaders/lib/host/indexproto.h"
 #include "loaders/lib/host/openin.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
@@ -246,6 +247,10 @@ bool indexchild_hear(struct indexchild *c)
 	m.name[sizeof(m.name) - 1] = 0;
 	if (m.type >= INDEX_MSG_WANT_BUILD_ID && m.type <= INDEX_MSG_WANT_ALT)
 		answer(c, &m);
+	if (m.type == INDEX_MSG_ROWS) {
+		c->rows = true;
+		snprintf(c->text, sizeof(c->text), "%s", m.name);
+	}
 	if (m.type != INDEX_MSG_DONE)
 		return false;
 	c->done = true;
@@ -255,22 +260,62 @@ bool indexchild_hear(struct indexchild *c)
 	return true;
 }
 
+void indexchild_go(struct indexchild *c, bool lines)
+{
+	const struct index_msg m = {.type = INDEX_MSG_GO, .status = lines};
+
+	c->rows = false;
+	(void)!send(c->sock, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 uint64_t indexchild_cpu_ns(const struct indexchild *c)
 {
 	struct timespec ts = {0};
 	clockid_t clock;
 
+	if (c->ended)
+		return c->cpu_ns;
 	if (!c->pid || clock_getcpuclockid(c->pid, &clock) || clock_gettime(clock, &ts))
 		return 0;
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+uint64_t indexchild_cpu_more(struct indexchild *c)
+{
+	uint64_t now = indexchild_cpu_ns(c), more = now > c->counted_ns ? now - c->counted_ns : 0;
+
+	c->counted_ns += more;
+	return more;
+}
+
+uint64_t indexchild_pause(struct indexchild *c, bool stop)
+{
+	int64_t now = clock_boot_ns();
+	uint64_t stood = c->stopped ? (uint64_t)(now - c->stopped_ns) : 0;
+
+	if (!c->pid || c->ended)
+		return 0;
+	if (stop != c->stopped)
+		kill(c->pid, stop ? SIGSTOP : SIGCONT);
+	c->stopped = stop;
+	c->stopped_ns = now;
+	return stood;
+}
+
+static uint64_t time_ns(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * 1000000000 + (uint64_t)tv->tv_usec * 1000;
+}
+
 enum indexchild_end indexchild_end(struct indexchild *c, bool late, char *reason, size_t size)
 {
+	struct rusage use = {0};
 	int status = 0;
 
 	kill(c->pid, SIGKILL); /* it has said all that it may */
-	waitpid(c->pid, &status, 0);
+	wait4(c->pid, &status, 0, &use);
+	c->ended = true;
+	c->cpu_ns = time_ns(&use.ru_utime) + time_ns(&use.ru_stime);
 	if (late) {
 		snprintf(reason, size, "reading it took too long");
 		return INDEXCHILD_REFUSED;

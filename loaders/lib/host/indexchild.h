@@ -29,12 +29,17 @@ struct indexchild {
 	/* since the start */
 	pid_t pid;             /* 0: not started, or cleared */
 	int sock;              /* becomes readable when there is something to hear */
+	bool rows;             /* started with --rows-first: the rows are written, and it waits (indexchild_go); text is the key */
 	bool done;             /* it told how it went: */
 	int32_t status;        /* 0, or -errno */
 	uint32_t flags;        /* INDEX_DONE_* */
 	char text[256];        /* the index's key, or the reason */
 
 	/* inside */
+	bool ended, stopped;
+	uint64_t cpu_ns;       /* of one that has ended */
+	int64_t stopped_ns;    /* since when, boot clock */
+	uint64_t counted_ns;   /* of its CPU time */
 	int out;
 	uint32_t answers;
 	char *debug_dir;       /* of the debug file answered last, for relative dwz names */
@@ -48,8 +53,16 @@ int indexchild_start(struct indexchild *c, const char *program, const char *opti
 /* Take in one packet, without waiting. true: it has said its last word, or is gone: call indexchild_end. */
 bool indexchild_hear(struct indexchild *c);
 
-/* What it has used of the CPU so far; 0: nothing runs. */
+/* Its rows were taken (indexchild_take): all the rest, with lines or without. */
+void indexchild_go(struct indexchild *c, bool lines);
+
+/* What it has used of the CPU so far; after indexchild_end all that it used. 0: it never ran. */
 uint64_t indexchild_cpu_ns(const struct indexchild *c);
+/* The same since the last call. */
+uint64_t indexchild_cpu_more(struct indexchild *c);
+/* It runs, or stands still until it is let run. Returns how long it has stood still since the last call, ns: that is no time
+ * that it took. */
+uint64_t indexchild_pause(struct indexchild *c, bool stop);
 
 enum indexchild_end {
 	INDEXCHILD_MADE,       /* indexchild_take gives the index, text is its key */

@@ -8,7 +8,9 @@
  * answers each question with one packet, which carries one descriptor, or none. Then the child writes the index and
  * says how it went. Lines and inlined functions are in it where that is quick; the argument --all-lines makes them in any
  * case (minutes, for the largest), --no-lines leaves them out, --lost-lines too, and says in
- * the index that reading them failed. A child that dies, or takes longer or more memory than allowed, has refused the file; one
+ * the index that reading them failed. With --rows-first it writes an index that has the rows and no symbols as soon as it
+ * has them, says INDEX_MSG_ROWS, and goes on when it is told to, with lines or without; the parent may as well end it: the
+ * rows are there, and names can wait. A child that dies, or takes longer or more memory than allowed, has refused the file; one
  * that was killed from outside (SIGKILL: by the OOM killer) says nothing of the file.
  */
 #ifndef SONDE_HOST_INDEXPROTO_H
@@ -26,6 +28,8 @@ enum index_msg_type {
 	                                the CRC itself and asks for the next one, until none comes */
 	INDEX_MSG_WANT_ALT,          /* child: the dwz file `name` with this build-id */
 	INDEX_MSG_FILE,              /* parent: status 1 and a descriptor, or status 0 */
+	INDEX_MSG_ROWS,              /* child: an index with the rows alone is written; its key in `name` */
+	INDEX_MSG_GO,                /* parent: the rest, with lines (status 1) as where nothing was asked for, or without (0) */
 	INDEX_MSG_DONE               /* child: status 0, INDEX_DONE_* in `n` and the key in `name`, or -errno and the
 	                                reason in `name` */
 };

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 9
+#define MP_VERSION 10
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 6 /* descriptors in one packet */
 
@@ -117,11 +117,16 @@ struct mp_image {
 	uint8_t build_id[32];
 	uint32_t build_id_len;
 	uint32_t len;
+	uint64_t file; /* cache_file_id of what was opened; 0: it could not be opened then */
 };
 
-enum mp_index_state { MP_INDEX_READY = 1, MP_INDEX_REFUSED = 2 /* see reason */ };
+enum mp_index_state {
+	MP_INDEX_READY = 1,
+	MP_INDEX_REFUSED = 2, /* see reason */
+	MP_INDEX_ROWS = 3     /* an index with the rows alone: READY or REFUSED follows */
+};
 
-/* Strings: key (file name in <store>/images/, "" if refused), reason. When ready the index's descriptor, read-only,
+/* Strings: key (file name in <store>/images/, "" if refused), reason. When ready (or the rows are) the index's descriptor, read-only,
  * comes with the packet (SCM_RIGHTS, one message a packet). */
 struct mp_index {
 	struct mp_head head;

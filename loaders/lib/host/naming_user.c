@@ -5,6 +5,8 @@
  * Images and rows: an image whose index is still being made has a row of its own (its key says "pending-..."), because only
  * the index tells whether two files that claim the same path and build-id are the same; frames that wait belong to that
  * row, so that no file can lend its names to another's. Once the index is there, frames go to the row with the real key.
+ * Where the capture ends before that, `sonde symbolize` names them: by the build-id, or, in a file without one, by the last
+ * part of the key (cache_file_id), which says which file it was.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +54,7 @@ static uint32_t image_store(struct naming *n, const struct hostmaps_image *img)
 				.build_id = img->build_id, .key = img->key};
 
 	if (!img->state) {
-		snprintf(key, sizeof(key), "pending-%" PRIu64 "-%u", img->generation, img->id);
+		snprintf(key, sizeof(key), "pending-%" PRIu64 "-%u-%016" PRIx64, img->generation, img->id, img->file);
 		i.key = key;
 	}
 	return store_image(n->w, &i);

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buckets.h over memory that is made here: what is read of sound lists, and what of a process that changes meanwhile. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "tests/unit/loaders/goheap/fake.h"
 
 #define MANY 10000u
+
+/* In place of libc's: buckets.h takes room for what it knows from it. */
+static unsigned grants = UINT32_MAX;
+
+void *reallocarray(void *p, size_t n, size_t size)
+{
+	return grants && grants-- ? realloc(p, n * size) : NULL;
+}
 
 /* What was told in one collection. */
 struct told {
@@ -77,6 +87,30 @@ static void every_bucket_of_every_list_is_told_once(void **state)
 	t = collect(b, &sum);
 	assert_int_equal(t.count, 7);
 	assert_int_equal(t.fresh, 0);
+	buckets_close(b);
+	free(f.bytes);
+}
+
+static void where_memory_is_short_the_next_collection_knows_all(void **state)
+{
+	struct fake f = fake_init(1 << 20);
+	struct buckets *b = fake_open(&f);
+	struct buckets_sum sum;
+	struct told t = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < 600; i++)
+		fake_amounts(&f, fake_bucket(&f, BUCKETS_MEMORY, 64, 1000 + i, 3), 0, 10, i);
+	for (unsigned most = 0; most < 2; most++) { /* none, then room for 256 */
+		grants = most;
+		assert_int_equal(buckets_collect(b, tell, &t, &sum), -ENOMEM);
+		grants = UINT32_MAX;
+	}
+	fake_amounts(&f, fake_bucket(&f, BUCKETS_MEMORY, 64, 9000, 3), 0, 10, 1);
+	t = collect(b, &sum);
+	assert_int_equal(t.count, 601);
+	assert_int_equal(t.allocs, 6010);
+	assert_int_equal(sum.state[BUCKETS_MEMORY], BUCKETS_OK);
 	buckets_close(b);
 	free(f.bytes);
 }
@@ -390,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_bucket_of_every_list_is_told_once),
+		cmocka_unit_test(where_memory_is_short_the_next_collection_knows_all),
 		cmocka_unit_test(what_waits_for_the_next_cycle_is_pending),
 		cmocka_unit_test(before_the_first_collection_of_garbage_all_is_pending),
 		cmocka_unit_test(short_records_are_known_by_their_distance),

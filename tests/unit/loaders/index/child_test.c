@@ -43,7 +43,7 @@ static struct talk talk_start(int elf)
 		dup2(e, INDEX_FD_ELF);
 		dup2(o, INDEX_FD_OUT);
 		close_range(INDEX_FD_OUT + 1, ~0u, 0);
-		_exit(child_main(INDEX_LINES_SOON));
+		_exit(child_main(INDEX_LINES_SOON, false));
 	}
 	close(pair[1]);
 	return t;

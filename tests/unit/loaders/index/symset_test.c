@@ -26,19 +26,24 @@ static void add(struct symset *s, uint64_t addr, uint64_t size, const char *name
 	assert_int_equal(symset_add(s, &sym), 0);
 }
 
-static void expect(struct symset *s, const char *want)
+static void expect_between(struct symset *s, const uint64_t *edges, size_t edge_count, const char *want)
 {
 	cleanup_strbuf struct strbuf got = STRBUF_INIT;
 	struct symset_piece *pieces = NULL;
 	size_t n = 0;
 
-	assert_int_equal(symset_resolve(s, &pieces, &n), 0);
+	assert_int_equal(symset_resolve(s, edges, edge_count, &pieces, &n), 0);
 	for (size_t i = 0; i < n; i++)
 		strbuf_addf(&got, "%s%d-%d %s", i ? ", " : "", (int)pieces[i].start, (int)pieces[i].end,
 			    s->symbols[pieces[i].symbol].name);
 	assert_string_equal(strbuf_str(&got), want);
 	free(pieces);
 	symset_release(s);
+}
+
+static void expect(struct symset *s, const char *want)
+{
+	expect_between(s, NULL, 0, want);
 }
 
 static void global_comes_before_local_before_weak(void **state)
@@ -83,6 +88,21 @@ static void a_symbol_without_size_ends_at_the_next_or_with_its_section(void **st
 	add(&s, 190, 0, "c", SYMSET_FUNC_ANY, SYMSET_GLOBAL);
 	add(&s, 350, 0, "d", SYMSET_FUNC_ANY, SYMSET_GLOBAL);
 	expect(&s, "150-170 a, 170-175 b, 190-200 c, 350-400 d");
+}
+
+static void what_has_no_size_ends_where_another_table_says_that_something_else_begins(void **state)
+{
+	static const uint64_t edges[] = {175, 160, 150, 390, 360, 115, 100};
+	struct symset s;
+
+	(void)state;
+	set_init(&s);
+	add(&s, 100, 30, "sized", SYMSET_FUNC, SYMSET_GLOBAL);
+	add(&s, 150, 0, "memset", SYMSET_FUNC_ANY, SYMSET_GLOBAL);
+	add(&s, 170, 0, "label", SYMSET_LABEL, SYMSET_LOCAL);
+	add(&s, 350, 0, "last", SYMSET_FUNC_ANY, SYMSET_GLOBAL);
+	expect_between(&s, edges, sizeof(edges) / sizeof(*edges),
+		       "100-130 sized, 150-160 memset, 170-175 label, 350-360 last");
 }
 
 static void a_label_counts_only_where_nothing_else_is(void **state)
@@ -181,7 +201,7 @@ static void random_sets_agree_with_painting(void **state)
 		for (int a = 0; a < 256; a++)
 			for (int k = a; k < a + size[a] && k < 256; k++)
 				at[k] = names[who[a]];
-		assert_int_equal(symset_resolve(&s, &pieces, &n), 0);
+		assert_int_equal(symset_resolve(&s, NULL, 0, &pieces, &n), 0);
 		for (size_t i = 0; i < n; i++)
 			for (uint64_t k = pieces[i].start; k < pieces[i].end; k++) {
 				assert_null(got[k]);
@@ -199,6 +219,7 @@ int main(void)
 		cmocka_unit_test(global_comes_before_local_before_weak),
 		cmocka_unit_test(the_choice_does_not_depend_on_order),
 		cmocka_unit_test(a_symbol_without_size_ends_at_the_next_or_with_its_section),
+		cmocka_unit_test(what_has_no_size_ends_where_another_table_says_that_something_else_begins),
 		cmocka_unit_test(a_label_counts_only_where_nothing_else_is),
 		cmocka_unit_test(a_function_inside_another_interrupts_it),
 		cmocka_unit_test(what_is_not_code_is_left_out_and_sizes_are_cut),

@@ -1,5 +1,5 @@
 # Unit tests of loaders/maps and of the parts of loaders/lib/host that belong to it.
-$(foreach t,sideband mapset localfs openin mapspack hostmaps pace,\
+$(foreach t,sideband mapset localfs openin mapspack hostmaps pace cpushare,\
   $(eval $(call unit_test,$(t)_test,tests/unit/loaders/lib/host/$(t)_test.c,host image base,-ljansson)))
 $(eval $(call unit_test,cache_test,tests/unit/loaders/lib/host/cache_test.c,host image base,))
 $(eval $(call unit_test,arena_test,tests/unit/loaders/maps/arena_test.c loaders/maps/arena.c,base,))

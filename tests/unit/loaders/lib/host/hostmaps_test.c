@@ -513,6 +513,49 @@ static void each_end_of_a_process_is_told_once_and_how(void **state)
 	assert_int_equal(ended.n, 4);
 }
 
+static struct { uint32_t ends, seen, halves; const char *running; } heard;
+
+static void look_at_known(void *ctx, struct hostmaps_process *p)
+{
+	(void)ctx;
+	heard.seen++;
+	heard.halves += !p->comm || !p->exe || !p->args || !p->cgroup || !p->tgid || !p->start_ns || !p->to_ns;
+}
+
+static void on_end_look_at_all(void *ctx, struct hostmaps_process *p)
+{
+	const struct hostmaps_process *now = hostmaps_running(hm, p->tgid);
+
+	heard.ends++;
+	heard.running = now ? now->comm : NULL;
+	hostmaps_each_known(hm, look_at_known, ctx);
+	hostmaps_each(hm, look_at_known, ctx);
+}
+
+/* A process takes another one's place by exec, and as another process under its pid; then all of it is there, or nothing. */
+static void who_hears_of_an_end_meets_whole_processes_only(void **state)
+{
+	struct mp_process m = {.time_ns = 1000, .start_ns = 1000, .tgid = 70, .exec_id = 1};
+
+	(void)state;
+	memset(&heard, 0, sizeof(heard));
+	hostmaps_on_end(hm, on_end_look_at_all, NULL);
+	tell(MP_PROCESS, &m, (const char *[]){"sh", "/bin/sh", "sh", "/docker/x"});
+	assert_int_equal(heard.ends, 0);
+	m.exec_id = 2;
+	m.time_ns = 2000;
+	tell(MP_PROCESS, &m, (const char *[]){"", "", "", ""});
+	assert_int_equal(heard.ends, 1);
+	assert_int_equal(heard.seen, 3); /* both are known, the later one runs */
+	assert_string_equal(heard.running, "");
+	m = (struct mp_process){.time_ns = 5000, .start_ns = 5000, .tgid = 70, .exec_id = 9};
+	tell(MP_PROCESS, &m, (const char *[]){"reused", "/bin/reused", "", "/"});
+	assert_int_equal(heard.ends, 2);
+	assert_int_equal(heard.seen, 7);
+	assert_string_equal(heard.running, "reused");
+	assert_int_equal(heard.halves, 0);
+}
+
 /* `n` processes begin and end at once, three seconds ago. */
 static void crowd(uint32_t from, uint32_t n)
 {
@@ -600,6 +643,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_frame_is_named_by_the_mapping_that_held_at_its_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_end_of_a_process_is_told_once_and_how, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_hears_of_an_end_meets_whole_processes_only, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ends_that_a_full_queue_kept_from_us_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_containers_name_is_known_by_its_id_and_told_anew_is_the_newer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_way_into_exec_is_named_by_the_old_program, set_up, tear_down),
