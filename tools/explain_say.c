@@ -7,6 +7,7 @@
 #include "tools/filter.h"
 #include "tools/fold_kind.h"
 #include "tools/term.h"
+#include "tools/waitcells.h"
 #include "tools/when.h"
 
 /* How each kind is said: "used 0.3 cores more". */
@@ -110,10 +111,12 @@ static void say_cause(const struct explain_statement *s, const struct explain_ca
 		[EXPLAIN_WAKER] = "; ended mostly by ",
 	};
 	const int side = s->v.v[1] > s->v.v[0] ? DIFF_AFTER : DIFF_BEFORE;
+	struct strbuf name cleanup_strbuf = STRBUF_INIT;
 	char before[48], after[48];
 
 	strbuf_addstr(out, cause[c->what]);
-	strbuf_addshown(out, c->name, strlen(c->name));
+	waitcell_addname(&name, c->name);
+	strbuf_addshown(out, strbuf_str(&name), strlen(strbuf_str(&name)));
 	if (c->pid)
 		strbuf_addf(out, " %u", c->pid);
 	strbuf_addf(out, " (%s, before %s", explain_amount(s->d, c->v[1], after, sizeof(after)),

@@ -294,8 +294,8 @@ static void print_text(const struct view *v)
 		{"CONTAINER", TABLE_MIDDLE},
 	}, wakers[] = {
 		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"WAITED FOR", TABLE_LEFT},
-		{"TOTAL", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"TIMES", TABLE_SPARE_RIGHT}, {"PID", TABLE_RIGHT},
-		{"WOKEN BY", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"MOSTLY IN", TABLE_SPARE},
+		{"TOTAL", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"TIMES", TABLE_SPARE_RIGHT}, {"PID", TABLE_SPARE_RIGHT},
+		{"WOKEN BY", TABLE_MIDDLE}, {"CONTAINER", TABLE_SPARE}, {"MOSTLY IN", TABLE_SPARE},
 	};
 	bool woken = v->what == WAITPAIRS_WAKERS;
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;
@@ -315,7 +315,7 @@ static void print_text(const struct view *v)
 	if (left)
 		fprintf(stderr, "%zu more that waited: -n %zu shows them\n", left, v->w->n);
 	if (v->hidden)
-		fprintf(stderr, "%zu rows (%.1f s) of idle waits are hidden: --idle shows them\n", v->hidden, (double)v->hidden_ns / 1e9);
+		fprintf(stderr, "%zu row%s of idle waits (%.1f s) hidden: --idle shows them\n", v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
 }
 
 static int by_of(const char *word, const struct verb_call *call, enum waitsum_by *by, struct err *e)

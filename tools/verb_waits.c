@@ -258,10 +258,10 @@ static void notes(const struct view *v, bool about)
 	if (v->shown > v->most)
 		fprintf(stderr, "%zu more: -n %zu shows them\n", v->shown - (size_t)v->most, v->shown);
 	if (v->hidden)
-		fprintf(stderr, "%zu idle rows (%.1f s) are hidden: --idle shows them\n", v->hidden, (double)v->hidden_ns / 1e9);
+		fprintf(stderr, "%zu row%s of idle waits (%.1f s) hidden: --idle shows them\n", v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
 	if (v->lasting)
-		fprintf(stderr, "%zu rows of waits that are not over (%.1f s), as a daemon's, are hidden: --idle shows them\n",
-			v->lasting, (double)v->lasting_ns / 1e9);
+		fprintf(stderr, "%zu row%s of waits that are not over (%.1f s), as a daemon's, hidden: --idle shows them\n",
+			v->lasting, v->lasting == 1 ? "" : "s", (double)v->lasting_ns / 1e9);
 	if (about)
 		fputs("~ is shared out as a sample of stacks says, of a sum that is exact\n", stderr);
 }

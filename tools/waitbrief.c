@@ -90,8 +90,11 @@ static void say_facts(struct strbuf *out, struct facts *f)
 		if (x->ns < LEAST_NS || x->ns * LEAST_SHARE < f->v[0].ns)
 			return;
 		strbuf_addstr(out, i ? ", " : "");
-		waitcell_addname(out, *x->who ? x->who : "the host");
-		strbuf_addf(out, "%s %s %s %s%s", i ? "" : " waited", waitcell_time(x->ns, time),
+		if (!i || strcmp(x->who, f->v[i - 1].who)) {
+			waitcell_addname(out, *x->who ? x->who : "the host");
+			strbuf_addstr(out, i ? " " : " waited ");
+		}
+		strbuf_addf(out, "%s %s %s%s", waitcell_time(x->ns, time),
 			    strcmp(x->what, "page faults") && strcmp(x->what, "futexes") ? "for" : "in", x->own ? "its " : "", x->what);
 	}
 }
@@ -159,7 +162,7 @@ static void say_others(struct strbuf *out, const struct waitpairs *w, const char
 			continue;
 		strbuf_addstr(out, told++ ? ", " : did);
 		if (is_same(&r->who, &r->by))
-			strbuf_addstr(out, r->who.n_processes == 1 ? "its own threads" : "others of its name");
+			strbuf_addstr(out, r->who.n_processes == 1 ? "its own threads" : "processes of its name");
 		else
 			say_end(out, &r->by);
 		strbuf_addf(out, " (%.0f %%)", 100 * (double)r->total_ns / (double)r->whole_ns);

@@ -100,7 +100,7 @@ def redis(folder):
     return r
 
 
-def postgres(folder, load=True):
+def postgres(folder, load=True, settings=("fsync=off",)):
     place = "/usr/lib/postgresql/15/bin/"
     tools = {n: find(n, place + n) for n in ("initdb", "postgres", "pgbench")}
     port = free_port()
@@ -113,7 +113,7 @@ def postgres(folder, load=True):
     subprocess.run([*user, place + "initdb", "-D", data, "-A", "trust", "-N"], check=True, capture_output=True)
     r = Running(["postgres"])
     wait_port(port, r.start([*user, place + "postgres", "-D", data, "-p", str(port), "-k", folder, "-c",
-                             "listen_addresses=127.0.0.1", "-c", "fsync=off"], signal.SIGINT))
+                             "listen_addresses=127.0.0.1", *(x for s in settings for x in ("-c", s))], signal.SIGINT))
     at = r.at = ["-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "postgres"]
     for _ in range(100):
         if not subprocess.run([tools["pgbench"], "-i", "-q", *at], capture_output=True).returncode:

@@ -169,6 +169,10 @@ def test_half_a_cpu_is_told_as_a_quota_and_no_neighbour(docker, sonde, store):
     (mine,) = [h for h in answer["throttled"] if h["cgroup"].endswith(done.stdout.strip())]
     # read once a second: of the last one a part may be missing, of the time after the last look be there
     assert 0.9 * held - 0.5e9 <= mine["throttled_ns"] <= held + 0.6e9, (mine, held)
+    assert mine["container"] == "half", mine
+    waits = json.loads(sonde("waits", "--container", "half", "--json", store=store, check=True).stdout)
+    said = re.search(r"half lost ([\d.]+) s to its CPU quota", waits["summary"])
+    assert said and abs(float(said[1]) - mine["throttled_ns"] / 1e9) < 0.01, (waits["summary"], mine)
     ready = sql_all(store, "SELECT sum(total_ns) AS ns FROM runqueue WHERE pid = ?", (pid,))[0]["ns"]
     assert ready >= 0.8 * held, (ready, held)
     done = sonde("explain", "--from", begin, "--to", end, "--before", f"{end - begin}s", "--container", "half", "--json", store=store,

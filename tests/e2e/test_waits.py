@@ -121,7 +121,7 @@ def test_idle_waits_are_hidden_and_counted(sonde, made):
     assert not [r for r in answer["rows"] if r["idle"]]
     assert answer["idle_hidden"] == 2 and answer["idle_hidden_ns"] == 3300 * MS
     done = sonde("waits", *RANGE, store=made, check=True)
-    assert "2 idle rows (3.3 s) are hidden: --idle shows them" in done.stderr and "idle" not in done.stdout
+    assert "2 rows of idle waits (3.3 s) hidden: --idle shows them" in done.stderr and "idle" not in done.stdout
 
 
 def test_groups_add_up(sonde, made):
@@ -174,7 +174,7 @@ def test_what_people_see(sonde, made):
     assert [x.split()[0:2] for x in text[2:]] == [["7", "app"], ["41", "postgres"], ["7", "app"], ["7", "app"]]
     assert "lock" in text[3] and "~20" in text[3] and "~600.0 ms" in text[3] and "  epoll_wait  -  " in text[3]
     assert " futex_wait  futex 0x20, ended by postgres 41  " in text[4], text[4]
-    assert "1 rows of waits that are not over (5.0 s), as a daemon's, are hidden" in done.stderr and "~ is shared out" in done.stderr
+    assert "1 row of waits that are not over (5.0 s), as a daemon's, hidden" in done.stderr and "~ is shared out" in done.stderr
     text = sonde("waits", *RANGE, "--wide", "--idle", store=made, check=True).stdout.splitlines()
     assert text[-3].split()[:8] == ["7", "app", "-", "sleep,", "not", "over", "1", "5.00"]
     assert ["poll,", "idle"] == text[-2].split()[3:5] == text[-1].split()[3:5]

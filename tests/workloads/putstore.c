@@ -8,7 +8,7 @@
  *   {"kind": "alloc", "at": S, "n": 3, "value": 3072, "pid": 100, "comm": "app", "thread": "app", "tid": 100,
  *    "container": "", "container_id": "", "started": "", "restarts": 0, "start": S (of the process), "label": 0, "max": 0, "hist": [1, 2], "stack": ["main", ["alloc", "app.c", 12], ...]}
  *       an amount, or for "cpu" samples; frames root first, each a name or [name, file, line]; all lie in module = comm;
- *       "self": true makes the process one of sonde's own
+ *       "self": true makes the process one of sonde's own; "ppid", "exe" ("": a thread of the kernel), "lang"
  *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are sampled at
  *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"}               store_process_note
  *   {"end": 2, "status": 9, "at": S, "pid": 100, "comm": "app"}   enum store_end_how: its row says so too
@@ -76,19 +76,20 @@ static bool put_run(struct put *p, const json_t *o)
 
 static struct store_process process_told(struct put *p, const json_t *o)
 {
-	const char *comm = text(o, "comm", "app"), *name = text(o, "container", "");
-	struct store_container c = {.runtime = "docker", .runtime_id = text(o, "container_id", name), .name = name,
-				    .image = "debian:12", .cgroup = text(o, "cgroup", name), .started = text(o, "started", NULL),
+	const char *comm = text(o, "comm", "app"), *name = text(o, "container", ""), *id = text(o, "container_id", name);
+	struct store_container c = {.runtime = "docker", .runtime_id = id, .name = name,
+				    .image = "debian:12", .cgroup = text(o, "cgroup", id), .started = text(o, "started", NULL),
 				    .restarts = (uint32_t)number(o, "restarts", 0)};
-	struct store_process x = {.pid = (uint32_t)number(o, "pid", 100), .ppid = 1, .exec_id = 1, .start_ticks = 1,
-				  .comm = comm, .exe = comm, .args = comm, .cgroup = "/", .unit = "",
+	struct store_process x = {.pid = (uint32_t)number(o, "pid", 100), .ppid = (uint32_t)number(o, "ppid", 1), .exec_id = 1,
+				  .start_ticks = 1, .comm = comm, .exe = text(o, "exe", comm), .args = text(o, "exe", comm),
+				  .cgroup = "/", .unit = "", .lang = text(o, "lang", NULL),
 				  .self = json_is_true(json_object_get(o, "self"))};
 
 	if (json_object_get(o, "start"))
 		x.start_ns = at_ns(o, "start");
 	if (json_object_get(o, "start"))
 		x.start_ticks = (uint64_t)x.start_ns;
-	x.container = *name ? store_container(p->w, &c) : 0;
+	x.container = *id ? store_container(p->w, &c) : 0;
 	return x;
 }
 

@@ -125,6 +125,35 @@ static void columns_are_aligned_and_cut_to_the_width(void **state)
 	table_free(t);
 }
 
+static void columns_that_say_nothing_are_left_out(void **state)
+{
+	static const struct table_column columns[] = {{"N", TABLE_RIGHT}, {"DEAD", TABLE_LEFT}, {"SAME", TABLE_LEFT},
+						      {"X", TABLE_LEFT}};
+	struct table *t = table_new(columns, 4);
+	char *text;
+
+	(void)state;
+	table_omit_empty(t);
+	assert_null(table_omit_equal(t, "SAME"));
+	for (int i = 1; i <= 2; i++) {
+		table_cellf(t, "%d", i);
+		table_cell(t, "-");
+		table_cell(t, "db");
+		table_cellf(t, "x%d", i);
+		if (i == 1)
+			assert_null(table_omit_equal(t, "SAME")); /* of one row everything is the same */
+	}
+	table_omit_empty(t);
+	assert_string_equal(table_omit_equal(t, "SAME"), "db");
+	assert_null(table_omit_equal(t, "SAME")); /* no more */
+	assert_null(table_omit_equal(t, "DEAD"));
+	assert_null(table_omit_equal(t, "X"));
+	text = printed(t, 0);
+	assert_string_equal(text, "N  X\n1  x1\n2  x2\n");
+	free(text);
+	table_free(t);
+}
+
 static void colours_are_a_choice(void **state)
 {
 	(void)state;
@@ -144,6 +173,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_printed_for_people),
 		cmocka_unit_test(long_names_are_cut_in_the_middle_at_whole_characters),
 		cmocka_unit_test(columns_are_aligned_and_cut_to_the_width),
+		cmocka_unit_test(columns_that_say_nothing_are_left_out),
 		cmocka_unit_test(colours_are_a_choice),
 	};
 
