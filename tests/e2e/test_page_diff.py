@@ -16,7 +16,7 @@ SHOTS = os.path.join(BUILD, "page-shots")
 class Made:
     """A planted store: its page, what `sonde diff --json` says, and its tree with both values on each node."""
 
-    def __init__(self, sonde, folder, *args, store=None, said=None):
+    def __init__(self, sonde, folder, *args, store=None, said=None, command=None):
         self.store = store
         window = ["--from", said["middle"], "--to", said["to"]] if said else []
         self.html = str(folder / "x.html")
@@ -28,12 +28,15 @@ class Made:
         self.nodes = [dict(n, children=[]) for n in tree]
         for n in self.nodes[1:]:
             self.nodes[n["parent"]]["children"].append(n)
+        if command:  # all of one process: the page has its row below the root
+            self.row = dict(self.nodes[0], name=command)
+            self.nodes[0]["children"] = [self.row]
         self.whole = [self.told[s]["cpu_ns"] / self.told["all"][s] if self.told["unit"] != "share" else self.told[s]["cpu_ns"]
                       for s in ("before", "after")]
 
     def drawn(self, show):
         """Fill in what each node is drawn by: the total of its own and its callees', callees last."""
-        for n in reversed(self.nodes):
+        for n in [*reversed(self.nodes[1:]), *self.nodes[0]["children"][:1], self.nodes[0]]:
             a, b = (n[f"{s}_self_ns"] / w for s, w in zip(("before", "after"), self.whole))
             n["drawn"] = {"after": b, "before": a, "delta": abs(b - a), "elided": 0 if n["after_total_ns"] else a}[show]
             n["drawn"] += sum(c["drawn"] for c in n["children"])
@@ -44,7 +47,8 @@ class Made:
 def planted(sonde, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pagediff")
     said = maker("plantstore", str(folder / "store"), "--seed", 3)
-    return Made(sonde, folder, "--source-url", "https://src.example/{file}#L{line}", store=str(folder / "store"), said=said)
+    return Made(sonde, folder, "--source-url", "https://src.example/{file}#L{line}", store=str(folder / "store"), said=said,
+                command="load")
 
 
 def all_rows(page):
@@ -292,7 +296,7 @@ def test_leaves_first_and_one_function(page, planted):
     width, x = page.canvas()["width"], 0.0
     for name, (before, after, ns) in sorted(sums.items(), key=lambda s: -s[1][2])[:5]:
         wide = ns * width / planted.told["after"]["cpu_ns"]
-        tip = page.point(x + wide / 2, ROW + ROW / 2)
+        tip = page.point(x + wide / 2, 2 * ROW + ROW / 2)
         assert tip[0] == name
         for n in (before, after):
             assert f" \u00b7 {n:,} samples".replace(",", "\u202f") in tip[1]

@@ -58,9 +58,9 @@ function diffPercent(a, b) {
 // same, the further in lightness, too. What is no more than noise stays near grey.
 function diffColour(step, sure, dark, scheme) {
 	const [less, more] = scheme === 'redgreen' ? [150, 25] : [250, 60], far = Math.abs(step), hue = step < 0 ? less : more;
-	const light = dark ? [0.33, 0.37, 0.41, 0.45, 0.49] : [0.93, 0.89, 0.83, 0.77, 0.71];
+	const light = dark ? [0.39, 0.42, 0.46, 0.51, 0.55] : [0.93, 0.89, 0.83, 0.77, 0.71];
 	if (!far || !sure)
-		return colourOklch(dark ? 0.33 : 0.93, far ? 0.02 : 0, hue);
+		return colourOklch(dark ? 0.39 : 0.93, far ? 0.02 : 0, hue);
 	return colourOklch(light[far], [0, 0.06, 0.1, 0.13, 0.16][far], hue);
 }
 
