@@ -159,13 +159,18 @@ static void fact_unnamed(const struct fold *f, struct strbuf *s)
 	strbuf_addstr(s, " is in functions without a name");
 	n = unnamed_files(f, &v);
 	for (size_t i = 0; i < n && i < UNNAMED_FILES; i++) {
-		strbuf_addstr(s, i ? ", " : n > UNNAMED_FILES ? ", most in " : ", in ");
+		bool only = v[i].ns == f->frames_unnamed_ns;
+
+		strbuf_addstr(s, only ? ", all of it in " : i ? ", " : n > UNNAMED_FILES ? ", most of it in " : ", in ");
 		page_add_text(s, v[i].module);
-		strbuf_addch(s, ' ');
-		add_percent(s, v[i].ns, all);
+		strbuf_addch(s, only ? ':' : ' ');
+		if (!only)
+			add_percent(s, v[i].ns, all);
 	}
 	if (n)
-		strbuf_addstr(s, ": these files have no symbols; with their debug packages, sonde symbolize names them");
+		strbuf_addstr(s, n > 1 || v[0].ns != f->frames_unnamed_ns ?
+			      ": these files have no symbols; with their debug packages, sonde symbolize names them" :
+			      " the file has no symbols; with its debug package, sonde symbolize names them");
 	strbuf_addstr(s, "</li>\n");
 }
 

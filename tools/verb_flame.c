@@ -71,6 +71,7 @@ static int flame_run(struct verb_call *call, struct err *e)
 	struct output_look look = {.source_url = a->source_url, .group = a->group};
 	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
 	uint64_t bytes = 0;
+	bool page;
 	int ret;
 
 	if (!path)
@@ -82,7 +83,8 @@ static int flame_run(struct verb_call *call, struct err *e)
 		ret = output_form_of(path, &form, e);
 	if (!ret)
 		ret = svg_width_of(a->width, form == OUTPUT_SVG, &look.width, e);
-	if (!ret && opts.wall && !a->group && form != OUTPUT_PPROF && form != OUTPUT_HTML)
+	page = form == OUTPUT_HTML && !a->text && (a->output || !call->json); /* it groups by itself */
+	if (!ret && opts.wall && !a->group && form != OUTPUT_PPROF && !page)
 		opts.group = FOLD_BY_THREAD; /* each is as long as the wall time */
 	if (ret)
 		return ret;

@@ -476,7 +476,7 @@ def test_changes_stay_apart_for_every_kind_of_colour_sight(page):
     """Text on every colour has enough contrast; less, the same and more are told apart without any one kind of cone
     (matrices of Machado, Oliveira and Fernandes, 2009)."""
     page.do("open", url="about:blank", wait=False)
-    contrast, nearest = page.js(scripts("colour", "diff") + """
+    contrast, nearest, faint = page.js(scripts("colour", "diff") + """
         const sights = [[1, 0, 0, 0, 1, 0, 0, 0, 1],
             [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
             [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881],
@@ -492,8 +492,12 @@ def test_changes_stay_apart_for_every_kind_of_colour_sight(page):
             return [0.2104542553 * l + 0.793617785 * n - 0.0040720468 * s, 1.9779984951 * l - 2.428592205 * n + 0.4505937099 * s,
                 0.0259040371 * l + 0.7827717662 * n - 0.808675766 * s];
         };
-        let worst = 99, nearest = 9;
+        let worst = 99, nearest = 9, faint = 99;
         for (const dark of [false, true]) {
+            for (const scheme of ['change', 'redgreen'])
+                for (let step = -4; step <= 4; step++)
+                    for (const sure of [false, true])
+                        faint = Math.min(faint, dark ? against(diffColour(step, sure, true, scheme), '#1e2125') : 99);
             for (const scheme of ['change', 'redgreen'])
                 for (let step = -4; step <= 4; step++)
                     for (const sure of [false, true])
@@ -504,5 +508,6 @@ def test_changes_stay_apart_for_every_kind_of_colour_sight(page):
                     nearest = Math.min(nearest, Math.hypot(x[0] - y[0], x[1] - y[1], x[2] - y[2]));
                 }
         }
-        return [worst, nearest];""")
+        return [worst, nearest, faint];""")
+    assert faint >= 1.6, faint  # in the dark, frames stand out from what is behind them
     assert contrast >= 4.5 and nearest >= 0.05, (contrast, nearest)  # OKLab; 0.02 is a just noticeable difference

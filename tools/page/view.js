@@ -114,8 +114,7 @@ function pageShow(page, forced) {
 				all += rows.value[r];
 				hidden += p.idle[rows.node[r]] ? rows.value[r] : 0;
 			}
-		const how = `${page.format.value(hidden)} of ${page.format.value(all)} (${page.format.share(hidden, all)})`;
-		$('idle-said').textContent = s.idle ? `Idle waits are shown: ${how}.` : `Idle waits are hidden: ${how}.`;
+		$('idle-said').textContent = `Idle waits are ${s.idle ? 'shown' : 'hidden'}: ${page.format.value(hidden)} of ${page.format.value(all)} (${page.format.share(hidden, all)})`;
 		$('idle-show').textContent = s.idle ? 'Hide them' : 'Show them';
 	}
 	function chips() {
