@@ -169,6 +169,8 @@ def test_what_changed_has_its_colour(page, planted, tmp_path):
         page.settle()
         return png_read(page.shot(tmp_path / "c.png", "#lower canvas"))[2][int(at[1])][int(at[0])]
     spread = lambda c: max(c) - min(c)
+    assert planted.told["all"]["significant"] == ("within the noise" not in page.text("#about summary"))
+    assert "not tested" in page.text("#legend") and spread(colour("load")) <= 14  # its row says how much, and claims nothing
     r, g, b = colour("planted_5")
     assert r > g > b and spread((r, g, b)) > 40
     assert spread(colour("all")) <= 2 and spread(colour("service_1")) <= 14

@@ -66,18 +66,22 @@ function diffColour(step, sure, dark, scheme) {
 
 // What a graph is drawn with beside the colours around it: node(tree, node) and the words behind a name.
 function diffPalette(looks, diff, dark, forced, scheme) {
-	const made = new Map(), sure = (t, i) => !i || diff.of[looks.fn[t.look[i]]].sure;
+	// all of both sides was tested, and so were functions; containers and commands were not
+	const group = (t, i) => i > 0 && looks.origin[t.look[i]] === GROUP, whole = (t, i) => !i && looks.origin[t.look[0]] === GROUP;
+	const made = new Map(), sure = (t, i) => (whole(t, i) ? diff.all_sure : diff.of[looks.fn[t.look[i]]].sure);
 	const step = (t, i) => diffStep(t.total[DIFF_A][i], t.total[DIFF_B][i]);
 	const colours = scheme === 'change' || scheme === 'redgreen';
 	return {
 		node: forced || !colours ? null : (t, i) => {
+			if (group(t, i))
+				return colourOf('', '', GROUP, dark, 'origin');
 			const key = step(t, i) * 2 + (sure(t, i) ? 1 : 0);
 			if (!made.has(key))
 				made.set(key, diffColour(step(t, i), sure(t, i), dark, scheme));
 			return made.get(key);
 		},
 		mark(t, i) {
-			const s = sure(t, i) ? step(t, i) : 0;
+			const s = group(t, i) || sure(t, i) ? step(t, i) : 0;
 			return s ? [s < 0 ? '\u25bc' : '\u25b2', diffPercent(t.total[DIFF_A][i], t.total[DIFF_B][i])] : null;
 		},
 	};
@@ -85,7 +89,8 @@ function diffPalette(looks, diff, dark, forced, scheme) {
 
 function diffLegend(dark, scheme) {
 	return [...DIFF_WORDS.map((name, i) => ({name: (i < 4 ? '\u25bc ' : i > 4 ? '\u25b2 ' : '') + name, fill: diffColour(i - 4, true, dark, scheme)})),
-		{name: 'pale: no more than noise', fill: diffColour(1, false, dark, scheme)}];
+		{name: 'pale: no more than noise', fill: diffColour(1, false, dark, scheme)},
+		{name: 'container, process: not tested', fill: colourOf('', '', GROUP, dark, 'origin')}];
 }
 
 // Numbers of both sides in the unit of the difference; `all`: the tree's sums, `whole`: what they are divided by.

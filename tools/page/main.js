@@ -40,7 +40,7 @@ function pageStart(report) {
 		words(t, i) {
 			const f = page.format, a = t.total[DIFF_A], b = t.total[DIFF_B];
 			return !diff ? [f.share(t.total[1][i]), `${f.main(t.total[1][i])}, self ${f.share(t.self[1][i])}`]
-				: [diffPercent(a[i], b[i]), `${f.level(a[i])} to ${f.main(b[i])}${i && !page.profile.diff.of[looks.fn[t.look[i]]].sure ? ', not sure' : ''}`];
+				: [diffPercent(a[i], b[i]), `${f.level(a[i])} to ${f.main(b[i])}${i && looks.origin[t.look[i]] !== GROUP && !page.profile.diff.of[looks.fn[t.look[i]]].sure ? ', not sure' : ''}`];
 		},
 	});
 	page.strip = stripInit({range: (a, b, done) => page.brush(a, b, done)});
