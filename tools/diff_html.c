@@ -84,6 +84,21 @@ static void fact_change(const struct diff *d, struct strbuf *s)
 		strbuf_addf(s, "within the noise: %s would have shown</li>\n", strbuf_str(&noise));
 }
 
+/* All that most people want to know, in one line. */
+static void add_brief(const struct diff *d, struct strbuf *s)
+{
+	const struct diff_value *all = &d->functions[0].total;
+	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT;
+
+	if (!diff_in_shares(d)) {
+		diff_add_change(&change, d, all->v[1] - all->v[0]);
+		diff_add_percent(&percent, all);
+		strbuf_addf(s, "<b>%s%s%s (%s)</b>%s · ", strbuf_str(&change), fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : "",
+			    diff_per_second(d), strbuf_str(&percent), all->significant ? "" : ", within the noise");
+	}
+	strbuf_addf(s, "<b>%zu of %zu functions</b> changed by more than noise", d->n_significant, d->n_tested);
+}
+
 static void fact_test(const struct diff *d, struct strbuf *s)
 {
 	strbuf_addf(s, "<li><b>%zu of %zu functions</b> changed by more than noise (of those at most %.0f %% by chance): ",
@@ -244,7 +259,7 @@ static void looks_unify(struct fold *f, bool names_only)
 static int add_data(const struct diff_view *v, const struct fold *both, const struct flame_tree *t, const char *source_url,
 		    struct strbuf *data)
 {
-	const struct flame_pack_head head = {"none", source_url ? source_url : ""};
+	const struct flame_pack_head head = {"nested", source_url ? source_url : ""};
 	const char *const *labels = (const char *const *)v->sides->label;
 	struct flame_rows sides[2];
 	struct flame_pack_profile profile = {.f = both, .t = t, .sides = sides, .labels = labels, .n_sides = 2, .diff = v->d};
@@ -265,7 +280,7 @@ static int add_data(const struct diff_view *v, const struct fold *both, const st
 
 int diff_html_write(const struct diff_view *v, const char *source_url, FILE *out, struct err *e)
 {
-	cleanup_strbuf struct strbuf title = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT,
+	cleanup_strbuf struct strbuf title = STRBUF_INIT, brief = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT,
 		      data = STRBUF_INIT, strip = STRBUF_INIT;
 	struct fold *both = fold_join(v->d->side[DIFF_BEFORE].f, 1, v->d->side[DIFF_AFTER].f);
 	struct flame_tree t;
@@ -276,11 +291,13 @@ int diff_html_write(const struct diff_view *v, const char *source_url, FILE *out
 	ret = add_data(v, both, &t, source_url, &data);
 	if (!ret) {
 		add_title(v->d, &title);
+		add_brief(v->d, &brief);
 		add_facts(v, &t, &facts);
 		add_columns(v->d, &columns);
 		add_rows(v->d, &rows);
 		diff_strip_add(v, &strip);
-		page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &data, &strip}, out);
+		page_fill(&(struct page_parts){.title = &title, .brief = &brief, .facts = &facts, .columns = &columns,
+					       .rows = &rows, .data = &data, .report = &strip}, out);
 	} else {
 		err_set(e, ret, EXIT_RUNTIME, "cannot pack the difference: %s", strerror(-ret));
 	}

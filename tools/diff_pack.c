@@ -91,6 +91,7 @@ json_t *diff_pack(const struct diff *d, uint32_t (*text)(void *ctx, const char *
 	json_object_set_new(o, "whole", pair(a->whole, b->whole));
 	json_object_set_new(o, "seconds", pair(a->seconds, b->seconds));
 	json_object_set_new(o, "names_only", json_boolean(d->names_only));
+	json_object_set_new(o, "all_sure", json_boolean(d->functions[0].total.significant));
 	json_object_set_new(o, "tested", json_integer((json_int_t)d->n_tested));
 	json_object_set_new(o, "significant", json_integer((json_int_t)d->n_significant));
 	json_object_set_new(o, "functions", functions_pack(d, text, ctx));

@@ -2,7 +2,7 @@
 /*
  * diff_pack: what the page gets of a difference beside the rows of both sides, as the object `diff` in the header of
  * tools/flame_pack.h:
- *   per ("second" or "sample"), unit (diff_unit), alpha, tested, significant (how many functions), whole: [before, after]:
+ *   per ("second" or "sample"), unit (diff_unit), alpha, all_sure (the sums of both sides differ by more than noise), tested, significant (how many functions), whole: [before, after]:
  *   what an amount of each side is divided by, so that both are in the unit; seconds: [before, after], 0: not known;
  *   names_only (true: one side knows no modules, the module of every frame is "");
  *   functions: those that were tested or that have a caller new or gone, as columns of equal length:

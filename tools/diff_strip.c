@@ -71,6 +71,8 @@ static void add_drawing(const struct diff_view *v, int side, const double *level
 
 	strbuf_addf(s, "<div><p class=\"half\">%s: ", side ? "B, after" : "A, before");
 	page_add_text(s, v->sides->label[side]);
+	strbuf_addstr(s, "; the top is ");
+	add_level(v, top, s);
 	strbuf_addf(s, "</p><svg class=\"drawing\" data-side=\"%d\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s over time; "
 		    "the table below holds the same.\"><path class=\"%s\" d=\"", side, f->n_slices, HEIGHT, side ? "After" : "Before", side ? "s0" : "s1");
 	for (size_t i = 0; i < f->n_slices; i++)
@@ -128,14 +130,12 @@ void diff_strip_add(const struct diff_view *v, struct strbuf *s)
 		level[side] = levels(&v->d->side[side]);
 		top = highest(level[side], v->d->side[side].f->n_slices, top);
 	}
-	strbuf_addstr(s, "<section aria-label=\"Over time\">\n<h2>Over time</h2>\n<p class=\"half\">The top is ");
-	add_level(v, top, s);
-	strbuf_addstr(s, " in both.</p><div class=\"pair\">\n");
+	strbuf_addstr(s, "<section aria-label=\"Over time\">\n<div class=\"pair\">\n");
 	for (int side = 0; side < 2 && top > 0; side++)
 		add_drawing(v, side, level[side], top, s);
 	strbuf_addstr(s, "</div>\n");
 	add_table(v, level, s);
-	strbuf_addstr(s, "<h2>Stacks</h2>\n</section>\n");
+	strbuf_addstr(s, "</section>\n");
 	free(level[0]);
 	free(level[1]);
 }

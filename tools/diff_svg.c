@@ -196,7 +196,7 @@ static void head_add(const struct picture *p, struct strbuf *s)
 	svg_text(s, 3, 52, 0, strbuf_str(&part));
 }
 
-void diff_svg_write(const struct diff_view *v, FILE *out)
+void diff_svg_write(const struct diff_view *v, unsigned width, FILE *out)
 {
 	struct picture p = {.v = v, .d = v->d, .scale = 1};
 	struct strbuf head cleanup_strbuf = STRBUF_INIT;
@@ -206,7 +206,7 @@ void diff_svg_write(const struct diff_view *v, FILE *out)
 	p.first = mem_array(p.d->n_nodes + 1, sizeof(*p.first));
 	p.next = mem_array(p.d->n_nodes + 1, sizeof(*p.next));
 	widest = fmax(width_of(&p, 0, 0), width_of(&p, 0, 1));
-	p.scale = widest > 0 ? SVG_WIDTH / widest : 0;
+	p.scale = widest > 0 ? width / widest : 0;
 	order(&p, 1);
 	height = draw(&p, 0, 1, 0, TOP);
 	order(&p, 0);
@@ -214,7 +214,7 @@ void diff_svg_write(const struct diff_view *v, FILE *out)
 	if (gone > height + SVG_ROW)
 		svg_text(&p.body, 3, height + SVG_ROW + 13, 0, "gone: what was there before, as wide as it was");
 	head_add(&p, &head);
-	svg_write((gone > height + SVG_ROW ? gone : height) + 4, &head, &p.body, out);
+	svg_write(width, (gone > height + SVG_ROW ? gone : height) + 4, &head, &p.body, out);
 	strbuf_release(&p.body);
 	free(p.first);
 	free(p.next);

@@ -12,7 +12,7 @@
 
 #include "tools/diff_print.h"
 
-/* Errors are left on the stream. */
-void diff_svg_write(const struct diff_view *v, FILE *out);
+/* So many pixels wide. Errors are left on the stream. */
+void diff_svg_write(const struct diff_view *v, unsigned width, FILE *out);
 
 #endif

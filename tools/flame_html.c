@@ -17,6 +17,8 @@
 #include "tools/top.h"
 #include "tools/when.h"
 
+#define UNNAMED_FILES 3
+
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
@@ -39,6 +41,38 @@ void flame_html_title(const struct flame_page *p, struct strbuf *s)
 	if (*p->what && f->host && *f->host) {
 		strbuf_addstr(s, " on ");
 		page_add_text(s, f->host);
+	}
+}
+
+static uint64_t lost_of(const struct fold *f)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < f->n_losses; i++)
+		lost += f->losses[i].n;
+	return lost;
+}
+
+/* All that most people want to know, in one line. */
+static void brief_make(const struct flame_page *p, struct strbuf *s)
+{
+	const struct fold *f = p->folds[0];
+	const struct fold_node *all = &f->nodes[0];
+	char n[32], length[32];
+
+	strbuf_addstr(s, "<b>");
+	page_add_text(s, *p->range ? p->range : when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
+	strbuf_addstr(s, "</b> · ");
+	if (fold_is_cores(f))
+		strbuf_addf(s, "%.2f of %u cores", fold_cores(f, all->total_ns), f->cpus);
+	else
+		strbuf_addstr(s, fold_amount(f, all->total_ns, n, sizeof(n)));
+	strbuf_addf(s, " · %s %s", term_count(all->total_samples, n, sizeof(n)), store_unit_name(f->kind->unit_n));
+	if (lost_of(f))
+		strbuf_addf(s, " · <b>%s lost</b>", term_count(lost_of(f), n, sizeof(n)));
+	if (*p->filters) {
+		strbuf_addstr(s, " · only ");
+		page_add_text(s, p->filters);
 	}
 }
 
@@ -71,23 +105,89 @@ static void fact_load(const struct flame_page *p, struct strbuf *s)
 	strbuf_addstr(s, "</li>\n");
 }
 
+struct unnamed {
+	const char *module;
+	uint64_t ns;
+};
+
+static int by_amount(const void *a, const void *b)
+{
+	const struct unnamed *x = a, *y = b;
+
+	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : strcmp(x->module, y->module);
+}
+
+/* What stood itself in functions without a name, by file; returns how many files. */
+static size_t unnamed_files(const struct fold *f, struct unnamed **out)
+{
+	struct unnamed *v = NULL;
+	size_t n = 0, cap = 0;
+
+	for (size_t i = 1; i < f->n_nodes; i++) {
+		const struct fold_frame *fr = &f->frames[f->nodes[i].frame];
+		size_t k = 0;
+
+		if (fr->named || !f->nodes[i].self_ns || !*fr->module || fr->origin == FOLD_OFF)
+			continue;
+		while (k < n && strcmp(v[k].module, fr->module))
+			k++;
+		if (k == n) {
+			mem_grow(v, n, cap);
+			v[n++] = (struct unnamed){.module = fr->module};
+		}
+		v[k].ns += f->nodes[i].self_ns;
+	}
+	if (n)
+		qsort(v, n, sizeof(*v), by_amount);
+	*out = v;
+	return n;
+}
+
+/* How much has no name, of which files it is, and what gives them names. */
+static void fact_unnamed(const struct fold *f, struct strbuf *s)
+{
+	cleanup_free struct unnamed *v = NULL;
+	uint64_t all = f->nodes[0].total_ns;
+	size_t n;
+
+	if (!f->frames_unnamed_ns) {
+		strbuf_addstr(s, "<li>every function has its name</li>\n");
+		return;
+	}
+	strbuf_addstr(s, "<li>");
+	add_percent(s, f->frames_unnamed_ns, all);
+	strbuf_addstr(s, " is in functions without a name");
+	n = unnamed_files(f, &v);
+	for (size_t i = 0; i < n && i < UNNAMED_FILES; i++) {
+		bool only = v[i].ns == f->frames_unnamed_ns;
+
+		strbuf_addstr(s, only ? ", all of it in " : i ? ", " : n > UNNAMED_FILES ? ", most of it in " : ", in ");
+		page_add_text(s, v[i].module);
+		strbuf_addch(s, only ? ':' : ' ');
+		if (!only)
+			add_percent(s, v[i].ns, all);
+	}
+	if (n)
+		strbuf_addstr(s, n > 1 || v[0].ns != f->frames_unnamed_ns ?
+			      ": these files have no symbols; with their debug packages, sonde symbolize names them" :
+			      " the file has no symbols; with its debug package, sonde symbolize names them");
+	strbuf_addstr(s, "</li>\n");
+}
+
 static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 {
 	const struct fold *f = p->folds[0];
-	uint64_t lost = 0;
+	uint64_t lost = lost_of(f);
 	char n[32];
 
-	for (size_t i = 0; i < f->n_losses; i++)
-		lost += f->losses[i].n;
 	strbuf_addf(s, "<li%s>%s lost", lost ? " class=\"warn\"" : "", term_count(lost, n, sizeof(n)));
 	for (size_t i = 0; lost && i < f->n_losses; i++) {
 		strbuf_addstr(s, i ? ", " : " (");
 		page_add_text(s, f->losses[i].reason);
 		strbuf_addf(s, " %s", term_count(f->losses[i].n, n, sizeof(n)));
 	}
-	strbuf_addstr(s, lost ? ")</li>\n<li>" : "</li>\n<li>");
-	add_percent(s, f->frames_unnamed_ns, f->nodes[0].total_ns);
-	strbuf_addstr(s, " in functions without a name</li>\n");
+	strbuf_addstr(s, lost ? ")</li>\n" : "</li>\n");
+	fact_unnamed(f, s);
 	if (f->own.cpu_ns + f->own.edges_ns && fold_is_cores(f))
 		strbuf_addf(s, "<li>sonde itself took %.2f %% of one core, and %.2f s to start and end (its processes are %s)</li>\n",
 			    100 * fold_cores(f, f->own.cpu_ns), (double)f->own.edges_ns / 1e9, p->self ? "shown here" : "left out");
@@ -229,7 +329,7 @@ static void trees_release(struct trees *x)
 static int data_make(const struct flame_page *p, const struct trees *x, struct strbuf *data)
 {
 	static const char *const label[] = {""};
-	struct flame_pack_head head = {*p->group ? p->group : "none", p->source_url ? p->source_url : ""};
+	struct flame_pack_head head = {*p->group ? p->group : "nested", p->source_url ? p->source_url : ""};
 	cleanup_free struct flame_pack_profile *profiles = mem_array(p->n_folds, sizeof(*profiles));
 
 	for (size_t i = 0; i < p->n_folds; i++)
@@ -256,18 +356,21 @@ static void pack(void *ctx)
 /* What people read is made while the data is packed. */
 static int page_write(const struct flame_page *p, const struct trees *x, FILE *out, struct err *e)
 {
-	cleanup_strbuf struct strbuf title = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT;
+	cleanup_strbuf struct strbuf title = STRBUF_INIT, brief = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT;
 	struct packing packing = {.p = p, .x = x, .data = STRBUF_INIT};
 	struct beside other;
 
 	beside_begin(&other, pack, &packing);
 	flame_html_title(p, &title);
+	brief_make(p, &brief);
 	facts_make(p, &x->tree[0], &facts);
 	columns_make(p->folds[0], &columns);
 	rows_make(p->folds[0], &x->tree[0], &rows);
 	beside_end(&other);
 	if (!packing.ret)
-		page_fill(&(struct page_parts){&title, &facts, &columns, &rows, &packing.data, p->report}, out);
+		page_fill(&(struct page_parts){.title = &title, .brief = &brief, .facts = &facts, .columns = &columns,
+					       .rows = &rows, .data = &packing.data, .report = p->report,
+					       .report_below = p->report_below}, out);
 	strbuf_release(&packing.data);
 	return packing.ret ? err_set(e, packing.ret, EXIT_RUNTIME, "cannot pack the flame graph: %s", strerror(-packing.ret)) : 0;
 }

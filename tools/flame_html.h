@@ -26,10 +26,10 @@ struct flame_page {
 	const char *what;    /* "immich-ml"; "" for everything */
 	const char *range;   /* for people */
 	const char *filters; /* "" if none */
-	const char *group;   /* what the page begins with: "container", "process", "thread", "" */
+	const char *group;   /* what the page begins with: "container", "process", "thread", "none"; "": container, then process */
 	const char *source_url; /* a template with {file} and {line}, NULL: none */
 	const char *title;   /* what stands before "of WHAT on HOST", NULL: what is counted */
-	const struct strbuf *report; /* HTML above the graphs (tools/report.h), NULL: none */
+	const struct strbuf *report, *report_below; /* HTML above and below the graphs (tools/report.h), NULL: none */
 	bool self;           /* sonde's own processes are in the fold */
 };
 

@@ -4,7 +4,7 @@
  *
  * Packed text = base64 of a zlib stream of:
  *  1. u32, little endian: the length of the header; the header, a JSON object: v (2), strings (each string once),
- *     host, group ("none", "container", "process", "thread": what the page begins with), source_url (a template, "": none),
+ *     host, group ("nested": container, then process; "none", "container", "process", "thread": what the page begins with), source_url (a template, "": none),
  *     profiles: one object a kind of value:
  *       type (as in --type), title, count_unit, value_unit ("ns", "bytes"; else the count_unit again), cumulative (false: a gauge, as it stands at the
  *       end: no slots, no rate), period (value = n x period where nothing else is said; 0: none), cpus, from_ns, to_ns,

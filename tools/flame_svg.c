@@ -48,11 +48,11 @@ static void colour_of(const struct fold_frame *fr, char out[8])
 }
 
 /* Callees stand side by side from where their caller begins. */
-static void places_make(struct svg *s)
+static void places_make(struct svg *s, unsigned width)
 {
 	cleanup_free double *next = mem_array(s->t.n_nodes + 1, sizeof(*next));
 
-	s->scale = s->t.nodes[0].total_ns ? SVG_WIDTH / (double)s->t.nodes[0].total_ns : 0;
+	s->scale = s->t.nodes[0].total_ns ? width / (double)s->t.nodes[0].total_ns : 0;
 	s->x = mem_array(s->t.n_nodes + 1, sizeof(*s->x));
 	for (size_t i = 1; i < s->t.n_nodes; i++) {
 		uint32_t parent = s->t.nodes[i].parent;
@@ -117,17 +117,17 @@ static void head_add(const struct flame_page *p, const struct svg *s, struct str
 	strbuf_addstr(out, "</text>\n");
 }
 
-void flame_svg_write(const struct flame_page *p, FILE *out)
+void flame_svg_write(const struct flame_page *p, unsigned width, FILE *out)
 {
 	struct svg s = {.f = p->folds[0], .body = STRBUF_INIT};
 	cleanup_strbuf struct strbuf head = STRBUF_INIT;
 	unsigned height;
 
 	flame_tree_init(&s.t, s.f, FLAME_HTML_MAX_NODES, false);
-	places_make(&s);
+	places_make(&s, width);
 	height = TOP + (frames_add(&s) + 1) * SVG_ROW + 4;
 	head_add(p, &s, &head);
-	svg_write(height, &head, &s.body, out);
+	svg_write(width, height, &head, &s.body, out);
 	flame_tree_release(&s.t);
 	strbuf_release(&s.body);
 	free(s.x);

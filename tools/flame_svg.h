@@ -11,7 +11,7 @@
 
 #include "tools/flame_html.h"
 
-/* Of the page's first fold, grouped as it is. Errors are left on the stream. */
-void flame_svg_write(const struct flame_page *p, FILE *out);
+/* Of the page's first fold, grouped as it is, so many pixels wide. Errors are left on the stream. */
+void flame_svg_write(const struct flame_page *p, unsigned width, FILE *out);
 
 #endif

@@ -8,13 +8,13 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-/* The widest bucket of the runs that have something of the kind; `run` 0: of any. */
+/* The widest bucket of the runs that have something of the kind, 0 (wall time): of any; `run` 0: of any. */
 static void bucket_of_run(sqlite3 *db, const struct selection *sel, int64_t run, enum store_kind kind, int64_t *bucket_s)
 {
 	sqlite3_stmt *st = NULL;
 
 	if (sqlite3_prepare_v2(db, "SELECT max(bucket_s) FROM run WHERE from_ns < ?2 AND to_ns > ?1 AND (?3 = 0 OR id = ?3)"
-			       " AND EXISTS (SELECT 1 FROM task t WHERE t.run = run.id AND t.kind = ?4)", -1, &st, NULL) == SQLITE_OK) {
+			       " AND EXISTS (SELECT 1 FROM task t WHERE t.run = run.id AND (?4 = 0 OR t.kind = ?4))", -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_int64(st, 1, sel->from_ns);
 		sqlite3_bind_int64(st, 2, sel->to_ns);
 		sqlite3_bind_int64(st, 3, run);

@@ -63,19 +63,19 @@ int output_group_of(const char *name, enum fold_group *group, struct err *e)
 	return -EINVAL;
 }
 
-static void svg_write(const struct selection *sel, const struct fold *f, FILE *out)
+static void svg_write(const struct selection *sel, const struct fold *f, unsigned width, FILE *out)
 {
 	const struct fold *const folds[] = {f};
 	const struct flame_page page = {.folds = folds, .n_folds = 1, .what = sel->what, .range = sel->range,
 					.filters = sel->filter_text, .group = ""};
 
-	flame_svg_write(&page, out);
+	flame_svg_write(&page, width, out);
 }
 
-static void print_form(enum output_form form, const struct selection *sel, const struct fold *f, FILE *out)
+static void print_form(enum output_form form, const struct selection *sel, const struct fold *f, unsigned width, FILE *out)
 {
 	if (form == OUTPUT_SVG)
-		svg_write(sel, f, out);
+		svg_write(sel, f, width, out);
 	else if (form == OUTPUT_FOLDED)
 		folded_write(f, out);
 	else if (form == OUTPUT_PPROF)
@@ -88,11 +88,11 @@ static void print_form(enum output_form form, const struct selection *sel, const
 		flame_json_write(f, out);
 }
 
-static int html_write(const struct selection *sel, const struct fold_opts *asked, const char *source_url, FILE *out,
-		      struct err *e)
+static int html_write(const struct selection *sel, const struct fold_opts *asked, const struct output_look *look,
+		      FILE *out, struct err *e)
 {
 	struct flame_page page = {.what = sel->what, .range = sel->range, .filters = sel->filter_text, .self = sel->self,
-				  .group = asked->group == FOLD_BY_NONE ? "" : GROUPS[asked->group], .source_url = source_url};
+				  .group = look->group ? look->group : "", .source_url = look->source_url};
 	struct page_folds folds;
 	int ret = page_folds_make(&folds, sel, asked, e);
 
@@ -135,7 +135,7 @@ static int for_perfscript(struct fold_opts *o, struct err *e)
 }
 
 int output_write(enum output_form form, const struct selection *sel, const struct fold_opts *asked,
-		 const char *source_url, FILE *out, struct err *e)
+		 const struct output_look *look, FILE *out, struct err *e)
 {
 	struct fold_opts opts = *asked;
 	struct fold *f = NULL;
@@ -144,7 +144,7 @@ int output_write(enum output_form form, const struct selection *sel, const struc
 	if (ret)
 		return ret;
 	if (form == OUTPUT_HTML)
-		return html_write(sel, asked, source_url, out, e);
+		return html_write(sel, asked, look, out, e);
 	opts.leaves = opts.with = form == OUTPUT_PPROF;
 	if (form == OUTPUT_PERFSCRIPT)
 		ret = for_perfscript(&opts, e);
@@ -152,7 +152,7 @@ int output_write(enum output_form form, const struct selection *sel, const struc
 		ret = fold_make(sel, &opts, &f, e);
 	if (ret)
 		return ret;
-	print_form(form, sel, f, out);
+	print_form(form, sel, f, look->width, out);
 	fold_free(f);
 	return ret;
 }

@@ -63,9 +63,11 @@ static void template_fill(const struct part *parts, size_t n_parts, FILE *out)
 void page_fill(const struct page_parts *p, FILE *out)
 {
 	const struct part parts[] = {
-		{"TITLE", p->title->buf, p->title->len}, {"FACTS", p->facts->buf, p->facts->len},
-		{"COLUMNS", p->columns->buf, p->columns->len}, {"ROWS", p->rows->buf, p->rows->len},
-		{"DATA", p->data->buf, p->data->len}, {"REPORT", p->report ? p->report->buf : "", p->report ? p->report->len : 0},
+		{"TITLE", p->title->buf, p->title->len}, {"BRIEF", p->brief->buf, p->brief->len},
+		{"FACTS", p->facts->buf, p->facts->len}, {"COLUMNS", p->columns->buf, p->columns->len},
+		{"ROWS", p->rows->buf, p->rows->len}, {"DATA", p->data->buf, p->data->len},
+		{"REPORT", p->report ? p->report->buf : "", p->report ? p->report->len : 0},
+		{"REPORT_BELOW", p->report_below ? p->report_below->buf : "", p->report_below ? p->report_below->len : 0},
 		{"STYLE", page_css_begin, (size_t)(page_css_end - page_css_begin)},
 		{"LOADER", page_loader_begin, (size_t)(page_loader_end - page_loader_begin)},
 		{"SCRIPT", page_script_begin, (size_t)(page_script_end - page_script_begin)},

@@ -13,9 +13,11 @@
 #define PAGE_TABLE_ROWS 20      /* of the plain table, for those without scripting */
 
 struct page_parts {             /* HTML; names in it went through page_add_text */
-	const struct strbuf *title, *facts, *columns, *rows;
+	const struct strbuf *title;
+	const struct strbuf *brief;  /* the facts in one line */
+	const struct strbuf *facts, *columns, *rows;
 	const struct strbuf *data; /* flame_pack */
-	const struct strbuf *report; /* what stands above the graphs; NULL: nothing */
+	const struct strbuf *report, *report_below; /* what stands above and below the graphs; NULL: nothing */
 };
 
 /* Errors of the stream are left on the stream (ferror). */

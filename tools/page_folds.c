@@ -25,6 +25,7 @@ int page_folds_make(struct page_folds *p, const struct selection *sel, const str
 		opts.kind = asked->wall ? 0 : (enum store_kind)i;
 		opts.group = FOLD_BY_NONE;
 		opts.leaves = true;
+		opts.reasons = true; /* what is idle is hidden at first */
 		opts.slices = gauge ? 0 : FLAME_HTML_MAX_SLOTS;
 		ret = fold_make(sel, &opts, &p->fold[p->n], e);
 		p->n += !ret;

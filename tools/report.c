@@ -41,6 +41,11 @@ static void add_range(const struct timeline *t, int64_t from_ns, int64_t to_ns, 
 	}
 }
 
+static void add_spike_who(const struct timeline *t, const struct timeline_spike *x, struct strbuf *s)
+{
+	page_add_text(s, x->group == TIMELINE_ALL ? "many together" : t->groups[x->group].name);
+}
+
 static void spike_row(const struct timeline *t, const struct timeline_spike *x, struct strbuf *s)
 {
 	const struct timeline_process *most = &t->processes[x->busiest];
@@ -49,7 +54,7 @@ static void spike_row(const struct timeline *t, const struct timeline_spike *x, 
 	strbuf_addf(s, "<tr data-from=\"%" PRId64 "\" data-to=\"%" PRId64 "\"><td class=\"go\">", x->from_ns, x->to_ns);
 	add_range(t, x->from_ns, x->to_ns, s);
 	strbuf_addstr(s, "</td><td class=\"fn\">");
-	page_add_text(s, x->group == TIMELINE_ALL ? "many together" : t->groups[x->group].name);
+	add_spike_who(t, x, s);
 	strbuf_addf(s, "</td><td class=\"num\">%.2f</td><td class=\"num amount\">%.2f</td><td class=\"num\">%.0f %%</td><td class=\"fn\">",
 		    x->at.mean, x->at.usual, percent(x->cpu_ns, x->all_ns));
 	page_add_text(s, most->comm);
@@ -63,13 +68,16 @@ void report_spikes(const struct report *r, struct strbuf *s)
 {
 	size_t n = r->n_spikes < REPORT_SPIKES ? r->n_spikes : REPORT_SPIKES;
 
-	strbuf_addstr(s, "<h2>Spikes</h2>\n");
 	if (!n) {
-		strbuf_addf(s, "<p>None: nobody used %.1f cores and %.0f deviations more than is usual.</p>\n", TIMELINE_LEAST,
+		strbuf_addf(s, "<p class=\"half\">No spikes: nobody used %.1f cores and %.0f deviations more than is usual.</p>\n", TIMELINE_LEAST,
 			    SPIKES_SIGMAS);
 		return;
 	}
-	strbuf_addstr(s, "<div class=\"wide\"><table id=\"spikes\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">Who</th>"
+	strbuf_addf(s, "<details id=\"all-spikes\"><summary>%zu spike%s; the largest: ", r->n_spikes, r->n_spikes == 1 ? "" : "s");
+	add_spike_who(r->t, &r->spikes[0], s);
+	strbuf_addf(s, ", %.2f cores, ", r->spikes[0].at.mean);
+	add_range(r->t, r->spikes[0].from_ns, r->spikes[0].to_ns, s);
+	strbuf_addstr(s, "</summary><div class=\"wide\"><table id=\"spikes\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">Who</th>"
 		      "<th scope=\"col\" class=\"num\">Cores</th><th scope=\"col\" class=\"num amount\">Usual</th>"
 		      "<th scope=\"col\" class=\"num\">Of all</th><th scope=\"col\">Most by</th>"
 		      "<th scope=\"col\" class=\"mod\">On that host</th></tr></thead><tbody>\n");
@@ -78,6 +86,7 @@ void report_spikes(const struct report *r, struct strbuf *s)
 	strbuf_addstr(s, "</tbody></table></div>\n");
 	if (r->n_spikes > n)
 		strbuf_addf(s, "<p>%zu smaller ones are left out.</p>\n", r->n_spikes - n);
+	strbuf_addstr(s, "</details>\n");
 }
 
 /* --- what happened --- */
@@ -145,17 +154,24 @@ void report_processes(const struct report *r, struct strbuf *s)
 		strbuf_addf(s, "<p>%zu smaller ones are left out: sonde ps -n %zu lists all.</p>\n", r->procs->n - n, r->procs->n);
 }
 
-void report_html(const struct report *r, struct strbuf *s)
+void report_above(const struct report *r, struct strbuf *s)
 {
-	strbuf_addstr(s, "<section id=\"report\" aria-label=\"Over time, and who ran\">\n");
+	strbuf_addstr(s, "<section id=\"report\" aria-label=\"Over time\">\n");
 	if (!r->t || !r->cpu) {
 		strbuf_addstr(s, "<p>No CPU time was recorded in this range: there is no timeline, and nobody to list.</p>\n");
 	} else {
-		strbuf_addstr(s, "<h2>Over time</h2>\n");
 		report_drawing(r, s);
 		report_spikes(r, s);
-		report_events(r->t, s);
-		report_processes(r, s);
 	}
-	strbuf_addstr(s, "<h2>Stacks</h2>\n</section>\n");
+	strbuf_addstr(s, "</section>\n");
+}
+
+void report_below(const struct report *r, struct strbuf *s)
+{
+	if (!r->t || !r->cpu)
+		return;
+	strbuf_addstr(s, "<section id=\"ran\" aria-label=\"What happened, and who ran\">\n");
+	report_events(r->t, s);
+	report_processes(r, s);
+	strbuf_addstr(s, "</section>\n");
 }

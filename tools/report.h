@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report: what `sonde report` puts above the flame graphs of the page, as HTML that needs no script: the use of the CPUs
- * over time by process (a drawing, and the same as a table), spikes, what happened, and who ran. All of it comes from what
+ * report: what `sonde report` puts above and below the flame graphs of the page, as HTML that needs no script: the use of the CPUs
+ * over time by container (a drawing, and the same as a table), spikes, what happened, and who ran. All of it comes from what
  * `timeline` and `ps` print, so that the numbers are theirs. tools/page/report.js makes it sortable and leads from a spike or
  * a process to its stacks; what it reads are the attributes data-from, data-to (ns) and data-pid of a row.
  */
@@ -17,7 +17,7 @@
 #include "tools/timeline_spikes.h"
 
 #define REPORT_COLUMNS 120   /* of the drawing, at most */
-#define REPORT_NAMED 7       /* processes with a colour of their own */
+#define REPORT_NAMED 7       /* containers, and commands outside of them, with a colour of their own */
 #define REPORT_SPIKES 10
 #define REPORT_EVENTS 40
 #define REPORT_PROCESSES 200
@@ -29,8 +29,9 @@ struct report {
 	const struct procs *procs;           /* of `cpu`, one row a process, most CPU time first */
 };
 
-/* Add all of it. */
-void report_html(const struct report *r, struct strbuf *s);
+/* Add what stands above the graphs (the drawing, spikes), and what stands below them (what happened, who ran). */
+void report_above(const struct report *r, struct strbuf *s);
+void report_below(const struct report *r, struct strbuf *s);
 
 /* Its parts. */
 void report_drawing(const struct report *r, struct strbuf *s);

@@ -3,7 +3,7 @@
  * report_drawing: the use of the CPUs over time as SVG, and as a table.
  *
  *  1. A column has some steps of the timeline; its height is the mean of its recorded time, in cores: ns / recorded ns. It
- *     is stacked by process, the REPORT_NAMED with the most CPU time and all others.
+ *     is stacked by container, and outside of containers by command: the REPORT_NAMED with the most CPU time and all others.
  *  2. A column of which nothing was recorded is a gap: crossed out, never drawn as idle. One recorded in part has the mean of
  *     that part, so that ten seconds within a day are seen.
  *  3. The drawing has no text and is stretched to the page's width; times and scale stand beside it. Its unit is a column by
@@ -22,7 +22,7 @@
 struct plot {
 	const struct timeline *t;
 	size_t columns, steps, n_named; /* steps of a column; the last may have fewer */
-	uint32_t named[REPORT_NAMED];   /* processes */
+	uint32_t named[REPORT_NAMED];   /* groups */
 	uint64_t others;                /* how many more */
 	uint64_t *ns[REPORT_NAMED + 1]; /* of each column; the last are all others */
 	uint64_t *sum, *covered;
@@ -47,23 +47,28 @@ static bool is_gap(const struct plot *p, size_t i)
 	return !p->covered[i];
 }
 
-static uint64_t used(const struct timeline *t, uint32_t process)
+static uint64_t used(const struct timeline *t, uint32_t group)
 {
+	const struct timeline_group *g = &t->groups[group];
 	const size_t *at = t->first_cell[TIMELINE_CPU];
 	uint64_t ns = 0;
 
-	for (size_t k = at[process]; k < at[process + 1]; k++)
-		ns += t->cells[TIMELINE_CPU][k].value;
+	for (uint32_t i = 0; i < g->n_processes; i++) {
+		uint32_t process = t->by_group[g->first_process + i];
+
+		for (size_t k = at[process]; k < at[process + 1]; k++)
+			ns += t->cells[TIMELINE_CPU][k].value;
+	}
 	return ns;
 }
 
-/* The processes with the most CPU time, in order. */
+/* The groups with the most CPU time, in order. */
 static void choose(struct plot *p)
 {
 	uint64_t best[REPORT_NAMED];
 	size_t with = 0;
 
-	for (uint32_t i = 0; i < p->t->n_processes; i++) {
+	for (uint32_t i = 0; i < p->t->n_groups; i++) {
 		uint64_t ns = used(p->t, i);
 		size_t k = p->n_named;
 
@@ -118,7 +123,7 @@ static void sum_up(struct plot *p)
 	for (uint32_t process = 0; process < p->t->n_processes; process++) {
 		size_t series = 0;
 
-		while (series < p->n_named && p->named[series] != process)
+		while (series < p->n_named && p->named[series] != p->t->processes[process].group)
 			series++;
 		add_process(p, process, series < p->n_named ? series : REPORT_NAMED, high);
 	}
@@ -151,7 +156,7 @@ static void plot_release(struct plot *p)
 
 /* --- the drawing --- */
 
-/* One path a process, so that 120 columns of eight stay small. */
+/* One path a series, so that 120 columns of eight stay small. */
 static void add_series(const struct plot *p, size_t series, uint64_t *below, struct strbuf *s)
 {
 	strbuf_addf(s, "<path class=\"s%zu\" d=\"", series);
@@ -229,7 +234,7 @@ static void add_legend(const struct plot *p, const struct report *r, struct strb
 	strbuf_addstr(s, "<ul class=\"legend\">");
 	for (size_t i = 0; i < p->n_named; i++) {
 		strbuf_addf(s, "<li><i class=\"s%zu\"></i>", i);
-		add_name(p, p->named[i], s);
+		page_add_text(s, p->t->groups[p->named[i]].name);
 		strbuf_addstr(s, "</li>");
 	}
 	if (p->others)
@@ -277,7 +282,7 @@ void report_drawing(const struct report *r, struct strbuf *s)
 	plot_init(&p, t);
 	below = mem_array(p.columns + 1, sizeof(*below));
 	strbuf_addf(s, "<p class=\"half\">Cores; the top is %.2f of %u.</p><svg id=\"drawing\" class=\"drawing\" viewBox=\"0 0 %zu %d\" "
-		    "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Cores used over time by process; the table below holds "
+		    "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Cores used over time by container; the table below holds "
 		    "the same.\">", p.top, t->cpus, p.columns, HEIGHT);
 	for (size_t i = 0; i <= REPORT_NAMED; i++)
 		if (p.top > 0 && (i < p.n_named || i == REPORT_NAMED))

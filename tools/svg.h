@@ -6,18 +6,26 @@
 #ifndef SONDE_TOOLS_SVG_H
 #define SONDE_TOOLS_SVG_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
+#include "schema/base/err.h"
 #include "schema/base/strbuf.h"
 
-#define SVG_WIDTH 1200.0
-#define SVG_ROW   18
+#define SVG_WIDTH     1200 /* pixels, where none is asked for */
+#define SVG_WIDTH_MIN 200
+#define SVG_WIDTH_MAX 20000
+#define SVG_ROW       18
+
+/* The width that is asked for, 0: the usual one. EXIT_USAGE where it is out of range, or where what is written is no picture. */
+int svg_width_of(uint64_t asked, bool picture, unsigned *width, struct err *e);
 
 /* A frame: its colour "#rrggbb", its title as HTML text (page_add_text), its label cut to the room that it has. */
 void svg_frame(struct strbuf *s, double x, unsigned y, double width, const char *colour, const char *title, const char *label);
 /* A line of text; size 0: the usual one. */
 void svg_text(struct strbuf *s, unsigned x, unsigned y, unsigned size, const char *text);
 /* Errors are left on the stream. */
-void svg_write(unsigned height, const struct strbuf *head, const struct strbuf *body, FILE *out);
+void svg_write(unsigned width, unsigned height, const struct strbuf *head, const struct strbuf *body, FILE *out);
 
 #endif

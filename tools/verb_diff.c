@@ -12,6 +12,7 @@
 #include "tools/fold_kind.h"
 #include "tools/outfile.h"
 #include "tools/pprof.h"
+#include "tools/svg.h"
 #include "tools/term.h"
 #include "tools/verb.h"
 
@@ -22,6 +23,7 @@ struct diff_args {
 	const char *output, *before, *after, *per, *type, *source_url;
 	int64_t baseline_ns;
 	uint64_t rows;
+	uint64_t width;
 	bool no_inline;
 	struct select_args vs;
 };
@@ -42,6 +44,7 @@ static const struct option DIFF_OPTIONS[] = {
 	 offsetof(struct diff_args, output)},
 	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
 	 offsetof(struct diff_args, source_url)},
+	{"width", 0, OPTION_UINT, "PIXELS", "of the picture x.svg (default 1200)", offsetof(struct diff_args, width)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller", offsetof(struct diff_args, no_inline)},
 	{"vs-last", 0, OPTION_DURATION, "TIME", NULL, VS(last_ns)},
 	{"vs-from", 0, OPTION_STRING, "T", NULL, VS(from)},
@@ -62,8 +65,7 @@ static const struct option DIFF_OPTIONS[] = {
 };
 
 static const char *const DIFF_EXAMPLES[] = {
-	"sonde diff web --last 10m --baseline 1h",
-	"sonde diff --last 10m -o changed.html",
+	"sonde diff web --last 10m --baseline 1h -o changed.html",
 	"sonde diff --before old.pb.gz --rec last",
 	NULL,
 };
@@ -130,14 +132,17 @@ static int write_file(const struct verb_call *call, const struct diff_view *v, e
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	uint64_t bytes = 0;
 	char size[32];
-	int ret = outfile_open(&out, a->output, e);
+	unsigned width;
+	int ret = svg_width_of(a->width, form == FORM_SVG, &width, e);
 
+	if (!ret)
+		ret = outfile_open(&out, a->output, e);
 	if (ret)
 		return ret;
 	if (form == FORM_HTML)
 		ret = diff_html_write(v, a->source_url, out.f, e);
 	else if (form == FORM_SVG)
-		diff_svg_write(v, out.f);
+		diff_svg_write(v, width, out.f);
 	else if (form == FORM_TREE)
 		diff_tree_json(v, out.f);
 	else if (form == FORM_FOLDED)

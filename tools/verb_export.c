@@ -65,7 +65,7 @@ static int export_fold(struct verb_call *call, enum output_form form, const char
 	if (!ret)
 		ret = outfile_open(&out, path, e);
 	if (!ret)
-		ret = output_write(form, call->sel, &opts, NULL, out.f, e);
+		ret = output_write(form, call->sel, &opts, &(struct output_look){0}, out.f, e);
 	if (!ret)
 		ret = outfile_commit(&out, &bytes, e);
 	if (!ret && out.path)

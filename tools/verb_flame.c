@@ -11,6 +11,7 @@
 #include "tools/outfile.h"
 #include "tools/output.h"
 #include "tools/pager.h"
+#include "tools/svg.h"
 #include "tools/term.h"
 #include "tools/verb.h"
 #include "tools/written.h"
@@ -18,6 +19,7 @@
 struct flame_args {
 	const char *type;
 	const char *output, *group, *source_url;
+	uint64_t width;
 	bool open, lines, no_inline, text;
 };
 
@@ -30,6 +32,7 @@ static const struct option FLAME_OPTIONS[] = {
 	 offsetof(struct flame_args, source_url)},
 	{"group", 0, OPTION_STRING, "BY", "first row: none, container, process or thread",
 	 offsetof(struct flame_args, group)},
+	{"width", 0, OPTION_UINT, "PIXELS", "of the picture x.svg (default 1200)", offsetof(struct flame_args, width)},
 	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)", offsetof(struct flame_args, lines)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller", offsetof(struct flame_args, no_inline)},
 	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser", offsetof(struct flame_args, open)},
@@ -39,7 +42,6 @@ static const struct option FLAME_OPTIONS[] = {
 static const char *const FLAME_EXAMPLES[] = {
 	"sonde flame",
 	"sonde flame nginx --last 10m --open",
-	"sonde flame --text",
 	"sonde flame postgres --type wall",
 	"sonde flame -o cpu.pb.gz && go tool pprof -top cpu.pb.gz",
 	NULL,
@@ -66,8 +68,10 @@ static int flame_run(struct verb_call *call, struct err *e)
 	cleanup_free char *path = a->output ? strdup(a->output) : written_default_path("flame", call->sel);
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	enum output_form form = OUTPUT_HTML;
+	struct output_look look = {.source_url = a->source_url, .group = a->group};
 	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
 	uint64_t bytes = 0;
+	bool page;
 	int ret;
 
 	if (!path)
@@ -77,7 +81,10 @@ static int flame_run(struct verb_call *call, struct err *e)
 		ret = fold_kind_or_wall_of(a->type, call->sel, &opts, e);
 	if (!ret && a->output)
 		ret = output_form_of(path, &form, e);
-	if (!ret && opts.wall && !a->group && form != OUTPUT_PPROF)
+	if (!ret)
+		ret = svg_width_of(a->width, form == OUTPUT_SVG, &look.width, e);
+	page = form == OUTPUT_HTML && !a->text && (a->output || !call->json); /* it groups by itself */
+	if (!ret && opts.wall && !a->group && form != OUTPUT_PPROF && !page)
 		opts.group = FOLD_BY_THREAD; /* each is as long as the wall time */
 	if (ret)
 		return ret;
@@ -89,12 +96,12 @@ static int flame_run(struct verb_call *call, struct err *e)
 	if (a->text && !call->json)
 		return text_run(call, &opts, e);
 	if (call->json && !a->output) {
-		ret = output_write(OUTPUT_JSON, call->sel, &opts, NULL, stdout, e);
+		ret = output_write(OUTPUT_JSON, call->sel, &opts, &look, stdout, e);
 		return ret ? ret : ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") : 0;
 	}
 	ret = outfile_open(&out, path, e);
 	if (!ret)
-		ret = output_write(form, call->sel, &opts, a->source_url, out.f, e);
+		ret = output_write(form, call->sel, &opts, &look, out.f, e);
 	if (!ret)
 		ret = outfile_commit(&out, &bytes, e);
 	if (ret)

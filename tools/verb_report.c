@@ -68,12 +68,13 @@ static int write_page(const struct verb_call *call, const struct page_folds *fol
 {
 	const struct report_args *a = call->args;
 	const struct selection *sel = call->sel;
-	struct strbuf html cleanup_strbuf = STRBUF_INIT;
+	struct strbuf above cleanup_strbuf = STRBUF_INIT, below cleanup_strbuf = STRBUF_INIT;
 	const struct flame_page page = {.folds = (const struct fold *const *)folds->fold, .n_folds = folds->n, .what = sel->what,
 					.range = sel->range, .filters = sel->filter_text, .self = sel->self, .group = "",
-					.source_url = a->source_url, .title = "report", .report = &html};
+					.source_url = a->source_url, .title = "report", .report = &above, .report_below = &below};
 
-	report_html(r, &html);
+	report_above(r, &above);
+	report_below(r, &below);
 	return flame_html_write(&page, out, e);
 }
 

@@ -44,7 +44,7 @@ LONGEST = ("test_goheap", "test_maps", "test_output", "test_tool_sql", "test_cpu
            "test_symbolize", "test_line_tables", "test_goheap_force", "test_goheap_exact", "test_kills", "test_targets",
            "test_tool_record", "test_diff", "test_tables", "test_import", "test_goheap_hostile", "test_every_verb",
            "test_lines", "test_page", "test_sonded", "test_strangers", "test_page_diff", "test_refusals", "test_clock",
-           "test_diff_forms", "test_page_views", "test_sonded_upgrade", "test_explain", "test_record_families",
+           "test_diff_forms", "test_page_views", "test_page_opens", "test_sonded_upgrade", "test_explain", "test_record_families",
            "test_every_instruction", "test_tool_frame", "test_processes", "test_offcpu")
 
 

@@ -195,7 +195,7 @@ def test_groups_split_the_same_samples(made, sonde, tmp_path, group):
 @pytest.mark.long
 def test_the_page_shows_the_store_s_numbers(made, leaves, sonde, tmp_path):
     out = tmp_path / "x.html"
-    said = sonde("flame", "-o", out, *made[2], store=made[0], check=True)
+    said = sonde("flame", "--group", "none", "-o", out, *made[2], store=made[0], check=True)
     assert re.fullmatch(rf"wrote {re.escape(str(out))} \(\d+ KiB, works offline\)\n", said.stdout)
     tree = json.loads(sonde("flame", "--json", *made[2], store=made[0], check=True).stdout)["rows"]
     nodes = []

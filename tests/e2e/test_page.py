@@ -165,7 +165,7 @@ def test_everything_by_keyboard_alone(page, pages):
     assert not page.js("return document.getElementById('keys').open")
     page.keys("r")
     assert chosen(page, "view") == "callers"
-    page.keys("r", "i", "m", "u", "k", "g", "c", "v")
+    page.keys("r", "i", "m", "u", "k", "g", "g", "c", "v")
     assert page.js("return ['flame', 'merge', 'runtime', 'kernel'].every((k) => document.getElementById(k).checked)")
     assert chosen(page, "group") == "container" and chosen(page, "colour") == "origin"
     assert page.js("return document.querySelector('#types [aria-selected=true]').textContent") == "memory allocated"

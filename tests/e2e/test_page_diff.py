@@ -16,7 +16,7 @@ SHOTS = os.path.join(BUILD, "page-shots")
 class Made:
     """A planted store: its page, what `sonde diff --json` says, and its tree with both values on each node."""
 
-    def __init__(self, sonde, folder, *args, store=None, said=None):
+    def __init__(self, sonde, folder, *args, store=None, said=None, command=None):
         self.store = store
         window = ["--from", said["middle"], "--to", said["to"]] if said else []
         self.html = str(folder / "x.html")
@@ -28,12 +28,15 @@ class Made:
         self.nodes = [dict(n, children=[]) for n in tree]
         for n in self.nodes[1:]:
             self.nodes[n["parent"]]["children"].append(n)
+        if command:  # all of one process: the page has its row below the root
+            self.row = dict(self.nodes[0], name=command)
+            self.nodes[0]["children"] = [self.row]
         self.whole = [self.told[s]["cpu_ns"] / self.told["all"][s] if self.told["unit"] != "share" else self.told[s]["cpu_ns"]
                       for s in ("before", "after")]
 
     def drawn(self, show):
         """Fill in what each node is drawn by: the total of its own and its callees', callees last."""
-        for n in reversed(self.nodes):
+        for n in [*reversed(self.nodes[1:]), *self.nodes[0]["children"][:1], self.nodes[0]]:
             a, b = (n[f"{s}_self_ns"] / w for s, w in zip(("before", "after"), self.whole))
             n["drawn"] = {"after": b, "before": a, "delta": abs(b - a), "elided": 0 if n["after_total_ns"] else a}[show]
             n["drawn"] += sum(c["drawn"] for c in n["children"])
@@ -44,7 +47,8 @@ class Made:
 def planted(sonde, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pagediff")
     said = maker("plantstore", str(folder / "store"), "--seed", 3)
-    return Made(sonde, folder, "--source-url", "https://src.example/{file}#L{line}", store=str(folder / "store"), said=said)
+    return Made(sonde, folder, "--source-url", "https://src.example/{file}#L{line}", store=str(folder / "store"), said=said,
+                command="load")
 
 
 def all_rows(page):
@@ -167,6 +171,8 @@ def test_what_changed_has_its_colour(page, planted, tmp_path):
         page.settle()
         return png_read(page.shot(tmp_path / "c.png", "#lower canvas"))[2][int(at[1])][int(at[0])]
     spread = lambda c: max(c) - min(c)
+    assert planted.told["all"]["significant"] == ("within the noise" not in page.text("#about summary"))
+    assert "not tested" in page.text("#legend") and spread(colour("load")) <= 14  # its row says how much, and claims nothing
     r, g, b = colour("planted_5")
     assert r > g > b and spread((r, g, b)) > 40
     assert spread(colour("all")) <= 2 and spread(colour("service_1")) <= 14
@@ -294,7 +300,7 @@ def test_leaves_first_and_one_function(page, planted):
     width, x = page.canvas()["width"], 0.0
     for name, (before, after, ns) in sorted(sums.items(), key=lambda s: -s[1][2])[:5]:
         wide = ns * width / planted.told["after"]["cpu_ns"]
-        tip = page.point(x + wide / 2, ROW + ROW / 2)
+        tip = page.point(x + wide / 2, 2 * ROW + ROW / 2)
         assert tip[0] == name
         for n in (before, after):
             assert f" \u00b7 {n:,} samples".replace(",", "\u202f") in tip[1]
@@ -474,7 +480,7 @@ def test_changes_stay_apart_for_every_kind_of_colour_sight(page):
     """Text on every colour has enough contrast; less, the same and more are told apart without any one kind of cone
     (matrices of Machado, Oliveira and Fernandes, 2009)."""
     page.do("open", url="about:blank", wait=False)
-    contrast, nearest = page.js(scripts("colour", "diff") + """
+    contrast, nearest, faint = page.js(scripts("colour", "diff") + """
         const sights = [[1, 0, 0, 0, 1, 0, 0, 0, 1],
             [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
             [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881],
@@ -490,8 +496,12 @@ def test_changes_stay_apart_for_every_kind_of_colour_sight(page):
             return [0.2104542553 * l + 0.793617785 * n - 0.0040720468 * s, 1.9779984951 * l - 2.428592205 * n + 0.4505937099 * s,
                 0.0259040371 * l + 0.7827717662 * n - 0.808675766 * s];
         };
-        let worst = 99, nearest = 9;
+        let worst = 99, nearest = 9, faint = 99;
         for (const dark of [false, true]) {
+            for (const scheme of ['change', 'redgreen'])
+                for (let step = -4; step <= 4; step++)
+                    for (const sure of [false, true])
+                        faint = Math.min(faint, dark ? against(diffColour(step, sure, true, scheme), '#1e2125') : 99);
             for (const scheme of ['change', 'redgreen'])
                 for (let step = -4; step <= 4; step++)
                     for (const sure of [false, true])
@@ -502,5 +512,6 @@ def test_changes_stay_apart_for_every_kind_of_colour_sight(page):
                     nearest = Math.min(nearest, Math.hypot(x[0] - y[0], x[1] - y[1], x[2] - y[2]));
                 }
         }
-        return [worst, nearest];""")
+        return [worst, nearest, faint];""")
+    assert faint >= 1.6, faint  # in the dark, frames stand out from what is behind them
     assert contrast >= 4.5 and nearest >= 0.05, (contrast, nearest)  # OKLab; 0.02 is a just noticeable difference

@@ -59,6 +59,7 @@ def test_the_drawing_is_as_high_as_the_numbers(page, report, tmp_path):
 def test_a_spike_and_a_process_lead_to_their_stacks(page, report):
     page.start(1280, 900)
     page.open(report)
+    page.press("#all-spikes summary")
     page.press("#spikes .go button")
     page.settle()
     assert "chosen" in page.text("#range") and "hot_planted" in page.text("#rows").split("\n")[0]

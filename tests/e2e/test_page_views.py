@@ -179,7 +179,7 @@ def test_the_strip_is_as_tall_as_the_samples(page, made, tmp_path):
     for slot in (0, 7, 30, sums.index(max(sums)), sums.index(min(sums))):
         x = 1 + int((slot + 0.4) * (width - 2) / 60)
         filled = sum(rows[y][x] != empty for y in range(14, height - 1))
-        assert abs(filled - sums[slot] / max(sums) * (84 - 2 - 16)) <= 2, slot
+        assert abs(filled - sums[slot] / max(sums) * (64 - 2 - 16)) <= 2, slot
 
 
 @pytest.mark.page

@@ -74,7 +74,8 @@ function pageActions(page, limits) {
 	function copyStack() {
 		const g = page.active, t = g.tree, path = [];
 		for (let i = Math.max(g.focus, 0); i; i = t.parent[i])
-			path.push(formatSeen(looks.name[t.look[i]]));
+			if (looks.origin[t.look[i]] !== GROUP)
+				path.push(formatSeen(looks.name[t.look[i]]));
 		if (!g.upward)
 			path.reverse();
 		const counts = (page.diff ? [DIFF_A - 1, DIFF_B - 1] : [0]).map((c) => t.total[c][Math.max(g.focus, 0)]);
@@ -108,7 +109,7 @@ function pageActions(page, limits) {
 		previous: () => page.step(-1),
 		help: () => $('keys').showModal(),
 		theme: () => page.theme.next(),
-		flame: toggle('flame'), merge: toggle('merge'), runtime: toggle('runtime'), kernel: toggle('kernel'),
+		...Object.fromEntries(STATE_TOGGLES.map((k) => [k, toggle(k)])),
 		group: cycle('group'), colour: cycle('colour'), sides: cycle('show'),
 		invert: () => page.change({view: page.state.view === 'callers' ? 'callees' : 'callers'}),
 		sandwich: () => (page.state.view === 'sandwich' && page.active.focus <= 0 ? page.change({view: 'callees', fn: -1})
@@ -129,10 +130,11 @@ function pageActions(page, limits) {
 		$(id).addEventListener('click', actions[act]);
 	for (const b of document.querySelectorAll('[data-act]'))
 		b.addEventListener('click', actions[b.dataset.act]);
-	for (const k of ['flame', 'merge', 'runtime', 'kernel'])
+	for (const k of STATE_CHECKED)
 		$(k).addEventListener('change', () => page.change({[k]: $(k).checked}));
 	for (const k of ['group', 'colour'])
 		$(k).addEventListener('change', () => page.change({[k]: $(k).value}));
+	$('idle-show').addEventListener('click', toggle('idle'));
 	$('view').addEventListener('change', () => {
 		const view = $('view').value, fn = page.selected();
 		if (view !== 'sandwich' || fn >= 0) {

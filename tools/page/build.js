@@ -93,16 +93,63 @@ function buildFinish(t, looks) {
 	return out;
 }
 
-// The look of each owner's group, for each way to group. Numbered once, at the start: addresses hold these numbers.
+// By way to group, the group of each owner; profile.rows: the looks of each group, the outermost first. Numbered once, at
+// the start: addresses hold these numbers. Below a container stand its commands: processes of one name are one, as a
+// server's hundred workers are; where nothing ran in a container, there is no row for containers. profile.whoOf: container and
+// process of a group, in words, by its looks.
 function buildGroups(profile, looks) {
-	const names = {
-		container: (o) => o.container,
-		process: (o) => `${o.comm} (${o.pid})`,
-		thread: (o) => `${o.comm} (${o.pid}) ${o.thread} (${o.tid})`,
+	const pids = new Map(), contained = profile.owners.some((o) => o.container !== HOST), known = new Map();
+	const place = (o) => `${o.container}\n${o.comm}`, bare = profile.diff && profile.owners.some((o) => !o.comm); // a file of stacks knows no process
+	for (const o of profile.owners)
+		pids.set(place(o), (pids.get(place(o)) || new Set()).add(o.pid));
+	const one = (o) => `${o.comm} (${o.pid})`;
+	const command = (o) => { // pids say nothing of two times
+		const n = pids.get(place(o)).size;
+		return profile.diff ? o.comm : n > 1 ? `${o.comm} (${formatCount(n)} processes)` : one(o);
 	};
-	profile.groups = {none: null};
+	const names = {
+		nested: (o) => (bare ? [] : [contained ? o.container : '', o.comm ? command(o) : ''].filter(Boolean)),
+		container: (o) => [o.container],
+		process: (o) => [one(o)],
+		thread: (o) => [`${one(o)} ${o.thread} (${o.tid})`],
+	};
+	const where = (o) => (o.container === HOST ? 'on the host' : 'in ' + o.container);
+	const who = {nested: (o) => `${command(o)} ${where(o)}`, process: (o) => `${one(o)} ${where(o)}`, thread: (o) => `${one(o)} ${where(o)}`};
+	Object.assign(profile, {groups: {none: null}, rows: [], whoOf: new Map()});
 	for (const [by, name] of Object.entries(names))
-		profile.groups[by] = profile.owners.map((o) => looks.add(name(o), '', GROUP, false, '', 0));
+		profile.groups[by] = profile.owners.map((o) => {
+			const path = name(o), key = `${by}\n${path.join('\n')}`;
+			if (!known.has(key)) {
+				const row = path.map((x) => looks.add(x, '', GROUP, false, '', 0));
+				known.set(key, profile.rows.push(row) - 1);
+				if (who[by] && row.length)
+					profile.whoOf.set(row.join(), who[by](o));
+			}
+			return known.get(key);
+		});
+}
+
+// Which nodes are idle waits, or below one.
+function buildIdle(profile, looks) {
+	const t = profile.tree, idle = new Uint8Array(t.n);
+	for (let i = 1; i < t.n; i++)
+		idle[i] = idle[t.parent[i]] || looksIsIdle(looks, profile.frames.look[t.frame[i]]) ? 1 : 0;
+	profile.idle = idle.some(Boolean) ? idle : null;
+}
+
+// Which nodes are what starts a program, from the root on; what a wait was for may stand before it.
+function buildStart(profile, looks) {
+	const t = profile.tree, start = new Uint8Array(t.n), calls = new Uint8Array(t.n), look = (i) => profile.frames.look[t.frame[i]];
+	const cached = (f) => ((known) => (l) => (known[l] === undefined ? known[l] = f(l) : known[l]))([]);
+	const named = cached((l) => looksIsStart(looks, l)), started = cached((l) => LOOKS_STARTED.test(looks.name[l]));
+	const first = (i) => !i || start[i] || (!t.parent[i] && looksIsReason(looks, look(i)));
+	for (let i = 1; i < t.n; i++)
+		if (started(look(i)))
+			calls[t.parent[i]] = 1;
+	for (let i = 1; i < t.n; i++)
+		if (first(t.parent[i]) && (named(look(i)) || calls[i]) && !looksIsReason(looks, look(i)))
+			start[i] = 1;
+	profile.start = start;
 }
 
 // Which nodes' stacks stay: those through every function of `focus` and through none of `drop`.
@@ -124,13 +171,13 @@ function buildKept(profile, looks, focus, drop) {
 function buildLeaves(profile, looks, o) {
 	const groups = profile.groups[o.group], columns = profile.sides.length * 2;
 	const kept = o.focus.length || o.drop.length ? buildKept(profile, looks, o.focus, o.drop) : () => true;
-	const leaves = {node: [], group: [], sums: Array.from({length: columns}, () => [])};
+	const leaves = {node: [], group: [], sums: Array.from({length: columns}, () => [])}, idle = o.idle ? null : profile.idle;
 	profile.sides.forEach((rows, side) => {
 		const seen = new Map(), [from, to] = profile.diff && !side ? [o.fromA, o.toA] : [o.from, o.to];
 		for (let r = 0, node = -1, keep = false; r < rows.n; r++) {
 			if (rows.node[r] !== node) {
 				node = rows.node[r];
-				keep = kept(node);
+				keep = kept(node) && !(idle && idle[node]);
 				seen.clear();
 			}
 			if (!keep || (from >= 0 && (rows.slot[r] < from || rows.slot[r] > to)))
@@ -165,7 +212,7 @@ function buildStandIns(looks, o) {
 // Callers first, as the rows are.
 function buildForward(profile, looks, leaves, o) {
 	const drawn = profile.diff ? 2 : 0;
-	const base = profile.tree, t = buildTree(leaves.sums.length + drawn), stand = buildStandIns(looks, o);
+	const base = profile.tree, start = profile.start, t = buildTree(leaves.sums.length + drawn), stand = buildStandIns(looks, o);
 	const shown = Int32Array.from(profile.frames.look, stand), path = [];
 	t.add(0, profile.frames.look[base.frame[0]]);
 
@@ -185,17 +232,20 @@ function buildForward(profile, looks, leaves, o) {
 			group = leaves.group[l];
 			while (met.length)
 				known[met.pop()] = -1;
-			known[0] = group < 0 ? 0 : t.child(0, group);
+			known[0] = group < 0 ? 0 : profile.rows[group].reduce((at, look) => t.child(at, look), 0);
 		}
 		let i = leaves.node[l];
+		const bare = o.start && start[i]; // nothing but the start of a program: its last frame stays, so that its time has a name
 		for (path.length = 0; known[i] < 0; i = base.parent[i])
 			path.push(i);
 		let at = known[i];
 		while (path.length) {
 			i = path.pop();
-			at = known[i] = under(at, shown[base.frame[i]]);
+			at = known[i] = o.start && start[i] ? at : under(at, shown[base.frame[i]]);
 			met.push(i);
 		}
+		if (bare)
+			at = under(at, shown[base.frame[leaves.node[l]]]);
 		leaves.sums.forEach((c, k) => { t.self[k + drawn][at] += c[l]; });
 	}
 	if (profile.diff)
@@ -210,13 +260,15 @@ function buildInverted(f, looks) {
 	for (let i = 1; i < f.n; i++) {
 		if (!f.self[0][i] && !f.self[1][i] && f.self.every((c) => !c[i]))
 			continue;
+		const groups = [];
 		let top = i, at = 0;
-		while (f.depth[top] > 1)
+		while (top && looks.origin[f.look[top]] !== GROUP)
 			top = f.parent[top];
-		const grouped = looks.origin[f.look[top]] === GROUP;
-		if (grouped)
-			at = t.child(0, f.look[top]);
-		for (let k = i; k && !(grouped && k === top); k = f.parent[k])
+		for (let k = top; k; k = f.parent[k])
+			groups.push(f.look[k]);
+		while (groups.length)
+			at = t.child(at, groups.pop());
+		for (let k = i; k !== top; k = f.parent[k])
 			at = t.child(at, f.look[k]);
 		t.self.forEach((c, k) => { c[at] += f.self[k][i]; });
 	}

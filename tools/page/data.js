@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // data: from the packed text in the page to typed arrays. The format is specified in tools/flame_pack.h. No DOM here.
 
+const HOST = '[host]'; // where processes outside of containers are
+
 // Reads varints; numbers may be larger than 32 bits, so no shifts.
 function dataReader(bytes, at) {
 	return {
@@ -74,7 +76,7 @@ function dataRows(side, period, r) {
 function dataProfile(head, p, r) {
 	const strings = head.strings;
 	p.owners = p.owners.map(([pid, tid, comm, thread, container]) => ({pid, tid, comm: strings[comm],
-		thread: strings[thread], container: strings[container] || '[host]'}));
+		thread: strings[thread], container: strings[container] || HOST}));
 	p.frames = dataFrames(strings, p.frames, r);
 	p.tree = dataNodes(p.nodes, r);
 	p.sides = p.sides.map((side) => dataRows(side, p.period, r));

@@ -58,26 +58,30 @@ function diffPercent(a, b) {
 // same, the further in lightness, too. What is no more than noise stays near grey.
 function diffColour(step, sure, dark, scheme) {
 	const [less, more] = scheme === 'redgreen' ? [150, 25] : [250, 60], far = Math.abs(step), hue = step < 0 ? less : more;
-	const light = dark ? [0.33, 0.37, 0.41, 0.45, 0.49] : [0.93, 0.89, 0.83, 0.77, 0.71];
+	const light = dark ? [0.39, 0.42, 0.46, 0.51, 0.55] : [0.93, 0.89, 0.83, 0.77, 0.71];
 	if (!far || !sure)
-		return colourOklch(dark ? 0.33 : 0.93, far ? 0.02 : 0, hue);
+		return colourOklch(dark ? 0.39 : 0.93, far ? 0.02 : 0, hue);
 	return colourOklch(light[far], [0, 0.06, 0.1, 0.13, 0.16][far], hue);
 }
 
 // What a graph is drawn with beside the colours around it: node(tree, node) and the words behind a name.
 function diffPalette(looks, diff, dark, forced, scheme) {
-	const made = new Map(), sure = (t, i) => !i || diff.of[looks.fn[t.look[i]]].sure;
+	// all of both sides was tested, and so were functions; containers and commands were not
+	const group = (t, i) => i > 0 && looks.origin[t.look[i]] === GROUP, whole = (t, i) => !i && looks.origin[t.look[0]] === GROUP;
+	const made = new Map(), sure = (t, i) => (whole(t, i) ? diff.all_sure : diff.of[looks.fn[t.look[i]]].sure);
 	const step = (t, i) => diffStep(t.total[DIFF_A][i], t.total[DIFF_B][i]);
 	const colours = scheme === 'change' || scheme === 'redgreen';
 	return {
 		node: forced || !colours ? null : (t, i) => {
+			if (group(t, i))
+				return colourOf('', '', GROUP, dark, 'origin');
 			const key = step(t, i) * 2 + (sure(t, i) ? 1 : 0);
 			if (!made.has(key))
 				made.set(key, diffColour(step(t, i), sure(t, i), dark, scheme));
 			return made.get(key);
 		},
 		mark(t, i) {
-			const s = sure(t, i) ? step(t, i) : 0;
+			const s = group(t, i) || sure(t, i) ? step(t, i) : 0;
 			return s ? [s < 0 ? '\u25bc' : '\u25b2', diffPercent(t.total[DIFF_A][i], t.total[DIFF_B][i])] : null;
 		},
 	};
@@ -85,7 +89,8 @@ function diffPalette(looks, diff, dark, forced, scheme) {
 
 function diffLegend(dark, scheme) {
 	return [...DIFF_WORDS.map((name, i) => ({name: (i < 4 ? '\u25bc ' : i > 4 ? '\u25b2 ' : '') + name, fill: diffColour(i - 4, true, dark, scheme)})),
-		{name: 'pale: no more than noise', fill: diffColour(1, false, dark, scheme)}];
+		{name: 'pale: no more than noise', fill: diffColour(1, false, dark, scheme)},
+		{name: 'container, process: not tested', fill: colourOf('', '', GROUP, dark, 'origin')}];
 }
 
 // Numbers of both sides in the unit of the difference; `all`: the tree's sums, `whole`: what they are divided by.

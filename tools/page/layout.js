@@ -39,7 +39,7 @@ function layoutIsAncestor(t, a, i) {
 	return a <= i && i < t.end[a];
 }
 
-// The looks from below the root to a node, and the node at the end of such a path, as far as it goes.
+// The looks from below the root to a node, and the node at the end of such a path from one node on, as far as it goes.
 function layoutPath(t, i) {
 	const path = [];
 	for (; i; i = t.parent[i])
@@ -47,8 +47,7 @@ function layoutPath(t, i) {
 	return path;
 }
 
-function layoutFind(t, path) {
-	let i = 0;
+function layoutFind(t, path, i = 0) {
 	for (const look of path) {
 		let j = i + 1;
 		while (j < t.end[i] && t.look[j] !== look)

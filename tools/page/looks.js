@@ -38,8 +38,12 @@ function looksInit(profiles) {
 	for (const p of profiles) {
 		const f = p.frames;
 		f.look = new Uint32Array(f.n);
-		for (let i = 0; i < f.n; i++)
+		for (let i = 0; i < f.n; i++) {
+			const why = /^\[(idle|waits)\]$/.exec(f.module[i]); // what a wait was for, as wall time has it
+			if (why)
+				[f.name[i], f.module[i], f.file[i]] = [`[${why[1]}: ${f.name[i]}]`, '', ''];
 			f.look[i] = looks.add(f.name[i], f.module[i], f.flags[i] & 7, (f.flags[i] & 16) !== 0, f.file[i], f.line[i]);
+		}
 	}
 	looks.kernel = looks.add('[kernel]', '', 1, false, '', 0);
 	looks.runtime = looks.add('[runtime]', '', 5, false, '', 0);
@@ -53,3 +57,25 @@ function looksIsRuntime(looks, i) {
 	return looks.origin[i] === 0 && /^(ld-linux|ld-musl|libc[.-]|libm[.-]|libpthread|librt[.-]|libdl|libstdc\+\+|libgcc_s|libjvm|libpython)/
 		.test(looks.module[i]);
 }
+
+// What stands between the start of a process or thread and the program's own first function: C libraries, the kernel's
+// threads, C++ and Java threads, the Go runtime, Python's and Node's own entries. Only at the root of a stack (build.js).
+const LOOKS_START = new RegExp('^(?:' + [
+	'_+start(?:_c)?', '__libc_start_(?:main|call_main)(?:@.*|_impl)?', 'libc_start_main_stage2', '_*clone3?(?:@.*)?', 'start_thread', 'thread_start', 'start',
+	'ret_from_fork(?:_asm)?', 'kthread', 'execute_native_thread_routine', 'std::thread::_State_impl<.*', 'runtime\\.(?:goexit|main|rt0_go|mstart[01]?|_?rt0_.*)(?:\\.abi0)?', '_rt0_.*',
+	'std::rt::lang_start(?:_internal)?(?:<.*|::.*)?', 'std::sys::backtrace::__rust_begin_short_backtrace.*',
+	'std::sys_common::backtrace::__rust_begin_short_backtrace.*',
+	'Py_BytesMain', 'Py_Main', 'pymain_main', 'Py_RunMain', 'pymain_run_(?:python|file|file_obj|command|module|stdin)',
+	'_?PyRun_(?:AnyFile|SimpleFile|File|String|SimpleString)(?:Object|Ex|ExFlags|Flags|StringFlags)*', 'pyrun_(?:simple_)?file', 'run_(?:mod|eval_code_obj)', 'pythread_wrapper', 'thread_run',
+	'node::Start\\b.*', 'node::NodeMainInstance::Run.*', 'node::SpinEventLoop.*',
+	'ThreadJavaMain', 'JavaMain', 'thread_native_entry.*', 'java_start.*', 'Thread::call_run.*', 'JavaThread::(?:run|thread_main_inner).*',
+].join('|') + ')$');
+
+// What is called by nothing but the start of a program, whatever that is called: a stripped file's _start has no name.
+const LOOKS_STARTED = /^(?:__libc_start_main(?:@.*|_impl)?|std::rt::lang_start(?:_internal)?(?:<.*|::.*)?|Py_BytesMain|Py_Main|node::Start\b.*|JLI_Launch)$/;
+
+const looksIsStart = (looks, i) => LOOKS_START.test(looks.name[i]);
+
+// A wait, by what it was for; an idle one is for somebody to ask for something (tools/waitrules.h).
+const looksIsReason = (looks, i) => looks.origin[i] === 6 && /^\[(?:idle|waits): /.test(looks.name[i]);
+const looksIsIdle = (looks, i) => looks.origin[i] === 6 && looks.name[i].startsWith('[idle: ');

@@ -6,8 +6,12 @@ const $ = (id) => document.getElementById(id);
 function pageStart(report) {
 	const profiles = report.profiles, looks = looksInit(profiles), diff = Boolean(profiles[0].diff);
 	const fresh = () => stateNew(report.group, diff), start = fresh();
-	for (const p of profiles)
+	for (const p of profiles) {
+		spreadWaits(p);
 		buildGroups(p, looks);
+		buildIdle(p, looks);
+		buildStart(p, looks);
+	}
 	if (diff)
 		diffInit(profiles[0], looks, report.strings);
 	const limits = {types: profiles.length, fns: looks.fnName.length, looks: looks.n, slots: (i) => (diff ? BRUSH.map((k, side) => [k.from, k.to, profiles[i].sides[side].slots])
@@ -36,7 +40,7 @@ function pageStart(report) {
 		words(t, i) {
 			const f = page.format, a = t.total[DIFF_A], b = t.total[DIFF_B];
 			return !diff ? [f.share(t.total[1][i]), `${f.main(t.total[1][i])}, self ${f.share(t.self[1][i])}`]
-				: [diffPercent(a[i], b[i]), `${f.level(a[i])} to ${f.main(b[i])}${i && !page.profile.diff.of[looks.fn[t.look[i]]].sure ? ', not sure' : ''}`];
+				: [diffPercent(a[i], b[i]), `${f.level(a[i])} to ${f.main(b[i])}${i && looks.origin[t.look[i]] !== GROUP && !page.profile.diff.of[looks.fn[t.look[i]]].sure ? ', not sure' : ''}`];
 		},
 	});
 	page.strip = stripInit({range: (a, b, done) => page.brush(a, b, done)});
@@ -50,10 +54,10 @@ function pageStart(report) {
 
 	page.compute = () => {
 		const s = page.state, p = profiles[s.type], key = (...k) => JSON.stringify(k);
-		const leavesKey = key(s.type, s.show, s.from, s.to, s.fromA, s.toA, s.group, s.focus, s.drop);
-		const forwardKey = leavesKey + key(s.hide, s.merge, s.runtime, s.kernel), viewKey = forwardKey + key(s.view, s.fn);
-		if (page.profile !== p) {
-			page.strip.show(p, (v) => (p.value_unit === 'ns' ? `${(v / 1e9).toFixed(2)} ${p.type === 'cpu' ? 'cores' : 'at once'}`
+		const leavesKey = key(s.type, s.show, s.from, s.to, s.fromA, s.toA, s.group, s.focus, s.drop, s.idle), stripKey = key(s.type, s.group, s.idle);
+		const forwardKey = leavesKey + key(s.hide, s.merge, s.start, s.runtime, s.kernel), viewKey = forwardKey + key(s.view, s.fn);
+		if (page.stripKey !== stripKey) {
+			page.strip.show(p, looks, s, (v) => (p.value_unit === 'ns' ? `${(v / 1e9).toFixed(2)} ${p.type === 'cpu' ? 'cores' : 'at once'}`
 				: `${formatInit(p, 1, 1).value(v)}/s`));
 		}
 		const whole = diff ? brushWhole(p, s) : null;
@@ -63,7 +67,7 @@ function pageStart(report) {
 		if (page.forwardKey !== forwardKey)
 			page.forward = buildForward(p, looks, page.leaves, s);
 		const fresh = page.viewKey !== viewKey;
-		Object.assign(page, {profile: p, leavesKey, forwardKey, viewKey});
+		Object.assign(page, {profile: p, leavesKey, forwardKey, viewKey, stripKey});
 		const seconds = diff || s.from < 0 ? Math.max(p.recorded_ns / 1e9, 1e-9) : stripSeconds(p, s.from, s.to);
 		page.format = formatInit(p, seconds, page.forward.total[1][0]);
 		if (diff)
@@ -79,6 +83,7 @@ function pageStart(report) {
 		return true;
 	};
 
+	whoInit(page);
 	pageShow(page, forced);
 	pageActions(page, limits);
 	if ($('procs'))

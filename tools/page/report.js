@@ -26,7 +26,7 @@ function reportInit(page) {
 	for (const tr of table.tBodies[0].rows) {
 		const owner = p.owners.findIndex((o) => o.pid === Number(tr.dataset.pid));
 		if (owner >= 0)
-			go(tr, 'The stacks of this process', {group: 'process', zoom: [p.groups.process[owner]]});
+			go(tr, 'The stacks of this process', {group: 'process', zoom: p.rows[p.groups.process[owner]]});
 	}
 
 	const rows = [...table.tBodies[0].rows], heads = [...table.tHead.rows[0].cells], more = $('procs-more');

@@ -2,13 +2,13 @@
 # unpacks it. page_blob.c takes template, style, loader and packed script into the binary as they are (.incbin). The hashes
 # are what the page's Content-Security-Policy allows to run.
 PAGE     := $(B)/gen/tools/page
-PAGE_JS  := $(patsubst %,tools/page/%.js,data looks diff build layout format colour draw graph strip theme state table tree save \
-              brush tip view actions report keys main)
+PAGE_JS  := $(patsubst %,tools/page/%.js,data spread looks diff build layout format colour draw graph strip theme state table tree save \
+              brush who tip view actions report keys main)
 GENERATED += $(PAGE)/page.js $(PAGE)/page.js.gz64 $(PAGE)/hash.h
 
 $(PAGE)/page.js: $(PAGE_JS)
 	@mkdir -p $(@D)
-	$(Q)(echo '(() => {'; echo "'use strict';"; cat $^; echo '})();') > $@.tmp && mv $@.tmp $@
+	$(Q)(echo '(() => {'; echo "'use strict';"; cat $^ | sed -E 's/^\t+//; /^\/\/ /d'; echo '})();') > $@.tmp && mv $@.tmp $@
 
 $(PAGE)/page.js.gz64: $(PAGE)/page.js
 	$(Q)gzip -9 -n -c $< | base64 -w 0 > $@.tmp && mv $@.tmp $@

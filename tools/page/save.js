@@ -16,9 +16,9 @@ function saveEscape(text) {
 	return text.replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '?').replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
-// What a graph shows, zoomed as it is, with titles; frames narrower than a fifth of a point are left out.
+// What a graph shows, as wide and zoomed as it is, with titles; frames narrower than a fifth of a point are left out.
 function saveSvg(g, title, describe) {
-	const t = g.tree, width = 1200, total = t.total[1], x0 = t.x[g.zoom], scale = width / (total[g.zoom] || 1), out = [];
+	const t = g.tree, width = Math.round(g.width), total = t.total[1], x0 = t.x[g.zoom], scale = width / (total[g.zoom] || 1), out = [];
 	const tall = (t.maxDepth + 1) * ROW + 30;
 	for (let i = 0; i < t.n;) {
 		const left = Math.max((t.x[i] - x0) * scale, 0), right = Math.min((t.x[i] + total[i] - x0) * scale, width);

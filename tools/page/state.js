@@ -2,15 +2,18 @@
 // state: what is looked at, in the address, so that Back works and a link returns to the same view. Functions and looks
 // stand there as numbers, which hold within one report.
 
-const STATE_START = {type: 0, view: 'callees', fn: -1, group: 'none', colour: 'package', flame: false, merge: false,
-	runtime: false, kernel: false, hide: [], focus: [], drop: [], from: -1, to: -1, fromA: -1, toA: -1, q: '', zoom: [], upZoom: [],
+const STATE_START = {type: 0, view: 'callees', fn: -1, group: 'nested', colour: 'package', flame: false, merge: false,
+	start: true, idle: false, runtime: false, kernel: false, hide: [], focus: [], drop: [], from: -1, to: -1, fromA: -1, toA: -1, q: '', zoom: [], upZoom: [],
 	panel: 'functions', show: 'after'};
-const STATE_WORDS = {view: ['callees', 'callers', 'sandwich'], group: ['none', 'container', 'process', 'thread'],
+const STATE_WORDS = {view: ['callees', 'callers', 'sandwich'], group: ['nested', 'container', 'process', 'thread', 'none'],
 	colour: ['package', 'origin', 'module', 'change', 'redgreen'], show: ['after', 'before', 'delta', 'elided'], panel: ['functions', 'tree', 'lines']};
+
+const STATE_TOGGLES = Object.keys(STATE_START).filter((k) => typeof STATE_START[k] === 'boolean');
+const STATE_CHECKED = STATE_TOGGLES.filter((k) => k !== 'idle'); // by boxes
 
 // diff: the report has two sides
 function stateNew(group, diff) {
-	const s = {...STATE_START, colour: diff ? 'change' : STATE_START.colour, group: STATE_WORDS.group.includes(group) ? group : 'none'};
+	const s = {...STATE_START, colour: diff ? 'change' : STATE_START.colour, group: STATE_WORDS.group.includes(group) ? group : 'nested'};
 	for (const k of ['hide', 'focus', 'drop', 'zoom', 'upZoom'])
 		s[k] = [];
 	return s;

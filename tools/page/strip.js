@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// strip: what was counted over time, stacked by process, with a range to choose: by dragging, or by two sliders.
+// strip: what was counted over time, stacked by what the graph is grouped by (containers first), with a range to choose: by
+// dragging, or by two sliders.
 
 const STRIP_NAMED = 7;
 
-// By slot: sums of the hottest processes and of all others. {names, sums: [Float64Array by slot]}
-function stripSums(profile) {
-	const rows = profile.sides[0], by = new Map(), name = profile.owners.map((o) => formatSeen(`${o.comm} (${o.pid})`));
-	for (let r = 0; r < rows.n; r++) {
-		const who = name[rows.owner[r]];
-		by.set(who, (by.get(who) || 0) + rows.value[r]);
-	}
+// By slot: sums of the hottest and of all others, of what is shown. {names, sums: [Float64Array by slot]}
+function stripSums(profile, looks, state) {
+	const rows = profile.sides[0], by = new Map(), groups = profile.groups[state.group] || profile.groups.nested;
+	const name = groups.map((id) => formatSeen(profile.rows[id].length ? looks.name[profile.rows[id][0]] : HOST)), idle = state.idle ? null : profile.idle;
+	const each = (f) => {
+		for (let r = 0; r < rows.n; r++)
+			if (!idle || !idle[rows.node[r]])
+				f(name[rows.owner[r]], rows.slot[r], rows.value[r]);
+	};
+	each((who, slot, v) => by.set(who, (by.get(who) || 0) + v));
 	const names = [...by].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map((x) => x[0]);
 	const place = new Map(names.map((x, i) => [x, names.length > STRIP_NAMED + 1 ? Math.min(i, STRIP_NAMED) : i]));
 	const shown = names.length > STRIP_NAMED + 1 ? [...names.slice(0, STRIP_NAMED), `${names.length - STRIP_NAMED} others`] : names;
 	const sums = shown.map(() => new Float64Array(profile.slots));
-	for (let r = 0; r < rows.n; r++)
-		sums[place.get(name[rows.owner[r]])][rows.slot[r]] += rows.value[r];
+	each((who, slot, v) => { sums[place.get(who)][slot] += v; });
 	return {names: shown, sums};
 }
 
@@ -65,14 +68,15 @@ function stripInit(on) {
 		canvas.height = Math.round(h * ratio);
 		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
 		ctx.clearRect(0, 0, w, h);
-		const n = s.profile.slots, most = top(), step = w / n;
+		const n = s.profile.slots, most = top(), step = w / n, edge = (i) => Math.round(i * step * ratio) / ratio;
 		drawGaps(step, h);
 		for (let i = 0; i < n; i++) {
+			const x = edge(i), wide = edge(i + 1) - x; // whole pixels: no seams
 			let y = h;
 			s.sums.sums.forEach((c, k) => {
 				const tall = c[i] / stripSeconds(s.profile, i, i) / most * (h - 16);
 				ctx.fillStyle = s.palette[Math.min(k, s.palette.length - 1)];
-				ctx.fillRect(i * step, y - tall, Math.max(step - (step > 4 ? 1 : 0), 0.5), tall);
+				ctx.fillRect(x, y - tall, Math.max(wide - (step > 4 ? 1 : 0), 0.5), tall);
 				y -= tall;
 			});
 		}
@@ -122,11 +126,11 @@ function stripInit(on) {
 	$('all-time').addEventListener('click', () => on.range(-1, -1, true));
 	new ResizeObserver(draw).observe(canvas);
 	return {
-		show(profile, label) {
+		show(profile, looks, state, label) {
 			$('time').hidden = profile.slots < 2;
 			if (profile.slots < 2)
 				return;
-			Object.assign(s, {profile, label, sums: stripSums(profile)});
+			Object.assign(s, {profile, label, sums: stripSums(profile, looks, state)});
 			from.max = to.max = profile.slots - 1;
 			$('who').replaceChildren(...s.sums.names.map((name) => {
 				const li = document.createElement('li');

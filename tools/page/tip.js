@@ -27,8 +27,11 @@ function tipFacts(page, g, i) {
 	const where = formatSeen([looks.module[l], looks.file[l] ? looks.file[l] + (looks.line[l] ? ':' + looks.line[l] : '') : '',
 		looks.inlined[l] ? 'inlined' : '', i ? ORIGINS[looks.origin[l]].name : ''].filter(Boolean).join(' \u00b7 '));
 	const name = formatSeen(looks.name[l]);
+	const who = i ? page.who(g, i) : '';
+	if (who)
+		facts.push(['process', who]);
 	if (page.diff)
-		return {name, where, facts: tipSides(page, t, i)};
+		return {name, where, facts: [...facts, ...tipSides(page, t, i)]};
 	const rate = f.rated && f.rateUnit === 'cores' ? `${f.main(total)} \u00b7 ` : '';
 	facts.push(['total', `${f.share(total)} of all \u00b7 ${rate}${f.value(total)} \u00b7 ${f.count(t.total[0][i])}`]);
 	if (i)

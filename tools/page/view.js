@@ -87,7 +87,7 @@ function pageShow(page, forced) {
 		const s = page.state;
 		for (const k of ['view', 'group', 'colour'])
 			$(k).value = s[k];
-		for (const k of ['flame', 'merge', 'runtime', 'kernel'])
+		for (const k of STATE_CHECKED)
 			$(k).checked = s[k];
 		if ($('search').value !== s.q)
 			$('search').value = s.q;
@@ -101,6 +101,21 @@ function pageShow(page, forced) {
 		viewTabs($('panels'), [], panels.indexOf(s.panel), (i) => page.change({panel: panels[i]}, true), panels.map((k) => $('tab-' + k)));
 		for (const k of panels)
 			$('panel-' + k).hidden = k !== s.panel;
+	}
+	// How much of time off CPU is left out, or that it is not.
+	function idle() {
+		const {profile: p, state: s} = page, rows = p.sides[0];
+		let hidden = 0, all = 0;
+		$('idle-line').hidden = !p.idle;
+		if (!p.idle)
+			return;
+		for (let r = 0; r < rows.n; r++)
+			if (s.from < 0 || (rows.slot[r] >= s.from && rows.slot[r] <= s.to)) {
+				all += rows.value[r];
+				hidden += p.idle[rows.node[r]] ? rows.value[r] : 0;
+			}
+		$('idle-said').textContent = `Idle waits are ${s.idle ? 'shown' : 'hidden'}: ${page.format.value(hidden)} of ${page.format.value(all)} (${page.format.share(hidden, all)})`;
+		$('idle-show').textContent = s.idle ? 'Hide them' : 'Show them';
 	}
 	function chips() {
 		const s = page.state, out = [];
@@ -198,6 +213,7 @@ function pageShow(page, forced) {
 		if (page.diff)
 			page.sides.show(page.state);
 		controls();
+		idle();
 		chips();
 		graphs(fresh);
 		page.tree.of = page.active.tree;

@@ -13,6 +13,7 @@
 #include "tools/flame_rows.h"
 #include "tools/flame_svg.h"
 #include "tools/flame_text.h"
+#include "tools/svg.h"
 #include "tools/term.h"
 
 static char *text_of(unsigned width, bool unicode)
@@ -67,7 +68,7 @@ static void the_picture_holds_every_frame_and_no_markup_of_theirs(void **state)
 	FILE *out = open_memstream(&text, &len);
 
 	(void)state;
-	flame_svg_write(&p, out);
+	flame_svg_write(&p, SVG_WIDTH, out);
 	fclose(out);
 	for (const char *at = text; (at = strstr(at, "<g><title>")); at++)
 		frames++;

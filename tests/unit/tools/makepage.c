@@ -152,7 +152,7 @@ int main(int argc, char **argv)
 	struct fold f = fold_sample(), alloc = f, inuse = f;
 	const struct fold *const folds[] = {&f, &alloc, &inuse};
 	struct flame_page page = {.folds = folds, .n_folds = argc > 2 ? 1 : 3, .what = "", .range = "rec 1", .filters = "",
-				  .group = "", .source_url = "https://src.example/{file}#L{line}"};
+				  .group = "none", .source_url = "https://src.example/{file}#L{line}"};
 	FILE *out = argc > 1 ? fopen(argv[1], "w") : NULL;
 
 	if (!out)
