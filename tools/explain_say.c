@@ -21,6 +21,8 @@ static const struct words {
 	[STORE_KIND_MUTEX] = {"waited for locks", "began to wait for locks:", "waited for locks before:"},
 	[STORE_KIND_BLOCK] = {"was blocked for", "began to be blocked for", "was blocked before for"},
 	[STORE_KIND_STANDING] = {"had been waiting for", "had begun to wait:", "had been waiting before for"},
+	[STORE_KIND_GOROUTINE] = {"had", "began to have", "had before"},
+	[STORE_KIND_THREADCREATE] = {"created", "began to create", "created before"},
 };
 
 /* Of what waits were for. */
@@ -55,6 +57,8 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 		snprintf(buf, size, "%.2f cores", v);
 	else if (f->unit == STORE_BYTES)
 		snprintf(buf, size, "%s%s", term_bytes((uint64_t)v, bytes, sizeof(bytes)), f->kind->class == STORE_GAUGE ? "" : "/s");
+	else if (f->unit != STORE_TIME)
+		snprintf(buf, size, "%.1f %s%s", v, store_unit_name(f->unit), f->kind->class == STORE_GAUGE ? "" : "/s");
 	else
 		snprintf(buf, size, "%.2f s each second", v);
 	return buf;
