@@ -71,7 +71,7 @@ static void names_of_store(const struct completing *c, struct names *l)
 	struct err e = {0};
 	size_t n = 0;
 
-	if (!store_segments(c->store ? c->store : store_default_dir(), 0, INT64_MAX, &segments, &n, &e) && n)
+	if (!store_segments(c->store ? c->store : store_read_dir(), 0, INT64_MAX, &segments, &n, &e) && n)
 		names_read(l, segments[n - 1].path, &e);
 	free(segments);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/typed.h"
 #include "tools/explain.h"
 #include "tools/filter.h"
 #include "tools/fold_kind.h"
@@ -161,7 +162,7 @@ static void waits_command(const struct selection *sel, const struct explain_stat
 {
 	const enum filter_kind filter = s->in && !strcmp(s->in_module, FOLD_CONTAINER) ? FILTER_CONTAINER : FILTER_COMM;
 
-	strbuf_addstr(out, "sonde waits");
+	strbuf_addf(out, "%s waits", typed_sonde(false));
 	if (sel->filter_text[0])
 		strbuf_addf(out, " %s", sel->filter_text);
 	else if (s->in && filter_can_say(s->in))
@@ -184,7 +185,7 @@ void explain_command(const struct explain *x, const struct explain_statement *s,
 		waits_command(sel, s, store, out);
 		return;
 	}
-	strbuf_addstr(out, both ? "sonde diff" : "sonde flame");
+	strbuf_addf(out, "%s %s", typed_sonde(false), both ? "diff" : "flame");
 	if (named)
 		filter_option(filter, s->name, out);
 	if (sel->filter_text[0] && !(named && filters_have(sel->filters, filter)))

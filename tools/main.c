@@ -78,6 +78,15 @@ static int run_until_answered(struct verb_call *call, const struct select_args *
 	return rc;
 }
 
+/* Of two stores the one that is not asked may be what was meant. */
+static void say_newer(const char *store)
+{
+	const char *newer = store_newer(store);
+
+	if (newer)
+		fprintf(stderr, "note: this is %s; newer recordings are in %s: --store %s\n", store, newer, newer);
+}
+
 static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, int *status)
 {
 	struct common_args common = {0};
@@ -102,7 +111,10 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 	} else if (term_set_color(common.color)) {
 		rc = err_set(e, -EINVAL, EXIT_USAGE, "--color takes auto, always or never, not '%.100s'", common.color);
 	} else {
-		call.store = common.store ? common.store : store_default_dir();
+		call.store = common.store ? common.store : v->uses & VERB_WRITES ? store_default_dir() : store_read_dir();
+		call.hint_store = strcmp(call.store, store_read_dir()) ? call.store : NULL;
+		if (!common.store && !common.quiet && !(v->uses & VERB_WRITES) && v->uses & (VERB_STORE | VERB_SELECT))
+			say_newer(call.store);
 		call.json = common.json;
 		call.quiet = common.quiet;
 		call.wide = common.wide;
@@ -159,7 +171,7 @@ static int run_bare(int argc, char **argv, struct err *e, int *status)
 	else if (args.common.help)
 		help_all(stdout);
 	else
-		help_summary(args.common.store ? args.common.store : store_default_dir(), stdout);
+		help_summary(args.common.store ? args.common.store : store_read_dir(), stdout);
 	options_release(sets, 3, &words);
 	return rc;
 }

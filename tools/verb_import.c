@@ -9,6 +9,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
 #include "schema/store/writer.h"
 #include "tools/filter.h"
 #include "tools/helper.h"
@@ -27,7 +28,7 @@ struct import_args {
 };
 
 static const struct option IMPORT_OPTIONS[] = {
-	{"type", 0, OPTION_STRING, "KIND", "of a pprof file: this kind of value (cpu: any time, taken for CPU time); else its default, and what belongs to it",
+	{"type", 0, OPTION_STRING, "KIND", "of a pprof file: this kind of value (default: what the file says)",
 	 offsetof(struct import_args, type)},
 	{"at", 0, OPTION_STRING, "T", "when it ended, if the file does not say (default: when it was written)",
 	 offsetof(struct import_args, at)},
@@ -136,13 +137,14 @@ static void say(const struct importing *m)
 	if (m->folds[0]->kind->kind != STORE_KIND_CPU)
 		strbuf_addf(&next, "--type %s ", m->folds[0]->kind->name);
 	strbuf_addf(&next, "--from %s --to %s", when_zoned(m->when.from_ns, from, sizeof(from)), when_zoned(m->when.to_ns, to, sizeof(to)));
-	if (strcmp(m->call->store, store_default_dir())) {
+	if (m->call->hint_store) {
 		strbuf_addstr(&next, " --store ");
-		filter_word(m->call->store, &next);
+		filter_word(m->call->hint_store, &next);
 	}
-	fprintf(stderr, "imported %s %s (%s) of %s, %s\nnext:  sonde stacks %s\n",
+	fprintf(stderr, "imported %s %s (%s) of %s, %s\nnext:  %s stacks %s\n",
 		term_count(m->folds[0]->nodes[0].total_samples, n, sizeof(n)), store_unit_name(m->folds[0]->kind->unit_n),
-		m->folds[0]->kind->what, m->path, when_duration(m->when.to_ns - m->when.from_ns, length, sizeof(length)), strbuf_str(&next));
+		m->folds[0]->kind->what, m->path, when_duration(m->when.to_ns - m->when.from_ns, length, sizeof(length)),
+		typed_sonde(false), strbuf_str(&next));
 }
 
 static int import_run(struct verb_call *call, struct err *e)
@@ -171,6 +173,6 @@ const struct verb verb_import = {
 	.examples = IMPORT_EXAMPLES,
 	.options = IMPORT_OPTIONS,
 	.args_size = sizeof(struct import_args),
-	.uses = VERB_STORE | VERB_WORDS,
+	.uses = VERB_STORE | VERB_WORDS | VERB_WRITES,
 	.run = import_run,
 };

@@ -35,7 +35,7 @@ ASKED = {
     "report": ["-o", f"{WRITING}/x.html", *RANGE], "export": ["folded", *RANGE], "config": ["show"], "prune": ["--dry-run"], "completion": ["bash"], "version": [],
 }
 # what stands only on a live host, changes the store, or starts something; tests of their own tell what they print
-LIVE = {"doctor", "record", "pstack", "up", "down", "rotate", "logs", "symbolize", "import"}
+LIVE = {"doctor", "record", "pstack", "up", "down", "rotate", "logs", "symbolize", "import", "seal"}
 # what these print is another one on each host, or not for people; tests of their own look at it
 UNLIKE = {"version", "completion", "prune", "status", "report", "help", "config"}
 ESC = "\x1b"
