@@ -6,7 +6,7 @@
  *   {"run": "goheap", "from": S, "to": S, "bucket_s": 10, "period_ns": 0, "recording": 0, "options": "..."}
  *       what follows belongs to this run; S in seconds since 1970, fractions allowed
  *   {"kind": "alloc", "at": S, "n": 3, "value": 3072, "pid": 100, "comm": "app", "thread": "app", "tid": 100,
- *    "container": "", "label": 0, "max": 0, "hist": [1, 2], "stack": ["main", ["alloc", "app.c", 12], ...]}
+ *    "container": "", "started": "", "restarts": 0, "label": 0, "max": 0, "hist": [1, 2], "stack": ["main", ["alloc", "app.c", 12], ...]}
  *       an amount, or for "cpu" samples; frames root first, each a name or [name, file, line]; all lie in module = comm;
  *       "self": true makes the process one of sonde's own
  *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are sampled at
@@ -76,7 +76,8 @@ static bool put_run(struct put *p, const json_t *o)
 static struct store_process process_told(struct put *p, const json_t *o)
 {
 	const char *comm = text(o, "comm", "app"), *name = text(o, "container", "");
-	struct store_container c = {.runtime = "docker", .runtime_id = name, .name = name, .image = "debian:12", .cgroup = name};
+	struct store_container c = {.runtime = "docker", .runtime_id = name, .name = name, .image = "debian:12", .cgroup = name,
+				    .started = text(o, "started", NULL), .restarts = (uint32_t)number(o, "restarts", 0)};
 	struct store_process x = {.pid = (uint32_t)number(o, "pid", 100), .ppid = 1, .exec_id = 1, .start_ticks = 1,
 				  .comm = comm, .exe = comm, .args = comm, .cgroup = "/", .unit = "",
 				  .self = json_is_true(json_object_get(o, "self"))};
