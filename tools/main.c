@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -186,6 +188,14 @@ static int run(int argc, char **argv, struct err *e, int *status)
 	return v ? run_verb(v, argc - 1, argv + 1, e, status) : no_such_verb(argv[1], e);
 }
 
+/* `sonde ps | head`: a write to standard output failed because nobody reads any more, who has what he wanted. */
+static bool reader_left(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	return ferror(stdout) && poll(&out, 1, 0) == 1 && out.revents & POLLERR;
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = {0};
@@ -197,8 +207,10 @@ int main(int argc, char **argv)
 	mem_use_huge_pages();
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks for it, and threads would wait for each other at each allocation */
 	log_init("sonde", LOG_LEVEL_WARN);
-	signal(SIGPIPE, SIG_IGN); /* `sonde stacks | head`: the write fails, below */
+	signal(SIGPIPE, SIG_IGN); /* `sonde stacks | head`: the write fails, see reader_left */
 	rc = run(argc, argv, &e, &status);
+	if (rc && (!e.exit || e.exit == EXIT_RUNTIME) && reader_left())
+		return status;
 	if (rc)
 		return err_report(&e, "sonde");
 	if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) {

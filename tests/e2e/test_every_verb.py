@@ -133,6 +133,18 @@ def test_a_picture_is_what_it_was(name, store):
 
 
 @pytest.mark.parametrize("verb", sorted(ASKED))
+def test_a_reader_who_has_left_is_no_error(verb, table, store):
+    """`sonde ps | head`: whoever read the output has what he wanted."""
+    for words in (ASKED[verb], [*(w for w in ASKED[verb] if w != "--text"), "--json"])[:1 + bool(table[verb]["json"])]:
+        gone, end = os.pipe()
+        os.close(gone)
+        done = subprocess.run([f"{BIN}/sonde", verb, *words, "-q"], stdout=end, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                              env={**os.environ, "SONDE_STORE": str(store), "SONDE_CONFIG": "/nonexistent"})
+        os.close(end)
+        assert done.returncode == 0 and "pipe" not in done.stderr and "sonde:" not in done.stderr, (words, done.stderr)
+
+
+@pytest.mark.parametrize("verb", sorted(ASKED))
 def test_json_is_one_envelope_and_stdout_has_nothing_else(verb, table, store):
     if not table[verb]["json"] or verb == "prune":
         assert verb in ("export", "config", "completion", "prune"), f"{verb} reads and has no --json"
