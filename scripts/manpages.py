@@ -51,21 +51,47 @@ def flag(option):
     return text + (f" Ar {option['arg']}" if option["arg"] else "")
 
 
+def word_macros(word):
+    """One word of a usage line: capitals are for what is put there, all else is typed."""
+    parts = [f"Ar {x}" if x.isupper() else x if x == "=" else f"Cm {plain(x)}" for x in re.findall(r"[A-Z]{2,}|=|[^A-Z=]+", word)]
+    return " Ns ".join(parts)
+
+
+def group_macros(tokens, depth=0):
+    """The macros up to the bracket that ends the group, which is taken from `tokens` with it."""
+    out = []
+    while tokens and (token := tokens.pop(0)) != "]":
+        if token == "[":
+            inner = group_macros(tokens, depth + 1)
+            out.append(f"Oo {inner} Oc" if depth else f"Op {inner}" if inner else "")
+        elif token in ("|", "..."):
+            out.append(token)
+        else:
+            out.append(token if token.startswith("-") else word_macros(token))
+    return " ".join(x for x in out if x)
+
+
 def words_of(usage):
     """The words of a usage line: not its options, which are listed one by one."""
     out = []
-    for group in re.findall(r"\[[^]]*\]|\S+", usage):
-        inner = group.strip("[]")
-        if inner.startswith("-- "):
-            out.append(f".Op Fl - Ar {inner[3:].lower()}")
-        elif inner.startswith("-") or group == "|":
-            continue
+    tokens = re.findall(r"\[|\]|\||\.\.\.|(?:(?!\.\.\.)[^\s\[\]|])+", usage)
+    while tokens:
+        optional = tokens[0] == "["
+        end = 1
+        if optional:
+            depth = 0
+            for end, token in enumerate(tokens, 1):
+                depth += (token == "[") - (token == "]")
+                if not depth:
+                    break
         else:
-            marked = re.sub(r"[.@]?[a-z][a-z-]+|[.@]", lambda m: f"Cm {plain(m[0])}", inner.replace("|", " | "))
-            marked = re.sub(r"(?<![\w.@])[A-Z][A-Z]+", lambda m: f"Ar {m[0]}", marked)
-            marked = re.sub(r"(?<=\w)\.\.\.", " ...", re.sub(r"\[|\]", "", marked))
-            marked = re.sub(r"Ar (\w+)=Ar (\w+)", r"Ar \1=\2", re.sub(r"\s+", " ", marked)).strip()
-            out.append(f".Op {marked}" if group.startswith("[") else f".{marked}")
+            while end < len(tokens) and (tokens[end] in ("|", "...") or tokens[end - 1] == "|"):
+                end += 1
+        group, tokens = tokens[:end], tokens[end:]
+        if optional and group[1] == "--":
+            out.append(f".Op Fl - Ar {group[2].lower()} ...")
+        elif not group[optional].startswith("-"):
+            out.append("." + group_macros(group))
     return out
 
 

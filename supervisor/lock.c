@@ -67,7 +67,7 @@ static int replace_other(const char *store, int fd, const char *pid, struct err 
 static int refuse(const char *store, const char *pid, struct err *e)
 {
 	err_set(e, -EBUSY, EXIT_STORE, "another sonded%s%s keeps the store %s", *pid ? ", pid " : "", pid, store);
-	err_fix(e, "ask it: sonde status; end it: sonde down; take over: sonded --replace; or keep another: --store DIR");
+	err_fix(e, "ask it: sonde status    end it: sudo sonde down    keep another: --store DIR");
 	return -EBUSY;
 }
 

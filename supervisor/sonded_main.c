@@ -12,10 +12,13 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/err.h"
 #include "schema/base/log.h"
+#include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
 #include "schema/store/folder.h"
 #include "schema/store/writer.h"
 #include "supervisor/conf.h"
 #include "supervisor/governor.h"
+#include "supervisor/leftovers.h"
 #include "supervisor/loop.h"
 #include "supervisor/quantity.h"
 #include "supervisor/talk.h"
@@ -29,6 +32,7 @@ struct sonded {
 	bool check, show, origin, background, replace, help;
 	int told;   /* the end of a pipe to whoever started us, -1: none */
 	int before; /* their stderr, until we are ready; -1 */
+	struct leftovers leftovers; /* in the background: of a store that no recording began in */
 };
 
 static void print_help(void)
@@ -110,17 +114,21 @@ static void on_ready(void *ctx)
 static void on_not_recording(void *ctx, const struct err *why)
 {
 	const struct sonded *d = ctx;
+	struct strbuf fix cleanup_strbuf = STRBUF_INIT;
 
+	typed_add(&fix, why->fix);
 	if (d->told >= 0)
-		dprintf(d->before, "sonded: %s%s%s\n", why->what, why->fix[0] ? "\n  fix: " : "", why->fix);
+		dprintf(d->before, "sonded: %s%s%s\n", why->what, fix.len ? "\n  fix: " : "", strbuf_str(&fix));
 }
 
-static int open_log(const struct conf *c, struct err *e)
+static int open_log(struct sonded *d, const struct conf *c, struct err *e)
 {
 	const char *store = *c->value[CONF_STORE].text ? c->value[CONF_STORE].text : store_default_dir();
 	char path[PATH_MAX + 16];
-	int fd, rc = folder_prepare(store, e);
+	int fd, rc;
 
+	leftovers_note(&d->leftovers, store);
+	rc = folder_prepare(store, e);
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/sonded.log", store);
@@ -175,7 +183,7 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
 	if (d->background) {
-		log = open_log(c, e);
+		log = open_log(d, c, e);
 		if (log < 0)
 			return log;
 		d->before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -184,8 +192,10 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 		talk_init_file(LOG_BYTES_MAX);
 	}
 	rc = loop_run(&o, e);
-	if (rc && d->told >= 0)
+	if (rc && d->told >= 0) {
 		dup2(d->before, STDERR_FILENO); /* who started us is still there to read why */
+		leftovers_remove(&d->leftovers);
+	}
 	return rc;
 }
 

@@ -2,17 +2,21 @@
 /* complete: see the header. */
 #include "tools/complete.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/families.h"
 #include "schema/store/kinds.h"
 #include "schema/store/reader.h"
 #include "tools/namedquery.h"
+#include "tools/procs_more.h"
 #include "tools/verb.h"
 #include "tools/word.h"
 
 #define A_FILE "<file>"
+#define FUNCTIONS_MAX "500" /* more is no help */
 
 struct completing {
 	const struct verb *verb;
@@ -71,7 +75,7 @@ static void names_of_store(const struct completing *c, struct names *l)
 	struct err e = {0};
 	size_t n = 0;
 
-	if (!store_segments(c->store ? c->store : store_default_dir(), 0, INT64_MAX, &segments, &n, &e) && n)
+	if (!store_segments(c->store ? c->store : store_read_dir(), 0, INT64_MAX, &segments, &n, &e) && n)
 		names_read(l, segments[n - 1].path, &e);
 	free(segments);
 }
@@ -87,14 +91,80 @@ static void offer_names(const struct completing *c, unsigned kinds)
 	names_release(&l);
 }
 
+/* Of the newest segment, those that begin as it was typed. */
+static void offer_functions(const struct completing *c)
+{
+	static const char *const query = "SELECT DISTINCT function FROM functions WHERE lower(substr(function, 1, length(?1))) = lower(?1) "
+					 "ORDER BY 1 LIMIT " FUNCTIONS_MAX;
+	struct store_segment_info *segments = NULL;
+	struct store_segment *s = NULL;
+	sqlite3_stmt *st = NULL;
+	struct err e = {0};
+	size_t n = 0;
+
+	if (!store_segments(c->store ? c->store : store_read_dir(), 0, INT64_MAX, &segments, &n, &e) && n &&
+	    !store_segment_open(segments[n - 1].path, &s, &e) &&
+	    sqlite3_prepare_v2(store_segment_db(s), query, -1, &st, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(st, 1, c->typed, -1, SQLITE_STATIC);
+		while (sqlite3_step(st) == SQLITE_ROW)
+			offer(c, (const char *)sqlite3_column_text(st, 0), NULL);
+	}
+	sqlite3_finalize(st);
+	store_segment_close(s);
+	free(segments);
+}
+
 /* --- values of options --- */
+
+static void offer_types(const struct completing *c)
+{
+	for (int k = 1; k < STORE_KINDS; k++)
+		offer(c, store_kind_info((enum store_kind)k)->name, store_kind_info((enum store_kind)k)->what);
+}
+
+static void offer_sortable(const struct completing *c)
+{
+	for (int k = 1; k < STORE_KINDS; k++)
+		if (procs_more_takes(store_kind_info((enum store_kind)k)))
+			offer(c, store_kind_info((enum store_kind)k)->name, store_kind_info((enum store_kind)k)->what);
+}
+
+static bool list_has(const char *list, size_t len, const char *word)
+{
+	for (size_t at = 0, n; at < len; at += n + 1) {
+		n = strcspn(list + at, ",");
+		if (n == strlen(word) && !strncmp(list + at, word, n))
+			return true;
+	}
+	return false;
+}
+
+/* A list with commas: one more behind those that are typed already. */
+static void offer_families(const struct completing *c)
+{
+	const char *comma = strrchr(c->typed, ',');
+	const size_t len = comma ? (size_t)(comma + 1 - c->typed) : 0;
+	char word[128];
+
+	for (const struct probe_family *f = FAMILIES; f->name; f++) {
+		snprintf(word, sizeof(word), "%.*s%s", (int)len, c->typed, f->name);
+		if (!list_has(c->typed, len, f->name))
+			offer(c, word, NULL);
+	}
+}
 
 static const struct value_set {
 	const char *option;
 	const char *words[12]; /* fixed ones */
 	unsigned kinds;       /* or of these names */
 	bool file;            /* or a path */
+	void (*offer)(const struct completing *c); /* or what this one offers */
 } VALUES[] = {
+	{.option = "type", .offer = offer_types},
+	{.option = "sort", .words = {"cpu", "pid", "name", "start"}, .offer = offer_sortable},
+	{.option = "families", .offer = offer_families},
+	{.option = "callers", .offer = offer_functions},
+	{.option = "callees", .offer = offer_functions},
 	{.option = "container", .kinds = 1u << FILTER_CONTAINER},
 	{.option = "unit", .kinds = 1u << FILTER_UNIT},
 	{.option = "comm", .kinds = 1u << FILTER_COMM},
@@ -113,16 +183,8 @@ static const struct value_set {
 	{.option = "source-dir", .file = true},
 };
 
-static void offer_types(const struct completing *c)
-{
-	for (int k = 1; k < STORE_KINDS; k++)
-		offer(c, store_kind_info((enum store_kind)k)->name, store_kind_info((enum store_kind)k)->what);
-}
-
 static void offer_values(const struct completing *c, const struct option *o)
 {
-	if (!strcmp(o->name, "type"))
-		offer_types(c);
 	for (size_t i = 0; i < sizeof(VALUES) / sizeof(*VALUES); i++) {
 		const struct value_set *v = &VALUES[i];
 
@@ -130,6 +192,8 @@ static void offer_values(const struct completing *c, const struct option *o)
 			continue;
 		for (size_t k = 0; k < sizeof(v->words) / sizeof(*v->words) && v->words[k]; k++)
 			offer(c, v->words[k], NULL);
+		if (v->offer)
+			v->offer(c);
 		if (v->kinds)
 			offer_names(c, v->kinds);
 		if (v->file)
@@ -159,6 +223,10 @@ static void offer_words(const struct completing *c, size_t before)
 		offer_verbs(c);
 	else if (!strcmp(verb, "sql") && !before)
 		offer_queries(c);
+	else if (!strcmp(verb, "lines") && !before)
+		offer_functions(c);
+	for (const struct probe_family *f = FAMILIES; (!strcmp(verb, "up") || !strcmp(verb, "down")) && f->name; f++)
+		offer(c, f->name, NULL);
 	for (size_t i = 0; !strcmp(verb, "export") && !before && i < sizeof(forms) / sizeof(*forms); i++)
 		offer(c, forms[i], NULL);
 	for (size_t i = 0; !strcmp(verb, "completion") && !before && i < sizeof(shells) / sizeof(*shells); i++)

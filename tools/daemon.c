@@ -13,6 +13,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/families.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/reader.h"
 #include "tools/term.h"
 #include "tools/when.h"
 
@@ -24,7 +25,7 @@ static int refused(const char *store, int error, struct err *e)
 {
 	if (error == EACCES || error == EPERM) {
 		err_set(e, -error, EXIT_PERMISSION, "cannot ask the sonded that keeps %s: %s", store, strerror(error));
-		err_fix(e, "run it with sudo, or join the group that owns the store and log in again");
+		store_rights_fix(store, e);
 		return -error;
 	}
 	if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR) {

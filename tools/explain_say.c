@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/typed.h"
 #include "tools/explain.h"
 #include "tools/filter.h"
 #include "tools/fold_kind.h"
@@ -22,6 +23,8 @@ static const struct words {
 	[STORE_KIND_MUTEX] = {"waited for locks", "began to wait for locks:", "waited for locks before:"},
 	[STORE_KIND_BLOCK] = {"was blocked for", "began to be blocked for", "was blocked before for"},
 	[STORE_KIND_STANDING] = {"had been waiting for", "had begun to wait:", "had been waiting before for"},
+	[STORE_KIND_GOROUTINE] = {"had", "began to have", "had before"},
+	[STORE_KIND_THREADCREATE] = {"created", "began to create", "created before"},
 };
 
 /* Of what waits were for. */
@@ -56,6 +59,8 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 		snprintf(buf, size, "%.2f cores", v);
 	else if (f->unit == STORE_BYTES)
 		snprintf(buf, size, "%s%s", term_bytes((uint64_t)v, bytes, sizeof(bytes)), f->kind->class == STORE_GAUGE ? "" : "/s");
+	else if (f->unit != STORE_TIME)
+		snprintf(buf, size, "%.1f %s%s", v, store_unit_name(f->unit), f->kind->class == STORE_GAUGE ? "" : "/s");
 	else
 		snprintf(buf, size, "%.2f s each second", v);
 	return buf;
@@ -160,7 +165,7 @@ static void waits_command(const struct selection *sel, const struct explain_stat
 {
 	const enum filter_kind filter = s->in && !strcmp(s->in_module, FOLD_CONTAINER) ? FILTER_CONTAINER : FILTER_COMM;
 
-	strbuf_addstr(out, "sonde waits");
+	strbuf_addf(out, "%s waits", typed_sonde(false));
 	if (sel->filter_text[0])
 		strbuf_addf(out, " %s", sel->filter_text);
 	else if (s->in && filter_can_say(s->in))
@@ -183,7 +188,7 @@ void explain_command(const struct explain *x, const struct explain_statement *s,
 		waits_command(sel, s, store, out);
 		return;
 	}
-	strbuf_addstr(out, both ? "sonde diff" : "sonde flame");
+	strbuf_addf(out, "%s %s", typed_sonde(false), both ? "diff" : "flame");
 	if (named)
 		filter_option(filter, s->name, out);
 	if (sel->filter_text[0] && !(named && filters_have(sel->filters, filter)))

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/reader.h"
@@ -46,6 +47,88 @@ static int backup_into(sqlite3 *from, sqlite3 *to)
 	return sqlite3_exec(to, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
 }
 
+/* --- cut to the range --- */
+
+/* A sealed day is packed by the hour: it stays whole. */
+static bool is_sealed(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	bool sealed = sqlite3_prepare_v2(db, "SELECT 1 FROM sealed LIMIT 1", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+
+	sqlite3_finalize(st);
+	return sealed;
+}
+
+static int change(sqlite3 *db, const struct selection *sel, const char *sql)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, sel->from_ns);
+		sqlite3_bind_int64(st, 2, sel->to_ns);
+		rc = sqlite3_step(st) == SQLITE_DONE ? SQLITE_OK : sqlite3_errcode(db);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* Rows of each table that has times. A gauge's from before say how things stood then, and sampling rates hold on: they stay. */
+static int cut_rows(sqlite3 *db, const struct selection *sel)
+{
+	sqlite3_stmt *tables = NULL;
+	int rc = sqlite3_prepare_v2(db, "SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND m.name NOT IN ('rate_row', 'amount') AND "
+					"EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE name = 'ts')", -1, &tables, NULL);
+
+	while (rc == SQLITE_OK && (rc = sqlite3_step(tables)) == SQLITE_ROW) {
+		struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+
+		strbuf_addf(&sql, "DELETE FROM \"%s\" WHERE (ts + (SELECT value FROM meta WHERE key = 't0')) * 1000000000 NOT BETWEEN ?1 AND ?2 - 1",
+			    (const char *)sqlite3_column_text(tables, 0));
+		rc = change(db, sel, strbuf_str(&sql));
+	}
+	sqlite3_finalize(tables);
+	rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+	if (rc == SQLITE_OK)
+		rc = change(db, sel, "DELETE FROM amount WHERE (ts + (SELECT value FROM meta WHERE key = 't0')) * 1000000000 >= ?2 OR "
+				     "((ts + (SELECT value FROM meta WHERE key = 't0')) * 1000000000 < ?1 AND series NOT IN (SELECT e.id FROM series e "
+				     "JOIN task t ON t.id = e.task JOIN kind k ON k.id = t.kind WHERE k.class = 'gauge'))");
+	return rc;
+}
+
+/* What each run is said to have, and when it was. One that has no part in the range is gone. */
+static int cut_runs(sqlite3 *db, const struct selection *sel)
+{
+	static const char *const sql[] = {
+		"DELETE FROM run WHERE from_ns >= ?2 OR (to_ns > 0 AND to_ns <= ?1)",
+		"UPDATE run SET from_ns = max(from_ns, ?1), to_ns = iif(to_ns > 0, min(to_ns, ?2), to_ns)",
+		"DELETE FROM run_count", "INSERT INTO run_count SELECT run, kind, n FROM run_counted WHERE run IN (SELECT id FROM run)",
+		"DELETE FROM run_loss", "INSERT INTO run_loss SELECT run, reason, sum(n) FROM loss_row GROUP BY 1, 2",
+		"DELETE FROM run_cost", "INSERT INTO run_cost SELECT run, program, sum(cpu_ns), max(private_bytes), max(map_bytes) FROM cost_row GROUP BY 1, 2",
+		"DELETE FROM run_unwound", "INSERT INTO run_unwound SELECT run, exe, image, reason, sum(n) FROM unwound_row GROUP BY 1, 2, 3, 4",
+		"VACUUM",
+	};
+	int rc = SQLITE_OK;
+
+	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(sql) / sizeof(sql[0]); i++)
+		rc = change(db, sel, sql[i]);
+	return rc;
+}
+
+static int cut(sqlite3 *db, const struct selection *sel, const char *from)
+{
+	int rc;
+
+	if (!sel->range_given)
+		return SQLITE_OK;
+	if (is_sealed(db)) {
+		log_warn("%s is a sealed day: it is copied whole", from);
+		return SQLITE_OK;
+	}
+	rc = cut_rows(db, sel);
+	return rc == SQLITE_OK ? cut_runs(db, sel) : rc;
+}
+
 static int same_file(const char *a, const char *b)
 {
 	struct stat x, y;
@@ -53,7 +136,7 @@ static int same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static int copy_segment(const char *from, const char *to, uint64_t *bytes, struct err *e)
+static int copy_segment(const struct selection *sel, const char *from, const char *to, uint64_t *bytes, struct err *e)
 {
 	cleanup_free char *temp = outfile_temp_name(to);
 	struct store_segment *segment = NULL;
@@ -69,6 +152,8 @@ static int copy_segment(const char *from, const char *to, uint64_t *bytes, struc
 	rc = sqlite3_open_v2(temp, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE, NULL);
 	if (rc == SQLITE_OK)
 		rc = backup_into(store_segment_db(segment), db);
+	if (rc == SQLITE_OK)
+		rc = cut(db, sel, from);
 	if (sqlite3_close(db) != SQLITE_OK && rc == SQLITE_OK)
 		rc = SQLITE_IOERR;
 	store_segment_close(segment);
@@ -104,7 +189,7 @@ static int copy_all(const struct selection *sel, const char *folder, uint64_t *b
 
 		strbuf_addf(&to, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
 			    slash ? slash + 1 : sel->segments[i].path);
-		ret = copy_segment(sel->segments[i].path, strbuf_str(&to), bytes, e);
+		ret = copy_segment(sel, sel->segments[i].path, strbuf_str(&to), bytes, e);
 		if (ret)
 			return ret;
 	}
@@ -127,7 +212,7 @@ static int send_file(const char *path, struct err *e)
 	return 0;
 }
 
-static int copy_to_stdout(const char *from, uint64_t *bytes, struct err *e)
+static int copy_to_stdout(const struct selection *sel, const char *from, uint64_t *bytes, struct err *e)
 {
 	cleanup_strbuf struct strbuf to = STRBUF_INIT;
 	const char *dir = getenv("TMPDIR");
@@ -138,7 +223,7 @@ static int copy_to_stdout(const char *from, uint64_t *bytes, struct err *e)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a folder in %s: %s", dir && *dir ? dir : "/tmp",
 			       strerror(errno));
 	strbuf_addstr(&to, "/copy.db");
-	ret = copy_segment(from, to.buf, bytes, e);
+	ret = copy_segment(sel, from, to.buf, bytes, e);
 	if (!ret)
 		ret = send_file(to.buf, e);
 	unlink(to.buf);
@@ -159,8 +244,8 @@ int export_db(const struct selection *sel, const char *path, uint64_t *bytes, st
 		return -EINVAL;
 	}
 	if (!path)
-		return copy_to_stdout(sel->segments[0].path, bytes, e);
+		return copy_to_stdout(sel, sel->segments[0].path, bytes, e);
 	if (sel->n_segments > 1 || is_folder(path))
 		return copy_all(sel, path, bytes, e);
-	return copy_segment(sel->segments[0].path, path, bytes, e);
+	return copy_segment(sel, sel->segments[0].path, path, bytes, e);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * export_db: consistent copies of the segments that touch a selection's range, by SQLite's backup: also of a store that
- * is being written. Copies are whole segments (filters do not apply), each a plain file without -wal beside it.
+ * is being written. Copies are plain files without -wal beside them. Where a range was asked for they have only its rows (and, of gauges, those before it, which say how things stood);
+ * names, stacks and processes stay all, filters do not apply, and a sealed day is copied whole.
  */
 #ifndef SONDE_TOOLS_EXPORT_DB_H
 #define SONDE_TOOLS_EXPORT_DB_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/heapsites.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,29 @@ static int add_step(const struct selection *sel, int64_t to_ns, size_t step, str
 	return ret;
 }
 
+/* How often what stands was another at one step than at the one before. */
+static unsigned changes_of(const struct entry *all)
+{
+	unsigned changes = 0;
+
+	for (size_t k = 1; k < HEAPSITES_STEPS; k++) {
+		bool changed = false;
+
+		for (const struct entry *x = all; x && !changed; x = x->hh.next)
+			changed = x->site.at[k] != x->site.at[k - 1];
+		changes += changed;
+	}
+	return changes;
+}
+
+static int too_short(const struct selection *sel, unsigned changes, struct err *e)
+{
+	err_set(e, -ENODATA, EXIT_NOTHING, "what is in use changed %u time%s in %s: that is too little to tell growth by, which takes %u", changes,
+		changes == 1 ? "" : "s", sel->range, HEAPSITES_CHANGES);
+	err_fix(e, "sudo sonde record --families goheap -d 5m    sonde heap --growth --last 1h (a longer range)");
+	return -ENODATA;
+}
+
 static int add_growth(const struct selection *sel, const struct fold *f, struct entry **all, struct err *e)
 {
 	int64_t step = (f->to_ns - f->from_ns) / HEAPSITES_STEPS;
@@ -120,6 +144,8 @@ static int add_growth(const struct selection *sel, const struct fold *f, struct 
 
 	for (size_t k = 0; k < HEAPSITES_STEPS && !ret && step > 0; k++)
 		ret = add_step(sel, k + 1 == HEAPSITES_STEPS ? sel->to_ns : f->from_ns + (int64_t)(k + 1) * step, k, all, e);
+	if (!ret && changes_of(*all) < HEAPSITES_CHANGES)
+		return too_short(sel, changes_of(*all), e);
 	for (struct entry *x = *all; x; x = x->hh.next)
 		x->site.growth = heapsites_slope(x->site.at, HEAPSITES_STEPS, (double)step / 1e9);
 	return ret;

@@ -14,6 +14,7 @@
 #include "tools/fold.h"
 
 #define HEAPSITES_STEPS 8
+#define HEAPSITES_CHANGES 3 /* between steps, at least: two readings would make a leak of anything */
 
 struct heapsite {
 	char *function, *module, *file; /* never NULL */
@@ -31,7 +32,7 @@ struct heapsites {
 	struct fold *inuse;             /* for times and units */
 };
 
-/* The most first, without what has nothing of it. EXIT_NOTHING where no memory was recorded. Growth is found only where it is the order. */
+/* The most first, without what has nothing of it. EXIT_NOTHING where no memory was recorded, or too little for growth. Growth is found only where it is the order. */
 int heapsites_make(const struct selection *sel, enum heapsites_order order, struct heapsites *out, struct err *e);
 void heapsites_release(struct heapsites *h);
 /* The median of the slopes between each two of n values at equal distances. n at most HEAPSITES_STEPS. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
 #include "schema/store/reader.h"
 #include "tools/recorder.h"
 #include "tools/select.h"
@@ -176,17 +177,26 @@ static void print_recorder(const char *store, FILE *out)
 
 void help_summary(const char *store, FILE *out)
 {
-	const char *sudo = geteuid() ? "sudo " : "";
-	const int left = 26 - (int)strlen(sudo);
+	static const struct { const char *command, *what; } first[] = {
+		{"sudo sonde doctor", "what this host can do, and what is missing"},
+		{"sudo sonde record -d 10s", "record ten seconds of everything"},
+		{"sonde flame", "the newest recording as a flame graph, in one HTML file"},
+		{"sonde stacks -n 10", "the functions that used most, as text"},
+	};
+	const size_t n = sizeof(first) / sizeof(first[0]);
 
-	fprintf(out,
-		"sonde shows what this host is doing, down to the line of code.\n\n"
-		"  %s%-*s what this host can do, and what is missing\n"
-		"  %s%-*s record ten seconds of everything\n"
-		"  %-26s the newest recording as a flame graph, in one HTML file\n"
-		"  %-26s the functions that used most, as text\n\n",
-		sudo, left, "sonde doctor", sudo, left, "sonde record -d 10s", "sonde flame", "sonde stacks -n 10");
-	fprintf(out, "store:    %s\n", store);
+	struct strbuf command cleanup_strbuf = STRBUF_INIT;
+	int width = 26;
+
+	fputs("sonde shows what this host is doing, down to the line of code.\n\n", out);
+	for (size_t i = 0; i < 2 * n; i++) { /* first how wide, then the lines */
+		strbuf_reset(&command);
+		typed_add(&command, first[i % n].command);
+		width = (int)command.len > width ? (int)command.len : width;
+		if (i >= n)
+			fprintf(out, "  %-*s %s\n", width, strbuf_str(&command), first[i % n].what);
+	}
+	fprintf(out, "\nstore:    %s\n", store);
 	print_recorder(store, out);
 	fprintf(out, "more:     sonde help, sonde VERB --help, man sonde\n");
 }

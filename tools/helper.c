@@ -54,6 +54,10 @@ int helper_wait(pid_t pid, const char *name, int *exit, struct err *e)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return err_set(e, -errno, EXIT_RUNTIME, "cannot wait for %s: %s", name, strerror(errno));
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE) { /* whoever read its output has what he wanted */
+		*exit = EXIT_OK;
+		return 0;
+	}
 	if (!WIFEXITED(status))
 		return err_set(e, -ECHILD, EXIT_RUNTIME, "%s was ended by signal %d", name, WTERMSIG(status));
 	*exit = WEXITSTATUS(status);

@@ -14,6 +14,7 @@
 #include "schema/base/strbuf.h"
 #include "tools/folded_read.h"
 #include "tools/perfscript_read.h"
+#include "tools/pprof_legacy.h"
 #include "tools/pprof_read.h"
 
 #define GZIP_WINDOW (15 + 16)
@@ -108,6 +109,9 @@ int import_file(const char *path, const struct fold_opts *o, struct fold **out, 
 		rc = unpack(path, &raw, &plain, e);
 		data = &plain;
 	}
+	if (rc)
+		return rc;
+	rc = pprof_legacy_refuse(strbuf_str(data), data->len, path, e);
 	if (rc)
 		return rc;
 	if (looks_like_pprof(data))

@@ -124,7 +124,7 @@ static void tell_process(const struct fold_process *p, const char *name, FILE *o
 struct telling {
 	const struct fold *f;
 	const struct import_when *w;
-	uint32_t frames, processes; /* told before */
+	uint32_t frames;            /* told before */
 	FILE *out;
 };
 
@@ -173,7 +173,7 @@ static void tell_leaf(const struct telling *t, const struct fold_leaf *l, uint64
 	uint64_t n = samples;
 
 	json_object_set_new(add, "add", json_string(f->kind->name));
-	json_object_set_new(add, "process", json_integer(t->processes + l->process));
+	json_object_set_new(add, "process", json_integer(l->process));
 	set_text(add, "thread", l->thread);
 	json_object_set_new(add, "tid", json_integer(l->tid));
 	json_object_set_new(add, "label", json_integer(l->label));
@@ -207,18 +207,16 @@ static int by_series(const void *a, const void *b, void *ctx)
 	return strcmp(x->thread ? x->thread : "", y->thread ? y->thread : "");
 }
 
-void import_tell(const struct fold *f, const struct import_when *w, const char *name, uint32_t *frames, uint32_t *processes,
-		 FILE *out)
+void import_tell(const struct fold *f, const struct import_when *w, const char *name, uint32_t *frames, FILE *out)
 {
-	const struct telling t = {.f = f, .w = w, .frames = *frames, .processes = *processes, .out = out};
+	const struct telling t = {.f = f, .w = w, .frames = *frames, .out = out};
 	cleanup_free uint32_t *order = mem_array(f->n_leaves + 1, sizeof(*order));
 
 	for (size_t i = 0; i < f->n_frames; i++)
 		tell_frame(&f->frames[i], out);
-	for (size_t i = 0; i < f->n_processes; i++)
+	for (size_t i = 0; i < f->n_processes && !*frames; i++)
 		tell_process(&f->processes[i], name, out);
 	*frames += (uint32_t)f->n_frames;
-	*processes += (uint32_t)f->n_processes;
 	for (uint32_t i = 0; i < f->n_leaves; i++)
 		order[i] = i;
 	if (f->n_leaves)

@@ -28,10 +28,10 @@ struct import_when {
 
 /* Of the kinds cpu, and those that are no time on a CPU. `to_ns`: when it ended, if the file does not say. */
 void import_plan(const struct fold *f, int64_t to_ns, uint64_t hz, struct import_when *out);
-/* The run, once; then each fold with its leaves. `name` is for processes that have none. *frames and *processes are how many
- * were told before, and are counted on. */
+/* The run, once; then each fold with its leaves. Folds of one file have the same processes in the same order: they are told
+ * with the first one (*frames is 0), and `name` is for those that have none. *frames is how many were told before, and is
+ * counted on. */
 void import_tell_run(const struct import_when *w, const char *options, FILE *out);
-void import_tell(const struct fold *f, const struct import_when *w, const char *name, uint32_t *frames, uint32_t *processes,
-		 FILE *out);
+void import_tell(const struct fold *f, const struct import_when *w, const char *name, uint32_t *frames, FILE *out);
 
 #endif

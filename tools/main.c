@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -78,6 +80,15 @@ static int run_until_answered(struct verb_call *call, const struct select_args *
 	return rc;
 }
 
+/* Of two stores the one that is not asked may be what was meant. */
+static void say_newer(const char *store)
+{
+	const char *newer = store_newer(store);
+
+	if (newer)
+		fprintf(stderr, "note: this is %s; newer recordings are in %s: --store %s\n", store, newer, newer);
+}
+
 static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, int *status)
 {
 	struct common_args common = {0};
@@ -102,7 +113,10 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 	} else if (term_set_color(common.color)) {
 		rc = err_set(e, -EINVAL, EXIT_USAGE, "--color takes auto, always or never, not '%.100s'", common.color);
 	} else {
-		call.store = common.store ? common.store : store_default_dir();
+		call.store = common.store ? common.store : v->uses & VERB_WRITES ? store_default_dir() : store_read_dir();
+		call.hint_store = strcmp(call.store, store_read_dir()) ? call.store : NULL;
+		if (!common.store && !common.quiet && !(v->uses & VERB_WRITES) && v->uses & (VERB_STORE | VERB_SELECT))
+			say_newer(call.store);
 		call.json = common.json;
 		call.quiet = common.quiet;
 		call.wide = common.wide;
@@ -159,7 +173,7 @@ static int run_bare(int argc, char **argv, struct err *e, int *status)
 	else if (args.common.help)
 		help_all(stdout);
 	else
-		help_summary(args.common.store ? args.common.store : store_default_dir(), stdout);
+		help_summary(args.common.store ? args.common.store : store_read_dir(), stdout);
 	options_release(sets, 3, &words);
 	return rc;
 }
@@ -174,6 +188,14 @@ static int run(int argc, char **argv, struct err *e, int *status)
 	return v ? run_verb(v, argc - 1, argv + 1, e, status) : no_such_verb(argv[1], e);
 }
 
+/* `sonde ps | head`: a write to standard output failed because nobody reads any more, who has what he wanted. */
+static bool reader_left(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	return ferror(stdout) && poll(&out, 1, 0) == 1 && out.revents & POLLERR;
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = {0};
@@ -185,8 +207,10 @@ int main(int argc, char **argv)
 	mem_use_huge_pages();
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks for it, and threads would wait for each other at each allocation */
 	log_init("sonde", LOG_LEVEL_WARN);
-	signal(SIGPIPE, SIG_IGN); /* `sonde stacks | head`: the write fails, below */
+	signal(SIGPIPE, SIG_IGN); /* `sonde stacks | head`: the write fails, see reader_left */
 	rc = run(argc, argv, &e, &status);
+	if (rc && (!e.exit || e.exit == EXIT_RUNTIME) && reader_left())
+		return status;
 	if (rc)
 		return err_report(&e, "sonde");
 	if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) {

@@ -113,10 +113,24 @@ static int check_words(const struct namedquery *q, char *const *words, size_t n_
 	return 0;
 }
 
+static bool is_time(const struct parameter *p)
+{
+	return !strcmp(p->key, "from") || !strcmp(p->key, "to");
+}
+
+static bool is_set(const struct parameter *p, char *const *words, size_t n_words)
+{
+	bool set = false;
+
+	for (size_t k = 0; k < n_words; k++)
+		set |= word_value(words[k], p->key) != NULL;
+	return set;
+}
+
 static int bind_number(const struct namedquery *q, struct sqlite3_stmt *st, int at, const struct parameter *p, const char *value,
 		       int64_t now_ns, struct err *e)
 {
-	bool time = !strcmp(p->key, "from") || !strcmp(p->key, "to");
+	const bool time = is_time(p);
 	char *end = NULL;
 	int64_t ns;
 
@@ -152,12 +166,13 @@ static int bind_one(const struct namedquery *q, struct sqlite3_stmt *st, const s
 }
 
 int namedquery_bind(const struct namedquery *q, struct sqlite3_stmt *st, char *const *words, size_t n_words, int64_t now_ns,
-		    struct err *e)
+		    bool ranged, struct err *e)
 {
 	struct parameter p;
 	int ret = check_words(q, words, n_words, e);
 
 	for (size_t i = 0; !ret && parameter_get(q, i, &p); i++)
-		ret = bind_one(q, st, &p, words, n_words, now_ns, e);
+		if (!ranged || !is_time(&p) || is_set(&p, words, n_words))
+			ret = bind_one(q, st, &p, words, n_words, now_ns, e);
 	return ret;
 }

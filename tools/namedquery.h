@@ -6,6 +6,7 @@
 #ifndef SONDE_TOOLS_NAMEDQUERY_H
 #define SONDE_TOOLS_NAMEDQUERY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,8 +25,9 @@ int namedquery_find(const char *name, const struct namedquery **out, struct err 
 /* "functions by CPU time of their own"; points to `buf`. */
 const char *namedquery_summary(const struct namedquery *q, char *buf, size_t size);
 /* Give each parameter its value: of `words` ("n=5", each a key that the query has), else its default. `now_ns` is what
- * relative times count from. EXIT_USAGE with what there is. */
+ * relative times count from; `ranged`: from and to are bound already, and are left unless words set them. EXIT_USAGE with what
+ * there is. */
 int namedquery_bind(const struct namedquery *q, struct sqlite3_stmt *st, char *const *words, size_t n_words, int64_t now_ns,
-		    struct err *e);
+		    bool ranged, struct err *e);
 
 #endif

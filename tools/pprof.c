@@ -353,11 +353,18 @@ static bool with_first(const struct fold *f)
 	return f->kind->with && f->kind->with < f->kind->kind;
 }
 
+/* A kind that only counts has one number. */
+static bool only_counts(const struct store_kind_info *k)
+{
+	return !strcmp(k->pprof_n, k->pprof_value);
+}
+
 /* What is subtracted is negative. */
-static void pair_add(struct strbuf *packed, bool base, uint64_t n, uint64_t value)
+static void pair_add(struct strbuf *packed, const struct store_kind_info *k, bool base, uint64_t n, uint64_t value)
 {
 	proto_varint(packed, base ? -n : n);
-	proto_varint(packed, base ? -value : value);
+	if (!only_counts(k))
+		proto_varint(packed, base ? -value : value);
 }
 
 static void values_add(struct strbuf *packed, const struct fold *f, const struct fold_leaf *leaf)
@@ -365,10 +372,10 @@ static void values_add(struct strbuf *packed, const struct fold *f, const struct
 	const struct fold_with with = f->with ? f->with[leaf - f->leaves] : (struct fold_with){0};
 
 	if (with_first(f))
-		pair_add(packed, leaf->base, with.samples, with.ns);
-	pair_add(packed, leaf->base, leaf->samples, leaf->ns);
+		pair_add(packed, store_kind_info(f->kind->with), leaf->base, with.samples, with.ns);
+	pair_add(packed, f->kind, leaf->base, leaf->samples, leaf->ns);
 	if (f->kind->with && !with_first(f))
-		pair_add(packed, leaf->base, with.samples, with.ns);
+		pair_add(packed, store_kind_info(f->kind->with), leaf->base, with.samples, with.ns);
 }
 
 static void sample_emit(struct builder *b, const struct fold_leaf *leaf)
@@ -423,7 +430,8 @@ static const char *pprof_unit(enum store_unit u)
 static void sample_types(struct builder *b, const struct store_kind_info *k)
 {
 	value_type(b, PROFILE_SAMPLE_TYPE, k->pprof_n, pprof_unit(k->unit_n));
-	value_type(b, PROFILE_SAMPLE_TYPE, k->pprof_value, pprof_unit(k->unit_value));
+	if (!only_counts(k))
+		value_type(b, PROFILE_SAMPLE_TYPE, k->pprof_value, pprof_unit(k->unit_value));
 }
 
 /* As Go's own: of memory the rate of the sampling; what counts each event has a period of one. */

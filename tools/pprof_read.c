@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/fold_build.h"
+#include "tools/pprof_kind.h"
 #include "tools/proto.h"
 
 #define MAX_STEPS (1ull << 30)
@@ -31,12 +33,9 @@ struct reading {
 	struct line *lines;          size_t n_lines, cap_lines;
 	struct location *locations;  size_t n_locations, cap_locations;
 	struct idmap mapping_of, function_of, location_of; /* id -> index */
-	uint64_t time, duration, period, default_type;
+	uint64_t time, duration, period, default_type, comment;
 	struct value_type period_type;
-	/* which values */
-	size_t value, count;         /* index of a sample type, SIZE_MAX: none */
-	double scale;                /* of the value, to ns */
-	bool timed;
+	struct pprof_kind kind;      /* which values */
 	/* the fold */
 	struct fold_build *b;
 	const struct fold_opts *o;
@@ -126,6 +125,19 @@ static void read_location(struct reading *r, const struct proto_field *m)
 	ADD(r, locations, n_locations, cap_locations, new);
 }
 
+static void note_comment(struct reading *r, const struct proto_field *f)
+{
+	struct cursor left = {0};
+	bool started = false;
+	uint64_t v;
+
+	while (proto_next_number(f, &left, &started, &v))
+		if (!r->comment)
+			r->comment = v;
+	if (left.bad)
+		wrong(r, "it does not end");
+}
+
 static void read_field(struct reading *r, const struct proto_field *f)
 {
 	uint64_t v[11] = {0};
@@ -160,91 +172,9 @@ static void read_field(struct reading *r, const struct proto_field *f)
 		r->period_type = (struct value_type){v[1], v[2]};
 		break;
 	case 12: r->period = f->value; break;
+	case 13: note_comment(r, f); break;
 	case 14: r->default_type = f->value; break;
 	default: break;
-	}
-}
-
-/* --- which values --- */
-
-static double time_unit(const struct reading *r, uint64_t unit)
-{
-	static const struct { const char *name; double ns; } units[] = {
-		{"nanoseconds", 1}, {"ns", 1}, {"microseconds", 1e3}, {"us", 1e3}, {"milliseconds", 1e6}, {"ms", 1e6},
-		{"seconds", 1e9}, {"s", 1e9},
-	};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (string_is(r, unit, units[i].name))
-			return units[i].ns;
-	return 0;
-}
-
-/* The two types of a kind of value; false if they are not there. */
-static bool choose_kind(struct reading *r, const struct store_kind_info *k)
-{
-	r->value = r->count = SIZE_MAX;
-	for (size_t i = 0; i < r->n_types; i++) {
-		if (string_is(r, r->types[i].type, k->pprof_value))
-			r->value = i;
-		if (string_is(r, r->types[i].type, k->pprof_n))
-			r->count = i;
-	}
-	if (r->value == SIZE_MAX)
-		return false;
-	r->b->pub.kind = k;
-	r->b->pub.unit = k->unit_value;
-	r->scale = time_unit(r, r->types[r->value].unit);
-	r->scale = r->scale > 0 ? r->scale : 1;
-	r->timed = true;
-	return true;
-}
-
-/* The kind that the default type is of. */
-static bool choose_default(struct reading *r)
-{
-	for (enum store_kind i = 1; r->default_type && i < STORE_KINDS; i++) {
-		const struct store_kind_info *k = store_kind_info(i);
-
-		if (string_is(r, r->default_type, k->pprof_value) && choose_kind(r, k))
-			return true;
-	}
-	return false;
-}
-
-static void choose_values(struct reading *r)
-{
-	if (r->o->kind && choose_kind(r, store_kind_info(r->o->kind)))
-		return;
-	if (r->o->kind && r->o->kind != STORE_KIND_CPU) {
-		wrong(r, "it has no values of that --type");
-		return;
-	}
-	if (!r->o->kind && choose_default(r))
-		return;
-	r->value = r->count = SIZE_MAX;
-	for (size_t i = r->n_types; i-- > 0;) {
-		if (time_unit(r, r->types[i].unit) > 0)
-			r->value = i;
-		else if (string_is(r, r->types[i].unit, "count"))
-			r->count = i;
-	}
-	r->timed = true;
-	if (r->value != SIZE_MAX) {
-		r->scale = time_unit(r, r->types[r->value].unit);
-	} else if (r->count != SIZE_MAX && r->n_types == 1 && r->period && time_unit(r, r->period_type.unit) > 0) {
-		r->value = r->count;
-		r->scale = (double)r->period * time_unit(r, r->period_type.unit);
-	} else if (r->n_types) {
-		r->value = r->n_types - 1;
-		for (size_t i = 0; i < r->n_types; i++)
-			if (r->default_type && r->types[i].type == r->default_type)
-				r->value = i;
-		r->scale = 1;
-		r->timed = false;
-		r->b->pub.unit = STORE_SAMPLES;
-	} else {
-		wrong(r, "it has no sample type");
 	}
 }
 
@@ -331,7 +261,7 @@ static void frames_of(struct reading *r, struct location *l)
 
 struct labels {
 	const char *comm, *thread, *container, *container_id;
-	uint64_t pid, tid;
+	uint64_t pid, tid, bytes;
 };
 
 static void read_label(struct reading *r, const struct proto_field *f, struct labels *to)
@@ -343,6 +273,8 @@ static void read_label(struct reading *r, const struct proto_field *f, struct la
 		to->pid = v[3];
 	else if (string_is(r, v[1], "tid"))
 		to->tid = v[3];
+	else if (string_is(r, v[1], "bytes") && r->b->pub.kind->sized) /* of one object */
+		to->bytes = v[3] <= UINT32_MAX ? v[3] : 0;
 	else if (string_is(r, v[1], "comm"))
 		to->comm = string_at(r, v[2]);
 	else if (string_is(r, v[1], "thread"))
@@ -407,9 +339,9 @@ static void read_sample(struct reading *r, const struct proto_field *m, int64_t 
 				ADD(r, path, n_path, cap_path, v);
 				continue;
 			}
-			if (n_values == r->value)
+			if (n_values == r->kind.value)
 				values[0] = (int64_t)v;
-			if (n_values == r->count)
+			if (n_values == r->kind.count)
 				values[1] = (int64_t)v;
 			n_values++;
 		}
@@ -423,8 +355,8 @@ static void read_sample(struct reading *r, const struct proto_field *m, int64_t 
 static void add_sample(struct reading *r, const struct proto_field *m)
 {
 	const char *none = fold_text(r->b, "");
-	struct labels labels = {none, none, none, none, 0, 0};
-	int64_t values[2] = {0, r->count == SIZE_MAX};
+	struct labels labels = {none, none, none, none, 0, 0, 0};
+	int64_t values[2] = {0, r->kind.count == SIZE_MAX};
 	struct fold_node *node;
 	double ns;
 	uint32_t at, process;
@@ -432,7 +364,7 @@ static void add_sample(struct reading *r, const struct proto_field *m)
 	read_sample(r, m, values, &labels);
 	if (values[0] < 0 || values[1] < 0)
 		wrong(r, "it has negative values: a difference is no profile");
-	ns = (double)values[0] * r->scale;
+	ns = (double)values[0] * r->kind.scale;
 	r->all_ns += ns;
 	r->all_samples += (double)values[1];
 	if (r->all_ns > MAX_SUM || r->all_samples > MAX_SUM)
@@ -449,7 +381,8 @@ static void add_sample(struct reading *r, const struct proto_field *m)
 	r->b->pub.processes[process].ns += (uint64_t)ns;
 	r->b->pub.processes[process].samples += (uint64_t)values[1];
 	fold_add_leaf(r->b, &(struct fold_leaf){.node = at, .process = process, .thread = labels.thread,
-		.tid = (uint32_t)labels.tid, .samples = (uint64_t)values[1], .ns = (uint64_t)ns});
+		.tid = (uint32_t)labels.tid, .samples = (uint64_t)values[1], .ns = (uint64_t)ns,
+		.label = (uint32_t)labels.bytes});
 }
 
 static void read_all(struct reading *r, const void *data, size_t len, bool samples)
@@ -467,14 +400,79 @@ static void read_all(struct reading *r, const void *data, size_t len, bool sampl
 		wrong(r, "it does not end, or is no pprof profile");
 }
 
+/* --- which values --- */
+
+/* Marks the locations that stacks end in. */
+static void mark_leaf(struct reading *r, const struct proto_field *m, uint8_t *leaf)
+{
+	struct labels labels = {0};
+	int64_t values[2];
+	uint64_t at;
+
+	read_sample(r, m, values, &labels);
+	if (!r->why && r->n_path && idmap_get(&r->location_of, r->path[0], &at))
+		leaf[at] = 1;
+}
+
+/* Of each location that is a leaf the innermost function's name; those without are left out. */
+static const char **leaves_read(struct reading *r, const void *data, size_t len, size_t *n)
+{
+	cleanup_free uint8_t *leaf = mem_array(r->n_locations + 1, 1);
+	const char **names = mem_array(r->n_locations + 1, sizeof(*names));
+	struct cursor c = cursor_init(data, len);
+	struct proto_field f;
+	uint64_t i;
+
+	while (!r->why && proto_next(&c, &f))
+		if (f.number == 2)
+			mark_leaf(r, &f, leaf);
+	*n = 0;
+	for (size_t k = 0; k < r->n_locations && !r->why; k++)
+		if (leaf[k] && r->locations[k].n_lines &&
+		    idmap_get(&r->function_of, r->lines[r->locations[k].line].function, &i))
+			names[(*n)++] = string_at(r, r->functions[i].name);
+	return names;
+}
+
+static struct pprof_type type_of(struct reading *r, struct value_type t)
+{
+	return (struct pprof_type){string_at(r, t.type), string_at(r, t.unit)};
+}
+
+/* 0, or what pprof_kind_choose says; r->why where the file is no profile. */
+static int choose(struct reading *r, const void *data, size_t len, const char *name, struct err *e)
+{
+	cleanup_free struct pprof_type *types = mem_array(r->n_types + 1, sizeof(*types));
+	cleanup_free const char **leaves = NULL;
+	struct pprof_names names = {.types = types, .n_types = r->n_types, .period = r->period};
+	int rc;
+
+	for (size_t i = 0; i < r->n_types; i++)
+		types[i] = type_of(r, r->types[i]);
+	names.default_type = r->default_type ? string_at(r, r->default_type) : "";
+	names.comment = r->comment ? string_at(r, r->comment) : "";
+	names.period_type = r->period_type.type ? type_of(r, r->period_type) : (struct pprof_type){"", ""};
+	r->kind = (struct pprof_kind){.value = SIZE_MAX, .count = SIZE_MAX};
+	if (!strcmp(names.period_type.type, "contentions"))
+		names.leaves = leaves = leaves_read(r, data, len, &names.n_leaves);
+	if (r->why)
+		return 0;
+	rc = pprof_kind_choose(&names, r->o->kind, name, &r->kind, e);
+	if (rc)
+		return rc;
+	r->b->pub.kind = r->kind.kind;
+	r->b->pub.unit = r->kind.timed ? r->kind.kind->unit_value : STORE_SAMPLES;
+	return 0;
+}
+
 static void set_times(struct reading *r)
 {
 	struct fold *f = &r->b->pub;
 	int64_t from = r->time < (uint64_t)1 << 62 ? (int64_t)r->time : 0;
 
 	f->from_ns = from;
-	f->to_ns = r->timed && r->duration < (uint64_t)1 << 60 ? from + (int64_t)r->duration : from;
-	f->period_ns = r->timed ? r->period : 0;
+	f->to_ns = r->kind.timed && r->duration < (uint64_t)1 << 60 ? from + (int64_t)r->duration : from;
+	f->period_ns = r->kind.period;
 }
 
 static void release(struct reading *r)
@@ -492,27 +490,33 @@ static void release(struct reading *r)
 	idmap_release(&r->location_of);
 }
 
+static int no_profile(const char *name, const char *why, struct err *e)
+{
+	err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is no pprof profile that can be read: %s", name, why);
+	err_fix(e, "go tool pprof -raw %.200s    protoc --decode perftools.profiles.Profile profile.proto", name);
+	return -EBADMSG;
+}
+
 int pprof_read(const void *data, size_t len, const char *name, const struct fold_opts *o, struct fold **out, struct err *e)
 {
 	struct reading r = {.b = fold_begin(), .o = o};
 	struct fold *f;
+	int rc = 0;
 
 	read_all(&r, data, len, false);
 	if (!r.why)
-		choose_values(&r);
-	for (size_t i = 0; i < r.n_locations && !r.why; i++)
+		rc = choose(&r, data, len, name, e);
+	for (size_t i = 0; i < r.n_locations && !r.why && !rc; i++)
 		frames_of(&r, &r.locations[i]);
-	if (!r.why)
+	if (!r.why && !rc)
 		read_all(&r, data, len, true);
 	set_times(&r);
 	release(&r);
 	f = fold_end(r.b);
-	if (!r.why) {
+	if (!r.why && !rc) {
 		*out = f;
 		return 0;
 	}
 	fold_free(f);
-	err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is no pprof profile that can be read: %s", name, r.why);
-	err_fix(e, "go tool pprof -raw %.200s    protoc --decode perftools.profiles.Profile profile.proto", name);
-	return -EBADMSG;
+	return r.why ? no_profile(name, r.why, e) : rc;
 }

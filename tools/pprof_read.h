@@ -3,14 +3,12 @@
  * pprof_read: profile.proto (google/pprof) as a fold. Pure over bytes that anybody may have written; bounded by
  * PPROF_ITEMS of each kind. docs/decisions/0063 says why there is no library here.
  *
- *  1. The two types of the kind of value that is asked for (fold_opts.kind; store/kinds.h has their names), or that the
- *     default type is of. Else the value is the sample type with a unit of time; beside it the one with unit "count" gives the samples. With
- *     counts alone, and a period of time, the value is count x period. With neither (a heap profile) it is the default
- *     type, else the last one, and the fold has no length of time: only shares of it mean something.
+ *  1. Which of its values are taken, and as what: tools/pprof_kind.h. Of CPU samples without any time the unit is samples.
  *  2. Locations are leaf first; a location's lines are innermost first, all but the last inlined into the next.
  *  3. A frame without a name is "module+0xaddress"; a module is the last component of its mapping's file,
  *     but "[kernel.kallsyms]" is "[kernel]", and a perf map "[jit]", as the store calls them.
- *  4. Labels pid, tid, comm, thread, container and container_id are taken over into leaves.
+ *  4. Labels pid, tid, comm, thread, container and container_id are taken over into leaves, of memory also bytes (the size
+ *     of one object).
  *  5. Negative values (a difference is no profile), references to what is not there, and a message that does not end
  *     are errors.
  */

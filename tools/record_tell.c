@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "schema/base/typed.h"
 #include "tools/filter.h"
 #include "tools/fold.h"
 #include "tools/fold_kind.h"
@@ -56,16 +57,16 @@ static void say_next(const struct record *r, const char *hottest, bool only_self
 		strbuf_addstr(&where, " --self");
 	if (r->rec && !r->newest)
 		strbuf_addf(&where, " --rec %lld", (long long)r->rec);
-	if (strcmp(r->call->store, store_default_dir())) {
+	if (r->call->hint_store) {
 		strbuf_addstr(&where, " --store ");
-		filter_word(r->call->store, &where);
+		filter_word(r->call->hint_store, &where);
 	}
 	w = strbuf_str(&where);
 	if (only_self)
 		fputs("nothing ran but sonde itself\n", stderr);
-	fprintf(stderr, "next:  sonde flame%s      sonde stacks%s -n 10", w, w);
+	fprintf(stderr, "next:  %s flame%s      %s stacks%s -n 10", typed_sonde(false), w, typed_sonde(false), w);
 	if (hottest && is_plain_word(hottest))
-		fprintf(stderr, "      sonde flame %s%s", hottest, w);
+		fprintf(stderr, "      %s flame %s%s", typed_sonde(false), hottest, w);
 	fputc('\n', stderr);
 }
 
@@ -215,13 +216,8 @@ static int from_error_event(const struct loader *l, struct err *e)
 {
 	const char *what = json_string_value(json_object_get(l->error, "what"));
 	const char *fix = json_string_value(json_object_get(l->error, "fix"));
-	char own[64];
 
 	err_set(e, -EIO, (enum sonde_exit)record_num(l->error, "exit"), "%s", what ? what : "the recorder failed");
-	/* the loader names itself; nobody types it */
-	snprintf(own, sizeof(own), "sudo sonde-%s ...", l->family->name);
-	if (fix && !strcmp(fix, own))
-		fix = "sudo sonde record ...";
 	if (fix && *fix)
 		err_fix(e, "%s", fix);
 	return -EIO;

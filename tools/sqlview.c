@@ -346,6 +346,25 @@ int sqlview_open(const char *store, struct sqlview **out, struct err *e)
 	return 0;
 }
 
+const char *const *sqlview_views(size_t *n)
+{
+	*n = sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]);
+	return STABLE_VIEWS;
+}
+
+int sqlview_change(struct sqlview *v, int (*make)(struct sqlite3 *db, void *ctx, struct err *e), void *ctx, struct err *e)
+{
+	int rc;
+
+	sqlite3_set_authorizer(v->db, NULL, NULL);
+	rc = run_sql(v->db, "PRAGMA query_only=0", e);
+	if (rc == 0)
+		rc = make(v->db, ctx, e);
+	sqlite3_exec(v->db, "PRAGMA query_only=1", NULL, NULL, NULL);
+	sqlite3_set_authorizer(v->db, allow_reading, NULL);
+	return rc;
+}
+
 void sqlview_close(struct sqlview *v)
 {
 	if (!v)

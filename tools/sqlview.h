@@ -21,6 +21,10 @@ struct sqlview;
 int sqlview_open(const char *store, struct sqlview **out, struct err *e);
 void sqlview_close(struct sqlview *v); /* NULL is fine */
 struct sqlite3 *sqlview_db(struct sqlview *v); /* borrowed */
+/* The stable views that a store may have; static. */
+const char *const *sqlview_views(size_t *n);
+/* Lets `make` add TEMP views and tables, which nothing that is asked later may do. */
+int sqlview_change(struct sqlview *v, int (*make)(struct sqlite3 *db, void *ctx, struct err *e), void *ctx, struct err *e);
 size_t sqlview_left_out(const struct sqlview *v); /* segments that could not be attached; each was said */
 /* A query ends once `over`, called now and then while it runs, does not return 0. */
 void sqlview_watch(struct sqlview *v, int (*over)(void *ctx), void *ctx);

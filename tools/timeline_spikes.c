@@ -7,6 +7,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/typed.h"
 #include "tools/when.h"
 
 #define EXPLAINED 0.5
@@ -114,7 +115,7 @@ void timeline_command(const struct timeline *t, const struct timeline_spike *s, 
 	const struct timeline_group *g = s->group == TIMELINE_ALL ? NULL : &t->groups[s->group];
 	char from[40], to[40];
 
-	strbuf_addstr(out, "sonde flame");
+	strbuf_addf(out, "%s flame", typed_sonde(false));
 	timeline_filter(t, s->group, out);
 	/* of one kind, values are OR: ours is the narrower one */
 	if (t->sel->filter_text[0] && !(g && !g->is_host && filters_have(t->sel->filters, g->kind)))

@@ -8,6 +8,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
 #include "tools/term.h"
 
 #define NAME_COLUMNS 40
@@ -69,14 +70,14 @@ uint32_t unnamed_most(const struct fold *f, double *share)
 
 void unnamed_print(const struct fold *f, FILE *out)
 {
-	struct strbuf name cleanup_strbuf = STRBUF_INIT;
+	struct strbuf name cleanup_strbuf = STRBUF_INIT, fix cleanup_strbuf = STRBUF_INIT;
 	double share;
 	uint32_t best = unnamed_most(f, &share);
 
 	if (best == UINT32_MAX || share < UNNAMED_TELL)
 		return;
 	term_add_middle(&name, f->frames[best].module, NAME_COLUMNS);
-	fprintf(out, "%.0f %% of the time is in functions of %s that have no name: it is stripped\n"
-		     "  fix: install its debug symbols (on Debian a package NAME-dbgsym or NAME-dbg), then: sudo sonde symbolize\n",
-		100 * share, strbuf_str(&name));
+	typed_add(&fix, "install its debug symbols (on Debian a package NAME-dbgsym or NAME-dbg), then: sudo sonde symbolize");
+	fprintf(out, "%.0f %% of the time is in functions of %s that have no name: it is stripped\n  fix: %s\n", 100 * share,
+		strbuf_str(&name), strbuf_str(&fix));
 }

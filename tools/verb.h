@@ -27,6 +27,7 @@ enum verb_uses {
 	VERB_OWN_WORD = 64,  /* with VERB_SELECT_WORD: but the first of them is the verb's */
 	VERB_SELECT_LATER = 128,/* with VERB_SELECT: the verb resolves verb_call.select itself, and has all words */
 	VERB_PAGES = 256,    /* what it prints may be longer than a screen: through a pager (tools/pager.h) */
+	VERB_WRITES = 1024,  /* the store: without --store it is the user's own, where others find the system's */
 	VERB_READS = 512     /* only reads the store, though it is neither of the two before: it may be run again */
 };
 
@@ -34,6 +35,7 @@ struct verb_call {
 	const struct verb *verb;
 	void *args;                  /* the verb's own struct, filled by its options */
 	const char *store;           /* folder or .db file, never NULL with VERB_STORE */
+	const char *hint_store;      /* the same where commands in hints must name it, NULL where they find it by themselves */
 	struct selection *sel;       /* NULL without VERB_SELECT, and with VERB_SELECT_LATER */
 	const struct select_args *select; /* range and filters as typed; NULL without VERB_SELECT */
 	bool json, quiet, wide;
@@ -67,7 +69,7 @@ void verb_tables(const struct verb *v, const struct option *out[VERB_TABLES]);
 
 extern const struct verb verb_doctor, verb_record, verb_timeline, verb_explain, verb_top, verb_ps, verb_containers, verb_completion, verb_flame, verb_stacks, verb_lines, verb_heap, verb_report, verb_diff,
 	verb_export, verb_import, verb_sql,
-	verb_symbolize, verb_prune, verb_rotate, verb_status, verb_up, verb_down, verb_logs, verb_config,
+	verb_symbolize, verb_prune, verb_seal, verb_rotate, verb_status, verb_up, verb_down, verb_logs, verb_config,
 	verb_pstack, verb_waits, verb_neighbours, verb_wakers, verb_version, verb_help;
 
 #endif

@@ -10,6 +10,7 @@
 #include "schema/base/families.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
 #include "tools/daemon.h"
 #include "tools/helper.h"
 #include "tools/near.h"
@@ -171,7 +172,8 @@ static int up_run(struct verb_call *call, struct err *e)
 	if (rc == -ENOENT) {
 		rc = start(call, e);
 		if (!rc && !call->status && !call->quiet)
-			fprintf(stderr, "recording into %s\nnext:  sonde status      sonde flame --last 5m\n", call->store);
+			fprintf(stderr, "recording into %s\nnext:  %s status      %s flame --last 5m\n", call->store, typed_sonde(false),
+				typed_sonde(false));
 		return rc;
 	}
 	json_decref(answer);
@@ -192,7 +194,7 @@ const struct verb verb_up = {
 	.summary = "record for always, in the background (sonded)",
 	.usage = "[FAMILY...]",
 	.examples = UP_EXAMPLES,
-	.uses = VERB_STORE | VERB_WORDS,
+	.uses = VERB_STORE | VERB_WORDS | VERB_WRITES,
 	.run = up_run,
 };
 

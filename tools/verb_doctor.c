@@ -16,6 +16,7 @@
 #include "schema/base/families.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
 #include "schema/store/reader.h"
 #include "tools/doctor.h"
 #include "tools/helper.h"
@@ -71,6 +72,14 @@ static void host_line(struct strbuf *out)
 		    term_bytes((uint64_t)info.totalram * info.mem_unit, memory, sizeof(memory)));
 }
 
+static json_t *fix_typed(const char *fix)
+{
+	struct strbuf typed cleanup_strbuf = STRBUF_INIT;
+
+	typed_add(&typed, fix ? fix : "");
+	return typed.len ? json_text(strbuf_str(&typed)) : json_null();
+}
+
 json_t *doctor_item(const char *family, const char *name, const char *state, const char *text, const char *fix)
 {
 	json_t *row = json_object();
@@ -79,7 +88,7 @@ json_t *doctor_item(const char *family, const char *name, const char *state, con
 	json_object_set_new(row, "name", json_text(name));
 	json_object_set_new(row, "state", json_text(state));
 	json_object_set_new(row, "text", json_text(text));
-	json_object_set_new(row, "fix", fix && *fix ? json_text(fix) : json_null());
+	json_object_set_new(row, "fix", fix_typed(fix));
 	return row;
 }
 
@@ -110,11 +119,8 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 	if (!json_is_array(list))
 		json_array_append_new(rows, doctor_item(family, program, "fail", "its check ended without an answer", NULL));
 	json_array_foreach(list, i, row) {
-		const char *fix = json_string_value(json_object_get(row, "fix"));
-
+		json_object_set_new(row, "fix", fix_typed(json_string_value(json_object_get(row, "fix"))));
 		json_object_set_new(row, "family", json_text(family));
-		if (fix && !strncmp(fix, "sudo sonde-", 11)) /* a loader's own name, which nobody types */
-			json_object_set_new(row, "fix", json_text("sudo sonde doctor, sudo sonde record ..."));
 		json_array_append(rows, row);
 	}
 	if (json_is_true(json_object_get(said, "ok")))
@@ -203,7 +209,7 @@ void doctor_print(json_t *row)
 
 static void print_text(json_t *rows, const struct counts *c)
 {
-	struct strbuf host cleanup_strbuf = STRBUF_INIT;
+	struct strbuf host cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT;
 	json_t *row;
 	size_t i;
 
@@ -212,8 +218,9 @@ static void print_text(json_t *rows, const struct counts *c)
 	json_array_foreach(rows, i, row)
 		if (!said_before(rows, i))
 			doctor_print(row);
+	typed_add(&next, c->fail ? "mend what is marked fail, then sudo sonde doctor" : "sudo sonde record -d 10s");
 	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready, families_count(), c->fail, c->warn,
-	       c->fail ? "mend what is marked fail, then sonde doctor" : "sudo sonde record -d 10s");
+	       strbuf_str(&next));
 }
 
 static int doctor_run(struct verb_call *call, struct err *e)

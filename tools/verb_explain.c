@@ -265,7 +265,7 @@ static void print_range(const struct explain *x)
 static int explain_run(struct verb_call *call, struct err *e)
 {
 	const struct explain_args *a = call->args;
-	const char *store = strcmp(call->store, store_default_dir()) ? call->store : NULL;
+	const char *store = call->hint_store;
 	size_t shown = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
 	struct explain x;
 	int ret = explain_make(call->store, call->select, call->words, call->n_words, a->before_ns, &x, e);

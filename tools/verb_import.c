@@ -9,6 +9,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
 #include "schema/store/writer.h"
 #include "tools/filter.h"
 #include "tools/helper.h"
@@ -27,7 +28,7 @@ struct import_args {
 };
 
 static const struct option IMPORT_OPTIONS[] = {
-	{"type", 0, OPTION_STRING, "KIND", "of a pprof file: this kind of value; else its own, and what belongs to it",
+	{"type", 0, OPTION_STRING, "KIND", "of a pprof file: this kind of value (default: what the file says)",
 	 offsetof(struct import_args, type)},
 	{"at", 0, OPTION_STRING, "T", "when it ended, if the file does not say (default: when it was written)",
 	 offsetof(struct import_args, at)},
@@ -93,7 +94,7 @@ static int read_file(struct importing *m, struct err *e)
 	if (rc || a->type || !m->folds[0]->kind->with)
 		return rc;
 	opts.kind = m->folds[0]->kind->with;
-	if (import_file(m->path, &opts, &m->folds[1], &none) || m->folds[1]->kind->kind != opts.kind) {
+	if (import_file(m->path, &opts, &m->folds[1], &none)) {
 		fold_free(m->folds[1]);
 		m->folds[1] = NULL;
 	}
@@ -104,7 +105,7 @@ static int hand_over(struct importing *m, struct err *e)
 {
 	char path[PATH_MAX];
 	char *argv[] = {path, (char *)"--store", (char *)m->call->store, NULL};
-	uint32_t frames = 0, processes = 0;
+	uint32_t frames = 0;
 	FILE *in = NULL;
 	bool failed;
 	pid_t pid;
@@ -117,7 +118,7 @@ static int hand_over(struct importing *m, struct err *e)
 	import_tell_run(&m->when, m->path, in);
 	for (int i = 0; i < 2; i++)
 		if (m->folds[i])
-			import_tell(m->folds[i], &m->when, m->name, &frames, &processes, in);
+			import_tell(m->folds[i], &m->when, m->name, &frames, in);
 	failed = ferror(in);
 	failed |= fclose(in) != 0;
 	rc = helper_wait(pid, "sonde-import", &m->call_status, e);
@@ -133,14 +134,17 @@ static void say(const struct importing *m)
 
 	if (m->call->quiet)
 		return;
+	if (m->folds[0]->kind->kind != STORE_KIND_CPU)
+		strbuf_addf(&next, "--type %s ", m->folds[0]->kind->name);
 	strbuf_addf(&next, "--from %s --to %s", when_zoned(m->when.from_ns, from, sizeof(from)), when_zoned(m->when.to_ns, to, sizeof(to)));
-	if (strcmp(m->call->store, store_default_dir())) {
+	if (m->call->hint_store) {
 		strbuf_addstr(&next, " --store ");
-		filter_word(m->call->store, &next);
+		filter_word(m->call->hint_store, &next);
 	}
-	fprintf(stderr, "imported %s %s of %s, %s\nnext:  sonde stacks %s\n",
-		term_count(m->folds[0]->nodes[0].total_samples, n, sizeof(n)), store_unit_name(m->folds[0]->kind->unit_n), m->path,
-		when_duration(m->when.to_ns - m->when.from_ns, length, sizeof(length)), strbuf_str(&next));
+	fprintf(stderr, "imported %s %s (%s) of %s, %s\nnext:  %s stacks %s\n",
+		term_count(m->folds[0]->nodes[0].total_samples, n, sizeof(n)), store_unit_name(m->folds[0]->kind->unit_n),
+		m->folds[0]->kind->what, m->path, when_duration(m->when.to_ns - m->when.from_ns, length, sizeof(length)),
+		typed_sonde(false), strbuf_str(&next));
 }
 
 static int import_run(struct verb_call *call, struct err *e)
@@ -169,6 +173,6 @@ const struct verb verb_import = {
 	.examples = IMPORT_EXAMPLES,
 	.options = IMPORT_OPTIONS,
 	.args_size = sizeof(struct import_args),
-	.uses = VERB_STORE | VERB_WORDS,
+	.uses = VERB_STORE | VERB_WORDS | VERB_WRITES,
 	.run = import_run,
 };

@@ -372,6 +372,6 @@ const struct verb verb_record = {
 	.examples = EXAMPLES,
 	.options = OPTIONS,
 	.args_size = sizeof(struct record_args),
-	.uses = VERB_STORE | VERB_JSON | VERB_WORDS,
+	.uses = VERB_STORE | VERB_JSON | VERB_WORDS | VERB_WRITES,
 	.run = record_run,
 };

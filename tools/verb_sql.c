@@ -12,7 +12,9 @@
 #include "tools/pager.h"
 #include "tools/namedquery.h"
 #include "tools/sqlprint.h"
+#include "tools/select.h"
 #include "tools/sqlview.h"
+#include "tools/sqlwindow.h"
 #include "tools/verb.h"
 
 #define TIMEOUT_NS (30 * NSEC_PER_SEC)
@@ -31,6 +33,10 @@ struct session {
 	int64_t timeout_ns, deadline_ns;
 	uint64_t n;
 	bool timed_out;
+
+	const struct verb_call *call;
+	struct selection *sel;  /* of `window` */
+	struct sqlwindow *window; /* NULL: not asked for yet */
 
 	const struct namedquery *named; /* whose parameters are bound, from `words`; NULL: none */
 	char *const *words;
@@ -72,9 +78,46 @@ static int refused(struct session *s, int rc, struct err *e)
 	return err_set(e, (rc & 0xff) == SQLITE_CORRUPT ? -EBADMSG : -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
 }
 
+static bool narrows(const struct select_args *a)
+{
+	return a->last_ns || a->from || a->to || a->at || a->rec || a->container.n || a->image.n || a->pid.n || a->tid.n || a->comm.n ||
+	       a->exe.n || a->user.n || a->unit.n || a->cgroup.n || a->lang.n || a->self;
+}
+
+/* The win_ views, with the first statement that asks one. Without a range it is that of every verb. */
+static int need_window(struct session *s, const char *sql, struct err *e)
+{
+	const bool named = strstr(sql, "win_") || (s->named && narrows(s->call->select));
+	int rc;
+
+	if (s->window || (!named && !narrows(s->call->select)))
+		return 0;
+	rc = select_new(s->call->select, s->call->store, NULL, 0, s->call->quiet, &s->sel, e);
+	if (!rc)
+		rc = sqlwindow_make(s->view, s->sel, &s->window, e);
+	if (!rc && !named && !strstr(sql, ":from") && !strstr(sql, ":to") && !s->call->quiet)
+		fputs("note: range and filters narrow the views win_NAME, and :from and :to; all else here is the whole store\n", stderr);
+	return rc;
+}
+
 /* Run each statement of `sql` in turn. */
 static int run_statements(struct session *s, const char *sql, struct err *e)
 {
+	struct strbuf narrowed cleanup_strbuf = STRBUF_INIT;
+	int bad;
+
+	s->deadline_ns = clock_boot_ns() + s->timeout_ns;
+	bad = need_window(s, sql, e);
+	if (bad)
+		return s->timed_out ? refused(s, SQLITE_INTERRUPT, e) : bad;
+	if (s->named && s->window) {
+		if (!sqlwindow_rewrite(s->window, sql, &narrowed)) {
+			err_set(e, -EINVAL, EXIT_USAGE, "@%s is about the whole store: no range or filter narrows it", s->named->name);
+			err_fix(e, "sonde sql @%s", s->named->name);
+			return -EINVAL;
+		}
+		sql = strbuf_str(&narrowed);
+	}
 	while (*sql) {
 		sqlite3_stmt *st = NULL;
 		int rc;
@@ -90,7 +133,9 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 			sqlite3_finalize(st);
 			return refused(s, SQLITE_READONLY, e);
 		}
-		if (s->named && (rc = namedquery_bind(s->named, st, s->words, s->n_words, clock_utc_ns(), e))) {
+		if (s->window)
+			sqlwindow_bind(s->window, st);
+		if (s->named && (rc = namedquery_bind(s->named, st, s->words, s->n_words, clock_utc_ns(), s->window != NULL, e))) {
 			sqlite3_finalize(st);
 			return rc;
 		}
@@ -120,18 +165,39 @@ static int print_schema(struct session *s, const char *name, struct err *e)
 	return rc == SQLITE_DONE ? 0 : refused(s, rc, e);
 }
 
+/* But for parts of the others. */
+#define NO_PARTS "name NOT LIKE 'run\\_%' ESCAPE '\\' AND name NOT IN ('stack_list', 'stack_part', 'stack_place', 'unwinding_reason')"
+
+static const char DOT_HELP[] =
+	".views           the views, which stay the same from one release to the next (man sonde-schema)\n"
+	".tables          they, and the tables below them\n"
+	".schema [NAME]   how they are made\n"
+	".quit            ends; so does the end of the input\n"
+	"@NAME            only as an argument: sonde sql @ lists the queries that ship\n"
+	"win_NAME         with --last, --container and the other ranges and filters: the view NAME, narrowed to them; without\n"
+	"                 any: to the newest recording. win_waits, win_wait_objects, win_wait_totals say which waits were idle\n"
+	":from, :to       that range, in seconds since 1970\n";
+
 static int dot_command(struct session *s, const char *line, struct err *e)
 {
 	char name[128] = "";
 
 	if (!strcmp(line, ".views"))
 		return run_statements(s, "SELECT DISTINCT name AS view FROM (SELECT name, type FROM sqlite_master UNION "
-					 "SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' AND name NOT LIKE 'run\\_%' ESCAPE '\\' AND "
-					 "name NOT IN ('stack_list', 'stack_part') ORDER BY 1", e); /* parts of the others */
+					 "SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' AND " NO_PARTS " ORDER BY 1", e);
+	if (!strcmp(line, ".tables")) /* views first: they are what stays the same from one release to the next */
+		return run_statements(s, "SELECT DISTINCT name, type FROM (SELECT name, type FROM sqlite_master UNION "
+					 "SELECT name, iif(type = 'table' AND name NOT LIKE 'win%', 'view', type) FROM temp.sqlite_master) "
+					 "WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND " NO_PARTS " GROUP BY name "
+					 "ORDER BY type DESC, name", e);
+	if (!strcmp(line, ".help")) {
+		fputs(DOT_HELP, stdout);
+		return 0;
+	}
 	if (sscanf(line, ".schema %127s", name) == 1 || !strcmp(line, ".schema"))
 		return print_schema(s, name, e);
 	err_set(e, -EINVAL, EXIT_USAGE, "no command called %s", line);
-	err_fix(e, ".views   .schema [NAME]   .quit");
+	err_fix(e, ".views   .tables   .schema [NAME]   .help   .quit");
 	return -EINVAL;
 }
 
@@ -146,7 +212,7 @@ static int run_input(struct session *s, struct err *e)
 	int rc = 0;
 
 	if (tty)
-		fputs("read-only; end a query with ;   .views lists the views, .schema NAME shows one, .quit ends\n", stderr);
+		fputs("read-only; end a query with ;   .views lists the views, .schema NAME shows one, .help tells more, .quit ends\n", stderr);
 	for (;;) {
 		if (tty)
 			fputs(pending.len ? "  ...> " : "sonde> ", stderr);
@@ -231,7 +297,7 @@ static int choose_form(const struct verb_call *call, const struct sql_args *a, e
 static int sql_run(struct verb_call *call, struct err *e)
 {
 	const struct sql_args *a = call->args;
-	struct session s = {.timeout_ns = a->timeout_ns ? a->timeout_ns : TIMEOUT_NS};
+	struct session s = {.timeout_ns = a->timeout_ns ? a->timeout_ns : TIMEOUT_NS, .call = call};
 	json_t *envelope = NULL;
 	int rc;
 
@@ -258,7 +324,9 @@ static int sql_run(struct verb_call *call, struct err *e)
 		rc = json_print(envelope, stdout, 0);
 	else if (envelope)
 		json_decref(envelope);
+	sqlwindow_free(s.window);
 	sqlview_close(s.view);
+	select_free(s.sel);
 	return rc;
 }
 
@@ -276,7 +344,8 @@ static const struct option OPTIONS[] = {
 static const char *const EXAMPLES[] = {
 	"sonde sql \"select function, sum(samples) n from cpu_samples group by 1 order by 2 desc limit 5\"",
 	"sonde sql --csv \"select time, comm, cpu_ns from cpu_samples\" > samples.csv",
-	"sonde sql @hottest n=5",
+	"sonde sql @hottest n=5 --last 10m --container web",
+	"sonde sql \"select reason, idle, sum(total_ns) from win_waits group by 1, 2\" --last 2m",
 	"sonde sql .views",
 	NULL,
 };
@@ -284,11 +353,12 @@ static const char *const EXAMPLES[] = {
 const struct verb verb_sql = {
 	.name = "sql",
 	.summary = "ask the store in SQL, read-only",
-	.usage = "[QUERY | @NAME [KEY=VALUE...] | @ | .views | .schema NAME]",
+	.usage = "[QUERY | @NAME [KEY=VALUE...] | @ | .views | .tables | .schema NAME | .help]",
 	.examples = EXAMPLES,
-	.more = "Without a query: statements from standard input, or a prompt. @ lists the queries that ship. Views: SCHEMA.md.",
+	.more = "Without a query: statements from standard input, or a prompt. @ lists the queries that ship.\n"
+		"Range and filters narrow those, and the views win_NAME of any query (.help). Views: man sonde-schema.",
 	.options = OPTIONS,
 	.args_size = sizeof(struct sql_args),
-	.uses = VERB_STORE | VERB_JSON | VERB_WORDS | VERB_READS,
+	.uses = VERB_SELECT | VERB_SELECT_LATER | VERB_JSON | VERB_WORDS | VERB_READS,
 	.run = sql_run,
 };

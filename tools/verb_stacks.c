@@ -7,6 +7,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
 #include "schema/store/reader.h"
 #include "tools/filter.h"
 #include "tools/flame_tree.h"
@@ -155,16 +156,16 @@ static void say_lines(const struct view *v, const struct top *top)
 
 	if (v->call->quiet || !fr || !*fr->file || v->f->kind->kind != STORE_KIND_CPU)
 		return;
-	strbuf_addstr(&command, "sonde lines ");
+	strbuf_addf(&command, "%s lines ", typed_sonde(false));
 	filter_word(fr->name, &command);
 	if (v->call->sel->filter_text[0])
 		strbuf_addf(&command, " %s", v->call->sel->filter_text);
 	if (a->last_ns || a->from || a->to || a->at || a->rec)
 		strbuf_addf(&command, " --from %s --to %s", when_zoned(v->call->sel->from_ns, from, sizeof(from)),
 			    when_zoned(v->call->sel->to_ns, to, sizeof(to)));
-	if (strcmp(v->call->store, store_default_dir())) {
+	if (v->call->hint_store) {
 		strbuf_addstr(&command, " --store ");
-		filter_word(v->call->store, &command);
+		filter_word(v->call->hint_store, &command);
 	}
 	fprintf(stderr, "next:  %s\n", strbuf_str(&command));
 }

@@ -86,7 +86,7 @@ static int timeline_run(struct verb_call *call, struct err *e)
 	v.spikes = spikes;
 	v.shown_spikes = a->rows ? (size_t)a->rows : DEFAULT_SPIKES;
 	v.shown_spikes = v.shown_spikes < v.n_spikes ? v.shown_spikes : v.n_spikes;
-	v.store = strcmp(call->store, store_default_dir()) ? call->store : NULL;
+	v.store = call->hint_store;
 	ret = print(call, &v, e);
 	free(spikes);
 	timeline_free(t);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "loaders/import/line.h"
 #include "schema/base/clock.h"
@@ -31,6 +32,7 @@ static const char HELP[] =
 struct importing {
 	struct store_writer *w;
 	uint32_t run;
+	uint32_t exec_id;                /* of all its processes: what another import brings is another process */
 	struct line *frames, *processes; /* told once, and named by every later line */
 	size_t n_frames, cap_frames, n_processes, cap_processes;
 	size_t n_added;
@@ -68,7 +70,7 @@ static uint32_t process_of(struct importing *m, uint32_t index)
 	struct store_container c = {.runtime = "", .runtime_id = *l->container_id ? l->container_id : l->container,
 				    .name = l->container, .image = l->image, .cgroup = ""};
 	struct store_process p = {.pid = l->pid, .ppid = l->ppid, .uid = l->uid, .start_ns = l->start_ns, .comm = l->name, .exe = l->exe,
-				  .args = l->args, .cgroup = "", .unit = l->unit, .exec_id = m->run};
+				  .args = l->args, .cgroup = "", .unit = l->unit, .exec_id = m->exec_id};
 
 	/* no boot clock is known: what tells it from another of the pid is its place in the file and the run */
 	p.start_ticks = l->start_ns ? (uint64_t)l->start_ns : index + 1;
@@ -161,12 +163,13 @@ static int add(struct importing *m, const struct line *l, struct err *e)
 
 static int begin(struct importing *m, const struct line *l, struct err *e)
 {
-	struct store_run run = {.family = "import", .options = l->name, .scope = STORE_SCOPE_HOST, .bucket_s = l->bucket_s,
+	struct store_run run = {.family = "import", .options = l->name, .scope = STORE_SCOPE_NARROW, .bucket_s = l->bucket_s,
 				.period_ns = l->period_ns, .cpus = 1, .from_ns = l->from_ns, .boot_offset_ns = clock_boot_offset_ns()};
 
 	if (m->run)
 		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a second run was told");
 	m->run = store_run_begin(m->w, &run);
+	m->exec_id = (uint32_t)(hash_u64(hash_u64(HASH_SEED, (uint64_t)clock_utc_ns()), (uint64_t)getpid()) >> 32);
 	store_run_until(m->w, m->run, l->to_ns);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
 
 int err_set(struct err *e, int code, enum sonde_exit exit, const char *fmt, ...)
 {
@@ -35,14 +36,15 @@ void err_fix(struct err *e, const char *fmt, ...)
 
 int err_report(const struct err *e, const char *prog)
 {
-	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	struct strbuf text cleanup_strbuf = STRBUF_INIT, fix cleanup_strbuf = STRBUF_INIT;
 
 	strbuf_addf(&text, "%s: ", prog);
 	strbuf_addlines(&text, e->what[0] ? e->what : "failed"); /* quotes names and words from anywhere */
 	strbuf_addch(&text, '\n');
 	if (e->fix[0]) {
 		strbuf_addstr(&text, "  fix: ");
-		strbuf_addlines(&text, e->fix);
+		typed_add(&fix, e->fix);
+		strbuf_addlines(&text, strbuf_str(&fix));
 		strbuf_addch(&text, '\n');
 	}
 	fputs(strbuf_str(&text), stderr);

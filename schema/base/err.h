@@ -33,7 +33,7 @@ int err_set(struct err *e, int code, enum sonde_exit exit, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Add the fix. No effect on NULL. */
 void err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Print "PROG: WHAT" and "  fix: FIX" on stderr; returns the exit code for main (EXIT_RUNTIME if none was set). */
+/* Print "PROG: WHAT" and "  fix: FIX" (its commands as they are typed here, schema/base/typed.h) on stderr; returns the exit code for main (EXIT_RUNTIME if none was set). */
 int err_report(const struct err *e, const char *prog);
 
 #endif

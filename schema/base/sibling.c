@@ -25,6 +25,6 @@ int sibling_find(const char *program, char path[PATH_MAX], struct err *e)
 	}
 	err_set(e, -ENOENT, EXIT_PREREQUISITE, "%s is not installed: it is neither in %s nor in %s/../libexec/sonde", program,
 		self, self);
-	err_fix(e, "install the capture side (make install), or run sonde on the host that records");
+	err_fix(e, "install the capture side (make install), or run it on the host that records");
 	return -ENOENT;
 }

@@ -52,6 +52,8 @@ int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e);
 bool folder_is_turned(const char *dir, const char *name);
 /* Rename a damaged segment (and its -wal, -shm) to NAME.bad, NAME.bad.2, ... */
 int folder_set_aside(const char *path, char aside[PATH_MAX]);
+/* Says that there is no store, or that it may not be read (EACCES), with what to do about it. Returns -error. */
+int store_none(const char *dir, int error, struct err *e);
 /* "store full: ..." with what the file system says. Returns -ENOSPC. */
 int folder_full(const char *dir, struct err *e);
 

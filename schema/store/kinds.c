@@ -21,6 +21,10 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 			      "contentions", "delay", 0, false, "time blocked, as the runtime counts it"},
 	[STORE_KIND_STANDING] = {STORE_KIND_STANDING, "standing", STORE_GAUGE, STORE_EVENTS, STORE_TIME, STORE_TIME,
 				 "threads", "delay", 0, false, "time that threads had been waiting for"},
+	[STORE_KIND_GOROUTINE] = {STORE_KIND_GOROUTINE, "goroutine", STORE_GAUGE, STORE_OBJECTS, STORE_OBJECTS, STORE_OBJECTS,
+				  "goroutine", "goroutine", 0, false, "goroutines"},
+	[STORE_KIND_THREADCREATE] = {STORE_KIND_THREADCREATE, "threadcreate", STORE_COUNTER, STORE_OBJECTS, STORE_OBJECTS,
+				     STORE_OBJECTS, "threadcreate", "threadcreate", 0, false, "threads created"},
 };
 
 const struct store_kind_info *store_kind_info(enum store_kind kind)

@@ -21,9 +21,11 @@ enum store_kind {             /* stored: never renumbered */
 	STORE_KIND_INUSE = 5,     /* what stands allocated: objects, bytes */
 	STORE_KIND_MUTEX = 6,     /* contentions of locks: how many, ns of delay */
 	STORE_KIND_BLOCK = 7,     /* waits in channels and locks, as the program's runtime counts them: how many, ns */
-	STORE_KIND_STANDING = 8   /* threads that wait at that moment: how many, ns so far */
+	STORE_KIND_STANDING = 8,  /* threads that wait at that moment: how many, ns so far */
+	STORE_KIND_GOROUTINE = 9, /* goroutines that exist at that moment; of the kinds that only count, value is n */
+	STORE_KIND_THREADCREATE = 10 /* threads that Go's runtime created */
 };
-#define STORE_KINDS 9         /* one past the last */
+#define STORE_KINDS 11        /* one past the last */
 
 enum store_class { STORE_COUNTER, STORE_GAUGE, STORE_DURATION };
 enum store_unit { STORE_SAMPLES, STORE_EVENTS, STORE_OBJECTS, STORE_TIME, STORE_BYTES }; /* TIME: ns */

@@ -97,7 +97,7 @@ static int open_refused(const char *path, sqlite3 *db, int rc, struct err *e)
 
 	if (denied) {
 		err_set(e, -EACCES, EXIT_PERMISSION, "cannot read the store's segment %s: permission denied", path);
-		err_fix(e, "run it with sudo, or join the group that owns the file and log in again");
+		store_rights_fix(path, e);
 		return -EACCES;
 	}
 	err_set(e, code, EXIT_STORE, "cannot read the store's segment %s: %s", path, db ? sqlite3_errmsg(db) :

@@ -25,6 +25,8 @@ struct store_segment_info {
 	uint64_t bytes;         /* db + wal */
 	struct store_segment *open; /* of store_segments_open, else NULL */
 };
+/* The fix of "permission denied" on the store, or a file of it: sudo, and the group if it may read. */
+void store_rights_fix(const char *path, struct err *e);
 /* All segments whose samples touch [from_ns, to_ns), oldest first; (0, INT64_MAX) for all. `dir` may be a folder or
  * one .db file. The array is the caller's (free). -ENOENT with EXIT_STORE and a fix if there is no store. */
 int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out, size_t *n,

@@ -76,7 +76,7 @@ int room_refuse(const struct room *r, const char *dir, struct err *e)
 {
 	err_set(e, -EDQUOT, EXIT_STORE, "the store %s is at its budget of %llu KiB, and what is in it is in use", dir,
 		(unsigned long long)r->budget >> 10);
-	err_fix(e, "give it more: budget in sonde.conf, or sonded --budget SIZE");
+	err_fix(e, "give it more: budget in sonde.conf (sonde config show)");
 	return -EDQUOT;
 }
 

@@ -130,18 +130,6 @@ static void look_at(struct looking *l, const char *path, const char *day, struct
 		store_segment_close(s);
 }
 
-static int no_store(const char *dir, int error, struct err *e)
-{
-	if (error == EACCES) {
-		err_set(e, -error, EXIT_PERMISSION, "cannot read the store %s: permission denied", dir);
-		err_fix(e, "run it with sudo, or choose another store: --store DIR");
-	} else {
-		err_set(e, -error, EXIT_STORE, "there is no store in %s: %s", dir, strerror(error));
-		err_fix(e, "sonde record    makes one; --store DIR names another");
-	}
-	return -error;
-}
-
 /* A damaged file costs itself only; a newer one is refused. */
 static int take_looked(const struct part p[2], size_t i, struct store_segment_info *info, size_t *n, struct err *e)
 {
@@ -211,7 +199,7 @@ static int look_at_folder(struct looking *l, struct store_segment_info **info, s
 	int rc = folder_segments(l->dir, &names, &n_names);
 
 	if (rc || !n_names)
-		return no_store(l->dir, rc ? -rc : ENOENT, e);
+		return store_none(l->dir, rc ? -rc : ENOENT, e);
 	*info = mem_array(n_names, sizeof(**info));
 	rc = look_at_all(l, names, n_names, *info, n, e);
 	free(names);
@@ -244,7 +232,7 @@ int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t 
 	int rc;
 
 	if (stat(dir, &st) < 0)
-		return no_store(dir, errno, e);
+		return store_none(dir, errno, e);
 	rc = (S_ISDIR(st.st_mode) ? look_at_folder : look_at_file)(&l, &info, &found, e);
 	if (rc < 0) {
 		store_segments_close(info, found);

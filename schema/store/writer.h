@@ -36,6 +36,10 @@ struct store_writer_opts {
 
 /* $SONDE_STORE, else /var/lib/sonde for root, else $XDG_STATE_HOME/sonde, else ~/.local/state/sonde. Static buffer. */
 const char *store_default_dir(void);
+/* Where to look for what was recorded: that, but for who is not root /var/lib/sonde where his own holds nothing. Static buffer. */
+const char *store_read_dir(void);
+/* /var/lib/sonde, where `dir` is the user's own and older than that; else NULL. */
+const char *store_newer(const char *dir);
 
 /* Create the folder (0750) if need be, open or create the current segment (0640), migrate it, start the writer
  * thread. Errors: EXIT_STORE for a newer schema, a full disk, a folder that cannot be made; EXIT_PERMISSION.

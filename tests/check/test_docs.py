@@ -54,6 +54,8 @@ def test_a_man_page_is_clean(path):
     said = [line for line in run("mandoc", "-T", "lint", "-W", "warning", path).stdout.splitlines()
             if "referenced manual not found" not in line]
     assert not said
+    shown = re.sub(".\x08", "", run("mandoc", "-T", "utf8", path).stdout)
+    assert not re.search(r"\b(?:[A-Z]+)?(?:Cm|Ar|Fl|Ns|Op|Oo|Oc|Ic|Xr|Pq)(?= )", shown), "a macro's name is in the text"
 
 
 def test_what_the_pages_have_from_the_tables_is_what_the_tables_say():

@@ -28,6 +28,7 @@ BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
 BIN = os.path.join(BUILD, "bin")
 WORKLOADS = os.path.join(BUILD, "tests", "workloads")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+os.environ["PATH"] = f"{BIN}:{os.environ['PATH']}"  # hints name the programs as they are typed then: sonde, not its path
 
 
 def pytest_configure(config):

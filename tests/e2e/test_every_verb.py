@@ -35,7 +35,7 @@ ASKED = {
     "report": ["-o", f"{WRITING}/x.html", *RANGE], "export": ["folded", *RANGE], "config": ["show"], "prune": ["--dry-run"], "completion": ["bash"], "version": [],
 }
 # what stands only on a live host, changes the store, or starts something; tests of their own tell what they print
-LIVE = {"doctor", "record", "pstack", "up", "down", "rotate", "logs", "symbolize", "import"}
+LIVE = {"doctor", "record", "pstack", "up", "down", "rotate", "logs", "symbolize", "import", "seal"}
 # what these print is another one on each host, or not for people; tests of their own look at it
 UNLIKE = {"version", "completion", "prune", "status", "report", "help", "config"}
 ESC = "\x1b"
@@ -130,6 +130,18 @@ def test_what_it_prints_is_what_it_printed(verb, table, store):
 def test_a_picture_is_what_it_was(name, store):
     with open(os.path.join(GOLDEN, name), encoding="utf-8") as f:
         assert f.read() == picture(name, store), f"{name}: if it is meant, tests/e2e/test_every_verb.py --write"
+
+
+@pytest.mark.parametrize("verb", sorted(ASKED))
+def test_a_reader_who_has_left_is_no_error(verb, table, store):
+    """`sonde ps | head`: whoever read the output has what he wanted."""
+    for words in (ASKED[verb], [*(w for w in ASKED[verb] if w != "--text"), "--json"])[:1 + bool(table[verb]["json"])]:
+        gone, end = os.pipe()
+        os.close(gone)
+        done = subprocess.run([f"{BIN}/sonde", verb, *words, "-q"], stdout=end, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                              env={**os.environ, "SONDE_STORE": str(store), "SONDE_CONFIG": "/nonexistent"})
+        os.close(end)
+        assert done.returncode == 0 and "pipe" not in done.stderr and "sonde:" not in done.stderr, (words, done.stderr)
 
 
 @pytest.mark.parametrize("verb", sorted(ASKED))

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BIN, BUILD, need, segments, sql_all
+from conftest import BIN, BUILD, WORKLOADS, need, segments, sql_all
 
 AT = 1795144200
 RANGE = ["--from", str(AT - 900), "--to", str(AT + 60)]
@@ -170,6 +170,101 @@ def test_a_heap_profile_has_both_its_kinds(sonde, tmp_path):
         for unit in ("bytes", "objects"):
             one, two = (folded(sonde, x, "--type", kind, "--unit", unit, *RANGE) for x in (store, other))
             assert one == two and one
+
+
+GO_KINDS = [  # file, what go tool pprof calls its values, --type, does the file's own default take it?
+    ("cpu", "cpu", "cpu", True), ("heap", "inuse_space", "inuse", True), ("heap", "alloc_space", "alloc", False),
+    ("allocs", "alloc_space", "alloc", True), ("allocs", "inuse_space", "inuse", False), ("goroutine", "goroutine", "goroutine", True),
+    ("threadcreate", "threadcreate", "threadcreate", True), ("block", "delay", "block", True), ("mutex", "delay", "mutex", True),
+]
+
+
+@pytest.fixture(scope="module")
+def go_profiles(tmp_path_factory):
+    program = os.path.join(WORKLOADS, "profiles-go")
+    need("profiles-go (make workloads, with go)", program)
+    need("go")
+    folder = str(tmp_path_factory.mktemp("profiles"))
+    subprocess.run([program, folder], check=True)
+    return folder
+
+
+def oracle(path, index):
+    """By function what go tool pprof says is its own, in the smallest unit."""
+    unit = {"cpu": "ns", "delay": "ns"}.get(index) or ("B" if index.endswith("space") else "count")
+    text = subprocess.run(["go", "tool", "pprof", "-top", "-flat", f"-sample_index={index}", f"-unit={unit}", "-nodecount=1000000",
+                           "-nodefraction=0", "-edgefraction=0", path], capture_output=True, text=True, check=True).stdout
+    flat = {}
+    for line in text.splitlines()[text.splitlines().index(next(x for x in text.splitlines() if x.split()[:2] == ["flat", "flat%"])) + 1:]:
+        own, _, _, _, _, name = line.split(None, 5)
+        flat[name.removesuffix(" (inline)").removesuffix(" (partial-inline)")] = int(re.match(r"\d+", own)[0])
+    return {k: v for k, v in flat.items() if v}
+
+
+def own(sonde, store, kind):
+    rows = json.loads(sonde("stacks", "--type", kind, "--json", "-n", 100000, "--from", "-1h", "--to", "now", store=store, check=True).stdout)["rows"]
+    flat = collections.Counter()
+    for r in rows:
+        flat[r["function"]] += r["self_ns" if kind == "cpu" else "self_value"]
+    return {k: v for k, v in flat.items() if v}
+
+
+@pytest.mark.parametrize("name, index, kind, by_default", GO_KINDS)
+def test_each_of_gos_profiles_is_what_go_tool_pprof_says(sonde, go_profiles, tmp_path, name, index, kind, by_default):
+    path, store = f"{go_profiles}/{name}.pb.gz", str(tmp_path / "store")
+    done = sonde("import", path, *([] if by_default else ["--type", kind]), store=store, check=True)
+    assert (f"--type {kind} " in done.stderr) == (kind != "cpu"), done.stderr
+    theirs = oracle(path, index)
+    if name == "threadcreate":  # pprof leaves out what has no name
+        assert sum(own(sonde, store, kind).values()) == int(re.search(r"profile: total (\d+)", open(f"{go_profiles}/{name}.txt").read())[1])
+    else:
+        assert theirs and own(sonde, store, kind) == theirs
+    kinds = {r["type"] for r in sql_all(store, "SELECT DISTINCT type FROM amounts")}
+    both = {"alloc", "inuse"} if by_default and name in ("heap", "allocs") else {kind} - {"cpu"}
+    assert kinds == both and (kind == "cpu") == bool(sql_all(store, "SELECT count(*) AS n FROM cpu_samples")[0]["n"])
+
+
+def test_profiles_of_one_moment_stand_beside_each_other(sonde, go_profiles, tmp_path):
+    """As a program's /debug/pprof gives them: none hides another, and what is of one file is of one process."""
+    store = str(tmp_path / "store")
+    for name in ("goroutine", "heap", "mutex", "block", "threadcreate"):
+        sonde("import", f"{go_profiles}/{name}.pb.gz", store=store, check=True)
+    for name, index, kind, by_default in GO_KINDS:
+        if kind != "cpu" and name != "threadcreate" and (by_default or name == "heap") and name != "allocs":
+            assert own(sonde, store, kind) == oracle(f"{go_profiles}/{name}.pb.gz", index), kind
+    processes = sql_all(store, "SELECT DISTINCT comm, process_id FROM amounts ORDER BY comm")
+    assert [r["comm"] for r in processes] == ["block", "goroutine", "heap", "mutex", "threadcreate"]
+
+
+def test_what_goroutines_do_goes_out_and_comes_back(sonde, go_profiles, tmp_path):
+    store = str(tmp_path / "store")
+    sonde("import", f"{go_profiles}/goroutine.pb.gz", store=store, check=True)
+    assert own(sonde, store, "goroutine")["runtime.gopark"] >= 7
+    sonde("export", "pprof", "--type", "goroutine", "--from", "-1h", "-o", f"{tmp_path}/x.pb.gz", store=store, check=True)
+    assert oracle(f"{tmp_path}/x.pb.gz", "goroutine") == oracle(f"{go_profiles}/goroutine.pb.gz", "goroutine")
+    said = json.loads(sonde("diff", f"{tmp_path}/x.pb.gz", f"{go_profiles}/goroutine.pb.gz", "--json", check=True).stdout)
+    assert said["before"]["samples"] == said["after"]["samples"]
+
+
+def test_old_forms_are_named_with_what_makes_them_new(sonde, go_profiles, tmp_path):
+    for name in ("heap", "goroutine", "threadcreate", "block", "mutex"):
+        old, new, store = f"{go_profiles}/{name}.txt", str(tmp_path / f"{name}.pb.gz"), str(tmp_path / name)
+        done = sonde("import", old, store=store)
+        assert done.returncode == 2 and "an old text form of pprof" in done.stderr and not os.path.exists(store)
+        fix = re.search(r"fix: (go tool pprof -proto .*?) && ", done.stderr)[1].replace("PROGRAM", f"{WORKLOADS}/profiles-go")
+        subprocess.run(fix.replace("new.pb.gz", new), shell=True, check=True, capture_output=True)
+        sonde("import", new, *(["--type", name] if name in ("block", "mutex") else []), store=store, check=True)
+        assert sql_all(store, "SELECT sum(n) AS n FROM amounts")[0]["n"] > 0
+    done = sonde("import", f"{go_profiles}/dump.txt", store=str(tmp_path / "dump"))
+    assert done.returncode == 2 and "debug=0" in done.stderr
+
+
+def test_what_no_store_has_is_refused_with_what_it_is(sonde, go_profiles, tmp_path):
+    done = sonde("import", f"{go_profiles}/handles.pb.gz", store=str(tmp_path / "store"))
+    assert done.returncode == 2 and "holds example.com/handles (count): a store has no such kind" in done.stderr
+    done = sonde("import", f"{go_profiles}/heap.pb.gz", "--type", "cpu", store=str(tmp_path / "store"))
+    assert done.returncode == 2 and "it holds alloc_objects (count), alloc_space (bytes), inuse_objects" in done.stderr
+    assert not os.path.exists(tmp_path / "store")
 
 
 def test_profiles_that_go_wrote(sonde, tmp_path):

@@ -289,6 +289,46 @@ def test_a_copy_answers_as_the_store_does(made, sonde, tmp_path):
     assert done.returncode == 2 and "onto itself" in done.stderr
 
 
+def test_a_copy_of_a_range_has_that_range_alone(sonde, tmp_path):
+    """Samples, waits and memory answer for the range as in the store; runs that lie outside are gone."""
+    need("build/tests/putstore", os.path.join(BUILD, "tests", "putstore"))
+    at, app = 1795144200, {"pid": 40, "comm": "app"}
+    lines = [{"run": "cpu", "from": at, "to": at + 60, "bucket_s": 1, "period_ns": 10**7},
+             *({**app, "kind": "cpu", "at": at + i, "n": 1 + i, "stack": ["main", f"f{i % 7}"]} for i in range(60)),
+             {"loss": "ring", "at": at + 5, "n": 5}, {"loss": "ring", "at": at + 31, "n": 2},
+             {"run": "goheap", "from": at, "to": at + 60, "bucket_s": 10},
+             *({**app, "kind": "inuse", "label": 64, "at": at + 10 * i, "n": 5 + i, "value": 64 * (5 + i), "stack": ["main", "leak"]} for i in range(6)),
+             {**app, "kind": "inuse", "label": 32, "at": at, "n": 3, "value": 96, "stack": ["main", "kept"]},
+             *({**app, "kind": "alloc", "label": 64, "at": at + 10 * i, "n": 9, "value": 576, "stack": ["main", "leak"]} for i in range(6)),
+             {"run": "offcpu", "from": at, "to": at + 60, "bucket_s": 10},
+             *({**app, "wait": 2, "at": at + i, "n": 3, "total_ns": 9000000} for i in range(0, 60, 10)),
+             {"run": "cpu", "from": at + 100, "to": at + 160, "bucket_s": 1, "period_ns": 10**7},
+             {**app, "kind": "cpu", "at": at + 130, "n": 9, "stack": ["main", "later"]}]
+    store, copy = str(tmp_path / "store"), str(tmp_path / "copy.db")
+    subprocess.run([os.path.join(BUILD, "tests", "putstore"), store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    when = ["--from", str(at + 20), "--to", str(at + 40)]
+    sonde("export", "db", "-o", copy, *when, store=store, check=True)
+    for args in (["export", "folded"], ["export", "folded", "--type", "inuse"], ["export", "folded", "--type", "alloc"], ["waits", "--idle", "--json"],
+                 ["ps", "--json"]):
+        one, two = (sonde(*args, *when, store=s, check=True).stdout for s in (store, copy))
+        assert one == two and one, args
+    assert sum(int(x.rsplit(" ", 1)[1]) for x in sonde("export", "folded", "--from", at, "--to", at + 200, store=copy, check=True).stdout.splitlines()) == sum(range(21, 41))
+    db = sqlite3.connect(f"file:{copy}?mode=ro", uri=True)
+    assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert db.execute("SELECT min(ts), max(ts), sum(samples) FROM cpu_samples").fetchone() == (at + 20, at + 39, sum(range(21, 41)))
+    assert db.execute("SELECT sum(lost) FROM loss").fetchone() == (2,)
+    assert [r[0] for r in db.execute("SELECT family FROM runs ORDER BY 1")] == ["cpu", "goheap", "offcpu"]
+    assert db.execute("SELECT min(ts), max(ts) FROM wait_totals").fetchone() == (at + 20, at + 30)
+    db.close()
+    whole = json.loads(sonde("status", "--json", store=copy, check=True).stdout)
+    assert len(whole["rows"]) == 3 and "later" not in sonde("stacks", "--rec", "last", store=copy).stdout
+    every = str(tmp_path / "every.db")
+    sonde("export", "db", "-o", every, store=store, check=True)  # no range: all of it
+    db = sqlite3.connect(f"file:{every}?mode=ro", uri=True)
+    assert db.execute("SELECT sum(samples) FROM cpu_samples").fetchone() == (sum(range(1, 61)) + 9,)
+    db.close()
+
+
 def test_several_segments_go_into_a_folder(sonde, scratch):
     store, other = os.path.join(scratch, "store"), os.path.join(scratch, "other")
     said = make_store(store, "--rows", "3000")

@@ -49,6 +49,28 @@ def test_a_wrong_command_line_is_said():
     told(refused("--freq", "0"), 2, "is not", "--freq", "1 to 4999")
 
 
+def test_an_up_that_fails_leaves_nothing_behind(scratch):
+    """But what was there before: a folder, and what is in it."""
+    home = os.path.join(scratch, "home")
+    kept, empty = os.path.join(home, "kept"), os.path.join(home, "empty")
+    for path in (home, kept, empty):
+        os.mkdir(path)
+        os.chown(path, 65534, 65534)
+    open(os.path.join(kept, "mine"), "w").close()
+    os.chmod(scratch, 0o755)
+    env = {"PATH": os.environ["PATH"], "HOME": home, "SONDE_CONFIG": "/nonexistent"}
+
+    def up(*args):
+        done = subprocess.run([*NOBODY, os.path.join(BIN, "sonde"), "up", *args], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert done.returncode == 5 and "needs privileges" in done.stderr, done.stderr
+    up()
+    up("--store", f"{home}/a/b/c")
+    up("--store", empty)
+    assert sorted(os.listdir(home)) == ["empty", "kept"] and not os.listdir(empty)
+    up("--store", kept)
+    assert "mine" in os.listdir(kept)
+
+
 def test_up_and_down_say_which_family_was_probably_meant(sonde, store):
     for verb in ("up", "down"):
         done = sonde(verb, "cpuu", store=store)

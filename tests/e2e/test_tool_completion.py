@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BIN, BUILD, need
+from conftest import BIN, BUILD, need, sql_all
 
 ENV = dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}", TERM="xterm", HOME="/nonexistent")
 
@@ -38,6 +38,57 @@ def test_what_fits_depends_on_where_the_cursor_stands(sonde, made):
     assert fits(sonde, "flame", "-o", "") == ["<file>"]
     assert "@hottest" in fits(sonde, "sql", "@")
     assert "record" in fits(sonde, "help", "r")
+
+
+def test_keys_families_and_functions_are_offered(sonde, made):
+    assert {"cpu", "pid", "name", "start", "offcpu", "inuse"} <= set(fits(sonde, "ps", "--sort", ""))
+    assert fits(sonde, "top", "--sort", "na") == ["name"]
+    assert fits(sonde, "record", "--families", "") == ["cpu", "offcpu", "goheap"]
+    assert fits(sonde, "record", "--families", "cpu,of") == ["cpu,offcpu"]
+    assert fits(sonde, "record", "--families", "offcpu,") == ["offcpu,cpu", "offcpu,goheap"]
+    assert fits(sonde, "up", "go") == ["goheap"] and fits(sonde, "down", "off") == ["offcpu"]
+    theirs = {r["function"] for r in sql_all(made, "SELECT function FROM functions")}
+    some = sorted(f for f in theirs if f.startswith("function_00"))
+    assert len(some) > 1 and fits(sonde, "stacks", "--callers", "function_00", store=made) == some
+    assert fits(sonde, "lines", "FUNCTION_00", store=made) == some and fits(sonde, "stacks", "--callees", "function_00", store=made) == some
+
+
+@pytest.fixture(scope="module")
+def colons(tmp_path_factory):
+    """A store with a function whose name a shell splits."""
+    path = tmp_path_factory.mktemp("colons")
+    (path / "x.folded").write_text("main;ns::outer::work(int, char) 3\nmain;other 1\n")
+    subprocess.run([f"{BIN}/sonde", "import", path / "x.folded", "--store", path / "store"], check=True, capture_output=True)
+    return str(path / "store")
+
+
+def test_bash_completes_what_it_splits(colons):
+    need("bash")
+    for words, cword, line, want in (
+            ("sonde stacks --store %s --callers ns::outer::wo", 8, None, r"work\(int\,\ char\)"),
+            ("sonde record --families cpu,of", 3, None, "cpu\\,offcpu"), ("sonde ps --sort na", 3, None, "name")):
+        line = words % colons if "%s" in words else words
+        split = line.replace("::", " :: ").split(" ")
+        script = (f"source <(sonde completion bash); COMP_LINE={line!r}; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({' '.join(split)}); "
+                  f"COMP_CWORD={len(split) - 1}; _sonde; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, env=ENV, timeout=30)
+        assert done.stdout.splitlines() == [want], (done.stdout, done.stderr)
+
+
+def test_fish_and_zsh_complete_functions_families_and_keys(colons, tmp_path):
+    need("fish")
+    need("zsh")
+    script = ("sonde completion fish | source; " + "; ".join(f"complete -C 'sonde {words}'" for words in (
+        f"stacks --store {colons} --callers ns", "record --families cpu,of", "ps --sort na")))
+    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=30, env=dict(ENV, HOME=str(tmp_path)))
+    assert done.stdout.splitlines() == ["ns::outer::work(int, char)", "cpu,offcpu", "name"], done.stderr
+    zsh = Zsh(tmp_path / "line")
+    try:
+        assert zsh.completed(f"sonde lines --store {colons} ns") == f"sonde lines --store {colons} ns::outer::work\\(int,\\ char\\) "
+        assert zsh.completed("sonde record --families cpu,of") == "sonde record --families cpu,offcpu "
+        assert zsh.completed("sonde ps --sort na") == "sonde ps --sort name "
+    finally:
+        zsh.end()
 
 
 def test_names_that_cannot_be_typed_are_not_offered_and_no_store_is_no_error(sonde, tmp_path):

@@ -89,6 +89,8 @@ def test_its_json(sonde, planted):
     (["--growth", "--alloc"], 2, "--growth and --alloc do not go together"),
     (["--last", "1h", "nobody"], 2, "nobody"),
     (["--from", str(AT + 5000), "--to", str(AT + 6000)], 4, ""),
+    (["--growth", "--from", str(AT), "--to", str(AT + 30)], 4, "changed 2 times in"),
+    (["--growth", "--from", str(AT + 5), "--to", str(AT + 15)], 4, "too little to tell growth by"),
 ])
 def test_what_it_refuses(sonde, planted, args, code, says):
     done = sonde("heap", *args, store=planted)

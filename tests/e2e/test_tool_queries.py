@@ -20,7 +20,7 @@ from conftest import BIN, BUILD, ROOT, need, segments  # noqa: E402
 AT = 1795144200
 DOC = os.path.join(ROOT, "docs", "QUERIES.md")
 NAMES = sorted(os.path.basename(p)[:-4] for p in glob.glob(os.path.join(ROOT, "tools", "queries", "*.sql")))
-OF_KINDS = {"allocators", "growth", "waiting"}
+OF_KINDS = {"allocators", "growth", "waiting", "restarts", "oom", "throttling"}
 APP = {"pid": 40, "comm": "app", "tid": 40, "thread": "app"}
 SITES = {"leak": ["main", ["leak", "app.go", 12]], "cache": ["main", ["cache", "app.go", 30]],
          "late": ["main", ["late", "app.go", 44]]}
@@ -37,6 +37,12 @@ KINDS = [
     {"run": "offcpu", "from": AT, "to": AT + 60, "bucket_s": 10},
     *({**APP, "wait": 2, "at": AT + i, "n": 3, "total_ns": 9000000, "max_ns": 5000000 + i} for i in range(2)),
     {**APP, "wait": 17, "at": AT + 1, "n": 8, "total_ns": 2000000, "max_ns": 900000},
+    *({"end": 3, "status": 9, "at": AT + 5 + i, "pid": 50 + i, "comm": "hog", "container": "memhog"} for i in range(3)),
+    *({"end": 1, "status": 1, "at": AT + 12 * i, "pid": 60 + i, "comm": "crash", "container": "loop", "restarts": i,
+       "started": f"2026-11-20T03:10:{12 * i:02}Z"} for i in range(4)),
+    {"end": 1, "status": 0, "at": AT + 9, "pid": 70, "comm": "job", "container": "web"},
+    *({"throttle": c, "at": AT + 10 * i, "periods": 10, "throttled": n, "throttled_ns": 70000000 * n}
+      for i in range(2) for c, n in (("web", 4), ("memhog", 0))),
 ]
 
 
@@ -85,7 +91,21 @@ def document(stores):
             "`sonde sql @NAME [KEY=VALUE...]` runs one, `sonde sql @` lists them, and every form of `sonde sql` does for them\n"
             "(`--csv`, `--json`, `--ndjson`). `from` and `to` take the times that `--from` takes. Each is a file in\n"
             "[tools/queries/](../tools/queries/README.md), a start for queries of your own; the views are in\n"
-            "[SCHEMA.md](SCHEMA.md). What is shown was printed of two small made-up stores, and a test compares it.\n")
+            "[SCHEMA.md](SCHEMA.md). What is shown was printed of two small made-up stores, and a test compares it.\n"
+            "\n## Ranges and filters\n\n"
+            "`sonde sql` takes the ranges and filters of every verb: `--last 10m`, `--from 03:10 --to 03:24`, `--container web`,\n"
+            "`--comm '!nginx'`, ... They narrow\n\n"
+            "- the queries that ship: `sonde sql @hottest --last 10m --container web`. `from=` and `to=` still count, within it. One that\n"
+            "  is about the whole store, as `@incomplete`, says so;\n"
+            "- the views `win_NAME`, of the same columns as `NAME`, for queries of your own: `sonde sql --last 2m \"select comm,\n"
+            "  sum(cpu_ns) from win_cpu_samples group by 1\"`. Without any range they are the newest recording, and sonde's own\n"
+            "  processes are left out unless there is `--self`, as by every verb. `processes` are those that ran in the range,\n"
+            "  `containers` theirs; what is of no process (`loss`, `cost`, `steal`) has the range alone. What has neither times nor\n"
+            "  processes has no such view;\n"
+            "- `:from` and `:to`, in any query, in seconds since 1970.\n\n"
+            "`win_waits` and `win_wait_objects` have a column more, `idle`: 1 where the wait was for somebody to ask for something\n"
+            "(a pool's worker, an event loop), by the functions in its stack, as `sonde waits` tells it. `win_wait_totals` has it by\n"
+            "the kind of wait alone, as it has no stacks.\n")
     for name, (summary, parameters) in heads().items():
         text += f"\n## @{name}\n\n{summary[0].upper() + summary[1:]}.\n\n"
         text += "".join(f"- `{p.split(':')[0]}`:{p.split(':', 1)[1]}\n" for p in parameters) + ("\n" if parameters else "")
@@ -153,6 +173,36 @@ def test_waits_and_allocations_add_up_to_what_was_put_in(stores):
     assert sorted(waits.values()) == [(6, 0.018), (8, 0.002)]
     assert {r["function"]: r["bytes"] for r in rows(stores["allocators"], "@allocators")} == {
         "leak": 64 * 18, "cache": 4608}
+
+
+def test_what_containers_went_through_is_what_was_put_in(stores):
+    store = stores["oom"]
+    assert [(r["container"], r["comm"], r["times"]) for r in rows(store, "@oom")] == [("memhog", "hog", 3)]
+    (loop,) = rows(store, "@restarts")
+    assert (loop["container"], loop["instances"], loop["restarts"], loop["ends"]) == ("loop", 4, 3, "4 x exit 1")
+    (web,) = rows(store, "@throttling")
+    assert (web["container"], web["throttled"], web["periods"], web["percent"], web["lost_s"]) == ("web", 8, 20, 40.0, 0.56)
+    (most, *_) = rows(stores["containers"], "@containers")
+    (plainly,) = plain(stores["containers"], f"SELECT count(DISTINCT pid) AS n FROM cpu_samples WHERE container = '{most['container']}'")
+    assert most["processes"] == int(plainly["n"]) and most["image"]
+
+
+def test_ranges_and_filters_narrow_the_queries_that_ship(stores):
+    store = stores["hottest"]
+    when = ["--from", str(AT - 300), "--to", str(AT - 180)]
+    for name in sorted(set(NAMES) - OF_KINDS):
+        done = ask(store, "--json", f"@{name}", *when)
+        assert done.returncode == (2 if name == "incomplete" else 0), (name, done.stderr)
+    assert "about the whole store" in ask(store, "@incomplete", *when).stderr
+    container = rows(store, "@containers", "n=1")[0]["container"]
+    where = f"WHERE NOT self AND ts >= {AT - 300} AND ts < {AT - 180}"
+    for more, sql in (([], where), (["--container", container], f"{where} AND container = '{container}'"),
+                      (["--container", f"!{container}"], f"{where} AND container <> '{container}'")):
+        (few,) = plain(store, f"SELECT sum(samples) AS n FROM cpu_samples {sql}")
+        assert sum(r["samples"] for r in rows(store, "@hottest", "n=10000", *when, *more)) == int(few["n"]) > 0, more
+    assert rows(stores["oom"], "@oom", "--container", "memhog", "--from", str(AT), "--to", str(AT + 60))[0]["times"] == 3
+    assert not rows(stores["oom"], "@oom", "--container", "web", "--from", str(AT), "--to", str(AT + 60))
+    assert rows(stores["oom"], "@throttling", "--container", "memhog", "--from", str(AT), "--to", str(AT + 60)) == []
 
 
 def test_wrong_names_keys_and_values_are_told_with_what_there_is(stores):

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BIN, segments
+from conftest import BIN, BUILD, need, segments
 from test_tool_frame import make_store
 
 ALL = "select pid, comm, exe, args, container, cgroup, unit, start_ns from processes order by id"
@@ -202,3 +202,77 @@ def test_one_file_is_a_store(sonde, segmented):
 def test_two_forms_at_once_are_refused(sonde, hostile):
     done = sonde("sql", "--csv", "--json", "select 1", store=hostile[0])
     assert done.returncode == 2 and "not several" in done.stderr
+
+
+# --- ranges and filters ---
+
+def rows(sonde, store, *args):
+    return json.loads(sonde("sql", "--json", "-q", *args, store=store, check=True).stdout)["rows"]
+
+
+@pytest.mark.parametrize("which", ["hostile", "segmented", "many"])
+def test_the_windows_are_what_plain_sql_narrows_by_hand(sonde, request, which):
+    """In one segment, in several that are attached, and in more than can be."""
+    store = request.getfixturevalue(which)[0]
+    (all_,) = rows(sonde, store, "select min(ts) a, max(ts) b from cpu_samples")
+    start, end = all_["a"] + (all_["b"] - all_["a"]) // 3, all_["a"] + 2 * (all_["b"] - all_["a"]) // 3
+    when = ["--from", start, "--to", end]
+    comm = rows(sonde, store, "select comm, sum(samples) n from cpu_samples where not self group by 1 order by 2 desc, 1 limit 1")[0]["comm"]
+    by_hand = f"from cpu_samples where not self and ts >= {start} and ts < {end}"
+    for more, condition in (([], ""), (["--comm", comm], f"and comm = '{comm}'"), (["--comm", f"!{comm}"], f"and comm <> '{comm}'"))[:1 if which == "many" else 3]:
+        (mine,) = rows(sonde, store, *when, *more, "select sum(samples) n, count(distinct process_id) p from win_cpu_samples")
+        (theirs,) = rows(sonde, store, f"select sum(samples) n, count(distinct process_id) p {by_hand} {condition}")
+        assert mine == theirs and mine["n"], more
+    (mine,) = rows(sonde, store, *when, "select sum(samples) n from cpu_samples where not self and ts >= :from and ts < :to")
+    assert mine == rows(sonde, store, f"select sum(samples) n {by_hand}")[0]
+    tid = rows(sonde, store, f"select tid {by_hand} order by 1 limit 1")[0]["tid"]
+    assert {r["tid"] for r in rows(sonde, store, *when, "--tid", tid, "select tid from win_cpu_samples")} == {tid}
+
+
+def test_a_window_without_a_range_is_the_newest_recording(sonde, hostile):
+    (mine,) = rows(sonde, hostile[0], "select sum(samples) n from win_cpu_samples")
+    told = json.loads(sonde("ps", "--json", "-n", 100000, store=hostile[0], check=True).stdout)["rows"]
+    assert mine["n"] == sum(r["samples"] for r in told)
+
+
+def test_what_is_not_narrowed_is_said(sonde, hostile):
+    done = sonde("sql", "--last", "1m", "select count(*) from cpu_samples", store=hostile[0], check=True)
+    assert "narrow the views win_NAME" in done.stderr
+    assert "note:" not in sonde("sql", "--last", "1m", "select count(*) from win_cpu_samples", store=hostile[0], check=True).stderr
+    assert "note:" not in sonde("sql", "select count(*) from cpu_samples", store=hostile[0], check=True).stderr
+
+
+@pytest.mark.parametrize("query", ["create temp table x(a)", "insert into temp.win_process values (1)", "pragma query_only=0", "drop view temp.win_cpu_samples",
+                                   "delete from meta"])
+def test_a_window_opens_nothing_to_writing(sonde, hostile, query):
+    before = [open(f, "rb").read() for f in segments(hostile[0])]
+    assert sonde("sql", "--last", "1m", query, store=hostile[0]).returncode == 2
+    assert [open(f, "rb").read() for f in segments(hostile[0])] == before
+
+
+def test_waits_say_whether_they_are_idle(sonde, tmp_path):
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    stacks = {("lock", "main", "pool", "work"): 0, ("poll", "main", "loop"): 1, ("disk", "main", "save"): 0, ("poll", "main", "ProcSleep", "epoll_wait"): 0,
+              ("lock", "main", "pthread_cond_wait"): 1}
+    classes = {"lock": 1, "disk": 2, "poll": 5}
+    lines = [{"run": "offcpu", "from": 1795144200, "to": 1795144260, "bucket_s": 1},
+             *({"kind": "offcpu", "label": classes[c], "at": 1795144210 + i, "n": 1, "value": 10**9, "pid": 40 + i, "comm": f"app{i}", "stack": frames}
+               for i, (c, *frames) in enumerate(stacks)),
+             {"wait": classes["poll"], "at": 1795144211, "n": 1, "total_ns": 5, "pid": 40, "comm": "app0"}]
+    subprocess.run([program, str(tmp_path / "store")], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    store, when = str(tmp_path / "store"), ["--from", 1795144200, "--to", 1795144260]
+    told = rows(sonde, store, *when, "select w.reason, k.folded, w.idle from win_waits w join stacks k on k.id = w.stack_id")
+    assert {(r["reason"], *r["folded"].split(";")): r["idle"] for r in told} == stacks
+    assert [r["idle"] for r in rows(sonde, store, *when, "select idle from win_wait_totals where reason = 'poll'")] == [1]
+
+
+def test_help_and_tables_are_listed(sonde, hostile):
+    told = rows(sonde, hostile[0], ".tables")
+    kinds = {r["name"]: r["type"] for r in told}
+    assert kinds["cpu_samples"] == "view" and kinds["sample"] == "table" and "win_cpu_samples" not in kinds
+    assert {r["view"] for r in rows(sonde, hostile[0], ".views")} <= set(kinds)
+    assert "win_cpu_samples" in {r["name"] for r in rows(sonde, hostile[0], "--last", "1m", ".tables")}
+    said = sonde("sql", ".help", store=hostile[0], check=True).stdout
+    assert all(word in said for word in (".views", ".tables", ".schema", "win_NAME", ":from"))
+    assert ".tables" in sonde("sql", ".tabels", store=hostile[0]).stderr

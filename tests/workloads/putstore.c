@@ -6,7 +6,8 @@
  *   {"run": "goheap", "from": S, "to": S, "bucket_s": 10, "period_ns": 0, "recording": 0, "options": "..."}
  *       what follows belongs to this run; S in seconds since 1970, fractions allowed
  *   {"kind": "alloc", "at": S, "n": 3, "value": 3072, "pid": 100, "comm": "app", "thread": "app", "tid": 100,
- *    "container": "", "container_id": "", "started": "", "restarts": 0, "start": S (of the process), "label": 0, "max": 0, "hist": [1, 2], "stack": ["main", ["alloc", "app.c", 12], ...]}
+ *    "container": "", "container_id": "", "started": "", "restarts": 0, "start": S (of the process), "label": 0, "max": 0,
+ *    "hist": [1, 2], "stack": ["main", ["alloc", "app.c", 12], ...]}
  *       an amount, or for "cpu" samples; frames root first, each a name or [name, file, line]; all lie in module = comm;
  *       "self": true makes the process one of sonde's own; "ppid", "exe" ("": a thread of the kernel), "lang"
  *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are sampled at

@@ -9,7 +9,7 @@ W_C      := onecall burn crowd namer jit shares shares-static burn-static jit-st
 W_ALL    := $(addprefix $(W)/,$(W_C) burn-nofp waits waits-nofp flip-red flip-blue flip-dl libred.so libblue.so clockshim.so typedshim.so twins/libred.so twins/libblue.so)
 W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static $(W)/hotlines-cpp)
 W_ALL    += $(if $(shell command -v rustc),$(W)/shares-rust $(W)/shares-rust-static)
-W_ALL    += $(if $(shell command -v go),$(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go)
+W_ALL    += $(if $(shell command -v go),$(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go $(W)/profiles-go)
 
 workloads: $(W_ALL)
 
@@ -35,7 +35,7 @@ $(W)/shares-rust $(W)/shares-rust-static: tests/workloads/shares.rs
 	@mkdir -p $(@D)
 	$(Q)env -u MAKEFLAGS rustc -C opt-level=2 -g -C force-frame-pointers=yes $(if $(findstring static,$@),-C target-feature=+crt-static) \
 	    --crate-name shares -o $@ $<
-$(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go: $(W)/%-go: tests/workloads/%.go
+$(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go $(W)/profiles-go: $(W)/%-go: tests/workloads/%.go
 	@mkdir -p $(@D)
 	$(Q)GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOTOOLCHAIN=local go build -o $@ $<
 # one source, two files of equal layout at one fixed address

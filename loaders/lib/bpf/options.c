@@ -46,7 +46,7 @@ static const struct option_row rows[] = {
 	{OPT_RECORDING, "recording", "N", "a number: captures that have the same one are one recording", false},
 	{OPT_SEGMENT_BYTES, "segment-bytes", "N", "begin a new file of the store past this size (default 64 MiB)", false},
 	{OPT_SEGMENT_AGE, "segment-age", "TIME", "and past this age (default 1h)", false},
-	{OPT_BUDGET, "store-budget", "N", "bytes that the whole store may take (default: sonde prune's matter)", false},
+	{OPT_BUDGET, "store-budget", "N", "bytes that the whole store may take (default: that is for sonde prune)", false},
 	{OPT_CHECK, "check", NULL, "say what this host can and cannot do, and stop", false},
 	{OPT_JSON, "json", NULL, "with --check: as JSON", false},
 	{'v', "verbose", NULL, "say more, and show libbpf's log", false},

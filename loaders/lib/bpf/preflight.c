@@ -72,7 +72,7 @@ static bool cap_has(uint64_t caps, int cap)
 	return caps >> cap & 1;
 }
 
-static int rights(const char *prog, struct err *e)
+static int rights(struct err *e)
 {
 	uint64_t caps = caps_effective();
 	bool admin = cap_has(caps, CAP_SYS_ADMIN);
@@ -88,7 +88,7 @@ static int rights(const char *prog, struct err *e)
 	if (geteuid() == 0)
 		err_fix(e, "in a container: cap_add: [BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH], pid: host");
 	else
-		err_fix(e, "sudo %s ...", prog);
+		err_fix(e, "sudo sonde record ...    sudo sonde up");
 	return -EPERM;
 }
 
@@ -167,7 +167,7 @@ int preflight(const char *prog, struct err *e)
 	if (!err)
 		err = preflight_clock(prog, e);
 	if (!err)
-		err = rights(prog, e);
+		err = rights(e);
 	return err;
 }
 
@@ -205,7 +205,7 @@ static void check_kernel(struct check *c, const char *prog, bool needed)
 		check_add_err(c, "boot clock", &e);
 }
 
-static void check_rights(struct check *c, const char *prog, bool needed)
+static void check_rights(struct check *c, bool needed)
 {
 	static const struct {
 		int cap;
@@ -219,7 +219,7 @@ static void check_rights(struct check *c, const char *prog, bool needed)
 	uint64_t caps = caps_effective();
 	struct err e = {0};
 
-	if (rights(prog, &e)) {
+	if (rights(&e)) {
 		check_missing(c, "privileges", &e, needed);
 		return;
 	}
@@ -254,8 +254,9 @@ static void check_symbols(struct check *c)
 	symbols_look(&any, &address);
 	if (!any)
 		check_add(c, "kernel symbols", CHECK_WARN, NULL, "no /proc/kallsyms: kernel frames have no names");
-	else if (!address)
-		check_add(c, "kernel symbols", CHECK_WARN, "sudo sysctl kernel.kptr_restrict=1, and run as root",
+	else if (!address) /* 2 hides them from everybody, 0 and 1 from who has no CAP_SYSLOG */
+		check_add(c, "kernel symbols", CHECK_WARN,
+			  sysctl_kernel("kptr_restrict", -1) >= 2 ? "sudo sysctl kernel.kptr_restrict=1" : "run it with sudo (CAP_SYSLOG)",
 			  "hidden (kptr_restrict=%" PRId64 "): kernel frames have no names",
 			  sysctl_kernel("kptr_restrict", -1));
 	else
@@ -413,7 +414,7 @@ static void check_store(struct check *c, const char *dir)
 void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed)
 {
 	check_kernel(c, prog, needed);
-	check_rights(c, prog, needed);
+	check_rights(c, needed);
 	check_symbols(c);
 	check_memlock(c);
 	check_cgroups(c);

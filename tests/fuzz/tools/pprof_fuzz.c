@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * covers: tools/pprof_read.c
+ *         tools/pprof_kind.c
+ *         tools/pprof_legacy.c
  *         tools/proto.c
  *
  * Any bytes are a profile or an error that says why. What is a profile adds up, and is read again from what is written.
@@ -11,6 +13,7 @@
 
 #include "schema/base/strbuf.h"
 #include "tools/pprof.h"
+#include "tools/pprof_legacy.h"
 #include "tools/pprof_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -38,6 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fold *f = NULL, *again = NULL;
 	struct err e = {0};
 
+	if (pprof_legacy_refuse(data, size, "fuzz", &e) && (!e.what[0] || !e.fix[0]))
+		abort();
 	if (pprof_read(data, size, "fuzz", &o, &f, &e)) {
 		if (!e.what[0] || e.exit != EXIT_USAGE || f)
 			abort();

@@ -13,6 +13,8 @@ $(eval $(call unit_test,heapsites_test,tests/unit/tools/heapsites_test.c,tools s
 $(eval $(call unit_test,wallparts_test,tests/unit/tools/wallparts_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,spikes_test,tests/unit/tools/spikes_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,wrap_test,tests/unit/tools/wrap_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,pprof_kind_test,tests/unit/tools/pprof_kind_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,pprof_legacy_test,tests/unit/tools/pprof_legacy_test.c,tools base,))
 $(eval $(call unit_test,keys_test,tests/unit/tools/keys_test.c,tools,))
 $(eval $(call unit_test,unnamed_test,tests/unit/tools/unnamed_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,reading_test,tests/unit/tools/reading_test.c,tools base,-lutil))
