@@ -49,4 +49,4 @@ for h in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23; do
 	"$sonde" import "$text/$h.perf" --at $((midnight + 3600 * (h + 1))) --store "$dir" -q
 done
 echo "made $dir: all of yesterday on a small server, made up"
-echo "next:  sonde timeline --store $dir --from yesterday --to today"
+echo "next:  $sonde timeline --store $dir --from yesterday --to today"
