@@ -109,13 +109,12 @@ void endings_say(const struct endings *x, size_t i, struct strbuf *out)
 {
 	const struct endings_program *p = &x->programs[i];
 
-	strbuf_addf(out, "%s %.1f %%", last_component(p->executable), 100 * (double)p->cut / (double)p->n);
+	strbuf_addf(out, "%s, where %.1f %% end early", last_component(p->executable), 100 * (double)p->cut / (double)p->n);
 	if (!p->n_cuts)
 		return;
-	strbuf_addf(out, " (%s", p->cuts[0].reason);
-	if (*p->cuts[0].module)
+	if (p->cuts[0].module[strspn(p->cuts[0].module, "/")]) /* a file without a name is "/" */
 		strbuf_addf(out, ", in %s", p->cuts[0].module);
-	strbuf_addstr(out, ")");
+	strbuf_addf(out, ": %s", p->cuts[0].reason);
 }
 
 json_t *endings_json(const struct endings *x, size_t max)

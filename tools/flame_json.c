@@ -35,8 +35,16 @@ static void set_amounts(json_t *o, const struct fold *f, const struct flame_node
 	set_number(o, cpu ? "total_samples" : "total_n", n->total_samples);
 }
 
-static json_t *node_row(const struct fold *f, const struct flame_tree *t, size_t i)
+struct nodes {
+	const struct fold *f;
+	struct flame_tree t;
+};
+
+static json_t *node_row(void *ctx, size_t i)
 {
+	const struct nodes *nodes = ctx;
+	const struct fold *f = nodes->f;
+	const struct flame_tree *t = &nodes->t;
 	const struct flame_node *n = &t->nodes[i];
 	const struct fold_frame *fr = &t->frames[n->frame];
 	json_t *o = json_object();
@@ -72,9 +80,10 @@ int flame_json_write(const struct fold *f, FILE *out)
 {
 	json_t *j = json_envelope("flame", f->from_ns, f->to_ns);
 	bool cpu = f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
-	struct flame_tree t;
+	struct nodes nodes = {.f = f};
+	int rc;
 
-	flame_tree_init(&t, f, 0, false);
+	flame_tree_init(&nodes.t, f, 0, false);
 	json_object_set_new(j, "host", text_or_null(f->host));
 	json_object_set_new(j, "kernel", text_or_null(f->kernel));
 	set_number(j, "cpus", f->cpus);
@@ -85,8 +94,7 @@ int flame_json_write(const struct fold *f, FILE *out)
 	set_number(j, cpu ? "cpu_ns" : "value", f->nodes[0].total_ns);
 	set_number(j, cpu ? "unnamed_ns" : "unnamed_value", f->frames_unnamed_ns);
 	json_object_set_new(j, "losses", losses_of(f));
-	for (size_t i = 0; i < t.n_nodes; i++)
-		json_array_append_new(json_rows(j), node_row(f, &t, i));
-	flame_tree_release(&t);
-	return json_print(j, out, 1);
+	rc = json_print_rows(j, out, nodes.t.n_nodes, node_row, &nodes);
+	flame_tree_release(&nodes.t);
+	return rc;
 }

@@ -26,6 +26,7 @@ struct reading {
 	struct incidents *out;
 	size_t cap;
 	struct idmap row_of;      /* hash of a name -> row */
+	struct idmap exits_of;    /* hash of (row, status) -> how many, over all segments */
 	struct idmap instance_of; /* hash of (id, started) -> instance */
 	struct instance *instances; size_t n_instances, cap_instances;
 	bool offcpu;
@@ -108,13 +109,18 @@ static void take_oom(struct reading *r, sqlite3_stmt *st)
 
 static void take_exit(struct reading *r, sqlite3_stmt *st)
 {
-	const uint32_t row = row_of(r, column_text(st, 0), "", column_text(st, 1));
-	const uint64_t n = (uint64_t)sqlite3_column_int64(st, 3);
+	const uint32_t row = row_of(r, column_text(st, 0), "", column_text(st, 1)), status = (uint32_t)sqlite3_column_int64(st, 2);
+	bool fresh;
+	uint64_t *n;
 
-	if (row == UINT32_MAX || n <= r->out->rows[row].exits)
+	if (row == UINT32_MAX)
 		return;
-	r->out->rows[row].exits = n;
-	r->out->rows[row].exit_status = (uint32_t)sqlite3_column_int64(st, 2);
+	n = idmap_ref(&r->exits_of, hash_u64(hash_u64(HASH_SEED, row), status), &fresh);
+	*n = (fresh ? 0 : *n) + (uint64_t)sqlite3_column_int64(st, 3);
+	if (*n <= r->out->rows[row].exits)
+		return;
+	r->out->rows[row].exits = *n;
+	r->out->rows[row].exit_status = status;
 }
 
 static void take_throttling(struct reading *r, sqlite3_stmt *st)
@@ -238,6 +244,7 @@ int incidents_read(const struct selection *sel, struct incidents *out, struct er
 	}
 	free(r.instances);
 	idmap_release(&r.row_of);
+	idmap_release(&r.exits_of);
 	idmap_release(&r.instance_of);
 	if (rc)
 		incidents_release(out);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/strbuf.h"
@@ -77,6 +78,33 @@ void json_warn(json_t *envelope, const char *fmt, ...)
 	strbuf_vaddf(&s, fmt, ap);
 	va_end(ap);
 	json_array_append_new(json_object_get(envelope, "warnings"), json_text(strbuf_str(&s)));
+}
+
+int json_print_rows(json_t *envelope, FILE *out, size_t n, json_t *(*row)(void *ctx, size_t i), void *ctx)
+{
+	static const char empty[] = "\"rows\":[]";
+	char *text = json_dumps(envelope, JSON_COMPACT), *rows = text ? strstr(text, empty) : NULL;
+	const char *rest = rows ? rows + sizeof(empty) - 2 : NULL; /* from the bracket on */
+
+	json_decref(envelope);
+	if (rows)
+		fwrite(text, 1, (size_t)(rest - text), out);
+	for (size_t i = 0; rows && i < n; i++) {
+		json_t *o = row(ctx, i);
+		char *line = json_dumps(o, JSON_COMPACT);
+
+		json_decref(o);
+		if (!line)
+			rows = NULL;
+		else if (i)
+			fputc(',', out);
+		fputs(line ? line : "", out);
+		free(line);
+	}
+	if (rows)
+		fprintf(out, "%s\n", rest);
+	free(text);
+	return !rows || fflush(out) || ferror(out) ? -EIO : 0;
 }
 
 int json_print(json_t *envelope, FILE *out, int compact)

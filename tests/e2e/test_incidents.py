@@ -145,3 +145,20 @@ def test_a_bucket_that_the_range_cuts_is_no_gap(sonde, tmp_path):
     put(store, [run("cpu"), *(sampled("a", 1, t) for t in range(AT - 300, AT, 10))])
     events = json.loads(sonde("timeline", "--from", AT - 57, "--to", AT - 13, "--json", store=store, check=True).stdout)["events"]
     assert not [e for e in events if e["event"] == "gap"]
+
+
+def test_exits_of_a_loop_are_added_up_over_segments(sonde, tmp_path):
+    store = str(tmp_path / "store")
+    for first in (0, 3, 6):
+        lines = [run("cpu", AT - 300 + 30 * first, AT - 210 + 30 * first)]
+        for i in range(first, first + 3):
+            at = AT - 290 + 30 * i
+            lines += [instance("loop", i, at, restarts=i),
+                      end(1, 3, at + 1, 7000 + i, "sh", container="loop", container_id="7" * 64, started=f"s{i}", start=at, restarts=i)]
+        put(str(tmp_path / f"part{first}"), lines)
+    os.makedirs(store)
+    for first in (0, 3, 6):
+        (db,) = (x for x in os.listdir(tmp_path / f"part{first}") if x.endswith(".db"))
+        os.rename(tmp_path / f"part{first}" / db, f"{store}/20261121T0000{first:02}Z-0001.db")
+    events = json.loads(sonde("timeline", *RANGE, "--json", store=store, check=True).stdout)["events"]
+    assert "loop: restarted 8 times (exit 3)" in [e["text"] for e in events]

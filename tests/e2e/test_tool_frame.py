@@ -227,7 +227,7 @@ def test_a_recording_over_several_segments_is_one(sonde, segmented):
     assert [(c["reason"], c["samples"]) for c in status["rows"][0]["cut_short"][0]["cuts"]] == \
         [("the chain of frame pointers ended", 15), ("a rule that cannot be expressed", 5)]
     text = sonde("status", store=path, check=True).stdout
-    assert re.search(r"cut short: server .*\(the chain of frame pointers ended, in \w", text), text
+    assert re.search(r"cut short: server, where [\d.]+ % end early, in \w\S*: the chain of frame pointers ended", text), text
     folded = sonde("export", "folded", "-o", "-", "--rec", "1", store=path, check=True).stdout
     assert sum(int(x.rsplit(" ", 1)[1]) for x in folded.splitlines()) == \
         said["samples"] - said["self_samples"]

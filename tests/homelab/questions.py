@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import subprocess
 import time
 
@@ -50,22 +51,30 @@ def questions(truth, out):
     return asked
 
 
-def ask_all(folder):
+def cpu_seconds():
+    """Of all children that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def ask_all(folder, more=lambda truth: []):
+    """`more` questions beside those."""
     with open(os.path.join(folder, "truth.json"), encoding="utf-8") as f:
         truth = json.load(f)
     out = os.path.join(folder, "answers")
     os.makedirs(out, exist_ok=True)
     results = []
     env = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")} | {"SONDE_STORE": os.path.join(folder, "store"), "COLUMNS": "120"}
-    for name, argv in questions(truth, out):
-        began = time.monotonic()
+    for name, argv in [*questions(truth, out), *more(truth)]:
+        began, used = time.monotonic(), cpu_seconds()
         try:
             done = subprocess.run([os.path.join(BIN, "sonde"), *argv], capture_output=True, text=True, errors="replace", env=env,
                                   timeout=300, stdin=subprocess.DEVNULL, check=False, cwd=out)
             code, said, talk = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired:
             code, said, talk = -1, "", "over 300 s"
-        results.append({"name": name, "argv": argv, "exit": code, "seconds": time.monotonic() - began, "stderr": talk})
+        results.append({"name": name, "argv": argv, "exit": code, "seconds": time.monotonic() - began,
+                        "cpu": cpu_seconds() - used, "stderr": talk})
         with open(os.path.join(out, name + ".txt"), "w", encoding="utf-8") as f:
             f.write(f"$ sonde {' '.join(argv)}    (exit {code}, {results[-1]['seconds']:.2f} s)\n{talk}{said}")
     with open(os.path.join(folder, "questions.json"), "w", encoding="utf-8") as f:

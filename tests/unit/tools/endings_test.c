@@ -30,16 +30,16 @@ static void programs_are_told_by_how_many_of_their_stacks_are_cut_short(void **s
 	add(&x, "/usr/bin/node", "[anon]", "pointers", 3);
 	add(&x, "/usr/bin/node", "libc.so.6", "rule", 4);
 	add(&x, "/usr/bin/node", "[anon]", "pointers", 3); /* the next segment */
-	add(&x, "", "", "no process", 100);
+	add(&x, "", "/", "no process", 100); /* a file without a name */
 	endings_add(&x, &(struct store_ending_row){.executable = "/bin/true", .module = "", .reason = "gone", .gone = true, .n = 50});
 	endings_sort(&x);
 	assert_int_equal(x.n, 1000);
 	assert_true(endings_share(&x) == 0.89);
 	endings_say(&x, 0, &s);
-	assert_string_equal(strbuf_str(&s), "an unknown program 100.0 % (no process)");
+	assert_string_equal(strbuf_str(&s), "an unknown program, where 100.0 % end early: no process");
 	strbuf_reset(&s);
 	endings_say(&x, 1, &s);
-	assert_string_equal(strbuf_str(&s), "node 5.0 % (pointers, in [anon])");
+	assert_string_equal(strbuf_str(&s), "node, where 5.0 % end early, in [anon]: pointers");
 	list = endings_json(&x, 20);
 	assert_int_equal(json_array_size(list), 2); /* the good one has nothing to tell */
 	first = json_array_get(list, 1);
