@@ -20,10 +20,10 @@ def questions(truth, out):
     whole = ["--from", stamp(marks["began"]), "--to", stamp(marks["ended"])]
     backup = ["--from", stamp(marks["backup"][0] + 1), "--to", stamp(marks["backup"][1] - 1)]
     asked = [(f"bare-{v}", [v]) for v in ("timeline", "explain", "top", "ps", "containers", "stacks", "waits", "neighbours", "wakers",
-                                          "heap", "status", "diff", "logs")]
+                                          "heap", "status", "diff")]
     asked += [(f"whole-{v}", [v, *whole]) for v in ("timeline", "ps", "containers", "stacks", "waits", "neighbours", "wakers", "heap")]
     asked += [(f"json-{v}", [v, *whole, "--json"]) for v in ("timeline", "ps", "containers", "stacks", "waits", "neighbours", "wakers",
-                                                              "heap", "explain")]
+                                                              "heap")]
     asked += [("explain-backup", ["explain", *backup]), ("explain-backup-json", ["explain", *backup, "--json"]),
               ("explain-at", ["explain", "--at", stamp(sum(marks["backup"]) / 2)]),
               ("diff-backup", ["diff", *backup, "--baseline", f"{int(truth['minutes'] * 60 / 4)}s"]),
@@ -31,7 +31,7 @@ def questions(truth, out):
               ("waits-db", ["waits", "db", *whole]), ("waits-threads", ["waits", *whole, "--by", "thread"]),
               ("waits-containers", ["waits", *whole, "--by", "container"]), ("waits-idle", ["waits", *whole, "--idle"]),
               ("stacks-offcpu", ["stacks", *whole, "--type", "offcpu"]), ("flame-wall", ["flame", *whole, "--type", "wall", "--text"]),
-              ("callers", ["stacks", *whole, "--callers", "~malloc"]), ("lines", ["lines", *whole, "sort_and_print"]),
+              ("callers", ["stacks", *whole, "--callers", "malloc"]), ("lines", ["lines", *whole, "sort_and_print"]),
               ("heap-growth", ["heap", *whole, "--growth"]), ("heap-alloc", ["heap", *whole, "--alloc"]),
               ("flame-text", ["flame", *whole, "--text"]), ("one-container", ["stacks", "web", *whole]),
               ("one-process", ["stacks", "--comm", "redis-server", *whole]), ("cpu-by-container", ["flame", "db", *whole, "-o", f"{out}/db.html"])]
