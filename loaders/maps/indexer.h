@@ -48,6 +48,8 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, str
 void indexer_free(struct indexer *ix); /* ends running children */
 /* A new image was mapped by `p` at [start, end): open it now. */
 void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_t start, uint64_t end);
+/* opening_born. */
+uint64_t indexer_born(struct indexer *ix, const struct proc *p, const char *path, uint64_t ino, uint64_t time_ns);
 void indexer_want(struct indexer *ix, struct mimage *img, bool damaged);
 /* Nobody asks for it yet: make it when there is nothing else to do. In the order of the calls. */
 void indexer_ahead(struct indexer *ix, struct mimage *img);

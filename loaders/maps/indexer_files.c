@@ -110,6 +110,11 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 	ix->kept_fds++;
 }
 
+uint64_t indexer_born(struct indexer *ix, const struct proc *p, const char *path, uint64_t ino, uint64_t time_ns)
+{
+	return opening_born(&ix->opening, p, path, ino, time_ns);
+}
+
 /* ---- indexes ---- */
 
 void indexer_drop_memory(struct indexer *ix, struct mimage *img)

@@ -73,6 +73,11 @@ static void image_gone(void *ctx, struct mimage *img)
 		indexer_drop(m->indexer, img);
 }
 
+static uint64_t born(void *ctx, const struct proc *p, const char *path, uint64_t ino, uint64_t time_ns)
+{
+	return indexer_born(((struct maps *)ctx)->indexer, p, path, ino, time_ns);
+}
+
 static bool is_still(void *ctx, const struct proc *p)
 {
 	return feed_is_still(((struct maps *)ctx)->feed, p);
@@ -202,6 +207,7 @@ static int open_all(struct maps *m, struct err *e)
 	m->world.image_new = image_new;
 	m->world.image_gone = image_gone;
 	m->world.is_still = is_still;
+	m->world.born = born;
 	publish_use_indexer(m->publish, m->indexer);
 	feed_poll(m->feed, m->epoll_fd);
 	m->wanted = m->publish ? wanted_open(m->tables.fd[MP_TABLES_WANTED], m->epoll_fd) : NULL;

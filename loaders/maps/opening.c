@@ -45,11 +45,14 @@ static void mute(struct opening *op, const struct root_id *root)
  */
 static bool is_inode(const struct mimage *img, int fd, const struct stat *st)
 {
+	uint64_t told = img->file.generation;
 	uint32_t generation;
 	int64_t born_ns;
 
-	if (img->file.generation && !openin_generation(fd, st, &generation))
-		return generation == (uint32_t)img->file.generation;
+	if (told & FILE_BORN)
+		return !openin_born(fd, &born_ns) && told == ((uint64_t)born_ns | FILE_BORN);
+	if (told && !(told & FILE_NOBODYS) && !openin_generation(fd, st, &generation))
+		return generation == (uint32_t)told;
 	return openin_born(fd, &born_ns) || born_ns <= (int64_t)img->since_ns + clock_boot_offset_ns();
 }
 
@@ -227,6 +230,44 @@ int opening_anyhow(struct opening *op, struct mimage *img, struct stat *st, int 
 		return rc;
 	}
 	return fd;
+}
+
+static uint64_t born_below(int root_fd, const char *path, uint64_t ino, uint64_t time_ns)
+{
+	int64_t born_ns;
+
+	if (root_fd < 0 || openin_cached_born(root_fd, path, ino, &born_ns) || born_ns > (int64_t)time_ns + clock_boot_offset_ns())
+		return 0;
+	return (uint64_t)born_ns | FILE_BORN;
+}
+
+/* Any live process that sees the same root. */
+static uint64_t born_anyhow(struct opening *op, const struct proc *of, const char *path, uint64_t ino, uint64_t time_ns)
+{
+	uint64_t born = 0;
+	int tries = 0;
+
+	for (struct proc *p = op->world->procs; p && !born && tries < TRIES_MAX; p = p->hh.next) {
+		if (p == of || p->kthread || !same_root(&p->root, &of->root))
+			continue;
+		cleanup_fd int root = openin_root(p->tgid);
+
+		born = born_below(root, path, ino, time_ns);
+		tries++;
+	}
+	return born;
+}
+
+uint64_t opening_born(struct opening *op, const struct proc *p, const char *path, uint64_t ino, uint64_t time_ns)
+{
+	cleanup_fd int root = openin_root(p->tgid), held = -1, exe = -1;
+	uint64_t born = born_below(root, path, ino, time_ns);
+
+	if (!born && early_get(op->early, p->tgid, p->start_ns, &p->root, &held, &exe))
+		born = born_below(held, path, ino, time_ns);
+	if (!born && root < 0)
+		born = born_anyhow(op, p, path, ino, time_ns);
+	return born ? born : FILE_NOBODYS | (p->start_ns >> 10 << 10) % FILE_NOBODYS | (p->exec_id & 0x3ff);
 }
 
 /* The vDSO as a file: a copy of our own, which is the same in every process. */

@@ -28,6 +28,9 @@ int opening_through(struct opening *op, const struct mimage *img, const struct p
 		    struct stat *st, int *root_fd);
 /* Through any live process that maps it, then any that sees the same root, then our own root if that is it. */
 int opening_anyhow(struct opening *op, struct mimage *img, struct stat *st, int *root_fd);
+/* What stands for the generation of a file that the process has mapped just now: FILE_BORN, if its file system tells when it was born,
+ * FILE_NOBODYS if it cannot be asked any more (what is at its path was born after time_ns, when it was mapped). Waits for nobody. */
+uint64_t opening_born(struct opening *op, const struct proc *p, const char *path, uint64_t ino, uint64_t time_ns);
 /* The vDSO as a file: a copy of our own, which is the same in every process. */
 int opening_vdso(const struct world *w);
 

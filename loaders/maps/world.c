@@ -152,6 +152,8 @@ struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, ui
 	bool is_new;
 
 	f.root = p->root;
+	if (tell && !f.generation && f.ino && w->born && name[0] == '/' && !world_is_anonymous(name))
+		f.generation = w->born(w->ctx, p, name, f.ino, time_ns);
 	img = world_image_intern(w, &f, name, len, &is_new);
 	if (img && img->kind == MP_IMAGE_VDSO)
 		m.offset = 0;

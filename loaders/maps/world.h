@@ -33,10 +33,15 @@ struct root_id {
 /* What files are told apart by; hashed as bytes, so no padding and all of it set. */
 struct file_id {
 	struct root_id root;
-	uint64_t ino, generation;
+	uint64_t ino, generation; /* of the inode, 32 bits; or FILE_BORN and more; 0: read from /proc, which tells none */
 	uint32_t major, minor;
 };
 _Static_assert(sizeof(struct file_id) == 40, "no padding");
+
+/* Of a file whose generation nobody tells: when it was born (UTC, ns); or which process had it, if that is not known either: then it is
+ * nobody else's file. */
+#define FILE_BORN    (1ull << 63)
+#define FILE_NOBODYS (1ull << 62)
 
 enum image_state { IMAGE_PENDING = 0, IMAGE_READY = MP_INDEX_READY, IMAGE_REFUSED = MP_INDEX_REFUSED };
 
@@ -129,6 +134,7 @@ struct world {
 	struct world_stats stats;
 	void (*image_new)(void *ctx, struct mimage *img, struct proc *p, uint64_t start, uint64_t end);
 	void (*image_gone)(void *ctx, struct mimage *img);
+	uint64_t (*born)(void *ctx, const struct proc *p, const char *path, uint64_t ino, uint64_t time_ns); /* see opening_born */
 	bool (*is_still)(void *ctx, const struct proc *p); /* does it run what it is known to run? NULL: nobody can say */
 	void *ctx;
 	struct publish *publish; /* NULL: there are no tables */

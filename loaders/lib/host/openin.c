@@ -255,6 +255,20 @@ int openin_born(int fd, int64_t *out_ns)
 	return 0;
 }
 
+int openin_cached_born(int root_fd, const char *path, uint64_t ino, int64_t *out_ns)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
+	cleanup_fd int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	struct statx st;
+
+	if (fd < 0)
+		return -errno;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME | STATX_INO, &st))
+		return -errno;
+	return st.stx_ino == ino ? openin_born(fd, out_ns) : -ESTALE;
+}
+
 const char *openin_reason(int code)
 {
 	switch (code) {

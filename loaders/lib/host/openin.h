@@ -39,6 +39,8 @@ int openin_held(int path_fd, uint64_t max_bytes, struct stat *st);
 int openin_generation(int fd, const struct stat *st, uint32_t *out);
 /* When an open file came to be, UTC. -ENOTSUP: its file system does not say. */
 int openin_born(int fd, int64_t *out_ns);
+/* The same of the file at a path below a root, if its path is in the kernel's caches and it has that number; waits for nobody. -errno. */
+int openin_cached_born(int root_fd, const char *path, uint64_t ino, int64_t *out_ns);
 /* The first `size` bytes (fewer where it has become shorter), read, not mapped: a file that is truncated meanwhile only
  * ends early. *out is the caller's (free), with a NUL after *len bytes. */
 int openin_read(int fd, size_t size, char **out, size_t *len);
