@@ -6,16 +6,14 @@
 
 Processes hold the executable segments of the machine's largest programs and libraries (Go, C++), of which no index is kept; all
 CPUs are kept busy by twice as many programs, one of them a large one (the C compiler), and sampled.
-1. The CPU time of sonde-index, as sonde-maps tells it each second: in the first ten seconds, in the busiest minute, in all. How far
+1. The CPU time of sonde-index, from /proc each second: in the first ten seconds, in the busiest minute, in all. How far
    CPUs were idle meanwhile stands beside it: on a host that is not busy more is allowed (loaders/lib/host/cpushare.h).
-2. Of that large program, from the start of sonde-cpu: when its rows were there, when its first complete stack was stored, and when
-   its symbols were there.
+2. From the start of sonde-cpu to that program's first complete stack in the store.
 3. The same files by sonde-index alone, one after another: ms a MB of .eh_frame for rows and symbols (no lines), of those that have
    at least 256 KB of it. With it the start of a process for each.
 """
 import argparse
 import glob
-import json
 import os
 import re
 import resource
@@ -67,40 +65,36 @@ def idle_s():
         return float(f.read().split()[1])
 
 
-class Maps:
-    """A sonde-maps, and what it tells of its costs: [(time, CPU seconds of sonde-index, idle seconds of the host)]."""
+class Watch:
+    """[(time, CPU seconds of sonde-index, idle seconds of the host)], each second, of the sonde-maps below that process."""
 
-    def __init__(self, folder):
-        self.costs, self.images, self.index, self.socket = [], {}, {}, f"{folder}/socket"
-        self.child = subprocess.Popen([f"{bench.BIN}/sonde-maps", "--socket", self.socket, "--print", "--json", "--store", folder],
-                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        threading.Thread(target=self.read, daemon=True).start()
-        while not os.path.exists(self.socket):
-            time.sleep(0.01)
+    def __init__(self, pid):
+        self.costs, self.pid, self.done = [(time.monotonic(), 0, idle_s())], pid, False
+        threading.Thread(target=self.watch, daemon=True).start()
 
-    def read(self):
-        for line in self.child.stdout:
-            if '"cost"' in line:
-                self.costs.append((time.monotonic(), json.loads(line)["index_cpu_ns"] / 1e9, idle_s()))
-            elif '"type":"image"' in line:
-                told = json.loads(line)
-                self.images[told["id"]] = told["path"]
-            elif '"type":"index"' in line:
-                told = json.loads(line)
-                self.index.setdefault((self.images[told["id"]], told["state"]), time.monotonic())
-
-    def end(self):
-        self.child.terminate()
-        self.child.wait()
+    def watch(self):
+        while not self.done:
+            time.sleep(1)
+            ticks = 0
+            for pid in bench.tree(self.pid):
+                try:
+                    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+                        comm, rest = f.read().split("(", 1)[1].rsplit(")", 1)
+                except OSError:
+                    continue
+                own, waited = (sum(map(int, rest.split()[i:i + 2])) for i in (11, 13))
+                ticks += own if comm == "sonde-index" else waited if comm == "sonde-maps" else 0
+            self.costs.append((time.monotonic(), max(ticks / bench.TICK, self.costs[-1][1]), idle_s()))
 
 
-def first_complete(folder, name, until):
-    """When a complete stack of this executable was stored."""
+def first_complete(folder, comm, until):
+    """When a stack of this program was stored that goes from its own code through all of it to the C library's beginning."""
     while time.monotonic() < until:
         for path in glob.glob(f"{folder}/*.db"):
             try:
                 with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=0) as db:
-                    if db.execute("SELECT 1 FROM unwinding WHERE executable LIKE ? AND complete = 1", (f"%/{name}",)).fetchone():
+                    if db.execute("SELECT 1 FROM cpu_samples c JOIN stacks s ON s.id = c.stack_id WHERE c.comm = ? AND s.folded GLOB "
+                                  "'*__libc_start_call_main;*' LIMIT 1", (comm,)).fetchone():
                         return time.monotonic()
             except sqlite3.OperationalError:  # it is being made
                 pass
@@ -127,22 +121,18 @@ def one(opts, folder, chosen):
                  f"{folder}.c", "-o", "/dev/null"])
     with files.Held(chosen), stacks.Load(*burn):
         began = time.monotonic()
-        maps = Maps(folder)
-        maps.costs.insert(0, (began, 0, idle_s()))
-        child, fd = bench.start_sonde(folder, "--bucket", "1s", "--maps-socket", maps.socket)
+        child, fd = bench.start_sonde(folder, "--bucket", "1s")
+        watch = Watch(child.pid)
         complete = first_complete(folder, os.path.basename(compiler), began + opts.seconds)
         time.sleep(max(0, began + opts.seconds - time.monotonic()))
-        costs = list(maps.costs)
+        watch.done, costs = True, list(watch.costs)
         child.send_signal(signal.SIGINT)
         bench.drain(fd)
         child.wait()
-        maps.end()
-    never = float("nan")
-    whole = maps.index.get((compiler, 1), never)
     first = [c for c in costs if c[0] <= began + 10][-1]
     idle = (costs[-1][2] - costs[0][2]) / (costs[-1][0] - began)
     return {"first": 10 * first[1], "minute": share(costs, began, min(60, opts.seconds - 3)), "all": costs[-1][1],
-            "idle": 100 * idle, "rows": maps.index.get((compiler, 3), whole) - began, "complete": complete - began, "symbols": whole - began}
+            "idle": 100 * idle, "complete": complete - began}
 
 
 def table(opts, chosen, rows):
@@ -151,8 +141,7 @@ def table(opts, chosen, rows):
 
     lines = (("sonde-index, % of a core, in the busiest minute", "minute", "5"), ("the same in the first 10 s", "first", ""),
              ("the same in all, s of CPU time", "all", ""), ("CPUs idle meanwhile, % of a core", "idle", ""),
-             ("rows of a large sampled program there, s", "rows", ""), ("its first complete stack stored, s", "complete", "1.5"),
-             ("its symbols there, s", "symbols", ""),
+             ("first complete stack of a large sampled program stored, s", "complete", ""),
              ("sonde-index alone, ms a MB of .eh_frame", "alone", "25"))
     return "\n".join([
         f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` "

@@ -9,6 +9,7 @@ long-bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/bench.py --smoke
 	@$(PYTHON) tests/bench/stacks.py --smoke
 	@$(PYTHON) tests/bench/files.py --smoke
+	@$(PYTHON) tests/bench/indexing.py --smoke
 	@$(PYTHON) tests/bench/offcpu.py --smoke
 	@$(PYTHON) tests/bench/offcpu_redis.py --smoke || test $$? = 77
 	@$(PYTHON) tests/bench/goheap.py --smoke
@@ -22,6 +23,11 @@ bench-stacks: all
 .PHONY: bench-files
 bench-files: all
 	@$(PYTHON) tests/bench/files.py --write docs/BENCHMARKS.md
+
+# what reading new large files takes from a busy host: about 3 minutes
+.PHONY: bench-indexing
+bench-indexing: all
+	@$(PYTHON) tests/bench/indexing.py --write docs/BENCHMARKS.md
 
 # what watching each switch costs, beside perf sched and, where it is installed, libbpf-tools' offcputime
 .PHONY: bench-offcpu
