@@ -25,7 +25,7 @@ static const char HELP[] =
 	"  --today          the day that is not over, too\n"
 	"  --grace TIME     how long packed segments stay for those who read them just now (default 60s)\n"
 	"  --min N          of a day that is not over, only where so many segments are finished (default 1)\n"
-	"  --room SIZE      the file being made may take so much (64M); what does not fit is left for later\n"
+	"  --room SIZE      the file being made may take so much (default: any); the rest is left for later\n"
 	"  --idle           pack only when nobody else wants the CPU or the disk\n"
 	"  --keep-rare      stacks that are rare stay whole, too\n"
 	"  --json           the answer as JSON\n"
