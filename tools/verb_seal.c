@@ -16,7 +16,7 @@ static const struct option OPTIONS[] = {
 	{.name = "min", .type = OPTION_STRING, .arg = "N",
 	 .help = "of a day that is not over, only where so many segments are finished (default 1)", .offset = offsetof(struct seal_args, min)},
 	{.name = "room", .type = OPTION_STRING, .arg = "SIZE",
-	 .help = "the file being made may take so much (64M); what does not fit is left for later", .offset = offsetof(struct seal_args, room)},
+	 .help = "the file being made may take so much (default: any); the rest is left for later", .offset = offsetof(struct seal_args, room)},
 	{.name = "idle", .type = OPTION_FLAG, .help = "pack only when nobody else wants the CPU or the disk",
 	 .offset = offsetof(struct seal_args, idle)},
 	{.name = "keep-rare", .type = OPTION_FLAG, .help = "stacks that are rare stay whole, too", .offset = offsetof(struct seal_args, keep_rare)},

@@ -122,7 +122,7 @@ def test_folded_stacks_by_line_and_without_inlined_functions(sonde, recorded):
     assert counts[hot70] / sum(counts.values()) == about(0.7, sum(counts.values()))
     assert f"nano (hotlines.c:{nano}) " in by_line
     plain = sonde("export", "folded", "--no-inline", *pid, store=store, check=True).stdout
-    assert "nano" not in plain and "step" not in plain and ";outer " in plain
+    assert not re.search(r";(nano|step)[; ]", plain) and ";outer " in plain  # the kernel has a step_into
     samples = [sum(int(r.rsplit(" ", 1)[1]) for r in t.splitlines()) for t in (by_line, plain)]
     assert samples[0] == samples[1]
     assert "nano (inlined)" in sonde("stacks", *pid, store=store, check=True).stdout
