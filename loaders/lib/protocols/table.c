@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table: the protocols, in the order in which a connection asks them: those with the plainest sign first. */
+#include "loaders/lib/protocols/table.h"
+
+const struct protocol *const PROTOCOLS[] = {
+	&protocol_tls, &protocol_http, &protocol_http2, &protocol_postgres, &protocol_mysql, &protocol_redis, &protocol_dns, NULL,
+};
