@@ -173,6 +173,14 @@ struct proto_pending *proto_find(struct proto_conn *c, uint64_t id)
 	return NULL;
 }
 
+struct proto_pending *proto_between(struct proto_conn *c, uint64_t low, uint64_t high)
+{
+	for (uint32_t i = 0; i < c->count; i++)
+		if (slot(c, i)->live && slot(c, i)->id >= low && slot(c, i)->id <= high)
+			return slot(c, i);
+	return NULL;
+}
+
 void proto_trace(struct proto_pending *p, const uint8_t *text, size_t n)
 {
 	free(p->trace);

@@ -62,7 +62,7 @@ static size_t method(const uint8_t *p, size_t n)
 		i++;
 	if (i == n && i < METHOD_MAX)
 		return SIZE_MAX;
-	return i >= 3 && p[i] == ' ' ? i + 1 : 0;
+	return i >= 3 && i < n && p[i] == ' ' ? i + 1 : 0;
 }
 
 static bool ends_with_version(const uint8_t *line, size_t n)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/protocols/idmap.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
 #include "schema/base/hash.h"
@@ -18,6 +19,7 @@
 struct protocols {
 	struct proto_opts opts;
 	struct routes *routes;
+	struct idmap shared;
 	char **names;
 	uint64_t *hashes;
 	uint32_t n, cap_names, cap_hashes;
@@ -75,6 +77,7 @@ void protocols_free(struct protocols *s)
 	free(s->names);
 	free(s->hashes);
 	routes_free(s->routes);
+	idmap_release(&s->shared);
 	free(s);
 }
 
@@ -97,6 +100,11 @@ const char *protocols_name(const struct protocols *s, uint32_t id)
 struct routes *protocols_routes(struct protocols *s)
 {
 	return s->routes;
+}
+
+struct idmap *protocols_shared(struct protocols *s)
+{
+	return &s->shared;
 }
 
 uint32_t proto_name(struct proto_conn *c, const char *text, size_t n)
@@ -131,18 +139,27 @@ const char *proto_name_text(const struct proto_conn *c, uint32_t name)
 	return protocols_name(c->of, name);
 }
 
+/* How a protocol's operations hold names that are folded: METHOD HOST/PATH, or COMMAND KEY. */
+static char parts_mark(const char *protocol)
+{
+	static const struct {
+		const char *protocol;
+		char mark;
+	} marks[] = {{"http", '/'}, {"http2", '/'}, {"fastcgi", '/'}, {"redis", ':'}, {"memcached", ':'}, {"nats", '.'}, {"zookeeper", '/'}};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (!strcmp(marks[i].protocol, protocol))
+			return marks[i].mark;
+	return '\0';
+}
+
 const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol)
 {
-	const char *path;
+	char mark = parts_mark(protocol);
+	const char *path = !mark || s->opts.payload == PROTO_FULL ? NULL : strchr(operation, mark == '/' ? '/' : ' ');
 
-	if (s->opts.payload == PROTO_FULL)
+	if (!path)
 		return operation;
-	if (!strcmp(protocol, "http") || !strcmp(protocol, "http2")) {
-		path = strchr(operation, '/');
-		if (!path)
-			return operation;
-		return routes_again(s->routes, operation, (size_t)(path - operation), path, '/', s->now);
-	}
-	path = !strcmp(protocol, "redis") || !strcmp(protocol, "memcached") ? strchr(operation, ' ') : NULL;
-	return path ? routes_again(s->routes, operation, (size_t)(path + 1 - operation), path + 1, ':', s->now) : operation;
+	path += mark != '/';
+	return routes_again(s->routes, operation, (size_t)(path - operation), path, mark, s->now);
 }

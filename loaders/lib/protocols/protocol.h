@@ -132,6 +132,8 @@ struct proto_pending *proto_second(struct proto_conn *c);
 /* The newest one that was asked; NULL: none. */
 struct proto_pending *proto_newest(struct proto_conn *c);
 struct proto_pending *proto_find(struct proto_conn *c, uint64_t id);
+/* The oldest whose id is from `low` to `high`; NULL: none. */
+struct proto_pending *proto_between(struct proto_conn *c, uint64_t low, uint64_t high);
 /* The message at hand brings an answer's first bytes, as far as it has none yet. */
 void proto_first_byte(struct proto_conn *c, struct proto_pending *p);
 /* The message at hand is the last of its answer; it is told when that has passed. `status`: "" or a word, cut to PROTO_STATUS_MAX. */

@@ -3,5 +3,6 @@
 #include "loaders/lib/protocols/table.h"
 
 const struct protocol *const PROTOCOLS[] = {
-	&protocol_tls, &protocol_http, &protocol_http2, &protocol_postgres, &protocol_mysql, &protocol_redis, &protocol_dns, NULL,
+	&protocol_tls,   &protocol_http,  &protocol_http2, &protocol_amqp,  &protocol_postgres,  &protocol_mysql, &protocol_nats, &protocol_mqtt,
+	&protocol_mongo, &protocol_cassandra, &protocol_memcached, &protocol_redis, &protocol_kafka, &protocol_dns, NULL,
 };
