@@ -281,7 +281,7 @@ static int request_is(const uint8_t *p, size_t n)
 	uint64_t v;
 
 	if (n && p[0] == 0x80)
-		return n < HEADER ? -1 : is_header(p, n, 0x80) && (!be32(p + 8) || n > HEADER);
+		return n < HEADER ? -1 : is_header(p, n, 0x80);
 	while (word < n && word < 10 && ((p[word] >= 'a' && p[word] <= 'z') || p[word] == '_'))
 		word++;
 	if (word == n && n < 10)
