@@ -336,7 +336,7 @@ static enum proto_guess kafka_recognise(const struct proto_first *f)
 		return f->n_server ? PROTO_NO : PROTO_MAYBE;
 	if (f->n_client < 14)
 		return f->client[0] ? PROTO_NO : PROTO_MAYBE;
-	if (!is_request(f->client, f->n_client))
+	if (!is_request(f->client, f->n_client) || (!be32(f->client + 8) && (int16_t)be16(f->client + 12) <= 0)) /* zeros are everywhere */
 		return PROTO_NO;
 	if (f->n_server < 8)
 		return PROTO_MAYBE;
