@@ -405,31 +405,40 @@ static size_t steps(struct proto_conn *c, enum proto_side from, const uint8_t *p
 
 static void restart(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n);
 
+/* What nobody needs to look at; bytes of the n that belong to it. */
+static size_t pass_over(struct proto_conn *c, enum proto_side from, size_t n)
+{
+	struct proto_dir *d = &c->dir[from];
+	size_t k = d->skip < n ? (size_t)d->skip : n;
+
+	if (!d->skip)
+		return 0;
+	d->skip -= k;
+	if (!d->skip && d->in_message)
+		passed(c, from);
+	if (!d->skip)
+		d->begin_ns = c->now_ns;
+	return k;
+}
+
 /* Known bytes that follow what came before. */
 static void take(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
 	struct proto_dir *d = &c->dir[from];
 
-	if (d->skip) {
-		size_t k = d->skip < n ? (size_t)d->skip : n;
-
-		d->skip -= k;
-		p += k;
-		n -= k;
-		if (!d->skip && d->in_message)
-			passed(c, from);
-		if (!d->skip)
-			d->begin_ns = c->now_ns;
-	}
-	if (d->skipping_all) {
-		if (c->done.set && from == PROTO_SERVER)
-			c->done.p.response_bytes += n;
-		return;
-	}
 	while (n && c->protocol) {
 		const struct protocol *protocol = c->protocol;
-		size_t before = d->len, some, off;
+		size_t before = d->len, some, off = pass_over(c, from, n);
 
+		p += off;
+		n -= off;
+		if (d->skipping_all) {
+			if (c->done.set && from == PROTO_SERVER)
+				c->done.p.response_bytes += n;
+			return;
+		}
+		if (!n)
+			return;
 		if (!before) {
 			d->begin_ns = c->now_ns;
 			off = steps(c, from, p, n, false);

@@ -149,6 +149,28 @@ static void a_large_value_is_passed_over_and_its_pieces_need_not_be_copied(void 
 	free(t);
 }
 
+static void a_message_that_begins_in_one_piece_may_end_within_the_next(void **state)
+{
+	static const char ask[] = "*1\r\n$4\r\nINFO\r\n*1\r\n$4\r\nPING\r\n";
+	static char reply[20000];
+	struct talk *t = malloc(sizeof(*t));
+	size_t n;
+
+	(void)state;
+	n = (size_t)snprintf(reply, sizeof(reply), "$9000\r\n");
+	memset(reply + n, '$', 9000);
+	memcpy(reply + n + 9000, "\r\n+PONG\r\n", 9);
+	for (size_t cut = 1; cut < 10; cut++) {
+		talk_begin(t, true, false, 0, PROTO_MASKED);
+		talk_say(t, 'c', ask, sizeof(ask) - 1, SIZE_MAX);
+		talk_say(t, 's', reply, cut, SIZE_MAX);
+		talk_say(t, 's', reply + cut, n + 9009 - cut, SIZE_MAX);
+		assert_string_equal(t->heard.text, "INFO ok\nPING ok\n");
+		talk_end(t, true);
+	}
+	free(t);
+}
+
 static void a_bomb_of_nested_arrays_and_a_million_keys_stay_bounded(void **state)
 {
 	struct talk *t = malloc(sizeof(*t));
@@ -181,6 +203,7 @@ int main(void)
 		cmocka_unit_test(inline_commands_count_as_well),
 		cmocka_unit_test(after_psync_the_connection_is_a_stream),
 		cmocka_unit_test(a_large_value_is_passed_over_and_its_pieces_need_not_be_copied),
+		cmocka_unit_test(a_message_that_begins_in_one_piece_may_end_within_the_next),
 		cmocka_unit_test(a_bomb_of_nested_arrays_and_a_million_keys_stay_bounded),
 	};
 
