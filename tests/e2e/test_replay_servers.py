@@ -3,12 +3,16 @@
 import collections
 import os
 import random
+import re
 import shutil
+import struct
+import sys
 import tempfile
 
 import pytest
 import servers
 import talks
+from conftest import ROOT
 
 pytestmark = pytest.mark.long
 
@@ -175,3 +179,45 @@ def test_no_protocol_takes_another_ones_traffic(made):
         others = {r["protocol"] for r in rows(path)} - {wanted}
         assert not others, (name, others)
         assert os.path.getsize(path) > 1000 and known["port"]
+
+
+def conversation(name):
+    """The first one of a unit test: [(0 or 1: who, bytes)]."""
+    sys.path.insert(0, os.path.join(ROOT, "tests", "fuzz", "protocols"))
+    import seeds
+    with open(os.path.join(ROOT, "tests", "unit", "loaders", "lib", "protocols", f"{name}_test.c"), encoding="utf-8") as f:
+        table = re.search(r"static const struct turn \w+\[\] = \{(.*?)END\s*\};", f.read(), re.S)[1]
+    return [(int(m[1] == "S"), seeds.c_text(m[2])) for m in re.finditer(r'\b([CS])\(((?:\s*"(?:[^"\\]|\\.)*")+)\)', table)]
+
+
+def as_capture(path, turns, port):
+    """Over a connection of TCP that was never there."""
+    out, at, now = struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1), [100, 200], 0
+    for side, flags, data in [(0, 2, b""), (1, 18, b""), (0, 16, b"")] + [(side, 24, data) for side, data in turns]:
+        ends = (20000, port) if side == 0 else (port, 20000)
+        tcp = struct.pack(">HHIIBBHHH", *ends, at[side], at[1 - side], 0x50, flags, 65535, 0, 0) + data
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, b"\x7f\0\0\1", b"\x7f\0\0\1")
+        packet = b"\0" * 12 + b"\x08\0" + ip + tcp
+        out += struct.pack("<IIII", 1, now, len(packet), len(packet)) + packet
+        at[side] += len(data) + bool(flags & 2)
+        now += 10
+    with open(path, "wb") as f:
+        f.write(out)
+
+
+# name, its port, Wireshark's name, the field, which values from the client are a request, which from the server are told too
+WIRESHARK = [("kafka", 9092, "kafka", "kafka.api_key", range(100), ()), ("mongo", 27017, "mongo", "mongo.opcode", (2004, 2012, 2013), ()),
+             ("cassandra", 9042, "cql", "cql.opcode", (1, 5, 7, 9, 10, 11, 13), ()), ("fastcgi", 9000, "fcgi", "fcgi.type", (1,), ()),
+             ("mqtt", 1883, "mqtt", "mqtt.msgtype", (1, 3, 8, 10, 12), (3,)), ("http2", 8080, "http2", "http2.type", (1,), ())]
+
+
+@pytest.mark.parametrize("name, port, decode, field, asks, tells", WIRESHARK, ids=[w[0] for w in WIRESHARK])
+def test_of_what_was_built_after_a_specification_wireshark_counts_the_same(tmp_path, name, port, decode, field, asks, tells):
+    path = str(tmp_path / "x.pcap")
+    as_capture(path, conversation(name), port)
+    try:
+        found = talks.tshark(path, port, decode, field, "tcp.srcport")
+    except servers.Missing as e:
+        pytest.skip(f"missing: {e}")
+    theirs = sum(int(v) in (tells if int(row[1]) == port else asks) for row in found for v in row[0].split("|") if v)
+    assert theirs and sum(r["count"] for r in rows(path)) == theirs
