@@ -542,7 +542,6 @@ void proto_switch(struct proto_conn *c, const struct protocol *to)
 		c->dir[i].skipping_all = c->dir[i].in_message = false;
 		c->dir[i].synced = true;
 	}
-	c->restarted = true;
 	c->begun = true;
 }
 
@@ -626,7 +625,7 @@ static void guess(struct proto_conn *c)
 
 	if (!found && !c->role_known) {
 		struct proto_first other = {.client = f.server, .n_client = f.n_server, .server = f.client, .n_server = f.n_client, .begun = f.begun,
-					    .datagram = f.datagram, .mirrored = true, .port = 0};
+					    .datagram = f.datagram};
 
 		found = recognise(&other, &maybe);
 		if (found)

@@ -117,7 +117,6 @@ static bool dubbo_starts(struct proto_conn *c, enum proto_side from, const uint8
 
 const struct protocol protocol_dubbo = {
 	.name = "dubbo",
-	.look = LOOK,
 	.recognise = dubbo_recognise,
 	.step = dubbo_step,
 	.starts = dubbo_starts,

@@ -23,7 +23,6 @@
 
 #define HEAD       8
 #define PARAMS_MAX 32768
-#define LOOK       (65535 + HEAD)
 #define HEADERS    1024
 
 enum { BEGIN = 1, ABORT, END, PARAMS, STDIN, STDOUT, STDERR, DATA, GET_VALUES, GET_VALUES_RESULT };
@@ -215,7 +214,6 @@ static void fastcgi_release(struct proto_conn *c)
 const struct protocol protocol_fastcgi = {
 	.name = "fastcgi",
 	.state_size = sizeof(struct fastcgi),
-	.look = LOOK,
 	.recognise = fastcgi_recognise,
 	.step = fastcgi_step,
 	.starts = fastcgi_starts,

@@ -445,7 +445,6 @@ const struct protocol protocol_http = {
 	.name = "http",
 	.in_order = true,
 	.state_size = sizeof(struct http),
-	.look = HEAD_MAX,
 	.recognise = http_recognise,
 	.step = http_step,
 	.starts = http_starts,

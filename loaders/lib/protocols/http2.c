@@ -413,7 +413,6 @@ static void http2_release(struct proto_conn *c)
 const struct protocol protocol_http2 = {
 	.name = "http2",
 	.state_size = sizeof(struct http2),
-	.look = BLOCK_MAX,
 	.recognise = http2_recognise,
 	.begin = http2_begin,
 	.step = http2_step,

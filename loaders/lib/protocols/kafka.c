@@ -359,7 +359,6 @@ static bool kafka_starts(struct proto_conn *c, enum proto_side from, const uint8
 
 const struct protocol protocol_kafka = {
 	.name = "kafka",
-	.look = LOOK,
 	.recognise = kafka_recognise,
 	.step = kafka_step,
 	.starts = kafka_starts,

@@ -332,7 +332,6 @@ const struct protocol protocol_memcached = {
 	.name = "memcached",
 	.in_order = true,
 	.state_size = sizeof(struct memcached),
-	.look = LINE_MAX,
 	.recognise = memcached_recognise,
 	.step = memcached_step,
 	.starts = memcached_starts,

@@ -287,7 +287,6 @@ static bool mongo_starts(struct proto_conn *c, enum proto_side from, const uint8
 
 const struct protocol protocol_mongo = {
 	.name = "mongodb",
-	.look = LOOK,
 	.recognise = mongo_recognise,
 	.step = mongo_step,
 	.starts = mongo_starts,

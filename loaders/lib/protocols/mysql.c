@@ -624,7 +624,6 @@ const struct protocol protocol_mysql = {
 	.name = "mysql",
 	.in_order = true,
 	.state_size = sizeof(struct mysql),
-	.look = FRAME_MAX,
 	.recognise = mysql_recognise,
 	.begin = mysql_begin,
 	.step = mysql_step,

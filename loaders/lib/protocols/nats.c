@@ -170,7 +170,6 @@ static bool nats_starts(struct proto_conn *c, enum proto_side from, const uint8_
 
 const struct protocol protocol_nats = {
 	.name = "nats",
-	.look = 2 * LINE_MAX,
 	.recognise = nats_recognise,
 	.step = nats_step,
 	.starts = nats_starts,

@@ -23,7 +23,7 @@
 #define PROTO_ALL    INT64_MAX    /* step: all that this side will ever send */
 #define PROTO_STEP_MAX (1ll << 40)
 
-#define PROTO_LOOK   4096         /* nobody needs more of one message than this, unless he says so (look) */
+#define PROTO_LOOK   4096         /* more of a text than this nobody reads */
 
 /* What was seen of a connection before it is known whose it is: each side's bytes from its first piece on. */
 struct proto_first {
@@ -31,7 +31,6 @@ struct proto_first {
 	size_t n_client, n_server;
 	bool begun;               /* both streams are seen from their first byte on */
 	bool datagram;            /* each piece is a message of its own */
-	bool mirrored;            /* who is the client is not known: this is the other way round */
 	uint16_t port;            /* the server's, 0: unknown. Only to choose between what fits as well */
 };
 
@@ -56,11 +55,10 @@ struct protocol {
 	bool datagram;            /* only of datagrams */
 	bool stream_too;          /* with `datagram`: of both */
 	size_t state_size;        /* of proto_conn.state, zeroed at the start */
-	size_t look;              /* the most that `step` may wait for; 0: PROTO_LOOK */
 	enum proto_guess (*recognise)(const struct proto_first *f);
 	/* Begin a state; `begun`: the stream is seen from its start. May be NULL. */
 	void (*begin)(struct proto_conn *c, bool begun);
-	/* See the head. `last`: the bytes after n are missing; PROTO_MORE is then as PROTO_LOST. */
+	/* See the head. `last`: the bytes after n are missing, or n is 64 KiB, which nobody may wait for; PROTO_MORE is then as PROTO_LOST. */
 	int64_t (*step)(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last);
 	/* Could a message of this side begin here? Only after a loss, at any byte; must be hard to satisfy by chance. NULL: a loss ends all. */
 	bool (*starts)(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n);
@@ -106,7 +104,7 @@ struct proto_conn {
 	const uint8_t *piece;     /* its bytes: where p is this, a piece begins */
 	bool asked;               /* by the step at hand */
 	bool turn;                /* the piece at hand is the first of its side after the other's */
-	bool begun, datagram, role_known, turned, given_up, any_before, restarted;
+	bool begun, datagram, role_known, turned, given_up, any_before;
 };
 
 static inline void *proto_state(struct proto_conn *c)
