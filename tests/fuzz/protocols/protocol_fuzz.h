@@ -21,7 +21,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void fuzz_hear(void *ctx, const struct proto_request *r)
 {
-	(void)ctx;
+	struct protocols **of = ctx;
+	const char *now = protocols_operation_now(*of, r->operation, r->protocol);
+
+	if (!now[0] || strlen(now) >= PROTO_NAME_MAX)
+		abort();
 	if (!r->operation[0] || strlen(r->operation) >= PROTO_NAME_MAX || strlen(r->status) >= PROTO_STATUS_MAX)
 		abort();
 	if (r->begin_ns > r->sent_ns || (r->end_ns && r->end_ns < r->begin_ns))
@@ -79,6 +83,7 @@ static inline int fuzz_protocol(const struct protocol *protocol, const uint8_t *
 			of[i] = NULL;
 		}
 	opts.payload = (enum proto_payload)which;
+	opts.ctx = &of[which];
 	if (!of[which])
 		of[which] = protocols_new(&opts);
 	c = proto_conn_new(of[which], data[0] & 1, protocol && protocol->datagram && (!protocol->stream_too || data[0] & 2), data[0] & 64 ? 5353 : 53, NULL);
