@@ -89,7 +89,7 @@ endef
 
 Q := $(if $(V),,@)
 
-ROOMS := $(wildcard */room.mk */*/room.mk */*/*/room.mk */*/*/*/room.mk)
+ROOMS := $(wildcard */room.mk */*/room.mk */*/*/room.mk */*/*/*/room.mk */*/*/*/*/room.mk)
 include $(ROOMS)
 
 all: $(PROGRAMS)

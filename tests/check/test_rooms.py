@@ -20,6 +20,8 @@ MAY = {
     "schema/store": ["schema/base/", "schema/sql/", "schema/store/"],
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "probes/"],
     "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/scope.h", "probes/stack.h"],
+    "loaders/lib/protocols": ["schema/base/", "loaders/lib/protocols/"],
+    "loaders/replay": ["schema/base/", "loaders/lib/protocols/conn.h", "loaders/replay/"],
     "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/host/indexproto.h", "probes/tables.h"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h", "probes/tables.h"],
     "supervisor": ["schema/", "supervisor/", "loaders/lib/host/"],
@@ -30,7 +32,8 @@ LIBRARIES = {
     r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
     r"sqlite3": ["schema/sql", "schema/store", "schema/extension", "tools"],
-    r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/import", "loaders/pstack", "supervisor"],
+    r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/import", "loaders/pstack", "loaders/replay", "supervisor"],
+    r"pcap": ["loaders/replay"],
     r"seccomp": ["loaders/index"],
     r"libiberty|demangle": ["loaders/index", "loaders/lib/host"],
 }

@@ -34,8 +34,8 @@ ASKED = {
     "wakers": RANGE, "flame": ["--text", *RANGE], "sql": ["@hottest", "n=3"], "status": [], "help": ["range"],
     "report": ["-o", f"{WRITING}/x.html", *RANGE], "export": ["folded", *RANGE], "config": ["show"], "prune": ["--dry-run"], "completion": ["bash"], "version": [],
 }
-# what stands only on a live host, changes the store, or starts something; tests of their own tell what they print
-LIVE = {"doctor", "record", "pstack", "up", "down", "rotate", "logs", "symbolize", "import", "seal"}
+# what stands only on a live host, changes the store, starts something, or reads none; tests of their own tell what they print
+LIVE = {"doctor", "record", "pstack", "up", "down", "rotate", "logs", "symbolize", "import", "replay", "seal"}
 # what these print is another one on each host, or not for people; tests of their own look at it
 UNLIKE = {"version", "completion", "prune", "status", "report", "help", "config"}
 ESC = "\x1b"
@@ -249,6 +249,7 @@ def test_an_example_of_the_help_works_as_it_stands(verb, line, host, stand_ins, 
     shutil.copytree(host, copy)
     (tmp_path / "cpu.pb.gz").write_bytes(say("export", store=host, words=["pprof", "--rec", "last"]).stdout)
     (tmp_path / "old.pb.gz").write_bytes((tmp_path / "cpu.pb.gz").read_bytes())
+    shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "captures", "http.pcap"), tmp_path / "x.pcap")
     line = line.replace("/tmp/other", str(tmp_path / "other"))
     done = subprocess.run(["bash", "-eo", "pipefail", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60,
                           stdin=subprocess.DEVNULL, env={"PATH": f"{stand_ins}:{BIN}:{os.environ['PATH']}", "TZ": "UTC",

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn: a connection's two byte streams, brought in pieces, as requests.
+ *
+ * A piece says where in its side's stream it stands, so that what is missing between two pieces is known; it may stand
+ * for more bytes than it brings (`size` > `len`: only the first were copied). Pieces of one side come in order of
+ * position, those of both in order of time; what was seen before is passed over.
+ *
+ * Requests come out through `emit`, each once: answered (ok or error), one way, without an answer (the connection ended),
+ * a stream that was opened, or blind (it was seen, what became of it cannot be known as bytes are missing). Nothing is guessed.
+ *
+ * Bounds, for each connection: 64 KiB of an unfinished message a side, 16 384 open questions, 16 KiB until it is known
+ * what it speaks, and what each protocol says of its state; for all: PROTO_OPERATIONS names of operations.
+ */
+#ifndef SONDE_PROTOCOLS_CONN_H
+#define SONDE_PROTOCOLS_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROTO_OPERATIONS 20000
+#define PROTO_NAME_MAX   256      /* bytes of an operation */
+#define PROTO_STATUS_MAX 28
+
+enum proto_side { PROTO_CLIENT, PROTO_SERVER };
+enum proto_payload { PROTO_MASKED, PROTO_FULL, PROTO_NONE };
+enum proto_result { PROTO_OK, PROTO_ERROR, PROTO_ONE_WAY, PROTO_OPENED, PROTO_NO_ANSWER, PROTO_BLIND };
+#define PROTO_RESULTS 6
+
+struct protocols;
+struct proto_conn;
+
+struct proto_piece {
+	enum proto_side from;
+	uint64_t pos;             /* of its first byte; modulo 2^64 from any start */
+	int64_t at_ns;
+	const uint8_t *bytes;
+	size_t len, size;         /* bytes here; bytes of the stream that it stands for (>= len) */
+};
+
+/* Borrowed for the call. */
+struct proto_request {
+	const char *protocol, *operation;
+	const char *status;       /* "200", "42P01", "MOVED", "NXDOMAIN"; "" where the protocol has none */
+	const char *trace;        /* a trace's id that it carried, or NULL */
+	uint32_t operation_id;    /* stands for `operation` */
+	enum proto_result result;
+	int64_t begin_ns, sent_ns;/* first and last byte of the question */
+	int64_t first_ns, end_ns; /* first and last byte of the answer; 0: none */
+	uint64_t request_bytes, response_bytes;
+	void *user;               /* the connection's */
+};
+
+struct proto_opts {
+	enum proto_payload payload;
+	void (*emit)(void *ctx, const struct proto_request *r);
+	void *ctx;
+};
+
+/* What all connections share: names of operations. Outlives its connections. */
+struct protocols *protocols_new(const struct proto_opts *opts);
+void protocols_free(struct protocols *s);
+enum proto_payload protocols_payload(const struct protocols *s);
+/* The operation as it is named by all that is known by now: what had many siblings since is folded. Borrowed until the next call. */
+const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol);
+
+/*
+ * `begun`: from its first byte on, and `from` CLIENT is who opened it. Else either may be, and pieces of the side that turns out to
+ * be the server are counted as such by proto_conn_swapped. `port`: the server's, 0 if it is not known.
+ */
+struct proto_conn *proto_conn_new(struct protocols *s, bool begun, bool datagram, uint16_t port, void *user);
+void proto_conn_free(struct proto_conn *c);
+void proto_conn_feed(struct proto_conn *c, const struct proto_piece *piece);
+/* This side will send no more (FIN). */
+void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns);
+/* Both; what has no answer now has none. */
+void proto_conn_close(struct proto_conn *c, int64_t at_ns);
+
+const char *proto_conn_protocol(const struct proto_conn *c); /* "" while it is not known */
+bool proto_conn_swapped(const struct proto_conn *c);  /* the sides are the other way round than the pieces said */
+uint64_t proto_conn_blind_bytes(const struct proto_conn *c); /* that were missing, or could not be made sense of after that */
+size_t proto_conn_open(const struct proto_conn *c);    /* questions without an answer so far */
+size_t proto_conn_memory(const struct proto_conn *c);  /* bytes that it holds */
+const char *proto_result_name(enum proto_result r);
+
+#endif

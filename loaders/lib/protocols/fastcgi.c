@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fastcgi: FastCGI 1.0 (the specification of Open Market, 1996).
+ *
+ *   record     VERSION:8 (1) TYPE:8 ID:16 LEN:16 PADDING:8 0:8 CONTENT PADDING, big endian
+ *   types      1 BEGIN 2 ABORT 3 END 4 PARAMS 5 STDIN 6 STDOUT 7 STDERR 8 DATA 9 GET_VALUES 10 GET_VALUES_RESULT
+ *   BEGIN      ROLE:16 FLAGS:8 0:40 | END  APP_STATUS:32 PROTOCOL_STATUS:8 0:24
+ *   PARAMS     a stream: (NAME_LEN VALUE_LEN NAME VALUE)*, lengths of 8 bits, or of 31 with the top bit set; ends with an empty record
+ *   STDOUT     a CGI response: header lines, "Status: ddd" among them (else 200)
+ *
+ * Matched by id. Operation: METHOD HOST/ROUTE of REQUEST_METHOD, HTTP_HOST and REQUEST_URI (else SCRIPT_NAME). An error is a status of 500
+ * and more, or a protocol status that is not 0.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "loaders/lib/protocols/names.h"
+#include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/route.h"
+#include "loaders/lib/protocols/table.h"
+#include "schema/base/mem.h"
+
+#define HEAD       8
+#define PARAMS_MAX 32768
+#define HEADERS    1024
+
+enum { BEGIN = 1, ABORT, END, PARAMS, STDIN, STDOUT, STDERR, DATA, GET_VALUES, GET_VALUES_RESULT };
+enum { TAG_HAS_STATUS = 1 << 16 };
+
+struct fastcgi {
+	uint8_t *params;          /* of the request whose PARAMS come at the moment */
+	size_t n_params;
+	uint16_t id;
+};
+
+static bool is_record(const uint8_t *p, size_t n)
+{
+	return n >= HEAD && p[0] == 1 && p[1] >= BEGIN && p[1] <= GET_VALUES_RESULT && !p[7] && (p[1] >= GET_VALUES) == !be16(p + 2) &&
+	       (p[1] > END || p[1] == ABORT || be16(p + 4) == 8);
+}
+
+static bool length(const uint8_t *p, size_t n, size_t *at, uint32_t *len)
+{
+	if (*at >= n)
+		return false;
+	*len = p[*at];
+	if (*len & 0x80) {
+		if (n - *at < 4)
+			return false;
+		*len = be32(p + *at) & 0x7fffffff;
+		*at += 4;
+	} else {
+		*at += 1;
+	}
+	return true;
+}
+
+static void keep(char *to, size_t cap, const uint8_t *p, size_t n)
+{
+	n = n < cap - 1 ? n : cap - 1;
+	for (size_t i = 0; i < n; i++)
+		to[i] = p[i] > ' ' && p[i] < 0x7f ? (char)p[i] : '_';
+	to[n] = '\0';
+}
+
+static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	char method[20] = "?", host[100] = "", uri[200] = "", script[200] = "", route[ROUTE_MAX];
+	uint32_t name, value;
+	size_t at = 0;
+
+	while (length(p, n, &at, &name) && length(p, n, &at, &value) && name <= n - at && value <= n - at - name) {
+		static const struct {
+			const char *name;
+			int which;
+		} known[] = {{"REQUEST_METHOD", 0}, {"HTTP_HOST", 1}, {"REQUEST_URI", 2}, {"SCRIPT_NAME", 3}};
+		char *const to[] = {method, host, uri, script};
+		const size_t cap[] = {sizeof(method), sizeof(host), sizeof(uri), sizeof(script)};
+
+		for (int i = 0; i < 4; i++)
+			if (strlen(known[i].name) == name && !memcmp(known[i].name, p + at, name))
+				keep(to[i], cap[i], p + at + name, value);
+		at += name + value;
+	}
+	if (proto_payload(c) == PROTO_NONE)
+		return proto_name(c, method, strlen(method));
+	if (!*uri)
+		memcpy(uri, script, sizeof(uri));
+	if (proto_payload(c) == PROTO_FULL)
+		return proto_namef(c, "%s %s%s", method, host, uri);
+	routes_name(protocols_routes(c->of), (const uint8_t *)uri, strlen(uri), '/', route);
+	return proto_namef(c, "%s %s%s", method, host, route);
+}
+
+static void params_drop(struct fastcgi *s)
+{
+	free(s->params);
+	s->params = NULL;
+	s->n_params = 0;
+}
+
+static void params(struct proto_conn *c, uint16_t id, const uint8_t *p, size_t n)
+{
+	struct fastcgi *s = proto_state(c);
+	struct proto_pending *q = proto_find(c, id);
+
+	if (id != s->id)
+		return;
+	if (n && s->n_params + n <= PARAMS_MAX) {
+		s->params = mem_realloc(s->params, s->n_params + n);
+		memcpy(s->params + s->n_params, p, n);
+		s->n_params += n;
+	}
+	if (n)
+		return;
+	if (q)
+		q->operation = operation(c, s->params, s->n_params);
+	params_drop(s);
+}
+
+/* The status in the headers of a response. */
+static void headers(struct proto_pending *q, const uint8_t *p, size_t n)
+{
+	const uint8_t *s = NULL;
+
+	n = n < HEADERS ? n : HEADERS;
+	for (size_t i = 0; !s && i + 11 <= n; i++)
+		if ((!i || p[i - 1] == '\n') && !strncasecmp((const char *)p + i, "status: ", 8))
+			s = p + i + 8;
+	q->tag = TAG_HAS_STATUS | 200;
+	if (s && byte_is_digit(s[0]) && byte_is_digit(s[1]) && byte_is_digit(s[2]))
+		q->tag = TAG_HAS_STATUS | (uint32_t)((s[0] - '0') * 100 + (s[1] - '0') * 10 + (s[2] - '0'));
+}
+
+static void server(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	struct proto_pending *q = proto_find(c, be16(p + 2));
+	unsigned code;
+	char status[12] = "";
+
+	if (!q)
+		return;
+	proto_first_byte(c, q);
+	q->response_bytes += be16(p + 4);
+	if (p[1] == STDOUT && !(q->tag & TAG_HAS_STATUS) && be16(p + 4))
+		headers(q, p + HEAD, n - HEAD);
+	if (p[1] != END)
+		return;
+	code = q->tag & 0xffff;
+	if (n >= HEAD + 5 && p[HEAD + 4])
+		snprintf(status, sizeof(status), "end %u", p[HEAD + 4]);
+	else if (code)
+		snprintf(status, sizeof(status), "%u", code);
+	proto_answer(c, q, code >= 500 || *status == 'e' ? PROTO_ERROR : PROTO_OK, status);
+}
+
+static int64_t fastcgi_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+{
+	struct fastcgi *s = proto_state(c);
+	size_t body, see;
+
+	if (n < HEAD)
+		return PROTO_MORE;
+	if (!is_record(p, n))
+		return PROTO_LOST;
+	body = be16(p + 4);
+	see = p[1] == PARAMS ? body : p[1] == END ? 8 : p[1] == STDOUT ? (body < HEADERS ? body : HEADERS) : 0;
+	if (n - HEAD < see && !last)
+		return PROTO_MORE;
+	see = see < n - HEAD ? see : n - HEAD;
+	if (from == PROTO_SERVER) {
+		server(c, p, HEAD + see);
+	} else if (p[1] == BEGIN) {
+		params_drop(s);
+		s->id = be16(p + 2);
+		proto_ask(c, 0, s->id);
+	} else if (p[1] == PARAMS) {
+		params(c, be16(p + 2), p + HEAD, see);
+	}
+	return (int64_t)(HEAD + body + p[6]);
+}
+
+static enum proto_guess fastcgi_recognise(const struct proto_first *f)
+{
+	static const uint8_t begin[] = {1, 1};
+
+	if (!f->n_client)
+		return f->n_server && (!is_record(f->server, f->n_server) || f->server[1] < STDOUT) ? PROTO_NO : PROTO_MAYBE;
+	if (memcmp(f->client, begin, f->n_client < 2 ? f->n_client : 2))
+		return PROTO_NO;
+	if (f->n_client < HEAD + 8)
+		return PROTO_MAYBE;
+	return is_record(f->client, f->n_client) && be16(f->client + 4) == 8 && be16(f->client + HEAD) >= 1 && be16(f->client + HEAD) <= 3 &&
+	       f->client[HEAD + 2] <= 1 && !le32(f->client + HEAD + 3) && !f->client[HEAD + 7] ? PROTO_YES : PROTO_NO;
+}
+
+static bool fastcgi_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	return p == c->piece && is_record(p, n) && (from == PROTO_CLIENT ? p[1] == BEGIN : p[1] >= STDOUT || p[1] == END);
+}
+
+static void fastcgi_lost(struct proto_conn *c, enum proto_side from)
+{
+	if (from == PROTO_CLIENT)
+		params_drop(proto_state(c));
+}
+
+static void fastcgi_release(struct proto_conn *c)
+{
+	params_drop(proto_state(c));
+}
+
+const struct protocol protocol_fastcgi = {
+	.name = "fastcgi",
+	.state_size = sizeof(struct fastcgi),
+	.recognise = fastcgi_recognise,
+	.step = fastcgi_step,
+	.starts = fastcgi_starts,
+	.lost = fastcgi_lost,
+	.release = fastcgi_release,
+};

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http: HTTP/1.0 and 1.1 (RFC 9110, RFC 9112), server-sent events, and the way over to WebSocket, HTTP/2 and tunnels.
+ *
+ *   request   METHOD SP TARGET SP HTTP/1.x CRLF (NAME: VALUE CRLF)* CRLF BODY
+ *   response  HTTP/1.x SP ddd SP REASON CRLF (NAME: VALUE CRLF)* CRLF BODY
+ *
+ * Body (RFC 9112, 6.3), by the first that holds: none after HEAD, 1xx, 204, 304, or 2xx to CONNECT; chunked, where
+ * Transfer-Encoding names it; Content-Length; of a request none, of a response until the end. 1xx but 101 are no answers. Lines may
+ * end with LF alone, and be empty before a request. A chunk is HEX[;EXT] CRLF DATA CRLF; after the one of length 0 come
+ * trailers up to an empty line.
+ *
+ * Operation: METHOD HOST/ROUTE. An error is a status of 500 and more. A response of text/event-stream is an opened stream.
+ */
+#include <stdio.h>
+#include <strings.h>
+
+#include "loaders/lib/protocols/names.h"
+#include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/route.h"
+#include "loaders/lib/protocols/table.h"
+
+#define HEAD_MAX   32768
+#define METHOD_MAX 20
+#define HOST_MAX   100
+#define CHUNK_LINE 1024
+
+enum phase { AT_HEAD, AT_CHUNK, AT_TRAILERS };
+enum { TAG_HEAD = 1, TAG_CONNECT = 2 };
+
+struct http {
+	enum phase phase[2];
+	bool stream;              /* the response at hand is one of events: told already */
+	enum proto_result result; /* of the response at hand, while its chunks pass */
+	char status[8];
+};
+
+struct head {
+	size_t size;              /* with the empty line; 0: its end is not here */
+	const uint8_t *host, *upgrade, *trace;
+	size_t n_host, n_upgrade, n_trace;
+	uint64_t length;
+	bool has_length, chunked, events;
+};
+
+static const char *const METHODS[] = {"GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH ", "CONNECT ", "TRACE ", NULL};
+
+static size_t method_known(const uint8_t *p, size_t n)
+{
+	for (const char *const *m = METHODS; *m; m++)
+		if (bytes_begin(p, n, *m))
+			return strlen(*m);
+	return 0;
+}
+
+/* METHOD SP, any token of capitals: its length with the space; 0: none; SIZE_MAX: may become one. */
+static size_t method(const uint8_t *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && i < METHOD_MAX && ((p[i] >= 'A' && p[i] <= 'Z') || (i && (p[i] == '-' || p[i] == '_'))))
+		i++;
+	if (i == n && i < METHOD_MAX)
+		return SIZE_MAX;
+	return i >= 3 && i < n && p[i] == ' ' ? i + 1 : 0;
+}
+
+static bool ends_with_version(const uint8_t *line, size_t n)
+{
+	return n > 9 && !memcmp(line + n - 9, " HTTP/1.", 8) && byte_is_digit(line[n - 1]);
+}
+
+static bool is_status_line(const uint8_t *p, size_t n)
+{
+	return n >= 12 && !memcmp(p, "HTTP/1.", 7) && byte_is_digit(p[7]) && p[8] == ' ' && p[9] >= '1' && p[9] <= '9' && byte_is_digit(p[10]) &&
+	       byte_is_digit(p[11]);
+}
+
+static bool is_request_line(const uint8_t *p, size_t n)
+{
+	size_t whole, line = bytes_line(p, n, &whole), m = method(p, n);
+
+	if (!m || m == SIZE_MAX || m >= n)
+		return false;
+	if (line != SIZE_MAX)
+		return ends_with_version(p, line) && line > m + 9;
+	if (!method_known(p, n) || !(p[m] == '/' || p[m] == 'h' || p[m] == '*'))
+		return false;
+	for (size_t i = m; i < n; i++) /* its end is not here */
+		if (p[i] < 0x20 || p[i] >= 0x7f)
+			return false;
+	return n - m >= 8;
+}
+
+static enum proto_guess http_recognise(const struct proto_first *f)
+{
+	size_t whole, m;
+
+	if (is_status_line(f->server, f->n_server))
+		return f->n_client && !is_request_line(f->client, f->n_client) && f->begun && f->n_client < HEAD_MAX / 4 &&
+		       method(f->client, f->n_client) != SIZE_MAX && !method(f->client, f->n_client) ? PROTO_NO : PROTO_YES;
+	if (f->n_server && !bytes_agree(f->server, f->n_server, "HTTP/1."))
+		return PROTO_NO;
+	if (!f->n_client)
+		return f->n_server ? PROTO_MAYBE : PROTO_NO;
+	m = method(f->client, f->n_client);
+	if (!m)
+		return PROTO_NO;
+	if (m == SIZE_MAX)
+		return PROTO_MAYBE;
+	if (bytes_line(f->client, f->n_client, &whole) == SIZE_MAX && method_known(f->client, f->n_client))
+		return PROTO_MAYBE;
+	return is_request_line(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
+}
+
+static bool http_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	(void)c;
+	return from == PROTO_SERVER ? is_status_line(p, n) : method_known(p, n) && is_request_line(p, n);
+}
+
+/* ---- a head's fields ---- */
+
+static bool name_is(const uint8_t *line, size_t n, const char *name)
+{
+	size_t m = strlen(name);
+
+	return n > m && line[m] == ':' && !strncasecmp((const char *)line, name, m);
+}
+
+static size_t value_of(const uint8_t *line, size_t n, const uint8_t **value)
+{
+	const uint8_t *colon = memchr(line, ':', n), *end = line + n;
+
+	for (colon++; colon < end && (*colon == ' ' || *colon == '\t'); colon++)
+		;
+	while (end > colon && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	*value = colon;
+	return (size_t)(end - colon);
+}
+
+static bool has_word(const uint8_t *p, size_t n, const char *word)
+{
+	size_t m = strlen(word);
+
+	for (size_t i = 0; i + m <= n; i++)
+		if (!strncasecmp((const char *)p + i, word, m))
+			return true;
+	return false;
+}
+
+/* The id in a field that names a trace: of W3C's traceparent and Zipkin's b3 the trace's part, of SkyWalking's sw8 the second. */
+static void trace_field(struct head *h, const uint8_t *v, size_t n, size_t skip_dashes)
+{
+	size_t i = 0, from;
+
+	for (; skip_dashes && i < n; i++)
+		skip_dashes -= v[i] == '-';
+	for (from = i; i < n && v[i] != '-'; i++)
+		;
+	h->trace = v + from;
+	h->n_trace = i - from;
+}
+
+static void length_field(struct head *h, const uint8_t *v, size_t n)
+{
+	uint64_t length = 0;
+
+	for (size_t i = 0; i < n && byte_is_digit(v[i]); i++)
+		length = length > UINT64_MAX / 16 ? length : length * 10 + (v[i] - '0');
+	h->has_length = n && byte_is_digit(v[0]);
+	h->length = length < PROTO_STEP_MAX / 2 ? length : PROTO_STEP_MAX / 2;
+}
+
+static void field(struct head *h, const uint8_t *line, size_t n)
+{
+	const uint8_t *v;
+	size_t m;
+
+	if (!memchr(line, ':', n))
+		return;
+	m = value_of(line, n, &v);
+	switch (line[0] | 0x20) {
+	case 'h':
+		if (name_is(line, n, "host"))
+			h->host = v, h->n_host = m;
+		break;
+	case 'c':
+		if (name_is(line, n, "content-length"))
+			length_field(h, v, m);
+		else if (name_is(line, n, "content-type"))
+			h->events = has_word(v, m, "text/event-stream");
+		break;
+	case 't':
+		if (name_is(line, n, "transfer-encoding"))
+			h->chunked |= has_word(v, m, "chunked");
+		else if (name_is(line, n, "traceparent"))
+			trace_field(h, v, m, 1);
+		break;
+	case 'u':
+		if (name_is(line, n, "upgrade"))
+			h->upgrade = v, h->n_upgrade = m;
+		break;
+	case 'b':
+		if (name_is(line, n, "b3") && !h->trace)
+			trace_field(h, v, m, 0);
+		break;
+	case 'x':
+		if (name_is(line, n, "x-b3-traceid") && !h->trace)
+			trace_field(h, v, m, 0);
+		break;
+	case 's':
+		if (name_is(line, n, "sw8") && !h->trace)
+			trace_field(h, v, m, 1);
+		break;
+	}
+}
+
+static void head_read(struct head *h, const uint8_t *p, size_t n)
+{
+	size_t whole, line, at = 0;
+	bool first = true;
+
+	memset(h, 0, sizeof(*h));
+	while (at < n) {
+		line = bytes_line(p + at, n - at, &whole);
+		if (line == SIZE_MAX)
+			return;
+		if (!line && !first) {
+			h->size = at + whole;
+			return;
+		}
+		if (!first)
+			field(h, p + at, line);
+		first = false;
+		at += whole;
+	}
+}
+
+/* ---- requests ---- */
+
+static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size_t line, const struct head *h)
+{
+	const uint8_t *target = p + m, *host = h->host, *mark;
+	size_t n = line, n_host = h->n_host < HOST_MAX ? h->n_host : HOST_MAX;
+	char route[ROUTE_MAX];
+
+	while (n > m && target[n - m - 1] != ' ') /* cut the version off, if it is here */
+		n--;
+	n = ends_with_version(p, line) ? n - m - 1 : line - m;
+	if (proto_payload(c) == PROTO_NONE)
+		return proto_name(c, (const char *)p, m - 1);
+	if (n > 8 && (bytes_begin(target, n, "http://") || bytes_begin(target, n, "https://"))) {
+		host = memchr(target, ':', n);
+		host += 3;
+		mark = memchr(host, '/', (size_t)(target + n - host));
+		n_host = mark ? (size_t)(mark - host) : (size_t)(target + n - host);
+		n -= (size_t)(host - target) + n_host;
+		target = host + n_host;
+		n_host = n_host < HOST_MAX ? n_host : HOST_MAX;
+	} else if (!n || target[0] != '/') { /* CONNECT's host, OPTIONS * */
+		return proto_namef(c, "%.*s%.*s", (int)m, (const char *)p, (int)(n < HOST_MAX ? n : HOST_MAX), (const char *)target);
+	}
+	for (size_t i = 0; i < n_host; i++)
+		if (host[i] <= ' ' || host[i] == '/' || host[i] >= 0x7f)
+			n_host = i;
+	if (proto_payload(c) == PROTO_FULL)
+		return proto_namef(c, "%.*s%.*s%.*s", (int)m, (const char *)p, (int)n_host, (const char *)host, (int)(n < 200 ? n : 200),
+				   (const char *)target);
+	routes_name(protocols_routes(c->of), target, n, '/', route);
+	return proto_namef(c, "%.*s%.*s%s", (int)m, (const char *)p, (int)n_host, (const char *)host, route);
+}
+
+static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool last)
+{
+	struct http *s = proto_state(c);
+	size_t whole = 0, m, line, blank = 0;
+	struct proto_pending *q;
+	struct head h;
+
+	while (blank < n && (p[blank] == '\r' || p[blank] == '\n'))
+		blank++;
+	if (blank == n)
+		return (int64_t)n;
+	if (blank)
+		return (int64_t)blank;
+	m = method(p, n);
+	line = bytes_line(p, n, &whole);
+	if (!m || (line != SIZE_MAX && !ends_with_version(p, line)))
+		return PROTO_LOST;
+	head_read(&h, p, n);
+	if (!h.size && !last && n < HEAD_MAX)
+		return PROTO_MORE;
+	if (m == SIZE_MAX || (line == SIZE_MAX && !is_request_line(p, n)))
+		return PROTO_LOST;
+	q = proto_ask(c, operation(c, p, m, line == SIZE_MAX ? n : line, &h), 0);
+	q->tag = bytes_begin(p, n, "HEAD ") ? TAG_HEAD : bytes_begin(p, n, "CONNECT ") ? TAG_CONNECT : 0;
+	if (h.n_trace)
+		proto_trace(q, h.trace, h.n_trace);
+	if (!h.size)
+		return PROTO_LOST; /* where it ends cannot be known */
+	if (h.chunked)
+		s->phase[PROTO_CLIENT] = AT_CHUNK;
+	return (int64_t)(h.size + (h.chunked ? 0 : h.length));
+}
+
+/* ---- responses ---- */
+
+static void upgraded(struct proto_conn *c, struct proto_pending *q, const struct head *h)
+{
+	proto_opened(c, q, "101");
+	if (h->n_upgrade >= 9 && !strncasecmp((const char *)h->upgrade, "websocket", 9))
+		proto_switch(c, &protocol_websocket);
+	else if (h->n_upgrade >= 3 && !strncasecmp((const char *)h->upgrade, "h2c", 3))
+		proto_switch(c, &protocol_http2);
+	else
+		proto_switch(c, NULL);
+}
+
+static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool last)
+{
+	struct http *s = proto_state(c);
+	struct proto_pending *q;
+	struct head h;
+	int code;
+
+	if (n < 12 && !last)
+		return bytes_agree(p, n, "HTTP/1.") ? PROTO_MORE : PROTO_LOST;
+	if (!is_status_line(p, n))
+		return PROTO_LOST;
+	head_read(&h, p, n);
+	if (!h.size && !last && n < HEAD_MAX)
+		return PROTO_MORE;
+	code = (p[9] - '0') * 100 + (p[10] - '0') * 10 + (p[11] - '0');
+	q = proto_oldest(c);
+	if (q)
+		proto_first_byte(c, q);
+	if (code < 200 && code != 101)
+		return h.size ? (int64_t)h.size : PROTO_LOST;
+	s->result = code >= 500 ? PROTO_ERROR : PROTO_OK;
+	memcpy(s->status, p + 9, 3);
+	s->stream = false;
+	if (q && code == 101) {
+		upgraded(c, q, &h);
+		return h.size ? (int64_t)h.size : (int64_t)n;
+	}
+	if (q && q->tag == TAG_CONNECT && code < 300) {
+		proto_opened(c, q, s->status);
+		proto_switch(c, NULL);
+		return h.size ? (int64_t)h.size : (int64_t)n;
+	}
+	if (q && h.events) {
+		proto_opened(c, q, s->status);
+		s->stream = true;
+		q = NULL;
+	}
+	if (h.size && h.chunked && code != 204 && code != 304 && !(q && q->tag == TAG_HEAD)) {
+		s->phase[PROTO_SERVER] = AT_CHUNK;
+		return (int64_t)h.size;
+	}
+	if (!h.size) {
+		if (q)
+			proto_answer(c, q, s->result, s->status);
+		return PROTO_LOST;
+	}
+	if (code == 204 || code == 304 || (q && q->tag == TAG_HEAD))
+		h.length = 0, h.has_length = true;
+	if (q)
+		proto_answer(c, q, s->result, s->status);
+	return h.has_length ? (int64_t)(h.size + h.length) : PROTO_ALL;
+}
+
+/* ---- chunks ---- */
+
+static int64_t chunk(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+{
+	struct http *s = proto_state(c);
+	size_t whole, line = bytes_line(p, n, &whole), i = 0;
+	uint64_t size = 0;
+
+	if (line == SIZE_MAX)
+		return last || n > CHUNK_LINE ? PROTO_LOST : PROTO_MORE;
+	for (; i < line; i++) {
+		uint8_t l = p[i] | 0x20;
+		int v = byte_is_digit(p[i]) ? p[i] - '0' : l >= 'a' && l <= 'f' ? l - 'a' + 10 : 16;
+
+		if (v == 16)
+			break;
+		if (size > PROTO_STEP_MAX / 32)
+			return PROTO_LOST;
+		size = size * 16 + (uint64_t)v;
+	}
+	if (!i || (i < line && p[i] != ';' && p[i] != ' ' && p[i] != '\t'))
+		return PROTO_LOST;
+	if (!size)
+		s->phase[from] = AT_TRAILERS;
+	return (int64_t)(whole + (size ? size + 2 : 0));
+}
+
+static void body_over(struct proto_conn *c, enum proto_side from)
+{
+	struct http *s = proto_state(c);
+	struct proto_pending *q = from == PROTO_SERVER && !s->stream ? proto_oldest(c) : NULL;
+
+	s->phase[from] = AT_HEAD;
+	if (from == PROTO_SERVER)
+		s->stream = false;
+	if (q)
+		proto_answer(c, q, s->result, s->status);
+}
+
+static int64_t trailers(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+{
+	size_t whole, line = bytes_line(p, n, &whole);
+
+	if (line == SIZE_MAX)
+		return last || n > HEAD_MAX ? PROTO_LOST : PROTO_MORE;
+	if (!line)
+		body_over(c, from);
+	return (int64_t)whole;
+}
+
+static int64_t http_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+{
+	const struct http *s = proto_state(c);
+
+	if (s->phase[from] == AT_CHUNK)
+		return chunk(c, from, p, n, last);
+	if (s->phase[from] == AT_TRAILERS)
+		return trailers(c, from, p, n, last);
+	return from == PROTO_CLIENT ? request(c, p, n, last) : response(c, p, n, last);
+}
+
+/* Of a response whose chunks were cut off the status is known. */
+static void http_lost(struct proto_conn *c, enum proto_side from)
+{
+	struct http *s = proto_state(c);
+
+	if (s->phase[from] != AT_HEAD)
+		body_over(c, from);
+}
+
+const struct protocol protocol_http = {
+	.name = "http",
+	.in_order = true,
+	.state_size = sizeof(struct http),
+	.recognise = http_recognise,
+	.step = http_step,
+	.starts = http_starts,
+	.lost = http_lost,
+	.ended = http_lost,
+};

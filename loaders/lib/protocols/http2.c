@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http2: HTTP/2 (RFC 9113) and gRPC over it.
+ *
+ *   client     begins with "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+ *   frame      LEN:24 TYPE:8 FLAGS:8 R:1 STREAM:31 PAYLOAD
+ *   types      0 DATA, 1 HEADERS, 2 PRIORITY, 3 RST_STREAM, 4 SETTINGS, 5 PUSH_PROMISE, 6 PING, 7 GOAWAY, 8 WINDOW_UPDATE, 9 CONTINUATION
+ *   flags      1 END_STREAM (DATA, HEADERS), 4 END_HEADERS, 8 PADDED (PAD:8 first, then PAD bytes at the end), 0x20 PRIORITY (5 bytes)
+ *   block      HEADERS' or PUSH_PROMISE's fragment and those of the CONTINUATIONs that follow at once; HPACK, in order of the stream of bytes
+ *
+ * A question is a stream: it begins with the client's HEADERS and is answered by the server's END_STREAM or RST_STREAM. Matched by stream
+ * number. gRPC's own status comes in the last HEADERS. Of a connection that was begun before, headers that refer to what was not seen have no
+ * name: the operation says `?` there. After a loss the table of that direction begins anew.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "loaders/lib/protocols/hpack.h"
+#include "loaders/lib/protocols/names.h"
+#include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/route.h"
+#include "loaders/lib/protocols/table.h"
+#include "schema/base/mem.h"
+
+#define PREFACE     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+#define FRAME_HEAD  9
+#define FRAME_MAX   (1u << 20)
+#define BLOCK_MAX   49152
+
+enum { DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION };
+enum { END_STREAM = 1, END_HEADERS = 4, PADDED = 8, HAS_PRIORITY = 0x20 };
+enum { TAG_STATUS = 0xfff, TAG_GRPC = 0x1000, TAG_OPENED = 0x2000, TAG_BODY = 0x4000 };
+
+struct http2 {
+	bool preface;             /* still to come, from the client */
+	struct http2_side {
+		struct hpack hpack;
+		uint8_t *block;       /* fragments so far */
+		size_t n_block;
+		uint32_t stream;      /* that they are of */
+		uint8_t type, flags;
+	} side[2];
+};
+
+struct fields {
+	char method[24], path[HPACK_VALUE_MAX], authority[128], status[4], grpc[4];
+	bool has_path, is_grpc, events, unknown;
+	char trace[64];
+};
+
+/* ---- fields ---- */
+
+static void keep(char *to, size_t cap, const char *value, size_t n)
+{
+	n = n < cap - 1 ? n : cap - 1;
+	for (size_t i = 0; i < n; i++)
+		to[i] = value[i] > ' ' && (uint8_t)value[i] < 0x7f ? value[i] : '_';
+	to[n] = '\0';
+}
+
+static void trace_part(struct fields *f, const char *value, size_t n, int dashes)
+{
+	size_t from = 0, to;
+
+	for (; dashes && from < n; from++)
+		dashes -= value[from] == '-';
+	for (to = from; to < n && value[to] != '-'; to++)
+		;
+	keep(f->trace, sizeof(f->trace), value + from, to - from);
+}
+
+static void take_field(void *ctx, enum hpack_name name, const char *value, size_t n)
+{
+	struct fields *f = ctx;
+
+	if (name == HPACK_UNKNOWN)
+		f->unknown = true;
+	if (!value)
+		return;
+	switch (name) {
+	case HPACK_METHOD: keep(f->method, sizeof(f->method), value, n); break;
+	case HPACK_PATH:
+		keep(f->path, sizeof(f->path), value, n);
+		f->has_path = true;
+		break;
+	case HPACK_HOST:
+		if (*f->authority)
+			break;
+		/* fall through */
+	case HPACK_AUTHORITY: keep(f->authority, sizeof(f->authority), value, n); break;
+	case HPACK_STATUS: keep(f->status, sizeof(f->status), value, n); break;
+	case HPACK_GRPC_STATUS: keep(f->grpc, sizeof(f->grpc), value, n); break;
+	case HPACK_CONTENT_TYPE:
+		f->is_grpc = n >= 16 && !memcmp(value, "application/grpc", 16) && (n == 16 || value[16] == '+' || value[16] == ';');
+		f->events = n >= 17 && !memcmp(value, "text/event-stream", 17);
+		break;
+	case HPACK_TRACEPARENT: trace_part(f, value, n, 1); break;
+	case HPACK_SW8: trace_part(f, value, n, 1); break;
+	case HPACK_B3: case HPACK_B3_TRACE:
+		if (!*f->trace)
+			trace_part(f, value, n, 0);
+		break;
+	default: break;
+	}
+}
+
+static uint32_t operation(struct proto_conn *c, const struct fields *f)
+{
+	const char *method = *f->method ? f->method : "?", *host = *f->authority ? f->authority : f->unknown ? "?" : "";
+	char route[ROUTE_MAX];
+
+	if (proto_payload(c) == PROTO_NONE)
+		return proto_name(c, f->is_grpc ? "GRPC" : method, f->is_grpc ? 4 : strlen(method));
+	if (!f->has_path)
+		return proto_namef(c, "%s %s%s", f->is_grpc ? "GRPC" : method, host, strcmp(method, "CONNECT") ? "?" : "");
+	if (f->is_grpc || proto_payload(c) == PROTO_FULL)
+		return proto_namef(c, "%s %s%.200s", f->is_grpc ? "GRPC" : method, host, f->path);
+	routes_name(protocols_routes(c->of), (const uint8_t *)f->path, strlen(f->path), '/', route);
+	return proto_namef(c, "%s %s%s", method, host, route);
+}
+
+static const char *grpc_name(int code)
+{
+	static const char *const names[] = {"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+					    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
+					    "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"};
+
+	return code >= 0 && code < 17 ? names[code] : "UNKNOWN";
+}
+
+/* ---- streams ---- */
+
+static void finish(struct proto_conn *c, struct proto_pending *q, const char *grpc)
+{
+	unsigned status = q->tag & TAG_STATUS;
+	char text[8] = "";
+
+	if (q->tag & TAG_OPENED) { /* told already */
+		proto_forget(c, q);
+		return;
+	}
+	if (q->tag & TAG_GRPC && *grpc) {
+		proto_answer(c, q, atoi(grpc) ? PROTO_ERROR : PROTO_OK, grpc_name(atoi(grpc)));
+		return;
+	}
+	if (status)
+		snprintf(text, sizeof(text), "%u", status);
+	proto_answer(c, q, status >= 500 || q->tag & TAG_GRPC ? PROTO_ERROR : PROTO_OK, text);
+}
+
+static void client_headers(struct proto_conn *c, const struct http2_side *s, const struct fields *f)
+{
+	struct proto_pending *q = proto_find(c, s->stream);
+
+	if (!q && (s->stream & 1)) {
+		q = proto_ask(c, operation(c, f), s->stream);
+		q->tag = f->is_grpc ? TAG_GRPC : 0;
+		if (*f->trace)
+			proto_trace(q, (const uint8_t *)f->trace, strlen(f->trace));
+	}
+	if (q)
+		q->sent_ns = c->now_ns;
+}
+
+static void server_headers(struct proto_conn *c, const struct http2_side *s, const struct fields *f)
+{
+	struct proto_pending *q = proto_find(c, s->stream);
+	unsigned status = (unsigned)atoi(f->status);
+
+	if (!q)
+		return;
+	proto_first_byte(c, q);
+	if (status >= 200)
+		q->tag = (q->tag & ~TAG_STATUS) | (status & TAG_STATUS);
+	if (f->is_grpc)
+		q->tag |= TAG_GRPC;
+	if (f->events && !(q->tag & TAG_OPENED)) {
+		struct proto_pending stream = *q;
+
+		proto_opened(c, q, f->status);
+		q = proto_ask(c, stream.operation, stream.id); /* its frames are still to be known */
+		q->tag = TAG_OPENED;
+	}
+	if (s->flags & END_STREAM)
+		finish(c, q, f->grpc);
+}
+
+static void block_over(struct proto_conn *c, enum proto_side from)
+{
+	struct http2 *h = proto_state(c);
+	struct http2_side *s = &h->side[from];
+	struct fields f = {0};
+
+	if (!hpack_decode(&s->hpack, s->block, s->n_block, take_field, &f)) {
+		hpack_forget(&s->hpack);
+		f.unknown = true;
+	}
+	free(s->block);
+	s->block = NULL;
+	s->n_block = 0;
+	if (s->type == PUSH_PROMISE)
+		proto_one_way(c, proto_namef(c, "PUSH %s", proto_name_text(c, operation(c, &f))));
+	else if (from == PROTO_CLIENT)
+		client_headers(c, s, &f);
+	else
+		server_headers(c, s, &f);
+	s->stream = 0;
+}
+
+static bool fragment(struct http2_side *s, const uint8_t *p, size_t n)
+{
+	if (s->n_block + n > BLOCK_MAX)
+		return false;
+	s->block = mem_realloc(s->block, s->n_block + n + 1);
+	memcpy(s->block + s->n_block, p, n);
+	s->n_block += n;
+	return true;
+}
+
+static bool headers(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	struct http2 *h = proto_state(c);
+	struct http2_side *s = &h->side[from];
+	uint8_t type = p[3], flags = p[4];
+	size_t pad = 0, skip = 0;
+
+	if (type == CONTINUATION) {
+		if (!s->block || s->stream != (be32(p + 5) & 0x7fffffff))
+			return false;
+	} else {
+		pad = flags & PADDED && n > FRAME_HEAD ? p[FRAME_HEAD] : 0;
+		skip = (flags & PADDED ? 1 : 0) + (type == HEADERS && flags & HAS_PRIORITY ? 5 : 0) + (type == PUSH_PROMISE ? 4 : 0);
+		free(s->block);
+		s->block = NULL;
+		s->n_block = 0;
+		s->stream = be32(p + 5) & 0x7fffffff;
+		s->type = type;
+		s->flags = flags;
+	}
+	if (n < FRAME_HEAD + skip + pad || !fragment(s, p + FRAME_HEAD + skip, n - FRAME_HEAD - skip - pad))
+		return false;
+	if (flags & END_HEADERS)
+		block_over(c, from);
+	return true;
+}
+
+static void data(struct proto_conn *c, enum proto_side from, const uint8_t *p, uint64_t len)
+{
+	struct proto_pending *q = proto_find(c, be32(p + 5) & 0x7fffffff);
+
+	if (!q)
+		return;
+	if (from == PROTO_CLIENT) {
+		q->request_bytes += len;
+		q->sent_ns = c->now_ns;
+		return;
+	}
+	proto_first_byte(c, q);
+	q->response_bytes += len;
+	if (p[4] & END_STREAM)
+		finish(c, q, "");
+}
+
+static void reset(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	struct proto_pending *q = proto_find(c, be32(p + 5) & 0x7fffffff);
+	char status[16];
+
+	if (!q)
+		return;
+	if (q->tag & TAG_OPENED) {
+		proto_forget(c, q);
+		return;
+	}
+	snprintf(status, sizeof(status), "reset %u", n >= FRAME_HEAD + 4 ? be32(p + FRAME_HEAD) & 0xff : 0);
+	proto_answer(c, q, PROTO_ERROR, status);
+}
+
+/* ---- frames ---- */
+
+static bool frame_is(const uint8_t *p, size_t n, enum proto_side from)
+{
+	uint32_t len, stream;
+
+	if (n < FRAME_HEAD)
+		return false;
+	len = be24(p);
+	stream = be32(p + 5);
+	if (len > FRAME_MAX || stream & 0x80000000u)
+		return false;
+	switch (p[3]) {
+	case DATA: return stream && !(p[4] & ~(END_STREAM | PADDED));
+	case HEADERS: return stream && len && !(p[4] & ~(END_STREAM | END_HEADERS | PADDED | HAS_PRIORITY));
+	case PRIORITY: return stream && len == 5;
+	case RST_STREAM: return stream && len == 4;
+	case SETTINGS: return !stream && len % 6 == 0 && len < 600 && !(p[4] & 0xfe) && (!(p[4] & 1) || !len);
+	case PUSH_PROMISE: return stream && len > 4 && from == PROTO_SERVER;
+	case PING: return !stream && len == 8 && !(p[4] & 0xfe);
+	case GOAWAY: return !stream && len >= 8;
+	case WINDOW_UPDATE: return len == 4;
+	case CONTINUATION: return stream && !(p[4] & ~END_HEADERS);
+	case 0x10: return !stream && len >= 4; /* PRIORITY_UPDATE (RFC 9218) */
+	case 0x0a: case 0x0c: return true; /* ALTSVC, ORIGIN */
+	}
+	return false;
+}
+
+/* Whole frames one behind the other, at least `least` of them or one that ends where n does. */
+static bool frames_are(const uint8_t *p, size_t n, enum proto_side from, int least)
+{
+	size_t at = 0;
+	int count = 0;
+
+	while (at < n && count < least) {
+		if (!frame_is(p + at, n - at, from))
+			return n - at < FRAME_HEAD && count;
+		at += FRAME_HEAD + be24(p + at);
+		count++;
+	}
+	return at == n || count >= least;
+}
+
+static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+{
+	struct http2 *h = proto_state(c);
+	uint32_t len;
+
+	if (from == PROTO_CLIENT && h->preface) {
+		if (!bytes_agree(p, n, PREFACE))
+			return PROTO_LOST;
+		if (n < strlen(PREFACE))
+			return PROTO_MORE;
+		h->preface = false;
+		return (int64_t)strlen(PREFACE);
+	}
+	if (n < FRAME_HEAD)
+		return PROTO_MORE;
+	len = be24(p);
+	if (!frame_is(p, n, from))
+		return PROTO_LOST;
+	switch (p[3]) {
+	case HEADERS: case CONTINUATION: case PUSH_PROMISE:
+		if (n < FRAME_HEAD + len)
+			return last ? PROTO_LOST : PROTO_MORE;
+		if (!headers(c, from, p, FRAME_HEAD + len))
+			return PROTO_LOST;
+		break;
+	case DATA:
+		data(c, from, p, len);
+		break;
+	case RST_STREAM:
+		if (n < FRAME_HEAD + 4 && !last)
+			return PROTO_MORE;
+		reset(c, p, n);
+		break;
+	}
+	return FRAME_HEAD + len;
+}
+
+static enum proto_guess http2_recognise(const struct proto_first *f)
+{
+	if (f->n_client && bytes_agree(f->client, f->n_client, PREFACE))
+		return f->n_client >= strlen(PREFACE) ? PROTO_YES : PROTO_MAYBE;
+	if (f->begun)
+		return f->n_client ? PROTO_NO : f->n_server >= 9 && frame_is(f->server, f->n_server, PROTO_SERVER) && f->server[3] == SETTINGS ? PROTO_MAYBE :
+		       PROTO_NO;
+	if (f->n_client && !frames_are(f->client, f->n_client, PROTO_CLIENT, 2))
+		return PROTO_NO;
+	if (f->n_server && !frames_are(f->server, f->n_server, PROTO_SERVER, 2))
+		return PROTO_NO;
+	/* who asks opens odd streams with HEADERS that carry more than a status */
+	if (!f->n_client || !f->n_server)
+		return f->n_client + f->n_server < 4096 ? PROTO_MAYBE : PROTO_NO;
+	return f->client[3] == HEADERS && !(f->client[8] & 1) ? PROTO_NO : PROTO_YES;
+}
+
+static bool http2_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	return frames_are(p, n, from, p == c->piece ? 2 : 3) && n >= FRAME_HEAD && p[3] != CONTINUATION;
+}
+
+static void http2_lost(struct proto_conn *c, enum proto_side from)
+{
+	struct http2 *h = proto_state(c);
+	struct http2_side *s = &h->side[from];
+
+	h->preface = false;
+	hpack_forget(&s->hpack);
+	free(s->block);
+	s->block = NULL;
+	s->n_block = 0;
+}
+
+static void http2_begin(struct proto_conn *c, bool begun)
+{
+	struct http2 *h = proto_state(c);
+
+	h->preface = begun;
+	hpack_init(&h->side[0].hpack);
+	hpack_init(&h->side[1].hpack);
+}
+
+static void http2_release(struct proto_conn *c)
+{
+	struct http2 *h = proto_state(c);
+
+	for (int i = 0; i < 2; i++) {
+		hpack_release(&h->side[i].hpack);
+		free(h->side[i].block);
+	}
+}
+
+const struct protocol protocol_http2 = {
+	.name = "http2",
+	.state_size = sizeof(struct http2),
+	.recognise = http2_recognise,
+	.begin = http2_begin,
+	.step = http2_step,
+	.starts = http2_starts,
+	.lost = http2_lost,
+	.release = http2_release,
+};

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mysql: MySQL's and MariaDB's client/server protocol ("Client/Server Protocol" of MySQL's source documentation; MariaDB's knowledge base).
+ *
+ *   packet     LEN:24 (little endian) SEQ:8 PAYLOAD; one of 0xffffff bytes goes on in the next
+ *   compressed LEN:24 SEQ:8 PLAIN_LEN:24 DATA, zlib if PLAIN_LEN is not 0; within it packets, cut anywhere
+ *   server     first: 10 VERSION\0 ... CAPABILITIES, or ff error. OK 00, ERR ff CODE:16 '#' SQLSTATE:5, EOF fe (5 bytes)
+ *   client     CAPABILITIES:32 ...; TLS begins after it where it is of 32 bytes with bit 11
+ *   commands   with SEQ 0: COMMAND:8 ...; answered by OK, ERR, a result set (COLUMNS, definitions, [EOF], rows, EOF or OK
+ *              with header fe), fb: the client sends a file; STMT_CLOSE and STMT_SEND_LONG_DATA are not answered
+ *   more       status flag 8 of OK and EOF: another result follows, which belongs to the same question
+ *
+ * An EOF has five bytes, an OK that stands for it seven or more: which of both a connection uses shows where it comes, so that it need not be
+ * known. Statements are known by the number that the answer to PREPARE gives. An error's status is its SQLSTATE, or its number.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <zlib.h>
+
+#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/sql.h"
+#include "loaders/lib/protocols/table.h"
+#include "schema/base/mem.h"
+
+#define PACKET_MORE  0xffffffu
+#define CAP_COMPRESS 0x20u
+#define CAP_SSL      0x800u
+#define CAP_DEPRECATE_EOF (1u << 24)
+#define CAP_ATTRIBUTES    (1u << 27)
+#define STATUS_MORE  8u
+#define STATUS_CURSOR 0x40u
+#define PROGRESS 0xffffu              /* MariaDB: an ERR that says how far a long statement is */
+#define LAST_STATEMENT 0xffffffffu   /* MariaDB: the one prepared last */
+#define FRAME_MAX    60000           /* of a compressed frame: what is larger is not unpacked */
+#define INNER_MAX    8192
+
+enum command {
+	COM_QUIT = 1, COM_INIT_DB = 2, COM_QUERY = 3, COM_FIELD_LIST = 4, COM_STATISTICS = 9, COM_PING = 14, COM_CHANGE_USER = 17, COM_BINLOG_DUMP = 18,
+	COM_BINLOG_DUMP_GTID = 30, COM_PREPARE = 22, COM_EXECUTE = 23, COM_LONG_DATA = 24, COM_CLOSE = 25, COM_RESET = 26, COM_FETCH = 28,
+	COM_RESET_CONNECTION = 31, COM_BULK_EXECUTE = 250,
+	COM_CONNECT = 256         /* ours: the handshake */
+};
+
+enum expects { FIRST, DEFINITIONS, AFTER_DEFINITIONS, ROWS, PREPARE_PARAMS, PREPARE_PARAMS_EOF, PREPARE_COLUMNS, PREPARE_COLUMNS_EOF };
+
+struct inner {                /* a side of the compressed stream, unpacked */
+	uint8_t *buf;
+	size_t len;
+	uint64_t skip;
+};
+
+struct mysql {
+	bool handshake;           /* commands have not begun */
+	bool greeted, sent_login;
+	bool attributes, deprecate_eof, knows_eof;
+	bool compressed, compress_later;
+	bool file;                /* the client sends a file */
+	bool more[2];             /* a packet of 0xffffff went before */
+	enum expects expects;
+	uint32_t columns, params;
+	uint32_t server_caps;
+	struct idmap statements;
+	struct inner inner[2];
+	uint32_t last_statement;
+};
+
+static int64_t packet(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last);
+
+/* A length-encoded number; *value. Bytes, 0: not here. */
+static size_t lenenc(const uint8_t *p, size_t n, uint64_t *value)
+{
+	if (!n)
+		return 0;
+	if (p[0] < 0xfb)
+		return *value = p[0], 1;
+	if (p[0] == 0xfc && n >= 3)
+		return *value = le16(p + 1), 3;
+	if (p[0] == 0xfd && n >= 4)
+		return *value = le24(p + 1), 4;
+	if (p[0] == 0xfe && n >= 9)
+		return *value = le64(p + 1), 9;
+	return 0;
+}
+
+/* ---- recognise ---- */
+
+static bool is_greeting(const uint8_t *p, size_t n)
+{
+	uint32_t len = n >= 5 ? le24(p) : 0;
+	size_t i = 5;
+
+	if (n < 8 || p[3])
+		return false;
+	if (p[4] == 0xff) /* too many connections, host not allowed */
+		return len + 4 == n && len > 5 && len < 512 && le16(p + 5) >= 1000 && le16(p + 5) < 5000 && (byte_is_letter(p[7]) || p[7] == '#');
+	if (p[4] != 10 || len < 40 || len > 512 || !byte_is_digit(p[5]))
+		return false;
+	while (i < n && i < 80 && p[i] > ' ' && p[i] < 0x7f)
+		i++;
+	return (i == n && n < 80) || (i < n && i > 7 && !p[i] && memchr(p + 5, '.', i - 5));
+}
+
+static bool is_command(const uint8_t *p, size_t n)
+{
+	static const char *const verbs[] = {"select", "insert", "update", "delete", "begin", "commit", "set ", "show", "start", "call", "replace", "create",
+					    "drop", "with", "rollback", "alter", "use ", "load", "explain", "truncate", NULL};
+	uint32_t len;
+
+	if (n < 5 || p[3])
+		return false;
+	len = le24(p);
+	if (!len || len > (1u << 24) - 1)
+		return false;
+	if (p[4] == COM_EXECUTE)
+		return len >= 10 && n >= 14 && p[9] <= 7 && le32(p + 10) == 1;
+	if (p[4] != COM_QUERY && p[4] != COM_PREPARE)
+		return (p[4] == COM_PING || p[4] == COM_RESET_CONNECTION || p[4] == COM_STATISTICS) ? len == 1 && n == 5 : p[4] == COM_CLOSE && len == 5;
+	for (const char *const *v = verbs; *v; v++)
+		if (n - 5 >= strlen(*v) && !strncasecmp((const char *)p + 5, *v, strlen(*v)))
+			return true;
+	return n > 7 && (p[5] == '/' || p[5] == '(') && p[6] >= ' ' && p[6] < 0x7f;
+}
+
+static enum proto_guess mysql_recognise(const struct proto_first *f)
+{
+	if (f->begun) {
+		if (!f->n_server)
+			return f->n_client ? PROTO_NO : PROTO_MAYBE;
+		if (f->n_server < 8)
+			return f->n_server < 4 || (f->server[3] == 0 && (f->n_server < 5 || f->server[4] == 10 || f->server[4] == 0xff)) ? PROTO_MAYBE : PROTO_NO;
+		return is_greeting(f->server, f->n_server) ? PROTO_YES : PROTO_NO;
+	}
+	if (!f->n_client)
+		return f->n_server ? PROTO_NO : PROTO_MAYBE;
+	if (f->n_client >= 5 && !is_command(f->client, f->n_client))
+		return PROTO_NO;
+	if (f->n_client < 5 || f->n_server < 5)
+		return PROTO_MAYBE;
+	return f->server[3] == 1 && le24(f->server) && (f->server[4] == 0 || f->server[4] == 0xff || le24(f->server) <= 9) &&
+			       (f->client[4] == COM_QUERY || f->client[4] == COM_PREPARE || f->client[4] == COM_EXECUTE) ? PROTO_YES : PROTO_NO;
+}
+
+/* ---- client ---- */
+
+static uint32_t statement(struct proto_conn *c, const uint8_t *p, size_t n, bool cut)
+{
+	char sql[SQL_MAX];
+
+	if (!sql_operation(p, n, cut, SQL_MYSQL, proto_payload(c), sql))
+		return proto_name(c, "(empty)", 7);
+	return proto_name(c, sql, sizeof(sql));
+}
+
+static void query(struct proto_conn *c, struct mysql *s, enum command cmd, const uint8_t *p, size_t n, bool cut)
+{
+	size_t skip = s->attributes && cmd == COM_QUERY && n >= 2 ? 2 : 0;
+	struct proto_pending *q;
+	const uint8_t *trace;
+	uint32_t op;
+	size_t m;
+
+	if (skip && p[0]) /* attributes with values stand before the text */
+		op = proto_name(c, "<query with attributes>", 23);
+	else
+		op = statement(c, p + skip, n - skip, cut);
+	q = proto_ask(c, cmd == COM_PREPARE ? proto_namef(c, "PREPARE %s", proto_name_text(c, op)) : op, (uint64_t)cmd);
+	q->tag = op;
+	m = sql_trace(p, n, &trace);
+	if (m)
+		proto_trace(q, trace, m);
+}
+
+static void execute(struct proto_conn *c, struct mysql *s, enum command cmd, const uint8_t *p, size_t n)
+{
+	uint32_t id = n >= 4 ? le32(p) : 0, op = id == LAST_STATEMENT ? s->last_statement : idmap_get(&s->statements, id);
+
+	if (id == LAST_STATEMENT && !op) { /* its PREPARE has no answer yet */
+		const struct proto_pending *before = proto_newest(c);
+
+		op = before && before->id == COM_PREPARE ? before->tag : 0;
+	}
+	proto_ask(c, op ? op : proto_namef(c, "<prepared %u>", id), (uint64_t)cmd);
+}
+
+static const char *command_name(uint8_t cmd)
+{
+	static const char *const names[] = {[2] = "INIT DB", [4] = "FIELD LIST", [5] = "CREATE DB", [6] = "DROP DB", [7] = "REFRESH", [8] = "SHUTDOWN",
+					    [9] = "STATISTICS", [10] = "PROCESS INFO", [12] = "PROCESS KILL", [13] = "DEBUG", [14] = "PING",
+					    [17] = "CHANGE USER", [18] = "BINLOG DUMP", [21] = "REGISTER SLAVE", [26] = "RESET STATEMENT",
+					    [27] = "SET OPTION", [28] = "FETCH", [30] = "BINLOG DUMP GTID", [31] = "RESET CONNECTION"};
+
+	return cmd < sizeof(names) / sizeof(*names) ? names[cmd] : NULL;
+}
+
+static bool command(struct proto_conn *c, struct mysql *s, const uint8_t *p, size_t n, bool cut)
+{
+	const char *name;
+
+	switch (p[0]) {
+	case COM_QUERY: case COM_PREPARE:
+		query(c, s, (enum command)p[0], p + 1, n - 1, cut);
+		break;
+	case COM_EXECUTE: case COM_BULK_EXECUTE:
+		execute(c, s, (enum command)p[0], p + 1, n - 1);
+		break;
+	case COM_CLOSE:
+		if (n >= 5)
+			idmap_put(&s->statements, le32(p + 1), 0);
+		proto_one_way(c, proto_name(c, "CLOSE", 5));
+		break;
+	case COM_QUIT: case COM_LONG_DATA:
+		break;
+	default:
+		name = command_name(p[0]);
+		if (!name)
+			return false;
+		proto_ask(c, proto_name(c, name, strlen(name)), p[0]);
+	}
+	return true;
+}
+
+/* True: TLS begins. */
+static bool login(struct proto_conn *c, struct mysql *s, const uint8_t *p, uint32_t len)
+{
+	uint32_t caps = le32(p) & (s->server_caps | 0xf0000000u);
+
+	if (le32(p) & CAP_SSL && len == 32) {
+		proto_switch(c, &protocol_tls);
+		return true;
+	}
+	s->sent_login = true;
+	s->attributes = caps & CAP_ATTRIBUTES;
+	s->deprecate_eof = caps & CAP_DEPRECATE_EOF;
+	s->knows_eof = true;
+	s->compress_later = caps & CAP_COMPRESS;
+	proto_ask(c, proto_name(c, "CONNECT", 7), COM_CONNECT);
+	return false;
+}
+
+static int64_t client(struct proto_conn *c, struct mysql *s, const uint8_t *p, size_t n, bool last)
+{
+	uint32_t len;
+	size_t see;
+
+	if (n < 4)
+		return PROTO_MORE;
+	len = le24(p);
+	if (s->file) { /* data until an empty packet */
+		s->file = len;
+		return len + 4;
+	}
+	see = len < PROTO_LOOK ? len : PROTO_LOOK;
+	if (n - 4 < see && !last)
+		return PROTO_MORE;
+	see = see < n - 4 ? see : n - 4;
+	if (s->handshake) {
+		if (!s->sent_login && see >= 4 && login(c, s, p + 4, len))
+			return len + 4; /* the rest is TLS, and `s` is gone */
+	} else if (s->more[PROTO_CLIENT]) {
+		;
+	} else if (p[3] || !see || !command(c, s, p + 4, see, see < len)) {
+		if (!p[3] || !proto_newest(c)) /* with another number it is CHANGE USER's talk */
+			return PROTO_LOST;
+	}
+	s->more[PROTO_CLIENT] = len == PACKET_MORE;
+	return len + 4;
+}
+
+/* ---- server ---- */
+
+static void over(struct proto_conn *c, struct mysql *s, struct proto_pending *q, enum proto_result result, const char *status)
+{
+	s->expects = FIRST;
+	proto_answer(c, q, result, status);
+}
+
+static void fail(struct proto_conn *c, struct mysql *s, struct proto_pending *q, const uint8_t *p, size_t n)
+{
+	char status[8] = "";
+
+	if (n >= 9 && p[3] == '#')
+		memcpy(status, p + 4, 5);
+	else if (n >= 3)
+		snprintf(status, sizeof(status), "%u", le16(p + 1));
+	over(c, s, q, PROTO_ERROR, status);
+}
+
+/* The status flags of an OK (header 00 or fe) or of an EOF. */
+static unsigned flags_of(const uint8_t *p, size_t n, uint32_t len)
+{
+	uint64_t v;
+	size_t at = 1, m;
+
+	if (len == 5 && p[0] == 0xfe)
+		return n >= 5 ? le16(p + 3) : 0;
+	for (int i = 0; i < 2; i++) {
+		m = lenenc(p + at, n > at ? n - at : 0, &v);
+		if (!m)
+			return 0;
+		at += m;
+	}
+	return n >= at + 2 ? le16(p + at) : 0;
+}
+
+static void result_over(struct proto_conn *c, struct mysql *s, struct proto_pending *q, unsigned flags)
+{
+	s->expects = FIRST;
+	if (!(flags & STATUS_MORE))
+		over(c, s, q, PROTO_OK, "");
+}
+
+static void prepare_next(struct proto_conn *c, struct mysql *s, struct proto_pending *q)
+{
+	bool eof = s->knows_eof && !s->deprecate_eof;
+
+	if (s->expects == PREPARE_PARAMS && !s->params)
+		s->expects = s->columns ? PREPARE_COLUMNS : FIRST;
+	else if (s->expects == PREPARE_PARAMS || s->expects == PREPARE_COLUMNS)
+		return;
+	if (s->expects == FIRST || (s->expects == PREPARE_COLUMNS_EOF && !eof) || (s->expects == PREPARE_PARAMS_EOF && !eof && !s->columns))
+		over(c, s, q, PROTO_OK, "");
+	else if (s->expects == PREPARE_PARAMS_EOF && !eof)
+		s->expects = PREPARE_COLUMNS;
+}
+
+static void first_packet(struct proto_conn *c, struct mysql *s, struct proto_pending *q, const uint8_t *p, size_t n, uint32_t len)
+{
+	uint64_t columns = 0;
+
+	if (p[0] == 0xff) {
+		fail(c, s, q, p, n);
+	} else if (q->id == COM_PREPARE && p[0] == 0 && len >= 9) {
+		if (n >= 9) {
+			s->last_statement = q->tag;
+			idmap_put(&s->statements, le32(p + 1), q->tag);
+			s->columns = le16(p + 5);
+			s->params = le16(p + 7);
+		}
+		s->expects = PREPARE_PARAMS;
+		prepare_next(c, s, q);
+	} else if (q->id == COM_STATISTICS) {
+		over(c, s, q, PROTO_OK, "");
+	} else if (q->id == COM_FIELD_LIST || q->id == COM_FETCH) {
+		s->expects = p[0] == 0xfe && len < 9 ? FIRST : ROWS;
+		if (s->expects == FIRST)
+			over(c, s, q, PROTO_OK, "");
+	} else if (q->id == COM_CHANGE_USER && (p[0] == 0xfe || p[0] == 1) && len > 1) {
+		; /* asks for another proof */
+	} else if (p[0] == 0 || (p[0] == 0xfe && len < 9)) {
+		result_over(c, s, q, flags_of(p, n, len));
+	} else if (p[0] == 0xfb) {
+		s->file = true;
+	} else if (lenenc(p, n, &columns) && columns && columns < 1 << 16) {
+		s->columns = len == 2 && !p[1] ? 0 : (uint32_t)columns; /* MariaDB: definitions are known already */
+		s->expects = s->columns ? DEFINITIONS : AFTER_DEFINITIONS;
+	}
+}
+
+static void later_packet(struct proto_conn *c, struct mysql *s, struct proto_pending *q, const uint8_t *p, size_t n, uint32_t len)
+{
+	bool end = p[0] == 0xfe && len < PACKET_MORE && (len == 5 || s->expects != ROWS || len < 9 || s->deprecate_eof);
+
+	switch (s->expects) {
+	case DEFINITIONS:
+		if (p[0] == 0xff)
+			fail(c, s, q, p, n);
+		else if (!--s->columns)
+			s->expects = AFTER_DEFINITIONS;
+		break;
+	case AFTER_DEFINITIONS:
+		s->expects = ROWS;
+		if (p[0] == 0xfe && len == 5) {
+			if (flags_of(p, n, len) & STATUS_CURSOR)
+				result_over(c, s, q, flags_of(p, n, len));
+			break;
+		}
+		/* fall through */
+	case ROWS:
+		if (p[0] == 0xff)
+			fail(c, s, q, p, n);
+		else if (end)
+			result_over(c, s, q, flags_of(p, n, len));
+		break;
+	case PREPARE_PARAMS:
+		if (s->params && --s->params)
+			break;
+		s->expects = PREPARE_PARAMS_EOF;
+		prepare_next(c, s, q);
+		break;
+	case PREPARE_PARAMS_EOF:
+		s->expects = s->columns ? PREPARE_COLUMNS : PREPARE_COLUMNS_EOF;
+		if (!s->columns)
+			over(c, s, q, PROTO_OK, "");
+		break;
+	case PREPARE_COLUMNS:
+		if (s->columns && --s->columns)
+			break;
+		s->expects = PREPARE_COLUMNS_EOF;
+		prepare_next(c, s, q);
+		break;
+	case PREPARE_COLUMNS_EOF:
+		over(c, s, q, PROTO_OK, "");
+		break;
+	case FIRST:
+		break;
+	}
+}
+
+static void greeting(struct mysql *s, const uint8_t *p, size_t n)
+{
+	const uint8_t *end = memchr(p, 0, n);
+	size_t at = end ? (size_t)(end - p) + 1 + 4 + 8 + 1 : n;
+
+	s->greeted = true;
+	if (at + 2 <= n)
+		s->server_caps = le16(p + at);
+	if (at + 7 <= n)
+		s->server_caps |= (uint32_t)le16(p + at + 5) << 16;
+}
+
+static void handshake(struct proto_conn *c, struct mysql *s, const uint8_t *p, size_t n)
+{
+	struct proto_pending *q = proto_oldest(c);
+
+	if (!s->greeted) {
+		greeting(s, p, n);
+		return;
+	}
+	if (!q || q->id != COM_CONNECT || (p[0] != 0 && p[0] != 0xff))
+		return;
+	if (p[0] == 0xff)
+		fail(c, s, q, p, n);
+	else
+		over(c, s, q, PROTO_OK, "");
+	s->handshake = false;
+	s->compressed = s->compress_later;
+}
+
+static int64_t server(struct proto_conn *c, struct mysql *s, const uint8_t *p, size_t n, bool last)
+{
+	struct proto_pending *q;
+	size_t see;
+	uint32_t len;
+	bool more = s->more[PROTO_SERVER];
+
+	if (n < 5 && !last)
+		return n >= 4 && !le24(p) ? 4 : PROTO_MORE;
+	if (n < 4)
+		return PROTO_LOST;
+	len = le24(p);
+	see = len < (s->handshake ? 512 : 24) ? len : s->handshake ? 512 : 24;
+	if (n - 4 < see && !last)
+		return PROTO_MORE;
+	see = see < n - 4 ? see : n - 4;
+	s->more[PROTO_SERVER] = len == PACKET_MORE;
+	if (!see)
+		return see == len ? 4 : PROTO_LOST;
+	if (s->handshake) {
+		handshake(c, s, p + 4, see);
+		return len + 4;
+	}
+	q = proto_oldest(c);
+	if (more || !q || (see >= 3 && p[4] == 0xff && le16(p + 5) == PROGRESS))
+		return len + 4;
+	proto_first_byte(c, q);
+	if (q->id == COM_BINLOG_DUMP || q->id == COM_BINLOG_DUMP_GTID) {
+		proto_opened(c, q, "");
+		return PROTO_ALL;
+	}
+	if (s->expects == FIRST)
+		first_packet(c, s, q, p + 4, see, len);
+	else
+		later_packet(c, s, q, p + 4, see, len);
+	return len + 4;
+}
+
+static int64_t packet(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+{
+	struct mysql *s = proto_state(c);
+
+	return from == PROTO_CLIENT ? client(c, s, p, n, last) : server(c, s, p, n, last);
+}
+
+/* ---- the compressed stream ---- */
+
+static void inner_take(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	struct mysql *s = proto_state(c);
+	struct inner *in = &s->inner[from];
+
+	while (n) {
+		size_t some = in->skip < n ? (size_t)in->skip : n;
+		int64_t k;
+
+		in->skip -= some;
+		p += some;
+		n -= some;
+		if (!n)
+			break;
+		some = INNER_MAX - in->len < n ? INNER_MAX - in->len : n;
+		if (!in->buf)
+			in->buf = mem_alloc(INNER_MAX);
+		memcpy(in->buf + in->len, p, some);
+		in->len += some;
+		p += some;
+		n -= some;
+		while (in->len && (k = packet(c, from, in->buf, in->len, in->len == INNER_MAX)) != PROTO_MORE) {
+			if (k < 0)
+				k = (int64_t)in->len;
+			if ((uint64_t)k > in->len) {
+				in->skip = (uint64_t)k - in->len;
+				k = (int64_t)in->len;
+			}
+			in->len -= (size_t)k;
+			memmove(in->buf, in->buf + k, in->len);
+		}
+	}
+	if (!in->len) {
+		free(in->buf);
+		in->buf = NULL;
+	}
+}
+
+static bool inflate_frame(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, size_t plain)
+{
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)p, .avail_in = (uInt)n};
+	uint8_t out[4096];
+	int rc = inflateInit(&z);
+
+	while (rc == Z_OK && plain) {
+		size_t got;
+
+		z.next_out = out;
+		z.avail_out = sizeof(out);
+		rc = inflate(&z, Z_NO_FLUSH);
+		got = sizeof(out) - z.avail_out;
+		got = got < plain ? got : plain;
+		plain -= got;
+		inner_take(c, from, out, got);
+		if (!got)
+			break;
+	}
+	inflateEnd(&z);
+	return !plain;
+}
+
+static void inner_lost(struct mysql *s)
+{
+	for (int i = 0; i < 2; i++) {
+		free(s->inner[i].buf);
+		memset(&s->inner[i], 0, sizeof(s->inner[i]));
+	}
+}
+
+static int64_t frame(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	uint32_t len, plain;
+
+	if (n < 7)
+		return PROTO_MORE;
+	len = le24(p);
+	plain = le24(p + 4);
+	if (len > FRAME_MAX)
+		return PROTO_LOST;
+	if (n < 7 + len)
+		return PROTO_MORE;
+	if (!plain)
+		inner_take(c, from, p + 7, len);
+	else if (!inflate_frame(c, from, p + 7, len, plain))
+		return PROTO_LOST;
+	return 7 + len;
+}
+
+static int64_t mysql_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+{
+	struct mysql *s = proto_state(c);
+
+	return s->compressed ? frame(c, from, p, n) : packet(c, from, p, n, last);
+}
+
+static bool mysql_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	const struct mysql *s = proto_state(c);
+
+	if (p != c->piece || n < 5)
+		return false;
+	if (s->compressed)
+		return n >= 8 && !p[3] && le24(p) + 7u <= n && (from == PROTO_CLIENT || c->turn);
+	if (from == PROTO_CLIENT)
+		return !p[3] && le24(p) + 4u >= n && le24(p) && (p[4] == COM_EXECUTE || p[4] == COM_QUERY || p[4] == COM_PREPARE || le24(p) + 4u == n) &&
+		       (p[4] <= 31 || p[4] == COM_BULK_EXECUTE);
+	return c->turn && p[3] == 1 && le24(p);
+}
+
+static void mysql_lost(struct proto_conn *c, enum proto_side from)
+{
+	struct mysql *s = proto_state(c);
+
+	(void)from;
+	s->handshake = s->file = false;
+	s->more[0] = s->more[1] = false;
+	s->expects = FIRST;
+	inner_lost(s);
+}
+
+static void mysql_begin(struct proto_conn *c, bool begun)
+{
+	struct mysql *s = proto_state(c);
+
+	s->handshake = begun;
+}
+
+static void mysql_release(struct proto_conn *c)
+{
+	struct mysql *s = proto_state(c);
+
+	idmap_release(&s->statements);
+	inner_lost(s);
+}
+
+const struct protocol protocol_mysql = {
+	.name = "mysql",
+	.in_order = true,
+	.state_size = sizeof(struct mysql),
+	.recognise = mysql_recognise,
+	.begin = mysql_begin,
+	.step = mysql_step,
+	.starts = mysql_starts,
+	.lost = mysql_lost,
+	.release = mysql_release,
+};

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names: see the headers. A hash table of open addresses over copied texts; 0 is "?", 1 is "<other>". */
+#include "loaders/lib/protocols/names.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/route.h"
+#include "schema/base/hash.h"
+#include "schema/base/mem.h"
+
+#define SLOTS 65536 /* a power of two, more than twice PROTO_OPERATIONS */
+#define OTHER 1
+
+struct protocols {
+	struct proto_opts opts;
+	struct routes *routes;
+	struct idmap shared;
+	char **names;
+	uint64_t *hashes;
+	uint32_t n, cap_names, cap_hashes;
+	uint32_t slots[SLOTS];    /* id + 1, 0: empty */
+	char now[PROTO_NAME_MAX];
+};
+
+static uint32_t add(struct protocols *s, const char *text, size_t n, uint64_t hash, uint32_t at)
+{
+	uint32_t id = s->n;
+
+	mem_grow(s->names, s->n, s->cap_names);
+	if (s->cap_hashes != s->cap_names) {
+		s->cap_hashes = s->cap_names;
+		s->hashes = mem_realloc(s->hashes, s->cap_hashes * sizeof(*s->hashes));
+	}
+	s->names[id] = mem_strndup(text, n);
+	s->hashes[id] = hash;
+	s->slots[at] = id + 1;
+	s->n++;
+	return id;
+}
+
+static uint32_t intern(struct protocols *s, const char *text, size_t n)
+{
+	uint64_t hash = hash_bytes(HASH_SEED, text, n);
+	uint32_t at = (uint32_t)hash & (SLOTS - 1);
+
+	for (; s->slots[at]; at = (at + 1) & (SLOTS - 1)) {
+		uint32_t id = s->slots[at] - 1;
+
+		if (s->hashes[id] == hash && !strncmp(s->names[id], text, n) && !s->names[id][n])
+			return id;
+	}
+	return s->n < PROTO_OPERATIONS ? add(s, text, n, hash, at) : OTHER;
+}
+
+struct protocols *protocols_new(const struct proto_opts *opts)
+{
+	struct protocols *s = mem_alloc(sizeof(*s));
+
+	s->opts = *opts;
+	s->routes = routes_new();
+	intern(s, "?", 1);
+	intern(s, "<other>", 7);
+	return s;
+}
+
+void protocols_free(struct protocols *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->n; i++)
+		free(s->names[i]);
+	free(s->names);
+	free(s->hashes);
+	routes_free(s->routes);
+	idmap_release(&s->shared);
+	free(s);
+}
+
+enum proto_payload protocols_payload(const struct protocols *s)
+{
+	return s->opts.payload;
+}
+
+void protocols_emit(const struct protocols *s, const struct proto_request *r)
+{
+	if (s->opts.emit)
+		s->opts.emit(s->opts.ctx, r);
+}
+
+const char *protocols_name(const struct protocols *s, uint32_t id)
+{
+	return id < s->n ? s->names[id] : "?";
+}
+
+struct routes *protocols_routes(struct protocols *s)
+{
+	return s->routes;
+}
+
+struct idmap *protocols_shared(struct protocols *s)
+{
+	return &s->shared;
+}
+
+uint32_t proto_name(struct proto_conn *c, const char *text, size_t n)
+{
+	char cut[PROTO_NAME_MAX];
+
+	n = strnlen(text, n);
+	if (n < PROTO_NAME_MAX)
+		return n ? intern(c->of, text, n) : 0;
+	n = PROTO_NAME_MAX - 4;
+	while (n > 1 && ((uint8_t)text[n] & 0xc0) == 0x80) /* not within a character */
+		n--;
+	memcpy(cut, text, n);
+	memcpy(cut + n, "...", 3);
+	return intern(c->of, cut, n + 3);
+}
+
+uint32_t proto_namef(struct proto_conn *c, const char *fmt, ...)
+{
+	char text[4 * PROTO_NAME_MAX];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return proto_name(c, text, n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
+const char *proto_name_text(const struct proto_conn *c, uint32_t name)
+{
+	return protocols_name(c->of, name);
+}
+
+/* How a protocol's operations hold names that are folded: METHOD HOST/PATH, or COMMAND KEY. */
+static char parts_mark(const char *protocol)
+{
+	static const struct {
+		const char *protocol;
+		char mark;
+	} marks[] = {{"http", '/'}, {"http2", '/'}, {"fastcgi", '/'}, {"redis", ':'}, {"memcached", ':'}, {"nats", '.'}, {"zookeeper", '/'}};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (!strcmp(marks[i].protocol, protocol))
+			return marks[i].mark;
+	return '\0';
+}
+
+const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol)
+{
+	char mark = parts_mark(protocol);
+	const char *path = !mark || s->opts.payload == PROTO_FULL ? NULL : strchr(operation, mark == '/' ? '/' : ' ');
+
+	if (!path)
+		return operation;
+	path += mark != '/';
+	return routes_again(s->routes, operation, (size_t)(path - operation), path, mark, s->now);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names: the operations' texts, each once, at most PROTO_OPERATIONS of them; and the places of routes and keys (route.h). */
+#ifndef SONDE_PROTOCOLS_NAMES_H
+#define SONDE_PROTOCOLS_NAMES_H
+
+#include "loaders/lib/protocols/conn.h"
+
+struct routes;
+struct idmap;
+
+/* The text of a number that proto_name gave; lives as long as `s`. */
+const char *protocols_name(const struct protocols *s, uint32_t id);
+void protocols_emit(const struct protocols *s, const struct proto_request *r);
+struct routes *protocols_routes(struct protocols *s);
+/* What one connection learns for others: topics by their ids, statements by theirs. */
+struct idmap *protocols_shared(struct protocols *s);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nats: the client protocol of NATS (docs.nats.io, "Client Protocol"). Lines that end with CRLF, verbs in any case:
+ *
+ *   server     INFO {json} | MSG SUBJECT SID [REPLY] BYTES CRLF DATA CRLF | HMSG SUBJECT SID [REPLY] HEADER TOTAL CRLF ... | +OK | -ERR text
+ *   client     CONNECT {json} | PUB SUBJECT [REPLY] BYTES CRLF DATA CRLF | HPUB SUBJECT [REPLY] HEADER TOTAL CRLF ... | SUB | UNSUB
+ *   either     PING | PONG
+ *
+ * A PUB is one way. With a reply subject it is a question: its answer is the first MSG to that subject on the same connection; the
+ * answers of a JetStream publish and of request-reply look the same. MSG without such is told as a one-way delivery. Subjects have ids
+ * in them: each part as a part of a key (route.h, '.').
+ */
+#include <strings.h>
+
+#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/names.h"
+#include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/route.h"
+#include "loaders/lib/protocols/table.h"
+
+#define LINE_MAX 4096
+#define DATA_MAX (1u << 27)
+#define NOBODY   "NATS/1.0 503"
+
+struct words {
+	const uint8_t *p[6];
+	size_t n[6], count;
+};
+
+static void split(const uint8_t *line, size_t n, struct words *w)
+{
+	memset(w, 0, sizeof(*w));
+	for (size_t i = 0; i < n && w->count < 6;) {
+		size_t from = i;
+
+		while (i < n && line[i] != ' ' && line[i] != '\t')
+			i++;
+		if (i > from) {
+			w->p[w->count] = line + from;
+			w->n[w->count++] = i - from;
+		}
+		while (i < n && (line[i] == ' ' || line[i] == '\t'))
+			i++;
+	}
+}
+
+static bool verb(const struct words *w, const char *name)
+{
+	return w->n[0] == strlen(name) && !strncasecmp((const char *)w->p[0], name, w->n[0]);
+}
+
+static bool number(const uint8_t *p, size_t n, uint64_t *v)
+{
+	*v = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!byte_is_digit(p[i]) || i > 9)
+			return false;
+		*v = *v * 10 + (p[i] - '0');
+	}
+	return n > 0;
+}
+
+static uint32_t operation(struct proto_conn *c, const char *what, const uint8_t *subject, size_t n)
+{
+	char out[ROUTE_MAX];
+
+	if (proto_payload(c) == PROTO_NONE)
+		return proto_name(c, what, strlen(what));
+	if (n > 7 && !memcmp(subject, "_INBOX.", 7))
+		return proto_namef(c, "%s _INBOX.{id}", what);
+	n = n < ROUTE_MAX / 2 ? n : ROUTE_MAX / 2;
+	if (proto_payload(c) == PROTO_FULL)
+		return proto_namef(c, "%s %.*s", what, (int)n, (const char *)subject);
+	routes_name(protocols_routes(c->of), subject, n, '.', out);
+	return proto_namef(c, "%s %s", what, out);
+}
+
+static int64_t publish(struct proto_conn *c, const struct words *w, size_t whole, bool headers)
+{
+	size_t sizes = headers ? 2 : 1;
+	uint64_t bytes;
+
+	if (w->count < 2 + sizes || w->count > 3 + sizes || !number(w->p[w->count - 1], w->n[w->count - 1], &bytes) || bytes > DATA_MAX)
+		return PROTO_LOST;
+	if (w->count == 3 + sizes) {
+		proto_ask(c, operation(c, "REQUEST", w->p[1], w->n[1]), idmap_text(w->p[2], w->n[2]));
+	} else {
+		proto_one_way(c, operation(c, "PUB", w->p[1], w->n[1]));
+	}
+	return (int64_t)(whole + bytes + 2);
+}
+
+/* `nobody`: its header says that nobody serves the subject. */
+static int64_t deliver(struct proto_conn *c, const struct words *w, size_t whole, bool headers, bool nobody)
+{
+	size_t sizes = headers ? 2 : 1;
+	struct proto_pending *q;
+	uint64_t bytes;
+
+	if (w->count < 3 + sizes || !number(w->p[w->count - 1], w->n[w->count - 1], &bytes) || bytes > DATA_MAX)
+		return PROTO_LOST;
+	q = proto_find(c, idmap_text(w->p[1], w->n[1]));
+	if (q)
+		proto_answer(c, q, nobody ? PROTO_ERROR : PROTO_OK, nobody ? "503" : "");
+	else
+		proto_one_way(c, operation(c, "MSG", w->p[1], w->n[1]));
+	return (int64_t)(whole + bytes + 2);
+}
+
+static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+{
+	size_t whole = 0, line = bytes_line(p, n, &whole);
+	struct words w;
+
+	if (line == SIZE_MAX)
+		return last || n > 2 * LINE_MAX ? PROTO_LOST : PROTO_MORE;
+	split(p, line, &w);
+	if (!w.count)
+		return (int64_t)whole;
+	if (verb(&w, "PING") || verb(&w, "PONG"))
+		return (int64_t)whole;
+	if (from == PROTO_CLIENT) {
+		if (verb(&w, "PUB") || verb(&w, "HPUB"))
+			return publish(c, &w, whole, w.n[0] == 4);
+		return verb(&w, "CONNECT") || verb(&w, "SUB") || verb(&w, "UNSUB") ? (int64_t)whole : PROTO_LOST;
+	}
+	if (verb(&w, "MSG"))
+		return deliver(c, &w, whole, false, false);
+	if (verb(&w, "HMSG") && n < whole + sizeof(NOBODY) - 1 && !last)
+		return PROTO_MORE;
+	if (verb(&w, "HMSG"))
+		return deliver(c, &w, whole, true, bytes_begin(p + whole, n - whole, NOBODY));
+	return verb(&w, "INFO") || verb(&w, "+OK") || verb(&w, "-ERR") ? (int64_t)whole : PROTO_LOST;
+}
+
+static enum proto_guess nats_recognise(const struct proto_first *f)
+{
+	size_t whole;
+
+	if (f->n_server && bytes_agree(f->server, f->n_server, "INFO {"))
+		return f->n_server < 6 ? PROTO_MAYBE : memmem(f->server, f->n_server, "\"server_id\"", 11) ? PROTO_YES : f->n_server < 512 ? PROTO_MAYBE : PROTO_NO;
+	if (f->begun)
+		return f->n_server || f->n_client ? PROTO_NO : PROTO_MAYBE;
+	for (int i = 0; i < 2; i++) {
+		const uint8_t *p = i ? f->server : f->client;
+		size_t n = i ? f->n_server : f->n_client, line = bytes_line(p, n, &whole);
+		struct words w;
+		uint64_t v;
+
+		if (line == SIZE_MAX || p[line] != '\r')
+			continue;
+		split(p, line, &w);
+		if ((i ? verb(&w, "MSG") || verb(&w, "HMSG") : verb(&w, "PUB") || verb(&w, "HPUB")) && w.count >= 3 && number(w.p[w.count - 1], w.n[w.count - 1], &v))
+			return PROTO_YES;
+	}
+	return PROTO_NO;
+}
+
+static bool nats_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	static const char *const client[] = {"PUB ", "HPUB ", "SUB ", "PING\r\n", "PONG\r\n"}, *const server[] = {"MSG ", "HMSG ", "PING\r\n", "PONG\r\n"};
+	size_t whole;
+
+	(void)c;
+	for (size_t i = 0; i < (from == PROTO_CLIENT ? 5 : 4); i++)
+		if (bytes_begin(p, n, from == PROTO_CLIENT ? client[i] : server[i]))
+			return bytes_line(p, n, &whole) != SIZE_MAX;
+	return false;
+}
+
+const struct protocol protocol_nats = {
+	.name = "nats",
+	.recognise = nats_recognise,
+	.step = nats_step,
+	.starts = nats_starts,
+};

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postgres: the frontend/backend protocol 3 (PostgreSQL's manual, "Message Formats").
+ *
+ *   first      LEN:32 CODE:32 ...   CODE 3.0 or 3.2: startup; 80877103 TLS, 80877104 GSSAPI (one byte answers), 80877102 cancel
+ *   then       TYPE:8 LEN:32 (without TYPE) ...
+ *   client     Q text\0 | P name\0 text\0 | B portal\0 statement\0 ... | E portal\0 rows:32 | D C H S | d c f (copy) | F | p | X
+ *   server     R K S N A (at any time) | 1 2 3 n t T D G H W d c | C tag\0 | I | s | E (field:8 text\0)* \0 | Z state:8
+ *
+ * What is counted: each Q, each E, a connection's start, a function call, and a Sync whose batch executes nothing (a prepare, a
+ * close). The server answers each Q and each Sync with one Z; of a batch of executes the last is told at Z, those before at the next
+ * one's completion. After an error the rest of a batch is skipped ("skipped"). A statement that was prepared before anything was seen is <prepared
+ * NAME>. An error's status is its SQLSTATE.
+ */
+#include <stdio.h>
+
+#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/sql.h"
+#include "loaders/lib/protocols/table.h"
+
+#define LENGTH_MAX (1u << 30)
+#define V3_0 196608u
+#define V3_2 196610u
+#define CODE_CANCEL 80877102u
+#define CODE_TLS    80877103u
+#define CODE_GSS    80877104u
+
+enum { TAG_OPEN, TAG_OK, TAG_ERROR }; /* TAG_OK, TAG_ERROR: completed, told at the next completion or Z */
+
+struct postgres {
+	bool started;             /* the startup message was seen */
+	bool wait_tls, wait_gss;  /* the server's one byte comes */
+	bool failed;              /* an error since the last Z */
+	uint32_t batch;           /* of the client: counts Q and Sync */
+	uint32_t n_executes;      /* in it */
+	uint32_t prepared, unnamed_portal; /* operations */
+	uint8_t first_type;       /* of the batch: what it is if nothing is executed */
+	struct idmap statements, portals;
+	char status[8];
+};
+
+static const char CLIENT_TYPES[] = "QPBEDCHSdcfFpX", SERVER_TYPES[] = "RKSNA123ntTDGHWdcCIsEZVv";
+
+static bool type_of(enum proto_side from, uint8_t t)
+{
+	return t && strchr(from == PROTO_CLIENT ? CLIENT_TYPES : SERVER_TYPES, t);
+}
+
+/* Whole messages to the end of n, or to one that goes on beyond it: how many are whole; SIZE_MAX: it is something else. */
+static size_t chain(enum proto_side from, const uint8_t *p, size_t n, bool *ready)
+{
+	size_t count = 0, at = 0;
+
+	while (at < n) {
+		uint32_t len;
+
+		if (!type_of(from, p[at]))
+			return SIZE_MAX;
+		if (n - at < 5)
+			return count ? count : SIZE_MAX;
+		len = be32(p + at + 1);
+		if (len < 4 || len > LENGTH_MAX || (strchr("SHX", p[at]) && from == PROTO_CLIENT && len != 4))
+			return SIZE_MAX;
+		if (from == PROTO_SERVER && p[at] == 'Z' && (len != 5 || (n - at >= 6 && !strchr("ITE", p[at + 5]))))
+			return SIZE_MAX;
+		*ready |= from == PROTO_SERVER && p[at] == 'Z';
+		if (len + 1ull > n - at)
+			return count;
+		if (from == PROTO_CLIENT && p[at] == 'Q' && p[at + len])
+			return SIZE_MAX;
+		at += len + 1;
+		count++;
+	}
+	return count;
+}
+
+static enum proto_guess postgres_recognise(const struct proto_first *f)
+{
+	bool ready = false;
+	size_t q, r;
+
+	if (f->n_client >= 8 && !f->client[0]) {
+		uint32_t len = be32(f->client), code = be32(f->client + 4);
+
+		if (((code == CODE_TLS || code == CODE_GSS) && len == 8) || (code == CODE_CANCEL && len >= 16 && len <= 268))
+			return PROTO_YES;
+		return (code == V3_0 || code == V3_2) && len >= 9 && len <= 10000 && (f->n_client < 9 || f->client[8] >= 'a') ? PROTO_YES : PROTO_NO;
+	}
+	if (f->begun)
+		return f->n_client && f->n_client < 8 && !f->client[0] && !f->n_server ? PROTO_MAYBE : PROTO_NO;
+	q = f->n_client ? chain(PROTO_CLIENT, f->client, f->n_client, &ready) : 0;
+	r = f->n_server ? chain(PROTO_SERVER, f->server, f->n_server, &ready) : 0;
+	if (q == SIZE_MAX || r == SIZE_MAX || f->n_client + f->n_server > 8000)
+		return PROTO_NO;
+	return q && r && ready ? PROTO_YES : PROTO_MAYBE;
+}
+
+/* ---- client ---- */
+
+static uint32_t statement(struct proto_conn *c, const uint8_t *text, size_t n, const char *before)
+{
+	const uint8_t *end = memchr(text, 0, n);
+	size_t len = end ? (size_t)(end - text) : n;
+	char sql[SQL_MAX];
+
+	sql_operation(text, len, !end, SQL_STANDARD, proto_payload(c), sql);
+	return proto_namef(c, "%s%s", before, sql[0] ? sql : "(empty)");
+}
+
+static uint32_t unknown_statement(struct proto_conn *c, const uint8_t *name, size_t n)
+{
+	return proto_namef(c, "<prepared %.*s>", (int)(n < 60 ? n : 60), (const char *)name);
+}
+
+static size_t text_size(const uint8_t *p, size_t n)
+{
+	const uint8_t *end = memchr(p, 0, n);
+
+	return end ? (size_t)(end - p) : n;
+}
+
+static void parse(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n)
+{
+	size_t name = text_size(p, n);
+
+	if (name >= n)
+		return;
+	s->prepared = statement(c, p + name + 1, n - name - 1, "");
+	idmap_put(&s->statements, idmap_text(p, name), s->prepared);
+}
+
+static void bind(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n)
+{
+	size_t portal = text_size(p, n), name = portal < n ? text_size(p + portal + 1, n - portal - 1) : 0;
+	uint32_t op;
+
+	if (portal >= n)
+		return;
+	op = idmap_get(&s->statements, idmap_text(p + portal + 1, name));
+	if (!op)
+		op = unknown_statement(c, p + portal + 1, name);
+	if (portal)
+		idmap_put(&s->portals, idmap_text(p, portal), op);
+	else
+		s->unnamed_portal = op;
+	s->prepared = op;
+}
+
+static void execute(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n)
+{
+	size_t portal = text_size(p, n);
+	uint32_t op = portal ? idmap_get(&s->portals, idmap_text(p, portal)) : s->unnamed_portal;
+
+	proto_ask(c, op ? op : unknown_statement(c, p, portal), s->batch);
+	s->n_executes++;
+}
+
+static void sync_batch(struct proto_conn *c, struct postgres *s)
+{
+	static const struct {
+		uint8_t type;
+		const char *name;
+	} names[] = {{'P', "PREPARE "}, {'D', "DESCRIBE "}, {'B', "BIND "}};
+	uint32_t op = proto_name(c, s->first_type == 'C' ? "CLOSE" : "SYNC", s->first_type == 'C' ? 5 : 4);
+
+	for (size_t i = 0; i < 3 && s->prepared; i++)
+		if (s->first_type == names[i].type)
+			op = proto_namef(c, "%s%s", names[i].name, proto_name_text(c, s->prepared));
+	if (!s->n_executes)
+		proto_ask(c, op, s->batch);
+	s->batch++;
+	s->n_executes = 0;
+	s->first_type = 0;
+}
+
+static void query(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n)
+{
+	struct proto_pending *q = proto_ask(c, statement(c, p, n, ""), s->batch++);
+	const uint8_t *trace;
+	size_t m = sql_trace(p, n, &trace);
+
+	if (m)
+		proto_trace(q, trace, m);
+}
+
+static int64_t startup(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n)
+{
+	uint32_t len, code;
+
+	if (n < 8)
+		return PROTO_MORE;
+	len = be32(p);
+	code = be32(p + 4);
+	if (len < 8 || len > 10000)
+		return PROTO_LOST;
+	if (code == CODE_CANCEL) {
+		proto_one_way(c, proto_name(c, "CANCEL", 6));
+	} else if (code == CODE_TLS || code == CODE_GSS) {
+		s->wait_tls = code == CODE_TLS;
+		s->wait_gss = !s->wait_tls;
+	} else if (code == V3_0 || code == V3_2) {
+		s->started = true;
+		proto_ask(c, proto_name(c, "CONNECT", 7), s->batch++);
+	} else {
+		return PROTO_LOST;
+	}
+	return len;
+}
+
+static int64_t client(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n, bool last)
+{
+	size_t body, see;
+	uint32_t len;
+
+	if (!s->started)
+		return startup(c, s, p, n);
+	if (!type_of(PROTO_CLIENT, p[0]))
+		return PROTO_LOST;
+	if (n < 5)
+		return PROTO_MORE;
+	len = be32(p + 1);
+	if (len < 4 || len > LENGTH_MAX)
+		return PROTO_LOST;
+	body = len - 4;
+	see = body < PROTO_LOOK ? body : PROTO_LOOK;
+	if (strchr("QPBEC", p[0]) && n - 5 < see && !last)
+		return PROTO_MORE;
+	see = see < n - 5 ? see : n - 5;
+	if (!s->first_type && strchr("PBDC", p[0]))
+		s->first_type = p[0];
+	switch (p[0]) {
+	case 'Q': query(c, s, p + 5, see); break;
+	case 'P': parse(c, s, p + 5, see); break;
+	case 'B': bind(c, s, p + 5, see); break;
+	case 'E': execute(c, s, p + 5, see); break;
+	case 'S': sync_batch(c, s); break;
+	case 'F':
+		proto_ask(c, proto_name(c, "FUNCTION CALL", 13), s->batch++);
+		break;
+	case 'C':
+		if (see > 1)
+			idmap_put(p[5] == 'S' ? &s->statements : &s->portals, idmap_text(p + 6, text_size(p + 6, see - 1)), 0);
+		break;
+	}
+	return (int64_t)len + 1;
+}
+
+/* ---- server ---- */
+
+static void sqlstate(struct postgres *s, const uint8_t *p, size_t n)
+{
+	s->status[0] = '\0';
+	for (size_t at = 0; at < n && p[at];) {
+		size_t len = text_size(p + at + 1, n - at - 1);
+
+		if (p[at] == 'C' && len == 5) {
+			memcpy(s->status, p + at + 1, 5);
+			s->status[5] = '\0';
+		}
+		at += len + 2;
+	}
+}
+
+static void settle(struct proto_conn *c, struct postgres *s, struct proto_pending *q)
+{
+	bool failed = q->tag == TAG_ERROR || (q->tag == TAG_OPEN && s->failed);
+
+	proto_answer(c, q, failed ? PROTO_ERROR : PROTO_OK, q->tag == TAG_ERROR ? s->status : failed ? "skipped" : "");
+}
+
+/* One statement is done; of a Q with several only the whole counts. */
+static void complete(struct proto_conn *c, struct postgres *s, uint32_t tag)
+{
+	struct proto_pending *q = proto_oldest(c);
+	uint64_t batch = q ? q->id : 0;
+
+	if (q && q->tag == TAG_OK && q->live) { /* an execute before this one in the batch, if there is one */
+		struct proto_pending *next = proto_second(c);
+
+		if (next && next->id == batch) {
+			settle(c, s, q);
+			q = proto_oldest(c);
+		}
+	}
+	if (q && q->tag != TAG_ERROR)
+		q->tag = tag;
+}
+
+static void ready(struct proto_conn *c, struct postgres *s)
+{
+	struct proto_pending *q = proto_oldest(c);
+	uint64_t batch = q ? q->id : 0;
+
+	for (; q && q->id == batch; q = proto_oldest(c))
+		settle(c, s, q);
+	s->failed = false;
+}
+
+static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n, bool last)
+{
+	struct proto_pending *q;
+	uint32_t len;
+	size_t see;
+
+	if (s->wait_tls || s->wait_gss) {
+		bool yes = p[0] == 'S' || p[0] == 'G', tls = s->wait_tls;
+
+		s->wait_tls = s->wait_gss = false;
+		if (yes)
+			proto_switch(c, tls ? &protocol_tls : NULL);
+		return 1;
+	}
+	if (!type_of(PROTO_SERVER, p[0]))
+		return PROTO_LOST;
+	if (n < 5)
+		return PROTO_MORE;
+	len = be32(p + 1);
+	if (len < 4 || len > LENGTH_MAX)
+		return PROTO_LOST;
+	see = len - 4 < 1024 ? len - 4 : 1024;
+	if (p[0] == 'E' && n - 5 < see && !last)
+		return PROTO_MORE;
+	q = proto_oldest(c);
+	if (q && !strchr("SNA", p[0]))
+		proto_first_byte(c, q);
+	switch (p[0]) {
+	case 'E':
+		sqlstate(s, p + 5, see < n - 5 ? see : n - 5);
+		complete(c, s, TAG_ERROR);
+		s->failed = true;
+		break;
+	case 'C': case 'I': case 's': case 'V':
+		complete(c, s, TAG_OK);
+		break;
+	case 'Z':
+		if (len != 5)
+			return PROTO_LOST;
+		ready(c, s);
+		break;
+	}
+	return (int64_t)len + 1;
+}
+
+static int64_t postgres_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+{
+	struct postgres *s = proto_state(c);
+
+	return from == PROTO_CLIENT ? client(c, s, p, n, last) : server(c, s, p, n, last);
+}
+
+static bool postgres_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	bool is_ready = false;
+	size_t count;
+
+	if (p != c->piece)
+		return false;
+	count = chain(from, p, n, &is_ready);
+	return count != SIZE_MAX && (count || n >= 16);
+}
+
+static void postgres_lost(struct proto_conn *c, enum proto_side from)
+{
+	struct postgres *s = proto_state(c);
+
+	if (from == PROTO_SERVER)
+		s->failed = false;
+	s->started = true;
+	s->n_executes = 0;
+	s->first_type = 0;
+	if (from == PROTO_CLIENT) /* what was bound meanwhile is not known */
+		s->unnamed_portal = 0;
+	if (from == PROTO_CLIENT) {
+		idmap_release(&s->portals);
+		idmap_put(&s->statements, idmap_text("", 0), 0);
+	}
+}
+
+static void postgres_begin(struct proto_conn *c, bool begun)
+{
+	struct postgres *s = proto_state(c);
+
+	s->started = !begun;
+}
+
+static void postgres_release(struct proto_conn *c)
+{
+	struct postgres *s = proto_state(c);
+
+	idmap_release(&s->statements);
+	idmap_release(&s->portals);
+}
+
+const struct protocol protocol_postgres = {
+	.name = "postgres",
+	.in_order = true,
+	.state_size = sizeof(struct postgres),
+	.recognise = postgres_recognise,
+	.begin = postgres_begin,
+	.step = postgres_step,
+	.starts = postgres_starts,
+	.lost = postgres_lost,
+	.release = postgres_release,
+};

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * protocol: what a protocol's file implements, and what it may ask of the connection. Private to this room; who brings pieces
+ * includes conn.h.
+ *
+ * A protocol sees each side's stream as contiguous bytes from a message boundary on. `step` takes one message (or a part that
+ * it knows to begin and end: a chunk, a frame) and says how long it is, which may be more than is there: what it did not look at is
+ * passed over without being copied or kept. Where bytes are missing the connection calls `step` a last time with what it has
+ * (`last`); then `lost`; then looks at each further byte whether a message `starts` there.
+ *
+ * Matching. `in_order`: answers come in the order of the questions. The connection then keeps a mark among them where questions or
+ * answers may have been lost; from there on nothing is matched until the client speaks again after the server did. Else
+ * the protocol finds a question by its id.
+ */
+#ifndef SONDE_PROTOCOLS_PROTOCOL_H
+#define SONDE_PROTOCOLS_PROTOCOL_H
+
+#include "loaders/lib/protocols/bytes.h"
+#include "loaders/lib/protocols/conn.h"
+
+#define PROTO_MORE   0            /* step: the message goes on beyond n, and what is missing must be seen */
+#define PROTO_LOST   (-1)         /* step: no message begins here, or its end cannot be known */
+#define PROTO_ALL    INT64_MAX    /* step: all that this side will ever send */
+#define PROTO_STEP_MAX (1ll << 40)
+
+#define PROTO_LOOK   4096         /* more of a text than this nobody reads */
+
+/* What was seen of a connection before it is known whose it is: each side's bytes from its first piece on. */
+struct proto_first {
+	const uint8_t *client, *server;
+	size_t n_client, n_server;
+	bool begun;               /* both streams are seen from their first byte on */
+	bool datagram;            /* each piece is a message of its own */
+	uint16_t port;            /* the server's, 0: unknown. Only to choose between what fits as well */
+};
+
+enum proto_guess { PROTO_NO, PROTO_MAYBE /* more bytes, please */, PROTO_YES };
+
+/* A question that has no answer yet. */
+struct proto_pending {
+	uint64_t id;              /* the protocol's own */
+	uint32_t operation;       /* proto_name */
+	uint32_t tag;             /* the protocol's own */
+	int64_t begin_ns, sent_ns;/* its first byte, its last so far */
+	int64_t first_ns;         /* the answer's first byte; 0: none yet */
+	uint64_t request_bytes, response_bytes;
+	char *trace;              /* the id of a trace that it carries; NULL: none */
+	bool live, hole;          /* answered ones stay until those before them are; hole: see above */
+	bool doubt;               /* its answer may have been among bytes that are missing */
+};
+
+struct protocol {
+	const char *name;         /* "http", as it is shown */
+	bool in_order;
+	bool datagram;            /* only of datagrams */
+	bool stream_too;          /* with `datagram`: of both */
+	size_t state_size;        /* of proto_conn.state, zeroed at the start */
+	enum proto_guess (*recognise)(const struct proto_first *f);
+	/* Begin a state; `begun`: the stream is seen from its start. May be NULL. */
+	void (*begin)(struct proto_conn *c, bool begun);
+	/* See the head. `last`: the bytes after n are missing, or n is 64 KiB, which nobody may wait for; PROTO_MORE is then as PROTO_LOST. */
+	int64_t (*step)(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last);
+	/* Could a message of this side begin here? Only after a loss, at any byte; must be hard to satisfy by chance. NULL: a loss ends all. */
+	bool (*starts)(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n);
+	/* Bytes of this side are missing: what is half done is over. May be NULL. */
+	void (*lost)(struct proto_conn *c, enum proto_side from);
+	/* This side will send no more. May be NULL. */
+	void (*ended)(struct proto_conn *c, enum proto_side from);
+	void (*release)(struct proto_conn *c);  /* what the state holds. May be NULL */
+};
+
+extern const struct protocol *const PROTOCOLS[]; /* NULL-terminated, in the order of asking: the plainest sign first */
+
+struct proto_dir {
+	uint8_t *buf;             /* the unfinished message; NULL while there is none */
+	size_t len, cap;
+	uint64_t pos;             /* of the next byte that is expected */
+	uint64_t skip;            /* bytes until the next boundary */
+	int64_t begin_ns;         /* the first byte of the message at hand */
+	uint64_t blind_bytes;
+	bool synced, ended, met;  /* met: something was seen, so pos holds */
+	bool skipping_all, in_message; /* in_message: passed is to be told at the end of skip */
+};
+
+struct proto_conn {
+	struct protocols *of;
+	const struct protocol *protocol; /* NULL: not known yet */
+	void *state;
+	void *user;
+	int64_t now_ns;           /* of the piece at hand */
+	struct proto_dir dir[2];
+	struct proto_pending *pending; /* a ring of cap (a power of two) */
+	uint32_t head, count, cap;
+	struct proto_done {
+		struct proto_pending p;
+		enum proto_result result;
+		char status[PROTO_STATUS_MAX];
+		bool set;
+	} done;                   /* answered, its last byte not yet seen */
+	struct proto_seen *seen;  /* while not known: the pieces so far */
+	uint32_t n_tries;
+	enum proto_side before;   /* who sent the piece before this */
+	uint16_t port;
+	const uint8_t *piece;     /* its bytes: where p is this, a piece begins */
+	bool asked;               /* by the step at hand */
+	bool turn;                /* the piece at hand is the first of its side after the other's */
+	bool begun, datagram, role_known, turned, given_up, any_before;
+};
+
+static inline void *proto_state(struct proto_conn *c)
+{
+	return c->state;
+}
+
+/* A number for this text, in `c`'s table of operations; too many: that of "<other>". */
+uint32_t proto_name(struct proto_conn *c, const char *text, size_t n);
+uint32_t proto_namef(struct proto_conn *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *proto_name_text(const struct proto_conn *c, uint32_t name);
+static inline enum proto_payload proto_payload(const struct proto_conn *c)
+{
+	return protocols_payload(c->of);
+}
+
+/* A question has begun with the message at hand. Borrowed until the next call. */
+struct proto_pending *proto_ask(struct proto_conn *c, uint32_t operation, uint64_t id);
+/* The one that the next answer in order is for; NULL: none, or it cannot be known. */
+struct proto_pending *proto_oldest(struct proto_conn *c);
+/* The one after the oldest. */
+struct proto_pending *proto_second(struct proto_conn *c);
+/* The newest one that was asked; NULL: none. */
+struct proto_pending *proto_newest(struct proto_conn *c);
+struct proto_pending *proto_find(struct proto_conn *c, uint64_t id);
+/* The oldest whose id is from `low` to `high`; NULL: none. */
+struct proto_pending *proto_between(struct proto_conn *c, uint64_t low, uint64_t high);
+/* The message at hand brings an answer's first bytes, as far as it has none yet. */
+void proto_first_byte(struct proto_conn *c, struct proto_pending *p);
+/* The message at hand is the last of its answer; it is told when that has passed. `status`: "" or a word, cut to PROTO_STATUS_MAX. */
+void proto_answer(struct proto_conn *c, struct proto_pending *p, enum proto_result result, const char *status);
+/* As proto_answer, of what no latency is told of: a stream has begun. */
+void proto_opened(struct proto_conn *c, struct proto_pending *p, const char *status);
+/* It was none. */
+void proto_forget(struct proto_conn *c, struct proto_pending *p);
+/* A message that nobody answers, told at once. */
+void proto_one_way(struct proto_conn *c, uint32_t operation);
+/* From the next byte on, both sides speak this. NULL: what they speak is to be found out anew. */
+void proto_switch(struct proto_conn *c, const struct protocol *to);
+/* Keep a trace's id with a question: copied. */
+void proto_trace(struct proto_pending *p, const uint8_t *text, size_t n);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* route: see the header. A tree of parts; a place that got too many siblings drops them and has one child from then on. */
+#include "loaders/lib/protocols/route.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/protocols/bytes.h"
+#include "loaders/lib/protocols/conn.h"
+#include "schema/base/hash.h"
+#include "schema/base/mem.h"
+
+#define NODES_MAX 50000
+#define PART_MAX  64
+#define TOKEN     24          /* as long, with a digit: nobody's word */
+#define HEX       8
+
+struct route {
+	uint64_t hash;            /* of the part; the part itself is not needed */
+	struct route *next, *children;
+	uint32_t n_children;
+	bool any;                 /* its children are {name} */
+};
+
+struct routes {
+	struct route paths, keys;
+	uint32_t n_nodes;
+};
+
+static void children_free(struct routes *r, struct route *at)
+{
+	struct route *next;
+
+	for (struct route *c = at->children; c; c = next) {
+		next = c->next;
+		children_free(r, c);
+		free(c);
+		r->n_nodes--;
+	}
+	at->children = NULL;
+	at->n_children = 0;
+}
+
+struct routes *routes_new(void)
+{
+	return mem_alloc(sizeof(struct routes));
+}
+
+void routes_free(struct routes *r)
+{
+	if (!r)
+		return;
+	children_free(r, &r->paths);
+	children_free(r, &r->keys);
+	free(r);
+}
+
+static bool is_hex(uint8_t c)
+{
+	return byte_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+bool route_is_id(const uint8_t *p, size_t n)
+{
+	size_t digits = 0, hex = 0, dashes = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		digits += byte_is_digit(p[i]);
+		hex += is_hex(p[i]);
+		dashes += p[i] == '-' || p[i] == '_';
+		if (p[i] == '@' && i && i + 1 < n)
+			return true;
+	}
+	if (!n || !digits)
+		return n > PART_MAX;
+	return digits + dashes == n || (hex + dashes == n && hex >= HEX) || n >= TOKEN;
+}
+
+static struct route *child(struct routes *r, struct route *at, uint64_t hash)
+{
+	struct route **link = &at->children;
+
+	for (; *link; link = &(*link)->next)
+		if ((*link)->hash == hash)
+			return *link;
+	if (r->n_nodes >= NODES_MAX)
+		return NULL;
+	r->n_nodes++;
+	at->n_children++;
+	return *link = mem_alloc(sizeof(struct route)), (*link)->hash = hash, *link;
+}
+
+/* One part to `out`; the place that it leads to, NULL: the tree is full. */
+static struct route *part(struct routes *r, struct route *at, const uint8_t *p, size_t n, char *out, size_t *len)
+{
+	const char *text = (const char *)p;
+	struct route *to;
+	size_t id = n, m = n;
+
+	while (id && p[id - 1] != '.') /* 123.jpg: {id}.jpg */
+		id--;
+	id = id > 1 && n - id < 6 ? id - 1 : n;
+	if (!at)
+		text = "{name}", m = 6;
+	else if (n == 4 && !memcmp(p, "{id}", 4))
+		;
+	else if (route_is_id(p, id))
+		text = "{id}", m = 4;
+	else if (at->any)
+		text = "{name}", m = 6;
+	if (text != (const char *)p)
+		id = m == 4 && at ? id : n;
+	else
+		id = n;
+	to = at ? child(r, at, hash_bytes(n - id, text, m)) : NULL;
+	if (at && !at->any && at->n_children > ROUTE_SIBLINGS) {
+		children_free(r, at);
+		at->any = true;
+		return part(r, at, p, n, out, len);
+	}
+	if (*len + m + (n - id) >= ROUTE_MAX)
+		return NULL;
+	memcpy(out + *len, text, m);
+	*len += m;
+	memcpy(out + *len, p + id, n - id);
+	*len += n - id;
+	return to;
+}
+
+size_t routes_name(struct routes *r, const uint8_t *path, size_t n, char mark, char out[ROUTE_MAX])
+{
+	struct route *at = mark == '/' ? &r->paths : &r->keys;
+	size_t len = 0, i = 0;
+	int parts = 0;
+
+	while (i < n && len + 8 < ROUTE_MAX) {
+		size_t from = i;
+
+		if (mark == '/' && (path[i] == '?' || path[i] == '#'))
+			break;
+		if (path[i] == (uint8_t)mark) {
+			out[len++] = mark;
+			i++;
+			continue;
+		}
+		if (++parts > ROUTE_PARTS) {
+			memcpy(out + len, "...", 3);
+			len += 3;
+			break;
+		}
+		while (i < n && path[i] != (uint8_t)mark && !(mark == '/' && (path[i] == '?' || path[i] == '#')))
+			i++;
+		at = part(r, at, path + from, i - from, out, &len);
+	}
+	out[len] = '\0';
+	return len;
+}
+
+const char *routes_again(struct routes *r, const char *name, size_t head_len, const char *path, char mark, char *now)
+{
+	char out[ROUTE_MAX];
+	size_t n = routes_name(r, (const uint8_t *)path, strlen(path), mark, out);
+
+	if (head_len + n >= PROTO_NAME_MAX)
+		return name;
+	memcpy(now, name, head_len);
+	memcpy(now + head_len, out, n + 1);
+	return now;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * zookeeper: ZooKeeper's client protocol (jute records, zookeeper.jute of Apache ZooKeeper). Numbers are big endian.
+ *
+ *   connect    LEN:32 VERSION:32 (0) ZXID:64 TIMEOUT:32 SESSION:64 PASSWORD(buffer) [READ_ONLY:8] -> LEN:32 VERSION:32 TIMEOUT:32 SESSION:64 PASSWORD ...
+ *   request    LEN:32 XID:32 OP:32 [PATH: LEN:32 BYTES ...]
+ *   response   LEN:32 XID:32 ZXID:64 ERROR:32 ...; XID -1: a watch's event, -2: a ping's, -4 auth's, -8 set watches'
+ *
+ * Matched by xid, in order. Operation: the op and its path, as a route. An error is told by its name; "no node" and "node exists" are answers
+ * like others.
+ */
+#include <stdio.h>
+
+#include "loaders/lib/protocols/names.h"
+#include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/route.h"
+#include "loaders/lib/protocols/table.h"
+
+#define LENGTH_MAX (64u << 20)
+#define LOOK       512
+#define CONNECT_ID (1ull << 40)
+
+struct zookeeper {
+	bool connected[2];
+};
+
+static const char *op_name(int32_t op, bool *path)
+{
+	static const struct {
+		int32_t op;
+		const char *name;
+		bool path;
+	} ops[] = {{1, "create", true}, {2, "delete", true}, {3, "exists", true}, {4, "getData", true}, {5, "setData", true}, {6, "getACL", true},
+		   {7, "setACL", true}, {8, "getChildren", true}, {9, "sync", true}, {11, "ping", false}, {12, "getChildren2", true}, {13, "check", true},
+		   {14, "multi", false}, {15, "create2", true}, {16, "reconfig", false}, {17, "checkWatches", true}, {18, "removeWatches", true},
+		   {19, "createContainer", true}, {21, "createTTL", true}, {22, "multiRead", false}, {100, "auth", false}, {101, "setWatches", false},
+		   {102, "sasl", false}, {103, "getEphemerals", true}, {104, "getAllChildrenNumber", true}, {105, "setWatches2", false},
+		   {106, "addWatch", true}, {107, "whoAmI", false}, {-11, "closeSession", false}};
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+		if (ops[i].op == op)
+			return *path = ops[i].path, ops[i].name;
+	return NULL;
+}
+
+static bool is_connect(const uint8_t *p, size_t n)
+{
+	return n >= 32 && (be32(p) == 44 || be32(p) == 45) && !be32(p + 4) && be32(p + 16) < 1u << 28 && be32(p + 28) == 16;
+}
+
+static bool is_request(const uint8_t *p, size_t n)
+{
+	bool path = false;
+
+	if (n < 12 || be32(p) < 8 || be32(p) > LENGTH_MAX || !op_name((int32_t)be32(p + 8), &path) || (int32_t)be32(p + 4) < -8)
+		return false;
+	return !path || (n >= 17 && be32(p + 12) && be32(p + 12) + 12 <= be32(p) && p[16] == '/');
+}
+
+static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	char route[ROUTE_MAX];
+	bool path = false;
+	const char *name = op_name((int32_t)be32(p + 8), &path);
+	size_t len = path && n >= 16 ? be32(p + 12) : 0;
+
+	if (!path || proto_payload(c) == PROTO_NONE || n < 17)
+		return proto_name(c, name, strlen(name));
+	len = len < n - 16 ? len : n - 16;
+	for (size_t i = 0; i < len; i++)
+		if (p[16 + i] <= ' ' || p[16 + i] >= 0x7f)
+			len = i;
+	if (proto_payload(c) == PROTO_FULL)
+		return proto_namef(c, "%s %.*s", name, (int)len, (const char *)p + 16);
+	routes_name(protocols_routes(c->of), p + 16, len, '/', route);
+	return proto_namef(c, "%s %s", name, route);
+}
+
+static const char *error_name(int32_t e, char buf[16])
+{
+	static const struct {
+		int32_t e;
+		const char *name;
+	} names[] = {{-4, "connectionloss"}, {-6, "unimplemented"}, {-8, "badarguments"}, {-101, "nonode"}, {-102, "noauth"}, {-103, "badversion"},
+		     {-108, "noephemeralchild"}, {-110, "nodeexists"}, {-111, "notempty"}, {-112, "sessionexpired"}, {-114, "invalidacl"},
+		     {-115, "authfailed"}, {-118, "sessionmoved"}};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].e == e)
+			return names[i].name;
+	snprintf(buf, 16, "%d", e);
+	return buf;
+}
+
+static int64_t client(struct proto_conn *c, struct zookeeper *s, const uint8_t *p, size_t n, bool last)
+{
+	uint32_t len = be32(p);
+	size_t see = len + 4u < LOOK ? len + 4u : LOOK;
+
+	if (n < see && !last)
+		return PROTO_MORE;
+	if (!s->connected[PROTO_CLIENT] && is_connect(p, n)) {
+		s->connected[PROTO_CLIENT] = true;
+		proto_ask(c, proto_name(c, "connect", 7), CONNECT_ID);
+		return (int64_t)len + 4;
+	}
+	if (!is_request(p, n))
+		return PROTO_LOST;
+	proto_ask(c, operation(c, p, see < n ? see : n), be32(p + 4));
+	return (int64_t)len + 4;
+}
+
+static int64_t server(struct proto_conn *c, struct zookeeper *s, const uint8_t *p, size_t n)
+{
+	struct proto_pending *q;
+	uint32_t len = be32(p);
+	char buf[16];
+	int32_t e;
+
+	if (len < 16)
+		return PROTO_LOST;
+	if (n < 20)
+		return PROTO_MORE;
+	q = s->connected[PROTO_SERVER] ? NULL : proto_find(c, CONNECT_ID);
+	if (q) {
+		s->connected[PROTO_SERVER] = true;
+		proto_answer(c, q, be32(p + 8) ? PROTO_OK : PROTO_ERROR, be32(p + 8) ? "" : "sessionexpired");
+		return (int64_t)len + 4;
+	}
+	if (be32(p + 4) == UINT32_MAX) { /* an event */
+		proto_one_way(c, proto_name(c, "event", 5));
+		return (int64_t)len + 4;
+	}
+	q = proto_find(c, be32(p + 4));
+	e = (int32_t)be32(p + 16);
+	if (q)
+		proto_answer(c, q, e && e != -101 && e != -110 ? PROTO_ERROR : PROTO_OK, e ? error_name(e, buf) : "");
+	return (int64_t)len + 4;
+}
+
+static int64_t zookeeper_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+{
+	struct zookeeper *s = proto_state(c);
+
+	if (n < 4)
+		return PROTO_MORE;
+	if (be32(p) < 8 || be32(p) > LENGTH_MAX)
+		return PROTO_LOST;
+	return from == PROTO_CLIENT ? client(c, s, p, n, last) : server(c, s, p, n);
+}
+
+static enum proto_guess zookeeper_recognise(const struct proto_first *f)
+{
+	if (f->begun) {
+		if (!f->n_client)
+			return f->n_server ? PROTO_NO : PROTO_MAYBE;
+		if (f->n_client < 32)
+			return f->client[0] || (f->n_client >= 4 && be32(f->client) != 44 && be32(f->client) != 45) ? PROTO_NO : PROTO_MAYBE;
+		if (!is_connect(f->client, f->n_client))
+			return PROTO_NO;
+		if (f->n_server < 20)
+			return PROTO_MAYBE;
+		return (be32(f->server) == 36 || be32(f->server) == 37) && !be32(f->server + 4) ? PROTO_YES : PROTO_NO;
+	}
+	if (f->n_client < 12 || f->n_server < 20)
+		return f->n_client + f->n_server < 1024 ? PROTO_MAYBE : PROTO_NO;
+	return is_request(f->client, f->n_client) && be32(f->client) + 4u == f->n_client && be32(f->client + 4) == be32(f->server + 4) &&
+	       be32(f->server) >= 16 && (int32_t)be32(f->server + 16) <= 0 && (int32_t)be32(f->server + 16) > -200 ? PROTO_YES : PROTO_NO;
+}
+
+static bool zookeeper_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	if (p != c->piece || n < 20 || be32(p) > LENGTH_MAX)
+		return from == PROTO_CLIENT && p == c->piece && is_request(p, n);
+	return from == PROTO_CLIENT ? is_request(p, n) : be32(p) >= 16 && ((int32_t)be32(p + 16) <= 0 && (int32_t)be32(p + 16) > -200);
+}
+
+const struct protocol protocol_zookeeper = {
+	.name = "zookeeper",
+	.state_size = sizeof(struct zookeeper),
+	.recognise = zookeeper_recognise,
+	.step = zookeeper_step,
+	.starts = zookeeper_starts,
+};

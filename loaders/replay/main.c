@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde-replay: reads a packet capture, says what requests it holds. Use `sonde replay FILE`.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <pcap/pcap.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/replay/print.h"
+#include "schema/base/clock.h"
+#include "schema/base/err.h"
+
+#define DEFAULT_LIMIT 50
+
+static const char HELP[] =
+	"usage: sonde-replay [--requests] [--json] [--payload masked|full|none] [--limit N] FILE\n"
+	"Shows the requests of a packet capture (pcap, pcapng; - is standard input). Use sonde replay FILE.\n";
+
+struct replay {
+	const char *path;
+	bool requests, json, quiet;
+	enum proto_payload payload;
+	size_t limit;
+	struct protocols *protocols;
+	struct tally *tally;
+	struct flows *flows;
+	uint64_t n, blind;
+};
+
+static void take(void *ctx, const struct proto_request *r)
+{
+	struct replay *m = ctx;
+	char service[TALLY_SERVICE_MAX];
+	struct flow_ends ends;
+
+	flow_ends(r->user, &ends);
+	m->n++;
+	m->blind += r->result == PROTO_BLIND;
+	if (m->requests) {
+		print_request(stdout, r, &ends, m->json);
+		return;
+	}
+	print_service(&ends, service);
+	tally_add(m->tally, r, service);
+}
+
+static int payload_named(const char *word, enum proto_payload *out)
+{
+	static const char *const names[] = {[PROTO_MASKED] = "masked", [PROTO_FULL] = "full", [PROTO_NONE] = "none"};
+
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(word, names[i])) {
+			*out = (enum proto_payload)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int options(struct replay *m, int argc, char **argv, struct err *e)
+{
+	static const struct option known[] = {{"requests", no_argument, NULL, 'r'}, {"json", no_argument, NULL, 'j'}, {"quiet", no_argument, NULL, 'q'},
+					      {"payload", required_argument, NULL, 'p'}, {"limit", required_argument, NULL, 'l'},
+					      {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	char *end;
+	int opt;
+
+	m->limit = DEFAULT_LIMIT;
+	while ((opt = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+		switch (opt) {
+		case 'r': m->requests = true; break;
+		case 'j': m->json = true; break;
+		case 'q': m->quiet = true; break;
+		case 'p':
+			if (payload_named(optarg, &m->payload))
+				return err_set(e, -EINVAL, EXIT_USAGE, "--payload is masked, full or none, not '%.60s'", optarg);
+			break;
+		case 'l':
+			m->limit = strtoul(optarg, &end, 10);
+			if (*end || !*optarg)
+				return err_set(e, -EINVAL, EXIT_USAGE, "--limit '%.60s' is no number", optarg);
+			break;
+		case 'h':
+			fputs(HELP, stdout);
+			exit(0);
+		default:
+			return err_set(e, -EINVAL, EXIT_USAGE, "see --help");
+		}
+	}
+	if (optind + 1 != argc)
+		return err_set(e, -EINVAL, EXIT_USAGE, "which capture? One file");
+	m->path = argv[optind];
+	return 0;
+}
+
+static pcap_t *open_capture(const struct replay *m, struct err *e)
+{
+	char why[PCAP_ERRBUF_SIZE] = "";
+	pcap_t *pcap = pcap_open_offline_with_tstamp_precision(m->path, PCAP_TSTAMP_PRECISION_NANO, why);
+
+	if (!pcap) {
+		err_set(e, -EIO, EXIT_USAGE, "%.300s is not read as a capture: %.200s", m->path, why);
+		err_fix(e, "tcpdump -i any -w x.pcap makes one (pcap or pcapng)");
+		return NULL;
+	}
+	if (!packet_link_known(pcap_datalink(pcap))) {
+		err_set(e, -ENOTSUP, EXIT_USAGE, "%.300s is a capture of %s packets; read are Ethernet, Linux cooked, raw IP and loopback", m->path,
+			pcap_datalink_val_to_name(pcap_datalink(pcap)) ? pcap_datalink_val_to_name(pcap_datalink(pcap)) : "unknown");
+		pcap_close(pcap);
+		return NULL;
+	}
+	return pcap;
+}
+
+/* A capture that ends within a packet has told what it had. */
+static int read_packets(struct replay *m, pcap_t *pcap, struct err *e)
+{
+	int link = pcap_datalink(pcap), got;
+	struct pcap_pkthdr *head;
+	const u_char *bytes;
+	struct packet packet;
+	uint64_t n = 0;
+
+	while ((got = pcap_next_ex(pcap, &head, &bytes)) == 1) {
+		packet_parse(link, bytes, head->caplen, head->len, &packet);
+		flows_packet(m->flows, &packet, head->ts.tv_sec * NSEC_PER_SEC + head->ts.tv_usec); /* ns, as asked for */
+		n++;
+	}
+	if (got == PCAP_ERROR && !n)
+		return err_set(e, -EIO, EXIT_RUNTIME, "%.300s: %.200s", m->path, pcap_geterr(pcap));
+	if (got == PCAP_ERROR && !m->quiet)
+		fprintf(stderr, "sonde-replay: %s: %s: this is what came before\n", m->path, pcap_geterr(pcap));
+	return 0;
+}
+
+static int show(struct replay *m, struct err *e)
+{
+	struct flows_stat stat;
+	struct tally_row **rows;
+	size_t n;
+
+	flows_stat(m->flows, &stat);
+	rows = tally_rows(m->tally, m->protocols, &n);
+	if (m->json && !m->requests)
+		print_json(stdout, rows, n, &stat);
+	else if (!m->requests && n)
+		print_table(stdout, rows, n, m->limit);
+	if (!m->quiet && !m->json)
+		print_loss(stderr, &stat, m->blind);
+	if (m->n)
+		return 0;
+	err_set(e, -ENODATA, EXIT_NOTHING, "%.300s holds no request of a known protocol (%llu packets, %llu connections)", m->path,
+		(unsigned long long)stat.packets, (unsigned long long)stat.connections);
+	err_fix(e, "sonde replay reads what is not encrypted; tcpdump -s 0 keeps whole packets");
+	return -ENODATA;
+}
+
+int main(int argc, char **argv)
+{
+	struct replay m = {0};
+	struct proto_opts opts = {.emit = take, .ctx = &m};
+	struct err e = {0};
+	pcap_t *pcap;
+	int rc = options(&m, argc, argv, &e);
+
+	if (rc)
+		return err_report(&e, "sonde-replay");
+	pcap = open_capture(&m, &e);
+	if (!pcap)
+		return err_report(&e, "sonde-replay");
+	opts.payload = m.payload;
+	m.protocols = protocols_new(&opts);
+	m.tally = tally_new();
+	m.flows = flows_new(m.protocols);
+	rc = read_packets(&m, pcap, &e);
+	flows_end(m.flows);
+	if (!rc)
+		rc = show(&m, &e);
+	pcap_close(pcap);
+	flows_free(m.flows);
+	tally_free(m.tally);
+	protocols_free(m.protocols);
+	return rc ? err_report(&e, "sonde-replay") : 0;
+}

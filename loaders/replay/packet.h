@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * packet: a captured packet's addresses, ports and payload. Pure over bytes.
+ *
+ * Links: Ethernet, Linux cooked 1 and 2 ("any"), raw IP, BSD loopback; VLAN tags, however many; IPv4, IPv6 with its
+ * extension headers; TCP and UDP. A later fragment has no ports: PACKET_FRAGMENT. Checksums are not looked at (captures of the
+ * sender have none yet).
+ */
+#ifndef SONDE_REPLAY_PACKET_H
+#define SONDE_REPLAY_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum packet_what { PACKET_OTHER, PACKET_TCP, PACKET_UDP, PACKET_FRAGMENT };
+enum { PACKET_FIN = 1, PACKET_SYN = 2, PACKET_RST = 4, PACKET_ACK = 16 };
+
+struct packet_end {
+	uint8_t address[16];      /* IPv4: the first four, the rest 0 */
+	uint16_t port;
+};
+
+struct packet {
+	enum packet_what what;
+	bool v6;
+	struct packet_end from, to;
+	uint32_t seq, ack;
+	uint8_t flags;
+	const uint8_t *bytes;     /* payload that was captured */
+	size_t len, size;         /* captured; on the wire */
+};
+
+/* The numbers of libpcap (DLT_*) that are known here. */
+bool packet_link_known(int link);
+/* `size`: as it was on the wire (>= len). */
+enum packet_what packet_parse(int link, const uint8_t *bytes, size_t len, size_t size, struct packet *out);
+
+#endif

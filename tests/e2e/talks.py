@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Captures of real servers and their clients on loopback, made by tcpdump, with what the server itself counted.
+
+Each function (folder, file) starts a server, captures what its clients do, writes `file`, and returns what is known of it: a dict
+with "port" and whatever the server, or the client, counts. Raises servers.Missing where the machine lacks a program.
+"""
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import time
+
+import servers
+from servers import find, free_port, wait_port
+
+
+class Capture:
+    """tcpdump of some ports of loopback; what was sent before the end of the block is in the file."""
+
+    def __init__(self, path, *ports, snap=0):
+        self.path, self.ports, self.snap = path, ports, snap
+
+    def __enter__(self):
+        what = " or ".join(f"port {p}" for p in (*self.ports, 9))
+        self.p = subprocess.Popen([find("tcpdump", "/usr/bin/tcpdump", "/usr/sbin/tcpdump"), "-i", "lo", "-U", "-s", str(self.snap), "-B", "65536",
+                                   "-Z", "root", "-w", self.path, what], stderr=subprocess.PIPE, text=True)
+        for line in self.p.stderr:
+            if "listening on" in line:
+                return self
+        raise servers.Missing("the right to capture")
+
+    def __exit__(self, *_):
+        mark = b"the capture ends here"
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+                s.sendto(mark, ("127.0.0.1", 9))
+            with open(self.path, "rb") as f:
+                f.seek(max(0, os.path.getsize(self.path) - 400))
+                if mark in f.read():
+                    break
+            time.sleep(0.05)
+        self.p.terminate()
+        said = self.p.stderr.read()
+        self.p.wait()
+        dropped = re.search(r"(\d+) packets dropped", said)
+        assert not dropped or dropped[1] == "0", said
+
+
+def run(*argv, **kw):
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, **kw)
+    assert not done.returncode, f"{argv}: {done.stdout[-500:]}{done.stderr[-500:]}"
+    return done.stdout
+
+
+def redis(folder, path, n=20000):
+    server, bench, cli = find("redis-server"), find("redis-benchmark"), find("redis-cli")
+    port = free_port()
+    r = servers.Running(["redis-server"])
+    try:
+        wait_port(port, r.start([server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]))
+        with Capture(path, port):
+            run(bench, "-p", str(port), "-n", str(n), "-P", "16", "-c", "5", "-q", "-t", "set,get,lpush,lrange_100,mset")
+            run(bench, "-p", str(port), "-n", str(n // 10), "-c", "5", "-q", "-r", "1000", "-t", "set,get,incr,sadd,zadd")
+            subprocess.run([cli, "-p", str(port)], input="set a 1\nlpush a 2\nmulti\nincr a\nexec\nnosuch\n", text=True, capture_output=True, check=True)
+            stats = run(cli, "-p", str(port), "info", "commandstats")
+    finally:
+        r.stop()
+    calls = {m[1].replace("|", " ").upper(): (int(m[2]), int(m[3]), int(m[4]))
+             for m in re.finditer(r"cmdstat_(\S+?):calls=(\d+).*?rejected_calls=(\d+),failed_calls=(\d+)", stats)}
+    return {"port": port, "calls": calls}
+
+
+def nginx(folder, path, n=10000, h2=False):
+    server, load = find("nginx", "/usr/sbin/nginx"), find("h2load")
+    port = free_port()
+    conf, log = os.path.join(folder, "nginx.conf"), os.path.join(folder, "access.log")
+    with open(os.path.join(folder, "big.txt"), "w") as f:
+        f.write("x" * 200000)
+    with open(conf, "w") as f:
+        f.write(f"worker_processes 1; pid {folder}/pid; error_log /dev/null; daemon off; user root; events {{}}\n"
+                f"http {{ keepalive_requests 1000000; log_format plain '$request_method $uri $status'; access_log {log} plain;\n"
+                f"server {{ listen 127.0.0.1:{port}{' http2' if h2 else ''}; root {folder}; location /u/ {{ return 200 hello; }}\n"
+                "location /none { return 204; } location /broken { return 503; } } }\n")
+    r = servers.Running(["nginx"])
+    at = f"http://127.0.0.1:{port}"
+    kind = [] if h2 else ["--h1"]
+    try:
+        wait_port(port, r.start([server, "-c", conf, "-p", folder]))
+        with Capture(path, port):
+            run(load, *kind, "-n", str(n), "-c", "4", "-m", "16", at + "/u/77")
+            run(load, *kind, "-n", str(n // 10), "-c", "2", "-m", "8", at + "/u/alice/photos", at + "/none", at + "/broken")
+            run(load, *kind, "-n", "20", "-c", "2", "-m", "2", at + "/big.txt")
+    finally:
+        r.stop()
+    with open(log) as f:
+        lines = f.read().split("\n")[:-1]
+    return {"port": port, "lines": lines}
+
+
+def postgres(folder, path, n=300):
+    r = servers.postgres(folder, load=False)
+    port = int(r.at[3])
+    bench = find("pgbench", "/usr/lib/postgresql/15/bin/pgbench")
+    try:
+        with Capture(path, port):
+            for mode in ("simple", "extended", "prepared"):
+                run(bench, "-n", "-M", mode, "-c", "2", "-t", str(n), *r.at)
+            subprocess.run(["psql", "-X", *r.at], input="select 1/0;\nselect 1 \\; select 2;\nselect * from pgbench_branches where bid in (1, 2, 3);\n", text=True,
+                           capture_output=True)
+    finally:
+        r.stop()
+    return {"port": port, "transactions": 3 * 2 * n}
+
+
+def mariadb(folder, path, n=200):
+    server, setup, bench, client = find("mariadbd", "/usr/sbin/mariadbd"), find("mariadb-install-db"), find("sysbench"), find("mariadb")
+    port = free_port()
+    data, sock = os.path.join(folder, "data"), os.path.join(folder, "sock")
+    run(setup, f"--datadir={data}", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db")
+    r = servers.Running(["mariadbd"])
+    base = [client, "-h", "127.0.0.1", "-P", str(port), "-u", "root", "--protocol=tcp"]
+    load = [bench, "--db-driver=mysql", "--mysql-host=127.0.0.1", f"--mysql-port={port}", "--mysql-user=root", "--tables=1", "--table-size=1000",
+            "--threads=2", f"--events={n}", "--time=0", "oltp_read_write"]
+    try:
+        wait_port(port, r.start([server, "--no-defaults", f"--datadir={data}", f"--socket={sock}", f"--port={port}", "--bind-address=127.0.0.1",
+                                 "--user=root", f"--pid-file={folder}/pid", "--local-infile=1"]), 60)
+        with Capture(path, port):
+            run(*base, "-e", "create database sbtest; create table sbtest.l (a int)")
+            run(*load, "prepare")
+            run(*load, "run")
+            run(*load, "--db-ps-mode=disable", "run")
+            with open(os.path.join(folder, "lines"), "w") as f:
+                f.write("\n".join(map(str, range(5000))))
+            run(*base, "--local-infile=1", "-e", f"load data local infile '{folder}/lines' into table sbtest.l")
+            subprocess.run([*base, "-C", "-f", "-e", "select repeat('a', 100000); select nope; select * from sbtest.l limit 3000"], capture_output=True)
+            told = run(*base, "-N", "-e", "show global status like 'Com\\_%'")
+    finally:
+        r.stop()
+    return {"port": port, "com": {k: int(v) for k, v in re.findall(r"^Com_(\w+)\t(\d+)$", told, re.M)}}
+
+
+def lines(port, talk):
+    """(text to send, what the answer ends with) one after the other over a connection."""
+    with socket.create_connection(("127.0.0.1", port), 10) as s:
+        for send, end in talk:
+            s.sendall(send)
+            got = b""
+            while end and not got.endswith(end):
+                more = s.recv(65536)
+                assert more, got
+                got += more
+
+
+def memcached(folder, path, n=500):
+    server = find("memcached")
+    port = free_port()
+    r = servers.Running(["memcached"])
+    try:
+        wait_port(port, r.start([server, "-u", "root", "-l", "127.0.0.1", "-p", str(port), "-U", "0"]))
+        with Capture(path, port):
+            for i in range(n):
+                key = b"user:%d" % i
+                lines(port, [(b"set " + key + b" 0 0 6\r\nEND\r\n1\r\n", b"STORED\r\n"), (b"get " + key + b" gone\r\n", b"END\r\n"), (b"get gone\r\n", b"END\r\n"),
+                             (b"delete " + key + b"\r\n", b"DELETED\r\n"), (b"mg x v\r\n", b"EN\r\n")])
+            with socket.create_connection(("127.0.0.1", port)) as s:
+                s.sendall(b"stats\r\n")
+                told = b""
+                while not told.endswith(b"END\r\n"):
+                    told += s.recv(65536)
+    finally:
+        r.stop()
+    return {"port": port, "stats": {k: int(v) for k, v in re.findall(r"STAT (\w+) (\d+)\r", told.decode())}}
+
+
+def nats(folder, path, n=500):
+    server = find("nats-server", "/usr/sbin/nats-server")
+    port = free_port()
+    r = servers.Running(["nats-server"])
+    try:
+        wait_port(port, r.start([server, "-a", "127.0.0.1", "-p", str(port)]))
+        with Capture(path, port):
+            talk = [(b"CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true}\r\nSUB svc 1\r\nSUB _INBOX.a.* 2\r\nPING\r\n", b"PONG\r\n")]
+            for i in range(n):
+                talk.append((b"PUB svc _INBOX.a.%d 5\r\nhello\r\n" % i, b"\r\nhello\r\n"))
+                talk.append((b"PUB _INBOX.a.%d 2\r\nhi\r\n" % i, b"\r\nhi\r\n"))
+            talk.append((b"PUB nobody _INBOX.a.x 0\r\n\r\n", b"NATS/1.0 503\r\n\r\n\r\n"))
+            lines(port, talk)
+    finally:
+        r.stop()
+    return {"port": port, "n": n}
+
+
+def mosquitto(folder, path, n=20):
+    server, pub, sub = find("mosquitto", "/usr/sbin/mosquitto"), find("mosquitto_pub"), find("mosquitto_sub")
+    port = free_port()
+    conf = os.path.join(folder, "m.conf")
+    with open(conf, "w") as f:
+        f.write(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+    r = servers.Running(["mosquitto"])
+    try:
+        wait_port(port, r.start([server, "-c", conf]))
+        with Capture(path, port):
+            got = subprocess.Popen(["stdbuf", "-oL", sub, "-h", "127.0.0.1", "-p", str(port), "-t", "home/#", "-q", "2", "-C", str(3 * n), "-d"], stdout=subprocess.PIPE, text=True)
+            for line in got.stdout:
+                if "SUBACK" in line or "Subscribed" in line:
+                    break
+            for version in ("mqttv311", "mqttv5"):
+                for qos in (0, 1, 2):
+                    if version == "mqttv5" and qos:
+                        continue
+                    subprocess.run([pub, "-V", version, "-h", "127.0.0.1", "-p", str(port), "-t", "home/12/temp", "-q", str(qos), "-l"],
+                                   input="21\n" * n, text=True, check=True)
+            got.communicate(timeout=20)
+    finally:
+        r.stop()
+    return {"port": port, "n": n}
+
+
+def dns(folder, path, n=200):
+    server = find("dnsmasq", "/usr/sbin/dnsmasq")
+    port = free_port()
+    r = servers.Running(["dnsmasq"])
+    try:
+        wait_port(port, r.start([server, "--keep-in-foreground", "--no-resolv", "--no-hosts", "--port", str(port), "--listen-address=127.0.0.1",
+                                 "--bind-interfaces", "--user=root", "--pid-file=", "--address=/example.com/10.1.2.3", "--conf-file=/dev/null",
+                                 "--cname=x.example.org,www.example.com"]))
+        with Capture(path, port):
+            for i in range(n):
+                name = b"\3www\7example\3com\0" if i % 2 else b"\4host\7example\3net\0"
+                ask = struct.pack(">HHHHHH", i, 0x100, 1, 0, 0, 0) + name + struct.pack(">HH", 1 if i % 4 < 2 else 28, 1)
+                if i % 10:
+                    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+                        s.settimeout(10)
+                        s.connect(("127.0.0.1", port))
+                        s.send(ask)
+                        s.recv(4096)
+                else:
+                    with socket.create_connection(("127.0.0.1", port), 10) as s:
+                        s.sendall(struct.pack(">H", len(ask)) + ask)
+                        s.recv(4096)
+    finally:
+        r.stop()
+    return {"port": port, "n": n}
+
+
+ALL = {"redis": redis, "http": nginx, "http2": lambda folder, path, n=10000: nginx(folder, path, n, h2=True), "postgres": postgres, "mysql": mariadb,
+       "memcached": memcached, "nats": nats, "mqtt": mosquitto, "dns": dns}
+
+
+def tshark(path, port, decode, *fields, where=None):
+    """Rows of fields, as Wireshark's dissectors say."""
+    argv = [find("tshark"), "-r", path, "-d", f"tcp.port=={port},{decode}", "-Y", where or decode, "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=|"]
+    for f in fields:
+        argv += ["-e", f]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+    return [line.split("\t") for line in done.stdout.split("\n") if line.strip()]
+
+
+def replay(path, *args):
+    here = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), os.environ.get("B", "build"), "bin", "sonde")
+    done = subprocess.run([here, "replay", path, "--json", *args], capture_output=True, text=True, timeout=120)
+    assert done.returncode in (0, 4), done.stderr
+    return json.loads(done.stdout)

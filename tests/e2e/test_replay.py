@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sonde replay: the captures that are kept, as they are and treated badly; files that are none."""
+import glob
+import json
+import os
+import random
+import struct
+import subprocess
+
+import pytest
+from conftest import BIN, ROOT
+
+KEPT = sorted(glob.glob(os.path.join(ROOT, "tests", "e2e", "captures", "*.pcap")))
+NAMES = [os.path.basename(p)[:-5] for p in KEPT]
+ETHERNET = 1
+
+
+def run(path, *args):
+    return subprocess.run([os.path.join(BIN, "sonde"), "replay", path, *args], capture_output=True, text=True, timeout=60)
+
+
+def answer(path, *args):
+    done = run(path, "--json", *args)
+    assert done.returncode in (0, 4), done.stderr
+    return json.loads(done.stdout)
+
+
+def told(path, *args):
+    """{operation: (requests, errors)}"""
+    return {r["operation"]: [r["count"], r["errors"] + r["no_answer"]] for r in answer(path, *args)["rows"]}
+
+
+def most(path):
+    """{operation: how many there can be}: with those that had no answer yet when the capture ended."""
+    a = answer(path)
+    return {r["operation"]: r["count"] + a["capture"]["unfinished"] for r in a["rows"]}
+
+
+def says_itself(operation):
+    """That something was not seen: a statement's text, a name; a delivery whose question was not."""
+    return "?" in operation or "<" in operation or operation.startswith("MSG _INBOX")
+
+
+def packets(path):
+    with open(path, "rb") as f:
+        head = f.read(24)
+        assert struct.unpack("<I", head[:4])[0] in (0xa1b2c3d4, 0xa1b23c4d)
+        out = []
+        while len(one := f.read(16)) == 16:
+            s, sub, n, size = struct.unpack("<IIII", one)
+            out.append([s, sub, size, f.read(n)])
+    return head, out
+
+
+def write(path, head, out, link=None):
+    if link is not None:
+        head = head[:20] + struct.pack("<I", link)
+    with open(path, "wb") as f:
+        f.write(head)
+        for s, sub, size, data in out:
+            f.write(struct.pack("<IIII", s, sub, len(data), max(size, len(data))) + data)
+    return str(path)
+
+
+def tcp_payload(data):
+    """(where the payload begins, its end) of an Ethernet packet of IPv4 and TCP; None."""
+    if data[12:14] != b"\x08\x00" or data[23] != 6:
+        return None
+    ip = 14 + (data[14] & 15) * 4
+    return ip + (data[ip + 12] >> 4) * 4, 14 + struct.unpack(">H", data[16:18])[0]
+
+
+@pytest.fixture(params=KEPT, ids=NAMES)
+def kept(request):
+    return request.param
+
+
+def test_what_is_kept_is_told_as_it_was(kept):
+    with open(os.path.join(os.path.dirname(kept), "expected.json")) as f:
+        expected = json.load(f)
+    assert told(kept) == expected[os.path.basename(kept)[:-5]]
+
+
+def test_twice_and_out_of_order_makes_no_difference(kept, tmp_path):
+    head, all_ = packets(kept)
+    mixed = []
+    for i in range(0, len(all_) - 1, 2):  # neighbours of one direction change places, and every third comes twice
+        a, b = all_[i], all_[i + 1]
+        same = a[3][26:38] == b[3][26:38] and not (a[3][47] | b[3][47]) & 7
+        mixed += [b, a] if same else [a, b]
+        mixed += [a] if i % 3 == 0 and not a[3][47] & 7 and a[3][23] == 6 else []
+    mixed += all_[len(all_) // 2 * 2:]
+    assert told(write(tmp_path / "x.pcap", head, mixed)) == told(kept)
+
+
+def test_segments_of_one_byte_make_no_difference(kept, tmp_path):
+    head, all_ = packets(kept)
+    out = []
+    for s, sub, size, data in all_:
+        at = tcp_payload(data)
+        if not at or at[1] - at[0] < 2 or len(data) > 1500:
+            out.append([s, sub, size, data])
+            continue
+        ip = 14 + (data[14] & 15) * 4
+        seq, = struct.unpack(">I", data[ip + 4:ip + 8])
+        for i in range(at[0], at[1]):
+            whole = bytearray(data[:at[0]] + data[i:i + 1])
+            whole[16:18] = struct.pack(">H", at[0] - 14 + 1)
+            whole[ip + 13] &= 0xff if i == at[1] - 1 else 0xfe  # the end is with the last one
+            whole[ip + 4:ip + 8] = struct.pack(">I", (seq + i - at[0]) & 0xffffffff)
+            out.append([s, sub, len(whole), bytes(whole)])
+    assert told(write(tmp_path / "x.pcap", head, out)) == told(kept)
+
+
+def test_cut_to_128_bytes_a_packet_all_are_counted_or_told_as_blind(kept, tmp_path):
+    head, all_ = packets(kept)
+    whole, cut = most(kept), answer(write(tmp_path / "x.pcap", head, [[s, sub, size, data[:128 + 66]] for s, sub, size, data in all_]))
+    for r in cut["rows"]:
+        if r["operation"] in whole:  # a statement's text may be cut: its name is then another
+            assert r["count"] <= whole[r["operation"]]
+    missed = sum(n for n, _ in told(kept).values()) - sum(r["count"] for r in cut["rows"])
+    assert missed <= 0 or cut["capture"]["missing_bytes"] > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_packets_give_no_wrong_answer(kept, tmp_path, seed):
+    head, all_ = packets(kept)
+    chance = random.Random(seed)
+    left = [p for p in all_ if chance.random() > 0.1 or p[3][47] & 2]
+    whole, errors, got = most(kept), told(kept), answer(write(tmp_path / "x.pcap", head, left))
+    for r in got["rows"]:
+        if not says_itself(r["operation"]):
+            assert r["operation"] in whole and r["count"] <= whole[r["operation"]] and r["errors"] <= errors[r["operation"]][1], r
+
+
+@pytest.mark.parametrize("form", ["vlan", "raw", "cooked", "ipv6", "loopback"])
+def test_links_and_ip_versions_make_no_difference(kept, tmp_path, form):
+    head, all_ = packets(kept)
+    out, link = [], ETHERNET
+    for s, sub, size, data in all_:
+        ip = data[14:]
+        if form == "vlan":
+            data = data[:12] + b"\x81\x00\x00\x07" + data[12:]
+        elif form == "raw":
+            data, link = ip, 101
+        elif form == "cooked":
+            data, link = b"\0\0\3\4\0\6" + b"\0" * 8 + b"\x08\x00" + ip, 113
+        elif form == "loopback":
+            data, link = b"\2\0\0\0" + ip, 0
+        else:
+            n = (ip[0] & 15) * 4
+            length, = struct.unpack(">H", ip[2:4])
+            v6 = b"\x60\0\0\0" + struct.pack(">H", (length - n + 8) & 0xffff) + b"\x3c\x40" + b"\0" * 12 + ip[12:16] + b"\0" * 12 + ip[16:20]
+            data = data[:12] + b"\x86\xdd" + v6 + bytes([ip[9], 0, 1, 4, 0, 0, 0, 0]) + ip[n:]
+        out.append([s, sub, len(data), data])
+    assert [sorted(told(write(tmp_path / "x.pcap", head, out, link)).values())] == [sorted(told(kept).values())]
+
+
+def test_begun_in_the_middle_nothing_is_named_falsely(kept, tmp_path):
+    head, all_ = packets(kept)
+    whole = most(kept)
+    for cut in (4, 7, 11, len(all_) // 2):
+        for r in answer(write(tmp_path / "x.pcap", head, all_[cut:]))["rows"]:
+            if not says_itself(r["operation"]):
+                assert r["operation"] in whole and r["count"] <= whole[r["operation"]], r
+
+
+def test_each_request_is_a_line_with_its_times(kept):
+    done = run(kept, "--requests", "--json")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == sum(n for n, _ in told(kept).values())
+    for r in rows:
+        assert r["begin_ns"] <= r["sent_ns"] and (r["latency_ns"] is None or r["latency_ns"] >= 0)
+        assert r["end_ns"] is None or r["first_ns"] is None or r["first_ns"] <= r["end_ns"]
+    assert len(run(kept, "--requests").stdout.splitlines()) == len(rows)
+
+
+def test_random_bytes_and_what_is_encrypted_are_no_requests(tmp_path):
+    head, all_ = packets(KEPT[0])
+    chance = random.Random(7)
+    out = []
+    for port in range(2000):
+        for i in range(4):
+            body = chance.randbytes(chance.choice((1, 20, 200, 1400)))
+            ends = struct.pack(">HH", 20000 + port, 7000) if i % 2 == 0 else struct.pack(">HH", 7000, 20000 + port)
+            tcp = ends + struct.pack(">II", 1 + 5000 * i, 1) + b"\x50\x18\xff\xff\0\0\0\0" + body
+            ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, b"\x0a\0\0\1", b"\x0a\0\0\1")
+            out.append([1, i, 0, b"\0" * 12 + b"\x08\0" + ip + tcp])
+    done = run(write(tmp_path / "x.pcap", head, out, ETHERNET))
+    assert done.returncode == 4 and "holds no request" in done.stderr, done.stdout
+
+
+def test_masked_by_default(tmp_path):
+    path = os.path.join(os.path.dirname(KEPT[0]), "postgres.pcap")
+    full, masked, none = (set(told(path, "--payload", how)) for how in ("full", "masked", "none"))
+    assert len(full) > len(masked) > len(none) and "BEGIN" in none and "SELECT" in none
+    assert not [op for op in masked if any(c.isdigit() for c in op.replace("o.n", ""))]
+
+
+def test_bad_files_are_told_with_what_to_do(tmp_path):
+    for content, why in ((b"", "truncated"), (b"no capture at all" * 9, "unknown file format")):
+        path = tmp_path / "x"
+        path.write_bytes(content)
+        done = run(str(path))
+        assert done.returncode == 2 and why in done.stderr and "fix:" in done.stderr
+    done = run(str(tmp_path / "none"))
+    assert done.returncode == 2 and "No such file" in done.stderr
+    done = run(KEPT[0], "--payload", "some")
+    assert done.returncode == 2 and "masked, full or none" in done.stderr
+    assert run(KEPT[0], KEPT[0]).returncode == 2
+    head, all_ = packets(KEPT[0])
+    done = run(write(tmp_path / "y", head, all_, 105))
+    assert done.returncode == 2 and "IEEE802_11" in done.stderr
+
+
+def test_a_file_that_ends_early_tells_what_it_had(tmp_path):
+    with open(KEPT[0], "rb") as f:
+        data = f.read()
+    (tmp_path / "x").write_bytes(data[:-7])
+    done = run(str(tmp_path / "x"))
+    assert done.returncode == 0 and "this is what came before" in done.stderr and "dns" in done.stdout

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* covers: loaders/lib/protocols/conn.c loaders/lib/protocols/names.c */
+#include "tests/fuzz/protocols/protocol_fuzz.h"
+
+/* Of a connection whose protocol is to be found out. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	return fuzz_protocol(NULL, data, size);
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* covers: loaders/lib/protocols/postgres.c loaders/lib/protocols/sql.c loaders/lib/protocols/idmap.c */
+#include "tests/fuzz/protocols/protocol_fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	return fuzz_protocol(&protocol_postgres, data, size);
+}

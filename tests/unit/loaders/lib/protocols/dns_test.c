@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dns: messages as in RFC 1035, EDNS as in RFC 6891. */
+#include "tests/unit/loaders/lib/protocols/talk.h"
+
+static void answers_are_found_by_number_and_name(void **state)
+{
+	static const struct turn turns[] = {
+		C("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03WWW\x07" "example\x02" "co\x02uk\x00\x00\x01\x00\x01"),
+		C("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x01\x03www\x07" "example\x03" "com\x00\x00\x1c\x00\x01\x00\x00)\x10\x00\x00\x00"
+		  "\x00\x00\x00\x00"),
+		S("\x00\x01\x81\x80\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x07" "example\x03" "com\x00\x00\x1c\x00\x01"),
+		S("\x00\x01\x81\x83\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x07" "example\x02" "co\x02uk\x00\x00\x01\x00\x01"),
+		C("\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01" "a\x01" "b\x07" "example\x03org\x00\x00\x0f\x00\x01"),
+		S("\x00\x07\x81\x82\x00\x01\x00\x00\x00\x00\x00\x00\x01" "a\x01" "b\x07" "example\x03org\x00\x00\x0f\x00\x01"),
+		C("\x00\x09\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01x\x00\x00\x01\x00\x01"),
+		END};
+
+	(void)state;
+	talk_expect_of(turns, "dns", "AAAA example.com ok NOERROR\n"
+		    "A example.co.uk ok NXDOMAIN\n"
+		    "MX example.org error SERVFAIL\n"
+		    "A x no-answer\n", true, true, 53, PROTO_MASKED);
+}
+
+static void over_tcp_each_message_has_its_length(void **state)
+{
+	static const struct turn turns[] = {
+		C("\x00\x1f\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01" "a\x07" "example\x03" "com\x00\x00\x01\x00\x01\x00\x1f\x00\x02\x01\x00\x00"
+		  "\x01\x00\x00\x00\x00\x00\x00\x01" "b\x07" "example\x03net\x00\x00\x01\x00\x01"),
+		S("\x00\x1f\x00\x02\x81\x80\x00\x01\x00\x00\x00\x00\x00\x00\x01" "b\x07" "example\x03net\x00\x00\x01\x00\x01\x00\x1f\x00\x01\x81\x85\x00"
+		  "\x01\x00\x00\x00\x00\x00\x00\x01" "a\x07" "example\x03" "com\x00\x00\x01\x00\x01"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "dns", "A example.net ok NOERROR\n"
+		    "A example.com error REFUSED\n");
+}
+
+static void multicast_questions_are_one_way(void **state)
+{
+	static const struct turn turns[] = {
+		C("\x00\x00\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x05_http\x04_tcp\x05local\x00\x00\x0c\x00\x01"),
+		END};
+
+	(void)state;
+	talk_expect_of(turns, "dns", "PTR _tcp.local one-way\n", true, true, 5353, PROTO_MASKED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_are_found_by_number_and_name),
+		cmocka_unit_test(over_tcp_each_message_has_its_length),
+		cmocka_unit_test(multicast_questions_are_one_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
