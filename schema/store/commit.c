@@ -23,6 +23,8 @@ static struct dict_dirty dirty_take(struct dict *d, struct dict_dirty *list, enu
 	for (uint32_t i = 0; i < took.n; i++) {
 		if (kind == DICT_FRAME)
 			dict_at(d, DICT_FRAME, dict_frame, took.items[i])->dirty = false;
+		else if (kind == DICT_IMAGE)
+			dict_at(d, DICT_IMAGE, dict_image, took.items[i])->dirty = false;
 		else
 			dict_at(d, DICT_PROCESS, dict_process, took.items[i])->dirty = false;
 	}
@@ -125,8 +127,10 @@ static void commit_unwound(struct commit *c, const struct batch_unwound *x, int6
 /* --- the transaction --- */
 
 static void commit_contents(struct commit *c, const struct batch *b, const struct commit_run *runs,
-			    const struct dict_dirty *frames, const struct dict_dirty *processes)
+			    const struct dict_dirty *frames, const struct dict_dirty *processes, const struct dict_dirty *images)
 {
+	for (uint32_t i = 0; i < images->n; i++)
+		commit_learnt_image(c, images->items[i]);
 	for (uint32_t i = 0; i < processes->n; i++)
 		commit_learnt_process(c, processes->items[i]);
 	for (uint32_t i = 0; i < frames->n; i++)
@@ -165,15 +169,18 @@ static void commit_in_dict(struct commit *c, const struct batch *b, struct commi
 {
 	struct dict_dirty frames = dirty_take(c->dict, &c->dict->dirty_frames, DICT_FRAME);
 	struct dict_dirty processes = dirty_take(c->dict, &c->dict->dirty_processes, DICT_PROCESS);
+	struct dict_dirty images = dirty_take(c->dict, &c->dict->dirty_images, DICT_IMAGE);
 
-	commit_contents(c, b, runs, &frames, &processes);
+	commit_contents(c, b, runs, &frames, &processes, &images);
 	commit_exec(c, ST_COMMIT);
 	if (c->rc != SQLITE_OK) {
 		dirty_put_back(c->dict, &c->dict->dirty_frames, &frames);
 		dirty_put_back(c->dict, &c->dict->dirty_processes, &processes);
+		dirty_put_back(c->dict, &c->dict->dirty_images, &images);
 	}
 	free(frames.items);
 	free(processes.items);
+	free(images.items);
 }
 
 int commit_batch(struct commit *c, struct segment *seg, const struct batch *b, struct commit_run *runs, uint32_t n_runs)

@@ -96,16 +96,26 @@ uint32_t commit_container(struct commit *c, uint32_t index)
 	return commit_shared(c, DICT_CONTAINER, index, ST_CONTAINER_FIND, ST_CONTAINER, bind_container, x, &found);
 }
 
+static const char *build_id_of(struct commit *c, const struct dict_image *i)
+{
+	const char *id;
+
+	pthread_mutex_lock(&c->dict->lock);
+	id = i->learnt ? i->learnt : i->build_id;
+	pthread_mutex_unlock(&c->dict->lock);
+	return id;
+}
+
 static void bind_image(struct commit *c, sqlite3_stmt *st, const void *entry)
 {
 	const struct dict_image *i = entry;
+	const char *build_id = build_id_of(c, i);
 
-	(void)c;
-	bind_hash(st, hash_str(hash_str(HASH_SEED, i->path), i->build_id));
+	bind_hash(st, hash_str(hash_str(HASH_SEED, i->path), build_id));
 	sqlite3_bind_int64(st, 2, i->kind);
 	bind_str(st, 3, i->path);
 	bind_str(st, 4, i->name);
-	bind_str(st, 5, i->build_id);
+	bind_str(st, 5, build_id);
 	bind_str(st, 6, i->key);
 }
 
@@ -252,6 +262,19 @@ uint32_t commit_series(struct commit *c, uint32_t index, const struct commit_run
 }
 
 /* --- what was learnt later --- */
+
+void commit_learnt_image(struct commit *c, uint32_t index)
+{
+	const struct dict_image *i = dict_at(c->dict, DICT_IMAGE, dict_image, index);
+	sqlite3_stmt *st = i->row ? commit_stmt(c, ST_IMAGE_LEARN) : NULL;
+
+	if (!st)
+		return;
+	sqlite3_bind_int64(st, 1, i->row);
+	bind_str(st, 2, build_id_of(c, i));
+	sqlite3_bind_int64(st, 3, (sqlite3_int64)(hash_str(hash_str(HASH_SEED, i->path), build_id_of(c, i)) & 0x7fffffff));
+	commit_step(c, st, NULL);
+}
 
 void commit_learnt_frame(struct commit *c, uint32_t index)
 {

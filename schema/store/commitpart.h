@@ -41,6 +41,7 @@ uint32_t commit_image(struct commit *c, uint32_t index);
 uint32_t commit_frame(struct commit *c, uint32_t index);
 uint32_t commit_task(struct commit *c, uint32_t index, const struct commit_run *runs);
 uint32_t commit_series(struct commit *c, uint32_t index, const struct commit_run *runs);
+void commit_learnt_image(struct commit *c, uint32_t index); /* the build-id it has got since it was written */
 void commit_learnt_frame(struct commit *c, uint32_t index); /* what it has gained since it was written */
 
 uint32_t commit_process(struct commit *c, uint32_t index);

@@ -16,6 +16,7 @@ static const char *const sql[ST_N] = {
 			 " started, restarts) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
 	[ST_IMAGE_FIND] = "SELECT id FROM image WHERE hash = ?1 AND kind = ?2 AND path = ?3 AND name = ?4"
 			  " AND build_id = ?5 AND key = ?6",
+	[ST_IMAGE_LEARN] = "UPDATE image SET build_id = ?2, hash = ?3 WHERE id = ?1 AND build_id = ''",
 	[ST_IMAGE] = "INSERT INTO image(hash, kind, path, name, build_id, key) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[ST_PROCESS_FIND] = "SELECT id FROM process WHERE pid = ?2 AND start_ticks = ?3 AND exec_id = ?4",
 	[ST_PROCESS] = "INSERT INTO process(pid, start_ticks, exec_id, ppid, comm, exe, args, cgroup, unit, container, self,"

@@ -316,6 +316,7 @@ void dict_free(struct dict *d)
 		strbuf_release(&d->scratch[i]);
 	free(d->dirty_frames.items);
 	free(d->dirty_processes.items);
+	free(d->dirty_images.items);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -428,6 +429,21 @@ void dict_process_learn(struct dict *d, uint32_t index, const struct dict_proces
 	if (changed && !p->dirty) {
 		p->dirty = true;
 		dirty_add(&d->dirty_processes, index);
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+void dict_image_learn(struct dict *d, uint32_t index, const char *build_id)
+{
+	struct dict_image *i = dict_at(d, DICT_IMAGE, dict_image, index);
+
+	pthread_mutex_lock(&d->lock);
+	if (!*i->build_id && !i->learnt && *build_id) {
+		i->learnt = arena_copy(d, build_id);
+		if (!i->dirty) {
+			i->dirty = true;
+			dirty_add(&d->dirty_images, index);
+		}
 	}
 	pthread_mutex_unlock(&d->lock);
 }

@@ -32,7 +32,12 @@ struct dict_container {
 	uint32_t row, restarts;
 	const char *runtime, *runtime_id, *name, *image, *cgroup, *project, *service, *labels, *started;
 };
-struct dict_image { uint32_t row, kind; const char *name, *path, *build_id, *key; };
+struct dict_image {
+	uint32_t row, kind;
+	const char *name, *path, *build_id, *key;
+	const char *learnt; /* a build-id given later, NULL: none; guarded by dict_lock */
+	bool dirty;
+};
 struct dict_process {
 	uint32_t row, pid, ppid, uid, exec_id, container;
 	int64_t start_ns;
@@ -81,7 +86,7 @@ struct dict {
 
 	pthread_mutex_t lock;
 	/* entries that learnt something after they were stored */
-	struct dict_dirty { uint32_t *items; uint32_t n, cap; } dirty_frames, dirty_processes;
+	struct dict_dirty { uint32_t *items; uint32_t n, cap; } dirty_frames, dirty_processes, dirty_images;
 
 	/* the writer thread's: the highest index with a row, by kind; the segment the rows belong to */
 	uint32_t touched[DICT_KINDS];
@@ -98,6 +103,7 @@ uint32_t dict_intern(struct dict *d, enum dict_kind kind, const void *key);
 const char *dict_clean(struct dict *d, int slot, const char *s);
 /* More is known of a process than what it was interned with: not empty replaces empty, and what differs. */
 void dict_process_learn(struct dict *d, uint32_t index, const struct dict_process *more);
+void dict_image_learn(struct dict *d, uint32_t index, const char *build_id);
 void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t line, uint32_t outer);
 
 static inline bool dict_has(const struct dict *d, enum dict_kind kind, uint32_t index)

@@ -132,6 +132,12 @@ uint32_t store_frame(struct store_writer *w, const struct store_frame *f)
 	return dict_intern(w->dict, DICT_FRAME, &x);
 }
 
+void store_image_build_id(struct store_writer *w, uint32_t image, const char *build_id)
+{
+	if (image && dict_has(w->dict, DICT_IMAGE, image))
+		dict_image_learn(w->dict, image, build_id);
+}
+
 void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line, uint32_t outer)
 {
 	if (frame && dict_has(w->dict, DICT_FRAME, frame) && dict_has(w->dict, DICT_FUNCTION, function) &&

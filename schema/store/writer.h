@@ -128,6 +128,8 @@ struct store_image {
 	const char *key;        /* image index key, "" if none */
 };
 uint32_t store_image(struct store_writer *w, const struct store_image *i);
+/* An image stored before its file was read gains its build-id, by which readers know it for the same as others of that file. */
+void store_image_build_id(struct store_writer *w, uint32_t image, const char *build_id);
 
 struct store_function {
 	const char *name;

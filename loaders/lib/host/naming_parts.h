@@ -66,6 +66,7 @@ struct pending {
 /* hostmaps_image.user: plain memory, hostmaps frees it. */
 struct image_note {
 	uint32_t epoch, store_image;
+	uint32_t pending_image; /* its row from before it was ready, which gains the build-id; 0: none */
 	int state; /* of the image when it was interned: a pending one gets another row when it is ready */
 };
 

@@ -68,6 +68,10 @@ static uint32_t image_id(struct naming *n, struct hostmaps_image *img)
 		note = img->user = mem_alloc(sizeof(*note));
 	if (!note->store_image || note->epoch != n->epoch || note->state != img->state) {
 		note->store_image = image_store(n, img);
+		if (note->epoch != n->epoch)
+			note->pending_image = 0;
+		if (!img->state)
+			note->pending_image = note->store_image;
 		note->epoch = n->epoch;
 		note->state = img->state;
 	}
@@ -196,12 +200,16 @@ static enum why name_pending(struct naming *n, const struct pending *p, const st
 
 void naming_user_ready(struct naming *n, struct hostmaps_image *img)
 {
+	const struct image_note *note = img->user;
+
 	if (img->told > 1) {
 		idmap_clear(&n->frames); /* what is known of its places has grown: look again */
 		lineless_fill(n, img);
 	}
 	if (!img->index)
 		log_info("no names for %s: %s", img->path, img->reason);
+	else if (note && note->pending_image && note->epoch == n->epoch)
+		store_image_build_id(n->w, note->pending_image, img->build_id);
 	for (uint32_t i = 0; i < n->n_pending && n->used_pending; i++) {
 		struct pending *p = &n->pending[i];
 

@@ -175,6 +175,34 @@ static void a_process_is_known_better_later_and_a_frame_gets_its_name(void **sta
 	assert_int_equal(fixture_sql(seg, "SELECT samples FROM cpu_samples WHERE function = 'foo_bar' AND line = 12"), 2);
 }
 
+static void an_image_stored_before_its_file_was_read_gains_its_build_id(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+	struct store_process p = {.pid = 5, .start_ticks = 9, .comm = "sh", .exe = "", .args = "", .cgroup = "", .unit = ""};
+	struct store_image early = {STORE_IMAGE_ELF, "libfoo.so", "/lib/libfoo.so", "", "pending-1-2"};
+	struct store_image own = {STORE_IMAGE_ELF, "libbar.so", "/lib/libbar.so", "cafe", "cafe-1"};
+	struct store_frame fr[] = {{.image = store_image(w, &early), .offset = 1}, {.image = store_image(w, &own), .offset = 1}};
+	uint32_t frames[] = {store_frame(w, &fr[0]), store_frame(w, &fr[1])};
+	uint32_t series = store_series(w, run, store_process(w, &p), "sh", 5, store_stack(w, frames, 2), STORE_KIND_CPU);
+	const char *seg;
+
+	assert_int_equal(store_add(w, series, T0_S * NS, 1), 0);
+	store_flush(w);
+	assert_true(fixture_wait_stored(w, 1));
+	store_image_build_id(w, fr[0].image, "beef");
+	store_image_build_id(w, fr[0].image, "dead"); /* once only */
+	store_image_build_id(w, fr[1].image, "dead"); /* it has one */
+	store_image_build_id(w, 4711, "dead");
+	assert_int_equal(store_add(w, series, T0_S * NS, 1), 0);
+	fixture_close(w);
+	seg = fixture_segment(f, 0);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM image WHERE name = 'libfoo.so' AND build_id = 'beef' AND key = 'pending-1-2'"), 1);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM image WHERE name = 'libbar.so' AND build_id = 'cafe'"), 1);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM image"), 2);
+}
+
 static void command_lines_come_back_as_they_were(void **state)
 {
 	static const char *const LINES[] = {
@@ -708,6 +736,7 @@ int main(void)
 		T(ids_go_stale_when_memory_is_short_and_nothing_is_lost),
 		T(ids_that_were_never_given_out_are_refused),
 		T(a_process_is_known_better_later_and_a_frame_gets_its_name),
+		T(an_image_stored_before_its_file_was_read_gains_its_build_id),
 		T(command_lines_come_back_as_they_were),
 		T(a_segment_that_is_old_or_large_is_followed_by_another),
 		T(one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole),

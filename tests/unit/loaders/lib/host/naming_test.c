@@ -149,6 +149,20 @@ static void inlined_functions_and_lines_stand_at_the_place(void **state)
 	assert_int_equal(functions[frames[stack_frames[0]].f.function].line, 0);
 }
 
+static void a_row_from_before_the_file_was_read_gains_its_build_id(void **state)
+{
+	uint32_t early;
+
+	(void)state;
+	STACK(0, 1, 0x10001010);
+	early = frames[stack_frames[0]].f.image;
+	assert_int_equal(strncmp(images[early].key, "pending-", 8), 0);
+	assert_string_equal(images[early].learnt, "");
+	make_ready();
+	naming_drain(n, 0);
+	assert_string_equal(images[early].learnt, "ab");
+}
+
 static void a_logical_frame_is_the_innermost_function_alone(void **state)
 {
 	(void)state;
@@ -415,6 +429,7 @@ int main(void)
 		T(modules_and_bpf_programs_are_images_of_their_own),
 		T(frames_without_an_index_get_their_names_when_it_comes),
 		T(inlined_functions_and_lines_stand_at_the_place),
+		T(a_row_from_before_the_file_was_read_gains_its_build_id),
 		T(a_logical_frame_is_the_innermost_function_alone),
 		T(a_pending_frame_gains_its_line_and_what_was_inlined),
 		T(lines_that_come_later_reach_what_was_named_without_them),

@@ -40,6 +40,7 @@ uint32_t store_image(struct store_writer *w, const struct store_image *i)
 	snprintf(images[n_images].name, 64, "%s", i->name);
 	snprintf(images[n_images].key, 64, "%s", i->key);
 	images[n_images].kind = i->kind;
+	images[n_images].learnt[0] = '\0';
 	return n_images;
 }
 
@@ -67,6 +68,12 @@ uint32_t store_frame(struct store_writer *w, const struct store_frame *f)
 	frames[++n_frames].f = *f;
 	frames[n_frames].named = frames[n_frames].line = frames[n_frames].outer = 0;
 	return n_frames;
+}
+
+void store_image_build_id(struct store_writer *w, uint32_t image, const char *build_id)
+{
+	(void)w;
+	snprintf(images[image].learnt, 64, "%s", build_id);
 }
 
 void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line, uint32_t outer)

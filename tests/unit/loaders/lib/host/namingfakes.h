@@ -22,7 +22,7 @@
 
 /* What the store was given, from 1 on; a row of its own for each call of store_process and store_container. */
 #define FAKES 4096
-struct fake_image { char name[64], key[64]; enum store_image_kind kind; };
+struct fake_image { char name[64], key[64], learnt[64]; enum store_image_kind kind; }; /* learnt: the build-id, later */
 struct fake_function { char name[64], file[64]; uint32_t image, line; };
 struct fake_frame { struct store_frame f; uint32_t named, line, outer; };
 struct fake_process { char comm[64], args[64], unit[64]; uint32_t pid, container; bool self; };
