@@ -38,7 +38,7 @@ def most(path):
 
 def says_itself(operation):
     """That something was not seen: a statement's text, a name; a delivery whose question was not."""
-    return "?" in operation or "<" in operation or operation.startswith("MSG _INBOX")
+    return "?" in operation or "<" in operation or operation.endswith("...") or operation.startswith("MSG _INBOX")
 
 
 def packets(path):

@@ -42,7 +42,10 @@ static size_t text(const uint8_t *p, size_t n, size_t *at, char *out, size_t cap
 		*at = n;
 		return 0;
 	}
-	len = len < n - *at ? len : n - *at;
+	if (len > n - *at) { /* a part of a name is none */
+		*at = n;
+		return 0;
+	}
 	for (; i < len && i < cap - 1 && p[*at + i] > ' ' && p[*at + i] < 0x7f; i++)
 		out[i] = (char)p[*at + i];
 	out[i] = '\0';

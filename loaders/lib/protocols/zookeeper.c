@@ -64,9 +64,8 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 	const char *name = op_name((int32_t)be32(p + 8), &path);
 	size_t len = path && n >= 16 ? be32(p + 12) : 0;
 
-	if (!path || proto_payload(c) == PROTO_NONE || n < 17)
+	if (!path || proto_payload(c) == PROTO_NONE || n < 17 || len > n - 16) /* a part of a path is none */
 		return proto_name(c, name, strlen(name));
-	len = len < n - 16 ? len : n - 16;
 	for (size_t i = 0; i < len; i++)
 		if (p[16 + i] <= ' ' || p[16 + i] >= 0x7f)
 			len = i;

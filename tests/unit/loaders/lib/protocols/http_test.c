@@ -127,6 +127,21 @@ static void only_the_first_bytes_of_each_piece_are_enough(void **state)
 	free(t);
 }
 
+static void a_path_that_was_cut_says_so(void **state)
+{
+	static const char ask[] = "GET /people/alice/photos/of/the/summer HTTP/1.1\r\nHost: h\r\n\r\n", answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+	struct talk *t = malloc(sizeof(*t));
+
+	(void)state;
+	talk_begin(t, false, false, 0, PROTO_MASKED);
+	talk_say(t, 's', answer, sizeof(answer) - 1, SIZE_MAX);
+	talk_say(t, 'c', ask, sizeof(ask) - 1, 21);
+	talk_say(t, 's', answer, sizeof(answer) - 1, SIZE_MAX);
+	assert_string_equal(t->heard.text, "GET /people/alice/... ok 200\n");
+	talk_end(t, true);
+	free(t);
+}
+
 static void after_a_loss_nothing_is_matched_until_the_client_speaks_again(void **state)
 {
 	static const char ask[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -243,6 +258,7 @@ int main(void)
 		cmocka_unit_test(what_a_proxy_is_asked_for_is_named_by_its_target),
 		cmocka_unit_test(the_id_of_a_trace_is_kept),
 		cmocka_unit_test(only_the_first_bytes_of_each_piece_are_enough),
+		cmocka_unit_test(a_path_that_was_cut_says_so),
 		cmocka_unit_test(after_a_loss_nothing_is_matched_until_the_client_speaks_again),
 		cmocka_unit_test(a_connection_that_was_begun_before_is_understood),
 		cmocka_unit_test(what_only_looks_like_it_is_left_alone),
