@@ -220,9 +220,9 @@ static void a_wide_hash_changes_with_each_bit_and_with_the_length(void **state)
 		assert_true(h != hash_wide(HASH_SEED, bytes, len + 1));
 		assert_true(h != hash_wide(HASH_SEED + 1, bytes, len));
 		for (size_t bit = 0; bit < 8 * len; bit++) {
-			bytes[bit / 8] ^= 1u << bit % 8;
+			bytes[bit / 8] = (uint8_t)(bytes[bit / 8] ^ 1u << bit % 8);
 			assert_true(h != hash_wide(HASH_SEED, bytes, len));
-			bytes[bit / 8] ^= 1u << bit % 8;
+			bytes[bit / 8] = (uint8_t)(bytes[bit / 8] ^ 1u << bit % 8);
 		}
 	}
 }
