@@ -33,11 +33,12 @@ static void old_text_is_named_with_what_makes_it_new(void **state)
 		"example.com/handles profile: total 1\n", "--- contention:\ncycles/second=2596097378\n", "--- mutex:\nsampling period=1\n",
 		"--- symbol\nbinary=/bin/x\n", "--- heapz 1 ---\n",
 	};
+	static const char dump[] = "goroutine 1 [running]:\nmain.main()\n";
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
 		refused(heads[i], strlen(heads[i]), "old text form", "go tool pprof -proto");
-	refused("goroutine 1 [running]:\nmain.main()\n", 37, "for people", "debug=0");
+	refused(dump, strlen(dump), "for people", "debug=0");
 }
 
 static void old_binary_is_of_both_sizes_and_orders(void **state)
