@@ -121,6 +121,8 @@ bool relief_more(struct relief *r, const struct relief_look *l, struct relief_st
 	to = r->of[i].step + (l->used > 2 * l->limit ? 2 : 1);
 	if (r->of[i].step < steps && to > steps)
 		to = steps;
+	if (to > steps && steps && l->used <= RELIEF_STOP * l->limit)
+		return false;
 	go_down(r, l, (unsigned int)i, to > steps + 1 ? steps + 1 : to, out);
 	return true;
 }

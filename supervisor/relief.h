@@ -5,7 +5,8 @@
  *   CPU     1. the dearest family that runs does less: as often as it can be told to (its steps: schema/base/families.h); two steps
  *              at once where twice the limit is taken
  *           2. it does as little as it can: the dearest of those that can do less, where that would be enough
- *           3. it would not: the dearest is stopped, the most valued of those that run at the very end
+ *           3. it would not: the dearest is stopped, the most valued of those that run at the very end. One that does as little as it
+ *              can goes on up to RELIEF_STOP limits: sums without stacks are worth more than nothing
  *   memory  the last family that still runs is stopped, but for the first: sampling less takes no less memory
  *
  * Back again, under the limit of CPU: the first in the order of value (that of FAMILIES) that fits, as many steps at once as fit:
@@ -25,6 +26,7 @@
 
 #define RELIEF_STEPS    4  /* at most that a family has */
 #define RELIEF_PATIENCE 5  /* doublings of the while, at most */
+#define RELIEF_STOP   2.5
 #define RELIEF_SOON     10 /* whiles: over the limit within so many after it came back */
 
 enum relief_limit { RELIEF_CPU, RELIEF_MEMORY };

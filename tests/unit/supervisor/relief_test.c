@@ -132,6 +132,20 @@ static void what_would_break_the_limit_again_stays_away_as_long_as_the_host_swit
 	assert_string_equal(p.said, "70 offcpu 2, 100 offcpu 3, 130 offcpu -, 3670 offcpu 0");
 }
 
+/* A busy host on which even the sums take a little more than the limit: they go on. */
+static void one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over(void **state)
+{
+	static const double busy[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125}, {0.063, 0.055, 0.045, 0.041}};
+	struct play p;
+
+	(void)state;
+	play_begin(&p, both, 2, 0.03);
+	p.switches = 60000;
+	play_for(&p, 3600, busy);
+	assert_null(strstr(p.said, "offcpu -"));
+	assert_int_equal(relief_step(&p.r, 1, p.f[1].family), p.f[1].family->steps);
+}
+
 /* Where nothing told beforehand that it would not fit, each failure makes the next try wait longer. */
 static void one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom(void **state)
 {
@@ -261,6 +275,7 @@ int main(void)
 		cmocka_unit_test(the_dear_family_does_less_and_the_cheap_one_goes_on),
 		cmocka_unit_test(what_was_slowed_is_back_within_minutes_when_there_is_room),
 		cmocka_unit_test(what_would_break_the_limit_again_stays_away_as_long_as_the_host_switches_as_much),
+		cmocka_unit_test(one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over),
 		cmocka_unit_test(one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom),
 		cmocka_unit_test(peaks_that_do_not_last_a_minute_change_nothing),
 		cmocka_unit_test(the_dearest_may_be_the_one_that_is_valued_most),
