@@ -209,8 +209,8 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 		{"SELECT family, reason, min(ts), max(ts), sum(lost) FROM loss WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2, ts / 3600",
 		 tell_loss},
 		{"SELECT process_id, value FROM process_notes WHERE key = 'last' AND value <> ''", tell_end},
-		{"SELECT id FROM process p WHERE how IN (1, 2, 3) AND end_ns / 1000000000 BETWEEN ?1 AND ?2 AND NOT self AND NOT EXISTS"
-		 " (SELECT 1 FROM process_note n WHERE n.process = p.id AND n.key = 'last' AND n.value <> 0)", tell_process_end},
+		{"SELECT id FROM process p WHERE how IN (1, 2, 3) AND end_ns / 1000000000 BETWEEN ?1 AND ?2 AND NOT self"
+		 " AND id NOT IN (SELECT process FROM process_note WHERE key = 'last' AND value <> 0)", tell_process_end},
 	};
 	int rc = 0;
 
