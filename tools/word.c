@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "tools/near.h"
 
@@ -17,11 +18,13 @@
 
 void names_add(struct names *l, enum filter_kind kind, const char *text, const char *id)
 {
+	bool fresh = false;
+
 	if (!text[0])
 		return;
-	for (size_t i = 0; i < l->n; i++)
-		if (l->items[i].kind == kind && !strcmp(l->items[i].text, text))
-			return;
+	*idmap_ref(&l->known, hash_bytes(hash_u64(HASH_SEED, (uint64_t)kind), text, strlen(text)), &fresh) = 1;
+	if (!fresh)
+		return;
 	mem_grow(l->items, l->n, l->cap);
 	l->items[l->n++] = (struct name){kind, mem_strdup(text), mem_strdup(id)};
 }
@@ -33,6 +36,7 @@ void names_release(struct names *l)
 		free(l->items[i].id);
 	}
 	free(l->items);
+	idmap_release(&l->known);
 	*l = (struct names){0};
 }
 

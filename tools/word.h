@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "schema/base/err.h"
+#include "schema/base/idmap.h"
 #include "schema/store/reader.h"
 #include "tools/filter.h"
 
@@ -21,6 +22,7 @@ struct names {
 		char *id; /* of a container, "" */
 	} *items;
 	size_t n, cap;
+	struct idmap known; /* hash of (kind, text) -> 1 */
 };
 void names_add(struct names *l, enum filter_kind kind, const char *text, const char *id);
 /* All of a segment. */
