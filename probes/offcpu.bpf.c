@@ -283,6 +283,8 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 	if (now < t->woken_ns)
 		now = t->woken_ns;
 	from = blocked && t->woken_ns > since ? t->woken_ns : since;
+	t->slow = now - since >= OFFCPU_LONG_NS; /* here, and not behind the calls: with what they keep, four of them take 512 bytes of
+						  * stack, all that kernels before 6.13 give */
 	if (t->in_scope) {
 		if (blocked)
 			sum_add(t, OFFCPU_SUM_BLOCKED, t->class, t->flags, from - since);
@@ -292,7 +294,6 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 		if (t->weight)
 			stack_end(t, now, now - from, blocked, tl);
 	}
-	t->slow = now - since >= OFFCPU_LONG_NS;
 	t->state = OFFCPU_S_RUNNING;
 	t->flags = 0;
 	t->hinted = 0;
