@@ -169,12 +169,48 @@ static void find_inner(const struct part *p, struct explain_statement *s, const 
 	}
 }
 
+static int by_p(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * The largest p of a group that is no chance, of the groups among themselves (Benjamini and Hochberg's step-up procedure): they are
+ * some dozens, asked about first; among the thousands of functions of a build their number would be lost. Half of the error rate is
+ * theirs.
+ */
+static double group_level(const struct part *p)
+{
+	cleanup_free double *all = mem_array(p->d->n_functions, sizeof(*all));
+	double level = -1;
+	size_t n = 0;
+
+	for (size_t i = 1; i < p->d->n_functions; i++)
+		if (is_group(p->d->functions[i].frame) && p->d->functions[i].total.tested)
+			all[n++] = p->d->functions[i].total.p;
+	if (n)
+		qsort(all, n, sizeof(*all), by_p);
+	for (size_t i = 0; i < n; i++)
+		if (all[i] <= p->d->alpha / 2 * (double)(i + 1) / (double)n)
+			level = all[i];
+	return level;
+}
+
+static bool group_counts(const struct part *p, const struct diff_value *v, double level)
+{
+	return counts(p, v) || (v->tested && v->p <= level && fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole);
+}
+
 static void add_groups(struct explain *x, const struct part *p)
 {
+	const double level = group_level(p);
+
 	for (size_t i = 1; i < p->d->n_functions; i++) {
 		const struct diff_function *f = &p->d->functions[i];
 
-		if (is_group(f->frame) && counts(p, &f->total))
+		if (is_group(f->frame) && group_counts(p, &f->total, level))
 			find_inner(p, add(x, p, strcmp(f->frame->module, FOLD_CONTAINER) ? EXPLAIN_COMMAND : EXPLAIN_CONTAINER, f,
 					  &f->total), f);
 	}

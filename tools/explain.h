@@ -5,7 +5,8 @@
  *
  *  1. Each kind of value that both windows have is folded with containers (and commands outside of them) as its first level,
  *     and compared by diff: so groups, and functions over all groups, are tested by the same statistics
- *     (docs/decisions/0062). The error rate (5 %) is shared by the kinds.
+ *     (docs/decisions/0062). The error rate (5 %) is shared by the kinds. Groups are asked about among themselves, too, at half of
+ *     that rate: a container that began is not lost among a build's thousands of functions.
  *  2. A statement is of a group, with the function in it that changed most in the same direction; of a function that no
  *     stated group stands for; or of everything, where no group makes up half of its change.
  *  3. What is not EXPLAIN_LEAST of all that there is of the kind is no statement.
