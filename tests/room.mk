@@ -40,7 +40,7 @@ endif
 check-layout: all
 	@$(PYTEST) tests/check $(SIDE_BY_SIDE) --junitxml=$(RESULTS)/layout.xml
 
-check-e2e: all workloads
+check-e2e: all workloads $(B)/tests/makepage
 	@$(PYTEST) $(E2E) $(SIDE_BY_SIDE) -m "not docker and not soak and not live and not page and not long" --junitxml=$(RESULTS)/e2e.xml
 
 # all sources by the other compiler, nothing linked
