@@ -12,10 +12,9 @@ RESULTS ?= $(B)/results
 PYTHON  ?= /usr/bin/python3
 PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
 E2E     ?= tests/e2e
-# end-to-end tests side by side, a file at a time (python3-pytest-xdist; without it one after the other): one more than two
-# CPUs, as half of what they do is waiting. Those marked `alone` measure, and have the machine for themselves
+# end-to-end tests side by side, a file at a time (python3-pytest-xdist; without it one after the other), as many as two CPUs. Those marked `alone` measure, and have the machine for themselves
 # (tests/e2e/conftest.py). WORKERS=0: none side by side
-WORKERS ?= 3
+WORKERS ?= 2
 SIDE_BY_SIDE = $(if $(filter-out 0,$(WORKERS)),$(shell $(PYTHON) -c 'import xdist' 2>/dev/null && printf '%s' '-n $(WORKERS) --dist loadfile'))
 
 .PHONY: check check-unit check-layout check-e2e check-clang workloads score

@@ -37,7 +37,8 @@ def test_a_programs_waits_are_what_it_says(sonde, capture, store, scratch):
         mine = {r["reason"]: r for r in found if r["thread"] == t["name"] and not r["partial"]}
         wait, queue = mine[REASON[t["kind"]]], mine.get("run queue", {"total_ns": 0})
         # on a busy machine one may be woken after it has said that it sleeps, and before it left the CPU: no wait of its own
-        assert 0.98 * t["count"] <= wait["count"] <= t["count"], (t, mine)
+        # and it may meet a lock of the C library's once or twice
+        assert 0.98 * t["count"] <= wait["count"] <= t["count"] + 2, (t, mine)
         # its clock was read around each wait: the wait, then some of the time ready to run, and a little on the CPU
         slack = 0.01 * t["ns"] + 50_000 * t["count"]
         assert t["ns"] - queue["total_ns"] - slack < wait["total_ns"] < t["ns"], (wait, queue, t)

@@ -115,6 +115,7 @@ def test_what_cannot_be_answered_says_so(sonde, made, tmp_path):
     assert sonde("diff", "--type", "wall", store=made).returncode == 2
 
 
+@pytest.mark.long
 def test_the_picture_adds_up_to_the_wall_time_that_each_thread_had(sonde, tmp_path):
     need_root()
     store = str(tmp_path / "store")
