@@ -129,12 +129,33 @@ static void best_functions(struct procs *p, const struct fold *f, const uint32_t
 	}
 }
 
+static int by_pid_and_start(const void *a, const void *b, void *ctx)
+{
+	const struct fold *f = ctx;
+	const struct fold_process *x = &f->processes[*(const uint32_t *)a], *y = &f->processes[*(const uint32_t *)b];
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static uint32_t *order_by_pid(const struct fold *f)
+{
+	uint32_t *order = mem_array(f->n_processes + 1, sizeof(*order));
+
+	for (uint32_t i = 0; i < f->n_processes; i++)
+		order[i] = i;
+	if (f->n_processes)
+		qsort_r(order, f->n_processes, sizeof(*order), by_pid_and_start, (void *)(uintptr_t)f);
+	return order;
+}
+
 void procs_init(struct procs *p, const struct fold *f, enum procs_by by)
 {
 	cleanup_free uint32_t *row_of = NULL;
 	struct err e = {0};
 
-	*p = (struct procs){0};
+	*p = (struct procs){.f = f, .by_pid = by == PROCS_BY_PROCESS ? order_by_pid(f) : NULL};
 	row_of = gather(p, f, by);
 	best_functions(p, f, row_of);
 	procs_sort(p, "cpu", &e);
@@ -143,20 +164,32 @@ void procs_init(struct procs *p, const struct fold *f, enum procs_by by)
 void procs_release(struct procs *p)
 {
 	free(p->rows);
+	free(p->by_pid);
 	*p = (struct procs){0};
 }
 
-const struct fold_process *procs_parent(const struct fold *f, const struct fold_process *p)
+const struct fold_process *procs_parent(const struct procs *p, const struct fold_process *child)
 {
-	const struct fold_process *best = NULL;
+	size_t low = 0, high = p->f->n_processes;
 
-	for (size_t i = 0; i < f->n_processes; i++) {
-		const struct fold_process *x = &f->processes[i];
+	while (low < high) { /* the first that is of a later pid, or of that pid and began after the child */
+		const size_t middle = low + (high - low) / 2;
+		const struct fold_process *x = &p->f->processes[p->by_pid[middle]];
 
-		if (x->pid == p->ppid && x != p && x->start_ns <= p->start_ns && (!best || x->start_ns > best->start_ns))
-			best = x;
+		if (x->pid < child->ppid || (x->pid == child->ppid && x->start_ns <= child->start_ns))
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return best;
+	while (low-- > 0) {
+		const struct fold_process *x = &p->f->processes[p->by_pid[low]];
+
+		if (x->pid != child->ppid)
+			break;
+		if (x != child)
+			return x;
+	}
+	return NULL;
 }
 
 /* --- order --- */

@@ -34,6 +34,8 @@ struct procs {
 	struct procs_row *rows;   /* most CPU time first, until procs_sort says otherwise */
 	size_t n;
 	const struct procs_more *more; /* borrowed; NULL: nothing beside CPU time */
+	const struct fold *f;     /* that it was made of */
+	uint32_t *by_pid;         /* its processes, by pid and start: procs_parent; NULL where rows are containers */
 };
 
 /* `f` was made with leaves and outlives `p`. */
@@ -48,7 +50,7 @@ void procs_add_incidents(struct procs *p, const struct incidents *x);
  * used no CPU are rows, too. EXIT_USAGE with the list; EXIT_NOTHING where that kind was not recorded.
  */
 int procs_sort(struct procs *p, const char *key, struct err *e);
-/* The process that had its parent's pid when it started, where that ran in the window; NULL. */
-const struct fold_process *procs_parent(const struct fold *f, const struct fold_process *p);
+/* Of rows of processes: the one that had the parent's pid when the child started, where it ran in the window; NULL. */
+const struct fold_process *procs_parent(const struct procs *p, const struct fold_process *child);
 
 #endif

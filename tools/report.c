@@ -113,7 +113,7 @@ void report_events(const struct timeline *t, struct strbuf *s)
 static void process_row(const struct report *r, const struct procs_row *row, struct strbuf *s)
 {
 	const struct fold *f = r->cpu;
-	const struct fold_process *p = row->who, *parent = procs_parent(f, p);
+	const struct fold_process *p = row->who, *parent = procs_parent(r->procs, p);
 
 	strbuf_addf(s, "<tr data-pid=\"%u\"><td class=\"num\">%u</td><td class=\"num\">%.2f</td><td class=\"num\">%.1f %%</td>"
 		    "<td class=\"fn go\">", p->pid, p->pid, fold_cores(f, row->ns), percent(row->ns, f->nodes[0].total_ns));

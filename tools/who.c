@@ -72,9 +72,9 @@ static void set_user(json_t *o, const struct fold_process *p)
 	json_object_set_new(o, "user", json_text(pw ? pw->pw_name : number));
 }
 
-static void set_process(json_t *o, const struct fold *f, const struct fold_process *p)
+static void set_process(json_t *o, const struct procs *procs, const struct fold_process *p)
 {
-	const struct fold_process *parent = procs_parent(f, p);
+	const struct fold_process *parent = procs_parent(procs, p);
 
 	json_object_set_new(o, "pid", json_integer(p->pid));
 	json_object_set_new(o, "ppid", json_integer(p->ppid));
@@ -144,7 +144,7 @@ static int print_json(const struct view *v, const char *verb)
 		if (r->container)
 			set_container(o, v, r);
 		else
-			set_process(o, v->f, r->who);
+			set_process(o, v->procs, r->who);
 		json_object_set_new(o, "cpu_ns", json_integer((json_int_t)r->ns));
 		json_object_set_new(o, "cpu_cores", json_real(fold_cores(v->f, r->ns)));
 		json_object_set_new(o, "share", json_real(share(r->ns, whole)));
@@ -171,9 +171,9 @@ static void function_cell(struct table *t, const struct view *v, const struct pr
 }
 
 /* "make 812"; its number alone where nothing else is known of it. */
-static void parent_cell(struct table *t, const struct fold *f, const struct fold_process *p)
+static void parent_cell(struct table *t, const struct procs *procs, const struct fold_process *p)
 {
-	const struct fold_process *parent = procs_parent(f, p);
+	const struct fold_process *parent = procs_parent(procs, p);
 
 	if (parent)
 		table_cellf(t, "%s %u", parent->comm, p->ppid);
@@ -198,13 +198,19 @@ static void end_cell(struct table *t, const struct fold_process *p)
 	table_cell(t, *how ? how : "-");
 }
 
-/* Does any row have some of this kind? */
-static bool any_more(const struct view *v, size_t k)
+/* The kinds of which any row has some, into `kinds`; how many. */
+static size_t kinds_shown(const struct view *v, size_t kinds[STORE_KINDS])
 {
-	for (size_t i = 0; i < v->n; i++)
-		if (v->procs->rows[i].more[k])
-			return true;
-	return false;
+	const size_t n_more = v->procs->more ? v->procs->more->n : 0;
+	size_t n = 0;
+
+	for (size_t k = 0; k < n_more; k++)
+		for (size_t i = 0; i < v->n; i++)
+			if (v->procs->rows[i].more[k]) {
+				kinds[n++] = k;
+				break;
+			}
+	return n;
 }
 
 static struct table *process_table(const struct view *v)
@@ -216,13 +222,12 @@ static struct table *process_table(const struct view *v)
 	enum { N_ALL = sizeof(all) / sizeof(*all), N_NUMBERS = 3, N_LAST = 2 };
 	bool ended = any_ended(v);
 	struct table_column columns[N_ALL + STORE_KINDS + 1];
-	size_t n_more = v->procs->more ? v->procs->more->n : 0, n = N_NUMBERS;
+	size_t kinds[STORE_KINDS], n_kinds = kinds_shown(v, kinds), n = N_NUMBERS;
 	struct table *t;
 
 	memcpy(columns, all, N_ALL * sizeof(*all));
-	for (size_t k = 0; k < n_more; k++)
-		if (any_more(v, k))
-			columns[n++] = (struct table_column){v->procs->more->title[k], TABLE_SPARE_RIGHT};
+	for (size_t k = 0; k < n_kinds; k++)
+		columns[n++] = (struct table_column){v->procs->more->title[kinds[k]], TABLE_SPARE_RIGHT};
 	memcpy(columns + n, all + N_NUMBERS, (N_ALL - N_NUMBERS - N_LAST) * sizeof(*all));
 	n += N_ALL - N_NUMBERS - N_LAST;
 	if (ended)
@@ -238,11 +243,10 @@ static struct table *process_table(const struct view *v)
 		table_cellf(t, "%u", p->pid);
 		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
 		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
-		for (size_t k = 0; k < n_more; k++)
-			if (any_more(v, k))
-				table_cell(t, procs_more_say(v->procs->more->fold[k], r->more[k], amount, sizeof(amount)));
+		for (size_t k = 0; k < n_kinds; k++)
+			table_cell(t, procs_more_say(v->procs->more->fold[kinds[k]], r->more[kinds[k]], amount, sizeof(amount)));
 		table_cell(t, p->comm);
-		parent_cell(t, v->f, p);
+		parent_cell(t, v->procs, p);
 		table_cell(t, *p->container ? p->container : *p->unit ? p->unit : "-");
 		if (ended)
 			end_cell(t, p);

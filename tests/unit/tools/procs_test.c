@@ -126,9 +126,32 @@ static void what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_ti
 	procs_release(&p);
 }
 
+/* A pid that was used again: the one that lived when the child began. */
+static void a_parent_is_the_last_that_had_the_pid_before_the_child_began(void **state)
+{
+	static struct fold_process all[] = {
+		{.pid = 5, .comm = "later", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 90},
+		{.pid = 5, .comm = "first", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 10},
+		{.pid = 5, .comm = "second", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 40},
+		{.pid = 9, .ppid = 5, .comm = "child", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 50},
+		{.pid = 9, .ppid = 9, .comm = "own", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 60},
+		{.pid = 7, .ppid = 6, .comm = "orphan", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 50},
+	};
+	static const struct fold f = {.nodes = nodes, .n_nodes = 1, .processes = all, .n_processes = 6};
+	struct procs p;
+
+	(void)state;
+	procs_init(&p, &f, PROCS_BY_PROCESS);
+	assert_ptr_equal(procs_parent(&p, &all[3]), &all[2]);
+	assert_ptr_equal(procs_parent(&p, &all[4]), &all[3]); /* not itself */
+	assert_null(procs_parent(&p, &all[5]));
+	procs_release(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_parent_is_the_last_that_had_the_pid_before_the_child_began),
 		cmocka_unit_test(what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_time),
 		cmocka_unit_test(each_process_has_a_row_and_the_function_that_it_was_in_most),
 		cmocka_unit_test(containers_add_up_and_what_runs_outside_is_one_row),
