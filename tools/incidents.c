@@ -25,7 +25,6 @@ struct reading {
 	const struct selection *sel;
 	struct incidents *out;
 	size_t cap;
-	struct idmap row_of;      /* hash of a name -> row */
 	struct idmap exits_of;    /* hash of (row, status) -> how many, over all segments */
 	struct idmap instance_of; /* hash of (id, started) -> instance */
 	struct instance *instances; size_t n_instances, cap_instances;
@@ -39,22 +38,27 @@ static const char *column_text(sqlite3_stmt *st, int i)
 	return s ? s : "";
 }
 
+static uint64_t name_key(const char *name)
+{
+	return hash_bytes(HASH_SEED, name, strlen(name));
+}
+
 /* UINT32_MAX where a filter leaves it out. */
 static uint32_t row_of(struct reading *r, const char *name, const char *id, const char *comm)
 {
 	const struct store_process_row p = {.comm = comm, .exe = "", .args = "", .cgroup = "", .unit = "", .container = name,
 					    .container_id = id, .container_image = "", .runtime = "", .project = "", .service = "",
 					    .lang = "", .lang_runtime = "", .present = true};
-	const uint64_t key = hash_bytes(HASH_SEED, name, strlen(name));
+	const uint64_t key = name_key(name);
 	uint64_t at;
 
 	if (!select_wants_process(r->sel, &p))
 		return UINT32_MAX;
-	if (idmap_get(&r->row_of, key, &at))
+	if (idmap_get(&r->out->row_of, key, &at))
 		return (uint32_t)at;
 	mem_grow(r->out->rows, r->out->n, r->cap);
 	r->out->rows[r->out->n] = (struct incident_container){.name = mem_strdup(name), .id = mem_strdup(id)};
-	idmap_set(&r->row_of, key, r->out->n);
+	idmap_set(&r->out->row_of, key, r->out->n);
 	return (uint32_t)r->out->n++;
 }
 
@@ -243,7 +247,6 @@ int incidents_read(const struct selection *sel, struct incidents *out, struct er
 		free(r.instances[i].started);
 	}
 	free(r.instances);
-	idmap_release(&r.row_of);
 	idmap_release(&r.exits_of);
 	idmap_release(&r.instance_of);
 	if (rc)
@@ -259,37 +262,46 @@ void incidents_release(struct incidents *x)
 		free(x->rows[i].oom_comm);
 	}
 	free(x->rows);
+	idmap_release(&x->row_of);
 	*x = (struct incidents){0};
 }
 
-static void say_count(const struct incident_container *c, const struct incident_count *n, const char *what, struct strbuf *out)
+const struct incident_count *incident_count(const struct incident_container *c, enum incident what)
 {
-	if (!n->n)
+	return what == INCIDENT_OOM ? &c->oom : what == INCIDENT_RESTART ? &c->restarts : &c->made_anew;
+}
+
+void incident_say(const struct incident_container *c, enum incident what, struct strbuf *out)
+{
+	static const char *const words[] = {[INCIDENT_OOM] = "out of memory", [INCIDENT_RESTART] = "restarted",
+					    [INCIDENT_MADE_ANEW] = "made anew"};
+	const uint64_t n = incident_count(c, what)->n;
+
+	if (!n)
 		return;
-	strbuf_addf(out, out->len ? ", %s" : "%s", what);
-	if (n->n > 1)
-		strbuf_addf(out, " %llu times", (unsigned long long)n->n);
-	if (n == &c->oom)
+	strbuf_addstr(out, words[what]);
+	if (n > 1)
+		strbuf_addf(out, " %llu times", (unsigned long long)n);
+	if (what == INCIDENT_OOM)
 		strbuf_addf(out, " (%.64s)", c->oom_comm);
+	else if (what == INCIDENT_RESTART && !c->oom.n && c->exits && 2 * c->exits >= n) /* so it ended, as a rule */
+		strbuf_addf(out, " (exit %u)", c->exit_status);
 }
 
 void incidents_say(const struct incident_container *c, struct strbuf *out)
 {
-	struct strbuf what cleanup_strbuf = STRBUF_INIT;
+	const size_t before = out->len;
 
-	say_count(c, &c->oom, "out of memory", &what);
-	say_count(c, &c->restarts, "restarted", &what);
-	if (c->restarts.n && !c->oom.n && 2 * c->exits >= c->restarts.n)
-		strbuf_addf(&what, " (exit %u)", c->exit_status);
-	say_count(c, &c->made_anew, "made anew", &what);
-	if (what.len)
-		strbuf_addf(out, "%s: %s", c->name, strbuf_str(&what));
+	for (int what = 0; what < INCIDENTS; what++)
+		if (incident_count(c, (enum incident)what)->n) {
+			strbuf_addf(out, "%s%s", out->len == before ? c->name : "", out->len == before ? ": " : ", ");
+			incident_say(c, (enum incident)what, out);
+		}
 }
 
 const struct incident_container *incidents_named(const struct incidents *x, const char *name)
 {
-	for (size_t i = 0; i < x->n; i++)
-		if (!strcmp(x->rows[i].name, name))
-			return &x->rows[i];
-	return NULL;
+	uint64_t at;
+
+	return idmap_get(&x->row_of, name_key(name), &at) ? &x->rows[at] : NULL;
 }

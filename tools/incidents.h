@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "schema/base/idmap.h"
 #include "schema/base/strbuf.h"
 #include "tools/select.h"
 
@@ -40,12 +41,18 @@ struct incident_container {
 struct incidents {
 	struct incident_container *rows; size_t n;
 	bool throttling_known;            /* it was recorded in the range: 0 is 0 */
+	struct idmap row_of;              /* hash of a name -> row */
 };
+
+enum incident { INCIDENT_OOM, INCIDENT_RESTART, INCIDENT_MADE_ANEW, INCIDENTS };
 
 /* Of the containers that the selection's filters let through. */
 int incidents_read(const struct selection *sel, struct incidents *out, struct err *e);
 void incidents_release(struct incidents *x);
-/* "memhog: out of memory 4 times (tail), restarted 4 times"; nothing where nothing happened to it. */
+const struct incident_count *incident_count(const struct incident_container *c, enum incident what);
+/* "out of memory 4 times (tail)", "restarted 21 times (exit 1)"; nothing where it did not happen. */
+void incident_say(const struct incident_container *c, enum incident what, struct strbuf *out);
+/* All of it: "memhog: out of memory 4 times (tail), restarted 4 times"; nothing where nothing happened to it. */
 void incidents_say(const struct incident_container *c, struct strbuf *out);
 /* NULL: nothing is known of a container of that name. */
 const struct incident_container *incidents_named(const struct incidents *x, const char *name);

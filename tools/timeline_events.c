@@ -115,13 +115,14 @@ static void tell_loss(struct timelining *l, sqlite3_stmt *st)
 static void tell_ended(struct timelining *l, const char *container, const char *who, const char *comm, uint32_t pid, int64_t at_ns,
 		       const char *how)
 {
-	const struct incident_container *c = *container ? incidents_named(&l->incidents, container) : NULL;
-	const char *before = *container ? container : "", *colon = *container ? ": " : "";
+	const bool oom = *container && !strcmp(how, "out of memory");
+	const struct incident_container *c = oom ? incidents_named(&l->incidents, container) : NULL;
+	const char *colon = *container ? ": " : "";
 
-	if (c && c->oom.n && !strcmp(how, "out of memory"))
+	if (c && c->oom.n)
 		return;
-	many_set(event_add(l, "process ended", at_ns, at_ns, who, "%.64s%s%.64s (%u) ended: %.80s", before, colon, comm, pid, how),
-		 "%.64s%s%.64s ended%c: %.80s", before, colon, comm, CUT, how);
+	many_set(event_add(l, "process ended", at_ns, at_ns, who, "%.64s%s%.64s (%u) ended: %.80s", container, colon, comm, pid, how),
+		 "%.64s%s%.64s ended%c: %.80s", container, colon, comm, CUT, how);
 }
 
 static const char *container_of(const struct store_process_row *row)
@@ -246,32 +247,22 @@ static void add_ends(struct timelining *l)
 	}
 }
 
-static void add_incident(struct timelining *l, const char *kind, const struct incident_container *c, const struct incident_count *n,
-			 const char *what, const char *more)
-{
-	char times[32] = "";
-
-	if (!n->n)
-		return;
-	if (n->n > 1)
-		snprintf(times, sizeof(times), " %llu times", (unsigned long long)n->n);
-	event_add(l, kind, n->first_ns, n->last_ns, c->name, "%.64s: %s%s%s", c->name, what, times, more)->n = n->n > 1 ? n->n : 0;
-}
-
 static void add_incidents(struct timelining *l)
 {
-	for (size_t i = 0; i < l->incidents.n; i++) {
-		const struct incident_container *c = &l->incidents.rows[i];
-		char status[32] = "", comm[80] = "";
+	static const char *const kinds[] = {[INCIDENT_OOM] = "oom", [INCIDENT_RESTART] = "restart", [INCIDENT_MADE_ANEW] = "new container"};
 
-		if (c->oom.n)
-			snprintf(comm, sizeof(comm), " (%.64s)", c->oom_comm);
-		else if (2 * c->exits >= c->restarts.n)
-			snprintf(status, sizeof(status), " (exit %u)", c->exit_status);
-		add_incident(l, "oom", c, &c->oom, "out of memory", comm);
-		add_incident(l, "restart", c, &c->restarts, "restarted", status);
-		add_incident(l, "new container", c, &c->made_anew, "made anew", "");
-	}
+	for (size_t i = 0; i < l->incidents.n; i++)
+		for (int what = 0; what < INCIDENTS; what++) {
+			const struct incident_container *c = &l->incidents.rows[i];
+			const struct incident_count *n = incident_count(c, (enum incident)what);
+			struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+			if (!n->n)
+				continue;
+			incident_say(c, (enum incident)what, &text);
+			event_add(l, kinds[what], n->first_ns, n->last_ns, c->name, "%.64s: %s", c->name, strbuf_str(&text))->n =
+				n->n > 1 ? n->n : 0;
+		}
 }
 
 static bool is_gap(const struct timeline *t, size_t step)
@@ -334,42 +325,49 @@ static void event_release(struct timeline_event *v)
 	free(v->who);
 }
 
+static bool says_the_same(const struct timeline_event *a, const struct timeline_event *b)
+{
+	return a->many && b->many && !strcmp(a->kind, b->kind) && !strcmp(a->many, b->many);
+}
+
+/* Events [first, end) become the first of them, which says how often. */
+static void make_one(struct timeline *t, size_t first, size_t end)
+{
+	struct timeline_event *one = &t->events[first];
+	const char *cut = strchr(one->many, CUT);
+	struct strbuf s = STRBUF_INIT;
+
+	strbuf_addf(&s, "%.*s %zu times%s", (int)(cut - one->many), one->many, end - first, cut + 1);
+	free(one->text);
+	one->text = strbuf_take(&s);
+	one->n = end - first;
+	one->to_ns = t->events[end - 1].to_ns;
+	for (size_t i = first + 1; i < end; i++)
+		event_release(&t->events[i]);
+}
+
 /* What segments repeat is one; what happened often is one line. */
 static void fold_events(struct timeline *t)
 {
 	size_t n = 0;
 
 	qsort(t->events, t->n_events, sizeof(*t->events), by_what);
-	for (size_t i = 0, end; i < t->n_events; i = end) {
-		struct timeline_event *first = &t->events[i];
-		const size_t kept = n;
-		bool alike;
+	for (size_t i = 0, first = 0; i < t->n_events; i++) {
+		struct timeline_event *v = &t->events[i];
+		size_t least;
 
-		for (end = i; end < t->n_events; end++) {
-			struct timeline_event *v = &t->events[end];
-
-			alike = end == i || (first->many && v->many && !strcmp(v->kind, first->kind) && !strcmp(v->many, first->many));
-			if (!alike)
-				break;
-			if (n > kept && !by_time(&t->events[n - 1], v))
-				event_release(v);
-			else
-				t->events[n++] = *v;
+		if (n > first && !by_time(&t->events[n - 1], v))
+			event_release(v);
+		else
+			t->events[n++] = *v;
+		if (i + 1 < t->n_events && says_the_same(&t->events[first], &t->events[i + 1]))
+			continue;
+		least = strcmp(t->events[first].kind, "process ended") ? MANY : 2;
+		if (t->events[first].many && n - first >= least) {
+			make_one(t, first, n);
+			n = first + 1;
 		}
-		if (n - kept >= MANY || (n - kept > 1 && !strcmp(t->events[kept].kind, "process ended"))) {
-			struct timeline_event *one = &t->events[kept];
-			const char *cut = strchr(one->many, CUT);
-			struct strbuf s = STRBUF_INIT;
-
-			strbuf_addf(&s, "%.*s %zu times%s", (int)(cut - one->many), one->many, n - kept, cut + 1);
-			free(one->text);
-			one->text = strbuf_take(&s);
-			one->n = n - kept;
-			one->to_ns = t->events[n - 1].to_ns;
-			for (size_t k = kept + 1; k < n; k++)
-				event_release(&t->events[k]);
-			n = kept + 1;
-		}
+		first = n;
 	}
 	t->n_events = n;
 }
