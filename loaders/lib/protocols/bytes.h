@@ -74,6 +74,30 @@ static inline bool byte_is_letter(uint8_t c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/* Of a line: what stands between spaces and tabs; of more than BYTE_WORDS words the first. */
+#define BYTE_WORDS 8
+struct byte_words {
+	const uint8_t *p[BYTE_WORDS];
+	size_t n[BYTE_WORDS], count;
+};
+
+static inline void bytes_words(const uint8_t *line, size_t n, struct byte_words *w)
+{
+	*w = (struct byte_words){0};
+	for (size_t i = 0; i < n && w->count < BYTE_WORDS;) {
+		const size_t from = i;
+
+		while (i < n && line[i] != ' ' && line[i] != '\t')
+			i++;
+		if (i > from) {
+			w->p[w->count] = line + from;
+			w->n[w->count++] = i - from;
+		}
+		while (i < n && (line[i] == ' ' || line[i] == '\t'))
+			i++;
+	}
+}
+
 /* The line's length without its end; *whole: with it. SIZE_MAX: no line end within n bytes. */
 static inline size_t bytes_line(const uint8_t *p, size_t n, size_t *whole)
 {

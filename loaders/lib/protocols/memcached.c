@@ -32,28 +32,6 @@ struct memcached {
 	bool hit;                 /* of the get at hand */
 };
 
-struct words {
-	const uint8_t *p[8];
-	size_t n[8], count;
-};
-
-static void split(const uint8_t *line, size_t n, struct words *w)
-{
-	memset(w, 0, sizeof(*w));
-	for (size_t i = 0; i < n && w->count < 8;) {
-		size_t from = i;
-
-		while (i < n && line[i] != ' ')
-			i++;
-		if (i > from) {
-			w->p[w->count] = line + from;
-			w->n[w->count++] = i - from;
-		}
-		while (i < n && line[i] == ' ')
-			i++;
-	}
-}
-
 static bool is(const uint8_t *p, size_t n, const char *word)
 {
 	return n == strlen(word) && !memcmp(p, word, n);
@@ -107,7 +85,7 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd
 
 /* ---- text ---- */
 
-static bool meta_flag(const struct words *w, char flag)
+static bool meta_flag(const struct byte_words *w, char flag)
 {
 	for (size_t i = 2; i < w->count; i++)
 		if (w->p[i][0] == (uint8_t)flag)
@@ -119,13 +97,13 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 {
 	size_t whole = 0, line = bytes_line(p, n, &whole), data = 0;
 	bool storage, retrieval, meta, quiet;
-	struct words w;
+	struct byte_words w;
 	uint64_t bytes;
 	size_t key;
 
 	if (line == SIZE_MAX)
 		return last || n > LINE_MAX ? PROTO_LOST : PROTO_MORE;
-	split(p, line, &w);
+	bytes_words(p, line, &w);
 	if (!w.count)
 		return (int64_t)whole;
 	storage = one_of(w.p[0], w.n[0], STORAGE);
@@ -155,12 +133,12 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 
 static const char LINES[] = "STORED NOT_STORED EXISTS NOT_FOUND DELETED TOUCHED OK END VERSION HD EN NS EX NF MN ME RESET BUSY";
 
-static bool is_error(const struct words *w)
+static bool is_error(const struct byte_words *w)
 {
 	return one_of(w->p[0], w->n[0], "ERROR CLIENT_ERROR SERVER_ERROR");
 }
 
-static int64_t value_size(const struct words *w, size_t at, size_t whole)
+static int64_t value_size(const struct byte_words *w, size_t at, size_t whole)
 {
 	uint64_t bytes;
 
@@ -175,13 +153,13 @@ static int64_t reply(struct proto_conn *c, const uint8_t *p, size_t n, bool last
 	size_t whole = 0, line = bytes_line(p, n, &whole);
 	struct proto_pending *q = proto_oldest(c);
 	char status[PROTO_STATUS_MAX] = "";
-	struct words w;
+	struct byte_words w;
 	int64_t size;
 	uint64_t v;
 
 	if (line == SIZE_MAX)
 		return last || n > LINE_MAX ? PROTO_LOST : PROTO_MORE;
-	split(p, line, &w);
+	bytes_words(p, line, &w);
 	if (!w.count)
 		return PROTO_LOST;
 	if (q)
@@ -277,7 +255,7 @@ static int64_t memcached_step(struct proto_conn *c, enum proto_side from, const 
 static int request_is(const uint8_t *p, size_t n)
 {
 	size_t whole, line = bytes_line(p, n, &whole), word = 0;
-	struct words w;
+	struct byte_words w;
 	uint64_t v;
 
 	if (n && p[0] == 0x80)
@@ -292,7 +270,7 @@ static int request_is(const uint8_t *p, size_t n)
 		return n < LINE_MAX ? -1 : 0;
 	if (p[line] != '\r')
 		return 0;
-	split(p, line, &w);
+	bytes_words(p, line, &w);
 	if (one_of(p, word, STORAGE))
 		return w.count >= 5 && number(w.p[2], w.n[2], &v) && number(w.p[4], w.n[4], &v);
 	return w.count > 1 || one_of(p, word, "version stats flush_all mn");
@@ -301,14 +279,14 @@ static int request_is(const uint8_t *p, size_t n)
 static int reply_is(const uint8_t *p, size_t n)
 {
 	size_t whole, line = bytes_line(p, n, &whole);
-	struct words w;
+	struct byte_words w;
 	uint64_t v;
 
 	if (n && p[0] == 0x81)
 		return n < HEADER ? -1 : is_header(p, n, 0x81);
 	if (line == SIZE_MAX)
 		return n < 40 ? -1 : n >= 6 && !memcmp(p, "VALUE ", 6) ? -1 : 0;
-	split(p, line, &w);
+	bytes_words(p, line, &w);
 	return w.count && p[line] == '\r' && (is_error(&w) || one_of(w.p[0], w.n[0], LINES) || one_of(w.p[0], w.n[0], "VALUE STAT VA") || number(w.p[0], w.n[0], &v));
 }
 

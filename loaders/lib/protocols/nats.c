@@ -22,29 +22,7 @@
 #define DATA_MAX (1u << 27)
 #define NOBODY   "NATS/1.0 503"
 
-struct words {
-	const uint8_t *p[6];
-	size_t n[6], count;
-};
-
-static void split(const uint8_t *line, size_t n, struct words *w)
-{
-	memset(w, 0, sizeof(*w));
-	for (size_t i = 0; i < n && w->count < 6;) {
-		size_t from = i;
-
-		while (i < n && line[i] != ' ' && line[i] != '\t')
-			i++;
-		if (i > from) {
-			w->p[w->count] = line + from;
-			w->n[w->count++] = i - from;
-		}
-		while (i < n && (line[i] == ' ' || line[i] == '\t'))
-			i++;
-	}
-}
-
-static bool verb(const struct words *w, const char *name)
+static bool verb(const struct byte_words *w, const char *name)
 {
 	return w->n[0] == strlen(name) && !strncasecmp((const char *)w->p[0], name, w->n[0]);
 }
@@ -75,7 +53,7 @@ static uint32_t operation(struct proto_conn *c, const char *what, const uint8_t 
 	return proto_namef(c, "%s %s", what, out);
 }
 
-static int64_t publish(struct proto_conn *c, const struct words *w, size_t whole, bool headers)
+static int64_t publish(struct proto_conn *c, const struct byte_words *w, size_t whole, bool headers)
 {
 	size_t sizes = headers ? 2 : 1;
 	uint64_t bytes;
@@ -91,7 +69,7 @@ static int64_t publish(struct proto_conn *c, const struct words *w, size_t whole
 }
 
 /* `nobody`: its header says that nobody serves the subject. */
-static int64_t deliver(struct proto_conn *c, const struct words *w, size_t whole, bool headers, bool nobody)
+static int64_t deliver(struct proto_conn *c, const struct byte_words *w, size_t whole, bool headers, bool nobody)
 {
 	size_t sizes = headers ? 2 : 1;
 	struct proto_pending *q;
@@ -110,11 +88,11 @@ static int64_t deliver(struct proto_conn *c, const struct words *w, size_t whole
 static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
 {
 	size_t whole = 0, line = bytes_line(p, n, &whole);
-	struct words w;
+	struct byte_words w;
 
 	if (line == SIZE_MAX)
 		return last || n > 2 * LINE_MAX ? PROTO_LOST : PROTO_MORE;
-	split(p, line, &w);
+	bytes_words(p, line, &w);
 	if (!w.count)
 		return (int64_t)whole;
 	if (verb(&w, "PING") || verb(&w, "PONG"))
@@ -144,12 +122,12 @@ static enum proto_guess nats_recognise(const struct proto_first *f)
 	for (int i = 0; i < 2; i++) {
 		const uint8_t *p = i ? f->server : f->client;
 		size_t n = i ? f->n_server : f->n_client, line = bytes_line(p, n, &whole);
-		struct words w;
+		struct byte_words w;
 		uint64_t v;
 
 		if (line == SIZE_MAX || p[line] != '\r')
 			continue;
-		split(p, line, &w);
+		bytes_words(p, line, &w);
 		if ((i ? verb(&w, "MSG") || verb(&w, "HMSG") : verb(&w, "PUB") || verb(&w, "HPUB")) && w.count >= 3 && number(w.p[w.count - 1], w.n[w.count - 1], &v))
 			return PROTO_YES;
 	}
