@@ -156,7 +156,6 @@ bool fold_finish(struct folding *f)
 	fold_end(f->b);
 	fold_spans_cover(&f->spans, f->pub->slices, f->pub->n_slices);
 	f->pub->covered_ns = fold_spans_length(&f->heard);
-	f->pub->self_program_ns = f->found_self_ns;
 	f->pub->self_program_samples = f->found_self_n;
 	return f->pub->nodes[0].total_samples || f->pub->nodes[0].total_ns;
 }

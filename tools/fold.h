@@ -117,7 +117,7 @@ struct fold {
 	uint64_t period_ns;             /* of the finest run used; kinds sampled by size: bytes from one sample to the next */
 	uint32_t cpus;
 	bool functions;                 /* no two frames are of one function (fold_opts) */
-	uint64_t frames_unnamed_ns, self_program_ns; /* in unnamed leaf frames; of sonde's own processes */
+	uint64_t frames_unnamed_ns; /* in unnamed leaf frames */
 	uint64_t self_program_samples;  /* of these, how many samples */
 	struct store_own_cost own;      /* what sonde itself took in the window, by its own account */
 	const char *host, *kernel;

@@ -24,7 +24,7 @@ struct folding {
 	struct fold *pub;                  /* of b */
 	const struct selection *sel;
 	struct fold_opts opts;
-	uint64_t found_self_ns, found_self_n;
+	uint64_t found_self_n;
 
 	/* of the segment at hand */
 	struct store_segment *seg;

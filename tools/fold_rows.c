@@ -133,10 +133,8 @@ static int add_total(void *ctx, const struct store_total *t)
 
 	if (!x->known)
 		meet_series(f, x, t);
-	if (x->self && !f->is_with) {
-		f->found_self_ns += ns;
+	if (x->self && !f->is_with)
 		f->found_self_n += n;
-	}
 	if (x->out)
 		return 0;
 	if (f->is_with) {

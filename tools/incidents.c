@@ -13,6 +13,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "tools/filter.h"
+#include "tools/waitheld.h"
 
 struct instance {
 	uint32_t row;
@@ -28,6 +29,7 @@ struct reading {
 	struct idmap exits_of;    /* hash of (row, status) -> how many, over all segments */
 	struct idmap instance_of; /* hash of (id, started) -> instance */
 	struct instance *instances; size_t n_instances, cap_instances;
+	struct waitheld held;
 	bool offcpu;
 };
 
@@ -43,23 +45,27 @@ static uint64_t name_key(const char *name)
 	return hash_bytes(HASH_SEED, name, strlen(name));
 }
 
-/* UINT32_MAX where a filter leaves it out. */
-static uint32_t row_of(struct reading *r, const char *name, const char *id, const char *comm)
+static uint32_t row_named(struct reading *r, const char *name, const char *id)
 {
-	const struct store_process_row p = {.comm = comm, .exe = "", .args = "", .cgroup = "", .unit = "", .container = name,
-					    .container_id = id, .container_image = "", .runtime = "", .project = "", .service = "",
-					    .lang = "", .lang_runtime = "", .present = true};
 	const uint64_t key = name_key(name);
 	uint64_t at;
 
-	if (!select_wants_process(r->sel, &p))
-		return UINT32_MAX;
 	if (idmap_get(&r->out->row_of, key, &at))
 		return (uint32_t)at;
 	mem_grow(r->out->rows, r->out->n, r->cap);
 	r->out->rows[r->out->n] = (struct incident_container){.name = mem_strdup(name), .id = mem_strdup(id)};
 	idmap_set(&r->out->row_of, key, r->out->n);
 	return (uint32_t)r->out->n++;
+}
+
+/* UINT32_MAX where a filter leaves it out. */
+static uint32_t row_of(struct reading *r, const char *name, const char *id, const char *comm)
+{
+	const struct store_process_row p = {.comm = comm, .exe = "", .args = "", .cgroup = "", .unit = "", .container = name,
+					    .container_id = id, .container_image = "", .runtime = "", .project = "", .service = "",
+					    .lang = "", .lang_runtime = "", .present = true};
+
+	return select_wants_process(r->sel, &p) ? row_named(r, name, id) : UINT32_MAX;
 }
 
 /* --- rows --- */
@@ -127,20 +133,6 @@ static void take_exit(struct reading *r, sqlite3_stmt *st)
 	r->out->rows[row].exit_status = status;
 }
 
-static void take_throttling(struct reading *r, sqlite3_stmt *st)
-{
-	const uint32_t row = row_of(r, column_text(st, 0), column_text(st, 1), "");
-	struct incident_container *c;
-
-	if (row == UINT32_MAX)
-		return;
-	c = &r->out->rows[row];
-	c->has_quota = true;
-	c->periods += (uint64_t)sqlite3_column_int64(st, 2);
-	c->throttled += (uint64_t)sqlite3_column_int64(st, 3);
-	c->throttled_ns += (uint64_t)sqlite3_column_int64(st, 4);
-}
-
 static void take_run(struct reading *r, sqlite3_stmt *st)
 {
 	(void)st;
@@ -182,16 +174,17 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 2", take_oom},
 		{"SELECT container, '', status, sum(n) FROM process_ends WHERE how = 'exit' AND status <> 0 AND container <> ''"
 		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 3", take_exit},
-		{"SELECT c.name, c.runtime_id, sum(t.periods), sum(t.throttled), sum(t.throttled_ns) FROM throttling t"
-		 " JOIN (SELECT DISTINCT cgroup, name, runtime_id FROM containers WHERE name <> '') c ON c.cgroup = t.cgroup"
-		 " WHERE t.ts BETWEEN ?1 AND ?2 AND NOT EXISTS (SELECT 1 FROM run x JOIN run y ON y.family = x.family AND y.id <> x.id"
-		 "  WHERE x.id = t.run_id AND y.from_ns < x.to_ns AND y.to_ns > x.from_ns AND y.to_ns - y.from_ns > x.to_ns - x.from_ns)"
-		 " GROUP BY c.runtime_id", take_throttling},
 		{"SELECT 1 FROM run WHERE family = 'offcpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1", take_run},
 	};
+	const struct store_query q = {.from_ns = r->sel->from_ns, .to_ns = r->sel->to_ns};
+	const struct store_dict *dict;
 	struct store_segment *seg;
 	int rc = select_segment(r->sel, path, &seg, e);
 
+	if (!rc)
+		rc = store_segment_dict(seg, &dict, e);
+	if (!rc)
+		rc = waitheld_read(&r->held, r->sel, seg, dict, &q, e);
 	for (size_t i = 0; !rc && i < sizeof(questions) / sizeof(*questions); i++)
 		rc = ask(r, seg, path, questions[i].sql, questions[i].take, e);
 	return rc;
@@ -231,6 +224,19 @@ static void count_starts(struct reading *r)
 	}
 }
 
+static void take_held(struct reading *r)
+{
+	for (size_t i = 0; i < r->held.n; i++) {
+		const struct waitheld_row *h = &r->held.rows[i];
+		uint32_t row;
+
+		if (!h->wanted || !*h->container)
+			continue;
+		row = row_named(r, h->container, ""); /* may move the rows */
+		r->out->rows[row].throttled_ns += h->throttled_ns;
+	}
+}
+
 int incidents_read(const struct selection *sel, struct incidents *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
@@ -239,14 +245,17 @@ int incidents_read(const struct selection *sel, struct incidents *out, struct er
 	*out = (struct incidents){0};
 	for (size_t i = 0; !rc && i < sel->n_segments; i++)
 		rc = read_segment(&r, sel->segments[i].path, e);
-	if (!rc)
+	if (!rc) {
 		count_starts(&r);
+		take_held(&r);
+	}
 	out->throttling_known = r.offcpu;
 	for (size_t i = 0; i < r.n_instances; i++) {
 		free(r.instances[i].id);
 		free(r.instances[i].started);
 	}
 	free(r.instances);
+	waitheld_release(&r.held);
 	idmap_release(&r.exits_of);
 	idmap_release(&r.instance_of);
 	if (rc)

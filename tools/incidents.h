@@ -6,8 +6,7 @@
  *  1. An instance of a container is (id, when it was started). One that follows another of the same id is a restart; so is a first
  *     one whose runtime counts restarts already. Restarts that nobody saw are taken from the runtime's own count.
  *  2. One of the same name with another id was made anew.
- *  3. Kills for memory are the ends of processes (view process_ends). Time held back is cpu.stat's (view throttling); of captures
- *     that ran at once the longer one counts.
+ *  3. Kills for memory are the ends of processes (view process_ends). Time held back is cpu.stat's (tools/waitheld.h).
  */
 #ifndef SONDE_TOOLS_INCIDENTS_H
 #define SONDE_TOOLS_INCIDENTS_H
@@ -34,8 +33,7 @@ struct incident_container {
 	char *oom_comm;                   /* of the process that was killed last, NULL: none */
 	uint64_t exits;                   /* ends with the status that failed most often */
 	uint32_t exit_status;
-	uint64_t periods, throttled, throttled_ns;
-	bool has_quota;
+	uint64_t throttled_ns;            /* its CPU quota held it back, summed over CPUs */
 };
 
 struct incidents {

@@ -198,6 +198,12 @@ int store_wait_objects(struct store_segment *s, const struct store_query *q,
 	return rc ? rc : told;
 }
 
+/* The run that was asked for; of any, and of captures that ran at once the longer one. */
+#define COUNTED_ONCE                                                                                                   \
+	"(?3 = x.run OR (?3 = 0 AND x.run NOT IN (SELECT a.id FROM run a JOIN run b ON b.family = a.family AND b.id <> a.id"  \
+	"  AND b.from_ns < a.to_ns AND b.to_ns > a.from_ns WHERE b.to_ns - b.from_ns > a.to_ns - a.from_ns"            \
+	"  OR (b.to_ns - b.from_ns = a.to_ns - a.from_ns AND b.id < a.id))))"
+
 int store_held_back(struct store_segment *s, const struct store_query *q,
 		    int (*each)(void *ctx, const struct store_held *h), void *ctx, struct err *e)
 {
@@ -205,10 +211,10 @@ int store_held_back(struct store_segment *s, const struct store_query *q,
 	int step, told = 0, rc = begin(&r, s, q, "throttle_row",
 				       "SELECT g.value, sum(x.periods), sum(x.throttled), sum(x.throttled_ns), 0, 0"
 				       " FROM throttle_row x LEFT JOIN text g ON g.id = x.cgroup"
-				       " WHERE x.ts BETWEEN ?1 AND ?2 AND (?3 = 0 OR x.run = ?3) GROUP BY x.cgroup"
+				       " WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " GROUP BY x.cgroup"
 				       " HAVING sum(x.throttled) > 0"
 				       " UNION ALL SELECT '', 0, 0, 0, sum(steal_ns), sum(cpu_ns) FROM steal_row x"
-				       " WHERE x.ts BETWEEN ?1 AND ?2 AND (?3 = 0 OR x.run = ?3) HAVING sum(cpu_ns) > 0", e);
+				       " WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " HAVING sum(cpu_ns) > 0", e);
 
 	if (rc <= 0)
 		return rc;

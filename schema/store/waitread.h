@@ -57,7 +57,7 @@ struct store_held {              /* summed over the range */
 	uint64_t periods, throttled, throttled_ns;
 	uint64_t steal_ns, cpu_ns;
 };
-/* Cgroups that their quota held back, and once the time that the hypervisor took. */
+/* Cgroups that their quota held back, and once the time that the hypervisor took; captures that ran at once count once. */
 int store_held_back(struct store_segment *s, const struct store_query *q,
 		    int (*each)(void *ctx, const struct store_held *h), void *ctx, struct err *e);
 

@@ -162,3 +162,16 @@ def test_exits_of_a_loop_are_added_up_over_segments(sonde, tmp_path):
         os.rename(tmp_path / f"part{first}" / db, f"{store}/20261121T0000{first:02}Z-0001.db")
     events = json.loads(sonde("timeline", *RANGE, "--json", store=store, check=True).stdout)["events"]
     assert "loop: restarted 8 times (exit 3)" in [e["text"] for e in events]
+
+
+def test_two_captures_at_once_count_a_throttled_container_once(sonde, tmp_path):
+    """By the longer of both, in containers as in waits; and a filter of commands does not take it away."""
+    store = str(tmp_path / "store")
+    held = {"throttle": "web", "at": AT - 100, "periods": 100, "throttled": 60, "throttled_ns": 6 * 10**9}
+    wait = {"wait": 0, "at": AT - 100, "n": 3, "total_ns": 10**9, "max_ns": 10**9, "pid": 10, "comm": "steady", "container": "web"}
+    put(store, [run("cpu"), *(sampled("steady", 10, t, container="web") for t in range(AT - 300, AT, 10)),
+                run("offcpu"), held, wait, run("offcpu", AT - 120, AT - 60), held])
+    for words in ((), ("--comm", "steady")):
+        (row,) = json.loads(sonde("containers", *RANGE, *words, "--json", store=store, check=True).stdout)["rows"]
+        assert row["throttled_ns"] == 6 * 10**9, words
+    assert "web lost 6.00 s to its CPU quota" in sonde("waits", *RANGE, store=store, check=True).stdout
