@@ -18,7 +18,7 @@
 #include "schema/store/writer.h"
 #include "supervisor/conf.h"
 #include "supervisor/governor.h"
-#include "supervisor/leftovers.h"
+#include "supervisor/madestore.h"
 #include "supervisor/loop.h"
 #include "supervisor/quantity.h"
 #include "supervisor/talk.h"
@@ -32,7 +32,7 @@ struct sonded {
 	bool check, show, origin, background, replace, help;
 	int told;   /* the end of a pipe to whoever started us, -1: none */
 	int before; /* their stderr, until we are ready; -1 */
-	struct leftovers leftovers; /* in the background: of a store that no recording began in */
+	struct madestore madestore; /* in the background: of a store that no recording began in */
 };
 
 static void print_help(void)
@@ -127,7 +127,7 @@ static int open_log(struct sonded *d, const struct conf *c, struct err *e)
 	char path[PATH_MAX + 16];
 	int fd, rc;
 
-	leftovers_note(&d->leftovers, store);
+	madestore_note(&d->madestore, store);
 	rc = folder_prepare(store, e);
 	if (rc)
 		return rc;
@@ -194,7 +194,7 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 	rc = loop_run(&o, e);
 	if (rc && d->told >= 0) {
 		dup2(d->before, STDERR_FILENO); /* who started us is still there to read why */
-		leftovers_remove(&d->leftovers);
+		madestore_remove(&d->madestore);
 	}
 	return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leftovers: see the header. */
-#include "supervisor/leftovers.h"
+/* madestore: see the header. */
+#include "supervisor/madestore.h"
 
 #include <dirent.h>
 #include <ftw.h>
@@ -27,12 +27,12 @@ static bool folder_is_empty(const char *path)
 	return empty;
 }
 
-void leftovers_note(struct leftovers *l, const char *store)
+void madestore_note(struct madestore *l, const char *store)
 {
 	struct stat st;
 	char *slash;
 
-	*l = (struct leftovers){0};
+	*l = (struct madestore){0};
 	snprintf(l->store, sizeof(l->store), "%s", store);
 	if (!lstat(l->store, &st)) {
 		l->empty = S_ISDIR(st.st_mode) && folder_is_empty(l->store);
@@ -62,7 +62,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return 0;
 }
 
-void leftovers_remove(const struct leftovers *l)
+void madestore_remove(const struct madestore *l)
 {
 	char (*names)[SEGMENT_NAME_MAX] = NULL;
 	char path[PATH_MAX];
