@@ -2,8 +2,6 @@
 /* incidents: see the header. */
 #include "tools/incidents.h"
 
-#include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +10,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "tools/askrows.h"
 #include "tools/filter.h"
 #include "tools/waitheld.h"
 
@@ -32,13 +31,6 @@ struct reading {
 	struct waitheld held;
 	bool offcpu;
 };
-
-static const char *column_text(sqlite3_stmt *st, int i)
-{
-	const char *s = (const char *)sqlite3_column_text(st, i);
-
-	return s ? s : "";
-}
 
 static uint64_t name_key(const char *name)
 {
@@ -70,9 +62,10 @@ static uint32_t row_of(struct reading *r, const char *name, const char *id, cons
 
 /* --- rows --- */
 
-static void take_instance(struct reading *r, sqlite3_stmt *st)
+static void take_instance(void *ctx, sqlite3_stmt *st)
 {
-	const char *name = column_text(st, 0), *id = column_text(st, 1), *started = column_text(st, 2);
+	struct reading *r = ctx;
+	const char *name = askrows_text(st, 0), *id = askrows_text(st, 1), *started = askrows_text(st, 2);
 	const uint32_t row = row_of(r, name, id, "");
 	const int64_t start_ns = sqlite3_column_int64(st, 4);
 	struct instance *x;
@@ -102,10 +95,11 @@ static void count(struct incident_count *c, uint64_t n, int64_t first_ns, int64_
 	c->n += n;
 }
 
-static void take_oom(struct reading *r, sqlite3_stmt *st)
+static void take_oom(void *ctx, sqlite3_stmt *st)
 {
-	const char *comm = column_text(st, 1);
-	const uint32_t row = row_of(r, column_text(st, 0), "", comm);
+	struct reading *r = ctx;
+	const char *comm = askrows_text(st, 1);
+	const uint32_t row = row_of(r, askrows_text(st, 0), "", comm);
 	struct incident_container *c;
 
 	if (row == UINT32_MAX)
@@ -117,9 +111,10 @@ static void take_oom(struct reading *r, sqlite3_stmt *st)
 	c->oom_comm = mem_strdup(comm);
 }
 
-static void take_exit(struct reading *r, sqlite3_stmt *st)
+static void take_exit(void *ctx, sqlite3_stmt *st)
 {
-	const uint32_t row = row_of(r, column_text(st, 0), "", column_text(st, 1)), status = (uint32_t)sqlite3_column_int64(st, 2);
+	struct reading *r = ctx;
+	const uint32_t row = row_of(r, askrows_text(st, 0), "", askrows_text(st, 1)), status = (uint32_t)sqlite3_column_int64(st, 2);
 	bool fresh;
 	uint64_t *n;
 
@@ -133,40 +128,19 @@ static void take_exit(struct reading *r, sqlite3_stmt *st)
 	r->out->rows[row].exit_status = status;
 }
 
-static void take_run(struct reading *r, sqlite3_stmt *st)
+static void take_run(void *ctx, sqlite3_stmt *st)
 {
+	struct reading *r = ctx;
+
 	(void)st;
 	r->offcpu = true;
-}
-
-static int ask(struct reading *r, struct store_segment *seg, const char *path, const char *sql,
-	       void (*take)(struct reading *r, sqlite3_stmt *st), struct err *e)
-{
-	sqlite3 *db = store_segment_db(seg);
-	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
-
-	if (rc == SQLITE_ERROR) /* older than what is asked for */
-		return 0;
-	if (rc == SQLITE_OK) {
-		sqlite3_bind_int64(st, 1, r->sel->from_ns / NSEC_PER_SEC);
-		sqlite3_bind_int64(st, 2, (r->sel->to_ns - 1) / NSEC_PER_SEC);
-		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
-			take(r, st);
-	}
-	if (rc != SQLITE_DONE)
-		rc = err_set(e, -EIO, EXIT_STORE, "cannot read %.300s: %s", path, sqlite3_errmsg(db));
-	else
-		rc = 0;
-	sqlite3_finalize(st);
-	return rc;
 }
 
 static int read_segment(struct reading *r, const char *path, struct err *e)
 {
 	static const struct {
 		const char *sql;
-		void (*take)(struct reading *r, sqlite3_stmt *st);
+		void (*take)(void *ctx, sqlite3_stmt *st);
 	} questions[] = {
 		{"SELECT c.name, c.runtime_id, c.started, c.restarts, min(p.start_ns) FROM containers c JOIN process p ON p.container = c.id"
 		 " WHERE c.name <> '' AND c.started <> '' GROUP BY c.id", take_instance},
@@ -186,7 +160,7 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 	if (!rc)
 		rc = waitheld_read(&r->held, r->sel, seg, dict, &q, e);
 	for (size_t i = 0; !rc && i < sizeof(questions) / sizeof(*questions); i++)
-		rc = ask(r, seg, path, questions[i].sql, questions[i].take, e);
+		rc = askrows(r->sel, seg, path, questions[i].sql, questions[i].take, r, e);
 	return rc;
 }
 

@@ -4,8 +4,6 @@
  * record, what happened to containers (tools/incidents.h). Only what is on record: a process that just has no samples any more
  * may sleep. What happened again and again is one line with how often, and from when to when.
  */
-#include <errno.h>
-#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tools/askrows.h"
 #include "tools/ended.h"
 #include "tools/timeline_parts.h"
 
@@ -58,16 +57,10 @@ static bool is_inside(const struct timelining *l, int64_t ns)
 	return ns >= l->pub.sel->from_ns && ns < l->pub.sel->to_ns;
 }
 
-static const char *column_text(sqlite3_stmt *st, int i)
+static void tell_run(void *ctx, sqlite3_stmt *st)
 {
-	const char *s = (const char *)sqlite3_column_text(st, i);
-
-	return s ? s : "";
-}
-
-static void tell_run(struct timelining *l, sqlite3_stmt *st)
-{
-	const char *family = column_text(st, 0);
+	struct timelining *l = ctx;
+	const char *family = askrows_text(st, 0);
 	int64_t from = sqlite3_column_int64(st, 1), to = sqlite3_column_int64(st, 2);
 	int state = sqlite3_column_int(st, 3);
 
@@ -92,14 +85,15 @@ static struct timeline_event *loss_known(struct timelining *l, int64_t from_ns, 
 	return NULL;
 }
 
-static void tell_loss(struct timelining *l, sqlite3_stmt *st)
+static void tell_loss(void *ctx, sqlite3_stmt *st)
 {
+	struct timelining *l = ctx;
 	int64_t from = sqlite3_column_int64(st, 2) * NSEC_PER_SEC, to = sqlite3_column_int64(st, 3) * NSEC_PER_SEC;
 	uint64_t n = (uint64_t)sqlite3_column_int64(st, 4);
 	struct strbuf of cleanup_strbuf = STRBUF_INIT, text = STRBUF_INIT;
 	struct timeline_event *v;
 
-	strbuf_addf(&of, " of %.40s: %.60s", column_text(st, 0), column_text(st, 1));
+	strbuf_addf(&of, " of %.40s: %.60s", askrows_text(st, 0), askrows_text(st, 1));
 	v = loss_known(l, from, strbuf_str(&of));
 	if (!v)
 		v = event_add(l, "lost", from, to, NULL, "lost 0%s", strbuf_str(&of));
@@ -136,8 +130,9 @@ static void tell_row_ended(struct timelining *l, const struct store_process_row 
 }
 
 /* One of whose end no family knows more than the capture itself. */
-static void tell_process_end(struct timelining *l, sqlite3_stmt *st)
+static void tell_process_end(void *ctx, sqlite3_stmt *st)
 {
+	struct timelining *l = ctx;
 	sqlite3_int64 id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *row;
 	char how[ENDED_MAX];
@@ -153,8 +148,9 @@ static void tell_process_end(struct timelining *l, sqlite3_stmt *st)
 }
 
 /* When: as it told of its memory for the last time, which is known when all is read. */
-static void tell_end(struct timelining *l, sqlite3_stmt *st)
+static void tell_end(void *ctx, sqlite3_stmt *st)
 {
+	struct timelining *l = ctx;
 	sqlite3_int64 id = sqlite3_column_int64(st, 0);
 	struct timeline *t = &l->pub;
 	const struct store_process_row *row;
@@ -164,46 +160,23 @@ static void tell_end(struct timelining *l, sqlite3_stmt *st)
 	if (id <= 0 || (size_t)id >= l->dict->n_processes)
 		return;
 	row = &l->dict->processes[id];
-	if (!select_wants_process(t->sel, row) || !strcmp(column_text(st, 1), "exit 0"))
+	if (!select_wants_process(t->sel, row) || !strcmp(askrows_text(st, 1), "exit 0"))
 		return;
 	if (row->how && is_inside(l, row->end_ns)) {
-		tell_row_ended(l, row, column_text(st, 1));
+		tell_row_ended(l, row, askrows_text(st, 1));
 		return;
 	}
 	at = timelining_process(l, (uint32_t)id); /* may move the processes */
 	p = &t->processes[at];
 	free(p->ended);
-	p->ended = mem_strdup(column_text(st, 1));
-}
-
-static int tell_rows(struct timelining *l, const char *sql, void (*tell)(struct timelining *l, sqlite3_stmt *st),
-		     const char *path, struct err *e)
-{
-	sqlite3 *db = store_segment_db(l->seg);
-	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
-
-	if (rc == SQLITE_ERROR) /* older than what is asked for */
-		return 0;
-	if (rc == SQLITE_OK) {
-		sqlite3_bind_int64(st, 1, l->pub.sel->from_ns / NSEC_PER_SEC);
-		sqlite3_bind_int64(st, 2, (l->pub.sel->to_ns - 1) / NSEC_PER_SEC);
-		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
-			tell(l, st);
-	}
-	if (rc != SQLITE_DONE)
-		rc = err_set(e, -EIO, EXIT_STORE, "cannot read %.300s: %s", path, sqlite3_errmsg(db));
-	else
-		rc = 0;
-	sqlite3_finalize(st);
-	return rc;
+	p->ended = mem_strdup(askrows_text(st, 1));
 }
 
 int timelining_events(struct timelining *l, const char *path, struct err *e)
 {
 	static const struct {
 		const char *sql;
-		void (*tell)(struct timelining *l, sqlite3_stmt *st);
+		void (*tell)(void *ctx, sqlite3_stmt *st);
 	} questions[] = {
 		{"SELECT family, from_ns, to_ns, state FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2",
 		 tell_run},
@@ -216,7 +189,7 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions) && !rc; i++)
-		rc = tell_rows(l, questions[i].sql, questions[i].tell, path, e);
+		rc = askrows(l->pub.sel, l->seg, path, questions[i].sql, questions[i].tell, l, e);
 	return rc;
 }
 
