@@ -152,7 +152,9 @@ static void put_rows(struct screen *s)
 
 	choose(s);
 	n = l->rows.n - s->first < body_rows(s) ? l->rows.n - s->first : body_rows(s);
-	page = (struct procs){.rows = l->rows.rows + s->first, .n = n, .more = l->rows.more};
+	page = l->rows; /* what is looked up stays: parents */
+	page.rows += s->first;
+	page.n = n;
 	t = who_table(l->f, &page, n);
 	out = open_memstream(&text, &len);
 	if (out) {
