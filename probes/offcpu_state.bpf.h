@@ -103,6 +103,15 @@ static __always_inline void tally_lost(void)
 		t->lost++;
 }
 
+/* A pair of threads that was not met since the last reading: the loader reads before their maps are full. */
+static __always_inline void tally_pair(void)
+{
+	struct offcpu_tally *t = tally_get();
+
+	if (t)
+		t->pairs++;
+}
+
 /* The place of the highest bit, by a multiplication (de Bruijn's sequence B(2, 6)): six comparisons would be guessed wrong too
  * often. This and other steps are global functions of numbers alone: they are verified once, not wherever they are called. */
 static const __u8 log2_table[64] = {
@@ -207,6 +216,7 @@ static __noinline void wake_add(const struct offcpu_wake_key *key, __u64 ns)
 	struct offcpu_count *c = bpf_map_lookup_elem(&wakes, key);
 
 	if (!c) {
+		tally_pair();
 		bpf_map_update_elem(&wakes, key, &no_count, BPF_NOEXIST);
 		c = bpf_map_lookup_elem(&wakes, key);
 	}
@@ -224,6 +234,7 @@ __noinline int culprit_add(__u64 id, __u64 by, __u64 ns)
 	struct offcpu_count *c = bpf_map_lookup_elem(&culprits, &key);
 
 	if (!c) {
+		tally_pair();
 		bpf_map_update_elem(&culprits, &key, &no_count, BPF_NOEXIST);
 		c = bpf_map_lookup_elem(&culprits, &key);
 	}

@@ -51,6 +51,11 @@
 
 _Static_assert(OFFCPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
 
+/* What maps hold until it is read: threads that got a number, and pairs of threads. */
+struct filling {
+	uint64_t threads, pairs;
+};
+
 struct offcpu {
 	struct offcpu_bpf *skel;
 	bool plain;         /* its tracepoints: see hooks.h */
@@ -60,7 +65,7 @@ struct offcpu {
 	struct join join;
 	struct quota quota;
 	int64_t second;     /* of UTC: the last one that was looked at */
-	uint64_t named;     /* threads by the last reading */
+	struct filling filled; /* by the last reading */
 	uint32_t step;      /* how much less than all it does: 0 all */
 };
 
@@ -131,8 +136,8 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 	bpf_map__set_max_entries(skel->maps.totals, room * SUMS_EACH);
 	bpf_map__set_max_entries(skel->maps.sums, room * SUMS_EACH);
 	bpf_map__set_max_entries(skel->maps.free_slots, room * SUMS_EACH);
-	bpf_map__set_max_entries(skel->maps.wakes, room * 2);
-	bpf_map__set_max_entries(skel->maps.culprits, room * 2);
+	bpf_map__set_max_entries(skel->maps.wakes, room * 4);
+	bpf_map__set_max_entries(skel->maps.culprits, room * 4);
 	skel->rodata->ring_bytes = c->ring_bytes < 4u << 20 ? 4u << 20 : (uint32_t)c->ring_bytes;
 	bpf_map__set_max_entries(skel->maps.events, skel->rodata->ring_bytes);
 }
@@ -362,15 +367,18 @@ static struct offcpu_tally *tally_read(const struct offcpu *o, int *n)
 	return NULL;
 }
 
-static uint64_t threads_named(const struct offcpu *o)
+/* What the maps took in since the capture began. */
+static struct filling filling_now(const struct offcpu *o)
 {
 	int n;
 	cleanup_free struct offcpu_tally *per_cpu = tally_read(o, &n);
-	uint64_t sum = 0;
+	struct filling f = {0};
 
-	for (int i = 0; per_cpu && i < n; i++)
-		sum += per_cpu[i].named;
-	return sum;
+	for (int i = 0; per_cpu && i < n; i++) {
+		f.threads += per_cpu[i].named;
+		f.pairs += per_cpu[i].pairs;
+	}
+	return f;
 }
 
 static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
@@ -380,13 +388,18 @@ static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 	__atomic_store_n(&o->skel->bss->reading, reading + 1, __ATOMIC_RELEASE);
 	drain_read(&o->drain, h, reading, now_ns);
 	quota_read(&o->quota, h, now_ns);
-	o->named = threads_named(o);
+	o->filled = filling_now(o);
 }
 
-/* Buckets are long: then so are most times between readings, as long as the maps have room for who ends meanwhile. */
+/* Buckets are long: then so are most times between readings, as long as the maps have room for who ends, and for pairs that meet,
+ * meanwhile: what is read is removed. */
 static bool reading_due(const struct offcpu *o, const struct family_host *h, int64_t second)
 {
-	return h->bucket_s < READ_S || !(second % READ_S) || threads_named(o) - o->named > bpf_map__max_entries(o->skel->maps.threads) / 16;
+	const struct filling now = filling_now(o);
+
+	return h->bucket_s < READ_S || !(second % READ_S) ||
+	       now.threads - o->filled.threads > bpf_map__max_entries(o->skel->maps.threads) / 16 ||
+	       now.pairs - o->filled.pairs > bpf_map__max_entries(o->skel->maps.culprits) / 4;
 }
 
 /* As soon as a second of UTC is over: so that a reading lies in one bucket. */

@@ -151,7 +151,8 @@ def test_by_stack_the_sums_are_the_same_below_the_limit(waited):
 
 
 def test_by_stack_and_without_the_sums_are_the_same_whenever_stacks_are_taken_or_not(tmp_path):
-    """sonded tells it to take none, to take them again, and so on: no wait is missed or told twice at the change."""
+    """sonded tells it to take none, to take them again, and so on: no wait is missed or told twice at the change. Each step lasts
+    for over a second: it is what a bucket ends with that is stored."""
     need_root()
     store = str(tmp_path / "store")
     read_fd, write_fd = os.pipe()
@@ -160,9 +161,9 @@ def test_by_stack_and_without_the_sums_are_the_same_whenever_stacks_are_taken_or
     os.close(read_fd)
     try:
         c.start(60)
-        work = Work("waits", "run", "sleep:2:700:3", "pipe:2:700:3", "futex:2:700:3")
+        work = Work("waits", "run", "sleep:2:2100:3", "pipe:2:2100:3", "futex:2:2100:3")
         for step in (0, 3, 2, 3, 1):
-            c.pump(0.4)
+            c.pump(1.1)
             os.write(write_fd, b"=%d\n" % step)
         told = work.told()
         done = c.stop()
