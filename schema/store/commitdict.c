@@ -86,14 +86,44 @@ static void bind_container(struct commit *c, sqlite3_stmt *st, const void *entry
 	sqlite3_bind_int64(st, 11, x->restarts);
 }
 
+/* The one that is in the segment without a name, or with one. */
+static uint32_t container_same(struct commit *c, const struct dict_container *x, bool unnamed)
+{
+	sqlite3_stmt *st = commit_stmt(c, ST_CONTAINER_SAME);
+	uint32_t row = 0;
+
+	if (!st)
+		return 0;
+	bind_hash(st, hash_str(hash_str(HASH_SEED, x->runtime_id), x->cgroup));
+	bind_str(st, 2, x->runtime_id);
+	bind_str(st, 3, x->cgroup);
+	sqlite3_bind_int(st, 4, unnamed);
+	commit_step(c, st, &row);
+	return row;
+}
+
+/* A container is often met before its runtime has written down its name: the name is then of that row, and who meets it without
+ * one later means the one that has it. */
 uint32_t commit_container(struct commit *c, uint32_t index)
 {
 	struct dict_container *x = index ? dict_at(c->dict, DICT_CONTAINER, dict_container, index) : NULL;
+	sqlite3_stmt *name;
+	uint32_t row;
 	bool found;
 
 	if (!x || x->row)
 		return x ? x->row : 0;
-	return commit_shared(c, DICT_CONTAINER, index, ST_CONTAINER_FIND, ST_CONTAINER, bind_container, x, &found);
+	row = container_same(c, x, *x->name);
+	if (!row)
+		return commit_shared(c, DICT_CONTAINER, index, ST_CONTAINER_FIND, ST_CONTAINER, bind_container, x, &found);
+	name = *x->name ? commit_stmt(c, ST_CONTAINER_NAME) : NULL;
+	if (name) {
+		bind_container(c, name, x);
+		sqlite3_bind_int64(name, 12, row);
+		commit_step(c, name, NULL);
+	}
+	commit_mark(c, DICT_CONTAINER, index, row);
+	return row;
 }
 
 static const char *build_id_of(struct commit *c, const struct dict_image *i)

@@ -12,6 +12,10 @@ static const char *const sql[ST_N] = {
 	[ST_CONTAINER_FIND] = "SELECT id FROM container WHERE hash = ?1 AND runtime_id = ?2 AND cgroup = ?3 AND name = ?4"
 			      " AND runtime = ?5 AND image = ?6 AND project = ?7 AND service = ?8 AND labels = ?9"
 			      " AND started = ?10 AND restarts = ?11",
+	[ST_CONTAINER_SAME] = "SELECT id FROM container WHERE hash = ?1 AND runtime_id = ?2 AND cgroup = ?3 AND (name = '') = ?4"
+			      " ORDER BY id DESC LIMIT 1",
+	[ST_CONTAINER_NAME] = "UPDATE container SET name = ?4, runtime = ?5, image = ?6, project = ?7, service = ?8, labels = ?9,"
+			      " started = ?10, restarts = ?11 WHERE id = ?12",
 	[ST_CONTAINER] = "INSERT INTO container(hash, runtime_id, cgroup, name, runtime, image, project, service, labels,"
 			 " started, restarts) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
 	[ST_IMAGE_FIND] = "SELECT id FROM image WHERE hash = ?1 AND kind = ?2 AND path = ?3 AND name = ?4"

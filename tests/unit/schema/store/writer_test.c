@@ -175,6 +175,30 @@ static void a_process_is_known_better_later_and_a_frame_gets_its_name(void **sta
 	assert_int_equal(fixture_sql(seg, "SELECT samples FROM cpu_samples WHERE function = 'foo_bar' AND line = 12"), 2);
 }
 
+static void a_container_stored_before_its_name_was_known_gains_it(void **state)
+{
+	struct fixture *f = *state;
+	struct store_container c = {.runtime = "docker", .runtime_id = "abc", .name = "", .image = "", .cgroup = "/x"};
+	struct store_process p = {.start_ticks = 9, .comm = "sh", .exe = "", .args = "", .cgroup = "", .unit = ""};
+	const char *seg;
+
+	for (uint32_t i = 0; i < 3; i++) { /* three writers: before, with the name, and one that has not heard of it */
+		struct store_writer *w = fixture_writer(f, 0);
+		uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+
+		c.name = i == 1 ? "web" : "";
+		c.image = i == 1 ? "nginx:1" : "";
+		p.pid = 5 + i;
+		p.container = store_container(w, &c);
+		assert_int_equal(store_add(w, store_series(w, run, store_process(w, &p), "sh", 5 + i, 0, STORE_KIND_CPU), T0_S * NS, 1), 0);
+		fixture_close(w);
+	}
+	seg = fixture_segment(f, 0);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM container"), 1);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM processes WHERE container = 'web'"), 3);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM container WHERE image = 'nginx:1'"), 1);
+}
+
 static void an_image_stored_before_its_file_was_read_gains_its_build_id(void **state)
 {
 	struct fixture *f = *state;
@@ -736,6 +760,7 @@ int main(void)
 		T(ids_go_stale_when_memory_is_short_and_nothing_is_lost),
 		T(ids_that_were_never_given_out_are_refused),
 		T(a_process_is_known_better_later_and_a_frame_gets_its_name),
+		T(a_container_stored_before_its_name_was_known_gains_it),
 		T(an_image_stored_before_its_file_was_read_gains_its_build_id),
 		T(command_lines_come_back_as_they_were),
 		T(a_segment_that_is_old_or_large_is_followed_by_another),
