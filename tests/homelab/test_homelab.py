@@ -173,11 +173,11 @@ def test_cpu_time_is_what_the_kernel_charged(lab, name):
 
 
 def test_ooms_of_the_hog_are_counted(lab):
-    """As often as Docker saw it killed, but for what fell into a gap of ours."""
+    """As often as Docker saw it killed, but for what fell into a gap of ours; the first bucket may hold one from before the range."""
     told = len([e for e in lab.docker_told("memhog", "die", lab.began, lab.ended) if e["exit"] == "137"])
     rows = {r["container"]: r for r in lab.json("containers", *lab.range(), "-n", "1000")["rows"]}
     assert told and rows["memhog"]["oom"] is not None
-    assert told - len(lab.truth["kills"]) <= rows["memhog"]["oom"] <= told
+    assert told - len(lab.truth["kills"]) <= rows["memhog"]["oom"] <= told + 1
 
 
 def test_restarts_of_the_crash_loop_are_counted(lab):
