@@ -62,7 +62,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 6u
+#define IMAGE_VERSION 7u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64
