@@ -34,7 +34,7 @@ install: all
 	$(INSTALL) -D -m 0644 supervisor/systemd/sysusers.conf $(sysusers)
 	$(INSTALL) -D -m 0644 supervisor/systemd/tmpfiles.conf $(tmpfiles)
 	$(INSTALL) -D -m 0644 supervisor/systemd/sysctl.conf $(sysctls)
-	$(foreach c,$(COMPLETES),$(INSTALL) -D -m 0644 tools/completion/sonde.$(firstword $(subst =, ,$(c))) \
+	$(foreach c,$(COMPLETES),$(INSTALL) -D -m 0644 tools/verbs/completion/sonde.$(firstword $(subst =, ,$(c))) \
 		$(datadir)/$(lastword $(subst =, ,$(c))) &&) :
 
 # only what install put there

@@ -16,14 +16,14 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/reader.h"
-#include "tools/again.h"
-#include "tools/help.h"
-#include "tools/near.h"
-#include "tools/pager.h"
-#include "tools/reading.h"
-#include "tools/select.h"
-#include "tools/term.h"
-#include "tools/verb.h"
+#include "tools/cli/verb.h"
+#include "tools/print/pager.h"
+#include "tools/print/reading.h"
+#include "tools/print/suggest.h"
+#include "tools/print/term.h"
+#include "tools/select/select.h"
+#include "tools/verbs/help.h"
+#include "tools/verbs/retry.h"
 
 /* Words of a verb that takes none, or more bare words than one. */
 static int check_words(const struct verb *v, const struct option_words *w, struct err *e)
@@ -73,7 +73,7 @@ static int run_until_answered(struct verb_call *call, const struct select_args *
 
 	for (int tries = 0;; tries++) {
 		rc = run_selected(call, args, words, e);
-		if (!rc || !reads || call->begun || !again_worth(call->store, tries, e))
+		if (!rc || !reads || call->begun || !retry_worth(call->store, tries, e))
 			break;
 	}
 	pager_end();
@@ -139,12 +139,12 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 static int no_such_verb(const char *name, struct err *e)
 {
 	struct strbuf hint cleanup_strbuf = STRBUF_INIT;
-	struct near near;
+	struct suggest near;
 
-	near_init(&near, name);
+	suggest_init(&near, name);
 	for (const struct verb *const *v = VERBS; *v; v++)
-		near_add(&near, (*v)->name);
-	near_say(&near, &hint, "");
+		suggest_add(&near, (*v)->name);
+	suggest_say(&near, &hint, "");
 	err_set(e, -EINVAL, EXIT_USAGE, "there is no verb '%.100s'%s", name, strbuf_str(&hint));
 	err_fix(e, "sonde help");
 	return -EINVAL;

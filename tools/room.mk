@@ -1,23 +1,23 @@
 # tools: the query tool. No libbpf, no libelf: what touches the live host are helper programs that it runs.
-$(eval $(call archive,tools,$(filter-out tools/main.c,$(wildcard tools/*.c))))
+$(eval $(call archive,tools,$(wildcard tools/*/*.c)))
 $(eval $(call program,sonde,tools/main.c,tools extension store image base,-lsqlite3 -ljansson -lz -lpthread -lm))
 
 # The named queries become C strings.
-QUERIES   := $(sort $(wildcard tools/queries/*.sql))
-GENERATED += $(B)/gen/tools/queries.h
-$(B)/gen/tools/queries.h: $(QUERIES) tools/room.mk
+QUERIES   := $(sort $(wildcard tools/sql/queries/*.sql))
+GENERATED += $(B)/gen/tools/sql/queries.h
+$(B)/gen/tools/sql/queries.h: $(QUERIES) tools/room.mk
 	@mkdir -p $(@D)
-	$(Q){ echo '/* made from tools/queries/NAME.sql */'; echo 'const struct namedquery NAMEDQUERIES[] = {'; \
+	$(Q){ echo '/* made from tools/sql/queries/NAME.sql */'; echo 'const struct namedquery NAMEDQUERIES[] = {'; \
 	  for f in $(QUERIES); do n=$${f##*/}; \
 	    echo "{\"$${n%.sql}\","; sed -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo '},'; done; \
 	  echo '{0}};'; } > $@.tmp && mv $@.tmp $@
 
 # The shells' completions, too.
-COMPLETIONS := $(foreach s,bash zsh fish,tools/completion/sonde.$(s))
-GENERATED += $(B)/gen/tools/completion.h
-$(B)/gen/tools/completion.h: $(COMPLETIONS) tools/room.mk
+COMPLETIONS := $(foreach s,bash zsh fish,tools/verbs/completion/sonde.$(s))
+GENERATED += $(B)/gen/tools/verbs/completion.h
+$(B)/gen/tools/verbs/completion.h: $(COMPLETIONS) tools/room.mk
 	@mkdir -p $(@D)
-	$(Q){ echo '/* made from tools/completion/ */'; \
+	$(Q){ echo '/* made from tools/verbs/completion/ */'; \
 	  echo 'static const struct { const char *shell, *text; } COMPLETIONS[] = {'; \
 	  for f in $(COMPLETIONS); do \
 	    echo "{\"$${f##*.}\","; sed -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo '},'; done; \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * leftout: files of the store that this process reads no more, since something in them turned out to be damaged, or they cannot be read: a
- * question that met one is asked again of the others (tools/again.h). Of one thread; others may only ask.
+ * question that met one is asked again of the others (tools/verbs/retry.h). Of one thread; others may only ask.
  */
 #ifndef SONDE_STORE_LEFTOUT_H
 #define SONDE_STORE_LEFTOUT_H

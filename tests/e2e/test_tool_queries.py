@@ -90,7 +90,7 @@ def document(stores):
     text = ("# The queries that ship\n\n"
             "`sonde sql @NAME [KEY=VALUE...]` runs one, `sonde sql @` lists them, and every form of `sonde sql` does for them\n"
             "(`--csv`, `--json`, `--ndjson`). `from` and `to` take the times that `--from` takes. Each is a file in\n"
-            "[tools/queries/](../tools/queries/README.md), a start for queries of your own; the views are in\n"
+            "[tools/sql/queries/](../tools/sql/queries/README.md), a start for queries of your own; the views are in\n"
             "[SCHEMA.md](SCHEMA.md). What is shown was printed of two small made-up stores, and a test compares it.\n"
             "\n## Ranges and filters\n\n"
             "`sonde sql` takes the ranges and filters of every verb: `--last 10m`, `--from 03:10 --to 03:24`, `--container web`,\n"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// brush: a range of time of either side of a difference, by dragging on its drawing (tools/diff_strip.h) or by two sliders.
+// brush: a range of time of either side of a difference, by dragging on its drawing (tools/page/diff_strip.h) or by two sliders.
 // Drawings have a column a slice; rows have slots, which may be two, four, ... of these.
 
 const BRUSH = [{from: 'fromA', to: 'toA', side: 'A'}, {from: 'from', to: 'to', side: 'B'}]; // in the state
 
-// What an amount of each side is divided by (tools/diff_pack.h), of what is chosen of it: as much of it as was recorded then.
+// What an amount of each side is divided by (tools/page/diff_pack.h), of what is chosen of it: as much of it as was recorded then.
 function brushWhole(p, state) {
 	return p.sides.map((rows, i) => {
 		const a = state[BRUSH[i].from], b = state[BRUSH[i].to], all = rows.covered.reduce((v, c) => v + c, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data: from the packed text in the page to typed arrays. The format is specified in tools/flame_pack.h. No DOM here.
+// data: from the packed text in the page to typed arrays. The format is specified in tools/page/flame_pack.h. No DOM here.
 
 const HOST = '[host]'; // where processes outside of containers are
 

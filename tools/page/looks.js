@@ -76,6 +76,6 @@ const LOOKS_STARTED = /^(?:__libc_start_main(?:@.*|_impl)?|std::rt::lang_start(?
 
 const looksIsStart = (looks, i) => LOOKS_START.test(looks.name[i]);
 
-// A wait, by what it was for; an idle one is for somebody to ask for something (tools/waitrules.h).
+// A wait, by what it was for; an idle one is for somebody to ask for something (tools/waits/waitrules.h).
 const looksIsReason = (looks, i) => looks.origin[i] === 6 && /^\[(?:idle|waits): /.test(looks.name[i]);
 const looksIsIdle = (looks, i) => looks.origin[i] === 6 && looks.name[i].startsWith('[idle: ');

@@ -23,5 +23,5 @@ $(PAGE)/hash.h: $(PAGE)/page.js tools/page/loader.js tools/page/page.css
 	     echo "#define PAGE_STYLE_HASH \"$$($(call PAGE_HASH,tools/page/page.css))\"") > $@.tmp && mv $@.tmp $@
 
 # the compiler does not see .incbin
-$(B)/obj/tools/page_blob.o: tools/page/page.html tools/page/page.css tools/page/loader.js $(PAGE)/page.js.gz64
-$(B)/obj/tools/page_fill.o: $(PAGE)/hash.h
+$(B)/obj/tools/page/page_blob.o: tools/page/page.html tools/page/page.css tools/page/loader.js $(PAGE)/page.js.gz64
+$(B)/obj/tools/page/page_fill.o: $(PAGE)/hash.h

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: tools/folded_read.c
- *         tools/folded.c
+ * covers: tools/formats/folded_read.c
+ *         tools/formats/folded.c
  *
  * Any bytes are folded stacks or an error that names a line. What is read adds up, and is the same when it is written
  * and read again.
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/folded.h"
-#include "tools/folded_read.h"
+#include "tools/formats/folded.h"
+#include "tools/formats/folded_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: tools/keys.c
+ * covers: tools/print/keys.c
  *
  * Any bytes are keys, or are dropped; each step takes some of them, and what waits for more is a key once nothing follows.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "tools/keys.h"
+#include "tools/print/keys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: tools/perfscript_read.c
+ * covers: tools/formats/perfscript_read.c
  *
  * Any bytes are output of perf script or an error that names a line. What is read adds up.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "tools/perfscript_read.h"
+#include "tools/formats/perfscript_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: tools/pprof_read.c
- *         tools/pprof_kind.c
- *         tools/pprof_legacy.c
- *         tools/proto.c
+ * covers: tools/formats/pprof_read.c
+ *         tools/formats/pprof_kind.c
+ *         tools/formats/pprof_legacy.c
+ *         tools/print/proto.c
  *
  * Any bytes are a profile or an error that says why. What is a profile adds up, and is read again from what is written.
  */
@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "schema/base/strbuf.h"
-#include "tools/pprof.h"
-#include "tools/pprof_legacy.h"
-#include "tools/pprof_read.h"
+#include "tools/formats/pprof.h"
+#include "tools/formats/pprof_legacy.h"
+#include "tools/formats/pprof_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

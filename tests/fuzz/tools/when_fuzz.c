@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: tools/when.c
+ * covers: tools/print/when.c
  *
  * Any text is a time, a duration or neither; what it is can be printed, and what was printed is read back the same.
  */
@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "schema/base/clock.h"
-#include "tools/when.h"
+#include "tools/print/when.h"
 
 #define NOW_NS (1795183803ll * NSEC_PER_SEC)
 

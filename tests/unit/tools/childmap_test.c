@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tools/childmap.h"
+#include "tools/fold/childmap.h"
 
 static void an_empty_map_has_no_child(void **state)
 {

@@ -15,7 +15,7 @@
 
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
-#include "tools/diff_parts.h"
+#include "tools/diff/diff_parts.h"
 
 #define FRAMES 30
 #define NAMES  12 /* several frames are of one function */

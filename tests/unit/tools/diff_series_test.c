@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "schema/base/mem.h"
-#include "tools/diff_parts.h"
+#include "tools/diff/diff_parts.h"
 
 #define NODES     600
 #define FUNCTIONS 40

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "schema/base/cleanup.h"
-#include "tools/endings.h"
+#include "tools/fold/endings.h"
 
 static void add(struct endings *x, const char *executable, const char *module, const char *reason, uint64_t n)
 {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "tools/filter.h"
-#include "tools/word.h"
+#include "tools/select/filter.h"
+#include "tools/select/word.h"
 
 static const struct store_process_row WEB = {
 	.pid = 812, .uid = 0, .comm = "nginx", .exe = "/usr/sbin/nginx", .args = "nginx -g", .unit = "",

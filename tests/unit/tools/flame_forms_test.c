@@ -10,11 +10,11 @@
 #include <cmocka.h>
 
 #include "tests/unit/tools/fold_sample.h"
-#include "tools/flame_rows.h"
-#include "tools/flame_svg.h"
-#include "tools/flame_text.h"
-#include "tools/svg.h"
-#include "tools/term.h"
+#include "tools/fold/flame_rows.h"
+#include "tools/formats/flame_text.h"
+#include "tools/page/flame_svg.h"
+#include "tools/page/svg.h"
+#include "tools/print/term.h"
 
 static char *text_of(unsigned width, bool unicode)
 {

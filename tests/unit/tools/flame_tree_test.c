@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "tests/unit/tools/fold_sample.h"
-#include "tools/flame_tree.h"
-#include "tools/related.h"
-#include "tools/top.h"
+#include "tools/fold/flame_tree.h"
+#include "tools/fold/related.h"
+#include "tools/fold/top.h"
 
 static const char *name_of(const struct flame_tree *t, size_t node)
 {

@@ -6,7 +6,7 @@
 #ifndef SONDE_TESTS_FOLD_SAMPLE_H
 #define SONDE_TESTS_FOLD_SAMPLE_H
 
-#include "tools/fold.h"
+#include "tools/fold/fold.h"
 
 #define SAMPLE_NS 10000000ull
 #define HOSTILE   "</script><img src=x onerror=alert(1)>;\"&'\xf0\x9f\x94\xa5"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "tools/heapsites.h"
+#include "tools/fold/heapsites.h"
 
 #define SLOPE(...) \
 	({ \

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/hottest.h"
+#include "tools/record/hottest.h"
 
 #define MANY 200
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tools/keys.h"
+#include "tools/print/keys.h"
 
 /* All keys of a text, and whether it was used up. */
 static size_t decode(const char *text, uint32_t *keys)

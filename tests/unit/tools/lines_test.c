@@ -15,8 +15,8 @@
 
 #include "schema/base/clock.h"
 #include "tests/unit/tools/fold_sample.h"
-#include "tools/hotlines.h"
-#include "tools/sourcefile.h"
+#include "tools/fold/hotlines.h"
+#include "tools/fold/sourcefile.h"
 
 static char dir[] = "/tmp/sonde-lines-XXXXXX";
 

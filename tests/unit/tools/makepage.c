@@ -13,7 +13,7 @@
 
 #include "schema/base/mem.h"
 #include "tests/unit/tools/fold_sample.h"
-#include "tools/flame_html.h"
+#include "tools/page/flame_html.h"
 
 #define MADE_SLICES  60
 #define MADE_THREADS 12

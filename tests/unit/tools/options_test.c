@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "schema/base/clock.h"
-#include "tools/near.h"
-#include "tools/options.h"
+#include "tools/cli/options.h"
+#include "tools/print/suggest.h"
 
 struct values {
 	bool quiet, all;
@@ -151,32 +151,32 @@ static void mistakes_are_usage_errors_that_say_what_and_help(void **state)
 static void distance_counts_edits_and_swaps(void **state)
 {
 	(void)state;
-	assert_int_equal(near_distance("record", "record", 3), 0);
-	assert_int_equal(near_distance("recrod", "record", 3), 1);
-	assert_int_equal(near_distance("RECORD", "record", 3), 0);
-	assert_int_equal(near_distance("flme", "flame", 3), 1);
-	assert_int_equal(near_distance("", "abc", 3), 3);
-	assert_int_equal(near_distance("kitten", "sitting", 3), 3);
-	assert_int_equal(near_distance("abcdef", "uvwxyz", 3), 4);
+	assert_int_equal(suggest_distance("record", "record", 3), 0);
+	assert_int_equal(suggest_distance("recrod", "record", 3), 1);
+	assert_int_equal(suggest_distance("RECORD", "record", 3), 0);
+	assert_int_equal(suggest_distance("flme", "flame", 3), 1);
+	assert_int_equal(suggest_distance("", "abc", 3), 3);
+	assert_int_equal(suggest_distance("kitten", "sitting", 3), 3);
+	assert_int_equal(suggest_distance("abcdef", "uvwxyz", 3), 4);
 }
 
 static void the_nearest_names_are_suggested_first(void **state)
 {
 	struct strbuf s = STRBUF_INIT;
-	struct near n;
+	struct suggest n;
 
 	(void)state;
-	near_init(&n, "immch");
-	near_add(&n, "postgres");
-	near_add(&n, "immich-x");
-	near_add(&n, "immich");
-	near_add(&n, "immich");
-	near_say(&n, &s, "");
+	suggest_init(&n, "immch");
+	suggest_add(&n, "postgres");
+	suggest_add(&n, "immich-x");
+	suggest_add(&n, "immich");
+	suggest_add(&n, "immich");
+	suggest_say(&n, &s, "");
 	assert_string_equal(strbuf_str(&s), "; did you mean 'immich'?");
 	strbuf_reset(&s);
-	near_init(&n, "nothing-like-it");
-	near_add(&n, "web");
-	near_say(&n, &s, "");
+	suggest_init(&n, "nothing-like-it");
+	suggest_add(&n, "web");
+	suggest_say(&n, &s, "");
 	assert_string_equal(strbuf_str(&s), "");
 	strbuf_release(&s);
 }

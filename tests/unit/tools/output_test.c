@@ -15,14 +15,15 @@
 
 #include "schema/base/strbuf.h"
 #include "tests/unit/tools/fold_sample.h"
-#include "tools/flame_html.h"
-#include "tools/flame_json.h"
-#include "tools/flame_pack.h"
-#include "tools/folded.h"
-#include "tools/json.h"
-#include "tools/outfile.h"
-#include "tools/output.h"
-#include "tools/page_blob.h"
+#include "tools/formats/flame_json.h"
+#include "tools/formats/folded.h"
+#include "tools/page/flame_html.h"
+#include "tools/page/flame_pack.h"
+#include "tools/page/output.h"
+#include "tools/page/page_blob.h"
+#include "tools/print/framename.h"
+#include "tools/print/json.h"
+#include "tools/print/outfile.h"
 
 static char *printed(void (*print)(const struct fold *f, FILE *out))
 {
@@ -56,7 +57,7 @@ static void a_semicolon_or_newline_in_a_name_breaks_no_line(void **state)
 	struct strbuf s = STRBUF_INIT;
 
 	(void)state;
-	folded_addname(&s, ";a;b\nc\x01\xff;");
+	framename_add(&s, ";a;b\nc\x01\xff;");
 	assert_string_equal(s.buf, "\\x3ba\\x3bb\\x0ac\\x01\xef\xbf\xbd\\x3b");
 	strbuf_release(&s);
 }

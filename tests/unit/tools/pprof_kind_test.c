@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/pprof_kind.h"
+#include "tools/formats/pprof_kind.h"
 
 static const struct pprof_type GO_HEAP[] = {{"alloc_objects", "count"}, {"alloc_space", "bytes"}, {"inuse_objects", "count"},
 					    {"inuse_space", "bytes"}},

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tools/pprof_legacy.h"
+#include "tools/formats/pprof_legacy.h"
 
 static void refused(const void *data, size_t len, const char *what, const char *fix)
 {

@@ -13,8 +13,8 @@
 
 #include "schema/base/strbuf.h"
 #include "tests/unit/tools/fold_sample.h"
-#include "tools/pprof.h"
-#include "tools/proto.h"
+#include "tools/formats/pprof.h"
+#include "tools/print/proto.h"
 #include "tests/unit/missing.h"
 
 static void varints_are_as_the_format_says(void **state)

@@ -13,9 +13,9 @@
 #include <locale.h>
 #include <stdio.h>
 
-#include "tools/json.h"
-#include "tools/table.h"
-#include "tools/term.h"
+#include "tools/print/json.h"
+#include "tools/print/table.h"
+#include "tools/print/term.h"
 
 static void any_bytes_become_a_json_string(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/procs.h"
+#include "tools/processes/procs.h"
 
 static struct fold_frame frames[] = {{.name = "root", .module = ""}, {.name = "parse", .module = "app"},
 				     {.name = "serve", .module = "app"}, {.name = "parse", .module = "app", .line = 9}};

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "tools/reading.h"
+#include "tools/print/reading.h"
 
 static int master, kept;
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "tools/spikes.h"
+#include "tools/timeline/spikes.h"
 
 #define N 360
 #define UNIT 0.005

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/tools/stats_cases.h"
-#include "tools/stats.h"
+#include "tools/diff/stats.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

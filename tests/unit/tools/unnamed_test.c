@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/unnamed.h"
+#include "tools/record/unnamed.h"
 
 #define FILE_OF(m) .module = m, .module_path = "/usr/bin/" m
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "tools/wallparts.h"
+#include "tools/fold/wallparts.h"
 
 struct got {
 	uint64_t n, ns;

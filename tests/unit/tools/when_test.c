@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "schema/base/clock.h"
-#include "tools/when.h"
+#include "tools/print/when.h"
 
 #define S NSEC_PER_SEC
 #define NOW (1795183803ll * S)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tools/wrap.h"
+#include "tools/print/wrap.h"
 
 static void assert_wrapped(const char *text, unsigned width, unsigned indent, const char *expect)
 {

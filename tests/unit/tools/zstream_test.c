@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "schema/base/mem.h"
-#include "tools/zstream.h"
+#include "tools/print/zstream.h"
 
 /* Every fourth byte says something. */
 static uint8_t *data_make(size_t len)

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff_words: see the header. */
+#include "tools/diff/diff_words.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "schema/store/reader.h"
+#include "tools/fold/fold_kind.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+
+bool diff_in_shares(const struct diff *d)
+{
+	return d->per == DIFF_PER_SAMPLE;
+}
+
+static enum store_unit unit_of(const struct diff *d)
+{
+	return d->side[DIFF_AFTER].f->unit;
+}
+
+/* "/s" where an amount is one per second; cores are not written so. */
+const char *diff_per_second(const struct diff *d)
+{
+	return d->side[DIFF_AFTER].f->kind->class == STORE_GAUGE || unit_of(d) == STORE_TIME ? "" : "/s";
+}
+
+void diff_add_amount(struct strbuf *s, const struct diff *d, double v)
+{
+	char text[32];
+
+	if (unit_of(d) == STORE_TIME)
+		strbuf_addf(s, "%.2f%s", v, fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : " s each second");
+	else if (unit_of(d) == STORE_BYTES)
+		strbuf_addf(s, "%s%s", term_bytes((uint64_t)v, text, sizeof(text)), diff_per_second(d));
+	else
+		strbuf_addf(s, "%.1f %s%s", v, store_unit_name(unit_of(d)), diff_per_second(d));
+}
+
+/* "+0.412" cores, "-3.20" points; of a host that is all but idle a digit more */
+void diff_add_change(struct strbuf *s, const struct diff *d, double change)
+{
+	const struct diff_value *all = &d->functions[0].total;
+
+	char text[32];
+
+	if (diff_in_shares(d))
+		strbuf_addf(s, "%+.2f", 100 * change);
+	else if (unit_of(d) == STORE_TIME)
+		strbuf_addf(s, "%+.*f", all->v[0] < 1 && all->v[1] < 1 ? 4 : 3, change);
+	else if (unit_of(d) == STORE_BYTES)
+		strbuf_addf(s, "%c%s", change < 0 ? '-' : '+', term_bytes((uint64_t)fabs(change), text, sizeof(text)));
+	else
+		strbuf_addf(s, "%+.1f", change);
+}
+
+void diff_add_percent(struct strbuf *s, const struct diff_value *v)
+{
+	double p = diff_percent(v);
+
+	if (isnan(p))
+		strbuf_addstr(s, v->v[1] > 0 ? "new" : "");
+	else if (v->v[1] <= 0)
+		strbuf_addstr(s, "gone");
+	else if (p >= 1000)
+		strbuf_addf(s, "x %.0f", v->v[1] / v->v[0]);
+	else
+		strbuf_addf(s, "%+.*f %%", fabs(p) < 99.95 ? 1 : 0, p);
+}
+
+static void add_joined(struct strbuf *s, const char *what, const char *name)
+{
+	if (s->len)
+		strbuf_addstr(s, ", ");
+	strbuf_addf(s, "%s%s", what, name);
+}
+
+static void add_callers(struct strbuf *s, const struct diff *d, const struct diff_function *f)
+{
+	for (int gone = 0; gone < 2; gone++) {
+		size_t said = 0;
+
+		for (uint32_t i = f->callers; i < f->callers + f->n_callers && said < 1; i++) {
+			const struct diff_caller *c = &d->callers[i];
+
+			if (!c->significant || c->gone != gone)
+				continue;
+			add_joined(s, gone ? "caller gone: " : "new caller: ", d->functions[c->caller].frame->name);
+			said++;
+		}
+	}
+}
+
+void diff_add_why(struct strbuf *s, const struct diff *d, const struct diff_function *f)
+{
+	bool sure = f->self.significant || f->total.significant;
+	const struct diff_value *v = f->self.tested && f->self.v[0] + f->self.v[1] > 0 ? &f->self : &f->total;
+	char when[32];
+
+	if (sure || f->n_callers)
+		add_callers(s, d, f);
+	if (sure && f->since_ns)
+		add_joined(s, "since ", when_local(f->since_ns, d->side[DIFF_AFTER].f->from_ns, when, sizeof(when)));
+	if (sure)
+		return;
+	if (!v->tested)
+		add_joined(s, "too few samples", "");
+	else if (v->v[0] > 0)
+		strbuf_addf(s, "%snoise: %.0f %% would show", s->len ? ", " : "", fmin(999, 100 * diff_detectable(v) / v->v[0]));
+	else
+		add_joined(s, "noise", "");
+}
+
+#define RARE_MATTERS 0.01 /* of a side's samples */
+
+static double rare_share(const struct diff *d, int side)
+{
+	for (size_t i = 1; i < d->n_functions; i++)
+		if (!strcmp(d->functions[i].frame->name, STORE_RARE) && !*d->functions[i].frame->module)
+			return d->side[side].samples ? (double)d->functions[i].self.samples[side] / (double)d->side[side].samples : 0;
+	return 0;
+}
+
+bool diff_add_rare(struct strbuf *out, const struct diff *d)
+{
+	static const char *const sides[] = {"before", "after"};
+	double share[2] = {rare_share(d, DIFF_BEFORE), rare_share(d, DIFF_AFTER)};
+	int more = share[DIFF_AFTER] > share[DIFF_BEFORE];
+
+	if (share[more] - share[!more] < RARE_MATTERS)
+		return false;
+	strbuf_addf(out, "%.0f %% of the samples %s are in stacks that were cut off as rare, %.0f %% of those %s: functions have less there than"
+			 " they had", 100 * share[more], sides[more], 100 * share[!more], sides[!more]);
+	return true;
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain: which statements there are. How they are said: explain_say.c. */
+#include "tools/explain/explain.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "schema/store/waitread.h"
+#include "schema/store/waits.h"
+#include "tools/fold/fold_kind.h"
+#include "tools/fold/fold_slices.h"
+#include "tools/print/when.h"
+
+#define WINDOW_NS (60ll * NSEC_PER_SEC)
+#define BEFORE_NS (600ll * NSEC_PER_SEC)
+#define NEW_SHARE 0.02   /* of the other side: as good as nothing */
+#define STANDS_FOR 0.8   /* of a function's change: it is said with its group */
+#define WAITING 0.25
+
+static const enum store_kind KINDS[EXPLAIN_KINDS] = {STORE_KIND_CPU, STORE_KIND_INUSE, STORE_KIND_ALLOC, STORE_KIND_RUNQUEUE,
+						     STORE_KIND_MUTEX, STORE_KIND_OFFCPU};
+
+/* --- the two windows --- */
+
+struct span {
+	char from[48], to[48];
+};
+
+static void set_span(struct select_args *a, struct span *s, int64_t from_ns, int64_t to_ns)
+{
+	snprintf(s->from, sizeof(s->from), "%lld.%09lld", (long long)(from_ns / NSEC_PER_SEC), (long long)(from_ns % NSEC_PER_SEC));
+	snprintf(s->to, sizeof(s->to), "%lld.%09lld", (long long)(to_ns / NSEC_PER_SEC), (long long)(to_ns % NSEC_PER_SEC));
+	a->last_ns = 0;
+	a->at = a->rec = NULL;
+	a->from = s->from;
+	a->to = s->to;
+}
+
+static int select_windows(struct explain *x, const char *store, const struct select_args *select, char *const *words,
+			  size_t n_words, int64_t before_ns, struct err *e)
+{
+	struct select_args args = *select;
+	struct selection *sel = NULL;
+	struct span span;
+	int rc = select_new(&args, store, words, n_words, true, &sel, e);
+
+	if (rc)
+		return rc;
+	if (!sel->range_given) { /* the end of the newest recording */
+		set_span(&args, &span, sel->to_ns > WINDOW_NS ? sel->to_ns - WINDOW_NS : 0, sel->to_ns);
+		select_free(sel);
+		rc = select_new(&args, store, words, n_words, true, &sel, e);
+		if (rc)
+			return rc;
+	}
+	x->sel[DIFF_AFTER] = sel;
+	if (!before_ns)
+		before_ns = sel->to_ns - sel->from_ns > BEFORE_NS ? sel->to_ns - sel->from_ns : BEFORE_NS;
+	if (before_ns > sel->from_ns)
+		before_ns = sel->from_ns;
+	set_span(&args, &span, sel->from_ns - before_ns, sel->from_ns);
+	rc = select_new(&args, store, words, n_words, true, &x->sel[DIFF_BEFORE], e);
+	return rc;
+}
+
+/* --- statements --- */
+
+static bool is_group(const struct fold_frame *f)
+{
+	return f->origin == FOLD_GROUP && (!strcmp(f->module, FOLD_CONTAINER) || !strcmp(f->module, FOLD_COMMAND));
+}
+
+static double change_of(const double v[2])
+{
+	return v[1] - v[0];
+}
+
+static double most_of(const double v[2])
+{
+	return fmax(v[0], v[1]);
+}
+
+/* One diff, with which group each node lies in. */
+struct part {
+	const struct diff *d;
+	uint32_t *top;       /* of each node: the one of its group */
+	double whole;        /* all there is of the kind */
+	double work;         /* of waits: all that is not idle */
+	double weight;
+};
+
+static bool is_reason(const struct fold_frame *f)
+{
+	return f->origin == FOLD_OFF && !strcmp(f->module, FOLD_WAITS);
+}
+
+static void part_init(struct part *p, const struct diff *d)
+{
+	*p = (struct part){.d = d, .whole = most_of(d->functions[0].total.v), .weight = 1};
+	if (d->side[DIFF_AFTER].f->kind->kind == STORE_KIND_OFFCPU)
+		p->weight = WAITING;
+	for (uint32_t i = 1; i < d->n_functions; i++)
+		if (is_reason(d->functions[i].frame))
+			p->work += most_of(d->functions[i].total.v);
+	p->top = mem_array(d->n_nodes + 1, sizeof(*p->top));
+	for (uint32_t i = 1; i < d->n_nodes; i++)
+		p->top[i] = d->nodes[i].parent ? p->top[d->nodes[i].parent] : i;
+}
+
+static struct explain_statement *add(struct explain *x, const struct part *p, enum explain_about about,
+				     const struct diff_function *f, const struct diff_value *v)
+{
+	struct explain_statement *s;
+
+	x->rows = mem_realloc(x->rows, (x->n + 1) * sizeof(*x->rows));
+	s = &x->rows[x->n++];
+	*s = (struct explain_statement){.d = p->d, .about = about, .name = f->frame->name, .module = f->frame->module, .v = *v,
+					.since_ns = f->since_ns};
+	s->change = v->v[1] > v->v[0] ? EXPLAIN_MORE : EXPLAIN_LESS;
+	if (v->v[0] <= NEW_SHARE * v->v[1])
+		s->change = EXPLAIN_BEGAN;
+	else if (v->v[1] <= NEW_SHARE * v->v[0])
+		s->change = EXPLAIN_GONE;
+	s->score = about == EXPLAIN_REASON ? fabs(change_of(v->v)) / p->work : p->weight * fabs(change_of(v->v)) / p->whole;
+	return s;
+}
+
+static bool counts(const struct part *p, const struct diff_value *v)
+{
+	return v->significant && fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole;
+}
+
+/* The function below a group (or the group above a function or a reason) whose own part changed most, the way the statement
+ * says. */
+static void find_inner(const struct part *p, struct explain_statement *s, const struct diff_function *f)
+{
+	const struct diff *d = p->d;
+	const uint32_t self = (uint32_t)(f - d->functions);
+	const bool of_group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
+	cleanup_free uint64_t *sums = mem_array(2 * d->n_functions, sizeof(*sums));
+	double best = 0;
+
+	for (uint32_t i = 1; i < d->n_nodes; i++) {
+		uint32_t group = d->nodes[p->top[i]].function, function = d->nodes[i].function;
+
+		if ((of_group ? group : function) != self || function == group)
+			continue;
+		for (int side = 0; side < 2; side++)
+			sums[2 * (of_group ? function : group) + (uint32_t)side] +=
+				s->about == EXPLAIN_REASON ? d->nodes[i].total_ns[side] : d->nodes[i].self_ns[side];
+	}
+	for (uint32_t i = 1; i < d->n_functions; i++) {
+		double v[2] = {(double)sums[2 * i] / d->side[0].whole, (double)sums[2 * i + 1] / d->side[1].whole};
+		double way = change_of(s->v.v) > 0 ? change_of(v) : -change_of(v);
+
+		if (way <= best)
+			continue;
+		best = way;
+		s->in = d->functions[i].frame->name;
+		s->in_module = d->functions[i].frame->module;
+		memcpy(s->in_v, v, sizeof(v));
+		memcpy(s->in_ns, &sums[2 * i], sizeof(s->in_ns));
+	}
+}
+
+static int by_p(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * The largest p of a group that is no chance, of the groups among themselves (Benjamini and Hochberg's step-up procedure): they are
+ * some dozens, asked about first; among the thousands of functions of a build their number would be lost. Half of the error rate is
+ * theirs.
+ */
+static double group_level(const struct part *p)
+{
+	cleanup_free double *all = mem_array(p->d->n_functions, sizeof(*all));
+	double level = -1;
+	size_t n = 0;
+
+	for (size_t i = 1; i < p->d->n_functions; i++)
+		if (is_group(p->d->functions[i].frame) && p->d->functions[i].total.tested)
+			all[n++] = p->d->functions[i].total.p;
+	if (n)
+		qsort(all, n, sizeof(*all), by_p);
+	for (size_t i = 0; i < n; i++)
+		if (all[i] <= p->d->alpha / 2 * (double)(i + 1) / (double)n)
+			level = all[i];
+	return level;
+}
+
+static bool group_counts(const struct part *p, const struct diff_value *v, double level)
+{
+	return counts(p, v) || (v->tested && v->p <= level && fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole);
+}
+
+static void add_groups(struct explain *x, const struct part *p)
+{
+	const double level = group_level(p);
+
+	for (size_t i = 1; i < p->d->n_functions; i++) {
+		const struct diff_function *f = &p->d->functions[i];
+
+		if (is_group(f->frame) && group_counts(p, &f->total, level))
+			find_inner(p, add(x, p, strcmp(f->frame->module, FOLD_CONTAINER) ? EXPLAIN_COMMAND : EXPLAIN_CONTAINER, f,
+					  &f->total), f);
+	}
+}
+
+/* Does a statement of a group say it already? */
+static bool is_said(const struct explain *x, size_t first, const struct explain_statement *s)
+{
+	for (size_t i = first; i + 1 < x->n; i++) {
+		const struct explain_statement *g = &x->rows[i];
+		bool here = s->in && !strcmp(g->name, s->in) && !strcmp(g->module, s->in_module) &&
+			fabs(change_of(s->in_v)) >= STANDS_FOR * fabs(change_of(s->v.v));
+		bool whole = g->change == EXPLAIN_BEGAN || g->change == EXPLAIN_GONE;
+
+		if (here && (whole || (g->in && !strcmp(g->in, s->name) && !strcmp(g->in_module, s->module))))
+			return true;
+	}
+	return false;
+}
+
+static void add_functions(struct explain *x, const struct part *p, size_t first)
+{
+	for (size_t i = 1; i < p->d->n_functions; i++) {
+		const struct diff_function *f = &p->d->functions[i];
+		struct explain_statement *s;
+
+		if (is_group(f->frame) || !counts(p, &f->self))
+			continue;
+		s = add(x, p, EXPLAIN_FUNCTION, f, &f->self);
+		find_inner(p, s, f);
+		if (is_said(x, first, s))
+			x->n--;
+	}
+}
+
+/* "other" would say nothing. */
+static void add_reasons(struct explain *x, const struct part *p)
+{
+	for (size_t i = 1; i < p->d->n_functions; i++) {
+		const struct diff_function *f = &p->d->functions[i];
+
+		if (is_reason(f->frame) && strcmp(f->frame->name, store_wait_reason(STORE_WAIT_OTHER)) && f->total.significant &&
+		    fabs(change_of(f->total.v)) >= EXPLAIN_LEAST * p->work)
+			find_inner(p, add(x, p, EXPLAIN_REASON, f, &f->total), f);
+	}
+}
+
+static void add_all(struct explain *x, const struct part *p, size_t first)
+{
+	const struct diff_function *f = &p->d->functions[0];
+
+	if (!counts(p, &f->total))
+		return;
+	for (size_t i = first; i < x->n; i++)
+		if (fabs(change_of(x->rows[i].v.v)) >= fabs(change_of(f->total.v)) / 2)
+			return;
+	add(x, p, EXPLAIN_ALL, f, &f->total);
+}
+
+static void state(struct explain *x, const struct diff *d)
+{
+	const size_t first = x->n;
+	struct part p;
+
+	part_init(&p, d);
+	if (p.whole > 0) {
+		add_groups(x, &p);
+		add_functions(x, &p, first);
+		add_all(x, &p, first);
+		add_reasons(x, &p);
+	}
+	free(p.top);
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct explain_statement *s = a, *t = b;
+
+	if (s->score != t->score)
+		return s->score > t->score ? -1 : 1;
+	return s->about != t->about ? (s->about > t->about) - (s->about < t->about) : strcmp(s->name, t->name);
+}
+
+/* --- all of it --- */
+
+static double recorded_s(const struct fold *f)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < f->n_slices; i++)
+		ns += f->slices[i].covered_ns;
+	return (double)ns / NSEC_PER_SEC;
+}
+
+static void add_seconds(struct strbuf *s, double seconds)
+{
+	char text[32];
+
+	strbuf_addstr(s, when_duration((int64_t)(seconds * NSEC_PER_SEC), text, sizeof(text)));
+}
+
+/* Rule 6. */
+static bool is_comparable(struct explain *x, enum store_kind kind, struct fold *const f[2])
+{
+	const double before = recorded_s(f[DIFF_BEFORE]), after = recorded_s(f[DIFF_AFTER]);
+	int64_t bucket_s = 1;
+	struct err ignored = {0};
+	double least;
+
+	for (int side = 0; side < 2; side++)
+		(void)fold_slices_bucket(x->sel[side], kind, &bucket_s, &ignored);
+	least = fmax(EXPLAIN_LEAST_S, 2 * (double)bucket_s - 1); /* the first one is cut */
+	if (before >= least && after >= least && before >= after / 2)
+		return true;
+	strbuf_addf(&x->uncompared, "%s%s (", x->uncompared.len ? ", " : "", store_kind_info(kind)->name);
+	add_seconds(&x->uncompared, before);
+	strbuf_addstr(&x->uncompared, " before, ");
+	add_seconds(&x->uncompared, after);
+	strbuf_addstr(&x->uncompared, " in the window)");
+	return false;
+}
+
+/* -ENODATA: nothing of what filters want, or not to be compared. */
+static int compare(struct explain *x, enum store_kind kind, double alpha, struct err *e)
+{
+	const struct fold_opts opts = {.kind = kind, .group = FOLD_BY_WHO, .reasons = true, .slices = DIFF_SLICES,
+					.cells = true};
+	struct fold **f = &x->fold[2 * x->n_diffs];
+	int rc = 0;
+
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = fold_make(x->sel[side], &opts, &f[side], e);
+	if (!rc && !is_comparable(x, kind, f))
+		rc = -ENODATA;
+	if (!rc)
+		rc = diff_make(f[DIFF_BEFORE], f[DIFF_AFTER], DIFF_PER_SECOND, alpha, &x->diff[x->n_diffs], e);
+	if (!rc)
+		state(x, x->diff[x->n_diffs++]);
+	for (int side = 0; side < 2 && rc; side++) {
+		fold_free(f[side]);
+		f[side] = NULL;
+	}
+	return rc;
+}
+
+/* What the filters name is in one of the two at most. */
+static int say_alone(const struct explain *x, struct err *e)
+{
+	const struct selection *after = x->sel[DIFF_AFTER];
+	struct fold *f = NULL;
+	char from[40], to[40];
+	int rc = fold_make(after, &(struct fold_opts){.kind = STORE_KIND_CPU}, &f, e);
+
+	if (rc)
+		return rc;
+	fold_free(f);
+	err_set(e, -ENODATA, EXIT_NOTHING, "%s ran in %s and not in %s before: there is nothing to compare it with",
+		*after->what ? after->what : "what the filters name", after->range, x->sel[DIFF_BEFORE]->range);
+	err_fix(e, "sonde stacks %s --from %s --to %s (all of it is new)", after->filter_text ? after->filter_text : "",
+		when_zoned(after->from_ns, from, sizeof(from)), when_zoned(after->to_ns, to, sizeof(to)));
+	return -ENODATA;
+}
+
+static int say_uncomparable(const struct explain *x, struct err *e)
+{
+	const struct selection *after = x->sel[DIFF_AFTER];
+	char from[40], to[40];
+
+	err_set(e, -ENODATA, EXIT_NOTHING, "nothing in %s can be compared with %s: too little of both was recorded: %s", after->range,
+		x->sel[DIFF_BEFORE]->range, strbuf_str(&x->uncompared));
+	err_fix(e, "sonde stacks --from %s --to %s (what there is)    sonde status (what was recorded when)",
+		when_zoned(after->from_ns, from, sizeof(from)), when_zoned(after->to_ns, to, sizeof(to)));
+	return -ENODATA;
+}
+
+/* Kinds that both have; what only one of them recorded cannot be compared. */
+static int compare_kinds(struct explain *x, struct err *e)
+{
+	uint32_t kinds[2] = {0, 0};
+	size_t n = 0;
+	int rc = 0;
+
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = fold_kinds_there(x->sel[side], &kinds[side], e);
+	for (size_t i = 0; i < EXPLAIN_KINDS; i++)
+		n += (kinds[0] & kinds[1]) >> KINDS[i] & 1;
+	if (!rc && !n)
+		return fold_nothing(x->sel[kinds[DIFF_AFTER] ? DIFF_BEFORE : DIFF_AFTER], STORE_KIND_CPU, e);
+	for (size_t i = 0; i < EXPLAIN_KINDS && !rc; i++) {
+		if (!(kinds[0] & kinds[1] & 1u << KINDS[i]))
+			continue;
+		rc = compare(x, KINDS[i], EXPLAIN_ALPHA / (double)n, e);
+		if (rc == -ENODATA) /* of the kind, but nothing of what filters want */
+			rc = 0;
+	}
+	return rc;
+}
+
+int explain_make(const char *store, const struct select_args *select, char *const *words, size_t n_words, int64_t before_ns,
+		 struct explain *out, struct err *e)
+{
+	int rc;
+
+	*out = (struct explain){0};
+	rc = select_windows(out, store, select, words, n_words, before_ns, e);
+	if (!rc)
+		rc = compare_kinds(out, e);
+	if (!rc && !out->n_diffs)
+		rc = out->uncompared.len ? say_uncomparable(out, e) : say_alone(out, e);
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = incidents_read(out->sel[side], &out->incidents[side], e);
+	if (!rc)
+		rc = explain_causes(out, e);
+	if (!rc && out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), by_score);
+	if (rc)
+		explain_release(out);
+	return rc;
+}
+
+void explain_release(struct explain *x)
+{
+	for (size_t i = 0; i < EXPLAIN_KINDS; i++)
+		diff_free(x->diff[i]);
+	for (size_t i = 0; i < 2 * EXPLAIN_KINDS; i++)
+		fold_free(x->fold[i]);
+	for (int side = 0; side < 2; side++)
+		select_free(x->sel[side]);
+	for (size_t i = 0; i < x->n; i++)
+		for (size_t k = 0; k < x->rows[i].n_causes; k++)
+			free(x->rows[i].causes[k].name);
+	free(x->rows);
+	strbuf_release(&x->uncompared);
+	for (int side = 0; side < 2; side++)
+		incidents_release(&x->incidents[side]);
+	*x = (struct explain){0};
+}

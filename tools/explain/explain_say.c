@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain_say: statements in words, and the commands that show more. */
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/base/typed.h"
+#include "tools/explain/explain.h"
+#include "tools/fold/fold_kind.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+#include "tools/select/filter.h"
+#include "tools/waits/waitcells.h"
+
+/* How each kind is said: "used 0.3 cores more". */
+static const struct words {
+	const char *verb, *began, *gone;
+} WORDS[STORE_KINDS] = {
+	[STORE_KIND_CPU] = {"used", "began to use", "used before"},
+	[STORE_KIND_OFFCPU] = {"was blocked for", "began to be blocked for", "was blocked before for"},
+	[STORE_KIND_RUNQUEUE] = {"waited for a CPU", "began to wait for a CPU:", "waited for a CPU before:"},
+	[STORE_KIND_ALLOC] = {"allocated", "began to allocate", "allocated before"},
+	[STORE_KIND_INUSE] = {"held", "began to hold", "held before"},
+	[STORE_KIND_MUTEX] = {"waited for locks", "began to wait for locks:", "waited for locks before:"},
+	[STORE_KIND_BLOCK] = {"was blocked for", "began to be blocked for", "was blocked before for"},
+	[STORE_KIND_STANDING] = {"had been waiting for", "had begun to wait:", "had been waiting before for"},
+	[STORE_KIND_GOROUTINE] = {"had", "began to have", "had before"},
+	[STORE_KIND_THREADCREATE] = {"created", "began to create", "created before"},
+};
+
+/* Of what waits were for. */
+static const struct {
+	const char *reason;
+	struct words words;
+} REASONS[] = {
+	{"lock", {"waited for locks", "began to wait for locks:", "waited for locks before:"}},
+	{"disk", {"waited for the disk", "began to wait for the disk:", "waited for the disk before:"}},
+	{"network", {"waited for the network", "began to wait for the network:", "waited for the network before:"}},
+	{"pipe", {"waited for pipes", "began to wait for pipes:", "waited for pipes before:"}},
+	{"sleep", {"slept", "began to sleep", "slept before"}},
+	{"page fault", {"waited in page faults", "began to wait in page faults:", "waited in page faults before:"}},
+	{"stop", {"was stopped", "began to be stopped", "was stopped before"}},
+	{"child", {"waited for children", "began to wait for children:", "waited for children before:"}},
+};
+
+static const struct words *words_of(const struct explain_statement *s)
+{
+	for (size_t i = 0; s->about == EXPLAIN_REASON && i < sizeof(REASONS) / sizeof(REASONS[0]); i++)
+		if (!strcmp(REASONS[i].reason, s->name))
+			return &REASONS[i].words;
+	return &WORDS[s->d->side[DIFF_AFTER].f->kind->kind];
+}
+
+const char *explain_amount(const struct diff *d, double v, char *buf, size_t size)
+{
+	const struct fold *f = d->side[DIFF_AFTER].f;
+	char bytes[32];
+
+	if (fold_is_cores(f))
+		snprintf(buf, size, "%.2f cores", v);
+	else if (f->unit == STORE_BYTES)
+		snprintf(buf, size, "%s%s", term_bytes((uint64_t)v, bytes, sizeof(bytes)), f->kind->class == STORE_GAUGE ? "" : "/s");
+	else if (f->unit != STORE_TIME)
+		snprintf(buf, size, "%.1f %s%s", v, store_unit_name(f->unit), f->kind->class == STORE_GAUGE ? "" : "/s");
+	else
+		snprintf(buf, size, "%.2f s each second", v);
+	return buf;
+}
+
+static void say_name(const struct explain_statement *s, struct strbuf *out)
+{
+	if (s->about == EXPLAIN_ALL || s->about == EXPLAIN_REASON) {
+		strbuf_addstr(out, "all together");
+		return;
+	}
+	strbuf_addshown(out, s->name, strlen(s->name));
+	if (s->about == EXPLAIN_FUNCTION && *s->module) {
+		strbuf_addstr(out, " of ");
+		strbuf_addshown(out, s->module, strlen(s->module));
+	}
+}
+
+static void say_change(const struct explain_statement *s, struct strbuf *out)
+{
+	const struct words *w = words_of(s);
+	double difference = s->v.v[1] > s->v.v[0] ? s->v.v[1] - s->v.v[0] : s->v.v[0] - s->v.v[1];
+	char change[48], before[48], after[48];
+
+	explain_amount(s->d, s->v.v[0], before, sizeof(before));
+	explain_amount(s->d, s->v.v[1], after, sizeof(after));
+	explain_amount(s->d, difference, change, sizeof(change));
+	if (s->change == EXPLAIN_BEGAN)
+		strbuf_addf(out, " %s %s", w->began, after);
+	else if (s->change == EXPLAIN_GONE)
+		strbuf_addf(out, " %s %s, and no more", w->gone, before);
+	else
+		strbuf_addf(out, " %s %s %s: %s, before %s (%+.0f %%)", w->verb, change, s->change == EXPLAIN_MORE ? "more" : "less",
+			    after, before, diff_percent(&s->v));
+}
+
+static void say_inner(const struct explain_statement *s, struct strbuf *out)
+{
+	const bool group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
+	char before[48], after[48];
+
+	strbuf_addstr(out, group ? "; mostly in the function " : "; mostly in ");
+	strbuf_addshown(out, s->in, strlen(s->in));
+	strbuf_addf(out, " (%s, before %s)", explain_amount(s->d, s->in_v[1], after, sizeof(after)),
+		    explain_amount(s->d, s->in_v[0], before, sizeof(before)));
+}
+
+static void say_cause(const struct explain_statement *s, const struct explain_cause *c, struct strbuf *out)
+{
+	static const char *const cause[] = {
+		[EXPLAIN_NEIGHBOUR] = "; while the CPU was taken by ",
+		[EXPLAIN_QUOTA] = "; held back by its CPU quota: ",
+		[EXPLAIN_WAKER] = "; ended mostly by ",
+	};
+	const int side = s->v.v[1] > s->v.v[0] ? DIFF_AFTER : DIFF_BEFORE;
+	struct strbuf name cleanup_strbuf = STRBUF_INIT;
+	char before[48], after[48];
+
+	strbuf_addstr(out, cause[c->what]);
+	waitcell_addname(&name, c->name);
+	strbuf_addshown(out, strbuf_str(&name), strlen(strbuf_str(&name)));
+	if (c->pid)
+		strbuf_addf(out, " %u", c->pid);
+	strbuf_addf(out, " (%s, before %s", explain_amount(s->d, c->v[1], after, sizeof(after)),
+		    explain_amount(s->d, c->v[0], before, sizeof(before)));
+	if (c->what == EXPLAIN_QUOTA)
+		strbuf_addf(out, "; in %llu of %llu periods", (unsigned long long)c->throttled[side],
+			    (unsigned long long)c->periods[side]);
+	strbuf_addstr(out, ")");
+}
+
+void explain_say(const struct explain_statement *s, struct strbuf *out)
+{
+	say_name(s, out);
+	say_change(s, out);
+	if (s->in)
+		say_inner(s, out);
+	for (size_t i = 0; i < s->n_causes; i++)
+		say_cause(s, &s->causes[i], out);
+}
+
+/* --- commands --- */
+
+static void add_range(struct strbuf *out, const char *prefix, const struct selection *sel)
+{
+	char from[40], to[40];
+
+	strbuf_addf(out, " --%sfrom %s --%sto %s", prefix, when_zoned(sel->from_ns, from, sizeof(from)), prefix,
+		    when_zoned(sel->to_ns, to, sizeof(to)));
+}
+
+static void add_store(const char *store, struct strbuf *out)
+{
+	if (!store)
+		return;
+	strbuf_addstr(out, " --store ");
+	filter_word(store, out);
+}
+
+/* What waits were for is told by the table of waits. */
+static void waits_command(const struct selection *sel, const struct explain_statement *s, const char *store, struct strbuf *out)
+{
+	const enum filter_kind filter = s->in && !strcmp(s->in_module, FOLD_CONTAINER) ? FILTER_CONTAINER : FILTER_COMM;
+
+	strbuf_addf(out, "%s waits", typed_sonde(false));
+	if (sel->filter_text[0])
+		strbuf_addf(out, " %s", sel->filter_text);
+	else if (s->in && filter_can_say(s->in))
+		filter_option(filter, s->in, out);
+	add_range(out, "", sel);
+	add_store(store, out);
+}
+
+/* What is on one side only has nothing to be compared with. */
+void explain_command(const struct explain *x, const struct explain_statement *s, const char *store, struct strbuf *out)
+{
+	const bool both = s->change == EXPLAIN_MORE || s->change == EXPLAIN_LESS;
+	const struct store_kind_info *kind = s->d->side[DIFF_AFTER].f->kind;
+	const struct selection *sel = x->sel[s->change == EXPLAIN_GONE ? DIFF_BEFORE : DIFF_AFTER];
+	const bool group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
+	const enum filter_kind filter = s->about == EXPLAIN_CONTAINER ? FILTER_CONTAINER : FILTER_COMM;
+	const bool named = group && filter_can_say(s->name);
+
+	if (s->about == EXPLAIN_REASON) {
+		waits_command(sel, s, store, out);
+		return;
+	}
+	strbuf_addf(out, "%s %s", typed_sonde(false), both ? "diff" : "flame");
+	if (named)
+		filter_option(filter, s->name, out);
+	if (sel->filter_text[0] && !(named && filters_have(sel->filters, filter)))
+		strbuf_addf(out, " %s", sel->filter_text);
+	if (kind->kind != STORE_KIND_CPU)
+		strbuf_addf(out, " --type %s", kind->name);
+	add_range(out, "", sel);
+	if (both)
+		add_range(out, "vs-", x->sel[DIFF_BEFORE]);
+	add_store(store, out);
+}

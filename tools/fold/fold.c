@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fold: one kind of value of the selection, summed over segments into one stack tree.
+ *
+ * Ids mean something in one segment only, so everything is merged by content: a frame is its place (module, build-id,
+ * offset, line, inlined) and its name, so that two calls within one function stay two (docs/decisions/0061); a process is (pid, start, exec count). Each segment keeps
+ * three dense tables from its own ids to the merged ones, filled as they are met; a stack is walked to the root once.
+ */
+#include "tools/fold/fold.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "tools/fold/fold_build.h"
+#include "tools/fold/fold_kind.h"
+#include "tools/fold/fold_parts.h"
+#include "tools/fold/fold_rare.h"
+#include "tools/fold/fold_slices.h"
+#include "tools/fold/fold_wall.h"
+#include "tools/print/reading.h"
+#include "tools/print/when.h"
+#include "tools/select/select.h"
+
+#define NOTHING 1
+
+/* --- segments --- */
+
+static void read_meta(struct folding *f, sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+
+	if (sqlite3_prepare_v2(db, "SELECT key, value FROM meta WHERE key IN ('host', 'kernel')", -1, &st, NULL) != SQLITE_OK)
+		return;
+	while (sqlite3_step(st) == SQLITE_ROW) {
+		const char *key = (const char *)sqlite3_column_text(st, 0);
+		const char *value = (const char *)sqlite3_column_text(st, 1);
+
+		if (key && value && !strcmp(key, "host"))
+			f->pub->host = fold_text(f->b, value);
+		else if (key && value)
+			f->pub->kernel = fold_text(f->b, value);
+	}
+	sqlite3_finalize(st);
+}
+
+/* What was summed by series goes to where it stands. */
+static void sum_series(struct folding *f)
+{
+	for (size_t i = 0; f->seg_series && i < f->dict->n_series; i++) {
+		const struct seg_series *x = &f->seg_series[i];
+
+		if (!x->n && !x->ns)
+			continue;
+		f->pub->nodes[x->node].self_ns += x->ns;
+		f->pub->nodes[x->node].self_samples += x->n;
+		f->pub->frames_unnamed_ns += f->pub->frames[f->pub->nodes[x->node].frame].named ? 0 : x->ns;
+		f->pub->processes[x->process].ns += x->ns;
+		f->pub->processes[x->process].samples += x->n;
+	}
+}
+
+static size_t functions_in(const struct store_dict *d)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < d->n_frames; i++)
+		most = d->frames[i].function > most ? d->frames[i].function : most;
+	return most;
+}
+
+int fold_segment_begin(struct folding *f, const char *path, struct err *e)
+{
+	int rc = select_segment(f->sel, path, &f->seg, e);
+
+	if (rc == 0)
+		rc = store_segment_dict(f->seg, &f->dict, e);
+	if (rc)
+		return rc;
+	f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));
+	f->seg_image = mem_array(f->dict->n_images + 1, sizeof(*f->seg_image));
+	f->seg_function = mem_array(functions_in(f->dict) + 1, sizeof(*f->seg_function));
+	f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
+	f->seg_series = mem_array(f->dict->n_series + 1, sizeof(*f->seg_series));
+	f->seg_task = mem_array(f->dict->n_tasks + 1, sizeof(*f->seg_task));
+	f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
+	f->seg_group = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_group));
+	f->n_told = f->pub->n_processes;
+	f->first_leaf = f->pub->n_leaves;
+	f->first_cell = f->pub->n_cells;
+	read_meta(f, store_segment_db(f->seg));
+	return f->opts.rare && f->pub->kind->kind == STORE_KIND_CPU ? fold_rare_begin(f, &f->rares, e) : 0;
+}
+
+void fold_segment_end(struct folding *f)
+{
+	if (f->late && f->seg_series)
+		fold_point_at_nodes(f);
+	sum_series(f);
+	fold_rare_end(f, f->rares);
+	f->rares = NULL;
+	free(f->seg_frame);
+	free(f->seg_image);
+	free(f->seg_process);
+	free(f->seg_function);
+	free(f->seg_task);
+	free(f->seg_series);
+	free(f->seg_plain);
+	free(f->seg_group);
+	f->seg_frame = f->seg_process = f->seg_plain = f->seg_group = NULL;
+	f->seg_image = NULL;
+	f->seg_function = NULL;
+	f->seg_task = NULL;
+	f->seg_series = NULL;
+	memset(f->seg_path, 0, sizeof(f->seg_path));
+	idmap_release(&f->seg_node);
+	f->heard_run = NULL; /* it is of this segment */
+	f->seg = NULL;
+}
+
+static int fold_segment(struct folding *f, const char *path, struct err *e)
+{
+	int rc;
+
+	if (select_run_in(f->sel, path, 0) < 0)
+		return 0;
+	rc = fold_segment_begin(f, path, e);
+	if (rc)
+		return rc;
+	rc = fold_rows_read(f, path, e);
+	if (f->late)
+		fold_place_stacks(f);
+	fold_segment_end(f);
+	return rc;
+}
+
+/* --- a fold --- */
+
+int fold_start(struct folding *f, const struct selection *sel, const struct fold_opts *o, struct err *e)
+{
+	const struct store_kind_info *kind = store_kind_info(o->kind);
+
+	*f = (struct folding){.b = fold_begin(), .sel = sel, .opts = *o};
+	f->pub = &f->b->pub;
+	f->pub->functions = o->functions;
+	f->late = o->group == FOLD_BY_NONE && !o->with && !(o->reasons && kind->kind == STORE_KIND_OFFCPU);
+	f->pub->kind = kind;
+	f->pub->unit = o->count ? kind->unit_n : kind->unit_value;
+	return o->slices ? fold_slices_plan(sel, o->slices, f->pub, e) : 0;
+}
+
+bool fold_finish(struct folding *f)
+{
+	fold_end(f->b);
+	fold_spans_cover(&f->spans, f->pub->slices, f->pub->n_slices);
+	f->pub->covered_ns = fold_spans_length(&f->heard);
+	f->pub->self_program_samples = f->found_self_n;
+	return f->pub->nodes[0].total_samples || f->pub->nodes[0].total_ns;
+}
+
+/* 0, an error, or NOTHING, which is not said yet. */
+static int fold_of(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e)
+{
+	struct folding f;
+	int rc = fold_start(&f, sel, o, e);
+	bool gauge = f.pub->kind->class == STORE_GAUGE;
+
+	reading_begin(sel->n_segments);
+	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++) { /* of a gauge the newest holds: it comes first */
+		reading_file(i);
+		rc = fold_segment(&f, sel->segments[gauge ? sel->n_segments - 1 - i : i].path, e);
+	}
+	reading_end();
+	if (!fold_finish(&f) && rc == 0)
+		rc = NOTHING;
+	if (rc) {
+		fold_free(f.pub);
+		return rc;
+	}
+	*out = f.pub;
+	return 0;
+}
+
+int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e)
+{
+	struct fold_opts opts = *o;
+	int rc;
+
+	if (o->wall)
+		return fold_wall_make(sel, o, out, e);
+	opts.kind = o->kind ? o->kind : STORE_KIND_CPU;
+	rc = fold_of(sel, &opts, out, e);
+	if (rc == NOTHING && !o->kind) {
+		rc = fold_kind_there(sel, &opts.kind, e);
+		if (rc)
+			return rc;
+		rc = opts.kind == STORE_KIND_CPU ? NOTHING : fold_of(sel, &opts, out, e);
+	}
+	return rc == NOTHING ? fold_nothing(sel, opts.kind, e) : rc;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_kind: see the header. */
+#include "tools/fold/fold_kind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "tools/fold/fold_wall.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+#include "tools/select/word.h"
+
+/* --- the options --- */
+
+static const char *const UNITS[] = {[STORE_SAMPLES] = "samples", [STORE_EVENTS] = "events", [STORE_OBJECTS] = "objects",
+				    [STORE_TIME] = "time", [STORE_BYTES] = "bytes"};
+
+static void names_of(uint32_t kinds, char *out, size_t size)
+{
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (int i = 1; i < STORE_KINDS && n < size; i++)
+		if (kinds & 1u << i)
+			n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", store_kind_info((enum store_kind)i)->name);
+}
+
+static int unknown_type(const char *type, struct err *e)
+{
+	char names[128];
+
+	names_of(~0u, names, sizeof(names));
+	err_set(e, -EINVAL, EXIT_USAGE, "unknown type '%.40s': known are %s", type, names);
+	err_fix(e, "sonde stacks --type cpu");
+	return -EINVAL;
+}
+
+static int unit_of(const char *unit, const struct store_kind_info *k, bool *count, struct err *e)
+{
+	*count = !strcmp(unit, UNITS[k->unit_n]);
+	if (*count || !strcmp(unit, UNITS[k->unit_value]))
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "--unit %.40s does not fit --type %s: it has %s and %s", unit, k->name, UNITS[k->unit_n],
+		UNITS[k->unit_value]);
+	err_fix(e, "sonde stacks --type %s --unit %s", k->name, UNITS[k->unit_value]);
+	return -EINVAL;
+}
+
+int fold_kind_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e)
+{
+	const struct store_kind_info *k = type ? store_kind_named(type) : NULL;
+
+	if (type && !k)
+		return unknown_type(type, e);
+	o->kind = k ? k->kind : 0;
+	if (!sel->measure)
+		return 0;
+	if (!k)
+		o->kind = STORE_KIND_CPU; /* what a unit fits must be known */
+	return unit_of(sel->measure, store_kind_info(o->kind), &o->count, e);
+}
+
+int fold_kind_or_wall_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e)
+{
+	if (!type || strcmp(type, FOLD_WALL_NAME))
+		return fold_kind_of(type, sel, o, e);
+	o->wall = true;
+	if (!sel->measure || !strcmp(sel->measure, UNITS[STORE_TIME]))
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "--unit %.40s does not fit --type wall: it has time", sel->measure);
+	err_fix(e, "sonde flame --type wall --unit time");
+	return -EINVAL;
+}
+
+/* --- what there is --- */
+
+static int kinds_in(const struct selection *sel, const char *path, uint32_t *kinds, struct err *e)
+{
+	struct store_segment *s = NULL;
+	int64_t run = select_run_in(sel, path, 0);
+	int rc = run < 0 ? 0 : select_segment(sel, path, &s, e);
+
+	for (size_t i = 1; !rc && run >= 0; i++) {
+		uint32_t some = 0;
+
+		rc = store_kinds_in(s, sel->from_ns, sel->to_ns, run, &some, e);
+		*kinds |= some;
+		run = select_run_in(sel, path, i);
+	}
+	return rc;
+}
+
+int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e)
+{
+	int rc = 0;
+
+	*kinds = 0;
+	for (size_t i = 0; !rc && i < sel->n_segments; i++)
+		rc = kinds_in(sel, sel->segments[i].path, kinds, e);
+	return rc;
+}
+
+/* What is shown where nobody said what, the first that there is. */
+static const enum store_kind TELLING[] = {STORE_KIND_CPU, STORE_KIND_OFFCPU, STORE_KIND_INUSE, STORE_KIND_ALLOC, STORE_KIND_MUTEX,
+					  STORE_KIND_BLOCK, STORE_KIND_RUNQUEUE, STORE_KIND_STANDING};
+
+int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e)
+{
+	uint32_t kinds;
+	char names[128];
+	int rc = fold_kinds_there(sel, &kinds, e);
+
+	if (rc)
+		return rc;
+	if (kinds & 1u << STORE_KIND_CPU || !kinds) {
+		*kind = STORE_KIND_CPU;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(TELLING) / sizeof(*TELLING); i++)
+		if (kinds & 1u << TELLING[i]) {
+			*kind = TELLING[i];
+			break;
+		}
+	if (kinds & (kinds - 1)) {
+		names_of(kinds & ~(1u << *kind), names, sizeof(names));
+		log_warn("no CPU samples in %s: this is --type %s; there is also %s", sel->range, store_kind_info(*kind)->name, names);
+	}
+	return 0;
+}
+
+/* "; the store holds samples from A to B", "" */
+static void tell_span(const struct selection *sel, char *out, size_t size)
+{
+	cleanup_free struct store_segment_info *all = NULL;
+	int64_t from = 0, to = 0, now = clock_utc_ns();
+	char a[32], b[32];
+	size_t n = 0;
+
+	out[0] = '\0';
+	if (store_segments(sel->store, 0, INT64_MAX, &all, &n, NULL))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].from_ns && (!from || all[i].from_ns < from))
+			from = all[i].from_ns;
+		if (all[i].to_ns > to)
+			to = all[i].to_ns;
+	}
+	if (from)
+		snprintf(out, size, "; the store holds samples from %s to %s", when_local(from, now, a, sizeof(a)),
+			 when_local(to, now, b, sizeof(b)));
+}
+
+/* That records it; "": it comes only by `sonde import`. */
+static const char *family_of(enum store_kind kind)
+{
+	switch (kind) {
+	case STORE_KIND_OFFCPU: case STORE_KIND_RUNQUEUE: case STORE_KIND_STANDING: return "offcpu";
+	case STORE_KIND_ALLOC: case STORE_KIND_INUSE: return "goheap";
+	default: return "";
+	}
+}
+
+static int nothing_else(const struct selection *sel, const struct store_kind_info *k, const char *there, struct err *e)
+{
+	uint32_t kinds = 0;
+	char names[128];
+
+	for (size_t i = 0; i < sel->n_segments; i++)
+		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
+	names_of(kinds, names, sizeof(names));
+	err_set(e, -ENODATA, EXIT_NOTHING, "no %s (%s)%s%s in %s: %s%s%s%s", k->what, k->name, *sel->what ? " of " : "", sel->what,
+		sel->range, select_is_narrow(sel) ? "nothing of what the filters name, or it was not recorded" :
+		"it was not recorded then", *names ? "; there is " : "", names, there);
+	if (kinds & 1u << k->kind)
+		err_fix(e, "sonde stacks --type %s (without the filter)    sonde status", k->name);
+	else if (*family_of(k->kind))
+		err_fix(e, "sudo sonde record --families cpu,%s -d 1m    sonde status (what is there)", family_of(k->kind));
+	else
+		err_fix(e, "sonde import %s.pb.gz (a profile that the program wrote)    sonde status (what is there)", k->name);
+	return -ENODATA;
+}
+
+/* "; did you mean ...", where a filter's value is no name of the range but near one. */
+static void add_near(const struct selection *sel, struct strbuf *out)
+{
+	struct names l = {0};
+
+	for (size_t i = 0; sel->filters && i < sel->n_segments; i++)
+		(void)names_read(&l, sel->segments[i].path, NULL);
+	if (sel->filters)
+		word_near_filters(&l, sel->filters, out);
+	names_release(&l);
+}
+
+/* What did not run may have waited: where that was recorded the command that shows it, else the one that records it. */
+static void fix_idle(const struct selection *sel, struct err *e)
+{
+	char from[40], to[40];
+	uint32_t kinds = 0;
+
+	for (size_t i = 0; i < sel->n_segments; i++)
+		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
+	if (kinds & 1u << STORE_KIND_OFFCPU)
+		err_fix(e, "sonde waits --idle %s --from %s --to %s (it may have waited)", sel->filter_text,
+			when_zoned(sel->from_ns, from, sizeof(from)), when_zoned(sel->to_ns, to, sizeof(to)));
+	else
+		err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s (it may have waited)    sonde stacks (without the filter)");
+}
+
+bool fold_only_self(const struct selection *sel)
+{
+	uint32_t kinds = 0;
+
+	for (size_t i = 0; !sel->self && i < sel->n_segments; i++)
+		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
+	return kinds & 1u << STORE_KIND_CPU;
+}
+
+static void fix_only_self(const struct selection *sel, struct err *e)
+{
+	char from[40], to[40];
+
+	err_fix(e, "sonde stacks --self --from %s --to %s (sonde's own samples)    sonde status (what is there)",
+		when_zoned(sel->from_ns, from, sizeof(from)), when_zoned(sel->to_ns, to, sizeof(to)));
+}
+
+/* Other kinds of value were recorded then: no "nothing". */
+static bool others_there(const struct selection *sel, struct err *e)
+{
+	char names[128], from[40], to[40];
+	uint32_t kinds = 0;
+
+	for (size_t i = 0; i < sel->n_segments; i++)
+		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
+	if (!kinds)
+		return false;
+	names_of(kinds, names, sizeof(names));
+	when_zoned(sel->from_ns, from, sizeof(from));
+	when_zoned(sel->to_ns, to, sizeof(to));
+	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples in %s: cpu was not recorded then; there is %s", sel->range, names);
+	if (kinds & 1u << STORE_KIND_OFFCPU)
+		err_fix(e, "sonde waits --from %s --to %s    sonde status (what was recorded when)", from, to);
+	else
+		err_fix(e, "sonde stacks --from %s --to %s    sonde status (what was recorded when)", from, to);
+	return true;
+}
+
+int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *e)
+{
+	struct strbuf near cleanup_strbuf = STRBUF_INIT;
+	bool narrow = select_is_narrow(sel), self;
+	char there[96];
+
+	tell_span(sel, there, sizeof(there));
+	add_near(sel, &near);
+	if (near.len) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "nothing in %s is called as the filters say%s", sel->range, strbuf_str(&near));
+		err_fix(e, "sonde ps (who ran then)");
+		return -ENODATA;
+	}
+	if (kind != STORE_KIND_CPU)
+		return nothing_else(sel, store_kind_info(kind), there, e);
+	self = !narrow && fold_only_self(sel);
+	if (!narrow && !self && others_there(sel, e))
+		return -ENODATA;
+	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples%s%s in %s: %s%s", *sel->what ? " of " : "", sel->what, sel->range,
+		narrow ? "what the filters name did not run on a CPU then, or does not exist" :
+		self ? "the host was idle, but for sonde itself" : "nothing was recorded then, or the host was idle", there);
+	if (narrow)
+		fix_idle(sel, e);
+	else if (self)
+		fix_only_self(sel, e);
+	else
+		err_fix(e, "sonde status (what is there)    sudo sonde record -d 10s");
+	return -ENODATA;
+}
+
+/* --- in words --- */
+
+uint64_t fold_recorded_ns(const struct fold *f)
+{
+	return f->covered_ns ? f->covered_ns : f->to_ns > f->from_ns ? (uint64_t)(f->to_ns - f->from_ns) : 0;
+}
+
+double fold_cores(const struct fold *f, uint64_t ns)
+{
+	uint64_t recorded = fold_recorded_ns(f);
+
+	return recorded ? (double)ns / (double)recorded : 0;
+}
+
+bool fold_is_cores(const struct fold *f)
+{
+	return f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
+}
+
+const char *fold_amount_title(const struct fold *f)
+{
+	static const char *const titles[] = {[STORE_SAMPLES] = "SAMPLES", [STORE_EVENTS] = "EVENTS",
+					     [STORE_OBJECTS] = "OBJECTS", [STORE_TIME] = "TIME", [STORE_BYTES] = "BYTES"};
+
+	return fold_is_cores(f) ? "CORES" : titles[f->unit];
+}
+
+static const char *time_text(double ns, char *buf, size_t size)
+{
+	static const struct { double ns; const char *unit; } steps[] = {{3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"},
+									{1e3, "us"}};
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		if (ns >= steps[i].ns) {
+			double v = ns / steps[i].ns;
+
+			snprintf(buf, size, v < 10 ? "%.2f %s" : v < 100 ? "%.1f %s" : "%.0f %s", v, steps[i].unit);
+			return buf;
+		}
+	snprintf(buf, size, "%.0f ns", ns);
+	return buf;
+}
+
+const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t size)
+{
+	if (fold_is_cores(f)) {
+		snprintf(buf, size, "%.2f", fold_cores(f, amount));
+		return buf;
+	}
+	if (f->unit == STORE_TIME)
+		return time_text((double)amount, buf, size);
+	return f->unit == STORE_BYTES ? term_bytes(amount, buf, size) : term_count(amount, buf, size);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/fold/fold_parts.h"
+
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+
+#define WAYMARK 16 /* of so many stacks one is kept by group: from the nearest one on, nodes are found again quickly */
+
+/* --- frames --- */
+
+static enum fold_origin origin_of(const struct store_image_row *image, bool named)
+{
+	switch (image->kind) {
+	case STORE_IMAGE_KERNEL:
+	case STORE_IMAGE_MODULE:
+	case STORE_IMAGE_BPF:
+		return FOLD_KERNEL;
+	case STORE_IMAGE_JIT:
+		return FOLD_JIT;
+	case STORE_IMAGE_UNKNOWN:
+		return named ? FOLD_NATIVE : FOLD_UNKNOWN;
+	default:
+		return FOLD_NATIVE;
+	}
+}
+
+/* The dictionary has a path once. */
+static const char *path_text(struct folding *f, const char *raw)
+{
+	struct seg_path *p = &f->seg_path[(uintptr_t)raw / 16 % FOLD_PATHS];
+
+	if (p->raw != raw)
+		*p = (struct seg_path){raw, fold_text(f->b, raw)};
+	return p->text;
+}
+
+/* What a function is called, and its file, as the fold's own strings. */
+static struct seg_function function_of(struct folding *f, const struct store_frame_row *row)
+{
+	struct seg_function *known = &f->seg_function[row->function], fn = *known;
+
+	if (fn.name)
+		return fn;
+	fn = (struct seg_function){fold_text(f->b, row->name), path_text(f, row->file ? row->file : "")};
+	if (row->function)
+		*known = fn;
+	return fn;
+}
+
+/* "name", or "name (file.c:12)" */
+static const char *frame_name(struct folding *f, const struct store_frame_row *row, const struct seg_function *fn)
+{
+	const char *slash;
+	cleanup_strbuf struct strbuf s = STRBUF_INIT;
+
+	if (!f->opts.lines || !row->line || !*row->file)
+		return fn->name;
+	slash = strrchr(row->file, '/');
+	strbuf_addf(&s, "%s (%s:%u)", row->name, slash && slash[1] ? slash + 1 : row->file, row->line);
+	return fold_text(f->b, strbuf_str(&s));
+}
+
+/* An image with its strings as the fold's own. */
+static const struct store_image_row *image_of(struct folding *f, uint32_t id)
+{
+	static const struct store_image_row none = {"", "", "", STORE_IMAGE_UNKNOWN};
+	const struct store_image_row *row = id && id < f->dict->n_images ? &f->dict->images[id] : &none;
+	struct store_image_row *image = &f->seg_image[row == &none ? 0 : id];
+
+	if (!image->name)
+		*image = (struct store_image_row){
+			.name = fold_text(f->b, row->name ? row->name : ""), .path = fold_text(f->b, row->path ? row->path : ""),
+			.build_id = fold_text(f->b, row->build_id ? row->build_id : ""), .kind = row->kind,
+		};
+	return image;
+}
+
+static uint32_t frame_from(struct folding *f, uint32_t id)
+{
+	const struct store_frame_row *row = &f->dict->frames[id];
+	const struct store_image_row *image = image_of(f, row->image);
+	const struct seg_function fn = function_of(f, row);
+	struct fold_frame new = {
+		.name = frame_name(f, row, &fn),
+		.module = image->name,
+		.module_path = image->path,
+		.build_id = image->build_id,
+		.file = fn.file,
+		.line = row->line,
+		.function_line = row->function_line,
+		.offset = row->offset,
+		.named = row->function != 0,
+		.inlined = row->inlined,
+		.origin = origin_of(image, row->function != 0),
+	};
+
+	return (f->opts.functions ? fold_add_function : fold_add_frame)(f->b, &new);
+}
+
+uint32_t fold_frame_of(struct folding *f, uint32_t id)
+{
+	if (!f->seg_frame[id])
+		f->seg_frame[id] = frame_from(f, id) + 1;
+	return f->seg_frame[id] - 1;
+}
+
+/* --- nodes --- */
+
+static bool known_node(const struct folding *f, uint32_t group, uint32_t stack, uint64_t *node)
+{
+	if (f->seg_plain[stack] && f->seg_group[stack] == group) {
+		*node = f->seg_plain[stack];
+		return true;
+	}
+	return group && stack % WAYMARK == 0 && idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
+}
+
+uint32_t fold_child_of(struct folding *f, uint32_t parent, uint32_t stack)
+{
+	uint32_t frame = f->dict->stack_frame[stack];
+
+	return f->opts.no_inline && f->dict->frames[frame].inlined ? parent : fold_child(f->b, parent, fold_frame_of(f, frame));
+}
+
+/* Walks up to the nearest ancestor that is known, then down again. */
+uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
+{
+	cleanup_free uint32_t *path = NULL;
+	size_t n = 0, cap = 0;
+	uint64_t node = group;
+
+	for (uint32_t s = stack; s; s = f->dict->stack_parent[s]) {
+		if (known_node(f, group, s, &node))
+			break;
+		mem_grow(path, n, cap);
+		path[n++] = s;
+	}
+	while (n--) {
+		node = fold_child_of(f, (uint32_t)node, path[n]);
+		if (group && path[n] % WAYMARK == 0)
+			idmap_set(&f->seg_node, (uint64_t)group << 32 | path[n], node);
+		f->seg_plain[path[n]] = (uint32_t)node;
+		f->seg_group[path[n]] = group;
+	}
+	return (uint32_t)node;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fold_rows: what the rows of a segment say goes to its series, to leaves and cells, and to processes. A series comes once in
+ * each slice; what it is of is looked at once.
+ */
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+#include "schema/store/waitread.h"
+#include "tools/fold/fold_build.h"
+#include "tools/fold/fold_parts.h"
+#include "tools/fold/fold_rare.h"
+#include "tools/fold/fold_slices.h"
+#include "tools/select/select.h"
+#include "tools/waits/waitstack.h"
+
+/* --- processes --- */
+
+static uint32_t process_of(struct folding *f, uint32_t id)
+{
+	uint32_t i;
+
+	if (f->seg_process[id])
+		return f->seg_process[id] - 1;
+	i = fold_store_process(f->b, &f->dict->processes[id]);
+	f->seg_process[id] = i + 1;
+	return i;
+}
+
+/* What all series of a thread have in common. */
+static const struct seg_task *task_of(struct folding *f, const struct store_total *t, uint32_t process)
+{
+	struct seg_task *task = &f->seg_task[t->task];
+
+	if (!task->known)
+		*task = (struct seg_task){true, fold_group_node(f->b, f->opts.group, process, t->thread, t->tid),
+					  fold_text(f->b, t->thread)};
+	return task;
+}
+
+/* What this wait was for, below its group. */
+static uint32_t reason_node(struct folding *f, uint32_t group, const struct store_total *t)
+{
+	const char *class = store_wait_reason(t->label);
+	const struct waitrule *rule = waitstack_rule(f->dict, t->stack, class);
+	bool idle = rule ? rule->idle : waitrule_idle_by_class(class);
+	struct fold_frame frame = f->pub->frames[0];
+
+	frame.name = fold_text(f->b, rule && rule->reason ? rule->reason : class);
+	frame.module = fold_text(f->b, idle ? FOLD_IDLE : FOLD_WAITS);
+	frame.file = fold_text(f->b, class);
+	frame.build_id = fold_text(f->b, rule ? rule->function : "");
+	frame.origin = FOLD_OFF;
+	return fold_child(f->b, group, fold_add_frame(f->b, &frame));
+}
+
+/* --- sums --- */
+
+static void add_run(struct folding *f, const struct store_run_row *run)
+{
+	int64_t from = run->from_ns > f->sel->from_ns ? run->from_ns : f->sel->from_ns;
+	int64_t to = run->to_ns < f->sel->to_ns ? run->to_ns : f->sel->to_ns;
+
+	if (run == f->heard_run)
+		return;
+	f->heard_run = run;
+	fold_spans_add(&f->heard, from, to);
+	if (!f->pub->from_ns || from < f->pub->from_ns)
+		f->pub->from_ns = from;
+	if (to > f->pub->to_ns)
+		f->pub->to_ns = to;
+	if (!f->pub->period_ns || (run->period_ns && run->period_ns < f->pub->period_ns))
+		f->pub->period_ns = run->period_ns;
+	if (run->cpus > f->pub->cpus)
+		f->pub->cpus = run->cpus;
+}
+
+/* Its numbers are the second kind's in that pass. */
+static void add_leaf(struct folding *f, uint32_t node, uint32_t process, const struct store_total *t)
+{
+	const struct fold_with none = {0}, with = {t->whole_n, t->whole_value};
+	struct fold_leaf leaf = {.node = node, .process = process, .tid = t->tid, .label = t->label,
+				 .thread = f->seg_task[t->task].thread};
+
+	if (f->is_with) {
+		fold_merge_leaf(f->b, &leaf, &with);
+		return;
+	}
+	leaf.slice = t->part;
+	leaf.samples = t->whole_n;
+	leaf.ns = t->whole_value;
+	if (f->opts.with)
+		fold_merge_leaf(f->b, &leaf, &none);
+	else
+		fold_add_leaf(f->b, &leaf);
+}
+
+/* First of a series: where it stands, and what all its rows have in common. */
+static void meet_series(struct folding *f, struct seg_series *x, const struct store_total *t)
+{
+	const struct store_process_row *row = &f->dict->processes[t->process];
+	uint32_t group;
+
+	x->known = true;
+	x->self = row->self;
+	x->out = row->self && !select_wants(f->sel, row, t->tid);
+	if (x->out)
+		return;
+	x->process = process_of(f, t->process);
+	group = task_of(f, t, x->process)->group;
+	if (f->opts.reasons && f->pub->kind->kind == STORE_KIND_OFFCPU)
+		group = reason_node(f, group, t);
+	if (f->rares)
+		x->rare = fold_rare_whose(f, f->rares, t);
+	x->node = f->late ? t->stack : fold_node_of_stack(f, group, t->stack);
+	if (f->late)
+		f->seg_plain[t->stack] = 1;
+	if (f->is_with)
+		return;
+	if (t->run < f->dict->n_runs)
+		add_run(f, &f->dict->runs[t->run]);
+	if (f->pub->kind->sized && !f->pub->period_ns)
+		f->pub->period_ns = store_rate_at(f->seg, t->run, t->process, f->sel->to_ns);
+}
+
+static int add_total(void *ctx, const struct store_total *t)
+{
+	struct folding *f = ctx;
+	struct seg_series *x = &f->seg_series[t->series];
+	uint64_t n = t->whole_n, ns = f->opts.count ? n : t->whole_value;
+
+	if (!x->known)
+		meet_series(f, x, t);
+	if (x->self && !f->is_with)
+		f->found_self_n += n;
+	if (x->out)
+		return 0;
+	if (f->is_with) {
+		add_leaf(f, x->node, x->process, t);
+		return 0;
+	}
+	x->ns += ns;
+	x->n += n;
+	if (f->opts.cells)
+		fold_add_cell(f->b, &(struct fold_cell){.node = x->node, .process = x->process, .slice = t->part,
+			.samples = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n, .ns = ns});
+	if (f->opts.leaves)
+		add_leaf(f, x->node, x->process, t);
+	return 0;
+}
+
+static bool wanted(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid)
+{
+	const struct folding *f = ctx;
+
+	uint32_t i;
+
+	(void)thread;
+	if (f->pub->kind->class == STORE_GAUGE && fold_known_process(f->b, fold_store_identity(p), &i) && i < f->n_told)
+		return false; /* a later segment told how it stands */
+	return p->self || select_wants(f->sel, p, tid);
+}
+
+/* A run that is selected, of this kind; one that has nothing at all may have lost it. */
+static bool run_is_asked(const struct folding *f, int64_t run)
+{
+	uint32_t kinds = store_run_kinds(f->seg, run);
+
+	if (f->seg_run && run != f->seg_run)
+		return false;
+	return !kinds || kinds & 1u << f->pub->kind->kind;
+}
+
+static int add_loss(void *ctx, const struct store_loss_row *l)
+{
+	struct folding *f = ctx;
+
+	if (run_is_asked(f, l->run))
+		fold_add_loss(f->b, l->reason, l->n);
+	return 0;
+}
+
+/* --- all rows of a run --- */
+
+/* The same rows, slice after slice: each is read once. */
+static int sum_slices(struct folding *f, struct store_segment *s, const struct store_query *whole, struct err *e)
+{
+	cleanup_free int64_t *ends = mem_array(f->pub->n_slices, sizeof(*ends));
+	struct store_query q = *whole;
+
+	for (size_t i = 1; i < f->dict->n_runs; i++)
+		if (run_is_asked(f, (int64_t)i))
+			fold_spans_note(&f->spans, f->sel, f->dict, (int64_t)i);
+	for (size_t i = 0; i < f->pub->n_slices; i++)
+		ends[i] = f->pub->slices[i].to_ns;
+	q.part_to_ns = ends;
+	q.n_parts = f->pub->n_slices;
+	return store_totals(s, &q, add_total, f, e);
+}
+
+static int sum_run(struct folding *f, int64_t run, struct err *e)
+{
+	struct store_query q = {.from_ns = f->sel->from_ns, .to_ns = f->sel->to_ns, .kind = f->pub->kind->kind, .run = run,
+				.want = wanted, .ctx = f};
+	int rc;
+
+	f->seg_run = run;
+	f->is_with = false;
+	rc = f->pub->n_slices ? sum_slices(f, f->seg, &q, e) : store_totals(f->seg, &q, add_total, f, e);
+	if (rc == 0 && f->opts.with && f->pub->kind->with) {
+		f->is_with = true;
+		q.kind = f->pub->kind->with;
+		rc = store_totals(f->seg, &q, add_total, f, e);
+	}
+	if (rc == 0)
+		rc = store_losses(f->seg, f->sel->from_ns, f->sel->to_ns, add_loss, f, e);
+	if (rc == 0 && f->pub->kind->kind == STORE_KIND_CPU)
+		rc = store_endings(f->seg, f->sel->from_ns, f->sel->to_ns, run, endings_add, &f->pub->endings, e);
+	return rc;
+}
+
+int fold_rows_read(struct folding *f, const char *path, struct err *e)
+{
+	int64_t run = select_run_in(f->sel, path, 0);
+	int rc = 0;
+
+	for (size_t i = 1; rc == 0 && run >= 0; i++) {
+		if (!run || store_run_kinds(f->seg, run) & 1u << f->pub->kind->kind)
+			rc = sum_run(f, run, e);
+		run = select_run_in(f->sel, path, i);
+	}
+	return rc ? rc : store_own_cost(f->seg, f->sel->from_ns, f->sel->to_ns, &f->pub->own, e);
+}

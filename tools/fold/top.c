@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/fold/top.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "schema/store/reader.h"
+
+#define NO_ROW UINT32_MAX
+
+/* The row of a frame's function; a new one at the end where it has none. */
+static uint32_t row_of(struct top *top, struct idmap *known, size_t *cap, const struct flame_tree *t, uint32_t frame)
+{
+	const struct fold_frame *fr = &t->frames[frame];
+	uint64_t h = hash_str(hash_str(HASH_SEED, fr->name), fr->module), i;
+
+	for (; idmap_get(known, h, &i); h = hash_u64(h, 1)) {
+		const struct fold_frame *seen = &t->frames[top->rows[i].frame];
+
+		if (!strcmp(seen->name, fr->name) && !strcmp(seen->module, fr->module))
+			return (uint32_t)i;
+	}
+	idmap_set(known, h, top->n_rows);
+	mem_grow(top->rows, top->n_rows, *cap);
+	top->rows[top->n_rows] = (struct top_row){.frame = frame, .inlined = true};
+	return (uint32_t)top->n_rows++;
+}
+
+static void rows_make(struct top *top, const struct flame_tree *t, struct idmap *known, size_t *cap)
+{
+	for (uint32_t i = 0; i < t->n_frames; i++) {
+		top->row_of[i] = NO_ROW;
+		if (t->frames[i].origin == FOLD_GROUP)
+			continue;
+		top->row_of[i] = row_of(top, known, cap, t, i);
+		top->rows[top->row_of[i]].inlined &= t->frames[i].inlined;
+	}
+}
+
+/* In preorder the subtree of i is [i, end[i]). */
+static uint32_t *ends_of(const struct flame_tree *t)
+{
+	uint32_t *end = mem_array(t->n_nodes + 1, sizeof(*end));
+
+	for (size_t i = t->n_nodes; i-- > 0;) {
+		uint32_t parent = t->nodes[i].parent;
+
+		if (end[i] < i + 1)
+			end[i] = (uint32_t)i + 1;
+		if (end[parent] < end[i])
+			end[parent] = end[i];
+	}
+	return end;
+}
+
+static void rows_sum(struct top *top, const struct flame_tree *t)
+{
+	cleanup_free uint32_t *end = ends_of(t);
+	cleanup_free uint32_t *counted = mem_array(top->n_rows + 1, sizeof(*counted)); /* up to this node */
+
+	for (size_t i = 0; i < t->n_nodes; i++) {
+		const struct flame_node *n = &t->nodes[i];
+		uint32_t row = top->row_of[n->frame];
+		struct top_row *r;
+
+		if (row == NO_ROW)
+			continue;
+		r = &top->rows[row];
+		r->self_ns += n->self_ns;
+		r->self_samples += n->self_samples;
+		if (i < counted[row])
+			continue;
+		counted[row] = end[i];
+		r->total_ns += n->total_ns;
+		r->total_samples += n->total_samples;
+	}
+}
+
+static int hottest_first(const void *a, const void *b, void *ctx)
+{
+	const struct top_row *x = a, *y = b;
+	const struct fold_frame *frames = ctx;
+
+	if (x->self_ns != y->self_ns)
+		return x->self_ns < y->self_ns ? 1 : -1;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns < y->total_ns ? 1 : -1;
+	return strcmp(frames[x->frame].name, frames[y->frame].name);
+}
+
+/* --- rare stacks --- */
+
+/* A frame for each function of the rare sums that the tree has not. */
+static void add_frames(struct flame_tree *t, const struct fold *f)
+{
+	if (!f->n_rare)
+		return;
+	t->frames = mem_realloc(t->frames, (t->n_frames + f->n_rare) * sizeof(*t->frames));
+	for (size_t i = 0; i < f->n_rare; i++)
+		t->frames[t->n_frames++] = (struct fold_frame){.name = f->rare[i].name, .module = f->rare[i].module, .module_path = "",
+							       .build_id = "", .file = "", .named = true};
+}
+
+static uint64_t less(uint64_t from, uint64_t n)
+{
+	return from > n ? from - n : 0;
+}
+
+/* The frames of the sums are the last ones, in their order. */
+static void add_rare(struct top *top, const struct flame_tree *t, const struct fold *f)
+{
+	size_t first = t->n_frames - f->n_rare;
+	uint64_t ns = 0, samples = 0;
+
+	for (size_t i = 0; i < f->n_rare; i++) {
+		struct top_row *r = &top->rows[top->row_of[first + i]];
+
+		r->self_ns += f->rare[i].self_ns;
+		r->total_ns += f->rare[i].total_ns;
+		r->self_samples += f->rare[i].self_samples;
+		r->total_samples += f->rare[i].total_samples;
+		ns += f->rare[i].self_ns;
+		samples += f->rare[i].self_samples;
+	}
+	for (size_t i = 0; samples && i < top->n_rows; i++) {
+		struct top_row *r = &top->rows[i];
+
+		if (strcmp(t->frames[r->frame].name, STORE_RARE) || *t->frames[r->frame].module)
+			continue;
+		r->self_ns = less(r->self_ns, ns);
+		r->total_ns = less(r->total_ns, ns);
+		r->self_samples = less(r->self_samples, samples);
+		r->total_samples = less(r->total_samples, samples);
+		if (!r->total_samples) /* what rounding left */
+			r->self_ns = r->total_ns = 0;
+	}
+}
+
+/* What is left of [rare]: often nothing. Rows are in order. */
+static void drop_empty(struct top *top, const struct flame_tree *t)
+{
+	while (top->n_rows && !top->rows[top->n_rows - 1].total_ns && !top->rows[top->n_rows - 1].total_samples)
+		top->n_rows--;
+	for (size_t i = 0; i < t->n_frames; i++)
+		if (top->row_of[i] != NO_ROW && top->row_of[i] >= top->n_rows)
+			top->row_of[i] = NO_ROW;
+}
+
+/* --- all --- */
+
+/* Rows by their numbers; row_of follows them. */
+static void rows_sort(struct top *top, const struct flame_tree *t)
+{
+	cleanup_free uint32_t *old = mem_array(t->n_frames + 1, sizeof(*old)); /* by representative frame: the row before sorting */
+	cleanup_free uint32_t *moved = mem_array(top->n_rows + 1, sizeof(*moved));
+
+	for (size_t i = 0; i < top->n_rows; i++)
+		old[top->rows[i].frame] = (uint32_t)i;
+	if (top->n_rows)
+		qsort_r(top->rows, top->n_rows, sizeof(*top->rows), hottest_first, t->frames);
+	for (size_t i = 0; i < top->n_rows; i++)
+		moved[old[top->rows[i].frame]] = (uint32_t)i;
+	for (size_t i = 0; i < t->n_frames; i++)
+		if (top->row_of[i] != NO_ROW)
+			top->row_of[i] = moved[top->row_of[i]];
+}
+
+void top_init(struct top *top, struct flame_tree *t, const struct fold *f)
+{
+	struct idmap known = {0};
+	size_t cap = 0;
+
+	add_frames(t, f);
+	*top = (struct top){.row_of = mem_array(t->n_frames + 1, sizeof(uint32_t))};
+	rows_make(top, t, &known, &cap);
+	idmap_release(&known);
+	rows_sum(top, t);
+	if (f->n_rare)
+		add_rare(top, t, f);
+	rows_sort(top, t);
+	if (f->n_rare)
+		drop_empty(top, t);
+}
+
+void top_release(struct top *top)
+{
+	free(top->rows);
+	free(top->row_of);
+	*top = (struct top){0};
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/formats/flame_json.h"
+
+#include "tools/fold/flame_tree.h"
+#include "tools/print/json.h"
+
+static const char *const ORIGIN[] = {
+	[FOLD_NATIVE] = "native", [FOLD_KERNEL] = "kernel", [FOLD_GO] = "go", [FOLD_JIT] = "jit",
+	[FOLD_GROUP] = "group", [FOLD_UNKNOWN] = "unknown", [FOLD_OFF] = "off",
+};
+
+const char *flame_json_origin(enum fold_origin origin)
+{
+	return ORIGIN[origin];
+}
+
+static void set_number(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+static json_t *text_or_null(const char *s)
+{
+	return s && *s ? json_text(s) : json_null();
+}
+
+/* CPU time has names of its own. */
+static void set_amounts(json_t *o, const struct fold *f, const struct flame_node *n)
+{
+	bool cpu = f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
+
+	set_number(o, cpu ? "self_ns" : "self_value", n->self_ns);
+	set_number(o, cpu ? "total_ns" : "total_value", n->total_ns);
+	set_number(o, cpu ? "self_samples" : "self_n", n->self_samples);
+	set_number(o, cpu ? "total_samples" : "total_n", n->total_samples);
+}
+
+struct nodes {
+	const struct fold *f;
+	struct flame_tree t;
+};
+
+static json_t *node_row(void *ctx, size_t i)
+{
+	const struct nodes *nodes = ctx;
+	const struct fold *f = nodes->f;
+	const struct flame_tree *t = &nodes->t;
+	const struct flame_node *n = &t->nodes[i];
+	const struct fold_frame *fr = &t->frames[n->frame];
+	json_t *o = json_object();
+
+	set_number(o, "id", i);
+	json_object_set_new(o, "parent", i ? json_integer(n->parent) : json_null());
+	json_object_set_new(o, "name", json_text(fr->name));
+	json_object_set_new(o, "module", text_or_null(fr->module));
+	json_object_set_new(o, "file", text_or_null(fr->file));
+	json_object_set_new(o, "line", fr->line ? json_integer(fr->line) : json_null());
+	json_object_set_new(o, "origin", json_string(ORIGIN[fr->origin]));
+	json_object_set_new(o, "named", json_boolean(fr->named));
+	json_object_set_new(o, "inlined", json_boolean(fr->inlined));
+	set_amounts(o, f, n);
+	return o;
+}
+
+static json_t *losses_of(const struct fold *f)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < f->n_losses; i++) {
+		json_t *o = json_object();
+
+		json_object_set_new(o, "reason", json_text(f->losses[i].reason));
+		set_number(o, "n", f->losses[i].n);
+		json_array_append_new(a, o);
+	}
+	return a;
+}
+
+int flame_json_write(const struct fold *f, FILE *out)
+{
+	json_t *j = json_envelope("flame", f->from_ns, f->to_ns);
+	bool cpu = f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
+	struct nodes nodes = {.f = f};
+	int rc;
+
+	flame_tree_init(&nodes.t, f, 0, false);
+	json_object_set_new(j, "host", text_or_null(f->host));
+	json_object_set_new(j, "kernel", text_or_null(f->kernel));
+	set_number(j, "cpus", f->cpus);
+	set_number(j, "period_ns", f->period_ns);
+	json_object_set_new(j, "type", json_string(f->kind->name));
+	json_object_set_new(j, "unit", json_string(store_unit_name(f->unit)));
+	set_number(j, cpu ? "samples" : "n", f->nodes[0].total_samples);
+	set_number(j, cpu ? "cpu_ns" : "value", f->nodes[0].total_ns);
+	set_number(j, cpu ? "unnamed_ns" : "unnamed_value", f->frames_unnamed_ns);
+	json_object_set_new(j, "losses", losses_of(f));
+	rc = json_print_rows(j, out, nodes.t.n_nodes, node_row, &nodes);
+	flame_tree_release(&nodes.t);
+	return rc;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/formats/folded_read.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "schema/base/strbuf.h"
+#include "tools/fold/fold_build.h"
+
+#define NODES_MAX (8u << 20)
+#define SUM_MAX   (UINT64_MAX / 4)
+
+/* "_[k]" and its kin at the end of a name. */
+static size_t take_mark(const char *name, size_t len, struct fold_frame *fr)
+{
+	if (len < 5 || name[len - 4] != '_' || name[len - 3] != '[' || name[len - 1] != ']')
+		return len;
+	switch (name[len - 2]) {
+	case 'k':
+		fr->origin = FOLD_KERNEL;
+		return len - 4;
+	case 'j':
+		fr->origin = FOLD_JIT;
+		return len - 4;
+	case 'i':
+		fr->inlined = true;
+		return len - 4;
+	default:
+		return len;
+	}
+}
+
+static uint32_t frame_of(struct fold_build *b, const char *name, size_t len)
+{
+	const char *none = fold_text(b, "");
+	struct fold_frame fr = {.module = none, .module_path = none, .build_id = none, .file = none, .named = true};
+	struct strbuf s = STRBUF_INIT;
+	uint32_t frame;
+
+	len = take_mark(name, len, &fr);
+	for (size_t i = 0; i < len; i++) {
+		if (len - i >= 4 && !memcmp(name + i, "\\x3b", 4)) {
+			strbuf_addch(&s, ';');
+			i += 3;
+		} else if (name[i]) {
+			strbuf_addch(&s, name[i]);
+		}
+	}
+	fr.name = fold_text(b, s.len ? strbuf_str(&s) : "[unknown]");
+	frame = fold_add_frame(b, &fr);
+	strbuf_release(&s);
+	return frame;
+}
+
+static bool read_count(const char *text, size_t len, uint64_t *n)
+{
+	*n = 0;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9' || *n > SUM_MAX / 10)
+			return false;
+		*n = *n * 10 + (uint64_t)(text[i] - '0');
+	}
+	return len > 0;
+}
+
+static const char *read_one(struct fold_build *b, const char *line, size_t len, bool leaves, uint64_t *sum)
+{
+	const char *space = len ? memrchr(line, ' ', len) : NULL;
+	uint64_t n;
+	uint32_t node = 0;
+
+	if (!space || !read_count(space + 1, len - (size_t)(space + 1 - line), &n))
+		return "does not end with a space and a number";
+	if (n > SUM_MAX - *sum)
+		return "makes the sum too large";
+	*sum += n;
+	for (const char *at = line; at < space;) {
+		const char *end = memchr(at, ';', (size_t)(space - at));
+
+		end = end ? end : space;
+		node = fold_child(b, node, frame_of(b, at, (size_t)(end - at)));
+		at = end + 1;
+	}
+	if (b->pub.n_nodes > NODES_MAX)
+		return "is one too many";
+	b->pub.nodes[node].self_ns += n;
+	b->pub.nodes[node].self_samples += n;
+	if (leaves)
+		fold_add_leaf(b, &(struct fold_leaf){.node = node, .process = 0, .thread = fold_text(b, ""), .samples = n,
+						     .ns = n});
+	return NULL;
+}
+
+int folded_read(const void *data, size_t len, const char *name, const struct fold_opts *o, struct fold **out,
+		struct err *e)
+{
+	struct fold_build *b = fold_begin();
+	const char *at = data, *end = at + len, *why = NULL;
+	unsigned long number = 0;
+	uint64_t sum = 0;
+	struct fold *f;
+	const char *none = fold_text(b, "");
+
+	fold_add_process(b, 0, &(struct fold_process){.comm = none, .exe = none, .args = none, .container = none,
+						      .container_id = none});
+
+	while (at < end && !why) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((stop ? stop : end) - at);
+
+		number++;
+		if (n && at[n - 1] == '\r')
+			n--;
+		if (n && *at != '#')
+			why = read_one(b, at, n, o->leaves, &sum);
+		at = stop ? stop + 1 : end;
+	}
+	b->pub.unit = STORE_SAMPLES;
+	f = fold_end(b);
+	if (!why) {
+		*out = f;
+		return 0;
+	}
+	fold_free(f);
+	err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is neither pprof nor folded stacks: line %lu %s", name, number, why);
+	err_fix(e, "a folded stack is one line:  main;work;small 30");
+	return -EBADMSG;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import: see the header. */
+#include "tools/formats/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/strbuf.h"
+#include "tools/formats/folded_read.h"
+#include "tools/formats/perfscript_read.h"
+#include "tools/formats/pprof_legacy.h"
+#include "tools/formats/pprof_read.h"
+
+#define GZIP_WINDOW (15 + 16)
+
+static const char *const ENDS[] = {".pb.gz", ".pb", ".pprof", ".prof", ".folded", ".collapsed", ".perf"};
+
+bool import_is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? import_knows(path) : !S_ISDIR(st.st_mode);
+}
+
+bool import_knows(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < sizeof(ENDS) / sizeof(*ENDS); i++) {
+		size_t m = strlen(ENDS[i]);
+
+		if (n > m && !strcasecmp(name + n - m, ENDS[i]))
+			return true;
+	}
+	return false;
+}
+
+static int too_large(const char *path, struct err *e)
+{
+	return err_set(e, -EFBIG, EXIT_USAGE, "%.300s holds more than %llu MiB: too much for one profile", path,
+		       (unsigned long long)(IMPORT_MAX >> 20));
+}
+
+static int read_file(const char *path, struct strbuf *to, struct err *e)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	char buf[1 << 16];
+	ssize_t n = -1;
+
+	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0) {
+		if (to->len + (size_t)n > IMPORT_MAX)
+			return too_large(path, e);
+		strbuf_add(to, buf, (size_t)n);
+	}
+	if (n == 0)
+		return 0;
+	n = -errno;
+	err_set(e, (int)n, n == -EACCES ? EXIT_PERMISSION : n == -ENOENT ? EXIT_USAGE : EXIT_RUNTIME,
+		"cannot read %.300s: %s", path, strerror((int)-n));
+	return (int)n;
+}
+
+static int unpack(const char *path, const struct strbuf *from, struct strbuf *to, struct err *e)
+{
+	z_stream z = {.next_in = (unsigned char *)from->buf, .avail_in = (uInt)from->len};
+	unsigned char buf[1 << 16];
+	int step = inflateInit2(&z, GZIP_WINDOW), rc = 0;
+
+	while (step == Z_OK && !rc) {
+		z.next_out = buf;
+		z.avail_out = sizeof(buf);
+		step = inflate(&z, Z_NO_FLUSH);
+		if (to->len + sizeof(buf) > IMPORT_MAX)
+			rc = too_large(path, e);
+		strbuf_add(to, buf, sizeof(buf) - z.avail_out);
+		if (step == Z_STREAM_END && z.avail_in) /* gzip members may follow each other */
+			step = inflateReset(&z);
+	}
+	inflateEnd(&z);
+	if (!rc && step != Z_STREAM_END)
+		rc = err_set(e, -EBADMSG, EXIT_USAGE, "%.300s cannot be unpacked: the gzip data is damaged or ends early", path);
+	return rc;
+}
+
+/* Folded stacks are text; the first fields of a profile.proto have control bytes as tags and lengths. */
+static bool looks_like_pprof(const struct strbuf *s)
+{
+	for (size_t i = 0; i < s->len && i < 64; i++)
+		if ((unsigned char)s->buf[i] < 0x20 && !memchr("\t\r\n\033", s->buf[i], 4))
+			return true;
+	return false;
+}
+
+int import_file(const char *path, const struct fold_opts *o, struct fold **out, struct err *e)
+{
+	cleanup_strbuf struct strbuf raw = STRBUF_INIT, plain = STRBUF_INIT;
+	const struct strbuf *data = &raw;
+	int rc = read_file(path, &raw, e);
+
+	if (rc)
+		return rc;
+	if (raw.len > 2 && (unsigned char)raw.buf[0] == 0x1f && (unsigned char)raw.buf[1] == 0x8b) {
+		rc = unpack(path, &raw, &plain, e);
+		data = &plain;
+	}
+	if (rc)
+		return rc;
+	rc = pprof_legacy_refuse(strbuf_str(data), data->len, path, e);
+	if (rc)
+		return rc;
+	if (looks_like_pprof(data))
+		rc = pprof_read(data->buf, data->len, path, o, out, e);
+	else if (perfscript_looks(strbuf_str(data), data->len))
+		rc = perfscript_read(strbuf_str(data), data->len, path, o, out, e);
+	else
+		rc = folded_read(strbuf_str(data), data->len, path, o, out, e);
+	if (rc || (*out)->nodes[0].total_samples)
+		return rc;
+	fold_free(*out);
+	*out = NULL;
+	return err_set(e, -ENODATA, EXIT_NOTHING, "%.300s holds no samples", path);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table: aligned columns for people: the header once, numbers to the right, two spaces between. Cells are escaped
+ * (control bytes become \xNN). Where a line would not fit:
+ *   1. the columns marked TABLE_MIDDLE and SPARE are cut in the middle, as long as they can still be read;
+ *   2. on a terminal those marked SPARE are left out, from the right: rather a column less than letters;
+ *   3. on a terminal the rest is cut shorter, and stands closer together.
+ */
+#ifndef SONDE_TOOLS_TABLE_H
+#define SONDE_TOOLS_TABLE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "tools/print/term.h"
+
+struct table;
+
+enum table_align {
+	TABLE_LEFT = 0,
+	TABLE_RIGHT = 1,
+	TABLE_MIDDLE = 2,      /* left, and may be cut */
+	TABLE_SPARE_RIGHT = 3, /* right, and may be left out */
+	TABLE_SPARE = 4        /* left, may be cut and left out */
+};
+
+struct table_column {
+	const char *title; /* borrowed */
+	enum table_align align;
+};
+
+struct table *table_new(const struct table_column *columns, size_t n);
+void table_free(struct table *t);
+/* Cells go in row by row; each is copied. */
+void table_cell(struct table *t, const char *text);
+void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* How the row at hand (of the last cell put in) looks where there are colours. */
+void table_row_color(struct table *t, enum term_color c);
+/* Leave out the columns in which every row has the same as all others and that is "" or "-". */
+void table_omit_empty(struct table *t);
+/* The text of this column (by its title), where two rows or more all have the same: it is left out. NULL: it stays. Borrowed. */
+const char *table_omit_equal(struct table *t, const char *title);
+/* `width` columns at most, 0: as wide as it is. */
+void table_print(const struct table *t, FILE *out, unsigned width);
+/* The same as on a terminal of that width, wherever it is written. */
+void table_print_fit(const struct table *t, FILE *out, unsigned width);
+
+#endif

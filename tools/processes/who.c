@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* who: see the header. */
+#include "tools/processes/who.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "tools/fold/fold_kind.h"
+#include "tools/print/json.h"
+#include "tools/print/table.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+#include "tools/timeline/ended.h"
+
+#define DEFAULT_ROWS 20
+
+const struct option WHO_OPTIONS[] = {
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, or a kind recorded: offcpu, inuse", offsetof(struct who_args, sort)},
+	{0},
+};
+const struct option WHO_CONTAINER_OPTIONS[] = {
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, restarts, oom, throttled", offsetof(struct who_args, sort)},
+	{0},
+};
+
+struct view {
+	const struct verb_call *call;
+	const struct fold *f;
+	const struct procs *procs;
+	const struct incidents *incidents; /* of containers */
+	size_t n;
+};
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+/* --- JSON --- */
+
+static json_t *text_or_null(const char *s)
+{
+	return *s ? json_text(s) : json_null();
+}
+
+static void set_end(json_t *o, const struct fold_process *p)
+{
+	char how[ENDED_MAX];
+
+	ended_say(p->how, p->status, how);
+	if (p->end_ns)
+		json_set_time(o, "ended", p->end_ns);
+	else
+		json_object_set_new(o, "ended", json_null());
+	json_object_set_new(o, "how", text_or_null(how));
+	json_object_set_new(o, "status", p->how ? json_integer(p->status) : json_null());
+}
+
+/* By the names of this host; in a container there are others: the number, as where there is no name. */
+static void set_user(json_t *o, const struct fold_process *p)
+{
+	const struct passwd *pw = *p->container_id ? NULL : getpwuid(p->uid);
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", p->uid);
+	json_object_set_new(o, "user", json_text(pw ? pw->pw_name : number));
+}
+
+static void set_process(json_t *o, const struct procs *procs, const struct fold_process *p)
+{
+	const struct fold_process *parent = procs_parent(procs, p);
+
+	json_object_set_new(o, "pid", json_integer(p->pid));
+	json_object_set_new(o, "ppid", json_integer(p->ppid));
+	json_object_set_new(o, "parent_comm", parent ? json_text(parent->comm) : json_null());
+	json_object_set_new(o, "uid", json_integer(p->uid));
+	set_user(o, p);
+	json_object_set_new(o, "comm", json_text(p->comm));
+	json_object_set_new(o, "exe", text_or_null(p->exe));
+	json_object_set_new(o, "args", text_or_null(p->args));
+	json_object_set_new(o, "container", text_or_null(p->container));
+	json_object_set_new(o, "container_id", text_or_null(p->container_id));
+	json_object_set_new(o, "unit", text_or_null(p->unit));
+	json_object_set_new(o, "lang", text_or_null(p->lang));
+	json_object_set_new(o, "runtime", text_or_null(p->lang_runtime));
+	json_set_time(o, "started", p->start_ns);
+	set_end(o, p);
+}
+
+/* Null: not of a container, or it was not recorded. */
+static void set_incidents(json_t *o, const struct view *v, const struct procs_row *r)
+{
+	static const struct incident_container none;
+	const struct incident_container *c = r->incidents ? r->incidents : &none;
+	const bool is_one = r->incidents || !r->who || *r->who->container_id;
+
+	json_object_set_new(o, "restarts", is_one ? json_integer((json_int_t)c->restarts.n) : json_null());
+	json_object_set_new(o, "oom", is_one ? json_integer((json_int_t)c->oom.n) : json_null());
+	json_object_set_new(o, "throttled_ns", is_one && v->incidents->throttling_known ? json_integer((json_int_t)c->throttled_ns) :
+			    json_null());
+}
+
+static void set_container(json_t *o, const struct view *v, const struct procs_row *r)
+{
+	const struct fold_process *p = r->who;
+
+	json_object_set_new(o, "container", json_text(r->container));
+	json_object_set_new(o, "container_id", text_or_null(p ? p->container_id : r->incidents->id));
+	json_object_set_new(o, "image", text_or_null(p ? p->container_image : ""));
+	json_object_set_new(o, "processes", json_integer((json_int_t)r->n_processes));
+	json_object_set_new(o, "top_comm", p ? json_text(p->comm) : json_null());
+	json_object_set_new(o, "top_pid", p ? json_integer(p->pid) : json_null());
+	set_incidents(o, v, r);
+}
+
+/* offcpu_ns, inuse_bytes, ...: of what was recorded. */
+static void set_more(json_t *o, const struct view *v, const struct procs_row *r)
+{
+	for (size_t k = 0; v->procs->more && k < v->procs->more->n; k++) {
+		const struct fold *f = v->procs->more->fold[k];
+		char key[32];
+
+		snprintf(key, sizeof(key), "%s_%s", f->kind->name, store_unit_name(f->unit));
+		json_object_set_new(o, key, json_integer((json_int_t)r->more[k]));
+	}
+}
+
+static int print_json(const struct view *v, const char *verb)
+{
+	json_t *j = json_envelope(verb, v->f->from_ns, v->f->to_ns);
+	uint64_t whole = v->f->nodes[0].total_ns;
+
+	json_object_set_new(j, "cpu_ns", json_integer((json_int_t)whole));
+	for (size_t i = 0; i < v->n; i++) {
+		const struct procs_row *r = &v->procs->rows[i];
+		json_t *o = json_object();
+
+		if (r->container)
+			set_container(o, v, r);
+		else
+			set_process(o, v->procs, r->who);
+		json_object_set_new(o, "cpu_ns", json_integer((json_int_t)r->ns));
+		json_object_set_new(o, "cpu_cores", json_real(fold_cores(v->f, r->ns)));
+		json_object_set_new(o, "share", json_real(share(r->ns, whole)));
+		json_object_set_new(o, "samples", json_integer((json_int_t)r->samples));
+		json_object_set_new(o, "top_function",
+				    r->frame_ns ? json_text(v->f->frames[r->frame].name) : json_null());
+		json_object_set_new(o, "top_share", json_real(share(r->frame_ns, r->ns)));
+		set_more(o, v, r);
+		json_array_append_new(json_rows(j), o);
+	}
+	if (v->n < v->procs->n)
+		json_warn(j, "%zu more rows: -n %zu shows them", v->procs->n - v->n, v->procs->n);
+	return json_print(j, stdout, 1);
+}
+
+/* --- for people --- */
+
+static void function_cell(struct table *t, const struct view *v, const struct procs_row *r)
+{
+	if (r->frame_ns)
+		table_cell(t, v->f->frames[r->frame].name);
+	else
+		table_cell(t, r->ns ? "[no stack]" : "-");
+}
+
+/* "make 812"; its number alone where nothing else is known of it. */
+static void parent_cell(struct table *t, const struct procs *procs, const struct fold_process *p)
+{
+	const struct fold_process *parent = procs_parent(procs, p);
+
+	if (parent)
+		table_cellf(t, "%s %u", parent->comm, p->ppid);
+	else
+		table_cellf(t, "%u", p->ppid);
+}
+
+/* Is there any row with an end to tell? */
+static bool any_ended(const struct view *v)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (v->procs->rows[i].who->how)
+			return true;
+	return false;
+}
+
+static void end_cell(struct table *t, const struct fold_process *p)
+{
+	char how[ENDED_MAX];
+
+	ended_say(p->how, p->status, how);
+	table_cell(t, *how ? how : "-");
+}
+
+/* The kinds of which any row has some, into `kinds`; how many. */
+static size_t kinds_shown(const struct view *v, size_t kinds[STORE_KINDS])
+{
+	const size_t n_more = v->procs->more ? v->procs->more->n : 0;
+	size_t n = 0;
+
+	for (size_t k = 0; k < n_more; k++)
+		for (size_t i = 0; i < v->n; i++)
+			if (v->procs->rows[i].more[k]) {
+				kinds[n++] = k;
+				break;
+			}
+	return n;
+}
+
+static struct table *process_table(const struct view *v)
+{
+	static const struct table_column all[] = {
+		{"PID", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"COMMAND", TABLE_LEFT},
+		{"PARENT", TABLE_SPARE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_SPARE},
+	};
+	enum { N_ALL = sizeof(all) / sizeof(*all), N_NUMBERS = 3, N_LAST = 2 };
+	bool ended = any_ended(v);
+	struct table_column columns[N_ALL + STORE_KINDS + 1];
+	size_t kinds[STORE_KINDS], n_kinds = kinds_shown(v, kinds), n = N_NUMBERS;
+	struct table *t;
+
+	memcpy(columns, all, N_ALL * sizeof(*all));
+	for (size_t k = 0; k < n_kinds; k++)
+		columns[n++] = (struct table_column){v->procs->more->title[kinds[k]], TABLE_SPARE_RIGHT};
+	memcpy(columns + n, all + N_NUMBERS, (N_ALL - N_NUMBERS - N_LAST) * sizeof(*all));
+	n += N_ALL - N_NUMBERS - N_LAST;
+	if (ended)
+		columns[n++] = (struct table_column){"ENDED", TABLE_LEFT};
+	memcpy(columns + n, all + N_ALL - N_LAST, N_LAST * sizeof(*all));
+	t = table_new(columns, n + N_LAST);
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct procs_row *r = &v->procs->rows[i];
+		const struct fold_process *p = r->who;
+		char amount[32];
+
+		table_cellf(t, "%u", p->pid);
+		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
+		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
+		for (size_t k = 0; k < n_kinds; k++)
+			table_cell(t, procs_more_say(v->procs->more->fold[kinds[k]], r->more[kinds[k]], amount, sizeof(amount)));
+		table_cell(t, p->comm);
+		parent_cell(t, v->procs, p);
+		table_cell(t, *p->container ? p->container : *p->unit ? p->unit : "-");
+		if (ended)
+			end_cell(t, p);
+		function_cell(t, v, r);
+		table_cell(t, *p->args ? p->args : p->exe);
+	}
+	return t;
+}
+
+struct table *who_table(const struct fold *f, const struct procs *p, size_t n)
+{
+	return process_table(&(struct view){.f = f, .procs = p, .n = n});
+}
+
+struct shown {
+	bool restarts, oom, throttled, image;
+};
+
+/* Columns that would be empty are left out. */
+static struct shown shown_of(const struct view *v)
+{
+	struct shown s = {0};
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct incident_container *c = v->procs->rows[i].incidents;
+
+		s.restarts |= c && c->restarts.n;
+		s.oom |= c && c->oom.n;
+		s.throttled |= c && c->throttled_ns;
+		s.image |= v->procs->rows[i].who && *v->procs->rows[i].who->container_image;
+	}
+	return s;
+}
+
+static void count_cell(struct table *t, const struct incident_count *c)
+{
+	if (c && c->n)
+		table_cellf(t, "%llu", (unsigned long long)c->n);
+	else
+		table_cell(t, "-");
+}
+
+static void throttled_cell(struct table *t, const struct incident_container *c)
+{
+	char time[32];
+
+	table_cell(t, c && c->throttled_ns ? when_duration((int64_t)c->throttled_ns, time, sizeof(time)) : "-");
+}
+
+static struct table *container_table(const struct view *v)
+{
+	const struct shown shown = shown_of(v);
+	struct table_column columns[10];
+	size_t n = 0;
+	struct table *t;
+
+	columns[n++] = (struct table_column){"CONTAINER", TABLE_LEFT};
+	columns[n++] = (struct table_column){"CORES", TABLE_RIGHT};
+	columns[n++] = (struct table_column){"SHARE", TABLE_RIGHT};
+	if (shown.throttled)
+		columns[n++] = (struct table_column){"THROTTLED", TABLE_RIGHT};
+	if (shown.restarts)
+		columns[n++] = (struct table_column){"RESTARTS", TABLE_RIGHT};
+	if (shown.oom)
+		columns[n++] = (struct table_column){"OOM", TABLE_RIGHT};
+	columns[n++] = (struct table_column){"PROCESSES", TABLE_RIGHT};
+	columns[n++] = (struct table_column){"MOST OF IT", TABLE_LEFT};
+	columns[n++] = (struct table_column){"MOSTLY IN", TABLE_MIDDLE};
+	if (shown.image)
+		columns[n++] = (struct table_column){"IMAGE", TABLE_SPARE};
+	t = table_new(columns, n);
+	for (size_t i = 0; i < v->n; i++) {
+		const struct procs_row *r = &v->procs->rows[i];
+		const struct incident_container *c = r->incidents;
+
+		table_cell(t, r->container);
+		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
+		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
+		if (shown.throttled)
+			throttled_cell(t, c);
+		if (shown.restarts)
+			count_cell(t, c ? &c->restarts : NULL);
+		if (shown.oom)
+			count_cell(t, c ? &c->oom : NULL);
+		table_cellf(t, "%zu", r->n_processes);
+		table_cell(t, r->who ? r->who->comm : "-");
+		function_cell(t, v, r);
+		if (shown.image)
+			table_cell(t, r->who && *r->who->container_image ? r->who->container_image : "-");
+	}
+	return t;
+}
+
+static void print_table(const struct view *v, enum procs_by by)
+{
+	struct table *t = by == PROCS_BY_CONTAINER ? container_table(v) : process_table(v);
+
+	table_print(t, stdout, v->call->wide ? 0 : term_width(stdout));
+	table_free(t);
+	if (v->n < v->procs->n && !v->call->quiet)
+		fprintf(stderr, "%zu more: -n %zu shows them\n", v->procs->n - v->n, v->procs->n);
+}
+
+int who_run(struct verb_call *call, enum procs_by by, struct err *e)
+{
+	const struct who_args *a = call->args;
+	struct incidents incidents = {0};
+	struct view v = {.call = call, .incidents = &incidents};
+	struct procs_more more = {0};
+	struct procs procs = {0};
+	struct fold *f = NULL;
+	int ret = fold_make(call->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, &f, e);
+
+	if (ret)
+		return ret;
+	procs_init(&procs, f, by);
+	if (by == PROCS_BY_PROCESS)
+		ret = procs_more_make(&more, call->sel, e);
+	else
+		ret = incidents_read(call->sel, &incidents, e);
+	if (more.n)
+		procs_add(&procs, &more);
+	if (by == PROCS_BY_CONTAINER)
+		procs_add_incidents(&procs, &incidents);
+	if (!ret && a->sort)
+		ret = procs_sort(&procs, a->sort, e);
+	v.f = f;
+	v.procs = &procs;
+	v.n = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
+	v.n = v.n < procs.n ? v.n : procs.n;
+	if (!ret && call->json)
+		ret = print_json(&v, call->verb->name);
+	else if (!ret)
+		print_table(&v, by);
+	procs_release(&procs);
+	procs_more_release(&more);
+	incidents_release(&incidents);
+	fold_free(f);
+	if (!ret && (fflush(stdout) || ferror(stdout)))
+		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return ret;
+}

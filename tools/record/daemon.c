@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/record/daemon.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/families.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/reader.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+
+#define PATIENCE_S 10
+#define ANSWER_MAX (8u << 20)
+#define STEPS_SHOWN 4
+
+static int refused(const char *store, int error, struct err *e)
+{
+	if (error == EACCES || error == EPERM) {
+		err_set(e, -error, EXIT_PERMISSION, "cannot ask the sonded that keeps %s: %s", store, strerror(error));
+		store_rights_fix(store, e);
+		return -error;
+	}
+	if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR) {
+		err_set(e, -ENOENT, EXIT_NOTHING, "no sonded keeps the store %s", store);
+		err_fix(e, "sudo sonde up");
+		return -ENOENT;
+	}
+	return err_set(e, -error, EXIT_RUNTIME, "cannot ask the sonded that keeps %s: %s", store, strerror(error));
+}
+
+static int reach(const char *store, int *out, struct err *e)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct timeval wait = {.tv_sec = PATIENCE_S};
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if ((size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", store) >= sizeof(addr.sun_path))
+		return refused(store, ENOENT, e);
+	if (fd < 0 || connect(fd, (void *)&addr, sizeof(addr)) < 0)
+		return refused(store, errno, e);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	*out = take_fd(&fd);
+	return 0;
+}
+
+static int exchange(int fd, const json_t *request, struct strbuf *out)
+{
+	cleanup_free char *text = json_dumps(request, JSON_COMPACT);
+	char bytes[8192];
+	ssize_t n;
+
+	if (!text || send(fd, text, strlen(text), MSG_NOSIGNAL) < 0 || send(fd, "\n", 1, MSG_NOSIGNAL) < 0)
+		return errno ? -errno : -EIO;
+	while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0 && out->len < ANSWER_MAX)
+		strbuf_add(out, bytes, (size_t)n);
+	return n < 0 ? (errno == EAGAIN ? -ETIMEDOUT : -errno) : 0;
+}
+
+int daemon_ask(const char *store, json_t *request, json_t **answer, struct err *e)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	cleanup_fd int fd = -1;
+	const char *error;
+	json_t *root;
+	int rc = reach(store, &fd, e);
+
+	if (!rc) {
+		rc = exchange(fd, request, &text);
+		if (rc)
+			refused(store, -rc, e);
+	}
+	json_decref(request);
+	if (rc)
+		return rc;
+	root = json_loadb(strbuf_str(&text), text.len, 0, NULL);
+	error = json_string_value(json_object_get(root, "error"));
+	if (error || !root) {
+		err_set(e, -EIO, root ? (enum sonde_exit)json_integer_value(json_object_get(root, "exit")) : EXIT_RUNTIME, "%s",
+			error ?: "sonded gave no answer");
+		if (json_string_value(json_object_get(root, "fix")))
+			err_fix(e, "%s", json_string_value(json_object_get(root, "fix")));
+		json_decref(root);
+		return -EIO;
+	}
+	*answer = root;
+	return 0;
+}
+
+/* --- status --- */
+
+static double number(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	return json_string_value(json_object_get(o, key)) ?: "";
+}
+
+/* How much less it does, of one that is told so while it runs; one with a rate has that. */
+static void print_less(const json_t *o, const char *family)
+{
+	const struct probe_family *f = family_named(family);
+	double step = number(o, "step");
+
+	if (number(o, "hz") > 0)
+		printf(", %.0f Hz", number(o, "hz"));
+	else if (f && step > 0)
+		printf(", step %.0f of %u: %s", step, f->steps, step < f->steps ? "fewer stacks, exact sums" : "no stacks, exact sums");
+}
+
+static void print_service(const json_t *s)
+{
+	char took[32], samples[32], lost[32];
+	const char *state = text_of(s, "state"), *why = text_of(s, "why"), *fix = text_of(s, "fix");
+
+	if (!strcmp(state, "off"))
+		return;
+	printf("  %-8s %s for %s", text_of(s, "name"), state,
+	       when_duration((int64_t)(number(s, "for_seconds") * 1e9), took, sizeof(took)));
+	if (number(s, "pid") > 0)
+		printf(", pid %.0f", number(s, "pid"));
+	print_less(s, text_of(s, "name"));
+	if (strcmp(text_of(s, "name"), "maps"))
+		printf(", %s events, %s lost", term_count((uint64_t)number(s, "samples"), samples, sizeof(samples)),
+		       term_count((uint64_t)number(s, "lost"), lost, sizeof(lost)));
+	if (number(s, "starts") > 1)
+		printf(", started %.0f times", number(s, "starts"));
+	putchar('\n');
+	if (*text_of(s, "store_error"))
+		printf("           keeps in memory what it can: the store is not written (%s)\n", text_of(s, "store_error"));
+	if (*why)
+		printf("           %s\n", why);
+	if (*fix)
+		printf("           fix: %s\n", fix);
+}
+
+/* What was done because of the limits, the last of it. */
+static void print_steps(const json_t *steps)
+{
+	size_t n = json_array_size(steps);
+	char when[32];
+
+	for (size_t i = n > STEPS_SHOWN ? n - STEPS_SHOWN : 0; i < n; i++) {
+		const json_t *o = json_array_get(steps, i);
+
+		const char *what = text_of(o, "what");
+		bool back = !strcmp(what, "records again") || !strcmp(what, "is less slowed");
+
+		printf("  limit    %s: %s its %s limit, %s %s",
+		       when_local(json_integer_value(json_object_get(o, "ts")), clock_utc_ns(), when, sizeof(when)),
+		       back ? "within" : "over", text_of(o, "limit"), text_of(o, "family"), what);
+		print_less(o, text_of(o, "family"));
+		putchar('\n');
+	}
+}
+
+static void print_sealing(const json_t *o)
+{
+	char before[32], after[32];
+
+	if (!json_is_true(json_object_get(o, "on")))
+		return;
+	printf("  sealing  %s", text_of(o, "state"));
+	if (number(o, "segments") > 0)
+		printf("; %.0f segments packed, %s are %s", number(o, "segments"), term_bytes((uint64_t)number(o, "bytes_before"), before, sizeof(before)),
+		       term_bytes((uint64_t)number(o, "bytes_after"), after, sizeof(after)));
+	putchar('\n');
+}
+
+static void print_store(const json_t *o)
+{
+	char own[32], budget[32], left[32], begins[32];
+	int64_t history = json_integer_value(json_object_get(o, "history_begins_ns"));
+
+	printf("  budget   %s of %s, %s free on its disk%s", term_bytes((uint64_t)number(o, "bytes"), own, sizeof(own)),
+	       term_bytes((uint64_t)number(o, "budget_bytes"), budget, sizeof(budget)),
+	       term_bytes((uint64_t)number(o, "free_bytes"), left, sizeof(left)),
+	       json_is_true(json_object_get(o, "unmet")) ? ": over its limits, and nothing more may go" : "");
+	if (history)
+		printf("; history begins %s (%.0f segments removed)", when_local(history, clock_utc_ns(), begins, sizeof(begins)),
+		       number(o, "removed_segments"));
+	putchar('\n');
+	print_sealing(json_object_get(o, "sealing"));
+}
+
+/* What is in the sums and takes no step. */
+static void print_bursts(const json_t *d)
+{
+	double cores = number(d, "store_cores") + number(d, "index_cores");
+	char memory[32];
+
+	if (cores > 0)
+		printf("; of it %.2f %% to seal, prune and index", 100 * cores);
+	if (number(d, "burst_bytes") > 0)
+		printf("%s%s to seal, prune and index", cores > 0 ? ", " : "; of it ",
+		       term_bytes((uint64_t)number(d, "burst_bytes"), memory, sizeof(memory)));
+	putchar('\n');
+}
+
+void daemon_print(const json_t *status)
+{
+	const json_t *d = json_object_get(status, "sonded"), *service;
+	char took[32], memory[32], most[32];
+	size_t i;
+
+	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core lately (limit %.3g %%), %s (limit %s)",
+	       number(d, "pid"), when_duration((int64_t)(number(d, "for_seconds") * 1e9), took, sizeof(took)),
+	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting", 100 * number(d, "cores"),
+	       100 * number(d, "limit_cores"), term_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),
+	       term_bytes((uint64_t)number(d, "limit_bytes"), most, sizeof(most)));
+	print_bursts(d);
+	if (number(d, "step") + number(d, "memory_step") > 0)
+		print_steps(json_object_get(d, "steps"));
+	json_array_foreach(json_object_get(status, "services"), i, service)
+		print_service(service);
+	print_store(json_object_get(status, "store"));
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor_pid: why the stacks of one process are complete, or not. What it has mapped is asked of sonde-maps
+ * (--explain); how its stacks ended, of the newest recording that has samples of its program.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/sibling.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/reader.h"
+#include "tools/cli/helper.h"
+#include "tools/cli/verb.h"
+#include "tools/fold/endings.h"
+#include "tools/print/json.h"
+#include "tools/print/term.h"
+#include "tools/record/doctor.h"
+#include "tools/select/select.h"
+
+static const char *text_of(const json_t *o, const char *name)
+{
+	const char *s = json_string_value(json_object_get(o, name));
+
+	return s ? s : "";
+}
+
+static uint64_t number_of(const json_t *o, const char *name)
+{
+	json_int_t n = json_integer_value(json_object_get(o, name));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static int ask(uint64_t pid, const char *store, json_t **out, struct err *e)
+{
+	struct strbuf said cleanup_strbuf = STRBUF_INIT;
+	char path[PATH_MAX], number[24];
+	char *argv[] = {path, "--explain", number, "--store", (char *)store, NULL};
+	int status = 0, rc;
+
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)pid);
+	rc = sibling_find("sonde-maps", path, e);
+	if (!rc)
+		rc = helper_output(argv, &said, &status, e);
+	if (rc < 0)
+		return rc;
+	*out = json_loadb(strbuf_str(&said), said.len, 0, NULL);
+	if (*out)
+		return 0;
+	rc = WIFEXITED(status) ? WEXITSTATUS(status) : 0; /* it has said itself what is wrong */
+	err_set(e, -EIO, rc ? (enum sonde_exit)rc : EXIT_RUNTIME, "process %s cannot be explained", number);
+	if (rc != EXIT_USAGE)
+		err_fix(e, "sudo sonde doctor --pid %s", number);
+	return -EIO;
+}
+
+static void add_file(json_t *rows, const json_t *f)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	const char *path = text_of(f, "path"), *slash = strrchr(path, '/'), *state = text_of(f, "state");
+	const char *name = slash && slash[1] ? slash + 1 : path;
+	uint64_t rows_n = number_of(f, "rows"), bad = number_of(f, "unsupported");
+	char n[32], b[32];
+
+	if (!strcmp(state, "ready")) {
+		strbuf_addf(&text, "%s rows", term_count(rows_n, n, sizeof(n)));
+		if (bad)
+			strbuf_addf(&text, "; %s places that no row can express", term_count(bad, b, sizeof(b)));
+		json_array_append_new(rows, doctor_item(NULL, name, "ok", strbuf_str(&text), NULL));
+		return;
+	}
+	if (!strcmp(state, "pending"))
+		strbuf_addstr(&text, "its rows are still being made");
+	else if (!strcmp(state, "refused"))
+		strbuf_addf(&text, "no rows: %s; frame pointers are followed", text_of(f, "reason"));
+	else
+		strbuf_addstr(&text, "it describes no stack frames; frame pointers are followed");
+	json_array_append_new(rows, doctor_item(NULL, name, "warn", strbuf_str(&text), NULL));
+}
+
+static void add_anonymous(json_t *rows, const json_t *a)
+{
+	const json_t *map = json_object_get(a, "perf_map");
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	uint64_t regions = number_of(a, "regions");
+	bool read = !strcmp(text_of(map, "state"), "read");
+	char bytes[32], n[32];
+
+	if (!regions)
+		return;
+	strbuf_addf(&text, "%s of code without a file, in %llu region%s: frame pointers are followed; ",
+		    term_bytes(number_of(a, "bytes"), bytes, sizeof(bytes)), (unsigned long long)regions, regions == 1 ? "" : "s");
+	if (read)
+		strbuf_addf(&text, "%s names from its perf map", term_count(number_of(map, "names"), n, sizeof(n)));
+	else
+		strbuf_addf(&text, "no names (perf map: %s)", text_of(map, "state"));
+	json_array_append_new(rows, doctor_item(NULL, "[jit]", read ? "ok" : "warn", strbuf_str(&text),
+						read ? NULL : "start it with what makes its runtime write /tmp/perf-PID.map"));
+}
+
+struct of_program {
+	const char *exe;
+	struct endings endings;
+};
+
+static int add_if_its(void *ctx, const struct store_ending_row *r)
+{
+	struct of_program *p = ctx;
+
+	return strcmp(r->executable, p->exe) ? 0 : endings_add(&p->endings, r);
+}
+
+/* Of the newest recording that has some; its number, 0: none has. */
+static int64_t read_endings(const char *store, struct of_program *p)
+{
+	struct select_recording *recs = NULL;
+	int64_t number = 0;
+	size_t n = 0;
+
+	if (select_recordings(store, &recs, &n, NULL))
+		return 0;
+	for (size_t i = n; i-- > 0 && !number;) {
+		for (size_t k = 0; k < recs[i].n_runs; k++) {
+			struct store_segment *s = NULL;
+
+			if (!store_segment_open(recs[i].runs[k].segment, &s, NULL))
+				store_endings(s, 0, INT64_MAX, recs[i].runs[k].run, add_if_its, p, NULL);
+			store_segment_close(s);
+		}
+		number = p->endings.n ? recs[i].number : 0;
+	}
+	select_recordings_free(recs, n);
+	return number;
+}
+
+static void add_endings(json_t *rows, const char *store, const json_t *process)
+{
+	struct of_program p = {.exe = text_of(process, "exe")};
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	int64_t rec = read_endings(store, &p);
+	char n[32];
+
+	if (!rec) {
+		json_array_append_new(rows, doctor_item(NULL, "recorded stacks", "off", "no recording has samples of this program",
+							"sudo sonde record -d 10s"));
+		return;
+	}
+	endings_sort(&p.endings);
+	strbuf_addf(&text, "%.1f %% of %s complete in rec %lld", 100 * endings_share(&p.endings),
+		    term_count(p.endings.n, n, sizeof(n)), (long long)rec);
+	for (size_t i = 0; i < p.endings.programs[0].n_cuts && i < 3; i++) {
+		const struct endings_cut *c = &p.endings.programs[0].cuts[i];
+
+		strbuf_addf(&text, "%s %s: %s%s%s", i ? "," : "; others:", term_count(c->n, n, sizeof(n)), c->reason,
+			    *c->module ? ", in " : "", c->module);
+	}
+	json_array_append_new(rows, doctor_item(NULL, "recorded stacks", endings_share(&p.endings) >= 0.99 ? "ok" : "warn",
+						strbuf_str(&text), NULL));
+	endings_release(&p.endings);
+}
+
+int doctor_pid(struct verb_call *call, uint64_t pid, struct err *e)
+{
+	json_t *process = NULL, *envelope, *rows, *row;
+	int rc = ask(pid, call->store, &process, e);
+	size_t i;
+
+	if (rc)
+		return rc;
+	envelope = json_envelope("doctor", 0, 0);
+	rows = json_rows(envelope);
+	json_array_foreach(json_object_get(process, "files"), i, row)
+		add_file(rows, row);
+	add_anonymous(rows, json_object_get(process, "anonymous"));
+	add_endings(rows, call->store, process);
+	if (call->json) {
+		json_object_set_new(envelope, "process", process);
+		return json_print(envelope, stdout, 0);
+	}
+	printf("process %llu  %s  %s\n", (unsigned long long)pid, text_of(process, "comm"), text_of(process, "exe"));
+	json_array_foreach(rows, i, row)
+		doctor_print(row);
+	json_decref(process);
+	json_decref(envelope);
+	return 0;
+}

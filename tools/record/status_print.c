@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_print: recordings and the store, for people and as JSON. */
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/strbuf.h"
+#include "tools/print/json.h"
+#include "tools/print/table.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+#include "tools/record/status.h"
+
+#define CUT_SHOWN 3 /* programs whose stacks are cut short, of the newest recording */
+#define CUT_JSON 20
+
+static uint64_t facts_lost(const struct status_facts *f)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < f->n_losses; i++)
+		n += f->losses[i].n;
+	return n;
+}
+
+static const char *state_of(const struct status_facts *f)
+{
+	if (f->live)
+		return "going on";
+	return f->rec->state == 1 ? "ended" : "killed";
+}
+
+static double cores(const struct status_facts *f)
+{
+	int64_t span = f->rec->to_ns - f->rec->from_ns;
+
+	return span > 0 ? (double)f->own.cpu_ns / (double)span : 0;
+}
+
+static double named_share(const struct status_facts *f)
+{
+	return f->looked_at ? (double)f->named / (double)f->looked_at : 0;
+}
+
+static json_t *facts_json(const struct status_facts *f)
+{
+	json_t *row = json_object(), *lost = json_object();
+
+	json_object_set_new(row, "rec", json_integer(f->rec->number));
+	json_object_set_new(row, "family", json_text(f->rec->family));
+	json_object_set_new(row, "options", json_text(f->rec->options));
+	json_object_set_new(row, "state", json_text(state_of(f)));
+	json_object_set_new(row, "pid", json_integer(f->rec->pid));
+	json_set_time(row, "from", f->rec->from_ns);
+	json_set_time(row, "to", f->rec->to_ns);
+	json_object_set_new(row, "bucket_seconds", json_integer(f->rec->bucket_s));
+	json_object_set_new(row, "period_ns", json_integer((json_int_t)f->rec->period_ns));
+	json_object_set_new(row, "samples", json_integer((json_int_t)f->samples));
+	json_object_set_new(row, "events", json_integer((json_int_t)f->events));
+	json_object_set_new(row, "named_share", f->looked_at ? json_real(named_share(f)) : json_null());
+	json_object_set_new(row, "user_samples", json_integer((json_int_t)f->endings.n));
+	json_object_set_new(row, "complete_share", f->endings.n ? json_real(endings_share(&f->endings)) : json_null());
+	json_object_set_new(row, "cut_short", endings_json(&f->endings, CUT_JSON));
+	for (size_t i = 0; i < f->n_losses; i++)
+		json_object_set_new(lost, f->losses[i].reason, json_integer((json_int_t)f->losses[i].n));
+	json_object_set_new(row, "lost", lost);
+	json_object_set_new(row, "self_cpu_ns", json_integer((json_int_t)f->own.cpu_ns));
+	json_object_set_new(row, "self_edges_cpu_ns", json_integer((json_int_t)f->own.edges_ns));
+	json_object_set_new(row, "self_cores", json_real(cores(f)));
+	json_object_set_new(row, "self_private_bytes", json_integer((json_int_t)f->private_bytes));
+	json_object_set_new(row, "self_map_bytes", json_integer((json_int_t)f->map_bytes));
+	return row;
+}
+
+int status_print_json(const char *store, const struct status_store *s, const struct status_facts *f, size_t n, json_t *daemon)
+{
+	json_t *envelope = json_envelope("status", s->from_ns, s->to_ns);
+	json_t *about = json_object(), *aside = json_array();
+
+	json_object_set_new(about, "path", json_text(store));
+	json_object_set_new(about, "bytes", json_integer((json_int_t)s->bytes));
+	json_object_set_new(about, "segments", json_integer((json_int_t)s->n_segments));
+	for (size_t i = 0; i < s->n_aside; i++)
+		json_array_append_new(aside, json_text(s->aside[i]));
+	json_object_set_new(about, "damaged", aside);
+	json_object_set_new(envelope, "store", about);
+	json_object_set_new(envelope, "sonded", daemon ? json_incref(daemon) : json_null());
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(json_rows(envelope), facts_json(&f[i]));
+	return json_print(envelope, stdout, 0);
+}
+
+static void print_live(const struct status_facts *f, size_t n)
+{
+	char took[32], memory[32];
+	size_t live = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!f[i].live)
+			continue;
+		live++;
+		printf("recording  %s, pid %lld, since %s: rec %lld, %.2f %% of one core, %s private\n", f[i].rec->family,
+		       (long long)f[i].rec->pid, when_duration(clock_utc_ns() - f[i].rec->from_ns, took, sizeof(took)),
+		       (long long)f[i].rec->number, 100 * cores(&f[i]),
+		       term_bytes(f[i].private_bytes, memory, sizeof(memory)));
+	}
+	if (!live)
+		printf("recording  nothing at the moment\n");
+}
+
+/* As typed, without what tells nothing: the program's folder, and what `sonde record` adds for itself (it stands
+ * together, see verb_record.c). */
+static void add_options(struct strbuf *out, const char *options)
+{
+	const char *added = strstr(options, " --store "), *last = added ? strstr(added, " --progress-fd ") : NULL;
+	size_t word = strcspn(options, " ");
+
+	while (word && options[word - 1] != '/')
+		word--;
+	if (!last) {
+		strbuf_addstr(out, options + word);
+		return;
+	}
+	last += strlen(" --progress-fd ");
+	strbuf_add(out, options + word, (size_t)(added - options) - word);
+	strbuf_addstr(out, last + strspn(last, "0123456789"));
+}
+
+static void print_recordings(const struct status_facts *f, size_t n)
+{
+	static const struct table_column columns[] = {
+		{"REC", TABLE_RIGHT}, {"BEGAN", TABLE_LEFT}, {"LENGTH", TABLE_RIGHT}, {"STATE", TABLE_LEFT},
+		{"HZ", TABLE_RIGHT}, {"FAMILY", TABLE_MIDDLE}, {"SAMPLES", TABLE_RIGHT}, {"LOST", TABLE_RIGHT}, {"NAMED", TABLE_RIGHT},
+		{"COMPLETE", TABLE_SPARE_RIGHT}, {"OWN CPU", TABLE_SPARE_RIGHT}, {"OPTIONS", TABLE_SPARE},
+	};
+	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct strbuf options cleanup_strbuf = STRBUF_INIT;
+	char buf[32];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct select_recording *r = f[i].rec;
+
+		table_cellf(t, "%lld", (long long)r->number);
+		table_cell(t, when_local(r->from_ns, clock_utc_ns(), buf, sizeof(buf)));
+		table_cell(t, when_duration(r->to_ns - r->from_ns, buf, sizeof(buf)));
+		table_cell(t, state_of(&f[i]));
+		if (r->period_ns)
+			table_cellf(t, "%.0f", 1e9 / (double)r->period_ns);
+		else
+			table_cell(t, "-");
+		table_cell(t, r->family);
+		table_cell(t, term_count(f[i].samples + f[i].events, buf, sizeof(buf)));
+		table_cell(t, term_count(facts_lost(&f[i]), buf, sizeof(buf)));
+		table_cellf(t, "%.1f %%", 100 * named_share(&f[i]));
+		if (f[i].endings.n)
+			table_cellf(t, "%.1f %%", 100 * endings_share(&f[i].endings));
+		else
+			table_cell(t, "-");
+		table_cellf(t, "%.2f %%", 100 * cores(&f[i]));
+		strbuf_reset(&options);
+		add_options(&options, r->options);
+		table_cell(t, strbuf_str(&options));
+	}
+	table_print(t, stdout, term_width(stdout));
+	table_free(t);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < f[i].n_losses; k++)
+			if (f[i].losses[k].n)
+				printf("lost in rec %lld: %llu, reason %s\n", (long long)f[i].rec->number,
+				       (unsigned long long)f[i].losses[k].n, f[i].losses[k].reason);
+}
+
+/* Of the newest: which programs' stacks end before their root. */
+static void print_cut_short(const struct status_facts *f)
+{
+	const struct endings *x = &f->endings;
+
+	for (size_t i = 0; i < x->n_programs && i < CUT_SHOWN && x->programs[i].cut; i++) {
+		cleanup_strbuf struct strbuf s = STRBUF_INIT;
+
+		endings_say(x, i, &s);
+		term_printf(stdout, "%s %s\n", i ? "          " : "cut short:", strbuf_str(&s));
+	}
+}
+
+void status_print(const char *store, const struct status_store *s, const struct status_facts *f, size_t n)
+{
+	char size[32], from[32];
+
+	print_live(f, n);
+	printf("store      %s, %s in %zu segment%s, oldest data %s\n", store, term_bytes(s->bytes, size, sizeof(size)),
+	       s->n_segments, s->n_segments == 1 ? "" : "s",
+	       s->from_ns ? when_local(s->from_ns, clock_utc_ns(), from, sizeof(from)) : "none");
+	for (size_t i = 0; i < s->n_aside; i++)
+		printf("damaged    %s was set aside; sqlite3 %s/%s .recover may save a part\n", s->aside[i], store, s->aside[i]);
+	putchar('\n');
+	print_recordings(f, n);
+	if (n)
+		print_cut_short(&f[0]);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* askrows: see the header. */
+#include "tools/select/askrows.h"
+
+#include <errno.h>
+
+#include "schema/base/clock.h"
+
+const char *askrows_text(sqlite3_stmt *st, int column)
+{
+	const char *s = (const char *)sqlite3_column_text(st, column);
+
+	return s ? s : "";
+}
+
+int askrows(const struct selection *sel, struct store_segment *seg, const char *path, const char *sql,
+	    void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
+{
+	sqlite3 *db = store_segment_db(seg);
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+
+	if (rc == SQLITE_ERROR) /* older than what is asked for */
+		return 0;
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, sel->from_ns / NSEC_PER_SEC);
+		sqlite3_bind_int64(st, 2, (sel->to_ns - 1) / NSEC_PER_SEC);
+		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+			row(ctx, st);
+	}
+	if (rc != SQLITE_DONE)
+		rc = err_set(e, -EIO, EXIT_STORE, "cannot read %.300s: %s", path, sqlite3_errmsg(db));
+	else
+		rc = 0;
+	sqlite3_finalize(st);
+	return rc;
+}

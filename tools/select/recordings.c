@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recordings: the runs of a store, over all its segments, numbered. A run that goes on in the next segment has the
+ * same token there; runs of several families that were begun together are one recording. */
+#include <errno.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/mem.h"
+#include "tools/select/select.h"
+
+struct list {
+	struct select_recording *items;
+	size_t n, cap;
+};
+
+#define ALWAYS_BUCKET_S 10 /* as long as buckets of what records always are at least */
+
+#define RUNS_SQL(recording, made)                                                                            \
+	"SELECT id, " recording ", family, options, scope, bucket_s, from_ns, to_ns, state, pid,"            \
+	" (SELECT period_ns FROM run_period p WHERE p.run = r.id ORDER BY p.from_ns DESC LIMIT 1), " made    \
+	" FROM run r ORDER BY id"
+
+static const char *column_text(sqlite3_stmt *st, int i)
+{
+	const char *s = (const char *)sqlite3_column_text(st, i);
+
+	return s ? s : "";
+}
+
+static struct select_recording *find_token(const struct list *l, uint64_t token)
+{
+	for (size_t i = l->n; i-- > 0;)
+		if (l->items[i].token == token)
+			return &l->items[i];
+	return NULL;
+}
+
+static struct select_recording *add_new(struct list *l, sqlite3_stmt *st)
+{
+	struct select_recording *r;
+
+	mem_grow(l->items, l->n, l->cap);
+	r = &l->items[l->n++];
+	memset(r, 0, sizeof(*r));
+	r->token = (uint64_t)sqlite3_column_int64(st, 1);
+	r->options = mem_strdup(column_text(st, 3));
+	r->scope = (enum store_scope)sqlite3_column_int(st, 4);
+	r->bucket_s = (uint32_t)sqlite3_column_int(st, 5);
+	r->from_ns = sqlite3_column_int64(st, 6);
+	r->always = !sqlite3_column_int(st, 11) && r->bucket_s >= ALWAYS_BUCKET_S;
+	return r;
+}
+
+static struct select_part *part_of(struct select_recording *r, const char *family)
+{
+	struct select_part *p;
+
+	for (size_t i = 0; i < r->n_parts; i++)
+		if (!strncmp(r->parts[i].family, family, sizeof(p->family) - 1))
+			return &r->parts[i];
+	r->parts = mem_realloc(r->parts, (r->n_parts + 1) * sizeof(*r->parts));
+	p = &r->parts[r->n_parts++];
+	memset(p, 0, sizeof(*p));
+	snprintf(p->family, sizeof(p->family), "%s", family);
+	return p;
+}
+
+/* Of the parts together. */
+static void sum_up(struct select_recording *r)
+{
+	size_t len = 0;
+
+	r->state = 1;
+	r->pid = r->parts[0].pid;
+	for (size_t i = 0; i < r->n_parts; i++) {
+		const struct select_part *p = &r->parts[i];
+
+		if (len < sizeof(r->family))
+			len += (size_t)snprintf(r->family + len, sizeof(r->family) - len, i ? ",%s" : "%s", p->family);
+		if (r->state && p->state != 1)
+			r->state = p->state;
+		if (!r->period_ns)
+			r->period_ns = p->period_ns;
+	}
+}
+
+/* Later segments know more of the end, so they come later. */
+static void take_row(struct list *l, sqlite3_stmt *st, const char *path)
+{
+	struct select_recording *r = find_token(l, (uint64_t)sqlite3_column_int64(st, 1));
+	struct select_part *part;
+	struct select_run *run;
+
+	if (!r)
+		r = add_new(l, st);
+	part = part_of(r, column_text(st, 2));
+	part->state = sqlite3_column_int(st, 8);
+	part->pid = sqlite3_column_int64(st, 9);
+	part->period_ns = (uint64_t)sqlite3_column_int64(st, 10);
+	if (sqlite3_column_int64(st, 6) < r->from_ns)
+		r->from_ns = sqlite3_column_int64(st, 6);
+	if (sqlite3_column_int64(st, 7) > r->to_ns)
+		r->to_ns = sqlite3_column_int64(st, 7);
+	r->runs = mem_realloc(r->runs, (r->n_runs + 1) * sizeof(*r->runs));
+	run = &r->runs[r->n_runs++];
+	snprintf(run->segment, sizeof(run->segment), "%s", path);
+	run->run = sqlite3_column_int64(st, 0);
+}
+
+static int read_runs(struct list *l, struct store_segment *s, const char *path, struct err *e)
+{
+	sqlite3 *db = store_segment_db(s);
+	sqlite3_stmt *st = NULL;
+	int rc;
+
+	rc = sqlite3_prepare_v2(db, RUNS_SQL("iif(recording, recording, token)", "recording <> 0"), -1, &st, NULL);
+	if (rc != SQLITE_OK) /* older than runs that belong together */
+		rc = sqlite3_prepare_v2(db, RUNS_SQL("token", "1"), -1, &st, NULL);
+	if (rc == SQLITE_OK)
+		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+			take_row(l, st, path);
+	if (rc != SQLITE_DONE)
+		rc = err_set(e, -EIO, EXIT_STORE, "cannot read the runs of %s: %s", path, sqlite3_errmsg(db));
+	else
+		rc = 0;
+	sqlite3_finalize(st);
+	return rc;
+}
+
+static int read_segment(struct list *l, const struct store_segment_info *info, struct err *e)
+{
+	struct store_segment *s = info->open;
+	int rc = s ? 0 : store_segment_open(info->path, &s, e);
+
+	if (!rc)
+		rc = read_runs(l, s, info->path, e);
+	if (!info->open)
+		store_segment_close(s);
+	return rc;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct select_recording *x = a, *y = b;
+
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	return x->token < y->token ? -1 : x->token > y->token;
+}
+
+int select_recordings_of(const struct store_segment_info *segments, size_t n_segments, struct select_recording **out, size_t *n,
+			 struct err *e)
+{
+	struct list l = {0};
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < n_segments; i++)
+		rc = read_segment(&l, &segments[i], e);
+	if (rc) {
+		select_recordings_free(l.items, l.n);
+		return rc;
+	}
+	if (l.n)
+		qsort(l.items, l.n, sizeof(*l.items), by_begin);
+	for (i = 0; i < l.n; i++) {
+		l.items[i].number = (int64_t)i + 1;
+		sum_up(&l.items[i]);
+	}
+	*out = l.items;
+	*n = l.n;
+	return 0;
+}
+
+int select_recordings(const char *store, struct select_recording **out, size_t *n, struct err *e)
+{
+	struct store_segment_info *segments;
+	size_t n_segments;
+	int rc = store_segments_open(store, 0, INT64_MAX, SELECT_OPEN, &segments, &n_segments, e);
+
+	if (rc)
+		return rc;
+	rc = select_recordings_of(segments, n_segments, out, n, e);
+	store_segments_close(segments, n_segments);
+	return rc;
+}
+
+void select_recordings_free(struct select_recording *r, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(r[i].options);
+		free(r[i].parts);
+		free(r[i].runs);
+	}
+	free(r);
+}

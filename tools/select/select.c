@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select: the range and the filters of a verb, resolved against a store. */
+#include "tools/select/select.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/leftout.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+#include "tools/select/filter.h"
+#include "tools/select/select_open.h"
+#include "tools/select/word.h"
+
+#define DEFAULT_NS (15ll * 60 * NSEC_PER_SEC)
+#define AT_NS (30ll * NSEC_PER_SEC)
+
+#define ARG(field) offsetof(struct select_args, field)
+
+const struct option SELECT_RANGE_OPTIONS[] = {
+	{"last", 0, OPTION_DURATION, "TIME", NULL, ARG(last_ns)},
+	{"from", 0, OPTION_STRING, "T", NULL, ARG(from)},
+	{"to", 0, OPTION_STRING, "T", NULL, ARG(to)},
+	{"at", 0, OPTION_STRING, "T", NULL, ARG(at)},
+	{"rec", 0, OPTION_STRING, "ID", NULL, ARG(rec)},
+	{0},
+};
+
+const struct option SELECT_FILTER_OPTIONS[] = {
+	{"container", 0, OPTION_LIST, "NAME", NULL, ARG(container)},
+	{"image", 0, OPTION_LIST, "NAME", NULL, ARG(image)},
+	{"pid", 'p', OPTION_LIST, "PID", NULL, ARG(pid)},
+	{"tid", 0, OPTION_LIST, "TID", NULL, ARG(tid)},
+	{"comm", 0, OPTION_LIST, "NAME", NULL, ARG(comm)},
+	{"exe", 0, OPTION_LIST, "PATH", NULL, ARG(exe)},
+	{"user", 0, OPTION_LIST, "NAME", NULL, ARG(user)},
+	{"unit", 0, OPTION_LIST, "NAME", NULL, ARG(unit)},
+	{"cgroup", 0, OPTION_LIST, "PATH", NULL, ARG(cgroup)},
+	{"lang", 0, OPTION_LIST, "NAME", NULL, ARG(lang)},
+	{"self", 0, OPTION_FLAG, NULL, NULL, ARG(self)},
+	{0},
+};
+
+/* --- the range --- */
+
+static int parse_time(const char *option, const char *text, int64_t now, int64_t *out, struct err *e)
+{
+	if (!when_parse(text, now, out))
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "--%s: '%.100s' is no time", option, text);
+	err_fix(e, "sonde help range    for example --%s 03:10, --%s 'yesterday 03:10', --%s -2h", option, option, option);
+	return -EINVAL;
+}
+
+static int check_one_range(const struct select_args *a, struct err *e)
+{
+	int given = (a->last_ns != 0) + (a->from || a->to) + (a->at != NULL) + (a->rec != NULL);
+
+	if (given <= 1)
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "only one of --last, --from/--to, --at and --rec can be given");
+	err_fix(e, "sonde help range");
+	return -EINVAL;
+}
+
+static int range_from_to(struct selection *s, const struct select_args *a, int64_t now, struct err *e)
+{
+	int rc = 0;
+
+	s->to_ns = now;
+	if (a->to)
+		rc = parse_time("to", a->to, now, &s->to_ns, e);
+	s->from_ns = s->to_ns - DEFAULT_NS;
+	if (!rc && a->from)
+		rc = parse_time("from", a->from, now, &s->from_ns, e);
+	if (rc || s->from_ns < s->to_ns)
+		return rc;
+	err_set(e, -EINVAL, EXIT_USAGE, "the range is empty: --from is not before %s", a->to ? "--to" : "now");
+	err_fix(e, "sonde help range");
+	return -EINVAL;
+}
+
+static int range_at(struct selection *s, const struct select_args *a, int64_t now, struct err *e)
+{
+	int64_t t;
+	int rc = parse_time("at", a->at, now, &t, e);
+
+	if (rc)
+		return rc;
+	s->from_ns = t > AT_NS ? t - AT_NS : 0;
+	s->to_ns = t + AT_NS;
+	return 0;
+}
+
+/* "17", "last", "last~2" -> index into n recordings */
+static int parse_rec(const char *text, size_t n, size_t *index, struct err *e)
+{
+	const bool last = !strncmp(text, "last", 4);
+	const char *digits = last ? text + 4 + (text[4] == '~') : text;
+	unsigned long v = strtoul(digits, NULL, 10);
+	bool good = digits[strspn(digits, "0123456789")] == '\0' && strlen(digits) <= 9;
+
+	if (last)
+		good = good && (text[4] == '\0' || (text[4] == '~' && digits[0]));
+	else
+		good = good && digits[0];
+	if (!good) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--rec takes a number, last or last~N, not '%.100s'", text);
+		err_fix(e, "sonde status");
+		return -EINVAL;
+	}
+	if (last ? v >= n : v < 1 || v > n) {
+		err_set(e, -ENOENT, EXIT_USAGE, "there is no recording %.30s: the store has %zu", text, n);
+		err_fix(e, "sonde status");
+		return -ENOENT;
+	}
+	*index = last ? n - 1 - v : v - 1;
+	return 0;
+}
+
+/* All of it when named, else its last 15 minutes. A bucket begins before what it holds. */
+static void range_recording(struct selection *s, struct select_recording *r, bool whole)
+{
+	s->rec = r->number;
+	s->from_ns = r->from_ns - r->bucket_s * NSEC_PER_SEC;
+	s->to_ns = r->to_ns > r->from_ns ? r->to_ns : r->from_ns + 1;
+	if (!whole && s->to_ns - s->from_ns > DEFAULT_NS)
+		s->from_ns = s->to_ns - DEFAULT_NS;
+	s->runs = take_ptr(r->runs);
+	s->n_runs = r->n_runs;
+	r->n_runs = 0;
+}
+
+/* Its families begin and end each for itself, and anew after each restart. */
+static void range_always(struct selection *s, const struct select_recording *list, size_t n)
+{
+	int64_t from_ns = INT64_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i].always && list[i].to_ns > s->to_ns)
+			s->to_ns = list[i].to_ns;
+	for (size_t i = 0; i < n; i++)
+		if (list[i].always && list[i].to_ns > s->to_ns - DEFAULT_NS && list[i].from_ns < from_ns)
+			from_ns = list[i].from_ns - list[i].bucket_s * NSEC_PER_SEC;
+	s->from_ns = from_ns > s->to_ns - DEFAULT_NS ? from_ns : s->to_ns - DEFAULT_NS;
+}
+
+static int range_of_recording(struct selection *s, const char *rec, struct err *e)
+{
+	struct select_recording *list = NULL;
+	size_t n = 0, index = 0;
+	int rc = select_recordings(s->store, &list, &n, e);
+
+	if (!rc && !n) {
+		rc = err_set(e, -ENODATA, EXIT_NOTHING, "the store %s has no recording yet", s->store);
+		err_fix(e, "sudo sonde record -d 10s");
+	}
+	if (!rc)
+		rc = parse_rec(rec ? rec : "last", n, &index, e);
+	if (!rc && !rec && list[index].always)
+		range_always(s, list, n);
+	else if (!rc)
+		range_recording(s, &list[index], rec != NULL);
+	select_recordings_free(list, n);
+	return rc;
+}
+
+static int resolve_range(struct selection *s, const struct select_args *a, int64_t now, struct err *e)
+{
+	int rc = check_one_range(a, e);
+
+	if (rc)
+		return rc;
+	s->range_given = a->last_ns || a->from || a->to || a->at || a->rec;
+	if (a->last_ns) {
+		s->to_ns = now;
+		s->from_ns = a->last_ns < now ? now - a->last_ns : 0;
+		return 0;
+	}
+	if (a->from || a->to)
+		return range_from_to(s, a, now, e);
+	if (a->at)
+		return range_at(s, a, now, e);
+	return range_of_recording(s, a->rec, e);
+}
+
+static void describe_range(struct selection *s, int64_t now)
+{
+	char from[32], to[32], length[32], rec[32] = "";
+
+	if (s->rec)
+		snprintf(rec, sizeof(rec), "rec %lld, ", (long long)s->rec);
+	snprintf(s->range, sizeof(s->range), "%s%s to %s (%s)", rec, when_local(s->from_ns, now, from, sizeof(from)),
+		 when_local(s->to_ns, now, to, sizeof(to)),
+		 when_duration(s->to_ns - s->from_ns, length, sizeof(length)));
+}
+
+/* --- filters and words --- */
+
+static int add_list(struct filters *f, enum filter_kind kind, const struct option_list *l, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < l->n && !rc; i++)
+		rc = filters_add(f, kind, l->items[i], e);
+	return rc;
+}
+
+bool select_is_measure(const char *word)
+{
+	static const char *const words[] = {"samples", "events", "objects", "time", "bytes"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(word, words[i]))
+			return true;
+	return false;
+}
+
+/* Units of systemd, and the unit of measure. */
+static int add_units(struct selection *s, const struct option_list *l, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < l->n && !rc; i++)
+		if (select_is_measure(l->items[i]))
+			s->measure = l->items[i];
+		else
+			rc = filters_add(s->filters, FILTER_UNIT, l->items[i], e);
+	return rc;
+}
+
+static int add_filters(struct selection *s, const struct select_args *a, struct err *e)
+{
+	const struct option_list *const lists[FILTER_N] = {
+		[FILTER_CONTAINER] = &a->container, [FILTER_IMAGE] = &a->image, [FILTER_PID] = &a->pid,
+		[FILTER_TID] = &a->tid,		    [FILTER_COMM] = &a->comm,	[FILTER_EXE] = &a->exe,
+		[FILTER_USER] = &a->user,	    [FILTER_CGROUP] = &a->cgroup,
+		[FILTER_LANG] = &a->lang,
+	};
+	int rc = add_units(s, &a->unit, e);
+
+	for (int k = 0; k < FILTER_N && !rc; k++)
+		if (k != FILTER_UNIT)
+			rc = add_list(s->filters, (enum filter_kind)k, lists[k], e);
+	return rc;
+}
+
+static int read_names(struct names *l, const struct store_segment_info *segments, size_t n, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = n; i-- > 0 && !rc;)
+		rc = names_read(l, segments[i].path, e);
+	return rc;
+}
+
+/* Names of the range first, then those of the whole store: what was there at another time is no typing error. */
+static int resolve_word(struct selection *s, const char *word, bool quiet, struct err *e)
+{
+	struct store_segment_info *all = NULL;
+	struct names l = {0};
+	size_t index = 0, n = 0;
+	int rc = read_names(&l, s->segments, s->n_segments, e);
+
+	if (!rc)
+		rc = word_resolve(&l, word, &index, e);
+	if (rc == -ENOENT) {
+		rc = store_segments(s->store, 0, INT64_MAX, &all, &n, e);
+		if (!rc)
+			rc = read_names(&l, all, n, e);
+		if (!rc)
+			rc = word_resolve(&l, word, &index, e);
+		if (rc == -ENOENT)
+			rc = word_unknown(&l, word, e);
+	}
+	if (!rc) {
+		const struct name *name = &l.items[index];
+
+		if (!quiet && strcmp(name->text, word))
+			term_printf(stderr, "%s: %s %s\n", word, filter_kind_name(name->kind), name->text);
+		rc = filters_add(s->filters, name->kind, name->text, e);
+	}
+	names_release(&l);
+	free(all);
+	return rc;
+}
+
+static int resolve_words(struct selection *s, char *const *words, size_t n, bool quiet, struct err *e)
+{
+	if (n <= 1)
+		return n ? resolve_word(s, words[0], quiet, e) : 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "one word can be searched for, not %zu: '%.60s', '%.60s'", n, words[0], words[1]);
+	err_fix(e, "--container, --comm, --unit and --pid can be given again and again; sonde help filters");
+	return -EINVAL;
+}
+
+static bool segment_knows(const char *path, const char *sql)
+{
+	struct store_segment *s = NULL;
+	sqlite3_stmt *st = NULL;
+	bool known;
+
+	if (store_segment_open(path, &s, NULL))
+		return true;
+	known = sqlite3_prepare_v2(store_segment_db(s), sql, -1, &st, NULL) != SQLITE_OK ||
+		sqlite3_step(st) == SQLITE_ROW;
+	sqlite3_finalize(st);
+	store_segment_close(s);
+	return known;
+}
+
+/* Not every store can answer every filter: then it matches nothing, and that is said. */
+static void say_unknown(const struct selection *s)
+{
+	static const struct {
+		enum filter_kind kind;
+		const char *sql;
+	} checks[] = {
+		{FILTER_CONTAINER, "SELECT 1 FROM processes WHERE container <> '' LIMIT 1"},
+		{FILTER_IMAGE, "SELECT 1 FROM containers WHERE image <> '' LIMIT 1"},
+		{FILTER_UNIT, "SELECT 1 FROM processes WHERE unit <> '' LIMIT 1"},
+		{FILTER_LANG, "SELECT 1 FROM processes WHERE lang <> '' LIMIT 1"},
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		bool known = !s->n_segments || !filters_have(s->filters, checks[i].kind);
+
+		for (size_t k = 0; k < s->n_segments && !known; k++)
+			known = segment_knows(s->segments[k].path, checks[i].sql);
+		if (!known)
+			log_warn("--%s matches nothing: no process in this range has one on record",
+				 filter_kind_name(checks[i].kind));
+	}
+}
+
+static void describe_filters(struct selection *s)
+{
+	struct strbuf text = STRBUF_INIT;
+	struct strbuf what cleanup_strbuf = STRBUF_INIT;
+
+	filters_text(s->filters, &text);
+	filters_what(s->filters, &what);
+	snprintf(s->what, sizeof(s->what), "%s", strbuf_str(&what));
+	if (what.len >= sizeof(s->what)) { /* not in the middle of a character */
+		size_t len = sizeof(s->what) - 1;
+
+		while (len && ((unsigned char)strbuf_str(&what)[len] & 0xc0) == 0x80)
+			len--;
+		s->what[len] = '\0';
+	}
+	s->filter_text = strbuf_take(&text);
+}
+
+/* What was opened to look at it is read soon: it stays so. */
+static int find_segments(struct selection *s, struct err *e)
+{
+	int rc = store_segments_open(s->store, s->from_ns, s->to_ns, SELECT_HELD, &s->segments, &s->n_segments, e);
+
+	for (size_t i = 0; !rc && i < s->n_segments; i++) {
+		struct store_segment_info *info = &s->segments[i];
+
+		if (info->open)
+			select_open_take(s->open, info->path, info->open);
+		info->open = NULL;
+	}
+	return rc;
+}
+
+/* A question that is asked again without a damaged file (tools/verbs/retry.h) says what it asks once. */
+static void say_selection(const struct selection *s)
+{
+	static struct strbuf said = STRBUF_INIT;
+	struct strbuf line cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addf(&line, "%s%s%s%s%s\n", term_on(stderr, TERM_DIM), s->range, s->filter_text[0] ? "   " : "", s->filter_text,
+		    term_off(stderr));
+	if (leftout_path(0) && strstr(strbuf_str(&said), strbuf_str(&line)))
+		return;
+	strbuf_addstr(&said, strbuf_str(&line));
+	fputs(strbuf_str(&line), stderr);
+}
+
+static int resolve(struct selection *s, const struct select_args *a, char *const *words, size_t n_words, bool quiet,
+		   struct err *e)
+{
+	int64_t now = clock_utc_ns();
+	int rc = add_filters(s, a, e);
+
+	if (!rc)
+		rc = resolve_range(s, a, now, e);
+	if (!rc)
+		rc = find_segments(s, e);
+	if (!rc)
+		rc = resolve_words(s, words, n_words, quiet, e);
+	if (rc)
+		return rc;
+	say_unknown(s);
+	describe_range(s, now);
+	describe_filters(s);
+	if (!quiet)
+		say_selection(s);
+	return 0;
+}
+
+int select_new(const struct select_args *a, const char *store, char *const *words, size_t n_words, bool quiet,
+	       struct selection **out, struct err *e)
+{
+	struct selection *s = mem_alloc(sizeof(*s));
+	int rc;
+
+	s->store = store;
+	s->self = a->self;
+	s->filters = filters_new();
+	s->open = select_open_new();
+	rc = resolve(s, a, words, n_words, quiet, e);
+	if (rc) {
+		select_free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void select_free(struct selection *s)
+{
+	if (!s)
+		return;
+	select_open_free(s->open);
+	filters_free(s->filters);
+	free(s->runs);
+	free(s->segments);
+	free(s->filter_text);
+	free(s);
+}
+
+bool select_wants_process(const struct selection *s, const struct store_process_row *p)
+{
+	if (p->self && !s->self && !filters_name_process(s->filters, p))
+		return false;
+	return filters_want_process(s->filters, p);
+}
+
+bool select_wants_thread(const struct selection *s, uint32_t tid)
+{
+	return filters_want_thread(s->filters, tid);
+}
+
+bool select_wants(const struct selection *s, const struct store_process_row *p, uint32_t tid)
+{
+	return select_wants_process(s, p) && select_wants_thread(s, tid);
+}
+
+bool select_is_narrow(const struct selection *s)
+{
+	return !filters_empty(s->filters);
+}
+
+int64_t select_run_in(const struct selection *s, const char *segment_path, size_t nth)
+{
+	if (!s->rec)
+		return nth ? -1 : 0;
+	for (size_t i = 0; i < s->n_runs; i++)
+		if (!strcmp(s->runs[i].segment, segment_path) && !nth--)
+			return s->runs[i].run;
+	return -1;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sqlview: see the header. After the views stand, an authorizer allows reading and nothing else. */
+#include "tools/sql/sqlview.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "schema/extension/extension.h"
+#include "schema/store/folder.h"
+#include "schema/store/reader.h"
+#include "tools/sql/sqlunion.h"
+
+#define ATTACHED_MAX 10 /* SQLITE_MAX_ATTACHED, as Debian builds it */
+#define OVER_STEPS   10000
+
+struct sqlview {
+	struct store_segment *newest;
+	sqlite3 *db; /* of newest */
+	struct sqlunion *joined; /* NULL: they are attached */
+	size_t n, left_out;
+	int (*over)(void *ctx);
+	void *over_ctx;
+};
+
+static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "process_ends", "functions", "frames", "stack_frames",
+					   "stacks", "cpu_samples", "amounts", "amount_spread", "loss", "cost", "unwinding", "waits",
+					   "wait_totals", "runqueue", "neighbours", "wakers", "wait_objects", "standing", "throttling", "steal", "slowed",
+					   "go_heap", "go_heap_growth", "go_alloc_rate", "go_processes", "go_amounts",
+					   "go_readings", "process_notes"};
+
+/* Each file has sums of its own: these are summed again, the same columns in the same order. */
+static const struct summed {
+	const char *view, *keys, *parts; /* parts: the table of all files' rows where they are not attached */
+	int n_keys;
+	const char *more;
+} SUMMED[] = {
+	{"functions_top", "function, module, container", "functions_top_parts", 3, ", max(file) AS file"},
+	{"lines_top", "function, file, line, module, container", "lines_top_parts", 5, ""},
+};
+#define N_SUMMED (sizeof(SUMMED) / sizeof(SUMMED[0]))
+
+/* Of schema/extension. */
+static const char *const FUNCTIONS[] = {"sonde_samples", "sonde_totals", "sonde_steps", "sonde_frames"};
+
+static int run_sql(sqlite3 *db, const char *sql, struct err *e)
+{
+	char *why = NULL;
+	int rc = sqlite3_exec(db, sql, NULL, NULL, &why);
+
+	if (rc == SQLITE_OK)
+		return 0;
+	err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", why ? why : sqlite3_errstr(rc));
+	sqlite3_free(why);
+	return -EIO;
+}
+
+/* The columns of a view in one segment, each id raised by the segment's number. -ENOENT: it has no such view. */
+static int add_columns(struct strbuf *out, sqlite3 *db, const char *schema, const char *view, size_t segment,
+		       struct err *e)
+{
+	sqlite3_stmt *st = NULL;
+	int rc, n = 0;
+
+	rc = sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?1, ?2) ORDER BY cid", -1, &st, NULL);
+	if (rc != SQLITE_OK)
+		return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
+	sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
+	sqlite3_bind_text(st, 2, schema, -1, SQLITE_STATIC);
+	for (; sqlite3_step(st) == SQLITE_ROW; n++) {
+		const char *name = (const char *)sqlite3_column_text(st, 0);
+
+		if (sqlunion_is_id(name))
+			strbuf_addf(out, "%siif(\"%s\" > 0, \"%s\" | %lld, \"%s\") AS \"%s\"", n ? ", " : "", name,
+				    name, (long long)((int64_t)segment << SQLUNION_ID_SHIFT), name, name);
+		else
+			strbuf_addf(out, "%s\"%s\"", n ? ", " : "", name);
+	}
+	sqlite3_finalize(st);
+	return n ? 0 : -ENOENT; /* the segment is older than the view */
+}
+
+static int unite(struct sqlview *v, const char *view, struct err *e)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	bool any = false;
+	int rc;
+
+	strbuf_addf(&sql, "CREATE TEMP VIEW %s AS ", view);
+	for (size_t i = 0; i < v->n; i++) {
+		size_t before = sql.len;
+		char schema[32];
+
+		snprintf(schema, sizeof(schema), i ? "s%zu" : "main", i);
+		strbuf_addstr(&sql, any ? " UNION ALL SELECT " : "SELECT ");
+		rc = add_columns(&sql, v->db, schema, view, i, e);
+		if (rc == -ENOENT) {
+			sql.len = before;
+			sql.buf[before] = '\0';
+			continue;
+		}
+		if (rc < 0)
+			return rc;
+		any = true;
+		strbuf_addf(&sql, " FROM %s.%s", schema, view);
+	}
+	return !any ? 0 : run_sql(v->db, strbuf_str(&sql), e);
+}
+
+/* `from`: all rows of all segments */
+static int sum_again(struct sqlview *v, const struct summed *x, const char *from, struct err *e)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addf(&sql, "CREATE TEMP VIEW %s AS SELECT %s, sum(self) AS self, sum(total) AS total, sum(self_ns) AS self_ns, "
+			  "sum(total_ns) AS total_ns%s FROM (%s) GROUP BY 1", x->view, x->keys, x->more, from);
+	for (int i = 2; i <= x->n_keys; i++)
+		strbuf_addf(&sql, ", %d", i);
+	strbuf_addstr(&sql, " ORDER BY self DESC, total DESC");
+	return run_sql(v->db, strbuf_str(&sql), e);
+}
+
+static int unite_summed(struct sqlview *v, const struct summed *x, struct err *e)
+{
+	struct strbuf from cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addf(&from, "SELECT * FROM main.%s", x->view);
+	for (size_t i = 1; i < v->n; i++)
+		strbuf_addf(&from, " UNION ALL SELECT * FROM s%zu.%s", i, x->view);
+	return sum_again(v, x, strbuf_str(&from), e);
+}
+
+static int join_summed(struct sqlview *v, const struct summed *x, struct err *e)
+{
+	struct strbuf from cleanup_strbuf = STRBUF_INIT;
+	int rc = sqlunion_table(v->joined, x->parts, x->view, e);
+
+	strbuf_addf(&from, "SELECT * FROM temp.%s", x->parts);
+	return rc ? rc : sum_again(v, x, strbuf_str(&from), e);
+}
+
+/* A segment that cannot be attached (a log that needs write access, a file just removed) is left out. */
+static void attach(struct sqlview *v, const char *path)
+{
+	char *sql = sqlite3_mprintf("ATTACH %Q AS s%d; SELECT count(*) FROM s%d.sqlite_master", path, (int)v->n,
+				    (int)v->n);
+
+	if (sqlite3_exec(v->db, sql, NULL, NULL, NULL) == SQLITE_OK) {
+		v->n++;
+	} else {
+		log_warn("%s is left out: %s", path, sqlite3_errmsg(v->db));
+		v->left_out++;
+	}
+	sqlite3_free(sql);
+}
+
+static int allow_reading(void *ctx, int action, const char *a, const char *b, const char *c, const char *d)
+{
+	(void)ctx;
+	(void)c;
+	(void)d;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+	case SQLITE_TRANSACTION:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return b && !sqlite3_stricmp(b, "load_extension") ? SQLITE_DENY : SQLITE_OK;
+	case SQLITE_PRAGMA: /* asking, not setting */
+		return !b || !sqlite3_stricmp(a, "table_info") || !sqlite3_stricmp(a, "table_xinfo") ||
+		       !sqlite3_stricmp(a, "index_list") || !sqlite3_stricmp(a, "index_info") ? SQLITE_OK : SQLITE_DENY;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+static int unite_all(struct sqlview *v, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
+		rc = unite(v, STABLE_VIEWS[i], e);
+	for (size_t i = 0; rc == 0 && i < N_SUMMED; i++)
+		rc = unite_summed(v, &SUMMED[i], e);
+	return rc;
+}
+
+static int refused(sqlite3 *db, struct err *e)
+{
+	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
+}
+
+/* A sealed day's samples to the bucket. Before confine. */
+static int sample_views(sqlite3 *db, struct err *e)
+{
+	int rc = run_sql(db, "PRAGMA query_only=0", e);
+
+	if (rc == 0 && extension_views(db) != SQLITE_OK)
+		rc = refused(db, e);
+	return rc ? rc : run_sql(db, "PRAGMA query_only=1", e);
+}
+
+/* SQLite makes a table-valued function at its first use, and a packed table of a sealed day, which looks to the authorizer as if a
+ * table were created. */
+static void meet_tables(sqlite3 *db)
+{
+	static const char *const sql[] = {
+		"SELECT 1 FROM json_each('[]'), json_tree('[]'), sonde_samples, sonde_totals, sonde_steps(1), sonde_frames(0)",
+		"SELECT 1 FROM text, source, function, frame, stack, process, task, series, sample",
+	};
+
+	for (size_t i = 0; i < sizeof(sql) / sizeof(sql[0]); i++) {
+		sqlite3_stmt *st = NULL;
+
+		sqlite3_prepare_v2(db, sql[i], -1, &st, NULL);
+		sqlite3_finalize(st);
+	}
+}
+
+/* What each connection to a segment may do, and for how long. */
+static void confine(sqlite3 *db, const struct sqlview *v)
+{
+	/* The views use json functions, which SQLite refuses in an untrusted schema. The authorizer allows built-in
+	 * functions only, so that a store from elsewhere can do no more than a query typed here. */
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
+	meet_tables(db);
+	sqlite3_set_authorizer(db, allow_reading, NULL);
+	sqlite3_progress_handler(db, OVER_STEPS, v->over, v->over_ctx);
+}
+
+static int prepare_member(sqlite3 *db, void *ctx, struct err *e)
+{
+	int rc = extension_tables(db) == SQLITE_OK ? sample_views(db, e) : refused(db, e);
+
+	if (rc == 0)
+		confine(db, ctx);
+	return rc;
+}
+
+static int join_functions(struct sqlview *v, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(FUNCTIONS) / sizeof(FUNCTIONS[0]); i++)
+		rc = sqlunion_table(v->joined, FUNCTIONS[i], FUNCTIONS[i], e);
+	return rc;
+}
+
+/* `paths`: newest first, as ids are raised. */
+static int join_all(struct sqlview *v, const char *const *paths, size_t n, struct err *e)
+{
+	int rc = sqlunion_new(v->db, paths, n, prepare_member, v, &v->joined, e);
+
+	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
+		if (sqlunion_has_view(v->db, STABLE_VIEWS[i]))
+			rc = sqlunion_table(v->joined, STABLE_VIEWS[i], STABLE_VIEWS[i], e);
+	for (size_t i = 0; rc == 0 && i < N_SUMMED; i++)
+		rc = join_summed(v, &SUMMED[i], e);
+	return rc ? rc : join_functions(v, e);
+}
+
+static int attach_all(struct sqlview *v, const char **paths, size_t n, struct err *e)
+{
+	int rc;
+
+	for (size_t i = 1; i < n; i++) {
+		attach(v, paths[i]);
+		paths[v->n - 1] = paths[i]; /* those that were left out have no number */
+	}
+	rc = unite_all(v, e);
+	if (rc == 0)
+		rc = sqlunion_new(v->db, paths, v->n, prepare_member, v, &v->joined, e);
+	return rc ? rc : join_functions(v, e);
+}
+
+/* A sealed day's samples need a connection to itself, as do more files than can be attached. */
+static bool one_by_one(const char *const *paths, size_t n)
+{
+	bool any = n > ATTACHED_MAX + 1;
+
+	for (size_t i = 0; !any && i < n; i++) {
+		const char *slash = strrchr(paths[i], '/');
+
+		any = folder_is_day_name(slash ? slash + 1 : paths[i]);
+	}
+	return any;
+}
+
+static int join(struct sqlview *v, const struct store_segment_info *segments, size_t n, struct err *e)
+{
+	cleanup_free const char **paths = mem_array(n, sizeof(*paths));
+	int rc;
+
+	if (n == 1)
+		return 0;
+	rc = run_sql(v->db, "PRAGMA query_only=0", e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		paths[i] = segments[n - 1 - i].path;
+	rc = one_by_one(paths, n) ? join_all(v, paths, n, e) : attach_all(v, paths, n, e);
+	return rc ? rc : run_sql(v->db, "PRAGMA query_only=1", e);
+}
+
+int sqlview_open(const char *store, struct sqlview **out, struct err *e)
+{
+	cleanup_free struct store_segment_info *segments = NULL;
+	struct sqlview *v;
+	size_t n = 0;
+	int rc;
+
+	rc = store_segments(store, 0, INT64_MAX, &segments, &n, e);
+	if (rc < 0)
+		return rc;
+	if (!n) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "the store %s is empty", store);
+		err_fix(e, "sudo sonde record -d 10s");
+		return -ENODATA;
+	}
+	v = mem_alloc(sizeof(*v));
+	rc = store_segment_open(segments[n - 1].path, &v->newest, e);
+	if (rc < 0) {
+		free(v);
+		return rc;
+	}
+	v->db = store_segment_db(v->newest);
+	v->n = 1;
+	sqlite3_db_config(v->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
+	rc = extension_tables(v->db) == SQLITE_OK ? join(v, segments, n, e) : refused(v->db, e);
+	if (rc == 0)
+		rc = sample_views(v->db, e);
+	if (rc < 0) {
+		sqlview_close(v);
+		return rc;
+	}
+	confine(v->db, v);
+	*out = v;
+	return 0;
+}
+
+const char *const *sqlview_views(size_t *n)
+{
+	*n = sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]);
+	return STABLE_VIEWS;
+}
+
+int sqlview_change(struct sqlview *v, int (*make)(struct sqlite3 *db, void *ctx, struct err *e), void *ctx, struct err *e)
+{
+	int rc;
+
+	sqlite3_set_authorizer(v->db, NULL, NULL);
+	rc = run_sql(v->db, "PRAGMA query_only=0", e);
+	if (rc == 0)
+		rc = make(v->db, ctx, e);
+	sqlite3_exec(v->db, "PRAGMA query_only=1", NULL, NULL, NULL);
+	sqlite3_set_authorizer(v->db, allow_reading, NULL);
+	return rc;
+}
+
+void sqlview_close(struct sqlview *v)
+{
+	if (!v)
+		return;
+	sqlite3_set_authorizer(v->db, NULL, NULL);
+	store_segment_close(v->newest);
+	sqlunion_free(v->joined);
+	free(v);
+}
+
+struct sqlite3 *sqlview_db(struct sqlview *v)
+{
+	return v->db;
+}
+
+size_t sqlview_left_out(const struct sqlview *v)
+{
+	return v->left_out;
+}
+
+void sqlview_watch(struct sqlview *v, int (*over)(void *ctx), void *ctx)
+{
+	v->over = over;
+	v->over_ctx = ctx;
+	sqlite3_progress_handler(v->db, OVER_STEPS, over, ctx);
+}

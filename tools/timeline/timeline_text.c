@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * timeline_text: strips of the use over time, the spikes with the command that shows each, and what happened.
+ *
+ *  1. A strip has a column for some steps; its height is the highest of them. All strips of CPU use have one scale, the top
+ *     being the highest step of all together; memory has a scale of its own.
+ *  2. A column of which nothing was recorded is blank; one without any use has the lowest sign.
+ *  3. With unicode, heights are blocks of eighths, else `_.:-=+*#@`.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+#include "tools/print/wrap.h"
+#include "tools/timeline/timeline_print.h"
+
+#define NAME_COLUMNS 16
+#define TAIL_COLUMNS 24
+#define LEAST_COLUMNS 12
+#define MOST_COLUMNS 120
+#define EVENTS 12
+
+struct drawing {
+	const struct timeline_view *v;
+	const struct timeline *t;
+	FILE *out;
+	size_t columns;
+	int64_t now_ns;
+	uint64_t *series;
+	double *value;       /* of each step; -1: not recorded */
+};
+
+static void put_level(const struct drawing *d, double share)
+{
+	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char ascii[] = "_.:-=+*#@";
+	const size_t levels = d->v->unicode ? 8 : sizeof(ascii) - 1;
+	size_t level = share <= 0 ? 0 : 1 + (size_t)(share * (double)(levels - 1) - 1e-9);
+
+	level = level < levels ? level : levels - 1;
+	if (d->v->unicode)
+		fputs(blocks[level], d->out);
+	else
+		fputc(ascii[level], d->out);
+}
+
+static double highest(const double *x, size_t first, size_t end)
+{
+	double most = -1;
+
+	for (size_t i = first; i < end; i++)
+		most = x[i] > most ? x[i] : most;
+	return most;
+}
+
+static void put_strip(const struct drawing *d, const char *name, double top, const char *tail)
+{
+	struct strbuf label cleanup_strbuf = STRBUF_INIT;
+
+	term_add_middle(&label, name, NAME_COLUMNS);
+	fprintf(d->out, "%s%*s |", strbuf_str(&label), NAME_COLUMNS - (int)term_columns(strbuf_str(&label)), "");
+	for (size_t i = 0; i < d->columns; i++) {
+		size_t first, end;
+		double x;
+
+		timeline_column(d->t, d->columns, i, &first, &end);
+		x = highest(d->value, first, end);
+		if (x < 0)
+			fputc(' ', d->out);
+		else
+			put_level(d, top > 0 ? x / top : 0);
+	}
+	fprintf(d->out, "| %s\n", tail);
+}
+
+static double mean_of(const struct drawing *d)
+{
+	uint64_t ns = 0, covered = 0;
+
+	for (size_t i = 0; i < d->t->n_steps; i++) {
+		ns += d->series[i];
+		covered += d->t->covered_ns[i];
+	}
+	return covered ? (double)ns / (double)covered : 0;
+}
+
+static void cpu_strip(const struct drawing *d, const char *name, uint32_t group, double *top)
+{
+	char tail[64];
+	double most;
+
+	timeline_series(d->t, TIMELINE_CPU, group, d->series);
+	timeline_cores(d->t, d->series, d->value);
+	most = highest(d->value, 0, d->t->n_steps);
+	most = most > 0 ? most : 0;
+	if (group == TIMELINE_ALL)
+		*top = most;
+	snprintf(tail, sizeof(tail), "%5.2f cores, max %.2f", mean_of(d), most);
+	put_strip(d, name, *top, tail);
+}
+
+static void memory_strip(const struct drawing *d, const char *name, enum timeline_of of)
+{
+	double per = of == TIMELINE_ALLOC ? (double)d->t->step_ns / NSEC_PER_SEC : 1, most = 0, last = 0;
+	char now[32], high[32], tail[80];
+
+	if (!d->t->n_cells[of])
+		return;
+	timeline_series(d->t, of, TIMELINE_ALL, d->series);
+	for (size_t i = 0; i < d->t->n_steps; i++) {
+		d->value[i] = (double)d->series[i] / per;
+		most = d->value[i] > most ? d->value[i] : most;
+		last = d->series[i] ? d->value[i] : last;
+	}
+	term_bytes((uint64_t)most, high, sizeof(high));
+	term_bytes((uint64_t)last, now, sizeof(now));
+	if (of == TIMELINE_ALLOC)
+		snprintf(tail, sizeof(tail), "max %s/s", high);
+	else
+		snprintf(tail, sizeof(tail), "%s, max %s", now, high);
+	put_strip(d, name, most, tail);
+}
+
+/* The times of the first and the last column, and where there is room of the one in the middle. */
+static void put_axis(const struct drawing *d)
+{
+	char from[32], middle[32], to[32];
+	const struct timeline *t = d->t;
+	size_t mid = d->columns / 2, first, end;
+	int used;
+
+	timeline_column(t, d->columns, mid, &first, &end);
+	when_local(t->sel->from_ns, d->now_ns, from, sizeof(from));
+	when_local(timeline_time(t, first), d->now_ns, middle, sizeof(middle));
+	when_local(t->sel->to_ns, d->now_ns, to, sizeof(to));
+	used = fprintf(d->out, "%*s%s", NAME_COLUMNS + 2, "", from) - NAME_COLUMNS - 2;
+	if ((size_t)used + 1 < mid && mid + strlen(middle) + 1 + strlen(to) < d->columns)
+		used += fprintf(d->out, "%*s%s", (int)mid - used, "", middle);
+	fprintf(d->out, "%*s%s\n", used + (int)strlen(to) < (int)d->columns ? (int)d->columns - used - (int)strlen(to) : 1, "", to);
+}
+
+static void put_strips(struct drawing *d)
+{
+	const struct timeline *t = d->t;
+	cleanup_free uint32_t *ranked = timeline_ranked(t);
+	char each[32];
+	double top = 0;
+
+	if (t->n_cells[TIMELINE_CPU]) {
+		cpu_strip(d, "all", TIMELINE_ALL, &top);
+		for (size_t i = 0; i < t->n_groups && i < d->v->groups && t->groups[ranked[i]].cpu_ns; i++)
+			cpu_strip(d, t->groups[ranked[i]].name, ranked[i], &top);
+	}
+	memory_strip(d, "Go: allocated", TIMELINE_ALLOC);
+	memory_strip(d, "Go: in use", TIMELINE_INUSE);
+	put_axis(d);
+	fprintf(d->out, "each column %s%s\n",
+		when_duration((int64_t)((t->n_steps + d->columns - 1) / d->columns) * t->step_ns, each, sizeof(each)),
+		t->n_cells[TIMELINE_CPU] ? ", its highest step; blank: nothing recorded" : "");
+}
+
+static void put_spike(const struct drawing *d, const struct timeline_spike *s)
+{
+	const struct timeline *t = d->t;
+	const struct timeline_process *p = &t->processes[s->busiest];
+	struct strbuf name cleanup_strbuf = STRBUF_INIT, command cleanup_strbuf = STRBUF_INIT;
+	struct strbuf said cleanup_strbuf = STRBUF_INIT;
+	char from[32], to[32], cores[32];
+
+	term_add_middle(&name, s->group == TIMELINE_ALL ? "many together" : t->groups[s->group].name, 40);
+	strbuf_addf(&said, "%s to %s  %s%s%s  %s (usually %.2f), %.0f %% of all; most: ",
+		when_local(s->from_ns, d->now_ns, from, sizeof(from)), when_local(s->to_ns, d->now_ns, to, sizeof(to)),
+		term_on(d->out, TERM_BOLD), strbuf_str(&name), term_off(d->out), term_cores(s->at.mean, cores, sizeof(cores)),
+		s->at.usual, s->all_ns ? 100 * (double)s->cpu_ns / (double)s->all_ns : 0);
+	strbuf_reset(&name);
+	term_add_middle(&name, p->comm, 24);
+	strbuf_addf(&said, "%s (%u)", strbuf_str(&name), p->pid);
+	wrap_print(d->out, strbuf_str(&said), 4);
+	timeline_command(t, s, d->v->store, &command);
+	fprintf(d->out, "    %s\n", strbuf_str(&command));
+}
+
+static void put_spikes(const struct drawing *d)
+{
+	const struct timeline_view *v = d->v;
+
+	if (!d->t->n_cells[TIMELINE_CPU])
+		return;
+	if (!v->n_spikes) {
+		fprintf(d->out, "\nno spikes: nobody used %.1f cores and %.0f deviations more than is usual\n", TIMELINE_LEAST, SPIKES_SIGMAS);
+		return;
+	}
+	fprintf(d->out, "\nspikes, the largest first (%.0f deviations and %.1f cores above the median):\n", SPIKES_SIGMAS, TIMELINE_LEAST);
+	for (size_t i = 0; i < v->shown_spikes; i++)
+		put_spike(d, &v->spikes[i]);
+	if (v->n_spikes > v->shown_spikes)
+		fprintf(d->out, "%zu more: -n %zu shows them\n", v->n_spikes - v->shown_spikes, v->n_spikes);
+}
+
+static void put_events(const struct drawing *d)
+{
+	const struct timeline *t = d->t;
+	char from[32], to[32], length[32];
+
+	if (t->n_events)
+		fprintf(d->out, "\nwhat happened:\n");
+	for (size_t i = 0; i < t->n_events && (d->v->all_events || i < EVENTS); i++) {
+		const struct timeline_event *x = &t->events[i];
+		struct strbuf s cleanup_strbuf = STRBUF_INIT;
+
+		term_add_middle(&s, x->text, 120);
+		fprintf(d->out, "%s", when_local(x->from_ns, d->now_ns, from, sizeof(from)));
+		if (x->to_ns > x->from_ns)
+			fprintf(d->out, " to %s (%s)", when_local(x->to_ns, d->now_ns, to, sizeof(to)),
+				when_duration(x->to_ns - x->from_ns, length, sizeof(length)));
+		fprintf(d->out, "  %s\n", strbuf_str(&s));
+	}
+	if (!d->v->all_events && t->n_events > EVENTS)
+		fprintf(d->out, "%zu more: --events shows them\n", t->n_events - EVENTS);
+}
+
+void timeline_text(const struct timeline_view *v, FILE *out)
+{
+	const struct timeline *t = v->t;
+	const size_t room = v->width > NAME_COLUMNS + TAIL_COLUMNS + LEAST_COLUMNS + 3 ?
+		v->width - NAME_COLUMNS - TAIL_COLUMNS - 3 : LEAST_COLUMNS;
+	struct drawing d = {.v = v, .t = t, .out = out, .now_ns = clock_utc_ns()};
+
+	d.columns = room < MOST_COLUMNS ? room : MOST_COLUMNS;
+	d.columns = d.columns < t->n_steps ? d.columns : t->n_steps;
+	d.series = mem_array(t->n_steps + 1, sizeof(*d.series));
+	d.value = mem_array(t->n_steps + 1, sizeof(*d.value));
+	put_strips(&d);
+	put_spikes(&d);
+	put_events(&d);
+	free(d.series);
+	free(d.value);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* again: see the header. */
+#include "tools/verbs/retry.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "schema/base/log.h"
+#include "schema/store/leftout.h"
+
+#define REMOVED_TRIES 3 /* that a file goes between two looks at the folder happens, but not each time */
+
+static bool is_folder(const char *store)
+{
+	struct stat st;
+
+	return stat(store, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool retry_worth(const char *store, int tries, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (e->exit != EXIT_STORE || !is_folder(store))
+		return false;
+	if (e->code == -ENOENT && tries < REMOVED_TRIES) {
+		*e = (struct err){0};
+		return true;
+	}
+	if ((e->code != -EBADMSG && e->code != -EIO) || !leftout_find(store, e->what, path))
+		return false;
+	log_warn("%s is damaged or cannot be read, and is left out (%s)", path, e->what);
+	leftout_add(path);
+	*e = (struct err){0};
+	return true;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde explain: what is different from the time before, in words and numbers (tools/explain/explain.h). */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "tools/cli/verb.h"
+#include "tools/explain/explain.h"
+#include "tools/print/json.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+#include "tools/print/wrap.h"
+
+#define DEFAULT_ROWS 5
+
+struct explain_args {
+	uint64_t rows;
+	int64_t before_ns;
+	bool sql;
+};
+
+static const struct option EXPLAIN_OPTIONS[] = {
+	{"number", 'n', OPTION_UINT, "N", "how many statements (default 5)", offsetof(struct explain_args, rows)},
+	{"before", 0, OPTION_DURATION, "TIME", "how long the time before is (default 10m, or as long as the window)",
+	 offsetof(struct explain_args, before_ns)},
+	{"sql", 0, OPTION_FLAG, NULL, "the query behind each number too", offsetof(struct explain_args, sql)},
+	{0},
+};
+
+static const char *const EXPLAIN_EXAMPLES[] = {
+	"sonde explain --at 03:10",
+	"sonde explain --last 5m --before 1h",
+	"sonde explain web --from 03:00 --to 03:20 --json",
+	NULL,
+};
+
+/* The change of all CPU time (else of the first kind) that would have been seen four times in five. */
+static double detectable(const struct explain *x)
+{
+	return diff_detectable(&x->diff[0]->functions[0].total);
+}
+
+/* --- JSON --- */
+
+static json_t *side_json(const struct explain *x, const struct explain_statement *s, int side)
+{
+	struct strbuf query cleanup_strbuf = STRBUF_INIT;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "amount", json_integer((json_int_t)s->v.ns[side]));
+	json_object_set_new(o, "samples", json_integer((json_int_t)s->v.samples[side]));
+	json_object_set_new(o, "value", json_real(s->v.v[side]));
+	json_object_set_new(o, "seconds", json_real(s->d->side[side].seconds));
+	json_object_set_new(o, "query", explain_query(x, s, side, &query) ? json_text(strbuf_str(&query)) : json_null());
+	return o;
+}
+
+static json_t *inner_json(const struct explain_statement *s)
+{
+	const bool group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
+	json_t *o = json_object();
+
+	if (!s->in) {
+		json_decref(o);
+		return json_null();
+	}
+	json_object_set_new(o, group ? "function" : "who", json_text(s->in));
+	json_object_set_new(o, group ? "module" : "who_is", json_text(s->in_module));
+	json_object_set_new(o, "amount_before", json_integer((json_int_t)s->in_ns[0]));
+	json_object_set_new(o, "amount_after", json_integer((json_int_t)s->in_ns[1]));
+	return o;
+}
+
+static json_t *causes_json(const struct explain *x, const struct explain_statement *s)
+{
+	static const char *const what[] = {[EXPLAIN_NEIGHBOUR] = "neighbour", [EXPLAIN_QUOTA] = "quota", [EXPLAIN_WAKER] = "waker"};
+	static const char *const amount[] = {"amount_before", "amount_after"}, *const asked[] = {"query_before", "query_after"};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->n_causes; i++) {
+		const struct explain_cause *c = &s->causes[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "what", json_string(what[c->what]));
+		json_object_set_new(o, "name", json_text(c->name));
+		json_object_set_new(o, "pid", c->pid ? json_integer(c->pid) : json_null());
+		for (int side = 0; side < 2; side++) {
+			struct strbuf query cleanup_strbuf = STRBUF_INIT;
+
+			json_object_set_new(o, amount[side], json_integer((json_int_t)c->ns[side]));
+			json_object_set_new(o, asked[side], explain_cause_query(x, s, c, side, &query) ?
+					    json_text(strbuf_str(&query)) : json_null());
+		}
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *statement_json(const struct explain *x, const struct explain_statement *s, const char *store)
+{
+	static const char *const about[] = {"all", "container", "command", "function", "reason"};
+	static const char *const change[] = {"more", "less", "began", "gone"};
+	struct strbuf text cleanup_strbuf = STRBUF_INIT, command cleanup_strbuf = STRBUF_INIT;
+	double percent = diff_percent(&s->v);
+	json_t *o = json_object();
+
+	explain_say(s, &text);
+	explain_command(x, s, store, &command);
+	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+	json_object_set_new(o, "about", json_string(about[s->about]));
+	json_object_set_new(o, "name", s->about == EXPLAIN_ALL ? json_null() : json_text(s->name));
+	json_object_set_new(o, "module", s->about == EXPLAIN_FUNCTION ? json_text(s->module) : json_null());
+	json_object_set_new(o, "type", json_string(s->d->side[DIFF_AFTER].f->kind->name));
+	json_object_set_new(o, "unit", json_string(diff_unit(s->d)));
+	json_object_set_new(o, "change", json_string(change[s->change]));
+	json_object_set_new(o, "difference", json_real(s->v.v[1] - s->v.v[0]));
+	json_object_set_new(o, "percent", isnan(percent) ? json_null() : json_real(percent));
+	json_object_set_new(o, "before", side_json(x, s, DIFF_BEFORE));
+	json_object_set_new(o, "after", side_json(x, s, DIFF_AFTER));
+	json_object_set_new(o, "mostly", inner_json(s));
+	json_object_set_new(o, "causes", causes_json(x, s));
+	json_set_time(o, "since", s->since_ns);
+	json_object_set_new(o, "p", json_real(s->v.p));
+	json_object_set_new(o, "q", json_real(s->v.q));
+	json_object_set_new(o, "command", json_text(strbuf_str(&command)));
+	return o;
+}
+
+static json_t *incidents_json(const struct explain *x)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < x->incidents[DIFF_AFTER].n; i++) {
+		const struct incident_container *c = &x->incidents[DIFF_AFTER].rows[i];
+		const struct incident_container *b = incidents_named(&x->incidents[DIFF_BEFORE], c->name);
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+		json_t *o;
+
+		incidents_say(c, &text);
+		if (!text.len)
+			continue;
+		o = json_object();
+		json_object_set_new(o, "container", json_text(c->name));
+		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+		json_object_set_new(o, "restarts", json_integer((json_int_t)c->restarts.n));
+		json_object_set_new(o, "oom", json_integer((json_int_t)c->oom.n));
+		json_object_set_new(o, "restarts_before", json_integer(b ? (json_int_t)b->restarts.n : 0));
+		json_object_set_new(o, "oom_before", json_integer(b ? (json_int_t)b->oom.n : 0));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static int print_json(const struct explain *x, size_t shown, const char *store)
+{
+	const struct selection *before = x->sel[DIFF_BEFORE], *after = x->sel[DIFF_AFTER];
+	json_t *j = json_envelope("explain", after->from_ns, after->to_ns);
+
+	json_set_time(j, "before_from", before->from_ns);
+	json_set_time(j, "before_to", before->to_ns);
+	json_object_set_new(j, "changed", json_boolean(x->n > 0));
+	json_object_set_new(j, "detectable", json_real(detectable(x)));
+	json_object_set_new(j, "unit", json_string(diff_unit(x->diff[0])));
+	for (size_t i = 0; i < shown; i++)
+		json_array_append_new(json_rows(j), statement_json(x, &x->rows[i], store));
+	json_object_set_new(j, "incidents", incidents_json(x));
+	if (x->uncompared.len)
+		json_warn(j, "not compared, too little was recorded: %s", strbuf_str(&x->uncompared));
+	if (shown < x->n)
+		json_warn(j, "%zu more statements: -n %zu shows them", x->n - shown, x->n);
+	return json_print(j, stdout, 1);
+}
+
+/* --- for people --- */
+
+static void print_query(int side, const struct strbuf *query)
+{
+	printf("    %s: %s\n", side == DIFF_AFTER ? "now" : "before", strbuf_str(query));
+}
+
+static void print_queries(const struct explain *x, const struct explain_statement *s, int side)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	if (explain_query(x, s, side, &text))
+		print_query(side, &text);
+	for (size_t i = 0; i < s->n_causes; i++) {
+		strbuf_reset(&text);
+		if (explain_cause_query(x, s, &s->causes[i], side, &text))
+			print_query(side, &text);
+	}
+}
+
+static void print_statement(const struct explain *x, const struct explain_statement *s, size_t i, bool sql, const char *store)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	char since[32];
+
+	strbuf_addf(&text, "%zu. ", i + 1);
+	explain_say(s, &text);
+	if (s->since_ns)
+		strbuf_addf(&text, "; since about %s", when_local(s->since_ns, clock_utc_ns(), since, sizeof(since)));
+	wrap_print(stdout, strbuf_str(&text), 3);
+	strbuf_reset(&text);
+	explain_command(x, s, store, &text);
+	printf("    %s\n", strbuf_str(&text));
+	for (int side = DIFF_AFTER; sql && side >= DIFF_BEFORE; side--)
+		print_queries(x, s, side);
+}
+
+/* What happened to containers in the window, and whether it did before. */
+static void print_incidents(const struct explain *x)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < x->incidents[DIFF_AFTER].n; i++) {
+		const struct incident_container *c = &x->incidents[DIFF_AFTER].rows[i];
+		const struct incident_container *b = incidents_named(&x->incidents[DIFF_BEFORE], c->name);
+		struct strbuf text cleanup_strbuf = STRBUF_INIT, before cleanup_strbuf = STRBUF_INIT;
+
+		incidents_say(c, &text);
+		if (!text.len)
+			continue;
+		if (!any)
+			printf("what happened in the window:\n");
+		any = true;
+		if (b)
+			incidents_say(b, &before);
+		strbuf_addf(&text, before.len ? "; before too" : "; not before");
+		wrap_print(stdout, strbuf_str(&text), 3);
+	}
+}
+
+static void print_text(const struct explain *x, size_t shown, bool sql, const char *store)
+{
+	char amount[48];
+
+	if (!x->n)
+		printf("nothing changed: no difference from the time before is more than noise and %.0f %% of all there is\n"
+		       "(%s of all together would have been seen four times in five)\n", 100 * EXPLAIN_LEAST,
+		       explain_amount(x->diff[0], detectable(x), amount, sizeof(amount)));
+	for (size_t i = 0; i < shown; i++)
+		print_statement(x, &x->rows[i], i, sql, store);
+	if (shown < x->n)
+		printf("%zu more: -n %zu shows them\n", x->n - shown, x->n);
+	print_incidents(x);
+}
+
+static void print_range(const struct explain *x)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addf(&text, "%s, against %s%s%s", x->sel[DIFF_AFTER]->range, x->sel[DIFF_BEFORE]->range,
+		    x->sel[DIFF_AFTER]->filter_text[0] ? "   " : "", x->sel[DIFF_AFTER]->filter_text);
+	wrap_print(stderr, strbuf_str(&text), 2);
+	if (!x->uncompared.len)
+		return;
+	strbuf_reset(&text);
+	strbuf_addf(&text, "not compared, too little was recorded: %s", strbuf_str(&x->uncompared));
+	wrap_print(stderr, strbuf_str(&text), 2);
+}
+
+static int explain_run(struct verb_call *call, struct err *e)
+{
+	const struct explain_args *a = call->args;
+	const char *store = call->hint_store;
+	size_t shown = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
+	struct explain x;
+	int ret = explain_make(call->store, call->select, call->words, call->n_words, a->before_ns, &x, e);
+
+	if (ret)
+		return ret;
+	if (!call->quiet)
+		print_range(&x);
+	shown = shown < x.n ? shown : x.n;
+	if (call->json)
+		ret = print_json(&x, shown, store);
+	else
+		print_text(&x, shown, a->sql, store);
+	explain_release(&x);
+	if (ret || fflush(stdout) || ferror(stdout))
+		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return 0;
+}
+
+const struct verb verb_explain = {
+	.name = "explain",
+	.summary = "what is different from the time before, most important first",
+	.usage = "[WHAT] [--before TIME] [-n N]",
+	.examples = EXPLAIN_EXAMPLES,
+	.options = EXPLAIN_OPTIONS,
+	.args_size = sizeof(struct explain_args),
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON | VERB_PAGES,
+	.run = explain_run,
+};

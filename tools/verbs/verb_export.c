@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde export: the selection in a form that other programs read, or the store itself as plain files. */
+#include <errno.h>
+#include <string.h>
+
+#include "tools/cli/verb.h"
+#include "tools/fold/fold_kind.h"
+#include "tools/formats/export_db.h"
+#include "tools/page/output.h"
+#include "tools/print/outfile.h"
+#include "tools/print/term.h"
+
+struct export_args {
+	const char *type;
+	const char *output;
+	bool lines, no_inline;
+};
+
+static const struct option EXPORT_OPTIONS[] = {
+	FOLD_KIND_OR_WALL_OPTION(struct export_args, type),
+	{"output", 'o', OPTION_STRING, "FILE", "where to; without it standard output. db: a file, or a folder",
+	 offsetof(struct export_args, output)},
+	{"lines", 0, OPTION_FLAG, NULL, "folded, json: functions told apart by line: name (file.c:12)",
+	 offsetof(struct export_args, lines)},
+	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
+	 offsetof(struct export_args, no_inline)},
+	{0},
+};
+
+static const char *const EXPORT_EXAMPLES[] = {
+	"sonde export pprof -o cpu.pb.gz",
+	"sonde export folded nginx --last 1h | flamegraph.pl > nginx.svg",
+	"sonde export db --last 1d -o copy/",
+	NULL,
+};
+
+static const struct {
+	const char *name;
+	enum output_form form;
+} KINDS[] = {{"pprof", OUTPUT_PPROF}, {"folded", OUTPUT_FOLDED}, {"json", OUTPUT_JSON},
+	     {"speedscope", OUTPUT_SPEEDSCOPE}, {"perf-script", OUTPUT_PERFSCRIPT}};
+
+static void say_written(const struct verb_call *call, const char *path, uint64_t bytes)
+{
+	char size[32];
+
+	if (!call->quiet)
+		fprintf(stderr, "wrote %s (%s)\n", path, term_bytes(bytes, size, sizeof(size)));
+}
+
+static int export_fold(struct verb_call *call, enum output_form form, const char *path, struct err *e)
+{
+	const struct export_args *a = call->args;
+	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
+	cleanup_outfile struct outfile out = OUTFILE_INIT;
+	uint64_t bytes = 0;
+	int ret;
+
+	if (!path && form == OUTPUT_PPROF && term_is_tty(stdout)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "a pprof file is not for a terminal");
+		err_fix(e, "sonde export pprof -o cpu.pb.gz");
+		return -EINVAL;
+	}
+	ret = fold_kind_or_wall_of(a->type, call->sel, &opts, e);
+	if (!ret)
+		ret = outfile_open(&out, path, e);
+	if (!ret)
+		ret = output_write(form, call->sel, &opts, &(struct output_look){0}, out.f, e);
+	if (!ret)
+		ret = outfile_commit(&out, &bytes, e);
+	if (!ret && out.path)
+		say_written(call, out.path, bytes);
+	return ret;
+}
+
+static int export_store(struct verb_call *call, const char *path, struct err *e)
+{
+	uint64_t bytes = 0;
+	int ret;
+
+	if (!path && term_is_tty(stdout)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "a database is not for a terminal");
+		err_fix(e, "sonde export db -o copy.db");
+		return -EINVAL;
+	}
+	ret = export_db(call->sel, path, &bytes, e);
+	if (!ret && path)
+		say_written(call, path, bytes);
+	return ret;
+}
+
+static int export_run(struct verb_call *call, struct err *e)
+{
+	const struct export_args *a = call->args;
+	const char *kind = call->n_words ? call->words[0] : NULL;
+
+	if (kind && !strcmp(kind, "db"))
+		return export_store(call, a->output, e);
+	for (size_t i = 0; kind && i < sizeof(KINDS) / sizeof(*KINDS); i++)
+		if (!strcmp(kind, KINDS[i].name))
+			return export_fold(call, KINDS[i].form, a->output, e);
+	if (kind)
+		err_set(e, -EINVAL, EXIT_USAGE, "unknown form '%s': known are pprof, folded, speedscope, perf-script, json and db", kind);
+	else
+		err_set(e, -EINVAL, EXIT_USAGE, "which form? pprof, folded, speedscope, perf-script, json or db");
+	err_fix(e, "sonde export pprof -o cpu.pb.gz");
+	return -EINVAL;
+}
+
+const struct verb verb_export = {
+	.name = "export",
+	.summary = "the samples for other programs: pprof, folded, speedscope, perf-script, json, db",
+	.usage = "pprof|folded|speedscope|perf-script|json|db [WHAT] [-o FILE]",
+	.examples = EXPORT_EXAMPLES,
+	.options = EXPORT_OPTIONS,
+	.args_size = sizeof(struct export_args),
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_OWN_WORD,
+	.run = export_run,
+};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde import: a profile of another program into a store, where every verb answers about it. sonde-import writes it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/sibling.h"
+#include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
+#include "schema/store/kinds.h"
+#include "tools/cli/helper.h"
+#include "tools/cli/verb.h"
+#include "tools/formats/import.h"
+#include "tools/formats/import_tell.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+#include "tools/select/filter.h"
+
+#define DEFAULT_HZ 99
+#define MOST_HZ 1000000
+
+struct import_args {
+	const char *type, *at;
+	uint64_t hz;
+};
+
+static const struct option IMPORT_OPTIONS[] = {
+	{"type", 0, OPTION_STRING, "KIND", "of a pprof file: this kind of value (default: what the file says)",
+	 offsetof(struct import_args, type)},
+	{"at", 0, OPTION_STRING, "T", "when it ended, if the file does not say (default: when it was written)",
+	 offsetof(struct import_args, at)},
+	{"freq", 0, OPTION_UINT, "HZ", "samples a second, if the file does not say what one stands for (default 99)",
+	 offsetof(struct import_args, hz)},
+	{0},
+};
+
+static const char *const IMPORT_EXAMPLES[] = {
+	"sonde import cpu.pb.gz --store /tmp/other",
+	"perf script -i perf.data > x.perf && sonde import x.perf --store /tmp/other",
+	NULL,
+};
+
+struct importing {
+	const struct verb_call *call;
+	const char *path;
+	char name[64];               /* of processes that have none */
+	uint64_t hz;
+	int64_t to_ns;
+	struct fold *folds[2];
+	struct import_when when;
+	int call_status;             /* of sonde-import */
+};
+
+static int read_args(struct importing *m, struct err *e)
+{
+	const struct import_args *a = m->call->args;
+	const char *slash;
+	struct stat st;
+
+	if (m->call->n_words != 1) {
+		err_set(e, -EINVAL, EXIT_USAGE, "which file? pprof, folded stacks, or the output of perf script");
+		err_fix(e, "%s", IMPORT_EXAMPLES[0]);
+		return -EINVAL;
+	}
+	m->path = m->call->words[0];
+	m->hz = a->hz ? a->hz : DEFAULT_HZ;
+	if (m->hz > MOST_HZ)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--freq %llu is more than %d", (unsigned long long)m->hz, MOST_HZ);
+	if (a->at && when_parse(a->at, clock_utc_ns(), &m->to_ns))
+		return err_set(e, -EINVAL, EXIT_USAGE, "--at: '%.100s' is no time", a->at);
+	if (!a->at)
+		m->to_ns = stat(m->path, &st) ? clock_utc_ns() : st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
+	slash = strrchr(m->path, '/');
+	snprintf(m->name, sizeof(m->name), "%s", slash ? slash + 1 : m->path);
+	m->name[strcspn(m->name, ".")] = '\0';
+	return 0;
+}
+
+/* The kind that was asked for or is the file's own; with it what stands in the same file (allocated, in use). */
+static int read_file(struct importing *m, struct err *e)
+{
+	const struct import_args *a = m->call->args;
+	const struct store_kind_info *kind = a->type ? store_kind_named(a->type) : NULL;
+	struct fold_opts opts = {.leaves = true, .kind = kind ? kind->kind : 0};
+	struct err none = {0};
+	int rc;
+
+	if (a->type && !kind)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--type: there is no kind '%.40s'", a->type);
+	rc = import_file(m->path, &opts, &m->folds[0], e);
+	if (rc || a->type || !m->folds[0]->kind->with)
+		return rc;
+	opts.kind = m->folds[0]->kind->with;
+	if (import_file(m->path, &opts, &m->folds[1], &none)) {
+		fold_free(m->folds[1]);
+		m->folds[1] = NULL;
+	}
+	return 0;
+}
+
+static int hand_over(struct importing *m, struct err *e)
+{
+	char path[PATH_MAX];
+	char *argv[] = {path, (char *)"--store", (char *)m->call->store, NULL};
+	uint32_t frames = 0;
+	FILE *in = NULL;
+	bool failed;
+	pid_t pid;
+	int rc = sibling_find("sonde-import", path, e);
+
+	if (!rc)
+		rc = helper_feed(argv, &in, &pid, e);
+	if (rc)
+		return rc;
+	import_tell_run(&m->when, m->path, in);
+	for (int i = 0; i < 2; i++)
+		if (m->folds[i])
+			import_tell(m->folds[i], &m->when, m->name, &frames, in);
+	failed = ferror(in);
+	failed |= fclose(in) != 0;
+	rc = helper_wait(pid, "sonde-import", &m->call_status, e);
+	if (!rc && failed && !m->call_status)
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "sonde-import ended too early");
+	return rc;
+}
+
+static void say(const struct importing *m)
+{
+	struct strbuf next cleanup_strbuf = STRBUF_INIT;
+	char from[40], to[40], n[32], length[32];
+
+	if (m->call->quiet)
+		return;
+	if (m->folds[0]->kind->kind != STORE_KIND_CPU)
+		strbuf_addf(&next, "--type %s ", m->folds[0]->kind->name);
+	strbuf_addf(&next, "--from %s --to %s", when_zoned(m->when.from_ns, from, sizeof(from)), when_zoned(m->when.to_ns, to, sizeof(to)));
+	if (m->call->hint_store) {
+		strbuf_addstr(&next, " --store ");
+		filter_word(m->call->hint_store, &next);
+	}
+	fprintf(stderr, "imported %s %s (%s) of %s, %s\nnext:  %s stacks %s\n",
+		term_count(m->folds[0]->nodes[0].total_samples, n, sizeof(n)), store_unit_name(m->folds[0]->kind->unit_n),
+		m->folds[0]->kind->what, m->path, when_duration(m->when.to_ns - m->when.from_ns, length, sizeof(length)),
+		typed_sonde(false), strbuf_str(&next));
+}
+
+static int import_run(struct verb_call *call, struct err *e)
+{
+	struct importing m = {.call = call};
+	int rc = read_args(&m, e);
+
+	if (!rc)
+		rc = read_file(&m, e);
+	if (!rc) {
+		import_plan(m.folds[0], m.to_ns, m.hz, &m.when);
+		rc = hand_over(&m, e);
+	}
+	call->status = m.call_status;
+	if (!rc && !m.call_status)
+		say(&m);
+	fold_free(m.folds[0]);
+	fold_free(m.folds[1]);
+	return rc;
+}
+
+const struct verb verb_import = {
+	.name = "import",
+	.summary = "another program's profile (pprof, folded, perf script) into a store",
+	.usage = "FILE [--at T] [--freq HZ]",
+	.examples = IMPORT_EXAMPLES,
+	.options = IMPORT_OPTIONS,
+	.args_size = sizeof(struct import_args),
+	.uses = VERB_STORE | VERB_WORDS | VERB_WRITES,
+	.run = import_run,
+};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde prune: runs sonde-prune, which removes the oldest segments of the store until it is within its budget. */
+#include <string.h>
+
+#include "schema/base/sibling.h"
+#include "tools/cli/helper.h"
+#include "tools/cli/verb.h"
+
+struct prune_args {
+	bool dry_run;
+	const char *budget, *reserve, *age, *keep_days;
+};
+
+static const struct option OPTIONS[] = {
+	{.name = "dry-run", .letter = 'n', .type = OPTION_FLAG, .help = "say what would go, remove nothing",
+	 .offset = offsetof(struct prune_args, dry_run)},
+	{.name = "budget", .type = OPTION_STRING, .arg = "SIZE",
+	 .help = "what all of the store may take (default: 2G, or 5 % of the disk if that is less)",
+	 .offset = offsetof(struct prune_args, budget)},
+	{.name = "reserve", .type = OPTION_STRING, .arg = "SIZE",
+	 .help = "what must be free on its disk (default: 512M, or 5 %)", .offset = offsetof(struct prune_args, reserve)},
+	{.name = "age", .type = OPTION_STRING, .arg = "TIME", .help = "nothing older than this stays (default 14d)",
+	 .offset = offsetof(struct prune_args, age)},
+	{.name = "keep-days", .type = OPTION_STRING, .arg = "N",
+	 .help = "the newest N days that there is anything of stay, however old (default 2)", .offset = offsetof(struct prune_args, keep_days)},
+	{0},
+};
+
+static const char *const EXAMPLES[] = {
+	"sonde prune --dry-run",
+	"sudo sonde prune --budget 500M",
+	"sudo sonde prune --age 12h --keep-days 0",
+	NULL,
+};
+
+static int prune_run(struct verb_call *call, struct err *e)
+{
+	const struct prune_args *a = call->args;
+	const char *const given[][2] = {{"--budget", a->budget}, {"--reserve", a->reserve}, {"--age", a->age}, {"--keep-days", a->keep_days}};
+	char path[PATH_MAX];
+	char *argv[16] = {path, (char *)"--store", (char *)call->store};
+	int n = 3, rc = sibling_find("sonde-prune", path, e);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+		if (!given[i][1])
+			continue;
+		argv[n++] = (char *)given[i][0];
+		argv[n++] = (char *)given[i][1];
+	}
+	if (a->dry_run)
+		argv[n++] = (char *)"--dry-run";
+	if (call->json)
+		argv[n++] = (char *)"--json";
+	if (call->quiet)
+		argv[n++] = (char *)"--quiet";
+	return helper_run(argv, &call->status, e);
+}
+
+const struct verb verb_prune = {
+	.name = "prune",
+	.summary = "remove the oldest of the store until it is within its budget",
+	.usage = "[--dry-run] [--budget SIZE] [--age TIME] [--keep-days N]",
+	.examples = EXAMPLES,
+	.options = OPTIONS,
+	.args_size = sizeof(struct prune_args),
+	.uses = VERB_STORE | VERB_JSON | VERB_WRITES,
+	.run = prune_run,
+};

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde pstack: runs sonde-pstack, which looks at the threads of this host as they stand and prints what it sees. */
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+#include "schema/base/sibling.h"
+#include "tools/cli/helper.h"
+#include "tools/cli/verb.h"
+
+struct pstack_args {
+	struct option_list pid, container;
+	bool kernel_threads, no_lines;
+};
+
+static const struct option PSTACK_OPTIONS[] = {
+	{.name = "pid", .letter = 'p', .type = OPTION_LIST, .arg = "PID", .help = "only this process",
+	 .offset = offsetof(struct pstack_args, pid)},
+	{.name = "container", .type = OPTION_LIST, .arg = "NAME", .help = "only this container, by name or id",
+	 .offset = offsetof(struct pstack_args, container)},
+	{.name = "kernel-threads", .type = OPTION_FLAG, .help = "kernel threads too",
+	 .offset = offsetof(struct pstack_args, kernel_threads)},
+	{.name = "no-lines", .type = OPTION_FLAG, .help = "functions only", .offset = offsetof(struct pstack_args, no_lines)},
+	{0},
+};
+
+static const char *const PSTACK_EXAMPLES[] = {
+	"sudo sonde pstack -p 812",
+	"sudo sonde pstack --container web",
+	"sudo sonde pstack --json | jq -r '.rows[] | select(.state == \"uninterruptible\") | .comm'",
+	NULL,
+};
+
+static size_t add_list(char **argv, size_t n, const char *name, const struct option_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		argv[n++] = (char *)name;
+		argv[n++] = (char *)list->items[i];
+	}
+	return n;
+}
+
+static int pstack_run(struct verb_call *call, struct err *e)
+{
+	const struct pstack_args *a = call->args;
+	cleanup_free char **argv = mem_array(2 * (a->pid.n + a->container.n) + 8, sizeof(*argv));
+	char path[PATH_MAX];
+	int rc = sibling_find("sonde-pstack", path, e);
+	size_t n = 0;
+
+	if (rc)
+		return rc;
+	argv[n++] = path;
+	argv[n++] = (char *)"--store";
+	argv[n++] = (char *)call->store;
+	n = add_list(argv, n, "--pid", &a->pid);
+	n = add_list(argv, n, "--container", &a->container);
+	if (a->kernel_threads)
+		argv[n++] = (char *)"--kernel-threads";
+	if (a->no_lines)
+		argv[n++] = (char *)"--no-lines";
+	if (call->json)
+		argv[n++] = (char *)"--json";
+	if (call->quiet)
+		argv[n++] = (char *)"--quiet";
+	return helper_run(argv, &call->status, e);
+}
+
+const struct verb verb_pstack = {
+	.name = "pstack",
+	.summary = "where threads wait at this moment, and how long already",
+	.usage = "[-p PID] [--container NAME]",
+	.examples = PSTACK_EXAMPLES,
+	.options = PSTACK_OPTIONS,
+	.args_size = sizeof(struct pstack_args),
+	.uses = VERB_STORE | VERB_JSON,
+	.run = pstack_run,
+};

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record: a capture in the foreground. The loaders do the work, one for each family (loaderset); this shows their
+ * progress, and at the end says who was hottest and what to type next.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/sibling.h"
+#include "schema/base/strbuf.h"
+#include "tools/cli/helper.h"
+#include "tools/cli/verb.h"
+#include "tools/print/term.h"
+#include "tools/record/record.h"
+#include "tools/record/symbolize.h"
+
+#define BAR 20
+#define PLAIN_EVERY_NS (10 * NSEC_PER_SEC)
+#define FREQ_MAX 4999
+
+struct record_args {
+	int64_t duration_ns;
+	uint64_t freq;
+	struct option_list pid, container, cgroup, comm;
+	const char *args, *families, *mode;
+	uint64_t rate;
+	bool debuginfod;
+	bool no_lines;
+};
+
+/* --- the loaders' command lines --- */
+
+static void argv_addf(struct argv *a, const char *name, long long value, const char *unit)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%lld%s", value, unit);
+	argv_add(a, name);
+	argv_add(a, text);
+}
+
+static void argv_add_list(struct argv *a, const char *name, const struct option_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		argv_add(a, name);
+		argv_add(a, l->items[i]);
+	}
+}
+
+static void fill_argv(struct argv *a, void *ctx, const struct probe_family *f, int fd)
+{
+	const struct record *r = ctx;
+	const struct verb_call *call = r->call;
+	const struct record_args *o = call->args;
+
+	if (o->duration_ns && !r->loaders.length_ns)
+		argv_addf(a, "--duration", o->duration_ns / 1000000, "ms");
+	if (o->freq && f->has_freq)
+		argv_addf(a, "--freq", (long long)o->freq, "");
+	if (o->mode && f->has_mode) {
+		argv_add(a, "--mode");
+		argv_add(a, o->mode);
+	}
+	if (o->rate && f->has_mode)
+		argv_addf(a, "--rate", (long long)o->rate, "");
+	argv_add_list(a, "--pid", &o->pid);
+	argv_add_list(a, "--container", &o->container);
+	argv_add_list(a, "--cgroup", &o->cgroup);
+	argv_add_list(a, "--comm", &o->comm);
+	if (o->args) {
+		argv_add(a, "--args");
+		argv_add(a, o->args);
+	}
+	if (o->no_lines)
+		argv_add(a, "--no-lines");
+	argv_add(a, "--store");
+	argv_add(a, call->store);
+	argv_add(a, "--bucket");
+	argv_add(a, "1s");
+	if (r->token)
+		argv_addf(a, "--recording", (long long)r->token, "");
+	argv_addf(a, "--progress-fd", fd, "");
+	if (call->n_words) {
+		argv_add(a, "--");
+		for (size_t i = 0; i < call->n_words; i++)
+			argv_add(a, call->words[i]);
+	}
+}
+
+/* --- progress --- */
+
+/* The largest: of what they have in common. */
+static double max_of(const struct record *r, const char *key)
+{
+	double max = 0;
+
+	for (size_t i = 0; i < r->loaders.n; i++)
+		max = record_num(r->loaders.v[i].progress, key) > max ? record_num(r->loaders.v[i].progress, key) : max;
+	return max;
+}
+
+/* Of several with a length: since the last one was ready. */
+static double elapsed_s(const struct record *r)
+{
+	double left = (double)(r->loaders.end_ns - clock_boot_ns()) / 1e9;
+
+	if (!r->loaders.length_ns)
+		return max_of(r, "elapsed_s");
+	return !r->loaders.end_ns ? 0 : left > 0 ? r->asked_s - left : r->asked_s;
+}
+
+static void say_progress(struct record *r)
+{
+	struct strbuf counts cleanup_strbuf = STRBUF_INIT;
+	double elapsed = elapsed_s(r);
+	int64_t now = clock_boot_ns();
+	char store[32], left[64] = "";
+	int full = r->asked_s > 0 ? (int)(BAR * elapsed / r->asked_s) : 0;
+
+	if (!r->said_ns)
+		r->said_ns = now;
+	if (r->call->quiet || (!r->tty && now - r->said_ns < PLAIN_EVERY_NS))
+		return;
+	r->said_ns = now;
+	record_counts(r, 'p', &counts);
+	term_bytes((uint64_t)max_of(r, "store_bytes"), store, sizeof(store));
+	if (r->tty) {
+		fputs("\r ", stderr);
+		for (int i = 0; i < BAR && r->asked_s > 0; i++)
+			fputs(i < full ? "█" : "░", stderr);
+	}
+	if (r->asked_s > 0)
+		snprintf(left, sizeof(left), "%.1f/%.0f s", elapsed, r->asked_s);
+	else
+		snprintf(left, sizeof(left), "%.1f s (Ctrl-C ends)", elapsed);
+	fprintf(stderr, " %s   %s   %.0f lost   own CPU %.1f %% of one core   store %s%s", left, strbuf_str(&counts),
+		record_sum(r, 'p', "lost"), 100 * record_sum(r, 'p', "self_cores"), store, r->tty ? "\033[K" : "\n");
+}
+
+static void say_ready(const struct record *r, const struct loader *l, const json_t *ev)
+{
+	const char *clock = json_string_value(json_object_get(ev, "clock")) ?: "?";
+
+	fprintf(stderr, "%srecording %s", r->tty && r->said_ns ? "\r\033[K" : "", l->family->name);
+	if (record_num(ev, "hz") > 0)
+		fprintf(stderr, " at %.0f Hz", record_num(ev, "hz"));
+	fprintf(stderr, " (%s) → %s\n", clock, r->call->store);
+}
+
+/* One of several fails: the others go on, so it is said at once. */
+static void say_failed(const struct record *r, const struct loader *l)
+{
+	const char *what = json_string_value(json_object_get(l->error, "what"));
+
+	fprintf(stderr, "%ssonde: %s is not recorded: %s\n", r->tty ? "\r\033[K" : "", l->family->name, what ? what : "it failed");
+}
+
+static void on_event(void *ctx, struct loader *l, const char *name, const json_t *ev)
+{
+	struct record *r = ctx;
+
+	if (!strcmp(name, "ready") && !r->call->quiet)
+		say_ready(r, l, ev);
+	else if (!strcmp(name, "progress"))
+		say_progress(r);
+	else if (!strcmp(name, "exit"))
+		r->command_status = (int)record_num(ev, "status");
+	else if (!strcmp(name, "error") && r->loaders.n > 1)
+		say_failed(r, l);
+}
+
+/* --- the beginning --- */
+
+static bool has_mode(const struct probe_family *const *families, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (families[i]->has_mode)
+			return true;
+	return false;
+}
+
+static int check_args(const struct verb_call *call, const struct probe_family *const *families, size_t n_families,
+		      struct err *e)
+{
+	const struct record_args *o = call->args;
+
+	if ((o->mode || o->rate) && !has_mode(families, n_families)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--mode and --rate are for goheap, which is not recorded");
+		err_fix(e, "sudo sonde record --families cpu,goheap --mode force -d 30s");
+		return -EINVAL;
+	}
+
+	if (call->n_before_dashes) {
+		err_set(e, -EINVAL, EXIT_USAGE, "record takes no word before `--`: %s", call->words[0]);
+		err_fix(e, "sonde record -- %s ...    or    sonde record --container %s", call->words[0], call->words[0]);
+		return -EINVAL;
+	}
+	if (call->n_words && n_families > 1) {
+		err_set(e, -EINVAL, EXIT_USAGE, "a command is recorded by one family at a time: each loader would start its own");
+		err_fix(e, "start it apart, then sudo sonde record --families %s --pid PID", o->families);
+		return -EINVAL;
+	}
+	if (o->freq > FREQ_MAX)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--freq takes 1 to %d, not %llu", FREQ_MAX, (unsigned long long)o->freq);
+	if (o->args && strcmp(o->args, "full") && strcmp(o->args, "masked") && strcmp(o->args, "none"))
+		return err_set(e, -EINVAL, EXIT_USAGE, "--args takes full, masked or none, not '%.60s'", o->args);
+	return 0;
+}
+
+static uint64_t new_token(void)
+{
+	uint64_t token = 0;
+
+	if (getrandom(&token, sizeof(token), 0) != sizeof(token))
+		token = (uint64_t)clock_boot_ns() * 0x9e3779b97f4a7c15ull + (uint64_t)getpid();
+	return (token >> 2) | 1;
+}
+
+/* --- the end --- */
+
+static bool has_standing(const struct probe_family *const *families, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (families[i]->standing)
+			return true;
+	return false;
+}
+
+/* When the recording ended, UTC. */
+static double ended_s(const struct record *r)
+{
+	double last = 0;
+
+	for (size_t i = 0; i < r->loaders.n; i++)
+		last = record_num(r->loaders.v[i].done, "to") > last ? record_num(r->loaders.v[i].done, "to") : last;
+	return last;
+}
+
+/* How threads stood at the end, beside what the loaders recorded. A command has ended; sonde-pstack knows no names and cgroups to
+ * choose by. What it cannot do it says; the recording stands. */
+static int keep_standing(const struct record *r, struct err *e)
+{
+	const struct record_args *o = r->call->args;
+	char path[PATH_MAX];
+	struct argv a = {0};
+	int status = 0, rc;
+
+	if (r->call->n_words || o->cgroup.n || o->comm.n)
+		return 0;
+	rc = sibling_find("sonde-pstack", path, e);
+	if (rc)
+		return rc;
+	argv_add(&a, path);
+	argv_add(&a, "--keep");
+	argv_add(&a, "--store");
+	argv_add(&a, r->call->store);
+	argv_addf(&a, "--recording", (long long)r->token, "");
+	argv_addf(&a, "--at", (long long)(ended_s(r) * 1e9), "");
+	argv_add_list(&a, "--pid", &o->pid);
+	argv_add_list(&a, "--container", &o->container);
+	if (o->no_lines)
+		argv_add(&a, "--no-lines");
+	argv_add(&a, NULL);
+	rc = helper_run(a.v, &status, e);
+	argv_release(&a);
+	return rc;
+}
+
+/* All or none. */
+static int start_all(struct record *r, const struct probe_family *const *families, size_t n, struct err *e)
+{
+	const struct record_args *o = r->call->args;
+	char path[PATH_MAX], program[64];
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		snprintf(program, sizeof(program), "sonde-%s", families[i]->name);
+		rc = sibling_find(program, path, e);
+	}
+	if (rc)
+		return rc;
+	r->token = n > 1 || has_standing(families, n) ? new_token() : 0;
+	r->loaders.length_ns = n > 1 ? o->duration_ns : 0;
+	loaderset_catch_signals();
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = loaderset_start(&r->loaders, families[i], fill_argv, r, e);
+	if (rc)
+		loaderset_stop(&r->loaders);
+	return rc;
+}
+
+static int record_run(struct verb_call *call, struct err *e)
+{
+	const struct record_args *o = call->args;
+	struct record r = {.call = call, .command_status = -1, .tty = term_is_tty(stderr), .loaders = {.event = on_event}};
+	const struct probe_family *families[FAMILIES_MAX];
+	struct err asked = {0};
+	size_t n = 0;
+	int rc = families_of(o->families, families, &n, e);
+
+	r.loaders.ctx = &r;
+	r.asked_s = (double)o->duration_ns / 1e9;
+	if (!rc)
+		rc = check_args(call, families, n, e);
+	if (!rc && o->debuginfod)
+		rc = symbolize_check(e);
+	if (!rc)
+		rc = start_all(&r, families, n, e);
+	if (!rc) {
+		loaderset_follow(&r.loaders);
+		if (r.tty && !call->quiet)
+			fputs("\r\033[K", stderr);
+		if (has_standing(families, n) && record_sum(&r, 'd', "samples") > 0 && keep_standing(&r, &asked))
+			err_report(&asked, "sonde");
+		if (o->debuginfod && record_sum(&r, 'd', "samples") > 0 && symbolize_quietly(call->store, &asked))
+			err_report(&asked, "sonde");
+		rc = record_tell(&r, e);
+	}
+	loaderset_release(&r.loaders);
+	return rc;
+}
+
+static const struct option OPTIONS[] = {
+	{.name = "duration", .letter = 'd', .type = OPTION_DURATION, .arg = "TIME",
+	 .help = "how long: 10s, 5m (default: until Ctrl-C, or the command ends)",
+	 .offset = offsetof(struct record_args, duration_ns)},
+	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "what to record: cpu, offcpu, goheap, with commas "
+	 "(default cpu)", .offset = offsetof(struct record_args, families)},
+	{.name = "freq", .letter = 'F', .type = OPTION_UINT, .arg = "HZ", .help = "samples a second and CPU, 1 to 4999 "
+	 "(default 99)", .offset = offsetof(struct record_args, freq)},
+	{.name = "pid", .letter = 'p', .type = OPTION_LIST, .arg = "PID", .help = "only this process (repeatable)",
+	 .offset = offsetof(struct record_args, pid)},
+	{.name = "container", .type = OPTION_LIST, .arg = "NAME", .help = "only this container, by name or id",
+	 .offset = offsetof(struct record_args, container)},
+	{.name = "cgroup", .type = OPTION_LIST, .arg = "PATH", .help = "only this cgroup and those below it",
+	 .offset = offsetof(struct record_args, cgroup)},
+	{.name = "comm", .type = OPTION_LIST, .arg = "NAME", .help = "only threads of this name",
+	 .offset = offsetof(struct record_args, comm)},
+	{.name = "args", .type = OPTION_STRING, .arg = "HOW", .help = "keep command lines: full, masked (default), none",
+	 .offset = offsetof(struct record_args, args)},
+	{.name = "no-lines", .type = OPTION_FLAG, .help = "functions alone: no source lines, no inlined functions",
+	 .offset = offsetof(struct record_args, no_lines)},
+	{.name = "mode", .type = OPTION_STRING, .arg = "MODE",
+	 .help = "goheap: disabled, enabled (default: only reads), force: switches profiling on",
+	 .offset = offsetof(struct record_args, mode)},
+	{.name = "rate", .type = OPTION_UINT, .arg = "BYTES",
+	 .help = "goheap: what force writes into a process: bytes a sample (default 524288)",
+	 .offset = offsetof(struct record_args, rate)},
+	{.name = "debuginfod", .type = OPTION_FLAG,
+	 .help = "then ask the servers in $DEBUGINFOD_URLS for what has no lines", .offset = offsetof(struct record_args, debuginfod)},
+	{0},
+};
+
+static const char *const EXAMPLES[] = {
+	"sudo sonde record -d 10s",
+	"sudo sonde record -d 30s --container web",
+	"sudo sonde record -F 499 -- make -j2",
+	"sudo sonde record --families cpu,offcpu -d 10s",
+	NULL,
+};
+
+const struct verb verb_record = {
+	.name = "record",
+	.summary = "record where the CPU time goes, into the store",
+	.usage = "[-d TIME] [-- COMMAND...]",
+	.examples = EXAMPLES,
+	.options = OPTIONS,
+	.args_size = sizeof(struct record_args),
+	.uses = VERB_STORE | VERB_JSON | VERB_WORDS | VERB_WRITES,
+	.run = record_run,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde replay: runs sonde-replay, which finds the requests in a packet capture. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "schema/base/sibling.h"
+#include "tools/cli/helper.h"
+#include "tools/cli/verb.h"
+
+struct replay_args {
+	bool requests;
+	const char *payload;
+	uint64_t limit;
+	bool all;
+};
+
+static const struct option REPLAY_OPTIONS[] = {
+	{.name = "requests", .letter = 'r', .type = OPTION_FLAG, .help = "each request, a line each, instead of the table",
+	 .offset = offsetof(struct replay_args, requests)},
+	{.name = "limit", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "rows of the table (default 50)",
+	 .offset = offsetof(struct replay_args, limit)},
+	{.name = "all", .type = OPTION_FLAG, .help = "all rows of the table", .offset = offsetof(struct replay_args, all)},
+	{.name = "payload", .type = OPTION_STRING, .arg = "HOW",
+	 .help = "masked (default): names without anybody's data; full: paths, keys and statements as they were; none: commands alone",
+	 .offset = offsetof(struct replay_args, payload)},
+	{0},
+};
+
+static const char *const REPLAY_EXAMPLES[] = {
+	"sonde replay x.pcap",
+	"sonde replay x.pcap --requests --json | jq -r 'select(.latency_ns > 1e8) | .operation'",
+	NULL,
+};
+
+static int replay_run(struct verb_call *call, struct err *e)
+{
+	const struct replay_args *a = call->args;
+	char path[PATH_MAX], limit[24];
+	char *argv[12] = {path};
+	int n = 1, rc;
+
+	if (call->n_words != 1) {
+		err_set(e, -EINVAL, EXIT_USAGE, "which capture? One file of tcpdump or Wireshark (pcap, pcapng)");
+		err_fix(e, "tcpdump -i any -w x.pcap, then: sonde replay x.pcap");
+		return -EINVAL;
+	}
+	rc = sibling_find("sonde-replay", path, e);
+	if (rc)
+		return rc;
+	if (a->limit || a->all) {
+		snprintf(limit, sizeof(limit), "%llu", a->all ? 0 : (unsigned long long)a->limit);
+		argv[n++] = (char *)"--limit";
+		argv[n++] = limit;
+	}
+	if (a->payload) {
+		argv[n++] = (char *)"--payload";
+		argv[n++] = (char *)a->payload;
+	}
+	if (a->requests)
+		argv[n++] = (char *)"--requests";
+	if (call->json)
+		argv[n++] = (char *)"--json";
+	if (call->quiet)
+		argv[n++] = (char *)"--quiet";
+	argv[n++] = (char *)"--";
+	argv[n++] = call->words[0];
+	return helper_run(argv, &call->status, e);
+}
+
+const struct verb verb_replay = {
+	.name = "replay",
+	.summary = "the requests in a packet capture: operations, errors, latency",
+	.usage = "FILE [--requests] [--payload HOW]",
+	.examples = REPLAY_EXAMPLES,
+	.options = REPLAY_OPTIONS,
+	.args_size = sizeof(struct replay_args),
+	.uses = VERB_JSON | VERB_WORDS,
+	.run = replay_run,
+};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde seal: runs sonde-seal, which packs the finished segments of a day into one file. */
+#include "schema/base/sibling.h"
+#include "tools/cli/helper.h"
+#include "tools/cli/verb.h"
+
+struct seal_args {
+	bool today, idle, keep_rare;
+	const char *grace, *min, *room;
+};
+
+static const struct option OPTIONS[] = {
+	{.name = "today", .type = OPTION_FLAG, .help = "the day that is not over, too", .offset = offsetof(struct seal_args, today)},
+	{.name = "grace", .type = OPTION_STRING, .arg = "TIME",
+	 .help = "how long packed segments stay for those who read them just now (default 60s)", .offset = offsetof(struct seal_args, grace)},
+	{.name = "min", .type = OPTION_STRING, .arg = "N",
+	 .help = "of a day that is not over, only where so many segments are finished (default 1)", .offset = offsetof(struct seal_args, min)},
+	{.name = "room", .type = OPTION_STRING, .arg = "SIZE",
+	 .help = "the file being made may take so much (default: any); the rest is left for later", .offset = offsetof(struct seal_args, room)},
+	{.name = "idle", .type = OPTION_FLAG, .help = "pack only when nobody else wants the CPU or the disk",
+	 .offset = offsetof(struct seal_args, idle)},
+	{.name = "keep-rare", .type = OPTION_FLAG, .help = "stacks that are rare stay whole, too", .offset = offsetof(struct seal_args, keep_rare)},
+	{0},
+};
+
+static const char *const EXAMPLES[] = {"sudo sonde seal", "sudo sonde seal --today", NULL};
+
+static int seal_run(struct verb_call *call, struct err *e)
+{
+	const struct seal_args *a = call->args;
+	const struct { const char *flag, *value; bool given; } flags[] = {
+		{"--today", NULL, a->today}, {"--idle", NULL, a->idle}, {"--keep-rare", NULL, a->keep_rare}, {"--grace", a->grace, a->grace},
+		{"--min", a->min, a->min}, {"--room", a->room, a->room}, {"--json", NULL, call->json}, {"--quiet", NULL, call->quiet},
+	};
+	char path[PATH_MAX];
+	char *argv[16] = {path, (char *)"--store", (char *)call->store};
+	int n = 3, rc = sibling_find("sonde-seal", path, e);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (!flags[i].given)
+			continue;
+		argv[n++] = (char *)flags[i].flag;
+		if (flags[i].value)
+			argv[n++] = (char *)flags[i].value;
+	}
+	return helper_run(argv, &call->status, e);
+}
+
+const struct verb verb_seal = {
+	.name = "seal",
+	.summary = "pack the finished segments of the store into one file a day",
+	.usage = "[--today] [--keep-rare]",
+	.examples = EXAMPLES,
+	.options = OPTIONS,
+	.args_size = sizeof(struct seal_args),
+	.uses = VERB_STORE | VERB_JSON | VERB_WRITES,
+	.run = seal_run,
+};

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sql: ask the store in SQL, read-only: a query as argument, statements from a pipe, or a prompt. */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/strbuf.h"
+#include "tools/cli/verb.h"
+#include "tools/print/json.h"
+#include "tools/print/pager.h"
+#include "tools/select/select.h"
+#include "tools/sql/namedquery.h"
+#include "tools/sql/sqlprint.h"
+#include "tools/sql/sqlview.h"
+#include "tools/sql/sqlwindow.h"
+
+#define TIMEOUT_NS (30 * NSEC_PER_SEC)
+#define INPUT_MAX (1 << 20)
+
+struct sql_args {
+	bool csv, ndjson, box;
+	int64_t timeout_ns;
+};
+
+struct session {
+	struct sqlview *view;
+	sqlite3 *db;
+	enum sqlprint_form form;
+	json_t *rows;           /* of the envelope, with --json */
+	int64_t timeout_ns, deadline_ns;
+	uint64_t n;
+	bool timed_out;
+
+	const struct verb_call *call;
+	struct selection *sel;  /* of `window` */
+	struct sqlwindow *window; /* NULL: not asked for yet */
+
+	const struct namedquery *named; /* whose parameters are bound, from `words`; NULL: none */
+	char *const *words;
+	size_t n_words;
+};
+
+static int over_time(void *ctx)
+{
+	struct session *s = ctx;
+
+	s->timed_out = clock_boot_ns() > s->deadline_ns;
+	return s->timed_out;
+}
+
+static int refused(struct session *s, int rc, struct err *e)
+{
+	if (s->timed_out) {
+		err_set(e, -ETIME, EXIT_RUNTIME, "the query was stopped after %lld s",
+			(long long)(s->timeout_ns / NSEC_PER_SEC));
+		err_fix(e, "narrow it (WHERE ts BETWEEN ...), or give it longer: sonde sql --timeout 5m ...");
+		return -ETIME;
+	}
+	if (rc == SQLITE_AUTH || rc == SQLITE_READONLY) {
+		err_set(e, -EPERM, EXIT_USAGE, "the store is read-only here: %s", sqlite3_errmsg(s->db));
+		err_fix(e, "to change a copy: sonde export db -o copy.db, then sqlite3 copy.db");
+		return -EPERM;
+	}
+	if ((rc & 0xff) == SQLITE_ERROR && s->named) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "@%s: the store has nothing of this kind: %s", s->named->name,
+			sqlite3_errmsg(s->db));
+		err_fix(e, "it was written by an older sonde: ask a newer recording");
+		return -ENODATA;
+	}
+	if ((rc & 0xff) == SQLITE_ERROR) {
+		err_set(e, -EINVAL, EXIT_USAGE, "SQL: %s", sqlite3_errmsg(s->db));
+		err_fix(e, "views: echo .views | sonde sql    columns: echo '.schema cpu_samples' | sonde sql");
+		return -EINVAL;
+	}
+	return err_set(e, (rc & 0xff) == SQLITE_CORRUPT ? -EBADMSG : -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
+}
+
+static bool narrows(const struct select_args *a)
+{
+	return a->last_ns || a->from || a->to || a->at || a->rec || a->container.n || a->image.n || a->pid.n || a->tid.n || a->comm.n ||
+	       a->exe.n || a->user.n || a->unit.n || a->cgroup.n || a->lang.n || a->self;
+}
+
+/* The win_ views, with the first statement that asks one. Without a range it is that of every verb. */
+static int need_window(struct session *s, const char *sql, struct err *e)
+{
+	const bool named = strstr(sql, "win_") || (s->named && narrows(s->call->select));
+	int rc;
+
+	if (s->window || (!named && !narrows(s->call->select)))
+		return 0;
+	rc = select_new(s->call->select, s->call->store, NULL, 0, s->call->quiet, &s->sel, e);
+	if (!rc)
+		rc = sqlwindow_make(s->view, s->sel, &s->window, e);
+	if (!rc && !named && !strstr(sql, ":from") && !strstr(sql, ":to") && !s->call->quiet)
+		fputs("note: range and filters narrow the views win_NAME, and :from and :to; all else here is the whole store\n", stderr);
+	return rc;
+}
+
+/* Run each statement of `sql` in turn. */
+static int run_statements(struct session *s, const char *sql, struct err *e)
+{
+	struct strbuf narrowed cleanup_strbuf = STRBUF_INIT;
+	int bad;
+
+	s->deadline_ns = clock_boot_ns() + s->timeout_ns;
+	bad = need_window(s, sql, e);
+	if (bad)
+		return s->timed_out ? refused(s, SQLITE_INTERRUPT, e) : bad;
+	if (s->named && s->window) {
+		if (!sqlwindow_rewrite(s->window, sql, &narrowed)) {
+			err_set(e, -EINVAL, EXIT_USAGE, "@%s is about the whole store: no range or filter narrows it", s->named->name);
+			err_fix(e, "sonde sql @%s", s->named->name);
+			return -EINVAL;
+		}
+		sql = strbuf_str(&narrowed);
+	}
+	while (*sql) {
+		sqlite3_stmt *st = NULL;
+		int rc;
+
+		s->timed_out = false;
+		s->deadline_ns = clock_boot_ns() + s->timeout_ns;
+		rc = sqlite3_prepare_v2(s->db, sql, -1, &st, &sql);
+		if (rc != SQLITE_OK)
+			return refused(s, rc, e);
+		if (!st)
+			continue; /* a comment, or blanks */
+		if (!sqlite3_stmt_readonly(st) || !sqlite3_column_count(st)) {
+			sqlite3_finalize(st);
+			return refused(s, SQLITE_READONLY, e);
+		}
+		if (s->window)
+			sqlwindow_bind(s->window, st);
+		if (s->named && (rc = namedquery_bind(s->named, st, s->words, s->n_words, clock_utc_ns(), s->window != NULL, e))) {
+			sqlite3_finalize(st);
+			return rc;
+		}
+		rc = sqlprint(st, s->form, stdout, s->rows, &s->n);
+		sqlite3_finalize(st);
+		if (rc != SQLITE_DONE)
+			return refused(s, rc, e);
+	}
+	return 0;
+}
+
+/* As it was written, line by line: no form of a table is any good for that. */
+static int print_schema(struct session *s, const char *name, struct err *e)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(s->db, "SELECT sql FROM main.sqlite_master WHERE sql IS NOT NULL AND (?1 = '' OR name = ?1)",
+				    -1, &st, NULL);
+
+	if (rc != SQLITE_OK)
+		return refused(s, rc, e);
+	s->timed_out = false;
+	s->deadline_ns = clock_boot_ns() + s->timeout_ns;
+	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+	for (; (rc = sqlite3_step(st)) == SQLITE_ROW; s->n++)
+		printf("%s;\n", (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? 0 : refused(s, rc, e);
+}
+
+/* But for parts of the others. */
+#define NO_PARTS "name NOT LIKE 'run\\_%' ESCAPE '\\' AND name NOT IN ('stack_list', 'stack_part', 'stack_place', 'unwinding_reason')"
+
+static const char DOT_HELP[] =
+	".views           the views, which stay the same from one release to the next (man sonde-schema)\n"
+	".tables          they, and the tables below them\n"
+	".schema [NAME]   how they are made\n"
+	".quit            ends; so does the end of the input\n"
+	"@NAME            only as an argument: sonde sql @ lists the queries that ship\n"
+	"win_NAME         with --last, --container and the other ranges and filters: the view NAME, narrowed to them; without\n"
+	"                 any: to the newest recording. win_waits, win_wait_objects, win_wait_totals say which waits were idle\n"
+	":from, :to       that range, in seconds since 1970\n";
+
+static int dot_command(struct session *s, const char *line, struct err *e)
+{
+	char name[128] = "";
+
+	if (!strcmp(line, ".views"))
+		return run_statements(s, "SELECT DISTINCT name AS view FROM (SELECT name, type FROM sqlite_master UNION "
+					 "SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' AND " NO_PARTS " ORDER BY 1", e);
+	if (!strcmp(line, ".tables")) /* views first: they are what stays the same from one release to the next */
+		return run_statements(s, "SELECT DISTINCT name, type FROM (SELECT name, type FROM sqlite_master UNION "
+					 "SELECT name, iif(type = 'table' AND name NOT LIKE 'win%', 'view', type) FROM temp.sqlite_master) "
+					 "WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND " NO_PARTS " GROUP BY name "
+					 "ORDER BY type DESC, name", e);
+	if (!strcmp(line, ".help")) {
+		fputs(DOT_HELP, stdout);
+		return 0;
+	}
+	if (sscanf(line, ".schema %127s", name) == 1 || !strcmp(line, ".schema"))
+		return print_schema(s, name, e);
+	err_set(e, -EINVAL, EXIT_USAGE, "no command called %s", line);
+	err_fix(e, ".views   .tables   .schema [NAME]   .help   .quit");
+	return -EINVAL;
+}
+
+/* Statements from standard input, each as it is complete. On a terminal an error is told and the prompt goes on. */
+static int run_input(struct session *s, struct err *e)
+{
+	struct strbuf pending cleanup_strbuf = STRBUF_INIT;
+	bool tty = isatty(STDIN_FILENO);
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t len;
+	int rc = 0;
+
+	if (tty)
+		fputs("read-only; end a query with ;   .views lists the views, .schema NAME shows one, .help tells more, .quit ends\n", stderr);
+	for (;;) {
+		if (tty)
+			fputs(pending.len ? "  ...> " : "sonde> ", stderr);
+		len = getline(&line, &cap, stdin);
+		if (len < 0)
+			break;
+		if (line[len - 1] == '\n')
+			line[--len] = '\0';
+		if (!pending.len && line[0] == '.') {
+			if (!strcmp(line, ".quit") || !strcmp(line, ".exit"))
+				break;
+			rc = dot_command(s, line, e);
+		} else {
+			strbuf_addf(&pending, "%s\n", line);
+			if (pending.len > INPUT_MAX)
+				rc = err_set(e, -E2BIG, EXIT_USAGE, "a query of more than 1 MiB");
+			else if (sqlite3_complete(strbuf_str(&pending)))
+				rc = run_statements(s, strbuf_str(&pending), e);
+			else
+				continue;
+			strbuf_reset(&pending);
+		}
+		fflush(stdout);
+		if (rc < 0 && !tty)
+			break;
+		if (rc < 0)
+			err_report(e, "sonde");
+		rc = 0;
+	}
+	if (rc == 0 && pending.len && !tty)
+		rc = run_statements(s, strbuf_str(&pending), e);
+	free(line);
+	return rc;
+}
+
+static int list_named(void)
+{
+	char summary[160];
+
+	for (const struct namedquery *q = NAMEDQUERIES; q->name; q++)
+		printf("@%-13s %s\n", q->name, namedquery_summary(q, summary, sizeof(summary)));
+	return 0;
+}
+
+static int run_named(struct session *s, const struct verb_call *call, struct err *e)
+{
+	int ret;
+
+	ret = namedquery_find(call->words[0], &s->named, e);
+	if (ret)
+		return ret;
+	s->words = call->words + 1;
+	s->n_words = call->n_words - 1;
+	ret = run_statements(s, s->named->text, e);
+	if (!ret && !s->n && !call->quiet)
+		fprintf(stderr, "@%s: no rows\n", s->named->name);
+	return ret;
+}
+
+static int run_words(struct session *s, const struct verb_call *call, struct err *e)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+
+	if (call->words[0][0] == '@')
+		return run_named(s, call, e);
+
+	for (size_t i = 0; i < call->n_words; i++)
+		strbuf_addf(&sql, "%s%s", i ? " " : "", call->words[i]);
+	if (call->words[0][0] == '.')
+		return dot_command(s, strbuf_str(&sql), e);
+	return run_statements(s, strbuf_str(&sql), e);
+}
+
+static int choose_form(const struct verb_call *call, const struct sql_args *a, enum sqlprint_form *form, struct err *e)
+{
+	if (call->json + a->csv + a->ndjson + a->box > 1)
+		return err_set(e, -EINVAL, EXIT_USAGE, "one of --box, --csv, --json, --ndjson, not several");
+	*form = call->json ? SQLPRINT_JSON : a->ndjson ? SQLPRINT_NDJSON : a->csv ? SQLPRINT_CSV : SQLPRINT_BOX;
+	return 0;
+}
+
+static int sql_run(struct verb_call *call, struct err *e)
+{
+	const struct sql_args *a = call->args;
+	struct session s = {.timeout_ns = a->timeout_ns ? a->timeout_ns : TIMEOUT_NS, .call = call};
+	json_t *envelope = NULL;
+	int rc;
+
+	if (call->n_words && !strcmp(call->words[0], "@")) /* needs no store */
+		return list_named();
+	rc = choose_form(call, a, &s.form, e);
+	if (rc == 0)
+		rc = sqlview_open(call->store, &s.view, e);
+	if (rc < 0)
+		return rc;
+	if (s.form == SQLPRINT_JSON) {
+		envelope = json_envelope("sql", 0, 0);
+		s.rows = json_rows(envelope);
+	}
+	if (sqlview_left_out(s.view) && envelope)
+		json_warn(envelope, "%zu segments could not be read and were left out", sqlview_left_out(s.view));
+	s.db = sqlview_db(s.view);
+	sqlview_watch(s.view, over_time, &s);
+	if (call->n_words)
+		pager_start();
+	rc = call->n_words ? run_words(&s, call, e) : run_input(&s, e);
+	call->begun = !call->n_words || (s.n && s.form != SQLPRINT_JSON);
+	if (envelope && rc == 0)
+		rc = json_print(envelope, stdout, 0);
+	else if (envelope)
+		json_decref(envelope);
+	sqlwindow_free(s.window);
+	sqlview_close(s.view);
+	select_free(s.sel);
+	return rc;
+}
+
+static const struct option OPTIONS[] = {
+	{.name = "box", .type = OPTION_FLAG, .help = "a table in a frame (the default)",
+	 .offset = offsetof(struct sql_args, box)},
+	{.name = "csv", .type = OPTION_FLAG, .help = "comma-separated, RFC 4180", .offset = offsetof(struct sql_args, csv)},
+	{.name = "ndjson", .type = OPTION_FLAG, .help = "one JSON object a line",
+	 .offset = offsetof(struct sql_args, ndjson)},
+	{.name = "timeout", .type = OPTION_DURATION, .arg = "TIME", .help = "stop a query after this long (default 30s)",
+	 .offset = offsetof(struct sql_args, timeout_ns)},
+	{0},
+};
+
+static const char *const EXAMPLES[] = {
+	"sonde sql \"select function, sum(samples) n from cpu_samples group by 1 order by 2 desc limit 5\"",
+	"sonde sql --csv \"select time, comm, cpu_ns from cpu_samples\" > samples.csv",
+	"sonde sql @hottest n=5 --last 10m --container web",
+	"sonde sql \"select reason, idle, sum(total_ns) from win_waits group by 1, 2\" --last 2m",
+	"sonde sql .views",
+	NULL,
+};
+
+const struct verb verb_sql = {
+	.name = "sql",
+	.summary = "ask the store in SQL, read-only",
+	.usage = "[QUERY | @NAME [KEY=VALUE...] | @ | .views | .tables | .schema NAME | .help]",
+	.examples = EXAMPLES,
+	.more = "Without a query: statements from standard input, or a prompt. @ lists the queries that ship.\n"
+		"Range and filters narrow those, and the views win_NAME of any query (.help). Views: man sonde-schema.",
+	.options = OPTIONS,
+	.args_size = sizeof(struct sql_args),
+	.uses = VERB_SELECT | VERB_SELECT_LATER | VERB_JSON | VERB_WORDS | VERB_READS,
+	.run = sql_run,
+};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * status: what records now, the last recordings with what they lost and cost, and what the store holds. This is what
+ * people paste into a bug report.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "schema/base/mem.h"
+#include "tools/cli/verb.h"
+#include "tools/record/daemon.h"
+#include "tools/record/status.h"
+
+#define SHOWN 5
+
+struct status_args {
+	uint64_t n;
+};
+
+static int status_run(struct verb_call *call, struct err *e)
+{
+	const struct status_args *a = call->args;
+	size_t want = a->n ? a->n : SHOWN, n = 0, n_recs = 0;
+	struct select_recording *recs = NULL;
+	struct status_store about = {0};
+	json_t *daemon = NULL;
+	struct status_facts *f = NULL;
+	bool begun; /* or sonded is there, but could not store anything yet: then that is what to say */
+	int rc;
+
+	(void)daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &daemon, NULL); /* there may be none */
+	rc = status_store_fill(&about, call->store, e);
+	begun = rc != -ENOENT || !daemon;
+	if (rc == 0)
+		rc = select_recordings_of(about.segments, about.n_segments, &recs, &n_recs, e);
+	else if (!begun)
+		rc = 0;
+	if (rc == 0) {
+		n = n_recs < want ? n_recs : want;
+		f = mem_array(n, sizeof(*f));
+		for (size_t i = 0; rc == 0 && i < n; i++)
+			rc = status_fill(&f[i], &about, &recs[n_recs - 1 - i], e);
+	}
+	if (rc == 0 && call->json)
+		rc = status_print_json(call->store, &about, f, n, daemon);
+	if (rc == 0 && !call->json && daemon)
+		daemon_print(daemon);
+	if (rc == 0 && !call->json)
+		status_print(call->store, &about, f, n);
+	for (size_t i = 0; f && i < n; i++)
+		status_release(&f[i]);
+	free(f);
+	json_decref(daemon);
+	select_recordings_free(recs, n_recs);
+	store_segments_close(about.segments, about.n_segments);
+	free(about.aside);
+	return rc;
+}
+
+static const struct option OPTIONS[] = {
+	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "show the last N recordings (default 5)",
+	 .offset = offsetof(struct status_args, n)},
+	{0},
+};
+
+static const char *const EXAMPLES[] = {
+	"sonde status",
+	"sonde status -n 20",
+	"sonde status --json | jq '.rows[0].lost'",
+	NULL,
+};
+
+const struct verb verb_status = {
+	.name = "status",
+	.summary = "what records now, what was lost, what it costs, what the store holds",
+	.usage = "",
+	.examples = EXAMPLES,
+	.options = OPTIONS,
+	.args_size = sizeof(struct status_args),
+	.uses = VERB_STORE | VERB_JSON | VERB_PAGES,
+	.run = status_run,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde symbolize: runs sonde-symbolize, which writes into the store what debug information installed since tells. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/sibling.h"
+#include "schema/base/strbuf.h"
+#include "tools/cli/helper.h"
+#include "tools/cli/verb.h"
+#include "tools/record/symbolize.h"
+
+struct symbolize_args {
+	bool debuginfod;
+};
+
+static const struct option SYMBOLIZE_OPTIONS[] = {
+	{"debuginfod", 0, OPTION_FLAG, NULL, "also ask the servers in $DEBUGINFOD_URLS for what is not here",
+	 offsetof(struct symbolize_args, debuginfod)},
+	{0},
+};
+
+static const char *const SYMBOLIZE_EXAMPLES[] = {
+	"sudo apt-get install libc6-dbg && sudo sonde symbolize",
+	"sudo DEBUGINFOD_URLS=https://debuginfod.debian.net sonde symbolize --debuginfod",
+	NULL,
+};
+
+static int symbolize_run(struct verb_call *call, struct err *e)
+{
+	const struct symbolize_args *a = call->args;
+	char path[PATH_MAX];
+	char *argv[8] = {path, (char *)"--store", (char *)call->store};
+	int n = 3, rc = sibling_find("sonde-symbolize", path, e);
+
+	if (rc)
+		return rc;
+	if (a->debuginfod)
+		argv[n++] = (char *)"--debuginfod";
+	if (call->json)
+		argv[n++] = (char *)"--json";
+	if (call->quiet)
+		argv[n++] = (char *)"--quiet";
+	return helper_run(argv, &call->status, e);
+}
+
+int symbolize_check(struct err *e)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	char path[PATH_MAX];
+
+	if (urls && *urls)
+		return sibling_find("sonde-symbolize", path, e);
+	err_set(e, -EINVAL, EXIT_USAGE, "--debuginfod needs a server: DEBUGINFOD_URLS is not set");
+	err_fix(e, "sudo DEBUGINFOD_URLS=https://debuginfod.debian.net sonde record --debuginfod");
+	return -EINVAL;
+}
+
+int symbolize_quietly(const char *store, struct err *e)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+	char path[PATH_MAX];
+	char *argv[] = {path, (char *)"--store", (char *)store, (char *)"--debuginfod", (char *)"--quiet", (char *)"--json",
+			NULL};
+	int status = 0, rc = sibling_find("sonde-symbolize", path, e);
+
+	if (!rc)
+		rc = helper_output(argv, &out, &status, e);
+	if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "sonde-symbolize failed (see above); the recording stands");
+	return rc;
+}
+
+const struct verb verb_symbolize = {
+	.name = "symbolize",
+	.summary = "names and lines for what is stored, from debug packages installed since",
+	.usage = "[--debuginfod]",
+	.examples = SYMBOLIZE_EXAMPLES,
+	.options = SYMBOLIZE_OPTIONS,
+	.args_size = sizeof(struct symbolize_args),
+	.uses = VERB_STORE | VERB_JSON | VERB_WRITES,
+	.run = symbolize_run,
+};

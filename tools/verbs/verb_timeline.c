@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde timeline: what was used when, who stood out, and the command that shows their stacks (tools/timeline/timeline.h). */
+#include <errno.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/cli/verb.h"
+#include "tools/print/term.h"
+#include "tools/select/select.h"
+#include "tools/timeline/timeline_print.h"
+
+#define DEFAULT_SPIKES 5
+#define DEFAULT_GROUPS 5
+#define JSON_GROUPS 20
+
+struct timeline_args {
+	uint64_t rows;
+	const char *by;
+	bool events;
+};
+
+static const struct option TIMELINE_OPTIONS[] = {
+	{"number", 'n', OPTION_UINT, "N", "how many spikes (default 5)", offsetof(struct timeline_args, rows)},
+	{"by", 0, OPTION_STRING, "WHAT", "container, command, process; default: containers, and commands outside of them",
+	 offsetof(struct timeline_args, by)},
+	{"events", 0, OPTION_FLAG, NULL, "all that happened, not the first lines of it", offsetof(struct timeline_args, events)},
+	{0},
+};
+
+static const char *const TIMELINE_EXAMPLES[] = {
+	"sonde timeline --last 24h",
+	"sonde timeline --from 03:00 --to 04:00 --by process",
+	"sonde timeline web --last 1h --json",
+	NULL,
+};
+
+static int by_of(const char *text, enum timeline_by *by, struct err *e)
+{
+	static const struct { const char *name; enum timeline_by by; } words[] = {
+		{"container", TIMELINE_BY_CONTAINER}, {"command", TIMELINE_BY_COMMAND}, {"process", TIMELINE_BY_PROCESS},
+	};
+
+	*by = TIMELINE_BY_BOTH;
+	for (size_t i = 0; text && i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(text, words[i].name))
+			*by = words[i].by;
+	if (text && *by == TIMELINE_BY_BOTH)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--by takes container, command or process, not '%.100s'", text);
+	return 0;
+}
+
+static int print(const struct verb_call *call, struct timeline_view *v, struct err *e)
+{
+	bool terminal = term_is_tty(stdout);
+	int ret = 0;
+
+	v->width = term_width(stdout);
+	v->unicode = terminal && !strcmp(nl_langinfo(CODESET), "UTF-8");
+	if (call->json)
+		ret = timeline_json(v, stdout);
+	else
+		timeline_text(v, stdout);
+	if (ret || fflush(stdout) || ferror(stdout))
+		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return 0;
+}
+
+static int timeline_run(struct verb_call *call, struct err *e)
+{
+	const struct timeline_args *a = call->args;
+	struct timeline_view v = {.groups = call->json ? JSON_GROUPS : DEFAULT_GROUPS};
+	struct timeline_spike *spikes;
+	struct timeline *t = NULL;
+	enum timeline_by by;
+	int ret = by_of(a->by, &by, e);
+
+	if (!ret)
+		ret = timeline_make(call->sel, by, &t, e);
+	if (ret)
+		return ret;
+	spikes = timeline_spikes(t, &v.n_spikes);
+	v.t = t;
+	v.all_events = a->events;
+	v.spikes = spikes;
+	v.shown_spikes = a->rows ? (size_t)a->rows : DEFAULT_SPIKES;
+	v.shown_spikes = v.shown_spikes < v.n_spikes ? v.shown_spikes : v.n_spikes;
+	v.store = call->hint_store;
+	ret = print(call, &v, e);
+	free(spikes);
+	timeline_free(t);
+	return ret;
+}
+
+const struct verb verb_timeline = {
+	.name = "timeline",
+	.summary = "what was used when, which spikes there were, and whose",
+	.usage = "[WHAT] [-n N] [--by WHAT] [--events]",
+	.examples = TIMELINE_EXAMPLES,
+	.options = TIMELINE_OPTIONS,
+	.args_size = sizeof(struct timeline_args),
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.run = timeline_run,
+};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waitobjects: see the header. */
+#include "tools/waits/waitobjects.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "schema/base/mem.h"
+
+struct by {
+	char *name;
+	uint32_t tid;
+	uint64_t ns;
+};
+
+struct waitobject {
+	char *object;
+	uint64_t ns;
+	struct by *by;
+	size_t n_by, cap_by;
+	UT_hash_handle hh;
+};
+
+static struct by *by_of(struct waitobject *o, const char *name, uint32_t tid)
+{
+	for (size_t i = 0; i < o->n_by; i++)
+		if (o->by[i].tid == tid && !strcmp(o->by[i].name, name))
+			return &o->by[i];
+	mem_grow(o->by, o->n_by, o->cap_by);
+	o->by[o->n_by] = (struct by){.name = mem_strdup(name), .tid = tid};
+	return &o->by[o->n_by++];
+}
+
+void waitobjects_add(struct waitobject **all, const char *object, const char *by, uint32_t tid, uint64_t ns)
+{
+	struct waitobject *o;
+
+	HASH_FIND_STR(*all, object, o);
+	if (!o) {
+		o = mem_alloc(sizeof(*o));
+		o->object = mem_strdup(object);
+		HASH_ADD_KEYPTR(hh, *all, o->object, strlen(o->object), o);
+	}
+	o->ns += ns;
+	if (tid)
+		by_of(o, by, tid)->ns += ns;
+}
+
+struct waitobject_top waitobjects_top(struct waitobject *all)
+{
+	const struct waitobject *top = NULL;
+	const struct by *by = NULL;
+
+	for (const struct waitobject *o = all; o; o = o->hh.next)
+		if (!top || o->ns > top->ns || (o->ns == top->ns && strcmp(o->object, top->object) < 0))
+			top = o;
+	for (size_t i = 0; top && i < top->n_by; i++)
+		if (!by || top->by[i].ns > by->ns || (top->by[i].ns == by->ns && top->by[i].tid < by->tid))
+			by = &top->by[i];
+	return (struct waitobject_top){.object = top ? top->object : NULL, .total_ns = top ? top->ns : 0,
+				       .by = by ? by->name : NULL, .by_tid = by ? by->tid : 0};
+}
+
+void waitobjects_free(struct waitobject *all)
+{
+	struct waitobject *o, *tmp;
+
+	HASH_ITER(hh, all, o, tmp) {
+		HASH_DEL(all, o);
+		for (size_t i = 0; i < o->n_by; i++)
+			free(o->by[i].name);
+		free(o->by);
+		free(o->object);
+		free(o);
+	}
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waitstack: see the header. */
+#include "tools/waits/waitstack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "tools/print/framename.h"
+
+static const struct store_frame_row *frame_at(const struct store_dict *d, uint32_t stack)
+{
+	uint32_t frame = d->stack_frame[stack];
+
+	return &d->frames[frame < d->n_frames ? frame : 0];
+}
+
+const char *waitstack_own(const struct store_dict *d, uint32_t stack)
+{
+	const char *last = NULL;
+
+	for (; stack && stack < d->n_stacks; stack = d->stack_parent[stack]) {
+		const struct store_frame_row *f = frame_at(d, stack);
+		const char *image = f->image && f->image < d->n_images ? d->images[f->image].name : "";
+
+		if (!last)
+			last = f->name;
+		if (!f->inlined && image[0] != '[' && strncmp(image, "libc.so", 7) && strncmp(image, "ld-linux", 8))
+			return f->name;
+	}
+	return last;
+}
+
+const struct waitrule *waitstack_rule(const struct store_dict *d, uint32_t stack, const char *class)
+{
+	const struct waitrule *weak = NULL;
+
+	for (; stack && stack < d->n_stacks; stack = d->stack_parent[stack]) {
+		const char *name = frame_at(d, stack)->name;
+		const struct waitrule *rule = waitrule_of(class, name);
+
+		if (rule)
+			return rule;
+		weak = weak ? weak : waitrule_weak_of(class, name);
+	}
+	return weak;
+}
+
+const char *waitstack_purpose(const struct store_dict *d, uint32_t stack)
+{
+	const char *purpose = NULL;
+
+	for (; !purpose && stack && stack < d->n_stacks; stack = d->stack_parent[stack])
+		purpose = waitrule_purpose(frame_at(d, stack)->name);
+	return purpose;
+}
+
+char *waitstack_path(const struct store_dict *d, uint32_t stack)
+{
+	struct strbuf path cleanup_strbuf = STRBUF_INIT;
+	uint32_t *nodes = NULL;
+	size_t n = 0, cap = 0;
+
+	for (; stack && stack < d->n_stacks; stack = d->stack_parent[stack]) {
+		mem_grow(nodes, n, cap);
+		nodes[n++] = stack;
+	}
+	for (size_t i = n; i-- > 0;) {
+		framename_add(&path, frame_at(d, nodes[i])->name);
+		if (i)
+			strbuf_addstr(&path, ";");
+	}
+	free(nodes);
+	return strbuf_take(&path);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waitstack: how tables of waits name a stack: by one function, or by all of them. Stacks are those of a segment's dictionary. */
+#ifndef SONDE_TOOLS_WAITSTACK_H
+#define SONDE_TOOLS_WAITSTACK_H
+
+#include <stdint.h>
+
+#include "schema/store/reader.h"
+#include "tools/waits/waitrules.h"
+
+/*
+ * The innermost function that is neither the kernel's nor the C library's, else the innermost; NULL: stack 0. Borrowed.
+ * Inlined ones do not count: they are known once a file's lines are read, and a wait's place must not change by that.
+ */
+const char *waitstack_own(const struct store_dict *d, uint32_t stack);
+/* What its frames say of a wait of this class (waitrules.h); NULL: nothing. */
+const struct waitrule *waitstack_rule(const struct store_dict *d, uint32_t stack, const char *class);
+/* What it was for (waitrule_purpose), by its innermost frame that says so; NULL. */
+const char *waitstack_purpose(const struct store_dict *d, uint32_t stack);
+
+/* `main;handle;futex_wake`, outermost first, written as tools/formats/folded.h does; the caller frees it. */
+char *waitstack_path(const struct store_dict *d, uint32_t stack);
+
+#endif

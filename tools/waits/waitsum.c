@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waitsum: see the header. Groups are told apart by their text, so that segments with ids of their own add up. */
+#include "tools/waits/waitsum.h"
+#include "tools/print/reading.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/waitread.h"
+#include "schema/store/waits.h"
+#include "tools/select/select.h"
+#include "tools/waits/waitobjects.h"
+#include "tools/waits/waitrules.h"
+#include "tools/waits/waitstack.h"
+
+#define RUN_QUEUE "run queue"
+
+struct amount {
+	uint64_t n, value, max, hist[HIST_SLOTS];
+};
+
+struct part {                   /* of one class in one group: what its stacks say */
+	const char *reason;
+	bool idle;
+	struct amount stacks;
+	struct waitobject *functions; /* where they wait: waitstack_own */
+	struct waitobject *objects;
+	const char *purpose;
+	uint64_t purpose_ns, ruled_ns; /* of stacks */
+};
+
+struct cell {                   /* one class in one group, partial or not */
+	char *key;
+	char *container, *comm, *thread, *class;
+	uint32_t pid;
+	bool partial;
+	bool kernel, go;        /* of threads of the kernel; of Go programs */
+	struct idmap processes; /* hash of pid and start */
+	struct amount exact;
+	uint64_t timer_ns;      /* as a row's */
+	struct part *parts;
+	size_t n_parts, cap_parts;
+	UT_hash_handle hh;
+};
+
+struct summing {
+	const struct selection *sel;
+	enum waitsum_by by;
+	struct waitheld held;
+	struct cell *cells;
+	struct store_segment *seg;
+	const struct store_dict *dict;
+};
+
+static void amount_add(struct amount *a, uint64_t n, uint64_t value, uint64_t max)
+{
+	a->n += n;
+	a->value += value;
+	if (max > a->max)
+		a->max = max;
+}
+
+/* --- cells --- */
+
+static const char *container_of(const struct store_process_row *p)
+{
+	return *p->container ? p->container : p->container_id;
+}
+
+/* The kernel's own threads are children of kthreadd. */
+static bool is_kernel(const struct store_process_row *p)
+{
+	return (p->pid == 2 || p->ppid == 2) && !*p->exe && !*p->args && !*p->container_id;
+}
+
+static bool is_go(const struct store_process_row *p)
+{
+	return !strcmp(p->lang, "go");
+}
+
+static void cell_count(struct cell *c, const struct store_process_row *p)
+{
+	idmap_set(&c->processes, hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns), p->pid);
+}
+
+static struct cell *cell_of(struct summing *s, const struct store_process_row *p, const char *thread, const char *class,
+			    bool partial)
+{
+	struct strbuf key cleanup_strbuf = STRBUF_INIT;
+	bool one = s->by == WAITSUM_BY_PROCESS || s->by == WAITSUM_BY_THREAD;
+	struct cell *c;
+
+	strbuf_addf(&key, "%s\n%s\n%d\n", container_of(p), class, partial);
+	if (s->by != WAITSUM_BY_CONTAINER)
+		strbuf_addf(&key, "%s\n", p->comm);
+	if (one)
+		strbuf_addf(&key, "%u %lld %u\n", p->pid, (long long)p->start_ns, p->exec_id);
+	if (s->by == WAITSUM_BY_THREAD)
+		strbuf_addstr(&key, thread);
+	HASH_FIND_STR(s->cells, strbuf_str(&key), c);
+	if (c) {
+		cell_count(c, p);
+		c->kernel = c->kernel && is_kernel(p);
+		c->go = c->go || is_go(p); /* of the same name; the language of a short one may not be known */
+		return c;
+	}
+	c = mem_alloc(sizeof(*c));
+	cell_count(c, p);
+	c->kernel = is_kernel(p);
+	c->go = is_go(p);
+	c->key = strbuf_take(&key);
+	c->container = mem_strdup(container_of(p));
+	c->comm = mem_strdup(s->by == WAITSUM_BY_CONTAINER ? "" : p->comm);
+	c->thread = s->by == WAITSUM_BY_THREAD ? mem_strdup(thread) : NULL;
+	c->class = mem_strdup(class);
+	c->pid = one ? p->pid : 0;
+	c->partial = partial;
+	HASH_ADD_KEYPTR(hh, s->cells, c->key, strlen(c->key), c);
+	return c;
+}
+
+static void cells_free(struct summing *s)
+{
+	struct cell *c, *tmp;
+
+	HASH_ITER(hh, s->cells, c, tmp) {
+		HASH_DEL(s->cells, c);
+		for (size_t i = 0; i < c->n_parts; i++) {
+			waitobjects_free(c->parts[i].functions);
+			waitobjects_free(c->parts[i].objects);
+		}
+		free(c->parts);
+		idmap_release(&c->processes);
+		free(c->key);
+		free(c->container);
+		free(c->comm);
+		free(c->thread);
+		free(c->class);
+		free(c);
+	}
+}
+
+/* --- what is exact --- */
+
+static int add_total(void *ctx, const struct store_wait_total *t)
+{
+	struct summing *s = ctx;
+	const char *class = t->state == STORE_STATE_READY ? RUN_QUEUE : t->reason;
+	struct cell *c;
+
+	if (t->state == STORE_STATE_RUNNING)
+		return 0;
+	c = cell_of(s, &s->dict->processes[t->who.process], t->who.name, class,
+		    t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED));
+	amount_add(&c->exact, t->n, t->total_ns, t->max_ns);
+	if (t->hist)
+		hist_add(c->exact.hist, t->hist, strlen(t->hist));
+	return 0;
+}
+
+/* --- what stacks say --- */
+
+static struct part *part_of(struct cell *c, const char *reason, bool idle)
+{
+	for (size_t i = 0; i < c->n_parts; i++)
+		if (!strcmp(c->parts[i].reason, reason) && c->parts[i].idle == idle)
+			return &c->parts[i];
+	mem_grow(c->parts, c->n_parts, c->cap_parts);
+	c->parts[c->n_parts] = (struct part){.reason = reason, .idle = idle};
+	return &c->parts[c->n_parts++];
+}
+
+/*
+ * A kernel's thread that nobody has woken has nothing to do: what holds up its work is a disk or a lock, and has a class. A
+ * thread of a Go program is at a futex because it has no goroutine to run: what goroutines wait for is no wait of a thread.
+ */
+static bool idle_by_class(const struct cell *c)
+{
+	return waitrule_idle_by_class(c->class) || (c->kernel && !strcmp(c->class, store_wait_reason(STORE_WAIT_OTHER))) ||
+	       (c->go && !strcmp(c->class, store_wait_reason(STORE_WAIT_LOCK)));
+}
+
+static struct part *part_by_stack(struct cell *c, const struct waitrule *rule)
+{
+	return part_of(c, rule && rule->reason ? rule->reason : c->class, rule ? rule->idle : idle_by_class(c));
+}
+
+/* Of the stacks of waits that ended, or of those that stood at the end: these say what the waits that are not over are. */
+static int add_stack_to(struct summing *s, const struct store_total *t, bool partial)
+{
+	const struct store_process_row *p = &s->dict->processes[t->process];
+	const char *class = store_wait_reason(t->label), *function, *purpose = waitstack_purpose(s->dict, t->stack);
+	struct cell *c = cell_of(s, p, t->thread, class, partial);
+	const struct waitrule *rule = waitstack_rule(s->dict, t->stack, class);
+	struct part *part = part_by_stack(c, rule);
+
+	part->ruled_ns += rule ? t->value : 0;
+	amount_add(&part->stacks, t->n, t->value, t->max);
+	for (size_t i = 0; t->hist && i < HIST_SLOTS; i++)
+		part->stacks.hist[i] += t->hist[i];
+	function = waitstack_own(s->dict, t->stack);
+	if (function)
+		waitobjects_add(&part->functions, function, NULL, 0, t->value);
+	if (purpose) {
+		part->purpose = purpose;
+		part->purpose_ns += t->value;
+	}
+	return 0;
+}
+
+static int add_stack(void *ctx, const struct store_total *t)
+{
+	return add_stack_to(ctx, t, false);
+}
+
+static int add_standing(void *ctx, const struct store_total *t)
+{
+	return add_stack_to(ctx, t, true);
+}
+
+static int add_object(void *ctx, const struct store_wait_object *o)
+{
+	struct summing *s = ctx;
+	struct cell *c = cell_of(s, &s->dict->processes[o->who.process], o->who.name, o->reason, false);
+
+	waitobjects_add(&part_by_stack(c, waitstack_rule(s->dict, o->stack, o->reason))->objects, o->object, o->by.name, o->by.tid, o->total_ns);
+	return 0;
+}
+
+/* Nobody but a timer wakes from an interrupt who waits for a lock. */
+static int add_waker(void *ctx, const struct store_wait_by *b)
+{
+	struct summing *s = ctx;
+
+	if (b->kind == STORE_WAKE_INTERRUPT && !strcmp(b->reason, store_wait_reason(STORE_WAIT_LOCK)))
+		cell_of(s, &s->dict->processes[b->who.process], b->who.name, b->reason, false)->timer_ns += b->total_ns;
+	return 0;
+}
+
+/* --- segments --- */
+
+static bool wanted(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid)
+{
+	const struct summing *s = ctx;
+
+	(void)thread;
+	return select_wants(s->sel, p, tid) && (s->sel->self || !p->self);
+}
+
+static int sum_segment(struct summing *s, const char *path, struct err *e)
+{
+	int64_t run = select_run_in(s->sel, path, 0);
+	int rc = run < 0 ? 0 : store_segment_open(path, &s->seg, e);
+
+	if (run < 0 || rc)
+		return rc;
+	rc = store_segment_dict(s->seg, &s->dict, e);
+	for (size_t i = 1; !rc && run >= 0; i++) {
+		struct store_query q = {.from_ns = s->sel->from_ns, .to_ns = s->sel->to_ns, .run = run, .want = wanted, .ctx = s,
+					.kind = STORE_KIND_OFFCPU};
+
+		rc = store_wait_totals(s->seg, &q, add_total, s, e);
+		if (!rc)
+			rc = store_totals(s->seg, &q, add_stack, s, e);
+		if (!rc)
+			rc = store_wait_objects(s->seg, &q, add_object, s, e);
+		if (!rc)
+			rc = store_wakers(s->seg, &q, add_waker, s, e);
+		q.kind = STORE_KIND_STANDING;
+		if (!rc)
+			rc = store_totals(s->seg, &q, add_standing, s, e);
+		if (!rc)
+			rc = waitheld_read(&s->held, s->sel, s->seg, s->dict, &q, e);
+		run = select_run_in(s->sel, path, i);
+	}
+	store_segment_close(s->seg);
+	return rc;
+}
+
+/* --- rows --- */
+
+static uint32_t one_pid(const struct cell *c)
+{
+	for (size_t i = 0; c->processes.n == 1 && i < c->processes.cap; i++)
+		if (c->processes.slots[i].used)
+			return (uint32_t)c->processes.slots[i].value;
+	return 0;
+}
+
+static struct waitsum_row *row_add(struct waitsum *w, const struct cell *c)
+{
+	struct waitsum_row *r;
+
+	mem_grow(w->rows, w->n, w->cap);
+	r = &w->rows[w->n++];
+	*r = (struct waitsum_row){.container = mem_strdup(c->container), .comm = mem_strdup(c->comm), .pid = c->pid,
+				  .thread = c->thread ? mem_strdup(c->thread) : NULL, .partial = c->partial,
+				  .class = mem_strdup(c->class), .n_processes = c->processes.n, .one_pid = one_pid(c)};
+	return r;
+}
+
+/* A wait that lasts on tells of trouble where others are known to be in the way. */
+static bool in_background(const struct waitsum_row *r)
+{
+	static const char *const in_the_way[] = {"lock", "disk", "page fault", RUN_QUEUE};
+	bool way = false;
+
+	for (size_t i = 0; i < sizeof(in_the_way) / sizeof(in_the_way[0]); i++)
+		way = way || !strcmp(r->reason, in_the_way[i]);
+	return r->idle || (r->partial && !way);
+}
+
+static char *function_of(const struct part *p)
+{
+	const char *function = waitobjects_top(p->functions).object;
+
+	return function ? mem_strdup(function) : NULL;
+}
+
+static void row_object(struct waitsum_row *r, const struct part *p)
+{
+	struct waitobject_top top = waitobjects_top(p->objects);
+
+	r->object = top.object ? mem_strdup(top.object) : NULL;
+	r->by = top.by ? mem_strdup(top.by) : NULL;
+	r->by_tid = top.by_tid;
+}
+
+static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
+{
+	return of ? (uint64_t)((double)whole * ((double)part / (double)of) + 0.5) : 0;
+}
+
+static void row_purpose(struct waitsum_row *r, const struct part *p)
+{
+	r->ruled_ns = share(r->total_ns, p->ruled_ns, p->stacks.value);
+	r->purpose = p->purpose;
+	r->purpose_ns = share(r->total_ns, p->purpose_ns, p->stacks.value);
+}
+
+static void row_whole(struct waitsum *w, const struct cell *c, const struct part *part)
+{
+	struct waitsum_row *r = row_add(w, c);
+
+	r->reason = mem_strdup(part ? part->reason : c->class);
+	r->idle = part ? part->idle : idle_by_class(c);
+	r->function = part ? function_of(part) : NULL;
+	if (part && !c->partial)
+		row_object(r, part);
+	r->exact = true;
+	r->n = c->exact.n;
+	r->total_ns = c->exact.value;
+	r->max_ns = c->exact.max;
+	r->background = in_background(r);
+	r->timer_ns = c->timer_ns < r->total_ns ? c->timer_ns : r->total_ns;
+	if (part && !c->partial)
+		row_purpose(r, part);
+	memcpy(r->hist, c->exact.hist, sizeof(r->hist));
+}
+
+static void rows_shared(struct waitsum *w, const struct cell *c)
+{
+	uint64_t n = 0, value = 0;
+
+	for (size_t i = 0; i < c->n_parts; i++) {
+		n += c->parts[i].stacks.n;
+		value += c->parts[i].stacks.value;
+	}
+	for (size_t i = 0; i < c->n_parts; i++) {
+		const struct part *p = &c->parts[i];
+		struct waitsum_row *r = row_add(w, c);
+
+		r->reason = mem_strdup(p->reason);
+		r->idle = p->idle;
+		r->function = function_of(p);
+		row_object(r, p);
+		r->n = share(c->exact.n, p->stacks.n, n);
+		r->total_ns = share(c->exact.value, p->stacks.value, value);
+		r->background = in_background(r);
+		if (c->partial)
+			continue; /* it would be of all the time that it stands, longer than the recording */
+		row_purpose(r, p);
+		r->timer_ns = share(c->timer_ns < c->exact.value ? c->timer_ns : c->exact.value, p->stacks.value, value);
+		r->max_ns = p->stacks.max;
+		memcpy(r->hist, p->stacks.hist, sizeof(r->hist));
+	}
+}
+
+static int most_time(const void *a, const void *b)
+{
+	const struct waitsum_row *x = a, *y = b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return x->pid != y->pid ? (x->pid < y->pid ? -1 : 1) : strcmp(x->reason, y->reason);
+}
+
+/* A wait that has not ended has no stack, unless a recording kept what stood at its end: it is taken to be as the ended ones of its group and class are, if these agree. */
+static const struct part *part_like(struct summing *s, const struct cell *c)
+{
+	struct strbuf key cleanup_strbuf = STRBUF_INIT;
+	const char *flag = strstr(c->key, "\n1\n");
+	struct cell *ended = NULL;
+
+	if (!flag)
+		return NULL;
+	strbuf_add(&key, c->key, (size_t)(flag - c->key));
+	strbuf_addf(&key, "\n0\n%s", flag + 3);
+	HASH_FIND_STR(s->cells, strbuf_str(&key), ended);
+	return ended && ended->n_parts == 1 ? ended->parts : NULL;
+}
+
+static struct waitsum *rows_of(struct summing *s)
+{
+	struct waitsum *w = mem_alloc(sizeof(*w));
+	struct cell *c, *tmp;
+
+	HASH_ITER(hh, s->cells, c, tmp) {
+		if (!c->exact.n && !c->exact.value)
+			continue;
+		if (c->n_parts > 1)
+			rows_shared(w, c);
+		else
+			row_whole(w, c, c->n_parts ? c->parts : c->partial ? part_like(s, c) : NULL);
+	}
+	if (w->n)
+		qsort(w->rows, w->n, sizeof(*w->rows), most_time);
+	return w;
+}
+
+int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum **out, struct err *e)
+{
+	struct summing s = {.sel = sel, .by = by};
+	struct waitsum *w;
+	int rc = 0;
+
+	reading_begin(sel->n_segments);
+	for (size_t i = 0; i < sel->n_segments && !rc; i++) {
+		reading_file(i);
+		rc = sum_segment(&s, sel->segments[i].path, e);
+	}
+	reading_end();
+	w = rows_of(&s);
+	waitheld_sort(&s.held);
+	w->held = s.held;
+	cells_free(&s);
+	if (!rc && !w->n) {
+		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no waits in %s%s%s", sel->range, *sel->what ? " of " : "", sel->what);
+		err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s");
+	}
+	if (rc) {
+		waitsum_free(w);
+		return rc;
+	}
+	*out = w;
+	return 0;
+}
+
+void waitsum_free(struct waitsum *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		free(w->rows[i].container);
+		free(w->rows[i].comm);
+		free(w->rows[i].thread);
+		free(w->rows[i].reason);
+		free(w->rows[i].class);
+		free(w->rows[i].function);
+		free(w->rows[i].object);
+		free(w->rows[i].by);
+	}
+	free(w->rows);
+	waitheld_release(&w->held);
+	free(w);
+}
