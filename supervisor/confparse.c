@@ -57,11 +57,6 @@ static int check_seal(struct conf *c, const char *text)
 	return check_yes(text, &c->seal);
 }
 
-static int check_keep_rare(struct conf *c, const char *text)
-{
-	return check_yes(text, &c->keep_rare);
-}
-
 static int check_families(struct conf *c, const char *text)
 {
 	const struct probe_family *out[FAMILIES_MAX];
@@ -123,8 +118,6 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_SEGMENT_AGE] = {"store", "segment-age", "SONDE_SEGMENT_AGE", "1h", "1h or 90s", "a file of the store is left after this",
 			      check_segment_age},
 	[CONF_SEAL] = {"store", "seal", "SONDE_SEAL", "yes", "yes or no", "finished files are packed into one a day, a tenth of the size", check_seal},
-	[CONF_KEEP_RARE] = {"store", "keep_rare", "SONDE_KEEP_RARE", "no", "yes or no",
-			    "rare stacks stay whole where files are packed, which builds fill the disk with", check_keep_rare},
 	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", "cpu", "cpu,offcpu", "what is recorded, with commas", check_families},
 	[CONF_FREQ] = {"record", "freq", "SONDE_FREQ", "19", "a number from 1 to 4999", "samples a second on each CPU", check_freq},
 	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},

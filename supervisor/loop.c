@@ -145,7 +145,6 @@ void sup_follow(struct sup *s, const struct conf *c)
 
 	s->conf = *c;
 	retain_limits(&s->retain, c);
-	s->sealer.keep_rare = c->keep_rare;
 	sealer_follow(&s->sealer, c->seal, c->segment_age_ns);
 	all |= budget_before != s->retain.limits.bytes;
 	for (unsigned int i = 0; i < s->n_loaders; i++)

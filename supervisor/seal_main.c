@@ -27,7 +27,6 @@ static const char HELP[] =
 	"  --min N          of a day that is not over, only where so many segments are finished (default 1)\n"
 	"  --room SIZE      the file being made may take so much (default: any); the rest is left for later\n"
 	"  --idle           pack only when nobody else wants the CPU or the disk\n"
-	"  --keep-rare      stacks that are rare stay whole, too\n"
 	"  --json           the answer as JSON\n"
 	"  --quiet          no talk\n"
 	"  --help           this text\n";
@@ -46,7 +45,6 @@ static int option_take(struct seal_args *a, int opt, const char *value, struct e
 	switch (opt) {
 	case 's': a->opts.dir = value; return 0;
 	case 't': a->opts.today = true; return 0;
-	case 'k': a->opts.keep_rare = true; return 0;
 	case 'j': a->json = true; return 0;
 	case 'q': a->quiet = true; return 0;
 	case 'h': a->help = true; return 0;
@@ -76,7 +74,6 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 	static const struct option known[] = {
 		{"store", required_argument, NULL, 's'}, {"today", no_argument, NULL, 't'},
 		{"min", required_argument, NULL, 'm'}, {"room", required_argument, NULL, 'r'}, {"idle", no_argument, NULL, 'i'},
-		{"keep-rare", no_argument, NULL, 'k'},
 		{"grace", required_argument, NULL, 'g'}, {"json", no_argument, NULL, 'j'},
 		{"quiet", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
 	int opt, rc = 0;
@@ -97,10 +94,10 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 
 static void print_json(const struct seal_report *r)
 {
-	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I}", "busy", r->busy, "days", (int)r->days, "segments",
+	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "busy", r->busy, "days", (int)r->days, "segments",
 			      (int)r->segments, "removed", (int)r->removed, "put_off", (int)r->put_off, "set_aside",
 			      (int)r->set_aside, "rows",
-			      (json_int_t)r->rows, "samples", (json_int_t)r->samples, "rare", (json_int_t)r->rare, "bytes_before",
+			      (json_int_t)r->rows, "samples", (json_int_t)r->samples, "bytes_before",
 			      (json_int_t)r->bytes_before, "bytes_after", (json_int_t)r->bytes_after);
 
 	json_dumpf(o, stdout, 0);

@@ -135,7 +135,7 @@ static void start(struct sealer *s, uint64_t room)
 {
 	char bytes[32], min[16];
 	char *argv[] = {NULL, "--json", "--today", "--min", min, "--idle", "--room", bytes, "--store", (char *)s->store,
-			s->keep_rare ? "--keep-rare" : NULL, NULL};
+			NULL};
 	struct err e = {0};
 
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)room);

@@ -26,7 +26,7 @@
 
 struct sealer {
 	const char *store;       /* borrowed */
-	bool wanted, keep_rare;  /* rare stacks stay whole */
+	bool wanted;
 	struct pass pass;
 	const char *state;       /* in words */
 	int64_t every_ns;

@@ -54,40 +54,9 @@ int extension_tables(sqlite3 *db)
 	return rc;
 }
 
-/* What a view of a packed day was before it answered by the hour, over the exact cpu_samples. */
-static int exact_view(sqlite3 *db, const char *name, const char *sql)
-{
-	const char *body = strstr(sql, " AS");
-	int rc = strcmp(name, "functions_top") ? SQLITE_OK : extension_rare(db, sql);
-	char *text = rc == SQLITE_OK && body ? sqlite3_mprintf("CREATE TEMP VIEW IF NOT EXISTS \"%w\"%s", name, body) : NULL;
-
-	if (rc == SQLITE_OK)
-		rc = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
-	sqlite3_free(text);
-	return rc;
-}
-
-static int exact_views(sqlite3 *db)
-{
-	sqlite3_stmt *st = NULL;
-	int rc;
-
-	if (!blocks_number(db, "SELECT count(*) FROM main.packed_view", 0)) /* or an older schema */
-		return SQLITE_OK;
-	rc = sqlite3_prepare_v2(db, "SELECT name, sql FROM main.packed_view WHERE name <> 'cpu_samples'", -1, &st, NULL);
-	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
-		rc = exact_view(db, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1));
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
 int extension_views(sqlite3 *db)
 {
-	int rc = blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK;
-
-	if (rc == SQLITE_OK)
-		rc = exact_views(db);
-	return rc == SQLITE_OK && blocks_packed(db) ? extension_rare(db, NULL) : rc; /* a packed one has it by now */
+	return blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK;
 }
 
 #ifndef SQLITE_CORE

@@ -45,8 +45,4 @@ void tables_args_result(const struct tables_args *a, int i, struct sqlite3_conte
 /* Argument i is where time begins, and the one behind it where it ends: first <= ts < end. False: one is no number. */
 bool tables_args_range(const struct tables_args *a, int i, int64_t *first, int64_t *end);
 
-/* The temporary view functions_top of a sealed day, if stacks were cut off in it. `exact`: what makes the view of a packed day, NULL: it is not
- * packed. rareview.c; SQLite's code. */
-int extension_rare(struct sqlite3 *db, const char *exact);
-
 #endif

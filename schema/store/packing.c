@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
-#include "schema/store/hoursums.h"
 #include "schema/store/packorder.h"
 #include "schema/store/packtable.h"
 #include "schema/store/reading.h"
@@ -17,14 +16,9 @@
 /* With the places of the columns by which their rows are in order, the first of which is a number. */
 static const char *const TABLES[][2] = {
 	{"text", "1"}, {"source", "1"}, {"function", "1"}, {"frame", "1"}, {"stack", "1"}, {"process", "1"}, {"task", "1"},
-	{"series", "1"}, {"sample", "1, 2"}, {"rare_row", "1, 2, 3, 4, 5, 6"},
+	{"series", "1"}, {"sample", "1, 2"},
 };
 #define N_TABLES (sizeof(TABLES) / sizeof(TABLES[0]))
-
-static const char *const VIEWS[][2] = {
-	{"cpu_samples", "hour_samples"}, {"functions_top", "hour_functions"}, {"lines_top", "hour_lines"},
-};
-#define N_VIEWS (sizeof(VIEWS) / sizeof(VIEWS[0]))
 
 static int exec(sqlite3 *db, const char *sql)
 {
@@ -47,14 +41,7 @@ bool packing_pays(sqlite3 *db)
 		rows += sql ? reading_number(db, sql, 0) : 0;
 		sqlite3_free(sql);
 	}
-	return rows * PACKING_ROW_BYTES > bytes / 2 &&
-	       !reading_number(db, "SELECT EXISTS (SELECT 1 FROM amount) + EXISTS (SELECT 1 FROM wait_row) + EXISTS (SELECT 1 FROM wake_row)", 0);
-}
-
-static int view_by_hour(sqlite3 *db, const char *view, const char *by_hour)
-{
-	return packtable_exec(db, sqlite3_mprintf("INSERT INTO packed_view(name, sql) SELECT name, sql FROM sqlite_master WHERE name = %Q;"
-					     "DROP VIEW %s; CREATE VIEW %s AS SELECT * FROM %s", view, view, view, by_hour));
+	return rows * PACKING_ROW_BYTES > bytes / 2;
 }
 
 static int pack_tables(sqlite3 *db, const struct packorder *o)
@@ -71,21 +58,24 @@ static int pack_tables(sqlite3 *db, const struct packorder *o)
 	"INSERT INTO run_ending(run, executable, module, reason, n) SELECT u.run, coalesce(t.value, ''), coalesce(i.name, '')," \
 	" u.reason, sum(u.n) FROM run_unwound u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image GROUP BY 1, 2, 3, 4"
 
+/* Of each run's last hour. */
+#define COUNT_NAMED                                                                                                    \
+	"INSERT INTO run_named(run, samples, named) SELECT run, sum(n), sum(iif(named, n, 0)) FROM (SELECT t.run, x.n, r.function > 0 AS named," \
+	" x.ts, max(x.ts) OVER (PARTITION BY t.run) AS last FROM sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task"  \
+	" LEFT JOIN stack k ON k.id = e.stack LEFT JOIN frame r ON r.id = k.leaf) WHERE ts > last - 3600 GROUP BY run"
+
 int packing_pack(sqlite3 *db, const struct packorder *o)
 {
-	int rc = hoursums_fill(db);
+	int rc = exec(db, NAME_ENDINGS);
 
 	if (rc == SQLITE_OK)
-		rc = exec(db, NAME_ENDINGS);
-
+		rc = exec(db, COUNT_NAMED);
 	if (rc == SQLITE_OK && o)
 		rc = sqlite3_create_function(db, "sonde_number", 2, SQLITE_UTF8, (void *)o, packtable_number, NULL, NULL);
 	if (rc == SQLITE_OK)
 		rc = pack_tables(db, o);
 	if (o)
 		sqlite3_create_function(db, "sonde_number", 2, SQLITE_UTF8, NULL, NULL, NULL, NULL);
-	for (size_t i = 0; rc == SQLITE_OK && i < N_VIEWS; i++)
-		rc = view_by_hour(db, VIEWS[i][0], VIEWS[i][1]);
 	return rc;
 }
 
@@ -124,23 +114,7 @@ static int unpack_tables(sqlite3 *db)
 	return rc;
 }
 
-static int unpack_views(sqlite3 *db)
-{
-	int rc = SQLITE_OK;
-
-	for (size_t i = 0; rc == SQLITE_OK && i < N_VIEWS; i++) {
-		int64_t none;
-		char *sql = text_of(db, "SELECT 0, sql FROM packed_view WHERE name = ?1", VIEWS[i][0], &none);
-
-		if (sql)
-			rc = packtable_exec(db, sqlite3_mprintf("DROP VIEW %s; %s", VIEWS[i][0], sql));
-		free(sql);
-	}
-	return rc;
-}
-
-#define FORGET "DELETE FROM packed_table; DELETE FROM packed_view; DELETE FROM hour_row; DELETE FROM hour_place; DELETE FROM hour_who;" \
-	       "DELETE FROM run_ending"
+#define FORGET "DELETE FROM packed_table; DELETE FROM run_ending; DELETE FROM run_named"
 
 int packing_unpack(sqlite3 *db, bool *any)
 {
@@ -152,7 +126,5 @@ int packing_unpack(sqlite3 *db, bool *any)
 	if (!there)
 		return SQLITE_OK;
 	rc = unpack_tables(db);
-	if (rc == SQLITE_OK)
-		rc = unpack_views(db);
 	return rc == SQLITE_OK ? exec(db, FORGET) : rc;
 }

@@ -44,7 +44,7 @@ static const struct {
 } NUMBERED[] = {
 	{"function", "id", PACKORDER_FUNCTION}, {"frame", "id", PACKORDER_FRAME}, {"frame", "function", PACKORDER_FUNCTION},
 	{"frame", "outer", PACKORDER_FRAME}, {"series", "id", PACKORDER_SERIES}, {"series", "stack", PACKORDER_STACK},
-	{"sample", "series", PACKORDER_SERIES}, {"rare_row", "function", PACKORDER_FUNCTION}, {"rare_row", "frame", PACKORDER_FRAME},
+	{"sample", "series", PACKORDER_SERIES},
 };
 
 /* Columns that others tell (packedcolumns.h, forms 6 and 7). */

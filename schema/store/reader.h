@@ -58,7 +58,6 @@ struct store_process_row {
 	const char *lang, *lang_runtime; /* "go", "go1.22.1"; "" if not known */
 	bool self, present;
 };
-#define STORE_RARE "[rare]" /* the function that stacks end in which sealing cut off as rare; it is of no file */
 struct store_frame_row {
 	uint32_t function;      /* 0: none */
 	uint32_t image;

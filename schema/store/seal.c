@@ -387,7 +387,7 @@ static int write_day(void *p)
 		return rc;
 	}
 	m->at = NULL;
-	rc = sealday_finish(&m->d, m->w->o, m->w->r, m->e);
+	rc = sealday_finish(&m->d, m->e);
 	if (!rc)
 		tell(m->w, SEAL_STEP_WRITTEN, "sealing.db");
 	return rc;

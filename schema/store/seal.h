@@ -43,8 +43,6 @@ struct seal_opts {
 	/* Hears of each step; `name` is the file it is about. May be NULL. */
 	void (*each)(void *ctx, enum seal_step step, const char *name);
 	void *ctx;
-	bool keep_rare;     /* rare stacks stay as they are (sealrare.h) */
-	int64_t now_ns;     /* for the last hour, whose stacks all stay; 0: as it is */
 };
 
 struct seal_report {
@@ -52,7 +50,6 @@ struct seal_report {
 	uint32_t put_off;                 /* segments that cannot be sealed, or changed meanwhile */
 	uint32_t set_aside;               /* damaged ones */
 	uint64_t rows, samples;           /* taken in */
-	uint64_t rare;                    /* samples of stacks that were cut off (sealrare.h) */
 	uint64_t bytes_before, bytes_after; /* of what went in, the makes before too; of the days made of it */
 	bool busy;                        /* somebody else is sealing: nothing was done */
 };

@@ -19,7 +19,6 @@
 #include "schema/store/reading.h"
 #include "schema/store/sealorder.h"
 #include "schema/store/sealparts.h"
-#include "schema/store/sealrare.h"
 #include "schema/store/sealsamples.h"
 #include "schema/store/segment.h"
 
@@ -282,15 +281,6 @@ static int give_back(sqlite3 *db)
 	return exec(db, packing_is_packed(db) ? "PRAGMA page_size = 1024; VACUUM" : "VACUUM");
 }
 
-static int fold_rare(struct sealday *d, const struct seal_opts *o, struct seal_report *r)
-{
-	uint64_t samples = 0;
-	int rc = o->keep_rare ? SQLITE_OK : sealrare_fold(&d->dict, d->t0, o->now_ns ? o->now_ns : clock_utc_ns(), &samples);
-
-	r->rare += samples;
-	return rc;
-}
-
 /* CPU samples are taken over as counted: `sample` has only those that count where two captures ran at once. Losses, costs and
  * endings the schema sums as they come in. */
 static int count_amounts(sqlite3 *db)
@@ -298,12 +288,10 @@ static int count_amounts(sqlite3 *db)
 	return exec(db, "DELETE FROM run_count WHERE kind <> 1; INSERT INTO run_count SELECT run, kind, n FROM run_counted WHERE kind <> 1");
 }
 
-int sealday_finish(struct sealday *d, const struct seal_opts *o, struct seal_report *r, struct err *e)
+int sealday_finish(struct sealday *d, struct err *e)
 {
-	int rc = fold_rare(d, o, r);
+	int rc = count_amounts(d->db);
 
-	if (rc == SQLITE_OK)
-		rc = count_amounts(d->db);
 	if (rc == SQLITE_OK && packing_pays(d->db))
 		rc = sealorder_pack(d->db, d->t0);
 	if (rc == SQLITE_OK)

@@ -18,7 +18,7 @@ int sealday_open(struct sealday *d, const char *dir, const char *latest, int64_t
 /* Takes in the segment at `path`. -ENOTSUP: it has what cannot be taken over; -EBADMSG: it is damaged; the day is as it was. */
 int sealday_take(struct sealday *d, const char *path, struct seal_report *r, struct err *e);
 /* Everything on the disk; closed. */
-int sealday_finish(struct sealday *d, const struct seal_opts *o, struct seal_report *r, struct err *e);
+int sealday_finish(struct sealday *d, struct err *e);
 /* Closes; what is there is the next one's to empty. */
 void sealday_drop(struct sealday *d);
 

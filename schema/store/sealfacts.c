@@ -45,8 +45,8 @@ static const struct fact FACTS[] = {
 
 /* Each file has its own, or they are taken over otherwise: with these columns. NULL: whatever they have. */
 static const char *const OTHERS[][2] = {
-	{"meta", NULL}, {"kind", NULL}, {"wait_class", NULL}, {"end_kind", NULL}, {"sealed", NULL}, {"sample_pack", NULL}, {"rare_row", NULL}, {"rare_hour", NULL},
-	{"packed_table", NULL}, {"packed_column", NULL}, {"packed_view", NULL}, {"hour_who", NULL}, {"hour_place", NULL}, {"hour_row", NULL},
+	{"meta", NULL}, {"kind", NULL}, {"wait_class", NULL}, {"end_kind", NULL}, {"sealed", NULL}, {"sample_pack", NULL},
+	{"packed_table", NULL}, {"packed_column", NULL}, {"run_named", NULL},
 	{"run_loss", NULL}, {"run_cost", NULL}, {"run_unwound", NULL}, {"run_ending", NULL},
 	{"sample", "ts,series,n"}, {"stack", "id,base,keep,leaf,tail"}, {"run_period", "run,from_ns,period_ns"},
 	{"run", "id,token,family,options,scope,bucket_s,cpus,from_ns,to_ns,state,pid,accounted,recording"},

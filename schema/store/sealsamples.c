@@ -328,7 +328,5 @@ int sealsamples_put(struct sealsamples *x, const struct sealdict *d, int64_t shi
 		rc = translate(x, d, shift);
 	if (rc == SQLITE_OK && x->n)
 		rc = take_overlap(x, d->day, x->rows[0].ts);
-	if (rc == SQLITE_OK && x->n) /* hours that get more are looked at again (sealrare.h) */
-		rc = drop_between(d->day, "DELETE FROM rare_hour WHERE ts BETWEEN ?1 - 3599 AND ?2", x->rows[0].ts, x->rows[x->n - 1].ts);
 	return rc == SQLITE_OK ? put_blocks(x, d->day, t0) : rc;
 }

@@ -106,7 +106,7 @@ def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, 
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if re.search("FROM (sealed|sample_pack)", QUERIES[n]):
         path = sealed
-    if re.search("FROM (packed_table|hour_row)", QUERIES[n]):
+    if re.search("FROM packed_table", QUERIES[n]):
         from test_packed import a_packed_day  # which knows these queries, too
         path = a_packed_day(str(tmp_path / "store"))
     assert ask(path, QUERIES[n]), QUERIES[n]

@@ -162,7 +162,7 @@ def perf_maps(traps):
 @pytest.mark.parametrize("kind", PERF_MAPS)
 def test_a_perf_map_that_is_none(perf_maps, kind):
     assert_ended_well(perf_maps)
-    assert sum(perf_maps.leaves(kind, "jit-static").values()) > 50  # as many as it got a CPU for
+    assert sum(perf_maps.leaves(kind, "jit-static").values()) > 20  # as many as it got a CPU for
     assert STOLEN not in everything(perf_maps.store)
 
 
@@ -207,7 +207,7 @@ def test_a_library_whose_path_became_something_else(libraries, kind):
     """The process still runs the old file; its path now names a trap. Names of the trap's target never appear."""
     assert_ended_well(libraries)
     seen = libraries.leaves(kind, "flip-dl")
-    assert sum(seen.values()) > 50, seen
+    assert sum(seen.values()) > 20, seen
     assert not [f for f in seen if f.startswith("blue_")]
 
 
@@ -241,7 +241,7 @@ def debug_files(traps):
 def test_a_debug_file_that_is_none(debug_files, kind):
     assert_ended_well(debug_files)
     seen = debug_files.leaves(kind, "burn-static")
-    assert sum(seen.values()) > 50
+    assert sum(seen.values()) > 20
     assert "burn_leaf" not in seen, "a name from outside its root"
 
 

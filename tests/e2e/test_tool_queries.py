@@ -19,7 +19,7 @@ from conftest import BIN, BUILD, ROOT, need, segments  # noqa: E402
 
 AT = 1795144200
 DOC = os.path.join(ROOT, "docs", "QUERIES.md")
-NAMES = sorted(os.path.basename(p)[:-4] for p in glob.glob(os.path.join(ROOT, "tools", "queries", "*.sql")))
+NAMES = sorted(os.path.basename(p)[:-4] for p in glob.glob(os.path.join(ROOT, "tools", "sql", "queries", "*.sql")))
 OF_KINDS = {"allocators", "growth", "waiting", "restarts", "oom", "throttling"}
 APP = {"pid": 40, "comm": "app", "tid": 40, "thread": "app"}
 SITES = {"leak": ["main", ["leak", "app.go", 12]], "cache": ["main", ["cache", "app.go", 30]],
@@ -59,7 +59,7 @@ def make(folder):
 
 
 def words(name):
-    text = open(os.path.join(ROOT, "tools", "queries", f"{name}.sql"), encoding="utf-8").read()
+    text = open(os.path.join(ROOT, "tools", "sql", "queries", f"{name}.sql"), encoding="utf-8").read()
     return [f"@{name}"] + (["n=5"] if ":n" in text else [])
 
 
@@ -79,7 +79,7 @@ def heads():
     """{name: (summary, [parameters])}"""
     out = {}
     for name in NAMES:
-        lines = open(os.path.join(ROOT, "tools", "queries", f"{name}.sql"), encoding="utf-8").read().splitlines()
+        lines = open(os.path.join(ROOT, "tools", "sql", "queries", f"{name}.sql"), encoding="utf-8").read().splitlines()
         notes = [line[3:] for line in lines if line.startswith("-- ")]
         assert notes[0].startswith("SPDX") and notes[1].startswith(f"{name}: "), name
         out[name] = notes[1].split(": ", 1)[1], notes[2:]

@@ -40,7 +40,7 @@ def questions(truth, out):
             asked.append((f"flame-{kind}-{form}", ["flame", *whole, "--type", kind, "-o", f"{out}/{kind}.{form}"]))
     asked += [("report", ["report", *whole, "-o", f"{out}/report.html"]), ("report-backup", ["report", *backup, "-o", f"{out}/backup.html"])]
     asked += [(f"export-{f}", ["export", f, *whole, "-o", f"{out}/export.{f}"]) for f in ("pprof", "folded", "speedscope", "perf-script", "json", "db")]
-    for name in sorted(os.listdir(os.path.join(ROOT, "tools", "queries"))):
+    for name in sorted(os.listdir(os.path.join(ROOT, "tools", "sql", "queries"))):
         if name.endswith(".sql"):
             asked.append((f"sql-{name[:-4]}", ["sql", f"@{name[:-4]}"]))
     with open(os.path.join(ROOT, "docs", "SCHEMA.md"), encoding="utf-8") as f:

@@ -66,7 +66,6 @@ static json_t *side_json(const struct diff_view *v, int side)
 static json_t *head_json(const struct diff_view *v, const char *schema)
 {
 	static const char *const sides[] = {"before", "after"};
-	struct strbuf rare cleanup_strbuf = STRBUF_INIT;
 	const struct fold *after = v->d->side[DIFF_AFTER].f;
 	json_t *j = json_envelope(schema, after->from_ns, after->to_ns);
 
@@ -85,8 +84,6 @@ static json_t *head_json(const struct diff_view *v, const char *schema)
 	}
 	if (!v->d->by_slices)
 		json_warn(j, "no slices of time on both sides: samples are taken as independent of each other");
-	if (diff_add_rare(&rare, v->d))
-		json_warn(j, "%s", strbuf_str(&rare));
 	json_object_set_new(j, "all", value_json(&v->d->functions[0].total));
 	set_number(j, "functions_tested", v->d->n_tested);
 	set_number(j, "functions_significant", v->d->n_significant);

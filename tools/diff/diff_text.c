@@ -103,7 +103,6 @@ static void row(struct table *t, const struct diff *d, const struct diff_functio
 
 static void legend(const struct diff_view *v, size_t n_movers)
 {
-	struct strbuf rare cleanup_strbuf = STRBUF_INIT;
 	const struct diff *d = v->d;
 	const size_t shown = n_movers < v->rows ? n_movers : v->rows;
 
@@ -117,8 +116,6 @@ static void legend(const struct diff_view *v, size_t n_movers)
 			100 * d->alpha);
 	if (n_movers > shown)
 		fprintf(stderr, "%zu more: -n %zu\n", n_movers - shown, n_movers);
-	if (diff_add_rare(&rare, d))
-		fprintf(stderr, "%s; sonde stacks has what they had\n", strbuf_str(&rare));
 }
 
 void diff_text(const struct diff_view *v, FILE *out)

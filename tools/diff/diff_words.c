@@ -111,26 +111,3 @@ void diff_add_why(struct strbuf *s, const struct diff *d, const struct diff_func
 	else
 		add_joined(s, "noise", "");
 }
-
-#define RARE_MATTERS 0.01 /* of a side's samples */
-
-static double rare_share(const struct diff *d, int side)
-{
-	for (size_t i = 1; i < d->n_functions; i++)
-		if (!strcmp(d->functions[i].frame->name, STORE_RARE) && !*d->functions[i].frame->module)
-			return d->side[side].samples ? (double)d->functions[i].self.samples[side] / (double)d->side[side].samples : 0;
-	return 0;
-}
-
-bool diff_add_rare(struct strbuf *out, const struct diff *d)
-{
-	static const char *const sides[] = {"before", "after"};
-	double share[2] = {rare_share(d, DIFF_BEFORE), rare_share(d, DIFF_AFTER)};
-	int more = share[DIFF_AFTER] > share[DIFF_BEFORE];
-
-	if (share[more] - share[!more] < RARE_MATTERS)
-		return false;
-	strbuf_addf(out, "%.0f %% of the samples %s are in stacks that were cut off as rare, %.0f %% of those %s: functions have less there than"
-			 " they had", 100 * share[more], sides[more], 100 * share[!more], sides[!more]);
-	return true;
-}

@@ -19,8 +19,4 @@ void diff_add_percent(struct strbuf *s, const struct diff_value *v);
 /* New and gone callers, since when; of what is noise, how much would have shown. */
 void diff_add_why(struct strbuf *s, const struct diff *d, const struct diff_function *f);
 
-/* Where one side has much more of its samples in rare stacks that sealing cut off than the other (schema/store/sealrare.h), functions there
- * have less than they had: a sentence that says so. false: nothing to say. */
-bool diff_add_rare(struct strbuf *out, const struct diff *d);
-
 #endif

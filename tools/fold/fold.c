@@ -17,7 +17,6 @@
 #include "tools/fold/fold_build.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/fold_parts.h"
-#include "tools/fold/fold_rare.h"
 #include "tools/fold/fold_slices.h"
 #include "tools/fold/fold_wall.h"
 #include "tools/print/reading.h"
@@ -91,7 +90,7 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 	f->first_leaf = f->pub->n_leaves;
 	f->first_cell = f->pub->n_cells;
 	read_meta(f, store_segment_db(f->seg));
-	return f->opts.rare && f->pub->kind->kind == STORE_KIND_CPU ? fold_rare_begin(f, &f->rares, e) : 0;
+	return 0;
 }
 
 void fold_segment_end(struct folding *f)
@@ -99,8 +98,6 @@ void fold_segment_end(struct folding *f)
 	if (f->late && f->seg_series)
 		fold_point_at_nodes(f);
 	sum_series(f);
-	fold_rare_end(f, f->rares);
-	f->rares = NULL;
 	free(f->seg_frame);
 	free(f->seg_image);
 	free(f->seg_process);

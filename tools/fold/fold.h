@@ -93,11 +93,6 @@ struct fold_cell {               /* what one thread's stack used in one slice */
 
 struct fold_loss { const char *reason; uint64_t n; };
 
-struct fold_rare_sum {           /* what a function had in stacks that sealing cut off: it is not in the tree (fold_rare.h) */
-	const char *name, *module;
-	uint64_t self_ns, total_ns, self_samples, total_samples;
-};
-
 struct fold {
 	struct fold_frame *frames;      size_t n_frames;
 	struct fold_node *nodes;        size_t n_nodes; /* parents before children; without groups, of a window within one segment: depth first */
@@ -108,7 +103,6 @@ struct fold {
 	int64_t slice_ns;               /* the first one begins with the range, up to a bucket earlier; the last ends with it */
 	struct fold_cell *cells;        size_t n_cells;  /* in order of segment and slice; only if asked for */
 	struct fold_loss *losses;       size_t n_losses;
-	struct fold_rare_sum *rare;     size_t n_rare;   /* only if asked for; a function may come several times */
 	struct endings endings;         /* of the window's minutes, all processes */
 	int64_t from_ns, to_ns;         /* what the data spans within the window */
 	uint64_t covered_ns;            /* of that, while its runs recorded: what cores are reckoned over; 0: all of it */
@@ -134,7 +128,6 @@ struct fold_opts {
 	bool no_inline;          /* inlined functions count as the function they were inlined into */
 	uint32_t slices;         /* at most so many; 0: none */
 	bool cells;              /* what each stack used in each slice; needs `slices` */
-	bool rare;               /* what functions had in rare stacks, beside the tree; of CPU time */
 	bool functions;          /* a function is one frame, wherever execution stood: told apart by name and module */
 	bool lines;              /* names are "name (file.c:12)" where the line is known: told apart by line */
 };

@@ -312,12 +312,6 @@ void fold_add_cell(struct fold_build *b, const struct fold_cell *cell)
 	b->pub.cells[b->pub.n_cells++] = *cell;
 }
 
-void fold_add_rare(struct fold_build *b, const struct fold_rare_sum *x)
-{
-	mem_grow(b->pub.rare, b->pub.n_rare, b->cap_rare);
-	b->pub.rare[b->pub.n_rare++] = *x;
-}
-
 void fold_add_loss(struct fold_build *b, const char *reason, uint64_t n)
 {
 	reason = fold_text(b, reason);
@@ -405,7 +399,6 @@ void fold_free(struct fold *pub)
 	free(pub->slices);
 	free(pub->cells);
 	free(pub->losses);
-	free(pub->rare);
 	endings_release(&pub->endings);
 	free(b);
 }

@@ -17,7 +17,7 @@
 
 struct fold_build {
 	struct fold pub; /* first: fold_free finds the rest by it */
-	size_t cap_frames, cap_nodes, cap_processes, cap_leaves, cap_with, cap_cells, cap_losses, cap_rare;
+	size_t cap_frames, cap_nodes, cap_processes, cap_leaves, cap_with, cap_cells, cap_losses;
 	struct idmap frame_of, process_of, text_of; /* content hash -> index */
 	struct childmap children;                            /* of nodes, by frame */
 	size_t n_told;                                       /* nodes that are there */
@@ -62,7 +62,6 @@ void fold_add_leaf_with(struct fold_build *b, const struct fold_leaf *leaf, cons
 /* The same where two kinds are told: what differs in no more than its numbers is one leaf. */
 void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *leaf, const struct fold_with *with);
 void fold_add_cell(struct fold_build *b, const struct fold_cell *cell);
-void fold_add_rare(struct fold_build *b, const struct fold_rare_sum *x);
 void fold_add_loss(struct fold_build *b, const char *reason, uint64_t n);
 
 #endif

@@ -45,10 +45,8 @@ struct folding {
 	struct seg_series {                /* its sums over the range: a series comes once in each slice */
 		bool known, self, out;
 		uint32_t node, process;
-		uint32_t rare;             /* fold_rare_whose */
 		uint64_t n, ns;
 	} *seg_series;
-	struct fold_rares *rares;          /* NULL: nothing was cut off, or it was not asked for */
 	bool late;                         /* one group: nodes are made when all stacks that have something are known */
 	uint32_t *seg_plain;               /* stack -> node below the root or its last group, 0: not met yet; late: 1 until then */
 	uint32_t *seg_group;               /* stack -> that group's node */

@@ -11,7 +11,6 @@
 #include "schema/store/waitread.h"
 #include "tools/fold/fold_build.h"
 #include "tools/fold/fold_parts.h"
-#include "tools/fold/fold_rare.h"
 #include "tools/fold/fold_slices.h"
 #include "tools/select/select.h"
 #include "tools/waits/waitstack.h"
@@ -112,8 +111,6 @@ static void meet_series(struct folding *f, struct seg_series *x, const struct st
 	group = task_of(f, t, x->process)->group;
 	if (f->opts.reasons && f->pub->kind->kind == STORE_KIND_OFFCPU)
 		group = reason_node(f, group, t);
-	if (f->rares)
-		x->rare = fold_rare_whose(f, f->rares, t);
 	x->node = f->late ? t->stack : fold_node_of_stack(f, group, t->stack);
 	if (f->late)
 		f->seg_plain[t->stack] = 1;

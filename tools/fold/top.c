@@ -8,7 +8,6 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
-#include "schema/store/reader.h"
 
 #define NO_ROW UINT32_MAX
 
@@ -92,66 +91,6 @@ static int hottest_first(const void *a, const void *b, void *ctx)
 	return strcmp(frames[x->frame].name, frames[y->frame].name);
 }
 
-/* --- rare stacks --- */
-
-/* A frame for each function of the rare sums that the tree has not. */
-static void add_frames(struct flame_tree *t, const struct fold *f)
-{
-	if (!f->n_rare)
-		return;
-	t->frames = mem_realloc(t->frames, (t->n_frames + f->n_rare) * sizeof(*t->frames));
-	for (size_t i = 0; i < f->n_rare; i++)
-		t->frames[t->n_frames++] = (struct fold_frame){.name = f->rare[i].name, .module = f->rare[i].module, .module_path = "",
-							       .build_id = "", .file = "", .named = true};
-}
-
-static uint64_t less(uint64_t from, uint64_t n)
-{
-	return from > n ? from - n : 0;
-}
-
-/* The frames of the sums are the last ones, in their order. */
-static void add_rare(struct top *top, const struct flame_tree *t, const struct fold *f)
-{
-	size_t first = t->n_frames - f->n_rare;
-	uint64_t ns = 0, samples = 0;
-
-	for (size_t i = 0; i < f->n_rare; i++) {
-		struct top_row *r = &top->rows[top->row_of[first + i]];
-
-		r->self_ns += f->rare[i].self_ns;
-		r->total_ns += f->rare[i].total_ns;
-		r->self_samples += f->rare[i].self_samples;
-		r->total_samples += f->rare[i].total_samples;
-		ns += f->rare[i].self_ns;
-		samples += f->rare[i].self_samples;
-	}
-	for (size_t i = 0; samples && i < top->n_rows; i++) {
-		struct top_row *r = &top->rows[i];
-
-		if (strcmp(t->frames[r->frame].name, STORE_RARE) || *t->frames[r->frame].module)
-			continue;
-		r->self_ns = less(r->self_ns, ns);
-		r->total_ns = less(r->total_ns, ns);
-		r->self_samples = less(r->self_samples, samples);
-		r->total_samples = less(r->total_samples, samples);
-		if (!r->total_samples) /* what rounding left */
-			r->self_ns = r->total_ns = 0;
-	}
-}
-
-/* What is left of [rare]: often nothing. Rows are in order. */
-static void drop_empty(struct top *top, const struct flame_tree *t)
-{
-	while (top->n_rows && !top->rows[top->n_rows - 1].total_ns && !top->rows[top->n_rows - 1].total_samples)
-		top->n_rows--;
-	for (size_t i = 0; i < t->n_frames; i++)
-		if (top->row_of[i] != NO_ROW && top->row_of[i] >= top->n_rows)
-			top->row_of[i] = NO_ROW;
-}
-
-/* --- all --- */
-
 /* Rows by their numbers; row_of follows them. */
 static void rows_sort(struct top *top, const struct flame_tree *t)
 {
@@ -169,21 +108,16 @@ static void rows_sort(struct top *top, const struct flame_tree *t)
 			top->row_of[i] = moved[top->row_of[i]];
 }
 
-void top_init(struct top *top, struct flame_tree *t, const struct fold *f)
+void top_init(struct top *top, const struct flame_tree *t)
 {
 	struct idmap known = {0};
 	size_t cap = 0;
 
-	add_frames(t, f);
 	*top = (struct top){.row_of = mem_array(t->n_frames + 1, sizeof(uint32_t))};
 	rows_make(top, t, &known, &cap);
 	idmap_release(&known);
 	rows_sum(top, t);
-	if (f->n_rare)
-		add_rare(top, t, f);
 	rows_sort(top, t);
-	if (f->n_rare)
-		drop_empty(top, t);
 }
 
 void top_release(struct top *top)

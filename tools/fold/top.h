@@ -19,9 +19,7 @@ struct top {
 	uint32_t *row_of;     /* by frame of the tree, UINT32_MAX for groups and the root */
 };
 
-/* `t` is a tree of `f`. What functions had in rare stacks is added, and is not [rare]'s any more, where the fold has it: functions that are
- * only there become frames of `t`. */
-void top_init(struct top *top, struct flame_tree *t, const struct fold *f);
+void top_init(struct top *top, const struct flame_tree *t);
 void top_release(struct top *top);
 
 #endif

@@ -262,7 +262,7 @@ static void rows_make(const struct fold *f, struct flame_tree *t, struct strbuf 
 	uint64_t whole = f->nodes[0].total_ns;
 	struct top top;
 
-	top_init(&top, t, f);
+	top_init(&top, t);
 	for (size_t i = 0; i < top.n_rows && i < PAGE_TABLE_ROWS; i++) {
 		const struct top_row *r = &top.rows[i];
 

@@ -139,12 +139,6 @@ static int add_counts(struct status_facts *f, struct store_segment *s, int64_t r
 #define NUMBER_(n) #n
 #define ENDED "(SELECT r.to_ns / 1000000000 - t0.value FROM run r JOIN meta t0 ON t0.key = 't0' WHERE r.id = ?1)"
 
-/* Of a packed day, whose dictionary takes too long to read: by its sums. What has no name is one there by module, and hardly ever too
- * little to be shown; what is too little counts as named. */
-#define NAMED_BY_HOUR(last)                                                                                                      \
-	"SELECT sum(x.self), sum(iif(p.kind = 2 OR p.function = iif(p.module = '', '[unknown]', p.module) || '+?', 0, x.self))" \
-	" FROM hour_row x CROSS JOIN hour_place p ON p.id = x.place WHERE x.run = ?1 AND p.kind <> 1 AND x.ts > " last
-
 static bool is_packed(sqlite3 *db)
 {
 	uint64_t packed = 0, none = 0;
@@ -159,17 +153,19 @@ static int add_named(struct status_facts *f, struct store_segment *s, int64_t ru
 {
 	sqlite3 *db = store_segment_db(s);
 	uint64_t looked_at = f->looked_at, there = 0, none = 0;
-	bool packed = is_packed(db);
-	int rc = one_row(db, packed ? "SELECT EXISTS (SELECT 1 FROM hour_row WHERE run = ?1)" :
-				      "SELECT EXISTS (SELECT 1 FROM task WHERE run = ?1 AND kind = 1)", run, &there, &none, e);
+	int rc;
+
+	if (is_packed(db)) /* its dictionary takes too long to read */
+		return one_row(db, "SELECT samples, named FROM run_named WHERE run = ?1", run, &f->looked_at, &f->named, e);
+	rc = one_row(db, "SELECT EXISTS (SELECT 1 FROM task WHERE run = ?1 AND kind = 1)", run, &there, &none, e);
 
 	if (rc || !there)
 		return rc;
-	rc = one_row(db, packed ? NAMED_BY_HOUR(ENDED " - 3601") : store_segment_sealed(s) ? NAMED(ENDED " - 3601", HEAVIEST) :
+	rc = one_row(db, store_segment_sealed(s) ? NAMED(ENDED " - 3601", HEAVIEST) :
 			 NAMED(ENDED " - 600", NEWEST), run, &f->looked_at, &f->named, e);
 	if (rc || f->looked_at != looked_at)
 		return rc;
-	return one_row(db, packed ? NAMED_BY_HOUR("-1 << 62") : NAMED("-1 << 62", ""), run, &f->looked_at, &f->named, e);
+	return one_row(db, NAMED("-1 << 62", ""), run, &f->looked_at, &f->named, e);
 }
 
 static int add_losses_and_cost(struct status_facts *f, sqlite3 *db, int64_t run, struct err *e)

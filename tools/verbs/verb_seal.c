@@ -5,7 +5,7 @@
 #include "tools/cli/verb.h"
 
 struct seal_args {
-	bool today, idle, keep_rare;
+	bool today, idle;
 	const char *grace, *min, *room;
 };
 
@@ -19,7 +19,6 @@ static const struct option OPTIONS[] = {
 	 .help = "the file being made may take so much (default: any); the rest is left for later", .offset = offsetof(struct seal_args, room)},
 	{.name = "idle", .type = OPTION_FLAG, .help = "pack only when nobody else wants the CPU or the disk",
 	 .offset = offsetof(struct seal_args, idle)},
-	{.name = "keep-rare", .type = OPTION_FLAG, .help = "stacks that are rare stay whole, too", .offset = offsetof(struct seal_args, keep_rare)},
 	{0},
 };
 
@@ -29,7 +28,7 @@ static int seal_run(struct verb_call *call, struct err *e)
 {
 	const struct seal_args *a = call->args;
 	const struct { const char *flag, *value; bool given; } flags[] = {
-		{"--today", NULL, a->today}, {"--idle", NULL, a->idle}, {"--keep-rare", NULL, a->keep_rare}, {"--grace", a->grace, a->grace},
+		{"--today", NULL, a->today}, {"--idle", NULL, a->idle}, {"--grace", a->grace, a->grace},
 		{"--min", a->min, a->min}, {"--room", a->room, a->room}, {"--json", NULL, call->json}, {"--quiet", NULL, call->quiet},
 	};
 	char path[PATH_MAX];
@@ -51,7 +50,7 @@ static int seal_run(struct verb_call *call, struct err *e)
 const struct verb verb_seal = {
 	.name = "seal",
 	.summary = "pack the finished segments of the store into one file a day",
-	.usage = "[--today] [--keep-rare]",
+	.usage = "[--today]",
 	.examples = EXAMPLES,
 	.options = OPTIONS,
 	.args_size = sizeof(struct seal_args),

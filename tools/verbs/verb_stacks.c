@@ -183,7 +183,7 @@ static int top_print(struct view *v)
 	struct top top;
 	int ret = 0;
 
-	top_init(&top, &v->tree, v->f);
+	top_init(&top, &v->tree);
 	if (v->call->json) {
 		ret = top_json(v, &top);
 		top_release(&top);
@@ -311,7 +311,6 @@ static int stacks_run(struct verb_call *call, struct err *e)
 
 	if (a->callers && a->callees)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--callers and --callees do not go together");
-	opts.rare = !a->lines && !a->no_inline && !a->callers && !a->callees;
 	ret = fold_kind_of(a->type, call->sel, &opts, e);
 	if (!ret)
 		ret = fold_make(call->sel, &opts, &f, e);

@@ -210,7 +210,7 @@ static void an_empty_fold_is_a_root(void **state)
 	(void)state;
 	flame_tree_init(&t, &f, 10, false);
 	assert_int_equal(t.n_nodes, 1);
-	top_init(&top, &t, &f);
+	top_init(&top, &t);
 	assert_int_equal(top.n_rows, 0);
 	top_release(&top);
 	flame_tree_release(&t);
@@ -227,62 +227,13 @@ static void a_recursion_counts_once_in_total(void **state)
 	f.nodes = nodes;
 	f.n_nodes = COUNT(nodes);
 	flame_tree_init(&t, &f, 0, false);
-	top_init(&top, &t, &f);
+	top_init(&top, &t);
 	assert_int_equal(top.n_rows, 2);
 	assert_string_equal(t.frames[top.rows[0].frame].name, "main");
 	assert_int_equal(top.rows[0].self_samples, 8);
 	assert_int_equal(top.rows[0].total_samples, 10);
 	assert_int_equal(top.rows[1].self_samples, 2);
 	assert_int_equal(top.rows[1].total_samples, 9);
-	top_release(&top);
-	flame_tree_release(&t);
-}
-
-static const struct top_row *row_named(const struct top *top, const struct flame_tree *t, const char *name)
-{
-	for (size_t i = 0; i < top->n_rows; i++)
-		if (!strcmp(t->frames[top->rows[i].frame].name, name))
-			return &top->rows[i];
-	return NULL;
-}
-
-static void what_functions_had_in_rare_stacks_is_theirs_and_not_rare_any_more(void **state)
-{
-	struct fold_rare_sum rare[] = {{"main", "", 0, 30, 0, 3}, {"seldom", "libx.so", 20, 20, 2, 2}, {"main", "", 10, 10, 1, 1}};
-	struct fold f = fold_sample();
-	struct fold_frame frames[8];
-	struct fold_node nodes[] = {NODE(0, 0, 0, 10), NODE(1, 0, 6, 10), NODE(2, 1, 4, 4)};
-	struct flame_tree t;
-	struct top top;
-
-	(void)state;
-	memcpy(frames, f.frames, 3 * sizeof(*frames));
-	frames[1].name = "main";
-	frames[1].module = "";
-	frames[2] = frames[1];
-	frames[2].name = "[rare]";
-	f.frames = frames;
-	f.n_frames = 3;
-	f.nodes = nodes;
-	f.n_nodes = COUNT(nodes);
-	f.rare = rare;
-	f.n_rare = 2; /* of 4 samples 2 are told of */
-	flame_tree_init(&t, &f, 0, false);
-	top_init(&top, &t, &f);
-	assert_int_equal(row_named(&top, &t, "main")->total_samples, 13);
-	assert_int_equal(row_named(&top, &t, "seldom")->self_samples, 2);
-	assert_string_equal(t.frames[row_named(&top, &t, "seldom")->frame].module, "libx.so");
-	assert_int_equal(row_named(&top, &t, "[rare]")->self_samples, 2);
-	top_release(&top);
-	flame_tree_release(&t);
-	f.n_rare = 3;
-	rare[1].self_samples = rare[1].total_samples = 3;
-	rare[1].self_ns = rare[1].total_ns = 30;
-	flame_tree_init(&t, &f, 0, false);
-	top_init(&top, &t, &f);
-	assert_null(row_named(&top, &t, "[rare]"));
-	assert_int_equal(row_named(&top, &t, "main")->total_samples, 14);
-	assert_int_equal(top.row_of[row_named(&top, &t, "main")->frame], row_named(&top, &t, "main") - top.rows);
 	top_release(&top);
 	flame_tree_release(&t);
 }
@@ -296,7 +247,7 @@ static void selves_of_the_top_add_up_to_all_samples(void **state)
 
 	(void)state;
 	flame_tree_init(&t, &f, 0, false);
-	top_init(&top, &t, &f);
+	top_init(&top, &t);
 	for (size_t i = 0; i < top.n_rows; i++) {
 		self += top.rows[i].self_samples;
 		assert_int_equal(top.row_of[top.rows[i].frame], i);
@@ -378,7 +329,6 @@ int main(void)
 		cmocka_unit_test(the_largest_are_kept),
 		cmocka_unit_test(an_empty_fold_is_a_root),
 		cmocka_unit_test(a_recursion_counts_once_in_total),
-		cmocka_unit_test(what_functions_had_in_rare_stacks_is_theirs_and_not_rare_any_more),
 		cmocka_unit_test(selves_of_the_top_add_up_to_all_samples),
 		cmocka_unit_test(callers_hold_all_the_time_of_a_function),
 		cmocka_unit_test(callees_add_up_to_the_function),

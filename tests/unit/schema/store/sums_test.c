@@ -103,9 +103,8 @@ static void a_file_from_before_is_summed_when_it_is_gone_on_with(void **state)
 	fixture_exec(path, "DROP VIEW run_counted; DROP TABLE run_count; DROP TRIGGER loss_row_new; DROP TRIGGER loss_row_more;"
 			   "DROP TRIGGER cost_row_new; DROP TRIGGER cost_row_more; DROP TRIGGER unwound_row_new; DROP TRIGGER unwound_row_more;"
 			   "DROP TABLE run_loss; DROP TABLE run_cost; DROP TABLE run_unwound; DROP TABLE run_ending;"
-			   "DROP VIEW hour_lines; DROP VIEW hour_functions; DROP VIEW hour_sum; DROP VIEW hour_samples;"
-			   "DROP TABLE packed_table; DROP TABLE packed_column; DROP TABLE packed_view;"
-			   "DROP TABLE hour_who; DROP TABLE hour_place; DROP TABLE hour_row; DROP VIEW slowed; DROP TABLE slowed_row; DELETE FROM kind WHERE id > 8;"
+			   "CREATE TABLE rare_row(ts INTEGER); CREATE TABLE rare_hour(ts INTEGER);"
+			   "DROP TABLE run_named; DROP TABLE packed_table; DROP TABLE packed_column; DROP VIEW slowed; DROP TABLE slowed_row; DELETE FROM kind WHERE id > 8;"
 			   "UPDATE meta SET value = 16 WHERE key = 'schema_version'");
 	fill(f, 20);
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
