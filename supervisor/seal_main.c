@@ -26,6 +26,7 @@ static const char HELP[] =
 	"  --grace TIME     how long packed segments stay for those who read them just now (default 60s)\n"
 	"  --min N          of a day that is not over, only where so many segments are finished (default 1)\n"
 	"  --room SIZE      the file being made may take so much (default: any); the rest is left for later\n"
+	"  --plain SIZE     of segments that are packed by themselves (they hold waits or heaps), the newest stay rows up to this (default 0)\n"
 	"  --idle           pack only when nobody else wants the CPU or the disk\n"
 	"  --json           the answer as JSON\n"
 	"  --quiet          no talk\n"
@@ -59,6 +60,10 @@ static int option_take(struct seal_args *a, int opt, const char *value, struct e
 		if (quantity_bytes(value, &a->opts.room))
 			return err_set(e, -EINVAL, EXIT_USAGE, "--room '%.60s' is not like 64M or 1G", value);
 		return 0;
+	case 'p':
+		if (strcmp(value, "0") && quantity_bytes(value, &a->opts.plain))
+			return err_set(e, -EINVAL, EXIT_USAGE, "--plain '%.60s' is not like 64M, 1G or 0", value);
+		return 0;
 	case 'g':
 		ns = 0;
 		if (strcmp(value, "0") && (quantity_ns(value, &ns) || ns / NSEC_PER_SEC > INT32_MAX))
@@ -73,7 +78,7 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 {
 	static const struct option known[] = {
 		{"store", required_argument, NULL, 's'}, {"today", no_argument, NULL, 't'},
-		{"min", required_argument, NULL, 'm'}, {"room", required_argument, NULL, 'r'}, {"idle", no_argument, NULL, 'i'},
+		{"min", required_argument, NULL, 'm'}, {"room", required_argument, NULL, 'r'}, {"plain", required_argument, NULL, 'p'}, {"idle", no_argument, NULL, 'i'},
 		{"grace", required_argument, NULL, 'g'}, {"json", no_argument, NULL, 'j'},
 		{"quiet", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
 	int opt, rc = 0;
@@ -94,8 +99,8 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 
 static void print_json(const struct seal_report *r)
 {
-	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "busy", r->busy, "days", (int)r->days, "segments",
-			      (int)r->segments, "removed", (int)r->removed, "put_off", (int)r->put_off, "set_aside",
+	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "busy", r->busy, "days", (int)r->days, "segments",
+			      (int)r->segments, "removed", (int)r->removed, "archived", (int)r->archived, "put_off", (int)r->put_off, "set_aside",
 			      (int)r->set_aside, "rows",
 			      (json_int_t)r->rows, "samples", (json_int_t)r->samples, "bytes_before",
 			      (json_int_t)r->bytes_before, "bytes_after", (json_int_t)r->bytes_after);
@@ -109,11 +114,14 @@ static void talk(const struct seal_report *r)
 {
 	if (r->busy)
 		fprintf(stderr, "somebody else is sealing\n");
-	else if (!r->days)
+	else if (!r->days && !r->archived)
 		fprintf(stderr, "nothing to seal\n");
+	else if (!r->days)
+		fprintf(stderr, "packed %u segment%s: %.1f MB are %.1f MB\n", r->archived, r->archived == 1 ? "" : "s", (double)r->bytes_before / 1e6,
+			(double)r->bytes_after / 1e6);
 	else
-		fprintf(stderr, "sealed %u segments into %u day%s: %.1f MB are %.1f MB\n", r->segments, r->days,
-			r->days == 1 ? "" : "s", (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
+		fprintf(stderr, "sealed %u segments into %u day%s, packed %u by themselves: %.1f MB are %.1f MB\n", r->segments, r->days,
+			r->days == 1 ? "" : "s", r->archived, (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
 	if (r->removed)
 		fprintf(stderr, "removed %u files that were sealed before\n", r->removed);
 }

@@ -24,6 +24,7 @@
 #define LOOKS          4 /* in the life of a file */
 #define FILES_LEAST    2 /* of a day that is not over */
 #define WAIT_SHARE     8 /* of the budget, at most, waits as rows for a packed day to be worth another make */
+#define PLAIN_SHARE    4 /* of the budget, at most, are the newest of those that are packed by themselves as rows: questions about the last hours are quicker */
 #define ROOM_SHARE     4 /* of the budget, at most, for a make of a day */
 #define ROOM_LEAST     (1ull << 20)
 #define MIB            1048576.0
@@ -35,6 +36,14 @@ static uint64_t size_of(const char *store, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", store, name);
 	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static bool is_archived(const char *store, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", store, name);
+	return folder_is_archived(path);
 }
 
 static bool same_day(const char *a, const char *b)
@@ -51,7 +60,7 @@ static struct sealer_day day_at(const char *store, char (*names)[SEGMENT_NAME_MA
 		if (folder_is_day_name(names[k])) {
 			d.make_bytes = seal_make_bytes(store, names[k]); /* the last one is the latest */
 			d.make_rows = d.make_bytes - size_of(store, names[k]);
-		} else if (k + 1 < n) {
+		} else if (k + 1 < n && !is_archived(store, names[k])) {
 			d.bytes += size_of(store, names[k]);
 			d.files++;
 		}
@@ -131,14 +140,15 @@ static int failed(struct sealer *s)
 	return (int)(wait / FAILED_NS);
 }
 
-static void start(struct sealer *s, uint64_t room)
+static void start(struct sealer *s, uint64_t room, uint64_t plain)
 {
-	char bytes[32], min[16];
-	char *argv[] = {NULL, "--json", "--today", "--min", min, "--idle", "--room", bytes, "--store", (char *)s->store,
+	char bytes[32], rows[32], min[16];
+	char *argv[] = {NULL, "--json", "--today", "--min", min, "--idle", "--room", bytes, "--plain", rows, "--store", (char *)s->store,
 			NULL};
 	struct err e = {0};
 
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)room);
+	snprintf(rows, sizeof(rows), "%llu", (unsigned long long)plain);
 	snprintf(min, sizeof(min), "%d", FILES_LEAST);
 	s->state = "at work";
 	if (!pass_start(&s->pass, "sonde-seal", argv, &e))
@@ -179,7 +189,7 @@ static void look(struct sealer *s, struct retain *r)
 		r->look_ns = 0;
 		s->look_ns = clock_mono_ns() + EVERY_LEAST_NS;
 	} else {
-		start(s, room);
+		start(s, room, r->limits.bytes / PLAIN_SHARE);
 	}
 }
 
@@ -192,7 +202,7 @@ void sealer_tick(struct sealer *s, struct retain *r)
 	s->look_ns = now + s->every_ns;
 	r->kept_free = 0;
 	if (s->clean_ns && s->wanted)
-		start(s, retain_room(r));
+		start(s, retain_room(r), r->limits.bytes / PLAIN_SHARE);
 	else if (s->wanted)
 		look(s, r);
 	s->clean_ns = 0;

@@ -485,5 +485,6 @@ void column_release(struct column *c)
 	free(c->numbers);
 	free(c->text);
 	free(c->at);
+	free(c->null);
 	*c = (struct column){0};
 }

@@ -30,6 +30,7 @@ struct column {
 	int64_t *numbers; /* NULL: it is texts */
 	char *text;       /* text i is from text + at[i] on, a NUL behind it */
 	uint32_t *at;     /* n + 1 of them */
+	uint8_t *null;    /* by value: 1 it is NULL, and stands as 0 or ''; NULL: none is (packedcolumns.h, form 10) */
 };
 
 enum column_form { COLUMN_STEPS = 1, COLUMN_NUMBERS, COLUMN_LISTS, COLUMN_TEXTS, COLUMN_FRESH, COLUMN_FORMS };

@@ -451,3 +451,30 @@ int folder_full(const char *dir, struct err *e)
 	err_fix(e, "free some space there, or choose another folder: --store DIR");
 	return -ENOSPC;
 }
+
+int folder_copy(const char *from, int to)
+{
+	cleanup_fd int fd = open(from, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	off_t left;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	for (left = st.st_size; left > 0;) {
+		ssize_t n = copy_file_range(fd, NULL, to, NULL, (size_t)left, 0);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		left -= n;
+	}
+	return 0;
+}
+
+bool folder_is_archived(const char *path)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t id[4];
+
+	return fd >= 0 && pread(fd, id, sizeof(id), 68) == sizeof(id) &&
+	       ((uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3]) == FOLDER_ARCHIVED;
+}

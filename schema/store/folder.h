@@ -6,7 +6,8 @@
  *                              sort by age; a new one always sorts last, even if the wall clock went back.
  *   YYYYMMDDT000000Z-dNNN.db   a sealed day: what the segments that were begun on that day held (seal.h); NNN tells its makes
  *                              apart. It counts among the segments, but nothing joins it.
- *   sealing, sealing.db        who seals holds the lock of the first, and writes the second, which becomes a day
+ *                              An archive keeps the name of the segment that it was made of (archive.h).
+ *   sealing, sealing.db        who seals holds the lock of the first, and writes the second, which becomes a day or an archive
  *   NAME.db.bad                a damaged segment, set aside
  *   lock                       flock: the queue of those who write
  *   writers/                   one tally file a living writer (tally.h)
@@ -38,6 +39,11 @@ void folder_own(int fd, mode_t mode);
 int folder_lock(const char *dir);
 bool folder_is_segment_name(const char *name); /* a sealed day, too */
 bool folder_is_day_name(const char *name);
+/* Is this segment an archive (archive.h)? By the application id in the header of SQLite's file format, section 1.3. */
+#define FOLDER_ARCHIVED 0x736e6461
+bool folder_is_archived(const char *path);
+/* The bytes of a file into an empty one. -errno. */
+int folder_copy(const char *from, int to);
 /* Names of all segments, oldest first. The array is the caller's (free). */
 int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
 /* The same of damaged ones that were set aside: NAME.bad, NAME.bad.2. */

@@ -372,7 +372,9 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
 
 	if (rc != SQLITE_OK)
 		return rc;
-	if (c->numbers)
+	if (c->null && c->null[row])
+		sqlite3_result_null(out);
+	else if (c->numbers)
 		sqlite3_result_int64(out, c->numbers[row]);
 	else
 		sqlite3_result_text(out, c->text + c->at[row], (int)(c->at[row + 1] - c->at[row] - 1), SQLITE_STATIC);

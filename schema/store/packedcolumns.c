@@ -11,7 +11,8 @@
 
 #define HASH_BITS 0x7fffffff
 
-enum form { HASHES = COLUMN_FORMS, DISTANCES, STACKS, OF_STACKS };
+enum form { HASHES = COLUMN_FORMS, DISTANCES, STACKS, OF_STACKS, NULLS };
+#define NULLS_HEAD 5 /* bytes: the form and a length */
 
 /* --- reading --- */
 
@@ -33,7 +34,7 @@ static int need_plain(struct packedcolumns *p, int i)
 	int rc;
 
 	if (i < p->n && p->c[i].n)
-		return 0;
+		return p->c[i].null ? -EBADMSG : 0;
 	rc = fetch(p, i, &b);
 	if (rc)
 		return rc;
@@ -123,6 +124,32 @@ static int read_of_stacks(struct packedcolumns *p, int i, const struct bytes *b)
 	return rc;
 }
 
+static int read_nulls(struct packedcolumns *p, int i, const struct bytes *b)
+{
+	struct column flags = {0}, c = {0};
+	size_t len;
+	int rc;
+
+	if (b->len < NULLS_HEAD)
+		return -EBADMSG;
+	len = (size_t)b->p[1] | (size_t)b->p[2] << 8 | (size_t)b->p[3] << 16 | (size_t)b->p[4] << 24;
+	rc = len > b->len - NULLS_HEAD ? -EBADMSG : column_decode(b->p + NULLS_HEAD, len, p->n_rows, &flags);
+	if (!rc)
+		rc = flags.numbers ? column_decode(b->p + NULLS_HEAD + len, b->len - NULLS_HEAD - len, p->n_rows, &c) : -EBADMSG;
+	if (!rc) {
+		c.null = malloc(p->n_rows + 1);
+		rc = c.null ? 0 : -ENOMEM;
+	}
+	for (size_t k = 0; !rc && k < p->n_rows; k++)
+		c.null[k] = flags.numbers[k] != 0;
+	column_release(&flags);
+	if (rc)
+		column_release(&c);
+	else
+		p->c[i] = c;
+	return rc;
+}
+
 int packedcolumns_need(struct packedcolumns *p, int i)
 {
 	struct bytes b;
@@ -146,6 +173,9 @@ int packedcolumns_need(struct packedcolumns *p, int i)
 	case OF_STACKS:
 		rc = read_of_stacks(p, i, &b);
 		break;
+	case NULLS:
+		rc = read_nulls(p, i, &b);
+		break;
 	default:
 		rc = column_decode(b.p, b.len, p->n_rows, &p->c[i]);
 	}
@@ -163,7 +193,7 @@ int packedcolumns_need_as(struct packedcolumns *p, int i, bool numbers)
 	if (numbers != (c->numbers != NULL))
 		return -EBADMSG;
 	for (size_t k = 1; !i && k < p->n_rows; k++)
-		if (!c->numbers || c->numbers[k] < c->numbers[k - 1])
+		if (!c->numbers || c->null || c->numbers[k] < c->numbers[k - 1])
 			return -EBADMSG;
 	return 0;
 }
@@ -216,6 +246,37 @@ static int encode_distances(const struct column *c, const struct column *from, i
 	return rc;
 }
 
+static int encode_nulls(const struct column *c, uint8_t **out, size_t *len)
+{
+	struct column flags = numbers(c->n), plain = *c;
+	struct bytes of_flags = {0}, of_plain = {0};
+	int rc = flags.numbers ? 0 : -ENOMEM;
+
+	plain.null = NULL;
+	for (size_t k = 0; !rc && k < c->n; k++)
+		flags.numbers[k] = c->null[k];
+	if (!rc)
+		rc = column_encode(&flags, &of_flags.p, &of_flags.len);
+	if (!rc)
+		rc = column_encode(&plain, &of_plain.p, &of_plain.len);
+	if (!rc) {
+		*len = NULLS_HEAD + of_flags.len + of_plain.len;
+		*out = malloc(*len);
+		rc = *out ? 0 : -ENOMEM;
+	}
+	if (!rc) {
+		(*out)[0] = NULLS;
+		for (int k = 0; k < 4; k++)
+			(*out)[1 + k] = (uint8_t)(of_flags.len >> 8 * k);
+		memcpy(*out + NULLS_HEAD, of_flags.p, of_flags.len);
+		memcpy(*out + NULLS_HEAD + of_flags.len, of_plain.p, of_plain.len);
+	}
+	column_release(&flags);
+	free(of_flags.p);
+	free(of_plain.p);
+	return rc;
+}
+
 int packedcolumns_encode(const struct column *c, int i, int of, uint8_t **out, size_t *len)
 {
 	const struct column *it = &c[i];
@@ -223,6 +284,10 @@ int packedcolumns_encode(const struct column *c, int i, int of, uint8_t **out, s
 	size_t other_len = 0;
 	int rc;
 
+	if (it->null)
+		return encode_nulls(it, out, len);
+	if (of >= 0 && c[of].null)
+		of = -1;
 	if (of >= 0 && it->numbers && c[of].text && is_hash_of(it, &c[of]))
 		return put(HASHES, of, &(struct bytes){0}, out, len);
 	rc = column_encode(it, out, len);

@@ -6,6 +6,8 @@
  *   7. Numbers as distances to another column's of the same row: then that one's number, then a column of numbers.
  *   8. Column `tail` of stacks, which stands behind base, keep and leaf: then what stackcolumns.h tells.
  *   9. What a column of form 8 has of this one: then that one's number.
+ *  10. A column of which some values are NULL: then four bytes, the lowest first, how long what follows them is: a column of numbers, 1 where
+ *      it is NULL, else 0; then the column, with 0 or '' there.
  * The number of a column is one byte. What it points to stands alone, in forms 6 and 7. Column 0 is of form 6 or 7, or stands alone.
  */
 #ifndef SONDE_STORE_PACKEDCOLUMNS_H

@@ -20,6 +20,12 @@ bool packing_pays(struct sqlite3 *db);
 /* In a transaction, of a connection that packed_register knows: rows into columns. With `o` by new
  * numbers, which only a file may get that nobody reads yet; its samples' blocks have them already. SQLite's code. */
 int packing_pack(struct sqlite3 *db, const struct packorder *o);
+/* The same of any tables whose first column is a number by which their rows are in order, and whose columns are numbers and texts: of a
+ * segment that is archived by itself. Tables of few rows stay. */
+int packing_pack_all(struct sqlite3 *db);
+/* "1, 2": the order of its rows then, by the places of its columns; "": it has none. */
+#define PACKING_NAME_MAX 200
+int packing_order(struct sqlite3 *db, const char *table, char out[PACKING_NAME_MAX]);
 /* The same back: after it each table can be written. Nothing where none is packed; *any, where not NULL: one was. */
 int packing_unpack(struct sqlite3 *db, bool *any);
 

@@ -58,6 +58,7 @@ static const struct {
 struct columns {
 	int n;
 	char *name[PACKEDCOLUMNS_MAX];
+	bool is_number[PACKEDCOLUMNS_MAX]; /* as the table declares */
 	struct column c[PACKEDCOLUMNS_MAX];
 	size_t cap[PACKEDCOLUMNS_MAX], text_cap[PACKEDCOLUMNS_MAX];
 };
@@ -95,27 +96,46 @@ static int take_text(struct column *c, size_t *cap, const char *text, int len)
 	return SQLITE_OK;
 }
 
-/* The first row says of which type a column is. */
+/* The first NULL of a column: none was before it. */
+static void begin_nulls(struct column *c, size_t cap)
+{
+	c->null = mem_array(cap, sizeof(*c->null));
+}
+
+static void more_room(struct column *c, bool is_number, size_t *cap)
+{
+	size_t more = *cap ? 2 * *cap : 1024;
+
+	if (is_number)
+		c->numbers = mem_realloc(c->numbers, more * sizeof(*c->numbers));
+	else
+		c->at = mem_realloc(c->at, (more + 1) * sizeof(*c->at));
+	if (c->null) {
+		c->null = mem_realloc(c->null, more);
+		memset(c->null + *cap, 0, more - *cap);
+	}
+	*cap = more;
+}
+
+/* NULL stands as 0 or '' and is marked. */
 static int take_value(struct columns *x, sqlite3_stmt *st, int i)
 {
 	struct column *c = &x->c[i];
 	int type = sqlite3_column_type(st, i), rc = SQLITE_OK;
 
-	if (type != SQLITE_INTEGER && type != SQLITE_TEXT)
+	if (type != SQLITE_NULL && type != (x->is_number[i] ? SQLITE_INTEGER : SQLITE_TEXT))
 		return SQLITE_MISMATCH;
-	if (c->n && (type == SQLITE_INTEGER) != (c->numbers != NULL))
-		return SQLITE_MISMATCH;
-	if (c->n == x->cap[i]) {
-		x->cap[i] = x->cap[i] ? 2 * x->cap[i] : 1024;
-		if (type == SQLITE_INTEGER)
-			c->numbers = mem_realloc(c->numbers, x->cap[i] * sizeof(*c->numbers));
-		else
-			c->at = mem_realloc(c->at, (x->cap[i] + 1) * sizeof(*c->at));
-	}
-	if (type == SQLITE_INTEGER)
+	if (c->n == x->cap[i])
+		more_room(c, x->is_number[i], &x->cap[i]);
+	if (type == SQLITE_NULL && !c->null)
+		begin_nulls(c, x->cap[i]);
+	if (type == SQLITE_NULL)
+		c->null[c->n] = 1;
+	if (x->is_number[i])
 		c->numbers[c->n] = sqlite3_column_int64(st, i);
 	else
-		rc = take_text(c, &x->text_cap[i], (const char *)sqlite3_column_text(st, i), sqlite3_column_bytes(st, i));
+		rc = type == SQLITE_NULL ? take_text(c, &x->text_cap[i], "", 0) :
+		     take_text(c, &x->text_cap[i], (const char *)sqlite3_column_text(st, i), sqlite3_column_bytes(st, i));
 	c->n += rc == SQLITE_OK;
 	return rc;
 }
@@ -132,12 +152,14 @@ static char *asked(const char *table, const char *column, bool renumber)
 static int read_names(sqlite3 *db, const char *table, struct columns *x)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = prepare_text(db, sqlite3_mprintf("SELECT name FROM pragma_table_info(%Q) ORDER BY cid", table), &st);
+	int rc = prepare_text(db, sqlite3_mprintf("SELECT name, type FROM pragma_table_info(%Q) ORDER BY cid", table), &st);
 
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
 		rc = x->n == PACKEDCOLUMNS_MAX ? SQLITE_TOOBIG : SQLITE_OK;
-		if (rc == SQLITE_OK)
+		if (rc == SQLITE_OK) {
+			x->is_number[x->n] = !strcmp((const char *)sqlite3_column_text(st, 1), "INTEGER");
 			x->name[x->n++] = mem_strdup((const char *)sqlite3_column_text(st, 0));
+		}
 	}
 	sqlite3_finalize(st);
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -345,7 +367,9 @@ static int put_rows(sqlite3 *db, const char *table, size_t rows, const struct co
 	rc = prepare_text(db, sqlite3_mprintf("INSERT INTO \"%w\" VALUES(%s)", table, strbuf_str(&marks)), &st);
 	for (size_t k = 0; rc == SQLITE_OK && k < rows; k++) {
 		for (int i = 0; i < n; i++)
-			if (c[i].numbers)
+			if (c[i].null && c[i].null[k])
+				sqlite3_bind_null(st, i + 1);
+			else if (c[i].numbers)
 				sqlite3_bind_int64(st, i + 1, c[i].numbers[k]);
 			else
 				sqlite3_bind_text(st, i + 1, c[i].text + c[i].at[k], (int)(c[i].at[k + 1] - c[i].at[k] - 1), SQLITE_STATIC);

@@ -293,7 +293,7 @@ static void pack_again(struct relabel *r)
 	r->rc = SQLITE_OK;
 	exec(r, "BEGIN IMMEDIATE; DROP INDEX IF EXISTS function_by_hash; DROP INDEX IF EXISTS source_by_hash");
 	if (r->rc == SQLITE_OK)
-		r->rc = packing_pack(r->seg->db, NULL);
+		r->rc = folder_is_archived(r->seg->path) ? packing_pack_all(r->seg->db) : packing_pack(r->seg->db, NULL);
 	exec(r, "COMMIT");
 	if (!sqlite3_get_autocommit(r->seg->db))
 		sqlite3_exec(r->seg->db, "ROLLBACK", NULL, NULL, NULL);

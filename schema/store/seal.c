@@ -17,6 +17,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/store/archive.h"
 #include "schema/store/migrate.h"
 #include "schema/store/needed.h"
 #include "schema/store/quiet.h"
@@ -38,6 +39,7 @@ struct work {
 	const struct seal_opts *o;
 	struct seal_report *r;
 	char (*names)[SEGMENT_NAME_MAX];
+	bool *alone; /* by name: archived by itself, or to be */
 	size_t n;
 	struct sealed_list sealed;
 	struct needed needed;
@@ -79,7 +81,9 @@ static int look(struct work *w, struct err *e)
 static void forget(struct work *w)
 {
 	free(w->names);
+	free(w->alone);
 	w->names = NULL;
+	w->alone = NULL;
 	w->n = 0;
 	sealed_release(&w->sealed);
 	needed_release(&w->needed);
@@ -98,7 +102,7 @@ static int64_t day_of(const char *name)
 
 static bool is_finished(const struct work *w, size_t i)
 {
-	return i + 1 < w->n && !folder_is_day_name(w->names[i]) && !needed_has(&w->needed, w->names[i]) &&
+	return i + 1 < w->n && !folder_is_day_name(w->names[i]) && !(w->alone && w->alone[i]) && !needed_has(&w->needed, w->names[i]) &&
 	       !sealed_by(&w->sealed, w->o->dir, w->names[i]);
 }
 
@@ -473,6 +477,126 @@ static int seal_days(struct work *w, struct err *e)
 	return rc ? rc : bad.code;
 }
 
+/* --- rule 8 --- */
+
+/* Newest first, those that stay rows up to `plain`: all beyond are in `due`. */
+static void mark_alone(struct work *w, bool *due)
+{
+	const int64_t now_s = clock_utc_ns() / NSEC_PER_SEC;
+	bool *alone = mem_array(w->n + 1, sizeof(*alone));
+	uint64_t plain = 0;
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = w->n; i-- > 0;) {
+		if (!is_finished(w, i))
+			continue;
+		path_of(w, w->names[i], path);
+		alone[i] = folder_is_archived(path);
+		if (alone[i] || !archive_suits(path) || stat(path, &st) < 0)
+			continue;
+		alone[i] = true;
+		plain += (uint64_t)st.st_size;
+		due[i] = plain > w->o->plain && (w->o->today || now_s >= day_of(w->names[i]) + DAY_S);
+	}
+	w->alone = alone;
+}
+
+struct archiving {
+	const char *path, *to;
+	struct err *e;
+};
+
+static int archive_step(void *p)
+{
+	const struct archiving *a = p;
+
+	return archive_make(a->path, a->to, a->e);
+}
+
+/* Lock held. At rest, and there is room for what it becomes beside it? Nothing to do otherwise, but later. */
+static bool may_archive(struct work *w, struct source *s, const char *path)
+{
+	struct err why = {0};
+	int rc = finish_segment(path, s, &why);
+
+	if (rc == -EBADMSG)
+		set_aside(w, path);
+	else if (rc || has_log(path) || (w->o->room && (uint64_t)s->st.st_size / 4 * 5 > w->o->room))
+		w->r->put_off++;
+	else
+		return true;
+	return false;
+}
+
+static int take_place(struct work *w, const struct source *s, const char *to, struct err *e)
+{
+	cleanup_fd int lock = folder_lock(w->o->dir);
+	struct stat st;
+	int rc = lock < 0 ? lock : 0;
+
+	if (!rc && !is_unchanged(s)) {
+		w->r->put_off++;
+		return 0;
+	}
+	if (!rc && rename(to, s->path) < 0)
+		rc = -errno;
+	if (!rc)
+		rc = sync_folder(w->o->dir);
+	if (rc)
+		return err_set(e, rc, EXIT_STORE, "cannot put an archive in place of %s: %s", s->path, strerror(-rc));
+	w->r->archived++;
+	w->r->bytes_before += (uint64_t)s->st.st_size;
+	w->r->bytes_after += stat(s->path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	tell(w, SEAL_STEP_NAMED, strrchr(s->path, '/') + 1);
+	return 0;
+}
+
+static int archive_one(struct work *w, const char *name, struct err *e)
+{
+	char path[PATH_MAX], to[PATH_MAX];
+	struct archiving a = {path, to, e};
+	struct source s;
+	bool may = false;
+	int rc;
+
+	path_of(w, name, path);
+	path_of(w, "sealing.db", to);
+	{
+		cleanup_fd int lock = folder_lock(w->o->dir);
+
+		if (lock < 0)
+			return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s", w->o->dir, strerror(-lock));
+		may = may_archive(w, &s, path);
+	}
+	if (!may)
+		return 0;
+	tell(w, SEAL_STEP_COPIED, "sealing.db");
+	rc = w->o->idle ? quiet_run(archive_step, &a) : archive_step(&a);
+	if (rc == -EBADMSG) {
+		cleanup_fd int lock = folder_lock(w->o->dir);
+
+		*e = (struct err){0};
+		return lock < 0 ? lock : (set_aside(w, path), 0);
+	}
+	if (rc)
+		return rc;
+	tell(w, SEAL_STEP_WRITTEN, "sealing.db");
+	return take_place(w, &s, to, e);
+}
+
+static int archive_all(struct work *w, struct err *e)
+{
+	cleanup_free bool *due = mem_array(w->n + 1, sizeof(*due));
+	int rc = 0;
+
+	mark_alone(w, due);
+	for (size_t i = 0; !rc && i < w->n; i++)
+		if (due[i])
+			rc = archive_one(w, w->names[i], e);
+	return rc;
+}
+
 /* --- step 5 --- */
 
 static void remove_one(struct work *w, const char *name)
@@ -562,6 +686,8 @@ int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e)
 	}
 	if (!rc)
 		rc = look(&w, e);
+	if (!rc)
+		rc = archive_all(&w, e);
 	if (!rc)
 		rc = seal_days(&w, e);
 	path_of(&w, "sealing.db", path);

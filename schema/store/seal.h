@@ -18,6 +18,8 @@
  *   6. A day that is mostly dictionary is packed at the end of step 3 (packing.h), and rows again at the beginning of the next one.
  *   7. A segment that turns out to be damaged is set aside (NAME.bad), and the day is made without it. A latest make that is damaged stays
  *      as it is, for who can read it, and the day goes on in another file beside it.
+ *   8. A segment of a megabyte or more that holds more than samples is archived by itself instead (archive.h), under its own name: of these the newest stay rows
+ *      up to `plain` bytes.
  * A segment with a table or column that is not known here is left as it is, and said.
  */
 #ifndef SONDE_STORE_SEAL_H
@@ -39,6 +41,7 @@ struct seal_opts {
 	bool today;         /* days that are not over as well */
 	bool idle;          /* packs at the lowest priority (quiet.h) */
 	uint64_t room;      /* what a make of a day may take (seal_make_bytes, seal_guess); the rest is put off. 0: any */
+	uint64_t plain;     /* rule 8 */
 	uint32_t min;       /* a day that is not over: so many finished segments at least; 0: 1 */
 	/* Hears of each step; `name` is the file it is about. May be NULL. */
 	void (*each)(void *ctx, enum seal_step step, const char *name);
@@ -51,6 +54,7 @@ struct seal_report {
 	uint32_t set_aside;               /* damaged ones */
 	uint64_t rows, samples;           /* taken in */
 	uint64_t bytes_before, bytes_after; /* of what went in, the makes before too; of the days made of it */
+	uint32_t archived;                /* by themselves; their bytes are in the two above */
 	bool busy;                        /* somebody else is sealing: nothing was done */
 };
 

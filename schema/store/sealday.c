@@ -43,24 +43,6 @@ static int say_sql(const struct sealday *d, int rc, struct err *e)
 
 /* --- beginning --- */
 
-static int copy_file(const char *from, int to)
-{
-	cleanup_fd int fd = open(from, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	off_t left;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	for (left = st.st_size; left > 0;) {
-		ssize_t n = copy_file_range(fd, NULL, to, NULL, (size_t)left, 0);
-
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		left -= n;
-	}
-	return 0;
-}
-
 static int make_file(const struct sealday *d, const char *latest)
 {
 	cleanup_fd int fd = open(d->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
@@ -68,7 +50,7 @@ static int make_file(const struct sealday *d, const char *latest)
 	if (fd < 0)
 		return -errno;
 	folder_own(fd, 0640);
-	return latest ? copy_file(latest, fd) : 0;
+	return latest ? folder_copy(latest, fd) : 0;
 }
 
 static int exec(sqlite3 *db, const char *sql)

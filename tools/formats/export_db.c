@@ -49,11 +49,11 @@ static int backup_into(sqlite3 *from, sqlite3 *to)
 
 /* --- cut to the range --- */
 
-/* A sealed day is packed by the hour: it stays whole. */
+/* Rows of what is packed, or in blocks, cannot be removed: it stays whole. */
 static bool is_sealed(sqlite3 *db)
 {
 	sqlite3_stmt *st = NULL;
-	bool sealed = sqlite3_prepare_v2(db, "SELECT 1 FROM sealed LIMIT 1", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+	bool sealed = sqlite3_prepare_v2(db, "SELECT 1 FROM sealed UNION ALL SELECT 1 FROM packed_table LIMIT 1", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
 
 	sqlite3_finalize(st);
 	return sealed;

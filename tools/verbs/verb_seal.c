@@ -6,7 +6,7 @@
 
 struct seal_args {
 	bool today, idle;
-	const char *grace, *min, *room;
+	const char *grace, *min, *room, *plain;
 };
 
 static const struct option OPTIONS[] = {
@@ -17,6 +17,9 @@ static const struct option OPTIONS[] = {
 	 .help = "of a day that is not over, only where so many segments are finished (default 1)", .offset = offsetof(struct seal_args, min)},
 	{.name = "room", .type = OPTION_STRING, .arg = "SIZE",
 	 .help = "the file being made may take so much (default: any); the rest is left for later", .offset = offsetof(struct seal_args, room)},
+	{.name = "plain", .type = OPTION_STRING, .arg = "SIZE",
+	 .help = "of segments that are packed by themselves (they hold waits or heaps), the newest stay rows up to this (default 0)",
+	 .offset = offsetof(struct seal_args, plain)},
 	{.name = "idle", .type = OPTION_FLAG, .help = "pack only when nobody else wants the CPU or the disk",
 	 .offset = offsetof(struct seal_args, idle)},
 	{0},
@@ -29,10 +32,10 @@ static int seal_run(struct verb_call *call, struct err *e)
 	const struct seal_args *a = call->args;
 	const struct { const char *flag, *value; bool given; } flags[] = {
 		{"--today", NULL, a->today}, {"--idle", NULL, a->idle}, {"--grace", a->grace, a->grace},
-		{"--min", a->min, a->min}, {"--room", a->room, a->room}, {"--json", NULL, call->json}, {"--quiet", NULL, call->quiet},
+		{"--min", a->min, a->min}, {"--room", a->room, a->room}, {"--plain", a->plain, a->plain}, {"--json", NULL, call->json}, {"--quiet", NULL, call->quiet},
 	};
 	char path[PATH_MAX];
-	char *argv[16] = {path, (char *)"--store", (char *)call->store};
+	char *argv[20] = {path, (char *)"--store", (char *)call->store};
 	int n = 3, rc = sibling_find("sonde-seal", path, e);
 
 	if (rc)

@@ -87,6 +87,15 @@ static size_t make_stacks(struct input *in, uint8_t *out)
 	return n;
 }
 
+static size_t make_nulls(struct input *in, uint8_t *out)
+{
+	size_t flags = wrap(in, out + 5, 1024);
+
+	for (int k = 0; k < 4; k++)
+		out[1 + k] = (uint8_t)(flags >> 8 * k);
+	return 5 + flags + wrap(in, out + 5 + flags, 1024);
+}
+
 static void make_column(struct input *in, uint8_t *out, size_t *len)
 {
 	uint8_t form = next(in);
@@ -98,6 +107,8 @@ static void make_column(struct input *in, uint8_t *out, size_t *len)
 		*len += wrap(in, out + 2, 1024);
 	else if (form == 8)
 		*len = 1 + make_stacks(in, out + 1);
+	else if (form == 10)
+		*len = make_nulls(in, out);
 	else if (form != 6 && form != 9)
 		*len = wrap(in, out, 1024);
 }
@@ -127,6 +138,8 @@ static void must_be(const struct column *a, const struct column *b)
 	if (a->n != b->n || !a->numbers != !b->numbers || !a->text != !b->text)
 		abort();
 	if (a->numbers && memcmp(a->numbers, b->numbers, a->n * sizeof(*a->numbers)))
+		abort();
+	if (!a->null != !b->null || (a->null && memcmp(a->null, b->null, a->n)))
 		abort();
 	for (size_t k = 0; a->text && k < a->n; k++)
 		if (strcmp(a->text + a->at[k], b->text + b->at[k]) != 0)

@@ -291,6 +291,44 @@ static void a_column_that_points_to_none_or_to_itself_is_refused(void **s)
 		}
 }
 
+static void nulls_are_not_zeros_and_no_column_is_told_by_one_that_has_them(void **unused)
+{
+	struct column c[2] = {{.n = ROWS, .numbers = calloc(ROWS, sizeof(int64_t))}, {.n = ROWS, .numbers = calloc(ROWS, sizeof(int64_t))}};
+	struct packedcolumns p = {.n_rows = ROWS, .n = 2};
+	struct table k = {0};
+
+	(void)unused;
+	c[1].null = calloc(ROWS, 1);
+	for (size_t i = 0; i < ROWS; i++) {
+		c[0].numbers[i] = (int64_t)i;
+		c[1].null[i] = i % 3 == 0;
+		c[1].numbers[i] = c[1].null[i] ? 0 : (int64_t)(i % 5);
+	}
+	assert_int_equal(packedcolumns_encode(c, 0, 1, &k.data[0], &k.len[0]), 0); /* by itself: the other one has NULLs */
+	assert_int_equal(packedcolumns_encode(c, 1, 0, &k.data[1], &k.len[1]), 0);
+	p.fetch = fetch;
+	p.ctx = &k;
+	assert_int_equal(packedcolumns_need_as(&p, 1, true), 0);
+	assert_int_equal(packedcolumns_need_as(&p, 0, true), 0);
+	assert_null(p.c[0].null);
+	assert_memory_equal(p.c[1].null, c[1].null, ROWS);
+	assert_memory_equal(p.c[1].numbers, c[1].numbers, ROWS * sizeof(int64_t));
+	packedcolumns_release(&p);
+	for (size_t len = 0; len < k.len[1]; len++) { /* cut anywhere it is refused */
+		size_t whole = k.len[1];
+
+		k.len[1] = len;
+		p = (struct packedcolumns){.n_rows = ROWS, .n = 2, .fetch = fetch, .ctx = &k};
+		assert_true(packedcolumns_need(&p, 1) < 0);
+		packedcolumns_release(&p);
+		k.len[1] = whole;
+	}
+	free(k.data[0]);
+	free(k.data[1]);
+	column_release(&c[0]);
+	column_release(&c[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +338,7 @@ int main(void)
 		cmocka_unit_test(each_column_of_stacks_may_be_asked_for_first),
 		cmocka_unit_test(hashes_and_distances_are_told_by_another_column),
 		cmocka_unit_test(hashes_of_something_else_stand_by_themselves),
+		cmocka_unit_test(nulls_are_not_zeros_and_no_column_is_told_by_one_that_has_them),
 		cmocka_unit_test(a_column_that_points_to_none_or_to_itself_is_refused),
 	};
 
