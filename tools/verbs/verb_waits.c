@@ -117,8 +117,10 @@ static void merge(struct waitsum_row *to, const struct waitsum_row *r)
 		to->by = r->by;
 		to->by_tid = r->by_tid;
 	}
-	for (size_t i = 0; i < HIST_SLOTS; i++)
+	for (size_t i = 0; to->hist && r->hist && i < HIST_SLOTS; i++)
 		to->hist[i] += r->hist[i];
+	if (!to->hist)
+		to->hist = r->hist;
 }
 
 static bool is_timed(const struct waitsum_row *r)
@@ -158,25 +160,17 @@ static void rows_make(struct view *v)
 	qsort(v->rows, v->n, sizeof(*v->rows), by_matter);
 }
 
-static bool has_hist(const struct waitsum_row *r)
-{
-	for (size_t i = 0; i < HIST_SLOTS; i++)
-		if (r->hist[i])
-			return true;
-	return false;
-}
-
 /* No quantile lies above the longest, which is known better than a slot's bounds. */
 static uint64_t quantile(const struct waitsum_row *r, double q)
 {
-	uint64_t ns = (uint64_t)hist_quantile(r->hist, q);
+	uint64_t ns = r->hist ? (uint64_t)hist_quantile(r->hist, q) : 0;
 
 	return r->max_ns && ns > r->max_ns ? r->max_ns : ns;
 }
 
 static json_t *row_json(const struct waitsum_row *r)
 {
-	bool hist = has_hist(r);
+	bool hist = r->hist != NULL;
 	json_t *o = json_object();
 
 	json_object_set_new(o, "container", waitcell_text(r->container));
@@ -230,7 +224,7 @@ static int print_json(const struct view *v)
 static void row_text(struct table *t, const struct waitsum_row *r)
 {
 	const char *about = r->exact ? "" : "~";
-	bool hist = has_hist(r) && !r->partial;
+	bool hist = r->hist && !r->partial;
 	char time[24];
 
 	waitcell_pid(t, r->pid ? r->pid : r->one_pid, r->n_processes);

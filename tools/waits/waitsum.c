@@ -22,7 +22,7 @@
 #define RUN_QUEUE "run queue"
 
 struct amount {
-	uint64_t n, value, max, hist[HIST_SLOTS];
+	uint64_t n, value, max, *hist; /* hist NULL: not known */
 };
 
 struct part {                   /* of one class in one group: what its stacks say */
@@ -41,7 +41,7 @@ struct cell {                   /* one class in one group, partial or not */
 	uint32_t pid;
 	bool partial;
 	bool kernel, go;        /* of threads of the kernel; of Go programs */
-	struct idmap processes; /* hash of pid and start */
+	struct idmap processes; /* hash of pid and start; where it is of one process: empty */
 	struct amount exact;
 	uint64_t timer_ns;      /* as a row's */
 	struct part *parts;
@@ -64,6 +64,22 @@ static void amount_add(struct amount *a, uint64_t n, uint64_t value, uint64_t ma
 	a->value += value;
 	if (max > a->max)
 		a->max = max;
+}
+
+/* Most threads of a busy host live shortly, and of their waits no spread is known: room for one only where there is one. */
+static uint64_t *hist_of(struct amount *a)
+{
+	if (!a->hist)
+		a->hist = mem_array(HIST_SLOTS, sizeof(*a->hist));
+	return a->hist;
+}
+
+static uint64_t *hist_take(struct amount *a)
+{
+	uint64_t *hist = a->hist;
+
+	a->hist = NULL;
+	return hist;
 }
 
 /* --- cells --- */
@@ -105,13 +121,15 @@ static struct cell *cell_of(struct summing *s, const struct store_process_row *p
 		strbuf_addstr(&key, thread);
 	HASH_FIND_STR(s->cells, strbuf_str(&key), c);
 	if (c) {
-		cell_count(c, p);
+		if (!one)
+			cell_count(c, p);
 		c->kernel = c->kernel && is_kernel(p);
 		c->go = c->go || is_go(p); /* of the same name; the language of a short one may not be known */
 		return c;
 	}
 	c = mem_alloc(sizeof(*c));
-	cell_count(c, p);
+	if (!one)
+		cell_count(c, p);
 	c->kernel = is_kernel(p);
 	c->go = is_go(p);
 	c->key = strbuf_take(&key);
@@ -134,8 +152,10 @@ static void cells_free(struct summing *s)
 		for (size_t i = 0; i < c->n_parts; i++) {
 			waitobjects_free(c->parts[i].functions);
 			waitobjects_free(c->parts[i].objects);
+			free(c->parts[i].stacks.hist);
 		}
 		free(c->parts);
+		free(c->exact.hist);
 		idmap_release(&c->processes);
 		free(c->key);
 		free(c->container);
@@ -160,7 +180,7 @@ static int add_total(void *ctx, const struct store_wait_total *t)
 		    t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED));
 	amount_add(&c->exact, t->n, t->total_ns, t->max_ns);
 	if (t->hist)
-		hist_add(c->exact.hist, t->hist, strlen(t->hist));
+		hist_add(hist_of(&c->exact), t->hist, strlen(t->hist));
 	return 0;
 }
 
@@ -203,7 +223,7 @@ static int add_stack_to(struct summing *s, const struct store_total *t, bool par
 	part->ruled_ns += rule ? t->value : 0;
 	amount_add(&part->stacks, t->n, t->value, t->max);
 	for (size_t i = 0; t->hist && i < HIST_SLOTS; i++)
-		part->stacks.hist[i] += t->hist[i];
+		hist_of(&part->stacks)[i] += t->hist[i];
 	function = waitstack_own(s->dict, t->stack);
 	if (function)
 		waitobjects_add(&part->functions, function, NULL, 0, t->value);
@@ -287,6 +307,8 @@ static int sum_segment(struct summing *s, const char *path, struct err *e)
 
 static uint32_t one_pid(const struct cell *c)
 {
+	if (c->pid)
+		return c->pid;
 	for (size_t i = 0; c->processes.n == 1 && i < c->processes.cap; i++)
 		if (c->processes.slots[i].used)
 			return (uint32_t)c->processes.slots[i].value;
@@ -301,7 +323,7 @@ static struct waitsum_row *row_add(struct waitsum *w, const struct cell *c)
 	r = &w->rows[w->n++];
 	*r = (struct waitsum_row){.container = mem_strdup(c->container), .comm = mem_strdup(c->comm), .pid = c->pid,
 				  .thread = c->thread ? mem_strdup(c->thread) : NULL, .partial = c->partial,
-				  .class = mem_strdup(c->class), .n_processes = c->processes.n, .one_pid = one_pid(c)};
+				  .class = mem_strdup(c->class), .n_processes = c->pid ? 1 : c->processes.n, .one_pid = one_pid(c)};
 	return r;
 }
 
@@ -344,7 +366,7 @@ static void row_purpose(struct waitsum_row *r, const struct part *p)
 	r->purpose_ns = share(r->total_ns, p->purpose_ns, p->stacks.value);
 }
 
-static void row_whole(struct waitsum *w, const struct cell *c, const struct part *part)
+static void row_whole(struct waitsum *w, struct cell *c, const struct part *part)
 {
 	struct waitsum_row *r = row_add(w, c);
 
@@ -361,10 +383,10 @@ static void row_whole(struct waitsum *w, const struct cell *c, const struct part
 	r->timer_ns = c->timer_ns < r->total_ns ? c->timer_ns : r->total_ns;
 	if (part && !c->partial)
 		row_purpose(r, part);
-	memcpy(r->hist, c->exact.hist, sizeof(r->hist));
+	r->hist = hist_take(&c->exact);
 }
 
-static void rows_shared(struct waitsum *w, const struct cell *c)
+static void rows_shared(struct waitsum *w, struct cell *c)
 {
 	uint64_t n = 0, value = 0;
 
@@ -388,7 +410,7 @@ static void rows_shared(struct waitsum *w, const struct cell *c)
 		row_purpose(r, p);
 		r->timer_ns = share(c->timer_ns < c->exact.value ? c->timer_ns : c->exact.value, p->stacks.value, value);
 		r->max_ns = p->stacks.max;
-		memcpy(r->hist, p->stacks.hist, sizeof(r->hist));
+		r->hist = hist_take(&c->parts[i].stacks);
 	}
 }
 
@@ -473,6 +495,7 @@ void waitsum_free(struct waitsum *w)
 		free(w->rows[i].function);
 		free(w->rows[i].object);
 		free(w->rows[i].by);
+		free(w->rows[i].hist);
 	}
 	free(w->rows);
 	waitheld_release(&w->held);
