@@ -246,8 +246,41 @@ def dns(folder, path, n=200):
     return {"port": port, "n": n}
 
 
+def clickhouse(folder, path, n=20):
+    server, client = find("clickhouse-server", "/usr/sbin/clickhouse-server"), find("clickhouse-client")
+    port, http, inter = free_port(), free_port(), free_port()
+    conf, users = os.path.join(folder, "config.xml"), os.path.join(folder, "users.xml")
+    with open(users, "w") as f:
+        f.write("<yandex><profiles><default/></profiles><quotas><default/></quotas><users><default><password/><networks><ip>::/0</ip></networks>"
+                "<profile>default</profile><quota>default</quota></default></users></yandex>")
+    with open(conf, "w") as f:
+        f.write(f"<yandex><logger><level>none</level></logger><http_port>{http}</http_port><tcp_port>{port}</tcp_port><interserver_http_port>{inter}</interserver_http_port>"
+                f"<listen_host>127.0.0.1</listen_host><path>{folder}/data/</path><tmp_path>{folder}/tmp/</tmp_path><users_config>{users}</users_config>"
+                "<default_profile>default</default_profile><default_database>default</default_database><mark_cache_size>5368709</mark_cache_size></yandex>")
+    r = servers.Running(["clickhouse"])
+    ask = [client, "--host", "127.0.0.1", "--port", str(port)]
+    try:
+        wait_port(port, r.start([server, f"--config-file={conf}"], cwd=folder), 60)
+        before = run(*ask, "-q", "select event, value from system.events")
+        with Capture(path, port):
+            run(*ask, "-q", "create table t (a UInt32, s String, n Nullable(Float64), l Array(String), f FixedString(3), e Enum8('x' = 1, 'y' = 2), "
+                "p Tuple(Int8, Array(Date)), d DateTime) engine = Memory")
+            for i in range(n):
+                for compression in ("0", "1"):
+                    run(*ask, "--compression", compression, "-q", f"select number, toString(number) as s, [1, {i}], ('a', 2.5) from system.numbers limit 2000")
+                run(*ask, "-q", "insert into t format TSV", input="7\tit\\'s\t\\N\t['a','b']\tabc\ty\t(1,['2020-01-01'])\t2020-01-01 00:00:00\n" * 50)
+            run(*ask, "-q", "select * from t")
+            run(*ask, "-n", "-q", "select sum(a), count() from t group by e with totals; select 'a\\'b', 3")
+            subprocess.run([*ask, "-q", "select * from nowhere where a = 'secret'"], capture_output=True)
+        after = run(*ask, "-q", "select event, value from system.events")
+    finally:
+        r.stop()
+    counts = [dict(line.split("\t") for line in text.split("\n") if line) for text in (before, after)]
+    return {"port": port, "n": n, "events": {k: int(counts[1][k]) - int(counts[0][k]) for k in ("Query", "SelectQuery")} | {"InsertQuery": int(counts[1]["InsertQuery"])}}
+
+
 ALL = {"redis": redis, "http": nginx, "http2": lambda folder, path, n=10000: nginx(folder, path, n, h2=True), "postgres": postgres, "mysql": mariadb,
-       "memcached": memcached, "nats": nats, "mqtt": mosquitto, "dns": dns}
+       "memcached": memcached, "nats": nats, "mqtt": mosquitto, "dns": dns, "clickhouse": clickhouse}
 
 
 def tshark(path, port, decode, *fields, where=None):

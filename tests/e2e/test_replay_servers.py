@@ -147,6 +147,16 @@ def test_nats_and_mqtt_and_dns_count_what_was_sent(made):
     assert sum(theirs.values()) <= known["n"]  # Wireshark looks at this port for UDP only
 
 
+def test_clickhouse_counts_the_same_queries(made):
+    path, known = made("clickhouse")
+    r, events = rows(path), known["events"]
+    assert count(r, "select ") == events["SelectQuery"] - 1  # the one that asks
+    assert count(r, "insert ") == events["InsertQuery"] == known["n"]
+    assert count(r, "select ", "insert ", "create ") == events["Query"] - 1
+    assert [(x["operation"], x["statuses"]) for x in r if x["errors"]] == [("select * from nowhere where a = ?", {"60": 1})]
+    assert not sum(x["blind"] + x["no_answer"] for x in r)
+
+
 @pytest.mark.parametrize("name", list(talks.ALL))
 def test_with_a_hundredth_of_the_packets_lost_nothing_is_told_falsely(made, name, tmp_path):
     import test_replay as small
