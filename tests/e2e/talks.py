@@ -4,6 +4,10 @@
 Each function (folder, file) starts a server, captures what its clients do, writes `file`, and returns what is known of it: a dict
 with "port" and whatever the server, or the client, counts. Raises servers.Missing where the machine lacks a program.
 """
+import concurrent.futures
+import ctypes
+import glob
+import importlib
 import json
 import os
 import re
@@ -279,8 +283,155 @@ def clickhouse(folder, path, n=20):
     return {"port": port, "n": n, "events": {k: int(counts[1][k]) - int(counts[0][k]) for k in ("Query", "SelectQuery")} | {"InsertQuery": int(counts[1]["InsertQuery"])}}
 
 
+def library(name):
+    """A module of Debian's python3-NAME."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise servers.Missing(f"python3-{name}") from None
+
+
+def rabbitmq(folder, path, n=300):
+    pika = library("pika")
+    server, epmd = "/usr/lib/rabbitmq/bin/rabbitmq-server", find("epmd")  # the one in the path becomes another user
+    if not os.path.exists(server):
+        raise servers.Missing("rabbitmq-server")
+    port, names = free_port(), free_port()
+    env = dict(os.environ, RABBITMQ_NODENAME="talk@localhost", RABBITMQ_NODE_PORT=str(port), RABBITMQ_NODE_IP_ADDRESS="127.0.0.1",
+               RABBITMQ_DIST_PORT=str(free_port()), RABBITMQ_MNESIA_BASE=folder, RABBITMQ_LOG_BASE=folder, RABBITMQ_ENABLED_PLUGINS_FILE="/dev/null",
+               ERL_EPMD_PORT=str(names), ERL_EPMD_ADDRESS="127.0.0.1", HOME=folder)
+    r = servers.Running(["beam.smp"])
+    try:
+        wait_port(names, r.start([epmd, "-port", str(names), "-address", "127.0.0.1"], env=env))
+        wait_port(port, r.start([server], env=env), 90)
+        with Capture(path, port):
+            c = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port))
+            ch = c.channel()
+            ch.queue_declare("jobs")
+            for i in range(n):
+                ch.basic_publish("", "jobs", b"x" * (i * 7 % 5000))
+            ch.confirm_delivery()
+            for i in range(n):
+                ch.basic_publish("", "jobs", b"confirmed")
+            got = 0
+            for method, _, _ in ch.consume("jobs", inactivity_timeout=10):
+                got += 1
+                if got > n // 2:
+                    ch.basic_ack(method.delivery_tag)
+                if got == 2 * n - 10:
+                    break
+            ch.cancel()
+            ch.basic_get("jobs", auto_ack=True)
+            try:
+                ch.queue_declare("nowhere", passive=True)
+            except pika.exceptions.ChannelClosedByBroker:
+                pass
+            c.close()
+    finally:
+        r.stop()
+    return {"port": port, "n": n, "delivered": got}
+
+
+def kafka(folder, path, n=2000):
+    """librdkafka's mock broker, in this process."""
+    kcat = find("kcat", "/usr/bin/kafkacat")
+    try:
+        lib = ctypes.CDLL("librdkafka.so.1")
+    except OSError:
+        raise servers.Missing("librdkafka1") from None
+    for f in ("rd_kafka_conf_new", "rd_kafka_new", "rd_kafka_mock_cluster_new"):
+        getattr(lib, f).restype = ctypes.c_void_p
+    lib.rd_kafka_mock_cluster_bootstraps.restype = ctypes.c_char_p
+    why = ctypes.create_string_buffer(200)
+    client = ctypes.c_void_p(lib.rd_kafka_new(0, ctypes.c_void_p(lib.rd_kafka_conf_new()), why, len(why)))
+    cluster = ctypes.c_void_p(lib.rd_kafka_mock_cluster_new(client, 1))
+    port = int(lib.rd_kafka_mock_cluster_bootstraps(cluster).decode().split(":")[1])
+    base = [kcat, "-b", f"127.0.0.1:{port}"]
+    text = "".join(f"message {i}\n" for i in range(n))
+    try:
+        with Capture(path, port):
+            run(*base, "-P", "-t", "orders", "-X", "linger.ms=1", "-X", "batch.num.messages=20", input=text)
+            run(*base, "-P", "-t", "clicks", "-z", "lz4", "-X", "acks=0", input=text)
+            got = run(*base, "-C", "-t", "orders", "-o", "beginning", "-e", "-q").count("\n")
+            run(*base, "-L")
+    finally:
+        lib.rd_kafka_mock_cluster_destroy(cluster)
+        lib.rd_kafka_destroy(client)
+    return {"port": port, "n": n, "got": got}
+
+
+def grpc(folder, path, n=300):
+    grpc = library("grpc")
+    calls = {}
+
+    class Handler(grpc.GenericRpcHandler):
+        def service(self, details):
+            def one(request, context):
+                calls[details.method] = calls.get(details.method, 0) + 1
+                if details.method.endswith("/Fail"):
+                    context.abort(grpc.StatusCode.NOT_FOUND, "no such thing")
+                return request * 2
+
+            def many(request, context):
+                calls[details.method] = calls.get(details.method, 0) + 1
+                yield from [request] * 5
+            return grpc.unary_stream_rpc_method_handler(many) if details.method.endswith("/List") else grpc.unary_unary_rpc_method_handler(one)
+
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
+    server.add_generic_rpc_handlers((Handler(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with Capture(path, port):
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                for i in range(n):
+                    channel.unary_unary("/shop.Cart/Get")(b"x" * (i * 97 % 30000), metadata=[("user", str(i))])
+                    list(channel.unary_stream("/shop.Cart/List")(b"y"))
+                for _ in range(7):
+                    try:
+                        channel.unary_unary("/shop.Cart/Fail")(b"")
+                    except grpc.RpcError:
+                        pass
+                done = [channel.unary_unary("/shop.Cart/Get").future(b"z") for _ in range(n)]
+                [d.result() for d in done]
+    finally:
+        server.stop(0).wait()
+    return {"port": port, "calls": calls}
+
+
+def php(folder, path, n=100):
+    fpm, server, load = find("php-fpm", *sorted(glob.glob("/usr/sbin/php-fpm*"))), find("nginx", "/usr/sbin/nginx"), find("h2load")
+    port, front = free_port(), free_port()
+    with open(os.path.join(folder, "index.php"), "w") as f:
+        f.write("<?php if (isset($_GET['bad'])) { http_response_code(404); echo 'gone'; } else { echo str_repeat('x', 20000); }")
+    log = os.path.join(folder, "access.log")
+    with open(os.path.join(folder, "fpm.conf"), "w") as f:
+        f.write(f"[global]\nerror_log = {folder}/error.log\n[www]\nuser = root\ngroup = root\nlisten = 127.0.0.1:{port}\npm = static\npm.max_children = 2\n"
+                f"access.log = {log}\naccess.format = \"%m %r %s\"\n")
+    with open(os.path.join(folder, "nginx.conf"), "w") as f:
+        f.write(f"worker_processes 1; pid {folder}/pid; error_log /dev/null; daemon off; user root; events {{}}\n"
+                f"http {{ access_log off; upstream php {{ server 127.0.0.1:{port}; keepalive 2; }} server {{ listen 127.0.0.1:{front}; location / {{\n"
+                f"fastcgi_pass php; fastcgi_keep_conn on; fastcgi_param SCRIPT_FILENAME {folder}/index.php; fastcgi_param REQUEST_METHOD $request_method;\n"
+                "fastcgi_param REQUEST_URI $request_uri; fastcgi_param QUERY_STRING $query_string; fastcgi_param SCRIPT_NAME /index.php;\n"
+                "fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param SERVER_NAME shop; } } }\n")
+    r = servers.Running(["php-fpm"])
+    try:
+        wait_port(port, r.start([fpm, "-F", "-R", "-n", "-y", os.path.join(folder, "fpm.conf")]))
+        wait_port(front, r.start([server, "-c", os.path.join(folder, "nginx.conf"), "-p", folder]))
+        with Capture(path, port):
+            at = f"http://127.0.0.1:{front}"
+            run(load, "--h1", "-n", str(n), "-c", "2", at + "/user/77")
+            run(load, "--h1", "-n", str(n // 10), "-c", "1", at + "/?bad=1")
+    finally:
+        r.stop()
+    with open(log) as f:
+        lines = f.read().split("\n")[:-1]
+    return {"port": port, "n": n, "lines": lines}
+
+
 ALL = {"redis": redis, "http": nginx, "http2": lambda folder, path, n=10000: nginx(folder, path, n, h2=True), "postgres": postgres, "mysql": mariadb,
-       "memcached": memcached, "nats": nats, "mqtt": mosquitto, "dns": dns, "clickhouse": clickhouse}
+       "memcached": memcached, "nats": nats, "mqtt": mosquitto, "dns": dns, "clickhouse": clickhouse, "amqp": rabbitmq, "kafka": kafka,
+       "grpc": grpc, "fastcgi": php}
 
 
 def tshark(path, port, decode, *fields, where=None):

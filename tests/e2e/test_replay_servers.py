@@ -14,7 +14,7 @@ import servers
 import talks
 from conftest import ROOT
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +157,51 @@ def test_clickhouse_counts_the_same_queries(made):
     assert not sum(x["blind"] + x["no_answer"] for x in r)
 
 
+def test_rabbitmq_methods_are_as_many_as_tshark_says(made):
+    path, known = made("amqp")
+    theirs = collections.Counter()
+    for classes, methods in talks.tshark(path, known["port"], "amqp", "amqp.method.class", "amqp.method.method", where="amqp.method.class"):
+        theirs.update(zip(classes.split("|"), methods.split("|")))
+    r = rows(path)
+    assert count(r, "PUBLISH (default) jobs") == theirs["60", "40"] == 2 * known["n"]
+    assert [(x["one_way"], x["ok"]) for x in r if x["operation"].startswith("PUBLISH")] == [(known["n"], known["n"])]  # without confirms, with
+    assert count(r, "DELIVER") == theirs["60", "60"] >= known["delivered"]
+    assert count(r, "GET jobs") == theirs["60", "70"] == 1 and count(r, "QUEUE DECLARE") == theirs["50", "10"] == 2
+    assert [(x["operation"], x["statuses"]) for x in r if x["errors"]] == [("QUEUE DECLARE nowhere", {"404": 1})]
+    assert not sum(x["blind"] + x["no_answer"] for x in r)
+
+
+def test_kafka_requests_are_as_many_as_tshark_says(made):
+    path, known = made("kafka")
+    theirs = collections.Counter(k for row in talks.tshark(path, known["port"], "kafka", "kafka.api_key", where=f"kafka && tcp.dstport=={known['port']}")
+                                 for k in row[0].split("|"))
+    r = rows(path)
+    assert known["got"] == known["n"]
+    for key, operation in (("0", "PRODUCE"), ("1", "FETCH"), ("2", "LIST OFFSETS"), ("3", "METADATA"), ("18", "API VERSIONS")):
+        assert count(r, operation) == theirs[key] > 0, operation
+    assert count(r, "PRODUCE orders") >= known["n"] / 20 and count(r, "FETCH orders") == theirs["1"]
+    assert sum(x["one_way"] for x in r) == count(r, "PRODUCE clicks")  # acks=0
+    assert not sum(x["blind"] + x["no_answer"] for x in r if not x["operation"].startswith("FETCH"))  # one may wait when the consumer leaves
+
+
+def test_grpc_counts_the_same_calls_as_the_server(made):
+    path, known = made("grpc")
+    r = rows(path)
+    assert {x["operation"]: x["count"] for x in r} == {f"GRPC 127.0.0.1:{known['port']}{m}": n for m, n in known["calls"].items()}
+    assert [(x["operation"].split("/")[2], x["errors"], x["statuses"]) for x in r if x["errors"]] == [("Fail", 7, {"NOT_FOUND": 7})]
+    assert not sum(x["blind"] + x["no_answer"] for x in r)
+
+
+def test_php_fpm_logs_the_same_requests(made):
+    path, known = made("fastcgi")
+    logged = collections.Counter(line.split(" ")[-1] for line in known["lines"])
+    told = collections.Counter()
+    for x in rows(path):
+        told.update(x["statuses"])
+        assert x["protocol"] == "fastcgi" and not x["blind"] and not x["no_answer"]
+    assert told == logged and sum(logged.values()) == known["n"] + known["n"] // 10
+
+
 @pytest.mark.parametrize("name", list(talks.ALL))
 def test_with_a_hundredth_of_the_packets_lost_nothing_is_told_falsely(made, name, tmp_path):
     import test_replay as small
@@ -185,7 +230,7 @@ def test_cut_to_128_bytes_a_packet_the_counts_hold_or_are_told_as_blind(made, na
 def test_no_protocol_takes_another_ones_traffic(made):
     for name in talks.ALL:
         path, known = made(name)
-        wanted = {"http2": "http2"}.get(name, name)
+        wanted = {"grpc": "http2"}.get(name, name)
         others = {r["protocol"] for r in rows(path)} - {wanted}
         assert not others, (name, others)
         assert os.path.getsize(path) > 1000 and known["port"]
