@@ -197,6 +197,51 @@ def test_masked_by_default(tmp_path):
     assert not [op for op in masked if any(c.isdigit() for c in op.replace("o.n", ""))]
 
 
+def stored(store, query):
+    done = subprocess.run([os.path.join(BIN, "sonde"), "sql", "--store", store, "--json", query], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["rows"]
+
+
+def test_a_store_has_the_same_counts_and_latencies_as_the_table(kept, tmp_path):
+    store, rows = str(tmp_path / "store"), {(r["service"], r["operation"]): r for r in answer(kept)["rows"]}
+    done = run(kept, "-o", store)
+    assert done.returncode == 0 and not done.stdout and f"stored {sum(r['count'] for r in rows.values())} requests" in done.stderr, done.stderr
+    got = stored(store, "SELECT service, operation, sum(requests) AS n, sum(errors) AS errors, sum(total_ns) AS ns, max(max_ns) AS max, sum(request_bytes) AS out,"
+                        " sum(response_bytes) AS back FROM requests GROUP BY 1, 2")
+    assert len(got) == len(rows)
+    for g in got:
+        r = rows[g["service"], g["operation"]]
+        assert (g["n"], g["errors"], g["out"], g["back"]) == (r["count"], r["errors"] + r["no_answer"], r["request_bytes"], r["response_bytes"])
+        assert g["ns"] == (r["sum_ns"] or 0) and g["max"] == (r["max_ns"] or 0)
+    exact = sorted(json.loads(line)["latency_ns"] or 0 for line in run(kept, "--requests", "--json").stdout.splitlines()
+                   if json.loads(line)["result"] in ("ok", "error"))
+    spread = stored(store, "SELECT low_ns, high_ns, sum(n) AS n FROM request_spread GROUP BY 1 ORDER BY 1")
+    assert sum(x["n"] for x in spread) == len(exact)
+    for x in spread:  # each is in its step
+        assert sum(x["low_ns"] <= ns < x["high_ns"] for ns in exact) == x["n"] and x["high_ns"] - x["low_ns"] <= max(1, x["low_ns"] / 8)
+
+
+def test_a_capture_of_hours_is_stored_by_second_and_sealed(tmp_path):
+    store, (head, all_) = str(tmp_path / "store"), packets(KEPT[0])
+    out = [[s + 60 * i, sub, size, data] for i in range(200) for s, sub, size, data in all_]
+    path = write(tmp_path / "x.pcap", head, out)
+    assert run(path, "-o", store).returncode == run(KEPT[0], "-o", store).returncode == 0
+    n = sum(r["count"] for r in answer(KEPT[0])["rows"])
+    for _ in range(2):
+        assert stored(store, "SELECT sum(requests) AS n, count(DISTINCT ts) >= 200 AS seconds FROM requests") == [{"n": 201 * n, "seconds": 1}]
+        assert stored(store, "SELECT options, state FROM runs ORDER BY 1") == [{"options": p, "state": "ended"} for p in sorted((path, KEPT[0]))]
+        subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", store, "--today", "--quiet"], check=True)
+
+
+def test_what_is_no_store_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run(KEPT[0], "-o", str(tmp_path / "file"))
+    assert done.returncode not in (0, 4) and "file" in done.stderr
+    assert run(KEPT[0], "-o", str(tmp_path / "s"), "--requests").returncode == 2
+    assert not (tmp_path / "s").exists()
+
+
 def test_bad_files_are_told_with_what_to_do(tmp_path):
     for content, why in ((b"", "truncated"), (b"no capture at all" * 9, "unknown file format")):
         path = tmp_path / "x"

@@ -105,7 +105,8 @@ static void a_file_from_before_is_summed_when_it_is_gone_on_with(void **state)
 			   "DROP TABLE run_loss; DROP TABLE run_cost; DROP TABLE run_unwound; DROP TABLE run_ending;"
 			   "DROP VIEW hour_lines; DROP VIEW hour_functions; DROP VIEW hour_sum; DROP VIEW hour_samples;"
 			   "DROP TABLE packed_table; DROP TABLE packed_column; DROP TABLE packed_view;"
-			   "DROP TABLE hour_who; DROP TABLE hour_place; DROP TABLE hour_row; DROP VIEW slowed; DROP TABLE slowed_row; DELETE FROM kind WHERE id > 8;"
+			   "DROP TABLE hour_who; DROP TABLE hour_place; DROP TABLE hour_row; DROP VIEW slowed; DROP TABLE slowed_row;"
+			   "DROP VIEW requests; DROP VIEW request_spread; DROP TABLE request_row; DELETE FROM kind WHERE id > 8;"
 			   "UPDATE meta SET value = 16 WHERE key = 'schema_version'");
 	fill(f, 20);
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
