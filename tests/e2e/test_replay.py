@@ -156,6 +156,47 @@ def test_links_and_ip_versions_make_no_difference(kept, tmp_path, form):
     assert [sorted(told(write(tmp_path / "x.pcap", head, out, link)).values())] == [sorted(told(kept).values())]
 
 
+def in_fragments(data, size, ident, v6):
+    """The Ethernet packet of IPv4 as fragments of so many bytes (a multiple of 8)."""
+    ip = data[14:14 + struct.unpack(">H", data[16:18])[0]]
+    head, body = ip[:(ip[0] & 15) * 4], ip[(ip[0] & 15) * 4:]
+    out = []
+    for at in range(0, len(body), size):
+        part, more = body[at:at + size], at + size < len(body)
+        if v6:
+            out.append(data[:12] + b"\x86\xdd" + b"\x60\0\0\0" + struct.pack(">H", len(part) + 8) + b"\x2c\x40" + b"\0" * 12 + head[12:16] + b"\0" * 12 + head[16:20] +
+                       struct.pack(">BBHI", head[9], 0, at | more, ident) + part)
+        else:
+            out.append(data[:14] + head[:2] + struct.pack(">HHH", len(head) + len(part), ident & 0xffff, at // 8 | more << 13) + head[8:] + part)
+    return out
+
+
+@pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
+def test_fragments_make_no_difference_in_any_order(kept, tmp_path, v6):
+    head, all_ = packets(kept)
+    chance, out = random.Random(3), []
+    for i, (s, sub, _, data) in enumerate(all_):
+        parts = in_fragments(data, chance.choice((8, 24, 64)) if len(data) < 500 else 4000, i, v6)
+        parts.append(parts[0])
+        chance.shuffle(parts)
+        out += [[s, sub, len(p), p] for p in parts]
+    path = write(tmp_path / "x.pcap", head, out)
+    assert sorted(told(path).values()) == sorted(told(kept).values())
+
+
+def test_fragments_whose_rest_is_missing_give_no_wrong_answer(kept, tmp_path):
+    head, all_ = packets(kept)
+    whole, out = most(kept), []
+    for i, (s, sub, _, data) in enumerate(all_):
+        parts = in_fragments(data, 40, i, False)
+        out += [[s, sub, len(p), p] for p in (parts[:-1] if i % 3 == 0 and len(parts) > 1 else parts)]
+    got = answer(write(tmp_path / "x.pcap", head, out))
+    assert got["capture"]["fragments"] > 0
+    for r in got["rows"]:
+        if not says_itself(r["operation"]):  # of a name that was cut its verb is left
+            assert r["count"] <= sum(n for name, n in whole.items() if name == r["operation"] or name.startswith(r["operation"] + " ")), r
+
+
 def test_begun_in_the_middle_nothing_is_named_falsely(kept, tmp_path):
     head, all_ = packets(kept)
     whole = most(kept)
