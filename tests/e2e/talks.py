@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import socket
 import struct
 import subprocess
@@ -397,6 +398,46 @@ def grpc(folder, path, n=300):
     finally:
         server.stop(0).wait()
     return {"port": port, "calls": calls}
+
+
+def tls(folder, path, n=12):
+    openssl = find("openssl")
+    port = free_port()
+    key, cert = os.path.join(folder, "key"), os.path.join(folder, "cert")
+    run(openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "1", "-subj", "/CN=shop.example")
+    r = servers.Running(["openssl"])
+    try:
+        wait_port(port, r.start([openssl, "s_server", "-accept", f"127.0.0.1:{port}", "-key", key, "-cert", cert, "-WWW"], cwd=folder))
+        with open(os.path.join(folder, "page"), "w") as f:
+            f.write("hello\n" * 3000)
+        with Capture(path, port):
+            for i in range(n):
+                subprocess.run([openssl, "s_client", "-connect", f"127.0.0.1:{port}", "-servername", "shop.example", "-quiet", ("-tls1_3", "-tls1_2")[i % 2]],
+                               input=b"GET /page HTTP/1.0\r\n\r\n", capture_output=True, check=True, timeout=20)
+    finally:
+        r.stop()
+    return {"port": port, "n": n}
+
+
+def ssh(folder, path):
+    server, client, keygen = find("sshd", "/usr/sbin/sshd"), find("ssh"), find("ssh-keygen")
+    port = free_port()
+    for name in ("host", "user"):
+        run(keygen, "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(folder, name))
+    shutil.copy(os.path.join(folder, "user.pub"), os.path.join(folder, "allowed"))
+    with open(os.path.join(folder, "conf"), "w") as f:
+        f.write(f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/allowed\nPidFile none\nStrictModes no\nUsePAM no\n")
+    os.makedirs("/run/sshd", exist_ok=True)
+    r = servers.Running(["sshd"])
+    try:
+        wait_port(port, r.start([server, "-D", "-f", os.path.join(folder, "conf")]))
+        with Capture(path, port):
+            for _ in range(5):
+                run(client, "-F", "none", "-p", str(port), "-i", os.path.join(folder, "user"), "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+                    "root@127.0.0.1", "seq 20000")
+    finally:
+        r.stop()
+    return {"port": port}
 
 
 def php(folder, path, n=100):

@@ -156,6 +156,17 @@ def test_links_and_ip_versions_make_no_difference(kept, tmp_path, form):
     assert [sorted(told(write(tmp_path / "x.pcap", head, out, link)).values())] == [sorted(told(kept).values())]
 
 
+def test_pcapng_makes_no_difference(kept, tmp_path):
+    head, all_ = packets(kept)
+    block = lambda kind, body: struct.pack("<II", kind, 12 + len(body)) + body + struct.pack("<I", 12 + len(body))  # noqa: E731
+    with open(tmp_path / "x.pcapng", "wb") as f:
+        f.write(block(0x0a0d0d0a, struct.pack("<IHHq", 0x1a2b3c4d, 1, 0, -1)) + block(1, struct.pack("<HHI", ETHERNET, 0, 0)))
+        for s, sub, size, data in all_:
+            at = s * 1000000 + sub
+            f.write(block(6, struct.pack("<IIIII", 0, at >> 32, at & 0xffffffff, len(data), size) + data + b"\0" * (-len(data) % 4)))
+    assert answer(str(tmp_path / "x.pcapng"))["rows"] == answer(kept)["rows"]
+
+
 def in_fragments(data, size, ident, v6):
     """The Ethernet packet of IPv4 as fragments of so many bytes (a multiple of 8)."""
     ip = data[14:14 + struct.unpack(">H", data[16:18])[0]]

@@ -227,6 +227,34 @@ def test_cut_to_128_bytes_a_packet_the_counts_hold_or_are_told_as_blind(made, na
     assert seen == sum(whole.values()) or got["capture"]["missing_bytes"] > 0
 
 
+def test_what_is_encrypted_is_told_as_such_and_no_more(made, tmp_path):
+    for name, get in (("tls", talks.tls), ("ssh", talks.ssh)):
+        folder = tempfile.mkdtemp(prefix="sonde-talks-")
+        path = str(tmp_path / name)
+        try:
+            known = get(folder, path)
+        except servers.Missing as e:
+            pytest.skip(f"missing: {e}")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if name == "tls":  # handshakes alone
+            assert {x["protocol"] for x in rows(path)} == {"tls"} and sum(x["count"] for x in rows(path)) == known["n"]
+            assert all("shop.example" in x["operation"] for x in rows(path))
+        else:
+            assert not rows(path)
+        for cut in (3, 7, 15, 40):  # begun in the middle
+            import test_replay as small
+            head, all_ = small.packets(path)
+            got = talks.replay(small.write(tmp_path / "x.pcap", head, all_[cut:]))["rows"]
+            assert {x["protocol"] for x in got} <= {"tls"} - ({"tls"} if name == "ssh" else set()), got
+
+
+def test_redis_says_what_tshark_says(made):
+    path, known = made("redis")
+    theirs = talks.tshark(path, known["port"], "resp", "resp.array.length", where=f"resp.array.length && tcp.dstport=={known['port']}")
+    assert sum(x["count"] for x in rows(path)) == sum(len(row[0].split("|")) for row in theirs)
+
+
 def test_no_protocol_takes_another_ones_traffic(made):
     for name in talks.ALL:
         path, known = made(name)
