@@ -15,7 +15,9 @@ import shutil
 import socket
 import struct
 import subprocess
+import threading
 import time
+import zlib
 
 import servers
 from servers import find, free_port, wait_port
@@ -400,6 +402,120 @@ def grpc(folder, path, n=300):
     return {"port": port, "calls": calls}
 
 
+def zookeeper(folder, path, n=100):
+    client, java = library("kazoo.client"), find("java")
+    jar = "/usr/share/java/zookeeper.jar"
+    if not os.path.exists(jar):
+        raise servers.Missing("zookeeper")
+    port = free_port()
+    conf = os.path.join(folder, "zoo.cfg")
+    with open(conf, "w") as f:
+        f.write(f"tickTime=2000\ndataDir={folder}/data\nclientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\n")
+    r = servers.Running(["java"])
+    try:
+        wait_port(port, r.start([java, "-cp", jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", conf], cwd=folder), 60)
+        with Capture(path, port):
+            zk = client.KazooClient(hosts=f"127.0.0.1:{port}")
+            zk.start(timeout=20)
+            zk.ensure_path("/app/users")
+            for i in range(n):
+                zk.create(f"/app/users/{i}", b"x" * i)
+                zk.set(f"/app/users/{i}", b"y")
+            done = [zk.get_async(f"/app/users/{i}") for i in range(n)]
+            [d.get(timeout=10) for d in done]
+            zk.get_children("/app/users")
+            try:
+                zk.set("/app/users/7", b"z", version=99)
+            except importlib.import_module("kazoo.exceptions").BadVersionError:
+                pass
+            zk.stop()
+    finally:
+        r.stop()
+    return {"port": port, "n": n}
+
+
+def mongo(folder, path, n=100):
+    """pymongo with a server that records, and answers what its client needs."""
+    pymongo, bson = library("pymongo"), library("bson")
+    counts = {}
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+
+    def answer(body):
+        name = next(iter(body))
+        if name not in ("ismaster", "hello"):
+            counts[name] = counts.get(name, 0) + 1
+        if name == "find":
+            return {"cursor": {"id": 0, "ns": f"{body['$db']}.{body[name]}", "firstBatch": [{"_id": i, "name": "x" * 50} for i in range(5)]}, "ok": 1.0}
+        if name == "drop":
+            return {"ok": 0.0, "code": 26, "codeName": "NamespaceNotFound", "errmsg": "ns not found"}
+        if name in ("ismaster", "hello"):
+            return {"ismaster": True, "helloOk": True, "maxBsonObjectSize": 16777216, "maxMessageSizeBytes": 48000000, "maxWriteBatchSize": 100000,
+                    "maxWireVersion": 13, "minWireVersion": 0, "compression": body.get("compression", []), "ok": 1.0}
+        return {"n": 1, "ok": 1.0}
+
+    def read(s, n):
+        got = b""
+        while len(got) < n:
+            more = s.recv(n - len(got))
+            if not more:
+                raise EOFError
+            got += more
+        return got
+
+    def serve(s):
+        try:
+            while True:
+                length, number, _, op = struct.unpack("<iiii", read(s, 16))
+                body, packed = read(s, length - 16), op == 2012
+                if packed:
+                    op = struct.unpack("<i", body[:4])[0]
+                    body = zlib.decompress(body[9:])
+                if op == 2004:
+                    at = body.index(b"\0", 4) + 9
+                    out = struct.pack("<iqii", 8, 0, 0, 1) + bson.encode(answer(bson.decode(body[at:])))
+                    reply = 1
+                else:
+                    flags, = struct.unpack("<I", body[:4])
+                    size, = struct.unpack("<i", body[5:9])
+                    said = answer(bson.decode(body[5:5 + size]))
+                    if flags & 2:
+                        continue
+                    out = struct.pack("<IB", 0, 0) + bson.encode(said)
+                    reply = 2013
+                if packed:
+                    out = struct.pack("<iiB", reply, len(out), 2) + zlib.compress(out)
+                    reply = 2012
+                s.sendall(struct.pack("<iiii", 16 + len(out), 0, number, reply) + out)
+        except (EOFError, OSError):
+            pass
+
+    def accept():
+        while True:
+            try:
+                s, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=serve, args=(s,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        with Capture(path, port):
+            for more in ("", "&compressors=zlib"):
+                c = pymongo.MongoClient(f"mongodb://127.0.0.1:{port}/?directConnection=true{more}")
+                shop = c.shop.orders
+                for i in range(n):
+                    shop.insert_one({"_id": i, "secret": "y" * (i * 100)})
+                    list(shop.find({"name": "secret"}))
+                shop.update_many({"a": 1}, {"$set": {"b": 2}})
+                shop.with_options(write_concern=pymongo.WriteConcern(w=0)).insert_one({"_id": "unheard"})
+                c.shop.command("drop", "nowhere", check=False)
+                c.close()
+    finally:
+        listener.close()
+    return {"port": port, "counts": counts}
+
+
 def tls(folder, path, n=12):
     openssl = find("openssl")
     port = free_port()
@@ -472,7 +588,7 @@ def php(folder, path, n=100):
 
 ALL = {"redis": redis, "http": nginx, "http2": lambda folder, path, n=10000: nginx(folder, path, n, h2=True), "postgres": postgres, "mysql": mariadb,
        "memcached": memcached, "nats": nats, "mqtt": mosquitto, "dns": dns, "clickhouse": clickhouse, "amqp": rabbitmq, "kafka": kafka,
-       "grpc": grpc, "fastcgi": php}
+       "grpc": grpc, "fastcgi": php, "zookeeper": zookeeper, "mongodb": mongo}
 
 
 def tshark(path, port, decode, *fields, where=None):

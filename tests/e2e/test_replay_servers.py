@@ -192,6 +192,26 @@ def test_grpc_counts_the_same_calls_as_the_server(made):
     assert not sum(x["blind"] + x["no_answer"] for x in r)
 
 
+def test_zookeeper_answers_what_kazoo_asked(made):
+    path, known = made("zookeeper")
+    r, n = {x["operation"]: x for x in rows(path)}, known["n"]
+    users = "/app/users/{id}"
+    assert (r[f"create {users}"]["count"], r[f"getData {users}"]["count"], r[f"setData {users}"]["count"]) == (n, n, n + 1)
+    assert [(op, x["statuses"]) for op, x in r.items() if x["errors"]] == [(f"setData {users}", {"badversion": 1})]
+    assert not sum(x["blind"] + x["no_answer"] for x in r.values())
+
+
+def test_mongodb_hears_what_pymongo_sent_compressed_or_not(made):
+    path, known = made("mongodb")
+    told = collections.Counter()
+    for x in rows(path):
+        told[x["operation"].split(" ")[0]] += x["count"]
+        assert x["operation"] in ("ismaster", "hello", "drop shop.nowhere") or x["operation"].endswith(" shop.orders")
+        assert not x["blind"] and not x["no_answer"]
+    assert {k: n for k, n in told.items() if k not in ("ismaster", "hello")} == known["counts"]
+    assert sum(x["errors"] for x in rows(path)) == known["counts"]["drop"]
+
+
 def test_php_fpm_logs_the_same_requests(made):
     path, known = made("fastcgi")
     logged = collections.Counter(line.split(" ")[-1] for line in known["lines"])
