@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/replay/fragments.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
@@ -50,6 +51,7 @@ struct flow {
 
 struct flows {
 	struct protocols *of;
+	struct fragments *fragments;
 	struct flow *slots[SLOTS];
 	struct flow *newest, *oldest;
 	size_t n;
@@ -315,15 +317,14 @@ static void sweep(struct flows *f, int64_t now_ns)
 	}
 }
 
-void flows_packet(struct flows *f, const struct packet *p, int64_t at_ns)
+/* What is no fragment. */
+static void whole_packet(struct flows *f, const struct packet *p, int64_t at_ns)
 {
 	struct packet_end ends[2];
 	struct flow *w;
 	int side;
 
-	f->stat.packets++;
 	f->stat.others += p->what == PACKET_OTHER;
-	f->stat.fragments += p->what == PACKET_FRAGMENT;
 	if (p->what != PACKET_TCP && p->what != PACKET_UDP)
 		return;
 	f->stat.bytes += p->size;
@@ -357,8 +358,34 @@ void flows_packet(struct flows *f, const struct packet *p, int64_t at_ns)
 		feed(f, w, side, 0, at_ns, p->bytes, p->len, p->size);
 }
 
+/* Of packets whose rest will not come: what there is. */
+static void give_up(struct flows *f, int64_t at_ns, bool all)
+{
+	struct packet first;
+	uint64_t n;
+
+	while (fragments_give_up(f->fragments, at_ns, all, &first, &n)) {
+		f->stat.fragments += n;
+		if (first.what != PACKET_OTHER)
+			whole_packet(f, &first, at_ns);
+	}
+}
+
+void flows_packet(struct flows *f, const struct packet *p, int64_t at_ns)
+{
+	struct packet whole;
+
+	f->stat.packets++;
+	give_up(f, at_ns, false);
+	if (p->what != PACKET_FRAGMENT)
+		whole_packet(f, p, at_ns);
+	else if (fragments_add(f->fragments, p, at_ns, &whole))
+		whole_packet(f, &whole, at_ns);
+}
+
 void flows_end(struct flows *f)
 {
+	give_up(f, f->newest ? f->newest->last_ns : 0, true);
 	for (struct flow *w = f->oldest; w; w = w->newer) {
 		for (int i = 0; i < 2; i++)
 			release_held(f, w, i, UINT64_MAX);
@@ -374,6 +401,7 @@ struct flows *flows_new(struct protocols *s)
 	struct flows *f = mem_alloc(sizeof(*f));
 
 	f->of = s;
+	f->fragments = fragments_new();
 	return f;
 }
 
@@ -388,6 +416,7 @@ void flows_free(struct flows *f)
 		return;
 	while (f->oldest)
 		flow_drop(f, f->oldest);
+	fragments_free(f->fragments);
 	free(f);
 }
 

@@ -24,7 +24,8 @@ struct flow_ends {
 };
 
 struct flows_stat {
-	uint64_t packets, others, fragments, bytes; /* others: neither TCP nor UDP; bytes: of payload */
+	uint64_t packets, others, bytes; /* others: neither TCP nor UDP; bytes: of payload */
+	uint64_t fragments;       /* of IP packets that did not come whole */
 	uint64_t connections, datagram_flows, evicted;
 	uint64_t again_bytes;     /* came twice */
 	uint64_t missing_bytes;   /* never came, or not captured */

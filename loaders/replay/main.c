@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/replay/keep.h"
 #include "loaders/replay/print.h"
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
@@ -15,16 +16,18 @@
 #define DEFAULT_LIMIT 50
 
 static const char HELP[] =
-	"usage: sonde-replay [--requests] [--json] [--payload masked|full|none] [--limit N] FILE\n"
+	"usage: sonde-replay [--requests] [--json] [--payload masked|full|none] [--limit N] [--store DIR] FILE\n"
 	"Shows the requests of a packet capture (pcap, pcapng; - is standard input). Use sonde replay FILE.\n";
 
 struct replay {
-	const char *path;
+	const char *path, *store;
 	bool requests, json, quiet;
 	enum proto_payload payload;
 	size_t limit;
 	struct protocols *protocols;
 	struct tally *tally;
+	struct keep *keep;        /* NULL: it is shown */
+	int kept;                 /* what came of it */
 	struct flows *flows;
 	uint64_t n, blind;
 };
@@ -43,6 +46,10 @@ static void take(void *ctx, const struct proto_request *r)
 		return;
 	}
 	print_service(&ends, service);
+	if (m->keep) {
+		m->kept = m->kept ? m->kept : keep_add(m->keep, m->protocols, r, service);
+		return;
+	}
 	tally_add(m->tally, r, service);
 }
 
@@ -62,7 +69,7 @@ static int options(struct replay *m, int argc, char **argv, struct err *e)
 {
 	static const struct option known[] = {{"requests", no_argument, NULL, 'r'}, {"json", no_argument, NULL, 'j'}, {"quiet", no_argument, NULL, 'q'},
 					      {"payload", required_argument, NULL, 'p'}, {"limit", required_argument, NULL, 'l'},
-					      {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+					      {"store", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	char *end;
 	int opt;
 
@@ -81,6 +88,7 @@ static int options(struct replay *m, int argc, char **argv, struct err *e)
 			if (*end || !*optarg)
 				return err_set(e, -EINVAL, EXIT_USAGE, "--limit '%.60s' is no number", optarg);
 			break;
+		case 's': m->store = optarg; break;
 		case 'h':
 			fputs(HELP, stdout);
 			exit(0);
@@ -91,6 +99,8 @@ static int options(struct replay *m, int argc, char **argv, struct err *e)
 	if (optind + 1 != argc)
 		return err_set(e, -EINVAL, EXIT_USAGE, "which capture? One file");
 	m->path = argv[optind];
+	if (m->store && (m->requests || m->json))
+		return err_set(e, -EINVAL, EXIT_USAGE, "--store keeps sums; each request is shown without it");
 	return 0;
 }
 
@@ -144,10 +154,13 @@ static int show(struct replay *m, struct err *e)
 	rows = tally_rows(m->tally, m->protocols, &n);
 	if (m->json && !m->requests)
 		print_json(stdout, rows, n, &stat);
-	else if (!m->requests && n)
+	else if (!m->requests && n && !m->keep)
 		print_table(stdout, rows, n, m->limit);
 	if (!m->quiet && !m->json)
 		print_loss(stderr, &stat, m->blind);
+	if (m->n && m->store && !m->quiet)
+		fprintf(stderr, "stored %llu requests of %s\nnext:  sonde sql --store %s 'SELECT operation, sum(requests), sum(errors) FROM requests GROUP BY 1'\n",
+			(unsigned long long)m->n, m->path, m->store);
 	if (m->n)
 		return 0;
 	err_set(e, -ENODATA, EXIT_NOTHING, "%.300s holds no request of a known protocol (%llu packets, %llu connections)", m->path,
@@ -169,12 +182,21 @@ int main(int argc, char **argv)
 	pcap = open_capture(&m, &e);
 	if (!pcap)
 		return err_report(&e, "sonde-replay");
+	if (m.store && keep_open(m.store, m.path, &m.keep, &e)) {
+		pcap_close(pcap);
+		return err_report(&e, "sonde-replay");
+	}
 	opts.payload = m.payload;
 	m.protocols = protocols_new(&opts);
 	m.tally = tally_new();
 	m.flows = flows_new(m.protocols);
 	rc = read_packets(&m, pcap, &e);
 	flows_end(m.flows);
+	if (m.keep) {
+		int closed = keep_close(m.keep, m.protocols, rc ? &(struct err){0} : &e);
+
+		rc = rc ? rc : m.kept ? err_set(&e, m.kept, EXIT_STORE, "the store did not take it: %s", strerror(-m.kept)) : closed;
+	}
 	if (!rc)
 		rc = show(&m, &e);
 	pcap_close(pcap);

@@ -107,26 +107,37 @@ static enum packet_what transport(uint8_t protocol, struct cursor c, struct pack
 	return protocol == IP_TCP ? tcp(c, out) : protocol == IP_UDP ? udp(c, out) : PACKET_OTHER;
 }
 
+static enum packet_what fragment(struct cursor c, struct packet_fragment about, struct packet *out)
+{
+	out->fragment = about;
+	out->bytes = c.p;
+	out->len = c.len;
+	out->size = c.size;
+	return PACKET_FRAGMENT;
+}
+
 static enum packet_what ipv4(struct cursor c, struct packet *out)
 {
+	struct packet_fragment about;
 	size_t head, total;
 	uint8_t protocol;
-	uint16_t fragment;
+	uint16_t part;
 
 	if (c.len < 20 || c.p[0] >> 4 != 4)
 		return PACKET_OTHER;
 	head = (size_t)(c.p[0] & 15) * 4;
 	total = be16(c.p + 2);
-	fragment = be16(c.p + 6);
+	part = be16(c.p + 6);
 	protocol = c.p[9];
+	about = (struct packet_fragment){.id = be16(c.p + 4), .offset = (uint16_t)((part & 0x1fff) * 8), .protocol = protocol, .more = part & 0x2000};
 	memcpy(out->from.address, c.p + 12, 4);
 	memcpy(out->to.address, c.p + 16, 4);
 	if (total >= head) /* 0 where the network card cuts it up later */
 		trim(&c, total);
 	if (head < 20 || !skip(&c, head))
 		return PACKET_OTHER;
-	if (fragment & 0x1fff)
-		return PACKET_FRAGMENT;
+	if (part & 0x3fff)
+		return fragment(c, about, out);
 	return transport(protocol, c, out);
 }
 
@@ -150,8 +161,13 @@ static enum packet_what ipv6(struct cursor c, struct packet *out)
 			return transport(next, c, out);
 		if (c.len < 8)
 			return PACKET_OTHER;
-		if (next == 44 && be16(c.p + 2) & 0xfff8)
-			return PACKET_FRAGMENT;
+		if (next == 44 && be16(c.p + 2) & 0xfff9) {
+			const struct packet_fragment about = {.id = be32(c.p + 4), .offset = be16(c.p + 2) & 0xfff8, .protocol = c.p[0],
+							      .more = c.p[3] & 1};
+
+			skip(&c, 8);
+			return fragment(c, about, out);
+		}
 		len = next == 44 ? 8 : next == 51 ? ((size_t)c.p[1] + 2) * 4 : ((size_t)c.p[1] + 1) * 8;
 		next = c.p[0];
 		if (!skip(&c, len))
@@ -186,6 +202,13 @@ bool packet_link_known(int link)
 		if (known[i] == link)
 			return true;
 	return false;
+}
+
+enum packet_what packet_of_fragments(const struct packet *of, const uint8_t *bytes, size_t len, size_t size, struct packet *out)
+{
+	*out = (struct packet){.v6 = of->v6, .from = of->from, .to = of->to};
+	out->what = transport(of->fragment.protocol, (struct cursor){bytes, len, size}, out);
+	return out->what;
 }
 
 enum packet_what packet_parse(int link, const uint8_t *bytes, size_t len, size_t size, struct packet *out)

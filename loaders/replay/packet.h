@@ -3,7 +3,7 @@
  * packet: a captured packet's addresses, ports and payload. Pure over bytes.
  *
  * Links: Ethernet, Linux cooked 1 and 2 ("any"), raw IP, BSD loopback; VLAN tags, however many; IPv4, IPv6 with its
- * extension headers; TCP and UDP. A later fragment has no ports: PACKET_FRAGMENT. Checksums are not looked at (captures of the
+ * extension headers; TCP and UDP. PACKET_FRAGMENT: a part of an IP packet, without ports (fragments.h). Checksums are not looked at (captures of the
  * sender have none yet).
  */
 #ifndef SONDE_REPLAY_PACKET_H
@@ -29,11 +29,20 @@ struct packet {
 	uint8_t flags;
 	const uint8_t *bytes;     /* payload that was captured */
 	size_t len, size;         /* captured; on the wire */
+	struct packet_fragment {
+		uint32_t id;
+		uint16_t offset;  /* bytes */
+		uint8_t protocol;
+		bool more;        /* it is not the last */
+	} fragment;
 };
 
 /* The numbers of libpcap (DLT_*) that are known here. */
 bool packet_link_known(int link);
 /* `size`: as it was on the wire (>= len). */
 enum packet_what packet_parse(int link, const uint8_t *bytes, size_t len, size_t size, struct packet *out);
+
+/* What the fragments of `of` hold together. */
+enum packet_what packet_of_fragments(const struct packet *of, const uint8_t *bytes, size_t len, size_t size, struct packet *out);
 
 #endif

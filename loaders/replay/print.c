@@ -161,7 +161,7 @@ void print_loss(FILE *f, const struct flows_stat *s, uint64_t blind)
 	if (s->unfinished)
 		fprintf(f, "%llu requests had no answer yet when the capture ended\n", (unsigned long long)s->unfinished);
 	if (s->fragments)
-		fprintf(f, "%llu fragments of IP packets were passed over\n", (unsigned long long)s->fragments);
+		fprintf(f, "%llu fragments of IP packets came without the rest\n", (unsigned long long)s->fragments);
 }
 
 static void when(int64_t ns, char buf[40])

@@ -52,6 +52,7 @@ void commit_args_forget(struct commit *c); /* the command lines to share: of ano
 /* Amounts in the file's order, and the rates that they were sampled at. */
 void commit_amounts(struct commit *c, const struct batch *b, const struct commit_run *runs);
 void commit_waits(struct commit *c, const struct batch *b, const struct commit_run *runs); /* of store/waits.h */
+void commit_requests(struct commit *c, const struct batch *b, const struct commit_run *runs); /* of store/requests.h */
 void commit_loss(struct commit *c, int64_t ts, int64_t run, const char *reason, uint64_t n);
 /* To be added to the count of the run of this series (DICT_SERIES), and all of them, written. */
 void commit_sum(struct commit *c, uint32_t series, uint64_t n);

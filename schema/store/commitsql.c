@@ -80,6 +80,11 @@ static const char *const sql[ST_N] = {
 			" throttled = throttled + excluded.throttled, throttled_ns = throttled_ns + excluded.throttled_ns",
 	[ST_SLOWED] = "INSERT INTO slowed_row(ts, run, step, stack_rate) VALUES(?1, ?2, ?3, ?4)"
 		      " ON CONFLICT DO UPDATE SET step = max(step, excluded.step), stack_rate = excluded.stack_rate",
+	[ST_REQUEST] = "INSERT INTO request_row(ts, run, process, side, protocol, service, operation, status, result, n, total_ns, max_ns,"
+		       " request_bytes, response_bytes, hist) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+		       " ON CONFLICT DO UPDATE SET n = n + excluded.n, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
+		       " request_bytes = request_bytes + excluded.request_bytes, response_bytes = response_bytes + excluded.response_bytes,"
+		       " hist = hist_sum(hist, excluded.hist)",
 	[ST_STEAL] = "INSERT INTO steal_row(ts, run, steal_ns, idle_ns, cpu_ns) VALUES(?1, ?2, ?3, ?4, ?5)"
 		     " ON CONFLICT DO UPDATE SET steal_ns = steal_ns + excluded.steal_ns,"
 		     " idle_ns = idle_ns + excluded.idle_ns, cpu_ns = cpu_ns + excluded.cpu_ns",

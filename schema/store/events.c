@@ -139,6 +139,17 @@ void events_take(struct store_writer *w, struct waitrow *row, int64_t utc_ns)
 	writer_took(w, r, utc_ns);
 }
 
+void events_request(struct store_writer *w, struct requestrow *row, int64_t utc_ns)
+{
+	struct writer_run *r = &w->run[row->run - 1];
+
+	row->ts = bucket_of(r, utc_ns);
+	writer_current(w);
+	__atomic_fetch_add(&r->tally->seen, row->value[0], __ATOMIC_RELEASE);
+	requestrows_add(&w->cur->requests, row);
+	writer_took(w, r, utc_ns);
+}
+
 int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t n)
 {
 	const struct dict_task *t = NULL;

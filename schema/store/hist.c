@@ -12,13 +12,13 @@ unsigned hist_slot(uint64_t value)
 	return value ? 63u - (unsigned)__builtin_clzll(value) : 0;
 }
 
-bool hist_encode(const uint64_t counts[HIST_SLOTS], struct strbuf *out)
+static bool encode(const uint64_t *counts, unsigned slots, struct strbuf *out)
 {
-	unsigned first = 0, last = HIST_SLOTS;
+	unsigned first = 0, last = slots;
 
-	while (first < HIST_SLOTS && !counts[first])
+	while (first < slots && !counts[first])
 		first++;
-	if (first == HIST_SLOTS)
+	if (first == slots)
 		return false;
 	while (!counts[last - 1])
 		last--;
@@ -27,6 +27,16 @@ bool hist_encode(const uint64_t counts[HIST_SLOTS], struct strbuf *out)
 		strbuf_addf(out, ",%" PRIu64, counts[i]);
 	strbuf_addch(out, ']');
 	return true;
+}
+
+bool hist_encode(const uint64_t counts[HIST_SLOTS], struct strbuf *out)
+{
+	return encode(counts, HIST_SLOTS, out);
+}
+
+bool hist_encode_wide(const uint64_t counts[HIST_WIDE], struct strbuf *out)
+{
+	return encode(counts, HIST_WIDE, out);
 }
 
 struct hist_text {
@@ -72,15 +82,15 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
 	return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-bool hist_add(uint64_t counts[HIST_SLOTS], const char *text, size_t len)
+static bool add(uint64_t *counts, unsigned slots, const char *text, size_t len)
 {
 	struct hist_text t = {text, text + len};
 	uint64_t slot, n;
 
-	if (!take(&t, '[') || !take_number(&t, &slot) || slot >= HIST_SLOTS)
+	if (!take(&t, '[') || !take_number(&t, &slot) || slot >= slots)
 		return false;
 	while (take(&t, ',')) {
-		if (slot >= HIST_SLOTS || !take_number(&t, &n))
+		if (slot >= slots || !take_number(&t, &n))
 			return false;
 		counts[slot] = add_saturating(counts[slot], n);
 		slot++;
@@ -89,6 +99,11 @@ bool hist_add(uint64_t counts[HIST_SLOTS], const char *text, size_t len)
 		return false;
 	skip_blanks(&t);
 	return t.at == t.end;
+}
+
+bool hist_add(uint64_t counts[HIST_SLOTS], const char *text, size_t len)
+{
+	return add(counts, HIST_SLOTS, text, len);
 }
 
 double hist_quantile(const uint64_t counts[HIST_SLOTS], double q)
@@ -112,16 +127,16 @@ double hist_quantile(const uint64_t counts[HIST_SLOTS], double q)
 
 static void hist_sum(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-	uint64_t counts[HIST_SLOTS] = {0};
+	uint64_t counts[HIST_WIDE] = {0};
 	struct strbuf s = STRBUF_INIT;
 
 	for (int i = 0; i < argc; i++) {
 		const char *text = (const char *)sqlite3_value_text(argv[i]);
 
 		if (text)
-			(void)hist_add(counts, text, (size_t)sqlite3_value_bytes(argv[i]));
+			(void)add(counts, HIST_WIDE, text, (size_t)sqlite3_value_bytes(argv[i]));
 	}
-	if (hist_encode(counts, &s))
+	if (encode(counts, HIST_WIDE, &s))
 		sqlite3_result_text(ctx, s.buf, (int)s.len, SQLITE_TRANSIENT);
 	else
 		sqlite3_result_null(ctx);

@@ -18,18 +18,20 @@
 #include "schema/base/strbuf.h"
 
 #define HIST_SLOTS 64
+#define HIST_WIDE  512 /* of lists in the same form whose steps are others (store/requests.h) */
 
 /* Which slot a value belongs to. */
 unsigned hist_slot(uint64_t value);
 /* Appends the stored form; false, and nothing appended, if all are 0. */
 bool hist_encode(const uint64_t counts[HIST_SLOTS], struct strbuf *out);
+bool hist_encode_wide(const uint64_t counts[HIST_WIDE], struct strbuf *out);
 /* Adds what the text says to counts, saturating; false if it is no histogram (counts may then hold a part). */
 bool hist_add(uint64_t counts[HIST_SLOTS], const char *text, size_t len);
 /* The value below which a share `q` (0..1) lies, interpolated within its slot; 0 if it is empty. */
 double hist_quantile(const uint64_t counts[HIST_SLOTS], double q);
 
 struct sqlite3;
-/* The SQL function hist_sum(a, b) for writers: two stored ones added; NULL is nothing. A SQLite code. */
+/* The SQL function hist_sum(a, b) for writers: two stored ones of the same steps added; NULL is nothing. A SQLite code. */
 int hist_register(struct sqlite3 *db);
 
 #endif

@@ -38,6 +38,8 @@ static const struct fact FACTS[] = {
 	{"throttle_row", "ts,run,cgroup,periods,throttled,throttled_ns", "TRt...", "kkk+++", NULL},
 	{"steal_row", "ts,run,steal_ns,idle_ns,cpu_ns", "TR...", "kk+++", NULL},
 	{"slowed_row", "ts,run,step,stack_rate", "TR..", "kk>=", NULL},
+	{"request_row", "ts,run,process,side,protocol,service,operation,status,result,n,total_ns,max_ns,request_bytes,response_bytes,hist",
+	 "TRp.tttt.......", "kkkkkkkkk++>++h", NULL},
 	{"run_count", "run,kind,n", "R..", "kk+", "kind = 1"}, /* the others: sealday.c */
 	{"process_note", "run,process,key,value", "Rp.t", "kkk=", NULL},
 };

@@ -21,7 +21,7 @@ MAY = {
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "probes/"],
     "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/scope.h", "probes/stack.h"],
     "loaders/lib/protocols": ["schema/base/", "loaders/lib/protocols/"],
-    "loaders/replay": ["schema/base/", "loaders/lib/protocols/conn.h", "loaders/replay/"],
+    "loaders/replay": ["schema/base/", "schema/store/", "loaders/lib/protocols/conn.h", "loaders/replay/"],
     "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/host/indexproto.h", "probes/tables.h"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h", "probes/tables.h"],
     "supervisor": ["schema/", "supervisor/", "loaders/lib/host/"],

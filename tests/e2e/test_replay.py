@@ -156,6 +156,58 @@ def test_links_and_ip_versions_make_no_difference(kept, tmp_path, form):
     assert [sorted(told(write(tmp_path / "x.pcap", head, out, link)).values())] == [sorted(told(kept).values())]
 
 
+def test_pcapng_makes_no_difference(kept, tmp_path):
+    head, all_ = packets(kept)
+    block = lambda kind, body: struct.pack("<II", kind, 12 + len(body)) + body + struct.pack("<I", 12 + len(body))  # noqa: E731
+    with open(tmp_path / "x.pcapng", "wb") as f:
+        f.write(block(0x0a0d0d0a, struct.pack("<IHHq", 0x1a2b3c4d, 1, 0, -1)) + block(1, struct.pack("<HHI", ETHERNET, 0, 0)))
+        for s, sub, size, data in all_:
+            at = s * 1000000 + sub
+            f.write(block(6, struct.pack("<IIIII", 0, at >> 32, at & 0xffffffff, len(data), size) + data + b"\0" * (-len(data) % 4)))
+    assert answer(str(tmp_path / "x.pcapng"))["rows"] == answer(kept)["rows"]
+
+
+def in_fragments(data, size, ident, v6):
+    """The Ethernet packet of IPv4 as fragments of so many bytes (a multiple of 8)."""
+    ip = data[14:14 + struct.unpack(">H", data[16:18])[0]]
+    head, body = ip[:(ip[0] & 15) * 4], ip[(ip[0] & 15) * 4:]
+    out = []
+    for at in range(0, len(body), size):
+        part, more = body[at:at + size], at + size < len(body)
+        if v6:
+            out.append(data[:12] + b"\x86\xdd" + b"\x60\0\0\0" + struct.pack(">H", len(part) + 8) + b"\x2c\x40" + b"\0" * 12 + head[12:16] + b"\0" * 12 + head[16:20] +
+                       struct.pack(">BBHI", head[9], 0, at | more, ident) + part)
+        else:
+            out.append(data[:14] + head[:2] + struct.pack(">HHH", len(head) + len(part), ident & 0xffff, at // 8 | more << 13) + head[8:] + part)
+    return out
+
+
+@pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
+def test_fragments_make_no_difference_in_any_order(kept, tmp_path, v6):
+    head, all_ = packets(kept)
+    chance, out = random.Random(3), []
+    for i, (s, sub, _, data) in enumerate(all_):
+        parts = in_fragments(data, chance.choice((8, 24, 64)) if len(data) < 500 else 4000, i, v6)
+        parts.append(parts[0])
+        chance.shuffle(parts)
+        out += [[s, sub, len(p), p] for p in parts]
+    path = write(tmp_path / "x.pcap", head, out)
+    assert sorted(told(path).values()) == sorted(told(kept).values())
+
+
+def test_fragments_whose_rest_is_missing_give_no_wrong_answer(kept, tmp_path):
+    head, all_ = packets(kept)
+    whole, out = most(kept), []
+    for i, (s, sub, _, data) in enumerate(all_):
+        parts = in_fragments(data, 40, i, False)
+        out += [[s, sub, len(p), p] for p in (parts[:-1] if i % 3 == 0 and len(parts) > 1 else parts)]
+    got = answer(write(tmp_path / "x.pcap", head, out))
+    assert got["capture"]["fragments"] > 0
+    for r in got["rows"]:
+        if not says_itself(r["operation"]):  # of a name that was cut its verb is left
+            assert r["count"] <= sum(n for name, n in whole.items() if name == r["operation"] or name.startswith(r["operation"] + " ")), r
+
+
 def test_begun_in_the_middle_nothing_is_named_falsely(kept, tmp_path):
     head, all_ = packets(kept)
     whole = most(kept)
@@ -195,6 +247,51 @@ def test_masked_by_default(tmp_path):
     full, masked, none = (set(told(path, "--payload", how)) for how in ("full", "masked", "none"))
     assert len(full) > len(masked) > len(none) and "BEGIN" in none and "SELECT" in none
     assert not [op for op in masked if any(c.isdigit() for c in op.replace("o.n", ""))]
+
+
+def stored(store, query):
+    done = subprocess.run([os.path.join(BIN, "sonde"), "sql", "--store", store, "--json", query], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["rows"]
+
+
+def test_a_store_has_the_same_counts_and_latencies_as_the_table(kept, tmp_path):
+    store, rows = str(tmp_path / "store"), {(r["service"], r["operation"]): r for r in answer(kept)["rows"]}
+    done = run(kept, "-o", store)
+    assert done.returncode == 0 and not done.stdout and f"stored {sum(r['count'] for r in rows.values())} requests" in done.stderr, done.stderr
+    got = stored(store, "SELECT service, operation, sum(requests) AS n, sum(errors) AS errors, sum(total_ns) AS ns, max(max_ns) AS max, sum(request_bytes) AS out,"
+                        " sum(response_bytes) AS back FROM requests GROUP BY 1, 2")
+    assert len(got) == len(rows)
+    for g in got:
+        r = rows[g["service"], g["operation"]]
+        assert (g["n"], g["errors"], g["out"], g["back"]) == (r["count"], r["errors"] + r["no_answer"], r["request_bytes"], r["response_bytes"])
+        assert g["ns"] == (r["sum_ns"] or 0) and g["max"] == (r["max_ns"] or 0)
+    exact = sorted(json.loads(line)["latency_ns"] or 0 for line in run(kept, "--requests", "--json").stdout.splitlines()
+                   if json.loads(line)["result"] in ("ok", "error"))
+    spread = stored(store, "SELECT low_ns, high_ns, sum(n) AS n FROM request_spread GROUP BY 1 ORDER BY 1")
+    assert sum(x["n"] for x in spread) == len(exact)
+    for x in spread:  # each is in its step
+        assert sum(x["low_ns"] <= ns < x["high_ns"] for ns in exact) == x["n"] and x["high_ns"] - x["low_ns"] <= max(1, x["low_ns"] / 8)
+
+
+def test_a_capture_of_hours_is_stored_by_second_and_sealed(tmp_path):
+    store, (head, all_) = str(tmp_path / "store"), packets(KEPT[0])
+    out = [[s + 60 * i, sub, size, data] for i in range(200) for s, sub, size, data in all_]
+    path = write(tmp_path / "x.pcap", head, out)
+    assert run(path, "-o", store).returncode == run(KEPT[0], "-o", store).returncode == 0
+    n = sum(r["count"] for r in answer(KEPT[0])["rows"])
+    for _ in range(2):
+        assert stored(store, "SELECT sum(requests) AS n, count(DISTINCT ts) >= 200 AS seconds FROM requests") == [{"n": 201 * n, "seconds": 1}]
+        assert stored(store, "SELECT options, state FROM runs ORDER BY 1") == [{"options": p, "state": "ended"} for p in sorted((path, KEPT[0]))]
+        subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", store, "--today", "--quiet"], check=True)
+
+
+def test_what_is_no_store_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run(KEPT[0], "-o", str(tmp_path / "file"))
+    assert done.returncode not in (0, 4) and "file" in done.stderr
+    assert run(KEPT[0], "-o", str(tmp_path / "s"), "--requests").returncode == 2
+    assert not (tmp_path / "s").exists()
 
 
 def test_bad_files_are_told_with_what_to_do(tmp_path):

@@ -14,7 +14,7 @@ import servers
 import talks
 from conftest import ROOT
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +147,81 @@ def test_nats_and_mqtt_and_dns_count_what_was_sent(made):
     assert sum(theirs.values()) <= known["n"]  # Wireshark looks at this port for UDP only
 
 
+def test_clickhouse_counts_the_same_queries(made):
+    path, known = made("clickhouse")
+    r, events = rows(path), known["events"]
+    assert count(r, "select ") == events["SelectQuery"] - 1  # the one that asks
+    assert count(r, "insert ") == events["InsertQuery"] == known["n"]
+    assert count(r, "select ", "insert ", "create ") == events["Query"] - 1
+    assert [(x["operation"], x["statuses"]) for x in r if x["errors"]] == [("select * from nowhere where a = ?", {"60": 1})]
+    assert not sum(x["blind"] + x["no_answer"] for x in r)
+
+
+def test_rabbitmq_methods_are_as_many_as_tshark_says(made):
+    path, known = made("amqp")
+    theirs = collections.Counter()
+    for classes, methods in talks.tshark(path, known["port"], "amqp", "amqp.method.class", "amqp.method.method", where="amqp.method.class"):
+        theirs.update(zip(classes.split("|"), methods.split("|")))
+    r = rows(path)
+    assert count(r, "PUBLISH (default) jobs") == theirs["60", "40"] == 2 * known["n"]
+    assert [(x["one_way"], x["ok"]) for x in r if x["operation"].startswith("PUBLISH")] == [(known["n"], known["n"])]  # without confirms, with
+    assert count(r, "DELIVER") == theirs["60", "60"] >= known["delivered"]
+    assert count(r, "GET jobs") == theirs["60", "70"] == 1 and count(r, "QUEUE DECLARE") == theirs["50", "10"] == 2
+    assert [(x["operation"], x["statuses"]) for x in r if x["errors"]] == [("QUEUE DECLARE nowhere", {"404": 1})]
+    assert not sum(x["blind"] + x["no_answer"] for x in r)
+
+
+def test_kafka_requests_are_as_many_as_tshark_says(made):
+    path, known = made("kafka")
+    theirs = collections.Counter(k for row in talks.tshark(path, known["port"], "kafka", "kafka.api_key", where=f"kafka && tcp.dstport=={known['port']}")
+                                 for k in row[0].split("|"))
+    r = rows(path)
+    assert known["got"] == known["n"]
+    for key, operation in (("0", "PRODUCE"), ("1", "FETCH"), ("2", "LIST OFFSETS"), ("3", "METADATA"), ("18", "API VERSIONS")):
+        assert count(r, operation) == theirs[key] > 0, operation
+    assert count(r, "PRODUCE orders") >= known["n"] / 20 and count(r, "FETCH orders") == theirs["1"]
+    assert sum(x["one_way"] for x in r) == count(r, "PRODUCE clicks")  # acks=0
+    assert not sum(x["blind"] + x["no_answer"] for x in r if not x["operation"].startswith("FETCH"))  # one may wait when the consumer leaves
+
+
+def test_grpc_counts_the_same_calls_as_the_server(made):
+    path, known = made("grpc")
+    r = rows(path)
+    assert {x["operation"]: x["count"] for x in r} == {f"GRPC 127.0.0.1:{known['port']}{m}": n for m, n in known["calls"].items()}
+    assert [(x["operation"].split("/")[2], x["errors"], x["statuses"]) for x in r if x["errors"]] == [("Fail", 7, {"NOT_FOUND": 7})]
+    assert not sum(x["blind"] + x["no_answer"] for x in r)
+
+
+def test_zookeeper_answers_what_kazoo_asked(made):
+    path, known = made("zookeeper")
+    r, n = {x["operation"]: x for x in rows(path)}, known["n"]
+    users = "/app/users/{id}"
+    assert (r[f"create {users}"]["count"], r[f"getData {users}"]["count"], r[f"setData {users}"]["count"]) == (n, n, n + 1)
+    assert [(op, x["statuses"]) for op, x in r.items() if x["errors"]] == [(f"setData {users}", {"badversion": 1})]
+    assert not sum(x["blind"] + x["no_answer"] for x in r.values())
+
+
+def test_mongodb_hears_what_pymongo_sent_compressed_or_not(made):
+    path, known = made("mongodb")
+    told = collections.Counter()
+    for x in rows(path):
+        told[x["operation"].split(" ")[0]] += x["count"]
+        assert x["operation"] in ("ismaster", "hello", "drop shop.nowhere") or x["operation"].endswith(" shop.orders")
+        assert not x["blind"] and not x["no_answer"]
+    assert {k: n for k, n in told.items() if k not in ("ismaster", "hello")} == known["counts"]
+    assert sum(x["errors"] for x in rows(path)) == known["counts"]["drop"]
+
+
+def test_php_fpm_logs_the_same_requests(made):
+    path, known = made("fastcgi")
+    logged = collections.Counter(line.split(" ")[-1] for line in known["lines"])
+    told = collections.Counter()
+    for x in rows(path):
+        told.update(x["statuses"])
+        assert x["protocol"] == "fastcgi" and not x["blind"] and not x["no_answer"]
+    assert told == logged and sum(logged.values()) == known["n"] + known["n"] // 10
+
+
 @pytest.mark.parametrize("name", list(talks.ALL))
 def test_with_a_hundredth_of_the_packets_lost_nothing_is_told_falsely(made, name, tmp_path):
     import test_replay as small
@@ -172,10 +247,38 @@ def test_cut_to_128_bytes_a_packet_the_counts_hold_or_are_told_as_blind(made, na
     assert seen == sum(whole.values()) or got["capture"]["missing_bytes"] > 0
 
 
+def test_what_is_encrypted_is_told_as_such_and_no_more(made, tmp_path):
+    for name, get in (("tls", talks.tls), ("ssh", talks.ssh)):
+        folder = tempfile.mkdtemp(prefix="sonde-talks-")
+        path = str(tmp_path / name)
+        try:
+            known = get(folder, path)
+        except servers.Missing as e:
+            pytest.skip(f"missing: {e}")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if name == "tls":  # handshakes alone
+            assert {x["protocol"] for x in rows(path)} == {"tls"} and sum(x["count"] for x in rows(path)) == known["n"]
+            assert all("shop.example" in x["operation"] for x in rows(path))
+        else:
+            assert not rows(path)
+        for cut in (3, 7, 15, 40):  # begun in the middle
+            import test_replay as small
+            head, all_ = small.packets(path)
+            got = talks.replay(small.write(tmp_path / "x.pcap", head, all_[cut:]))["rows"]
+            assert {x["protocol"] for x in got} <= {"tls"} - ({"tls"} if name == "ssh" else set()), got
+
+
+def test_redis_says_what_tshark_says(made):
+    path, known = made("redis")
+    theirs = talks.tshark(path, known["port"], "resp", "resp.array.length", where=f"resp.array.length && tcp.dstport=={known['port']}")
+    assert sum(x["count"] for x in rows(path)) == sum(len(row[0].split("|")) for row in theirs)
+
+
 def test_no_protocol_takes_another_ones_traffic(made):
     for name in talks.ALL:
         path, known = made(name)
-        wanted = {"http2": "http2"}.get(name, name)
+        wanted = {"grpc": "http2"}.get(name, name)
         others = {r["protocol"] for r in rows(path)} - {wanted}
         assert not others, (name, others)
         assert os.path.getsize(path) > 1000 and known["port"]

@@ -75,7 +75,10 @@ def kinds(tmp_path_factory):
                         *({"kind": "inuse", "at": at, "pid": 7, "n": 0, "value": 0, "stack": []} for at in
                           (1800000005, 1800000015)),
                         {"note": "version", "text": "go1.26.8", "pid": 7}, {"note": "state", "text": "read", "pid": 7},
-                        {"end": 2, "status": 11, "pid": 8, "comm": "crashed", "at": 1800000016}])
+                        {"end": 2, "status": 11, "pid": 8, "comm": "crashed", "at": 1800000016},
+                        {"run": "replay", "from": 1800000000, "to": 1800000002},
+                        {"request": "GET /", "status": "200", "n": 3, "total_ns": 9000, "max_ns": 5000, "at": 1800000001},
+                        {"request": "GET /", "status": "503", "result": 1, "n": 1, "total_ns": 700, "max_ns": 700, "at": 1800000001}])
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +104,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, sealed, tmp_path):
-    of_kinds = re.search("how|amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing)",
+    of_kinds = re.search("how|amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if re.search("FROM (sealed|sample_pack)", QUERIES[n]):

@@ -22,6 +22,8 @@
  *   {"throttle": "/docker/abc", "at": S, "periods": 10, "throttled": 4, "throttled_ns": 5}
  *   {"steal": 5, "idle_ns": 6, "cpu_ns": 7, "at": S}
  *   {"slowed": STEP, "stack_rate": 62, "at": S}
+ *   {"request": "GET /", "protocol": "http", "service": "127.0.0.1:80", "status": "200", "result": 0, "at": S, "n": 3, "total_ns": 9000,
+ *    "max_ns": 5000, "request_bytes": 10, "response_bytes": 20, "side": 0}     store/requests.h; all of max_ns for its latencies
  *   {"flush": true}                                           a batch of its own
  */
 #include <jansson.h>
@@ -32,6 +34,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/store/hist.h"
+#include "schema/store/requests.h"
 #include "schema/store/waits.h"
 #include "schema/store/writer.h"
 
@@ -246,6 +249,20 @@ static int put_waits(struct put *p, const json_t *o)
 	return 1;
 }
 
+static bool put_request(struct put *p, const json_t *o)
+{
+	struct store_request r = {.protocol = text(o, "protocol", "http"), .service = text(o, "service", "127.0.0.1:80"), .operation = text(o, "request", ""),
+				  .status = text(o, "status", ""), .result = (enum store_result)number(o, "result", 0), .side = (enum store_side)number(o, "side", 0),
+				  .n = number(o, "n", 1), .total_ns = number(o, "total_ns", 0), .max_ns = number(o, "max_ns", 0),
+				  .request_bytes = number(o, "request_bytes", 0), .response_bytes = number(o, "response_bytes", 0),
+				  .n_steps = STORE_LATENCY_STEPS};
+	uint32_t steps[STORE_LATENCY_STEPS] = {0};
+
+	steps[store_latency_step(r.max_ns)] = (uint32_t)r.n;
+	r.steps = r.max_ns ? steps : NULL;
+	return store_request(p->w, p->run, at_ns(o, "at"), &r) == 0;
+}
+
 static bool put_end(struct put *p, const json_t *o)
 {
 	struct store_end e = {.comm = text(o, "comm", "app"), .how = (enum store_end_how)number(o, "end", 1),
@@ -279,6 +296,8 @@ static bool put_one(struct put *p, const json_t *o)
 	}
 	if (json_object_get(o, "end") && p->run)
 		return put_end(p, o);
+	if (json_object_get(o, "request") && p->run)
+		return put_request(p, o);
 	if (loss && p->run) {
 		store_loss(p->w, p->run, at_ns(o, "at"), loss, number(o, "n", 1));
 		return true;

@@ -12,6 +12,7 @@ struct replay_args {
 	const char *payload;
 	uint64_t limit;
 	bool all;
+	const char *output;
 };
 
 static const struct option REPLAY_OPTIONS[] = {
@@ -23,12 +24,16 @@ static const struct option REPLAY_OPTIONS[] = {
 	{.name = "payload", .type = OPTION_STRING, .arg = "HOW",
 	 .help = "masked (default): names without anybody's data; full: paths, keys and statements as they were; none: commands alone",
 	 .offset = offsetof(struct replay_args, payload)},
+	{.name = "output", .letter = 'o', .type = OPTION_STRING, .arg = "STORE",
+	 .help = "put them, summed by second, into the store in this folder (made if need be), where sonde sql answers",
+	 .offset = offsetof(struct replay_args, output)},
 	{0},
 };
 
 static const char *const REPLAY_EXAMPLES[] = {
 	"sonde replay x.pcap",
 	"sonde replay x.pcap --requests --json | jq -r 'select(.latency_ns > 1e8) | .operation'",
+	"sonde replay x.pcap -o /tmp/other && sonde sql --store /tmp/other 'SELECT * FROM requests ORDER BY max_ns DESC LIMIT 10'",
 	NULL,
 };
 
@@ -36,7 +41,7 @@ static int replay_run(struct verb_call *call, struct err *e)
 {
 	const struct replay_args *a = call->args;
 	char path[PATH_MAX], limit[24];
-	char *argv[12] = {path};
+	char *argv[14] = {path};
 	int n = 1, rc;
 
 	if (call->n_words != 1) {
@@ -56,6 +61,10 @@ static int replay_run(struct verb_call *call, struct err *e)
 		argv[n++] = (char *)"--payload";
 		argv[n++] = (char *)a->payload;
 	}
+	if (a->output) {
+		argv[n++] = (char *)"--store";
+		argv[n++] = (char *)a->output;
+	}
 	if (a->requests)
 		argv[n++] = (char *)"--requests";
 	if (call->json)
@@ -70,7 +79,7 @@ static int replay_run(struct verb_call *call, struct err *e)
 const struct verb verb_replay = {
 	.name = "replay",
 	.summary = "the requests in a packet capture: operations, errors, latency",
-	.usage = "FILE [--requests] [--payload HOW]",
+	.usage = "FILE [--requests] [--payload HOW] [-o STORE]",
 	.examples = REPLAY_EXAMPLES,
 	.options = REPLAY_OPTIONS,
 	.args_size = sizeof(struct replay_args),

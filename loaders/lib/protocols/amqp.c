@@ -14,7 +14,7 @@
  */
 #include <stdio.h>
 
-#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/names.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
@@ -31,7 +31,7 @@ enum { CONNECTION = 10, CHANNEL = 20, EXCHANGE = 40, QUEUE = 50, BASIC = 60, CON
 
 struct amqp {
 	bool preamble;            /* still to come */
-	struct idmap published;   /* by channel in confirm mode: how many, and one */
+	struct idtable published;   /* by channel in confirm mode: how many, and one */
 };
 
 struct method {
@@ -154,7 +154,7 @@ static uint64_t id_of(const struct method *m, unsigned method)
 
 static void publish(struct proto_conn *c, struct amqp *s, struct method *m)
 {
-	uint32_t count = idmap_get(&s->published, m->channel), op;
+	uint32_t count = idtable_get(&s->published, m->channel), op;
 
 	skip(m, 2);
 	op = exchange_and_key(c, "PUBLISH", m);
@@ -162,7 +162,7 @@ static void publish(struct proto_conn *c, struct amqp *s, struct method *m)
 		proto_one_way(c, op);
 		return;
 	}
-	idmap_put(&s->published, m->channel, count + 1);
+	idtable_put(&s->published, m->channel, count + 1);
 	proto_ask(c, op, CONFIRM_ID | (uint64_t)m->channel << 40 | count);
 }
 
@@ -190,7 +190,7 @@ static void client_method(struct proto_conn *c, struct amqp *s, struct method *m
 		}
 	}
 	if (m->class == CONFIRM && m->method == 10)
-		idmap_put(&s->published, m->channel, 1);
+		idtable_put(&s->published, m->channel, 1);
 	proto_ask(c, op, id_of(m, m->method));
 }
 
@@ -305,7 +305,7 @@ static void amqp_lost(struct proto_conn *c, enum proto_side from)
 
 	s->preamble = false;
 	if (from == PROTO_CLIENT) /* how many were published is not known any more */
-		idmap_release(&s->published);
+		idtable_release(&s->published);
 }
 
 static void amqp_begin(struct proto_conn *c, bool begun)
@@ -315,7 +315,7 @@ static void amqp_begin(struct proto_conn *c, bool begun)
 
 static void amqp_release(struct proto_conn *c)
 {
-	idmap_release(&((struct amqp *)proto_state(c))->published);
+	idtable_release(&((struct amqp *)proto_state(c))->published);
 }
 
 const struct protocol protocol_amqp = {

@@ -15,7 +15,7 @@
  */
 #include <stdio.h>
 
-#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/names.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/sql.h"
@@ -61,13 +61,13 @@ static uint32_t statement(struct proto_conn *c, const char *before, const uint8_
 
 static uint64_t statement_key(const uint8_t *id, size_t n)
 {
-	return idmap_text(id, n) & ~1ull;
+	return idtable_text(id, n) & ~1ull;
 }
 
 static uint32_t by_id(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	size_t len = n >= 2 ? be16(p) : 0;
-	uint32_t op = len && len <= n - 2 ? idmap_get(protocols_shared(c->of), statement_key(p + 2, len)) : 0;
+	uint32_t op = len && len <= n - 2 ? idtable_get(protocols_shared(c->of), statement_key(p + 2, len)) : 0;
 
 	return op ? op : proto_name(c, "<prepared>", 10);
 }
@@ -134,7 +134,7 @@ static void server(struct proto_conn *c, const uint8_t *head, const uint8_t *p, 
 	p += skip < n ? skip : n;
 	n -= skip < n ? skip : n;
 	if (head[4] == RESULT && plain && q->tag && n >= 6 && be32(p) == 4 && n >= 6u + be16(p + 4))
-		idmap_put(protocols_shared(c->of), statement_key(p + 6, be16(p + 4)), q->tag);
+		idtable_put(protocols_shared(c->of), statement_key(p + 6, be16(p + 4)), q->tag);
 	if (head[4] == ERROR && plain && n >= 4)
 		snprintf(status, sizeof(status), "0x%04x", be32(p) & 0xffff);
 	proto_answer(c, q, head[4] == ERROR ? PROTO_ERROR : PROTO_OK, status);

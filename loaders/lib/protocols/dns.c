@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/table.h"
 
@@ -135,7 +135,7 @@ static const char *code_name(unsigned code)
 
 static uint64_t match_id(const uint8_t *p, const struct question *q)
 {
-	return be16(p) | (idmap_text(q->name, q->n_name) ^ q->type) << 16;
+	return be16(p) | (idtable_text(q->name, q->n_name) ^ q->type) << 16;
 }
 
 static bool message(struct proto_conn *c, const uint8_t *p, size_t n)

@@ -15,7 +15,7 @@
  */
 #include <stdio.h>
 
-#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/names.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
@@ -123,7 +123,7 @@ static bool is_flexible(int api, int version)
 
 static uint64_t topic_key(const uint8_t *id)
 {
-	return idmap_text(id, 16) | 1; /* apart from other users of the table */
+	return idtable_text(id, 16) | 1; /* apart from other users of the table */
 }
 
 /* ---- requests ---- */
@@ -144,7 +144,7 @@ static uint32_t topics(struct proto_conn *c, struct cursor *b, const char *api, 
 		name = b->p;
 		if (!skip(b, 16))
 			return proto_name(c, api, strlen(api));
-		known = idmap_get(protocols_shared(c->of), topic_key(name));
+		known = idtable_get(protocols_shared(c->of), topic_key(name));
 		return proto_namef(c, "%s %s%s", api, known ? proto_name_text(c, known) : "<topic id>", more);
 	}
 	name = string(b, &n);
@@ -251,7 +251,7 @@ static void learn_topics(struct proto_conn *c, struct cursor *b, int version)
 		id = b->p;
 		if (!skip(b, 16) || !name || n > TOPIC_MAX)
 			return;
-		idmap_put(protocols_shared(c->of), topic_key(id), proto_name(c, (const char *)name, n));
+		idtable_put(protocols_shared(c->of), topic_key(id), proto_name(c, (const char *)name, n));
 		skip(b, 1);
 		for (partitions = array(b); partitions > 0 && !b->bad; partitions--) {
 			skip(b, 14);

@@ -13,7 +13,7 @@
  */
 #include <stdio.h>
 
-#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/names.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
@@ -26,7 +26,7 @@ enum { CONNECT = 1, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBSCRIBE
 
 struct mqtt {
 	uint8_t level;            /* 3, 4, 5; 0: not known */
-	struct idmap aliases[2];  /* numbers of topics, by who publishes */
+	struct idtable aliases[2];  /* numbers of topics, by who publishes */
 };
 
 /* The head's size and what follows it; 0: more is needed, SIZE_MAX: it is none. */
@@ -144,9 +144,9 @@ static void publish(struct proto_conn *c, enum proto_side from, const uint8_t *p
 	op = operation(c, what, p + 2, topic);
 	alias = s->level != 4 && s->level != 3 ? alias_of(p + at, n - at) : 0;
 	if (alias && topic)
-		idmap_put(&s->aliases[from], alias, op);
+		idtable_put(&s->aliases[from], alias, op);
 	else if (alias)
-		op = idmap_get(&s->aliases[from], alias) ? idmap_get(&s->aliases[from], alias) : op;
+		op = idtable_get(&s->aliases[from], alias) ? idtable_get(&s->aliases[from], alias) : op;
 	if (from == PROTO_SERVER || !qos)
 		proto_one_way(c, op);
 	else if (!proto_find(c, id_of(qos == 1 ? PUBACK : PUBCOMP, be16(p + 2 + topic)))) /* else sent again */
@@ -293,7 +293,7 @@ static bool mqtt_starts(struct proto_conn *c, enum proto_side from, const uint8_
 
 static void mqtt_lost(struct proto_conn *c, enum proto_side from)
 {
-	idmap_release(&((struct mqtt *)proto_state(c))->aliases[from]);
+	idtable_release(&((struct mqtt *)proto_state(c))->aliases[from]);
 }
 
 static void mqtt_release(struct proto_conn *c)

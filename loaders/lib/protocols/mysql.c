@@ -18,7 +18,7 @@
 #include <strings.h>
 #include <zlib.h>
 
-#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/sql.h"
 #include "loaders/lib/protocols/table.h"
@@ -61,7 +61,7 @@ struct mysql {
 	enum expects expects;
 	uint32_t columns, params;
 	uint32_t server_caps;
-	struct idmap statements;
+	struct idtable statements;
 	struct inner inner[2];
 	uint32_t last_statement;
 };
@@ -174,7 +174,7 @@ static void query(struct proto_conn *c, struct mysql *s, enum command cmd, const
 
 static void execute(struct proto_conn *c, struct mysql *s, enum command cmd, const uint8_t *p, size_t n)
 {
-	uint32_t id = n >= 4 ? le32(p) : 0, op = id == LAST_STATEMENT ? s->last_statement : idmap_get(&s->statements, id);
+	uint32_t id = n >= 4 ? le32(p) : 0, op = id == LAST_STATEMENT ? s->last_statement : idtable_get(&s->statements, id);
 
 	if (id == LAST_STATEMENT && !op) { /* its PREPARE has no answer yet */
 		const struct proto_pending *before = proto_newest(c);
@@ -207,7 +207,7 @@ static bool command(struct proto_conn *c, struct mysql *s, const uint8_t *p, siz
 		break;
 	case COM_CLOSE:
 		if (n >= 5)
-			idmap_put(&s->statements, le32(p + 1), 0);
+			idtable_put(&s->statements, le32(p + 1), 0);
 		proto_one_way(c, proto_name(c, "CLOSE", 5));
 		break;
 	case COM_QUIT: case COM_LONG_DATA:
@@ -334,7 +334,7 @@ static void first_packet(struct proto_conn *c, struct mysql *s, struct proto_pen
 	} else if (q->id == COM_PREPARE && p[0] == 0 && len >= 9) {
 		if (n >= 9) {
 			s->last_statement = q->tag;
-			idmap_put(&s->statements, le32(p + 1), q->tag);
+			idtable_put(&s->statements, le32(p + 1), q->tag);
 			s->columns = le16(p + 5);
 			s->params = le16(p + 7);
 		}
@@ -616,7 +616,7 @@ static void mysql_release(struct proto_conn *c)
 {
 	struct mysql *s = proto_state(c);
 
-	idmap_release(&s->statements);
+	idtable_release(&s->statements);
 	inner_lost(s);
 }
 

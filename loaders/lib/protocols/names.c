@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
 #include "schema/base/hash.h"
@@ -19,7 +19,7 @@
 struct protocols {
 	struct proto_opts opts;
 	struct routes *routes;
-	struct idmap shared;
+	struct idtable shared;
 	char **names;
 	uint64_t *hashes;
 	uint32_t n, cap_names, cap_hashes;
@@ -77,7 +77,7 @@ void protocols_free(struct protocols *s)
 	free(s->names);
 	free(s->hashes);
 	routes_free(s->routes);
-	idmap_release(&s->shared);
+	idtable_release(&s->shared);
 	free(s);
 }
 
@@ -102,7 +102,7 @@ struct routes *protocols_routes(struct protocols *s)
 	return s->routes;
 }
 
-struct idmap *protocols_shared(struct protocols *s)
+struct idtable *protocols_shared(struct protocols *s)
 {
 	return &s->shared;
 }

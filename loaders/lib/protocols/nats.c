@@ -12,7 +12,7 @@
  */
 #include <strings.h>
 
-#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/names.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
@@ -61,7 +61,7 @@ static int64_t publish(struct proto_conn *c, const struct byte_words *w, size_t 
 	if (w->count < 2 + sizes || w->count > 3 + sizes || !number(w->p[w->count - 1], w->n[w->count - 1], &bytes) || bytes > DATA_MAX)
 		return PROTO_LOST;
 	if (w->count == 3 + sizes) {
-		proto_ask(c, operation(c, "REQUEST", w->p[1], w->n[1]), idmap_text(w->p[2], w->n[2]));
+		proto_ask(c, operation(c, "REQUEST", w->p[1], w->n[1]), idtable_text(w->p[2], w->n[2]));
 	} else {
 		proto_one_way(c, operation(c, "PUB", w->p[1], w->n[1]));
 	}
@@ -77,7 +77,7 @@ static int64_t deliver(struct proto_conn *c, const struct byte_words *w, size_t 
 
 	if (w->count < 3 + sizes || !number(w->p[w->count - 1], w->n[w->count - 1], &bytes) || bytes > DATA_MAX)
 		return PROTO_LOST;
-	q = proto_find(c, idmap_text(w->p[1], w->n[1]));
+	q = proto_find(c, idtable_text(w->p[1], w->n[1]));
 	if (q)
 		proto_answer(c, q, nobody ? PROTO_ERROR : PROTO_OK, nobody ? "503" : "");
 	else

@@ -14,7 +14,7 @@
  */
 #include <stdio.h>
 
-#include "loaders/lib/protocols/idmap.h"
+#include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/sql.h"
 #include "loaders/lib/protocols/table.h"
@@ -36,7 +36,7 @@ struct postgres {
 	uint32_t n_executes;      /* in it */
 	uint32_t prepared, unnamed_portal; /* operations */
 	uint8_t first_type;       /* of the batch: what it is if nothing is executed */
-	struct idmap statements, portals;
+	struct idtable statements, portals;
 	char status[8];
 };
 
@@ -127,7 +127,7 @@ static void parse(struct proto_conn *c, struct postgres *s, const uint8_t *p, si
 	if (name >= n)
 		return;
 	s->prepared = statement(c, p + name + 1, n - name - 1, "");
-	idmap_put(&s->statements, idmap_text(p, name), s->prepared);
+	idtable_put(&s->statements, idtable_text(p, name), s->prepared);
 }
 
 static void bind(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n)
@@ -137,11 +137,11 @@ static void bind(struct proto_conn *c, struct postgres *s, const uint8_t *p, siz
 
 	if (portal >= n)
 		return;
-	op = idmap_get(&s->statements, idmap_text(p + portal + 1, name));
+	op = idtable_get(&s->statements, idtable_text(p + portal + 1, name));
 	if (!op)
 		op = unknown_statement(c, p + portal + 1, name);
 	if (portal)
-		idmap_put(&s->portals, idmap_text(p, portal), op);
+		idtable_put(&s->portals, idtable_text(p, portal), op);
 	else
 		s->unnamed_portal = op;
 	s->prepared = op;
@@ -150,7 +150,7 @@ static void bind(struct proto_conn *c, struct postgres *s, const uint8_t *p, siz
 static void execute(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n)
 {
 	size_t portal = text_size(p, n);
-	uint32_t op = portal ? idmap_get(&s->portals, idmap_text(p, portal)) : s->unnamed_portal;
+	uint32_t op = portal ? idtable_get(&s->portals, idtable_text(p, portal)) : s->unnamed_portal;
 
 	proto_ask(c, op ? op : unknown_statement(c, p, portal), s->batch);
 	s->n_executes++;
@@ -240,7 +240,7 @@ static int64_t client(struct proto_conn *c, struct postgres *s, const uint8_t *p
 		break;
 	case 'C':
 		if (see > 1)
-			idmap_put(p[5] == 'S' ? &s->statements : &s->portals, idmap_text(p + 6, text_size(p + 6, see - 1)), 0);
+			idtable_put(p[5] == 'S' ? &s->statements : &s->portals, idtable_text(p + 6, text_size(p + 6, see - 1)), 0);
 		break;
 	}
 	return (int64_t)len + 1;
@@ -372,8 +372,8 @@ static void postgres_lost(struct proto_conn *c, enum proto_side from)
 	if (from == PROTO_CLIENT) /* what was bound meanwhile is not known */
 		s->unnamed_portal = 0;
 	if (from == PROTO_CLIENT) {
-		idmap_release(&s->portals);
-		idmap_put(&s->statements, idmap_text("", 0), 0);
+		idtable_release(&s->portals);
+		idtable_put(&s->statements, idtable_text("", 0), 0);
 	}
 }
 
@@ -388,8 +388,8 @@ static void postgres_release(struct proto_conn *c)
 {
 	struct postgres *s = proto_state(c);
 
-	idmap_release(&s->statements);
-	idmap_release(&s->portals);
+	idtable_release(&s->statements);
+	idtable_release(&s->portals);
 }
 
 const struct protocol protocol_postgres = {

@@ -116,7 +116,7 @@ static bool comment(struct sql *s)
 	size_t left = s->n - s->i;
 	int depth = 0;
 
-	if (bytes_begin(p, left, "--") || (s->dialect == SQL_MYSQL && *p == '#')) {
+	if (bytes_begin(p, left, "--") || (s->dialect != SQL_STANDARD && *p == '#')) {
 		end = memchr(p, '\n', left);
 		s->i = end ? (size_t)(end - s->p) : s->n;
 	} else if (bytes_begin(p, left, "/*")) {
@@ -152,7 +152,7 @@ static void word(struct sql *s)
 		s->i++;
 	n = s->i - from;
 	if (n == 1 && s->i < s->n && s->p[s->i] == '\'' && (c == 'e' || c == 'b' || c == 'x' || c == 'n')) {
-		quoted(s, '\'', c == 'e' || s->dialect == SQL_MYSQL);
+		quoted(s, '\'', c == 'e' || s->dialect != SQL_STANDARD);
 		literal(s);
 		return;
 	}
@@ -171,16 +171,16 @@ static void token(struct sql *s)
 	} else if (comment(s)) {
 		return;
 	} else if (c == '\'' || (c == '"' && s->dialect == SQL_MYSQL)) {
-		quoted(s, c, s->dialect == SQL_MYSQL);
+		quoted(s, c, s->dialect != SQL_STANDARD);
 		literal(s);
 	} else if (c == '"' || c == '`') {
-		quoted(s, c, false);
+		quoted(s, c, s->dialect == SQL_CLICKHOUSE);
 		gap(s, c);
 		put(s, s->p + from, s->i - from);
 	} else if (c == '$' && from + 1 < s->n && byte_is_digit(s->p[from + 1])) {
 		s->i++;
 		number(s);
-	} else if (c == '$' && s->dialect == SQL_STANDARD && dollar_quoted(s)) {
+	} else if (c == '$' && s->dialect != SQL_MYSQL && dollar_quoted(s)) {
 		literal(s);
 	} else if (byte_is_digit(c) || (c == '.' && from + 1 < s->n && byte_is_digit(s->p[from + 1]) && !(from && is_word(s->p[from - 1])))) {
 		number(s);

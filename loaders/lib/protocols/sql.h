@@ -12,7 +12,8 @@
 
 enum sql_dialect {
 	SQL_STANDARD,             /* "x" is a name; backslashes are themselves but in E'' */
-	SQL_MYSQL                 /* "x" is a string, `x` a name, backslashes escape, # begins a comment */
+	SQL_MYSQL,                /* "x" is a string, `x` a name, backslashes escape, # begins a comment */
+	SQL_CLICKHOUSE            /* "x" and `x` are names, backslashes escape, # begins a comment */
 };
 
 /* Text in `out`, its length. `cut`: the statement goes on beyond n. PROTO_NONE: the first word alone. */

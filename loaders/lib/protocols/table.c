@@ -5,5 +5,6 @@
 const struct protocol *const PROTOCOLS[] = {
 	&protocol_tls,   &protocol_http,  &protocol_http2,   &protocol_amqp,      &protocol_postgres,  &protocol_mysql,
 	&protocol_nats,  &protocol_mqtt,  &protocol_dubbo,   &protocol_fastcgi,   &protocol_mongo,     &protocol_cassandra,
+	&protocol_foundationdb, &protocol_clickhouse,
 	&protocol_memcached, &protocol_redis, &protocol_zookeeper, &protocol_kafka, &protocol_dns, NULL,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: loaders/replay/packet.c loaders/replay/flows.c
+ * covers: loaders/replay/packet.c loaders/replay/fragments.c loaders/replay/flows.c
  *
  * Any packets: LINK:8, then LEN:8 PACKET. What is parsed lies within the packet; what the flows hold is bounded.
  */

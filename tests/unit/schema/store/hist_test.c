@@ -32,6 +32,26 @@ static void a_value_lies_in_the_slot_of_its_power_of_two(void **state)
 	assert_int_equal(hist_slot(UINT64_MAX), 63);
 }
 
+static void a_list_of_more_steps_is_added_up_as_well(void **state)
+{
+	uint64_t counts[HIST_WIDE] = {[300] = 2, [511] = 1};
+	struct strbuf s = STRBUF_INIT;
+	sqlite3_stmt *st = NULL;
+	sqlite3 *db = NULL;
+
+	(void)state;
+	assert_true(hist_encode_wide(counts, &s));
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	assert_int_equal(hist_register(db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT hist_sum(?1, '[299,5,1]') = replace(replace(?1, '[300,2,', '[299,5,3,'), ' ', '')", -1, &st, NULL), SQLITE_OK);
+	sqlite3_bind_text(st, 1, strbuf_str(&s), -1, SQLITE_STATIC);
+	assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+	assert_int_equal(sqlite3_column_int(st, 0), 1);
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	strbuf_release(&s);
+}
+
 static void what_is_written_is_read_back(void **state)
 {
 	uint64_t counts[HIST_SLOTS] = {0}, back[HIST_SLOTS];
@@ -124,6 +144,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_value_lies_in_the_slot_of_its_power_of_two),
+		cmocka_unit_test(a_list_of_more_steps_is_added_up_as_well),
 		cmocka_unit_test(what_is_written_is_read_back),
 		cmocka_unit_test(what_is_no_histogram_is_refused),
 		cmocka_unit_test(a_sum_stops_at_the_largest_number),

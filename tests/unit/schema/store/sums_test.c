@@ -104,7 +104,8 @@ static void a_file_from_before_is_summed_when_it_is_gone_on_with(void **state)
 			   "DROP TRIGGER cost_row_new; DROP TRIGGER cost_row_more; DROP TRIGGER unwound_row_new; DROP TRIGGER unwound_row_more;"
 			   "DROP TABLE run_loss; DROP TABLE run_cost; DROP TABLE run_unwound; DROP TABLE run_ending;"
 			   "CREATE TABLE rare_row(ts INTEGER); CREATE TABLE rare_hour(ts INTEGER);"
-			   "DROP TABLE run_named; DROP TABLE packed_table; DROP TABLE packed_column; DROP VIEW slowed; DROP TABLE slowed_row; DELETE FROM kind WHERE id > 8;"
+			   "DROP TABLE run_named; DROP TABLE packed_table; DROP TABLE packed_column; DROP VIEW slowed; DROP TABLE slowed_row;"
+			   "DROP VIEW requests; DROP VIEW request_spread; DROP TABLE request_row; DELETE FROM kind WHERE id > 8;"
 			   "UPDATE meta SET value = 16 WHERE key = 'schema_version'");
 	fill(f, 20);
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);

@@ -52,6 +52,26 @@ static void grpc_has_its_own_status_in_the_last_headers(void **state)
 		    "GET / error reset 8\n");
 }
 
+static void what_the_server_pushes_is_one_way_and_moves_the_table_as_well(void **state)
+{
+	static const struct turn turns[] = {
+		C("PRI * HTTP/2.0\x0d\x0a\x0d\x0aSM\x0d\x0a\x0d\x0a\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x11\x01\x05\x00\x00\x00\x01\x82\x86\x41\x87\x9d"
+		  "r\xf9\x1d\x35\xd0_D\x84\x62\xb1\xcc_"),
+		S("\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x18\x05\x04\x00\x00\x00\x01\x00\x00\x00\x02\x82\x86\x41\x87\x9dr\xf9\x1d\x35\xd0_D\x87\x61\x09\xf5"
+		  "AW\x22\x11\x00\x00\x13\x05\x0c\x00\x00\x00\x01\x02\x00\x00\x00\x04\x82\x86\xbf\x44\x87\x61\x04\xb0\xd5\xa5~\x88\x00\x00"),
+		S("\x00\x00\x01\x01\x04\x00\x00\x00\x02\x88\x00\x00\x03\x00\x01\x00\x00\x00\x02\x63ss\x00\x00\x04\x01\x04\x00\x00\x00\x01\x88v\x81\xf3\x00\x00\x04"
+		  "\x00\x01\x00\x00\x00\x01\x62ody\x00\x00\x01\x01\x05\x00\x00\x00\x04\x8b"),
+		C("\x00\x00\x04\x01\x05\x00\x00\x00\x03\x82\x86\xbf\xbe"),
+		S("\x00\x00\x02\x01\x05\x00\x00\x00\x03\x8d\xbe"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "http2", "PUSH GET h.example/style.css one-way\n"
+		    "PUSH GET h.example/script.js one-way\n"
+		    "GET h.example/page ok 200\n"
+		    "GET h.example/page ok 404\n");
+}
+
 static void begun_in_the_middle_what_was_not_seen_has_no_name_and_what_was_has_its_own(void **state)
 {
 	static const struct turn turns[] = {
@@ -88,6 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_are_answered_in_any_order_with_padding_priority_and_continuation),
 		cmocka_unit_test(grpc_has_its_own_status_in_the_last_headers),
+		cmocka_unit_test(what_the_server_pushes_is_one_way_and_moves_the_table_as_well),
 		cmocka_unit_test(begun_in_the_middle_what_was_not_seen_has_no_name_and_what_was_has_its_own),
 		cmocka_unit_test(a_preface_alone_is_no_request),
 	};

@@ -125,6 +125,40 @@ static void a_file_that_the_client_sends_is_passed_over(void **state)
 		    "select ? ok\n");
 }
 
+/* A statement of more than 16 MiB is two packets; of either only the first bytes were copied. */
+static void a_statement_may_go_on_in_a_second_packet(void **state)
+{
+	static const struct turn login[] = {
+		S("4\x00\x00\x00\n8.0.32\x00\x07\x00\x00\x00" "12345678\x00\xff\xff!\x02\x00\xff\xff\x15\x00\x00\x00\x00\x00\x00\x00"
+		  "\x00\x00\x00" "123456789012\x00"),
+		C("&\x00\x00\x01\x85\xa6\x0f\x01\x00\x00\x00\x01!\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00root"
+		  "\x00\x00"),
+		S("\x07\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00"),
+		END},
+			    next[] = {
+		S("\x07\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00"),
+		C("\x09\x00\x00\x00\x03select 2"),
+		S("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"),
+		END};
+	static const char head[] = "\xff\xff\xff\x00\x03insert into t values (1, 'a", rest[] = "\x03\x00\x00\x01 x)";
+	char *first = calloc(1, 8192);
+	struct talk *t = malloc(sizeof(*t));
+
+	(void)state;
+	memcpy(first, head, sizeof(head) - 1);
+	memset(first + sizeof(head) - 1, 'x', 8192 - sizeof(head) + 1);
+	talk_begin(t, true, false, 0, PROTO_MASKED);
+	talk_play(t, login, SIZE_MAX / 2, SIZE_MAX);
+	talk_say(t, 'c', first, 0xffffff + 4, 8192);
+	talk_say(t, 'c', rest, sizeof(rest) - 1, SIZE_MAX);
+	talk_play(t, next, SIZE_MAX / 2, SIZE_MAX);
+	proto_conn_close(t->conn, t->now_ns);
+	assert_string_equal(t->heard.text, "CONNECT ok\ninsert into t values (?... ok\nselect ? ok\n");
+	talk_end(t, false);
+	free(t);
+	free(first);
+}
+
 static void compressed_packets_may_be_cut_anywhere(void **state)
 {
 	static const struct turn turns[] = {
@@ -188,6 +222,7 @@ int main(void)
 		cmocka_unit_test(so_it_does_in_the_older_form_and_with_several_results),
 		cmocka_unit_test(a_statement_is_known_by_its_number),
 		cmocka_unit_test(a_file_that_the_client_sends_is_passed_over),
+		cmocka_unit_test(a_statement_may_go_on_in_a_second_packet),
 		cmocka_unit_test(compressed_packets_may_be_cut_anywhere),
 		cmocka_unit_test(a_login_may_ask_for_more_and_fail),
 		cmocka_unit_test(a_connection_in_the_middle_is_found_by_its_commands),

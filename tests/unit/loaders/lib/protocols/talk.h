@@ -6,6 +6,7 @@
 #ifndef SONDE_TESTS_PROTOCOLS_TALK_H
 #define SONDE_TESTS_PROTOCOLS_TALK_H
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -18,6 +19,8 @@
 #include <cmocka.h>
 
 #include "loaders/lib/protocols/conn.h"
+
+#define TALK_IDLE_MAX 4096        /* bytes that an idle connection may hold */
 
 struct turn {
 	char from;                /* 'c', 's'; 0 ends the table */
@@ -106,6 +109,26 @@ static inline void talk_play(struct talk *t, const struct turn *turns, size_t pi
 			talk_say(t, u->from, u->bytes + at, u->len - at < piece ? u->len - at : piece, copied);
 }
 
+/* What a connection that has had this conversation holds of memory, names (which all share) apart. */
+static inline size_t talk_idle_bytes(const struct turn *turns, bool begun, bool datagram, uint16_t port)
+{
+	struct talk *t = malloc(sizeof(*t));
+	size_t before, held;
+
+	talk_begin(t, begun, datagram, port, PROTO_MASKED);
+	talk_play(t, turns, SIZE_MAX / 2, SIZE_MAX); /* the names */
+	proto_conn_free(t->conn);
+	before = mallinfo2().uordblks;
+	t->conn = proto_conn_new(t->of, begun, datagram, port, NULL);
+	t->pos[0] = t->pos[1] = 0;
+	t->heard.len = 0;
+	talk_play(t, turns, SIZE_MAX / 2, SIZE_MAX);
+	held = mallinfo2().uordblks - before;
+	talk_end(t, true);
+	free(t);
+	return held;
+}
+
 /* The same lines whole, and cut at every place: in pieces of one byte, of two, three, seven. In the middle of a connection a piece begins a message. */
 static inline void talk_expect_of(const struct turn *turns, const char *protocol, const char *lines, bool begun, bool datagram, uint16_t port,
 				  enum proto_payload payload)
@@ -123,6 +146,8 @@ static inline void talk_expect_of(const struct turn *turns, const char *protocol
 		talk_end(t, false);
 	}
 	free(t);
+	if (payload == PROTO_MASKED)
+		assert_true(talk_idle_bytes(turns, begun, datagram, port) <= TALK_IDLE_MAX); /* malloc of a sanitizer tells 0 */
 }
 
 static inline void talk_expect(const struct turn *turns, const char *protocol, const char *lines)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* idmap: see the header. Open addresses; what is taken out makes those behind it move up. */
-#include "loaders/lib/protocols/idmap.h"
+/* idtable: see the header. Open addresses; what is taken out makes those behind it move up. */
+#include "loaders/lib/protocols/idtable.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +8,12 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
-static uint32_t slot(const struct idmap *m, uint64_t id)
+static uint32_t slot(const struct idtable *m, uint64_t id)
 {
 	return (uint32_t)(hash_u64(HASH_SEED, id) & (m->cap - 1));
 }
 
-static uint32_t find(const struct idmap *m, uint64_t id)
+static uint32_t find(const struct idtable *m, uint64_t id)
 {
 	uint32_t i = slot(m, id);
 
@@ -22,9 +22,9 @@ static uint32_t find(const struct idmap *m, uint64_t id)
 	return i;
 }
 
-static void grow(struct idmap *m)
+static void grow(struct idtable *m)
 {
-	struct idmap old = *m;
+	struct idtable old = *m;
 
 	m->cap = old.cap ? old.cap * 2 : 8;
 	m->entries = mem_array(m->cap, sizeof(*m->entries));
@@ -34,21 +34,21 @@ static void grow(struct idmap *m)
 	free(old.entries);
 }
 
-static void drop(struct idmap *m, uint32_t i)
+static void drop(struct idtable *m, uint32_t i)
 {
 	uint32_t at = (i + 1) & (m->cap - 1);
 
 	m->entries[i].value = 0;
 	m->n--;
 	for (; m->entries[at].value; at = (at + 1) & (m->cap - 1)) {
-		struct idmap_entry e = m->entries[at];
+		struct idtable_entry e = m->entries[at];
 
 		m->entries[at].value = 0;
 		m->entries[find(m, e.id)] = e;
 	}
 }
 
-void idmap_put(struct idmap *m, uint64_t id, uint32_t value)
+void idtable_put(struct idtable *m, uint64_t id, uint32_t value)
 {
 	uint32_t i;
 
@@ -62,27 +62,27 @@ void idmap_put(struct idmap *m, uint64_t id, uint32_t value)
 			drop(m, i);
 		return;
 	}
-	if (!m->entries[i].value && m->n >= IDMAP_MAX) {
+	if (!m->entries[i].value && m->n >= IDTABLE_MAX) {
 		memset(m->entries, 0, m->cap * sizeof(*m->entries));
 		m->n = 0;
 		i = find(m, id);
 	}
 	m->n += !m->entries[i].value;
-	m->entries[i] = (struct idmap_entry){.id = id, .value = value};
+	m->entries[i] = (struct idtable_entry){.id = id, .value = value};
 }
 
-uint32_t idmap_get(const struct idmap *m, uint64_t id)
+uint32_t idtable_get(const struct idtable *m, uint64_t id)
 {
 	return m->cap ? m->entries[find(m, id)].value : 0;
 }
 
-void idmap_release(struct idmap *m)
+void idtable_release(struct idtable *m)
 {
 	free(m->entries);
 	memset(m, 0, sizeof(*m));
 }
 
-uint64_t idmap_text(const void *text, size_t n)
+uint64_t idtable_text(const void *text, size_t n)
 {
 	return hash_bytes(HASH_SEED, text, n);
 }
