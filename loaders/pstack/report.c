@@ -85,6 +85,8 @@ static void frame_text(struct strbuf *to, const struct named_frame *f)
 	} else {
 		add_shown(to, f->module);
 	}
+	if (f->runtime)
+		strbuf_addf(to, "  (%s)", f->runtime);
 	strbuf_addstr(to, f->inlined ? "  (inlined)\n" : "\n");
 }
 
@@ -199,6 +201,7 @@ static json_t *frame_json(const struct named_frame *f)
 	json_object_set_new(o, "offset", number((int64_t)f->offset, !f->function));
 	json_object_set_new(o, "inlined", json_boolean(f->inlined));
 	json_object_set_new(o, "kernel", json_boolean(f->kernel));
+	json_object_set_new(o, "runtime", text(f->runtime));
 	return o;
 }
 

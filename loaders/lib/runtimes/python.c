@@ -10,7 +10,8 @@
 
 #define TYPE_BASICSIZE 32 /* PyTypeObject.tp_basicsize, behind PyVarObject and tp_name */
 #define AT_NONE        SIZE_MAX
-#define STEPS_MAX      4096 /* of one thread */
+#define STEPS_MAX      4096 /* of one state */
+#define STATES_MAX     16   /* of one thread */
 
 struct thread_state {
 	uint64_t id, addr;
@@ -154,11 +155,13 @@ static void states_walk(struct python *p, uint64_t id, struct raws *r)
 {
 	if (!p->listed)
 		threads_list(p);
-	for (size_t i = 0; i < p->n_threads; i++) {
+	for (size_t i = 0, walked = 0; i < p->n_threads && walked < STATES_MAX; i++) {
 		uint64_t now = 0;
 
-		if (p->threads[i].id == id && word_read(p, p->threads[i].addr + p->layout.thread_id, &now) && now == id)
-			state_walk(p, p->threads[i].addr, r);
+		if (p->threads[i].id != id || !word_read(p, p->threads[i].addr + p->layout.thread_id, &now) || now != id)
+			continue;
+		walked++;
+		state_walk(p, p->threads[i].addr, r);
 	}
 }
 

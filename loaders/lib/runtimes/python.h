@@ -24,7 +24,7 @@
 #include "loaders/lib/runtimes/pycode.h"
 
 #define PYTHON_STACK_MAX   512   /* frames of one thread */
-#define PYTHON_THREADS_MAX 65536
+#define PYTHON_THREADS_MAX 32768
 #define PYTHON_INTERPS_MAX 1024
 
 struct python;
