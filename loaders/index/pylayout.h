@@ -3,7 +3,7 @@
  * pylayout: where the members of CPython's structures stand, by version: 2.7 and 3.6 to 3.12 from tables, 3.13 to 3.15 from
  * what the file itself says (struct _Py_DebugOffsets at the beginning of _PyRuntime: "xdebugpy", then u64: the version that
  * it was built as, whether it runs without a GIL, then offsets, whose order is each version's own). Sources: the headers
- * of each version; tests/e2e/test_python_layout.py compiles them.
+ * of each version; tests/unit/loaders/index/pylayout_test.c compiles them.
  *
  * No layout: any other version, a pre-release before its release candidates (structures still change then), a build
  * without a GIL (its objects and references differ), numbers that no structure has.

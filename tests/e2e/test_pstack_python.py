@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """sonde pstack of Python programs that were started without any option: each Python frame against what the program itself says of
-its threads (tests/workloads/pystand.py), of the interpreters that are here."""
+its threads (tests/workloads/pystand.py), of Debian's interpreter every day, of all that can be had among the live tests."""
+import fcntl
 import glob
 import json
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 
-from conftest import ROOT, need, need_root
+from conftest import BUILD, ROOT, need, need_root
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "kernels"))
+
+import debian  # noqa: E402
 
 STAND = os.path.join(ROOT, "tests", "workloads", "pystand.py")
 PYENV = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
+CACHE = os.path.join(BUILD, "pythons")
+# suite -> the versions it has, and what they need beside themselves; those of newer suites run with a C library of their own
+SUITES = {"bullseye": (["3.9"], []),
+          "trixie": (["3.13"], "libc6 libexpat1 zlib1g libffi8".split()),
+          "sid": (["3.14", "3.15"], "libc6 libexpat1 zlib1g libffi8".split())}
 
 
 class Standing:
@@ -82,6 +93,192 @@ def test_python_frames_are_what_the_program_says_and_at_their_places(sonde, stor
         assert calls_back_by_qsort(kinds["by_native"])
     if version.strip() == "True":  # calls from Python to Python have no native frames
         assert between(kinds["deep"], "stand", "deep") == []
+
+
+def unpacked(suite):
+    """usr/ of a suite's interpreters, their libraries and headers."""
+    versions, libraries = SUITES[suite]
+    root = os.path.join(CACHE, suite)
+    os.makedirs(root, exist_ok=True)
+    with open(os.path.join(CACHE, "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(os.path.join(root, "complete")):
+            apt = debian.Suite(suite, False, CACHE)
+            apt.update()
+            for package in [f"{part}python{v}-{kind}" for v in versions for part, kind in
+                            (("", "minimal"), ("lib", "minimal"), ("lib", "stdlib"), ("lib", "dev"))] + libraries:
+                deb = apt.download(package)
+                subprocess.run(["dpkg", "-x", deb, root], check=True)
+                os.unlink(deb)
+            with open(os.path.join(root, "complete"), "w", encoding="utf-8"):
+                pass
+    return os.path.join(root, "usr")
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("suite,version", [(s, v) for s in SUITES for v in SUITES[s][0]])
+def test_interpreters_of_debian_s_other_suites_are_read_right(sonde, store, scratch, suite, version):
+    """Static and stripped; those of sid are built of tail calls. Their headers say the same as the layouts."""
+    need_root()
+    try:
+        usr = unpacked(suite)
+    except (debian.Gone, subprocess.SubprocessError) as e:
+        pytest.skip(f"missing: Python {version} of {suite}: {e}")
+    command = [f"{usr}/bin/python{version}"]
+    if SUITES[suite][1]:
+        command = [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", *command]
+    kinds = check_all(sonde, store, command, scratch, env={"PYTHONHOME": usr})
+    if "by_native" in kinds:
+        assert between(kinds["by_native"], "stand", "by_native")
+    done = subprocess.run([os.path.join(BUILD, "tests", "unit", "index_pylayout_test")], env=dict(os.environ, SONDE_PYTHONS=usr),
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.live
+def test_layouts_and_line_tables_are_those_of_every_python_here():
+    for name in ("index_pylayout_test", "index_pypart_test", "pylines_test"):
+        done = subprocess.run([os.path.join(BUILD, "tests", "unit", name)], env=dict(os.environ, SONDE_PYTHONS="all"), capture_output=True,
+                              text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def installed(package):
+    """A package of PyPI under build/; its folder."""
+    folder = os.path.join(CACHE, package)
+    os.makedirs(CACHE, exist_ok=True)
+    with open(os.path.join(CACHE, "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--target", folder, package],
+                              capture_output=True, text=True) if not os.path.isdir(folder) else None
+    if done and done.returncode:
+        pytest.skip(f"missing: {package} of PyPI")
+    return folder
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("program", ["/usr/bin/python3", *PYENV])
+def test_frames_are_those_that_py_spy_sees(sonde, store, scratch, program):
+    need_root()
+    need(program, program)
+    spy = os.path.join(installed("py-spy==0.4.2"), "bin", "py-spy")
+    with Standing([program], cwd=scratch) as s:
+        seen = {r["tid"]: script(r) for r in rows(sonde, store, "-p", s.pid)}
+        told = json.loads(subprocess.run([spy, "dump", "--json", "--pid", str(s.pid)], capture_output=True, text=True, check=True).stdout)
+        if not all(t["os_thread_id"] for t in told):
+            pytest.skip("missing: py-spy does not know this version's thread ids")
+        for t in told:
+            theirs = [[f["name"].rsplit(".", 1)[-1], f["filename"], f["line"]] for f in t["frames"]]
+            ours = [[name.rsplit(".", 1)[-1], file, line] for name, file, line in seen[t["os_thread_id"]]]
+            if s.told["version"] == "3.13":  # of a call over several lines it says another one than Python itself
+                theirs, ours = [f[:2] for f in theirs], [f[:2] for f in ours]
+            # it shows a thread's outermost function at some times and hides it at others
+            assert theirs in (ours, ours[:-1] if ours[-1][0].endswith("_bootstrap") else ours)
+
+
+GREENLETS = """
+import json, os, sys, threading
+import greenlet
+def frames(f):
+    told = []
+    while f:
+        told.append([getattr(f.f_code, "co_qualname", f.f_code.co_name), f.f_code.co_filename, f.f_lineno])
+        f = f.f_back
+    return told
+def inner():
+    told = frames(sys._getframe())
+    told[0][2] = sys._getframe().f_lineno + 3
+    print(json.dumps(told))
+    sys.stdout.flush()
+    os.read(0, 1)
+def worker():
+    sorted([1], key=lambda x: inner())
+def other():
+    hub.switch()
+def main():
+    global hub
+    hub = greenlet.getcurrent()
+    greenlet.greenlet(other).switch()
+    greenlet.greenlet(worker).switch()
+main()
+"""
+
+
+@pytest.mark.live
+def test_a_greenlet_s_frames_are_its_own(sonde, store, scratch):
+    """Its Python frames end where its function began; the native stack goes on with who started it."""
+    need_root()
+    folder = installed("greenlet==3.0.3")
+    child = subprocess.Popen(["/usr/bin/python3", "-c", GREENLETS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=dict(os.environ, PYTHONPATH=folder))
+    try:
+        told = json.loads(child.stdout.readline())
+        [row] = rows(sonde, store, "-p", child.pid)
+    finally:
+        child.stdin.close()
+        child.wait(20)
+    assert [f[0] for f in told] == ["inner", "worker.<locals>.<lambda>", "worker"]
+    assert script(row) == told
+
+
+SUBINTERPRETER = """
+import _xxsubinterpreters as subs
+def main():
+    subs.run_string(subs.create(), "import os\\ndef sub():\\n    os.write(1, b'x')\\n    os.read(0, 1)\\nsub()\\n")
+main()
+"""
+
+
+@pytest.mark.live
+def test_frames_of_a_subinterpreter_stand_before_those_of_its_caller(sonde, store, scratch):
+    need_root()
+    if subprocess.run(["/usr/bin/python3", "-c", "import sys, _xxsubinterpreters; assert sys.version_info >= (3, 11)"],
+                      capture_output=True).returncode:
+        pytest.skip("missing: a python3 of 3.11 or 3.12")
+    child = subprocess.Popen(["/usr/bin/python3", "-c", SUBINTERPRETER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.read(1)
+        [row] = rows(sonde, store, "-p", child.pid)
+    finally:
+        child.stdin.close()
+        child.wait(20)
+    found = script(row)
+    assert [f[0] for f in found] == ["sub", "<module>", "main", "<module>"], found
+    assert [f[2] for f in found] == [4, 5, 4, 5]
+
+
+EMBEDDED = """
+#include <Python.h>
+static PyObject *from_python(PyObject *self, PyObject *f) { return PyObject_CallNoArgs(f); }
+static PyMethodDef method = {"from_python", from_python, METH_O, 0};
+int my_server(void) {
+	PyObject *main = PyImport_AddModule("__main__");
+	PyObject_SetAttrString(main, "from_python", PyCFunction_New(&method, 0));
+	return PyRun_SimpleString("import os\\ndef waits():\\n os.write(1, b'x')\\n os.read(0, 1)\\ndef handler():\\n from_python(waits)\\nhandler()\\n");
+}
+int main(void) { Py_Initialize(); return my_server(); }
+"""
+
+
+@pytest.mark.live
+def test_python_in_a_c_program_stands_between_its_functions(sonde, store, scratch):
+    need_root()
+    with open(os.path.join(scratch, "embedded.c"), "w", encoding="utf-8") as f:
+        f.write(EMBEDDED)
+    if subprocess.run("gcc -O1 -g -fno-optimize-sibling-calls -o embedded embedded.c $(/usr/bin/python3-config --embed --cflags --ldflags)", shell=True, cwd=scratch,
+                      capture_output=True).returncode:
+        pytest.skip("missing: libpython3-dev")
+    child = subprocess.Popen([os.path.join(scratch, "embedded")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.read(1)
+        [row] = rows(sonde, store, "-p", child.pid)
+    finally:
+        child.stdin.close()
+        child.wait(20)
+    names = [f["function"] for f in row["frames"]]
+    order = [names.index(n) for n in ("waits", "from_python", "handler", "<module>", "my_server", "main")]
+    assert order == sorted(order), names
+    assert script(row) == [["waits", "<string>", 4], ["handler", "<string>", 6], ["<module>", "<string>", 7]]
 
 
 @pytest.mark.live
