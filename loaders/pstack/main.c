@@ -334,7 +334,7 @@ static int pstack(const struct opts *o, struct report *report, struct err *e)
 		rc = hostmaps_open(&ho, &w.hm, e);
 	if (!rc) {
 		seed(&w);
-		w.names = names_open(o->store);
+		w.names = names_open(o->store, o->no_lines);
 		rc = get_ready(&w, e);
 	}
 	if (!rc)

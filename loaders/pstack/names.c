@@ -14,6 +14,7 @@
 struct names {
 	struct kallsyms *kernel;
 	bool partial;          /* what is kept of them: there may be more */
+	bool no_lines;
 	struct perfmap *jit;   /* of one process: threads come in the order of their ids, processes mostly together */
 	uint32_t jit_tgid;
 	uint64_t jit_start_ns;
@@ -27,10 +28,11 @@ static void read_kernel(struct names *n)
 		n->kernel = NULL;
 }
 
-struct names *names_open(const char *store_dir)
+struct names *names_open(const char *store_dir, bool no_lines)
 {
 	struct names *n = mem_alloc(sizeof(*n));
 
+	n->no_lines = no_lines;
 	n->partial = store_dir && !kallsyms_kept(store_dir, &n->kernel);
 	if (!n->partial)
 		read_kernel(n);
@@ -150,7 +152,7 @@ static void native(struct names *n, struct hostmaps *hm, struct hostmaps_process
 }
 
 /* Those that stand for native frame `at`, from *next on. false: none. */
-static bool script(const struct script_stack *s, size_t at, size_t *next, struct named_stack *out)
+static bool script(const struct names *n, const struct script_stack *s, size_t at, size_t *next, struct named_stack *out)
 {
 	size_t first = *next;
 
@@ -161,8 +163,8 @@ static bool script(const struct script_stack *s, size_t at, size_t *next, struct
 		f->runtime = "python";
 		f->module = mem_strdup("[python]");
 		f->function = copy(place->function);
-		f->file = copy(place->file);
-		f->line = place->line;
+		f->file = n->no_lines ? NULL : copy(place->file);
+		f->line = n->no_lines ? 0 : place->line;
 	}
 	return *next > first;
 }
@@ -173,9 +175,9 @@ void names_user(struct names *n, struct hostmaps *hm, struct hostmaps_process *p
 	size_t next = 0;
 
 	for (size_t i = 0; i < walk->n; i++)
-		if (!script(&walk->scripts, i, &next, out))
+		if (!script(n, &walk->scripts, i, &next, out))
 			native(n, hm, p, walk->frames[i], time_ns, out);
-	script(&walk->scripts, walk->n, &next, out);
+	script(n, &walk->scripts, walk->n, &next, out);
 }
 
 void named_stack_release(struct named_stack *s)

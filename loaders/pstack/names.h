@@ -30,8 +30,9 @@ struct named_stack { /* leaf first; kernel frames before user frames */
 	size_t n, cap;
 };
 
-/* The kernel's symbols are those kept in the store's folder (kallsyms_kept.h); all are read if one is not among them. NULL: read. */
-struct names *names_open(const char *store_dir);
+/* The kernel's symbols are those kept in the store's folder (kallsyms_kept.h); all are read if one is not among them. NULL: read.
+ * no_lines: of script frames functions alone, as native ones have it then. */
+struct names *names_open(const char *store_dir, bool no_lines);
 void names_close(struct names *n);
 /* Both append. The kernel's leaf is a return address too: nobody here is running. */
 void names_kernel(struct names *n, const __u64 *frames, size_t count, struct named_stack *out);

@@ -337,6 +337,8 @@ def test_text_says_which_frames_are_a_script_s(sonde, store, scratch):
     need("/usr/bin/python3", "/usr/bin/python3")
     with Standing(["/usr/bin/python3"], cwd=scratch) as s:
         text = sonde("pstack", "-p", s.pid, store=store, check=True).stdout
+        plain = sonde("pstack", "--no-lines", "-p", s.pid, store=store, check=True).stdout
     line = next(frames for frames in s.told["threads"].values() if frames[0][0] == "by_sleep")[0][2]
     assert f"      by_sleep  pystand.py:{line}  (python)\n" in text
     assert re.search(r"^      .*länge  世界.py:\d+  \(python\)$", text, re.M)
+    assert "      by_sleep  [python]  (python)\n" in plain and "pystand.py:" not in plain
