@@ -29,18 +29,18 @@ static const struct row rows[] = {
 		     .code_lines = 104, .bytes_length = 16, .bytes_data = 36}},
 	{0x0306, 0, {OBJECTS, .interp_threads = 8, .thread_next = 8, .thread_id = 152, .thread_frame = 24, .frame_at = 120,
 		     .at_scale = 1, .lines = PYTHON_LINES_36, CODE_36, TEXT_36}},
-	{0x0307, 24, {OBJECTS, .interp_threads = 8, .thread_next = 8, .thread_id = 176, .thread_frame = 24, .frame_at = 104,
+	{0x0307, 24, {OBJECTS, .gil = 1264, .interp_threads = 8, .thread_next = 8, .thread_id = 176, .thread_frame = 24, .frame_at = 104,
 		      .at_scale = 1, .lines = PYTHON_LINES_36, CODE_36, TEXT_36}},
-	{0x0308, 32, {OBJECTS, .interp_threads = 8, .thread_next = 8, .thread_id = 176, .thread_frame = 24, .frame_at = 104,
+	{0x0308, 32, {OBJECTS, .gil = 1152, .interp_threads = 8, .thread_next = 8, .thread_id = 176, .thread_frame = 24, .frame_at = 104,
 		      .at_scale = 1, .lines = PYTHON_LINES_36, CODE_38, TEXT_36}},
-	{0x0309, 32, {OBJECTS, .interp_threads = 8, .thread_next = 8, .thread_id = 176, .thread_frame = 24, .frame_at = 104,
+	{0x0309, 32, {OBJECTS, .gil = 352, .interp_threads = 8, .thread_next = 8, .thread_id = 176, .thread_frame = 24, .frame_at = 104,
 		      .at_scale = 1, .lines = PYTHON_LINES_36, CODE_38, TEXT_36}},
-	{0x030a, 32, {OBJECTS, .interp_threads = 8, .thread_next = 8, .thread_id = 176, .thread_frame = 24, .frame_at = 96,
+	{0x030a, 32, {OBJECTS, .gil = 352, .interp_threads = 8, .thread_next = 8, .thread_id = 176, .thread_frame = 24, .frame_at = 96,
 		      .at_scale = 2, .lines = PYTHON_LINES_310, CODE_38, TEXT_36}},
-	{0x030b, 40, {.shape = PYTHON_CFRAMES, .interp_threads = 16, .thread_next = 8, .thread_id = 152, .thread_frame = 56,
+	{0x030b, 40, {.shape = PYTHON_CFRAMES, .gil = 360, .interp_threads = 16, .thread_next = 8, .thread_id = 152, .thread_frame = 56,
 		      .cframe_frame = 8, .cframe_back = 16, .frame_back = 48, .frame_code = 32, .frame_at = 56, .frame_owner = 68,
 		      CODE_311, .code_size = 184, .code_start = 184, .code_first_line = 72, TEXT_36}},
-	{0x030c, 40, {.shape = PYTHON_SHIMS, .interp_threads = 72, .thread_next = 8, .thread_id = 136, .thread_frame = 56,
+	{0x030c, 40, {.shape = PYTHON_SHIMS, .interp_gil = 384, .interp_threads = 72, .thread_next = 8, .thread_id = 136, .thread_frame = 56,
 		      .cframe_frame = 0, .cframe_back = 8, .frame_back = 8, .frame_code = 0, .frame_at = 56, .frame_owner = 70,
 		      CODE_311, .code_size = 192, .code_start = 192, .code_first_line = 68, TEXT_312}},
 };
@@ -55,6 +55,8 @@ bool pylayout_of_version(uint32_t version, struct python_layout *out, uint64_t *
 		out->version = version;
 		out->object_type = 8;
 		*interpreters_at = rows[i].interpreters_at;
+		if (version >> 8 < 0x030704 && MINOR(version) == 0x0307)
+			out->gil = 0; /* _PyRuntime was another until 3.7.4 */
 		return true;
 	}
 	return false;
@@ -65,7 +67,7 @@ bool pylayout_of_version(uint32_t version, struct python_layout *out, uint64_t *
 /* Which word of struct _Py_DebugOffsets tells a member. */
 struct words {
 	uint32_t minor;
-	uint8_t interp_next, interp_threads, thread_next, thread_frame, thread_id, frame_back, frame_code, frame_at, frame_owner,
+	uint8_t interp_next, interp_threads, interp_gil, thread_next, thread_frame, thread_id, frame_back, frame_code, frame_at, frame_owner,
 		code_file, code_name, code_qualname, code_lines, code_first_line, code_start, object_type, bytes_length, bytes_data,
 		text_state, text_length, text_ascii;
 };
@@ -75,9 +77,9 @@ struct words {
 #define WORD_INTERPRETERS  5
 
 static const struct words words[] = {
-	{0x030d, 8, 9, 21, 23, 24, 29, 30, 31, 33, 35, 36, 37, 38, 39, 43, 45, 65, 66, 68, 69, 70},
-	{0x030e, 8, 9, 24, 26, 27, 32, 33, 34, 36, 40, 41, 42, 43, 44, 48, 51, 75, 76, 78, 79, 80},
-	{0x030f, 8, 9, 24, 26, 30, 40, 41, 42, 44, 48, 49, 50, 51, 52, 56, 59, 87, 88, 90, 91, 92},
+	{0x030d, 8, 9, 14, 21, 23, 24, 29, 30, 31, 33, 35, 36, 37, 38, 39, 43, 45, 65, 66, 68, 69, 70},
+	{0x030e, 8, 9, 15, 24, 26, 27, 32, 33, 34, 36, 40, 41, 42, 43, 44, 48, 51, 75, 76, 78, 79, 80},
+	{0x030f, 8, 9, 15, 24, 26, 30, 40, 41, 42, 44, 48, 49, 50, 51, 52, 56, 59, 87, 88, 90, 91, 92},
 };
 
 struct offsets {
@@ -109,6 +111,7 @@ static void members_read(struct offsets *o, const struct words *w, struct python
 {
 	l->interp_next = member(o, w->interp_next);
 	l->interp_threads = member(o, w->interp_threads);
+	l->interp_gil = member(o, w->interp_gil);
 	l->thread_next = member(o, w->thread_next);
 	l->thread_frame = member(o, w->thread_frame);
 	l->thread_id = member(o, w->thread_id);

@@ -19,7 +19,8 @@
 
 #define PYLAYOUT_OFFSETS_SIZE 1024u /* so much of _PyRuntime is enough for the second function */
 
-/* Before 3.13. *interpreters_at: of the interpreters' list within _PyRuntime; 0: there is none (before 3.7). */
+/* Before 3.13. *interpreters_at: of the interpreters' list within _PyRuntime; 0: there is none (before 3.7). out->gil: within
+ * _PyRuntime too. */
 bool pylayout_of_version(uint32_t version, struct python_layout *out, uint64_t *interpreters_at);
 /* 3.13 on, by the first bytes of _PyRuntime. Pure over (bytes, len). */
 bool pylayout_of_offsets(const void *runtime, size_t len, struct python_layout *out, uint64_t *interpreters_at);

@@ -220,6 +220,7 @@ static int layout_find(struct elf_file *f, const struct py_symbols *py, struct p
 	if (pylayout_of_version(version, l, &at)) {
 		rc = at ? (py->runtime ? 0 : -ENOENT) : interpreters_by_code(f, py, &at);
 		l->interpreters = py->runtime + at;
+		l->gil += l->gil ? py->runtime : 0;
 		return rc;
 	}
 	rc = py->runtime ? region_read(f, py->runtime, size < PYLAYOUT_OFFSETS_SIZE ? size : PYLAYOUT_OFFSETS_SIZE, &r) : -ENOENT;

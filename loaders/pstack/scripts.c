@@ -73,7 +73,7 @@ static struct python *python_find(struct hostmaps *hm, struct hostmaps_process *
 }
 
 void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, const struct scripts_native *native, uint64_t time_ns,
-		  struct script_stack *out)
+		  struct script_stack *out, enum python_gil *gil)
 {
 	struct python *python = python_find(hm, p, native, time_ns);
 	uint64_t pc[STACK_USER_MAX];
@@ -85,4 +85,5 @@ void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, const struct 
 	python_stack(python,
 		     &(struct python_native){.pc = pc, .sp = native->sp, .n = native->n, .complete = native->complete, .fs_base = native->fs_base},
 		     out);
+	*gil = python_gil(python, native->fs_base, native->futex);
 }

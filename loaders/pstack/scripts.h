@@ -19,11 +19,12 @@ struct scripts_native {
 	size_t n;
 	bool complete;
 	uint64_t fs_base;
+	uint64_t futex; /* on which it waits; 0: on none */
 };
 
-/* Appends to `out`. What is known of a process is kept for its next thread, until scripts_forget. */
+/* Appends to `out`; *gil where it runs Python. What is known of a process is kept for its next thread, until scripts_forget. */
 void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, const struct scripts_native *native, uint64_t time_ns,
-		  struct script_stack *out);
+		  struct script_stack *out, enum python_gil *gil);
 /* Threads may have come and gone since. */
 void scripts_forget(void);
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "loaders/lib/host/unwind.h"
@@ -94,15 +95,22 @@ void walk_thread(struct hostmaps *hm, struct hostmaps_process *process, const st
 	out->pending = m.pending && hostmaps_awaits(hm, m.pending);
 }
 
+/* The first argument of the system call that it waits in. */
+static uint64_t futex_of(const struct pstack_record *r)
+{
+	return r->flags & PSTACK_IN_SYSCALL && r->syscall == SYS_futex ? r->regs[5] : 0; /* rdi */
+}
+
 void walk_scripts(struct hostmaps *hm, struct hostmaps_process *process, const struct pstack_record *thread, uint64_t time_ns,
 		  struct walk *w)
 {
 	const struct scripts_native native = {.frames = w->frames, .sp = w->sp, .n = w->n, .complete = w->end == STACK_END_ROOT,
-					      .fs_base = thread->fs_base};
+					      .fs_base = thread->fs_base, .futex = futex_of(thread)};
 
 	script_stack_release(&w->scripts);
+	w->gil = PYTHON_GIL_NEITHER;
 	if (process && w->n)
-		scripts_walk(hm, process, &native, time_ns, &w->scripts);
+		scripts_walk(hm, process, &native, time_ns, &w->scripts, &w->gil);
 }
 
 void walk_clear(struct walk *w)

@@ -21,6 +21,7 @@ struct walk {
 	size_t n;
 	enum stack_end end;
 	struct script_stack scripts;
+	enum python_gil gil;
 	bool pending;       /* an index was not there yet that this stack needs */
 };
 

@@ -36,8 +36,10 @@ struct python_layout {
 	__u64 frame_type;    /* PYTHON_OBJECTS */
 	__u64 text_type;     /* PyUnicode_Type; 2.7: PyString_Type */
 	__u64 bytes_type;
+	__u64 gil;           /* 3.7 to 3.11: struct _gil_runtime_state; 0: not known */
 	__u64 loop_start[PYTHON_RANGES], loop_end[PYTHON_RANGES]; /* PYTHON_OBJECTS: the interpreter's loop; end 0: no more */
 	__u16 interp_next, interp_threads;
+	__u16 interp_gil;    /* 3.12 on: where the address of an interpreter's stands; 0: see gil */
 	__u16 thread_next, thread_id; /* thread_id: its pthread_self(), which is fs_base */
 	__u16 thread_frame;  /* PYTHON_CFRAMES, and PYTHON_SHIMS with cframe_frame != PYTHON_NO_CFRAME: of the _PyCFrame */
 	__u16 cframe_frame, cframe_back;
@@ -53,8 +55,14 @@ struct python_layout {
 	__u8 shape;          /* enum python_shape */
 	__u8 lines;          /* enum python_lines */
 	__u8 at_scale;       /* PYTHON_OBJECTS: bytes of code for 1 of f_lasti */
-	__u8 pad;
+	__u8 pad[7];
 };
 #define PYTHON_NO_CFRAME 0xffff
+
+/* struct _gil_runtime_state, alike from 3.7 to 3.15 */
+#define PYTHON_GIL_HOLDER 8   /* the thread state that has it, or had it last */
+#define PYTHON_GIL_LOCKED 16  /* an int: 1 where it is held */
+#define PYTHON_GIL_COND   32  /* from here to its end: conditions and mutexes, on which threads wait for it */
+#define PYTHON_GIL_SIZE   208
 
 #endif

@@ -291,6 +291,57 @@ def test_each_version_of_python_is_read_right(sonde, store, scratch, program):
     assert calls_back_by_qsort(kinds["by_native"])
 
 
+HOLDER = """
+import ctypes, os, threading
+free, holding = ctypes.CDLL(None), ctypes.PyDLL(None)  # PyDLL keeps the lock while it calls
+def holds():
+    os.write(1, b"x")
+    holding.pause()
+def waits():
+    free.usleep(1000)
+    waits()
+threads = [threading.Thread(target=f, daemon=True) for f in (waits, waits, holds)]
+for t in threads:
+    t.start()
+os.read(0, 1)
+"""
+
+
+def check_gil(sonde, store, command):
+    """A thread that stands with the lock, and those that it keeps from going on."""
+    child = subprocess.Popen([*command, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.read(1)
+        for _ in range(40):  # who waits for the lock looks up every 5 ms, and may be met on its way
+            seen = {tuple(f[0] for f in script(r))[:1]: r for r in rows(sonde, store, "-p", child.pid)}
+            if {("holds",), ("waits",)} <= set(seen):
+                break
+        assert (seen[("holds",)]["gil"], seen[("waits",)]["gil"]) == ("holds", "waits")
+        assert [r["gil"] for r in seen.values()].count("holds") == 1
+        text = sonde("pstack", "-p", child.pid, store=store, check=True).stdout
+        assert "  holds the GIL\n" in text
+    finally:
+        child.kill()
+        child.wait(20)
+        child.stdin.close()
+        child.stdout.close()
+
+
+def test_who_holds_the_gil_while_it_stands_and_who_waits_for_it(sonde, store):
+    need_root()
+    need("/usr/bin/python3", "/usr/bin/python3")
+    check_gil(sonde, store, ["/usr/bin/python3"])
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("program", [p for p in PYENV if "/2.7." not in p and "/3.6." not in p] or [None])
+def test_the_gil_of_each_version(sonde, store, program):
+    if not program:
+        pytest.skip("missing: interpreters of pyenv")
+    need_root()
+    check_gil(sonde, store, [program])
+
+
 def test_a_process_that_lies_about_its_interpreter_is_not_believed(sonde, store, scratch):
     """A library with the names of an interpreter's, and nothing behind them: the stack is shown as native, and nobody falls."""
     need_root()

@@ -15,6 +15,7 @@
 
 struct thread_state {
 	uint64_t id, addr;
+	uint64_t gil; /* 0: not known */
 };
 
 struct python {
@@ -76,6 +77,15 @@ static int by_id(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static uint64_t gil_of(const struct python *p, uint64_t interp)
+{
+	uint64_t gil = p->layout.gil ? p->layout.gil + p->bias : 0;
+
+	if (p->layout.interp_gil)
+		word_read(p, interp + p->layout.interp_gil, &gil);
+	return gil;
+}
+
 /* Other threads run, begin and end while this is read: a list that is changed may lose some. */
 static void threads_list(struct python *p)
 {
@@ -85,7 +95,7 @@ static void threads_list(struct python *p)
 	p->listed = true;
 	word_read(p, l->interpreters + p->bias, &interp);
 	for (int i = 0; interp && i < PYTHON_INTERPS_MAX; i++) {
-		struct thread_state t = {0};
+		struct thread_state t = {.gil = gil_of(p, interp)};
 
 		word_read(p, interp + l->interp_threads, &t.addr);
 		while (t.addr && p->n_threads < PYTHON_THREADS_MAX) {
@@ -101,6 +111,26 @@ static void threads_list(struct python *p)
 	}
 	if (p->n_threads)
 		qsort(p->threads, p->n_threads, sizeof(*p->threads), by_id);
+}
+
+enum python_gil python_gil(struct python *p, uint64_t fs_base, uint64_t futex)
+{
+	if (!p->listed)
+		threads_list(p);
+	for (size_t i = 0; i < p->n_threads; i++) {
+		const struct thread_state *t = &p->threads[i];
+		uint64_t holder = 0;
+		int32_t locked = 0;
+
+		if (t->id != fs_base || !t->gil)
+			continue;
+		if (futex >= t->gil + PYTHON_GIL_COND && futex < t->gil + PYTHON_GIL_SIZE)
+			return PYTHON_GIL_WAITS;
+		if (word_read(p, t->gil + PYTHON_GIL_HOLDER, &holder) && holder == t->addr &&
+		    p->m->read(p->m->ctx, t->gil + PYTHON_GIL_LOCKED, &locked, sizeof(locked)) && locked == 1)
+			return PYTHON_GIL_HOLDS;
+	}
+	return PYTHON_GIL_NEITHER;
 }
 
 /* ---- walking ---- */

@@ -55,6 +55,12 @@ struct script_stack {
 	bool cut; /* there are more than PYTHON_STACK_MAX, or its outer part could not be read */
 };
 
+/* The lock that lets one thread of an interpreter run Python at a time (3.7 on). */
+enum python_gil { PYTHON_GIL_NEITHER, PYTHON_GIL_HOLDS, PYTHON_GIL_WAITS };
+
+/* Does a thread that stands hold it, or wait for it? `futex`: on what it waits in the kernel; 0: on no futex. */
+enum python_gil python_gil(struct python *p, uint64_t fs_base, uint64_t futex);
+
 /* Appends nothing where the thread runs no Python. */
 void python_stack(struct python *p, const struct python_native *native, struct script_stack *out);
 void script_stack_release(struct script_stack *s);

@@ -35,6 +35,7 @@ static struct python_layout layout(unsigned choice)
 	struct python_layout l = {
 		.format = PYTHON_FORMAT, .shape = (__u8)(1 + choice % 3), .lines = (__u8)(1 + choice / 3 % 4), .at_scale = 1,
 		.code_type = BASE, .frame_type = BASE + 8, .text_type = BASE + 16, .bytes_type = BASE + 24, .interpreters = BASE + 40,
+		.gil = choice & 0x20 ? BASE + 0xb8 : 0, .interp_gil = choice & 0x10 ? 16 : 0,
 		.loop_start = {0x100}, .loop_end = {0x200},
 		.interp_threads = 8, .thread_id = 8, .thread_frame = 16, .cframe_back = 8,
 		.frame_code = 8, .frame_at = 16, .frame_owner = 24, .object_type = 8, .code_size = 72, .code_start = 72, .code_length = 16,
@@ -66,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (!p)
 		return 0;
 	python_stack(p, &native, &s);
+	python_gil(p, 7, BASE + 0x60);
 	if (s.n > PYTHON_STACK_MAX)
 		abort();
 	for (size_t i = 0; i < s.n; i++)

@@ -45,7 +45,7 @@ def process(choice):
     return bytes([choice]) + bytes(mem)
 
 
-for choice in list(range(12)) + [0x80, 0x41, 0x42, 0xc1, 0xc2]:
+for choice in list(range(12)) + [0x80, 0x41, 0x42, 0xc1, 0xc2, 0x21, 0x31]:
     with open(f"{out}/python_fuzz/shape{choice}", "wb") as f:
         f.write(process(choice))
 codes = [c for c in compile(open(struct.__file__).read() + "\n".join(f"def f{i}():\n  x(\n {i},\n y)\n" for i in range(9)), "x", "exec").co_consts

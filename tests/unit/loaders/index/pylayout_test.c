@@ -31,6 +31,11 @@ static const char source[] =
 	"#elif PY_VERSION_HEX >= 0x03070000\n"
 	"#include <internal/pystate.h>\n"
 	"#endif\n"
+	"#if PY_VERSION_HEX >= 0x03080000\n"
+	"#include <internal/pycore_gil.h>\n"
+	"#elif PY_VERSION_HEX >= 0x03070000\n"
+	"#include <internal/gil.h>\n"
+	"#endif\n"
 	"#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030d0000\n"
 	"#include <internal/pycore_frame.h>\n"
 	"#endif\n"
@@ -42,7 +47,7 @@ static const char source[] =
 	"#if PY_VERSION_HEX >= 0x030d0000\n"
 	"#define WORD(name, member) SAY(name, offsetof(_Py_DebugOffsets, member) / 8)\n"
 	"	WORD(\"interpreters_at\", runtime_state.interpreters_head); WORD(\"interp_next\", interpreter_state.next);\n"
-	"	WORD(\"interp_threads\", interpreter_state.threads_head); WORD(\"thread_next\", thread_state.next);\n"
+	"	WORD(\"interp_gil\", interpreter_state.ceval_gil); WORD(\"interp_threads\", interpreter_state.threads_head); WORD(\"thread_next\", thread_state.next);\n"
 	"	WORD(\"thread_frame\", thread_state.current_frame); WORD(\"thread_id\", thread_state.thread_id);\n"
 	"	WORD(\"frame_back\", interpreter_frame.previous); WORD(\"frame_code\", interpreter_frame.executable);\n"
 	"	WORD(\"frame_at\", interpreter_frame.instr_ptr); WORD(\"frame_owner\", interpreter_frame.owner);\n"
@@ -69,8 +74,8 @@ static const char source[] =
 	"	AT(\"code_qualname\", PyCodeObject, co_qualname); AT(\"code_lines\", PyCodeObject, co_linetable);\n"
 	"	AT(\"interp_next\", PyInterpreterState, next); AT(\"interp_threads\", PyInterpreterState, threads.head);\n"
 	"#if PY_VERSION_HEX >= 0x030c0000\n"
-	"	AT(\"frame_owner\", _PyInterpreterFrame, owner);\n"
-	"	return FRAME_OWNED_BY_CSTACK != 3;\n"
+	"	AT(\"frame_owner\", _PyInterpreterFrame, owner); AT(\"interp_gil\", PyInterpreterState, ceval.gil);\n"
+	"	if (FRAME_OWNED_BY_CSTACK != 3) return 1;\n"
 	"#else\n"
 	"	AT(\"frame_owner\", _PyInterpreterFrame, is_entry);\n"
 	"#endif\n"
@@ -86,7 +91,14 @@ static const char source[] =
 	"#endif\n"
 	"#if PY_VERSION_HEX >= 0x03070000\n"
 	"	AT(\"interpreters_at\", _PyRuntimeState, interpreters.head);\n"
+	"#if PY_VERSION_HEX < 0x030c0000\n"
+	"	AT(\"gil\", _PyRuntimeState, ceval.gil);\n"
 	"#endif\n"
+	"#endif\n"
+	"#endif\n"
+	"#if PY_VERSION_HEX >= 0x03070000\n"
+	"	AT(\"gil_holder\", struct _gil_runtime_state, last_holder); AT(\"gil_locked\", struct _gil_runtime_state, locked);\n"
+	"	AT(\"gil_cond\", struct _gil_runtime_state, cond); SAY(\"gil_size\", sizeof(struct _gil_runtime_state));\n"
 	"#endif\n"
 	"	return 0;\n"
 	"}\n";
@@ -101,6 +113,9 @@ static uint64_t member(const struct python_layout *l, const char *name, uint64_t
 	MEMBER(code_size) MEMBER(code_length) MEMBER(code_start) MEMBER(code_first_line) MEMBER(code_file) MEMBER(code_name)
 	MEMBER(code_qualname) MEMBER(code_lines) MEMBER(text_length) MEMBER(text_state) MEMBER(text_ascii) MEMBER(text_compact)
 	MEMBER(bytes_length) MEMBER(bytes_data)
+	MEMBER(interp_gil) MEMBER(gil)
+	if (!strncmp(name, "gil_", 4))
+		return name[4] == 'h' ? PYTHON_GIL_HOLDER : name[4] == 'l' ? PYTHON_GIL_LOCKED : name[4] == 'c' ? PYTHON_GIL_COND : PYTHON_GIL_SIZE;
 	if (!strcmp(name, "interpreters_at"))
 		return interpreters_at;
 	fail_msg("no member %s", name);

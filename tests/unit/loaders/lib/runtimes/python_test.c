@@ -350,6 +350,44 @@ static void deep_recursion_keeps_the_innermost_frames(void **state)
 	python_close(p);
 }
 
+static enum python_gil gil_of(uint64_t id, uint64_t futex)
+{
+	struct python *p = python_open(&f.m, &f.l, sizeof(f.l), FAKE_BIAS);
+	enum python_gil gil = python_gil(p, id, futex);
+
+	python_close(p);
+	return gil;
+}
+
+static void the_lock_is_held_by_one_and_waited_for_by_others(void **state)
+{
+	uint64_t gil, locked = 1;
+
+	(void)state;
+	begin(PYTHON_SHIMS);
+	gil = fake_room(&f, PYTHON_GIL_SIZE);
+	f.l.interp_gil = 40;
+	fake_word(&f, interp + 40, gil);
+	fake_word(&f, gil + PYTHON_GIL_HOLDER, state_at);
+	assert_int_equal(gil_of(THREAD_ID, 0), PYTHON_GIL_NEITHER); /* it had it last */
+	fake_word(&f, gil + PYTHON_GIL_LOCKED, locked);
+	assert_int_equal(gil_of(THREAD_ID, 0), PYTHON_GIL_HOLDS);
+	assert_int_equal(gil_of(THREAD_ID, gil), PYTHON_GIL_HOLDS); /* another futex */
+	assert_int_equal(gil_of(THREAD_ID + 64, 0), PYTHON_GIL_NEITHER);
+	assert_int_equal(gil_of(THREAD_ID, gil + PYTHON_GIL_COND + 8), PYTHON_GIL_WAITS);
+	assert_int_equal(gil_of(THREAD_ID, gil + PYTHON_GIL_SIZE), PYTHON_GIL_HOLDS);
+	fake_word(&f, gil + PYTHON_GIL_HOLDER, state_at + 256);
+	assert_int_equal(gil_of(THREAD_ID, 0), PYTHON_GIL_NEITHER);
+	f.l.interp_gil = 0;
+	f.l.gil = gil - FAKE_BIAS; /* one of the whole process */
+	fake_word(&f, gil + PYTHON_GIL_HOLDER, state_at);
+	assert_int_equal(gil_of(THREAD_ID, 0), PYTHON_GIL_HOLDS);
+	f.l.gil = 0; /* not known */
+	assert_int_equal(gil_of(THREAD_ID, gil + PYTHON_GIL_COND), PYTHON_GIL_NEITHER);
+	f.l.gil = 8; /* not there */
+	assert_int_equal(gil_of(THREAD_ID, 0), PYTHON_GIL_NEITHER);
+}
+
 static void a_section_that_does_not_fit_the_process_is_refused(void **state)
 {
 	(void)state;
@@ -379,6 +417,7 @@ int main(void)
 		cmocka_unit_test(chains_in_circles_end),
 		cmocka_unit_test(a_torn_chain_shows_what_has_a_place),
 		cmocka_unit_test(deep_recursion_keeps_the_innermost_frames),
+		cmocka_unit_test(the_lock_is_held_by_one_and_waited_for_by_others),
 		cmocka_unit_test(a_section_that_does_not_fit_the_process_is_refused),
 	};
 
