@@ -13,7 +13,7 @@ set -eu
 
 build="ca-certificates make gcc libc6-dev pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev libsqlite3-dev
 libjansson-dev libinih-dev zlib1g-dev liblzma-dev libseccomp-dev libiberty-dev uthash-dev libpcap-dev"
-test="libcmocka-dev python3 python3-pytest python3-pytest-xdist g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm dwz mandoc
+test="libcmocka-dev python3 libpython3-dev python3-pytest python3-pytest-xdist g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm dwz mandoc
 musl-tools chromium debuginfod iproute2 jq binutils gdb strace util-linux git procps
 file zsh fish tmux less"
 docker="docker.io busybox-static"
@@ -23,7 +23,7 @@ page="chromium"
 live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
 nats-server mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
 rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm
-openssl openssh-server python3-pymongo zookeeper python3-kazoo"
+openssl openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
 bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools"
 
 # A toolchain that stands on the path is as good as Debian's.

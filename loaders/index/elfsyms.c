@@ -200,7 +200,7 @@ static int kind_of(const Elf64_Sym *s, const char *name)
 	return type == STT_NOTYPE ? SYMSET_LABEL : -1;
 }
 
-long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *set, struct go_symbols *go)
+long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *set, struct elfsyms_noted *noted)
 {
 	cleanup_table struct table t = {0};
 	long functions = 0;
@@ -213,8 +213,10 @@ long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *se
 		const char *name = table_name(&t, &s);
 		int kind;
 
-		if (go && s.st_shndx != SHN_UNDEF)
-			go_symbols_note(go, name, s.st_value);
+		if (noted && s.st_shndx != SHN_UNDEF) {
+			go_symbols_note(&noted->go, name, s.st_value);
+			py_symbols_note(&noted->py, name, s.st_value, s.st_size);
+		}
 		kind = kind_of(&s, name);
 		if (kind < 0)
 			continue;

@@ -8,13 +8,20 @@
 
 #include "loaders/index/elffile.h"
 #include "loaders/index/gotable.h"
+#include "loaders/index/pypart.h"
 #include "loaders/index/symset.h"
 
 enum elfsyms_table { ELFSYMS_SYMTAB, ELFSYMS_DYNSYM };
 
-/* Adds the functions of one table, and notes Go's addresses in `go` (may be NULL). Returns how many functions
+/* What runtimes are found by. */
+struct elfsyms_noted {
+	struct go_symbols go;
+	struct py_symbols py;
+};
+
+/* Adds the functions of one table, and notes in `noted` (may be NULL) what runtimes are found by. Returns how many functions
  * the table offered, or -errno of source_read or symset_add. */
-long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *set, struct go_symbols *go);
+long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *set, struct elfsyms_noted *noted);
 /* Names "f@plt" for the stubs (x86-64): each is read as the jump it is, through the slot's relocation to the symbol. */
 int elfsyms_add_plt(struct elf_file *f, struct symset *set);
 

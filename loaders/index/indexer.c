@@ -20,6 +20,7 @@
 #include "loaders/index/gotable.h"
 #include "loaders/index/minidebug.h"
 #include "loaders/index/pclntab.h"
+#include "loaders/index/pypart.h"
 #include "loaders/index/symset.h"
 #include "loaders/index/unwind.h"
 #include "schema/base/cleanup.h"
@@ -29,8 +30,9 @@
 struct job {
 	struct elf_file elf;
 	struct symset set;
-	struct go_symbols go_symbols;
+	struct elfsyms_noted noted;
 	struct image_go_record go; /* where `ident.flags` has IMAGE_IDENT_GO, or with a version */
+	struct python_layout python; /* .format 0: no interpreter */
 	struct unwind unwind;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
@@ -54,7 +56,7 @@ static long add_debug(struct job *j)
 
 	if (rc || !j->debug.found)
 		return rc;
-	return elfsyms_add(&j->debug.elf, ELFSYMS_SYMTAB, &j->set, &j->go_symbols);
+	return elfsyms_add(&j->debug.elf, ELFSYMS_SYMTAB, &j->set, &j->noted);
 }
 
 static long add_minidebug(struct job *j)
@@ -79,7 +81,7 @@ static long add_minidebug(struct job *j)
 	if (elf_open(&inner, &src, NULL))
 		return 0; /* not an ELF file: as if it were not there */
 	if (inner.machine == j->elf.machine && inner.is64 == j->elf.is64)
-		n = elfsyms_add(&inner, ELFSYMS_SYMTAB, &j->set, &j->go_symbols);
+		n = elfsyms_add(&inner, ELFSYMS_SYMTAB, &j->set, &j->noted);
 	elf_release(&inner);
 	return n;
 }
@@ -89,10 +91,10 @@ static long add_minidebug(struct job *j)
 static int add_go(struct job *j)
 {
 	struct go_table *t = &j->table;
-	int rc = go_table_find(&j->elf, &j->go_symbols, t);
+	int rc = go_table_find(&j->elf, &j->noted.go, t);
 
 	if (rc == -ENOENT) {
-		rc = gopart_make_unread(&j->elf, &j->go_symbols, &j->go);
+		rc = gopart_make_unread(&j->elf, &j->noted.go, &j->go);
 		return rc == -ENOENT ? 0 : rc;
 	}
 	if (rc)
@@ -109,7 +111,14 @@ static int add_go(struct job *j)
 		rc = 0;
 	if (!rc && j->unwind.on)
 		rc = gorows_add(&j->elf, t, &j->unwind.rows);
-	return rc ? rc : gopart_make(&j->elf, t, &j->go_symbols, &j->go);
+	return rc ? rc : gopart_make(&j->elf, t, &j->noted.go, &j->go);
+}
+
+static int add_python(struct job *j)
+{
+	int rc = pypart_make(&j->elf, &j->noted.py, j->unwind.on ? &j->unwind.rows : NULL, &j->python);
+
+	return rc == -ENOENT ? 0 : rc;
 }
 
 /* .debug_frame, where .eh_frame and Go's tables leave most of the file without rows. */
@@ -201,7 +210,7 @@ static int add_lines(struct job *j)
 
 static int collect(struct job *j)
 {
-	long n = elfsyms_add(&j->elf, ELFSYMS_SYMTAB, &j->set, &j->go_symbols);
+	long n = elfsyms_add(&j->elf, ELFSYMS_SYMTAB, &j->set, &j->noted);
 
 	if (n == 0) {
 		n = add_debug(j);
@@ -211,11 +220,13 @@ static int collect(struct job *j)
 	if (n == 0)
 		n = add_minidebug(j);
 	if (n >= 0)
-		n = elfsyms_add(&j->elf, ELFSYMS_DYNSYM, &j->set, &j->go_symbols);
+		n = elfsyms_add(&j->elf, ELFSYMS_DYNSYM, &j->set, &j->noted);
 	if (n >= 0)
 		n = elfsyms_add_plt(&j->elf, &j->set);
 	if (n >= 0)
 		n = add_go(j);
+	if (n >= 0)
+		n = add_python(j);
 	if (n >= 0)
 		n = add_debug_rows(j);
 	return n < 0 ? (int)n : 0;
@@ -239,10 +250,10 @@ static int make_rows(struct job *j)
 	return rc || !j->unwind.on ? rc : rows_edges(&j->unwind.rows, &j->edges, &j->edge_count);
 }
 
-/* The sections of rows and of Go, then all of it together. */
+/* The sections of rows and of runtimes, then all of it together. */
 static int compose(struct job *j, struct symset *set, struct index_result *r)
 {
-	struct compose_section extra[2];
+	struct compose_section extra[3];
 	struct compose_input in = {.elf = &j->elf, .ident = &j->ident, .set = set, .edges = j->edges,
 				   .edge_count = j->edge_count, .lines = &j->lines, .lines_note = j->lines_note, .extra = extra};
 	int rc;
@@ -253,6 +264,9 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 	if (j->ident.flags & IMAGE_IDENT_GO || *j->go.version)
 		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_GO, .stride = sizeof(j->go),
 								   .data = &j->go, .size = sizeof(j->go)};
+	if (j->python.format)
+		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_PYTHON, .stride = 1,
+								   .data = &j->python, .size = sizeof(j->python)};
 	j->ident.content_hash = *j->elf.src.hash;
 	rc = compose_index(&in, &r->data, &r->size, &r->symbol_count);
 	if (!rc)

@@ -5,7 +5,7 @@
  *   1. sonde-maps is started and tells what is mapped where.
  *   2. All stacks are walked once or more, until every index that they meet is there, or PATIENCE_NS is over. Lines of
  *      large files come in a second index: LINES_NS for those.
- *   3. The threads are read anew and walked: this is what is shown. Where one's process was not known yet, what sonde-maps
+ *   3. The threads are read anew and walked, their script frames too: this is what is shown. Where one's process was not known yet, what sonde-maps
  *      tells up to that instant is awaited.
  *   4. They are read once more. Whose switches have grown has run meanwhile: it is walked again from the new record, up to
  *      ROUNDS times; one that never stands still for so long keeps its kernel stack and loses its user stack.
@@ -21,6 +21,7 @@
 #include "loaders/pstack/names.h"
 #include "loaders/pstack/opts.h"
 #include "loaders/pstack/report.h"
+#include "loaders/pstack/scripts.h"
 #include "loaders/pstack/snapshot.h"
 #include "loaders/pstack/thread.h"
 #include "loaders/pstack/walk.h"
@@ -44,6 +45,7 @@ struct work {
 	struct snapshot now;
 	struct walk *walks;   /* one for each of now.threads */
 	bool *moved;
+	bool scripts;         /* their frames are walked too */
 };
 
 static bool wanted(const struct work *w, const struct pstack_record *r)
@@ -79,8 +81,11 @@ static void seed(struct work *w)
 static void walk_one(struct work *w, size_t i, const struct pstack_record *r)
 {
 	struct hostmaps_process *p = process_of(w, r);
+	uint64_t now = (uint64_t)clock_boot_ns();
 
-	walk_thread(w->hm, p, r, (uint64_t)clock_boot_ns(), &w->walks[i]);
+	walk_thread(w->hm, p, r, now, &w->walks[i]);
+	if (w->scripts)
+		walk_scripts(w->hm, p, r, now, &w->walks[i]);
 }
 
 /* true: an index is awaited that a stack needs. */
@@ -107,6 +112,7 @@ static void walks_free(struct work *w)
 	free(w->walks);
 	free(w->moved);
 	snapshot_release(&w->now);
+	scripts_forget();
 }
 
 static int look(struct work *w, struct err *e)
@@ -175,6 +181,7 @@ static int settle(struct work *w, struct err *e)
 	struct snapshot after;
 	int moved = 0, rc = snapshot_take(w->shots, &after, e);
 
+	scripts_forget();
 	for (size_t i = 0; i < w->now.n && !rc; i++) {
 		struct pstack_record *r = &w->now.threads[i];
 		const struct pstack_record *then = snapshot_find(&after, r);
@@ -216,6 +223,7 @@ static int stand_still(struct work *w, struct err *e)
 {
 	int rc = look(w, e);
 
+	w->scripts = !w->o->keep; /* the store has no room for them yet */
 	if (!rc) {
 		walk_all(w);
 		catch_up(w);
@@ -261,8 +269,11 @@ static void tell(struct work *w, size_t i, struct report *out)
 	if (t->moved)
 		return;
 	if (p)
-		names_user(w->names, w->hm, p, walk->frames, walk->n, w->now.time_ns, &t->stack);
+		names_user(w->names, w->hm, p, walk, w->now.time_ns, &t->stack);
+	t->gil = walk->gil == PYTHON_GIL_HOLDS ? "holds" : walk->gil == PYTHON_GIL_WAITS ? "waits" : NULL;
 	t->end = end_name(walk->end);
+	if (!t->end && walk->scripts.cut)
+		t->end = "its script has more frames, or some that cannot be read";
 }
 
 static void tell_all(struct work *w, struct report *out)
@@ -324,7 +335,7 @@ static int pstack(const struct opts *o, struct report *report, struct err *e)
 		rc = hostmaps_open(&ho, &w.hm, e);
 	if (!rc) {
 		seed(&w);
-		w.names = names_open(o->store);
+		w.names = names_open(o->store, o->no_lines);
 		rc = get_ready(&w, e);
 	}
 	if (!rc)

@@ -14,6 +14,7 @@
 struct names {
 	struct kallsyms *kernel;
 	bool partial;          /* what is kept of them: there may be more */
+	bool no_lines;
 	struct perfmap *jit;   /* of one process: threads come in the order of their ids, processes mostly together */
 	uint32_t jit_tgid;
 	uint64_t jit_start_ns;
@@ -27,10 +28,11 @@ static void read_kernel(struct names *n)
 		n->kernel = NULL;
 }
 
-struct names *names_open(const char *store_dir)
+struct names *names_open(const char *store_dir, bool no_lines)
 {
 	struct names *n = mem_alloc(sizeof(*n));
 
+	n->no_lines = no_lines;
 	n->partial = store_dir && !kallsyms_kept(store_dir, &n->kernel);
 	if (!n->partial)
 		read_kernel(n);
@@ -136,19 +138,46 @@ static void in_file(const struct hostmaps_frame *at, bool back, struct named_sta
 	}
 }
 
-void names_user(struct names *n, struct hostmaps *hm, struct hostmaps_process *p, const uint64_t *frames, size_t count,
-		uint64_t time_ns, struct named_stack *out)
+static void native(struct names *n, struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame, uint64_t time_ns,
+		   struct named_stack *out)
 {
-	for (size_t i = 0; i < count; i++) {
-		bool back = !(frames[i] & FRAME_EXACT);
-		struct hostmaps_frame at;
+	bool back = !(frame & FRAME_EXACT);
+	struct hostmaps_frame at;
 
-		hostmaps_frame(hm, p, FRAME_ADDRESS(frames[i]) - back, time_ns, &at);
-		if (at.image)
-			in_file(&at, back, out);
-		else
-			anonymous(n, p, &at, FRAME_ADDRESS(frames[i]) - back, out);
+	hostmaps_frame(hm, p, FRAME_ADDRESS(frame) - back, time_ns, &at);
+	if (at.image)
+		in_file(&at, back, out);
+	else
+		anonymous(n, p, &at, FRAME_ADDRESS(frame) - back, out);
+}
+
+/* Those that stand for native frame `at`, from *next on. false: none. */
+static bool script(const struct names *n, const struct script_stack *s, size_t at, size_t *next, struct named_stack *out)
+{
+	size_t first = *next;
+
+	for (; *next < s->n && s->frames[*next].at == at; (*next)++) {
+		const struct pycode_place *place = &s->frames[*next].place;
+		struct named_frame *f = frame_add(out);
+
+		f->runtime = "python";
+		f->module = mem_strdup("[python]");
+		f->function = copy(place->function);
+		f->file = n->no_lines ? NULL : copy(place->file);
+		f->line = n->no_lines ? 0 : place->line;
 	}
+	return *next > first;
+}
+
+void names_user(struct names *n, struct hostmaps *hm, struct hostmaps_process *p, const struct walk *walk, uint64_t time_ns,
+		struct named_stack *out)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < walk->n; i++)
+		if (!script(n, &walk->scripts, i, &next, out))
+			native(n, hm, p, walk->frames[i], time_ns, out);
+	script(n, &walk->scripts, walk->n, &next, out);
 }
 
 void named_stack_release(struct named_stack *s)

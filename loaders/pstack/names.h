@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "loaders/lib/host/hostmaps.h"
+#include "loaders/pstack/walk.h"
 
 struct names;
 
@@ -21,6 +22,7 @@ struct named_frame {
 	uint32_t line;      /* 0: not known */
 	uint64_t offset;    /* within the module, of a frame without a name; else 0 */
 	bool inlined, kernel;
+	const char *runtime; /* static: "python", of a script's frame; NULL: native */
 };
 
 struct named_stack { /* leaf first; kernel frames before user frames */
@@ -28,13 +30,15 @@ struct named_stack { /* leaf first; kernel frames before user frames */
 	size_t n, cap;
 };
 
-/* The kernel's symbols are those kept in the store's folder (kallsyms_kept.h); all are read if one is not among them. NULL: read. */
-struct names *names_open(const char *store_dir);
+/* The kernel's symbols are those kept in the store's folder (kallsyms_kept.h); all are read if one is not among them. NULL: read.
+ * no_lines: of script frames functions alone, as native ones have it then. */
+struct names *names_open(const char *store_dir, bool no_lines);
 void names_close(struct names *n);
 /* Both append. The kernel's leaf is a return address too: nobody here is running. */
 void names_kernel(struct names *n, const __u64 *frames, size_t count, struct named_stack *out);
-void names_user(struct names *n, struct hostmaps *hm, struct hostmaps_process *p, const uint64_t *frames, size_t count,
-		uint64_t time_ns, struct named_stack *out);
+/* Script frames come in place of the native frame that runs them. */
+void names_user(struct names *n, struct hostmaps *hm, struct hostmaps_process *p, const struct walk *walk, uint64_t time_ns,
+		struct named_stack *out);
 void named_stack_release(struct named_stack *s);
 
 #endif

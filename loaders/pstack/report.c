@@ -32,7 +32,7 @@ static bool same(const char *a, const char *b)
 static bool same_place(const struct thread *a, const struct thread *b)
 {
 	if (!same(a->state, b->state) || !same(a->reason, b->reason) || !same(a->syscall, b->syscall) ||
-	    a->stack.n != b->stack.n || !same(a->end, b->end) || a->moved != b->moved)
+	    a->stack.n != b->stack.n || !same(a->gil, b->gil) || !same(a->end, b->end) || a->moved != b->moved)
 		return false;
 	for (size_t i = 0; i < a->stack.n; i++) {
 		const struct named_frame *x = &a->stack.frames[i], *y = &b->stack.frames[i];
@@ -85,6 +85,8 @@ static void frame_text(struct strbuf *to, const struct named_frame *f)
 	} else {
 		add_shown(to, f->module);
 	}
+	if (f->runtime)
+		strbuf_addf(to, "  (%s)", f->runtime);
 	strbuf_addstr(to, f->inlined ? "  (inlined)\n" : "\n");
 }
 
@@ -108,6 +110,8 @@ static void group_text(struct strbuf *to, const struct thread *const *group, siz
 		strbuf_addstr(to, " to ");
 		duration(to, t->blocked_ns);
 	}
+	if (t->gil)
+		strbuf_addf(to, "  %s the GIL", *t->gil == 'h' ? "holds" : "waits for");
 	strbuf_addch(to, '\n');
 	for (size_t i = 0; i < t->stack.n; i++)
 		frame_text(to, &t->stack.frames[i]);
@@ -199,6 +203,7 @@ static json_t *frame_json(const struct named_frame *f)
 	json_object_set_new(o, "offset", number((int64_t)f->offset, !f->function));
 	json_object_set_new(o, "inlined", json_boolean(f->inlined));
 	json_object_set_new(o, "kernel", json_boolean(f->kernel));
+	json_object_set_new(o, "runtime", text(f->runtime));
 	return o;
 }
 
@@ -217,6 +222,7 @@ static json_t *thread_json(const struct thread *t)
 	json_object_set_new(o, "wchan", text(t->wchan));
 	json_object_set_new(o, "since_boot_ns", number(t->since_ns, t->since_ns > 0));
 	json_object_set_new(o, "blocked_ns", number(t->blocked_ns, t->blocked_ns >= 0));
+	json_object_set_new(o, "gil", text(t->gil));
 	json_object_set_new(o, "moved", json_boolean(t->moved));
 	json_object_set_new(o, "end", text(t->end));
 	for (size_t i = 0; i < t->stack.n; i++)

@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "loaders/lib/host/unwind.h"
+#include "loaders/pstack/scripts.h"
 #include "schema/base/mem.h"
 
 #define PAGE   4096ull
@@ -67,8 +69,8 @@ void walk_thread(struct hostmaps *hm, struct hostmaps_process *process, const st
 		 uint64_t time_ns, struct walk *out)
 {
 	static struct memory m; /* too large for a stack; one thread walks */
-	uint64_t frames[STACK_USER_MAX];
-	struct unwind_from from = {.ctx = &m, .where = memory_where, .read = memory_read};
+	uint64_t frames[STACK_USER_MAX], sp[STACK_USER_MAX];
+	struct unwind_from from = {.ctx = &m, .where = memory_where, .read = memory_read, .sp = sp};
 	struct unwind_regs regs = {.pc = thread->pc, .fs_base = thread->fs_base,
 				   .exact = !(thread->flags & PSTACK_IN_SYSCALL)};
 
@@ -88,11 +90,33 @@ void walk_thread(struct hostmaps *hm, struct hostmaps_process *process, const st
 	out->n = unwind_stack(&from, &regs, frames, STACK_USER_MAX, &out->end);
 	out->frames = mem_array(out->n, sizeof(frames[0]));
 	memcpy(out->frames, frames, out->n * sizeof(frames[0]));
+	out->sp = mem_array(out->n, sizeof(sp[0]));
+	memcpy(out->sp, sp, out->n * sizeof(sp[0]));
 	out->pending = m.pending && hostmaps_awaits(hm, m.pending);
+}
+
+/* The first argument of the system call that it waits in. */
+static uint64_t futex_of(const struct pstack_record *r)
+{
+	return r->flags & PSTACK_IN_SYSCALL && r->syscall == SYS_futex ? r->regs[5] : 0; /* rdi */
+}
+
+void walk_scripts(struct hostmaps *hm, struct hostmaps_process *process, const struct pstack_record *thread, uint64_t time_ns,
+		  struct walk *w)
+{
+	const struct scripts_native native = {.frames = w->frames, .sp = w->sp, .n = w->n, .complete = w->end == STACK_END_ROOT,
+					      .fs_base = thread->fs_base, .futex = futex_of(thread)};
+
+	script_stack_release(&w->scripts);
+	w->gil = PYTHON_GIL_NEITHER;
+	if (process && w->n)
+		scripts_walk(hm, process, &native, time_ns, &w->scripts, &w->gil);
 }
 
 void walk_clear(struct walk *w)
 {
 	free(w->frames);
+	free(w->sp);
+	script_stack_release(&w->scripts);
 	*w = (struct walk){0};
 }

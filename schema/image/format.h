@@ -52,8 +52,11 @@
  * 14. GO, where the file says that it is Go: one struct image_go_record. What is not known is 0; all but the version, the
  *     modules and what symbols name, where its table of functions could not be read (IMAGE_IDENT_GO is not set then).
  *
+ * 15. PYTHON, where the file holds a CPython interpreter that is known, stride 1: how to walk its frames and read its code
+ *     objects. As with UNWIND, who writes it and who walks agree on its meaning elsewhere.
+ *
  * Kinds that are kept for what comes next; no file of this version holds them:
- *   24 PYTHON  offsets of interpreter structures               25 TLS     probe sites of TLS libraries
+ *   25 TLS     probe sites of TLS libraries
  */
 #ifndef SONDE_IMAGE_FORMAT_H
 #define SONDE_IMAGE_FORMAT_H
@@ -62,7 +65,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 7u
+#define IMAGE_VERSION 8u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64

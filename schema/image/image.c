@@ -139,6 +139,13 @@ static int go_load(struct image *img, const uint8_t *data, const struct image_he
 	return 0;
 }
 
+static int python_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+{
+	int rc = section_find(data, h, IMAGE_SECTION_PYTHON, 1, &img->python, &img->python_size);
+
+	return rc && rc != -ENOENT ? damaged(e, "no sound part for Python") : 0;
+}
+
 static int ident_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
 {
 	const struct image_ident_record *id = NULL;
@@ -205,7 +212,9 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 	rc = names_load(img, data, h, e);
 	if (!rc)
 		rc = lines_load(img, data, h, e);
-	return rc ? rc : go_load(img, data, h, e);
+	if (!rc)
+		rc = go_load(img, data, h, e);
+	return rc ? rc : python_load(img, data, h, e);
 }
 
 static int open_bytes(const void *data, size_t len, enum scope scope, struct image **out, struct err *e)
@@ -393,5 +402,14 @@ bool image_unwind(const struct image *img, const void **data, size_t *size)
 		return false;
 	*data = img->unwind;
 	*size = img->unwind_size;
+	return true;
+}
+
+bool image_python(const struct image *img, const void **data, size_t *size)
+{
+	if (!img->python)
+		return false;
+	*data = img->python;
+	*size = img->python_size;
 	return true;
 }

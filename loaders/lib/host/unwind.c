@@ -75,7 +75,11 @@ static int unwind_read(struct unwind *u, __u64 addr, __u64 *value)
 
 static void unwind_emit(struct unwind *u, __u64 frame)
 {
-	((struct walk *)u->ctx)->frames[u->n++] = frame;
+	struct walk *w = u->ctx;
+
+	if (w->from->sp)
+		w->from->sp[u->n] = u->sp;
+	w->frames[u->n++] = frame;
 }
 
 int unwind_section_open(struct unwind_section *s, const void *data, size_t size)

@@ -47,6 +47,7 @@ struct unwind_from {
 	bool (*read)(void *ctx, uint64_t addr, uint64_t *value);
 	/* Raised by the frames that were left by the frame pointer in code that its file does not describe; may be NULL. */
 	uint32_t *guessed;
+	uint64_t *sp; /* each frame's stack pointer, of as many as `frames` has; may be NULL */
 };
 
 struct unwind_regs {

@@ -39,8 +39,9 @@ static void ask(const struct image *img)
 {
 	struct image_symbol s, at;
 	struct image_go_record go;
+	const void *python = NULL;
 	uint64_t v = 0;
-	size_t sum = 0;
+	size_t sum = 0, size = 0;
 
 	for (size_t i = 0; image_symbol_get(img, i, &s); i++) {
 		sum += strlen(s.name) + ask_lines(img, s.addr) + ask_lines(img, s.addr + s.size / 2);
@@ -54,6 +55,8 @@ static void ask(const struct image *img)
 	sum += image_lines_note(img) ? strlen(image_lines_note(img)) : 0;
 	if (image_go(img, &go) && memchr(go.version, 0, sizeof(go.version)) == NULL)
 		abort();
+	if (image_python(img, &python, &size) && size)
+		sum += ((const uint8_t *)python)[size - 1];
 	if (image_ident(img)->build_id_len > sizeof(image_ident(img)->build_id) || sum == SIZE_MAX)
 		abort();
 }

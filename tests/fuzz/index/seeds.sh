@@ -70,6 +70,31 @@ f _ZN3foo3barEv.cold
 END
 gcc -shared -nostdlib -o names names.s 2>/dev/null || true
 
+# libraries with the symbols of CPython's, stripped: of 3.9 (a loop with a cold part), 2.7 and 3.13
+python() { # name, version, symbols of its own
+	cat <<END
+int snprintf(char *, unsigned long, const char *, ...);
+char PyCode_Type[400], PyFrame_Type[400], text[99];
+$3
+const char *Py_GetVersion(void) { snprintf(text, 99, "%.80s (%.80s)", "$2", "x"); return text; }
+__attribute__((cold, noinline)) void rare(int x) { text[x & 63]++; }
+__attribute__((noinline)) void other(int x) { text[x & 15] ^= 1; if (x > 3) rare(x); }
+int $4(int x) {
+	for (int i = 0; i < x; i++) { if (__builtin_expect(text[i & 31] == 3, 0)) { rare(i); other(i); rare(x); if (x == 77) rare(3); } other(i); }
+	if (__builtin_expect(text[5] == 9, 0)) { rare(1); other(2); }
+	return x; }
+END
+}
+common='char PyUnicode_Type[400], PyBytes_Type[400];'
+python py39 3.9.2 "$common char _PyRuntime[4096];" _PyEval_EvalFrameDefault | gcc -O2 -shared -fPIC -s -o py39 -x c -
+python py27 2.7.18 'char PyString_Type[400]; static void *interp_head; void *PyInterpreterState_Head(void) { return interp_head; } void began(void *p) { interp_head = p; }' PyEval_EvalFrameEx |
+	gcc -O2 -shared -fPIC -s -o py27 -x c -
+python py313 3.13.1 "$common const unsigned long Py_Version = 0x030d01f0; unsigned long _PyRuntime[200] = {0x7970677562656478, 0x030d01f0, 0, 8, 8, 8};" \
+	_PyEval_EvalFrameDefault | gcc -O2 -shared -fPIC -s -o py313 -x c -
+mkdir -p "$out/pypart"
+objcopy -O binary --only-section=.data py313 data && tail -c +33 data > "$out/pypart/offsets"
+objcopy -O binary --only-section=.text py39 "$out/pypart/code"
+
 # Go's table, by hand: $1 generation, $2 magic, $3 word (long, quad)
 go_table() {
 	cat <<END
@@ -255,7 +280,7 @@ objcopy -O binary --only-section=.text way raw
 { printf '\000'; cat raw; } > "$out/knowncode/way"
 { printf '\000'; objcopy -O binary --only-section=.text full /dev/stdout | head -c 3000; } > "$out/knowncode/code"
 
-for f in way f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start full now lib32 plain bare sysv pair pair2 mini zeros names go2 go16 go18 go20 gopie* gomagic* gosym*; do
+for f in way f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start full now lib32 plain bare sysv pair pair2 mini zeros names py39 py27 py313 go2 go16 go18 go20 gopie* gomagic* gosym*; do
 	[ -f "$f" ] && cp "$f" "$out/elfindex/$f"
 done
 

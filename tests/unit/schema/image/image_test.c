@@ -288,6 +288,30 @@ static void what_is_known_of_go_is_one_record_or_the_index_is_refused(void **sta
 	image_close(img);
 }
 
+static void what_is_known_of_python_is_given_out_as_it_is(void **state)
+{
+	struct larger l = larger(IMAGE_SECTION_PYTHON, 1, 24);
+	const void *data = NULL;
+	struct image *img = NULL;
+	size_t size = 0;
+
+	(void)state;
+	larger_seal(&l);
+	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
+	assert_true(image_python(img, &data, &size));
+	assert_int_equal(size, 24);
+	assert_ptr_equal(data, l.extra);
+	image_close(take_ptr(img));
+	l.table[0].size = UINT64_MAX / 2;
+	larger_seal(&l);
+	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), -EBADMSG);
+	l.table[0] = (struct image_section){0x7fffffff, 1, l.table[0].offset, 24, 0};
+	larger_seal(&l);
+	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
+	assert_false(image_python(img, &data, &size));
+	image_close(img);
+}
+
 static void a_descriptor_may_be_closed_after_opening(void **state)
 {
 	struct small s = small();
@@ -372,6 +396,7 @@ int main(void)
 		cmocka_unit_test(a_section_of_a_later_kind_is_passed_over),
 		cmocka_unit_test(unwind_rows_are_given_out_only_where_their_counts_fit),
 		cmocka_unit_test(what_is_known_of_go_is_one_record_or_the_index_is_refused),
+		cmocka_unit_test(what_is_known_of_python_is_given_out_as_it_is),
 		cmocka_unit_test(a_descriptor_may_be_closed_after_opening),
 		cmocka_unit_test(rows_are_opened_without_the_rest_and_checked_alone),
 		cmocka_unit_test(a_sound_one_is_not_hashed_again_but_must_fit_all_the_same),

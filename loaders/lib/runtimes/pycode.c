@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pycode: see the header. */
+#include "loaders/lib/runtimes/pycode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/runtimes/pylines.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+
+/* The word `state` of a text, from its lowest bit: interned:2, kind:3, compact:1, ascii:1 */
+#define STATE_KIND(s)    ((s) >> 2 & 7)
+#define STATE_COMPACT(s) ((s) >> 5 & 1)
+#define STATE_ASCII(s)   ((s) >> 6 & 1)
+
+struct reader {
+	const struct runtime_memory *m;
+	const struct python_layout *l;
+	uint64_t bias;
+};
+
+static bool word_read(const struct reader *r, uint64_t addr, uint64_t *value)
+{
+	return r->m->read(r->m->ctx, addr, value, sizeof(*value));
+}
+
+static bool is_of_type(const struct reader *r, uint64_t object, uint64_t type)
+{
+	uint64_t is = 0;
+
+	return object && !(object & 7) && type && word_read(r, object + r->l->object_type, &is) && is == type + r->bias;
+}
+
+/* ---- texts ---- */
+
+static void char_add(struct strbuf *to, uint32_t c)
+{
+	if (c >= 0xdc80 && c <= 0xdcff) {
+		strbuf_addch(to, (char)(c & 0xff));
+		return;
+	}
+	if (!c || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
+		c = 0xfffd;
+	if (c < 0x80) {
+		strbuf_addch(to, (char)c);
+		return;
+	}
+	if (c < 0x800) {
+		strbuf_addch(to, (char)(0xc0 | c >> 6));
+	} else {
+		if (c < 0x10000) {
+			strbuf_addch(to, (char)(0xe0 | c >> 12));
+		} else {
+			strbuf_addch(to, (char)(0xf0 | c >> 18));
+			strbuf_addch(to, (char)(0x80 | (c >> 12 & 0x3f)));
+		}
+		strbuf_addch(to, (char)(0x80 | (c >> 6 & 0x3f)));
+	}
+	strbuf_addch(to, (char)(0x80 | (c & 0x3f)));
+}
+
+static uint32_t char_at(const uint8_t *data, size_t i, unsigned width)
+{
+	uint32_t c = 0;
+
+	memcpy(&c, data + i * width, width);
+	return c;
+}
+
+/* `bytes`: of 2.7, which are UTF-8 mostly, as they are. */
+static char *text_take(const struct reader *r, uint64_t data, uint64_t length, unsigned width, bool bytes)
+{
+	size_t n = length < PYCODE_TEXT_MAX ? (size_t)length : PYCODE_TEXT_MAX;
+	struct strbuf text = STRBUF_INIT;
+	uint8_t raw[PYCODE_TEXT_MAX * 4];
+
+	if (!n || !r->m->read(r->m->ctx, data, raw, n * width))
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t c = char_at(raw, i, width);
+
+		if (bytes && c)
+			strbuf_addch(&text, (char)c);
+		else
+			char_add(&text, c);
+	}
+	if (n < length)
+		strbuf_addstr(&text, "...");
+	return strbuf_take(&text);
+}
+
+static char *bytes_text(const struct reader *r, uint64_t object)
+{
+	uint64_t length = 0;
+
+	if (!is_of_type(r, object, r->l->bytes_type) || !word_read(r, object + r->l->bytes_length, &length))
+		return NULL;
+	return length <= INT64_MAX ? text_take(r, object + r->l->bytes_data, length, 1, true) : NULL;
+}
+
+static char *text_read(const struct reader *r, uint64_t object)
+{
+	const struct python_layout *l = r->l;
+	uint64_t length = 0;
+	uint32_t state = 0;
+	unsigned width;
+
+	if (l->lines == PYTHON_LINES_27)
+		return bytes_text(r, object);
+	if (!is_of_type(r, object, l->text_type) || !word_read(r, object + l->text_length, &length) ||
+	    !r->m->read(r->m->ctx, object + l->text_state, &state, sizeof(state)))
+		return NULL;
+	width = STATE_KIND(state);
+	if (!STATE_COMPACT(state) || (width != 1 && width != 2 && width != 4) || (STATE_ASCII(state) && width != 1) || length > INT64_MAX)
+		return NULL;
+	return text_take(r, object + (STATE_ASCII(state) ? l->text_ascii : l->text_compact), length, width, false);
+}
+
+/* ---- places ---- */
+
+/* Bytes of code before the instruction; negative: none has been executed. false: outside of the code. */
+static bool instruction(const struct reader *r, uint64_t code, uint64_t at, int64_t *bytes)
+{
+	const struct python_layout *l = r->l;
+	uint64_t length = 0;
+
+	if (l->shape == PYTHON_OBJECTS) {
+		*bytes = (int64_t)at < 0 ? -1 : (int64_t)(at & INT32_MAX) * l->at_scale;
+		return true;
+	}
+	if (!word_read(r, code + l->code_length, &length) || length > INT32_MAX)
+		return false;
+	*bytes = (int64_t)(at - code - l->code_start);
+	return *bytes >= -2 && *bytes < 2 * (int64_t)length && !(*bytes & 1);
+}
+
+static uint32_t line_read(const struct reader *r, uint64_t code, uint64_t at)
+{
+	cleanup_free uint8_t *table = NULL;
+	uint64_t object = 0, length = 0;
+	int32_t first = 0;
+	int64_t bytes = 0;
+
+	if (!instruction(r, code, at, &bytes) || !r->m->read(r->m->ctx, code + r->l->code_first_line, &first, sizeof(first)))
+		return 0;
+	if (bytes < 0)
+		return pylines_find(r->l->lines, NULL, 0, first, -1);
+	if (!word_read(r, code + r->l->code_lines, &object) || !is_of_type(r, object, r->l->bytes_type) ||
+	    !word_read(r, object + r->l->bytes_length, &length) || length > PYCODE_TABLE_MAX)
+		return 0;
+	table = mem_alloc((size_t)length + 1);
+	if (length && !r->m->read(r->m->ctx, object + r->l->bytes_data, table, (size_t)length))
+		return 0;
+	return pylines_find(r->l->lines, table, (size_t)length, first, bytes);
+}
+
+static char *member_text(const struct reader *r, uint64_t code, uint16_t member)
+{
+	uint64_t object = 0;
+
+	return member && word_read(r, code + member, &object) ? text_read(r, object) : NULL;
+}
+
+bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, uint64_t bias, uint64_t code, uint64_t at,
+		 struct pycode_place *out)
+{
+	const struct reader r = {.m = m, .l = l, .bias = bias};
+
+	if (!is_of_type(&r, code, l->code_type))
+		return false;
+	out->function = member_text(&r, code, l->code_qualname);
+	if (!out->function)
+		out->function = member_text(&r, code, l->code_name);
+	out->file = member_text(&r, code, l->code_file);
+	out->line = line_read(&r, code, at);
+	return true;
+}
+
+void pycode_release(struct pycode_place *p)
+{
+	free(p->function);
+	free(p->file);
+	*p = (struct pycode_place){0};
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pycode: what a CPython code object says of a place in it: function, file, line. Its memory is a stranger's: each object that
+ * is followed must have the type that it should have (python_layout), each length has a bound, and what cannot be told is
+ * left out: never a guess.
+ *
+ * Texts of 3.x are compact (PEP 393): after the head, one, two or four bytes a character. They become UTF-8; the bytes of a file name
+ * that are no UTF-8 (PEP 383: U+DC80 to U+DCFF) become themselves. 2.7's are bytes.
+ */
+#ifndef SONDE_RUNTIMES_PYCODE_H
+#define SONDE_RUNTIMES_PYCODE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/runtimes/python_layout.h"
+
+#define PYCODE_TEXT_MAX  1023u       /* characters of a name; longer ones end in "..." */
+#define PYCODE_TABLE_MAX (1u << 20)  /* bytes of a line table; a longer one is not read */
+
+/* A process, or what plays one. */
+struct runtime_memory {
+	void *ctx;
+	/* All of it or nothing. */
+	bool (*read)(void *ctx, uint64_t addr, void *to, size_t len);
+};
+
+struct pycode_place {
+	char *function; /* own; qualified where the version knows it. NULL: not known; so `file` */
+	char *file;     /* as the program was compiled with: may be relative, or "<string>" */
+	uint32_t line;  /* 0: not known */
+};
+
+/* The code object at `code`; `at` as python_walk has it; `bias` is added to the layout's addresses. false: it is none. */
+bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, uint64_t bias, uint64_t code, uint64_t at,
+		 struct pycode_place *out);
+void pycode_release(struct pycode_place *p);
+
+#endif

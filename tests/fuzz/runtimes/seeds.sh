@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# seeds.sh OUTDIR: a small process for each shape of frames, as python_fuzz lays it out, and line tables of python3's own.
+set -eu
+out=$1
+mkdir -p "$out/python_fuzz" "$out/pylines_fuzz"
+python3 - "$out" <<'END'
+import struct
+import sys
+
+BASE = 0x10000
+out = sys.argv[1]
+
+
+def process(choice):
+    mem = bytearray(0x800)
+    shape, kind = 1 + choice % 3, 1 + choice // 3 % 4
+
+    def put(at, *words):
+        struct.pack_into(f"<{len(words)}Q", mem, at, *words)
+
+    def text(at, s, width=1, ascii_=True):
+        put(at, 1, BASE + (24 if kind == 1 else 16), len(s))
+        if kind == 1:
+            mem[at + 24:at + 24 + len(s)] = s.encode("latin-1")
+            return
+        put(at + 24, width << 2 | 1 << 5 | ascii_ << 6)
+        data = s.encode({1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}[width])
+        start = at + (32 if ascii_ else 48)
+        mem[start:start + len(data)] = data
+
+    put(32, 72)                       # PyCode_Type.tp_basicsize
+    put(40, BASE + 0x80)              # the interpreter
+    put(0x80, 0, BASE + 0xa0)
+    put(0xa0, 0, 7, BASE + (0x100 if shape == 1 or choice & 0x40 else 0xc0))  # the thread
+    put(0xc0, BASE + 0x100, 0)        # a _PyCFrame, in the first native frame
+    put(0x100, BASE + 0x120, BASE + 0x300, BASE + 0x300 + 72 if shape > 1 else 4, 0)
+    put(0x120, 0, BASE + 0x300, BASE + 0x300 + 72 if shape > 1 else 2 ** 64 - 1, 1 if shape == 2 else 3)
+    put(0x300, 1, BASE, 4, 10, BASE + 0x380, BASE + 0x400, BASE + 0x480, BASE + 0x500)
+    text(0x380, "app.py")
+    text(0x400, "f\u20ac" if kind > 1 else "f", 2, False)
+    text(0x480, "A.f\U0001f40d" if kind > 1 else "f", 4, False)
+    put(0x500, 1, BASE + 24, 4)
+    mem[0x518:0x51c] = b"\xd9\0\0\x80"
+    return bytes([choice]) + bytes(mem)
+
+
+for choice in list(range(12)) + [0x80, 0x41, 0x42, 0xc1, 0xc2, 0x21, 0x31]:
+    with open(f"{out}/python_fuzz/shape{choice}", "wb") as f:
+        f.write(process(choice))
+codes = [c for c in compile(open(struct.__file__).read() + "\n".join(f"def f{i}():\n  x(\n {i},\n y)\n" for i in range(9)), "x", "exec").co_consts
+         if hasattr(c, "co_code")]
+for i, c in enumerate(codes[:8]):
+    with open(f"{out}/pylines_fuzz/code{i}", "wb") as f:
+        f.write(struct.pack("<iq", c.co_firstlineno, 6) + (c.co_linetable if hasattr(c, "co_linetable") else c.co_lnotab))
+for name, table in (("lnotab", b"\6\1\x32\xc8\0\x64\4\2"), ("pep626", b"\4\1\4\x80\4\1")):
+    with open(f"{out}/pylines_fuzz/{name}", "wb") as f:
+        f.write(struct.pack("<iq", 7, 4) + table)
+END
