@@ -6,9 +6,9 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "schema/base/version.h"
 #include "tools/flame_tree.h"
 #include "tools/json.h"
-#include "tools/version.h"
 
 static const char *unit_of(const struct fold *f)
 {

@@ -3,9 +3,9 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
+#include "schema/base/version.h"
 #include "tools/json.h"
 #include "tools/verb.h"
-#include "tools/version.h"
 
 static int version_run(struct verb_call *call, struct err *e)
 {
