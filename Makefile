@@ -7,6 +7,7 @@
 #   make check           the everyday tests          make long-NAME, make long    the long ones (tests/long.tsv)
 #   make SAN=1 ...       with ASan and UBSan, in build/san
 #   make CC=clang B=build/clang ...
+#   make deb, make static                what people install (packaging/)
 
 .DEFAULT_GOAL := all
 SHELL := /bin/bash
@@ -40,6 +41,7 @@ LDFLAGS  += -fsanitize=fuzzer,address,undefined -fprofile-instr-generate
 endif
 
 PROGRAMS :=
+STATIC_PROGRAMS :=
 UNIT_TESTS :=
 FUZZERS :=
 SKELETONS :=
@@ -64,6 +66,12 @@ $(B)/bin/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3))
 	@mkdir -p $$(@D)
 	@echo "  LINK  $$@"
 	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ $(4)
+# the same for the tarball and the image, with all libraries in it (packaging/)
+STATIC_PROGRAMS += $(B)/static/$(1)
+$(B)/static/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3)) $$(STATIC_OBJS)
+	@mkdir -p $$(@D)
+	@echo "  LINK  $$@"
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -static-pie $$(LDFLAGS) -o $$@ $$^ -Wl,--start-group $(4) $$(STATIC_LIBS) -Wl,--end-group
 endef
 
 # $(call unit_test,NAME,SOURCE,ARCHIVES,LIBS): build/tests/unit/NAME, a cmocka program
@@ -97,6 +105,7 @@ ROOMS := $(wildcard */room.mk */*/room.mk */*/*/room.mk */*/*/*/room.mk */*/*/*/
 include $(ROOMS)
 
 all: $(PROGRAMS)
+static: $(STATIC_PROGRAMS)
 unit-tests: $(UNIT_TESTS)
 objects: $(OBJECTS)
 fuzzers: $(FUZZERS)
@@ -121,5 +130,5 @@ clean:
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
-.PHONY: all unit-tests objects fuzzers clean
+.PHONY: all static unit-tests objects fuzzers clean
 .SECONDARY:
