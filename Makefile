@@ -7,6 +7,7 @@
 #   make check           the everyday tests          make long-NAME, make long    the long ones (tests/long.tsv)
 #   make SAN=1 ...       with ASan and UBSan, in build/san
 #   make CC=clang B=build/clang ...
+#   make deb, make static                what people install (packaging/)
 
 .DEFAULT_GOAL := all
 SHELL := /bin/bash
@@ -22,8 +23,12 @@ WARN     := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-pr
             -Wvla $(if $(WERROR),-Werror)
 CPPFLAGS += -D_GNU_SOURCE -I. -I$(B)/gen
 CFLAGS   ?= -O2 -g
-CFLAGS_  := -std=gnu17 $(WARN) -fno-omit-frame-pointer -fstack-protector-strong
+CFLAGS_  := -std=gnu17 $(WARN) -fno-omit-frame-pointer -fstack-protector-strong -fPIE -ffile-prefix-map=$(CURDIR)=.
 LDFLAGS  ?=
+LDFLAGS_ := -Wl,-z,relro,-z,now,-z,noexecstack
+ifeq (,$(SAN)$(FUZZ)$(filter -O0,$(CFLAGS)))
+CFLAGS_  += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+endif
 ifdef SAN
 CFLAGS_  += -fsanitize=address,undefined -fno-sanitize-recover=undefined
 LDFLAGS  += -fsanitize=address,undefined
@@ -36,6 +41,7 @@ LDFLAGS  += -fsanitize=fuzzer,address,undefined -fprofile-instr-generate
 endif
 
 PROGRAMS :=
+STATIC_PROGRAMS :=
 UNIT_TESTS :=
 FUZZERS :=
 SKELETONS :=
@@ -59,7 +65,13 @@ OBJECTS += $$($(1)_OBJS)
 $(B)/bin/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3))
 	@mkdir -p $$(@D)
 	@echo "  LINK  $$@"
-	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $(4)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ $(4)
+# the same for the tarball and the image, with all libraries in it (packaging/); the warnings are of calls that packaging/static tames
+STATIC_PROGRAMS += $(B)/static/$(1)
+$(B)/static/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3)) $$(STATIC_OBJS)
+	@mkdir -p $$(@D)
+	@echo "  LINK  $$@"
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -static-pie -Wl,--no-warnings $$(LDFLAGS) -o $$@ $$^ -Wl,--start-group $(4) $$(STATIC_LIBS) -Wl,--end-group
 endef
 
 # $(call unit_test,NAME,SOURCE,ARCHIVES,LIBS): build/tests/unit/NAME, a cmocka program
@@ -68,7 +80,7 @@ UNIT_TESTS += $(B)/tests/unit/$(1)
 OBJECTS += $(patsubst %.c,$(B)/obj/%.o,$(2))
 $(B)/tests/unit/$(1): $(patsubst %.c,$(B)/obj/%.o,$(2)) $(patsubst %,$(B)/lib/%.a,$(3))
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ -lcmocka $(4)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ -lcmocka $(4)
 endef
 
 # $(call fuzzer,NAME,SOURCE,ARCHIVES,LIBS): build/fuzz/tests/fuzz/NAME, a libFuzzer program (make FUZZ=1 fuzzers)
@@ -76,7 +88,7 @@ define fuzzer
 FUZZERS += $(B)/tests/fuzz/$(1)
 $(B)/tests/fuzz/$(1): $(patsubst %.c,$(B)/obj/%.o,$(2)) $(patsubst %,$(B)/lib/%.a,$(3))
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $(4)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ $(4)
 endef
 
 # $(call skeleton,NAME): probes/NAME.bpf.c -> build/gen/probes/NAME.skel.h
@@ -93,6 +105,7 @@ ROOMS := $(wildcard */room.mk */*/room.mk */*/*/room.mk */*/*/*/room.mk */*/*/*/
 include $(ROOMS)
 
 all: $(PROGRAMS)
+static: $(STATIC_PROGRAMS)
 unit-tests: $(UNIT_TESTS)
 objects: $(OBJECTS)
 fuzzers: $(FUZZERS)
@@ -106,7 +119,7 @@ $(B)/obj/%.o: %.c
 $(B)/obj/probes/%.bpf.o: probes/%.bpf.c
 	@mkdir -p $(@D)
 	@echo "  BPF   $<"
-	$(Q)$(CLANG) -g -O2 -target bpf -D__TARGET_ARCH_x86 -I. -Wall -Wno-unused-function $(if $(WERROR),-Werror) \
+	$(Q)$(CLANG) -g -O2 -target bpf -fdebug-compilation-dir=. -D__TARGET_ARCH_x86 -I. -Wall -Wno-unused-function $(if $(WERROR),-Werror) \
 	    -MMD -MP -c $< -o $@
 
 # every object may need a skeleton or generated header: make them first
@@ -117,5 +130,5 @@ clean:
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
-.PHONY: all unit-tests objects fuzzers clean
+.PHONY: all static unit-tests objects fuzzers clean
 .SECONDARY:

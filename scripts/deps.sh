@@ -6,6 +6,7 @@
 #   docker  the tests inside real containers       fresh   the test on a new, empty Debian
 #   page    what drives a browser for the tests of the flame graph page: Node, and two packages from npm, pinned with hashes
 #   live    the servers and compilers whose stacks are looked at
+#   package what packages, and what tries the packages on new systems
 #   bench   the peers that the benches stand beside  kernels  the tests on other kernels, in qemu
 # Usage: scripts/deps.sh SET...     Says nothing and asks for nothing where all is there already. Exit 1: something
 # is missing and could not be installed; what it is stands in the last line.
@@ -18,6 +19,7 @@ musl-tools chromium debuginfod iproute2 jq binutils gdb strace util-linux git pr
 file zsh fish tmux less"
 docker="docker.io busybox-static"
 fresh="debootstrap"
+package="libbz2-dev debhelper lintian debootstrap debian-archive-keyring busybox-static musl-tools xz-utils binutils"
 kernels="qemu-system-x86 busybox-static debian-archive-keyring"
 page="chromium"
 live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
@@ -44,8 +46,9 @@ for set in "$@"; do
 	page) wanted="$wanted $page" npm=must ;;
 	live) wanted="$wanted $test $live" ;;
 	kernels) wanted="$wanted $kernels" ;;
+	package) wanted="$wanted $build $package" ;;
 	bench) wanted="$wanted $build $bench" ;;
-	*) echo "deps: no set called '$set' (build, test, page, docker, live, fresh, kernels, bench)" >&2; exit 2 ;;
+	*) echo "deps: no set called '$set' (build, test, page, docker, live, fresh, kernels, bench, package)" >&2; exit 2 ;;
 	esac
 done
 

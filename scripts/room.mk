@@ -13,8 +13,9 @@ unitdir    := $(DESTDIR)$(PREFIX)/lib/systemd/system
 sysusers   := $(DESTDIR)$(PREFIX)/lib/sysusers.d/sonde.conf
 tmpfiles   := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/sonde.conf
 sysctls    := $(DESTDIR)$(PREFIX)/lib/sysctl.d/60-sonde.conf
+zshdir     := zsh/site-functions
 # what a shell completes sonde by: its file, and where that shell looks for it
-COMPLETES  := bash=bash-completion/completions/sonde zsh=zsh/site-functions/_sonde fish=fish/vendor_completions.d/sonde.fish
+COMPLETES  := bash=bash-completion/completions/sonde zsh=$(zshdir)/_sonde fish=fish/vendor_completions.d/sonde.fish
 
 .PHONY: install uninstall man
 
@@ -31,6 +32,7 @@ install: all
 	$(INSTALL) -m 0644 LICENSES/*.txt $(docdir)/
 	$(INSTALL) -d $(unitdir)
 	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' supervisor/systemd/sonded.service > $(unitdir)/sonded.service
+	chmod 0644 $(unitdir)/sonded.service
 	$(INSTALL) -D -m 0644 supervisor/systemd/sysusers.conf $(sysusers)
 	$(INSTALL) -D -m 0644 supervisor/systemd/tmpfiles.conf $(tmpfiles)
 	$(INSTALL) -D -m 0644 supervisor/systemd/sysctl.conf $(sysctls)

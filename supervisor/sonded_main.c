@@ -16,6 +16,7 @@
 #include "schema/base/typed.h"
 #include "schema/store/folder.h"
 #include "schema/store/writer.h"
+#include "supervisor/become.h"
 #include "supervisor/conf.h"
 #include "supervisor/governor.h"
 #include "supervisor/madestore.h"
@@ -121,9 +122,14 @@ static void on_not_recording(void *ctx, const struct err *why)
 		dprintf(d->before, "sonded: %s%s%s\n", why->what, fix.len ? "\n  fix: " : "", strbuf_str(&fix));
 }
 
+static const char *store_of(const struct conf *c)
+{
+	return *c->value[CONF_STORE].text ? c->value[CONF_STORE].text : store_default_dir();
+}
+
 static int open_log(struct sonded *d, const struct conf *c, struct err *e)
 {
-	const char *store = *c->value[CONF_STORE].text ? c->value[CONF_STORE].text : store_default_dir();
+	const char *store = store_of(c);
 	char path[PATH_MAX + 16];
 	int fd, rc;
 
@@ -221,6 +227,8 @@ int main(int argc, char **argv)
 			conf_print(&c, d.origin, stdout);
 		return fflush(stdout) ? EXIT_RUNTIME : EXIT_OK;
 	}
+	if (become_store_user(store_of(&c), argv, &e))
+		return err_report(&e, "sonded");
 	if (d.background) {
 		int code = leave_to_child(&d);
 

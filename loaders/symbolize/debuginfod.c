@@ -1,83 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/symbolize/debuginfod.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "schema/base/clock.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/base/sibling.h"
 
-#define LIBRARY      "libdebuginfod.so.1"
-#define SILENT_NS    (20 * NSEC_PER_SEC) /* a server that sends nothing for so long is not waited for */
-#define REFUSALS_MAX 3                   /* in a row: then nobody is there */
-
-/* The library's functions, by its manual: build_id_len 0 says that the id is text. */
-typedef struct debuginfod_client client;
-typedef client *begin_fn(void);
-typedef void end_fn(client *);
-typedef int find_fn(client *, const unsigned char *build_id, int build_id_len, char **path);
-typedef void progress_fn(client *, int (*)(client *, long a, long b));
-typedef void data_fn(client *, void *);
-typedef void *get_fn(client *);
+#define REFUSALS_MAX 3 /* in a row: then nobody is there */
 
 struct debuginfod {
-	void *library;
-	client *client;
-	end_fn *end;
-	find_fn *find_debuginfo, *find_executable;
-	get_fn *get_user_data;
-	int64_t moved_ns; /* when something came last */
-	long seen;
+	char program[PATH_MAX];
 	unsigned fetched, refusals;
 };
 
-static get_fn *user_data; /* the callback gets nothing but the client */
-
-static int on_progress(client *c, long a, long b)
+/* All that the other end says, at most size - 1 bytes of it. */
+static void read_text(int fd, char *text, size_t size)
 {
-	struct debuginfod *d = user_data(c);
-	int64_t now = clock_boot_ns();
+	char beyond[256];
+	size_t n = 0;
+	ssize_t got = 1;
 
-	(void)b;
-	if (a != d->seen) {
-		d->seen = a;
-		d->moved_ns = now;
+	while (got > 0 || (got < 0 && errno == EINTR)) {
+		got = n + 1 < size ? read(fd, text + n, size - 1 - n) : read(fd, beyond, sizeof(beyond));
+		if (got > 0 && n + 1 < size)
+			n += (size_t)got;
 	}
-	return now - d->moved_ns > SILENT_NS; /* not 0: give up */
+	text[n] = '\0';
 }
 
-static bool symbol(struct debuginfod *d, const char *name, void *out)
+/* Run it; what it printed, and its exit status, or -errno if it does not run here. */
+static int run(const struct debuginfod *d, const char *what, const char *build_id, char *text, size_t size)
 {
-	void *p = dlsym(d->library, name);
+	char *argv[] = {(char *)d->program, (char *)what, (char *)build_id, NULL};
+	posix_spawn_file_actions_t fa;
+	int ends[2], rc, status;
+	pid_t child;
 
-	memcpy(out, &p, sizeof(p)); /* ISO C has no cast from object to function pointer */
-	return p;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	posix_spawn_file_actions_init(&fa);
+	posix_spawn_file_actions_adddup2(&fa, ends[1], STDOUT_FILENO);
+	posix_spawn_file_actions_addopen(&fa, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	rc = -posix_spawn(&child, d->program, &fa, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&fa);
+	close(ends[1]);
+	if (!rc)
+		read_text(ends[0], text, size);
+	close(ends[0]);
+	if (rc)
+		return rc;
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
 }
 
-static int load(struct debuginfod *d)
+/* It runs, and has its library. */
+static int check(const struct debuginfod *d, struct err *e)
 {
-	begin_fn *begin;
-	progress_fn *set_progress;
-	data_fn *set_data;
+	char text[64];
+	int rc = run(d, "--check", NULL, text, sizeof(text));
 
-	d->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!d->library || !symbol(d, "debuginfod_begin", &begin) || !symbol(d, "debuginfod_end", &d->end) ||
-	    !symbol(d, "debuginfod_find_debuginfo", &d->find_debuginfo) ||
-	    !symbol(d, "debuginfod_find_executable", &d->find_executable) ||
-	    !symbol(d, "debuginfod_set_progressfn", &set_progress) || !symbol(d, "debuginfod_set_user_data", &set_data) ||
-	    !symbol(d, "debuginfod_get_user_data", &d->get_user_data))
-		return -ENOENT;
-	d->client = begin();
-	if (!d->client)
-		return -ENOMEM;
-	user_data = d->get_user_data;
-	set_data(d->client, d);
-	set_progress(d->client, on_progress);
-	return 0;
+	if (rc == EXIT_OK)
+		return 0;
+	if (rc == EXIT_PREREQUISITE) {
+		err_set(e, -ENOENT, EXIT_PREREQUISITE, "--debuginfod needs elfutils' client library: libdebuginfod.so.1 cannot be used");
+		err_fix(e, "apt-get install libdebuginfod1");
+	} else {
+		err_set(e, -ENOEXEC, EXIT_PREREQUISITE, "--debuginfod: %s does not run here (it needs glibc 2.34 or newer)", d->program);
+		err_fix(e, "without --debuginfod the debug files of this host are used");
+	}
+	return -ENOENT;
 }
 
 int debuginfod_open(struct debuginfod **out, struct err *e)
@@ -92,10 +94,8 @@ int debuginfod_open(struct debuginfod **out, struct err *e)
 		return -EINVAL;
 	}
 	d = mem_alloc(sizeof(*d));
-	rc = load(d);
+	rc = sibling_find("sonde-debuginfod", d->program, e) ?: check(d, e);
 	if (rc) {
-		err_set(e, rc, EXIT_PREREQUISITE, "--debuginfod needs elfutils' client library: %s cannot be used", LIBRARY);
-		err_fix(e, "apt-get install libdebuginfod1");
 		debuginfod_close(d);
 		return rc;
 	}
@@ -105,43 +105,45 @@ int debuginfod_open(struct debuginfod **out, struct err *e)
 
 void debuginfod_close(struct debuginfod *d)
 {
-	if (!d)
-		return;
-	if (d->client)
-		d->end(d->client);
-	if (d->library)
-		dlclose(d->library);
 	free(d);
 }
 
-static int ask(struct debuginfod *d, find_fn *find, const unsigned char *build_id, size_t len)
+static int ask(struct debuginfod *d, const char *what, const char *build_id)
 {
-	int fd;
+	char path[PATH_MAX];
+	int rc, fd;
 
 	if (d->refusals >= REFUSALS_MAX)
 		return -EHOSTUNREACH;
-	d->moved_ns = clock_boot_ns();
-	d->seen = 0;
-	fd = find(d->client, build_id, (int)len, NULL);
-	if (fd >= 0) {
-		d->fetched++;
+	rc = run(d, what, build_id, path, sizeof(path));
+	if (rc == EXIT_OK || rc == EXIT_NOTHING)
 		d->refusals = 0;
-	} else if (fd != -ENOENT && ++d->refusals == REFUSALS_MAX) {
-		log_warn("no answer from the debuginfod servers (%s): not asked any more", strerror(-fd));
-	} else if (fd == -ENOENT) {
-		d->refusals = 0;
-	}
+	else if (++d->refusals == REFUSALS_MAX)
+		log_warn("no answer from the debuginfod servers: not asked any more");
+	if (rc != EXIT_OK)
+		return rc == EXIT_NOTHING ? -ENOENT : -EHOSTUNREACH;
+	path[strcspn(path, "\n")] = '\0';
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	d->fetched++;
 	return fd;
 }
 
 int debuginfod_debug(struct debuginfod *d, const uint8_t *build_id, size_t len)
 {
-	return ask(d, d->find_debuginfo, build_id, len);
+	char hex[2 * 64 + 1];
+
+	if (!len || len > 64)
+		return -ENOENT;
+	for (size_t i = 0; i < len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+	return ask(d, "debuginfo", hex);
 }
 
 int debuginfod_executable(struct debuginfod *d, const char *build_id_hex)
 {
-	return ask(d, d->find_executable, (const unsigned char *)build_id_hex, 0);
+	return ask(d, "executable", build_id_hex);
 }
 
 unsigned debuginfod_fetched(const struct debuginfod *d)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debuginfod: asking debug servers for files by build-id, through elfutils' client library, which is loaded only when
- * this is wanted. Servers come from DEBUGINFOD_URLS, the library's own cache and time limits from its other variables
- * (debuginfod(8), debuginfod_find_debuginfo(3)).
+ * debuginfod: asking debug servers for files by build-id, through sonde-debuginfod, one run of it a file. Servers come from
+ * DEBUGINFOD_URLS. After three in a row without an answer nobody is asked any more.
  */
 #ifndef SONDE_SYMBOLIZE_DEBUGINFOD_H
 #define SONDE_SYMBOLIZE_DEBUGINFOD_H
@@ -14,7 +13,7 @@
 
 struct debuginfod;
 
-/* EXIT_PREREQUISITE if the library is not there, EXIT_USAGE if no server is named. */
+/* EXIT_PREREQUISITE if the program does not run here or its library is not there, EXIT_USAGE if no server is named. */
 int debuginfod_open(struct debuginfod **out, struct err *e);
 void debuginfod_close(struct debuginfod *d); /* NULL is fine */
 /* A descriptor of the debug file, or of the executable, with this build-id; -errno. */

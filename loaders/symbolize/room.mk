@@ -1,2 +1,2 @@
 # loaders/symbolize: sonde-symbolize. Writes names into the store after the capture; knows no BPF.
-$(eval $(call program,sonde-symbolize,$(wildcard loaders/symbolize/*.c),host store image base,-lsqlite3 -lz -ljansson -ldl -lpthread -lm))
+$(eval $(call program,sonde-symbolize,$(wildcard loaders/symbolize/*.c),host store image base,-lsqlite3 -lz -ljansson -lpthread -lm))

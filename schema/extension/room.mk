@@ -13,4 +13,4 @@ $(EXTENSION_PIC): $(B)/obj/pic/%.o: %.c
 $(EXTENSION): $(EXTENSION_PIC)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections -o $@ $^ -lz
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS_) $(LDFLAGS) -shared -Wl,--gc-sections -o $@ $^ -lz

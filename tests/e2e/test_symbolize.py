@@ -163,6 +163,31 @@ def test_errors_in_plain_words(sonde, scratch):
     assert done.returncode == 2 and "DEBUGINFOD_URLS" in done.stderr
 
 
+def test_a_debuginfod_helper_that_does_not_run_here_is_said_before_anything_is_asked(scratch):
+    """As on a host without glibc, or with an older one than a static build's helper was made for."""
+    os.makedirs(os.path.join(scratch, "bin"))
+    for name in ("sonde-symbolize", "sonde-index"):
+        shutil.copy(os.path.join(BIN, name), os.path.join(scratch, "bin"))
+    helper, command = os.path.join(scratch, "bin", "sonde-debuginfod"), [os.path.join(scratch, "bin/sonde-symbolize"), "--store", scratch,
+                                                                         "--debuginfod"]
+    env = dict(os.environ, DEBUGINFOD_URLS="http://127.0.0.1:1")
+    for text, said in ((None, "is not installed"), ("#!/nonexistent\n", "does not run here"), ("#!/bin/sh\nexit 1\n", "does not run here"),
+                       ("#!/bin/sh\nexit 3\n", "libdebuginfod.so.1 cannot be used")):
+        if text:
+            with open(helper, "w", encoding="ascii") as f:
+                f.write(text)
+            os.chmod(helper, 0o755)
+        done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+        assert done.returncode == 3 and said in done.stderr and "fix:" in done.stderr, (text, done.stderr)
+
+
+def test_the_debuginfod_helper_takes_only_build_ids(scratch):
+    for words in ([], ["debuginfo"], ["debuginfo", "xyz"], ["debuginfo", "abc"], ["source", "abcd"], ["executable", "ab" * 65],
+                  ["debuginfo", "/etc/passwd"]):
+        done = subprocess.run([os.path.join(BIN, "sonde-debuginfod"), *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and not done.stdout, (words, done)
+
+
 @pytest.fixture
 def server(scratch):
     """A debuginfod of our own, on loopback, for one folder: (its URL, that folder, an environment with a cache of its own)."""

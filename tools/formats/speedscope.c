@@ -6,9 +6,9 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "schema/base/version.h"
 #include "tools/fold/flame_tree.h"
 #include "tools/print/json.h"
-#include "tools/print/version.h"
 
 static const char *unit_of(const struct fold *f)
 {

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "schema/base/mem.h"
 #include "tools/cli/verb.h"
@@ -15,7 +16,25 @@
 
 struct status_args {
 	uint64_t n;
+	bool check;
 };
+
+/* For --check: one family records at least. */
+static int is_recording(const char *store, const json_t *daemon, struct err *e)
+{
+	const json_t *service;
+	size_t i;
+
+	json_array_foreach (json_object_get(daemon, "services"), i, service) {
+		const char *name = json_string_value(json_object_get(service, "name")), *state = json_string_value(json_object_get(service, "state"));
+
+		if (name && state && strcmp(name, "maps") && !strcmp(state, "running"))
+			return 0;
+	}
+	err_set(e, -ENOENT, EXIT_NOTHING, daemon ? "the sonded that keeps %s records nothing" : "no sonded keeps the store %s", store);
+	err_fix(e, daemon ? "sonde status" : "sudo sonde up");
+	return -ENOENT;
+}
 
 static int status_run(struct verb_call *call, struct err *e)
 {
@@ -47,6 +66,8 @@ static int status_run(struct verb_call *call, struct err *e)
 		daemon_print(daemon);
 	if (rc == 0 && !call->json)
 		status_print(call->store, &about, f, n);
+	if (rc == 0 && a->check)
+		rc = is_recording(call->store, daemon, e);
 	for (size_t i = 0; f && i < n; i++)
 		status_release(&f[i]);
 	free(f);
@@ -60,6 +81,8 @@ static int status_run(struct verb_call *call, struct err *e)
 static const struct option OPTIONS[] = {
 	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "show the last N recordings (default 5)",
 	 .offset = offsetof(struct status_args, n)},
+	{.name = "check", .type = OPTION_FLAG, .help = "exit 4 unless sonded records: for health checks",
+	 .offset = offsetof(struct status_args, check)},
 	{0},
 };
 
@@ -67,6 +90,7 @@ static const char *const EXAMPLES[] = {
 	"sonde status",
 	"sonde status -n 20",
 	"sonde status --json | jq '.rows[0].lost'",
+	"sonde status --check >/dev/null && echo records",
 	NULL,
 };
 

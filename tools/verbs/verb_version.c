@@ -3,9 +3,9 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
+#include "schema/base/version.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
-#include "tools/print/version.h"
 
 static int version_run(struct verb_call *call, struct err *e)
 {

@@ -26,10 +26,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/strbuf.h"
-
-#ifndef SONDE_VERSION
-#define SONDE_VERSION "0.1.0"
-#endif
+#include "schema/base/version.h"
 
 struct session {
 	const struct family *family;
