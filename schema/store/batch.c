@@ -27,6 +27,7 @@ void batch_free(struct batch *b)
 	free(b->slots);
 	amounts_release(&b->amounts);
 	waitrows_release(&b->waits);
+	factrows_release(&b->facts);
 	free(b->rates);
 	free(b->notes);
 	free(b->losses);
@@ -42,7 +43,7 @@ void batch_free(struct batch *b)
 size_t batch_bytes(const struct batch *b)
 {
 	return sizeof(*b) + b->cap_rows * sizeof(*b->rows) + b->n_slots * sizeof(*b->slots) +
-	       amounts_bytes(&b->amounts) + waitrows_bytes(&b->waits) + b->cap_rates * sizeof(*b->rates) +
+	       amounts_bytes(&b->amounts) + waitrows_bytes(&b->waits) + factrows_bytes(&b->facts) + b->cap_rates * sizeof(*b->rates) +
 	       b->cap_notes * sizeof(*b->notes) +
 	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs) +
 	       b->cap_unwound * sizeof(*b->unwound) + b->unwound_at.cap * sizeof(*b->unwound_at.slots) +
@@ -210,17 +211,20 @@ int64_t batch_first_ts(const struct batch *b, uint32_t run)
 	for (uint32_t i = 0; i < b->waits.n; i++)
 		if (b->waits.rows[i].run == run)
 			return b->waits.rows[i].ts;
+	for (uint32_t i = 0; i < b->facts.n; i++)
+		if (b->facts.rows[i].run == run)
+			return b->facts.rows[i].ts;
 	return 0;
 }
 
 uint32_t batch_rows(const struct batch *b)
 {
-	return b->n_rows + b->amounts.n + b->waits.n;
+	return b->n_rows + b->amounts.n + b->waits.n + b->facts.n;
 }
 
 uint64_t batch_samples(const struct batch *b, uint32_t run)
 {
-	uint64_t n = amounts_events(&b->amounts, run) + waitrows_events(&b->waits, run);
+	uint64_t n = amounts_events(&b->amounts, run) + waitrows_events(&b->waits, run) + factrows_events(&b->facts, run);
 
 	for (uint32_t i = 0; i < b->n_rows; i++)
 		n += !run || b->rows[i].run == run ? b->rows[i].n : 0;

@@ -22,6 +22,8 @@
  *   {"throttle": "/docker/abc", "at": S, "periods": 10, "throttled": 4, "throttled_ns": 5}
  *   {"steal": 5, "idle_ns": 6, "cpu_ns": 7, "at": S}
  *   {"slowed": STEP, "stack_rate": 62, "at": S}
+ *   {"fact": "cgroup_row", "at": S, "COLUMN": number or text, ..., "container": "web", "pid": ...}    a row of schema/facts;
+ *       the process and the container that it refers to are told as above
  *   {"flush": true}                                           a batch of its own
  */
 #include <jansson.h>
@@ -31,6 +33,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
+#include "schema/store/facts.h"
 #include "schema/store/hist.h"
 #include "schema/store/waits.h"
 #include "schema/store/writer.h"
@@ -246,6 +249,29 @@ static int put_waits(struct put *p, const json_t *o)
 	return 1;
 }
 
+static bool put_fact(struct put *p, const json_t *o)
+{
+	const char *table = text(o, "fact", "");
+	struct fact_row row = {0};
+	uint32_t f = 0;
+
+	while (FACTS[f] && strcmp(FACTS[f]->table, table))
+		f++;
+	for (int i = 0; FACTS[f] && i < (int)FACTS[f]->n; i++) {
+		const struct fact_column *c = &FACTS[f]->columns[i];
+
+		if (c->type == FACT_PROCESS)
+			fact_put(&row, i, process_of(p, o));
+		else if (c->type == FACT_CONTAINER)
+			fact_put(&row, i, process_told(p, o).container);
+		else if (c->type == FACT_TEXT && json_object_get(o, c->name))
+			fact_put_text(&row, i, text(o, c->name, ""));
+		else if (json_object_get(o, c->name))
+			fact_put(&row, i, number(o, c->name, 0));
+	}
+	return FACTS[f] && store_fact(p->w, p->run, at_ns(o, "at"), FACTS[f], &row) == 0;
+}
+
 static bool put_end(struct put *p, const json_t *o)
 {
 	struct store_end e = {.comm = text(o, "comm", "app"), .how = (enum store_end_how)number(o, "end", 1),
@@ -277,6 +303,8 @@ static bool put_one(struct put *p, const json_t *o)
 		store_flush(p->w);
 		return true;
 	}
+	if (json_object_get(o, "fact") && p->run)
+		return put_fact(p, o);
 	if (json_object_get(o, "end") && p->run)
 		return put_end(p, o);
 	if (loss && p->run) {
