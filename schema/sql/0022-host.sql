@@ -235,7 +235,8 @@ CREATE VIEW sensor_stats AS -- temperatures by bucket
 CREATE VIEW cgroup_stats AS -- cgroups by bucket: containers, units, slices and others, each with all that is below it
   SELECT datetime(x.ts + t0.value, 'unixepoch') AS time, x.ts + t0.value AS ts, r.bucket_s AS seconds, CASE WHEN x.container THEN
          'container' WHEN x.unit THEN 'unit' WHEN g.value LIKE '%.slice' THEN 'slice' ELSE 'other' END AS kind,
-         coalesce(c.name, '') AS container, coalesce(u.value, '') AS unit, coalesce(g.value, '') AS cgroup, x.user_us,
+         coalesce(c.name, '') AS container, coalesce(c.runtime_id, '') AS container_id,
+         coalesce(u.value, '') AS unit, coalesce(g.value, '') AS cgroup, x.user_us,
          x.system_us, x.periods, x.throttled, x.throttled_us, x.cpu_limit_m, x.mem, x.working, x.anon, x.file, x.kernel,
          x.swap, x.mem_limit, x.swap_limit, x.majflt, x.mem_high, x.mem_max, x.oom_kills, x.psi_cpu_us, x.psi_mem_us,
          x.psi_mem_full_us, x.psi_io_us, x.psi_io_full_us, x.read_bytes, x.write_bytes, x.reads, x.writes, x.rx_bytes,
@@ -246,7 +247,7 @@ CREATE VIEW cgroup_stats AS -- cgroups by bucket: containers, units, slices and 
   WHERE h.run IS NULL;
 
 CREATE VIEW container_stats AS -- containers by bucket
-  SELECT time, ts, seconds, container, cgroup, user_us, system_us, periods, throttled, throttled_us, cpu_limit_m, mem, working,
+  SELECT time, ts, seconds, container, container_id, cgroup, user_us, system_us, periods, throttled, throttled_us, cpu_limit_m, mem, working,
          anon, file, kernel, swap, mem_limit, swap_limit, majflt, mem_high, mem_max, oom_kills, psi_cpu_us, psi_mem_us,
          psi_mem_full_us, psi_io_us, psi_io_full_us, read_bytes, write_bytes, reads, writes, rx_bytes, rx_packets,
          rx_drops, tx_bytes, tx_packets, tx_drops, pids, pids_limit, run_id

@@ -347,3 +347,44 @@ def test_what_the_rules_leave_out_has_no_rows(capture, store, scratch):
         assert sql_all(store, "SELECT 1 FROM process_stats LIMIT 1")
     finally:
         p.communicate("\n", timeout=20)
+
+
+def test_traffic_of_a_container_with_a_network_of_its_own_is_its_own(capture, store):
+    """Two namespaces and a veth between them; one is a container's."""
+    need("ip")
+    container_id = secrets.token_hex(32)
+    name = f"sh{os.getpid() % 100000}"
+    path = f"docker/{container_id}"
+    with cgroups({root: path for root in all_roots()}) as (made, prefix):
+        if not made:
+            pytest.skip("missing: a cgroup hierarchy that can be written")
+        cap = capture(program="sonde-host")
+        assert until(lambda: first_row(store), 20)
+        inside = subprocess.Popen([*prefix, "unshare", "-n", "sh", "-c", "echo in; read x"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        inside.stdout.readline()
+        enter = ["nsenter", "-n", "-t", str(inside.pid)]
+        try:
+            for command in (f"ip link add {name} type veth peer name {name}p", f"ip link set {name}p netns {inside.pid}",
+                            f"ip addr add 10.213.7.1/30 dev {name}", f"ip link set {name} up",
+                            " ".join([*enter, f"ip addr add 10.213.7.2/30 dev {name}p"]),
+                            " ".join([*enter, f"ip link set {name}p up"])):
+                subprocess.run(command.split(), check=True)
+            two_rounds_later(store)
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+                for _ in range(200):
+                    s.sendto(b"x" * 1000, ("10.213.7.2", 9))
+            said = subprocess.run([*enter, "cat", "/proc/net/dev"], capture_output=True, text=True, check=True).stdout
+            two_rounds_later(store)
+            cap.stop()
+            later = subprocess.run([*enter, "cat", "/proc/net/dev"], capture_output=True, text=True, check=True).stdout
+        finally:
+            subprocess.run(["ip", "link", "del", name], check=False)
+            inside.communicate("\n", timeout=20)
+    told = [int(line.split(":")[1].split()[0]) for t in (said, later) for line in t.splitlines() if f"{name}p:" in line]
+    (row,) = sql_all(store, f"SELECT sum(rx_bytes) AS rx, max(container) AS c FROM net_stats WHERE interface = '{name}p'")
+    assert 200 * 1000 < told[0] and told[0] - 2000 <= row["rx"] <= told[1] and row["c"] == container_id[:12]
+    (mine,) = sql_all(store, f"SELECT sum(rx_bytes) AS rx FROM container_stats WHERE cgroup = '/{path}'")
+    assert told[0] - 2000 <= mine["rx"] <= told[1]
+    (host,) = sql_all(store, f"SELECT sum(tx_bytes) AS tx FROM net_stats WHERE interface = '{name}' AND container = ''")
+    assert host["tx"] >= 200 * 1000
