@@ -38,7 +38,7 @@
 #define CAP(x) (1ull << CAP_##x)
 /* What reads processes and files of others; giving the store's files to its group; being on time on a busy host. */
 #define CAPS_READ  (CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(CHOWN) | CAP(SYS_NICE))
-/* What loads programs; goheap has one, for the last profiles of programs that end. */
+/* What loads programs. */
 #define CAPS_LOAD  (CAPS_READ | 1ull << 38 /* PERFMON */ | 1ull << 39 /* BPF */ | CAP(SYS_RESOURCE))
 #define CAPS_PROBE (CAPS_LOAD | CAP(SYSLOG)) /* and names the kernel's functions */
 /* Before 6.6 the process connector, which tells of processes where no BPF program of sonde-maps loads, asks for one more. Where we
@@ -82,6 +82,7 @@ static void tell_step(struct sup *s, struct service *l)
 
 static void start_loader(struct sup *s, struct service *l)
 {
+	static const uint64_t caps[] = {[FAMILY_PROBES] = CAPS_PROBE, [FAMILY_LOADS] = CAPS_LOAD, [FAMILY_READS] = CAPS_READ};
 	char freq[16], bytes[32], age[32], budget[32];
 	char *own[] = {"--store", s->store, "--bucket", "10s", "--maps-socket", s->maps_socket, "--args",
 		       s->conf.value[CONF_ARGS].text, "--segment-bytes", bytes, "--segment-age", age, "--store-budget", budget,
@@ -109,7 +110,7 @@ static void start_loader(struct sup *s, struct service *l)
 		}
 	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
 	l->memory_bytes = child_memory(s);
-	service_start(l, argv, &feed, 1, strcmp(l->name, "goheap") ? CAPS_PROBE : CAPS_LOAD);
+	service_start(l, argv, &feed, 1, caps[l->family->rights]);
 	close(feed.from);
 }
 

@@ -9,7 +9,8 @@
 const struct probe_family FAMILIES[] = {
 	{.name = "cpu", .by_default = true, .has_freq = true, .steps = 3, .event = "sample"},
 	{.name = "offcpu", .event = "event", .steps = 3, .by_switches = true, .standing = true},
-	{.name = "goheap", .has_mode = true, .event = "event"},
+	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event"},
+	{.name = "host", .rights = FAMILY_READS, .event = "row"},
 	{0},
 };
 

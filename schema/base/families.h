@@ -14,6 +14,12 @@
 
 #define FAMILIES_MAX 16
 
+enum family_rights { /* what its loader may do under sonded */
+	FAMILY_PROBES, /* load programs, read processes and name the kernel's functions */
+	FAMILY_LOADS,  /* all but the last */
+	FAMILY_READS   /* read processes and files */
+};
+
 struct probe_family {
 	const char *name;   /* its loader is sonde-NAME, its runs are of this family */
 	bool by_default;    /* recorded when nobody says which */
@@ -22,6 +28,7 @@ struct probe_family {
 			     * started anew at half of it instead */
 	bool by_switches;   /* what it takes grows with how often threads switch */
 	bool has_mode;      /* its loader takes --mode and --rate */
+	enum family_rights rights;
 	const char *event;  /* what its loader counts: "sample", "event" */
 	bool standing;      /* at the end of a recording sonde-pstack keeps how threads stand (kind standing) */
 };

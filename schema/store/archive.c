@@ -12,11 +12,25 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/facts/fact.h"
 #include "schema/store/folder.h"
 #include "schema/store/packed.h"
 #include "schema/store/packing.h"
 #include "schema/store/reading.h"
 #include "schema/store/segment.h"
+
+static bool has_facts(sqlite3 *db)
+{
+	bool any = false;
+
+	for (size_t i = 0; !any && FACTS[i]; i++) {
+		char *sql = sqlite3_mprintf("SELECT EXISTS (SELECT 1 FROM %s)", FACTS[i]->table);
+
+		any = sql && reading_number(db, sql, 0);
+		sqlite3_free(sql);
+	}
+	return any;
+}
 
 bool archive_suits(const char *path)
 {
@@ -27,7 +41,7 @@ bool archive_suits(const char *path)
 
 	if (stat(path, &st) < 0 || st.st_size < ARCHIVE_LEAST || reading_open(path, &db, &e))
 		return false;
-	suits = reading_number(db, "SELECT EXISTS (SELECT 1 FROM amount) OR EXISTS (SELECT 1 FROM wait_row) OR EXISTS (SELECT 1 FROM wake_row)", 0) > 0;
+	suits = reading_number(db, "SELECT EXISTS (SELECT 1 FROM amount) OR EXISTS (SELECT 1 FROM wait_row) OR EXISTS (SELECT 1 FROM wake_row)", 0) > 0 || has_facts(db);
 	sqlite3_close(db);
 	return suits;
 }

@@ -10,6 +10,7 @@
 #include "schema/base/idmap.h"
 #include "schema/store/amounts.h"
 #include "schema/store/dict.h"
+#include "schema/store/facts.h"
 #include "schema/store/requestrows.h"
 #include "schema/store/waitrows.h"
 #include "schema/store/writer.h"
@@ -70,6 +71,7 @@ struct batch {
 	struct amounts amounts;
 	struct waitrows waits;
 	struct requestrows requests;
+	struct factrows facts;
 	struct batch_rate *rates;
 	uint32_t n_rates, cap_rates;
 	struct batch_note *notes;
@@ -104,9 +106,9 @@ void batch_end(struct batch *b, const struct batch_end *e);
 void batch_ended(struct batch *b, uint32_t process);
 /* The bucket of its first event of that run; there is one. */
 int64_t batch_first_ts(const struct batch *b, uint32_t run);
-/* Rows of samples, amounts, waits and requests. */
+/* Rows of samples, amounts, waits, requests and facts. */
 uint32_t batch_rows(const struct batch *b);
-/* Events of one run (0: of all) in it: samples, amounts, waits and requests; and losses too. */
+/* Events of one run (0: of all) in it: samples, amounts, waits, requests and facts; and losses too. */
 uint64_t batch_samples(const struct batch *b, uint32_t run);
 uint64_t batch_events(const struct batch *b, uint32_t run);
 /* `from` is about to be dropped: its losses and costs, summed by name, go into `to`; how stacks ended

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commit: one batch, one transaction: its rows, its losses and costs. Parts of their own: commitsql, commitdict,
- * commitprocess, commitrun, commitamounts, commitsum, commitwaits. */
+ * commitprocess, commitrun, commitamounts, commitsum, commitwaits, commitfacts. */
 #include "schema/store/commitpart.h"
 
 #include <errno.h>
@@ -137,6 +137,7 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 		commit_learnt_frame(c, frames->items[i]);
 	commit_rows(c, b, runs);
 	commit_amounts(c, b, runs);
+	commit_facts(c, b, runs);
 	commit_sums(c, runs);
 	commit_waits(c, b, runs);
 	commit_requests(c, b, runs);

@@ -53,9 +53,12 @@ void commit_args_forget(struct commit *c); /* the command lines to share: of ano
 void commit_amounts(struct commit *c, const struct batch *b, const struct commit_run *runs);
 void commit_waits(struct commit *c, const struct batch *b, const struct commit_run *runs); /* of store/waits.h */
 void commit_requests(struct commit *c, const struct batch *b, const struct commit_run *runs); /* of store/requests.h */
+void commit_facts(struct commit *c, const struct batch *b, const struct commit_run *runs); /* of store/facts.h */
 void commit_loss(struct commit *c, int64_t ts, int64_t run, const char *reason, uint64_t n);
 /* To be added to the count of the run of this series (DICT_SERIES), and all of them, written. */
 void commit_sum(struct commit *c, uint32_t series, uint64_t n);
+#define COMMIT_SUM_FACTS 0 /* in the place of a kind: rows of facts */
+void commit_sum_of(struct commit *c, uint32_t run, uint32_t kind, uint64_t n);
 void commit_sums(struct commit *c, const struct commit_run *runs);
 void commit_run_one(struct commit *c, struct commit_run *r); /* as it is now; r->row is set */
 int64_t commit_clock(struct commit *c); /* the boot clock's offset, on record; 0 on failure */

@@ -9,15 +9,20 @@ void commit_sum(struct commit *c, uint32_t series, uint64_t n)
 {
 	uint32_t index = dict_at(c->dict, DICT_SERIES, dict_series, series)->task;
 	const struct dict_task *t = index ? dict_at(c->dict, DICT_TASK, dict_task, index) : NULL;
+
+	if (t)
+		commit_sum_of(c, t->run, t->kind, n);
+}
+
+void commit_sum_of(struct commit *c, uint32_t run, uint32_t kind, uint64_t n)
+{
 	uint32_t i = 0;
 
-	if (!t)
-		return;
-	while (i < c->n_sums && (c->sums[i].run != t->run || c->sums[i].kind != t->kind))
+	while (i < c->n_sums && (c->sums[i].run != run || c->sums[i].kind != kind))
 		i++;
 	if (i == c->n_sums) {
 		mem_grow(c->sums, c->n_sums, c->cap_sums);
-		c->sums[c->n_sums++] = (struct commit_sum){.run = t->run, .kind = t->kind};
+		c->sums[c->n_sums++] = (struct commit_sum){.run = run, .kind = kind};
 	}
 	c->sums[i].n += n;
 }

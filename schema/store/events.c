@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/mem.h"
 #include "schema/store/writing.h"
 
 #define BATCH_ROWS      8192               /* hand over by itself past this */
@@ -147,6 +148,22 @@ void events_request(struct store_writer *w, struct requestrow *row, int64_t utc_
 	writer_current(w);
 	__atomic_fetch_add(&r->tally->seen, row->value[0], __ATOMIC_RELEASE);
 	requestrows_add(&w->cur->requests, row);
+}
+
+struct factrows *events_facts(struct store_writer *w)
+{
+	return &writer_current(w)->facts;
+}
+
+void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_ns)
+{
+	struct writer_run *r = &w->run[row->run - 1];
+	struct factrows *f = events_facts(w);
+
+	row->ts = bucket_of(r, utc_ns);
+	__atomic_fetch_add(&r->tally->seen, 1, __ATOMIC_RELEASE);
+	mem_grow(f->rows, f->n, f->cap);
+	f->rows[f->n++] = *row;
 	writer_took(w, r, utc_ns);
 }
 

@@ -15,7 +15,7 @@
 
 #include "schema/store/column.h"
 
-#define PACKEDCOLUMNS_MAX 32
+#define PACKEDCOLUMNS_MAX 64
 
 struct packedcolumns {
 	size_t n_rows;

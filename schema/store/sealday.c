@@ -263,11 +263,11 @@ static int give_back(sqlite3 *db)
 	return exec(db, packing_is_packed(db) ? "PRAGMA page_size = 1024; VACUUM" : "VACUUM");
 }
 
-/* CPU samples are taken over as counted: `sample` has only those that count where two captures ran at once. Losses, costs and
+/* CPU samples and rows of facts are taken over as counted: `sample` has only those that count where two captures ran at once. Losses, costs and
  * endings the schema sums as they come in. */
 static int count_amounts(sqlite3 *db)
 {
-	return exec(db, "DELETE FROM run_count WHERE kind <> 1; INSERT INTO run_count SELECT run, kind, n FROM run_counted WHERE kind <> 1");
+	return exec(db, "DELETE FROM run_count WHERE kind > 1; INSERT INTO run_count SELECT run, kind, n FROM run_counted WHERE kind > 1");
 }
 
 int sealday_finish(struct sealday *d, struct err *e)

@@ -11,6 +11,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/facts/fact.h"
 #include "schema/store/samples.h"
 #include "schema/store/segment.h"
 
@@ -68,6 +69,11 @@ static void take_row(struct segcount *c, sqlite3_stmt *st, int64_t t0)
 	c->to_ns = to > c->to_ns ? to : c->to_ns;
 }
 
+/* Each row is an event. */
+#define OF_FACT                                                                                                       \
+	"SELECT r.family, sum(x.c), sum(x.c), 0, min(x.a), max(x.z + r.bucket_s) FROM (SELECT run, count(*) AS c, min(ts) AS a," \
+	" max(ts) AS z FROM %s GROUP BY run) x JOIN run r ON r.id = x.run GROUP BY 1"
+
 static int read_part(sqlite3 *db, const char *sql, int64_t t0, struct segcount *c)
 {
 	sqlite3_stmt *st = NULL;
@@ -80,6 +86,15 @@ static int read_part(sqlite3 *db, const char *sql, int64_t t0, struct segcount *
 	}
 	sqlite3_finalize(st);
 	return rc == SQLITE_DONE ? 0 : segment_errno(db, rc);
+}
+
+/* An older schema has fewer tables. */
+static int read_table(sqlite3 *db, const char *table, const char *sql, int64_t t0, struct segcount *c)
+{
+	char there[96];
+
+	snprintf(there, sizeof(there), "SELECT 1 FROM sqlite_master WHERE name = '%s'", table);
+	return reading_number(db, there, 0) ? read_part(db, sql, t0, c) : 0;
 }
 
 /* Blocks of a sealed day: summed by series, as the rows are. */
@@ -149,12 +164,13 @@ int segcount_read(const char *path, struct segcount *out, struct err *e)
 	t0 = reading_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
 	if (reading_is_sealed(db))
 		rc = read_packed(path, &c, e);
-	for (size_t i = reading_is_sealed(db); !rc && i < sizeof(parts) / sizeof(parts[0]); i++) {
-		char there[96];
+	for (size_t i = reading_is_sealed(db); !rc && i < sizeof(parts) / sizeof(parts[0]); i++)
+		rc = read_table(db, parts[i].table, parts[i].sql, t0, &c);
+	for (size_t i = 0; !rc && FACTS[i]; i++) {
+		char *sql = sqlite3_mprintf(OF_FACT, FACTS[i]->table);
 
-		snprintf(there, sizeof(there), "SELECT 1 FROM sqlite_master WHERE name = '%s'", parts[i].table);
-		if (reading_number(db, there, 0)) /* an older schema has fewer */
-			rc = read_part(db, parts[i].sql, t0, &c);
+		rc = sql ? read_table(db, FACTS[i]->table, sql, t0, &c) : -ENOMEM;
+		sqlite3_free(sql);
 	}
 	if (rc)
 		err_set(e, rc, EXIT_STORE, "cannot count what is in %s: %s", path, sqlite3_errmsg(db));

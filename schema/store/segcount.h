@@ -12,7 +12,7 @@
 
 struct segcount_family {
 	char name[24];
-	uint64_t rows;   /* of sample, amount and wait_row */
+	uint64_t rows;   /* of sample, amount, wait_row and the facts */
 	uint64_t events; /* the sum of their n */
 	uint64_t lost;   /* booked in loss_row */
 };

@@ -20,7 +20,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-#define SEGMENT_STMTS 56
+#define SEGMENT_STMTS 80
 
 struct segment {
 	struct sqlite3 *db;

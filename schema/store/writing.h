@@ -99,6 +99,9 @@ int events_room(struct store_writer *w);
 void events_take(struct store_writer *w, struct waitrow *row, int64_t utc_ns);
 /* The same of a request: it goes into its run's bucket that holds utc_ns. */
 void events_request(struct store_writer *w, struct requestrow *row, int64_t utc_ns);
+/* For facts.c: where the row's values go, then the row itself. */
+struct factrows *events_facts(struct store_writer *w);
+void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_ns);
 /* What was taken in goes to the queue; unless `whole`, without how stacks ended in the minute that is not over. */
 void events_hand_over(struct store_writer *w, bool whole);
 /* Lock held: let go of a reference. */

@@ -183,3 +183,54 @@ def test_half_a_cpu_is_told_as_a_quota_and_no_neighbour(docker, sonde, store):
     assert quota["what"] == "quota", found
     assert abs(quota["amount_after"] - held) < 0.1 * held + 0.6e9, (quota, held)
     assert not [x for x in found[0]["causes"][1:] if x["amount_after"] < held], found
+
+
+def kernel_says(e, container_id):
+    """Of a container: CPU time, throttling and memory, by the files of its cgroup, of either version."""
+    def read(controller, name):
+        for root in (f"/sys/fs/cgroup/{controller}", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"):
+            for below in (f"docker/{container_id}", f"system.slice/docker-{container_id}.scope"):
+                if os.path.exists(f"{root}/{below}/{name}"):
+                    with open(f"{root}/{below}/{name}", encoding="ascii") as f:
+                        return f.read()
+        return None
+    stat = dict(line.split() for line in read("cpu", "cpu.stat").splitlines())
+    usage = read("cpuacct", "cpuacct.usage")
+    mem = dict(line.split() for line in read("memory", "memory.stat").splitlines())
+    return {"cpu": int(usage) // 1000 if usage else int(stat["usage_usec"]), "periods": int(stat["nr_periods"]),
+            "throttled": int(stat["nr_throttled"]), "throttled_us": throttled_by("\n".join(map(" ".join, stat.items()))) // 1000,
+            "anon": int(mem.get("total_rss", mem.get("anon", 0)))}
+
+
+def test_a_limited_container_used_what_its_cgroup_and_docker_stats_say(docker, store):
+    """docker run -m 64m --cpus 0.3 of a program that wants a whole CPU."""
+    e, image = docker
+    c = Capture(store, program="sonde-host", prefix=e.prefix).start(60)
+    try:
+        done = e.docker("run", "-d", "--network", "none", "--name", "small", "-m", "64m", "--cpus", "0.3", image,
+                        "/bin/burn-static", 60000)
+        assert done.returncode == 0, done.stderr
+        container_id = done.stdout.strip()
+        first = kernel_says(e, container_id)
+        time.sleep(4)
+        shown = json.loads(e.docker("stats", "--no-stream", "--format", "{{json .}}", "small").stdout)
+        last = kernel_says(e, container_id)
+        time.sleep(2)
+        c.stop()
+        after = kernel_says(e, container_id)
+    finally:
+        e.docker("rm", "-f", "small")
+        c.close()
+    rows = sql_all(store, "SELECT * FROM container_stats WHERE cgroup LIKE ?", (f"%{container_id}%",))
+    assert {r["container"] for r in rows} <= {"small", container_id[:12]} and rows[-1]["container"] == "small"
+    sums = {k: sum(r[k] or 0 for r in rows) for k in ("user_us", "system_us", "periods", "throttled", "throttled_us")}
+    sums["cpu"] = sums["user_us"] + sums["system_us"]
+    for k in ("cpu", "periods", "throttled", "throttled_us"):
+        assert last[k] - first[k] - 20 <= sums[k] <= after[k] + 20, (k, first, last, after, sums)
+    assert {r["mem_limit"] for r in rows if r["mem_limit"]} == {64 << 20}
+    assert {r["cpu_limit_m"] for r in rows if r["cpu_limit_m"]} == {300}
+    assert rows[-1]["anon"] == after["anon"] and rows[-1]["pids"] >= 1
+    used = re.match(r"([\d.]+)([KM])iB / 64MiB", shown["MemUsage"])
+    assert used, shown
+    assert abs(float(used[1]) * {"K": 1 << 10, "M": 1 << 20}[used[2]] - rows[-1]["working"]) < 2 << 20, (shown, rows[-1])
+    assert all(r["rx_bytes"] in (None, 0) for r in rows)  # a network of its own, and nobody in it

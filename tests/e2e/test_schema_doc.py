@@ -64,6 +64,19 @@ WAITS = [{"wait": 2, "flags": 12, "n": 3, "total_ns": 9000, "max_ns": 5000, "his
          {"slowed": 1, "stack_rate": 250, "at": 1800000003}, {"slowed": 2, "stack_rate": 62, "at": 1800000003}]
 
 
+FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
+         {"fact": "host_row", "at": 1800000001, "cpus": 2, "user_us": 7, "system_us": 5, "mem_available": 1 << 30},
+         {"fact": "disk_row", "at": 1800000001, "disk": "sda", "writes": 2, "write_us": 9, "busy_us": 10, "in_flight": 0},
+         {"fact": "fs_row", "at": 1800000001, "mount": "/", "source": "/dev/sda1", "fstype": "ext4", "size": 4096, "available": 1024},
+         {"fact": "nic_row", "at": 1800000001, "interface": "eth0", "rx_bytes": 5, "tx_bytes": 6},
+         {"fact": "sensor_row", "at": 1800000001, "sensor": "acpitz", "temperature_m": 41500},
+         {"fact": "cgroup_row", "at": 1800000001, "cgroup": "/docker/abc", "container": "web", "container_id": "abc",
+          "user_us": 3, "system_us": 4, "working": 1 << 20, "mem_limit": 1 << 26, "throttled_us": 8},
+         {"fact": "cgroup_row", "at": 1800000001, "cgroup": "/system.slice", "user_us": 3, "system_us": 4},
+         {"fact": "cgroup_disk_row", "at": 1800000001, "cgroup": "/docker/abc", "disk": "sda", "write_bytes": 4096},
+         {"fact": "process_row", "at": 1800000001, "pid": 7, "comm": "app", "rss": 1 << 21, "user_us": 3, "system_us": 4}]
+
+
 @pytest.fixture(scope="module")
 def kinds(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("s") / "kinds")
@@ -75,7 +88,7 @@ def kinds(tmp_path_factory):
                         *({"kind": "inuse", "at": at, "pid": 7, "n": 0, "value": 0, "stack": []} for at in
                           (1800000005, 1800000015)),
                         {"note": "version", "text": "go1.26.8", "pid": 7}, {"note": "state", "text": "read", "pid": 7},
-                        {"end": 2, "status": 11, "pid": 8, "comm": "crashed", "at": 1800000016},
+                        *FACTS, {"end": 2, "status": 11, "pid": 8, "comm": "crashed", "at": 1800000016},
                         {"run": "replay", "from": 1800000000, "to": 1800000002},
                         {"request": "GET /", "status": "200", "n": 3, "total_ns": 9000, "max_ns": 5000, "at": 1800000001},
                         {"request": "GET /", "status": "503", "result": 1, "n": 1, "total_ns": 700, "max_ns": 700, "at": 1800000001}])
@@ -104,7 +117,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, sealed, tmp_path):
-    of_kinds = re.search("how|amount|kinds|go_|notes|FROM (wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
+    of_kinds = re.search("how|amount|kinds|go_|notes|_stats|FROM (wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if re.search("FROM (sealed|sample_pack)", QUERIES[n]):
@@ -224,3 +237,13 @@ def test_what_go_holds_is_told_whole_beside_what_was_sampled(kinds):
     row = one("SELECT * FROM go_alloc_rate")  # the first reading has no time that it stands for
     assert (row["seconds"], row["bytes"]) == ("10", "0")
     assert one("SELECT version, state, rate FROM go_processes") == {"version": "go1.26.8", "state": "read", "rate": "524288"}
+
+
+def test_what_containers_and_processes_used_has_names_and_null_for_what_was_not_measured(kinds):
+    row = ask(kinds, "SELECT * FROM container_stats")[0]
+    assert [row[k] for k in ("ts", "seconds", "container", "cgroup", "user_us", "mem_limit", "rx_bytes")] == [
+        "1800000000", "10", "web", "/docker/abc", "3", str(1 << 26), ""]
+    assert {r["cgroup"]: r["kind"] for r in ask(kinds, "SELECT cgroup, kind FROM cgroup_stats")} == {
+        "/docker/abc": "container", "/system.slice": "slice"}
+    row = ask(kinds, "SELECT comm, pid, rss, self FROM process_stats")[0]
+    assert row == {"comm": "app", "pid": "7", "rss": str(1 << 21), "self": "0"}

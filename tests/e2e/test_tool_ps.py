@@ -128,3 +128,67 @@ def test_a_process_has_its_user_s_name_where_this_host_has_one_for_it(sonde, mad
         except KeyError:
             name = str(row["uid"])
         assert row["user"] == (str(row["uid"]) if row["container_id"] else name)
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    """Two containers and three processes that were measured; one of each used no CPU that was sampled. `web` is measured twice at once."""
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    store = str(tmp_path_factory.mktemp("used") / "store")
+    web, db = {"container": "web", "container_id": "a" * 64}, {"container": "db", "container_id": "b" * 64}
+    lines = [{"run": "cpu", "from": AT, "to": AT + 60, "bucket_s": 10, "period_ns": 10101010},
+             {"kind": "cpu", "at": AT + 1, "n": 99, "stack": ["main"], "pid": 70, "comm": "nginx", **web},
+             {"kind": "cpu", "at": AT + 1, "n": 9, "stack": ["main"], "pid": 80, "comm": "cron"},
+             {"run": "host", "from": AT, "to": AT + 60, "bucket_s": 10}]
+    for i in range(6):
+        at = {"at": AT + 10 * i}
+        lines += [
+            {"fact": "cgroup_row", "cgroup": "/docker/web", **web, **at, "user_us": 100, "system_us": 50, "working": (20 + i) << 20,
+             "mem_limit": 64 << 20, "read_bytes": 1 << 20, "write_bytes": 2 << 20, "rx_bytes": 1000, "tx_bytes": 500, "throttled_us": 7000},
+            {"fact": "cgroup_row", "cgroup": "/docker/db", **db, **at, "user_us": 0, "system_us": 0, "working": 200 << 20,
+             "read_bytes": 0, "write_bytes": 0},
+            {"fact": "process_row", "pid": 70, "comm": "nginx", **web, **at, "rss": (10 + i) << 20, "read_bytes": 1 << 20, "write_bytes": 0},
+        ]
+    lines.append({"fact": "process_row", "pid": 71, "comm": "sleeper", "at": AT, "rss": 500 << 20, "read_bytes": 5, "write_bytes": 6})
+    lines += [{"run": "host", "from": AT + 10, "to": AT + 20, "bucket_s": 1},
+              *({"fact": "cgroup_row", "cgroup": "/docker/web", **web, "at": AT + 10 + i, "working": 21 << 20, "mem_limit": 64 << 20,
+                 "read_bytes": 1 << 17, "write_bytes": 0, "rx_bytes": 0, "tx_bytes": 0, "throttled_us": 0} for i in range(8))]
+    subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    return store, ["--from", str(AT), "--to", str(AT + 60)]
+
+
+def test_containers_have_memory_with_its_limit_and_what_went_in_and_out(sonde, used):
+    rows = {r["container"]: r for r in answer(sonde, "containers", used)["rows"]}
+    assert set(rows) == {"web", "db", "[host]"}
+    web, db = rows["web"], rows["db"]
+    assert (web["mem_bytes"], web["mem_limit_bytes"]) == (25 << 20, 64 << 20)
+    assert (web["read_bytes"], web["write_bytes"]) == (6 << 20, 10 << 20)  # of one bucket the finer capture's
+    assert (web["rx_bytes"], web["tx_bytes"], web["throttled_ns"]) == (5000, 2500, 35000000)
+    assert (db["mem_bytes"], db["mem_limit_bytes"], db["read_bytes"], db["rx_bytes"], db["cpu_ns"]) == (200 << 20, None, 0, None, 0)
+    assert rows["[host]"]["mem_bytes"] is None and db["container_id"] == "b" * 64
+    table = sonde("containers", *used[1], store=used[0], check=True).stdout
+    assert [c for c in table.splitlines()[0].split() if c in ("MEM", "LIMIT", "IO", "NET")] == ["MEM", "LIMIT", "IO", "NET"]
+    for key, order in (("mem", ["db", "web"]), ("io", ["web", "db"]), ("net", ["web", "db"])):
+        sorted_rows = answer(sonde, "containers", (used[0], [*used[1], "--sort", key]))["rows"]
+        assert [r["container"] for r in sorted_rows if r["container"] != "[host]"] == order
+    narrow = answer(sonde, "containers", (used[0], [*used[1], "--container", "web"]))["rows"]
+    assert [r["container"] for r in narrow] == ["web"]
+
+
+def test_processes_have_memory_and_are_found_by_it_though_they_used_no_cpu(sonde, used):
+    rows = {r["comm"]: r for r in answer(sonde, "ps", used)["rows"]}
+    assert set(rows) == {"nginx", "cron"}
+    # of one bucket the finer capture counts, and it saw nothing move
+    assert (rows["nginx"]["mem_bytes"], rows["nginx"]["read_bytes"]) == (15 << 20, 5 << 20)
+    assert rows["cron"]["mem_bytes"] is None
+    by_mem = answer(sonde, "ps", (used[0], [*used[1], "--sort", "mem"]))["rows"]
+    assert [(r["comm"], r["mem_bytes"]) for r in by_mem] == [("sleeper", 500 << 20), ("nginx", 15 << 20), ("cron", None)]
+    assert [r["comm"] for r in answer(sonde, "ps", (used[0], [*used[1], "--sort", "io"]))["rows"]][0] == "nginx"
+
+
+def test_what_was_not_measured_is_no_key_and_says_what_to_record(sonde, made):
+    assert "mem_bytes" not in answer(sonde, "ps", made)["rows"][0]
+    for verb in ("ps", "containers"):
+        done = sonde(verb, "--sort", "mem", *made[1], store=made[0])
+        assert done.returncode == 4 and "not recorded" in done.stderr and "--families cpu,host" in done.stderr

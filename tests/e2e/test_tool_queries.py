@@ -20,7 +20,7 @@ from conftest import BIN, BUILD, ROOT, need, segments  # noqa: E402
 AT = 1795144200
 DOC = os.path.join(ROOT, "docs", "QUERIES.md")
 NAMES = sorted(os.path.basename(p)[:-4] for p in glob.glob(os.path.join(ROOT, "tools", "sql", "queries", "*.sql")))
-OF_KINDS = {"allocators", "growth", "waiting", "restarts", "oom", "throttling"}
+OF_KINDS = {"allocators", "growth", "waiting", "restarts", "oom", "throttling", "memory", "traffic", "disks", "full"}
 APP = {"pid": 40, "comm": "app", "tid": 40, "thread": "app"}
 SITES = {"leak": ["main", ["leak", "app.go", 12]], "cache": ["main", ["cache", "app.go", 30]],
          "late": ["main", ["late", "app.go", 44]]}
@@ -43,6 +43,15 @@ KINDS = [
     {"end": 1, "status": 0, "at": AT + 9, "pid": 70, "comm": "job", "container": "web"},
     *({"throttle": c, "at": AT + 10 * i, "periods": 10, "throttled": n, "throttled_ns": 70000000 * n}
       for i in range(2) for c, n in (("web", 4), ("memhog", 0))),
+    {"run": "host", "from": AT, "to": AT + 60, "bucket_s": 10},
+    *({"fact": "cgroup_row", "cgroup": f"/docker/{c}", "container": c, "at": AT + 10 * i, "working": (10 * i + n) << 20,
+       "mem_limit": limit << 20, "mem_max": i, "read_bytes": n << 20, "write_bytes": 0, "rx_bytes": n << 10, "tx_bytes": 0,
+       "rx_drops": 0, "tx_drops": 1, "psi_mem_us": 500 * i}
+      for i in range(3) for c, n, limit in (("web", 4, 64), ("memhog", 40, 128))),
+    *({"fact": "disk_row", "disk": "sda", "at": AT + 10 * i, "reads": 10, "read_bytes": 1 << 20, "read_us": 5000, "writes": i,
+       "write_bytes": i << 20, "write_us": 3000 * i, "busy_us": 2000000 * i, "in_flight": 0} for i in range(3)),
+    *({"fact": "fs_row", "mount": m, "source": m, "fstype": "ext4", "size": 100 << 30, "available": (left - i) << 30, "inodes": 1000,
+       "inodes_free": 900, "at": AT + 10 * i} for i in range(3) for m, left in (("/", 50), ("/var", 10))),
 ]
 
 
@@ -185,6 +194,20 @@ def test_what_containers_went_through_is_what_was_put_in(stores):
     (most, *_) = rows(stores["containers"], "@containers")
     (plainly,) = plain(stores["containers"], f"SELECT count(DISTINCT pid) AS n FROM cpu_samples WHERE container = '{most['container']}'")
     assert most["processes"] == int(plainly["n"]) and most["image"]
+
+
+def test_what_containers_and_disks_used_is_what_was_put_in(stores):
+    store = stores["memory"]
+    used = {r["container"]: r for r in rows(store, "@memory")}
+    assert list(used) == ["memhog", "web"] and (used["memhog"]["most_mib"], used["memhog"]["limit_mib"]) == (60.0, 128.0)
+    assert (used["web"]["percent"], used["web"]["met_limit"], used["web"]["oom_kills"]) == (37.5, 3, None)
+    (most, _) = rows(store, "@traffic")
+    assert (most["container"], most["read_mib"], most["written_mib"], most["drops"]) == ("memhog", 120.0, 0.0, 3)
+    (sda,) = rows(store, "@disks")
+    assert (sda["busiest_percent"], sda["ms_a_read"], sda["ms_a_write"]) == (40.0, 0.5, 3.0)
+    assert [(r["mount"], r["percent"], r["inodes_percent"]) for r in rows(store, "@full")] == [("/var", 92.0, 10.0), ("/", 52.0, 10.0)]
+    assert {r["container"] for r in rows(store, "@memory", "--container", "web")} == {"web"}
+    assert rows(store, "@memory", "--from", str(AT), "--to", str(AT + 10))[1]["most_mib"] == 4.0
 
 
 def test_ranges_and_filters_narrow_the_queries_that_ship(stores):

@@ -24,6 +24,8 @@
  *   {"slowed": STEP, "stack_rate": 62, "at": S}
  *   {"request": "GET /", "protocol": "http", "service": "127.0.0.1:80", "status": "200", "result": 0, "at": S, "n": 3, "total_ns": 9000,
  *    "max_ns": 5000, "request_bytes": 10, "response_bytes": 20, "side": 0}     store/requests.h; all of max_ns for its latencies
+ *   {"fact": "cgroup_row", "at": S, "COLUMN": number or text, ..., "container": "web", "pid": ...}    a row of schema/facts;
+ *       the process and the container that it refers to are told as above
  *   {"flush": true}                                           a batch of its own
  */
 #include <jansson.h>
@@ -33,6 +35,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
+#include "schema/store/facts.h"
 #include "schema/store/hist.h"
 #include "schema/store/requests.h"
 #include "schema/store/waits.h"
@@ -263,6 +266,29 @@ static bool put_request(struct put *p, const json_t *o)
 	return store_request(p->w, p->run, at_ns(o, "at"), &r) == 0;
 }
 
+static bool put_fact(struct put *p, const json_t *o)
+{
+	const char *table = text(o, "fact", "");
+	struct fact_row row = {0};
+	uint32_t f = 0;
+
+	while (FACTS[f] && strcmp(FACTS[f]->table, table))
+		f++;
+	for (int i = 0; FACTS[f] && i < (int)FACTS[f]->n; i++) {
+		const struct fact_column *c = &FACTS[f]->columns[i];
+
+		if (c->type == FACT_PROCESS)
+			fact_put(&row, i, process_of(p, o));
+		else if (c->type == FACT_CONTAINER)
+			fact_put(&row, i, process_told(p, o).container);
+		else if (c->type == FACT_TEXT && json_object_get(o, c->name))
+			fact_put_text(&row, i, text(o, c->name, ""));
+		else if (json_object_get(o, c->name))
+			fact_put(&row, i, number(o, c->name, 0));
+	}
+	return FACTS[f] && store_fact(p->w, p->run, at_ns(o, "at"), FACTS[f], &row) == 0;
+}
+
 static bool put_end(struct put *p, const json_t *o)
 {
 	struct store_end e = {.comm = text(o, "comm", "app"), .how = (enum store_end_how)number(o, "end", 1),
@@ -294,6 +320,8 @@ static bool put_one(struct put *p, const json_t *o)
 		store_flush(p->w);
 		return true;
 	}
+	if (json_object_get(o, "fact") && p->run)
+		return put_fact(p, o);
 	if (json_object_get(o, "end") && p->run)
 		return put_end(p, o);
 	if (json_object_get(o, "request") && p->run)

@@ -14,6 +14,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/facts/fact.h"
 #include "schema/store/reader.h"
 #include "tools/print/outfile.h"
 
@@ -96,6 +97,18 @@ static int cut_rows(sqlite3 *db, const struct selection *sel)
 	return rc;
 }
 
+/* Rows of facts count as kind 0. An older schema has fewer tables. */
+static int count_facts(sqlite3 *db, const struct selection *sel, const char *table)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+
+	if (sqlite3_table_column_metadata(db, NULL, table, "run", NULL, NULL, NULL, NULL, NULL) != SQLITE_OK)
+		return SQLITE_OK;
+	strbuf_addf(&sql, "INSERT INTO run_count SELECT run, 0, count(*) FROM %s WHERE true GROUP BY run ON CONFLICT DO UPDATE SET n = n + excluded.n",
+		    table);
+	return change(db, sel, strbuf_str(&sql));
+}
+
 /* What each run is said to have, and when it was. One that has no part in the range is gone. */
 static int cut_runs(sqlite3 *db, const struct selection *sel)
 {
@@ -106,13 +119,14 @@ static int cut_runs(sqlite3 *db, const struct selection *sel)
 		"DELETE FROM run_loss", "INSERT INTO run_loss SELECT run, reason, sum(n) FROM loss_row GROUP BY 1, 2",
 		"DELETE FROM run_cost", "INSERT INTO run_cost SELECT run, program, sum(cpu_ns), max(private_bytes), max(map_bytes) FROM cost_row GROUP BY 1, 2",
 		"DELETE FROM run_unwound", "INSERT INTO run_unwound SELECT run, exe, image, reason, sum(n) FROM unwound_row GROUP BY 1, 2, 3, 4",
-		"VACUUM",
 	};
 	int rc = SQLITE_OK;
 
 	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(sql) / sizeof(sql[0]); i++)
 		rc = change(db, sel, sql[i]);
-	return rc;
+	for (size_t i = 0; rc == SQLITE_OK && FACTS[i]; i++)
+		rc = count_facts(db, sel, FACTS[i]->table);
+	return rc == SQLITE_OK ? change(db, sel, "VACUUM") : rc;
 }
 
 static int cut(sqlite3 *db, const struct selection *sel, const char *from)

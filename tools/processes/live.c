@@ -154,6 +154,7 @@ static void forget(struct live *l)
 {
 	procs_release(&l->rows);
 	procs_more_release(&l->more);
+	used_release(&l->used);
 	fold_free(l->f);
 	select_free(l->sel);
 	l->f = NULL;
@@ -192,6 +193,7 @@ void live_arrange(struct live *l)
 	procs_init(&l->rows, l->f, PROCS_BY_PROCESS);
 	if (l->more.n)
 		procs_add(&l->rows, &l->more);
+	procs_add_used(&l->rows, &l->used);
 	procs_sort(&l->rows, l->sort, &e); /* what this window has nothing of: by CPU time */
 	l->n_all = l->rows.n;
 	for (size_t i = 0; i < l->rows.n; i++)
@@ -223,6 +225,8 @@ void live_read(struct live *l)
 		ret = fold_make(l->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, &l->f, &l->why);
 	if (!ret)
 		ret = procs_more_make(&l->more, l->sel, &l->why);
+	if (!ret)
+		ret = used_processes(l->sel, &l->used, &l->why);
 	if (!ret)
 		live_arrange(l);
 }

@@ -42,6 +42,7 @@ struct live {
 	struct selection *sel;           /* of the window; NULL: see `why` */
 	struct fold *f;
 	struct procs_more more;          /* what else was recorded of them */
+	struct used used;                /* the same of memory and disks */
 	struct procs rows;               /* sorted, and only those that the filter lets in */
 	size_t n_all;                    /* before the filter */
 	struct err why;                  /* why there is nothing to show */

@@ -272,9 +272,12 @@ static void sort_by(struct screen *s, const char *key)
 /* The i-th of all there are: those of every row, and what else was recorded in this window. NULL: there are fewer. */
 static const char *sort_key(const struct live *l, size_t i)
 {
-	const size_t n = sizeof(SORTS) / sizeof(*SORTS);
+	static const char *const of_used[] = {"mem", "io"};
+	const size_t n = sizeof(SORTS) / sizeof(*SORTS), n_used = l->used.known ? sizeof(of_used) / sizeof(*of_used) : 0;
 
-	return i < n ? SORTS[i] : i - n < l->more.n ? l->more.fold[i - n]->kind->name : NULL;
+	if (i < n + n_used)
+		return i < n ? SORTS[i] : of_used[i - n];
+	return i - n - n_used < l->more.n ? l->more.fold[i - n - n_used]->kind->name : NULL;
 }
 
 static const char *next_sort(const struct live *l)

@@ -250,11 +250,42 @@ static int by_throttled(const struct procs_row *x, const struct procs_row *y)
 	return (throttled_of(x) < throttled_of(y)) - (throttled_of(x) > throttled_of(y));
 }
 
+static uint64_t mem_of(const struct procs_row *r)
+{
+	return r->used ? r->used->mem : 0;
+}
+
+static uint64_t io_of(const struct procs_row *r)
+{
+	return r->used ? r->used->read_bytes + r->used->write_bytes : 0;
+}
+
+static uint64_t net_of(const struct procs_row *r)
+{
+	return r->used ? r->used->rx_bytes + r->used->tx_bytes : 0;
+}
+
+static int by_mem(const struct procs_row *x, const struct procs_row *y)
+{
+	return (mem_of(x) < mem_of(y)) - (mem_of(x) > mem_of(y));
+}
+
+static int by_io(const struct procs_row *x, const struct procs_row *y)
+{
+	return (io_of(x) < io_of(y)) - (io_of(x) > io_of(y));
+}
+
+static int by_net(const struct procs_row *x, const struct procs_row *y)
+{
+	return (net_of(x) < net_of(y)) - (net_of(x) > net_of(y));
+}
+
 static const struct order {
 	const char *key;
 	int (*cmp)(const struct procs_row *x, const struct procs_row *y);
 } ORDERS[] = {{"cpu", by_cpu}, {"pid", by_pid}, {"name", by_name}, {"start", by_start}},
-  CONTAINER_ORDERS[] = {{"restarts", by_restarts}, {"oom", by_oom}, {"throttled", by_throttled}};
+  CONTAINER_ORDERS[] = {{"restarts", by_restarts}, {"oom", by_oom}, {"throttled", by_throttled}},
+  USED_ORDERS[] = {{"mem", by_mem}, {"io", by_io}, {"net", by_net}}; /* the last one of containers alone */
 
 struct sorting {
 	const struct order *order; /* NULL: by the amount */
@@ -354,6 +385,61 @@ void procs_add_incidents(struct procs *p, const struct incidents *x)
 	idmap_release(&row_of);
 }
 
+/* --- what they used --- */
+
+static void add_used_containers(struct procs *p, const struct used *used)
+{
+	struct idmap row_of = {0};
+	size_t cap = p->n;
+	uint64_t at;
+
+	for (size_t i = 0; i < p->n; i++)
+		idmap_set(&row_of, hash_text(p->rows[i].container), i);
+	for (size_t i = 0; i < used->n; i++) {
+		const struct used_row *u = &used->rows[i];
+
+		if (!idmap_get(&row_of, hash_text(u->name), &at) && !idmap_get(&row_of, hash_text(u->id), &at)) {
+			at = p->n;
+			mem_grow(p->rows, p->n, cap);
+			p->rows[p->n++] = (struct procs_row){.container = u->name};
+		}
+		p->rows[at].used = u;
+	}
+	idmap_release(&row_of);
+}
+
+/* `bring`: those that have no row get one. */
+static void add_used_processes(struct procs *p, const struct used *used, bool bring_them)
+{
+	struct idmap row_of = {0};
+	size_t cap = p->n;
+	uint64_t at;
+
+	index_rows(p, &row_of);
+	for (size_t i = 0; i < used->n; i++) {
+		const struct used_row *u = &used->rows[i];
+
+		if (!idmap_get(&row_of, process_key(&u->who), &at)) {
+			if (!bring_them)
+				continue;
+			at = p->n;
+			mem_grow(p->rows, p->n, cap);
+			p->rows[p->n++] = (struct procs_row){.who = &u->who, .n_processes = 1};
+		}
+		p->rows[at].used = u;
+	}
+	idmap_release(&row_of);
+}
+
+void procs_add_used(struct procs *p, const struct used *used)
+{
+	p->used = used;
+	if (used->of_containers)
+		add_used_containers(p, used);
+	else
+		add_used_processes(p, used, false);
+}
+
 static int sort_by_kind(struct procs *p, const char *key, struct err *e)
 {
 	const struct store_kind_info *kind = store_kind_named(key);
@@ -363,7 +449,7 @@ static int sort_by_kind(struct procs *p, const char *key, struct err *e)
 		struct strbuf names cleanup_strbuf = STRBUF_INIT;
 
 		procs_more_names(&names);
-		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name and start, and of what was recorded %s", key,
+		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem and io, and of what was recorded %s", key,
 			       strbuf_str(&names));
 	}
 	if (!p->more || k == p->more->n) {
@@ -388,14 +474,38 @@ static bool sort_by(struct procs *p, const struct order *orders, size_t n, const
 	return false;
 }
 
+static int sort_by_used(struct procs *p, const char *key, bool containers, struct err *e)
+{
+	if (!p->used || !p->used->known) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "--sort %s: what %s used was not recorded in that range", key,
+			containers ? "containers" : "processes");
+		err_fix(e, "sudo sonde record --families cpu,host -d 30s");
+		return -ENODATA;
+	}
+	if (!containers)
+		add_used_processes(p, p->used, true);
+	sort_by(p, USED_ORDERS, 3, key);
+	return 0;
+}
+
+static bool is_used_key(const char *key, bool containers)
+{
+	for (int i = 0; i < 2 + containers; i++)
+		if (!strcmp(key, USED_ORDERS[i].key))
+			return true;
+	return false;
+}
+
 int procs_sort(struct procs *p, const char *key, struct err *e)
 {
 	const bool containers = p->n && p->rows[0].container;
 
+	if (is_used_key(key, containers))
+		return sort_by_used(p, key, containers, e);
 	if (sort_by(p, ORDERS, sizeof(ORDERS) / sizeof(*ORDERS), key) ||
 	    (containers && sort_by(p, CONTAINER_ORDERS, sizeof(CONTAINER_ORDERS) / sizeof(*CONTAINER_ORDERS), key)))
 		return 0;
 	if (containers)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, restarts, oom and throttled", key);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io, net, restarts, oom and throttled", key);
 	return sort_by_kind(p, key, e);
 }

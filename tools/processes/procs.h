@@ -14,6 +14,7 @@
 #include "schema/base/err.h"
 #include "tools/fold/fold.h"
 #include "tools/processes/procs_more.h"
+#include "tools/processes/used.h"
 #include "tools/timeline/incidents.h"
 
 struct procs_row {
@@ -26,6 +27,7 @@ struct procs_row {
 	uint64_t frame_ns;        /* 0: no stack is known */
 	uint64_t more[STORE_KINDS]; /* by fold of procs_more */
 	const struct incident_container *incidents; /* of a container, borrowed; NULL: none */
+	const struct used_row *used; /* what it used beside CPU time, borrowed; NULL: not known */
 };
 
 enum procs_by { PROCS_BY_PROCESS, PROCS_BY_CONTAINER };
@@ -34,6 +36,7 @@ struct procs {
 	struct procs_row *rows;   /* most CPU time first, until procs_sort says otherwise */
 	size_t n;
 	const struct procs_more *more; /* borrowed; NULL: nothing beside CPU time */
+	const struct used *used;  /* the same; NULL: not asked */
 	const struct fold *f;     /* that it was made of */
 	uint32_t *by_pid;         /* its processes, by pid and start: procs_parent; NULL where rows are containers */
 };
@@ -45,8 +48,11 @@ void procs_release(struct procs *p);
 void procs_add(struct procs *p, const struct procs_more *more);
 /* Rows of containers: fill in what happened to each; those that used no CPU while something happened to them get rows. */
 void procs_add_incidents(struct procs *p, const struct incidents *x);
+/* Fill in what each row used, of processes or of containers. Containers that used no CPU while it was sampled get rows, processes
+ * only where they are sorted by it. `used` outlives `p`. */
+void procs_add_used(struct procs *p, const struct used *used);
 /*
- * "cpu", "pid", "name", "start", or the name of a kind in `more`: the most of it first, and then those who have some of it and
+ * "cpu", "pid", "name", "start", "mem", "io", of containers "net", or the name of a kind in `more`: the most of it first, and then those who have some of it and
  * used no CPU are rows, too. EXIT_USAGE with the list; EXIT_NOTHING where that kind was not recorded.
  */
 int procs_sort(struct procs *p, const char *key, struct err *e);

@@ -20,12 +20,12 @@
 
 const struct option WHO_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, or a kind recorded: offcpu, inuse", offsetof(struct who_args, sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a kind recorded: offcpu, inuse", offsetof(struct who_args, sort)},
 	{0},
 };
 const struct option WHO_CONTAINER_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, restarts, oom, throttled", offsetof(struct who_args, sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, net, restarts, oom, throttled", offsetof(struct who_args, sort)},
 	{0},
 };
 
@@ -93,16 +93,25 @@ static void set_process(json_t *o, const struct procs *procs, const struct fold_
 	set_end(o, p);
 }
 
+/* As offcpu counted it, else as host did. */
+static uint64_t throttled_ns(const struct view *v, const struct procs_row *r)
+{
+	if (v->incidents->throttling_known)
+		return r->incidents ? r->incidents->throttled_ns : 0;
+	return r->used ? r->used->throttled_us * 1000 : 0;
+}
+
 /* Null: not of a container, or it was not recorded. */
 static void set_incidents(json_t *o, const struct view *v, const struct procs_row *r)
 {
 	static const struct incident_container none;
 	const struct incident_container *c = r->incidents ? r->incidents : &none;
 	const bool is_one = r->incidents || !r->who || *r->who->container_id;
+	const bool throttling_known = v->incidents->throttling_known || r->used;
 
 	json_object_set_new(o, "restarts", is_one ? json_integer((json_int_t)c->restarts.n) : json_null());
 	json_object_set_new(o, "oom", is_one ? json_integer((json_int_t)c->oom.n) : json_null());
-	json_object_set_new(o, "throttled_ns", is_one && v->incidents->throttling_known ? json_integer((json_int_t)c->throttled_ns) :
+	json_object_set_new(o, "throttled_ns", is_one && throttling_known ? json_integer((json_int_t)throttled_ns(v, r)) :
 			    json_null());
 }
 
@@ -111,7 +120,7 @@ static void set_container(json_t *o, const struct view *v, const struct procs_ro
 	const struct fold_process *p = r->who;
 
 	json_object_set_new(o, "container", json_text(r->container));
-	json_object_set_new(o, "container_id", text_or_null(p ? p->container_id : r->incidents->id));
+	json_object_set_new(o, "container_id", text_or_null(p ? p->container_id : r->incidents ? r->incidents->id : r->used->id));
 	json_object_set_new(o, "image", text_or_null(p ? p->container_image : ""));
 	json_object_set_new(o, "processes", json_integer((json_int_t)r->n_processes));
 	json_object_set_new(o, "top_comm", p ? json_text(p->comm) : json_null());
@@ -129,6 +138,29 @@ static void set_more(json_t *o, const struct view *v, const struct procs_row *r)
 		snprintf(key, sizeof(key), "%s_%s", f->kind->name, store_unit_name(f->unit));
 		json_object_set_new(o, key, json_integer((json_int_t)r->more[k]));
 	}
+}
+
+static json_t *bytes_or_null(bool known, uint64_t n)
+{
+	return known ? json_integer((json_int_t)n) : json_null();
+}
+
+/* Where family host was recorded. */
+static void set_used(json_t *o, const struct view *v, const struct procs_row *r)
+{
+	static const struct used_row none;
+	const struct used_row *u = r->used ? r->used : &none;
+
+	if (!v->procs->used || !v->procs->used->known)
+		return;
+	json_object_set_new(o, "mem_bytes", bytes_or_null(u->has_mem, u->mem));
+	json_object_set_new(o, "read_bytes", bytes_or_null(u->has_io, u->read_bytes));
+	json_object_set_new(o, "write_bytes", bytes_or_null(u->has_io, u->write_bytes));
+	if (!r->container)
+		return;
+	json_object_set_new(o, "mem_limit_bytes", bytes_or_null(u->mem_limit, u->mem_limit));
+	json_object_set_new(o, "rx_bytes", bytes_or_null(u->has_net, u->rx_bytes));
+	json_object_set_new(o, "tx_bytes", bytes_or_null(u->has_net, u->tx_bytes));
 }
 
 static int print_json(const struct view *v, const char *verb)
@@ -153,6 +185,7 @@ static int print_json(const struct view *v, const char *verb)
 				    r->frame_ns ? json_text(v->f->frames[r->frame].name) : json_null());
 		json_object_set_new(o, "top_share", json_real(share(r->frame_ns, r->ns)));
 		set_more(o, v, r);
+		set_used(o, v, r);
 		json_array_append_new(json_rows(j), o);
 	}
 	if (v->n < v->procs->n)
@@ -213,6 +246,60 @@ static size_t kinds_shown(const struct view *v, size_t kinds[STORE_KINDS])
 	return n;
 }
 
+/* Which of what rows used is worth a column. */
+struct used_shown {
+	bool mem, limit, io, net;
+};
+
+static struct used_shown used_shown_of(const struct view *v)
+{
+	struct used_shown s = {0};
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct used_row *u = v->procs->rows[i].used;
+
+		s.mem |= u && u->has_mem;
+		s.limit |= u && u->mem_limit;
+		s.io |= u && u->read_bytes + u->write_bytes;
+		s.net |= u && u->rx_bytes + u->tx_bytes;
+	}
+	return s;
+}
+
+static void used_columns(const struct used_shown *s, struct table_column *columns, size_t *n)
+{
+	if (s->mem)
+		columns[(*n)++] = (struct table_column){"MEM", TABLE_RIGHT};
+	if (s->limit)
+		columns[(*n)++] = (struct table_column){"LIMIT", TABLE_RIGHT};
+	if (s->io)
+		columns[(*n)++] = (struct table_column){"IO", TABLE_SPARE_RIGHT};
+	if (s->net)
+		columns[(*n)++] = (struct table_column){"NET", TABLE_SPARE_RIGHT};
+}
+
+static void bytes_cell(struct table *t, bool known, uint64_t n)
+{
+	char text[32];
+
+	table_cell(t, known ? term_bytes(n, text, sizeof(text)) : "-");
+}
+
+static void used_cells(struct table *t, const struct used_shown *s, const struct used_row *u)
+{
+	static const struct used_row none;
+
+	u = u ? u : &none;
+	if (s->mem)
+		bytes_cell(t, u->has_mem, u->mem);
+	if (s->limit)
+		bytes_cell(t, u->mem_limit, u->mem_limit);
+	if (s->io)
+		bytes_cell(t, u->has_io, u->read_bytes + u->write_bytes);
+	if (s->net)
+		bytes_cell(t, u->has_net, u->rx_bytes + u->tx_bytes);
+}
+
 static struct table *process_table(const struct view *v)
 {
 	static const struct table_column all[] = {
@@ -220,12 +307,14 @@ static struct table *process_table(const struct view *v)
 		{"PARENT", TABLE_SPARE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_SPARE},
 	};
 	enum { N_ALL = sizeof(all) / sizeof(*all), N_NUMBERS = 3, N_LAST = 2 };
+	const struct used_shown used = used_shown_of(v);
 	bool ended = any_ended(v);
-	struct table_column columns[N_ALL + STORE_KINDS + 1];
+	struct table_column columns[N_ALL + STORE_KINDS + 1 + 4];
 	size_t kinds[STORE_KINDS], n_kinds = kinds_shown(v, kinds), n = N_NUMBERS;
 	struct table *t;
 
 	memcpy(columns, all, N_ALL * sizeof(*all));
+	used_columns(&used, columns, &n);
 	for (size_t k = 0; k < n_kinds; k++)
 		columns[n++] = (struct table_column){v->procs->more->title[kinds[k]], TABLE_SPARE_RIGHT};
 	memcpy(columns + n, all + N_NUMBERS, (N_ALL - N_NUMBERS - N_LAST) * sizeof(*all));
@@ -243,6 +332,7 @@ static struct table *process_table(const struct view *v)
 		table_cellf(t, "%u", p->pid);
 		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
 		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
+		used_cells(t, &used, r->used);
 		for (size_t k = 0; k < n_kinds; k++)
 			table_cell(t, procs_more_say(v->procs->more->fold[kinds[k]], r->more[kinds[k]], amount, sizeof(amount)));
 		table_cell(t, p->comm);
@@ -275,7 +365,7 @@ static struct shown shown_of(const struct view *v)
 
 		s.restarts |= c && c->restarts.n;
 		s.oom |= c && c->oom.n;
-		s.throttled |= c && c->throttled_ns;
+		s.throttled |= throttled_ns(v, &v->procs->rows[i]) != 0;
 		s.image |= v->procs->rows[i].who && *v->procs->rows[i].who->container_image;
 	}
 	return s;
@@ -289,23 +379,25 @@ static void count_cell(struct table *t, const struct incident_count *c)
 		table_cell(t, "-");
 }
 
-static void throttled_cell(struct table *t, const struct incident_container *c)
+static void throttled_cell(struct table *t, uint64_t ns)
 {
 	char time[32];
 
-	table_cell(t, c && c->throttled_ns ? when_duration((int64_t)c->throttled_ns, time, sizeof(time)) : "-");
+	table_cell(t, ns ? when_duration((int64_t)ns, time, sizeof(time)) : "-");
 }
 
 static struct table *container_table(const struct view *v)
 {
 	const struct shown shown = shown_of(v);
-	struct table_column columns[10];
+	const struct used_shown used = used_shown_of(v);
+	struct table_column columns[14];
 	size_t n = 0;
 	struct table *t;
 
 	columns[n++] = (struct table_column){"CONTAINER", TABLE_LEFT};
 	columns[n++] = (struct table_column){"CORES", TABLE_RIGHT};
 	columns[n++] = (struct table_column){"SHARE", TABLE_RIGHT};
+	used_columns(&used, columns, &n);
 	if (shown.throttled)
 		columns[n++] = (struct table_column){"THROTTLED", TABLE_RIGHT};
 	if (shown.restarts)
@@ -325,8 +417,9 @@ static struct table *container_table(const struct view *v)
 		table_cell(t, r->container);
 		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
 		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
+		used_cells(t, &used, r->used);
 		if (shown.throttled)
-			throttled_cell(t, c);
+			throttled_cell(t, throttled_ns(v, r));
 		if (shown.restarts)
 			count_cell(t, c ? &c->restarts : NULL);
 		if (shown.oom)
@@ -357,6 +450,7 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 	struct view v = {.call = call, .incidents = &incidents};
 	struct procs_more more = {0};
 	struct procs procs = {0};
+	struct used used = {0};
 	struct fold *f = NULL;
 	int ret = fold_make(call->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, &f, e);
 
@@ -371,6 +465,10 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 		procs_add(&procs, &more);
 	if (by == PROCS_BY_CONTAINER)
 		procs_add_incidents(&procs, &incidents);
+	if (!ret)
+		ret = by == PROCS_BY_CONTAINER ? used_containers(call->sel, &used, e) : used_processes(call->sel, &used, e);
+	if (!ret)
+		procs_add_used(&procs, &used);
 	if (!ret && a->sort)
 		ret = procs_sort(&procs, a->sort, e);
 	v.f = f;
@@ -384,6 +482,7 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 	procs_release(&procs);
 	procs_more_release(&more);
 	incidents_release(&incidents);
+	used_release(&used);
 	fold_free(f);
 	if (!ret && (fflush(stdout) || ferror(stdout)))
 		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));

@@ -222,6 +222,8 @@ static int make_view(struct sqlwindow *w, const char *view, struct err *e)
 			add_range(w, "ts", "ts", 1, &sql);
 		if (process)
 			add_condition(&sql, "+process_id IN (SELECT id FROM temp.win_process)"); /* +: rows are looked through once, not by process */
+		else if (has_column(w, view, "container") && select_is_narrow(w->sel))
+			add_condition(&sql, "container IN (SELECT container FROM temp.win_processes)");
 		if (has_column(w, view, "tid") && filters_have(w->sel->filters, FILTER_TID))
 			add_condition(&sql, "win_thread(tid)");
 	}

@@ -4,7 +4,7 @@
  *
  *  1. For each stable view that has times, processes or both there is a TEMP view win_NAME of the same columns: what begins in
  *     [from, to), of the processes that the filters want (sonde's own only with --self). processes: those that ran in the range;
- *     containers: theirs; runs: those that touch it; throttling: of their cgroups; loss, cost, steal: of the range alone.
+ *     containers: theirs, and what they used; runs: those that touch it; throttling: of their cgroups; loss, cost, steal: of the range alone.
  *  2. win_waits and win_wait_objects have a column more: idle, 1 where the wait was for somebody to ask for something, by the
  *     rules of tools/waits/waitrules.h; win_wait_totals too, which has no stacks: there by the wait's class alone.
  *  3. :from and :to in any statement are the range, in seconds since 1970.

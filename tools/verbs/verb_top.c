@@ -24,7 +24,7 @@ struct top_args {
 static const struct option TOP_OPTIONS[] = {
 	{"every", 0, OPTION_DURATION, "TIME", "how often it is drawn anew (default 2s)", offsetof(struct top_args, every_ns)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows where it is piped (default 20)", offsetof(struct top_args, who.rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, or a kind recorded: offcpu, inuse", offsetof(struct top_args, who.sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a kind recorded: offcpu, inuse", offsetof(struct top_args, who.sort)},
 	{0},
 };
 

@@ -49,7 +49,7 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 	e.how = naming_end(p, &e.status);
 	if (e.how == STORE_END_EXEC) { /* no end of the process, but of this program in it */
 		if (naming_has(p))
-			naming_ended(c->naming, p);
+			naming_row(c->naming, p);
 		return;
 	}
 	if (naming_excludes(c->naming, p)) {
@@ -59,7 +59,7 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 	row = naming_has(p) || is_bad(c, e.how, e.status, at_ns);
 	for (int i = 0; i < 2 && rc == -ESTALE; i++) {
 		e.container = naming_container(c->naming, p);
-		e.process = row ? naming_ended(c->naming, p) : 0;
+		e.process = row ? naming_row(c->naming, p) : 0;
 		rc = store_end(c->store, c->run, at_ns, &e);
 	}
 }

@@ -24,6 +24,7 @@
 #include "loaders/lib/host/args.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/families.h"
 #include "schema/base/log.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/version.h"
@@ -163,15 +164,17 @@ static void send_done(struct session *s)
 static void print_done(const struct session *s)
 {
 	const struct capture_report *r = &s->report;
+	const struct probe_family *f = family_named(s->family->name);
 	double named = r->frames ? 100.0 * (double)r->frames_named / (double)r->frames : 0;
 
 	double complete = r->user ? 100.0 * (double)r->user_complete / (double)r->user : 0;
 
-	fprintf(stderr, "%s: %llu samples of %llu processes in %.1f s, %llu lost; %.1f %% of frames named, %.1f %% of user "
-			"stacks complete; own CPU %.1f %% of one core, and %.2f s to start and end\n",
-		s->prog, (unsigned long long)r->stored, (unsigned long long)r->processes,
-		(double)(r->to_ns - r->from_ns) / 1e9, (unsigned long long)capture_lost(r), named, complete,
-		100 * r->self_cores, r->edges_cpu_s);
+	fprintf(stderr, "%s: %llu %ss of %llu processes in %.1f s, %llu lost; ", s->prog, (unsigned long long)r->stored,
+		r->frames || !f ? "sample" : f->event, (unsigned long long)r->processes, (double)(r->to_ns - r->from_ns) / 1e9,
+		(unsigned long long)capture_lost(r));
+	if (r->frames)
+		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ", named, complete);
+	fprintf(stderr, "own CPU %.1f %% of one core, and %.2f s to start and end\n", 100 * r->self_cores, r->edges_cpu_s);
 	for (int i = 0; i < CAPTURE_LOST_N; i++)
 		if (r->lost[i])
 			fprintf(stderr, "  lost %-10s %llu\n", capture_loss_names[i], (unsigned long long)r->lost[i]);

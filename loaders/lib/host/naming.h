@@ -118,8 +118,8 @@ uint32_t naming_excluded_process(struct naming *n);
 enum store_end_how naming_end(const struct hostmaps_process *p, uint32_t *status);
 /* Is it in the store, as one that had samples? */
 bool naming_has(const struct hostmaps_process *p);
-/* Its row in the store, with its end: for store_end. */
-uint32_t naming_ended(struct naming *n, struct hostmaps_process *p);
+/* Its row in the store, with its end where it has ended: for store_end, and for rows of facts. */
+uint32_t naming_row(struct naming *n, struct hostmaps_process *p);
 /* Its container's row, 0: none. */
 uint32_t naming_container(struct naming *n, const struct hostmaps_process *p);
 

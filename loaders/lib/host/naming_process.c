@@ -120,7 +120,7 @@ bool naming_has(const struct hostmaps_process *p)
 	return note && note->store_process;
 }
 
-uint32_t naming_ended(struct naming *n, struct hostmaps_process *p)
+uint32_t naming_row(struct naming *n, struct hostmaps_process *p)
 {
 	naming_epoch(n);
 	return naming_process(n, p, NULL);

@@ -265,7 +265,7 @@ static void command_lines_come_back_as_they_were(void **state)
 static void a_segment_that_is_old_or_large_is_followed_by_another(void **state)
 {
 	struct fixture *f = *state;
-	struct store_writer_opts o = {.dir = f->dir, .segment_bytes = 300 * 1024};
+	struct store_writer_opts o = {.dir = f->dir, .segment_bytes = 400 * 1024};
 	struct store_writer *w;
 	uint32_t run;
 

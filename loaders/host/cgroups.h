@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cgroups: what each cgroup used, had and may have: v2, v1, and hosts that have both (a controller is in one of them). A cgroup is its
+ * path below the mount points, the same in all hierarchies; where it is missing in one, that one's columns are not measured.
+ *
+ * Cgroups below a container's own are part of it and have no rows; those of a container inside it have. The root is the host.
+ * A container's network is that of the namespace of one of its processes, where that is not the host's; of containers that
+ * share one, the first that was met has it.
+ *
+ * Disks: a device that lies over others (dm, md, loop) has rows of its own in cgroup_disk_row; the sums of cgroup_row leave it out, since
+ * the kernel counts what goes through it at the others too.
+ */
+#ifndef SONDE_HOST_FAMILY_CGROUPS_H
+#define SONDE_HOST_FAMILY_CGROUPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loaders/host/meter.h"
+#include "schema/base/strbuf.h"
+
+enum cgroups_hierarchy { CGROUPS_V2, CGROUPS_CPU, CGROUPS_CPUACCT, CGROUPS_MEMORY, CGROUPS_BLKIO, CGROUPS_PIDS, CGROUPS_N };
+
+struct cgroups_group;
+struct cgroups_device;
+struct hostmaps_process;
+
+struct cgroups {
+	struct meter meter, disk, nic;
+	char *root[CGROUPS_N];     /* where it is mounted; NULL: nowhere */
+	struct cgroups_group *groups; /* by path */
+	struct cgroups_device *devices;
+	uint64_t round, serial;
+	bool incomplete;           /* something could not be listed this time */
+	uint64_t host_netns;
+	struct strbuf path, text, key;
+	struct family_host *h;     /* of this round */
+};
+
+void cgroups_init(struct cgroups *c, int64_t idle_ns);
+void cgroups_release(struct cgroups *c);
+/* Is there a memory controller? */
+bool cgroups_has_memory(struct cgroups *c);
+/* The tree as it is now. */
+void cgroups_look(struct cgroups *c, struct family_host *h);
+/* A process runs in it: it may tell whose container that is, and which network it has. */
+void cgroups_meet(struct cgroups *c, struct hostmaps_process *p);
+void cgroups_read(struct cgroups *c, const struct meter_round *r);
+
+#endif

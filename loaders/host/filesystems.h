@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filesystems: how full file systems are. statfs may never come back (a server that is gone, a FUSE program that hangs), so a child asks:
+ * it is given a mount point at a time and killed where it does not answer; nobody waits for it. One that hung is told as such, and
+ * asked again FILESYSTEMS_REST_NS later.
+ *
+ * Which ones: of each device the first mount; not those that hold no files (proc, cgroup, ...), are always full (squashfs, of snaps), or are
+ * a container's own root over a file system that is told already (overlay below a runtime's folder). Automount points are not touched.
+ */
+#ifndef SONDE_HOST_FAMILY_FILESYSTEMS_H
+#define SONDE_HOST_FAMILY_FILESYSTEMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "loaders/host/meter.h"
+#include "loaders/host/parse.h"
+#include "schema/base/strbuf.h"
+
+#define FILESYSTEMS_WAIT_NS (2000000000ll)
+#define FILESYSTEMS_REST_NS (300000000000ll)
+#define FILESYSTEMS_STUCK_MAX 8 /* with so many children that cannot be killed nothing more is asked */
+
+struct filesystem {
+	char *point, *source, *type;
+	bool read_only, hangs, asked, answered;
+	int64_t rest_ns;        /* not asked before */
+	struct fact_row row;
+};
+
+struct filesystems {
+	struct meter meter;
+	struct filesystem *all;
+	size_t n, cap, at;      /* at: the one that is asked now */
+	struct meter_round round; /* of this look */
+	bool looking;
+	int64_t asked_ns;
+	pid_t child, killed[FILESYSTEMS_STUCK_MAX]; /* 0: none; killed: not gone yet, for the kernel waits too */
+	int fd;
+	struct strbuf text;
+};
+
+void filesystems_init(struct filesystems *f, int64_t idle_ns);
+void filesystems_release(struct filesystems *f);
+/* Begin a look around. One that goes on is not begun anew. */
+void filesystems_read(struct filesystems *f, const struct meter_round *r);
+/* Whatever has been answered is taken. True: there is more to come, call again soon. */
+bool filesystems_poll(struct filesystems *f, struct family_host *h, int64_t now_ns);
+
+/* Pure: is it one of those that are told? */
+bool filesystems_wanted(const struct parse_mount *m);
+
+#endif

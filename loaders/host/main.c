@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sonde-host: what the host, its containers, units and processes used, read from the kernel's own accounts at the end of each
+ * bucket. It loads no program. This file is the family's translation between the common loop of loaders/lib/bpf and the readers.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "loaders/host/cgroups.h"
+#include "loaders/host/filesystems.h"
+#include "loaders/host/hostwide.h"
+#include "loaders/host/processes.h"
+#include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/preflight.h"
+#include "loaders/lib/bpf/target.h"
+#include "loaders/lib/host/hostmaps.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "schema/facts/host.h"
+
+#define IDLE_NS         (60 * NSEC_PER_SEC)  /* what does not move has a row so often */
+#define IDLE_PROCESS_NS (600 * NSEC_PER_SEC)
+#define FS_NS           (10 * NSEC_PER_SEC)  /* file systems are asked so often at most */
+#define SOON_NS         (NSEC_PER_SEC / 10)
+
+struct host {
+	struct hostwide wide;
+	struct cgroups cgroups;
+	struct filesystems filesystems;
+	struct processes processes;
+	int64_t read_ns, fs_ns;   /* boot clock; 0: never */
+	int64_t due_ns;
+	/* of a round */
+	struct meter_round round;
+	uint64_t n_processes;
+};
+
+static int host_rights(const char *prog, struct err *e)
+{
+	return preflight_clock(prog, e);
+}
+
+static int host_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+{
+	struct host *s = mem_alloc(sizeof(*s));
+
+	(void)c;
+	(void)e;
+	*obj = NULL;
+	hostwide_init(&s->wide, IDLE_NS);
+	cgroups_init(&s->cgroups, IDLE_NS);
+	filesystems_init(&s->filesystems, IDLE_NS);
+	processes_init(&s->processes, IDLE_PROCESS_NS);
+	*state = s;
+	return 0;
+}
+
+static int host_attach(void *state, struct err *e)
+{
+	(void)state;
+	(void)e;
+	return 0;
+}
+
+static bool is_narrow(const struct family_target *t)
+{
+	return t && (t->n_pids || t->n_cgroups || t->n_comms);
+}
+
+static void process_meet(void *ctx, struct hostmaps_process *p)
+{
+	struct host *s = ctx;
+
+	cgroups_meet(&s->cgroups, p);
+	s->n_processes++;
+	if (!is_narrow(s->cgroups.h->target) || target_covers(s->cgroups.h->target, s->cgroups.h->maps, p))
+		processes_read(&s->processes, &s->round, p, s->read_ns);
+}
+
+/* What a difference stands for lies between two readings; after a sleep, in the bucket that is over. */
+static int64_t middle(const struct host *s, const struct family_host *h, int64_t now_ns)
+{
+	int64_t width = (int64_t)h->bucket_s * NSEC_PER_SEC, from = now_ns - width;
+
+	return (s->read_ns > from ? s->read_ns / 2 + now_ns / 2 : now_ns - width / 2) + h->offset_ns;
+}
+
+/* The first round is where counters begin. */
+static void round_read(struct host *s, struct family_host *h, int64_t now_ns)
+{
+	s->round = (struct meter_round){.h = s->read_ns ? h : NULL, .now_ns = now_ns, .utc_ns = middle(s, h, now_ns)};
+	hostwide_read(&s->wide, &s->round);
+	cgroups_look(&s->cgroups, h);
+	s->n_processes = 0;
+	hostmaps_each(h->maps, process_meet, s);
+	processes_end(&s->processes);
+	h->processes = s->n_processes > h->processes ? s->n_processes : h->processes;
+	cgroups_read(&s->cgroups, &s->round);
+	if (!s->fs_ns || now_ns - s->fs_ns >= FS_NS - SOON_NS) {
+		s->fs_ns = now_ns;
+		filesystems_read(&s->filesystems, &s->round);
+	}
+	s->read_ns = now_ns;
+}
+
+/* When the bucket ends that holds this moment. */
+static int64_t bucket_end(const struct family_host *h, int64_t now_ns)
+{
+	int64_t width = (int64_t)h->bucket_s * NSEC_PER_SEC, utc = now_ns + h->offset_ns;
+
+	return (utc / width + 1) * width - h->offset_ns;
+}
+
+static void host_poll(void *state, struct family_host *h, int64_t now_ns)
+{
+	struct host *s = state;
+	bool asks;
+
+	if (now_ns >= s->due_ns && hostmaps_seeded(h->maps))
+		round_read(s, h, now_ns);
+	asks = filesystems_poll(&s->filesystems, h, clock_boot_ns());
+	s->due_ns = s->read_ns ? bucket_end(h, now_ns) : now_ns + SOON_NS;
+	h->next_ns = asks && now_ns + SOON_NS < s->due_ns ? now_ns + SOON_NS : s->due_ns;
+}
+
+static void host_finish(void *state, struct family_host *h, int64_t patience_ns)
+{
+	struct host *s = state;
+
+	(void)patience_ns;
+	round_read(s, h, clock_boot_ns());
+}
+
+static uint64_t host_period_ns(void *state)
+{
+	(void)state;
+	return 0; /* values are themselves */
+}
+
+static const char *host_clock(void *state)
+{
+	(void)state;
+	return "the kernel's own counters";
+}
+
+static void host_tally(void *state, struct family_tally *out)
+{
+	(void)state;
+	*out = (struct family_tally){0};
+}
+
+static void host_detach(void *state)
+{
+	(void)state;
+}
+
+static void host_close(void *state)
+{
+	struct host *s = state;
+
+	hostwide_release(&s->wide);
+	cgroups_release(&s->cgroups);
+	filesystems_release(&s->filesystems);
+	processes_release(&s->processes);
+	free(s);
+}
+
+/* What a kernel was built or booted without costs its columns. */
+static void host_check(struct check *c, uint32_t freq)
+{
+	struct cgroups g;
+
+	(void)freq;
+	if (access("/proc/pressure/memory", R_OK))
+		check_add(c, "pressure", CHECK_WARN, "boot with psi=1", "this kernel does not tell it: columns psi_* are NULL");
+	else
+		check_add(c, "pressure", CHECK_OK, NULL, "/proc/pressure tells how long threads waited");
+	cgroups_init(&g, 0);
+	if (cgroups_has_memory(&g))
+		check_add(c, "memory of cgroups", CHECK_OK, NULL, "the memory controller is on");
+	else
+		check_add(c, "memory of cgroups", CHECK_WARN, "boot with cgroup_enable=memory cgroup_memory=1",
+			  "the memory controller is off: memory of containers is NULL");
+	cgroups_release(&g);
+}
+
+static const struct family host_family = {
+	.name = "host",
+	.summary = "what the host, containers, units and processes used: CPU, memory, disks, network, pressure",
+	.rights = host_rights,
+	.open = host_open,
+	.attach = host_attach,
+	.poll = host_poll,
+	.finish = host_finish,
+	.period_ns = host_period_ns,
+	.clock = host_clock,
+	.tally = host_tally,
+	.detach = host_detach,
+	.close = host_close,
+	.check = host_check,
+};
+
+int main(int argc, char **argv)
+{
+	return family_main(&host_family, argc, argv);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * meter: from readings to rows. A reading has counters as the kernel counts them; what goes to the store is the difference to the
+ * reading before of the same thing, and gauges as they are.
+ *
+ *   1. The first reading of a thing is where its counters begin: its row has gauges alone. One that came to be since the reading
+ *      before (`young`), or was made anew (its identity is another), began at 0.
+ *   2. A counter that goes backwards was reset: it is not measured in that bucket.
+ *   3. A thing in which nothing moved (no counter, no gauge) has a row once every `idle_ns`; 0: it has none.
+ *   4. A difference that the store could not take is part of the next one. A round in which a source could not be read is not to be
+ *      ended: what is missing in it would begin anew.
+ */
+#ifndef SONDE_HOST_FAMILY_METER_H
+#define SONDE_HOST_FAMILY_METER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schema/facts/fact.h"
+
+struct family_host;
+struct meter_thing;
+
+struct meter {
+	const struct fact *fact;
+	int64_t idle_ns;
+	struct meter_thing *things;
+	uint64_t round;
+	bool begun;             /* one round is over */
+};
+
+/* Where readings go. h NULL: they are only the beginning. */
+struct meter_round {
+	struct family_host *h;
+	int64_t now_ns, utc_ns; /* of the reading (boot clock), and the time that it stands for */
+};
+
+void meter_release(struct meter *m);
+/* Fills in the columns that are keys or references: called before each attempt to store the row. false: nothing is to be stored. */
+typedef bool (*meter_names)(void *ctx, struct fact_row *row);
+struct meter_reading {
+	const char *key;        /* tells things apart */
+	uint64_t identity;      /* is it still the same one? */
+	bool young;             /* where it is new here: it came to be since the round before */
+	struct fact_row row;
+};
+void meter_take(struct meter *m, const struct meter_round *r, const struct meter_reading *x, meter_names names, void *ctx);
+/* All things were taken: those that were not are forgotten. */
+void meter_end(struct meter *m);
+
+/* Pure: rules 1 to 3. `last` NULL: there is none; `since`: it began at 0. True: something moved. */
+bool meter_difference(const struct fact *f, const struct fact_row *last, bool since, const struct fact_row *now, struct fact_row *out);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* facts: the tables of wide rows, with their columns. */
+#include "schema/facts/host.h"
+
+#define FACT(symbol, list, name, text)                                                                                \
+	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0])}
+
+static const struct fact_column host_columns[] = {HOST_COLUMNS(FACT_COLUMN)};
+static const struct fact_column disk_columns[] = {DISK_COLUMNS(FACT_COLUMN)};
+static const struct fact_column fs_columns[] = {FS_COLUMNS(FACT_COLUMN)};
+static const struct fact_column nic_columns[] = {NIC_COLUMNS(FACT_COLUMN)};
+static const struct fact_column sensor_columns[] = {SENSOR_COLUMNS(FACT_COLUMN)};
+static const struct fact_column cgroup_columns[] = {CGROUP_COLUMNS(FACT_COLUMN)};
+static const struct fact_column cgroup_disk_columns[] = {CGROUP_DISK_COLUMNS(FACT_COLUMN)};
+static const struct fact_column process_columns[] = {PROCESS_COLUMNS(FACT_COLUMN)};
+
+FACT(HOST_FACT, host_columns, "host_row", "the host: CPU time by mode, load, memory, pressure");
+FACT(DISK_FACT, disk_columns, "disk_row", "disks and their partitions");
+FACT(FS_FACT, fs_columns, "fs_row", "file systems: how full");
+FACT(NIC_FACT, nic_columns, "nic_row", "network interfaces, of the host and of containers");
+FACT(SENSOR_FACT, sensor_columns, "sensor_row", "temperatures");
+FACT(CGROUP_FACT, cgroup_columns, "cgroup_row", "containers, units, slices and other cgroups, each with all that is below it");
+FACT(CGROUP_DISK_FACT, cgroup_disk_columns, "cgroup_disk_row", "what cgroups read and wrote, by disk; only where something was");
+FACT(PROCESS_FACT, process_columns, "process_row", "processes, in buckets in which something moved");
+
+const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
+				    &PROCESS_FACT, NULL};
+
+_Static_assert(sizeof(FACTS) / sizeof(FACTS[0]) - 1 <= FACT_TABLES_MAX, "room for their statements");
+_Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");

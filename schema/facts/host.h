@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host: what family host stores (loaders/host): the columns of its tables, in the tables' order. */
+#ifndef SONDE_FACTS_HOST_H
+#define SONDE_FACTS_HOST_H
+
+#include "schema/facts/fact.h"
+
+#define HOST_COLUMNS(X) \
+	X(HOST_CPUS, "cpus", NUMBER, GAUGE, "", "CPUs online") \
+	X(HOST_USER, "user_us", NUMBER, COUNTER, "us", "CPU time of programs") \
+	X(HOST_NICE, "nice_us", NUMBER, COUNTER, "us", "the same at a lower priority") \
+	X(HOST_SYSTEM, "system_us", NUMBER, COUNTER, "us", "CPU time in the kernel") \
+	X(HOST_IRQ, "irq_us", NUMBER, COUNTER, "us", "CPU time of interrupts") \
+	X(HOST_SOFTIRQ, "softirq_us", NUMBER, COUNTER, "us", "CPU time of soft interrupts") \
+	X(HOST_IDLE, "idle_us", NUMBER, COUNTER, "us", "idle, all CPUs together") \
+	X(HOST_IOWAIT, "iowait_us", NUMBER, COUNTER, "us", "idle while a disk was waited for") \
+	X(HOST_STEAL, "steal_us", NUMBER, COUNTER, "us", "taken by the hypervisor") \
+	X(HOST_FORKS, "forks", NUMBER, COUNTER, "", "processes and threads made") \
+	X(HOST_SWITCHES, "switches", NUMBER, COUNTER, "", "context switches") \
+	X(HOST_RUNNING, "running", NUMBER, GAUGE, "", "threads that could run") \
+	X(HOST_BLOCKED, "blocked", NUMBER, GAUGE, "", "threads that waited for a disk") \
+	X(HOST_LOAD1, "load1_m", NUMBER, GAUGE, "thousandths", "load average of a minute") \
+	X(HOST_LOAD5, "load5_m", NUMBER, GAUGE, "thousandths", "of five minutes") \
+	X(HOST_LOAD15, "load15_m", NUMBER, GAUGE, "thousandths", "of a quarter of an hour") \
+	X(HOST_MEM_TOTAL, "mem_total", NUMBER, GAUGE, "bytes", "memory of the host") \
+	X(HOST_MEM_FREE, "mem_free", NUMBER, GAUGE, "bytes", "unused") \
+	X(HOST_MEM_AVAILABLE, "mem_available", NUMBER, GAUGE, "bytes", "what programs could still get") \
+	X(HOST_ANON, "anon", NUMBER, GAUGE, "bytes", "programs' own memory") \
+	X(HOST_CACHED, "cached", NUMBER, GAUGE, "bytes", "files in memory, shared memory too") \
+	X(HOST_BUFFERS, "buffers", NUMBER, GAUGE, "bytes", "block devices in memory") \
+	X(HOST_SHMEM, "shmem", NUMBER, GAUGE, "bytes", "shared memory and tmpfs") \
+	X(HOST_SLAB, "slab", NUMBER, GAUGE, "bytes", "the kernel's objects") \
+	X(HOST_DIRTY, "dirty", NUMBER, GAUGE, "bytes", "written, not on the disk yet") \
+	X(HOST_SWAP_TOTAL, "swap_total", NUMBER, GAUGE, "bytes", "swap space") \
+	X(HOST_SWAP_FREE, "swap_free", NUMBER, GAUGE, "bytes", "unused swap space") \
+	X(HOST_MAJFLT, "majflt", NUMBER, COUNTER, "", "page faults that read from a disk") \
+	X(HOST_SWAP_IN, "swap_in", NUMBER, COUNTER, "pages", "read back from swap") \
+	X(HOST_SWAP_OUT, "swap_out", NUMBER, COUNTER, "pages", "written to swap") \
+	X(HOST_OOM_KILLS, "oom_kills", NUMBER, COUNTER, "", "processes killed for want of memory, in containers too") \
+	X(HOST_PSI_CPU, "psi_cpu_us", NUMBER, COUNTER, "us", "some thread waited for a CPU") \
+	X(HOST_PSI_MEM, "psi_mem_us", NUMBER, COUNTER, "us", "some thread waited for memory") \
+	X(HOST_PSI_MEM_FULL, "psi_mem_full_us", NUMBER, COUNTER, "us", "all that could run waited for memory") \
+	X(HOST_PSI_IO, "psi_io_us", NUMBER, COUNTER, "us", "some thread waited for a disk") \
+	X(HOST_PSI_IO_FULL, "psi_io_full_us", NUMBER, COUNTER, "us", "all that could run waited for a disk") \
+	X(HOST_UPTIME, "uptime_s", NUMBER, GAUGE, "s", "since boot")
+
+#define DISK_COLUMNS(X) \
+	X(DISK_NAME, "disk", TEXT, KEY, "", "text.id: sda, nvme0n1, dm-0, loop0") \
+	X(DISK_READS, "reads", NUMBER, COUNTER, "", "reads that were completed") \
+	X(DISK_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read") \
+	X(DISK_READ_US, "read_us", NUMBER, COUNTER, "us", "the reads took, all together") \
+	X(DISK_WRITES, "writes", NUMBER, COUNTER, "", "writes that were completed") \
+	X(DISK_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "written") \
+	X(DISK_WRITE_US, "write_us", NUMBER, COUNTER, "us", "the writes took, all together") \
+	X(DISK_BUSY_US, "busy_us", NUMBER, COUNTER, "us", "something was under way") \
+	X(DISK_WAIT_US, "wait_us", NUMBER, COUNTER, "us", "the same times how much was under way") \
+	X(DISK_IN_FLIGHT, "in_flight", NUMBER, GAUGE, "", "requests under way")
+
+#define FS_COLUMNS(X) \
+	X(FS_MOUNT, "mount", TEXT, KEY, "", "text.id: where it is mounted") \
+	X(FS_SOURCE, "source", TEXT, GAUGE, "", "text.id: its device or server") \
+	X(FS_TYPE, "fstype", TEXT, GAUGE, "", "text.id: ext4, btrfs, overlay, nfs4, ...") \
+	X(FS_SIZE, "size", NUMBER, GAUGE, "bytes", "all of it") \
+	X(FS_FREE, "free", NUMBER, GAUGE, "bytes", "unused") \
+	X(FS_AVAILABLE, "available", NUMBER, GAUGE, "bytes", "unused, and not kept for root") \
+	X(FS_INODES, "inodes", NUMBER, GAUGE, "", "files that it can have; 0: no limit") \
+	X(FS_INODES_FREE, "inodes_free", NUMBER, GAUGE, "", "of those, unused") \
+	X(FS_READ_ONLY, "read_only", NUMBER, GAUGE, "", "1: nothing can be written") \
+	X(FS_HANGS, "hangs", NUMBER, GAUGE, "", "1: it did not answer in time; its sizes are NULL")
+
+#define NIC_COLUMNS(X) \
+	X(NIC_NAME, "interface", TEXT, KEY, "", "text.id: eth0, wlan0, docker0, veth12ab") \
+	X(NIC_CONTAINER, "container", CONTAINER, KEY, "", "container.id: in whose namespace it is; 0: the host's") \
+	X(NIC_RX_BYTES, "rx_bytes", NUMBER, COUNTER, "bytes", "received") \
+	X(NIC_RX_PACKETS, "rx_packets", NUMBER, COUNTER, "", "packets received") \
+	X(NIC_RX_ERRORS, "rx_errors", NUMBER, COUNTER, "", "packets received damaged") \
+	X(NIC_RX_DROPS, "rx_drops", NUMBER, COUNTER, "", "packets received and thrown away") \
+	X(NIC_TX_BYTES, "tx_bytes", NUMBER, COUNTER, "bytes", "sent") \
+	X(NIC_TX_PACKETS, "tx_packets", NUMBER, COUNTER, "", "packets sent") \
+	X(NIC_TX_ERRORS, "tx_errors", NUMBER, COUNTER, "", "packets that could not be sent") \
+	X(NIC_TX_DROPS, "tx_drops", NUMBER, COUNTER, "", "packets thrown away instead of sent")
+
+#define SENSOR_COLUMNS(X) \
+	X(SENSOR_NAME, "sensor", TEXT, KEY, "", "text.id: x86_pkg_temp, acpitz, ...") \
+	X(SENSOR_TEMPERATURE, "temperature_m", NUMBER, GAUGE, "thousandths of a degree Celsius", "how warm")
+
+#define CGROUP_COLUMNS(X) \
+	X(CGROUP_PATH, "cgroup", TEXT, KEY, "", "text.id: its path in the hierarchy") \
+	X(CGROUP_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id: whose own it is; 0: of none") \
+	X(CGROUP_UNIT, "unit", TEXT, GAUGE, "", "text.id: systemd unit whose own it is; 0: of none") \
+	X(CGROUP_USER, "user_us", NUMBER, COUNTER, "us", "CPU time of programs") \
+	X(CGROUP_SYSTEM, "system_us", NUMBER, COUNTER, "us", "CPU time in the kernel") \
+	X(CGROUP_PERIODS, "periods", NUMBER, COUNTER, "", "periods of its CPU limit in which it ran") \
+	X(CGROUP_THROTTLED, "throttled", NUMBER, COUNTER, "", "of those, in which it was stopped") \
+	X(CGROUP_THROTTLED_US, "throttled_us", NUMBER, COUNTER, "us", "stopped, all CPUs together") \
+	X(CGROUP_CPU_LIMIT, "cpu_limit_m", NUMBER, GAUGE, "thousandths of a CPU", "limit; NULL: none") \
+	X(CGROUP_MEM, "mem", NUMBER, GAUGE, "bytes", "memory with files that are kept in memory") \
+	X(CGROUP_WORKING, "working", NUMBER, GAUGE, "bytes", "the same without files not used lately") \
+	X(CGROUP_ANON, "anon", NUMBER, GAUGE, "bytes", "programs' own memory") \
+	X(CGROUP_FILE, "file", NUMBER, GAUGE, "bytes", "files in memory") \
+	X(CGROUP_KERNEL, "kernel", NUMBER, GAUGE, "bytes", "the kernel's memory for it") \
+	X(CGROUP_SWAP, "swap", NUMBER, GAUGE, "bytes", "in swap") \
+	X(CGROUP_MEM_LIMIT, "mem_limit", NUMBER, GAUGE, "bytes", "limit of mem; NULL: none") \
+	X(CGROUP_SWAP_LIMIT, "swap_limit", NUMBER, GAUGE, "bytes", "limit of swap; NULL: none") \
+	X(CGROUP_MAJFLT, "majflt", NUMBER, COUNTER, "", "page faults that read from a disk") \
+	X(CGROUP_MEM_HIGH, "mem_high", NUMBER, COUNTER, "", "times it was slowed down at its upper mark") \
+	X(CGROUP_MEM_MAX, "mem_max", NUMBER, COUNTER, "", "times it met its limit") \
+	X(CGROUP_OOM_KILLS, "oom_kills", NUMBER, COUNTER, "", "processes killed for want of memory") \
+	X(CGROUP_PSI_CPU, "psi_cpu_us", NUMBER, COUNTER, "us", "some thread waited for a CPU") \
+	X(CGROUP_PSI_MEM, "psi_mem_us", NUMBER, COUNTER, "us", "some thread waited for memory") \
+	X(CGROUP_PSI_MEM_FULL, "psi_mem_full_us", NUMBER, COUNTER, "us", "all that could run waited for memory") \
+	X(CGROUP_PSI_IO, "psi_io_us", NUMBER, COUNTER, "us", "some thread waited for a disk") \
+	X(CGROUP_PSI_IO_FULL, "psi_io_full_us", NUMBER, COUNTER, "us", "all that could run waited for a disk") \
+	X(CGROUP_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read from disks") \
+	X(CGROUP_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "written to disks") \
+	X(CGROUP_READS, "reads", NUMBER, COUNTER, "", "reads from disks") \
+	X(CGROUP_WRITES, "writes", NUMBER, COUNTER, "", "writes to disks") \
+	X(CGROUP_RX_BYTES, "rx_bytes", NUMBER, COUNTER, "bytes", "received in its network namespace; NULL: it is the host's") \
+	X(CGROUP_RX_PACKETS, "rx_packets", NUMBER, COUNTER, "", "packets received") \
+	X(CGROUP_RX_DROPS, "rx_drops", NUMBER, COUNTER, "", "packets received damaged or thrown away") \
+	X(CGROUP_TX_BYTES, "tx_bytes", NUMBER, COUNTER, "bytes", "sent") \
+	X(CGROUP_TX_PACKETS, "tx_packets", NUMBER, COUNTER, "", "packets sent") \
+	X(CGROUP_TX_DROPS, "tx_drops", NUMBER, COUNTER, "", "packets not sent") \
+	X(CGROUP_PIDS, "pids", NUMBER, GAUGE, "", "processes and threads") \
+	X(CGROUP_PIDS_LIMIT, "pids_limit", NUMBER, GAUGE, "", "limit; NULL: none")
+
+#define CGROUP_DISK_COLUMNS(X) \
+	X(CGROUP_DISK_PATH, "cgroup", TEXT, KEY, "", "text.id: its path in the hierarchy") \
+	X(CGROUP_DISK_NAME, "disk", TEXT, KEY, "", "text.id: as in disk_row") \
+	X(CGROUP_DISK_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read") \
+	X(CGROUP_DISK_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "written") \
+	X(CGROUP_DISK_READS, "reads", NUMBER, COUNTER, "", "reads") \
+	X(CGROUP_DISK_WRITES, "writes", NUMBER, COUNTER, "", "writes")
+
+#define PROCESS_COLUMNS(X) \
+	X(PROCESS_ID, "process", PROCESS, KEY, "", "process.id") \
+	X(PROCESS_USER, "user_us", NUMBER, COUNTER, "us", "CPU time of its own code") \
+	X(PROCESS_SYSTEM, "system_us", NUMBER, COUNTER, "us", "CPU time in the kernel") \
+	X(PROCESS_DELAY, "runq_us", NUMBER, COUNTER, "us", "could run and waited for a CPU; NULL: it has more threads than one") \
+	X(PROCESS_MINFLT, "minflt", NUMBER, COUNTER, "", "page faults that read from no disk") \
+	X(PROCESS_MAJFLT, "majflt", NUMBER, COUNTER, "", "page faults that read from a disk") \
+	X(PROCESS_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read from disks") \
+	X(PROCESS_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "to be written to disks") \
+	X(PROCESS_RSS, "rss", NUMBER, GAUGE, "bytes", "memory in use, what is shared too") \
+	X(PROCESS_SWAP, "swap", NUMBER, GAUGE, "bytes", "in swap") \
+	X(PROCESS_THREADS, "threads", NUMBER, GAUGE, "", "threads") \
+	X(PROCESS_FDS, "fds", NUMBER, GAUGE, "", "open files")
+
+enum host_column { HOST_COLUMNS(FACT_ID) HOST_N };
+enum disk_column { DISK_COLUMNS(FACT_ID) DISK_N };
+enum fs_column { FS_COLUMNS(FACT_ID) FS_N };
+enum nic_column { NIC_COLUMNS(FACT_ID) NIC_N };
+enum sensor_column { SENSOR_COLUMNS(FACT_ID) SENSOR_N };
+enum cgroup_column { CGROUP_COLUMNS(FACT_ID) CGROUP_N };
+enum cgroup_disk_column { CGROUP_DISK_COLUMNS(FACT_ID) CGROUP_DISK_N };
+enum process_column { PROCESS_COLUMNS(FACT_ID) PROCESS_N };
+
+extern const struct fact HOST_FACT, DISK_FACT, FS_FACT, NIC_FACT, SENSOR_FACT, CGROUP_FACT, CGROUP_DISK_FACT, PROCESS_FACT;
+
+#endif

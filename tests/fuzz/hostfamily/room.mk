@@ -1,0 +1,2 @@
+# The fuzzer of what the host family's loader reads.
+$(eval $(call fuzzer,host_parse_fuzz,tests/fuzz/hostfamily/host_parse_fuzz.c loaders/host/parse.c,base,))

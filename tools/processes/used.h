@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * used: what processes or containers used in a range beside CPU time, as family host recorded it (views process_stats and
+ * container_stats): sums of what was read, written, received and sent, and how much memory they had at its end.
+ *
+ * Memory is that of the last reading before the range's end, where that is at most USED_PROCESS_S or USED_CONTAINER_S before its
+ * beginning: what does not move has a row so often only (loaders/host).
+ */
+#ifndef SONDE_TOOLS_USED_H
+#define SONDE_TOOLS_USED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+#include "tools/fold/fold.h"
+#include "tools/select/select.h"
+
+#define USED_PROCESS_S   610
+#define USED_CONTAINER_S 70
+
+struct used_row {
+	char *name, *id;           /* of a container; "" of a process */
+	struct fold_process who;   /* of a process: what it is; ns and samples are 0 */
+	int64_t at;                /* of the last reading, seconds since 1970 */
+	uint64_t cpu_us, read_bytes, write_bytes, rx_bytes, tx_bytes, throttled_us;
+	uint64_t mem, mem_limit;   /* bytes; of a process what is in memory; limit 0: none */
+	bool has_mem, has_io, has_net;
+};
+
+struct used {
+	struct used_row *rows; size_t n;
+	bool known;                /* it was recorded: what is not there used nothing */
+	bool of_containers;
+};
+
+/* None of it is no error. Release in any case. */
+int used_processes(const struct selection *sel, struct used *out, struct err *e);
+int used_containers(const struct selection *sel, struct used *out, struct err *e);
+void used_release(struct used *u);
+
+#endif
