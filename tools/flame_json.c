@@ -2,6 +2,7 @@
 #include "tools/flame_json.h"
 
 #include "tools/flame_tree.h"
+#include "tools/fold_kind.h"
 #include "tools/json.h"
 
 static const char *const ORIGIN[] = {
@@ -90,6 +91,9 @@ int flame_json_write(const struct fold *f, FILE *out)
 	set_number(j, "period_ns", f->period_ns);
 	json_object_set_new(j, "type", json_string(f->kind->name));
 	json_object_set_new(j, "unit", json_string(store_unit_name(f->unit)));
+	json_object_set_new(j, "count_unit", json_string(store_unit_name(f->kind->unit_n)));
+	json_object_set_new(j, "cumulative", json_boolean(f->kind->class != STORE_GAUGE));
+	set_number(j, "recorded_ns", fold_recorded_ns(f));
 	set_number(j, cpu ? "samples" : "n", f->nodes[0].total_samples);
 	set_number(j, cpu ? "cpu_ns" : "value", f->nodes[0].total_ns);
 	set_number(j, cpu ? "unnamed_ns" : "unnamed_value", f->frames_unnamed_ns);
