@@ -23,7 +23,7 @@ function gridSpark(values) {
 // on: {pick(row), sort(key)}; picked(row): is it what is looked at
 function gridInit(box, on) {
 	const s = {rows: [], columns: [], sort: '', down: true, find: null, shown: GRID_STEP, picked: () => false};
-	const table = document.createElement('table'), head = table.createTHead(), body = table.createTBody(), more = Object.assign(document.createElement('button'), {type: 'button', className: 'more'});
+	const table = document.createElement('table'), head = table.createTHead(), body = table.createTBody(), more = Object.assign(document.createElement('button'), {type: 'button', className: 'more', hidden: true});
 	box.replaceChildren(table, more);
 
 	const text = (c, r) => (c.text ? c.text(r) : formatSeen(String(c.value(r) === null || c.value(r) === undefined ? '' : c.value(r))));
@@ -60,7 +60,7 @@ function gridInit(box, on) {
 	}
 	function draw() {
 		const columns = s.columns.filter((c) => c.spark || c.keep || filled(c)), by = columns.find((c) => c.key === s.sort);
-		let rows = s.find ? s.rows.filter((r) => columns.some((c) => !c.spark && s.find.test(text(c, r)))) : s.rows.slice();
+		let rows = s.find ? s.rows.filter((r) => columns.some((c) => !c.spark && c.kind !== 'num' && s.find.test(text(c, r)))) : s.rows.slice();
 		if (by) {
 			const compare = (a, b) => { const x = by.value(a), y = by.value(b); return x === y ? 0 : x === null || x === undefined ? -1 : y === null || y === undefined ? 1 : x < y ? -1 : 1; };
 			rows.sort((a, b) => (s.down ? -1 : 1) * compare(a, b));

@@ -138,7 +138,7 @@ function mainStart() {
 		const rows = answer.ok ? answer.data.rows.map((r) => ({unit: answer.data.unit, ...r})) : [];
 		if (answer.ok && !rows.length)
 			note('table-note', {ok: false, error: app.tab === 'changes' ? 'Nothing changed by more than noise against the time before.' : 'Nothing to show for this range.', fix: ''});
-		grid.set(rows, columns, p.sort || t.sort, p.find, (r) => t.who && isWho(t.who(r)));
+		grid.set(rows, columns, p.sort || t.sort, p.find, (r) => ['container', 'comm', 'pid'].every((k) => !p[k] || String(r[k]) === p[k]) && Boolean(p.container || p.comm || p.pid));
 	}
 	function showPicture(p, {answers, stats}) {
 		const failed = answers.find((a) => !a.ok), kind = $('type').selectedOptions[0];

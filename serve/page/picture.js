@@ -36,6 +36,8 @@ function pictureInit(on, theme, forced) {
 			s.view = 'callees';
 		return s;
 	}
+	// Of what is drawn: the other one may still hold a tree of an older answer.
+	const shown = () => [pic.upper, pic.lower].filter((g) => g.tree && pic.trees && pic.trees.includes(g.tree));
 	// The hottest node of a name.
 	function named(t, name) {
 		let best = 0;
@@ -65,7 +67,7 @@ function pictureInit(on, theme, forced) {
 		pic.hit = pattern ? layoutMatch(pic.looks, pattern.re) : null;
 		pic.hits = pic.hit ? layoutHits(pic.looks, t, pic.hit) : null;
 		pic.hitAt = -1;
-		for (const g of [pic.upper, pic.lower]) {
+		for (const g of shown()) {
 			g.hit = pic.hit;
 			g.redraw();
 		}
@@ -103,7 +105,7 @@ function pictureInit(on, theme, forced) {
 			return;
 		const dark = theme.dark(), s = pic.state, plain = forced.matches;
 		const palette = {...colourPalette(pic.looks, dark, plain, s.colour), ...(pic.diff ? diffPalette(pic.looks, pic.profile.diff, dark, plain, s.colour) : {})};
-		for (const g of [pic.upper, pic.lower]) {
+		for (const g of shown()) {
 			g.palette = palette;
 			g.redraw();
 		}
@@ -164,7 +166,11 @@ function pictureInit(on, theme, forced) {
 	const actions = {
 		up: () => vertical(false), down: () => vertical(true), left: () => pic.active.move('left'), right: () => pic.active.move('right'),
 		zoom: () => zoomTo(pic.active, pic.active.focus),
-		out: () => zoomTo(pic.lower, 0),
+		out() {
+			zoomTo(pic.lower, 0);
+			if (pic.trees)
+				pic.lower.focusOn(0);
+		},
 		next: () => step(1), previous: () => step(-1),
 		sandwich: () => (selected() >= 0 ? on.change({view: 'sandwich', fn: pic.looks.fnName[selected()], zoom: ''}) : on.change({view: 'callees', fn: ''})),
 		invert: () => on.change({view: pic.place.view === 'callers' ? 'callees' : 'callers', zoom: ''}),

@@ -31,8 +31,14 @@ function wordsFor(ns) {
 const wordsCores = (v) => (v >= 9.95 ? v.toFixed(1) : v >= 0.01 ? v.toFixed(2) : v > 0 ? '<0.01' : '0');
 const wordsShare = (v) => (v >= 0.0995 ? Math.round(100 * v) + ' %' : v >= 0.001 ? (100 * v).toFixed(1) + ' %' : v > 0 ? '<0.1 %' : '0 %');
 
-// As a POSIX shell takes it as one word.
-const wordsQuote = (text) => (/^[\w@%+=:,.\/~-]+$/.test(text) && text[0] !== '~' ? text : `'${text.replaceAll("'", "'\\''")}'`);
+// As a shell takes it as one word; what is not seen, or would turn the order of the text, as bash and zsh write it.
+function wordsQuote(text) {
+	if (/^[\w@%+=:,.\/-]+$/.test(text))
+		return text;
+	if (formatSeen(text) === text && !/[\x00-\x1f\x7f]/.test(text.replaceAll('\n', '')))
+		return `'${text.replaceAll("'", "'\\''")}'`;
+	return `$'${formatSeen(text.replace(/[\\']/g, '\\$&')).replace(/[\x00-\x1f\x7f]/g, (c) => '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0'))}'`;
+}
 
 // The command that answers the same. `what` and `query` are words.
 function wordsCommand(verb, params) {
