@@ -77,14 +77,14 @@ static json_t *losses_of(const struct fold *f)
 	return a;
 }
 
-int flame_json_write(const struct fold *f, FILE *out)
+int flame_json_write(const struct fold *f, size_t max_nodes, FILE *out)
 {
 	json_t *j = json_envelope("flame", f->from_ns, f->to_ns);
 	bool cpu = f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
 	struct nodes nodes = {.f = f};
 	int rc;
 
-	flame_tree_init(&nodes.t, f, 0, false);
+	flame_tree_init(&nodes.t, f, max_nodes, false);
 	json_object_set_new(j, "host", text_or_null(f->host));
 	json_object_set_new(j, "kernel", text_or_null(f->kernel));
 	set_number(j, "cpus", f->cpus);
@@ -97,6 +97,7 @@ int flame_json_write(const struct fold *f, FILE *out)
 	set_number(j, cpu ? "samples" : "n", f->nodes[0].total_samples);
 	set_number(j, cpu ? "cpu_ns" : "value", f->nodes[0].total_ns);
 	set_number(j, cpu ? "unnamed_ns" : "unnamed_value", f->frames_unnamed_ns);
+	set_number(j, "elided", nodes.t.elided);
 	json_object_set_new(j, "losses", losses_of(f));
 	rc = json_print_rows(j, out, nodes.t.n_nodes, node_row, &nodes);
 	flame_tree_release(&nodes.t);

@@ -2,7 +2,7 @@
 // main: from the address to questions, from answers to what is seen. Only what depends on what has changed is asked anew; an answer that
 // is no longer wanted is given up.
 
-const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_LIVE_MS = 5000;
+const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_LIVE_MS = 5000, MAIN_NODES = 6000;
 
 let sayTimer = 0;
 function say(text) {
@@ -86,7 +86,7 @@ function mainStart() {
 	}
 	const byOf = (p) => ({by: p.by === 'both' ? '' : p.by});
 	const tableParams = (p) => ({...placeChosen(p), ...(TABLES[app.tab].narrow ? placeWho(p) : {}), ...(TABLES[app.tab].typed && p.type !== 'wall' ? {type: p.type === 'cpu' ? '' : p.type} : {}), ...TABLES[app.tab].params});
-	const flameParams = (p) => ({...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, group: 'process'});
+	const flameParams = (p) => ({...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, group: 'process', nodes: MAIN_NODES});
 	function lengthOf(p, t) {
 		const ns = p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t.to_ns - t.from_ns;
 		return `${Math.max(1, Math.round(ns / 1e9))}s`;
@@ -142,7 +142,7 @@ function mainStart() {
 	}
 	function showPicture(p, {answers, stats}) {
 		const failed = answers.find((a) => !a.ok), kind = $('type').selectedOptions[0];
-		$('graph-command').textContent = stats && stats.ok ? $('graph-command').textContent : wordsCommand('flame', {...flameParams(p), group: ''});
+		$('graph-command').textContent = stats && stats.ok ? $('graph-command').textContent : wordsCommand('flame', {...flameParams(p), group: '', nodes: ''});
 		note('graph-note', failed || (stats && !stats.ok ? stats : {ok: true}));
 		const side = (x) => `${wordsClock(x.from_ns)} to ${wordsClock(x.to_ns, x.from_ns)}`;
 		$('graph-title').textContent = stats && stats.ok ? 'What changed' : 'Flame graph';
@@ -164,6 +164,8 @@ function mainStart() {
 			facts.push([lost ? `${formatCount(lost)} ${d.count_unit} were lost (${d.losses.map((l) => `${l.reason} ${formatCount(l.n)}`).join(', ')}).` : 'Nothing was lost.', lost > 0]);
 			brief.push(lost ? `${formatCount(lost)} lost` : 'nothing lost');
 			facts.push([all && unnamed ? `${wordsShare(unnamed / all)} is in functions without a name.` : 'Every function has its name.']);
+			if (d.elided)
+				facts.push([`The ${formatCount(d.elided)} smallest frames are drawn as \u201c(smaller frames)\u201d: a choice of less time or of one process has them.`]);
 			facts.push([`${formatCount(d.samples === undefined ? d.n : d.samples)} ${d.count_unit}${d.period_ns ? ` at ${Number((1e9 / d.period_ns).toPrecision(3))} Hz` : ''}; kernel ${d.kernel || 'not known'}; ${d.cpus} CPUs.`]);
 			$('host').textContent = formatSeen(d.host || '');
 			document.title = `sonde${d.host ? ' \u00b7 ' + formatSeen(d.host) : ''}`;
@@ -256,6 +258,7 @@ function mainStart() {
 			showFacts(got.answers[got.answers.length - 1]);
 		}
 		document.documentElement.dataset.state = 'ready';
+		performance.mark('shown');
 		document.documentElement.dataset.asked = Number(document.documentElement.dataset.asked || 0) + 1;
 	}
 	// While it is live and looked at.

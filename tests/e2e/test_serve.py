@@ -3,6 +3,8 @@
 import gzip
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import stat
@@ -13,7 +15,7 @@ import urllib.parse
 
 import livedin
 import pytest
-from conftest import BIN
+from conftest import BIN, ROOT, need
 from serving import Serve
 
 AT = 1795144200  # 2026-11-20T03:10:00Z
@@ -95,6 +97,12 @@ def test_sql_is_what_the_command_prints_byte_for_byte(serve, made, query):
     want = subprocess.run([f"{BIN}/sonde", "sql", "--json", "--", query], capture_output=True, check=True, stdin=subprocess.DEVNULL,
                           env={**os.environ, "SONDE_STORE": made}).stdout
     assert status == 200 and body == want
+
+
+def test_of_a_flame_graph_the_largest_frames_are_sent_and_the_rest_is_summed(serve):
+    whole, cut = (json.loads(serve.ask("/api/v1/flame", **RANGE, **more)[2]) for more in ({}, {"nodes": 6}))
+    assert whole["elided"] == 0 and cut["elided"] > 0 and len(cut["rows"]) < len(whole["rows"])
+    assert "(smaller frames)" in [r["name"] for r in cut["rows"]] and sum(r["self_ns"] for r in cut["rows"]) == sum(r["self_ns"] for r in whole["rows"]) == cut["cpu_ns"]
 
 
 def test_what_is_packed_for_the_way_is_the_same(serve):
@@ -456,3 +464,37 @@ def test_who_may_not_read_the_store_is_told_so(made, sonde):
         s.stderr.close()
     finally:
         os.chmod(made, 0o755)
+
+
+def test_the_unit_is_hardened_and_has_no_right(tmp_path):
+    need("systemd-analyze")
+    with open(os.path.join(ROOT, "serve/systemd/sonde-serve.service"), encoding="ascii") as f:
+        text = f.read().replace("@libexecdir@", BIN)
+    assert re.search(r"^CapabilityBoundingSet=$", text, re.M) and re.search(r"^DynamicUser=yes$", text, re.M)
+    unit = tmp_path / "sonde-serve.service"
+    unit.write_text(text)
+    out = subprocess.run(["systemd-analyze", "security", "--offline=true", str(unit)], capture_output=True, text=True, check=False)
+    level = re.search(r"Overall exposure level for sonde-serve.service: ([\d.]+)", out.stdout)
+    if not level:
+        pytest.skip("missing: systemd-analyze security --offline")
+    assert float(level.group(1)) <= 1.5, out.stdout
+
+
+def test_another_user_without_any_capability_serves_a_store_that_he_may_read(made, scratch):
+    if os.geteuid():
+        pytest.skip("missing: root")
+    store = os.path.join(scratch, "store")
+    shutil.copytree(made, store)
+    for path in (store, *(os.path.join(store, f) for f in os.listdir(store))):
+        os.chown(path, 0, 65534)
+        os.chmod(path, 0o750 if path == store else 0o640)
+    s = subprocess.Popen(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
+                          f"{BIN}/sonde-serve", "--store", store, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
+    try:
+        other = Serve.__new__(Serve)
+        other.host, other.port = "127.0.0.1", int(s.stderr.readline().split(":")[2].split("/")[0])
+        assert other.ask("/api/v1/ps", **RANGE)[0] == 200
+    finally:
+        s.terminate()
+        assert s.wait(20) == 0
+        s.stderr.close()
