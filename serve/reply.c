@@ -115,7 +115,7 @@ static int pack(int fd, uint64_t *bytes)
 	unsigned char in_buf[1 << 14], out_buf[1 << 14];
 	z_stream z = {0};
 	uint64_t at = 0, all = 0;
-	int rc = out < 0 || deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK ? Z_ERRNO : Z_OK;
+	int rc = out < 0 || deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK ? Z_ERRNO : Z_OK;
 
 	while (rc == Z_OK) {
 		ssize_t n = pread(fd, in_buf, sizeof(in_buf), (off_t)at);

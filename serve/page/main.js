@@ -2,7 +2,8 @@
 // main: from the address to questions, from answers to what is seen. Only what depends on what has changed is asked anew; an answer that
 // is no longer wanted is given up.
 
-const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_LIVE_MS = 5000, MAIN_NODES = 6000;
+const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000;
+const MAIN_LIVE = {least: 5000, most: 20000, times: 60}; // ms; so many times as long as the answers took: whoever looks costs little, however busy the host
 
 let sayTimer = 0;
 function say(text) {
@@ -12,7 +13,7 @@ function say(text) {
 }
 
 function mainStart() {
-	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, keys: {}, columns: {}};
+	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, period: MAIN_LIVE.least, keys: {}, columns: {}};
 	const forced = matchMedia('(forced-colors: active)');
 	const theme = themeInit(() => {
 		band.paint(theme.dark(), forced.matches);
@@ -219,13 +220,14 @@ function mainStart() {
 
 	// anew: the same questions again
 	async function show(anew) {
+		const began = performance.now();
 		const p = app.place, run = new AbortController();
 		app.tab = p.tab || app.tab;
 		controls(p);
 		if (app.running)
 			app.running.abort();
 		app.running = run;
-		schedule();
+		clearTimeout(app.live);
 		if (p.page === 'sql') {
 			sql.show(p);
 			document.documentElement.dataset.state = 'ready';
@@ -240,7 +242,7 @@ function mainStart() {
 		controls(p);
 		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
 		const table = app.tab === 'processes' ? ps : asked('table', TABLES[app.tab].verb, tableParams(p), anew);
-		const first = p.compare ? null : pictures(p, null, anew), status = app.status && !anew ? app.status : asked('status', 'status', {}, anew);
+		const first = p.compare ? null : pictures(p, null, anew), status = app.status || asked('status', 'status', {});
 		const t = await time;
 		showNothing(t);
 		if (t.ok) {
@@ -259,17 +261,17 @@ function mainStart() {
 		}
 		document.documentElement.dataset.state = 'ready';
 		performance.mark('shown');
+		app.period = Math.round(Math.min(MAIN_LIVE.most, Math.max(MAIN_LIVE.least, MAIN_LIVE.times * (performance.now() - began))));
+		schedule();
 		document.documentElement.dataset.asked = Number(document.documentElement.dataset.asked || 0) + 1;
 	}
 	// While it is live and looked at.
 	function schedule() {
 		clearTimeout(app.live);
-		if (app.place.live && app.place.page === 'host')
-			app.live = setTimeout(async () => {
-				if (!document.hidden)
-					await show(true);
-				schedule();
-			}, MAIN_LIVE_MS);
+		const live = app.place.live && app.place.page === 'host';
+		$('live-period').textContent = live ? `, every ${Math.round(app.period / 1000)} s` : '';
+		if (live)
+			app.live = setTimeout(() => (document.hidden ? schedule() : show(true)), app.period);
 	}
 
 	// --- what is pressed ---

@@ -13,7 +13,7 @@ from browser import Page, page  # noqa: F401
 from conftest import UNSEEN
 from serving import Serve
 
-pytestmark = pytest.mark.page
+at_length = pytest.mark.page
 HOUR = 3600
 
 
@@ -78,6 +78,7 @@ def test_the_first_view_says_who_uses_what(page, serve):
     quiet(page, serve)
 
 
+@at_length
 def test_what_the_page_says_is_what_the_command_says(page, serve, sonde, made):
     end = made[1]
     show(page, serve, f"?from={end - 900}&to={end}&tab=processes")
@@ -111,6 +112,7 @@ def test_two_clicks_from_an_hour_ago_to_the_culprit_and_its_function(page, serve
     quiet(page, serve)
 
 
+@at_length
 def test_a_click_into_the_strip_chooses_who_is_there(page, serve):
     show(page, serve, "?last=20m")
     box = page.box("#band")
@@ -124,6 +126,7 @@ def test_a_click_into_the_strip_chooses_who_is_there(page, serve):
     assert "container" not in address(page)
 
 
+@at_length
 def test_a_brush_narrows_table_and_picture_and_back_undoes_it(page, serve):
     show(page, serve, "?last=20m&tab=functions")
     whole = rows(page)
@@ -144,6 +147,7 @@ def test_a_brush_narrows_table_and_picture_and_back_undoes_it(page, serve):
     quiet(page, serve)
 
 
+@at_length
 def test_a_link_returns_to_the_same_view(page, serve, made):
     end = made[1]
     query = f"?from={end - 1100}&to={end - 100}&container=web&tab=functions&type=cpu&view=callers&group=process&colour=origin&fold=kernel&q=compress&sort=-total&find=e"
@@ -159,6 +163,7 @@ def test_a_link_returns_to_the_same_view(page, serve, made):
     quiet(page, serve)
 
 
+@at_length
 def test_compared_with_the_range_before(page, serve, sonde, made):
     end = made[1]
     show(page, serve, f"?from={end - 660}&to={end - 610}&compare=previous")
@@ -176,6 +181,7 @@ def test_compared_with_the_range_before(page, serve, sonde, made):
     assert "before" in page.text("#graph-note") and "zstd_encode" in dict(frames(page))
 
 
+@at_length
 def test_sql_answers_beside_its_views(page, serve, tmp_path):
     show(page, serve, "?page=sql")
     page.until("return document.querySelectorAll('#sql-views button').length > 20 && document.querySelectorAll('#sql-named button').length > 10")
@@ -202,6 +208,7 @@ def test_sql_answers_beside_its_views(page, serve, tmp_path):
     quiet(page, serve, "400 (Bad Request)")
 
 
+@at_length
 def test_live_asks_anew_by_itself_and_shows_what_came(page, tmp_path):
     now, store = int(time.time()) // 10 * 10, str(tmp_path / "store")
 
@@ -216,9 +223,9 @@ def test_live_asks_anew_by_itself_and_shows_what_came(page, tmp_path):
         ready(page)
         assert page.js("return document.getElementById('live').getAttribute('aria-pressed')") == "true" and address(page)["live"] == "1"
         put(now, "late", 6)
-        page.until("return document.getElementById('table').textContent.includes('late')", timeout=30)
+        page.until("return document.getElementById('table').textContent.includes('late')", timeout=60)
         asked = page.js("return Number(document.documentElement.dataset.asked)")
-        page.until("return Number(document.documentElement.dataset.asked) >= arguments[0] + 2", asked, timeout=30)
+        page.until("return Number(document.documentElement.dataset.asked) >= arguments[0] + 2", asked, timeout=60)
         assert "late_work" in dict(frames(page))
         page.press("#live")
         ready(page)
@@ -231,6 +238,7 @@ def test_live_asks_anew_by_itself_and_shows_what_came(page, tmp_path):
         s.close()
 
 
+@at_length
 def test_the_keyboard_alone_is_enough(page, serve):
     show(page, serve, "?last=20m")
     page.keys("s", "Enter")
@@ -275,6 +283,7 @@ def test_the_keyboard_alone_is_enough(page, serve):
     quiet(page, serve)
 
 
+@at_length
 def test_hostile_names_are_text_everywhere(page, serve):
     seen = ""
     for tab in ("containers", "processes", "functions", "waits", "changes"):
@@ -290,6 +299,7 @@ def test_hostile_names_are_text_everywhere(page, serve):
     quiet(page, serve, "404 (Not Found)", "400 (Bad Request)")
 
 
+@at_length
 def test_nothing_there_says_what_to_do(page, serve, tmp_path):
     s = Serve(tmp_path / "none")
     try:
@@ -306,6 +316,7 @@ def test_nothing_there_says_what_to_do(page, serve, tmp_path):
     assert page.text("#table-note")
 
 
+@at_length
 def test_a_server_that_ended_is_said(page, made):
     s = Serve(made[0])
     show(page, s, "?last=20m")
@@ -317,6 +328,7 @@ def test_a_server_that_ended_is_said(page, made):
 
 
 @pytest.mark.parametrize("width,height,scheme", [(360, 740, "light"), (360, 740, "dark"), (1280, 900, "light"), (1280, 900, "dark"), (2560, 1440, "dark")])
+@at_length
 def test_it_fits_and_axe_finds_nothing_serious(page, serve, width, height, scheme):
     page.start(width, height, media={"scheme": scheme})
     for query in ("?last=20m", "?last=20m&tab=processes&compare=previous", "?page=sql"):
@@ -327,6 +339,7 @@ def test_it_fits_and_axe_finds_nothing_serious(page, serve, width, height, schem
     page.start()
 
 
+@at_length
 def test_the_picture_is_drawn_in_both_themes(page, serve, tmp_path):
     from browser import png_read
     for scheme in ("light", "dark"):
@@ -341,6 +354,7 @@ def test_the_picture_is_drawn_in_both_themes(page, serve, tmp_path):
     page.start()
 
 
+@at_length
 def test_the_policy_is_in_force(page, serve):
     show(page, serve)
     page.js("const s = document.createElement('script'); s.textContent = 'window.intruder = 1'; document.body.append(s);"
@@ -350,6 +364,7 @@ def test_the_policy_is_in_force(page, serve):
     assert sum("Content Security Policy" in line for line in page.do("console")) >= 2
 
 
+@at_length
 def test_the_first_view_is_small(serve):
     sizes = {}
     for path, query in (("/", {}), ("/app.js", {}), ("/app.css", {}), ("/api/v1/help", {}), ("/api/v1/timeline", {"last": "1h"}), ("/api/v1/ps", {"last": "1h", "number": 2000}),
@@ -362,6 +377,7 @@ def test_the_first_view_is_small(serve):
     assert sum(sizes.values()) < 200_000, sizes
 
 
+@at_length
 def test_a_brush_is_asked_and_drawn_in_half_a_second(page, serve):
     """Of the page's own work: what the browser computed, on its thread; the questions are timed in docs/BENCHMARKS.md."""
     show(page, serve, "?last=2h&tab=functions")

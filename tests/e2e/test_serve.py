@@ -139,8 +139,10 @@ def test_a_store_that_is_not_there_is_said_with_what_to_do(start, tmp_path):
     said = s.error("/api/v1/ps", 503)
     assert "no store" in said["error"] and "sonde record" in said["fix"]
     assert s.ask("/")[0] == 200
-    livedin.make(str(tmp_path / "none"), AT)  # it comes while it is served
+    livedin.make(str(tmp_path / "none"), AT)  # it comes while it is served, and goes
     assert s.ask("/api/v1/ps", **RANGE)[0] == 200
+    shutil.rmtree(tmp_path / "none")
+    assert "no store" in s.error("/api/v1/ps", 503)["error"]
 
 
 # --- what may be asked ---
