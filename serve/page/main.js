@@ -340,15 +340,16 @@ function mainStart() {
 	document.addEventListener('visibilitychange', () => !document.hidden && app.place.live && show(true));
 	forced.addEventListener('change', theme.apply);
 	hotkeysInit(actions);
-	// which kinds of value there are is sonde's to say
-	ask('help', {}).then((h) => {
-		const flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
+	// Which kinds of value there are is sonde's to say.
+	async function kinds() {
+		const h = await ask('help', {}), flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
 		$('type').replaceChildren(...(type ? type.help.split(/,\s*|\s+or\s+/) : ['cpu']).map((k) => new Option({cpu: 'CPU', offcpu: 'waits (off CPU)', wall: 'wall time', alloc: 'memory allocated', inuse: 'memory in use'}[k] || k, k)));
 		controls(app.place);
-	});
+	}
 	document.documentElement.classList.add('js');
 	theme.apply();
 	show();
+	setTimeout(kinds, 500); // not before what is seen first
 }
 
 mainStart();

@@ -18,6 +18,9 @@ function sqlSeries(rows) {
 	return {numbers, points: rows.map((r) => ({t: ms(r[time]), v: numbers.map((n) => r[n] || 0)})).sort((a, b) => a.t - b.t)};
 }
 
+const sqlRange = ({points, numbers}) => `${numbers.map((n, k) => `${n}: ${Math.min(0, ...points.map((p) => p.v[k]))} to ${Math.max(...points.map((p) => p.v[k]))}`).join(', ')}; from ${
+	wordsClock(points[0].t * 1e6)} to ${wordsClock(points[points.length - 1].t * 1e6)}`;
+
 function sqlChart(series) {
 	const ns = 'http://www.w3.org/2000/svg', svg = document.createElementNS(ns, 'svg'), {points, numbers} = series;
 	const from = points[0].t, long = Math.max(points[points.length - 1].t - from, 1), top = Math.max(...points.flatMap((p) => p.v), 1e-9);
@@ -25,10 +28,11 @@ function sqlChart(series) {
 	svg.setAttribute('preserveAspectRatio', 'none');
 	svg.setAttribute('class', 'chart');
 	svg.setAttribute('role', 'img');
-	svg.setAttribute('aria-label', `${numbers.join(', ')} over time; at most ${top}`);
+	svg.setAttribute('aria-label', sqlRange(series));
+	const steps = points.slice(1).map((p, i) => p.t - points[i].t).sort((a, b) => a - b), gap = 4 * steps[steps.length >> 1]; // where nothing is, there is no line
 	numbers.forEach((n, k) => {
 		const path = document.createElementNS(ns, 'path');
-		path.setAttribute('d', points.map((p, i) => `${i ? 'L' : 'M'}${((p.t - from) / long * 1000).toFixed(1)} ${(155 - p.v[k] / top * 150).toFixed(1)}`).join(''));
+		path.setAttribute('d', points.map((p, i) => `${i && p.t - points[i - 1].t <= gap ? 'L' : 'M'}${((p.t - from) / long * 1000).toFixed(1)} ${(155 - p.v[k] / top * 150).toFixed(1)}`).join(''));
 		path.setAttribute('class', `line${k}`);
 		svg.append(path);
 	});
@@ -93,7 +97,7 @@ function sqlInit(on) {
 		const names = s.rows.length ? Object.keys(s.rows[0]) : [], series = sqlSeries(s.rows);
 		grid.set(s.rows, names.map((n) => ({key: n, title: n, kind: s.rows.every((r) => r[n] === null || typeof r[n] === 'number') ? 'num' : 'fn', value: (r) => r[n],
 			text: (r) => (r[n] === null ? 'NULL' : formatSeen(typeof r[n] === 'object' ? JSON.stringify(r[n]) : String(r[n]))), keep: true})), '', '');
-		$('sql-chart').replaceChildren(...(series ? [sqlChart(series)] : []));
+		$('sql-chart').replaceChildren(...(series ? [sqlChart(series), Object.assign(document.createElement('p'), {className: 'half', textContent: sqlRange(series)})] : []));
 	}
 	$('sql-form').addEventListener('submit', (e) => {
 		e.preventDefault();
