@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * covers: serve/question.c
- *         serve/address.c
  *
  * Any values are a command line or an error with words. A command line has nothing that was not listed: every word before `--` is one of
  * the first, begins with a listed option, or begins with no dash. The same bytes are an address, or an error.
