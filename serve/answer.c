@@ -180,6 +180,8 @@ static enum MHD_Result failed(const struct server *s, struct MHD_Connection *c, 
 		err_fix(&e, "ask about less time or fewer rows");
 		break;
 	case CHILD_LEFT:
+		err_set(&e, -ECONNRESET, EXIT_RUNTIME, "the connection was closed before there was an answer");
+		break;
 	case CHILD_STOPPED:
 		status = MHD_HTTP_SERVICE_UNAVAILABLE;
 		err_set(&e, -ESHUTDOWN, EXIT_RUNTIME, "sonde serve ends");

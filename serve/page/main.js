@@ -2,7 +2,7 @@
 // main: from the address to questions, from answers to what is seen. Only what depends on what has changed is asked anew; an answer that
 // is no longer wanted is given up.
 
-const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000;
+const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000, MAIN_NOTHING_THERE = 404;
 const MAIN_LIVE = {least: 5000, most: 20000, times: 60}; // ms; so many times as long as the answers took: whoever looks costs little, however busy the host
 
 let sayTimer = 0;
@@ -89,7 +89,7 @@ function mainStart() {
 	const tableParams = (p) => ({...placeChosen(p), ...(TABLES[app.tab].narrow ? placeWho(p) : {}), ...(TABLES[app.tab].typed && p.type !== 'wall' ? {type: p.type === 'cpu' ? '' : p.type} : {}), ...TABLES[app.tab].params});
 	const flameParams = (p) => ({...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, group: 'process', nodes: MAIN_NODES});
 	function lengthOf(p, t) {
-		const ns = p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t.to_ns - t.from_ns;
+		const ns = p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t ? t.to_ns - t.from_ns : 36e11;
 		return `${Math.max(1, Math.round(ns / 1e9))}s`;
 	}
 	// [before, after] and what diff says, or [after] alone.
@@ -107,10 +107,13 @@ function mainStart() {
 
 	// --- what is seen ---
 
-	function showNothing(t) {
+	// t: what the strip says; rest: table and picture are there for all that, as where no CPU was sampled
+	function showNothing(t, rest) {
 		$('nothing').hidden = t.ok;
-		for (const id of ['over', 'users', 'graph', 'sentence', 'about'])
+		for (const id of ['over', 'sentence', 'about'])
 			$(id).hidden = !t.ok;
+		for (const id of ['users', 'graph'])
+			$(id).hidden = !rest;
 		if (t.ok)
 			return;
 		$('nothing-said').textContent = formatSeen(t.error);
@@ -237,27 +240,32 @@ function mainStart() {
 		const time = asked('timeline', 'timeline', {...placeRange(p), ...byOf(p)}, anew);
 		if (!p.tab) { // which one it is goes by what there is
 			const t = await time;
-			app.tab = t.ok ? tablesFirst(t.data) : app.tab;
+			app.tab = t.ok ? tablesFirst(t.data) : 'functions';
 		}
 		controls(p);
 		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
 		const table = app.tab === 'processes' ? ps : asked('table', TABLES[app.tab].verb, tableParams(p), anew);
 		const first = p.compare ? null : pictures(p, null, anew), status = app.status || asked('status', 'status', {});
 		const t = await time;
-		showNothing(t);
+		showNothing(t, t.ok);
 		if (t.ok) {
 			showTime(t, p);
 			await ps;
 			showSentence(p);
+		}
+		if (t.ok || t.status === MAIN_NOTHING_THERE) {
 			showTable(p, await table);
+			await ps;
 			const got = await (first || pictures(p, t.data, anew)), question = key(got.answers.map((a) => a.data && [a.data.from_ns, a.data.to_ns]), app.keys.flame, app.keys.diff, p.compare);
 			if (anew || app.drawn !== question || got.answers.some((a) => !a.ok))
 				showPicture(p, got);
 			else
 				picture.again(p, false);
 			app.drawn = question;
+			showNothing(t, t.ok || (await table).ok || got.answers.some((a) => a.ok));
 			await status;
-			showFacts(got.answers[got.answers.length - 1]);
+			if (t.ok)
+				showFacts(got.answers[got.answers.length - 1]);
 		}
 		document.documentElement.dataset.state = 'ready';
 		performance.mark('shown');

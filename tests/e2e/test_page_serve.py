@@ -318,6 +318,24 @@ def test_nothing_there_says_what_to_do(page, serve, tmp_path):
 
 
 @at_length
+def test_a_store_without_cpu_samples_shows_what_it_has(page, made, tmp_path):
+    lines, keep = [], False
+    for line in livedin.looked_at(made[1], 1):
+        keep = line.get("run", "offcpu" if keep else "") == "offcpu"
+        lines += [line] if keep else []
+    livedin.put(str(tmp_path / "store"), lines)
+    s = Serve(tmp_path / "store")
+    try:
+        show(page, s, "?last=30m")
+        assert "no CPU samples" in page.text("#nothing-said") and "sonde waits" in page.text("#nothing-fix")
+        assert rows(page)[0]["Function"] == "read" and "exec_query" in dict(frames(page))
+        show(page, s, "?last=30m&tab=waits")
+        assert {r["Waited for"] for r in rows(page)} == {"disk", "run queue"}
+    finally:
+        s.close()
+
+
+@at_length
 def test_a_server_that_ended_is_said(page, made):
     s = Serve(made[0])
     show(page, s, "?last=20m")
