@@ -160,13 +160,15 @@ function mainStart() {
 	}
 	function showFacts(flame) {
 		const t = app.timeline.data, gap = t.columns.reduce((v, c) => v + (c.recorded_ns ? 0 : c.to_ns - c.from_ns), 0), much = gap > (t.to_ns - t.from_ns) / 20, facts = [], brief = [];
-		const lost = flame && flame.ok ? flame.data.losses.reduce((v, l) => v + l.n, 0) : 0;
+		const lost = flame && flame.ok ? flame.data.losses.reduce((v, l) => v + l.n, 0) : 0, losses = t.events.filter((e) => e.event === 'lost');
+		const all_lost = Math.max(lost, losses.reduce((v, e) => v + (e.n || 0), 0));
 		if (gap)
 			facts.push([`Nothing was recorded for ${wordsFor(gap)} of this range: there the strip is hatched.`, much]), brief.push(`not recorded: ${wordsFor(gap)}`);
 		if (flame && flame.ok) {
 			const d = flame.data, all = d.cpu_ns === undefined ? d.value : d.cpu_ns, unnamed = d.unnamed_ns === undefined ? d.unnamed_value : d.unnamed_ns;
-			facts.push([lost ? `${formatCount(lost)} ${d.count_unit} were lost (${d.losses.map((l) => `${l.reason} ${formatCount(l.n)}`).join(', ')}).` : 'Nothing was lost.', lost > 0]);
-			brief.push(lost ? `${formatCount(lost)} lost` : 'nothing lost');
+			facts.push([lost ? `${formatCount(lost)} ${d.count_unit} of what is drawn were lost (${d.losses.map((l) => `${l.reason} ${formatCount(l.n)}`).join(', ')}).` : 'Of what is drawn nothing was lost.', lost > 0]);
+			facts.push(...losses.map((e) => [`At ${wordsClock(e.from_ns)}: ${formatSeen(e.text)}.`, true]));
+			brief.push(all_lost ? `${formatCount(all_lost)} lost` : 'nothing lost');
 			facts.push([all && unnamed ? `${wordsShare(unnamed / all)} is in functions without a name.` : 'Every function has its name.']);
 			if (d.elided)
 				facts.push([`The ${formatCount(d.elided)} smallest frames are drawn as \u201c(smaller frames)\u201d: a choice of less time or of one process has them.`]);
@@ -180,7 +182,7 @@ function mainStart() {
 			brief.push(formatBytes(s.store.bytes));
 		}
 		$('about-brief').textContent = `About what was recorded: ${brief.join(' \u00b7 ')}`;
-		$('about-brief').classList.toggle('warn', Boolean(lost || much));
+		$('about-brief').classList.toggle('warn', Boolean(all_lost || much));
 		$('facts').replaceChildren(...facts.map(([text, warn]) => Object.assign(document.createElement('li'), {textContent: text, className: warn ? 'warn' : ''})));
 	}
 	function chips(p) {

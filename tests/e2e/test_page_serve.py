@@ -90,7 +90,7 @@ def test_what_the_page_says_is_what_the_command_says(page, serve, sonde, made):
         words = page.text(css)
         assert words.startswith("sonde ") and sonde(*words.split()[1:], *(["--json"] if "flame" in words else []), store=made[0]).returncode == 0, words
     page.js("document.querySelectorAll('#about')[0].open = true")
-    assert "12 samples were lost (ring 12)" in page.text("#facts") and "Every function has its name" in page.text("#facts")
+    assert "12 samples of what is drawn were lost (ring 12)" in page.text("#facts") and "lost 12 of cpu: ring" in page.text("#facts") and "Every function has its name" in page.text("#facts")
 
 
 def test_two_clicks_from_an_hour_ago_to_the_culprit_and_its_function(page, serve, made):
