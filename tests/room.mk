@@ -74,8 +74,8 @@ LIVE ?= $(E2E)
 long-live: all workloads
 	@$(PYTEST) $(LIVE) -m live --durations=5 --junitxml=$(RESULTS)/long-live.xml
 
-# the flame graph page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
-long-page: all unit-tests
+# the flame graph page and the served page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
+long-page: all unit-tests workloads
 	@$(PYTEST) tests/e2e/test_page*.py --durations=5 --junitxml=$(RESULTS)/long-page.xml
 
 # what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs

@@ -8,7 +8,7 @@
 
 int sibling_find(const char *program, char path[PATH_MAX], struct err *e)
 {
-	static const char *const places[] = {"%s/%s", "%s/../libexec/sonde/%s", "%s/../lib/sonde/%s"};
+	static const char *const places[] = {"%s/%s", "%s/../libexec/sonde/%s", "%s/../lib/sonde/%s", "%s/../../bin/%s"};
 	char self[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;

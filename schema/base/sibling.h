@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sibling: the other programs of sonde, as one of them finds them: beside itself (build/bin), in ../libexec/sonde
- * (installed), or in ../lib/sonde (where a distribution has no libexec).
+ * (installed), or in ../lib/sonde (where a distribution has no libexec); `sonde` itself, as one of these finds it, in ../../bin.
  */
 #ifndef SONDE_BASE_SIBLING_H
 #define SONDE_BASE_SIBLING_H

@@ -80,3 +80,8 @@ bench-day: all $(B)/tests/makeday
 .PHONY: bench-day-sealed
 bench-day-sealed: all $(B)/tests/makeday
 	@$(PYTHON) tests/bench/day.py --sealed --write docs/BENCHMARKS.md
+
+# the served page in a browser, over a generated day
+.PHONY: bench-serve
+bench-serve: all $(B)/tests/makeday
+	@$(PYTHON) tests/bench/serve.py --write docs/BENCHMARKS.md

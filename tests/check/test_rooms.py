@@ -28,6 +28,7 @@ MAY = {
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h", "probes/tables.h"],
     "supervisor": ["schema/", "supervisor/", "loaders/lib/host/"],
     "tools": ["schema/base/", "schema/store/reader.h", "tools/"],
+    "serve": ["schema/base/", "serve/"],
 }
 # the rooms of the query tool: each includes itself and those before it, so that there is no circle between rooms
 TOOLS = ["print", "cli", "select", "waits", "fold", "timeline", "formats", "record", "processes", "diff", "explain", "page", "sql", "verbs"]
@@ -39,8 +40,9 @@ LIBRARIES = {
     r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
     r"sqlite3": ["schema/sql", "schema/store", "schema/extension", "tools"],
-    r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/import", "loaders/pstack", "loaders/replay", "supervisor"],
+    r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/import", "loaders/pstack", "loaders/replay", "supervisor", "serve"],
     r"pcap": ["loaders/replay"],
+    r"microhttpd": ["serve"],
     r"seccomp": ["loaders/index"],
     r"libiberty|demangle": ["loaders/index", "loaders/lib/host"],
 }
@@ -122,7 +124,11 @@ def needed(name):
 def test_the_query_tool_links_neither_libbpf_nor_libelf():
     done = run("ldd", program("sonde"))
     assert done.returncode == 0
-    assert not re.search(r"libbpf|libelf|libdw|libseccomp", done.stdout), done.stdout
+    assert not re.search(r"libbpf|libelf|libdw|libseccomp|libmicrohttpd", done.stdout), done.stdout
+
+
+def test_what_listens_on_the_network_opens_no_store():
+    assert not [n for n in needed("sonde-serve") if "sqlite" in n or "bpf" in n or "elf" in n]
 
 
 def test_the_query_tool_has_nothing_that_writes_a_store():

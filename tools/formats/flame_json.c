@@ -2,6 +2,7 @@
 #include "tools/formats/flame_json.h"
 
 #include "tools/fold/flame_tree.h"
+#include "tools/fold/fold_kind.h"
 #include "tools/print/json.h"
 
 static const char *const ORIGIN[] = {
@@ -76,23 +77,27 @@ static json_t *losses_of(const struct fold *f)
 	return a;
 }
 
-int flame_json_write(const struct fold *f, FILE *out)
+int flame_json_write(const struct fold *f, size_t max_nodes, FILE *out)
 {
 	json_t *j = json_envelope("flame", f->from_ns, f->to_ns);
 	bool cpu = f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
 	struct nodes nodes = {.f = f};
 	int rc;
 
-	flame_tree_init(&nodes.t, f, 0, false);
+	flame_tree_init(&nodes.t, f, max_nodes, false);
 	json_object_set_new(j, "host", text_or_null(f->host));
 	json_object_set_new(j, "kernel", text_or_null(f->kernel));
 	set_number(j, "cpus", f->cpus);
 	set_number(j, "period_ns", f->period_ns);
 	json_object_set_new(j, "type", json_string(f->kind->name));
 	json_object_set_new(j, "unit", json_string(store_unit_name(f->unit)));
+	json_object_set_new(j, "count_unit", json_string(store_unit_name(f->kind->unit_n)));
+	json_object_set_new(j, "cumulative", json_boolean(f->kind->class != STORE_GAUGE));
+	set_number(j, "recorded_ns", fold_recorded_ns(f));
 	set_number(j, cpu ? "samples" : "n", f->nodes[0].total_samples);
 	set_number(j, cpu ? "cpu_ns" : "value", f->nodes[0].total_ns);
 	set_number(j, cpu ? "unnamed_ns" : "unnamed_value", f->frames_unnamed_ns);
+	set_number(j, "elided", nodes.t.elided);
 	json_object_set_new(j, "losses", losses_of(f));
 	rc = json_print_rows(j, out, nodes.t.n_nodes, node_row, &nodes);
 	flame_tree_release(&nodes.t);

@@ -11,12 +11,13 @@
 #ifndef SONDE_TOOLS_FLAME_JSON_H
 #define SONDE_TOOLS_FLAME_JSON_H
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "tools/fold/fold.h"
 
-/* 0 or -EIO. */
-int flame_json_write(const struct fold *f, FILE *out);
+/* max_nodes 0: all (flame_tree.h). 0 or -EIO. */
+int flame_json_write(const struct fold *f, size_t max_nodes, FILE *out);
 const char *flame_json_origin(enum fold_origin origin); /* "native", "kernel", ... */
 
 #endif

@@ -72,10 +72,10 @@ static void svg_write(const struct selection *sel, const struct fold *f, unsigne
 	flame_svg_write(&page, width, out);
 }
 
-static void print_form(enum output_form form, const struct selection *sel, const struct fold *f, unsigned width, FILE *out)
+static void print_form(enum output_form form, const struct selection *sel, const struct fold *f, const struct output_look *look, FILE *out)
 {
 	if (form == OUTPUT_SVG)
-		svg_write(sel, f, width, out);
+		svg_write(sel, f, look->width, out);
 	else if (form == OUTPUT_FOLDED)
 		folded_write(f, out);
 	else if (form == OUTPUT_PPROF)
@@ -85,7 +85,7 @@ static void print_form(enum output_form form, const struct selection *sel, const
 	else if (form == OUTPUT_SPEEDSCOPE)
 		speedscope_write(f, sel->what[0] ? sel->what : f->host, out);
 	else
-		flame_json_write(f, out);
+		flame_json_write(f, look->nodes, out);
 }
 
 static int html_write(const struct selection *sel, const struct fold_opts *asked, const struct output_look *look,
@@ -152,7 +152,7 @@ int output_write(enum output_form form, const struct selection *sel, const struc
 		ret = fold_make(sel, &opts, &f, e);
 	if (ret)
 		return ret;
-	print_form(form, sel, f, look->width, out);
+	print_form(form, sel, f, look, out);
 	fold_free(f);
 	return ret;
 }

@@ -17,6 +17,7 @@ struct output_look {            /* how it looks; all zero: as usual */
 	const char *source_url; /* the page's template for links to lines, NULL: none */
 	const char *group;      /* what the page begins with, as output_group_of has it, NULL: container, then process */
 	unsigned width;         /* of a picture (.svg), in pixels (svg_width_of) */
+	size_t nodes;           /* of JSON: so many frames at most, the largest; 0: all */
 };
 
 /* By the end of the name: .html .htm, .svg, .folded .collapsed, .pb.gz .pprof, .perf, .speedscope.json,

@@ -2,7 +2,7 @@
 # unpacks it. page_blob.c takes template, style, loader and packed script into the binary as they are (.incbin). The hashes
 # are what the page's Content-Security-Policy allows to run.
 PAGE     := $(B)/gen/tools/page
-PAGE_JS  := $(patsubst %,tools/page/%.js,data spread looks diff build layout format colour draw graph strip theme state table tree save \
+PAGE_JS  := $(patsubst %,tools/page/%.js,data spread looks diff build layout format colour draw graph strip theme state tabs table tree save \
               brush who tip view actions report keys main)
 GENERATED += $(PAGE)/page.js $(PAGE)/page.js.gz64 $(PAGE)/hash.h
 

@@ -15,26 +15,6 @@ function viewSame(old, i, t) {
 	return best;
 }
 
-function viewTabs(box, names, now, onPick, own) {
-	const tabs = own || names.map((name) => Object.assign(document.createElement('button'), {type: 'button', textContent: name}));
-	tabs.forEach((tab, i) => {
-		tab.setAttribute('role', 'tab');
-		tab.setAttribute('aria-selected', i === now);
-		tab.tabIndex = i === now ? 0 : -1;
-		tab.onclick = () => onPick(i);
-		tab.onkeydown = (e) => {
-			const to = {ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1}[e.key];
-			if (to === undefined || !tabs[to])
-				return;
-			e.preventDefault();
-			onPick(to);
-			box.querySelectorAll('[role=tab]')[to].focus();
-		};
-	});
-	if (!own)
-		box.replaceChildren(...tabs);
-}
-
 function pageShow(page, forced) {
 	const {looks, profiles} = page;
 
@@ -94,11 +74,11 @@ function pageShow(page, forced) {
 		$('back').disabled = page.depth <= 0;
 		$('reset').disabled = stateWrite({...s, panel: 'functions'}, page.start) === '#';
 		$('types').hidden = profiles.length < 2;
-		viewTabs($('types'), profiles.map((p) => p.title), s.type, (i) => page.change({type: i, from: -1, to: -1}));
+		tabsShow($('types'), profiles.map((p) => p.title), s.type, (i) => page.change({type: i, from: -1, to: -1}));
 		$('sides').hidden = !page.diff;
-		viewTabs($('sides'), DIFF_SHOW.map((x) => x[1]), DIFF_SHOW.findIndex((x) => x[0] === s.show), (i) => page.change({show: DIFF_SHOW[i][0]}));
+		tabsShow($('sides'), DIFF_SHOW.map((x) => x[1]), DIFF_SHOW.findIndex((x) => x[0] === s.show), (i) => page.change({show: DIFF_SHOW[i][0]}));
 		const panels = STATE_WORDS.panel;
-		viewTabs($('panels'), [], panels.indexOf(s.panel), (i) => page.change({panel: panels[i]}, true), panels.map((k) => $('tab-' + k)));
+		tabsShow($('panels'), [], panels.indexOf(s.panel), (i) => page.change({panel: panels[i]}, true), panels.map((k) => $('tab-' + k)));
 		for (const k of panels)
 			$('panel-' + k).hidden = k !== s.panel;
 	}

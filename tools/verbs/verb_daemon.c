@@ -172,8 +172,8 @@ static int up_run(struct verb_call *call, struct err *e)
 	if (rc == -ENOENT) {
 		rc = start(call, e);
 		if (!rc && !call->status && !call->quiet)
-			fprintf(stderr, "recording into %s\nnext:  %s status      %s flame --last 5m\n", call->store, typed_sonde(false),
-				typed_sonde(false));
+			fprintf(stderr, "recording into %s\nnext:  %s status      %s flame --last 5m      in a browser: %s serve\n", call->store,
+				typed_sonde(false), typed_sonde(false), typed_sonde(false));
 		return rc;
 	}
 	json_decref(answer);

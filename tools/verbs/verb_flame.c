@@ -19,7 +19,7 @@
 struct flame_args {
 	const char *type;
 	const char *output, *group, *source_url;
-	uint64_t width;
+	uint64_t width, nodes;
 	bool open, lines, no_inline, text;
 };
 
@@ -33,6 +33,7 @@ static const struct option FLAME_OPTIONS[] = {
 	{"group", 0, OPTION_STRING, "BY", "first row: none, container, process or thread",
 	 offsetof(struct flame_args, group)},
 	{"width", 0, OPTION_UINT, "PIXELS", "of the picture x.svg (default 1200)", offsetof(struct flame_args, width)},
+	{"nodes", 0, OPTION_UINT, "N", "of --json: the N largest frames; others are summed as (smaller frames)", offsetof(struct flame_args, nodes)},
 	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)", offsetof(struct flame_args, lines)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller", offsetof(struct flame_args, no_inline)},
 	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser", offsetof(struct flame_args, open)},
@@ -68,7 +69,7 @@ static int flame_run(struct verb_call *call, struct err *e)
 	cleanup_free char *path = a->output ? strdup(a->output) : written_default_path("flame", call->sel);
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	enum output_form form = OUTPUT_HTML;
-	struct output_look look = {.source_url = a->source_url, .group = a->group};
+	struct output_look look = {.source_url = a->source_url, .group = a->group, .nodes = a->nodes};
 	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
 	uint64_t bytes = 0;
 	bool page;

@@ -19,7 +19,7 @@ struct report_args {
 };
 
 static const struct option REPORT_OPTIONS[] = {
-	{"output", 'o', OPTION_STRING, "FILE", "the page (default ./sonde-report-WHAT-HHMM.html)",
+	{"output", 'o', OPTION_STRING, "FILE", "the page (default ./sonde-report-WHAT-HHMM.html); - is standard output",
 	 offsetof(struct report_args, output)},
 	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
 	 offsetof(struct report_args, source_url)},
@@ -37,7 +37,7 @@ static int check_name(const char *path, struct err *e)
 {
 	enum output_form form;
 
-	if (!output_form_of(path, &form, NULL) && form == OUTPUT_HTML)
+	if (!strcmp(path, "-") || (!output_form_of(path, &form, NULL) && form == OUTPUT_HTML))
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE, "a report is a page: its name ends in .html, not as '%.200s' does", path);
 	err_fix(e, "sonde report -o x.html");
@@ -96,7 +96,7 @@ static int make_and_write(const struct verb_call *call, const char *path, struct
 		ret = write_page(call, &folds, &r, out.f, e);
 	if (!ret)
 		ret = outfile_commit(&out, &bytes, e);
-	if (!ret)
+	if (!ret && strcmp(path, "-"))
 		written_say(call, path, OUTPUT_HTML, bytes);
 	free((void *)(uintptr_t)r.spikes);
 	timeline_free(t);

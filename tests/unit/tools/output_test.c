@@ -98,7 +98,7 @@ static void template_style_and_script_stay_small(void **state)
 
 static void write_json(const struct fold *f, FILE *out)
 {
-	flame_json_write(f, out);
+	flame_json_write(f, 0, out);
 }
 
 static void json_rows_are_a_tree_that_adds_up(void **state)

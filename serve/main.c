@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde-serve: the store in a browser, read-only. libmicrohttpd speaks HTTP; each question is a child of its own that runs `sonde`, with limits
+ * (child.h). This program opens no store.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/base/sibling.h"
+#include "serve/address.h"
+#include "serve/answer.h"
+
+#define CONNECTIONS 64
+#define HEAD_BYTES (48 << 10)
+#define IDLE_S 30
+#define STACK_BYTES (256 << 10)
+#define ANSWER_BYTES (64ull << 20)
+#define HELP_SECONDS 10
+
+static const char HELP[] =
+	"usage: sonde-serve [options]       (sonde serve starts it)\n"
+	"Shows the store in a browser, read-only.\n"
+	"  --store DIR        the store's folder (else as sonde finds it)\n"
+	"  --sonde PATH       the program that is asked (default: the one beside this)\n"
+	"  --listen ADDRESS   127.0.0.1:PORT, [::1]:PORT or unix:PATH (default " ADDRESS_DEFAULT "); others need a token\n"
+	"  --token-file FILE  whoever asks needs the token in this file\n"
+	"  --host NAME        one more name that this is asked by, as behind a reverse proxy; again for more\n"
+	"  --timeout SECONDS  what one question may take (default 30)\n"
+	"  --memory MB        the same of memory (default 768)\n"
+	"  --questions N      at a time (default 4)\n"
+	"  --help             this text\n";
+
+struct options {
+	const char *store, *sonde, *listen, *token_file;
+	const char **hosts;
+	size_t n_hosts, cap_hosts;
+	unsigned timeout_s, memory_mb, questions;
+	bool help;
+};
+
+static int number_take(const char *option, const char *text, unsigned most, unsigned *out, struct err *e)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || !n || n > most)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--%s takes a number from 1 to %u, not '%.60s'", option, most, text);
+	*out = (unsigned)n;
+	return 0;
+}
+
+static int option_take(struct options *o, int opt, const char *value, struct err *e)
+{
+	switch (opt) {
+	case 's': o->store = value; return 0;
+	case 'p': o->sonde = value; return 0;
+	case 'l': o->listen = value; return 0;
+	case 't': o->token_file = value; return 0;
+	case 'n': mem_grow(o->hosts, o->n_hosts, o->cap_hosts); o->hosts[o->n_hosts++] = value; return 0;
+	case 'w': return number_take("timeout", value, 3600, &o->timeout_s, e);
+	case 'm': return number_take("memory", value, 65536, &o->memory_mb, e);
+	case 'q': return number_take("questions", value, CONNECTIONS, &o->questions, e);
+	case 'h': o->help = true; return 0;
+	default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-serve --help");
+	}
+}
+
+static int options_read(struct options *o, int argc, char **argv, struct err *e)
+{
+	static const struct option known[] = {
+		{"store", required_argument, NULL, 's'}, {"sonde", required_argument, NULL, 'p'}, {"listen", required_argument, NULL, 'l'},
+		{"token-file", required_argument, NULL, 't'}, {"host", required_argument, NULL, 'n'}, {"timeout", required_argument, NULL, 'w'},
+		{"memory", required_argument, NULL, 'm'}, {"questions", required_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0},
+	};
+	int opt, rc = 0;
+
+	while (!rc && (opt = getopt_long(argc, argv, "", known, NULL)) != -1)
+		rc = option_take(o, opt, optarg, e);
+	if (!rc && optind < argc)
+		rc = err_set(e, -EINVAL, EXIT_USAGE, "'%.100s' is no option; see sonde-serve --help", argv[optind]);
+	return rc;
+}
+
+/* The token of a file: its first line. *token is the caller's. */
+static int token_read(const char *path, char **token, struct err *e)
+{
+	cleanup_file FILE *f = fopen(path, "re");
+	struct stat st;
+	char line[256];
+
+	if (!f || fstat(fileno(f), &st) < 0)
+		return err_set(e, -errno, errno == EACCES ? EXIT_PERMISSION : EXIT_USAGE, "cannot read the token in %s: %s", path, strerror(errno));
+	if (st.st_mode & 0007) {
+		err_set(e, -EPERM, EXIT_PERMISSION, "%s: everybody on this host may read the token", path);
+		err_fix(e, "chmod o= '%s'", path);
+		return -EPERM;
+	}
+	if (!fgets(line, sizeof(line), f))
+		*line = '\0';
+	line[strcspn(line, "\r\n")] = '\0';
+	if (!guard_token_fits(line)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "%s: a token is a line of 16 to 200 letters and digits", path);
+		err_fix(e, "(umask 077; head -c 24 /dev/urandom | base64 > '%s')", path);
+		return -EINVAL;
+	}
+	*token = mem_strdup(line);
+	return 0;
+}
+
+static int token_needed(const struct address *a, const char *token, struct err *e)
+{
+	if (a->loopback || token)
+		return 0;
+	err_set(e, -EPERM, EXIT_USAGE, "%s can be reached from elsewhere: whoever reaches it could see everything in the store", a->shown);
+	err_fix(e, "(umask 077; head -c 24 /dev/urandom | base64 > token); sonde serve --listen ADDRESS --token-file token");
+	return -EPERM;
+}
+
+static int verbs_read(struct server *s, struct err *e)
+{
+	const char *const argv[] = {s->sonde, "help", "--json", NULL};
+	const struct child_limits limits = {.seconds = HELP_SECONDS, .memory_bytes = s->limits.memory_bytes, .answer_bytes = ANSWER_BYTES};
+	struct child_answer a;
+	int rc = child_ask(argv, &limits, -1, -1, &a, e);
+	char *text;
+
+	if (rc)
+		return rc;
+	text = mem_alloc((size_t)a.out_bytes + 1);
+	if (pread(a.out_fd, text, (size_t)a.out_bytes, 0) != (ssize_t)a.out_bytes)
+		*text = '\0';
+	rc = questions_read(text, strlen(text), &s->questions, e);
+	free(text);
+	close(a.out_fd);
+	return rc;
+}
+
+static void say_nothing(void *cls, const char *fmt, va_list ap)
+{
+	(void)cls;
+	(void)fmt;
+	(void)ap;
+}
+
+static struct MHD_Daemon *start(struct server *s, int fd)
+{
+	return MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0,
+				NULL, NULL, answer, s,
+				MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, /* first: it is for the options, too */
+				MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+				MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, answer_connection, s,
+				MHD_OPTION_NOTIFY_COMPLETED, answer_done, s, MHD_OPTION_END);
+}
+
+/* Until a signal says that it is enough. While nobody is connected, nothing wakes. */
+static void wait_for_end(struct server *s, int signals)
+{
+	struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = s->connections.wake_fd, .events = POLLIN}};
+	eventfd_t ignored;
+
+	while (!fds[0].revents) {
+		bool any = connections_check(&s->connections);
+
+		if (poll(fds, 2, any ? 1000 : -1) > 0 && fds[1].revents)
+			eventfd_read(s->connections.wake_fd, &ignored);
+	}
+}
+
+static int serve(struct server *s, struct address *a, int signals, struct err *e)
+{
+	int fd = address_listen(a, e);
+	struct MHD_Daemon *d;
+
+	if (fd < 0)
+		return fd;
+	d = start(s, fd);
+	if (!d) {
+		close(fd);
+		address_leave(a);
+		return err_set(e, -EIO, EXIT_RUNTIME, "cannot start the HTTP server: %s", strerror(errno));
+	}
+	fprintf(stderr, "%s    (Ctrl-C ends it)\n", a->shown);
+	wait_for_end(s, signals);
+	eventfd_write(s->stop_fd, 1);
+	gate_close(&s->gate);
+	MHD_stop_daemon(d); /* waits for all that is being answered */
+	address_leave(a);
+	return 0;
+}
+
+/* Threads inherit that these signals are blocked: they come to signalfd alone. */
+static int signals_take(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int run(const struct options *o, struct err *e)
+{
+	char sonde[PATH_MAX], own[256] = "";
+	cleanup_free char *token = NULL;
+	struct address a;
+	struct server s = {.sonde = o->sonde ? o->sonde : sonde, .store = o->store,
+			   .limits = {o->timeout_s, (uint64_t)o->memory_mb << 20, ANSWER_BYTES}, .stop_fd = eventfd(0, EFD_CLOEXEC)};
+	int rc = address_parse(o->listen, &a, e);
+
+	if (!rc && o->token_file)
+		rc = token_read(o->token_file, &token, e);
+	if (!rc)
+		rc = token_needed(&a, token, e);
+	if (!rc && !o->sonde)
+		rc = sibling_find("sonde", sonde, e);
+	if (!rc)
+		rc = verbs_read(&s, e);
+	if (rc)
+		return rc;
+	gethostname(own, sizeof(own) - 1);
+	s.guard = (struct guard){.hosts = o->hosts, .n_hosts = o->n_hosts, .own = own, .token = token};
+	s.check_host = a.any.sa_family != AF_UNIX;
+	gate_init(&s.gate, o->questions);
+	connections_init(&s.connections);
+	rc = serve(&s, &a, signals_take(), e);
+	connections_release(&s.connections);
+	gate_release(&s.gate);
+	questions_free(s.questions);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.listen = ADDRESS_DEFAULT, .timeout_s = 30, .memory_mb = 768, .questions = 4};
+	struct err e = {0};
+	int rc;
+
+	log_init("sonde-serve", LOG_LEVEL_WARN);
+	rc = options_read(&o, argc, argv, &e);
+	if (!rc && o.help)
+		fputs(HELP, stdout);
+	else if (!rc)
+		rc = run(&o, &e);
+	free(o.hosts);
+	return rc ? err_report(&e, "sonde") : EXIT_OK;
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// main: from the address to questions, from answers to what is seen. Only what depends on what has changed is asked anew; an answer that
+// is no longer wanted is given up.
+
+const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000, MAIN_NOTHING_THERE = 404;
+const MAIN_LIVE = {least: 5000, most: 20000, times: 60}; // ms; so many times as long as the answers took: whoever looks costs little, however busy the host
+
+let sayTimer = 0;
+function say(text) {
+	$('said').textContent = text;
+	clearTimeout(sayTimer);
+	sayTimer = setTimeout(() => { $('said').textContent = ''; }, 4000);
+}
+
+function mainStart() {
+	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, period: MAIN_LIVE.least, keys: {}, columns: {}};
+	const forced = matchMedia('(forced-colors: active)');
+	const theme = themeInit(() => {
+		band.paint(theme.dark(), forced.matches);
+		picture.paint();
+	});
+	const note = (id, answer) => {
+		$(id).hidden = answer.ok;
+		$(id).replaceChildren();
+		if (answer.ok)
+			return;
+		const code = document.createElement('code');
+		code.textContent = answer.fix;
+		$(id).append(formatSeen(answer.error), ...(answer.fix ? [' \u2014 ', code] : []));
+	};
+
+	// replace: not a step of the history; quiet: what is shown has it already
+	function change(patch, replace, quiet) {
+		if (patch.last)
+			Object.assign(patch, {from: '', to: ''});
+		if (['last', 'from', 'to'].some((k) => patch[k]) && patch.in === undefined)
+			Object.assign(patch, {in: '', until: ''});
+		if (patch.live === undefined && ['last', 'from', 'to', 'in'].some((k) => patch[k]))
+			patch.live = '';
+		app.place = {...app.place, ...patch};
+		history[replace ? 'replaceState' : 'pushState'](null, '', placeWrite(app.place));
+		if (!quiet)
+			show();
+	}
+
+	// Who a spike or a group of the strip is.
+	const whoOf = (x) => (!x || !x.who ? {} : x.who_is === 'container' ? {container: x.who} : x.who_is === 'command' ? {comm: x.who}
+		: x.who_is === 'process' ? {pid: String(x.top_pid || (/\((\d+)\)$/.exec(x.who) || [])[1] || '')} : {});
+	const nobody = {container: '', comm: '', pid: ''};
+	const band = bandInit({choose(from, to, who) {
+		const found = whoOf(who), patch = who ? {...nobody, ...found, tab: found.container ? 'containers' : found.comm || found.pid ? 'processes' : app.tab, zoom: '', fn: ''} : {};
+		if (from === 0)
+			Object.assign(patch, {in: '', until: '', zoom: ''});
+		else if (from > 0)
+			Object.assign(patch, {in: placeTime(from), until: placeTime(to), zoom: ''});
+		change(patch);
+	}});
+	const picture = pictureInit({change}, theme, forced);
+	const grid = gridInit($('table'), {
+		pick(r) {
+			const t = TABLES[app.tab];
+			if (app.tab === 'functions') {
+				picture.find(r.function);
+				$('graph').scrollIntoView({block: 'nearest'});
+				return;
+			}
+			const who = {...nobody, ...t.who(r)};
+			change({...(isWho(who) ? nobody : who), zoom: '', fn: ''});
+		},
+		sort: (key) => change({sort: key}, true, true),
+	});
+	const isWho = (who) => ['container', 'comm', 'pid'].every((k) => (who[k] || '') === app.place[k]) && Object.values(who).some(Boolean);
+	const sql = sqlInit({change: (patch) => change(patch, false, true), range: () => placeChosen(app.place)});
+
+	// --- what is asked ---
+
+	const key = (...k) => JSON.stringify(k);
+	// An answer, asked for only where the question is another one, or all is asked anew.
+	async function asked(name, verb, params, anew) {
+		const k = key(verb, params);
+		if (!anew && app.keys[name] === k && app[name])
+			return app[name];
+		const answer = await ask(verb, params, app.running.signal);
+		Object.assign(app, {[name]: answer});
+		app.keys[name] = k;
+		return answer;
+	}
+	const byOf = (p) => ({by: p.by === 'both' ? '' : p.by});
+	const tableParams = (p) => ({...placeChosen(p), ...(TABLES[app.tab].narrow ? placeWho(p) : {}), ...(TABLES[app.tab].typed && p.type !== 'wall' ? {type: p.type === 'cpu' ? '' : p.type} : {}), ...TABLES[app.tab].params});
+	const flameParams = (p) => ({...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, group: 'process', nodes: MAIN_NODES});
+	function lengthOf(p, t) {
+		const ns = p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t ? t.to_ns - t.from_ns : 36e11;
+		return `${Math.max(1, Math.round(ns / 1e9))}s`;
+	}
+	// [before, after] and what diff says, or [after] alone.
+	async function pictures(p, t, anew) {
+		if (!p.compare || p.type === 'wall')
+			return {answers: [await asked('flame', 'flame', flameParams(p), anew)], stats: null};
+		const params = {...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, baseline: p.compare === 'previous' ? lengthOf(p, t) : p.compare, number: 5000};
+		const stats = await asked('diff', 'diff', params, anew);
+		$('graph-command').textContent = wordsCommand('diff', {...params, number: ''});
+		if (!stats.ok)
+			return {answers: [await asked('flame', 'flame', flameParams(p), anew)], stats};
+		const side = (x) => ({...flameParams(p), last: '', from: placeTime(x.from_ns), to: placeTime(x.to_ns)});
+		return {stats, answers: await Promise.all([asked('flameA', 'flame', side(stats.data.before), anew), asked('flameB', 'flame', side(stats.data.after), anew)])};
+	}
+
+	// --- what is seen ---
+
+	// t: what the strip says; rest: table and picture are there for all that, as where no CPU was sampled
+	function showNothing(t, rest) {
+		$('nothing').hidden = t.ok;
+		for (const id of ['over', 'sentence', 'about'])
+			$(id).hidden = !t.ok;
+		for (const id of ['users', 'graph'])
+			$(id).hidden = !rest;
+		if (t.ok)
+			return;
+		$('nothing-said').textContent = formatSeen(t.error);
+		$('nothing-fix').textContent = t.fix || 'sonde status';
+	}
+	function showTime(t, p) {
+		const d = t.data;
+		$('band-command').textContent = wordsCommand('timeline', {...placeRange(p), ...byOf(p)});
+		band.show(d);
+		band.chosen(p.in ? Date.parse(p.in) * 1e6 : 0, Date.parse(p.until) * 1e6);
+	}
+	function showSentence(p) {
+		if (!app.ps.ok)
+			return;
+		const rows = app.ps.data.rows.filter((r) => (!p.container || r.container === p.container) && (!p.comm || r.comm === p.comm) && (!p.pid || String(r.pid) === p.pid));
+		const who = p.pid ? `${p.comm || 'process'} (${p.pid})` : p.comm || p.container, strong = document.createElement('strong');
+		const words = wordsSentence({cpus: app.timeline.data.cpus, ps: {rows}, chosen: Boolean(p.in), who, from: p.in ? Date.parse(p.in) * 1e6 : app.timeline.data.from_ns, to: p.in ? Date.parse(p.until) * 1e6 : app.timeline.data.to_ns});
+		strong.textContent = words[0];
+		$('sentence').replaceChildren(strong, ...words.slice(1));
+	}
+	function showTable(p, answer) {
+		const t = TABLES[app.tab], columns = app.columns[app.tab] = t.columns(app.tab === 'containers' || app.tab === 'processes' ? band.sparks() : null);
+		const params = tableParams(p);
+		$('table-command').textContent = wordsCommand(t.verb, {...params, number: ''});
+		note('table-note', answer);
+		const rows = answer.ok ? answer.data.rows.map((r) => ({unit: answer.data.unit, ...r})) : [];
+		if (answer.ok && !rows.length)
+			note('table-note', {ok: false, error: app.tab === 'changes' ? 'Nothing changed by more than noise against the time before.' : 'Nothing to show for this range.', fix: ''});
+		grid.set(rows, columns, p.sort || t.sort, p.find, (r) => ['container', 'comm', 'pid'].every((k) => !p[k] || String(r[k]) === p[k]) && Boolean(p.container || p.comm || p.pid));
+	}
+	function showPicture(p, {answers, stats}) {
+		const failed = answers.find((a) => !a.ok), kind = $('type').selectedOptions[0];
+		$('graph-command').textContent = stats && stats.ok ? $('graph-command').textContent : wordsCommand('flame', {...flameParams(p), group: '', nodes: ''});
+		note('graph-note', failed || (stats && !stats.ok ? stats : {ok: true}));
+		const side = (x) => `${wordsClock(x.from_ns)} to ${wordsClock(x.to_ns, x.from_ns)}`;
+		$('graph-title').textContent = stats && stats.ok ? 'What changed' : 'Flame graph';
+		$('graph-sides').textContent = stats && stats.ok ? `A: ${side(stats.data.before)}. B: ${side(stats.data.after)}. Widths are B\u2019s.` : '';
+		if (failed || answers.some((a) => !a.data.rows.length)) {
+			picture.none();
+			return;
+		}
+		picture.show(answers.map((a) => a.data), app.ps.ok ? app.ps.data.rows : [], stats && stats.ok ? stats.data : null, p);
+		$('graph').setAttribute('aria-label', `Flame graph of ${kind ? kind.textContent : p.type}`);
+	}
+	function showFacts(flame) {
+		const t = app.timeline.data, gap = t.columns.reduce((v, c) => v + (c.recorded_ns ? 0 : c.to_ns - c.from_ns), 0), much = gap > (t.to_ns - t.from_ns) / 20, facts = [], brief = [];
+		const lost = flame && flame.ok ? flame.data.losses.reduce((v, l) => v + l.n, 0) : 0, losses = t.events.filter((e) => e.event === 'lost');
+		const all_lost = Math.max(lost, losses.reduce((v, e) => v + (e.n || 0), 0));
+		if (gap)
+			facts.push([`Nothing was recorded for ${wordsFor(gap)} of this range: there the strip is hatched.`, much]), brief.push(`not recorded: ${wordsFor(gap)}`);
+		if (flame && flame.ok) {
+			const d = flame.data, all = d.cpu_ns === undefined ? d.value : d.cpu_ns, unnamed = d.unnamed_ns === undefined ? d.unnamed_value : d.unnamed_ns;
+			facts.push([lost ? `${formatCount(lost)} ${d.count_unit} of what is drawn were lost (${d.losses.map((l) => `${l.reason} ${formatCount(l.n)}`).join(', ')}).` : 'Of what is drawn nothing was lost.', lost > 0]);
+			facts.push(...losses.map((e) => [`At ${wordsClock(e.from_ns)}: ${formatSeen(e.text)}.`, true]));
+			brief.push(all_lost ? `${formatCount(all_lost)} lost` : 'nothing lost');
+			facts.push([all && unnamed ? `${wordsShare(unnamed / all)} is in functions without a name.` : 'Every function has its name.']);
+			if (d.elided)
+				facts.push([`The ${formatCount(d.elided)} smallest frames are drawn as \u201c(smaller frames)\u201d: a choice of less time or of one process has them.`]);
+			facts.push([`${formatCount(d.samples === undefined ? d.n : d.samples)} ${d.count_unit}${d.period_ns ? ` at ${Number((1e9 / d.period_ns).toPrecision(3))} Hz` : ''}; kernel ${d.kernel || 'not known'}; ${d.cpus} CPUs.`]);
+			$('host').textContent = formatSeen(d.host || '');
+			document.title = `sonde${d.host ? ' \u00b7 ' + formatSeen(d.host) : ''}`;
+		}
+		if (app.status && app.status.ok) {
+			const s = app.status.data;
+			facts.push([`The store ${s.store.path}: ${formatBytes(s.store.bytes)}, from ${wordsClock(s.from_ns)} to ${wordsClock(s.to_ns)}; ${s.sonded ? 'sonded records' : 'sonded does not run: nothing is added but by sonde record'}.`]);
+			brief.push(formatBytes(s.store.bytes));
+		}
+		$('about-brief').textContent = `About what was recorded: ${brief.join(' \u00b7 ')}`;
+		$('about-brief').classList.toggle('warn', Boolean(all_lost || much));
+		$('facts').replaceChildren(...facts.map(([text, warn]) => Object.assign(document.createElement('li'), {textContent: text, className: warn ? 'warn' : ''})));
+	}
+	function chips(p) {
+		const chip = (text, patch) => {
+			const li = document.createElement('li'), b = document.createElement('button');
+			b.type = 'button';
+			b.textContent = `${text} \u00d7`;
+			b.addEventListener('click', () => change(patch));
+			li.append(b);
+			return li;
+		};
+		const who = [p.container && `container ${formatSeen(p.container)}`, p.comm && formatSeen(p.comm), p.pid && `pid ${p.pid}`].filter(Boolean).join(', ');
+		$('chips').replaceChildren(...(who ? [chip(`only ${who}`, {...nobody, zoom: ''})] : []),
+			...(p.in ? [chip(`only ${wordsClock(Date.parse(p.in) * 1e6)} to ${wordsClock(Date.parse(p.until) * 1e6, Date.parse(p.in) * 1e6)}`, {in: '', until: '', zoom: ''})] : []));
+		$('chips').hidden = !who && !p.in;
+	}
+	function controls(p) {
+		tabsShow($('pages'), [], ['host', 'sql'].indexOf(p.page), (i) => change({page: ['host', 'sql'][i]}), [$('page-host'), $('page-sql')]);
+		$('view-host').hidden = p.page !== 'host';
+		$('view-sql').hidden = p.page !== 'sql';
+		for (const b of $('lasts').children)
+			b.setAttribute('aria-pressed', !p.live && !p.from && !p.to && p.last === b.textContent);
+		$('live').setAttribute('aria-pressed', Boolean(p.live));
+		for (const k of ['from', 'to'])
+			if (document.activeElement !== $(k))
+				$(k).value = p[k];
+		tabsShow($('tabs'), MAIN_TABS, MAIN_TABS.indexOf(app.tab), (i) => change({tab: MAIN_TABS[i], sort: ''}));
+		if (document.activeElement !== $('find'))
+			$('find').value = p.find;
+		$('by').value = p.by;
+		$('compare').value = p.compare;
+		if (p.compare && $('compare').value !== p.compare)
+			$('compare').append(new Option(`${p.compare} earlier`, p.compare, true, true));
+		$('type').value = p.type;
+		if ($('type').value !== p.type)
+			$('type').append(new Option(p.type, p.type, true, true));
+		$('report').href = `/report.html?${askQuery({...placeChosen(p), ...placeWho(p)})}`;
+		chips(p);
+	}
+
+	// anew: the same questions again
+	async function show(anew) {
+		const began = performance.now();
+		const p = app.place, run = new AbortController();
+		app.tab = p.tab || app.tab;
+		controls(p);
+		if (app.running)
+			app.running.abort();
+		app.running = run;
+		clearTimeout(app.live);
+		if (p.page === 'sql') {
+			sql.show(p);
+			document.documentElement.dataset.state = 'ready';
+			return;
+		}
+		document.documentElement.dataset.state = 'asking';
+		const time = asked('timeline', 'timeline', {...placeRange(p), ...byOf(p)}, anew);
+		if (!p.tab) { // which one it is goes by what there is
+			const t = await time;
+			app.tab = t.ok ? tablesFirst(t.data) : 'functions';
+		}
+		controls(p);
+		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
+		const table = app.tab === 'processes' ? ps : asked('table', TABLES[app.tab].verb, tableParams(p), anew);
+		const first = p.compare ? null : pictures(p, null, anew), status = app.status || asked('status', 'status', {});
+		const t = await time;
+		showNothing(t, t.ok);
+		if (t.ok) {
+			showTime(t, p);
+			await ps;
+			showSentence(p);
+		}
+		if (t.ok || t.status === MAIN_NOTHING_THERE) {
+			showTable(p, await table);
+			await ps;
+			const got = await (first || pictures(p, t.data, anew)), question = key(got.answers.map((a) => a.data && [a.data.from_ns, a.data.to_ns]), app.keys.flame, app.keys.diff, p.compare);
+			if (anew || app.drawn !== question || got.answers.some((a) => !a.ok))
+				showPicture(p, got);
+			else
+				picture.again(p, false);
+			app.drawn = question;
+			showNothing(t, t.ok || (await table).ok || got.answers.some((a) => a.ok));
+			await status;
+			if (t.ok)
+				showFacts(got.answers[got.answers.length - 1]);
+		}
+		document.documentElement.dataset.state = 'ready';
+		performance.mark('shown');
+		app.period = Math.round(Math.min(MAIN_LIVE.most, Math.max(MAIN_LIVE.least, MAIN_LIVE.times * (performance.now() - began))));
+		schedule();
+		document.documentElement.dataset.asked = Number(document.documentElement.dataset.asked || 0) + 1;
+	}
+	// While it is live and looked at.
+	function schedule() {
+		clearTimeout(app.live);
+		const live = app.place.live && app.place.page === 'host';
+		$('live-period').textContent = live ? `, every ${Math.round(app.period / 1000)} s` : '';
+		if (live)
+			app.live = setTimeout(() => (document.hidden ? schedule() : show(true)), app.period);
+	}
+
+	// --- what is pressed ---
+
+	function shift(by) {
+		const t = app.timeline && app.timeline.ok ? app.timeline.data : null, long = t ? t.to_ns - t.from_ns : 0;
+		if (t)
+			change({from: placeTime(t.from_ns + by * long), to: placeTime(t.to_ns + by * long), in: '', until: ''});
+	}
+	const actions = {
+		...picture.actions,
+		jump: jumpInit(() => [
+			...MAIN_TABS.map((tab) => ({kind: 'tab', name: tab, go: () => change({tab, sort: '', page: 'host'})})),
+			{kind: 'tab', name: 'SQL', go: () => change({page: 'sql'})},
+			...[...new Set((app.ps && app.ps.ok ? app.ps.data.rows : []).map((r) => r.container).filter(Boolean))].map((c) => ({kind: 'container', name: c, go: () => change({...nobody, container: c, tab: 'containers'})})),
+			...(app.ps && app.ps.ok ? app.ps.data.rows : []).map((r) => ({kind: 'process', name: `${r.comm} (${r.pid})`, go: () => change({...nobody, comm: r.comm, pid: String(r.pid), tab: 'processes'})})),
+			...picture.functions().slice(0, 20000).map((name) => ({kind: 'function', name, go: () => picture.find(name)})),
+		]),
+		spike: () => !$('spikes').hidden && $('spikes').firstElementChild.focus(),
+		brush: () => $('band-from').focus(),
+		earlier: () => shift(-1), later: () => shift(1),
+		into: () => app.place.in && change({from: app.place.in, to: app.place.until, in: '', until: ''}),
+		live: () => change(app.place.live ? {live: ''} : {last: '15m', live: '1', in: '', until: ''}),
+		tab: (k) => change({tab: MAIN_TABS[Number(k) - 1], sort: ''}),
+		table: () => grid.first() && grid.first().focus(),
+		filter: () => $('find').focus(),
+		compare: () => change({compare: app.place.compare ? '' : 'previous'}),
+		graph: picture.grab,
+		search: () => $('search').focus(),
+		sql: () => change({page: app.place.page === 'sql' ? 'host' : 'sql'}),
+		escape: () => change({...nobody, in: '', until: '', zoom: '', q: '', fn: '', view: 'callees'}),
+		theme: () => theme.next(),
+		help: () => $('keys').showModal(),
+	};
+	$('lasts').append(...MAIN_LASTS.map((last) => {
+		const b = Object.assign(document.createElement('button'), {type: 'button', textContent: last});
+		b.addEventListener('click', () => change({last, live: ''}));
+		return b;
+	}));
+	for (const [id, act] of [['live', 'live'], ['earlier', 'earlier'], ['later', 'later'], ['band-into', 'into'], ['theme', 'theme'], ['help', 'help'], ['jump-open', 'jump']])
+		$(id).addEventListener('click', () => actions[act]());
+	$('range-form').addEventListener('submit', (e) => {
+		e.preventDefault();
+		const from = $('from').value.trim(), to = $('to').value.trim();
+		change(from || to ? {from, to, in: '', until: ''} : {last: '1h', in: '', until: ''});
+	});
+	$('find').addEventListener('input', () => {
+		change({find: $('find').value}, true, true);
+		if (app.tab === 'processes' ? app.ps : app.table)
+			showTable(app.place, app.tab === 'processes' ? app.ps : app.table);
+	});
+	for (const k of ['by', 'compare', 'type'])
+		$(k).addEventListener('change', () => change({[k]: $(k).value, ...(k === 'by' ? {} : {zoom: '', fn: ''})}));
+	for (const b of document.querySelectorAll('[data-copy]'))
+		b.addEventListener('click', () => {
+			const text = $(b.dataset.copy).textContent;
+			if (navigator.clipboard)
+				navigator.clipboard.writeText(text).then(() => say('Command copied.'), () => say('This browser does not let the page copy.'));
+			else
+				say('This browser lets pages copy only at https or at this host itself.');
+		});
+	addEventListener('popstate', () => {
+		app.place = placeRead(location.search);
+		show();
+	});
+	document.addEventListener('visibilitychange', () => !document.hidden && app.place.live && show(true));
+	forced.addEventListener('change', theme.apply);
+	hotkeysInit(actions);
+	// Which kinds of value there are is sonde's to say.
+	async function kinds() {
+		const h = await ask('help', {}), flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
+		$('type').replaceChildren(...(type ? type.help.split(/,\s*|\s+or\s+/) : ['cpu']).map((k) => new Option({cpu: 'CPU', offcpu: 'waits (off CPU)', wall: 'wall time', alloc: 'memory allocated', inuse: 'memory in use'}[k] || k, k)));
+		controls(app.place);
+	}
+	document.documentElement.classList.add('js');
+	theme.apply();
+	show();
+	setTimeout(kinds, 500); // not before what is seen first
+}
+
+mainStart();

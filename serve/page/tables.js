@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// tables: which verb each tab asks, its columns, and what a pick of a row means. No DOM.
+
+const tablesCpu = (spark) => [
+	{key: 'cpu', title: 'CPU', kind: 'num', value: (r) => r.cpu_ns, text: (r) => `${wordsCores(r.cpu_cores || 0)} cores`, bar: (r) => r.share || 0, keep: true},
+	{key: 'share', title: 'Share', kind: 'num', value: (r) => r.share, text: (r) => wordsShare(r.share || 0), keep: true},
+	{key: 'spark', title: 'Over time', kind: 'over', spark},
+];
+// Which tab there is to begin with: containers, where there are any.
+const tablesFirst = (timeline) => (timeline.groups.some((g) => g.who_is === 'container') ? 'containers' : 'processes');
+const tablesBytes = (v) => (v ? formatBytes(v) : '');
+const tablesTime = (v) => (v ? formatTime(v) : '');
+
+const TABLES = {
+	containers: {
+		verb: 'containers', sort: '-cpu', params: {number: 1000},
+		columns: (sparks) => [
+			{key: 'name', title: 'Container', value: (r) => r.container, text: (r) => (r.container === HOST ? 'not in a container' : formatSeen(r.container)), pick: true},
+			...tablesCpu((r) => sparks && sparks.of.get(`${r.container === HOST ? 'host' : 'container'}\n${r.container}`)),
+			{key: 'processes', title: 'Processes', kind: 'num', value: (r) => r.processes},
+			{key: 'top', title: 'Most by', value: (r) => r.top_comm},
+			{key: 'fn', title: 'Hottest function', kind: 'fn', value: (r) => r.top_function},
+			{key: 'restarts', title: 'Restarts', kind: 'num', value: (r) => r.restarts},
+			{key: 'oom', title: 'OOM kills', kind: 'num', value: (r) => r.oom},
+			{key: 'throttled', title: 'Throttled', kind: 'num', value: (r) => r.throttled_ns, text: (r) => tablesTime(r.throttled_ns)},
+			{key: 'image', title: 'Image', kind: 'mod', value: (r) => r.image},
+		],
+		who: (r) => (r.container === HOST ? {} : {container: r.container}),
+	},
+	processes: {
+		verb: 'ps', sort: '-cpu', params: {number: 2000},
+		columns: (sparks) => [
+			{key: 'name', title: 'Process', value: (r) => r.comm, text: (r) => `${formatSeen(r.comm)} (${r.pid})`, pick: true},
+			{key: 'container', title: 'Container', value: (r) => r.container},
+			...tablesCpu((r) => sparks && !r.container && sparks.of.get(`command\n${r.comm}`)),
+			{key: 'fn', title: 'Hottest function', kind: 'fn', value: (r) => r.top_function},
+			{key: 'offcpu', title: 'Waited', kind: 'num', value: (r) => r.offcpu_ns, text: (r) => tablesTime(r.offcpu_ns)},
+			{key: 'inuse', title: 'Heap', kind: 'num', value: (r) => r.inuse_bytes, text: (r) => tablesBytes(r.inuse_bytes)},
+			{key: 'user', title: 'User', value: (r) => r.user},
+			{key: 'unit', title: 'Unit', value: (r) => r.unit},
+			{key: 'lang', title: 'Language', value: (r) => r.lang},
+			{key: 'ended', title: 'Ended', value: (r) => r.ended_ns, text: (r) => (r.ended_ns ? `${wordsClock(r.ended_ns)} ${r.how || ''}` : '')},
+			{key: 'args', title: 'Command line', kind: 'mod', value: (r) => r.args},
+		],
+		who: (r) => ({comm: r.comm, pid: String(r.pid)}),
+	},
+	functions: {
+		verb: 'stacks', sort: '-self', narrow: true, typed: true, params: {number: 500},
+		columns: () => [
+			{key: 'name', title: 'Function', kind: 'fn', value: (r) => r.function, pick: true},
+			{key: 'self', title: 'Self', kind: 'num', value: (r) => (r.self_ns === undefined ? r.self_value : r.self_ns), text: (r) => tablesAmount(r, 'self'), keep: true},
+			{key: 'total', title: 'Total', kind: 'num', value: (r) => (r.total_ns === undefined ? r.total_value : r.total_ns), text: (r) => tablesAmount(r, 'total'), keep: true},
+			{key: 'module', title: 'Module', kind: 'mod', value: (r) => [r.module, r.file].filter(Boolean).join(' \u00b7 ')},
+		],
+	},
+	waits: {
+		verb: 'waits', sort: '-total', narrow: true, params: {number: 500},
+		columns: () => [
+			{key: 'name', title: 'Who', value: (r) => r.comm || r.container, text: (r) => `${formatSeen(r.comm || r.container || '')}${r.pid ? ` (${r.pid})` : ''}`, pick: true},
+			{key: 'container', title: 'Container', value: (r) => r.container},
+			{key: 'reason', title: 'Waited for', value: (r) => r.reason, keep: true},
+			{key: 'total', title: 'Time', kind: 'num', value: (r) => r.total_ns, text: (r) => tablesTime(r.total_ns), keep: true},
+			{key: 'count', title: 'Times', kind: 'num', value: (r) => r.count, text: (r) => formatCount(r.count)},
+			{key: 'p95', title: 'p95', kind: 'num', value: (r) => r.p95_ns, text: (r) => tablesTime(r.p95_ns)},
+			{key: 'max', title: 'Longest', kind: 'num', value: (r) => r.max_ns, text: (r) => tablesTime(r.max_ns)},
+			{key: 'object', title: 'Object', kind: 'mod', value: (r) => r.object},
+			{key: 'fn', title: 'In', kind: 'fn', value: (r) => r.function},
+			{key: 'by', title: 'Ended by', value: (r) => r.by_thread},
+		],
+		who: (r) => ({container: r.container || '', comm: r.comm || '', pid: r.pid ? String(r.pid) : ''}),
+	},
+	changes: {
+		verb: 'explain', sort: '', narrow: true, params: {number: 20},
+		columns: () => [
+			{key: 'text', title: 'What changed, against the time before', value: (r) => r.text, pick: true},
+			{key: 'since', title: 'Since', value: (r) => r.since_ns, text: (r) => (r.since_ns ? wordsClock(r.since_ns) : '')},
+			{key: 'cause', title: 'Because', value: (r) => (r.causes || []).map((c) => `${c.what} ${formatSeen(c.name || '')}`).join('; ')},
+			{key: 'q', title: 'By chance', kind: 'num', value: (r) => r.q, text: (r) => (r.q === null || r.q === undefined ? '' : r.q < 1e-4 ? '< 0.01 %' : wordsShare(r.q))},
+		],
+		who: (r) => (r.about === 'container' ? {container: r.name} : r.about === 'command' || r.about === 'process' ? {comm: r.name} : {}),
+	},
+};
+
+function tablesAmount(r, of) {
+	if (r[of + '_cores'] !== undefined)
+		return `${wordsCores(r[of + '_cores'] || 0)} cores`;
+	const v = r[`${of}_value`] === undefined ? r[of + '_ns'] : r[`${of}_value`];
+	return r.unit === 'bytes' ? formatBytes(v || 0) : r.unit && r.unit !== 'ns' ? formatCount(v || 0) : formatTime(v || 0);
+}

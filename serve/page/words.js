@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// words: numbers, times and commands as people read and type them. No DOM.
+
+const WORDS_CLOCK = new Intl.DateTimeFormat([], {hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23'});
+const WORDS_MINUTE = new Intl.DateTimeFormat([], {hour: '2-digit', minute: '2-digit', hourCycle: 'h23'});
+const WORDS_DAY = new Intl.DateTimeFormat([], {weekday: 'short', day: 'numeric', month: 'short'});
+
+// Of this browser's zone: "03:10:20", with the day where it is not that of `near_ns`.
+function wordsClock(ns, near_ns, fine = true) {
+	const d = new Date(ns / 1e6), day = WORDS_DAY.format(d);
+	return (near_ns !== undefined && day === WORDS_DAY.format(new Date(near_ns / 1e6)) ? '' : day + ' ') + (fine ? WORDS_CLOCK : WORDS_MINUTE).format(d);
+}
+
+function wordsZone() {
+	const m = -new Date().getTimezoneOffset(), h = Math.floor(Math.abs(m) / 60);
+	return 'UTC' + (m ? `${m < 0 ? '-' : '+'}${h}${m % 60 ? ':' + String(Math.abs(m) % 60).padStart(2, '0') : ''}` : '');
+}
+
+function wordsFor(ns) {
+	const units = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']];
+	let s = Math.round(ns / 1e9);
+	const out = [];
+	for (const [size, name] of units) {
+		if (s >= size && out.length < 2)
+			out.push(`${Math.floor(s / size)} ${name}`);
+		s = out.length < 2 ? s % size : s;
+	}
+	return out.join(' ') || `${Math.round(ns / 1e6)} ms`;
+}
+
+const wordsCores = (v) => (v >= 9.95 ? v.toFixed(1) : v >= 0.01 ? v.toFixed(2) : v > 0 ? '<0.01' : '0');
+const wordsShare = (v) => (v >= 0.0995 ? Math.round(100 * v) + ' %' : v >= 0.001 ? (100 * v).toFixed(1) + ' %' : v > 0 ? '<0.1 %' : '0 %');
+
+// As a shell takes it as one word; what is not seen, or would turn the order of the text, as bash and zsh write it.
+function wordsQuote(text) {
+	if (/^[\w@%+=:,.\/-]+$/.test(text))
+		return text;
+	if (formatSeen(text) === text && !/[\x00-\x1f\x7f]/.test(text.replaceAll('\n', '')))
+		return `'${text.replaceAll("'", "'\\''")}'`;
+	return `$'${formatSeen(text.replace(/[\\']/g, '\\$&')).replace(/[\x00-\x1f\x7f]/g, (c) => '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0'))}'`;
+}
+
+// The command that answers the same. `what` and `query` are words.
+function wordsCommand(verb, params) {
+	const out = ['sonde', verb], behind = [];
+	for (const [name, value] of Object.entries(params))
+		for (const v of Array.isArray(value) ? value : [value]) {
+			if (v === undefined || v === null || v === '' || v === false)
+				continue;
+			if (name === 'what' || name === 'query')
+				behind.push(wordsQuote(v));
+			else
+				out.push('--' + name, ...(v === true ? [] : [wordsQuote(String(v))]));
+		}
+	return [...out, ...behind].join(' ');
+}
+
+// Of ps's rows, by container, then command: [{name, cores, share}], the most first.
+function wordsUsers(rows) {
+	const by = new Map();
+	for (const r of rows) {
+		const key = `${r.container || ''}\n${r.comm}`, u = by.get(key) || {comm: r.comm, container: r.container, cores: 0, share: 0, n: 0};
+		u.cores += r.cpu_cores || 0;
+		u.share += r.share || 0;
+		u.n++;
+		by.set(key, u);
+	}
+	return [...by.values()].sort((a, b) => b.share - a.share)
+		.map((u) => ({...u, name: `${formatSeen(u.comm)}${u.n > 1 ? ` (${u.n} processes)` : ''}${u.container ? ' in ' + formatSeen(u.container) : ''}`}));
+}
+
+// The sentence on top: who uses what.
+function wordsSentence({cpus, ps, chosen, who, from, to}) {
+	const rows = ps.rows, cores = rows.reduce((v, r) => v + (r.cpu_cores || 0), 0), users = wordsUsers(rows), near = Date.now() * 1e6;
+	const when = `${wordsClock(from, near)} to ${wordsClock(to, to - from < 864e11 ? from : near)} (${wordsFor(to - from)})`;
+	const name = who ? formatSeen(who) : 'This host', of = cpus ? ` of ${cpus}` : '';
+	if (!rows.length || !cores)
+		return [`${name} used no CPU that was sampled`, ` ${chosen ? 'in the chosen part' : 'in this range'}, ${when}.`];
+	const named = users.length > 4 ? 3 : 4, parts = users.slice(0, named).map((u) => `${drawShorten(u.name, 60)} ${wordsShare(u.share)}`);
+	const rest = users.slice(named).reduce((v, u) => v + u.share, 0);
+	if (users.length > named)
+		parts.push(`${users.length - named} others ${wordsShare(rest)}`);
+	const top = rows.reduce((a, b) => ((b.cpu_ns || 0) > (a.cpu_ns || 0) ? b : a));
+	const said = who && users.length === 1 ? `, ${wordsShare(users[0].share)} of all that was used then` : `: ${parts.join(', ')}${who ? ' of all that was used then' : ''}`;
+	return [`${name} used ${wordsCores(cores)}${of} cores`, ` from ${when}${said}.`,
+		top.top_function ? ` Hottest function: ${drawShorten(top.top_function, 80)} (${wordsShare(top.top_share || 0)} of ${formatSeen(top.comm)}).` : ''];
+}

@@ -1,0 +1,33 @@
+# serve: sonde-serve, the store in a browser. Knows no BPF and opens no store: it asks `sonde`. Its page is made of serve/page and the
+# drawing modules of tools/page, joined and packed; asset.c takes them into the program as they are (.incbin).
+SERVE_GEN := $(B)/gen/serve
+SERVE_JS  := $(patsubst %,tools/page/%.js,data looks build layout format colour diff draw graph theme tabs tree tip who) \
+             $(patsubst %,serve/page/%.js,ask place words profile band grid tables picture sql jump hotkeys main)
+SERVE_CSS := tools/page/page.css serve/page/serve.css
+SERVE_GZ  := $(patsubst %,$(SERVE_GEN)/%.gz,index.html app.css app.js)
+GENERATED += $(SERVE_GZ)
+
+# A missing library is said in words, before the compiler says it in its own.
+SERVE_MHD := $(shell printf '\#include <microhttpd.h>\n' | $(CC) -E -xc - >/dev/null 2>&1 && echo yes)
+ifneq ($(SERVE_MHD),yes)
+$(if $(filter-out clean,$(or $(MAKECMDGOALS),all)),$(error libmicrohttpd is missing, which sonde-serve needs: scripts/deps.sh build, or apt-get install libmicrohttpd-dev))
+endif
+
+$(SERVE_GEN)/app.js: $(SERVE_JS)
+	@mkdir -p $(@D)
+	$(Q)(echo '(() => {'; echo "'use strict';"; cat $^ | sed -E 's/^\t+//; /^\/\/ /d'; echo '})();') > $@.tmp && mv $@.tmp $@
+$(SERVE_GEN)/app.css: $(SERVE_CSS)
+	@mkdir -p $(@D)
+	$(Q)cat $^ | sed -E 's/^\t+//' > $@.tmp && mv $@.tmp $@
+$(SERVE_GEN)/index.html: serve/page/index.html
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(SERVE_GEN)/%.gz: $(SERVE_GEN)/%
+	$(Q)gzip -9 -n -c $< > $@.tmp && mv $@.tmp $@
+
+CFLAGS_serve_asset := -DSERVE_GEN='"$(SERVE_GEN)"'
+# the compiler does not see .incbin
+$(B)/obj/serve/asset.o: $(SERVE_GZ)
+
+$(eval $(call archive,serve,$(filter-out serve/main.c,$(wildcard serve/*.c))))
+$(eval $(call program,sonde-serve,serve/main.c,serve base,-lmicrohttpd -ljansson -lz -lpthread))

@@ -1,0 +1,3 @@
+# fuzzers of serve/
+$(eval $(call fuzzer,serve_guard_fuzz,tests/fuzz/serve/serve_guard_fuzz.c,serve base,-lmicrohttpd -ljansson -lz))
+$(eval $(call fuzzer,serve_question_fuzz,tests/fuzz/serve/serve_question_fuzz.c,serve base,-lmicrohttpd -ljansson -lz))

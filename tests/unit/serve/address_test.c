@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* address: what people write is where they mean, and what others can reach is known as such. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "serve/address.h"
+
+static void addresses_are_read(void **state)
+{
+	static const struct {
+		const char *text, *shown;
+		bool loopback;
+	} good[] = {
+		{"127.0.0.1:7766", "http://127.0.0.1:7766/", true}, {"localhost:80", "http://127.0.0.1:80/", true},
+		{":0", "http://127.0.0.1:0/", true}, {"127.9.9.9:1", "http://127.9.9.9:1/", true}, {"[::1]:7766", "http://[::1]:7766/", true},
+		{"0.0.0.0:7766", "http://0.0.0.0:7766/", false}, {"[::]:7766", "http://[::]:7766/", false},
+		{"192.168.1.5:65535", "http://192.168.1.5:65535/", false}, {"[::ffff:127.0.0.1]:1", "http://[::ffff:127.0.0.1]:1/", false},
+		{"unix:/run/x.sock", "unix:/run/x.sock", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		struct address a;
+		struct err e = {0};
+
+		assert_int_equal(address_parse(good[i].text, &a, &e), 0);
+		assert_string_equal(a.shown, good[i].shown);
+		assert_int_equal(a.loopback, good[i].loopback);
+	}
+}
+
+static void anything_else_is_refused_with_what_is_understood(void **state)
+{
+	static const char *const bad[] = {"", ":", "7766", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:80x", "example.org:80",
+					  "::1:80", "[::1]", "[::1", "[127.0.0.1]:80", "127.1:80", "unix:", "256.1.1.1:1", "1.2.3.4 :1", "\xff:1"};
+	char long_path[200] = "unix:";
+
+	(void)state;
+	memset(long_path + 5, 'x', 150);
+	for (size_t i = 0; i <= sizeof(bad) / sizeof(bad[0]); i++) {
+		const char *text = i < sizeof(bad) / sizeof(bad[0]) ? bad[i] : long_path;
+		struct address a;
+		struct err e = {0};
+
+		if (!address_parse(text, &a, &e))
+			fail_msg("'%s' was read", text);
+		assert_int_equal(e.exit, EXIT_USAGE);
+		assert_non_null(strstr(e.fix, "--listen"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses_are_read),
+		cmocka_unit_test(anything_else_is_refused_with_what_is_understood),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
