@@ -21,9 +21,9 @@ fresh="debootstrap"
 kernels="qemu-system-x86 busybox-static debian-archive-keyring"
 page="chromium"
 live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
-nats-server mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
+nats-server python3-cassandra mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
 rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm
-openssl openssh-server python3-pymongo python3-cassandra zookeeper python3-kazoo"
+openssl openssh-server python3-pymongo zookeeper python3-kazoo"
 bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools"
 
 # A toolchain that stands on the path is as good as Debian's.
