@@ -118,6 +118,9 @@ def test_cut_to_128_bytes_a_packet_all_are_counted_or_told_as_blind(kept, tmp_pa
     for r in cut["rows"]:
         if r["operation"] in whole:  # a statement's text may be cut: its name is then another
             assert r["count"] <= whole[r["operation"]]
+    said = run(str(tmp_path / "x.pcap")).stderr
+    assert (f"{cut['capture']['missing_bytes']} bytes are not in the capture" in said) == (cut["capture"]["missing_bytes"] > 0)
+    assert (f"{cut['capture']['blind_bytes']} bytes could not be read" in said) == (cut["capture"]["blind_bytes"] > 0)
     missed = sum(n for n, _ in told(kept).values()) - sum(r["count"] for r in cut["rows"])
     assert missed <= 0 or cut["capture"]["missing_bytes"] > 0
 
