@@ -93,6 +93,16 @@ def test_twice_and_out_of_order_makes_no_difference(kept, tmp_path):
     assert told(write(tmp_path / "x.pcap", head, mixed)) == told(kept)
 
 
+def test_a_greeting_of_tcp_that_comes_again_late_makes_no_difference(kept, tmp_path):
+    head, all_ = packets(kept)
+    late, greetings = [], [p for p in all_ if p[3][23] == 6 and p[3][47] & 2]
+    for i, p in enumerate(all_):
+        late.append(p)
+        closed = p[3][23] == 6 and p[3][47] & 5
+        late += [g for g in greetings if g[3][26:34] == p[3][26:34] and g[3][34:38] == p[3][34:38]] if i % 5 == 4 and not closed else []
+    assert told(write(tmp_path / "x.pcap", head, late)) == told(kept)
+
+
 def test_segments_of_one_byte_make_no_difference(kept, tmp_path):
     head, all_ = packets(kept)
     out = []
