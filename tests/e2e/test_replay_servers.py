@@ -14,7 +14,7 @@ import servers
 import talks
 from conftest import ROOT
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.filterwarnings("ignore::DeprecationWarning")]  # of the clients
 
 
 @pytest.fixture(scope="module")
