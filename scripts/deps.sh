@@ -23,7 +23,7 @@ package="libbz2-dev debhelper lintian debootstrap debian-archive-keyring busybox
 kernels="qemu-system-x86 busybox-static debian-archive-keyring"
 page="chromium"
 live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
-nats-server mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
+nats-server python3-cassandra mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
 rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm
 openssl openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
 bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools"

@@ -280,8 +280,8 @@ static void tcp(struct flows *f, struct flow *w, int side, const struct packet *
 	struct packet data = *p;
 
 	if (p->flags & PACKET_SYN) {
+		s->next_seq = s->met ? s->next_seq : p->seq + 1; /* one that comes again, late, changes nothing */
 		s->met = true;
-		s->next_seq = p->seq + 1;
 		data.seq++;
 		w->syn_seq = p->flags & PACKET_ACK ? w->syn_seq : p->seq;
 	} else if (!s->met) {
@@ -337,7 +337,7 @@ static void whole_packet(struct flows *f, const struct packet *p, int64_t at_ns)
 	ends[side] = p->from;
 	ends[!side] = p->to;
 	w = flow_find(f, ends, p);
-	if (w && p->what == PACKET_TCP && (p->flags & (PACKET_SYN | PACKET_ACK)) == PACKET_SYN && w->syn_seq != p->seq) {
+	if (w && p->what == PACKET_TCP && (p->flags & (PACKET_SYN | PACKET_ACK)) == PACKET_SYN && (w->closed || w->syn_seq != p->seq)) {
 		reset(f, w, at_ns); /* the ports are used anew */
 		flow_drop(f, w);
 		w = NULL;

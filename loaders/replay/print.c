@@ -152,9 +152,12 @@ void print_json(FILE *f, struct tally_row **rows, size_t n, const struct flows_s
 void print_loss(FILE *f, const struct flows_stat *s, uint64_t blind)
 {
 	if (s->missing_bytes)
-		fprintf(f, "%llu bytes are not in the capture", (unsigned long long)s->missing_bytes);
-	if (s->missing_bytes)
-		fprintf(f, "; what became of %llu requests is not known\n", (unsigned long long)blind);
+		fprintf(f, "%llu bytes are not in the capture\n", (unsigned long long)s->missing_bytes);
+	if (s->blind_bytes)
+		fprintf(f, "%llu bytes could not be read: they are missing, come after a loss, are compressed, or of a kind that is not known here\n",
+			(unsigned long long)s->blind_bytes);
+	if (blind)
+		fprintf(f, "what became of %llu requests is not known\n", (unsigned long long)blind);
 	if (s->unknown)
 		fprintf(f, "%llu connections (%llu bytes) speak a protocol that is not known here\n", (unsigned long long)s->unknown,
 			(unsigned long long)s->unknown_bytes);

@@ -434,6 +434,96 @@ def zookeeper(folder, path, n=100):
     return {"port": port, "n": n}
 
 
+def read(s, n):
+    got = b""
+    while len(got) < n:
+        more = s.recv(n - len(got))
+        if not more:
+            raise EOFError
+        got += more
+    return got
+
+
+def recording_server(listener, serve):
+    """serve(socket) for each connection, until the listener is closed."""
+    def accept():
+        while True:
+            try:
+                s, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=serve, args=(s,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+
+
+def cassandra(folder, path, n=100):
+    """cassandra-driver with a server that records, and answers what its client needs."""
+    cluster, query = library("cassandra.cluster"), library("cassandra.query")
+    policies, errors = library("cassandra.policies"), library("cassandra")
+    counts = {}
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+
+    def word(text):
+        return struct.pack(">H", len(text)) + text
+
+    def result(version, op, body):
+        if op == 5:
+            return 6, struct.pack(">H", 2) + word(b"CQL_VERSION") + b"\0\1" + word(b"3.4.5") + word(b"COMPRESSION") + b"\0\0"
+        if op in (1, 11):
+            return 2, b""
+        if op == 9:
+            return 8, struct.pack(">iH", 4, 4) + body[4:8] + (struct.pack(">iii", 4, 0, 0) if version >= 4 else struct.pack(">ii", 4, 0)) + struct.pack(">ii", 4, 0)
+        if b"broken" in body:
+            return 0, struct.pack(">iH", 0x2200, 3) + b"bad"
+        if op == 7 and b"system" in body:  # one row of the only node, no others
+            names = (b"cluster_name", b"data_center", b"rack", b"partitioner", b"release_version")
+            head = struct.pack(">iiiH", 2, 1, len(names), 6) + b"system" + struct.pack(">H", 5) + b"local" + b"".join(word(x) + struct.pack(">H", 13) for x in names)
+            row = b"".join(struct.pack(">i", 3) + b"one" for _ in names)
+            return 8, head + (struct.pack(">i", 1) + row if b"system.local" in body else struct.pack(">i", 0))
+        return 8, struct.pack(">i", 1)
+
+    def serve(s):
+        try:
+            while True:
+                version, _, stream, op, length = struct.unpack(">BBhBi", read(s, 9))
+                body = read(s, length)
+                counts[op] = counts.get(op, 0) + 1
+                if version > 4:  # as an older server says
+                    what, out = 0, struct.pack(">iH", 10, 7) + b"beta no"
+                    version = 4
+                else:
+                    what, out = result(version, op, body)
+                s.sendall(struct.pack(">BBhBi", version | 0x80, 0, stream, what, len(out)) + out)
+        except (EOFError, OSError):
+            pass
+
+    recording_server(listener, serve)
+    try:
+        with Capture(path, port):
+            for version in (3, 4):
+                c = cluster.Cluster(["127.0.0.1"], port=port, protocol_version=version, schema_metadata_enabled=False, token_metadata_enabled=False, compression=False,
+                                    load_balancing_policy=policies.WhiteListRoundRobinPolicy(["127.0.0.1"]))
+                s = c.connect()
+                put = s.prepare("INSERT INTO shop.t (a) VALUES (now())")
+                for i in range(n):
+                    s.execute(f"SELECT * FROM shop.users WHERE name = 'secret{i}' AND id IN (1, 2, {i})")
+                [f.result() for f in [s.execute_async(put) for _ in range(n)]]
+                batch = query.BatchStatement()
+                batch.add("UPDATE shop.t SET a = 1")
+                batch.add(put)
+                s.execute(batch)
+                try:
+                    s.execute("SELECT broken FROM shop.t")
+                except errors.InvalidRequest:
+                    pass
+                c.shutdown()
+    finally:
+        listener.close()
+    return {"port": port, "n": 2 * n, "counts": counts}
+
+
 def mongo(folder, path, n=100):
     """pymongo with a server that records, and answers what its client needs."""
     pymongo, bson = library("pymongo"), library("bson")
@@ -453,15 +543,6 @@ def mongo(folder, path, n=100):
             return {"ismaster": True, "helloOk": True, "maxBsonObjectSize": 16777216, "maxMessageSizeBytes": 48000000, "maxWriteBatchSize": 100000,
                     "maxWireVersion": 13, "minWireVersion": 0, "compression": body.get("compression", []), "ok": 1.0}
         return {"n": 1, "ok": 1.0}
-
-    def read(s, n):
-        got = b""
-        while len(got) < n:
-            more = s.recv(n - len(got))
-            if not more:
-                raise EOFError
-            got += more
-        return got
 
     def serve(s):
         try:
@@ -490,15 +571,7 @@ def mongo(folder, path, n=100):
         except (EOFError, OSError):
             pass
 
-    def accept():
-        while True:
-            try:
-                s, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=serve, args=(s,), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
+    recording_server(listener, serve)
     try:
         with Capture(path, port):
             for more in ("", "&compressors=zlib"):
@@ -588,7 +661,8 @@ def php(folder, path, n=100):
 
 ALL = {"redis": redis, "http": nginx, "http2": lambda folder, path, n=10000: nginx(folder, path, n, h2=True), "postgres": postgres, "mysql": mariadb,
        "memcached": memcached, "nats": nats, "mqtt": mosquitto, "dns": dns, "clickhouse": clickhouse, "amqp": rabbitmq, "kafka": kafka,
-       "grpc": grpc, "fastcgi": php, "zookeeper": zookeeper, "mongodb": mongo}
+       "grpc": grpc, "fastcgi": php, "zookeeper": zookeeper, "mongodb": mongo,
+       "cassandra": cassandra}
 
 
 def tshark(path, port, decode, *fields, where=None):

@@ -26,8 +26,8 @@ def answer(path, *args):
 
 
 def told(path, *args):
-    """{operation: (requests, errors)}"""
-    return {r["operation"]: [r["count"], r["errors"] + r["no_answer"]] for r in answer(path, *args)["rows"]}
+    """{operation: (requests, how many are errors, without an answer, or blind)}"""
+    return {r["operation"]: [r["count"], r["errors"] + r["no_answer"] + r["blind"]] for r in answer(path, *args)["rows"]}
 
 
 def most(path):
@@ -93,6 +93,17 @@ def test_twice_and_out_of_order_makes_no_difference(kept, tmp_path):
     assert told(write(tmp_path / "x.pcap", head, mixed)) == told(kept)
 
 
+def test_a_greeting_of_tcp_that_comes_again_late_makes_no_difference(kept, tmp_path):
+    head, all_ = packets(kept)
+    late, greetings = [], [p for p in all_ if p[3][23] == 6 and p[3][47] & 2]
+    for i, p in enumerate(all_):
+        late.append(p)
+        closed = p[3][23] == 6 and p[3][47] & 5
+        late += [g for g in greetings if g[3][26:34] == p[3][26:34] and g[3][34:38] == p[3][34:38]] if i % 5 == 4 and not closed else []
+    got, plain = answer(write(tmp_path / "x.pcap", head, late)), answer(kept)
+    assert got["rows"] == plain["rows"] and got["capture"]["missing_bytes"] == plain["capture"]["missing_bytes"]
+
+
 def test_segments_of_one_byte_make_no_difference(kept, tmp_path):
     head, all_ = packets(kept)
     out = []
@@ -118,6 +129,9 @@ def test_cut_to_128_bytes_a_packet_all_are_counted_or_told_as_blind(kept, tmp_pa
     for r in cut["rows"]:
         if r["operation"] in whole:  # a statement's text may be cut: its name is then another
             assert r["count"] <= whole[r["operation"]]
+    said = run(str(tmp_path / "x.pcap")).stderr
+    assert (f"{cut['capture']['missing_bytes']} bytes are not in the capture" in said) == (cut["capture"]["missing_bytes"] > 0)
+    assert (f"{cut['capture']['blind_bytes']} bytes could not be read" in said) == (cut["capture"]["blind_bytes"] > 0)
     missed = sum(n for n, _ in told(kept).values()) - sum(r["count"] for r in cut["rows"])
     assert missed <= 0 or cut["capture"]["missing_bytes"] > 0
 

@@ -14,7 +14,7 @@ import servers
 import talks
 from conftest import ROOT
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.filterwarnings("ignore::DeprecationWarning")]  # of the clients
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +210,19 @@ def test_mongodb_hears_what_pymongo_sent_compressed_or_not(made):
         assert not x["blind"] and not x["no_answer"]
     assert {k: n for k, n in told.items() if k not in ("ismaster", "hello")} == known["counts"]
     assert sum(x["errors"] for x in rows(path)) == known["counts"]["drop"]
+    theirs = talks.tshark(path, known["port"], "mongo", "mongo.opcode", where=f"mongo && tcp.dstport=={known['port']}")
+    assert sum(told.values()) == sum(len(row[0].split("|")) for row in theirs)
+
+
+def test_cassandra_hears_what_its_driver_sent(made):
+    path, known = made("cassandra")
+    r, counts, n = rows(path), known["counts"], known["n"]
+    assert sum(x["count"] for x in r) == sum(counts.values())
+    assert count(r, "SELECT * FROM shop.users WHERE name = ? AND id IN (?)") == count(r, "INSERT INTO shop.t (a) VALUES (now())") == n
+    assert count(r, "PREPARE ") == counts[9] and count(r, "BATCH of UPDATE shop.t SET a = ? and others") == counts[13] == 2
+    assert [(x["operation"], x["statuses"]) for x in r if x["errors"]] == [("SELECT broken FROM shop.t", {"0x2200": 2})]
+    theirs = talks.tshark(path, known["port"], "cql", "cql.opcode", where=f"cql && tcp.dstport=={known['port']}")
+    assert sum(counts.values()) == sum(len(row[0].split("|")) for row in theirs)
 
 
 def test_php_fpm_logs_the_same_requests(made):

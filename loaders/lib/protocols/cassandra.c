@@ -11,7 +11,7 @@
  *   RESULT     KIND:32; 4: prepared: LEN:16 ID | ERROR: CODE:32
  *
  * Matched by stream. An id is made of the statement, so what one connection prepared names it on all. What is compressed has no text:
- * <compressed>. An envelope that goes over several frames is passed over by its length.
+ * <compressed>; version 5 compresses whole frames, and all of it is blind. An envelope that goes over several frames is passed over by its length.
  */
 #include <stdio.h>
 
@@ -210,7 +210,7 @@ static int64_t cassandra_step(struct proto_conn *c, enum proto_side from, const 
 	struct cassandra *s = proto_state(c);
 
 	if (s->side[from].sealed)
-		return PROTO_ALL;
+		return PROTO_LOST;
 	return s->side[from].framed ? framed(c, from, p, n, last) : envelope(c, from, p, n, last);
 }
 
@@ -244,6 +244,8 @@ static bool cassandra_starts(struct proto_conn *c, enum proto_side from, const u
 {
 	const struct cassandra *s = proto_state(c);
 
+	if (s->side[from].sealed)
+		return false;
 	if (!s->side[from].framed)
 		return is_envelope(from, p, n) && (p == c->piece || n == HEAD + be32(p + 5));
 	return p == c->piece && n >= FRAME_HEAD + HEAD && !(le24(p) >> 18) && is_envelope(from, p + FRAME_HEAD, n - FRAME_HEAD);

@@ -233,12 +233,22 @@ void proto_forget(struct proto_conn *c, struct proto_pending *p)
 	pop_answered(c);
 }
 
-void proto_one_way(struct proto_conn *c, uint32_t operation)
+static void tell_at_once(struct proto_conn *c, uint32_t operation, enum proto_result result)
 {
 	struct proto_pending p = {.operation = operation, .sent_ns = c->now_ns,
 				  .begin_ns = c->dir[PROTO_CLIENT].begin_ns ? c->dir[PROTO_CLIENT].begin_ns : c->now_ns};
 
-	emit(c, &p, PROTO_ONE_WAY, "", 0);
+	emit(c, &p, result, "", 0);
+}
+
+void proto_one_way(struct proto_conn *c, uint32_t operation)
+{
+	tell_at_once(c, operation, PROTO_ONE_WAY);
+}
+
+void proto_blind(struct proto_conn *c, uint32_t operation)
+{
+	tell_at_once(c, operation, PROTO_BLIND);
 }
 
 /* ---- what is known and what is missing ---- */

@@ -146,14 +146,14 @@ static void ask(struct proto_conn *c, const uint8_t *m, size_t n, size_t size)
 		return;
 	token = reply_token(m, n);
 	op = k ? proto_name(c, k->name, strlen(k->name)) : proto_name(c, "REQUEST", 7);
-	if (!token && n >= size) {
-		if (k)
-			proto_one_way(c, op);
+	if (!token && n < size)
+		proto_blind(c, op);
+	else if (!token && k)
+		proto_one_way(c, op);
+	if (!token)
 		return;
-	}
-	q = proto_ask(c, op, token ? token_id(token) : 0);
-	q->tag = token && (token[0] & 1);
-	q->doubt = !token;
+	q = proto_ask(c, op, token_id(token));
+	q->tag = token[0] & 1;
 }
 
 static void reply(struct proto_conn *c, const uint8_t *token, const uint8_t *m, size_t n)

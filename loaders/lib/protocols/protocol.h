@@ -142,6 +142,8 @@ void proto_opened(struct proto_conn *c, struct proto_pending *p, const char *sta
 void proto_forget(struct proto_conn *c, struct proto_pending *p);
 /* A message that nobody answers, told at once. */
 void proto_one_way(struct proto_conn *c, uint32_t operation);
+/* A question whose answer cannot be found, told at once. */
+void proto_blind(struct proto_conn *c, uint32_t operation);
 /* From the next byte on, both sides speak this. NULL: what they speak is to be found out anew. */
 void proto_switch(struct proto_conn *c, const struct protocol *to);
 /* Keep a trace's id with a question: copied. */

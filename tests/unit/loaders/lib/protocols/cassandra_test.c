@@ -57,11 +57,30 @@ static void version_5_puts_envelopes_into_frames(void **state)
 		    "<prepared> ok\n");
 }
 
+static void compressed_frames_are_blind_to_the_byte(void **state)
+{
+	static const struct turn turns[] = {
+		C("\x05\x00\x00\x00\x01\x00\x00\x00\x28\x00\x02\x00\x0b" "CQL_VERSION\x00\x05" "3.0.0\x00\x0b" "COMPRESSION\x00\x03lz4"),
+		S("\x85\x00\x00\x00\x02\x00\x00\x00\x00"),
+		C("0123456789abcdef"), S("0123456789"),
+		END};
+	struct talk *t = malloc(sizeof(*t));
+
+	(void)state;
+	talk_begin(t, true, false, 0, PROTO_MASKED);
+	talk_play(t, turns, SIZE_MAX / 2, SIZE_MAX);
+	assert_string_equal(t->heard.text, "STARTUP ok\n");
+	assert_int_equal(proto_conn_blind_bytes(t->conn), 26);
+	talk_end(t, true);
+	free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_are_answered_in_any_order_and_ids_name_statements),
 		cmocka_unit_test(version_5_puts_envelopes_into_frames),
+		cmocka_unit_test(compressed_frames_are_blind_to_the_byte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
