@@ -156,13 +156,13 @@ static void marks_set(struct raws *r, size_t from, uint64_t mark)
 /* A chunk that does not close has no place: it goes. What is beyond the limit is walked to where its chunk closes. */
 static void state_walk(struct python *p, uint64_t state, struct raws *r)
 {
-	struct python_walk w = {.layout = &p->layout, .ctx = (void *)(uintptr_t)p->m};
+	struct python_walk w = {.ctx = (void *)(uintptr_t)p->m};
 	size_t first = r->n, chunk = r->n;
 	enum python_step step = PYTHON_FAULT;
 	bool full = false;
 
-	for (int i = python_begin(&w, state) ? STEPS_MAX : 0; i < STEPS_MAX; i++) {
-		step = python_next(&w);
+	for (int i = python_begin(&w, &p->layout, state) ? STEPS_MAX : 0; i < STEPS_MAX; i++) {
+		step = python_next(&w, &p->layout);
 		if (step == PYTHON_END || step == PYTHON_FAULT)
 			break;
 		if (step != PYTHON_SHIM && r->n < PYTHON_STACK_MAX)
