@@ -28,7 +28,7 @@
 #define PYTHON_STACK_MAX   512   /* frames of one thread */
 #define PYTHON_THREADS_MAX 32768
 #define PYTHON_INTERPS_MAX 1024
-#define PYTHON_READS_MAX   (4u << 20) /* of one process until python_close; one more for each PYTHON_READ_BYTES of a long one */
+#define PYTHON_READS_MAX   (1u << 20) /* of one process until python_close; one more for each PYTHON_READ_BYTES of a long one */
 #define PYTHON_READ_BYTES  256
 
 struct python;
