@@ -1,51 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaders/pstack/scripts.h"
 
+#include <stdlib.h>
 #include <sys/uio.h>
 
 #include "probes/stack.h"
+#include "schema/base/mem.h"
 #include "schema/image/image.h"
 
-/* The process that was asked for last: threads come in the order of their ids, those of one mostly together. */
-static struct {
+/* A process that was asked for. */
+struct known {
 	uint32_t tgid;
 	uint64_t start_ns, bias;
 	const struct image *index;
+	struct runtime_memory memory;
 	struct python *python; /* NULL: no interpreter to be read there */
-} last;
+};
+
+static struct known **known;
+static size_t n_known, cap_known;
 
 static bool memory_read(void *ctx, uint64_t addr, void *to, size_t len)
 {
+	const struct known *k = ctx;
 	struct iovec into = {to, len}, from = {(void *)(uintptr_t)addr, len};
 
-	(void)ctx;
-	return process_vm_readv((pid_t)last.tgid, &into, 1, &from, 1, 0) == (ssize_t)len;
+	return process_vm_readv((pid_t)k->tgid, &into, 1, &from, 1, 0) == (ssize_t)len;
 }
-
-static const struct runtime_memory memory = {.read = memory_read};
 
 void scripts_forget(void)
 {
-	python_close(last.python);
-	last.python = NULL;
-	last.tgid = 0;
+	for (size_t i = 0; i < n_known; i++) {
+		python_close(known[i]->python);
+		free(known[i]);
+	}
+	free(known);
+	known = NULL;
+	n_known = cap_known = 0;
 }
 
 static struct python *python_of(const struct hostmaps_process *p, const struct image *index, uint64_t bias)
 {
 	const void *section;
+	struct known *k;
 	size_t size;
 
-	if (last.tgid == p->tgid && last.start_ns == p->start_ns && last.index == index && last.bias == bias)
-		return last.python;
-	scripts_forget();
-	last.tgid = p->tgid;
-	last.start_ns = p->start_ns;
-	last.index = index;
-	last.bias = bias;
+	for (size_t i = 0; i < n_known; i++)
+		if (known[i]->tgid == p->tgid && known[i]->start_ns == p->start_ns && known[i]->index == index && known[i]->bias == bias)
+			return known[i]->python;
+	k = mem_alloc(sizeof(*k));
+	*k = (struct known){.tgid = p->tgid, .start_ns = p->start_ns, .bias = bias, .index = index, .memory = {.ctx = k, .read = memory_read}};
 	if (image_python(index, &section, &size))
-		last.python = python_open(&memory, section, size, bias);
-	return last.python;
+		k->python = python_open(&k->memory, section, size, bias);
+	mem_grow(known, n_known, cap_known);
+	known[n_known++] = k;
+	return k->python;
 }
 
 /* Where a native frame is looked up. */

@@ -38,7 +38,6 @@
 #define PYTHON_TAGS       7ull /* low bits of a _PyStackRef, which are no part of the address */
 
 struct python_walk {
-	const struct python_layout *layout;
 	__u64 next;    /* frame; 0: none is left */
 	__u64 cframe;  /* PYTHON_CFRAMES */
 	void *ctx;     /* user space: the includer's */
@@ -69,10 +68,8 @@ static __always_inline int python_byte(struct python_walk *w, __u64 addr, __u8 *
 }
 
 /* From a thread's state to its innermost frame. != 0: not readable. */
-static __always_inline int python_begin(struct python_walk *w, __u64 thread)
+static __always_inline int python_begin(struct python_walk *w, const struct python_layout *l, __u64 thread)
 {
-	const struct python_layout *l = w->layout;
-
 	w->next = w->cframe = 0;
 	if (python_read(w, thread + l->thread_frame, &w->next))
 		return -1;
@@ -84,16 +81,15 @@ static __always_inline int python_begin(struct python_walk *w, __u64 thread)
 }
 
 /* 3.11: the chunk that was left was this _PyCFrame's; the one before it has the next. */
-static __always_inline int python_cframe_leave(struct python_walk *w)
+static __always_inline int python_cframe_leave(struct python_walk *w, const struct python_layout *l)
 {
 	w->mark = w->cframe;
-	return w->cframe ? python_read(w, w->cframe + w->layout->cframe_back, &w->cframe) : -1;
+	return w->cframe ? python_read(w, w->cframe + l->cframe_back, &w->cframe) : -1;
 }
 
 /* Pops one frame. */
-static __always_inline enum python_step python_next(struct python_walk *w)
+static __always_inline enum python_step python_next(struct python_walk *w, const struct python_layout *l)
 {
-	const struct python_layout *l = w->layout;
 	__u8 owner = 0;
 
 	w->frame = w->next;
@@ -116,7 +112,7 @@ static __always_inline enum python_step python_next(struct python_walk *w)
 	}
 	if (!owner)
 		return PYTHON_FRAME;
-	return python_cframe_leave(w) ? PYTHON_FAULT : PYTHON_CLOSES;
+	return python_cframe_leave(w, l) ? PYTHON_FAULT : PYTHON_CLOSES;
 }
 
 #endif

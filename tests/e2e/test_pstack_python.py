@@ -342,6 +342,77 @@ def test_the_gil_of_each_version(sonde, store, program):
     check_gil(sonde, store, [program])
 
 
+BUSY = """
+import random, sys, threading, time
+def rests():
+    time.sleep(random.choice((0.0001, 0.02)))
+    return 0
+def one(n):
+    return two(n - 1) if n % 2 else three(n - 1)
+def two(n):
+    if n <= 0:
+        return rests()
+    return sum(x for x in generator(n))
+def three(n):
+    return rests() if n <= 0 else max([n, 1], key=lambda x: one(n - 1))
+def generator(n):
+    yield three(n - 1)
+def main():
+    while True:
+        one(random.randrange(1, 30))
+for _ in range(4):
+    threading.Thread(target=main, daemon=True).start()
+sys.stdout.write("x")
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+def check_busy(sonde, store, scratch, program):
+    """Each frame stands on a line that calls the frame before it."""
+    path = os.path.join(scratch, "busy.py")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(BUSY)
+    lines, shown = BUSY.splitlines(), 0
+    child = subprocess.Popen([program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.read(1)
+        for _ in range(30):
+            for row in rows(sonde, store, "-p", child.pid):
+                frames = [f for f in script(row) if f[1] == path]
+                if not frames or frames[-1][0] != "main":
+                    continue
+                assert not row["moved"] and not row["end"], row
+                for callee, caller in zip(frames, frames[1:]):
+                    name = callee[0].rsplit(".", 1)[-1].strip("<>")
+                    calls = {"lambda": "max(", "genexpr": "sum("}.get(name, f"{name}(")
+                    assert calls in lines[caller[2] - 1], (callee, caller)
+                shown += len(frames) > 1
+            if shown >= 20:
+                break
+        assert shown >= 3
+    finally:
+        child.kill()
+        child.wait(20)
+        child.stdin.close()
+        child.stdout.close()
+
+
+def test_a_program_that_does_not_stand_still_is_never_shown_torn(sonde, store, scratch):
+    need_root()
+    need("/usr/bin/python3", "/usr/bin/python3")
+    check_busy(sonde, store, scratch, "/usr/bin/python3")
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("program", [p for p in PYENV if "/2.7." not in p] or [None])
+def test_no_version_is_shown_torn(sonde, store, scratch, program):
+    if not program:
+        pytest.skip("missing: interpreters of pyenv")
+    need_root()
+    check_busy(sonde, store, scratch, program)
+
+
 def test_a_process_that_lies_about_its_interpreter_is_not_believed(sonde, store, scratch):
     """A library with the names of an interpreter's, and nothing behind them: the stack is shown as native, and nobody falls."""
     need_root()

@@ -20,6 +20,8 @@ struct thread_state {
 
 struct python {
 	const struct runtime_memory *m;
+	struct runtime_memory counted; /* `m`, as long as reads are left */
+	uint32_t reads_left;
 	struct python_layout layout;
 	uint64_t bias;
 	bool listed;
@@ -38,28 +40,39 @@ static int python_read(struct python_walk *w, __u64 addr, __u64 *value)
 	return 0;
 }
 
+static bool counted_read(void *ctx, uint64_t addr, void *to, size_t len)
+{
+	struct python *p = ctx;
+	size_t cost = 1 + len / PYTHON_READ_BYTES;
+
+	if (cost > p->reads_left)
+		p->reads_left = 0;
+	else
+		p->reads_left -= (uint32_t)cost;
+	return p->reads_left && p->m->read(p->m->ctx, addr, to, len);
+}
+
 static bool word_read(const struct python *p, uint64_t addr, uint64_t *value)
 {
-	return p->m->read(p->m->ctx, addr, value, sizeof(*value));
+	return p->counted.read(p->counted.ctx, addr, value, sizeof(*value));
 }
 
 /* ---- the interpreter ---- */
 
 struct python *python_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)
 {
-	struct python p = {.m = m, .bias = bias};
-	struct python *out;
+	struct python_layout l;
 	uint64_t basic = 0;
+	struct python *p;
 
-	if (size != sizeof(p.layout))
+	if (size != sizeof(l))
 		return NULL;
-	memcpy(&p.layout, section, sizeof(p.layout));
-	if (p.layout.format != PYTHON_FORMAT || !word_read(&p, p.layout.code_type + bias + TYPE_BASICSIZE, &basic) ||
-	    basic != p.layout.code_size)
+	memcpy(&l, section, sizeof(l));
+	if (l.format != PYTHON_FORMAT || !m->read(m->ctx, l.code_type + bias + TYPE_BASICSIZE, &basic, sizeof(basic)) || basic != l.code_size)
 		return NULL;
-	out = mem_alloc(sizeof(*out));
-	*out = p;
-	return out;
+	p = mem_alloc(sizeof(*p));
+	*p = (struct python){.m = m, .counted = {.ctx = p, .read = counted_read}, .reads_left = PYTHON_READS_MAX, .layout = l, .bias = bias};
+	return p;
 }
 
 void python_close(struct python *p)
@@ -127,7 +140,7 @@ enum python_gil python_gil(struct python *p, uint64_t fs_base, uint64_t futex)
 		if (futex >= t->gil + PYTHON_GIL_COND && futex < t->gil + PYTHON_GIL_SIZE)
 			return PYTHON_GIL_WAITS;
 		if (word_read(p, t->gil + PYTHON_GIL_HOLDER, &holder) && holder == t->addr &&
-		    p->m->read(p->m->ctx, t->gil + PYTHON_GIL_LOCKED, &locked, sizeof(locked)) && locked == 1)
+		    p->counted.read(p, t->gil + PYTHON_GIL_LOCKED, &locked, sizeof(locked)) && locked == 1)
 			return PYTHON_GIL_HOLDS;
 	}
 	return PYTHON_GIL_NEITHER;
@@ -156,13 +169,13 @@ static void marks_set(struct raws *r, size_t from, uint64_t mark)
 /* A chunk that does not close has no place: it goes. What is beyond the limit is walked to where its chunk closes. */
 static void state_walk(struct python *p, uint64_t state, struct raws *r)
 {
-	struct python_walk w = {.layout = &p->layout, .ctx = (void *)(uintptr_t)p->m};
+	struct python_walk w = {.ctx = &p->counted};
 	size_t first = r->n, chunk = r->n;
 	enum python_step step = PYTHON_FAULT;
 	bool full = false;
 
-	for (int i = python_begin(&w, state) ? STEPS_MAX : 0; i < STEPS_MAX; i++) {
-		step = python_next(&w);
+	for (int i = python_begin(&w, &p->layout, state) ? STEPS_MAX : 0; i < STEPS_MAX; i++) {
+		step = python_next(&w, &p->layout);
 		if (step == PYTHON_END || step == PYTHON_FAULT)
 			break;
 		if (step != PYTHON_SHIM && r->n < PYTHON_STACK_MAX)
@@ -262,7 +275,7 @@ static void tell(struct python *p, const struct raws *r, const size_t *at, struc
 		const struct raw *f = &r->frames[order[i].i];
 		struct script_frame frame = {.at = order[i].at};
 
-		if (!pycode_read(p->m, &p->layout, p->bias, f->code, f->at, &frame.place)) {
+		if (!pycode_read(&p->counted, &p->layout, p->bias, f->code, f->at, &frame.place)) {
 			out->cut = true;
 			break;
 		}

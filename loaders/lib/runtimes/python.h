@@ -12,6 +12,8 @@
  *    innermost native frame of all is in the loop and there is one frame too few, that call of the loop has none yet: the k-th
  *    stands for the k+1-th. What is left over comes last where the native stack has no root, else with the outermost.
  *
+ * 4. A process has PYTHON_READS_MAX reads, so that one which lies about itself costs its own names in bounded time.
+ *
  * The thread must not run meanwhile: who calls sees to that. What it says of a thread that ran is void, but bounded.
  */
 #ifndef SONDE_RUNTIMES_PYTHON_H
@@ -26,6 +28,8 @@
 #define PYTHON_STACK_MAX   512   /* frames of one thread */
 #define PYTHON_THREADS_MAX 32768
 #define PYTHON_INTERPS_MAX 1024
+#define PYTHON_READS_MAX   (1u << 20) /* of one process until python_close; one more for each PYTHON_READ_BYTES of a long one */
+#define PYTHON_READ_BYTES  256
 
 struct python;
 
@@ -52,7 +56,7 @@ struct script_frame {
 struct script_stack {
 	struct script_frame *frames; /* own; innermost first, `at` never falls */
 	size_t n, cap;
-	bool cut; /* there are more than PYTHON_STACK_MAX, or its outer part could not be read */
+	bool cut; /* there are more than PYTHON_STACK_MAX, or its outer part could not be read, or no more may be */
 };
 
 /* The lock that lets one thread of an interpreter run Python at a time (3.7 on). */

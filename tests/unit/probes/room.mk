@@ -1,12 +1,16 @@
-# BPF code against the kernel's own. The test's program is built as the probes are.
-KSTACK_CHECK := tests/unit/probes/kstack_check
-$(B)/obj/$(KSTACK_CHECK).bpf.o: $(KSTACK_CHECK).bpf.c
-	@mkdir -p $(@D)
-	@echo "  BPF   $<"
-	$(Q)$(CLANG) -g -O2 -target bpf -D__TARGET_ARCH_x86 -I. -Wall -Wno-unused-function $(if $(WERROR),-Werror) \
-	    -MMD -MP -c $< -o $@
-SKELETONS += $(B)/gen/$(KSTACK_CHECK).skel.h
-$(B)/gen/$(KSTACK_CHECK).skel.h: $(B)/obj/$(KSTACK_CHECK).bpf.o
-	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name kstack_check_bpf > $@.tmp && mv $@.tmp $@
-$(eval $(call unit_test,kstack_test,tests/unit/probes/kstack_test.c,host image base,-lbpf -lz))
+# BPF code against the kernel's own, and against what a program says of itself. The tests' programs are built as the probes are.
+define check_skeleton
+$(B)/obj/tests/unit/probes/$(1)_check.bpf.o: tests/unit/probes/$(1)_check.bpf.c
+	@mkdir -p $$(@D)
+	@echo "  BPF   $$<"
+	$$(Q)$$(CLANG) -g -O2 -target bpf -D__TARGET_ARCH_x86 -I. -Wall -Wno-unused-function $$(if $$(WERROR),-Werror) \
+	    -MMD -MP -c $$< -o $$@
+SKELETONS += $(B)/gen/tests/unit/probes/$(1)_check.skel.h
+$(B)/gen/tests/unit/probes/$(1)_check.skel.h: $(B)/obj/tests/unit/probes/$(1)_check.bpf.o
+	@mkdir -p $$(@D)
+	$$(Q)$$(BPFTOOL) gen skeleton $$< name $(1)_check_bpf > $$@.tmp && mv $$@.tmp $$@
+endef
+$(eval $(call check_skeleton,kstack))
+$(eval $(call check_skeleton,python))
+$(eval $(call unit_test,kstack_test,tests/unit/probes/kstack_test.c,host base,-lbpf -lz))
+$(eval $(call unit_test,probes_python_test,tests/unit/probes/python_test.c,index image base,-lbpf $(INDEX_LIBS)))

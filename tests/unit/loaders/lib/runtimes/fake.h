@@ -21,15 +21,17 @@
 struct fake {
 	uint8_t bytes[FAKE_SIZE];
 	uint64_t next; /* free from here on */
+	size_t reads;
 	struct runtime_memory m;
 	struct python_layout l;
 };
 
 static inline bool fake_read(void *ctx, uint64_t addr, void *to, size_t len)
 {
-	const struct fake *f = ctx;
+	struct fake *f = ctx;
 	uint64_t at = addr - FAKE_BASE;
 
+	f->reads++;
 	if (at >= FAKE_SIZE || FAKE_SIZE - at < len)
 		return false;
 	memcpy(to, f->bytes + at, len);

@@ -304,6 +304,28 @@ static void chains_in_circles_end(void **state)
 	check(&n, " cut"); /* no chunk closes: none has a place */
 }
 
+static void a_process_of_circles_costs_a_bounded_number_of_reads(void **state)
+{
+	struct python_native n = native(NULL, 3, true);
+	struct script_stack stack = {0};
+	struct python *p;
+	uint64_t at;
+
+	(void)state;
+	begin(PYTHON_SHIMS);
+	at = frame("round", 0, 0);
+	fake_word(&f, at + f.l.frame_back, at);
+	fake_word(&f, state_at + f.l.thread_frame, at);
+	fake_word(&f, state_at + f.l.thread_next, state_at);
+	p = python_open(&f.m, &f.l, sizeof(f.l), FAKE_BIAS);
+	for (int thread = 0; thread < 100; thread++)
+		python_stack(p, &n, &stack);
+	assert_true(f.reads > PYTHON_READS_MAX / 2 && f.reads <= PYTHON_READS_MAX + 1);
+	assert_true(stack.cut && !stack.n);
+	script_stack_release(&stack);
+	python_close(p);
+}
+
 static void a_torn_chain_shows_what_has_a_place(void **state)
 {
 	struct python_native n = native(NULL, 3, true);
@@ -415,6 +437,7 @@ int main(void)
 		cmocka_unit_test(two_states_with_frame_objects_are_not_guessed_at),
 		cmocka_unit_test(a_thread_that_runs_no_python_has_no_frames),
 		cmocka_unit_test(chains_in_circles_end),
+		cmocka_unit_test(a_process_of_circles_costs_a_bounded_number_of_reads),
 		cmocka_unit_test(a_torn_chain_shows_what_has_a_place),
 		cmocka_unit_test(deep_recursion_keeps_the_innermost_frames),
 		cmocka_unit_test(the_lock_is_held_by_one_and_waited_for_by_others),
