@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
-#include "schema/facts/fact.h"
 #include "schema/store/hoursums.h"
 #include "schema/store/packorder.h"
 #include "schema/store/packtable.h"
@@ -37,19 +36,6 @@ bool packing_is_packed(sqlite3 *db)
 	return reading_number(db, "SELECT EXISTS (SELECT 1 FROM packed_table)", 0) != 0; /* an older schema has no such table */
 }
 
-static bool has_facts(sqlite3 *db)
-{
-	bool any = false;
-
-	for (size_t i = 0; !any && FACTS[i]; i++) {
-		char *sql = sqlite3_mprintf("SELECT EXISTS (SELECT 1 FROM %s)", FACTS[i]->table);
-
-		any = sql && reading_number(db, sql, 0);
-		sqlite3_free(sql);
-	}
-	return any;
-}
-
 bool packing_pays(sqlite3 *db)
 {
 	int64_t bytes = reading_number(db, "SELECT page_size * page_count FROM pragma_page_size, pragma_page_count", 0);
@@ -61,7 +47,7 @@ bool packing_pays(sqlite3 *db)
 		rows += sql ? reading_number(db, sql, 0) : 0;
 		sqlite3_free(sql);
 	}
-	return rows * PACKING_ROW_BYTES > bytes / 2 && !has_facts(db) &&
+	return rows * PACKING_ROW_BYTES > bytes / 2 &&
 	       !reading_number(db, "SELECT EXISTS (SELECT 1 FROM amount) + EXISTS (SELECT 1 FROM wait_row) + EXISTS (SELECT 1 FROM wake_row)", 0);
 }
 

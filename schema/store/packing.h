@@ -15,7 +15,7 @@ struct packorder;
 struct sqlite3;
 
 bool packing_is_packed(struct sqlite3 *db);
-/* Is what can be packed most of the file, and not needed by views that plain sqlite3 answers (of waits, amounts and facts)? */
+/* Is what can be packed most of the file, and not needed by views that plain sqlite3 answers (of waits and amounts)? */
 bool packing_pays(struct sqlite3 *db);
 /* In a transaction, of a connection that packed_register knows: rows into columns, with the sums by the hour beside them. With `o` by new
  * numbers, which only a file may get that nobody reads yet; its samples' blocks have them already. SQLite's code. */
