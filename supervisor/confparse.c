@@ -125,7 +125,7 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_SEAL] = {"store", "seal", "SONDE_SEAL", "yes", "yes or no", "finished files are packed into one a day, a tenth of the size", check_seal},
 	[CONF_KEEP_RARE] = {"store", "keep_rare", "SONDE_KEEP_RARE", "no", "yes or no",
 			    "rare stacks stay whole where files are packed, which builds fill the disk with", check_keep_rare},
-	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", "cpu", "cpu,offcpu", "what is recorded, with commas", check_families},
+	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", "cpu,host", "cpu,offcpu,host", "what is recorded, with commas", check_families},
 	[CONF_FREQ] = {"record", "freq", "SONDE_FREQ", "19", "a number from 1 to 4999", "samples a second on each CPU", check_freq},
 	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},
 	[CONF_INCLUDE] = {"targets", "include", "SONDE_INCLUDE", "", RULES_LIKE,

@@ -18,7 +18,7 @@ import pytest
 
 from conftest import need, need_root, sql_all
 from containers import cgroup_roots, cgroups
-from sonded import until
+from sonded import Sonded, until
 from test_clock import clock  # noqa: F401 (a fixture)
 
 TICK = 1_000_000 // os.sysconf("SC_CLK_TCK")
@@ -175,6 +175,7 @@ def test_what_a_process_used_is_what_the_kernel_says_of_it(capture, store, scrat
         p.communicate("\n", timeout=20)
 
 
+@pytest.mark.long
 def test_a_recorder_that_is_started_again_makes_no_step(capture, store, scratch):
     p, told = busy(os.path.join(scratch, "direct"))
     try:
@@ -187,7 +188,7 @@ def test_a_recorder_that_is_started_again_makes_no_step(capture, store, scratch)
         p.communicate("\n", timeout=20)
 
 
-@pytest.mark.parametrize("jump", [3600, -7200])
+@pytest.mark.parametrize("jump", [3600, pytest.param(-7200, marks=pytest.mark.long)])
 def test_a_clock_that_is_set_makes_no_step(clock, capture, store, jump):  # noqa: F811
     before = host_counters()
     cap = capture(program="sonde-host", env=clock.env)
@@ -200,6 +201,17 @@ def test_a_clock_that_is_set_makes_no_step(clock, capture, store, jump):  # noqa
         assert 0 <= n <= after[column] - before[column], column
     seen = [r["ts"] for r in sql_all(store, "SELECT ts FROM host_stats ORDER BY ts")]
     assert max(seen) - min(seen) > abs(jump) / 2
+
+
+def test_sonded_records_it_by_itself_with_no_right_to_load_programs(store):
+    with Sonded(store, families=None) as d:
+        assert d.running("cpu") and d.running("host"), d.said()
+        status = text(f"/proc/{d.running('host')}/status").splitlines()
+        caps = int(next(line for line in status if line.startswith("CapPrm")).split()[1], 16)
+        assert caps & 1 << 19 and not caps & (1 << 38 | 1 << 39 | 1 << 34), hex(caps)  # PTRACE; PERFMON, BPF, SYSLOG
+        assert until(lambda: first_row(store), 25), d.said()
+    (run,) = sql_all(store, "SELECT bucket_s, accounted, (SELECT count(*) FROM host_row) AS rows FROM run WHERE family = 'host'")
+    assert run["bucket_s"] == 10 and run["rows"] >= 1 and run["accounted"] > 10
 
 
 def cpu_of(path):
@@ -256,6 +268,7 @@ def test_a_container_has_its_cpu_memory_and_limit_and_nothing_of_before(capture,
         assert max(r["anon"] or 0 for r in rows) > 20 << 20
 
 
+@pytest.mark.long
 def test_a_cgroup_that_comes_and_goes_all_the_time_hurts_nothing(capture, store):
     need_root()
     roots = cgroup_roots()
@@ -336,6 +349,7 @@ def test_a_file_system_that_hangs_holds_up_nothing_and_is_told(capture, store, s
         os.close(fd)
 
 
+@pytest.mark.long
 def test_what_the_rules_leave_out_has_no_rows(capture, store, scratch):
     cap = capture("--exclude", "command:python*", program="sonde-host")
     assert until(lambda: first_row(store), 20)
@@ -349,6 +363,7 @@ def test_what_the_rules_leave_out_has_no_rows(capture, store, scratch):
         p.communicate("\n", timeout=20)
 
 
+@pytest.mark.long
 def test_traffic_of_a_container_with_a_network_of_its_own_is_its_own(capture, store):
     """Two namespaces and a veth between them; one is a container's."""
     need("ip")
