@@ -32,7 +32,7 @@ void processes_init(struct processes *ps, int64_t idle_ns)
 struct processes_known {
 	uint64_t start_ns, ran_ns; /* on a CPU, of the main thread */
 	uint64_t round;
-	int64_t whole_ns;          /* when it was read whole */
+	int64_t whole_ns;          /* when it was read whole, and its row could be stored; 0: never */
 	bool single;               /* it had one thread */
 	uint32_t tgid;
 	UT_hash_handle hh;
@@ -77,6 +77,7 @@ static struct processes_known *known_of(struct processes *ps, const struct hostm
 	}
 	if (k->start_ns != p->start_ns) {
 		k->single = false;
+		k->whole_ns = 0;
 		k->start_ns = p->start_ns;
 	}
 	k->round = ps->round;
@@ -132,7 +133,7 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 	char key[16];
 
 	snprintf(key, sizeof(key), "%u", p->tgid);
-	if (has_schedstat && k->single && ran_ns == k->ran_ns && r->now_ns - k->whole_ns < WHOLE_NS) {
+	if (has_schedstat && k->single && ran_ns == k->ran_ns && k->whole_ns && r->now_ns - k->whole_ns < WHOLE_NS) {
 		meter_keep(&ps->meter, key);
 		return;
 	}
@@ -144,7 +145,7 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 	x.row = t.row;
 	k->single = t.row.v[PROCESS_THREADS].number == 1;
 	k->ran_ns = ran_ns;
-	k->whole_ns = r->now_ns;
+	k->whole_ns = r->h ? r->now_ns : 0;
 	if (has_schedstat && k->single)
 		fact_put(&x.row, PROCESS_DELAY, waited_ns / 1000);
 	if (!t.kernel) {

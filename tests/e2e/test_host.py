@@ -126,6 +126,20 @@ def test_what_the_host_its_disks_and_interfaces_used_is_what_the_kernel_counted(
     assert mem["cpus"] == os.sysconf("SC_NPROCESSORS_ONLN")
 
 
+def test_what_sleeps_all_the_time_has_its_memory_too(capture, store):
+    p = subprocess.Popen([sys.executable, "-c", "x = bytearray(30 << 20); print(1, flush=True); input()"], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
+    p.stdout.readline()
+    try:
+        cap = capture(program="sonde-host")
+        assert until(lambda: first_row(store), 20)
+        cap.stop()
+        (row,) = sql_all(store, f"SELECT max(rss) AS rss, sum(user_us) AS us FROM process_stats WHERE pid = {p.pid}")
+        assert row["rss"] > 30 << 20 and not row["us"]
+    finally:
+        p.communicate("\n", timeout=20)
+
+
 BUSY = """
 import mmap, os, sys
 os.set_blocking(0, True)
@@ -188,7 +202,8 @@ def test_a_recorder_that_is_started_again_makes_no_step(capture, store, scratch)
         p.communicate("\n", timeout=20)
 
 
-@pytest.mark.parametrize("jump", [3600, pytest.param(-7200, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("jump", [3600, -7200])
 def test_a_clock_that_is_set_makes_no_step(clock, capture, store, jump):  # noqa: F811
     before = host_counters()
     cap = capture(program="sonde-host", env=clock.env)
@@ -203,6 +218,7 @@ def test_a_clock_that_is_set_makes_no_step(clock, capture, store, jump):  # noqa
     assert max(seen) - min(seen) > abs(jump) / 2
 
 
+@pytest.mark.long
 def test_sonded_records_it_by_itself_with_no_right_to_load_programs(store):
     with Sonded(store, families=None) as d:
         assert d.running("cpu") and d.running("host"), d.said()
