@@ -20,6 +20,7 @@
 #include "schema/facts/host.h"
 
 #define IDLE_NS         (60 * NSEC_PER_SEC)  /* what does not move has a row so often */
+#define LITTLE_NS       (60 * NSEC_PER_SEC)  /* and what moves a little, in buckets of more than a second */
 #define IDLE_PROCESS_NS (600 * NSEC_PER_SEC)
 #define FS_NS           (10 * NSEC_PER_SEC)  /* file systems are asked so often at most */
 #define SOON_NS         (NSEC_PER_SEC / 10)
@@ -86,9 +87,19 @@ static int64_t middle(const struct host *s, const struct family_host *h, int64_t
 	return (s->read_ns > from ? s->read_ns / 2 + now_ns / 2 : now_ns - width / 2) + h->offset_ns;
 }
 
-/* The first round is where counters begin. */
-static void round_read(struct host *s, struct family_host *h, int64_t now_ns)
+static void set_little(struct host *s, int64_t ns)
 {
+	struct meter *const all[] = {&s->wide.host, &s->wide.disk, &s->wide.nic, &s->wide.sensor, &s->cgroups.meter, &s->cgroups.disk,
+				     &s->cgroups.nic, &s->filesystems.meter, &s->processes.meter};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		all[i]->little_ns = ns;
+}
+
+/* The first round is where counters begin. */
+static void round_read(struct host *s, struct family_host *h, int64_t now_ns, int64_t little_ns)
+{
+	set_little(s, little_ns);
 	s->round = (struct meter_round){.h = s->read_ns ? h : NULL, .now_ns = now_ns, .utc_ns = middle(s, h, now_ns)};
 	hostwide_read(&s->wide, &s->round);
 	cgroups_look(&s->cgroups, h);
@@ -118,7 +129,7 @@ static void host_poll(void *state, struct family_host *h, int64_t now_ns)
 	bool asks;
 
 	if (now_ns >= s->due_ns && hostmaps_seeded(h->maps))
-		round_read(s, h, now_ns);
+		round_read(s, h, now_ns, h->bucket_s > 1 ? LITTLE_NS : 0);
 	asks = filesystems_poll(&s->filesystems, h, clock_boot_ns());
 	s->due_ns = s->read_ns ? bucket_end(h, now_ns) : now_ns + SOON_NS;
 	h->next_ns = asks && now_ns + SOON_NS < s->due_ns ? now_ns + SOON_NS : s->due_ns;
@@ -129,7 +140,7 @@ static void host_finish(void *state, struct family_host *h, int64_t patience_ns)
 	struct host *s = state;
 
 	(void)patience_ns;
-	round_read(s, h, clock_boot_ns());
+	round_read(s, h, clock_boot_ns(), 0); /* nothing is left */
 }
 
 static uint64_t host_period_ns(void *state)

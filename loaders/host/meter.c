@@ -21,9 +21,27 @@ struct meter_thing {
 	char key[];
 };
 
-bool meter_difference(const struct fact *f, const struct fact_row *last, bool since, const struct fact_row *now, struct fact_row *out)
+static enum meter_move counter_move(const struct fact_column *c, int64_t n)
 {
-	bool moved = !last;
+	if (!n)
+		return METER_STILL;
+	if (c->role == FACT_TALLY || (!strcmp(c->unit, "us") && n < METER_LITTLE_US) || (!strcmp(c->unit, "bytes") && n < METER_LITTLE_BYTES))
+		return METER_LITTLE;
+	return METER_MOVED;
+}
+
+static enum meter_move gauge_move(const struct fact_column *c, int64_t n, int64_t before)
+{
+	int64_t by = n > before ? n - before : before - n;
+
+	if (!by)
+		return METER_STILL;
+	return !strcmp(c->unit, "bytes") && (by < 1 << 20 || by < before / 32) ? METER_LITTLE : METER_MOVED;
+}
+
+enum meter_move meter_difference(const struct fact *f, const struct fact_row *last, bool since, const struct fact_row *now, struct fact_row *out)
+{
+	enum meter_move moved = last ? METER_STILL : METER_MOVED, m;
 
 	*out = (struct fact_row){0};
 	for (int i = 0; i < (int)f->n; i++) {
@@ -34,10 +52,16 @@ bool meter_difference(const struct fact *f, const struct fact_row *last, bool si
 			continue;
 		if (f->columns[i].role == FACT_GAUGE) {
 			fact_put(out, i, (uint64_t)n);
-			moved |= !had || n != before;
-		} else if ((had || (since && !last)) && n >= before) {
+			m = had ? gauge_move(&f->columns[i], n, before) : METER_LITTLE;
+			moved = m > moved ? m : moved;
+		} else if (had && n < before) {
+			moved = METER_MOVED; /* so that it goes on from here */
+		} else if (!had && !(since && !last)) {
+			moved = METER_MOVED; /* it begins here */
+		} else {
 			fact_put(out, i, (uint64_t)(n - before));
-			moved |= n > before;
+			m = counter_move(&f->columns[i], n - before);
+			moved = m > moved ? m : moved;
 		}
 	}
 	return moved;
@@ -99,8 +123,10 @@ void meter_take(struct meter *m, const struct meter_round *r, const struct meter
 {
 	size_t len = strlen(x->key);
 	struct meter_thing *t;
-	bool young, moved, due;
+	enum meter_move moved;
 	struct fact_row row;
+	bool young, due;
+	int64_t every;
 
 	HASH_FIND(hh, m->things, x->key, len, t);
 	young = m->begun && (t ? t->fresh ? t->young : t->identity != x->identity : x->young);
@@ -113,17 +139,27 @@ void meter_take(struct meter *m, const struct meter_round *r, const struct meter
 	t->identity = x->identity;
 	t->young = young;
 	moved = meter_difference(m->fact, t->fresh ? NULL : &t->last, young, &x->row, &row);
-	due = m->idle_ns && (!t->stored_ns || r->now_ns - t->stored_ns >= m->idle_ns);
-	if (r->h && (moved || due)) {
-		if (!put(m, r, &row, names, ctx))
+	every = moved == METER_MOVED ? 0 : moved == METER_LITTLE ? m->little_ns : m->idle_ns ? m->idle_ns : INT64_MAX;
+	due = !t->stored_ns || r->now_ns - t->stored_ns >= every;
+	if (r->h && due) {
+		if (every == INT64_MAX || !put(m, r, &row, names, ctx))
 			return;
 		t->stored_ns = r->now_ns;
 	}
 	if (t->fresh)
 		t->last = (struct fact_row){0};
-	if (t->fresh || r->h)
+	if (t->fresh || (r->h && due))
 		remember(m->fact, &t->last, &x->row);
 	t->fresh = false;
+}
+
+void meter_keep(struct meter *m, const char *key)
+{
+	struct meter_thing *t;
+
+	HASH_FIND(hh, m->things, key, strlen(key), t);
+	if (t)
+		t->round = m->round;
 }
 
 void meter_end(struct meter *m)

@@ -6,7 +6,9 @@
  *   1. The first reading of a thing is where its counters begin: its row has gauges alone. One that came to be since the reading
  *      before (`young`), or was made anew (its identity is another), began at 0.
  *   2. A counter that goes backwards was reset: it is not measured in that bucket.
- *   3. A thing in which nothing moved (no counter, no gauge) has a row once every `idle_ns`; 0: it has none.
+ *   3. A thing in which nothing moved (no counter, no gauge) has a row once every `idle_ns`; 0: it has none. One in which little moved
+ *      has one every `little_ns` (0: each time), with all that moved since the one before. Little is less than METER_LITTLE_US and
+ *      METER_LITTLE_BYTES of each counter, and of sizes a thirty-second part and 1 MiB; tallies alone are little, other counts never.
  *   4. A difference that the store could not take is part of the next one. A round in which a source could not be read is not to be
  *      ended: what is missing in it would begin anew.
  */
@@ -23,7 +25,7 @@ struct meter_thing;
 
 struct meter {
 	const struct fact *fact;
-	int64_t idle_ns;
+	int64_t idle_ns, little_ns;
 	struct meter_thing *things;
 	uint64_t round;
 	bool begun;             /* one round is over */
@@ -45,10 +47,16 @@ struct meter_reading {
 	struct fact_row row;
 };
 void meter_take(struct meter *m, const struct meter_round *r, const struct meter_reading *x, meter_names names, void *ctx);
+/* It is as it was, without a reading. */
+void meter_keep(struct meter *m, const char *key);
 /* All things were taken: those that were not are forgotten. */
 void meter_end(struct meter *m);
 
-/* Pure: rules 1 to 3. `last` NULL: there is none; `since`: it began at 0. True: something moved. */
-bool meter_difference(const struct fact *f, const struct fact_row *last, bool since, const struct fact_row *now, struct fact_row *out);
+#define METER_LITTLE_US    10000
+#define METER_LITTLE_BYTES (64u << 10)
+enum meter_move { METER_STILL, METER_LITTLE, METER_MOVED };
+
+/* Pure: rules 1 to 3. `last` NULL: there is none; `since`: it began at 0. */
+enum meter_move meter_difference(const struct fact *f, const struct fact_row *last, bool since, const struct fact_row *now, struct fact_row *out);
 
 #endif

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <uthash.h>
 
 #include "loaders/host/parse.h"
 #include "loaders/host/textfile.h"
@@ -13,7 +15,11 @@
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/naming.h"
 #include "loaders/lib/host/proc.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
 #include "schema/facts/host.h"
+
+#define WHOLE_NS (60 * NSEC_PER_SEC) /* memory may be taken from one that does not run */
 
 static const struct parse_key IO[] = {{"read_bytes", PROCESS_READ_BYTES, 0, 0}, {"write_bytes", PROCESS_WRITE_BYTES, 0, 0}};
 static const struct parse_key STATUS[] = {{"VmSwap", PROCESS_SWAP, 1024, 0}};
@@ -23,8 +29,30 @@ void processes_init(struct processes *ps, int64_t idle_ns)
 	*ps = (struct processes){.meter = {.fact = &PROCESS_FACT, .idle_ns = idle_ns}};
 }
 
+struct processes_known {
+	uint64_t start_ns, ran_ns; /* on a CPU, of the main thread */
+	uint64_t round;
+	int64_t whole_ns;          /* when it was read whole, and its row could be stored; 0: never */
+	bool single;               /* it had one thread */
+	uint32_t tgid;
+	UT_hash_handle hh;
+};
+
+static void forget(struct processes *ps, uint64_t but)
+{
+	struct processes_known *k, *next;
+
+	HASH_ITER(hh, ps->known, k, next) {
+		if (k->round == but)
+			continue;
+		HASH_DEL(ps->known, k);
+		free(k);
+	}
+}
+
 void processes_release(struct processes *ps)
 {
+	forget(ps, UINT64_MAX);
 	meter_release(&ps->meter);
 	strbuf_release(&ps->text);
 }
@@ -37,17 +65,34 @@ static bool file_read(struct processes *ps, uint32_t pid, const char *name)
 	return !textfile_read(AT_FDCWD, path, &ps->text);
 }
 
-/* "RUN WAITED SLICES", in ns, of the main thread. */
-static void delay_read(struct processes *ps, uint32_t pid, struct fact_row *row)
+static struct processes_known *known_of(struct processes *ps, const struct hostmaps_process *p)
+{
+	struct processes_known *k;
+
+	HASH_FIND(hh, ps->known, &p->tgid, sizeof(p->tgid), k);
+	if (!k) {
+		k = mem_alloc(sizeof(*k));
+		k->tgid = p->tgid;
+		HASH_ADD(hh, ps->known, tgid, sizeof(k->tgid), k);
+	}
+	if (k->start_ns != p->start_ns) {
+		k->single = false;
+		k->whole_ns = 0;
+		k->start_ns = p->start_ns;
+	}
+	k->round = ps->round;
+	return k;
+}
+
+/* "RAN WAITED SLICES", in ns, of the main thread. False: this kernel has no such file. */
+static bool schedstat_read(struct processes *ps, uint32_t pid, uint64_t *ran_ns, uint64_t *waited_ns)
 {
 	const char *second;
-	uint64_t ns;
 
-	if (row->v[PROCESS_THREADS].number != 1 || !file_read(ps, pid, "schedstat"))
-		return;
+	if (!file_read(ps, pid, "schedstat") || !parse_number(strbuf_str(&ps->text), ps->text.len, ran_ns))
+		return false;
 	second = strchr(strbuf_str(&ps->text), ' ');
-	if (second && parse_number(second, strlen(second), &ns))
-		fact_put(row, PROCESS_DELAY, ns / 1000);
+	return second && parse_number(second, strlen(second), waited_ns);
 }
 
 /* Since 6.2 the size of the directory is how many it has. */
@@ -78,20 +123,31 @@ static bool process_names(void *ctx, struct fact_row *row)
 
 void processes_read(struct processes *ps, const struct meter_round *r, struct hostmaps_process *p, int64_t since_ns)
 {
+	struct processes_known *k = known_of(ps, p);
+	uint64_t ran_ns = 0, waited_ns = 0;
+	bool has_schedstat = schedstat_read(ps, p->tgid, &ran_ns, &waited_ns);
 	struct process_names names = {*r, p};
 	struct meter_reading x = {.identity = p->start_ns, .young = (int64_t)p->start_ns >= since_ns};
 	uint64_t tick = proc_ticks_ns(1);
 	struct parse_task t;
 	char key[16];
 
+	snprintf(key, sizeof(key), "%u", p->tgid);
+	if (has_schedstat && k->single && ran_ns == k->ran_ns && k->whole_ns && r->now_ns - k->whole_ns < WHOLE_NS) {
+		meter_keep(&ps->meter, key);
+		return;
+	}
 	if (!file_read(ps, p->tgid, "stat") ||
 	    !parse_task_stat(strbuf_str(&ps->text), ps->text.len, sysconf(_SC_CLK_TCK), sysconf(_SC_PAGESIZE), &t) ||
 	    t.start_ticks != p->start_ns / tick) /* it is gone, and its pid another one's */
 		return;
-	snprintf(key, sizeof(key), "%u", p->tgid);
 	x.key = key;
 	x.row = t.row;
-	delay_read(ps, p->tgid, &x.row);
+	k->single = t.row.v[PROCESS_THREADS].number == 1;
+	k->ran_ns = ran_ns;
+	k->whole_ns = r->h ? r->now_ns : 0;
+	if (has_schedstat && k->single)
+		fact_put(&x.row, PROCESS_DELAY, waited_ns / 1000);
 	if (!t.kernel) {
 		if (file_read(ps, p->tgid, "io"))
 			parse_keys(strbuf_str(&ps->text), ps->text.len, IO, 2, &x.row);
@@ -105,4 +161,5 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 void processes_end(struct processes *ps)
 {
 	meter_end(&ps->meter);
+	forget(ps, ps->round++);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processes: what each process used. CPU time is that of all its threads, those that ended too, as the kernel tells it in ticks; the time
+ * processes: what each process used. One with a single thread that has not run since the reading before, as schedstat says to the
+ * nanosecond, has used nothing: it is read no further, but once a minute.
+ *
+ * CPU time is that of all its threads, those that ended too, as the kernel tells it in ticks; the time
  * that it could run and waited for a CPU is told by thread only, and here of those that have one. What one used after the last reading
  * before its end is in its cgroup's row alone.
  */
@@ -13,9 +16,12 @@
 #include "schema/base/strbuf.h"
 
 struct hostmaps_process;
+struct processes_known;
 
 struct processes {
 	struct meter meter;
+	struct processes_known *known;
+	uint64_t round;
 	struct strbuf text;
 	bool swapping;          /* something is in swap: how much of each is asked */
 };

@@ -6,7 +6,7 @@
  *   1. Each table has ts (start of the bucket, seconds since t0) and run (run.id) before the columns declared here; with the
  *      keys, which come first, they are its primary key.
  *   2. A counter holds the difference over the bucket: rows of a bucket add up, and what was reset (a thing that was made anew, a
- *      loader that began later) gives no step. A gauge holds how it was at the last reading of the bucket.
+ *      loader that began later) gives no step. A tally is a counter that says little by itself (packets beside bytes). A gauge holds how it was at the last reading of the bucket.
  *   3. NULL: not measured. A number is never negative.
  *   4. A reference (text, process, container) is an id of the segment's dictionary; 0: none.
  *
@@ -24,7 +24,7 @@
 #define FACT_TABLES_MAX  24
 
 enum fact_type { FACT_NUMBER, FACT_TEXT, FACT_PROCESS, FACT_CONTAINER };
-enum fact_role { FACT_KEY, FACT_COUNTER, FACT_GAUGE };
+enum fact_role { FACT_KEY, FACT_COUNTER, FACT_TALLY, FACT_GAUGE };
 
 struct fact_column {
 	const char *name;

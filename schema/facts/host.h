@@ -15,8 +15,8 @@
 	X(HOST_IDLE, "idle_us", NUMBER, COUNTER, "us", "idle, all CPUs together") \
 	X(HOST_IOWAIT, "iowait_us", NUMBER, COUNTER, "us", "idle while a disk was waited for") \
 	X(HOST_STEAL, "steal_us", NUMBER, COUNTER, "us", "taken by the hypervisor") \
-	X(HOST_FORKS, "forks", NUMBER, COUNTER, "", "processes and threads made") \
-	X(HOST_SWITCHES, "switches", NUMBER, COUNTER, "", "context switches") \
+	X(HOST_FORKS, "forks", NUMBER, TALLY, "", "processes and threads made") \
+	X(HOST_SWITCHES, "switches", NUMBER, TALLY, "", "context switches") \
 	X(HOST_RUNNING, "running", NUMBER, GAUGE, "", "threads that could run") \
 	X(HOST_BLOCKED, "blocked", NUMBER, GAUGE, "", "threads that waited for a disk") \
 	X(HOST_LOAD1, "load1_m", NUMBER, GAUGE, "thousandths", "load average of a minute") \
@@ -46,10 +46,10 @@
 
 #define DISK_COLUMNS(X) \
 	X(DISK_NAME, "disk", TEXT, KEY, "", "text.id: sda, nvme0n1, dm-0, loop0") \
-	X(DISK_READS, "reads", NUMBER, COUNTER, "", "reads that were completed") \
+	X(DISK_READS, "reads", NUMBER, TALLY, "", "reads that were completed") \
 	X(DISK_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read") \
 	X(DISK_READ_US, "read_us", NUMBER, COUNTER, "us", "the reads took, all together") \
-	X(DISK_WRITES, "writes", NUMBER, COUNTER, "", "writes that were completed") \
+	X(DISK_WRITES, "writes", NUMBER, TALLY, "", "writes that were completed") \
 	X(DISK_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "written") \
 	X(DISK_WRITE_US, "write_us", NUMBER, COUNTER, "us", "the writes took, all together") \
 	X(DISK_BUSY_US, "busy_us", NUMBER, COUNTER, "us", "something was under way") \
@@ -72,11 +72,11 @@
 	X(NIC_NAME, "interface", TEXT, KEY, "", "text.id: eth0, wlan0, docker0, veth12ab") \
 	X(NIC_CONTAINER, "container", CONTAINER, KEY, "", "container.id: in whose namespace it is; 0: the host's") \
 	X(NIC_RX_BYTES, "rx_bytes", NUMBER, COUNTER, "bytes", "received") \
-	X(NIC_RX_PACKETS, "rx_packets", NUMBER, COUNTER, "", "packets received") \
+	X(NIC_RX_PACKETS, "rx_packets", NUMBER, TALLY, "", "packets received") \
 	X(NIC_RX_ERRORS, "rx_errors", NUMBER, COUNTER, "", "packets received damaged") \
 	X(NIC_RX_DROPS, "rx_drops", NUMBER, COUNTER, "", "packets received and thrown away") \
 	X(NIC_TX_BYTES, "tx_bytes", NUMBER, COUNTER, "bytes", "sent") \
-	X(NIC_TX_PACKETS, "tx_packets", NUMBER, COUNTER, "", "packets sent") \
+	X(NIC_TX_PACKETS, "tx_packets", NUMBER, TALLY, "", "packets sent") \
 	X(NIC_TX_ERRORS, "tx_errors", NUMBER, COUNTER, "", "packets that could not be sent") \
 	X(NIC_TX_DROPS, "tx_drops", NUMBER, COUNTER, "", "packets thrown away instead of sent")
 
@@ -90,7 +90,7 @@
 	X(CGROUP_UNIT, "unit", TEXT, GAUGE, "", "text.id: systemd unit whose own it is; 0: of none") \
 	X(CGROUP_USER, "user_us", NUMBER, COUNTER, "us", "CPU time of programs") \
 	X(CGROUP_SYSTEM, "system_us", NUMBER, COUNTER, "us", "CPU time in the kernel") \
-	X(CGROUP_PERIODS, "periods", NUMBER, COUNTER, "", "periods of its CPU limit in which it ran") \
+	X(CGROUP_PERIODS, "periods", NUMBER, TALLY, "", "periods of its CPU limit in which it ran") \
 	X(CGROUP_THROTTLED, "throttled", NUMBER, COUNTER, "", "of those, in which it was stopped") \
 	X(CGROUP_THROTTLED_US, "throttled_us", NUMBER, COUNTER, "us", "stopped, all CPUs together") \
 	X(CGROUP_CPU_LIMIT, "cpu_limit_m", NUMBER, GAUGE, "thousandths of a CPU", "limit; NULL: none") \
@@ -106,20 +106,20 @@
 	X(CGROUP_MEM_HIGH, "mem_high", NUMBER, COUNTER, "", "times it was slowed down at its upper mark") \
 	X(CGROUP_MEM_MAX, "mem_max", NUMBER, COUNTER, "", "times it met its limit") \
 	X(CGROUP_OOM_KILLS, "oom_kills", NUMBER, COUNTER, "", "processes killed for want of memory") \
-	X(CGROUP_PSI_CPU, "psi_cpu_us", NUMBER, COUNTER, "us", "some thread waited for a CPU") \
+	X(CGROUP_PSI_CPU, "psi_cpu_us", NUMBER, TALLY, "us", "some thread waited for a CPU") \
 	X(CGROUP_PSI_MEM, "psi_mem_us", NUMBER, COUNTER, "us", "some thread waited for memory") \
 	X(CGROUP_PSI_MEM_FULL, "psi_mem_full_us", NUMBER, COUNTER, "us", "all that could run waited for memory") \
 	X(CGROUP_PSI_IO, "psi_io_us", NUMBER, COUNTER, "us", "some thread waited for a disk") \
 	X(CGROUP_PSI_IO_FULL, "psi_io_full_us", NUMBER, COUNTER, "us", "all that could run waited for a disk") \
 	X(CGROUP_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read from disks") \
 	X(CGROUP_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "written to disks") \
-	X(CGROUP_READS, "reads", NUMBER, COUNTER, "", "reads from disks") \
-	X(CGROUP_WRITES, "writes", NUMBER, COUNTER, "", "writes to disks") \
+	X(CGROUP_READS, "reads", NUMBER, TALLY, "", "reads from disks") \
+	X(CGROUP_WRITES, "writes", NUMBER, TALLY, "", "writes to disks") \
 	X(CGROUP_RX_BYTES, "rx_bytes", NUMBER, COUNTER, "bytes", "received in its network namespace; NULL: it is the host's") \
-	X(CGROUP_RX_PACKETS, "rx_packets", NUMBER, COUNTER, "", "packets received") \
+	X(CGROUP_RX_PACKETS, "rx_packets", NUMBER, TALLY, "", "packets received") \
 	X(CGROUP_RX_DROPS, "rx_drops", NUMBER, COUNTER, "", "packets received damaged or thrown away") \
 	X(CGROUP_TX_BYTES, "tx_bytes", NUMBER, COUNTER, "bytes", "sent") \
-	X(CGROUP_TX_PACKETS, "tx_packets", NUMBER, COUNTER, "", "packets sent") \
+	X(CGROUP_TX_PACKETS, "tx_packets", NUMBER, TALLY, "", "packets sent") \
 	X(CGROUP_TX_DROPS, "tx_drops", NUMBER, COUNTER, "", "packets not sent") \
 	X(CGROUP_PIDS, "pids", NUMBER, GAUGE, "", "processes and threads") \
 	X(CGROUP_PIDS_LIMIT, "pids_limit", NUMBER, GAUGE, "", "limit; NULL: none")
@@ -129,15 +129,15 @@
 	X(CGROUP_DISK_NAME, "disk", TEXT, KEY, "", "text.id: as in disk_row") \
 	X(CGROUP_DISK_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read") \
 	X(CGROUP_DISK_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "written") \
-	X(CGROUP_DISK_READS, "reads", NUMBER, COUNTER, "", "reads") \
-	X(CGROUP_DISK_WRITES, "writes", NUMBER, COUNTER, "", "writes")
+	X(CGROUP_DISK_READS, "reads", NUMBER, TALLY, "", "reads") \
+	X(CGROUP_DISK_WRITES, "writes", NUMBER, TALLY, "", "writes")
 
 #define PROCESS_COLUMNS(X) \
 	X(PROCESS_ID, "process", PROCESS, KEY, "", "process.id") \
 	X(PROCESS_USER, "user_us", NUMBER, COUNTER, "us", "CPU time of its own code") \
 	X(PROCESS_SYSTEM, "system_us", NUMBER, COUNTER, "us", "CPU time in the kernel") \
-	X(PROCESS_DELAY, "runq_us", NUMBER, COUNTER, "us", "could run and waited for a CPU; NULL: it has more threads than one") \
-	X(PROCESS_MINFLT, "minflt", NUMBER, COUNTER, "", "page faults that read from no disk") \
+	X(PROCESS_DELAY, "runq_us", NUMBER, TALLY, "us", "could run and waited for a CPU; NULL: it has more threads than one") \
+	X(PROCESS_MINFLT, "minflt", NUMBER, TALLY, "", "page faults that read from no disk") \
 	X(PROCESS_MAJFLT, "majflt", NUMBER, COUNTER, "", "page faults that read from a disk") \
 	X(PROCESS_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read from disks") \
 	X(PROCESS_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "to be written to disks") \

@@ -119,7 +119,7 @@ static void add_merge(const struct fact_column *c, struct strbuf *out)
 
 	if (c->type != FACT_NUMBER)
 		strbuf_addf(out, "%s = coalesce(nullif(excluded.%s, 0), %s)", n, n, n);
-	else if (c->role == FACT_COUNTER)
+	else if (c->role != FACT_GAUGE)
 		strbuf_addf(out, "%s = coalesce(%s + excluded.%s, excluded.%s, %s)", n, n, n, n, n);
 	else
 		strbuf_addf(out, "%s = coalesce(excluded.%s, %s)", n, n, n);

@@ -15,6 +15,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/facts/fact.h"
 #include "schema/store/folder.h"
 #include "schema/store/leftout.h"
 #include "schema/store/reading.h"
@@ -50,27 +51,33 @@ static bool has_table(sqlite3 *db, const char *name)
 	return reading_number(db, sql, 0) != 0;
 }
 
+/* Of what was found and of what a table has. */
+static int64_t further(sqlite3 *db, const char *table, const char *edge, int64_t found)
+{
+	char sql[64];
+	int64_t x;
+
+	snprintf(sql, sizeof(sql), "SELECT %s(ts) FROM %s", edge, table);
+	x = reading_number(db, sql, INT64_MIN);
+	return x != INT64_MIN && (found == INT64_MIN || (x < found) != !strcmp(edge, "max")) ? x : found;
+}
+
 /* The first or last bucket of anything that was counted, seconds since t0; INT64_MIN: nothing was. */
 static int64_t edge_of(sqlite3 *db, const char *of_samples, const char *edge)
 {
 	static const char *const others[] = {"amount", "wait_row"}; /* older files have not all of them */
 	int64_t found = reading_number(db, of_samples, INT64_MIN);
-	bool last = !strcmp(edge, "max");
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		char sql[64];
-		int64_t x = INT64_MIN;
-
-		snprintf(sql, sizeof(sql), "SELECT %s(ts) FROM %s", edge, others[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (has_table(db, others[i]))
-			x = reading_number(db, sql, INT64_MIN);
-		if (x != INT64_MIN && (found == INT64_MIN || (x < found) != last))
-			found = x;
-	}
+			found = further(db, others[i], edge, found);
+	if (reading_number(db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)", 0)) /* rows of facts */
+		for (size_t i = 0; FACTS[i]; i++)
+			found = further(db, FACTS[i]->table, edge, found);
 	return found;
 }
 
-/* What its samples, amounts and waits span; false: it holds none. */
+/* What its samples, amounts, waits and facts span; false: it holds none. */
 static bool segment_span(const struct store_segment *s, struct store_segment_info *info)
 {
 	sqlite3 *db = s->db;

@@ -15,6 +15,7 @@ long-bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/goheap.py --smoke
 	@$(PYTHON) tests/bench/supervisor.py --smoke
 	@$(PYTHON) tests/bench/always.py --smoke
+	@$(PYTHON) tests/bench/host.py --smoke
 
 bench-stacks: all
 	@$(PYTHON) tests/bench/stacks.py --write docs/BENCHMARKS.md
@@ -67,6 +68,11 @@ bench-seal: all
 .PHONY: bench-realdays
 bench-realdays: all
 	@$(PYTHON) tests/bench/realdays.py $(or $(KEPT),build/hour) --write docs/BENCHMARKS.md
+
+# what family host takes with 30 containers and 500 processes: about 2 minutes
+.PHONY: bench-host
+bench-host: all
+	@$(PYTHON) tests/bench/host.py
 
 # a day of 50 million samples: how fast questions are answered from plain rows, and in how much memory
 OBJECTS += $(B)/obj/tests/bench/makeday.o

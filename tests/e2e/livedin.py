@@ -47,6 +47,7 @@ def looked_at(end, recording):
         for stack, label, n in ((["main", ["leak", "app.go", 12]], 64, 50 + 40 * i), (["main", ["cache", "app.go", 30]], 512, 90)):
             yield {**APP, "kind": "inuse", "label": label, "at": at, "n": n, "value": label * n, "stack": stack}
             yield {**APP, "kind": "alloc", "label": label, "at": at, "n": 40, "value": label * 40, "stack": stack}
+    yield from used(begin, end, recording)
     yield run("offcpu", begin, end, recording)
     db = {"pid": 900, "comm": "postgres", "tid": 900, "thread": "postgres"}
     for at in range(begin, end, 10):
@@ -55,6 +56,19 @@ def looked_at(end, recording):
         yield {**db, "kind": "offcpu", "at": at, "n": 3, "value": 9000000, "stack": ["main", ["exec_query", "postgres.c", 1200], "read"]}
         yield {**db, "wake": 2, "at": at, "n": 3, "total_ns": 9000000, "by": {"pid": 812, "comm": "nginx", "thread": "nginx"}}
         yield {**db, "culprit": 0, "at": at, "n": 8, "total_ns": 2000000, "by": {"pid": 812, "comm": "nginx", "thread": "nginx"}}
+
+
+def used(begin, end, recording):
+    """What host and containers used, each minute: web takes more memory all the time."""
+    yield run("host", begin, end, recording)
+    for i, at in enumerate(range(begin, end, 60)):
+        yield {"fact": "host_row", "at": at, "mem_total": 8 << 30, "mem_available": 4 << 30, "psi_io_us": 100000}
+        yield {"fact": "disk_row", "at": at, "disk": "sda", "busy_us": 2000000, "read_bytes": 1 << 20, "write_bytes": 4 << 20}
+        for n, (name, mem, limit) in enumerate((("web", 100 + 10 * i, 512), ("db", 700, 1024))):
+            yield {"fact": "cgroup_row", "at": at, "cgroup": f"/docker/{name}", "container": name, "working": mem << 20,
+                   "mem_limit": limit << 20, "read_bytes": n << 20, "write_bytes": 2 << 20, "rx_bytes": 50000, "tx_bytes": 90000}
+        yield {"fact": "process_row", "at": at, "pid": 812, "comm": "nginx", "container": "web", "rss": (90 + 10 * i) << 20,
+               "read_bytes": 0, "write_bytes": 2 << 20}
 
 
 def put(store, lines):

@@ -30,8 +30,11 @@ def until(what, seconds=30, every=0.05):
 
 class Sonded:
     def __init__(self, store, *args, env=None, prefix=(), ready=True, program=os.path.join(BIN, "sonded"),
-                 limit="0"):
+                 limit="0", families="cpu"):
+        """`families`: where neither arguments nor a configuration say which; None: what sonded takes by itself."""
         self.store = store
+        if families and not {"--families", "--config"} & set(args) and not {"SONDE_FAMILIES", "SONDE_CONFIG"} & set(env or {}):
+            env = dict(env or {}, SONDE_FAMILIES=families)
         self.talk = tempfile.TemporaryFile()
         full = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")} | {"SONDE_CONFIG": "/nonexistent"} | (env or {})
         self.child = subprocess.Popen([*prefix, program, "--store", store, *(["--cpu", limit] if limit else []), *args], env=full,

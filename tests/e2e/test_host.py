@@ -18,7 +18,7 @@ import pytest
 
 from conftest import need, need_root, sql_all
 from containers import cgroup_roots, cgroups
-from sonded import until
+from sonded import Sonded, until
 from test_clock import clock  # noqa: F401 (a fixture)
 
 TICK = 1_000_000 // os.sysconf("SC_CLK_TCK")
@@ -126,6 +126,20 @@ def test_what_the_host_its_disks_and_interfaces_used_is_what_the_kernel_counted(
     assert mem["cpus"] == os.sysconf("SC_NPROCESSORS_ONLN")
 
 
+def test_what_sleeps_all_the_time_has_its_memory_too(capture, store):
+    p = subprocess.Popen([sys.executable, "-c", "x = bytearray(30 << 20); print(1, flush=True); input()"], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
+    p.stdout.readline()
+    try:
+        cap = capture(program="sonde-host")
+        assert until(lambda: first_row(store), 20)
+        cap.stop()
+        (row,) = sql_all(store, f"SELECT max(rss) AS rss, sum(user_us) AS us FROM process_stats WHERE pid = {p.pid}")
+        assert row["rss"] > 30 << 20 and not row["us"]
+    finally:
+        p.communicate("\n", timeout=20)
+
+
 BUSY = """
 import mmap, os, sys
 os.set_blocking(0, True)
@@ -175,6 +189,7 @@ def test_what_a_process_used_is_what_the_kernel_says_of_it(capture, store, scrat
         p.communicate("\n", timeout=20)
 
 
+@pytest.mark.long
 def test_a_recorder_that_is_started_again_makes_no_step(capture, store, scratch):
     p, told = busy(os.path.join(scratch, "direct"))
     try:
@@ -187,6 +202,7 @@ def test_a_recorder_that_is_started_again_makes_no_step(capture, store, scratch)
         p.communicate("\n", timeout=20)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jump", [3600, -7200])
 def test_a_clock_that_is_set_makes_no_step(clock, capture, store, jump):  # noqa: F811
     before = host_counters()
@@ -200,6 +216,18 @@ def test_a_clock_that_is_set_makes_no_step(clock, capture, store, jump):  # noqa
         assert 0 <= n <= after[column] - before[column], column
     seen = [r["ts"] for r in sql_all(store, "SELECT ts FROM host_stats ORDER BY ts")]
     assert max(seen) - min(seen) > abs(jump) / 2
+
+
+@pytest.mark.long
+def test_sonded_records_it_by_itself_with_no_right_to_load_programs(store):
+    with Sonded(store, families=None) as d:
+        assert d.running("cpu") and d.running("host"), d.said()
+        status = text(f"/proc/{d.running('host')}/status").splitlines()
+        caps = int(next(line for line in status if line.startswith("CapPrm")).split()[1], 16)
+        assert caps & 1 << 19 and not caps & (1 << 38 | 1 << 39 | 1 << 34), hex(caps)  # PTRACE; PERFMON, BPF, SYSLOG
+        assert until(lambda: first_row(store), 25), d.said()
+    (run,) = sql_all(store, "SELECT bucket_s, accounted, (SELECT count(*) FROM host_row) AS rows FROM run WHERE family = 'host'")
+    assert run["bucket_s"] == 10 and run["rows"] >= 1 and run["accounted"] > 10
 
 
 def cpu_of(path):
@@ -256,6 +284,7 @@ def test_a_container_has_its_cpu_memory_and_limit_and_nothing_of_before(capture,
         assert max(r["anon"] or 0 for r in rows) > 20 << 20
 
 
+@pytest.mark.long
 def test_a_cgroup_that_comes_and_goes_all_the_time_hurts_nothing(capture, store):
     need_root()
     roots = cgroup_roots()
@@ -336,6 +365,7 @@ def test_a_file_system_that_hangs_holds_up_nothing_and_is_told(capture, store, s
         os.close(fd)
 
 
+@pytest.mark.long
 def test_what_the_rules_leave_out_has_no_rows(capture, store, scratch):
     cap = capture("--exclude", "command:python*", program="sonde-host")
     assert until(lambda: first_row(store), 20)
@@ -349,6 +379,7 @@ def test_what_the_rules_leave_out_has_no_rows(capture, store, scratch):
         p.communicate("\n", timeout=20)
 
 
+@pytest.mark.long
 def test_traffic_of_a_container_with_a_network_of_its_own_is_its_own(capture, store):
     """Two namespaces and a veth between them; one is a container's."""
     need("ip")

@@ -61,7 +61,7 @@ def test_an_up_that_fails_leaves_nothing_behind(scratch):
     env = {"PATH": os.environ["PATH"], "HOME": home, "SONDE_CONFIG": "/nonexistent"}
 
     def up(*args):
-        done = subprocess.run([*NOBODY, os.path.join(BIN, "sonde"), "up", *args], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run([*NOBODY, os.path.join(BIN, "sonde"), "up", "cpu", *args], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert done.returncode == 5 and "needs privileges" in done.stderr, done.stderr
     up()
     up("--store", f"{home}/a/b/c")
@@ -237,4 +237,4 @@ def test_a_capability_that_is_missing_is_said_with_the_family_that_lacks_it(scra
         assert until(lambda: "given up" in d.said(), 40), d.said()
         service = until(lambda: failed(d, "cpu"))
         assert service and "CAP_" in service["why"] + service["fix"] and service["fix"] and service["exit"] == 5, (service, d.said())
-    told(refused("--background", "--store", store, prefix=NOBODY), 5, "this needs privileges", "CAP_")
+    told(refused("--background", "--families", "cpu", "--store", store, prefix=NOBODY), 5, "this needs privileges", "CAP_")

@@ -249,3 +249,53 @@ def test_a_spike_of_a_real_capture_is_found_and_shown(sonde, store, tmp_path):
     first = said["rows"][0]
     assert first["who"] == "spike-planted" and first["cpu_ns"] == pytest.approx(1e9, rel=0.3)
     assert top_function(first["command"], tmp_path) == "burn_leaf"
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    """Two minutes of two containers and a disk, the second one measured from its half on."""
+    store = str(tmp_path_factory.mktemp("used") / "store")
+    web, db = {"container": "web", "container_id": "a" * 64}, {"container": "db", "container_id": "b" * 64}
+    lines = [{"run": "host", "from": AT, "to": AT + 120, "bucket_s": 10}]
+    for i in range(12):
+        at = {"at": AT + 10 * i}
+        lines += [{"fact": "host_row", **at, "mem_total": 1 << 30, "mem_available": 1 << 29, "psi_io_us": 1000000 * (i == 3)},
+                  {"fact": "cgroup_row", "cgroup": "/docker/web", **web, **at, "working": (10 + 5 * (i == 4)) << 20, "read_bytes": 1000,
+                   "write_bytes": 9000 * (i == 6), "rx_bytes": 500, "tx_bytes": 500, "psi_cpu_us": 2500000},
+                  {"fact": "disk_row", "disk": "sda", **at, "busy_us": 5000000, "read_bytes": 0, "write_bytes": 0}]
+        if i in (6, 11):  # what did not move between has no row
+            lines.append({"fact": "cgroup_row", "cgroup": "/docker/db", **db, **at, "working": 700 << 20})
+    put(store, lines)
+    return store
+
+
+def test_memory_of_each_container_is_drawn_with_its_peak_and_holds_until_the_next_reading(sonde, used):
+    args = ["timeline", "--of", "mem", "--from", str(AT), "--to", str(AT + 120)]
+    answer = json.loads(sonde(*args, "--json", store=used, check=True).stdout)
+    rows = {r["who"]: r for r in answer["rows"]}
+    assert [r["who"] for r in answer["rows"]] == ["db", "[host]", "web"] and answer["unit"] == "bytes"
+    assert len(rows["web"]["by_column"]) == 120 and rows["web"]["by_column"][45] == 15 << 20 == rows["web"]["most"]
+    assert rows["web"]["by_column"][39] == rows["web"]["last"] == 10 << 20 and rows["web"]["most_at_ns"] == (AT + 40) * 10**9
+    assert rows["db"]["by_column"][59] is None and set(rows["db"]["by_column"][60:]) == {700 << 20}
+    text = sonde(*args, store=used, check=True).stdout
+    assert re.search(r"^db +\|.*\| 700 MiB, max 700 MiB at ", text, re.M)
+
+
+def test_what_was_read_sent_and_waited_for_adds_up_over_the_columns(sonde, used):
+    def rows(of, *more):
+        done = sonde("timeline", "--of", of, "--from", str(AT), "--to", str(AT + 120), *more, "--json", store=used, check=True)
+        return {r["who"]: r["by_column"] for r in json.loads(done.stdout)["rows"]}
+    io = rows("io")
+    assert sum(io["web"]) == pytest.approx(12 * 1000 + 9000) and io["web"][65] == pytest.approx(1000) and set(io["[sda]"]) == {0}
+    assert sum(rows("net")["web"]) == pytest.approx(12000)
+    pressure = rows("pressure")
+    assert pressure["web cpu"][0] == pytest.approx(0.25) and pressure["[host] io"][35] == pytest.approx(0.1)
+    assert rows("disk")["[sda]"][7] == pytest.approx(0.5)
+    assert set(rows("io", "--container", "web")) == {"web"}
+
+
+def test_what_can_be_drawn_and_what_to_record_is_said(sonde, used):
+    done = sonde("timeline", "--of", "memory", store=used)
+    assert done.returncode == 2 and "cpu, mem, io, net, pressure or disk" in done.stderr
+    done = sonde("timeline", "--of", "net", "--container", "db", store=used)
+    assert done.returncode == 4 and "--families cpu,host" in done.stderr

@@ -192,3 +192,19 @@ def test_what_was_not_measured_is_no_key_and_says_what_to_record(sonde, made):
     for verb in ("ps", "containers"):
         done = sonde(verb, "--sort", "mem", *made[1], store=made[0])
         assert done.returncode == 4 and "not recorded" in done.stderr and "--families cpu,host" in done.stderr
+
+
+def test_what_was_used_is_told_where_no_cpu_time_was_recorded(sonde, tmp_path):
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    store = str(tmp_path / "store")
+    lines = [{"run": "host", "from": AT, "to": AT + 10, "bucket_s": 10},
+             {"fact": "process_row", "pid": 71, "comm": "small", "at": AT, "rss": 5 << 20},
+             {"fact": "process_row", "pid": 72, "comm": "large", "at": AT, "rss": 500 << 20},
+             {"fact": "cgroup_row", "cgroup": "/docker/web", "container": "web", "container_id": "a" * 64, "at": AT, "working": 1 << 20}]
+    subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    rows = json.loads(sonde("ps", "--json", store=store, check=True).stdout)["rows"]
+    assert [(r["comm"], r["mem_bytes"], r["cpu_ns"]) for r in rows] == [("large", 500 << 20, 0), ("small", 5 << 20, 0)]
+    (web,) = json.loads(sonde("containers", "--json", store=store, check=True).stdout)["rows"]
+    assert (web["container"], web["mem_bytes"]) == ("web", 1 << 20)
+    assert sonde("ps", store=store, check=True).stdout.count("\n") == 3

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "schema/base/cleanup.h"
+#include "tools/fold/fold_build.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/json.h"
 #include "tools/print/table.h"
@@ -443,19 +444,54 @@ static void print_table(const struct view *v, enum procs_by by)
 		fprintf(stderr, "%zu more: -n %zu shows them\n", v->procs->n - v->n, v->procs->n);
 }
 
+/* Of a window in which no CPU time was sampled. */
+static struct fold *fold_of_nothing(const struct selection *sel)
+{
+	struct fold_build *b = fold_begin();
+
+	b->pub.from_ns = sel->from_ns;
+	b->pub.to_ns = sel->to_ns;
+	b->pub.kind = store_kind_info(STORE_KIND_CPU);
+	b->pub.unit = STORE_TIME;
+	b->pub.host = b->pub.kernel = "";
+	return fold_end(b);
+}
+
+/* CPU time, and what was used beside it: one of them may have been recorded without the other. */
+static int read_both(const struct verb_call *call, enum procs_by by, struct fold **f, struct used *used, struct err *e)
+{
+	struct err none = {0};
+	int ret = fold_make(call->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, f, e), rc;
+
+	if (ret && ret != -ENODATA)
+		return ret;
+	rc = by == PROCS_BY_CONTAINER ? used_containers(call->sel, used, ret ? &none : e) : used_processes(call->sel, used, ret ? &none : e);
+	if (!ret || rc || !used->n)
+		return ret ? ret : rc;
+	*e = none;
+	*f = fold_of_nothing(call->sel);
+	return 0;
+}
+
 int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 {
 	const struct who_args *a = call->args;
+	const char *sort = a->sort;
 	struct incidents incidents = {0};
 	struct view v = {.call = call, .incidents = &incidents};
 	struct procs_more more = {0};
 	struct procs procs = {0};
 	struct used used = {0};
 	struct fold *f = NULL;
-	int ret = fold_make(call->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, &f, e);
+	int ret = read_both(call, by, &f, &used, e);
 
-	if (ret)
+	if (ret) {
+		fold_free(f);
+		used_release(&used);
 		return ret;
+	}
+	if (!sort && !f->n_processes) /* without CPU time */
+		sort = "mem";
 	procs_init(&procs, f, by);
 	if (by == PROCS_BY_PROCESS)
 		ret = procs_more_make(&more, call->sel, e);
@@ -466,11 +502,9 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 	if (by == PROCS_BY_CONTAINER)
 		procs_add_incidents(&procs, &incidents);
 	if (!ret)
-		ret = by == PROCS_BY_CONTAINER ? used_containers(call->sel, &used, e) : used_processes(call->sel, &used, e);
-	if (!ret)
 		procs_add_used(&procs, &used);
-	if (!ret && a->sort)
-		ret = procs_sort(&procs, a->sort, e);
+	if (!ret && sort)
+		ret = procs_sort(&procs, sort, e);
 	v.f = f;
 	v.procs = &procs;
 	v.n = a->rows ? (size_t)a->rows : DEFAULT_ROWS;

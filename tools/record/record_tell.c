@@ -47,6 +47,15 @@ static bool is_plain_word(const char *s)
 	return s[0] && s[0] != '-' && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
 }
 
+/* No family of it has stacks. */
+static bool only_reads(const struct record *r)
+{
+	for (size_t i = 0; i < r->loaders.n; i++)
+		if (r->loaders.v[i].family->rights != FAMILY_READS)
+			return false;
+	return true;
+}
+
 /* `only_self`: nothing but sonde itself was seen, which needs --self to be shown. */
 static void say_next(const struct record *r, const char *hottest, bool only_self)
 {
@@ -62,6 +71,11 @@ static void say_next(const struct record *r, const char *hottest, bool only_self
 		filter_word(r->call->hint_store, &where);
 	}
 	w = strbuf_str(&where);
+	if (only_reads(r)) {
+		fprintf(stderr, "next:  %s containers%s      %s ps%s      %s timeline --of mem%s\n", typed_sonde(false), w, typed_sonde(false),
+			w, typed_sonde(false), w);
+		return;
+	}
 	if (only_self)
 		fputs("nothing ran but sonde itself\n", stderr);
 	fprintf(stderr, "next:  %s flame%s      %s stacks%s -n 10", typed_sonde(false), w, typed_sonde(false), w);
@@ -141,12 +155,14 @@ static void say_sums(const struct record *r, const char *rec, const struct fold 
 	if (f && f->self_program_samples)
 		strbuf_addf(&counts, " (%s %s sonde's own)", term_count(f->self_program_samples, own, sizeof(own)),
 			    r->loaders.n > 1 ? "samples" : "of them");
-	fprintf(stderr, "%s%s done: %s of %.0f process%s in %.1f s; %.0f lost; %.1f %% of frames named, %.1f %% of "
-			"user stacks complete; own CPU %.1f %% of one core, and %.2f s to start and end\n",
+	fprintf(stderr, "%s%s done: %s of %.0f process%s in %.1f s; %.0f lost; ",
 		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts), processes_of(r),
-		processes_of(r) == 1 ? "" : "es", record_num(l->done, "to") - record_num(l->done, "from"), lost_total(r),
-		frames > 0 ? 100 * record_sum(r, 'd', "frames_named") / frames : 100,
-		user > 0 ? 100 * record_sum(r, 'd', "user_complete") / user : 100, 100 * record_sum(r, 'd', "self_cores"),
+		processes_of(r) == 1 ? "" : "es", record_num(l->done, "to") - record_num(l->done, "from"), lost_total(r));
+	if (!only_reads(r))
+		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ",
+			frames > 0 ? 100 * record_sum(r, 'd', "frames_named") / frames : 100,
+			user > 0 ? 100 * record_sum(r, 'd', "user_complete") / user : 100);
+	fprintf(stderr, "own CPU %.1f %% of one core, and %.2f s to start and end\n", 100 * record_sum(r, 'd', "self_cores"),
 		record_sum(r, 'd', "edges_cpu_s"));
 }
 

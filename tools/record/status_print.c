@@ -151,7 +151,10 @@ static void print_recordings(const struct status_facts *f, size_t n)
 		table_cell(t, r->family);
 		table_cell(t, term_count(f[i].samples + f[i].events, buf, sizeof(buf)));
 		table_cell(t, term_count(facts_lost(&f[i]), buf, sizeof(buf)));
-		table_cellf(t, "%.1f %%", 100 * named_share(&f[i]));
+		if (f[i].looked_at)
+			table_cellf(t, "%.1f %%", 100 * named_share(&f[i]));
+		else
+			table_cell(t, "-");
 		if (f[i].endings.n)
 			table_cellf(t, "%.1f %%", 100 * endings_share(&f[i].endings));
 		else

@@ -150,6 +150,31 @@ static json_t *events_json(const struct timeline *t)
 	return list;
 }
 
+int timeline_used_json(const struct timeline_used *u, size_t n, FILE *out)
+{
+	static const char *const units[] = {[TIMELINE_USED_BYTES] = "bytes", [TIMELINE_USED_RATE] = "bytes/s", [TIMELINE_USED_SHARE] = "share"};
+	json_t *j = json_envelope("timeline", u->sel->from_ns, u->sel->to_ns);
+
+	json_object_set_new(j, "of", json_string(u->of));
+	json_object_set_new(j, "unit", json_string(units[u->unit]));
+	for (size_t i = 0; i < u->n && i < n; i++) {
+		const struct timeline_used_line *x = &u->lines[i];
+		json_t *o = json_object(), *values = json_array();
+
+		json_object_set_new(o, "who", json_text(x->name));
+		json_object_set_new(o, "last", x->last < 0 ? json_null() : json_real(x->last));
+		json_object_set_new(o, "most", x->most < 0 ? json_null() : json_real(x->most));
+		json_set_time(o, "most_at", x->most_ns);
+		for (size_t k = 0; k < u->columns; k++)
+			json_array_append_new(values, x->value[k] < 0 ? json_null() : json_real(x->value[k]));
+		json_object_set_new(o, "by_column", values);
+		json_array_append_new(json_rows(j), o);
+	}
+	if (u->n > n)
+		json_warn(j, "%zu more: -n %zu shows them", u->n - n, u->n);
+	return json_print(j, out, 1);
+}
+
 int timeline_json(const struct timeline_view *v, FILE *out)
 {
 	const struct timeline *t = v->t;

@@ -8,6 +8,7 @@
 
 #include "tools/timeline/timeline.h"
 #include "tools/timeline/timeline_spikes.h"
+#include "tools/timeline/timeline_used.h"
 
 struct timeline_view {
 	const struct timeline *t;
@@ -21,6 +22,12 @@ struct timeline_view {
 
 void timeline_text(const struct timeline_view *v, FILE *out);
 int timeline_json(const struct timeline_view *v, FILE *out);
+
+/* The same of what was used beside CPU time: the first n lines. */
+void timeline_used_text(const struct timeline_used *u, size_t n, bool unicode, FILE *out);
+int timeline_used_json(const struct timeline_used *u, size_t n, FILE *out);
+/* How many columns fit into a line of that width. */
+size_t timeline_columns(unsigned width);
 
 /* Groups by CPU time, most first; the caller's (free). */
 uint32_t *timeline_ranked(const struct timeline *t);

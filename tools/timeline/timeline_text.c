@@ -34,18 +34,34 @@ struct drawing {
 	double *value;       /* of each step; -1: not recorded */
 };
 
-static void put_level(const struct drawing *d, double share)
+static void put_level(FILE *out, bool unicode, double share)
 {
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char ascii[] = "_.:-=+*#@";
-	const size_t levels = d->v->unicode ? 8 : sizeof(ascii) - 1;
+	const size_t levels = unicode ? 8 : sizeof(ascii) - 1;
 	size_t level = share <= 0 ? 0 : 1 + (size_t)(share * (double)(levels - 1) - 1e-9);
 
 	level = level < levels ? level : levels - 1;
-	if (d->v->unicode)
-		fputs(blocks[level], d->out);
+	if (unicode)
+		fputs(blocks[level], out);
 	else
-		fputc(ascii[level], d->out);
+		fputc(ascii[level], out);
+}
+
+static void put_name(FILE *out, const char *name)
+{
+	struct strbuf label cleanup_strbuf = STRBUF_INIT;
+
+	term_add_middle(&label, name, NAME_COLUMNS);
+	fprintf(out, "%s%*s |", strbuf_str(&label), NAME_COLUMNS - (int)term_columns(strbuf_str(&label)), "");
+}
+
+static void put_column(FILE *out, bool unicode, double x, double top)
+{
+	if (x < 0)
+		fputc(' ', out);
+	else
+		put_level(out, unicode, top > 0 ? x / top : 0);
 }
 
 static double highest(const double *x, size_t first, size_t end)
@@ -59,20 +75,12 @@ static double highest(const double *x, size_t first, size_t end)
 
 static void put_strip(const struct drawing *d, const char *name, double top, const char *tail)
 {
-	struct strbuf label cleanup_strbuf = STRBUF_INIT;
-
-	term_add_middle(&label, name, NAME_COLUMNS);
-	fprintf(d->out, "%s%*s |", strbuf_str(&label), NAME_COLUMNS - (int)term_columns(strbuf_str(&label)), "");
+	put_name(d->out, name);
 	for (size_t i = 0; i < d->columns; i++) {
 		size_t first, end;
-		double x;
 
 		timeline_column(d->t, d->columns, i, &first, &end);
-		x = highest(d->value, first, end);
-		if (x < 0)
-			fputc(' ', d->out);
-		else
-			put_level(d, top > 0 ? x / top : 0);
+		put_column(d->out, d->v->unicode, highest(d->value, first, end), top);
 	}
 	fprintf(d->out, "| %s\n", tail);
 }
@@ -126,21 +134,28 @@ static void memory_strip(const struct drawing *d, const char *name, enum timelin
 }
 
 /* The times of the first and the last column, and where there is room of the one in the middle. */
-static void put_axis(const struct drawing *d)
+static void put_times(FILE *out, size_t columns, int64_t from_ns, int64_t middle_ns, int64_t to_ns)
 {
 	char from[32], middle[32], to[32];
-	const struct timeline *t = d->t;
-	size_t mid = d->columns / 2, first, end;
+	int64_t now_ns = clock_utc_ns();
+	size_t mid = columns / 2;
 	int used;
 
-	timeline_column(t, d->columns, mid, &first, &end);
-	when_local(t->sel->from_ns, d->now_ns, from, sizeof(from));
-	when_local(timeline_time(t, first), d->now_ns, middle, sizeof(middle));
-	when_local(t->sel->to_ns, d->now_ns, to, sizeof(to));
-	used = fprintf(d->out, "%*s%s", NAME_COLUMNS + 2, "", from) - NAME_COLUMNS - 2;
-	if ((size_t)used + 1 < mid && mid + strlen(middle) + 1 + strlen(to) < d->columns)
-		used += fprintf(d->out, "%*s%s", (int)mid - used, "", middle);
-	fprintf(d->out, "%*s%s\n", used + (int)strlen(to) < (int)d->columns ? (int)d->columns - used - (int)strlen(to) : 1, "", to);
+	when_local(from_ns, now_ns, from, sizeof(from));
+	when_local(middle_ns, now_ns, middle, sizeof(middle));
+	when_local(to_ns, now_ns, to, sizeof(to));
+	used = fprintf(out, "%*s%s", NAME_COLUMNS + 2, "", from) - NAME_COLUMNS - 2;
+	if ((size_t)used + 1 < mid && mid + strlen(middle) + 1 + strlen(to) < columns)
+		used += fprintf(out, "%*s%s", (int)mid - used, "", middle);
+	fprintf(out, "%*s%s\n", used + (int)strlen(to) < (int)columns ? (int)columns - used - (int)strlen(to) : 1, "", to);
+}
+
+static void put_axis(const struct drawing *d)
+{
+	size_t first, end;
+
+	timeline_column(d->t, d->columns, d->columns / 2, &first, &end);
+	put_times(d->out, d->columns, d->t->sel->from_ns, timeline_time(d->t, first), d->t->sel->to_ns);
 }
 
 static void put_strips(struct drawing *d)
@@ -223,14 +238,50 @@ static void put_events(const struct drawing *d)
 		fprintf(d->out, "%zu more: --events shows them\n", t->n_events - EVENTS);
 }
 
+size_t timeline_columns(unsigned width)
+{
+	const size_t room = width > NAME_COLUMNS + TAIL_COLUMNS + LEAST_COLUMNS + 3 ? width - NAME_COLUMNS - TAIL_COLUMNS - 3 : LEAST_COLUMNS;
+
+	return room < MOST_COLUMNS ? room : MOST_COLUMNS;
+}
+
+static void say_used(double x, enum timeline_used_unit unit, char *buf, size_t size)
+{
+	char bytes[32];
+
+	if (x < 0)
+		snprintf(buf, size, "-");
+	else if (unit == TIMELINE_USED_SHARE)
+		snprintf(buf, size, "%.1f %%", 100 * x);
+	else
+		snprintf(buf, size, "%s%s", term_bytes((uint64_t)x, bytes, sizeof(bytes)), unit == TIMELINE_USED_RATE ? "/s" : "");
+}
+
+void timeline_used_text(const struct timeline_used *u, size_t n, bool unicode, FILE *out)
+{
+	char last[48], most[48], when[32];
+
+	for (size_t i = 0; i < u->n && i < n; i++) {
+		const struct timeline_used_line *x = &u->lines[i];
+
+		put_name(out, x->name);
+		for (size_t k = 0; k < u->columns; k++)
+			put_column(out, unicode, x->value[k], u->lines[0].most);
+		say_used(x->last, u->unit, last, sizeof(last));
+		say_used(x->most, u->unit, most, sizeof(most));
+		fprintf(out, "| %s, max %s at %s\n", last, most, when_local(x->most_ns, clock_utc_ns(), when, sizeof(when)));
+	}
+	put_times(out, u->columns, u->sel->from_ns, timeline_used_time(u, u->columns / 2), u->sel->to_ns);
+	if (u->n > n)
+		fprintf(out, "%zu more: -n %zu shows them\n", u->n - n, u->n);
+}
+
 void timeline_text(const struct timeline_view *v, FILE *out)
 {
 	const struct timeline *t = v->t;
-	const size_t room = v->width > NAME_COLUMNS + TAIL_COLUMNS + LEAST_COLUMNS + 3 ?
-		v->width - NAME_COLUMNS - TAIL_COLUMNS - 3 : LEAST_COLUMNS;
 	struct drawing d = {.v = v, .t = t, .out = out, .now_ns = clock_utc_ns()};
 
-	d.columns = room < MOST_COLUMNS ? room : MOST_COLUMNS;
+	d.columns = timeline_columns(v->width);
 	d.columns = d.columns < t->n_steps ? d.columns : t->n_steps;
 	d.series = mem_array(t->n_steps + 1, sizeof(*d.series));
 	d.value = mem_array(t->n_steps + 1, sizeof(*d.value));

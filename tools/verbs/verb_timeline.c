@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/clock.h"
 #include "tools/cli/verb.h"
 #include "tools/print/term.h"
 #include "tools/select/select.h"
@@ -14,15 +15,18 @@
 #define DEFAULT_SPIKES 5
 #define DEFAULT_GROUPS 5
 #define JSON_GROUPS 20
+#define DEFAULT_LINES 12
+#define JSON_COLUMNS 360
 
 struct timeline_args {
 	uint64_t rows;
-	const char *by;
+	const char *by, *of;
 	bool events;
 };
 
 static const struct option TIMELINE_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many spikes (default 5)", offsetof(struct timeline_args, rows)},
+	{"number", 'n', OPTION_UINT, "N", "how many spikes (default 5), with --of strips (default 12)", offsetof(struct timeline_args, rows)},
+	{"of", 0, OPTION_STRING, "WHAT", "cpu (default), mem, io, net, pressure, disk: of containers and the host", offsetof(struct timeline_args, of)},
 	{"by", 0, OPTION_STRING, "WHAT", "container, command, process; default: containers, and commands outside of them",
 	 offsetof(struct timeline_args, by)},
 	{"events", 0, OPTION_FLAG, NULL, "all that happened, not the first lines of it", offsetof(struct timeline_args, events)},
@@ -33,6 +37,7 @@ static const char *const TIMELINE_EXAMPLES[] = {
 	"sonde timeline --last 24h",
 	"sonde timeline --from 03:00 --to 04:00 --by process",
 	"sonde timeline web --last 1h --json",
+	"sonde timeline --of mem --last 24h",
 	NULL,
 };
 
@@ -51,20 +56,48 @@ static int by_of(const char *text, enum timeline_by *by, struct err *e)
 	return 0;
 }
 
+static bool has_blocks(void)
+{
+	return term_is_tty(stdout) && !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+static int written(int ret, struct err *e)
+{
+	if (ret || fflush(stdout) || ferror(stdout))
+		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return 0;
+}
+
 static int print(const struct verb_call *call, struct timeline_view *v, struct err *e)
 {
-	bool terminal = term_is_tty(stdout);
 	int ret = 0;
 
 	v->width = term_width(stdout);
-	v->unicode = terminal && !strcmp(nl_langinfo(CODESET), "UTF-8");
+	v->unicode = has_blocks();
 	if (call->json)
 		ret = timeline_json(v, stdout);
 	else
 		timeline_text(v, stdout);
-	if (ret || fflush(stdout) || ferror(stdout))
-		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
-	return 0;
+	return written(ret, e);
+}
+
+/* No more columns than the range has seconds. */
+static int used_run(const struct verb_call *call, struct err *e)
+{
+	const struct timeline_args *a = call->args;
+	const size_t seconds = (size_t)((call->sel->to_ns - call->sel->from_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
+	size_t columns = call->json ? JSON_COLUMNS : timeline_columns(term_width(stdout)), n = a->rows ? (size_t)a->rows : DEFAULT_LINES;
+	struct timeline_used u;
+	int ret = timeline_used_make(call->sel, a->of, columns < seconds ? columns : seconds, &u, e);
+
+	if (ret)
+		return ret;
+	if (call->json)
+		ret = timeline_used_json(&u, n, stdout);
+	else
+		timeline_used_text(&u, n, has_blocks(), stdout);
+	timeline_used_release(&u);
+	return written(ret, e);
 }
 
 static int timeline_run(struct verb_call *call, struct err *e)
@@ -76,6 +109,8 @@ static int timeline_run(struct verb_call *call, struct err *e)
 	enum timeline_by by;
 	int ret = by_of(a->by, &by, e);
 
+	if (!ret && a->of && strcmp(a->of, "cpu"))
+		return used_run(call, e);
 	if (!ret)
 		ret = timeline_make(call->sel, by, &t, e);
 	if (ret)
@@ -96,7 +131,7 @@ static int timeline_run(struct verb_call *call, struct err *e)
 const struct verb verb_timeline = {
 	.name = "timeline",
 	.summary = "what was used when, which spikes there were, and whose",
-	.usage = "[WHAT] [-n N] [--by WHAT] [--events]",
+	.usage = "[WHAT] [-n N] [--by WHAT] [--of WHAT] [--events]",
 	.examples = TIMELINE_EXAMPLES,
 	.options = TIMELINE_OPTIONS,
 	.args_size = sizeof(struct timeline_args),

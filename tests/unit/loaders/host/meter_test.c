@@ -155,6 +155,46 @@ static void what_does_not_move_has_a_row_now_and_then(void **state)
 	assert_int_equal(bench_end(&b, "SELECT count(*) FROM disk_row"), 3);
 }
 
+static void what_moves_a_little_has_a_row_now_and_then_with_all_that_moved(void **state)
+{
+	struct bench b;
+
+	bench_begin(&b, *state, 0);
+	b.m.little_ns = 60 * NS;
+	for (uint64_t i = 0; i < 13; i++) { /* reads alone are a tally */
+		reading(&b, 1, false, 100 + i, 0);
+		round_ends(&b);
+	}
+	assert_int_equal(bench_end(&b, "SELECT sum(reads) FROM disk_row"), 12);
+	assert_int_equal(fixture_sql(fixture_segment(*state, 0), "SELECT count(*) FROM disk_row"), 3);
+}
+
+static enum meter_move move_of(int column, uint64_t before, uint64_t now)
+{
+	struct fact_row last = {0}, row = {0}, out;
+
+	fact_put(&last, column, before);
+	fact_put(&row, column, now);
+	return meter_difference(&CGROUP_FACT, &last, false, &row, &out);
+}
+
+static void little_is_little_time_few_bytes_and_a_small_part_of_a_size(void **state)
+{
+	(void)state;
+	assert_int_equal(move_of(CGROUP_USER, 5, 5), METER_STILL);
+	assert_int_equal(move_of(CGROUP_USER, 5, 5 + METER_LITTLE_US - 1), METER_LITTLE);
+	assert_int_equal(move_of(CGROUP_USER, 5, 5 + METER_LITTLE_US), METER_MOVED);
+	assert_int_equal(move_of(CGROUP_READ_BYTES, 0, METER_LITTLE_BYTES - 1), METER_LITTLE);
+	assert_int_equal(move_of(CGROUP_READ_BYTES, 0, METER_LITTLE_BYTES), METER_MOVED);
+	assert_int_equal(move_of(CGROUP_OOM_KILLS, 7, 8), METER_MOVED);
+	assert_int_equal(move_of(CGROUP_READS, 0, 1000), METER_LITTLE);
+	assert_int_equal(move_of(CGROUP_MEM, 640 << 20, 655 << 20), METER_LITTLE);
+	assert_int_equal(move_of(CGROUP_MEM, 640 << 20, 661 << 20), METER_MOVED);
+	assert_int_equal(move_of(CGROUP_MEM, 4096, 9000), METER_LITTLE);
+	assert_int_equal(move_of(CGROUP_PIDS, 3, 4), METER_MOVED);
+	assert_int_equal(move_of(CGROUP_USER, 9, 2), METER_MOVED); /* reset: it goes on from there */
+}
+
 static void a_column_that_is_missing_for_a_while_goes_on_where_it_was(void **state)
 {
 	struct fact_row one = {0}, two = {0}, out;
@@ -162,9 +202,9 @@ static void a_column_that_is_missing_for_a_while_goes_on_where_it_was(void **sta
 	(void)state;
 	fact_put(&one, DISK_READS, 5);
 	fact_put(&two, DISK_WRITES, 5);
-	assert_true(meter_difference(&DISK_FACT, NULL, true, &one, &out));
+	assert_int_equal(meter_difference(&DISK_FACT, NULL, true, &one, &out), METER_MOVED);
 	assert_int_equal(out.v[DISK_READS].number, 5);
-	assert_false(meter_difference(&DISK_FACT, &one, false, &two, &out));
+	assert_int_equal(meter_difference(&DISK_FACT, &one, false, &two, &out), METER_MOVED); /* it begins to be measured */
 	assert_int_equal(out.set, 0);
 }
 
@@ -178,6 +218,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_the_store_could_not_take_is_part_of_the_next_difference, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_thing_that_the_store_refused_at_first_began_where_it_began, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(what_does_not_move_has_a_row_now_and_then, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(what_moves_a_little_has_a_row_now_and_then_with_all_that_moved, fixture_setup, fixture_teardown),
+		cmocka_unit_test(little_is_little_time_few_bytes_and_a_small_part_of_a_size),
 		cmocka_unit_test(a_column_that_is_missing_for_a_while_goes_on_where_it_was),
 	};
 

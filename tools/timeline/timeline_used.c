@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline_used: see the header. One question a segment gives rows (ts, seconds, name, container or "", value). */
+#include "tools/timeline/timeline_used.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "tools/select/askrows.h"
+
+#define HOLD_NS (70 * NSEC_PER_SEC)
+#define WITHIN  " WHERE ts BETWEEN ?1 - 70 AND ?2"
+
+static const struct question {
+	const char *of, *sql;
+	enum timeline_used_unit unit;
+	bool gauge;
+} QUESTIONS[] = {
+	{"mem", "SELECT ts, seconds, container, container, working FROM container_stats" WITHIN
+		" UNION ALL SELECT ts, seconds, '[host]', '', mem_total - mem_available FROM host_stats" WITHIN,
+	 TIMELINE_USED_BYTES, true},
+	{"io", "SELECT ts, seconds, container, container, 1.0 * (read_bytes + write_bytes) / seconds FROM container_stats" WITHIN
+	       " UNION ALL SELECT ts, seconds, '[' || disk || ']', '', 1.0 * (read_bytes + write_bytes) / seconds FROM disk_stats" WITHIN,
+	 TIMELINE_USED_RATE, false},
+	{"net", "SELECT ts, seconds, container, container, 1.0 * (rx_bytes + tx_bytes) / seconds FROM container_stats" WITHIN
+		" UNION ALL SELECT ts, seconds, '[' || interface || ']', '', 1.0 * (rx_bytes + tx_bytes) / seconds FROM net_stats" WITHIN
+		" AND container = ''", TIMELINE_USED_RATE, false},
+	{"pressure", "SELECT ts, seconds, container || ' cpu', container, 1e-6 * psi_cpu_us / seconds FROM container_stats" WITHIN
+		     " UNION ALL SELECT ts, seconds, container || ' memory', container, 1e-6 * psi_mem_us / seconds FROM container_stats" WITHIN
+		     " UNION ALL SELECT ts, seconds, container || ' io', container, 1e-6 * psi_io_us / seconds FROM container_stats" WITHIN
+		     " UNION ALL SELECT ts, seconds, '[host] cpu', '', 1e-6 * psi_cpu_us / seconds FROM host_stats" WITHIN
+		     " UNION ALL SELECT ts, seconds, '[host] memory', '', 1e-6 * psi_mem_us / seconds FROM host_stats" WITHIN
+		     " UNION ALL SELECT ts, seconds, '[host] io', '', 1e-6 * psi_io_us / seconds FROM host_stats" WITHIN,
+	 TIMELINE_USED_SHARE, false},
+	{"disk", "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM disk_stats" WITHIN, TIMELINE_USED_SHARE, false},
+};
+#define N_QUESTIONS (sizeof(QUESTIONS) / sizeof(QUESTIONS[0]))
+
+struct reading {
+	const struct question *q;
+	struct timeline_used *out;
+	struct idmap line_of;
+	size_t cap;
+};
+
+static int64_t width(const struct timeline_used *u)
+{
+	int64_t w = (u->sel->to_ns - u->sel->from_ns) / (int64_t)u->columns;
+
+	return w ? w : 1;
+}
+
+int64_t timeline_used_time(const struct timeline_used *u, size_t column)
+{
+	return u->sel->from_ns + (int64_t)column * width(u);
+}
+
+static bool wants(const struct selection *sel, const char *container)
+{
+	const struct store_process_row p = {.comm = "", .exe = "", .args = "", .cgroup = "", .unit = "", .container = container,
+					    .container_id = container, .container_image = "", .runtime = "", .project = "", .service = "",
+					    .lang = "", .lang_runtime = "", .present = true};
+
+	return !select_is_narrow(sel) || (*container && select_wants_process(sel, &p));
+}
+
+static struct timeline_used_line *line_of(struct reading *r, const char *name)
+{
+	struct timeline_used *u = r->out;
+	bool fresh;
+	uint64_t *at = idmap_ref(&r->line_of, hash_bytes(HASH_SEED, name, strlen(name)), &fresh);
+
+	if (fresh) {
+		struct timeline_used_line x = {.name = mem_strdup(name), .value = mem_array(u->columns, sizeof(double)), .most = -1, .last = -1};
+
+		for (size_t i = 0; i < u->columns; i++)
+			x.value[i] = -1;
+		*at = u->n;
+		mem_grow(u->lines, u->n, r->cap);
+		u->lines[u->n++] = x;
+	}
+	return &u->lines[*at];
+}
+
+/* Columns that [from, to) touches: half-open; none where it is outside of the range. */
+static void columns_of(const struct timeline_used *u, int64_t from, int64_t to, size_t *first, size_t *end)
+{
+	int64_t w = width(u), a = from - u->sel->from_ns, z = to - u->sel->from_ns;
+
+	*first = a > 0 ? (size_t)(a / w) : 0;
+	*end = z > 0 ? (size_t)((z + w - 1) / w) : 0;
+	*end = *end < u->columns ? *end : u->columns;
+}
+
+/* How much of the column lies in [from, to). */
+static double part_of(const struct timeline_used *u, size_t column, int64_t from, int64_t to)
+{
+	int64_t begin = timeline_used_time(u, column), end = begin + width(u);
+
+	from = from > begin ? from : begin;
+	to = to < end ? to : end;
+	return to > from ? (double)(to - from) / (double)width(u) : 0;
+}
+
+static void take_row(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct timeline_used *u = r->out;
+	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC, to = from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC;
+	double value = sqlite3_column_double(st, 4);
+	struct timeline_used_line *line;
+	size_t first, end;
+
+	if (sqlite3_column_type(st, 4) == SQLITE_NULL || !wants(u->sel, askrows_text(st, 3)))
+		return;
+	columns_of(u, from, r->q->gauge ? to + HOLD_NS : to, &first, &end);
+	if (first >= end)
+		return;
+	line = line_of(r, askrows_text(st, 2));
+	for (size_t i = first; i < end; i++) {
+		double was = line->value[i] > 0 ? line->value[i] : 0;
+
+		if (!r->q->gauge)
+			line->value[i] = was + value * part_of(u, i, from, to);
+		else /* rows come in order of time: it holds until the next one, and of a column the highest is told */
+			line->value[i] = i == first && was > value ? was : value;
+	}
+}
+
+static void take_time(void *ctx, sqlite3_stmt *st)
+{
+	const struct reading *r = ctx;
+	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC;
+	size_t first, end;
+
+	columns_of(r->out, from, from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC, &first, &end);
+	for (size_t i = first; i < end; i++)
+		r->out->covered[i] = true;
+}
+
+/* What was recorded and not told used nothing; what was not recorded is not known. */
+static void finish(struct timeline_used *u, bool gauge)
+{
+	for (size_t k = 0; k < u->n; k++) {
+		struct timeline_used_line *x = &u->lines[k];
+
+		for (size_t i = 0; i < u->columns; i++) {
+			if (!u->covered[i])
+				x->value[i] = -1;
+			else if (!gauge && x->value[i] < 0)
+				x->value[i] = 0;
+			if (x->value[i] >= 0)
+				x->last = x->value[i];
+			if (x->value[i] > x->most) {
+				x->most = x->value[i];
+				x->most_ns = timeline_used_time(u, i);
+			}
+		}
+	}
+}
+
+static int by_peak(const void *a, const void *b)
+{
+	const struct timeline_used_line *x = a, *y = b;
+
+	if (x->most != y->most)
+		return x->most > y->most ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static const struct question *question_of(const char *of, struct err *e)
+{
+	for (size_t i = 0; i < N_QUESTIONS; i++)
+		if (!strcmp(QUESTIONS[i].of, of))
+			return &QUESTIONS[i];
+	err_set(e, -EINVAL, EXIT_USAGE, "--of takes cpu, mem, io, net, pressure or disk, not '%.100s'", of);
+	return NULL;
+}
+
+static int read_all(struct reading *r, struct err *e)
+{
+	const struct selection *sel = r->out->sel;
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	int rc = 0;
+
+	strbuf_addf(&sql, "SELECT * FROM (%s) ORDER BY ts", r->q->sql);
+	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
+		struct store_segment *seg;
+
+		rc = select_segment(sel, sel->segments[i].path, &seg, e);
+		if (!rc)
+			rc = askrows(sel, seg, sel->segments[i].path, "SELECT ts, seconds FROM host_stats" WITHIN, take_time, r, e);
+		if (!rc)
+			rc = askrows(sel, seg, sel->segments[i].path, strbuf_str(&sql), take_row, r, e);
+	}
+	return rc;
+}
+
+int timeline_used_make(const struct selection *sel, const char *of, size_t columns, struct timeline_used *out, struct err *e)
+{
+	struct timeline_used u = {.sel = sel, .of = of, .columns = columns ? columns : 1};
+	struct reading r = {.q = question_of(of, e), .out = &u};
+	int rc;
+
+	if (!r.q)
+		return -EINVAL;
+	u.unit = r.q->unit;
+	u.covered = mem_array(u.columns, sizeof(*u.covered));
+	rc = read_all(&r, e);
+	idmap_release(&r.line_of);
+	if (!rc && !u.n) {
+		rc = err_set(e, -ENODATA, EXIT_NOTHING, "no %s%s%s in %s: what the host and its containers used was not recorded then", of,
+			     *sel->what ? " of " : "", sel->what, sel->range);
+		err_fix(e, "sudo sonde record --families cpu,host -d 30s");
+	}
+	if (rc) {
+		timeline_used_release(&u);
+		return rc;
+	}
+	finish(&u, r.q->gauge);
+	qsort(u.lines, u.n, sizeof(*u.lines), by_peak);
+	*out = u;
+	return 0;
+}
+
+void timeline_used_release(struct timeline_used *u)
+{
+	for (size_t i = 0; i < u->n; i++) {
+		free(u->lines[i].name);
+		free(u->lines[i].value);
+	}
+	free(u->lines);
+	free(u->covered);
+	*u = (struct timeline_used){0};
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * timeline_used: `sonde timeline --of mem|io|net|pressure|disk`: what family host measured over time, a strip for each container and
+ * for what the host has of it, those with the highest peak first.
+ *
+ *   mem       memory of containers without files not used lately; of the host what programs cannot get
+ *   io        bytes a second that containers and disks read and wrote
+ *   net       bytes a second that containers and the host's interfaces received and sent
+ *   pressure  part of the time in which some thread waited, for a CPU, memory or a disk
+ *   disk      part of the time in which a disk had something to do
+ *
+ * A column is a part of the range; a counter's bucket is shared by the columns that it touches, a gauge holds until the next
+ * reading, at most a minute and ten seconds.
+ */
+#ifndef SONDE_TOOLS_TIMELINE_USED_H
+#define SONDE_TOOLS_TIMELINE_USED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+#include "tools/select/select.h"
+
+enum timeline_used_unit { TIMELINE_USED_BYTES, TIMELINE_USED_RATE, TIMELINE_USED_SHARE };
+
+struct timeline_used_line {
+	char *name;
+	double *value;          /* by column; -1: not measured */
+	double most, last;      /* -1: never */
+	int64_t most_ns;        /* when its highest column begins, UTC */
+};
+
+struct timeline_used {
+	const struct selection *sel;
+	const char *of;
+	enum timeline_used_unit unit;
+	size_t columns;
+	bool *covered;          /* by column: something was recorded */
+	struct timeline_used_line *lines; size_t n; /* highest peak first */
+};
+
+/* EXIT_USAGE: no such thing, with those there are; EXIT_NOTHING: it was not recorded in the range. */
+int timeline_used_make(const struct selection *sel, const char *of, size_t columns, struct timeline_used *out, struct err *e);
+void timeline_used_release(struct timeline_used *u);
+int64_t timeline_used_time(const struct timeline_used *u, size_t column);
+
+#endif
