@@ -47,6 +47,7 @@ static void be_child(const char *const *argv, const struct child_limits *limits,
 	limit(RLIMIT_CORE, 0, 0);
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(say, 2) < 0)
 		_exit(NOT_STARTED);
+	syscall(SYS_close_range, 3, ~0u, 0); /* what this program itself was given open */
 	execv(argv[0], (char *const *)(uintptr_t)argv);
 	_exit(NOT_STARTED);
 }

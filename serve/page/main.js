@@ -240,15 +240,15 @@ function mainStart() {
 		}
 		document.documentElement.dataset.state = 'asking';
 		const time = asked('timeline', 'timeline', {...placeRange(p), ...byOf(p)}, anew);
+		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
+		const first = p.compare ? null : pictures(p, null, anew);
 		if (!p.tab) { // which one it is goes by what there is
 			const t = await time;
 			app.tab = t.ok ? tablesFirst(t.data) : 'functions';
 		}
 		controls(p);
-		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
 		const table = app.tab === 'processes' ? ps : asked('table', TABLES[app.tab].verb, tableParams(p), anew);
-		const first = p.compare ? null : pictures(p, null, anew), status = app.status || asked('status', 'status', {});
-		const t = await time;
+		const t = await time, status = app.status || asked('status', 'status', {});
 		showNothing(t, t.ok);
 		if (t.ok) {
 			showTime(t, p);

@@ -32,7 +32,7 @@ const TABLES = {
 		columns: (sparks) => [
 			{key: 'name', title: 'Process', value: (r) => r.comm, text: (r) => `${formatSeen(r.comm)} (${r.pid})`, pick: true},
 			{key: 'container', title: 'Container', value: (r) => r.container},
-			...tablesCpu((r) => sparks && !r.container && sparks.of.get(`command\n${r.comm}`)),
+			...tablesCpu((r) => sparks && (sparks.of.get(`process\n${r.comm} (${r.pid})`) || (!r.container && sparks.of.get(`command\n${r.comm}`)))),
 			{key: 'fn', title: 'Hottest function', kind: 'fn', value: (r) => r.top_function},
 			{key: 'offcpu', title: 'Waited', kind: 'num', value: (r) => r.offcpu_ns, text: (r) => tablesTime(r.offcpu_ns)},
 			{key: 'inuse', title: 'Heap', kind: 'num', value: (r) => r.inuse_bytes, text: (r) => tablesBytes(r.inuse_bytes)},

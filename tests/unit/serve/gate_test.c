@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gate: so many at a time, the others wait, nobody enters a closed one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "serve/gate.h"
+
+struct waiter {
+	struct gate *gate;
+	bool in;
+};
+
+static void *wait_for_room(void *ctx)
+{
+	struct waiter *w = ctx;
+
+	w->in = gate_enter(w->gate, 20);
+	return NULL;
+}
+
+static void room_is_for_so_many(void **state)
+{
+	struct gate g;
+
+	(void)state;
+	gate_init(&g, 2);
+	assert_true(gate_enter(&g, 0));
+	assert_true(gate_enter(&g, 0));
+	assert_false(gate_enter(&g, 0));
+	gate_leave(&g);
+	assert_true(gate_enter(&g, 0));
+	gate_release(&g);
+}
+
+static void whoever_leaves_lets_one_in_that_waits(void **state)
+{
+	struct waiter w = {0};
+	struct gate g;
+	pthread_t t;
+
+	(void)state;
+	gate_init(&g, 1);
+	w.gate = &g;
+	assert_true(gate_enter(&g, 0));
+	pthread_create(&t, NULL, wait_for_room, &w);
+	gate_leave(&g);
+	pthread_join(t, NULL);
+	assert_true(w.in);
+	gate_release(&g);
+}
+
+static void a_closed_one_sends_all_away_at_once(void **state)
+{
+	struct waiter w = {0};
+	struct gate g;
+	pthread_t t;
+
+	(void)state;
+	gate_init(&g, 1);
+	w.gate = &g;
+	assert_true(gate_enter(&g, 0));
+	pthread_create(&t, NULL, wait_for_room, &w);
+	gate_close(&g);
+	pthread_join(t, NULL);
+	assert_false(w.in);
+	gate_leave(&g);
+	assert_false(gate_enter(&g, 20));
+	gate_release(&g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(room_is_for_so_many),
+		cmocka_unit_test(whoever_leaves_lets_one_in_that_waits),
+		cmocka_unit_test(a_closed_one_sends_all_away_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
