@@ -33,7 +33,7 @@ static const char *const OPTIONS[] = {
 	"last", "from", "to", "at", "rec", "container", "image", "pid", "tid", "comm", "exe", "user", "unit", "cgroup", "lang", "self",
 	"vs-last", "vs-from", "vs-to", "vs-at", "vs-rec", "vs-container", "vs-image", "vs-pid", "vs-tid", "vs-comm", "vs-exe", "vs-user",
 	"vs-unit", "vs-cgroup", "vs-lang", "baseline", "per", "type", "group", "number", "sort", "by", "lines", "no-inline", "callers",
-	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes",
+	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of",
 };
 
 struct served_option {

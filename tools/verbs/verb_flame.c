@@ -41,7 +41,6 @@ static const struct option FLAME_OPTIONS[] = {
 };
 
 static const char *const FLAME_EXAMPLES[] = {
-	"sonde flame",
 	"sonde flame nginx --last 10m --open",
 	"sonde flame postgres --type wall",
 	"sonde flame -o cpu.pb.gz && go tool pprof -top cpu.pb.gz",

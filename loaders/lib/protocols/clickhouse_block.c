@@ -46,7 +46,7 @@ static bool emit(struct type *t, enum op_kind kind, uint8_t slot, uint8_t out, u
 {
 	if (t->b->n_ops >= OPS)
 		return false;
-	t->b->ops[t->b->n_ops++] = (struct op){.kind = kind, .slot = slot, .out = out, .width = width};
+	t->b->ops[t->b->n_ops++] = (struct op){.kind = (uint8_t)kind, .slot = slot, .out = out, .width = width};
 	return true;
 }
 

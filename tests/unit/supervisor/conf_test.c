@@ -73,7 +73,7 @@ static void without_any_file_the_defaults_hold(void **state)
 	assert_int_equal(c.freq, 19);
 	assert_int_equal(c.age_ns, 14ll * 86400 * 1000000000);
 	assert_int_equal(c.budget_bytes, 0);
-	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu");
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host");
 	assert_string_equal(c.value[CONF_FREQ].origin, "default");
 }
 

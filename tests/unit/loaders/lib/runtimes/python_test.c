@@ -15,7 +15,7 @@ static uint64_t interp, state_at;
 static void begin(enum python_shape shape)
 {
 	fake_begin(&f);
-	f.l.shape = shape;
+	f.l.shape = (uint8_t)shape;
 	if (shape != PYTHON_CFRAMES)
 		f.l.cframe_frame = PYTHON_NO_CFRAME;
 	if (shape == PYTHON_OBJECTS) {
