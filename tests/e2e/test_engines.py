@@ -71,7 +71,8 @@ def test_podmans_and_containerds_own_folders_are_found_by_their_monitors(capture
         for m in monitors:
             m.kill()
             m.wait()
-    assert f"{storage}/containers.json" in rows["podman, cri-o"]["text"] and f"{tasks}/ID" in rows["containerd"]["text"], rows
+    said = rows["podman, cri-o"]["text"], rows["containerd"]["text"]
+    assert f"{storage}/containers.json" in said[0] and f"{tasks}/ID" in said[1], said
     assert named(c.store).items() >= {"podded": "fedora:1", "shimmed": ""}.items(), named(c.store)
 
 

@@ -208,7 +208,8 @@ def test_a_long_wait_keeps_its_stack_in_a_storm_of_short_ones(tmp_path):
     rows = sql_all(store, "SELECT ts, function, count, total_ns FROM waits WHERE tid = ? AND reason = 'sleep' AND function <> '[no stack]' ORDER BY ts", (tid,))
     # of the first nobody could know how long it would be: it is one of the storm's, and where it is chosen it stands for many
     assert all(r["count"] <= 4 for r in rows[1:]), (rows, done)
-    assert 3 <= sum(r["count"] for r in rows if r["count"] <= 4), (rows, done)
+    # and of the others one may fall to those of other threads that wait for long on that CPU
+    assert 2 <= sum(r["count"] for r in rows if r["count"] <= 4), (rows, done)
 
 
 def test_stacks_begin_where_the_thread_waits(waited):
