@@ -80,6 +80,20 @@ def test_a_signal_stops_early_and_keeps_the_data(store, work, sig):
     assert sql_all(store, "SELECT state FROM run") == [{"state": 1}]
 
 
+@pytest.mark.parametrize("families", ["cpu", "cpu,offcpu,host"])
+def test_who_signals_the_whole_group_signals_once(store, work, families):
+    """As timeout(1) does: the loaders have the signal by themselves and from `sonde record`, at nearly the same time."""
+    work("burn", 10000)
+    child = subprocess.Popen([f"{BIN}/sonde", "record", "--families", families, "--store", store], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while "recording " not in child.stderr.readline():
+        pass
+    time.sleep(1.5)
+    os.killpg(child.pid, signal.SIGTERM)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 0 and "rec 1 done" in said, said
+    assert {r["state"] for r in sql_all(store, "SELECT state FROM run")} == {1}
+
+
 @pytest.mark.long
 def test_a_command_is_recorded_and_its_failure_told(store):
     need("workload burn", BURN)

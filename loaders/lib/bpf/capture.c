@@ -34,6 +34,7 @@
 #define LEDGER_NS (10 * NSEC_PER_SEC) /* what it cost is booked so often */
 #define CLOCK_STEP_NS MSEC           /* smaller changes of the wall clock are noise of reading it */
 #define COMMAND_GRACE_NS (1000 * MSEC)
+#define SIGNAL_ONE_NS    (300 * MSEC)
 
 const char *const capture_loss_names[CAPTURE_LOST_N] = {"ring", "hold", "malformed", "store", "throttled"};
 
@@ -144,7 +145,8 @@ static void tick(struct capture *c)
 /*
  * The first Ctrl-C stops the capture, in good order. If a command runs, it gets the signal first (from a terminal it
  * has it already) and a second to end by itself. A second Ctrl-C ends everything at once: what is not in the store then
- * is counted as lost by whoever opens it next.
+ * is counted as lost by whoever opens it next. Whoever signals the whole process group (timeout(1), a runner of jobs) reaches this program twice,
+ * by itself and by `sonde record`, which passes on what it gets: that is one signal, as is all that comes SIGNAL_ONE_NS after the first.
  */
 void capture_signal_take(struct capture *c)
 {
@@ -155,8 +157,11 @@ void capture_signal_take(struct capture *c)
 			command_watch(c);
 			continue;
 		}
-		if (++c->signals > 1)
+		if (c->signal_ns && clock_boot_ns() - c->signal_ns < SIGNAL_ONE_NS)
+			continue;
+		if (c->signal_ns)
 			_exit(EXIT_INTERRUPTED);
+		c->signal_ns = clock_boot_ns();
 		c->r->interrupted = true;
 		if (!c->o->command->pid || c->o->command->ended) {
 			c->stop = true;

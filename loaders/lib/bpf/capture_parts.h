@@ -67,7 +67,7 @@ struct capture {
 	struct targetfeed *feed;     /* NULL: there is none */
 	uint32_t step;               /* that it last said */
 	uint64_t missed;             /* of hostmaps_missed, stored */
-	int signals;                 /* SIGINT, SIGTERM, SIGHUP that have come */
+	int64_t signal_ns;           /* when the first SIGINT, SIGTERM or SIGHUP came, by the boot clock; 0: none has */
 };
 
 static inline int64_t capture_utc(const struct capture *c, int64_t boot_ns)
