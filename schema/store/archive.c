@@ -69,15 +69,13 @@ static int exec(sqlite3 *db, const char *sql)
 /* Without a journal: the file means nothing until it has its name. */
 static int pack(sqlite3 *db)
 {
-	char id[64];
 	int rc = exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA secure_delete=0; PRAGMA cache_size=-65536;"
 			  "PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY");
 
-	snprintf(id, sizeof(id), "PRAGMA application_id = %d; BEGIN IMMEDIATE", FOLDER_ARCHIVED);
 	if (rc == SQLITE_OK)
 		rc = packed_register(db);
 	if (rc == SQLITE_OK)
-		rc = exec(db, id);
+		rc = exec(db, "PRAGMA application_id = " FOLDER_ARCHIVED_TEXT "; BEGIN IMMEDIATE");
 	if (rc == SQLITE_OK)
 		rc = packing_pack_all(db);
 	if (rc == SQLITE_OK)

@@ -40,7 +40,8 @@ int folder_lock(const char *dir);
 bool folder_is_segment_name(const char *name); /* a sealed day, too */
 bool folder_is_day_name(const char *name);
 /* Is this segment an archive (archive.h)? By the application id in the header of SQLite's file format, section 1.3. */
-#define FOLDER_ARCHIVED 0x736e6461
+#define FOLDER_ARCHIVED      0x736e6461
+#define FOLDER_ARCHIVED_TEXT "1936614497" /* the same, for a PRAGMA */
 bool folder_is_archived(const char *path);
 /* The bytes of a file into an empty one. -errno. */
 int folder_copy(const char *from, int to);

@@ -57,12 +57,12 @@ static int pack_tables(sqlite3 *db, const struct packorder *o)
 
 /* Names while they are rows (migration 19). */
 #define NAME_ENDINGS                                                                                                   \
-	"INSERT INTO run_ending(run, executable, module, reason, n) SELECT u.run, coalesce(t.value, ''), coalesce(i.name, '')," \
+	"INSERT OR REPLACE INTO run_ending(run, executable, module, reason, n) SELECT u.run, coalesce(t.value, ''), coalesce(i.name, '')," \
 	" u.reason, sum(u.n) FROM run_unwound u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image GROUP BY 1, 2, 3, 4"
 
 /* Of each run's last hour. */
 #define COUNT_NAMED                                                                                                    \
-	"INSERT INTO run_named(run, samples, named) SELECT run, sum(n), sum(iif(named, n, 0)) FROM (SELECT t.run, x.n, r.function > 0 AS named," \
+	"INSERT OR REPLACE INTO run_named(run, samples, named) SELECT run, sum(n), sum(iif(named, n, 0)) FROM (SELECT t.run, x.n, r.function > 0 AS named," \
 	" x.ts, max(x.ts) OVER (PARTITION BY t.run) AS last FROM sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task"  \
 	" LEFT JOIN stack k ON k.id = e.stack LEFT JOIN frame r ON r.id = k.leaf) WHERE ts > last - 3600 GROUP BY run"
 

@@ -46,6 +46,7 @@ static const char *const sql[] = {
 struct relabel {
 	char *dir;
 	struct segment *seg;
+	bool archived;   /* it is an archive (archive.h); while its tables are rows, its header says that it is none */
 	bool was_packed; /* its tables are rows now, and are to be packed again */
 	int rc; /* SQLite code; sticky within one transaction */
 };
@@ -59,22 +60,35 @@ struct poor { /* a frame that could gain */
 
 /* --- opening --- */
 
+/* Its tables are rows from here on. Whoever is killed meanwhile leaves a segment of rows, which the next sealing packs. */
+static void begin_rows(struct relabel *r)
+{
+	r->was_packed = true;
+	if (r->archived && r->rc == SQLITE_OK)
+		r->rc = sqlite3_exec(r->seg->db, "PRAGMA application_id = 0", NULL, NULL, NULL);
+}
+
 int relabel_open(const char *dir, const char *path, struct relabel **out, struct err *e)
 {
 	cleanup_fd int lock = folder_lock(dir);
 	struct segment *seg = NULL;
 	struct relabel *r;
+	bool archived;
 	int rc;
 
 	if (lock < 0)
 		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s", dir,
 			       strerror(-lock));
+	archived = folder_is_archived(path);
 	rc = segment_open(path, &seg, e);
 	if (rc)
 		return rc;
 	r = mem_alloc(sizeof(*r));
+	r->archived = archived;
 	r->dir = mem_strdup(dir);
 	r->seg = seg;
+	if (archived && !packing_is_packed(seg->db)) /* it was of an older schema */
+		begin_rows(r);
 	*out = r;
 	return 0;
 }
@@ -278,14 +292,15 @@ static void exec(struct relabel *r, const char *text)
 		r->rc = sqlite3_exec(r->seg->db, text, NULL, NULL, NULL);
 }
 
-/* It stays so until relabel_close, of a day that was packed. Whoever is killed before leaves rows, which are as good. */
+/* It stays so until relabel_close. */
 static void unpack(struct relabel *r)
 {
 	bool any = false;
 
 	if (r->rc == SQLITE_OK)
 		r->rc = packing_unpack(r->seg->db, &any);
-	r->was_packed |= any;
+	if (any)
+		begin_rows(r);
 }
 
 static void pack_again(struct relabel *r)
@@ -293,13 +308,15 @@ static void pack_again(struct relabel *r)
 	r->rc = SQLITE_OK;
 	exec(r, "BEGIN IMMEDIATE; DROP INDEX IF EXISTS function_by_hash; DROP INDEX IF EXISTS source_by_hash");
 	if (r->rc == SQLITE_OK)
-		r->rc = folder_is_archived(r->seg->path) ? packing_pack_all(r->seg->db) : packing_pack(r->seg->db, NULL);
+		r->rc = r->archived ? packing_pack_all(r->seg->db) : packing_pack(r->seg->db, NULL);
+	if (r->archived)
+		exec(r, "PRAGMA application_id = " FOLDER_ARCHIVED_TEXT);
 	exec(r, "COMMIT");
 	if (!sqlite3_get_autocommit(r->seg->db))
 		sqlite3_exec(r->seg->db, "ROLLBACK", NULL, NULL, NULL);
 	exec(r, "VACUUM");
 	if (r->rc != SQLITE_OK)
-		log_warn("symbolize: %s stays unpacked: %s", r->seg->path, sqlite3_errmsg(r->seg->db));
+		log_warn("symbolize: %s stays unpacked: %s", r->seg->path, sqlite3_errstr(r->rc));
 }
 
 /* A sealed day has them not (sealday.c). */

@@ -12,7 +12,9 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "schema/store/archive.h"
 #include "schema/store/column.h"
+#include "schema/store/folder.h"
 #include "schema/store/migrate.h"
 #include "schema/store/packed.h"
 #include "schema/store/packedread.h"
@@ -370,6 +372,40 @@ static void names_that_come_later_come_into_a_packed_day_and_it_is_packed_again(
 	sqlite3_close(db);
 }
 
+static void names_that_come_later_come_into_an_archive_which_is_none_meanwhile(void **state)
+{
+	const struct fixture *f = *state;
+	const char *path = make_segment(f);
+	struct relabel_gain gain = {0};
+	struct relabel *r = NULL;
+	uint32_t image = 0;
+	char to[128];
+	sqlite3 *db;
+
+	snprintf(to, sizeof(to), "%s/sealing.db", f->dir);
+	fixture_exec(path, "PRAGMA journal_mode = DELETE; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+			   " INSERT INTO text(value) SELECT 't' || i FROM n");
+	assert_int_equal(archive_make(path, to, NULL), 0);
+	assert_int_equal(rename(to, path), 0);
+	assert_true(folder_is_archived(path));
+	assert_int_equal(relabel_open(f->dir, path, &r, NULL), 0);
+	relabel_wants(r, first_image, &image, NULL);
+	assert_int_equal(relabel_image(r, image, know, NULL, &gain, NULL), 0);
+	assert_true(gain.lines > 0);
+	db = open_file(path); /* who is killed here leaves rows, and a header that says so */
+	assert_false(packing_is_packed(db));
+	assert_says(db, "PRAGMA application_id", "0\n");
+	sqlite3_close(db);
+	relabel_close(r);
+	assert_true(folder_is_archived(path));
+	db = open_file(path);
+	assert_true(packing_is_packed(db));
+	assert_says(db, "SELECT count(*) FROM text WHERE value LIKE 't%'", "300\n");
+	assert_says(db, "SELECT count(*) > 0 FROM frame WHERE line = 21", "1\n");
+	assert_says(db, "SELECT sum(samples) FROM cpu_samples", "1830\n");
+	sqlite3_close(db);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -385,6 +421,7 @@ int main(void)
 		T(what_cannot_be_read_at_once_is_left_to_sqlite),
 		T(a_packed_table_cannot_be_written),
 		T(names_that_come_later_come_into_a_packed_day_and_it_is_packed_again),
+		T(names_that_come_later_come_into_an_archive_which_is_none_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
