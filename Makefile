@@ -66,12 +66,12 @@ $(B)/bin/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3))
 	@mkdir -p $$(@D)
 	@echo "  LINK  $$@"
 	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ $(4)
-# the same for the tarball and the image, with all libraries in it (packaging/); the warnings are of calls that packaging/static tames
+# the same for the tarball, with all libraries in it; what the linker warns of are calls that packaging/static tames (files_only.c)
 STATIC_PROGRAMS += $(B)/static/$(1)
 $(B)/static/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3)) $$(STATIC_OBJS)
 	@mkdir -p $$(@D)
 	@echo "  LINK  $$@"
-	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -static-pie -Wl,--no-warnings $$(LDFLAGS) -o $$@ $$^ -Wl,--start-group $(4) $$(STATIC_LIBS) -Wl,--end-group
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -static-pie $$(LDFLAGS) -o $$@ $$^ -Wl,--start-group $(4) $$(STATIC_LIBS) -Wl,--end-group
 endef
 
 # $(call unit_test,NAME,SOURCE,ARCHIVES,LIBS): build/tests/unit/NAME, a cmocka program
