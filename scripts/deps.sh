@@ -15,7 +15,7 @@ set -eu
 build="ca-certificates make gcc libc6-dev pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev libsqlite3-dev
 libjansson-dev libinih-dev zlib1g-dev liblzma-dev libseccomp-dev libiberty-dev uthash-dev libpcap-dev libmicrohttpd-dev"
 test="libcmocka-dev python3 libpython3-dev python3-pytest python3-pytest-xdist g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm dwz mandoc
-musl-tools chromium debuginfod iproute2 jq binutils gdb strace util-linux git procps
+musl-tools php8.2-cli chromium debuginfod iproute2 jq binutils gdb strace util-linux git procps
 file zsh fish tmux less"
 docker="docker.io busybox-static"
 fresh="debootstrap"
@@ -24,7 +24,7 @@ kernels="qemu-system-x86 busybox-static debian-archive-keyring"
 page="chromium"
 live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
 nats-server python3-cassandra mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
-rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm
+rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm php8.2-opcache php8.2-dev
 openssl openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
 bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools"
 

@@ -216,6 +216,7 @@ long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *se
 		if (noted && s.st_shndx != SHN_UNDEF) {
 			go_symbols_note(&noted->go, name, s.st_value);
 			py_symbols_note(&noted->py, name, s.st_value, s.st_size);
+			runsyms_note(&noted->run, name, s.st_value, s.st_size);
 		}
 		kind = kind_of(&s, name);
 		if (kind < 0)

@@ -9,6 +9,7 @@
 #include "loaders/index/elffile.h"
 #include "loaders/index/gotable.h"
 #include "loaders/index/pypart.h"
+#include "loaders/index/runsyms.h"
 #include "loaders/index/symset.h"
 
 enum elfsyms_table { ELFSYMS_SYMTAB, ELFSYMS_DYNSYM };
@@ -17,6 +18,7 @@ enum elfsyms_table { ELFSYMS_SYMTAB, ELFSYMS_DYNSYM };
 struct elfsyms_noted {
 	struct go_symbols go;
 	struct py_symbols py;
+	struct runsyms run;
 };
 
 /* Adds the functions of one table, and notes in `noted` (may be NULL) what runtimes are found by. Returns how many functions

@@ -20,6 +20,7 @@
 #include "loaders/index/gotable.h"
 #include "loaders/index/minidebug.h"
 #include "loaders/index/pclntab.h"
+#include "loaders/index/phppart.h"
 #include "loaders/index/pypart.h"
 #include "loaders/index/symset.h"
 #include "loaders/index/unwind.h"
@@ -32,7 +33,8 @@ struct job {
 	struct symset set;
 	struct elfsyms_noted noted;
 	struct image_go_record go; /* where `ident.flags` has IMAGE_IDENT_GO, or with a version */
-	struct python_layout python; /* .format 0: no interpreter */
+	struct python_layout python; /* .format 0: no interpreter; so the others */
+	struct php_layout php;
 	struct unwind unwind;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
@@ -114,10 +116,13 @@ static int add_go(struct job *j)
 	return rc ? rc : gopart_make(&j->elf, t, &j->noted.go, &j->go);
 }
 
-static int add_python(struct job *j)
+static int add_runtimes(struct job *j)
 {
-	int rc = pypart_make(&j->elf, &j->noted.py, j->unwind.on ? &j->unwind.rows : NULL, &j->python);
+	const struct rows *rows = j->unwind.on ? &j->unwind.rows : NULL;
+	int rc = pypart_make(&j->elf, &j->noted.py, rows, &j->python);
 
+	if (!rc || rc == -ENOENT)
+		rc = phppart_make(&j->elf, &j->noted.run, rows, &j->php);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -226,7 +231,7 @@ static int collect(struct job *j)
 	if (n >= 0)
 		n = add_go(j);
 	if (n >= 0)
-		n = add_python(j);
+		n = add_runtimes(j);
 	if (n >= 0)
 		n = add_debug_rows(j);
 	return n < 0 ? (int)n : 0;
@@ -253,9 +258,17 @@ static int make_rows(struct job *j)
 /* The sections of rows and of runtimes, then all of it together. */
 static int compose(struct job *j, struct symset *set, struct index_result *r)
 {
-	struct compose_section extra[3];
+	struct compose_section extra[2 + IMAGE_PARTS];
 	struct compose_input in = {.elf = &j->elf, .ident = &j->ident, .set = set, .edges = j->edges,
 				   .edge_count = j->edge_count, .lines = &j->lines, .lines_note = j->lines_note, .extra = extra};
+	const struct {
+		uint32_t kind;
+		const __u32 *format; /* its first member; 0: there is none */
+		size_t size;
+	} parts[] = {
+		{IMAGE_SECTION_PYTHON, &j->python.format, sizeof(j->python)},
+		{IMAGE_SECTION_PHP, &j->php.format, sizeof(j->php)},
+	};
 	int rc;
 
 	if (j->row_size)
@@ -264,9 +277,10 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 	if (j->ident.flags & IMAGE_IDENT_GO || *j->go.version)
 		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_GO, .stride = sizeof(j->go),
 								   .data = &j->go, .size = sizeof(j->go)};
-	if (j->python.format)
-		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_PYTHON, .stride = 1,
-								   .data = &j->python, .size = sizeof(j->python)};
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (*parts[i].format)
+			extra[in.extra_count++] = (struct compose_section){.kind = parts[i].kind, .stride = 1, .data = parts[i].format,
+									   .size = parts[i].size};
 	j->ident.content_hash = *j->elf.src.hash;
 	rc = compose_index(&in, &r->data, &r->size, &r->symbol_count);
 	if (!rc)

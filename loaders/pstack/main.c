@@ -270,7 +270,7 @@ static void tell(struct work *w, size_t i, struct report *out)
 		return;
 	if (p)
 		names_user(w->names, w->hm, p, walk, w->now.time_ns, &t->stack);
-	t->gil = walk->gil == PYTHON_GIL_HOLDS ? "holds" : walk->gil == PYTHON_GIL_WAITS ? "waits" : NULL;
+	t->gil = walk->gil == RUNTIME_GIL_HOLDS ? "holds" : walk->gil == RUNTIME_GIL_WAITS ? "waits" : NULL;
 	t->end = end_name(walk->end);
 	if (!t->end && walk->scripts.cut)
 		t->end = "its script has more frames, or some that cannot be read";

@@ -8,6 +8,7 @@
 #include "loaders/lib/host/kallsyms_kept.h"
 #include "loaders/lib/host/perfmap.h"
 #include "loaders/lib/host/place.h"
+#include "loaders/lib/runtimes/runtimes.h"
 #include "probes/stack.h"
 #include "schema/base/mem.h"
 
@@ -157,11 +158,11 @@ static bool script(const struct names *n, const struct script_stack *s, size_t a
 	size_t first = *next;
 
 	for (; *next < s->n && s->frames[*next].at == at; (*next)++) {
-		const struct pycode_place *place = &s->frames[*next].place;
+		const struct script_place *place = &s->frames[*next].place;
 		struct named_frame *f = frame_add(out);
 
-		f->runtime = "python";
-		f->module = mem_strdup("[python]");
+		f->runtime = s->frames[*next].runtime->name;
+		f->module = mem_strdup(s->frames[*next].runtime->module);
 		f->function = copy(place->function);
 		f->file = n->no_lines ? NULL : copy(place->file);
 		f->line = n->no_lines ? 0 : place->line;

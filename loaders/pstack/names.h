@@ -22,7 +22,7 @@ struct named_frame {
 	uint32_t line;      /* 0: not known */
 	uint64_t offset;    /* within the module, of a frame without a name; else 0 */
 	bool inlined, kernel;
-	const char *runtime; /* static: "python", of a script's frame; NULL: native */
+	const char *runtime; /* static: "python" or as runtimes.h has it, of a script's frame; NULL: native */
 };
 
 struct named_stack { /* leaf first; kernel frames before user frames */

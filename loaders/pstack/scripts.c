@@ -4,17 +4,19 @@
 #include <stdlib.h>
 #include <sys/uio.h>
 
+#include "loaders/lib/runtimes/runtimes.h"
 #include "probes/stack.h"
 #include "schema/base/mem.h"
 #include "schema/image/image.h"
 
-/* A process that was asked for. */
+/* A file of a process that was asked for. */
 struct known {
 	uint32_t tgid;
 	uint64_t start_ns, bias;
 	const struct image *index;
 	struct runtime_memory memory;
-	struct python *python; /* NULL: no interpreter to be read there */
+	const struct runtime_kind *kind; /* NULL: no runtime in it */
+	void *runtime;                   /* NULL: none to be read there */
 };
 
 static struct known **known;
@@ -31,7 +33,8 @@ static bool memory_read(void *ctx, uint64_t addr, void *to, size_t len)
 void scripts_forget(void)
 {
 	for (size_t i = 0; i < n_known; i++) {
-		python_close(known[i]->python);
+		if (known[i]->runtime)
+			known[i]->kind->close(known[i]->runtime);
 		free(known[i]);
 	}
 	free(known);
@@ -39,7 +42,15 @@ void scripts_forget(void)
 	n_known = cap_known = 0;
 }
 
-static struct python *python_of(const struct hostmaps_process *p, const struct image *index, uint64_t bias)
+static const struct runtime_kind *kind_of(const struct image *index, const void **section, size_t *size)
+{
+	for (size_t i = 0; i < RUNTIME_KIND_COUNT; i++)
+		if (image_part(index, RUNTIME_KINDS[i].section, section, size))
+			return &RUNTIME_KINDS[i];
+	return NULL;
+}
+
+static const struct known *known_of(const struct hostmaps_process *p, const struct image *index, uint64_t bias)
 {
 	const void *section;
 	struct known *k;
@@ -47,14 +58,15 @@ static struct python *python_of(const struct hostmaps_process *p, const struct i
 
 	for (size_t i = 0; i < n_known; i++)
 		if (known[i]->tgid == p->tgid && known[i]->start_ns == p->start_ns && known[i]->index == index && known[i]->bias == bias)
-			return known[i]->python;
+			return known[i];
 	k = mem_alloc(sizeof(*k));
 	*k = (struct known){.tgid = p->tgid, .start_ns = p->start_ns, .bias = bias, .index = index, .memory = {.ctx = k, .read = memory_read}};
-	if (image_python(index, &section, &size))
-		k->python = python_open(&k->memory, section, size, bias);
+	k->kind = kind_of(index, &section, &size);
+	if (k->kind)
+		k->runtime = k->kind->open(&k->memory, section, size, bias);
 	mem_grow(known, n_known, cap_known);
 	known[n_known++] = k;
-	return k->python;
+	return k;
 }
 
 /* Where a native frame is looked up. */
@@ -63,36 +75,66 @@ static uint64_t pc_of(uint64_t frame)
 	return FRAME_ADDRESS(frame) - !(frame & FRAME_EXACT);
 }
 
-/* The interpreter that this stack's frames lie in; NULL: none. */
-static struct python *python_find(struct hostmaps *hm, struct hostmaps_process *p, const struct scripts_native *native,
-				  uint64_t time_ns)
+/* The files with runtimes that this stack's frames lie in; returns how many. */
+static size_t runtimes_find(struct hostmaps *hm, struct hostmaps_process *p, const struct scripts_native *native, uint64_t time_ns,
+			    const struct known **found, size_t max)
 {
-	for (size_t i = 0; i < native->n; i++) {
+	size_t n = 0;
+
+	for (size_t i = 0; i < native->n && n < max; i++) {
 		uint64_t pc = pc_of(native->frames[i]), vaddr;
 		struct hostmaps_frame at;
-		const void *section;
-		size_t size;
+		const struct known *k;
+		bool met = false;
 
 		hostmaps_frame(hm, p, pc, time_ns, &at);
-		if (at.image && at.image->index && image_python(at.image->index, &section, &size) &&
-		    image_offset_to_vaddr(at.image->index, at.offset, &vaddr))
-			return python_of(p, at.image->index, pc - vaddr);
+		if (!at.image || !at.image->index || !image_offset_to_vaddr(at.image->index, at.offset, &vaddr))
+			continue;
+		k = known_of(p, at.image->index, pc - vaddr);
+		for (size_t o = 0; o < n; o++)
+			met |= found[o] == k;
+		if (k->runtime && !met)
+			found[n++] = k;
 	}
-	return NULL;
+	return n;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct script_frame *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
 }
 
 void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, const struct scripts_native *native, uint64_t time_ns,
-		  struct script_stack *out, enum python_gil *gil)
+		  struct script_stack *out, enum runtime_gil *gil)
 {
-	struct python *python = python_find(hm, p, native, time_ns);
+	const struct known *found[SCRIPTS_RUNTIMES_MAX];
+	struct runtime_native n = {.sp = native->sp, .n = native->n, .complete = native->complete, .fs_base = native->fs_base,
+				   .tgid = p->tgid, .tid = native->tid};
 	uint64_t pc[STACK_USER_MAX];
+	size_t runtimes;
 
-	if (!python || native->n > STACK_USER_MAX)
+	if (native->n > STACK_USER_MAX)
 		return;
-	for (size_t i = 0; i < native->n; i++)
+	runtimes = runtimes_find(hm, p, native, time_ns, found, SCRIPTS_RUNTIMES_MAX);
+	for (size_t i = 0; i < native->n && runtimes; i++)
 		pc[i] = pc_of(native->frames[i]);
-	python_stack(python,
-		     &(struct python_native){.pc = pc, .sp = native->sp, .n = native->n, .complete = native->complete, .fs_base = native->fs_base},
-		     out);
-	*gil = python_gil(python, native->fs_base, native->futex);
+	n.pc = pc;
+	for (size_t r = 0; r < runtimes; r++) {
+		const struct runtime_kind *kind = found[r]->kind;
+		size_t from = out->n;
+
+		kind->stack(found[r]->runtime, &n, out);
+		for (size_t i = from; i < out->n; i++) {
+			out->frames[i].runtime = kind;
+			out->frames[i].order = (uint32_t)i;
+		}
+		if (kind->gil && *gil == RUNTIME_GIL_NEITHER)
+			*gil = kind->gil(found[r]->runtime, native->fs_base, native->futex);
+	}
+	if (runtimes > 1 && out->n)
+		qsort(out->frames, out->n, sizeof(out->frames[0]), by_place);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scripts: the script frames of threads that stand, by loaders/lib/runtimes: which file of the process holds a runtime say the
+ * scripts: the script frames of threads that stand, by loaders/lib/runtimes: which files of the process hold runtimes say the
  * indexes of those that its native frames lie in.
  */
 #ifndef SONDE_PSTACK_SCRIPTS_H
@@ -11,7 +11,9 @@
 #include <stdint.h>
 
 #include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/runtimes/python.h"
+#include "loaders/lib/runtimes/script.h"
+
+#define SCRIPTS_RUNTIMES_MAX 4 /* in one stack */
 
 /* A native stack as walk.h has it; of each frame its stack pointer too. */
 struct scripts_native {
@@ -19,12 +21,13 @@ struct scripts_native {
 	size_t n;
 	bool complete;
 	uint64_t fs_base;
+	uint32_t tid;
 	uint64_t futex; /* on which it waits; 0: on none */
 };
 
-/* Appends to `out`; *gil where it runs Python. What is known of a process is kept for its next thread, until scripts_forget. */
+/* Appends to `out`; *gil where a runtime has one. What is known of a process is kept for its next thread, until scripts_forget. */
 void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, const struct scripts_native *native, uint64_t time_ns,
-		  struct script_stack *out, enum python_gil *gil);
+		  struct script_stack *out, enum runtime_gil *gil);
 /* Threads may have come and gone since. */
 void scripts_forget(void);
 

@@ -105,10 +105,10 @@ void walk_scripts(struct hostmaps *hm, struct hostmaps_process *process, const s
 		  struct walk *w)
 {
 	const struct scripts_native native = {.frames = w->frames, .sp = w->sp, .n = w->n, .complete = w->end == STACK_END_ROOT,
-					      .fs_base = thread->fs_base, .futex = futex_of(thread)};
+					      .fs_base = thread->fs_base, .tid = thread->tid, .futex = futex_of(thread)};
 
 	script_stack_release(&w->scripts);
-	w->gil = PYTHON_GIL_NEITHER;
+	w->gil = RUNTIME_GIL_NEITHER;
 	if (process && w->n)
 		scripts_walk(hm, process, &native, time_ns, &w->scripts, &w->gil);
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/runtimes/python.h"
+#include "loaders/lib/runtimes/script.h"
 #include "loaders/pstack/snapshot.h"
 #include "probes/stack.h"
 
@@ -21,7 +21,7 @@ struct walk {
 	size_t n;
 	enum stack_end end;
 	struct script_stack scripts;
-	enum python_gil gil;
+	enum runtime_gil gil;
 	bool pending;       /* an index was not there yet that this stack needs */
 };
 

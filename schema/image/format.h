@@ -52,11 +52,11 @@
  * 14. GO, where the file says that it is Go: one struct image_go_record. What is not known is 0; all but the version, the
  *     modules and what symbols name, where its table of functions could not be read (IMAGE_IDENT_GO is not set then).
  *
- * 15. PYTHON, where the file holds a CPython interpreter that is known, stride 1: how to walk its frames and read its code
- *     objects. As with UNWIND, who writes it and who walks agree on its meaning elsewhere.
+ * 15. PYTHON, PHP, RUBY, HOTSPOT, V8, where the file holds such a runtime that is known, stride 1: how to walk its frames and
+ *     read what they say. As with UNWIND, who writes it and who walks agree on its meaning elsewhere (probes/runtimes).
  *
  * Kinds that are kept for what comes next; no file of this version holds them:
- *   25 TLS     probe sites of TLS libraries
+ *   23 TLS     probe sites of TLS libraries
  */
 #ifndef SONDE_IMAGE_FORMAT_H
 #define SONDE_IMAGE_FORMAT_H
@@ -65,7 +65,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 8u
+#define IMAGE_VERSION 9u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64
@@ -85,9 +85,15 @@ enum image_section_kind {
 	IMAGE_SECTION_LINES = 18,
 	IMAGE_SECTION_INLINES = 19,
 	IMAGE_SECTION_GO = 20,
+	IMAGE_SECTION_TLS = 23,
 	IMAGE_SECTION_PYTHON = 24,
-	IMAGE_SECTION_TLS = 25
+	IMAGE_SECTION_PHP = 25,
+	IMAGE_SECTION_RUBY = 26,
+	IMAGE_SECTION_HOTSPOT = 27,
+	IMAGE_SECTION_V8 = 28
 };
+#define IMAGE_PART_FIRST IMAGE_SECTION_PYTHON
+#define IMAGE_PARTS      (IMAGE_SECTION_V8 - IMAGE_PART_FIRST + 1)
 
 struct image_header {
 	char magic[8];

@@ -139,11 +139,13 @@ static int go_load(struct image *img, const uint8_t *data, const struct image_he
 	return 0;
 }
 
-static int python_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+static int parts_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
 {
-	int rc = section_find(data, h, IMAGE_SECTION_PYTHON, 1, &img->python, &img->python_size);
+	int rc = 0;
 
-	return rc && rc != -ENOENT ? damaged(e, "no sound part for Python") : 0;
+	for (uint32_t i = 0; i < IMAGE_PARTS && (!rc || rc == -ENOENT); i++)
+		rc = section_find(data, h, IMAGE_PART_FIRST + i, 1, &img->parts[i], &img->part_sizes[i]);
+	return rc && rc != -ENOENT ? damaged(e, "no sound part for a runtime") : 0;
 }
 
 static int ident_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
@@ -214,7 +216,7 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 		rc = lines_load(img, data, h, e);
 	if (!rc)
 		rc = go_load(img, data, h, e);
-	return rc ? rc : python_load(img, data, h, e);
+	return rc ? rc : parts_load(img, data, h, e);
 }
 
 static int open_bytes(const void *data, size_t len, enum scope scope, struct image **out, struct err *e)
@@ -405,11 +407,13 @@ bool image_unwind(const struct image *img, const void **data, size_t *size)
 	return true;
 }
 
-bool image_python(const struct image *img, const void **data, size_t *size)
+bool image_part(const struct image *img, uint32_t kind, const void **data, size_t *size)
 {
-	if (!img->python)
+	uint32_t i = kind - IMAGE_PART_FIRST;
+
+	if (i >= IMAGE_PARTS || !img->parts[i])
 		return false;
-	*data = img->python;
-	*size = img->python_size;
+	*data = img->parts[i];
+	*size = img->part_sizes[i];
 	return true;
 }

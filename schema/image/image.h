@@ -73,8 +73,8 @@ bool image_symbol_get(const struct image *img, size_t i, struct image_symbol *ou
  * uses them trusts no number in them. false: the file has none. */
 bool image_unwind(const struct image *img, const void **data, size_t *size);
 
-/* How CPython's frames are walked there (format.h, condition 15): borrowed, 8-aligned; nothing of it was checked. false: the
- * file holds no interpreter that is known. */
-bool image_python(const struct image *img, const void **data, size_t *size);
+/* How frames of a runtime are walked there (format.h, condition 15; `kind`: PYTHON, PHP, ...): borrowed, 8-aligned; nothing of it
+ * was checked. false: the file holds none that is known. */
+bool image_part(const struct image *img, uint32_t kind, const void **data, size_t *size);
 
 #endif

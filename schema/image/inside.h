@@ -38,8 +38,8 @@ struct image {
 	const void *unwind; /* NULL: none */
 	size_t unwind_size;
 	const struct image_go_record *go; /* NULL: none */
-	const void *python; /* NULL: none */
-	size_t python_size;
+	const void *parts[IMAGE_PARTS]; /* of runtimes, by kind - IMAGE_PART_FIRST; NULL: none */
+	size_t part_sizes[IMAGE_PARTS];
 	void *map; /* NULL: the bytes are the caller's */
 	size_t map_size;
 };

@@ -22,7 +22,7 @@ MAY = {
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "probes/"],
     "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/scope.h", "probes/stack.h"],
     "loaders/lib/protocols": ["schema/base/", "loaders/lib/protocols/"],
-    "loaders/lib/runtimes": ["schema/base/", "loaders/lib/runtimes/", "probes/runtimes/"],
+    "loaders/lib/runtimes": ["schema/base/", "schema/image/format.h", "loaders/lib/runtimes/", "probes/runtimes/"],
     "loaders/replay": ["schema/base/", "schema/store/", "loaders/lib/protocols/conn.h", "loaders/replay/"],
     "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/host/indexproto.h", "probes/tables.h", "probes/runtimes/"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h", "probes/tables.h"],

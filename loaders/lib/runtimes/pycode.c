@@ -164,7 +164,7 @@ static char *member_text(const struct reader *r, uint64_t code, uint16_t member)
 }
 
 bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, uint64_t bias, uint64_t code, uint64_t at,
-		 struct pycode_place *out)
+		 struct script_place *out)
 {
 	const struct reader r = {.m = m, .l = l, .bias = bias};
 
@@ -176,11 +176,4 @@ bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, 
 	out->file = member_text(&r, code, l->code_file);
 	out->line = line_read(&r, code, at);
 	return true;
-}
-
-void pycode_release(struct pycode_place *p)
-{
-	free(p->function);
-	free(p->file);
-	*p = (struct pycode_place){0};
 }

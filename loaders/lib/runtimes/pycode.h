@@ -15,27 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "loaders/lib/runtimes/script.h"
 #include "probes/runtimes/python_layout.h"
 
-#define PYCODE_TEXT_MAX  1023u       /* characters of a name; longer ones end in "..." */
+#define PYCODE_TEXT_MAX  SCRIPT_TEXT_MAX /* characters, here */
 #define PYCODE_TABLE_MAX (1u << 20)  /* bytes of a line table; a longer one is not read */
-
-/* A process, or what plays one. */
-struct runtime_memory {
-	void *ctx;
-	/* All of it or nothing. */
-	bool (*read)(void *ctx, uint64_t addr, void *to, size_t len);
-};
-
-struct pycode_place {
-	char *function; /* own; qualified where the version knows it. NULL: not known; so `file` */
-	char *file;     /* as the program was compiled with: may be relative, or "<string>" */
-	uint32_t line;  /* 0: not known */
-};
 
 /* The code object at `code`; `at` as python_walk has it; `bias` is added to the layout's addresses. false: it is none. */
 bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, uint64_t bias, uint64_t code, uint64_t at,
-		 struct pycode_place *out);
-void pycode_release(struct pycode_place *p);
+		 struct script_place *out);
 
 #endif

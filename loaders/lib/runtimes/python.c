@@ -19,9 +19,7 @@ struct thread_state {
 };
 
 struct python {
-	const struct runtime_memory *m;
-	struct runtime_memory counted; /* `m`, as long as reads are left */
-	uint32_t reads_left;
+	struct runtime_budget memory;
 	struct python_layout layout;
 	uint64_t bias;
 	bool listed;
@@ -40,21 +38,9 @@ static int python_read(struct python_walk *w, __u64 addr, __u64 *value)
 	return 0;
 }
 
-static bool counted_read(void *ctx, uint64_t addr, void *to, size_t len)
-{
-	struct python *p = ctx;
-	size_t cost = 1 + len / PYTHON_READ_BYTES;
-
-	if (cost > p->reads_left)
-		p->reads_left = 0;
-	else
-		p->reads_left -= (uint32_t)cost;
-	return p->reads_left && p->m->read(p->m->ctx, addr, to, len);
-}
-
 static bool word_read(const struct python *p, uint64_t addr, uint64_t *value)
 {
-	return p->counted.read(p->counted.ctx, addr, value, sizeof(*value));
+	return runtime_word(&p->memory.counted, addr, value);
 }
 
 /* ---- the interpreter ---- */
@@ -71,7 +57,8 @@ struct python *python_open(const struct runtime_memory *m, const void *section, 
 	if (l.format != PYTHON_FORMAT || !m->read(m->ctx, l.code_type + bias + TYPE_BASICSIZE, &basic, sizeof(basic)) || basic != l.code_size)
 		return NULL;
 	p = mem_alloc(sizeof(*p));
-	*p = (struct python){.m = m, .counted = {.ctx = p, .read = counted_read}, .reads_left = PYTHON_READS_MAX, .layout = l, .bias = bias};
+	*p = (struct python){.layout = l, .bias = bias};
+	runtime_budget_begin(&p->memory, m);
 	return p;
 }
 
@@ -126,7 +113,7 @@ static void threads_list(struct python *p)
 		qsort(p->threads, p->n_threads, sizeof(*p->threads), by_id);
 }
 
-enum python_gil python_gil(struct python *p, uint64_t fs_base, uint64_t futex)
+enum runtime_gil python_gil(struct python *p, uint64_t fs_base, uint64_t futex)
 {
 	if (!p->listed)
 		threads_list(p);
@@ -138,12 +125,12 @@ enum python_gil python_gil(struct python *p, uint64_t fs_base, uint64_t futex)
 		if (t->id != fs_base || !t->gil)
 			continue;
 		if (futex >= t->gil + PYTHON_GIL_COND && futex < t->gil + PYTHON_GIL_SIZE)
-			return PYTHON_GIL_WAITS;
+			return RUNTIME_GIL_WAITS;
 		if (word_read(p, t->gil + PYTHON_GIL_HOLDER, &holder) && holder == t->addr &&
-		    p->counted.read(p, t->gil + PYTHON_GIL_LOCKED, &locked, sizeof(locked)) && locked == 1)
-			return PYTHON_GIL_HOLDS;
+		    p->memory.counted.read(&p->memory, t->gil + PYTHON_GIL_LOCKED, &locked, sizeof(locked)) && locked == 1)
+			return RUNTIME_GIL_HOLDS;
 	}
-	return PYTHON_GIL_NEITHER;
+	return RUNTIME_GIL_NEITHER;
 }
 
 /* ---- walking ---- */
@@ -169,7 +156,7 @@ static void marks_set(struct raws *r, size_t from, uint64_t mark)
 /* A chunk that does not close has no place: it goes. What is beyond the limit is walked to where its chunk closes. */
 static void state_walk(struct python *p, uint64_t state, struct raws *r)
 {
-	struct python_walk w = {.ctx = &p->counted};
+	struct python_walk w = {.ctx = &p->memory.counted};
 	size_t first = r->n, chunk = r->n;
 	enum python_step step = PYTHON_FAULT;
 	bool full = false;
@@ -221,7 +208,7 @@ static bool in_loop(const struct python *p, uint64_t pc)
 }
 
 /* 2. of the header */
-static void place_by_marks(const struct python_native *n, const struct raws *r, size_t *at)
+static void place_by_marks(const struct runtime_native *n, const struct raws *r, size_t *at)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		const uint64_t mark = r->frames[i].mark;
@@ -236,7 +223,7 @@ static void place_by_marks(const struct python_native *n, const struct raws *r, 
 }
 
 /* 3. of the header */
-static void place_by_order(const struct python *p, const struct python_native *n, const struct raws *r, size_t *at)
+static void place_by_order(const struct python *p, const struct runtime_native *n, const struct raws *r, size_t *at)
 {
 	size_t loops[PYTHON_STACK_MAX + 1], count = 0, skip, last;
 
@@ -275,16 +262,15 @@ static void tell(struct python *p, const struct raws *r, const size_t *at, struc
 		const struct raw *f = &r->frames[order[i].i];
 		struct script_frame frame = {.at = order[i].at};
 
-		if (!pycode_read(&p->counted, &p->layout, p->bias, f->code, f->at, &frame.place)) {
+		if (!pycode_read(&p->memory.counted, &p->layout, p->bias, f->code, f->at, &frame.place)) {
 			out->cut = true;
 			break;
 		}
-		mem_grow(out->frames, out->n, out->cap);
-		out->frames[out->n++] = frame;
+		script_stack_add(out, frame.at)->place = frame.place;
 	}
 }
 
-void python_stack(struct python *p, const struct python_native *native, struct script_stack *out)
+void python_stack(struct python *p, const struct runtime_native *native, struct script_stack *out)
 {
 	static struct raws r; /* too large for a stack; one thread walks */
 	size_t at[PYTHON_STACK_MAX];
@@ -302,12 +288,4 @@ void python_stack(struct python *p, const struct python_native *native, struct s
 		r.n = 0;
 	out->cut |= r.cut;
 	tell(p, &r, at, out);
-}
-
-void script_stack_release(struct script_stack *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		pycode_release(&s->frames[i].place);
-	free(s->frames);
-	*s = (struct script_stack){0};
 }

@@ -12,8 +12,6 @@
  *    innermost native frame of all is in the loop and there is one frame too few, that call of the loop has none yet: the k-th
  *    stands for the k+1-th. What is left over comes last where the native stack has no root, else with the outermost.
  *
- * 4. A process has PYTHON_READS_MAX reads, so that one which lies about itself costs its own names in bounded time.
- *
  * The thread must not run meanwhile: who calls sees to that. What it says of a thread that ran is void, but bounded.
  */
 #ifndef SONDE_RUNTIMES_PYTHON_H
@@ -25,11 +23,9 @@
 
 #include "loaders/lib/runtimes/pycode.h"
 
-#define PYTHON_STACK_MAX   512   /* frames of one thread */
+#define PYTHON_STACK_MAX   SCRIPT_STACK_MAX
 #define PYTHON_THREADS_MAX 32768
 #define PYTHON_INTERPS_MAX 1024
-#define PYTHON_READS_MAX   (1u << 20) /* of one process until python_close; one more for each PYTHON_READ_BYTES of a long one */
-#define PYTHON_READ_BYTES  256
 
 struct python;
 
@@ -39,34 +35,10 @@ struct python;
 struct python *python_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias);
 void python_close(struct python *p); /* NULL is fine */
 
-/* A thread's native stack. */
-struct python_native {
-	const uint64_t *pc; /* innermost first; of a return address the byte before it */
-	const uint64_t *sp; /* of each frame */
-	size_t n;
-	bool complete;      /* the last is its root */
-	uint64_t fs_base;
-};
-
-struct script_frame {
-	struct pycode_place place;
-	size_t at; /* it stands for this native frame, with its neighbours of the same number; n: after all of them */
-};
-
-struct script_stack {
-	struct script_frame *frames; /* own; innermost first, `at` never falls */
-	size_t n, cap;
-	bool cut; /* there are more than PYTHON_STACK_MAX, or its outer part could not be read, or no more may be */
-};
-
-/* The lock that lets one thread of an interpreter run Python at a time (3.7 on). */
-enum python_gil { PYTHON_GIL_NEITHER, PYTHON_GIL_HOLDS, PYTHON_GIL_WAITS };
-
-/* Does a thread that stands hold it, or wait for it? `futex`: on what it waits in the kernel; 0: on no futex. */
-enum python_gil python_gil(struct python *p, uint64_t fs_base, uint64_t futex);
+/* The lock (3.7 on): does a thread that stands hold it, or wait for it? `futex`: on what it waits in the kernel; 0: on no futex. */
+enum runtime_gil python_gil(struct python *p, uint64_t fs_base, uint64_t futex);
 
 /* Appends nothing where the thread runs no Python. */
-void python_stack(struct python *p, const struct python_native *native, struct script_stack *out);
-void script_stack_release(struct script_stack *s);
+void python_stack(struct python *p, const struct runtime_native *native, struct script_stack *out);
 
 #endif

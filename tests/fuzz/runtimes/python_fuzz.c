@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static const uint64_t sp[4] = {BASE, BASE + 0x200, BASE + 0x400, BASE + 0x600};
 	struct bytes b = {data + 1, len ? len - 1 : 0};
 	const struct runtime_memory m = {&b, read_bytes};
-	struct python_native native = {.pc = pc, .sp = sp, .n = 4, .fs_base = 7};
+	struct runtime_native native = {.pc = pc, .sp = sp, .n = 4, .fs_base = 7};
 	struct script_stack s = {0};
 	struct python_layout l;
 	struct python *p;

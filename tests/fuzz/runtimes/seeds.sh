@@ -3,7 +3,7 @@
 # seeds.sh OUTDIR: a small process for each shape of frames, as python_fuzz lays it out, and line tables of python3's own.
 set -eu
 out=$1
-mkdir -p "$out/python_fuzz" "$out/pylines_fuzz"
+mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz"
 python3 - "$out" <<'END'
 import struct
 import sys
@@ -45,6 +45,41 @@ def process(choice):
     return bytes([choice]) + bytes(mem)
 
 
+def php(choice):
+    mem = bytearray(0x600)
+
+    def put(at, *words):
+        struct.pack_into(f"<{len(words)}Q", mem, at, *words)
+
+    def string(at, s):
+        put(at, 6 << 32 | 1, 0, len(s))
+        mem[at + 24:at + 24 + len(s)] = s.encode()
+        return BASE + at
+
+    def function(at, kind, name, of=0):
+        put(at, kind, name, of, 4 << 32, BASE + 0x400, string(0x380, "a.php"))
+        return BASE + at
+
+    def frame(at, func, top, back, this=0):
+        put(at, BASE + 0x420, 0, 0, func, this, top, back)
+        return BASE + at
+
+    put(0x400 + 24, 7)
+    put(0x420 + 24, 8)
+    put(0x300, 0, string(0x320, "Class"))
+    main = frame(0x40, function(0x200, 2, 0), 1 << 17, 0)
+    evaled = frame(0x80, function(0x240, 4, 0), 1 << 17, main)
+    put(0x500, 0, BASE + 0x520, BASE + 0x80)  # a generator, which waits for another
+    put(0x520, 0, 0, 0)
+    held = frame(0xc0, 0, 8, evaled, BASE + 0x500)
+    called = frame(0x100, function(0x280, 2, string(0x350, "f"), BASE + 0x300), 0, held)
+    put(0, frame(0x140, function(0x2c0, 1, string(0x350, "f")), 0, called))
+    return bytes([choice]) + bytes(mem)
+
+
+for choice in (0, 0x80, 0x40):
+    with open(f"{out}/php_fuzz/process{choice}", "wb") as f:
+        f.write(php(choice))
 for choice in list(range(12)) + [0x80, 0x41, 0x42, 0xc1, 0xc2, 0x21, 0x31]:
     with open(f"{out}/python_fuzz/shape{choice}", "wb") as f:
         f.write(process(choice))

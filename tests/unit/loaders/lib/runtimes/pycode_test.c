@@ -4,9 +4,9 @@
 
 static struct fake f;
 
-static struct pycode_place place(uint64_t code, uint64_t at)
+static struct script_place place(uint64_t code, uint64_t at)
 {
-	struct pycode_place p = {0};
+	struct script_place p = {0};
 
 	assert_true(pycode_read(&f.m, &f.l, FAKE_BIAS, code, at, &p));
 	return p;
@@ -14,11 +14,11 @@ static struct pycode_place place(uint64_t code, uint64_t at)
 
 static char *name_of(uint64_t text)
 {
-	struct pycode_place p = place(fake_code(&f, text, text, 1), 0);
+	struct script_place p = place(fake_code(&f, text, text, 1), 0);
 	char *name = p.function;
 
 	p.function = NULL;
-	pycode_release(&p);
+	script_place_release(&p);
 	return name;
 }
 
@@ -35,7 +35,7 @@ static void check_name(uint64_t text, const char *want)
 
 static void a_place_has_its_function_file_and_line(void **state)
 {
-	struct pycode_place p;
+	struct script_place p;
 	uint64_t code;
 
 	(void)state;
@@ -45,17 +45,17 @@ static void a_place_has_its_function_file_and_line(void **state)
 	assert_string_equal(p.function, "Box.held");
 	assert_string_equal(p.file, "/srv/app.py");
 	assert_int_equal(p.line, 45);
-	pycode_release(&p);
+	script_place_release(&p);
 	p = place(code, code + 184 - 2); /* has not begun */
 	assert_int_equal(p.line, 40);
-	pycode_release(&p);
+	script_place_release(&p);
 	p = place(code, code + 184 + 2 * 16); /* behind its end: another one's */
 	assert_int_equal(p.line, 0);
 	assert_string_equal(p.function, "Box.held");
-	pycode_release(&p);
+	script_place_release(&p);
 	p = place(code, 0);
 	assert_int_equal(p.line, 0);
-	pycode_release(&p);
+	script_place_release(&p);
 }
 
 static void texts_of_all_widths_become_utf8(void **state)
@@ -112,7 +112,7 @@ static void what_is_no_text_names_nothing(void **state)
 
 static void what_is_no_code_object_is_refused(void **state)
 {
-	struct pycode_place p = {0};
+	struct script_place p = {0};
 	uint64_t code;
 
 	(void)state;
@@ -130,7 +130,7 @@ static void what_is_no_code_object_is_refused(void **state)
 
 static void a_line_table_that_cannot_be_read_says_no_line(void **state)
 {
-	struct pycode_place p;
+	struct script_place p;
 	uint64_t code, table;
 
 	(void)state;
@@ -142,20 +142,20 @@ static void a_line_table_that_cannot_be_read_says_no_line(void **state)
 	p = place(code, code + 184);
 	assert_int_equal(p.line, 0);
 	assert_string_equal(p.function, "a");
-	pycode_release(&p);
+	script_place_release(&p);
 	fake_word(&f, table + f.l.bytes_length, FAKE_SIZE);
 	p = place(code, code + 184);
 	assert_int_equal(p.line, 0);
-	pycode_release(&p);
+	script_place_release(&p);
 	fake_word(&f, code + f.l.code_lines, fake_ascii(&f, "text"));
 	p = place(code, code + 184);
 	assert_int_equal(p.line, 0);
-	pycode_release(&p);
+	script_place_release(&p);
 }
 
 static void names_of_2_7_are_bytes(void **state)
 {
-	struct pycode_place p;
+	struct script_place p;
 
 	(void)state;
 	fake_begin(&f);
@@ -168,7 +168,7 @@ static void names_of_2_7_are_bytes(void **state)
 	assert_string_equal(p.function, "f\xc3\xa9");
 	assert_string_equal(p.file, "/a\xff");
 	assert_int_equal(p.line, 9);
-	pycode_release(&p);
+	script_place_release(&p);
 	check_name(fake_ascii(&f, "text"), NULL);
 }
 

@@ -48,7 +48,7 @@ static uint64_t frame(const char *name, uint64_t back, uint8_t owner)
 }
 
 /* The names of the frames and what they stand for: "a:0 b:0 c:2". */
-static char *told_of(const struct python_native *n)
+static char *told_of(const struct runtime_native *n)
 {
 	struct strbuf s = STRBUF_INIT;
 	struct script_stack stack = {0};
@@ -66,7 +66,7 @@ static char *told_of(const struct python_native *n)
 	return strbuf_take(&s);
 }
 
-static void check(const struct python_native *n, const char *want)
+static void check(const struct runtime_native *n, const char *want)
 {
 	cleanup_free char *told = told_of(n);
 
@@ -74,13 +74,13 @@ static void check(const struct python_native *n, const char *want)
 }
 
 /* Frames of native code whose stack pointers are FAKE_BASE + 0x20000 + 0x1000 * i. */
-static struct python_native native(const uint64_t *pc, size_t n, bool complete)
+static struct runtime_native native(const uint64_t *pc, size_t n, bool complete)
 {
 	static uint64_t sp[16], outside[16];
 
 	for (size_t i = 0; i < n; i++)
 		sp[i] = FAKE_BASE + 0x20000 + 0x1000 * i;
-	return (struct python_native){.pc = pc ? pc : outside, .sp = sp, .n = n, .complete = complete, .fs_base = THREAD_ID};
+	return (struct runtime_native){.pc = pc ? pc : outside, .sp = sp, .n = n, .complete = complete, .fs_base = THREAD_ID};
 }
 
 #define STACK(i, at) (FAKE_BASE + 0x20000 + 0x1000 * (i) + (at))
@@ -95,7 +95,7 @@ static uint64_t cframe(uint64_t at, uint64_t current, uint64_t back)
 
 static void chunks_stand_for_the_native_frames_that_hold_their_cframes(void **state)
 {
-	struct python_native n = native(NULL, 6, true);
+	struct runtime_native n = native(NULL, 6, true);
 	uint64_t outer, inner, c;
 
 	(void)state;
@@ -111,7 +111,7 @@ static void chunks_stand_for_the_native_frames_that_hold_their_cframes(void **st
 
 static void a_call_of_the_loop_that_has_no_frame_yet_gets_none(void **state)
 {
-	struct python_native n = native(NULL, 4, true);
+	struct runtime_native n = native(NULL, 4, true);
 	uint64_t c, outer;
 
 	(void)state;
@@ -145,7 +145,7 @@ static uint64_t two_chunks(uint64_t outer_mark, uint64_t inner_mark)
 
 static void shims_close_chunks_and_are_not_shown(void **state)
 {
-	struct python_native n = native(NULL, 6, true);
+	struct runtime_native n = native(NULL, 6, true);
 
 	(void)state;
 	begin(PYTHON_SHIMS);
@@ -155,7 +155,7 @@ static void shims_close_chunks_and_are_not_shown(void **state)
 
 static void tags_of_a_reference_are_no_part_of_the_address(void **state)
 {
-	struct python_native n = native(NULL, 3, true);
+	struct runtime_native n = native(NULL, 3, true);
 	uint64_t at, word = 0;
 
 	(void)state;
@@ -169,7 +169,7 @@ static void tags_of_a_reference_are_no_part_of_the_address(void **state)
 
 static void a_chunk_of_another_stack_is_left_out(void **state)
 {
-	struct python_native n = native(NULL, 6, true);
+	struct runtime_native n = native(NULL, 6, true);
 
 	(void)state;
 	begin(PYTHON_SHIMS);
@@ -179,7 +179,7 @@ static void a_chunk_of_another_stack_is_left_out(void **state)
 
 static void behind_a_native_stack_without_a_root_the_rest_comes_last(void **state)
 {
-	struct python_native n = native(NULL, 3, false);
+	struct runtime_native n = native(NULL, 3, false);
 
 	(void)state;
 	begin(PYTHON_SHIMS);
@@ -189,7 +189,7 @@ static void behind_a_native_stack_without_a_root_the_rest_comes_last(void **stat
 
 static void frames_of_subinterpreters_stand_where_their_loops_do(void **state)
 {
-	struct python_native n = native(NULL, 6, true);
+	struct runtime_native n = native(NULL, 6, true);
 	uint64_t other = 0, second;
 
 	(void)state;
@@ -215,7 +215,7 @@ static uint64_t three_objects(void)
 static void frame_objects_stand_for_calls_of_the_loop_in_order(void **state)
 {
 	static const uint64_t pc[] = {1, LOOP, 2, LOOP, LOOP, 3};
-	struct python_native n = native(pc, 6, true);
+	struct runtime_native n = native(pc, 6, true);
 
 	(void)state;
 	begin(PYTHON_OBJECTS);
@@ -226,7 +226,7 @@ static void frame_objects_stand_for_calls_of_the_loop_in_order(void **state)
 static void a_call_that_has_just_begun_has_no_frame_object_yet(void **state)
 {
 	static const uint64_t pc[] = {LOOP, 1, LOOP, LOOP, LOOP, 3};
-	struct python_native n = native(pc, 6, true);
+	struct runtime_native n = native(pc, 6, true);
 
 	(void)state;
 	begin(PYTHON_OBJECTS);
@@ -237,7 +237,7 @@ static void a_call_that_has_just_begun_has_no_frame_object_yet(void **state)
 static void frame_objects_of_a_greenlet_stop_before_the_stack_does(void **state)
 {
 	static const uint64_t pc[] = {1, LOOP, LOOP, LOOP, LOOP, LOOP};
-	struct python_native n = native(pc, 6, true);
+	struct runtime_native n = native(pc, 6, true);
 
 	(void)state;
 	begin(PYTHON_OBJECTS);
@@ -248,7 +248,7 @@ static void frame_objects_of_a_greenlet_stop_before_the_stack_does(void **state)
 static void more_frame_objects_than_calls_come_last_or_with_the_outermost(void **state)
 {
 	static const uint64_t pc[] = {1, LOOP, LOOP, 2};
-	struct python_native n = native(pc, 4, true);
+	struct runtime_native n = native(pc, 4, true);
 
 	(void)state;
 	begin(PYTHON_OBJECTS);
@@ -261,7 +261,7 @@ static void more_frame_objects_than_calls_come_last_or_with_the_outermost(void *
 static void two_states_with_frame_objects_are_not_guessed_at(void **state)
 {
 	static const uint64_t pc[] = {1, LOOP, LOOP, LOOP};
-	struct python_native n = native(pc, 4, true);
+	struct runtime_native n = native(pc, 4, true);
 	uint64_t second;
 
 	(void)state;
@@ -277,7 +277,7 @@ static void two_states_with_frame_objects_are_not_guessed_at(void **state)
 
 static void a_thread_that_runs_no_python_has_no_frames(void **state)
 {
-	struct python_native n = native(NULL, 3, true);
+	struct runtime_native n = native(NULL, 3, true);
 
 	(void)state;
 	begin(PYTHON_SHIMS);
@@ -291,7 +291,7 @@ static void a_thread_that_runs_no_python_has_no_frames(void **state)
 
 static void chains_in_circles_end(void **state)
 {
-	struct python_native n = native(NULL, 3, true);
+	struct runtime_native n = native(NULL, 3, true);
 	uint64_t at;
 
 	(void)state;
@@ -306,7 +306,7 @@ static void chains_in_circles_end(void **state)
 
 static void a_process_of_circles_costs_a_bounded_number_of_reads(void **state)
 {
-	struct python_native n = native(NULL, 3, true);
+	struct runtime_native n = native(NULL, 3, true);
 	struct script_stack stack = {0};
 	struct python *p;
 	uint64_t at;
@@ -320,7 +320,7 @@ static void a_process_of_circles_costs_a_bounded_number_of_reads(void **state)
 	p = python_open(&f.m, &f.l, sizeof(f.l), FAKE_BIAS);
 	for (int thread = 0; thread < 100; thread++)
 		python_stack(p, &n, &stack);
-	assert_true(f.reads > PYTHON_READS_MAX / 2 && f.reads <= PYTHON_READS_MAX + 1);
+	assert_true(f.reads > SCRIPT_READS_MAX / 2 && f.reads <= SCRIPT_READS_MAX + 1);
 	assert_true(stack.cut && !stack.n);
 	script_stack_release(&stack);
 	python_close(p);
@@ -328,7 +328,7 @@ static void a_process_of_circles_costs_a_bounded_number_of_reads(void **state)
 
 static void a_torn_chain_shows_what_has_a_place(void **state)
 {
-	struct python_native n = native(NULL, 3, true);
+	struct runtime_native n = native(NULL, 3, true);
 	uint64_t at;
 
 	(void)state;
@@ -346,7 +346,7 @@ static void a_torn_chain_shows_what_has_a_place(void **state)
 
 static void deep_recursion_keeps_the_innermost_frames(void **state)
 {
-	struct python_native n = native(NULL, 3, true);
+	struct runtime_native n = native(NULL, 3, true);
 	struct script_stack stack = {0};
 	struct python *p;
 	uint64_t at, code;
@@ -372,10 +372,10 @@ static void deep_recursion_keeps_the_innermost_frames(void **state)
 	python_close(p);
 }
 
-static enum python_gil gil_of(uint64_t id, uint64_t futex)
+static enum runtime_gil gil_of(uint64_t id, uint64_t futex)
 {
 	struct python *p = python_open(&f.m, &f.l, sizeof(f.l), FAKE_BIAS);
-	enum python_gil gil = python_gil(p, id, futex);
+	enum runtime_gil gil = python_gil(p, id, futex);
 
 	python_close(p);
 	return gil;
@@ -391,23 +391,23 @@ static void the_lock_is_held_by_one_and_waited_for_by_others(void **state)
 	f.l.interp_gil = 40;
 	fake_word(&f, interp + 40, gil);
 	fake_word(&f, gil + PYTHON_GIL_HOLDER, state_at);
-	assert_int_equal(gil_of(THREAD_ID, 0), PYTHON_GIL_NEITHER); /* it had it last */
+	assert_int_equal(gil_of(THREAD_ID, 0), RUNTIME_GIL_NEITHER); /* it had it last */
 	fake_word(&f, gil + PYTHON_GIL_LOCKED, locked);
-	assert_int_equal(gil_of(THREAD_ID, 0), PYTHON_GIL_HOLDS);
-	assert_int_equal(gil_of(THREAD_ID, gil), PYTHON_GIL_HOLDS); /* another futex */
-	assert_int_equal(gil_of(THREAD_ID + 64, 0), PYTHON_GIL_NEITHER);
-	assert_int_equal(gil_of(THREAD_ID, gil + PYTHON_GIL_COND + 8), PYTHON_GIL_WAITS);
-	assert_int_equal(gil_of(THREAD_ID, gil + PYTHON_GIL_SIZE), PYTHON_GIL_HOLDS);
+	assert_int_equal(gil_of(THREAD_ID, 0), RUNTIME_GIL_HOLDS);
+	assert_int_equal(gil_of(THREAD_ID, gil), RUNTIME_GIL_HOLDS); /* another futex */
+	assert_int_equal(gil_of(THREAD_ID + 64, 0), RUNTIME_GIL_NEITHER);
+	assert_int_equal(gil_of(THREAD_ID, gil + PYTHON_GIL_COND + 8), RUNTIME_GIL_WAITS);
+	assert_int_equal(gil_of(THREAD_ID, gil + PYTHON_GIL_SIZE), RUNTIME_GIL_HOLDS);
 	fake_word(&f, gil + PYTHON_GIL_HOLDER, state_at + 256);
-	assert_int_equal(gil_of(THREAD_ID, 0), PYTHON_GIL_NEITHER);
+	assert_int_equal(gil_of(THREAD_ID, 0), RUNTIME_GIL_NEITHER);
 	f.l.interp_gil = 0;
 	f.l.gil = gil - FAKE_BIAS; /* one of the whole process */
 	fake_word(&f, gil + PYTHON_GIL_HOLDER, state_at);
-	assert_int_equal(gil_of(THREAD_ID, 0), PYTHON_GIL_HOLDS);
+	assert_int_equal(gil_of(THREAD_ID, 0), RUNTIME_GIL_HOLDS);
 	f.l.gil = 0; /* not known */
-	assert_int_equal(gil_of(THREAD_ID, gil + PYTHON_GIL_COND), PYTHON_GIL_NEITHER);
+	assert_int_equal(gil_of(THREAD_ID, gil + PYTHON_GIL_COND), RUNTIME_GIL_NEITHER);
 	f.l.gil = 8; /* not there */
-	assert_int_equal(gil_of(THREAD_ID, 0), PYTHON_GIL_NEITHER);
+	assert_int_equal(gil_of(THREAD_ID, 0), RUNTIME_GIL_NEITHER);
 }
 
 static void a_section_that_does_not_fit_the_process_is_refused(void **state)

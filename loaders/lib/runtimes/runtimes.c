@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runtimes: see the header. */
+#include "loaders/lib/runtimes/runtimes.h"
+
+#include "loaders/lib/runtimes/php.h"
+#include "loaders/lib/runtimes/python.h"
+#include "schema/image/format.h"
+
+/* The four functions of a runtime by the names that its header gives them. */
+#define RUNTIME(kind)                                                                                                        \
+	static void *kind##_of(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)              \
+	{                                                                                                                    \
+		return kind##_open(m, section, size, bias);                                                                  \
+	}                                                                                                                    \
+	static void kind##_end(void *runtime)                                                                                \
+	{                                                                                                                    \
+		kind##_close(runtime);                                                                                       \
+	}                                                                                                                    \
+	static void kind##_frames(void *runtime, const struct runtime_native *native, struct script_stack *out)             \
+	{                                                                                                                    \
+		kind##_stack(runtime, native, out);                                                                          \
+	}
+
+RUNTIME(python)
+RUNTIME(php)
+
+static enum runtime_gil python_lock(void *runtime, uint64_t fs_base, uint64_t futex)
+{
+	return python_gil(runtime, fs_base, futex);
+}
+
+const struct runtime_kind RUNTIME_KINDS[] = {
+	{"python", "[python]", IMAGE_SECTION_PYTHON, python_of, python_end, python_frames, python_lock},
+	{"php", "[php]", IMAGE_SECTION_PHP, php_of, php_end, php_frames, NULL},
+};
+const size_t RUNTIME_KIND_COUNT = sizeof(RUNTIME_KINDS) / sizeof(RUNTIME_KINDS[0]);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * script: what the readers of all runtimes have in common: a process's memory, a thread's native stack, and the script frames that
+ * are found for it.
+ */
+#ifndef SONDE_RUNTIMES_SCRIPT_H
+#define SONDE_RUNTIMES_SCRIPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SCRIPT_STACK_MAX 512u       /* frames of one thread */
+#define SCRIPT_READS_MAX (1u << 20) /* of one process until it is closed; one more for each SCRIPT_READ_BYTES of a long one */
+#define SCRIPT_READ_BYTES 256u
+#define SCRIPT_TEXT_MAX  1023u      /* bytes of a name or a file; longer ones end in "..." */
+
+/* A process, or what plays one. */
+struct runtime_memory {
+	void *ctx;
+	/* All of it or nothing. */
+	bool (*read)(void *ctx, uint64_t addr, void *to, size_t len);
+};
+
+/* Memory that can be read SCRIPT_READS_MAX times, so that a process which lies about itself costs its own names in bounded time. */
+struct runtime_budget {
+	const struct runtime_memory *m; /* borrowed */
+	struct runtime_memory counted;  /* `m`, as long as reads are left */
+	uint32_t left;
+};
+/* `b` must stay where it is. */
+void runtime_budget_begin(struct runtime_budget *b, const struct runtime_memory *m);
+
+static inline bool runtime_word(const struct runtime_memory *m, uint64_t addr, uint64_t *value)
+{
+	return m->read(m->ctx, addr, value, sizeof(*value));
+}
+
+/* A thread's native stack. */
+struct runtime_native {
+	const uint64_t *pc; /* innermost first; of a return address the byte before it */
+	const uint64_t *sp; /* of each frame */
+	size_t n;
+	bool complete;      /* the last is its root */
+	uint64_t fs_base;
+	uint32_t tgid, tid; /* of the kernel; 0: not known */
+};
+
+struct runtime_kind;
+
+struct script_place {
+	char *function; /* own; qualified where the runtime knows it. NULL: not known; so `file` */
+	char *file;     /* as the program was compiled with: may be relative, or "<string>" */
+	uint32_t line;  /* 0: not known */
+};
+void script_place_release(struct script_place *p);
+
+struct script_frame {
+	struct script_place place;
+	size_t at; /* it stands for this native frame, with its neighbours of the same number; n: after all of them */
+	/* set by who asks several runtimes */
+	const struct runtime_kind *runtime;
+	uint32_t order; /* among all of them */
+};
+
+struct script_stack {
+	struct script_frame *frames; /* own; innermost first, `at` never falls */
+	size_t n, cap;
+	bool cut; /* there are more than SCRIPT_STACK_MAX, or its outer part could not be read, or no more may be */
+};
+/* Appends one, which is zeroed but for `at`. */
+struct script_frame *script_stack_add(struct script_stack *s, size_t at);
+void script_stack_release(struct script_stack *s);
+
+/* The lock that lets one thread of an interpreter run at a time. */
+enum runtime_gil { RUNTIME_GIL_NEITHER, RUNTIME_GIL_HOLDS, RUNTIME_GIL_WAITS };
+
+#endif

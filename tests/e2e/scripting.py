@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs in scripting languages that stand in known code, and what sonde pstack says of them; interpreters of Debian's other suites."""
+import fcntl
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "kernels"))
+
+import debian  # noqa: E402
+
+CACHE = os.path.join(BUILD, "interpreters")
+
+
+class Standing:
+    """A program that prints one line of JSON when it stands, until the end of the block (of its standard input)."""
+
+    def __init__(self, command, cwd=None, env=None):
+        self.child = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd,
+                                      env=dict(os.environ, **(env or {})))
+        line = self.child.stdout.readline()
+        assert line, f"{command} did not come to stand"
+        self.told = json.loads(line)
+        self.pid = self.child.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.child.stdin.close()
+        self.child.wait(20)
+        self.child.stdout.close()
+
+
+def rows(sonde, store, *args):
+    return json.loads(sonde("pstack", "--json", *args, store=store, check=True).stdout)["rows"]
+
+
+def script(row, runtime):
+    return [[f["function"], f["file"], f["line"]] for f in row["frames"] if f["runtime"] == runtime]
+
+
+def between(row, runtime, inner, outer):
+    """The native functions between two script frames that stand next to one another."""
+    names = [(f["runtime"], f["function"]) for f in row["frames"]]
+    at = names.index((runtime, inner))
+    until = names.index((runtime, outer), at + 1)
+    return [n for _, n in names[at + 1:until]]
+
+
+def unpacked(suite, packages):
+    """usr/ of these packages of a suite, under build/; skips where they cannot be had."""
+    root = os.path.join(CACHE, suite)
+    os.makedirs(root, exist_ok=True)
+    try:
+        with open(os.path.join(CACHE, "lock"), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            apt = None
+            for package in packages:
+                done = os.path.join(root, f".{package}")
+                if os.path.exists(done):
+                    continue
+                if not apt:
+                    apt = debian.Suite(suite, False, CACHE)
+                    apt.update()
+                deb = apt.download(package)
+                subprocess.run(["dpkg", "-x", deb, root], check=True)
+                os.unlink(deb)
+                with open(done, "w", encoding="utf-8"):
+                    pass
+    except (debian.Gone, subprocess.SubprocessError) as e:
+        pytest.skip(f"missing: {packages[0]} of {suite}: {e}")
+    return os.path.join(root, "usr")
+
+
+def with_its_loader(usr, program):
+    """A program of a newer suite, by the C library of that suite."""
+    return [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", f"{usr}/bin/{program}"]
+
+
+def with_its_libraries(usr, program):
+    """A program of an older suite, by this system's C library."""
+    return ["env", f"LD_LIBRARY_PATH={usr}/lib/x86_64-linux-gnu", f"{usr}/bin/{program}"]
