@@ -22,6 +22,7 @@
 #include "loaders/index/pclntab.h"
 #include "loaders/index/phppart.h"
 #include "loaders/index/pypart.h"
+#include "loaders/index/rubypart.h"
 #include "loaders/index/symset.h"
 #include "loaders/index/unwind.h"
 #include "schema/base/cleanup.h"
@@ -35,6 +36,7 @@ struct job {
 	struct image_go_record go; /* where `ident.flags` has IMAGE_IDENT_GO, or with a version */
 	struct python_layout python; /* .format 0: no interpreter; so the others */
 	struct php_layout php;
+	struct ruby_layout ruby;
 	struct unwind unwind;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
@@ -123,6 +125,8 @@ static int add_runtimes(struct job *j)
 
 	if (!rc || rc == -ENOENT)
 		rc = phppart_make(&j->elf, &j->noted.run, rows, &j->php);
+	if (!rc || rc == -ENOENT)
+		rc = rubypart_make(&j->elf, &j->noted.run, rows, &j->ruby);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -268,6 +272,7 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 	} parts[] = {
 		{IMAGE_SECTION_PYTHON, &j->python.format, sizeof(j->python)},
 		{IMAGE_SECTION_PHP, &j->php.format, sizeof(j->php)},
+		{IMAGE_SECTION_RUBY, &j->ruby.format, sizeof(j->ruby)},
 	};
 	int rc;
 

@@ -12,6 +12,10 @@ static const struct {
 } KNOWN[] = {
 	{"executor_globals", RUNSYM_PHP_GLOBALS, false},
 	{"execute_ex", RUNSYM_PHP_LOOP, true},
+	{"ruby_version", RUNSYM_RUBY_VERSION, false},
+	{"ruby_current_vm_ptr", RUNSYM_RUBY_VM, false},
+	{"rb_thread_current", RUNSYM_RUBY_THREAD, false},
+	{"rb_id2str", RUNSYM_RUBY_ID, false},
 };
 
 static void part_note(struct runsyms *r, uint64_t addr, uint64_t size)

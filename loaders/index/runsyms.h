@@ -10,6 +10,10 @@
 enum runsym {
 	RUNSYM_PHP_GLOBALS, /* executor_globals */
 	RUNSYM_PHP_LOOP,    /* execute_ex */
+	RUNSYM_RUBY_VERSION,
+	RUNSYM_RUBY_VM,
+	RUNSYM_RUBY_THREAD, /* rb_thread_current */
+	RUNSYM_RUBY_ID,     /* rb_id2str */
 	RUNSYM_N
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/runtimes/chunks.h"
 #include "probes/runtimes/php.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
@@ -76,15 +77,16 @@ void php_close(struct php *p)
 
 /* ---- walking ---- */
 
-/* A frame as it was walked; `chunk`: the how many-th call of the loop it belongs to. */
+/* A frame as it was walked. */
 struct raw {
 	uint64_t func, at;
-	uint32_t type, chunk;
+	uint32_t type;
 	bool outermost;
 };
 
 struct raws {
 	struct raw frames[SCRIPT_STACK_MAX];
+	uint32_t chunk[SCRIPT_STACK_MAX]; /* the how many-th call of the loop it belongs to */
 	size_t n;
 	uint32_t chunks;
 	bool cut;
@@ -94,6 +96,7 @@ static bool raw_add(struct raws *r, const struct raw *f)
 {
 	if (r->n == SCRIPT_STACK_MAX)
 		return false;
+	r->chunk[r->n] = r->chunks;
 	r->frames[r->n++] = *f;
 	return true;
 }
@@ -116,7 +119,7 @@ static bool generators_add(struct php *p, uint64_t frame, struct raws *r)
 		w.next = its;
 		if (php_next(&w) == PHP_FAULT || w.type != PHP_SCRIPT)
 			return false;
-		found[n] = (struct raw){.func = w.func, .at = w.at, .type = w.type, .chunk = r->chunks};
+		found[n] = (struct raw){.func = w.func, .at = w.at, .type = w.type};
 		generator = parent;
 		parent = grand;
 	}
@@ -141,7 +144,7 @@ static void walk(struct php *p, struct raws *r)
 		if (step == PHP_END || step == PHP_FAULT)
 			break;
 		if (w.type)
-			room = raw_add(r, &(struct raw){w.func, w.at, w.type, r->chunks, !w.next});
+			room = raw_add(r, &(struct raw){w.func, w.at, w.type, !w.next});
 		else
 			r->cut |= !generators_add(p, w.frame, r);
 		if (!room)
@@ -152,48 +155,14 @@ static void walk(struct php *p, struct raws *r)
 		}
 	}
 	r->cut |= step != PHP_END;
-	if (r->n < SCRIPT_STACK_MAX) /* what does not close has no place */
+	if (r->n < SCRIPT_STACK_MAX && step != PHP_END) /* what does not close has no place; functions of C that no script called come last */
 		r->n = whole;
 }
 
-/* ---- places ---- */
-
-static bool in_loop(const struct php *p, uint64_t pc)
-{
-	uint64_t at = pc - p->bias;
-
-	for (int i = 0; i < PHP_RANGES && p->layout.loop_end[i]; i++)
-		if (at >= p->layout.loop_start[i] && at < p->layout.loop_end[i])
-			return true;
-	return false;
-}
-
-/* 2. of the header */
-static void place(const struct php *p, const struct runtime_native *n, const struct raws *r, size_t *at)
-{
-	size_t loops[SCRIPT_STACK_MAX + 1], count = 0;
-	bool cut = r->n == SCRIPT_STACK_MAX;
-
-	for (size_t k = 0; k < n->n && count <= SCRIPT_STACK_MAX; k++)
-		if (in_loop(p, n->pc[k]))
-			loops[count++] = k;
-	for (size_t i = 0; i < r->n; i++) {
-		uint32_t chunk = r->frames[i].chunk;
-
-		if (n->complete && !cut && count && count != r->chunks)
-			at[i] = loops[count - 1];
-		else
-			at[i] = chunk < count ? loops[chunk] : n->n;
-	}
-}
-
 /* 1. of the header */
-static bool is_its_thread(const struct php *p, const struct runtime_native *n)
+static bool is_its_thread(const struct php *p, const struct chunks_loop *loop, const struct runtime_native *n)
 {
-	for (size_t k = 0; k < n->n; k++)
-		if (in_loop(p, n->pc[k]))
-			return true;
-	return p->layout.program && !n->complete && n->tid && n->tid == n->tgid;
+	return chunks_in_loop(loop, n) || (p->layout.program && !n->complete && n->tid && n->tid == n->tgid);
 }
 
 /* ---- names ---- */
@@ -282,14 +251,15 @@ static bool place_read(const struct php *p, const struct raw *f, struct script_p
 void php_stack(struct php *p, const struct runtime_native *native, struct script_stack *out)
 {
 	static struct raws r; /* too large for a stack; one thread walks */
+	const struct chunks_loop loop = {p->layout.loop_start, p->layout.loop_end, PHP_RANGES, p->bias};
 	size_t at[SCRIPT_STACK_MAX];
 
 	r.n = r.chunks = 0;
 	r.cut = false;
-	if (!is_its_thread(p, native))
+	if (!is_its_thread(p, &loop, native))
 		return;
 	walk(p, &r);
-	place(p, native, &r, at);
+	chunks_place(&loop, native, r.chunk, r.n, r.chunks, r.n == SCRIPT_STACK_MAX, at);
 	out->cut |= r.cut;
 	for (size_t i = 0; i < r.n; i++) {
 		struct script_place place_of = {0};

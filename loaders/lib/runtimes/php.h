@@ -5,10 +5,7 @@
  *
  * 1. The engine without thread safety is one thread's: the one whose native stack is in its loop, execute_ex; in a program that is PHP
  *    itself the first one too, where its native stack ends in machine code of the JIT. Others have no script frames.
- * 2. The k-th chunk stands for the k-th native frame in the loop's code, counted from the innermost; functions of C stand with the
- *    chunk that called them, before it. Where there are not as many calls of the loop as chunks (a function that is being left,
- *    machine code of the JIT), a whole native stack has all of them with its outermost call of the loop, and one that could not
- *    be followed to its root has those that are left over last.
+ * 2. Places: chunks.h. Functions of C stand with the chunk that called them, before it.
  * 3. Generators that wait in "yield from" stand between the one that runs and who resumed it.
  * 4. Names: "f", "Class::f", "{main}", "{include}" and "{eval}" for code of a file or a text outside of functions. A function of
  *    C has no file and no line. A line is not known while an exception is on its way.

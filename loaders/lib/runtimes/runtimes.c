@@ -4,6 +4,7 @@
 
 #include "loaders/lib/runtimes/php.h"
 #include "loaders/lib/runtimes/python.h"
+#include "loaders/lib/runtimes/ruby.h"
 #include "schema/image/format.h"
 
 /* The four functions of a runtime by the names that its header gives them. */
@@ -23,6 +24,7 @@
 
 RUNTIME(python)
 RUNTIME(php)
+RUNTIME(ruby)
 
 static enum runtime_gil python_lock(void *runtime, uint64_t fs_base, uint64_t futex)
 {
@@ -32,5 +34,6 @@ static enum runtime_gil python_lock(void *runtime, uint64_t fs_base, uint64_t fu
 const struct runtime_kind RUNTIME_KINDS[] = {
 	{"python", "[python]", IMAGE_SECTION_PYTHON, python_of, python_end, python_frames, python_lock},
 	{"php", "[php]", IMAGE_SECTION_PHP, php_of, php_end, php_frames, NULL},
+	{"ruby", "[ruby]", IMAGE_SECTION_RUBY, ruby_of, ruby_end, ruby_frames, NULL},
 };
 const size_t RUNTIME_KIND_COUNT = sizeof(RUNTIME_KINDS) / sizeof(RUNTIME_KINDS[0]);

@@ -3,7 +3,7 @@
 # seeds.sh OUTDIR: a small process for each shape of frames, as python_fuzz lays it out, and line tables of python3's own.
 set -eu
 out=$1
-mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz"
+mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/ruby_fuzz"
 python3 - "$out" <<'END'
 import struct
 import sys
@@ -80,6 +80,53 @@ def php(choice):
 for choice in (0, 0x80, 0x40):
     with open(f"{out}/php_fuzz/process{choice}", "wb") as f:
         f.write(php(choice))
+def ruby(choice):
+    mem = bytearray(0x1000)
+
+    def put(at, *words):
+        struct.pack_into(f"<{len(words)}Q", mem, at, *words)
+
+    def text(at, s):
+        if choice & 1:
+            put(at, 5, 0, len(s))
+            mem[at + 24:at + 24 + len(s)] = s.encode()
+        else:
+            put(at, 5 | len(s) << 14)
+            mem[at + 16:at + 16 + len(s)] = s.encode()
+        return BASE + at
+
+    def memo(at, kind, *words):
+        put(at, kind << 12 | 0x1a, 0, *words)
+        return BASE + at
+
+    put(0, BASE + 0x20, BASE + 0x40, 1, 8)  # the VM, fs_base at 0: its table; the slot
+    put(0x40, 0, 0, BASE + 0x60, BASE + 0x60)
+    put(0x60, BASE + 0x48, BASE + 0x80)     # the thread-local block; a list of one thread, whose id is that of the fuzzer
+    put(0x80, BASE + 0x800, 0x400 // 8, BASE + 0xb80, 0, 0, 0, BASE + 0xc0)
+    put(0xc0, 0, 0, 0, 0, 0, BASE + 0x80)
+    code = memo(0x100, 7, BASE + 0x140)
+    put(0x140, 20 << 32, BASE + 0x200)
+    put(0x140 + 64, text(0x2a0, "a.rb"), 0, text(0x2d0, "block in f"))
+    put(0x140 + 120, BASE + 0x300, 0, 2, BASE + 0x320)
+    put(0x300, 7, 0, 9)
+    put(0x320, 0x4081, 0, 0, 0, 0, 0, 3)
+    put(0x400, 0x1a | 6 << 12, 0, BASE + 0x430, 0, BASE + 0x700)   # a method
+    put(0x430, 0, 0, 0, 0, 11 << 4)
+    put(0x460, 7 | 1 << 13 | 1 << 15, 0, BASE + 0x480)
+    put(0x480, 7, 0, 64, 0, BASE + 0x4b0)
+    put(0x4b0 + 176, text(0x670, "each"), 11 << 12 | 0x0c)
+    put(0x6c0, 0, 0, BASE + 0x460)
+    put(0x700, 3)
+    put(0x700 + 152 if choice & 1 else 0x798, text(0x7c0, "Shop"))
+    put(0x380, BASE + 0x400, 0, 0x55550081, BASE + 0x400, 0, 0x22220021, 0x1a | 2 << 12, BASE + 0x400)
+    put(0xb80, BASE + 0x210, 0, 0, 0, BASE + 0x390)
+    put(0xbc0, BASE + 0x218, 0, code, 0, BASE + 0x3a8)
+    return bytes([choice]) + bytes(mem)
+
+
+for choice in range(8):
+    with open(f"{out}/ruby_fuzz/process{choice}", "wb") as f:
+        f.write(ruby(choice))
 for choice in list(range(12)) + [0x80, 0x41, 0x42, 0xc1, 0xc2, 0x21, 0x31]:
     with open(f"{out}/python_fuzz/shape{choice}", "wb") as f:
         f.write(process(choice))
