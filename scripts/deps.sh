@@ -33,7 +33,7 @@ command -v go >/dev/null 2>&1 || test="$test golang-go"
 command -v rustc >/dev/null 2>&1 || test="$test rustc"
 command -v node >/dev/null 2>&1 || live="$live nodejs"
 command -v npm >/dev/null 2>&1 || page="$page nodejs npm"
-command -v javac >/dev/null 2>&1 || live="$live openjdk-17-jdk-headless"
+command -v javac >/dev/null 2>&1 || test="$test openjdk-17-jdk-headless"
 
 wanted=
 npm=

@@ -18,6 +18,7 @@
 #include "loaders/index/gopart.h"
 #include "loaders/index/gorows.h"
 #include "loaders/index/gotable.h"
+#include "loaders/index/hotspotpart.h"
 #include "loaders/index/minidebug.h"
 #include "loaders/index/pclntab.h"
 #include "loaders/index/phppart.h"
@@ -37,6 +38,7 @@ struct job {
 	struct python_layout python; /* .format 0: no interpreter; so the others */
 	struct php_layout php;
 	struct ruby_layout ruby;
+	struct hotspot_layout hotspot;
 	struct unwind unwind;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
@@ -127,6 +129,8 @@ static int add_runtimes(struct job *j)
 		rc = phppart_make(&j->elf, &j->noted.run, rows, &j->php);
 	if (!rc || rc == -ENOENT)
 		rc = rubypart_make(&j->elf, &j->noted.run, rows, &j->ruby);
+	if (!rc || rc == -ENOENT)
+		rc = hotspotpart_make(&j->elf, &j->noted.run, &j->hotspot);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -273,6 +277,7 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 		{IMAGE_SECTION_PYTHON, &j->python.format, sizeof(j->python)},
 		{IMAGE_SECTION_PHP, &j->php.format, sizeof(j->php)},
 		{IMAGE_SECTION_RUBY, &j->ruby.format, sizeof(j->ruby)},
+		{IMAGE_SECTION_HOTSPOT, &j->hotspot.format, sizeof(j->hotspot)},
 	};
 	int rc;
 

@@ -16,6 +16,9 @@ static const struct {
 	{"ruby_current_vm_ptr", RUNSYM_RUBY_VM, false},
 	{"rb_thread_current", RUNSYM_RUBY_THREAD, false},
 	{"rb_id2str", RUNSYM_RUBY_ID, false},
+	{"gHotSpotVMStructs", RUNSYM_JVM_STRUCTS, false},
+	{"gHotSpotVMTypes", RUNSYM_JVM_TYPES, false},
+	{"gHotSpotVMIntConstants", RUNSYM_JVM_CONSTANTS, false},
 };
 
 static void part_note(struct runsyms *r, uint64_t addr, uint64_t size)

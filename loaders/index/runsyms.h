@@ -14,6 +14,9 @@ enum runsym {
 	RUNSYM_RUBY_VM,
 	RUNSYM_RUBY_THREAD, /* rb_thread_current */
 	RUNSYM_RUBY_ID,     /* rb_id2str */
+	RUNSYM_JVM_STRUCTS,
+	RUNSYM_JVM_TYPES,
+	RUNSYM_JVM_CONSTANTS,
 	RUNSYM_N
 };
 

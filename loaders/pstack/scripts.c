@@ -108,32 +108,59 @@ static int by_place(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, const struct scripts_native *native, uint64_t time_ns,
+/* As the runtimes have it; `pc` has room for STACK_USER_MAX. */
+static struct runtime_native native_of(const struct hostmaps_process *p, const struct scripts_native *native, uint64_t *pc)
+{
+	for (size_t i = 0; i < native->n; i++)
+		pc[i] = pc_of(native->frames[i]);
+	return (struct runtime_native){.pc = pc, .sp = native->sp, .n = native->n, .complete = native->complete, .fs_base = native->fs_base,
+				       .tgid = p->tgid, .tid = native->tid};
+}
+
+/* One stretch of frames after the other, as long as native code goes on between. */
+static void follow(const struct known *k, const struct hostmaps_process *p, struct scripts_native *native, struct script_stack *out)
+{
+	uint64_t pc[STACK_USER_MAX];
+	struct runtime_follow f = {0};
+	struct runtime_native n = native_of(p, native, pc);
+
+	while (k->kind->follow(k->runtime, &n, &f, out)) {
+		native->resume(native->ctx, native, f.at + 1, &f);
+		n = native_of(p, native, pc);
+		f.from = f.at + 1;
+		if (!f.goes_on)
+			break;
+	}
+}
+
+static void walk_kind(const struct known *k, const struct hostmaps_process *p, struct scripts_native *native, struct script_stack *out)
+{
+	uint64_t pc[STACK_USER_MAX];
+	size_t from = out->n;
+
+	if (k->kind->follow) {
+		follow(k, p, native, out);
+	} else {
+		struct runtime_native n = native_of(p, native, pc);
+
+		k->kind->stack(k->runtime, &n, out);
+	}
+	for (size_t i = from; i < out->n; i++) {
+		out->frames[i].runtime = k->kind;
+		out->frames[i].order = (uint32_t)i;
+	}
+}
+
+void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, struct scripts_native *native, uint64_t time_ns,
 		  struct script_stack *out, enum runtime_gil *gil)
 {
 	const struct known *found[SCRIPTS_RUNTIMES_MAX];
-	struct runtime_native n = {.sp = native->sp, .n = native->n, .complete = native->complete, .fs_base = native->fs_base,
-				   .tgid = p->tgid, .tid = native->tid};
-	uint64_t pc[STACK_USER_MAX];
-	size_t runtimes;
+	size_t runtimes = native->n > STACK_USER_MAX ? 0 : runtimes_find(hm, p, native, time_ns, found, SCRIPTS_RUNTIMES_MAX);
 
-	if (native->n > STACK_USER_MAX)
-		return;
-	runtimes = runtimes_find(hm, p, native, time_ns, found, SCRIPTS_RUNTIMES_MAX);
-	for (size_t i = 0; i < native->n && runtimes; i++)
-		pc[i] = pc_of(native->frames[i]);
-	n.pc = pc;
 	for (size_t r = 0; r < runtimes; r++) {
-		const struct runtime_kind *kind = found[r]->kind;
-		size_t from = out->n;
-
-		kind->stack(found[r]->runtime, &n, out);
-		for (size_t i = from; i < out->n; i++) {
-			out->frames[i].runtime = kind;
-			out->frames[i].order = (uint32_t)i;
-		}
-		if (kind->gil && *gil == RUNTIME_GIL_NEITHER)
-			*gil = kind->gil(found[r]->runtime, native->fs_base, native->futex);
+		walk_kind(found[r], p, native, out);
+		if (found[r]->kind->gil && *gil == RUNTIME_GIL_NEITHER)
+			*gil = found[r]->kind->gil(found[r]->runtime, native->fs_base, native->futex);
 	}
 	if (runtimes > 1 && out->n)
 		qsort(out->frames, out->n, sizeof(out->frames[0]), by_place);

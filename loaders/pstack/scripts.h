@@ -20,13 +20,16 @@ struct scripts_native {
 	const uint64_t *frames, *sp;
 	size_t n;
 	bool complete;
+	/* Leaves the first `keep` frames, and unwinds on from these registers: `frames`, `sp`, `n` and `complete` are new. */
+	void (*resume)(void *ctx, struct scripts_native *native, size_t keep, const struct runtime_follow *from);
+	void *ctx;
 	uint64_t fs_base;
 	uint32_t tid;
 	uint64_t futex; /* on which it waits; 0: on none */
 };
 
 /* Appends to `out`; *gil where a runtime has one. What is known of a process is kept for its next thread, until scripts_forget. */
-void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, const struct scripts_native *native, uint64_t time_ns,
+void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, struct scripts_native *native, uint64_t time_ns,
 		  struct script_stack *out, enum runtime_gil *gil);
 /* Threads may have come and gone since. */
 void scripts_forget(void);

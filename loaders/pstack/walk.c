@@ -65,12 +65,40 @@ static bool memory_where(void *ctx, uint64_t addr, struct unwind_where *out)
 	return hostmaps_where(m->hm, m->process, addr, m->time_ns, out, &m->pending);
 }
 
+/* Behind the first `keep` frames of `out`. */
+static void unwind_into(struct hostmaps *hm, struct hostmaps_process *process, uint64_t time_ns, const struct unwind_regs *regs, size_t keep,
+			struct walk *out)
+{
+	static struct memory m; /* too large for a stack; one thread walks */
+	uint64_t frames[STACK_USER_MAX], sp[STACK_USER_MAX], *all_frames, *all_sp;
+	struct unwind_from from = {.ctx = &m, .where = memory_where, .read = memory_read, .sp = sp};
+	size_t n;
+
+	m.hm = hm;
+	m.process = process;
+	m.time_ns = time_ns;
+	m.pending = 0;
+	memset(m.at, 0xff, sizeof(m.at));
+	n = unwind_stack(&from, regs, frames, STACK_USER_MAX - keep, &out->end);
+	all_frames = mem_array(keep + n, sizeof(frames[0]));
+	all_sp = mem_array(keep + n, sizeof(sp[0]));
+	if (keep) {
+		memcpy(all_frames, out->frames, keep * sizeof(frames[0]));
+		memcpy(all_sp, out->sp, keep * sizeof(sp[0]));
+	}
+	memcpy(all_frames + keep, frames, n * sizeof(frames[0]));
+	memcpy(all_sp + keep, sp, n * sizeof(sp[0]));
+	free(out->frames);
+	free(out->sp);
+	out->frames = all_frames;
+	out->sp = all_sp;
+	out->n = keep + n;
+	out->pending |= m.pending && hostmaps_awaits(hm, m.pending);
+}
+
 void walk_thread(struct hostmaps *hm, struct hostmaps_process *process, const struct pstack_record *thread,
 		 uint64_t time_ns, struct walk *out)
 {
-	static struct memory m; /* too large for a stack; one thread walks */
-	uint64_t frames[STACK_USER_MAX], sp[STACK_USER_MAX];
-	struct unwind_from from = {.ctx = &m, .where = memory_where, .read = memory_read, .sp = sp};
 	struct unwind_regs regs = {.pc = thread->pc, .fs_base = thread->fs_base,
 				   .exact = !(thread->flags & PSTACK_IN_SYSCALL)};
 
@@ -81,18 +109,8 @@ void walk_thread(struct hostmaps *hm, struct hostmaps_process *process, const st
 	out->end = thread->flags & PSTACK_32BIT ? STACK_END_32BIT : STACK_END_NO_PROCESS;
 	if (!process || (thread->flags & PSTACK_32BIT))
 		return;
-	m.hm = hm;
-	m.process = process;
-	m.time_ns = time_ns;
-	m.pending = 0;
-	memset(m.at, 0xff, sizeof(m.at));
 	memcpy(regs.reg, thread->regs, sizeof(regs.reg));
-	out->n = unwind_stack(&from, &regs, frames, STACK_USER_MAX, &out->end);
-	out->frames = mem_array(out->n, sizeof(frames[0]));
-	memcpy(out->frames, frames, out->n * sizeof(frames[0]));
-	out->sp = mem_array(out->n, sizeof(sp[0]));
-	memcpy(out->sp, sp, out->n * sizeof(sp[0]));
-	out->pending = m.pending && hostmaps_awaits(hm, m.pending);
+	unwind_into(hm, process, time_ns, &regs, 0, out);
 }
 
 /* The first argument of the system call that it waits in. */
@@ -101,11 +119,38 @@ static uint64_t futex_of(const struct pstack_record *r)
 	return r->flags & PSTACK_IN_SYSCALL && r->syscall == SYS_futex ? r->regs[5] : 0; /* rdi */
 }
 
+/* What goes on where a runtime's own code, which nothing describes, was left. */
+struct resumed {
+	struct hostmaps *hm;
+	struct hostmaps_process *process;
+	uint64_t time_ns;
+	struct walk *w;
+};
+
+static void resume(void *ctx, struct scripts_native *native, size_t keep, const struct runtime_follow *to)
+{
+	const struct resumed *r = ctx;
+	struct walk *w = r->w;
+	struct unwind_regs regs = {.pc = to->pc, .fs_base = native->fs_base};
+
+	regs.reg[6] = to->bp; /* as DWARF numbers rbp and rsp */
+	regs.reg[7] = to->sp;
+	w->n = keep;
+	w->end = STACK_END_UNSUPPORTED;
+	if (to->goes_on && keep < STACK_USER_MAX)
+		unwind_into(r->hm, r->process, r->time_ns, &regs, keep, w);
+	native->frames = w->frames;
+	native->sp = w->sp;
+	native->n = w->n;
+	native->complete = w->end == STACK_END_ROOT;
+}
+
 void walk_scripts(struct hostmaps *hm, struct hostmaps_process *process, const struct pstack_record *thread, uint64_t time_ns,
 		  struct walk *w)
 {
-	const struct scripts_native native = {.frames = w->frames, .sp = w->sp, .n = w->n, .complete = w->end == STACK_END_ROOT,
-					      .fs_base = thread->fs_base, .tid = thread->tid, .futex = futex_of(thread)};
+	struct resumed again = {.hm = hm, .process = process, .time_ns = time_ns, .w = w};
+	struct scripts_native native = {.frames = w->frames, .sp = w->sp, .n = w->n, .complete = w->end == STACK_END_ROOT,
+					.fs_base = thread->fs_base, .tid = thread->tid, .futex = futex_of(thread), .resume = resume, .ctx = &again};
 
 	script_stack_release(&w->scripts);
 	w->gil = RUNTIME_GIL_NEITHER;

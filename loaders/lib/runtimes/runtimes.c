@@ -2,13 +2,14 @@
 /* runtimes: see the header. */
 #include "loaders/lib/runtimes/runtimes.h"
 
+#include "loaders/lib/runtimes/hotspot.h"
 #include "loaders/lib/runtimes/php.h"
 #include "loaders/lib/runtimes/python.h"
 #include "loaders/lib/runtimes/ruby.h"
 #include "schema/image/format.h"
 
-/* The four functions of a runtime by the names that its header gives them. */
-#define RUNTIME(kind)                                                                                                        \
+/* The functions of a runtime by the names that its header gives them. */
+#define RUNTIME_OPENED(kind)                                                                                                        \
 	static void *kind##_of(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)              \
 	{                                                                                                                    \
 		return kind##_open(m, section, size, bias);                                                                  \
@@ -16,7 +17,10 @@
 	static void kind##_end(void *runtime)                                                                                \
 	{                                                                                                                    \
 		kind##_close(runtime);                                                                                       \
-	}                                                                                                                    \
+	}
+
+#define RUNTIME(kind)                                                                                                        \
+	RUNTIME_OPENED(kind)                                                                                                 \
 	static void kind##_frames(void *runtime, const struct runtime_native *native, struct script_stack *out)             \
 	{                                                                                                                    \
 		kind##_stack(runtime, native, out);                                                                          \
@@ -25,6 +29,12 @@
 RUNTIME(python)
 RUNTIME(php)
 RUNTIME(ruby)
+RUNTIME_OPENED(hotspot)
+
+static bool hotspot_frames(void *runtime, const struct runtime_native *native, struct runtime_follow *f, struct script_stack *out)
+{
+	return hotspot_follow(runtime, native, f, out);
+}
 
 static enum runtime_gil python_lock(void *runtime, uint64_t fs_base, uint64_t futex)
 {
@@ -32,8 +42,9 @@ static enum runtime_gil python_lock(void *runtime, uint64_t fs_base, uint64_t fu
 }
 
 const struct runtime_kind RUNTIME_KINDS[] = {
-	{"python", "[python]", IMAGE_SECTION_PYTHON, python_of, python_end, python_frames, python_lock},
-	{"php", "[php]", IMAGE_SECTION_PHP, php_of, php_end, php_frames, NULL},
-	{"ruby", "[ruby]", IMAGE_SECTION_RUBY, ruby_of, ruby_end, ruby_frames, NULL},
+	{"python", "[python]", IMAGE_SECTION_PYTHON, python_of, python_end, python_frames, NULL, python_lock},
+	{"php", "[php]", IMAGE_SECTION_PHP, php_of, php_end, php_frames, NULL, NULL},
+	{"ruby", "[ruby]", IMAGE_SECTION_RUBY, ruby_of, ruby_end, ruby_frames, NULL, NULL},
+	{"java", "[java]", IMAGE_SECTION_HOTSPOT, hotspot_of, hotspot_end, NULL, hotspot_frames, NULL},
 };
 const size_t RUNTIME_KIND_COUNT = sizeof(RUNTIME_KINDS) / sizeof(RUNTIME_KINDS[0]);

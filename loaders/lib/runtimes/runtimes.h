@@ -18,6 +18,9 @@ struct runtime_kind {
 	void (*close)(void *runtime);
 	/* Appends the script frames of a thread that does not run; nothing where it runs none. `at` never falls. */
 	void (*stack)(void *runtime, const struct runtime_native *native, struct script_stack *out);
+	/* In place of `stack`, where native stacks end in code of the runtime: one stretch of such frames. false: there is none from
+	 * f->from on, and the native frames stand as they are. */
+	bool (*follow)(void *runtime, const struct runtime_native *native, struct runtime_follow *f, struct script_stack *out);
 	/* Does it hold the runtime's lock, or wait for it? `futex`: on what it waits in the kernel; 0: on none. NULL: there is no such lock. */
 	enum runtime_gil (*gil)(void *runtime, uint64_t fs_base, uint64_t futex);
 };

@@ -72,6 +72,15 @@ struct script_stack {
 struct script_frame *script_stack_add(struct script_stack *s, size_t at);
 void script_stack_release(struct script_stack *s);
 
+/* Where a native stack goes on behind frames of code that has no unwind rows. */
+struct runtime_follow {
+	size_t from;     /* in: the first native frame to look at */
+	uint64_t cursor; /* the runtime's own; 0 at first */
+	size_t at;       /* out: the native frame that the script frames stand for; those behind it are void */
+	bool goes_on;    /* out: there, with these registers */
+	uint64_t pc, sp, bp;
+};
+
 /* The lock that lets one thread of an interpreter run at a time. */
 enum runtime_gil { RUNTIME_GIL_NEITHER, RUNTIME_GIL_HOLDS, RUNTIME_GIL_WAITS };
 

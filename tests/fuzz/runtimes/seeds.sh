@@ -3,8 +3,9 @@
 # seeds.sh OUTDIR: a small process for each shape of frames, as python_fuzz lays it out, and line tables of python3's own.
 set -eu
 out=$1
-mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/ruby_fuzz"
+mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/ruby_fuzz" "$out/hotspot_fuzz"
 python3 - "$out" <<'END'
+import re
 import struct
 import sys
 
@@ -127,6 +128,67 @@ def ruby(choice):
 for choice in range(8):
     with open(f"{out}/ruby_fuzz/process{choice}", "wb") as f:
         f.write(ruby(choice))
+NUMBERS = re.findall(r"HOTSPOT_(\w+)", re.sub(r"/\*.*?\*/", "", open("probes/runtimes/hotspot_layout.h").read(), flags=re.S)
+                     .split("enum hotspot_number {")[1].split("HOTSPOT_N\n")[0])
+
+
+def hotspot(choice):
+    """An interpreted frame, a compiled one with something inlined, a stub's; then the one that native code has called."""
+    mem = bytearray(0x1000)
+    new = choice & 1
+
+    def put(at, *words):
+        struct.pack_into(f"<{len(words)}Q", mem, at, *words)
+
+    numbers = dict(VERSION=25 if new else 17, THREADS=BASE + 0x300, FIRST_THREAD=BASE + 0x340, HEAPS=BASE + 0x800, LOW=BASE + 0x900, HIGH=BASE + 0xc00,
+                   INTERPRETER=BASE + 0x880, CALL_RETURN=BASE + 0x990, LIST_THREADS=8, THREAD_NEXT=0, THREAD_OS=8, THREAD_ANCHOR=16, OS_PTHREAD=0,
+                   ANCHOR_FP=8, ANCHOR_PC=16, ARRAY_DATA=8, HEAP_MEMORY=0, HEAP_MAP=16, HEAP_SHIFT=40, SPACE_HIGH=8, BLOCK_USED=8,
+                   BLOB_SIZE=8, BLOB_FRAME=12, BLOB_CODE=16, BLOB_CODE_OFFSET=16, NM_METHOD=24, NM_ORIG_PC=72, NM_DEOPT=32, NM_DEOPT_OFFSET=32,
+                   NM_PCS=40, NM_IMMUTABLE=64, NM_IMMUTABLE_SIZE=44, NM_PCS_END=44, NM_SCOPES=48, NM_SCOPES_OFFSET=48, NM_METADATA=56, NM_MUTABLE=80,
+                   NM_RELOCATIONS=56, PC_SCOPE=4, METHOD_CONST=8, CONST_POOL=0, CONST_CODE_SIZE=8, CONST_NAME=10, CONST_FLAGS=12, POOL_TAGS=8,
+                   POOL_LENGTH=16, POOL_SOURCE=20, CLASS_SOURCE=8, SYMBOL_BODY=6, BUFFER_LIMIT=8, BYTES_DATA=4, SIZE_CONST=16, SIZE_POOL=24, SIZE_PC=16,
+                   SIZE_BLOCK=16, HAS_LINES=1, CALL_WRAPPER=2 ** 64 - 6)
+    for i, name in enumerate(NUMBERS):
+        put(8 * i, numbers.get(name, 0))
+    put(0x300, 1, BASE + 0x310, BASE + 0x340)                     # the list of threads
+    put(0x340, 0, BASE + 0x380, BASE + 0x500, BASE + 0x520, BASE + 0x980)  # a thread: its anchor in an interpreted frame
+    put(0x380, 7)
+    put(0x520, BASE + 0x560, BASE + 0xa80)                        # fp: the caller's
+    put(0x520 - 8, 0)
+    put(0x520 - 24, BASE + 0xd00)
+    put(0x520 - 64, BASE + 0xd40 + 16 + 2)
+    put(0x530 + 16, BASE + 0x5c0, BASE + 0x990)                   # the compiled frame, 32 bytes
+    put(0x5c0 - 48, BASE + 0x640)
+    put(0x5c0, BASE + 0x700, BASE + 0x980)
+    put(0x640, 0, 0, 0)
+    put(0x800, 1, BASE + 0x808 + 8, BASE + 0x820)
+    put(0x820, BASE + 0x900, BASE + 0xc00, BASE + 0xc80, 0, 0, 4)
+    put(0x880, BASE + 0x970, 0x30)
+    mem[0xc80:0xcb0] = bytes([0xff] * 16 + list(range(32)))
+    put(0xa00, 0, 1, BASE + 0xe80)                                # a block and its blob
+    struct.pack_into("<II", mem, 0xa18, 0x180, 4)
+    put(0xa20, BASE + 0xa70 if not new else 0x60, BASE + 0xd00, 0)
+    struct.pack_into("<II", mem, 0xa38, 0x110 if not new else 0x20, 0x120 if not new else 0x80)
+    put(0xa40, BASE + 0xb00 if not new else 0x30, 0xd8 if not new else 0, BASE + 0xaa0, 0, BASE + 0xae8)
+    struct.pack_into("<ii", mem, 0xac0 if new else 0xb20, 0x10, 1)
+    mem[0xad0:0xadc] = mem[0xb00:0xb0c] = bytes([1, 4 + 1 * new, 1 + new, 2 + new, 0 + new, 1 + new, 1 + new] + [new] * 5)
+    put(0xae8, BASE + 0xd00, BASE + 0xd00)
+    put(0xd00, 0, BASE + 0xd40)
+    put(0xd40, BASE + 0xd80, 20 | 1 << 16 | 1 << 32)
+    mem[0xd40 + 16 + 20:0xd40 + 16 + 24] = bytes([0x0a, 0x21, 0x21, 0])
+    put(0xd80, BASE + 0xe00, BASE + 0xe20, 3 | 2 << 32, 0, BASE + 0xe40, BASE + 0xe60)
+    put(0xe00, BASE + 0xe40, 2)
+    mem[0xe24:0xe28] = b"\1\1\1\1"
+    for at, s in ((0xe40, b"Shop"), (0xe60, b"Shop.java")):
+        struct.pack_into("<H", mem, at, len(s))
+        mem[at + 6:at + 6 + len(s)] = s
+    mem[0xe80:0xe88] = b"nmethod\0"
+    return bytes([choice]) + bytes(mem)
+
+
+for choice in range(2):
+    with open(f"{out}/hotspot_fuzz/process{choice}", "wb") as f:
+        f.write(hotspot(choice))
 for choice in list(range(12)) + [0x80, 0x41, 0x42, 0xc1, 0xc2, 0x21, 0x31]:
     with open(f"{out}/python_fuzz/shape{choice}", "wb") as f:
         f.write(process(choice))

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hotspot: see the header. */
+#include "loaders/lib/runtimes/hotspot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/runtimes/hotspotcode.h"
+#include "schema/base/mem.h"
+
+#define FIRST_VERSION 11
+#define LAST_VERSION  25
+#define HEAPS_MAX     8
+#define THREADS_MAX   32768
+#define SEGMENTS_MAX  (1u << 20) /* steps through a heap's map for one blob */
+#define SEGMENT_FREE  0xff
+#define FRAMES_MAX    4096
+#define FRAME_BYTES   (1u << 20)
+#define NEAR          65536 /* bytes between the native frame and the anchor */
+#define WORD          8ull
+
+/* words from an interpreted frame's base; JDK 9 on */
+#define INTERPRETED_SENDER (-1)
+#define INTERPRETED_METHOD (-3)
+#define INTERPRETED_BCP    (-8)
+
+struct heap {
+	uint64_t low, high, map;
+	uint32_t shift;
+};
+
+struct hotspot {
+	struct runtime_budget memory;
+	struct hotspotcode code;
+	struct heap heaps[HEAPS_MAX];
+	size_t n_heaps;
+	uint64_t low, high;                 /* all of the code cache */
+	uint64_t interpreter, interpreter_end, call_return;
+};
+
+static bool word(const struct hotspot *h, uint64_t addr, uint64_t *value)
+{
+	return runtime_word(&h->memory.counted, addr, value);
+}
+
+static bool half(const struct hotspot *h, uint64_t addr, uint32_t *value)
+{
+	return h->memory.counted.read(h->memory.counted.ctx, addr, value, sizeof(*value));
+}
+
+static uint64_t n(const struct hotspot *h, enum hotspot_number which)
+{
+	return h->code.n[which];
+}
+
+/* ---- the process ---- */
+
+static bool is_variable(unsigned i)
+{
+	return i <= HOTSPOT_CALL_RETURN;
+}
+
+static bool is_constant(unsigned i)
+{
+	return i == HOTSPOT_HAS_LINES || i == HOTSPOT_CALL_WRAPPER;
+}
+
+/* Numbers as they stand in the process. */
+static bool numbers_read(struct hotspot *h, const struct hotspot_layout *l, uint64_t bias)
+{
+	for (unsigned i = 0; i < HOTSPOT_N; i++) {
+		uint32_t constant = 0;
+
+		h->code.has[i] = l->at[i] != 0;
+		if (!l->at[i])
+			continue;
+		h->code.n[i] = l->at[i] + bias;
+		if (is_constant(i)) {
+			if (!half(h, l->at[i] + bias, &constant))
+				return false;
+			h->code.n[i] = (uint64_t)(int64_t)(int32_t)constant;
+		} else if (!is_variable(i) && (!word(h, l->at[i] + bias, &h->code.n[i]) || h->code.n[i] > UINT16_MAX)) {
+			return false;
+		}
+	}
+	return half(h, n(h, HOTSPOT_VERSION), &h->code.version) && h->code.version >= FIRST_VERSION && h->code.version <= LAST_VERSION;
+}
+
+static bool heap_read(const struct hotspot *h, uint64_t heap, struct heap *out)
+{
+	uint64_t memory = heap + n(h, HOTSPOT_HEAP_MEMORY);
+
+	return word(h, memory + n(h, HOTSPOT_SPACE_LOW), &out->low) && word(h, memory + n(h, HOTSPOT_SPACE_HIGH), &out->high) &&
+	       word(h, heap + n(h, HOTSPOT_HEAP_MAP) + n(h, HOTSPOT_SPACE_LOW), &out->map) && half(h, heap + n(h, HOTSPOT_HEAP_SHIFT), &out->shift) &&
+	       out->shift < 16 && out->low < out->high;
+}
+
+static bool cache_read(struct hotspot *h)
+{
+	uint64_t array = 0, data = 0, queue = 0, buffer = 0;
+	uint32_t count = 0, size = 0;
+
+	if (!word(h, n(h, HOTSPOT_HEAPS), &array) || !half(h, array + n(h, HOTSPOT_ARRAY_LENGTH), &count) || !count || count > HEAPS_MAX ||
+	    !word(h, array + n(h, HOTSPOT_ARRAY_DATA), &data) || !word(h, n(h, HOTSPOT_LOW), &h->low) || !word(h, n(h, HOTSPOT_HIGH), &h->high) ||
+	    !word(h, n(h, HOTSPOT_INTERPRETER), &queue) || !word(h, queue + n(h, HOTSPOT_BUFFER), &buffer) ||
+	    !half(h, queue + n(h, HOTSPOT_BUFFER_LIMIT), &size) || !word(h, n(h, HOTSPOT_CALL_RETURN), &h->call_return))
+		return false;
+	for (; h->n_heaps < count; h->n_heaps++) {
+		uint64_t heap = 0;
+
+		if (!word(h, data + WORD * h->n_heaps, &heap) || !heap_read(h, heap, &h->heaps[h->n_heaps]))
+			return false;
+	}
+	h->interpreter = buffer;
+	h->interpreter_end = buffer + size;
+	return h->low < h->high && h->call_return;
+}
+
+struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)
+{
+	struct hotspot_layout l;
+	struct hotspot *h;
+
+	if (size != sizeof(l))
+		return NULL;
+	memcpy(&l, section, sizeof(l));
+	if (l.format != HOTSPOT_FORMAT)
+		return NULL;
+	h = mem_alloc(sizeof(*h));
+	*h = (struct hotspot){0};
+	runtime_budget_begin(&h->memory, m);
+	h->code.m = &h->memory.counted;
+	if (numbers_read(h, &l, bias) && cache_read(h))
+		return h;
+	free(h);
+	return NULL;
+}
+
+void hotspot_close(struct hotspot *h)
+{
+	free(h);
+}
+
+/* ---- threads ---- */
+
+static bool is_thread(const struct hotspot *h, uint64_t thread, uint64_t fs_base)
+{
+	uint64_t os = 0, id = 0;
+
+	return word(h, thread + n(h, HOTSPOT_THREAD_OS), &os) && os && word(h, os + n(h, HOTSPOT_OS_PTHREAD), &id) && id == fs_base;
+}
+
+/* 0: none */
+static uint64_t thread_find(const struct hotspot *h, uint64_t fs_base)
+{
+	uint64_t list = 0, threads = 0, thread = 0;
+	uint32_t count = 0;
+
+	if (!h->code.has[HOTSPOT_THREADS] || !h->code.has[HOTSPOT_LIST_LENGTH] || !h->code.has[HOTSPOT_LIST_THREADS]) {
+		if (!h->code.has[HOTSPOT_FIRST_THREAD] || !h->code.has[HOTSPOT_THREAD_NEXT] || !word(h, n(h, HOTSPOT_FIRST_THREAD), &thread))
+			return 0;
+		for (int i = 0; thread && i < THREADS_MAX; i++)
+			if (is_thread(h, thread, fs_base))
+				return thread;
+			else if (!word(h, thread + n(h, HOTSPOT_THREAD_NEXT), &thread))
+				return 0;
+		return 0;
+	}
+	if (!word(h, n(h, HOTSPOT_THREADS), &list) || !half(h, list + n(h, HOTSPOT_LIST_LENGTH), &count) ||
+	    !word(h, list + n(h, HOTSPOT_LIST_THREADS), &threads))
+		return 0;
+	for (uint32_t i = 0; i < count && i < THREADS_MAX && word(h, threads + WORD * i, &thread); i++)
+		if (is_thread(h, thread, fs_base))
+			return thread;
+	return 0;
+}
+
+/* ---- frames ---- */
+
+struct frame {
+	uint64_t sp, fp, pc;
+};
+
+static bool blob_find(const struct hotspot *h, uint64_t pc, struct hotspot_blob *b)
+{
+	const struct heap *heap = NULL;
+	uint64_t segment, name = 0, block;
+	uint32_t size = 0, frame = 0, offset = 0;
+	uint8_t back = 0, used = 0;
+	char text[16] = "";
+
+	for (size_t i = 0; i < h->n_heaps; i++)
+		if (pc >= h->heaps[i].low && pc < h->heaps[i].high)
+			heap = &h->heaps[i];
+	if (!heap)
+		return false;
+	segment = (pc - heap->low) >> heap->shift;
+	for (unsigned i = 0;; i++) {
+		if (i == SEGMENTS_MAX || !h->memory.counted.read(h->memory.counted.ctx, heap->map + segment, &back, 1) || back == SEGMENT_FREE || back > segment)
+			return false;
+		if (!back)
+			break;
+		segment -= back;
+	}
+	block = heap->low + (segment << heap->shift);
+	b->at = block + n(h, HOTSPOT_SIZE_BLOCK);
+	if (!h->memory.counted.read(h->memory.counted.ctx, block + n(h, HOTSPOT_BLOCK_USED), &used, 1) || !used ||
+	    !word(h, b->at + n(h, HOTSPOT_BLOB_NAME), &name) || !half(h, b->at + n(h, HOTSPOT_BLOB_SIZE), &size) ||
+	    !half(h, b->at + n(h, HOTSPOT_BLOB_FRAME), &frame) || !h->memory.counted.read(h->memory.counted.ctx, name, text, sizeof(text)))
+		return false;
+	if (h->code.has[HOTSPOT_BLOB_CODE] ? !word(h, b->at + n(h, HOTSPOT_BLOB_CODE), &b->code)
+					   : !h->code.has[HOTSPOT_BLOB_CODE_OFFSET] || !half(h, b->at + n(h, HOTSPOT_BLOB_CODE_OFFSET), &offset))
+		return false;
+	b->code = h->code.has[HOTSPOT_BLOB_CODE] ? b->code : b->at + offset;
+	b->size = size;
+	b->frame = WORD * frame;
+	b->native = !memcmp(text, "native nmethod", sizeof("native nmethod"));
+	b->compiled = b->native || !memcmp(text, "nmethod", sizeof("nmethod"));
+	return pc >= b->code && pc - b->at < size && (int32_t)frame >= 0 && b->frame <= FRAME_BYTES;
+}
+
+/* An interpreted frame becomes its caller's. */
+static bool interpreted(const struct hotspot *h, struct frame *f, size_t at, struct script_stack *out)
+{
+	uint64_t method = 0, bcp = 0, sender = 0;
+	struct script_place place;
+	struct frame caller;
+
+	if (!f->fp || f->fp & 7 || f->fp < f->sp || !word(h, f->fp + WORD * INTERPRETED_METHOD, &method) ||
+	    !word(h, f->fp + WORD * INTERPRETED_BCP, &bcp) || !word(h, f->fp + WORD * INTERPRETED_SENDER, &sender) || !word(h, f->fp, &caller.fp) ||
+	    !word(h, f->fp + WORD, &caller.pc) || !hotspotcode_method(&h->code, method, hotspotcode_bci(&h->code, method, bcp), &place))
+		return false;
+	script_stack_add(out, at)->place = place;
+	/* where it was called from compiled code, an adapter may have put arguments between */
+	caller.sp = sender >= f->fp + 2 * WORD && sender - f->fp <= FRAME_BYTES ? sender : f->fp + 2 * WORD;
+	*f = caller;
+	return true;
+}
+
+/* The pc that a compiled frame goes on at, though it is to be deoptimised. */
+static uint64_t real_pc(const struct hotspot *h, const struct hotspot_blob *b, const struct frame *f)
+{
+	uint64_t deopt = 0, pc = 0;
+	uint32_t offset = 0, at = 0;
+
+	if (h->code.has[HOTSPOT_NM_DEOPT])
+		word(h, b->at + n(h, HOTSPOT_NM_DEOPT), &deopt);
+	else if (h->code.has[HOTSPOT_NM_DEOPT_OFFSET] && half(h, b->at + n(h, HOTSPOT_NM_DEOPT_OFFSET), &offset))
+		deopt = b->code + offset;
+	if (!deopt || deopt != f->pc || !h->code.has[HOTSPOT_NM_ORIG_PC] || !half(h, b->at + n(h, HOTSPOT_NM_ORIG_PC), &at) || at > b->frame ||
+	    !word(h, f->sp + at, &pc) || pc < b->code || pc - b->at >= b->size)
+		return f->pc;
+	return pc;
+}
+
+/* A compiled frame, or one of a stub. */
+static bool blob(const struct hotspot *h, struct frame *f, size_t at, struct script_stack *out)
+{
+	struct hotspot_blob b = {0};
+	struct script_place place;
+	uint64_t method = 0, sender;
+	struct frame caller;
+
+	if (!blob_find(h, f->pc, &b) || b.frame < 2 * WORD)
+		return false;
+	if (b.compiled && !b.native && !hotspotcode_scopes(&h->code, &b, real_pc(h, &b, f), at, out))
+		return false;
+	if (b.native) {
+		if (!word(h, b.at + n(h, HOTSPOT_NM_METHOD), &method) || !hotspotcode_method(&h->code, method, -1, &place))
+			return false;
+		script_stack_add(out, at)->place = place;
+	}
+	sender = f->sp + b.frame;
+	if (!word(h, sender - WORD, &caller.pc) || !word(h, sender - 2 * WORD, &caller.fp))
+		return false;
+	caller.sp = sender;
+	*f = caller;
+	return true;
+}
+
+/* From where native code has called Java: its registers, and the anchor of what was before. */
+static bool entry(const struct hotspot *h, const struct frame *f, struct runtime_follow *to)
+{
+	uint64_t wrapper = 0;
+
+	if (!f->fp || f->fp & 7 || !word(h, f->fp, &to->bp) || !word(h, f->fp + WORD, &to->pc) ||
+	    !word(h, f->fp + WORD * n(h, HOTSPOT_CALL_WRAPPER), &wrapper))
+		return false;
+	to->sp = f->fp + 2 * WORD;
+	to->cursor = wrapper ? wrapper + n(h, HOTSPOT_WRAPPER_ANCHOR) : 0;
+	return true;
+}
+
+static bool anchor_read(const struct hotspot *h, uint64_t anchor, struct frame *f)
+{
+	return word(h, anchor + n(h, HOTSPOT_ANCHOR_SP), &f->sp) && f->sp && !(f->sp & 7) && word(h, anchor + n(h, HOTSPOT_ANCHOR_FP), &f->fp) &&
+	       word(h, anchor + n(h, HOTSPOT_ANCHOR_PC), &f->pc) && (f->pc || word(h, f->sp - WORD, &f->pc));
+}
+
+static void walk(struct hotspot *h, struct frame f, struct runtime_follow *to, struct script_stack *out)
+{
+	for (int i = 0; i < FRAMES_MAX && out->n < SCRIPT_STACK_MAX; i++) {
+		uint64_t sp = f.sp;
+
+		if (f.pc == h->call_return) {
+			to->goes_on = entry(h, &f, to);
+			break;
+		}
+		if (f.pc >= h->interpreter && f.pc < h->interpreter_end ? !interpreted(h, &f, to->at, out) : !blob(h, &f, to->at, out))
+			break;
+		if (f.sp <= sp)
+			break;
+	}
+	out->cut |= !to->goes_on;
+}
+
+bool hotspot_follow(struct hotspot *h, const struct runtime_native *native, struct runtime_follow *f, struct script_stack *out)
+{
+	uint64_t thread;
+	struct frame first;
+
+	f->goes_on = false;
+	for (f->at = f->from; f->at < native->n; f->at++)
+		if (native->pc[f->at] >= h->low && native->pc[f->at] < h->high)
+			break;
+	if (f->at == native->n || !native->fs_base)
+		return false;
+	thread = f->from ? 0 : thread_find(h, native->fs_base);
+	if (!f->from && thread)
+		f->cursor = thread + n(h, HOTSPOT_THREAD_ANCHOR);
+	if (!f->cursor || !anchor_read(h, f->cursor, &first) || first.sp + NEAR < native->sp[f->at] || first.sp > native->sp[f->at] + NEAR)
+		return false;
+	walk(h, first, f, out);
+	return true;
+}
