@@ -13,9 +13,6 @@ SQLITE_EXTENSION_INIT1
 
 /* As in schema/sql/0002-views.sql, what counts and what it stands for being known already. */
 static const char VIEWS[] =
-	"CREATE TEMP VIEW IF NOT EXISTS sample AS"
-	"  SELECT x.ts - (SELECT value FROM main.meta WHERE key = 't0') AS ts, x.series_id AS series, x.samples AS n"
-	"  FROM sonde_samples x;"
 	"CREATE TEMP VIEW IF NOT EXISTS cpu_samples AS"
 	"  SELECT datetime(x.ts, 'unixepoch') AS time, x.ts, coalesce(c.name, '') AS container, p.comm, p.pid, t.thread, t.tid,"
 	"         coalesce(f.function, '[no stack]') AS function, coalesce(f.module, '') AS module,"

@@ -196,7 +196,7 @@ static int read_all(struct series_map *m, sqlite3 *db, const char **why)
 	for (uint32_t i = 0; rc == SQLITE_OK && i < m->n_tasks; i++)
 		find_parts(m, &m->tasks[i]);
 	m->t0 = blocks_number(db, "SELECT value FROM main.meta WHERE key = 't0'", 0);
-	if (rc == SQLITE_OK && (m->t0 <= -PACK_TS_MAX || m->t0 >= PACK_TS_MAX))
+	if (rc == SQLITE_OK && (m->t0 <= -SAMPLE_TS_MAX || m->t0 >= SAMPLE_TS_MAX))
 		rc = SQLITE_CORRUPT_VTAB;
 	return rc;
 }

@@ -25,7 +25,7 @@ struct store_segment {
 	struct sqlite3 *db;
 	char *path;
 	int64_t t0;
-	bool sealed;          /* samples stand in blocks; see samples.h */
+	bool archived;        /* its tables are columns; see samples.h */
 	bool snapshot;        /* a read transaction is open: what is read belongs together */
 	bool loaded;
 	bool borrows;         /* its dictionary is another one's: store_segment_share */
@@ -58,9 +58,8 @@ int reading_finish(struct store_segment *s, struct sqlite3_stmt *st, int rc, str
 int64_t reading_number(struct sqlite3 *db, const char *sql, int64_t fallback);
 /* Does its header say that it has a write-ahead log? */
 bool reading_is_wal(const char *path);
-/* When it became a sealed day (seal.h), or was sealed again; 0: it is none. */
-int64_t reading_sealed_ns(struct sqlite3 *db);
-bool reading_is_sealed(struct sqlite3 *db);
+/* When it became an archive (archive.h), or was made anew; 0: it is none. */
+int64_t reading_archived_ns(struct sqlite3 *db);
 int reading_load(struct store_segment *s, struct err *e); /* dictionary.c */
 void reading_unload(struct store_segment *s);
 

@@ -15,6 +15,8 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/facts/fact.h"
+#include "schema/store/packed.h"
+#include "schema/store/packing.h"
 #include "schema/store/reader.h"
 #include "tools/print/outfile.h"
 
@@ -48,17 +50,22 @@ static int backup_into(sqlite3 *from, sqlite3 *to)
 	return sqlite3_exec(to, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
 }
 
-/* --- cut to the range --- */
-
-/* Rows of what is packed, or in blocks, cannot be removed: it stays whole. */
-static bool is_sealed(sqlite3 *db)
+/* For people who have an sqlite3 and no sonde.so: all tables are rows. */
+static int make_plain(sqlite3 *db)
 {
-	sqlite3_stmt *st = NULL;
-	bool sealed = sqlite3_prepare_v2(db, "SELECT 1 FROM sealed UNION ALL SELECT 1 FROM packed_table LIMIT 1", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+	bool any = false;
+	int rc = packed_register(db);
 
-	sqlite3_finalize(st);
-	return sealed;
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = packing_unpack(db, &any);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	return rc == SQLITE_OK && any ? sqlite3_exec(db, "VACUUM", NULL, NULL, NULL) : rc;
 }
+
+/* --- cut to the range --- */
 
 static int change(sqlite3 *db, const struct selection *sel, const char *sql)
 {
@@ -129,16 +136,12 @@ static int cut_runs(sqlite3 *db, const struct selection *sel)
 	return rc == SQLITE_OK ? change(db, sel, "VACUUM") : rc;
 }
 
-static int cut(sqlite3 *db, const struct selection *sel, const char *from)
+static int cut(sqlite3 *db, const struct selection *sel)
 {
 	int rc;
 
 	if (!sel->range_given)
 		return SQLITE_OK;
-	if (is_sealed(db)) {
-		log_warn("%s is a sealed day: it is copied whole", from);
-		return SQLITE_OK;
-	}
 	rc = cut_rows(db, sel);
 	return rc == SQLITE_OK ? cut_runs(db, sel) : rc;
 }
@@ -167,7 +170,9 @@ static int copy_segment(const struct selection *sel, const char *from, const cha
 	if (rc == SQLITE_OK)
 		rc = backup_into(store_segment_db(segment), db);
 	if (rc == SQLITE_OK)
-		rc = cut(db, sel, from);
+		rc = make_plain(db);
+	if (rc == SQLITE_OK)
+		rc = cut(db, sel);
 	if (sqlite3_close(db) != SQLITE_OK && rc == SQLITE_OK)
 		rc = SQLITE_IOERR;
 	store_segment_close(segment);

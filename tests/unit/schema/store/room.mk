@@ -3,7 +3,7 @@
 MAKERS := $(patsubst %,$(B)/tests/%,makestore putstore plantstore countload)
 $(MAKERS): $(B)/tests/%: $(B)/obj/tests/workloads/%.o $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lz -ljansson -lpthread -lm
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lzstd -lz -ljansson -lpthread -lm
 OBJECTS += $(patsubst $(B)/tests/%,$(B)/obj/tests/workloads/%.o,$(MAKERS))
 workloads: $(MAKERS)
 all: $(wildcard $(MAKERS)) # they hold the schema: those made once follow it
