@@ -15,11 +15,11 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/facts/fact.h"
 #include "schema/store/folder.h"
 #include "schema/store/leftout.h"
 #include "schema/store/reading.h"
 #include "schema/store/segment.h"
+#include "schema/store/span.h"
 
 struct looking {
 	const char *dir;
@@ -41,41 +41,16 @@ struct part {
 	struct looked *x;          /* by name */
 };
 
-/* Of what was found and of what a table has. */
-static int64_t further(sqlite3 *db, const char *table, const char *edge, int64_t found)
-{
-	char sql[96]; /* not min() and max(): for these SQLite reads all rows of a virtual table */
-	int64_t x;
-
-	snprintf(sql, sizeof(sql), "SELECT ts FROM %s ORDER BY ts %s LIMIT 1", table, !strcmp(edge, "max") ? "DESC" : "");
-	x = reading_number(db, sql, INT64_MIN);
-	return x != INT64_MIN && (found == INT64_MIN || (x < found) != !strcmp(edge, "max")) ? x : found;
-}
-
-/* The first or last bucket of anything that was counted, seconds since t0; INT64_MIN: nothing was. */
-static int64_t edge_of(sqlite3 *db, const char *edge)
-{
-	static const char *const tables[] = {"sample", "amount", "wait_row"};
-	int64_t found = INT64_MIN;
-
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
-		found = further(db, tables[i], edge, found);
-	if (reading_number(db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)", 0)) /* rows of facts */
-		for (size_t i = 0; FACTS[i]; i++)
-			found = further(db, FACTS[i]->table, edge, found);
-	return found;
-}
-
 /* What its samples, amounts, waits and facts span; false: it holds none. */
 static bool segment_span(const struct store_segment *s, struct store_segment_info *info)
 {
 	sqlite3 *db = s->db;
-	int64_t first = edge_of(db, "min");
-	int64_t last = edge_of(db, "max");
+	int64_t first, last;
+	bool any = s->archived ? span_noted(db, &first, &last) : span_read(db, &first, &last);
 	int64_t width = reading_number(db, "SELECT max(bucket_s) FROM run", 1);
 	int64_t run_to = reading_number(db, "SELECT max(to_ns) FROM run", 0);
 
-	if (first == INT64_MIN)
+	if (!any)
 		return false;
 	info->from_ns = (s->t0 + first) * NSEC_PER_SEC;
 	info->to_ns = (s->t0 + last + width) * NSEC_PER_SEC;
