@@ -49,7 +49,7 @@ static int pack(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = exec(db, "BEGIN IMMEDIATE");
 	if (rc == SQLITE_OK)
-		rc = packing_pack_all(db);
+		rc = packing_pack(db, PACKING_LEAST, PACKING_BLOCK_ROWS);
 	if (rc == SQLITE_OK)
 		rc = packing_mark(db);
 	if (rc == SQLITE_OK)
@@ -149,6 +149,20 @@ static int check(const char *path, const char *to, struct err *e)
 	if (!rc && (fd < 0 || fsync(fd) < 0))
 		rc = say(to, -errno, strerror(errno), e);
 	return rc;
+}
+
+int store_copy_plain(sqlite3 *copy)
+{
+	bool any = false;
+	int rc = packed_register(copy);
+
+	if (rc == SQLITE_OK)
+		rc = exec(copy, "BEGIN IMMEDIATE");
+	if (rc == SQLITE_OK)
+		rc = packing_unpack(copy, &any);
+	if (rc == SQLITE_OK)
+		rc = exec(copy, "COMMIT");
+	return rc == SQLITE_OK && any ? exec(copy, "PRAGMA page_size = 4096; VACUUM") : rc;
 }
 
 int archive_make(const char *path, const char *to, struct err *e)

@@ -167,17 +167,26 @@ static bool add_texts(const struct column *c, enum column_form form, struct byte
 	return true;
 }
 
+/* With a checksum: a bit that turned is no other value. Its length, 0: no memory. */
+static size_t deflated(const struct bytes *raw, uint8_t *out, size_t room)
+{
+	ZSTD_CCtx *c = ZSTD_createCCtx();
+	size_t len = 0;
+
+	if (c && !ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, LEVEL)) &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1)))
+		len = ZSTD_compress2(c, out, room, raw->p ? raw->p : out, raw->len);
+	ZSTD_freeCCtx(c);
+	return ZSTD_isError(len) ? 0 : len;
+}
+
 /* Rule 1 */
 static int wrap(uint8_t form, const struct bytes *raw, struct bytes *out)
 {
 	size_t room = ZSTD_compressBound(raw->len), len = 0;
 	uint8_t *space = malloc(room);
-	int rc = space ? 0 : -ENOMEM;
+	int rc = space && (len = deflated(raw, space, room)) ? 0 : -ENOMEM;
 
-	if (!rc) {
-		len = ZSTD_compress(space, room, raw->p ? raw->p : &form, raw->len, LEVEL);
-		rc = ZSTD_isError(len) ? -ENOMEM : 0;
-	}
 	if (!rc) {
 		bytes_add(out, &form, 1);
 		add_varint(out, raw->len);

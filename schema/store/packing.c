@@ -15,7 +15,6 @@
 #include "schema/store/packtable.h"
 #include "schema/store/reading.h"
 
-#define PACKING_ROWS_LEAST 100 /* fewer take a page, which columns would take too */
 
 static int exec(sqlite3 *db, const char *sql)
 {
@@ -89,13 +88,13 @@ int packing_order(sqlite3 *db, const char *table, char out[PACKING_NAME_MAX])
 	return rc;
 }
 
-static int pack_any(sqlite3 *db, const char *table)
+static int pack_any(sqlite3 *db, const char *table, size_t least, size_t block_rows)
 {
 	char *count = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table), order[PACKING_NAME_MAX];
 	int rc = count ? packing_order(db, table, order) : SQLITE_NOMEM;
 
-	if (rc == SQLITE_OK && *order && reading_number(db, count, 0) >= PACKING_ROWS_LEAST)
-		rc = packtable_pack(db, table, order);
+	if (rc == SQLITE_OK && *order && reading_number(db, count, 0) >= (int64_t)least)
+		rc = packtable_pack(db, table, order, block_rows);
 	sqlite3_free(count);
 	return rc;
 }
@@ -108,7 +107,7 @@ int packing_mark(sqlite3 *db)
 	return packtable_exec(db, sql);
 }
 
-int packing_pack_all(sqlite3 *db)
+int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 {
 	struct names tables = {0};
 	int rc = exec(db, NAME_ENDINGS);
@@ -118,7 +117,7 @@ int packing_pack_all(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = names_of(db, PACKABLE, &tables);
 	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++)
-		rc = pack_any(db, tables.name[i]);
+		rc = pack_any(db, tables.name[i], least, block_rows);
 	free(tables.name);
 	return rc;
 }

@@ -30,8 +30,6 @@ static int prepare_text(sqlite3 *db, char *sql, sqlite3_stmt **out)
 
 /* --- rows into columns --- */
 
-#define BLOCK_ROWS 16384 /* a range of time decodes one block too many on either side; a block's columns are a hundred kilobytes each */
-
 /* Columns that others tell (packedcolumns.h, forms 6 and 7). */
 static const struct {
 	const char *table, *column, *of;
@@ -284,12 +282,12 @@ static int pack(sqlite3 *db, const char *table, const char *order, struct column
 	return rc == SQLITE_OK ? swap_in(db, table, x) : rc;
 }
 
-int packtable_pack(sqlite3 *db, const char *table, const char *order)
+int packtable_pack(sqlite3 *db, const char *table, const char *order, size_t block_rows)
 {
 	struct columns x = {0};
 	int rc = read_names(db, table, &x);
 
-	x.block_rows = is_stack(table, &x) ? COLUMN_MAX : BLOCK_ROWS;
+	x.block_rows = is_stack(table, &x) ? COLUMN_MAX : block_rows;
 	if (rc == SQLITE_OK)
 		rc = put_names(db, table, &x);
 	if (rc == SQLITE_OK)

@@ -3,10 +3,13 @@
 #ifndef SONDE_STORE_PACKTABLE_H
 #define SONDE_STORE_PACKTABLE_H
 
+#include <stddef.h>
+
 struct sqlite3;
 
-/* Its rows in the order of these columns ("1, 2": by place), the first of which is a number. It has rows. SQLite's code, as all here. */
-int packtable_pack(struct sqlite3 *db, const char *table, const char *order);
+/* Its rows in the order of these columns ("1, 2": by place), the first of which is a number. It has rows; block_rows of them to a block, the stack
+ * tree in one. SQLite's code, as all here. */
+int packtable_pack(struct sqlite3 *db, const char *table, const char *order, size_t block_rows);
 /* `sql` makes the table, then its indexes. */
 int packtable_unpack(struct sqlite3 *db, const char *table, const char *sql);
 /* Runs these words, which are freed; NULL: there was no memory for them. */

@@ -44,6 +44,9 @@ struct sqlite3 *store_segment_db(struct store_segment *s); /* borrowed */
 /* Are its tables columns (archive.h)? */
 bool store_segment_archived(const struct store_segment *s);
 
+/* Of a copy that nobody else has open, for writing: the tables of an archive become rows; of a plain one nothing is done. SQLite's code. */
+int store_copy_plain(struct sqlite3 *copy);
+
 /* The dictionary, whole, as dense arrays indexed by id (index 0 unused). Loaded at the first call, owned by the
  * segment, strings borrowed. */
 struct store_process_row {

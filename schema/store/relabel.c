@@ -296,7 +296,7 @@ static void pack_again(struct relabel *r)
 	r->rc = SQLITE_OK;
 	exec(r, "BEGIN IMMEDIATE; DROP INDEX IF EXISTS function_by_hash; DROP INDEX IF EXISTS source_by_hash");
 	if (r->rc == SQLITE_OK)
-		r->rc = packing_pack_all(r->seg->db);
+		r->rc = packing_pack(r->seg->db, PACKING_LEAST, PACKING_BLOCK_ROWS);
 	if (r->rc == SQLITE_OK)
 		r->rc = packing_mark(r->seg->db);
 	exec(r, "COMMIT");

@@ -15,8 +15,6 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/facts/fact.h"
-#include "schema/store/packed.h"
-#include "schema/store/packing.h"
 #include "schema/store/reader.h"
 #include "tools/print/outfile.h"
 
@@ -48,21 +46,6 @@ static int backup_into(sqlite3 *from, sqlite3 *to)
 	if (rc != SQLITE_DONE)
 		return rc;
 	return sqlite3_exec(to, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
-}
-
-/* For people who have an sqlite3 and no sonde.so: all tables are rows. */
-static int make_plain(sqlite3 *db)
-{
-	bool any = false;
-	int rc = packed_register(db);
-
-	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-	if (rc == SQLITE_OK)
-		rc = packing_unpack(db, &any);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-	return rc == SQLITE_OK && any ? sqlite3_exec(db, "VACUUM", NULL, NULL, NULL) : rc;
 }
 
 /* --- cut to the range --- */
@@ -170,7 +153,7 @@ static int copy_segment(const struct selection *sel, const char *from, const cha
 	if (rc == SQLITE_OK)
 		rc = backup_into(store_segment_db(segment), db);
 	if (rc == SQLITE_OK)
-		rc = make_plain(db);
+		rc = store_copy_plain(db); /* for people who have an sqlite3 and no sonde.so */
 	if (rc == SQLITE_OK)
 		rc = cut(db, sel);
 	if (sqlite3_close(db) != SQLITE_OK && rc == SQLITE_OK)
