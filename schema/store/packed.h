@@ -11,7 +11,7 @@
 
 struct sqlite3;
 
-/* For each connection that may meet a sealed day. SQLite's code. */
+/* For each connection that may meet an archive. SQLite's code. */
 int packed_register(struct sqlite3 *db);
 
 #endif
