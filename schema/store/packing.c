@@ -14,6 +14,7 @@
 #include "schema/store/folder.h"
 #include "schema/store/packtable.h"
 #include "schema/store/reading.h"
+#include "schema/store/span.h"
 
 
 static int exec(sqlite3 *db, const char *sql)
@@ -104,7 +105,9 @@ int packing_mark(sqlite3 *db)
 	char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta(key, value) VALUES('archived_ns', %lld); PRAGMA application_id = " FOLDER_ARCHIVED_TEXT,
 				    (long long)clock_utc_ns());
 
-	return packtable_exec(db, sql);
+	int rc = packtable_exec(db, sql);
+
+	return rc == SQLITE_OK ? span_note(db) : rc;
 }
 
 int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
@@ -155,7 +158,7 @@ static int unpack_tables(sqlite3 *db)
 	return rc;
 }
 
-#define FORGET "DELETE FROM packed_table; DELETE FROM run_ending; DELETE FROM run_named; DELETE FROM meta WHERE key = 'archived_ns'; PRAGMA application_id = 0"
+#define FORGET "DELETE FROM packed_table; DELETE FROM run_ending; DELETE FROM run_named; DELETE FROM meta WHERE key IN ('archived_ns', 'first_ts', 'last_ts'); PRAGMA application_id = 0"
 
 int packing_unpack(sqlite3 *db, bool *any)
 {

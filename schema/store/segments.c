@@ -15,11 +15,11 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/facts/fact.h"
 #include "schema/store/folder.h"
 #include "schema/store/leftout.h"
 #include "schema/store/reading.h"
 #include "schema/store/segment.h"
+#include "schema/store/span.h"
 
 struct looking {
 	const char *dir;
@@ -41,95 +41,30 @@ struct part {
 	struct looked *x;          /* by name */
 };
 
-/* --- what a file spans --- */
-
 #define TS_MOST (1ll << 40) /* seconds since t0: no file of ours has more */
 
-enum edge { EDGE_FIRST, EDGE_LAST };
-
-/* Of a packed table what its blocks say, so that none is decoded. INT64_MIN: it is none, or its blocks do not say it. */
-static int64_t edge_of_blocks(const struct store_segment *s, const char *table, enum edge edge)
+static int cannot_span(const struct store_segment *s, const char *why, struct err *e)
 {
-	char sql[256];
-
-	if (!s->archived)
-		return INT64_MIN;
-	snprintf(sql, sizeof(sql), "SELECT b.%s FROM packed_column c JOIN packed_block b ON b.id BETWEEN c.id << 20 AND (c.id << 20) + 0xfffff"
-		 " WHERE c.\"table\" = '%s' AND c.number = 0 ORDER BY b.id%s LIMIT 1", edge == EDGE_LAST ? "last" : "first", table,
-		 edge == EDGE_LAST ? " DESC" : "");
-	return reading_number(s->db, sql, INT64_MIN);
+	err_set(e, -EBADMSG, EXIT_STORE, "cannot read the store's segment %s: %s", s->path, why);
+	err_fix(e, "it is damaged: sqlite3 FILE .recover may save a part");
+	return -EBADMSG;
 }
 
-static bool has_table(sqlite3 *db, const char *name)
+/* What its samples, amounts, waits and facts span: 1; 0: it holds none; -EBADMSG: that cannot be read. */
+static int segment_span(const struct store_segment *s, struct store_segment_info *info, struct err *e)
 {
-	char sql[96];
-
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'", name);
-	return reading_number(db, sql, 0) != 0;
-}
-
-/* INT64_MIN: it has no rows, or an older schema has no such table. */
-static int edge_of_rows(struct store_segment *s, const char *table, enum edge edge, int64_t *out, struct err *e)
-{
-	char sql[96]; /* not min() and max(): for these SQLite reads all rows of a virtual table */
-	sqlite3_stmt *st;
-	int rc;
-
-	*out = INT64_MIN;
-	if (!has_table(s->db, table))
-		return 0;
-	snprintf(sql, sizeof(sql), "SELECT ts FROM %s ORDER BY ts%s LIMIT 1", table, edge == EDGE_LAST ? " DESC" : "");
-	st = reading_prepare(s, sql, e);
-	if (!st)
-		return -EBADMSG;
-	rc = sqlite3_step(st);
-	if (rc == SQLITE_ROW)
-		*out = sqlite3_column_int64(st, 0);
-	return reading_finish(s, st, rc == SQLITE_ROW ? SQLITE_DONE : rc, e);
-}
-
-/* *found: of what was found and of what a table has. */
-static int further(struct store_segment *s, const char *table, enum edge edge, int64_t *found, struct err *e)
-{
-	int64_t x = edge_of_blocks(s, table, edge);
-	int rc = x == INT64_MIN ? edge_of_rows(s, table, edge, &x, e) : 0;
-
-	if (rc || x == INT64_MIN)
-		return rc;
-	if (x > TS_MOST || x < -TS_MOST)
-		return err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: times out of range", s->path);
-	if (*found == INT64_MIN || (x < *found) != (edge == EDGE_LAST))
-		*found = x;
-	return 0;
-}
-
-/* The first or last bucket of anything that was counted, seconds since t0; INT64_MIN: nothing was. */
-static int edge_of(struct store_segment *s, enum edge edge, int64_t *found, struct err *e)
-{
-	static const char *const tables[] = {"sample", "amount", "wait_row"};
-	bool facts = reading_number(s->db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)", 0); /* rows of facts */
-	int rc = 0;
-
-	*found = INT64_MIN;
-	for (size_t i = 0; !rc && i < sizeof(tables) / sizeof(*tables); i++)
-		rc = further(s, tables[i], edge, found, e);
-	for (size_t i = 0; !rc && facts && FACTS[i]; i++)
-		rc = further(s, FACTS[i]->table, edge, found, e);
-	return rc;
-}
-
-/* What its samples, amounts, waits and facts span: 1; 0: it holds none; -EBADMSG: it is damaged. */
-static int segment_span(struct store_segment *s, struct store_segment_info *info, struct err *e)
-{
-	int64_t width = reading_number(s->db, "SELECT max(bucket_s) FROM run", 1);
-	int64_t run_to = reading_number(s->db, "SELECT max(to_ns) FROM run", 0);
+	sqlite3 *db = s->db;
 	int64_t first, last;
-	int rc = edge_of(s, EDGE_FIRST, &first, e);
+	int rc = s->archived && span_noted(db, &first, &last) ? SQLITE_OK : span_read(db, &first, &last);
+	int64_t width = reading_number(db, "SELECT max(bucket_s) FROM run", 1);
+	int64_t run_to = reading_number(db, "SELECT max(to_ns) FROM run", 0);
 
-	if (!rc)
-		rc = edge_of(s, EDGE_LAST, &last, e);
-	if (rc || first == INT64_MIN)
-		return rc;
+	if (rc != SQLITE_OK)
+		return cannot_span(s, sqlite3_errstr(rc), e);
+	if (first == INT64_MIN)
+		return 0;
+	if (first < -TS_MOST || first > TS_MOST || last < first || last > TS_MOST)
+		return cannot_span(s, "times out of range", e);
 	info->from_ns = (s->t0 + first) * NSEC_PER_SEC;
 	info->to_ns = (s->t0 + last + width) * NSEC_PER_SEC;
 	if (run_to > info->from_ns && run_to < info->to_ns) /* the last bucket is not over yet */
@@ -137,8 +72,8 @@ static int segment_span(struct store_segment *s, struct store_segment_info *info
 	return 1;
 }
 
-/* 1: it is wanted; 0: it is not; -errno. */
-static int span_wanted(const struct looking *l, struct store_segment *s, struct store_segment_info *info, struct err *e)
+/* 1: it is wanted; 0: it is not; -EBADMSG. */
+static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info, struct err *e)
 {
 	int rc = segment_span(s, info, e);
 
