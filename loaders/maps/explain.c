@@ -17,6 +17,7 @@
 #include "probes/tables.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/image/format.h"
 #include "schema/image/image.h"
 
 #define SEED_MS  5000
@@ -84,6 +85,66 @@ static const char *state_of(const struct hostmaps_image *img, const struct unwin
 	return head->page_count ? "ready" : "no rows";
 }
 
+/* Runtimes whose scripts have frames of their own: the section of those that are known, and what their files are called. */
+static const struct runtime {
+	const char *name, *program, *library;
+	uint32_t section; /* 0: none can be walked */
+} RUNTIMES[] = {
+	{"python", "python", "libpython", IMAGE_SECTION_PYTHON},
+	{"php", "php", "libphp", IMAGE_SECTION_PHP},
+	{"ruby", "ruby", "libruby", IMAGE_SECTION_RUBY},
+	{"java", NULL, "libjvm.so", IMAGE_SECTION_HOTSPOT},
+	{"javascript", "node", "libnode.so", 0},
+};
+
+/* "php", "php8.2", "php-fpm8.2", "libphp8.2.so": not "phpize". */
+static bool looks_like(const struct runtime *r, const char *name)
+{
+	size_t n = r->program ? strlen(r->program) : 0;
+
+	if (!strncmp(name, r->library, strlen(r->library)))
+		return true;
+	if (!n || strncmp(name, r->program, n))
+		return false;
+	name += n;
+	if (!strncmp(name, "-fpm", 4) || !strncmp(name, "-cgi", 4))
+		name += 4;
+	return strspn(name, "0123456789.") == strlen(name);
+}
+
+/* A layout's second number is the version (probes/runtimes): 0x030b02f0 of Python, 0x0802 of others; "": it says none. */
+static void version_write(const struct runtime *r, const void *section, size_t size, char *out, size_t room)
+{
+	uint32_t v = 0;
+
+	*out = 0;
+	if (size >= 8)
+		memcpy(&v, (const char *)section + 4, sizeof(v));
+	if (v && r->section == IMAGE_SECTION_PYTHON)
+		snprintf(out, room, "%u.%u.%u", v >> 24, v >> 16 & 0xff, v >> 8 & 0xff);
+	else if (v)
+		snprintf(out, room, "%u.%u", v >> 8 & 0xff, v & 0xff);
+}
+
+/* The runtime that the file holds; NULL: it holds none, as far as can be seen. */
+static json_t *runtime_json(const struct hostmaps_image *img)
+{
+	const void *section;
+	char version[32];
+	size_t size;
+
+	for (size_t i = 0; img->index && i < sizeof(RUNTIMES) / sizeof(RUNTIMES[0]); i++) {
+		const struct runtime *r = &RUNTIMES[i];
+		bool walked = r->section && image_part(img->index, r->section, &section, &size);
+
+		if (!walked && !looks_like(r, img->name))
+			continue;
+		version_write(r, section, walked ? size : 0, version, sizeof(version));
+		return json_pack("{s:s, s:b, s:s}", "name", r->name, "walked", walked, "version", version);
+	}
+	return NULL;
+}
+
 static json_t *file_json(const struct file *f)
 {
 	struct unwind_head head = {0};
@@ -92,10 +153,11 @@ static json_t *file_json(const struct file *f)
 
 	if (f->image->index && image_unwind(f->image->index, &data, &size) && size >= sizeof(head))
 		memcpy(&head, data, sizeof(head));
-	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s}", "path", f->image->path, strnlen(f->image->path, 4096),
+	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s, s:o*}", "path", f->image->path, strnlen(f->image->path, 4096),
 			 "bytes", (json_int_t)f->bytes, "state", state_of(f->image, &head), "rows",
 			 (json_int_t)head.row_count, "unsupported", (json_int_t)head.unsupported, "go",
-			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason);
+			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason, "runtime",
+			 runtime_json(f->image));
 }
 
 /* Is there a file with the names of its own code? */

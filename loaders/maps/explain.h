@@ -11,7 +11,7 @@
 #include "schema/base/err.h"
 
 /* Starts a sonde-maps of its own and asks it, as a loader does; indexes that are missing are made. One JSON object to
- * stdout: {pid, comm, exe, files: [{path, bytes, state, rows, unsupported, go, reason}], anonymous: {regions, bytes,
+ * stdout: {pid, comm, exe, files: [{path, bytes, state, rows, unsupported, go, reason, runtime?: {name, walked, version}}], anonymous: {regions, bytes,
  * perf_map: {state, names}}}. Exit code, or -errno with `e`: no such process. */
 int explain(uint32_t pid, const char *store_dir, struct err *e);
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import BIN, need_root
+from conftest import BIN, need, need_root
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +61,22 @@ def test_code_without_a_file_and_the_recorded_ends_are_told(sonde, store, work, 
     assert any(r["name"] == "[jit]" and "frame pointers are followed" in r["text"] for r in told["rows"])
     text = sonde("doctor", "--pid", w.pid, store=store, check=True).stdout
     assert re.search(r"recorded stacks +[\d.]+ % of [\d ]+ complete in rec 1", text), text
+
+
+@pytest.mark.parametrize("command,name,state,says", [
+    (["/usr/bin/python3", "-c", "import time; print(1, flush=True); time.sleep(99)"], "python", "ok", r"version 3\.\d+\.\d+: script frames have function"),
+    (["php", "-n", "-r", "echo 1; sleep(99);"], "php", "ok", r"version [78]\.\d: script frames have function"),
+    (["ruby", "-e", "puts 1; $stdout.flush; sleep"], "ruby", "ok", r"version [23]\.\d: script frames have function"),
+    (["node", "-e", "console.log(1); setTimeout(() => {}, 99000)"], "javascript", "warn", "no script frames: those of V8 are not read")])
+def test_whether_frames_of_scripts_have_names_and_why_not(sonde, store, command, name, state, says):
+    need(command[0])
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as p:
+        p.stdout.read(1)
+        rows = json.loads(sonde("doctor", "--pid", p.pid, "--json", store=store, check=True).stdout)["rows"]
+        p.kill()
+    found = [r for r in rows if r["name"] == name]
+    assert [r["state"] for r in found] == [state], rows
+    assert re.match(says, found[0]["text"]), found
 
 
 def test_a_pid_that_nobody_has_is_said_so(sonde, store):

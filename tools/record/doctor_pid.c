@@ -81,6 +81,52 @@ static void add_file(json_t *rows, const json_t *f)
 	json_array_append_new(rows, doctor_item(NULL, name, "warn", strbuf_str(&text), NULL));
 }
 
+/* Why no frames of a runtime's scripts are shown, and what would help. */
+static const struct unwalked {
+	const char *name, *why, *fix;
+} UNWALKED[] = {
+	{"python", "how this build keeps them is not known (a pre-release, a build without a GIL, or one without its symbols)",
+	 "a released build of 2.7 or 3.6 to 3.15, with its dynamic symbols"},
+	{"php", "how this build keeps them is not known (one with thread safety, or of another version)", "a PHP 7.4 to 8.4 without thread safety"},
+	{"ruby", "how this version keeps them is not known", "a Ruby 2.7, 3.1 or 3.3"},
+	{"java", "how this version keeps them is not known", "a JDK 11 to 25"},
+	{"javascript", "those of V8 are not read", "node --perf-basic-prof: its functions then have names"},
+};
+
+/* How frames of scripts get their names, where the file is an interpreter. `another`: another file is one that is known. */
+static void add_runtime(json_t *rows, const json_t *f, bool another)
+{
+	const json_t *r = json_object_get(f, "runtime");
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	bool walked = json_is_true(json_object_get(r, "walked"));
+	const char *version = text_of(r, "version"), *fix = NULL;
+
+	if (!r || (!walked && another))
+		return;
+	if (walked)
+		strbuf_addf(&text, "%s%s%sscript frames have function, file and line, read from the process's own memory", *version ? "version " : "",
+			    version, *version ? ": " : "");
+	for (size_t i = 0; i < sizeof(UNWALKED) / sizeof(UNWALKED[0]) && !walked; i++)
+		if (!strcmp(UNWALKED[i].name, text_of(r, "name"))) {
+			strbuf_addf(&text, "no script frames: %s", UNWALKED[i].why);
+			fix = UNWALKED[i].fix;
+		}
+	json_array_append_new(rows, doctor_item(NULL, text_of(r, "name"), walked ? "ok" : "warn", strbuf_str(&text), fix));
+}
+
+/* A program that only starts a library is not told of, where the library is. */
+static void add_runtimes(json_t *rows, const json_t *files)
+{
+	bool walked = false;
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(files, i, f)
+		walked |= json_is_true(json_object_get(json_object_get(f, "runtime"), "walked"));
+	json_array_foreach(files, i, f)
+		add_runtime(rows, f, walked);
+}
+
 static void add_anonymous(json_t *rows, const json_t *a)
 {
 	const json_t *map = json_object_get(a, "perf_map");
@@ -174,6 +220,7 @@ int doctor_pid(struct verb_call *call, uint64_t pid, struct err *e)
 	rows = json_rows(envelope);
 	json_array_foreach(json_object_get(process, "files"), i, row)
 		add_file(rows, row);
+	add_runtimes(rows, json_object_get(process, "files"));
 	add_anonymous(rows, json_object_get(process, "anonymous"));
 	add_endings(rows, call->store, process);
 	if (call->json) {
