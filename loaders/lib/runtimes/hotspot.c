@@ -29,6 +29,10 @@ struct heap {
 	uint32_t shift;
 };
 
+struct java_thread {
+	uint64_t id, at; /* pthread_self(), the JavaThread */
+};
+
 struct hotspot {
 	struct runtime_budget memory;
 	struct hotspotcode code;
@@ -36,6 +40,9 @@ struct hotspot {
 	size_t n_heaps;
 	uint64_t low, high;                 /* all of the code cache */
 	uint64_t interpreter, interpreter_end, call_return;
+	bool listed;
+	struct java_thread *threads; /* own: by id */
+	size_t n_threads, cap_threads;
 };
 
 static bool word(const struct hotspot *h, uint64_t addr, uint64_t *value)
@@ -138,41 +145,66 @@ struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section
 
 void hotspot_close(struct hotspot *h)
 {
+	if (!h)
+		return;
+	free(h->threads);
 	free(h);
 }
 
 /* ---- threads ---- */
 
-static bool is_thread(const struct hotspot *h, uint64_t thread, uint64_t fs_base)
+static void thread_add(struct hotspot *h, uint64_t thread)
 {
-	uint64_t os = 0, id = 0;
+	struct java_thread t = {.at = thread};
+	uint64_t os = 0;
 
-	return word(h, thread + n(h, HOTSPOT_THREAD_OS), &os) && os && word(h, os + n(h, HOTSPOT_OS_PTHREAD), &id) && id == fs_base;
+	if (!word(h, thread + n(h, HOTSPOT_THREAD_OS), &os) || !os || !word(h, os + n(h, HOTSPOT_OS_PTHREAD), &t.id) || !t.id)
+		return;
+	mem_grow(h->threads, h->n_threads, h->cap_threads);
+	h->threads[h->n_threads++] = t;
 }
 
-/* 0: none */
-static uint64_t thread_find(const struct hotspot *h, uint64_t fs_base)
+static int by_id(const void *a, const void *b)
+{
+	uint64_t x = ((const struct java_thread *)a)->id, y = ((const struct java_thread *)b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Others begin and end while this is read: a list that is changed may lose some. */
+static void threads_read(struct hotspot *h)
 {
 	uint64_t list = 0, threads = 0, thread = 0;
 	uint32_t count = 0;
 
-	if (!h->code.has[HOTSPOT_THREADS] || !h->code.has[HOTSPOT_LIST_LENGTH] || !h->code.has[HOTSPOT_LIST_THREADS]) {
-		if (!h->code.has[HOTSPOT_FIRST_THREAD] || !h->code.has[HOTSPOT_THREAD_NEXT] || !word(h, n(h, HOTSPOT_FIRST_THREAD), &thread))
-			return 0;
-		for (int i = 0; thread && i < THREADS_MAX; i++)
-			if (is_thread(h, thread, fs_base))
-				return thread;
-			else if (!word(h, thread + n(h, HOTSPOT_THREAD_NEXT), &thread))
-				return 0;
-		return 0;
+	h->listed = true;
+	if (h->code.has[HOTSPOT_THREADS] && h->code.has[HOTSPOT_LIST_LENGTH] && h->code.has[HOTSPOT_LIST_THREADS]) {
+		if (!word(h, n(h, HOTSPOT_THREADS), &list) || !half(h, list + n(h, HOTSPOT_LIST_LENGTH), &count) ||
+		    !word(h, list + n(h, HOTSPOT_LIST_THREADS), &threads))
+			return;
+		for (uint32_t i = 0; i < count && i < THREADS_MAX && word(h, threads + WORD * i, &thread); i++)
+			thread_add(h, thread);
+	} else if (h->code.has[HOTSPOT_FIRST_THREAD] && h->code.has[HOTSPOT_THREAD_NEXT] && word(h, n(h, HOTSPOT_FIRST_THREAD), &thread)) {
+		for (int i = 0; thread && i < THREADS_MAX; i++) {
+			thread_add(h, thread);
+			if (!word(h, thread + n(h, HOTSPOT_THREAD_NEXT), &thread))
+				break;
+		}
 	}
-	if (!word(h, n(h, HOTSPOT_THREADS), &list) || !half(h, list + n(h, HOTSPOT_LIST_LENGTH), &count) ||
-	    !word(h, list + n(h, HOTSPOT_LIST_THREADS), &threads))
-		return 0;
-	for (uint32_t i = 0; i < count && i < THREADS_MAX && word(h, threads + WORD * i, &thread); i++)
-		if (is_thread(h, thread, fs_base))
-			return thread;
-	return 0;
+	if (h->n_threads)
+		qsort(h->threads, h->n_threads, sizeof(*h->threads), by_id);
+}
+
+/* 0: none. It is still that thread's. */
+static uint64_t thread_find(struct hotspot *h, uint64_t fs_base)
+{
+	const struct java_thread key = {.id = fs_base}, *t;
+	uint64_t os = 0, id = 0;
+
+	if (!h->listed)
+		threads_read(h);
+	t = h->n_threads ? bsearch(&key, h->threads, h->n_threads, sizeof(*h->threads), by_id) : NULL;
+	return t && word(h, t->at + n(h, HOTSPOT_THREAD_OS), &os) && word(h, os + n(h, HOTSPOT_OS_PTHREAD), &id) && id == fs_base ? t->at : 0;
 }
 
 /* ---- frames ---- */
@@ -325,6 +357,8 @@ bool hotspot_follow(struct hotspot *h, const struct runtime_native *native, stru
 			break;
 	if (f->at == native->n || !native->fs_base)
 		return false;
+	runtime_budget_fresh(&h->memory);
+	out->cut |= !h->memory.left;
 	thread = f->from ? 0 : thread_find(h, native->fs_base);
 	if (!f->from && thread)
 		f->cursor = thread + n(h, HOTSPOT_THREAD_ANCHOR);

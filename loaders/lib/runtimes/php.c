@@ -254,6 +254,7 @@ void php_stack(struct php *p, const struct runtime_native *native, struct script
 	const struct chunks_loop loop = {p->layout.loop_start, p->layout.loop_end, PHP_RANGES, p->bias};
 	size_t at[SCRIPT_STACK_MAX];
 
+	runtime_budget_fresh(&p->memory);
 	r.n = r.chunks = 0;
 	r.cut = false;
 	if (!is_its_thread(p, &loop, native))

@@ -115,6 +115,7 @@ static void threads_list(struct python *p)
 
 enum runtime_gil python_gil(struct python *p, uint64_t fs_base, uint64_t futex)
 {
+	runtime_budget_fresh(&p->memory);
 	if (!p->listed)
 		threads_list(p);
 	for (size_t i = 0; i < p->n_threads; i++) {
@@ -275,6 +276,7 @@ void python_stack(struct python *p, const struct runtime_native *native, struct 
 	static struct raws r; /* too large for a stack; one thread walks */
 	size_t at[PYTHON_STACK_MAX];
 
+	runtime_budget_fresh(&p->memory);
 	r.n = r.states = 0;
 	r.cut = false;
 	if (!native->fs_base || !native->n)

@@ -173,6 +173,7 @@ void ruby_stack(struct ruby *r, const struct runtime_native *native, struct scri
 	size_t at[SCRIPT_STACK_MAX];
 	uint64_t ec = 0;
 
+	runtime_budget_fresh(&r->memory);
 	f.n = f.chunks = 0;
 	f.cut = f.full = false;
 	if (!native->fs_base || !native->n ||

@@ -3,21 +3,56 @@
 #include "loaders/lib/runtimes/script.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "schema/base/mem.h"
+
+static bool spend(struct runtime_budget *b, size_t shares)
+{
+	b->left = shares > b->left ? 0 : b->left - (uint32_t)shares;
+	return b->left;
+}
+
+/* Within one line. Where it cannot be had whole (the end of what is mapped), these bytes alone. */
+static bool line_read(struct runtime_budget *b, uint64_t addr, void *to, size_t len)
+{
+	uint64_t line = addr & ~(uint64_t)(SCRIPT_READ_BYTES - 1), slot = line / SCRIPT_READ_BYTES % SCRIPT_KEPT;
+
+	if (b->line[slot] != (line | 1)) {
+		if (!spend(b, SCRIPT_READ_SHARE))
+			return false;
+		b->line[slot] = 0;
+		if (!b->m->read(b->m->ctx, line, b->bytes[slot], SCRIPT_READ_BYTES))
+			return b->m->read(b->m->ctx, addr, to, len);
+		b->line[slot] = line | 1;
+	}
+	memcpy(to, b->bytes[slot] + (addr - line), len);
+	return spend(b, 1);
+}
 
 static bool counted_read(void *ctx, uint64_t addr, void *to, size_t len)
 {
 	struct runtime_budget *b = ctx;
-	size_t cost = 1 + len / SCRIPT_READ_BYTES;
+	size_t first = SCRIPT_READ_BYTES - (size_t)(addr % SCRIPT_READ_BYTES);
 
-	b->left = cost > b->left ? 0 : b->left - (uint32_t)cost;
-	return b->left && b->m->read(b->m->ctx, addr, to, len);
+	if (len > SCRIPT_READ_BYTES)
+		return spend(b, SCRIPT_READ_SHARE * (1 + len / SCRIPT_READ_BYTES)) && b->m->read(b->m->ctx, addr, to, len);
+	if (len <= first)
+		return line_read(b, addr, to, len);
+	return line_read(b, addr, to, first) && line_read(b, addr + first, (char *)to + first, len - first);
 }
 
 void runtime_budget_begin(struct runtime_budget *b, const struct runtime_memory *m)
 {
-	*b = (struct runtime_budget){.m = m, .counted = {.ctx = b, .read = counted_read}, .left = SCRIPT_READS_MAX};
+	b->m = m;
+	b->counted = (struct runtime_memory){.ctx = b, .read = counted_read};
+	b->left = SCRIPT_READS_MAX * SCRIPT_READ_SHARE;
+	runtime_budget_fresh(b);
+}
+
+void runtime_budget_fresh(struct runtime_budget *b)
+{
+	memset(b->line, 0, sizeof(b->line));
 }
 
 void script_place_release(struct script_place *p)

@@ -11,8 +11,10 @@
 #include <stdint.h>
 
 #define SCRIPT_STACK_MAX 512u       /* frames of one thread */
-#define SCRIPT_READS_MAX (1u << 20) /* of one process until it is closed; one more for each SCRIPT_READ_BYTES of a long one */
-#define SCRIPT_READ_BYTES 256u
+#define SCRIPT_READS_MAX (1u << 20) /* of one process's memory until it is closed; a long one counts as several */
+#define SCRIPT_READ_BYTES 512u      /* what counts as one, and is kept: a word beside one that was read costs SCRIPT_READ_SHARE of it */
+#define SCRIPT_READ_SHARE 16u
+#define SCRIPT_KEPT       64u       /* of these, until the next thread */
 #define SCRIPT_TEXT_MAX  1023u      /* bytes of a name or a file; longer ones end in "..." */
 
 /* A process, or what plays one. */
@@ -22,14 +24,21 @@ struct runtime_memory {
 	bool (*read)(void *ctx, uint64_t addr, void *to, size_t len);
 };
 
-/* Memory that can be read SCRIPT_READS_MAX times, so that a process which lies about itself costs its own names in bounded time. */
+/*
+ * Memory that can be read SCRIPT_READS_MAX times, so that a process which lies about itself costs its own names in bounded time.
+ * Lines are kept while one thread is looked at, which stands still: what its frames lead to stays.
+ */
 struct runtime_budget {
 	const struct runtime_memory *m; /* borrowed */
 	struct runtime_memory counted;  /* `m`, as long as reads are left */
-	uint32_t left;
+	uint32_t left;                  /* shares of a read */
+	uint64_t line[SCRIPT_KEPT];     /* its address | 1; 0: none */
+	uint8_t bytes[SCRIPT_KEPT][SCRIPT_READ_BYTES];
 };
 /* `b` must stay where it is. */
 void runtime_budget_begin(struct runtime_budget *b, const struct runtime_memory *m);
+/* Before each thread: forgets what is kept. */
+void runtime_budget_fresh(struct runtime_budget *b);
 
 static inline bool runtime_word(const struct runtime_memory *m, uint64_t addr, uint64_t *value)
 {

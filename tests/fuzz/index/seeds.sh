@@ -91,6 +91,33 @@ python py27 2.7.18 'char PyString_Type[400]; static void *interp_head; void *PyI
 	gcc -O2 -shared -fPIC -s -o py27 -x c -
 python py313 3.13.1 "$common const unsigned long Py_Version = 0x030d01f0; unsigned long _PyRuntime[200] = {0x7970677562656478, 0x030d01f0, 0, 8, 8, 8};" \
 	_PyEval_EvalFrameDefault | gcc -O2 -shared -fPIC -s -o py313 -x c -
+# Engines and tables of other runtimes
+gcc -O2 -shared -fPIC -s -o php -x c - <<'END'
+char executor_globals[2000];
+__attribute__((used)) const char build[] = "API20220829,NTS";
+int execute_ex(int a) { return a * 3; }
+void cold(void) __asm__("execute_ex.cold");
+void cold(void) { executor_globals[3]++; }
+END
+{
+	echo 'const char ruby_version[] = "3.1.2"; __thread long *ec; struct { long last, a, ids; } symbols;'
+	echo 'long rb_thread_current(void) { return ec[3]; } long rb_id2str(long id) { return id > symbols.last ? 0 : symbols.ids; }'
+	echo 'long vm_exec_core(long n) { static const void *const table[] = {'
+	for i in $(seq 200); do echo "&&l$i,"; done
+	echo '}; goto *table[n % 200];'
+	for i in $(seq 200); do echo "l$i: n += $i * n; if (n == $i) goto *table[n % 200];"; done
+	echo 'return n; }'
+} | gcc -O1 -shared -fPIC -s -w -o ruby -x c -
+{
+	echo 'static long word; static struct { const char *type, *member, *of; unsigned is_static; long offset; void *address; } structs[] = {'
+	sed -n 's/.*{HOTSPOT_\(VERSION\|THREADS\|HEAPS\|LOW\|HIGH\|INTERPRETER\|CALL_RETURN\), STRUCTS, \("[^"]*"\), \("[^"]*"\)},.*/{\2, \3, "x", 1, 0, \&word},/p; t
+		s/.*{HOTSPOT_[A-Z_]*, STRUCTS, \("[^"]*"\), \("[^"]*"\)},.*/{\1, \2, "x", 0, 8, 0},/p' "$here/../../../loaders/index/hotspotpart.c"
+	echo '{0}}; void *gHotSpotVMStructs = structs; static struct { const char *name, *super; unsigned a, b, c, d; long size; } types[] = {'
+	sed -n 's/.*{HOTSPOT_[A-Z_]*, TYPES, \("[^"]*"\), NULL},.*/{\1, 0, 0, 0, 0, 0, 16},/p' "$here/../../../loaders/index/hotspotpart.c"
+	echo '{0}}; void *gHotSpotVMTypes = types; static struct { const char *name; int value; } constants[] = {'
+	sed -n 's/.*{HOTSPOT_[A-Z_]*, CONSTANTS, \("[^"]*"\), NULL},.*/{\1, 1},/p' "$here/../../../loaders/index/hotspotpart.c"
+	echo '{0}}; void *gHotSpotVMIntConstants = constants;'
+} | gcc -O2 -shared -fPIC -s -o hotspot -x c -
 mkdir -p "$out/pypart"
 objcopy -O binary --only-section=.data py313 data && tail -c +33 data > "$out/pypart/offsets"
 objcopy -O binary --only-section=.text py39 "$out/pypart/code"
@@ -280,7 +307,7 @@ objcopy -O binary --only-section=.text way raw
 { printf '\000'; cat raw; } > "$out/knowncode/way"
 { printf '\000'; objcopy -O binary --only-section=.text full /dev/stdout | head -c 3000; } > "$out/knowncode/code"
 
-for f in way f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start full now lib32 plain bare sysv pair pair2 mini zeros names py39 py27 py313 go2 go16 go18 go20 gopie* gomagic* gosym*; do
+for f in way f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start full now lib32 plain bare sysv pair pair2 mini zeros names py39 py27 py313 php ruby hotspot go2 go16 go18 go20 gopie* gomagic* gosym*; do
 	[ -f "$f" ] && cp "$f" "$out/elfindex/$f"
 done
 
