@@ -19,8 +19,8 @@ static const char VIEWS[] =
 	"         coalesce(f.file, '') AS file, coalesce(f.line, 0) AS line, x.samples, x.cpu_ns, x.stack_id,"
 	"         x.process_id, x.run_id, p.self"
 	"  FROM sonde_samples x JOIN main.task t ON t.id = x.task_id JOIN main.process p ON p.id = x.process_id"
-	"  LEFT JOIN main.containers c ON c.id = p.container LEFT JOIN main.stack k ON k.id = x.stack_id"
-	"  LEFT JOIN main.frames f ON f.id = k.leaf WHERE x.counts = 1;";
+	"  LEFT JOIN containers c ON c.id = p.container LEFT JOIN main.stack k ON k.id = x.stack_id"
+	"  LEFT JOIN frames f ON f.id = k.leaf WHERE x.counts = 1;";
 
 static void release(void *p)
 {
@@ -53,7 +53,9 @@ int extension_tables(sqlite3 *db)
 
 int extension_views(sqlite3 *db)
 {
-	return blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK;
+	int rc = blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK; /* before those of the file: of two that have a name the first stays */
+
+	return rc == SQLITE_OK ? packed_views(db, NULL) : rc;
 }
 
 #ifndef SQLITE_CORE

@@ -7,8 +7,8 @@
  *   sonde_steps(step_s, from, to)   what each thread has in each step of so many seconds, with its names
  *   sonde_frames(stack_id)   the frames of one stack
  *
- * They answer of the connection's main database. Where that is an archive, the temporary view `cpu_samples` stands before that of the file:
- * the same rows, found faster.
+ * They answer of the connection's main database. Where that is an archive, its views are made as temporary ones, and `cpu_samples`
+ * reads its rows by these tables.
  */
 #ifndef SONDE_EXTENSION_H
 #define SONDE_EXTENSION_H
@@ -17,7 +17,7 @@ struct sqlite3;
 
 /* SQLite's code; its words are the connection's. */
 int extension_tables(struct sqlite3 *db);
-/* That view; nothing where the main database is no archive, or a temporary table of that name is there. After
+/* Those views; nothing where the main database is no archive, or a temporary table of that name is there. After
  * extension_tables, in a connection that may make temporary views. */
 int extension_views(struct sqlite3 *db);
 

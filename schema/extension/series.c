@@ -190,7 +190,7 @@ static int read_all(struct series_map *m, sqlite3 *db, const char **why)
 	if (rc == SQLITE_OK)
 		rc = for_rows(m, db, "SELECT id, task, stack FROM main.series", take_series);
 	if (rc == SQLITE_OK)
-		rc = for_rows(m, db, "SELECT DISTINCT run, process, first_ts, last_ts FROM main.run_hidden ORDER BY 1, 2, 3", take_hidden);
+		rc = for_rows(m, db, "SELECT DISTINCT run, process, first_ts, last_ts FROM run_hidden ORDER BY 1, 2, 3", take_hidden);
 	if (rc == SQLITE_OK)
 		rc = for_rows(m, db, "SELECT run, from_ns, period_ns FROM main.run_period ORDER BY 1, 2", take_period);
 	for (uint32_t i = 0; rc == SQLITE_OK && i < m->n_tasks; i++)

@@ -13,6 +13,12 @@ INSERT INTO packed_block(id, data) SELECT id << 20, data FROM packed_column;
 ALTER TABLE packed_column DROP COLUMN data;
 ALTER TABLE packed_table ADD COLUMN block_rows INTEGER NOT NULL DEFAULT 0; -- rows of each block but the last one; 0: all in one
 
+CREATE TABLE packed_view(    -- the views of an archive: to parse them takes longer than most questions, so who needs them makes them (schema/store/packed.h)
+  id INTEGER PRIMARY KEY,    -- in the order in which they were made
+  name TEXT NOT NULL,        -- of the view
+  sql TEXT NOT NULL          -- what made it
+) STRICT;
+
 -- Days are no files of their own any more: each segment is archived by itself.
 DROP TABLE sealed;
 DROP TABLE sample_pack;

@@ -465,3 +465,44 @@ int packed_register(sqlite3 *db)
 {
 	return sqlite3_create_module_v2(db, "sonde_packed", &MODULE, NULL, NULL);
 }
+
+/* --- views --- */
+
+/* One statement that makes a view, and nothing else: the text is the file's. */
+static int make_view(sqlite3 *db, const char *sql)
+{
+	static const char begin[] = "CREATE VIEW ";
+	sqlite3_stmt *st = NULL;
+	const char *behind = NULL;
+	char *text;
+	int rc;
+
+	if (!sql || strncmp(sql, begin, sizeof(begin) - 1))
+		return SQLITE_OK;
+	text = sqlite3_mprintf("CREATE TEMP VIEW IF NOT EXISTS %s", sql + sizeof(begin) - 1);
+	rc = text ? sqlite3_prepare_v2(db, text, -1, &st, &behind) : SQLITE_NOMEM;
+	if (rc == SQLITE_OK && st && !behind[strspn(behind, "; \t\n")]) {
+		sqlite3_step(st);
+		rc = sqlite3_reset(st);
+	}
+	sqlite3_finalize(st);
+	sqlite3_free(text);
+	return rc;
+}
+
+int packed_views(sqlite3 *db, const char *name)
+{
+	sqlite3_stmt *st = NULL;
+	int rc;
+
+	if (sqlite3_prepare_v2(db, "SELECT sql FROM main.packed_view WHERE ?1 IS NULL OR name = ?1 ORDER BY id", -1, &st, NULL) != SQLITE_OK)
+		return SQLITE_OK; /* no file of a store, or an older one */
+	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		rc = make_view(db, (const char *)sqlite3_column_text(st, 0));
+		if (rc != SQLITE_OK)
+			break;
+	}
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}

@@ -68,7 +68,7 @@ static int names_of(sqlite3 *db, const char *sql, struct names *out)
 /* Those whose columns are numbers and texts, the first one a number by which their rows are in order. */
 #define PACKABLE                                                                                                          \
 	"SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND m.name NOT LIKE 'sqlite@_%' ESCAPE '@'" \
-	" AND m.name NOT IN ('meta', 'packed_table', 'packed_column', 'packed_block', 'run_named', 'run_ending')"                         \
+	" AND m.name NOT IN ('meta', 'packed_table', 'packed_column', 'packed_block', 'packed_view', 'run_named', 'run_ending')"                         \
 	" AND NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE type NOT IN ('INTEGER', 'TEXT'))"                 \
 	" AND EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE cid = 0 AND type = 'INTEGER' AND pk <= 1"              \
 	" AND (pk = 1 OR NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE pk > 0)))"
@@ -110,6 +110,19 @@ int packing_mark(sqlite3 *db)
 	return rc == SQLITE_OK ? span_note(db) : rc;
 }
 
+static int drop_views(sqlite3 *db)
+{
+	struct names views = {0};
+	int rc = exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY rowid");
+
+	if (rc == SQLITE_OK)
+		rc = names_of(db, "SELECT name FROM packed_view", &views);
+	for (size_t i = 0; rc == SQLITE_OK && i < views.n; i++)
+		rc = packtable_exec(db, sqlite3_mprintf("DROP VIEW \"%w\"", views.name[i]));
+	free(views.name);
+	return rc;
+}
+
 int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 {
 	struct names tables = {0};
@@ -122,7 +135,7 @@ int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++)
 		rc = pack_any(db, tables.name[i], least, block_rows);
 	free(tables.name);
-	return rc;
+	return rc == SQLITE_OK ? drop_views(db) : rc;
 }
 
 /* --- and back --- */
@@ -158,7 +171,18 @@ static int unpack_tables(sqlite3 *db)
 	return rc;
 }
 
-#define FORGET "DELETE FROM packed_table; DELETE FROM run_ending; DELETE FROM run_named; DELETE FROM meta WHERE key IN ('archived_ns', 'first_ts', 'last_ts'); PRAGMA application_id = 0"
+static int make_views(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, "SELECT sql FROM packed_view ORDER BY id", -1, &st, NULL);
+
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		rc = exec(db, (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+#define FORGET "DELETE FROM packed_table; DELETE FROM packed_view; DELETE FROM run_ending; DELETE FROM run_named; DELETE FROM meta WHERE key IN ('archived_ns', 'first_ts', 'last_ts'); PRAGMA application_id = 0"
 
 int packing_unpack(sqlite3 *db, bool *any)
 {
@@ -170,5 +194,7 @@ int packing_unpack(sqlite3 *db, bool *any)
 	if (!there)
 		return SQLITE_OK;
 	rc = unpack_tables(db);
+	if (rc == SQLITE_OK)
+		rc = make_views(db);
 	return rc == SQLITE_OK ? exec(db, FORGET) : rc;
 }

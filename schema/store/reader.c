@@ -221,8 +221,24 @@ void store_segment_close(struct store_segment *s)
 	free(s);
 }
 
+void reading_views(struct store_segment *s, const char *name)
+{
+	if (!s->archived || s->has_views)
+		return;
+	sqlite3_exec(s->db, "PRAGMA query_only=0", NULL, NULL, NULL);
+	packed_views(s->db, name);
+	sqlite3_exec(s->db, "PRAGMA query_only=1", NULL, NULL, NULL);
+	s->has_views = !name;
+}
+
+struct sqlite3 *store_segment_tables(struct store_segment *s)
+{
+	return s->db;
+}
+
 struct sqlite3 *store_segment_db(struct store_segment *s)
 {
+	reading_views(s, NULL);
 	return s->db;
 }
 

@@ -41,6 +41,8 @@ void store_segments_close(struct store_segment_info *info, size_t n); /* closes 
 int store_segment_open(const char *path, struct store_segment **out, struct err *e);
 void store_segment_close(struct store_segment *s);
 struct sqlite3 *store_segment_db(struct store_segment *s); /* borrowed */
+/* The same for who asks tables only: an archive's views are not made, which takes longer than to open it. */
+struct sqlite3 *store_segment_tables(struct store_segment *s);
 /* Are its tables columns (archive.h)? */
 bool store_segment_archived(const struct store_segment *s);
 

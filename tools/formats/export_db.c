@@ -151,7 +151,7 @@ static int copy_segment(const struct selection *sel, const char *from, const cha
 		return ret;
 	rc = sqlite3_open_v2(temp, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE, NULL);
 	if (rc == SQLITE_OK)
-		rc = backup_into(store_segment_db(segment), db);
+		rc = backup_into(store_segment_tables(segment), db);
 	if (rc == SQLITE_OK)
 		rc = store_copy_plain(db); /* for people who have an sqlite3 and no sonde.so */
 	if (rc == SQLITE_OK)

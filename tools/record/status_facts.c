@@ -88,7 +88,7 @@ static int add_samples(struct status_facts *f, struct store_segment *s, int64_t 
 {
 	const struct store_query q = {.to_ns = INT64_MAX, .kind = STORE_KIND_CPU, .run = run};
 	uint64_t own = 0, others = 0, none = 0;
-	sqlite3 *db = store_segment_db(s);
+	sqlite3 *db = store_segment_tables(s);
 	int rc = one_row(db, "SELECT sum(id = ?1), sum(id <> ?1) FROM run WHERE EXISTS (SELECT 1 FROM task t WHERE t.run = run.id"
 			     " AND t.kind = 1)", run, &own, &others, e);
 
@@ -116,7 +116,7 @@ static int add_events(struct status_facts *f, sqlite3 *db, int64_t run, struct e
 
 static int add_counts(struct status_facts *f, struct store_segment *s, int64_t run, struct err *e)
 {
-	sqlite3 *db = store_segment_db(s);
+	sqlite3 *db = store_segment_tables(s);
 	int rc;
 
 	if (is_summed(db))
@@ -147,7 +147,7 @@ static bool is_packed(sqlite3 *db)
 /* The share of the samples whose leaf has a name: of its last ten minutes in its newest segment, and of so many rows; of all it has there if it did not run on a CPU since. */
 static int add_named(struct status_facts *f, struct store_segment *s, int64_t run, struct err *e)
 {
-	sqlite3 *db = store_segment_db(s);
+	sqlite3 *db = store_segment_tables(s);
 	uint64_t looked_at = f->looked_at, there = 0, none = 0;
 	int rc;
 
@@ -196,7 +196,7 @@ static int add_run(struct status_facts *f, struct store_segment *s, int64_t run,
 	if (rc == 0 && newest)
 		rc = add_named(f, s, run, e);
 	if (rc == 0)
-		rc = add_losses_and_cost(f, store_segment_db(s), run, e);
+		rc = add_losses_and_cost(f, store_segment_tables(s), run, e);
 	if (rc == 0)
 		rc = store_own_cost_of(s, run, &f->own, e);
 	return rc ? rc : store_endings(s, 0, INT64_MAX, run, endings_add, &f->endings, e);

@@ -339,7 +339,7 @@ int sqlview_open(const char *store, struct sqlview **out, struct err *e)
 		free(v);
 		return rc;
 	}
-	v->db = store_segment_db(v->newest);
+	v->db = store_segment_tables(v->newest);
 	v->n = 1;
 	sqlite3_db_config(v->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
 	rc = extension_tables(v->db) == SQLITE_OK ? join(v, segments, n, e) : refused(v->db, e);

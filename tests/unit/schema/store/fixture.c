@@ -199,7 +199,8 @@ bool fixture_wait_stored(struct store_writer *w, uint64_t stored)
 /* An archive, too. */
 static bool open_file(const char *path, sqlite3 **db)
 {
-	return sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK && packed_register(*db) == SQLITE_OK;
+	return sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK && packed_register(*db) == SQLITE_OK &&
+	       packed_views(*db, NULL) == SQLITE_OK;
 }
 
 int64_t fixture_sql(const char *path, const char *sql)

@@ -32,6 +32,7 @@ static sqlite3 *open_file(const char *path)
 
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(packed_register(db), SQLITE_OK);
+	assert_int_equal(packed_views(db, NULL), SQLITE_OK);
 	return db;
 }
 
@@ -83,13 +84,19 @@ static const char *make_segment(const struct fixture *f)
 	return fixture_segment(f, 0);
 }
 
+static void pack(sqlite3 *db)
+{
+	exec(db, "BEGIN");
+	assert_int_equal(packing_pack(db, 1, BLOCK), SQLITE_OK);
+	assert_int_equal(packing_mark(db), SQLITE_OK);
+	exec(db, "COMMIT");
+}
+
 static sqlite3 *make_packed(const struct fixture *f)
 {
 	sqlite3 *db = open_file(make_segment(f));
 
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, 1, BLOCK), SQLITE_OK);
-	exec(db, "COMMIT");
+	pack(db);
 	assert_true(packing_is_packed(db));
 	return db;
 }
@@ -100,9 +107,7 @@ static void rows_that_were_packed_and_unpacked_are_as_they_were(void **state)
 	char *rows = ask(db, ALL), *schema = ask(db, SCHEMA), *top = ask(db, "SELECT function || self || total FROM functions_top");
 	bool any = false;
 
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, 1, BLOCK), SQLITE_OK);
-	exec(db, "COMMIT");
+	pack(db);
 	assert_says(db, ALL, rows);
 	assert_says(db, "SELECT count(*) FROM packed_column WHERE \"table\" = 'frame'", "7\n");
 	exec(db, "BEGIN");
@@ -125,9 +130,8 @@ static void views_of_columns_answer_as_those_of_rows(void **state)
 	sqlite3 *db = open_file(make_segment(f));
 	char *top = ask(db, "SELECT function || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1");
 
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, 1, BLOCK), SQLITE_OK);
-	exec(db, "COMMIT");
+	pack(db);
+	assert_int_equal(packed_views(db, NULL), SQLITE_OK);
 	assert_says(db, "SELECT function || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1", top);
 	assert_says(db, "SELECT sum(samples) || ' ' || sum(cpu_ns) FROM cpu_samples", "1830 18300000000\n");
 	sqlite3_free(top);
@@ -143,9 +147,7 @@ static void a_reader_does_not_tell_columns_from_rows(void **state)
 
 	assert_int_equal(fixture_totals(f->dir, 0, INT64_MAX, &rows, NULL), 0);
 	db = open_file(path);
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, 1, BLOCK), SQLITE_OK);
-	exec(db, "COMMIT");
+	pack(db);
 	sqlite3_close(db);
 	assert_int_equal(fixture_totals(f->dir, 0, INT64_MAX, &columns, NULL), 0);
 	assert_true(rows.samples > 0);
@@ -185,9 +187,8 @@ static void how_stacks_ended_is_said_without_the_names_that_are_packed(void **st
 	fixture_close(w);
 	path = fixture_segment(f, 0);
 	db = open_file(path);
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, 1, BLOCK), SQLITE_OK);
-	exec(db, "COMMIT; DELETE FROM packed_block WHERE id >> 20 IN (SELECT id FROM packed_column WHERE \"table\" = 'text')");
+	pack(db);
+	exec(db, "DELETE FROM packed_block WHERE id >> 20 IN (SELECT id FROM packed_column WHERE \"table\" = 'text')");
 	sqlite3_close(db);
 	said = endings_of(path);
 	assert_string_equal(said, "||complete|1|10;||its mappings were not known|0|10;/bin/app||complete|1|20;"
@@ -261,9 +262,8 @@ static void what_is_looked_up_is_found_in_every_block(void **state)
 					rows[k][i] = ask(db, sql);
 				sqlite3_free(sql);
 			}
-		exec(db, "BEGIN");
-		assert_int_equal(packing_pack(db, 1, BLOCK), SQLITE_OK);
-		exec(db, "COMMIT");
+		if (!packed)
+			pack(db);
 	}
 	for (int k = 0; k < 64; k++)
 		for (size_t i = 0; i < n; i++)
