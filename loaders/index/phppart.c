@@ -22,7 +22,7 @@ static const struct row {
 	{20200930, {.version = 0x0800, .current = 488, .code = 72, .code_count = 68, .file = 144}},
 	{20210902, {.version = 0x0801, .current = 488, .code = 72, .code_count = 68, .file = 144}},
 	{20220829, {.version = 0x0802, .current = 488, .code = 88, .code_count = 80, .file = 152, .generator_parent = 152, .generator_frame = 56}},
-	{20230831, {.version = 0x0803, .current = 488, .code = 88, .code_count = 80, .file = 152, .generator_parent = 152, .generator_frame = 56}},
+	{20230831, {.version = 0x0803, .current = 488, .code = 80, .code_count = 76, .file = 144, .generator_parent = 152, .generator_frame = 56}},
 	{20240924, {.version = 0x0804, .current = 488, .code = 104, .code_count = 96, .file = 168, .generator_parent = 152, .generator_frame = 56}},
 };
 

@@ -74,7 +74,7 @@ def test_ruby_of_debian_s_other_suites_is_read_right(sonde, store, scratch, vers
 
 
 @pytest.mark.parametrize("options", [["--yjit", "--yjit-call-threshold=1"],
-                                     pytest.param(["--mjit", "--mjit-wait", "--mjit-min-calls=1"], marks=pytest.mark.live)])  # it runs a compiler
+                                     pytest.param(["--mjit", "--mjit-wait", "--mjit-min-calls=20"], marks=pytest.mark.live)])  # it runs a compiler
 def test_names_stay_right_with_ruby_s_jits(sonde, store, scratch, options):
     need_root()
     need("ruby", RUBY)

@@ -89,7 +89,7 @@ static const struct unwalked {
 	 "a released build of 2.7 or 3.6 to 3.15, with its dynamic symbols"},
 	{"php", "how this build keeps them is not known (one with thread safety, or of another version)", "a PHP 7.4 to 8.4 without thread safety"},
 	{"ruby", "how this version keeps them is not known", "a Ruby 2.7, 3.1 or 3.3"},
-	{"java", "how this version keeps them is not known", "a JDK 11 to 25"},
+	{"java", "how this version keeps them is not known", "a JDK 11, 17, 21 or 25"},
 	{"javascript", "those of V8 are not read", "node --perf-basic-prof: its functions then have names"},
 };
 

@@ -8,8 +8,6 @@
 #include "loaders/lib/runtimes/hotspotcode.h"
 #include "schema/base/mem.h"
 
-#define FIRST_VERSION 11
-#define LAST_VERSION  25
 #define HEAPS_MAX     8
 #define THREADS_MAX   32768
 #define SEGMENTS_MAX  (1u << 20) /* steps through a heap's map for one blob */
@@ -72,6 +70,12 @@ static bool is_constant(unsigned i)
 	return i == HOTSPOT_HAS_LINES || i == HOTSPOT_CALL_WRAPPER;
 }
 
+/* Those that were tried. Others have tables too, but not all is said there: the width of a number, how it is packed. */
+static bool is_known(uint32_t version)
+{
+	return version == 11 || version == 17 || version == 21 || version == 25;
+}
+
 /* Numbers as they stand in the process. */
 static bool numbers_read(struct hotspot *h, const struct hotspot_layout *l, uint64_t bias)
 {
@@ -90,7 +94,7 @@ static bool numbers_read(struct hotspot *h, const struct hotspot_layout *l, uint
 			return false;
 		}
 	}
-	return half(h, n(h, HOTSPOT_VERSION), &h->code.version) && h->code.version >= FIRST_VERSION && h->code.version <= LAST_VERSION;
+	return half(h, n(h, HOTSPOT_VERSION), &h->code.version) && is_known(h->code.version);
 }
 
 static bool heap_read(const struct hotspot *h, uint64_t heap, struct heap *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotspot: the Java part of a thread's stack in user space (HotSpot, JDK 11 to 25). Code that HotSpot makes has no unwind rows, so native
+ * hotspot: the Java part of a thread's stack in user space (HotSpot, JDK 11, 17, 21 and 25). Code that HotSpot makes has no unwind rows, so native
  * stacks end in it; this finds the Java frames there, and where native ones go on.
  *
  * 1. A thread is the JavaThread whose OSThread has its pthread_self(), which is fs_base. While it is in native code or in the VM, its
