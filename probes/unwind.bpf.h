@@ -18,6 +18,7 @@
 #include "probes/tables.h"
 #include "probes/unwind.h"
 
+#define UNWIND_STEPS  (STACK_USER_MAX * 5 / 2) /* of a script a frame takes two, and each entry to its interpreter one more */
 #define UNWIND_FRAMES 1024 /* room for kernel and user frames, a power of two: an index is masked */
 
 /*
@@ -152,7 +153,7 @@ static __always_inline int unwind_place(struct unwind *u, __u64 at)
 	u->map_row = mappings_at(word + 2);
 	slot = (__u32)mappings_at(word + 3);
 	u->map_state = TABLES_IMAGE_FREE;
-	u->map_image = 0;
+	u->map_image = u->map_runtime = 0;
 	image = slot ? bpf_map_lookup_elem(&images, &slot) : NULL;
 	if (image) {
 		u->map_state = image->state;
@@ -165,6 +166,7 @@ static __always_inline int unwind_place(struct unwind *u, __u64 at)
 		u->row_first = image->row_first;
 		u->row_count = image->row_count;
 		u->use_first = image->use_first;
+		u->map_runtime = image->runtime;
 		if (!image->used)
 			image->used = 1;
 	}
@@ -271,15 +273,28 @@ static __always_inline void unwind_emit(struct unwind *u, __u64 frame)
 	u->n++;
 }
 
-/* One step of the walk that the per-CPU state holds. 0: it is over. `unused`: a global function without arguments does
- * not load on 5.10. */
+#include "probes/runtimes/runtime.bpf.h"
+
+/* One step of the walk that the per-CPU state holds: a native frame, or something of a script's. 0: it is over; negative: there is
+ * no room for more. `unused`: a global function without arguments does not load on 5.10. */
 __noinline int unwind_next(__u32 unused)
 {
 	__u32 zero = 0;
 	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	int more;
 
 	(void)unused;
-	return s ? unwind_step(&s->unwind) : 0;
+	if (!s)
+		return 0;
+	if (s->unwind.n >= STACK_USER_MAX)
+		return -1;
+	if (runtimes_on && script_step(&s->unwind))
+		return 1;
+	if (runtimes_on && s->unwind.script_rest)
+		return 0;
+	script_native(&s->unwind);
+	more = unwind_step(&s->unwind);
+	return runtimes_on ? script_after(&s->unwind, more) : more;
 }
 
 enum unwind_known { UNWIND_NOBODY /* publishes */, UNWIND_UNKNOWN /* process */, UNWIND_PROCESS };
@@ -342,6 +357,7 @@ static __always_inline bool unwind_begin(struct stack_scratch *s, struct task_st
 	u->n = 0;
 	u->map_start = u->map_end = 0;
 	u->window_bytes = 0;
+	u->map_runtime = u->script = u->script_rest = 0;
 	return true;
 }
 
@@ -350,7 +366,7 @@ static __always_inline void unwind_user(struct stack_scratch *s)
 {
 	int more = 1;
 
-	for (int i = 0; i < STACK_USER_MAX && more; i++)
+	for (int i = 0; i < UNWIND_STEPS && more > 0; i++)
 		more = unwind_next(i);
 	if (more) {
 		s->unwind.end = STACK_END_DEPTH;

@@ -23,7 +23,7 @@ static void image_row(struct store_segment *s, const struct dictrow *r, uint32_t
 {
 	(void)ctx;
 	s->images[id] = (struct store_image_row){
-		.kind = (enum store_image_kind)dictrows_id(r, 1, STORE_IMAGE_UNKNOWN + 1),
+		.kind = (enum store_image_kind)dictrows_id(r, 1, STORE_IMAGE_SCRIPT_END),
 		.name = dictrows_text(s, r, 2), .path = dictrows_text(s, r, 3), .build_id = dictrows_text(s, r, 4),
 	};
 }

@@ -25,7 +25,7 @@
 #include "schema/base/strbuf.h"
 
 static struct hostmaps *hm;
-static const int no_fds[MP_FDS_MAX] = {-1, -1, -1, -1, -1, -1};
+static const int no_fds[MP_FDS_MAX] = {-1, -1, -1, -1, -1, -1, -1};
 static uint64_t t0; /* times are of now, so that nothing is forgotten */
 
 static int set_up(void **state)

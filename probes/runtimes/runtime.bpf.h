@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * runtime.bpf: frames of scripts in the walk of a user stack (unwind.bpf.h, which includes this). When the walk comes to the first
+ * frame of a file that holds an interpreter, the thread's script frames are walked too, a chunk at a time (python.h, 3), and said
+ * behind the native frame that they stand for. What is the language's own stands in NAME.bpf.h; the words, and what goes to
+ * the loader, in runtime.h.
+ *
+ * Each step is a global function with one scalar argument, and finds its state in a per-CPU map; `runtimes_on` is a constant of the
+ * program: where it is false the verifier sees none of this.
+ */
+#ifndef SONDE_PROBES_RUNTIMES_RUNTIME_BPF_H
+#define SONDE_PROBES_RUNTIMES_RUNTIME_BPF_H
+
+#include "probes/runtimes/runtime.h"
+
+struct python_walk;
+static __always_inline void script_look(struct python_walk *p, __u64 addr);
+#define PYTHON_LOOK(w, addr) script_look(w, addr)
+#include "probes/runtimes/python.h"
+
+const volatile bool runtimes_on = true;
+const volatile __u32 names_bytes = 512 * 1024; /* of `names` */
+
+/* Stand-in, as those of unwind.bpf.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, TABLES_RUNTIMES);
+	__type(key, __u32);
+	__type(value, struct tables_runtime);
+} runtimes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SCRIPT_OBJECTS);
+	__type(key, struct script_key);
+	__type(value, __u32);
+} objects SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 512 * 1024);
+} names SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct script_names);
+} names_scratch SEC(".maps");
+
+/* Where a thread's state was found. CPUs may write over one another: it is only believed when the thread's id stands in it. */
+struct script_thread {
+	__u64 fs_base, state;
+	__u64 until_ns; /* state 0: it has none, and is not looked for again before */
+	__u64 tgid;
+};
+#define SCRIPT_THREADS 1024
+#define SCRIPT_NONE_NS 100000000ull
+#define SCRIPT_SEARCH  1024 /* threads and interpreters that are looked at */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SCRIPT_THREADS);
+	__type(key, __u32);
+	__type(value, struct script_thread);
+} script_threads SEC(".maps");
+
+#define SCRIPT_FRAMES 512 /* of one chunk; a power of two */
+#define SCRIPT_WINDOW 16  /* words */
+#define SCRIPT_OBJECT 20  /* words of an object's head that are read at once */
+
+enum script_phase {
+	SCRIPT_OFF = 0, /* no interpreter was met */
+	SCRIPT_BEGIN,   /* one was */
+	SCRIPT_POP,     /* frames of a chunk are walked */
+	SCRIPT_SAY,     /* they are all there, and wait for their native frame */
+	SCRIPT_OVER
+};
+
+struct script_walk {
+	struct python_walk python;
+	__u64 window_at;
+	__u64 window[SCRIPT_WINDOW];
+	__u64 object[SCRIPT_OBJECT];
+	__u64 bias;
+	__u64 look, interp; /* of the search for the thread */
+	__u64 found;
+	__u64 word;         /* of the object at hand, without its position; 0: it is none */
+	__u32 runtime, image;
+	__u32 n, at;        /* words of the chunk: how many, and how many were said */
+	__u32 several;      /* interpreters */
+	__u32 next_id;
+	__u32 mode;         /* enum python_shape */
+	__u32 pad;
+	struct script_key key;
+	__u64 words[SCRIPT_FRAMES];
+	struct script_tally tally; /* last: the loader reads it */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct script_walk);
+} scripts SEC(".maps");
+
+static __always_inline struct script_walk *script_walk(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scripts, &zero);
+}
+
+static __always_inline struct stack_scratch *script_stack(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scratch, &zero);
+}
+
+static __always_inline struct tables_runtime *script_layout(const struct script_walk *w)
+{
+	__u32 i = w->runtime;
+	struct tables_runtime *r = bpf_map_lookup_elem(&runtimes, &i);
+
+	return r && r->kind == RUNTIME_PYTHON ? r : NULL;
+}
+
+static __always_inline void script_miss(struct script_walk *w, __u32 why)
+{
+	w->tally.missed[why & 7]++;
+}
+_Static_assert(SCRIPT_MISS_N <= 8, "masked");
+
+/* ---- objects ---- */
+
+static __always_inline __u64 script_mix(__u64 h, __u64 v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 29;
+}
+
+#include "probes/runtimes/python.bpf.h"
+
+/* Names of the object at hand go to the loader, with an id that is not known to anybody yet. 0: there was no room. */
+__noinline int script_take(__u32 runtime)
+{
+	__u32 zero = 0, cpu = bpf_get_smp_processor_id(), size;
+	struct script_names *out = bpf_map_lookup_elem(&names_scratch, &zero);
+	struct script_walk *w = script_walk();
+	struct tables_runtime *r = bpf_map_lookup_elem(&runtimes, &runtime);
+	__u64 flags = bpf_ringbuf_query(&names, BPF_RB_AVAIL_DATA) > names_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+
+	if (!out || !w || !r || cpu >= 1024 || w->next_id >= (1u << 22) - 1)
+		return 0;
+	out->key = w->key;
+	out->id = (w->next_id + 1) << 10 | cpu;
+	out->image = w->image;
+	out->bias = w->bias;
+	out->time_ns = bpf_ktime_get_boot_ns();
+	bpf_probe_read_kernel(&out->layout, sizeof(out->layout), r);
+	size = python_take(out, &r->python);
+	if (size > SCRIPT_LINES_BYTES)
+		size = SCRIPT_LINES_BYTES;
+	if (bpf_ringbuf_output(&names, out, __builtin_offsetof(struct script_names, data) + SCRIPT_LINES_AT + size, flags))
+		return 0;
+	w->next_id++;
+	w->tally.taken++;
+	return (int)out->id;
+}
+
+/* The word of the object at hand, whose key is made. */
+static __always_inline void script_known(struct script_walk *w, __u32 kind)
+{
+	__u32 *known = bpf_map_lookup_elem(&objects, &w->key), id;
+
+	w->word = FRAME_SCRIPT | (__u64)kind << SCRIPT_KIND_SHIFT;
+	id = known ? *known : 0;
+	if (!known) {
+		id = (__u32)script_take(w->runtime);
+		if (id)
+			bpf_map_update_elem(&objects, &w->key, &id, BPF_NOEXIST); /* where another CPU was first, both ids are right */
+		else
+			script_miss(w, SCRIPT_UNNAMED);
+	}
+	w->word |= (__u64)id << SCRIPT_POSITION_BITS;
+}
+
+/* ---- phases ---- */
+
+static __always_inline void script_end(struct script_walk *w, struct unwind *u, __u32 why)
+{
+	script_miss(w, why);
+	w->n = w->at = 0;
+	u->script = SCRIPT_OVER;
+}
+
+/* Pops a frame of the chunk at hand. */
+__noinline int script_pop(__u32 unused)
+{
+	struct script_walk *w = script_walk();
+	struct stack_scratch *s = script_stack();
+	struct tables_runtime *r;
+	enum python_step step;
+	__u32 n;
+
+	(void)unused;
+	if (!w || !s)
+		return 0;
+	r = script_layout(w);
+	if (!r) {
+		script_end(w, &s->unwind, SCRIPT_FAULT);
+		return 0;
+	}
+	step = python_next(&w->python, &r->python);
+	n = w->n;
+	if (step == PYTHON_END) {
+		script_end(w, &s->unwind, n ? SCRIPT_FAULT : SCRIPT_WHOLE);
+		return 0;
+	}
+	if (step == PYTHON_FRAME || step == PYTHON_CLOSES) {
+		if (n >= SCRIPT_FRAMES || !python_object(w, &r->python)) {
+			script_end(w, &s->unwind, n >= SCRIPT_FRAMES ? SCRIPT_DEEP : SCRIPT_FAULT);
+			return 0;
+		}
+		script_known(w, RUNTIME_PYTHON);
+		w->words[n & (SCRIPT_FRAMES - 1)] = w->word | python_position(w, &r->python);
+		w->n = n + 1;
+	} else if (step != PYTHON_SHIM) {
+		script_end(w, &s->unwind, SCRIPT_FAULT);
+		return 0;
+	}
+	if (step != PYTHON_FRAME && w->n)
+		s->unwind.script = SCRIPT_SAY;
+	return 0;
+}
+
+/* The thread's state is looked for: one thread or interpreter further. 0: that was the last. */
+__noinline int script_search(__u32 unused)
+{
+	struct script_walk *w = script_walk();
+	struct stack_scratch *s = script_stack();
+	struct tables_runtime *r = w ? script_layout(w) : NULL;
+
+	(void)unused;
+	return r && s ? python_search(w, &r->python, s->unwind.fs_base) : 0;
+}
+
+static __always_inline struct script_thread *script_thread_at(const struct stack_scratch *s)
+{
+	__u32 i = script_mix(s->unwind.fs_base, s->ev.tgid) >> 40 & (SCRIPT_THREADS - 1);
+
+	return bpf_map_lookup_elem(&script_threads, &i);
+}
+
+/* The state of the thread at hand; 0: it has none. */
+static __always_inline __u64 script_thread(struct script_walk *w, struct stack_scratch *s, struct tables_runtime *r)
+{
+	struct script_thread *t = script_thread_at(s);
+	bool known = t && t->fs_base == s->unwind.fs_base && t->tgid == s->ev.tgid;
+	__u64 state = known ? t->state : 0;
+
+	if (state && python_is_thread(w, &r->python, state, s->unwind.fs_base))
+		return state;
+	if (known && !state && s->ev.time_ns < t->until_ns)
+		return 0;
+	if (!python_search_begin(w, &r->python))
+		return 0;
+	for (int i = 0; i < SCRIPT_SEARCH; i++)
+		if (!script_search(i))
+			break;
+	if (!t)
+		return w->found;
+	t->fs_base = s->unwind.fs_base;
+	t->tgid = s->ev.tgid;
+	t->until_ns = s->ev.time_ns + SCRIPT_NONE_NS;
+	t->state = w->found;
+	return w->found;
+}
+
+/* The walk has come to an interpreter. */
+__noinline int script_begin(__u32 unused)
+{
+	struct script_walk *w = script_walk();
+	struct stack_scratch *s = script_stack();
+	struct tables_runtime *r;
+	__u64 state;
+
+	(void)unused;
+	if (!w || !s)
+		return 0;
+	s->unwind.script = SCRIPT_OVER;
+	w->runtime = s->unwind.map_runtime;
+	w->image = s->unwind.map_image;
+	w->n = w->at = w->several = 0;
+	w->window_at = ~0ull;
+	w->tally.walks++;
+	r = script_layout(w);
+	if (!r)
+		return 0;
+	w->mode = r->python.shape;
+	w->bias = -(s->unwind.map_row + r->text_base);
+	w->key.start_ns = s->ev.start_ns;
+	w->key.tgid = s->ev.tgid;
+	w->key.exec_id = s->ev.exec_id;
+	state = script_thread(w, s, r);
+	if (!state || (w->several && w->mode == PYTHON_OBJECTS)) {
+		script_miss(w, SCRIPT_NO_THREAD);
+		return 0;
+	}
+	if (python_begin(&w->python, &r->python, state))
+		script_miss(w, SCRIPT_FAULT);
+	else
+		s->unwind.script = SCRIPT_POP;
+	if (!w->python.next) { /* what is kept of the thread may be a state that it has no more: it is looked for again */
+		struct script_thread *t = script_thread_at(s);
+
+		if (t)
+			t->fs_base = 0;
+	}
+	return 0;
+}
+
+enum script_place { SCRIPT_LATER, SCRIPT_HERE, SCRIPT_NOWHERE };
+
+/* Does the native frame that was said last hold the chunk at hand? */
+static __always_inline enum script_place script_place(struct script_walk *w, const struct unwind *u)
+{
+	struct tables_runtime *r;
+
+	if (w->mode != PYTHON_OBJECTS) {
+		if (u->script_rest)
+			return w->python.mark >= u->sp ? SCRIPT_HERE : SCRIPT_NOWHERE;
+		if (w->python.mark < u->script_sp)
+			return SCRIPT_NOWHERE;
+		return w->python.mark < u->sp ? SCRIPT_HERE : SCRIPT_LATER;
+	}
+	if (u->script_rest)
+		return SCRIPT_HERE;
+	if (u->script_said)
+		return SCRIPT_LATER;
+	r = script_layout(w);
+	return r && python_in_loop(&r->python, u->script_pc - w->bias) ? SCRIPT_HERE : SCRIPT_LATER;
+}
+
+/* A frame of the chunk at hand, if it stands here. 0: a native one is next. */
+__noinline int script_say(__u32 unused)
+{
+	struct script_walk *w = script_walk();
+	struct stack_scratch *s = script_stack();
+	enum script_place place;
+
+	(void)unused;
+	if (!w || !s)
+		return 0;
+	place = w->at ? SCRIPT_HERE : script_place(w, &s->unwind);
+	if (place == SCRIPT_LATER)
+		return 0;
+	if (place == SCRIPT_HERE) {
+		unwind_emit(&s->unwind, w->words[w->at & (SCRIPT_FRAMES - 1)]);
+		w->tally.frames++;
+		w->at++;
+	} else {
+		script_miss(w, SCRIPT_NO_PLACE);
+		w->at = w->n;
+	}
+	if (w->at >= w->n) {
+		s->unwind.script_said = place == SCRIPT_HERE;
+		w->n = w->at = 0;
+		s->unwind.script = SCRIPT_POP;
+	}
+	return 1;
+}
+
+/* ---- called by the walk ---- */
+
+/* != 0: this step was a script's. */
+static __always_inline int script_step(struct unwind *u)
+{
+	if (u->script == SCRIPT_SAY)
+		return script_say(0);
+	if (u->script == SCRIPT_POP)
+		script_pop(0);
+	else if (u->script == SCRIPT_BEGIN)
+		script_begin(0);
+	else
+		return 0;
+	return 1;
+}
+
+/* A native frame is next. */
+static __always_inline void script_native(struct unwind *u)
+{
+	u->script_sp = u->sp;
+	u->script_pc = u->pc - !u->exact;
+	u->script_said = 0;
+}
+
+/* It was said. */
+static __always_inline int script_after(struct unwind *u, int more)
+{
+	if (u->script == SCRIPT_OFF && u->map_runtime && u->map_image && u->map_state == TABLES_IMAGE_READY)
+		u->script = SCRIPT_BEGIN;
+	if (more || u->end == STACK_END_ROOT || u->script == SCRIPT_OFF || u->script == SCRIPT_OVER)
+		return more;
+	u->script_rest = 1;
+	return 1;
+}
+
+#endif
