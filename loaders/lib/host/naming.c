@@ -124,7 +124,7 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 		struct answer a;
 
 		if (FRAME_IS_SCRIPT(frames[i])) {
-			put(n, b, naming_script(n, frames[i]), false);
+			put(n, b, naming_script(n, p, frames[i]), false);
 			continue;
 		}
 		if (p)

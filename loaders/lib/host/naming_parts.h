@@ -168,7 +168,7 @@ void naming_user_forget(struct naming *n);
 void naming_user_release(struct naming *n);
 
 /* naming_script.c: a frame with FRAME_SCRIPT. */
-struct answer naming_script(struct naming *n, uint64_t word);
+struct answer naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word);
 void naming_script_forget(struct naming *n);
 void naming_script_release(struct naming *n);
 

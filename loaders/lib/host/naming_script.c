@@ -14,10 +14,7 @@
 #include "loaders/lib/host/naming_parts.h"
 #include "loaders/lib/runtimes/scriptobject.h"
 #include "schema/base/mem.h"
-
-static const char *const runtime_names[RUNTIME_N] = {
-	[RUNTIME_NONE] = "[script]", [RUNTIME_PYTHON] = "[python]", [RUNTIME_RUBY] = "[ruby]", [RUNTIME_PHP] = "[php]",
-	[RUNTIME_V8] = "[javascript]", [RUNTIME_HOTSPOT] = "[java]"};
+#include "schema/base/runtimes.h"
 
 struct script_note {
 	uint32_t id; /* key */
@@ -83,25 +80,37 @@ static const char *short_name(const char *path)
 	return slashes == 2 ? at + 1 : at;
 }
 
-static uint32_t image_of(struct naming *n, uint32_t kind, const char *file)
+/* The path of the file that its interpreter is. */
+static const char *interpreter_of(struct naming *n, struct hostmaps_process *p, const struct script_note *note)
 {
-	return store_image(n->w, &(struct store_image){.kind = STORE_IMAGE_SCRIPT + kind, .name = file ? short_name(file) : runtime_names[kind],
-						       .path = file ? file : "", .build_id = "", .key = ""});
+	struct hostmaps_image *image = p ? hostmaps_image(n->hm, note->object.image) : NULL;
+
+	return image ? image->path : "";
 }
 
-static struct answer frame_make(struct naming *n, uint64_t word)
+static uint32_t image_of(struct naming *n, uint32_t kind, const char *file, const char *interpreter)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "[%s]", kind ? runtime_name(kind) : "script");
+	return store_image(n->w, &(struct store_image){.kind = STORE_IMAGE_SCRIPT + kind, .name = file ? short_name(file) : name,
+						       .path = file ? file : "", .build_id = "", .key = interpreter});
+}
+
+static struct answer frame_make(struct naming *n, struct hostmaps_process *p, uint64_t word)
 {
 	uint32_t kind = SCRIPT_KIND(word) < RUNTIME_N ? SCRIPT_KIND(word) : RUNTIME_NONE, id = SCRIPT_ID(word);
 	struct store_frame f = {.exact = true};
-	const char *function = NULL, *file = NULL;
+	const char *function = NULL, *file = NULL, *interpreter = "";
 	struct script_note *note;
 
 	HASH_FIND(hh, n->script_notes, &id, sizeof(id), note);
 	if (note) {
 		function = scriptobject_function(&note->object);
 		file = scriptobject_file(&note->object);
+		interpreter = interpreter_of(n, p, note);
 	}
-	f.image = image_of(n, kind, file);
+	f.image = image_of(n, kind, file, interpreter);
 	if (function) {
 		f.function = store_function(n->w, &(struct store_function){.name = function, .image = f.image, .file = file ? file : "",
 									   .line = scriptobject_first_line(&note->object)});
@@ -110,14 +119,14 @@ static struct answer frame_make(struct naming *n, uint64_t word)
 	return (struct answer){.frame = store_frame(n->w, &f), .why = f.function ? WHY_NAMED : WHY_SYMBOL, .slot = SLOT_NONE};
 }
 
-struct answer naming_script(struct naming *n, uint64_t word)
+struct answer naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word)
 {
 	uint64_t cached;
 	struct answer a;
 
 	if (idmap_get(&n->script_frames, word, &cached))
 		return answer_unpack(cached);
-	a = frame_make(n, word);
+	a = frame_make(n, p, word);
 	if (n->script_frames.n >= n->o.max_cached)
 		idmap_clear(&n->script_frames);
 	if (a.why == WHY_NAMED)
