@@ -11,6 +11,13 @@
 #include "probes/runtimes/runtime.h"
 #include "schema/base/log.h"
 
+/* The program tells code objects apart by what stands from the file's name to the lines (probes/runtimes/python.bpf.h). */
+static bool identity_is_near(const struct python_layout *l)
+{
+	return l->code_lines > l->code_file && l->code_lines - l->code_file <= 24 && !((l->code_lines - l->code_file) & 7) &&
+	       l->code_name > l->code_file && l->code_name < l->code_lines && (!l->code_qualname || (l->code_qualname > l->code_file && l->code_qualname < l->code_lines));
+}
+
 static bool runtime_read(const struct image *index, struct tables_runtime *out)
 {
 	const void *section;
@@ -20,7 +27,7 @@ static bool runtime_read(const struct image *index, struct tables_runtime *out)
 		return false;
 	memcpy(&out->python, section, size);
 	out->kind = RUNTIME_PYTHON;
-	return out->python.format == PYTHON_FORMAT;
+	return out->python.format == PYTHON_FORMAT && identity_is_near(&out->python);
 }
 
 uint32_t publish_runtime(struct publish *pub, const struct image *index, uint64_t text_base)

@@ -12,14 +12,22 @@ static __always_inline int python_word(__u64 addr, __u64 *value)
 	return bpf_probe_read_user(value, sizeof(*value), (const void *)addr) ? -1 : 0;
 }
 
-/* A frame is read in one piece: a read costs much the same, however long. */
+/* Frames are read many at once, as far as there is memory: a read costs much the same, however long. */
 static __always_inline void script_look(struct python_walk *p, __u64 addr)
 {
 	struct script_walk *w = (struct script_walk *)p;
+	__u64 from = addr + PYTHON_LOOK_BYTES - sizeof(w->window);
 
+	if (addr - w->window_at < w->window_bytes && addr + PYTHON_LOOK_BYTES <= w->window_at + w->window_bytes)
+		return;
+	w->window_at = from;
+	w->window_bytes = sizeof(w->window);
+	if (w->mode != PYTHON_OBJECTS && !bpf_probe_read_user(w->window, sizeof(w->window), (const void *)from))
+		return;
 	w->window_at = addr;
-	if (bpf_probe_read_user(w->window, sizeof(w->window), (const void *)addr))
-		w->window_at = ~0ull;
+	w->window_bytes = PYTHON_LOOK_BYTES;
+	if (bpf_probe_read_user(w->window, PYTHON_LOOK_BYTES, (const void *)addr))
+		w->window_bytes = 0;
 }
 
 static __always_inline int python_read(struct python_walk *p, __u64 addr, __u64 *value)
@@ -27,7 +35,7 @@ static __always_inline int python_read(struct python_walk *p, __u64 addr, __u64 
 	struct script_walk *w = (struct script_walk *)p;
 	__u64 into = addr - w->window_at;
 
-	if (into >= sizeof(w->window) || (into & 7) || w->window_at == ~0ull)
+	if (into >= w->window_bytes || (into & 7))
 		return python_word(addr, value);
 	into >>= 3;
 	asm volatile("" : "+r"(into)); /* else the compiler knows better than to mask, and the verifier does not */
@@ -78,29 +86,28 @@ static __always_inline int python_search(struct script_walk *w, const struct pyt
 
 /* ---- code objects ---- */
 
-static __always_inline __u64 python_member(const struct script_walk *w, __u32 at)
-{
-	return at >> 3 < SCRIPT_OBJECT ? w->object[at >> 3] : 0;
-}
-
-/* The code of the frame at hand: is it one, and which? Its key is made. */
+/* The code of the frame at hand: what tells it from others is made its key. Its names, its file's and its line table's addresses
+ * stand side by side in all versions (publish_runtimes.c sees to that). */
 static __always_inline bool python_object(struct script_walk *w, const struct python_layout *l)
 {
-	__u64 code = w->python.code, cookie;
+	__u64 code = w->python.code, cookie = 0;
+	__u32 last = ((__u32)l->code_lines - l->code_file) >> 3;
 
-	if ((code & 7) || bpf_probe_read_user(w->object, sizeof(w->object), (const void *)code) ||
-	    python_member(w, l->object_type) != l->code_type + w->bias)
+	if ((code & 7) || bpf_probe_read_user(w->identity, sizeof(w->identity), (const void *)(code + l->code_file)))
 		return false;
-	cookie = script_mix(python_member(w, l->code_name), python_member(w, l->code_file));
-	cookie = script_mix(cookie, python_member(w, l->code_lines));
-	cookie = script_mix(cookie, python_member(w, l->code_first_line) >> (l->code_first_line & 4) * 8 & 0xffffffff);
-	if (l->code_qualname)
-		cookie = script_mix(cookie, python_member(w, l->code_qualname));
-	if (l->code_length)
-		cookie = script_mix(cookie, python_member(w, l->code_length));
+	for (__u32 i = 0; i < SCRIPT_IDENTITY; i++)
+		if (i <= last)
+			cookie = script_mix(cookie, w->identity[i]);
 	w->key.object = code;
 	w->key.cookie = cookie;
 	return true;
+}
+
+static __always_inline bool python_is_code(__u64 code, __u64 bias, const struct python_layout *l)
+{
+	__u64 type = 0;
+
+	return !python_word(code + l->object_type, &type) && type == l->code_type + bias;
 }
 
 static __always_inline __u64 python_position(const struct script_walk *w, const struct python_layout *l)
@@ -160,7 +167,7 @@ static __always_inline __u32 python_take(struct script_names *out, const struct 
 	__u32 size;
 
 	out->piece_at[SCRIPT_HEAD] = code;
-	out->piece_size[SCRIPT_HEAD] = bpf_probe_read_user(out->data, SCRIPT_OBJECT * 8, (const void *)code) ? 0 : SCRIPT_OBJECT * 8;
+	out->piece_size[SCRIPT_HEAD] = bpf_probe_read_user(out->data, SCRIPT_HEAD_BYTES, (const void *)code) ? 0 : SCRIPT_HEAD_BYTES;
 	python_word(code + (l->code_qualname ? l->code_qualname : l->code_name), &name);
 	python_word(code + l->code_file, &file);
 	python_word(code + l->code_lines, &lines);

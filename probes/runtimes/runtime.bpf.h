@@ -67,8 +67,9 @@ struct {
 } script_threads SEC(".maps");
 
 #define SCRIPT_FRAMES 512 /* of one chunk; a power of two */
-#define SCRIPT_WINDOW 16  /* words */
-#define SCRIPT_OBJECT 20  /* words of an object's head that are read at once */
+#define SCRIPT_WINDOW 128 /* words; frames of one chunk stand close together, callers below callees */
+#define SCRIPT_IDENTITY 4 /* words of an object that tell it from others. Less than 64 bytes are copied word by word, which takes half of
+                             what `rep movsb` does */
 
 enum script_phase {
 	SCRIPT_OFF = 0, /* no interpreter was met */
@@ -82,7 +83,8 @@ struct script_walk {
 	struct python_walk python;
 	__u64 window_at;
 	__u64 window[SCRIPT_WINDOW];
-	__u64 object[SCRIPT_OBJECT];
+	__u64 identity[SCRIPT_IDENTITY];
+	__u32 window_bytes, pad2;
 	__u64 bias;
 	__u64 look, interp; /* of the search for the thread */
 	__u64 found;
@@ -143,7 +145,8 @@ static __always_inline __u64 script_mix(__u64 h, __u64 v)
 
 #include "probes/runtimes/python.bpf.h"
 
-/* Names of the object at hand go to the loader, with an id that is not known to anybody yet. 0: there was no room. */
+/* Names of the object at hand go to the loader, with an id that is not known to anybody yet. 0: there was no room; -1: it is no object of
+ * the kind that it should be. */
 __noinline int script_take(__u32 runtime)
 {
 	__u32 zero = 0, cpu = bpf_get_smp_processor_id(), size;
@@ -160,6 +163,8 @@ __noinline int script_take(__u32 runtime)
 	out->bias = w->bias;
 	out->time_ns = bpf_ktime_get_boot_ns();
 	bpf_probe_read_kernel(&out->layout, sizeof(out->layout), r);
+	if (!python_is_code(w->key.object, w->bias, &r->python))
+		return -1;
 	size = python_take(out, &r->python);
 	if (size > SCRIPT_LINES_BYTES)
 		size = SCRIPT_LINES_BYTES;
@@ -170,8 +175,8 @@ __noinline int script_take(__u32 runtime)
 	return (int)out->id;
 }
 
-/* The word of the object at hand, whose key is made. */
-static __always_inline void script_known(struct script_walk *w, __u32 kind)
+/* The word of the object at hand, whose key is made. false: it is none. */
+static __always_inline bool script_known(struct script_walk *w, __u32 kind)
 {
 	__u32 *known = bpf_map_lookup_elem(&objects, &w->key), id;
 
@@ -179,12 +184,15 @@ static __always_inline void script_known(struct script_walk *w, __u32 kind)
 	id = known ? *known : 0;
 	if (!known) {
 		id = (__u32)script_take(w->runtime);
+		if (id == (__u32)-1)
+			return false;
 		if (id)
 			bpf_map_update_elem(&objects, &w->key, &id, BPF_NOEXIST); /* where another CPU was first, both ids are right */
 		else
 			script_miss(w, SCRIPT_UNNAMED);
 	}
 	w->word |= (__u64)id << SCRIPT_POSITION_BITS;
+	return true;
 }
 
 /* ---- phases ---- */
@@ -220,11 +228,10 @@ __noinline int script_pop(__u32 unused)
 		return 0;
 	}
 	if (step == PYTHON_FRAME || step == PYTHON_CLOSES) {
-		if (n >= SCRIPT_FRAMES || !python_object(w, &r->python)) {
+		if (n >= SCRIPT_FRAMES || !python_object(w, &r->python) || !script_known(w, RUNTIME_PYTHON)) {
 			script_end(w, &s->unwind, n >= SCRIPT_FRAMES ? SCRIPT_DEEP : SCRIPT_FAULT);
 			return 0;
 		}
-		script_known(w, RUNTIME_PYTHON);
 		w->words[n & (SCRIPT_FRAMES - 1)] = w->word | python_position(w, &r->python);
 		w->n = n + 1;
 	} else if (step != PYTHON_SHIM) {
@@ -294,7 +301,7 @@ __noinline int script_begin(__u32 unused)
 	w->runtime = s->unwind.map_runtime;
 	w->image = s->unwind.map_image;
 	w->n = w->at = w->several = 0;
-	w->window_at = ~0ull;
+	w->window_bytes = 0;
 	w->tally.walks++;
 	r = script_layout(w);
 	if (!r)

@@ -73,7 +73,7 @@ _Static_assert(sizeof(struct script_key) == 32, "wire size");
 
 /* Pieces of memory, each at its place in `data`; what was not there has size 0. */
 enum script_piece_no { SCRIPT_HEAD /* the object itself */, SCRIPT_NAME, SCRIPT_FILE, SCRIPT_LINES, SCRIPT_PIECES };
-#define SCRIPT_HEAD_BYTES 256u
+#define SCRIPT_HEAD_BYTES 160u
 #define SCRIPT_TEXT_BYTES 512u   /* head of the text object too; what is longer is cut */
 #define SCRIPT_LINES_BYTES 8192u /* of a line table; what is longer is cut */
 #define SCRIPT_NAME_AT    SCRIPT_HEAD_BYTES
