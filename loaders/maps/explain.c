@@ -14,9 +14,11 @@
 #include "loaders/lib/host/mapsproto.h"
 #include "loaders/lib/host/perfmap.h"
 #include "loaders/lib/host/unwind.h"
+#include "probes/runtimes/runtime.h"
 #include "probes/tables.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/runtimes.h"
 #include "schema/image/image.h"
 
 #define SEED_MS  5000
@@ -84,18 +86,41 @@ static const char *state_of(const struct hostmaps_image *img, const struct unwin
 	return head->page_count ? "ready" : "no rows";
 }
 
+static bool looks_like_python(const char *name)
+{
+	return !strncmp(name, "libpython", 9) || (!strncmp(name, "python", 6) && !strstr(name, ".so"));
+}
+
+/* The interpreter that the file holds; NULL: it holds none, as far as can be seen. */
+static json_t *runtime_json(const struct hostmaps_image *img)
+{
+	struct python_layout l;
+	const void *section;
+	char version[32];
+	size_t size;
+
+	if (!img->index)
+		return NULL;
+	if (!image_python(img->index, &section, &size) || size != sizeof(l))
+		return looks_like_python(img->name) ? json_pack("{s:s, s:b}", "name", runtime_name(RUNTIME_PYTHON), "walked", 0) : NULL;
+	memcpy(&l, section, sizeof(l));
+	snprintf(version, sizeof(version), "%u.%u.%u", l.version >> 24, l.version >> 16 & 0xff, l.version >> 8 & 0xff);
+	return json_pack("{s:s, s:b, s:s}", "name", runtime_name(RUNTIME_PYTHON), "walked", 1, "version", version);
+}
+
 static json_t *file_json(const struct file *f)
 {
 	struct unwind_head head = {0};
+	json_t *runtime = runtime_json(f->image);
 	const void *data;
 	size_t size;
 
 	if (f->image->index && image_unwind(f->image->index, &data, &size) && size >= sizeof(head))
 		memcpy(&head, data, sizeof(head));
-	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s}", "path", f->image->path, strnlen(f->image->path, 4096),
+	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s, s:o*}", "path", f->image->path, strnlen(f->image->path, 4096),
 			 "bytes", (json_int_t)f->bytes, "state", state_of(f->image, &head), "rows",
 			 (json_int_t)head.row_count, "unsupported", (json_int_t)head.unsupported, "go",
-			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason);
+			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason, "runtime", runtime);
 }
 
 /* Is there a file with the names of its own code? */

@@ -81,6 +81,37 @@ static void add_file(json_t *rows, const json_t *f)
 	json_array_append_new(rows, doctor_item(NULL, name, "warn", strbuf_str(&text), NULL));
 }
 
+/* How frames of scripts get their names, where the file is an interpreter. */
+static void add_runtime(json_t *rows, const json_t *f, bool another)
+{
+	const json_t *r = json_object_get(f, "runtime");
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	bool walked = json_is_true(json_object_get(r, "walked"));
+
+	if (!r || (!walked && another))
+		return;
+	if (walked)
+		strbuf_addf(&text, "version %s: script frames have function, file and line, read from the interpreter's own memory", text_of(r, "version"));
+	else
+		strbuf_addstr(&text, "no script frames: how this build keeps them is not known (a pre-release, a build without a GIL, or one "
+				     "without its symbols)");
+	json_array_append_new(rows, doctor_item(NULL, text_of(r, "name"), walked ? "ok" : "warn", strbuf_str(&text),
+						walked ? NULL : "a released build of 2.7 or 3.6 to 3.15, with its dynamic symbols"));
+}
+
+/* A program that only starts a library is not told of, where the library is. */
+static void add_runtimes(json_t *rows, const json_t *files)
+{
+	bool walked = false;
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(files, i, f)
+		walked |= json_is_true(json_object_get(json_object_get(f, "runtime"), "walked"));
+	json_array_foreach(files, i, f)
+		add_runtime(rows, f, walked);
+}
+
 static void add_anonymous(json_t *rows, const json_t *a)
 {
 	const json_t *map = json_object_get(a, "perf_map");
@@ -174,6 +205,7 @@ int doctor_pid(struct verb_call *call, uint64_t pid, struct err *e)
 	rows = json_rows(envelope);
 	json_array_foreach(json_object_get(process, "files"), i, row)
 		add_file(rows, row);
+	add_runtimes(rows, json_object_get(process, "files"));
 	add_anonymous(rows, json_object_get(process, "anonymous"));
 	add_endings(rows, call->store, process);
 	if (call->json) {

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,21 @@ void scripts_configure(struct bpf_object *obj, bool on)
 	}
 	if (names && !on)
 		bpf_map__set_max_entries(names, 4096);
+}
+
+bool scripts_refused(int err)
+{
+	return err && err != -EPERM && err != -ENOMEM;
+}
+
+bool scripts_configured(const struct bpf_object *obj, bool *on)
+{
+	const struct bpf_map *objects = obj ? bpf_object__find_map_by_name(obj, "objects") : NULL;
+
+	if (!objects)
+		return false;
+	*on = bpf_map__max_entries(objects) > 1;
+	return true;
 }
 
 void scripts_took(struct scripts *s, const struct script_key *key, uint32_t id)

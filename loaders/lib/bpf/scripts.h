@@ -38,5 +38,9 @@ bool scripts_tally(const struct scripts *s, struct script_tally *out);
 
 /* Before load: does this object's program walk script frames? Where not, its maps for that are as small as can be. */
 void scripts_configure(struct bpf_object *obj, bool on);
+/* Loading it so failed with `err`, which may be the walker's: it is worth another try without. */
+bool scripts_refused(int err);
+/* Was it configured so? *on: it does. false: this object knows nothing of scripts. */
+bool scripts_configured(const struct bpf_object *obj, bool *on);
 
 #endif
