@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* python.bpf: what runtime.bpf.h, which includes this, needs of CPython: reading, the thread's state, code objects and what names them. */
+/* python.bpf: what runtime.bpf.h needs of CPython: reading, the thread's state, code objects and what names them. */
 #ifndef SONDE_PROBES_RUNTIMES_PYTHON_BPF_H
 #define SONDE_PROBES_RUNTIMES_PYTHON_BPF_H
+
+#include "probes/runtimes/script.bpf.h"
 
 #define PYTHON_TYPE_BASICSIZE 32 /* PyTypeObject.tp_basicsize */
 #define PYTHON_TEXT_WIDTH(state) ((state) >> 2 & 7)
@@ -15,7 +17,7 @@ static __always_inline int python_word(__u64 addr, __u64 *value)
 /* Frames are read many at once, as far as there is memory: a read costs much the same, however long. */
 static __always_inline void script_look(struct python_walk *p, __u64 addr)
 {
-	struct script_walk *w = (struct script_walk *)p;
+	struct script_walk *w = script_walk_of(p);
 	__u64 from = addr + PYTHON_LOOK_BYTES - sizeof(w->window);
 
 	if (addr - w->window_at < w->window_bytes && addr + PYTHON_LOOK_BYTES <= w->window_at + w->window_bytes)
@@ -32,7 +34,7 @@ static __always_inline void script_look(struct python_walk *p, __u64 addr)
 
 static __always_inline int python_read(struct python_walk *p, __u64 addr, __u64 *value)
 {
-	struct script_walk *w = (struct script_walk *)p;
+	struct script_walk *w = script_walk_of(p);
 	__u64 into = addr - w->window_at;
 
 	if (into >= w->window_bytes || (into & 7))
@@ -42,7 +44,6 @@ static __always_inline int python_read(struct python_walk *p, __u64 addr, __u64 
 	*value = w->window[into & (SCRIPT_WINDOW - 1)];
 	return 0;
 }
-_Static_assert(__builtin_offsetof(struct script_walk, python) == 0, "cast");
 
 /* ---- the thread's state ---- */
 

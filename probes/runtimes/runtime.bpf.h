@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * runtime.bpf: frames of scripts in the walk of a user stack (unwind.bpf.h, which includes this). When the walk comes to the first
+ * runtime.bpf: frames of scripts in the walk of a user stack (unwind.bpf.h). When the walk comes to the first
  * frame of a file that holds an interpreter, the thread's script frames are walked too, a chunk at a time (python.h, 3), and said
  * behind the native frame that they stand for. What is the language's own stands in NAME.bpf.h; the words, and what goes to
  * the loader, in runtime.h.
@@ -11,139 +11,8 @@
 #ifndef SONDE_PROBES_RUNTIMES_RUNTIME_BPF_H
 #define SONDE_PROBES_RUNTIMES_RUNTIME_BPF_H
 
-#include "probes/runtimes/runtime.h"
-
-struct python_walk;
-static __always_inline void script_look(struct python_walk *p, __u64 addr);
-#define PYTHON_LOOK(w, addr) script_look(w, addr)
-#include "probes/runtimes/python.h"
-
-const volatile bool runtimes_on = true;
-const volatile __u32 names_bytes = 512 * 1024; /* of `names` */
-
-/* Stand-in, as those of unwind.bpf.h. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, TABLES_RUNTIMES);
-	__type(key, __u32);
-	__type(value, struct tables_runtime);
-} runtimes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SCRIPT_OBJECTS);
-	__type(key, struct script_key);
-	__type(value, __u32);
-} objects SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 512 * 1024);
-} names SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct script_names);
-} names_scratch SEC(".maps");
-
-/* Where a thread's state was found. CPUs may write over one another: it is only believed when the thread's id stands in it. */
-struct script_thread {
-	__u64 fs_base, state;
-	__u64 until_ns; /* state 0: it has none, and is not looked for again before */
-	__u64 tgid;
-};
-#define SCRIPT_THREADS 1024
-#define SCRIPT_NONE_NS 100000000ull
-#define SCRIPT_SEARCH  1024 /* threads and interpreters that are looked at */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SCRIPT_THREADS);
-	__type(key, __u32);
-	__type(value, struct script_thread);
-} script_threads SEC(".maps");
-
-#define SCRIPT_FRAMES 512 /* of one chunk; a power of two */
-#define SCRIPT_WINDOW 128 /* words; frames of one chunk stand close together, callers below callees */
-#define SCRIPT_IDENTITY 4 /* words of an object that tell it from others. Less than 64 bytes are copied word by word, which takes half of
-                             what `rep movsb` does */
-
-enum script_phase {
-	SCRIPT_OFF = 0, /* no interpreter was met */
-	SCRIPT_BEGIN,   /* one was */
-	SCRIPT_POP,     /* frames of a chunk are walked */
-	SCRIPT_SAY,     /* they are all there, and wait for their native frame */
-	SCRIPT_OVER
-};
-
-struct script_walk {
-	struct python_walk python;
-	__u64 window_at;
-	__u64 window[SCRIPT_WINDOW];
-	__u64 identity[SCRIPT_IDENTITY];
-	__u32 window_bytes, pad2;
-	__u64 bias;
-	__u64 look, interp; /* of the search for the thread */
-	__u64 found;
-	__u64 word;         /* of the object at hand, without its position; 0: it is none */
-	__u32 runtime, image;
-	__u32 n, at;        /* words of the chunk: how many, and how many were said */
-	__u32 several;      /* interpreters */
-	__u32 next_id;
-	__u32 mode;         /* enum python_shape */
-	__u32 pad;
-	struct script_key key;
-	__u64 words[SCRIPT_FRAMES];
-	struct script_tally tally; /* last: the loader reads it */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct script_walk);
-} scripts SEC(".maps");
-
-static __always_inline struct script_walk *script_walk(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&scripts, &zero);
-}
-
-static __always_inline struct stack_scratch *script_stack(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&scratch, &zero);
-}
-
-static __always_inline struct tables_runtime *script_layout(const struct script_walk *w)
-{
-	__u32 i = w->runtime;
-	struct tables_runtime *r = bpf_map_lookup_elem(&runtimes, &i);
-
-	return r && r->kind == RUNTIME_PYTHON ? r : NULL;
-}
-
-static __always_inline void script_miss(struct script_walk *w, __u32 why)
-{
-	w->tally.missed[why & 7]++;
-}
-_Static_assert(SCRIPT_MISS_N <= 8, "masked");
-
-/* ---- objects ---- */
-
-static __always_inline __u64 script_mix(__u64 h, __u64 v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-	return h ^ h >> 29;
-}
-
 #include "probes/runtimes/python.bpf.h"
+#include "probes/runtimes/script.bpf.h"
 
 /* Names of the object at hand go to the loader, with an id that is not known to anybody yet. 0: there was no room; -1: it is no object of
  * the kind that it should be. */
@@ -213,7 +82,7 @@ __noinline int script_pop(__u32 unused)
 	enum python_step step;
 	__u32 n;
 
-	(void)unused;
+	asm volatile("" ::"r"(unused)); /* else the compiler does not pass it, and the verifier wants it */
 	if (!w || !s)
 		return 0;
 	r = script_layout(w);
@@ -250,7 +119,7 @@ __noinline int script_search(__u32 unused)
 	struct stack_scratch *s = script_stack();
 	struct tables_runtime *r = w ? script_layout(w) : NULL;
 
-	(void)unused;
+	asm volatile("" ::"r"(unused)); /* else the compiler does not pass it, and the verifier wants it */
 	return r && s ? python_search(w, &r->python, s->unwind.fs_base) : 0;
 }
 
@@ -294,7 +163,7 @@ __noinline int script_begin(__u32 unused)
 	struct tables_runtime *r;
 	__u64 state;
 
-	(void)unused;
+	asm volatile("" ::"r"(unused)); /* else the compiler does not pass it, and the verifier wants it */
 	if (!w || !s)
 		return 0;
 	s->unwind.script = SCRIPT_OVER;
@@ -358,7 +227,7 @@ __noinline int script_say(__u32 unused)
 	struct stack_scratch *s = script_stack();
 	enum script_place place;
 
-	(void)unused;
+	asm volatile("" ::"r"(unused)); /* else the compiler does not pass it, and the verifier wants it */
 	if (!w || !s)
 		return 0;
 	place = w->at ? SCRIPT_HERE : script_place(w, &s->unwind);
@@ -382,17 +251,25 @@ __noinline int script_say(__u32 unused)
 
 /* ---- called by the walk ---- */
 
-/* != 0: this step was a script's. */
-static __always_inline int script_step(struct unwind *u)
+static __always_inline bool script_is_next(const struct unwind *u)
 {
-	if (u->script == SCRIPT_SAY)
-		return script_say(0);
-	if (u->script == SCRIPT_POP)
-		script_pop(0);
-	else if (u->script == SCRIPT_BEGIN)
-		script_begin(0);
-	else
+	return u->script - SCRIPT_BEGIN <= SCRIPT_SAY - SCRIPT_BEGIN;
+}
+
+/* A step of the script's. 0: a native frame is next. Beside unwind_next, not below it: older kernels give all that call one
+ * another 512 bytes of stack. */
+__noinline int script_next(__u32 i)
+{
+	struct stack_scratch *s = script_stack();
+
+	if (!s || s->unwind.n >= STACK_USER_MAX)
 		return 0;
+	if (s->unwind.script == SCRIPT_SAY)
+		return script_say(i);
+	if (s->unwind.script == SCRIPT_POP)
+		script_pop(i);
+	else
+		script_begin(i);
 	return 1;
 }
 

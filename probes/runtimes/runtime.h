@@ -105,6 +105,7 @@ enum script_miss {
 	SCRIPT_UNNAMED,     /* a frame whose object has no id */
 	SCRIPT_MISS_N
 };
+_Static_assert(SCRIPT_MISS_N <= 8, "the program masks it");
 
 struct script_tally {
 	__u64 walks;        /* user stacks that met an interpreter */
