@@ -13,7 +13,7 @@ const ORIGINS = [ // enum fold_origin, scripts by runtime (looks.js); light, dar
 	{name: 'unknown', from: 0, to: 0, chroma: 0, light: 0.84, dark: 0.4, hue: 0},
 	{name: 'off CPU', from: 105, to: 130, chroma: 0.08, light: 0.62, dark: 0.26, hue: 110},
 	{name: 'script', from: 285, to: 320, chroma: 0.09, light: 0.8, dark: 0.42, hue: 300},
-	{name: 'Python', from: 285, to: 320, chroma: 0.11, light: 0.72, dark: 0.36, hue: 300},
+	{name: 'Python', from: 285, to: 320, chroma: 0.1, light: 0.87, dark: 0.5, hue: 290},
 	{name: 'Ruby', from: 5, to: 30, chroma: 0.12, light: 0.7, dark: 0.35, hue: 20},
 	{name: 'PHP', from: 265, to: 285, chroma: 0.1, light: 0.8, dark: 0.43, hue: 275},
 	{name: 'JavaScript', from: 90, to: 105, chroma: 0.12, light: 0.9, dark: 0.5, hue: 98},
