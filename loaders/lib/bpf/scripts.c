@@ -50,7 +50,7 @@ void scripts_configure(struct bpf_object *obj, bool on)
 
 bool scripts_refused(int err)
 {
-	return err && err != -EPERM && err != -ENOMEM;
+	return err && err != -ENOMEM; /* EACCES is what a verifier says, too */
 }
 
 bool scripts_configured(const struct bpf_object *obj, bool *on)
