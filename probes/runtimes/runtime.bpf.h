@@ -44,26 +44,6 @@ __noinline int script_take(__u32 runtime)
 	return (int)out->id;
 }
 
-/* The word of the object at hand, whose key is made. false: it is none. */
-static __always_inline bool script_known(struct script_walk *w, __u32 kind)
-{
-	__u32 *known = bpf_map_lookup_elem(&objects, &w->key), id;
-
-	w->word = FRAME_SCRIPT | (__u64)kind << SCRIPT_KIND_SHIFT;
-	id = known ? *known : 0;
-	if (!known) {
-		id = (__u32)script_take(w->runtime);
-		if (id == (__u32)-1)
-			return false;
-		if (id)
-			bpf_map_update_elem(&objects, &w->key, &id, BPF_NOEXIST); /* where another CPU was first, both ids are right */
-		else
-			script_miss(w, SCRIPT_UNNAMED);
-	}
-	w->word |= (__u64)id << SCRIPT_POSITION_BITS;
-	return true;
-}
-
 /* ---- phases ---- */
 
 static __always_inline void script_end(struct script_walk *w, struct unwind *u, __u32 why)
@@ -73,14 +53,46 @@ static __always_inline void script_end(struct script_walk *w, struct unwind *u, 
 	u->script = SCRIPT_OVER;
 }
 
-/* Pops a frame of the chunk at hand. */
+/* The frame at hand has its word: it is the chunk's next. false: the chunk is whole. */
+static __always_inline bool script_add(struct script_walk *w, struct unwind *u, __u32 id)
+{
+	__u32 n = w->n;
+
+	w->words[n & (SCRIPT_FRAMES - 1)] = w->word | (__u64)id << SCRIPT_POSITION_BITS;
+	w->n = n + 1;
+	u->script = w->step == PYTHON_FRAME ? SCRIPT_POP : SCRIPT_SAY;
+	return w->step == PYTHON_FRAME;
+}
+
+/* Pops a frame of the chunk at hand; false: something else is next. */
+static __always_inline bool script_pop_one(struct script_walk *w, struct unwind *u, const struct python_layout *l)
+{
+	__u32 *known;
+
+	w->step = python_next(&w->python, l);
+	if (w->step == PYTHON_SHIM) {
+		if (w->n)
+			u->script = SCRIPT_SAY;
+		return !w->n;
+	}
+	if (w->step > PYTHON_CLOSES || w->n >= SCRIPT_FRAMES || !python_object(w, l)) {
+		script_end(w, u, w->step == PYTHON_END && !w->n ? SCRIPT_WHOLE : w->n >= SCRIPT_FRAMES ? SCRIPT_DEEP : SCRIPT_FAULT);
+		return false;
+	}
+	w->word = FRAME_SCRIPT | (__u64)RUNTIME_PYTHON << SCRIPT_KIND_SHIFT | python_position(w, l);
+	known = bpf_map_lookup_elem(&objects, &w->key);
+	if (known)
+		return script_add(w, u, *known);
+	u->script = SCRIPT_TAKE;
+	return false;
+}
+
+/* Pops some. */
 __noinline int script_pop(__u32 unused)
 {
 	struct script_walk *w = script_walk();
 	struct stack_scratch *s = script_stack();
 	struct tables_runtime *r;
-	enum python_step step;
-	__u32 n;
 
 	asm volatile("" ::"r"(unused)); /* else the compiler does not pass it, and the verifier wants it */
 	if (!w || !s)
@@ -90,26 +102,26 @@ __noinline int script_pop(__u32 unused)
 		script_end(w, &s->unwind, SCRIPT_FAULT);
 		return 0;
 	}
-	step = python_next(&w->python, &r->python);
-	n = w->n;
-	if (step == PYTHON_END) {
-		script_end(w, &s->unwind, n ? SCRIPT_FAULT : SCRIPT_WHOLE);
-		return 0;
-	}
-	if (step == PYTHON_FRAME || step == PYTHON_CLOSES) {
-		if (n >= SCRIPT_FRAMES || !python_object(w, &r->python) || !script_known(w, RUNTIME_PYTHON)) {
-			script_end(w, &s->unwind, n >= SCRIPT_FRAMES ? SCRIPT_DEEP : SCRIPT_FAULT);
-			return 0;
-		}
-		w->words[n & (SCRIPT_FRAMES - 1)] = w->word | python_position(w, &r->python);
-		w->n = n + 1;
-	} else if (step != PYTHON_SHIM) {
-		script_end(w, &s->unwind, SCRIPT_FAULT);
-		return 0;
-	}
-	if (step != PYTHON_FRAME && w->n)
-		s->unwind.script = SCRIPT_SAY;
+	for (int i = 0; i < SCRIPT_POPS; i++)
+		if (!script_pop_one(w, &s->unwind, &r->python))
+			break;
 	return 0;
+}
+
+/* The object at hand is met for the first time. */
+static __always_inline void script_meet(struct script_walk *w, struct unwind *u)
+{
+	__u32 id = (__u32)script_take(w->runtime);
+
+	if (id == (__u32)-1) {
+		script_end(w, u, SCRIPT_FAULT);
+		return;
+	}
+	if (id)
+		bpf_map_update_elem(&objects, &w->key, &id, BPF_NOEXIST); /* where another CPU was first, both ids are right */
+	else
+		script_miss(w, SCRIPT_UNNAMED);
+	script_add(w, u, id);
 }
 
 /* The thread's state is looked for: one thread or interpreter further. 0: that was the last. */
@@ -220,7 +232,7 @@ static __always_inline enum script_place script_place(struct script_walk *w, con
 	return r && python_in_loop(&r->python, u->script_pc - w->bias) ? SCRIPT_HERE : SCRIPT_LATER;
 }
 
-/* A frame of the chunk at hand, if it stands here. 0: a native one is next. */
+/* Some frames of the chunk at hand, if it stands here. 0: a native one is next. */
 __noinline int script_say(__u32 unused)
 {
 	struct script_walk *w = script_walk();
@@ -234,9 +246,11 @@ __noinline int script_say(__u32 unused)
 	if (place == SCRIPT_LATER)
 		return 0;
 	if (place == SCRIPT_HERE) {
-		unwind_emit(&s->unwind, w->words[w->at & (SCRIPT_FRAMES - 1)]);
-		w->tally.frames++;
-		w->at++;
+		for (int i = 0; i < SCRIPT_SAYS && w->at < w->n && s->unwind.n < STACK_USER_MAX; i++) {
+			unwind_emit(&s->unwind, w->words[w->at & (SCRIPT_FRAMES - 1)]);
+			w->tally.frames++;
+			w->at++;
+		}
 	} else {
 		script_miss(w, SCRIPT_NO_PLACE);
 		w->at = w->n;
@@ -266,10 +280,16 @@ __noinline int script_next(__u32 i)
 		return 0;
 	if (s->unwind.script == SCRIPT_SAY)
 		return script_say(i);
-	if (s->unwind.script == SCRIPT_POP)
+	if (s->unwind.script == SCRIPT_POP) {
 		script_pop(i);
-	else
+	} else if (s->unwind.script == SCRIPT_BEGIN) {
 		script_begin(i);
+	} else {
+		struct script_walk *w = script_walk();
+
+		if (w)
+			script_meet(w, &s->unwind);
+	}
 	return 1;
 }
 

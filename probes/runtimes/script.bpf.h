@@ -60,6 +60,8 @@ struct {
 } script_threads SEC(".maps");
 
 #define SCRIPT_FRAMES 512 /* of one chunk; a power of two */
+#define SCRIPT_POPS   4   /* frames in a step */
+#define SCRIPT_SAYS   8
 #define SCRIPT_WINDOW 128 /* words; frames of one chunk stand close together, callers below callees */
 #define SCRIPT_IDENTITY 4 /* words of an object that tell it from others. Less than 64 bytes are copied word by word, which takes half of
                              what `rep movsb` does */
@@ -68,6 +70,7 @@ enum script_phase {
 	SCRIPT_OFF = 0, /* no interpreter was met */
 	SCRIPT_BEGIN,   /* one was */
 	SCRIPT_POP,     /* frames of a chunk are walked */
+	SCRIPT_TAKE,    /* the one at hand is met for the first time: its names go to the loader */
 	SCRIPT_SAY,     /* they are all there, and wait for their native frame */
 	SCRIPT_OVER
 };
@@ -81,13 +84,13 @@ struct script_walk {
 	__u64 bias;
 	__u64 look, interp; /* of the search for the thread */
 	__u64 found;
-	__u64 word;         /* of the object at hand, without its position; 0: it is none */
+	__u64 word;         /* of the frame at hand, without its id */
 	__u32 runtime, image;
 	__u32 n, at;        /* words of the chunk: how many, and how many were said */
 	__u32 several;      /* interpreters */
 	__u32 next_id;
 	__u32 mode;         /* enum python_shape */
-	__u32 pad;
+	__u32 step;         /* enum python_step, of the frame at hand */
 	struct script_key key;
 	__u64 words[SCRIPT_FRAMES];
 	struct script_tally tally; /* last: the loader reads it */
