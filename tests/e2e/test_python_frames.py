@@ -44,6 +44,7 @@ class Run:
         child = subprocess.Popen([*command, SHARES, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **(env or {})))
         self.told = json.loads(child.stdout.readline())
+        sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
         record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "cpu", "--freq", "499", "--duration", f"{seconds}s",
                                    "--pid", str(child.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         child.stdin.write(b"\n")
