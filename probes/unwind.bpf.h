@@ -33,6 +33,21 @@ __noinline int unwind_next(__u32 unused)
 	return runtimes_on ? script_after(&s->unwind, more) : more;
 }
 
+/* One step of the walk: some of a script's, or a native frame. A function of its own, which has next to nothing on its stack: the
+ * verifier follows the loop over it, and older kernels give all that call one another 512 bytes. */
+__noinline int unwind_turn(__u32 i)
+{
+	__u32 zero = 0;
+	struct stack_scratch *s;
+
+	if (runtimes_on) {
+		s = bpf_map_lookup_elem(&scratch, &zero);
+		if (s && script_is_next(&s->unwind) && script_step(&s->unwind, i))
+			return 1;
+	}
+	return unwind_next(i);
+}
+
 enum unwind_known { UNWIND_NOBODY /* publishes */, UNWIND_UNKNOWN /* process */, UNWIND_PROCESS };
 
 /* The mappings of the task's process, if they are published, of this identity, and kept up to date. */
@@ -102,11 +117,8 @@ static __always_inline void unwind_user(struct stack_scratch *s)
 {
 	int more = 1;
 
-	for (int i = 0; i < UNWIND_STEPS && more > 0; i++) {
-		if (runtimes_on && script_is_next(&s->unwind) && script_next(i))
-			continue;
-		more = unwind_next(i);
-	}
+	for (int i = 0; i < UNWIND_STEPS && more > 0; i++)
+		more = unwind_turn(i);
 	if (more) {
 		s->unwind.end = STACK_END_DEPTH;
 		s->ev.flags |= STACK_F_TRUNCATED;

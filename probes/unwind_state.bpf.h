@@ -13,7 +13,7 @@
 #include "probes/tables.h"
 #include "probes/unwind.h"
 
-#define UNWIND_STEPS  (STACK_USER_MAX * 2) /* each entry to an interpreter takes two or three beside what its frames do */
+#define UNWIND_STEPS  (STACK_USER_MAX * 3 / 2) /* each entry to an interpreter takes two or three beside what its frames do */
 #define UNWIND_FRAMES 1024 /* room for kernel and user frames, a power of two: an index is masked */
 
 /*

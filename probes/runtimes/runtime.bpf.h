@@ -109,19 +109,26 @@ __noinline int script_pop(__u32 unused)
 }
 
 /* The object at hand is met for the first time. */
-static __always_inline void script_meet(struct script_walk *w, struct unwind *u)
+__noinline int script_meet(__u32 unused)
 {
-	__u32 id = (__u32)script_take(w->runtime);
+	struct script_walk *w = script_walk();
+	struct stack_scratch *s = script_stack();
+	__u32 id;
 
+	asm volatile("" ::"r"(unused)); /* else the compiler does not pass it, and the verifier wants it */
+	if (!w || !s)
+		return 0;
+	id = (__u32)script_take(w->runtime);
 	if (id == (__u32)-1) {
-		script_end(w, u, SCRIPT_FAULT);
-		return;
+		script_end(w, &s->unwind, SCRIPT_FAULT);
+		return 0;
 	}
 	if (id)
 		bpf_map_update_elem(&objects, &w->key, &id, BPF_NOEXIST); /* where another CPU was first, both ids are right */
 	else
 		script_miss(w, SCRIPT_UNNAMED);
-	script_add(w, u, id);
+	script_add(w, &s->unwind, id);
+	return 0;
 }
 
 /* The thread's state is looked for: one thread or interpreter further. 0: that was the last. */
@@ -270,26 +277,19 @@ static __always_inline bool script_is_next(const struct unwind *u)
 	return u->script - SCRIPT_BEGIN <= SCRIPT_SAY - SCRIPT_BEGIN;
 }
 
-/* A step of the script's. 0: a native frame is next. Beside unwind_next, not below it: older kernels give all that call one
- * another 512 bytes of stack. */
-__noinline int script_next(__u32 i)
+/* A step of the script's. 0: a native frame is next. */
+static __always_inline int script_step(struct unwind *u, __u32 i)
 {
-	struct stack_scratch *s = script_stack();
-
-	if (!s || s->unwind.n >= STACK_USER_MAX)
+	if (u->n >= STACK_USER_MAX)
 		return 0;
-	if (s->unwind.script == SCRIPT_SAY)
+	if (u->script == SCRIPT_SAY)
 		return script_say(i);
-	if (s->unwind.script == SCRIPT_POP) {
+	if (u->script == SCRIPT_POP)
 		script_pop(i);
-	} else if (s->unwind.script == SCRIPT_BEGIN) {
+	else if (u->script == SCRIPT_BEGIN)
 		script_begin(i);
-	} else {
-		struct script_walk *w = script_walk();
-
-		if (w)
-			script_meet(w, &s->unwind);
-	}
+	else
+		script_meet(i);
 	return 1;
 }
 
