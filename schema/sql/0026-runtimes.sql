@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 25: frames of scripts. The text of a script is an image whose kind is 16 and more: 17 Python, 18 Ruby, 19 PHP, 20 JavaScript
+-- Migration 26: frames of scripts. The text of a script is an image whose kind is 16 and more: 17 Python, 18 Ruby, 19 PHP, 20 JavaScript
 -- (V8), 21 Java (HotSpot). Its path is as the program has it (it may be relative, or "<string>"), its key the path of the
 -- interpreter's file, whose own frames the query tool leaves out beside those of scripts.
 
