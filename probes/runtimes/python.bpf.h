@@ -85,6 +85,16 @@ static __always_inline int python_search(struct script_walk *w, const struct pyt
 	return !python_word(look + l->thread_next, &w->look);
 }
 
+/* The lock of the newest interpreter, or of all: who waits for it waits on one of its conditions. */
+static __always_inline int python_is_gil(struct script_walk *w, const struct python_layout *l, __u64 futex)
+{
+	__u64 gil = l->gil ? l->gil + w->bias : 0, interp = 0;
+
+	if (l->interp_gil && (python_word(l->interpreters + w->bias, &interp) || python_word(interp + l->interp_gil, &gil)))
+		return 0;
+	return gil && futex - gil >= PYTHON_GIL_COND && futex - gil < PYTHON_GIL_SIZE;
+}
+
 /* ---- code objects ---- */
 
 /* The code of the frame at hand: what tells it from others is made its key. Its names, its file's and its line table's addresses

@@ -270,6 +270,16 @@ __noinline int script_say(__u32 unused)
 	return 1;
 }
 
+/* Of the process whose stack was walked last: is the futex its interpreter's lock? */
+__noinline int script_is_lock(__u64 futex)
+{
+	struct script_walk *w = script_walk();
+	struct stack_scratch *s = script_stack();
+	struct tables_runtime *r = w && s && s->unwind.script != SCRIPT_OFF ? script_layout(w) : NULL;
+
+	return r ? python_is_gil(w, &r->python, futex) : 0;
+}
+
 /* ---- called by the walk ---- */
 
 static __always_inline bool script_is_next(const struct unwind *u)

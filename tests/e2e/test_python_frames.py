@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, need, need_root
+from conftest import BUILD, ROOT, need, need_root
 
 SHARES = os.path.join(ROOT, "tests", "workloads", "pyshares.py")
 PYENV = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
@@ -135,3 +135,106 @@ def test_recorded_frames_of_each_version_are_what_the_program_says(sonde, store,
         pytest.skip("missing: interpreters of pyenv")
     need_root()
     check(sonde, store, [program])
+
+
+REUSED = """
+import sys, time
+sys.stdout.write("x"); sys.stdout.flush()
+until, i = time.time() + float(sys.argv[1]), 0
+while time.time() < until:
+    source = "\\n" * (i % 50) + "def gen_%d(n):\\n  i = 0\\n  while i < n: i += 1\\ngen_%d(40000)\\n" % (i, i)
+    exec(compile(source, "/gen-%d.py" % i, "exec"), {})
+    i += 1
+"""
+
+
+def test_a_function_that_was_freed_lends_its_name_to_no_other(sonde, store):
+    """Code objects come and go at the same addresses: each has a name, a file and a line that belong together."""
+    need_root()
+    need(DEBIAN, DEBIAN)
+    child = subprocess.Popen([DEBIAN, "-c", REUSED, "6"], stdout=subprocess.PIPE)
+    child.stdout.read(1)
+    sonde("record", "--families", "cpu", "--freq", "997", "--duration", "4s", "--pid", child.pid, store=store, check=True)
+    child.wait(30)
+    child.stdout.close()
+    seen = set()
+    for frames, _ in stacks(store, "cpu"):
+        for f, file, line in script(frames):
+            if not f.startswith("gen_"):
+                continue
+            number = int(f[4:])
+            seen.add(number)
+            assert file == f"/gen-{number}.py", (f, file)
+            assert number % 50 + 1 <= line <= number % 50 + 3, (f, line)
+    assert len(seen) > 10
+
+
+GIL = """
+import sys, threading, time
+def busy():
+    until, x = time.time() + float(sys.argv[1]), 0
+    while time.time() < until: x += 1
+threads = [threading.Thread(target=busy) for _ in range(3)]
+for t in threads: t.start()
+sys.stdout.write("x"); sys.stdout.flush()
+for t in threads: t.join()
+"""
+
+
+def test_waits_for_the_gil_are_told_with_the_line_that_waits(sonde, store):
+    need_root()
+    need(DEBIAN, DEBIAN)
+    child = subprocess.Popen([DEBIAN, "-c", GIL, "6"], stdout=subprocess.PIPE)
+    child.stdout.read(1)
+    sonde("record", "--families", "offcpu", "--duration", "4s", "--pid", child.pid, store=store, check=True)
+    child.wait(30)
+    child.stdout.close()
+    rows = json.loads(sonde("sql", "--json", "SELECT DISTINCT object FROM wait_objects", store=store).stdout)["rows"]
+    assert "the GIL" in json.dumps(rows), rows
+    folded = sonde("export", "folded", "--type", "offcpu", store=store, check=True).stdout
+    assert any(";busy;" in line and "futex" in line for line in folded.splitlines()), folded
+
+
+def test_short_scripts_have_their_names(sonde, store):
+    """Forty of 50 ms each, gone when their samples are named."""
+    need_root()
+    need(DEBIAN, DEBIAN)
+    code = "import time\ndef fifty():\n  until = time.process_time() + 0.05\n  while time.process_time() < until: pass\nfifty()"
+    run = f"for i in $(seq 40); do {DEBIAN} -S -E -c '{code}'; done"
+    subprocess.run([DEBIAN, "-S", "-E", "-c", code], check=True)
+    sonde("record", "--families", "cpu", "--freq", "997", "--", "sh", "-c", run, store=store, check=True)
+    named = running = 0
+    for frames, n in stacks(store, "cpu"):
+        if any(f == "fifty" for f, _, _ in script(frames)):
+            named += n
+        if any(f in ("_PyEval_EvalFrameDefault", "PyEval_EvalCode") for _, f, _, _ in frames):
+            running += n
+    assert named > 40
+    print(f"{named} of {running} samples in the interpreter's loop name the script's function")
+
+
+@pytest.mark.live
+def test_a_greenlet_s_recorded_frames_are_its_own(sonde, store):
+    need_root()
+    folder = os.path.join(BUILD, "pythons", "greenlet==3.0.3")
+    if not os.path.isdir(folder):
+        pytest.skip("missing: greenlet (test_pstack_python.py fetches it)")
+    code = """
+import greenlet, sys, time
+def spin(until):
+    x = 0
+    while time.time() < until: x += 1
+def inner(until): sorted([1], key=lambda k: spin(until))
+def outer():
+    sys.stdout.write("x"); sys.stdout.flush()
+    greenlet.greenlet(inner).switch(time.time() + 6)
+outer()
+"""
+    child = subprocess.Popen([DEBIAN, "-c", code], stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=folder))
+    child.stdout.read(1)
+    sonde("record", "--families", "cpu", "--freq", "499", "--duration", "3s", "--pid", child.pid, store=store, check=True)
+    child.wait(30)
+    child.stdout.close()
+    seen = {tuple(f for f, _, _ in script(frames)) for frames, _ in stacks(store, "cpu")} - {()}
+    assert seen <= {("spin", "inner.<locals>.<lambda>", "inner"), ("inner.<locals>.<lambda>", "inner"), ("inner",)}, seen
+    assert seen
