@@ -145,6 +145,13 @@ static __always_inline long record_send(void *record, __u64 size)
 	return bpf_ringbuf_output(&events, record, size, flags);
 }
 
+/* The stack was walked just now: is the futex a lock of its interpreter? */
+static __noinline void object_lock(struct offcpu_thread *t)
+{
+	if (script_is_lock(t->on.value))
+		t->on.kind = OFFCPU_ON_GIL;
+}
+
 /* true: this switch is one with a stack. */
 static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cpu *cpu, struct task_struct *prev,
 				       __u64 now, void *ctx, struct offcpu_tally *tl)
@@ -174,6 +181,8 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 		return true;
 	}
 	t->weight = weight;
+	if (runtimes_on && t->on.kind == OFFCPU_ON_FUTEX)
+		object_lock(t);
 	return true;
 }
 

@@ -63,6 +63,7 @@ enum offcpu_object_kind {
 	OFFCPU_ON_FUTEX = 1,   /* value: its address */
 	OFFCPU_ON_FILE = 2,    /* value: its inode's number; fd */
 	OFFCPU_ON_PEER = 3,    /* family, peer, port: of the other end */
+	OFFCPU_ON_GIL = 5,     /* value: as of a futex. The lock that lets one thread of an interpreter run at a time */
 	OFFCPU_ON_PORT = 4     /* family, port: of this end; there is no other one, or it has no address */
 };
 struct offcpu_object {

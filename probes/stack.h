@@ -8,7 +8,8 @@
  *
  * Frames: leaf first, kernel part before user part. A kernel frame is an address. A user frame is
  *   FRAME_IMAGE | image id << FRAME_OFFSET_BITS | offset within the file    where a published mapping held its pc, or
- *   the address itself                                                       where none did (JIT code, unknown process).
+ *   the address itself                                                       where none did (JIT code, unknown process), or
+ *   FRAME_SCRIPT and what runtimes/runtime.h says                            of a script, in the place of its interpreter's frame.
  * A frame with FRAME_EXACT is a pc that was interrupted there: the leaf of an interrupt or a fault, and what a signal
  * interrupted. One without is a return address, or lies behind a system call instruction: names are looked up at - 1.
  * Image ids are sonde-maps' (mp_image.id). They hold as of tables_ns: where the process's mappings changed between
@@ -32,6 +33,9 @@
 #define FRAME_OFFSET_MASK ((1ull << FRAME_OFFSET_BITS) - 1)
 #define FRAME_IMAGE_MAX   ((1u << 21) - 1)
 #define FRAME_IMAGE_OF(f)  ((__u32)((f) >> FRAME_OFFSET_BITS) & FRAME_IMAGE_MAX)
+/* A frame of a script: bits 60-63 are 8, which no address has. */
+#define FRAME_SCRIPT      (1ull << 63)
+#define FRAME_IS_SCRIPT(f) ((f) >> 60 == 8)
 #define FRAME_ADDRESS(f)   ((f) & ~FRAME_EXACT) /* of a frame without FRAME_IMAGE */
 
 enum stack_flags {

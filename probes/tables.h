@@ -44,6 +44,8 @@
  *   images     array of struct tables_image by slot, mmap-able
  *   processes  hash, tgid -> struct tables_process
  *   tables_state  array of one struct tables_state, mmap-able
+ *   runtimes   array of struct tables_runtime: the interpreters of script languages that are known, each once (runtimes/runtime.h);
+ *              what stands there stays there
  *   wanted     ring of __u64, which wakes sonde-maps: the tgid of a young process that a probe met and that is not
  *              published, or has no mapping or no rows where it runs; or of any that has no mapping there
  *
@@ -68,7 +70,7 @@
 #include <linux/types.h>
 #endif
 
-#define TABLES_VERSION    2
+#define TABLES_VERSION    2 /* of rows */
 #define TABLES_PAGE_SHIFT 9
 #define TABLES_PART_SHIFT 7 /* pages */
 #define TABLES_RULES_MAX  65536
@@ -83,6 +85,7 @@
 
 #define TABLES_IMAGES    16384 /* slots; 0 is never an image */
 #define TABLES_PROCESSES 32768
+#define TABLES_RUNTIMES  128   /* element 0 is never one */
 #define TABLES_SLICE_MAX 4096  /* mappings of one process; what is above is not published */
 
 /* ---- rows ---- */
@@ -217,8 +220,10 @@ struct tables_image {
 	__u32 row_count;
 	__u32 used;        /* set by the unwinder, cleared by sonde-maps: for giving back what is not used */
 	__u32 use_first;   /* element of `rows`; 0: all its rows are there, in one piece. Else (5) */
+	__u32 runtime;     /* element of `runtimes`: it holds an interpreter; 0: none that is known */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct tables_image) == 40, "wire size");
+_Static_assert(sizeof(struct tables_image) == 48, "wire size");
 
 struct tables_process {
 	__u64 start_ns;  /* identity as in stack.h */

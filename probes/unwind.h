@@ -59,6 +59,13 @@ struct unwind {
 
 	__u32 n;                 /* frames said so far */
 	__u32 slice_first, slice_count; /* BPF: the process's mappings */
+
+	/* BPF: frames of scripts among the native ones (runtimes/runtime.bpf.h) */
+	__u32 map_runtime;       /* of the file that pc lies in: tables_image.runtime */
+	__u32 script;            /* enum script_phase */
+	__u32 script_said;       /* some were said for the native frame at hand */
+	__u32 script_rest;       /* the native ones have come to their end, before their root */
+	__u64 script_sp, script_pc; /* of the native frame that was said last */
 	void *ctx;               /* user space: the includer's */
 	__u64 window[UNWIND_WINDOW];
 };

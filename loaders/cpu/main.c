@@ -17,6 +17,7 @@
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/preflight.h"
 #include "loaders/lib/bpf/scope.h"
+#include "loaders/lib/bpf/scripts.h"
 #include "loaders/lib/bpf/tables.h"
 #include "loaders/lib/host/kallsyms.h"
 #include "probes/cpu.h"
@@ -56,24 +57,38 @@ static struct cpu_bpf *cpu_skel(const char *store_dir)
 	return cpu_bpf__open_opts(&o);
 }
 
-static int cpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int cpu_load(const struct family_config *c, bool scripts, struct cpu_bpf **out)
 {
 	struct cpu_bpf *skel = cpu_skel(c->store_dir);
-	struct cpu *cpu;
 	int err;
 
 	if (!skel)
-		return load_error(-errno, "cpu", e);
+		return -errno;
 	cpu_configure(skel, c);
+	skel->rodata->runtimes_on = scripts;
+	scripts_configure(skel->obj, scripts);
 	err = tables_reuse(skel->obj, c->tables);
 	if (!err)
 		err = cpu_bpf__load(skel);
 	if (!err)
 		err = scope_fill(skel->obj, c->target);
-	if (err) {
+	if (err)
 		cpu_bpf__destroy(skel);
+	else
+		*out = skel;
+	return err;
+}
+
+static int cpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+{
+	struct cpu_bpf *skel = NULL;
+	struct cpu *cpu;
+	int err = cpu_load(c, true, &skel);
+
+	if (scripts_refused(err))
+		err = cpu_load(c, false, &skel);
+	if (err)
 		return load_error(err, "cpu", e);
-	}
 	cpu = mem_alloc(sizeof(*cpu));
 	cpu->skel = skel;
 	cpu->freq = c->freq;

@@ -14,6 +14,7 @@
 #include "loaders/lib/host/mapsproto.h"
 #include "loaders/lib/host/perfmap.h"
 #include "loaders/lib/host/unwind.h"
+#include "probes/runtimes/runtime.h"
 #include "probes/tables.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -148,6 +149,7 @@ static json_t *runtime_json(const struct hostmaps_image *img)
 static json_t *file_json(const struct file *f)
 {
 	struct unwind_head head = {0};
+	json_t *runtime = runtime_json(f->image);
 	const void *data;
 	size_t size;
 
@@ -156,8 +158,7 @@ static json_t *file_json(const struct file *f)
 	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s, s:o*}", "path", f->image->path, strnlen(f->image->path, 4096),
 			 "bytes", (json_int_t)f->bytes, "state", state_of(f->image, &head), "rows",
 			 (json_int_t)head.row_count, "unsupported", (json_int_t)head.unsupported, "go",
-			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason, "runtime",
-			 runtime_json(f->image));
+			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason, "runtime", runtime);
 }
 
 /* Is there a file with the names of its own code? */

@@ -148,7 +148,8 @@ static void set_ready(struct publish *pub, struct pimage *pi, struct rowset *set
 				  .ext_count = set->ext_count,
 				  .row_first = set->use_first ? 0 : ext_first + 2 * set->ext_count,
 				  .row_count = set->row_count,
-				  .use_first = set->use_first};
+				  .use_first = set->use_first,
+				  .runtime = pi->runtime};
 
 	if (pi->evicted_ns) {
 		slots_set(&pub->slots, pi->slot, &as);
@@ -205,6 +206,7 @@ static void take_rows(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 	if (set->refs == 1)
 		publish_hot_fill(pub, set, &s);
 	pi->text_base = s.text_base;
+	pi->runtime = publish_runtime(pub, index, s.text_base);
 	pi->n_segments = (uint32_t)image_exec_segments(index, pi->segments, PIMAGE_SEGMENTS);
 	set_ready(pub, pi, set, now_ns);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the images, publish_room.c
- * the room for their rows, publish_hot.c the rows of large ones, publish_take.c what a predecessor left. */
+ * the room for their rows, publish_runtimes.c the interpreters, publish_hot.c the rows of large ones, publish_take.c what a predecessor left. */
 #ifndef SONDE_MAPS_PUBLISH_PARTS_H
 #define SONDE_MAPS_PUBLISH_PARTS_H
 
@@ -24,6 +24,7 @@ struct pimage {
 	enum tables_image_state state;
 	struct rowset *rows;      /* while READY */
 	uint64_t text_base;
+	uint32_t runtime;         /* tables_image.runtime */
 	struct image_exec segments[PIMAGE_SEGMENTS];
 	uint32_t n_segments;      /* not 0: text_base and segments are known, its mappings have their row distance */
 	uint64_t since_ns, ready_ns;
@@ -58,7 +59,7 @@ struct publish {
 	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted, hot_room_ns, hot_look_ns, rows_cpu_ns;
 	uint64_t refused;         /* slices that found no room */
 	bool any_moved;           /* to another slot, since users were last told */
-	bool told_slices, told_rows;
+	bool told_slices, told_rows, told_runtimes;
 };
 
 /* ---- publish_images.c ---- */
@@ -71,6 +72,11 @@ bool publish_row_distance(const struct pimage *pi, const struct mapping *m, uint
 
 /* PENDING ones stand in `open`, the others in `settled`. The slot is not touched. */
 void publish_set_state(struct publish *pub, struct pimage *pi, enum tables_image_state state);
+
+/* ---- publish_runtimes.c ---- */
+
+/* The element of `runtimes` for the interpreter that this file holds; 0: it holds none. */
+uint32_t publish_runtime(struct publish *pub, const struct image *index, uint64_t text_base);
 
 /* ---- publish_room.c ---- */
 

@@ -30,6 +30,7 @@ void slots_set(struct slots *s, uint32_t slot, const struct tables_image *as)
 	m->row_first = as->row_first;
 	m->row_count = as->row_count;
 	m->use_first = as->use_first;
+	m->runtime = as->runtime;
 	m->used = as->used;
 	slots_set_state(s, slot, as->state);
 }

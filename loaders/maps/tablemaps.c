@@ -26,6 +26,7 @@ static const struct shape {
 	[MP_TABLES_PROCESSES] = {"processes", BPF_MAP_TYPE_HASH, sizeof(struct tables_process), TABLES_PROCESSES},
 	[MP_TABLES_STATE] = {"tables_state", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_state), 1},
 	[MP_TABLES_WANTED] = {"wanted", BPF_MAP_TYPE_RINGBUF, 0, TABLES_WANTED_BYTES},
+	[MP_TABLES_RUNTIMES] = {"runtimes", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_runtime), TABLES_RUNTIMES},
 };
 
 /* ---- make, or take over ---- */
@@ -101,7 +102,8 @@ static int map_memory(struct tablemaps *t)
 	t->mappings = map_all(t->fd[MP_TABLES_MAPPINGS], (size_t)t->n_mappings * sizeof(uint64_t));
 	t->images = map_all(t->fd[MP_TABLES_IMAGES], (size_t)TABLES_IMAGES * sizeof(struct tables_image));
 	t->state = map_all(t->fd[MP_TABLES_STATE], sizeof(struct tables_state));
-	return t->mappings && t->images && t->state ? 0 : -errno;
+	t->runtimes = map_all(t->fd[MP_TABLES_RUNTIMES], (size_t)TABLES_RUNTIMES * sizeof(struct tables_runtime));
+	return t->mappings && t->images && t->state && t->runtimes ? 0 : -errno;
 }
 
 static void unmap(void *p, size_t bytes)
@@ -200,6 +202,7 @@ void tablemaps_close(struct tablemaps *t)
 	unmap(t->mappings, (size_t)t->n_mappings * sizeof(uint64_t));
 	unmap(t->images, (size_t)TABLES_IMAGES * sizeof(struct tables_image));
 	unmap(t->state, sizeof(struct tables_state));
+	unmap(t->runtimes, (size_t)TABLES_RUNTIMES * sizeof(struct tables_runtime));
 	for (int i = 0; i < MP_TABLES_N; i++)
 		if (t->fd[i] >= 0)
 			close(t->fd[i]);

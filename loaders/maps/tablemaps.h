@@ -14,6 +14,7 @@
 #include <linux/types.h>
 
 #include "loaders/lib/host/mapsproto.h"
+#include "probes/runtimes/runtime.h"
 #include "probes/tables.h"
 
 #define TABLEMAPS_ROWS_MB     21
@@ -26,12 +27,13 @@ struct tablemaps {
 	uint64_t *mappings;
 	struct tables_image *images;
 	struct tables_state *state;
+	struct tables_runtime *runtimes;
 	uint64_t *held; /* all rows, or NULL */
 	bool taken_over;
 };
 
 /* -1 in each: a struct to begin with. */
-#define TABLEMAPS_NONE {.fd = {-1, -1, -1, -1, -1, -1}}
+#define TABLEMAPS_NONE {.fd = {-1, -1, -1, -1, -1, -1, -1}}
 
 /* `from` (borrowed; NULL or -1 in it: none): the maps of a predecessor. They are taken over if they are what we would make,
  * whatever their size; else new ones are made. 0 or -errno. */

@@ -22,6 +22,7 @@
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/preflight.h"
 #include "loaders/lib/bpf/scope.h"
+#include "loaders/lib/bpf/scripts.h"
 #include "loaders/lib/bpf/tables.h"
 #include "loaders/lib/host/syscalls.h"
 #include "loaders/offcpu/drain.h"
@@ -267,7 +268,7 @@ static struct offcpu_bpf *skel_open(const char *store_dir)
 	return offcpu_bpf__open_opts(&o);
 }
 
-static int skel_load(const struct family_config *c, bool plain, struct offcpu_bpf **out)
+static int skel_load_with(const struct family_config *c, bool plain, bool scripts, struct offcpu_bpf **out)
 {
 	int err = plain ? hooks_plain() : 0;
 	struct offcpu_bpf *skel = err ? NULL : skel_open(c->store_dir);
@@ -276,6 +277,8 @@ static int skel_load(const struct family_config *c, bool plain, struct offcpu_bp
 		return err ? err : -errno;
 	offcpu_configure(skel, c);
 	skel->rodata->plain = plain;
+	skel->rodata->runtimes_on = scripts;
+	scripts_configure(skel->obj, scripts);
 	bpf_program__set_autoload(skel->progs.offcpu_seed, !plain);
 	err = tables_reuse(skel->obj, c->tables);
 	if (!err)
@@ -287,6 +290,13 @@ static int skel_load(const struct family_config *c, bool plain, struct offcpu_bp
 	else
 		*out = skel;
 	return err;
+}
+
+static int skel_load(const struct family_config *c, bool plain, struct offcpu_bpf **out)
+{
+	int err = skel_load_with(c, plain, true, out);
+
+	return scripts_refused(err) ? skel_load_with(c, plain, false, out) : err;
 }
 
 static int offcpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)

@@ -37,6 +37,9 @@ void object_format(const struct offcpu_object *on, char *buf)
 	case OFFCPU_ON_FUTEX:
 		snprintf(buf, OBJECT_LEN, "futex 0x%llx", (unsigned long long)on->value);
 		break;
+	case OFFCPU_ON_GIL:
+		snprintf(buf, OBJECT_LEN, "the GIL");
+		break;
 	case OFFCPU_ON_FILE:
 		snprintf(buf, OBJECT_LEN, "inode %llu", (unsigned long long)on->value);
 		break;

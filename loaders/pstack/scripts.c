@@ -15,7 +15,7 @@ struct known {
 	uint64_t start_ns, bias;
 	const struct image *index;
 	struct runtime_memory memory;
-	const struct runtime_kind *kind; /* NULL: no runtime in it */
+	const struct runtime_walker *kind; /* NULL: no runtime in it */
 	void *runtime;                   /* NULL: none to be read there */
 };
 
@@ -42,11 +42,11 @@ void scripts_forget(void)
 	n_known = cap_known = 0;
 }
 
-static const struct runtime_kind *kind_of(const struct image *index, const void **section, size_t *size)
+static const struct runtime_walker *kind_of(const struct image *index, const void **section, size_t *size)
 {
 	for (size_t i = 0; i < RUNTIME_KIND_COUNT; i++)
-		if (image_part(index, RUNTIME_KINDS[i].section, section, size))
-			return &RUNTIME_KINDS[i];
+		if (image_part(index, RUNTIME_WALKERS[i].section, section, size))
+			return &RUNTIME_WALKERS[i];
 	return NULL;
 }
 

@@ -24,6 +24,7 @@
  *
  * The includer defines, before python_next:
  *   int python_read(struct python_walk *w, __u64 addr, __u64 *value)   a word of memory; != 0: not readable
+ * and may define PYTHON_LOOK(w, addr): the next words that are read lie behind addr, within PYTHON_LOOK_BYTES mostly.
  */
 #ifndef SONDE_PROBES_RUNTIMES_PYTHON_H
 #define SONDE_PROBES_RUNTIMES_PYTHON_H
@@ -33,6 +34,11 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
+
+#ifndef PYTHON_LOOK
+#define PYTHON_LOOK(w, addr) ((void)(w), (void)(addr))
+#endif
+#define PYTHON_LOOK_BYTES 128
 
 #define PYTHON_OWNER_SHIM 3  /* FRAME_OWNED_BY_CSTACK, from 3.14 on FRAME_OWNED_BY_INTERPRETER; what is above is no program's either */
 #define PYTHON_TAGS       7ull /* low bits of a _PyStackRef, which are no part of the address */
@@ -96,6 +102,7 @@ static __always_inline enum python_step python_next(struct python_walk *w, const
 	w->mark = 0;
 	if (!w->frame)
 		return PYTHON_END;
+	PYTHON_LOOK(w, w->frame);
 	if ((w->frame & 7) || python_read(w, w->frame + l->frame_code, &w->code) || python_read(w, w->frame + l->frame_at, &w->at) ||
 	    python_read(w, w->frame + l->frame_back, &w->next))
 		return PYTHON_FAULT;

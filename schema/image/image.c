@@ -199,7 +199,9 @@ static int names_load(struct image *img, const uint8_t *data, const struct image
 /* What is opened of an index, and what of it is hashed. */
 enum scope { ALL, ALL_SOUND, ROWS };
 
-static const uint32_t rows_kinds = 1u << IMAGE_SECTION_IDENT | 1u << IMAGE_SECTION_SEGMENTS | 1u << IMAGE_SECTION_UNWIND;
+static const uint32_t rows_kinds = 1u << IMAGE_SECTION_IDENT | 1u << IMAGE_SECTION_SEGMENTS | 1u << IMAGE_SECTION_UNWIND |
+				   1u << IMAGE_SECTION_PYTHON | 1u << IMAGE_SECTION_PHP | 1u << IMAGE_SECTION_RUBY | 1u << IMAGE_SECTION_HOTSPOT |
+				   1u << IMAGE_SECTION_V8;
 
 static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, enum scope scope, struct err *e)
 {
@@ -209,6 +211,8 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 		rc = segments_load(img, data, h, e);
 	if (!rc)
 		rc = unwind_load(img, data, h, e);
+	if (!rc)
+		rc = parts_load(img, data, h, e);
 	if (rc || scope == ROWS)
 		return rc;
 	rc = names_load(img, data, h, e);
@@ -216,7 +220,7 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 		rc = lines_load(img, data, h, e);
 	if (!rc)
 		rc = go_load(img, data, h, e);
-	return rc ? rc : parts_load(img, data, h, e);
+	return rc;
 }
 
 static int open_bytes(const void *data, size_t len, enum scope scope, struct image **out, struct err *e)

@@ -43,7 +43,7 @@ int image_open_fd(int fd, struct image **out, struct err *e);
 /* The same without its checksum, which is most of the work: of a descriptor from who has found that right (sonde-maps, of
  * each index that it hands out). What keeps look-ups within the mapping is checked all the same. */
 int image_open_sound_fd(int fd, struct image **out, struct err *e);
-/* The same with identity, segments and unwind rows alone, of which nothing else is read or checked: it has no name and no line. */
+/* The same with identity, segments, unwind rows and what is known of an interpreter alone, of which nothing else is read or checked: it has no name and no line. */
 int image_open_rows_fd(int fd, struct image **out, struct err *e);
 /* The same over bytes that the caller keeps alive. Pure: for tests and fuzzing. */
 int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e);

@@ -23,9 +23,11 @@ static void image_row(struct store_segment *s, const struct dictrow *r, uint32_t
 {
 	(void)ctx;
 	s->images[id] = (struct store_image_row){
-		.kind = (enum store_image_kind)dictrows_id(r, 1, STORE_IMAGE_UNKNOWN + 1),
-		.name = dictrows_text(s, r, 2), .path = dictrows_text(s, r, 3), .build_id = dictrows_text(s, r, 4),
+		.kind = (enum store_image_kind)dictrows_id(r, 1, STORE_IMAGE_SCRIPT_END),
+		.name = dictrows_text(s, r, 2), .path = dictrows_text(s, r, 3), .build_id = dictrows_text(s, r, 4), .interpreter = "",
 	};
+	if (s->images[id].kind >= STORE_IMAGE_SCRIPT)
+		s->images[id].interpreter = dictrows_text(s, r, 5);
 }
 
 static void source_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
@@ -122,7 +124,7 @@ int dictnames_load(struct store_segment *s, struct err *e)
 		s->frames[i] = (struct store_frame_row){.name = "[unknown]", .file = ""};
 	s->dict.n_images = n_images;
 	s->dict.n_frames = n;
-	rc = dictrows_each(s, "id, kind, name, path, build_id", "image", n_images, image_row, NULL, e);
+	rc = dictrows_each(s, "id, kind, name, path, build_id, key", "image", n_images, image_row, NULL, e);
 	if (!rc)
 		rc = load_functions(s, &f, old, e);
 	if (!rc)

@@ -77,6 +77,7 @@ struct store_frame_row {
 };
 struct store_image_row {
 	const char *name, *path, *build_id;
+	const char *interpreter; /* of a script (kind from STORE_IMAGE_SCRIPT on): path of the file that runs it; else "" */
 	enum store_image_kind kind;
 };
 struct store_run_row {

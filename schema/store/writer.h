@@ -119,7 +119,10 @@ struct store_process {
 uint32_t store_process(struct store_writer *w, const struct store_process *p);
 
 enum store_image_kind { STORE_IMAGE_ELF = 0, STORE_IMAGE_KERNEL = 1, STORE_IMAGE_VDSO = 2, STORE_IMAGE_JIT = 3,
-			STORE_IMAGE_BPF = 4, STORE_IMAGE_MODULE = 5, STORE_IMAGE_UNKNOWN = 6 };
+			STORE_IMAGE_BPF = 4, STORE_IMAGE_MODULE = 5, STORE_IMAGE_UNKNOWN = 6,
+			/* + the runtime (view frames): the text of a script; its path is as the program has it, its key the path of
+			   the interpreter's file */
+			STORE_IMAGE_SCRIPT = 16, STORE_IMAGE_SCRIPT_END = 32 };
 struct store_image {
 	enum store_image_kind kind;
 	const char *name;       /* what people see: "libc.so.6", "[kernel]", "[jit]" */

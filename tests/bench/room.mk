@@ -16,6 +16,7 @@ long-bench-smoke: all $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/supervisor.py --smoke
 	@$(PYTHON) tests/bench/always.py --smoke
 	@$(PYTHON) tests/bench/host.py --smoke
+	@$(PYTHON) tests/bench/python_frames.py --smoke
 
 bench-stacks: all
 	@$(PYTHON) tests/bench/stacks.py --write docs/BENCHMARKS.md
@@ -68,6 +69,11 @@ bench-seal: all
 .PHONY: bench-realdays
 bench-realdays: all
 	@$(PYTHON) tests/bench/realdays.py $(or $(KEPT),build/hour) --write docs/BENCHMARKS.md
+
+# what frames of Python cost a sample: about 1 minute
+.PHONY: bench-python
+bench-python: all
+	@$(PYTHON) tests/bench/python_frames.py
 
 # what family host takes with 30 containers and 500 processes: about 2 minutes
 .PHONY: bench-host

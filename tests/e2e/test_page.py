@@ -294,7 +294,7 @@ def test_text_on_every_colour_has_enough_contrast(page):
         let worst = 99;
         for (const dark of [false, true])
             for (const scheme of COLOURS)
-                for (let origin = 0; origin < 7; origin++)
+                for (let origin = 0; origin < ORIGINS.length; origin++)
                     for (let i = 0; i < 1500; i++) {
                         const p = colourPalette({name: ['pkg' + i + '::f'], module: ['m' + i], origin: [origin]}, dark, false, scheme);
                         worst = Math.min(worst, contrast(p.fill(0), p.text), contrast(p.quiet, p.text), contrast(p.hit, p.hitText));
@@ -335,8 +335,8 @@ def test_origins_stay_apart_for_every_kind_of_colour_sight(page):
         let nearest = 9;
         for (const m of sights)
             for (const dark of [false, true])
-                for (const a of [0, 1, 2, 3, 6])
-                    for (const b of [0, 1, 2, 3].filter((o) => o < a)) {
+                for (const a of [0, 1, 2, 3, 6, 8])
+                    for (const b of [0, 1, 2, 3, 6].filter((o) => o < a)) {
                         const [x, y] = [a, b].map((o) => lab(colourOf('', '', o, dark, 'origin'), m));
                         nearest = Math.min(nearest, Math.hypot(x[0] - y[0], x[1] - y[1], x[2] - y[2]));
                     }

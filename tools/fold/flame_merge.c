@@ -34,6 +34,7 @@ static bool same_text(const char *a, const char *b)
 static bool same_look(const struct flame_looks *l, const struct fold_frame *a, const struct fold_frame *b)
 {
 	return a->origin == b->origin && a->inlined == b->inlined && same_text(a->name, b->name) && same_text(a->module, b->module) &&
+	       (a->origin != FOLD_SCRIPT || same_text(a->module_path, b->module_path)) &&
 	       (!l->by_line || (a->line == b->line && same_text(a->file, b->file)));
 }
 

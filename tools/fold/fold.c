@@ -86,6 +86,7 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 	f->seg_task = mem_array(f->dict->n_tasks + 1, sizeof(*f->seg_task));
 	f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
 	f->seg_group = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_group));
+	f->seg_hidden = f->opts.interpreter ? NULL : fold_hide_interpreters(f->dict);
 	f->n_told = f->pub->n_processes;
 	f->first_leaf = f->pub->n_leaves;
 	f->first_cell = f->pub->n_cells;
@@ -106,6 +107,8 @@ void fold_segment_end(struct folding *f)
 	free(f->seg_series);
 	free(f->seg_plain);
 	free(f->seg_group);
+	free(f->seg_hidden);
+	f->seg_hidden = NULL;
 	f->seg_frame = f->seg_process = f->seg_plain = f->seg_group = NULL;
 	f->seg_image = NULL;
 	f->seg_function = NULL;

@@ -22,7 +22,7 @@
 struct selection; /* tools/select/select.h: window and filters, parsed from the command line */
 
 /* Written to pages: at most 8. OFF: of wall time, where below nothing ran (fold_wall.h). */
-enum fold_origin { FOLD_NATIVE = 0, FOLD_KERNEL, FOLD_GO, FOLD_JIT, FOLD_GROUP, FOLD_UNKNOWN, FOLD_OFF };
+enum fold_origin { FOLD_NATIVE = 0, FOLD_KERNEL, FOLD_GO, FOLD_JIT, FOLD_GROUP, FOLD_UNKNOWN, FOLD_OFF, FOLD_SCRIPT };
 
 struct fold_frame {              /* merged by content over segments */
 	const char *name;        /* valid UTF-8, never empty; for a group: the container's, process's or thread's name */
@@ -35,6 +35,7 @@ struct fold_frame {              /* merged by content over segments */
 	uint64_t offset;         /* within the file */
 	bool named, inlined;     /* inlined: into the frame before it in the stack, at the same place */
 	enum fold_origin origin;
+	uint8_t runtime;         /* of a script: schema/base/runtimes.h; 0 of all else */
 };
 
 struct fold_node {
@@ -126,6 +127,7 @@ struct fold_opts {
 	bool reasons;            /* of waits: what each was for, below the group */
 	bool leaves;
 	bool no_inline;          /* inlined functions count as the function they were inlined into */
+	bool interpreter;        /* frames of an interpreter, between those of its scripts and beyond, too */
 	uint32_t slices;         /* at most so many; 0: none */
 	bool cells;              /* what each stack used in each slice; needs `slices` */
 	bool functions;          /* a function is one frame, wherever execution stood: told apart by name and module */

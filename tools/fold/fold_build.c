@@ -59,7 +59,7 @@ static bool same_frame(const struct fold_frame *a, const struct fold_frame *b)
 {
 	return a->name == b->name && a->module == b->module && a->module_path == b->module_path &&
 	       a->build_id == b->build_id && a->file == b->file && a->line == b->line && a->offset == b->offset &&
-	       a->inlined == b->inlined && a->named == b->named && a->origin == b->origin;
+	       a->inlined == b->inlined && a->named == b->named && a->origin == b->origin && a->runtime == b->runtime;
 }
 
 static uint32_t frame_put(struct fold_build *b, uint64_t h, const struct fold_frame *new)
@@ -89,7 +89,8 @@ uint32_t fold_add_function(struct fold_build *b, const struct fold_frame *new)
 	for (; idmap_get(&b->frame_of, h, &i); h = hash_u64(h, 1)) {
 		struct fold_frame *known = &b->pub.frames[i];
 
-		if (i && known->name == new->name && known->module == new->module) {
+		if (i && known->name == new->name && known->module == new->module &&
+		    (new->origin != FOLD_SCRIPT || known->module_path == new->module_path)) {
 			known->inlined &= new->inlined;
 			return (uint32_t)i;
 		}

@@ -13,6 +13,8 @@
 
 static enum fold_origin origin_of(const struct store_image_row *image, bool named)
 {
+	if (image->kind >= STORE_IMAGE_SCRIPT)
+		return FOLD_SCRIPT;
 	switch (image->kind) {
 	case STORE_IMAGE_KERNEL:
 	case STORE_IMAGE_MODULE:
@@ -66,7 +68,7 @@ static const char *frame_name(struct folding *f, const struct store_frame_row *r
 /* An image with its strings as the fold's own. */
 static const struct store_image_row *image_of(struct folding *f, uint32_t id)
 {
-	static const struct store_image_row none = {"", "", "", STORE_IMAGE_UNKNOWN};
+	static const struct store_image_row none = {"", "", "", "", STORE_IMAGE_UNKNOWN};
 	const struct store_image_row *row = id && id < f->dict->n_images ? &f->dict->images[id] : &none;
 	struct store_image_row *image = &f->seg_image[row == &none ? 0 : id];
 
@@ -95,6 +97,7 @@ static uint32_t frame_from(struct folding *f, uint32_t id)
 		.named = row->function != 0,
 		.inlined = row->inlined,
 		.origin = origin_of(image, row->function != 0),
+		.runtime = image->kind >= STORE_IMAGE_SCRIPT ? (uint8_t)(image->kind - STORE_IMAGE_SCRIPT) : 0,
 	};
 
 	return (f->opts.functions ? fold_add_function : fold_add_frame)(f->b, &new);
@@ -118,11 +121,16 @@ static bool known_node(const struct folding *f, uint32_t group, uint32_t stack, 
 	return group && stack % WAYMARK == 0 && idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
 }
 
+bool fold_leaves_out(const struct folding *f, uint32_t stack)
+{
+	return (f->seg_hidden && f->seg_hidden[stack]) || (f->opts.no_inline && f->dict->frames[f->dict->stack_frame[stack]].inlined);
+}
+
 uint32_t fold_child_of(struct folding *f, uint32_t parent, uint32_t stack)
 {
 	uint32_t frame = f->dict->stack_frame[stack];
 
-	return f->opts.no_inline && f->dict->frames[frame].inlined ? parent : fold_child(f->b, parent, fold_frame_of(f, frame));
+	return fold_leaves_out(f, stack) ? parent : fold_child(f->b, parent, fold_frame_of(f, frame));
 }
 
 /* Walks up to the nearest ancestor that is known, then down again. */

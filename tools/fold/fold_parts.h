@@ -50,6 +50,7 @@ struct folding {
 	bool late;                         /* one group: nodes are made when all stacks that have something are known */
 	uint32_t *seg_plain;               /* stack -> node below the root or its last group, 0: not met yet; late: 1 until then */
 	uint32_t *seg_group;               /* stack -> that group's node */
+	uint8_t *seg_hidden;               /* by stack: its last frame is an interpreter's own (fold_scripts.c); NULL: none is */
 	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
 	struct seg_function {              /* a function's frames are many */
 		const char *name, *file;   /* NULL: not met yet */
@@ -62,6 +63,10 @@ struct folding {
 
 /* The frame of the fold that one of the segment's is. */
 uint32_t fold_frame_of(struct folding *f, uint32_t id);
+/* Is the stack's last frame left out? Then it is what its caller is. */
+bool fold_leaves_out(const struct folding *f, uint32_t stack);
+/* Which frames of the segment are an interpreter's own. NULL: none is. */
+uint8_t *fold_hide_interpreters(const struct store_dict *d);
 /* The node of a stack whose caller's node is known. */
 uint32_t fold_child_of(struct folding *f, uint32_t parent, uint32_t stack);
 /* The node of a stack below a group's node. */

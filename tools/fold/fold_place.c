@@ -91,7 +91,7 @@ static void place(struct placing *p, uint32_t at, uint32_t caller, uint32_t stac
 	uint32_t frame = f->dict->stack_frame[stack];
 	struct mark *m;
 
-	if (f->opts.no_inline && f->dict->frames[frame].inlined) {
+	if (fold_leaves_out(f, stack)) {
 		also(p, at, caller, stack); /* its callees are the caller's */
 		return;
 	}

@@ -118,7 +118,7 @@ static int add_segment(struct wall *w, const char *path, struct err *e)
 static int shape_read(struct wall *w, enum shape_of which, struct err *e)
 {
 	struct fold_opts o = {.kind = SHAPE_KIND[which], .leaves = true, .slices = w->opts.slices, .lines = w->opts.lines,
-			      .no_inline = w->opts.no_inline};
+			      .no_inline = w->opts.no_inline, .interpreter = w->opts.interpreter};
 	struct shape *s = &w->shape[which];
 	int rc = fold_make(w->sel, &o, &s->f, e);
 

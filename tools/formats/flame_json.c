@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/formats/flame_json.h"
 
+#include "schema/base/runtimes.h"
 #include "tools/fold/flame_tree.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/json.h"
@@ -8,6 +9,7 @@
 static const char *const ORIGIN[] = {
 	[FOLD_NATIVE] = "native", [FOLD_KERNEL] = "kernel", [FOLD_GO] = "go", [FOLD_JIT] = "jit",
 	[FOLD_GROUP] = "group", [FOLD_UNKNOWN] = "unknown", [FOLD_OFF] = "off",
+	[FOLD_SCRIPT] = "script",
 };
 
 const char *flame_json_origin(enum fold_origin origin)
@@ -57,6 +59,8 @@ static json_t *node_row(void *ctx, size_t i)
 	json_object_set_new(o, "file", text_or_null(fr->file));
 	json_object_set_new(o, "line", fr->line ? json_integer(fr->line) : json_null());
 	json_object_set_new(o, "origin", json_string(ORIGIN[fr->origin]));
+	if (fr->runtime)
+		json_object_set_new(o, "runtime", json_string(runtime_name(fr->runtime)));
 	json_object_set_new(o, "named", json_boolean(fr->named));
 	json_object_set_new(o, "inlined", json_boolean(fr->inlined));
 	set_amounts(o, f, n);

@@ -4,7 +4,7 @@
 // By module: one colour a file. Fills keep a contrast of at least 4.5 to the text drawn on them in both themes (OKLCH
 // holds the lightness still).
 
-const ORIGINS = [ // enum fold_origin; light, dark: lightness in the scheme by origin
+const ORIGINS = [ // enum fold_origin, scripts by runtime (looks.js); light, dark: lightness in the scheme by origin
 	{name: 'native', from: 205, to: 300, chroma: 0.1, light: 0.76, dark: 0.395, hue: 240},
 	{name: 'kernel', from: 40, to: 85, chroma: 0.12, light: 0.84, dark: 0.46, hue: 60},
 	{name: 'Go', from: 150, to: 190, chroma: 0.1, light: 0.92, dark: 0.53, hue: 170},
@@ -12,6 +12,12 @@ const ORIGINS = [ // enum fold_origin; light, dark: lightness in the scheme by o
 	{name: 'group', from: 250, to: 250, chroma: 0.012, light: 0.86, dark: 0.4, hue: 250},
 	{name: 'unknown', from: 0, to: 0, chroma: 0, light: 0.84, dark: 0.4, hue: 0},
 	{name: 'off CPU', from: 105, to: 130, chroma: 0.08, light: 0.62, dark: 0.26, hue: 110},
+	{name: 'script', from: 285, to: 320, chroma: 0.09, light: 0.8, dark: 0.42, hue: 300},
+	{name: 'Python', from: 285, to: 320, chroma: 0.1, light: 0.87, dark: 0.5, hue: 290},
+	{name: 'Ruby', from: 5, to: 30, chroma: 0.12, light: 0.7, dark: 0.35, hue: 20},
+	{name: 'PHP', from: 265, to: 285, chroma: 0.1, light: 0.8, dark: 0.43, hue: 275},
+	{name: 'JavaScript', from: 90, to: 105, chroma: 0.12, light: 0.9, dark: 0.5, hue: 98},
+	{name: 'Java', from: 30, to: 45, chroma: 0.12, light: 0.74, dark: 0.38, hue: 40},
 ];
 const COLOURS = ['package', 'origin', 'module'];
 

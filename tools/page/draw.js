@@ -64,6 +64,10 @@ function drawBox(ctx, s, i, x, w, y) {
 		for (let k = x + 1; k < x + width - 2; k += 6)
 			ctx.fillRect(k, y, 3, 1);
 	}
+	if (s.looks.origin[look] >= SCRIPT && w > 6) { // a bar at its left: what tells a script without colour
+		ctx.fillStyle = hit ? p.hitText : p.text;
+		ctx.fillRect(x, y, 2, ROW - 1);
+	}
 	ctx.globalAlpha = 1;
 	ctx.fillStyle = hit ? p.hitText : p.text;
 	drawLabel(ctx, s, i, x, y, width);

@@ -98,7 +98,7 @@ static void frames_pack(struct packer *p)
 	for (uint32_t i = 0; i < p->n_frames; i++) {
 		const struct fold_frame *f = &fr[p->order[i]];
 
-		proto_varint(&p->columns, (uint64_t)f->origin | (f->named ? 8 : 0) | (f->inlined ? 16 : 0));
+		proto_varint(&p->columns, (uint64_t)f->origin | (f->named ? 8 : 0) | (f->inlined ? 16 : 0) | (uint64_t)f->runtime << 5);
 	}
 }
 

@@ -33,6 +33,7 @@ static void colour_of(const struct fold_frame *fr, char out[8])
 		[FOLD_NATIVE] = {205, 275, 0.75}, [FOLD_KERNEL] = {20, 45, 0.9}, [FOLD_GO] = {150, 185, 0.55},
 		[FOLD_JIT] = {310, 345, 0.7}, [FOLD_GROUP] = {220, 220, 0.1}, [FOLD_UNKNOWN] = {0, 0, 0},
 		[FOLD_OFF] = {95, 125, 0.45},
+		[FOLD_SCRIPT] = {275, 310, 0.7},
 	};
 	uint64_t h = hash_str(HASH_SEED, *fr->module ? fr->module : fr->name);
 	double hue = hues[fr->origin].from + (hues[fr->origin].to - hues[fr->origin].from) * (double)(h % 997) / 996;

@@ -3,6 +3,11 @@
 // function is (name, module). No DOM here.
 
 const GROUP = 4; // enum fold_origin
+const SCRIPT = 7; // the last of them; from here on by runtime (schema/base/runtimes.c)
+
+function looksOrigin(flags) {
+	return (flags & 7) === SCRIPT ? SCRIPT + (flags >> 5) : flags & 7;
+}
 
 function looksInit(profiles) {
 	const looks = {n: 0, name: [], module: [], origin: [], inlined: [], file: [], line: [], fn: [],
@@ -42,7 +47,7 @@ function looksInit(profiles) {
 			const why = /^\[(idle|waits)\]$/.exec(f.module[i]); // what a wait was for, as wall time has it
 			if (why)
 				[f.name[i], f.module[i], f.file[i]] = [`[${why[1]}: ${f.name[i]}]`, '', ''];
-			f.look[i] = looks.add(f.name[i], f.module[i], f.flags[i] & 7, (f.flags[i] & 16) !== 0, f.file[i], f.line[i]);
+			f.look[i] = looks.add(f.name[i], f.module[i], looksOrigin(f.flags[i]), (f.flags[i] & 16) !== 0, f.file[i], f.line[i]);
 		}
 	}
 	looks.kernel = looks.add('[kernel]', '', 1, false, '', 0);

@@ -24,7 +24,7 @@ struct diff_args {
 	int64_t baseline_ns;
 	uint64_t rows;
 	uint64_t width;
-	bool no_inline;
+	bool no_inline, interpreter;
 	struct select_args vs;
 };
 
@@ -46,6 +46,7 @@ static const struct option DIFF_OPTIONS[] = {
 	 offsetof(struct diff_args, source_url)},
 	{"width", 0, OPTION_UINT, "PIXELS", "of the picture x.svg (default 1200)", offsetof(struct diff_args, width)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller", offsetof(struct diff_args, no_inline)},
+	{"interpreter", 0, OPTION_FLAG, NULL, "with an interpreter's own frames, among those of its scripts", offsetof(struct diff_args, interpreter)},
 	{"vs-last", 0, OPTION_DURATION, "TIME", NULL, VS(last_ns)},
 	{"vs-from", 0, OPTION_STRING, "T", NULL, VS(from)},
 	{"vs-to", 0, OPTION_STRING, "T", NULL, VS(to)},
@@ -191,7 +192,7 @@ static int diff_run(struct verb_call *call, struct err *e)
 
 	if (ret)
 		return ret;
-	in.opts = (struct fold_opts){.slices = form == FORM_PPROF ? 0 : DIFF_SLICES, .cells = form != FORM_PPROF, .no_inline = a->no_inline,
+	in.opts = (struct fold_opts){.slices = form == FORM_PPROF ? 0 : DIFF_SLICES, .cells = form != FORM_PPROF, .no_inline = a->no_inline, .interpreter = a->interpreter,
 				     .leaves = form == FORM_PPROF || form == FORM_HTML,
 				     .functions = form != FORM_PPROF && form != FORM_HTML};
 	ret = diff_sides_make(&in, &sides, e);

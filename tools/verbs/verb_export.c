@@ -13,7 +13,7 @@
 struct export_args {
 	const char *type;
 	const char *output;
-	bool lines, no_inline;
+	bool lines, no_inline, interpreter;
 };
 
 static const struct option EXPORT_OPTIONS[] = {
@@ -24,6 +24,7 @@ static const struct option EXPORT_OPTIONS[] = {
 	 offsetof(struct export_args, lines)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
 	 offsetof(struct export_args, no_inline)},
+	{"interpreter", 0, OPTION_FLAG, NULL, "with an interpreter's own frames, among those of its scripts", offsetof(struct export_args, interpreter)},
 	{0},
 };
 
@@ -51,7 +52,7 @@ static void say_written(const struct verb_call *call, const char *path, uint64_t
 static int export_fold(struct verb_call *call, enum output_form form, const char *path, struct err *e)
 {
 	const struct export_args *a = call->args;
-	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
+	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	uint64_t bytes = 0;
 	int ret;

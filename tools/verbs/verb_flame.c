@@ -20,7 +20,7 @@ struct flame_args {
 	const char *type;
 	const char *output, *group, *source_url;
 	uint64_t width, nodes;
-	bool open, lines, no_inline, text;
+	bool open, lines, no_inline, interpreter, text;
 };
 
 static const struct option FLAME_OPTIONS[] = {
@@ -36,6 +36,7 @@ static const struct option FLAME_OPTIONS[] = {
 	{"nodes", 0, OPTION_UINT, "N", "of --json: the N largest frames; others are summed as (smaller frames)", offsetof(struct flame_args, nodes)},
 	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)", offsetof(struct flame_args, lines)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller", offsetof(struct flame_args, no_inline)},
+	{"interpreter", 0, OPTION_FLAG, NULL, "with an interpreter's own frames, among those of its scripts", offsetof(struct flame_args, interpreter)},
 	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser", offsetof(struct flame_args, open)},
 	{0},
 };
@@ -69,7 +70,7 @@ static int flame_run(struct verb_call *call, struct err *e)
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	enum output_form form = OUTPUT_HTML;
 	struct output_look look = {.source_url = a->source_url, .group = a->group, .nodes = a->nodes};
-	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
+	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
 	uint64_t bytes = 0;
 	bool page;
 	int ret;

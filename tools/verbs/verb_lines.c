@@ -22,6 +22,7 @@ struct lines_args {
 	uint64_t functions;
 	const char *context;
 	struct option_list source_dir;
+	bool interpreter;
 };
 
 static const struct option LINES_OPTIONS[] = {
@@ -31,6 +32,7 @@ static const struct option LINES_OPTIONS[] = {
 	 offsetof(struct lines_args, context)},
 	{"source-dir", 0, OPTION_LIST, "DIR", "where the source stands; OLD=NEW puts NEW for the path's beginning OLD",
 	 offsetof(struct lines_args, source_dir)},
+	{"interpreter", 0, OPTION_FLAG, NULL, "with an interpreter's own frames, among those of its scripts", offsetof(struct lines_args, interpreter)},
 	{0},
 };
 
@@ -301,7 +303,7 @@ static int lines_run(struct verb_call *call, struct err *e)
 	}
 	ret = context_of(v.args->context, &v.context, e);
 	if (!ret)
-		ret = fold_make(call->sel, &(struct fold_opts){0}, &f, e);
+		ret = fold_make(call->sel, &(struct fold_opts){.interpreter = v.args->interpreter}, &f, e);
 	if (ret)
 		return ret;
 	v.f = f;

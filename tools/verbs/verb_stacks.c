@@ -28,7 +28,7 @@
 struct stacks_args {
 	uint64_t rows;
 	const char *callers, *callees, *type;
-	bool lines, no_inline;
+	bool lines, no_inline, interpreter;
 };
 
 static const struct option STACKS_OPTIONS[] = {
@@ -42,6 +42,7 @@ static const struct option STACKS_OPTIONS[] = {
 	 offsetof(struct stacks_args, lines)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
 	 offsetof(struct stacks_args, no_inline)},
+	{"interpreter", 0, OPTION_FLAG, NULL, "with an interpreter's own frames, among those of its scripts", offsetof(struct stacks_args, interpreter)},
 	{0},
 };
 
@@ -305,7 +306,7 @@ static int stacks_run(struct verb_call *call, struct err *e)
 {
 	const struct stacks_args *a = call->args;
 	struct view v = {.call = call, .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS};
-	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline};
+	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
 	struct fold *f = NULL;
 	int ret;
 

@@ -77,6 +77,7 @@ static void second(struct capture *c)
 	if (c->f->tick)
 		c->f->tick(c->state);
 	clock_watch(c);
+	capture_names_tick(c);
 	symbols_give(c);
 	if (target_gone(c->o->target)) {
 		log_info("the target has ended");
@@ -402,7 +403,7 @@ static int close_parts(struct capture *c, struct err *e)
 
 int capture_run(const struct capture_opts *o, struct capture_report *r, struct err *e)
 {
-	struct capture c = {.o = o, .r = r, .f = o->family, .wake_fd = -1, .programs = progsyms_new()};
+	struct capture c = {.o = o, .r = r, .f = o->family, .wake_fd = -1, .scripts = {.objects_fd = -1, .names_fd = -1, .walks_fd = -1}, .programs = progsyms_new()};
 	int err, closed;
 
 	*r = (struct capture_report){.first_s = -1};

@@ -62,6 +62,18 @@ static void drain_cost(struct capture *c)
 	}
 }
 
+/* How far the program walked script frames, for who looks (-v). */
+static void report_scripts(const struct capture *c)
+{
+	struct script_tally t;
+
+	if (!scripts_tally(&c->scripts, &t) || !t.walks)
+		return;
+	log_info("script frames: %llu stacks in an interpreter, %llu frames, %llu objects; %llu in threads that run no script, "
+		  "%llu of memory that made no sense, %llu too deep, %llu without a place, %llu without a name", t.walks, t.frames, t.taken,
+		  t.missed[SCRIPT_NO_THREAD], t.missed[SCRIPT_FAULT], t.missed[SCRIPT_DEEP], t.missed[SCRIPT_NO_PLACE], t.missed[SCRIPT_UNNAMED]);
+}
+
 static void report_names(struct capture *c)
 {
 	struct naming_stat names;
@@ -106,6 +118,7 @@ void capture_end(struct capture *c)
 	capture_tally(c, &t);
 	c->r->self_cores = capture_self_cores(c, &t, &figures);
 	ledger_book(&c->ledger, c->maps, &figures, c->store, c->run, capture_utc(c, c->until_ns));
+	report_scripts(c);
 	drain(c, stopped_ns);
 	c->r->to_ns = capture_utc(c, stopped_ns);
 	capture_flush(c);

@@ -50,6 +50,29 @@ static int late_take(void *ctx, void *record, size_t size)
 	return 0;
 }
 
+/* Names of script frames. They come behind the records whose frames have them, and are taken before one of those is named. */
+static int names_take(void *ctx, void *record, size_t size)
+{
+	struct capture *c = ctx;
+	struct script_key key;
+
+	if (naming_script_take(c->naming, record, size, &key))
+		c->r->lost[CAPTURE_LOST_MALFORMED]++;
+	else
+		scripts_took(&c->scripts, &key, ((const struct script_names *)record)->id);
+	return 0;
+}
+
+static void names_drop(void *ctx, uint32_t id)
+{
+	naming_script_drop(((struct capture *)ctx)->naming, id);
+}
+
+void capture_names_tick(struct capture *c)
+{
+	scripts_tick(&c->scripts, clock_boot_ns(), names_drop, c);
+}
+
 static void process_count(struct capture *c, uint32_t process)
 {
 	uint32_t epoch = store_epoch(c->store);
@@ -191,14 +214,17 @@ static int ring_watch(const struct capture *c, int fd)
 
 int capture_rings_open(struct capture *c, struct err *e)
 {
-	int late = c->f->late_fd ? c->f->late_fd(c->state) : -1, err;
+	int late = c->f->late_fd ? c->f->late_fd(c->state) : -1, names, err;
 
 	if (!c->f->ring_fd)
 		return 0;
+	scripts_open(&c->scripts, c->obj);
+	names = c->scripts.names_fd;
 	c->wake_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->ring = ring_buffer__new(c->f->ring_fd(c->state), record_take, c, NULL);
 	if (c->ring && (late < 0 || !ring_buffer__add(c->ring, late, late_take, c)) &&
-	    !ring_watch(c, c->f->ring_fd(c->state)) && (late < 0 || !ring_watch(c, late)))
+	    (names < 0 || !ring_buffer__add(c->ring, names, names_take, c)) && !ring_watch(c, c->f->ring_fd(c->state)) &&
+	    (late < 0 || !ring_watch(c, late)) && (names < 0 || !ring_watch(c, names)))
 		return 0;
 	err = -errno;
 	return err_set(e, err, EXIT_RUNTIME, "cannot map the ring buffer: %s", strerror(-err));
@@ -208,15 +234,16 @@ void capture_rings_close(struct capture *c)
 {
 	if (c->ring)
 		ring_buffer__free(c->ring);
+	scripts_release(&c->scripts);
 	if (c->wake_fd >= 0)
 		close(c->wake_fd);
 }
 
 void capture_rings_called(struct capture *c)
 {
-	struct epoll_event ev[2];
+	struct epoll_event ev[3];
 
-	epoll_wait(c->wake_fd, ev, 2, 0); /* heard */
+	epoll_wait(c->wake_fd, ev, 3, 0); /* heard */
 	capture_rings_read(c);
 }
 

@@ -12,6 +12,7 @@
 #include "loaders/lib/bpf/capture.h"
 #include "loaders/lib/bpf/hold.h"
 #include "loaders/lib/bpf/ledger.h"
+#include "loaders/lib/bpf/scripts.h"
 #include "loaders/lib/host/late.h"
 #include "loaders/lib/host/pace.h"
 #include "schema/base/clock.h"
@@ -39,6 +40,7 @@ struct capture {
 	struct progsyms *programs;
 	struct store_writer *store;
 	struct family_host host;     /* what a family that reads by itself is given */
+	struct scripts scripts;
 	struct hold hold;
 	struct late late;
 	struct ledger ledger;
@@ -79,6 +81,7 @@ static inline int64_t capture_utc(const struct capture *c, int64_t boot_ns)
 int capture_rings_open(struct capture *c, struct err *e);
 void capture_rings_close(struct capture *c);
 void capture_rings_read(struct capture *c);
+void capture_names_tick(struct capture *c); /* about once a second */
 /* wake_fd is readable. */
 void capture_rings_called(struct capture *c);
 /* Families that read by themselves: their turn, and their figures. */

@@ -20,6 +20,7 @@
 #include "loaders/lib/bpf/options.h"
 #include "loaders/lib/bpf/preflight.h"
 #include "loaders/lib/bpf/progress.h"
+#include "loaders/lib/bpf/scripts.h"
 #include "loaders/lib/bpf/target.h"
 #include "loaders/lib/host/args.h"
 #include "schema/base/cleanup.h"
@@ -54,6 +55,19 @@ static void command_line_make(struct session *s, int argc, char **argv)
 	args_format(raw.buf, raw.len, policy, &s->command_line);
 }
 
+static void check_scripts(struct check *c, const struct bpf_object *obj)
+{
+	bool on;
+
+	if (!scripts_configured(obj, &on))
+		return;
+	if (on)
+		check_add(c, "script frames", CHECK_OK, NULL, "CPython 2.7 and 3.6 to 3.15");
+	else
+		check_add(c, "script frames", CHECK_WARN, "a newer kernel", "this kernel refuses the program that walks them: scripts show as "
+			  "their interpreter's own functions");
+}
+
 static int check_run(struct session *s)
 {
 	struct family_target everything = {0};
@@ -73,6 +87,7 @@ static int check_run(struct session *s)
 	} else if (s->family->open(&fc, &state, &obj, &e)) {
 		check_add_err(&c, "programs", &e);
 	} else {
+		check_scripts(&c, obj);
 		s->family->close(state);
 		check_add(&c, "programs", CHECK_OK, NULL, "loaded and unloaded");
 	}

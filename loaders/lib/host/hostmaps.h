@@ -106,6 +106,9 @@ struct hostmaps_image {
 	void *user;                   /* as above */
 };
 
+/* The file with this id (mp_image.id), as last told; NULL: nobody told of it. Asks for no index. */
+struct hostmaps_image *hostmaps_image(const struct hostmaps *hm, uint32_t id);
+
 struct hostmaps_frame {
 	struct hostmaps_image *image; /* NULL: anonymous (JIT), or nothing known at that address */
 	bool mapped;                  /* false: no executable mapping known there at that time */

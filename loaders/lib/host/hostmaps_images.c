@@ -45,6 +45,13 @@ struct image_entry *hostmaps_image_of(const struct hostmaps *hm, uint32_t id, ui
 	return img;
 }
 
+struct hostmaps_image *hostmaps_image(const struct hostmaps *hm, uint32_t id)
+{
+	struct image_entry *img = hostmaps_image_of(hm, id, UINT64_MAX);
+
+	return img ? &img->pub : NULL;
+}
+
 /* As two sonde-maps told it; what was read from /proc has no generation. */
 static bool same_inode(const struct mp_image *a, const struct mp_image *b)
 {

@@ -23,7 +23,7 @@
 
 #define MP_VERSION 10
 #define MP_PACKET_MAX 65536
-#define MP_FDS_MAX 6 /* descriptors in one packet */
+#define MP_FDS_MAX 7 /* descriptors in one packet */
 
 enum mp_type {
 	MP_HELLO = 1,   /* maps -> client: struct mp_hello */
@@ -72,6 +72,7 @@ enum mp_tables_map {
 	MP_TABLES_PROCESSES,
 	MP_TABLES_STATE,
 	MP_TABLES_WANTED,
+	MP_TABLES_RUNTIMES,
 	MP_TABLES_N
 };
 

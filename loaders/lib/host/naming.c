@@ -48,6 +48,7 @@ void naming_close(struct naming *n)
 		return;
 	naming_kernel_release(n);
 	naming_user_release(n);
+	naming_script_release(n);
 	naming_process_release(n);
 	free(n->buf);
 	free(n);
@@ -63,6 +64,7 @@ void naming_epoch(struct naming *n)
 	n->boot_offset_ns = clock_boot_offset_ns();
 	naming_kernel_forget(n);
 	naming_user_forget(n);
+	naming_script_forget(n);
 	naming_process_forget(n);
 }
 
@@ -121,6 +123,10 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 		struct hostmaps_frame at = {0};
 		struct answer a;
 
+		if (FRAME_IS_SCRIPT(frames[i])) {
+			put(n, b, naming_script(n, p, frames[i]), false);
+			continue;
+		}
 		if (p)
 			hostmaps_place(n->hm, p, frames[i], tables_ns, ev->time_ns, &at);
 		a = naming_user(n, p, &at, look);

@@ -22,6 +22,7 @@
  *      innermost.
  *   7. In a stack with STACK_F_LOGICAL (Go's heap profile) each frame is one function already: it is the innermost at the
  *      byte before it, alone; none is folded.
+ *   8. Frames of scripts have names of their own (naming_script.c).
  *
  * What has no name is (image, offset) without a function, shown "libfoo.so+0x1a2b". An index that is still being made
  * names its frames later (store_frame_name). Executable memory without a file: name from the perf map, image "[jit]",
@@ -75,6 +76,12 @@ struct naming_result {
 /* Name one sample; to be called when hostmaps_watermark has passed its time. `frames` holds n_kernel + n_user of them.
  * The ids are of the present epoch, valid until store_epoch grows (on -ESTALE of store_add just call again: it notices). */
 void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames, struct naming_result *out);
+
+/* A record of a program's ring `names` (probes/runtimes/runtime.h): what frames of scripts are called. To be given before the first frame
+ * that has its id. *key: that of its object. 0, or -EBADMSG. And: no more frames with this id will come. */
+struct script_key;
+int naming_script_take(struct naming *n, const void *record, size_t size, struct script_key *key);
+void naming_script_drop(struct naming *n, uint32_t id);
 
 /* After each hostmaps_read, at least once a second: names what waited for indexes that have become ready, looks for
  * names of containers that had none. Cheap when nothing has happened. */

@@ -131,6 +131,9 @@ struct naming {
 	uint32_t image_anon, image_jit, image_unknown, image_vsyscall;
 	struct jit_map jit[JIT_MAPS];
 
+	struct script_note *script_notes; /* by id */
+	struct idmap script_frames;       /* word -> answer */
+
 	struct kallsyms *kallsyms;
 	bool kallsyms_tried, kallsyms_partial; /* partial: what is kept of them; there may be more */
 	int64_t kallsyms_read_ns, kallsyms_pause_ns;
@@ -163,6 +166,11 @@ void naming_user_ready(struct naming *n, struct hostmaps_image *img);
 void naming_user_tick(struct naming *n);
 void naming_user_forget(struct naming *n);
 void naming_user_release(struct naming *n);
+
+/* naming_script.c: a frame with FRAME_SCRIPT. */
+struct answer naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word);
+void naming_script_forget(struct naming *n);
+void naming_script_release(struct naming *n);
 
 /* naming_place.c: gives `f` (its image, offset, leaf and exact are set) function, line and what it was inlined into; with
  * `fold` a leaf's offset becomes that of its function's first byte. false: no name, `f` is untouched. */

@@ -22,7 +22,7 @@
 
 struct hotspot;
 
-/* As struct runtime_kind says (runtimes.h). NULL also: a JDK that is not known, or one that has not begun. */
+/* As struct runtime_walker says (runtimes.h). NULL also: a JDK that is not known, or one that has not begun. */
 struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias);
 void hotspot_close(struct hotspot *h); /* NULL is fine */
 bool hotspot_follow(struct hotspot *h, const struct runtime_native *native, struct runtime_follow *f, struct script_stack *out);

@@ -20,7 +20,7 @@
 
 struct php;
 
-/* As struct runtime_kind says (runtimes.h). */
+/* As struct runtime_walker says (runtimes.h). */
 struct php *php_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias);
 void php_close(struct php *p); /* NULL is fine */
 void php_stack(struct php *p, const struct runtime_native *native, struct script_stack *out);

@@ -76,8 +76,13 @@ static char *text_take(const struct reader *r, uint64_t data, uint64_t length, u
 	struct strbuf text = STRBUF_INIT;
 	uint8_t raw[PYCODE_TEXT_MAX * 4];
 
-	if (!n || !r->m->read(r->m->ctx, data, raw, n * width))
+	if (!n)
 		return NULL;
+	if (!r->m->read(r->m->ctx, data, raw, n * width)) {
+		n = PYCODE_TEXT_FIRST / width;
+		if (n >= length || !r->m->read(r->m->ctx, data, raw, n * width))
+			return NULL;
+	}
 	for (size_t i = 0; i < n; i++) {
 		uint32_t c = char_at(raw, i, width);
 
@@ -136,24 +141,43 @@ static bool instruction(const struct reader *r, uint64_t code, uint64_t at, int6
 	return *bytes >= -2 && *bytes < 2 * (int64_t)length && !(*bytes & 1);
 }
 
-static uint32_t line_read(const struct reader *r, uint64_t code, uint64_t at)
+/* The line table; NULL: there is none, or it cannot be read. */
+static uint8_t *table_read(const struct reader *r, uint64_t code, size_t *len)
 {
 	cleanup_free uint8_t *table = NULL;
 	uint64_t object = 0, length = 0;
-	int32_t first = 0;
-	int64_t bytes = 0;
 
-	if (!instruction(r, code, at, &bytes) || !r->m->read(r->m->ctx, code + r->l->code_first_line, &first, sizeof(first)))
-		return 0;
-	if (bytes < 0)
-		return pylines_find(r->l->lines, NULL, 0, first, -1);
 	if (!word_read(r, code + r->l->code_lines, &object) || !is_of_type(r, object, r->l->bytes_type) ||
 	    !word_read(r, object + r->l->bytes_length, &length) || length > PYCODE_TABLE_MAX)
-		return 0;
+		return NULL;
 	table = mem_alloc((size_t)length + 1);
-	if (length && !r->m->read(r->m->ctx, object + r->l->bytes_data, table, (size_t)length))
+	if (length && !r->m->read(r->m->ctx, object + r->l->bytes_data, table, (size_t)length)) {
+		if (length <= PYCODE_TABLE_FIRST || !r->m->read(r->m->ctx, object + r->l->bytes_data, table, PYCODE_TABLE_FIRST))
+			return NULL;
+		length = PYCODE_TABLE_FIRST;
+	}
+	*len = (size_t)length;
+	return take_ptr(table);
+}
+
+static bool first_line_read(const struct reader *r, uint64_t code, int32_t *first)
+{
+	return r->m->read(r->m->ctx, code + r->l->code_first_line, first, sizeof(*first));
+}
+
+static uint32_t line_read(const struct reader *r, uint64_t code, uint64_t at)
+{
+	struct pycode_object o = {.lines = r->l->lines};
+	int64_t bytes = 0;
+	uint32_t line;
+
+	if (!instruction(r, code, at, &bytes) || !first_line_read(r, code, &o.first_line))
 		return 0;
-	return pylines_find(r->l->lines, table, (size_t)length, first, bytes);
+	if (bytes >= 0)
+		o.table = table_read(r, code, &o.table_len);
+	line = pycode_object_line(&o, bytes);
+	free(o.table);
+	return line;
 }
 
 static char *member_text(const struct reader *r, uint64_t code, uint16_t member)
@@ -176,4 +200,36 @@ bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, 
 	out->file = member_text(&r, code, l->code_file);
 	out->line = line_read(&r, code, at);
 	return true;
+}
+
+bool pycode_object_read(const struct runtime_memory *m, const struct python_layout *l, uint64_t bias, uint64_t code,
+			struct pycode_object *out)
+{
+	const struct reader r = {.m = m, .l = l, .bias = bias};
+
+	if (!is_of_type(&r, code, l->code_type))
+		return false;
+	*out = (struct pycode_object){.lines = l->lines};
+	out->function = member_text(&r, code, l->code_qualname);
+	if (!out->function)
+		out->function = member_text(&r, code, l->code_name);
+	out->file = member_text(&r, code, l->code_file);
+	if (first_line_read(&r, code, &out->first_line))
+		out->table = table_read(&r, code, &out->table_len);
+	return true;
+}
+
+uint32_t pycode_object_line(const struct pycode_object *o, int64_t bytes)
+{
+	if (bytes >= 0 && !o->table)
+		return 0;
+	return pylines_find(o->lines, o->table, o->table_len, o->first_line, bytes);
+}
+
+void pycode_object_release(struct pycode_object *o)
+{
+	free(o->function);
+	free(o->file);
+	free(o->table);
+	*o = (struct pycode_object){0};
 }

@@ -19,7 +19,7 @@
 
 struct ruby;
 
-/* As struct runtime_kind says (runtimes.h). */
+/* As struct runtime_walker says (runtimes.h). */
 struct ruby *ruby_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias);
 void ruby_close(struct ruby *r); /* NULL is fine */
 void ruby_stack(struct ruby *r, const struct runtime_native *native, struct script_stack *out);

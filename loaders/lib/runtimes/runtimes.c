@@ -41,10 +41,10 @@ static enum runtime_gil python_lock(void *runtime, uint64_t fs_base, uint64_t fu
 	return python_gil(runtime, fs_base, futex);
 }
 
-const struct runtime_kind RUNTIME_KINDS[] = {
+const struct runtime_walker RUNTIME_WALKERS[] = {
 	{"python", "[python]", IMAGE_SECTION_PYTHON, python_of, python_end, python_frames, NULL, python_lock},
 	{"php", "[php]", IMAGE_SECTION_PHP, php_of, php_end, php_frames, NULL, NULL},
 	{"ruby", "[ruby]", IMAGE_SECTION_RUBY, ruby_of, ruby_end, ruby_frames, NULL, NULL},
 	{"java", "[java]", IMAGE_SECTION_HOTSPOT, hotspot_of, hotspot_end, NULL, hotspot_frames, NULL},
 };
-const size_t RUNTIME_KIND_COUNT = sizeof(RUNTIME_KINDS) / sizeof(RUNTIME_KINDS[0]);
+const size_t RUNTIME_KIND_COUNT = sizeof(RUNTIME_WALKERS) / sizeof(RUNTIME_WALKERS[0]);

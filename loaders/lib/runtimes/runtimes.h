@@ -8,7 +8,7 @@
 
 #include "loaders/lib/runtimes/script.h"
 
-struct runtime_kind {
+struct runtime_walker {
 	const char *name;   /* "python", as frames say it */
 	const char *module; /* "[python]" */
 	uint32_t section;   /* enum image_section_kind */
@@ -25,7 +25,7 @@ struct runtime_kind {
 	enum runtime_gil (*gil)(void *runtime, uint64_t fs_base, uint64_t futex);
 };
 
-extern const struct runtime_kind RUNTIME_KINDS[];
+extern const struct runtime_walker RUNTIME_WALKERS[];
 extern const size_t RUNTIME_KIND_COUNT;
 
 #endif

@@ -55,7 +55,7 @@ struct runtime_native {
 	uint32_t tgid, tid; /* of the kernel; 0: not known */
 };
 
-struct runtime_kind;
+struct runtime_walker;
 
 struct script_place {
 	char *function; /* own; qualified where the runtime knows it. NULL: not known; so `file` */
@@ -68,7 +68,7 @@ struct script_frame {
 	struct script_place place;
 	size_t at; /* it stands for this native frame, with its neighbours of the same number; n: after all of them */
 	/* set by who asks several runtimes */
-	const struct runtime_kind *runtime;
+	const struct runtime_walker *runtime;
 	uint32_t order; /* among all of them */
 };
 

@@ -14,7 +14,7 @@
 #include "probes/stack.h"
 #include "schema/base/strbuf.h"
 
-static const int no_fds[MP_FDS_MAX] = {-1, -1, -1, -1, -1, -1};
+static const int no_fds[MP_FDS_MAX] = {-1, -1, -1, -1, -1, -1, -1};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -9,6 +9,6 @@ $(eval $(call unit_test,perfmap_test,tests/unit/loaders/lib/host/perfmap_test.c,
 $(eval $(call unit_test,container_test,tests/unit/loaders/lib/host/container_test.c,host base,-ljansson))
 $(eval $(call unit_test,instance_test,tests/unit/loaders/lib/host/instance_test.c,host base,))
 $(foreach t,naming naming_excluded naming_container,\
-  $(eval $(call unit_test,$(t)_test,$(addprefix tests/unit/loaders/lib/host/,$(t)_test.c namingfakes.c),host base,-ljansson)))
+  $(eval $(call unit_test,$(t)_test,$(addprefix tests/unit/loaders/lib/host/,$(t)_test.c namingfakes.c),host runtimes base,-ljansson)))
 $(eval $(call unit_test,rules_test,tests/unit/loaders/lib/host/rules_test.c,host base,-ljansson))
 $(eval $(call unit_test,late_test,tests/unit/loaders/lib/host/late_test.c,host base,))

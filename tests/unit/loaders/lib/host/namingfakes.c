@@ -262,6 +262,12 @@ size_t hostmaps_files(const struct hostmaps_process *p, const char **paths, size
 	return *p->exe ? 1 : 0;
 }
 
+struct hostmaps_image *hostmaps_image(const struct hostmaps *hm, uint32_t id)
+{
+	(void)hm;
+	return id == lib.id ? &lib : NULL;
+}
+
 struct hostmaps_process *running[8];
 size_t n_running;
 

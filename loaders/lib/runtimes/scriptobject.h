@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scriptobject: what a record of the ring `names` (probes/runtimes/runtime.h) says: one object of a script language, with the name and file it
+ * has, and the line of each position in it. Pure over (bytes, length): all in it is a stranger's memory.
+ */
+#ifndef SONDE_RUNTIMES_SCRIPTOBJECT_H
+#define SONDE_RUNTIMES_SCRIPTOBJECT_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loaders/lib/runtimes/pycode.h"
+#include "probes/runtimes/runtime.h"
+
+struct scriptobject {
+	uint32_t id;              /* of its frames' words */
+	uint32_t kind;            /* enum runtime_kind */
+	uint32_t image;           /* mp_image.id of the interpreter's file */
+	struct script_key key;
+	uint64_t time_ns;
+	struct pycode_object python; /* RUNTIME_PYTHON */
+};
+
+/* 0, or -EBADMSG: it is none; *out is untouched. One whose memory makes no sense has no function and no file. */
+int scriptobject_read(const void *record, size_t size, struct scriptobject *out);
+const char *scriptobject_function(const struct scriptobject *o); /* NULL: not known; so below */
+const char *scriptobject_file(const struct scriptobject *o);
+uint32_t scriptobject_first_line(const struct scriptobject *o); /* 0: not known; so below */
+uint32_t scriptobject_line(const struct scriptobject *o, uint32_t position);
+void scriptobject_release(struct scriptobject *o);
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * publish_runtimes: what walkers of script frames need of an interpreter's file (probes/runtimes/runtime.h), by its index. Files
+ * that say the same share an element. None is given back: a host has few interpreters, and programs that run point there.
+ */
+#include "loaders/maps/publish_parts.h"
+
+#include <string.h>
+
+#include "loaders/maps/tablemaps.h"
+#include "probes/runtimes/runtime.h"
+#include "schema/base/log.h"
+
+/* The program tells code objects apart by what stands from the file's name to the lines (probes/runtimes/python.bpf.h). */
+static bool identity_is_near(const struct python_layout *l)
+{
+	return l->code_lines > l->code_file && l->code_lines - l->code_file <= 24 && !((l->code_lines - l->code_file) & 7) &&
+	       l->code_name > l->code_file && l->code_name < l->code_lines && (!l->code_qualname || (l->code_qualname > l->code_file && l->code_qualname < l->code_lines));
+}
+
+static bool runtime_read(const struct image *index, struct tables_runtime *out)
+{
+	const void *section;
+	size_t size;
+
+	if (!image_python(index, &section, &size) || size != sizeof(out->python))
+		return false;
+	memcpy(&out->python, section, size);
+	out->kind = RUNTIME_PYTHON;
+	return out->python.format == PYTHON_FORMAT && identity_is_near(&out->python);
+}
+
+uint32_t publish_runtime(struct publish *pub, const struct image *index, uint64_t text_base)
+{
+	struct tables_runtime r = {.text_base = text_base}, *at = pub->maps->runtimes;
+
+	if (!runtime_read(index, &r))
+		return 0;
+	for (uint32_t i = 1; i < TABLES_RUNTIMES; i++) {
+		uint32_t kind = r.kind;
+
+		if (at[i].kind && memcmp(&at[i], &r, sizeof(r)))
+			continue;
+		if (at[i].kind)
+			return i;
+		r.kind = 0;
+		at[i] = r;
+		__atomic_store_n(&at[i].kind, kind, __ATOMIC_RELEASE);
+		return i;
+	}
+	if (!pub->told_runtimes)
+		log_warn("no room for more than %d interpreters: script frames of the others are not walked", TABLES_RUNTIMES - 1);
+	pub->told_runtimes = true;
+	return 0;
+}
