@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/klog.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "loaders/host/events.h"
@@ -19,6 +18,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
+#include "schema/store/writer.h"
 
 #define NOTED_MAX   4096          /* ends that wait to be told */
 #define LOG_MAX     (1 << 20)     /* bytes of the kernel's log, its newest */
@@ -175,6 +175,8 @@ static void life_tell(struct happened *x, const struct happened_end *n)
 		sender_say(x, &n->e, by, sizeof(by));
 	}
 	event_put(x->h, &v);
+	if (*by && v.process) /* its row may be one that the capture has not made */
+		store_process_note(x->h->store, x->h->run, naming_row(x->h->naming, v.process), "signal_by", by);
 }
 
 static void lives_tell(struct happened *x, int64_t now_ns, bool all)
@@ -352,12 +354,9 @@ static void ooms_tell(struct happened *x)
 
 static void asleep_look(struct happened *x, int64_t now_ns)
 {
-	struct timespec ts;
 	char detail[40];
-	int64_t asleep;
+	int64_t asleep = clock_boot_ns() - clock_mono_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	asleep = clock_boot_ns() - ((int64_t)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec);
 	if (x->asleep_ns && asleep - x->asleep_ns > ASLEEP_NS) {
 		struct event e = {.kind = "suspended", .subject = "host", .name = "", .detail = detail, .utc_ns = utc(x, now_ns)};
 

@@ -63,7 +63,7 @@ CREATE VIEW events AS -- what happened, and when
   SELECT datetime(x.at_us / 1000000, 'unixepoch') AS time, x.at_us / 1000000 AS ts, x.at_us * 1000 AS at_ns, k.value AS kind,
          s.value AS subject, coalesce(n.value, '') AS name, coalesce(d.value, '') AS detail, coalesce(w.value, '') AS which,
          coalesce(p.comm, '') AS comm, p.pid, coalesce(c.name, iif(s.value = 'container', n.value, '')) AS container,
-         coalesce(b.value, '') AS caused_by, x.n, nullif(x.process, 0) AS process_id, x.run AS run_id
+         coalesce(b.value, '') AS caused_by, x.n, NULL AS lived_ns, nullif(x.process, 0) AS process_id, x.run AS run_id
   FROM event_row x JOIN meta t0 ON t0.key = 't0' JOIN text k ON k.id = x.kind JOIN text s ON s.id = x.subject
   LEFT JOIN text n ON n.id = x.name LEFT JOIN text d ON d.id = x.detail LEFT JOIN text w ON w.id = x.which
   LEFT JOIN text b ON b.id = x.caused_by LEFT JOIN process p ON p.id = x.process LEFT JOIN containers c ON c.id = p.container
@@ -74,12 +74,12 @@ CREATE VIEW events AS -- what happened, and when
          CASE p.how WHEN 3 THEN 'oom kill' WHEN 2 THEN 'killed' ELSE 'failed' END, 'process', p.comm,
          CASE p.how WHEN 3 THEN '' WHEN 2 THEN 'signal ' || p.status ELSE 'exit ' || p.status END, '', p.comm, p.pid,
          coalesce(c.name, ''), coalesce((SELECT t.value FROM process_note o JOIN text t ON t.id = o.value
-                                         WHERE o.process = p.id AND o.key = 'signal_by' LIMIT 1), ''), 1, p.id, NULL
+                                         WHERE o.process = p.id AND o.key = 'signal_by' LIMIT 1), ''), 1, p.end_ns - p.start_ns, p.id, NULL
   FROM process p LEFT JOIN containers c ON c.id = p.container
   WHERE p.end_ns > 0 AND NOT p.self AND (p.how = 2 OR (p.how = 1 AND p.status <> 0) OR (p.how = 3
    AND NOT EXISTS (SELECT 1 FROM event_row e JOIN text t ON t.id = e.kind WHERE e.process = p.id AND t.value = 'oom kill')))
   UNION ALL
   SELECT datetime(utc_ns / 1000000000, 'unixepoch'), utc_ns / 1000000000, utc_ns, 'clock set', 'host', '',
-         printf('%+.1f s', 1e-9 * (boot_offset_ns - was)), '', '', NULL, '', '', 1, NULL, NULL
-  FROM (SELECT utc_ns, boot_offset_ns, lag(boot_offset_ns) OVER (ORDER BY utc_ns) AS was FROM clock)
+         printf('%+.1f s', 1e-9 * (boot_offset_ns - was)), '', '', NULL, '', '', 1, NULL, NULL, NULL
+  FROM (SELECT utc_ns, boot_offset_ns, lag(boot_offset_ns) OVER (ORDER BY utc_ns - boot_offset_ns) AS was FROM clock)
   WHERE abs(boot_offset_ns - was) > 500000000;

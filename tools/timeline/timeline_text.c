@@ -13,6 +13,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "tools/print/spark.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/print/wrap.h"
@@ -34,20 +35,6 @@ struct drawing {
 	double *value;       /* of each step; -1: not recorded */
 };
 
-static void put_level(FILE *out, bool unicode, double share)
-{
-	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-	static const char ascii[] = "_.:-=+*#@";
-	const size_t levels = unicode ? 8 : sizeof(ascii) - 1;
-	size_t level = share <= 0 ? 0 : 1 + (size_t)(share * (double)(levels - 1) - 1e-9);
-
-	level = level < levels ? level : levels - 1;
-	if (unicode)
-		fputs(blocks[level], out);
-	else
-		fputc(ascii[level], out);
-}
-
 static void put_name(FILE *out, const char *name)
 {
 	struct strbuf label cleanup_strbuf = STRBUF_INIT;
@@ -58,10 +45,10 @@ static void put_name(FILE *out, const char *name)
 
 static void put_column(FILE *out, bool unicode, double x, double top)
 {
-	if (x < 0)
-		fputc(' ', out);
-	else
-		put_level(out, unicode, top > 0 ? x / top : 0);
+	struct strbuf s cleanup_strbuf = STRBUF_INIT;
+
+	spark_add(&s, &x, 1, top, unicode);
+	fputs(strbuf_str(&s), out);
 }
 
 static double highest(const double *x, size_t first, size_t end)

@@ -83,7 +83,8 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 		end_excluded(c, &e, at_ns);
 		return;
 	}
-	row = naming_has(p) || is_bad(c, e.how, e.status, at_ns);
+	/* sonde-maps ends its own children as it goes on: they are not to take the room of others */
+	row = naming_has(p) || (strcmp(p->comm, "sonde-index") != 0 && is_bad(c, e.how, e.status, at_ns));
 	for (int i = 0; i < 2 && rc == -ESTALE; i++) {
 		e.container = naming_container(c->naming, p);
 		e.process = row ? naming_row(c->naming, p) : 0;
