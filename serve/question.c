@@ -17,7 +17,7 @@
 
 enum words { WORDS_NONE, WORDS_WHAT, WORDS_QUERY };
 
-/* Not `lines`: it reads files that a profiled program names. Words of `diff` are files. `top` is `ps` over and over. */
+/* Not `lines`: it reads files that a profiled program names. Nor `check`: its exit code is its answer. Words of `diff` are files. `top` is `ps` over and over. */
 static const struct {
 	const char *name;
 	enum words words;

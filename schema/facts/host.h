@@ -177,6 +177,11 @@
 	X(OOM_TASK_RSS, "rss", NUMBER, GAUGE, "bytes", "memory in use") \
 	X(OOM_TASK_SWAP, "swap", NUMBER, GAUGE, "bytes", "in swap")
 
+#define FDS_COLUMNS(X) \
+	X(FDS_PROCESS, "process", PROCESS, KEY, "", "process.id") \
+	X(FDS_OPEN, "fds", NUMBER, GAUGE, "", "open files") \
+	X(FDS_LIMIT, "fds_limit", NUMBER, GAUGE, "", "how many it may have (RLIMIT_NOFILE, the soft one)")
+
 enum host_column { HOST_COLUMNS(FACT_ID) HOST_N };
 enum disk_column { DISK_COLUMNS(FACT_ID) DISK_N };
 enum fs_column { FS_COLUMNS(FACT_ID) FS_N };
@@ -187,9 +192,10 @@ enum cgroup_disk_column { CGROUP_DISK_COLUMNS(FACT_ID) CGROUP_DISK_N };
 enum process_column { PROCESS_COLUMNS(FACT_ID) PROCESS_N };
 enum event_column { EVENT_COLUMNS(FACT_ID) EVENT_N_COLUMNS };
 enum oom_column { OOM_COLUMNS(FACT_ID) OOM_N };
+enum fds_column { FDS_COLUMNS(FACT_ID) FDS_N };
 enum oom_task_column { OOM_TASK_COLUMNS(FACT_ID) OOM_TASK_N };
 
 extern const struct fact HOST_FACT, DISK_FACT, FS_FACT, NIC_FACT, SENSOR_FACT, CGROUP_FACT, CGROUP_DISK_FACT, PROCESS_FACT, EVENT_FACT, OOM_FACT,
-	OOM_TASK_FACT;
+	OOM_TASK_FACT, FDS_FACT;
 
 #endif

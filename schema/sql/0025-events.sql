@@ -45,6 +45,23 @@ CREATE TABLE oom_task_row( -- who held memory at such a kill, as the kernel list
   PRIMARY KEY(ts, run, victim, holder)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE fds_row( -- processes that have half of the files open that they may have
+  ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
+  run INTEGER NOT NULL, -- run.id
+  process INTEGER NOT NULL, -- process.id
+  fds INTEGER, -- gauge: open files
+  fds_limit INTEGER, -- gauge: how many it may have (RLIMIT_NOFILE, the soft one)
+  PRIMARY KEY(ts, run, process)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW descriptor_stats AS -- processes that have half of the files open that they may have, by bucket
+  SELECT datetime(x.ts + t0.value, 'unixepoch') AS time, x.ts + t0.value AS ts, r.bucket_s AS seconds,
+         coalesce(c.name, '') AS container, p.comm, p.pid, x.fds, x.fds_limit, x.process AS process_id, x.run AS run_id
+  FROM fds_row x JOIN meta t0 ON t0.key = 't0' JOIN run r ON r.id = x.run
+  JOIN process p ON p.id = x.process LEFT JOIN containers c ON c.id = p.container
+  LEFT JOIN fact_hidden h ON h.run = x.run AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts
+  WHERE h.run IS NULL;
+
 CREATE VIEW oom_kills AS -- kills for want of memory, as the kernel explains them
   SELECT datetime(x.at_us / 1000000, 'unixepoch') AS time, x.at_us / 1000000 AS ts, x.at_us * 1000 AS at_ns, p.comm, p.pid,
          coalesce(c.name, '') AS container, coalesce(g.value, '') AS cgroup, coalesce(o.value, '') AS victim_cgroup,

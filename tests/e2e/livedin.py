@@ -82,13 +82,13 @@ def happened(end):
         yield event(at + 1, "restarted", "container", "cache", which="cache")
     yield event(end - 640, "limit changed", "container", "web", "memory 512 MiB, was 256 MiB", which="web")
     yield event(end - 300, "full", "file system", "/srv", which="/dev/sdb1")
-    gone = {"pid": 4711, "comm": "tail", "container": "web", "start": end - 600}
-    yield {**gone, "end": 3, "status": 9, "at": end - 120}
-    yield event(end - 120, "oom kill", "container", "web", "met the limit of /docker/web, 512 MiB", which="web", **gone)
-    yield {"fact": "oom_row", "at": end - 120, "cgroup": "/docker/web", "victim_cgroup": "/docker/web", "asked_by": "nginx", "mem_limit": 512 << 20,
-           "mem": 512 << 20, "anon": 400 << 20, "file": 0, "shmem": 0, "at_us": (end - 120) * 1000000, **gone}
+    gone = {"pid": 4711, "comm": "tail", "container": "web", "start": end - 600}  # killed at --at 03:10
+    yield {**gone, "end": 3, "status": 9, "at": end - 20}
+    yield event(end - 20, "oom kill", "container", "web", "met the limit of /docker/web, 512 MiB", which="web", **gone)
+    yield {"fact": "oom_row", "at": end - 20, "cgroup": "/docker/web", "victim_cgroup": "/docker/web", "asked_by": "nginx", "mem_limit": 512 << 20,
+           "mem": 512 << 20, "anon": 400 << 20, "file": 0, "shmem": 0, "at_us": (end - 20) * 1000000, **gone}
     for pid, comm, mib in ((4711, "tail", 400), (812, "nginx", 100)):
-        yield {"fact": "oom_task_row", "at": end - 120, **gone,
+        yield {"fact": "oom_task_row", "at": end - 20, **gone,
                "columns": {"holder": f"{comm} {pid}", "comm": comm, "pid": pid, "rss": mib << 20, "swap": 0}}
 
 

@@ -24,6 +24,7 @@
 #define LEAST_COLUMNS 12
 #define MOST_COLUMNS 120
 #define EVENTS 12
+#define EVENT_LEAST 32
 
 struct drawing {
 	const struct timeline_view *v;
@@ -213,13 +214,17 @@ static void put_events(const struct drawing *d)
 	for (size_t i = 0; i < t->n_events && (d->v->all_events || i < EVENTS); i++) {
 		const struct timeline_event *x = &t->events[i];
 		struct strbuf s cleanup_strbuf = STRBUF_INIT;
+		size_t room;
 
-		term_add_middle(&s, x->text, 120);
-		fprintf(d->out, "%s", when_local(x->from_ns, d->now_ns, from, sizeof(from)));
+		strbuf_addstr(&s, when_local(x->from_ns, d->now_ns, from, sizeof(from)));
 		if (x->to_ns > x->from_ns)
-			fprintf(d->out, " to %s (%s)", when_local(x->to_ns, d->now_ns, to, sizeof(to)),
-				when_duration(x->to_ns - x->from_ns, length, sizeof(length)));
-		fprintf(d->out, "  %s\n", strbuf_str(&s));
+			strbuf_addf(&s, " to %s", when_local(x->to_ns, d->now_ns, to, sizeof(to)));
+		if (x->to_ns > x->from_ns && !x->n) /* of what lasted, not of what happened so often */
+			strbuf_addf(&s, " (%s)", when_duration(x->to_ns - x->from_ns, length, sizeof(length)));
+		strbuf_addstr(&s, "  ");
+		room = d->v->width > s.len + EVENT_LEAST ? d->v->width - s.len : EVENT_LEAST;
+		term_add_middle(&s, x->text, d->v->width ? room : 200);
+		fprintf(d->out, "%s\n", strbuf_str(&s));
 	}
 	if (!d->v->all_events && t->n_events > EVENTS)
 		fprintf(d->out, "%zu more: --events shows them\n", t->n_events - EVENTS);

@@ -46,7 +46,7 @@ static bool passes(const struct view *v, const struct happening *x)
 {
 	const struct events_args *a = v->call->args;
 
-	return !a->kind || !strcmp(a->kind, x->kind);
+	return !a->kind || !strcmp(a->kind, x->kind) || (!strcmp(a->kind, "restarted") && !strcmp(x->kind, "restart loop"));
 }
 
 static void count(struct view *v)

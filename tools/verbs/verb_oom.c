@@ -165,7 +165,7 @@ static void print_curve(const struct oomstory *x, struct strbuf *line)
 
 	if (x->most < 0)
 		return;
-	strbuf_addstr(line, "  memory, 15 min before: |");
+	strbuf_addstr(line, "  memory in 15 min: |");
 	spark_add(line, x->curve, OOMSTORY_POINTS, x->limit > 0 ? (double)x->limit : x->most, unicode);
 	strbuf_addf(line, "| most %s", term_bytes((uint64_t)x->most, most, sizeof(most)));
 	if (x->limit > 0)
