@@ -19,7 +19,7 @@
 static int bad_line(const char *origin, size_t line, const char *why, struct err *e)
 {
 	err_set(e, -EINVAL, EXIT_USAGE, "%.300s:%zu: %s", origin, line, why);
-	err_fix(e, "man sonde-check   says what a check's file looks like");
+	err_fix(e, "sonde check --list --json   shows those that ship");
 	return -EINVAL;
 }
 

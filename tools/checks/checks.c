@@ -47,7 +47,7 @@ static void bind(sqlite3_stmt *st, const struct checkfile *c, int64_t to_s, cons
 static int refused(struct running *r, const struct checkfile *c, struct err *e)
 {
 	err_set(e, -EINVAL, c->own ? EXIT_USAGE : EXIT_RUNTIME, "check %s: %s", c->name, sqlite3_errmsg(r->db));
-	err_fix(e, "man sonde-check   says what a check may ask");
+	err_fix(e, "sonde check --list --json   shows those that ship");
 	return -EINVAL;
 }
 

@@ -17,6 +17,7 @@
 #include "tools/print/when.h"
 #include "tools/print/wrap.h"
 
+#define INDENT 14
 #define LATE_S 20 /* what records always stores a bucket so long after it at the latest */
 
 struct check_args {
@@ -200,16 +201,17 @@ static void print_evidence(const json_t *rows)
 static void print_result(const struct check_result *r, const struct verb_call *call)
 {
 	const bool one = r->state == CHECK_BAD || r->state == CHECK_RECOVERED;
-	struct strbuf text cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT;
+	struct strbuf text cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
 
-	if (!one) {
-		printf("%-12s  %s: %s\n", check_state_name(r->state), r->check->name, r->check->summary);
-		return;
-	}
-	check_say(r, &text);
-	printf("%s%-12s%s  ", term_on(stdout, r->state == CHECK_BAD ? TERM_RED : TERM_GREEN),
-	       r->state == CHECK_BAD ? r->check->critical ? "CRITICAL" : "WARNING" : "recovered", term_off(stdout));
-	term_printf(stdout, "%s\n", strbuf_str(&text));
+	strbuf_addf(&text, "%-12s  ", r->state != CHECK_BAD ? check_state_name(r->state) : r->check->critical ? "CRITICAL" : "WARNING");
+	if (one)
+		check_say(r, &text);
+	else
+		strbuf_addf(&text, "%s: %s", r->check->name, r->check->summary);
+	fputs(one ? term_on(stdout, r->state == CHECK_BAD ? TERM_RED : TERM_GREEN) : "", stdout);
+	strbuf_addshown(&shown, text.buf, text.len);
+	wrap_print(stdout, strbuf_str(&shown), INDENT);
+	fputs(one ? term_off(stdout) : "", stdout);
 	if (r->state != CHECK_BAD)
 		return;
 	print_evidence(r->evidence);
@@ -223,6 +225,7 @@ static void print_result(const struct check_result *r, const struct verb_call *c
 static void print_text(const struct check_results *all, const struct verb_call *call)
 {
 	const struct check_args *a = call->args;
+	struct strbuf line cleanup_strbuf = STRBUF_INIT;
 	char at[32];
 
 	for (size_t i = 0; i < all->n; i++)
@@ -238,8 +241,9 @@ static void print_text(const struct check_results *all, const struct verb_call *
 	for (size_t i = 0; a->all && i < all->n; i++)
 		if (all->rows[i].state == CHECK_FINE)
 			print_result(&all->rows[i], call);
-	printf("%zu check%s at %s: %zu bad, %zu recovered within the hour, %zu not measured\n", all->n_checks, all->n_checks == 1 ? "" : "s",
-	       when_local(all->to_s * NSEC_PER_SEC, clock_utc_ns(), at, sizeof(at)), all->bad, all->recovered, all->unmeasured);
+	strbuf_addf(&line, "%zu check%s at %s: %zu bad, %zu recovered within the hour, %zu not measured", all->n_checks, all->n_checks == 1 ? "" : "s",
+		    when_local(all->to_s * NSEC_PER_SEC, clock_utc_ns(), at, sizeof(at)), all->bad, all->recovered, all->unmeasured);
+	wrap_print(stdout, strbuf_str(&line), 4);
 }
 
 static int notify(const struct verb_call *call, const struct check_results *r, const struct checkfiles *checks, struct err *e)

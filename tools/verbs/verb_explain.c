@@ -242,7 +242,7 @@ static void print_happened(const struct explain *x, bool begun)
 
 	for (size_t i = 0; i < x->happenings.n; i++) {
 		const struct happening *h = &x->happenings.rows[i];
-		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+		struct strbuf text cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
 		char at[32];
 
 		if (happening_is_incident(h) || ++n > HAPPENED_MOST)
@@ -252,7 +252,8 @@ static void print_happened(const struct explain *x, bool begun)
 		begun = true;
 		happening_say(h, &text);
 		strbuf_addf(&text, ", at %s", when_local(h->first_ns, clock_utc_ns(), at, sizeof(at)));
-		wrap_print(stdout, strbuf_str(&text), 3);
+		strbuf_addshown(&shown, text.buf, text.len);
+		wrap_print(stdout, strbuf_str(&shown), 3);
 	}
 	if (n > HAPPENED_MOST)
 		printf("%zu more things happened: sonde events\n", n - HAPPENED_MOST);

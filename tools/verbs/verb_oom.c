@@ -30,7 +30,7 @@ static const struct option OOM_OPTIONS[] = {
 
 static const char *const OOM_EXAMPLES[] = {
 	"sonde oom --last 24h",
-	"sonde oom web --at 03:10 --json",
+	"sonde oom web --from 03:00 --to 03:30 --json",
 	NULL,
 };
 
@@ -136,7 +136,10 @@ static void add_holders(struct strbuf *out, const struct oomstory_holder *h, siz
 
 static void print_line(struct strbuf *line)
 {
-	wrap_print(stdout, strbuf_str(line), 4);
+	struct strbuf shown cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addshown(&shown, line->buf, line->len);
+	wrap_print(stdout, strbuf_str(&shown), 4);
 	strbuf_reset(line);
 }
 
