@@ -12,39 +12,11 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/facts/fact.h"
 #include "schema/store/folder.h"
 #include "schema/store/packed.h"
 #include "schema/store/packing.h"
 #include "schema/store/reading.h"
 #include "schema/store/segment.h"
-
-static bool has_facts(sqlite3 *db)
-{
-	bool any = false;
-
-	for (size_t i = 0; !any && FACTS[i]; i++) {
-		char *sql = sqlite3_mprintf("SELECT EXISTS (SELECT 1 FROM %s)", FACTS[i]->table);
-
-		any = sql && reading_number(db, sql, 0);
-		sqlite3_free(sql);
-	}
-	return any;
-}
-
-bool archive_suits(const char *path)
-{
-	struct err e = {0};
-	struct stat st;
-	sqlite3 *db;
-	bool suits;
-
-	if (stat(path, &st) < 0 || st.st_size < ARCHIVE_LEAST || reading_open(path, &db, &e))
-		return false;
-	suits = reading_number(db, "SELECT EXISTS (SELECT 1 FROM amount) OR EXISTS (SELECT 1 FROM wait_row) OR EXISTS (SELECT 1 FROM wake_row)", 0) > 0 || has_facts(db);
-	sqlite3_close(db);
-	return suits;
-}
 
 static int say(const char *path, int code, const char *why, struct err *e)
 {
@@ -75,9 +47,11 @@ static int pack(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = packed_register(db);
 	if (rc == SQLITE_OK)
-		rc = exec(db, "PRAGMA application_id = " FOLDER_ARCHIVED_TEXT "; BEGIN IMMEDIATE");
+		rc = exec(db, "BEGIN IMMEDIATE");
 	if (rc == SQLITE_OK)
-		rc = packing_pack_all(db);
+		rc = packing_pack(db, PACKING_LEAST, PACKING_BLOCK_ROWS);
+	if (rc == SQLITE_OK)
+		rc = packing_mark(db);
 	if (rc == SQLITE_OK)
 		rc = exec(db, "COMMIT; PRAGMA page_size = 1024; VACUUM; PRAGMA journal_mode=DELETE");
 	return rc;
@@ -175,6 +149,20 @@ static int check(const char *path, const char *to, struct err *e)
 	if (!rc && (fd < 0 || fsync(fd) < 0))
 		rc = say(to, -errno, strerror(errno), e);
 	return rc;
+}
+
+int store_copy_plain(sqlite3 *copy)
+{
+	bool any = false;
+	int rc = packed_register(copy);
+
+	if (rc == SQLITE_OK)
+		rc = exec(copy, "BEGIN IMMEDIATE");
+	if (rc == SQLITE_OK)
+		rc = packing_unpack(copy, &any);
+	if (rc == SQLITE_OK)
+		rc = exec(copy, "COMMIT");
+	return rc == SQLITE_OK && any ? exec(copy, "PRAGMA page_size = 4096; VACUUM") : rc;
 }
 
 int archive_make(const char *path, const char *to, struct err *e)

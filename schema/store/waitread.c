@@ -65,6 +65,7 @@ static int begin(struct waitread *r, struct store_segment *s, const struct store
 	if (rc)
 		return rc;
 	classes_load(r);
+	reading_views(s, NULL);
 	r->st = reading_prepare(s, sql, e);
 	if (!r->st)
 		return e && e->code ? e->code : -EIO;

@@ -78,7 +78,7 @@ bench-host: all
 OBJECTS += $(B)/obj/tests/bench/makeday.o
 $(B)/tests/makeday: $(B)/obj/tests/bench/makeday.o $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lz -lpthread -lm
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lzstd -lzstd -lpthread -lm
 .PHONY: bench-day
 bench-day: all $(B)/tests/makeday
 	@$(PYTHON) tests/bench/day.py

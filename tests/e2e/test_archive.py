@@ -20,7 +20,7 @@ QUESTIONS = [["stacks", "--type", "offcpu"], ["stacks", "--json"], ["ps", "--jso
              ["waits", "--json"], ["waits", "--by", "thread", "--json"], ["wakers", "--json"], ["neighbours", "--json"], ["heap", "--json"],
              ["explain", "--json"], ["diff", "--json"], ["export", "folded"], ["flame", "--type", "wall", "--format", "json", "-o", "-"],
              ["status", "--json"]]
-SEAL = [os.path.join(BIN, "sonde-seal"), "--today", "--grace", "0", "--json"]
+SEAL = [os.path.join(BIN, "sonde-seal"), "--json"]
 
 
 def busy(at):
@@ -54,7 +54,7 @@ def stores(tmp_path_factory):
     archived = plain + "-archived"
     shutil.copytree(plain, archived)
     said = seal(archived)
-    assert said["archived"] == 1 and said["days"] == 0 and said["bytes_after"] < said["bytes_before"] / 3
+    assert said["segments"] == 1 and said["bytes_after"] < said["bytes_before"] / 3
     assert list(map(os.path.basename, files(archived))) == list(map(os.path.basename, files(plain)))
     return plain, archived
 
@@ -67,7 +67,7 @@ def packed(path):
 def test_all_large_tables_are_columns_and_it_is_done_once(stores):
     assert {"wait_row", "wake_row", "culprit_row", "amount", "process", "task", "series"} <= packed(files(stores[1])[0])
     before = os.stat(files(stores[1])[0])
-    assert seal(stores[1])["archived"] == 0
+    assert seal(stores[1])["segments"] == 0
     assert os.stat(files(stores[1])[0]).st_ino == before.st_ino
 
 
@@ -127,17 +127,17 @@ def test_the_newest_stay_rows_up_to_what_is_said(stores, tmp_path):
     put(store, busy(HOUR + 1100))
     put(store, [{"run": "cpu", "from": HOUR + 1800, "to": HOUR + 1801, "period_ns": 10101010}])
     size = max(map(os.path.getsize, files(store)[:2]))
-    assert seal(store, "--plain", str(4 * size))["archived"] == 0
-    assert seal(store, "--plain", str(size + 4096))["archived"] == 1
+    assert seal(store, "--plain", str(4 * size))["segments"] == 0
+    assert seal(store, "--plain", str(size + 4096))["segments"] == 1
     assert packed(files(store)[0]) and not packed(files(store)[1])
-    assert seal(store)["archived"] == 1 and packed(files(store)[1])
+    assert seal(store)["segments"] == 1 and packed(files(store)[1])
 
 
 def test_it_is_left_as_it_is_by_whoever_is_killed_or_finds_no_room(stores, tmp_path):
     store = str(tmp_path / "store")
     shutil.copytree(stores[0], store)
     before = open(files(store)[0], "rb").read()
-    assert seal(store, "--room", "1M")["archived"] == 0
+    assert seal(store, "--room", "1M")["segments"] == 0
     for delay in (0.002, 0.02, 0.08):
         child = subprocess.Popen([*SEAL, "--store", store], stdout=subprocess.DEVNULL)
         try:
@@ -149,7 +149,7 @@ def test_it_is_left_as_it_is_by_whoever_is_killed_or_finds_no_room(stores, tmp_p
         assert packed(path) or open(path, "rb").read() == before
         assert sum(r[0] for r in sqlite3.connect(files(store)[1]).execute("SELECT count(*) FROM run")) == 1
     said = seal(store)
-    assert said["archived"] == 1 or packed(files(store)[0])
+    assert said["segments"] == 1 or packed(files(store)[0])
     assert not os.path.exists(os.path.join(store, "sealing.db"))
 
 
@@ -161,7 +161,7 @@ def test_a_damaged_one_is_set_aside(stores, tmp_path):
         f.seek(os.path.getsize(path) // 2)
         f.write(os.urandom(os.path.getsize(path) // 4))
     said = seal(store)
-    assert said["archived"] == 0 and said["set_aside"] == 1
+    assert said["segments"] == 0 and said["set_aside"] == 1
     assert os.path.exists(path + ".bad")
 
 
