@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 25: what happened (family host): to containers, units, cgroups, file systems and the host, and kills for want of memory as the
+-- Migration 26: what happened (family host): to containers, units, cgroups, file systems and the host, and kills for want of memory as the
 -- kernel explains them. The view `events` adds what is stored already: how processes ended, and when the clock was set.
 
 CREATE TABLE event_row( -- what happened to containers, cgroups, file systems and the host
