@@ -17,7 +17,7 @@ from test_seal_sql import ASKED, NAMED, files, loaded, rows, sonde, whole
 
 HOUR = T // 3600 * 3600
 QUESTIONS = [["stacks", "--type", "offcpu"], ["stacks", "--json"], ["ps", "--json"], ["timeline", "--json"], ["containers", "--json"],
-             ["waits", "--json"], ["waits", "--by", "thread", "--json"], ["wakers", "--json"], ["neighbours", "--json"], ["heap", "--json"],
+             ["waits", "--json"], ["waits", "--by", "thread", "--json"], ["wakers", "--json"], ["neighbours", "--json"], ["events", "--json"], ["oom", "--json"], ["heap", "--json"],
              ["explain", "--json"], ["diff", "--json"], ["export", "folded"], ["flame", "--type", "wall", "--format", "json", "-o", "-"],
              ["status", "--json"]]
 SEAL = [os.path.join(BIN, "sonde-seal"), "--json"]
