@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde_samples: one row for each (bucket, series), in order of time, exact also in a sealed day.
+ * sonde_samples: one row for each (bucket, series), in order of time, of rows and of an archive alike.
  *
  * Comparisons with ts are handed down: blocks outside are not decoded. `counts` is 1 where the row counts: of two captures
  * at once one does.

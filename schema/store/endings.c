@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * endings: how stacks ended, by program and module. Of a range by its minutes; of all times from the sums that a segment keeps
- * of its runs, which a packed day has by name: what its names are packed in is not read for them.
+ * of its runs, which an archive has by name: what its names are packed in is not read for them.
  */
 #include <errno.h>
 #include <sqlite3.h>

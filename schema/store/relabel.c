@@ -281,7 +281,7 @@ static void exec(struct relabel *r, const char *text)
 		r->rc = sqlite3_exec(r->seg->db, text, NULL, NULL, NULL);
 }
 
-/* It stays so until relabel_close. Whoever is killed meanwhile leaves a segment of rows, which the next sealing packs. */
+/* It stays so until relabel_close. Whoever is killed meanwhile leaves a segment of rows, which the next sealing archives. */
 static void unpack(struct relabel *r)
 {
 	bool any = false;

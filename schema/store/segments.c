@@ -41,28 +41,44 @@ struct part {
 	struct looked *x;          /* by name */
 };
 
-/* What its samples, amounts, waits and facts span; false: it holds none. */
-static bool segment_span(const struct store_segment *s, struct store_segment_info *info)
+#define TS_MOST (1ll << 40) /* seconds since t0: no file of ours has more */
+
+static int cannot_span(const struct store_segment *s, const char *why, struct err *e)
+{
+	err_set(e, -EBADMSG, EXIT_STORE, "cannot read the store's segment %s: %s", s->path, why);
+	err_fix(e, "it is damaged: sqlite3 FILE .recover may save a part");
+	return -EBADMSG;
+}
+
+/* What its samples, amounts, waits and facts span: 1; 0: it holds none; -EBADMSG: that cannot be read. */
+static int segment_span(const struct store_segment *s, struct store_segment_info *info, struct err *e)
 {
 	sqlite3 *db = s->db;
 	int64_t first, last;
-	bool any = s->archived ? span_noted(db, &first, &last) : span_read(db, &first, &last);
+	int rc = s->archived && span_noted(db, &first, &last) ? SQLITE_OK : span_read(db, &first, &last);
 	int64_t width = reading_number(db, "SELECT max(bucket_s) FROM run", 1);
 	int64_t run_to = reading_number(db, "SELECT max(to_ns) FROM run", 0);
 
-	if (!any)
-		return false;
+	if (rc != SQLITE_OK)
+		return cannot_span(s, sqlite3_errstr(rc), e);
+	if (first == INT64_MIN)
+		return 0;
+	if (first < -TS_MOST || first > TS_MOST || last < first || last > TS_MOST)
+		return cannot_span(s, "times out of range", e);
 	info->from_ns = (s->t0 + first) * NSEC_PER_SEC;
 	info->to_ns = (s->t0 + last + width) * NSEC_PER_SEC;
 	if (run_to > info->from_ns && run_to < info->to_ns) /* the last bucket is not over yet */
 		info->to_ns = run_to;
-	return true;
+	return 1;
 }
 
-static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info)
+/* 1: it is wanted; 0: it is not; -EBADMSG. */
+static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info, struct err *e)
 {
-	if (!segment_span(s, info))
-		return l->from_ns <= 0 && l->to_ns == INT64_MAX;
+	int rc = segment_span(s, info, e);
+
+	if (rc <= 0)
+		return rc ? rc : l->from_ns <= 0 && l->to_ns == INT64_MAX;
 	return info->from_ns < l->to_ns && info->to_ns > l->from_ns;
 }
 
@@ -91,7 +107,7 @@ static void look_at(struct looking *l, const char *path, struct looked *x)
 		x->rc = x->rc == -ENODATA ? 0 : x->rc;
 		return;
 	}
-	x->rc = span_wanted(l, s, &x->info);
+	x->rc = span_wanted(l, s, &x->info, &x->why);
 	if (x->rc > 0 && may_stay_open(l))
 		x->info.open = s;
 	else
@@ -108,6 +124,8 @@ static int take_looked(struct looked *x, struct store_segment_info *info, size_t
 	}
 	if (x->rc < 0)
 		log_warn("%s; left out", x->why.what);
+	if (x->rc == -EBADMSG)
+		leftout_add(x->info.path);
 	if (x->rc > 0)
 		info[(*n)++] = x->info;
 	return 0;

@@ -9,36 +9,59 @@
 #include "schema/facts/fact.h"
 #include "schema/store/reading.h"
 
-/* Of what was found and of what a table has. */
-static int64_t further(sqlite3 *db, const char *table, const char *edge, int64_t found)
+enum edge { EDGE_FIRST, EDGE_LAST };
+
+static bool has_table(sqlite3 *db, const char *name)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'", name);
+	return reading_number(db, sql, 0) != 0;
+}
+
+/* *found: of what was found and of what a table has; an older schema has fewer tables. */
+static int further(sqlite3 *db, const char *table, enum edge edge, int64_t *found)
 {
 	char sql[96]; /* not min() and max(): for these SQLite reads all rows of a virtual table */
+	sqlite3_stmt *st = NULL;
 	int64_t x;
+	int rc;
 
-	snprintf(sql, sizeof(sql), "SELECT ts FROM %s ORDER BY ts %s LIMIT 1", table, !strcmp(edge, "max") ? "DESC" : "");
-	x = reading_number(db, sql, INT64_MIN);
-	return x != INT64_MIN && (found == INT64_MIN || (x < found) != !strcmp(edge, "max")) ? x : found;
+	snprintf(sql, sizeof(sql), "SELECT ts FROM %s ORDER BY ts%s LIMIT 1", table, edge == EDGE_LAST ? " DESC" : "");
+	rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(st);
+	else if (rc == SQLITE_ERROR && !has_table(db, table))
+		rc = SQLITE_DONE;
+	if (rc == SQLITE_ROW) {
+		x = sqlite3_column_int64(st, 0);
+		if (*found == INT64_MIN || (x < *found) != (edge == EDGE_LAST))
+			*found = x;
+	}
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* The first or last bucket of anything that was counted, seconds since t0; INT64_MIN: nothing was. */
-static int64_t edge_of(sqlite3 *db, const char *edge)
+/* The first or last bucket of anything that was counted, seconds since t0. */
+static int edge_of(sqlite3 *db, enum edge edge, int64_t *found)
 {
 	static const char *const tables[] = {"sample", "amount", "wait_row"};
-	int64_t found = INT64_MIN;
+	bool facts = reading_number(db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)", 0); /* rows of facts */
+	int rc = SQLITE_OK;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
-		found = further(db, tables[i], edge, found);
-	if (reading_number(db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)", 0)) /* rows of facts */
-		for (size_t i = 0; FACTS[i]; i++)
-			found = further(db, FACTS[i]->table, edge, found);
-	return found;
+	*found = INT64_MIN;
+	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(tables) / sizeof(*tables); i++)
+		rc = further(db, tables[i], edge, found);
+	for (size_t i = 0; rc == SQLITE_OK && facts && FACTS[i]; i++)
+		rc = further(db, FACTS[i]->table, edge, found);
+	return rc;
 }
 
-bool span_read(sqlite3 *db, int64_t *first, int64_t *last)
+int span_read(sqlite3 *db, int64_t *first, int64_t *last)
 {
-	*first = edge_of(db, "min");
-	*last = edge_of(db, "max");
-	return *first != INT64_MIN;
+	int rc = edge_of(db, EDGE_FIRST, first);
+
+	return rc == SQLITE_OK ? edge_of(db, EDGE_LAST, last) : rc;
 }
 
 bool span_noted(sqlite3 *db, int64_t *first, int64_t *last)
@@ -54,8 +77,9 @@ int span_note(sqlite3 *db)
 	int64_t first, last;
 	int rc;
 
-	if (!span_read(db, &first, &last))
-		return SQLITE_OK;
+	rc = span_read(db, &first, &last);
+	if (rc != SQLITE_OK || first == INT64_MIN)
+		return rc;
 	rc = sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO meta(key, value) VALUES('first_ts', ?1), ('last_ts', ?2)", -1, &st, NULL);
 	if (rc != SQLITE_OK)
 		return rc;

@@ -11,8 +11,9 @@
 
 struct sqlite3;
 
-/* false: it holds none. */
-bool span_read(struct sqlite3 *db, int64_t *first, int64_t *last);
+/* SQLite's code; *first is INT64_MIN where it holds none. */
+int span_read(struct sqlite3 *db, int64_t *first, int64_t *last);
+/* false: it has none noted. */
 bool span_noted(struct sqlite3 *db, int64_t *first, int64_t *last);
 /* Notes what span_read says. SQLite's code. */
 int span_note(struct sqlite3 *db);
