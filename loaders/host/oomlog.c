@@ -114,6 +114,8 @@ static void head_read(struct piece rest, struct columns *c)
 	struct piece w;
 
 	*c = (struct columns){-1, -1};
+	if (!rest.at)
+		return;
 	for (int i = 0; (w = next_word(&rest)), w.at < w.end; i++) {
 		if (is_word(w, "rss"))
 			c->rss = i;
