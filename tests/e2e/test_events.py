@@ -148,7 +148,7 @@ def test_a_limit_that_is_changed_and_one_that_throttles_are_told(capture, store)
         try:
             two_rounds_later(store)
             two_rounds_later(store)
-            write(cpu__cfs_quota_us="10000", cpu__max="10000 100000")
+            write(cpu__cfs_quota_us="2000", cpu__max="2000 100000")
             assert until(lambda: of(store, container_id, "throttled"), 20)
             assert until(lambda: of(store, container_id, "limit changed"), 20)
             write(cpu__cfs_quota_us="-1", cpu__max="max 100000")
@@ -157,7 +157,7 @@ def test_a_limit_that_is_changed_and_one_that_throttles_are_told(capture, store)
             p.kill()
             p.wait()
         cap.stop()
-    assert [e["detail"] for e in of(store, container_id, "limit changed")] == ["CPU 0.10, was none", "CPU none, was 0.10"]
+    assert [e["detail"] for e in of(store, container_id, "limit changed")] == ["CPU 0.02, was none", "CPU none, was 0.02"]
     assert len(of(store, container_id, "throttled")) == 1
 
 
