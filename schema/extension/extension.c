@@ -70,7 +70,7 @@ int sqlite3_sonde_init(sqlite3 *db, char **why, const sqlite3_api_routines *api)
 	if (rc == SQLITE_OK)
 		rc = extension_tables(db);
 	if (rc == SQLITE_OK)
-		rc = extension_views(db);
+		(void)extension_views(db); /* of a damaged file there are none; to fail now would unload what is registered already */
 	if (rc != SQLITE_OK)
 		*why = sqlite3_mprintf("%s", sqlite3_errmsg(db));
 	return rc;

@@ -112,7 +112,7 @@ static int load_processes(struct store_segment *s, struct err *e)
 							     .lang = "", .lang_runtime = ""};
 	rc = dictrows_each(s, "id, value", "text", p.n_text, text_row, &p, e);
 	if (!rc)
-		reading_views(s, "containers");
+		rc = reading_views(s, "containers", e);
 	if (!rc)
 		rc = dictrows_each(s, old ? CONTAINERS_OLD : CONTAINERS, "containers", p.n_containers, container_row, &p, e);
 	if (!rc)

@@ -60,7 +60,9 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 
 	if (!sql)
 		return 0;
-	reading_views(s, "unwinding_reason");
+	rc = reading_views(s, "unwinding_reason", e);
+	if (rc)
+		return rc;
 	st = reading_prepare(s, sql, e);
 	if (!st)
 		return e && e->code ? e->code : -EIO;

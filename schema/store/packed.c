@@ -495,8 +495,9 @@ int packed_views(sqlite3 *db, const char *name)
 	sqlite3_stmt *st = NULL;
 	int rc;
 
-	if (sqlite3_prepare_v2(db, "SELECT sql FROM main.packed_view WHERE ?1 IS NULL OR name = ?1 ORDER BY id", -1, &st, NULL) != SQLITE_OK)
-		return SQLITE_OK; /* no file of a store, or an older one */
+	rc = sqlite3_prepare_v2(db, "SELECT sql FROM main.packed_view WHERE ?1 IS NULL OR name = ?1 ORDER BY id", -1, &st, NULL);
+	if (rc != SQLITE_OK)
+		return rc == SQLITE_ERROR ? SQLITE_OK : rc; /* no file of a store, or an older one */
 	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
 		rc = make_view(db, (const char *)sqlite3_column_text(st, 0));

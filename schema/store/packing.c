@@ -119,6 +119,8 @@ static int drop_views(sqlite3 *db)
 		rc = names_of(db, "SELECT name FROM packed_view", &views);
 	for (size_t i = 0; rc == SQLITE_OK && i < views.n; i++)
 		rc = packtable_exec(db, sqlite3_mprintf("DROP VIEW \"%w\"", views.name[i]));
+	if (rc == SQLITE_OK && views.n)
+		rc = packtable_pack(db, "packed_view", "1", PACKING_BLOCK_ROWS); /* text, and most of a small archive */
 	free(views.name);
 	return rc;
 }

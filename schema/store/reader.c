@@ -221,14 +221,20 @@ void store_segment_close(struct store_segment *s)
 	free(s);
 }
 
-void reading_views(struct store_segment *s, const char *name)
+int reading_views(struct store_segment *s, const char *name, struct err *e)
 {
+	int rc;
+
 	if (!s->archived || s->has_views)
-		return;
+		return 0;
 	sqlite3_exec(s->db, "PRAGMA query_only=0", NULL, NULL, NULL);
-	packed_views(s->db, name);
+	rc = packed_views(s->db, name);
+	if (rc != SQLITE_OK)
+		rc = open_refused(s->path, s->db, rc, e);
+	else
+		s->has_views = !name;
 	sqlite3_exec(s->db, "PRAGMA query_only=1", NULL, NULL, NULL);
-	s->has_views = !name;
+	return rc;
 }
 
 struct sqlite3 *store_segment_tables(struct store_segment *s)
@@ -238,7 +244,7 @@ struct sqlite3 *store_segment_tables(struct store_segment *s)
 
 struct sqlite3 *store_segment_db(struct store_segment *s)
 {
-	reading_views(s, NULL);
+	reading_views(s, NULL, NULL); /* who asks then hears of it */
 	return s->db;
 }
 

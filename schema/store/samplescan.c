@@ -8,6 +8,8 @@ int sample_scan_begin(struct sample_scan *s, struct packedtable *t, int64_t firs
 {
 	if (t->n != 3 || !t->is_number[0] || !t->is_number[1] || !t->is_number[2])
 		return -EBADMSG;
+	if (t->range && (t->range[0].first <= -SAMPLE_TS_MAX || t->range[t->n_blocks - 1].last >= SAMPLE_TS_MAX))
+		return -EBADMSG;
 	*s = (struct sample_scan){.t = t, .first = first, .last = last, .block = packedtable_block_of(t, first)};
 	return 0;
 }

@@ -23,7 +23,7 @@ struct sample_scan {
 	const int64_t *ts, *series, *count;
 };
 
-/* Its columns are ts, series, n, all of them numbers: else -EBADMSG. Rows with first <= ts <= last. */
+/* Its columns are ts, series, n, all of them numbers, and no time is beyond SAMPLE_TS_MAX: else -EBADMSG. Rows with first <= ts <= last. */
 int sample_scan_begin(struct sample_scan *s, struct packedtable *t, int64_t first, int64_t last);
 /* The next rows, at most `max`: how many, 0 at the end, or, where *rc is not 0, as packedtable_column failed. Rows that cannot be (series or n
  * below 1) are left out. */

@@ -93,7 +93,7 @@ OF_SAMPLES = [["stacks"], ["stacks", "--json"], ["flame", "--text"], *SQL[:3]]
 HARM = ["update packed_block set data = zeroblob(length(data)) where id >> 20 = (select id from packed_column where \"table\" = 'sample' and name = '{}')".format(c)
         for c in ("ts", "series", "n")] + [
     "update packed_block set data = zeroblob(length(data)) where id >> 20 in (select id from packed_column where \"table\" = 'sample')",
-    "update packed_block set first = 1 << 50, last = 1 << 50", "delete from packed_block", "delete from packed_column"]
+    "update meta set value = 1 << 50 where key = 'first_ts'", "delete from packed_block", "delete from packed_column"]
 
 
 @pytest.mark.parametrize("harm", HARM)

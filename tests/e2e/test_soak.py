@@ -27,7 +27,7 @@ from test_sonded_sum import Watch, made
 pytestmark = pytest.mark.soak
 
 SECONDS = int(os.environ.get("SONDE_SOAK_SECONDS", "600"))
-BUDGET, DISK, RESERVE = 64 << 20, 112, "12M"
+BUDGET, DISK, RESERVE = 24 << 20, 72, "12M" # half of it stays rows while it is new
 HZ, BUCKET_NS = 99, 10_000_000_000
 AFTER_S = 25
 
@@ -241,7 +241,7 @@ def test_soak(scratch, disk, docker):
     shutil.copy(os.path.join(BUILD, "tests", "countload"), os.path.join(where, "sonde-goheap"))
     seed = int.from_bytes(os.urandom(3), "little")
     random.seed(seed)
-    args = ["--budget", "64M", "--reserve", RESERVE, "--segment-age", "20s", "--families", "cpu,goheap", "--freq", str(HZ)]
+    args = ["--budget", str(BUDGET), "--reserve", RESERVE, "--segment-age", "20s", "--families", "cpu,goheap", "--freq", str(HZ)]
 
     def start():
         return Sonded(store, *args, env={"COUNTLOAD_DIR": counts, "COUNTLOAD_EVENTS": "200"}, program=os.path.join(where, "sonded"),
@@ -278,7 +278,7 @@ def test_soak(scratch, disk, docker):
 
 def judge(store, counts, load, watch, chaos, seed):
     # whoever opens the store next settles the accounts of the killed: here it is one more pass of retention
-    subprocess.run([os.path.join(BIN, "sonde-prune"), "--store", store, "--budget", "64M", "--reserve", "1", "--quiet"], check=True)
+    subprocess.run([os.path.join(BIN, "sonde-prune"), "--store", store, "--budget", str(BUDGET), "--reserve", "1", "--quiet"], check=True)
     subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", store, "--quiet"], check=True)  # what sonded did not come to
     gone, files, since = account(store)
     since = -(-since // BUCKET_NS) * BUCKET_NS  # the bucket before may stand in a removed file in part
