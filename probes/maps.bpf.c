@@ -23,6 +23,7 @@
 /* Numbers of <linux/bpf.h>, by value: kern.h may name them too. */
 #define MAPS_TYPE_HASH         1
 #define MAPS_ANY               0
+#define MAPS_TYPE_LRU_HASH     9
 #define MAPS_TYPE_RINGBUF      27
 #define MAPS_TYPE_PERCPU_ARRAY 6
 #define MAPS_RB_NO_WAKEUP      1
@@ -64,6 +65,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratch SEC(".maps");
+
+/* By whom it was sent to, until that one ends. What survives its signals goes when others need the room. */
+struct {
+	__uint(type, MAPS_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct maps_sender);
+} senders SEC(".maps");
 
 /* sonde-maps puts the real one here before it loads this (probes/tables.h). */
 struct {
@@ -233,6 +242,47 @@ int BPF_PROG(on_exec, struct task_struct___maps *task)
 	return 0;
 }
 
+#define SIGNALS (1u << 1 | 1u << 2 | 1u << 3 | 1u << 6 | 1u << 9 | 1u << 15) /* HUP, INT, QUIT, ABRT, KILL, TERM */
+
+/* include/linux/sched/signal.h: no pointers but these two; what the kernel sends by itself (memory, a terminal, the end of a pid
+ * namespace) has the second. */
+#define SENT_BY_TASK   ((void *)0)
+#define SENT_BY_KERNEL ((void *)1)
+
+SEC("tp_btf/signal_generate")
+int BPF_PROG(on_signal, int sig, struct kernel_siginfo___maps *info, struct task_struct___maps *to)
+{
+	struct maps_sender by = {.time_ns = bpf_ktime_get_boot_ns(), .tgid = bpf_get_current_pid_tgid() >> 32, .signal = sig};
+	__u32 tgid;
+
+	if (sig < 1 || sig > 15 || !(SIGNALS & 1u << sig) || info == SENT_BY_KERNEL)
+		return 0;
+	if (info != SENT_BY_TASK && BPF_CORE_READ(info, si_code) > 0)
+		return 0; /* the kernel's too: SI_KERNEL, a fault */
+	tgid = BPF_CORE_READ(to, tgid);
+	if (!by.tgid || tgid == by.tgid)
+		return 0;
+	by.start_ns = BPF_CORE_READ(to, group_leader, start_boottime);
+	bpf_get_current_comm(by.comm, sizeof(by.comm));
+	bpf_map_update_elem(&senders, &tgid, &by, MAPS_ANY);
+	return 0;
+}
+
+static __always_inline __u64 take_sender(struct scratch *s)
+{
+	__u32 tgid = s->ev.tgid;
+	struct maps_sender *by = bpf_map_lookup_elem(&senders, &tgid);
+
+	if (!by)
+		return 0;
+	__builtin_memcpy(s->args, by, sizeof(*by));
+	bpf_map_delete_elem(&senders, &tgid);
+	if (((struct maps_sender *)s->args)->start_ns != s->ev.start_ns)
+		return 0;
+	s->ev.args_len = sizeof(*by);
+	return sizeof(*by);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct___maps *task)
 {
@@ -249,7 +299,7 @@ int BPF_PROG(on_exit, struct task_struct___maps *task)
 	s->ev.exit_code = code ? code : BPF_CORE_READ(task, exit_code);
 	if (BPF_CORE_READ(task, signal, oom_mm))
 		s->ev.flags |= MAPS_F_OOM;
-	send(s, 0);
+	send(s, take_sender(s));
 	return 0;
 }
 

@@ -49,8 +49,18 @@ struct maps_event {
 	__u32 exit_code;  /* as in wait(2) */
 	__u32 args_len;
 	char comm[MAPS_COMM_LEN];
-	/* exec: followed by args_len bytes, arguments each ended by NUL */
+	/* exec: followed by args_len bytes, arguments each ended by NUL. exit: by a struct maps_sender where args_len is its size */
 };
+
+/* Who sent a process the last signal that asks it to end, or makes it. Of signals that the kernel sends nobody is told. */
+struct maps_sender {
+	__u64 time_ns;    /* CLOCK_BOOTTIME */
+	__u64 start_ns;   /* of the one that it was sent to: a pid is given away again */
+	__u32 tgid;       /* of the sender */
+	__u32 signal;
+	char comm[MAPS_COMM_LEN];
+};
+_Static_assert(sizeof(struct maps_sender) == 40, "wire size");
 _Static_assert(sizeof(struct maps_event) == 104, "wire size");
 
 #endif

@@ -116,6 +116,10 @@ struct task_struct___maps {
 	struct mm_struct___maps *mm;
 };
 
+struct kernel_siginfo___maps {
+	int si_code;
+};
+
 struct seq_file;
 
 struct bpf_iter_meta___maps {

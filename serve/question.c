@@ -17,13 +17,13 @@
 
 enum words { WORDS_NONE, WORDS_WHAT, WORDS_QUERY };
 
-/* Not `lines`: it reads files that a profiled program names. Words of `diff` are files. `top` is `ps` over and over. */
+/* Not `lines`: it reads files that a profiled program names. Nor `check`: its exit code is its answer. Words of `diff` are files. `top` is `ps` over and over. */
 static const struct {
 	const char *name;
 	enum words words;
 	bool page;
 } SERVED[] = {
-	{"timeline", WORDS_WHAT, false}, {"explain", WORDS_WHAT, false}, {"ps", WORDS_WHAT, false}, {"containers", WORDS_WHAT, false}, {"flame", WORDS_WHAT, false},
+	{"timeline", WORDS_WHAT, false}, {"explain", WORDS_WHAT, false}, {"events", WORDS_WHAT, false}, {"oom", WORDS_WHAT, false}, {"ps", WORDS_WHAT, false}, {"containers", WORDS_WHAT, false}, {"flame", WORDS_WHAT, false},
 	{"stacks", WORDS_WHAT, false}, {"heap", WORDS_WHAT, false}, {"waits", WORDS_WHAT, false}, {"neighbours", WORDS_WHAT, false}, {"wakers", WORDS_WHAT, false},
 	{"diff", WORDS_NONE, false}, {"sql", WORDS_QUERY, false}, {"status", WORDS_NONE, false}, {"help", WORDS_NONE, false}, {"version", WORDS_NONE, false},
 	{"report", WORDS_WHAT, true},
@@ -33,7 +33,7 @@ static const char *const OPTIONS[] = {
 	"last", "from", "to", "at", "rec", "container", "image", "pid", "tid", "comm", "exe", "user", "unit", "cgroup", "lang", "self",
 	"vs-last", "vs-from", "vs-to", "vs-at", "vs-rec", "vs-container", "vs-image", "vs-pid", "vs-tid", "vs-comm", "vs-exe", "vs-user",
 	"vs-unit", "vs-cgroup", "vs-lang", "baseline", "per", "type", "group", "number", "sort", "by", "lines", "no-inline", "interpreter", "callers",
-	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of",
+	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all",
 };
 
 struct served_option {

@@ -82,7 +82,7 @@ static void tell_step(struct sup *s, struct service *l)
 
 static void start_loader(struct sup *s, struct service *l)
 {
-	static const uint64_t caps[] = {[FAMILY_PROBES] = CAPS_PROBE, [FAMILY_LOADS] = CAPS_LOAD, [FAMILY_READS] = CAPS_READ};
+	static const uint64_t caps[] = {[FAMILY_PROBES] = CAPS_PROBE, [FAMILY_LOADS] = CAPS_LOAD, [FAMILY_READS] = CAPS_READ | CAP(SYSLOG)};
 	char freq[16], bytes[32], age[32], budget[32];
 	char *own[] = {"--store", s->store, "--bucket", "10s", "--maps-socket", s->maps_socket, "--args",
 		       s->conf.value[CONF_ARGS].text, "--segment-bytes", bytes, "--segment-age", age, "--store-budget", budget,

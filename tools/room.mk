@@ -22,3 +22,13 @@ $(B)/gen/tools/verbs/completion.h: $(COMPLETIONS) tools/room.mk
 	  for f in $(COMPLETIONS); do \
 	    echo "{\"$${f##*.}\","; sed -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo '},'; done; \
 	  echo '};'; } > $@.tmp && mv $@.tmp $@
+
+# The checks that ship, too.
+CHECKS    := $(sort $(wildcard tools/checks/queries/*.sql))
+GENERATED += $(B)/gen/tools/checks/shipped.h
+$(B)/gen/tools/checks/shipped.h: $(CHECKS) tools/room.mk
+	@mkdir -p $(@D)
+	$(Q){ echo '/* made from tools/checks/queries/NAME.sql */'; echo 'static const struct { const char *name, *text; } SHIPPED_CHECKS[] = {'; \
+	  for f in $(CHECKS); do n=$${f##*/}; \
+	    echo "{\"$${n%.sql}\","; sed -e 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo '},'; done; \
+	  echo '{0}};'; } > $@.tmp && mv $@.tmp $@

@@ -11,8 +11,11 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "loaders/host/events.h"
+#include "loaders/host/happened.h"
 #include "loaders/host/parse.h"
 #include "loaders/host/textfile.h"
+#include "loaders/host/watch.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/container.h"
 #include "loaders/lib/host/hostmaps.h"
@@ -38,6 +41,8 @@ struct cgroups_group {
 	struct container_ref ref;
 	bool is_container;         /* it is the container's own */
 	struct hostmaps_process *p; /* that runs in it; NULL: nobody was met */
+	struct watch_throttle throttle;
+	struct watch_limits limits;
 	UT_hash_handle hh;
 	char path[];
 };
@@ -613,6 +618,37 @@ static bool group_names(void *ctx, struct fact_row *row)
 	return true;
 }
 
+/* ---- what happens to it ---- */
+
+static void group_tell(struct cgroups *c, const struct meter_round *r, const struct cgroups_group *g, const char *kind, const char *detail)
+{
+	char name[300];
+	struct event e = {.kind = kind, .subject = g->is_container ? "container" : is_unit(g) ? "unit" : "cgroup", .detail = detail,
+			  .name = is_unit(g) ? g->ref.unit : g->path, .which = g->is_container && *g->ref.id ? g->ref.id : g->path, .utc_ns = r->utc_ns};
+
+	if (!r->h)
+		return;
+	if (g->is_container) {
+		happened_container_name(r->h, c->docker, &g->ref, name, sizeof(name));
+		e.name = name;
+	}
+	event_put(r->h, &e);
+}
+
+static void group_watch(struct cgroups *c, const struct meter_round *r, struct cgroups_group *g, const struct fact_row *row)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	enum watch_change change = WATCH_SAME;
+
+	if (fact_has(row, CGROUP_PERIODS) && fact_has(row, CGROUP_THROTTLED))
+		change = watch_throttle(&g->throttle, (uint64_t)row->v[CGROUP_PERIODS].number, (uint64_t)row->v[CGROUP_THROTTLED].number);
+	if (change)
+		group_tell(c, r, g, change == WATCH_BEGAN ? "throttled" : "not throttled", "");
+	/* one that is removed while it is read has lost its limits last */
+	if (watch_limits(&g->limits, row, &text) && file_read(c, g->in, g, "cgroup.procs"))
+		group_tell(c, r, g, "limit changed", strbuf_str(&text));
+}
+
 static void group_read(struct cgroups *c, const struct meter_round *r, struct cgroups_group *g)
 {
 	struct group_names names = {c, g, NULL};
@@ -627,6 +663,8 @@ static void group_read(struct cgroups *c, const struct meter_round *r, struct cg
 	io_take(c, r, g, &in);
 	net_take(c, r, g, &in.x.row);
 	if (in.x.row.set) /* else it was removed meanwhile */
+		group_watch(c, r, g, &in.x.row);
+	if (in.x.row.set)
 		meter_take(&c->meter, r, &in.x, group_names, &names);
 }
 

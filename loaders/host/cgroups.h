@@ -24,6 +24,7 @@ enum cgroups_hierarchy { CGROUPS_V2, CGROUPS_CPU, CGROUPS_CPUACCT, CGROUPS_MEMOR
 
 struct cgroups_group;
 struct cgroups_device;
+struct dockerfiles;
 struct hostmaps_process;
 
 struct cgroups {
@@ -36,6 +37,7 @@ struct cgroups {
 	uint64_t host_netns;
 	struct strbuf path, text, key;
 	struct family_host *h;     /* of this round */
+	const struct dockerfiles *docker; /* knows names; borrowed */
 };
 
 void cgroups_init(struct cgroups *c, int64_t idle_ns);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "loaders/host/events.h"
 #include "loaders/host/textfile.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/proc.h"
@@ -97,6 +98,9 @@ static void add(struct filesystems *f, const struct parse_mount *m, uint64_t *de
 	if (was) {
 		x.hangs = was->hangs;
 		x.rest_ns = was->rest_ns;
+		x.full = was->full;
+		x.no_inodes = was->no_inodes;
+		x.locked = was->locked;
 	}
 	while (i < f->n && strcmp(f->all[i].point, x.point) && device[i] != dev)
 		i++;
@@ -236,6 +240,30 @@ static bool fs_names(void *ctx, struct fact_row *row)
 	return true;
 }
 
+static void tell(struct family_host *h, const struct filesystem *x, int64_t utc_ns, const char *kind, const char *detail)
+{
+	struct event e = {.kind = kind, .subject = "file system", .name = x->point, .detail = detail, .which = x->source, .utc_ns = utc_ns};
+
+	event_put(h, &e);
+}
+
+/* What changed since it was asked last. */
+static void watch(struct family_host *h, struct filesystem *x, const struct statfs *fs, int64_t utc_ns)
+{
+	bool full = !x->read_only && watch_full(fs->f_blocks, fs->f_bavail, x->full.on);
+	bool no_inodes = !x->read_only && watch_full(fs->f_files, fs->f_ffree, x->no_inodes.on);
+	enum watch_change change = watch_level(&x->full, full);
+
+	if (change)
+		tell(h, x, utc_ns, change == WATCH_BEGAN ? "full" : "not full", "");
+	change = watch_level(&x->no_inodes, no_inodes);
+	if (change)
+		tell(h, x, utc_ns, change == WATCH_BEGAN ? "full" : "not full", "inodes");
+	change = watch_level(&x->locked, x->read_only);
+	if (change)
+		tell(h, x, utc_ns, change == WATCH_BEGAN ? "read-only" : "writable", "");
+}
+
 /* One without a size (a pseudo file system that the list does not know) has no row. */
 static void take(struct filesystems *f, struct family_host *h, struct filesystem *x, const struct answer *a)
 {
@@ -255,6 +283,8 @@ static void take(struct filesystems *f, struct family_host *h, struct filesystem
 		fact_put(&m.row, FS_INODES_FREE, a->fs.f_ffree);
 	}
 	f->round.h = h;
+	if (a)
+		watch(h, x, &a->fs, f->round.utc_ns);
 	meter_take(&f->meter, &f->round, &m, fs_names, x);
 }
 

@@ -17,6 +17,7 @@
 
 #include "loaders/host/meter.h"
 #include "loaders/host/parse.h"
+#include "loaders/host/watch.h"
 #include "schema/base/strbuf.h"
 
 #define FILESYSTEMS_WAIT_NS (2000000000ll)
@@ -26,6 +27,7 @@
 struct filesystem {
 	char *point, *source, *type;
 	bool read_only, hangs, asked, answered;
+	struct watch_level full, no_inodes, locked; /* locked: read-only */
 	int64_t rest_ns;        /* not asked before */
 	struct fact_row row;
 };

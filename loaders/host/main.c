@@ -8,6 +8,7 @@
 
 #include "loaders/host/cgroups.h"
 #include "loaders/host/filesystems.h"
+#include "loaders/host/happened.h"
 #include "loaders/host/hostwide.h"
 #include "loaders/host/processes.h"
 #include "loaders/lib/bpf/check.h"
@@ -30,6 +31,7 @@ struct host {
 	struct cgroups cgroups;
 	struct filesystems filesystems;
 	struct processes processes;
+	struct happened happened;
 	int64_t read_ns, fs_ns;   /* boot clock; 0: never */
 	int64_t due_ns;
 	/* of a round */
@@ -53,6 +55,8 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	cgroups_init(&s->cgroups, IDLE_NS);
 	filesystems_init(&s->filesystems, IDLE_NS);
 	processes_init(&s->processes, IDLE_PROCESS_NS);
+	happened_init(&s->happened);
+	s->cgroups.docker = &s->happened.docker;
 	*state = s;
 	return 0;
 }
@@ -74,6 +78,7 @@ static void process_meet(void *ctx, struct hostmaps_process *p)
 	struct host *s = ctx;
 
 	cgroups_meet(&s->cgroups, p);
+	happened_meet(&s->happened, p);
 	s->n_processes++;
 	if (!is_narrow(s->cgroups.h->target) || target_covers(s->cgroups.h->target, s->cgroups.h->maps, p))
 		processes_read(&s->processes, &s->round, p, s->read_ns);
@@ -106,6 +111,7 @@ static void round_read(struct host *s, struct family_host *h, int64_t now_ns, in
 	s->n_processes = 0;
 	hostmaps_each(h->maps, process_meet, s);
 	processes_end(&s->processes);
+	happened_round(&s->happened, h, now_ns);
 	h->processes = s->n_processes > h->processes ? s->n_processes : h->processes;
 	cgroups_read(&s->cgroups, &s->round);
 	if (!s->fs_ns || now_ns - s->fs_ns >= FS_NS - SOON_NS) {
@@ -130,9 +136,19 @@ static void host_poll(void *state, struct family_host *h, int64_t now_ns)
 
 	if (now_ns >= s->due_ns && hostmaps_seeded(h->maps))
 		round_read(s, h, now_ns, h->bucket_s > 1 ? LITTLE_NS : 0);
+	if (s->read_ns)
+		happened_poll(&s->happened, h, clock_boot_ns(), false);
 	asks = filesystems_poll(&s->filesystems, h, clock_boot_ns());
 	s->due_ns = s->read_ns ? bucket_end(h, now_ns) : now_ns + SOON_NS;
 	h->next_ns = asks && now_ns + SOON_NS < s->due_ns ? now_ns + SOON_NS : s->due_ns;
+}
+
+static void host_ended(void *state, struct family_host *h, const struct hostmaps_process *p)
+{
+	struct host *s = state;
+
+	(void)h;
+	happened_ended(&s->happened, p);
 }
 
 static void host_finish(void *state, struct family_host *h, int64_t patience_ns)
@@ -141,6 +157,7 @@ static void host_finish(void *state, struct family_host *h, int64_t patience_ns)
 
 	(void)patience_ns;
 	round_read(s, h, clock_boot_ns(), 0); /* nothing is left */
+	happened_poll(&s->happened, h, clock_boot_ns(), true);
 }
 
 static uint64_t host_period_ns(void *state)
@@ -174,6 +191,7 @@ static void host_close(void *state)
 	cgroups_release(&s->cgroups);
 	filesystems_release(&s->filesystems);
 	processes_release(&s->processes);
+	happened_release(&s->happened);
 	free(s);
 }
 
@@ -203,6 +221,7 @@ static const struct family host_family = {
 	.open = host_open,
 	.attach = host_attach,
 	.poll = host_poll,
+	.ended = host_ended,
 	.finish = host_finish,
 	.period_ns = host_period_ns,
 	.clock = host_clock,

@@ -19,6 +19,9 @@
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
 
+#define FILES_NS (60 * NSEC_PER_SEC)
+#define LIMIT_NS (600 * NSEC_PER_SEC) /* limits are read so often */
+#define FDS_FEW  32 /* nobody has so low a limit */
 #define WHOLE_NS (60 * NSEC_PER_SEC) /* memory may be taken from one that does not run */
 
 static const struct parse_key IO[] = {{"read_bytes", PROCESS_READ_BYTES, 0, 0}, {"write_bytes", PROCESS_WRITE_BYTES, 0, 0}};
@@ -26,13 +29,16 @@ static const struct parse_key STATUS[] = {{"VmSwap", PROCESS_SWAP, 1024, 0}};
 
 void processes_init(struct processes *ps, int64_t idle_ns)
 {
-	*ps = (struct processes){.meter = {.fact = &PROCESS_FACT, .idle_ns = idle_ns}};
+	*ps = (struct processes){.meter = {.fact = &PROCESS_FACT, .idle_ns = idle_ns},
+				 .files = {.fact = &FDS_FACT, .idle_ns = FILES_NS, .little_ns = FILES_NS}};
 }
 
 struct processes_known {
 	uint64_t start_ns, ran_ns; /* on a CPU, of the main thread */
 	uint64_t round;
 	int64_t whole_ns;          /* when it was read whole, and its row could be stored; 0: never */
+	int64_t limit_ns;          /* when its limit was read; 0: never */
+	uint64_t fds_limit;        /* 0: not known, or none */
 	bool single;               /* it had one thread */
 	uint32_t tgid;
 	UT_hash_handle hh;
@@ -54,6 +60,7 @@ void processes_release(struct processes *ps)
 {
 	forget(ps, UINT64_MAX);
 	meter_release(&ps->meter);
+	meter_release(&ps->files);
 	strbuf_release(&ps->text);
 }
 
@@ -78,6 +85,7 @@ static struct processes_known *known_of(struct processes *ps, const struct hostm
 	if (k->start_ns != p->start_ns) {
 		k->single = false;
 		k->whole_ns = 0;
+		k->limit_ns = 0;
 		k->start_ns = p->start_ns;
 	}
 	k->round = ps->round;
@@ -110,6 +118,50 @@ struct process_names {
 	struct meter_round r;
 	struct hostmaps_process *p;
 };
+
+static bool files_names(void *ctx, struct fact_row *row)
+{
+	const struct process_names *n = ctx;
+
+	if (naming_excludes(n->r.h->naming, n->p))
+		return false;
+	fact_put(row, FDS_PROCESS, naming_row(n->r.h->naming, n->p));
+	return true;
+}
+
+/* "Max open files            1024                 524288               files": the first number. */
+static void limit_read(struct processes *ps, struct processes_known *k)
+{
+	static const char head[] = "Max open files ";
+	const char *at = file_read(ps, k->tgid, "limits") ? strstr(strbuf_str(&ps->text), head) : NULL;
+
+	k->fds_limit = 0;
+	if (!at)
+		return;
+	at += sizeof(head) - 1;
+	at += strspn(at, " ");
+	if (!parse_number(at, strcspn(at, " \n"), &k->fds_limit)) /* "unlimited" */
+		k->fds_limit = 0;
+}
+
+static void files_take(struct processes *ps, const struct meter_round *r, struct processes_known *k, const struct meter_reading *of,
+		       struct process_names *names)
+{
+	struct meter_reading x = {.key = of->key, .identity = of->identity};
+	uint64_t fds = fact_has(&of->row, PROCESS_FDS) ? (uint64_t)of->row.v[PROCESS_FDS].number : 0;
+
+	if (fds < FDS_FEW)
+		return;
+	if (!k->limit_ns || r->now_ns - k->limit_ns >= LIMIT_NS) {
+		k->limit_ns = r->now_ns;
+		limit_read(ps, k);
+	}
+	if (!k->fds_limit || fds < k->fds_limit / 2)
+		return;
+	fact_put(&x.row, FDS_OPEN, fds);
+	fact_put(&x.row, FDS_LIMIT, k->fds_limit);
+	meter_take(&ps->files, r, &x, files_names, names);
+}
 
 static bool process_names(void *ctx, struct fact_row *row)
 {
@@ -154,6 +206,7 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 		if (ps->swapping && file_read(ps, p->tgid, "status"))
 			parse_keys(strbuf_str(&ps->text), ps->text.len, STATUS, 1, &x.row);
 		files_count(p->tgid, &x.row);
+		files_take(ps, r, k, &x, &names);
 	}
 	meter_take(&ps->meter, r, &x, process_names, &names);
 }
@@ -161,5 +214,6 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 void processes_end(struct processes *ps)
 {
 	meter_end(&ps->meter);
+	meter_end(&ps->files);
 	forget(ps, ps->round++);
 }

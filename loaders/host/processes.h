@@ -19,7 +19,7 @@ struct hostmaps_process;
 struct processes_known;
 
 struct processes {
-	struct meter meter;
+	struct meter meter, files; /* files: of those that have half of what they may have */
 	struct processes_known *known;
 	uint64_t round;
 	struct strbuf text;

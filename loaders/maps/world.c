@@ -128,18 +128,25 @@ void world_tell_all(struct world *w)
 	}
 }
 
-static void tell_exit(struct world *w, const struct proc *p, uint64_t time_ns, uint32_t code, uint32_t flags)
+static void tell_exit(struct world *w, const struct proc *p, uint64_t time_ns, uint32_t code, uint32_t flags,
+		      const struct maps_sender *by)
 {
 	struct mp_exit m = {.time_ns = time_ns, .start_ns = p->start_ns, .tgid = p->tgid, .exit_code = code,
 			    .flags = flags};
 
+	if (by) {
+		m.signal = by->signal;
+		m.signal_ns = by->time_ns;
+		m.from_tgid = by->tgid;
+		memcpy(m.from_comm, by->comm, sizeof(m.from_comm));
+	}
 	w->ends++;
 	hub_emit(w->hub, MP_EXIT, &m, NULL);
 }
 
 void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
 {
-	tell_exit(w, p, time_ns, 0, MP_EXIT_UNKNOWN);
+	tell_exit(w, p, time_ns, 0, MP_EXIT_UNKNOWN, NULL);
 	proc_free(w, p, time_ns);
 }
 
@@ -299,13 +306,14 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 	world_pending_clear(p);
 }
 
-static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t time_ns, uint32_t code, uint32_t flags)
+static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t time_ns, uint32_t code, uint32_t flags,
+		    const struct maps_sender *by)
 {
 	struct proc *p = world_proc(w, tgid);
 
 	if (!p || (start_ns && p->start_ns != start_ns))
 		return;
-	tell_exit(w, p, time_ns, code, flags);
+	tell_exit(w, p, time_ns, code, flags, by);
 	proc_free(w, p, time_ns);
 }
 
@@ -318,6 +326,17 @@ static void on_last_look(struct world *w, const struct maps_event *ev)
 		world_tell_proc(w, p);
 }
 
+static void on_exit_event(struct world *w, const struct maps_event *ev, const char *more)
+{
+	struct maps_sender by;
+	bool sent = ev->args_len == sizeof(by);
+
+	if (sent)
+		memcpy(&by, more, sizeof(by));
+	on_last_look(w, ev);
+	on_gone(w, ev->tgid, ev->start_ns, ev->time_ns, ev->exit_code, ev->flags & MAPS_F_OOM ? MP_EXIT_OOM : 0, sent ? &by : NULL);
+}
+
 void world_event(struct world *w, const struct maps_event *ev, const char *args)
 {
 	switch (ev->type) {
@@ -328,8 +347,7 @@ void world_event(struct world *w, const struct maps_event *ev, const char *args)
 		on_exec(w, ev, args);
 		break;
 	case MAPS_EV_EXIT:
-		on_last_look(w, ev);
-		on_gone(w, ev->tgid, ev->start_ns, ev->time_ns, ev->exit_code, ev->flags & MAPS_F_OOM ? MP_EXIT_OOM : 0);
+		on_exit_event(w, ev, args);
 		break;
 	default:
 		break;
@@ -388,7 +406,7 @@ static void on_exit_record(struct world *w, const struct sideband_rec *r)
 	uint32_t code = 0;
 	bool known = procevents_take(w->procevents, r->pid, &code);
 
-	on_gone(w, r->pid, 0, r->time_ns, code, known ? 0 : MP_EXIT_UNKNOWN);
+	on_gone(w, r->pid, 0, r->time_ns, code, known ? 0 : MP_EXIT_UNKNOWN, NULL);
 }
 
 void world_record(struct world *w, const struct sideband_rec *r)

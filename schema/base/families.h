@@ -17,7 +17,7 @@
 enum family_rights { /* what its loader may do under sonded */
 	FAMILY_PROBES, /* load programs, read processes and name the kernel's functions */
 	FAMILY_LOADS,  /* all but the last */
-	FAMILY_READS   /* read processes and files */
+	FAMILY_READS   /* read processes, files and the kernel's log */
 };
 
 struct probe_family {

@@ -13,6 +13,10 @@ static const struct fact_column sensor_columns[] = {SENSOR_COLUMNS(FACT_COLUMN)}
 static const struct fact_column cgroup_columns[] = {CGROUP_COLUMNS(FACT_COLUMN)};
 static const struct fact_column cgroup_disk_columns[] = {CGROUP_DISK_COLUMNS(FACT_COLUMN)};
 static const struct fact_column process_columns[] = {PROCESS_COLUMNS(FACT_COLUMN)};
+static const struct fact_column event_columns[] = {EVENT_COLUMNS(FACT_COLUMN)};
+static const struct fact_column oom_columns[] = {OOM_COLUMNS(FACT_COLUMN)};
+static const struct fact_column fds_columns[] = {FDS_COLUMNS(FACT_COLUMN)};
+static const struct fact_column oom_task_columns[] = {OOM_TASK_COLUMNS(FACT_COLUMN)};
 
 FACT(HOST_FACT, host_columns, "host_row", "the host: CPU time by mode, load, memory, pressure");
 FACT(DISK_FACT, disk_columns, "disk_row", "disks and their partitions");
@@ -22,9 +26,13 @@ FACT(SENSOR_FACT, sensor_columns, "sensor_row", "temperatures");
 FACT(CGROUP_FACT, cgroup_columns, "cgroup_row", "containers, units, slices and other cgroups, each with all that is below it");
 FACT(CGROUP_DISK_FACT, cgroup_disk_columns, "cgroup_disk_row", "what cgroups read and wrote, by disk; only where something was");
 FACT(PROCESS_FACT, process_columns, "process_row", "processes, in buckets in which something moved");
+FACT(EVENT_FACT, event_columns, "event_row", "what happened to containers, cgroups, file systems and the host");
+FACT(OOM_FACT, oom_columns, "oom_row", "kills for want of memory, as the kernel explains them");
+FACT(OOM_TASK_FACT, oom_task_columns, "oom_task_row", "who held memory at such a kill, as the kernel lists them");
+FACT(FDS_FACT, fds_columns, "fds_row", "processes that have half of the files open that they may have");
 
 const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
-				    &PROCESS_FACT, NULL};
+				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT, NULL};
 
 _Static_assert(sizeof(FACTS) / sizeof(FACTS[0]) - 1 <= FACT_TABLES_MAX, "room for their statements");
 _Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");

@@ -146,6 +146,42 @@
 	X(PROCESS_THREADS, "threads", NUMBER, GAUGE, "", "threads") \
 	X(PROCESS_FDS, "fds", NUMBER, GAUGE, "", "open files")
 
+#define EVENT_COLUMNS(X) \
+	X(EVENT_KIND, "kind", TEXT, KEY, "", "text.id: what happened: started, stopped, throttled, full, ...") \
+	X(EVENT_SUBJECT, "subject", TEXT, KEY, "", "text.id: to what: container, unit, cgroup, file system, process, host") \
+	X(EVENT_NAME, "name", TEXT, KEY, "", "text.id: its name") \
+	X(EVENT_DETAIL, "detail", TEXT, KEY, "", "text.id: more of it in words") \
+	X(EVENT_WHICH, "which", TEXT, GAUGE, "", "text.id: id of the container, path of the cgroup, source of the file system") \
+	X(EVENT_PROCESS, "process", PROCESS, GAUGE, "", "process.id: a container's first one, who was killed; 0: none") \
+	X(EVENT_BY, "caused_by", TEXT, GAUGE, "", "text.id: who did it") \
+	X(EVENT_N, "n", NUMBER, COUNTER, "", "how often") \
+	X(EVENT_AT, "at_us", NUMBER, GAUGE, "us", "when, for the last time, since 1970")
+
+#define OOM_COLUMNS(X) \
+	X(OOM_VICTIM, "victim", PROCESS, KEY, "", "process.id: who was killed") \
+	X(OOM_CGROUP, "cgroup", TEXT, GAUGE, "", "text.id: whose limit was met; empty: the host had none left") \
+	X(OOM_OF, "victim_cgroup", TEXT, GAUGE, "", "text.id: in which cgroup it was") \
+	X(OOM_ASKED, "asked_by", TEXT, GAUGE, "", "text.id: command that asked for the memory") \
+	X(OOM_LIMIT, "mem_limit", NUMBER, GAUGE, "bytes", "the limit; NULL: the kernel did not tell") \
+	X(OOM_USAGE, "mem", NUMBER, GAUGE, "bytes", "what the cgroup had") \
+	X(OOM_ANON, "anon", NUMBER, GAUGE, "bytes", "memory of the victim's own") \
+	X(OOM_FILE, "file", NUMBER, GAUGE, "bytes", "files in the victim's memory") \
+	X(OOM_SHMEM, "shmem", NUMBER, GAUGE, "bytes", "shared memory of the victim") \
+	X(OOM_AT, "at_us", NUMBER, GAUGE, "us", "when, since 1970")
+
+#define OOM_TASK_COLUMNS(X) \
+	X(OOM_TASK_VICTIM, "victim", PROCESS, KEY, "", "process.id: as in oom_row") \
+	X(OOM_TASK_HOLDER, "holder", TEXT, KEY, "", "text.id: command and pid of who held memory then") \
+	X(OOM_TASK_COMM, "comm", TEXT, GAUGE, "", "text.id: its command") \
+	X(OOM_TASK_PID, "pid", NUMBER, GAUGE, "", "its pid") \
+	X(OOM_TASK_RSS, "rss", NUMBER, GAUGE, "bytes", "memory in use") \
+	X(OOM_TASK_SWAP, "swap", NUMBER, GAUGE, "bytes", "in swap")
+
+#define FDS_COLUMNS(X) \
+	X(FDS_PROCESS, "process", PROCESS, KEY, "", "process.id") \
+	X(FDS_OPEN, "fds", NUMBER, GAUGE, "", "open files") \
+	X(FDS_LIMIT, "fds_limit", NUMBER, GAUGE, "", "how many it may have (RLIMIT_NOFILE, the soft one)")
+
 enum host_column { HOST_COLUMNS(FACT_ID) HOST_N };
 enum disk_column { DISK_COLUMNS(FACT_ID) DISK_N };
 enum fs_column { FS_COLUMNS(FACT_ID) FS_N };
@@ -154,7 +190,12 @@ enum sensor_column { SENSOR_COLUMNS(FACT_ID) SENSOR_N };
 enum cgroup_column { CGROUP_COLUMNS(FACT_ID) CGROUP_N };
 enum cgroup_disk_column { CGROUP_DISK_COLUMNS(FACT_ID) CGROUP_DISK_N };
 enum process_column { PROCESS_COLUMNS(FACT_ID) PROCESS_N };
+enum event_column { EVENT_COLUMNS(FACT_ID) EVENT_N_COLUMNS };
+enum oom_column { OOM_COLUMNS(FACT_ID) OOM_N };
+enum fds_column { FDS_COLUMNS(FACT_ID) FDS_N };
+enum oom_task_column { OOM_TASK_COLUMNS(FACT_ID) OOM_TASK_N };
 
-extern const struct fact HOST_FACT, DISK_FACT, FS_FACT, NIC_FACT, SENSOR_FACT, CGROUP_FACT, CGROUP_DISK_FACT, PROCESS_FACT;
+extern const struct fact HOST_FACT, DISK_FACT, FS_FACT, NIC_FACT, SENSOR_FACT, CGROUP_FACT, CGROUP_DISK_FACT, PROCESS_FACT, EVENT_FACT, OOM_FACT,
+	OOM_TASK_FACT, FDS_FACT;
 
 #endif

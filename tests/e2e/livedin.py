@@ -69,6 +69,27 @@ def used(begin, end, recording):
                    "mem_limit": limit << 20, "read_bytes": n << 20, "write_bytes": 2 << 20, "rx_bytes": 50000, "tx_bytes": 90000}
         yield {"fact": "process_row", "at": at, "pid": 812, "comm": "nginx", "container": "web", "rss": (90 + 10 * i) << 20,
                "read_bytes": 0, "write_bytes": 2 << 20}
+    yield from happened(end)
+
+
+def happened(end):
+    """A restart loop, a kill for want of memory, a full disk, a limit that was raised."""
+    def event(at, kind, subject, name, detail="", which="", **process):
+        return {"fact": "event_row", "at": at, **process, "columns": {
+            "kind": kind, "subject": subject, "name": name, "detail": detail, "which": which, "n": 1, "at_us": at * 1000000}}
+    for at in range(end - 900, end - 700, 50):
+        yield event(at, "stopped", "container", "cache", "exit 1", which="cache")
+        yield event(at + 1, "restarted", "container", "cache", which="cache")
+    yield event(end - 640, "limit changed", "container", "web", "memory 512 MiB, was 256 MiB", which="web")
+    yield event(end - 300, "full", "file system", "/srv", which="/dev/sdb1")
+    gone = {"pid": 4711, "comm": "tail", "container": "web", "start": end - 600}  # killed at --at 03:10
+    yield {**gone, "end": 3, "status": 9, "at": end - 20}
+    yield event(end - 20, "oom kill", "container", "web", "met the limit of /docker/web, 512 MiB", which="web", **gone)
+    yield {"fact": "oom_row", "at": end - 20, "cgroup": "/docker/web", "victim_cgroup": "/docker/web", "asked_by": "nginx", "mem_limit": 512 << 20,
+           "mem": 512 << 20, "anon": 400 << 20, "file": 0, "shmem": 0, "at_us": (end - 20) * 1000000, **gone}
+    for pid, comm, mib in ((4711, "tail", 400), (812, "nginx", 100)):
+        yield {"fact": "oom_task_row", "at": end - 20, **gone,
+               "columns": {"holder": f"{comm} {pid}", "comm": comm, "pid": pid, "rss": mib << 20, "swap": 0}}
 
 
 def put(store, lines):

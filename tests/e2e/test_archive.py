@@ -22,7 +22,7 @@ from test_seal_sql import ASKED, NAMED, loaded, rows, sonde, whole
 HOUR = T // 3600 * 3600
 QUESTIONS = [["stacks"], ["stacks", "--json"], ["stacks", "--container", "db"], ["stacks", "--type", "offcpu"], ["ps", "--json"], ["timeline", "--json"],
              ["containers", "--json"], ["lines", "f7"], ["waits", "--json"], ["waits", "--by", "thread", "--json"], ["wakers", "--json"],
-             ["neighbours", "--json"], ["heap", "--json"], ["explain", "--json"], ["diff", "--json"], ["export", "folded"],
+             ["neighbours", "--json"], ["events", "--json"], ["heap", "--json"], ["explain", "--json"], ["diff", "--json"], ["export", "folded"],
              ["flame", "--format", "json", "-o", "-"], ["flame", "--type", "wall", "--format", "json", "-o", "-"], ["status", "--json"]]
 SEAL = [os.path.join(BIN, "sonde-seal"), "--json"]
 

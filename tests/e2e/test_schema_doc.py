@@ -74,7 +74,12 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
           "user_us": 3, "system_us": 4, "working": 1 << 20, "mem_limit": 1 << 26, "throttled_us": 8},
          {"fact": "cgroup_row", "at": 1800000001, "cgroup": "/system.slice", "user_us": 3, "system_us": 4},
          {"fact": "cgroup_disk_row", "at": 1800000001, "cgroup": "/docker/abc", "disk": "sda", "write_bytes": 4096},
-         {"fact": "process_row", "at": 1800000001, "pid": 7, "comm": "app", "rss": 1 << 21, "user_us": 3, "system_us": 4}]
+         {"fact": "process_row", "at": 1800000001, "pid": 7, "comm": "app", "rss": 1 << 21, "user_us": 3, "system_us": 4},
+         {"fact": "event_row", "at": 1800000001, "columns": {"kind": "restarted", "subject": "container", "name": "web", "n": 2, "at_us": 1800000001000000,
+                                                             "detail": "", "which": "abc"}},
+         {"fact": "fds_row", "at": 1800000001, "pid": 7, "comm": "app", "fds": 60, "fds_limit": 64},
+         {"fact": "oom_row", "at": 1800000001, "pid": 7, "comm": "app", "cgroup": "/docker/abc", "mem_limit": 1 << 26, "at_us": 1800000001000000},
+         {"fact": "oom_task_row", "at": 1800000001, "pid": 7, "comm": "app", "columns": {"holder": "app 7", "comm": "app", "pid": 7, "rss": 1 << 25}}]
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +122,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|amount|kinds|go_|notes|_stats|FROM (wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
+    of_kinds = re.search("how|amount|kinds|go_|notes|_stats|FROM (events|oom|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:

@@ -25,7 +25,7 @@
  *   {"request": "GET /", "protocol": "http", "service": "127.0.0.1:80", "status": "200", "result": 0, "at": S, "n": 3, "total_ns": 9000,
  *    "max_ns": 5000, "request_bytes": 10, "response_bytes": 20, "side": 0}     store/requests.h; all of max_ns for its latencies
  *   {"fact": "cgroup_row", "at": S, "COLUMN": number or text, ..., "container": "web", "pid": ...}    a row of schema/facts;
- *       the process and the container that it refers to are told as above
+ *       the process and the container that it refers to are told as above; "columns": {...}: where columns have the same names
  *   {"flush": true}                                           a batch of its own
  */
 #include <jansson.h>
@@ -268,6 +268,7 @@ static bool put_request(struct put *p, const json_t *o)
 
 static bool put_fact(struct put *p, const json_t *o)
 {
+	const json_t *columns = json_object_get(o, "columns"), *from = columns ? columns : o;
 	const char *table = text(o, "fact", "");
 	struct fact_row row = {0};
 	uint32_t f = 0;
@@ -278,13 +279,13 @@ static bool put_fact(struct put *p, const json_t *o)
 		const struct fact_column *c = &FACTS[f]->columns[i];
 
 		if (c->type == FACT_PROCESS)
-			fact_put(&row, i, process_of(p, o));
+			fact_put(&row, i, json_object_get(o, "pid") ? process_of(p, o) : 0);
 		else if (c->type == FACT_CONTAINER)
 			fact_put(&row, i, process_told(p, o).container);
-		else if (c->type == FACT_TEXT && json_object_get(o, c->name))
-			fact_put_text(&row, i, text(o, c->name, ""));
-		else if (json_object_get(o, c->name))
-			fact_put(&row, i, number(o, c->name, 0));
+		else if (c->type == FACT_TEXT && json_object_get(from, c->name))
+			fact_put_text(&row, i, text(from, c->name, ""));
+		else if (json_object_get(from, c->name))
+			fact_put(&row, i, number(from, c->name, 0));
 	}
 	return FACTS[f] && store_fact(p->w, p->run, at_ns(o, "at"), FACTS[f], &row) == 0;
 }

@@ -423,6 +423,8 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 	for (int side = 0; side < 2 && !rc; side++)
 		rc = incidents_read(out->sel[side], &out->incidents[side], e);
 	if (!rc)
+		rc = happenings_read(out->sel[DIFF_AFTER], false, &out->happenings, e);
+	if (!rc)
 		rc = explain_causes(out, e);
 	if (!rc && out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_score);
@@ -446,5 +448,6 @@ void explain_release(struct explain *x)
 	strbuf_release(&x->uncompared);
 	for (int side = 0; side < 2; side++)
 		incidents_release(&x->incidents[side]);
+	happenings_release(&x->happenings);
 	*x = (struct explain){0};
 }

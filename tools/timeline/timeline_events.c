@@ -238,6 +238,27 @@ static void add_incidents(struct timelining *l)
 		}
 }
 
+/* Starts anew are told by the containers' instances, of those that had processes on record. */
+static bool is_unknown_restart(const struct timelining *l, const struct happening *x)
+{
+	const struct incident_container *c = incidents_named(&l->incidents, x->name);
+
+	return !strncmp(x->kind, "restart", strlen("restart")) && (!c || !c->restarts.n);
+}
+
+static void add_happenings(struct timelining *l)
+{
+	for (size_t i = 0; i < l->happenings.n; i++) {
+		const struct happening *x = &l->happenings.rows[i];
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+		if (happening_is_incident(x) && !is_unknown_restart(l, x))
+			continue;
+		happening_say(x, &text);
+		event_add(l, happening_kind(x), x->first_ns, x->last_ns, *x->name ? x->name : NULL, "%s", strbuf_str(&text))->n = x->n > 1 ? x->n : 0;
+	}
+}
+
 static bool is_gap(const struct timeline *t, size_t step)
 {
 	return !t->covered_ns[step];
@@ -351,6 +372,7 @@ void timelining_events_end(struct timelining *l)
 
 	add_ends(l);
 	add_incidents(l);
+	add_happenings(l);
 	add_gaps(l);
 	if (!t->n_events)
 		return;

@@ -4,6 +4,7 @@
 #define SONDE_TOOLS_TIMELINE_PARTS_H
 
 #include "schema/base/idmap.h"
+#include "tools/events/happenings.h"
 #include "tools/fold/fold_slices.h"
 #include "tools/timeline/incidents.h"
 #include "tools/timeline/timeline.h"
@@ -16,6 +17,7 @@ struct timelining {
 	size_t cap_processes, cap_groups, cap_cells[TIMELINE_OF], cap_events;
 	struct fold_spans spans; /* when CPU samples were recorded */
 	struct incidents incidents;
+	struct happenings happenings; /* what the two do not tell */
 	int64_t bucket_ns;       /* of the coarsest run in the range */
 
 	/* of the segment at hand */

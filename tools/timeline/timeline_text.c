@@ -13,6 +13,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "tools/print/spark.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/print/wrap.h"
@@ -23,6 +24,7 @@
 #define LEAST_COLUMNS 12
 #define MOST_COLUMNS 120
 #define EVENTS 12
+#define EVENT_LEAST 32
 
 struct drawing {
 	const struct timeline_view *v;
@@ -34,20 +36,6 @@ struct drawing {
 	double *value;       /* of each step; -1: not recorded */
 };
 
-static void put_level(FILE *out, bool unicode, double share)
-{
-	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-	static const char ascii[] = "_.:-=+*#@";
-	const size_t levels = unicode ? 8 : sizeof(ascii) - 1;
-	size_t level = share <= 0 ? 0 : 1 + (size_t)(share * (double)(levels - 1) - 1e-9);
-
-	level = level < levels ? level : levels - 1;
-	if (unicode)
-		fputs(blocks[level], out);
-	else
-		fputc(ascii[level], out);
-}
-
 static void put_name(FILE *out, const char *name)
 {
 	struct strbuf label cleanup_strbuf = STRBUF_INIT;
@@ -58,10 +46,10 @@ static void put_name(FILE *out, const char *name)
 
 static void put_column(FILE *out, bool unicode, double x, double top)
 {
-	if (x < 0)
-		fputc(' ', out);
-	else
-		put_level(out, unicode, top > 0 ? x / top : 0);
+	struct strbuf s cleanup_strbuf = STRBUF_INIT;
+
+	spark_add(&s, &x, 1, top, unicode);
+	fputs(strbuf_str(&s), out);
 }
 
 static double highest(const double *x, size_t first, size_t end)
@@ -226,13 +214,17 @@ static void put_events(const struct drawing *d)
 	for (size_t i = 0; i < t->n_events && (d->v->all_events || i < EVENTS); i++) {
 		const struct timeline_event *x = &t->events[i];
 		struct strbuf s cleanup_strbuf = STRBUF_INIT;
+		size_t room;
 
-		term_add_middle(&s, x->text, 120);
-		fprintf(d->out, "%s", when_local(x->from_ns, d->now_ns, from, sizeof(from)));
+		strbuf_addstr(&s, when_local(x->from_ns, d->now_ns, from, sizeof(from)));
 		if (x->to_ns > x->from_ns)
-			fprintf(d->out, " to %s (%s)", when_local(x->to_ns, d->now_ns, to, sizeof(to)),
-				when_duration(x->to_ns - x->from_ns, length, sizeof(length)));
-		fprintf(d->out, "  %s\n", strbuf_str(&s));
+			strbuf_addf(&s, " to %s", when_local(x->to_ns, d->now_ns, to, sizeof(to)));
+		if (x->to_ns > x->from_ns && !x->n) /* of what lasted, not of what happened so often */
+			strbuf_addf(&s, " (%s)", when_duration(x->to_ns - x->from_ns, length, sizeof(length)));
+		strbuf_addstr(&s, "  ");
+		room = d->v->width > s.len + EVENT_LEAST ? d->v->width - s.len : EVENT_LEAST;
+		term_add_middle(&s, x->text, d->v->width ? room : 200);
+		fprintf(d->out, "%s\n", strbuf_str(&s));
 	}
 	if (!d->v->all_events && t->n_events > EVENTS)
 		fprintf(d->out, "%zu more: --events shows them\n", t->n_events - EVENTS);

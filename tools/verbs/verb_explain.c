@@ -14,6 +14,7 @@
 #include "tools/print/wrap.h"
 
 #define DEFAULT_ROWS 5
+#define HAPPENED_MOST 8
 
 struct explain_args {
 	uint64_t rows;
@@ -153,6 +154,29 @@ static json_t *incidents_json(const struct explain *x)
 	return list;
 }
 
+/* All else that happened then: limits, full disks, images, the clock. */
+static json_t *happened_json(const struct explain *x)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < x->happenings.n; i++) {
+		const struct happening *h = &x->happenings.rows[i];
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+		json_t *o;
+
+		if (happening_is_incident(h))
+			continue;
+		o = json_object();
+		happening_say(h, &text);
+		json_set_time(o, "time", h->first_ns);
+		json_object_set_new(o, "kind", json_text(h->kind));
+		json_object_set_new(o, "name", *h->name ? json_text(h->name) : json_null());
+		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 static int print_json(const struct explain *x, size_t shown, const char *store)
 {
 	const struct selection *before = x->sel[DIFF_BEFORE], *after = x->sel[DIFF_AFTER];
@@ -166,6 +190,7 @@ static int print_json(const struct explain *x, size_t shown, const char *store)
 	for (size_t i = 0; i < shown; i++)
 		json_array_append_new(json_rows(j), statement_json(x, &x->rows[i], store));
 	json_object_set_new(j, "incidents", incidents_json(x));
+	json_object_set_new(j, "happened", happened_json(x));
 	if (x->uncompared.len)
 		json_warn(j, "not compared, too little was recorded: %s", strbuf_str(&x->uncompared));
 	if (shown < x->n)
@@ -210,6 +235,30 @@ static void print_statement(const struct explain *x, const struct explain_statem
 		print_queries(x, s, side);
 }
 
+/* All else that happened then. `begun`: the headline stands. */
+static void print_happened(const struct explain *x, bool begun)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->happenings.n; i++) {
+		const struct happening *h = &x->happenings.rows[i];
+		struct strbuf text cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
+		char at[32];
+
+		if (happening_is_incident(h) || ++n > HAPPENED_MOST)
+			continue;
+		if (!begun)
+			printf("what happened in the window:\n");
+		begun = true;
+		happening_say(h, &text);
+		strbuf_addf(&text, ", at %s", when_local(h->first_ns, clock_utc_ns(), at, sizeof(at)));
+		strbuf_addshown(&shown, text.buf, text.len);
+		wrap_print(stdout, strbuf_str(&shown), 3);
+	}
+	if (n > HAPPENED_MOST)
+		printf("%zu more things happened: sonde events\n", n - HAPPENED_MOST);
+}
+
 /* What happened to containers in the window, and whether it did before. */
 static void print_incidents(const struct explain *x)
 {
@@ -231,6 +280,7 @@ static void print_incidents(const struct explain *x)
 		strbuf_addf(&text, before.len ? "; before too" : "; not before");
 		wrap_print(stdout, strbuf_str(&text), 3);
 	}
+	print_happened(x, any);
 }
 
 static void print_text(const struct explain *x, size_t shown, bool sql, const char *store)

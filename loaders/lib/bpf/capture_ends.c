@@ -2,9 +2,13 @@
 /*
  * capture_ends: processes that end while a capture runs. Each end within its scope is counted; in the row of a process that
  * has one, it stands too. One that ended badly (a signal, out of memory, a code that is not 0) gets a row even if it had no
- * sample, up to BAD_MAX of them a second: a build asks a thousand times whether a file is there.
+ * sample, up to BAD_MAX of them a second: a build asks a thousand times whether a file is there. Who sent it the signal that ended
+ * it, or that it ended after, is a note of its row ("signal_by").
  */
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "loaders/lib/bpf/capture_parts.h"
 #include "loaders/lib/host/hostmaps.h"
@@ -25,6 +29,26 @@ static bool is_bad(struct capture *c, enum store_end_how how, uint32_t status, i
 	return c->bad[killed]++ < BAD_MAX;
 }
 
+#define ASKED_NS (30 * NSEC_PER_SEC) /* one that was asked to end has ended for it, so long after it */
+
+/* "SIGTERM from runc (812)". False: nobody did. */
+static bool sender_say(struct capture *c, const struct hostmaps_process *p, enum store_end_how how, uint32_t status, char *out, size_t size)
+{
+	const char *name = p->sent.signal ? sigabbrev_np((int)p->sent.signal) : NULL;
+	struct hostmaps_process *by = name ? hostmaps_running(c->maps, p->sent.tgid) : NULL;
+
+	if (!name || how == STORE_END_OOM || how == STORE_END_UNKNOWN || (how == STORE_END_SIGNAL && status != p->sent.signal) ||
+	    p->to_ns > p->sent.time_ns + ASKED_NS)
+		return false;
+	if (by && by->start_ns > p->sent.time_ns) /* the pid was given away again */
+		by = NULL;
+	if (naming_excludes(c->naming, by))
+		snprintf(out, size, "SIG%s from %s", name, NAMING_EXCLUDED);
+	else
+		snprintf(out, size, "SIG%s from %s (%u)", name, p->sent.comm, p->sent.tgid);
+	return true;
+}
+
 /* Counted, and nobody's. */
 static void end_excluded(struct capture *c, const struct store_end *how, int64_t at_ns)
 {
@@ -41,8 +65,11 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 	int64_t at_ns = capture_utc(c, (int64_t)p->to_ns);
 	struct family_target scope = c->o->target->family;
 	int rc = -ESTALE;
+	char by[80];
 	bool row;
 
+	if (c->f->ended)
+		c->f->ended(c->state, &c->host, p);
 	scope.feed = NULL; /* what is gone into is one thing, what is watched another */
 	if (!target_covers(&scope, c->maps, p))
 		return;
@@ -56,11 +83,14 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 		end_excluded(c, &e, at_ns);
 		return;
 	}
-	row = naming_has(p) || is_bad(c, e.how, e.status, at_ns);
+	/* sonde-maps ends its own children as it goes on: they are not to take the room of others */
+	row = naming_has(p) || (strcmp(p->comm, "sonde-index") != 0 && is_bad(c, e.how, e.status, at_ns));
 	for (int i = 0; i < 2 && rc == -ESTALE; i++) {
 		e.container = naming_container(c->naming, p);
 		e.process = row ? naming_row(c->naming, p) : 0;
 		rc = store_end(c->store, c->run, at_ns, &e);
+		if (!rc && row && sender_say(c, p, e.how, e.status, by, sizeof(by)))
+			store_process_note(c->store, c->run, e.process, "signal_by", by);
 	}
 }
 

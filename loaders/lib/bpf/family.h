@@ -16,6 +16,7 @@
 struct bpf_object;
 struct check;
 struct hostmaps;
+struct hostmaps_process;
 struct kallsyms;
 struct naming;
 struct naming_result;
@@ -100,6 +101,9 @@ struct family {
 	/* Twice a second or more often (family_host.next_ns), from attach to detach, when mappings are up to date: a family that
 	 * reads by itself does it here, in small pieces: it holds up rings and signals meanwhile. May be NULL. */
 	void (*poll)(void *state, struct family_host *h, int64_t now_ns);
+	/* A process ended (hostmaps_process.end says how; an exec ends a program too), as sonde-maps told it: called between polls,
+	 * of all processes, whatever the capture is narrowed to. Nothing but notes of it are to be taken here. May be NULL. */
+	void (*ended)(void *state, struct family_host *h, const struct hostmaps_process *p);
 	/* The capture ends: what is to be read once more is read now, within `patience_ns`; a family with programs detaches them
 	 * first. May be NULL. */
 	void (*finish)(void *state, struct family_host *h, int64_t patience_ns);

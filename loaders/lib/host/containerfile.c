@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "schema/base/mem.h"
 
@@ -66,6 +67,86 @@ int containerfile_docker(const char *json, size_t len, struct container_names *o
 	take_labels(json_object_get(conf, "Labels"), out);
 	json_decref(root);
 	return 0;
+}
+
+static void put(const json_t *value, char *out, size_t size)
+{
+	const char *s = json_string_value(value);
+
+	snprintf(out, size, "%s", s ? s : "");
+	for (char *c = out; *c; c++)
+		*c = (unsigned char)*c < ' ' ? ' ' : *c;
+}
+
+static void health_read(const json_t *health, struct container_state *out)
+{
+	const json_t *log = json_object_get(health, "Log"), *last = json_array_get(log, json_array_size(log) ? json_array_size(log) - 1 : 0);
+
+	put(json_object_get(health, "Status"), out->health, sizeof(out->health));
+	if (json_integer_value(json_object_get(last, "ExitCode")))
+		put(json_object_get(last, "Output"), out->said, sizeof(out->said));
+}
+
+int containerfile_state(const char *json, size_t len, struct container_state *out)
+{
+	json_t *root = json_loadb(json, len, JSON_DISABLE_EOF_CHECK, NULL), *state = json_object_get(root, "State");
+	struct container_state s = {0};
+	json_int_t restarts, code;
+
+	if (!json_is_object(root)) {
+		json_decref(root);
+		return -EBADMSG;
+	}
+	put(json_object_get(root, "Name"), s.name, sizeof(s.name));
+	if (s.name[0] == '/')
+		memmove(s.name, s.name + 1, strlen(s.name));
+	put(json_object_get(json_object_get(root, "Config"), "Image"), s.image, sizeof(s.image));
+	put(json_object_get(root, "Created"), s.created, sizeof(s.created));
+	put(json_object_get(state, "StartedAt"), s.started, sizeof(s.started));
+	put(json_object_get(state, "FinishedAt"), s.finished, sizeof(s.finished));
+	health_read(json_object_get(state, "Health"), &s);
+	restarts = json_integer_value(json_object_get(root, "RestartCount"));
+	code = json_integer_value(json_object_get(state, "ExitCode"));
+	s.restarts = restarts > 0 && restarts <= INT32_MAX ? (uint32_t)restarts : 0;
+	s.exit_code = code >= -255 && code <= 255 ? (int)code : 0;
+	s.runs = json_is_true(json_object_get(state, "Running"));
+	s.oom_killed = json_is_true(json_object_get(state, "OOMKilled"));
+	json_decref(root);
+	*out = s;
+	return 0;
+}
+
+/* Behind the seconds: a fraction, then the zone. */
+static bool zone_read(const char *p, int64_t *ns)
+{
+	int hours, minutes, used = 0;
+	int64_t digit = 100000000;
+	char sign;
+
+	if (*p == '.')
+		for (p++; *p >= '0' && *p <= '9'; p++, digit /= 10)
+			*ns += (*p - '0') * digit;
+	if (!strcmp(p, "Z"))
+		return true;
+	if (sscanf(p, "%c%2d:%2d%n", &sign, &hours, &minutes, &used) != 3 || p[used] || (sign != '+' && sign != '-') || hours > 14 || minutes > 59)
+		return false;
+	*ns -= (sign == '-' ? -1 : 1) * (hours * 3600ll + minutes * 60ll) * 1000000000;
+	return true;
+}
+
+bool containerfile_time(const char *text, int64_t *out_ns)
+{
+	struct tm tm = {0};
+	int64_t ns = 0;
+	int used = 0;
+
+	if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used) != 6 ||
+	    tm.tm_year < 1970 || tm.tm_year > 2200 || !zone_read(text + used, &ns))
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	*out_ns = (int64_t)timegm(&tm) * 1000000000 + ns;
+	return true;
 }
 
 /* ---- Podman and CRI-O ---- */

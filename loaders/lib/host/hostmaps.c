@@ -154,6 +154,14 @@ static void on_process(struct hostmaps *hm, const struct mapspack_msg *msg)
 	process_add(hm, p);
 }
 
+static void sent_set(struct hostmaps_process *p, const struct mp_exit *m)
+{
+	p->sent.signal = m->signal;
+	p->sent.tgid = m->from_tgid;
+	p->sent.time_ns = m->signal_ns;
+	memcpy(p->sent.comm, m->from_comm, sizeof(m->from_comm));
+}
+
 static void on_exit_(struct hostmaps *hm, const struct mp_exit *m)
 {
 	struct newest *n = hostmaps_newest(hm, m->tgid);
@@ -161,6 +169,8 @@ static void on_exit_(struct hostmaps *hm, const struct mp_exit *m)
 
 	hm->ends_told++;
 	hm->ended_unswept++;
+	if (n && n->p && n->p->key.start_ns == m->start_ns)
+		sent_set(&n->p->pub, m);
 	for (struct process *p = n ? n->p : NULL; p; p = p->older)
 		if (p->key.start_ns == m->start_ns)
 			hostmaps_close_process(hm, p, m->time_ns, end, (int)m->exit_code);

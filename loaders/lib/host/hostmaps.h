@@ -60,6 +60,11 @@ struct hostmaps_process {
 	uint32_t tgid, exec_id, ppid, uid, nspid;
 	enum hostmaps_end end;
 	int status;       /* as in wait(2) */
+	struct {          /* the last signal from a process that asked it to end, or made it; signal 0: none is known */
+		uint32_t signal, tgid;
+		uint64_t time_ns;
+		char comm[17];
+	} sent;           /* once it has ended */
 	uint64_t start_ns, from_ns, to_ns; /* to_ns UINT64_MAX: alive */
 	uint64_t cgroup_id, cgroup1_id;
 	const char *comm, *exe, *args, *cgroup; /* never NULL */

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 10
+#define MP_VERSION 11
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 7 /* descriptors in one packet */
 
@@ -100,7 +100,11 @@ struct mp_exit {
 	struct mp_head head;
 	uint64_t time_ns, start_ns;
 	uint32_t tgid, exit_code; /* as in wait(2) */
-	uint32_t flags, pad;      /* enum mp_exit_flags */
+	uint32_t flags;           /* enum mp_exit_flags */
+	uint32_t signal;          /* the last one that asked it to end, or made it, by a process; 0: none is known */
+	uint64_t signal_ns;
+	uint32_t from_tgid, pad;  /* who sent it */
+	char from_comm[16];       /* ended by NUL where it is shorter */
 };
 
 enum mp_exit_flags {

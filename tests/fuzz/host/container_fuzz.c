@@ -48,6 +48,21 @@ static void engine(const char *data, size_t len)
 	free(cwd);
 }
 
+static void state(const char *data, size_t len)
+{
+	struct container_state s;
+	char *text = strndup(data, len);
+	int64_t ns;
+
+	if (!text)
+		abort();
+	if (!containerfile_state(data, len, &s) && (s.exit_code < -255 || s.exit_code > 255 || strchr(s.said, '\n')))
+		abort();
+	if (containerfile_time(text, &ns) && ns < -86400000000000)
+		abort();
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct container_names n = {0};
@@ -55,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	path((const char *)data, len);
 	engine((const char *)data, len);
+	state((const char *)data, len);
 	if (!containerfile_docker((const char *)data, len, &n))
 		container_names_release(&n);
 	if (!containerfile_storage((const char *)data, len, "0123456789abcdef", &n))

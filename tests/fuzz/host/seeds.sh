@@ -56,6 +56,8 @@ for p in "/docker/$id" "/system.slice/docker-$id.scope/x" "/docker/$id/docker/$i
 	printf '%s' "$p" >"$out/container_fuzz/path$n"
 done
 printf '{"Name": "/web", "Config": {"Image": "nginx:1.25"}}' >"$out/container_fuzz/docker"
+printf '{"Name":"/web","Created":"2026-11-21T03:10:00.5Z","RestartCount":3,"State":{"Running":false,"OOMKilled":true,"ExitCode":137,"Health":{"Status":"unhealthy","Log":[{"ExitCode":1,"Output":"no answer"}]}}}' >"$out/container_fuzz/state"
+printf '2026-11-21T03:10:00.123456789+01:00' >"$out/container_fuzz/time"
 printf '[{"id":"0123456789abcdef","names":["web"],"metadata":"{\\"image-name\\":\\"nginx:1.25\\"}"}]' >"$out/container_fuzz/storage"
 printf '{"annotations":{"io.kubernetes.cri.container-name":"a","io.kubernetes.cri.sandbox-name":"p","io.kubernetes.cri.image-name":"i"}}' \
 	>"$out/container_fuzz/bundle"

@@ -12,3 +12,15 @@ printf '254:0 Read 4096\n254:0 Write 8192\n254:0 Total 12288\nTotal 12288\n' >"$
 printf '30000 100000\n' >"$out/cpu.max"
 printf 'anon 4096\nfile 8192\ninactive_file 4096\npgmajfault 3\n' >"$out/memory.stat"
 printf '9223372036854771712\n' >"$out/limit_in_bytes"
+
+out=$1/oomlog_fuzz
+mkdir -p "$out"
+cat >"$out/limit" <<'LOG'
+<4>[ 1660.347558] python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0
+<6>[ 1660.347559] memory: usage 65536kB, limit 65536kB, failcnt 25
+<6>[ 1660.347564] [  pid  ]   uid  tgid total_vm      rss rss_anon rss_file rss_shmem pgtables_bytes swapents oom_score_adj name
+<6>[ 1660.347566] [     78]     0    78      740      436        0      436         0    45056        7             0 un share
+<6>[ 1660.347570] [     77]     0    77    55339     9713     8064     1649         0   143360        0             0 tail
+<6>[ 1660.347573] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/docker/x,task_memcg=/docker/x,task=tail,pid=77,uid=0
+<3>[ 1660.347600] Memory cgroup out of memory: Killed process 77 (tail) total-vm:221356kB, anon-rss:32256kB, file-rss:6596kB, shmem-rss:0kB, UID:0
+LOG

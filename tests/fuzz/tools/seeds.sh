@@ -48,3 +48,7 @@ if command -v protoc > /dev/null; then
 		message $kind | protoc -Itests/unit/tools --encode=perftools.profiles.Profile profile.proto > "$1/pprof/$n"
 	done
 fi
+
+mkdir -p "$1/checkfile_fuzz"
+cp tools/checks/queries/*.sql "$1/checkfile_fuzz/"
+printf '!-- x: y\n-- level = loud\n-- window = 5: minutes\nSELECT 1;\n' >"$1/checkfile_fuzz/files"

@@ -11,6 +11,7 @@ $(eval $(call unit_test,lines_test,tests/unit/tools/lines_test.c,tools store ima
 $(eval $(call unit_test,stats_test,tests/unit/tools/stats_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,heapsites_test,tests/unit/tools/heapsites_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,wallparts_test,tests/unit/tools/wallparts_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,happenings_test,tests/unit/tools/happenings_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,spikes_test,tests/unit/tools/spikes_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,wrap_test,tests/unit/tools/wrap_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,pprof_kind_test,tests/unit/tools/pprof_kind_test.c,tools store image base,$(TOOL_LIBS)))

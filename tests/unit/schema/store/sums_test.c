@@ -106,6 +106,8 @@ static void a_file_from_before_is_summed_when_it_is_gone_on_with(void **state)
 			   "CREATE TABLE rare_row(ts INTEGER); CREATE TABLE rare_hour(ts INTEGER);"
 			   "DROP TABLE run_named; DROP TABLE packed_table; DROP TABLE packed_column; DROP TABLE packed_block; DROP TABLE packed_view; DROP VIEW slowed;"
 			   "CREATE TABLE sealed(name); CREATE TABLE sample_pack(ts); DROP TABLE slowed_row;"
+			   "DROP VIEW events; DROP VIEW oom_tasks; DROP VIEW oom_kills; DROP VIEW descriptor_stats; DROP TABLE event_row;"
+			   "DROP TABLE oom_row; DROP TABLE oom_task_row; DROP TABLE fds_row;"
 			   "DROP VIEW process_stats; DROP VIEW cgroup_disk_stats; DROP VIEW container_stats; DROP VIEW cgroup_stats; DROP VIEW sensor_stats;"
 			   "DROP VIEW net_stats; DROP VIEW filesystem_stats; DROP VIEW disk_stats; DROP VIEW host_stats; DROP VIEW fact_hidden;"
 			   "DROP TABLE host_row; DROP TABLE disk_row; DROP TABLE fs_row; DROP TABLE nic_row; DROP TABLE sensor_row; DROP TABLE cgroup_row;"

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/host/lives.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "schema/base/mem.h"
+
+#define LIVES_MAX 4096
+
+struct life {
+	struct container_ref ref;
+	struct lives_leader leader;
+	bool runs, boxed;              /* boxed: it leads a pid namespace */
+	uint64_t round;                /* in which something was met in it */
+	uint32_t starts;
+	struct lives_event end;        /* how its leader ended, where others ran on */
+	bool leader_ended;
+	const struct hostmaps_process *met; /* of this round: who may lead */
+	UT_hash_handle hh;
+	char path[];
+};
+
+static void drop(struct lives *l, struct life *x)
+{
+	HASH_DEL(l->all, x);
+	free(x);
+}
+
+void lives_release(struct lives *l)
+{
+	struct life *x, *next;
+
+	HASH_ITER(hh, l->all, x, next)
+		drop(l, x);
+}
+
+/* Those that do not run are forgotten when there are many. */
+static bool make_room(struct lives *l)
+{
+	struct life *x, *next;
+
+	if (HASH_COUNT(l->all) < LIVES_MAX)
+		return true;
+	HASH_ITER(hh, l->all, x, next)
+		if (!x->runs)
+			drop(l, x);
+	return HASH_COUNT(l->all) < LIVES_MAX;
+}
+
+/* The container that a process is of; NULL: none, or it only watches over one (crun's supervisor). */
+static struct life *life_of(struct lives *l, const struct hostmaps_process *p)
+{
+	struct container_ref ref;
+	struct life *x;
+
+	if (!*p->cgroup || !container_parse(p->cgroup, strlen(p->cgroup), &ref) || !ref.end || !strcmp(p->cgroup + ref.end, "/supervisor"))
+		return NULL;
+	HASH_FIND(hh, l->all, p->cgroup, ref.end, x);
+	if (x || !make_room(l))
+		return x;
+	x = mem_alloc(sizeof(*x) + ref.end + 1);
+	memcpy(x->path, p->cgroup, ref.end);
+	x->ref = ref;
+	HASH_ADD(hh, l->all, path, ref.end, x);
+	return x;
+}
+
+static struct lives_leader leader_of(const struct hostmaps_process *p)
+{
+	struct lives_leader out = {.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns};
+
+	strncpy(out.comm, p->comm, sizeof(out.comm) - 1);
+	return out;
+}
+
+static void tell_start(struct lives *l, struct life *x, const struct hostmaps_process *p)
+{
+	struct lives_event e = {.ref = &x->ref, .path = x->path, .boot_ns = (int64_t)p->start_ns};
+
+	x->leader = leader_of(p);
+	x->boxed = p->nspid == 1;
+	x->runs = true;
+	x->leader_ended = false;
+	e.starts = ++x->starts;
+	e.leader = x->leader;
+	if (l->begun)
+		l->tell(l->ctx, &e);
+}
+
+static struct lives_event end_of(const struct life *x, const struct hostmaps_process *p)
+{
+	struct lives_event e = {.ref = &x->ref, .path = x->path, .stopped = true, .starts = x->starts, .boot_ns = (int64_t)p->to_ns,
+				.leader = leader_of(p), .end = p->end, .status = p->status, .signal = p->sent.signal,
+				.from_tgid = p->sent.tgid, .signal_ns = p->sent.time_ns};
+
+	memcpy(e.from_comm, p->sent.comm, sizeof(e.from_comm));
+	return e;
+}
+
+static bool leads(const struct life *x, const struct hostmaps_process *p)
+{
+	return x->runs && x->leader.tgid == p->tgid && x->leader.start_ns == p->start_ns;
+}
+
+void lives_ended(struct lives *l, const struct hostmaps_process *p)
+{
+	struct life *x = p->end == HOSTMAPS_EXECED ? NULL : life_of(l, p);
+
+	if (!x)
+		return;
+	if (!x->runs && p->nspid == 1) /* it came and went */
+		tell_start(l, x, p);
+	if (!leads(x, p))
+		return;
+	x->end = end_of(x, p);
+	x->leader_ended = true;
+	if (!x->boxed)
+		return; /* others may run on: the round tells */
+	x->runs = false;
+	if (l->begun)
+		l->tell(l->ctx, &x->end);
+}
+
+/* Who leads, of two. */
+static bool is_before(const struct hostmaps_process *p, const struct hostmaps_process *q)
+{
+	if ((p->nspid == 1) != (q->nspid == 1))
+		return p->nspid == 1;
+	return p->start_ns < q->start_ns;
+}
+
+void lives_meet(struct lives *l, const struct hostmaps_process *p)
+{
+	struct life *x = life_of(l, p);
+
+	if (!x)
+		return;
+	if (x->round != l->round || !x->met || is_before(p, x->met))
+		x->met = p;
+	x->round = l->round;
+}
+
+static void round_one(struct lives *l, struct life *x)
+{
+	bool met = x->met && x->round == l->round;
+
+	if (x->runs && !met) { /* nothing runs in it */
+		x->runs = false;
+		if (x->leader_ended && l->begun && !x->boxed)
+			l->tell(l->ctx, &x->end);
+	} else if (met && !x->runs && (x->met->nspid == 1 || !x->leader_ended)) {
+		tell_start(l, x, x->met);
+	} else if (met && !x->runs && x->met->start_ns > x->leader.start_ns) { /* with the host's pid namespace, anew */
+		tell_start(l, x, x->met);
+	}
+	x->met = NULL;
+}
+
+void lives_round(struct lives *l)
+{
+	struct life *x, *next;
+
+	HASH_ITER(hh, l->all, x, next)
+		round_one(l, x);
+	l->round++;
+	l->begun = true;
+}

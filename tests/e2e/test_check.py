@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde check`: each check that ships finds what it is for, in a store that has it, and nothing in one that has not."""
+import json
+import os
+import re
+import sqlite3
+import subprocess
+
+import pytest
+
+from conftest import BIN, ROOT
+from livedin import put
+
+TO = 1795144200 // 60 * 60
+SHIPPED = sorted(f[:-4] for f in os.listdir(f"{ROOT}/tools/checks/queries") if f.endswith(".sql"))
+HOST = {"fact": "host_row", "cpus": 2, "mem_total": 8 << 30, "mem_available": 4 << 30, "user_us": 1000000, "nice_us": 0, "system_us": 0, "irq_us": 0,
+        "softirq_us": 0, "steal_us": 0, "swap_in": 0, "swap_out": 0, "psi_mem_us": 0, "psi_cpu_us": 0}
+WEB = {"fact": "cgroup_row", "cgroup": "/docker/web", "container": "web", "container_id": "web", "user_us": 1000000, "system_us": 0, "working": 100 << 20,
+       "mem": 120 << 20, "mem_limit": 512 << 20, "periods": 100, "throttled": 0, "throttled_us": 0, "cpu_limit_m": 1000, "psi_cpu_us": 0, "psi_mem_us": 0}
+ROOTFS = {"fact": "fs_row", "mount": "/", "source": "/dev/sda1", "fstype": "ext4", "size": 100 << 30, "free": 50 << 30, "available": 50 << 30,
+          "inodes": 1000, "inodes_free": 500, "read_only": 0, "hangs": 0}
+DISK = {"fact": "disk_row", "disk": "sda", "reads": 10, "read_bytes": 4096, "read_us": 1000, "writes": 10, "write_us": 1000, "busy_us": 100000}
+
+
+def minutes(begin, end, *rows, **more):
+    """A reading of each thing every ten seconds."""
+    for at in range(begin, end, 10):
+        for row in rows:
+            yield {**row, **more, "at": at}
+
+
+def well(begin=TO - 7200, end=TO):
+    """Two hours in which all is well."""
+    yield {"run": "host", "from": begin, "to": end, "bucket_s": 10}
+    yield from minutes(begin, end, HOST, WEB, ROOTFS, DISK)
+
+
+def event(at, kind, subject, name, detail="", **process):
+    return {"fact": "event_row", "at": at, **process, "columns": {"kind": kind, "subject": subject, "name": name, "detail": detail, "which": name, "n": 1,
+                                                                 "at_us": at * 1000000}}
+
+
+def growing(begin, end, first_mib, per_hour):
+    for at in range(begin, end, 10):
+        yield {**WEB, "at": at, "working": int(first_mib * (1 << 20) + per_hour * (1 << 20) * (at - begin) / 3600)}
+
+
+def lost(n):
+    return [{"loss": "ring", "at": TO - 100, "n": n}]
+
+
+HALF = TO - 660  # eleven minutes
+# check -> (subject, rows that are put on top of what is well, and replace what it says of the same bucket)
+BAD = {
+    "memory-limit": ("web", minutes(HALF, TO, WEB, working=500 << 20)),
+    "memory-leak": ("web", growing(TO - 5400, TO, 100, 60)),
+    "oom": ("web", [event(TO - 600, "oom kill", "container", "web", "met the limit")]),
+    "restart-loop": ("web", [e for i in range(4) for e in (event(TO - 600 + 60 * i, "stopped", "container", "web", "exit 1"),
+                                                           event(TO - 599 + 60 * i, "restarted", "container", "web"))]),
+    "throttled": ("web", minutes(HALF, TO, WEB, throttled=40, throttled_us=100000)),
+    "cpu-delay": ("web", minutes(HALF, TO, WEB, psi_cpu_us=6000000)),
+    "cpu-limit": ("web", minutes(HALF, TO, WEB, user_us=9500000)),
+    "host-cpu": ("host", minutes(HALF, TO, HOST, user_us=18500000)),
+    "steal": ("host", minutes(HALF, TO, HOST, steal_us=3000000)),
+    "host-memory": ("host", minutes(HALF, TO, HOST, mem_available=100 << 20)),
+    "memory-pressure": ("host", minutes(HALF, TO, HOST, psi_mem_us=1000000)),
+    "swap-thrash": ("host", minutes(HALF, TO, HOST, swap_in=5000, swap_out=6000)),
+    "disk-space": ("/", minutes(HALF, TO, ROOTFS, available=1 << 30)),
+    "disk-full-soon": ("/", ({**ROOTFS, "at": at, "available": (50 << 30) - (at - TO + 7200) * (1 << 20)} for at in range(TO - 7200, TO, 10))),
+    "inodes": ("/", minutes(HALF, TO, ROOTFS, inodes_free=3)),
+    "read-only": ("/", [event(TO - 3000, "read-only", "file system", "/")]),
+    "file-system-hangs": ("/srv", minutes(HALF, TO, {"fact": "fs_row", "mount": "/srv", "source": "nas:/", "fstype": "nfs4", "hangs": 1})),
+    "disk-busy": ("sda", minutes(HALF, TO, DISK, busy_us=9900000, write_us=2000000)),
+    "descriptors": ("app", minutes(HALF, TO, {"fact": "fds_row", "pid": 7, "comm": "app", "fds": 1000, "fds_limit": 1024})),
+    "unhealthy": ("web", [event(TO - 3000, "unhealthy", "container", "web", "no answer")]),
+    "sonde-losses": ("host", lost(9000)),
+    "sonde-recording": ("cpu", [{"run": "cpu", "from": TO - 4000, "to": TO - 1000, "bucket_s": 10}]),
+}
+BAD = {name: (subject, list(rows)) for name, (subject, rows) in BAD.items()}
+
+
+def merged(rows, more):
+    """Rows of `more` take the place of those of the same thing and bucket."""
+    def key(r):
+        return r.get("fact"), r.get("at"), r.get("cgroup"), r.get("disk"), r.get("mount"), json.dumps(r.get("columns"))
+    more = list(more)
+    over = {key(r) for r in more if "fact" in r}
+    return [r for r in rows if "fact" not in r or key(r) not in over] + more
+
+
+def check(store, *words, at=TO, env=None, config="/nonexistent"):
+    done = subprocess.run([f"{BIN}/sonde", "check", *words, "--at", str(at), "--json"], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "SONDE_STORE": store, "SONDE_CONFIG": config, **(env or {})})
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def bad(answer):
+    return {(r["check"], r["subject"]) for r in answer["rows"] if r["state"] == "bad"}
+
+
+def test_each_check_that_ships_has_a_store_in_which_it_is_bad():
+    assert set(BAD) == set(SHIPPED)
+
+
+@pytest.fixture(scope="module")
+def fine(tmp_path_factory):
+    store = str(tmp_path_factory.mktemp("s") / "fine")
+    put(store, well())
+    return store
+
+
+def test_where_all_is_well_nothing_is_bad_and_the_exit_code_is_0(fine):
+    code, answer = check(fine)
+    assert code == 0 and not bad(answer) and answer["not_measured"] == 0 and answer["checks"] == len(SHIPPED)
+    assert {r["state"] for r in answer["rows"]} == {"fine"}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_check_finds_what_it_is_for_with_its_evidence_and_the_next_command(name, tmp_path):
+    subject, rows = BAD[name]
+    store = str(tmp_path / "store")
+    put(store, merged(list(well()), rows))
+    if name == "sonde-recording":
+        for path in tmp_path.glob("store/*.db"):
+            with sqlite3.connect(path) as db:
+                db.execute("UPDATE run SET state = 2 WHERE family = 'cpu'")
+    code, answer = check(store, name)
+    assert code == 1 and (name, subject) in bad(answer), answer
+    row = next(r for r in answer["rows"] if r["state"] == "bad" and r["subject"] == subject)
+    with open(f"{ROOT}/tools/checks/queries/{name}.sql", encoding="utf-8") as f:
+        has_evidence = len(re.findall(r";$", f.read(), re.M)) > 1
+    assert row["command"].startswith("sonde ") and "{" not in row["command"] and (row["evidence"] if has_evidence else True)
+    _, all_of_it = check(store)
+    others = {c for c, _ in bad(all_of_it)} - {name}
+    assert others <= {"memory-limit": {"memory-leak"}, "disk-space": {"disk-full-soon"}}.get(name, set()), others
+    assert check(store, name, at=TO - 6000)[1]["bad"] == 0, "it was not yet"
+
+
+def test_a_check_is_not_bad_before_its_minutes_are_over(tmp_path):
+    store = str(tmp_path / "store")
+    put(store, merged(list(well()), minutes(TO - 180, TO, WEB, throttled=40, throttled_us=100000)))
+    assert check(store, "throttled")[0] == 0
+
+
+def test_what_was_bad_an_hour_before_and_is_not_now_has_recovered(tmp_path):
+    store = str(tmp_path / "store")
+    put(store, merged(list(well()), minutes(TO - 4500, TO - 3500, WEB, throttled=40, throttled_us=100000)))
+    code, answer = check(store, "throttled")
+    assert code == 0 and [(r["state"], r["subject"]) for r in answer["rows"]] == [("recovered", "web")]
+
+
+def test_what_was_not_recorded_is_not_measured_and_neither_bad_nor_fine(tmp_path):
+    store = str(tmp_path / "store")
+    put(store, [{"run": "cpu", "from": TO - 600, "to": TO, "bucket_s": 10}, {"kind": "cpu", "at": TO - 300, "n": 1, "pid": 7, "comm": "app", "stack": ["main"]}])
+    code, answer = check(store)
+    assert code == 0 and answer["not_measured"] > 10
+    assert {r["check"] for r in answer["rows"] if r["state"] == "not measured"} >= {"memory-limit", "disk-space", "throttled"}
+
+
+def test_a_check_of_ones_own_is_asked_and_takes_the_place_of_one_that_ships(fine, tmp_path):
+    own = tmp_path / "checks.d"
+    own.mkdir()
+    (own / "web-memory.sql").write_text("-- web-memory: web has more than it should\n-- threshold = 50.5: MiB\n-- unit = MiB\n-- for = 2: minutes\n"
+                                        "-- next = sonde ps {subject}\n"
+                                        "SELECT container AS subject, min(working) >> 20 AS value FROM container_stats\n"
+                                        "WHERE ts >= :from AND ts < :to GROUP BY 1 HAVING value > :threshold;\n")
+    (own / "disk-space.sql").write_text("-- disk-space: never\nSELECT 1 AS subject, 2 AS value WHERE 0;\n")
+    code, answer = check(fine, config=str(tmp_path))
+    assert code == 1 and bad(answer) == {("web-memory", "web")} and answer["checks"] == len(SHIPPED) + 1
+    (row,) = [r for r in answer["rows"] if r["state"] == "bad"]
+    assert row["value"] == 100 and row["command"] == "sonde ps web" and row["evidence"] is None
+
+
+@pytest.mark.parametrize("text,says", [
+    ("SELECT 1;", "the head begins with"), ("-- x: y\n-- level = loud\nSELECT 1;", "x.sql:2: level is"), ("-- x: y\n-- for = 0: m\nSELECT 1;", "x.sql:2: minutes"),
+    ("-- x: y\n", "there is no query"), ("-- x: y\nSELECT 1 AS a;", "no columns subject and value"), ("-- x: y\nSELEKT;", "syntax error"),
+    ("-- x: y\nDELETE FROM events;", "not authorized"), ("-- x: y\nATTACH '/tmp/x' AS y;", "not authorized"), ("-- x: y\nSELECT * FROM nowhere;", None),
+])
+def test_a_check_that_cannot_be_is_told_with_its_file(fine, tmp_path, text, says):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "x.sql").write_text(text)
+    done = subprocess.run([f"{BIN}/sonde", "check", "x", "--checks", str(own), "--at", str(TO)], capture_output=True, text=True,
+                          env={**os.environ, "SONDE_STORE": fine}, timeout=60)
+    if says:
+        assert done.returncode == 2 and says in done.stderr, done.stderr
+    else:
+        assert done.returncode == 0 and "1 not measured" in done.stdout
+
+
+def notified(store, tmp_path, program, *words):
+    """`sonde check --notify` at this moment."""
+    return subprocess.run([f"{BIN}/sonde", "check", *words, "--notify", program, "--state", str(tmp_path / "state.json")], capture_output=True, text=True,
+                          env={**os.environ, "SONDE_STORE": store, "SONDE_CONFIG": "/nonexistent"}, timeout=60)
+
+
+def test_a_program_is_told_once_of_each_change_of_state_and_again_where_it_did_not_take_it(tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    switch = own / "switch.sql"
+
+    def set_bad(on):
+        switch.write_text(f"-- switch: a switch\n-- unit = W\nSELECT 'lamp \"x\" $(id)' AS subject, 60 AS value, 'on' AS text WHERE {int(on)};")
+    store, log = str(tmp_path / "store"), tmp_path / "log"
+    put(store, well())
+    words = ["switch", "--checks", str(own)]
+    tell = f'read line; echo "$SONDE_STATE|$SONDE_CHECK|$SONDE_SUBJECT|$line" >>{log}'
+    set_bad(False)
+    assert notified(store, tmp_path, tell, *words).returncode == 0 and not log.exists()
+    set_bad(True)
+    failed = notified(store, tmp_path, "exit 3", *words)
+    assert failed.returncode == 1 and "told again" in failed.stderr
+    for _ in range(3):
+        assert notified(store, tmp_path, tell, *words).returncode == 1
+    assert log.read_text() == 'bad|switch|lamp "x" $(id)|switch: lamp "x" $(id), 60 W (on)\n'
+    set_bad(False)
+    for _ in range(2):
+        assert notified(store, tmp_path, tell, *words).returncode == 0
+    assert log.read_text().splitlines()[1:] == ['recovered|switch|lamp "x" $(id)|switch: lamp "x" $(id) has recovered']
+
+
+def test_people_are_shown_what_is_bad_first_and_how_many_were_asked(tmp_path):
+    store = str(tmp_path / "store")
+    put(store, merged(list(well()), BAD["disk-space"][1]))
+    done = subprocess.run([f"{BIN}/sonde", "check", "--at", str(TO)], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "SONDE_STORE": store, "SONDE_CONFIG": "/nonexistent", "TZ": "UTC"})
+    assert done.returncode == 1
+    assert done.stdout.startswith("CRITICAL      disk-space: /, 1 % (1024 of 102400 MiB left)\n")
+    assert f"{len(SHIPPED)} checks at " in done.stdout.splitlines()[-1] and "2 bad" in done.stdout

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happened: to containers, file systems and the host, each caused here, and what `sonde events` and `sonde oom` say of it."""
+import contextlib
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import need, need_root, sql_all
+from containers import cgroups, engine
+from sonded import until
+from test_clock import clock  # noqa: F401 (a fixture)
+from test_host import all_roots, first_row, mounted, rounds, two_rounds_later
+
+HOLDS = "x = bytearray({} << 20); print(1, flush=True); input()"
+
+
+@contextlib.contextmanager
+def contained(**limits):
+    """(id, prefix, write): a cgroup of Docker's form with limits {file: text}, of those files that there are; write() sets one."""
+    container_id = secrets.token_hex(32)
+    with cgroups({root: f"docker/{container_id}" for root in all_roots()}) as (made, prefix):
+        if not made:
+            pytest.skip("missing: a cgroup hierarchy that can be written")
+
+        def write(**files):
+            done = [f"{d}/{name.replace('__', '.')}" for d in made for name in files if os.path.exists(f"{d}/{name.replace('__', '.')}")]
+            for path in done:
+                with open(path, "w", encoding="ascii") as f:
+                    f.write(files[os.path.basename(path).replace(".", "__")])
+            return done
+        if limits and not write(**limits):
+            pytest.skip(f"missing: a controller that has {', '.join(limits)}")
+        # unshare is the container's runtime here: its child is number 1 in a pid namespace
+        yield container_id, [*prefix, "unshare", "-pf"], write
+
+
+def memory(mib):
+    return {"memory__limit_in_bytes": str(mib << 20), "memory__max": str(mib << 20)}
+
+
+def events(store, where="1"):
+    return sql_all(store, f"SELECT * FROM events WHERE {where} ORDER BY at_ns") if first_row(store) else []
+
+
+def of(store, container_id, kind):
+    return events(store, f"which = '{container_id}' AND kind = '{kind}'")
+
+
+def test_a_container_that_is_killed_at_its_limit_is_explained(capture, sonde, store):
+    with contained(**memory(32)) as (container_id, prefix, _):
+        cap = capture(program="sonde-host")
+        assert until(lambda: first_row(store), 20)
+        before = time.time()
+        done = subprocess.run([*prefix, "sh", "-c", f"{sys.executable} -c '{HOLDS.format(200)}'; exit 3"], capture_output=True,
+                              stdin=subprocess.DEVNULL, check=False)
+        assert done.returncode == 3
+        assert until(lambda: of(store, container_id, "stopped"), 20)
+        cap.stop()
+    name = container_id[:12]
+    (started,), (stopped,), (kill,) = (of(store, container_id, kind) for kind in ("started", "stopped", "oom kill"))
+    assert stopped["detail"] == "exit 3" and started["comm"] == "sh" and started["pid"] == stopped["pid"] and started["name"] == name
+    assert before - 1 <= started["ts"] <= kill["ts"] <= stopped["ts"] <= time.time()
+    assert kill["comm"].startswith("python") and kill["name"] == name and kill["container"] == name
+    assert kill["detail"] == f"met the limit of /docker/{container_id}, 32 MiB"
+    assert not events(store, "kind = 'oom kill' AND subject = 'process'"), "its end is told once"
+    (row,) = sql_all(store, "SELECT * FROM oom_kills")
+    assert row["pid"] == kill["pid"] and row["mem_limit"] == 32 << 20 and 24 << 20 < row["anon"] <= 32 << 20
+    tasks = sql_all(store, f"SELECT comm, pid, rss FROM oom_tasks WHERE process_id = {row['process_id']} ORDER BY rss DESC")
+    assert tasks[0]["pid"] == kill["pid"] and {"sh", "unshare"} <= {t["comm"] for t in tasks}
+
+    (story,) = json.loads(sonde("oom", "--json", store=store, check=True).stdout)["rows"]
+    assert story["pid"] == kill["pid"] and story["limit_bytes"] == 32 << 20 and story["own_limit"] and story["container"] == name
+    assert story["tasks"][0]["pid"] == kill["pid"]
+    said = sonde("oom", store=store, check=True).stdout
+    assert f"the memory limit of {name}, 32 MiB was met" in said and "who held memory, of" in said
+
+
+def test_a_container_that_is_killed_says_by_whom(capture, sonde, store):
+    with contained() as (container_id, prefix, _):
+        cap = capture(program="sonde-host")
+        assert until(lambda: first_row(store), 20)
+        p = subprocess.Popen([*prefix, sys.executable, "-c", HOLDS.format(1)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        p.stdout.readline()
+        inside = int(subprocess.run(["pgrep", "-P", str(p.pid)], capture_output=True, text=True, check=True).stdout)
+        killer = subprocess.Popen([sys.executable, "-c", f"import os; os.kill({inside}, {int(signal.SIGKILL)})"])
+        killer.wait()
+        p.wait(20)
+        assert until(lambda: of(store, container_id, "stopped"), 20)
+        cap.stop()
+    (stopped,) = of(store, container_id, "stopped")
+    assert stopped["detail"] == "signal 9 (KILL)" and stopped["pid"] == inside
+    assert stopped["caused_by"].startswith("SIGKILL from python") and stopped["caused_by"].endswith(f"({killer.pid})")
+    (end,) = events(store, f"subject = 'process' AND pid = {inside}")
+    assert end["kind"] == "killed" and end["caused_by"] == stopped["caused_by"]
+    rows = json.loads(sonde("events", "--json", store=store, check=True).stdout)["rows"]
+    assert [r["kind"] for r in rows if r["which"] == container_id or r["pid"] == inside] == ["started", "stopped"], "told once"
+
+
+def test_a_restart_loop_is_one_row_with_a_count(capture, sonde, store):
+    with contained() as (container_id, prefix, _):
+        cap = capture(program="sonde-host")
+        assert until(lambda: first_row(store), 20)
+        for i in range(6):
+            subprocess.run([*prefix, "sh", "-c", f"exit {1 if i else 4}"], check=False)
+        assert until(lambda: sum(e["n"] for e in of(store, container_id, "stopped")) == 6, 20)
+        cap.stop()
+    assert sum(e["n"] for e in of(store, container_id, "restarted")) == 5
+    (row,) = [r for r in json.loads(sonde("events", "--json", store=store, check=True).stdout)["rows"] if r["which"] == container_id
+              and r["kind"] != "started"]
+    assert row["kind"] == "restart loop" and row["count"] == 5 and row["detail"] == "exit 1" and row["bad"]
+    each = json.loads(sonde("events", "--all", "-n", "1000", "--json", store=store, check=True).stdout)["rows"]
+    assert sum(r["count"] for r in each if r["kind"] == "restarted" and r["which"] == container_id) == 5
+
+
+def test_a_file_system_that_is_full_or_read_only_is_told_and_when_it_is_over(capture, store, scratch):
+    point = os.path.join(scratch, "full")
+    os.mkdir(point)
+
+    def told(kind):
+        return events(store, f"name = '{point}' AND kind = '{kind}'")
+    with mounted(point, "tmpfs", data="size=4m,nr_inodes=64"):
+        cap = capture("--bucket", "1s", program="sonde-host")
+        assert until(lambda: first_row(store, "fs_row"), 20)
+        assert until(lambda: sql_all(store, f"SELECT 1 FROM filesystem_stats WHERE mount = '{point}'"), 30)
+        with open(f"{point}/file", "wb") as f:
+            with contextlib.suppress(OSError):
+                f.write(b"x" * (5 << 20))
+        assert until(lambda: told("full"), 40)
+        os.unlink(f"{point}/file")
+        assert until(lambda: told("not full"), 40)
+        subprocess.run(["mount", "-o", "remount,ro", point], check=True)
+        assert until(lambda: told("read-only"), 40)
+        cap.stop()
+    assert [e["kind"] for e in events(store, f"name = '{point}'")] == ["full", "not full", "read-only"]
+
+
+def test_a_limit_that_is_changed_and_one_that_throttles_are_told(capture, store):
+    with contained(cpu__cfs_quota_us="-1", cpu__max="max 100000") as (container_id, prefix, write):
+        cap = capture("--bucket", "1s", program="sonde-host")
+        assert until(lambda: first_row(store), 20)
+        p = subprocess.Popen([*prefix, sys.executable, "-c", "while True: pass"])
+        try:
+            two_rounds_later(store)
+            two_rounds_later(store)
+            write(cpu__cfs_quota_us="2000", cpu__max="2000 100000")
+            assert until(lambda: of(store, container_id, "throttled"), 20)
+            assert until(lambda: of(store, container_id, "limit changed"), 20)
+            write(cpu__cfs_quota_us="-1", cpu__max="max 100000")
+            assert until(lambda: of(store, container_id, "not throttled"), 20)
+        finally:
+            p.kill()
+            p.wait()
+        cap.stop()
+    assert [e["detail"] for e in of(store, container_id, "limit changed")] == ["CPU 0.02, was none", "CPU none, was 0.02"]
+    assert len(of(store, container_id, "throttled")) == 1
+
+
+def test_a_clock_that_is_set_and_a_host_that_slept_are_told(clock, capture, store):  # noqa: F811
+    cap = capture("--bucket", "1s", program="sonde-host", env={**clock.env, "CLOCKSHIM_ASLEEP": "sonde-host"})
+    assert until(lambda: first_row(store), 20)
+    clock.set(boot=600, utc=600)
+    assert until(lambda: events(store, "kind = 'suspended'"), 20)
+    before = len(rounds(store))
+    clock.set(boot=600, utc=600 - 7200)
+    assert until(lambda: len(rounds(store)) >= before + 2, 20)
+    cap.stop()
+    (slept,) = events(store, "kind = 'suspended'")
+    assert 598 <= int(slept["detail"].split()[0]) <= 602 and slept["subject"] == "host"
+    assert [e["detail"] for e in events(store, "kind = 'clock set'") if float(e["detail"].split()[0]) < -3000]
+
+
+@pytest.mark.long
+def test_what_the_rules_leave_out_is_in_no_event(capture, store):
+    with contained(**memory(32)) as (container_id, prefix, _):
+        cap = capture("--exclude", "command:python* command:sh", program="sonde-host")
+        assert until(lambda: first_row(store), 20)
+        subprocess.run([*prefix, "sh", "-c", f"{sys.executable} -c '{HOLDS.format(200)}'; exit 3"], capture_output=True, check=False)
+        subprocess.run(["sh", "-c", f"{sys.executable} -c 'import os; os.kill({subprocess.Popen(['sleep', '100']).pid}, 9)'"], check=True)
+        assert until(lambda: events(store, "kind = 'killed' AND comm = 'sleep'"), 20)
+        two_rounds_later(store)
+        cap.stop()
+    assert not events(store, f"which = '{container_id}' OR comm LIKE 'python%' OR detail LIKE '%{container_id}%'")
+    assert {e["caused_by"] for e in events(store, "comm = 'sleep'")} == {"SIGKILL from [excluded]"}
+    assert not sql_all(store, "SELECT 1 FROM oom_tasks WHERE comm LIKE 'python%'")
+
+
+# --- Docker's own word ---
+
+@pytest.mark.docker
+@pytest.mark.long
+def test_dockers_containers_are_told_from_their_creation_to_their_removal(capture, store):
+    need_root()
+    need("docker")
+    e = engine()
+    try:
+        image = e.image()
+        cap = capture("--bucket", "1s", program="sonde-host", prefix=e.prefix)
+        assert until(lambda: first_row(store), 30)
+        done = e.docker("run", "-d", "--name", "web", "--network", "none", "--restart", "on-failure:3", "--health-cmd", "test -e /tmp/well",
+                        "--health-interval", "1s", "--health-retries", "1", image, "/bin/sh", "-c",
+                        "[ -e /tmp/again ] && { touch /tmp/well; exec sleep 1000; }; touch /tmp/again; sleep 4; exit 7")
+        assert done.returncode == 0, done.stderr
+        container_id = done.stdout.strip()
+        assert until(lambda: of(store, container_id, "healthy"), 60), events(store)
+        e.docker("stop", "-t", "1", "web", check=True)
+        e.docker("rm", "web", check=True)
+        assert until(lambda: of(store, container_id, "removed"), 30), events(store)
+        cap.stop()
+    finally:
+        e.stop()
+    kinds = [r["kind"] for r in events(store, f"which = '{container_id}'") if r["kind"] not in ("healthy", "unhealthy")]
+    assert kinds == ["created", "started", "stopped", "restarted", "stopped", "removed"], kinds
+    assert {r["name"] for r in events(store, f"which = '{container_id}'")} == {"web"}
+    (created,) = of(store, container_id, "created")
+    assert created["detail"] == f"image {image}"
+    first, second = of(store, container_id, "stopped")
+    assert first["detail"] == "exit 7" and second["caused_by"].startswith(("SIGTERM from", "SIGKILL from"))
+    assert of(store, container_id, "unhealthy")

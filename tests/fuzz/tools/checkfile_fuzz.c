@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * checkfile_fuzz: a check of one's own may be any file: it is refused with a word, or what is taken of it is within bounds.
+ * covers: tools/checks/checkfile.c
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/checks/checkfile.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void files(void)
+{
+	struct checkfiles all;
+	struct err e = {0};
+
+	if (checkfiles_read("/nonexistent", &all, &e) == 0 || !e.what[0])
+		abort();
+	if (!checkfiles_read(NULL, &all, &e))
+		checkfiles_release(&all);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	char *text = malloc(len + !len); /* of just that length */
+	struct checkfile c;
+	struct err e = {0};
+
+	memcpy(text, data, len);
+	if (!checkfile_parse("x", "x", text, len, &c, &e)) {
+		if (c.for_min < 1 || c.window_min < 1 || c.window_min > CHECKFILE_WINDOW_MIN || !c.summary[0] || !*c.sql)
+			abort();
+		checkfile_release(&c);
+	} else if (!e.what[0]) {
+		abort();
+	}
+	free(text);
+	if (len && data[0] == '!')
+		files();
+	return 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/checks/checks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/mem.h"
+#include "tools/checks/checkdata.h"
+#include "tools/print/json.h"
+#include "tools/select/filter.h"
+
+#define SUBJECTS_MAX 1000 /* of one check: the rest is not told */
+#define STALE_S      180  /* what records always has stored something since */
+
+struct running {
+	sqlite3 *db;
+	struct check_results *out;
+	size_t cap;
+	struct err *e;
+};
+
+/* --- a query --- */
+
+static void bind(sqlite3_stmt *st, const struct checkfile *c, int64_t to_s, const char *subject)
+{
+	const struct {
+		const char *name;
+		double value;
+	} numbers[] = {{":from", (double)(to_s - 60 * c->window_min)}, {":to", (double)to_s}, {":threshold", c->threshold}, {":for", c->for_min}};
+	int at;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		at = sqlite3_bind_parameter_index(st, numbers[i].name);
+		if (at && numbers[i].value == floor(numbers[i].value)) /* so that ts / 60 stays whole */
+			sqlite3_bind_int64(st, at, (int64_t)numbers[i].value);
+		else if (at)
+			sqlite3_bind_double(st, at, numbers[i].value);
+	}
+	at = sqlite3_bind_parameter_index(st, ":subject");
+	if (at && subject)
+		sqlite3_bind_text(st, at, subject, -1, SQLITE_TRANSIENT);
+}
+
+static int refused(struct running *r, const struct checkfile *c, struct err *e)
+{
+	err_set(e, -EINVAL, c->own ? EXIT_USAGE : EXIT_RUNTIME, "check %s: %s", c->name, sqlite3_errmsg(r->db));
+	err_fix(e, "sonde check --list --json   shows those that ship");
+	return -EINVAL;
+}
+
+/* A view that this store has not: nothing of it was ever recorded. */
+static bool is_missing(sqlite3 *db)
+{
+	return !strncmp(sqlite3_errmsg(db), "no such table: ", strlen("no such table: "));
+}
+
+static int column(sqlite3_stmt *st, const char *name)
+{
+	for (int i = 0; i < sqlite3_column_count(st); i++)
+		if (!strcmp(sqlite3_column_name(st, i), name))
+			return i;
+	return -1;
+}
+
+static json_t *cell(sqlite3_stmt *st, int i)
+{
+	switch (sqlite3_column_type(st, i)) {
+	case SQLITE_NULL:
+		return json_null();
+	case SQLITE_INTEGER:
+		return json_integer(sqlite3_column_int64(st, i));
+	case SQLITE_FLOAT:
+		return json_real(sqlite3_column_double(st, i));
+	default:
+		return json_text((const char *)sqlite3_column_text(st, i));
+	}
+}
+
+static json_t *evidence_of(struct running *r, const struct checkfile *c, const char *sql, int64_t to_s, const char *subject)
+{
+	json_t *rows = json_array();
+	sqlite3_stmt *st = NULL;
+
+	if (sqlite3_prepare_v2(r->db, sql, -1, &st, NULL) != SQLITE_OK || !st) {
+		json_decref(rows);
+		return NULL;
+	}
+	bind(st, c, to_s, subject);
+	for (int n = 0; n < CHECKS_EVIDENCE && sqlite3_step(st) == SQLITE_ROW; n++) {
+		json_t *o = json_object();
+
+		for (int i = 0; i < sqlite3_column_count(st); i++)
+			json_object_set_new(o, sqlite3_column_name(st, i), cell(st, i));
+		json_array_append_new(rows, o);
+	}
+	sqlite3_finalize(st);
+	return rows;
+}
+
+/* --- results --- */
+
+static void put(struct running *r, const struct checkfile *c, enum check_state state, const char *subject, double value, const char *text)
+{
+	struct check_results *out = r->out;
+
+	mem_grow(out->rows, out->n, r->cap);
+	out->rows[out->n++] = (struct check_result){.check = c, .state = state, .subject = mem_strdup(subject ? subject : ""), .value = value,
+						    .text = mem_strdup(text ? text : "")};
+	out->bad += state == CHECK_BAD;
+	out->critical += state == CHECK_BAD && c->critical;
+	out->recovered += state == CHECK_RECOVERED;
+	out->unmeasured += state == CHECK_UNMEASURED;
+}
+
+static bool is_bad(const struct check_results *out, size_t first, const char *subject)
+{
+	for (size_t i = first; i < out->n; i++)
+		if (out->rows[i].state == CHECK_BAD && !strcmp(out->rows[i].subject, subject))
+			return true;
+	return false;
+}
+
+static const char *text_at(sqlite3_stmt *st, int i)
+{
+	return i < 0 ? NULL : (const char *)sqlite3_column_text(st, i);
+}
+
+/* The rows of a time, those that are bad already left out. */
+static int ask(struct running *r, const struct checkfile *c, int64_t to_s, size_t first, enum check_state as, const char **rest)
+{
+	sqlite3_stmt *st = NULL;
+	int subject, value, text, rc;
+
+	if (sqlite3_prepare_v2(r->db, c->sql, -1, &st, rest) != SQLITE_OK)
+		return is_missing(r->db) ? -ENODATA : refused(r, c, r->e);
+	subject = column(st, "subject");
+	value = column(st, "value");
+	text = column(st, "text");
+	if (subject < 0 || value < 0) {
+		sqlite3_finalize(st);
+		return err_set(r->e, -EINVAL, c->own ? EXIT_USAGE : EXIT_RUNTIME, "check %s: its query has no columns subject and value", c->name);
+	}
+	bind(st, c, to_s, NULL);
+	for (int n = 0; (rc = sqlite3_step(st)) == SQLITE_ROW && n < SUBJECTS_MAX; n++)
+		if (!is_bad(r->out, first, text_at(st, subject) ? text_at(st, subject) : ""))
+			put(r, c, as, text_at(st, subject), sqlite3_column_double(st, value), text_at(st, text));
+	rc = rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : refused(r, c, r->e);
+	sqlite3_finalize(st);
+	return rc;
+}
+
+static bool is_measured(const struct running *r, const struct checkfile *c)
+{
+	return !c->needs[0] || checkdata_last(r->db, c->needs) >= r->out->to_s - STALE_S;
+}
+
+static int run_one(struct running *r, const struct checkfile *c)
+{
+	const size_t first = r->out->n;
+	const char *rest = "";
+	int rc = is_measured(r, c) ? ask(r, c, r->out->to_s, first, CHECK_BAD, &rest) : -ENODATA;
+	size_t bad;
+
+	if (rc == -ENODATA) {
+		put(r, c, CHECK_UNMEASURED, NULL, 0, NULL);
+		return 0;
+	}
+	bad = r->out->n;
+	for (size_t i = first; !rc && i < bad; i++)
+		r->out->rows[i].evidence = evidence_of(r, c, rest, r->out->to_s, r->out->rows[i].subject);
+	if (!rc)
+		rc = ask(r, c, r->out->to_s - CHECKS_BEFORE_S, first, CHECK_RECOVERED, &rest);
+	if (!rc && r->out->n == first)
+		put(r, c, CHECK_FINE, NULL, 0, NULL);
+	return rc;
+}
+
+static int by_check(const void *a, const void *b)
+{
+	const struct check_result *x = a, *y = b;
+	int c = strcmp(x->check->name, y->check->name);
+
+	c = c ? c : (int)x->state - (int)y->state;
+	return c ? c : strcmp(x->subject, y->subject);
+}
+
+int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s, struct check_results *out, struct err *e)
+{
+	struct running r = {.out = out, .e = e};
+	int rc;
+
+	*out = (struct check_results){.n_checks = checks->n, .to_s = to_s};
+	rc = checkdata_open(store, checks, to_s, CHECKS_BEFORE_S, &r.db, e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && i < checks->n; i++)
+		rc = run_one(&r, &checks->rows[i]);
+	checkdata_close(r.db);
+	if (rc)
+		check_results_release(out);
+	else if (out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), by_check);
+	return rc;
+}
+
+void check_results_release(struct check_results *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		free(r->rows[i].subject);
+		free(r->rows[i].text);
+		json_decref(r->rows[i].evidence);
+	}
+	free(r->rows);
+	*r = (struct check_results){0};
+}
+
+const char *check_state_name(enum check_state s)
+{
+	static const char *const names[] = {"fine", "bad", "recovered", "not measured"};
+
+	return names[s];
+}
+
+void check_say(const struct check_result *r, struct strbuf *out)
+{
+	strbuf_addf(out, "%s: %.200s", r->check->name, *r->subject ? r->subject : "-");
+	if (r->state == CHECK_RECOVERED) {
+		strbuf_addstr(out, " has recovered");
+		return;
+	}
+	strbuf_addf(out, ", %.4g%s%s", r->value, r->check->unit[0] ? " " : "", r->check->unit);
+	if (*r->text)
+		strbuf_addf(out, " (%.300s)", r->text);
+}
+
+void check_next(const struct check_result *r, struct strbuf *out)
+{
+	const char *from = r->check->next, *at;
+
+	while ((at = strstr(from, "{subject}"))) {
+		strbuf_add(out, from, (size_t)(at - from));
+		filter_word(r->subject, out);
+		from = at + strlen("{subject}");
+	}
+	strbuf_addstr(out, from);
+}

@@ -1,0 +1,14 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- cpu-delay: a container or unit waits for a CPU most of the time
+-- level = warning
+-- threshold = 50: percent of the time in which some thread of it could run and had no CPU (pressure)
+-- for = 5: minutes
+-- unit = %
+-- needs = host
+-- next = sonde neighbours --last 15m
+SELECT subject, min(share) AS value, '' AS text FROM (
+  SELECT iif(kind = 'container', container, unit) AS subject, cgroup, ts / 60 AS minute, 100.0 * sum(psi_cpu_us) / 60e6 AS share
+  FROM cgroup_stats WHERE kind IN ('container', 'unit') AND psi_cpu_us IS NOT NULL AND ts >= :from AND ts < :to GROUP BY cgroup, ts / 60)
+WHERE share >= :threshold GROUP BY cgroup HAVING count(*) >= :for;
+SELECT min(time) AS time, sum(psi_cpu_us) / 1000 AS waited_ms, sum(user_us + system_us) / 1000 AS cpu_ms FROM cgroup_stats
+WHERE iif(kind = 'container', container, unit) = :subject GROUP BY ts / 60 ORDER BY 1 DESC LIMIT 5;

@@ -1,0 +1,12 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- disk-busy: a disk has something to do nearly all the time, and what it does takes long
+-- level = warning
+-- threshold = 95: percent of the time
+-- for = 10: minutes
+-- unit = %
+-- needs = host
+-- next = sonde timeline --of io
+SELECT disk AS subject, min(share) AS value, printf('%.0f ms a request', avg(ms)) AS text FROM (
+  SELECT disk, 100.0 * sum(busy_us) / 60e6 AS share, 1e-3 * sum(read_us + write_us) / max(sum(reads + writes), 1) AS ms
+  FROM disk_stats WHERE ts >= :from AND ts < :to GROUP BY disk, ts / 60)
+WHERE share >= :threshold AND ms >= 10 GROUP BY disk HAVING count(*) >= :for;

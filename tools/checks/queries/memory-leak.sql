@@ -1,0 +1,32 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- memory-leak: memory of a container or unit that only grows
+-- level = warning
+-- threshold = 5: percent of its limit in an hour; without a limit 50 MiB
+-- for = 60: minutes
+-- window = 90: minutes
+-- unit = MiB/h
+-- needs = host
+-- next = sonde heap --growth --last 1h
+WITH reading AS (
+  SELECT cgroup, iif(kind = 'container', container, unit) AS subject, ts, working / 1048576.0 AS mib, mem_limit / 1048576.0 AS limit_mib,
+         lag(working) OVER (PARTITION BY cgroup ORDER BY ts) / 1048576.0 AS before
+  FROM cgroup_stats WHERE kind IN ('container', 'unit') AND working IS NOT NULL AND ts >= :from AND ts < :to),
+began AS ( -- it was made anew where half of it went at once
+  SELECT cgroup, max(ts) AS ts FROM reading WHERE mib < before / 2 GROUP BY cgroup),
+kept AS (
+  SELECT r.cgroup, r.subject, r.ts, r.mib, r.limit_mib, max(r.ts) OVER (PARTITION BY r.cgroup) AS last,
+         min(r.ts) OVER (PARTITION BY r.cgroup) AS first
+  FROM reading r LEFT JOIN began b ON b.cgroup = r.cgroup WHERE b.ts IS NULL OR r.ts >= b.ts),
+line AS (
+  SELECT cgroup, subject, max(limit_mib) AS limit_mib, count(*) AS n, max(last) - min(first) AS span,
+         (count(*) * sum((ts - first) / 3600.0 * mib) - sum((ts - first) / 3600.0) * sum(mib)) /
+         nullif(count(*) * sum((ts - first) / 3600.0 * ((ts - first) / 3600.0)) - sum((ts - first) / 3600.0) * sum((ts - first) / 3600.0), 0) AS slope
+  FROM kept GROUP BY cgroup),
+late AS ( -- of its last quarter: a cache that was filled grows no more
+  SELECT cgroup, (count(*) * sum((ts - first) / 3600.0 * mib) - sum((ts - first) / 3600.0) * sum(mib)) /
+         nullif(count(*) * sum((ts - first) / 3600.0 * ((ts - first) / 3600.0)) - sum((ts - first) / 3600.0) * sum((ts - first) / 3600.0), 0) AS slope
+  FROM kept WHERE ts >= last - (last - first) / 4 GROUP BY cgroup)
+SELECT l.subject, round(l.slope, 1) AS value, printf('grows by %.0f MiB an hour', l.slope) AS text FROM line l JOIN late e ON e.cgroup = l.cgroup
+WHERE l.n >= 10 AND l.span >= 60 * :for * 3 / 4 AND l.slope >= iif(l.limit_mib > 0, l.limit_mib * :threshold / 100, 50) AND e.slope >= 0.3 * l.slope;
+SELECT min(time) AS time, round(avg(working) / 1048576.0, 1) AS mem_mib FROM cgroup_stats
+WHERE iif(kind = 'container', container, unit) = :subject AND working IS NOT NULL GROUP BY ts / 900 ORDER BY min(ts);

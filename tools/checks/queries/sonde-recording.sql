@@ -1,0 +1,11 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- sonde-recording: what records always was killed, or stores nothing any more
+-- level = critical
+-- threshold = 5: minutes without anything
+-- for = 5: minutes
+-- window = 1440: minutes
+-- unit = min
+-- next = sonde status
+SELECT family AS subject, round((:to - max(to_ns) / 1e9) / 60, 1) AS value, 'it is ' || state AS text
+FROM runs WHERE bucket_s = 10 AND to_ns / 1000000000 BETWEEN :from AND :to GROUP BY family
+HAVING state <> 'ended' AND :to - max(to_ns) / 1e9 >= 60 * :threshold;

@@ -1,0 +1,12 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- swap-thrash: memory goes to swap and comes back all the time
+-- level = warning
+-- threshold = 100: pages a second each way
+-- for = 5: minutes
+-- unit = pages/s
+-- needs = host
+-- next = sonde ps --sort mem --last 15m
+SELECT 'host' AS subject, min(rate) AS value, '' AS text FROM (
+  SELECT min(sum(swap_in), sum(swap_out)) / 60.0 AS rate FROM host_stats WHERE ts >= :from AND ts < :to GROUP BY ts / 60)
+WHERE rate >= :threshold HAVING count(*) >= :for;
+SELECT min(time) AS time, sum(swap_in) AS pages_in, sum(swap_out) AS pages_out FROM host_stats GROUP BY ts / 60 ORDER BY 1 DESC LIMIT 5;

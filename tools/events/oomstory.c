@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oomstory: see the header. Kills are read segment by segment; what stands around each is asked of the store for its own range. */
+#include "tools/events/oomstory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "tools/fold/flame_tree.h"
+#include "tools/fold/fold.h"
+#include "tools/fold/top.h"
+#include "tools/select/askrows.h"
+#include "tools/select/filter.h"
+
+struct reading {
+	const struct selection *sel;
+	struct oomstories *out;
+	size_t cap;
+	struct oomstory *at; /* the one at hand */
+};
+
+static void release(struct oomstory *x)
+{
+	free(x->comm);
+	free(x->container);
+	free(x->cgroup);
+	free(x->asked_by);
+	for (size_t i = 0; i < x->n_tasks; i++)
+		free(x->tasks[i].name);
+	for (size_t i = 0; i < x->n_others; i++)
+		free(x->others[i].name);
+	for (size_t i = 0; i < x->n_stacks; i++)
+		free(x->stacks[i].name);
+}
+
+void oomstories_release(struct oomstories *x)
+{
+	for (size_t i = 0; i < x->n; i++)
+		release(&x->rows[i]);
+	free(x->rows);
+	*x = (struct oomstories){0};
+}
+
+static int64_t number(sqlite3_stmt *st, int column)
+{
+	return sqlite3_column_type(st, column) == SQLITE_NULL ? -1 : sqlite3_column_int64(st, column);
+}
+
+/* --- which --- */
+
+static bool wants(const struct selection *sel, const struct oomstory *x)
+{
+	const struct store_process_row p = {.pid = x->pid, .comm = x->comm, .exe = "", .args = "", .unit = "", .cgroup = x->cgroup ? x->cgroup : "",
+					    .container = x->container, .container_id = x->container, .container_image = "", .runtime = "",
+					    .project = "", .service = "", .lang = "", .lang_runtime = "", .present = true};
+
+	return x->at_ns >= sel->from_ns && x->at_ns < sel->to_ns && select_wants_process(sel, &p);
+}
+
+/* Of one kill, which two segments, or the kernel and its process's end, may tell. */
+static struct oomstory *known(struct oomstories *all, const struct oomstory *x)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->rows[i].pid == x->pid && llabs(all->rows[i].at_ns - x->at_ns) < NSEC_PER_SEC)
+			return &all->rows[i];
+	return NULL;
+}
+
+static void take_kill(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	bool log = sqlite3_column_int(st, 10);
+	struct oomstory x = {.at_ns = sqlite3_column_int64(st, 0), .comm = mem_strdup(askrows_text(st, 1)), .pid = (uint32_t)sqlite3_column_int64(st, 2),
+			     .container = mem_strdup(askrows_text(st, 3)), .cgroup = log ? mem_strdup(askrows_text(st, 4)) : NULL,
+			     .asked_by = log ? mem_strdup(askrows_text(st, 5)) : NULL, .limit = number(st, 6), .usage = number(st, 7),
+			     .anon = number(st, 8), .file = number(st, 9), .shmem = number(st, 11), .own_limit = sqlite3_column_int(st, 12), .most = -1};
+	struct oomstory *was;
+
+	if (!wants(r->sel, &x)) {
+		release(&x);
+		return;
+	}
+	was = known(r->out, &x);
+	if (was && (was->cgroup || !log)) {
+		release(&x);
+		return;
+	}
+	if (was) {
+		release(was);
+		*was = x;
+		return;
+	}
+	mem_grow(r->out->rows, r->out->n, r->cap);
+	r->out->rows[r->out->n++] = x;
+}
+
+static int each_segment(const struct selection *sel, const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
+{
+	struct store_segment *seg;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
+		rc = select_segment(sel, sel->segments[i].path, &seg, e);
+		if (!rc)
+			rc = askrows(sel, seg, sel->segments[i].path, sql, row, ctx, e);
+	}
+	return rc;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct oomstory *x = a, *y = b;
+
+	return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+}
+
+static void keep_last(struct oomstories *x, size_t most)
+{
+	size_t drop = x->n > most ? x->n - most : 0;
+
+	for (size_t i = 0; i < drop; i++)
+		release(&x->rows[i]);
+	memmove(x->rows, x->rows + drop, (x->n - drop) * sizeof(*x->rows));
+	x->n -= drop;
+}
+
+static int kills_read(struct reading *r, size_t most, struct err *e)
+{
+	int rc = each_segment(r->sel, "SELECT at_ns, comm, pid, container, cgroup, asked_by, mem_limit, mem, anon, file, 1, shmem, cgroup = victim_cgroup FROM oom_kills"
+			      " WHERE ts BETWEEN ?1 AND ?2", take_kill, r, e);
+
+	if (!rc)
+		rc = each_segment(r->sel, "SELECT p.end_ns, p.comm, p.pid, coalesce(c.name, ''), '', '', NULL, NULL, NULL, NULL, 0, NULL, 0"
+				  " FROM process p LEFT JOIN containers c ON c.id = p.container"
+				  " WHERE p.how = 3 AND p.end_ns / 1000000000 BETWEEN ?1 AND ?2", take_kill, r, e);
+	if (!rc && r->out->n) {
+		qsort(r->out->rows, r->out->n, sizeof(*r->out->rows), by_time);
+		keep_last(r->out, most);
+	}
+	return rc;
+}
+
+/* --- who held memory --- */
+
+static void take_task(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct oomstory probe = {.at_ns = sqlite3_column_int64(st, 0), .pid = (uint32_t)sqlite3_column_int64(st, 4)}, *x = known(r->out, &probe);
+
+	if (!x)
+		return;
+	x->all_tasks++;
+	if (x->n_tasks < OOMSTORY_TASKS)
+		x->tasks[x->n_tasks++] = (struct oomstory_holder){mem_strdup(askrows_text(st, 1)), (uint32_t)sqlite3_column_int64(st, 2),
+								  (uint64_t)sqlite3_column_int64(st, 3)};
+}
+
+static int tasks_read(struct reading *r, struct err *e)
+{
+	return each_segment(r->sel, "SELECT t.at_ns, t.comm, t.pid, t.rss + t.swap, p.pid FROM oom_tasks t JOIN process p ON p.id = t.process_id"
+			    " WHERE t.at_ns / 1000000000 BETWEEN ?1 AND ?2 ORDER BY t.at_ns, t.rss + t.swap DESC", take_task, r, e);
+}
+
+/* --- memory before --- */
+
+static void other_put(struct oomstory *x, const char *name, uint64_t bytes)
+{
+	size_t at = x->n_others;
+
+	while (at && x->others[at - 1].bytes < bytes)
+		at--;
+	if (at == OOMSTORY_OTHERS)
+		return;
+	if (x->n_others == OOMSTORY_OTHERS)
+		free(x->others[--x->n_others].name);
+	memmove(&x->others[at + 1], &x->others[at], (x->n_others - at) * sizeof(*x->others));
+	x->others[at] = (struct oomstory_holder){mem_strdup(name), 0, bytes};
+	x->n_others++;
+}
+
+static void take_other(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const char *name = askrows_text(st, 0);
+
+	if (*name && strcmp(name, r->at->container) != 0)
+		other_put(r->at, name, (uint64_t)sqlite3_column_int64(st, 1));
+}
+
+/* A reading holds until the next one. */
+static void take_point(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct oomstory *x = r->at;
+	int64_t width = OOMSTORY_BEFORE_NS / OOMSTORY_POINTS, from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC - (x->at_ns - OOMSTORY_BEFORE_NS);
+	double bytes = sqlite3_column_double(st, 2);
+
+	if (strcmp(askrows_text(st, 1), x->container) != 0 || from >= OOMSTORY_BEFORE_NS)
+		return;
+	for (int64_t i = from > 0 ? from / width : 0; i < OOMSTORY_POINTS && i * width < from + 70 * NSEC_PER_SEC; i++)
+		x->curve[i] = bytes;
+	x->most = bytes > x->most ? bytes : x->most;
+}
+
+/* --- what ran before --- */
+
+static void stacks_read(struct oomstory *x, const struct selection *sel)
+{
+	struct fold_opts o = {.kind = STORE_KIND_CPU, .functions = true};
+	struct flame_tree tree;
+	struct fold *f;
+	struct top top;
+	struct err none = {0};
+
+	if (fold_make(sel, &o, &f, &none)) /* there was no CPU time, or it was not recorded */
+		return;
+	flame_tree_init(&tree, f, 0, false);
+	top_init(&top, &tree);
+	for (size_t i = 0; i < top.n_rows && x->n_stacks < OOMSTORY_STACKS && f->nodes[0].total_ns; i++)
+		x->stacks[x->n_stacks++] = (struct oomstory_function){mem_strdup(tree.frames[top.rows[i].frame].name),
+								      (double)top.rows[i].self_ns / (double)f->nodes[0].total_ns};
+	top_release(&top);
+	flame_tree_release(&tree);
+	fold_free(f);
+}
+
+/* Another window of the same store, of the container or the command. */
+static int window(const struct oomstory *x, const char *store, int64_t before_ns, bool narrow, struct selection **out, struct err *e)
+{
+	const char *who = *x->container ? x->container : x->comm;
+	struct option_list one = {&who, 1, 1};
+	struct select_args a = {.self = !narrow};
+	char from[32], to[32];
+
+	snprintf(from, sizeof(from), "%.3f", 1e-9 * (double)(x->at_ns - before_ns));
+	snprintf(to, sizeof(to), "%.3f", 1e-9 * (double)(x->at_ns + 1000000));
+	a.from = from;
+	a.to = to;
+	if (narrow && *x->container)
+		a.container = one;
+	else if (narrow)
+		a.comm = one;
+	return select_new(&a, store, NULL, 0, true, out, e);
+}
+
+static int around_read(struct reading *r, struct oomstory *x, struct err *e)
+{
+	struct selection *sel = NULL;
+	int rc = window(x, r->sel->store, OOMSTORY_BEFORE_NS, false, &sel, e);
+
+	for (size_t i = 0; i < OOMSTORY_POINTS; i++)
+		x->curve[i] = -1;
+	r->at = x;
+	if (!rc && *x->container)
+		rc = each_segment(sel, "SELECT ts, container, coalesce(working, mem) FROM container_stats WHERE ts BETWEEN ?1 - 70 AND ?2"
+				  " AND coalesce(working, mem) IS NOT NULL ORDER BY ts", take_point, r, e);
+	if (!rc)
+		rc = each_segment(sel, "SELECT container, coalesce(working, mem), max(ts) FROM container_stats WHERE ts BETWEEN ?2 - 130 AND ?2"
+				  " GROUP BY cgroup HAVING coalesce(working, mem) IS NOT NULL", take_other, r, e);
+	select_free(sel);
+	sel = NULL;
+	if (!rc && !window(x, r->sel->store, OOMSTORY_STACKS_NS, true, &sel, &(struct err){0}))
+		stacks_read(x, sel);
+	select_free(sel);
+	return rc;
+}
+
+int oomstories_read(const struct selection *sel, size_t most, struct oomstories *out, struct err *e)
+{
+	struct reading r = {.sel = sel, .out = out};
+	int rc;
+
+	*out = (struct oomstories){0};
+	rc = kills_read(&r, most, e);
+	if (!rc)
+		rc = tasks_read(&r, e);
+	for (size_t i = 0; !rc && i < out->n; i++)
+		rc = around_read(&r, &out->rows[i], e);
+	if (rc)
+		oomstories_release(out);
+	return rc;
+}
