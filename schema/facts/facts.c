@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facts: the tables of wide rows, with their columns. */
 #include "schema/facts/host.h"
+#include "schema/facts/net.h"
 
 #define FACT(symbol, list, name, text)                                                                                \
 	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0])}
@@ -13,6 +14,10 @@ static const struct fact_column sensor_columns[] = {SENSOR_COLUMNS(FACT_COLUMN)}
 static const struct fact_column cgroup_columns[] = {CGROUP_COLUMNS(FACT_COLUMN)};
 static const struct fact_column cgroup_disk_columns[] = {CGROUP_DISK_COLUMNS(FACT_COLUMN)};
 static const struct fact_column process_columns[] = {PROCESS_COLUMNS(FACT_COLUMN)};
+static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
+static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
+static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
+static const struct fact_column connection_columns[] = {CONNECTION_COLUMNS(FACT_COLUMN)};
 
 FACT(HOST_FACT, host_columns, "host_row", "the host: CPU time by mode, load, memory, pressure");
 FACT(DISK_FACT, disk_columns, "disk_row", "disks and their partitions");
@@ -22,9 +27,13 @@ FACT(SENSOR_FACT, sensor_columns, "sensor_row", "temperatures");
 FACT(CGROUP_FACT, cgroup_columns, "cgroup_row", "containers, units, slices and other cgroups, each with all that is below it");
 FACT(CGROUP_DISK_FACT, cgroup_disk_columns, "cgroup_disk_row", "what cgroups read and wrote, by disk; only where something was");
 FACT(PROCESS_FACT, process_columns, "process_row", "processes, in buckets in which something moved");
+FACT(FLOW_FACT, flow_columns, "flow_row", "connections by process, side, peer and port, in buckets in which something moved");
+FACT(LISTENER_FACT, listener_columns, "listener_row", "sockets that others can open connections to");
+FACT(NETNS_FACT, netns_columns, "netns_row", "network namespaces: what the kernel counted, and how much of it was told with its process");
+FACT(CONNECTION_FACT, connection_columns, "connection_row", "single connections that ended: those that failed, and the longest; bounded");
 
 const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
-				    &PROCESS_FACT, NULL};
+				    &PROCESS_FACT, &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, NULL};
 
 _Static_assert(sizeof(FACTS) / sizeof(FACTS[0]) - 1 <= FACT_TABLES_MAX, "room for their statements");
 _Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");

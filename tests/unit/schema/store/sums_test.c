@@ -105,6 +105,8 @@ static void a_file_from_before_is_summed_when_it_is_gone_on_with(void **state)
 			   "DROP TABLE run_loss; DROP TABLE run_cost; DROP TABLE run_unwound; DROP TABLE run_ending;"
 			   "CREATE TABLE rare_row(ts INTEGER); CREATE TABLE rare_hour(ts INTEGER);"
 			   "DROP TABLE run_named; DROP TABLE packed_table; DROP TABLE packed_column; DROP VIEW slowed; DROP TABLE slowed_row;"
+			   "DROP VIEW connections; DROP VIEW netns_stats; DROP VIEW listeners; DROP VIEW net_failures; DROP VIEW edges; DROP VIEW flows;"
+			   "DROP TABLE flow_row; DROP TABLE listener_row; DROP TABLE netns_row; DROP TABLE connection_row;"
 			   "DROP VIEW process_stats; DROP VIEW cgroup_disk_stats; DROP VIEW container_stats; DROP VIEW cgroup_stats; DROP VIEW sensor_stats;"
 			   "DROP VIEW net_stats; DROP VIEW filesystem_stats; DROP VIEW disk_stats; DROP VIEW host_stats; DROP VIEW fact_hidden;"
 			   "DROP TABLE host_row; DROP TABLE disk_row; DROP TABLE fs_row; DROP TABLE nic_row; DROP TABLE sensor_row; DROP TABLE cgroup_row;"
