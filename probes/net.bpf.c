@@ -101,39 +101,51 @@ static __always_inline void owner_set(struct net_conn *c, __u8 how)
 
 /* ---- records ---- */
 
-static __always_inline void record_where(struct net_record *r, struct sock *sk)
+/* Where the kernel vouches for the socket (`typed`, a constant) its fields are loaded, else a helper reads them, 20 ns each. */
+#define FIELD(typed_, from_, field_) ((typed_) ? (from_)->field_ : BPF_CORE_READ(from_, field_))
+
+static __always_inline void record_where(struct net_record *r, struct sock *sk, const bool typed)
 {
-	r->family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	r->protocol = BPF_CORE_READ(sk, sk_protocol);
-	r->type = (__u8)BPF_CORE_READ(sk, sk_type);
-	r->state = BPF_CORE_READ(sk, __sk_common.skc_state);
-	r->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	struct net *net = FIELD(typed, sk, __sk_common.skc_net.net);
+
+	r->family = FIELD(typed, sk, __sk_common.skc_family);
+	r->protocol = FIELD(typed, sk, sk_protocol);
+	r->type = (__u8)FIELD(typed, sk, sk_type);
+	r->state = FIELD(typed, sk, __sk_common.skc_state);
+	r->netns = BPF_CORE_READ(net, ns.inum);
 	if (r->family != SOCK_INET && r->family != SOCK_INET6)
 		return;
-	r->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
+	r->lport = FIELD(typed, sk, __sk_common.skc_num);
 	if (!r->lport) /* given back before -> CLOSE is told */
 		r->lport = bpf_ntohs(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
-	r->dport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	r->dport = bpf_ntohs(FIELD(typed, sk, __sk_common.skc_dport));
+	if (typed && r->family == SOCK_INET) {
+		*(__u32 *)r->local = sk->__sk_common.skc_rcv_saddr;
+		*(__u32 *)r->peer = sk->__sk_common.skc_daddr;
+		return;
+	}
 	sock_local(sk, r->family, r->local);
 	sock_peer(sk, r->family, r->peer);
 }
 
-static __always_inline void record_tcp(struct net_record *r, struct sock *sk)
+static __always_inline void record_tcp(struct net_record *r, struct sock *sk, const bool typed)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tcp_sock *tp = typed ? bpf_skc_to_tcp_sock(sk) : (struct tcp_sock *)sk;
 
-	r->acked = BPF_CORE_READ(tp, bytes_acked);
-	r->received = BPF_CORE_READ(tp, bytes_received);
-	r->snd_una = BPF_CORE_READ(tp, snd_una);
-	r->rcv_nxt = BPF_CORE_READ(tp, rcv_nxt);
-	r->write_seq = BPF_CORE_READ(tp, write_seq);
-	r->srtt_us = BPF_CORE_READ(tp, srtt_us);
-	r->retrans = BPF_CORE_READ(tp, total_retrans);
-	r->lost = BPF_CORE_READ(tp, lost);
-	r->segs_out = BPF_CORE_READ(tp, segs_out);
-	r->segs_in = BPF_CORE_READ(tp, segs_in);
-	r->error = (__u16)BPF_CORE_READ(sk, sk_err);
-	if (BPF_CORE_READ(sk, __sk_common.skc_flags) >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1)
+	if (!tp)
+		return;
+	r->acked = FIELD(typed, tp, bytes_acked);
+	r->received = FIELD(typed, tp, bytes_received);
+	r->snd_una = FIELD(typed, tp, snd_una);
+	r->rcv_nxt = FIELD(typed, tp, rcv_nxt);
+	r->write_seq = FIELD(typed, tp, write_seq);
+	r->srtt_us = FIELD(typed, tp, srtt_us);
+	r->retrans = FIELD(typed, tp, total_retrans);
+	r->lost = FIELD(typed, tp, lost);
+	r->segs_out = FIELD(typed, tp, segs_out);
+	r->segs_in = FIELD(typed, tp, segs_in);
+	r->error = (__u16)FIELD(typed, sk, sk_err);
+	if (FIELD(typed, sk, __sk_common.skc_flags) >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1)
 		r->flags |= NET_F_FIN_IN;
 }
 
@@ -150,7 +162,7 @@ static __always_inline void record_entry(struct net_record *r, const struct net_
 }
 
 /* A record of a TCP socket. `c` NULL: it has no entry. */
-static __always_inline void record_make(struct net_record *r, struct sock *sk, const struct net_conn *c, __u8 what)
+static __always_inline void record_make(struct net_record *r, struct sock *sk, const struct net_conn *c, __u8 what, const bool typed)
 {
 	__builtin_memset(r, 0, sizeof(*r));
 	r->sk = (__u64)sk;
@@ -160,13 +172,13 @@ static __always_inline void record_make(struct net_record *r, struct sock *sk, c
 		record_entry(r, c);
 	else
 		r->flags = NET_F_NO_ENTRY;
-	record_where(r, sk);
+	record_where(r, sk, typed);
 	if (r->state == SOCK_LISTEN || r->side == NET_SIDE_LISTENER) {
 		r->backlog = BPF_CORE_READ(sk, sk_ack_backlog);
 		r->backlog_max = BPF_CORE_READ(sk, sk_max_ack_backlog);
 		r->drops = (__u32)BPF_CORE_READ(sk, sk_drops.counter);
 	} else {
-		record_tcp(r, sk);
+		record_tcp(r, sk, typed);
 	}
 }
 
@@ -179,7 +191,7 @@ static __noinline int end_send(struct sock *sk, const struct net_conn *c, __u32 
 		COUNT(lost);
 		return 0;
 	}
-	record_make(r, sk, c, NET_END);
+	record_make(r, sk, c, NET_END, true);
 	r->state = (__u8)old_state;
 	r->closed_by = by_process != 0;
 	if (!c && by_process) {
@@ -225,8 +237,8 @@ static __noinline int conn_begin(struct sock *sk, __u32 side, __u32 flags)
 	} else {
 		owner_set(&c, NET_OWNER_OPENER);
 	}
-	c.lport = BPF_CORE_READ(sk, __sk_common.skc_num);
-	c.dport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	c.lport = sk->__sk_common.skc_num;
+	c.dport = bpf_ntohs(sk->__sk_common.skc_dport);
 	if (bpf_map_update_elem(&conns, &key, &c, BPF_ANY))
 		COUNT(no_room);
 	return 0;
@@ -243,7 +255,7 @@ static __always_inline void established(struct sock *sk, int old)
 	c = conn_get((__u64)sk);
 	if (c && c->side == NET_SIDE_CLIENT) {
 		c->established_ns = bpf_ktime_get_boot_ns();
-		c->lport = BPF_CORE_READ(sk, __sk_common.skc_num); /* it had none at -> SYN_SENT */
+		c->lport = sk->__sk_common.skc_num; /* it had none at -> SYN_SENT */
 	} else if (old == SOCK_SYN_RECV) {
 		conn_begin(sk, NET_SIDE_SERVER, 0);
 	}
@@ -281,7 +293,7 @@ static __always_inline void closed(void *ctx, struct sock *sk, int old)
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(net_state, struct sock *sk, int old, int new)
 {
-	if (BPF_CORE_READ(sk, sk_protocol) != SOCK_TCP)
+	if (sk->sk_protocol != SOCK_TCP)
 		return 0;
 	switch (new) {
 	case SOCK_SYN_SENT:
@@ -380,7 +392,7 @@ int net_read(struct bpf_iter__bpf_map_elem *ctx)
 	r = &s->record.r;
 	if (c->flags & NET_F_CLOSED)
 		return 0;
-	record_make(r, (struct sock *)*key, c, NET_LIVE);
+	record_make(r, (struct sock *)*key, c, NET_LIVE, false);
 	if ((!c->lport || r->lport == c->lport) && (c->side == NET_SIDE_LISTENER || r->dport == c->dport))
 		bpf_seq_write(ctx->meta->seq, r, sizeof(*r));
 	return 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 #include "loaders/lib/bpf/target.h"
 #include "loaders/lib/host/hostmaps.h"

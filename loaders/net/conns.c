@@ -9,6 +9,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
+#define SPARE_MOST 4096
 #define LISTENER(netns_, port_) ((uint64_t)(netns_) << 16 | (port_))
 
 /* ---- both ends ---- */
@@ -69,22 +70,45 @@ static bool has_pair(const struct net_record *r)
 
 /* ---- the table ---- */
 
+static uint64_t key_hash(const struct conn_key *key)
+{
+	return hash_u64(hash_u64(HASH_SEED, key->sk), key->begin_ns);
+}
+
 static struct conn *conn_find(struct conns *cs, const struct conn_key *key)
 {
-	struct conn *c;
+	uint64_t at;
 
-	HASH_FIND(hh, cs->all, key, sizeof(*key), c);
-	return c;
+	return idmap_get(&cs->by_key, key_hash(key), &at) ? (struct conn *)(uintptr_t)at : NULL;
 }
 
 static struct conn *conn_new(struct conns *cs, const struct conn_key *key)
 {
-	struct conn *c = mem_alloc(sizeof(*c));
+	struct conn *c = cs->spare;
 
+	if (c) {
+		cs->spare = c->next;
+		cs->n_spare--;
+		memset(c, 0, sizeof(*c));
+	} else {
+		c = mem_alloc(sizeof(*c));
+	}
 	c->key = *key;
-	HASH_ADD(hh, cs->all, key, sizeof(c->key), c);
+	idmap_set(&cs->by_key, key_hash(key), (uintptr_t)c);
+	DL_APPEND2(cs->all, c, before, after);
 	cs->n++;
 	return c;
+}
+
+static void conn_spare(struct conns *cs, struct conn *c)
+{
+	if (cs->n_spare >= SPARE_MOST) {
+		free(c);
+		return;
+	}
+	c->next = cs->spare;
+	cs->spare = c;
+	cs->n_spare++;
 }
 
 void conns_forget(struct conns *cs, struct conn *c)
@@ -102,19 +126,21 @@ void conns_forget(struct conns *cs, struct conn *c)
 		DL_DELETE(cs->waiting, c);
 		cs->n_waiting--;
 	}
-	HASH_DEL(cs->all, c);
+	idmap_del(&cs->by_key, key_hash(&c->key));
+	DL_DELETE2(cs->all, c, before, after);
 	cs->n--;
-	free(c);
+	conn_spare(cs, c);
 }
 
 void conns_release(struct conns *cs)
 {
-	struct conn *c, *next;
-
-	HASH_ITER(hh, cs->all, c, next) {
-		HASH_DEL(cs->all, c);
+	CONNS_EACH(cs, c, next)
+		free(c);
+	for (struct conn *c = cs->spare, *next; c; c = next) {
+		next = c->next;
 		free(c);
 	}
+	idmap_release(&cs->by_key);
 	for (int i = 0; i < 3; i++)
 		idmap_release(&cs->pairs[i]);
 	idmap_release(&cs->listeners);
@@ -212,7 +238,7 @@ struct net_owner conns_owner(const struct conns *cs, const struct conn *c, enum 
 	if (!l)
 		return (struct net_owner){0};
 	*how = NET_OWNER_LISTENER;
-	return l->r.owner;
+	return l->r.holder.start_ns ? l->r.holder : l->r.owner; /* who listened may have left it to a child */
 }
 
 struct net_owner conns_mate(const struct conns *cs, const struct conn *c)

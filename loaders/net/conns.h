@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uthash.h>
 
 #include "loaders/net/record.h"
 #include "schema/base/idmap.h"
@@ -47,16 +46,22 @@ struct conn {
 	uint32_t reading;        /* the last one that it was seen at */
 	bool ended;
 	struct conn *prev, *next; /* of those that wait */
-	UT_hash_handle hh;
+	struct conn *before, *after; /* of all */
 };
 
 struct conns {
 	struct conn *all, *waiting;
+	struct conn *spare;      /* by `next`: memory to use again */
+	size_t n_spare;
+	struct idmap by_key;
 	size_t n, n_waiting;
 	struct idmap pairs[3];   /* by the side that it is taken for */
 	struct idmap listeners;  /* by namespace and port */
 	uint32_t reading;
 };
+
+#define CONNS_EACH(cs_, c_, next_) \
+	for (struct conn *c_ = (cs_)->all, *next_ = c_ ? c_->after : NULL; c_; c_ = next_, next_ = c_ ? c_->after : NULL)
 
 void conns_release(struct conns *cs);
 /* Take a record in; the connection, NULL: it is of none that is known. */

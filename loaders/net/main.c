@@ -20,8 +20,10 @@
 
 #define QUICK_NS   (NSEC_PER_SEC / 20)
 #define QUIET_NS   (NSEC_PER_SEC / 4)
-#define READ_NS    (4 * NSEC_PER_SEC)  /* between two readings of what is open, where buckets are not shorter */
-#define SWEEP_NS   (2 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
+#define READ_NS    (2 * NSEC_PER_SEC)  /* between two readings of what is open, where buckets are not shorter */
+#define READ_MANY  2000                /* connections: past that, twice as long */
+#define OWNER_NS   (4 * NSEC_PER_SEC)  /* so long one waits for its process; then it is the listener's */
+#define SWEEP_NS   (1 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
 #define SWEEP_PART 100                 /* they have one in so many of the time */
 
 struct net {
@@ -30,7 +32,6 @@ struct net {
 	struct book book;
 	struct netnses netns;
 	int64_t read_ns, sweep_ns, sweep_took_ns, netns_ns;
-	uint32_t unowned;        /* open ones whose process is not known, at the last reading */
 };
 
 /* ---- records ---- */
@@ -107,12 +108,15 @@ static void vanished(struct net *n, struct family_host *h, struct conn *c)
 	conns_forget(&n->conns, c);
 }
 
+/* So is its other end. */
+static bool is_owned(const struct conn *c)
+{
+	return c->r.how != NET_OWNER_NONE && (!c->mate || c->mate->r.how != NET_OWNER_NONE);
+}
+
 static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 {
-	struct conn *c, *next;
-
-	n->unowned = 0;
-	HASH_ITER(hh, n->conns.all, c, next) {
+	CONNS_EACH(&n->conns, c, next) {
 		if (c->ended)
 			continue;
 		if (c->reading != n->conns.reading) {
@@ -120,8 +124,8 @@ static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 		} else if (c->side == NET_SIDE_LISTENER) {
 			netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS, c->r.repeated - (c->told.at_ns ? c->told.retrans : 0));
 			book_listener(&n->book, h, c, now_ns);
-		} else if (c->r.how == NET_OWNER_NONE && now_ns - (int64_t)c->r.begin_ns < SWEEP_NS * 2) {
-			n->unowned++; /* descriptors will tell */
+		} else if (!is_owned(c) && now_ns - (int64_t)c->r.begin_ns < OWNER_NS) {
+			continue;
 		} else {
 			told(n, c);
 			book_conn(&n->book, h, &n->conns, c, now_ns);
@@ -129,22 +133,34 @@ static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 	}
 }
 
-static void sweep(struct net *n, int64_t now_ns)
+/* Descriptors of all processes; false: they were read not long ago. */
+static bool sweep(struct net *n, int64_t now_ns)
 {
-	if (now_ns - n->sweep_ns < SWEEP_NS || now_ns - n->sweep_ns < n->sweep_took_ns * SWEEP_PART)
-		return;
+	int64_t begin = clock_cpu_ns();
+
+	if (n->sweep_ns && (now_ns - n->sweep_ns < SWEEP_NS || now_ns - n->sweep_ns < n->sweep_took_ns * SWEEP_PART))
+		return false;
 	if (hooks_sweep(&n->hooks))
 		log_debug("net: descriptors cannot be read");
 	n->sweep_ns = now_ns;
-	n->sweep_took_ns = clock_boot_ns() - now_ns;
+	n->sweep_took_ns = clock_cpu_ns() - begin;
+	return true;
+}
+
+static bool unowned(const struct net *n)
+{
+	CONNS_EACH(&n->conns, c, next)
+		if (!c->ended && c->r.how == NET_OWNER_NONE && c->side != NET_SIDE_LISTENER)
+			return true;
+	return false;
 }
 
 static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 {
-	if (n->unowned)
-		sweep(n, now_ns);
 	n->conns.reading++;
 	hooks_read(&n->hooks);
+	if (unowned(n) && sweep(n, now_ns))
+		hooks_read(&n->hooks);
 	hooks_ends(&n->hooks);
 	ends_book(n, h, now_ns, false);
 	book_reading(&n->book, h, now_ns);
@@ -160,7 +176,10 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 
 static bool reading_due(const struct net *n, const struct family_host *h, int64_t now_ns)
 {
-	int64_t every = (int64_t)h->bucket_s * NSEC_PER_SEC < READ_NS ? (int64_t)h->bucket_s * NSEC_PER_SEC : READ_NS;
+	int64_t every = n->conns.n > READ_MANY ? 2 * READ_NS : READ_NS;
+
+	if ((int64_t)h->bucket_s * NSEC_PER_SEC < every)
+		every = (int64_t)h->bucket_s * NSEC_PER_SEC;
 
 	return !n->read_ns || now_ns - n->read_ns >= every;
 }
