@@ -147,6 +147,20 @@ struct inet_sock {
 	__be16 inet_sport;
 };
 
+struct sockaddr_un {
+	unsigned short sun_family;
+};
+
+struct unix_address {
+	int len; /* with the family's two bytes */
+	struct sockaddr_un name[0];
+};
+
+struct unix_sock {
+	struct unix_address *addr;
+	struct sock *peer;
+};
+
 enum sock_flags {
 	SOCK_DEAD,
 	SOCK_DONE,

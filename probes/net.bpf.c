@@ -48,7 +48,7 @@ struct {
 
 struct scratch {
 	__u64 at; /* an address, to be read back as a number */
-	struct net_unix record;
+	struct net_other record;
 };
 /* 0: of the tracepoints, which may interrupt one another only between a process and a soft interrupt (1). 2: of the readings. */
 struct {
@@ -437,6 +437,42 @@ static __always_inline void sweep_tcp(struct sock *sk, struct task_struct *task)
 		swept(c, task);
 }
 
+static __always_inline void other_unix(struct net_other *o, struct unix_sock *u)
+{
+	struct unix_address *addr = BPF_CORE_READ(u, addr);
+	int len = addr ? BPF_CORE_READ(addr, len) - 2 : 0;
+
+	o->peer_sk = (__u64)BPF_CORE_READ(u, peer);
+	if (len <= 0 || len > NET_PATH)
+		return;
+	o->path_len = (__u32)len;
+	bpf_probe_read_kernel(o->path, sizeof(o->path), (const char *)addr + bpf_core_field_offset(struct unix_address, name) + 2);
+}
+
+static __noinline int sweep_other(struct seq_file *seq, struct sock *sk, struct task_struct *task, __u32 family)
+{
+	struct scratch *s = reading();
+	struct net_other *o;
+
+	if (!s)
+		return 0;
+	o = &s->record;
+	__builtin_memset(o, 0, sizeof(*o));
+	o->r.sk = (__u64)sk;
+	o->r.time_ns = bpf_ktime_get_boot_ns();
+	o->r.what = NET_OTHER;
+	owner_fill(&o->r.owner, task);
+	o->r.how = NET_OWNER_HOLDER;
+	record_where(&o->r, sk, false);
+	o->r.backlog = BPF_CORE_READ(sk, sk_ack_backlog);
+	o->r.backlog_max = BPF_CORE_READ(sk, sk_max_ack_backlog);
+	o->r.drops = (__u32)BPF_CORE_READ(sk, sk_drops.counter);
+	if (family == SOCK_UNIX)
+		other_unix(o, (struct unix_sock *)sk);
+	bpf_seq_write(seq, o, sizeof(*o));
+	return 0;
+}
+
 SEC("iter/task_file")
 int net_sweep(struct bpf_iter__task_file *ctx)
 {
@@ -453,5 +489,7 @@ int net_sweep(struct bpf_iter__task_file *ctx)
 	family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	if ((family == SOCK_INET || family == SOCK_INET6) && BPF_CORE_READ(sk, sk_protocol) == SOCK_TCP)
 		sweep_tcp(sk, task);
+	else if (family == SOCK_UNIX || ((family == SOCK_INET || family == SOCK_INET6) && BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP))
+		sweep_other(ctx->meta->seq, sk, task, family);
 	return 0;
 }

@@ -82,17 +82,15 @@ struct net_record {
 _Static_assert(sizeof(struct net_record) == 192, "wire size");
 
 #define NET_PATH 108
-/* Behind NET_OTHER of a Unix socket. */
-struct net_unix {
+/* What the reading of descriptors gives: of TCP sockets nothing, they are in `conns`. */
+struct net_other {
 	struct net_record r;
-	__u64 peer_sk;
-	__u32 peer_pid, pad;   /* of who connected or listened, 0: not known */
-	__u64 peer_inode;
-	__u32 path_len, pad2;
-	__u8 path[NET_PATH];   /* a leading NUL: abstract */
-	__u8 pad3[4];
+	__u64 peer_sk;         /* of a Unix socket: the other end, 0: none */
+	__u32 path_len, pad;
+	__u8 path[NET_PATH];   /* its address; a leading NUL: abstract */
+	__u8 pad2[4];
 };
-_Static_assert(sizeof(struct net_unix) == 192 + 144, "wire size");
+_Static_assert(sizeof(struct net_other) == 192 + 128, "wire size");
 
 struct net_tally { /* by CPU, in the map `tally` */
 	__u64 opens;          /* CLOSE -> SYN_SENT */

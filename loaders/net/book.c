@@ -2,9 +2,11 @@
 #include "loaders/net/book.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <uthash.h>
 
 #include "loaders/lib/bpf/target.h"
@@ -23,25 +25,32 @@ struct flow_key {
 	uint8_t side, protocol, other, excluded;
 	uint16_t family, port;
 	uint8_t peer[16];
+	uint64_t path;           /* hash of a Unix socket's, 0: none */
 };
 
 struct book_flow {
 	struct flow_key key;
 	uint64_t sums[FLOW_N];   /* by column */
 	uint64_t open_now;
+	char *path;              /* of a Unix socket */
 	bool moved, read;        /* read: open_now is of the reading */
 	uint8_t how;
 	UT_hash_handle hh;
 };
 
+static void flow_free(struct book *b, struct book_flow *f)
+{
+	HASH_DEL(b->flows, f);
+	free(f->path);
+	free(f);
+}
+
 void book_release(struct book *b)
 {
 	struct book_flow *f, *next;
 
-	HASH_ITER(hh, b->flows, f, next) {
-		HASH_DEL(b->flows, f);
-		free(f);
-	}
+	HASH_ITER(hh, b->flows, f, next)
+		flow_free(b, f);
 	procs_clear(&b->procs);
 	idmap_release(&b->names);
 }
@@ -85,7 +94,7 @@ static bool name_room(struct book *b, const struct flow_key *key)
 	if (hour != b->hour)
 		idmap_clear(&b->names);
 	b->hour = hour;
-	hash = hash_u64(hash, (uint64_t)key->family << 16 | key->port);
+	hash = hash_u64(hash_u64(hash, key->path), (uint64_t)key->family << 16 | key->port);
 	if (idmap_get(&b->names, hash, &at))
 		return true;
 	if (b->names.n >= BOOK_NAMES)
@@ -103,6 +112,7 @@ static struct book_flow *flow_of(struct book *b, struct flow_key *key)
 	if (b->n_flows >= BOOK_FLOWS || key->who->flows >= BOOK_PEERS_OF || !name_room(b, key)) {
 		key->other = 1;
 		key->port = key->family = 0;
+		key->path = 0;
 		key->mate = NULL;
 		memset(key->peer, 0, sizeof(key->peer));
 	} else {
@@ -334,6 +344,69 @@ void book_listener(struct book *b, struct family_host *h, struct conn *c, int64_
 	c->told.segs_in = c->r.backlog;
 }
 
+/* ---- Unix and UDP ---- */
+
+static const char *protocol_word(uint8_t protocol)
+{
+	return protocol == IPPROTO_TCP ? "tcp" : protocol == IPPROTO_UDP ? "udp" : "unix";
+}
+
+void book_other(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns)
+{
+	const struct net_record *r = &x->own->r;
+	struct book_proc *who = procs_get(&b->procs, h, &r->owner, NULL), *mate = x->mate ? procs_get(&b->procs, h, &x->mate->r.owner, NULL) : NULL;
+	struct flow_key key;
+	struct book_flow *f;
+
+	if (!procs_wanted(who) || (mate == who && r->family == AF_UNIX))
+		return; /* a process's talk with itself is no edge */
+	memset(&key, 0, sizeof(key));
+	key.ts = bucket_of(h, now_ns);
+	key.who = who;
+	key.side = (uint8_t)x->side;
+	key.protocol = r->family == AF_UNIX ? 0 : (uint8_t)r->protocol;
+	if (procs_excluded(who)) {
+		key.excluded = 1;
+	} else {
+		key.mate = mate;
+		key.family = r->family;
+		key.port = x->side == NET_SIDE_SERVER ? r->lport : r->dport;
+		memcpy(key.peer, r->peer, r->family == AF_UNIX ? 0 : sizeof(key.peer));
+		key.path = *x->peer ? hash_str(HASH_SEED, x->peer) : 0;
+	}
+	f = flow_of(b, &key);
+	if (key.path && !f->path)
+		f->path = mem_strdup(x->peer);
+	f->how = NET_OWNER_HOLDER;
+	f->open_now++;
+	f->read = f->moved = true;
+}
+
+void book_waiting(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns)
+{
+	const struct net_record *r = &x->own->r;
+	struct book_proc *who = procs_get(&b->procs, h, &r->owner, NULL);
+	struct fact_row row = {0};
+	char address[RECORD_ADDRESS], port[8] = "";
+
+	if (!procs_wanted(who) || procs_excluded(who))
+		return;
+	if (r->lport)
+		snprintf(port, sizeof(port), "%u", r->lport);
+	fact_put(&row, LISTENER_PROCESS, procs_row(who, h));
+	fact_put_text(&row, LISTENER_PROTOCOL, r->family == AF_UNIX ? "unix" : "udp");
+	fact_put_text(&row, LISTENER_ADDRESS, r->family == AF_UNIX ? x->peer : record_address(r->family, r->local, address));
+	fact_put_text(&row, LISTENER_PORT, port);
+	fact_put(&row, LISTENER_CONTAINER, procs_container(who, h));
+	fact_put_text(&row, LISTENER_OPEN_TO, r->family == AF_UNIX || record_is_loopback(r->family, r->local) ? "host" : "network");
+	if (r->family == AF_UNIX && r->type != SOCK_DGRAM)
+		fact_put(&row, LISTENER_BACKLOG_MAX, r->backlog_max);
+	if (store_fact(h->store, h->run, now_ns + h->offset_ns, &LISTENER_FACT, &row))
+		h->refused++;
+	else
+		h->added++;
+}
+
 /* ---- to the store ---- */
 
 static const char *const HOW[] = {
@@ -350,8 +423,8 @@ static void flow_names(const struct book_flow *f, struct family_host *h, struct 
 		snprintf(port, 8, "%u", k->port);
 	fact_put(row, FLOW_PROCESS, procs_row(k->who, h));
 	fact_put_text(row, FLOW_SIDE, procs_side(k->side));
-	fact_put_text(row, FLOW_PROTOCOL, "tcp");
-	fact_put_text(row, FLOW_PEER, k->other ? BOOK_OTHER : k->excluded ? NAMING_EXCLUDED : record_address(k->family, k->peer, peer));
+	fact_put_text(row, FLOW_PROTOCOL, protocol_word(k->protocol));
+	fact_put_text(row, FLOW_PEER, k->other ? BOOK_OTHER : k->excluded ? NAMING_EXCLUDED : f->path ? f->path : record_address(k->family, k->peer, peer));
 	fact_put_text(row, FLOW_PORT, port);
 	fact_put(row, FLOW_MATE, procs_row(k->mate, h));
 	fact_put_text(row, FLOW_OWNER, HOW[f->how]);
@@ -388,8 +461,7 @@ void book_flush(struct book *b, struct family_host *h)
 	HASH_ITER(hh, b->flows, f, next) {
 		if (f->moved)
 			flow_put(b, h, f);
-		HASH_DEL(b->flows, f);
-		free(f);
+		flow_free(b, f);
 	}
 	b->n_flows = b->n_singles = 0;
 	procs_clear(&b->procs);

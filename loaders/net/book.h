@@ -16,6 +16,7 @@
 
 #include "loaders/lib/bpf/family.h"
 #include "loaders/net/conns.h"
+#include "loaders/net/others.h"
 
 #define BOOK_PEERS_OF 256
 #define BOOK_FLOWS    4096
@@ -42,6 +43,9 @@ void book_release(struct book *b);
 void book_conn(struct book *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns);
 /* What moved of a listener. */
 void book_listener(struct book *b, struct family_host *h, struct conn *c, int64_t now_ns);
+/* An open connection of a Unix or UDP socket; one that waits for others. */
+void book_other(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
+void book_waiting(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
 /* A reading begins: how many are open is counted anew. */
 void book_reading(struct book *b, const struct family_host *h, int64_t now_ns);
 /* All sums go to the store. */

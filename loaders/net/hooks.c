@@ -147,7 +147,7 @@ static int iterate(struct hooks *k, enum hook hook)
 {
 	cleanup_fd int fd = bpf_iter_create(bpf_link__fd(k->links[hook]));
 	cleanup_free char *buf = NULL;
-	size_t size = sizeof(struct net_record) * 340, have = 0;
+	size_t each = hook == HOOK_SWEEP ? sizeof(struct net_other) : sizeof(struct net_record), size = each * 200, have = 0;
 	ssize_t got;
 
 	if (fd < 0)
@@ -157,9 +157,9 @@ static int iterate(struct hooks *k, enum hook hook)
 		size_t at = 0;
 
 		have += got > 0 ? (size_t)got : 0;
-		for (; have - at >= sizeof(struct net_record); at += sizeof(struct net_record))
-			if (record_sound(buf + at, sizeof(struct net_record)))
-				k->take(k->ctx, buf + at, sizeof(struct net_record));
+		for (; have - at >= each; at += each)
+			if (record_sound(buf + at, each))
+				k->take(k->ctx, buf + at, each);
 		memmove(buf, buf + at, have - at);
 		have -= at;
 	}

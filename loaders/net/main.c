@@ -14,6 +14,7 @@
 #include "loaders/net/conns.h"
 #include "loaders/net/hooks.h"
 #include "loaders/net/netns.h"
+#include "loaders/net/others.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -24,6 +25,8 @@
 #define READ_MANY  2000                /* connections: past that, twice as long */
 #define OWNER_NS   (4 * NSEC_PER_SEC)  /* so long one waits for its process; then it is the listener's */
 #define SWEEP_NS   (1 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
+#define OTHERS_NS  (30 * NSEC_PER_SEC) /* between two looks at Unix and UDP sockets */
+#define OTHERS_QUICK_NS (5 * NSEC_PER_SEC) /* the same where buckets are of a second */
 #define SWEEP_PART 100                 /* they have one in so many of the time */
 
 struct net {
@@ -31,7 +34,9 @@ struct net {
 	struct conns conns;
 	struct book book;
 	struct netnses netns;
-	int64_t read_ns, sweep_ns, sweep_took_ns, netns_ns;
+	struct others others;
+	struct family_host *h;   /* of the reading that goes on */
+	int64_t read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
 };
 
 /* ---- records ---- */
@@ -55,8 +60,10 @@ static void take(void *ctx, const void *record, size_t size)
 	struct conn *c;
 
 	(void)size;
-	if (r->what == NET_OTHER)
+	if (r->what == NET_OTHER) {
+		others_add(&n->others, record);
 		return;
+	}
 	c = conns_take(&n->conns, r);
 	if (c && r->what == NET_END)
 		counted(n, c, r);
@@ -140,6 +147,7 @@ static bool sweep(struct net *n, int64_t now_ns)
 
 	if (n->sweep_ns && (now_ns - n->sweep_ns < SWEEP_NS || now_ns - n->sweep_ns < n->sweep_took_ns * SWEEP_PART))
 		return false;
+	others_clear(&n->others);
 	if (hooks_sweep(&n->hooks))
 		log_debug("net: descriptors cannot be read");
 	n->sweep_ns = now_ns;
@@ -155,6 +163,35 @@ static bool unowned(const struct net *n)
 	return false;
 }
 
+static void other_put(void *ctx, const struct others_edge *x)
+{
+	struct net *n = ctx;
+
+	book_other(&n->book, n->h, x, n->read_ns);
+}
+
+static void waiting_put(void *ctx, const struct others_edge *x)
+{
+	struct net *n = ctx;
+
+	book_waiting(&n->book, n->h, x, n->read_ns);
+}
+
+/* Unix and UDP sockets, from the descriptors of not long ago. */
+static void others_book(struct net *n, struct family_host *h, int64_t now_ns)
+{
+	int64_t every = h->bucket_s > 1 ? OTHERS_NS : OTHERS_QUICK_NS;
+
+	if (n->others_ns && now_ns - n->others_ns < every)
+		return;
+	if (now_ns - n->sweep_ns > every / 2)
+		sweep(n, now_ns);
+	n->others_ns = n->read_ns = now_ns;
+	n->h = h;
+	others_each(&n->others, false, other_put, n);
+	others_each(&n->others, true, waiting_put, n);
+}
+
 static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 {
 	n->conns.reading++;
@@ -164,6 +201,7 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 	hooks_ends(&n->hooks);
 	ends_book(n, h, now_ns, false);
 	book_reading(&n->book, h, now_ns);
+	others_book(n, h, now_ns);
 	open_book(n, h, now_ns);
 	if (now_ns - n->netns_ns >= (int64_t)h->bucket_s * NSEC_PER_SEC - QUIET_NS) {
 		netnses_read(&n->netns, h, now_ns);
@@ -207,7 +245,7 @@ static void net_finish(void *state, struct family_host *h, int64_t patience_ns)
 	(void)patience_ns;
 	hooks_sweep(&n->hooks);
 	hooks_detach(&n->hooks);
-	n->netns_ns = 0;
+	n->netns_ns = n->others_ns = 0;
 	n->conns.reading++;
 	hooks_read(&n->hooks);
 	hooks_ends(&n->hooks);
@@ -277,6 +315,7 @@ static void net_close(void *state)
 	conns_release(&n->conns);
 	book_release(&n->book);
 	netnses_release(&n->netns);
+	others_release(&n->others);
 	free(n);
 }
 

@@ -19,7 +19,7 @@ bool record_sound(const void *record, size_t size)
 	const struct net_record *r = record;
 
 	return size >= sizeof(*r) && r->what >= NET_END && r->what <= NET_OTHER && r->side <= NET_SIDE_LISTENER &&
-	       r->how <= NET_OWNER_LISTENER && (r->what != NET_OTHER || r->family != AF_UNIX || size >= sizeof(struct net_unix));
+	       r->how <= NET_OWNER_LISTENER && (r->what != NET_OTHER || (size >= sizeof(struct net_other) && ((const struct net_other *)record)->path_len <= NET_PATH));
 }
 
 /* SYN_SENT or SYN_RECV -> CLOSE. */

@@ -116,5 +116,27 @@ def client():
         say(tx=o["ask"], rx=got)
 
 
+def pair(path):
+    """A child talks to us over a Unix socket and by datagrams, until our input ends."""
+    s, u, bound = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_INET, socket.SOCK_DGRAM), path.replace("ABSTRACT", "\0")
+    s.bind(bound)
+    s.listen(3)
+    u.bind(("127.0.0.1", 0))
+    child = os.fork()
+    if not child:
+        c, d = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        c.connect(bound)
+        d.connect(u.getsockname())
+        s.close()
+        u.close()
+        signal.pause()
+    a, _ = s.accept()
+    say(pid=os.getpid(), child=child, udp=u.getsockname()[1])
+    sys.stdin.read()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    a.close()
+
+
 if __name__ == "__main__":
-    {"serve": serve, "client": client}[sys.argv[1]](*sys.argv[2:])
+    {"serve": serve, "client": client, "pair": pair}[sys.argv[1]](*sys.argv[2:])

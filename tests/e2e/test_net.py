@@ -264,3 +264,20 @@ def test_the_verbs_say_who_talked_to_whom(net, store, talker, sonde):
     assert re.search(r"tcp +\d+ .* host ", sonde("net", "--listen", "--pid", server.pid, store=store, check=True).stdout)
     dot = sonde("map", "--dot", store=store, check=True).stdout
     assert dot.startswith("digraph") and "1 refused" in dot
+
+
+@pytest.mark.parametrize("path", ["{}/a.sock", "ABSTRACTsonde-test-{}"])
+def test_unix_sockets_and_datagrams_are_edges_with_both_ends(net, store, scratch, talker, path):
+    path = path.format(scratch if "/" in path else os.getpid())
+    two = talker("pair", path)
+    child, shown = two.said["child"], path.replace("ABSTRACT", "@")
+    assert until(lambda: rows(store, f"SELECT 1 FROM flows WHERE pid = {child} AND protocol = 'unix'"), 30)
+    net.stop()
+    got = sql_all(store, "SELECT DISTINCT pid, side, protocol, peer, port, peer_pid, open_now, tx_bytes FROM flows"
+                         f" WHERE pid IN ({two.pid}, {child}) AND protocol <> 'tcp'")
+    assert sorted(tuple(r.values()) for r in got) == sorted([
+        (child, "client", "unix", shown, None, two.pid, 1, None), (two.pid, "server", "unix", shown, None, child, 1, None),
+        (child, "client", "udp", "127.0.0.1", two.said["udp"], two.pid, 1, None)])
+    heard = sql_all(store, f"SELECT DISTINCT protocol, address, port, open_to FROM listeners WHERE pid = {two.pid}")
+    assert sorted((r["protocol"], r["address"], r["port"], r["open_to"]) for r in heard) == [
+        ("udp", "127.0.0.1", two.said["udp"], "host"), ("unix", shown, None, "host")]

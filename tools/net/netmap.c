@@ -73,12 +73,23 @@ static uint64_t turned(const struct netflows_row *r, int i, bool turn)
 	return r->sums[turn && other[i] ? other[i] : i];
 }
 
+static bool has_edge(const struct netmap *m, size_t from, size_t to, const char *protocol)
+{
+	for (size_t i = 0; i < m->n_edges; i++)
+		if (m->edges[i].from == from && m->edges[i].to == to && !strcmp(m->edges[i].protocol, protocol))
+			return true;
+	return false;
+}
+
 static void row_add(struct making *k, const struct netflows_row *r)
 {
-	bool server = !strcmp(r->side, "server");
+	bool server = !strcmp(r->side, "server"), pair = !strcmp(r->side, "unknown") && *r->mate.comm;
 	size_t own = end_node(k, &r->who), peer = peer_node(k, r, server);
-	struct netmap_edge *x = server ? edge_of(k, peer, own, r->protocol, r->port) : edge_of(k, own, peer, r->protocol, r->port);
+	struct netmap_edge *x;
 
+	if (pair && has_edge(k->m, peer, own, r->protocol))
+		return; /* two ends that nothing tells apart are one edge */
+	x = server ? edge_of(k, peer, own, r->protocol, r->port) : edge_of(k, own, peer, r->protocol, r->port);
 	if (server && x->of_client)
 		return; /* the client's row has it */
 	x->of_client = x->of_client || !server;

@@ -2,13 +2,14 @@
 /*
  * net_records_fuzz: records of any bytes are taken, waited for and forgotten within their bounds, and counts of any text are no
  * negative numbers.
- * covers: loaders/net/record.c loaders/net/conns.c
+ * covers: loaders/net/record.c loaders/net/conns.c loaders/net/others.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loaders/net/conns.h"
+#include "loaders/net/others.h"
 #include "loaders/net/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -25,6 +26,32 @@ static void look(const struct conns *cs, const struct conn *c)
 	(void)conns_mate(cs, c);
 	(void)conns_owner(cs, c, &how);
 	(void)conns_side(cs, c);
+}
+
+static void edge(void *ctx, const struct others_edge *x)
+{
+	if (strlen(x->peer) >= sizeof(x->peer) || x->side > NET_SIDE_SERVER)
+		abort();
+	*(size_t *)ctx += strlen(x->peer);
+}
+
+static void descriptors(const uint8_t *data, size_t len)
+{
+	struct others os = {0};
+	struct net_other o;
+	size_t n = 0;
+
+	for (size_t at = 0; at + sizeof(o) <= len; at += sizeof(o)) {
+		memcpy(&o, data + at, sizeof(o));
+		o.r.what = NET_OTHER;
+		o.peer_sk &= 7;
+		o.r.sk &= 7;
+		if (record_sound(&o, sizeof(o)))
+			others_add(&os, &o);
+	}
+	others_each(&os, false, edge, &n);
+	others_each(&os, true, edge, &n);
+	others_release(&os);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -50,5 +77,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		}
 	}
 	conns_release(&cs);
+	descriptors(data, len);
 	return 0;
 }
