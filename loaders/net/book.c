@@ -19,6 +19,8 @@
 #include "schema/facts/net.h"
 #include "schema/store/facts.h"
 
+#define EDGES_MOST 65536
+
 struct flow_key {
 	int64_t ts;
 	struct book_proc *who, *mate;
@@ -53,6 +55,7 @@ void book_release(struct book *b)
 		flow_free(b, f);
 	procs_clear(&b->procs);
 	idmap_release(&b->names);
+	idmap_release(&b->edges);
 }
 
 static int64_t bucket_of(const struct family_host *h, int64_t now_ns)
@@ -431,13 +434,29 @@ static void flow_names(const struct book_flow *f, struct family_host *h, struct 
 	fact_put(row, FLOW_CONTAINER, procs_container(k->who, h));
 }
 
+/* Who looks on sees a new edge before its bucket is over. */
+static void edge_note(struct book *b, const struct book_flow *f)
+{
+	struct flow_key key = f->key;
+	uint64_t hash = hash_u64(HASH_SEED, f->key.who->as.start_ns ^ f->key.who->as.tgid);
+
+	hash = hash_u64(hash, f->key.mate ? f->key.mate->as.start_ns ^ f->key.mate->as.tgid : 0);
+	key.who = key.mate = NULL;
+	key.ts = 0;
+	hash = hash_bytes(hash, &key, sizeof(key));
+	if (b->edges.n > EDGES_MOST)
+		idmap_clear(&b->edges);
+	b->fresh = b->fresh || !idmap_get(&b->edges, hash, &(uint64_t){0});
+	idmap_set(&b->edges, hash, 1);
+}
+
 static void flow_put(struct book *b, struct family_host *h, const struct book_flow *f)
 {
 	struct fact_row row = {0};
 	char peer[RECORD_ADDRESS], port[8];
 	int err = -1;
 
-	(void)b;
+	edge_note(b, f);
 	for (int i = 0; i < 3 && err; i++) { /* ids of an epoch that is over are asked for anew */
 		row.set = 0;
 		flow_names(f, h, &row, peer, port);
@@ -465,4 +484,7 @@ void book_flush(struct book *b, struct family_host *h)
 	}
 	b->n_flows = b->n_singles = 0;
 	procs_clear(&b->procs);
+	if (b->fresh)
+		store_flush(h->store);
+	b->fresh = false;
 }

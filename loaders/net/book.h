@@ -32,7 +32,8 @@ struct book {
 	struct book_proc *procs;
 	struct book_flow *flows;
 	size_t n_flows, n_singles;
-	struct idmap names;
+	struct idmap names, edges; /* of this hour; what was told so far */
+	bool fresh;              /* there is one that was not told before */
 	int64_t hour;
 	int64_t reading_ts;      /* bucket of the reading that goes on */
 	uint64_t booked, other;  /* connections that ended, and those of them under ~other */

@@ -6,11 +6,13 @@ import re
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
-from conftest import need, need_root, sql_all
-from sonded import until
+from conftest import Capture, need, need_root, sql_all
+from containers import engine
+from sonded import Sonded, until
 
 TALK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "nettalk.py")
 
@@ -281,3 +283,66 @@ def test_unix_sockets_and_datagrams_are_edges_with_both_ends(net, store, scratch
     heard = sql_all(store, f"SELECT DISTINCT protocol, address, port, open_to FROM listeners WHERE pid = {two.pid}")
     assert sorted((r["protocol"], r["address"], r["port"], r["open_to"]) for r in heard) == [
         ("udp", "127.0.0.1", two.said["udp"], "host"), ("unix", shown, None, "host")]
+
+
+def test_sonded_records_it_and_an_edge_is_there_soon(store, talker, sonde):
+    with Sonded(store, families="net"):
+        assert until(lambda: rows(store, "SELECT 1 FROM netns_stats"), 60)
+        server, client = talker("serve", "4", "127.0.0.1"), talker("client")
+        server.tell("server_first")
+        begun = time.monotonic()
+        client.ask({"address": "127.0.0.1", "port": server.said["port"], "mode": "keep"})
+        assert until(lambda: rows(store, f"SELECT 1 FROM edges WHERE pid = {client.pid} AND peer_pid = {server.pid} AND open_now = 1"), 30)
+        print(f"after {time.monotonic() - begun:.1f} s")
+        edges = json.loads(sonde("map", "--json", "--last", "1m", "--pid", client.pid, store=store, check=True).stdout)["rows"]
+        assert [(x["port"], x["opened"], x["open_now"]) for x in edges] == [(server.said["port"], 1, 1)]
+
+
+def test_both_ends_are_one_edge_through_address_translation(capture, store, talker):
+    """Two namespaces, joined by a pair of interfaces; the client asks an address that nobody has, and is seen as another one."""
+    need("iptables")
+    server, client = talker("serve", "4", "0.0.0.0", inside=alone()), talker("client", inside=alone())
+    enter(client.pid, "ip", "link", "add", "va", "type", "veth", "peer", "name", "vb", "netns", str(server.pid))
+    for pid, link, address in ((client.pid, "va", "10.77.0.1/24"), (server.pid, "vb", "10.77.0.2/24")):
+        enter(pid, "ip", "addr", "add", address, "dev", link)
+        enter(pid, "ip", "link", "set", link, "up")
+    enter(client.pid, "ip", "addr", "add", "10.77.0.9/24", "dev", "va")
+    enter(client.pid, "ip", "route", "add", "10.78.0.0/24", "dev", "va")
+    port = server.said["port"]
+    enter(client.pid, "iptables", "-t", "nat", "-A", "OUTPUT", "-p", "tcp", "-d", "10.78.0.5", "--dport", "8080", "-j", "DNAT",
+          "--to-destination", f"10.77.0.2:{port}")
+    enter(client.pid, "iptables", "-t", "nat", "-A", "POSTROUTING", "-p", "tcp", "-d", "10.77.0.2", "-j", "SNAT", "--to-source", "10.77.0.9")
+    net = capture(program="sonde-net")
+    assert until(lambda: rows(store, "SELECT 1 FROM netns_stats"), 20)
+    for mode in ("server_first", "client_first"):
+        server.tell(mode)
+        client.ask({"address": "10.78.0.5", "port": 8080, "ask": 300, "reply": 5000, "mode": mode})
+        server.read()
+    net.stop()
+    assert sums(store, f"pid = {client.pid} AND peer_pid = {server.pid} AND peer = '10.78.0.5' AND port = 8080") == {
+        "attempts": 2, "opened": 2, "closed": 2, "tx_bytes": 600, "rx_bytes": 10000}
+    assert sums(store, f"pid = {server.pid} AND peer_pid = {client.pid} AND peer = '10.77.0.9' AND port = {port}") == {
+        "opened": 2, "closed": 2, "tx_bytes": 10000, "rx_bytes": 600}
+
+
+@pytest.mark.docker
+def test_containers_that_talk_through_a_published_port_are_one_edge(store, sonde):
+    """docker run -p: another container asks the bridge's address, and the engine translates it."""
+    e = engine(bridge=True)
+    net = None
+    try:
+        image = e.image()
+        e.docker("run", "-d", "--name", "web", "-p", "8080:80", image, "/bin/sh", "-c", "echo hello >/tmp/x; exec busybox httpd -f -p 80 -h /tmp")
+        net = Capture(store, program="sonde-net", prefix=e.prefix).start(60)
+        assert until(lambda: rows(store, "SELECT 1 FROM netns_stats"), 20)
+        done = e.docker("run", "--name", "asks", image, "/bin/sh", "-c", "for i in 1 2 3; do busybox wget -q -O - http://172.17.0.1:8080/x; done")
+        assert done.stdout == "hello\n" * 3, done.stderr
+        net.stop()
+    finally:
+        e.docker("rm", "-f", "web", "asks")
+        if net:
+            net.close()
+        e.stop()
+    edges = json.loads(sonde("map", "--json", store=store, check=True).stdout)["rows"]
+    known = [(x["from"]["name"], x["to"]["name"], x["port"], x["opened"]) for x in edges if x["protocol"] == "tcp" and x["from"]["name"] == "asks"]
+    assert known == [("asks", "web", 8080, 3)], edges
