@@ -173,6 +173,7 @@ struct tcp_sock {
 	__u64 bytes_acked;
 	__u32 snd_una;
 	__u32 rcv_nxt;
+	__u32 copied_seq;
 	__u32 write_seq;
 	__u32 srtt_us;
 	__u32 total_retrans;

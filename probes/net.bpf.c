@@ -149,6 +149,21 @@ static __always_inline void record_tcp(struct net_record *r, struct sock *sk, co
 		r->flags |= NET_F_FIN_IN;
 }
 
+/*
+ * One that is open goes on while it is read. What the program has read is told, and not what came: a FIN counts with what came before
+ * the state says so. The state is read last: while it is ESTABLISHED, neither end's FIN is in the numbers.
+ */
+static __always_inline void record_open(struct net_record *r, struct sock *sk)
+{
+	__s32 unread = (__s32)(r->rcv_nxt - BPF_CORE_READ((struct tcp_sock *)sk, copied_seq));
+
+	if (unread > 0 && r->received >= (__u32)unread) {
+		r->received -= (__u32)unread;
+		r->rcv_nxt -= (__u32)unread;
+	}
+	r->state = BPF_CORE_READ(sk, __sk_common.skc_state);
+}
+
 static __always_inline void record_entry(struct net_record *r, const struct net_conn *c)
 {
 	r->begin_ns = c->begin_ns;
@@ -179,6 +194,8 @@ static __always_inline void record_make(struct net_record *r, struct sock *sk, c
 		r->drops = (__u32)BPF_CORE_READ(sk, sk_drops.counter);
 	} else {
 		record_tcp(r, sk, typed);
+		if (!typed)
+			record_open(r, sk);
 	}
 }
 

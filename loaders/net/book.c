@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,8 +218,10 @@ static void moving_add(struct book_flow *f, struct conn *c)
 {
 	bool moved = c->r.segs_out != c->told.segs_out || c->r.segs_in != c->told.segs_in;
 
-	more64(f, FLOW_TX, &c->told.tx, record_tx(&c->r));
-	more64(f, FLOW_RX, &c->told.rx, record_rx(&c->r));
+	if (c->ended || c->r.state == TCP_ESTABLISHED) { /* while it closes, a FIN may be among them: the end tells */
+		more64(f, FLOW_TX, &c->told.tx, record_tx(&c->r));
+		more64(f, FLOW_RX, &c->told.rx, record_rx(&c->r));
+	}
 	more32(f, FLOW_SEGS_OUT, &c->told.segs_out, c->r.segs_out);
 	more32(f, FLOW_SEGS_IN, &c->told.segs_in, c->r.segs_in);
 	more32(f, FLOW_RETRANS, &c->told.retrans, record_retrans(&c->r));

@@ -63,6 +63,17 @@ static void pair_add(struct conns *cs, struct conn *c)
 	}
 }
 
+/* What is read of an open one may be of two moments: it is looked at again. */
+static void pair_renew(struct conns *cs, struct conn *c)
+{
+	enum net_side side = c->side ? c->side : NET_SIDE_CLIENT;
+
+	if (c->pair[side] == pair_key(record_pair(&c->r, side)))
+		return;
+	pair_remove(cs, c);
+	pair_add(cs, c);
+}
+
 static bool has_pair(const struct net_record *r)
 {
 	return r->side != NET_SIDE_LISTENER && r->state != TCP_SYN_SENT && r->state != TCP_SYN_RECV;
@@ -186,8 +197,8 @@ struct conn *conns_take(struct conns *cs, const struct net_record *r)
 		c->side = (enum net_side)r->side;
 	if (c->side == NET_SIDE_LISTENER)
 		idmap_set(&cs->listeners, LISTENER(r->netns, r->lport), (uintptr_t)c);
-	else if (has_pair(r) && !c->pair[NET_SIDE_CLIENT] && !c->pair[NET_SIDE_SERVER])
-		pair_add(cs, c);
+	else if (has_pair(r) && !c->mate && !c->mate_owner.start_ns)
+		pair_renew(cs, c);
 	c->reading = cs->reading;
 	if (r->what == NET_END)
 		end(cs, c);

@@ -18,7 +18,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define CONNS_LEAST 16384
+#define CONNS_LEAST 65536 /* 10 MB; 10 000 connections with both ends here are 20 000 sockets */
 #define CONNS_MOST  262144
 
 static struct bpf_program *program(const struct hooks *k, enum hook hook)

@@ -35,6 +35,7 @@ struct net {
 	struct book book;
 	struct netnses netns;
 	struct others others;
+	bool full;               /* there was no room for a socket */
 	struct family_host *h;   /* of the reading that goes on */
 	int64_t read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
 };
@@ -192,6 +193,19 @@ static void others_book(struct net *n, struct family_host *h, int64_t now_ns)
 	others_each(&n->others, true, waiting_put, n);
 }
 
+/* Said once: what has no entry is known by its end alone. */
+static void room_watch(struct net *n)
+{
+	struct net_tally t;
+
+	if (n->full)
+		return;
+	hooks_tally(&n->hooks, &t);
+	n->full = t.no_room > 0;
+	if (n->full)
+		log_warn("net: more sockets are open than there is room for: some are known by their ends alone");
+}
+
 static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 {
 	n->conns.reading++;
@@ -208,6 +222,7 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 		n->netns_ns = now_ns;
 	}
 	book_flush(&n->book, h);
+	room_watch(n);
 	h->processes = n->conns.n > h->processes ? n->conns.n : h->processes;
 	n->read_ns = now_ns;
 }

@@ -81,10 +81,35 @@ static bool has_edge(const struct netmap *m, size_t from, size_t to, const char 
 	return false;
 }
 
-static void row_add(struct making *k, const struct netflows_row *r)
+static bool is_proxy(const struct netflows_end *x)
+{
+	return !*x->container && !strcmp(x->comm, "docker-proxy");
+}
+
+/* Each docker-proxy leads to one port of one container. NULL: to whom is not known. */
+static const struct netflows_end *proxied(const struct netflows *f, const struct netflows_end *proxy)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (is_proxy(&f->rows[i].who) && f->rows[i].who.pid == proxy->pid && !strcmp(f->rows[i].side, "client") &&
+		    (*f->rows[i].mate.comm || *f->rows[i].mate.container) && !is_proxy(&f->rows[i].mate))
+			return &f->rows[i].mate;
+	return NULL;
+}
+
+/* Who asks a docker-proxy asks whom it leads to; what it asks itself, and who is asked by it, is the same conversation once more. */
+static bool is_way(const struct netflows *f, const struct netflows_row *r)
+{
+	if (is_proxy(&r->who))
+		return proxied(f, &r->who) && (!strcmp(r->side, "client") || *r->mate.comm);
+	return is_proxy(&r->mate) && !strcmp(r->side, "server");
+}
+
+static void row_add(struct making *k, const struct netflows *f, const struct netflows_row *r)
 {
 	bool server = !strcmp(r->side, "server"), pair = !strcmp(r->side, "unknown") && *r->mate.comm;
-	size_t own = end_node(k, &r->who), peer = peer_node(k, r, server);
+	const struct netflows_end *beyond = is_proxy(&r->mate) ? proxied(f, &r->mate) : NULL;
+	const struct netflows_end *through = is_proxy(&r->who) && server ? proxied(f, &r->who) : NULL;
+	size_t own = end_node(k, through ? through : &r->who), peer = beyond ? end_node(k, beyond) : peer_node(k, r, server);
 	struct netmap_edge *x;
 
 	if (pair && has_edge(k->m, peer, own, r->protocol))
@@ -117,8 +142,8 @@ void netmap_of(const struct netflows *f, struct netmap *out)
 	*out = (struct netmap){.known = f->known};
 	for (int servers = 0; servers < 2; servers++)
 		for (size_t i = 0; i < f->n; i++)
-			if ((strcmp(f->rows[i].side, "server") == 0) == (servers == 1))
-				row_add(&k, &f->rows[i]);
+			if ((strcmp(f->rows[i].side, "server") == 0) == (servers == 1) && !is_way(f, &f->rows[i]))
+				row_add(&k, f, &f->rows[i]);
 	sorted = out;
 	if (out->n_edges)
 		qsort(out->edges, out->n_edges, sizeof(*out->edges), by_names);

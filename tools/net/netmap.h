@@ -4,6 +4,7 @@
  * address where it is the server, and by its class (lan, public, ...) where it is a client of ours. An edge goes from who opened
  * connections to who accepted them, one for each pair, protocol and port. Of a connection with both ends here the client's row
  * counts; a server's rows count where no client's row of that edge is in the selection.
+ * docker-proxy is a way and no end: who asks it asks the container that it leads to.
  */
 #ifndef SONDE_TOOLS_NETMAP_H
 #define SONDE_TOOLS_NETMAP_H
