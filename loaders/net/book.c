@@ -476,13 +476,15 @@ static void flow_put(struct book *b, struct family_host *h, const struct book_fl
 		h->added++;
 }
 
-void book_flush(struct book *b, struct family_host *h)
+size_t book_flush(struct book *b, struct family_host *h)
 {
 	struct book_flow *f, *next;
+	size_t n = 0;
 
 	HASH_ITER(hh, b->flows, f, next) {
 		if (f->moved)
 			flow_put(b, h, f);
+		n += f->moved;
 		flow_free(b, f);
 	}
 	b->n_flows = b->n_singles = 0;
@@ -490,4 +492,5 @@ void book_flush(struct book *b, struct family_host *h)
 	if (b->fresh)
 		store_flush(h->store);
 	b->fresh = false;
+	return n;
 }

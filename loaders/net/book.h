@@ -49,7 +49,7 @@ void book_other(struct book *b, struct family_host *h, const struct others_edge 
 void book_waiting(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
 /* A reading begins: how many are open is counted anew. */
 void book_reading(struct book *b, const struct family_host *h, int64_t now_ns);
-/* All sums go to the store. */
-void book_flush(struct book *b, struct family_host *h);
+/* All sums go to the store; how many rows that are. */
+size_t book_flush(struct book *b, struct family_host *h);
 
 #endif

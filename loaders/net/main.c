@@ -22,7 +22,7 @@
 #define QUICK_NS   (NSEC_PER_SEC / 20)
 #define QUIET_NS   (NSEC_PER_SEC / 4)
 #define READ_NS    (2 * NSEC_PER_SEC)  /* between two readings of what is open, where buckets are not shorter */
-#define READ_MANY  2000                /* connections: past that, twice as long */
+#define READ_MANY  2000                /* connections: past that, twice as long; and where nothing moved */
 #define OWNER_NS   (4 * NSEC_PER_SEC)  /* so long one waits for its process; then it is the listener's */
 #define SWEEP_NS   (1 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
 #define OTHERS_NS  (30 * NSEC_PER_SEC) /* between two looks at Unix and UDP sockets */
@@ -35,6 +35,7 @@ struct net {
 	struct book book;
 	struct netnses netns;
 	struct others others;
+	bool still;              /* nothing moved at the last reading */
 	bool full;               /* there was no room for a socket */
 	struct family_host *h;   /* of the reading that goes on */
 	int64_t read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
@@ -221,7 +222,7 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 		netnses_read(&n->netns, h, now_ns);
 		n->netns_ns = now_ns;
 	}
-	book_flush(&n->book, h);
+	n->still = !book_flush(&n->book, h);
 	room_watch(n);
 	h->processes = n->conns.n > h->processes ? n->conns.n : h->processes;
 	n->read_ns = now_ns;
@@ -229,7 +230,7 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 
 static bool reading_due(const struct net *n, const struct family_host *h, int64_t now_ns)
 {
-	int64_t every = n->conns.n > READ_MANY ? 2 * READ_NS : READ_NS;
+	int64_t every = n->conns.n > READ_MANY || n->still ? 2 * READ_NS : READ_NS;
 
 	if ((int64_t)h->bucket_s * NSEC_PER_SEC < every)
 		every = (int64_t)h->bucket_s * NSEC_PER_SEC;
