@@ -57,6 +57,9 @@ $(B)/lib/$(1).a: $$($(1)_OBJS)
 	$$(Q)$(AR) rcs $$@ $$^
 endef
 
+# What the store's columns are compressed with (docs/decisions/0190).
+store_libs = $(if $(filter store,$(1)),-lzstd)
+
 # $(call program,NAME,SOURCES,ARCHIVES,LIBS): build/bin/NAME. Archives are given users first.
 define program
 PROGRAMS += $(B)/bin/$(1)
@@ -65,13 +68,13 @@ OBJECTS += $$($(1)_OBJS)
 $(B)/bin/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3))
 	@mkdir -p $$(@D)
 	@echo "  LINK  $$@"
-	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ $(4)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ $(4) $(call store_libs,$(3))
 # the same for the tarball, with all libraries in it; what the linker warns of are calls that packaging/static tames (files_only.c)
 STATIC_PROGRAMS += $(B)/static/$(1)
 $(B)/static/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3)) $$(STATIC_OBJS)
 	@mkdir -p $$(@D)
 	@echo "  LINK  $$@"
-	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -static-pie $$(LDFLAGS) -o $$@ $$^ -Wl,--start-group $(4) $$(STATIC_LIBS) -Wl,--end-group
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -static-pie $$(LDFLAGS) -o $$@ $$^ -Wl,--start-group $(4) $(call store_libs,$(3)) $$(STATIC_LIBS) -Wl,--end-group
 endef
 
 # $(call unit_test,NAME,SOURCE,ARCHIVES,LIBS): build/tests/unit/NAME, a cmocka program
@@ -80,7 +83,7 @@ UNIT_TESTS += $(B)/tests/unit/$(1)
 OBJECTS += $(patsubst %.c,$(B)/obj/%.o,$(2))
 $(B)/tests/unit/$(1): $(patsubst %.c,$(B)/obj/%.o,$(2)) $(patsubst %,$(B)/lib/%.a,$(3))
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ -lcmocka $(4)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ -lcmocka $(4) $(call store_libs,$(3))
 endef
 
 # $(call fuzzer,NAME,SOURCE,ARCHIVES,LIBS): build/fuzz/tests/fuzz/NAME, a libFuzzer program (make FUZZ=1 fuzzers)
@@ -88,7 +91,7 @@ define fuzzer
 FUZZERS += $(B)/tests/fuzz/$(1)
 $(B)/tests/fuzz/$(1): $(patsubst %.c,$(B)/obj/%.o,$(2)) $(patsubst %,$(B)/lib/%.a,$(3))
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ $(4)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ $(4) $(call store_libs,$(3))
 endef
 
 # $(call skeleton,NAME): probes/NAME.bpf.c -> build/gen/probes/NAME.skel.h

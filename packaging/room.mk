@@ -2,7 +2,7 @@
 .PHONY: deb tarball
 # what a static program has beside its own objects and libraries: theirs
 STATIC_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard packaging/static/*.c))
-STATIC_LIBS := -lelf -llzma -lbz2 -lz -lm
+STATIC_LIBS := -lelf -llzma -lbz2 -lzstd -lz -lm
 OBJECTS += $(STATIC_OBJS)
 
 deb:

@@ -117,7 +117,7 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_AGE] = {"store", "age", "SONDE_AGE", "14d", "14d or 12h", "nothing older than this stays, but the newest two days", check_age},
 	[CONF_SEGMENT_AGE] = {"store", "segment-age", "SONDE_SEGMENT_AGE", "1h", "1h or 90s", "a file of the store is left after this",
 			      check_segment_age},
-	[CONF_SEAL] = {"store", "seal", "SONDE_SEAL", "yes", "yes or no", "finished files are packed into one a day, a tenth of the size", check_seal},
+	[CONF_SEAL] = {"store", "seal", "SONDE_SEAL", "yes", "yes or no", "finished files are archived, a fifth of the size", check_seal},
 	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", "cpu,host", "cpu,offcpu,host", "what is recorded, with commas", check_families},
 	[CONF_FREQ] = {"record", "freq", "SONDE_FREQ", "19", "a number from 1 to 4999", "samples a second on each CPU", check_freq},
 	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},

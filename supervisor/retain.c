@@ -139,7 +139,7 @@ static const char *text(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key)) ?: "?";
 }
 
-/* One without a time had no rows of its own: it was empty, or a sealed day holds them. */
+/* One without a time had no rows of its own: it was empty. */
 static void tell_removed(const json_t *row)
 {
 	double mib = json_number_value(json_object_get(row, "bytes")) / 1048576;

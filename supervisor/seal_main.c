@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde-seal: packs the finished segments of a store into one file a day, now (schema/store/seal.h). */
+/* sonde-seal: archives the finished segments of a store, now (schema/store/seal.h). */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -19,15 +19,12 @@
 
 static const char HELP[] =
 	"usage: sonde-seal [options]\n"
-	"Packs the finished segments of days that are over into one file a day. What they were made of goes a minute later,\n"
-	"with the next run.\n"
+	"Archives the finished segments of a store: the same rows in a fifth of the bytes.\n"
 	"  --store DIR      the store's folder (else $SONDE_STORE)\n"
-	"  --today          the day that is not over, too\n"
-	"  --grace TIME     how long packed segments stay for those who read them just now (default 60s)\n"
-	"  --min N          of a day that is not over, only where so many segments are finished (default 1)\n"
-	"  --room SIZE      the file being made may take so much (default: any); the rest is left for later\n"
-	"  --plain SIZE     of segments that are packed by themselves (they hold waits or heaps), the newest stay rows up to this (default 0)\n"
-	"  --idle           pack only when nobody else wants the CPU or the disk\n"
+	"  --plain SIZE     the newest segments stay as they are, up to this many bytes (default 0)\n"
+	"  --keep TIME      as do those finished less than this ago, up to twice as many bytes (default 0)\n"
+	"  --room SIZE      the file being made may take so much (default: any); a larger one is left for later\n"
+	"  --idle           archive only when nobody else wants the CPU or the disk\n"
 	"  --json           the answer as JSON\n"
 	"  --quiet          no talk\n"
 	"  --help           this text\n";
@@ -39,23 +36,14 @@ struct seal_args {
 
 static int option_take(struct seal_args *a, int opt, const char *value, struct err *e)
 {
-	unsigned long n;
 	int64_t ns;
-	char *end;
 
 	switch (opt) {
 	case 's': a->opts.dir = value; return 0;
-	case 't': a->opts.today = true; return 0;
 	case 'j': a->json = true; return 0;
 	case 'q': a->quiet = true; return 0;
 	case 'h': a->help = true; return 0;
 	case 'i': a->opts.idle = true; return 0;
-	case 'm':
-		n = strtoul(value, &end, 10);
-		if (*value < '1' || *value > '9' || *end || n > INT32_MAX)
-			return err_set(e, -EINVAL, EXIT_USAGE, "--min '%.60s' is no number from 1 on", value);
-		a->opts.min = (uint32_t)n;
-		return 0;
 	case 'r':
 		if (quantity_bytes(value, &a->opts.room))
 			return err_set(e, -EINVAL, EXIT_USAGE, "--room '%.60s' is not like 64M or 1G", value);
@@ -64,11 +52,11 @@ static int option_take(struct seal_args *a, int opt, const char *value, struct e
 		if (strcmp(value, "0") && quantity_bytes(value, &a->opts.plain))
 			return err_set(e, -EINVAL, EXIT_USAGE, "--plain '%.60s' is not like 64M, 1G or 0", value);
 		return 0;
-	case 'g':
+	case 'k':
 		ns = 0;
 		if (strcmp(value, "0") && (quantity_ns(value, &ns) || ns / NSEC_PER_SEC > INT32_MAX))
-			return err_set(e, -EINVAL, EXIT_USAGE, "--grace '%.60s' is not like 60s, 5m or 0", value);
-		a->opts.grace_s = (uint32_t)(ns / NSEC_PER_SEC);
+			return err_set(e, -EINVAL, EXIT_USAGE, "--keep '%.60s' is not like 60s, 2h or 0", value);
+		a->opts.keep_s = (uint32_t)(ns / NSEC_PER_SEC);
 		return 0;
 	default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-seal --help");
 	}
@@ -77,9 +65,9 @@ static int option_take(struct seal_args *a, int opt, const char *value, struct e
 static int options_read(struct seal_args *a, int argc, char **argv, struct err *e)
 {
 	static const struct option known[] = {
-		{"store", required_argument, NULL, 's'}, {"today", no_argument, NULL, 't'},
-		{"min", required_argument, NULL, 'm'}, {"room", required_argument, NULL, 'r'}, {"plain", required_argument, NULL, 'p'}, {"idle", no_argument, NULL, 'i'},
-		{"grace", required_argument, NULL, 'g'}, {"json", no_argument, NULL, 'j'},
+		{"store", required_argument, NULL, 's'}, {"keep", required_argument, NULL, 'k'},
+		{"room", required_argument, NULL, 'r'}, {"plain", required_argument, NULL, 'p'}, {"idle", no_argument, NULL, 'i'},
+		{"json", no_argument, NULL, 'j'},
 		{"quiet", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
 	int opt, rc = 0;
 	struct stat st;
@@ -99,11 +87,8 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 
 static void print_json(const struct seal_report *r)
 {
-	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "busy", r->busy, "days", (int)r->days, "segments",
-			      (int)r->segments, "removed", (int)r->removed, "archived", (int)r->archived, "put_off", (int)r->put_off, "set_aside",
-			      (int)r->set_aside, "rows",
-			      (json_int_t)r->rows, "samples", (json_int_t)r->samples, "bytes_before",
-			      (json_int_t)r->bytes_before, "bytes_after", (json_int_t)r->bytes_after);
+	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:I, s:I}", "busy", r->busy, "segments", (int)r->segments, "put_off", (int)r->put_off, "set_aside",
+			      (int)r->set_aside, "bytes_before", (json_int_t)r->bytes_before, "bytes_after", (json_int_t)r->bytes_after);
 
 	json_dumpf(o, stdout, 0);
 	putchar('\n');
@@ -114,16 +99,13 @@ static void talk(const struct seal_report *r)
 {
 	if (r->busy)
 		fprintf(stderr, "somebody else is sealing\n");
-	else if (!r->days && !r->archived)
-		fprintf(stderr, "nothing to seal\n");
-	else if (!r->days)
-		fprintf(stderr, "packed %u segment%s: %.1f MB are %.1f MB\n", r->archived, r->archived == 1 ? "" : "s", (double)r->bytes_before / 1e6,
-			(double)r->bytes_after / 1e6);
+	else if (!r->segments)
+		fprintf(stderr, "nothing to archive\n");
 	else
-		fprintf(stderr, "sealed %u segments into %u day%s, packed %u by themselves: %.1f MB are %.1f MB\n", r->segments, r->days,
-			r->days == 1 ? "" : "s", r->archived, (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
-	if (r->removed)
-		fprintf(stderr, "removed %u files that were sealed before\n", r->removed);
+		fprintf(stderr, "archived %u segment%s: %.1f MB are %.1f MB\n", r->segments, r->segments == 1 ? "" : "s", (double)r->bytes_before / 1e6,
+			(double)r->bytes_after / 1e6);
+	if (r->put_off)
+		fprintf(stderr, "%u segment%s left for later: in use, or without room\n", r->put_off, r->put_off == 1 ? " is" : "s are");
 }
 
 /* The guess may be wrong: then the disk is full for us alone, which leaves all as it was. */
@@ -138,7 +120,7 @@ static void keep_to(uint64_t room)
 
 int main(int argc, char **argv)
 {
-	struct seal_args a = {.opts = {.grace_s = SEAL_GRACE_S}};
+	struct seal_args a = {0};
 	struct seal_report r;
 	struct err e = {0};
 	int rc = options_read(&a, argc, argv, &e);

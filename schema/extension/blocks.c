@@ -6,6 +6,8 @@
 
 SQLITE_EXTENSION_INIT3
 
+#include "schema/store/packedfetch.h" /* behind the names that it calls by */
+
 int64_t blocks_number(sqlite3 *db, const char *sql, int64_t fallback)
 {
 	sqlite3_stmt *st = NULL;
@@ -20,7 +22,48 @@ int64_t blocks_number(sqlite3 *db, const char *sql, int64_t fallback)
 
 bool blocks_packed(sqlite3 *db)
 {
-	return blocks_number(db, "SELECT value FROM main.meta WHERE key = 'sealed_ns'", 0) != 0;
+	return blocks_number(db, "SELECT EXISTS (SELECT 1 FROM main.packed_table WHERE name = 'sample')", 0) != 0;
+}
+
+/* packedtable.h's */
+static int fetch(void *ctx, int i, size_t block, uint8_t **data, size_t *len)
+{
+	struct blocks *b = ctx;
+	struct packed_source s = {.db = b->db, .schema = "main"};
+
+	return packed_fetch(&s, &b->packed, i, block, data, len);
+}
+
+static void no_name(void *ctx, int i, const char *column)
+{
+	(void)ctx;
+	(void)i;
+	(void)column;
+}
+
+static int open_packed(struct blocks *b, int64_t first, int64_t last)
+{
+	struct packed_source s = {.db = b->db, .schema = "main"};
+	int rc;
+
+	b->packed = (struct packedtable){.fetch = fetch, .ctx = b};
+	rc = packed_open(&s, "sample", &b->packed, no_name, NULL);
+	if (rc == SQLITE_OK && sample_scan_begin(&b->scan, &b->packed, first, last))
+		rc = SQLITE_CORRUPT;
+	if (rc != SQLITE_OK)
+		packedtable_close(&b->packed);
+	return rc == SQLITE_CORRUPT ? SQLITE_CORRUPT_VTAB : rc;
+}
+
+static int open_rows(struct blocks *b, int64_t first, int64_t last)
+{
+	int rc = sqlite3_prepare_v2(b->db, "SELECT ts, series, n FROM main.sample WHERE ts BETWEEN ?1 AND ?2 ORDER BY ts, series", -1, &b->st, NULL);
+
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_int64(b->st, 1, first);
+		sqlite3_bind_int64(b->st, 2, last);
+	}
+	return rc;
 }
 
 int blocks_open(struct blocks *b, sqlite3 *db, int64_t first, int64_t last)
@@ -28,20 +71,14 @@ int blocks_open(struct blocks *b, sqlite3 *db, int64_t first, int64_t last)
 	int rc;
 
 	blocks_close(b);
-	b->packed = blocks_packed(db);
-	b->first = first;
-	b->last = last;
+	b->db = db;
+	b->st = NULL;
 	b->n = b->at = 0;
 	b->ended = SQLITE_OK;
-	b->block = (struct pack_reader){0};
-	rc = sqlite3_prepare_v2(db, b->packed ? "SELECT ts, data FROM main.sample_pack WHERE ts <= ?2 AND last >= ?1 ORDER BY ts" :
-						"SELECT ts, series, n FROM main.sample WHERE ts BETWEEN ?1 AND ?2 ORDER BY ts, series",
-				-1, &b->st, NULL);
+	rc = blocks_packed(db) ? open_packed(b, first, last) : open_rows(b, first, last);
 	if (rc != SQLITE_OK)
-		return rc;
-	sqlite3_bind_int64(b->st, 1, first);
-	sqlite3_bind_int64(b->st, 2, last);
-	return SQLITE_OK;
+		b->db = NULL;
+	return rc;
 }
 
 /* SQLITE_ROW with n > 0, SQLITE_DONE, or what is wrong. A statement that has ended would begin anew. */
@@ -58,36 +95,22 @@ static int more_rows(struct blocks *b)
 	return b->n && b->ended == SQLITE_DONE ? SQLITE_ROW : b->ended;
 }
 
-/* The bytes of a block are the statement's: the next one is asked for when this one is read. */
 static int more_packed(struct blocks *b)
 {
-	for (;;) {
-		b->n = pack_next(&b->block, b->rows, BLOCKS_CHUNK);
-		if (b->block.bad)
-			return SQLITE_CORRUPT_VTAB;
-		if (b->n)
-			return SQLITE_ROW;
-		int rc = sqlite3_step(b->st);
+	int got;
 
-		if (rc != SQLITE_ROW)
-			return rc;
-		pack_open(&b->block, sqlite3_column_blob(b->st, 1), (size_t)sqlite3_column_bytes(b->st, 1),
-			  sqlite3_column_int64(b->st, 0));
-	}
+	b->n = sample_scan_next(&b->scan, b->rows, BLOCKS_CHUNK, &got);
+	return b->n ? SQLITE_ROW : !got ? SQLITE_DONE : got == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT_VTAB;
 }
 
 const struct sample_row *blocks_next(struct blocks *b, int *rc)
 {
 	*rc = SQLITE_OK;
-	while (b->st) {
-		while (b->at < b->n) {
-			const struct sample_row *r = &b->rows[b->at++];
-
-			if (r->ts >= b->first && r->ts <= b->last)
-				return r;
-		}
+	while (b->db) {
+		if (b->at < b->n)
+			return &b->rows[b->at++];
 		b->n = b->at = 0;
-		*rc = b->packed ? more_packed(b) : more_rows(b);
+		*rc = b->st ? more_rows(b) : more_packed(b);
 		if (*rc != SQLITE_ROW)
 			blocks_close(b);
 	}
@@ -98,6 +121,9 @@ const struct sample_row *blocks_next(struct blocks *b, int *rc)
 
 void blocks_close(struct blocks *b)
 {
+	if (b->db && !b->st)
+		packedtable_close(&b->packed);
 	sqlite3_finalize(b->st);
 	b->st = NULL;
+	b->db = NULL;
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * blocks: the samples of the main database of a connection, row by row, whether they stand in rows (`sample`) or, in a
- * sealed day, in blocks (`sample_pack`, schema/store/pack.h).
- */
+/* blocks: the samples of the main database of a connection, row by row, whether they are rows of `sample` or an archive's columns. */
 #ifndef SONDE_EXTENSION_BLOCKS_H
 #define SONDE_EXTENSION_BLOCKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "schema/store/pack.h"
+#include "schema/store/samplescan.h"
 
 #define BLOCKS_CHUNK 512
 
@@ -17,21 +14,21 @@ struct sqlite3;
 struct sqlite3_stmt;
 
 struct blocks {
-	struct sqlite3_stmt *st; /* NULL: nothing is being read */
-	struct pack_reader block;
-	bool packed;
+	struct sqlite3 *db;      /* NULL: nothing is being read */
+	struct sqlite3_stmt *st; /* NULL: they are columns */
+	struct packedtable packed;
+	struct sample_scan scan;
 	int ended;               /* what SQLite said behind the last row */
-	int64_t first, last;     /* wanted, relative to t0 */
 	size_t n, at;
 	struct sample_row rows[BLOCKS_CHUNK];
 };
 
-/* Is the main database a sealed day? */
+/* Are the samples of the main database an archive's columns? */
 bool blocks_packed(struct sqlite3 *db);
 /* One number from the main database; `fallback` where there is none. */
 int64_t blocks_number(struct sqlite3 *db, const char *sql, int64_t fallback);
 /* Begins with rows of first <= ts <= last, in order of (ts, series). Blocks that lie outside are not decoded.
- * SQLite's code. What is read before is ended. */
+ * SQLite's code. What is read before is ended. `b` is zeroed before the first time, and is not to be moved. */
 int blocks_open(struct blocks *b, struct sqlite3 *db, int64_t first, int64_t last);
 /* The next row, valid until the next call; NULL at the end, with *rc SQLITE_OK, or what is wrong: SQLITE_CORRUPT_VTAB for a
  * damaged block. */

@@ -13,17 +13,14 @@ SQLITE_EXTENSION_INIT1
 
 /* As in schema/sql/0002-views.sql, what counts and what it stands for being known already. */
 static const char VIEWS[] =
-	"CREATE TEMP VIEW IF NOT EXISTS sample AS"
-	"  SELECT x.ts - (SELECT value FROM main.meta WHERE key = 't0') AS ts, x.series_id AS series, x.samples AS n"
-	"  FROM sonde_samples x;"
 	"CREATE TEMP VIEW IF NOT EXISTS cpu_samples AS"
 	"  SELECT datetime(x.ts, 'unixepoch') AS time, x.ts, coalesce(c.name, '') AS container, p.comm, p.pid, t.thread, t.tid,"
 	"         coalesce(f.function, '[no stack]') AS function, coalesce(f.module, '') AS module,"
 	"         coalesce(f.file, '') AS file, coalesce(f.line, 0) AS line, x.samples, x.cpu_ns, x.stack_id,"
 	"         x.process_id, x.run_id, p.self"
 	"  FROM sonde_samples x JOIN main.task t ON t.id = x.task_id JOIN main.process p ON p.id = x.process_id"
-	"  LEFT JOIN main.containers c ON c.id = p.container LEFT JOIN main.stack k ON k.id = x.stack_id"
-	"  LEFT JOIN main.frames f ON f.id = k.leaf WHERE x.counts = 1;";
+	"  LEFT JOIN containers c ON c.id = p.container LEFT JOIN main.stack k ON k.id = x.stack_id"
+	"  LEFT JOIN frames f ON f.id = k.leaf WHERE x.counts = 1;";
 
 static void release(void *p)
 {
@@ -56,7 +53,9 @@ int extension_tables(sqlite3 *db)
 
 int extension_views(sqlite3 *db)
 {
-	return blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK;
+	int rc = blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK; /* before those of the file: of two that have a name the first stays */
+
+	return rc == SQLITE_OK ? packed_views(db, NULL) : rc;
 }
 
 #ifndef SQLITE_CORE
@@ -71,7 +70,7 @@ int sqlite3_sonde_init(sqlite3 *db, char **why, const sqlite3_api_routines *api)
 	if (rc == SQLITE_OK)
 		rc = extension_tables(db);
 	if (rc == SQLITE_OK)
-		rc = extension_views(db);
+		(void)extension_views(db); /* of a damaged file there are none; to fail now would unload what is registered already */
 	if (rc != SQLITE_OK)
 		*why = sqlite3_mprintf("%s", sqlite3_errmsg(db));
 	return rc;

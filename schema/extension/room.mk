@@ -1,10 +1,10 @@
-# schema/extension: the samples of sealed days as tables of SQLite; an archive for sonde, and a library to load.
+# schema/extension: samples as tables of SQLite; an archive for sonde, and a library to load.
 EXTENSION_SOURCES := $(wildcard schema/extension/*.c)
 $(eval $(call archive,extension,$(EXTENSION_SOURCES)))
 $(foreach f,$(EXTENSION_SOURCES),$(eval CFLAGS_$(subst /,_,$(f:.c=)) := -DSQLITE_CORE))
 
 EXTENSION     := $(B)/lib/sonde.so
-EXTENSION_PIC := $(patsubst %.c,$(B)/obj/pic/%.o,$(EXTENSION_SOURCES) schema/store/pack.c schema/store/packed.c schema/store/packedcolumns.c schema/store/stackcolumns.c schema/store/column.c schema/base/hash.c schema/base/strbuf.c schema/base/mem.c schema/base/log.c)
+EXTENSION_PIC := $(patsubst %.c,$(B)/obj/pic/%.o,$(EXTENSION_SOURCES) schema/store/packed.c schema/store/packedtable.c schema/store/packedcolumns.c schema/store/samplescan.c schema/store/stackcolumns.c schema/store/column.c schema/base/hash.c schema/base/strbuf.c schema/base/mem.c schema/base/log.c)
 OBJECTS += $(EXTENSION_PIC)
 all: $(EXTENSION)
 $(EXTENSION_PIC): $(B)/obj/pic/%.o: %.c
@@ -13,4 +13,4 @@ $(EXTENSION_PIC): $(B)/obj/pic/%.o: %.c
 $(EXTENSION): $(EXTENSION_PIC)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS_) $(LDFLAGS) -shared -Wl,--gc-sections -o $@ $^ -lz
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS_) $(LDFLAGS) -shared -Wl,--gc-sections -o $@ $^ -lzstd

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde_samples: one row for each (bucket, series), in order of time, exact also in a sealed day.
+ * sonde_samples: one row for each (bucket, series), in order of time, of rows and of an archive alike.
  *
  * Comparisons with ts are handed down: blocks outside are not decoded. `counts` is 1 where the row counts: of two captures
  * at once one does.
@@ -13,7 +13,7 @@
 
 SQLITE_EXTENSION_INIT3
 
-enum column { TS, SERIES_ID, SAMPLES, CPU_NS, COUNTS, STACK_ID, TASK_ID, PROCESS_ID, RUN_ID };
+enum shown { TS, SERIES_ID, SAMPLES, CPU_NS, COUNTS, STACK_ID, TASK_ID, PROCESS_ID, RUN_ID };
 
 #define COLUMNS "CREATE TABLE x(ts INTEGER, series_id INTEGER, samples INTEGER, cpu_ns INTEGER, counts INTEGER, " \
 		"stack_id INTEGER, task_id INTEGER, process_id INTEGER, run_id INTEGER)"
@@ -182,7 +182,7 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int co
 {
 	const struct cursor *c = (struct cursor *)base;
 
-	switch ((enum column)column) {
+	switch ((enum shown)column) {
 	case TS: sqlite3_result_int64(out, c->ts); break;
 	case SERIES_ID: sqlite3_result_int64(out, c->row->series); break;
 	case SAMPLES: sqlite3_result_int64(out, (sqlite3_int64)c->row->n); break;

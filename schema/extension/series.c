@@ -190,13 +190,13 @@ static int read_all(struct series_map *m, sqlite3 *db, const char **why)
 	if (rc == SQLITE_OK)
 		rc = for_rows(m, db, "SELECT id, task, stack FROM main.series", take_series);
 	if (rc == SQLITE_OK)
-		rc = for_rows(m, db, "SELECT DISTINCT run, process, first_ts, last_ts FROM main.run_hidden ORDER BY 1, 2, 3", take_hidden);
+		rc = for_rows(m, db, "SELECT DISTINCT run, process, first_ts, last_ts FROM run_hidden ORDER BY 1, 2, 3", take_hidden);
 	if (rc == SQLITE_OK)
 		rc = for_rows(m, db, "SELECT run, from_ns, period_ns FROM main.run_period ORDER BY 1, 2", take_period);
 	for (uint32_t i = 0; rc == SQLITE_OK && i < m->n_tasks; i++)
 		find_parts(m, &m->tasks[i]);
 	m->t0 = blocks_number(db, "SELECT value FROM main.meta WHERE key = 't0'", 0);
-	if (rc == SQLITE_OK && (m->t0 <= -PACK_TS_MAX || m->t0 >= PACK_TS_MAX))
+	if (rc == SQLITE_OK && (m->t0 <= -SAMPLE_TS_MAX || m->t0 >= SAMPLE_TS_MAX))
 		rc = SQLITE_CORRUPT_VTAB;
 	return rc;
 }

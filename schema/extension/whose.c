@@ -8,8 +8,8 @@
 SQLITE_EXTENSION_INIT3
 
 static const char WHO[] = "SELECT coalesce(c.name, ''), p.comm, p.pid, t.thread, t.tid, p.self FROM main.task t"
-			  " JOIN main.process p ON p.id = t.process LEFT JOIN main.containers c ON c.id = p.container WHERE t.id = ?1";
-static const char PLACE[] = "SELECT f.function, f.module, f.file, coalesce(f.line, 0) FROM main.stack k JOIN main.frames f ON f.id = k.leaf"
+			  " JOIN main.process p ON p.id = t.process LEFT JOIN containers c ON c.id = p.container WHERE t.id = ?1";
+static const char PLACE[] = "SELECT f.function, f.module, f.file, coalesce(f.line, 0) FROM main.stack k JOIN frames f ON f.id = k.leaf"
 			    " WHERE k.id = ?1";
 
 /* The statement at the row of this id; `at` is whose it stands at. */

@@ -12,39 +12,11 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/facts/fact.h"
 #include "schema/store/folder.h"
 #include "schema/store/packed.h"
 #include "schema/store/packing.h"
 #include "schema/store/reading.h"
 #include "schema/store/segment.h"
-
-static bool has_facts(sqlite3 *db)
-{
-	bool any = false;
-
-	for (size_t i = 0; !any && FACTS[i]; i++) {
-		char *sql = sqlite3_mprintf("SELECT EXISTS (SELECT 1 FROM %s)", FACTS[i]->table);
-
-		any = sql && reading_number(db, sql, 0);
-		sqlite3_free(sql);
-	}
-	return any;
-}
-
-bool archive_suits(const char *path)
-{
-	struct err e = {0};
-	struct stat st;
-	sqlite3 *db;
-	bool suits;
-
-	if (stat(path, &st) < 0 || st.st_size < ARCHIVE_LEAST || reading_open(path, &db, &e))
-		return false;
-	suits = reading_number(db, "SELECT EXISTS (SELECT 1 FROM amount) OR EXISTS (SELECT 1 FROM wait_row) OR EXISTS (SELECT 1 FROM wake_row)", 0) > 0 || has_facts(db);
-	sqlite3_close(db);
-	return suits;
-}
 
 static int say(const char *path, int code, const char *why, struct err *e)
 {
@@ -75,9 +47,11 @@ static int pack(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = packed_register(db);
 	if (rc == SQLITE_OK)
-		rc = exec(db, "PRAGMA application_id = " FOLDER_ARCHIVED_TEXT "; BEGIN IMMEDIATE");
+		rc = exec(db, "BEGIN IMMEDIATE");
 	if (rc == SQLITE_OK)
-		rc = packing_pack_all(db);
+		rc = packing_pack(db, PACKING_LEAST, PACKING_BLOCK_ROWS);
+	if (rc == SQLITE_OK)
+		rc = packing_mark(db);
 	if (rc == SQLITE_OK)
 		rc = exec(db, "COMMIT; PRAGMA page_size = 1024; VACUUM; PRAGMA journal_mode=DELETE");
 	return rc;
@@ -109,20 +83,15 @@ static bool same_value(sqlite3_stmt *a, sqlite3_stmt *b, int i)
 	       !memcmp(sqlite3_column_blob(a, i), sqlite3_column_blob(b, i), (size_t)sqlite3_column_bytes(a, i));
 }
 
-/* Columns are in the order of the table's key, which the rows have, or are put into. */
-static int compare_table(sqlite3 *from, sqlite3 *to, const char *table)
+/* Are the rows of both the same? SQLITE_MISMATCH: they are not. The words are freed. */
+static int compare_rows(sqlite3 *from, char *rows_from, sqlite3 *to, char *rows_to)
 {
 	sqlite3_stmt *a = NULL, *b = NULL;
-	char order[PACKING_NAME_MAX], *rows = NULL, *columns = sqlite3_mprintf("SELECT * FROM \"%w\"", table);
-	int rc = columns ? packing_order(from, table, order) : SQLITE_NOMEM, other;
+	int rc = rows_from && rows_to ? sqlite3_prepare_v2(from, rows_from, -1, &a, NULL) : SQLITE_NOMEM, other;
 	bool same;
 
-	if (rc == SQLITE_OK) {
-		rows = sqlite3_mprintf("%s ORDER BY %s", columns, order);
-		rc = rows ? sqlite3_prepare_v2(from, rows, -1, &a, NULL) : SQLITE_NOMEM;
-	}
 	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(to, columns, -1, &b, NULL);
+		rc = sqlite3_prepare_v2(to, rows_to, -1, &b, NULL);
 	same = rc == SQLITE_OK && sqlite3_column_count(a) == sqlite3_column_count(b);
 	while (rc == SQLITE_OK && same) {
 		rc = sqlite3_step(a);
@@ -135,20 +104,31 @@ static int compare_table(sqlite3 *from, sqlite3 *to, const char *table)
 	}
 	sqlite3_finalize(a);
 	sqlite3_finalize(b);
-	sqlite3_free(rows);
-	sqlite3_free(columns);
+	sqlite3_free(rows_from);
+	sqlite3_free(rows_to);
 	return rc == SQLITE_DONE && same ? SQLITE_OK : rc == SQLITE_OK || rc == SQLITE_DONE ? SQLITE_MISMATCH : rc;
+}
+
+/* Columns are in the order of the table's key, which the rows have, or are put into. */
+static int compare_table(sqlite3 *from, sqlite3 *to, const char *table)
+{
+	char order[PACKING_NAME_MAX];
+	int rc = packing_order(from, table, order);
+
+	return rc != SQLITE_OK ? rc : compare_rows(from, sqlite3_mprintf("SELECT * FROM \"%w\" ORDER BY %s", table, order), to,
+						   sqlite3_mprintf("SELECT * FROM \"%w\"", table));
 }
 
 static int compare(sqlite3 *from, sqlite3 *to)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(to, "SELECT name FROM packed_table", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(to, "SELECT name FROM packed_table WHERE name <> 'packed_view'", -1, &st, NULL);
 
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
 		rc = compare_table(from, to, (const char *)sqlite3_column_text(st, 0));
 	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	return rc != SQLITE_DONE ? rc : compare_rows(from, sqlite3_mprintf("SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY rowid"), to,
+						     sqlite3_mprintf("SELECT name, sql FROM packed_view ORDER BY id"));
 }
 
 static int check(const char *path, const char *to, struct err *e)
@@ -175,6 +155,20 @@ static int check(const char *path, const char *to, struct err *e)
 	if (!rc && (fd < 0 || fsync(fd) < 0))
 		rc = say(to, -errno, strerror(errno), e);
 	return rc;
+}
+
+int store_copy_plain(sqlite3 *copy)
+{
+	bool any = false;
+	int rc = packed_register(copy);
+
+	if (rc == SQLITE_OK)
+		rc = exec(copy, "BEGIN IMMEDIATE");
+	if (rc == SQLITE_OK)
+		rc = packing_unpack(copy, &any);
+	if (rc == SQLITE_OK)
+		rc = exec(copy, "COMMIT");
+	return rc == SQLITE_OK && any ? exec(copy, "PRAGMA page_size = 4096; VACUUM") : rc;
 }
 
 int archive_make(const char *path, const char *to, struct err *e)

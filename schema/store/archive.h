@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * archive: a finished segment, by itself, as columns. For segments that hold more than samples (waits, heap profiles, ...), whose rows
- * are most of a store and which a day file would only copy.
+ * archive: a finished segment as columns.
  *
- *   1. STORE/sealing.db becomes a copy of the segment, whose tables are packed (packing_pack_all, packed.h): the same names, columns
+ *   1. STORE/sealing.db becomes a copy of the segment, whose tables are packed (packing_pack, packed.h): the same names, columns
  *      and rows, a fifth of the bytes. Its header says so (folder_is_archived).
  *   2. Each table is compared with the segment's, row by row, and the file is synced.
  *   3. With the folder's lock held, if the segment is as it was, the file takes its name. Whoever has the segment open goes on reading it.
@@ -17,9 +16,6 @@
 
 #include "schema/base/err.h"
 
-/* Does it hold what only an archive packs, and enough of it that it pays? Smaller ones a day takes in. Of a file that cannot be read: no. */
-#define ARCHIVE_LEAST (1u << 20)
-bool archive_suits(const char *path);
 /* Steps 1 and 2. `to` is STORE/sealing.db. -EBADMSG: the segment is damaged. */
 int archive_make(const char *path, const char *to, struct err *e);
 

@@ -2,7 +2,8 @@
 /*
  * column: one column of a table as bytes, for what stands in packed_column (schema/sql/0018-packed.sql).
  *
- *   1. Byte 0 is the form of its values, then comes the length of what follows when it is inflated, then that, as a zlib stream.
+ *   1. Byte 0 is the form of its values, then comes the length of what follows when it is inflated, then that, as a
+ *      Zstandard frame (RFC 8878) with a checksum.
  *   2. Form 1: numbers, each as the distance to the one before (the first: to 0). Form 2: numbers as they are. Both in zigzag:
  *      2 * v where v >= 0, else -2 * v - 1.
  *   3. Form 3: texts that are lists of numbers below 2^32 with commas, '12,7,9': how many, then each as the distance to the

@@ -42,11 +42,11 @@ struct dictbeside {
 	struct store_segment part; /* what is read in the thread, and its connection */
 	struct beside thread;
 	bool begun;
-	int64_t sealed_ns;
+	int64_t archived_ns;
 	int rc;
 };
 
-/* All of one instant. A day that was sealed again since it was opened is another file, with other ids. */
+/* All of one instant. An archive that was made anew since it was opened is another file, with other ids. */
 static void load_part(void *ctx)
 {
 	struct dictbeside *d = ctx;
@@ -55,7 +55,7 @@ static void load_part(void *ctx)
 	d->rc = reading_open(d->part.path, &d->part.db, &unsaid);
 	if (d->rc)
 		return;
-	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && reading_sealed_ns(d->part.db) == d->sealed_ns)
+	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && reading_archived_ns(d->part.db) == d->archived_ns)
 		d->rc = load_half(&d->part, &unsaid);
 	else
 		d->rc = -EAGAIN;
@@ -71,7 +71,7 @@ struct dictbeside *dictbeside_begin(struct store_segment *s)
 	d->begun = reading_number(s->db, "SELECT max(id) FROM frame", 0) >= WORTH_IT;
 	if (!d->begun)
 		return d;
-	d->sealed_ns = reading_sealed_ns(s->db);
+	d->archived_ns = reading_archived_ns(s->db);
 	d->part.path = s->path;
 	beside_begin(&d->thread, load_part, d);
 	return d;

@@ -112,6 +112,8 @@ static int load_processes(struct store_segment *s, struct err *e)
 							     .lang = "", .lang_runtime = ""};
 	rc = dictrows_each(s, "id, value", "text", p.n_text, text_row, &p, e);
 	if (!rc)
+		rc = reading_views(s, "containers", e);
+	if (!rc)
 		rc = dictrows_each(s, old ? CONTAINERS_OLD : CONTAINERS, "containers", p.n_containers, container_row, &p, e);
 	if (!rc)
 		rc = dictrows_each(s, old ? PROCESSES_OLD : PROCESSES, "process", n, process_row, &p, e);
@@ -411,17 +413,17 @@ void reading_unload(struct store_segment *s)
 	free(s->choice_runs);
 	if (!s->borrows)
 		dict_release(s);
-	*s = (struct store_segment){.db = s->db, .path = s->path, .t0 = s->t0, .sealed = s->sealed};
+	*s = (struct store_segment){.db = s->db, .path = s->path, .t0 = s->t0, .archived = s->archived, .has_views = s->has_views};
 }
 
 int store_segment_share(struct store_segment *s, const struct store_segment *of)
 {
 	struct store_segment same = *of;
 
-	if (s->loaded || !of->loaded || !s->sealed || strcmp(s->path, of->path))
+	if (s->loaded || !of->loaded || !s->archived || strcmp(s->path, of->path))
 		return -EAGAIN;
 	begin_snapshot(s);
-	if (!s->snapshot || reading_sealed_ns(s->db) != reading_sealed_ns(of->db)) {
+	if (!s->snapshot || reading_archived_ns(s->db) != reading_archived_ns(of->db)) {
 		reading_unload(s);
 		return -EAGAIN;
 	}

@@ -95,16 +95,24 @@ int dictrows_slots(struct store_segment *s, const char *sql, size_t *n, struct e
 	return 0;
 }
 
-static void each_packed(struct store_segment *s, const struct packedread *packed, size_t n, dictrows_row *row, void *ctx)
+/* As packedtable_column. */
+static int each_packed(struct store_segment *s, struct packedread *packed, size_t n, dictrows_row *row, void *ctx)
 {
-	struct dictrow r = {.packed = packed};
+	int rc = 0;
 
-	for (; r.at < packed->p.n_rows; r.at++) {
-		uint32_t id = dictrows_id(&r, 0, n);
+	for (size_t block = 0; !rc && block < packed->t.n_blocks; block++) {
+		struct dictrow r = {.packed = packed};
 
-		if (id)
-			row(s, &r, id, ctx);
+		rc = packedread_block(packed, block);
+		for (; !rc && r.at < packedtable_rows_of(&packed->t, block); r.at++) {
+			uint32_t id = dictrows_id(&r, 0, n);
+
+			if (id)
+				row(s, &r, id, ctx);
+		}
+		packedtable_release(&packed->t, block);
 	}
+	return rc;
 }
 
 int dictrows_each(struct store_segment *s, const char *columns, const char *table, size_t n, dictrows_row *row, void *ctx,
@@ -116,10 +124,11 @@ int dictrows_each(struct store_segment *s, const char *columns, const char *tabl
 	int rc;
 
 	if (packedread_open(&packed, s->db, table, columns)) {
-		each_packed(s, &packed, n, row, ctx);
+		rc = each_packed(s, &packed, n, row, ctx);
 		packedread_release(&packed);
-		return 0;
-	}
+		if (!rc)
+			return 0;
+	} /* what is wrong with it SQLite says better */
 	strbuf_addf(&sql, "SELECT %s FROM %s", columns, table);
 	r.st = reading_prepare(s, strbuf_str(&sql), e);
 	if (!r.st)

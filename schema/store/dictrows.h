@@ -17,7 +17,7 @@
 
 /* A copy that lives as long as the segment. */
 const char *dictrows_keep(struct strings **list, const char *s, size_t len);
-/* Of a row: of a statement, or, where a sealed day has the table packed, of its columns. */
+/* Of a row: of a statement, or, where an archive has the table packed, of its columns. */
 struct dictrow;
 int64_t dictrows_int(const struct dictrow *r, int col);
 uint32_t dictrows_u32(const struct dictrow *r, int col);          /* 0 if it is none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * endings: how stacks ended, by program and module. Of a range by its minutes; of all times from the sums that a segment keeps
- * of its runs, which a packed day has by name: what its names are packed in is not read for them.
+ * of its runs, which an archive has by name: what its names are packed in is not read for them.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -60,6 +60,9 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 
 	if (!sql)
 		return 0;
+	rc = reading_views(s, "unwinding_reason", e);
+	if (rc)
+		return rc;
 	st = reading_prepare(s, sql, e);
 	if (!st)
 		return e && e->code ? e->code : -EIO;

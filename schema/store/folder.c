@@ -230,14 +230,9 @@ static bool has_shape(const char *name, const char *shape)
 	return true;
 }
 
-bool folder_is_day_name(const char *name)
-{
-	return has_shape(name, "00000000T000000Z-d000.db");
-}
-
 bool folder_is_segment_name(const char *name)
 {
-	return has_shape(name, "00000000T000000Z-0000.db") || folder_is_day_name(name);
+	return has_shape(name, "00000000T000000Z-0000.db");
 }
 
 static int folder_by_name(const void *a, const void *b)
@@ -318,12 +313,9 @@ static int folder_next_name(const char *dir, char stamp[17], int *number)
 	strftime(stamp, 17, "%Y%m%dT%H%M%SZ", &tm);
 	*number = 1;
 	if (n && strncmp(names[n - 1], stamp, 16) >= 0) {
-		bool day = folder_is_day_name(names[n - 1]); /* it stands at midnight: one second on is behind it */
-
 		memcpy(stamp, names[n - 1], 16);
-		stamp[14] = day ? '1' : stamp[14];
 		stamp[16] = '\0';
-		*number = day ? 1 : atoi(names[n - 1] + 17) + 1;
+		*number = atoi(names[n - 1] + 17) + 1;
 	}
 	if (*number > 9999) {
 		folder_next_second(stamp);
@@ -364,7 +356,7 @@ static int folder_newest(const char *dir, char name[SEGMENT_NAME_MAX], struct er
 
 	if (rc)
 		return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot read the store's folder %s: %s", dir, strerror(-rc));
-	if (n && !folder_is_day_name(names[n - 1]))
+	if (n)
 		memcpy(name, names[n - 1], SEGMENT_NAME_MAX);
 	else
 		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no file of the store %s is being written", dir);

@@ -4,10 +4,8 @@
  *
  *   YYYYMMDDTHHMMSSZ-NNNN.db   a segment: the UTC instant it was begun, and a number for those of one second. Names
  *                              sort by age; a new one always sorts last, even if the wall clock went back.
- *   YYYYMMDDT000000Z-dNNN.db   a sealed day: what the segments that were begun on that day held (seal.h); NNN tells its makes
- *                              apart. It counts among the segments, but nothing joins it.
  *                              An archive keeps the name of the segment that it was made of (archive.h).
- *   sealing, sealing.db        who seals holds the lock of the first, and writes the second, which becomes a day or an archive
+ *   sealing, sealing.db        who seals holds the lock of the first, and writes the second, which becomes an archive
  *   NAME.db.bad                a damaged segment, set aside
  *   lock                       flock: the queue of those who write
  *   writers/                   one tally file a living writer (tally.h)
@@ -37,8 +35,7 @@ int folder_prepare(const char *dir, struct err *e);
 void folder_own(int fd, mode_t mode);
 /* Wait for the writers' lock. The descriptor (close it to let go), or -errno. */
 int folder_lock(const char *dir);
-bool folder_is_segment_name(const char *name); /* a sealed day, too */
-bool folder_is_day_name(const char *name);
+bool folder_is_segment_name(const char *name);
 /* Is this segment an archive (archive.h)? By the application id in the header of SQLite's file format, section 1.3. */
 #define FOLDER_ARCHIVED      0x736e6461
 #define FOLDER_ARCHIVED_TEXT "1936614497" /* the same, for a PRAGMA */

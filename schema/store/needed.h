@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * needed: which segments a writer, living or killed, still needs for its own account (tally.h). They are neither removed
- * nor sealed: nothing is counted both there and as lost.
+ * nor archived: nothing is counted both there and as lost.
  */
 #ifndef SONDE_STORE_NEEDED_H
 #define SONDE_STORE_NEEDED_H

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/store/packedcolumns.h"
-
 SQLITE_EXTENSION_INIT3
 
 #include "schema/store/packedfetch.h" /* behind the names that it calls by */
@@ -21,13 +19,14 @@ SQLITE_EXTENSION_INIT3
 #define PLAN_UPTO    4 /* and at most the next one */
 #define PLAN_REVERSE 8
 
+#define BLOCKS_HELD 64 /* decoded at once while they are read one after the other */
+
 struct table {
 	sqlite3_vtab base;
-	sqlite3 *db;
 	char *schema, *name;
-	bool is_number[PACKEDCOLUMNS_MAX], known[PACKEDCOLUMNS_MAX]; /* known: read, and of that type */
-	struct packedcolumns p;
-	int sql;                            /* what a statement failed with, where fetch says -EIO */
+	struct packed_source source;
+	struct packedtable p;
+	size_t n_cursors;
 	uint32_t *order[PACKEDCOLUMNS_MAX]; /* places of rows by value, then place; NULL: not asked for yet */
 };
 
@@ -36,11 +35,14 @@ struct cursor {
 	const uint32_t *order; /* NULL: rows as they stand */
 	size_t at, end;
 	bool reverse;
+	size_t block;          /* that the row before was in */
 };
 
-/* What packedcolumns_need_as says. */
+/* What packedtable_column says. */
 static int table_error(struct table *t, int got)
 {
+	if (got == -ENOMEM || got == -EIO)
+		return got == -EIO ? t->source.sql : SQLITE_NOMEM;
 	sqlite3_free(t->base.zErrMsg);
 	t->base.zErrMsg = sqlite3_mprintf(got == -ENOTSUP ? "a newer sonde packed table %s of this file: it takes that one to read it" :
 					  "the file is damaged: its packed table %s: a column cannot be read", t->name);
@@ -49,33 +51,38 @@ static int table_error(struct table *t, int got)
 
 /* --- columns --- */
 
-/* packedcolumns.h's */
-static int fetch(void *ctx, int i, uint8_t **data, size_t *len)
+/* packedtable.h's */
+static int fetch(void *ctx, int i, size_t block, uint8_t **data, size_t *len)
 {
 	struct table *t = ctx;
-	char *sql = sqlite3_mprintf("SELECT data FROM \"%w\".packed_column WHERE \"table\" = ?1 AND number = ?2", t->schema);
-	sqlite3_stmt *st = NULL;
-	int rc = sql ? sqlite3_prepare_v2(t->db, sql, -1, &st, NULL) : SQLITE_NOMEM;
 
-	sqlite3_free(sql);
-	t->sql = rc;
-	return rc == SQLITE_OK ? packed_fetch(st, t->name, i, data, len) : -EIO;
+	return packed_fetch(&t->source, &t->p, i, block, data, len);
 }
 
-static int read_column(struct table *t, int i)
+static int column_of(struct table *t, int i, size_t block, const struct column **out)
 {
-	int got = packedcolumns_need_as(&t->p, i, t->is_number[i]);
+	int got = packedtable_column(&t->p, i, block, out);
 
-	if (got == -ENOMEM || got == -EIO)
-		return got == -EIO ? t->sql : SQLITE_NOMEM;
-	if (!got)
-		t->known[i] = true;
 	return got ? table_error(t, got) : SQLITE_OK;
 }
 
-static int column_of(struct table *t, int i)
+/* All values of a column of numbers. */
+static int values_of(struct table *t, int i, int64_t **out)
 {
-	return t->known[i] ? SQLITE_OK : read_column(t, i);
+	int64_t *v = sqlite3_malloc64(t->p.n_rows * sizeof(*v));
+	const struct column *c;
+	int rc = v ? SQLITE_OK : SQLITE_NOMEM;
+
+	for (size_t k = 0; rc == SQLITE_OK && k < t->p.n_blocks; k++) {
+		rc = column_of(t, i, k, &c);
+		if (rc == SQLITE_OK)
+			memcpy(v + packedtable_first_row(&t->p, k), c->numbers, c->n * sizeof(*v));
+	}
+	if (rc == SQLITE_OK)
+		*out = v;
+	else
+		sqlite3_free(v);
+	return rc;
 }
 
 static int by_value(const void *a, const void *b, void *numbers)
@@ -90,72 +97,101 @@ static int by_value(const void *a, const void *b, void *numbers)
 
 static int order_of(struct table *t, int i)
 {
-	int rc = column_of(t, i);
+	int64_t *values;
+	int rc;
 
-	if (rc != SQLITE_OK || !i || t->order[i])
+	if (!i || t->order[i])
+		return SQLITE_OK;
+	rc = values_of(t, i, &values);
+	if (rc != SQLITE_OK)
 		return rc;
 	t->order[i] = sqlite3_malloc64(t->p.n_rows * sizeof(*t->order[i]));
-	if (!t->order[i])
-		return SQLITE_NOMEM;
-	for (size_t k = 0; k < t->p.n_rows; k++)
+	for (size_t k = 0; t->order[i] && k < t->p.n_rows; k++)
 		t->order[i][k] = (uint32_t)k;
-	qsort_r(t->order[i], t->p.n_rows, sizeof(*t->order[i]), by_value, t->p.c[i].numbers);
-	return SQLITE_OK;
+	if (t->order[i])
+		qsort_r(t->order[i], t->p.n_rows, sizeof(*t->order[i]), by_value, values);
+	sqlite3_free(values);
+	return t->order[i] ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-/* The first row in that order whose value is at least v; n_rows: none. */
-static size_t find(const struct table *t, int i, int64_t v)
+static int value_at(struct table *t, int i, size_t place, int64_t *out)
 {
-	const int64_t *numbers = t->p.c[i].numbers;
-	const uint32_t *order = t->order[i];
-	size_t low = 0, high = t->p.n_rows;
+	size_t row = t->order[i] ? t->order[i][place] : place, block = row / t->p.block_rows;
+	const struct column *c;
+	int rc = column_of(t, i, block, &c);
 
-	if (!i && v > 0 && (uint64_t)v <= high && numbers[v - 1] == v && (v == 1 || numbers[v - 2] < v))
-		return (size_t)v - 1; /* dense ids */
+	if (rc == SQLITE_OK)
+		*out = c->numbers[row - packedtable_first_row(&t->p, block)];
+	return rc;
+}
+
+/* Column 0: the first row of block k whose value is at least v, where one is. Ids are dense, mostly. */
+static int find_in_block(struct table *t, size_t k, int64_t v, size_t *out)
+{
+	const struct column *c;
+	size_t low = 0, high, guess;
+	int rc = column_of(t, 0, k, &c);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	high = c->n;
+	guess = v > c->numbers[0] ? (size_t)((uint64_t)v - (uint64_t)c->numbers[0]) : 0;
+	if (guess < high && c->numbers[guess] == v && (!guess || c->numbers[guess - 1] < v))
+		low = high = guess;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (numbers[order ? order[mid] : mid] < v)
+		if (c->numbers[mid] < v)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low;
+	*out = packedtable_first_row(&t->p, k) + low;
+	return SQLITE_OK;
+}
+
+/* The first place in that order whose value is at least v; n_rows: none. */
+static int find(struct table *t, int i, int64_t v, size_t *out)
+{
+	size_t low, high = t->p.n_rows, block = i ? 0 : packedtable_block_of(&t->p, v);
+	int64_t at = 0;
+	int rc = SQLITE_OK;
+
+	if (!i && block < t->p.n_blocks)
+		return find_in_block(t, block, v, out);
+	low = i ? 0 : high;
+	while (rc == SQLITE_OK && low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		rc = value_at(t, i, mid, &at);
+		if (at < v)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*out = low;
+	return rc;
 }
 
 /* --- the table --- */
 
-static int read_names(struct table *t, sqlite3_str *declared)
+struct declaring {
+	const struct packedtable *t;
+	sqlite3_str *sql;
+};
+
+static void declare_column(void *ctx, int i, const char *column)
 {
-	char *sql = sqlite3_mprintf("SELECT c.name, c.type, t.rows FROM \"%w\".packed_table t JOIN \"%w\".packed_column c ON c.\"table\" = t.name"
-				    " WHERE t.name = %Q ORDER BY c.number", t->schema, t->schema, t->name);
-	sqlite3_stmt *st = NULL;
-	int rc = sql ? sqlite3_prepare_v2(t->db, sql, -1, &st, NULL) : SQLITE_NOMEM;
+	const struct declaring *d = ctx;
 
-	sqlite3_free(sql);
-	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-		const char *type = (const char *)sqlite3_column_text(st, 1);
-		sqlite3_int64 rows = sqlite3_column_int64(st, 2);
-
-		if (t->p.n == PACKEDCOLUMNS_MAX || rows <= 0 || rows > COLUMN_MAX) {
-			rc = SQLITE_CORRUPT_VTAB;
-			break;
-		}
-		t->p.n_rows = (size_t)rows;
-		t->is_number[t->p.n] = type && !strcmp(type, "INTEGER");
-		sqlite3_str_appendf(declared, "%s\"%w\" %s", t->p.n ? ", " : "", sqlite3_column_text(st, 0), t->is_number[t->p.n] ? "INTEGER" : "TEXT");
-		t->p.n++;
-		rc = SQLITE_OK;
-	}
-	sqlite3_finalize(st);
-	return rc != SQLITE_DONE ? rc : t->p.n && t->is_number[0] ? SQLITE_OK : SQLITE_CORRUPT_VTAB;
+	sqlite3_str_appendf(d->sql, "%s\"%w\" %s", i ? ", " : "CREATE TABLE x(", column, d->t->is_number[i] ? "INTEGER" : "TEXT");
 }
 
 static int table_close(sqlite3_vtab *base)
 {
 	struct table *t = (struct table *)base;
 
-	packedcolumns_release(&t->p);
+	packedtable_close(&t->p);
 	for (int i = 0; i < PACKEDCOLUMNS_MAX; i++)
 		sqlite3_free(t->order[i]);
 	sqlite3_free(t->schema);
@@ -166,16 +202,16 @@ static int table_close(sqlite3_vtab *base)
 
 static int declare(struct table *t)
 {
-	sqlite3_str *declared = sqlite3_str_new(t->db);
+	struct declaring d = {&t->p, sqlite3_str_new(t->source.db)};
+	int rc = t->schema && t->name ? packed_open(&t->source, t->name, &t->p, declare_column, &d) : SQLITE_NOMEM;
 	char *sql;
-	int rc;
 
-	sqlite3_str_appendall(declared, "CREATE TABLE x(");
-	rc = t->schema && t->name ? read_names(t, declared) : SQLITE_NOMEM;
-	sqlite3_str_appendall(declared, ")");
-	sql = sqlite3_str_finish(declared);
+	sqlite3_str_appendall(d.sql, ")");
+	sql = sqlite3_str_finish(d.sql);
+	if (rc == SQLITE_CORRUPT)
+		rc = SQLITE_CORRUPT_VTAB;
 	if (rc == SQLITE_OK)
-		rc = sql ? sqlite3_declare_vtab(t->db, sql) : SQLITE_NOMEM;
+		rc = sql ? sqlite3_declare_vtab(t->source.db, sql) : SQLITE_NOMEM;
 	sqlite3_free(sql);
 	return rc;
 }
@@ -191,11 +227,11 @@ static int table_connect(sqlite3 *db, void *ctx, int argc, const char *const *ar
 	if (!t)
 		return SQLITE_NOMEM;
 	memset(t, 0, sizeof(*t));
-	t->db = db;
 	t->p.fetch = fetch;
 	t->p.ctx = t;
 	t->schema = sqlite3_mprintf("%s", argv[1]);
 	t->name = sqlite3_mprintf("%s", argv[2]);
+	t->source = (struct packed_source){.db = db, .schema = t->schema};
 	rc = declare(t);
 	if (rc != SQLITE_OK) {
 		*why = sqlite3_mprintf("the file is damaged: its packed table %s has no columns", argv[2]);
@@ -219,7 +255,7 @@ static bool is_equal(const struct table *t, const sqlite3_index_info *info, int 
 {
 	int column = info->aConstraint[i].iColumn;
 
-	return info->aConstraint[i].usable && info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && (column < 0 || t->is_number[column]);
+	return info->aConstraint[i].usable && info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && (column < 0 || t->p.is_number[column]);
 }
 
 static int bound_of(const sqlite3_index_info *info, int i)
@@ -285,16 +321,17 @@ static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
 	struct cursor *c = sqlite3_malloc64(sizeof(*c));
 
-	(void)base;
 	if (!c)
 		return SQLITE_NOMEM;
 	*c = (struct cursor){0};
+	((struct table *)base)->n_cursors++;
 	*out = &c->base;
 	return SQLITE_OK;
 }
 
 static int cursor_close(sqlite3_vtab_cursor *base)
 {
+	((struct table *)base->pVtab)->n_cursors--;
 	sqlite3_free(base);
 	return SQLITE_OK;
 }
@@ -312,22 +349,25 @@ static int filter_equal(struct cursor *c, struct table *t, int column, sqlite3_v
 	if (rc != SQLITE_OK)
 		return rc;
 	c->order = t->order[column];
-	c->at = c->end = find(t, column, wanted);
-	while (c->end < t->p.n_rows && t->p.c[column].numbers[c->order ? c->order[c->end] : c->end] == wanted)
-		c->end++;
-	return SQLITE_OK;
+	rc = find(t, column, wanted, &c->at);
+	for (c->end = c->at; rc == SQLITE_OK && c->end < t->p.n_rows; c->end++) {
+		int64_t at = 0;
+
+		rc = value_at(t, column, c->end, &at);
+		if (at != wanted)
+			break;
+	}
+	return rc;
 }
 
 static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *words, int argc, sqlite3_value **argv)
 {
 	struct cursor *c = (struct cursor *)base;
 	struct table *t = (struct table *)base->pVtab;
-	int rc = column_of(t, 0), n = 0;
+	int rc = SQLITE_OK, n = 0;
 
 	(void)words;
 	(void)argc;
-	if (rc != SQLITE_OK)
-		return rc;
 	c->order = NULL;
 	c->at = 0;
 	c->end = t->p.n_rows;
@@ -335,10 +375,10 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *words,
 	if (plan & PLAN_EQUAL)
 		return filter_equal(c, t, plan >> 8, argv[0]);
 	if (plan & PLAN_FROM && sqlite3_value_type(argv[n++]) == SQLITE_INTEGER)
-		c->at = find(t, 0, sqlite3_value_int64(argv[n - 1]));
-	if (plan & PLAN_UPTO && sqlite3_value_type(argv[n++]) == SQLITE_INTEGER && sqlite3_value_int64(argv[n - 1]) < INT64_MAX)
-		c->end = find(t, 0, sqlite3_value_int64(argv[n - 1]) + 1);
-	return SQLITE_OK;
+		rc = find(t, 0, sqlite3_value_int64(argv[n - 1]), &c->at);
+	if (rc == SQLITE_OK && plan & PLAN_UPTO && sqlite3_value_type(argv[n++]) == SQLITE_INTEGER && sqlite3_value_int64(argv[n - 1]) < INT64_MAX)
+		rc = find(t, 0, sqlite3_value_int64(argv[n - 1]) + 1, &c->end);
+	return rc;
 }
 
 static int cursor_eof(sqlite3_vtab_cursor *base)
@@ -363,28 +403,46 @@ static size_t row_of(const struct cursor *c)
 	return c->order ? c->order[at] : at;
 }
 
+/* Who reads all rows has not all of them decoded at once, unless another cursor is among them too. */
+static void leave_block(struct cursor *c, struct table *t, size_t block)
+{
+	if (block == c->block)
+		return;
+	if (t->p.n_blocks > BLOCKS_HELD && t->n_cursors == 1 && !c->order)
+		packedtable_release(&t->p, c->block);
+	c->block = block;
+}
+
 static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
 {
 	struct table *t = (struct table *)base->pVtab;
-	size_t row = row_of((struct cursor *)base);
-	int rc = column_of(t, i);
-	const struct column *c = &t->p.c[i];
+	size_t row = row_of((struct cursor *)base), block = row / t->p.block_rows;
+	const struct column *c;
+	int rc;
 
+	leave_block((struct cursor *)base, t, block);
+	rc = column_of(t, i, block, &c);
 	if (rc != SQLITE_OK)
 		return rc;
+	row -= packedtable_first_row(&t->p, block);
 	if (c->null && c->null[row])
 		sqlite3_result_null(out);
 	else if (c->numbers)
 		sqlite3_result_int64(out, c->numbers[row]);
 	else
-		sqlite3_result_text(out, c->text + c->at[row], (int)(c->at[row + 1] - c->at[row] - 1), SQLITE_STATIC);
+		sqlite3_result_text(out, c->text + c->at[row], (int)(c->at[row + 1] - c->at[row] - 1), t->p.range ? SQLITE_TRANSIENT : SQLITE_STATIC);
 	return SQLITE_OK;
 }
 
 static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 {
-	*out = ((struct table *)base->pVtab)->p.c[0].numbers[row_of((struct cursor *)base)];
-	return SQLITE_OK;
+	int64_t v = 0;
+	struct table *t = (struct table *)base->pVtab;
+	size_t row = row_of((struct cursor *)base);
+	int rc = value_at(t, 0, row, &v); /* column 0 has no order of its own */
+
+	*out = v;
+	return rc;
 }
 
 static const sqlite3_module MODULE = {
@@ -406,4 +464,46 @@ static const sqlite3_module MODULE = {
 int packed_register(sqlite3 *db)
 {
 	return sqlite3_create_module_v2(db, "sonde_packed", &MODULE, NULL, NULL);
+}
+
+/* --- views --- */
+
+/* One statement that makes a view, and nothing else: the text is the file's. */
+static int make_view(sqlite3 *db, const char *sql)
+{
+	static const char begin[] = "CREATE VIEW ";
+	sqlite3_stmt *st = NULL;
+	const char *behind = NULL;
+	char *text;
+	int rc;
+
+	if (!sql || strncmp(sql, begin, sizeof(begin) - 1))
+		return SQLITE_OK;
+	text = sqlite3_mprintf("CREATE TEMP VIEW IF NOT EXISTS %s", sql + sizeof(begin) - 1);
+	rc = text ? sqlite3_prepare_v2(db, text, -1, &st, &behind) : SQLITE_NOMEM;
+	if (rc == SQLITE_OK && st && !behind[strspn(behind, "; \t\n")]) {
+		sqlite3_step(st);
+		rc = sqlite3_reset(st);
+	}
+	sqlite3_finalize(st);
+	sqlite3_free(text);
+	return rc;
+}
+
+int packed_views(sqlite3 *db, const char *name)
+{
+	sqlite3_stmt *st = NULL;
+	int rc;
+
+	rc = sqlite3_prepare_v2(db, "SELECT sql FROM main.packed_view WHERE ?1 IS NULL OR name = ?1 ORDER BY id", -1, &st, NULL);
+	if (rc != SQLITE_OK)
+		return rc == SQLITE_ERROR ? SQLITE_OK : rc; /* no file of a store, or an older one */
+	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		rc = make_view(db, (const char *)sqlite3_column_text(st, 0));
+		if (rc != SQLITE_OK)
+			break;
+	}
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }

@@ -11,7 +11,10 @@
 
 struct sqlite3;
 
-/* For each connection that may meet a sealed day. SQLite's code. */
+/* For each connection that may meet an archive. SQLite's code. */
 int packed_register(struct sqlite3 *db);
+/* The views that an archive keeps as text (packed_view), as temporary ones; all of them, or the one of that name. Of a connection that may make
+ * such. What is no view is left out. SQLite's code. */
+int packed_views(struct sqlite3 *db, const char *name);
 
 #endif

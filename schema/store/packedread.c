@@ -9,15 +9,18 @@
 
 #define COLUMN_NAME_MAX 64
 
-/* packedcolumns.h's */
-static int fetch(void *ctx, int i, uint8_t **data, size_t *len)
+struct names {
+	char name[PACKEDCOLUMNS_MAX][COLUMN_NAME_MAX];
+	int number[PACKEDCOLUMNS_MAX], n; /* place in the table, -1: it is not there */
+};
+
+/* packedtable.h's */
+static int fetch(void *ctx, int i, size_t block, uint8_t **data, size_t *len)
 {
 	struct packedread *r = ctx;
-	sqlite3_stmt *st = NULL;
+	struct packed_source s = {.db = r->db, .schema = "main"};
 
-	if (sqlite3_prepare_v2(r->db, "SELECT data FROM packed_column WHERE \"table\" = ?1 AND number = ?2", -1, &st, NULL) != SQLITE_OK)
-		return -EIO;
-	return packed_fetch(st, r->table, i, data, len);
+	return packed_fetch(&s, &r->t, i, block, data, len);
 }
 
 /* The word that `columns` begins with, and what is behind its comma; false: there is none, or it is too long. */
@@ -35,59 +38,64 @@ static bool next_name(const char **columns, char name[COLUMN_NAME_MAX])
 	return true;
 }
 
-/* Its rows and columns, and the numbers of those asked for: how many, 0 where one of them is not there. */
-static int read_names(struct packedread *r, const char *columns, int number[PACKEDCOLUMNS_MAX], bool is_number[PACKEDCOLUMNS_MAX])
+static void take_name(void *ctx, int i, const char *column)
 {
-	char name[PACKEDCOLUMNS_MAX][COLUMN_NAME_MAX];
-	sqlite3_stmt *st = NULL;
-	int n = 0;
+	struct names *x = ctx;
 
-	while (n < PACKEDCOLUMNS_MAX && next_name(&columns, name[n]))
-		number[n++] = -1;
-	if (*columns || sqlite3_prepare_v2(r->db, "SELECT c.number, c.name, t.rows, c.type = 'INTEGER' FROM packed_table t JOIN packed_column c ON c.\"table\" = t.name"
-					   " WHERE t.name = ?1 ORDER BY c.number", -1, &st, NULL) != SQLITE_OK)
-		return 0;
-	sqlite3_bind_text(st, 1, r->table, -1, SQLITE_STATIC);
-	while (sqlite3_step(st) == SQLITE_ROW) {
-		const char *is = (const char *)sqlite3_column_text(st, 1);
-		sqlite3_int64 rows = sqlite3_column_int64(st, 2);
+	for (int k = 0; k < x->n; k++)
+		if (!strcmp(x->name[k], column))
+			x->number[k] = i;
+}
 
-		if (sqlite3_column_int(st, 0) != r->p.n || r->p.n == PACKEDCOLUMNS_MAX || rows <= 0 || rows > COLUMN_MAX)
-			break;
-		for (int i = 0; is && i < n; i++)
-			if (!strcmp(is, name[i]))
-				number[i] = r->p.n;
-		is_number[r->p.n] = sqlite3_column_int(st, 3) != 0;
-		r->p.n_rows = (size_t)rows;
-		r->p.n++;
-	}
-	sqlite3_finalize(st);
-	for (int i = 0; i < n; i++)
-		if (number[i] < 0)
-			return 0;
-	return n;
+/* false: these are no names. */
+static bool split_names(struct names *x, const char *columns)
+{
+	while (x->n < PACKEDCOLUMNS_MAX && next_name(&columns, x->name[x->n]))
+		x->number[x->n++] = -1;
+	return x->n && !*columns;
 }
 
 bool packedread_open(struct packedread *r, sqlite3 *db, const char *table, const char *columns)
 {
-	bool is_number[PACKEDCOLUMNS_MAX];
-	int number[PACKEDCOLUMNS_MAX], n;
+	struct packed_source s = {.db = db, .schema = "main"};
+	struct names x = {.n = 0};
+	bool got;
 
-	*r = (struct packedread){.db = db, .table = table, .p = {.fetch = fetch, .ctx = r}};
-	n = read_names(r, columns, number, is_number);
-	for (int i = 0; i < n; i++) {
-		if (packedcolumns_need_as(&r->p, number[i], is_number[number[i]])) {
-			packedread_release(r);
-			return false;
-		}
-		r->c[i] = &r->p.c[number[i]];
+	*r = (struct packedread){.db = db, .t = {.fetch = fetch, .ctx = r}};
+	got = split_names(&x, columns) && packed_open(&s, table, &r->t, take_name, &x) == SQLITE_OK;
+	for (int i = 0; got && i < x.n; i++)
+		got = x.number[i] >= 0;
+	if (!got) {
+		packedread_release(r);
+		return false;
 	}
-	return n > 0;
+	r->n = x.n;
+	memcpy(r->number, x.number, sizeof(r->number));
+	return true;
+}
+
+int packedread_block(struct packedread *r, size_t block)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < r->n; i++)
+		rc = packedtable_column(&r->t, r->number[i], block, &r->c[i]);
+	return rc;
+}
+
+bool packedread_open_whole(struct packedread *r, sqlite3 *db, const char *table, const char *columns)
+{
+	if (!packedread_open(r, db, table, columns))
+		return false;
+	if (r->t.n_blocks == 1 && !packedread_block(r, 0))
+		return true;
+	packedread_release(r);
+	return false;
 }
 
 void packedread_release(struct packedread *r)
 {
-	packedcolumns_release(&r->p);
+	packedtable_close(&r->t);
 }
 
 int64_t packedread_number(const struct packedread *r, int col, size_t row)

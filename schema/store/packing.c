@@ -9,18 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
-#include "schema/store/packorder.h"
+#include "schema/store/folder.h"
 #include "schema/store/packtable.h"
 #include "schema/store/reading.h"
+#include "schema/store/span.h"
 
-/* With the places of the columns by which their rows are in order, the first of which is a number. */
-static const char *const TABLES[][2] = {
-	{"text", "1"}, {"source", "1"}, {"function", "1"}, {"frame", "1"}, {"stack", "1"}, {"process", "1"}, {"task", "1"},
-	{"series", "1"}, {"sample", "1, 2"},
-};
-#define PACKING_ROWS_LEAST 100 /* fewer take a page, which columns would take too */
-#define N_TABLES (sizeof(TABLES) / sizeof(TABLES[0]))
 
 static int exec(sqlite3 *db, const char *sql)
 {
@@ -32,29 +27,6 @@ bool packing_is_packed(sqlite3 *db)
 	return reading_number(db, "SELECT EXISTS (SELECT 1 FROM packed_table)", 0) != 0; /* an older schema has no such table */
 }
 
-bool packing_pays(sqlite3 *db)
-{
-	int64_t bytes = reading_number(db, "SELECT page_size * page_count FROM pragma_page_size, pragma_page_count", 0);
-	int64_t rows = 0;
-
-	for (size_t i = 0; i < N_TABLES; i++) {
-		char *sql = sqlite3_mprintf("SELECT count(*) FROM %s", TABLES[i][0]);
-
-		rows += sql ? reading_number(db, sql, 0) : 0;
-		sqlite3_free(sql);
-	}
-	return rows * PACKING_ROW_BYTES > bytes / 2;
-}
-
-static int pack_tables(sqlite3 *db, const struct packorder *o)
-{
-	int rc = SQLITE_OK;
-
-	for (size_t i = 0; rc == SQLITE_OK && i < N_TABLES; i++)
-		rc = packtable_pack(db, TABLES[i][0], TABLES[i][1], o);
-	return rc;
-}
-
 /* Names while they are rows (migration 19). */
 #define NAME_ENDINGS                                                                                                   \
 	"INSERT OR REPLACE INTO run_ending(run, executable, module, reason, n) SELECT u.run, coalesce(t.value, ''), coalesce(i.name, '')," \
@@ -62,9 +34,10 @@ static int pack_tables(sqlite3 *db, const struct packorder *o)
 
 /* Of each run's last hour. */
 #define COUNT_NAMED                                                                                                    \
-	"INSERT OR REPLACE INTO run_named(run, samples, named) SELECT run, sum(n), sum(iif(named, n, 0)) FROM (SELECT t.run, x.n, r.function > 0 AS named," \
-	" x.ts, max(x.ts) OVER (PARTITION BY t.run) AS last FROM sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task"  \
-	" LEFT JOIN stack k ON k.id = e.stack LEFT JOIN frame r ON r.id = k.leaf) WHERE ts > last - 3600 GROUP BY run"
+	"INSERT OR REPLACE INTO run_named(run, samples, named) SELECT u.id, sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM (SELECT id, min(iif(to_ns > 0," \
+	" to_ns / 1000000000 - (SELECT value FROM meta WHERE key = 't0'), 1 << 62), (SELECT max(ts) FROM sample)) AS last FROM run) u CROSS JOIN sample x ON x.ts > u.last - 3600 AND x.ts <= u.last"  \
+	" CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON t.id = e.task AND t.run = u.id LEFT JOIN stack k ON k.id = e.stack"   \
+	" LEFT JOIN frame r ON r.id = k.leaf GROUP BY u.id"
 
 /* --- any tables --- */
 
@@ -95,7 +68,7 @@ static int names_of(sqlite3 *db, const char *sql, struct names *out)
 /* Those whose columns are numbers and texts, the first one a number by which their rows are in order. */
 #define PACKABLE                                                                                                          \
 	"SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND m.name NOT LIKE 'sqlite@_%' ESCAPE '@'" \
-	" AND m.name NOT IN ('meta', 'packed_table', 'packed_column', 'run_named', 'run_ending')"                         \
+	" AND m.name NOT IN ('meta', 'packed_table', 'packed_column', 'packed_block', 'packed_view', 'run_named', 'run_ending')"                         \
 	" AND NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE type NOT IN ('INTEGER', 'TEXT'))"                 \
 	" AND EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE cid = 0 AND type = 'INTEGER' AND pk <= 1"              \
 	" AND (pk = 1 OR NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE pk > 0)))"
@@ -116,18 +89,43 @@ int packing_order(sqlite3 *db, const char *table, char out[PACKING_NAME_MAX])
 	return rc;
 }
 
-static int pack_any(sqlite3 *db, const char *table)
+static int pack_any(sqlite3 *db, const char *table, size_t least, size_t block_rows)
 {
 	char *count = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table), order[PACKING_NAME_MAX];
 	int rc = count ? packing_order(db, table, order) : SQLITE_NOMEM;
 
-	if (rc == SQLITE_OK && *order && reading_number(db, count, 0) >= PACKING_ROWS_LEAST)
-		rc = packtable_pack(db, table, order, NULL);
+	if (rc == SQLITE_OK && *order && reading_number(db, count, 0) >= (int64_t)least)
+		rc = packtable_pack(db, table, order, block_rows);
 	sqlite3_free(count);
 	return rc;
 }
 
-int packing_pack_all(sqlite3 *db)
+int packing_mark(sqlite3 *db)
+{
+	char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta(key, value) VALUES('archived_ns', %lld); PRAGMA application_id = " FOLDER_ARCHIVED_TEXT,
+				    (long long)clock_utc_ns());
+
+	int rc = packtable_exec(db, sql);
+
+	return rc == SQLITE_OK ? span_note(db) : rc;
+}
+
+static int drop_views(sqlite3 *db)
+{
+	struct names views = {0};
+	int rc = exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY rowid");
+
+	if (rc == SQLITE_OK)
+		rc = names_of(db, "SELECT name FROM packed_view", &views);
+	for (size_t i = 0; rc == SQLITE_OK && i < views.n; i++)
+		rc = packtable_exec(db, sqlite3_mprintf("DROP VIEW \"%w\"", views.name[i]));
+	if (rc == SQLITE_OK && views.n)
+		rc = packtable_pack(db, "packed_view", "1", PACKING_BLOCK_ROWS); /* text, and most of a small archive */
+	free(views.name);
+	return rc;
+}
+
+int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 {
 	struct names tables = {0};
 	int rc = exec(db, NAME_ENDINGS);
@@ -137,33 +135,15 @@ int packing_pack_all(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = names_of(db, PACKABLE, &tables);
 	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++)
-		rc = pack_any(db, tables.name[i]);
+		rc = pack_any(db, tables.name[i], least, block_rows);
 	free(tables.name);
-	return rc;
-}
-
-/* --- a day's tables --- */
-
-int packing_pack(sqlite3 *db, const struct packorder *o)
-{
-	int rc = exec(db, NAME_ENDINGS);
-
-	if (rc == SQLITE_OK)
-		rc = exec(db, COUNT_NAMED);
-	if (rc == SQLITE_OK && o)
-		rc = sqlite3_create_function(db, "sonde_number", 2, SQLITE_UTF8, (void *)o, packtable_number, NULL, NULL);
-	if (rc == SQLITE_OK)
-		rc = pack_tables(db, o);
-	if (o)
-		sqlite3_create_function(db, "sonde_number", 2, SQLITE_UTF8, NULL, NULL, NULL, NULL);
-	return rc;
+	return rc == SQLITE_OK ? drop_views(db) : rc;
 }
 
 /* --- and back --- */
 
-/* The text of one row's last column, and the number before it; NULL: no such row. Nothing is being read after it: a table
- * that is to be dropped may not be. */
-static char *text_of(sqlite3 *db, const char *sql, const char *name, int64_t *number)
+/* The text of one row; NULL: no such row. Nothing is being read after it: a table that is to be dropped may not be. */
+static char *text_of(sqlite3 *db, const char *sql, const char *name)
 {
 	sqlite3_stmt *st = NULL;
 	char *out = NULL;
@@ -171,10 +151,8 @@ static char *text_of(sqlite3 *db, const char *sql, const char *name, int64_t *nu
 	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
 		return NULL;
 	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
-	if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 1)) {
-		*number = sqlite3_column_int64(st, 0);
-		out = mem_strdup((const char *)sqlite3_column_text(st, 1));
-	}
+	if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0))
+		out = mem_strdup((const char *)sqlite3_column_text(st, 0));
 	sqlite3_finalize(st);
 	return out;
 }
@@ -185,18 +163,28 @@ static int unpack_tables(sqlite3 *db)
 	int rc = names_of(db, "SELECT name FROM packed_table", &tables);
 
 	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++) {
-		int64_t rows = 0;
-		char *sql = text_of(db, "SELECT rows, sql FROM packed_table WHERE name = ?1", tables.name[i], &rows);
+		char *sql = text_of(db, "SELECT sql FROM packed_table WHERE name = ?1", tables.name[i]);
 
 		if (sql)
-			rc = rows > 0 && rows <= COLUMN_MAX ? packtable_unpack(db, tables.name[i], (size_t)rows, sql) : SQLITE_CORRUPT;
+			rc = packtable_unpack(db, tables.name[i], sql);
 		free(sql);
 	}
 	free(tables.name);
 	return rc;
 }
 
-#define FORGET "DELETE FROM packed_table; DELETE FROM run_ending; DELETE FROM run_named"
+static int make_views(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, "SELECT sql FROM packed_view ORDER BY id", -1, &st, NULL);
+
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		rc = exec(db, (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+#define FORGET "DELETE FROM packed_table; DELETE FROM packed_view; DELETE FROM run_ending; DELETE FROM run_named; DELETE FROM meta WHERE key IN ('archived_ns', 'first_ts', 'last_ts'); PRAGMA application_id = 0"
 
 int packing_unpack(sqlite3 *db, bool *any)
 {
@@ -208,5 +196,7 @@ int packing_unpack(sqlite3 *db, bool *any)
 	if (!there)
 		return SQLITE_OK;
 	rc = unpack_tables(db);
+	if (rc == SQLITE_OK)
+		rc = make_views(db);
 	return rc == SQLITE_OK ? exec(db, FORGET) : rc;
 }

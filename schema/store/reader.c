@@ -27,7 +27,6 @@
 #include "schema/store/migrate.h"
 #include "schema/store/packed.h"
 #include "schema/store/reading.h"
-#include "schema/store/sealed.h"
 #include "schema/store/segment.h"
 
 #define WAIT_TRIES 10
@@ -144,14 +143,9 @@ int64_t reading_number(sqlite3 *db, const char *sql, int64_t fallback)
 	return v;
 }
 
-int64_t reading_sealed_ns(sqlite3 *db)
+int64_t reading_archived_ns(sqlite3 *db)
 {
-	return reading_number(db, "SELECT value FROM meta WHERE key = 'sealed_ns'", 0);
-}
-
-bool reading_is_sealed(sqlite3 *db)
-{
-	return reading_sealed_ns(db) != 0;
+	return reading_number(db, "SELECT value FROM meta WHERE key = 'archived_ns'", 0);
 }
 
 sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, struct err *e)
@@ -212,7 +206,7 @@ int store_segment_open(const char *path, struct store_segment **out, struct err 
 	s->db = db;
 	s->path = mem_strdup(path);
 	s->t0 = reading_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
-	s->sealed = reading_is_sealed(db);
+	s->archived = reading_archived_ns(db) != 0;
 	*out = s;
 	return 0;
 }
@@ -227,14 +221,36 @@ void store_segment_close(struct store_segment *s)
 	free(s);
 }
 
-struct sqlite3 *store_segment_db(struct store_segment *s)
+int reading_views(struct store_segment *s, const char *name, struct err *e)
+{
+	int rc;
+
+	if (!s->archived || s->has_views)
+		return 0;
+	sqlite3_exec(s->db, "PRAGMA query_only=0", NULL, NULL, NULL);
+	rc = packed_views(s->db, name);
+	if (rc != SQLITE_OK)
+		rc = open_refused(s->path, s->db, rc, e);
+	else
+		s->has_views = !name;
+	sqlite3_exec(s->db, "PRAGMA query_only=1", NULL, NULL, NULL);
+	return rc;
+}
+
+struct sqlite3 *store_segment_tables(struct store_segment *s)
 {
 	return s->db;
 }
 
-bool store_segment_sealed(const struct store_segment *s)
+struct sqlite3 *store_segment_db(struct store_segment *s)
 {
-	return s->sealed;
+	reading_views(s, NULL, NULL); /* who asks then hears of it */
+	return s->db;
+}
+
+bool store_segment_archived(const struct store_segment *s)
+{
+	return s->archived;
 }
 
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e)

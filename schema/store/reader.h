@@ -41,8 +41,13 @@ void store_segments_close(struct store_segment_info *info, size_t n); /* closes 
 int store_segment_open(const char *path, struct store_segment **out, struct err *e);
 void store_segment_close(struct store_segment *s);
 struct sqlite3 *store_segment_db(struct store_segment *s); /* borrowed */
-/* A sealed day (seal.h): its table `sample` has sums by the hour, and the views with it; what is below has each bucket. */
-bool store_segment_sealed(const struct store_segment *s);
+/* The same for who asks tables only: an archive's views are not made, which takes longer than to open it. */
+struct sqlite3 *store_segment_tables(struct store_segment *s);
+/* Are its tables columns (archive.h)? */
+bool store_segment_archived(const struct store_segment *s);
+
+/* Of a copy that nobody else has open, for writing: the tables of an archive become rows; of a plain one nothing is done. SQLite's code. */
+int store_copy_plain(struct sqlite3 *copy);
 
 /* The dictionary, whole, as dense arrays indexed by id (index 0 unused). Loaded at the first call, owned by the
  * segment, strings borrowed. */
@@ -93,8 +98,8 @@ struct store_dict {
 	const uint32_t *stack_parent, *stack_frame; size_t n_stacks;
 };
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);
-/* The dictionary of `of`, which is loaded and outlives `s`, is that of `s` too: another connection to the same sealed day, so
- * that two threads can read its rows. -EAGAIN: it has been sealed again between the two, or is no sealed day. */
+/* The dictionary of `of`, which is loaded and outlives `s`, is that of `s` too: another connection to the same archive, so
+ * that two threads can read its rows. -EAGAIN: it was made anew between the two, or is no archive. */
 int store_segment_share(struct store_segment *s, const struct store_segment *of);
 
 struct store_query {

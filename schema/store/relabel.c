@@ -46,7 +46,6 @@ static const char *const sql[] = {
 struct relabel {
 	char *dir;
 	struct segment *seg;
-	bool archived;   /* it is an archive (archive.h); while its tables are rows, its header says that it is none */
 	bool was_packed; /* its tables are rows now, and are to be packed again */
 	int rc; /* SQLite code; sticky within one transaction */
 };
@@ -59,14 +58,6 @@ struct poor { /* a frame that could gain */
 };
 
 /* --- opening --- */
-
-/* Its tables are rows from here on. Whoever is killed meanwhile leaves a segment of rows, which the next sealing packs. */
-static void begin_rows(struct relabel *r)
-{
-	r->was_packed = true;
-	if (r->archived && r->rc == SQLITE_OK)
-		r->rc = sqlite3_exec(r->seg->db, "PRAGMA application_id = 0", NULL, NULL, NULL);
-}
 
 int relabel_open(const char *dir, const char *path, struct relabel **out, struct err *e)
 {
@@ -84,11 +75,9 @@ int relabel_open(const char *dir, const char *path, struct relabel **out, struct
 	if (rc)
 		return rc;
 	r = mem_alloc(sizeof(*r));
-	r->archived = archived;
 	r->dir = mem_strdup(dir);
 	r->seg = seg;
-	if (archived && !packing_is_packed(seg->db)) /* it was of an older schema */
-		begin_rows(r);
+	r->was_packed = archived && !packing_is_packed(seg->db); /* it was of an older schema */
 	*out = r;
 	return 0;
 }
@@ -292,15 +281,14 @@ static void exec(struct relabel *r, const char *text)
 		r->rc = sqlite3_exec(r->seg->db, text, NULL, NULL, NULL);
 }
 
-/* It stays so until relabel_close. */
+/* It stays so until relabel_close. Whoever is killed meanwhile leaves a segment of rows, which the next sealing archives. */
 static void unpack(struct relabel *r)
 {
 	bool any = false;
 
 	if (r->rc == SQLITE_OK)
 		r->rc = packing_unpack(r->seg->db, &any);
-	if (any)
-		begin_rows(r);
+	r->was_packed |= any;
 }
 
 static void pack_again(struct relabel *r)
@@ -308,9 +296,9 @@ static void pack_again(struct relabel *r)
 	r->rc = SQLITE_OK;
 	exec(r, "BEGIN IMMEDIATE; DROP INDEX IF EXISTS function_by_hash; DROP INDEX IF EXISTS source_by_hash");
 	if (r->rc == SQLITE_OK)
-		r->rc = r->archived ? packing_pack_all(r->seg->db) : packing_pack(r->seg->db, NULL);
-	if (r->archived)
-		exec(r, "PRAGMA application_id = " FOLDER_ARCHIVED_TEXT);
+		r->rc = packing_pack(r->seg->db, PACKING_LEAST, PACKING_BLOCK_ROWS);
+	if (r->rc == SQLITE_OK)
+		r->rc = packing_mark(r->seg->db);
 	exec(r, "COMMIT");
 	if (!sqlite3_get_autocommit(r->seg->db))
 		sqlite3_exec(r->seg->db, "ROLLBACK", NULL, NULL, NULL);
@@ -319,7 +307,6 @@ static void pack_again(struct relabel *r)
 		log_warn("symbolize: %s stays unpacked: %s", r->seg->path, sqlite3_errstr(r->rc));
 }
 
-/* A sealed day has them not (sealday.c). */
 #define FIND_BY "CREATE INDEX IF NOT EXISTS function_by_hash ON function(hash); CREATE INDEX IF NOT EXISTS source_by_hash ON source(hash)"
 
 int relabel_image(struct relabel *r, uint32_t image, relabel_find *find, void *ctx, struct relabel_gain *g,

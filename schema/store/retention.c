@@ -18,13 +18,11 @@
 #include "schema/base/mem.h"
 #include "schema/store/needed.h"
 #include "schema/store/room.h"
-#include "schema/store/sealed.h"
 #include "schema/store/segment.h"
 
 #define DAY_NS (86400 * NSEC_PER_SEC)
 #define IMAGES_SHARE 8 /* of the budget */
 #define KEEP_DAYS 2
-#define DAY_SPAN_NS (26 * 3600 * NSEC_PER_SEC) /* of a sealed day, from its name's midnight: its last segment may end on the next one */
 #define DAY_NAME 8 /* YYYYMMDD, as names of segments begin */
 #define COUNTING_NEEDS (1u << 20) /* on the disk: a log's index, and folding a small log in */
 
@@ -37,7 +35,6 @@ struct work {
 	size_t n;
 	struct needed needed;     /* by tallies */
 	char kept[DAY_NAME + 1];  /* this day and what follows stays whatever its age */
-	struct sealed_list sealed;
 };
 
 void retention_defaults(const char *dir, struct retention_limits *l)
@@ -88,24 +85,11 @@ static int list_names(struct work *w)
 		return rc;
 	}
 	w->names = mem_realloc(w->names, (w->n + n + 1) * sizeof(*w->names));
-	sealed_read(w->dir, segments, n, &w->sealed);
 	first_kept(segments, n, w->l->keep_days, w->kept);
 	for (size_t i = 0; i < n; i++)
-		if (sealed_by(&w->sealed, w->dir, segments[i]))
-			memcpy(w->names[w->n++], segments[i], sizeof(*segments));
-	for (size_t i = 0; i < n; i++)
-		if (!sealed_by(&w->sealed, w->dir, segments[i]))
-			memcpy(w->names[w->n++], segments[i], sizeof(*segments));
+		memcpy(w->names[w->n++], segments[i], sizeof(*segments));
 	free(segments);
 	return 0;
-}
-
-static bool is_known(const struct work *w, const char *name)
-{
-	for (size_t i = 0; i < w->n; i++)
-		if (!strcmp(w->names[i], name))
-			return true;
-	return false;
 }
 
 static bool is_there(const struct work *w, const char *name)
@@ -136,12 +120,12 @@ static int64_t name_ns(const char *name)
 	return (int64_t)timegm(&tm) * NSEC_PER_SEC;
 }
 
-/* By its name alone: could all of it be older than the age? A sealed day is named by its midnight, its rows are of up to a day later. */
+/* By its name alone: could all of it be older than the age? */
 static bool may_be_old(const struct retention_limits *l, const char *name)
 {
 	int64_t at = name_ns(name);
 
-	return at != INT64_MAX && at < clock_utc_ns() - l->age_ns - (folder_is_day_name(name) ? DAY_SPAN_NS : 0);
+	return at != INT64_MAX && at < clock_utc_ns() - l->age_ns;
 }
 
 /* Of the folder as a whole. */
@@ -215,11 +199,6 @@ static bool count(const struct work *w, const char *name, struct removed_one *o,
 	o->to_ns = ended_before(w, name);
 	if (folder_is_aside_name(name))
 		return false;
-	if (sealed_by(&w->sealed, w->dir, name)) { /* its rows stay, in the day that holds them */
-		o->counted = 1;
-		o->to_ns = 0;
-		return true;
-	}
 	if (!w->dry_run && w->use.free_bytes < COUNTING_NEEDS)
 		ballast_drop(w->dir);
 	if (!w->dry_run) {
@@ -243,21 +222,6 @@ static bool count(const struct work *w, const char *name, struct removed_one *o,
 	return true;
 }
 
-/* Lock held. Between counting and now somebody else may have removed it, or sealing put what is in it into a day that was not looked at:
- * then it is not ours to count. */
-static bool is_as_counted(const struct work *w, const char *name)
-{
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
-	size_t n = 0;
-	bool same;
-
-	same = is_there(w, name) && !folder_segments(w->dir, &names, &n);
-	for (size_t i = 0; same && i < n; i++)
-		same = !folder_is_day_name(names[i]) || is_known(w, names[i]);
-	free(names);
-	return same;
-}
-
 /* 1: removed; 0: it is not to be removed after all; -errno. */
 static int remove_one(struct work *w, const struct removed_one *o, const struct segcount *c, struct err *e)
 {
@@ -272,7 +236,7 @@ static int remove_one(struct work *w, const struct removed_one *o, const struct 
 		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s",
 			       w->dir, strerror(-lock));
 	needed_read(w->dir, &w->needed);
-	if (is_needed(w, o->segment) || !is_as_counted(w, o->segment))
+	if (is_needed(w, o->segment) || !is_there(w, o->segment))
 		return 0;
 	rc = removed_open(w->dir, &fd, &page, e);
 	if (!rc)
@@ -374,6 +338,5 @@ int retention_run(const char *dir, const struct retention_limits *l, bool dry_ru
 	*out = r;
 	free(w.names);
 	needed_release(&w.needed);
-	sealed_release(&w.sealed);
 	return rc;
 }

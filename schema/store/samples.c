@@ -8,13 +8,15 @@
 int samples_open(struct samples *c, struct store_segment *s, int64_t first, int64_t last, struct err *e)
 {
 	c->s = s;
-	c->first = first;
-	c->last = last;
 	c->n = 0;
 	c->ended = 0;
-	c->block = (struct pack_reader){0};
-	c->st = reading_prepare(s, s->sealed ? "SELECT ts, data FROM sample_pack WHERE ts <= ?2 AND last >= ?1 ORDER BY ts" :
-					       "SELECT series, n, ts FROM sample WHERE ts BETWEEN ?1 AND ?2", e);
+	c->st = NULL;
+	if (packedread_open(&c->packed, s->db, "sample", "ts, series, n")) {
+		if (!sample_scan_begin(&c->scan, &c->packed.t, first, last))
+			return 0;
+		packedread_release(&c->packed);
+	}
+	c->st = reading_prepare(s, "SELECT series, n, ts FROM sample WHERE ts BETWEEN ?1 AND ?2", e);
 	if (!c->st)
 		return e && e->code ? e->code : -EIO;
 	sqlite3_bind_int64(c->st, 1, first);
@@ -39,53 +41,49 @@ static int next_rows(struct samples *c)
 	return c->n ? SQLITE_ROW : c->ended;
 }
 
-static void keep_wanted(struct samples *c)
+static void keep_known(struct samples *c)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < c->n; i++) {
-		const struct sample_row *r = &c->rows[i];
-
-		if (r->ts >= c->first && r->ts <= c->last && r->series < c->s->n_series)
-			c->rows[kept++] = *r;
-	}
+	for (size_t i = 0; i < c->n; i++)
+		if (c->rows[i].series < c->s->n_series)
+			c->rows[kept++] = c->rows[i];
 	c->n = kept;
 }
 
-/* The bytes of a block are the statement's: the next one is asked for when this one is read. */
-static int next_packed(struct samples *c)
+static int next_scanned(struct samples *c)
 {
-	for (;;) {
-		c->n = pack_next(&c->block, c->rows, SAMPLES_CHUNK);
-		if (c->block.bad)
-			return SQLITE_CORRUPT;
-		keep_wanted(c);
-		if (c->n)
-			return SQLITE_ROW;
-		if (c->block.left || c->block.pos < c->block.len)
-			continue;
-		int rc = sqlite3_step(c->st);
-
-		if (rc != SQLITE_ROW)
-			return rc;
-		pack_open(&c->block, sqlite3_column_blob(c->st, 1), (size_t)sqlite3_column_bytes(c->st, 1),
-			  sqlite3_column_int64(c->st, 0));
-	}
+	do {
+		c->n = sample_scan_next(&c->scan, c->rows, SAMPLES_CHUNK, &c->ended);
+		if (!c->n)
+			return c->ended ? SQLITE_CORRUPT : SQLITE_DONE;
+		keep_known(c);
+	} while (!c->n);
+	return SQLITE_ROW;
 }
 
 int samples_next(struct samples *c)
 {
 	c->n = 0;
-	return c->s->sealed ? next_packed(c) : next_rows(c);
+	return c->st ? next_rows(c) : next_scanned(c);
+}
+
+static int say_damaged(const struct samples *c, struct err *e)
+{
+	if (c->ended == -ENOMEM)
+		return err_set(e, -ENOMEM, EXIT_STORE, "cannot read the store's segment %s: out of memory", c->s->path);
+	if (c->ended == -ENOTSUP)
+		return err_set(e, -ENOTSUP, EXIT_STORE, "a newer sonde archived %s: it takes that one to read it", c->s->path);
+	err_set(e, -EBADMSG, EXIT_STORE, "cannot read the store's segment %s: a block of samples is damaged", c->s->path);
+	err_fix(e, "it is damaged: sqlite3 FILE .recover may save a part");
+	return -EBADMSG;
 }
 
 int samples_close(struct samples *c, int rc, struct err *e)
 {
-	if (rc == SQLITE_CORRUPT && c->block.bad) {
-		err_set(e, -EBADMSG, EXIT_STORE, "cannot read the store's segment %s: a block of samples is damaged", c->s->path);
-		err_fix(e, "it is damaged: sqlite3 FILE .recover may save a part");
-		sqlite3_finalize(c->st);
-		return -EBADMSG;
-	}
-	return reading_finish(c->s, c->st, rc == SQLITE_ROW ? SQLITE_DONE : rc, e);
+	if (c->st)
+		return reading_finish(c->s, c->st, rc == SQLITE_ROW ? SQLITE_DONE : rc, e);
+	rc = rc == SQLITE_CORRUPT ? say_damaged(c, e) : 0;
+	packedread_release(&c->packed);
+	return rc;
 }

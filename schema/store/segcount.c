@@ -12,6 +12,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/fact.h"
+#include "schema/store/packing.h"
 #include "schema/store/samples.h"
 #include "schema/store/segment.h"
 
@@ -23,7 +24,7 @@
 static const struct {
 	const char *table, *sql;
 } parts[] = {
-	{"sample", BY_SERIES("sample")}, /* the first: a sealed day's are in blocks */
+	{"sample", BY_SERIES("sample")}, /* the first: an archive's are read as columns */
 	{"amount", BY_SERIES("amount")},
 	{"wait_row", "SELECT r.family, sum(x.c), sum(x.n), 0, min(x.a), max(x.z + r.bucket_s) FROM (SELECT task AS t,"
 		     " count(*) AS c, sum(n) AS n, min(ts) AS a, max(ts) AS z FROM wait_row GROUP BY task) x"
@@ -97,7 +98,7 @@ static int read_table(sqlite3 *db, const char *table, const char *sql, int64_t t
 	return reading_number(db, there, 0) ? read_part(db, sql, t0, c) : 0;
 }
 
-/* Blocks of a sealed day: summed by series, as the rows are. */
+/* Columns of an archive: SQLite would take long for them. */
 static void count_chunk(const struct samples *x, struct segcount_family *by_run, const struct store_segment *s,
 			int64_t edge[2])
 {
@@ -158,13 +159,15 @@ int segcount_read(const char *path, struct segcount *out, struct err *e)
 	sqlite3 *db;
 	int rc = reading_open(path, &db, e);
 	int64_t t0;
+	bool packed;
 
 	if (rc)
 		return rc;
 	t0 = reading_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
-	if (reading_is_sealed(db))
+	packed = packing_is_packed(db);
+	if (packed)
 		rc = read_packed(path, &c, e);
-	for (size_t i = reading_is_sealed(db); !rc && i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = packed; !rc && i < sizeof(parts) / sizeof(parts[0]); i++)
 		rc = read_table(db, parts[i].table, parts[i].sql, t0, &c);
 	for (size_t i = 0; !rc && FACTS[i]; i++) {
 		char *sql = sqlite3_mprintf(OF_FACT, FACTS[i]->table);

@@ -271,7 +271,6 @@ static int segment_join(const char *dir, const struct segment_limits *l, const c
 	char path[PATH_MAX];
 	struct segment *s;
 	size_t n = 0;
-	bool day;
 	int rc = folder_segments(dir, &names, &n);
 
 	if (rc || !n) {
@@ -280,10 +279,7 @@ static int segment_join(const char *dir, const struct segment_limits *l, const c
 			    -ENOENT;
 	}
 	snprintf(path, sizeof(path), "%s/%s", dir, names[n - 1]);
-	day = folder_is_day_name(names[n - 1]);
 	free(names);
-	if (day)
-		return -ENOENT;
 	if (but_path && !strcmp(path, but_path))
 		return -ENOENT;
 	rc = segment_open(path, &s, e);

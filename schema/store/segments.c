@@ -15,12 +15,11 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/facts/fact.h"
 #include "schema/store/folder.h"
 #include "schema/store/leftout.h"
 #include "schema/store/reading.h"
-#include "schema/store/sealed.h"
 #include "schema/store/segment.h"
+#include "schema/store/span.h"
 
 struct looking {
 	const char *dir;
@@ -40,65 +39,46 @@ struct part {
 	char (*names)[SEGMENT_NAME_MAX];
 	size_t first, n_names;
 	struct looked *x;          /* by name */
-	struct sealed_list sealed; /* of the days among them */
 };
 
-static bool has_table(sqlite3 *db, const char *name)
-{
-	char sql[96];
+#define TS_MOST (1ll << 40) /* seconds since t0: no file of ours has more */
 
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'", name);
-	return reading_number(db, sql, 0) != 0;
+static int cannot_span(const struct store_segment *s, const char *why, struct err *e)
+{
+	err_set(e, -EBADMSG, EXIT_STORE, "cannot read the store's segment %s: %s", s->path, why);
+	err_fix(e, "it is damaged: sqlite3 FILE .recover may save a part");
+	return -EBADMSG;
 }
 
-/* Of what was found and of what a table has. */
-static int64_t further(sqlite3 *db, const char *table, const char *edge, int64_t found)
-{
-	char sql[64];
-	int64_t x;
-
-	snprintf(sql, sizeof(sql), "SELECT %s(ts) FROM %s", edge, table);
-	x = reading_number(db, sql, INT64_MIN);
-	return x != INT64_MIN && (found == INT64_MIN || (x < found) != !strcmp(edge, "max")) ? x : found;
-}
-
-/* The first or last bucket of anything that was counted, seconds since t0; INT64_MIN: nothing was. */
-static int64_t edge_of(sqlite3 *db, const char *of_samples, const char *edge)
-{
-	static const char *const others[] = {"amount", "wait_row"}; /* older files have not all of them */
-	int64_t found = reading_number(db, of_samples, INT64_MIN);
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (has_table(db, others[i]))
-			found = further(db, others[i], edge, found);
-	if (reading_number(db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)", 0)) /* rows of facts */
-		for (size_t i = 0; FACTS[i]; i++)
-			found = further(db, FACTS[i]->table, edge, found);
-	return found;
-}
-
-/* What its samples, amounts, waits and facts span; false: it holds none. */
-static bool segment_span(const struct store_segment *s, struct store_segment_info *info)
+/* What its samples, amounts, waits and facts span: 1; 0: it holds none; -EBADMSG: that cannot be read. */
+static int segment_span(const struct store_segment *s, struct store_segment_info *info, struct err *e)
 {
 	sqlite3 *db = s->db;
-	int64_t first = edge_of(db, s->sealed ? "SELECT min(ts) FROM sample_pack" : "SELECT min(ts) FROM sample", "min");
-	int64_t last = edge_of(db, s->sealed ? "SELECT last FROM sample_pack ORDER BY ts DESC LIMIT 1" : "SELECT max(ts) FROM sample", "max");
+	int64_t first, last;
+	int rc = s->archived && span_noted(db, &first, &last) ? SQLITE_OK : span_read(db, &first, &last);
 	int64_t width = reading_number(db, "SELECT max(bucket_s) FROM run", 1);
 	int64_t run_to = reading_number(db, "SELECT max(to_ns) FROM run", 0);
 
+	if (rc != SQLITE_OK)
+		return cannot_span(s, sqlite3_errstr(rc), e);
 	if (first == INT64_MIN)
-		return false;
+		return 0;
+	if (first < -TS_MOST || first > TS_MOST || last < first || last > TS_MOST)
+		return cannot_span(s, "times out of range", e);
 	info->from_ns = (s->t0 + first) * NSEC_PER_SEC;
 	info->to_ns = (s->t0 + last + width) * NSEC_PER_SEC;
 	if (run_to > info->from_ns && run_to < info->to_ns) /* the last bucket is not over yet */
 		info->to_ns = run_to;
-	return true;
+	return 1;
 }
 
-static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info)
+/* 1: it is wanted; 0: it is not; -EBADMSG. */
+static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info, struct err *e)
 {
-	if (!segment_span(s, info))
-		return l->from_ns <= 0 && l->to_ns == INT64_MAX;
+	int rc = segment_span(s, info, e);
+
+	if (rc <= 0)
+		return rc ? rc : l->from_ns <= 0 && l->to_ns == INT64_MAX;
 	return info->from_ns < l->to_ns && info->to_ns > l->from_ns;
 }
 
@@ -111,8 +91,7 @@ static bool may_stay_open(struct looking *l)
 	return left;
 }
 
-/* `day`: its name if it is a sealed day, NULL; then `sealed` gets what it holds. */
-static void look_at(struct looking *l, const char *path, const char *day, struct sealed_list *sealed, struct looked *x)
+static void look_at(struct looking *l, const char *path, struct looked *x)
 {
 	struct store_segment *s = NULL;
 
@@ -128,9 +107,7 @@ static void look_at(struct looking *l, const char *path, const char *day, struct
 		x->rc = x->rc == -ENODATA ? 0 : x->rc;
 		return;
 	}
-	x->rc = span_wanted(l, s, &x->info);
-	if (day)
-		sealed_add(sealed, s->db, day);
+	x->rc = span_wanted(l, s, &x->info, &x->why);
 	if (x->rc > 0 && may_stay_open(l))
 		x->info.open = s;
 	else
@@ -138,15 +115,8 @@ static void look_at(struct looking *l, const char *path, const char *day, struct
 }
 
 /* A damaged file costs itself only; a newer one is refused. */
-static int take_looked(const struct part p[2], size_t i, struct store_segment_info *info, size_t *n, struct err *e)
+static int take_looked(struct looked *x, struct store_segment_info *info, size_t *n, struct err *e)
 {
-	const char *dir = p->l->dir, *name = p->names[i];
-	struct looked *x = &p->x[i];
-
-	if (x->rc && (sealed_by(&p[0].sealed, dir, name) || sealed_by(&p[1].sealed, dir, name))) { /* it may be gone by now */
-		store_segment_close(x->info.open);
-		return 0;
-	}
 	if (x->rc == -EPROTO || x->rc == -EACCES) {
 		if (e)
 			*e = x->why;
@@ -154,6 +124,8 @@ static int take_looked(const struct part p[2], size_t i, struct store_segment_in
 	}
 	if (x->rc < 0)
 		log_warn("%s; left out", x->why.what);
+	if (x->rc == -EBADMSG)
+		leftout_add(x->info.path);
 	if (x->rc > 0)
 		info[(*n)++] = x->info;
 	return 0;
@@ -168,7 +140,7 @@ static void look_at_part(void *ctx)
 		snprintf(path, sizeof(path), "%s/%s", p->l->dir, p->names[i]);
 		if (leftout_has(path))
 			continue;
-		look_at(p->l, path, folder_is_day_name(p->names[i]) ? p->names[i] : NULL, &p->sealed, &p->x[i]);
+		look_at(p->l, path, &p->x[i]);
 	}
 }
 
@@ -190,12 +162,10 @@ static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_
 		beside_end(&other);
 	for (size_t i = 0; i < n_names; i++) {
 		if (!rc)
-			rc = take_looked(p, i, info, n, e);
+			rc = take_looked(&x[i], info, n, e);
 		else
 			store_segment_close(x[i].info.open);
 	}
-	sealed_release(&p[0].sealed);
-	sealed_release(&p[1].sealed);
 	return rc;
 }
 
@@ -217,7 +187,7 @@ static int look_at_file(struct looking *l, struct store_segment_info **info, siz
 {
 	struct looked x;
 
-	look_at(l, l->dir, NULL, NULL, &x);
+	look_at(l, l->dir, &x);
 	if (x.rc < 0) {
 		if (e)
 			*e = x.why;

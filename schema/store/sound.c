@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "schema/store/pack.h"
 #include "schema/store/reading.h"
 
-#define CHUNK 256
 #define TABLES_MAX 64
 #define NAME_MAX_ 64
 
@@ -23,37 +21,12 @@ static bool sqlite_says_so(sqlite3 *db)
 	return ok;
 }
 
-static bool block_is_sound(sqlite3_stmt *st)
-{
-	struct sample_row rows[CHUNK];
-	struct pack_reader r;
-
-	pack_open(&r, sqlite3_column_blob(st, 1), (size_t)sqlite3_column_bytes(st, 1), sqlite3_column_int64(st, 0));
-	while (pack_next(&r, rows, CHUNK))
-		;
-	return !r.bad;
-}
-
 static bool is_there(sqlite3 *db, const char *table)
 {
 	char sql[128];
 
 	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'", table);
 	return reading_number(db, sql, 0) > 0;
-}
-
-static bool blocks_are_sound(sqlite3 *db)
-{
-	sqlite3_stmt *st = NULL;
-	int rc;
-
-	if (!is_there(db, "sample_pack")) /* of an older schema */
-		return true;
-	rc = sqlite3_prepare_v2(db, "SELECT ts, data FROM sample_pack", -1, &st, NULL);
-	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
-		rc = block_is_sound(st) ? SQLITE_OK : SQLITE_CORRUPT;
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE;
 }
 
 /* All rows with all columns: each column is decoded once. */
@@ -98,7 +71,7 @@ bool sound_is(const char *path)
 
 	if (reading_open(path, &db, &e))
 		return false;
-	sound = sqlite_says_so(db) && blocks_are_sound(db) && columns_are_sound(db);
+	sound = sqlite_says_so(db) && columns_are_sound(db);
 	sqlite3_close(db);
 	return sound;
 }

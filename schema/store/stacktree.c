@@ -168,7 +168,7 @@ static int load_packed(struct loading *l, const struct packedread *p)
 {
 	int rc = SQLITE_OK;
 
-	for (size_t i = 0; i < p->p.n_rows && rc == SQLITE_OK; i++)
+	for (size_t i = 0; i < p->t.n_rows && rc == SQLITE_OK; i++)
 		rc = load_row(l, &(struct stack_row){packedread_number(p, 0, i), packedread_number(p, 1, i), packedread_number(p, 2, i),
 						     packedread_number(p, 3, i), packedread_text(p, 4, i)});
 	return rc == SQLITE_OK ? SQLITE_DONE : rc;
@@ -195,7 +195,7 @@ int stacktree_load(sqlite3 *db, struct stacktree *out)
 	add_node(&l, 0, 0);
 	mem_grow(l.t.node, l.t.n_stacks, l.cap_stacks);
 	l.t.node[l.t.n_stacks++] = 0;
-	if (packedread_open(&packed, db, "stack", COLUMNS)) {
+	if (packedread_open_whole(&packed, db, "stack", COLUMNS)) {
 		rc = load_packed(&l, &packed);
 		packedread_release(&packed);
 	} else {

@@ -65,6 +65,9 @@ static int begin(struct waitread *r, struct store_segment *s, const struct store
 	if (rc)
 		return rc;
 	classes_load(r);
+	rc = reading_views(s, NULL, e);
+	if (rc)
+		return rc;
 	r->st = reading_prepare(s, sql, e);
 	if (!r->st)
 		return e && e->code ? e->code : -EIO;

@@ -11,12 +11,14 @@ kernel.bpf_stats_enabled on for all of them alike. --smoke: one short round that
 --start: the start alone, cold and warm: when the first sample is stored, and what all processes took until then.
 """
 import argparse
+import contextlib
 import glob
 import json
 import os
 import platform
 import shutil
 import signal
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -325,6 +327,21 @@ def spread(rows, key, unit=""):
 def command():
     """As it was called: what stands beside figures must give them again."""
     return " ".join([os.path.relpath(sys.argv[0], ROOT), *sys.argv[1:]])
+
+
+def end_segment(store):
+    """A segment is finished where there is a newer one, which a capture of nothing begins."""
+    subprocess.run([f"{BIN}/sonde-cpu", "--store", store, "-d", "2s", "--segment-bytes", "1", "--comm", "no such command"], check=False,
+                   stderr=subprocess.DEVNULL)
+
+
+def archives(store):
+    """The files of the store that are archives."""
+    out = []
+    for path in sorted(glob.glob(f"{store}/*.db")):
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            out += [path] * db.execute("SELECT EXISTS (SELECT 1 FROM packed_table)").fetchone()[0]
+    return out
 
 
 def put_between(path, name, text):

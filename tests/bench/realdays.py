@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""realdays: questions to days that were captured, not generated, and packed.
+"""realdays: questions to days that were captured, not generated, and archived.
 
     tests/bench/realdays.py KEPT [--days 14] [--rounds 7] [--write docs/BENCHMARKS.md]
 
 KEPT is what `tests/bench/seal.py --keep` left: a capture of a build. It is put into a store as the newest of so many days, once
-for each, the same hour a day earlier each time, and all are sealed. What each question takes is the median of the rounds, which go through
+for each, the same hour a day earlier each time, and all are archived. What each question takes is the median of the rounds, which go through
 all questions in turn.
 """
 import argparse
@@ -48,7 +48,7 @@ def name_at(second):
 
 
 def store_of(kept, folder, days):
-    """All days, sealed; when the newest one's hour began, and the CPU time of sealing."""
+    """All days, archived; when the newest one's hour began, the CPU time of archiving, and the bytes."""
     segment, = glob.glob(f"{kept}/store/*-0001.db")
     shutil.copytree(f"{kept}/store", folder, ignore=shutil.ignore_patterns("*.db"))
     newest = 0
@@ -57,13 +57,12 @@ def store_of(kept, folder, days):
         began = earlier(f"{folder}/copy", back)
         os.rename(f"{folder}/copy", f"{folder}/{name_at(began)}")
         newest = max(newest, began)
-    subprocess.run([f"{bench.BIN}/sonde-cpu", "--store", folder, "-d", "1s", "--segment-bytes", "1", "--comm", "no such command"],
-                   stderr=subprocess.DEVNULL, check=False)
-    child = subprocess.Popen([f"{bench.BIN}/sonde-seal", "--store", folder, "--today", "--grace", "0", "--quiet"])
+    bench.end_segment(folder)
+    child = subprocess.Popen([f"{bench.BIN}/sonde-seal", "--store", folder, "--quiet"])
     usage = os.wait4(child.pid, 0)[2]
-    sealed = glob.glob(f"{folder}/*-d*.db")
-    assert len(sealed) >= days, f"{len(sealed)} of {days} days are sealed"  # one more where midnight was since
-    return newest, usage.ru_utime + usage.ru_stime, sum(os.path.getsize(f) for f in sealed)
+    archived = bench.archives(folder)
+    assert len(archived) == days, f"{len(archived)} of {days} days are archived"
+    return newest, usage.ru_utime + usage.ru_stime, sum(os.path.getsize(f) for f in archived)
 
 
 def timed(argv):
@@ -77,7 +76,7 @@ def table(opts, base):
     began, cpu, size = store_of(opts.kept, folder, opts.days)
     ten = ["--store", folder, "--from", str(began + 600), "--to", str(began + 1200)]
     day = ["--store", folder, "--from", str(began - DAY // 2), "--to", str(began + DAY // 2)]
-    questions = (("flame of ten minutes", "0.15", ["flame", "-o", f"{base}/x.html", *ten]),
+    questions = (("flame of ten minutes", "0.2", ["flame", "-o", f"{base}/x.html", *ten]),
                  ("the twenty hottest functions of the day", "0.5", ["stacks", "-n", "20", *day]),
                  ("diff of two windows of ten minutes", "", ["diff", *ten]),
                  (f"status of {opts.days} days", "0.05", ["status", "--store", folder]))
@@ -86,7 +85,7 @@ def table(opts, base):
         for name, _, argv in questions:
             took[name].append(timed(argv))
     out = [f"Machine: {bench.machine()}. Date: {datetime.date.today()}. Command: `{bench.command()}` ({opts.days} days in {size / 1e6:.1f} MB, "
-           f"{cpu / opts.days:.1f} s of CPU to seal one; {opts.rounds} rounds, the median).", "",
+           f"{cpu / opts.days:.1f} s of CPU to archive one; {opts.rounds} rounds, the median).", "",
            "| question | wall s (lowest-highest) | to reach |", "|---|---|---|"]
     for name, asked, _ in questions:
         v = took[name]

@@ -60,7 +60,7 @@ bench-always: all
 bench-readers: all
 	@$(PYTHON) tests/bench/readers.py --write docs/BENCHMARKS.md
 
-# a build captured for so many minutes (MINUTES, default 60), sealed as it stands, beside perf.data and pprof
+# a build captured for so many minutes (MINUTES, default 60), archived, beside perf.data and pprof
 .PHONY: bench-seal
 bench-seal: all
 	@$(PYTHON) tests/bench/seal.py --minutes $(or $(MINUTES),60) --write docs/BENCHMARKS.md
@@ -84,14 +84,14 @@ bench-net: all workloads
 OBJECTS += $(B)/obj/tests/bench/makeday.o
 $(B)/tests/makeday: $(B)/obj/tests/bench/makeday.o $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lz -lpthread -lm
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lzstd -lpthread -lm
 .PHONY: bench-day
 bench-day: all $(B)/tests/makeday
 	@$(PYTHON) tests/bench/day.py
-# the same, sealed
-.PHONY: bench-day-sealed
-bench-day-sealed: all $(B)/tests/makeday
-	@$(PYTHON) tests/bench/day.py --sealed --write docs/BENCHMARKS.md
+# the same, archived
+.PHONY: bench-day-archived
+bench-day-archived: all $(B)/tests/makeday
+	@$(PYTHON) tests/bench/day.py --archived --write docs/BENCHMARKS.md
 
 # the served page in a browser, over a generated day
 .PHONY: bench-serve

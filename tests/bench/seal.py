@@ -1,16 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""seal: what a build takes on the disk: captured, then sealed as it stands, beside perf.data of the same time and pprof.
+"""seal: what a build takes on the disk: captured, then archived, beside perf.data of the same time and pprof.
 
     tests/bench/seal.py [--minutes 60] [--keep DIR] [--write docs/BENCHMARKS.md]
 
 Both CPUs compile this source, for each of CONFIGURATIONS and over again if they end too soon (which is said: a build that is
 repeated has its stacks again). `sonde-cpu` at 99 Hz in buckets of 10 s, as always-on, and `perf record -a -g -F 99` run beside each other. The
-store is sealed as sonde-seal does it; pprof.gz is one profile of all its samples. What half of the time had is sealed by itself, too: an
-hour is reckoned as straight from what was measured, and of the sealed file as going on as the second half did.
-Stacks of the last hour are never folded as rare: what is captured is sealed at once, and so is longer than a day that is over. With --keep it is
-sealed as often as wanted: more than an hour later as such a day is.
-The last rows are no format of sonde's but a measure: the same facts in columns, compressed (witness.py).
+store is archived by sonde-seal; pprof.gz is one profile of all its samples. What half of the time had is archived by itself, too: an
+hour is reckoned as straight from what was measured, and of the archive as going on as the second half did. With --keep a capture is
+archived as often as wanted. The last rows are no format of sonde's but a measure: the same facts in columns, compressed (witness.py).
 """
 import argparse
 import datetime
@@ -87,70 +85,62 @@ def capture(base, seconds):
 
 
 def seal(store):
-    """The file of the day that has the capture: of two, where midnight was since, the larger one. A segment is finished where there is a newer one."""
-    subprocess.run([f"{bench.BIN}/sonde-cpu", "--store", store, "-d", "2s", "--segment-bytes", "1", "--comm", "no such command"],
-                   stderr=subprocess.DEVNULL, check=False)
+    """What it took before, and its archives."""
+    bench.end_segment(store)
     before = bench.store_bytes(store)
-    subprocess.run([SEAL, "--store", store, "--today", "--grace", "0", "--quiet"], check=True)
-    days = glob.glob(f"{store}/*-d*.db")
-    assert days, os.listdir(store)
-    return before, max(days, key=os.path.getsize)
+    subprocess.run([SEAL, "--store", store, "--quiet"], check=True)
+    files = bench.archives(store)
+    assert files, os.listdir(store)
+    return before, files
 
 
-def parts_of(day):
-    """Bytes by what they are for."""
-    db = witness.opened(day)
-    kinds = {"sample_pack": "blocks", "sample": "sums by the hour", "stack": "stacks", "series": "series", "frame": "frames",
-             "function": "functions", "process": "processes, threads, command lines", "task": "processes, threads, command lines",
-             "text": "processes, threads, command lines", "packed_column": "columns", "hour_row": "sums by the hour", "hour_place": "sums by the hour",
-             "hour_who": "sums by the hour"}
-    out = {}
-    for name, size in db.execute("SELECT coalesce(m.tbl_name, 'other'), sum(pgsize) FROM dbstat s LEFT JOIN sqlite_master m ON m.name = s.name"
-                                 " GROUP BY 1"):
-        out[kinds.get(name, "all else")] = out.get(kinds.get(name, "all else"), 0) + size
-    for name, size in db.execute("SELECT \"table\", sum(length(data)) FROM packed_column GROUP BY 1"):
-        out[f"columns: {name}"] = size
-    stacks, samples = db.execute("SELECT (SELECT count(*) FROM stack), (SELECT sum(n) FROM sample_pack)").fetchone()
-    db.close()
+def parts_of(files):
+    """Bytes by what they are for, stacks, samples."""
+    out, stacks, samples = {}, 0, 0
+    for path in files:
+        db = witness.opened(path)
+        for name, size in db.execute("SELECT iif(m.tbl_name = 'packed_block', 'columns', 'all else'), sum(pgsize) FROM dbstat s"
+                                     " LEFT JOIN sqlite_master m ON m.name = s.name GROUP BY 1"):
+            out[name] = out.get(name, 0) + size
+        for name, size in db.execute("SELECT c.\"table\", sum(length(b.data)) FROM packed_column c JOIN packed_block b ON b.id >> 20 = c.id GROUP BY 1"):
+            out[f"columns: {name}"] = out.get(f"columns: {name}", 0) + size
+        stacks += db.execute("SELECT count(*) FROM stack").fetchone()[0]
+        samples += db.execute("SELECT sum(n) FROM sample").fetchone()[0]
+        db.close()
     return out, stacks, samples
 
 
-def as_rows(day, path):
-    """What the packed tables take as rows, with their indexes."""
-    db = witness.opened(path, "rwc")
-    db.execute("ATTACH ? AS day", (f"file:{day}?mode=ro",))
-    for name, sql in db.execute("SELECT name, sql FROM day.packed_table").fetchall():
-        db.executescript(sql)
-        db.execute(f"INSERT INTO main.{name} SELECT * FROM day.{name}")
-        db.commit()
-    db.close()
-    return os.path.getsize(path)
+def least_of(files):
+    """By part: (zlib -9, xz -9e) of all files (witness.py)."""
+    out = {}
+    for path in files:
+        for name, sizes in witness.sizes(path).items():
+            out[name] = tuple(map(sum, zip(out.get(name, (0, 0)), sizes)))
+    return out
 
 
 def table(opts, told, base):
     minutes, rounds = told["minutes"], told["builds"]
     rested = (time.time() - told["ended"]) / 60
-    before, day = seal(f"{base}/store")
-    parts, stacks, samples = parts_of(day)
-    since = f"{minutes + rested + 30:.0f}m"
-    subprocess.run([SONDE, "export", "pprof", "-q", "--store", day, "--last", since, "-o", f"{base}/x.pb.gz"], check=True,
+    before, files = seal(f"{base}/store")
+    parts, stacks, samples = parts_of(files)
+    whole = sum(map(os.path.getsize, files))
+    subprocess.run([SONDE, "export", "pprof", "-q", "--store", f"{base}/store", "--last", f"{minutes + rested + 30:.0f}m", "-o", f"{base}/x.pb.gz"], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    rows = [("sealed", os.path.getsize(day)), *((f"- {k}", v) for k, v in sorted(parts.items(), key=lambda x: -x[1])),
+    least = least_of(files)
+    half = sum(map(os.path.getsize, seal(f"{base}/half")[1]))
+    rows = [("archived", whole), *((f"- {k}", v) for k, v in sorted(parts.items(), key=lambda x: -x[1])),
             ("plain segments, before", before), ("pprof.gz, one profile of all", os.path.getsize(f"{base}/x.pb.gz")),
-            ("perf.data (`-a -g -F 99`, frame pointers)", told["perf.data"])]
-    least = witness.sizes(day)
-    half = os.path.getsize(seal(f"{base}/half")[1])
-    rows.insert(1, ("- what is in columns, if it were rows", as_rows(day, f"{base}/rows.db")))
-    rows += [("the day's facts in columns, `zlib -9` each", sum(v[0] for v in least.values())),
-             ("the same, `xz -9e` each", sum(v[1] for v in least.values())),
-             *((f"- {name}", v[1]) for name, v in sorted(least.items(), key=lambda x: -x[1][1]))]
+            ("perf.data (`-a -g -F 99`, frame pointers)", told["perf.data"]),
+            ("the same facts in plain columns, `zlib -9` each", sum(v[0] for v in least.values())),
+            ("the same, `xz -9e` each", sum(v[1] for v in least.values())),
+            *((f"- {name}", v[1]) for name, v in sorted(least.items(), key=lambda x: -x[1][1]))]
     out = [f"Machine: {bench.machine()}. Date: {datetime.date.today()}. Command: `{bench.command()}` ({minutes:g} minutes, "
            f"{rounds} build{'s' if rounds > 1 else ''} of {len(CONFIGURATIONS)} begun, {samples} samples, {stacks} stacks, "
-           f"{told['lost']} samples lost; sealed {rested:.0f} minutes after its end).", "",
+           f"{told['lost']} samples lost; {len(files)} archive{'s' if len(files) > 1 else ''}).", "",
            "| what | MB | bytes a sample | MB an hour, reckoned |", "|---|---|---|---|"]
     out += [f"| {name} | {size / 1e6:.2f} | {size / samples:.2f} | {size / 1e6 * 60 / minutes:.1f} |" for name, size in rows]
-    whole = os.path.getsize(day)
-    out += ["", f"The first half sealed by itself: {half / 1e6:.2f} MB. An hour that goes on as the second half did: "
+    out += ["", f"The first half archived by itself: {half / 1e6:.2f} MB. An hour that goes on as the second half did: "
             f"{(whole + (whole - half) * (60 - minutes) / (minutes / 2)) / 1e6:.1f} MB."]
     return "\n".join(out)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""witness: what a sealed day's dictionary would take in columns, each compressed by itself: a measure of what is in it, below
-which plain rows cannot come, and no format of sonde's. Stacks as a tree, depth first, frames in order of their places.
+"""witness: what the facts of an archive would take in plain columns, each compressed by itself: a measure of what is in it, and no format of
+sonde's. Stacks as a tree, depth first, frames in order of their places.
 """
 import lzma
 import os
@@ -77,16 +77,16 @@ def table_columns(db, table, names, order):
     return [column(list(c)) for c in zip(*db.execute(f"SELECT {names} FROM {table} ORDER BY {order}"))]
 
 
-def opened(day, mode="ro"):
-    """With sonde's extension, for a day that is packed."""
-    db = sqlite3.connect(f"file:{day}?mode={mode}", uri=True)
+def opened(path):
+    """With sonde's extension, for an archive."""
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     db.enable_load_extension(True)
     db.load_extension(os.path.join(bench.BUILD, "lib", "sonde"))
     return db
 
 
-def columns_of(day):
-    db = opened(day)
+def columns_of(path):
+    db = opened(path)
     frames = db.execute('SELECT id, image, "offset", function, line, flags, outer FROM frame ORDER BY image, "offset", id').fetchall()
     place = {row[0]: i + 1 for i, row in enumerate(frames)}
     out = {"frames": [steps(c) for c in list(zip(*frames))[1:6]] + [steps(place.get(row[6], 0) for row in frames)]}
@@ -99,12 +99,12 @@ def columns_of(day):
         " container, (end_ns - start_ns) / 1000, how, status", "id")
     out["texts"] = table_columns(db, "text", "value", "id") + table_columns(db, "source", "path", "id") + table_columns(
         db, "image", "name, path, build_id", "id")
-    out["samples"] = [b"".join(row[0] for row in db.execute("SELECT data FROM sample_pack ORDER BY ts"))]
+    out["samples"] = table_columns(db, "sample", "ts, series, n", "ts, series")
     db.close()
     return out
 
 
-def sizes(day):
+def sizes(path):
     """By part: (zlib -9, xz -9e)."""
     return {name: (sum(len(zlib.compress(c, 9)) for c in columns),
-                   sum(len(lzma.compress(c, preset=9 | lzma.PRESET_EXTREME)) for c in columns)) for name, columns in columns_of(day).items()}
+                   sum(len(lzma.compress(c, preset=9 | lzma.PRESET_EXTREME)) for c in columns)) for name, columns in columns_of(path).items()}

@@ -16,7 +16,7 @@ MAY = {
     "schema/base": ["schema/base/"],
     "schema/image": ["schema/base/", "schema/image/"],
     "schema/sql": ["schema/base/", "schema/sql/"],
-    "schema/extension": ["schema/base/", "schema/store/pack.h", "schema/store/packed.h", "schema/extension/"],
+    "schema/extension": ["schema/base/", "schema/store/packed", "schema/store/samplescan.h", "schema/extension/"],
     "schema/facts": ["schema/facts/"],
     "schema/store": ["schema/base/", "schema/facts/", "schema/sql/", "schema/store/"],
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "probes/"],

@@ -11,8 +11,7 @@ import subprocess
 import pytest
 
 from conftest import BIN
-from test_packed import stores  # noqa: F401  (fixture)
-from test_seal import ALL, QUESTIONS, T, put, lines, say, two  # noqa: F401  (fixture)
+from test_seal import ALL, QUESTIONS, T, files, lines, put, say, seal, two  # noqa: F401  (fixture)
 
 SQL = [["sql", "--csv", q] for q in ("select comm, sum(samples) from cpu_samples group by 1 order by 1",
                                      "select function, sum(self) from functions_top group by 1 order by 1",
@@ -82,34 +81,46 @@ def test_a_damaged_segment_is_left_out_by_every_verb(two, tmp_path, table):  # n
 
 
 @pytest.fixture(scope="module")
-def days(tmp_path_factory, two):  # noqa: F811
-    """A sealed day, and what was recorded on the next one in a file of its own."""
-    folder = str(tmp_path_factory.mktemp("damaged") / "days")
+def archives(tmp_path_factory, two):  # noqa: F811
+    """Three archives, and what was recorded later in a file that is rows."""
+    folder = str(tmp_path_factory.mktemp("damaged") / "archives")
     shutil.copytree(two[1], folder)
-    put(folder, lines(T + 2000, 5))
+    put(folder, lines(T + 2500, 5))
     return folder
 
 
-def test_a_damaged_block_of_a_sealed_day_leaves_that_day_out(days, tmp_path):
+OF_SAMPLES = [["stacks"], ["stacks", "--json"], ["flame", "--text"], *SQL[:3]]
+HARM = ["update packed_block set data = zeroblob(length(data)) where id >> 20 = (select id from packed_column where \"table\" = 'sample' and name = '{}')".format(c)
+        for c in ("ts", "series", "n")] + [
+    "update packed_block set data = zeroblob(length(data)) where id >> 20 in (select id from packed_column where \"table\" = 'sample')",
+    "update meta set value = 1 << 50 where key = 'first_ts'", "delete from packed_block", "delete from packed_column"]
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_a_damaged_archive_is_left_out_by_every_verb(archives, tmp_path, harm):
     damaged = str(tmp_path / "damaged")
-    shutil.copytree(days, damaged)
-    day = os.path.basename(glob.glob(f"{damaged}/*-d*.db")[0])
-    whole = without(damaged, day, tmp_path / "whole")
-    with sqlite3.connect(f"{damaged}/{day}") as db:
-        db.execute("update sample_pack set data = zeroblob(length(data))")
-    assert answers_as_without(damaged, whole, days, [*QUESTIONS, *SQL]) > 0
+    shutil.copytree(archives, damaged)
+    path = files(damaged)[1]
+    whole = without(damaged, os.path.basename(path), tmp_path / "whole")
+    with sqlite3.connect(path) as db:
+        db.execute(harm)
+    assert answers_as_without(damaged, whole, archives, [*QUESTIONS, *SQL]) >= len(OF_SAMPLES)
 
 
-def test_a_damaged_column_of_a_packed_day_leaves_that_day_out(stores, tmp_path):  # noqa: F811
-    packed, damaged = stores[1], str(tmp_path / "damaged")
-    shutil.copytree(packed, damaged)
-    day = os.path.basename(glob.glob(f"{damaged}/*-d*.db")[0])
-    put(damaged, [x for x in lines(T + 2000, 5) if x.get("kind") == "cpu" or x.get("run") == "cpu"])
-    whole = without(damaged, day, tmp_path / "whole")
-    intact = shutil.copytree(damaged, str(tmp_path / "intact"))
-    with sqlite3.connect(f"{damaged}/{day}") as db:
-        db.execute("update packed_column set data = zeroblob(length(data)) where \"table\" = 'frame' and name = 'offset'")
-    assert answers_as_without(damaged, whole, intact, [["stacks"], ["stacks", "--json"], ["flame", "--text"], *SQL[:3]]) > 0
+@pytest.mark.parametrize("table, column", [("frame", "offset"), ("function", "name"), ("process", "pid")])
+def test_a_damaged_column_of_a_dictionary_leaves_its_archive_out(tmp_path, table, column):
+    intact, damaged = str(tmp_path / "intact"), str(tmp_path / "damaged")
+    put(intact, [{"run": "cpu", "from": T, "to": T + 600, "bucket_s": 1, "period_ns": 10101010},
+                 *({"kind": "cpu", "at": T + i, "n": 1, "pid": 100 + i, "comm": f"c{i}", "stack": ["main", [f"f{i}", "x.c", i]]} for i in range(300))])
+    put(intact, [x for x in lines(T + 2000, 5) if x.get("kind") == "cpu" or x.get("run") == "cpu"])
+    assert seal(intact)["segments"] == 1
+    shutil.copytree(intact, damaged)
+    path = files(damaged)[0]
+    whole = without(damaged, os.path.basename(path), tmp_path / "whole")
+    with sqlite3.connect(path) as db:
+        changed = db.execute("update packed_block set data = zeroblob(length(data)) where id >> 20 = (select id from packed_column where \"table\" = ? and name = ?)",
+                             (table, column)).rowcount
+    assert changed == 1 and answers_as_without(damaged, whole, intact, OF_SAMPLES) > 0
 
 
 def test_one_damaged_file_asked_by_itself_is_an_error_with_its_fix(two, tmp_path):  # noqa: F811
@@ -126,8 +137,6 @@ def test_status_names_what_was_set_aside(two, tmp_path):  # noqa: F811
     name = sorted(os.path.basename(p) for p in glob.glob(f"{store}/*.db"))[1]
     assert "set aside" not in say(store, "status")[1]
     scribble(f"{store}/{name}", root_of(f"{store}/{name}", "frame"))
-    done = subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", store, "--today", "--grace", "0", "--json"], capture_output=True, text=True,
-                          timeout=60)
-    assert done.returncode == 0 and json.loads(done.stdout)["set_aside"] == 1, done.stderr
+    assert seal(store)["set_aside"] == 1
     assert f"{name}.bad was set aside" in say(store, "status")[1]
     assert json.loads(say(store, "status", "--json")[1])["store"]["damaged"] == [f"{name}.bad"]

@@ -118,6 +118,6 @@ def test_seal_is_a_verb(place, tmp_path):
     (tmp_path / "x.folded").write_text("main;work 3\n")
     store = str(tmp_path / "store")
     assert ask(place, "import", str(tmp_path / "x.folded"), "--at", "2026-01-01T10:00:00Z", "--store", store).returncode == 0
-    done = ask(place, "seal", "--today", "--grace", "0", "--json", "--store", store)
+    done = ask(place, "seal", "--plain", "0", "--keep", "0", "--json", "--store", store)
     assert done.returncode == 0 and '"segments"' in done.stdout, done.stderr
-    assert ask(place, "seal", "--min", "x", "--store", store).returncode == 2
+    assert ask(place, "seal", "--plain", "x", "--store", store).returncode == 2

@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import random
+import sqlite3
 import struct
 import subprocess
 
@@ -288,16 +289,21 @@ def test_a_store_has_the_same_counts_and_latencies_as_the_table(kept, tmp_path):
         assert sum(x["low_ns"] <= ns < x["high_ns"] for ns in exact) == x["n"] and x["high_ns"] - x["low_ns"] <= max(1, x["low_ns"] / 8)
 
 
-def test_a_capture_of_hours_is_stored_by_second_and_sealed(tmp_path):
+def test_a_capture_of_hours_is_stored_by_second_and_archived(tmp_path):
     store, (head, all_) = str(tmp_path / "store"), packets(KEPT[0])
     out = [[s + 60 * i, sub, size, data] for i in range(200) for s, sub, size, data in all_]
     path = write(tmp_path / "x.pcap", head, out)
-    assert run(path, "-o", store).returncode == run(KEPT[0], "-o", store).returncode == 0
+    assert run(path, "-o", store).returncode == 0
+    with sqlite3.connect(glob.glob(f"{store}/*.db")[0]) as db:  # the next writer begins a segment of its own
+        db.execute("UPDATE meta SET value = 'another' WHERE key = 'boot_id'")
+    assert run(KEPT[0], "-o", store).returncode == 0
     n = sum(r["count"] for r in answer(KEPT[0])["rows"])
     for _ in range(2):
         assert stored(store, "SELECT sum(requests) AS n, count(DISTINCT ts) >= 200 AS seconds FROM requests") == [{"n": 201 * n, "seconds": 1}]
         assert stored(store, "SELECT options, state FROM runs ORDER BY 1") == [{"options": p, "state": "ended"} for p in sorted((path, KEPT[0]))]
-        subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", store, "--today", "--quiet"], check=True)
+        subprocess.run([os.path.join(BIN, "sonde-seal"), "--store", store, "--quiet"], check=True)
+    with sqlite3.connect(sorted(glob.glob(f"{store}/*.db"))[0]) as db:
+        assert "request_row" in [name for (name,) in db.execute("SELECT name FROM packed_table")]
 
 
 def test_what_is_no_store_is_refused(tmp_path):

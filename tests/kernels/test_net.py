@@ -16,8 +16,8 @@ def test_every_connection_is_counted_with_both_ends(report):
     n = told["opened"] + 20
     for side, sent, got in (("client", told["tx"], told["rx"]), ("server", told["rx"], told["tx"])):
         of = [r for r in rows if r["side"] == side]
-        assert sum(r["opened"] for r in of) == sum(r["closed"] for r in of) == n, rows
-        assert (sum(r["tx"] for r in of), sum(r["rx"] for r in of)) == (sent, got), rows
+        opened, closed, tx, rx = (sum(r[k] or 0 for r in of) for k in ("opened", "closed", "tx", "rx"))
+        assert (opened, closed, tx, rx) == (n, n, sent, got), rows
         assert any(r["open_now"] for r in of)
     done = next(o for o in section.told() if o.get("event") == "done")
     assert done["lost_total"] == 0

@@ -9,7 +9,7 @@ import time
 from common import BUILD, Scratch, check, e2e, holds, need_root, tests
 
 LOG = (4 << 20) + (1 << 18)  # what is committed is folded in at 4 MiB, and the log's file used again from its start
-A_DAY = 24  # segments of an hour; a sealed day has their dictionaries once, and is smaller
+A_DAY = 24  # segments of an hour; as archives they take a fifth
 
 need_root()
 
@@ -53,5 +53,5 @@ with Scratch() as folder:
     day = (last - first) / took * 86400 + A_DAY * first
     check(day <= 50 << 20, f"{day / 2**20:.0f} MiB a day ({first >> 10} KiB a segment at first, {(last - first) >> 10} KiB more in {took:.0f} s)")
     check(logs and max(logs) <= LOG, f"the log is {logs} bytes")
-    holds(f"{day / 2**20:.0f} MiB a day before it is sealed ({first >> 10} KiB a segment at first, {(last - first) >> 10} KiB more in "
+    holds(f"{day / 2**20:.0f} MiB a day before it is archived ({first >> 10} KiB a segment at first, {(last - first) >> 10} KiB more in "
           f"{took:.0f} s; {wrote / took * 86400 / 2**20:.0f} MiB a day written); {said}")

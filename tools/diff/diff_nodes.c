@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * diff_nodes: two folds as one tree of functions. Callees are taken caller by caller, of both sides at once: which are the
- * same function is known by a mark at it, without a search. Two windows of one day, folded by function, are one tree already.
+ * same function is known by a mark at it, without a search. Two windows of one archive, folded by function, are one tree already.
  */
 #include <stdlib.h>
 #include <string.h>

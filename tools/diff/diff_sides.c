@@ -295,8 +295,8 @@ static int fold_again(struct making *m, enum store_kind kind, struct err *e)
 	return side_take(m, DIFF_BEFORE, e);
 }
 
-/* As one tree, where they are windows of one sealed day. */
-static bool fold_day(struct making *m)
+/* As one tree, where they are windows of one archive. */
+static bool fold_archive(struct making *m)
 {
 	struct side_folding *before = &m->folding[DIFF_BEFORE], *after = &m->folding[DIFF_AFTER];
 	const struct selection *const sel[2] = {before->sel, after->sel};
@@ -318,7 +318,7 @@ static void fold_stores(struct making *m)
 	struct side_folding *before = &m->folding[DIFF_BEFORE], *after = &m->folding[DIFF_AFTER];
 	struct beside other;
 
-	if (fold_day(m))
+	if (fold_archive(m))
 		return;
 	reading_begin(1);
 	if (before->sel)

@@ -89,7 +89,7 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 	f->n_told = f->pub->n_processes;
 	f->first_leaf = f->pub->n_leaves;
 	f->first_cell = f->pub->n_cells;
-	read_meta(f, store_segment_db(f->seg));
+	read_meta(f, store_segment_tables(f->seg));
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_pair: two windows of one sealed day as two folds with one tree. The day's dictionary is loaded once, the rows of the
+ * fold_pair: two windows of one archive as two folds with one tree. Its dictionary is loaded once, the rows of the
  * windows are read by two threads, and what has something in either of them becomes a node of both.
  */
 #include "tools/fold/fold_pair.h"
@@ -20,7 +20,7 @@ struct half {
 	struct err unsaid; /* what goes wrong goes wrong again, one window by itself, and is said then */
 };
 
-static bool are_one_day(const struct selection *const sel[2])
+static bool are_one_archive(const struct selection *const sel[2])
 {
 	return sel[0]->n_segments == 1 && sel[1]->n_segments == 1 && !strcmp(sel[0]->segments[0].path, sel[1]->segments[0].path) &&
 	       select_run_in(sel[0], sel[0]->segments[0].path, 0) >= 0 && select_run_in(sel[1], sel[1]->segments[0].path, 0) >= 0;
@@ -32,7 +32,7 @@ static int open_both(struct half h[2])
 	struct store_segment *second;
 	int rc = select_segment(h[1].f.sel, h[1].path, &second, &h[1].unsaid);
 
-	if (rc == 0 && !store_segment_sealed(second))
+	if (rc == 0 && !store_segment_archived(second))
 		rc = -EAGAIN;
 	if (rc == 0)
 		rc = fold_segment_begin(&h[0].f, h[0].path, &h[0].unsaid);
@@ -99,7 +99,7 @@ bool fold_pair_make(const struct selection *const sel[2], const struct fold_opts
 	struct half h[2];
 	bool made;
 
-	if (!are_one_day(sel) || o[0]->wall || o[1]->wall)
+	if (!are_one_archive(sel) || o[0]->wall || o[1]->wall)
 		return false;
 	for (int i = 0; i < 2; i++) {
 		h[i] = (struct half){.path = sel[i]->segments[0].path};

@@ -33,7 +33,7 @@ static int bucket_of_segment(const char *path, const struct selection *sel, enum
 	int rc = run < 0 ? 0 : select_segment(sel, path, &s, e);
 
 	for (size_t i = 1; rc == 0 && run >= 0; i++) {
-		bucket_of_run(store_segment_db(s), sel, run, kind, bucket_s);
+		bucket_of_run(store_segment_tables(s), sel, run, kind, bucket_s);
 		run = select_run_in(sel, path, i);
 	}
 	return rc;

@@ -50,16 +50,6 @@ static int backup_into(sqlite3 *from, sqlite3 *to)
 
 /* --- cut to the range --- */
 
-/* Rows of what is packed, or in blocks, cannot be removed: it stays whole. */
-static bool is_sealed(sqlite3 *db)
-{
-	sqlite3_stmt *st = NULL;
-	bool sealed = sqlite3_prepare_v2(db, "SELECT 1 FROM sealed UNION ALL SELECT 1 FROM packed_table LIMIT 1", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
-
-	sqlite3_finalize(st);
-	return sealed;
-}
-
 static int change(sqlite3 *db, const struct selection *sel, const char *sql)
 {
 	sqlite3_stmt *st = NULL;
@@ -129,16 +119,12 @@ static int cut_runs(sqlite3 *db, const struct selection *sel)
 	return rc == SQLITE_OK ? change(db, sel, "VACUUM") : rc;
 }
 
-static int cut(sqlite3 *db, const struct selection *sel, const char *from)
+static int cut(sqlite3 *db, const struct selection *sel)
 {
 	int rc;
 
 	if (!sel->range_given)
 		return SQLITE_OK;
-	if (is_sealed(db)) {
-		log_warn("%s is a sealed day: it is copied whole", from);
-		return SQLITE_OK;
-	}
 	rc = cut_rows(db, sel);
 	return rc == SQLITE_OK ? cut_runs(db, sel) : rc;
 }
@@ -165,9 +151,11 @@ static int copy_segment(const struct selection *sel, const char *from, const cha
 		return ret;
 	rc = sqlite3_open_v2(temp, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE, NULL);
 	if (rc == SQLITE_OK)
-		rc = backup_into(store_segment_db(segment), db);
+		rc = backup_into(store_segment_tables(segment), db);
 	if (rc == SQLITE_OK)
-		rc = cut(db, sel, from);
+		rc = store_copy_plain(db); /* for people who have an sqlite3 and no sonde.so */
+	if (rc == SQLITE_OK)
+		rc = cut(db, sel);
 	if (sqlite3_close(db) != SQLITE_OK && rc == SQLITE_OK)
 		rc = SQLITE_IOERR;
 	store_segment_close(segment);

@@ -173,7 +173,7 @@ static void print_sealing(const json_t *o)
 		return;
 	printf("  sealing  %s", text_of(o, "state"));
 	if (number(o, "segments") > 0)
-		printf("; %.0f segments packed, %s are %s", number(o, "segments"), term_bytes((uint64_t)number(o, "bytes_before"), before, sizeof(before)),
+		printf("; %.0f segments archived, %s are %s", number(o, "segments"), term_bytes((uint64_t)number(o, "bytes_before"), before, sizeof(before)),
 		       term_bytes((uint64_t)number(o, "bytes_after"), after, sizeof(after)));
 	putchar('\n');
 }

@@ -88,7 +88,7 @@ static int add_samples(struct status_facts *f, struct store_segment *s, int64_t 
 {
 	const struct store_query q = {.to_ns = INT64_MAX, .kind = STORE_KIND_CPU, .run = run};
 	uint64_t own = 0, others = 0, none = 0;
-	sqlite3 *db = store_segment_db(s);
+	sqlite3 *db = store_segment_tables(s);
 	int rc = one_row(db, "SELECT sum(id = ?1), sum(id <> ?1) FROM run WHERE EXISTS (SELECT 1 FROM task t WHERE t.run = run.id"
 			     " AND t.kind = 1)", run, &own, &others, e);
 
@@ -96,8 +96,7 @@ static int add_samples(struct status_facts *f, struct store_segment *s, int64_t 
 		return rc;
 	if (others)
 		return store_totals(s, &q, take_total, &f->samples, e);
-	return one_row(db, store_segment_sealed(s) ? "SELECT sum(n) FROM sample_pack WHERE ?1" : "SELECT sum(n) FROM sample WHERE ?1",
-		       run, &f->samples, &none, e);
+	return one_row(db, "SELECT sum(n) FROM sample WHERE ?1", run, &f->samples, &none, e);
 }
 
 static int add_events(struct status_facts *f, sqlite3 *db, int64_t run, struct err *e)
@@ -117,7 +116,7 @@ static int add_events(struct status_facts *f, sqlite3 *db, int64_t run, struct e
 
 static int add_counts(struct status_facts *f, struct store_segment *s, int64_t run, struct err *e)
 {
-	sqlite3 *db = store_segment_db(s);
+	sqlite3 *db = store_segment_tables(s);
 	int rc;
 
 	if (is_summed(db))
@@ -128,13 +127,11 @@ static int add_counts(struct status_facts *f, struct store_segment *s, int64_t r
 }
 
 #define NAMED_ROWS 16384 /* rows looked at, at most: of a busy host those of two minutes or so */
-#define HEAVY_ROWS 4096  /* of a sealed day, whose series are numbered by weight: most samples are in these */
 #define NAMED(last, limit)                                                                                            \
 	"SELECT sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM (SELECT series, sum(n) AS n FROM (SELECT series, n FROM sample" \
 	" WHERE ts > " last limit ") GROUP BY series) x CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON t.id = e.task"  \
 	" LEFT JOIN stack k ON k.id = e.stack LEFT JOIN frame r ON r.id = k.leaf WHERE t.run = ?1"
 #define NEWEST " ORDER BY ts DESC LIMIT " NUMBER(NAMED_ROWS)
-#define HEAVIEST " ORDER BY ts, series LIMIT " NUMBER(HEAVY_ROWS)
 #define NUMBER(n) NUMBER_(n)
 #define NUMBER_(n) #n
 #define ENDED "(SELECT r.to_ns / 1000000000 - t0.value FROM run r JOIN meta t0 ON t0.key = 't0' WHERE r.id = ?1)"
@@ -147,11 +144,10 @@ static bool is_packed(sqlite3 *db)
 	return !one_row(db, "SELECT sql LIKE 'CREATE VIRTUAL%' FROM sqlite_master WHERE name = 'sample' AND ?1", 1, &packed, &none, &e) && packed;
 }
 
-/* The share of the samples whose leaf has a name: of its last ten minutes in its newest segment, and of so many rows, where they
- * are by the hour of its last hour, the heaviest first; of all it has there if it did not run on a CPU since. */
+/* The share of the samples whose leaf has a name: of its last ten minutes in its newest segment, and of so many rows; of all it has there if it did not run on a CPU since. */
 static int add_named(struct status_facts *f, struct store_segment *s, int64_t run, struct err *e)
 {
-	sqlite3 *db = store_segment_db(s);
+	sqlite3 *db = store_segment_tables(s);
 	uint64_t looked_at = f->looked_at, there = 0, none = 0;
 	int rc;
 
@@ -161,8 +157,7 @@ static int add_named(struct status_facts *f, struct store_segment *s, int64_t ru
 
 	if (rc || !there)
 		return rc;
-	rc = one_row(db, store_segment_sealed(s) ? NAMED(ENDED " - 3601", HEAVIEST) :
-			 NAMED(ENDED " - 600", NEWEST), run, &f->looked_at, &f->named, e);
+	rc = one_row(db, NAMED(ENDED " - 600", NEWEST), run, &f->looked_at, &f->named, e);
 	if (rc || f->looked_at != looked_at)
 		return rc;
 	return one_row(db, NAMED("-1 << 62", ""), run, &f->looked_at, &f->named, e);
@@ -201,7 +196,7 @@ static int add_run(struct status_facts *f, struct store_segment *s, int64_t run,
 	if (rc == 0 && newest)
 		rc = add_named(f, s, run, e);
 	if (rc == 0)
-		rc = add_losses_and_cost(f, store_segment_db(s), run, e);
+		rc = add_losses_and_cost(f, store_segment_tables(s), run, e);
 	if (rc == 0)
 		rc = store_own_cost_of(s, run, &f->own, e);
 	return rc ? rc : store_endings(s, 0, INT64_MAX, run, endings_add, &f->endings, e);

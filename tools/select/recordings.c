@@ -112,7 +112,7 @@ static void take_row(struct list *l, sqlite3_stmt *st, const char *path)
 
 static int read_runs(struct list *l, struct store_segment *s, const char *path, struct err *e)
 {
-	sqlite3 *db = store_segment_db(s);
+	sqlite3 *db = store_segment_tables(s);
 	sqlite3_stmt *st = NULL;
 	int rc;
 

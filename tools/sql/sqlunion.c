@@ -107,7 +107,7 @@ static int member_get(struct sqlunion *u, struct member *m, struct err *e)
 		if (rc < 0)
 			return rc;
 		u->n_open++;
-		rc = u->prepare ? u->prepare(store_segment_db(m->open), u->ctx, e) : 0;
+		rc = u->prepare ? u->prepare(store_segment_tables(m->open), u->ctx, e) : 0;
 		if (rc < 0) {
 			store_segment_close(m->open);
 			m->open = NULL;
@@ -134,7 +134,7 @@ bool sqlunion_has_view(sqlite3 *db, const char *view)
 	sqlite3_stmt *st = NULL;
 	bool has = true;
 
-	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master WHERE name = ?1 UNION ALL "
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master WHERE name = ?1 UNION ALL SELECT 1 FROM sqlite_temp_master WHERE name = ?1 UNION ALL "
 				   "SELECT 1 FROM pragma_module_list WHERE name = ?1", -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
 		has = sqlite3_step(st) == SQLITE_ROW;
@@ -163,10 +163,10 @@ static sqlite3_stmt *statement(struct cursor *c, size_t i)
 	}
 	s->member = m;
 	s->sql = mem_strdup(c->sql);
-	if (!sqlunion_has_view(store_segment_db(m->open), t->view))
+	if (!sqlunion_has_view(store_segment_tables(m->open), t->view))
 		sql = "SELECT 1 WHERE 0"; /* the segment is older than the view */
-	if (sqlite3_prepare_v2(store_segment_db(m->open), sql, -1, &s->st, NULL) != SQLITE_OK) {
-		table_error(c->base.pVtab, sqlite3_errmsg(store_segment_db(m->open)));
+	if (sqlite3_prepare_v2(store_segment_tables(m->open), sql, -1, &s->st, NULL) != SQLITE_OK) {
+		table_error(c->base.pVtab, sqlite3_errmsg(store_segment_tables(m->open)));
 		slot_clear(s);
 		return NULL;
 	}
@@ -175,12 +175,20 @@ static sqlite3_stmt *statement(struct cursor *c, size_t i)
 
 /* ---- the table ---- */
 
-static int read_columns(struct table *t, sqlite3 *db, struct strbuf *declared)
+/* Those of the newest segment. */
+static int read_columns(struct table *t, struct strbuf *declared)
 {
+	struct member *newest = &t->u->members[0];
 	sqlite3_stmt *st = NULL;
+	struct err e = {0};
 	size_t cap = 0;
+	int rc;
 
-	if (sqlite3_prepare_v2(db, "SELECT name, type, hidden FROM pragma_table_xinfo(?1, 'main') ORDER BY cid", -1, &st, NULL))
+	if (member_get(t->u, newest, &e) < 0)
+		return SQLITE_ERROR;
+	newest->users--;
+	rc = sqlite3_prepare_v2(store_segment_tables(newest->open), "SELECT name, type, hidden FROM pragma_table_xinfo(?1) ORDER BY cid", -1, &st, NULL);
+	if (rc != SQLITE_OK)
 		return SQLITE_ERROR;
 	sqlite3_bind_text(st, 1, t->view, -1, SQLITE_STATIC);
 	strbuf_addstr(declared, "CREATE TABLE x(");
@@ -218,7 +226,7 @@ static int table_open(sqlite3 *db, void *u, int argc, const char *const *argv, s
 
 	t->u = u;
 	t->view = mem_strdup(argc > 3 ? argv[3] : "");
-	rc = read_columns(t, db, &declared);
+	rc = read_columns(t, &declared);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_declare_vtab(db, strbuf_str(&declared));
 	if (rc != SQLITE_OK) {

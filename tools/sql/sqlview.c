@@ -200,7 +200,7 @@ static int refused(sqlite3 *db, struct err *e)
 	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
 }
 
-/* A sealed day's samples to the bucket. Before confine. */
+/* An archive's samples, read natively. Before confine. */
 static int sample_views(sqlite3 *db, struct err *e)
 {
 	int rc = run_sql(db, "PRAGMA query_only=0", e);
@@ -210,21 +210,31 @@ static int sample_views(sqlite3 *db, struct err *e)
 	return rc ? rc : run_sql(db, "PRAGMA query_only=1", e);
 }
 
-/* SQLite makes a table-valued function at its first use, and a packed table of a sealed day, which looks to the authorizer as if a
+static void meet(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *st = NULL;
+
+	sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+	sqlite3_finalize(st);
+}
+
+/* SQLite makes a table-valued function at its first use, and a packed table of an archive, which looks to the authorizer as if a
  * table were created. */
 static void meet_tables(sqlite3 *db)
 {
-	static const char *const sql[] = {
-		"SELECT 1 FROM json_each('[]'), json_tree('[]'), sonde_samples, sonde_totals, sonde_steps(1), sonde_frames(0)",
-		"SELECT 1 FROM text, source, function, frame, stack, process, task, series, sample",
-	};
+	sqlite3_stmt *st = NULL;
 
-	for (size_t i = 0; i < sizeof(sql) / sizeof(sql[0]); i++) {
-		sqlite3_stmt *st = NULL;
+	meet(db, "SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_xinfo(''), sonde_samples, sonde_totals, sonde_steps(1), sonde_frames(0)");
+	if (sqlite3_prepare_v2(db, "SELECT name FROM packed_table", -1, &st, NULL) != SQLITE_OK)
+		return;
+	while (sqlite3_step(st) == SQLITE_ROW) {
+		char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\"", sqlite3_column_text(st, 0));
 
-		sqlite3_prepare_v2(db, sql[i], -1, &st, NULL);
-		sqlite3_finalize(st);
+		if (sql)
+			meet(db, sql);
+		sqlite3_free(sql);
 	}
+	sqlite3_finalize(st);
 }
 
 /* What each connection to a segment may do, and for how long. */
@@ -283,16 +293,13 @@ static int attach_all(struct sqlview *v, const char **paths, size_t n, struct er
 	return rc ? rc : join_functions(v, e);
 }
 
-/* A sealed day's samples need a connection to itself, as do more files than can be attached. */
+/* An archive's samples need a connection to itself, as do more files than can be attached. */
 static bool one_by_one(const char *const *paths, size_t n)
 {
 	bool any = n > ATTACHED_MAX + 1;
 
-	for (size_t i = 0; !any && i < n; i++) {
-		const char *slash = strrchr(paths[i], '/');
-
-		any = folder_is_day_name(slash ? slash + 1 : paths[i]);
-	}
+	for (size_t i = 0; !any && i < n; i++)
+		any = folder_is_archived(paths[i]);
 	return any;
 }
 
@@ -333,7 +340,7 @@ int sqlview_open(const char *store, struct sqlview **out, struct err *e)
 		free(v);
 		return rc;
 	}
-	v->db = store_segment_db(v->newest);
+	v->db = store_segment_tables(v->newest);
 	v->n = 1;
 	sqlite3_db_config(v->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
 	rc = extension_tables(v->db) == SQLITE_OK ? join(v, segments, n, e) : refused(v->db, e);

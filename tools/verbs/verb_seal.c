@@ -1,38 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde seal: runs sonde-seal, which packs the finished segments of a day into one file. */
+/* sonde seal: runs sonde-seal, which archives finished segments. */
 #include "schema/base/sibling.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 
 struct seal_args {
-	bool today, idle;
-	const char *grace, *min, *room, *plain;
+	bool idle;
+	const char *keep, *room, *plain;
 };
 
 static const struct option OPTIONS[] = {
-	{.name = "today", .type = OPTION_FLAG, .help = "the day that is not over, too", .offset = offsetof(struct seal_args, today)},
-	{.name = "grace", .type = OPTION_STRING, .arg = "TIME",
-	 .help = "how long packed segments stay for those who read them just now (default 60s)", .offset = offsetof(struct seal_args, grace)},
-	{.name = "min", .type = OPTION_STRING, .arg = "N",
-	 .help = "of a day that is not over, only where so many segments are finished (default 1)", .offset = offsetof(struct seal_args, min)},
-	{.name = "room", .type = OPTION_STRING, .arg = "SIZE",
-	 .help = "the file being made may take so much (default: any); the rest is left for later", .offset = offsetof(struct seal_args, room)},
-	{.name = "plain", .type = OPTION_STRING, .arg = "SIZE",
-	 .help = "of segments that are packed by themselves (they hold waits or heaps), the newest stay rows up to this (default 0)",
+	{.name = "plain", .type = OPTION_STRING, .arg = "SIZE", .help = "the newest segments stay as they are, up to this many bytes (default 0)",
 	 .offset = offsetof(struct seal_args, plain)},
-	{.name = "idle", .type = OPTION_FLAG, .help = "pack only when nobody else wants the CPU or the disk",
+	{.name = "keep", .type = OPTION_STRING, .arg = "TIME", .help = "as do those finished less than this ago, up to twice as many bytes (default 0)",
+	 .offset = offsetof(struct seal_args, keep)},
+	{.name = "room", .type = OPTION_STRING, .arg = "SIZE",
+	 .help = "the file being made may take so much (default: any); a larger one is left for later", .offset = offsetof(struct seal_args, room)},
+	{.name = "idle", .type = OPTION_FLAG, .help = "archive only when nobody else wants the CPU or the disk",
 	 .offset = offsetof(struct seal_args, idle)},
 	{0},
 };
 
-static const char *const EXAMPLES[] = {"sudo sonde seal", "sudo sonde seal --today", NULL};
+static const char *const EXAMPLES[] = {"sudo sonde seal", "sudo sonde seal --plain 100M --keep 2h", NULL};
 
 static int seal_run(struct verb_call *call, struct err *e)
 {
 	const struct seal_args *a = call->args;
 	const struct { const char *flag, *value; bool given; } flags[] = {
-		{"--today", NULL, a->today}, {"--idle", NULL, a->idle}, {"--grace", a->grace, a->grace},
-		{"--min", a->min, a->min}, {"--room", a->room, a->room}, {"--plain", a->plain, a->plain}, {"--json", NULL, call->json}, {"--quiet", NULL, call->quiet},
+		{"--idle", NULL, a->idle}, {"--keep", a->keep, a->keep}, {"--room", a->room, a->room}, {"--plain", a->plain, a->plain}, {"--json", NULL, call->json}, {"--quiet", NULL, call->quiet},
 	};
 	char path[PATH_MAX];
 	char *argv[20] = {path, (char *)"--store", (char *)call->store};
@@ -52,8 +47,8 @@ static int seal_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_seal = {
 	.name = "seal",
-	.summary = "pack the finished segments of the store into one file a day",
-	.usage = "[--today]",
+	.summary = "archive the finished segments of the store: a fifth of the bytes",
+	.usage = "[--plain SIZE] [--keep TIME]",
 	.examples = EXAMPLES,
 	.options = OPTIONS,
 	.args_size = sizeof(struct seal_args),

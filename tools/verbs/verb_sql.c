@@ -51,8 +51,18 @@ static int over_time(void *ctx)
 	return s->timed_out;
 }
 
+/* Of a packed table inside of a view SQLite keeps the words alone (schema/store/packed.c). */
+static bool is_damage(const struct session *s, int rc)
+{
+	static const char words[] = "the file is damaged";
+
+	return (rc & 0xff) == SQLITE_CORRUPT || ((rc & 0xff) == SQLITE_ERROR && !strncmp(sqlite3_errmsg(s->db), words, sizeof(words) - 1));
+}
+
 static int refused(struct session *s, int rc, struct err *e)
 {
+	if (is_damage(s, rc))
+		return err_set(e, -EBADMSG, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
 	if (s->timed_out) {
 		err_set(e, -ETIME, EXIT_RUNTIME, "the query was stopped after %lld s",
 			(long long)(s->timeout_ns / NSEC_PER_SEC));
@@ -75,7 +85,7 @@ static int refused(struct session *s, int rc, struct err *e)
 		err_fix(e, "views: echo .views | sonde sql    columns: echo '.schema cpu_samples' | sonde sql");
 		return -EINVAL;
 	}
-	return err_set(e, (rc & 0xff) == SQLITE_CORRUPT ? -EBADMSG : -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
+	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
 }
 
 static bool narrows(const struct select_args *a)
@@ -356,7 +366,8 @@ const struct verb verb_sql = {
 	.usage = "[QUERY | @NAME [KEY=VALUE...] | @ | .views | .tables | .schema NAME | .help]",
 	.examples = EXAMPLES,
 	.more = "Without a query: statements from standard input, or a prompt. @ lists the queries that ship.\n"
-		"Range and filters narrow those, and the views win_NAME of any query (.help). Views: man sonde-schema.",
+		"Range and filters narrow those, and the views win_NAME of any query (.help). Views: man sonde-schema.\n"
+		"The same in sqlite3, of one file: sqlite3 -cmd '.load /usr/lib/sonde/sonde' FILE (sonde export db: rows for any).",
 	.options = OPTIONS,
 	.args_size = sizeof(struct sql_args),
 	.uses = VERB_SELECT | VERB_SELECT_LATER | VERB_JSON | VERB_WORDS | VERB_READS,

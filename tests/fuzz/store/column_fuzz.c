@@ -2,13 +2,13 @@
 /*
  * covers: schema/store/column.c
  *
- * Any bytes are a column of so many values, or are refused; what was read is read again from what is written of it. Without zlib's
+ * Any bytes are a column of so many values, or are refused; what was read is read again from what is written of it. Without the frame's
  * own sums in the way: the bytes are what a column inflates to.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+#include <zstd.h>
 
 #include "schema/store/column.h"
 
@@ -17,14 +17,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* As rule 1 of the header has it. */
 static size_t wrap(uint8_t form, const uint8_t *raw, size_t size, uint8_t *out, size_t room)
 {
-	uLongf len = (uLongf)room - 16;
-	size_t n = 0, left = size;
+	size_t n = 0, left = size, len;
 
 	out[n++] = form;
 	for (; left > 127; left >>= 7)
 		out[n++] = (uint8_t)(left | 128);
 	out[n++] = (uint8_t)left;
-	return compress2(out + n, &len, raw, (uLong)size, 1) == Z_OK ? n + len : 0;
+	len = ZSTD_compress(out + n, room - n, raw, size, 1);
+	return ZSTD_isError(len) ? 0 : n + len;
 }
 
 static void again(const struct column *c)

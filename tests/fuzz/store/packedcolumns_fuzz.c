@@ -3,13 +3,13 @@
  * covers: schema/store/packedcolumns.c schema/store/stackcolumns.c
  *
  * Any bytes are the columns of a table, asked for in any order, or are refused; what was read is read again from what is written of
- * it, each column told by another one, and stacks together. Without zlib's own sums in the way: the bytes are what columns inflate to.
+ * it, each column told by another one, and stacks together. Without the frames' own sums in the way: the bytes are what columns inflate to.
  */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+#include <zstd.h>
 
 #include "schema/store/packedcolumns.h"
 #include "schema/store/stackcolumns.h"
@@ -42,14 +42,13 @@ static size_t put_length(uint8_t *out, size_t v)
 static size_t wrap(struct input *in, uint8_t *out, size_t room)
 {
 	uint8_t form = (uint8_t)(next(in) % 6);
-	size_t size = next(in), n = 1;
-	uLongf len;
+	size_t size = next(in), n = 1, len;
 
 	size = size < (size_t)(in->end - in->p) ? size : (size_t)(in->end - in->p);
 	out[0] = form;
 	n += put_length(out + 1, size);
-	len = (uLongf)(room - n);
-	if (compress2(out + n, &len, in->p, (uLong)size, 1) != Z_OK)
+	len = ZSTD_compress(out + n, room - n, in->p, size, 1);
+	if (ZSTD_isError(len))
 		return 0;
 	in->p += size;
 	return n + len;

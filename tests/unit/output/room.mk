@@ -10,5 +10,5 @@ $(eval $(call unit_test,flame_forms_test,tests/unit/tools/flame_forms_test.c,too
 OBJECTS += $(B)/obj/tests/unit/tools/makepage.o
 $(B)/tests/makepage: $(B)/obj/tests/unit/tools/makepage.o $(B)/lib/tools.a $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OUTPUT_LIBS)
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OUTPUT_LIBS) -lzstd
 unit-tests: $(B)/tests/makepage

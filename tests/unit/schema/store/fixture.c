@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
+#include "schema/store/packed.h"
 #include "schema/store/folder.h"
 
 void fixture_make(struct fixture *f)
@@ -195,13 +196,20 @@ bool fixture_wait_stored(struct store_writer *w, uint64_t stored)
 	return false;
 }
 
+/* An archive, too. */
+static bool open_file(const char *path, sqlite3 **db)
+{
+	return sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK && packed_register(*db) == SQLITE_OK &&
+	       packed_views(*db, NULL) == SQLITE_OK;
+}
+
 int64_t fixture_sql(const char *path, const char *sql)
 {
 	sqlite3_stmt *st = NULL;
 	sqlite3 *db = NULL;
 	int64_t v = -1;
 
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK) {
+	if (open_file(path, &db)) {
 		sqlite3_busy_timeout(db, 5000);
 		if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
 			fprintf(stderr, "%s: %s\n", sql, sqlite3_errmsg(db));
@@ -219,7 +227,7 @@ bool fixture_text(const char *path, const char *sql, char *out, size_t size)
 	sqlite3 *db = NULL;
 	bool row = false;
 
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+	if (open_file(path, &db) &&
 	    sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK)
 		row = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0);
 	if (row)
@@ -242,7 +250,7 @@ void fixture_exec(const char *path, const char *sql)
 {
 	sqlite3 *db = NULL;
 
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+	if (!open_file(path, &db) ||
 	    sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) {
 		fprintf(stderr, "%s: %s\n", sql, sqlite3_errmsg(db));
 		abort();

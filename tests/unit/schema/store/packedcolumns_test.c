@@ -169,7 +169,7 @@ static void stacks_that_are_cut_or_changed_are_refused(void **s)
 		refused += decode_copy(data, len, STACKS) != 0;
 		data[at] ^= bit;
 	}
-	assert_true(refused > 270); /* zlib's sums see them */
+	assert_true(refused > 270); /* the frames' checksums see them */
 	free(data);
 	free(m);
 }

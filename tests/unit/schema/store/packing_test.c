@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packing: rows into columns and back; what is packed reads as the rows did, and what writes to it finds rows. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -23,6 +24,7 @@
 #include "tests/unit/schema/store/fixture.h"
 
 #define PERIOD 10000000
+#define BLOCK  7 /* rows: several blocks of each table */
 
 static sqlite3 *open_file(const char *path)
 {
@@ -30,6 +32,7 @@ static sqlite3 *open_file(const char *path)
 
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(packed_register(db), SQLITE_OK);
+	assert_int_equal(packed_views(db, NULL), SQLITE_OK);
 	return db;
 }
 
@@ -81,13 +84,19 @@ static const char *make_segment(const struct fixture *f)
 	return fixture_segment(f, 0);
 }
 
+static void pack(sqlite3 *db)
+{
+	exec(db, "BEGIN");
+	assert_int_equal(packing_pack(db, 1, BLOCK), SQLITE_OK);
+	assert_int_equal(packing_mark(db), SQLITE_OK);
+	exec(db, "COMMIT");
+}
+
 static sqlite3 *make_packed(const struct fixture *f)
 {
 	sqlite3 *db = open_file(make_segment(f));
 
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
-	exec(db, "COMMIT");
+	pack(db);
 	assert_true(packing_is_packed(db));
 	return db;
 }
@@ -98,9 +107,7 @@ static void rows_that_were_packed_and_unpacked_are_as_they_were(void **state)
 	char *rows = ask(db, ALL), *schema = ask(db, SCHEMA), *top = ask(db, "SELECT function || self || total FROM functions_top");
 	bool any = false;
 
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
-	exec(db, "COMMIT");
+	pack(db);
 	assert_says(db, ALL, rows);
 	assert_says(db, "SELECT count(*) FROM packed_column WHERE \"table\" = 'frame'", "7\n");
 	exec(db, "BEGIN");
@@ -123,9 +130,8 @@ static void views_of_columns_answer_as_those_of_rows(void **state)
 	sqlite3 *db = open_file(make_segment(f));
 	char *top = ask(db, "SELECT function || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1");
 
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
-	exec(db, "COMMIT");
+	pack(db);
+	assert_int_equal(packed_views(db, NULL), SQLITE_OK);
 	assert_says(db, "SELECT function || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1", top);
 	assert_says(db, "SELECT sum(samples) || ' ' || sum(cpu_ns) FROM cpu_samples", "1830 18300000000\n");
 	sqlite3_free(top);
@@ -141,9 +147,7 @@ static void a_reader_does_not_tell_columns_from_rows(void **state)
 
 	assert_int_equal(fixture_totals(f->dir, 0, INT64_MAX, &rows, NULL), 0);
 	db = open_file(path);
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
-	exec(db, "COMMIT");
+	pack(db);
 	sqlite3_close(db);
 	assert_int_equal(fixture_totals(f->dir, 0, INT64_MAX, &columns, NULL), 0);
 	assert_true(rows.samples > 0);
@@ -183,9 +187,8 @@ static void how_stacks_ended_is_said_without_the_names_that_are_packed(void **st
 	fixture_close(w);
 	path = fixture_segment(f, 0);
 	db = open_file(path);
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
-	exec(db, "COMMIT; DELETE FROM packed_column WHERE \"table\" = 'text'");
+	pack(db);
+	exec(db, "DELETE FROM packed_block WHERE id >> 20 IN (SELECT id FROM packed_column WHERE \"table\" = 'text')");
 	sqlite3_close(db);
 	said = endings_of(path);
 	assert_string_equal(said, "||complete|1|10;||its mappings were not known|0|10;/bin/app||complete|1|20;"
@@ -204,83 +207,68 @@ static void a_schema_that_is_to_change_finds_rows(void **state)
 	sqlite3_close(db);
 }
 
-/* A column by itself again, as days were packed before others told it. */
-static void stand_alone(sqlite3 *db, const char *table, const char *name)
-{
-	char *sql = sqlite3_mprintf("SELECT \"%w\" FROM \"%w\"", name, table);
-	char *put = sqlite3_mprintf("UPDATE packed_column SET data = ?1 WHERE \"table\" = %Q AND name = %Q", table, name);
-	bool is_text = !strcmp(name, "tail");
-	static int64_t numbers[1000];
-	static uint32_t at[1001];
-	static char text[100000];
-	struct column c = {.numbers = is_text ? NULL : numbers, .text = is_text ? text : NULL, .at = is_text ? at : NULL};
-	sqlite3_stmt *st;
-	uint8_t *data;
-	size_t len;
-
-	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
-	for (; sqlite3_step(st) == SQLITE_ROW; c.n++) {
-		numbers[c.n] = sqlite3_column_int64(st, 0);
-		at[c.n + 1] = at[c.n] + (uint32_t)sprintf(text + at[c.n], "%s", sqlite3_column_text(st, 0)) + 1;
-	}
-	sqlite3_finalize(st);
-	assert_int_equal(column_encode(&c, &data, &len), 0);
-	assert_int_equal(sqlite3_prepare_v2(db, put, -1, &st, NULL), SQLITE_OK);
-	sqlite3_bind_blob64(st, 1, data, len, free);
-	assert_int_equal(sqlite3_step(st), SQLITE_DONE);
-	sqlite3_finalize(st);
-	sqlite3_free(sql);
-	sqlite3_free(put);
-}
-
-static void a_day_whose_columns_all_stand_alone_is_still_read(void **state)
-{
-	static const char *const told[][2] = {{"stack", "base"}, {"stack", "keep"}, {"stack", "leaf"}, {"stack", "tail"}, {"function", "hash"},
-					      {"process", "ppid"}, {"process", "start_ticks"}, {"process", "end_ns"}};
-	const char *path = make_segment(*state);
-	sqlite3 *db = open_file(path);
-	char *rows = ask(db, ALL);
-
-	exec(db, "BEGIN");
-	assert_int_equal(packing_pack(db, NULL), SQLITE_OK);
-	exec(db, "COMMIT");
-	assert_says(db, "SELECT count(*) > 4 FROM packed_column WHERE substr(data, 1, 1) > x'05'", "1\n");
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
-		stand_alone(db, told[i][0], told[i][1]);
-	assert_says(db, "SELECT count(*) FROM packed_column WHERE substr(data, 1, 1) > x'05' AND \"table\" <> 'source'", "0\n");
-	sqlite3_close(db);
-	db = open_file(path);
-	assert_says(db, ALL, rows);
-	exec(db, "BEGIN");
-	assert_int_equal(packing_unpack(db, NULL), SQLITE_OK);
-	exec(db, "COMMIT");
-	assert_says(db, ALL, rows);
-	sqlite3_free(rows);
-	sqlite3_close(db);
-}
-
 /* Every value of a packed table: SQLite's own beside what is read at once. */
 static void compare_values(sqlite3 *db, const char *table, const char *columns, size_t *n)
 {
 	char *sql = sqlite3_mprintf("SELECT %s FROM \"%w\"", columns, table);
 	struct packedread r;
 	sqlite3_stmt *st;
-	size_t row = 0;
+	size_t row = 0, block = 0;
 
 	assert_true(packedread_open(&r, db, table, columns));
 	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
-	for (; sqlite3_step(st) == SQLITE_ROW; row++)
+	for (; sqlite3_step(st) == SQLITE_ROW; row++) {
+		size_t at = row % r.t.block_rows;
+
+		assert_true(row < r.t.n_rows);
+		if (!at)
+			assert_int_equal(packedread_block(&r, block++), 0);
 		for (int i = 0; i < sqlite3_column_count(st); i++, (*n)++) {
 			bool number = sqlite3_column_type(st, i) == SQLITE_INTEGER;
 
-			assert_true(row < r.p.n_rows);
-			assert_int_equal(packedread_number(&r, i, row), number ? sqlite3_column_int64(st, i) : 0);
-			assert_string_equal(packedread_text(&r, i, row), number ? "" : (const char *)sqlite3_column_text(st, i));
+			assert_int_equal(packedread_number(&r, i, at), number ? sqlite3_column_int64(st, i) : 0);
+			assert_string_equal(packedread_text(&r, i, at), number || sqlite3_column_type(st, i) == SQLITE_NULL ? "" : (const char *)sqlite3_column_text(st, i));
 		}
-	assert_int_equal(row, r.p.n_rows);
+	}
+	assert_int_equal(row, r.t.n_rows);
+	assert_int_equal(block, r.t.n_blocks);
 	sqlite3_finalize(st);
 	sqlite3_free(sql);
 	packedread_release(&r);
+}
+
+/* What SQLite finds by a value, or in a range of the first column, is what it finds among rows. */
+static void what_is_looked_up_is_found_in_every_block(void **state)
+{
+	static const char *const questions[] = {
+		"SELECT ts || ' ' || series || ' ' || n FROM sample WHERE ts BETWEEN (SELECT min(ts) FROM sample) + %d AND (SELECT min(ts) FROM sample) + %d + 9",
+		"SELECT ts || ' ' || series || ' ' || n FROM sample WHERE ts = (SELECT min(ts) FROM sample) + %d AND n > %d - 1000",
+		"SELECT ts || ' ' || series || ' ' || n FROM sample WHERE series = %d + 1 AND %d >= 0 ORDER BY ts DESC",
+		"SELECT value FROM text WHERE id = %d + 1 AND %d >= 0", "SELECT pid FROM process WHERE id = %d - 1 OR pid = %d",
+		"SELECT offset FROM frame WHERE id >= %d AND %d >= 0 LIMIT 5", "SELECT id FROM frame WHERE id <= %d AND %d >= 0 ORDER BY id DESC LIMIT 5",
+	};
+	const size_t n = sizeof(questions) / sizeof(questions[0]);
+	sqlite3 *db = open_file(make_segment(*state));
+	char *rows[64][sizeof(questions) / sizeof(questions[0])];
+
+	for (int packed = 0; packed < 2; packed++) {
+		for (int k = 0; k < 64; k++)
+			for (size_t i = 0; i < n; i++) {
+				char *sql = sqlite3_mprintf(questions[i], k, k);
+
+				if (packed)
+					assert_says(db, sql, rows[k][i] ? rows[k][i] : "");
+				else
+					rows[k][i] = ask(db, sql);
+				sqlite3_free(sql);
+			}
+		if (!packed)
+			pack(db);
+	}
+	for (int k = 0; k < 64; k++)
+		for (size_t i = 0; i < n; i++)
+			sqlite3_free(rows[k][i]);
+	sqlite3_close(db);
 }
 
 static void what_is_read_at_once_is_what_sqlite_reads(void **state)
@@ -298,10 +286,12 @@ static void what_is_read_at_once_is_what_sqlite_reads(void **state)
 	sqlite3_close(db);
 }
 
+#define OF_COLUMN(table, name) "(SELECT id << 20 FROM packed_column WHERE \"table\" = '" table "' AND name = '" name "')"
+
 /* SQLite is asked then, and says what is wrong. */
 static void what_cannot_be_read_at_once_is_left_to_sqlite(void **state)
 {
-	sqlite3 *db = make_packed(*state);
+	sqlite3 *db = make_packed(*state), *other;
 	struct packedread r;
 
 	assert_true(packedread_open(&r, db, "frame", "id,offset"));
@@ -309,19 +299,28 @@ static void what_cannot_be_read_at_once_is_left_to_sqlite(void **state)
 	assert_false(packedread_open(&r, db, "frame", "id, none"));
 	assert_false(packedread_open(&r, db, "frame", "id, 0"));
 	assert_false(packedread_open(&r, db, "frame", ""));
-	assert_false(packedread_open(&r, db, "container", "id"));
+	assert_false(packedread_open(&r, db, "meta", "key"));
 	assert_false(packedread_open(&r, db, "run_period ORDER BY run", "run"));
-	exec(db, "UPDATE packed_column SET data = (SELECT data FROM packed_column WHERE \"table\" = 'process' AND name = 'comm')"
-		 " WHERE \"table\" = 'process' AND name = 'pid'"); /* texts, where numbers are declared */
-	assert_false(packedread_open(&r, db, "process", "id, pid"));
+	exec(db, "UPDATE packed_block SET data = (SELECT data FROM packed_block WHERE id = " OF_COLUMN("process", "comm") ") WHERE id = "
+		 OF_COLUMN("process", "pid")); /* texts, where numbers are declared */
+	assert_true(packedread_open(&r, db, "process", "id, pid"));
+	assert_int_equal(packedread_block(&r, 0), -EBADMSG);
+	assert_int_equal(packedread_block(&r, 1), 0);
+	packedread_release(&r);
 	assert_int_not_equal(sqlite3_exec(db, "SELECT sum(pid) FROM process", NULL, NULL, NULL), SQLITE_OK);
-	exec(db, "UPDATE packed_column SET data = x'01ff' WHERE \"table\" = 'frame' AND name = 'offset'");
-	assert_false(packedread_open(&r, db, "frame", "id, offset"));
-	exec(db, "UPDATE packed_table SET rows = rows + 1 WHERE name = 'text'");
+	exec(db, "UPDATE packed_block SET data = x'01ff' WHERE id = " OF_COLUMN("frame", "offset"));
+	assert_true(packedread_open(&r, db, "frame", "id, offset"));
+	assert_int_equal(packedread_block(&r, 0), -EBADMSG);
+	packedread_release(&r);
+	exec(db, "UPDATE packed_table SET rows = rows + 100 WHERE name = 'text'"); /* blocks that are not there */
 	assert_false(packedread_open(&r, db, "text", "id, value"));
 	exec(db, "UPDATE packed_table SET rows = -1 WHERE name = 'series'; DELETE FROM packed_column WHERE \"table\" = 'process' AND number = 3");
 	assert_false(packedread_open(&r, db, "series", "id"));
 	assert_false(packedread_open(&r, db, "process", "id, self"));
+	exec(db, "UPDATE packed_block SET first = first + 1 WHERE id = " OF_COLUMN("sample", "ts")); /* not what the block has */
+	other = open_file(fixture_segment(*state, 0)); /* which has not read that yet */
+	assert_int_not_equal(sqlite3_exec(other, "SELECT sum(ts) FROM sample", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(other);
 	sqlite3_close(db);
 }
 
@@ -346,30 +345,6 @@ static int first_image(void *ctx, const struct relabel_want *w)
 {
 	*(uint32_t *)ctx = w->image;
 	return 1;
-}
-
-static void names_that_come_later_come_into_a_packed_day_and_it_is_packed_again(void **state)
-{
-	const struct fixture *f = *state;
-	struct relabel_gain gain = {0};
-	struct relabel *r = NULL;
-	uint32_t image = 0;
-	sqlite3 *db = make_packed(f);
-
-	sqlite3_close(db);
-	assert_int_equal(relabel_open(f->dir, fixture_segment(f, 0), &r, NULL), 0);
-	relabel_wants(r, first_image, &image, NULL);
-	assert_true(image > 0);
-	assert_int_equal(relabel_image(r, image, know, NULL, &gain, NULL), 0);
-	relabel_close(r);
-	assert_true(gain.lines > 0);
-	db = open_file(fixture_segment(f, 0));
-	assert_true(packing_is_packed(db));
-	assert_says(db, "SELECT count(*) > 0 FROM frame WHERE line = 21", "1\n");
-	assert_says(db, "SELECT sum(samples) FROM cpu_samples", "1830\n");
-	assert_says(db, "SELECT count(*) > 0 FROM lines_top WHERE line = 21", "1\n");
-	assert_says(db, "PRAGMA freelist_count", "0\n");
-	sqlite3_close(db);
 }
 
 static void names_that_come_later_come_into_an_archive_which_is_none_meanwhile(void **state)
@@ -403,6 +378,8 @@ static void names_that_come_later_come_into_an_archive_which_is_none_meanwhile(v
 	assert_says(db, "SELECT count(*) FROM text WHERE value LIKE 't%'", "300\n");
 	assert_says(db, "SELECT count(*) > 0 FROM frame WHERE line = 21", "1\n");
 	assert_says(db, "SELECT sum(samples) FROM cpu_samples", "1830\n");
+	assert_says(db, "SELECT count(*) > 0 FROM lines_top WHERE line = 21", "1\n");
+	assert_says(db, "PRAGMA freelist_count", "0\n");
 	sqlite3_close(db);
 }
 
@@ -416,11 +393,10 @@ int main(void)
 		T(a_reader_does_not_tell_columns_from_rows),
 		T(how_stacks_ended_is_said_without_the_names_that_are_packed),
 		T(a_schema_that_is_to_change_finds_rows),
-		T(a_day_whose_columns_all_stand_alone_is_still_read),
+		T(what_is_looked_up_is_found_in_every_block),
 		T(what_is_read_at_once_is_what_sqlite_reads),
 		T(what_cannot_be_read_at_once_is_left_to_sqlite),
 		T(a_packed_table_cannot_be_written),
-		T(names_that_come_later_come_into_a_packed_day_and_it_is_packed_again),
 		T(names_that_come_later_come_into_an_archive_which_is_none_meanwhile),
 	};
 

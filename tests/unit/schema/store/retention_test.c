@@ -173,7 +173,6 @@ static void what_is_older_than_the_age_goes_by_its_newest_row(void **state)
 /* After its first removal somebody else does something. */
 struct beside {
 	const struct fixture *f;
-	const char *sealed; /* a day of this name appears; NULL: another pass removes all that it may */
 	bool done;
 };
 
@@ -182,21 +181,12 @@ static void come_between(void *ctx, const struct removed_one *o)
 	const struct retention_limits all = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
 	struct beside *b = ctx;
 	struct retention_report r;
-	char path[512];
-	FILE *day;
 
 	(void)o;
 	if (b->done)
 		return;
 	b->done = true;
-	if (!b->sealed) {
-		run(b->f, &all, false, &r);
-		return;
-	}
-	snprintf(path, sizeof(path), "%s/%s", b->f->dir, b->sealed);
-	day = fopen(path, "we");
-	assert_non_null(day);
-	fclose(day);
+	run(b->f, &all, false, &r);
 }
 
 static void two_passes_at_once_count_each_segment_once(void **state)
@@ -215,39 +205,6 @@ static void two_passes_at_once_count_each_segment_once(void **state)
 	assert_int_equal(p.segments, 4);
 	assert_int_equal(p.uncounted, 0);
 	assert_int_equal(p.family[0].events, 4000);
-}
-
-static void what_a_day_may_hold_that_was_not_there_at_the_count_stays_for_the_next_pass(void **state)
-{
-	struct fixture *f = *state;
-	const struct retention_limits all = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
-	struct beside b = {.f = f, .sealed = "20010101T000000Z-d001.db"};
-	struct retention_report r;
-	struct err e = {0};
-
-	make_segments(f, 4);
-	assert_int_equal(retention_run(f->dir, &all, false, come_between, &b, &r, &e), 0);
-	assert_int_equal(r.removed, 1);
-	assert_true(r.unmet & 1u << REMOVED_BUDGET);
-	run(f, &all, false, &r);
-	assert_int_equal(r.removed, 3); /* two more, and the day */
-}
-
-static void a_day_whose_last_hours_are_younger_than_the_age_is_no_work(void **state)
-{
-	struct fixture *f = *state;
-	struct retention_limits l = ROOM;
-	time_t at = time(NULL);
-	char name[64], to[512];
-	struct tm tm;
-
-	make_segments(f, 2);
-	gmtime_r(&at, &tm);
-	strftime(name, sizeof(name), "%Y%m%dT000000Z-d001.db", &tm);
-	snprintf(to, sizeof(to), "%s/%s", f->dir, name);
-	assert_int_equal(rename(fixture_segment(f, 0), to), 0);
-	l.age_ns = 1;
-	assert_false(is_due(f, &l));
 }
 
 static void the_newest_two_days_stay_however_old_they_are_unless_the_budget_needs_their_room(void **state)
@@ -429,8 +386,6 @@ int main(void)
 		T(a_disk_that_is_too_full_is_freed_whoever_filled_it),
 		T(what_is_older_than_the_age_goes_by_its_newest_row),
 		T(two_passes_at_once_count_each_segment_once),
-		T(what_a_day_may_hold_that_was_not_there_at_the_count_stays_for_the_next_pass),
-		T(a_day_whose_last_hours_are_younger_than_the_age_is_no_work),
 		T(the_newest_two_days_stay_however_old_they_are_unless_the_budget_needs_their_room),
 		T(a_segment_that_a_writer_needs_for_its_account_stays),
 		T(a_damaged_segment_goes_without_being_counted_and_quarantined_ones_go_first),

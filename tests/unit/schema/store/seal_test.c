@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal: a sealed day answers as its segments did, whatever is killed when; nobody reads a row twice, nobody misses one. */
+/* seal: archived segments answer as they did, whatever is killed when; nobody reads a row twice, nobody misses one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,15 +17,15 @@
 #include <cmocka.h>
 
 #include "schema/base/strbuf.h"
+#include "schema/store/folder.h"
 #include "schema/store/retention.h"
 #include "schema/store/seal.h"
-#include "schema/store/sealed.h"
-#include "schema/store/sealparts.h"
 #include "schema/store/segcount.h"
 #include "tests/unit/schema/store/fixture.h"
 
 #define PERIOD 10101010
 #define BUCKETS 7
+#define SERIES  120 /* a segment: enough that its tables become columns */
 
 /* --- a store of many segments --- */
 
@@ -47,8 +47,8 @@ static void make_store_at(const struct fixture *f, int64_t t0_s, bool two)
 			fine = fixture_run(w, STORE_SCOPE_NARROW, 1, PERIOD / 10, at * NS);
 		if (s == 60)
 			store_run_period(w, always, at * NS, 2 * PERIOD);
-		for (uint32_t k = 0; k < 8; k++) {
-			fixture_add(w, always, 100 + k % 4, k + (uint32_t)s / 20, (at - s % 10) * NS, 3 + k);
+		for (uint32_t k = 0; k < SERIES; k++) {
+			fixture_add(w, always, 100 + k % 4, k / 4 + (uint32_t)s / 20, (at - s % 10) * NS, 3 + k);
 			stored += 3 + k;
 		}
 		for (int64_t x = 0; fine && x < 5; x++, stored += 40)
@@ -182,37 +182,92 @@ static void assert_same(const struct fixture *f, const char *before)
 	free(now);
 }
 
-static void seal(const struct fixture *f, uint32_t grace_s, struct seal_report *r)
+static void seal_keeping(const struct fixture *f, uint64_t plain, uint32_t keep_s, struct seal_report *r)
 {
-	struct seal_opts o = {.dir = f->dir, .grace_s = grace_s, .today = true};
+	struct seal_opts o = {.dir = f->dir, .plain = plain, .keep_s = keep_s};
 	struct err e = {0};
 
 	if (seal_run(&o, r, &e))
 		fail_msg("%s", e.what);
 }
 
+static void seal(const struct fixture *f, struct seal_report *r)
+{
+	seal_keeping(f, 0, 0, r);
+}
+
+static size_t archives(const struct fixture *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; *fixture_segment(f, i); i++)
+		n += folder_is_archived(fixture_segment(f, i));
+	return n;
+}
+
 /* --- the tests --- */
 
-static void a_sealed_day_answers_as_its_segments_did(void **state)
+static void archived_segments_answer_as_they_did(void **state)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
+	size_t files;
 	char *before;
 
 	make_store(f);
 	before = answers(f);
-	assert_true(fixture_files(f->dir, ".db") > 5);
-	seal(f, 3600, &r);
-	assert_int_equal(r.days, 1);
-	assert_int_equal(r.removed, 0);
-	assert_true(r.segments > 5);
-	assert_same(f, before); /* the segments are still there, and not read */
-	seal(f, 0, &r);
-	assert_int_equal(r.days, 0);
-	assert_true(r.removed > 5);
-	assert_int_equal(fixture_files(f->dir, ".db"), 2); /* the day, and the newest */
+	files = fixture_files(f->dir, ".db");
+	assert_true(files > 5);
+	seal(f, &r);
+	assert_int_equal(r.segments, files - 1);
+	assert_int_equal(archives(f), files - 1); /* all but the newest */
+	assert_true(r.bytes_after < r.bytes_before);
+	assert_int_equal(fixture_files(f->dir, ".db"), files);
 	assert_same(f, before);
+	seal(f, &r);
+	assert_int_equal(r.segments, 0);
 	free(before);
+}
+
+static void the_newest_stay_rows_as_far_as_asked(void **state)
+{
+	struct fixture *f = *state;
+	struct seal_opts o = {.dir = f->dir};
+	struct seal_report r;
+	struct seal_due due;
+	uint64_t bytes = 0;
+	size_t files;
+
+	make_store(f);
+	files = fixture_files(f->dir, ".db");
+	for (size_t i = files - 4; i < files - 1; i++) /* three of the finished ones */
+		bytes += (uint64_t)fixture_sql(fixture_segment(f, i), "SELECT page_size * page_count FROM pragma_page_size, pragma_page_count");
+	seal_keeping(f, UINT32_MAX, 0, &r);
+	assert_int_equal(r.segments, 0);
+	seal_keeping(f, UINT32_MAX, 3600, &r); /* all are young */
+	assert_int_equal(r.segments, 0);
+	seal_keeping(f, bytes / 2 + 1, 3600, &r); /* up to twice as many bytes */
+	assert_int_equal(r.segments, files - 4);
+	o.plain = bytes / 3 + 1;
+	seal_look(&o, &due);
+	assert_int_equal(due.segments, 2);
+	assert_true(due.room > bytes / 3 && due.room < bytes);
+	seal_keeping(f, o.plain, 0, &r);
+	assert_int_equal(r.segments, 2);
+	assert_false(folder_is_archived(fixture_segment(f, files - 2)));
+}
+
+static void what_finds_no_room_is_put_off(void **state)
+{
+	struct fixture *f = *state;
+	struct seal_opts o = {.dir = f->dir, .room = 1 << 17};
+	struct seal_report r;
+	struct err e = {0};
+
+	make_store(f);
+	assert_int_equal(seal_run(&o, &r, &e), 0);
+	assert_int_equal(r.segments, 0);
+	assert_int_equal(r.put_off, fixture_files(f->dir, ".db") - 1);
 }
 
 /* --- two connections, one dictionary --- */
@@ -265,13 +320,12 @@ static void a_shared_dictionary_is_asked_by_both_at_once(void **state)
 	size_t n;
 
 	make_store(f);
-	seal(f, 0, &r);
+	seal(f, &r);
 	assert_int_equal(store_segments(f->dir, 0, INT64_MAX, &info, &n, &e), 0);
-	assert_int_equal(n, 2);
-	assert_int_equal(store_segment_open(info[0].path, &s, &e), 0);
-	assert_int_equal(store_segment_open(info[0].path, &other, &e), 0);
-	assert_int_equal(store_segment_open(info[1].path, &newest, &e), 0);
-	assert_true(store_segment_sealed(s) && !store_segment_sealed(newest));
+	assert_int_equal(store_segment_open(info[2].path, &s, &e), 0);
+	assert_int_equal(store_segment_open(info[2].path, &other, &e), 0);
+	assert_int_equal(store_segment_open(info[n - 1].path, &newest, &e), 0);
+	assert_true(store_segment_archived(s) && !store_segment_archived(newest));
 	assert_int_equal(store_segment_share(other, s), -EAGAIN); /* it has none yet */
 	assert_int_equal(store_segment_dict(s, &dict, &e), 0);
 	assert_int_equal(store_segment_dict(newest, &dict, &e), 0);
@@ -279,8 +333,8 @@ static void a_shared_dictionary_is_asked_by_both_at_once(void **state)
 	assert_int_equal(store_segment_share(other, newest), -EAGAIN);
 	assert_int_equal(store_segment_share(other, s), 0);
 	{
-		struct asked alone[2] = {{.s = s, .from_s = 20, .to_s = 60}, {.s = s, .from_s = 5, .to_s = 33}};
-		struct asked within = {.s = other, .from_s = 5, .to_s = 33}, outer = {.s = s, .from_s = 20, .to_s = 60, .within = &within};
+		struct asked alone[2] = {{.s = s, .from_s = 0, .to_s = 60}, {.s = s, .from_s = 0, .to_s = 33}};
+		struct asked within = {.s = other, .from_s = 0, .to_s = 33}, outer = {.s = s, .from_s = 0, .to_s = 60, .within = &within};
 
 		ask_sums(&alone[0]);
 		ask_sums(&alone[1]);
@@ -294,8 +348,8 @@ static void a_shared_dictionary_is_asked_by_both_at_once(void **state)
 	free(info);
 }
 
-/* A day that was sealed again is another file, whatever is called the same. */
-static void a_dictionary_of_another_sealing_is_not_shared(void **state)
+/* An archive that was made anew is another file, whatever is called the same. */
+static void a_dictionary_of_another_archive_is_not_shared(void **state)
 {
 	struct fixture *f = *state;
 	struct store_segment *s, *other;
@@ -307,7 +361,7 @@ static void a_dictionary_of_another_sealing_is_not_shared(void **state)
 	size_t n;
 
 	make_store(f);
-	seal(f, 0, &r);
+	seal(f, &r);
 	assert_int_equal(store_segments(f->dir, 0, INT64_MAX, &info, &n, &e), 0);
 	assert_int_equal(store_segment_open(info[0].path, &s, &e), 0);
 	assert_int_equal(store_segment_dict(s, &dict, &e), 0);
@@ -316,7 +370,7 @@ static void a_dictionary_of_another_sealing_is_not_shared(void **state)
 
 		assert_int_equal(system(cmd), 0);
 		assert_int_equal(sqlite3_open(copy, &db), SQLITE_OK);
-		assert_int_equal(sqlite3_exec(db, "UPDATE meta SET value = value + 1 WHERE key = 'sealed_ns'", NULL, NULL, NULL), SQLITE_OK);
+		assert_int_equal(sqlite3_exec(db, "UPDATE meta SET value = value + 1 WHERE key = 'archived_ns'", NULL, NULL, NULL), SQLITE_OK);
 		sqlite3_close(db);
 		assert_int_equal(rename(copy, info[0].path), 0);
 		sqlite3_free(copy);
@@ -330,7 +384,7 @@ static void a_dictionary_of_another_sealing_is_not_shared(void **state)
 	free(info);
 }
 
-static void the_views_of_a_sealed_day_have_the_same_sums(void **state)
+static void the_views_of_archives_have_the_same_sums(void **state)
 {
 	static const char *const sums[] = {
 		"SELECT sum(samples) FROM cpu_samples", "SELECT sum(cpu_ns) FROM cpu_samples",
@@ -345,37 +399,11 @@ static void the_views_of_a_sealed_day_have_the_same_sums(void **state)
 	make_store(f);
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
 		before[i] = fixture_sql_all(f, sums[i]);
-	seal(f, 0, &r);
-	seal(f, 0, &r);
+	seal(f, &r);
+	seal(f, &r);
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
 		if (fixture_sql_all(f, sums[i]) != before[i])
 			fail_msg("%s: %lld, was %lld", sums[i], (long long)fixture_sql_all(f, sums[i]), (long long)before[i]);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM runs WHERE bucket_s = 10"), 1);
-}
-
-static void a_day_is_made_anew_with_each_segment_that_comes(void **state)
-{
-	struct fixture *f = *state;
-	struct seal_report r;
-	char *before;
-
-	for (int i = 0; i < 3; i++) {
-		make_store_at(f, T0_S + 1770 * i, false); /* the last of them over an hour's end */
-		before = answers(f);
-		seal(f, 0, &r);
-		assert_int_equal(r.days, 1);
-		assert_same(f, before);
-		free(before);
-	}
-	seal(f, 0, &r);
-	assert_int_equal(fixture_files(f->dir, ".db"), 2);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM (SELECT ts FROM sample_pack a WHERE EXISTS "
-							    "(SELECT 1 FROM sample_pack b WHERE b.ts > a.ts AND b.ts <= a.last))"), 0);
-	/* indexes that only writers need, built by migrations of each file, are in none of its makes */
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name IN"
-							    " ('function', 'source', 'image', 'container', 'process')"), 0);
-	assert_int_equal(fixture_sql(fixture_segment(f, 1), "SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name IN"
-							    " ('function', 'source', 'image', 'container', 'process')"), 5);
 }
 
 struct killer {
@@ -400,7 +428,7 @@ static bool seal_killed_at(const struct fixture *f, int step)
 
 	if (!pid) {
 		struct killer k = {step};
-		struct seal_opts o = {.dir = f->dir, .today = true, .each = kill_at, .ctx = &k};
+		struct seal_opts o = {.dir = f->dir, .each = kill_at, .ctx = &k};
 		struct seal_report r;
 		struct err e = {0};
 
@@ -421,15 +449,14 @@ static void a_sealer_killed_at_any_step_loses_and_doubles_nothing(void **state)
 	before = answers(f);
 	for (int step = 0; !seal_killed_at(f, step); step++) /* further each time, over what the one before left */
 		assert_same(f, before);
-	seal(f, 0, &r);
+	seal(f, &r);
 	assert_same(f, before);
-	assert_int_equal(fixture_files(f->dir, ".db"), 2);
-	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 2);
+	assert_int_equal(archives(f), fixture_files(f->dir, ".db") - 1);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), fixture_files(f->dir, ".db"));
 	free(before);
 }
 
-/* At any instant, not only between steps. SONDE_SOAK: a thousand times, with days that come in between; without a second
- * capture then, as what is told of two is another's where a bucket is cut by a segment's end (docs/decisions/0130). */
+/* At any instant, not only between steps. SONDE_SOAK: a thousand times, with segments that come in between. */
 static void a_sealer_killed_at_any_instant_loses_and_doubles_nothing(void **state)
 {
 	int times = getenv("SONDE_SOAK") ? 1000 : 16;
@@ -437,14 +464,14 @@ static void a_sealer_killed_at_any_instant_loses_and_doubles_nothing(void **stat
 	struct seal_report r;
 	char *before;
 
-	make_store_at(f, T0_S, times == 16);
+	make_store(f);
 	before = answers(f);
 	for (int i = 0; i < times; i++) {
 		pid_t pid = fork();
 		int status;
 
 		if (!pid) {
-			struct seal_opts o = {.dir = f->dir, .grace_s = i % 3 ? 3600 : 0, .today = true};
+			struct seal_opts o = {.dir = f->dir};
 			struct err e = {0};
 
 			_exit(seal_run(&o, &r, &e) ? 1 : 0);
@@ -454,14 +481,14 @@ static void a_sealer_killed_at_any_instant_loses_and_doubles_nothing(void **stat
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		if (i % 8 == 0)
 			assert_same(f, before);
-		if (i % 200 == 199) { /* something to do again */
+		if (i % (times == 16 ? 5 : 50) == 4) { /* something to do again */
 			make_store_at(f, T0_S + 1000 * i, false);
 			free(before);
 			before = answers(f);
 		}
 	}
-	seal(f, 0, &r);
-	seal(f, 0, &r);
+	seal(f, &r);
+	seal(f, &r);
 	assert_same(f, before);
 	free(before);
 }
@@ -479,65 +506,47 @@ static void what_a_living_writer_needs_is_left_alone(void **state)
 	fixture_add(w, run, 100, 1, T0_S * NS, 5);
 	store_flush(w);
 	assert_true(fixture_wait_stored(w, 5));
-	seal(f, 0, &r);
+	seal(f, &r);
 	assert_int_equal(r.segments, 0);
 	fixture_close(w);
-	seal(f, 0, &r); /* the newest stays in any case */
+	seal(f, &r); /* the newest stays in any case */
 	assert_int_equal(r.segments, 0);
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
 }
 
-static void no_writer_joins_a_sealed_day(void **state)
+static void no_writer_joins_an_archive(void **state)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
-	char newest[512];
+	char archive[512];
+	size_t files;
 
 	make_store(f);
-	seal(f, 0, &r);
-	seal(f, 0, &r);
-	snprintf(newest, sizeof(newest), "%s", fixture_segment(f, 1));
-	assert_int_equal(unlink(newest), 0); /* as retention would: the day is all there is */
+	seal(f, &r);
+	files = fixture_files(f->dir, ".db");
+	snprintf(archive, sizeof(archive), "%s", fixture_segment(f, files - 2));
+	assert_int_equal(unlink(fixture_segment(f, files - 1)), 0); /* as retention never would: an archive is the newest */
 	make_store_at(f, T0_S + 1000, false);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM sqlite_master WHERE name = 'sample_pack'"), 1);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM run"), 2);
-	assert_true(strcmp(fixture_segment(f, 1), fixture_segment(f, 0)) > 0);
+	assert_true(folder_is_archived(archive));
+	assert_true(fixture_files(f->dir, ".db") > files);
 }
 
-static void a_later_file_of_a_sealed_name_is_read(void **state)
-{
-	struct fixture *f = *state;
-	struct sealed_list l;
-	struct seal_report r;
-	char name[SEGMENT_NAME_MAX], names[1][SEGMENT_NAME_MAX];
-
-	make_store(f);
-	snprintf(name, sizeof(name), "%s", strrchr(fixture_segment(f, 0), '/') + 1);
-	seal(f, 3600, &r);
-	snprintf(names[0], sizeof(names[0]), "%s", strrchr(fixture_segment(f, 0), '/') + 1);
-	assert_true(folder_is_day_name(names[0]));
-	sealed_read(f->dir, names, 1, &l);
-	assert_non_null(sealed_by(&l, f->dir, name));
-	fixture_exec(fixture_segment(f, 1), "UPDATE meta SET value = value + 1 WHERE key = 'created_ns'");
-	assert_null(sealed_by(&l, f->dir, name));
-	sealed_release(&l);
-}
-
-static void a_segment_with_something_that_is_not_known_is_left_as_it_is(void **state)
+static void a_table_that_nobody_knows_is_archived_too(void **state)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
-	char *before;
+	const char *path;
 
 	make_store(f);
-	fixture_exec(fixture_segment(f, 3), "ALTER TABLE process ADD COLUMN of_tomorrow INTEGER");
-	before = answers(f);
-	seal(f, 0, &r);
-	assert_int_equal(r.put_off, 1);
-	seal(f, 0, &r);
-	assert_int_equal(fixture_files(f->dir, ".db"), 3);
-	assert_same(f, before);
-	free(before);
+	path = fixture_segment(f, 3);
+	fixture_exec(path, "ALTER TABLE process ADD COLUMN of_tomorrow INTEGER; CREATE TABLE tomorrow(ts INTEGER, who TEXT, n INTEGER);"
+			   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+			   " INSERT INTO tomorrow SELECT i / 10, 'who' || i % 7, iif(i % 3, i, NULL) FROM n; PRAGMA wal_checkpoint(TRUNCATE);"
+			   "PRAGMA journal_mode = DELETE");
+	seal(f, &r);
+	assert_true(folder_is_archived(path));
+	assert_int_equal(fixture_sql(path, "SELECT count(*) FROM packed_table WHERE name = 'tomorrow'"), 1);
+	assert_int_equal(fixture_sql(path, "SELECT sum(ts) * 1000000 + sum(n) * 10 + count(who) - count(n) FROM tomorrow"), 4380300100ll);
 }
 
 /* The first page of this table, in the middle of the file, is no page any more. */
@@ -555,7 +564,7 @@ static void damage(const char *path, const char *table)
 	close(fd);
 }
 
-static void a_damaged_segment_is_set_aside_and_the_day_is_made_of_the_others(void **state)
+static void a_damaged_segment_is_set_aside_and_the_others_are_archived(void **state)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
@@ -570,55 +579,13 @@ static void a_damaged_segment_is_set_aside_and_the_day_is_made_of_the_others(voi
 	lost = fixture_sql(path, "SELECT sum(n) FROM sample");
 	assert_true(lost > 0);
 	damage(path, "frame");
-	seal(f, 0, &r);
+	seal(f, &r);
 	assert_int_equal(r.set_aside, 1);
 	assert_int_equal(r.segments, files - 2); /* nor the newest */
-	assert_int_equal(fixture_files(f->dir, ".db"), 2);
 	assert_int_equal(fixture_files(f->dir, ".bad"), 1);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(n) FROM sample_pack") +
-			 fixture_sql(fixture_segment(f, 1), "SELECT coalesce(sum(n), 0) FROM sample"), all - lost);
-	seal(f, 0, &r);
-	assert_int_equal(r.days, 0);
-}
-
-static void beside_a_damaged_make_the_day_goes_on_in_another_file(void **state)
-{
-	struct fixture *f = *state;
-	struct seal_report r;
-	char damaged[512];
-	int64_t made;
-
-	make_store(f);
-	seal(f, 0, &r);
-	snprintf(damaged, sizeof(damaged), "%s", fixture_segment(f, 0));
-	damage(damaged, "frame");
-	make_store_at(f, T0_S + 1000, false);
-	seal(f, 0, &r);
-	assert_int_equal(r.days, 1);
-	assert_int_equal(r.set_aside, 0);
-	assert_int_equal(access(damaged, F_OK), 0);
-	assert_string_equal(fixture_segment(f, 0), damaged);
-	made = fixture_sql(fixture_segment(f, 1), "SELECT sum(n) FROM sample_pack");
-	assert_true(made > 0);
-	make_store_at(f, T0_S + 2000, false);
-	seal(f, 0, &r); /* the damaged one is not tried again */
-	assert_string_equal(fixture_segment(f, 0), damaged);
-	assert_true(fixture_sql(fixture_segment(f, 1), "SELECT sum(n) FROM sample_pack") > made);
-	assert_int_equal(fixture_files(f->dir, ".db"), 3);
-}
-
-static void every_table_of_the_migrations_can_be_sealed(void **state)
-{
-	struct fixture *f = *state;
-	char table[64] = "";
-	sqlite3 *db;
-
-	fixture_close(fixture_writer(f, 0));
-	make_store(f);
-	assert_int_equal(sqlite3_open(fixture_segment(f, 0), &db), SQLITE_OK);
-	if (sealfacts_unknown(db, table, sizeof(table)) != SQLITE_DONE)
-		fail_msg("%s is missing in schema/store/sealfacts.c (or sealdict.c)", table);
-	sqlite3_close(db);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM sample"), all - lost);
+	seal(f, &r);
+	assert_int_equal(r.segments, 0);
 }
 
 static uint64_t events_of(const char *path)
@@ -634,7 +601,7 @@ static uint64_t events_of(const char *path)
 	return n;
 }
 
-static void retention_counts_a_day_once_and_what_it_was_made_of_not_at_all(void **state)
+static void retention_counts_an_archive_as_the_segment_that_it_was(void **state)
 {
 	struct retention_limits l = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
 	struct fixture *f = *state;
@@ -642,14 +609,16 @@ static void retention_counts_a_day_once_and_what_it_was_made_of_not_at_all(void 
 	struct removed_page page;
 	struct seal_report r;
 	struct err e = {0};
-	uint64_t all = 0, newest = 0;
+	uint64_t all = 0, newest = 0, archived = 0;
 	size_t n = 0;
 
 	make_store(f);
 	for (; *fixture_segment(f, n); n++)
 		all += newest = events_of(fixture_segment(f, n));
-	seal(f, 3600, &r);
-	assert_int_equal(events_of(fixture_segment(f, 0)), all - newest);
+	seal(f, &r);
+	for (size_t i = 0; i + 1 < n; i++)
+		archived += events_of(fixture_segment(f, i));
+	assert_int_equal(archived, all - newest);
 	if (retention_run(f->dir, &l, false, NULL, NULL, &report, &e))
 		fail_msg("%s", e.what);
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
@@ -663,21 +632,19 @@ static void retention_counts_a_day_once_and_what_it_was_made_of_not_at_all(void 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_sealed_day_answers_as_its_segments_did),
-		T(the_views_of_a_sealed_day_have_the_same_sums),
+		T(archived_segments_answer_as_they_did),
+		T(the_newest_stay_rows_as_far_as_asked),
+		T(what_finds_no_room_is_put_off),
+		T(the_views_of_archives_have_the_same_sums),
 		T(a_shared_dictionary_is_asked_by_both_at_once),
-		T(a_dictionary_of_another_sealing_is_not_shared),
-		T(a_day_is_made_anew_with_each_segment_that_comes),
+		T(a_dictionary_of_another_archive_is_not_shared),
 		T(a_sealer_killed_at_any_step_loses_and_doubles_nothing),
 		T(a_sealer_killed_at_any_instant_loses_and_doubles_nothing),
 		T(what_a_living_writer_needs_is_left_alone),
-		T(no_writer_joins_a_sealed_day),
-		T(a_later_file_of_a_sealed_name_is_read),
-		T(a_segment_with_something_that_is_not_known_is_left_as_it_is),
-		T(a_damaged_segment_is_set_aside_and_the_day_is_made_of_the_others),
-		T(beside_a_damaged_make_the_day_goes_on_in_another_file),
-		T(every_table_of_the_migrations_can_be_sealed),
-		T(retention_counts_a_day_once_and_what_it_was_made_of_not_at_all),
+		T(no_writer_joins_an_archive),
+		T(a_table_that_nobody_knows_is_archived_too),
+		T(a_damaged_segment_is_set_aside_and_the_others_are_archived),
+		T(retention_counts_an_archive_as_the_segment_that_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
