@@ -12,9 +12,8 @@ int samples_open(struct samples *c, struct store_segment *s, int64_t first, int6
 	c->ended = 0;
 	c->st = NULL;
 	if (packedread_open(&c->packed, s->db, "sample", "ts, series, n")) {
-		if (!sample_scan_begin(&c->scan, &c->packed.t, first, last))
-			return 0;
-		packedread_release(&c->packed);
+		c->ended = sample_scan_begin(&c->scan, &c->packed.t, first, last);
+		return c->ended ? samples_close(c, SQLITE_CORRUPT, e) : 0;
 	}
 	c->st = reading_prepare(s, "SELECT series, n, ts FROM sample WHERE ts BETWEEN ?1 AND ?2", e);
 	if (!c->st)

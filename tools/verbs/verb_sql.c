@@ -56,7 +56,7 @@ static bool is_damage(const struct session *s, int rc)
 {
 	static const char words[] = "the file is damaged";
 
-	return (rc & 0xff) == SQLITE_CORRUPT || ((rc & 0xff) == SQLITE_ERROR && !strncmp(sqlite3_errmsg(s->db), words, sizeof(words) - 1));
+	return (rc & 0xff) == SQLITE_CORRUPT || ((rc & 0xff) == SQLITE_ERROR && strstr(sqlite3_errmsg(s->db), words));
 }
 
 static int refused(struct session *s, int rc, struct err *e)
