@@ -103,17 +103,81 @@ struct in6_addr {
 	unsigned char in6_u[16];
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
 struct sock_common {
 	unsigned int skc_daddr;
+	unsigned int skc_rcv_saddr;
 	unsigned short skc_dport;
 	unsigned short skc_num;
 	unsigned short skc_family;
 	unsigned char skc_state;
+	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+	unsigned long skc_flags;
 };
+
+struct pid;
+struct socket;
 
 struct sock {
 	struct sock_common __sk_common;
+	atomic_t sk_drops;
+	int sk_err;
+	struct socket *sk_socket;
+	__u16 sk_protocol;
+	__u16 sk_type;
+	__u32 sk_ack_backlog;
+	__u32 sk_max_ack_backlog;
+	struct pid *sk_peer_pid;
+};
+
+struct inet_sock {
+	__be16 inet_sport;
+};
+
+struct sockaddr_un {
+	unsigned short sun_family;
+};
+
+struct unix_address {
+	int len; /* with the family's two bytes */
+	struct sockaddr_un name[0];
+};
+
+struct unix_sock {
+	struct unix_address *addr;
+	struct sock *peer;
+};
+
+enum sock_flags {
+	SOCK_DEAD,
+	SOCK_DONE,
+};
+
+struct tcp_sock {
+	__u32 segs_in;
+	__u64 bytes_received;
+	__u32 segs_out;
+	__u64 bytes_acked;
+	__u32 snd_una;
+	__u32 rcv_nxt;
+	__u32 copied_seq;
+	__u32 write_seq;
+	__u32 srtt_us;
+	__u32 total_retrans;
+	__u32 lost;
 };
 
 struct socket {
@@ -172,9 +236,31 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id;
+	__u64 seq_num;
+};
+
 struct bpf_iter__task {
 	void *meta;
 	struct task_struct *task;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	__u32 fd;
+	struct file *file;
+};
+
+struct bpf_iter__bpf_map_elem {
+	struct bpf_iter_meta *meta;
+	void *map;
+	void *key;
+	void *value;
 };
 
 /* Values differ with the kernel's configuration: read with bpf_core_enum_value. */

@@ -20,11 +20,6 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct seq_file;
-struct bpf_iter_meta {
-	struct seq_file *seq;
-	__u64 session_id, seq_num;
-};
 struct sched_info___pstack {
 	unsigned long long last_arrival, last_queued;
 };

@@ -3,6 +3,7 @@ $(eval $(call skeleton,cpu))
 $(eval $(call skeleton,offcpu))
 $(eval $(call skeleton,goheap))
 $(eval $(call skeleton,pstack))
+$(eval $(call skeleton,net))
 ifneq ($(wildcard probes/maps.bpf.c),)
 $(eval $(call skeleton,maps))
 endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facts: the tables of wide rows, with their columns. */
 #include "schema/facts/host.h"
+#include "schema/facts/net.h"
 
 #define FACT(symbol, list, name, text)                                                                                \
 	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0])}
@@ -17,6 +18,10 @@ static const struct fact_column event_columns[] = {EVENT_COLUMNS(FACT_COLUMN)};
 static const struct fact_column oom_columns[] = {OOM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column fds_columns[] = {FDS_COLUMNS(FACT_COLUMN)};
 static const struct fact_column oom_task_columns[] = {OOM_TASK_COLUMNS(FACT_COLUMN)};
+static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
+static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
+static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
+static const struct fact_column connection_columns[] = {CONNECTION_COLUMNS(FACT_COLUMN)};
 
 FACT(HOST_FACT, host_columns, "host_row", "the host: CPU time by mode, load, memory, pressure");
 FACT(DISK_FACT, disk_columns, "disk_row", "disks and their partitions");
@@ -30,9 +35,14 @@ FACT(EVENT_FACT, event_columns, "event_row", "what happened to containers, cgrou
 FACT(OOM_FACT, oom_columns, "oom_row", "kills for want of memory, as the kernel explains them");
 FACT(OOM_TASK_FACT, oom_task_columns, "oom_task_row", "who held memory at such a kill, as the kernel lists them");
 FACT(FDS_FACT, fds_columns, "fds_row", "processes that have half of the files open that they may have");
+FACT(FLOW_FACT, flow_columns, "flow_row", "connections by process, side, peer and port, in buckets in which something moved");
+FACT(LISTENER_FACT, listener_columns, "listener_row", "sockets that others can open connections to");
+FACT(NETNS_FACT, netns_columns, "netns_row", "network namespaces: what the kernel counted, and how much of it was told with its process");
+FACT(CONNECTION_FACT, connection_columns, "connection_row", "single connections that ended: those that failed, and the longest; bounded");
 
 const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
-				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT, NULL};
+				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT,
+				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, NULL};
 
 _Static_assert(sizeof(FACTS) / sizeof(FACTS[0]) - 1 <= FACT_TABLES_MAX, "room for their statements");
 _Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");

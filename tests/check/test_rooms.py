@@ -31,13 +31,13 @@ MAY = {
     "serve": ["schema/base/", "serve/"],
 }
 # the rooms of the query tool: each includes itself and those before it, so that there is no circle between rooms
-TOOLS = ["print", "cli", "select", "waits", "fold", "events", "timeline", "formats", "record", "processes", "diff", "explain", "page", "sql", "checks", "verbs"]
+TOOLS = ["print", "cli", "select", "net", "waits", "fold", "events", "timeline", "formats", "record", "processes", "diff", "explain", "page", "sql", "checks", "verbs"]
 READS = [f"schema/{h}" for h in ("base/", "facts/", "image/", "sql/", "extension/", "store/folder.h", "store/hist.h", "store/kinds.h", "store/leftout.h",
                                 "store/reader.h", "store/waitread.h", "store/waits.h")]
 MAY |= {f"tools/{room}": [*READS, *(f"tools/{r}/" for r in TOOLS[:n + 1])] for n, room in enumerate(TOOLS)}
 # system headers of libraries -> the rooms that may know them
 LIBRARIES = {
-    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack"],
+    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack", "loaders/net"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
     r"sqlite3": ["schema/sql", "schema/store", "schema/extension", "tools"],
     r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/import", "loaders/pstack", "loaders/replay", "supervisor", "serve"],

@@ -64,9 +64,10 @@ def fake_container():
 
 class Engine:
     """A dockerd of our own in a mount namespace of its own, where /var/lib/docker is a temporary folder; or, `own_root`, with a
-    data root of its own, which nothing but its configuration names."""
+    data root of its own, which nothing but its configuration names. `bridge`: in a network namespace of its own, with docker0 and
+    published ports there."""
 
-    def __init__(self, own_root=False):
+    def __init__(self, own_root=False, bridge=False):
         self.base = tempfile.mkdtemp(prefix="sonde-docker-")
         self.socket = f"unix://{self.base}/docker.sock"
         os.mkdir(f"{self.base}/data")
@@ -75,9 +76,10 @@ class Engine:
         with open(f"{self.base}/daemon.json", "w", encoding="utf-8") as f:
             json.dump({"data-root": f"{self.base}/data" if own_root else "/var/lib/docker"}, f)
         mount = "" if own_root else 'mkdir -p /var/lib/docker && mount --bind "$1/data" /var/lib/docker && '
-        script = (mount + 'exec dockerd --config-file "$1/daemon.json" --exec-root "$1/run" --pidfile "$1/pid" --host "$2" '
-                  '--bridge none --iptables=false --ip-masq=false')
-        self.daemon = subprocess.Popen(["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", self.base,
+        net = 'ip link set lo up && ' if bridge else ''
+        script = (mount + net + 'exec dockerd --config-file "$1/daemon.json" --exec-root "$1/run" --pidfile "$1/pid" --host "$2" '
+                  + ('' if bridge else '--bridge none --iptables=false --ip-masq=false'))
+        self.daemon = subprocess.Popen(["unshare", "-mn" if bridge else "-m", "--propagation", "private", "sh", "-c", script, "sh", self.base,
                                         self.socket], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
                                        env={k: v for k, v in os.environ.items() if "proxy" not in k.lower()})
         #: to run a command where the engine's files are seen as a host sees them

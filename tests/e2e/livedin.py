@@ -48,6 +48,7 @@ def looked_at(end, recording):
             yield {**APP, "kind": "inuse", "label": label, "at": at, "n": n, "value": label * n, "stack": stack}
             yield {**APP, "kind": "alloc", "label": label, "at": at, "n": 40, "value": label * 40, "stack": stack}
     yield from used(begin, end, recording)
+    yield from talked(begin, end, recording)
     yield run("offcpu", begin, end, recording)
     db = {"pid": 900, "comm": "postgres", "tid": 900, "thread": "postgres"}
     for at in range(begin, end, 10):
@@ -90,6 +91,20 @@ def happened(end):
     for pid, comm, mib in ((4711, "tail", 400), (812, "nginx", 100)):
         yield {"fact": "oom_task_row", "at": end - 20, **gone,
                "columns": {"holder": f"{comm} {pid}", "comm": comm, "pid": pid, "rss": mib << 20, "swap": 0}}
+
+
+def talked(begin, end, recording):
+    """nginx asks postgres, each minute; once nobody answers."""
+    yield run("net", begin, end, recording)
+    web, db = {"pid": 812, "comm": "nginx", "container": "web"}, {"pid": 900, "comm": "postgres"}
+    for i, at in enumerate(range(begin, end, 60)):
+        yield {"fact": "flow_row", "at": at, **web, "side": "client", "protocol": "tcp", "peer": "172.17.0.3", "port": "5432", "owner": "opener",
+               "mate": db, "attempts": 9 + (i % 4 == 3), "opened": 9, "timed_out": int(i % 4 == 3), "closed": 9, "tx_bytes": 4000, "rx_bytes": 90000,
+               "rtt_sum_us": 900, "rtt_n": 9, "connect_us": 1800}
+        yield {"fact": "flow_row", "at": at, **db, "side": "server", "protocol": "tcp", "peer": "172.17.0.2", "port": "5432", "owner": "holder",
+               "mate": web, "opened": 9, "closed": 9, "tx_bytes": 90000, "rx_bytes": 4000, "rtt_sum_us": 900, "rtt_n": 9}
+        yield {"fact": "listener_row", "at": at, **db, "protocol": "tcp", "address": "0.0.0.0", "port": "5432", "open_to": "network",
+               "backlog": 0, "backlog_max": 244, "dropped": 0}
 
 
 def put(store, lines):

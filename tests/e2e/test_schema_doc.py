@@ -79,7 +79,18 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
                                                              "detail": "", "which": "abc"}},
          {"fact": "fds_row", "at": 1800000001, "pid": 7, "comm": "app", "fds": 60, "fds_limit": 64},
          {"fact": "oom_row", "at": 1800000001, "pid": 7, "comm": "app", "cgroup": "/docker/abc", "mem_limit": 1 << 26, "at_us": 1800000001000000},
-         {"fact": "oom_task_row", "at": 1800000001, "pid": 7, "comm": "app", "columns": {"holder": "app 7", "comm": "app", "pid": 7, "rss": 1 << 25}}]
+         {"fact": "oom_task_row", "at": 1800000001, "pid": 7, "comm": "app", "columns": {"holder": "app 7", "comm": "app", "pid": 7, "rss": 1 << 25}},
+         {"run": "net", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
+         {"fact": "flow_row", "at": 1800000001, "pid": 7, "comm": "app", "container": "web", "side": "client", "protocol": "tcp", "peer": "10.0.0.5",
+          "port": "5432", "owner": "opener", "mate": {"pid": 18, "comm": "postgres"}, "attempts": 3, "opened": 2, "refused": 1, "tx_bytes": 10,
+          "rx_bytes": 20, "rtt_sum_us": 30, "rtt_n": 2, "open_now": 1},
+         {"fact": "flow_row", "at": 1800000001, "pid": 18, "comm": "postgres", "side": "server", "protocol": "tcp", "peer": "10.0.0.1",
+          "port": "5432", "owner": "holder", "mate": {"pid": 7, "comm": "app"}, "opened": 2, "tx_bytes": 20, "rx_bytes": 10},
+         {"fact": "listener_row", "at": 1800000001, "pid": 18, "comm": "postgres", "protocol": "tcp", "address": "0.0.0.0", "port": "5432",
+          "open_to": "network", "backlog": 0, "backlog_max": 244, "dropped": 0},
+         {"fact": "netns_row", "at": 1800000001, "netns": "4026531833", "active_opens": 3, "seen_attempts": 3},
+         {"fact": "connection_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "tcp", "peer": "10.0.0.5",
+          "port": "5432", "client_port": "40000", "result": "refused", "connect_us": 90}]
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +133,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|amount|kinds|go_|notes|_stats|FROM (events|oom|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
+    of_kinds = re.search("how|amount|kinds|go_|notes|_stats|FROM (events|oom|flows|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:
@@ -249,3 +260,9 @@ def test_what_containers_and_processes_used_has_names_and_null_for_what_was_not_
         "/docker/abc": "container", "/system.slice": "slice"}
     row = ask(kinds, "SELECT comm, pid, rss, self FROM process_stats")[0]
     assert row == {"comm": "app", "pid": "7", "rss": str(1 << 21), "self": "0"}
+
+
+def test_of_a_connection_with_both_ends_here_an_edge_is_the_client_s(kinds):
+    assert ask(kinds, "SELECT container, comm, peer_comm, port, opened, refused, tx_bytes FROM edges") == [
+        {"container": "web", "comm": "app", "peer_comm": "postgres", "port": "5432", "opened": "2", "refused": "1", "tx_bytes": "10"}]
+    assert [r["comm"] for r in ask(kinds, "SELECT comm FROM flows")] == ["app", "postgres"]

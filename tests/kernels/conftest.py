@@ -23,9 +23,9 @@ import initrd  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
 CACHE = os.path.join(ROOT, "build", "kernels")
-PROGRAMS = ["sonde", "sonde-cpu", "sonde-offcpu", "sonde-maps", "sonde-index"]
+PROGRAMS = ["sonde", "sonde-cpu", "sonde-offcpu", "sonde-net", "sonde-maps", "sonde-index"]
 BORROWED = ["/usr/bin/xz"]  # a program of Debian's own, built without frame pointers
-LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn", "waits"]
+LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn", "waits", "connstorm"]
 SECONDS = float(os.environ.get("SONDE_KERNEL_SECONDS", "8"))
 WANTED = os.environ.get("SONDE_KERNELS", "").split() or list(debian.KERNELS)
 STEPS = "steps=" + os.environ["SONDE_KERNEL_STEPS"] if os.environ.get("SONDE_KERNEL_STEPS") else ""

@@ -324,6 +324,34 @@ offcpu_all() {
 	offcpu_told offcpu-cpus
 }
 
+# --- connections, of a program that knows them
+
+net_run() {
+	program=sonde-net
+	capture_begin net
+	rc=$?
+	program=
+	[ $rc = 0 ] || return 1
+	ip link set lo up
+	mkfifo /run/go
+	connstorm 300 0 20 </run/go &
+	exec 6>/run/go
+	sleep 4
+	echo >&6
+	exec 6>&-
+	wait $!
+	capture_end
+}
+
+net_all() {
+	section net-check sonde-net --check --json
+	section net net_run
+	section net-flows ask net "SELECT side, owner, sum(attempts) AS attempts, sum(opened) AS opened, sum(closed) AS closed, \
+		sum(tx_bytes) AS tx, sum(rx_bytes) AS rx, max(open_now) AS open_now, min(peer_pid) AS peer FROM flows \
+		WHERE comm = 'connstorm' GROUP BY 1, 2"
+	section net-kernel ask net "SELECT sum(active_opens) AS opens, sum(seen_attempts) AS seen FROM netns_stats"
+}
+
 step capabilities && capabilities
 warm_all
 step shares && shares_all
@@ -331,6 +359,7 @@ step shares && section explain explain
 step narrow && narrow_all
 step hotplug && hotplug_all
 step offcpu && offcpu_all
+step net && net_all
 section bye dmesg -r
 sync
 poweroff -f

@@ -25,7 +25,7 @@
  *   {"request": "GET /", "protocol": "http", "service": "127.0.0.1:80", "status": "200", "result": 0, "at": S, "n": 3, "total_ns": 9000,
  *    "max_ns": 5000, "request_bytes": 10, "response_bytes": 20, "side": 0}     store/requests.h; all of max_ns for its latencies
  *   {"fact": "cgroup_row", "at": S, "COLUMN": number or text, ..., "container": "web", "pid": ...}    a row of schema/facts;
- *       the process and the container that it refers to are told as above; "columns": {...}: where columns have the same names
+ *       the process and the container that it refers to are told as above; "columns": {...}: where columns have the same names; "mate": {"pid": ...}, another one
  *   {"flush": true}                                           a batch of its own
  */
 #include <jansson.h>
@@ -278,7 +278,9 @@ static bool put_fact(struct put *p, const json_t *o)
 	for (int i = 0; FACTS[f] && i < (int)FACTS[f]->n; i++) {
 		const struct fact_column *c = &FACTS[f]->columns[i];
 
-		if (c->type == FACT_PROCESS)
+		if (c->type == FACT_PROCESS && !strcmp(c->name, "mate"))
+			fact_put(&row, i, json_object_get(o, c->name) ? process_of(p, json_object_get(o, c->name)) : 0);
+		else if (c->type == FACT_PROCESS)
 			fact_put(&row, i, json_object_get(o, "pid") ? process_of(p, o) : 0);
 		else if (c->type == FACT_CONTAINER)
 			fact_put(&row, i, process_told(p, o).container);

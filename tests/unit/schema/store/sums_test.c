@@ -108,6 +108,8 @@ static void a_file_from_before_is_summed_when_it_is_gone_on_with(void **state)
 			   "CREATE TABLE sealed(name); CREATE TABLE sample_pack(ts); DROP TABLE slowed_row;"
 			   "DROP VIEW events; DROP VIEW oom_tasks; DROP VIEW oom_kills; DROP VIEW descriptor_stats; DROP TABLE event_row;"
 			   "DROP TABLE oom_row; DROP TABLE oom_task_row; DROP TABLE fds_row;"
+			   "DROP VIEW connections; DROP VIEW netns_stats; DROP VIEW listeners; DROP VIEW net_failures; DROP VIEW edges; DROP VIEW flows;"
+			   "DROP TABLE flow_row; DROP TABLE listener_row; DROP TABLE netns_row; DROP TABLE connection_row;"
 			   "DROP VIEW process_stats; DROP VIEW cgroup_disk_stats; DROP VIEW container_stats; DROP VIEW cgroup_stats; DROP VIEW sensor_stats;"
 			   "DROP VIEW net_stats; DROP VIEW filesystem_stats; DROP VIEW disk_stats; DROP VIEW host_stats; DROP VIEW fact_hidden;"
 			   "DROP TABLE host_row; DROP TABLE disk_row; DROP TABLE fs_row; DROP TABLE nic_row; DROP TABLE sensor_row; DROP TABLE cgroup_row;"

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * book: from connections to rows of the store. Sums are kept by (bucket, process, side, protocol, peer, port, other end's process)
+ * until they are flushed, which each reading does.
+ *
+ * Bounded: a process has BOOK_PEERS_OF flows in a flush, all together have BOOK_FLOWS, and an hour has BOOK_NAMES different peers and
+ * ports; what is past that is counted under "~other": sums stay exact. Of single connections those that failed and those that
+ * lived longest have rows, BOOK_SINGLES in a flush.
+ */
+#ifndef SONDE_NET_BOOK_H
+#define SONDE_NET_BOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loaders/lib/bpf/family.h"
+#include "loaders/net/conns.h"
+#include "loaders/net/others.h"
+
+#define BOOK_PEERS_OF 256
+#define BOOK_FLOWS    4096
+#define BOOK_NAMES    16384
+#define BOOK_SINGLES  64
+#define BOOK_IDLE_NS  60000000000ll /* what is open and does not move has a row so often */
+#define BOOK_OTHER    "~other"
+
+struct book_proc;
+struct book_flow;
+
+struct book {
+	struct book_proc *procs;
+	struct book_flow *flows;
+	size_t n_flows, n_singles;
+	struct idmap names, edges; /* of this hour; what was told so far */
+	bool fresh;              /* there is one that was not told before */
+	int64_t hour;
+	int64_t reading_ts;      /* bucket of the reading that goes on */
+	uint64_t booked, other;  /* connections that ended, and those of them under ~other */
+};
+
+void book_release(struct book *b);
+/* What is new of a connection, which ended or is read. `now_ns`: when it was like this. */
+void book_conn(struct book *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns);
+/* What moved of a listener. */
+void book_listener(struct book *b, struct family_host *h, struct conn *c, int64_t now_ns);
+/* An open connection of a Unix or UDP socket; one that waits for others. */
+void book_other(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
+void book_waiting(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
+/* A reading begins: how many are open is counted anew. */
+void book_reading(struct book *b, const struct family_host *h, int64_t now_ns);
+/* All sums go to the store; how many rows that are. */
+size_t book_flush(struct book *b, struct family_host *h);
+
+#endif

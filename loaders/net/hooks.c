@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/net/hooks.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/kerneltypes.h"
+#include "loaders/lib/bpf/load.h"
+#include "loaders/net/record.h"
+#include "probes/net.skel.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+
+#define CONNS_LEAST 65536 /* 10 MB; 10 000 connections with both ends here are 20 000 sockets */
+#define CONNS_MOST  262144
+
+static struct bpf_program *program(const struct hooks *k, enum hook hook)
+{
+	struct bpf_program *const all[HOOKS] = {
+		[HOOK_STATE] = k->skel->progs.net_state, [HOOK_DESTROY] = k->skel->progs.net_destroy,
+		[HOOK_RESET_IN] = k->skel->progs.net_reset_in, [HOOK_RESET_OUT] = k->skel->progs.net_reset_out,
+		[HOOK_SYNACK] = k->skel->progs.net_synack, [HOOK_READ] = k->skel->progs.net_read, [HOOK_SWEEP] = k->skel->progs.net_sweep,
+	};
+
+	return all[hook];
+}
+
+/* Four times as many as there are TCP sockets now, as /proc/net/sockstat tells of this namespace. */
+static uint32_t conns_room(void)
+{
+	FILE *f = fopen("/proc/net/sockstat", "re");
+	unsigned long used = 0;
+	uint32_t room = CONNS_LEAST;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "TCP: inuse %lu", &used) != 1)
+		;
+	if (f)
+		fclose(f);
+	while (room < used * 4 && room < CONNS_MOST)
+		room *= 2;
+	return room;
+}
+
+static int taken(void *ctx, void *record, size_t size)
+{
+	struct hooks *k = ctx;
+
+	if (record_sound(record, size))
+		k->take(k->ctx, record, size);
+	return 0;
+}
+
+static struct net_bpf *skel_open(const char *store_dir)
+{
+	char path[PATH_MAX];
+	size_t size;
+	const void *elf = net_bpf__elf_bytes(&size);
+	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+
+	return net_bpf__open_opts(&o);
+}
+
+int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx, struct err *e)
+{
+	int err;
+
+	*k = (struct hooks){.take = take, .ctx = ctx, .skel = skel_open(c->store_dir)};
+	if (!k->skel)
+		return load_error(-errno, "net", e);
+	bpf_map__set_max_entries(k->skel->maps.conns, conns_room());
+	err = net_bpf__load(k->skel);
+	if (!err) {
+		k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.ends), taken, k, NULL);
+		err = k->ring ? 0 : -errno;
+	}
+	if (!err)
+		return 0;
+	load_error(err, "net", e);
+	hooks_close(k);
+	return err;
+}
+
+struct bpf_object *hooks_object(const struct hooks *k)
+{
+	return k->skel->obj;
+}
+
+static struct bpf_link *map_iterator(const struct hooks *k)
+{
+	union bpf_iter_link_info info = {.map.map_fd = (uint32_t)bpf_map__fd(k->skel->maps.conns)};
+	LIBBPF_OPTS(bpf_iter_attach_opts, o, .link_info = &info, .link_info_len = sizeof(info));
+
+	return bpf_program__attach_iter(k->skel->progs.net_read, &o);
+}
+
+static struct bpf_link *attach(const struct hooks *k, enum hook hook)
+{
+	if (hook == HOOK_READ)
+		return map_iterator(k);
+	if (hook == HOOK_SWEEP)
+		return bpf_program__attach_iter(program(k, hook), NULL);
+	return bpf_program__attach(program(k, hook));
+}
+
+int hooks_attach(struct hooks *k, struct err *e)
+{
+	for (int i = 0; i < HOOKS; i++) {
+		k->links[i] = attach(k, (enum hook)i);
+		if (!k->links[i])
+			return load_error(-errno, bpf_program__name(program(k, (enum hook)i)), e);
+	}
+	return 0;
+}
+
+void hooks_detach(struct hooks *k)
+{
+	for (int i = 0; i < HOOK_READ; i++) {
+		bpf_link__destroy(k->links[i]);
+		k->links[i] = NULL;
+	}
+}
+
+void hooks_close(struct hooks *k)
+{
+	for (int i = 0; i < HOOKS; i++)
+		bpf_link__destroy(k->links[i]);
+	ring_buffer__free(k->ring);
+	net_bpf__destroy(k->skel);
+	*k = (struct hooks){0};
+}
+
+int hooks_ends(struct hooks *k)
+{
+	return ring_buffer__consume(k->ring);
+}
+
+/* Records are whole in what the kernel gives, but may be cut where our buffer ends. */
+static int iterate(struct hooks *k, enum hook hook)
+{
+	cleanup_fd int fd = bpf_iter_create(bpf_link__fd(k->links[hook]));
+	cleanup_free char *buf = NULL;
+	size_t each = hook == HOOK_SWEEP ? sizeof(struct net_other) : sizeof(struct net_record), size = each * 200, have = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	buf = mem_alloc(size);
+	while ((got = read(fd, buf + have, size - have)) > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) {
+		size_t at = 0;
+
+		have += got > 0 ? (size_t)got : 0;
+		for (; have - at >= each; at += each)
+			if (record_sound(buf + at, each))
+				k->take(k->ctx, buf + at, each);
+		memmove(buf, buf + at, have - at);
+		have -= at;
+	}
+	return got < 0 ? -errno : 0;
+}
+
+int hooks_read(struct hooks *k)
+{
+	return iterate(k, HOOK_READ);
+}
+
+int hooks_sweep(struct hooks *k)
+{
+	k->skel->bss->sweep++;
+	return iterate(k, HOOK_SWEEP);
+}
+
+void hooks_tally(const struct hooks *k, struct net_tally *sum)
+{
+	int n = libbpf_num_possible_cpus();
+	cleanup_free struct net_tally *per_cpu = n > 0 ? mem_array((size_t)n, sizeof(*per_cpu)) : NULL;
+	uint32_t zero = 0;
+
+	*sum = (struct net_tally){0};
+	if (!per_cpu || bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.tally), &zero, per_cpu))
+		return;
+	for (int i = 0; i < n; i++)
+		for (size_t f = 0; f < sizeof(*sum) / sizeof(uint64_t); f++)
+			((uint64_t *)sum)[f] += ((uint64_t *)&per_cpu[i])[f];
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hooks: the programs of family net: loaded and attached, each that a kernel has no place for left out, and their readings. */
+#ifndef SONDE_NET_HOOKS_H
+#define SONDE_NET_HOOKS_H
+
+#include <stddef.h>
+
+#include "loaders/lib/bpf/family.h"
+#include "probes/net.h"
+
+struct net_bpf;
+struct bpf_link;
+struct bpf_object;
+struct ring_buffer;
+
+enum hook { HOOK_STATE, HOOK_DESTROY, HOOK_RESET_IN, HOOK_RESET_OUT, HOOK_SYNACK, HOOK_READ, HOOK_SWEEP, HOOKS };
+
+typedef void (*hooks_take)(void *ctx, const void *record, size_t size);
+
+struct hooks {
+	struct net_bpf *skel;
+	struct bpf_link *links[HOOKS];
+	struct ring_buffer *ring;
+	hooks_take take;
+	void *ctx;
+};
+
+int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx, struct err *e);
+struct bpf_object *hooks_object(const struct hooks *k);
+int hooks_attach(struct hooks *k, struct err *e);
+/* The tracepoints; what is there can still be read. */
+void hooks_detach(struct hooks *k);
+void hooks_close(struct hooks *k);
+
+/* All ends that wait in the ring; how many. */
+int hooks_ends(struct hooks *k);
+/* Each entry of the map as it is, then descriptors of all processes. 0 or -errno. */
+int hooks_read(struct hooks *k);
+int hooks_sweep(struct hooks *k);
+void hooks_tally(const struct hooks *k, struct net_tally *sum);
+
+#endif

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sonde-net: connections, who talks to whom, how much and how well. This file is the family's translation between the common loop of
+ * loaders/lib/bpf and its parts: ends come through a ring (hooks), are joined and wait for their process (conns), and become sums
+ * and rows (book); what is open is read from time to time; netns has the kernel's own counts.
+ */
+#include <netinet/tcp.h>
+#include <stdlib.h>
+
+#include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/host/hostmaps.h"
+#include "loaders/net/book.h"
+#include "loaders/net/conns.h"
+#include "loaders/net/hooks.h"
+#include "loaders/net/netns.h"
+#include "loaders/net/others.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+
+#define QUICK_NS   (NSEC_PER_SEC / 20)
+#define QUIET_NS   (NSEC_PER_SEC / 4)
+#define READ_NS    (2 * NSEC_PER_SEC)  /* between two readings of what is open, where buckets are not shorter */
+#define READ_MANY  2000                /* connections: past that, twice as long; and where nothing moved */
+#define OWNER_NS   (4 * NSEC_PER_SEC)  /* so long one waits for its process; then it is the listener's */
+#define SWEEP_NS   (1 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
+#define OTHERS_NS  (30 * NSEC_PER_SEC) /* between two looks at Unix and UDP sockets */
+#define OTHERS_QUICK_NS (5 * NSEC_PER_SEC) /* the same where buckets are of a second */
+#define SWEEP_PART 100                 /* they have one in so many of the time */
+
+struct net {
+	struct hooks hooks;
+	struct conns conns;
+	struct book book;
+	struct netnses netns;
+	struct others others;
+	bool still;              /* nothing moved at the last reading */
+	bool full;               /* there was no room for a socket */
+	struct family_host *h;   /* of the reading that goes on */
+	int64_t read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
+};
+
+/* ---- records ---- */
+
+/* What the kernel counted by this one, whoever's it is. */
+static void counted(struct net *n, const struct conn *c, const struct net_record *r)
+{
+	struct netnses *ns = &n->netns;
+	bool was_open = r->state == TCP_ESTABLISHED || r->state == TCP_CLOSE_WAIT;
+
+	if (r->what != NET_END || c->side == NET_SIDE_LISTENER)
+		return;
+	netnses_seen(ns, r->netns, NETNS_SEEN_FAILS, r->state == TCP_SYN_SENT || r->state == TCP_SYN_RECV);
+	netnses_seen(ns, r->netns, NETNS_SEEN_RESETS, was_open);
+}
+
+static void take(void *ctx, const void *record, size_t size)
+{
+	struct net *n = ctx;
+	const struct net_record *r = record;
+	struct conn *c;
+
+	(void)size;
+	if (r->what == NET_OTHER) {
+		others_add(&n->others, record);
+		return;
+	}
+	c = conns_take(&n->conns, r);
+	if (c && r->what == NET_END)
+		counted(n, c, r);
+}
+
+/* What of a connection was not told yet, before it is: the kernel's counters are compared with that. */
+static void told(struct net *n, const struct conn *c)
+{
+	bool client = c->r.side == NET_SIDE_CLIENT, server = c->r.side == NET_SIDE_SERVER, standing = c->r.flags & NET_F_STANDING;
+	uint32_t retrans = record_retrans(&c->r);
+
+	if (!standing && !c->told.attempt)
+		netnses_seen(&n->netns, c->r.netns, client ? NETNS_SEEN_ATTEMPTS : NETNS_SEEN_ACCEPTED, client || server);
+	if (!standing || c->told.at_ns)
+		netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS, retrans - c->told.retrans);
+}
+
+static void ends_book(struct net *n, struct family_host *h, int64_t now_ns, bool all)
+{
+	struct conn *c;
+
+	while ((c = conns_next(&n->conns, now_ns, (int64_t)hostmaps_watermark(h->maps), all))) {
+		if (c->side != NET_SIDE_LISTENER) {
+			told(n, c);
+			book_conn(&n->book, h, &n->conns, c, (int64_t)c->r.time_ns);
+		} else {
+			book_listener(&n->book, h, c, now_ns);
+		}
+		conns_forget(&n->conns, c);
+	}
+}
+
+/* ---- readings ---- */
+
+/* One that is not in the map any more, and whose end did not come: the ring was full. */
+static void vanished(struct net *n, struct family_host *h, struct conn *c)
+{
+	if (n->conns.reading - c->reading < 2)
+		return;
+	if (c->side != NET_SIDE_LISTENER) {
+		c->r.what = NET_END;
+		c->r.state = TCP_LAST_ACK;
+		c->r.error = 0;
+		told(n, c);
+		c->ended = true;
+		book_conn(&n->book, h, &n->conns, c, (int64_t)c->r.time_ns);
+		c->ended = false;
+	}
+	conns_forget(&n->conns, c);
+}
+
+/* So is its other end. */
+static bool is_owned(const struct conn *c)
+{
+	return c->r.how != NET_OWNER_NONE && (!c->mate || c->mate->r.how != NET_OWNER_NONE);
+}
+
+static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
+{
+	CONNS_EACH(&n->conns, c, next) {
+		if (c->ended)
+			continue;
+		if (c->reading != n->conns.reading) {
+			vanished(n, h, c);
+		} else if (c->side == NET_SIDE_LISTENER) {
+			netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS, c->r.repeated - (c->told.at_ns ? c->told.retrans : 0));
+			book_listener(&n->book, h, c, now_ns);
+		} else if (!is_owned(c) && now_ns - (int64_t)c->r.begin_ns < OWNER_NS) {
+			continue;
+		} else {
+			told(n, c);
+			book_conn(&n->book, h, &n->conns, c, now_ns);
+		}
+	}
+}
+
+/* Descriptors of all processes; false: they were read not long ago. */
+static bool sweep(struct net *n, int64_t now_ns)
+{
+	int64_t begin = clock_cpu_ns();
+
+	if (n->sweep_ns && (now_ns - n->sweep_ns < SWEEP_NS || now_ns - n->sweep_ns < n->sweep_took_ns * SWEEP_PART))
+		return false;
+	others_clear(&n->others);
+	if (hooks_sweep(&n->hooks))
+		log_debug("net: descriptors cannot be read");
+	n->sweep_ns = now_ns;
+	n->sweep_took_ns = clock_cpu_ns() - begin;
+	return true;
+}
+
+static bool unowned(const struct net *n)
+{
+	CONNS_EACH(&n->conns, c, next)
+		if (!c->ended && c->r.how == NET_OWNER_NONE && c->side != NET_SIDE_LISTENER)
+			return true;
+	return false;
+}
+
+static void other_put(void *ctx, const struct others_edge *x)
+{
+	struct net *n = ctx;
+
+	book_other(&n->book, n->h, x, n->read_ns);
+}
+
+static void waiting_put(void *ctx, const struct others_edge *x)
+{
+	struct net *n = ctx;
+
+	book_waiting(&n->book, n->h, x, n->read_ns);
+}
+
+/* Unix and UDP sockets, from the descriptors of not long ago. */
+static void others_book(struct net *n, struct family_host *h, int64_t now_ns)
+{
+	int64_t every = h->bucket_s > 1 ? OTHERS_NS : OTHERS_QUICK_NS;
+
+	if (n->others_ns && now_ns - n->others_ns < every)
+		return;
+	if (now_ns - n->sweep_ns > every / 2)
+		sweep(n, now_ns);
+	n->others_ns = n->read_ns = now_ns;
+	n->h = h;
+	others_each(&n->others, false, other_put, n);
+	others_each(&n->others, true, waiting_put, n);
+}
+
+/* Said once: what has no entry is known by its end alone. */
+static void room_watch(struct net *n)
+{
+	struct net_tally t;
+
+	if (n->full)
+		return;
+	hooks_tally(&n->hooks, &t);
+	n->full = t.no_room > 0;
+	if (n->full)
+		log_warn("net: more sockets are open than there is room for: some are known by their ends alone");
+}
+
+static void reading(struct net *n, struct family_host *h, int64_t now_ns)
+{
+	n->conns.reading++;
+	hooks_read(&n->hooks);
+	if (unowned(n) && sweep(n, now_ns))
+		hooks_read(&n->hooks);
+	hooks_ends(&n->hooks);
+	ends_book(n, h, now_ns, false);
+	book_reading(&n->book, h, now_ns);
+	others_book(n, h, now_ns);
+	open_book(n, h, now_ns);
+	if (now_ns - n->netns_ns >= (int64_t)h->bucket_s * NSEC_PER_SEC - QUIET_NS) {
+		netnses_read(&n->netns, h, now_ns);
+		n->netns_ns = now_ns;
+	}
+	n->still = !book_flush(&n->book, h);
+	room_watch(n);
+	h->processes = n->conns.n > h->processes ? n->conns.n : h->processes;
+	n->read_ns = now_ns;
+}
+
+static bool reading_due(const struct net *n, const struct family_host *h, int64_t now_ns)
+{
+	int64_t every = n->conns.n > READ_MANY || n->still ? 2 * READ_NS : READ_NS;
+
+	if ((int64_t)h->bucket_s * NSEC_PER_SEC < every)
+		every = (int64_t)h->bucket_s * NSEC_PER_SEC;
+
+	return !n->read_ns || now_ns - n->read_ns >= every;
+}
+
+static void net_poll(void *state, struct family_host *h, int64_t now_ns)
+{
+	struct net *n = state;
+	int ends;
+
+	if (!hostmaps_seeded(h->maps)) {
+		h->next_ns = now_ns + QUICK_NS;
+		return;
+	}
+	ends = hooks_ends(&n->hooks);
+	ends_book(n, h, now_ns, false);
+	if (reading_due(n, h, now_ns))
+		reading(n, h, now_ns);
+	h->next_ns = now_ns + (ends > 1000 ? QUICK_NS : QUIET_NS);
+}
+
+static void net_finish(void *state, struct family_host *h, int64_t patience_ns)
+{
+	struct net *n = state;
+
+	(void)patience_ns;
+	hooks_sweep(&n->hooks);
+	hooks_detach(&n->hooks);
+	n->netns_ns = n->others_ns = 0;
+	n->conns.reading++;
+	hooks_read(&n->hooks);
+	hooks_ends(&n->hooks);
+	ends_book(n, h, clock_boot_ns(), true);
+	reading(n, h, clock_boot_ns());
+}
+
+/* ---- the family ---- */
+
+static int net_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+{
+	struct net *n = mem_alloc(sizeof(*n));
+	int err = hooks_open(&n->hooks, c, take, n, e);
+
+	if (err) {
+		free(n);
+		return err;
+	}
+	*state = n;
+	*obj = hooks_object(&n->hooks);
+	return 0;
+}
+
+static void net_tally(void *state, struct family_tally *out)
+{
+	struct net *n = state;
+	struct net_tally t;
+
+	hooks_tally(&n->hooks, &t);
+	*out = (struct family_tally){.seen = t.lost, .lost = t.lost};
+}
+
+static int net_attach(void *state, struct err *e)
+{
+	struct net *n = state;
+	int err = hooks_attach(&n->hooks, e);
+
+	if (!err)
+		sweep(n, clock_boot_ns());
+	return err;
+}
+
+static uint64_t net_period_ns(void *state)
+{
+	(void)state;
+	return 0;
+}
+
+static const char *net_clock(void *state)
+{
+	(void)state;
+	return "the states of sockets";
+}
+
+static void net_detach(void *state)
+{
+	struct net *n = state;
+
+	hooks_detach(&n->hooks);
+}
+
+static void net_close(void *state)
+{
+	struct net *n = state;
+
+	hooks_close(&n->hooks);
+	conns_release(&n->conns);
+	book_release(&n->book);
+	netnses_release(&n->netns);
+	others_release(&n->others);
+	free(n);
+}
+
+static const struct family net_family = {
+	.name = "net",
+	.summary = "connections: who talks to whom, how much, how well, and what failed",
+	.open = net_open,
+	.attach = net_attach,
+	.poll = net_poll,
+	.finish = net_finish,
+	.period_ns = net_period_ns,
+	.clock = net_clock,
+	.tally = net_tally,
+	.detach = net_detach,
+	.close = net_close,
+};
+
+int main(int argc, char **argv)
+{
+	return family_main(&net_family, argc, argv);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/net/others.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "loaders/net/record.h"
+#include "schema/base/mem.h"
+
+#define OTHERS_MOST 65536
+#define BOUND(netns_, port_) ((uint64_t)(netns_) << 16 | (port_))
+
+void others_release(struct others *os)
+{
+	free(os->items);
+	idmap_release(&os->by_sk);
+	idmap_release(&os->bound);
+	*os = (struct others){0};
+}
+
+void others_clear(struct others *os)
+{
+	os->n = 0;
+	idmap_clear(&os->by_sk);
+	idmap_clear(&os->bound);
+}
+
+static bool has_peer(const struct net_other *o)
+{
+	return o->r.family == AF_UNIX ? o->peer_sk != 0 : o->r.dport != 0;
+}
+
+/* Of a socket that several have, the first. */
+void others_add(struct others *os, const struct net_other *o)
+{
+	struct net_other *x;
+
+	if (os->n >= OTHERS_MOST || idmap_get(&os->by_sk, o->r.sk, &(uint64_t){0}))
+		return;
+	mem_grow(os->items, os->n, os->cap);
+	x = &os->items[os->n];
+	*x = *o;
+	record_unmap(&x->r.family, x->r.peer);
+	idmap_set(&os->by_sk, o->r.sk, os->n);
+	if (o->r.family != AF_UNIX && o->r.lport && !has_peer(o))
+		idmap_set(&os->bound, BOUND(o->r.netns, o->r.lport), os->n);
+	os->n++;
+}
+
+static const struct net_other *at_place(const struct others *os, const struct idmap *m, uint64_t key)
+{
+	uint64_t at;
+
+	return idmap_get(m, key, &at) && at < os->n ? &os->items[at] : NULL;
+}
+
+/* The kernel's names of abstract sockets are any bytes: what is no letter ends them here. */
+static void path_of(const struct net_other *o, char out[NET_PATH + 4])
+{
+	size_t n = 0, i = 0;
+
+	if (o->path_len && !o->path[0]) {
+		out[n++] = '@';
+		i = 1;
+	}
+	for (; i < o->path_len && o->path[i]; i++)
+		out[n++] = (char)o->path[i];
+	out[n] = '\0';
+}
+
+static void unix_edge(const struct others *os, const struct net_other *o, struct others_edge *x)
+{
+	x->mate = at_place(os, &os->by_sk, o->peer_sk);
+	if (o->path_len) {
+		x->side = x->mate && x->mate->path_len ? NET_SIDE_UNKNOWN : NET_SIDE_SERVER;
+		path_of(o, x->peer);
+	} else if (x->mate && x->mate->path_len) {
+		x->side = NET_SIDE_CLIENT;
+		path_of(x->mate, x->peer);
+	}
+}
+
+/* Who is bound to a port without a peer is asked by all. */
+static void udp_edge(const struct others *os, const struct net_other *o, struct others_edge *x)
+{
+	x->mate = at_place(os, &os->bound, BOUND(o->r.netns, o->r.dport));
+	if (x->mate && !record_is_loopback(o->r.family, o->r.peer) && memcmp(o->r.peer, o->r.local, sizeof(o->r.peer)))
+		x->mate = NULL; /* another host's */
+	x->side = x->mate || o->r.lport > o->r.dport ? NET_SIDE_CLIENT : NET_SIDE_SERVER;
+}
+
+static bool waits(const struct net_other *o)
+{
+	return o->r.family == AF_UNIX ? o->path_len && (o->r.state == TCP_LISTEN || (o->r.type == SOCK_DGRAM && !o->peer_sk)) :
+					!has_peer(o) && o->r.lport;
+}
+
+void others_each(const struct others *os, bool listeners, void (*each)(void *ctx, const struct others_edge *x), void *ctx)
+{
+	for (size_t i = 0; i < os->n; i++) {
+		const struct net_other *o = &os->items[i];
+		struct others_edge x = {.own = o};
+
+		if (listeners ? !waits(o) : !has_peer(o))
+			continue;
+		if (o->r.family == AF_UNIX && listeners)
+			path_of(o, x.peer);
+		else if (o->r.family == AF_UNIX)
+			unix_edge(os, o, &x);
+		else if (!listeners)
+			udp_edge(os, o, &x);
+		each(ctx, &x);
+	}
+}

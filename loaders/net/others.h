@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * others: Unix and UDP sockets, which no tracepoint tells of: they are found by the reading of descriptors, so those that are open at
+ * that moment. Of a Unix socket both ends are known by their addresses in the kernel; the server's has the path, for the client's
+ * mostly has none. Of a UDP socket that has a peer, the other end is the socket that is bound there, in the same namespace.
+ */
+#ifndef SONDE_NET_OTHERS_H
+#define SONDE_NET_OTHERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/net.h"
+#include "schema/base/idmap.h"
+
+struct others {
+	struct net_other *items;
+	size_t n, cap;
+	struct idmap by_sk;      /* place in items */
+	struct idmap bound;      /* of UDP: by namespace and port */
+};
+
+/* One end of an open connection, or a socket that others can reach. */
+struct others_edge {
+	const struct net_other *own, *mate; /* mate NULL: not on this host, or nobody has it */
+	enum net_side side;
+	char peer[NET_PATH + 4];            /* the path of a Unix socket ("@..." abstract), "" of none */
+};
+
+void others_release(struct others *os);
+void others_clear(struct others *os); /* a reading begins */
+void others_add(struct others *os, const struct net_other *o);
+/* Each socket of the reading that has another end; with `listeners` those that wait for one instead. */
+void others_each(const struct others *os, bool listeners, void (*each)(void *ctx, const struct others_edge *x), void *ctx);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * net: what the programs of family net and their loader share. How it works stands in net.bpf.c.
+ *
+ * A socket is told apart by its address and by when it was first seen (`begin_ns`, `serial`): an address comes back.
+ */
+#ifndef SONDE_PROBES_NET_H
+#define SONDE_PROBES_NET_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+enum net_side { NET_SIDE_UNKNOWN = 0, NET_SIDE_CLIENT = 1, NET_SIDE_SERVER = 2, NET_SIDE_LISTENER = 3 };
+
+/* How its owner is known, from better to worse. */
+enum net_owner_how {
+	NET_OWNER_NONE = 0,
+	NET_OWNER_OPENER = 1, /* it opened the connection, or listens */
+	NET_OWNER_CLOSER = 2, /* it closed it, or its direction */
+	NET_OWNER_HOLDER = 3, /* it had a descriptor of it when they were read */
+	NET_OWNER_LISTENER = 4 /* the loader's: it holds the socket that it was accepted from */
+};
+
+struct net_owner {
+	__u64 start_ns; /* of the process, as in stack_event; 0: nobody */
+	__u32 tgid, exec_id;
+};
+
+enum net_flags {
+	NET_F_STANDING = 1,     /* it was there before the capture */
+	NET_F_FIN_SENT = 2,
+	NET_F_RESET_IN = 4,
+	NET_F_RESET_OUT = 8,
+	NET_F_CLOSED = 16,      /* its end was told; who closes it is still to come */
+	NET_F_CLOSED_FIRST = 32, /* it closed before the other end did */
+	NET_F_FIN_IN = 64,      /* of a record: the other end closed */
+	NET_F_NO_ENTRY = 128    /* of a record: there was no room for it, only its end is known */
+};
+
+struct net_conn { /* value of the map `conns`, by the socket's address */
+	__u64 begin_ns;       /* first seen */
+	__u64 established_ns; /* 0: it is not, or was before */
+	struct net_owner owner, holder;
+	__u32 repeated;       /* what the kernel counted as sent anew before it was established; of a listener: answers sent anew */
+	__u16 lport, dport;   /* host's byte order */
+	__u16 flags;          /* enum net_flags */
+	__u8 side, how;       /* enum net_side, net_owner_how */
+	__u32 holders;        /* processes that had it, at the last reading of descriptors */
+	__u32 sweep;          /* number of that reading */
+};
+_Static_assert(sizeof(struct net_conn) == 72, "wire size");
+
+enum net_what {
+	NET_END = 1,   /* it is over */
+	NET_CLOSER = 2, /* who closed a socket whose end was told before: sk, begin_ns and owner are set */
+	NET_LIVE = 3,  /* how it is, where `conns` is read */
+	NET_OTHER = 4  /* a socket that is not in `conns` (Unix, UDP), where descriptors are read */
+};
+
+struct net_record {
+	__u64 sk, begin_ns, established_ns, time_ns;
+	struct net_owner owner, holder;
+	__u64 acked, received;          /* bytes, as the kernel counts them (net.c of the loader takes SYN and FIN off) */
+	__u32 snd_una, rcv_nxt, write_seq;
+	__u32 srtt_us;                  /* times eight */
+	__u32 retrans, repeated, lost;  /* segments */
+	__u32 segs_out, segs_in;
+	__u32 netns;                    /* inode of the namespace */
+	__u32 backlog, backlog_max, drops; /* of a listener */
+	__u32 inode;                    /* of the socket's file, where it is known */
+	__u16 family, protocol;
+	__u16 lport, dport;             /* host's byte order */
+	__u16 error;                    /* errno */
+	__u16 flags;
+	__u8 what, side, how, state;    /* state: the one that it left, or has */
+	__u8 fin_acked, closed_by;      /* 1: as it says; closed_by 1: the end came from a process */
+	__u8 type, pad;                 /* SOCK_STREAM, ... */
+	__u8 local[16], peer[16];       /* IPv4: the first four */
+	__u32 pad2;
+};
+_Static_assert(sizeof(struct net_record) == 192, "wire size");
+
+#define NET_PATH 108
+/* What the reading of descriptors gives: of TCP sockets nothing, they are in `conns`. */
+struct net_other {
+	struct net_record r;
+	__u64 peer_sk;         /* of a Unix socket: the other end, 0: none */
+	__u32 path_len, pad;
+	__u8 path[NET_PATH];   /* its address; a leading NUL: abstract */
+	__u8 pad2[4];
+};
+_Static_assert(sizeof(struct net_other) == 192 + 128, "wire size");
+
+struct net_tally { /* by CPU, in the map `tally` */
+	__u64 opens;          /* CLOSE -> SYN_SENT */
+	__u64 opened;         /* SYN_SENT -> ESTABLISHED */
+	__u64 accepted;       /* SYN_RECV -> ESTABLISHED */
+	__u64 ends;           /* records of ends that were made */
+	__u64 lost;           /* of those, lost: the ring was full */
+	__u64 no_room;        /* sockets that found no room in `conns` */
+	__u64 resets_out;     /* all that were sent */
+	__u64 resets_out_nobody; /* of those, of no socket */
+	__u64 resets_in;
+	__u64 synacks;        /* sent anew */
+};
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a record of a socket says: bytes without SYN and FIN, results, addresses; and the kernel's counts of a namespace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "loaders/net/counts.h"
+#include "loaders/net/record.h"
+#include "schema/facts/net.h"
+
+static struct net_record ended(uint8_t side, uint8_t state, uint16_t error, uint16_t flags)
+{
+	return (struct net_record){.what = NET_END, .side = side, .state = state, .error = error, .flags = flags};
+}
+
+static void a_failed_open_is_told_as_what_it_is(void **state)
+{
+	static const struct {
+		int error;
+		enum record_result result;
+	} all[] = {{ECONNREFUSED, RECORD_REFUSED}, {ETIMEDOUT, RECORD_TIMED_OUT}, {EHOSTUNREACH, RECORD_UNREACHABLE},
+		   {ENETUNREACH, RECORD_UNREACHABLE}, {0, RECORD_GIVEN_UP}, {EINVAL, RECORD_FAILED}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct net_record r = ended(NET_SIDE_CLIENT, TCP_SYN_SENT, (uint16_t)all[i].error, 0);
+
+		assert_int_equal(record_result(&r), all[i].result);
+	}
+}
+
+static void an_end_is_told_as_what_it_is(void **state)
+{
+	struct net_record closed = ended(NET_SIDE_CLIENT, TCP_FIN_WAIT2, 0, NET_F_FIN_SENT), unread = ended(NET_SIDE_SERVER, TCP_ESTABLISHED, 0, 0),
+			  by_peer = ended(NET_SIDE_CLIENT, TCP_ESTABLISHED, ECONNRESET, NET_F_RESET_IN), late = ended(NET_SIDE_CLIENT, TCP_FIN_WAIT2, ECONNRESET, NET_F_FIN_SENT),
+			  dead = ended(NET_SIDE_CLIENT, TCP_ESTABLISHED, ETIMEDOUT, 0);
+
+	(void)state;
+	assert_int_equal(record_result(&closed), RECORD_CLOSED);
+	assert_int_equal(record_result(&unread), RECORD_RESET_OUT);
+	assert_int_equal(record_result(&by_peer), RECORD_RESET_IN);
+	assert_int_equal(record_result(&late), RECORD_RESET_OUT);
+	assert_int_equal(record_result(&dead), RECORD_BROKEN);
+	closed.what = NET_LIVE;
+	assert_int_equal(record_result(&closed), RECORD_OPEN);
+}
+
+static void bytes_are_the_program_s_alone(void **state)
+{
+	struct net_record r = ended(NET_SIDE_CLIENT, TCP_TIME_WAIT, 0, NET_F_FIN_SENT | NET_F_FIN_IN);
+
+	(void)state;
+	r.acked = 1 + 1000 + 1;
+	r.received = 500 + 1;
+	r.snd_una = r.write_seq = 77;
+	assert_int_equal(record_tx(&r), 1000);
+	assert_int_equal(record_rx(&r), 500);
+	r.write_seq = 80; /* its FIN was not acknowledged */
+	assert_int_equal(record_tx(&r), 1001);
+	r.side = NET_SIDE_SERVER;
+	assert_int_equal(record_tx(&r), 1002);
+	r.acked = r.received = 0; /* refused */
+	assert_int_equal(record_tx(&r), 0);
+	assert_int_equal(record_rx(&r), 0);
+}
+
+/* Of a client with first number `own` and a server with `other`, behind so many bytes each way. */
+static struct net_record as_client(uint32_t own, uint32_t other, uint64_t sent, uint64_t got)
+{
+	return (struct net_record){.acked = sent + 1, .snd_una = own + 1 + (uint32_t)sent, .received = got, .rcv_nxt = other + 1 + (uint32_t)got};
+}
+
+static struct net_record as_server(uint32_t own, uint32_t other, uint64_t sent, uint64_t got)
+{
+	return (struct net_record){.acked = sent, .snd_una = own + 1 + (uint32_t)sent, .received = got, .rcv_nxt = other + 1 + (uint32_t)got};
+}
+
+static void both_ends_have_the_same_pair_at_any_time_and_as_the_other_side_another(void **state)
+{
+	struct net_record c = as_client(0xfffffff0, 5, 5ull << 32, 12345), s = as_server(5, 0xfffffff0, 99, 7ull << 33);
+
+	(void)state;
+	assert_int_equal(record_pair(&c, NET_SIDE_CLIENT), record_pair(&s, NET_SIDE_SERVER));
+	assert_int_not_equal(record_pair(&c, NET_SIDE_SERVER), record_pair(&s, NET_SIDE_CLIENT));
+}
+
+static void an_address_that_holds_another_one_is_that(void **state)
+{
+	uint8_t at[16] = {[10] = 0xff, [11] = 0xff, 127, 0, 0, 1}, six[16] = {[15] = 1};
+	char buf[RECORD_ADDRESS];
+	uint16_t family = AF_INET6;
+
+	(void)state;
+	assert_string_equal(record_address(AF_INET6, at, buf), "127.0.0.1");
+	assert_true(record_is_loopback(AF_INET6, at));
+	record_unmap(&family, at);
+	assert_int_equal(family, AF_INET);
+	assert_string_equal(record_address(family, at, buf), "127.0.0.1");
+	assert_string_equal(record_address(AF_INET6, six, buf), "::1");
+	assert_true(record_is_loopback(AF_INET6, six));
+	assert_string_equal(record_address(AF_UNIX, six, buf), "");
+}
+
+static void a_record_that_is_too_short_or_of_another_kind_is_none(void **state)
+{
+	struct net_record r = ended(NET_SIDE_CLIENT, TCP_SYN_SENT, 0, 0);
+
+	(void)state;
+	assert_true(record_sound(&r, sizeof(r)));
+	assert_false(record_sound(&r, sizeof(r) - 1));
+	r.what = 9;
+	assert_false(record_sound(&r, sizeof(r)));
+	r.what = NET_END;
+	r.how = 77;
+	assert_false(record_sound(&r, sizeof(r)));
+}
+
+static void counts_are_found_by_their_names_whatever_the_order(void **state)
+{
+	static const char text[] = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoMin ActiveOpens RetransSegs CurrEstab\nTcp: 200 12 34 -1\n"
+				   "TcpExt: ListenDrops ListenOverflows\nTcpExt: 5 6\nUdp: InDatagrams NoPorts\nUdp: 7\nTcp: PassiveOpens\n";
+	struct fact_row row = {0};
+
+	(void)state;
+	counts_parse(text, sizeof(text) - 1, &row);
+	assert_int_equal(row.v[NETNS_ACTIVE].number, 12);
+	assert_int_equal(row.v[NETNS_RETRANS].number, 34);
+	assert_int_equal(row.v[NETNS_DROPS].number, 5);
+	assert_int_equal(row.v[NETNS_OVERFLOWS].number, 6);
+	assert_int_equal(row.v[NETNS_UDP_IN].number, 7);
+	assert_false(fact_has(&row, NETNS_ESTAB));
+	assert_false(fact_has(&row, NETNS_UDP_NO_PORT));
+	assert_false(fact_has(&row, NETNS_PASSIVE));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_failed_open_is_told_as_what_it_is),
+		cmocka_unit_test(an_end_is_told_as_what_it_is),
+		cmocka_unit_test(bytes_are_the_program_s_alone),
+		cmocka_unit_test(both_ends_have_the_same_pair_at_any_time_and_as_the_other_side_another),
+		cmocka_unit_test(an_address_that_holds_another_one_is_that),
+		cmocka_unit_test(a_record_that_is_too_short_or_of_another_kind_is_none),
+		cmocka_unit_test(counts_are_found_by_their_names_whatever_the_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

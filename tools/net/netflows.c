@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* netflows: see the header. */
+#include "tools/net/netflows.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "tools/select/askrows.h"
+
+const char *const NETFLOWS_SUMS[NET_SUMS] = {
+	[NET_ATTEMPTS] = "attempts", [NET_OPENED] = "opened", [NET_REFUSED] = "refused", [NET_TIMED_OUT] = "timed_out",
+	[NET_UNREACHABLE] = "unreachable", [NET_GIVEN_UP] = "given_up", [NET_FAILED] = "failed", [NET_CLOSED] = "closed",
+	[NET_RESET_IN] = "reset_in", [NET_RESET_OUT] = "reset_out", [NET_BROKEN] = "broken", [NET_TX] = "tx_bytes", [NET_RX] = "rx_bytes",
+	[NET_SEGS_OUT] = "segs_out", [NET_SEGS_IN] = "segs_in", [NET_RETRANS] = "retrans", [NET_LOST] = "lost",
+	[NET_RTT_SUM] = "rtt_sum_us", [NET_RTT_N] = "rtt_n", [NET_CONNECT_US] = "connect_us", [NET_LIFE_US] = "life_us",
+};
+
+#define TEXT_OF(n) TEXT_(n)
+#define TEXT_(n)   #n
+
+static const char RECORDED[] =
+	"SELECT 1 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
+/* A column beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
+#define FLOWS_HEAD \
+	"SELECT process_id, peer_process_id, side, protocol, peer, coalesce(port, 0), peer_container, peer_comm, coalesce(peer_pid, 0), max(ts)," \
+	" coalesce(open_now, 0)"
+#define FLOWS_TAIL \
+	" FROM flows WHERE ts BETWEEN ?1 - " TEXT_OF(NETFLOWS_IDLE_S) " AND ?2 GROUP BY process_id, peer_process_id, side, protocol, peer, port"
+#define FLOWS_COLUMNS 11
+static const char LISTENERS[] =
+	"SELECT process_id, protocol, address, coalesce(port, 0), open_to, max(ts), coalesce(backlog, 0), coalesce(backlog_max, 0),"
+	" sum(iif(ts >= ?1, coalesce(dropped, 0), 0)), sum(iif(ts >= ?1, coalesce(repeated, 0), 0)) FROM listeners WHERE ts BETWEEN ?1 - "
+	TEXT_OF(NETFLOWS_IDLE_S) " AND ?2 GROUP BY process_id, protocol, address, port";
+
+bool netflows_by(const char *word, enum netflows_by *by)
+{
+	static const char *const words[] = {"process", "command", "container", "peer"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i], word)) {
+			*by = (enum netflows_by)i;
+			return true;
+		}
+	return false;
+}
+
+/* ---- reading ---- */
+
+struct reading {
+	const struct selection *sel;
+	const struct store_dict *dict; /* of the segment */
+	enum netflows_by by;
+	struct netflows *out;
+	struct netlisteners *listeners;
+	size_t cap;
+	struct idmap row_of;
+};
+
+static void take_run(void *ctx, sqlite3_stmt *st)
+{
+	(void)st;
+	*(bool *)ctx = true;
+}
+
+static const struct store_process_row *process_of(const struct reading *r, int64_t id)
+{
+	const struct store_process_row *p = id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+
+	return p && p->present && select_wants_process(r->sel, p) ? p : NULL;
+}
+
+static uint64_t end_hash(uint64_t h, const char *container, const char *comm, int64_t pid, enum netflows_by by)
+{
+	h = hash_str(h, container);
+	if (by != NETFLOWS_BY_CONTAINER || !*container)
+		h = hash_str(h, comm);
+	return by == NETFLOWS_BY_PROCESS ? hash_u64(h, (uint64_t)pid) : h;
+}
+
+/* The client's ephemeral addresses of a server are one row each peer; peers of this host are told by name. */
+static uint64_t row_hash(const struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
+{
+	const char *mate = askrows_text(st, 7);
+	uint64_t h = hash_str(hash_str(HASH_SEED, askrows_text(st, 2)), askrows_text(st, 3));
+
+	if (r->by == NETFLOWS_BY_PEER)
+		h = hash_str(HASH_SEED, askrows_text(st, 3));
+	else
+		h = end_hash(h, p->container, p->comm, p->pid, r->by);
+	h = hash_u64(h, (uint64_t)sqlite3_column_int64(st, 5));
+	if (*mate)
+		return end_hash(h, askrows_text(st, 6), mate, sqlite3_column_int64(st, 8), r->by == NETFLOWS_BY_PEER ? NETFLOWS_BY_COMMAND : r->by);
+	return hash_str(h, askrows_text(st, 4));
+}
+
+static struct netflows_end end_new(const char *container, const char *comm, int64_t pid)
+{
+	return (struct netflows_end){.container = mem_strdup(container), .comm = mem_strdup(comm), .pid = pid};
+}
+
+static void end_more(struct netflows_end *x, const char *comm, int64_t pid)
+{
+	if (strcmp(x->comm, comm)) { /* another program of the container */
+		free(x->comm);
+		x->comm = mem_strdup("");
+	}
+	if (x->pid != pid)
+		x->many = true;
+	if (x->many)
+		x->pid = 0;
+}
+
+static struct netflows_row *row_new(struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
+{
+	struct netflows *f = r->out;
+	struct netflows_row *x;
+
+	mem_grow(f->rows, f->n, r->cap);
+	x = &f->rows[f->n++];
+	*x = (struct netflows_row){
+		.who = end_new(p->container, p->comm, p->pid),
+		.mate = end_new(askrows_text(st, 6), askrows_text(st, 7), sqlite3_column_int64(st, 8)),
+		.side = mem_strdup(askrows_text(st, 2)), .protocol = mem_strdup(askrows_text(st, 3)), .peer = mem_strdup(askrows_text(st, 4)),
+		.port = sqlite3_column_int64(st, 5), .peers = 1, .self = p->self};
+	return x;
+}
+
+static void take_flow(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const struct store_process_row *p = process_of(r, sqlite3_column_int64(st, 0));
+	struct netflows_row *x;
+	uint64_t *at;
+	bool fresh;
+
+	if (!p)
+		return;
+	at = idmap_ref(&r->row_of, row_hash(r, p, st), &fresh);
+	if (fresh)
+		*at = r->out->n;
+	x = fresh ? row_new(r, p, st) : &r->out->rows[*at];
+	if (!fresh) {
+		end_more(&x->who, p->comm, p->pid);
+		if (*askrows_text(st, 7))
+			end_more(&x->mate, askrows_text(st, 7), sqlite3_column_int64(st, 8));
+		x->peers += strcmp(x->peer, askrows_text(st, 4)) != 0;
+	}
+	for (int i = 0; i < NET_SUMS; i++)
+		x->sums[i] += (uint64_t)sqlite3_column_int64(st, FLOWS_COLUMNS + i);
+	x->open_now += sqlite3_column_int64(st, 10);
+	x->at = sqlite3_column_int64(st, 9) > x->at ? sqlite3_column_int64(st, 9) : x->at;
+}
+
+static void take_listener(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const struct store_process_row *p = process_of(r, sqlite3_column_int64(st, 0));
+	struct netlisteners *l = r->listeners;
+
+	if (!p)
+		return;
+	mem_grow(l->rows, l->n, r->cap);
+	l->rows[l->n++] = (struct netlisteners_row){
+		.who = end_new(p->container, p->comm, p->pid), .protocol = mem_strdup(askrows_text(st, 1)),
+		.address = mem_strdup(askrows_text(st, 2)), .open_to = mem_strdup(askrows_text(st, 4)),
+		.port = sqlite3_column_int64(st, 3), .backlog = sqlite3_column_int64(st, 6), .backlog_max = sqlite3_column_int64(st, 7),
+		.dropped = sqlite3_column_int64(st, 8), .repeated = sqlite3_column_int64(st, 9)};
+}
+
+static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st), bool *known, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < r->sel->n_segments; i++) {
+		const char *path = r->sel->segments[i].path;
+		struct store_segment *seg;
+
+		rc = select_segment(r->sel, path, &seg, e);
+		if (!rc)
+			rc = store_segment_dict(seg, &r->dict, e);
+		if (!rc)
+			rc = askrows(r->sel, seg, path, RECORDED, take_run, known, e);
+		if (!rc)
+			rc = askrows(r->sel, seg, path, sql, take, r, e);
+	}
+	idmap_release(&r->row_of);
+	return rc;
+}
+
+static uint64_t weight(const struct netflows_row *r)
+{
+	return r->sums[NET_TX] + r->sums[NET_RX] + 1000 * (r->sums[NET_OPENED] + netflows_failed(r) + netflows_broken(r));
+}
+
+static int heavier(const void *a, const void *b)
+{
+	const struct netflows_row *x = a, *y = b;
+
+	return weight(x) != weight(y) ? weight(x) < weight(y) ? 1 : -1 : strcmp(x->who.comm, y->who.comm);
+}
+
+int netflows_read(const struct selection *sel, enum netflows_by by, struct netflows *out, struct err *e)
+{
+	struct reading r = {.sel = sel, .by = by, .out = out};
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	int rc;
+
+	*out = (struct netflows){0};
+	strbuf_addstr(&sql, FLOWS_HEAD);
+	for (int i = 0; i < NET_SUMS; i++)
+		strbuf_addf(&sql, ", sum(iif(ts >= ?1, coalesce(%s, 0), 0))", NETFLOWS_SUMS[i]);
+	strbuf_addstr(&sql, FLOWS_TAIL);
+	rc = read_all(&r, strbuf_str(&sql), take_flow, &out->known, e);
+	if (out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), heavier);
+	return rc;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct netlisteners_row *x = a, *y = b;
+	int order = strcmp(x->who.container, y->who.container);
+
+	order = order ? order : strcmp(x->who.comm, y->who.comm);
+	return order ? order : (x->port > y->port) - (x->port < y->port);
+}
+
+int netlisteners_read(const struct selection *sel, struct netlisteners *out, struct err *e)
+{
+	struct reading r = {.sel = sel, .listeners = out};
+	int rc;
+
+	*out = (struct netlisteners){0};
+	rc = read_all(&r, LISTENERS, take_listener, &out->known, e);
+	if (out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), by_name);
+	return rc;
+}
+
+static void end_release(struct netflows_end *x)
+{
+	free(x->container);
+	free(x->comm);
+}
+
+void netflows_release(struct netflows *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct netflows_row *x = &f->rows[i];
+
+		end_release(&x->who);
+		end_release(&x->mate);
+		free(x->side);
+		free(x->protocol);
+		free(x->peer);
+	}
+	free(f->rows);
+	*f = (struct netflows){0};
+}
+
+void netlisteners_release(struct netlisteners *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		end_release(&l->rows[i].who);
+		free(l->rows[i].protocol);
+		free(l->rows[i].address);
+		free(l->rows[i].open_to);
+	}
+	free(l->rows);
+	*l = (struct netlisteners){0};
+}
+
+/* ---- what a row says ---- */
+
+uint64_t netflows_failed(const struct netflows_row *r)
+{
+	return r->sums[NET_REFUSED] + r->sums[NET_TIMED_OUT] + r->sums[NET_UNREACHABLE] + r->sums[NET_GIVEN_UP] + r->sums[NET_FAILED];
+}
+
+uint64_t netflows_broken(const struct netflows_row *r)
+{
+	return r->sums[NET_RESET_IN] + r->sums[NET_RESET_OUT] + r->sums[NET_BROKEN];
+}
+
+/* RFC 1918, 6598 (carriers, and what VPNs use), 3927; RFC 4193 and link-local of IPv6. */
+static const char *class4(const uint8_t a[4])
+{
+	if (a[0] == 127)
+		return "loopback";
+	if (a[0] == 10 || (a[0] == 172 && (a[1] & 0xf0) == 16) || (a[0] == 192 && a[1] == 168) || (a[0] == 169 && a[1] == 254))
+		return "lan";
+	return a[0] == 100 && (a[1] & 0xc0) == 64 ? "vpn" : "public";
+}
+
+const char *netflows_class(const char *address)
+{
+	static const uint8_t one[16] = {[15] = 1};
+	uint8_t a[16];
+
+	if (inet_pton(AF_INET, address, a) == 1)
+		return class4(a);
+	if (inet_pton(AF_INET6, address, a) != 1)
+		return "";
+	if (!memcmp(a, one, sizeof(one)))
+		return "loopback";
+	return (a[0] & 0xfe) == 0xfc || (a[0] == 0xfe && (a[1] & 0xc0) == 0x80) ? "lan" : "public";
+}

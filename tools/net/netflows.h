@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * netflows: connections of a selection, added up (view flows), and who listens (view listeners).
+ *
+ * The other end has the name of its process where that is on this host, else its address. How many are open is as of the last reading
+ * in the range, where that is at most NETFLOWS_IDLE_S before its beginning: what does not move has a row so often only.
+ */
+#ifndef SONDE_TOOLS_NETFLOWS_H
+#define SONDE_TOOLS_NETFLOWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+#include "tools/select/select.h"
+
+#define NETFLOWS_IDLE_S 70
+
+enum netflows_by { NETFLOWS_BY_PROCESS, NETFLOWS_BY_COMMAND, NETFLOWS_BY_CONTAINER, NETFLOWS_BY_PEER };
+#define NETFLOWS_BY_NAMES "process, command, container, peer"
+/* false: there is no such word. */
+bool netflows_by(const char *word, enum netflows_by *by);
+
+enum netflows_sum {
+	NET_ATTEMPTS, NET_OPENED, NET_REFUSED, NET_TIMED_OUT, NET_UNREACHABLE, NET_GIVEN_UP, NET_FAILED, NET_CLOSED, NET_RESET_IN,
+	NET_RESET_OUT, NET_BROKEN, NET_TX, NET_RX, NET_SEGS_OUT, NET_SEGS_IN, NET_RETRANS, NET_LOST, NET_RTT_SUM, NET_RTT_N, NET_CONNECT_US, NET_LIFE_US,
+	NET_SUMS
+};
+extern const char *const NETFLOWS_SUMS[NET_SUMS]; /* the columns' names, and JSON's keys */
+
+struct netflows_end {
+	char *container, *comm; /* "": none */
+	int64_t pid;            /* 0: several, or not known */
+	bool many;              /* several pids */
+};
+
+struct netflows_row {
+	struct netflows_end who, mate; /* mate.comm "": the other end is not on this host, or not known */
+	char *side, *protocol, *peer;  /* peer: an address, or "" where rows of several were added */
+	int64_t port;                  /* 0: none */
+	uint64_t sums[NET_SUMS];
+	uint64_t peers;                /* different addresses that were added */
+	int64_t open_now, at;          /* at: of the last reading, seconds */
+	bool self;
+};
+
+struct netflows {
+	struct netflows_row *rows;
+	size_t n, shown;        /* shown: the caller's */
+	bool known;             /* family net was recorded in the range */
+};
+
+/* Sorted by bytes and connections. An empty one is no error. Release in any case. */
+int netflows_read(const struct selection *sel, enum netflows_by by, struct netflows *out, struct err *e);
+void netflows_release(struct netflows *f);
+/* Connections that were not opened; that ended otherwise than in good order. */
+uint64_t netflows_failed(const struct netflows_row *r);
+uint64_t netflows_broken(const struct netflows_row *r);
+
+struct netlisteners_row {
+	struct netflows_end who;
+	char *protocol, *address, *open_to;
+	int64_t port, backlog, backlog_max, dropped, repeated;
+};
+struct netlisteners {
+	struct netlisteners_row *rows;
+	size_t n;
+	bool known;
+};
+int netlisteners_read(const struct selection *sel, struct netlisteners *out, struct err *e);
+void netlisteners_release(struct netlisteners *l);
+
+/* "loopback", "lan" (addresses that are routed at home only), "public"; "" where it is no address. */
+const char *netflows_class(const char *address);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* netmap: see the header. */
+#include "tools/net/netmap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+
+struct making {
+	struct netmap *m;
+	size_t cap_nodes, cap_edges;
+	struct idmap nodes, edges;
+};
+
+static size_t node_of(struct making *k, enum netmap_kind kind, const char *name)
+{
+	struct netmap *m = k->m;
+	bool fresh;
+	uint64_t *at = idmap_ref(&k->nodes, hash_str(hash_u64(HASH_SEED, kind), name), &fresh);
+
+	if (fresh) {
+		*at = m->n_nodes;
+		mem_grow(m->nodes, m->n_nodes, k->cap_nodes);
+		m->nodes[m->n_nodes++] = (struct netmap_node){.name = mem_strdup(name), .kind = kind};
+	}
+	return *at;
+}
+
+static size_t end_node(struct making *k, const struct netflows_end *x)
+{
+	return *x->container ? node_of(k, NETMAP_CONTAINER, x->container) : node_of(k, NETMAP_COMMAND, x->comm);
+}
+
+/* The other end of a row. */
+static size_t peer_node(struct making *k, const struct netflows_row *r, bool is_client)
+{
+	const char *class = netflows_class(r->peer);
+
+	if (*r->mate.comm || *r->mate.container)
+		return end_node(k, &r->mate);
+	if (is_client && *class)
+		return node_of(k, NETMAP_CLASS, class);
+	return node_of(k, NETMAP_ADDRESS, *r->peer ? r->peer : "unknown");
+}
+
+static struct netmap_edge *edge_of(struct making *k, size_t from, size_t to, const char *protocol, int64_t port)
+{
+	struct netmap *m = k->m;
+	uint64_t h = hash_u64(hash_u64(hash_str(HASH_SEED, protocol), (uint64_t)port), (uint64_t)from << 32 | to), *at;
+	bool fresh;
+
+	at = idmap_ref(&k->edges, h, &fresh);
+	if (fresh) {
+		*at = m->n_edges;
+		mem_grow(m->edges, m->n_edges, k->cap_edges);
+		m->edges[m->n_edges++] = (struct netmap_edge){.from = from, .to = to, .protocol = mem_strdup(protocol), .port = port};
+		m->nodes[from].linked = m->nodes[to].linked = true;
+	}
+	return &m->edges[*at];
+}
+
+/* What one end sent, the other received, and so on. */
+static uint64_t turned(const struct netflows_row *r, int i, bool turn)
+{
+	static const uint8_t other[NET_SUMS] = {
+		[NET_RESET_IN] = NET_RESET_OUT, [NET_RESET_OUT] = NET_RESET_IN, [NET_TX] = NET_RX, [NET_RX] = NET_TX,
+		[NET_SEGS_OUT] = NET_SEGS_IN, [NET_SEGS_IN] = NET_SEGS_OUT,
+	};
+
+	return r->sums[turn && other[i] ? other[i] : i];
+}
+
+static bool has_edge(const struct netmap *m, size_t from, size_t to, const char *protocol)
+{
+	for (size_t i = 0; i < m->n_edges; i++)
+		if (m->edges[i].from == from && m->edges[i].to == to && !strcmp(m->edges[i].protocol, protocol))
+			return true;
+	return false;
+}
+
+static bool is_proxy(const struct netflows_end *x)
+{
+	return !*x->container && !strcmp(x->comm, "docker-proxy");
+}
+
+/* Each docker-proxy leads to one port of one container. NULL: to whom is not known. */
+static const struct netflows_end *proxied(const struct netflows *f, const struct netflows_end *proxy)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (is_proxy(&f->rows[i].who) && f->rows[i].who.pid == proxy->pid && !strcmp(f->rows[i].side, "client") &&
+		    (*f->rows[i].mate.comm || *f->rows[i].mate.container) && !is_proxy(&f->rows[i].mate))
+			return &f->rows[i].mate;
+	return NULL;
+}
+
+/* Who asks a docker-proxy asks whom it leads to; what it asks itself, and who is asked by it, is the same conversation once more. */
+static bool is_way(const struct netflows *f, const struct netflows_row *r)
+{
+	if (is_proxy(&r->who))
+		return proxied(f, &r->who) && (!strcmp(r->side, "client") || *r->mate.comm);
+	return is_proxy(&r->mate) && !strcmp(r->side, "server");
+}
+
+static void row_add(struct making *k, const struct netflows *f, const struct netflows_row *r)
+{
+	bool server = !strcmp(r->side, "server"), pair = !strcmp(r->side, "unknown") && *r->mate.comm;
+	const struct netflows_end *beyond = is_proxy(&r->mate) ? proxied(f, &r->mate) : NULL;
+	const struct netflows_end *through = is_proxy(&r->who) && server ? proxied(f, &r->who) : NULL;
+	size_t own = end_node(k, through ? through : &r->who), peer = beyond ? end_node(k, beyond) : peer_node(k, r, server);
+	struct netmap_edge *x;
+
+	if (pair && has_edge(k->m, peer, own, r->protocol))
+		return; /* two ends that nothing tells apart are one edge */
+	x = server ? edge_of(k, peer, own, r->protocol, r->port) : edge_of(k, own, peer, r->protocol, r->port);
+	if (server && x->of_client)
+		return; /* the client's row has it */
+	x->of_client = x->of_client || !server;
+	for (int i = 0; i < NET_SUMS; i++)
+		x->sums[i] += turned(r, i, server);
+	x->open_now += r->open_now;
+}
+
+static const struct netmap *sorted; /* qsort has no context */
+
+static int by_names(const void *a, const void *b)
+{
+	const struct netmap_edge *x = a, *y = b;
+	int order = strcmp(sorted->nodes[x->from].name, sorted->nodes[y->from].name);
+
+	order = order ? order : strcmp(sorted->nodes[x->to].name, sorted->nodes[y->to].name);
+	order = order ? order : strcmp(x->protocol, y->protocol);
+	return order ? order : (x->port > y->port) - (x->port < y->port);
+}
+
+void netmap_of(const struct netflows *f, struct netmap *out)
+{
+	struct making k = {.m = out};
+
+	*out = (struct netmap){.known = f->known};
+	for (int servers = 0; servers < 2; servers++)
+		for (size_t i = 0; i < f->n; i++)
+			if ((strcmp(f->rows[i].side, "server") == 0) == (servers == 1) && !is_way(f, &f->rows[i]))
+				row_add(&k, f, &f->rows[i]);
+	sorted = out;
+	if (out->n_edges)
+		qsort(out->edges, out->n_edges, sizeof(*out->edges), by_names);
+	idmap_release(&k.nodes);
+	idmap_release(&k.edges);
+}
+
+int netmap_make(const struct selection *sel, struct netmap *out, struct err *e)
+{
+	struct netflows f;
+	int rc = netflows_read(sel, NETFLOWS_BY_PROCESS, &f, e);
+
+	*out = (struct netmap){0};
+	if (!rc)
+		netmap_of(&f, out);
+	netflows_release(&f);
+	return rc;
+}
+
+void netmap_release(struct netmap *m)
+{
+	for (size_t i = 0; i < m->n_nodes; i++)
+		free(m->nodes[i].name);
+	for (size_t i = 0; i < m->n_edges; i++)
+		free(m->edges[i].protocol);
+	free(m->nodes);
+	free(m->edges);
+	*m = (struct netmap){0};
+}
+
+uint64_t netmap_failed(const struct netmap_edge *x)
+{
+	return x->sums[NET_REFUSED] + x->sums[NET_TIMED_OUT] + x->sums[NET_UNREACHABLE] + x->sums[NET_GIVEN_UP] + x->sums[NET_FAILED];
+}
+
+uint64_t netmap_broken(const struct netmap_edge *x)
+{
+	return x->sums[NET_RESET_IN] + x->sums[NET_RESET_OUT] + x->sums[NET_BROKEN];
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * netmap: the map of services. A node is a container, or outside of containers a command; what is not on this host is a node by its
+ * address where it is the server, and by its class (lan, public, ...) where it is a client of ours. An edge goes from who opened
+ * connections to who accepted them, one for each pair, protocol and port. Of a connection with both ends here the client's row
+ * counts; a server's rows count where no client's row of that edge is in the selection.
+ * docker-proxy is a way and no end: who asks it asks the container that it leads to.
+ */
+#ifndef SONDE_TOOLS_NETMAP_H
+#define SONDE_TOOLS_NETMAP_H
+
+#include "tools/net/netflows.h"
+
+enum netmap_kind { NETMAP_CONTAINER, NETMAP_COMMAND, NETMAP_ADDRESS, NETMAP_CLASS };
+
+struct netmap_node {
+	char *name;
+	enum netmap_kind kind;
+	bool linked;        /* an edge has it */
+};
+
+struct netmap_edge {
+	size_t from, to;    /* nodes */
+	char *protocol;
+	int64_t port;       /* 0: none */
+	uint64_t sums[NET_SUMS]; /* as the client sees it: tx_bytes goes from `from` to `to` */
+	int64_t open_now;
+	bool of_client;     /* clients' rows stand for it */
+};
+
+struct netmap {
+	struct netmap_node *nodes; size_t n_nodes;
+	struct netmap_edge *edges; size_t n_edges; /* sorted by names */
+	bool known;
+};
+
+int netmap_make(const struct selection *sel, struct netmap *out, struct err *e);
+void netmap_release(struct netmap *m);
+/* Of rows that were read by process. */
+void netmap_of(const struct netflows *f, struct netmap *out);
+uint64_t netmap_failed(const struct netmap_edge *x);
+uint64_t netmap_broken(const struct netmap_edge *x);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* netprint: connections, listeners and the map of services, for people and as JSON. */
+#ifndef SONDE_TOOLS_NETPRINT_H
+#define SONDE_TOOLS_NETPRINT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "schema/base/strbuf.h"
+#include "tools/net/netflows.h"
+#include "tools/net/netmap.h"
+#include "tools/print/table.h"
+
+/* "nginx", "web (812 nginx)", "10.0.0.5": an end as one word. */
+void netprint_end(struct strbuf *out, const struct netflows_end *x);
+void netprint_peer(struct strbuf *out, const struct netflows_row *r);
+/* "3 refused, 1 timed out", "" of none. `sums` as in a row. */
+void netprint_troubles(struct strbuf *out, const uint64_t sums[NET_SUMS]);
+
+struct table *netprint_flows(const struct netflows *f, size_t n);
+json_t *netprint_flow_json(const struct netflows_row *r);
+struct table *netprint_listeners(const struct netlisteners *l, size_t n);
+json_t *netprint_listener_json(const struct netlisteners_row *r);
+struct table *netprint_map(const struct netmap *m);
+json_t *netprint_edge_json(const struct netmap *m, const struct netmap_edge *x);
+/* For Graphviz: `dot -Tsvg`. */
+void netprint_dot(const struct netmap *m, struct strbuf *out);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde net: connections of a window: who talks to whom, how much, how well, and what failed (tools/net/netflows.h). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/cli/verb.h"
+#include "tools/net/netprint.h"
+#include "tools/print/json.h"
+#include "tools/print/table.h"
+#include "tools/select/select.h"
+
+#define DEFAULT_ROWS 30
+
+struct net_args {
+	uint64_t rows;
+	const char *by;
+	bool failed, retrans, listen;
+};
+
+static const struct option NET_OPTIONS[] = {
+	{"by", 0, OPTION_STRING, "WHAT", "command (default), process, container, peer", offsetof(struct net_args, by)},
+	{"failed", 0, OPTION_FLAG, NULL, "what was not opened, or ended by a reset or without an answer", offsetof(struct net_args, failed)},
+	{"retrans", 0, OPTION_FLAG, NULL, "what was sent anew", offsetof(struct net_args, retrans)},
+	{"listen", 0, OPTION_FLAG, NULL, "who listens where, open to whom, with the backlog", offsetof(struct net_args, listen)},
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct net_args, rows)},
+	{0},
+};
+
+static const char *const NET_EXAMPLES[] = {
+	"sonde net --last 15m",
+	"sonde net web --failed",
+	"sonde net --listen",
+	NULL,
+};
+
+static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
+{
+	if (!known) {
+		err_set(e, -ENOENT, EXIT_NOTHING, "no connections were recorded in %s: family net was not", call->sel->range);
+		err_fix(e, "sudo sonde record --families net");
+	} else {
+		err_set(e, -ENOENT, EXIT_NOTHING, "%s in %s%s%s", what, call->sel->range, *call->sel->what ? " of " : "", call->sel->what);
+		err_fix(e, "sonde net");
+	}
+	return -ENOENT;
+}
+
+/* Keeps the rows that are asked for. */
+static void keep(struct netflows *f, const struct net_args *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct netflows_row x = f->rows[i];
+		bool in = (!a->failed && !a->retrans) || (a->failed && netflows_failed(&x) + netflows_broken(&x)) ||
+			  (a->retrans && x.sums[NET_RETRANS]);
+
+		f->rows[i] = f->rows[n];
+		if (in)
+			f->rows[n++] = x;
+		else
+			f->rows[i] = x;
+	}
+	f->shown = n;
+}
+
+static size_t most(const struct net_args *a, size_t n)
+{
+	uint64_t rows = a->rows ? a->rows : DEFAULT_ROWS;
+
+	return n < rows ? n : (size_t)rows;
+}
+
+static int print(struct verb_call *call, struct table *t, size_t n, size_t of)
+{
+	table_print(t, stdout, term_width(stdout));
+	table_free(t);
+	if (n < of && !call->quiet)
+		fprintf(stderr, "%zu more: -n %zu shows them\n", of - n, of);
+	return 0;
+}
+
+static int flows_json(const struct verb_call *call, const struct netflows *f)
+{
+	json_t *o = json_envelope("net", call->sel->from_ns, call->sel->to_ns);
+
+	for (size_t i = 0; i < f->shown; i++)
+		json_array_append_new(json_rows(o), netprint_flow_json(&f->rows[i]));
+	return json_print(o, stdout, 1);
+}
+
+static int flows_run(struct verb_call *call, const struct net_args *a, enum netflows_by by, struct err *e)
+{
+	struct netflows f;
+	int rc = netflows_read(call->sel, by, &f, e);
+
+	if (!rc)
+		keep(&f, a);
+	if (!rc && !f.shown)
+		rc = missing(call, f.known, a->failed ? "nothing failed" : a->retrans ? "nothing was sent anew" : "nobody talked to anybody", e);
+	else if (!rc && call->json)
+		rc = flows_json(call, &f);
+	else if (!rc)
+		rc = print(call, netprint_flows(&f, most(a, f.shown)), most(a, f.shown), f.shown);
+	netflows_release(&f);
+	return rc;
+}
+
+static int listeners_json(const struct verb_call *call, const struct netlisteners *l)
+{
+	json_t *o = json_envelope("net", call->sel->from_ns, call->sel->to_ns);
+
+	for (size_t i = 0; i < l->n; i++)
+		json_array_append_new(json_rows(o), netprint_listener_json(&l->rows[i]));
+	return json_print(o, stdout, 1);
+}
+
+static int listeners_run(struct verb_call *call, const struct net_args *a, struct err *e)
+{
+	struct netlisteners l;
+	int rc = netlisteners_read(call->sel, &l, e);
+
+	if (!rc && !l.n)
+		rc = missing(call, l.known, "nobody listened", e);
+	else if (!rc && call->json)
+		rc = listeners_json(call, &l);
+	else if (!rc)
+		rc = print(call, netprint_listeners(&l, most(a, l.n)), most(a, l.n), l.n);
+	netlisteners_release(&l);
+	return rc;
+}
+
+static int by_of(const struct net_args *a, enum netflows_by *by, struct err *e)
+{
+	*by = NETFLOWS_BY_COMMAND;
+	if (!a->by || netflows_by(a->by, by))
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "--by %s: it is one of " NETFLOWS_BY_NAMES, a->by);
+	err_fix(e, "sonde net --by peer");
+	return -EINVAL;
+}
+
+static int net_run(struct verb_call *call, struct err *e)
+{
+	const struct net_args *a = call->args;
+	enum netflows_by by;
+	int rc = by_of(a, &by, e);
+
+	if (!rc)
+		rc = a->listen ? listeners_run(call, a, e) : flows_run(call, a, by, e);
+	if (!rc && (fflush(stdout) || ferror(stdout)))
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return rc;
+}
+
+const struct verb verb_net = {
+	.name = "net",
+	.summary = "connections: who talks to whom, how much, how well, and what failed",
+	.usage = "[WHAT] [--by WHAT] [--failed | --retrans | --listen] [-n N]",
+	.examples = NET_EXAMPLES,
+	.options = NET_OPTIONS,
+	.args_size = sizeof(struct net_args),
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.run = net_run,
+};
