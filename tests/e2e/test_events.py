@@ -37,7 +37,7 @@ def contained(**limits):
         if limits and not write(**limits):
             pytest.skip(f"missing: a controller that has {', '.join(limits)}")
         # unshare is the container's runtime here: its child is number 1 in a pid namespace
-        yield container_id, [*prefix, "unshare", "-pf"], write
+        yield container_id, [*prefix, "unshare", "-pf", "--kill-child"], write
 
 
 def memory(mib):

@@ -35,8 +35,8 @@ static const struct option FLAME_OPTIONS[] = {
 	{"width", 0, OPTION_UINT, "PIXELS", "of the picture x.svg (default 1200)", offsetof(struct flame_args, width)},
 	{"nodes", 0, OPTION_UINT, "N", "of --json: the N largest frames; others are summed as (smaller frames)", offsetof(struct flame_args, nodes)},
 	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)", offsetof(struct flame_args, lines)},
-	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller", offsetof(struct flame_args, no_inline)},
-	{"interpreter", 0, OPTION_FLAG, NULL, "with an interpreter's own frames, among those of its scripts", offsetof(struct flame_args, interpreter)},
+	{"no-inline", 0, OPTION_FLAG, NULL, "as if nothing were inlined; --interpreter: also an interpreter's own frames", offsetof(struct flame_args, no_inline)},
+	{"interpreter", 0, OPTION_FLAG, NULL, NULL, offsetof(struct flame_args, interpreter)},
 	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser", offsetof(struct flame_args, open)},
 	{0},
 };

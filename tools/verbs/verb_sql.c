@@ -367,7 +367,7 @@ const struct verb verb_sql = {
 	.examples = EXAMPLES,
 	.more = "Without a query: statements from standard input, or a prompt. @ lists the queries that ship.\n"
 		"Range and filters narrow those, and the views win_NAME of any query (.help). Views: man sonde-schema.\n"
-		"The same in sqlite3, of one file: sqlite3 -cmd '.load /usr/lib/sonde/sonde' FILE (sonde export db: rows for any).",
+		"One file in sqlite3: sqlite3 -cmd '.load /usr/lib/sonde/sonde' FILE (sonde export db: rows for any).",
 	.options = OPTIONS,
 	.args_size = sizeof(struct sql_args),
 	.uses = VERB_SELECT | VERB_SELECT_LATER | VERB_JSON | VERB_WORDS | VERB_READS,
