@@ -138,9 +138,9 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 	commit_rows(c, b, runs);
 	commit_amounts(c, b, runs);
 	commit_facts(c, b, runs);
-	commit_sums(c, runs);
 	commit_waits(c, b, runs);
 	commit_requests(c, b, runs);
+	commit_sums(c, runs);
 	for (uint32_t i = 0; i < b->n_losses; i++)
 		commit_loss(c, b->losses[i].ts, runs[b->losses[i].run - 1].row, b->losses[i].reason, b->losses[i].n);
 	for (uint32_t i = 0; i < b->n_costs; i++)

@@ -36,6 +36,10 @@ static void commit_requestrow(struct commit *c, const struct requestrow *r, int6
 
 void commit_requests(struct commit *c, const struct batch *b, const struct commit_run *runs)
 {
-	for (uint32_t i = 0; i < b->requests.n && c->rc == SQLITE_OK; i++)
-		commit_requestrow(c, &b->requests.rows[i], runs[b->requests.rows[i].run - 1].row);
+	for (uint32_t i = 0; i < b->requests.n && c->rc == SQLITE_OK; i++) {
+		const struct requestrow *r = &b->requests.rows[i];
+
+		commit_requestrow(c, r, runs[r->run - 1].row);
+		commit_sum_of(c, r->run, COMMIT_SUM_FACTS, r->value[0]);
+	}
 }

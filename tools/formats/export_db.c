@@ -106,6 +106,7 @@ static int cut_runs(sqlite3 *db, const struct selection *sel)
 		"DELETE FROM run WHERE from_ns >= ?2 OR (to_ns > 0 AND to_ns <= ?1)",
 		"UPDATE run SET from_ns = max(from_ns, ?1), to_ns = iif(to_ns > 0, min(to_ns, ?2), to_ns)",
 		"DELETE FROM run_count", "INSERT INTO run_count SELECT run, kind, n FROM run_counted WHERE run IN (SELECT id FROM run)",
+		"INSERT INTO run_count SELECT run, 0, sum(n) FROM request_row GROUP BY run",
 		"DELETE FROM run_loss", "INSERT INTO run_loss SELECT run, reason, sum(n) FROM loss_row GROUP BY 1, 2",
 		"DELETE FROM run_cost", "INSERT INTO run_cost SELECT run, program, sum(cpu_ns), max(private_bytes), max(map_bytes) FROM cost_row GROUP BY 1, 2",
 		"DELETE FROM run_unwound", "INSERT INTO run_unwound SELECT run, exe, image, reason, sum(n) FROM unwound_row GROUP BY 1, 2, 3, 4",

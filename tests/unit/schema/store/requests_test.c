@@ -70,6 +70,7 @@ static void what_is_alike_adds_up_and_what_is_not_stays_apart(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM request_spread WHERE low_ns <= 5000 AND high_ns > 5000"), 2);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM request_spread"), 10);
 	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 10);
+	assert_int_equal(fixture_sql_all(f, "SELECT n FROM run_count WHERE kind = 0"), 10);
 }
 
 static void a_number_that_cannot_be_is_one_lost(void **state)
