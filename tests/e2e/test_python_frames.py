@@ -191,6 +191,8 @@ def test_waits_for_the_gil_are_told_with_the_line_that_waits(sonde, store):
     child.stdout.close()
     rows = json.loads(sonde("sql", "--json", "SELECT DISTINCT object FROM wait_objects", store=store).stdout)["rows"]
     assert "the GIL" in json.dumps(rows), rows
+    waits = sonde("waits", "--idle", store=store, check=True).stdout
+    assert any("lock" in line and " busy " in line and "the GIL" in line for line in waits.splitlines()), waits
     folded = sonde("export", "folded", "--type", "offcpu", store=store, check=True).stdout
     assert any(";busy;" in line and "futex" in line for line in folded.splitlines()), folded
 

@@ -9,7 +9,8 @@
 #include "tools/waits/waitrules.h"
 
 /*
- * The innermost function that is neither the kernel's nor the C library's, else the innermost; NULL: stack 0. Borrowed.
+ * The innermost function that is neither the kernel's nor the C library's, else the innermost; NULL: stack 0. Borrowed. Where it is of an
+ * interpreter, the script's function that it is at.
  * Inlined ones do not count: they are known once a file's lines are read, and a wait's place must not change by that.
  */
 const char *waitstack_own(const struct store_dict *d, uint32_t stack);
