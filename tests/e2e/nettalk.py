@@ -129,7 +129,8 @@ def pair(path):
         d.connect(u.getsockname())
         s.close()
         u.close()
-        signal.pause()
+        c.recv(1)  # until the parent is gone, however
+        os._exit(0)
     a, _ = s.accept()
     say(pid=os.getpid(), child=child, udp=u.getsockname()[1])
     sys.stdin.read()
