@@ -612,8 +612,13 @@ static bool group_names(void *ctx, struct fact_row *row)
 {
 	const struct group_names *n = ctx;
 
+	uint32_t container = n->g->is_container ? container_of(n) : 0;
+
+	/* nobody was met in it yet, or nobody is left: what it used goes to the next round that knows whose it is */
+	if (n->g->is_container && !container && !n->c->last)
+		return false;
 	fact_put_text(row, CGROUP_PATH, n->g->path);
-	fact_put(row, CGROUP_CONTAINER, n->g->is_container ? container_of(n) : 0);
+	fact_put(row, CGROUP_CONTAINER, container);
 	fact_put_text(row, CGROUP_UNIT, is_unit(n->g) ? n->g->ref.unit : "");
 	return true;
 }

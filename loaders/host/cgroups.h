@@ -34,6 +34,7 @@ struct cgroups {
 	struct cgroups_device *devices;
 	uint64_t round, serial;
 	bool incomplete;           /* something could not be listed this time */
+	bool last;                 /* no round comes behind this one: also what nobody was met in is told */
 	uint64_t host_netns;
 	struct strbuf path, text, key;
 	struct family_host *h;     /* of this round */

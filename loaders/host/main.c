@@ -156,6 +156,7 @@ static void host_finish(void *state, struct family_host *h, int64_t patience_ns)
 	struct host *s = state;
 
 	(void)patience_ns;
+	s->cgroups.last = true;
 	round_read(s, h, clock_boot_ns(), 0); /* nothing is left */
 	happened_poll(&s->happened, h, clock_boot_ns(), true);
 }
