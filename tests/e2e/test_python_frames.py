@@ -71,7 +71,7 @@ def judge(run):
             none += n
             continue
         for f, file, line in seen:
-            assert (f, file) in known or file.endswith("threading.py"), seen
+            assert (f, file) in known or file.endswith(("threading.py", "json/__init__.py", "json/encoder.py")), seen
             assert file != SHARES or f != "spin" or first <= line <= last, seen
         inner = [f for f in seen if f[1] == SHARES]
         names = [f[0] for f in inner]
