@@ -22,6 +22,7 @@
 #define NEW_SHARE 0.02   /* of the other side: as good as nothing */
 #define STANDS_FOR 0.8   /* of a function's change: it is said with its group */
 #define WAITING 0.25
+#define HEAP_LEAST (64.0 * 1024 * 1024) /* what a heap is a share of, at least: a few megabytes more are no cause, however small all heaps are */
 
 static const enum store_kind KINDS[EXPLAIN_KINDS] = {STORE_KIND_CPU, STORE_KIND_INUSE, STORE_KIND_ALLOC, STORE_KIND_RUNQUEUE,
 						     STORE_KIND_MUTEX, STORE_KIND_OFFCPU};
@@ -91,6 +92,7 @@ struct part {
 	const struct diff *d;
 	uint32_t *top;       /* of each node: the one of its group */
 	double whole;        /* all there is of the kind */
+	double scale;        /* what a change is a share of, where changes of different kinds are put in order */
 	double work;         /* of waits: all that is not idle */
 	double weight;
 };
@@ -105,6 +107,7 @@ static void part_init(struct part *p, const struct diff *d)
 	*p = (struct part){.d = d, .whole = most_of(d->functions[0].total.v), .weight = 1};
 	if (d->side[DIFF_AFTER].f->kind->kind == STORE_KIND_OFFCPU)
 		p->weight = WAITING;
+	p->scale = d->side[DIFF_AFTER].f->kind->kind == STORE_KIND_INUSE ? fmax(p->whole, HEAP_LEAST) : p->whole;
 	for (uint32_t i = 1; i < d->n_functions; i++)
 		if (is_reason(d->functions[i].frame))
 			p->work += most_of(d->functions[i].total.v);
@@ -127,7 +130,7 @@ static struct explain_statement *add(struct explain *x, const struct part *p, en
 		s->change = EXPLAIN_BEGAN;
 	else if (v->v[1] <= NEW_SHARE * v->v[0])
 		s->change = EXPLAIN_GONE;
-	s->score = about == EXPLAIN_REASON ? fabs(change_of(v->v)) / p->work : p->weight * fabs(change_of(v->v)) / p->whole;
+	s->score = about == EXPLAIN_REASON ? fabs(change_of(v->v)) / p->work : p->weight * fabs(change_of(v->v)) / p->scale;
 	return s;
 }
 
