@@ -187,6 +187,15 @@ static char *member_text(const struct reader *r, uint64_t code, uint16_t member)
 	return member && word_read(r, code + member, &object) ? text_read(r, object) : NULL;
 }
 
+/* Texts of the caller; NULL: not to be read. */
+static void names_read(const struct reader *r, uint64_t code, char **function, char **file)
+{
+	*function = member_text(r, code, r->l->code_qualname);
+	if (!*function)
+		*function = member_text(r, code, r->l->code_name);
+	*file = member_text(r, code, r->l->code_file);
+}
+
 bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, uint64_t bias, uint64_t code, uint64_t at,
 		 struct script_place *out)
 {
@@ -194,10 +203,7 @@ bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, 
 
 	if (!is_of_type(&r, code, l->code_type))
 		return false;
-	out->function = member_text(&r, code, l->code_qualname);
-	if (!out->function)
-		out->function = member_text(&r, code, l->code_name);
-	out->file = member_text(&r, code, l->code_file);
+	names_read(&r, code, &out->function, &out->file);
 	out->line = line_read(&r, code, at);
 	return true;
 }
@@ -210,10 +216,7 @@ bool pycode_object_read(const struct runtime_memory *m, const struct python_layo
 	if (!is_of_type(&r, code, l->code_type))
 		return false;
 	*out = (struct pycode_object){.lines = l->lines};
-	out->function = member_text(&r, code, l->code_qualname);
-	if (!out->function)
-		out->function = member_text(&r, code, l->code_name);
-	out->file = member_text(&r, code, l->code_file);
+	names_read(&r, code, &out->function, &out->file);
 	if (first_line_read(&r, code, &out->first_line))
 		out->table = table_read(&r, code, &out->table_len);
 	return true;
