@@ -11,47 +11,29 @@ import sys
 
 import pytest
 
+import scripting
 from conftest import BUILD, ROOT, need, need_root
+from scripting import rows
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "kernels"))
-
-import debian  # noqa: E402
 
 STAND = os.path.join(ROOT, "tests", "workloads", "pystand.py")
-PYENV = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
 CACHE = os.path.join(BUILD, "pythons")
+PYENV = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
 # suite -> the versions it has, and what they need beside themselves; those of newer suites run with a C library of their own
 SUITES = {"bullseye": (["3.9"], []),
           "trixie": (["3.13"], "libc6 libexpat1 zlib1g libffi8".split()),
           "sid": (["3.14", "3.15"], "libc6 libexpat1 zlib1g libffi8".split())}
 
 
-class Standing:
+class Standing(scripting.Standing):
     """pystand.py under one interpreter, until the end of the block."""
 
     def __init__(self, command, *args, env=None, cwd=None):
-        self.child = subprocess.Popen([*command, "-W", "ignore", STAND, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd,
-                                      env=dict(os.environ, TMPDIR=str(cwd), PYTHONDONTWRITEBYTECODE="1", **(env or {})))
-        line = self.child.stdout.readline()
-        assert line, f"{command} did not come to stand"
-        self.told = json.loads(line)
-        self.pid = self.child.pid
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.child.stdin.close()
-        self.child.wait(20)
-        self.child.stdout.close()
-
-
-def rows(sonde, store, *args):
-    return json.loads(sonde("pstack", "--json", *args, store=store, check=True).stdout)["rows"]
+        super().__init__([*command, "-W", "ignore", STAND, *args], cwd, {"TMPDIR": str(cwd), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
 
 
 def script(row):
-    return [[f["function"], f["file"], f["line"]] for f in row["frames"] if f["runtime"] == "python"]
+    return scripting.script(row, "python")
 
 
 def check_all(sonde, store, command, cwd, env=None):
@@ -69,16 +51,8 @@ def check_all(sonde, store, command, cwd, env=None):
     return kinds
 
 
-def between(row, inner, outer):
-    """The native functions between two Python frames that stand next to one another."""
-    names = [(f["runtime"], f["function"]) for f in row["frames"]]
-    at = names.index(("python", inner))
-    until = names.index(("python", outer), at + 1)
-    return [n for _, n in names[at + 1:until]]
-
-
 def calls_back_by_qsort(row):
-    return any(n and "qsort" in n for n in between(row, "stand", "by_native"))
+    return any(n and "qsort" in n for n in scripting.between(row, "python", "stand", "by_native"))
 
 
 def test_python_frames_are_what_the_program_says_and_at_their_places(sonde, store, scratch):
@@ -88,31 +62,18 @@ def test_python_frames_are_what_the_program_says_and_at_their_places(sonde, stor
     kinds = check_all(sonde, store, ["/usr/bin/python3"], scratch)
     version = subprocess.run(["/usr/bin/python3", "-c", "import sys; print(sys.version_info >= (3, 11))"], capture_output=True,
                              text=True, check=True).stdout
-    assert "PyObject_CallOneArg" in between(kinds["by_sorted"], "stand", "by_sorted")
+    assert "PyObject_CallOneArg" in scripting.between(kinds["by_sorted"], "python", "stand", "by_sorted")
     if "by_native" in kinds:
         assert calls_back_by_qsort(kinds["by_native"])
     if version.strip() == "True":  # calls from Python to Python have no native frames
-        assert between(kinds["deep"], "stand", "deep") == []
+        assert scripting.between(kinds["deep"], "python", "stand", "deep") == []
 
 
 def unpacked(suite):
     """usr/ of a suite's interpreters, their libraries and headers."""
     versions, libraries = SUITES[suite]
-    root = os.path.join(CACHE, suite)
-    os.makedirs(root, exist_ok=True)
-    with open(os.path.join(CACHE, "lock"), "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(os.path.join(root, "complete")):
-            apt = debian.Suite(suite, False, CACHE)
-            apt.update()
-            for package in [f"{part}python{v}-{kind}" for v in versions for part, kind in
-                            (("", "minimal"), ("lib", "minimal"), ("lib", "stdlib"), ("lib", "dev"))] + libraries:
-                deb = apt.download(package)
-                subprocess.run(["dpkg", "-x", deb, root], check=True)
-                os.unlink(deb)
-            with open(os.path.join(root, "complete"), "w", encoding="utf-8"):
-                pass
-    return os.path.join(root, "usr")
+    return scripting.unpacked(suite, [f"{part}python{v}-{kind}" for v in versions for part, kind in
+                                      (("", "minimal"), ("lib", "minimal"), ("lib", "stdlib"), ("lib", "dev"))] + libraries)
 
 
 @pytest.mark.live
@@ -120,16 +81,13 @@ def unpacked(suite):
 def test_interpreters_of_debian_s_other_suites_are_read_right(sonde, store, scratch, suite, version):
     """Static and stripped; those of sid are built of tail calls. Their headers say the same as the layouts."""
     need_root()
-    try:
-        usr = unpacked(suite)
-    except (debian.Gone, subprocess.SubprocessError) as e:
-        pytest.skip(f"missing: Python {version} of {suite}: {e}")
+    usr = unpacked(suite)
     command = [f"{usr}/bin/python{version}"]
     if SUITES[suite][1]:
         command = [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", *command]
     kinds = check_all(sonde, store, command, scratch, env={"PYTHONHOME": usr})
     if "by_native" in kinds:
-        assert between(kinds["by_native"], "stand", "by_native")
+        assert scripting.between(kinds["by_native"], "python", "stand", "by_native")
     done = subprocess.run([os.path.join(BUILD, "tests", "unit", "index_pylayout_test")], env=dict(os.environ, SONDE_PYTHONS=usr),
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

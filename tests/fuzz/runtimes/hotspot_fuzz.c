@@ -9,26 +9,9 @@
 
 #include "loaders/lib/runtimes/hotspot.h"
 #include "loaders/lib/runtimes/hotspotcode.h"
-
-#define BASE 0x10000u
+#include "tests/fuzz/runtimes/bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-struct bytes {
-	const uint8_t *data;
-	size_t len;
-};
-
-static bool read_bytes(void *ctx, uint64_t addr, void *to, size_t len)
-{
-	const struct bytes *b = ctx;
-	uint64_t at = addr - BASE;
-
-	if (at >= b->len || b->len - at < len)
-		return false;
-	memcpy(to, b->data + at, len);
-	return true;
-}
 
 /* Those of JDK 17, or of 25 where the first bit is set: seeds.sh goes by it. */
 static struct hotspot_layout layout(unsigned choice)

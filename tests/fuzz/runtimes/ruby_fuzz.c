@@ -10,26 +10,9 @@
 
 #include "loaders/lib/runtimes/ruby.h"
 #include "probes/runtimes/ruby_layout.h"
-
-#define BASE 0x10000u
+#include "tests/fuzz/runtimes/bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-struct bytes {
-	const uint8_t *data;
-	size_t len;
-};
-
-static bool read_bytes(void *ctx, uint64_t addr, void *to, size_t len)
-{
-	const struct bytes *b = ctx;
-	uint64_t at = addr - BASE;
-
-	if (at >= b->len || b->len - at < len)
-		return false;
-	memcpy(to, b->data + at, len);
-	return true;
-}
 
 /* seeds.sh goes by it. */
 static struct ruby_layout layout(unsigned choice)
