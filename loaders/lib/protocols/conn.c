@@ -859,6 +859,20 @@ uint64_t proto_conn_blind_bytes(const struct proto_conn *c)
 	return c->dir[0].blind_bytes + c->dir[1].blind_bytes;
 }
 
+uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from)
+{
+	const struct proto_dir *d = &c->dir[c->turned ? !from : from];
+
+	if (!c->protocol || c->datagram)
+		return 0;
+	return d->skipping_all ? UINT64_MAX : d->len ? 0 : d->skip;
+}
+
+bool proto_conn_hopeless(const struct proto_conn *c)
+{
+	return c->given_up;
+}
+
 size_t proto_conn_open(const struct proto_conn *c)
 {
 	size_t n = c->done.set;
