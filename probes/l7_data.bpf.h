@@ -415,8 +415,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 			until = want->until[dir];
 			if (want->flags & L7_WANT_NOTHING || pos + n < until)
 				return 0;
-			if (want->limit)
-				w->want = want->limit;
+			if (want->limit[dir])
+				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
 		}
 	}
 	if (at_ns < e->shed_until_ns) {

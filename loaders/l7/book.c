@@ -161,6 +161,7 @@ void book_put(struct book *b, struct family_host *h, const struct heard *x)
 		w = who_get(b, &x->s->who);
 		err = put[x->s->what](b, x, w);
 	}
+	h->processes = HASH_COUNT(b->all) > h->processes ? HASH_COUNT(b->all) : h->processes;
 	if (err)
 		h->refused += events;
 	else

@@ -16,6 +16,9 @@
 
 #define SERVICE_MAX  128
 #define SILENT_CALLS 64   /* so many datagrams of a socket, and nobody knows what they are: no more of it */
+#define BULK_LEAST   2048 /* bytes of a call that are looked at for this */
+#define BULK_CALLS   4    /* so many calls one after the other were bodies: of each the head is enough */
+#define BULK_LIMIT   1024
 #define SKIP_LEAST   8192 /* a body of less is copied: to say that it need not be costs as much */
 
 struct stream {
@@ -34,6 +37,8 @@ struct stream {
 	uint32_t datagrams;
 	uint16_t family, protocol, lport, dport;
 	uint8_t side;                 /* enum l7_side */
+	uint8_t bulk[2];              /* calls one after the other that brought nothing but a body; BULK_CALLS: little is copied of each */
+	bool whole;                   /* that was too little once */
 	bool told, begun, tls, datagram, silent, asked, ended;
 };
 
@@ -139,7 +144,8 @@ static void want_set(const struct streams *s, const struct stream *x, uint32_t f
 	__atomic_store_n(&w->ino, 0, __ATOMIC_RELEASE);
 	w->until[L7_OUT] = until_out;
 	w->until[L7_IN] = until_in;
-	w->limit = known ? L7_LIMIT_MOST : 0;
+	for (int i = 0; i < 2; i++)
+		w->limit[i] = !known ? 0 : x->bulk[i] >= BULK_CALLS ? BULK_LIMIT / L7_LIMIT_UNIT : L7_LIMIT_MOST / L7_LIMIT_UNIT;
 	w->flags = flags | (x->tls ? L7_WANT_TLS : 0);
 	__atomic_store_n(&w->ino, x->ino, __ATOMIC_RELEASE);
 }
@@ -287,8 +293,6 @@ static void skip_say(struct streams *s, struct stream *x, enum proto_side from, 
 	const struct l7_want *w = want_of(s, x);
 	bool first = !w || w->ino != x->ino;
 
-	if (n < SKIP_LEAST && !first)
-		return;
 	if (!first) {
 		until[0] = w->until[0];
 		until[1] = w->until[1];
@@ -298,12 +302,31 @@ static void skip_say(struct streams *s, struct stream *x, enum proto_side from, 
 	want_set(s, x, 0, until[0], until[1]);
 }
 
+/* Does it bring nothing that anybody reads, call after call? Where that was wrong, and bytes were missing, all is copied from then on. */
+static bool bulk_turns(struct stream *x, const struct l7_data *d, enum proto_side from, uint64_t skips_before, uint64_t blind_before)
+{
+	uint8_t *n = &x->bulk[d->h.dir], was = *n;
+
+	if (x->whole || x->datagram)
+		return false;
+	if (was >= BULK_CALLS) {
+		x->whole = proto_conn_blind_bytes(x->conn) > blind_before;
+		*n = x->whole ? 0 : was;
+		return x->whole;
+	}
+	if (d->size < BULK_LEAST)
+		return false;
+	*n = skips_before >= d->size || proto_conn_skips(x->conn, from) ? (uint8_t)(was + 1) : 0;
+	return *n == BULK_CALLS;
+}
+
 static void feed(struct streams *s, struct stream *x, const struct l7_data *d, uint64_t *pos)
 {
 	enum proto_side from = (d->h.dir == L7_IN) == (x->side == L7_SIDE_SERVER) ? PROTO_CLIENT : PROTO_SERVER;
 	const struct proto_piece piece = {.from = from, .pos = d->pos, .at_ns = (int64_t)d->h.at_ns, .bytes = (const uint8_t *)(d + 1), .len = d->len,
 					  .size = d->size};
-	bool was = *proto_conn_protocol(x->conn);
+	uint64_t skips = proto_conn_skips(x->conn, from), blind = proto_conn_blind_bytes(x->conn);
+	bool was = *proto_conn_protocol(x->conn), turns;
 
 	proto_conn_feed(x->conn, &piece);
 	x->copied += d->len;
@@ -313,7 +336,8 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 		silence(s, x);
 		return;
 	}
-	if (!x->datagram && *proto_conn_protocol(x->conn) && (!was || d->len < d->size || proto_conn_skips(x->conn, from) >= SKIP_LEAST))
+	turns = bulk_turns(x, d, from, skips, blind);
+	if (!x->datagram && *proto_conn_protocol(x->conn) && (!was || turns || proto_conn_skips(x->conn, from) >= SKIP_LEAST))
 		skip_say(s, x, from, d->h.dir, *pos);
 }
 
