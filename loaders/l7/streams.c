@@ -16,9 +16,9 @@
 
 #define SERVICE_MAX  128
 #define SILENT_CALLS 64   /* so many datagrams of a socket, and nobody knows what they are: no more of it */
-#define BULK_LEAST   2048 /* bytes of a call that are looked at for this */
-#define BULK_CALLS   4    /* so many calls one after the other were bodies: of each the head is enough */
-#define BULK_LIMIT   1024
+#define BULK_LEAST   1024 /* a call of less is small */
+#define BULK_CALLS   8
+#define BULK_LIMIT   512
 #define SKIP_LEAST   8192 /* a body of less is copied: to say that it need not be costs as much */
 
 struct stream {
@@ -37,8 +37,9 @@ struct stream {
 	uint32_t datagrams;
 	uint16_t family, protocol, lport, dport;
 	uint8_t side;                 /* enum l7_side */
-	uint8_t bulk[2];              /* calls one after the other that brought nothing but a body; BULK_CALLS: little is copied of each */
-	bool whole;                   /* that was too little once */
+	uint32_t limit[2], needed[2]; /* bytes to copy of a call; the most that was looked at of one */
+	uint8_t calls[2];             /* large ones since `limit` was set */
+	bool whole;                   /* it was too little once */
 	bool told, begun, tls, datagram, silent, asked, ended;
 };
 
@@ -145,7 +146,7 @@ static void want_set(const struct streams *s, const struct stream *x, uint32_t f
 	w->until[L7_OUT] = until_out;
 	w->until[L7_IN] = until_in;
 	for (int i = 0; i < 2; i++)
-		w->limit[i] = !known ? 0 : x->bulk[i] >= BULK_CALLS ? BULK_LIMIT / L7_LIMIT_UNIT : L7_LIMIT_MOST / L7_LIMIT_UNIT;
+		w->limit[i] = known ? (uint16_t)((x->limit[i] + L7_LIMIT_UNIT - 1) / L7_LIMIT_UNIT) : 0;
 	w->flags = flags | (x->tls ? L7_WANT_TLS : 0);
 	__atomic_store_n(&w->ino, x->ino, __ATOMIC_RELEASE);
 }
@@ -174,6 +175,7 @@ static struct stream *stream_new(struct streams *s, uint64_t key, const struct l
 		s->stat.evicted++;
 		drop(s, s->oldest);
 	}
+	x->limit[0] = x->limit[1] = L7_LIMIT_MOST;
 	x->key = key;
 	x->sk = h->sk;
 	x->ino = h->ino;
@@ -302,22 +304,31 @@ static void skip_say(struct streams *s, struct stream *x, enum proto_side from, 
 	want_set(s, x, 0, until[0], until[1]);
 }
 
-/* Does it bring nothing that anybody reads, call after call? Where that was wrong, and bytes were missing, all is copied from then on. */
-static bool bulk_turns(struct stream *x, const struct l7_data *d, enum proto_side from, uint64_t skips_before, uint64_t blind_before)
+/*
+ * How much of a call is to be copied: twice of what was looked at in the last BULK_CALLS large ones. Where that was too little, all is
+ * copied from then on. true: it changes.
+ */
+static bool limit_turns(struct stream *x, const struct l7_data *d)
 {
-	uint8_t *n = &x->bulk[d->h.dir], was = *n;
+	size_t needed = proto_conn_needed(x->conn);
+	uint32_t *most = &x->needed[d->h.dir], *limit = &x->limit[d->h.dir], was = *limit;
 
 	if (x->whole || x->datagram)
 		return false;
-	if (was >= BULK_CALLS) {
-		x->whole = proto_conn_blind_bytes(x->conn) > blind_before;
-		*n = x->whole ? 0 : was;
+	if (d->len < d->size && needed == d->len) {
+		x->whole = was < L7_LIMIT_MOST;
+		*limit = L7_LIMIT_MOST;
 		return x->whole;
 	}
 	if (d->size < BULK_LEAST)
 		return false;
-	*n = skips_before >= d->size || proto_conn_skips(x->conn, from) ? (uint8_t)(was + 1) : 0;
-	return *n == BULK_CALLS;
+	*most = needed > *most ? (uint32_t)needed : *most;
+	if (++x->calls[d->h.dir] < BULK_CALLS)
+		return false;
+	*limit = *most < BULK_LIMIT / 2 ? BULK_LIMIT : 2 * *most < L7_LIMIT_MOST ? 2 * *most : L7_LIMIT_MOST;
+	*most = 0;
+	x->calls[d->h.dir] = 0;
+	return *limit < was / 2 || *limit > was;
 }
 
 static void feed(struct streams *s, struct stream *x, const struct l7_data *d, uint64_t *pos)
@@ -325,7 +336,6 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 	enum proto_side from = (d->h.dir == L7_IN) == (x->side == L7_SIDE_SERVER) ? PROTO_CLIENT : PROTO_SERVER;
 	const struct proto_piece piece = {.from = from, .pos = d->pos, .at_ns = (int64_t)d->h.at_ns, .bytes = (const uint8_t *)(d + 1), .len = d->len,
 					  .size = d->size};
-	uint64_t skips = proto_conn_skips(x->conn, from), blind = proto_conn_blind_bytes(x->conn);
 	bool was = *proto_conn_protocol(x->conn), turns;
 
 	proto_conn_feed(x->conn, &piece);
@@ -336,7 +346,7 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 		silence(s, x);
 		return;
 	}
-	turns = bulk_turns(x, d, from, skips, blind);
+	turns = *proto_conn_protocol(x->conn) && limit_turns(x, d);
 	if (!x->datagram && *proto_conn_protocol(x->conn) && (!was || turns || proto_conn_skips(x->conn, from) >= SKIP_LEAST))
 		skip_say(s, x, from, d->h.dir, *pos);
 }
