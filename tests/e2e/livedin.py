@@ -122,7 +122,7 @@ def asked(begin, end, recording):
                 yield {"request": "SELECT cart", "protocol": "postgres", "service": "172.17.0.3:5432", "status": "57014", "result": 1, "at": at, **who, "n": 1,
                        "side": side, "total_ns": 2000000000, "max_ns": 2000000000, "request_bytes": 50, "response_bytes": 100}
         yield {"fact": "request_log_row", "at": at, **web, "side": "server", "protocol": "http", "service": "172.17.0.2:80", "operation": "GET /checkout",
-               "at_us": at * 1000000 + 5, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 812, "first_us": 19000, "total_us": 20000,
+               "nth": "1", "at_us": at * 1000000 + 5, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 812, "first_us": 19000, "total_us": 20000,
                "request_bytes": 100, "response_bytes": 3000, "trace": ""}
         yield {"fact": "request_bytes_row", "at": at, **web, "side": "server", "protocol": "http", "service": "172.17.0.2:80", "seen": 93000, "parsed": 20000,
                "skipped": 73000, "blind": 0, "blind_requests": 0}
