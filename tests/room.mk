@@ -74,6 +74,10 @@ LIVE ?= $(E2E)
 long-live: all workloads
 	@$(PYTEST) $(LIVE) -m live --durations=5 --junitxml=$(RESULTS)/long-live.xml
 
+# requests as sonde-l7 counts them, beside what the servers themselves count: nginx, PostgreSQL, MariaDB, Redis, RabbitMQ, php-fpm, gRPC, ...
+long-requests: all workloads
+	@$(PYTEST) $(E2E)/test_l7_servers.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml
+
 # the flame graph page and the served page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
 long-page: all unit-tests workloads
 	@$(PYTEST) tests/e2e/test_page*.py --durations=5 --junitxml=$(RESULTS)/long-page.xml
