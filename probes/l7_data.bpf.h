@@ -445,7 +445,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	owner_check(sk, e, at_ns);
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
-	w->want = L7_LIMIT;
+	w->want = pos < L7_FIRST ? L7_LIMIT_MOST : L7_LIMIT;
 	want = want_get((__u64)sk, ino);
 	if (want) {
 		want_conn(sk, e, want, at_ns);
