@@ -108,7 +108,7 @@ static __always_inline bool unwind_begin(struct stack_scratch *s, struct task_st
 	u->n = 0;
 	u->map_start = u->map_end = 0;
 	u->window_bytes = 0;
-	u->map_runtime = u->script = u->script_rest = 0;
+	u->map_runtime = u->script = u->script_rest = u->script_kind = 0;
 	return true;
 }
 

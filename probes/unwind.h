@@ -64,7 +64,9 @@ struct unwind {
 	__u32 map_runtime;       /* of the file that pc lies in: tables_image.runtime */
 	__u32 script;            /* enum script_phase */
 	__u32 script_said;       /* some were said for the native frame at hand */
-	__u32 script_rest;       /* the native ones have come to their end, before their root */
+	__u32 script_rest;       /* the native ones have come to their end */
+	__u32 script_kind;       /* enum runtime_kind */
+	__u32 pad_script;
 	__u64 script_sp, script_pc; /* of the native frame that was said last */
 	void *ctx;               /* user space: the includer's */
 	__u64 window[UNWIND_WINDOW];
