@@ -135,10 +135,15 @@ __noinline int php_start(__u32 unused)
 	if (!r || !s || !(runtime_kinds >> RUNTIME_PHP & 1))
 		return 0;
 	w->by = SCRIPT_BY_LOOPS;
-	if (php_begin(&w->php, &r->php, r->php.globals + w->bias))
+	if (php_begin(&w->php, &r->php, r->php.globals + w->bias)) {
 		script_miss(w, SCRIPT_FAULT);
-	else
-		s->unwind.script = SCRIPT_POP;
+		return 0;
+	}
+	if (s->unwind.n == 1 && php_in_loop(&r->php, s->unwind.script_pc - w->bias)) {
+		w->php.loop_frame = s->unwind.regs[14];
+		w->php.loop_at = s->unwind.regs[15];
+	}
+	s->unwind.script = SCRIPT_POP;
 	return 0;
 }
 

@@ -13,7 +13,9 @@
  *    be another one, for which that one waits (yield from): those that wait have frames too, and stand between.
  * 3. One call of the engine's loop, execute_ex, runs frames of scripts that call each other. The outermost of them has
  *    PHP_CALL_TOP: the chunk closes there, and native frames go on with who called the loop.
- * 4. An instruction says its line. One that is none of its function's (an exception is on its way) has none.
+ * 4. An instruction says its line. One that is none of its function's (an exception is on its way) has none. A frame says the
+ *    instruction that was last kept, which is right wherever it has called something; while the loop itself runs, the frame is in
+ *    the register r14 and the instruction in r15.
  *
  * All of it is a stranger's memory: any word may be anything. A walk over garbage ends by PHP_FAULT or by the caller's bound.
  *
@@ -45,6 +47,7 @@ struct php_walk {
 	void *ctx;  /* user space: the includer's */
 	__u32 waits; /* so many of those that wait are left */
 	__u32 cut;  /* some could not be said */
+	__u64 loop_frame, loop_at; /* r14 and r15, where the loop itself was interrupted; 0: it was not */
 
 	/* of the frame that was popped last */
 	__u64 frame, func, at;
@@ -77,19 +80,25 @@ static __always_inline int php_begin(struct php_walk *w, const struct php_layout
 {
 	w->next = 0;
 	w->waits = w->cut = 0;
+	w->loop_frame = w->loop_at = 0;
 	return php_read(w, globals + l->current, &w->next);
+}
+
+static __always_inline int php_is_among(const struct php_walk *w, __u64 at, __u32 count)
+{
+	return at >= w->code && !((at - w->code) & (PHP_OP_SIZE - 1)) && (at - w->code) / PHP_OP_SIZE < count;
 }
 
 /* Of a script's function, by the instruction at hand. != 0: not readable. */
 static __always_inline int php_place(struct php_walk *w, const struct php_layout *l)
 {
 	__u32 count = 0;
-	__u64 into;
 
 	if (php_read(w, w->func + l->code, &w->code) || php_half(w, w->func + l->code_count, &count))
 		return -1;
-	into = w->at - w->code;
-	if (w->at >= w->code && !(into & (PHP_OP_SIZE - 1)) && into / PHP_OP_SIZE < count && php_half(w, w->at + PHP_OP_LINE, &w->line))
+	if (w->loop_frame == w->frame && php_is_among(w, w->loop_at, count))
+		w->at = w->loop_at;
+	if (php_is_among(w, w->at, count) && php_half(w, w->at + PHP_OP_LINE, &w->line))
 		w->line = 0;
 	return 0;
 }
