@@ -148,9 +148,15 @@ static __always_inline enum php_step php_waits(struct php_walk *w, const struct 
 	__u64 generator = w->waiting;
 
 	w->waits--;
-	for (__u32 i = 0; i < PHP_GENERATORS && i < w->waits; i++)
-		if (php_read(w, generator + l->generator_parent, &generator))
+	for (__u32 i = 0; i < PHP_GENERATORS; i++) {
+		__u64 parent = 0;
+
+		if (i >= w->waits)
+			break;
+		if (php_read(w, generator + l->generator_parent, &parent))
 			return PHP_FAULT;
+		generator = parent;
+	}
 	if (php_read(w, generator + l->generator_frame, &w->frame) || (w->frame & 7) || php_read(w, w->frame + PHP_FRAME_FUNC, &w->func) ||
 	    php_read(w, w->frame + PHP_FRAME_AT, &w->at) || !w->func || php_function(w, l) || w->type != PHP_SCRIPT)
 		return PHP_FAULT;

@@ -67,6 +67,30 @@ void naming_script_release(struct naming *n)
 	HASH_ITER(hh, n->script_notes, note, next)
 		note_free(n, note);
 	idmap_release(&n->script_frames);
+	free(n->settled);
+}
+
+const uint64_t *naming_script_settle(struct naming *n, const uint64_t *frames, size_t count)
+{
+	size_t trailing = count, last, to = 0;
+
+	while (trailing && FRAME_IS_SCRIPT(frames[trailing - 1]))
+		trailing--;
+	for (last = trailing; last && !FRAME_IS_SCRIPT(frames[last - 1]); last--)
+		;
+	if (trailing == count || !last || count > STACK_USER_MAX)
+		return frames;
+	if (!n->settled)
+		n->settled = mem_array(STACK_USER_MAX, sizeof(*n->settled));
+	for (size_t i = 0; i < last; i++)
+		if (!FRAME_IS_SCRIPT(frames[i]))
+			n->settled[to++] = frames[i];
+	for (size_t i = 0; i < count; i++)
+		if (FRAME_IS_SCRIPT(frames[i]))
+			n->settled[to++] = frames[i];
+	for (size_t i = last; i < trailing; i++)
+		n->settled[to++] = frames[i];
+	return n->settled;
 }
 
 /* "folder/file.py": what tells one `__init__.py` from another. */
