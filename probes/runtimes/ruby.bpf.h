@@ -5,7 +5,7 @@
 
 #include "probes/runtimes/script.bpf.h"
 
-#define RUBY_POPS        2
+#define RUBY_POPS        4
 #define RUBY_FRAME_BYTES 64
 #define RUBY_TEXT_WORDS  5   /* of a text's object: a short one's bytes too */
 #define RUBY_BODY_BYTES  152 /* with where its lines are */
@@ -99,6 +99,15 @@ static __always_inline __u64 ruby_words_mix(struct script_walk *w, __u64 cookie,
 	return cookie;
 }
 
+/* The method around the frame at hand: an environment further out. 0: that was the last. */
+__noinline int ruby_outwards(__u32 unused)
+{
+	struct script_walk *w = script_walk();
+
+	SCRIPT_USED(unused);
+	return w && runtime_kinds >> RUNTIME_RUBY & 1 ? ruby_around(&w->ruby) : 0;
+}
+
 /* A frame with instructions: what tells its iseq from others is made its key. */
 static __always_inline bool ruby_iseq(struct script_walk *w, const struct ruby_layout *l, __u64 *position)
 {
@@ -119,7 +128,11 @@ static __always_inline bool ruby_iseq(struct script_walk *w, const struct ruby_l
 	cookie = ruby_words_mix(w, cookie, path, &type, &element);
 	if ((type & RUBY_TYPE_MASK) == RUBY_TYPE_ARRAY && type & RUBY_ARRAY_SHORT)
 		cookie = ruby_words_mix(w, cookie, element, &type, &element);
-	w->of = l->class_path ? ruby_method_around(p, p->env) : 0;
+	ruby_around_begin(p);
+	for (int i = 0; l->class_path && i < RUBY_ENVS; i++)
+		if (!ruby_outwards(i))
+			break;
+	w->of = p->method;
 	if (w->of && !script_read(w->of + RUBY_METHOD_OWNER, &owner))
 		cookie = script_mix(cookie, owner);
 	w->what = 0;
@@ -330,8 +343,8 @@ static __always_inline bool ruby_pop_one(struct script_walk *w, struct unwind *u
 	return script_found(w, u, RUNTIME_RUBY, position);
 }
 
-/* Pops some. */
-__noinline int ruby_pop(__u32 unused)
+/* Pops one. 0: something else is next. */
+__noinline int ruby_pop_next(__u32 unused)
 {
 	struct script_walk *w = script_walk();
 	struct stack_scratch *s = script_stack();
@@ -341,12 +354,18 @@ __noinline int ruby_pop(__u32 unused)
 	if (!w || !s || !(runtime_kinds >> RUNTIME_RUBY & 1))
 		return 0;
 	r = script_layout(w, RUNTIME_RUBY);
-	if (!r) {
-		script_end(w, &s->unwind, SCRIPT_FAULT);
-		return 0;
-	}
+	if (r)
+		return ruby_pop_one(w, &s->unwind, &r->ruby);
+	script_end(w, &s->unwind, SCRIPT_FAULT);
+	return 0;
+}
+
+/* Pops some. */
+__noinline int ruby_pop(__u32 unused)
+{
+	SCRIPT_USED(unused);
 	for (int i = 0; i < RUBY_POPS; i++)
-		if (!ruby_pop_one(w, &s->unwind, &r->ruby))
+		if (!ruby_pop_next(i))
 			break;
 	return 0;
 }

@@ -42,6 +42,7 @@ struct ruby_walk {
 	__u64 next, end; /* frames: next == end: none is left */
 	__u64 node, head; /* of the search for the thread */
 	__u64 thread;    /* that was found; 0: none */
+	__u64 around, method;
 	void *ctx;       /* user space: the includer's */
 
 	/* of the frame that was popped last */
@@ -183,21 +184,23 @@ static __always_inline __u64 ruby_method_of(struct ruby_walk *w, __u64 env)
 	return RUBY_MEMO_KIND(flags) == RUBY_MEMO_METHOD ? object : 0;
 }
 
-/* The method in which a block lies, by way of the environments around it; 0: none. */
-static __always_inline __u64 ruby_method_around(struct ruby_walk *w, __u64 env)
+/* The method in which a block lies, by way of the environments around it: w->method, once ruby_around says 0; 0: none. */
+static __always_inline void ruby_around_begin(struct ruby_walk *w)
 {
-	for (int i = 0; i < RUBY_ENVS; i++) {
-		__u64 method = ruby_method_of(w, env), flags = 0;
+	w->around = w->env;
+	w->method = 0;
+}
 
-		if (method)
-			return method;
-		if (ruby_read(w, env, &flags) || flags & RUBY_ENV_LOCAL || ruby_read(w, env + (__u64)(__s64)RUBY_ENV_PARENT, &env))
-			return 0;
-		env &= ~3ull;
-		if (!env || env & 7)
-			return 0;
-	}
-	return 0;
+/* One environment further out. 0: that was the last. Who calls it bounds it by RUBY_ENVS. */
+static __always_inline int ruby_around(struct ruby_walk *w)
+{
+	__u64 env = w->around, flags = 0;
+
+	w->method = ruby_method_of(w, env);
+	if (w->method || ruby_read(w, env, &flags) || flags & RUBY_ENV_LOCAL || ruby_read(w, env + (__u64)(__s64)RUBY_ENV_PARENT, &env))
+		return 0;
+	w->around = env & ~3ull;
+	return w->around && !(w->around & 7);
 }
 
 #endif

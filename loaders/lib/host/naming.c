@@ -194,6 +194,7 @@ void naming_tick(struct naming *n)
 		naming_user_ready(n, img);
 	naming_user_tick(n);
 	naming_runtime_tick(n);
+	naming_script_tick(n);
 	naming_containers_tick(n);
 }
 

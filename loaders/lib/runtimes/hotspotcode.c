@@ -233,6 +233,29 @@ static bool tables_find(const struct hotspotcode *c, const struct hotspot_blob *
 	return t->pcs < t->pcs_end && t->pcs_end - t->pcs <= TABLE_MAX && t->scopes < t->scopes_end && t->scopes_end - t->scopes <= TABLE_MAX;
 }
 
+/* The scopes of the descriptions last before pc, and first at or behind it. 0: none. */
+static void scopes_around(const struct hotspotcode *c, const struct tables *t, uint64_t pc, uint32_t scope[2])
+{
+	const size_t size = (size_t)(t->pcs_end - t->pcs), stride = (size_t)c->n[HOTSPOT_SIZE_PC];
+	cleanup_free uint8_t *pcs = mem_alloc(size);
+
+	scope[0] = scope[1] = 0;
+	if (stride < 8 || stride > 64 || c->n[HOTSPOT_PC_OFFSET] > stride - 4 || c->n[HOTSPOT_PC_SCOPE] > stride - 4 ||
+	    !c->m->read(c->m->ctx, t->pcs, pcs, size))
+		return;
+	for (size_t at = 0; at + stride <= size; at += stride) {
+		int32_t offset, found;
+
+		memcpy(&offset, pcs + at + c->n[HOTSPOT_PC_OFFSET], 4);
+		memcpy(&found, pcs + at + c->n[HOTSPOT_PC_SCOPE], 4);
+		if (offset < 0)
+			continue; /* before the first */
+		scope[(uint64_t)offset >= pc] = found > 0 ? (uint32_t)found : 0;
+		if ((uint64_t)offset >= pc)
+			return;
+	}
+}
+
 /* The scope of the return address `pc`: an offset into the scopes. 0: none. */
 static uint32_t scope_find(const struct hotspotcode *c, const struct tables *t, uint64_t pc)
 {
@@ -253,9 +276,9 @@ static uint32_t scope_find(const struct hotspotcode *c, const struct tables *t, 
 	return 0;
 }
 
-/* One scope. false: cut off, or its method is none. *scope becomes the caller's. */
-static bool scope_read(const struct hotspotcode *c, const struct tables *t, const uint8_t *scopes, uint32_t *scope, uint64_t *method,
-		       struct script_place *out)
+/* One scope. false: cut off. *scope becomes the caller's. */
+static bool scope_take(const struct hotspotcode *c, const struct tables *t, const uint8_t *scopes, uint32_t *scope, uint64_t *method,
+		       int64_t *bci_of)
 {
 	size_t len = (size_t)(t->scopes_end - t->scopes), at = *scope;
 	uint32_t caller = 0, i = 0, bci = 0;
@@ -266,7 +289,17 @@ static bool scope_read(const struct hotspotcode *c, const struct tables *t, cons
 	    !word(c, t->metadata + 8ull * (i - 1), method))
 		return false;
 	*scope = caller;
-	return hotspotcode_method(c, *method, (int64_t)bci - 1, out);
+	*bci_of = (int64_t)bci - 1;
+	return true;
+}
+
+/* false: its method is none, too. */
+static bool scope_read(const struct hotspotcode *c, const struct tables *t, const uint8_t *scopes, uint32_t *scope, uint64_t *method,
+		       struct script_place *out)
+{
+	int64_t bci;
+
+	return scope_take(c, t, scopes, scope, method, &bci) && hotspotcode_method(c, *method, bci, out);
 }
 
 bool hotspotcode_scopes(const struct hotspotcode *c, const struct hotspot_blob *b, uint64_t pc, size_t at, struct script_stack *out)
@@ -292,5 +325,71 @@ bool hotspotcode_scopes(const struct hotspotcode *c, const struct hotspot_blob *
 	}
 	for (size_t i = 0; i < n; i++)
 		script_stack_add(out, at)->place = places[i];
+	return true;
+}
+
+/* Methods and places of one description, innermost first. */
+struct chain {
+	uint64_t method[HOTSPOT_INLINE_MAX];
+	int64_t bci[HOTSPOT_INLINE_MAX];
+	size_t n;
+};
+
+static void chain_read(const struct hotspotcode *c, const struct tables *t, const uint8_t *scopes, uint32_t scope, uint64_t own, struct chain *out)
+{
+	out->n = 0;
+	while (scope && out->n < HOTSPOT_INLINE_MAX && scope_take(c, t, scopes, &scope, &out->method[out->n], &out->bci[out->n]))
+		out->n++;
+	if (scope || !out->n || out->method[out->n - 1] != own)
+		out->n = 0;
+}
+
+/* From the outermost on: as long as method and place are the same; and the first one whose place is not, without it. */
+static void common(const struct chain *a, const struct chain *b, struct chain *out)
+{
+	size_t n = 0;
+
+	while (n < a->n && n < b->n && a->method[a->n - 1 - n] == b->method[b->n - 1 - n]) {
+		bool same = a->bci[a->n - 1 - n] == b->bci[b->n - 1 - n];
+
+		out->method[n] = a->method[a->n - 1 - n];
+		out->bci[n] = same ? a->bci[a->n - 1 - n] : -1;
+		n++;
+		if (!same)
+			break;
+	}
+	out->n = n;
+}
+
+bool hotspotcode_around(const struct hotspotcode *c, const struct hotspot_blob *b, uint64_t pc, size_t at, struct script_stack *out)
+{
+	struct chain before, behind, both = {0};
+	cleanup_free uint8_t *scopes = NULL;
+	struct script_place place;
+	struct tables t = {0};
+	uint32_t scope[2];
+	uint64_t own = 0;
+
+	if (!word(c, b->at + c->n[HOTSPOT_NM_METHOD], &own))
+		return false;
+	if (tables_find(c, b, &t)) {
+		scopes_around(c, &t, pc - b->code, scope);
+		scopes = mem_alloc((size_t)(t.scopes_end - t.scopes));
+		if (c->m->read(c->m->ctx, t.scopes, scopes, (size_t)(t.scopes_end - t.scopes))) {
+			chain_read(c, &t, scopes, scope[0], own, &before);
+			chain_read(c, &t, scopes, scope[1], own, &behind);
+			common(&before, &behind, &both);
+		}
+	}
+	if (!both.n) {
+		both.method[0] = own;
+		both.bci[0] = -1;
+		both.n = 1;
+	}
+	for (size_t i = both.n; i-- > 0;) {
+		if (!hotspotcode_method(c, both.method[i], both.bci[i], &place))
+			return false;
+		script_stack_add(out, at)->place = place;
+	}
 	return true;
 }

@@ -82,7 +82,10 @@ static struct raw raw_of(struct ruby_walk *w, const struct ruby_layout *l)
 {
 	if (!ruby_is_script(w))
 		return (struct raw){.method = ruby_method_of(w, w->env)};
-	return (struct raw){w->iseq, w->at, l->class_path ? ruby_method_around(w, w->env) : 0};
+	ruby_around_begin(w);
+	for (int i = 0; l->class_path && i < RUBY_ENVS && ruby_around(w); i++)
+		;
+	return (struct raw){w->iseq, w->at, w->method};
 }
 
 static void walk(struct ruby *r, uint64_t ec, struct raws *f)

@@ -91,6 +91,7 @@ struct runtime_follow {
 	size_t from;     /* in: the first native frame to look at */
 	uint64_t cursor; /* the runtime's own; 0 at first */
 	size_t at;       /* out: the native frame that the script frames stand for; those behind it are void */
+	bool unnamed;    /* out: the first frame is code without a name */
 	bool goes_on;    /* out: there, with these registers */
 	uint64_t pc, sp, bp;
 };

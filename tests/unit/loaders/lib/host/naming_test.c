@@ -59,14 +59,14 @@ static void script_frames_that_are_left_at_a_whole_stack_s_end_stand_at_the_oute
 	(void)state;
 	make_ready();
 	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 4, IN_LIB(0x1100) | FRAME_EXACT, SCRIPT(RUNTIME_PHP), SCRIPT(RUNTIME_RUBY), IN_LIB(0x1010)),
-			    "libx.so:one+1010 [ruby] [php] libx.so:two+1100!");
+			    "libx.so:one+1010 [ruby]+0 [php]+0 libx.so:two+1100!");
 	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 5, IN_LIB(0x1100) | FRAME_EXACT, SCRIPT(RUNTIME_PHP), IN_LIB(0x1030), IN_LIB(0x1010),
 				   SCRIPT(RUNTIME_RUBY)),
-			    "libx.so:one+1010 libx.so:one+1030 [ruby] [php] libx.so:two+1100!");
+			    "libx.so:one+1010 libx.so:one+1030 [ruby]+0 [php]+0 libx.so:two+1100!");
 	assert_string_equal(TABLES(STACK_END_NO_MAPPING, 2, 0, 4, IN_LIB(0x1100) | FRAME_EXACT, SCRIPT(RUNTIME_PHP), IN_LIB(0x1010), SCRIPT(RUNTIME_RUBY)),
-			    "[ruby] libx.so:one+1010 [php] libx.so:two+1100!");
+			    "[ruby]+0 libx.so:one+1010 [php]+0 libx.so:two+1100!");
 	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1100) | FRAME_EXACT, IN_LIB(0x1010), SCRIPT(RUNTIME_RUBY)),
-			    "[ruby] libx.so:one+1010 libx.so:two+1100!");
+			    "[ruby]+0 libx.so:one+1010 libx.so:two+1100!");
 }
 
 static void a_stack_that_exec_or_exit_has_taken_away_is_no_stack_cut_short(void **state)
