@@ -5,7 +5,6 @@
 
 #include "probes/runtimes/script.bpf.h"
 
-#define PHP_POPS 4
 
 static __always_inline void php_look(struct php_walk *p, __u64 addr)
 {
@@ -166,8 +165,8 @@ static __always_inline bool php_pop_one(struct script_walk *w, struct unwind *u,
 	return script_found(w, u, RUNTIME_PHP, w->php.line <= SCRIPT_POSITION_MAX ? w->php.line : 0);
 }
 
-/* Pops one. 0: something else is next. */
-__noinline int php_pop_next(__u32 unused)
+/* One, so that what it needs of the stack is least. 0: something else is next. */
+__noinline int php_pop(__u32 unused)
 {
 	struct script_walk *w = script_walk();
 	struct stack_scratch *s = script_stack();
@@ -180,16 +179,6 @@ __noinline int php_pop_next(__u32 unused)
 	if (r)
 		return php_pop_one(w, &s->unwind, &r->php);
 	script_end(w, &s->unwind, SCRIPT_FAULT);
-	return 0;
-}
-
-/* Pops some. */
-__noinline int php_pop(__u32 unused)
-{
-	SCRIPT_USED(unused);
-	for (int i = 0; i < PHP_POPS; i++)
-		if (!php_pop_next(i))
-			break;
 	return 0;
 }
 

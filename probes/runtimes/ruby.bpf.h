@@ -5,7 +5,6 @@
 
 #include "probes/runtimes/script.bpf.h"
 
-#define RUBY_POPS        4
 #define RUBY_FRAME_BYTES 64
 #define RUBY_TEXT_WORDS  5   /* of a text's object: a short one's bytes too */
 #define RUBY_BODY_BYTES  152 /* with where its lines are */
@@ -343,8 +342,8 @@ static __always_inline bool ruby_pop_one(struct script_walk *w, struct unwind *u
 	return script_found(w, u, RUNTIME_RUBY, position);
 }
 
-/* Pops one. 0: something else is next. */
-__noinline int ruby_pop_next(__u32 unused)
+/* One, so that what it needs of the stack is least. 0: something else is next. */
+__noinline int ruby_pop(__u32 unused)
 {
 	struct script_walk *w = script_walk();
 	struct stack_scratch *s = script_stack();
@@ -357,16 +356,6 @@ __noinline int ruby_pop_next(__u32 unused)
 	if (r)
 		return ruby_pop_one(w, &s->unwind, &r->ruby);
 	script_end(w, &s->unwind, SCRIPT_FAULT);
-	return 0;
-}
-
-/* Pops some. */
-__noinline int ruby_pop(__u32 unused)
-{
-	SCRIPT_USED(unused);
-	for (int i = 0; i < RUBY_POPS; i++)
-		if (!ruby_pop_next(i))
-			break;
 	return 0;
 }
 
