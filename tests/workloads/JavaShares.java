@@ -25,14 +25,15 @@ public class JavaShares {
         return x;
     }
 
-    static final int FIRST = 23, LAST = 26;
+    static final int FIRST = 22, LAST = 26;
+
+    static long note() {
+        said = new Throwable().getStackTrace();
+        return 0;
+    }
 
     static long work(int n) {
-        if (noting) {
-            said = new Throwable().getStackTrace();
-            return 0;
-        }
-        return spin(n);
+        return noting ? note() : spin(n);
     }
 
     static long deep(int n, int left) {
@@ -98,7 +99,8 @@ public class JavaShares {
     }
 
     static String frame(StackTraceElement e) {
-        return String.format("[\"%s.%s\", \"%s\", %d]", e.getClassName(), e.getMethodName(), e.getFileName(), e.getLineNumber());
+        String at = e.getFileName() == null ? "null, null" : String.format("\"%s\", %d", e.getFileName(), e.getLineNumber());
+        return String.format("[\"%s.%s\", %s]", e.getClassName(), e.getMethodName(), at);
     }
 
     public static void main(String[] args) throws Exception {
@@ -108,8 +110,8 @@ public class JavaShares {
             one(which, 0);
             List<String> frames = new ArrayList<>();
             frames.add(String.format("[\"JavaShares.spin\", \"JavaShares.java\", %d]", LAST));
-            for (StackTraceElement e : said)
-                frames.add(frame(e));
+            for (int i = 1; i < said.length; i++)
+                frames.add(frame(said[i]));
             chains.add("\"" + NAMES[which] + "\": [" + String.join(", ", frames) + "]");
         }
         noting = false;
