@@ -31,7 +31,7 @@ class Run:
         child.stdout.close()
         self.said = record.communicate(timeout=60)[0].decode()
         self.stacks = [([[f, file or None, line or None] for runtime, f, file, line in reversed(frames) if runtime == "java"],
-                        [f for runtime, f, _, _ in frames if runtime != "java"], n) for frames, n in stacks(store, family)]
+                        frames[0][0] != "java", n) for frames, n in stacks(store, family)]
 
 
 def fits(mine, chain):
@@ -55,7 +55,7 @@ def judge(run):
         if "JavaShares.turn" not in names:
             continue
         assert all(first <= (f[2] or first) <= last for f in seen if f[0] == "JavaShares.spin"), seen
-        if seen[-1][0].startswith("java.lang.Thread.run") and native and native[0] in ("clone3", "__clone3", "clone", "start_thread"):
+        if seen[-1][0].startswith("java.lang.Thread.run") and native:
             whole += n
         else:
             partly += n

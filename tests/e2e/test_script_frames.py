@@ -67,7 +67,8 @@ def judge(run):
         begins = [name for name in chains if name in names]
         told += n * all(f[2] for f in seen if f[0] == "spin")
         mine = seen[:names.index(begins[0]) + 1] if begins else []
-        assert set(names[len(mine):]) <= others | {outermost, "<main>"}, seen
+        mine = mine[1:] if mine and mine[0][0] == "new" else mine  # it is not in it when the chain is told
+        assert set(names[(names.index(begins[0]) + 1 if begins else 0):]) <= others | {outermost, "<main>"}, seen
         assert not begins or fits(mine, chains[begins[0]]), f"{mine} is no part of {chains}"
         if outermost in names or names[-1] == "<main>":
             whole += n
