@@ -158,7 +158,7 @@ enum { PYTHON_PIECE_HEAD, PYTHON_PIECE_NAME, PYTHON_PIECE_FILE, PYTHON_PIECE_LIN
 #define PYTHON_NAME_FROM  PYTHON_HEAD_BYTES
 #define PYTHON_FILE_FROM  (PYTHON_NAME_FROM + SCRIPT_TEXT_BYTES)
 #define PYTHON_LINES_FROM (PYTHON_FILE_FROM + SCRIPT_TEXT_BYTES)
-_Static_assert(PYTHON_LINES_FROM + SCRIPT_LINES_BYTES <= SCRIPT_DATA_BYTES, "pieces of Python");
+enum { PYTHON_PIECES_FIT = 1 / (PYTHON_LINES_FROM + SCRIPT_LINES_BYTES <= SCRIPT_DATA_BYTES) };
 
 /* What names the object at hand, as it stands in the process. How many bytes there are. */
 static __always_inline __u32 python_take(struct script_names *out, const struct python_layout *l)

@@ -175,7 +175,7 @@ enum {
 #define RUBY_PIECE_UNIT   RUBY_PIECE_13
 #define RUBY_PIECE_PAIR   RUBY_PIECE_14
 #define RUBY_PIECE_SYMBOL (RUBY_PIECE_14 + 1)
-_Static_assert(RUBY_PIECE_SYMBOL < SCRIPT_PIECES, "pieces of Ruby");
+enum { RUBY_PIECES_ENOUGH = 1 / (RUBY_PIECE_SYMBOL < SCRIPT_PIECES) };
 
 #define RUBY_SLOT          40u /* of an object */
 #define RUBY_OBJECT_FROM   0u
@@ -199,7 +199,7 @@ _Static_assert(RUBY_PIECE_SYMBOL < SCRIPT_PIECES, "pieces of Ruby");
 #define RUBY_INDEX_FROM    (RUBY_FILE_TEXT_FROM + SCRIPT_TEXT_BYTES)
 #define RUBY_INDEX_BYTES   1024u
 #define RUBY_LINES_FROM    (RUBY_INDEX_FROM + RUBY_INDEX_BYTES)
-_Static_assert(RUBY_LINES_FROM + SCRIPT_LINES_BYTES <= SCRIPT_DATA_BYTES, "pieces of Ruby");
+enum { RUBY_PIECES_FIT = 1 / (RUBY_LINES_FROM + SCRIPT_LINES_BYTES <= SCRIPT_DATA_BYTES) };
 
 /* A text's object, `from` in the data, and what it holds. */
 static __always_inline void ruby_text_take(struct script_names *out, const struct ruby_layout *l, __u32 i, __u64 object, __u32 from,
