@@ -99,7 +99,7 @@ def test_http_counts_what_nginx_logged(made, name, side):
     for r in rows(at, side):
         told[r["status"]] += r["n"]
     assert told == logged
-    assert count(rows(at, side), f"GET 127.0.0.1:{at[1]['port']}/u/{{id}}") == sum("/u/77" in line for line in at[1]["lines"])
+    assert count(rows(at, side), "GET /u/{id}") == sum("/u/77" in line for line in at[1]["lines"])
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -157,7 +157,7 @@ def test_grpc_counts_the_same_calls_as_the_server(made, side):
     by = collections.Counter()
     for r in rows(at, side):
         by[r["operation"]] += r["n"]
-    assert dict(by) == {f"GRPC 127.0.0.1:{at[1]['port']}{m}": n for m, n in at[1]["calls"].items()}
+    assert dict(by) == {f"GRPC {m}": n for m, n in at[1]["calls"].items()}
 
 
 @pytest.mark.parametrize("side", SIDES)
