@@ -25,6 +25,7 @@
 #include "probes/l7.h"
 #include "probes/l7_data.bpf.h"
 #include "probes/sock.bpf.h"
+#include "probes/tls.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -163,6 +164,8 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 dir, __u64
 
 	if (!w)
 		return 0;
+	if (tls_process_now())
+		tls_socket_call(sk, ino, dir, m->buf ? m->buf : tls_first(m->iov), n);
 	w->iov = m->iov;
 	w->iov_n = m->iov_n > IOV_MOST ? IOV_MOST : (__u32)m->iov_n;
 	w->ptr = m->buf;

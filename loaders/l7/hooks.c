@@ -78,7 +78,7 @@ int hooks_attach(struct hooks *k, struct err *e)
 	bpf_object__for_each_program(prog, k->skel->obj) {
 		struct bpf_link *link;
 
-		if (prog == k->skel->progs.l7_sweep || k->n == HOOKS_MOST)
+		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site || k->n == HOOKS_MOST)
 			continue;
 		link = bpf_program__attach(prog);
 		if (!link)
