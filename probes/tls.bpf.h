@@ -12,8 +12,11 @@
  * 3. Libraries that are given memory instead of a socket (Node, Python's asyncio) have no system call inside. There the length of
  *    records decides: what a thread read from a socket last, or wrote to one next, is a record of exactly the clear text's size and
  *    what ciphers add: 17 (1.3), 24 (1.2, AES-GCM), 16 (1.2, ChaCha20). Two connections at once are none.
- * 4. Whose socket is not known, its bytes are counted as unknown, and told as blind. Nothing is guessed.
- * 5. A buffer on a goroutine's stack moves with it: it is kept as a distance from the stack's upper end.
+ * 4. Go reads ahead: after a handshake the first read may find its bytes already there. Then two must agree: the socket that this goroutine
+ *    read a record from last, outside, and the descriptor where a net.TCPConn has it (tls.Conn: the interface conn at 0, its pointer at 8;
+ *    there *netFD; 16 bytes in, Sysfd; Go 1.9 on).
+ * 5. Whose socket is not known, its bytes are counted as unknown, and told as blind. Nothing is guessed.
+ * 6. A buffer on a goroutine's stack moves with it: it is kept as a distance from the stack's upper end.
  */
 #ifndef SONDE_PROBES_TLS_BPF_H
 #define SONDE_PROBES_TLS_BPF_H
@@ -68,7 +71,7 @@ struct {
 	__type(value, struct tls_conn);
 } tls_conns SEC(".maps");
 
-struct tls_last { /* of a thread: condition 3 */
+struct tls_last { /* of a thread: condition 3; of a goroutine, condition 4, the socket alone */
 	__u64 sk, ino;
 	__u64 conn, n;  /* written into TLS, and no socket since */
 	__u32 writes, count;
@@ -76,8 +79,8 @@ struct tls_last { /* of a thread: condition 3 */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u64);
+	__uint(max_entries, 16384);
+	__type(key, struct tls_call_key);
 	__type(value, struct tls_last);
 } tls_lasts SEC(".maps");
 
@@ -153,26 +156,28 @@ static __always_inline void tls_records(struct tls_last *l, __u64 buf, __u64 n)
 	l->count = count;
 }
 
-/* A thread outside of the library moved bytes on a socket. */
-static __noinline int tls_outside(struct sock *sk, __u64 ino, __u32 dir, __u64 buf, __u64 n)
+/* A thread or goroutine outside of the library moved bytes on a socket. */
+static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_key *key, __u64 buf, __u64 n)
 {
-	__u64 who = bpf_get_current_pid_tgid();
-	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, &who);
+	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, key);
 	struct tls_last none = {};
 	__u8 type = 0;
 	int len = tls_header_read(buf, &type);
+	bool out = n >> 63;
 
+	n &= ~(1ull << 63);
 	if (!l) {
-		if (dir == L7_OUT || len < 0 || bpf_map_update_elem(&tls_lasts, &who, &none, BPF_ANY))
+		if (out || len < 0 || bpf_map_update_elem(&tls_lasts, key, &none, BPF_ANY))
 			return 0;
-		l = bpf_map_lookup_elem(&tls_lasts, &who);
+		l = bpf_map_lookup_elem(&tls_lasts, key);
 		if (!l)
 			return 0;
 	}
-	if (dir == L7_IN) {
-		l->sk = (__u64)sk;
+	if (!out) {
+		l->sk = len < 0 && key->g ? 0 : (__u64)sk;
 		l->ino = ino;
-		tls_records(l, buf, n);
+		if (!key->g)
+			tls_records(l, buf, n);
 		return 0;
 	}
 	if (len > 0 && type == 23 && l->writes == 1 && l->conn && tls_fits((__u32)len, l->n))
@@ -180,20 +185,6 @@ static __noinline int tls_outside(struct sock *sk, __u64 ino, __u32 dir, __u64 b
 	l->writes = 0;
 	l->conn = 0;
 	return 0;
-}
-
-static __always_inline struct tls_call *tls_call_now(__u32 flags)
-{
-	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
-	struct tls_call *c = flags & TLS_PROCESS_C ? bpf_map_lookup_elem(&tls_calls, &key) : NULL;
-
-	if (c || !(flags & TLS_PROCESS_GO))
-		return c;
-	key.who &= ~0xffffffffull;
-	if (bpf_probe_read_kernel(&key.g, sizeof(key.g), (char *)arch_current_entry((void *)bpf_get_current_task()) +
-								 __builtin_offsetof(struct arch_regs, r14)) || !key.g)
-		return NULL;
-	return bpf_map_lookup_elem(&tls_calls, &key);
 }
 
 /* enum tls_process_flags; 0: the current process has no such library. */
@@ -215,21 +206,35 @@ static __always_inline __u64 tls_first(__u64 iov)
 	return buf;
 }
 
+/* The call that the thread or goroutine is in; its key. */
+static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_call_key *key)
+{
+	struct tls_call *c = NULL;
+
+	*key = (struct tls_call_key){.who = bpf_get_current_pid_tgid()};
+	if (flags & TLS_PROCESS_C)
+		c = bpf_map_lookup_elem(&tls_calls, key);
+	if (c || !(flags & TLS_PROCESS_GO))
+		return c;
+	if (bpf_probe_read_kernel(&key->g, sizeof(key->g), (char *)arch_current_entry((void *)bpf_get_current_task()) +
+								   __builtin_offsetof(struct arch_regs, r14)) || !key->g)
+		return NULL;
+	key->who &= ~0xffffffffull;
+	return bpf_map_lookup_elem(&tls_calls, key);
+}
+
 /* A system call moved n bytes on a socket, the first of them at `buf`. */
 static __noinline int tls_socket_call(struct sock *sk, __u64 ino, __u32 dir, __u64 buf, __u64 n)
 {
-	__u32 flags = tls_process_now();
+	struct tls_call_key key;
 	struct tls_call *c;
 	__u8 type = 0;
 
 	if (!buf)
 		return 0;
-	c = tls_call_now(flags);
-	if (!c) {
-		if (flags & TLS_PROCESS_C)
-			tls_outside(sk, ino, dir, buf, n);
-		return 0;
-	}
+	c = tls_call_now(tls_process_now(), &key);
+	if (!c)
+		return tls_outside(sk, ino, &key, buf, dir == L7_OUT ? n | 1ull << 63 : n);
 	if (c->dir != dir || (c->sk == (__u64)sk && c->ino == ino) || tls_header_read(buf, &type) < 0)
 		return 0;
 	c->sk = (__u64)sk;
@@ -304,10 +309,10 @@ static __always_inline bool tls_process(bool go)
 /* The thread's socket calls outside are looked at from now on. */
 static __always_inline void tls_watch(void)
 {
-	__u64 who = bpf_get_current_pid_tgid();
+	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
 	struct tls_last none = {};
 
-	bpf_map_update_elem(&tls_lasts, &who, &none, BPF_NOEXIST);
+	bpf_map_update_elem(&tls_lasts, &key, &none, BPF_NOEXIST);
 }
 
 static __noinline int tls_entry(void *ctx, struct tls_site *s)
@@ -355,8 +360,8 @@ static __always_inline __s64 tls_length(void *ctx, const struct tls_site *s, con
 /* By the length of records. */
 static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
 {
-	__u64 who = bpf_get_current_pid_tgid();
-	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, &who);
+	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
+	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, &key);
 
 	if (!l)
 		return;
@@ -381,11 +386,36 @@ static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
 	}
 }
 
+/* By the descriptor of a net.TCPConn. */
+static __always_inline void tls_by_descriptor(struct tls_call *c)
+{
+	struct tls_call_key key = {.who = bpf_get_current_pid_tgid() & ~0xffffffffull, .g = c->g};
+	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, &key);
+	__u64 at = c->conn + 8;
+	struct file *file;
+	__s32 fd = -1;
+
+	if (!l || !l->sk)
+		return;
+	if (bpf_probe_read_user(&at, sizeof(at), (const void *)at) || bpf_probe_read_user(&at, sizeof(at), (const void *)at) ||
+	    bpf_probe_read_user(&fd, sizeof(fd), (const void *)(at + 16)) || fd < 0)
+		return;
+	file = sock_fd_file((struct task_struct *)bpf_get_current_task(), (__u32)fd);
+	if (!file || (__u64)sock_of_file(file) != l->sk || BPF_CORE_READ(file, f_inode, i_ino) != l->ino)
+		return;
+	c->sk = l->sk;
+	c->ino = l->ino;
+	tls_learn(c->conn, (struct sock *)c->sk, c->ino);
+	bpf_map_delete_elem(&tls_lasts, &key);
+}
+
 static __noinline int tls_done(struct tls_call *c, __u64 n)
 {
 	__u64 high = 0, now = c->dir == L7_OUT ? c->at_ns : bpf_ktime_get_boot_ns();
 
-	if (!c->sk && !c->g)
+	if (!c->sk && c->g)
+		tls_by_descriptor(c);
+	else if (!c->sk)
 		tls_by_record(c, n);
 	if (!c->sk) {
 		COUNT(tls_unknown, 1);

@@ -95,6 +95,6 @@ void tlssweep(struct bpf_object *obj)
 {
 	map_sweep(obj, "tls_processes", 4, process_gone);
 	map_sweep(obj, "tls_calls", 16, call_gone);
-	map_sweep(obj, "tls_lasts", 8, thread_gone);
+	map_sweep(obj, "tls_lasts", 16, call_gone);
 	map_sweep(obj, "tls_conns", 16, conn_gone);
 }
