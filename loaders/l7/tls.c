@@ -25,7 +25,7 @@
 
 #define LOOK_NS  (NSEC_PER_SEC / 2)
 #define SWEEP_NS (2 * NSEC_PER_SEC)
-#define LEFT_NS  (3 * NSEC_PER_SEC) /* nobody has mapped it for so long: it is detached */
+#define LEFT_NS  (10 * NSEC_PER_SEC) /* nobody has mapped it for so long: it is detached */
 #define FILES_MOST 8192             /* open descriptors */
 
 static const char *const NAMES[] = {"ssl", "tls", "crypto", "_rust"}; /* 1 */
@@ -215,6 +215,8 @@ static void file_take(struct tls *t, struct seen *s, struct hostmaps_image *imag
 	close(fd);
 	s->look = f ? WANTED : REFUSED;
 	s->file = f ? f->id : 0;
+	if (f && f->n)
+		log_info("l7: %zu probes in %s", f->n, image->path);
 	if (!f)
 		log_warn("l7: what %s says inside TLS is not read: its probes cannot be attached", image->path);
 }

@@ -14,6 +14,7 @@
 #include "loaders/lib/host/mapsproto.h"
 #include "loaders/lib/host/perfmap.h"
 #include "loaders/lib/host/unwind.h"
+#include "loaders/maps/explain_tls.h"
 #include "probes/runtimes/runtime.h"
 #include "probes/tables.h"
 #include "schema/base/clock.h"
@@ -155,10 +156,10 @@ static json_t *file_json(const struct file *f)
 
 	if (f->image->index && image_unwind(f->image->index, &data, &size) && size >= sizeof(head))
 		memcpy(&head, data, sizeof(head));
-	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s, s:o*}", "path", f->image->path, strnlen(f->image->path, 4096),
+	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s, s:o*, s:o*}", "path", f->image->path, strnlen(f->image->path, 4096),
 			 "bytes", (json_int_t)f->bytes, "state", state_of(f->image, &head), "rows",
 			 (json_int_t)head.row_count, "unsupported", (json_int_t)head.unsupported, "go",
-			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason, "runtime", runtime);
+			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason, "runtime", runtime, "tls", explain_tls(f->image));
 }
 
 /* Is there a file with the names of its own code? */

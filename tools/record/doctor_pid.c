@@ -127,6 +127,24 @@ static void add_runtimes(json_t *rows, const json_t *files)
 		add_runtime(rows, f, walked);
 }
 
+/* Requests inside TLS: where they are read, or why not. */
+static void add_tls(json_t *rows, const json_t *f)
+{
+	const json_t *t = json_object_get(f, "tls");
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	const char *read = text_of(t, "read"), *path = text_of(f, "path"), *slash = strrchr(path, '/');
+	bool blind = !strcmp(read, "no");
+
+	if (!t)
+		return;
+	if (blind)
+		strbuf_addf(&text, "what %s says is not read: %s", text_of(t, "library"), text_of(t, "why"));
+	else
+		strbuf_addf(&text, "%s, read at %llu places in %s%s", text_of(t, "library"), (unsigned long long)number_of(t, "probes"), slash ? slash + 1 : path,
+			    !strcmp(read, "emulated") ? ", on instructions that the kernel emulates" : "; some of them cost a debug trap each time");
+	json_array_append_new(rows, doctor_item(NULL, "requests in TLS", blind ? "warn" : "ok", strbuf_str(&text), NULL));
+}
+
 static void add_anonymous(json_t *rows, const json_t *a)
 {
 	const json_t *map = json_object_get(a, "perf_map");
@@ -221,6 +239,8 @@ int doctor_pid(struct verb_call *call, uint64_t pid, struct err *e)
 	json_array_foreach(json_object_get(process, "files"), i, row)
 		add_file(rows, row);
 	add_runtimes(rows, json_object_get(process, "files"));
+	json_array_foreach(json_object_get(process, "files"), i, row)
+		add_tls(rows, row);
 	add_anonymous(rows, json_object_get(process, "anonymous"));
 	add_endings(rows, call->store, process);
 	if (call->json) {
