@@ -235,31 +235,33 @@ static __always_inline int vector_ends(struct sys_exit *x, __u32 dir)
 	return call_ends((__u32)c.di, x->ret, dir, &m, c.dx > 0);
 }
 
-struct user_msghdr { /* struct msghdr of the system call, 64 bits */
+struct user_msghdr { /* the beginning of struct msghdr of the system call, 64 bits */
 	__u64 name;
 	__u32 namelen, pad;
-	__u64 iov, iov_n, control, control_n;
-	__u32 flags, len;  /* len: of struct mmsghdr */
+	__u64 iov, iov_n;
 };
+#define MMSGHDR_SIZE 64 /* struct mmsghdr: a msghdr, and how many bytes were moved */
+#define MMSGHDR_LEN  56
 
-static __always_inline bool header_read(__u64 at, struct message *m, struct user_msghdr *h)
+static __always_inline bool header_read(__u64 at, struct message *m)
 {
-	if (bpf_probe_read_user(h, sizeof(*h), (const void *)at))
+	struct user_msghdr h = {};
+
+	if (bpf_probe_read_user(&h, sizeof(h), (const void *)at))
 		return false;
-	m->name = h->namelen ? h->name : 0;
-	m->iov = h->iov;
-	m->iov_n = h->iov_n;
+	m->name = h.namelen ? h.name : 0;
+	m->iov = h.iov;
+	m->iov_n = h.iov_n;
 	return true;
 }
 
 static __always_inline int header_ends(struct sys_exit *x, __u32 dir)
 {
-	struct user_msghdr h = {};
 	struct message m = {};
 	struct call c = {};
 
 	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c) || (dir == L7_IN && c.dx & (MSG_PEEK | MSG_ERRQUEUE)) ||
-	    !header_read(c.si, &m, &h))
+	    !header_read(c.si, &m))
 		return 0;
 	return call_ends((__u32)c.di, x->ret, dir, &m, m.iov_n > 0);
 }
@@ -276,12 +278,13 @@ static __always_inline int headers_end(struct sys_exit *x, __u32 dir)
 	if (!sk)
 		return 0;
 	for (int i = 0; i < MSGS_MOST; i++) {
-		struct user_msghdr h = {};
+		__u64 at = c.si + (__u64)i * MMSGHDR_SIZE;
 		struct message m = {};
+		__u32 n = 0;
 
-		if (i >= x->ret || !header_read(c.si + (__u64)i * sizeof(h), &m, &h))
+		if (i >= x->ret || !header_read(at, &m) || bpf_probe_read_user(&n, sizeof(n), (const void *)(at + MMSGHDR_LEN)))
 			break;
-		message_moved(sk, ino, dir, h.len, &m);
+		message_moved(sk, ino, dir, n, &m);
 	}
 	return 0;
 }
@@ -327,7 +330,7 @@ static __always_inline int accepted(struct sys_exit *x)
 		return 0;
 	sk = fd_sock((__u32)x->ret, &ino);
 	if (sk && sock_kind(sk) >= 0)
-		sock_begin(sk, ino, L7_SIDE_SERVER, bpf_ktime_get_boot_ns());
+		sock_enter(sk, ino, L7_SIDE_SERVER, bpf_ktime_get_boot_ns());
 	return 0;
 }
 
@@ -350,7 +353,7 @@ int exit_connect(struct sys_exit *x)
 	key = (__u64)sk;
 	e = bpf_map_lookup_elem(&socks, &key);
 	if (!e || e->ino != ino) /* else it was asked once more whether it is there */
-		sock_begin(sk, ino, L7_SIDE_CLIENT, bpf_ktime_get_boot_ns());
+		sock_enter(sk, ino, L7_SIDE_CLIENT, bpf_ktime_get_boot_ns());
 	return 0;
 }
 

@@ -204,33 +204,57 @@ static __always_inline __u32 tcp_seq(struct sock *sk, __u32 dir)
 	return dir == L7_OUT ? BPF_CORE_READ((struct tcp_sock *)sk, write_seq) : BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
 }
 
-static __noinline int sock_begin(struct sock *sk, __u64 ino, __u32 side, __u64 at_ns)
+static const volatile struct l7_sock no_sock = {}; /* not on the stack: older kernels have 512 bytes of it for a chain of calls */
+
+static __always_inline void sock_fill(struct sock *sk, struct l7_sock *e, __u32 side, int kind)
+{
+	e->side = (__u8)side;
+	e->protocol = (__u16)kind;
+	e->tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
+	e->flags = (task_wanted() ? 0 : S_IGNORED) | (side != L7_SIDE_UNKNOWN ? S_BEGUN : 0);
+	if (kind != SOCK_TCP || side == L7_SIDE_UNKNOWN)
+		return;
+	e->seq[L7_OUT] = tcp_seq(sk, L7_OUT);
+	e->flags |= S_SEQ_OUT;
+	if (BPF_CORE_READ(sk, __sk_common.skc_state) != SOCK_SYN_SENT) { /* there nothing is known of the other end's numbers */
+		e->seq[L7_IN] = tcp_seq(sk, L7_IN);
+		e->flags |= S_SEQ_IN;
+	}
+}
+
+/* 0: it has an entry now. */
+static __noinline int sock_begin(struct sock *sk, __u64 ino, __u32 side)
 {
 	int kind = sock_kind(sk);
 	__u64 key = (__u64)sk;
-	struct l7_sock e = {.ino = ino, .side = (__u8)side}, *in;
+	struct l7_sock *e;
 
 	if (kind < 0)
 		return -1;
-	e.protocol = (__u16)kind;
-	e.tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
-	e.flags = (task_wanted() ? 0 : S_IGNORED) | (side != L7_SIDE_UNKNOWN ? S_BEGUN : 0);
-	if (kind == SOCK_TCP && side != L7_SIDE_UNKNOWN) {
-		e.seq[L7_OUT] = tcp_seq(sk, L7_OUT);
-		e.flags |= S_SEQ_OUT;
-		if (BPF_CORE_READ(sk, __sk_common.skc_state) != SOCK_SYN_SENT) { /* there nothing is known of the other end's numbers */
-			e.seq[L7_IN] = tcp_seq(sk, L7_IN);
-			e.flags |= S_SEQ_IN;
-		}
-	}
-	if (bpf_map_update_elem(&socks, &key, &e, BPF_ANY)) {
+	if (bpf_map_update_elem(&socks, &key, (const void *)&no_sock, BPF_ANY)) {
 		COUNT(no_room, 1);
 		return -1;
 	}
-	in = bpf_map_lookup_elem(&socks, &key);
-	if (in && !(in->flags & S_IGNORED))
-		conn_send(sk, at_ns, in);
+	e = bpf_map_lookup_elem(&socks, &key);
+	if (!e)
+		return -1;
+	sock_fill(sk, e, side, kind);
+	e->ino = ino;
 	return 0;
+}
+
+/* A connection that is new, or whose address had another one: entered and told. NULL: it is none, or there is no room. */
+static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __u32 side, __u64 at_ns)
+{
+	__u64 key = (__u64)sk;
+	struct l7_sock *e;
+
+	if (sock_begin(sk, ino, side))
+		return NULL;
+	e = bpf_map_lookup_elem(&socks, &key);
+	if (e && !(e->flags & S_IGNORED))
+		conn_send(sk, at_ns, e);
+	return e;
 }
 
 /* The entry of a connection, made if need be; `side` is what is known of it where it is new. NULL: none. */
@@ -239,11 +263,7 @@ static __always_inline struct l7_sock *sock_entry(struct sock *sk, __u64 ino, __
 	__u64 key = (__u64)sk;
 	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
 
-	if (e && e->ino == ino)
-		return e;
-	if (sock_begin(sk, ino, side, at_ns))
-		return NULL;
-	return bpf_map_lookup_elem(&socks, &key);
+	return e && e->ino == ino ? e : sock_enter(sk, ino, side, at_ns);
 }
 
 /* Where `n` bytes that were just moved begin. */

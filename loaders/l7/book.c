@@ -2,6 +2,7 @@
 #include "loaders/l7/book.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -107,7 +108,12 @@ static int single_put(struct book *b, const struct heard *x, const struct book_w
 {
 	const uint64_t *n = x->s->number;
 	struct fact_row row = {0};
+	char nth[16];
 
+	b->singles = b->singles_ns == x->s->utc_ns ? b->singles + 1 : 1;
+	b->singles_ns = x->s->utc_ns;
+	snprintf(nth, sizeof(nth), "%u", b->singles);
+	fact_put_text(&row, REQUEST_LOG_NTH, nth);
 	fact_put(&row, REQUEST_LOG_PROCESS, w->row);
 	fact_put_text(&row, REQUEST_LOG_SIDE, side_word(x->s->side));
 	fact_put_text(&row, REQUEST_LOG_PROTOCOL, x->text[SAID_PROTOCOL]);

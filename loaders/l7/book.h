@@ -11,6 +11,8 @@ struct book_who;
 struct book {
 	struct book_who *all;    /* processes of this bucket's rows */
 	struct family_host *h;   /* of the call at hand */
+	int64_t singles_ns;      /* the bucket of the last single request, and how many it has */
+	uint32_t singles;
 };
 
 void book_release(struct book *b);

@@ -35,8 +35,9 @@ struct stream {
 	uint64_t lost;                /* seen before the connection was told */
 	int64_t last_ns;
 	uint32_t datagrams;
-	uint16_t family, protocol, lport, dport;
-	uint8_t side;                 /* enum l7_side */
+	uint16_t family, lport, dport;
+	uint8_t local[16], peer[16];
+	uint8_t side, service_side;   /* enum l7_side: as its pieces are fed; that `service` was made for */
 	uint32_t limit[2], needed[2]; /* bytes to copy of a call; the most that was looked at of one */
 	uint8_t calls[2];             /* large ones since `limit` was set */
 	bool whole;                   /* it was too little once */
@@ -61,9 +62,12 @@ static void emit(void *ctx, const struct proto_request *r);
 
 /* ---- connections ---- */
 
-static uint64_t key_of(uint64_t sk, uint16_t family, uint16_t port, const uint8_t *remote)
+/* Of a datagram: the socket's, and the remote end's where that is told (else the one that it is connected with). */
+static uint64_t datagram_key(const struct l7_data *d)
 {
-	return port ? hash_bytes(hash_u64(hash_u64(HASH_SEED, sk), (uint64_t)family << 16 | port), remote, 16) : sk;
+	static const uint8_t connected[16];
+
+	return hash_bytes(hash_u64(hash_u64(HASH_SEED, d->h.sk), (uint64_t)d->family << 16 | d->port), d->port ? d->remote : connected, 16);
 }
 
 static struct stream *find(const struct streams *s, uint64_t key)
@@ -87,12 +91,29 @@ static void age_link(struct streams *s, struct stream *x)
 	s->newest = x;
 }
 
-static struct sums_of of_stream(const struct stream *x)
+static void endpoint(char *to, size_t room, uint16_t family, const uint8_t at[16], uint16_t port)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	char address[INET6_ADDRSTRLEN] = "";
+	bool v4 = family == AF_INET || (family == AF_INET6 && !memcmp(at, mapped, sizeof(mapped)));
+
+	inet_ntop(v4 ? AF_INET : AF_INET6, family == AF_INET6 && v4 ? at + 12 : at, address, sizeof(address));
+	snprintf(to, room, v4 ? "%s:%u" : "[%s]:%u", address, port);
+}
+
+/* Which side it is, as far as is known by now, and so who answers. */
+static struct sums_of of_stream(struct stream *x)
 {
 	uint8_t side = x->side;
 
 	if (x->conn && proto_conn_swapped(x->conn))
 		side = side == L7_SIDE_CLIENT ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
+	if (x->family != AF_UNIX && side != x->service_side) {
+		bool server = side == L7_SIDE_SERVER;
+
+		endpoint(x->service, sizeof(x->service), x->family, server ? x->local : x->peer, server ? x->lport : x->dport);
+		x->service_side = side;
+	}
 	return (struct sums_of){.who = x->who, .tid = x->tid, .side = side, .service = x->service};
 }
 
@@ -205,16 +226,6 @@ static struct stream *stream_of(struct streams *s, const struct l7_head *h)
 
 /* ---- what is told of them ---- */
 
-static void endpoint(char *to, size_t room, uint16_t family, const uint8_t at[16], uint16_t port)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	char address[INET6_ADDRSTRLEN] = "";
-	bool v4 = family == AF_INET || (family == AF_INET6 && !memcmp(at, mapped, sizeof(mapped)));
-
-	inet_ntop(v4 ? AF_INET : AF_INET6, family == AF_INET6 && v4 ? at + 12 : at, address, sizeof(address));
-	snprintf(to, room, v4 ? "%s:%u" : "[%s]:%u", address, port);
-}
-
 static void path(char *to, size_t room, const struct l7_conn *c)
 {
 	size_t n = 0, i = c->path_len && !c->path[0];
@@ -229,18 +240,16 @@ static void path(char *to, size_t room, const struct l7_conn *c)
 }
 
 /* Of a connection whose side is not known the lower port is taken for the server's, until its protocol says. */
-static void service_set(struct stream *x, const struct l7_conn *c)
+static void ends_set(struct stream *x, const struct l7_conn *c)
 {
-	bool server = x->side == L7_SIDE_SERVER || (x->side == L7_SIDE_UNKNOWN && c->lport < c->dport);
-
+	x->family = c->family;
+	x->lport = c->lport;
+	x->dport = c->dport;
+	memcpy(x->local, c->local, sizeof(x->local));
+	memcpy(x->peer, c->peer, sizeof(x->peer));
+	x->side = c->side != L7_SIDE_UNKNOWN ? c->side : c->lport < c->dport ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
 	if (c->family == AF_UNIX)
 		path(x->service, sizeof(x->service), c);
-	else if (server)
-		endpoint(x->service, sizeof(x->service), c->family, c->local, c->lport);
-	else
-		endpoint(x->service, sizeof(x->service), c->family, c->peer, c->dport);
-	if (x->side == L7_SIDE_UNKNOWN)
-		x->side = server ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
 }
 
 static void take_conn(struct streams *s, const struct l7_conn *c)
@@ -257,12 +266,7 @@ static void take_conn(struct streams *s, const struct l7_conn *c)
 	s->stat.connections++;
 	x->told = true;
 	x->begun = c->h.flags & L7_F_BEGUN && !x->lost;
-	x->family = c->family;
-	x->protocol = c->protocol;
-	x->lport = c->lport;
-	x->dport = c->dport;
-	x->side = c->side;
-	service_set(x, c);
+	ends_set(x, c);
 	if (x->asked && want_of(s, x))
 		want_set(s, x, 0, 0, 0);
 }
@@ -366,23 +370,20 @@ static void datagram_remote(const struct stream *sock, const struct l7_data *d, 
 	x->told = true;
 	x->datagram = true;
 	x->who = sock->who;
+	x->family = d->port ? d->family : sock->family;
 	x->lport = sock->lport;
 	x->dport = d->port ? d->port : sock->dport;
+	memcpy(x->local, sock->local, sizeof(x->local));
+	memcpy(x->peer, d->port ? d->remote : sock->peer, sizeof(x->peer));
 	if (d->h.dir == L7_IN)
 		x->side = x->dport < 1024 && x->lport >= 1024 ? L7_SIDE_CLIENT : L7_SIDE_SERVER;
 	else
 		x->side = x->lport < 1024 && x->dport >= 1024 ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
-	if (x->side == L7_SIDE_CLIENT && d->port)
-		endpoint(x->service, sizeof(x->service), d->family, d->remote, d->port);
-	else if (x->side == L7_SIDE_SERVER && sock->side == L7_SIDE_CLIENT)
-		snprintf(x->service, sizeof(x->service), "udp:%u", x->lport);
-	else
-		snprintf(x->service, sizeof(x->service), "%s", sock->service);
 }
 
 static void take_datagram(struct streams *s, struct stream *sock, const struct l7_data *d)
 {
-	uint64_t key = key_of(d->h.sk + 1, d->family, d->port ? d->port : 1, d->remote);
+	uint64_t key = datagram_key(d);
 	struct stream *x = find(s, key);
 
 	sock->pos[d->h.dir] = 0; /* bytes are told with the flows */

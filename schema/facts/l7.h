@@ -11,7 +11,8 @@
 	X(REQUEST_LOG_PROTOCOL, "protocol", TEXT, KEY, "", "text.id") \
 	X(REQUEST_LOG_SERVICE, "service", TEXT, KEY, "", "text.id: address and port of who answers, or its path") \
 	X(REQUEST_LOG_OPERATION, "operation", TEXT, KEY, "", "text.id") \
-	X(REQUEST_LOG_AT, "at_us", NUMBER, KEY, "us", "when its first byte was seen, since 1970") \
+	X(REQUEST_LOG_NTH, "nth", TEXT, KEY, "", "text.id: which of the bucket") \
+	X(REQUEST_LOG_AT, "at_us", NUMBER, GAUGE, "us", "when its first byte was seen, since 1970") \
 	X(REQUEST_LOG_STATUS, "status", TEXT, GAUGE, "", "text.id; empty: the protocol has none") \
 	X(REQUEST_LOG_RESULT, "result", TEXT, GAUGE, "", "text.id: ok, error, one-way, opened, no-answer, blind") \
 	X(REQUEST_LOG_WHY, "why", TEXT, GAUGE, "", "text.id: why this one is kept: failed, slow (the slowest of the bucket), sample (drawn from all others)") \

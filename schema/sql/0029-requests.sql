@@ -9,7 +9,8 @@ CREATE TABLE request_log_row( -- single requests: failed ones, the slowest, and 
   protocol INTEGER NOT NULL, -- text.id
   service INTEGER NOT NULL, -- text.id: address and port of who answers, or its path
   operation INTEGER NOT NULL, -- text.id
-  at_us INTEGER NOT NULL, -- us: when its first byte was seen, since 1970
+  nth INTEGER NOT NULL, -- text.id: which of the bucket
+  at_us INTEGER, -- gauge, us: when its first byte was seen, since 1970
   status INTEGER NOT NULL, -- text.id; empty: the protocol has none
   result INTEGER NOT NULL, -- text.id: ok, error, one-way, opened, no-answer, blind
   why INTEGER NOT NULL, -- text.id: why this one is kept: failed, slow (the slowest of the bucket), sample (drawn from all others)
@@ -20,7 +21,7 @@ CREATE TABLE request_log_row( -- single requests: failed ones, the slowest, and 
   request_bytes INTEGER, -- gauge, bytes: of the request
   response_bytes INTEGER, -- gauge, bytes: of its answer
   trace INTEGER NOT NULL, -- text.id: id of the trace that it carried; empty: none
-  PRIMARY KEY(ts, run, process, side, protocol, service, operation, at_us)
+  PRIMARY KEY(ts, run, process, side, protocol, service, operation, nth)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE request_bytes_row( -- what became of the bytes that connections moved: seen = parsed + skipped + blind

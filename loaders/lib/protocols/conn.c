@@ -632,8 +632,13 @@ static void replay_seen(struct proto_conn *c)
 	free(seen);
 }
 
+/* With the pieces goes where each side stands. */
 static void swap_seen(struct proto_conn *c)
 {
+	struct proto_dir client = c->dir[PROTO_CLIENT];
+
+	c->dir[PROTO_CLIENT] = c->dir[PROTO_SERVER];
+	c->dir[PROTO_SERVER] = client;
 	for (uint32_t i = 0; i < c->seen->n; i++)
 		c->seen->pieces[i].from = !c->seen->pieces[i].from;
 	c->turned = !c->turned;
@@ -857,40 +862,6 @@ void proto_conn_free(struct proto_conn *c)
 	free(c->dir[0].buf);
 	free(c->dir[1].buf);
 	free(c);
-}
-
-const char *proto_conn_protocol(const struct proto_conn *c)
-{
-	return c->protocol ? c->protocol->name : "";
-}
-
-bool proto_conn_swapped(const struct proto_conn *c)
-{
-	return c->turned;
-}
-
-uint64_t proto_conn_blind_bytes(const struct proto_conn *c)
-{
-	return c->dir[0].blind_bytes + c->dir[1].blind_bytes;
-}
-
-uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from)
-{
-	const struct proto_dir *d = &c->dir[c->turned ? !from : from];
-
-	if (!c->protocol || c->datagram)
-		return 0;
-	return d->skipping_all ? UINT64_MAX : d->len ? 0 : d->skip;
-}
-
-size_t proto_conn_needed(const struct proto_conn *c)
-{
-	return c->needed;
-}
-
-bool proto_conn_hopeless(const struct proto_conn *c)
-{
-	return c->given_up;
 }
 
 size_t proto_conn_open(const struct proto_conn *c)

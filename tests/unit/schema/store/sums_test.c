@@ -108,6 +108,7 @@ static void a_file_from_before_is_summed_when_it_is_gone_on_with(void **state)
 			   "CREATE TABLE sealed(name); CREATE TABLE sample_pack(ts); DROP TABLE slowed_row;"
 			   "DROP VIEW events; DROP VIEW oom_tasks; DROP VIEW oom_kills; DROP VIEW descriptor_stats; DROP TABLE event_row;"
 			   "DROP TABLE oom_row; DROP TABLE oom_task_row; DROP TABLE fds_row;"
+			   "DROP VIEW request_log; DROP VIEW request_bytes; DROP TABLE request_log_row; DROP TABLE request_bytes_row;"
 			   "DROP VIEW connections; DROP VIEW netns_stats; DROP VIEW listeners; DROP VIEW net_failures; DROP VIEW edges; DROP VIEW flows;"
 			   "DROP TABLE flow_row; DROP TABLE listener_row; DROP TABLE netns_row; DROP TABLE connection_row;"
 			   "DROP VIEW process_stats; DROP VIEW cgroup_disk_stats; DROP VIEW container_stats; DROP VIEW cgroup_stats; DROP VIEW sensor_stats;"
