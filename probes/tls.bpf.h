@@ -55,7 +55,7 @@ struct { /* processes with such a library: enum tls_process_flags */
 struct tls_call {
 	__u64 conn, buf, size, out, at_ns, g;
 	__u64 sk, ino;
-	__u8 dir, on_stack, pad[6];
+	__u8 dir, on_stack, active, pad[5];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -214,13 +214,16 @@ static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_cal
 	*key = (struct tls_call_key){.who = bpf_get_current_pid_tgid()};
 	if (flags & TLS_PROCESS_C)
 		c = bpf_map_lookup_elem(&tls_calls, key);
-	if (c || !(flags & TLS_PROCESS_GO))
+	if (c && c->active)
 		return c;
+	if (!(flags & TLS_PROCESS_GO))
+		return NULL;
 	if (bpf_probe_read_kernel(&key->g, sizeof(key->g), (char *)arch_current_entry((void *)bpf_get_current_task()) +
 								   __builtin_offsetof(struct arch_regs, r14)) || !key->g)
 		return NULL;
 	key->who &= ~0xffffffffull;
-	return bpf_map_lookup_elem(&tls_calls, key);
+	c = bpf_map_lookup_elem(&tls_calls, key);
+	return c && c->active ? c : NULL;
 }
 
 /* A system call moved n bytes on a socket, the first of them at `buf`. */
@@ -315,31 +318,58 @@ static __always_inline void tls_watch(void)
 	bpf_map_update_elem(&tls_lasts, &key, &none, BPF_NOEXIST);
 }
 
+/* The place of this thread's or goroutine's call; what was there is overwritten, for to make and remove one each time costs more than
+ * all else here. The loader takes out those of who is gone. */
+static __always_inline struct tls_call *tls_call_place(struct tls_call_key *key, bool go)
+{
+	struct tls_call *c = bpf_map_lookup_elem(&tls_calls, key);
+	struct tls_call none = {.g = key->g};
+
+	if (c)
+		return c;
+	if (!tls_process(go))
+		return NULL;
+	if (bpf_map_update_elem(&tls_calls, key, &none, BPF_ANY)) {
+		COUNT(tls_no_room, 1);
+		return NULL;
+	}
+	return bpf_map_lookup_elem(&tls_calls, key);
+}
+
+static __always_inline void tls_call_begin(void *ctx, struct tls_site *s, struct tls_call *c)
+{
+	__u64 stack[2] = {}, ino = 0;
+
+	c->conn = tls_reg(ctx, s->args[0]);
+	c->buf = tls_reg(ctx, s->args[1]);
+	c->size = tls_reg(ctx, s->args[2]);
+	c->out = tls_reg(ctx, s->args[3]);
+	c->dir = s->dir;
+	c->on_stack = 0;
+	c->at_ns = s->dir == L7_OUT ? bpf_ktime_get_boot_ns() : 0;
+	if (s->go && !bpf_probe_read_user(stack, sizeof(stack), (const void *)c->g) && c->buf >= stack[0] && c->buf < stack[1]) {
+		c->on_stack = 1;
+		c->buf = stack[1] - c->buf;
+	}
+	c->sk = tls_known(c->conn, &ino);
+	c->ino = ino;
+	c->active = 1;
+}
+
 static __noinline int tls_entry(void *ctx, struct tls_site *s)
 {
 	struct tls_call_key key = tls_key(ctx, s->go);
-	struct tls_call c = {.dir = s->dir, .g = key.g};
-	__u64 stack[2] = {};
+	struct tls_call *c;
 
 	for (int i = 0; i < 2; i++)
 		if (s->check_reg[i] != TLS_NO_REG && (__u32)tls_reg(ctx, s->check_reg[i]) != s->check_value[i])
 			return 0;
-	if (!tls_process(s->go))
+	c = tls_call_place(&key, s->go);
+	if (!c)
 		return 0;
-	c.conn = tls_reg(ctx, s->args[0]);
-	c.buf = tls_reg(ctx, s->args[1]);
-	c.size = tls_reg(ctx, s->args[2]);
-	c.out = tls_reg(ctx, s->args[3]);
-	c.at_ns = bpf_ktime_get_boot_ns();
-	if (s->go && !bpf_probe_read_user(stack, sizeof(stack), (const void *)key.g) && c.buf >= stack[0] && c.buf < stack[1]) {
-		c.on_stack = 1;
-		c.buf = stack[1] - c.buf;
-	}
-	c.sk = tls_known(c.conn, &c.ino);
-	if (!c.sk && !s->go)
+	tls_call_begin(ctx, s, c);
+	if (!c->sk && !s->go)
 		tls_watch();
-	if (bpf_map_update_elem(&tls_calls, &key, &c, BPF_ANY))
-		COUNT(tls_no_room, 1);
 	return 0;
 }
 
@@ -434,21 +464,20 @@ static __noinline int tls_done(struct tls_call *c, __u64 n)
 static __noinline int tls_result(void *ctx, struct tls_site *s)
 {
 	struct tls_call_key key = tls_key(ctx, s->go);
-	struct tls_call *in = bpf_map_lookup_elem(&tls_calls, &key), c;
+	struct tls_call *c = bpf_map_lookup_elem(&tls_calls, &key);
 	__s64 n;
 
-	if (!in || in->dir != s->dir)
+	if (!c || !c->active || c->dir != s->dir)
 		return 0;
-	c = *in;
-	bpf_map_delete_elem(&tls_calls, &key);
-	n = tls_length(ctx, s, &c);
+	c->active = 0;
+	n = tls_length(ctx, s, c);
 	if (n <= 0)
 		return 0;
-	if ((__u64)n > c.size) { /* not what these sites were made for */
+	if ((__u64)n > c->size) { /* not what these sites were made for */
 		COUNT(tls_odd, 1);
 		return 0;
 	}
-	return tls_done(&c, (__u64)n);
+	return tls_done(c, (__u64)n);
 }
 
 static __always_inline struct tls_site *tls_site_of(void *ctx)

@@ -4,6 +4,7 @@
  * loaders/lib/bpf and its parts: hooks has the programs, the parser (a process without rights) reads what they tell and says what it
  * found, book puts that into the store.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,8 @@ struct l7 {
 	uint64_t unseen_bytes;
 	bool started, full;
 };
+
+static bool tls_off; /* --tls */
 
 static void hear(void *ctx, const struct heard *x)
 {
@@ -125,7 +128,8 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (!hostmaps_seeded(h->maps) && now_ns - l->said_ns < 5 * NSEC_PER_SEC && l->started)
 		return;
 	parser_keep(l, h->bucket_s);
-	tls_poll(l->tls, h, now_ns);
+	if (!tls_off)
+		tls_poll(l->tls, h, now_ns);
 	if (now_ns - l->said_ns < SAY_NS)
 		return;
 	book_fresh(&l->book);
@@ -210,8 +214,21 @@ static void l7_close(void *state)
 	free(l);
 }
 
+static int tls_set(const char *value, struct err *e)
+{
+	tls_off = !strcmp(value, "off");
+	if (tls_off || !strcmp(value, "on"))
+		return 0;
+	return err_set(e, -EINVAL, EXIT_USAGE, "--tls is on or off, not '%s'", value);
+}
+
+static const struct family_option l7_options[] = {
+	{"tls", "on|off", "probes in TLS libraries, for what is said inside TLS (default on)", tls_set},
+	{0}};
+
 static const struct family l7_family = {
 	.name = "l7",
+	.options = l7_options,
 	.summary = "requests: what programs ask one another, how long it takes, and what fails",
 	.open = l7_open,
 	.attach = l7_attach,
