@@ -96,17 +96,20 @@ static __always_inline void tls_learn(__u64 conn, struct sock *sk, __u64 ino)
 	l7_is_tls(sk, ino);
 }
 
+static __always_inline bool tls_open(__u64 sk, __u64 ino)
+{
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &sk);
+
+	return e && e->ino == ino;
+}
+
 /* 0: not known, or closed since. */
 static __always_inline __u64 tls_known(__u64 conn, __u64 *ino)
 {
 	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .conn = conn};
 	struct tls_conn *c = bpf_map_lookup_elem(&tls_conns, &key);
-	struct l7_sock *e;
 
-	if (!c)
-		return 0;
-	e = bpf_map_lookup_elem(&socks, &c->sk);
-	if (!e || e->ino != c->ino)
+	if (!c || !tls_open(c->sk, c->ino))
 		return 0;
 	*ino = c->ino;
 	return c->sk;
@@ -248,15 +251,24 @@ static __noinline int tls_socket_call(struct sock *sk, __u64 ino, __u32 dir, __u
 
 /* ---- sites ---- */
 
-static __always_inline __u64 tls_reg(void *ctx, __u16 at)
+/* A register by its place in struct pt_regs. By a switch: the context is read in place only at places known when it is compiled, and a
+ * helper costs several times that. */
+#define TLS_CASE(name_) \
+	case __builtin_offsetof(struct arch_regs, name_): \
+		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v) : "r"(ctx), "i"(__builtin_offsetof(struct arch_regs, name_))); \
+		break
+static __noinline __u64 tls_reg(void *ctx, __u32 at)
 {
-	__u64 v = 0;
+	__u64 v;
 
-	if (at < sizeof(struct arch_regs))
-		bpf_probe_read_kernel(&v, sizeof(v), (char *)ctx + at);
+	switch (at) {
+	TLS_CASE(ax); TLS_CASE(bx); TLS_CASE(cx); TLS_CASE(dx); TLS_CASE(si); TLS_CASE(di); TLS_CASE(bp); TLS_CASE(sp);
+	TLS_CASE(r8); TLS_CASE(r9); TLS_CASE(r10); TLS_CASE(r11); TLS_CASE(r12); TLS_CASE(r13); TLS_CASE(r14); TLS_CASE(r15);
+	default: v = 0;
+	}
 	return v;
 }
-#define TLS_REG(ctx_, name_) tls_reg(ctx_, __builtin_offsetof(struct arch_regs, name_))
+#define TLS_REG(ctx_, name_) (((const struct arch_regs *)(ctx_))->name_)
 
 static __always_inline bool tls_condition(__u64 flags, __u32 condition)
 {
@@ -290,11 +302,11 @@ static __always_inline __s64 tls_value_read(void *ctx, const struct tls_value *v
 
 static __always_inline struct tls_call_key tls_key(void *ctx, bool go)
 {
-	__u64 who = bpf_get_current_pid_tgid();
+	__u64 who = bpf_get_current_pid_tgid(), g = TLS_REG(ctx, r14);
 
 	if (!go)
 		return (struct tls_call_key){.who = who};
-	return (struct tls_call_key){.who = who & ~0xffffffffull, .g = TLS_REG(ctx, r14)};
+	return (struct tls_call_key){.who = who & ~0xffffffffull, .g = g};
 }
 
 static __always_inline bool tls_process(bool go)
@@ -338,9 +350,10 @@ static __always_inline struct tls_call *tls_call_place(struct tls_call_key *key,
 
 static __always_inline void tls_call_begin(void *ctx, struct tls_site *s, struct tls_call *c)
 {
-	__u64 stack[2] = {}, ino = 0;
+	__u64 stack[2] = {}, ino = 0, conn = tls_reg(ctx, s->args[0]);
+	bool same = c->conn == conn && c->sk;
 
-	c->conn = tls_reg(ctx, s->args[0]);
+	c->conn = conn;
 	c->buf = tls_reg(ctx, s->args[1]);
 	c->size = tls_reg(ctx, s->args[2]);
 	c->out = tls_reg(ctx, s->args[3]);
@@ -351,8 +364,10 @@ static __always_inline void tls_call_begin(void *ctx, struct tls_site *s, struct
 		c->on_stack = 1;
 		c->buf = stack[1] - c->buf;
 	}
-	c->sk = tls_known(c->conn, &ino);
-	c->ino = ino;
+	if (!same || !tls_open(c->sk, c->ino)) {
+		c->sk = tls_known(c->conn, &ino);
+		c->ino = ino;
+	}
 	c->active = 1;
 }
 
@@ -402,12 +417,9 @@ static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
 		return;
 	}
 	for (__u32 i = 0; i < TLS_RECORDS; i++) {
-		struct l7_sock *e;
-
 		if (i >= l->count || !tls_fits(l->lens[i], n))
 			continue;
-		e = bpf_map_lookup_elem(&socks, &l->sk);
-		if (!e || e->ino != l->ino)
+		if (!tls_open(l->sk, l->ino))
 			return;
 		c->sk = l->sk;
 		c->ino = l->ino;
