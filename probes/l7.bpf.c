@@ -164,8 +164,6 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 dir, __u64
 
 	if (!w)
 		return 0;
-	if (tls_process_now())
-		tls_socket_call(sk, ino, dir, m->buf ? m->buf : tls_first(m->iov), n);
 	w->iov = m->iov;
 	w->iov_n = m->iov_n > IOV_MOST ? IOV_MOST : (__u32)m->iov_n;
 	w->ptr = m->buf;
@@ -175,7 +173,10 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 dir, __u64
 		remote_read(w, m->name);
 		flags = L7_F_DATAGRAM;
 	}
-	return moved(sk, ino, dir | flags << 1, n, at_of(dir));
+	moved(sk, ino, dir | flags << 1, n, at_of(dir));
+	if (tls_process_now())
+		tls_socket_call(sk, ino, dir, m->buf ? m->buf : tls_first(m->iov), n);
+	return 0;
 }
 
 /* The other end will send no more. */

@@ -5,7 +5,7 @@
  * copied, is decided in this file.
  *
  *   l7_bytes(sk, ino, dir, buf, n, at_ns, flags)   n bytes at the user's address buf. flags: 0, or L7_F_TLS: clear text inside TLS
- *   l7_is_tls(sk, ino)                             from now on its system calls move records of TLS: nothing of them is told,
+ *   l7_is_tls(sk, ino)                             (a connection that is known) from now on its system calls move records of TLS: nothing of them is told,
  *                                                  only the clear text that l7_bytes brings with L7_F_TLS
  *
  * `sk` is the socket, `ino` the inode number of its file (sock_ino of sock.bpf.h), `dir` L7_OUT or L7_IN, at_ns the boot clock: when a write
@@ -88,7 +88,7 @@ struct walk {
 	__u32 iov_n, fill;
 	__u32 failed, busy;   /* a record was lost; slot 1: how many use it */
 	struct l7_data r;
-	__u8 bytes[2 * L7_CHUNK];
+	__u8 bytes[3 * L7_CHUNK]; /* 5.10 knows no more of fill and n than that they are below one and two of these */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -347,7 +347,8 @@ __noinline int walk_step(__u32 slot)
 		n = w->total - fill;
 	if (!n || n > L7_CHUNK)
 		return 1;
-	if (bpf_probe_read_user(&w->bytes[fill], (__u32)n & (2 * L7_CHUNK - 1), (const void *)w->ptr)) {
+	asm volatile("%0 &= %1" : "+r"(n) : "i"(2 * L7_CHUNK - 1)); /* 5.10 forgets what was compared */
+	if (bpf_probe_read_user(&w->bytes[fill], (__u32)n, (const void *)w->ptr)) {
 		w->r.h.flags |= L7_F_FAULT;
 		COUNT(faults, 1);
 		return 1;
@@ -481,9 +482,10 @@ static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, cons
 
 static __always_inline void l7_is_tls(struct sock *sk, __u64 ino)
 {
-	struct l7_sock *e = sock_entry(sk, ino, L7_SIDE_UNKNOWN, bpf_ktime_get_boot_ns());
+	__u64 key = (__u64)sk;
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
 
-	if (e)
+	if (e && e->ino == ino)
 		e->flags |= S_TLS;
 }
 

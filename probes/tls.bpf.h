@@ -28,7 +28,6 @@
 #include "probes/l7_data.bpf.h"
 #include "probes/tls.h"
 
-#define TLS_RECORDS 4 /* of one read that are looked at */
 #define TLS_PLAIN_MOST 16384
 
 struct {
@@ -52,11 +51,6 @@ struct { /* processes with such a library: enum tls_process_flags */
 	__type(value, __u32);
 } tls_processes SEC(".maps");
 
-struct tls_call {
-	__u64 conn, buf, size, out, at_ns, g;
-	__u64 sk, ino;
-	__u8 dir, on_stack, active, pad[5];
-};
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -71,18 +65,15 @@ struct {
 	__type(value, struct tls_conn);
 } tls_conns SEC(".maps");
 
-struct tls_last { /* of a thread: condition 3; of a goroutine, condition 4, the socket alone */
-	__u64 sk, ino;
-	__u64 conn, n;  /* written into TLS, and no socket since */
-	__u32 writes, count;
-	__u32 lens[TLS_RECORDS]; /* of records of data that were read from the socket */
-};
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, struct tls_call_key);
 	__type(value, struct tls_last);
 } tls_lasts SEC(".maps");
+
+const volatile struct tls_last tls_no_last = {}; /* not on the stack, of which there is little */
+const volatile struct tls_call tls_no_call = {};
 
 /* ---- sockets ---- */
 
@@ -163,14 +154,13 @@ static __always_inline void tls_records(struct tls_last *l, __u64 buf, __u64 n)
 static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_key *key, __u64 buf, __u64 n)
 {
 	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, key);
-	struct tls_last none = {};
 	__u8 type = 0;
 	int len = tls_header_read(buf, &type);
 	bool out = n >> 63;
 
 	n &= ~(1ull << 63);
 	if (!l) {
-		if (out || len < 0 || bpf_map_update_elem(&tls_lasts, key, &none, BPF_ANY))
+		if (out || len < 0 || bpf_map_update_elem(&tls_lasts, key, (const void *)&tls_no_last, BPF_ANY))
 			return 0;
 		l = bpf_map_lookup_elem(&tls_lasts, key);
 		if (!l)
@@ -325,9 +315,8 @@ static __always_inline bool tls_process(bool go)
 static __always_inline void tls_watch(void)
 {
 	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
-	struct tls_last none = {};
 
-	bpf_map_update_elem(&tls_lasts, &key, &none, BPF_NOEXIST);
+	bpf_map_update_elem(&tls_lasts, &key, (const void *)&tls_no_last, BPF_NOEXIST);
 }
 
 /* The place of this thread's or goroutine's call; what was there is overwritten, for to make and remove one each time costs more than
@@ -335,17 +324,19 @@ static __always_inline void tls_watch(void)
 static __always_inline struct tls_call *tls_call_place(struct tls_call_key *key, bool go)
 {
 	struct tls_call *c = bpf_map_lookup_elem(&tls_calls, key);
-	struct tls_call none = {.g = key->g};
 
 	if (c)
 		return c;
 	if (!tls_process(go))
 		return NULL;
-	if (bpf_map_update_elem(&tls_calls, key, &none, BPF_ANY)) {
+	if (bpf_map_update_elem(&tls_calls, key, (const void *)&tls_no_call, BPF_ANY)) {
 		COUNT(tls_no_room, 1);
 		return NULL;
 	}
-	return bpf_map_lookup_elem(&tls_calls, key);
+	c = bpf_map_lookup_elem(&tls_calls, key);
+	if (c)
+		c->g = key->g;
+	return c;
 }
 
 static __always_inline void tls_call_begin(void *ctx, struct tls_site *s, struct tls_call *c)

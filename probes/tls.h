@@ -49,4 +49,18 @@ struct tls_call_key {
 	__u64 g;    /* goroutine; 0 */
 };
 
+struct tls_call {
+	__u64 conn, buf, size, out, at_ns, g;
+	__u64 sk, ino;
+	__u8 dir, on_stack, active, pad[5];
+};
+
+#define TLS_RECORDS 4 /* of one read that are looked at */
+struct tls_last { /* of a thread: condition 3; of a goroutine, condition 4, the socket alone */
+	__u64 sk, ino;
+	__u64 conn, n;  /* written into TLS, and no socket since */
+	__u32 writes, count;
+	__u32 lens[TLS_RECORDS]; /* of records of data that were read from the socket */
+};
+
 #endif

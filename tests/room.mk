@@ -40,7 +40,7 @@ check-layout: all
 	@$(PYTEST) tests/check $(SIDE_BY_SIDE) --junitxml=$(RESULTS)/layout.xml
 
 check-e2e: all workloads $(B)/tests/makepage
-	@$(PYTEST) $(E2E) $(SIDE_BY_SIDE) -m "not docker and not soak and not live and not page and not long" --junitxml=$(RESULTS)/e2e.xml
+	@$(PYTEST) $(E2E) $(SIDE_BY_SIDE) -m "not docker and not soak and not live and not page and not long and not tls" --junitxml=$(RESULTS)/e2e.xml
 
 # all sources by the other compiler, nothing linked
 check-clang:
@@ -63,7 +63,7 @@ long-for-change:
 
 # what takes seconds and more on the real kernel: comparisons with perf, two captures at once, kills, debuginfod, crowds of processes
 long-capture: all workloads
-	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page" --durations=5 --junitxml=$(RESULTS)/long-capture.xml
+	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page and not tls" --durations=5 --junitxml=$(RESULTS)/long-capture.xml
 
 # in real containers: the tests start an engine of their own and end it
 long-docker: all workloads
@@ -73,6 +73,10 @@ long-docker: all workloads
 LIVE ?= $(E2E)
 long-live: all workloads
 	@$(PYTEST) $(LIVE) -m live --durations=5 --junitxml=$(RESULTS)/long-live.xml
+
+# requests inside TLS, of programs that nobody here wrote, and what probes that come and go do to them
+long-tls: all workloads
+	@$(PYTEST) $(E2E) -m tls --durations=5 --junitxml=$(RESULTS)/long-tls.xml
 
 # the flame graph page and the served page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
 long-page: all unit-tests workloads

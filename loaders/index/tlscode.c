@@ -221,14 +221,42 @@ static bool survives(const struct codeflow_insn *i, const struct tlscode_place *
 	return back_over(i, &v[0]) && back_over(i, &v[1]) && places_equal(v, value);
 }
 
-static bool site_add(struct walk *w, const struct codeflow_insn *i, const struct codeflow_edge *e, const struct tlscode_place *value)
+static bool is_nop(const struct codeflow_insn *i)
 {
-	struct tlscode_site s = site_of(i);
+	return (i->x.map == 1 && (i->x.opcode == 0x1e || i->x.opcode == 0x1f)) || (!i->x.map && i->x.opcode == 0x90);
+}
+
+/* 5. The first instruction from `n` on that is none of several bytes without effect. NULL: none within the function. */
+static const struct codeflow_insn *beyond(const struct codeflow *f, uint64_t n)
+{
+	for (unsigned k = 0; k < 8; k++) {
+		const struct codeflow_insn *i = &f->insns[n];
+
+		if (!inside(f, i) || (i->effect.flow != X86_ON && !is_nop(i)))
+			return NULL;
+		if (!is_nop(i))
+			return i;
+		if (!idmap_get(&f->by_address, i->at + i->x.len, &n))
+			return NULL;
+	}
+	return NULL;
+}
+
+static bool says_nothing(const struct tlscode_place *value)
+{
+	return value[0].kind == TLSCODE_NUMBER && value[0].at <= 0 && value[1].kind == TLSCODE_NOWHERE;
+}
+
+/* `to`: where the edge leads. */
+static bool site_add(struct walk *w, const struct codeflow_insn *i, const struct codeflow_edge *e, uint32_t to, const struct tlscode_place *value)
+{
+	const struct codeflow_insn *there = i->effect.flow == X86_JCC && says_nothing(value) ? beyond(w->f, to) : NULL;
+	struct tlscode_site s = site_of(there ? there : i);
 
 	memcpy(s.value, value, sizeof(s.value));
 	if (!place_at(i, &s.value[0]) || !place_at(i, &s.value[1]))
 		return false;
-	if (i->effect.flow == X86_JCC)
+	if (i->effect.flow == X86_JCC && !there)
 		s.when = e->jumps ? TLSCODE_TAKEN : TLSCODE_NOT_TAKEN;
 	for (size_t k = 0; k < w->out->result_count; k++) {
 		struct tlscode_site *o = &w->out->results[k];
@@ -304,7 +332,7 @@ static void back_along(struct walk *w, const struct at *a, const struct codeflow
 	const struct codeflow_insn *i = &w->f->insns[e->from];
 	struct tlscode_place v[2] = {a->value[0], a->value[1]};
 
-	if (i->emulated && inside(w->f, i) && survives(i, a->value) && site_add(w, i, e, a->value))
+	if (i->emulated && inside(w->f, i) && survives(i, a->value) && site_add(w, i, e, a->insn, a->value))
 		return;
 	if (i->effect.flow == X86_JCC || i->effect.flow == X86_JMP_FAR)
 		w->out->open++; /* before it the way is not decided */

@@ -10,6 +10,9 @@
  * 3. A way is open where no such instruction lies between the value's origin (a call, arithmetic) and the `ret`, or where the function
  *    ends in a jump to another one: `leads` says to whom the value leads, so that the caller may look there.
  * 4. No site lies outside of the function's own bytes.
+ * 5. Where a jcc decides that nothing was read or written, the site stands behind it, on that way, though the kernel may not emulate what
+ *    stands there: it is hit only then, the jcc each time. Never on an instruction without effect of several bytes, which newer kernels
+ *    replace by a call, which writes below the stack pointer.
  */
 #ifndef SONDE_INDEX_TLSCODE_H
 #define SONDE_INDEX_TLSCODE_H

@@ -275,13 +275,8 @@ static bool sites_add(struct part *p, const struct row *row, const struct functi
 {
 	bool good = found->entry.len && !found->too_many && site_add(p, row, IMAGE_TLS_ENTRY, fn, &found->entry);
 
-	for (size_t i = 0; i < found->result_count && good; i++) {
-		const struct tlscode_place *v = found->results[i].value;
-
-		if (row->library == IMAGE_TLS_GO && v[0].kind == TLSCODE_NUMBER && v[0].at <= 0 && v[1].kind == TLSCODE_NOWHERE)
-			continue; /* 6 */
+	for (size_t i = 0; i < found->result_count && good; i++)
 		good = site_add(p, row, IMAGE_TLS_RESULT, fn, &found->results[i]);
-	}
 	return good;
 }
 

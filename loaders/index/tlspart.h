@@ -15,8 +15,6 @@
  * 3. If one function of an operation needs that, the inner ones stand for all of the operation: all its functions call them.
  * 4. Else, and only then, instructions that the kernel does not emulate: the function's first, and each `ret`.
  * 5. Where nothing of this holds, the operation is BLIND.
- * 6. Go's functions that end without a byte have no site for it: many a branch decides that, and who reads keeps its entries by goroutine,
- *    where the next entry replaces the last.
  *
  * A function that calls another one of the table has sites in both: the inner result ends the call for both.
  */

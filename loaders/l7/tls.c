@@ -258,6 +258,7 @@ static void leave(struct tls *t)
 			continue;
 		}
 		*at = f->next;
+		log_info("l7: %zu probes taken out of a file that nobody maps any more", f->n);
 		file_free(t, f);
 	}
 }

@@ -38,7 +38,7 @@ json_t *explain_tls(const struct hostmaps_image *img)
 		return unread(img);
 	for (size_t i = 0; i < n; i++) {
 		blind |= s[i].role == IMAGE_TLS_BLIND;
-		slow |= s[i].slow;
+		slow |= s[i].slow && s[i].value[0].place != IMAGE_TLS_NUMBER; /* else it is hit only where nothing was read */
 	}
 	library = s[0].library < sizeof(LIBRARIES) / sizeof(LIBRARIES[0]) ? LIBRARIES[s[0].library] : LIBRARIES[0];
 	if (blind)
