@@ -73,9 +73,9 @@ static void row_text(struct table *t, const struct reqrows *all, const struct re
 struct table *reqprint_rows(const struct reqrows *r, size_t n)
 {
 	static const struct table_column columns[] = {
-		{"SEEN BY", TABLE_LEFT}, {"NAME", TABLE_MIDDLE}, {"PID", TABLE_SPARE_RIGHT}, {"PROTOCOL", TABLE_LEFT}, {"SERVICE", TABLE_MIDDLE},
-		{"OPERATION", TABLE_MIDDLE}, {"STATUS", TABLE_LEFT}, {"REQUESTS", TABLE_RIGHT}, {"/S", TABLE_RIGHT}, {"ERRORS", TABLE_RIGHT}, {"P50", TABLE_RIGHT},
-		{"P95", TABLE_RIGHT}, {"P99", TABLE_RIGHT}, {"MAX", TABLE_SPARE_RIGHT}, {"BLIND", TABLE_SPARE_RIGHT},
+		{"SIDE", TABLE_LEFT}, {"NAME", TABLE_MIDDLE}, {"PID", TABLE_SPARE_RIGHT}, {"PROTOCOL", TABLE_LEFT}, {"SERVICE", TABLE_SPARE},
+		{"OPERATION", TABLE_MIDDLE}, {"STATUS", TABLE_LEFT}, {"N", TABLE_RIGHT}, {"/S", TABLE_RIGHT}, {"ERRORS", TABLE_RIGHT}, {"P50", TABLE_RIGHT},
+		{"P95", TABLE_SPARE_RIGHT}, {"P99", TABLE_RIGHT}, {"MAX", TABLE_SPARE_RIGHT}, {"BLIND", TABLE_SPARE_RIGHT},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 
@@ -155,8 +155,8 @@ static void single_text(struct table *t, const struct reqsingle *r)
 struct table *reqprint_singles(const struct reqsingles *r, size_t n)
 {
 	static const struct table_column columns[] = {
-		{"WHEN", TABLE_LEFT}, {"SEEN BY", TABLE_LEFT}, {"NAME", TABLE_MIDDLE}, {"PID", TABLE_SPARE_RIGHT}, {"PROTOCOL", TABLE_LEFT}, {"SERVICE", TABLE_MIDDLE},
-		{"OPERATION", TABLE_MIDDLE}, {"STATUS", TABLE_LEFT}, {"RESULT", TABLE_LEFT}, {"FIRST BYTE", TABLE_SPARE_RIGHT}, {"WHOLE", TABLE_RIGHT},
+		{"WHEN", TABLE_LEFT}, {"SIDE", TABLE_LEFT}, {"NAME", TABLE_MIDDLE}, {"PID", TABLE_SPARE_RIGHT}, {"PROTOCOL", TABLE_SPARE}, {"SERVICE", TABLE_SPARE},
+		{"OPERATION", TABLE_MIDDLE}, {"STATUS", TABLE_LEFT}, {"RESULT", TABLE_SPARE}, {"FIRST BYTE", TABLE_SPARE_RIGHT}, {"WHOLE", TABLE_RIGHT},
 		{"KEPT AS", TABLE_LEFT}, {"STANDS FOR", TABLE_SPARE_RIGHT}, {"TRACE", TABLE_SPARE},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
