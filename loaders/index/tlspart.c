@@ -57,6 +57,8 @@ void tls_symbols_note(struct tls_symbols *t, const char *name, uint64_t addr, ui
 				t->at[i] = (struct elf_range){addr, addr + size};
 	if (*name == 'T' && !strcmp(name, "TLS_method"))
 		t->methods = addr;
+	if (*name == '_' && !t->rustls && strstr(name, "6rustls4conn")) /* Rust's names, of both kinds */
+		t->rustls = true;
 }
 
 /* ---- bytes ---- */
@@ -399,6 +401,8 @@ int tlspart_make(struct elf_file *f, const struct tls_symbols *syms, const struc
 		else if (row_there(&p, from))
 			site_put(&p, &(struct image_tls_site){.library = IMAGE_TLS_GO, .operation = ROWS[from].operation, .result = ROWS[from].result});
 	}
+	if (syms->rustls)
+		site_put(&p, &(struct image_tls_site){.library = IMAGE_TLS_RUSTLS, .operation = IMAGE_TLS_READ, .result = IMAGE_TLS_PAIR});
 	part_release(&p);
 	if (p.rc)
 		return p.rc;

@@ -21,6 +21,7 @@
 #ifndef SONDE_INDEX_TLSPART_H
 #define SONDE_INDEX_TLSPART_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,7 @@
 struct tls_symbols {
 	struct elf_range at[TLSPART_FUNCTIONS]; /* by row of the table; start 0: not there */
 	uint64_t methods; /* TLS_method */
+	bool rustls;      /* functions of rustls, whose places are not known */
 };
 
 /* A symbol that may be one of these; `go`: of Go's own table. */

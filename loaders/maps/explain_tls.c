@@ -42,7 +42,8 @@ json_t *explain_tls(const struct hostmaps_image *img)
 	}
 	library = s[0].library < sizeof(LIBRARIES) / sizeof(LIBRARIES[0]) ? LIBRARIES[s[0].library] : LIBRARIES[0];
 	if (blind)
-		why = s[0].library == IMAGE_TLS_GO ? "Go before 1.17 passes arguments in memory" : "in this build no place for a probe is known";
+		why = s[0].library == IMAGE_TLS_GO ? "Go before 1.17 passes arguments in memory" :
+		      s[0].library == IMAGE_TLS_RUSTLS ? "where rustls has clear text differs from build to build" : "in this build no place for a probe is known";
 	return json_pack("{s:s, s:s, s:i, s:s}", "library", library, "read", blind ? "no" : slow ? "stepped" : "emulated", "probes", blind ? 0 : (int)n,
 			 "why", why);
 }
