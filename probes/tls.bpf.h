@@ -12,6 +12,7 @@
  * 3. Libraries that are given memory instead of a socket (Node, Python's asyncio) have no system call inside. There the length of
  *    records decides: what a thread read from a socket last, or wrote to one next, is a record of exactly the clear text's size and
  *    what ciphers add: 17 (1.3), 24 (1.2, AES-GCM), 16 (1.2, ChaCha20). Two connections at once are none.
+ *    What is known so is looked at again with each read. A connection that the library frees is forgotten.
  * 4. Go reads ahead: after a handshake the first read may find its bytes already there. Then two must agree: the socket that this goroutine
  *    read a record from last, outside, and the descriptor where a net.TCPConn has it (tls.Conn: the interface conn at 0, its pointer at 8;
  *    there *netFD; 16 bytes in, Sysfd; Go 1.9 on).
@@ -77,10 +78,10 @@ const volatile struct tls_call tls_no_call = {};
 
 /* ---- sockets ---- */
 
-static __always_inline void tls_learn(__u64 conn, struct sock *sk, __u64 ino)
+static __always_inline void tls_learn(__u64 conn, struct sock *sk, __u64 ino, __u32 memory)
 {
 	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .conn = conn};
-	struct tls_conn c = {.sk = (__u64)sk, .ino = ino};
+	struct tls_conn c = {.sk = (__u64)sk, .ino = ino, .memory = memory};
 
 	if (bpf_map_update_elem(&tls_conns, &key, &c, BPF_ANY))
 		COUNT(tls_no_room, 1);
@@ -95,7 +96,7 @@ static __always_inline bool tls_open(__u64 sk, __u64 ino)
 }
 
 /* 0: not known, or closed since. */
-static __always_inline __u64 tls_known(__u64 conn, __u64 *ino)
+static __always_inline __u64 tls_known(__u64 conn, __u64 *ino, __u8 *memory)
 {
 	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .conn = conn};
 	struct tls_conn *c = bpf_map_lookup_elem(&tls_conns, &key);
@@ -103,6 +104,7 @@ static __always_inline __u64 tls_known(__u64 conn, __u64 *ino)
 	if (!c || !tls_open(c->sk, c->ino))
 		return 0;
 	*ino = c->ino;
+	*memory = (__u8)c->memory;
 	return c->sk;
 }
 
@@ -174,7 +176,7 @@ static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_ke
 		return 0;
 	}
 	if (len > 0 && type == 23 && l->writes == 1 && l->conn && tls_fits((__u32)len, l->n))
-		tls_learn(l->conn, sk, ino);
+		tls_learn(l->conn, sk, ino, 1);
 	l->writes = 0;
 	l->conn = 0;
 	return 0;
@@ -231,11 +233,15 @@ static __noinline int tls_socket_call(struct sock *sk, __u64 ino, __u32 dir, __u
 	c = tls_call_now(tls_process_now(), &key);
 	if (!c)
 		return tls_outside(sk, ino, &key, buf, dir == L7_OUT ? n | 1ull << 63 : n);
-	if (c->dir != dir || (c->sk == (__u64)sk && c->ino == ino) || tls_header_read(buf, &type) < 0)
+	if (c->dir != dir || c->inside || tls_header_read(buf, &type) < 0)
+		return 0;
+	c->inside = 1;
+	if (c->sk == (__u64)sk && c->ino == ino && !c->memory)
 		return 0;
 	c->sk = (__u64)sk;
 	c->ino = ino;
-	tls_learn(c->conn, sk, ino);
+	c->memory = 0;
+	tls_learn(c->conn, sk, ino, 0);
 	return 0;
 }
 
@@ -342,7 +348,7 @@ static __always_inline struct tls_call *tls_call_place(struct tls_call_key *key,
 static __always_inline void tls_call_begin(void *ctx, struct tls_site *s, struct tls_call *c)
 {
 	__u64 stack[2] = {}, ino = 0, conn = tls_reg(ctx, s->args[0]);
-	bool same = c->conn == conn && c->sk;
+	__u8 memory = 0;
 
 	c->conn = conn;
 	c->buf = tls_reg(ctx, s->args[1]);
@@ -355,10 +361,10 @@ static __always_inline void tls_call_begin(void *ctx, struct tls_site *s, struct
 		c->on_stack = 1;
 		c->buf = stack[1] - c->buf;
 	}
-	if (!same || !tls_open(c->sk, c->ino)) {
-		c->sk = tls_known(c->conn, &ino);
-		c->ino = ino;
-	}
+	c->sk = tls_known(c->conn, &ino, &memory);
+	c->ino = ino;
+	c->memory = memory;
+	c->inside = 0;
 	c->active = 1;
 }
 
@@ -393,7 +399,7 @@ static __always_inline __s64 tls_length(void *ctx, const struct tls_site *s, con
 	return (__s64)n;
 }
 
-/* By the length of records. */
+/* By the length of records. What is read was on the socket that the thread read last, or it is not known. */
 static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
 {
 	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
@@ -407,6 +413,9 @@ static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
 		l->n = n;
 		return;
 	}
+	if (c->sk && c->sk == l->sk && c->ino == l->ino)
+		return;
+	c->sk = 0;
 	for (__u32 i = 0; i < TLS_RECORDS; i++) {
 		if (i >= l->count || !tls_fits(l->lens[i], n))
 			continue;
@@ -414,31 +423,32 @@ static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
 			return;
 		c->sk = l->sk;
 		c->ino = l->ino;
-		tls_learn(c->conn, (struct sock *)c->sk, c->ino);
+		tls_learn(c->conn, (struct sock *)c->sk, c->ino, 1);
 		return;
 	}
 }
 
-/* By the descriptor of a net.TCPConn. */
+/* By the descriptor of a net.TCPConn: what is known must be that, what is not known was read last by this goroutine. */
 static __always_inline void tls_by_descriptor(struct tls_call *c)
 {
 	struct tls_call_key key = {.who = bpf_get_current_pid_tgid() & ~0xffffffffull, .g = c->g};
-	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, &key);
-	__u64 at = c->conn + 8;
+	struct tls_last *l = c->sk ? NULL : bpf_map_lookup_elem(&tls_lasts, &key);
+	__u64 at = c->conn + 8, sk = c->sk ? c->sk : l ? l->sk : 0, ino = c->sk ? c->ino : l ? l->ino : 0;
 	struct file *file;
 	__s32 fd = -1;
 
-	if (!l || !l->sk)
-		return;
-	if (bpf_probe_read_user(&at, sizeof(at), (const void *)at) || bpf_probe_read_user(&at, sizeof(at), (const void *)at) ||
+	c->sk = 0;
+	if (!sk || bpf_probe_read_user(&at, sizeof(at), (const void *)at) || bpf_probe_read_user(&at, sizeof(at), (const void *)at) ||
 	    bpf_probe_read_user(&fd, sizeof(fd), (const void *)(at + 16)) || fd < 0)
 		return;
 	file = sock_fd_file((struct task_struct *)bpf_get_current_task(), (__u32)fd);
-	if (!file || (__u64)sock_of_file(file) != l->sk || BPF_CORE_READ(file, f_inode, i_ino) != l->ino)
+	if (!file || (__u64)sock_of_file(file) != sk || BPF_CORE_READ(file, f_inode, i_ino) != ino)
 		return;
-	c->sk = l->sk;
-	c->ino = l->ino;
-	tls_learn(c->conn, (struct sock *)c->sk, c->ino);
+	c->sk = sk;
+	c->ino = ino;
+	if (!l)
+		return;
+	tls_learn(c->conn, (struct sock *)sk, ino, 0);
 	bpf_map_delete_elem(&tls_lasts, &key);
 }
 
@@ -446,9 +456,9 @@ static __noinline int tls_done(struct tls_call *c, __u64 n)
 {
 	__u64 high = 0, now = c->dir == L7_OUT ? c->at_ns : bpf_ktime_get_boot_ns();
 
-	if (!c->sk && c->g)
+	if (!c->inside && c->g)
 		tls_by_descriptor(c);
-	else if (!c->sk)
+	else if (!c->inside && (!c->sk || c->memory))
 		tls_by_record(c, n);
 	if (!c->sk) {
 		COUNT(tls_unknown, 1);
@@ -483,6 +493,14 @@ static __noinline int tls_result(void *ctx, struct tls_site *s)
 	return tls_done(c, (__u64)n);
 }
 
+static __always_inline int tls_forget(void *ctx, struct tls_site *s)
+{
+	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .conn = tls_reg(ctx, s->args[0])};
+
+	bpf_map_delete_elem(&tls_conns, &key);
+	return 0;
+}
+
 static __always_inline struct tls_site *tls_site_of(void *ctx)
 {
 	__u32 place, n, *found;
@@ -508,6 +526,8 @@ int tls_site(void *ctx)
 		return 0;
 	if (s->when != TLS_ALWAYS && tls_condition(TLS_REG(ctx, flags), s->condition) != (s->when == TLS_TAKEN))
 		return 0;
+	if (s->role == TLS_FORGET)
+		return tls_forget(ctx, s);
 	return s->role == TLS_ENTRY ? tls_entry(ctx, s) : tls_result(ctx, s);
 }
 

@@ -12,7 +12,7 @@
 #define TLS_PAGE     4096u   /* where no cookie is offered a site is known by its place in its page */
 #define TLS_NO_REG   0xffffu
 
-enum tls_role { TLS_ENTRY = 1, TLS_RESULT = 2 };
+enum tls_role { TLS_ENTRY = 1, TLS_RESULT = 2, TLS_FORGET = 3 };
 enum tls_result_kind { TLS_LENGTH = 1, TLS_POINTER = 2, TLS_PAIR = 3 };
 enum tls_place_kind { TLS_NOWHERE, TLS_REGISTER, TLS_STACK, TLS_NUMBER };
 enum tls_when { TLS_ALWAYS, TLS_TAKEN, TLS_NOT_TAKEN };
@@ -43,6 +43,7 @@ struct tls_conn_key {
 };
 struct tls_conn {
 	__u64 sk, ino;
+	__u64 memory; /* known by its records' lengths: no system call is inside */
 };
 struct tls_call_key {
 	__u64 who;  /* thread: its id; goroutine: the process's, in the upper half */
@@ -52,7 +53,9 @@ struct tls_call_key {
 struct tls_call {
 	__u64 conn, buf, size, out, at_ns, g;
 	__u64 sk, ino;
-	__u8 dir, on_stack, active, pad[5];
+	__u8 dir, on_stack, active;
+	__u8 inside, memory; /* a system call inside told the socket; tls_conn.memory */
+	__u8 pad[3];
 };
 
 #define TLS_RECORDS 4 /* of one read that are looked at */

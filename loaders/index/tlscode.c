@@ -54,20 +54,27 @@ static bool entry_at(const struct codeflow_insn *i, const struct tlscode_asked *
 	return true;
 }
 
-static void entry_find(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_found *out)
+static void entry_find(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_site *out)
 {
 	uint64_t n = 0;
 
 	for (unsigned steps = 0; steps < 200; steps++) {
 		const struct codeflow_insn *i = &f->insns[n];
 
-		if (i->emulated && inside(f, i) && entry_at(i, asked, &out->entry))
+		if (i->emulated && inside(f, i) && entry_at(i, asked, out))
 			return;
 		if (i->effect.flow != X86_ON && i->effect.flow != X86_JMP)
 			return;
 		if (!idmap_get(&f->by_address, i->effect.flow == X86_JMP ? i->target : i->at + i->x.len, &n))
 			return;
 	}
+}
+
+bool tlscode_entry(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_site *out)
+{
+	memset(out, 0, sizeof(*out));
+	entry_find(f, asked, out);
+	return out->len || entry_at(&f->insns[0], asked, out);
 }
 
 /* ---- 2 ---- */
@@ -380,7 +387,7 @@ void tlscode_find(const struct codeflow *f, const struct tlscode_asked *asked, s
 
 	memset(out, 0, sizeof(*out));
 	result_places(asked, value);
-	entry_find(f, asked, out);
+	entry_find(f, asked, &out->entry);
 	for (uint32_t n = 0; n < f->insn_count; n++) {
 		if (f->insns[n].effect.flow == X86_RET)
 			go_to(&w, n, value);
@@ -396,8 +403,7 @@ bool tlscode_find_slow(const struct codeflow *f, const struct tlscode_asked *ask
 	bool whole = true;
 
 	memset(out, 0, sizeof(*out));
-	entry_find(f, asked, out);
-	if (!out->entry.len && !entry_at(&f->insns[0], asked, &out->entry))
+	if (!tlscode_entry(f, asked, &out->entry))
 		return false;
 	for (size_t n = 0; n < f->insn_count; n++) {
 		const struct codeflow_insn *i = &f->insns[n];

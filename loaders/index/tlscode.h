@@ -69,6 +69,8 @@ struct tlscode_found {
 	bool too_many;   /* sites: none holds */
 };
 
+/* The entry alone; the first instruction where none that is emulated will do. false: not even that. */
+bool tlscode_entry(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_site *out);
 void tlscode_find(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_found *out);
 /* The same by instructions that are not emulated: the function's first, and each `ret`. false: it ends in jumps to others too. */
 bool tlscode_find_slow(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_found *out);

@@ -42,6 +42,15 @@ static const struct row {
 	{IMAGE_TLS_GO, IMAGE_TLS_READ, IMAGE_TLS_LENGTH, "crypto/tls.(*Conn).Read", {X86_RAX, X86_RBX, X86_RCX, NONE}, 8, NONE, false},
 	{IMAGE_TLS_GO, IMAGE_TLS_WRITE, IMAGE_TLS_LENGTH, "crypto/tls.(*Conn).Write", {X86_RAX, X86_RBX, X86_RCX, NONE}, 8, NONE, false},
 };
+/* What ends a connection: it is given in rdi. */
+static const struct end_row {
+	uint8_t library;
+	const char *name;
+} ENDS[TLSPART_ENDS] = {
+	{IMAGE_TLS_OPENSSL, "SSL_free"},
+	{IMAGE_TLS_OPENSSL, "SSL_clear"},
+	{IMAGE_TLS_GNUTLS, "gnutls_deinit"},
+};
 #define ROW_COUNT (sizeof(ROWS) / sizeof(ROWS[0]))
 _Static_assert(ROW_COUNT <= TLSPART_FUNCTIONS, "room for each row");
 
@@ -55,6 +64,9 @@ void tls_symbols_note(struct tls_symbols *t, const char *name, uint64_t addr, ui
 		for (size_t i = 0; i < ROW_COUNT; i++)
 			if (ROWS[i].library == IMAGE_TLS_GO && !strcmp(ROWS[i].name, name))
 				t->at[i] = (struct elf_range){addr, addr + size};
+	for (size_t i = 0; !go && (*name == 'S' || *name == 'g') && i < TLSPART_ENDS; i++)
+		if (!strcmp(ENDS[i].name, name))
+			t->ends[i] = (struct elf_range){addr, addr + size};
 	if (*name == 'T' && !strcmp(name, "TLS_method"))
 		t->methods = addr;
 	if (*name == '_' && !t->rustls && strstr(name, "6rustls4conn")) /* Rust's names, of both kinds */
@@ -261,7 +273,7 @@ static bool site_add(struct part *p, const struct row *row, uint8_t role, const 
 	s.slow = t->slow;
 	s.when = t->when;
 	s.condition = t->condition;
-	if (role == IMAGE_TLS_ENTRY) {
+	if (role != IMAGE_TLS_RESULT) {
 		memcpy(s.args, t->args, sizeof(s.args));
 		memcpy(s.check_reg, fn->check_reg, sizeof(s.check_reg));
 		memcpy(s.check_value, fn->check_value, sizeof(s.check_value));
@@ -380,6 +392,23 @@ static void operation_sites(struct part *p, size_t from, size_t to)
 		row_slow(p, slow[k]);
 }
 
+/* 6 */
+static void ends_add(struct part *p)
+{
+	for (size_t i = 0; i < TLSPART_ENDS; i++) {
+		const struct elf_range *at = &p->syms->ends[i];
+		const struct row row = {ENDS[i].library, IMAGE_TLS_WRITE, IMAGE_TLS_LENGTH, ENDS[i].name, {0}, 0, NONE, false};
+		const struct function fn = {.start = at->start, .end = at->end, .asked = {{X86_RDI, NONE, NONE, NONE}, NONE}, .check_reg = {NONE, NONE}};
+		struct codeflow_reader reader = {.ctx = p, .read = part_read};
+		cleanup_codeflow struct codeflow flow = {0};
+		struct tlscode_site entry;
+
+		if (at->start && at->end > at->start && at->end - at->start <= FUNCTION_MAX && codeflow_make(&flow, &reader, fn.start, fn.end) &&
+		    tlscode_entry(&flow, &fn.asked, &entry))
+			site_add(p, &row, IMAGE_TLS_FORGET, &fn, &entry);
+	}
+}
+
 static void part_release(struct part *p)
 {
 	for (unsigned i = 0; i < PAGES; i++)
@@ -401,6 +430,8 @@ int tlspart_make(struct elf_file *f, const struct tls_symbols *syms, const struc
 		else if (row_there(&p, from))
 			site_put(&p, &(struct image_tls_site){.library = IMAGE_TLS_GO, .operation = ROWS[from].operation, .result = ROWS[from].result});
 	}
+	if (out->count)
+		ends_add(&p);
 	if (syms->rustls)
 		site_put(&p, &(struct image_tls_site){.library = IMAGE_TLS_RUSTLS, .operation = IMAGE_TLS_READ, .result = IMAGE_TLS_PAIR});
 	part_release(&p);

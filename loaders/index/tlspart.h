@@ -15,6 +15,7 @@
  * 3. If one function of an operation needs that, the inner ones stand for all of the operation: all its functions call them.
  * 4. Else, and only then, instructions that the kernel does not emulate: the function's first, and each `ret`.
  * 5. Where nothing of this holds, the operation is BLIND.
+ * 6. Functions that end a connection have an entry alone (FORGET), on their first instruction where none is emulated.
  *
  * A function that calls another one of the table has sites in both: the inner result ends the call for both.
  */
@@ -30,9 +31,11 @@
 #include "schema/image/format.h"
 
 #define TLSPART_FUNCTIONS 24u
+#define TLSPART_ENDS      3u
 
 struct tls_symbols {
 	struct elf_range at[TLSPART_FUNCTIONS]; /* by row of the table; start 0: not there */
+	struct elf_range ends[TLSPART_ENDS];
 	uint64_t methods; /* TLS_method */
 	bool rustls;      /* functions of rustls, whose places are not known */
 };

@@ -7,6 +7,7 @@
 static const char *const REGISTERS[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 					"r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 static const char *const LIBRARIES[] = {"?", "openssl", "gnutls", "go", "rustls"};
+static const char *const ROLES[] = {"blind", "entry", "result", "forget"};
 static const char *const CONDITIONS[] = {"o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g"};
 
 static void print_entry(FILE *to, const struct image_tls_site *s)
@@ -49,7 +50,9 @@ void tlsprint_sites(FILE *to, const struct image_tls_site *sites, size_t count)
 
 		fprintf(to, "%" PRIx64 " %u %s %s %s", s->offset, s->length, s->library < 5 ? LIBRARIES[s->library] : LIBRARIES[0],
 			s->operation == IMAGE_TLS_READ ? "read" : "write",
-			s->role == IMAGE_TLS_ENTRY ? "entry" : s->role == IMAGE_TLS_RESULT ? "result" : "blind");
+			ROLES[s->role < 4 ? s->role : 0]);
+		if (s->role == IMAGE_TLS_FORGET)
+			fprintf(to, " connection %s", REGISTERS[s->args[0]]);
 		if (s->role == IMAGE_TLS_ENTRY)
 			print_entry(to, s);
 		if (s->role == IMAGE_TLS_RESULT)

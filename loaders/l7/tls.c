@@ -157,7 +157,7 @@ static struct file *file_attach(struct tls *t, int fd, const struct stat *st, co
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
 	f->go = sites[0].library == IMAGE_TLS_GO;
-	if (!bytes_are_there(fd, sites, n) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_RESULT) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_ENTRY)) {
+	if (!bytes_are_there(fd, sites, n) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_FORGET) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_RESULT) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_ENTRY)) {
 		file_free(t, f);
 		return NULL;
 	}

@@ -20,7 +20,7 @@ static uint16_t place_of(uint8_t reg)
 
 void tlssite_convert(const struct image_tls_site *from, struct tls_site *to)
 {
-	*to = (struct tls_site){.role = from->role == IMAGE_TLS_ENTRY ? TLS_ENTRY : TLS_RESULT,
+	*to = (struct tls_site){.role = from->role,
 				.dir = from->operation == IMAGE_TLS_READ ? L7_IN : L7_OUT,
 				.result = from->result, .go = from->library == IMAGE_TLS_GO, .when = from->when, .condition = from->condition};
 	for (unsigned i = 0; i < 4; i++)
@@ -34,6 +34,7 @@ void tlssite_convert(const struct image_tls_site *from, struct tls_site *to)
 }
 _Static_assert((int)IMAGE_TLS_LENGTH == (int)TLS_LENGTH && (int)IMAGE_TLS_POINTER == (int)TLS_POINTER && (int)IMAGE_TLS_PAIR == (int)TLS_PAIR, "same numbers");
 _Static_assert((int)IMAGE_TLS_REGISTER == (int)TLS_REGISTER && (int)IMAGE_TLS_STACK == (int)TLS_STACK && (int)IMAGE_TLS_NUMBER == (int)TLS_NUMBER, "same numbers");
+_Static_assert((int)IMAGE_TLS_ENTRY == (int)TLS_ENTRY && (int)IMAGE_TLS_RESULT == (int)TLS_RESULT && (int)IMAGE_TLS_FORGET == (int)TLS_FORGET, "same numbers");
 _Static_assert((int)IMAGE_TLS_TAKEN == (int)TLS_TAKEN && (int)IMAGE_TLS_NOT_TAKEN == (int)TLS_NOT_TAKEN, "same numbers");
 
 void tlssite_init(struct tlssite *t, struct bpf_object *obj)

@@ -183,7 +183,12 @@ static_assert(sizeof(struct image_go_record) == 416, "image_go_record");
 /* Stored: never renumbered. */
 enum image_tls_library { IMAGE_TLS_OPENSSL = 1, IMAGE_TLS_GNUTLS = 2, IMAGE_TLS_GO = 3, IMAGE_TLS_RUSTLS = 4 };
 enum image_tls_operation { IMAGE_TLS_READ = 1, IMAGE_TLS_WRITE = 2 };
-enum image_tls_role { IMAGE_TLS_BLIND = 0, IMAGE_TLS_ENTRY = 1, IMAGE_TLS_RESULT = 2 };
+enum image_tls_role {
+	IMAGE_TLS_BLIND = 0,
+	IMAGE_TLS_ENTRY = 1,
+	IMAGE_TLS_RESULT = 2,
+	IMAGE_TLS_FORGET = 3 /* the connection in args[0] is no more: another one may get its address */
+};
 enum image_tls_result {
 	IMAGE_TLS_LENGTH = 1,  /* value[0], with value[1] added if there is one: > 0: so many bytes */
 	IMAGE_TLS_POINTER = 2, /* the same > 0: it went well, and args[3] of the entry points to the number of bytes (u64) */

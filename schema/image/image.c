@@ -147,9 +147,9 @@ static bool tls_sound(const struct image_tls_site *s)
 	for (unsigned i = 0; i < 2; i++)
 		if (s->value[i].reg > 15 || s->value[i].place > IMAGE_TLS_NUMBER || (s->value[i].bytes != 4 && s->value[i].bytes != 8 && s->value[i].bytes))
 			return false;
-	return s->role <= IMAGE_TLS_RESULT && s->length < 16 && s->when <= IMAGE_TLS_NOT_TAKEN && s->condition < 16 && s->operation >= IMAGE_TLS_READ &&
+	return s->role <= IMAGE_TLS_FORGET && s->length < 16 && s->when <= IMAGE_TLS_NOT_TAKEN && s->condition < 16 && s->operation >= IMAGE_TLS_READ &&
 	       s->operation <= IMAGE_TLS_WRITE && s->result >= IMAGE_TLS_LENGTH && s->result <= IMAGE_TLS_PAIR &&
-	       (s->role != IMAGE_TLS_ENTRY || regs) && (s->role == IMAGE_TLS_BLIND || s->length);
+	       (s->role != IMAGE_TLS_ENTRY || regs) && (s->role != IMAGE_TLS_FORGET || s->args[0] < 16) && (s->role == IMAGE_TLS_BLIND || s->length);
 }
 
 static int tls_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
