@@ -25,7 +25,7 @@
 #include "probes/l7.h"
 #include "probes/l7_data.bpf.h"
 #include "probes/sock.bpf.h"
-#include "probes/tls.bpf.h"
+#include "probes/l7_tls.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

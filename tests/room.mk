@@ -76,7 +76,7 @@ long-live: all workloads
 
 # requests inside TLS, of programs that nobody here wrote, and what probes that come and go do to them
 long-tls: all workloads
-	@$(PYTEST) $(E2E) -m tls --durations=5 --junitxml=$(RESULTS)/long-tls.xml
+	@SONDE_SOAK=1 $(PYTEST) $(E2E) -m tls --durations=5 --junitxml=$(RESULTS)/long-tls.xml
 
 # the flame graph page and the served page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
 long-page: all unit-tests workloads

@@ -13,7 +13,7 @@
 #include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/scope.h"
-#include "probes/tls.h"
+#include "probes/l7_tls.h"
 #include "probes/l7.skel.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"

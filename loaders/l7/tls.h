@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls: probes on the functions of TLS libraries, attached and detached as files come to be mapped. Where they go stands in each file's
- * image index (schema/image/tls.h); what they do in probes/tls.bpf.h.
+ * image index (schema/image/tls.h); what they do in probes/l7_tls.bpf.h.
  *
  * 1. Asked for are the indexes of executables, and of libraries whose name says that they may hold TLS (a table in tls.c).
  * 2. A file is opened as the very one that is mapped (/proc/PID/map_files), and its bytes are compared with the index's at each site

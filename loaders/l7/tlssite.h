@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "probes/tls.h"
+#include "probes/l7_tls.h"
 
 struct bpf_link;
 struct bpf_object;

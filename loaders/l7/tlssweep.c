@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "probes/tls.h"
+#include "probes/l7_tls.h"
 #include "schema/base/mem.h"
 
 #define VALUE_MOST 128
