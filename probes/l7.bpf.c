@@ -360,7 +360,7 @@ int exit_connect(struct sys_exit *x)
 
 /* ---- connections end ---- */
 
-/* What was moved since the last record of it: nobody told. A FIN counts as a byte. */
+/* What was moved since the last record of it: nobody told. */
 static __always_inline void rest_take(struct sock *sk, struct l7_sock *e, __u32 dir)
 {
 	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN, done = dir == L7_OUT ? S_OUT_DONE : S_IN_DONE;
@@ -369,7 +369,9 @@ static __always_inline void rest_take(struct sock *sk, struct l7_sock *e, __u32 
 	if (!(e->flags & known) || e->flags & done)
 		return;
 	more = (__s32)(tcp_seq(sk, dir) - e->seq[dir & 1]);
-	if (more > 1)
+	if (dir == L7_IN && fin_came(sk))
+		more--;
+	if (more > 0)
 		e->pos[dir & 1] += (__u32)more;
 	e->flags |= done;
 }

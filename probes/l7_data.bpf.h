@@ -88,7 +88,7 @@ struct walk {
 	__u32 iov_n, fill;
 	__u32 failed, busy;   /* a record was lost; slot 1: how many use it */
 	struct l7_data r;
-	__u8 bytes[3 * L7_CHUNK]; /* 5.10 knows no more of fill and n than that they are below one and two of these */
+	__u8 bytes[2 * L7_CHUNK];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -267,6 +267,12 @@ static __always_inline struct l7_sock *sock_entry(struct sock *sk, __u64 ino, __
 	return e && e->ino == ino ? e : sock_enter(sk, ino, side, at_ns);
 }
 
+/* The other end's FIN has a number too, and may be read together with the last bytes. */
+static __always_inline bool fin_came(struct sock *sk)
+{
+	return BPF_CORE_READ(sk, __sk_common.skc_flags) >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1;
+}
+
 /* Where `n` bytes that were just moved begin. */
 static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n)
 {
@@ -287,6 +293,10 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 		return 0;
 	}
 	more = (__s32)(seq - e->seq[dir & 1]);
+	if (dir == L7_IN && more == (__s32)n + 1 && fin_came(sk)) {
+		more--;
+		e->seq[dir & 1]++;
+	}
 	if (more > 0) { /* else a call that ended later was told before this one */
 		e->seq[dir & 1] = seq;
 		e->pos[dir & 1] = begin + (__u64)more;
@@ -296,6 +306,9 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 
 /* ---- bytes ---- */
 
+/* The compiler knows a bound that the verifier of 5.10 does not see, and would leave the check of it away. */
+#define FORGET_BOUNDS(n_) asm volatile("" : "+r"(n_))
+
 static __always_inline struct walk *walk_get(__u32 slot)
 {
 	return bpf_map_lookup_elem(&walks, &slot);
@@ -303,12 +316,14 @@ static __always_inline struct walk *walk_get(__u32 slot)
 
 static __always_inline void walk_flush(struct walk *w, __u32 len, __u32 size)
 {
+	__u64 room = len;
+
 	w->r.len = len;
 	w->r.size = size;
-	if (len > L7_CHUNK)
-		len = L7_CHUNK;
+	FORGET_BOUNDS(room);
+	room &= 2 * L7_CHUNK - 1;
 	COUNT(records, 1);
-	if (w->failed || bpf_ringbuf_output(&records, &w->r, sizeof(w->r) + len, BPF_RB_NO_WAKEUP)) {
+	if (w->failed || bpf_ringbuf_output(&records, &w->r, sizeof(w->r) + room, BPF_RB_NO_WAKEUP)) {
 		w->failed = 1;
 		COUNT(lost, 1);
 		COUNT(lost_bytes, size);
@@ -345,9 +360,11 @@ __noinline int walk_step(__u32 slot)
 		n = w->want;
 	if (n > w->total - fill)
 		n = w->total - fill;
-	if (!n || n > L7_CHUNK)
+	if (!n)
 		return 1;
-	asm volatile("%0 &= %1" : "+r"(n) : "i"(2 * L7_CHUNK - 1)); /* 5.10 forgets what was compared */
+	FORGET_BOUNDS(n);
+	if (n > L7_CHUNK)
+		return 1;
 	if (bpf_probe_read_user(&w->bytes[fill], (__u32)n, (const void *)w->ptr)) {
 		w->r.h.flags |= L7_F_FAULT;
 		COUNT(faults, 1);
@@ -429,7 +446,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	owner_check(sk, e, at_ns);
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
-	w->want = L7_LIMIT;
+	w->want = pos < L7_FIRST ? L7_LIMIT_MOST : L7_LIMIT;
 	want = want_get((__u64)sk, ino);
 	if (want) {
 		want_conn(sk, e, want, at_ns);

@@ -60,7 +60,7 @@ def allowed(room):
     if room in MAY:
         return MAY[room]
     family = room.split("/")[1]  # loaders/<family>
-    return ["schema/", "loaders/lib/", f"loaders/{family}/", f"probes/{family}.", "probes/stack.h"]
+    return ["schema/", "loaders/lib/", f"loaders/{family}/", f"probes/{family}.", f"probes/{family}_", "probes/stack.h"]
 
 
 def includes(path):
