@@ -14,6 +14,7 @@ const HOTKEYS = [
 	{keys: ['f'], act: 'filter', say: 'filter the table'},
 	{keys: ['c'], act: 'compare', say: 'compare with the range before, or not'},
 	{keys: ['g'], act: 'graph', say: 'to the flame graph'},
+	{keys: ['m'], act: 'map', say: 'the map of services, and back to the flame graph'},
 	{keys: ['ArrowUp'], act: 'up', graph: true, show: '\u2191 \u2193', say: 'in the graph: to the caller, to the hottest callee'},
 	{keys: ['ArrowDown'], act: 'down', graph: true},
 	{keys: ['ArrowLeft'], act: 'left', graph: true, show: '\u2190 \u2192', say: 'in the graph: neighbour on the same row'},

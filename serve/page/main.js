@@ -2,7 +2,7 @@
 // main: from the address to questions, from answers to what is seen. Only what depends on what has changed is asked anew; an answer that
 // is no longer wanted is given up.
 
-const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000, MAIN_NOTHING_THERE = 404;
+const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000, MAIN_PICTURES = ['', 'map'], MAIN_NOTHING_THERE = 404;
 const MAIN_LIVE = {least: 5000, most: 20000, times: 60}; // ms; so many times as long as the answers took: whoever looks costs little, however busy the host
 
 let sayTimer = 0;
@@ -60,7 +60,10 @@ function mainStart() {
 		pick(r) {
 			const t = TABLES[app.tab];
 			if (app.tab === 'functions') {
-				picture.find(r.function);
+				if (app.place.pic)
+					change({pic: '', q: `^${r.function.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`});
+				else
+					picture.find(r.function);
 				$('graph').scrollIntoView({block: 'nearest'});
 				return;
 			}
@@ -70,6 +73,10 @@ function mainStart() {
 		sort: (key) => change({sort: key}, true, true),
 	});
 	const isWho = (who) => ['container', 'comm', 'pid'].every((k) => (who[k] || '') === app.place[k]) && Object.values(who).some(Boolean);
+	const services = servicesInit({pick(n) {
+		const who = {...nobody, ...(n.kind === 'container' ? {container: n.name} : {comm: n.name})};
+		change({...(isWho(who) ? nobody : who), tab: n.kind === 'container' ? 'containers' : 'processes', zoom: '', fn: ''});
+	}});
 	const sql = sqlInit({change: (patch) => change(patch, false, true), range: () => placeChosen(app.place)});
 
 	// --- what is asked ---
@@ -88,6 +95,7 @@ function mainStart() {
 	const byOf = (p) => ({by: p.by === 'both' ? '' : p.by});
 	const tableParams = (p) => ({...placeChosen(p), ...(TABLES[app.tab].narrow ? placeWho(p) : {}), ...(TABLES[app.tab].typed && p.type !== 'wall' ? {type: p.type === 'cpu' ? '' : p.type} : {}), ...TABLES[app.tab].params});
 	const flameParams = (p) => ({...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, group: 'process', nodes: MAIN_NODES});
+	const mapParams = (p) => ({...placeChosen(p), ...placeWho(p)});
 	function lengthOf(p, t) {
 		const ns = p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t ? t.to_ns - t.from_ns : 36e11;
 		return `${Math.max(1, Math.round(ns / 1e9))}s`;
@@ -112,7 +120,7 @@ function mainStart() {
 		$('nothing').hidden = t.ok;
 		for (const id of ['over', 'sentence', 'about'])
 			$(id).hidden = !t.ok;
-		for (const id of ['users', 'graph'])
+		for (const id of ['users', 'picture'])
 			$(id).hidden = !rest;
 		if (t.ok)
 			return;
@@ -157,6 +165,15 @@ function mainStart() {
 		}
 		picture.show(answers.map((a) => a.data), app.ps.ok ? app.ps.data.rows : [], stats && stats.ok ? stats.data : null, p);
 		$('graph').setAttribute('aria-label', `Flame graph of ${kind ? kind.textContent : p.type}`);
+	}
+	function showMap(p, answer) {
+		$('map-command').textContent = wordsCommand('map', mapParams(p));
+		note('map-note', answer);
+		$('map-draw').hidden = $('map-table').hidden = !answer.ok;
+		if (answer.ok)
+			services.show(answer.data, (n) => (n.kind === 'container' ? n.name === p.container : n.kind === 'command' && n.name === p.comm));
+		else
+			services.none();
 	}
 	function showFacts(flame) {
 		const t = app.timeline.data, gap = t.columns.reduce((v, c) => v + (c.recorded_ns ? 0 : c.to_ns - c.from_ns), 0), much = gap > (t.to_ns - t.from_ns) / 20, facts = [], brief = [];
@@ -212,6 +229,9 @@ function mainStart() {
 		tabsShow($('tabs'), MAIN_TABS, MAIN_TABS.indexOf(app.tab), (i) => change({tab: MAIN_TABS[i], sort: ''}));
 		if (document.activeElement !== $('find'))
 			$('find').value = p.find;
+		tabsShow($('pictures'), [], MAIN_PICTURES.indexOf(p.pic), (i) => change({pic: MAIN_PICTURES[i]}), [$('pic-flame'), $('pic-map')]);
+		$('graph').hidden = p.pic !== '';
+		$('map').hidden = p.pic !== 'map';
 		$('by').value = p.by;
 		$('compare').value = p.compare;
 		if (p.compare && $('compare').value !== p.compare)
@@ -223,6 +243,15 @@ function mainStart() {
 		chips(p);
 	}
 
+	async function showFlame(p, t, first, anew) {
+		const got = await (first || pictures(p, t.data, anew)), question = key(got.answers.map((a) => a.data && [a.data.from_ns, a.data.to_ns]), app.keys.flame, app.keys.diff, p.compare);
+		if (anew || app.drawn !== question || got.answers.some((a) => !a.ok))
+			showPicture(p, got);
+		else
+			picture.again(p, false);
+		app.drawn = question;
+		return got.answers;
+	}
 	// anew: the same questions again
 	async function show(anew) {
 		const began = performance.now();
@@ -241,7 +270,8 @@ function mainStart() {
 		document.documentElement.dataset.state = 'asking';
 		const time = asked('timeline', 'timeline', {...placeRange(p), ...byOf(p)}, anew);
 		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
-		const first = p.compare ? null : pictures(p, null, anew);
+		const map = p.pic === 'map' ? asked('map', 'map', {...mapParams(p), drawing: true}, anew) : null;
+		const first = p.compare || map ? null : pictures(p, null, anew);
 		if (!p.tab) { // which one it is goes by what there is
 			const t = await time;
 			app.tab = t.ok ? tablesFirst(t.data) : 'functions';
@@ -258,16 +288,13 @@ function mainStart() {
 		if (t.ok || t.status === MAIN_NOTHING_THERE) {
 			showTable(p, await table);
 			await ps;
-			const got = await (first || pictures(p, t.data, anew)), question = key(got.answers.map((a) => a.data && [a.data.from_ns, a.data.to_ns]), app.keys.flame, app.keys.diff, p.compare);
-			if (anew || app.drawn !== question || got.answers.some((a) => !a.ok))
-				showPicture(p, got);
-			else
-				picture.again(p, false);
-			app.drawn = question;
-			showNothing(t, t.ok || (await table).ok || got.answers.some((a) => a.ok));
+			const got = map ? [await map] : await showFlame(p, t, first, anew);
+			if (map)
+				showMap(p, got[0]);
+			showNothing(t, t.ok || (await table).ok || got.some((a) => a.ok));
 			await status;
 			if (t.ok)
-				showFacts(got.answers[got.answers.length - 1]);
+				showFacts(map ? null : got[got.length - 1]);
 		}
 		document.documentElement.dataset.state = 'ready';
 		performance.mark('shown');
@@ -296,6 +323,7 @@ function mainStart() {
 		jump: jumpInit(() => [
 			...MAIN_TABS.map((tab) => ({kind: 'tab', name: tab, go: () => change({tab, sort: '', page: 'host'})})),
 			{kind: 'tab', name: 'SQL', go: () => change({page: 'sql'})},
+			{kind: 'picture', name: 'map of services', go: () => change({page: 'host', pic: 'map'})},
 			...[...new Set((app.ps && app.ps.ok ? app.ps.data.rows : []).map((r) => r.container).filter(Boolean))].map((c) => ({kind: 'container', name: c, go: () => change({...nobody, container: c, tab: 'containers'})})),
 			...(app.ps && app.ps.ok ? app.ps.data.rows : []).map((r) => ({kind: 'process', name: `${r.comm} (${r.pid})`, go: () => change({...nobody, comm: r.comm, pid: String(r.pid), tab: 'processes'})})),
 			...picture.functions().slice(0, 20000).map((name) => ({kind: 'function', name, go: () => picture.find(name)})),
@@ -309,7 +337,8 @@ function mainStart() {
 		table: () => grid.first() && grid.first().focus(),
 		filter: () => $('find').focus(),
 		compare: () => change({compare: app.place.compare ? '' : 'previous'}),
-		graph: picture.grab,
+		graph: () => (app.place.pic === 'map' ? services.grab() : picture.grab()),
+		map: () => change({pic: app.place.pic === 'map' ? '' : 'map'}),
 		search: () => $('search').focus(),
 		sql: () => change({page: app.place.page === 'sql' ? 'host' : 'sql'}),
 		escape: () => change({...nobody, in: '', until: '', zoom: '', q: '', fn: '', view: 'callees'}),

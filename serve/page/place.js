@@ -8,14 +8,15 @@
 //   page, query               host or sql, and what is asked there
 //   tab, sort, find           the table; without a tab containers, where there are any, else processes
 //   by                        the strip: both, container, process, command
+//   pic                       the picture: '' the flame graph, or map
 //   type, view, group, colour, fold, fn, zoom, q    the picture
 //   compare                   '', previous, or a time that the same range is compared with so much earlier
 //   live
 
 const PLACE_START = {page: 'host', last: '1h', from: '', to: '', in: '', until: '', container: '', comm: '', pid: '', tab: '', sort: '', find: '',
-	by: 'both', type: 'cpu', view: 'callees', group: 'nested', colour: 'package', fold: 'start', fn: '', zoom: '', q: '', compare: '', live: '', query: ''};
+	by: 'both', pic: '', type: 'cpu', view: 'callees', group: 'nested', colour: 'package', fold: 'start', fn: '', zoom: '', q: '', compare: '', live: '', query: ''};
 const PLACE_WORDS = {page: ['host', 'sql'], tab: ['', 'containers', 'processes', 'functions', 'waits', 'changes'], by: ['both', 'container', 'process', 'command'],
-	view: ['callees', 'callers', 'sandwich'], group: ['nested', 'container', 'process', 'none'], colour: ['package', 'origin', 'module', 'change'], live: ['', '1']};
+	pic: ['', 'map'], view: ['callees', 'callers', 'sandwich'], group: ['nested', 'container', 'process', 'none'], colour: ['package', 'origin', 'module', 'change'], live: ['', '1']};
 const PLACE_MOST = 8000;
 
 function placeRead(search) {

@@ -306,7 +306,7 @@ def test_nothing_there_says_what_to_do(page, serve, tmp_path):
     try:
         show(page, s)
         assert "no store" in page.text("#nothing-said") and "sonde record" in page.text("#nothing-fix")
-        assert page.js("return document.getElementById('graph').hidden && document.getElementById('users').hidden")
+        assert page.js("return document.getElementById('picture').hidden && document.getElementById('users').hidden")
     finally:
         s.close()
     show(page, serve, "?from=2020-01-01&to=2020-01-02")

@@ -150,7 +150,7 @@ def test_a_store_that_is_not_there_is_said_with_what_to_do(start, tmp_path):
 SERVED = {"timeline", "explain", "events", "oom", "ps", "containers", "flame", "stacks", "heap", "diff", "waits", "neighbours", "wakers", "net", "map", "sql", "status", "help", "version"}
 # of each verb's own options; a new one is looked at here, and in serve/question.c, before it is asked from a browser
 REFUSED = {"flame": {"output", "text", "source-url", "width", "open"}, "diff": {"before", "after", "output", "source-url", "width"},
-           "sql": {"box", "csv", "ndjson", "timeout"}, "status": {"check"}, "map": {"dot"}}
+           "sql": {"box", "csv", "ndjson", "timeout"}, "status": {"check"}, "map": {"dot", "output", "open"}}
 COMMON = {"store", "json", "help", "quiet", "color", "wide", "no-pager"}
 
 
