@@ -35,6 +35,7 @@ static const char HELP[] =
 	"usage: sonde-serve [options]       (sonde serve starts it)\n"
 	"Shows the store in a browser, read-only.\n"
 	"  --store DIR        the store's folder (else as sonde finds it)\n"
+	"  --watch DIR        the folder whose changes are told to who looks on live (default: that of --store)\n"
 	"  --sonde PATH       the program that is asked (default: the one beside this)\n"
 	"  --listen ADDRESS   127.0.0.1:PORT, [::1]:PORT or unix:PATH (default " ADDRESS_DEFAULT "); others need a token\n"
 	"  --token-file FILE  whoever asks needs the token in this file\n"
@@ -45,7 +46,7 @@ static const char HELP[] =
 	"  --help             this text\n";
 
 struct options {
-	const char *store, *sonde, *listen, *token_file;
+	const char *store, *watch, *sonde, *listen, *token_file;
 	const char **hosts;
 	size_t n_hosts, cap_hosts;
 	unsigned timeout_s, memory_mb, questions;
@@ -67,6 +68,7 @@ static int option_take(struct options *o, int opt, const char *value, struct err
 {
 	switch (opt) {
 	case 's': o->store = value; return 0;
+	case 'd': o->watch = value; return 0;
 	case 'p': o->sonde = value; return 0;
 	case 'l': o->listen = value; return 0;
 	case 't': o->token_file = value; return 0;
@@ -82,7 +84,7 @@ static int option_take(struct options *o, int opt, const char *value, struct err
 static int options_read(struct options *o, int argc, char **argv, struct err *e)
 {
 	static const struct option known[] = {
-		{"store", required_argument, NULL, 's'}, {"sonde", required_argument, NULL, 'p'}, {"listen", required_argument, NULL, 'l'},
+		{"store", required_argument, NULL, 's'}, {"watch", required_argument, NULL, 'd'}, {"sonde", required_argument, NULL, 'p'}, {"listen", required_argument, NULL, 'l'},
 		{"token-file", required_argument, NULL, 't'}, {"host", required_argument, NULL, 'n'}, {"timeout", required_argument, NULL, 'w'},
 		{"memory", required_argument, NULL, 'm'}, {"questions", required_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0},
 	};
@@ -198,6 +200,7 @@ static int serve(struct server *s, struct address *a, int signals, struct err *e
 	wait_for_end(s, signals);
 	eventfd_write(s->stop_fd, 1);
 	gate_close(&s->gate);
+	watch_close(&s->watch);
 	MHD_stop_daemon(d); /* waits for all that is being answered */
 	address_leave(a);
 	return 0;
@@ -224,7 +227,7 @@ static int run(const struct options *o, struct err *e)
 	struct address a;
 	struct server s = {.sonde = o->sonde ? o->sonde : sonde, .store = o->store,
 			   .limits = {o->timeout_s, (uint64_t)o->memory_mb << 20, ANSWER_BYTES}, .stop_fd = eventfd(0, EFD_CLOEXEC)};
-	int rc = address_parse(o->listen, &a, e);
+	int signals, rc = address_parse(o->listen, &a, e);
 
 	if (!rc && o->token_file)
 		rc = token_read(o->token_file, &token, e);
@@ -240,8 +243,13 @@ static int run(const struct options *o, struct err *e)
 	s.guard = (struct guard){.hosts = o->hosts, .n_hosts = o->n_hosts, .own = own, .token = token};
 	s.check_host = a.any.sa_family != AF_UNIX;
 	gate_init(&s.gate, o->questions);
+	asked_init(&s.asked);
+	signals = signals_take();
+	watch_init(&s.watch, o->watch ? o->watch : o->store);
 	connections_init(&s.connections);
-	rc = serve(&s, &a, signals_take(), e);
+	rc = serve(&s, &a, signals, e);
+	watch_release(&s.watch);
+	asked_release(&s.asked);
 	connections_release(&s.connections);
 	gate_release(&s.gate);
 	questions_free(s.questions);

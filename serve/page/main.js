@@ -3,7 +3,7 @@
 // is no longer wanted is given up.
 
 const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000, MAIN_PICTURES = ['', 'map'], MAIN_NOTHING_THERE = 404;
-const MAIN_LIVE = {least: 5000, most: 20000, times: 60}; // ms; so many times as long as the answers took: whoever looks costs little, however busy the host
+const MAIN_LIVE = {least: 5000, most: 20000, times: 60, quiet: 60000}; // ms between two rounds; so many times as long as the answers took: whoever looks costs little, however busy the host
 
 let sayTimer = 0;
 function say(text) {
@@ -13,7 +13,7 @@ function say(text) {
 }
 
 function mainStart() {
-	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, period: MAIN_LIVE.least, keys: {}, columns: {}};
+	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, listening: null, changed: false, asked: 0, about: [], period: MAIN_LIVE.least, keys: {}, columns: {}};
 	const forced = matchMedia('(forced-colors: active)');
 	const theme = themeInit(() => {
 		band.paint(theme.dark(), forced.matches);
@@ -58,7 +58,7 @@ function mainStart() {
 	const picture = pictureInit({change}, theme, forced);
 	const grid = gridInit($('table'), {
 		pick(r) {
-			const t = TABLES[app.tab];
+			const t = tableOf();
 			if (app.tab === 'functions') {
 				if (app.place.pic)
 					change({pic: '', q: `^${r.function.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`});
@@ -93,7 +93,17 @@ function mainStart() {
 		return answer;
 	}
 	const byOf = (p) => ({by: p.by === 'both' ? '' : p.by});
-	const tableParams = (p) => ({...placeChosen(p), ...(TABLES[app.tab].narrow ? placeWho(p) : {}), ...(TABLES[app.tab].typed && p.type !== 'wall' ? {type: p.type === 'cpu' ? '' : p.type} : {}), ...TABLES[app.tab].params});
+	// The table that is looked at: one of the page's own, or what any verb answers.
+	function tableOf() {
+		const about = app.about.find((v) => v.verb === app.tab);
+		app.of = TABLES[app.tab] || (app.of && app.of.verb === app.tab && app.of.known ? app.of
+			: {...tablesOfVerb(about || {verb: app.tab, range: [1], filters: [], options: []}), known: Boolean(about)});
+		return app.of;
+	}
+	function tableParams(p) {
+		const t = tableOf(), time = t.ranged === false ? (t.at && (p.in || p.to) ? {at: p.in ? p.until : p.to} : {}) : placeChosen(p);
+		return {...time, ...(t.narrow ? placeWho(p) : {}), ...(t.typed && p.type !== 'wall' ? {type: p.type === 'cpu' ? '' : p.type} : {}), ...t.params};
+	}
 	const flameParams = (p) => ({...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, group: 'process', nodes: MAIN_NODES});
 	const mapParams = (p) => ({...placeChosen(p), ...placeWho(p)});
 	function lengthOf(p, t) {
@@ -143,11 +153,11 @@ function mainStart() {
 		$('sentence').replaceChildren(strong, ...words.slice(1));
 	}
 	function showTable(p, answer) {
-		const t = TABLES[app.tab], columns = app.columns[app.tab] = t.columns(app.tab === 'containers' || app.tab === 'processes' ? band.sparks() : null);
-		const params = tableParams(p);
+		const t = tableOf(), params = tableParams(p), said = answer.ok ? answer.data.rows.map((r) => (t.flat ? tablesFlat(r) : {unit: answer.data.unit, ...r})) : [];
+		const columns = app.columns[app.tab] = t.columns(app.tab === 'containers' || app.tab === 'processes' ? band.sparks() : null, said);
 		$('table-command').textContent = wordsCommand(t.verb, {...params, number: ''});
 		note('table-note', answer);
-		const rows = answer.ok ? answer.data.rows.map((r) => ({unit: answer.data.unit, ...r})) : [];
+		const rows = said;
 		if (answer.ok && !rows.length)
 			note('table-note', {ok: false, error: app.tab === 'changes' ? 'Nothing changed by more than noise against the time before.' : 'Nothing to show for this range.', fix: ''});
 		grid.set(rows, columns, p.sort || t.sort, p.find, (r) => ['container', 'comm', 'pid'].every((k) => !p[k] || String(r[k]) === p[k]) && Boolean(p.container || p.comm || p.pid));
@@ -226,7 +236,8 @@ function mainStart() {
 		for (const k of ['from', 'to'])
 			if (document.activeElement !== $(k))
 				$(k).value = p[k];
-		tabsShow($('tabs'), MAIN_TABS, MAIN_TABS.indexOf(app.tab), (i) => change({tab: MAIN_TABS[i], sort: ''}));
+		const tabs = MAIN_TABS.includes(app.tab) ? MAIN_TABS : [...MAIN_TABS, app.tab];
+		tabsShow($('tabs'), tabs, tabs.indexOf(app.tab), (i) => change({tab: tabs[i], sort: ''}));
 		if (document.activeElement !== $('find'))
 			$('find').value = p.find;
 		tabsShow($('pictures'), [], MAIN_PICTURES.indexOf(p.pic), (i) => change({pic: MAIN_PICTURES[i]}), [$('pic-flame'), $('pic-map')]);
@@ -261,6 +272,8 @@ function mainStart() {
 		if (app.running)
 			app.running.abort();
 		app.running = run;
+		app.asked = began;
+		app.changed = false;
 		clearTimeout(app.live);
 		if (p.page === 'sql') {
 			sql.show(p);
@@ -272,12 +285,14 @@ function mainStart() {
 		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
 		const map = p.pic === 'map' ? asked('map', 'map', {...mapParams(p), drawing: true}, anew) : null;
 		const first = p.compare || map ? null : pictures(p, null, anew);
-		if (!p.tab) { // which one it is goes by what there is
+		if (!TABLES[app.tab])
+			await app.known;
+		if (!p.tab || !(TABLES[app.tab] || app.about.some((v) => v.verb === app.tab))) { // which one it is goes by what there is
 			const t = await time;
 			app.tab = t.ok ? tablesFirst(t.data) : 'functions';
 		}
 		controls(p);
-		const table = app.tab === 'processes' ? ps : asked('table', TABLES[app.tab].verb, tableParams(p), anew);
+		const table = app.tab === 'processes' ? ps : asked('table', tableOf().verb, tableParams(p), anew);
 		const t = await time, status = app.status || asked('status', 'status', {});
 		showNothing(t, t.ok);
 		if (t.ok) {
@@ -302,13 +317,27 @@ function mainStart() {
 		schedule();
 		document.documentElement.dataset.asked = Number(document.documentElement.dataset.asked || 0) + 1;
 	}
-	// While it is live and looked at.
+	// While it is live and looked at, the server says when something was recorded; then all is asked anew, at most once in a period.
 	function schedule() {
+		const live = Boolean(app.place.live && app.place.page === 'host' && !document.hidden);
 		clearTimeout(app.live);
-		const live = app.place.live && app.place.page === 'host';
-		$('live-period').textContent = live ? `, every ${Math.round(app.period / 1000)} s` : '';
+		$('live-period').textContent = app.place.live ? `, every ${Math.round(app.period / 1000)} s` : '';
+		if (live && !app.listening)
+			app.listening = askLive(() => {
+				app.changed = true;
+				soon();
+			});
+		if (!live && app.listening) {
+			app.listening();
+			app.listening = null;
+		}
 		if (live)
-			app.live = setTimeout(() => (document.hidden ? schedule() : show(true)), app.period);
+			soon();
+	}
+	function soon() {
+		clearTimeout(app.live);
+		// where nothing was recorded, the range still moves on
+		app.live = setTimeout(() => app.listening && show(true), Math.max(0, app.asked + (app.changed ? app.period : MAIN_LIVE.quiet) - performance.now()));
 	}
 
 	// --- what is pressed ---
@@ -321,7 +350,7 @@ function mainStart() {
 	const actions = {
 		...picture.actions,
 		jump: jumpInit(() => [
-			...MAIN_TABS.map((tab) => ({kind: 'tab', name: tab, go: () => change({tab, sort: '', page: 'host'})})),
+			...[...MAIN_TABS, ...app.about.map((v) => v.verb)].map((tab) => ({kind: 'tab', name: tab, go: () => change({tab, sort: '', page: 'host'})})),
 			{kind: 'tab', name: 'SQL', go: () => change({page: 'sql'})},
 			{kind: 'picture', name: 'map of services', go: () => change({page: 'host', pic: 'map'})},
 			...[...new Set((app.ps && app.ps.ok ? app.ps.data.rows : []).map((r) => r.container).filter(Boolean))].map((c) => ({kind: 'container', name: c, go: () => change({...nobody, container: c, tab: 'containers'})})),
@@ -376,19 +405,28 @@ function mainStart() {
 		app.place = placeRead(location.search);
 		show();
 	});
-	document.addEventListener('visibilitychange', () => !document.hidden && app.place.live && show(true));
+	document.addEventListener('visibilitychange', schedule);
 	forced.addEventListener('change', theme.apply);
 	hotkeysInit(actions);
-	// Which kinds of value there are is sonde's to say.
-	async function kinds() {
-		const h = await ask('help', {}), flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
+	// Which kinds of value and which verbs there are is sonde's to say.
+	async function know() {
+		const [h, list] = await Promise.all([ask('help', {}), ask('', {})]), flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
 		$('type').replaceChildren(...(type ? type.help.split(/,\s*|\s+or\s+/) : ['cpu']).map((k) => new Option({cpu: 'CPU', offcpu: 'waits (off CPU)', wall: 'wall time', alloc: 'memory allocated', inuse: 'memory in use'}[k] || k, k)));
+		app.about = h.ok && list.ok ? h.data.rows.filter((v) => list.data.verbs.includes(v.verb) && !TABLES_ELSEWHERE.includes(v.verb)) : [];
+		$('more').replaceChildren(new Option('more', ''), ...app.about.map((v) => Object.assign(new Option(v.verb, v.verb), {title: v.summary})));
+		$('more-label').hidden = !app.about.length;
 		controls(app.place);
 	}
+	$('more').addEventListener('change', () => {
+		const tab = $('more').value;
+		$('more').value = '';
+		if (tab)
+			change({tab, sort: ''});
+	});
 	document.documentElement.classList.add('js');
 	theme.apply();
+	app.known = app.place.tab && !TABLES[app.place.tab] ? know() : new Promise((done) => setTimeout(() => done(know()), 500)); // not before what is seen first
 	show();
-	setTimeout(kinds, 500); // not before what is seen first
 }
 
 mainStart();

@@ -81,6 +81,65 @@ const TABLES = {
 	},
 };
 
+// --- any other verb ---
+
+// What is shown elsewhere on the page, or is no table.
+const TABLES_ELSEWHERE = ['timeline', 'flame', 'diff', 'map', 'sql', 'status', 'help', 'version', ...Object.values(TABLES).map((t) => t.verb)];
+const TABLES_DEEP = 2;
+
+// A value as people read it, by its key: durations, instants, bytes, shares.
+function tablesSay(key, v) {
+	if (v === null || v === undefined)
+		return '';
+	if (Array.isArray(v))
+		return v.map((x) => tablesSay('', x)).join(', ');
+	if (typeof v === 'object')
+		return Object.entries(v).filter(([, x]) => x !== null).map(([k, x]) => `${k} ${tablesSay(k, x)}`).join(', ');
+	if (typeof v === 'boolean')
+		return v ? 'yes' : '';
+	if (typeof v !== 'number')
+		return formatSeen(String(v));
+	if (/_ns$/.test(key))
+		return v > 1e17 ? wordsClock(v, Date.now() * 1e6) : formatTime(v);
+	if (/_us$/.test(key))
+		return v ? formatTime(v * 1000) : '';
+	if (/bytes/.test(key))
+		return formatBytes(v) + (/per_s$/.test(key) ? '/s' : '');
+	if (/(^| )(pid|tid|port)$/.test(key))
+		return String(v);
+	return /share$/.test(key) ? wordsShare(v) : Number.isInteger(v) ? formatCount(v) : String(Number(v.toPrecision(4)));
+}
+
+// {who: {comm}} as "who comm"; an instant that stands there in both ways stands once; what is null or 0 in all is left out by the grid.
+function tablesFlat(row, before = '', deep = 0) {
+	const out = {};
+	for (const [k, v] of Object.entries(row)) {
+		if (typeof row[k + '_ns'] === 'number' && typeof v === 'string')
+			continue;
+		if (v && typeof v === 'object' && !Array.isArray(v) && deep < TABLES_DEEP)
+			Object.assign(out, tablesFlat(v, `${before}${k} `, deep + 1));
+		else
+			out[before + k] = v;
+	}
+	return out;
+}
+
+// about: what `sonde help --json` says of the verb
+function tablesOfVerb(about) {
+	const has = (part, name) => about[part].some((o) => o.name === name);
+	return {
+		verb: about.verb, sort: '', flat: true, narrow: about.filters.length > 0, ranged: about.range.length > 0, at: has('options', 'at'),
+		params: has('options', 'number') ? {number: 500} : {},
+		columns(sparks, rows) {
+			const first = rows.find((r) => r.text) ? 'text' : Object.keys(rows[0] || {}).find((k) => rows.some((r) => typeof r[k] === 'string' && r[k]));
+			const keys = [...new Set(rows.slice(0, 200).flatMap(Object.keys))], number = (k) => rows.every((r) => r[k] === null || r[k] === undefined || typeof r[k] === 'number');
+			return [first, ...keys.filter((k) => k !== first)].filter(Boolean).map((k) => ({key: k, title: k[0].toUpperCase() + k.slice(1).replace(/_(ns|us)$/, '').replaceAll('_', ' '),
+				kind: number(k) ? 'num' : /^(command|evidence|detail|args)$/.test(k) ? 'mod' : 'text', value: (r) => r[k], text: (r) => tablesSay(k, r[k]), pick: k === first}));
+		},
+		who: (r) => ({container: r.container || r['who container'] || '', comm: r.comm || r['who comm'] || '', pid: r.pid || r['who pid'] ? String(r.pid || r['who pid']) : ''}),
+	};
+}
+
 function tablesAmount(r, of) {
 	if (r[of + '_cores'] !== undefined)
 		return `${wordsCores(r[of + '_cores'] || 0)} cores`;
