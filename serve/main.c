@@ -4,6 +4,7 @@
  * (child.h). This program opens no store.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <microhttpd.h>
 #include <poll.h>
@@ -135,7 +136,7 @@ static int token_needed(const struct address *a, const char *token, struct err *
 static int verbs_read(struct server *s, struct err *e)
 {
 	const char *const argv[] = {s->sonde, "help", "--json", NULL};
-	const struct child_limits limits = {.seconds = HELP_SECONDS, .memory_bytes = s->limits.memory_bytes, .answer_bytes = ANSWER_BYTES};
+	const struct child_limits limits = {.seconds = HELP_SECONDS, .memory_bytes = s->limits.memory_bytes, .answer_bytes = ANSWER_BYTES, .spans_fd = -1};
 	struct child_answer a;
 	int rc = child_ask(argv, &limits, -1, -1, &a, e);
 	char *text;
@@ -220,13 +221,25 @@ static int signals_take(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
+/* Where the children remember what finished files span: each would open all of them else. -1: then they do. */
+static int spans_make(void)
+{
+	char number[16];
+	int fd = memfd_create("spans", MFD_CLOEXEC);
+
+	if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND) < 0)
+		return -1;
+	snprintf(number, sizeof(number), "%d", CHILD_SPANS);
+	return setenv("SONDE_SPANS", number, 1) ? -1 : fd;
+}
+
 static int run(const struct options *o, struct err *e)
 {
 	char sonde[PATH_MAX], own[256] = "";
 	cleanup_free char *token = NULL;
 	struct address a;
 	struct server s = {.sonde = o->sonde ? o->sonde : sonde, .store = o->store,
-			   .limits = {o->timeout_s, (uint64_t)o->memory_mb << 20, ANSWER_BYTES}, .stop_fd = eventfd(0, EFD_CLOEXEC)};
+			   .limits = {o->timeout_s, (uint64_t)o->memory_mb << 20, ANSWER_BYTES, spans_make()}, .stop_fd = eventfd(0, EFD_CLOEXEC)};
 	int signals, rc = address_parse(o->listen, &a, e);
 
 	if (!rc && o->token_file)

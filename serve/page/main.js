@@ -3,7 +3,7 @@
 // is no longer wanted is given up.
 
 const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000, MAIN_PICTURES = ['', 'map'], MAIN_NOTHING_THERE = 404;
-const MAIN_LIVE = {least: 5000, most: 20000, times: 60, quiet: 60000}; // ms between two rounds; so many times as long as the answers took: whoever looks costs little, however busy the host
+const MAIN_LIVE = {least: 5000, most: 20000, times: 60, quiet: 60000, picture: 3}; // ms between two rounds; so many times as long as the answers took: whoever looks costs little, however busy the host
 
 let sayTimer = 0;
 function say(text) {
@@ -13,7 +13,7 @@ function say(text) {
 }
 
 function mainStart() {
-	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, listening: null, changed: false, asked: 0, about: [], period: MAIN_LIVE.least, keys: {}, columns: {}};
+	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, listening: null, changed: false, asked: 0, under: {}, round: 0, about: [], period: MAIN_LIVE.least, keys: {}, columns: {}};
 	const forced = matchMedia('(forced-colors: active)');
 	const theme = themeInit(() => {
 		band.paint(theme.dark(), forced.matches);
@@ -82,14 +82,21 @@ function mainStart() {
 	// --- what is asked ---
 
 	const key = (...k) => JSON.stringify(k);
-	// An answer, asked for only where the question is another one, or all is asked anew.
-	async function asked(name, verb, params, anew) {
-		const k = key(verb, params);
+	// An answer, asked for only where the question is another one, or all is asked anew; what is under way is waited for.
+	function asked(name, verb, params, anew) {
+		const k = key(verb, params), under = app.under[name], run = app.running;
+		if (under && under.k === k && under.run === run)
+			return under.answer;
 		if (!anew && app.keys[name] === k && app[name])
 			return app[name];
-		const answer = await ask(verb, params, app.running.signal);
-		Object.assign(app, {[name]: answer});
-		app.keys[name] = k;
+		const answer = ask(verb, params, run.signal).then((a) => {
+			if (app.under[name].answer === answer) {
+				app[name] = a;
+				app.keys[name] = k;
+			}
+			return a;
+		});
+		app.under[name] = {k, run, answer};
 		return answer;
 	}
 	const byOf = (p) => ({by: p.by === 'both' ? '' : p.by});
@@ -284,7 +291,10 @@ function mainStart() {
 		const time = asked('timeline', 'timeline', {...placeRange(p), ...byOf(p)}, anew);
 		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
 		const map = p.pic === 'map' ? asked('map', 'map', {...mapParams(p), drawing: true}, anew) : null;
-		const first = p.compare || map ? null : pictures(p, null, anew);
+		const afresh = anew && !(p.live && app.round++ % MAIN_LIVE.picture); // the picture is the dearest: while it is live, not in each round
+		const first = p.compare || map ? null : pictures(p, null, afresh);
+		if (!p.tab && app.tab === 'containers')
+			asked('table', 'containers', {...placeChosen(p), ...TABLES.containers.params}, anew); // most likely
 		if (!TABLES[app.tab])
 			await app.known;
 		if (!p.tab || !(TABLES[app.tab] || app.about.some((v) => v.verb === app.tab))) { // which one it is goes by what there is
@@ -293,7 +303,7 @@ function mainStart() {
 		}
 		controls(p);
 		const table = app.tab === 'processes' ? ps : asked('table', tableOf().verb, tableParams(p), anew);
-		const t = await time, status = app.status || asked('status', 'status', {});
+		const t = await time;
 		showNothing(t, t.ok);
 		if (t.ok) {
 			showTime(t, p);
@@ -303,11 +313,10 @@ function mainStart() {
 		if (t.ok || t.status === MAIN_NOTHING_THERE) {
 			showTable(p, await table);
 			await ps;
-			const got = map ? [await map] : await showFlame(p, t, first, anew);
+			const got = map ? [await map] : await showFlame(p, t, first, afresh);
 			if (map)
 				showMap(p, got[0]);
 			showNothing(t, t.ok || (await table).ok || got.some((a) => a.ok));
-			await status;
 			if (t.ok)
 				showFacts(map ? null : got[got.length - 1]);
 		}
@@ -315,6 +324,8 @@ function mainStart() {
 		performance.mark('shown');
 		app.period = Math.round(Math.min(MAIN_LIVE.most, Math.max(MAIN_LIVE.least, MAIN_LIVE.times * (performance.now() - began))));
 		schedule();
+		if (!app.status && t.ok)
+			asked('status', 'status', {}).then(() => showFacts(map ? null : app.flame)); // not before what is seen first
 		document.documentElement.dataset.asked = Number(document.documentElement.dataset.asked || 0) + 1;
 	}
 	// While it is live and looked at, the server says when something was recorded; then all is asked anew, at most once in a period.

@@ -203,6 +203,24 @@ def link_of(path):
         return ""
 
 
+def test_what_finished_files_span_is_remembered_and_what_changes_is_read_anew(start, tmp_path):
+    store, more = str(tmp_path / "store"), str(tmp_path / "more")
+    for folder, begin, who in ((store, AT - 60, livedin.BUSY[2]), (more, AT - 7200, livedin.BUSY[0])):
+        livedin.put(folder, [livedin.run("cpu", begin, begin + 60, 1, 10101010), livedin.cpu(begin, who)])
+    old, = (tmp_path / "more").glob("*.db")
+    old.rename(tmp_path / "store" / "20260101T000000Z-0001.db")
+    time.sleep(2.1)  # as spancache.h, 3, says: no event tells that a file has settled
+    s = start(store=store)
+
+    def commands(begin):
+        return [r["comm"] for r in json.loads(s.ask("/api/v1/ps", **{"from": begin, "to": begin + 60})[2])["rows"]]
+    for _ in range(3):
+        assert (commands(AT - 7200), commands(AT - 60)) == (["nginx"], ["postgres"])
+        s.error("/api/v1/ps", 404, **{"from": AT - 3600, "to": AT - 3540})
+    livedin.put(store, [livedin.run("cpu", AT - 3600, AT - 3540, 3, 10101010), livedin.cpu(AT - 3600, livedin.BUSY[3])])
+    assert commands(AT - 3600) == ["cron"]
+
+
 def test_a_store_that_comes_later_is_looked_on_too(start, tmp_path):
     s = start(store=tmp_path / "none")
     leave, lines = stream(s)
