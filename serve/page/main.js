@@ -160,7 +160,7 @@ function mainStart() {
 		$('sentence').replaceChildren(strong, ...words.slice(1));
 	}
 	function showTable(p, answer) {
-		const t = tableOf(), params = tableParams(p), said = answer.ok ? answer.data.rows.map((r) => (t.flat ? tablesFlat(r) : {unit: answer.data.unit, ...r})) : [];
+		const t = tableOf(), params = tableParams(p), said = answer.ok ? (t.rows ? t.rows(answer.data) : answer.data.rows).map((r) => (t.flat ? tablesFlat(r) : {unit: answer.data.unit, ...r})) : [];
 		const columns = app.columns[app.tab] = t.columns(app.tab === 'containers' || app.tab === 'processes' ? band.sparks() : null, said);
 		$('table-command').textContent = wordsCommand(t.verb, {...params, number: ''});
 		note('table-note', answer);

@@ -20,6 +20,8 @@ const TABLES = {
 			{key: 'processes', title: 'Processes', kind: 'num', value: (r) => r.processes},
 			{key: 'top', title: 'Most by', value: (r) => r.top_comm},
 			{key: 'fn', title: 'Hottest function', kind: 'fn', value: (r) => r.top_function},
+			{key: 'mem', title: 'Memory', kind: 'num', value: (r) => r.mem_bytes, text: (r) => tablesBytes(r.mem_bytes)},
+			{key: 'net', title: 'Net', kind: 'num', value: (r) => (r.rx_bytes || 0) + (r.tx_bytes || 0), text: (r) => tablesBytes((r.rx_bytes || 0) + (r.tx_bytes || 0))},
 			{key: 'restarts', title: 'Restarts', kind: 'num', value: (r) => r.restarts},
 			{key: 'oom', title: 'OOM kills', kind: 'num', value: (r) => r.oom},
 			{key: 'throttled', title: 'Throttled', kind: 'num', value: (r) => r.throttled_ns, text: (r) => tablesTime(r.throttled_ns)},
@@ -35,6 +37,8 @@ const TABLES = {
 			...tablesCpu((r) => sparks && (sparks.of.get(`process\n${r.comm} (${r.pid})`) || (!r.container && sparks.of.get(`command\n${r.comm}`)))),
 			{key: 'fn', title: 'Hottest function', kind: 'fn', value: (r) => r.top_function},
 			{key: 'offcpu', title: 'Waited', kind: 'num', value: (r) => r.offcpu_ns, text: (r) => tablesTime(r.offcpu_ns)},
+			{key: 'mem', title: 'Memory', kind: 'num', value: (r) => r.mem_bytes, text: (r) => tablesBytes(r.mem_bytes)},
+			{key: 'net', title: 'Net', kind: 'num', value: (r) => (r.rx_bytes || 0) + (r.tx_bytes || 0), text: (r) => tablesBytes((r.rx_bytes || 0) + (r.tx_bytes || 0))},
 			{key: 'inuse', title: 'Heap', kind: 'num', value: (r) => r.inuse_bytes, text: (r) => tablesBytes(r.inuse_bytes)},
 			{key: 'user', title: 'User', value: (r) => r.user},
 			{key: 'unit', title: 'Unit', value: (r) => r.unit},
@@ -71,6 +75,10 @@ const TABLES = {
 	},
 	changes: {
 		verb: 'explain', sort: '', narrow: true, params: {number: 20},
+		// statements, then what happened, and who is new to whom
+		rows: (d) => [...d.rows, ...(d.incidents || []).map((x) => ({text: x.text, about: 'container', name: x.container})),
+			...(d.happened || []).map((x) => ({text: x.text, since_ns: x.time_ns})),
+			...(d.new_connections || []).map((x) => ({text: `New: ${x.text}`, since_ns: x.since_ns, about: x.from.kind, name: x.from.name}))],
 		columns: () => [
 			{key: 'text', title: 'What changed, against the time before', value: (r) => r.text, pick: true},
 			{key: 'since', title: 'Since', value: (r) => r.since_ns, text: (r) => (r.since_ns ? wordsClock(r.since_ns) : '')},

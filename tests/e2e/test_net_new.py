@@ -62,3 +62,18 @@ def test_without_connections_in_both_nothing_is_new(sonde, made, tmp_path):
     livedin.put(str(tmp_path / "store"), [livedin.run("cpu", AT - 1200, AT, 1, 10101010), *(livedin.cpu(at, livedin.BUSY[0]) for at in range(AT - 1200, AT, 10)),
                                           livedin.run("net", AT - 540, AT, 1), flow(AT - 300, "next", "1.2.3.4", 443)])
     assert json.loads(sonde("explain", "--json", *window(), store=tmp_path / "store", check=True).stdout)["new_connections"] == []
+
+
+def test_ps_has_what_went_over_each_process_s_connections(sonde, made):
+    said = json.loads(sonde("ps", "--json", "--sort", "net", *window(), store=made, check=True).stdout)["rows"]
+    next_ = next(r for r in said if r["pid"] == 11)
+    assert next_["tx_bytes"] == 900 * (9 + 5) and next_["rx_bytes"] == 0 and next(r for r in said if r["pid"] == 17)["tx_bytes"] == 0
+    assert [r["tx_bytes"] for r in said] == sorted((r["tx_bytes"] for r in said), reverse=True)
+    assert "NET" in sonde("ps", *window(), "--wide", store=made, check=True).stdout.split("\n")[0]
+
+
+def test_where_no_connections_were_recorded_they_are_no_order(sonde, tmp_path):
+    livedin.put(str(tmp_path / "store"), [livedin.run("cpu", AT - 60, AT, 1, 10101010), livedin.cpu(AT - 60, livedin.BUSY[0])])
+    done = sonde("ps", "--sort", "net", "--from", AT - 60, "--to", AT, store=tmp_path / "store")
+    assert done.returncode == 4 and "cpu,net" in done.stderr
+    assert "rx_bytes" not in sonde("ps", "--json", "--from", AT - 60, "--to", AT, store=tmp_path / "store", check=True).stdout
