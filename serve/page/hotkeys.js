@@ -28,6 +28,7 @@ const HOTKEYS = [
 	{keys: ['r'], act: 'invert', say: 'leaves first'},
 	{keys: ['T'], act: 'tree', say: 'the graph as a tree of text'},
 	{keys: ['y'], act: 'copy', say: 'copy the stack'},
+	{keys: ['v'], act: 'mark', say: 'keep this view as a bookmark, or forget it'},
 	{keys: ['q'], act: 'sql', say: 'SQL, and back'},
 	{keys: ['Escape'], act: 'escape', show: 'Esc', say: 'back to the whole host and range'},
 	{keys: ['D'], act: 'theme', say: 'system, light or dark'},

@@ -2,8 +2,12 @@
 // main: from the address to questions, from answers to what is seen. Only what depends on what has changed is asked anew; an answer that
 // is no longer wanted is given up.
 
-const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000, MAIN_PICTURES = ['', 'map'], MAIN_NOTHING_THERE = 404;
+const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000,  MAIN_NOTHING_THERE = 404;
+// What each tab of the picture is: a kind of value, or the map.
+const MAIN_PICTURES = [{id: 'pic-flame', pic: '', type: 'cpu'}, {id: 'pic-waits', pic: '', type: 'offcpu'}, {id: 'pic-heap', pic: '', type: 'inuse'}, {id: 'pic-map', pic: 'map'}];
 const MAIN_LIVE = {least: 5000, most: 20000, times: 60, quiet: 60000, picture: 3}; // ms between two rounds; so many times as long as the answers took: whoever looks costs little, however busy the host
+
+const MAIN_EDGES = 'select container, comm, protocol, port, peer_container, peer_comm, peer, sum(opened) opened, sum(tx_bytes) tx_bytes, sum(rx_bytes) rx_bytes\nfrom win_edges\ngroup by 1, 2, 3, 4, 5, 6, 7 order by tx_bytes + rx_bytes desc limit 50';
 
 let sayTimer = 0;
 function say(text) {
@@ -77,7 +81,7 @@ function mainStart() {
 		const who = {...nobody, ...(n.kind === 'container' ? {container: n.name} : {comm: n.name})};
 		change({...(isWho(who) ? nobody : who), tab: n.kind === 'container' ? 'containers' : 'processes', zoom: '', fn: ''});
 	}});
-	const sql = sqlInit({change: (patch) => change(patch, false, true), range: () => placeChosen(app.place)});
+	const sql = sqlInit({change: (patch) => change(patch, false, true), range: () => ({...placeChosen(app.place), ...placeWho(app.place)})});
 
 	// --- what is asked ---
 
@@ -233,6 +237,8 @@ function mainStart() {
 			...(p.in ? [chip(`only ${wordsClock(Date.parse(p.in) * 1e6)} to ${wordsClock(Date.parse(p.until) * 1e6, Date.parse(p.in) * 1e6)}`, {in: '', until: '', zoom: ''})] : []));
 		$('chips').hidden = !who && !p.in;
 	}
+	// Which tab is chosen: of other kinds of value it is the flame graph's.
+	const pictureOf = (p) => Math.max(0, MAIN_PICTURES.findIndex((x) => x.pic === p.pic && (!x.type || x.type === p.type)));
 	function controls(p) {
 		tabsShow($('pages'), [], ['host', 'sql'].indexOf(p.page), (i) => change({page: ['host', 'sql'][i]}), [$('page-host'), $('page-sql')]);
 		$('view-host').hidden = p.page !== 'host';
@@ -247,7 +253,11 @@ function mainStart() {
 		tabsShow($('tabs'), tabs, tabs.indexOf(app.tab), (i) => change({tab: tabs[i], sort: ''}));
 		if (document.activeElement !== $('find'))
 			$('find').value = p.find;
-		tabsShow($('pictures'), [], MAIN_PICTURES.indexOf(p.pic), (i) => change({pic: MAIN_PICTURES[i]}), [$('pic-flame'), $('pic-map')]);
+		tabsShow($('pictures'), [], pictureOf(p), (i) => change({pic: MAIN_PICTURES[i].pic, ...(MAIN_PICTURES[i].type ? {type: MAIN_PICTURES[i].type, zoom: '', fn: ''} : {})}), MAIN_PICTURES.map((x) => $(x.id)));
+		for (const [id, query] of [['band-sql', '@minutes'], ['table-sql', tableOf().query], ['graph-sql', p.type === 'cpu' ? '@hottest' : p.type === 'offcpu' ? '@waiting' : '@allocators'], ['map-sql', MAIN_EDGES]]) {
+			$(id).hidden = !query;
+			$(id).onclick = () => change({page: 'sql', query});
+		}
 		$('graph').hidden = p.pic !== '';
 		$('map').hidden = p.pic !== 'map';
 		$('by').value = p.by;
@@ -353,6 +363,21 @@ function mainStart() {
 
 	// --- what is pressed ---
 
+	const marks = marksInit({
+		here() {
+			const p = app.place, t = app.timeline && app.timeline.ok ? app.timeline.data : null, moment = t && !p.from && !p.to && p.page === 'host';
+			const now = {...p, live: '', ...(moment ? {last: '', from: placeTime(t.from_ns), to: placeTime(t.to_ns)} : {})}, at = placeWrite(now);
+			const when = t ? `${wordsClock(p.in ? Date.parse(p.in) * 1e6 : t.from_ns)}, ${wordsFor(p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t.to_ns - t.from_ns)}` : '';
+			return {at: at[0] === '?' ? at : '?last=1h', name: p.page === 'sql' ? `SQL: ${p.query}` : [p.comm || p.container || 'host', p.pic || app.tab, when].filter(Boolean).join(', ')};
+		},
+		go(at) {
+			app.place = placeRead(at);
+			history.pushState(null, '', placeWrite(app.place));
+			show();
+		},
+		say,
+	});
+
 	function shift(by) {
 		const t = app.timeline && app.timeline.ok ? app.timeline.data : null, long = t ? t.to_ns - t.from_ns : 0;
 		if (t)
@@ -360,9 +385,15 @@ function mainStart() {
 	}
 	const actions = {
 		...picture.actions,
+		mark: marks.toggle,
 		jump: jumpInit(() => [
 			...[...MAIN_TABS, ...app.about.map((v) => v.verb)].map((tab) => ({kind: 'tab', name: tab, go: () => change({tab, sort: '', page: 'host'})})),
 			{kind: 'tab', name: 'SQL', go: () => change({page: 'sql'})},
+			...marks.all().map((m) => ({kind: 'bookmark', name: m.name, go: () => {
+				app.place = placeRead(m.at);
+				change({});
+			}})),
+			...['flame graph', 'waits', 'heap'].map((name, i) => ({kind: 'picture', name, go: () => change({page: 'host', pic: '', type: MAIN_PICTURES[i].type})})),
 			{kind: 'picture', name: 'map of services', go: () => change({page: 'host', pic: 'map'})},
 			...[...new Set((app.ps && app.ps.ok ? app.ps.data.rows : []).map((r) => r.container).filter(Boolean))].map((c) => ({kind: 'container', name: c, go: () => change({...nobody, container: c, tab: 'containers'})})),
 			...(app.ps && app.ps.ok ? app.ps.data.rows : []).map((r) => ({kind: 'process', name: `${r.comm} (${r.pid})`, go: () => change({...nobody, comm: r.comm, pid: String(r.pid), tab: 'processes'})})),

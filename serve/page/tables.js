@@ -13,7 +13,7 @@ const tablesTime = (v) => (v ? formatTime(v) : '');
 
 const TABLES = {
 	containers: {
-		verb: 'containers', sort: '-cpu', params: {number: 1000},
+		verb: 'containers', query: '@containers', sort: '-cpu', params: {number: 1000},
 		columns: (sparks) => [
 			{key: 'name', title: 'Container', value: (r) => r.container, text: (r) => (r.container === HOST ? 'not in a container' : formatSeen(r.container)), pick: true},
 			...tablesCpu((r) => sparks && sparks.of.get(`${r.container === HOST ? 'host' : 'container'}\n${r.container}`)),
@@ -30,7 +30,7 @@ const TABLES = {
 		who: (r) => (r.container === HOST ? {} : {container: r.container}),
 	},
 	processes: {
-		verb: 'ps', sort: '-cpu', params: {number: 2000},
+		verb: 'ps', query: '@who', sort: '-cpu', params: {number: 2000},
 		columns: (sparks) => [
 			{key: 'name', title: 'Process', value: (r) => r.comm, text: (r) => `${formatSeen(r.comm)} (${r.pid})`, pick: true},
 			{key: 'container', title: 'Container', value: (r) => r.container},
@@ -49,7 +49,7 @@ const TABLES = {
 		who: (r) => ({comm: r.comm, pid: String(r.pid)}),
 	},
 	functions: {
-		verb: 'stacks', sort: '-self', narrow: true, typed: true, params: {number: 500},
+		verb: 'stacks', query: '@hottest', sort: '-self', narrow: true, typed: true, params: {number: 500},
 		columns: () => [
 			{key: 'name', title: 'Function', kind: 'fn', value: (r) => r.function, pick: true},
 			{key: 'self', title: 'Self', kind: 'num', value: (r) => (r.self_ns === undefined ? r.self_value : r.self_ns), text: (r) => tablesAmount(r, 'self'), keep: true},
@@ -58,7 +58,7 @@ const TABLES = {
 		],
 	},
 	waits: {
-		verb: 'waits', sort: '-total', narrow: true, params: {number: 500},
+		verb: 'waits', query: '@waiting', sort: '-total', narrow: true, params: {number: 500},
 		columns: () => [
 			{key: 'name', title: 'Who', value: (r) => r.comm || r.container, text: (r) => `${formatSeen(r.comm || r.container || '')}${r.pid ? ` (${r.pid})` : ''}`, pick: true},
 			{key: 'container', title: 'Container', value: (r) => r.container},

@@ -427,3 +427,66 @@ def test_any_verb_that_is_answered_is_a_table(page, serve, sonde, made):
     show(page, serve, f"?from={made[1] - 900}&to={made[1]}&tab=check")
     assert "bad" in {r["State"] for r in rows(page)} and "--at" in page.text("#table-command")
     quiet(page, serve)
+
+
+@at_length
+def test_bookmarks_keep_a_moment_and_the_view_of_it(page, serve, made):
+    page.start()
+    show(page, serve, "?last=20m&container=web&tab=functions")
+    seen = rows(page)
+    page.keys("v")
+    page.until("return document.querySelectorAll('#marks option').length === 4")
+    assert page.js("return document.querySelectorAll('#marks option')[2].textContent").startswith("web, functions, ")
+    show(page, serve, "?last=2h")
+    page.js("const s = document.getElementById('marks'); s.value = s.options[2].value; s.dispatchEvent(new Event('change'))")
+    page.until("return location.search.includes('container=web')")
+    ready(page)
+    assert "from" in address(page) and "last" not in address(page) and rows(page) == seen
+    page.keys("Control+k")
+    page.do("type", text="bookmark web")
+    assert page.text("#jump-list").startswith("bookmark")
+    page.keys("Escape")
+    page.js("localStorage.setItem('sonde-marks', '[{\"name\": 1}, null, {\"name\": \"<b>x\", \"at\": \"?last=1h\"}, {\"name\": \"y\", \"at\": \"javascript:alert(1)\"}]')")
+    show(page, serve, "?last=20m")
+    assert page.js("return [...document.querySelectorAll('#marks option')].map((o) => o.textContent)") == ["Bookmarks (1)", "Keep this view", "<b>x", "Forget this view"]
+    quiet(page, serve)
+    page.start()
+
+
+@at_length
+def test_each_view_has_a_query_that_gives_the_same(page, serve, made):
+    show(page, serve, f"?from={made[1] - 900}&to={made[1]}&tab=functions&container=web")
+    hottest = rows(page)[0]["Function"]
+    page.press("#table-sql")
+    page.until("return document.getElementById('sql-said').textContent.includes('row')")
+    assert address(page)["query"] == "@hottest" and "--container web" in page.text("#sql-command") and next(iter(rows(page, "#sql-rows")[0].values())) is not None
+    assert hottest in page.text("#sql-rows") and "hash_search" not in page.text("#sql-rows")
+    for button, pic in (("band", ""), ("graph", "&type=inuse"), ("map", "&pic=map")):
+        show(page, serve, f"?from={made[1] - 900}&to={made[1]}{pic}")
+        page.press(f"#{button}-sql")
+        page.until("return /[1-9][0-9]* rows? in/.test(document.getElementById('sql-said').textContent)")
+    quiet(page, serve)
+
+
+@at_length
+def test_waits_and_heap_are_pictures_beside_the_map(page, serve):
+    show(page, serve, "?last=20m")
+    for tab, frame in (("waits", "exec_query"), ("heap", "leak"), ("flame", "compress_block")):
+        page.press(f"#pic-{tab}")
+        ready(page)
+        assert frame in dict(frames(page)) and page.js("return document.querySelector('#pictures [aria-selected=true]').id") == f"pic-{tab}"
+    quiet(page, serve)
+
+
+@at_length
+def test_the_schema_of_a_view_stands_beside_it_and_times_make_a_line(page, serve):
+    show(page, serve, "?page=sql")
+    page.until("return document.querySelectorAll('#sql-views button').length > 20")
+    page.js("[...document.querySelectorAll('#sql-views button')].find((b) => b.textContent === 'cpu_samples').click()")
+    page.until("return document.getElementById('sql-schema').textContent.includes('CREATE VIEW cpu_samples')")
+    page.until("return document.getElementById('sql-said').textContent.startsWith('20 rows')")
+    assert "schema\":" not in page.text("#sql-schema")
+    page.do("fill", css="#sql-query", value="select ts as time, comm, pid, sum(samples) n from cpu_samples group by 1, 2, 3 order by 1")
+    page.press("#sql-form button")
+    page.until("return document.querySelectorAll('#sql-chart path').length === 1 && document.querySelector('#sql-chart p').textContent.startsWith('n: ')")
+    quiet(page, serve)
