@@ -7,6 +7,7 @@ const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '
 const MAIN_PICTURES = [{id: 'pic-flame', pic: '', type: 'cpu'}, {id: 'pic-waits', pic: '', type: 'offcpu'}, {id: 'pic-heap', pic: '', type: 'inuse'}, {id: 'pic-map', pic: 'map'}];
 const MAIN_LIVE = {least: 5000, most: 20000, times: 60, quiet: 60000, picture: 3}; // ms between two rounds; so many times as long as the answers took: whoever looks costs little, however busy the host
 
+const MAIN_OF = {cpu: 'CPU', mem: 'memory', io: 'read and written', net: 'network', pressure: 'pressure', disk: 'disks busy'};
 const MAIN_EDGES = 'select container, comm, protocol, port, peer_container, peer_comm, peer, sum(opened) opened, sum(tx_bytes) tx_bytes, sum(rx_bytes) rx_bytes\nfrom win_edges\ngroup by 1, 2, 3, 4, 5, 6, 7 order by tx_bytes + rx_bytes desc limit 50';
 
 let sayTimer = 0;
@@ -148,10 +149,18 @@ function mainStart() {
 		$('nothing-said').textContent = formatSeen(t.error);
 		$('nothing-fix').textContent = t.fix || 'sonde status';
 	}
-	function showTime(t, p) {
+	const ofParams = (p) => ({...placeRange(p), of: p.of, number: 20});
+	// used: what is drawn where that is not CPU time
+	function showTime(t, p, used) {
 		const d = t.data;
-		$('band-command').textContent = wordsCommand('timeline', {...placeRange(p), ...byOf(p)});
-		band.show(d);
+		$('band-command').textContent = wordsCommand('timeline', used ? {...ofParams(p), number: ''} : {...placeRange(p), ...byOf(p)});
+		note('over-note', used || {ok: true});
+		app.sparks = null;
+		if (used) {
+			band.show(d);
+			app.sparks = band.sparks();
+		}
+		band.show(used && used.ok ? bandUsed(used.data, d) : d);
 		band.chosen(p.in ? Date.parse(p.in) * 1e6 : 0, Date.parse(p.until) * 1e6);
 	}
 	function showSentence(p) {
@@ -165,7 +174,7 @@ function mainStart() {
 	}
 	function showTable(p, answer) {
 		const t = tableOf(), params = tableParams(p), said = answer.ok ? (t.rows ? t.rows(answer.data) : answer.data.rows).map((r) => (t.flat ? tablesFlat(r) : {unit: answer.data.unit, ...r})) : [];
-		const columns = app.columns[app.tab] = t.columns(app.tab === 'containers' || app.tab === 'processes' ? band.sparks() : null, said);
+		const columns = app.columns[app.tab] = t.columns(app.tab === 'containers' || app.tab === 'processes' ? app.sparks || band.sparks() : null, said);
 		$('table-command').textContent = wordsCommand(t.verb, {...params, number: ''});
 		note('table-note', answer);
 		const rows = said;
@@ -261,6 +270,10 @@ function mainStart() {
 		$('graph').hidden = p.pic !== '';
 		$('map').hidden = p.pic !== 'map';
 		$('by').value = p.by;
+		$('by-label').hidden = p.of !== 'cpu';
+		$('of').value = p.of;
+		if ($('of').value !== p.of)
+			$('of').append(new Option(MAIN_OF[p.of] || p.of, p.of, true, true));
 		$('compare').value = p.compare;
 		if (p.compare && $('compare').value !== p.compare)
 			$('compare').append(new Option(`${p.compare} earlier`, p.compare, true, true));
@@ -301,6 +314,8 @@ function mainStart() {
 		const time = asked('timeline', 'timeline', {...placeRange(p), ...byOf(p)}, anew);
 		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
 		const map = p.pic === 'map' ? asked('map', 'map', {...mapParams(p), drawing: true}, anew) : null;
+		if (p.of !== 'cpu')
+			asked('used', 'timeline', ofParams(p), anew);
 		const afresh = anew && !(p.live && app.round++ % MAIN_LIVE.picture); // the picture is the dearest: while it is live, not in each round
 		const first = p.compare || map ? null : pictures(p, null, afresh);
 		if (!p.tab && app.tab === 'containers')
@@ -316,7 +331,7 @@ function mainStart() {
 		const t = await time;
 		showNothing(t, t.ok);
 		if (t.ok) {
-			showTime(t, p);
+			showTime(t, p, p.of === 'cpu' ? null : await asked('used', 'timeline', ofParams(p), anew));
 			await ps;
 			showSentence(p);
 		}
@@ -433,8 +448,8 @@ function mainStart() {
 		if (app.tab === 'processes' ? app.ps : app.table)
 			showTable(app.place, app.tab === 'processes' ? app.ps : app.table);
 	});
-	for (const k of ['by', 'compare', 'type'])
-		$(k).addEventListener('change', () => change({[k]: $(k).value, ...(k === 'by' ? {} : {zoom: '', fn: ''})}));
+	for (const k of ['by', 'of', 'compare', 'type'])
+		$(k).addEventListener('change', () => change({[k]: $(k).value, ...(k === 'by' || k === 'of' ? {} : {zoom: '', fn: ''})}));
 	for (const b of document.querySelectorAll('[data-copy]'))
 		b.addEventListener('click', () => {
 			const text = $(b.dataset.copy).textContent;
@@ -454,6 +469,8 @@ function mainStart() {
 	async function know() {
 		const [h, list] = await Promise.all([ask('help', {}), ask('', {})]), flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
 		$('type').replaceChildren(...(type ? type.help.split(/,\s*|\s+or\s+/) : ['cpu']).map((k) => new Option({cpu: 'CPU', offcpu: 'waits (off CPU)', wall: 'wall time', alloc: 'memory allocated', inuse: 'memory in use'}[k] || k, k)));
+		const time = h.ok && h.data.rows.find((v) => v.verb === 'timeline'), of = time && time.options.find((o) => o.name === 'of');
+		$('of').replaceChildren(...(of ? of.help.split(':')[0].replace(/\([^)]*\)/g, '').split(',').map((k) => k.trim()) : ['cpu']).map((k) => new Option(MAIN_OF[k] || k, k)));
 		app.about = h.ok && list.ok ? h.data.rows.filter((v) => list.data.verbs.includes(v.verb) && !TABLES_ELSEWHERE.includes(v.verb)) : [];
 		$('more').replaceChildren(new Option('more', ''), ...app.about.map((v) => Object.assign(new Option(v.verb, v.verb), {title: v.summary})));
 		$('more-label').hidden = !app.about.length;

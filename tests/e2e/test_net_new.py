@@ -77,3 +77,12 @@ def test_where_no_connections_were_recorded_they_are_no_order(sonde, tmp_path):
     done = sonde("ps", "--sort", "net", "--from", AT - 60, "--to", AT, store=tmp_path / "store")
     assert done.returncode == 4 and "cpu,net" in done.stderr
     assert "rx_bytes" not in sonde("ps", "--json", "--from", AT - 60, "--to", AT, store=tmp_path / "store", check=True).stdout
+
+
+def test_the_timeline_of_net_is_made_of_connections_where_nothing_else_told_it(sonde, made):
+    said = json.loads(sonde("timeline", "--of", "net", "--json", *window(), store=made, check=True).stdout)
+    assert said["unit"] == "bytes/s" and {r["who"] for r in said["rows"]} >= {"nextcloud", "restic"}
+    step = 540 / len(said["rows"][0]["by_column"])
+    sums = {r["who"]: sum(v or 0 for v in r["by_column"]) * step for r in said["rows"]}
+    assert sums["nextcloud"] == pytest.approx(900 * (9 + 5), rel=0.1) and sums["restic"] == 0
+    assert "nextcloud" in sonde("timeline", "--of", "net", *window(), store=made, check=True).stdout

@@ -490,3 +490,25 @@ def test_the_schema_of_a_view_stands_beside_it_and_times_make_a_line(page, serve
     page.press("#sql-form button")
     page.until("return document.querySelectorAll('#sql-chart path').length === 1 && document.querySelector('#sql-chart p').textContent.startsWith('n: ')")
     quiet(page, serve)
+
+
+@at_length
+def test_the_strip_is_of_whatever_timeline_knows(page, serve, sonde, made):
+    show(page, serve, f"?from={made[1] - 1200}&to={made[1]}")
+    page.until("return document.querySelectorAll('#of option').length > 4")
+    assert page.js("return [...document.querySelectorAll('#of option')].map((o) => o.value)") == ["cpu", "mem", "io", "net", "pressure", "disk"]
+    for of, unit in (("mem", "MiB"), ("net", "KiB/s")):
+        page.js("const s = document.getElementById('of'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", of)
+        page.until("return location.search.includes('of=' + arguments[0])", of)
+        ready(page)
+        want = json.loads(sonde("timeline", "--json", "--of", of, "--from", made[1] - 1200, "--to", made[1], store=made[0], check=True).stdout)["rows"]
+        named = page.js("return [...document.querySelectorAll('#band-who button')].map((b) => b.textContent)")
+        assert named == [r["who"] for r in want if r["who"][0] != "["] and f"--of {of}" in page.text("#band-command")
+        box = page.box("#band")
+        page.do("move", x=box["x"] + 4, y=box["y"] + box["height"] - 4)
+        page.until("return !document.getElementById('tip').hidden")
+        assert unit in page.text("#tip") and "cores" not in page.text("#tip")
+        assert page.js("return document.querySelectorAll('#table .spark').length") == 2  # of CPU time all the same
+    show(page, serve, "?last=20m&of=nosuch")
+    assert "--of takes" in page.text("#over-note") and rows(page)
+    quiet(page, serve, "400 (Bad Request)")
