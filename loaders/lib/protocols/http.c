@@ -308,6 +308,7 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 		return PROTO_LOST; /* where it ends cannot be known */
 	if (h.chunked)
 		s->phase[PROTO_CLIENT] = AT_CHUNK;
+	c->looked = h.size;
 	return (int64_t)(h.size + (h.chunked ? 0 : h.length));
 }
 
@@ -374,6 +375,7 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 		h.length = 0, h.has_length = true;
 	if (q)
 		proto_answer(c, q, s->result, s->status);
+	c->looked = h.size;
 	return h.has_length ? (int64_t)(h.size + h.length) : PROTO_ALL;
 }
 
