@@ -115,4 +115,4 @@ bench-day-archived: all $(B)/tests/makeday
 # the served page in a browser, over a generated day
 .PHONY: bench-serve
 bench-serve: all $(B)/tests/makeday
-	@$(PYTHON) tests/bench/serve.py --write docs/BENCHMARKS.md
+	@$(PYTHON) tests/bench/serve.py --days 14 --write docs/BENCHMARKS.md
