@@ -14,6 +14,7 @@
 
 #define API "/api/v1/"
 #define REPORT "/report.html"
+#define METRICS "/metrics"
 #define WAIT_S 20       /* for room among the questions */
 #define WRONG_TOKEN_S 1
 
@@ -227,6 +228,21 @@ static enum MHD_Result ask(struct server *s, struct MHD_Connection *c, const cha
 	return report ? run(s, c, argv, "text/html; charset=utf-8", "sonde-report.html") : run(s, c, argv, "application/json", NULL);
 }
 
+static enum MHD_Result metrics(struct server *s, struct MHD_Connection *c)
+{
+	const char *accept = head_of(c, "Accept"), *argv[6] = {s->exporter, "metrics"};
+	bool open = accept && strstr(accept, "application/openmetrics-text");
+	size_t n = 2;
+
+	if (open)
+		argv[n++] = "--openmetrics";
+	if (s->store) {
+		argv[n++] = "--store";
+		argv[n++] = s->store;
+	}
+	return run(s, c, argv, open ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; version=0.0.4; charset=utf-8", NULL);
+}
+
 /* --- routes --- */
 
 static enum MHD_Result login(const struct server *s, struct MHD_Connection *c, const char *token)
@@ -252,7 +268,7 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 {
 	const char *token = s->guard.token && !strcmp(url, "/") ? MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token") : NULL;
 	const struct asset *a = asset_find(url);
-	bool data = !strncmp(url, API, strlen(API)) || !strcmp(url, REPORT);
+	bool measured = !strcmp(url, METRICS) && s->exporter, data = !strncmp(url, API, strlen(API)) || !strcmp(url, REPORT) || measured;
 	enum guard_answer may = ask_guard(s, c, !data);
 
 	if (may == GUARD_WELCOME || may == GUARD_TOKEN) {
@@ -267,6 +283,8 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 		return reply_asset(c, a);
 	if (!data)
 		return nothing_there(c, url);
+	if (measured)
+		return metrics(s, c);
 	return !strcmp(url, REPORT) ? ask(s, c, "report", true) : ask(s, c, url + strlen(API), false);
 }
 

@@ -7,6 +7,7 @@
  *                            exit code and a status: 400 the question, 403 no right, 404 nothing there, 503 the store or too
  *                            many at a time, 504 over time, 500 all else
  *   /report.html?...         the range as the page of `sonde report`, to be saved
+ *   /metrics                 `sonde-export metrics`, in OpenMetrics' format for who accepts it
  */
 #ifndef SONDE_SERVE_ANSWER_H
 #define SONDE_SERVE_ANSWER_H
@@ -21,6 +22,7 @@
 
 struct server {
 	const char *sonde;       /* the program that is asked */
+	const char *exporter;    /* sonde-export; NULL: it is not there */
 	const char *store;       /* NULL: none is named */
 	struct guard guard;
 	bool check_host;
