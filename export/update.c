@@ -16,6 +16,7 @@
 #include "schema/base/mem.h"
 #include "schema/store/folder.h"
 
+#define BUCKET_S 60 /* the first bucket of a file began before it */
 #define LATE_S 300 /* a writer leaves a file with its next batch */
 
 struct file {
@@ -100,27 +101,35 @@ static int64_t oldest_settled(const struct totals *t)
 	return oldest;
 }
 
-/* Rules 1 and 4. */
+static int64_t newest_settled(const struct totals *t)
+{
+	int64_t newest = 0;
+
+	for (size_t i = 0; i < source_count(); i++)
+		if (t->settled_ts[i] > newest)
+			newest = t->settled_ts[i];
+	return newest;
+}
+
+/* Rules 1 and 4. Those that have nothing to read are behind; the furthest one tells until when all was read. */
 static void begin(struct totals *t, const struct files *f)
 {
 	const struct file *newest = &f->items[f->n - 1];
-	int64_t oldest;
+	int64_t oldest, read_to, first = newest->begun_ts > BUCKET_S ? newest->begun_ts - BUCKET_S : 0;
 
-	if (!t->begun_ts) {
-		t->begun_ts = newest->begun_ts ? newest->begun_ts : 1;
-		for (size_t i = 0; i < source_count(); i++)
-			t->settled_ts[i] = newest->begun_ts;
-	}
+	if (!t->begun_ts)
+		t->begun_ts = first ? first : 1;
 	for (size_t i = 0; i < source_count(); i++)
-		if (!t->settled_ts[i]) /* it is new in this version */
-			t->settled_ts[i] = newest->begun_ts;
-	oldest = oldest_settled(t);
-	if (f->items[0].begun_ts > oldest + LATE_S) {
-		t->missed_s += (uint64_t)(f->items[0].begun_ts - oldest);
-		for (size_t i = 0; i < source_count(); i++)
-			if (t->settled_ts[i] < f->items[0].begun_ts - LATE_S)
-				t->settled_ts[i] = f->items[0].begun_ts - LATE_S;
-	}
+		if (!t->settled_ts[i]) /* or it is new in this version */
+			t->settled_ts[i] = first;
+	read_to = newest_settled(t) + UPDATE_AHEAD_S;
+	oldest = f->items[0].begun_ts;
+	if (oldest <= read_to)
+		return;
+	t->missed_s += (uint64_t)(oldest - read_to);
+	for (size_t i = 0; i < source_count(); i++)
+		if (t->settled_ts[i] < oldest - LATE_S)
+			t->settled_ts[i] = oldest - LATE_S;
 }
 
 /* Rule 3. A file that was removed meanwhile, or is damaged, costs itself. */

@@ -2,7 +2,7 @@
 /*
  * update: totals brought up to what a store has now.
  *
- *  1. Counting begins with the newest file there is at the first time.
+ *  1. Counting begins a minute before the newest file that there is at the first time.
  *  2. Each source is read from its settled_ts on. Once its newest bucket is UPDATE_AHEAD_S beyond that, all that is older than
  *     UPDATE_BEHIND_S before it settles: writers put rows of all their programs into the store every few seconds. A source that has
  *     nothing new follows the others at a distance of UPDATE_IDLE_S.

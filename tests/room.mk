@@ -74,6 +74,10 @@ LIVE ?= $(E2E)
 long-live: all workloads
 	@$(PYTEST) $(LIVE) -m live --durations=5 --junitxml=$(RESULTS)/long-live.xml
 
+# real engines beside what sonde-export tells them: Prometheus
+long-export: all
+	@$(PYTEST) tests/e2e/test_export_engines.py --durations=5 --junitxml=$(RESULTS)/long-export.xml
+
 # the flame graph page and the served page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
 long-page: all unit-tests workloads
 	@$(PYTEST) tests/e2e/test_page*.py --durations=5 --junitxml=$(RESULTS)/long-page.xml

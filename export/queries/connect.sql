@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- how long opening connections took
 SELECT max(x.ts) AS ts, coalesce(c.name, '') AS container, sum(x.connect_us) AS [sonde_connect_seconds_sum],
  sum(x.connect_1ms) AS [sonde_connect_seconds_bucket{le="0.001"}],

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- containers
 SELECT max(x.ts) AS ts, coalesce(c.name, '') AS container,
  sum(x.user_us) AS [sonde_container_cpu_seconds_total{mode="user"}],

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- which image a container is of
 SELECT max(x.ts) AS ts, c.name AS container, c.image AS image, c.project AS project, c.service AS service, 1 AS [sonde_container_info]
 FROM cgroup_row x JOIN containers c ON c.id = x.container

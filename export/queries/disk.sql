@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- disks
 SELECT max(x.ts) AS ts, coalesce(d.value, '') AS disk,
  sum(x.read_bytes) AS [sonde_disk_bytes_total{direction="read"}],

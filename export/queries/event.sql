@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- what happened
 SELECT max(x.ts) AS ts, s.value AS subject, k.value AS reason, coalesce(c.name, iif(s.value = 'container', n.value, '')) AS container,
  sum(x.n) AS [sonde_events_total]

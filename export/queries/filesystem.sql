@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- file systems
 SELECT max(x.ts) AS ts, coalesce(m.value, '') AS mount, coalesce(f.value, '') AS fstype,
  x.size AS [sonde_filesystem_bytes{kind="size"}],

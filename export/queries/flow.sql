@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- connections
 SELECT max(x.ts) AS ts, coalesce(c.name, '') AS container, coalesce(sd.value, '') AS side,
  sum(x.attempts) AS [sonde_connection_attempts_total],

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- the host
 SELECT max(x.ts) AS ts,
  sum(x.user_us) AS [sonde_host_cpu_seconds_total{mode="user"}],

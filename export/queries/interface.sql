@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- network interfaces of the host
 SELECT max(x.ts) AS ts, coalesce(n.value, '') AS interface,
  sum(x.rx_bytes) AS [sonde_interface_bytes_total{direction="received"}],

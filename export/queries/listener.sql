@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- listening sockets
 SELECT max(x.ts) AS ts, coalesce(c.name, '') AS container, sum(x.dropped) AS [sonde_listener_dropped_total], sum(x.repeated) AS [sonde_listener_repeated_answers_total]
 FROM listener_row x JOIN process p ON p.id = x.process LEFT JOIN containers c ON c.id = p.container

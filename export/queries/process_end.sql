@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- processes that ended; of two captures at once that which counted more, as in view process_ends
 SELECT max(ts) AS ts, container, reason, sum(n) AS [sonde_process_ends_total]
 FROM (SELECT ts, container, comm, reason, status, max(n) AS n

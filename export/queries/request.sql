@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- requests; of an operation its first word, where that is one
 SELECT max(x.ts) AS ts, coalesce(c.name, '') AS container, CASE x.side WHEN 1 THEN 'client' WHEN 2 THEN 'server' ELSE 'capture' END AS side,
  r.value AS protocol,

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- how long threads that could have run waited for a CPU
 SELECT max(x.ts) AS ts, coalesce(c.name, '') AS container, sum(x.total_ns) AS [sonde_runqueue_wait_seconds_sum], hist_all(x.hist, 1, x.n) AS [sonde_runqueue_wait_seconds]
 FROM wait_row x JOIN task t ON t.id = x.task JOIN process p ON p.id = t.process JOIN wait_class w ON w.id = x.class AND w.state = 3

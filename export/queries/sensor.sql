@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- temperatures
 SELECT max(x.ts) AS ts, coalesce(n.value, '') AS sensor, x.temperature_m AS [sonde_sensor_temperature_celsius]
 FROM sensor_row x LEFT JOIN text n ON n.id = x.sensor

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- systemd units
 SELECT max(x.ts) AS ts, coalesce(u.value, '') AS unit,
  sum(x.user_us) AS [sonde_unit_cpu_seconds_total{mode="user"}],

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- what threads did: running, blocked, ready
 SELECT max(x.ts) AS ts, coalesce(c.name, '') AS container, CASE coalesce(w.state, 2) WHEN 1 THEN 'running' WHEN 3 THEN 'ready' ELSE 'blocked' END AS state,
  coalesce(w.name, 'other') AS reason, sum(x.total_ns) AS [sonde_thread_seconds_total], sum(x.n) AS [sonde_thread_changes_total]
