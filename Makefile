@@ -104,7 +104,7 @@ endef
 
 Q := $(if $(V),,@)
 
-ROOMS := $(wildcard */room.mk */*/room.mk */*/*/room.mk */*/*/*/room.mk */*/*/*/*/room.mk)
+ROOMS := $(filter-out $(B)/%,$(wildcard */room.mk */*/room.mk */*/*/room.mk */*/*/*/room.mk */*/*/*/*/room.mk))
 include $(ROOMS)
 
 all: $(PROGRAMS)

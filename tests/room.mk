@@ -113,7 +113,7 @@ long-fresh:
 # the package, the tarball and the image on new systems: Debian 11 to 13, Ubuntu 20.04 and 24.04 (UBUNTU_KEYRING names its keys),
 # musl. PACKAGE chooses among them as pytest's -k does
 PACKAGE ?=
-long-package: deb tarball workloads
+long-package: release workloads
 	@$(PYTEST) tests/fresh -s $(if $(PACKAGE),-k "$(PACKAGE)") --durations=5 --junitxml=$(RESULTS)/long-package.xml
 
 # programs and unit tests, optimised, by both compilers

@@ -11,7 +11,7 @@
 
 SQLITE_EXTENSION_INIT1
 
-/* As in schema/sql/0002-views.sql, what counts and what it stands for being known already. */
+/* As in schema/sql/0019-runs.sql, what counts and what it stands for being known already. */
 static const char VIEWS[] =
 	"CREATE TEMP VIEW IF NOT EXISTS cpu_samples AS"
 	"  SELECT datetime(x.ts, 'unixepoch') AS time, x.ts, coalesce(c.name, '') AS container, p.comm, p.pid, t.thread, t.tid,"

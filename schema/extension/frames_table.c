@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde_frames(stack): the frames of one stack, depth 0 being its root: their ids in view `frames`. A stack is the first
- * `keep` frames of its base, then `tail`, then `leaf` (schema/sql/0001-tables.sql); before a function that was inlined
+ * `keep` frames of its base, then `tail`, then `leaf` (schema/sql/0020-code.sql); before a function that was inlined
  * stand those that it was inlined into.
  */
 #include <sqlite3ext.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series: see the header. Ids in a file are dense (schema/sql/0001-tables.sql): arrays by id, refused where they are not. */
+/* series: see the header. Ids in a file are dense (schema/sql/0022-samples.sql): arrays by id, refused where they are not. */
 #include "schema/extension/series.h"
 
 #include <sqlite3ext.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * series: what each series of the main database is: its stack, task, process and run; what a sample of it stood for at a
- * time; and whether it counts then, or another capture stands for it (view run_hidden, schema/sql/0002-views.sql).
+ * time; and whether it counts then, or another capture stands for it (view run_hidden, schema/sql/0019-runs.sql).
  *
  * Read once, and anew where the file has changed since.
  */

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 28: family net: connections, listeners, and what the kernel counted of each network namespace. The tables are declared in schema/facts/net.h.
+-- Migration 28: family net: connections, listeners, and what the kernel counted of each network namespace, as schema/facts/net.h
+-- declares them.
 
 CREATE TABLE flow_row( -- connections by process, side, peer and port, in buckets in which something moved
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0

@@ -99,7 +99,7 @@ int amount_totals(struct store_segment *s, const struct store_query *q,
 	const struct store_dict *d;
 	int rc = store_segment_dict(s, &d, e), told = 0;
 
-	if (rc || !k || !s->has_amounts)
+	if (rc || !k)
 		return rc;
 	rc = amount_open(&x.pass, s, q, e);
 	if (rc)

@@ -196,7 +196,7 @@ int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int6
 	possible = store_run_kinds(s, run);
 	if (possible & sampled)
 		rc = sampled_in(s, &q, &found, e);
-	if (!rc && s->has_amounts)
+	if (!rc)
 		rc = kinds_among(s, &q, "SELECT series FROM amount WHERE ts BETWEEN ?1 AND ?2", possible & ~sampled, &found, e);
 	if (!rc)
 		*kinds = found;

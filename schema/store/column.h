@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * column: one column of a table as bytes, for what stands in packed_column (schema/sql/0018-packed.sql).
+ * column: one column of a table as bytes, for what stands in packed_column (schema/sql/0025-archives.sql).
  *
  *   1. Byte 0 is the form of its values, then comes the length of what follows when it is inflated, then that, as a
  *      Zstandard frame (RFC 8878) with a checksum.

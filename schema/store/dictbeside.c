@@ -26,8 +26,7 @@ static int load_series(struct store_segment *s, struct err *e)
 	s->series_task = mem_array(s->n_series, sizeof(*s->series_task));
 	s->series_stack = mem_array(s->n_series, sizeof(*s->series_stack));
 	s->series_label = mem_array(s->n_series, sizeof(*s->series_label));
-	s->has_amounts = reading_number(s->db, "SELECT count(*) FROM sqlite_master WHERE name = 'amount'", 0) != 0;
-	return dictrows_each(s, s->has_amounts ? "id, task, stack, label" : "id, task, stack, 0", "series", s->n_series, series_row, NULL, e);
+	return dictrows_each(s, "id, task, stack, label", "series", s->n_series, series_row, NULL, e);
 }
 
 static int load_half(struct store_segment *s, struct err *e)
@@ -87,7 +86,6 @@ static void take_part(struct store_segment *s, struct store_segment *part)
 	s->series_stack = part->series_stack;
 	s->series_label = part->series_label;
 	s->n_series = part->n_series;
-	s->has_amounts = part->has_amounts;
 	dictrows_strings_move(&s->strings, &part->strings);
 }
 

@@ -11,7 +11,6 @@
 #include "schema/store/argshare.h"
 #include "schema/store/dictrows.h"
 
-#define WHO_SINCE   10 /* schema version */
 #define INLINED_MAX 64 /* functions at one place; as in the views */
 #define UNFOLD_MAX  8  /* frames for one number of a stack, on average */
 
@@ -82,16 +81,12 @@ static void process_row(struct store_segment *s, const struct dictrow *r, uint32
 	};
 }
 
-#define CONTAINERS_OLD "id, name, runtime, runtime_id, image, '', ''"
-#define CONTAINERS     "id, name, runtime, runtime_id, image, project, service"
-#define PROCESSES_(more) "id, pid, ppid, uid, exec_id, start_ns, comm, exe, cgroup, unit, container, self, args_base," \
-			 " args_keep, args, args_end, " more
-#define PROCESSES_OLD PROCESSES_("0, 0, 0, 0, 0")
-#define PROCESSES     PROCESSES_("end_ns, how, status, lang, runtime")
+#define CONTAINERS "id, name, runtime, runtime_id, image, project, service"
+#define PROCESSES  "id, pid, ppid, uid, exec_id, start_ns, comm, exe, cgroup, unit, container, self, args_base," \
+		   " args_keep, args, args_end, end_ns, how, status, lang, runtime"
 
 static int load_processes(struct store_segment *s, struct err *e)
 {
-	bool old = reading_number(s->db, "SELECT value FROM meta WHERE key = 'schema_version'", 0) < WHO_SINCE;
 	struct process_parts p = {0};
 	size_t n = 0;
 	int rc = dictrows_slots(s, "SELECT max(id) FROM text", &p.n_text, e);
@@ -114,9 +109,9 @@ static int load_processes(struct store_segment *s, struct err *e)
 	if (!rc)
 		rc = reading_views(s, "containers", e);
 	if (!rc)
-		rc = dictrows_each(s, old ? CONTAINERS_OLD : CONTAINERS, "containers", p.n_containers, container_row, &p, e);
+		rc = dictrows_each(s, CONTAINERS, "containers", p.n_containers, container_row, &p, e);
 	if (!rc)
-		rc = dictrows_each(s, old ? PROCESSES_OLD : PROCESSES, "process", n, process_row, &p, e);
+		rc = dictrows_each(s, PROCESSES, "process", n, process_row, &p, e);
 	free(p.text);
 	free(p.containers);
 	strbuf_release(&p.args);
@@ -363,7 +358,7 @@ static int load_all(struct store_segment *s, struct err *e)
 	}
 	finish_stacks(s);
 	finish_series(s);
-	return s->has_amounts ? load_rates(s, e) : 0;
+	return load_rates(s, e);
 }
 
 /* What is read from here on is of one instant; a reader is short-lived, so the log can be folded in again soon. */

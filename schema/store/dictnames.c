@@ -46,21 +46,19 @@ static void function_row(struct store_segment *s, const struct dictrow *r, uint3
 	f->items[id] = (struct function){dictrows_text(s, r, 1), file ? file : dictrows_text(s, r, 3), dictrows_u32(r, 2)};
 }
 
-/* `old`: no sources yet. */
-static int load_functions(struct store_segment *s, struct functions *f, bool old, struct err *e)
+static int load_functions(struct store_segment *s, struct functions *f, struct err *e)
 {
 	int rc = dictrows_slots(s, "SELECT max(id) FROM function", &f->n, e);
 
 	if (!rc)
-		rc = dictrows_slots(s, old ? "SELECT 0" : "SELECT max(id) FROM source", &f->n_sources, e);
+		rc = dictrows_slots(s, "SELECT max(id) FROM source", &f->n_sources, e);
 	if (rc)
 		return rc;
 	f->items = mem_array(f->n, sizeof(*f->items));
 	f->source = mem_array(f->n_sources, sizeof(*f->source));
-	if (!old)
-		rc = dictrows_each(s, "id, path", "source", f->n_sources, source_row, f, e);
+	rc = dictrows_each(s, "id, path", "source", f->n_sources, source_row, f, e);
 	if (!rc)
-		rc = dictrows_each(s, old ? "id, name, line, file, 0" : "id, name, line, file, source", "function", f->n, function_row, f, e);
+		rc = dictrows_each(s, "id, name, line, file, source", "function", f->n, function_row, f, e);
 	return rc;
 }
 
@@ -107,7 +105,6 @@ static void frame_row(struct store_segment *s, const struct dictrow *r, uint32_t
 
 int dictnames_load(struct store_segment *s, struct err *e)
 {
-	bool old = reading_number(s->db, "SELECT value FROM meta WHERE key = 'schema_version'", 0) < DICT_LINES_SINCE;
 	struct functions f = {0};
 	size_t n_images = 0, n = 0;
 	int rc = dictrows_slots(s, "SELECT max(id) FROM image", &n_images, e);
@@ -126,10 +123,9 @@ int dictnames_load(struct store_segment *s, struct err *e)
 	s->dict.n_frames = n;
 	rc = dictrows_each(s, "id, kind, name, path, build_id, key", "image", n_images, image_row, NULL, e);
 	if (!rc)
-		rc = load_functions(s, &f, old, e);
+		rc = load_functions(s, &f, e);
 	if (!rc)
-		rc = dictrows_each(s, old ? "id, image, offset, function, line, flags, 0" : "id, image, offset, function, line, flags, outer",
-				   "frame", n, frame_row, &f, e);
+		rc = dictrows_each(s, "id, image, offset, function, line, flags, outer", "frame", n, frame_row, &f, e);
 	free(f.items);
 	free(f.source);
 	return rc;

@@ -13,8 +13,6 @@
 
 #include "schema/store/reading.h"
 
-#define DICT_LINES_SINCE 3 /* schema version: sources, inlined functions */
-
 /* A copy that lives as long as the segment. */
 const char *dictrows_keep(struct strings **list, const char *s, size_t len);
 /* Of a row: of a statement, or, where an archive has the table packed, of its columns. */

@@ -12,8 +12,7 @@
 
 enum { REASON_COMPLETE = 1, REASON_GONE = 14 }; /* unwinding_reason */
 
-#define SUMMED_SINCE 17 /* schema version */
-#define FLOOR_S      (1ll << 40)
+#define FLOOR_S (1ll << 40)
 
 #define NAMED "SELECT u.run, u.executable, u.module, coalesce(w.words, 'reason ' || u.reason), u.reason, u.n FROM run_ending u" \
 	      " LEFT JOIN unwinding_reason w ON w.reason = u.reason WHERE ?1 < ?2 AND (?3 = 0 OR u.run = ?3)"
@@ -22,12 +21,9 @@ enum { REASON_COMPLETE = 1, REASON_GONE = 14 }; /* unwinding_reason */
 	" u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image LEFT JOIN unwinding_reason w"        \
 	" ON w.reason = u.reason WHERE " range " AND (?3 = 0 OR u.run = ?3) GROUP BY u.run, t.value, i.name, u.reason"
 
-/* NULL: the segment is older than what is asked. */
 static const char *question(sqlite3 *db, bool all_times)
 {
-	if (!reading_number(db, "SELECT count(*) FROM sqlite_master WHERE name = 'unwound_row'", 0))
-		return NULL;
-	if (!all_times || reading_number(db, "SELECT value FROM meta WHERE key = 'schema_version'", 0) < SUMMED_SINCE)
+	if (!all_times)
 		return ENDINGS("unwound_row", "u.ts BETWEEN ?1 - 59 AND ?2");
 	return reading_number(db, "SELECT EXISTS (SELECT 1 FROM run_ending)", 0) ? NAMED : ENDINGS("run_unwound", "?1 < ?2");
 }
@@ -58,8 +54,6 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 	sqlite3_stmt *st;
 	int told = 0, rc = SQLITE_DONE;
 
-	if (!sql)
-		return 0;
 	rc = reading_views(s, "unwinding_reason", e);
 	if (rc)
 		return rc;

@@ -3,9 +3,11 @@
  * meta, where people can read it. */
 #include "schema/store/migrate.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stddef.h>
 
+#include "schema/base/err.h"
 #include "schema/sql/migrations.h"
 #include "schema/sql/whole.h"
 #include "schema/store/packing.h"
@@ -30,6 +32,23 @@ static int migrate_one_int(sqlite3 *db, const char *sql, int *out)
 	}
 	sqlite3_finalize(st);
 	return rc == SQLITE_DONE ? SQLITE_NOTFOUND : rc;
+}
+
+int migrate_check(const char *path, int version, struct err *e)
+{
+	if (version > migrate_known()) {
+		err_set(e, -EPROTO, EXIT_STORE, "store was written by a newer sonde: %s has schema %d, this one knows schema %d", path, version,
+			migrate_known());
+		err_fix(e, "upgrade sonde, or use another folder: --store DIR");
+		return -EPROTO;
+	}
+	if (version > 0 && version < MIGRATE_OLDEST) {
+		err_set(e, -EPROTO, EXIT_STORE, "%s was written by a sonde from before the first release: it has schema %d, read are %d to %d", path,
+			version, MIGRATE_OLDEST, migrate_known());
+		err_fix(e, "move the file elsewhere, or use another folder: --store DIR");
+		return -EPROTO;
+	}
+	return 0;
 }
 
 int migrate_version(sqlite3 *db)

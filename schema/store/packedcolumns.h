@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packedcolumns: the columns of one packed table (schema/sql/0018-packed.sql), each from its bytes. Most stand alone (column.h); some are told by others. Byte 0 is the form:
+ * packedcolumns: the columns of one packed table (schema/sql/0025-archives.sql), each from its bytes. Most stand alone (column.h); some are told by others. Byte 0 is the form:
  *
  *   6. Hashes of texts: then the number of the column that has the texts, all but 31 bits of hash_str cut off.
  *   7. Numbers as distances to another column's of the same row: then that one's number, then a column of numbers.

@@ -27,7 +27,7 @@ bool packing_is_packed(sqlite3 *db)
 	return reading_number(db, "SELECT EXISTS (SELECT 1 FROM packed_table)", 0) != 0; /* an older schema has no such table */
 }
 
-/* Names while they are rows (migration 19). */
+/* Names while they are rows. */
 #define NAME_ENDINGS                                                                                                   \
 	"INSERT OR REPLACE INTO run_ending(run, executable, module, reason, n) SELECT u.run, coalesce(t.value, ''), coalesce(i.name, '')," \
 	" u.reason, sum(u.n) FROM run_unwound u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image GROUP BY 1, 2, 3, 4"

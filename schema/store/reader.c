@@ -169,25 +169,18 @@ int reading_finish(struct store_segment *s, sqlite3_stmt *st, int rc, struct err
 
 /* --- one segment --- */
 
-/* 0; -EPROTO: newer than we are; -ENODATA: nothing in it (its writer was killed before it began). */
+/* 0; -EPROTO: of a schema that is not read; -ENODATA: nothing in it (its writer was killed before it began). */
 static int check_version(const char *path, sqlite3 *db, struct err *e)
 {
 	int v = migrate_version(db);
 
 	if (v < 0)
 		return open_refused(path, db, -v, e);
-	if (v > migrate_known()) {
-		err_set(e, -EPROTO, EXIT_STORE,
-			"store was written by a newer sonde: %s has schema %d, this one knows schema %d", path, v,
-			migrate_known());
-		err_fix(e, "upgrade sonde, or use another folder: --store DIR");
-		return -EPROTO;
-	}
 	if (!v) {
 		err_set(e, -ENODATA, EXIT_STORE, "%s is not a segment of a store: it has no tables of sonde's", path);
 		return -ENODATA;
 	}
-	return 0;
+	return migrate_check(path, v, e);
 }
 
 int store_segment_open(const char *path, struct store_segment **out, struct err *e)

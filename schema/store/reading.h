@@ -44,7 +44,6 @@ struct store_segment {
 	struct reading_task *tasks;
 	size_t n_tasks;
 	uint32_t *series_task, *series_stack, *series_label;
-	bool has_amounts;     /* its schema has them */
 	struct reading_rate *rates; /* by run, process and time */
 	size_t n_rates;
 	size_t n_series;

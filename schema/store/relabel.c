@@ -77,7 +77,7 @@ int relabel_open(const char *dir, const char *path, struct relabel **out, struct
 	r = mem_alloc(sizeof(*r));
 	r->dir = mem_strdup(dir);
 	r->seg = seg;
-	r->was_packed = archived && !packing_is_packed(seg->db); /* it was of an older schema */
+	r->was_packed = archived && !packing_is_packed(seg->db); /* a newer schema made rows of it */
 	*out = r;
 	return 0;
 }

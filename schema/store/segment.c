@@ -150,14 +150,6 @@ static int segment_probe(sqlite3 *db)
 			    NULL, NULL, NULL);
 }
 
-static int segment_newer(const char *path, int version, struct err *e)
-{
-	err_set(e, -EPROTO, EXIT_STORE, "store was written by a newer sonde: %s has schema %d, this one knows schema %d",
-		path, version, migrate_known());
-	err_fix(e, "upgrade sonde, or use another folder: --store DIR");
-	return -EPROTO;
-}
-
 static int segment_say(const char *path, sqlite3 *db, int code, struct err *e)
 {
 	char dir[PATH_MAX];
@@ -219,9 +211,9 @@ int segment_open(const char *path, struct segment **out, struct err *e)
 		rc = packed_register(s->db);
 	if (rc == SQLITE_OK) {
 		version = migrate_version(s->db);
-		if (version > migrate_known()) {
+		if (migrate_check(path, version, e)) {
 			segment_free(s);
-			return segment_newer(path, version, e);
+			return -EPROTO;
 		}
 		rc = version < 0 ? -version : version < migrate_known() ? segment_migrate(s->db, version) : SQLITE_OK;
 	}

@@ -21,14 +21,6 @@ static bool sqlite_says_so(sqlite3 *db)
 	return ok;
 }
 
-static bool is_there(sqlite3 *db, const char *table)
-{
-	char sql[128];
-
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'", table);
-	return reading_number(db, sql, 0) > 0;
-}
-
 /* All rows with all columns: each column is decoded once. */
 static bool table_is_sound(sqlite3 *db, const char *table)
 {
@@ -50,8 +42,6 @@ static bool columns_are_sound(sqlite3 *db)
 	bool sound = true;
 	int n = 0, rc;
 
-	if (!is_there(db, "packed_table"))
-		return true;
 	rc = sqlite3_prepare_v2(db, "SELECT name FROM packed_table", -1, &st, NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW && n < TABLES_MAX) {
 		snprintf(names[n++], NAME_MAX_, "%s", (const char *)sqlite3_column_text(st, 0) ?: "");

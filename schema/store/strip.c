@@ -166,7 +166,7 @@ int amount_timeline(struct store_segment *s, const struct store_query *q, uint32
 	int64_t last;
 	int rc = store_segment_dict(s, &d, e);
 
-	if (rc || !k || !s->has_amounts)
+	if (rc || !k)
 		return rc;
 	rc = amount_open(&p, s, q, e);
 	if (rc)

@@ -203,8 +203,7 @@ int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns, stru
 
 int store_own_cost_of(struct store_segment *s, int64_t run, struct store_own_cost *sum, struct err *e)
 {
-	bool summed = reading_number(s->db, "SELECT count(*) FROM sqlite_master WHERE name = 'run_cost'", 0) != 0;
-	sqlite3_stmt *st = reading_prepare(s, summed ? OWN "run_cost WHERE run = ?1" : OWN "cost_row WHERE run = ?1", e);
+	sqlite3_stmt *st = reading_prepare(s, OWN "run_cost WHERE run = ?1", e);
 
 	if (!st)
 		return e && e->code ? e->code : -EIO;

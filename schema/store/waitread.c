@@ -49,18 +49,13 @@ static void classes_load(struct waitread *r)
 	sqlite3_finalize(st);
 }
 
-/* 1: there is something to read; 0: this segment has no such table; or -errno. */
-static int begin(struct waitread *r, struct store_segment *s, const struct store_query *q, const char *table,
-		 const char *sql, struct err *e)
+/* 1: there may be something to read; or -errno. */
+static int begin(struct waitread *r, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e)
 {
 	const struct store_dict *dict;
-	char ask[160];
 	int rc;
 
 	*r = (struct waitread){.s = s, .q = q};
-	snprintf(ask, sizeof(ask), "SELECT count(*) FROM sqlite_master WHERE name = '%s'", table);
-	if (!reading_number(s->db, ask, 0))
-		return 0;
 	rc = store_segment_dict(s, &dict, e);
 	if (rc)
 		return rc;
@@ -113,7 +108,7 @@ int store_wait_totals(struct store_segment *s, const struct store_query *q,
 		      int (*each)(void *ctx, const struct store_wait_total *t), void *ctx, struct err *e)
 {
 	struct waitread r;
-	int step, told = 0, rc = begin(&r, s, q, "wait_row",
+	int step, told = 0, rc = begin(&r, s, q,
 				       "SELECT x.task, x.class, x.flags, x.n, x.total_ns, x.max_ns, x.hist FROM wait_row x"
 				       CHOSEN, e);
 
@@ -137,11 +132,11 @@ int store_wait_totals(struct store_segment *s, const struct store_query *q,
 }
 
 /* Columns: who, by, kind, class (NULL: none), n, total, stack. */
-static int pairs(struct store_segment *s, const struct store_query *q, const char *table, const char *sql,
+static int pairs(struct store_segment *s, const struct store_query *q, const char *sql,
 		 int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
 	struct waitread r;
-	int step, told = 0, rc = begin(&r, s, q, table, sql, e);
+	int step, told = 0, rc = begin(&r, s, q, sql, e);
 
 	if (rc <= 0)
 		return rc;
@@ -164,16 +159,14 @@ static int pairs(struct store_segment *s, const struct store_query *q, const cha
 int store_wakers(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
-	return pairs(s, q, "wake_row",
-		     "SELECT x.task, x.waker, x.context, x.class, x.n, x.total_ns, x.stack FROM wake_row x"
+	return pairs(s, q, "SELECT x.task, x.waker, x.context, x.class, x.n, x.total_ns, x.stack FROM wake_row x"
 		     CHOSEN, each, ctx, e);
 }
 
 int store_culprits(struct store_segment *s, const struct store_query *q,
 		   int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
-	return pairs(s, q, "culprit_row",
-		     "SELECT x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0 FROM culprit_row x"
+	return pairs(s, q, "SELECT x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0 FROM culprit_row x"
 		     CHOSEN, each, ctx, e);
 }
 
@@ -181,7 +174,7 @@ int store_wait_objects(struct store_segment *s, const struct store_query *q,
 		       int (*each)(void *ctx, const struct store_wait_object *o), void *ctx, struct err *e)
 {
 	struct waitread r;
-	int step, told = 0, rc = begin(&r, s, q, "wait_on_row",
+	int step, told = 0, rc = begin(&r, s, q,
 				       "SELECT x.task, x.waker, x.class, o.value, x.stack, x.n, x.total_ns FROM wait_on_row x"
 				       " JOIN text o ON o.id = x.object" CHOSEN, e);
 
@@ -211,7 +204,7 @@ int store_held_back(struct store_segment *s, const struct store_query *q,
 		    int (*each)(void *ctx, const struct store_held *h), void *ctx, struct err *e)
 {
 	struct waitread r;
-	int step, told = 0, rc = begin(&r, s, q, "throttle_row",
+	int step, told = 0, rc = begin(&r, s, q,
 				       "SELECT g.value, sum(x.periods), sum(x.throttled), sum(x.throttled_ns), 0, 0"
 				       " FROM throttle_row x LEFT JOIN text g ON g.id = x.cgroup"
 				       " WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " GROUP BY x.cgroup"

@@ -197,30 +197,3 @@ def test_sql_over_many_segments_joins_amounts(sonde, tmp_path):
         assert out.splitlines()[1:] == [f"offcpu,{16 * n},{6_000_000_000 * n},2", f"runqueue,{100 * n},{250_000 * n},1"]
         kinds = sonde("sql", "--csv", "SELECT name FROM kinds ORDER BY id", store=str(tmp_path / "s"), check=True).stdout
         assert kinds.split()[1:] == ["cpu", "offcpu", "runqueue", "alloc", "inuse", "mutex", "block", "standing", "goroutine", "threadcreate"]
-
-
-def test_an_older_segment_has_its_cpu_samples_still(mixed, sonde, tmp_path):
-    """As if the file had been made before there were amounts: it is read as it is, nothing is written to it."""
-    path = str(tmp_path / "old.db")
-    with sqlite3.connect(segments(mixed)[0]) as db:
-        db.execute(f"VACUUM INTO '{path}'")
-    with sqlite3.connect(path) as db:
-        old = "".join(open(f).read() for f in sorted(glob.glob(os.path.join(ROOT, "schema/sql/000[1-4]-*.sql"))))
-        for what in ("view", "trigger", "table"):
-            for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = ?", (what,)).fetchall():
-                if what != "table" or not re.search(rf"CREATE {what} {name}\b", old, re.I):
-                    db.execute(f"DROP {what} {name}")
-        for name, view in re.findall(r"^CREATE VIEW (\w+)(.*?;)$", old, re.M | re.S):  # as they were: the last one holds
-            db.executescript(f"DROP VIEW IF EXISTS {name}; CREATE VIEW {name}{view}")
-        db.executescript("ALTER TABLE series DROP COLUMN label; ALTER TABLE run DROP COLUMN recording;"
-                         "UPDATE meta SET value = 4 WHERE key = 'schema_version'")
-    before = open(path, "rb").read()
-    os.mkdir(tmp_path / "two")
-    for name in ("20200101T000000Z-0001.db", "20200101T010000Z-0001.db"):
-        with open(tmp_path / "two" / name, "wb") as copy:
-            copy.write(before)
-    assert sonde("sql", "--csv", "SELECT sum(samples) FROM cpu_samples", store=tmp_path / "two").stdout.split()[1:] == ["1980"]
-    assert top(sonde, path, *RANGE)[1]["spin"]["self_samples"] == 990
-    assert sonde("stacks", *RANGE, "--type", "offcpu", store=path).returncode == 4
-    assert sonde("status", store=path).returncode == 0
-    assert open(path, "rb").read() == before

@@ -181,4 +181,5 @@ def test_threads_at_pythons_interpreter_lock_wait_for_a_lock(sonde, store, scrat
     ready = sql_all(store, "SELECT sum(total_ns) AS ns FROM runqueue WHERE pid = ?", (pid,))[0]["ns"]
     locked = sum(r["total_ns"] for r in lock)
     assert locked > 0.3 * SECOND and locked + ready > 3.6 * SECOND, (locked, ready, [(r['reason'], r['function'], r['idle'], r['total_ns']) for r in found])
-    assert max(lock, key=lambda r: r["total_ns"])["function"] == "take_gil", lock
+    # the script's function where its frames were walked, else the interpreter's own
+    assert max(lock, key=lambda r: r["total_ns"])["function"] in ("spin", "take_gil"), lock

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * status_facts: what a recording holds, lost and cost, and what the store holds. From the sums that each segment keeps of its
- * runs (migration 17), so that it takes no longer where there is more; in older segments from their rows.
+ * runs (run_count and its like), so that it takes no longer where there is more.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -12,8 +12,6 @@
 #include "schema/store/reader.h"
 #include "tools/record/recorder.h"
 #include "tools/record/status.h"
-
-#define SUMMED_SINCE 17 /* schema version */
 
 static void facts_lose(struct status_facts *f, const char *reason, uint64_t n)
 {
@@ -65,65 +63,10 @@ static int one_row(sqlite3 *db, const char *sql, int64_t run, uint64_t *a, uint6
 	return told(db, st, e);
 }
 
-static bool is_summed(sqlite3 *db)
-{
-	uint64_t version = 0, none = 0;
-	struct err e = {0};
-
-	return !one_row(db, "SELECT value FROM meta WHERE key = 'schema_version' AND ?1", 1, &version, &none, &e) &&
-	       version >= SUMMED_SINCE;
-}
-
-/* --- a segment without sums --- */
-
-static int take_total(void *ctx, const struct store_total *t)
-{
-	*(uint64_t *)ctx += t->n;
-	return 0;
-}
-
-/* A segment where one run alone has CPU samples is summed without a look at the dictionary: a day of them must take no
- * time. */
-static int add_samples(struct status_facts *f, struct store_segment *s, int64_t run, struct err *e)
-{
-	const struct store_query q = {.to_ns = INT64_MAX, .kind = STORE_KIND_CPU, .run = run};
-	uint64_t own = 0, others = 0, none = 0;
-	sqlite3 *db = store_segment_tables(s);
-	int rc = one_row(db, "SELECT sum(id = ?1), sum(id <> ?1) FROM run WHERE EXISTS (SELECT 1 FROM task t WHERE t.run = run.id"
-			     " AND t.kind = 1)", run, &own, &others, e);
-
-	if (rc || !own)
-		return rc;
-	if (others)
-		return store_totals(s, &q, take_total, &f->samples, e);
-	return one_row(db, "SELECT sum(n) FROM sample WHERE ?1", run, &f->samples, &none, e);
-}
-
-static int add_events(struct status_facts *f, sqlite3 *db, int64_t run, struct err *e)
-{
-	uint64_t there = 0, none = 0;
-	int rc = one_row(db, "SELECT count(*) FROM task WHERE run = ?1 AND kind <> 1 AND EXISTS (SELECT 1 FROM sqlite_master"
-			     " WHERE name = 'amount')", run, &there, &none, e);
-
-	if (rc || !there)
-		return rc;
-	return one_row(db, "SELECT sum(iif(k.class = 'gauge', 1, x.n)) FROM amount x CROSS JOIN series e ON e.id = x.series"
-			   " CROSS JOIN task t ON t.id = e.task JOIN kind k ON k.id = t.kind WHERE t.run = ?1", run, &f->events,
-		       &none, e);
-}
-
-/* --- any segment --- */
-
 static int add_counts(struct status_facts *f, struct store_segment *s, int64_t run, struct err *e)
 {
-	sqlite3 *db = store_segment_tables(s);
-	int rc;
-
-	if (is_summed(db))
-		return one_row(db, "SELECT sum(iif(kind = 1, n, 0)), sum(iif(kind = 1, 0, n)) FROM run_count WHERE run = ?1", run,
-			       &f->samples, &f->events, e);
-	rc = add_samples(f, s, run, e);
-	return rc ? rc : add_events(f, db, run, e);
+	return one_row(store_segment_tables(s), "SELECT sum(iif(kind = 1, n, 0)), sum(iif(kind = 1, 0, n)) FROM run_count WHERE run = ?1", run,
+		       &f->samples, &f->events, e);
 }
 
 #define NAMED_ROWS 16384 /* rows looked at, at most: of a busy host those of two minutes or so */
@@ -165,10 +108,8 @@ static int add_named(struct status_facts *f, struct store_segment *s, int64_t ru
 
 static int add_losses_and_cost(struct status_facts *f, sqlite3 *db, int64_t run, struct err *e)
 {
-	bool summed = is_summed(db);
 	sqlite3_stmt *st;
-	int rc = ask(db, summed ? "SELECT reason, n FROM run_loss WHERE run = ?1" :
-				  "SELECT reason, sum(n) FROM loss_row WHERE run = ?1 GROUP BY 1", run, &st, e);
+	int rc = ask(db, "SELECT reason, n FROM run_loss WHERE run = ?1", run, &st, e);
 
 	if (rc < 0)
 		return rc;
@@ -177,9 +118,7 @@ static int add_losses_and_cost(struct status_facts *f, sqlite3 *db, int64_t run,
 	rc = told(db, st, e);
 	if (rc < 0)
 		return rc;
-	rc = ask(db, summed ? "SELECT sum(private_bytes), sum(map_bytes) FROM run_cost WHERE run = ?1" :
-			      "SELECT sum(private), sum(maps) FROM (SELECT max(private_bytes) AS private,"
-			      " max(map_bytes) AS maps FROM cost_row WHERE run = ?1 GROUP BY program)", run, &st, e);
+	rc = ask(db, "SELECT sum(private_bytes), sum(map_bytes) FROM run_cost WHERE run = ?1", run, &st, e);
 	if (rc < 0)
 		return rc;
 	if (sqlite3_step(st) == SQLITE_ROW) {

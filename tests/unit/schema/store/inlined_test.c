@@ -146,28 +146,6 @@ static void a_file_whose_frames_are_inlined_into_each_other_is_still_read(void *
 	assert_true(fixture_sql(seg, "SELECT count(*) FROM stack_frames") >= 2);
 }
 
-static void a_file_from_before_lines_is_still_read(void **state)
-{
-	struct store_segment *s = NULL;
-	const struct store_dict *d;
-	uint32_t run, process;
-	struct store_writer *w = begin(*state, &run, &process);
-	const char *seg = fixture_segment(*state, 0);
-
-	assert_int_equal(store_add(w, store_series(w, run, process, "app", 7, deep_stack(w), STORE_KIND_CPU), T0_S * NS, 5),
-			 0);
-	fixture_close(w);
-	fixture_drop_all_but(seg, "'meta','clock','run','run_period','text','container','image','process','function','frame',"
-				  "'stack','task','series','sample','loss_row','cost_row','containers','processes','end_kind'");
-	fixture_exec(seg, "ALTER TABLE series DROP COLUMN label; ALTER TABLE frame DROP COLUMN outer;"
-			  "CREATE VIEW functions AS SELECT id, name AS function, file, line FROM function;"
-			  "UPDATE meta SET value = 2 WHERE key = 'schema_version'");
-	assert_int_equal(store_segment_open(seg, &s, NULL), 0);
-	assert_int_equal(store_segment_dict(s, &d, NULL), 0);
-	assert_int_equal(d->n_stacks, 3); /* the innermost alone */
-	store_segment_close(s);
-}
-
 #define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -176,7 +154,6 @@ int main(void)
 		T(inlined_functions_are_frames_of_their_own_to_the_reader_and_in_sql),
 		T(a_frame_named_later_may_turn_out_to_be_inlined),
 		T(a_file_whose_frames_are_inlined_into_each_other_is_still_read),
-		T(a_file_from_before_lines_is_still_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

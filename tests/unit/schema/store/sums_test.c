@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sums of each run (migration 17) are what its rows say: as it is written, of a file from before, and archived. */
+/* The sums of each run are what its rows say: as it is written, and archived. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,34 +93,6 @@ static void the_sums_of_a_run_are_those_of_its_rows(void **state)
 							     " JOIN task ON task.id = task WHERE kind = 5"), 74 * 100);
 }
 
-static void a_file_from_before_is_summed_when_it_is_gone_on_with(void **state)
-{
-	struct fixture *f = *state;
-	const char *path;
-
-	fill(f, 0);
-	path = fixture_segment(f, 0);
-	fixture_exec(path, "DROP VIEW run_counted; DROP TABLE run_count; DROP TRIGGER loss_row_new; DROP TRIGGER loss_row_more;"
-			   "DROP TRIGGER cost_row_new; DROP TRIGGER cost_row_more; DROP TRIGGER unwound_row_new; DROP TRIGGER unwound_row_more;"
-			   "DROP TABLE run_loss; DROP TABLE run_cost; DROP TABLE run_unwound; DROP TABLE run_ending;"
-			   "CREATE TABLE rare_row(ts INTEGER); CREATE TABLE rare_hour(ts INTEGER);"
-			   "DROP TABLE run_named; DROP TABLE packed_table; DROP TABLE packed_column; DROP TABLE packed_block; DROP TABLE packed_view; DROP VIEW slowed;"
-			   "CREATE TABLE sealed(name); CREATE TABLE sample_pack(ts); DROP TABLE slowed_row;"
-			   "DROP VIEW events; DROP VIEW oom_tasks; DROP VIEW oom_kills; DROP VIEW descriptor_stats; DROP TABLE event_row;"
-			   "DROP TABLE oom_row; DROP TABLE oom_task_row; DROP TABLE fds_row;"
-			   "DROP VIEW connections; DROP VIEW netns_stats; DROP VIEW listeners; DROP VIEW net_failures; DROP VIEW edges; DROP VIEW flows;"
-			   "DROP TABLE flow_row; DROP TABLE listener_row; DROP TABLE netns_row; DROP TABLE connection_row;"
-			   "DROP VIEW process_stats; DROP VIEW cgroup_disk_stats; DROP VIEW container_stats; DROP VIEW cgroup_stats; DROP VIEW sensor_stats;"
-			   "DROP VIEW net_stats; DROP VIEW filesystem_stats; DROP VIEW disk_stats; DROP VIEW host_stats; DROP VIEW fact_hidden;"
-			   "DROP TABLE host_row; DROP TABLE disk_row; DROP TABLE fs_row; DROP TABLE nic_row; DROP TABLE sensor_row; DROP TABLE cgroup_row;"
-			   "DROP TABLE cgroup_disk_row; DROP TABLE process_row;"
-			   "DROP VIEW requests; DROP VIEW request_spread; DROP TABLE request_row; DELETE FROM kind WHERE id > 8;"
-			   "UPDATE meta SET value = 16 WHERE key = 'schema_version'");
-	fill(f, 20);
-	assert_int_equal(fixture_files(f->dir, ".db"), 1);
-	assert_summed(path, "1");
-}
-
 static void an_archive_has_the_sums_of_its_segment(void **state)
 {
 	struct fixture *f = *state;
@@ -147,7 +119,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(the_sums_of_a_run_are_those_of_its_rows),
-		T(a_file_from_before_is_summed_when_it_is_gone_on_with),
 		T(an_archive_has_the_sums_of_its_segment),
 	};
 

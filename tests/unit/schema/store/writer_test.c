@@ -386,42 +386,28 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
 	assert_non_null(strstr(e.what, "schema 99"));
 }
 
-/* As if only migration 1 had been there. */
-static void undo_migrations(const char *seg)
-{
-	static const char *const columns[] = {
-		"ALTER TABLE function DROP COLUMN source", "ALTER TABLE frame DROP COLUMN outer",
-		"ALTER TABLE series DROP COLUMN label", "ALTER TABLE run DROP COLUMN recording",
-		"ALTER TABLE process DROP COLUMN end_ns", "ALTER TABLE process DROP COLUMN how",
-		"ALTER TABLE process DROP COLUMN status", "ALTER TABLE process DROP COLUMN lang",
-		"ALTER TABLE process DROP COLUMN runtime", "ALTER TABLE process DROP COLUMN linking",
-		"ALTER TABLE process DROP COLUMN libc", "ALTER TABLE container DROP COLUMN project",
-		"ALTER TABLE container DROP COLUMN service", "ALTER TABLE container DROP COLUMN labels",
-		"ALTER TABLE container DROP COLUMN started", "ALTER TABLE container DROP COLUMN restarts"};
-
-	fixture_drop_all_but(seg, "'meta','clock','run','run_period','text','container','image','process','function','frame','stack',"
-				  "'task','series','sample','loss_row','cost_row'");
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		fixture_exec(seg, columns[i]);
-	fixture_exec(seg, "UPDATE meta SET value = 1 WHERE key = 'schema_version'");
-}
-
-static void a_segment_of_an_older_schema_is_migrated_and_joined(void **state)
+static void a_schema_from_before_the_first_release_is_refused_and_left_alone(void **state)
 {
 	struct fixture *f = *state;
-	struct store_writer *w = fixture_writer(f, 0);
+	struct store_writer_opts o = {.dir = f->dir};
+	struct fixture_sums sums = {0};
+	struct store_writer *w = NULL;
+	struct err e = {0};
 	const char *seg;
 
-	fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 5);
-	fixture_close(w);
-	seg = fixture_segment(f, 0);
-	undo_migrations(seg);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM sqlite_master WHERE type = 'view'"), 0);
 	fixture_close(fixture_writer(f, 0));
+	seg = fixture_segment(f, 0);
+	fixture_exec(seg, "UPDATE meta SET value = 27 WHERE key = 'schema_version'");
+	assert_true(store_writer_open(&o, &w, &e) < 0);
+	assert_int_equal(e.exit, EXIT_STORE);
+	assert_non_null(strstr(e.what, "schema 27"));
+	assert_true(e.fix[0] != '\0');
+	memset(&e, 0, sizeof(e));
+	assert_true(fixture_totals(f->dir, 0, INT64_MAX, &sums, &e) < 0);
+	assert_int_equal(e.exit, EXIT_STORE);
+	assert_non_null(strstr(e.what, "schema 27"));
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
-	assert_int_equal(fixture_sql(seg, "SELECT value FROM meta WHERE key = 'schema_version'"), migrate_known());
-	assert_int_equal(fixture_sql(seg, "SELECT sum(samples) FROM cpu_samples"), 5);
-	assert_int_equal(fixture_sql(seg, "SELECT total FROM functions_top ORDER BY total DESC LIMIT 1"), 5);
+	assert_int_equal(fixture_sql(seg, "SELECT value FROM meta WHERE key = 'schema_version'"), 27);
 }
 
 static void scribble(const char *path, off_t at, size_t n)
@@ -768,7 +754,7 @@ int main(void)
 		T(each_change_of_the_clock_is_on_record_though_several_come_before_a_batch),
 		T(a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not),
 		T(a_newer_schema_is_refused_and_left_alone),
-		T(a_segment_of_an_older_schema_is_migrated_and_joined),
+		T(a_schema_from_before_the_first_release_is_refused_and_left_alone),
 		T(a_damaged_segment_is_set_aside_and_the_capture_goes_on),
 		T(a_segment_damaged_while_it_is_written_is_set_aside),
 		T(a_segment_that_is_removed_under_a_writer_is_noticed),

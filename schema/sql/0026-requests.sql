@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 23: requests, as a packet capture holds them (`sonde replay -o`): how many of what, by bucket.
+-- Migration 26: requests: how many of what, by bucket.
 
 CREATE TABLE request_row(  -- requests that have all of these in common
   ts INTEGER NOT NULL,     -- start of the bucket that they began in, seconds since t0

@@ -1,22 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 7: what Go programs allocate and hold.
---
--- Go's runtime samples allocations by size: one in `rate` bytes on average. Stored is what it counted; a view's factor makes
--- of it what was allocated: 1 / (1 - exp(-size / rate)), size being that of one object (series.label), as Go's own profiles
--- are scaled. A reading of a process tells what has changed since the one before, and an empty amount of no stack, so that
--- each reading is on record.
-
-CREATE TABLE process_note(  -- what a family knows of a process beside its amounts; the last one holds
-  run INTEGER NOT NULL,     -- run.id
-  process INTEGER NOT NULL, -- process.id
-  key TEXT NOT NULL,        -- what it is: 'version', 'state', 'reason', ...
-  value INTEGER NOT NULL,   -- text.id
-  PRIMARY KEY(run, process, key)
-) STRICT, WITHOUT ROWID;
-
-CREATE VIEW process_notes AS
-  SELECT n.run AS run_id, r.family, n.process AS process_id, p.pid, p.comm, n.key, coalesce(t.value, '') AS value
-  FROM process_note n JOIN run r ON r.id = n.run JOIN process p ON p.id = n.process LEFT JOIN text t ON t.id = n.value;
+-- Migration 24: Go's heap as views over amounts.
 
 CREATE VIEW go_readings AS -- each reading of a process, and how long it stands for
   SELECT ts, run_id, process_id,
