@@ -53,6 +53,7 @@ class Made:
         with sqlite3.connect(self.path) as db:
             db.execute("DELETE FROM sample")
             db.execute("UPDATE meta SET value = ? WHERE key = 't0'", (begun,))
+            db.execute("INSERT INTO run_count(run, kind, n) VALUES(1, 0, 1)")  # it has rows of facts
             db.execute("UPDATE run SET family = 'host', bucket_s = 10, from_ns = ?, to_ns = ?", (begun * 10**9, (begun + 86400) * 10**9))
         return self.path
 

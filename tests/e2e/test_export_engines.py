@@ -5,17 +5,21 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
 import pytest
 
+from clickhouse import Receiver
 from conftest import BIN, need, need_root, sql_all
 from serving import Serve
 from test_export import Made, one
+from test_push import SECRET, push
 
 pytestmark = pytest.mark.long
 
@@ -124,3 +128,103 @@ def test_what_prometheus_says_of_this_host_is_what_sonde_says(scratch):
         assert told == pytest.approx(blocked)
     server.end()
     server.close()
+
+
+def test_an_argument_that_was_typed_is_not_sent(scratch):
+    need_root()
+    receiver = Receiver()
+    store = f"{scratch}/store"
+    subprocess.run([f"{BIN}/sonde", "record", "-q", "--store", store, "--args", "full", "--", "sh", "-c", f": --password={SECRET}; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"],
+                   check=True, capture_output=True)
+    samples = sum(r["n"] for r in sql_all(store, "SELECT sum(samples) AS n FROM cpu_samples"))
+    assert any(SECRET in r["args"] for r in sql_all(store, "SELECT args FROM processes"))
+    conf = f"{scratch}/all.conf"
+    with open(conf, "w", encoding="ascii") as f:
+        f.write(f"[export.fleet]\nurl = {receiver.url}\ncompression = none\n")
+    [segment] = [f"{store}/{n}" for n in os.listdir(store) if n.endswith(".db")]
+    with sqlite3.connect(segment) as db:  # so that all of it has settled
+        db.execute("INSERT INTO sample(ts, series, n) SELECT 3600, max(id), 1 FROM series")
+        db.execute("UPDATE run SET to_ns = to_ns + 3600000000000")
+    push(conf, store, scratch)
+    assert sum(r["samples"] for r in receiver.deduped("cpu_samples")) == samples > 0
+    assert SECRET.encode() not in receiver.bytes
+    receiver.close()
+
+
+class ClickHouse:
+    """Debian's ClickHouse server on the loopback, with a password."""
+
+    def __init__(self, folder):
+        need("clickhouse-server")
+        os.makedirs(f"{folder}/data")
+        self.port, self.folder = free_port(), folder
+        with open(f"{folder}/config.xml", "w", encoding="ascii") as f:
+            f.write(f"<clickhouse><logger><level>error</level><log>{folder}/log</log><errorlog>{folder}/err</errorlog></logger><http_port>{self.port}</http_port>"
+                    f"<tcp_port>{free_port()}</tcp_port><listen_host>127.0.0.1</listen_host><path>{folder}/data/</path><tmp_path>{folder}/tmp/</tmp_path>"
+                    f"<user_files_path>{folder}/files/</user_files_path><mark_cache_size>67108864</mark_cache_size><users_config>users.xml</users_config>"
+                    "<default_profile>default</default_profile><default_database>default</default_database></clickhouse>")
+        with open(f"{folder}/users.xml", "w", encoding="ascii") as f:
+            f.write("<clickhouse><profiles><default><allow_experimental_low_cardinality_type>1</allow_experimental_low_cardinality_type></default></profiles>"
+                    f"<users><default><password>{SECRET}</password><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota></default></users>"
+                    "<quotas><default/></quotas></clickhouse>")
+        self.start()
+
+    def start(self):
+        with open(f"{self.folder}/out", "a", encoding="ascii") as out:
+            self.child = subprocess.Popen(["clickhouse-server", f"--config-file={self.folder}/config.xml"], cwd=self.folder, stdout=out, stderr=out)
+        deadline = time.monotonic() + 60
+        while self.ask("SELECT 1") != "1":
+            assert time.monotonic() < deadline and self.child.poll() is None
+            time.sleep(0.2)
+
+    def kill(self):
+        self.child.kill()
+        self.child.wait()
+
+    close = kill
+
+    def ask(self, query):
+        """The answer as text; "" while nobody answers."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/", data=query.encode(), headers={"X-ClickHouse-User": "default", "X-ClickHouse-Key": SECRET})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as r:
+                return r.read().decode().strip()
+        except urllib.error.HTTPError as e:
+            raise AssertionError(e.read().decode()[:500]) from e
+        except OSError:
+            return ""
+
+
+def test_clickhouse_has_what_the_store_has_over_crashes_of_both(scratch):
+    """All rows of ten minutes, sent while the server and the sender are killed again and again: after dedupe each is there once."""
+    now = int(time.time()) // 10 * 10
+    store = Made(f"{scratch}/made", now - 3000)
+    with sqlite3.connect(store.path) as db:
+        for i, ts in enumerate(range(now - 3000, now, 10)):
+            for name in ("web", "db", "cache"):
+                store.put(db, ts, name, {"user_us": 1000 + i, "mem": i})
+    with open(f"{scratch}/secret", "w", encoding="ascii") as f:
+        f.write(SECRET)
+    with contextlib.closing(ClickHouse(f"{scratch}/clickhouse")) as server:
+        schema = subprocess.run([f"{BIN}/sonde-push", "--schema", "--store", store.dir], capture_output=True, text=True, check=True).stdout
+        for statement in schema.split(";\n"):
+            if statement.strip():
+                server.ask(statement)
+        conf = f"{scratch}/export.conf"
+        with open(conf, "w", encoding="ascii") as f:
+            f.write(f"[export.fleet]\nurl = http://127.0.0.1:{server.port}\nuser = default\npassword-file = {scratch}/secret\n")
+        for i in range(6):
+            sender = subprocess.Popen([f"{BIN}/sonde-push", "--config", conf, "--store", store.dir, "--state", f"{scratch}/state", "--once"],
+                                      stderr=subprocess.DEVNULL)
+            time.sleep(0.05 * (i + 1))  # it is in the midst of it, wherever
+            sender.kill()
+            sender.wait()
+            if i % 2:
+                server.kill()
+                push(conf, store.dir, scratch, ok=False)
+                server.start()
+        push(conf, store.dir, scratch)
+        want = one(store.dir, f"SELECT sum(user_us) AS v FROM container_stats WHERE ts < {now - 60}")
+        assert int(server.ask("SELECT sum(user_us) FROM sonde.cgroup_stats FINAL")) == want
+        assert server.ask("SELECT container, count() FROM sonde.cgroup_stats FINAL GROUP BY container ORDER BY container") == \
+            "cache\t294\ndb\t294\nweb\t294"
