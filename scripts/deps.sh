@@ -27,7 +27,7 @@ live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench 
 nats-server python3-cassandra mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
 rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm php8.2-opcache php8.2-dev
 openssl openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
-export="prometheus"
+export="prometheus clickhouse-server libcurl4"
 bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools"
 
 # A toolchain that stands on the path is as good as Debian's.
