@@ -16,7 +16,7 @@ OTHERS = {"JavaShares.turn", "JavaShares.main", "java.lang.Thread.run", "java.la
 
 
 class Run:
-    def __init__(self, sonde, store, command, seconds=6, family="cpu"):
+    def __init__(self, sonde, store, command, seconds=4, family="cpu"):
         child = subprocess.Popen([*command, *TOLD, "-cp", compiled("JavaShares"), "JavaShares", str(seconds)], stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE)
         self.told = json.loads(child.stdout.readline())
