@@ -19,6 +19,8 @@ static const struct {
 	enum v8_symbol which;
 } FUNCTIONS[] = {
 	{"_ZN2v82V810GetVersionEv", V8_SYMBOL_VERSION},
+	{"_ZN2v88internal7Version6major_E", V8_SYMBOL_MAJOR},
+	{"_ZN2v88internal7Version6minor_E", V8_SYMBOL_MINOR},
 	{"_ZN2v88internal7Isolate23CurrentEmbeddedBlobCodeEv", V8_SYMBOL_BLOB},
 	{"_ZN2v88internal7Isolate27CurrentEmbeddedBlobCodeSizeEv", V8_SYMBOL_BLOB_SIZE},
 	{"_ZN2v87Isolate20GetEmbeddedCodeRangeEPPKvPm", V8_SYMBOL_BLOB_RANGE},
@@ -214,23 +216,6 @@ static int blob_find(struct elf_file *f, const struct v8_symbols *s, struct v8_l
 	return rc;
 }
 
-static int version_find(struct elf_file *f, const struct v8_symbols *s, uint32_t *version)
-{
-	cleanup_region struct region pointer = {0};
-	cleanup_region struct region text = {0};
-	int rc = 0;
-	uint64_t at = returned_variable(f, s->code[V8_SYMBOL_VERSION], &rc);
-
-	if (!rc && at)
-		rc = region_read(f, at, 8, &pointer);
-	at = pointer.bytes ? region_word(&pointer, 0, 8) : 0;
-	if (!rc && at)
-		rc = region_read(f, at, elf_bytes_at(f, at) < TEXT_BYTES ? elf_bytes_at(f, at) : TEXT_BYTES, &text);
-	if (!rc && text.bytes)
-		*version = v8part_version((const char *)text.bytes, (size_t)text.len);
-	return rc == -ENOENT ? 0 : rc;
-}
-
 /* The address that an instruction has: mov $address,(%rsi), or lea address(%rip),register. 0: it is neither. */
 static uint64_t address_in(const struct region *r, uint64_t at)
 {
@@ -272,6 +257,38 @@ static int number_read(struct elf_file *f, uint64_t at, int32_t *value)
 
 	*value = rc ? 0 : (int32_t)region_word(&r, 0, 4);
 	return rc == -ENOENT ? 0 : rc;
+}
+
+static int version_text(struct elf_file *f, const struct v8_symbols *s, uint32_t *version)
+{
+	cleanup_region struct region pointer = {0};
+	cleanup_region struct region text = {0};
+	int rc = 0;
+	uint64_t at = returned_variable(f, s->code[V8_SYMBOL_VERSION], &rc);
+
+	if (!rc && at)
+		rc = region_read(f, at, 8, &pointer);
+	at = pointer.bytes ? region_word(&pointer, 0, 8) : 0;
+	if (!rc && at)
+		rc = region_read(f, at, elf_bytes_at(f, at) < TEXT_BYTES ? elf_bytes_at(f, at) : TEXT_BYTES, &text);
+	if (!rc && text.bytes)
+		*version = v8part_version((const char *)text.bytes, (size_t)text.len);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int version_find(struct elf_file *f, const struct v8_symbols *s, uint32_t *version)
+{
+	int32_t major = 0, minor = 0;
+	int rc;
+
+	if (!s->code[V8_SYMBOL_MAJOR] || !s->code[V8_SYMBOL_MINOR])
+		return version_text(f, s, version);
+	rc = number_read(f, s->code[V8_SYMBOL_MAJOR], &major);
+	if (!rc)
+		rc = number_read(f, s->code[V8_SYMBOL_MINOR], &minor);
+	if (!rc && major > 0 && major <= UINT8_MAX && minor >= 0 && minor <= UINT8_MAX)
+		*version = (uint32_t)(major << 8 | minor);
+	return rc;
 }
 
 static int numbers_read(struct elf_file *f, const struct v8_symbols *s, struct v8_layout *l)
@@ -326,7 +343,7 @@ int v8part_make(struct elf_file *f, const struct v8_symbols *syms, struct v8_lay
 	int32_t tagged = 0, shift = 0;
 	int rc;
 
-	if (!f->is64 || f->machine != EM_X86_64 || !syms->code[V8_SYMBOL_VERSION])
+	if (!f->is64 || f->machine != EM_X86_64 || !(syms->code[V8_SYMBOL_VERSION] || syms->code[V8_SYMBOL_MAJOR]))
 		return -ENOENT;
 	for (unsigned i = 0; i < V8_N; i++)
 		l.n[i] = V8_ABSENT;

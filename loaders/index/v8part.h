@@ -4,7 +4,8 @@
  *
  * 1. Symbols v8dbg_NAME, which V8 exports for debuggers, are ints: offsets, types, constants. Names change with versions, which is why
  *    one number may have several. Source: V8's tools/gen-postmortem-metadata.py.
- * 2. V8's version is a text, to which V8::GetVersion() returns a pointer: its code is one mov from a variable.
+ * 2. V8's version is two ints, Version::major_ and minor_; where these have no symbol it is a text, to which V8::GetVersion() returns a pointer: its code
+ *    is one mov from a variable.
  * 3. The code of builtins is one block; where it is at run time says a variable that Isolate::CurrentEmbeddedBlobCode() returns, its
  *    size another. Where these have no symbol, Isolate::GetEmbeddedCodeRange() calls them: size third, code fourth.
  * 4. Node's version stands in three u32, whose address napi_get_node_version() stores: the operand of a mov, or of a lea.
@@ -19,7 +20,10 @@
 #include "loaders/index/elffile.h"
 #include "probes/runtimes/v8_layout.h"
 
-enum v8_symbol { V8_SYMBOL_VERSION, V8_SYMBOL_BLOB, V8_SYMBOL_BLOB_SIZE, V8_SYMBOL_BLOB_RANGE, V8_SYMBOL_BYTECODES, V8_SYMBOL_NODE, V8_SYMBOL_TAGGED_SIZE, V8_SYMBOL_SMI_SHIFT, V8_SYMBOL_N };
+enum v8_symbol {
+	V8_SYMBOL_VERSION, V8_SYMBOL_MAJOR, V8_SYMBOL_MINOR, V8_SYMBOL_BLOB, V8_SYMBOL_BLOB_SIZE, V8_SYMBOL_BLOB_RANGE, V8_SYMBOL_BYTECODES,
+	V8_SYMBOL_NODE, V8_SYMBOL_TAGGED_SIZE, V8_SYMBOL_SMI_SHIFT, V8_SYMBOL_N
+};
 
 struct v8_symbols {
 	uint64_t code[V8_SYMBOL_N]; /* addresses; 0: not there */

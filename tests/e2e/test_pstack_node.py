@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 from conftest import ROOT, need, need_root
-from scripting import NODES, Standing, between, node_of, rows, script
+from scripting import NODES, Standing, between, node_of, rows, script, unpacked
 
 STAND = os.path.join(ROOT, "tests", "workloads", "nodestand.js")
 TIERS = [["--no-opt", "--no-sparkplug"], ["--no-opt", "--always-sparkplug"], ["--maglev", "--no-opt"], ["--max-inlined-bytecode-size=0"],
@@ -238,3 +238,15 @@ def test_a_process_that_lies_about_v8_is_not_believed(sonde, store, scratch, ver
     [said] = [r for r in told if r["name"] == "javascript"]
     assert said["state"] == ("ok" if known else "warn")
     assert said["text"].startswith(f"version of V8 {'.'.join(version.split('.')[:2])}: ")
+
+
+@pytest.mark.live
+def test_debian_s_node_as_a_stripped_library_is_read_right(sonde, store, scratch):
+    """Bookworm's, whose builtins have no symbols. It wants its modules under /usr/share: in a mount namespace of its own."""
+    need_root()
+    need("unshare")
+    usr = unpacked("bookworm", "nodejs libnode108 libuv1 libc-ares2 libnghttp2-14 libicu72 libbrotli1 node-acorn node-undici "
+                               "node-cjs-module-lexer node-busboy node-xtend".split())
+    starts = f'mount --bind {usr}/share /usr/share && exec env LD_LIBRARY_PATH={usr}/lib/x86_64-linux-gnu {usr}/bin/node "$@"'
+    for args in ([], ["warm"]):
+        check_all(sonde, store, scratch, ["unshare", "-m", "sh", "-c", starts, "node", STAND, *args])
