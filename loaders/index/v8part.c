@@ -183,11 +183,19 @@ static uint64_t returned_variable(struct elf_file *f, uint64_t function, int *rc
 	return function + rex + 6 + (uint64_t)(int64_t)(int32_t)region_word(&r, rex + 2, 4);
 }
 
+/* The first bytes of a small function. */
+static int code_read(struct elf_file *f, uint64_t function, struct region *r)
+{
+	uint64_t left = function ? elf_bytes_at(f, function) : 0;
+
+	return left ? region_read(f, function, left < CODE_BYTES ? left : CODE_BYTES, r) : -ENOENT;
+}
+
 /* What a function calls first, second...; 0 each where it does not. */
 static int calls_find(struct elf_file *f, uint64_t function, uint64_t out[CALLS])
 {
 	cleanup_region struct region r = {0};
-	int rc = function ? region_read(f, function, CODE_BYTES, &r) : -ENOENT;
+	int rc = code_read(f, function, &r);
 	unsigned n = 0;
 
 	for (uint64_t at = 0; !rc && at + 5 <= r.len && n < CALLS; at++) {
@@ -231,8 +239,7 @@ static uint64_t address_in(const struct region *r, uint64_t at)
 static int node_find(struct elf_file *f, const struct v8_symbols *s, uint32_t *version)
 {
 	cleanup_region struct region r = {0};
-	uint64_t function = s->code[V8_SYMBOL_NODE];
-	int rc = function ? region_read(f, function, CODE_BYTES, &r) : -ENOENT;
+	int rc = code_read(f, s->code[V8_SYMBOL_NODE], &r);
 
 	for (uint64_t at = 0; !rc && !*version && at + LONGEST_MOV <= r.len; at++) {
 		cleanup_region struct region numbers = {0};
