@@ -182,6 +182,7 @@ struct tcp_sock {
 
 struct socket {
 	struct sock *sk;
+	struct file *file;
 };
 
 struct fdtable {

@@ -4,6 +4,7 @@ $(eval $(call skeleton,offcpu))
 $(eval $(call skeleton,goheap))
 $(eval $(call skeleton,pstack))
 $(eval $(call skeleton,net))
+$(eval $(call skeleton,l7))
 ifneq ($(wildcard probes/maps.bpf.c),)
 $(eval $(call skeleton,maps))
 endif

@@ -48,6 +48,15 @@ static __always_inline struct sock *sock_of_file(struct file *file)
 	return BPF_CORE_READ(socket, sk);
 }
 
+/* The inode number of a socket's file: no other socket has it while this one is there, nor soon after. 0: it has no file. */
+static __always_inline __u64 sock_ino(struct sock *sk)
+{
+	struct socket *socket = BPF_CORE_READ(sk, sk_socket);
+	struct file *file = socket ? BPF_CORE_READ(socket, file) : NULL;
+
+	return file ? BPF_CORE_READ(file, f_inode, i_ino) : 0;
+}
+
 /* The other end's address: 16 bytes, IPv4 the first four. */
 static __always_inline void sock_peer(struct sock *sk, __u16 family, __u8 *to)
 {

@@ -74,6 +74,11 @@ LIVE ?= $(E2E)
 long-live: all workloads
 	@$(PYTEST) $(LIVE) -m live --durations=5 --junitxml=$(RESULTS)/long-live.xml
 
+# script frames of every interpreter that can be had, in samples and in pstack; servers in scripting languages under load
+long-runtimes: all workloads
+	@$(PYTEST) $(E2E)/test_script_*.py $(E2E)/test_java_frames.py $(E2E)/test_python_frames.py $(E2E)/test_pstack_[pjr]*.py -m live -s \
+	    --durations=5 --junitxml=$(RESULTS)/long-runtimes.xml
+
 # the flame graph page and the served page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
 long-page: all unit-tests workloads
 	@$(PYTEST) tests/e2e/test_page*.py --durations=5 --junitxml=$(RESULTS)/long-page.xml

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "loaders/index/indexer.h"
-#include "loaders/index/sandbox.h"
+#include "loaders/lib/sandbox/sandbox.h"
 #include "loaders/lib/host/indexproto.h"
 
 static int message_send(const struct index_msg *m)

@@ -13,6 +13,7 @@ const struct probe_family FAMILIES[] = {
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event"},
 	{.name = "host", .rights = FAMILY_READS, .event = "row"},
 	{.name = "net", .rights = FAMILY_LOADS, .event = "row"},
+	{.name = "l7", .rights = FAMILY_LOADS, .event = "event"},
 	{0},
 };
 

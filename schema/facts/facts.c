@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facts: the tables of wide rows, with their columns. */
 #include "schema/facts/host.h"
+#include "schema/facts/l7.h"
 #include "schema/facts/net.h"
 
 #define FACT(symbol, list, name, text)                                                                                \
@@ -22,6 +23,8 @@ static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
 static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
 static const struct fact_column connection_columns[] = {CONNECTION_COLUMNS(FACT_COLUMN)};
+static const struct fact_column request_log_columns[] = {REQUEST_LOG_COLUMNS(FACT_COLUMN)};
+static const struct fact_column request_bytes_columns[] = {REQUEST_BYTES_COLUMNS(FACT_COLUMN)};
 
 FACT(HOST_FACT, host_columns, "host_row", "the host: CPU time by mode, load, memory, pressure");
 FACT(DISK_FACT, disk_columns, "disk_row", "disks and their partitions");
@@ -39,10 +42,13 @@ FACT(FLOW_FACT, flow_columns, "flow_row", "connections by process, side, peer an
 FACT(LISTENER_FACT, listener_columns, "listener_row", "sockets that others can open connections to");
 FACT(NETNS_FACT, netns_columns, "netns_row", "network namespaces: what the kernel counted, and how much of it was told with its process");
 FACT(CONNECTION_FACT, connection_columns, "connection_row", "single connections that ended: those that failed, and the longest; bounded");
+FACT(REQUEST_LOG_FACT, request_log_columns, "request_log_row", "single requests: failed ones, the slowest, and a sample of the others; bounded");
+FACT(REQUEST_BYTES_FACT, request_bytes_columns, "request_bytes_row", "what became of the bytes that connections moved: seen = parsed + skipped + blind");
 
 const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
 				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT,
-				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, NULL};
+				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, &REQUEST_LOG_FACT,
+				    &REQUEST_BYTES_FACT, NULL};
 
 _Static_assert(sizeof(FACTS) / sizeof(FACTS[0]) - 1 <= FACT_TABLES_MAX, "room for their statements");
 _Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");

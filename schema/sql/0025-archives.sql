@@ -27,9 +27,9 @@ CREATE TABLE packed_block(   -- of each column the values of some rows, in order
   data BLOB NOT NULL         -- its values, as schema/store/column.h tells
 ) STRICT;
 
-CREATE TABLE packed_view(    -- the views of an archive: to parse them takes longer than most questions, so who needs them makes them (schema/store/packed.h)
+CREATE TABLE packed_view(    -- what made the views of an archive (to parse them takes longer than most questions, so who needs them makes them: schema/store/packed.h) and its packed tables
   id INTEGER PRIMARY KEY,    -- in the order in which they were made
-  name TEXT NOT NULL,        -- of the view
+  name TEXT NOT NULL,        -- of the view or table
   sql TEXT NOT NULL          -- what made it
 ) STRICT;
 

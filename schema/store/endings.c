@@ -5,21 +5,27 @@
  */
 #include <errno.h>
 #include <sqlite3.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "schema/store/pass.h"
 #include "schema/store/reading.h"
 
-enum { REASON_COMPLETE = 1, REASON_GONE = 14 }; /* unwinding_reason */
+enum { REASON_COMPLETE = 1, REASON_GONE = 14 };
+
+/* As the view unwinding_reason has them, which an archive would have to make first. */
+static const char *const words[] = {
+	[REASON_COMPLETE] = "complete", [2] = "its mappings were not known", [3] = "the caller lies in no mapped code",
+	[4] = "the file's rows were not there yet", [5] = "a rule that cannot be expressed", [6] = "the stack could not be read",
+	[7] = "a rule led to an impossible place", [8] = "the chain of frame pointers ended", [9] = "deeper than the limit",
+	[10] = "a file was replaced meanwhile", [11] = "32-bit code", [12] = "its registers could not be read",
+	[13] = "the copy of the stack was too short", [REASON_GONE] = "its memory was gone, by exec or exit"};
 
 #define FLOOR_S (1ll << 40)
 
-#define NAMED "SELECT u.run, u.executable, u.module, coalesce(w.words, 'reason ' || u.reason), u.reason, u.n FROM run_ending u" \
-	      " LEFT JOIN unwinding_reason w ON w.reason = u.reason WHERE ?1 < ?2 AND (?3 = 0 OR u.run = ?3)"
-#define ENDINGS(table, range)                                                                                         \
-	"SELECT u.run, t.value, i.name, coalesce(w.words, 'reason ' || u.reason), u.reason, sum(u.n) FROM " table     \
-	" u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image LEFT JOIN unwinding_reason w"        \
-	" ON w.reason = u.reason WHERE " range " AND (?3 = 0 OR u.run = ?3) GROUP BY u.run, t.value, i.name, u.reason"
+#define NAMED "SELECT run, executable, module, reason, n FROM run_ending WHERE ?1 < ?2 AND (?3 = 0 OR run = ?3)"
+#define ENDINGS(table, range)                                                                               \
+	"SELECT u.run, t.value, i.name, u.reason, sum(u.n) FROM " table " u LEFT JOIN text t ON t.id = u.exe" \
+	" LEFT JOIN image i ON i.id = u.image WHERE " range " AND (?3 = 0 OR u.run = ?3) GROUP BY u.run, t.value, i.name, u.reason"
 
 static const char *question(sqlite3 *db, bool all_times)
 {
@@ -37,11 +43,15 @@ static const char *column(sqlite3_stmt *st, int i)
 
 static int tell(sqlite3_stmt *st, int (*each)(void *ctx, const struct store_ending_row *r), void *ctx)
 {
-	int reason = sqlite3_column_int(st, 4);
+	int reason = sqlite3_column_int(st, 3);
+	char number[32];
 	struct store_ending_row r = {.run = sqlite3_column_int64(st, 0), .executable = column(st, 1), .module = column(st, 2),
-				     .reason = column(st, 3), .complete = reason == REASON_COMPLETE, .gone = reason == REASON_GONE,
-				     .n = (uint64_t)sqlite3_column_int64(st, 5)};
+				     .reason = number, .complete = reason == REASON_COMPLETE, .gone = reason == REASON_GONE,
+				     .n = (uint64_t)sqlite3_column_int64(st, 4)};
 
+	snprintf(number, sizeof(number), "reason %d", reason);
+	if (reason > 0 && (size_t)reason < sizeof(words) / sizeof(*words))
+		r.reason = words[reason];
 	return each(ctx, &r);
 }
 
@@ -54,9 +64,6 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 	sqlite3_stmt *st;
 	int told = 0, rc = SQLITE_DONE;
 
-	rc = reading_views(s, "unwinding_reason", e);
-	if (rc)
-		return rc;
 	st = reading_prepare(s, sql, e);
 	if (!st)
 		return e && e->code ? e->code : -EIO;

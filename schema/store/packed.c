@@ -372,6 +372,8 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *words,
 	c->at = 0;
 	c->end = t->p.n_rows;
 	c->reverse = plan & PLAN_REVERSE;
+	if (!c->end)
+		return SQLITE_OK;
 	if (plan & PLAN_EQUAL)
 		return filter_equal(c, t, plan >> 8, argv[0]);
 	if (plan & PLAN_FROM && sqlite3_value_type(argv[n++]) == SQLITE_INTEGER)
@@ -495,7 +497,7 @@ int packed_views(sqlite3 *db, const char *name)
 	sqlite3_stmt *st = NULL;
 	int rc;
 
-	rc = sqlite3_prepare_v2(db, "SELECT sql FROM main.packed_view WHERE ?1 IS NULL OR name = ?1 ORDER BY id", -1, &st, NULL);
+	rc = sqlite3_prepare_v2(db, "SELECT sql FROM main.packed_view WHERE (?1 IS NULL OR name = ?1) AND sql LIKE 'CREATE VIEW%' ORDER BY id", -1, &st, NULL);
 	if (rc != SQLITE_OK)
 		return rc == SQLITE_ERROR ? SQLITE_OK : rc; /* no file of a store, or an older one */
 	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);

@@ -71,7 +71,7 @@ static inline int packed_columns(const struct packed_source *s, const char *name
 		sqlite3_int64 rows = sqlite3_column_int64(st, 2), block_rows = sqlite3_column_int64(st, 3), id = sqlite3_column_int64(st, 4);
 
 		rc = SQLITE_CORRUPT;
-		if (!column || !type || t->n == PACKEDCOLUMNS_MAX || sqlite3_column_int(st, 5) != t->n || rows <= 0 || rows > COLUMN_MAX ||
+		if (!column || !type || t->n == PACKEDCOLUMNS_MAX || sqlite3_column_int(st, 5) != t->n || rows < 0 || rows > COLUMN_MAX ||
 		    block_rows < 0 || id <= 0 || id >= 1ll << 40)
 			break;
 		t->n_rows = (size_t)rows;

@@ -14,8 +14,10 @@ struct packedtable_block {
 
 int packedtable_open(struct packedtable *t)
 {
-	if (!t->n_rows || t->n < 1 || t->n > PACKEDCOLUMNS_MAX || !t->is_number[0] || t->n_rows > COLUMN_MAX)
+	if (t->n < 1 || t->n > PACKEDCOLUMNS_MAX || !t->is_number[0] || t->n_rows > COLUMN_MAX)
 		return -EBADMSG;
+	if (!t->n_rows)
+		return 0;
 	if (!t->block_rows)
 		t->block_rows = t->n_rows;
 	t->n_blocks = (t->n_rows - 1) / t->block_rows + 1;

@@ -94,8 +94,12 @@ static int pack_any(sqlite3 *db, const char *table, size_t least, size_t block_r
 	char *count = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table), order[PACKING_NAME_MAX];
 	int rc = count ? packing_order(db, table, order) : SQLITE_NOMEM;
 
-	if (rc == SQLITE_OK && *order && reading_number(db, count, 0) >= (int64_t)least)
-		rc = packtable_pack(db, table, order, block_rows);
+	if (rc == SQLITE_OK && *order) {
+		int64_t n = reading_number(db, count, 0);
+
+		if (!n || n >= (int64_t)least)
+			rc = packtable_pack(db, table, order, block_rows);
+	}
 	sqlite3_free(count);
 	return rc;
 }
@@ -110,16 +114,19 @@ int packing_mark(sqlite3 *db)
 	return rc == SQLITE_OK ? span_note(db) : rc;
 }
 
-static int drop_views(sqlite3 *db)
+/* What made the views, and the tables that are packed, is itself packed. */
+static int pack_schema(sqlite3 *db)
 {
 	struct names views = {0};
 	int rc = exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY rowid");
 
 	if (rc == SQLITE_OK)
-		rc = names_of(db, "SELECT name FROM packed_view", &views);
+		rc = names_of(db, "SELECT name FROM packed_view ORDER BY id", &views);
 	for (size_t i = 0; rc == SQLITE_OK && i < views.n; i++)
 		rc = packtable_exec(db, sqlite3_mprintf("DROP VIEW \"%w\"", views.name[i]));
-	if (rc == SQLITE_OK && views.n)
+	if (rc == SQLITE_OK)
+		rc = exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM packed_table; UPDATE packed_table SET sql = ''");
+	if (rc == SQLITE_OK)
 		rc = packtable_pack(db, "packed_view", "1", PACKING_BLOCK_ROWS); /* text, and most of a small archive */
 	free(views.name);
 	return rc;
@@ -137,7 +144,7 @@ int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++)
 		rc = pack_any(db, tables.name[i], least, block_rows);
 	free(tables.name);
-	return rc == SQLITE_OK ? drop_views(db) : rc;
+	return rc == SQLITE_OK ? pack_schema(db) : rc;
 }
 
 /* --- and back --- */
@@ -160,10 +167,10 @@ static char *text_of(sqlite3 *db, const char *sql, const char *name)
 static int unpack_tables(sqlite3 *db)
 {
 	struct names tables = {0};
-	int rc = names_of(db, "SELECT name FROM packed_table", &tables);
+	int rc = names_of(db, "SELECT name FROM packed_table ORDER BY name = 'packed_view'", &tables); /* what makes the others is in it */
 
 	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++) {
-		char *sql = text_of(db, "SELECT sql FROM packed_table WHERE name = ?1", tables.name[i]);
+		char *sql = text_of(db, "SELECT coalesce(nullif(t.sql, ''), v.sql) FROM packed_table t LEFT JOIN packed_view v ON v.name = t.name WHERE t.name = ?1", tables.name[i]);
 
 		if (sql)
 			rc = packtable_unpack(db, tables.name[i], sql);
@@ -176,7 +183,7 @@ static int unpack_tables(sqlite3 *db)
 static int make_views(sqlite3 *db)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db, "SELECT sql FROM packed_view ORDER BY id", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(db, "SELECT sql FROM packed_view WHERE sql LIKE 'CREATE VIEW%' ORDER BY id", -1, &st, NULL);
 
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
 		rc = exec(db, (const char *)sqlite3_column_text(st, 0));

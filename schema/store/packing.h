@@ -15,7 +15,7 @@ struct sqlite3;
 bool packing_is_packed(struct sqlite3 *db);
 /* In a transaction, of a connection that packed_register knows: all tables whose first column is a number by which their rows are in order, and
  * whose columns are numbers and texts, and which have `least` rows; in blocks of so many rows. SQLite's code, as all here. */
-#define PACKING_LEAST      100   /* fewer take a page, which columns would take too */
+#define PACKING_LEAST      100   /* fewer take a page, which columns would take too; none at all, and a page is too much */
 #define PACKING_BLOCK_ROWS 16384 /* a range of time decodes one block too many on either side; its columns are a hundred kilobytes each */
 int packing_pack(struct sqlite3 *db, size_t least, size_t block_rows);
 /* The file says that it is an archive (folder_is_archived), and of when. */

@@ -8,7 +8,7 @@
 
 #include "schema/store/reading.h"
 
-#define TABLES_MAX 64
+#define TABLES_MAX 256
 #define NAME_MAX_ 64
 
 static bool sqlite_says_so(sqlite3 *db)

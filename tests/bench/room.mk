@@ -16,7 +16,7 @@ long-bench-smoke: all workloads $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/supervisor.py --smoke
 	@$(PYTHON) tests/bench/always.py --smoke
 	@$(PYTHON) tests/bench/host.py --smoke
-	@$(PYTHON) tests/bench/python_frames.py --smoke
+	@$(PYTHON) tests/bench/script_frames.py --runtimes python --smoke
 	@$(PYTHON) tests/bench/net.py --smoke
 
 bench-stacks: all
@@ -71,10 +71,10 @@ bench-seal: all
 bench-realdays: all
 	@$(PYTHON) tests/bench/realdays.py $(or $(KEPT),build/hour) --write docs/BENCHMARKS.md
 
-# what frames of Python cost a sample: about 1 minute
-.PHONY: bench-python
-bench-python: all
-	@$(PYTHON) tests/bench/python_frames.py
+# what frames of scripts cost a sample, of each runtime that is here: about 1 minute each
+.PHONY: bench-runtimes
+bench-runtimes: all
+	@$(PYTHON) tests/bench/script_frames.py
 
 # what family host takes with 30 containers and 500 processes: about 2 minutes
 .PHONY: bench-host

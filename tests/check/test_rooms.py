@@ -23,27 +23,28 @@ MAY = {
     "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/scope.h", "probes/stack.h", "probes/runtimes/runtime.h"],
     "loaders/lib/protocols": ["schema/base/", "loaders/lib/protocols/"],
     "loaders/lib/runtimes": ["schema/base/", "schema/image/format.h", "loaders/lib/runtimes/", "probes/runtimes/"],
+    "loaders/lib/sandbox": ["schema/base/", "loaders/lib/sandbox/"],
     "loaders/replay": ["schema/base/", "schema/store/", "loaders/lib/protocols/conn.h", "loaders/replay/"],
-    "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/host/indexproto.h", "probes/tables.h", "probes/runtimes/"],
+    "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/sandbox/", "loaders/lib/host/indexproto.h", "probes/tables.h", "probes/runtimes/"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h", "probes/tables.h", "probes/runtimes/runtime.h"],
     "supervisor": ["schema/", "supervisor/", "loaders/lib/host/"],
     "tools": ["schema/base/", "schema/store/reader.h", "tools/"],
     "serve": ["schema/base/", "serve/"],
 }
 # the rooms of the query tool: each includes itself and those before it, so that there is no circle between rooms
-TOOLS = ["print", "cli", "select", "net", "waits", "fold", "events", "timeline", "formats", "record", "processes", "diff", "explain", "page", "sql", "checks", "verbs"]
+TOOLS = ["print", "cli", "select", "net", "requests", "waits", "fold", "events", "timeline", "formats", "record", "processes", "diff", "explain", "page", "sql", "checks", "verbs"]
 READS = [f"schema/{h}" for h in ("base/", "facts/", "image/", "sql/", "extension/", "store/folder.h", "store/hist.h", "store/kinds.h", "store/leftout.h",
                                 "store/reader.h", "store/waitread.h", "store/waits.h")]
 MAY |= {f"tools/{room}": [*READS, *(f"tools/{r}/" for r in TOOLS[:n + 1])] for n, room in enumerate(TOOLS)}
 # system headers of libraries -> the rooms that may know them
 LIBRARIES = {
-    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack", "loaders/net"],
+    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack", "loaders/net", "loaders/l7"],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
     r"sqlite3": ["schema/sql", "schema/store", "schema/extension", "tools"],
     r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/import", "loaders/pstack", "loaders/replay", "supervisor", "serve"],
     r"pcap": ["loaders/replay"],
     r"microhttpd": ["serve"],
-    r"seccomp": ["loaders/index"],
+    r"seccomp": ["loaders/lib/sandbox"],
     r"libiberty|demangle": ["loaders/index", "loaders/lib/host"],
 }
 

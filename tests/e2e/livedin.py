@@ -49,6 +49,7 @@ def looked_at(end, recording):
             yield {**APP, "kind": "alloc", "label": label, "at": at, "n": 40, "value": label * 40, "stack": stack}
     yield from used(begin, end, recording)
     yield from talked(begin, end, recording)
+    yield from asked(begin, end, recording)
     yield run("offcpu", begin, end, recording)
     db = {"pid": 900, "comm": "postgres", "tid": 900, "thread": "postgres"}
     for at in range(begin, end, 10):
@@ -105,6 +106,26 @@ def talked(begin, end, recording):
                "mate": web, "opened": 9, "closed": 9, "tx_bytes": 90000, "rx_bytes": 4000, "rtt_sum_us": 900, "rtt_n": 9}
         yield {"fact": "listener_row", "at": at, **db, "protocol": "tcp", "address": "0.0.0.0", "port": "5432", "open_to": "network",
                "backlog": 0, "backlog_max": 244, "dropped": 0}
+
+
+def asked(begin, end, recording):
+    """nginx is asked for a page and asks postgres; each fourth minute one statement fails."""
+    yield run("l7", begin, end, recording)
+    web, db = {"pid": 812, "comm": "nginx", "container": "web"}, {"pid": 900, "comm": "postgres"}
+    for i, at in enumerate(range(begin, end, 60)):
+        yield {"request": "GET /checkout", "protocol": "http", "service": "172.17.0.2:80", "status": "200", "result": 0, "at": at, **web, "n": 30, "side": 2,
+               "total_ns": 600000000, "max_ns": 20000000, "request_bytes": 3000, "response_bytes": 90000}
+        for side, who in ((1, web), (2, db)):
+            yield {"request": "SELECT cart", "protocol": "postgres", "service": "172.17.0.3:5432", "status": "", "result": 0, "at": at, **who, "n": 30,
+                   "side": side, "total_ns": 90000000, "max_ns": 3000000, "request_bytes": 1500, "response_bytes": 6000}
+            if i % 4 == 3:
+                yield {"request": "SELECT cart", "protocol": "postgres", "service": "172.17.0.3:5432", "status": "57014", "result": 1, "at": at, **who, "n": 1,
+                       "side": side, "total_ns": 2000000000, "max_ns": 2000000000, "request_bytes": 50, "response_bytes": 100}
+        yield {"fact": "request_log_row", "at": at, **web, "side": "server", "protocol": "http", "service": "172.17.0.2:80", "operation": "GET /checkout",
+               "nth": "1", "at_us": at * 1000000 + 5, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 812, "first_us": 19000, "total_us": 20000,
+               "request_bytes": 100, "response_bytes": 3000, "trace": ""}
+        yield {"fact": "request_bytes_row", "at": at, **web, "side": "server", "protocol": "http", "service": "172.17.0.2:80", "seen": 93000, "parsed": 20000,
+               "skipped": 73000, "blind": 0, "blind_requests": 0}
 
 
 def put(store, lines):

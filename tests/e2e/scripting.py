@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs in scripting languages that stand in known code, and what sonde pstack says of them; interpreters of Debian's other suites."""
 import fcntl
+import glob
 import hashlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -52,6 +54,20 @@ def between(row, runtime, inner, outer):
     at = names.index((runtime, inner))
     until = names.index((runtime, outer), at + 1)
     return [n for _, n in names[at + 1:until]]
+
+
+def stacks(store, family):
+    """[([[runtime, function, file, line], ...] root first, samples)] of one run's family."""
+    out = []
+    for path in sorted(glob.glob(os.path.join(store, "*.db"))):
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        found = db.execute(
+            "SELECT k.stack_id, k.frames, sum(x.n) FROM sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task"
+            " JOIN run r ON r.id = t.run JOIN stack_list k ON k.stack_id = e.stack WHERE r.family = ? GROUP BY 1", (family,)).fetchall()
+        frame = {i: (r, f, file, line) for i, r, f, file, line in db.execute("SELECT id, runtime, function, file, line FROM frames")}
+        out += [([frame[i] for i in json.loads(frames)], n) for _, frames, n in found]
+        db.close()
+    return out
 
 
 def unpacked(suite, packages):

@@ -90,7 +90,13 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
           "open_to": "network", "backlog": 0, "backlog_max": 244, "dropped": 0},
          {"fact": "netns_row", "at": 1800000001, "netns": "4026531833", "active_opens": 3, "seen_attempts": 3},
          {"fact": "connection_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "tcp", "peer": "10.0.0.5",
-          "port": "5432", "client_port": "40000", "result": "refused", "connect_us": 90}]
+          "port": "5432", "client_port": "40000", "result": "refused", "connect_us": 90},
+         {"run": "l7", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
+         {"fact": "request_log_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "http", "service": "10.0.0.5:80",
+          "operation": "GET /", "nth": "1", "at_us": 1800000001000005, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 7, "first_us": 5,
+          "total_us": 9, "request_bytes": 10, "response_bytes": 20, "trace": ""},
+         {"fact": "request_bytes_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "http", "service": "10.0.0.5:80",
+          "seen": 30, "parsed": 30, "skipped": 0, "blind": 0, "blind_requests": 0}]
 
 
 @pytest.fixture(scope="module")

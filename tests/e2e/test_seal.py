@@ -114,7 +114,7 @@ ALL = ["--from", str(T), "--to", str(T + 3000)]
 PART = ["--from", str(T + 1010), "--to", str(T + 1031)]
 QUESTIONS = [
     ["stacks"], ["stacks", "--json"], ["stacks", "--container", "db"], ["ps"], ["ps", "--json"], ["timeline"], ["timeline", "--json"],
-    ["containers", "--json"], ["lines", "work1"], ["waits"], ["waits", "--json"], ["neighbours"], ["wakers"], ["net"], ["map"], ["heap"],
+    ["containers", "--json"], ["lines", "work1"], ["waits"], ["waits", "--json"], ["neighbours"], ["wakers"], ["net"], ["map"], ["requests"], ["requests", "--slowest"], ["heap"],
     ["heap", "--json"], ["stacks", "--type", "offcpu"], ["explain"], ["explain", "--json"], ["diff"], ["diff", "--json"],
     ["export", "folded"], ["export", "json"], ["export", "pprof", "-o", "-"], ["flame", "--json"], ["flame", "--text"], ["export", "speedscope"], ["top", "--json"],
 ]

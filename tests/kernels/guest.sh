@@ -352,6 +352,31 @@ net_all() {
 	section net-kernel ask net "SELECT sum(active_opens) AS opens, sum(seen_attempts) AS seen FROM netns_stats"
 }
 
+# --- bytes that a program moves on its sockets, which knows how many
+
+l7_run() {
+	program=sonde-l7
+	capture_begin l7
+	rc=$?
+	program=
+	[ $rc = 0 ] || return 1
+	ip link set lo up
+	mkfifo /run/go-l7
+	connstorm 300 0 20 </run/go-l7 &
+	exec 6>/run/go-l7
+	sleep 4
+	echo >&6
+	exec 6>&-
+	wait $!
+	capture_end
+}
+
+l7_all() {
+	section l7-check sonde-l7 --check --json
+	section l7 l7_run
+	section l7-bytes ask l7 "SELECT side, sum(seen) AS seen, sum(parsed + skipped + blind) AS told FROM request_bytes WHERE comm = 'connstorm' GROUP BY 1"
+}
+
 step capabilities && capabilities
 warm_all
 step shares && shares_all
@@ -360,6 +385,7 @@ step narrow && narrow_all
 step hotplug && hotplug_all
 step offcpu && offcpu_all
 step net && net_all
+step l7 && l7_all
 section bye dmesg -r
 sync
 poweroff -f

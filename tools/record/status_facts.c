@@ -192,6 +192,8 @@ int status_store_fill(struct status_store *s, const char *store, struct err *e)
 	for (size_t i = 0; i < s->n_segments; i++) {
 		const struct store_segment_info *info = &s->segments[i];
 
+		if (info->open) /* one transaction for all that is asked of it: SQLite locks the file and looks beside it once */
+			sqlite3_exec(store_segment_tables(info->open), "BEGIN", NULL, NULL, NULL);
 		s->bytes += info->bytes;
 		if (info->from_ns && (!s->from_ns || info->from_ns < s->from_ns))
 			s->from_ns = info->from_ns;

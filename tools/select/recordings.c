@@ -18,9 +18,9 @@ struct list {
 
 #define ALWAYS_BUCKET_S 10 /* as long as buckets of what records always are at least */
 
-#define RUNS_SQL(recording, made)                                                                            \
-	"SELECT id, " recording ", family, options, scope, bucket_s, from_ns, to_ns, state, pid,"            \
-	" (SELECT period_ns FROM run_period p WHERE p.run = r.id ORDER BY p.from_ns DESC LIMIT 1), " made    \
+#define RUNS_SQL                                                                                                          \
+	"SELECT id, iif(recording, recording, token), family, options, scope, bucket_s, from_ns, to_ns, state, pid,"      \
+	" (SELECT period_ns FROM run_period p WHERE p.run = r.id ORDER BY p.from_ns DESC LIMIT 1), recording <> 0"        \
 	" FROM run r ORDER BY id"
 
 static const char *column_text(sqlite3_stmt *st, int i)
@@ -116,9 +116,7 @@ static int read_runs(struct list *l, struct store_segment *s, const char *path, 
 	sqlite3_stmt *st = NULL;
 	int rc;
 
-	rc = sqlite3_prepare_v2(db, RUNS_SQL("iif(recording, recording, token)", "recording <> 0"), -1, &st, NULL);
-	if (rc != SQLITE_OK) /* older than runs that belong together */
-		rc = sqlite3_prepare_v2(db, RUNS_SQL("token", "1"), -1, &st, NULL);
+	rc = sqlite3_prepare_v2(db, RUNS_SQL, -1, &st, NULL);
 	if (rc == SQLITE_OK)
 		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
 			take_row(l, st, path);

@@ -48,7 +48,7 @@ struct select_args {
 extern const struct option SELECT_RANGE_OPTIONS[];
 extern const struct option SELECT_FILTER_OPTIONS[];
 
-#define SELECT_OPEN 64 /* segments of a store that stay open while its recordings are listed */
+#define SELECT_OPEN 384 /* segments of a store that stay open while its recordings are listed */
 
 /* Where one run stands in one segment. */
 struct select_run {

@@ -56,6 +56,8 @@ struct family_tally {           /* since attach; at rest seen = lost + what came
 	uint64_t throttled;     /* events that the kernel held back, as far as it can be told; not in `seen` */
 	uint64_t unfollowed;    /* child processes that are missing because their set was full */
 	uint64_t run_ns;        /* spent in the program */
+	uint64_t helper_cpu_ns; /* of a process that works for the family: CPU time so far */
+	uint32_t helper;        /* its number; 0: there is none */
 	uint64_t slot[FAMILY_TALLY_SLOTS]; /* runs of [2^i, 2^(i+1)) ns */
 };
 

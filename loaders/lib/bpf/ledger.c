@@ -74,7 +74,7 @@ void ledger_read(const struct ledger *l, const struct hostmaps *hm, const struct
 	struct hostmaps_cost maps = {0};
 
 	hostmaps_cost(hm, &maps);
-	*out = (struct ledger_figures){.own_cpu_ns = (uint64_t)clock_cpu_ns(), .maps_cpu_ns = maps.cpu_ns,
+	*out = (struct ledger_figures){.own_cpu_ns = (uint64_t)clock_cpu_ns() + t->helper_cpu_ns, .helper = t->helper, .maps_cpu_ns = maps.cpu_ns,
 				       .index_cpu_ns = maps.index_cpu_ns, .maps_bpf_ns = maps.bpf_ns,
 				       .maps_bpf_runs = maps.bpf_runs};
 	programs_read(l->obj, &out->bpf_ns, &out->bpf_runs);
@@ -162,6 +162,13 @@ static void book_programs(struct ledger *l, const struct hostmaps *hm, const str
 	own.program = own_name;
 	bpf.program = bpf_name;
 	selfmem_read(&own.rss_bytes, &own.private_bytes);
+	if (now->helper) {
+		uint64_t rss, private_bytes;
+
+		selfmem_read_of(now->helper, &rss, &private_bytes);
+		own.rss_bytes += rss;
+		own.private_bytes += private_bytes;
+	}
 	hostmaps_cost(hm, &told);
 	maps.rss_bytes = told.rss_bytes;
 	maps.private_bytes = told.private_bytes;

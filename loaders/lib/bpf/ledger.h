@@ -19,6 +19,7 @@ struct bpf_object;
 struct ledger_figures { /* since the programs started; of sonde-maps our share (hostmaps_cost) */
 	uint64_t own_cpu_ns, maps_cpu_ns, index_cpu_ns;
 	uint64_t bpf_ns, bpf_runs, maps_bpf_ns, maps_bpf_runs;
+	uint32_t helper;              /* the family's process beside this one, 0: none. Its CPU time is in own_cpu_ns */
 };
 
 struct ledger {

@@ -337,6 +337,17 @@ static void lose(struct proto_conn *c, enum proto_side from, uint64_t k)
 
 /* ---- steps ---- */
 
+/* The step at p looked at n bytes, or at less if it says so. What lies in the buffer came with pieces before. */
+static void looked_at(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	size_t to = c->piece_len;
+
+	if (p >= c->piece && p < c->piece + c->piece_len)
+		to = (size_t)(p - c->piece) + (c->looked && c->looked < n ? c->looked : n);
+	if (to > c->needed)
+		c->needed = to < c->piece_len ? to : c->piece_len;
+}
+
 /* One message at p, n > 0. Bytes of it (<= n), 0: more are needed, -1: synchrony is lost. */
 static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
 {
@@ -345,7 +356,9 @@ static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p
 	int64_t k;
 
 	c->asked = false;
+	c->looked = 0;
 	k = protocol->step(c, from, p, n, last);
+	looked_at(c, p, k > 0 && (uint64_t)k < n ? (size_t)k : n);
 	if (c->protocol != protocol) /* switched: the rest is for somebody else */
 		return k < 0 || (uint64_t)k > n ? (int64_t)n : k;
 	if (k == PROTO_MORE && !last)
@@ -619,8 +632,13 @@ static void replay_seen(struct proto_conn *c)
 	free(seen);
 }
 
+/* With the pieces goes where each side stands. */
 static void swap_seen(struct proto_conn *c)
 {
+	struct proto_dir client = c->dir[PROTO_CLIENT];
+
+	c->dir[PROTO_CLIENT] = c->dir[PROTO_SERVER];
+	c->dir[PROTO_SERVER] = client;
 	for (uint32_t i = 0; i < c->seen->n; i++)
 		c->seen->pieces[i].from = !c->seen->pieces[i].from;
 	c->turned = !c->turned;
@@ -713,6 +731,8 @@ static void feed_known(struct proto_conn *c, const struct proto_piece *piece)
 		all_blind(c, PROTO_BLIND); /* the client speaks again: all before is answered */
 	c->turn = !c->any_before || c->before != from;
 	c->piece = piece->bytes;
+	c->piece_len = piece->len;
+	c->needed = 0;
 	c->before = from;
 	c->any_before = true;
 	if (c->datagram) {
@@ -842,21 +862,6 @@ void proto_conn_free(struct proto_conn *c)
 	free(c->dir[0].buf);
 	free(c->dir[1].buf);
 	free(c);
-}
-
-const char *proto_conn_protocol(const struct proto_conn *c)
-{
-	return c->protocol ? c->protocol->name : "";
-}
-
-bool proto_conn_swapped(const struct proto_conn *c)
-{
-	return c->turned;
-}
-
-uint64_t proto_conn_blind_bytes(const struct proto_conn *c)
-{
-	return c->dir[0].blind_bytes + c->dir[1].blind_bytes;
 }
 
 size_t proto_conn_open(const struct proto_conn *c)

@@ -80,6 +80,12 @@ void proto_conn_close(struct proto_conn *c, int64_t at_ns);
 const char *proto_conn_protocol(const struct proto_conn *c); /* "" while it is not known */
 bool proto_conn_swapped(const struct proto_conn *c);  /* the sides are the other way round than the pieces said */
 uint64_t proto_conn_blind_bytes(const struct proto_conn *c); /* that were missing, or could not be made sense of after that */
+/* So many bytes of this side nobody needs to see from here on; UINT64_MAX: all that will come. */
+uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from);
+/* Of the piece that was fed last: its first bytes, up to the last one that anybody looked at. */
+size_t proto_conn_needed(const struct proto_conn *c);
+/* Nobody knows what it speaks, and nobody will try any more. */
+bool proto_conn_hopeless(const struct proto_conn *c);
 size_t proto_conn_open(const struct proto_conn *c);    /* questions without an answer so far */
 size_t proto_conn_memory(const struct proto_conn *c);  /* bytes that it holds */
 const char *proto_result_name(enum proto_result r);

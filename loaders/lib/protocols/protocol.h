@@ -102,6 +102,8 @@ struct proto_conn {
 	enum proto_side before;   /* who sent the piece before this */
 	uint16_t port;
 	const uint8_t *piece;     /* its bytes: where p is this, a piece begins */
+	size_t piece_len, needed; /* how many; up to where they were looked at */
+	size_t looked;            /* a step's: so many bytes of its message it looked at; 0: all */
 	bool asked;               /* by the step at hand */
 	bool turn;                /* the piece at hand is the first of its side after the other's */
 	bool begun, datagram, role_known, turned, given_up, any_before;

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loaders/index/sandbox.h"
+#include "loaders/lib/sandbox/sandbox.h"
 
 #define SURVIVED 7
 

@@ -8,18 +8,20 @@
  * process (readlink alone is answered: EACCES, because libdw asks for the path of each file that it is given). Memory may never
  * become executable. Under sanitizers the address space is not limited and their own calls are allowed.
  */
-#ifndef SONDE_INDEX_SANDBOX_H
-#define SONDE_INDEX_SANDBOX_H
+#ifndef SONDE_SANDBOX_H
+#define SONDE_SANDBOX_H
 
 #include "schema/base/err.h"
 
 /* SANDBOX_LARGE: for debug information of hundreds of megabytes, read apart at low priority. */
-enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE };
+/* SANDBOX_STAYS: for one that reads as long as its parent does: no limit on CPU, half the memory, and it may wait (poll). */
+enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE, SANDBOX_STAYS };
 
 #define SANDBOX_CPU_SECONDS        10
 #define SANDBOX_CPU_SECONDS_LARGE  60
 #define SANDBOX_MEMORY_BYTES       (1ull << 30)
 #define SANDBOX_MEMORY_BYTES_LARGE (2ull << 30)
+#define SANDBOX_MEMORY_BYTES_STAYS (512ull << 20)
 #define SANDBOX_OUTPUT_BYTES  (256ull << 20)
 #define SANDBOX_DESCRIPTORS   16
 

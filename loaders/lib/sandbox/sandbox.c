@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox: see the header. */
-#include "loaders/index/sandbox.h"
+#include "loaders/lib/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -68,12 +68,13 @@ static int limit_cpu(rlim_t seconds)
 static int limits_set(enum sandbox_size size)
 {
 	const bool large = size == SANDBOX_LARGE;
-	int rc = limit_cpu(large ? SANDBOX_CPU_SECONDS_LARGE : SANDBOX_CPU_SECONDS);
+	const rlim_t memory = size == SANDBOX_STAYS ? SANDBOX_MEMORY_BYTES_STAYS : large ? SANDBOX_MEMORY_BYTES_LARGE : SANDBOX_MEMORY_BYTES;
+	int rc = size == SANDBOX_STAYS ? 0 : limit_cpu(large ? SANDBOX_CPU_SECONDS_LARGE : SANDBOX_CPU_SECONDS);
 
 	if (!rc) /* who started us may have a softer one for himself */
 		rc = limit(RLIMIT_DATA, RLIM_INFINITY);
 	if (!rc && !SANITIZED)
-		rc = limit(RLIMIT_AS, large ? SANDBOX_MEMORY_BYTES_LARGE : SANDBOX_MEMORY_BYTES);
+		rc = limit(RLIMIT_AS, memory);
 	if (!rc)
 		rc = limit(RLIMIT_FSIZE, SANDBOX_OUTPUT_BYTES);
 	if (!rc)
@@ -100,7 +101,7 @@ static const int allowed[] = {
 #endif
 };
 
-static int calls_allow(scmp_filter_ctx ctx)
+static int calls_allow(scmp_filter_ctx ctx, enum sandbox_size size)
 {
 	/* no memory that can be run */
 	int rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
@@ -108,19 +109,21 @@ static int calls_allow(scmp_filter_ctx ctx)
 
 	if (!rc && !SANITIZED)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(readlink), 0);
+	if (!rc && size == SANDBOX_STAYS)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(poll), 0);
 	for (size_t i = 0; !rc && i < sizeof(allowed) / sizeof(*allowed); i++)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
 	return rc;
 }
 
-static int calls_limit(void)
+static int calls_limit(enum sandbox_size size)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int rc;
 
 	if (!ctx)
 		return -ENOMEM;
-	rc = calls_allow(ctx);
+	rc = calls_allow(ctx, size);
 	if (!rc)
 		rc = seccomp_load(ctx);
 	seccomp_release(ctx);
@@ -154,7 +157,7 @@ int sandbox_enter(enum sandbox_size size, struct err *e)
 	rc = privileges_drop();
 	if (rc)
 		return err_set(e, rc, EXIT_RUNTIME, "sandbox: cannot drop privileges: %s", strerror(-rc));
-	rc = calls_limit();
+	rc = calls_limit(size);
 	if (rc)
 		return err_set(e, rc, EXIT_PREREQUISITE, "sandbox: cannot filter system calls: %s", strerror(-rc));
 	return 0;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* book: what the parser says, as rows of the store: with the process's row, where it is part of the capture and not left out. */
+#ifndef SONDE_L7_BOOK_H
+#define SONDE_L7_BOOK_H
+
+#include "loaders/l7/said.h"
+#include "loaders/lib/bpf/family.h"
+
+struct book_who;
+
+struct book {
+	struct book_who *all;    /* processes of this bucket's rows */
+	struct family_host *h;   /* of the call at hand */
+	int64_t singles_ns;      /* the bucket of the last single request, and how many it has */
+	uint32_t singles;
+};
+
+void book_release(struct book *b);
+/* Processes are looked up anew. */
+void book_fresh(struct book *b);
+void book_put(struct book *b, struct family_host *h, const struct heard *x);
+/* Bytes of nobody that is known: connections that found no room, and those that only calls moved that are not seen. */
+void book_unseen(struct book *b, struct family_host *h, uint64_t bytes, int64_t now_ns);
+
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/l7/hooks.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/limits.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/kerneltypes.h"
+#include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/scope.h"
+#include "probes/l7.skel.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+
+#define BATCH 2048
+
+static struct l7_bpf *skel_open(const char *store_dir)
+{
+	char path[PATH_MAX];
+	size_t size;
+	const void *elf = l7_bpf__elf_bytes(&size);
+	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+
+	return l7_bpf__open_opts(&o);
+}
+
+int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
+{
+	int err;
+
+	*k = (struct hooks){.skel = skel_open(c->store_dir)};
+	if (!k->skel)
+		return load_error(-errno, "l7", e);
+	scope_configure(k->skel->obj, c->target, (struct scope_config *)&k->skel->rodata->scope);
+	k->skel->rodata->own_tgid = (uint32_t)getpid();
+	if (c->ring_bytes > bpf_map__max_entries(k->skel->maps.records))
+		bpf_map__set_max_entries(k->skel->maps.records, (uint32_t)c->ring_bytes);
+	err = l7_bpf__load(k->skel);
+	if (!err)
+		err = scope_fill(k->skel->obj, c->target);
+	if (!err)
+		return 0;
+	load_error(err, "l7", e);
+	hooks_close(k);
+	return err;
+}
+
+struct bpf_object *hooks_object(const struct hooks *k)
+{
+	return k->skel->obj;
+}
+
+int hooks_ring(const struct hooks *k)
+{
+	return bpf_map__fd(k->skel->maps.records);
+}
+
+int hooks_wants(const struct hooks *k)
+{
+	return bpf_map__fd(k->skel->maps.wants);
+}
+
+void hooks_parser(struct hooks *k, uint32_t tgid)
+{
+	k->skel->bss->parser_tgid = tgid;
+}
+
+int hooks_attach(struct hooks *k, struct err *e)
+{
+	struct bpf_program *prog;
+
+	bpf_object__for_each_program(prog, k->skel->obj) {
+		struct bpf_link *link;
+
+		if (prog == k->skel->progs.l7_sweep || k->n == HOOKS_MOST)
+			continue;
+		link = bpf_program__attach(prog);
+		if (!link)
+			return load_error(-errno, bpf_program__section_name(prog), e);
+		k->links[k->n++] = link;
+	}
+	k->sweep = bpf_program__attach_iter(k->skel->progs.l7_sweep, NULL);
+	return k->sweep ? 0 : load_error(-errno, "iter/task_file", e);
+}
+
+void hooks_detach(struct hooks *k)
+{
+	for (size_t i = 0; i < k->n; i++)
+		bpf_link__destroy(k->links[i]);
+	k->n = 0;
+}
+
+void hooks_close(struct hooks *k)
+{
+	hooks_detach(k);
+	bpf_link__destroy(k->sweep);
+	l7_bpf__destroy(k->skel);
+	*k = (struct hooks){0};
+}
+
+void hooks_tally(const struct hooks *k, struct l7_tally *sum)
+{
+	int n = libbpf_num_possible_cpus();
+	cleanup_free struct l7_tally *per_cpu = n > 0 ? mem_array((size_t)n, sizeof(*per_cpu)) : NULL;
+	uint32_t zero = 0;
+
+	*sum = (struct l7_tally){0};
+	if (!per_cpu || bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.tally), &zero, per_cpu))
+		return;
+	for (int i = 0; i < n; i++)
+		for (size_t f = 0; f < sizeof(*sum) / sizeof(uint64_t); f++)
+			((uint64_t *)sum)[f] += ((uint64_t *)&per_cpu[i])[f];
+}
+
+/* ---- the reading of descriptors ---- */
+
+/* As struct l7_sock of probes/l7_data.bpf.h. */
+struct entry {
+	uint64_t ino, pos[2], tls_pos[2], shed_until_ns;
+	uint32_t seq[2], tgid;
+	uint16_t protocol;
+	uint8_t flags, side;
+};
+
+struct candidates {
+	struct { uint64_t sk, ino; } *items;
+	size_t n, cap;
+};
+
+static void entry_take(struct candidates *c, uint64_t sk, const struct entry *x)
+{
+	if (x->protocol == IPPROTO_TCP)
+		return;
+	mem_grow(c->items, c->n, c->cap);
+	c->items[c->n].sk = sk;
+	c->items[c->n++].ino = x->ino;
+}
+
+static void by_keys(int fd, struct candidates *c)
+{
+	uint64_t key, next;
+	struct entry x;
+
+	for (int err = bpf_map_get_next_key(fd, NULL, &next); !err; err = bpf_map_get_next_key(fd, &key, &next)) {
+		key = next;
+		if (!bpf_map_lookup_elem(fd, &key, &x))
+			entry_take(c, key, &x);
+	}
+}
+
+static void candidates_read(int fd, struct candidates *c)
+{
+	cleanup_free uint64_t *keys = mem_array(BATCH, sizeof(*keys));
+	cleanup_free struct entry *values = mem_array(BATCH, sizeof(*values));
+	uint32_t batch, n;
+	bool first = true;
+	int err = 0;
+
+	while (!err) {
+		n = BATCH;
+		err = bpf_map_lookup_batch(fd, first ? NULL : &batch, &batch, keys, values, &n, NULL);
+		if (err && err != -ENOENT) {
+			if (first) /* not offered */
+				by_keys(fd, c);
+			return;
+		}
+		first = false;
+		for (uint32_t i = 0; i < n; i++)
+			entry_take(c, keys[i], &values[i]);
+	}
+}
+
+static int held_read(struct hooks *k, struct idmap *held)
+{
+	cleanup_fd int fd = bpf_iter_create(bpf_link__fd(k->sweep));
+	uint64_t buf[1024];
+	size_t have = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	while ((got = read(fd, (char *)buf + have, sizeof(buf) - have)) > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) {
+		size_t whole;
+
+		have += got > 0 ? (size_t)got : 0;
+		whole = have / 16;
+		for (size_t i = 0; i < whole; i++)
+			idmap_set(held, buf[2 * i], buf[2 * i + 1]);
+		memmove(buf, (char *)buf + whole * 16, have - whole * 16);
+		have -= whole * 16;
+	}
+	return got < 0 ? -errno : 0;
+}
+
+/* Entries are read first: what comes after that is not asked about. */
+int hooks_sweep(struct hooks *k, void (*gone)(void *ctx, uint64_t sk, uint64_t ino), void *ctx)
+{
+	int fd = bpf_map__fd(k->skel->maps.socks), err;
+	struct candidates c = {0};
+	struct idmap held = {0};
+
+	candidates_read(fd, &c);
+	err = c.n ? held_read(k, &held) : 0;
+	for (size_t i = 0; !err && i < c.n; i++) {
+		uint64_t ino;
+		struct entry now;
+
+		if (idmap_get(&held, c.items[i].sk, &ino) && ino == c.items[i].ino)
+			continue;
+		if (!bpf_map_lookup_elem(fd, &c.items[i].sk, &now) && now.ino == c.items[i].ino)
+			bpf_map_delete_elem(fd, &c.items[i].sk);
+		gone(ctx, c.items[i].sk, c.items[i].ino);
+	}
+	err = err ? err : (int)c.n;
+	free(c.items);
+	idmap_release(&held);
+	return err;
+}

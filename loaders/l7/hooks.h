@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hooks: the programs of family l7, loaded and attached, their maps, and the reading of descriptors. */
+#ifndef SONDE_L7_HOOKS_H
+#define SONDE_L7_HOOKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loaders/lib/bpf/family.h"
+#include "probes/l7.h"
+
+struct l7_bpf;
+struct bpf_link;
+struct bpf_object;
+
+#define HOOKS_MOST 64
+
+struct hooks {
+	struct l7_bpf *skel;
+	struct bpf_link *links[HOOKS_MOST], *sweep;
+	size_t n;
+};
+
+int hooks_open(struct hooks *k, const struct family_config *c, struct err *e);
+struct bpf_object *hooks_object(const struct hooks *k);
+int hooks_ring(const struct hooks *k);
+int hooks_wants(const struct hooks *k);
+/* Whose traffic is sonde's own. */
+void hooks_parser(struct hooks *k, uint32_t tgid);
+int hooks_attach(struct hooks *k, struct err *e);
+void hooks_detach(struct hooks *k);
+void hooks_close(struct hooks *k);
+void hooks_tally(const struct hooks *k, struct l7_tally *sum);
+
+/*
+ * Unix and UDP sockets that no process has a descriptor of any more: taken out of the map, and given. How many connections of such
+ * sockets there are, or -errno. One that is on its way from one process to another (SCM_RIGHTS) counts as gone.
+ */
+int hooks_sweep(struct hooks *k, void (*gone)(void *ctx, uint64_t sk, uint64_t ino), void *ctx);
+
+#endif

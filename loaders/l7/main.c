@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sonde-l7: requests, as programs make and answer them. This file is the family's translation between the common loop of
+ * loaders/lib/bpf and its parts: hooks has the programs, the parser (a process without rights) reads what they tell and says what it
+ * found, book puts that into the store.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/l7/book.h"
+#include "loaders/l7/hooks.h"
+#include "loaders/l7/parser.h"
+#include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/host/hostmaps.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+
+#define POLL_NS   (NSEC_PER_SEC / 4)
+#define SAY_NS    (1 * NSEC_PER_SEC)
+#define SWEEP_NS  (2 * NSEC_PER_SEC)
+#define SWEEP_MOST_NS (30 * NSEC_PER_SEC)
+#define SWEEP_PART 200 /* the reading of descriptors has one in so many of the time */
+#define STARTS    100  /* of parsers: one that dies again and again finds an end */
+
+struct l7 {
+	struct hooks hooks;
+	struct parser parser;
+	struct book book;
+	struct family_host *h;   /* of the call at hand */
+	struct parser_ask gone;
+	int64_t said_ns, swept_ns, sweep_took_ns;
+	uint64_t unseen_bytes;
+	bool started, full;
+};
+
+static void hear(void *ctx, const struct heard *x)
+{
+	struct l7 *l = ctx;
+
+	book_put(&l->book, l->h, x);
+}
+
+static void parser_keep(struct l7 *l, uint32_t bucket_s)
+{
+	struct err e = {0};
+	int err;
+
+	if (l->started && parser_read(&l->parser, hear, l))
+		return;
+	if (l->started)
+		log_warn("l7: the parser ended: what was under way is blind");
+	if (l->started && l->parser.starts >= STARTS)
+		return;
+	err = l->started ? parser_again(&l->parser, &e) : parser_start(&l->parser, hooks_ring(&l->hooks), hooks_wants(&l->hooks), bucket_s, &e);
+	if (err)
+		log_warn("l7: %s", e.what);
+	l->started = true;
+	hooks_parser(&l->hooks, (uint32_t)l->parser.pid);
+}
+
+/* ---- sockets that are gone ---- */
+
+static void gone_send(struct l7 *l)
+{
+	l->gone.what = PARSER_GONE;
+	l->gone.now_ns = clock_boot_ns();
+	l->gone.offset_ns = l->h->offset_ns;
+	if (l->gone.n)
+		parser_ask(&l->parser, &l->gone);
+	l->gone.n = 0;
+}
+
+static void gone(void *ctx, uint64_t sk, uint64_t ino)
+{
+	struct l7 *l = ctx;
+
+	l->gone.gone[2 * l->gone.n] = sk;
+	l->gone.gone[2 * l->gone.n + 1] = ino;
+	if (++l->gone.n == PARSER_GONE_MOST)
+		gone_send(l);
+}
+
+static void sweep(struct l7 *l, int64_t now_ns)
+{
+	int64_t every = l->sweep_took_ns * SWEEP_PART, begin = clock_cpu_ns();
+
+	every = every < SWEEP_NS ? SWEEP_NS : every > SWEEP_MOST_NS ? SWEEP_MOST_NS : every;
+	if (now_ns - l->swept_ns < every)
+		return;
+	l->swept_ns = now_ns;
+	if (hooks_sweep(&l->hooks, gone, l) < 0)
+		log_debug("l7: descriptors cannot be read");
+	gone_send(l);
+	l->sweep_took_ns = clock_cpu_ns() - begin;
+}
+
+/* ---- what nobody told ---- */
+
+static void unseen(struct l7 *l, int64_t now_ns)
+{
+	struct l7_tally t;
+	uint64_t bytes;
+
+	hooks_tally(&l->hooks, &t);
+	bytes = t.unseen_bytes + t.no_room_bytes;
+	if (bytes > l->unseen_bytes)
+		book_unseen(&l->book, l->h, bytes - l->unseen_bytes, now_ns);
+	l->unseen_bytes = bytes;
+	if (t.no_room && !l->full)
+		log_warn("l7: more connections are open than there is room for: what some of them say is not read");
+	l->full = l->full || t.no_room;
+}
+
+static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
+{
+	struct l7 *l = state;
+
+	l->h = h;
+	h->next_ns = now_ns + POLL_NS;
+	if (!hostmaps_seeded(h->maps) && now_ns - l->said_ns < 5 * NSEC_PER_SEC && l->started)
+		return;
+	parser_keep(l, h->bucket_s);
+	if (now_ns - l->said_ns < SAY_NS)
+		return;
+	book_fresh(&l->book);
+	parser_ask(&l->parser, &(struct parser_ask){.what = PARSER_SAY, .now_ns = now_ns, .offset_ns = h->offset_ns});
+	sweep(l, now_ns);
+	unseen(l, now_ns);
+	l->said_ns = now_ns;
+}
+
+static void l7_finish(void *state, struct family_host *h, int64_t patience_ns)
+{
+	struct l7 *l = state;
+
+	l->h = h;
+	hooks_detach(&l->hooks);
+	parser_keep(l, h->bucket_s);
+	parser_end(&l->parser, h->offset_ns, patience_ns, hear, l);
+	unseen(l, clock_boot_ns());
+}
+
+/* ---- the family ---- */
+
+static int l7_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+{
+	struct l7 *l = mem_alloc(sizeof(*l));
+	int err = hooks_open(&l->hooks, c, e);
+
+	if (err) {
+		free(l);
+		return err;
+	}
+	l->parser.fd = -1;
+	*state = l;
+	*obj = hooks_object(&l->hooks);
+	return 0;
+}
+
+static int l7_attach(void *state, struct err *e)
+{
+	struct l7 *l = state;
+
+	return hooks_attach(&l->hooks, e);
+}
+
+static void l7_tally(void *state, struct family_tally *out)
+{
+	struct l7 *l = state;
+	struct l7_tally t;
+
+	hooks_tally(&l->hooks, &t);
+	*out = (struct family_tally){.seen = t.lost, .lost = t.lost, .helper_cpu_ns = parser_cpu_ns(&l->parser), .helper = (uint32_t)l->parser.pid};
+}
+
+static uint64_t l7_period_ns(void *state)
+{
+	(void)state;
+	return 0;
+}
+
+static const char *l7_clock(void *state)
+{
+	(void)state;
+	return "system calls that move bytes";
+}
+
+static void l7_detach(void *state)
+{
+	hooks_detach(&((struct l7 *)state)->hooks);
+}
+
+static void l7_close(void *state)
+{
+	struct l7 *l = state;
+
+	parser_close(&l->parser);
+	hooks_close(&l->hooks);
+	book_release(&l->book);
+	free(l);
+}
+
+static const struct family l7_family = {
+	.name = "l7",
+	.summary = "requests: what programs ask one another, how long it takes, and what fails",
+	.open = l7_open,
+	.attach = l7_attach,
+	.poll = l7_poll,
+	.finish = l7_finish,
+	.period_ns = l7_period_ns,
+	.clock = l7_clock,
+	.tally = l7_tally,
+	.detach = l7_detach,
+	.close = l7_close,
+};
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], PARSER_OPTION))
+		return parser_main(argc, argv);
+	return family_main(&l7_family, argc, argv);
+}

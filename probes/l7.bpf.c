@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * l7: what programs read from and write to their sockets, at the system calls that move bytes, as records in a ring that nobody is woken
+ * for. What becomes of bytes stands in l7_data.bpf.h.
+ *
+ * 1. A call is looked at when it ends, for then it is known how many bytes it moved. Its arguments still stand in the registers that
+ *    the task entered the kernel with, so nothing is kept from its begin but, of calls that write, the time: the answer to what is
+ *    written may be read by another thread before the call ends. That is kept in an array by the number of the thread; another
+ *    thread at the same place makes it the end's time.
+ * 2. From the descriptor the program walks to the file, and returns where that is no socket.
+ * 3. accept and connect tell which side a connection is, and that nothing of it was missed. One that was there before, or that
+ *    was opened otherwise, has no side: what it says tells.
+ * 4. TCP's ends come from its states. Of Unix and UDP sockets nobody tells an end: the loader reads the descriptors of all processes
+ *    from time to time (l7_sweep) and takes out of `socks` what none has.
+ * 5. io_uring moves bytes without such calls: of TCP they are known to be missing, by sequence numbers, and told as blind.
+ */
+#include "probes/kern.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "probes/arch_x86.h"
+#include "probes/l7.h"
+#include "probes/l7_data.bpf.h"
+#include "probes/sock.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define MSG_PEEK  2
+#define MSG_TRUNC 0x20
+#define MSG_ERRQUEUE 0x2000
+#define MSGS_MOST 16
+#define EINPROGRESS 115
+
+struct sys_enter { /* of the tracepoints syscalls:sys_enter_*, as their format says */
+	__u64 common;
+	__s64 nr;
+	__u64 args[6];
+};
+struct sys_exit {
+	__u64 common;
+	__s64 nr;
+	__s64 ret;
+};
+
+/* ---- the call at hand ---- */
+
+struct call {
+	__u64 r10, r9, r8, ax, cx, dx, si, di; /* as in arch_regs */
+};
+
+static __always_inline bool call_read(struct call *c)
+{
+	return !bpf_probe_read_kernel(c, sizeof(*c), (char *)arch_current_entry((void *)bpf_get_current_task()) +
+							     __builtin_offsetof(struct arch_regs, r10));
+}
+
+#define BEGINS (1u << 16)
+struct begin {
+	__u64 at_ns;
+	__u32 tid, pad;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BEGINS);
+	__type(key, __u32);
+	__type(value, struct begin);
+} begins SEC(".maps");
+
+static __always_inline int writes(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = tid & (BEGINS - 1);
+	struct begin *b = bpf_map_lookup_elem(&begins, &slot);
+
+	if (b) {
+		b->at_ns = bpf_ktime_get_boot_ns();
+		b->tid = tid;
+	}
+	return 0;
+}
+
+static __always_inline __u64 begun_at(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = tid & (BEGINS - 1);
+	struct begin *b = bpf_map_lookup_elem(&begins, &slot);
+
+	return b && b->tid == tid ? b->at_ns : bpf_ktime_get_boot_ns();
+}
+
+static __always_inline __u64 at_of(__u32 dir)
+{
+	return dir == L7_OUT ? begun_at() : bpf_ktime_get_boot_ns();
+}
+
+/* ---- descriptors ---- */
+
+#define LOADS bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)
+
+/* Where the kernel offers the current task as one that it vouches for, its fields are loaded, else a helper reads them. */
+static __always_inline struct file *fd_file(__u32 fd)
+{
+	struct file *file = NULL;
+
+	if (LOADS) {
+		struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+		struct files_struct *files = task->files;
+		struct fdtable *table = files ? files->fdt : NULL;
+
+		if (!table || fd >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd))
+			return NULL;
+		return file;
+	}
+	return sock_fd_file((struct task_struct *)bpf_get_current_task(), fd);
+}
+
+/* NULL: no socket. */
+static __always_inline struct sock *fd_sock(__u32 fd, __u64 *ino)
+{
+	struct file *file = fd_file(fd);
+	struct inode *inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
+	struct socket *socket;
+
+	if (!inode || (BPF_CORE_READ(inode, i_mode) & SOCK_FILE_TYPE) != SOCK_FILE_SOCKET)
+		return NULL;
+	*ino = BPF_CORE_READ(inode, i_ino);
+	socket = BPF_CORE_READ(file, private_data);
+	return BPF_CORE_READ(socket, sk);
+}
+
+/* ---- one message ---- */
+
+struct message {
+	__u64 name, iov, iov_n;
+	__u64 buf, n;      /* instead of iov */
+};
+
+/* To or from whom; family 0: the one it is connected with. */
+static __always_inline void remote_read(struct walk *w, __u64 name)
+{
+	struct {
+		__u16 family, port;
+		__u8 v4[4], v6[16];
+	} a = {};
+
+	w->r.family = w->r.port = 0;
+	if (!name || bpf_probe_read_user(&a, 8, (const void *)name) || (a.family != SOCK_INET && a.family != SOCK_INET6))
+		return;
+	if (a.family == SOCK_INET6)
+		bpf_probe_read_user(a.v6, sizeof(a.v6), (const void *)(name + 8));
+	else
+		__builtin_memcpy(a.v6, a.v4, sizeof(a.v4));
+	w->r.family = a.family;
+	w->r.port = bpf_ntohs(a.port);
+	__builtin_memcpy(w->r.remote, a.v6, sizeof(a.v6));
+}
+
+static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 dir, __u64 n, struct message *m)
+{
+	struct walk *w = walk_get(0);
+	__u32 flags = 0;
+
+	if (!w)
+		return 0;
+	w->iov = m->iov;
+	w->iov_n = m->iov_n > IOV_MOST ? IOV_MOST : (__u32)m->iov_n;
+	w->ptr = m->buf;
+	w->left = m->buf ? m->n : 0;
+	w->r.family = w->r.port = 0;
+	if (BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP && BPF_CORE_READ(sk, __sk_common.skc_family) != SOCK_UNIX) {
+		remote_read(w, m->name);
+		flags = L7_F_DATAGRAM;
+	}
+	return moved(sk, ino, dir | flags << 1, n, at_of(dir));
+}
+
+/* The other end will send no more. */
+static __noinline int read_end(struct sock *sk, __u64 ino)
+{
+	__u64 key = (__u64)sk;
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
+
+	if (!e || e->ino != ino || e->protocol == SOCK_UDP || e->flags & S_IN_DONE)
+		return 0;
+	e->flags |= S_IN_DONE;
+	end_send(key, e, L7_EOF, L7_IN, bpf_ktime_get_boot_ns());
+	return 0;
+}
+
+static __always_inline int call_ends(__u32 fd, __s64 ret, __u32 dir, struct message *m, bool asked)
+{
+	struct sock *sk;
+	__u64 ino = 0;
+
+	sk = fd_sock(fd, &ino);
+	if (!sk)
+		return 0;
+	if (ret > 0)
+		message_moved(sk, ino, dir, (__u64)ret, m);
+	else if (dir == L7_IN && asked)
+		read_end(sk, ino);
+	return 0;
+}
+
+/* ---- calls ---- */
+
+static __always_inline int plain_ends(struct sys_exit *x, __u32 dir, bool to)
+{
+	struct message m = {};
+	struct call c = {};
+
+	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c))
+		return 0;
+	if (to && c.r10 & (MSG_PEEK | MSG_ERRQUEUE) && dir == L7_IN)
+		return 0;
+	m.buf = to && dir == L7_IN && c.r10 & MSG_TRUNC ? 0 : c.si;
+	m.n = c.dx;
+	m.name = to ? c.r8 : 0;
+	return call_ends((__u32)c.di, x->ret, dir, &m, c.dx > 0);
+}
+
+static __always_inline int vector_ends(struct sys_exit *x, __u32 dir)
+{
+	struct message m = {};
+	struct call c = {};
+
+	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c))
+		return 0;
+	m.iov = c.si;
+	m.iov_n = c.dx;
+	return call_ends((__u32)c.di, x->ret, dir, &m, c.dx > 0);
+}
+
+struct user_msghdr { /* the beginning of struct msghdr of the system call, 64 bits */
+	__u64 name;
+	__u32 namelen, pad;
+	__u64 iov, iov_n;
+};
+#define MMSGHDR_SIZE 64 /* struct mmsghdr: a msghdr, and how many bytes were moved */
+#define MMSGHDR_LEN  56
+
+static __always_inline bool header_read(__u64 at, struct message *m)
+{
+	struct user_msghdr h = {};
+
+	if (bpf_probe_read_user(&h, sizeof(h), (const void *)at))
+		return false;
+	m->name = h.namelen ? h.name : 0;
+	m->iov = h.iov;
+	m->iov_n = h.iov_n;
+	return true;
+}
+
+static __always_inline int header_ends(struct sys_exit *x, __u32 dir)
+{
+	struct message m = {};
+	struct call c = {};
+
+	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c) || (dir == L7_IN && c.dx & (MSG_PEEK | MSG_ERRQUEUE)) ||
+	    !header_read(c.si, &m))
+		return 0;
+	return call_ends((__u32)c.di, x->ret, dir, &m, m.iov_n > 0);
+}
+
+static __always_inline int headers_end(struct sys_exit *x, __u32 dir)
+{
+	struct call c = {};
+	struct sock *sk;
+	__u64 ino = 0;
+
+	if (x->ret <= 0 || !call_read(&c) || (dir == L7_IN && c.r10 & (MSG_PEEK | MSG_ERRQUEUE)))
+		return 0;
+	sk = fd_sock((__u32)c.di, &ino);
+	if (!sk)
+		return 0;
+	for (int i = 0; i < MSGS_MOST; i++) {
+		__u64 at = c.si + (__u64)i * MMSGHDR_SIZE;
+		struct message m = {};
+		__u32 n = 0;
+
+		if (i >= x->ret || !header_read(at, &m) || bpf_probe_read_user(&n, sizeof(n), (const void *)(at + MMSGHDR_LEN)))
+			break;
+		message_moved(sk, ino, dir, n, &m);
+	}
+	return 0;
+}
+
+/* Bytes that never were in the program's memory. */
+static __always_inline int file_ends(struct sys_exit *x, bool splice)
+{
+	struct message m = {};
+	struct call c = {};
+
+	if (x->ret <= 0 || !call_read(&c))
+		return 0;
+	return call_ends((__u32)(splice ? c.dx : c.di), x->ret, L7_OUT, &m, false);
+}
+
+#define ENTER(name_) \
+	SEC("tracepoint/syscalls/sys_enter_" #name_) int enter_##name_(void *ctx) { return writes(); }
+#define EXIT(name_, call_) \
+	SEC("tracepoint/syscalls/sys_exit_" #name_) int exit_##name_(struct sys_exit *x) { return call_; }
+
+ENTER(write) ENTER(writev) ENTER(sendto) ENTER(sendmsg) ENTER(sendmmsg) ENTER(sendfile64) ENTER(splice)
+EXIT(read, plain_ends(x, L7_IN, false))
+EXIT(readv, vector_ends(x, L7_IN))
+EXIT(recvfrom, plain_ends(x, L7_IN, true))
+EXIT(recvmsg, header_ends(x, L7_IN))
+EXIT(recvmmsg, headers_end(x, L7_IN))
+EXIT(write, plain_ends(x, L7_OUT, false))
+EXIT(writev, vector_ends(x, L7_OUT))
+EXIT(sendto, plain_ends(x, L7_OUT, true))
+EXIT(sendmsg, header_ends(x, L7_OUT))
+EXIT(sendmmsg, headers_end(x, L7_OUT))
+EXIT(sendfile64, file_ends(x, false))
+EXIT(splice, file_ends(x, true))
+
+/* ---- connections begin ---- */
+
+static __always_inline int accepted(struct sys_exit *x)
+{
+	struct sock *sk;
+	__u64 ino = 0;
+
+	if (x->ret < 0)
+		return 0;
+	sk = fd_sock((__u32)x->ret, &ino);
+	if (sk && sock_kind(sk) >= 0)
+		sock_enter(sk, ino, L7_SIDE_SERVER, bpf_ktime_get_boot_ns());
+	return 0;
+}
+
+EXIT(accept, accepted(x))
+EXIT(accept4, accepted(x))
+
+SEC("tracepoint/syscalls/sys_exit_connect")
+int exit_connect(struct sys_exit *x)
+{
+	struct call c = {};
+	struct l7_sock *e;
+	struct sock *sk;
+	__u64 ino = 0, key;
+
+	if ((x->ret && x->ret != -EINPROGRESS) || !call_read(&c))
+		return 0;
+	sk = fd_sock((__u32)c.di, &ino);
+	if (!sk || sock_kind(sk) < 0 || BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP)
+		return 0;
+	key = (__u64)sk;
+	e = bpf_map_lookup_elem(&socks, &key);
+	if (!e || e->ino != ino) /* else it was asked once more whether it is there */
+		sock_enter(sk, ino, L7_SIDE_CLIENT, bpf_ktime_get_boot_ns());
+	return 0;
+}
+
+/* ---- connections end ---- */
+
+/* What was moved since the last record of it: nobody told. A FIN counts as a byte. */
+static __always_inline void rest_take(struct sock *sk, struct l7_sock *e, __u32 dir)
+{
+	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN, done = dir == L7_OUT ? S_OUT_DONE : S_IN_DONE;
+	__s32 more;
+
+	if (!(e->flags & known) || e->flags & done)
+		return;
+	more = (__s32)(tcp_seq(sk, dir) - e->seq[dir & 1]);
+	if (more > 1)
+		e->pos[dir & 1] += (__u32)more;
+	e->flags |= done;
+}
+
+static __always_inline void untold(struct sock *sk)
+{
+	__u64 bytes = BPF_CORE_READ((struct tcp_sock *)sk, bytes_received) + BPF_CORE_READ((struct tcp_sock *)sk, bytes_acked);
+
+	if (bytes <= 2) /* SYN and FIN */
+		return;
+	COUNT(unseen, 1);
+	COUNT(unseen_bytes, bytes);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(l7_state, struct sock *sk, int old, int new)
+{
+	__u64 key = (__u64)sk, now;
+	struct l7_sock *e;
+
+	if (new != SOCK_FIN_WAIT1 && new != SOCK_LAST_ACK && new != SOCK_CLOSE)
+		return 0;
+	e = bpf_map_lookup_elem(&socks, &key);
+	if (!e) {
+		if (new == SOCK_CLOSE && old != SOCK_LISTEN && old != SOCK_SYN_SENT && old != SOCK_CLOSE)
+			untold(sk);
+		return 0;
+	}
+	if (e->protocol != SOCK_TCP) { /* another kind of socket had the address, and nobody told its end */
+		bpf_map_delete_elem(&socks, &key);
+		return 0;
+	}
+	now = bpf_ktime_get_boot_ns();
+	rest_take(sk, e, L7_OUT);
+	if (new != SOCK_CLOSE) {
+		end_send(key, e, L7_EOF, L7_OUT, now);
+		return 0;
+	}
+	rest_take(sk, e, L7_IN);
+	end_send(key, e, L7_END, 0, now);
+	bpf_map_delete_elem(&socks, &key);
+	return 0;
+}
+
+/* ---- the reading of descriptors ---- */
+
+/* Each Unix and UDP socket that a process has: its address and inode. */
+SEC("iter/task_file")
+int l7_sweep(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	struct sock *sk;
+	__u64 found[2];
+	__u16 family;
+
+	if (!task || !file)
+		return 0;
+	sk = sock_of_file(file);
+	if (!sk)
+		return 0;
+	family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	if (family != SOCK_UNIX && BPF_CORE_READ(sk, sk_protocol) != SOCK_UDP)
+		return 0;
+	found[0] = (__u64)sk;
+	found[1] = BPF_CORE_READ(file, f_inode, i_ino);
+	bpf_seq_write(ctx->meta->seq, found, sizeof(found));
+	return 0;
+}

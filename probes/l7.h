@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * l7: what the programs of family l7 and their loader share. How it works stands in l7.bpf.c.
+ *
+ * A connection is told apart by its socket's address and the inode of its file: an address comes back, an inode number does not soon.
+ * Each direction has a position of 64 bits that begins at 0 where the connection is first seen: what lies between two records was
+ * not seen by system calls that we know, or was not wanted.
+ */
+#ifndef SONDE_PROBES_L7_H
+#define SONDE_PROBES_L7_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+enum l7_side { L7_SIDE_UNKNOWN = 0, L7_SIDE_CLIENT = 1, L7_SIDE_SERVER = 2 };
+enum l7_dir { L7_OUT = 0, L7_IN = 1 }; /* written by the process, read by it */
+
+enum l7_what {
+	L7_CONN = 1,  /* struct l7_conn: a connection is first seen, or has another owner; again where the loader asks for it */
+	L7_DATA = 2,  /* struct l7_data */
+	L7_EOF = 3,   /* struct l7_end: this direction (dir) is over */
+	L7_END = 4    /* struct l7_end: both are, and it is gone */
+};
+
+enum l7_flags {
+	L7_F_BEGUN = 1,    /* CONN: seen from its first byte */
+	L7_F_TLS = 2,      /* DATA: clear text from inside TLS; its positions are counted apart */
+	L7_F_DATAGRAM = 4, /* DATA: a message of its own, to or from the remote address here */
+	L7_F_FAULT = 8,    /* DATA: the program's memory could not be read: bytes are missing */
+	L7_F_IS_TLS = 16   /* CONN: its clear text comes from TLS */
+};
+
+struct l7_head {
+	__u64 sk, ino;
+	__u64 at_ns;       /* boot clock: a write's begin, a read's end */
+	__u32 tgid, tid;   /* who */
+	__u8 what, dir;    /* enum l7_what, l7_dir */
+	__u16 flags;       /* enum l7_flags */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct l7_head) == 40, "wire size");
+
+#define L7_PATH 108
+struct l7_conn {
+	struct l7_head h;
+	__u64 start_ns;    /* of the process, as in stack_event */
+	__u32 exec_id, netns;
+	__u16 family, protocol;
+	__u16 lport, dport; /* host's byte order */
+	__u8 side, pad[3];
+	__u32 path_len;    /* of a Unix socket: the listening end's address; a leading NUL: abstract */
+	__u8 local[16], peer[16]; /* IPv4: the first four */
+	__u8 path[L7_PATH];
+	__u8 pad2[4];
+};
+_Static_assert(sizeof(struct l7_conn) == 216, "wire size");
+
+#define L7_CHUNK 4096
+struct l7_data { /* and behind it its bytes */
+	struct l7_head h;
+	__u64 pos;         /* of its first byte */
+	__u32 size, len;   /* bytes of the stream that it stands for, and of these, those that follow */
+	__u16 family, port; /* of a datagram: the remote end; 0: the one that the socket is connected with */
+	__u32 pad;
+	__u8 remote[16];
+};
+_Static_assert(sizeof(struct l7_data) == 80, "wire size");
+
+struct l7_end {
+	struct l7_head h;
+	__u64 pos[2];      /* where each direction ended, by enum l7_dir; of EOF that of its direction */
+};
+_Static_assert(sizeof(struct l7_end) == 56, "wire size");
+
+/*
+ * What the loader wants of a connection: an array that it maps, at L7_WANT_SLOT of the socket's address. An entry holds for the
+ * connection whose inode it has; another one at the same place has none, and is told whole.
+ */
+#define L7_WANTS (1u << 16)
+#define L7_WANT_SLOT(sk_) ((__u32)(((__u64)(sk_) * 0x9e3779b97f4a7c15ull) >> 48))
+enum l7_want_flags {
+	L7_WANT_NOTHING = 1,  /* of what system calls move: only how the connection ends */
+	L7_WANT_CONN = 2,     /* its CONN record once more */
+	L7_WANT_TLS = 4,      /* `until` are positions of clear text, and so is NOTHING */
+};
+struct l7_want {
+	__u64 ino;
+	__u64 until[2];    /* by enum l7_dir: up to there nothing but the record that reaches it */
+	__u16 limit[2];    /* of one call so much is copied, in L7_LIMIT_UNIT bytes; 0: L7_LIMIT bytes */
+	__u32 flags;       /* enum l7_want_flags */
+};
+_Static_assert(sizeof(struct l7_want) == 32, "wire size");
+
+#define L7_LIMIT      16384 /* of one call, while nobody knows what the connection speaks */
+#define L7_LIMIT_MOST 65536
+#define L7_LIMIT_UNIT 64
+
+struct l7_tally { /* by CPU, in the map `tally` */
+	__u64 records;     /* that were made */
+	__u64 lost;        /* of those, lost: the ring was full */
+	__u64 lost_bytes;  /* of connections that were shed, and of records lost */
+	__u64 shed;        /* how often a connection was shed for a while, because the ring was full */
+	__u64 no_room;     /* connections that found no room in `socks` */
+	__u64 no_room_bytes;
+	__u64 unseen;      /* TCP connections that ended and no system call that we know moved a byte of: io_uring */
+	__u64 unseen_bytes;
+	__u64 faults;      /* calls whose memory could not be read */
+	__u64 ends_lost;   /* ends that were not told: the ring was full */
+};
+
+#endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * l7_data: from bytes that a process moves on a socket to records in the ring. Whoever sees such bytes (a system call's tracepoint, a
+ * probe inside a TLS library) says so here; what a connection is, where in its streams the bytes stand, and how much of them is
+ * copied, is decided in this file.
+ *
+ *   l7_bytes(sk, ino, dir, buf, n, at_ns, flags)   n bytes at the user's address buf. flags: 0, or L7_F_TLS: clear text inside TLS
+ *   l7_is_tls(sk, ino)                             from now on its system calls move records of TLS: nothing of them is told,
+ *                                                  only the clear text that l7_bytes brings with L7_F_TLS
+ *
+ * `sk` is the socket, `ino` the inode number of its file (sock_ino of sock.bpf.h), `dir` L7_OUT or L7_IN, at_ns the boot clock: when a write
+ * began, when a read ended. Both must be called in the context of the process whose memory it is. A connection that was not seen before becomes one here.
+ *
+ * 1. `socks` has an entry for each connection: its positions, and who moved bytes last. TCP's positions are the kernel's own sequence
+ *    numbers, so that what sendfile, splice and io_uring moved is known to be missing; others' are counted here.
+ * 2. `wants` is the loader's: see l7.h.
+ * 3. A record that finds no room sheds its connection for SHED_NS: rather one of many is told not at all than each in part.
+ * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints of system calls have
+ *    slot 0, probes in user space slot 1: neither is interrupted by its like.
+ */
+#ifndef SONDE_PROBES_L7_DATA_BPF_H
+#define SONDE_PROBES_L7_DATA_BPF_H
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "probes/l7.h"
+#include "probes/scope.bpf.h"
+#include "probes/sock.bpf.h"
+
+#define SHED_NS   1000000000ull
+#define STEPS     96
+#define IOV_MOST  64
+
+enum sock_flags_l7 {
+	S_IGNORED = 1,  /* not in the capture's scope, or sonde's own */
+	S_TLS = 2,
+	S_SEQ_OUT = 4,  /* seq[] holds */
+	S_SEQ_IN = 8,
+	S_OUT_DONE = 16, /* its last position is known */
+	S_IN_DONE = 32,
+	S_BEGUN = 64
+};
+
+struct l7_sock {
+	__u64 ino;
+	__u64 pos[2], tls_pos[2];
+	__u64 shed_until_ns;
+	__u32 seq[2];   /* of TCP: the sequence number at pos */
+	__u32 tgid;
+	__u16 protocol; /* 0: a Unix socket */
+	__u8 flags, side;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, struct l7_sock);
+} socks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 * 1024 * 1024);
+} records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, L7_WANTS);
+	__type(key, __u32);
+	__type(value, struct l7_want);
+} wants SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct l7_tally);
+} tally SEC(".maps");
+
+/* The bytes of one call, as they are put into records. */
+struct walk {
+	__u64 iov, ptr, left; /* the next struct iovec; the piece at hand */
+	__u64 total;          /* bytes of the stream that are not told yet */
+	__u64 want;           /* bytes that may still be copied */
+	__u32 iov_n, fill;
+	__u32 failed, pad;    /* a record was lost */
+	struct l7_data r;
+	__u8 bytes[2 * L7_CHUNK];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+const volatile __u32 own_tgid = 0; /* the loader: what it says to its parser is no traffic */
+__u32 parser_tgid = 0;             /* and what that says */
+
+struct l7_iovec {
+	__u64 base, len;
+};
+
+static __always_inline struct l7_tally *tally_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&tally, &zero);
+}
+
+#define COUNT(field_, n_) do { struct l7_tally *t_ = tally_get(); if (t_) t_->field_ += (n_); } while (0)
+
+/* ---- connections ---- */
+
+static __always_inline void head_fill(struct l7_head *h, __u64 sk, __u64 ino, __u8 what, __u8 dir, __u64 at_ns)
+{
+	__u64 who = bpf_get_current_pid_tgid();
+
+	h->sk = sk;
+	h->ino = ino;
+	h->at_ns = at_ns;
+	h->tgid = (__u32)(who >> 32);
+	h->tid = (__u32)who;
+	h->what = what;
+	h->dir = dir;
+	h->flags = 0;
+	h->pad = 0;
+}
+
+/* The listening end's address: the server's own, or that of the client's peer. */
+static __always_inline void conn_path(struct l7_conn *c, struct sock *sk)
+{
+	struct unix_sock *u = (struct unix_sock *)sk;
+	struct unix_address *addr = BPF_CORE_READ(u, addr);
+	int len;
+
+	if (!addr) {
+		u = (struct unix_sock *)BPF_CORE_READ(u, peer);
+		addr = u ? BPF_CORE_READ(u, addr) : NULL;
+	}
+	len = addr ? BPF_CORE_READ(addr, len) - 2 : 0;
+	if (len <= 0 || len > L7_PATH)
+		return;
+	c->path_len = (__u32)len;
+	bpf_probe_read_kernel(c->path, sizeof(c->path), (const char *)addr + bpf_core_field_offset(struct unix_address, name) + 2);
+}
+
+/* 0: told. */
+static __noinline int conn_send(struct sock *sk, __u64 at_ns, struct l7_sock *e)
+{
+	struct task_struct *leader = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader);
+	struct l7_conn *c = bpf_ringbuf_reserve(&records, sizeof(*c), 0);
+
+	COUNT(records, 1);
+	if (!c) {
+		COUNT(lost, 1);
+		return 1;
+	}
+	__builtin_memset(c, 0, sizeof(*c));
+	head_fill(&c->h, (__u64)sk, e->ino, L7_CONN, 0, at_ns);
+	c->h.flags = (e->flags & S_BEGUN ? L7_F_BEGUN : 0) | (e->flags & S_TLS ? L7_F_IS_TLS : 0);
+	c->start_ns = BPF_CORE_READ(leader, start_boottime);
+	c->exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
+	c->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	c->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	c->protocol = e->protocol;
+	c->side = e->side;
+	if (c->family == SOCK_UNIX) {
+		conn_path(c, sk);
+	} else {
+		c->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
+		c->dport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+		sock_local(sk, c->family, c->local);
+		sock_peer(sk, c->family, c->peer);
+	}
+	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* What kind it is, as l7_sock.protocol; -1: none that is looked at. */
+static __always_inline int sock_kind(struct sock *sk)
+{
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family), type = BPF_CORE_READ(sk, sk_type), protocol;
+
+	if (family == SOCK_UNIX)
+		return type == 1 ? 0 : -1;
+	if (family != SOCK_INET && family != SOCK_INET6)
+		return -1;
+	protocol = BPF_CORE_READ(sk, sk_protocol);
+	return protocol == SOCK_TCP || protocol == SOCK_UDP ? protocol : -1;
+}
+
+static __always_inline bool task_wanted(void)
+{
+	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
+
+	return tgid != own_tgid && tgid != parser_tgid && task_in_scope((struct task_struct *)bpf_get_current_task());
+}
+
+static __always_inline __u32 tcp_seq(struct sock *sk, __u32 dir)
+{
+	return dir == L7_OUT ? BPF_CORE_READ((struct tcp_sock *)sk, write_seq) : BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
+}
+
+static const volatile struct l7_sock no_sock = {}; /* not on the stack: older kernels have 512 bytes of it for a chain of calls */
+
+static __always_inline void sock_fill(struct sock *sk, struct l7_sock *e, __u32 side, int kind)
+{
+	e->side = (__u8)side;
+	e->protocol = (__u16)kind;
+	e->tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
+	e->flags = (task_wanted() ? 0 : S_IGNORED) | (side != L7_SIDE_UNKNOWN ? S_BEGUN : 0);
+	if (kind != SOCK_TCP || side == L7_SIDE_UNKNOWN)
+		return;
+	e->seq[L7_OUT] = tcp_seq(sk, L7_OUT);
+	e->flags |= S_SEQ_OUT;
+	if (BPF_CORE_READ(sk, __sk_common.skc_state) != SOCK_SYN_SENT) { /* there nothing is known of the other end's numbers */
+		e->seq[L7_IN] = tcp_seq(sk, L7_IN);
+		e->flags |= S_SEQ_IN;
+	}
+}
+
+/* 0: it has an entry now. */
+static __noinline int sock_begin(struct sock *sk, __u64 ino, __u32 side)
+{
+	int kind = sock_kind(sk);
+	__u64 key = (__u64)sk;
+	struct l7_sock *e;
+
+	if (kind < 0)
+		return -1;
+	if (bpf_map_update_elem(&socks, &key, (const void *)&no_sock, BPF_ANY)) {
+		COUNT(no_room, 1);
+		return -1;
+	}
+	e = bpf_map_lookup_elem(&socks, &key);
+	if (!e)
+		return -1;
+	sock_fill(sk, e, side, kind);
+	e->ino = ino;
+	return 0;
+}
+
+/* A connection that is new, or whose address had another one: entered and told. NULL: it is none, or there is no room. */
+static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __u32 side, __u64 at_ns)
+{
+	__u64 key = (__u64)sk;
+	struct l7_sock *e;
+
+	if (sock_begin(sk, ino, side))
+		return NULL;
+	e = bpf_map_lookup_elem(&socks, &key);
+	if (e && !(e->flags & S_IGNORED))
+		conn_send(sk, at_ns, e);
+	return e;
+}
+
+/* The entry of a connection, made if need be; `side` is what is known of it where it is new. NULL: none. */
+static __always_inline struct l7_sock *sock_entry(struct sock *sk, __u64 ino, __u32 side, __u64 at_ns)
+{
+	__u64 key = (__u64)sk;
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
+
+	return e && e->ino == ino ? e : sock_enter(sk, ino, side, at_ns);
+}
+
+/* Where `n` bytes that were just moved begin. */
+static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n)
+{
+	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN;
+	__u64 begin = e->pos[dir & 1];
+	__u32 seq;
+	__s32 more;
+
+	if (e->protocol != SOCK_TCP) {
+		e->pos[dir & 1] = begin + n;
+		return begin;
+	}
+	seq = tcp_seq(sk, dir);
+	if (!(e->flags & known)) {
+		e->flags |= known;
+		e->seq[dir & 1] = seq;
+		e->pos[dir & 1] = n;
+		return 0;
+	}
+	more = (__s32)(seq - e->seq[dir & 1]);
+	if (more > 0) { /* else a call that ended later was told before this one */
+		e->seq[dir & 1] = seq;
+		e->pos[dir & 1] = begin + (__u64)more;
+	}
+	return begin + (__u64)(__s64)more - n;
+}
+
+/* ---- bytes ---- */
+
+static __always_inline struct walk *walk_get(__u32 slot)
+{
+	return bpf_map_lookup_elem(&walks, &slot);
+}
+
+static __always_inline void walk_flush(struct walk *w, __u32 len, __u32 size)
+{
+	w->r.len = len;
+	w->r.size = size;
+	if (len > L7_CHUNK)
+		len = L7_CHUNK;
+	COUNT(records, 1);
+	if (w->failed || bpf_ringbuf_output(&records, &w->r, sizeof(w->r) + len, BPF_RB_NO_WAKEUP)) {
+		w->failed = 1;
+		COUNT(lost, 1);
+		COUNT(lost_bytes, size);
+	}
+	w->r.pos += size;
+	w->total -= size;
+	w->fill = 0;
+}
+
+/* A piece, or a part of one, into the record at hand. 1: there is nothing more, or no more is wanted. */
+__noinline int walk_step(__u32 slot)
+{
+	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	struct l7_iovec v = {};
+	__u64 n;
+	__u32 fill;
+
+	if (!w)
+		return 1;
+	if (!w->left) {
+		if (!w->iov_n || bpf_probe_read_user(&v, sizeof(v), (const void *)w->iov))
+			return 1;
+		w->iov_n--;
+		w->iov += sizeof(v);
+		w->ptr = v.base;
+		w->left = v.len;
+		return 0;
+	}
+	fill = w->fill & (L7_CHUNK - 1);
+	n = L7_CHUNK - fill;
+	if (n > w->left)
+		n = w->left;
+	if (n > w->want)
+		n = w->want;
+	if (n > w->total - fill)
+		n = w->total - fill;
+	if (!n || n > L7_CHUNK)
+		return 1;
+	if (bpf_probe_read_user(&w->bytes[fill], (__u32)n & (2 * L7_CHUNK - 1), (const void *)w->ptr)) {
+		w->r.h.flags |= L7_F_FAULT;
+		COUNT(faults, 1);
+		return 1;
+	}
+	w->ptr += n;
+	w->left -= n;
+	w->want -= n;
+	w->fill = fill + (__u32)n;
+	if (w->fill >= L7_CHUNK)
+		walk_flush(w, L7_CHUNK, L7_CHUNK);
+	return 0;
+}
+
+static __always_inline bool walk_run(struct walk *w, __u32 slot)
+{
+	for (int i = 0; i < STEPS; i++)
+		if (walk_step(slot))
+			break;
+	if (w->total)
+		walk_flush(w, w->fill, (__u32)w->total);
+	return !w->failed;
+}
+
+static __always_inline struct l7_want *want_get(__u64 sk, __u64 ino)
+{
+	__u32 slot = L7_WANT_SLOT(sk);
+	struct l7_want *w = bpf_map_lookup_elem(&wants, &slot);
+
+	return w && w->ino == ino ? w : NULL;
+}
+
+static __always_inline void want_conn(struct sock *sk, struct l7_sock *e, struct l7_want *w, __u64 at_ns)
+{
+	if (w->flags & L7_WANT_CONN && !conn_send(sk, at_ns, e))
+		w->flags &= ~(__u32)L7_WANT_CONN;
+}
+
+/* Another process goes on with it. */
+static __always_inline void owner_check(struct sock *sk, struct l7_sock *e, __u64 at_ns)
+{
+	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
+
+	if (e->tgid == tgid)
+		return;
+	e->tgid = tgid;
+	e->flags &= ~S_IGNORED;
+	if (!task_wanted())
+		e->flags |= S_IGNORED;
+	else
+		conn_send(sk, at_ns, e);
+}
+
+/*
+ * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left); of a datagram r.family, port and remote.
+ */
+static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
+{
+	__u32 dir = how & 1, flags = how >> 1, slot = flags & L7_F_TLS ? 1 : 0;
+	struct walk *w = walk_get(slot);
+	struct l7_want *want;
+	struct l7_sock *e;
+	__u64 pos, until = 0;
+
+	if (!w || !n || n > 0x7fffffff)
+		return 0;
+	e = sock_entry(sk, ino, L7_SIDE_UNKNOWN, at_ns);
+	if (!e) {
+		if (sock_kind(sk) >= 0)
+			COUNT(no_room_bytes, n);
+		return 0;
+	}
+	if (flags & L7_F_TLS) {
+		pos = e->tls_pos[dir];
+		e->tls_pos[dir] = pos + n;
+	} else {
+		pos = pos_take(sk, e, dir, n);
+	}
+	owner_check(sk, e, at_ns);
+	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
+		return 0;
+	w->want = L7_LIMIT;
+	want = want_get((__u64)sk, ino);
+	if (want) {
+		want_conn(sk, e, want, at_ns);
+		if (!(want->flags & L7_WANT_TLS) == !(flags & L7_F_TLS)) {
+			until = want->until[dir];
+			if (want->flags & L7_WANT_NOTHING || pos + n < until)
+				return 0;
+			if (want->limit[dir])
+				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
+		}
+	}
+	if (at_ns < e->shed_until_ns) {
+		COUNT(lost_bytes, n);
+		return 0;
+	}
+	head_fill(&w->r.h, (__u64)sk, ino, L7_DATA, (__u8)dir, at_ns);
+	w->r.h.flags = (__u16)flags;
+	w->r.pos = pos;
+	w->r.pad = 0;
+	w->fill = w->failed = 0;
+	w->total = n;
+	if (until >= pos + n) { /* the last of what is not wanted */
+		w->left = 0;
+		w->iov_n = 0;
+	}
+	if (!walk_run(w, slot)) {
+		e->shed_until_ns = at_ns + SHED_NS;
+		COUNT(shed, 1);
+	}
+	return 0;
+}
+
+static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, const void *buf, __u64 n, __u64 at_ns, __u32 flags)
+{
+	struct walk *w = walk_get(flags & L7_F_TLS ? 1 : 0);
+
+	if (!w)
+		return;
+	w->iov = w->iov_n = 0;
+	w->ptr = (__u64)buf;
+	w->left = buf ? n : 0;
+	moved(sk, ino, dir | flags << 1, n, at_ns);
+}
+
+static __always_inline void l7_is_tls(struct sock *sk, __u64 ino)
+{
+	struct l7_sock *e = sock_entry(sk, ino, L7_SIDE_UNKNOWN, bpf_ktime_get_boot_ns());
+
+	if (e)
+		e->flags |= S_TLS;
+}
+
+/* ---- ends ---- */
+
+static __always_inline void end_send(__u64 sk, struct l7_sock *e, __u8 what, __u32 dir, __u64 at_ns)
+{
+	struct l7_end *r;
+
+	if (e->flags & S_IGNORED)
+		return;
+	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	COUNT(records, 1);
+	if (!r) {
+		COUNT(lost, 1);
+		if (what == L7_END)
+			COUNT(ends_lost, 1);
+		return;
+	}
+	head_fill(&r->h, sk, e->ino, what, (__u8)dir, at_ns);
+	r->pos[0] = e->pos[0];
+	r->pos[1] = e->pos[1];
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+#endif

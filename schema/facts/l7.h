@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* l7: what family l7 stores beside sums of requests (request_row): single ones, and what became of bytes. */
+#ifndef SONDE_FACTS_L7_H
+#define SONDE_FACTS_L7_H
+
+#include "schema/facts/fact.h"
+
+#define REQUEST_LOG_COLUMNS(X) \
+	X(REQUEST_LOG_PROCESS, "process", PROCESS, KEY, "", "process.id whose it is") \
+	X(REQUEST_LOG_SIDE, "side", TEXT, KEY, "", "text.id: client, server") \
+	X(REQUEST_LOG_PROTOCOL, "protocol", TEXT, KEY, "", "text.id") \
+	X(REQUEST_LOG_SERVICE, "service", TEXT, KEY, "", "text.id: address and port of who answers, or its path") \
+	X(REQUEST_LOG_OPERATION, "operation", TEXT, KEY, "", "text.id") \
+	X(REQUEST_LOG_NTH, "nth", TEXT, KEY, "", "text.id: which of the bucket") \
+	X(REQUEST_LOG_AT, "at_us", NUMBER, GAUGE, "us", "when its first byte was seen, since 1970") \
+	X(REQUEST_LOG_STATUS, "status", TEXT, GAUGE, "", "text.id; empty: the protocol has none") \
+	X(REQUEST_LOG_RESULT, "result", TEXT, GAUGE, "", "text.id: ok, error, one-way, opened, no-answer, blind") \
+	X(REQUEST_LOG_WHY, "why", TEXT, GAUGE, "", "text.id: why this one is kept: failed, slow (the slowest of the bucket), sample (drawn from all others)") \
+	X(REQUEST_LOG_WEIGHT, "weight", NUMBER, GAUGE, "", "requests that it stands for: 1, and of a sample how many others there were to one that was drawn") \
+	X(REQUEST_LOG_TID, "tid", NUMBER, GAUGE, "", "thread that moved the connection's last bytes before it was answered") \
+	X(REQUEST_LOG_FIRST, "first_us", NUMBER, GAUGE, "us", "to the first byte of its answer; NULL: it had none") \
+	X(REQUEST_LOG_TOTAL, "total_us", NUMBER, GAUGE, "us", "to the last byte of its answer; NULL: it had none") \
+	X(REQUEST_LOG_ASKED, "request_bytes", NUMBER, GAUGE, "bytes", "of the request") \
+	X(REQUEST_LOG_ANSWERED, "response_bytes", NUMBER, GAUGE, "bytes", "of its answer") \
+	X(REQUEST_LOG_TRACE, "trace", TEXT, GAUGE, "", "text.id: id of the trace that it carried; empty: none")
+
+#define REQUEST_BYTES_COLUMNS(X) \
+	X(REQUEST_BYTES_PROCESS, "process", PROCESS, KEY, "", "process.id whose end of the connections it is; 0: nobody's that is known") \
+	X(REQUEST_BYTES_SIDE, "side", TEXT, KEY, "", "text.id: client, server") \
+	X(REQUEST_BYTES_PROTOCOL, "protocol", TEXT, KEY, "", "text.id: what they speak; empty: nobody knows") \
+	X(REQUEST_BYTES_SERVICE, "service", TEXT, KEY, "", "text.id: address and port of who answers, or its path") \
+	X(REQUEST_BYTES_SEEN, "seen", NUMBER, COUNTER, "bytes", "that these connections moved: parsed + skipped + blind") \
+	X(REQUEST_BYTES_PARSED, "parsed", NUMBER, COUNTER, "bytes", "of those, read") \
+	X(REQUEST_BYTES_SKIPPED, "skipped", NUMBER, COUNTER, "bytes", "passed over, for nobody needs to read them: bodies, and what speaks no known protocol") \
+	X(REQUEST_BYTES_BLIND, "blind", NUMBER, COUNTER, "bytes", "missing, or could not be made sense of: requests among them are not counted") \
+	X(REQUEST_BYTES_REQUESTS, "blind_requests", NUMBER, COUNTER, "", "requests that were seen, and what became of them was not")
+
+enum request_log_column { REQUEST_LOG_COLUMNS(FACT_ID) REQUEST_LOG_N };
+enum request_bytes_column { REQUEST_BYTES_COLUMNS(FACT_ID) REQUEST_BYTES_N };
+
+extern const struct fact REQUEST_LOG_FACT, REQUEST_BYTES_FACT;
+
+#endif

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Family l7: each request that programs make is counted, on both sides, as what it was; and nothing of what they said is kept."""
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import Capture, need, need_root, sql_all
+from sonded import until
+
+TALK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "l7talk.py")
+
+
+@pytest.fixture(autouse=True)
+def rights():
+    need_root()
+
+
+class Talk:
+    def __init__(self):
+        self.p = subprocess.Popen([sys.executable, TALK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = json.loads(self.p.stdout.readline())["pid"]
+
+    def go(self):
+        self.p.stdin.write("go\n")
+        self.p.stdin.flush()
+        return json.loads(self.p.stdout.readline())
+
+    def end(self):
+        self.p.stdin.close()
+        self.p.wait(timeout=30)
+        self.p.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def talked(tmp_path_factory):
+    """One capture, in which all of l7talk was said."""
+    need_root()
+    store = str(tmp_path_factory.mktemp("l7"))
+    talk = Talk()
+    cap = Capture(store, program="sonde-l7")
+    try:
+        cap.start()
+        did = talk.go()
+        talk.end()
+        done = cap.stop()
+    finally:
+        cap.close()
+    assert done["lost_total"] == 0, done
+    return store, talk.pid, did
+
+
+def counts(store, where):
+    """{(side, protocol, operation, status, result): requests}"""
+    got = collections.Counter()
+    for r in sql_all(store, f"SELECT side, protocol, operation, status, result, requests FROM requests WHERE {where}"):
+        got[r["side"], r["protocol"], r["operation"], r["status"], r["result"]] += r["requests"]
+    return dict(got)
+
+
+def both(want):
+    return {(side, *key): n for side in ("client", "server") for key, n in want.items()}
+
+
+def test_each_request_of_a_kept_connection_is_counted_on_both_sides(talked):
+    store, pid, did = talked
+    got = counts(store, f"pid = {pid} AND service = '127.0.0.1:{did['ports']['plain']}' AND operation NOT LIKE '%older%'")
+    assert got == both({("http", "GET shop/item/{id}", "200", "ok"): 120, ("http", "GET shop/missing", "404", "ok"): 3,
+                        ("http", "GET shop/broken", "500", "error"): 3, ("http", "POST shop/form", "200", "ok"): 3,
+                        ("http", "GET shop/file", "200", "ok"): 5, ("http", "GET shop/dup", "200", "ok"): 10,
+                        ("http", "PUT shop/upload", "200", "ok"): 3})
+
+
+def test_requests_that_are_sent_together_are_counted_each(talked):
+    store, pid, did = talked
+    assert counts(store, f"pid = {pid} AND service = '127.0.0.1:{did['ports']['vector']}'") == both({("http", "GET shop/pipe/{id}", "200", "ok"): 60})
+    assert counts(store, f"pid = {pid} AND service = '127.0.0.1:{did['ports']['message']}'") == both({("http", "GET shop/message", "200", "ok"): 20})
+
+
+def test_a_unix_socket_is_as_good_as_any(talked):
+    store, pid, did = talked
+    assert counts(store, f"pid = {pid} AND service = '{did['unix']}'") == both({("http", "GET shop/unix", "200", "ok"): 20})
+
+
+def test_a_connection_from_before_is_read_from_the_first_question_on_that_is_surely_one(talked):
+    store, pid, _ = talked
+    got = counts(store, f"pid = {pid} AND operation LIKE '%older%'")
+    for side in ("client", "server"):
+        ok, blind = (got.get((side, "http", "GET shop/older", status, result), 0) for status, result in (("200", "ok"), ("", "blind")))
+        assert ok >= 10 and ok + blind == 11, got
+
+
+def test_who_answers_has_the_request_though_another_accepted_the_connection(talked):
+    store, pid, did = talked
+    where = f"service = '127.0.0.1:{did['ports']['passed']}' AND side = '{{}}' AND pid = {{}}"
+    assert counts(store, where.format("server", did["child"])) == {("server", "http", "GET shop/passed", "200", "ok"): 10}
+    assert counts(store, where.format("client", pid)) == {("client", "http", "GET shop/passed", "200", "ok"): 10}
+
+
+def test_names_that_were_asked_for_are_counted_with_what_came_of_them(talked):
+    store, pid, did = talked
+    got = counts(store, f"pid = {pid} AND service LIKE '%:{did['ports']['dns']}'")
+    assert {(*k[:2], *k[3:]): n for k, n in got.items()} == both({("dns", "NOERROR", "ok"): 5, ("dns", "NXDOMAIN", "ok"): 1})
+
+
+def test_bytes_that_were_seen_are_parsed_skipped_or_blind(talked):
+    store, pid, did = talked
+    rows = sql_all(store, f"SELECT side, protocol, service, seen, parsed, skipped, blind FROM request_bytes WHERE pid IN ({pid}, {did['child']})")
+    assert rows
+    for r in rows:
+        assert r["seen"] == r["parsed"] + r["skipped"] + r["blind"], r
+    files = sql_all(store, f"SELECT side, sum(response_bytes) AS n FROM requests WHERE operation = 'GET shop/file' AND pid = {pid} GROUP BY side")
+    assert {r["side"]: r["n"] for r in files} == {s: 5 * (200000 + len("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n")) for s in ("client", "server")}
+    plain = f"service = '127.0.0.1:{did['ports']['plain']}' AND pid = {pid}"
+    moved, skipped = (sum(r[c] for r in sql_all(store, f"SELECT {c} FROM request_bytes WHERE {plain}")) for c in ("seen", "skipped"))
+    assert moved > 2 * 9_000_000 and skipped > moved / 2, "bodies that nobody reads are not copied"
+
+
+def test_nothing_that_was_said_is_in_the_store(talked):
+    store, _, did = talked
+    secret = b"s3cr3t-" + b"Zq7"
+    for name in os.listdir(store):
+        path = os.path.join(store, name)
+        if os.path.isfile(path):
+            with open(path, "rb") as f:
+                assert secret not in f.read(), name
+
+
+def test_single_requests_are_kept_failed_slow_and_drawn(talked):
+    store, pid, _ = talked
+    rows = sql_all(store, f"SELECT why, result, weight, status, total_us, tid FROM request_log WHERE pid = {pid}")
+    assert {r["why"] for r in rows} == {"failed", "slow", "sample"}
+    assert all(r["result"] in ("error", "no-answer") for r in rows if r["why"] == "failed")
+    assert all(r["total_us"] is not None for r in rows if r["why"] == "slow")
+
+
+def test_sonde_requests_says_what_was_asked_as_text_and_json(talked, sonde):
+    store, pid, did = talked
+    done = json.loads(sonde("requests", "--pid", pid, "--side", "server", "--json", store=store, check=True).stdout)
+    row = next(r for r in done["rows"] if r["operation"] == "GET shop/item/{id}")
+    assert (row["requests"], row["errors"], row["blind"]) == (120, 0, 0)
+    assert 0 < row["latency"]["p50_ns"] <= row["latency"]["p95_ns"] <= row["latency"]["p99_ns"] <= row["latency"]["max_ns"]
+    assert done["bytes"]["seen"] == sum(done["bytes"][k] for k in ("parsed", "skipped", "blind"))
+    failed = json.loads(sonde("requests", "--pid", pid, "--failed", "--by", "status", "--side", "client", "--json", store=store, check=True).stdout)
+    assert {(r["protocol"], r["status"]): r["errors"] for r in failed["rows"]} == {("http", "500"): 3}
+    text = sonde("requests", "--slowest", "-n", 3, store=store, check=True).stdout
+    assert len(text.splitlines()) == 4
+
+
+# ---- ends ----
+
+def entries(name):
+    need("bpftool", "/usr/sbin/bpftool")
+    maps = json.loads(subprocess.run(["/usr/sbin/bpftool", "-j", "map", "show"], check=True, capture_output=True, text=True).stdout)
+    dumps = [subprocess.run(["/usr/sbin/bpftool", "-j", "map", "dump", "id", str(m["id"])], check=False, capture_output=True, text=True)
+             for m in maps if m.get("name") == name]
+    return [len(json.loads(d.stdout)) for d in dumps if not d.returncode]  # else it was another loader's, which has ended
+
+
+def test_when_all_is_closed_no_connection_is_left_behind(capture, store):
+    talk = Talk()
+    cap = capture("--pid", talk.pid, program="sonde-l7")
+    talk.go()
+    talk.end()
+    assert until(lambda: all(n < 200 for n in entries("socks")), 20)
+    mine = f"pid = {talk.pid}"
+    cap.stop()
+    assert counts(store, mine)
+
+
+def test_the_parser_dies_and_the_capture_goes_on(capture, store):
+    cap = capture(program="sonde-l7")
+
+    def parser():
+        done = subprocess.run(["pgrep", "-P", str(cap.pid), "-f", "--", "--parse"], capture_output=True, text=True)
+        return int(done.stdout) if done.stdout.strip() else None
+    assert until(lambda: parser(), 10)
+    first = parser()
+    os.kill(first, signal.SIGKILL)
+    assert until(lambda: parser() not in (None, first), 10)
+    talk = Talk()
+    did = talk.go()
+    talk.end()
+    cap.stop()
+    assert counts(store, f"pid = {talk.pid} AND service = '{did['unix']}'") == both({("http", "GET shop/unix", "200", "ok"): 20})
+
+
+def test_a_killed_loader_leaves_neither_parser_nor_programs(store):
+    cap = Capture(store, program="sonde-l7").start()
+    assert until(lambda: os.path.exists(f"/proc/{cap.pid}/task/{cap.pid}/children") and children(cap.pid), 10)
+    below = children(cap.pid)
+    cap.kill()
+    cap.close()
+    assert until(lambda: not any(os.path.exists(f"/proc/{p}") for p in below), 10)
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(p) for p in f.read().split()]

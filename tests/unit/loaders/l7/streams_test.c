@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of the probes become requests: in order of time, by side, over gaps; bodies are not wanted, nor what nobody knows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "loaders/l7/streams.h"
+#include "schema/base/mem.h"
+
+#define S 1000000000ll
+#define MS 1000000ll
+
+static const char Q[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", A[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+
+struct fixture {
+	struct streams *s;
+	struct saying to;
+	struct l7_want *wants;
+	struct {
+		struct said s;
+		char operation[SAID_TEXT], service[SAID_TEXT], protocol[SAID_TEXT];
+	} said[64];
+	size_t n;
+};
+
+static void hear(void *ctx, const void *message, size_t size)
+{
+	struct fixture *f = ctx;
+	struct heard h;
+
+	for (size_t at = 0; said_next(message, size, &at, &h);) {
+		assert_true(f->n < 64);
+		f->said[f->n].s = *h.s;
+		snprintf(f->said[f->n].operation, SAID_TEXT, "%s", h.text[SAID_OPERATION]);
+		snprintf(f->said[f->n].service, SAID_TEXT, "%s", h.text[SAID_SERVICE]);
+		snprintf(f->said[f->n].protocol, SAID_TEXT, "%s", h.text[SAID_PROTOCOL]);
+		f->n++;
+	}
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = mem_alloc(sizeof(*f));
+
+	f->wants = mem_array(L7_WANTS, sizeof(*f->wants));
+	f->to = (struct saying){.send = hear, .ctx = f};
+	f->s = streams_new(f->wants, &f->to, 1, 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	streams_free(f->s);
+	free(f->wants);
+	free(f);
+	return 0;
+}
+
+static void conn(struct fixture *f, uint64_t sk, uint8_t side, uint16_t flags, int64_t at)
+{
+	struct l7_conn c = {.h = {.sk = sk, .ino = sk + 1, .at_ns = (uint64_t)at, .tgid = 7, .what = L7_CONN, .flags = flags}, .start_ns = 5,
+			    .family = AF_INET, .protocol = 6, .lport = 8080, .dport = 40000, .side = side, .local = {127, 0, 0, 1}, .peer = {127, 0, 0, 1}};
+
+	streams_record(f->s, &c, sizeof(c));
+}
+
+static void data(struct fixture *f, uint64_t sk, uint8_t dir, uint64_t pos, const char *bytes, uint32_t size, uint16_t flags, int64_t at)
+{
+	struct {
+		struct l7_data d;
+		char bytes[4096];
+	} r = {.d = {.h = {.sk = sk, .ino = sk + 1, .at_ns = (uint64_t)at, .tgid = 7, .what = L7_DATA, .dir = dir, .flags = flags}, .pos = pos}};
+
+	r.d.len = (uint32_t)strlen(bytes);
+	r.d.size = size ? size : r.d.len;
+	memcpy(r.bytes, bytes, r.d.len);
+	streams_record(f->s, &r, sizeof(r.d) + r.d.len);
+}
+
+static void end(struct fixture *f, uint64_t sk, uint64_t out, uint64_t in, int64_t at)
+{
+	const struct l7_end e = {.h = {.sk = sk, .ino = sk + 1, .at_ns = (uint64_t)at, .tgid = 7, .what = L7_END}, .pos = {out, in}};
+
+	streams_record(f->s, &e, sizeof(e));
+}
+
+static uint64_t sum(const struct fixture *f, enum said_what what, int number)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		n += f->said[i].s.what == what ? f->said[i].s.number[number] : 0;
+	return n;
+}
+
+static void a_question_and_its_answer_are_a_request_of_the_server(void **state)
+{
+	struct fixture *f = *state;
+
+	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
+	data(f, 100, L7_IN, 0, Q, 0, 0, 1 * S + MS);
+	data(f, 100, L7_OUT, 0, A, 0, 0, 1 * S + 5 * MS);
+	end(f, 100, sizeof(A) - 1, sizeof(Q) - 1, 1 * S + 6 * MS);
+	streams_end(f->s, 3 * S);
+	assert_int_equal(sum(f, SAID_SUM, SAID_N), 1);
+	assert_int_equal(sum(f, SAID_SUM, SAID_TOTAL), 4 * MS);
+	assert_string_equal(f->said[0].operation, "GET h/a");
+	assert_string_equal(f->said[0].service, "127.0.0.1:8080");
+	assert_int_equal(f->said[0].s.side, L7_SIDE_SERVER);
+	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sizeof(Q) + sizeof(A) - 2);
+	assert_int_equal(sum(f, SAID_BYTES, SAID_PARSED), sizeof(Q) + sizeof(A) - 2);
+}
+
+static void an_answer_that_is_told_before_its_question_comes_after_it(void **state)
+{
+	struct fixture *f = *state;
+
+	conn(f, 100, L7_SIDE_CLIENT, L7_F_BEGUN, 1 * S);
+	data(f, 100, L7_IN, 0, A, 0, 0, 1 * S + 5 * MS);
+	data(f, 100, L7_OUT, 0, Q, 0, 0, 1 * S + MS);
+	streams_take(f->s, 1 * S + 5 * MS); /* too young */
+	streams_end(f->s, 3 * S);
+	assert_int_equal(sum(f, SAID_SUM, SAID_N), 1);
+	assert_int_equal(sum(f, SAID_SUM, SAID_TOTAL), 4 * MS);
+	assert_string_equal(f->said[0].service, "127.0.0.1:40000");
+}
+
+static void of_a_connection_without_a_side_what_it_says_tells(void **state)
+{
+	struct fixture *f = *state;
+
+	conn(f, 100, L7_SIDE_UNKNOWN, 0, 1 * S); /* 8080 < 40000: taken for the server */
+	for (int i = 0; i < 3; i++) {
+		data(f, 100, L7_OUT, (uint64_t)i * (sizeof(Q) - 1), Q, 0, 0, 1 * S + (2 * i + 1) * MS);
+		data(f, 100, L7_IN, (uint64_t)i * (sizeof(A) - 1), A, 0, 0, 1 * S + (2 * i + 2) * MS);
+	}
+	streams_end(f->s, 3 * S);
+	for (size_t i = 0; i < f->n; i++) {
+		assert_int_equal(f->said[i].s.side, L7_SIDE_CLIENT);
+		assert_string_equal(f->said[i].service, "127.0.0.1:40000");
+	}
+	assert_int_equal(sum(f, SAID_SUM, SAID_N), 3);
+	assert_int_equal(sum(f, SAID_BYTES, SAID_BLIND_REQUESTS), 1); /* the first: what was before is not known */
+}
+
+static void of_a_body_no_more_is_wanted_than_that_it_ends(void **state)
+{
+	struct fixture *f = *state;
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
+	const struct l7_want *w = &f->wants[L7_WANT_SLOT(100)];
+	uint64_t whole = sizeof(head) - 1 + 100000;
+
+	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
+	data(f, 100, L7_IN, 0, Q, 0, 0, 1 * S + MS);
+	data(f, 100, L7_OUT, 0, head, 0, 0, 1 * S + 2 * MS);
+	streams_take(f->s, 2 * S);
+	assert_int_equal(w->ino, 101);
+	assert_int_equal(w->until[L7_OUT], whole);
+	assert_int_equal(w->until[L7_IN], 0);
+	data(f, 100, L7_OUT, whole - 10, "", 10, 0, 1 * S + 9 * MS);
+	streams_end(f->s, 3 * S);
+	assert_int_equal(sum(f, SAID_SUM, SAID_TOTAL), 8 * MS);
+	assert_int_equal(sum(f, SAID_SUM, SAID_RESPONSE_BYTES), whole);
+	assert_int_equal(sum(f, SAID_BYTES, SAID_SKIPPED), 100000);
+	assert_int_equal(sum(f, SAID_BYTES, SAID_BLIND), 0);
+}
+
+static void of_what_nobody_knows_nothing_is_wanted(void **state)
+{
+	struct fixture *f = *state;
+	const struct l7_want *w = &f->wants[L7_WANT_SLOT(100)];
+
+	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
+	for (uint64_t i = 0; i < 400; i++)
+		data(f, 100, i % 2 ? L7_OUT : L7_IN, i / 2 * 3, "\x01\x02\x03", 0, 0, 1 * S + (int64_t)i * MS / 10);
+	end(f, 100, 100000, 600, 2 * S - 1);
+	streams_take(f->s, 2 * S - MS);
+	assert_true(w->flags & L7_WANT_NOTHING);
+	streams_end(f->s, 3 * S);
+	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), 100600);
+	assert_int_equal(sum(f, SAID_BYTES, SAID_SKIPPED), 100600);
+	assert_int_equal(w->ino, 0);
+}
+
+static void a_connection_that_was_not_told_is_asked_for_and_read_from_then_on(void **state)
+{
+	struct fixture *f = *state;
+	const struct l7_want *w = &f->wants[L7_WANT_SLOT(100)];
+
+	data(f, 100, L7_IN, 0, Q, 0, 0, 1 * S);
+	streams_take(f->s, 1 * S + 30 * MS);
+	assert_int_equal(w->flags, L7_WANT_CONN);
+	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S + 31 * MS);
+	for (int i = 1; i < 4; i++) {
+		data(f, 100, L7_IN, (uint64_t)i * (sizeof(Q) - 1), Q, 0, 0, 1 * S + (40 + 2 * i) * MS);
+		data(f, 100, L7_OUT, (uint64_t)i * (sizeof(A) - 1), A, 0, 0, 1 * S + (41 + 2 * i) * MS);
+	}
+	streams_end(f->s, 3 * S);
+	assert_true(sum(f, SAID_SUM, SAID_N) >= 2);
+	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sum(f, SAID_BYTES, SAID_PARSED) + sum(f, SAID_BYTES, SAID_SKIPPED) + sum(f, SAID_BYTES, SAID_BLIND));
+	assert_true(sum(f, SAID_BYTES, SAID_BLIND) >= sizeof(Q) - 1);
+}
+
+static void clear_text_of_tls_is_read_and_its_records_are_not(void **state)
+{
+	struct fixture *f = *state;
+
+	conn(f, 100, L7_SIDE_CLIENT, L7_F_BEGUN, 1 * S);
+	data(f, 100, L7_OUT, 0, "\x16\x03\x01\x00\x04\x01\x02\x03\x04", 0, 0, 1 * S + MS);
+	data(f, 100, L7_OUT, 0, Q, 0, L7_F_TLS, 1 * S + 2 * MS);
+	data(f, 100, L7_IN, 0, A, 0, L7_F_TLS, 1 * S + 4 * MS);
+	end(f, 100, 500, 700, 1 * S + 5 * MS);
+	streams_end(f->s, 3 * S);
+	assert_int_equal(sum(f, SAID_SUM, SAID_N), 1);
+	assert_int_equal(sum(f, SAID_SUM, SAID_TOTAL), 2 * MS);
+	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sum(f, SAID_BYTES, SAID_PARSED) + sum(f, SAID_BYTES, SAID_SKIPPED) + sum(f, SAID_BYTES, SAID_BLIND));
+}
+
+static void an_address_that_has_another_socket_is_another_connection(void **state)
+{
+	struct fixture *f = *state;
+	struct l7_conn c = {.h = {.sk = 100, .ino = 999, .at_ns = 2 * S, .tgid = 8, .what = L7_CONN, .flags = L7_F_BEGUN}, .family = AF_UNIX,
+			    .side = L7_SIDE_SERVER, .path = "/run/x", .path_len = 6};
+	struct streams_stat stat;
+
+	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
+	data(f, 100, L7_IN, 0, Q, 0, 0, 1 * S + MS);
+	streams_record(f->s, &c, sizeof(c));
+	streams_end(f->s, 3 * S);
+	streams_stat(f->s, &stat);
+	assert_int_equal(stat.open, 1);
+	assert_int_equal(stat.connections, 2);
+	assert_int_equal(sum(f, SAID_SUM, SAID_N), 1); /* without an answer */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_question_and_its_answer_are_a_request_of_the_server, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_answer_that_is_told_before_its_question_comes_after_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_a_connection_without_a_side_what_it_says_tells, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_a_body_no_more_is_wanted_than_that_it_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_what_nobody_knows_nothing_is_wanted, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_connection_that_was_not_told_is_asked_for_and_read_from_then_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(clear_text_of_tls_is_read_and_its_records_are_not, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_address_that_has_another_socket_is_another_connection, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

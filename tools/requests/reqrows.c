@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reqrows: see the header. */
+#include "tools/requests/reqrows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "tools/select/askrows.h"
+
+static const char RECORDED[] =
+	"SELECT max(from_ns, ?1 * 1000000000), min(to_ns, (?2 + 1) * 1000000000) FROM run WHERE family IN ('l7', 'replay')"
+	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+static const char REQUESTS[] =
+	"SELECT process_id, side, protocol, coalesce(service, ''), operation, status, result, requests, errors, total_ns, max_ns, request_bytes,"
+	" response_bytes, coalesce(hist, '') FROM requests WHERE ts BETWEEN ?1 AND ?2";
+static const char SINGLES[] =
+	"SELECT process_id, side, protocol, service, operation, status, result, why, trace, coalesce(tid, 0), at_ns, coalesce(first_us, -1),"
+	" coalesce(total_us, -1), coalesce(weight, 1), request_bytes, response_bytes FROM request_log WHERE ts BETWEEN ?1 AND ?2";
+static const char BYTES[] =
+	"SELECT process_id, sum(seen), sum(parsed), sum(skipped), sum(blind), sum(blind_requests) FROM request_bytes WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
+
+bool reqrows_by(const char *word, enum reqrows_by *by)
+{
+	static const char *const words[] = {"operation", "service", "command", "process", "container", "protocol", "status"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i], word)) {
+			*by = (enum reqrows_by)i;
+			return true;
+		}
+	return false;
+}
+
+/* ---- reading ---- */
+
+struct reading {
+	const struct selection *sel;
+	const struct store_dict *dict; /* of the segment */
+	enum reqrows_by by;
+	const char *side;
+	bool failed;
+	struct reqrows *out;
+	struct reqsingles *singles;
+	size_t cap;
+	struct idmap row_of;
+	int64_t from_ns, to_ns;
+};
+
+static void take_run(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	int64_t from = sqlite3_column_int64(st, 0), to = sqlite3_column_int64(st, 1);
+
+	r->from_ns = !r->from_ns || from < r->from_ns ? from : r->from_ns;
+	r->to_ns = to > r->to_ns ? to : r->to_ns;
+	if (r->out)
+		r->out->known = true;
+	if (r->singles)
+		r->singles->known = true;
+}
+
+/* The process of a row; *in: it is asked for. NULL with *in: nobody knows whose it is, and nobody asks for a certain one. */
+static const struct store_process_row *process_of(const struct reading *r, int64_t id, bool *in)
+{
+	const struct store_process_row *p = id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+
+	p = p && p->present ? p : NULL;
+	*in = p ? select_wants_process(r->sel, p) : !select_is_narrow(r->sel);
+	return p;
+}
+
+static uint64_t row_hash(const struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
+{
+	uint64_t h = hash_str(HASH_SEED, askrows_text(st, 1));
+
+	switch (r->by) {
+	case REQROWS_BY_OPERATION:
+		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)), askrows_text(st, 4));
+		break;
+	case REQROWS_BY_SERVICE:
+		h = hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3));
+		break;
+	case REQROWS_BY_PROCESS:
+		h = hash_u64(h, p ? (uint64_t)p->pid : 0); /* fall through */
+	case REQROWS_BY_COMMAND:
+		h = hash_str(h, p ? p->comm : "");
+		break;
+	case REQROWS_BY_CONTAINER:
+		h = hash_str(h, p ? p->container : "");
+		break;
+	case REQROWS_BY_PROTOCOL:
+		h = hash_str(h, askrows_text(st, 2));
+		break;
+	case REQROWS_BY_STATUS:
+		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)), askrows_text(st, 5));
+		break;
+	}
+	return h;
+}
+
+static struct reqrows_row *row_new(struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
+{
+	struct reqrows_row *x;
+
+	mem_grow(r->out->rows, r->out->n, r->cap);
+	x = &r->out->rows[r->out->n++];
+	*x = (struct reqrows_row){
+		.container = mem_strdup(p ? p->container : ""), .comm = mem_strdup(p ? p->comm : ""), .pid = p ? p->pid : 0,
+		.side = mem_strdup(askrows_text(st, 1)), .protocol = mem_strdup(askrows_text(st, 2)), .service = mem_strdup(askrows_text(st, 3)),
+		.operation = mem_strdup(askrows_text(st, 4)), .status = mem_strdup(askrows_text(st, 5)),
+		.steps = mem_array(REQROWS_STEPS, sizeof(*x->steps)), .self = p && p->self};
+	return x;
+}
+
+/* What is not the same in all of a row's parts is not its. */
+static void same(char **have, const char *text)
+{
+	if (!strcmp(*have, text))
+		return;
+	free(*have);
+	*have = mem_strdup("");
+}
+
+static void row_more(struct reqrows_row *x, const struct store_process_row *p, sqlite3_stmt *st)
+{
+	same(&x->container, p ? p->container : "");
+	same(&x->comm, p ? p->comm : "");
+	if (!p || x->pid != p->pid)
+		x->pid = 0;
+	same(&x->protocol, askrows_text(st, 2));
+	same(&x->service, askrows_text(st, 3));
+	same(&x->operation, askrows_text(st, 4));
+	same(&x->status, askrows_text(st, 5));
+}
+
+/* "[k, n, n, ...]": how many lay in step k, in k + 1, ... */
+static void steps_add(struct reqrows_row *x, const char *hist)
+{
+	char *end;
+	long at;
+
+	if (*hist != '[')
+		return;
+	at = strtol(hist + 1, &end, 10);
+	while (*end == ',' && at >= 0 && at < REQROWS_STEPS) {
+		long n = strtol(end + 1, &end, 10);
+
+		x->steps[at++] += (uint32_t)n;
+		x->answered += (uint64_t)n;
+	}
+}
+
+static void take_request(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const struct store_process_row *p;
+	struct reqrows_row *x;
+	uint64_t *at;
+	bool in, fresh;
+
+	p = process_of(r, sqlite3_column_int64(st, 0), &in);
+	if (!in || (*r->side && strcmp(r->side, askrows_text(st, 1))))
+		return;
+	at = idmap_ref(&r->row_of, row_hash(r, p, st), &fresh);
+	if (fresh)
+		*at = r->out->n;
+	x = fresh ? row_new(r, p, st) : &r->out->rows[*at];
+	if (!fresh)
+		row_more(x, p, st);
+	x->requests += (uint64_t)sqlite3_column_int64(st, 7);
+	x->errors += (uint64_t)sqlite3_column_int64(st, 8);
+	if (!strcmp(askrows_text(st, 6), "blind"))
+		x->blind += (uint64_t)sqlite3_column_int64(st, 7);
+	x->total_ns += (uint64_t)sqlite3_column_int64(st, 9);
+	if ((uint64_t)sqlite3_column_int64(st, 10) > x->max_ns)
+		x->max_ns = (uint64_t)sqlite3_column_int64(st, 10);
+	x->request_bytes += (uint64_t)sqlite3_column_int64(st, 11);
+	x->response_bytes += (uint64_t)sqlite3_column_int64(st, 12);
+	steps_add(x, askrows_text(st, 13));
+}
+
+static void take_bytes(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	bool in;
+
+	process_of(r, sqlite3_column_int64(st, 0), &in);
+	if (!in)
+		return;
+	r->out->seen += (uint64_t)sqlite3_column_int64(st, 1);
+	r->out->parsed += (uint64_t)sqlite3_column_int64(st, 2);
+	r->out->skipped += (uint64_t)sqlite3_column_int64(st, 3);
+	r->out->blind += (uint64_t)sqlite3_column_int64(st, 4);
+	r->out->blind_requests += (uint64_t)sqlite3_column_int64(st, 5);
+}
+
+static void take_single(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct reqsingles *s = r->singles;
+	const struct store_process_row *p;
+	bool in;
+
+	p = process_of(r, sqlite3_column_int64(st, 0), &in);
+	if (!in || (*r->side && strcmp(r->side, askrows_text(st, 1))) || (r->failed && strcmp("failed", askrows_text(st, 7))))
+		return;
+	mem_grow(s->rows, s->n, r->cap);
+	s->rows[s->n++] = (struct reqsingle){
+		.container = mem_strdup(p ? p->container : ""), .comm = mem_strdup(p ? p->comm : ""), .pid = p ? p->pid : 0,
+		.side = mem_strdup(askrows_text(st, 1)), .protocol = mem_strdup(askrows_text(st, 2)), .service = mem_strdup(askrows_text(st, 3)),
+		.operation = mem_strdup(askrows_text(st, 4)), .status = mem_strdup(askrows_text(st, 5)), .result = mem_strdup(askrows_text(st, 6)),
+		.why = mem_strdup(askrows_text(st, 7)), .trace = mem_strdup(askrows_text(st, 8)), .tid = sqlite3_column_int64(st, 9),
+		.at_ns = sqlite3_column_int64(st, 10), .first_us = sqlite3_column_int64(st, 11), .total_us = sqlite3_column_int64(st, 12),
+		.weight = (uint64_t)sqlite3_column_int64(st, 13), .request_bytes = (uint64_t)sqlite3_column_int64(st, 14),
+		.response_bytes = (uint64_t)sqlite3_column_int64(st, 15)};
+}
+
+static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st), struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < r->sel->n_segments; i++) {
+		const char *path = r->sel->segments[i].path;
+		struct store_segment *seg;
+
+		rc = select_segment(r->sel, path, &seg, e);
+		if (!rc)
+			rc = store_segment_dict(seg, &r->dict, e);
+		if (!rc)
+			rc = askrows(r->sel, seg, path, RECORDED, take_run, r, e);
+		if (!rc)
+			rc = askrows(r->sel, seg, path, sql, take, r, e);
+		if (!rc && r->out)
+			rc = askrows(r->sel, seg, path, BYTES, take_bytes, r, e);
+	}
+	idmap_release(&r->row_of);
+	return rc;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct reqrows_row *x = a, *y = b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns < y->total_ns ? 1 : -1;
+	return x->requests != y->requests ? x->requests < y->requests ? 1 : -1 : strcmp(x->operation, y->operation);
+}
+
+static int by_errors(const void *a, const void *b)
+{
+	const struct reqrows_row *x = a, *y = b;
+
+	return x->errors != y->errors ? x->errors < y->errors ? 1 : -1 : by_time(a, b);
+}
+
+int reqrows_read(const struct selection *sel, enum reqrows_by by, const char *side, bool failed, struct reqrows *out, struct err *e)
+{
+	struct reading r = {.sel = sel, .by = by, .side = side, .out = out};
+	int rc;
+
+	*out = (struct reqrows){0};
+	rc = read_all(&r, REQUESTS, take_request, e);
+	out->seconds = r.to_ns > r.from_ns ? (double)(r.to_ns - r.from_ns) / 1e9 : 0;
+	if (out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), failed ? by_errors : by_time);
+	return rc;
+}
+
+static int slower(const void *a, const void *b)
+{
+	const struct reqsingle *x = a, *y = b;
+
+	return x->total_us != y->total_us ? x->total_us < y->total_us ? 1 : -1 : (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+}
+
+static int newer(const void *a, const void *b)
+{
+	const struct reqsingle *x = a, *y = b;
+
+	return (x->at_ns < y->at_ns) - (x->at_ns > y->at_ns);
+}
+
+int reqsingles_read(const struct selection *sel, const char *side, bool failed, struct reqsingles *out, struct err *e)
+{
+	struct reading r = {.sel = sel, .side = side, .failed = failed, .singles = out};
+	int rc;
+
+	*out = (struct reqsingles){0};
+	rc = read_all(&r, SINGLES, take_single, e);
+	if (out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), failed ? newer : slower);
+	return rc;
+}
+
+void reqrows_release(struct reqrows *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct reqrows_row *x = &r->rows[i];
+		char *const texts[] = {x->container, x->comm, x->side, x->protocol, x->service, x->operation, x->status};
+
+		for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
+			free(texts[t]);
+		free(x->steps);
+	}
+	free(r->rows);
+	*r = (struct reqrows){0};
+}
+
+void reqsingles_release(struct reqsingles *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct reqsingle *x = &r->rows[i];
+		char *const texts[] = {x->container, x->comm, x->side, x->protocol, x->service, x->operation, x->status, x->result, x->why, x->trace};
+
+		for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
+			free(texts[t]);
+	}
+	free(r->rows);
+	*r = (struct reqsingles){0};
+}
+
+/* ---- what a row says ---- */
+
+/* The middle of a step: below 8 each number its own, then 8 to each power of two (schema/store/requests.h). */
+static uint64_t middle(unsigned step)
+{
+	unsigned shift = step < 16 ? 0 : step / 8 - 1;
+	uint64_t low = step < 8 ? step : (uint64_t)(8 + step % 8) << (step / 8 - 1);
+
+	return low + (1ull << shift) / 2;
+}
+
+uint64_t reqrows_quantile(const struct reqrows_row *r, double q)
+{
+	uint64_t rank = (uint64_t)(q * (double)r->answered + 0.9999999), seen = 0;
+
+	rank = rank ? rank : 1;
+	for (unsigned i = 0; i < REQROWS_STEPS; i++) {
+		seen += r->steps[i];
+		if (r->steps[i] && seen >= rank)
+			return middle(i) < r->max_ns ? middle(i) : r->max_ns;
+	}
+	return r->answered ? r->max_ns : 0;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde requests: what programs asked one another in a window: how many, how long, what failed (tools/requests). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/cli/verb.h"
+#include "tools/print/json.h"
+#include "tools/print/table.h"
+#include "tools/requests/reqprint.h"
+#include "tools/select/select.h"
+
+#define DEFAULT_ROWS 30
+
+struct requests_args {
+	uint64_t rows;
+	const char *by, *side;
+	bool failed, slowest;
+};
+
+static const struct option REQUESTS_OPTIONS[] = {
+	{"by", 0, OPTION_STRING, "WHAT", "operation (default), service, command, process, container, protocol, status", offsetof(struct requests_args, by)},
+	{"side", 0, OPTION_STRING, "SIDE", "client or server: as who asked saw it, or who answered; both by default", offsetof(struct requests_args, side)},
+	{"slowest", 0, OPTION_FLAG, NULL, "single requests, the slowest first", offsetof(struct requests_args, slowest)},
+	{"failed", 0, OPTION_FLAG, NULL, "what has errors; with --slowest single ones that failed", offsetof(struct requests_args, failed)},
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct requests_args, rows)},
+	{0},
+};
+
+static const char *const REQUESTS_EXAMPLES[] = {
+	"sonde requests --last 15m",
+	"sonde requests web --by service --side server",
+	"sonde requests --slowest",
+	NULL,
+};
+
+static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
+{
+	if (!known) {
+		err_set(e, -ENOENT, EXIT_NOTHING, "no requests were recorded in %s: family l7 was not", call->sel->range);
+		err_fix(e, "sudo sonde record --families l7");
+	} else {
+		err_set(e, -ENOENT, EXIT_NOTHING, "%s in %s%s%s", what, call->sel->range, *call->sel->what ? " of " : "", call->sel->what);
+		err_fix(e, "sonde requests");
+	}
+	return -ENOENT;
+}
+
+static size_t most(const struct requests_args *a, size_t n)
+{
+	uint64_t rows = a->rows ? a->rows : DEFAULT_ROWS;
+
+	return n < rows ? n : (size_t)rows;
+}
+
+static int print(struct verb_call *call, struct table *t, size_t n, size_t of)
+{
+	table_print(t, stdout, term_width(stdout));
+	table_free(t);
+	if (n < of && !call->quiet)
+		fprintf(stderr, "%zu more: -n %zu shows them\n", of - n, of);
+	return 0;
+}
+
+static int rows_json(const struct verb_call *call, const struct reqrows *r)
+{
+	json_t *o = json_envelope("requests", call->sel->from_ns, call->sel->to_ns);
+
+	json_object_set_new(o, "bytes", reqprint_bytes_json(r));
+	for (size_t i = 0; i < r->shown; i++)
+		json_array_append_new(json_rows(o), reqprint_row_json(r, &r->rows[i]));
+	return json_print(o, stdout, 1);
+}
+
+static int rows_run(struct verb_call *call, const struct requests_args *a, enum reqrows_by by, struct err *e)
+{
+	struct reqrows r;
+	int rc = reqrows_read(call->sel, by, a->side ? a->side : "", a->failed, &r, e);
+
+	for (r.shown = 0; r.shown < r.n && (!a->failed || r.rows[r.shown].errors); r.shown++)
+		;
+	if (!rc && !r.shown)
+		rc = missing(call, r.known, a->failed ? "nothing failed" : "nobody asked anybody", e);
+	else if (!rc && call->json)
+		rc = rows_json(call, &r);
+	else if (!rc)
+		rc = print(call, reqprint_rows(&r, most(a, r.shown)), most(a, r.shown), r.shown);
+	if (!rc && !call->json && !call->quiet)
+		reqprint_bytes(&r, stderr);
+	reqrows_release(&r);
+	return rc;
+}
+
+static int singles_json(const struct verb_call *call, const struct reqsingles *r)
+{
+	json_t *o = json_envelope("requests", call->sel->from_ns, call->sel->to_ns);
+
+	for (size_t i = 0; i < r->shown; i++)
+		json_array_append_new(json_rows(o), reqprint_single_json(&r->rows[i]));
+	return json_print(o, stdout, 1);
+}
+
+static int singles_run(struct verb_call *call, const struct requests_args *a, struct err *e)
+{
+	struct reqsingles r;
+	int rc = reqsingles_read(call->sel, a->side ? a->side : "", a->failed, &r, e);
+
+	r.shown = r.n;
+	if (!rc && !r.n)
+		rc = missing(call, r.known, a->failed ? "nothing failed" : "nobody asked anybody", e);
+	else if (!rc && call->json)
+		rc = singles_json(call, &r);
+	else if (!rc)
+		rc = print(call, reqprint_singles(&r, most(a, r.n)), most(a, r.n), r.n);
+	reqsingles_release(&r);
+	return rc;
+}
+
+static int words_of(const struct requests_args *a, enum reqrows_by *by, struct err *e)
+{
+	*by = REQROWS_BY_OPERATION;
+	if (a->by && !reqrows_by(a->by, by)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--by %s: it is one of " REQROWS_BY_NAMES, a->by);
+		err_fix(e, "sonde requests --by service");
+		return -EINVAL;
+	}
+	if (a->side && strcmp(a->side, "client") && strcmp(a->side, "server")) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--side %s: it is client or server", a->side);
+		err_fix(e, "sonde requests --side server");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int requests_run(struct verb_call *call, struct err *e)
+{
+	const struct requests_args *a = call->args;
+	enum reqrows_by by;
+	int rc = words_of(a, &by, e);
+
+	if (!rc)
+		rc = a->slowest ? singles_run(call, a, e) : rows_run(call, a, by, e);
+	if (!rc && (fflush(stdout) || ferror(stdout)))
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return rc;
+}
+
+const struct verb verb_requests = {
+	.name = "requests",
+	.summary = "what programs asked one another: how many, how long it took, what failed",
+	.usage = "[WHAT] [--by WHAT] [--side SIDE] [--failed] [--slowest] [-n N]",
+	.examples = REQUESTS_EXAMPLES,
+	.options = REQUESTS_OPTIONS,
+	.args_size = sizeof(struct requests_args),
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.run = requests_run,
+};
