@@ -25,6 +25,7 @@
 #include "probes/l7.h"
 #include "probes/l7_data.bpf.h"
 #include "probes/sock.bpf.h"
+#include "probes/l7_tls.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -172,7 +173,10 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 dir, __u64
 		remote_read(w, m->name);
 		flags = L7_F_DATAGRAM;
 	}
-	return moved(sk, ino, dir | flags << 1, n, at_of(dir));
+	moved(sk, ino, dir | flags << 1, n, at_of(dir));
+	if (tls_process_now())
+		tls_socket_call(sk, ino, dir, m->buf ? m->buf : tls_first(m->iov), n);
+	return 0;
 }
 
 /* The other end will send no more. */

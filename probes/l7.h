@@ -109,6 +109,11 @@ struct l7_tally { /* by CPU, in the map `tally` */
 	__u64 unseen_bytes;
 	__u64 faults;      /* calls whose memory could not be read */
 	__u64 ends_lost;   /* ends that were not told: the ring was full */
+	__u64 tls_calls;   /* reads and writes of clear text inside TLS that were told */
+	__u64 tls_unknown; /* and those whose socket is not known */
+	__u64 tls_unknown_bytes;
+	__u64 tls_no_room; /* calls and connections that found no room */
+	__u64 tls_odd;     /* results that make no sense: a site of another function */
 };
 
 #endif

@@ -5,7 +5,7 @@
  * copied, is decided in this file.
  *
  *   l7_bytes(sk, ino, dir, buf, n, at_ns, flags)   n bytes at the user's address buf. flags: 0, or L7_F_TLS: clear text inside TLS
- *   l7_is_tls(sk, ino)                             from now on its system calls move records of TLS: nothing of them is told,
+ *   l7_is_tls(sk, ino)                             (a connection that is known) from now on its system calls move records of TLS: nothing of them is told,
  *                                                  only the clear text that l7_bytes brings with L7_F_TLS
  *
  * `sk` is the socket, `ino` the inode number of its file (sock_ino of sock.bpf.h), `dir` L7_OUT or L7_IN, at_ns the boot clock: when a write
@@ -16,7 +16,8 @@
  * 2. `wants` is the loader's: see l7.h.
  * 3. A record that finds no room sheds its connection for SHED_NS: rather one of many is told not at all than each in part.
  * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints of system calls have
- *    slot 0, probes in user space slot 1: neither is interrupted by its like.
+ *    slot 0, probes in user space slot 1. A tracepoint's program is not interrupted by its like; a probe's is, where the kernel may be
+ *    preempted: what finds slot 1 in use is lost, and counted.
  */
 #ifndef SONDE_PROBES_L7_DATA_BPF_H
 #define SONDE_PROBES_L7_DATA_BPF_H
@@ -85,7 +86,7 @@ struct walk {
 	__u64 total;          /* bytes of the stream that are not told yet */
 	__u64 want;           /* bytes that may still be copied */
 	__u32 iov_n, fill;
-	__u32 failed, pad;    /* a record was lost */
+	__u32 failed, busy;   /* a record was lost; slot 1: how many use it */
 	struct l7_data r;
 	__u8 bytes[2 * L7_CHUNK];
 };
@@ -484,17 +485,24 @@ static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, cons
 
 	if (!w)
 		return;
-	w->iov = w->iov_n = 0;
-	w->ptr = (__u64)buf;
-	w->left = buf ? n : 0;
-	moved(sk, ino, dir | flags << 1, n, at_ns);
+	__sync_fetch_and_add(&w->busy, 1);
+	if (*(volatile __u32 *)&w->busy == 1) {
+		w->iov = w->iov_n = 0;
+		w->ptr = (__u64)buf;
+		w->left = buf ? n : 0;
+		moved(sk, ino, dir | flags << 1, n, at_ns);
+	} else {
+		COUNT(lost_bytes, n);
+	}
+	__sync_fetch_and_add(&w->busy, -1);
 }
 
 static __always_inline void l7_is_tls(struct sock *sk, __u64 ino)
 {
-	struct l7_sock *e = sock_entry(sk, ino, L7_SIDE_UNKNOWN, bpf_ktime_get_boot_ns());
+	__u64 key = (__u64)sk;
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
 
-	if (e)
+	if (e && e->ino == ino)
 		e->flags |= S_TLS;
 }
 
