@@ -578,11 +578,9 @@ void streams_say(struct streams *s, int64_t now_ns, bool all)
 
 void streams_gone(struct streams *s, uint64_t sk, uint64_t ino, int64_t now_ns)
 {
-	struct stream *x = find(s, sk);
+	const struct l7_end end = {.h = {.sk = sk, .ino = ino, .at_ns = (uint64_t)now_ns, .what = L7_END}};
 
-	s->now_ns = now_ns;
-	if (x && x->ino == ino)
-		drop(s, x);
+	streams_record(s, &end, sizeof(end));
 }
 
 void streams_end(struct streams *s, int64_t now_ns)

@@ -41,7 +41,7 @@ void streams_record(struct streams *s, const void *record, size_t size);
 void streams_take(struct streams *s, int64_t now_ns);
 /* Says what lies in buckets that have ended; with `all` everything, and of open connections how many bytes there were. */
 void streams_say(struct streams *s, int64_t now_ns, bool all);
-/* This socket is there no more (Unix, UDP). */
+/* This socket is there no more (Unix, UDP): an end like any other, behind the records that it had before. */
 void streams_gone(struct streams *s, uint64_t sk, uint64_t ino, int64_t now_ns);
 /* Everything ends: the capture does. What has no answer yet is blind. */
 void streams_end(struct streams *s, int64_t now_ns);
