@@ -82,6 +82,7 @@ long-tls: all workloads
 long-requests: all workloads
 	@$(PYTEST) $(E2E)/test_l7_servers.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml
 
+
 # real engines beside what sonde-export tells them: Prometheus
 long-export: all
 	@$(PYTEST) tests/e2e/test_export_engines.py --durations=5 --junitxml=$(RESULTS)/long-export.xml
