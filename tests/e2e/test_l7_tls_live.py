@@ -250,7 +250,7 @@ def test_probes_that_come_and_go_change_nothing(pair, tmp_path, which_one):
         try:
             end, on, times = time.monotonic() + scale(4, 60), False, 0
             with subprocess.Popen([PYTHON, "-c", f"import subprocess, time\nwhile time.monotonic() < {end}: "
-                                   f"subprocess.run([{PYTHON!r}, {TALK!r}, 'client', {pair[0]!r}, '{server.port}', '40', {PATH!r}], check=True)"],
+                                   f"subprocess.run([{PYTHON!r}, {TALK!r}, 'client', {pair[0]!r}, '{server.port}', '40'], input={PATH.encode()!r}, check=True)"],
                                   stdout=subprocess.DEVNULL) as talk:  # each answer is compared
                 while talk.poll() is None:
                     on = not on
