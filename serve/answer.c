@@ -7,15 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
 #include "serve/reply.h"
 
 #define API "/api/v1/"
 #define REPORT "/report.html"
+#define LIVE API "live"
+#define METRICS "/metrics"
 #define WAIT_S 20       /* for room among the questions */
 #define WRONG_TOKEN_S 1
+#define LIVE_QUIET_S 5 /* by then one who has gone is noticed */
 
 /* --- connections --- */
 
@@ -190,23 +195,63 @@ static enum MHD_Result failed(const struct server *s, struct MHD_Connection *c, 
 	return reply_error(c, status, &e, 0);
 }
 
-static enum MHD_Result run(struct server *s, struct MHD_Connection *c, const char *const *argv, const char *type, const char *download)
+static enum MHD_Result too_many(struct MHD_Connection *c)
 {
-	struct child_answer a = {.out_fd = -1};
 	struct err e = {0};
-	enum MHD_Result done;
+
+	err_set(&e, -EBUSY, EXIT_RUNTIME, "too many questions at a time");
+	err_fix(&e, "wait for the others, or start it with: sonde serve --questions N");
+	return reply_error(c, MHD_HTTP_SERVICE_UNAVAILABLE, &e, 2);
+}
+
+/* -EBUSY: there was no room. */
+static int ask_child(struct server *s, struct MHD_Connection *c, const char *const *argv, struct child_answer *a, struct err *e)
+{
 	int rc;
 
-	if (!gate_enter(&s->gate, WAIT_S)) {
-		err_set(&e, -EBUSY, EXIT_RUNTIME, "too many questions at a time");
-		err_fix(&e, "wait for the others, or start it with: sonde serve --questions N");
-		return reply_error(c, MHD_HTTP_SERVICE_UNAVAILABLE, &e, 2);
-	}
-	rc = child_ask(argv, &s->limits, s->stop_fd, socket_of(c), &a, &e);
+	if (!gate_enter(&s->gate, WAIT_S))
+		return -EBUSY;
+	rc = child_ask(argv, &s->limits, s->stop_fd, socket_of(c), a, e);
 	gate_leave(&s->gate);
+	return rc;
+}
+
+/* Of its own child, or of somebody's with the same question; where that one has hung up, of its own after all. */
+static int ask_once(struct server *s, struct MHD_Connection *c, const char *const *argv, struct child_answer *a, struct err *e)
+{
+	bool own;
+	int rc;
+
+	do {
+		struct asked_one *x = asked_enter(&s->asked, argv, &own);
+
+		*a = (struct child_answer){.out_fd = -1};
+		*e = (struct err){0};
+		if (own) {
+			rc = ask_child(s, c, argv, a, e);
+			asked_done(&s->asked, x, rc, a, e);
+		} else {
+			rc = asked_wait(&s->asked, x, a, e);
+		}
+		asked_leave(&s->asked, x);
+		if (!own && !rc && a->end == CHILD_LEFT)
+			close(a->out_fd);
+	} while (!own && !rc && a->end == CHILD_LEFT);
+	return rc;
+}
+
+static enum MHD_Result run(struct server *s, struct MHD_Connection *c, const char *const *argv, const char *type, const char *download, bool may_fail)
+{
+	struct child_answer a;
+	struct err e;
+	enum MHD_Result done;
+	int rc = ask_once(s, c, argv, &a, &e);
+
+	if (rc == -EBUSY)
+		return too_many(c);
 	if (rc)
 		return reply_error(c, MHD_HTTP_INTERNAL_SERVER_ERROR, &e, 0);
-	if (a.end == CHILD_EXITED && a.exit == EXIT_OK)
+	if (a.end == CHILD_EXITED && (a.exit == EXIT_OK || (may_fail && a.exit == EXIT_RUNTIME && a.out_bytes)))
 		return reply_file(c, type, a.out_fd, a.out_bytes, download);
 	done = failed(s, c, &a);
 	close(a.out_fd);
@@ -224,7 +269,84 @@ static enum MHD_Result ask(struct server *s, struct MHD_Connection *c, const cha
 	rc = question_argv(s->questions, s->sonde, s->store, s->limits.seconds, verb, report, values.items, values.n, &argv, &e);
 	if (rc)
 		return reply_error(c, rc == -ENOENT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, &e, 0);
-	return report ? run(s, c, argv, "text/html; charset=utf-8", "sonde-report.html") : run(s, c, argv, "application/json", NULL);
+	return report ? run(s, c, argv, "text/html; charset=utf-8", "sonde-report.html", false)
+		      : run(s, c, argv, "application/json", NULL, question_may_fail(verb));
+}
+
+static enum MHD_Result list_verbs(const struct server *s, struct MHD_Connection *c)
+{
+	char *text = questions_list(s->questions);
+
+	return reply_text(c, text);
+}
+
+/* --- looking on --- */
+
+struct looker {
+	struct watch *watch;
+	uint64_t seen;
+	int socket;
+	bool greeted;
+};
+
+static bool has_gone(int socket)
+{
+	char c;
+
+	return recv(socket, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Words of a stream of events; a comment where nothing was written, so that one who has gone is noticed. */
+static ssize_t look_on(void *cls, uint64_t pos, char *buf, size_t max)
+{
+	struct looker *l = cls;
+	enum watch_said said = WATCH_QUIET;
+	int n;
+
+	(void)pos;
+	if (l->greeted)
+		said = watch_wait(l->watch, &l->seen, LIVE_QUIET_S);
+	if (said == WATCH_CLOSED || has_gone(l->socket))
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (!l->greeted)
+		n = snprintf(buf, max, "retry: 3000\n\n");
+	else
+		n = snprintf(buf, max, said == WATCH_CHANGED ? "event: changed\ndata: {\"n\":%llu}\n\n" : ": %llu\n\n", (unsigned long long)l->seen);
+	l->greeted = true;
+	return n;
+}
+
+static void looked(void *cls)
+{
+	struct looker *l = cls;
+
+	watch_leave(l->watch);
+	free(l);
+}
+
+static enum MHD_Result live(struct server *s, struct MHD_Connection *c)
+{
+	struct looker *l = mem_alloc(sizeof(*l));
+
+	*l = (struct looker){.watch = &s->watch, .socket = socket_of(c)};
+	watch_enter(&s->watch);
+	watch_wait(&s->watch, &l->seen, 0);
+	return reply_stream(c, "text/event-stream", look_on, looked, l);
+}
+
+static enum MHD_Result metrics(struct server *s, struct MHD_Connection *c)
+{
+	const char *accept = head_of(c, "Accept"), *argv[6] = {s->exporter, "metrics"};
+	bool open = accept && strstr(accept, "application/openmetrics-text");
+	size_t n = 2;
+
+	if (open)
+		argv[n++] = "--openmetrics";
+	if (s->store) {
+		argv[n++] = "--store";
+		argv[n++] = s->store;
+	}
+	return run(s, c, argv, open ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; version=0.0.4; charset=utf-8", NULL, false);
 }
 
 /* --- routes --- */
@@ -252,7 +374,7 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 {
 	const char *token = s->guard.token && !strcmp(url, "/") ? MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token") : NULL;
 	const struct asset *a = asset_find(url);
-	bool data = !strncmp(url, API, strlen(API)) || !strcmp(url, REPORT);
+	bool measured = !strcmp(url, METRICS) && s->exporter, data = !strncmp(url, API, strlen(API)) || !strcmp(url, REPORT) || measured;
 	enum guard_answer may = ask_guard(s, c, !data);
 
 	if (may == GUARD_WELCOME || may == GUARD_TOKEN) {
@@ -267,6 +389,12 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 		return reply_asset(c, a);
 	if (!data)
 		return nothing_there(c, url);
+	if (!strcmp(url, LIVE))
+		return live(s, c);
+	if (!strcmp(url, API))
+		return list_verbs(s, c);
+	if (measured)
+		return metrics(s, c);
 	return !strcmp(url, REPORT) ? ask(s, c, "report", true) : ask(s, c, url + strlen(API), false);
 }
 

@@ -6,27 +6,35 @@
  *   /api/v1/VERB?...         `sonde VERB --json`, byte for byte (question.h); where that failed, {"error", "fix", "exit"} with its
  *                            exit code and a status: 400 the question, 403 no right, 404 nothing there, 503 the store or too
  *                            many at a time, 504 over time, 500 all else
+ *   /api/v1/                 which verbs there are: {"verbs": [...]}
+ *   /api/v1/live             server-sent events: `changed`, whenever something was written into the store (watch.h)
  *   /report.html?...         the range as the page of `sonde report`, to be saved
+ *   /metrics                 `sonde-export metrics`, in OpenMetrics' format for who accepts it
  */
 #ifndef SONDE_SERVE_ANSWER_H
 #define SONDE_SERVE_ANSWER_H
 
 #include <microhttpd.h>
 
+#include "serve/asked.h"
 #include "serve/child.h"
 #include "serve/connections.h"
 #include "serve/gate.h"
 #include "serve/guard.h"
 #include "serve/question.h"
+#include "serve/watch.h"
 
 struct server {
 	const char *sonde;       /* the program that is asked */
+	const char *exporter;    /* sonde-export; NULL: it is not there */
 	const char *store;       /* NULL: none is named */
 	struct guard guard;
 	bool check_host;
 	struct child_limits limits;
 	struct questions *questions;
 	struct gate gate;
+	struct asked asked;
+	struct watch watch;
 	struct connections connections;
 	int stop_fd;             /* eventfd: readable when the server ends */
 };

@@ -12,10 +12,13 @@
 
 #include "schema/base/err.h"
 
+#define CHILD_SPANS 3
+
 struct child_limits {
 	unsigned seconds;      /* by the clock; on the CPU as many, and one more */
 	uint64_t memory_bytes; /* RLIMIT_DATA: what is its own, not the store that it maps */
 	uint64_t answer_bytes;
+	int spans_fd;          /* becomes its descriptor CHILD_SPANS (schema/store/spancache.h); -1: none */
 };
 
 enum child_end {

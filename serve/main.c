@@ -4,6 +4,7 @@
  * (child.h). This program opens no store.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <microhttpd.h>
 #include <poll.h>
@@ -35,6 +36,7 @@ static const char HELP[] =
 	"usage: sonde-serve [options]       (sonde serve starts it)\n"
 	"Shows the store in a browser, read-only.\n"
 	"  --store DIR        the store's folder (else as sonde finds it)\n"
+	"  --watch DIR        the folder whose changes are told to who looks on live (default: that of --store)\n"
 	"  --sonde PATH       the program that is asked (default: the one beside this)\n"
 	"  --listen ADDRESS   127.0.0.1:PORT, [::1]:PORT or unix:PATH (default " ADDRESS_DEFAULT "); others need a token\n"
 	"  --token-file FILE  whoever asks needs the token in this file\n"
@@ -45,7 +47,7 @@ static const char HELP[] =
 	"  --help             this text\n";
 
 struct options {
-	const char *store, *sonde, *listen, *token_file;
+	const char *store, *watch, *sonde, *listen, *token_file;
 	const char **hosts;
 	size_t n_hosts, cap_hosts;
 	unsigned timeout_s, memory_mb, questions;
@@ -67,6 +69,7 @@ static int option_take(struct options *o, int opt, const char *value, struct err
 {
 	switch (opt) {
 	case 's': o->store = value; return 0;
+	case 'd': o->watch = value; return 0;
 	case 'p': o->sonde = value; return 0;
 	case 'l': o->listen = value; return 0;
 	case 't': o->token_file = value; return 0;
@@ -82,7 +85,7 @@ static int option_take(struct options *o, int opt, const char *value, struct err
 static int options_read(struct options *o, int argc, char **argv, struct err *e)
 {
 	static const struct option known[] = {
-		{"store", required_argument, NULL, 's'}, {"sonde", required_argument, NULL, 'p'}, {"listen", required_argument, NULL, 'l'},
+		{"store", required_argument, NULL, 's'}, {"watch", required_argument, NULL, 'd'}, {"sonde", required_argument, NULL, 'p'}, {"listen", required_argument, NULL, 'l'},
 		{"token-file", required_argument, NULL, 't'}, {"host", required_argument, NULL, 'n'}, {"timeout", required_argument, NULL, 'w'},
 		{"memory", required_argument, NULL, 'm'}, {"questions", required_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0},
 	};
@@ -133,7 +136,7 @@ static int token_needed(const struct address *a, const char *token, struct err *
 static int verbs_read(struct server *s, struct err *e)
 {
 	const char *const argv[] = {s->sonde, "help", "--json", NULL};
-	const struct child_limits limits = {.seconds = HELP_SECONDS, .memory_bytes = s->limits.memory_bytes, .answer_bytes = ANSWER_BYTES};
+	const struct child_limits limits = {.seconds = HELP_SECONDS, .memory_bytes = s->limits.memory_bytes, .answer_bytes = ANSWER_BYTES, .spans_fd = -1};
 	struct child_answer a;
 	int rc = child_ask(argv, &limits, -1, -1, &a, e);
 	char *text;
@@ -198,6 +201,7 @@ static int serve(struct server *s, struct address *a, int signals, struct err *e
 	wait_for_end(s, signals);
 	eventfd_write(s->stop_fd, 1);
 	gate_close(&s->gate);
+	watch_close(&s->watch);
 	MHD_stop_daemon(d); /* waits for all that is being answered */
 	address_leave(a);
 	return 0;
@@ -217,14 +221,26 @@ static int signals_take(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
+/* Where the children remember what finished files span: each would open all of them else. -1: then they do. */
+static int spans_make(void)
+{
+	char number[16];
+	int fd = memfd_create("spans", MFD_CLOEXEC);
+
+	if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND) < 0)
+		return -1;
+	snprintf(number, sizeof(number), "%d", CHILD_SPANS);
+	return setenv("SONDE_SPANS", number, 1) ? -1 : fd;
+}
+
 static int run(const struct options *o, struct err *e)
 {
-	char sonde[PATH_MAX], own[256] = "";
+	char sonde[PATH_MAX], exporter[PATH_MAX], own[256] = "";
 	cleanup_free char *token = NULL;
 	struct address a;
 	struct server s = {.sonde = o->sonde ? o->sonde : sonde, .store = o->store,
-			   .limits = {o->timeout_s, (uint64_t)o->memory_mb << 20, ANSWER_BYTES}, .stop_fd = eventfd(0, EFD_CLOEXEC)};
-	int rc = address_parse(o->listen, &a, e);
+			   .limits = {o->timeout_s, (uint64_t)o->memory_mb << 20, ANSWER_BYTES, spans_make()}, .stop_fd = eventfd(0, EFD_CLOEXEC)};
+	int signals, rc = address_parse(o->listen, &a, e);
 
 	if (!rc && o->token_file)
 		rc = token_read(o->token_file, &token, e);
@@ -232,6 +248,8 @@ static int run(const struct options *o, struct err *e)
 		rc = token_needed(&a, token, e);
 	if (!rc && !o->sonde)
 		rc = sibling_find("sonde", sonde, e);
+	if (!sibling_find("sonde-export", exporter, NULL))
+		s.exporter = exporter;
 	if (!rc)
 		rc = verbs_read(&s, e);
 	if (rc)
@@ -240,8 +258,13 @@ static int run(const struct options *o, struct err *e)
 	s.guard = (struct guard){.hosts = o->hosts, .n_hosts = o->n_hosts, .own = own, .token = token};
 	s.check_host = a.any.sa_family != AF_UNIX;
 	gate_init(&s.gate, o->questions);
+	asked_init(&s.asked);
+	signals = signals_take();
+	watch_init(&s.watch, o->watch ? o->watch : o->store);
 	connections_init(&s.connections);
-	rc = serve(&s, &a, signals_take(), e);
+	rc = serve(&s, &a, signals, e);
+	watch_release(&s.watch);
+	asked_release(&s.asked);
 	connections_release(&s.connections);
 	gate_release(&s.gate);
 	questions_free(s.questions);

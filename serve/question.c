@@ -17,7 +17,7 @@
 
 enum words { WORDS_NONE, WORDS_WHAT, WORDS_QUERY };
 
-/* Not `lines`: it reads files that a profiled program names. Nor `check`: its exit code is its answer. Words of `diff` are files. `top` is `ps` over and over. */
+/* Not `lines`: it reads files that a profiled program names. Words of `diff` are files. `top` is `ps` over and over. */
 static const struct {
 	const char *name;
 	enum words words;
@@ -25,16 +25,16 @@ static const struct {
 } SERVED[] = {
 	{"timeline", WORDS_WHAT, false}, {"explain", WORDS_WHAT, false}, {"events", WORDS_WHAT, false}, {"oom", WORDS_WHAT, false}, {"ps", WORDS_WHAT, false}, {"containers", WORDS_WHAT, false}, {"flame", WORDS_WHAT, false},
 	{"stacks", WORDS_WHAT, false}, {"heap", WORDS_WHAT, false}, {"waits", WORDS_WHAT, false}, {"neighbours", WORDS_WHAT, false}, {"wakers", WORDS_WHAT, false},
-	{"net", WORDS_WHAT, false}, {"map", WORDS_WHAT, false}, {"requests", WORDS_WHAT, false},
+	{"net", WORDS_WHAT, false}, {"map", WORDS_WHAT, false}, {"requests", WORDS_WHAT, false}, {"check", WORDS_NONE, false},
 	{"diff", WORDS_NONE, false}, {"sql", WORDS_QUERY, false}, {"status", WORDS_NONE, false}, {"help", WORDS_NONE, false}, {"version", WORDS_NONE, false},
 	{"report", WORDS_WHAT, true},
 };
 
 static const char *const OPTIONS[] = {
-	"last", "from", "to", "at", "rec", "container", "image", "pid", "tid", "comm", "exe", "user", "unit", "cgroup", "lang", "self",
+	"last", "from", "to", "at", "rec", "container", "image", "pid", "tid", "comm", "exe", "user", "unit", "cgroup", "lang", "host", "self",
 	"vs-last", "vs-from", "vs-to", "vs-at", "vs-rec", "vs-container", "vs-image", "vs-pid", "vs-tid", "vs-comm", "vs-exe", "vs-user",
-	"vs-unit", "vs-cgroup", "vs-lang", "baseline", "per", "type", "group", "number", "sort", "by", "lines", "no-inline", "interpreter", "callers",
-	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all", "failed", "retrans", "listen", "slowest", "side",
+	"vs-unit", "vs-cgroup", "vs-lang", "vs-host", "baseline", "per", "type", "group", "number", "sort", "by", "lines", "no-inline", "interpreter", "callers",
+	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all", "failed", "retrans", "listen", "slowest", "side", "drawing",
 };
 
 struct served_option {
@@ -128,6 +128,22 @@ void questions_free(struct questions *q)
 		for (size_t k = 0; k < q->verbs[i].n_options; k++)
 			free(q->verbs[i].options[k].name);
 	free(q);
+}
+
+char *questions_list(const struct questions *q)
+{
+	struct strbuf s = STRBUF_INIT;
+
+	for (size_t i = 0; i < q->n; i++)
+		if (!q->verbs[i].page)
+			strbuf_addf(&s, "%s\"%s\"", s.len ? "," : "{\"verbs\":[", q->verbs[i].name);
+	strbuf_addstr(&s, "]}\n");
+	return strbuf_take(&s);
+}
+
+bool question_may_fail(const char *verb)
+{
+	return !strcmp(verb, "check");
 }
 
 static const struct served_verb *verb_find(const struct questions *q, const char *name, bool page)

@@ -37,4 +37,9 @@ struct question_value {
 int question_argv(const struct questions *q, const char *sonde, const char *store, unsigned seconds, const char *verb, bool page,
 		  const struct question_value *values, size_t n, const char ***argv, struct err *e);
 
+/* {"verbs": [...]}: those that are answered; the caller's. */
+char *questions_list(const struct questions *q);
+/* Its exit code 1 is an answer, too. */
+bool question_may_fail(const char *verb);
+
 #endif

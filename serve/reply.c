@@ -18,6 +18,7 @@
 	"form-action 'self'; frame-ancestors 'none'"
 #define PACK_FROM 1400 /* bytes: what is shorter is one packet anyhow */
 #define COOKIE_DAYS 90
+#define STREAM_PIECE 256
 
 static const char *const HEADS[][2] = {
 	{"Content-Security-Policy", POLICY}, {"X-Content-Type-Options", "nosniff"}, {"Referrer-Policy", "no-referrer"},
@@ -193,4 +194,18 @@ enum MHD_Result reply_login(struct MHD_Connection *c, int wrong)
 	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(page[wrong]), (void *)(uintptr_t)page[wrong], MHD_RESPMEM_PERSISTENT);
 
 	return send_reply(c, MHD_HTTP_UNAUTHORIZED, r, "text/html; charset=utf-8", "no-store");
+}
+
+enum MHD_Result reply_text(struct MHD_Connection *c, char *text)
+{
+	return send_reply(c, MHD_HTTP_OK, text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL, "application/json", "no-store");
+}
+
+enum MHD_Result reply_stream(struct MHD_Connection *c, const char *type, MHD_ContentReaderCallback read, MHD_ContentReaderFreeCallback done, void *cls)
+{
+	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, read, cls, done);
+
+	if (!r)
+		done(cls);
+	return send_reply(c, MHD_HTTP_OK, r, type, "no-store");
 }

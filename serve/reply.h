@@ -25,4 +25,9 @@ enum MHD_Result reply_cookie(struct MHD_Connection *c, const char *token);
 /* 401: a page that asks for the token. wrong: one was given. */
 enum MHD_Result reply_login(struct MHD_Connection *c, int wrong);
 
+/* JSON; `text` is taken, NULL is no memory. */
+enum MHD_Result reply_text(struct MHD_Connection *c, char *text);
+/* What `read` says, piece by piece, until its end; `done` in any case, with `cls`. */
+enum MHD_Result reply_stream(struct MHD_Connection *c, const char *type, MHD_ContentReaderCallback read, MHD_ContentReaderFreeCallback done, void *cls);
+
 #endif

@@ -81,6 +81,12 @@ long-tls: all workloads
 # requests as sonde-l7 counts them, beside what the servers themselves count: nginx, PostgreSQL, MariaDB, Redis, RabbitMQ, php-fpm, gRPC, ...
 long-requests: all workloads
 	@$(PYTEST) $(E2E)/test_l7_servers.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml
+
+
+# real engines beside what sonde-export tells them: Prometheus
+long-export: all
+	@$(PYTEST) tests/e2e/test_export_engines.py --durations=5 --junitxml=$(RESULTS)/long-export.xml
+
 # script frames of every interpreter that can be had, in samples and in pstack; servers in scripting languages under load
 long-runtimes: all workloads
 	@$(PYTEST) $(E2E)/test_script_*.py $(E2E)/test_java_frames.py $(E2E)/test_python_frames.py $(E2E)/test_pstack_[pjr]*.py -m live -s \

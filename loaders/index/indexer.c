@@ -27,6 +27,7 @@
 #include "loaders/index/symset.h"
 #include "loaders/index/tlspart.h"
 #include "loaders/index/unwind.h"
+#include "loaders/index/v8part.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -41,6 +42,7 @@ struct job {
 	struct ruby_layout ruby;
 	struct hotspot_layout hotspot;
 	struct tls_part tls;
+	struct v8_layout v8;
 	struct unwind unwind;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
@@ -145,6 +147,8 @@ static int add_runtimes(struct job *j)
 		rc = hotspotpart_make(&j->elf, &j->noted.run, &j->hotspot);
 	if (!rc || rc == -ENOENT)
 		rc = tlspart_make(&j->elf, &j->noted.tls, rows, go_has_registers(j->go.version), &j->tls);
+	if (!rc || rc == -ENOENT)
+		rc = v8part_make(&j->elf, &j->noted.v8, &j->v8);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -292,6 +296,7 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 		{IMAGE_SECTION_PHP, &j->php.format, sizeof(j->php)},
 		{IMAGE_SECTION_RUBY, &j->ruby.format, sizeof(j->ruby)},
 		{IMAGE_SECTION_HOTSPOT, &j->hotspot.format, sizeof(j->hotspot)},
+		{IMAGE_SECTION_V8, &j->v8.format, sizeof(j->v8)},
 	};
 	int rc;
 

@@ -27,7 +27,7 @@ struct stream {
 	struct said_who who;
 	uint32_t tid;
 	struct proto_conn *conn;      /* NULL: not made yet, or nobody knows what it speaks */
-	char service[SERVICE_MAX];
+	char *service;
 	uint64_t pos[2];              /* the next one, by enum l7_dir */
 	uint64_t tls_pos[2];
 	uint64_t copied;
@@ -110,11 +110,14 @@ static struct sums_of of_stream(struct stream *x)
 		side = side == L7_SIDE_CLIENT ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
 	if (x->family != AF_UNIX && side != x->service_side) {
 		bool server = side == L7_SIDE_SERVER;
+		char service[SERVICE_MAX];
 
-		endpoint(x->service, sizeof(x->service), x->family, server ? x->local : x->peer, server ? x->lport : x->dport);
+		endpoint(service, sizeof(service), x->family, server ? x->local : x->peer, server ? x->lport : x->dport);
+		free(x->service);
+		x->service = mem_strdup(service);
 		x->service_side = side;
 	}
-	return (struct sums_of){.who = x->who, .tid = x->tid, .side = side, .service = x->service};
+	return (struct sums_of){.who = x->who, .tid = x->tid, .side = side, .service = x->service ? x->service : ""};
 }
 
 /* What became of its bytes since this was last told. */
@@ -172,6 +175,13 @@ static void want_set(const struct streams *s, const struct stream *x, uint32_t f
 	__atomic_store_n(&w->ino, x->ino, __ATOMIC_RELEASE);
 }
 
+static void stream_free(struct stream *x)
+{
+	proto_conn_free(x->conn);
+	free(x->service);
+	free(x);
+}
+
 static void drop(struct streams *s, struct stream *x)
 {
 	struct l7_want *w = want_of(s, x);
@@ -181,11 +191,10 @@ static void drop(struct streams *s, struct stream *x)
 	bytes_tell(s, x);
 	if (w && w->ino == x->ino)
 		__atomic_store_n(&w->ino, 0, __ATOMIC_RELEASE);
-	proto_conn_free(x->conn);
 	idmap_del(&s->by_key, x->key);
 	age_unlink(s, x);
 	s->n--;
-	free(x);
+	stream_free(x);
 }
 
 static struct stream *stream_new(struct streams *s, uint64_t key, const struct l7_head *h)
@@ -248,8 +257,13 @@ static void ends_set(struct stream *x, const struct l7_conn *c)
 	memcpy(x->local, c->local, sizeof(x->local));
 	memcpy(x->peer, c->peer, sizeof(x->peer));
 	x->side = c->side != L7_SIDE_UNKNOWN ? c->side : c->lport < c->dport ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
-	if (c->family == AF_UNIX)
-		path(x->service, sizeof(x->service), c);
+	if (c->family == AF_UNIX) {
+		char service[SERVICE_MAX];
+
+		path(service, sizeof(service), c);
+		free(x->service);
+		x->service = mem_strdup(service);
+	}
 }
 
 static void take_conn(struct streams *s, const struct l7_conn *c)
@@ -598,8 +612,7 @@ void streams_free(struct streams *s)
 
 	for (struct stream *x = s->newest; x; x = next) {
 		next = x->older;
-		proto_conn_free(x->conn);
-		free(x);
+		stream_free(x);
 	}
 	idmap_release(&s->by_key);
 	inorder_release(&s->hold);

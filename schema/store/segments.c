@@ -20,6 +20,7 @@
 #include "schema/store/reading.h"
 #include "schema/store/segment.h"
 #include "schema/store/span.h"
+#include "schema/store/spancache.h"
 
 struct looking {
 	const char *dir;
@@ -72,14 +73,31 @@ static int segment_span(const struct store_segment *s, struct store_segment_info
 	return 1;
 }
 
+static bool asks_all(const struct looking *l)
+{
+	return l->from_ns <= 0 && l->to_ns == INT64_MAX;
+}
+
 /* 1: it is wanted; 0: it is not; -EBADMSG. */
-static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info, struct err *e)
+static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info, const struct spancache_file *f, struct err *e)
 {
 	int rc = segment_span(s, info, e);
+	const struct spancache_span span = {rc ? info->from_ns : 1, rc ? info->to_ns : 0};
 
-	if (rc <= 0)
-		return rc ? rc : l->from_ns <= 0 && l->to_ns == INT64_MAX;
-	return info->from_ns < l->to_ns && info->to_ns > l->from_ns;
+	if (rc < 0)
+		return rc;
+	if (f)
+		spancache_put(f, &span);
+	return rc ? info->from_ns < l->to_ns && info->to_ns > l->from_ns : asks_all(l);
+}
+
+/* It is known that nothing of it is of interest, without opening it. */
+static bool span_elsewhere(const struct looking *l, const struct spancache_file *f, bool *known)
+{
+	struct spancache_span span;
+
+	*known = spancache_get(f, &span);
+	return *known && !asks_all(l) && (span.from_ns > span.to_ns || span.from_ns >= l->to_ns || span.to_ns <= l->from_ns);
 }
 
 static bool may_stay_open(struct looking *l)
@@ -94,8 +112,12 @@ static bool may_stay_open(struct looking *l)
 static void look_at(struct looking *l, const char *path, struct looked *x)
 {
 	struct store_segment *s = NULL;
+	struct spancache_file f;
+	bool fixed = spancache_of(path, &f), known = false;
 
 	*x = (struct looked){0};
+	if (fixed && span_elsewhere(l, &f, &known))
+		return;
 	if (strlen(path) >= sizeof(x->info.path)) {
 		x->rc = err_set(&x->why, -ENAMETOOLONG, EXIT_STORE, "the store's path is too long: %s", path);
 		return;
@@ -107,7 +129,8 @@ static void look_at(struct looking *l, const char *path, struct looked *x)
 		x->rc = x->rc == -ENODATA ? 0 : x->rc;
 		return;
 	}
-	x->rc = span_wanted(l, s, &x->info, &x->why);
+	snprintf(x->info.host, sizeof(x->info.host), "%s", s->host ? s->host : "");
+	x->rc = span_wanted(l, s, &x->info, fixed && !known ? &f : NULL, &x->why);
 	if (x->rc > 0 && may_stay_open(l))
 		x->info.open = s;
 	else
@@ -199,7 +222,7 @@ static int look_at_file(struct looking *l, struct store_segment_info **info, siz
 	return 0;
 }
 
-int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
+static int one_store(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
 			struct err *e)
 {
 	struct looking l = {.dir = dir, .from_ns = from_ns, .to_ns = to_ns, .keep = keep};
@@ -210,6 +233,7 @@ int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t 
 
 	if (stat(dir, &st) < 0)
 		return store_none(dir, errno, e);
+	spancache_load();
 	rc = (S_ISDIR(st.st_mode) ? look_at_folder : look_at_file)(&l, &info, &found, e);
 	if (rc < 0) {
 		store_segments_close(info, found);
@@ -217,6 +241,45 @@ int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t 
 	}
 	*out = info;
 	*n = found;
+	return 0;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct store_segment_info *x = a, *y = b;
+
+	return x->from_ns != y->from_ns ? (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns) : strcmp(x->path, y->path);
+}
+
+int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
+			struct err *e)
+{
+	struct store_segment_info *all = NULL, *part;
+	size_t n_all = 0, n_part;
+	int rc = 0;
+
+	if (!strchr(dir, STORE_LIST))
+		return one_store(dir, from_ns, to_ns, keep, out, n, e);
+	for (const char *p = dir; !rc && p; p = strchr(p, STORE_LIST) ? strchr(p, STORE_LIST) + 1 : NULL) {
+		cleanup_free char *path = mem_strndup(p, strcspn(p, (const char[]){STORE_LIST, '\0'}));
+
+		rc = one_store(path, from_ns, to_ns, 0, &part, &n_part, e);
+		if (rc)
+			break;
+		all = mem_realloc(all, (n_all + n_part + 1) * sizeof(*all));
+		if (n_part)
+			memcpy(all + n_all, part, n_part * sizeof(*all));
+		n_all += n_part;
+		free(part);
+	}
+	if (rc) {
+		free(all);
+		return rc;
+	}
+	if (n_all)
+		qsort(all, n_all, sizeof(*all), by_begin);
+	*out = all;
+	*n = n_all;
 	return 0;
 }
 

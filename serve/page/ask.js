@@ -30,3 +30,11 @@ async function ask(verb, params, signal) {
 		return {ok: false, status: 0, error: 'sonde serve does not answer: it was ended, or the way to it is broken', fix: 'sonde serve'};
 	}
 }
+
+// Whenever something was written into the store: told by the server, which tells nothing while nobody listens. on(); returns what ends it.
+function askLive(on) {
+	const source = new EventSource('/api/v1/live');
+	source.addEventListener('changed', on);
+	source.addEventListener('open', on); // also after a break: what came meanwhile
+	return () => source.close();
+}

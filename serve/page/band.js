@@ -14,10 +14,23 @@ function bandSums(t) {
 		names: [...named.map((g) => formatSeen(g.who)), ...(more ? ['all others'] : [])], sums: [...sums, ...(more ? [rest] : [])], all};
 }
 
+// What `timeline --of` answers, in the shape of the one of CPU time: stacked by container; where there is none, what there is of the host.
+function bandUsed(t, cpu) {
+	const n = t.rows.length ? t.rows[0].by_column.length : 0, step = (t.to_ns - t.from_ns) / Math.max(n, 1);
+	const inside = t.rows.filter((r) => r.who[0] !== '['), shown = inside.length ? inside : t.rows;
+	return {
+		unit: t.unit, cpus: 0, events: cpu ? cpu.events : [], rows: [],
+		columns: Array.from({length: n}, (_, i) => ({from_ns: t.from_ns + i * step, to_ns: t.from_ns + (i + 1) * step, recorded_ns: 1})),
+		groups: shown.map((r) => ({who: r.who, who_is: r.who[0] === '[' ? 'host' : 'container', by_column_ns: r.by_column})),
+		cpu_by_column_ns: Array.from({length: n}, (_, i) => (shown.some((r) => r.by_column[i] !== null) ? shown.reduce((v, r) => v + (r.by_column[i] || 0), 0) : null)),
+	};
+}
+const BAND_UNITS = {cores: (v) => `${wordsCores(v)} cores`, bytes: formatBytes, 'bytes/s': (v) => `${formatBytes(v)}/s`, share: wordsShare};
+
 // on: {choose(from_ns, to_ns, spike or group or null), draft(from_ns, to_ns)}; ns of whole columns, 0 for all
 function bandInit(on) {
 	const canvas = $('band'), ctx = canvas.getContext('2d'), from = $('band-from'), to = $('band-to');
-	const s = {t: null, sums: null, a: -1, b: -1, palette: [], ink: '#000', soft: '#888', line: '#ddd', veil: '#fff', top: 1};
+	const s = {t: null, sums: null, a: -1, b: -1, palette: [], ink: '#000', soft: '#888', line: '#ddd', veil: '#fff', top: 1, say: BAND_UNITS.cores};
 	let drag = -1, moved = false;
 
 	const at = (ns) => (ns - s.sums.from) / (s.sums.to - s.sums.from);
@@ -69,7 +82,7 @@ function bandInit(on) {
 			ctx.lineTo(w, y);
 			ctx.stroke();
 			ctx.fillStyle = s.soft;
-			ctx.fillText(`${Number(v.toFixed(2))}${v === s.top ? ' cores' : ''}`, 4, y - 3);
+			ctx.fillText(s.say === BAND_UNITS.cores ? `${Number(v.toFixed(2))}${v === s.top ? ' cores' : ''}` : s.say(v), 4, y - 3);
 		}
 	}
 	function marks(h) {
@@ -150,10 +163,10 @@ function bandInit(on) {
 		if (s.sums.gap[i]) {
 			list.append(add('dt', 'nothing was recorded'), add('dd', ''));
 		} else {
-			list.append(add('dt', 'all'), add('dd', `${wordsCores(s.sums.all[i])} cores`));
+			list.append(add('dt', 'all'), add('dd', s.say(s.sums.all[i])));
 			s.sums.names.forEach((name, j) => {
 				if (s.sums.sums[j][i] >= 0.005)
-					list.append(add('dt', (j === k ? '\u25b8 ' : '') + drawShorten(name, 40)), add('dd', `${wordsCores(s.sums.sums[j][i])} cores`));
+					list.append(add('dt', (j === k ? '\u25b8 ' : '') + drawShorten(name, 40)), add('dd', s.say(s.sums.sums[j][i])));
 			});
 		}
 		for (const x of s.t.events)
@@ -233,9 +246,9 @@ function bandInit(on) {
 	return {
 		show(t) {
 			const had = s.sums;
-			Object.assign(s, {t, sums: bandSums(t)});
+			Object.assign(s, {t, sums: bandSums(t), say: BAND_UNITS[t.unit || 'cores'] || formatCount});
 			const most = Math.max(...s.sums.all, 0.01);
-			s.top = t.cpus && most > t.cpus * 0.5 ? Math.max(t.cpus, Math.ceil(most)) : [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4, 8, 16, 32, 64, 128].find((v) => v >= most) || most;
+			s.top = t.unit ? most : t.cpus && most > t.cpus * 0.5 ? Math.max(t.cpus, Math.ceil(most)) : [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4, 8, 16, 32, 64, 128].find((v) => v >= most) || most;
 			$('band-who').replaceChildren(...s.sums.names.map((name, k) => {
 				const li = document.createElement('li'), i = document.createElement('i'), b = document.createElement('button'), g = s.sums.groups[k];
 				b.type = 'button';

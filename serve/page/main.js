@@ -2,8 +2,13 @@
 // main: from the address to questions, from answers to what is seen. Only what depends on what has changed is asked anew; an answer that
 // is no longer wanted is given up.
 
-const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000, MAIN_NOTHING_THERE = 404;
-const MAIN_LIVE = {least: 5000, most: 20000, times: 60}; // ms; so many times as long as the answers took: whoever looks costs little, however busy the host
+const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000,  MAIN_NOTHING_THERE = 404;
+// What each tab of the picture is: a kind of value, or the map.
+const MAIN_PICTURES = [{id: 'pic-flame', pic: '', type: 'cpu'}, {id: 'pic-waits', pic: '', type: 'offcpu'}, {id: 'pic-heap', pic: '', type: 'inuse'}, {id: 'pic-map', pic: 'map'}];
+const MAIN_LIVE = {least: 5000, most: 30000, times: 100, quiet: 60000, picture: 3}; // ms between two rounds; so many times as long as the answers took: whoever looks costs little, however busy the host
+
+const MAIN_OF = {cpu: 'CPU', mem: 'memory', io: 'read and written', net: 'network', pressure: 'pressure', disk: 'disks busy'};
+const MAIN_EDGES = 'select container, comm, protocol, port, peer_container, peer_comm, peer, sum(opened) opened, sum(tx_bytes) tx_bytes, sum(rx_bytes) rx_bytes\nfrom win_edges\ngroup by 1, 2, 3, 4, 5, 6, 7 order by tx_bytes + rx_bytes desc limit 50';
 
 let sayTimer = 0;
 function say(text) {
@@ -13,7 +18,7 @@ function say(text) {
 }
 
 function mainStart() {
-	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, period: MAIN_LIVE.least, keys: {}, columns: {}};
+	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, listening: null, changed: false, asked: 0, under: {}, round: 0, about: [], period: MAIN_LIVE.least, keys: {}, columns: {}};
 	const forced = matchMedia('(forced-colors: active)');
 	const theme = themeInit(() => {
 		band.paint(theme.dark(), forced.matches);
@@ -58,9 +63,12 @@ function mainStart() {
 	const picture = pictureInit({change}, theme, forced);
 	const grid = gridInit($('table'), {
 		pick(r) {
-			const t = TABLES[app.tab];
+			const t = tableOf();
 			if (app.tab === 'functions') {
-				picture.find(r.function);
+				if (app.place.pic)
+					change({pic: '', q: `^${r.function.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`});
+				else
+					picture.find(r.function);
 				$('graph').scrollIntoView({block: 'nearest'});
 				return;
 			}
@@ -70,24 +78,46 @@ function mainStart() {
 		sort: (key) => change({sort: key}, true, true),
 	});
 	const isWho = (who) => ['container', 'comm', 'pid'].every((k) => (who[k] || '') === app.place[k]) && Object.values(who).some(Boolean);
-	const sql = sqlInit({change: (patch) => change(patch, false, true), range: () => placeChosen(app.place)});
+	const services = servicesInit({pick(n) {
+		const who = {...nobody, ...(n.kind === 'container' ? {container: n.name} : {comm: n.name})};
+		change({...(isWho(who) ? nobody : who), tab: n.kind === 'container' ? 'containers' : 'processes', zoom: '', fn: ''});
+	}});
+	const sql = sqlInit({change: (patch) => change(patch, false, true), range: () => ({...placeChosen(app.place), ...placeWho(app.place)})});
 
 	// --- what is asked ---
 
 	const key = (...k) => JSON.stringify(k);
-	// An answer, asked for only where the question is another one, or all is asked anew.
-	async function asked(name, verb, params, anew) {
-		const k = key(verb, params);
+	// An answer, asked for only where the question is another one, or all is asked anew; what is under way is waited for.
+	function asked(name, verb, params, anew) {
+		const k = key(verb, params), under = app.under[name], run = app.running;
+		if (under && under.k === k && under.run === run)
+			return under.answer;
 		if (!anew && app.keys[name] === k && app[name])
 			return app[name];
-		const answer = await ask(verb, params, app.running.signal);
-		Object.assign(app, {[name]: answer});
-		app.keys[name] = k;
+		const answer = ask(verb, params, run.signal).then((a) => {
+			if (app.under[name].answer === answer) {
+				app[name] = a;
+				app.keys[name] = k;
+			}
+			return a;
+		});
+		app.under[name] = {k, run, answer};
 		return answer;
 	}
 	const byOf = (p) => ({by: p.by === 'both' ? '' : p.by});
-	const tableParams = (p) => ({...placeChosen(p), ...(TABLES[app.tab].narrow ? placeWho(p) : {}), ...(TABLES[app.tab].typed && p.type !== 'wall' ? {type: p.type === 'cpu' ? '' : p.type} : {}), ...TABLES[app.tab].params});
+	// The table that is looked at: one of the page's own, or what any verb answers.
+	function tableOf() {
+		const about = app.about.find((v) => v.verb === app.tab);
+		app.of = TABLES[app.tab] || (app.of && app.of.verb === app.tab && app.of.known ? app.of
+			: {...tablesOfVerb(about || {verb: app.tab, range: [1], filters: [], options: []}), known: Boolean(about)});
+		return app.of;
+	}
+	function tableParams(p) {
+		const t = tableOf(), time = t.ranged === false ? (t.at && (p.in || p.to) ? {at: p.in ? p.until : p.to} : {}) : placeChosen(p);
+		return {...time, ...(t.narrow ? placeWho(p) : {}), ...(t.typed && p.type !== 'wall' ? {type: p.type === 'cpu' ? '' : p.type} : {}), ...t.params};
+	}
 	const flameParams = (p) => ({...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, group: 'process', nodes: MAIN_NODES});
+	const mapParams = (p) => ({...placeChosen(p), ...placeWho(p)});
 	function lengthOf(p, t) {
 		const ns = p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t ? t.to_ns - t.from_ns : 36e11;
 		return `${Math.max(1, Math.round(ns / 1e9))}s`;
@@ -112,17 +142,25 @@ function mainStart() {
 		$('nothing').hidden = t.ok;
 		for (const id of ['over', 'sentence', 'about'])
 			$(id).hidden = !t.ok;
-		for (const id of ['users', 'graph'])
+		for (const id of ['users', 'picture'])
 			$(id).hidden = !rest;
 		if (t.ok)
 			return;
 		$('nothing-said').textContent = formatSeen(t.error);
 		$('nothing-fix').textContent = t.fix || 'sonde status';
 	}
-	function showTime(t, p) {
+	const ofParams = (p) => ({...placeRange(p), of: p.of, number: 20});
+	// used: what is drawn where that is not CPU time
+	function showTime(t, p, used) {
 		const d = t.data;
-		$('band-command').textContent = wordsCommand('timeline', {...placeRange(p), ...byOf(p)});
-		band.show(d);
+		$('band-command').textContent = wordsCommand('timeline', used ? {...ofParams(p), number: ''} : {...placeRange(p), ...byOf(p)});
+		note('over-note', used || {ok: true});
+		app.sparks = null;
+		if (used) {
+			band.show(d);
+			app.sparks = band.sparks();
+		}
+		band.show(used && used.ok ? bandUsed(used.data, d) : d);
 		band.chosen(p.in ? Date.parse(p.in) * 1e6 : 0, Date.parse(p.until) * 1e6);
 	}
 	function showSentence(p) {
@@ -135,11 +173,11 @@ function mainStart() {
 		$('sentence').replaceChildren(strong, ...words.slice(1));
 	}
 	function showTable(p, answer) {
-		const t = TABLES[app.tab], columns = app.columns[app.tab] = t.columns(app.tab === 'containers' || app.tab === 'processes' ? band.sparks() : null);
-		const params = tableParams(p);
+		const t = tableOf(), params = tableParams(p), said = answer.ok ? (t.rows ? t.rows(answer.data) : answer.data.rows).map((r) => (t.flat ? tablesFlat(r) : {unit: answer.data.unit, ...r})) : [];
+		const columns = app.columns[app.tab] = t.columns(app.tab === 'containers' || app.tab === 'processes' ? app.sparks || band.sparks() : null, said);
 		$('table-command').textContent = wordsCommand(t.verb, {...params, number: ''});
 		note('table-note', answer);
-		const rows = answer.ok ? answer.data.rows.map((r) => ({unit: answer.data.unit, ...r})) : [];
+		const rows = said;
 		if (answer.ok && !rows.length)
 			note('table-note', {ok: false, error: app.tab === 'changes' ? 'Nothing changed by more than noise against the time before.' : 'Nothing to show for this range.', fix: ''});
 		grid.set(rows, columns, p.sort || t.sort, p.find, (r) => ['container', 'comm', 'pid'].every((k) => !p[k] || String(r[k]) === p[k]) && Boolean(p.container || p.comm || p.pid));
@@ -157,6 +195,15 @@ function mainStart() {
 		}
 		picture.show(answers.map((a) => a.data), app.ps.ok ? app.ps.data.rows : [], stats && stats.ok ? stats.data : null, p);
 		$('graph').setAttribute('aria-label', `Flame graph of ${kind ? kind.textContent : p.type}`);
+	}
+	function showMap(p, answer) {
+		$('map-command').textContent = wordsCommand('map', mapParams(p));
+		note('map-note', answer);
+		$('map-draw').hidden = $('map-table').hidden = !answer.ok;
+		if (answer.ok)
+			services.show(answer.data, (n) => (n.kind === 'container' ? n.name === p.container : n.kind === 'command' && n.name === p.comm));
+		else
+			services.none();
 	}
 	function showFacts(flame) {
 		const t = app.timeline.data, gap = t.columns.reduce((v, c) => v + (c.recorded_ns ? 0 : c.to_ns - c.from_ns), 0), much = gap > (t.to_ns - t.from_ns) / 20, facts = [], brief = [];
@@ -199,6 +246,8 @@ function mainStart() {
 			...(p.in ? [chip(`only ${wordsClock(Date.parse(p.in) * 1e6)} to ${wordsClock(Date.parse(p.until) * 1e6, Date.parse(p.in) * 1e6)}`, {in: '', until: '', zoom: ''})] : []));
 		$('chips').hidden = !who && !p.in;
 	}
+	// Which tab is chosen: of other kinds of value it is the flame graph's.
+	const pictureOf = (p) => Math.max(0, MAIN_PICTURES.findIndex((x) => x.pic === p.pic && (!x.type || x.type === p.type)));
 	function controls(p) {
 		tabsShow($('pages'), [], ['host', 'sql'].indexOf(p.page), (i) => change({page: ['host', 'sql'][i]}), [$('page-host'), $('page-sql')]);
 		$('view-host').hidden = p.page !== 'host';
@@ -209,10 +258,22 @@ function mainStart() {
 		for (const k of ['from', 'to'])
 			if (document.activeElement !== $(k))
 				$(k).value = p[k];
-		tabsShow($('tabs'), MAIN_TABS, MAIN_TABS.indexOf(app.tab), (i) => change({tab: MAIN_TABS[i], sort: ''}));
+		const tabs = MAIN_TABS.includes(app.tab) ? MAIN_TABS : [...MAIN_TABS, app.tab];
+		tabsShow($('tabs'), tabs, tabs.indexOf(app.tab), (i) => change({tab: tabs[i], sort: ''}));
 		if (document.activeElement !== $('find'))
 			$('find').value = p.find;
+		tabsShow($('pictures'), [], pictureOf(p), (i) => change({pic: MAIN_PICTURES[i].pic, ...(MAIN_PICTURES[i].type ? {type: MAIN_PICTURES[i].type, zoom: '', fn: ''} : {})}), MAIN_PICTURES.map((x) => $(x.id)));
+		for (const [id, query] of [['band-sql', '@minutes'], ['table-sql', tableOf().query], ['graph-sql', p.type === 'cpu' ? '@hottest' : p.type === 'offcpu' ? '@waiting' : '@allocators'], ['map-sql', MAIN_EDGES]]) {
+			$(id).hidden = !query;
+			$(id).onclick = () => change({page: 'sql', query});
+		}
+		$('graph').hidden = p.pic !== '';
+		$('map').hidden = p.pic !== 'map';
 		$('by').value = p.by;
+		$('by-label').hidden = p.of !== 'cpu';
+		$('of').value = p.of;
+		if ($('of').value !== p.of)
+			$('of').append(new Option(MAIN_OF[p.of] || p.of, p.of, true, true));
 		$('compare').value = p.compare;
 		if (p.compare && $('compare').value !== p.compare)
 			$('compare').append(new Option(`${p.compare} earlier`, p.compare, true, true));
@@ -223,6 +284,15 @@ function mainStart() {
 		chips(p);
 	}
 
+	async function showFlame(p, t, first, anew) {
+		const got = await (first || pictures(p, t.data, anew)), question = key(got.answers.map((a) => a.data && [a.data.from_ns, a.data.to_ns]), app.keys.flame, app.keys.diff, p.compare);
+		if (anew || app.drawn !== question || got.answers.some((a) => !a.ok))
+			showPicture(p, got);
+		else
+			picture.again(p, false);
+		app.drawn = question;
+		return got.answers;
+	}
 	// anew: the same questions again
 	async function show(anew) {
 		const began = performance.now();
@@ -232,6 +302,8 @@ function mainStart() {
 		if (app.running)
 			app.running.abort();
 		app.running = run;
+		app.asked = began;
+		app.changed = false;
 		clearTimeout(app.live);
 		if (p.page === 'sql') {
 			sql.show(p);
@@ -241,50 +313,85 @@ function mainStart() {
 		document.documentElement.dataset.state = 'asking';
 		const time = asked('timeline', 'timeline', {...placeRange(p), ...byOf(p)}, anew);
 		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
-		const first = p.compare ? null : pictures(p, null, anew);
-		if (!p.tab) { // which one it is goes by what there is
+		const map = p.pic === 'map' ? asked('map', 'map', {...mapParams(p), drawing: true}, anew) : null;
+		if (p.of !== 'cpu')
+			asked('used', 'timeline', ofParams(p), anew);
+		const afresh = anew && !(p.live && app.round++ % MAIN_LIVE.picture); // the picture is the dearest: while it is live, not in each round
+		const first = p.compare || map ? null : pictures(p, null, afresh);
+		if (!p.tab && app.tab === 'containers')
+			asked('table', 'containers', {...placeChosen(p), ...TABLES.containers.params}, anew); // most likely
+		if (!TABLES[app.tab])
+			await app.known;
+		if (!p.tab || !(TABLES[app.tab] || app.about.some((v) => v.verb === app.tab))) { // which one it is goes by what there is
 			const t = await time;
 			app.tab = t.ok ? tablesFirst(t.data) : 'functions';
 		}
 		controls(p);
-		const table = app.tab === 'processes' ? ps : asked('table', TABLES[app.tab].verb, tableParams(p), anew);
-		const t = await time, status = app.status || asked('status', 'status', {});
+		const table = app.tab === 'processes' ? ps : asked('table', tableOf().verb, tableParams(p), anew);
+		const t = await time;
 		showNothing(t, t.ok);
 		if (t.ok) {
-			showTime(t, p);
+			showTime(t, p, p.of === 'cpu' ? null : await asked('used', 'timeline', ofParams(p), anew));
 			await ps;
 			showSentence(p);
 		}
 		if (t.ok || t.status === MAIN_NOTHING_THERE) {
 			showTable(p, await table);
 			await ps;
-			const got = await (first || pictures(p, t.data, anew)), question = key(got.answers.map((a) => a.data && [a.data.from_ns, a.data.to_ns]), app.keys.flame, app.keys.diff, p.compare);
-			if (anew || app.drawn !== question || got.answers.some((a) => !a.ok))
-				showPicture(p, got);
-			else
-				picture.again(p, false);
-			app.drawn = question;
-			showNothing(t, t.ok || (await table).ok || got.answers.some((a) => a.ok));
-			await status;
+			const got = map ? [await map] : await showFlame(p, t, first, afresh);
+			if (map)
+				showMap(p, got[0]);
+			showNothing(t, t.ok || (await table).ok || got.some((a) => a.ok));
 			if (t.ok)
-				showFacts(got.answers[got.answers.length - 1]);
+				showFacts(map ? null : got[got.length - 1]);
 		}
 		document.documentElement.dataset.state = 'ready';
 		performance.mark('shown');
 		app.period = Math.round(Math.min(MAIN_LIVE.most, Math.max(MAIN_LIVE.least, MAIN_LIVE.times * (performance.now() - began))));
 		schedule();
+		if (!app.status && t.ok)
+			asked('status', 'status', {}).then(() => showFacts(map ? null : app.flame)); // not before what is seen first
 		document.documentElement.dataset.asked = Number(document.documentElement.dataset.asked || 0) + 1;
 	}
-	// While it is live and looked at.
+	// While it is live and looked at, the server says when something was recorded; then all is asked anew, at most once in a period.
 	function schedule() {
+		const live = Boolean(app.place.live && app.place.page === 'host' && !document.hidden);
 		clearTimeout(app.live);
-		const live = app.place.live && app.place.page === 'host';
-		$('live-period').textContent = live ? `, every ${Math.round(app.period / 1000)} s` : '';
+		$('live-period').textContent = app.place.live ? `, every ${Math.round(app.period / 1000)} s` : '';
+		if (live && !app.listening)
+			app.listening = askLive(() => {
+				app.changed = true;
+				soon();
+			});
+		if (!live && app.listening) {
+			app.listening();
+			app.listening = null;
+		}
 		if (live)
-			app.live = setTimeout(() => (document.hidden ? schedule() : show(true)), app.period);
+			soon();
+	}
+	function soon() {
+		clearTimeout(app.live);
+		// where nothing was recorded, the range still moves on
+		app.live = setTimeout(() => app.listening && show(true), Math.max(0, app.asked + (app.changed ? app.period : MAIN_LIVE.quiet) - performance.now()));
 	}
 
 	// --- what is pressed ---
+
+	const marks = marksInit({
+		here() {
+			const p = app.place, t = app.timeline && app.timeline.ok ? app.timeline.data : null, moment = t && !p.from && !p.to && p.page === 'host';
+			const now = {...p, live: '', ...(moment ? {last: '', from: placeTime(t.from_ns), to: placeTime(t.to_ns)} : {})}, at = placeWrite(now);
+			const when = t ? `${wordsClock(p.in ? Date.parse(p.in) * 1e6 : t.from_ns)}, ${wordsFor(p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t.to_ns - t.from_ns)}` : '';
+			return {at: at[0] === '?' ? at : '?last=1h', name: p.page === 'sql' ? `SQL: ${p.query}` : [p.comm || p.container || 'host', p.pic || app.tab, when].filter(Boolean).join(', ')};
+		},
+		go(at) {
+			app.place = placeRead(at);
+			history.pushState(null, '', placeWrite(app.place));
+			show();
+		},
+		say,
+	});
 
 	function shift(by) {
 		const t = app.timeline && app.timeline.ok ? app.timeline.data : null, long = t ? t.to_ns - t.from_ns : 0;
@@ -293,9 +400,16 @@ function mainStart() {
 	}
 	const actions = {
 		...picture.actions,
+		mark: marks.toggle,
 		jump: jumpInit(() => [
-			...MAIN_TABS.map((tab) => ({kind: 'tab', name: tab, go: () => change({tab, sort: '', page: 'host'})})),
+			...[...MAIN_TABS, ...app.about.map((v) => v.verb)].map((tab) => ({kind: 'tab', name: tab, go: () => change({tab, sort: '', page: 'host'})})),
 			{kind: 'tab', name: 'SQL', go: () => change({page: 'sql'})},
+			...marks.all().map((m) => ({kind: 'bookmark', name: m.name, go: () => {
+				app.place = placeRead(m.at);
+				change({});
+			}})),
+			...['flame graph', 'waits', 'heap'].map((name, i) => ({kind: 'picture', name, go: () => change({page: 'host', pic: '', type: MAIN_PICTURES[i].type})})),
+			{kind: 'picture', name: 'map of services', go: () => change({page: 'host', pic: 'map'})},
 			...[...new Set((app.ps && app.ps.ok ? app.ps.data.rows : []).map((r) => r.container).filter(Boolean))].map((c) => ({kind: 'container', name: c, go: () => change({...nobody, container: c, tab: 'containers'})})),
 			...(app.ps && app.ps.ok ? app.ps.data.rows : []).map((r) => ({kind: 'process', name: `${r.comm} (${r.pid})`, go: () => change({...nobody, comm: r.comm, pid: String(r.pid), tab: 'processes'})})),
 			...picture.functions().slice(0, 20000).map((name) => ({kind: 'function', name, go: () => picture.find(name)})),
@@ -309,7 +423,8 @@ function mainStart() {
 		table: () => grid.first() && grid.first().focus(),
 		filter: () => $('find').focus(),
 		compare: () => change({compare: app.place.compare ? '' : 'previous'}),
-		graph: picture.grab,
+		graph: () => (app.place.pic === 'map' ? services.grab() : picture.grab()),
+		map: () => change({pic: app.place.pic === 'map' ? '' : 'map'}),
 		search: () => $('search').focus(),
 		sql: () => change({page: app.place.page === 'sql' ? 'host' : 'sql'}),
 		escape: () => change({...nobody, in: '', until: '', zoom: '', q: '', fn: '', view: 'callees'}),
@@ -333,8 +448,8 @@ function mainStart() {
 		if (app.tab === 'processes' ? app.ps : app.table)
 			showTable(app.place, app.tab === 'processes' ? app.ps : app.table);
 	});
-	for (const k of ['by', 'compare', 'type'])
-		$(k).addEventListener('change', () => change({[k]: $(k).value, ...(k === 'by' ? {} : {zoom: '', fn: ''})}));
+	for (const k of ['by', 'of', 'compare', 'type'])
+		$(k).addEventListener('change', () => change({[k]: $(k).value, ...(k === 'by' || k === 'of' ? {} : {zoom: '', fn: ''})}));
 	for (const b of document.querySelectorAll('[data-copy]'))
 		b.addEventListener('click', () => {
 			const text = $(b.dataset.copy).textContent;
@@ -347,19 +462,30 @@ function mainStart() {
 		app.place = placeRead(location.search);
 		show();
 	});
-	document.addEventListener('visibilitychange', () => !document.hidden && app.place.live && show(true));
+	document.addEventListener('visibilitychange', schedule);
 	forced.addEventListener('change', theme.apply);
 	hotkeysInit(actions);
-	// Which kinds of value there are is sonde's to say.
-	async function kinds() {
-		const h = await ask('help', {}), flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
+	// Which kinds of value and which verbs there are is sonde's to say.
+	async function know() {
+		const [h, list] = await Promise.all([ask('help', {}), ask('', {})]), flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
 		$('type').replaceChildren(...(type ? type.help.split(/,\s*|\s+or\s+/) : ['cpu']).map((k) => new Option({cpu: 'CPU', offcpu: 'waits (off CPU)', wall: 'wall time', alloc: 'memory allocated', inuse: 'memory in use'}[k] || k, k)));
+		const time = h.ok && h.data.rows.find((v) => v.verb === 'timeline'), of = time && time.options.find((o) => o.name === 'of');
+		$('of').replaceChildren(...(of ? of.help.split(':')[0].replace(/\([^)]*\)/g, '').split(',').map((k) => k.trim()) : ['cpu']).map((k) => new Option(MAIN_OF[k] || k, k)));
+		app.about = h.ok && list.ok ? h.data.rows.filter((v) => list.data.verbs.includes(v.verb) && !TABLES_ELSEWHERE.includes(v.verb)) : [];
+		$('more').replaceChildren(new Option('more', ''), ...app.about.map((v) => Object.assign(new Option(v.verb, v.verb), {title: v.summary})));
+		$('more-label').hidden = !app.about.length;
 		controls(app.place);
 	}
+	$('more').addEventListener('change', () => {
+		const tab = $('more').value;
+		$('more').value = '';
+		if (tab)
+			change({tab, sort: ''});
+	});
 	document.documentElement.classList.add('js');
 	theme.apply();
+	app.known = app.place.tab && !TABLES[app.place.tab] ? know() : new Promise((done) => setTimeout(() => done(know()), 500)); // not before what is seen first
 	show();
-	setTimeout(kinds, 500); // not before what is seen first
 }
 
 mainStart();

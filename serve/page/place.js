@@ -6,22 +6,23 @@
 //   in, until                 a part of it that was chosen
 //   container, comm, pid      who is looked at
 //   page, query               host or sql, and what is asked there
-//   tab, sort, find           the table; without a tab containers, where there are any, else processes
-//   by                        the strip: both, container, process, command
+//   tab, sort, find           the table: one of the page's, or any verb; without a tab containers, where there are any, else processes
+//   by, of                    the strip: both, container, process, command; what it is of, as timeline --of has it
+//   pic                       the picture: '' the flame graph, or map
 //   type, view, group, colour, fold, fn, zoom, q    the picture
 //   compare                   '', previous, or a time that the same range is compared with so much earlier
 //   live
 
 const PLACE_START = {page: 'host', last: '1h', from: '', to: '', in: '', until: '', container: '', comm: '', pid: '', tab: '', sort: '', find: '',
-	by: 'both', type: 'cpu', view: 'callees', group: 'nested', colour: 'package', fold: 'start', fn: '', zoom: '', q: '', compare: '', live: '', query: ''};
-const PLACE_WORDS = {page: ['host', 'sql'], tab: ['', 'containers', 'processes', 'functions', 'waits', 'changes'], by: ['both', 'container', 'process', 'command'],
-	view: ['callees', 'callers', 'sandwich'], group: ['nested', 'container', 'process', 'none'], colour: ['package', 'origin', 'module', 'change'], live: ['', '1']};
+	by: 'both', of: 'cpu', pic: '', type: 'cpu', view: 'callees', group: 'nested', colour: 'package', fold: 'start', fn: '', zoom: '', q: '', compare: '', live: '', query: ''};
+const PLACE_WORDS = {page: ['host', 'sql'], by: ['both', 'container', 'process', 'command'],
+	pic: ['', 'map'], view: ['callees', 'callers', 'sandwich'], group: ['nested', 'container', 'process', 'none'], colour: ['package', 'origin', 'module', 'change'], live: ['', '1']};
 const PLACE_MOST = 8000;
 
 function placeRead(search) {
 	const got = new URLSearchParams(search), p = {...PLACE_START};
 	for (const [k, text] of got)
-		if (Object.hasOwn(PLACE_START, k) && text.length <= PLACE_MOST && (!PLACE_WORDS[k] || PLACE_WORDS[k].includes(text)))
+		if (Object.hasOwn(PLACE_START, k) && text.length <= PLACE_MOST && (!PLACE_WORDS[k] || PLACE_WORDS[k].includes(text)) && (!['tab', 'of'].includes(k) || /^[a-z]*$/.test(text)))
 			p[k] = text;
 	if (p.from || p.to)
 		p.last = '';

@@ -12,10 +12,16 @@ function sqlCsv(rows) {
 function sqlSeries(rows) {
 	const names = rows.length > 2 ? Object.keys(rows[0]) : [], time = names.find((n) => /^(ts|time|minute|hour|day|at|from|from_ns|ts_ns)$/i.test(n));
 	const ms = (v) => (typeof v === 'number' ? (v > 1e17 ? v / 1e6 : v > 1e11 ? v : v * 1000) : Date.parse(v));
-	const numbers = names.filter((n) => n !== time && rows.every((r) => r[n] === null || typeof r[n] === 'number')).slice(0, 4);
+	const numbers = names.filter((n) => n !== time && !/^(ts|pid|tid|line|port)$|(^|_)id$/.test(n) && rows.every((r) => r[n] === null || typeof r[n] === 'number')).slice(0, 4);
 	if (!time || !numbers.length || rows.some((r) => !Number.isFinite(ms(r[time]))))
 		return null;
-	return {numbers, points: rows.map((r) => ({t: ms(r[time]), v: numbers.map((n) => r[n] || 0)})).sort((a, b) => a.t - b.t)};
+	const at = new Map(); // several rows of one time are added up
+	for (const r of rows) {
+		const p = at.get(ms(r[time])) || {t: ms(r[time]), v: numbers.map(() => 0)};
+		numbers.forEach((n, k) => { p.v[k] += r[n] || 0; });
+		at.set(p.t, p);
+	}
+	return at.size > 2 ? {numbers, points: [...at.values()].sort((a, b) => a.t - b.t)} : null;
 }
 
 const sqlRange = ({points, numbers}) => `${numbers.map((n, k) => `${n}: ${Math.min(0, ...points.map((p) => p.v[k]))} to ${Math.max(...points.map((p) => p.v[k]))}`).join(', ')}; from ${
@@ -49,6 +55,13 @@ function sqlSave(name, text, type) {
 function sqlInit(on) {
 	const grid = gridInit($('sql-rows'), {}), s = {rows: [], asked: '', known: false, running: null};
 
+	// What the view is made of, as it stands in the store.
+	async function schema(name) {
+		const a = await ask('sql', {query: `.schema ${name}`});
+		$('sql-schema-of').hidden = $('sql-schema').hidden = !a.ok;
+		$('sql-schema-of').textContent = name;
+		$('sql-schema').textContent = a.ok ? formatSeen(a.text.split('\n{\n')[0]) : ''; // behind it an answer without rows
+	}
 	function pick(list, items, label, fill) {
 		$(list).replaceChildren(...items.map((x) => {
 			const li = document.createElement('li'), b = document.createElement('button');
@@ -58,6 +71,8 @@ function sqlInit(on) {
 				b.title = x.about;
 			b.addEventListener('click', () => {
 				$('sql-query').value = fill(x);
+				if (x.view)
+					schema(x.name);
 				run();
 			});
 			li.append(b);
@@ -70,7 +85,7 @@ function sqlInit(on) {
 		s.known = true;
 		const [views, named] = await Promise.all([ask('sql', {query: '.views'}), ask('sql', {query: '@'})]);
 		if (views.ok && views.data)
-			pick('sql-views', views.data.rows.map((r) => ({name: r.view})), (x) => x.name, (x) => `select *\nfrom ${x.name}\nlimit 20`);
+			pick('sql-views', views.data.rows.map((r) => ({name: r.view, view: true})), (x) => x.name, (x) => `select *\nfrom ${x.name}\nlimit 20`);
 		if (named.ok)
 			pick('sql-named', [...named.text.matchAll(/^(@\S+)\s+(.*)$/gm)].map((m) => ({name: m[1], about: m[2]})), (x) => x.name, (x) => x.name);
 		s.known = views.ok && named.ok;

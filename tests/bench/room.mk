@@ -112,7 +112,12 @@ bench-day: all $(B)/tests/makeday
 bench-day-archived: all $(B)/tests/makeday
 	@$(PYTHON) tests/bench/day.py --archived --write docs/BENCHMARKS.md
 
+# what it takes to feed Prometheus and ClickHouse, and a fleet of hosts in ClickHouse
+.PHONY: bench-export
+bench-export: all
+	@$(PYTHON) tests/bench/export.py
+
 # the served page in a browser, over a generated day
 .PHONY: bench-serve
 bench-serve: all $(B)/tests/makeday
-	@$(PYTHON) tests/bench/serve.py --write docs/BENCHMARKS.md
+	@$(PYTHON) tests/bench/serve.py --days 14 --write docs/BENCHMARKS.md

@@ -51,8 +51,7 @@ def lost(n):
 
 
 def asked(ms, failed):
-    """A service that is asked ten times each ten seconds."""
-    yield {"run": "l7", "from": HALF, "to": TO, "bucket_s": 10}
+    """A service that is asked ten times each ten seconds; of the run at hand."""
     for at in range(HALF, TO, 10):
         for result, n in ((0, 10 - failed), (1, failed)):
             if n:

@@ -225,8 +225,9 @@ def test_live_asks_anew_by_itself_and_shows_what_came(page, tmp_path):
         assert page.js("return document.getElementById('live').getAttribute('aria-pressed')") == "true" and address(page)["live"] == "1"
         put(now, "late", 6)
         page.until("return document.getElementById('table').textContent.includes('late')", timeout=60)
-        asked = page.js("return Number(document.documentElement.dataset.asked)")
-        page.until("return Number(document.documentElement.dataset.asked) >= arguments[0] + 2", asked, timeout=60)
+        put(now + 10, "later", 7)
+        page.until("return document.getElementById('table').textContent.includes('later')", timeout=60)
+        assert sum(u.endswith("/api/v1/live") for u in page.do("requests")) == 1  # one stream, told of both
         assert "late_work" in dict(frames(page))
         page.press("#live")
         ready(page)
@@ -306,7 +307,7 @@ def test_nothing_there_says_what_to_do(page, serve, tmp_path):
     try:
         show(page, s)
         assert "no store" in page.text("#nothing-said") and "sonde record" in page.text("#nothing-fix")
-        assert page.js("return document.getElementById('graph').hidden && document.getElementById('users').hidden")
+        assert page.js("return document.getElementById('picture').hidden && document.getElementById('users').hidden")
     finally:
         s.close()
     show(page, serve, "?from=2020-01-01&to=2020-01-02")
@@ -405,3 +406,109 @@ def test_a_brush_is_asked_and_drawn_in_half_a_second(page, serve):
     page.do("drag", x=box["x"] + box["width"] * 0.9, y=box["y"] + 60, x2=box["x"] + box["width"] * 0.95, y2=box["y"] + 60)
     ready(page)
     assert page.do("metrics")["TaskDuration"] - before < 0.5
+
+
+@at_length
+def test_any_verb_that_is_answered_is_a_table(page, serve, sonde, made):
+    """Tables that the page does not know by name come from `sonde help --json` and the rows' own keys."""
+    show(page, serve, "?last=20m")
+    page.until("return document.querySelectorAll('#more option').length > 4")
+    offered = page.js("return [...document.querySelectorAll('#more option')].map((o) => o.value).filter(Boolean)")
+    assert {"events", "net", "check", "heap", "oom"} <= set(offered) and not {"ps", "flame", "sql", "record"} & set(offered)
+    page.js("const s = document.getElementById('more'); s.value = 'events'; s.dispatchEvent(new Event('change'))")
+    page.until("return location.search.includes('tab=events')")
+    ready(page)
+    want = [r["text"] for r in json.loads(sonde("events", "--json", "--last", "20m", store=made[0], check=True).stdout)["rows"]]
+    assert [r["Text"] for r in rows(page)] == want and page.text("#table-command") == "sonde events --last 20m"
+    assert page.js("return document.querySelector('#tabs [aria-selected=true]').textContent") == "events"
+    show(page, serve, "?last=20m&tab=net&container=web")
+    got = rows(page)
+    assert [(r["Who container"], r["Other comm"], r["Port"]) for r in got] == [("web", "postgres", "5432")] and got[0]["Tx bytes"].endswith("KiB")
+    show(page, serve, f"?from={made[1] - 900}&to={made[1]}&tab=check")
+    assert "bad" in {r["State"] for r in rows(page)} and "--at" in page.text("#table-command")
+    quiet(page, serve)
+
+
+@at_length
+def test_bookmarks_keep_a_moment_and_the_view_of_it(page, serve, made):
+    page.start()
+    show(page, serve, "?last=20m&container=web&tab=functions")
+    seen = rows(page)
+    page.keys("v")
+    page.until("return document.querySelectorAll('#marks option').length === 4")
+    assert page.js("return document.querySelectorAll('#marks option')[2].textContent").startswith("web, functions, ")
+    show(page, serve, "?last=2h")
+    page.js("const s = document.getElementById('marks'); s.value = s.options[2].value; s.dispatchEvent(new Event('change'))")
+    page.until("return location.search.includes('container=web')")
+    ready(page)
+    assert "from" in address(page) and "last" not in address(page) and rows(page) == seen
+    page.keys("Control+k")
+    page.do("type", text="bookmark web")
+    assert page.text("#jump-list").startswith("bookmark")
+    page.keys("Escape")
+    page.js("localStorage.setItem('sonde-marks', '[{\"name\": 1}, null, {\"name\": \"<b>x\", \"at\": \"?last=1h\"}, {\"name\": \"y\", \"at\": \"javascript:alert(1)\"}]')")
+    show(page, serve, "?last=20m")
+    assert page.js("return [...document.querySelectorAll('#marks option')].map((o) => o.textContent)") == ["Bookmarks (1)", "Keep this view", "<b>x", "Forget this view"]
+    quiet(page, serve)
+    page.start()
+
+
+@at_length
+def test_each_view_has_a_query_that_gives_the_same(page, serve, made):
+    show(page, serve, f"?from={made[1] - 900}&to={made[1]}&tab=functions&container=web")
+    hottest = rows(page)[0]["Function"]
+    page.press("#table-sql")
+    page.until("return document.getElementById('sql-said').textContent.includes('row')")
+    assert address(page)["query"] == "@hottest" and "--container web" in page.text("#sql-command") and next(iter(rows(page, "#sql-rows")[0].values())) is not None
+    assert hottest in page.text("#sql-rows") and "hash_search" not in page.text("#sql-rows")
+    for button, pic in (("band", ""), ("graph", "&type=inuse"), ("map", "&pic=map")):
+        show(page, serve, f"?from={made[1] - 900}&to={made[1]}{pic}")
+        page.press(f"#{button}-sql")
+        page.until("return /[1-9][0-9]* rows? in/.test(document.getElementById('sql-said').textContent)")
+    quiet(page, serve)
+
+
+@at_length
+def test_waits_and_heap_are_pictures_beside_the_map(page, serve):
+    show(page, serve, "?last=20m")
+    for tab, frame in (("waits", "exec_query"), ("heap", "leak"), ("flame", "compress_block")):
+        page.press(f"#pic-{tab}")
+        ready(page)
+        assert frame in dict(frames(page)) and page.js("return document.querySelector('#pictures [aria-selected=true]').id") == f"pic-{tab}"
+    quiet(page, serve)
+
+
+@at_length
+def test_the_schema_of_a_view_stands_beside_it_and_times_make_a_line(page, serve):
+    show(page, serve, "?page=sql")
+    page.until("return document.querySelectorAll('#sql-views button').length > 20")
+    page.js("[...document.querySelectorAll('#sql-views button')].find((b) => b.textContent === 'cpu_samples').click()")
+    page.until("return document.getElementById('sql-schema').textContent.includes('CREATE VIEW cpu_samples')")
+    page.until("return document.getElementById('sql-said').textContent.startsWith('20 rows')")
+    assert "schema\":" not in page.text("#sql-schema")
+    page.do("fill", css="#sql-query", value="select ts as time, comm, pid, sum(samples) n from cpu_samples group by 1, 2, 3 order by 1")
+    page.press("#sql-form button")
+    page.until("return document.querySelectorAll('#sql-chart path').length === 1 && document.querySelector('#sql-chart p').textContent.startsWith('n: ')")
+    quiet(page, serve)
+
+
+@at_length
+def test_the_strip_is_of_whatever_timeline_knows(page, serve, sonde, made):
+    show(page, serve, f"?from={made[1] - 1200}&to={made[1]}")
+    page.until("return document.querySelectorAll('#of option').length > 4")
+    assert page.js("return [...document.querySelectorAll('#of option')].map((o) => o.value)") == ["cpu", "mem", "io", "net", "pressure", "disk"]
+    for of, unit in (("mem", "MiB"), ("net", "KiB/s")):
+        page.js("const s = document.getElementById('of'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", of)
+        page.until("return location.search.includes('of=' + arguments[0])", of)
+        ready(page)
+        want = json.loads(sonde("timeline", "--json", "--of", of, "--from", made[1] - 1200, "--to", made[1], store=made[0], check=True).stdout)["rows"]
+        named = page.js("return [...document.querySelectorAll('#band-who button')].map((b) => b.textContent)")
+        assert named == [r["who"] for r in want if r["who"][0] != "["] and f"--of {of}" in page.text("#band-command")
+        box = page.box("#band")
+        page.do("move", x=box["x"] + 4, y=box["y"] + box["height"] - 4)
+        page.until("return !document.getElementById('tip').hidden")
+        assert unit in page.text("#tip") and "cores" not in page.text("#tip")
+        assert page.js("return document.querySelectorAll('#table .spark').length") == 2  # of CPU time all the same
+    show(page, serve, "?last=20m&of=nosuch")
+    assert "--of takes" in page.text("#over-note") and rows(page)
+    quiet(page, serve, "400 (Bad Request)")

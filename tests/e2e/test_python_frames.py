@@ -170,8 +170,9 @@ for t in threads: t.join()
 def test_waits_for_the_gil_are_told_with_the_line_that_waits(sonde, store):
     need_root()
     need(DEBIAN, DEBIAN)
-    child = subprocess.Popen([DEBIAN, "-c", GIL, "6"], stdout=subprocess.PIPE)
+    child = subprocess.Popen([DEBIAN, "-c", GIL, "9"], stdout=subprocess.PIPE)
     child.stdout.read(1)
+    sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
     sonde("record", "--families", "offcpu", "--duration", "4s", "--pid", child.pid, store=store, check=True)
     child.wait(30)
     child.stdout.close()

@@ -145,12 +145,131 @@ def test_a_store_that_is_not_there_is_said_with_what_to_do(start, tmp_path):
     assert "no store" in s.error("/api/v1/ps", 503)["error"]
 
 
+def test_checks_that_fail_are_an_answer(serve, sonde, made):
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(AT))
+    done = sonde("check", "--json", "--at", at, store=made)
+    status, _, body = serve.ask("/api/v1/check", at=at)
+    assert done.returncode == 1 and status == 200 and body.decode() == done.stdout and json.loads(body)["bad"] >= 1
+    assert serve.error("/api/v1/check", 400, at="nonsense")["exit"] == 2
+
+
+# --- looking on ---
+
+def stream(serve):
+    """A stream of events that has begun; its lines that are no comment."""
+    c = serve.connect()
+    c.sendall(f"GET /api/v1/live HTTP/1.1\r\nHost: {serve.host}:{serve.port}\r\n\r\n".encode())
+    f = c.makefile("r", encoding="ascii")
+    heads = []
+    while (line := f.readline().strip()):
+        heads.append(line.lower())
+    assert heads[0] == "http/1.1 200 ok" and "content-type: text/event-stream" in heads and "cache-control: no-store" in heads
+    def said():
+        quiet = 0
+        for line in map(str.strip, f):
+            if re.match("[a-z]+: ", line):
+                yield line
+            quiet += line.startswith(": ")
+            assert quiet < 4, "nothing was told for half a minute"
+    return lambda: (f.close(), c.close()), said()
+
+
+def test_who_looks_on_is_told_what_was_written_and_nobody_else_costs_anything(start, tmp_path):
+    store = livedin.make(str(tmp_path / "store"), AT)
+    s = start(store=store)
+    leave, lines = stream(s)
+    assert next(lines) == "retry: 3000"
+    for n in (1, 2):
+        livedin.put(store, [livedin.run("cpu", AT + 60, AT + 70, 9, 10101010), livedin.cpu(AT + 60, livedin.BUSY[0])])
+        assert next(lines) == "event: changed" and int(json.loads(next(lines)[6:])["n"]) >= n
+    assert s.children() == [] and len(notices(s)) == 1  # to look on asks nothing
+    leave()
+    until(lambda: notices(s) == [], 30)  # who has gone is noticed, and then nothing is watched
+    leave, lines = stream(s)
+    assert next(lines) == "retry: 3000" and s.end() == 0  # and does not hold up the end
+    leave()
+
+
+def notices(serve):
+    """The descriptors by which it is told of writes."""
+    folder = f"/proc/{serve.child.pid}/fd"
+    return [fd for fd in os.listdir(folder) if "inotify" in link_of(f"{folder}/{fd}")]
+
+
+def link_of(path):
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def test_what_finished_files_span_is_remembered_and_what_changes_is_read_anew(start, tmp_path):
+    store, more = str(tmp_path / "store"), str(tmp_path / "more")
+    for folder, begin, who in ((store, AT - 60, livedin.BUSY[2]), (more, AT - 7200, livedin.BUSY[0])):
+        livedin.put(folder, [livedin.run("cpu", begin, begin + 60, 1, 10101010), livedin.cpu(begin, who)])
+    old, = (tmp_path / "more").glob("*.db")
+    old.rename(tmp_path / "store" / "20260101T000000Z-0001.db")
+    time.sleep(2.1)  # as spancache.h, 3, says: no event tells that a file has settled
+    s = start(store=store)
+
+    def commands(begin):
+        return [r["comm"] for r in json.loads(s.ask("/api/v1/ps", **{"from": begin, "to": begin + 60})[2])["rows"]]
+    for _ in range(3):
+        assert (commands(AT - 7200), commands(AT - 60)) == (["nginx"], ["postgres"])
+        s.error("/api/v1/ps", 404, **{"from": AT - 3600, "to": AT - 3540})
+    livedin.put(store, [livedin.run("cpu", AT - 3600, AT - 3540, 3, 10101010), livedin.cpu(AT - 3600, livedin.BUSY[3])])
+    assert commands(AT - 3600) == ["cron"]
+
+
+def test_a_store_that_comes_later_is_looked_on_too(start, tmp_path):
+    s = start(store=tmp_path / "none")
+    leave, lines = stream(s)
+    assert next(lines) == "retry: 3000"
+    livedin.make(str(tmp_path / "none"), AT)
+    assert next(lines) == "event: changed"
+    leave()
+
+
+def test_the_same_question_at_the_same_time_is_asked_once(start, made):
+    s = start("--questions", "8")
+    query = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 3000000) SELECT count(*) AS n FROM c"
+    got, seen = [], set()
+    asking = [threading.Thread(target=lambda: got.append(s.ask("/api/v1/sql", query=query))) for _ in range(6)]
+    for t in asking:
+        t.start()
+    while any(t.is_alive() for t in asking):
+        seen |= set(s.children())
+    for t in asking:
+        t.join()
+    assert len(got) == 6 and {(status, body) for status, _, body in got} == {(200, got[0][2])} and json.loads(got[0][2])["rows"] == [{"n": 3000000}]
+    assert len(seen) < 6  # those that came while it was under way have its answer
+
+
+def test_who_waits_for_an_answer_of_one_that_hangs_up_has_it_all_the_same(start):
+    s = start()
+    query = urllib.parse.quote("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000000) SELECT count(*) AS n FROM c")
+    first = s.connect()
+    first.sendall(f"GET /api/v1/sql?query={query} HTTP/1.1\r\nHost: {s.host}:{s.port}\r\n\r\n".encode())
+    until(s.children)
+    got = []
+    second = threading.Thread(target=lambda: got.append(s.ask(f"/api/v1/sql?query={query}")))
+    second.start()
+    first.close()
+    second.join()
+    assert got[0][0] == 200 and json.loads(got[0][2])["rows"] == [{"n": 2000000}]
+
+
+def test_the_verbs_that_are_answered_are_listed(serve):
+    status, _, body = serve.ask("/api/v1/")
+    assert status == 200 and set(json.loads(body)["verbs"]) == SERVED
+
+
 # --- what may be asked ---
 
-SERVED = {"timeline", "explain", "events", "oom", "ps", "containers", "flame", "stacks", "heap", "diff", "waits", "neighbours", "wakers", "net", "map", "requests", "sql", "status", "help", "version"}
+SERVED = {"timeline", "explain", "events", "oom", "ps", "containers", "flame", "stacks", "heap", "diff", "waits", "neighbours", "wakers", "net", "map", "requests", "check", "sql", "status", "help", "version"}
 # of each verb's own options; a new one is looked at here, and in serve/question.c, before it is asked from a browser
 REFUSED = {"flame": {"output", "text", "source-url", "width", "open"}, "diff": {"before", "after", "output", "source-url", "width"},
-           "sql": {"box", "csv", "ndjson", "timeout"}, "status": {"check"}, "map": {"dot"}}
+           "sql": {"box", "csv", "ndjson", "timeout"}, "status": {"check"}, "map": {"dot", "output", "open"}, "check": {"notify", "state", "checks", "list"}}
 COMMON = {"store", "json", "help", "quiet", "color", "wide", "no-pager"}
 
 
@@ -259,7 +378,7 @@ def test_a_question_with_a_body_is_refused(serve):
 
 
 @pytest.mark.parametrize("path", ["/../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/api/v1/../../etc/passwd", "/api/v1/..%2fps", "/app.js/", "/index.html",
-                                  "/api", "/api/v1/", "/api/v2/ps", "/.git/config", "/%c3%a4", "/%ff%fe", "/app.js%00.html/x"])
+                                  "/api", "/api/v1", "/api/v2/ps", "/.git/config", "/%c3%a4", "/%ff%fe", "/app.js%00.html/x"])
 def test_a_path_that_is_not_there_is_said(serve, path):
     if path != "/app.js%00.html/x":
         assert serve.error(path, 404)["error"]
@@ -331,16 +450,16 @@ def test_the_page_is_not_sent_twice(serve):
 
 # --- many at a time, and the end ---
 
-def endless(s):
+def endless(s, before=""):
     """A connection on which something is asked that never ends."""
     c = s.connect()
-    c.sendall(b"GET /api/v1/sql?query=" + urllib.parse.quote_plus(ENDLESS).encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    c.sendall(b"GET /api/v1/sql?query=" + urllib.parse.quote_plus(before + ENDLESS).encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     return c
 
 
 def test_questions_beyond_the_limit_wait(start):
     s = start("--timeout", "60s", "--questions", "2")
-    asking = [endless(s) for _ in range(5)]
+    asking = [endless(s, f"-- {i}\n") for i in range(5)]
     until(lambda: len(s.children()) == 2)
     assert [len(s.children()) for _ in range(50)] == [2] * 50
     got = []

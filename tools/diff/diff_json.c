@@ -137,6 +137,7 @@ int diff_json(const struct diff_view *v, FILE *out)
 
 	for (size_t i = 0; i < n && i < v->rows; i++)
 		json_array_append_new(json_rows(j), function_json(v->d, &v->d->functions[movers[i]]));
+	json_object_set_new(j, "new_connections", v->talk ? netnew_json(v->talk) : json_array());
 	return json_print(j, out, 1);
 }
 

@@ -22,12 +22,14 @@
 
 #include "tools/diff/diff.h"
 #include "tools/diff/diff_sides.h"
+#include "tools/net/netnew.h"
 
 struct diff_view {
 	const struct diff *d;
 	const struct diff_sides *sides;
 	size_t rows;
 	bool wide, quiet;
+	const struct netnew *talk; /* who talks to whom in B and not in A; NULL: not asked */
 };
 
 void diff_text(const struct diff_view *v, FILE *out);

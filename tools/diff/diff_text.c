@@ -138,6 +138,8 @@ void diff_text(const struct diff_view *v, FILE *out)
 	if (n)
 		table_print(t, out, v->wide ? 0 : term_width(out));
 	table_free(t);
+	if (v->talk)
+		netnew_print(v->talk, out);
 	fflush(out);
 	if (!v->quiet)
 		legend(v, n);

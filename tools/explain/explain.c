@@ -428,6 +428,8 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 	if (!rc)
 		rc = happenings_read(out->sel[DIFF_AFTER], false, &out->happenings, e);
 	if (!rc)
+		rc = netnew_read(out->sel[DIFF_BEFORE], out->sel[DIFF_AFTER], &out->talk, e);
+	if (!rc)
 		rc = explain_causes(out, e);
 	if (!rc && out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_score);
@@ -452,5 +454,6 @@ void explain_release(struct explain *x)
 	for (int side = 0; side < 2; side++)
 		incidents_release(&x->incidents[side]);
 	happenings_release(&x->happenings);
+	netnew_release(&x->talk);
 	*x = (struct explain){0};
 }

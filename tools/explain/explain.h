@@ -29,6 +29,7 @@
 #include "schema/base/strbuf.h"
 #include "tools/diff/diff.h"
 #include "tools/events/happenings.h"
+#include "tools/net/netnew.h"
 #include "tools/select/select.h"
 #include "tools/timeline/incidents.h"
 
@@ -74,6 +75,7 @@ struct explain {
 	struct strbuf uncompared;           /* "alloc (7 s before, 60 s in the window), ...": rule 6 */
 	struct incidents incidents[2];      /* of containers, in both windows */
 	struct happenings happenings;       /* in the window */
+	struct netnew talk;                 /* who talks to whom that did not before */
 };
 
 /* `before_ns`: how long the time before is; 0: ten minutes, or as long as the window. EXIT_NOTHING where one of both has

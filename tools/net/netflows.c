@@ -26,11 +26,11 @@ const char *const NETFLOWS_SUMS[NET_SUMS] = {
 static const char RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 /* A column beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
-#define FLOWS_HEAD \
-	"SELECT process_id, peer_process_id, side, protocol, peer, coalesce(port, 0), peer_container, peer_comm, coalesce(peer_pid, 0), max(ts)," \
+#define FLOWS_HEAD(which) \
+	"SELECT process_id, peer_process_id, side, protocol, peer, coalesce(port, 0), peer_container, peer_comm, coalesce(peer_pid, 0), " which "(ts)," \
 	" coalesce(open_now, 0)"
 #define FLOWS_TAIL \
-	" FROM flows WHERE ts BETWEEN ?1 - " TEXT_OF(NETFLOWS_IDLE_S) " AND ?2 GROUP BY process_id, peer_process_id, side, protocol, peer, port"
+	" FROM flows WHERE ts BETWEEN ?1 - %d AND ?2 GROUP BY process_id, peer_process_id, side, protocol, peer, port"
 #define FLOWS_COLUMNS 11
 static const char LISTENERS[] =
 	"SELECT process_id, protocol, address, coalesce(port, 0), open_to, max(ts), coalesce(backlog, 0), coalesce(backlog_max, 0),"
@@ -59,6 +59,7 @@ struct reading {
 	struct netlisteners *listeners;
 	size_t cap;
 	struct idmap row_of;
+	bool first;                    /* netflows_row.at is that of the first reading */
 };
 
 static void take_run(void *ctx, sqlite3_stmt *st)
@@ -153,7 +154,8 @@ static void take_flow(void *ctx, sqlite3_stmt *st)
 	for (int i = 0; i < NET_SUMS; i++)
 		x->sums[i] += (uint64_t)sqlite3_column_int64(st, FLOWS_COLUMNS + i);
 	x->open_now += sqlite3_column_int64(st, 10);
-	x->at = sqlite3_column_int64(st, 9) > x->at ? sqlite3_column_int64(st, 9) : x->at;
+	if (fresh || (sqlite3_column_int64(st, 9) < x->at) == r->first)
+		x->at = sqlite3_column_int64(st, 9);
 }
 
 static void take_listener(void *ctx, sqlite3_stmt *st)
@@ -204,21 +206,31 @@ static int heavier(const void *a, const void *b)
 	return weight(x) != weight(y) ? weight(x) < weight(y) ? 1 : -1 : strcmp(x->who.comm, y->who.comm);
 }
 
-int netflows_read(const struct selection *sel, enum netflows_by by, struct netflows *out, struct err *e)
+static int read_flows(const struct selection *sel, enum netflows_by by, bool first, struct netflows *out, struct err *e)
 {
-	struct reading r = {.sel = sel, .by = by, .out = out};
+	struct reading r = {.sel = sel, .by = by, .out = out, .first = first};
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 	int rc;
 
 	*out = (struct netflows){0};
-	strbuf_addstr(&sql, FLOWS_HEAD);
+	strbuf_addstr(&sql, first ? FLOWS_HEAD("min") : FLOWS_HEAD("max"));
 	for (int i = 0; i < NET_SUMS; i++)
 		strbuf_addf(&sql, ", sum(iif(ts >= ?1, coalesce(%s, 0), 0))", NETFLOWS_SUMS[i]);
-	strbuf_addstr(&sql, FLOWS_TAIL);
+	strbuf_addf(&sql, FLOWS_TAIL, first ? 0 : NETFLOWS_IDLE_S);
 	rc = read_all(&r, strbuf_str(&sql), take_flow, &out->known, e);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), heavier);
 	return rc;
+}
+
+int netflows_read(const struct selection *sel, enum netflows_by by, struct netflows *out, struct err *e)
+{
+	return read_flows(sel, by, false, out, e);
+}
+
+int netflows_read_first(const struct selection *sel, enum netflows_by by, struct netflows *out, struct err *e)
+{
+	return read_flows(sel, by, true, out, e);
 }
 
 static int by_name(const void *a, const void *b)

@@ -53,6 +53,8 @@ struct netflows {
 
 /* Sorted by bytes and connections. An empty one is no error. Release in any case. */
 int netflows_read(const struct selection *sel, enum netflows_by by, struct netflows *out, struct err *e);
+/* The same, but `at` and open_now are of the first reading within the range. */
+int netflows_read_first(const struct selection *sel, enum netflows_by by, struct netflows *out, struct err *e);
 void netflows_release(struct netflows *f);
 /* Connections that were not opened; that ended otherwise than in good order. */
 uint64_t netflows_failed(const struct netflows_row *r);

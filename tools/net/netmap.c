@@ -118,6 +118,7 @@ static void row_add(struct making *k, const struct netflows *f, const struct net
 	if (server && x->of_client)
 		return; /* the client's row has it */
 	x->of_client = x->of_client || !server;
+	x->at = !x->at || r->at < x->at ? r->at : x->at;
 	for (int i = 0; i < NET_SUMS; i++)
 		x->sums[i] += turned(r, i, server);
 	x->open_now += r->open_now;

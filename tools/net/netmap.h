@@ -26,6 +26,7 @@ struct netmap_edge {
 	uint64_t sums[NET_SUMS]; /* as the client sees it: tx_bytes goes from `from` to `to` */
 	int64_t open_now;
 	bool of_client;     /* clients' rows stand for it */
+	int64_t at;         /* seconds: the earliest `at` of its rows */
 };
 
 struct netmap {

@@ -168,6 +168,14 @@ void procs_release(struct procs *p)
 	*p = (struct procs){0};
 }
 
+/* Of several hosts a container's name begins with its host's (schema/store/reader.h). */
+static bool same_host(const struct fold_process *a, const struct fold_process *b)
+{
+	size_t len = strcspn(a->container, "/");
+
+	return !store_names_hosts() || (len == strcspn(b->container, "/") && !strncmp(a->container, b->container, len));
+}
+
 const struct fold_process *procs_parent(const struct procs *p, const struct fold_process *child)
 {
 	size_t low = 0, high = p->f->n_processes;
@@ -186,7 +194,7 @@ const struct fold_process *procs_parent(const struct procs *p, const struct fold
 
 		if (x->pid != child->ppid)
 			break;
-		if (x != child)
+		if (x != child && same_host(x, child))
 			return x;
 	}
 	return NULL;
@@ -285,7 +293,7 @@ static const struct order {
 	int (*cmp)(const struct procs_row *x, const struct procs_row *y);
 } ORDERS[] = {{"cpu", by_cpu}, {"pid", by_pid}, {"name", by_name}, {"start", by_start}},
   CONTAINER_ORDERS[] = {{"restarts", by_restarts}, {"oom", by_oom}, {"throttled", by_throttled}},
-  USED_ORDERS[] = {{"mem", by_mem}, {"io", by_io}, {"net", by_net}}; /* the last one of containers alone */
+  USED_ORDERS[] = {{"mem", by_mem}, {"io", by_io}, {"net", by_net}};
 
 struct sorting {
 	const struct order *order; /* NULL: by the amount */
@@ -449,7 +457,7 @@ static int sort_by_kind(struct procs *p, const char *key, struct err *e)
 		struct strbuf names cleanup_strbuf = STRBUF_INIT;
 
 		procs_more_names(&names);
-		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem and io, and of what was recorded %s", key,
+		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io and net, and of what was recorded %s", key,
 			       strbuf_str(&names));
 	}
 	if (!p->more || k == p->more->n) {
@@ -476,10 +484,12 @@ static bool sort_by(struct procs *p, const struct order *orders, size_t n, const
 
 static int sort_by_used(struct procs *p, const char *key, bool containers, struct err *e)
 {
-	if (!p->used || !p->used->known) {
+	const bool net = !containers && !strcmp(key, "net"); /* of processes family net tells it */
+
+	if (!p->used || !(net ? p->used->net_known : p->used->known)) {
 		err_set(e, -ENODATA, EXIT_NOTHING, "--sort %s: what %s used was not recorded in that range", key,
 			containers ? "containers" : "processes");
-		err_fix(e, "sudo sonde record --families cpu,host -d 30s");
+		err_fix(e, "sudo sonde record --families cpu,%s -d 30s", net ? "net" : "host");
 		return -ENODATA;
 	}
 	if (!containers)
@@ -488,9 +498,9 @@ static int sort_by_used(struct procs *p, const char *key, bool containers, struc
 	return 0;
 }
 
-static bool is_used_key(const char *key, bool containers)
+static bool is_used_key(const char *key)
 {
-	for (int i = 0; i < 2 + containers; i++)
+	for (int i = 0; i < 3; i++)
 		if (!strcmp(key, USED_ORDERS[i].key))
 			return true;
 	return false;
@@ -500,7 +510,7 @@ int procs_sort(struct procs *p, const char *key, struct err *e)
 {
 	const bool containers = p->n && p->rows[0].container;
 
-	if (is_used_key(key, containers))
+	if (is_used_key(key))
 		return sort_by_used(p, key, containers, e);
 	if (sort_by(p, ORDERS, sizeof(ORDERS) / sizeof(*ORDERS), key) ||
 	    (containers && sort_by(p, CONTAINER_ORDERS, sizeof(CONTAINER_ORDERS) / sizeof(*CONTAINER_ORDERS), key)))

@@ -28,6 +28,13 @@ static const char CONTAINERS[] =
 static const char RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'host' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 
+/* What went over a process's connections, as family net recorded it. */
+static const char FLOWS[] =
+	"SELECT process_id, 0, sum(rx_bytes), sum(tx_bytes) FROM flows WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id"
+	" HAVING coalesce(sum(rx_bytes), sum(tx_bytes)) IS NOT NULL";
+static const char NET_RECORDED[] =
+	"SELECT 1 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
+
 struct reading {
 	const struct selection *sel;
 	const struct store_dict *dict; /* of the segment */
@@ -126,23 +133,50 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 	r->out->known = true;
 }
 
-static void take_process(void *ctx, sqlite3_stmt *st)
+static void take_net_run(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
+
+	(void)st;
+	r->out->net_known = true;
+}
+
+/* NULL: it is not of the selection. */
+static struct used_row *process_row(struct reading *r, sqlite3_stmt *st)
+{
 	const int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p;
 	struct used_row *x;
 	bool fresh;
 
 	if (id <= 0 || (uint64_t)id >= r->dict->n_processes)
-		return;
+		return NULL;
 	p = &r->dict->processes[id];
 	if (!p->present || (p->end_ns && p->end_ns < r->sel->from_ns) || !select_wants_process(r->sel, p))
-		return;
+		return NULL;
 	x = row_of(r, identity(p), &fresh);
 	if (fresh)
 		x->who = who_of(p);
-	take_numbers(x, st);
+	return x;
+}
+
+static void take_process(void *ctx, sqlite3_stmt *st)
+{
+	struct used_row *x = process_row(ctx, st);
+
+	if (x)
+		take_numbers(x, st);
+}
+
+static void take_flow(void *ctx, sqlite3_stmt *st)
+{
+	struct used_row *x = process_row(ctx, st);
+
+	if (!x)
+		return;
+	x->rx_bytes += number(st, 2);
+	x->tx_bytes += number(st, 3);
+	x->has_net = true;
 }
 
 static int read_all(const struct selection *sel, struct used *out, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st),
@@ -163,6 +197,10 @@ static int read_all(const struct selection *sel, struct used *out, const char *s
 			rc = askrows(sel, seg, path, RECORDED, take_run, &r, e);
 		if (!rc)
 			rc = askrows(sel, seg, path, sql, take, &r, e);
+		if (!rc && !out->of_containers)
+			rc = askrows(sel, seg, path, NET_RECORDED, take_net_run, &r, e);
+		if (!rc && !out->of_containers)
+			rc = askrows(sel, seg, path, FLOWS, take_flow, &r, e);
 	}
 	idmap_release(&r.row_of);
 	return rc;

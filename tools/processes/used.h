@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * used: what processes or containers used in a range beside CPU time, as family host recorded it (views process_stats and
- * container_stats): sums of what was read, written, received and sent, and how much memory they had at its end.
+ * container_stats; of processes what went over their connections, as family net did: view flows): sums of what was read, written, received and sent, and how much memory they had at its end.
  *
  * Memory is that of the last reading before the range's end, where that is at most USED_PROCESS_S or USED_CONTAINER_S before its
  * beginning: what does not move has a row so often only (loaders/host).
@@ -32,6 +32,7 @@ struct used_row {
 struct used {
 	struct used_row *rows; size_t n;
 	bool known;                /* it was recorded: what is not there used nothing */
+	bool net_known;            /* of processes: family net was recorded */
 	bool of_containers;
 };
 

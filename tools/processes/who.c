@@ -21,7 +21,7 @@
 
 const struct option WHO_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a kind recorded: offcpu, inuse", offsetof(struct who_args, sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, or a kind recorded: offcpu, inuse", offsetof(struct who_args, sort)},
 	{0},
 };
 const struct option WHO_CONTAINER_OPTIONS[] = {
@@ -152,6 +152,10 @@ static void set_used(json_t *o, const struct view *v, const struct procs_row *r)
 	static const struct used_row none;
 	const struct used_row *u = r->used ? r->used : &none;
 
+	if (v->procs->used && v->procs->used->net_known) {
+		json_object_set_new(o, "rx_bytes", bytes_or_null(u->has_net, u->rx_bytes));
+		json_object_set_new(o, "tx_bytes", bytes_or_null(u->has_net, u->tx_bytes));
+	}
 	if (!v->procs->used || !v->procs->used->known)
 		return;
 	json_object_set_new(o, "mem_bytes", bytes_or_null(u->has_mem, u->mem));

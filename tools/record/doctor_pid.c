@@ -90,7 +90,8 @@ static const struct unwalked {
 	{"php", "how this build keeps them is not known (one with thread safety, or of another version)", "a PHP 7.4 to 8.4 without thread safety"},
 	{"ruby", "how this version keeps them is not known", "a Ruby 2.7, 3.1 or 3.3"},
 	{"java", "how this version keeps them is not known", "a JDK 11, 17, 21 or 25"},
-	{"javascript", "those of V8 are not read", "node --perf-basic-prof: its functions then have names"},
+	{"javascript", "how this V8 keeps them is not known (of another version, or without its v8dbg_ symbols)",
+	 "Node 16, 18, 20, 22 or 24; or node --perf-basic-prof: its functions then have names"},
 };
 
 /* How frames of scripts get their names, where the file is an interpreter. `another`: another file is one that is known. */
@@ -103,9 +104,10 @@ static void add_runtime(json_t *rows, const json_t *f, bool another)
 
 	if (!r || (!walked && another))
 		return;
+	if (*version)
+		strbuf_addf(&text, "version %s: ", version);
 	if (walked)
-		strbuf_addf(&text, "%s%s%sscript frames have function, file and line, read from the process's own memory", *version ? "version " : "",
-			    version, *version ? ": " : "");
+		strbuf_addstr(&text, "script frames have function, file and line, read from the process's own memory");
 	for (size_t i = 0; i < sizeof(UNWALKED) / sizeof(UNWALKED[0]) && !walked; i++)
 		if (!strcmp(UNWALKED[i].name, text_of(r, "name"))) {
 			strbuf_addf(&text, "no script frames: %s", UNWALKED[i].why);

@@ -19,25 +19,27 @@
 static const struct question {
 	const char *of, *sql;
 	enum timeline_used_unit unit;
-	bool gauge;
+	bool gauge, flows; /* flows: of family net, where family host has nothing */
 } QUESTIONS[] = {
 	{"mem", "SELECT ts, seconds, container, container, working FROM container_stats" WITHIN
 		" UNION ALL SELECT ts, seconds, '[host]', '', mem_total - mem_available FROM host_stats" WITHIN,
-	 TIMELINE_USED_BYTES, true},
+	 TIMELINE_USED_BYTES, true, false},
 	{"io", "SELECT ts, seconds, container, container, 1.0 * (read_bytes + write_bytes) / seconds FROM container_stats" WITHIN
 	       " UNION ALL SELECT ts, seconds, '[' || disk || ']', '', 1.0 * (read_bytes + write_bytes) / seconds FROM disk_stats" WITHIN,
-	 TIMELINE_USED_RATE, false},
+	 TIMELINE_USED_RATE, false, false},
 	{"net", "SELECT ts, seconds, container, container, 1.0 * (rx_bytes + tx_bytes) / seconds FROM container_stats" WITHIN
 		" UNION ALL SELECT ts, seconds, '[' || interface || ']', '', 1.0 * (rx_bytes + tx_bytes) / seconds FROM net_stats" WITHIN
-		" AND container = ''", TIMELINE_USED_RATE, false},
+		" AND container = ''", TIMELINE_USED_RATE, false, false},
 	{"pressure", "SELECT ts, seconds, container || ' cpu', container, 1e-6 * psi_cpu_us / seconds FROM container_stats" WITHIN
 		     " UNION ALL SELECT ts, seconds, container || ' memory', container, 1e-6 * psi_mem_us / seconds FROM container_stats" WITHIN
 		     " UNION ALL SELECT ts, seconds, container || ' io', container, 1e-6 * psi_io_us / seconds FROM container_stats" WITHIN
 		     " UNION ALL SELECT ts, seconds, '[host] cpu', '', 1e-6 * psi_cpu_us / seconds FROM host_stats" WITHIN
 		     " UNION ALL SELECT ts, seconds, '[host] memory', '', 1e-6 * psi_mem_us / seconds FROM host_stats" WITHIN
 		     " UNION ALL SELECT ts, seconds, '[host] io', '', 1e-6 * psi_io_us / seconds FROM host_stats" WITHIN,
-	 TIMELINE_USED_SHARE, false},
-	{"disk", "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM disk_stats" WITHIN, TIMELINE_USED_SHARE, false},
+	 TIMELINE_USED_SHARE, false, false},
+	{"net", "SELECT ts, seconds, iif(container = '', comm, container), container, 1.0 * (coalesce(rx_bytes, 0) + coalesce(tx_bytes, 0)) / seconds FROM flows" WITHIN,
+	 TIMELINE_USED_RATE, false, true},
+	{"disk", "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM disk_stats" WITHIN, TIMELINE_USED_SHARE, false, false},
 };
 #define N_QUESTIONS (sizeof(QUESTIONS) / sizeof(QUESTIONS[0]))
 
@@ -173,14 +175,21 @@ static int by_peak(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static const struct question *question_of(const char *of, struct err *e)
+/* NULL, and without an error: there is none of flows. */
+static const struct question *question_of(const char *of, bool flows, struct err *e)
 {
 	for (size_t i = 0; i < N_QUESTIONS; i++)
-		if (!strcmp(QUESTIONS[i].of, of))
+		if (!strcmp(QUESTIONS[i].of, of) && QUESTIONS[i].flows == flows)
 			return &QUESTIONS[i];
+	if (flows)
+		return NULL;
 	err_set(e, -EINVAL, EXIT_USAGE, "--of takes cpu, mem, io, net, pressure or disk, not '%.100s'", of);
 	return NULL;
 }
+
+static const char HOST_TIMES[] = "SELECT ts, seconds FROM host_stats" WITHIN;
+static const char NET_TIMES[] =
+	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 
 static int read_all(struct reading *r, struct err *e)
 {
@@ -194,7 +203,7 @@ static int read_all(struct reading *r, struct err *e)
 
 		rc = select_segment(sel, sel->segments[i].path, &seg, e);
 		if (!rc)
-			rc = askrows(sel, seg, sel->segments[i].path, "SELECT ts, seconds FROM host_stats" WITHIN, take_time, r, e);
+			rc = askrows(sel, seg, sel->segments[i].path, r->q->flows ? NET_TIMES : HOST_TIMES, take_time, r, e);
 		if (!rc)
 			rc = askrows(sel, seg, sel->segments[i].path, strbuf_str(&sql), take_row, r, e);
 	}
@@ -204,7 +213,7 @@ static int read_all(struct reading *r, struct err *e)
 int timeline_used_make(const struct selection *sel, const char *of, size_t columns, struct timeline_used *out, struct err *e)
 {
 	struct timeline_used u = {.sel = sel, .of = of, .columns = columns ? columns : 1};
-	struct reading r = {.q = question_of(of, e), .out = &u};
+	struct reading r = {.q = question_of(of, false, e), .out = &u};
 	int rc;
 
 	if (!r.q)
@@ -212,6 +221,10 @@ int timeline_used_make(const struct selection *sel, const char *of, size_t colum
 	u.unit = r.q->unit;
 	u.covered = mem_array(u.columns, sizeof(*u.covered));
 	rc = read_all(&r, e);
+	if (!rc && !u.n && question_of(of, true, e)) {
+		r.q = question_of(of, true, e);
+		rc = read_all(&r, e);
+	}
 	idmap_release(&r.line_of);
 	if (!rc && !u.n) {
 		rc = err_set(e, -ENODATA, EXIT_NOTHING, "no %s%s%s in %s: what the host and its containers used was not recorded then", of,

@@ -5,7 +5,8 @@
  *
  *   mem       memory of containers without files not used lately; of the host what programs cannot get
  *   io        bytes a second that containers and disks read and wrote
- *   net       bytes a second that containers and the host's interfaces received and sent
+ *   net       bytes a second that containers and the host's interfaces received and sent; where family host recorded none of it, what went
+ *             over the connections of containers, and of commands outside of them, as family net did
  *   pressure  part of the time in which some thread waited, for a CPU, memory or a disk
  *   disk      part of the time in which a disk had something to do
  *

@@ -62,6 +62,7 @@ static const struct option DIFF_OPTIONS[] = {
 	{"vs-unit", 0, OPTION_LIST, "NAME", NULL, VS(unit)},
 	{"vs-cgroup", 0, OPTION_LIST, "PATH", NULL, VS(cgroup)},
 	{"vs-lang", 0, OPTION_LIST, "NAME", NULL, VS(lang)},
+	{"vs-host", 0, OPTION_LIST, "NAME", NULL, VS(host)},
 	{0},
 };
 
@@ -176,6 +177,19 @@ static int print_stdout(const struct verb_call *call, const struct diff_view *v,
 	return 0;
 }
 
+/* Of two ranges of one store and choice: two containers talk to others anyway. */
+static int talk_read(const struct diff_sides *s, struct diff_view *v, struct netnew *talk, struct err *e)
+{
+	const struct selection *a = s->sel[DIFF_BEFORE], *b = s->sel[DIFF_AFTER];
+	int rc;
+
+	if (!a || !b || strcmp(a->filter_text, b->filter_text) || strcmp(a->store, b->store))
+		return 0;
+	rc = netnew_read(a, b, talk, e);
+	v->talk = rc ? NULL : talk;
+	return rc;
+}
+
 static int diff_run(struct verb_call *call, struct err *e)
 {
 	const struct diff_args *a = call->args;
@@ -185,6 +199,7 @@ static int diff_run(struct verb_call *call, struct err *e)
 	struct diff_sides sides = {0};
 	struct diff_view v = {.sides = &sides, .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS, .wide = call->wide,
 			      .quiet = call->quiet};
+	struct netnew talk = {0};
 	struct diff *d = NULL;
 	enum diff_per per;
 	enum form form;
@@ -201,9 +216,12 @@ static int diff_run(struct verb_call *call, struct err *e)
 	if (!ret)
 		ret = diff_make(sides.fold[DIFF_BEFORE], sides.fold[DIFF_AFTER], per, ALPHA, &d, e);
 	v.d = d;
+	if (!ret && !a->output)
+		ret = talk_read(&sides, &v, &talk, e);
 	if (!ret)
 		ret = a->output ? write_file(call, &v, form, e) : print_stdout(call, &v, e);
 	diff_free(d);
+	netnew_release(&talk);
 	diff_sides_release(&sides);
 	return ret;
 }
@@ -216,6 +234,6 @@ const struct verb verb_diff = {
 	.more = "--vs-RANGE, --vs-FILTER: the same options for what it is compared with (--vs-from, --vs-container)",
 	.options = DIFF_OPTIONS,
 	.args_size = sizeof(struct diff_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON | VERB_PAGES,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON | VERB_PAGES,
 	.run = diff_run,
 };

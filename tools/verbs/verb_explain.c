@@ -191,6 +191,7 @@ static int print_json(const struct explain *x, size_t shown, const char *store)
 		json_array_append_new(json_rows(j), statement_json(x, &x->rows[i], store));
 	json_object_set_new(j, "incidents", incidents_json(x));
 	json_object_set_new(j, "happened", happened_json(x));
+	json_object_set_new(j, "new_connections", netnew_json(&x->talk));
 	if (x->uncompared.len)
 		json_warn(j, "not compared, too little was recorded: %s", strbuf_str(&x->uncompared));
 	if (shown < x->n)
@@ -296,6 +297,7 @@ static void print_text(const struct explain *x, size_t shown, bool sql, const ch
 	if (shown < x->n)
 		printf("%zu more: -n %zu shows them\n", x->n - shown, x->n);
 	print_incidents(x);
+	netnew_print(&x->talk, stdout);
 }
 
 static void print_range(const struct explain *x)

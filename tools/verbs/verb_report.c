@@ -8,6 +8,7 @@
 #include "tools/cli/verb.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/page/flame_html.h"
+#include "tools/page/map_page.h"
 #include "tools/page/page_folds.h"
 #include "tools/page/report.h"
 #include "tools/page/written.h"
@@ -63,7 +64,7 @@ static int parts_make(struct report *r, const struct selection *sel, const struc
 	return 0;
 }
 
-static int write_page(const struct verb_call *call, const struct page_folds *folds, const struct report *r, FILE *out,
+static int write_page(const struct verb_call *call, const struct page_folds *folds, const struct report *r, const struct netmap *m, FILE *out,
 		      struct err *e)
 {
 	const struct report_args *a = call->args;
@@ -74,6 +75,7 @@ static int write_page(const struct verb_call *call, const struct page_folds *fol
 					.source_url = a->source_url, .title = "report", .report = &above, .report_below = &below};
 
 	report_above(r, &above);
+	map_page_section(m, &below);
 	report_below(r, &below);
 	return flame_html_write(&page, out, e);
 }
@@ -85,15 +87,18 @@ static int make_and_write(const struct verb_call *call, const char *path, struct
 	struct timeline *t = NULL;
 	struct procs procs = {0};
 	struct report r = {0};
+	struct netmap m = {0};
 	uint64_t bytes = 0;
 	int ret = page_folds_make(&folds, call->sel, &(struct fold_opts){0}, e);
 
 	if (!ret)
 		ret = parts_make(&r, call->sel, &folds, &procs, &t, e);
 	if (!ret)
+		ret = netmap_make(call->sel, &m, e);
+	if (!ret)
 		ret = outfile_open(&out, path, e);
 	if (!ret)
-		ret = write_page(call, &folds, &r, out.f, e);
+		ret = write_page(call, &folds, &r, &m, out.f, e);
 	if (!ret)
 		ret = outfile_commit(&out, &bytes, e);
 	if (!ret && strcmp(path, "-"))
@@ -101,6 +106,7 @@ static int make_and_write(const struct verb_call *call, const char *path, struct
 	free((void *)(uintptr_t)r.spikes);
 	timeline_free(t);
 	procs_release(&procs);
+	netmap_release(&m);
 	page_folds_release(&folds);
 	return ret;
 }

@@ -50,7 +50,7 @@ static int serve_run(struct verb_call *call, struct err *e)
 {
 	const struct serve_args *a = call->args;
 	char path[PATH_MAX], seconds[24], memory[24], questions[24];
-	const char **argv = mem_array(16 + 2 * a->host.n, sizeof(*argv));
+	const char **argv = mem_array(18 + 2 * a->host.n, sizeof(*argv));
 	int n = 1, rc = sibling_find("sonde-serve", path, e);
 
 	argv[0] = path;
@@ -58,6 +58,8 @@ static int serve_run(struct verb_call *call, struct err *e)
 		argv[n++] = "--store";
 		argv[n++] = call->store;
 	}
+	argv[n++] = "--watch";
+	argv[n++] = call->store;
 	if (a->listen) {
 		argv[n++] = "--listen";
 		argv[n++] = a->listen;

@@ -305,22 +305,19 @@ static bool is_call_before(const struct hotspot *h, uint64_t pc)
 	       (b[1] == 0xff && ((b[2] & 0xf8) == 0x90 || b[2] == 0x15));
 }
 
-/* A compiled frame, or one of a stub. A sampled one may be where native code was called that never stops the thread: it is described
- * as any instruction is. */
+/* A compiled frame, or one of a stub. A sampled one may be where native code was called that never stops the thread: nothing
+ * describes that place. */
 static bool blob(const struct hotspot *h, struct frame *f, size_t at, struct script_stack *out)
 {
 	struct hotspot_blob b = {0};
 	struct script_place place;
-	uint64_t method = 0, sender;
 	struct frame caller;
+	uint64_t sender;
 
 	if (!blob_find(h, f->pc, &b) || b.frame < 2 * WORD)
 		return false;
-	if (b.compiled && !b.native && !hotspotcode_scopes(&h->code, &b, real_pc(h, &b, f), at, out) &&
-	    !(h->sampled && is_call_before(h, f->pc) && hotspotcode_around(&h->code, &b, f->pc, at, out)))
-		return false;
-	if (b.native) {
-		if (!word(h, b.at + n(h, HOTSPOT_NM_METHOD), &method) || !hotspotcode_method(&h->code, method, -1, &place))
+	if (b.native || (b.compiled && !hotspotcode_scopes(&h->code, &b, real_pc(h, &b, f), at, out))) {
+		if ((!b.native && !(h->sampled && is_call_before(h, f->pc))) || !hotspotcode_own(&h->code, &b, &place))
 			return false;
 		script_stack_add(out, at)->place = place;
 	}
@@ -474,8 +471,7 @@ static bool is_same_code(const struct hotspot *h, uint64_t pc, const uint8_t *co
 static bool interrupted(struct hotspot *h, const struct hotspot_at *at, struct frame *f, struct script_stack *out, size_t place)
 {
 	struct hotspot_blob b = {0};
-	struct script_place native;
-	uint64_t method = 0;
+	struct script_place own;
 
 	if (!is_same_code(h, at->pc, at->code))
 		return false;
@@ -483,12 +479,10 @@ static bool interrupted(struct hotspot *h, const struct hotspot_at *at, struct f
 		return interpreted(h, f, at->reg[13], place, out) || leave(h, f, f->sp, false);
 	if (!blob_find(h, f->pc, &b))
 		return false;
-	if (b.compiled && !b.native && !hotspotcode_around(&h->code, &b, f->pc, place, out))
-		return false;
-	if (b.native) {
-		if (!word(h, b.at + n(h, HOTSPOT_NM_METHOD), &method) || !hotspotcode_method(&h->code, method, -1, &native))
+	if (b.compiled) {
+		if (!hotspotcode_own(&h->code, &b, &own))
 			return false;
-		script_stack_add(out, place)->place = native;
+		script_stack_add(out, place)->place = own;
 	}
 	return blob_leave(h, &b, at->code, f);
 }

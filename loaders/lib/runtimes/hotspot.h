@@ -37,8 +37,8 @@ struct hotspot_at {
 /*
  * The Java frames from there on, innermost first, as far as to->pc, sp, bp where to->goes_on. false: pc is not in code that HotSpot has made.
  * The frame that was interrupted has a fixed size but for its first and last instructions, which its return address tells, or how
- * it ends; where the interpreter is in a method says r13. In compiled code there is a description only where it may stop: methods that
- * were inlined, and lines, are told where the descriptions before and behind agree. `m` of hotspot_open must give the stack as it was.
+ * it ends; where the interpreter is in a method says r13. What compiled code runs at any instruction is not described: its own method
+ * is told, without a line, and nothing that may be inlined there. `m` of hotspot_open must give the stack as it was.
  */
 bool hotspot_sampled(struct hotspot *h, const struct hotspot_at *at, struct runtime_follow *to, struct script_stack *out);
 bool hotspot_follow(struct hotspot *h, const struct runtime_native *native, struct runtime_follow *f, struct script_stack *out);

@@ -268,19 +268,6 @@ static size_t pc_find(const struct hotspotcode *c, const struct tables *t, uint6
 	return lo;
 }
 
-/* The scopes of the descriptions last before pc, and first at or behind it. 0: none. */
-static void scopes_around(const struct hotspotcode *c, const struct tables *t, uint64_t pc, uint32_t scope[2])
-{
-	size_t behind = pc_find(c, t, pc);
-	int64_t offset = -1;
-
-	scope[0] = scope[1] = 0;
-	if (behind && (!pc_read(c, t, behind - 1, &offset, &scope[0]) || offset < 0))
-		scope[0] = 0; /* it stands before the code */
-	if (!pc_read(c, t, behind, &offset, &scope[1]) || offset < 0)
-		scope[1] = 0;
-}
-
 /* The scope of the return address `pc`: an offset into the scopes. 0: none. */
 static uint32_t scope_find(const struct hotspotcode *c, const struct tables *t, uint64_t pc)
 {
@@ -290,30 +277,21 @@ static uint32_t scope_find(const struct hotspotcode *c, const struct tables *t, 
 	return pc_read(c, t, pc_find(c, t, pc), &offset, &scope) && offset == (int64_t)pc ? scope : 0;
 }
 
-/* One scope. false: cut off. *scope becomes the caller's. */
-static bool scope_take(const struct hotspotcode *c, const struct tables *t, uint32_t *scope, uint64_t *method, int64_t *bci_of)
+/* One scope. false: cut off, or its method is none. *scope becomes the caller's. */
+static bool scope_read(const struct hotspotcode *c, const struct tables *t, uint32_t *scope, uint64_t *method, struct script_place *out)
 {
-	uint8_t scopes[SCOPE_BYTES];
+	uint8_t bytes[SCOPE_BYTES];
 	const uint64_t left = t->scopes_end - t->scopes, from = *scope;
-	size_t len = left - from < sizeof(scopes) ? (size_t)(left - from) : sizeof(scopes), at = 0;
+	size_t len = left - from < sizeof(bytes) ? (size_t)(left - from) : sizeof(bytes), at = 0;
 	uint32_t caller = 0, i = 0, bci = 0;
 	unsigned x = x_of(c);
 
-	if (from >= left || !c->m->read(c->m->ctx, t->scopes + from, scopes, len) || !hotspot_number_read(scopes, len, &at, x, &caller) || !hotspot_number_read(scopes, len, &at, x, &i) ||
-	    !hotspot_number_read(scopes, len, &at, x, &bci) || !i || t->metadata + 8ull * i > t->metadata_end ||
-	    !word(c, t->metadata + 8ull * (i - 1), method))
+	if (from >= left || !c->m->read(c->m->ctx, t->scopes + from, bytes, len) || !hotspot_number_read(bytes, len, &at, x, &caller) ||
+	    !hotspot_number_read(bytes, len, &at, x, &i) || !hotspot_number_read(bytes, len, &at, x, &bci) || !i ||
+	    t->metadata + 8ull * i > t->metadata_end || !word(c, t->metadata + 8ull * (i - 1), method))
 		return false;
 	*scope = caller;
-	*bci_of = (int64_t)bci - 1;
-	return true;
-}
-
-/* false: its method is none, too. */
-static bool scope_read(const struct hotspotcode *c, const struct tables *t, uint32_t *scope, uint64_t *method, struct script_place *out)
-{
-	int64_t bci;
-
-	return scope_take(c, t, scope, method, &bci) && hotspotcode_method(c, *method, bci, out);
+	return hotspotcode_method(c, *method, (int64_t)bci - 1, out);
 }
 
 bool hotspotcode_scopes(const struct hotspotcode *c, const struct hotspot_blob *b, uint64_t pc, size_t at, struct script_stack *out)
@@ -339,64 +317,9 @@ bool hotspotcode_scopes(const struct hotspotcode *c, const struct hotspot_blob *
 	return true;
 }
 
-/* Methods and places of one description, innermost first. */
-struct chain {
-	uint64_t method[HOTSPOT_INLINE_MAX];
-	int64_t bci[HOTSPOT_INLINE_MAX];
-	size_t n;
-};
-
-static void chain_read(const struct hotspotcode *c, const struct tables *t, uint32_t scope, uint64_t own, struct chain *out)
+bool hotspotcode_own(const struct hotspotcode *c, const struct hotspot_blob *b, struct script_place *out)
 {
-	out->n = 0;
-	while (scope && out->n < HOTSPOT_INLINE_MAX && scope_take(c, t, &scope, &out->method[out->n], &out->bci[out->n]))
-		out->n++;
-	if (scope || !out->n || out->method[out->n - 1] != own)
-		out->n = 0;
-}
+	uint64_t method = 0;
 
-/* From the outermost on: as long as method and place are the same; and the first one whose place is not, without it. */
-static void common(const struct chain *a, const struct chain *b, struct chain *out)
-{
-	size_t n = 0;
-
-	while (n < a->n && n < b->n && a->method[a->n - 1 - n] == b->method[b->n - 1 - n]) {
-		bool same = a->bci[a->n - 1 - n] == b->bci[b->n - 1 - n];
-
-		out->method[n] = a->method[a->n - 1 - n];
-		out->bci[n] = same ? a->bci[a->n - 1 - n] : -1;
-		n++;
-		if (!same)
-			break;
-	}
-	out->n = n;
-}
-
-bool hotspotcode_around(const struct hotspotcode *c, const struct hotspot_blob *b, uint64_t pc, size_t at, struct script_stack *out)
-{
-	struct chain before, behind, both = {0};
-	struct script_place place;
-	struct tables t = {0};
-	uint32_t scope[2];
-	uint64_t own = 0;
-
-	if (!word(c, b->at + c->n[HOTSPOT_NM_METHOD], &own))
-		return false;
-	if (tables_find(c, b, &t)) {
-		scopes_around(c, &t, pc - b->code, scope);
-		chain_read(c, &t, scope[0], own, &before);
-		chain_read(c, &t, scope[1], own, &behind);
-		common(&before, &behind, &both);
-	}
-	if (!both.n) {
-		both.method[0] = own;
-		both.bci[0] = -1;
-		both.n = 1;
-	}
-	for (size_t i = both.n; i-- > 0;) {
-		if (!hotspotcode_method(c, both.method[i], both.bci[i], &place))
-			return false;
-		script_stack_add(out, at)->place = place;
-	}
-	return true;
+	return word(c, b->at + c->n[HOTSPOT_NM_METHOD], &method) && hotspotcode_method(c, method, -1, out);
 }

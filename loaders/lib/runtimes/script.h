@@ -45,10 +45,14 @@ static inline bool runtime_word(const struct runtime_memory *m, uint64_t addr, u
 	return m->read(m->ctx, addr, value, sizeof(*value));
 }
 
+#define RUNTIME_OTHER_FILE 0u
+#define RUNTIME_NO_FILE    (~0ull) /* memory of the process's own */
+
 /* A thread's native stack. */
 struct runtime_native {
 	const uint64_t *pc; /* innermost first; of a return address the byte before it */
 	const uint64_t *sp; /* of each frame */
+	const uint64_t *vaddr; /* of each frame its pc in the runtime's file, wherever that is mapped; RUNTIME_OTHER_FILE; RUNTIME_NO_FILE */
 	size_t n;
 	bool complete;      /* the last is its root */
 	uint64_t fs_base;

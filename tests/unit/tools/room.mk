@@ -22,3 +22,4 @@ $(eval $(call unit_test,reading_test,tests/unit/tools/reading_test.c,tools base,
 $(eval $(call unit_test,childmap_test,tests/unit/tools/childmap_test.c,tools base,))
 $(eval $(call unit_test,diff_series_test,tests/unit/tools/diff_series_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,diff_nodes_test,tests/unit/tools/diff_nodes_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,layers_test,tests/unit/tools/layers_test.c,tools base,-lm))

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// marks: bookmarks: views that are kept in this browser, by their addresses. A range that moves with the clock is kept as it stands, as a moment of the past.
+
+const MARKS_KEY = 'sonde-marks', MARKS_MOST = 100;
+
+// Anything may stand there: what is not understood is left out.
+function marksRead() {
+	try {
+		const list = JSON.parse(localStorage.getItem(MARKS_KEY) || '[]');
+		return Array.isArray(list) ? list.filter((m) => m && typeof m.name === 'string' && typeof m.at === 'string' && m.at[0] === '?').slice(0, MARKS_MOST) : [];
+	} catch (e) {
+		return [];
+	}
+}
+
+// on: {here(): {name, at}, go(at), say(text)}
+function marksInit(on) {
+	const list = $('marks');
+	function write(marks) {
+		try {
+			localStorage.setItem(MARKS_KEY, JSON.stringify(marks));
+		} catch (e) {
+			on.say('This browser does not let the page keep anything.');
+		}
+		draw();
+	}
+	function draw() {
+		const marks = marksRead();
+		list.replaceChildren(new Option(marks.length ? `Bookmarks (${marks.length})` : 'Bookmarks', ''), new Option('Keep this view', '+'),
+			...marks.map((m) => new Option(drawShorten(m.name, 70), m.at)), ...(marks.length ? [new Option('Forget this view', '-')] : []));
+	}
+	function toggle(keep) {
+		const here = on.here(), marks = marksRead(), others = marks.filter((m) => m.at !== here.at), had = others.length < marks.length;
+		if (keep === false || (keep === undefined && had)) {
+			on.say(had ? 'This view is forgotten.' : 'This view is no bookmark.');
+			write(others);
+		} else {
+			on.say('This view is kept in this browser.');
+			write([here, ...others].slice(0, MARKS_MOST));
+		}
+	}
+	list.addEventListener('change', () => {
+		const at = list.value;
+		list.value = '';
+		if (at === '+' || at === '-')
+			toggle(at === '+');
+		else if (at)
+			on.go(at);
+	});
+	draw();
+	return {toggle: () => toggle(), all: marksRead};
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* netnew: see the header. */
+#include "tools/net/netnew.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "tools/net/netprint.h"
+#include "tools/print/json.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+
+static uint64_t edge_hash(const struct netmap *m, const struct netmap_edge *x)
+{
+	uint64_t h = hash_str(hash_u64(HASH_SEED, m->nodes[x->from].kind), m->nodes[x->from].name);
+
+	h = hash_str(hash_u64(h, m->nodes[x->to].kind), m->nodes[x->to].name);
+	return hash_u64(hash_str(h, x->protocol), (uint64_t)x->port);
+}
+
+/* What one asked for, or what had been said: an edge that only stands open is none of the window's doing. */
+static bool is_talk(const struct netmap_edge *x)
+{
+	return x->sums[NET_ATTEMPTS] || x->sums[NET_OPENED] || x->sums[NET_TX] || x->sums[NET_RX];
+}
+
+static const struct netmap *sorted; /* qsort has no context */
+
+static int earlier(const void *a, const void *b)
+{
+	const struct netmap_edge *x = &sorted->edges[*(const size_t *)a], *y = &sorted->edges[*(const size_t *)b];
+
+	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x > y) - (x < y);
+}
+
+static void find_new(const struct netmap *before, struct netnew *out)
+{
+	struct idmap was = {0};
+	uint64_t ignored;
+	bool fresh;
+
+	for (size_t i = 0; i < before->n_edges; i++)
+		*idmap_ref(&was, edge_hash(before, &before->edges[i]), &fresh) = 1;
+	out->edges = mem_array(out->map.n_edges + 1, sizeof(*out->edges));
+	for (size_t i = 0; i < out->map.n_edges; i++)
+		if (is_talk(&out->map.edges[i]) && !idmap_get(&was, edge_hash(&out->map, &out->map.edges[i]), &ignored))
+			out->edges[out->n++] = i;
+	sorted = &out->map;
+	if (out->n)
+		qsort(out->edges, out->n, sizeof(*out->edges), earlier);
+	idmap_release(&was);
+}
+
+/* The map with when each edge was first read. */
+static int map_of(const struct selection *sel, struct netmap *m, struct err *e)
+{
+	struct netflows f;
+	int rc = netflows_read_first(sel, NETFLOWS_BY_PROCESS, &f, e);
+
+	*m = (struct netmap){0};
+	if (!rc)
+		netmap_of(&f, m);
+	netflows_release(&f);
+	return rc;
+}
+
+int netnew_read(const struct selection *before, const struct selection *after, struct netnew *out, struct err *e)
+{
+	struct netmap was = {0};
+	int rc;
+
+	*out = (struct netnew){0};
+	rc = map_of(before, &was, e);
+	if (!rc && was.known)
+		rc = map_of(after, &out->map, e);
+	if (!rc && was.known && out->map.known)
+		find_new(&was, out);
+	netmap_release(&was);
+	return rc;
+}
+
+void netnew_release(struct netnew *x)
+{
+	netmap_release(&x->map);
+	free(x->edges);
+	*x = (struct netnew){0};
+}
+
+void netnew_say(const struct netnew *x, size_t i, struct strbuf *out)
+{
+	const struct netmap_edge *edge = &x->map.edges[x->edges[i]];
+	const char *from = x->map.nodes[edge->from].name, *to = x->map.nodes[edge->to].name;
+	struct strbuf troubles cleanup_strbuf = STRBUF_INIT;
+	char n[32];
+
+	strbuf_addshown(out, from, strlen(from));
+	strbuf_addstr(out, " to ");
+	strbuf_addshown(out, to, strlen(to));
+	strbuf_addf(out, ", %s", edge->protocol);
+	if (edge->port)
+		strbuf_addf(out, " %lld", (long long)edge->port);
+	netprint_troubles(&troubles, edge->sums);
+	if (edge->sums[NET_OPENED])
+		strbuf_addf(out, ": %s opened", term_count(edge->sums[NET_OPENED], n, sizeof(n)));
+	if (troubles.len)
+		strbuf_addf(out, "%s%s", edge->sums[NET_OPENED] ? ", " : ": ", strbuf_str(&troubles));
+}
+
+int64_t netnew_since_ns(const struct netnew *x, size_t i)
+{
+	return x->map.edges[x->edges[i]].at * NSEC_PER_SEC;
+}
+
+json_t *netnew_json(const struct netnew *x)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < x->n; i++) {
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+		json_t *o = netprint_edge_json(&x->map, &x->map.edges[x->edges[i]]);
+
+		netnew_say(x, i, &text);
+		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+		json_set_time(o, "since", netnew_since_ns(x, i));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+void netnew_print(const struct netnew *x, FILE *out)
+{
+	for (size_t i = 0; i < x->n && i < NETNEW_MOST; i++) {
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+		char since[32];
+
+		netnew_say(x, i, &text);
+		fprintf(out, "%s   new since %s: %s\n", i ? "" : "who talks to whom that did not before:\n",
+			when_local(netnew_since_ns(x, i), clock_utc_ns(), since, sizeof(since)), strbuf_str(&text));
+	}
+	if (x->n > NETNEW_MOST)
+		fprintf(out, "   and %zu more: sonde map\n", x->n - NETNEW_MOST);
+}
