@@ -48,6 +48,7 @@ enum bpf_map_type {
 
 /* Helpers that not every kernel has: bpf_core_enum_value_exists asks. 5.15. */
 enum bpf_func_id {
+	BPF_FUNC_get_attach_cookie = 174,
 	BPF_FUNC_task_pt_regs = 175,
 };
 

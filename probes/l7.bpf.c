@@ -25,6 +25,7 @@
 #include "probes/l7.h"
 #include "probes/l7_data.bpf.h"
 #include "probes/sock.bpf.h"
+#include "probes/l7_tls.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -172,7 +173,10 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 dir, __u64
 		remote_read(w, m->name);
 		flags = L7_F_DATAGRAM;
 	}
-	return moved(sk, ino, dir | flags << 1, n, at_of(dir));
+	moved(sk, ino, dir | flags << 1, n, at_of(dir));
+	if (tls_process_now())
+		tls_socket_call(sk, ino, dir, m->buf ? m->buf : tls_first(m->iov), n);
+	return 0;
 }
 
 /* The other end will send no more. */
@@ -356,7 +360,7 @@ int exit_connect(struct sys_exit *x)
 
 /* ---- connections end ---- */
 
-/* What was moved since the last record of it: nobody told. A FIN counts as a byte. */
+/* What was moved since the last record of it: nobody told. */
 static __always_inline void rest_take(struct sock *sk, struct l7_sock *e, __u32 dir)
 {
 	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN, done = dir == L7_OUT ? S_OUT_DONE : S_IN_DONE;
@@ -365,7 +369,9 @@ static __always_inline void rest_take(struct sock *sk, struct l7_sock *e, __u32 
 	if (!(e->flags & known) || e->flags & done)
 		return;
 	more = (__s32)(tcp_seq(sk, dir) - e->seq[dir & 1]);
-	if (more > 1)
+	if (dir == L7_IN && fin_came(sk))
+		more--;
+	if (more > 0)
 		e->pos[dir & 1] += (__u32)more;
 	e->flags |= done;
 }

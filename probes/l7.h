@@ -87,13 +87,15 @@ enum l7_want_flags {
 struct l7_want {
 	__u64 ino;
 	__u64 until[2];    /* by enum l7_dir: up to there nothing but the record that reaches it */
-	__u16 limit[2];    /* of one call so much is copied, in L7_LIMIT_UNIT bytes; 0: L7_LIMIT bytes */
+	__u16 limit[2];    /* of one call so much is copied, in L7_LIMIT_UNIT bytes; 0: it is not known yet */
 	__u32 flags;       /* enum l7_want_flags */
 };
 _Static_assert(sizeof(struct l7_want) == 32, "wire size");
 
-#define L7_LIMIT      16384 /* of one call, while nobody knows what the connection speaks */
-#define L7_LIMIT_MOST 65536
+/* What is copied of one call while nobody knows what the connection speaks: all of its first bytes, of bulk that follows a little. */
+#define L7_FIRST      262144
+#define L7_LIMIT      4096
+#define L7_LIMIT_MOST 262144
 #define L7_LIMIT_UNIT 64
 
 struct l7_tally { /* by CPU, in the map `tally` */
@@ -107,6 +109,11 @@ struct l7_tally { /* by CPU, in the map `tally` */
 	__u64 unseen_bytes;
 	__u64 faults;      /* calls whose memory could not be read */
 	__u64 ends_lost;   /* ends that were not told: the ring was full */
+	__u64 tls_calls;   /* reads and writes of clear text inside TLS that were told */
+	__u64 tls_unknown; /* and those whose socket is not known */
+	__u64 tls_unknown_bytes;
+	__u64 tls_no_room; /* calls and connections that found no room */
+	__u64 tls_odd;     /* results that make no sense: a site of another function */
 };
 
 #endif

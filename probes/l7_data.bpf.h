@@ -5,7 +5,7 @@
  * copied, is decided in this file.
  *
  *   l7_bytes(sk, ino, dir, buf, n, at_ns, flags)   n bytes at the user's address buf. flags: 0, or L7_F_TLS: clear text inside TLS
- *   l7_is_tls(sk, ino)                             from now on its system calls move records of TLS: nothing of them is told,
+ *   l7_is_tls(sk, ino)                             (a connection that is known) from now on its system calls move records of TLS: nothing of them is told,
  *                                                  only the clear text that l7_bytes brings with L7_F_TLS
  *
  * `sk` is the socket, `ino` the inode number of its file (sock_ino of sock.bpf.h), `dir` L7_OUT or L7_IN, at_ns the boot clock: when a write
@@ -16,7 +16,8 @@
  * 2. `wants` is the loader's: see l7.h.
  * 3. A record that finds no room sheds its connection for SHED_NS: rather one of many is told not at all than each in part.
  * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints of system calls have
- *    slot 0, probes in user space slot 1: neither is interrupted by its like.
+ *    slot 0, probes in user space slot 1. A tracepoint's program is not interrupted by its like; a probe's is, where the kernel may be
+ *    preempted: what finds slot 1 in use is lost, and counted.
  */
 #ifndef SONDE_PROBES_L7_DATA_BPF_H
 #define SONDE_PROBES_L7_DATA_BPF_H
@@ -85,7 +86,7 @@ struct walk {
 	__u64 total;          /* bytes of the stream that are not told yet */
 	__u64 want;           /* bytes that may still be copied */
 	__u32 iov_n, fill;
-	__u32 failed, pad;    /* a record was lost */
+	__u32 failed, busy;   /* a record was lost; slot 1: how many use it */
 	struct l7_data r;
 	__u8 bytes[2 * L7_CHUNK];
 };
@@ -266,6 +267,12 @@ static __always_inline struct l7_sock *sock_entry(struct sock *sk, __u64 ino, __
 	return e && e->ino == ino ? e : sock_enter(sk, ino, side, at_ns);
 }
 
+/* The other end's FIN has a number too, and may be read together with the last bytes. */
+static __always_inline bool fin_came(struct sock *sk)
+{
+	return BPF_CORE_READ(sk, __sk_common.skc_flags) >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1;
+}
+
 /* Where `n` bytes that were just moved begin. */
 static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n)
 {
@@ -286,6 +293,10 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 		return 0;
 	}
 	more = (__s32)(seq - e->seq[dir & 1]);
+	if (dir == L7_IN && more == (__s32)n + 1 && fin_came(sk)) {
+		more--;
+		e->seq[dir & 1]++;
+	}
 	if (more > 0) { /* else a call that ended later was told before this one */
 		e->seq[dir & 1] = seq;
 		e->pos[dir & 1] = begin + (__u64)more;
@@ -295,6 +306,9 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 
 /* ---- bytes ---- */
 
+/* The compiler knows a bound that the verifier of 5.10 does not see, and would leave the check of it away. */
+#define FORGET_BOUNDS(n_) asm volatile("" : "+r"(n_))
+
 static __always_inline struct walk *walk_get(__u32 slot)
 {
 	return bpf_map_lookup_elem(&walks, &slot);
@@ -302,12 +316,14 @@ static __always_inline struct walk *walk_get(__u32 slot)
 
 static __always_inline void walk_flush(struct walk *w, __u32 len, __u32 size)
 {
+	__u64 room = len;
+
 	w->r.len = len;
 	w->r.size = size;
-	if (len > L7_CHUNK)
-		len = L7_CHUNK;
+	FORGET_BOUNDS(room);
+	room &= 2 * L7_CHUNK - 1;
 	COUNT(records, 1);
-	if (w->failed || bpf_ringbuf_output(&records, &w->r, sizeof(w->r) + len, BPF_RB_NO_WAKEUP)) {
+	if (w->failed || bpf_ringbuf_output(&records, &w->r, sizeof(w->r) + room, BPF_RB_NO_WAKEUP)) {
 		w->failed = 1;
 		COUNT(lost, 1);
 		COUNT(lost_bytes, size);
@@ -344,9 +360,12 @@ __noinline int walk_step(__u32 slot)
 		n = w->want;
 	if (n > w->total - fill)
 		n = w->total - fill;
-	if (!n || n > L7_CHUNK)
+	if (!n)
 		return 1;
-	if (bpf_probe_read_user(&w->bytes[fill], (__u32)n & (2 * L7_CHUNK - 1), (const void *)w->ptr)) {
+	FORGET_BOUNDS(n);
+	if (n > L7_CHUNK)
+		return 1;
+	if (bpf_probe_read_user(&w->bytes[fill], (__u32)n, (const void *)w->ptr)) {
 		w->r.h.flags |= L7_F_FAULT;
 		COUNT(faults, 1);
 		return 1;
@@ -427,7 +446,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	owner_check(sk, e, at_ns);
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
-	w->want = L7_LIMIT;
+	w->want = pos < L7_FIRST ? L7_LIMIT_MOST : L7_LIMIT;
 	want = want_get((__u64)sk, ino);
 	if (want) {
 		want_conn(sk, e, want, at_ns);
@@ -466,17 +485,24 @@ static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, cons
 
 	if (!w)
 		return;
-	w->iov = w->iov_n = 0;
-	w->ptr = (__u64)buf;
-	w->left = buf ? n : 0;
-	moved(sk, ino, dir | flags << 1, n, at_ns);
+	__sync_fetch_and_add(&w->busy, 1);
+	if (*(volatile __u32 *)&w->busy == 1) {
+		w->iov = w->iov_n = 0;
+		w->ptr = (__u64)buf;
+		w->left = buf ? n : 0;
+		moved(sk, ino, dir | flags << 1, n, at_ns);
+	} else {
+		COUNT(lost_bytes, n);
+	}
+	__sync_fetch_and_add(&w->busy, -1);
 }
 
 static __always_inline void l7_is_tls(struct sock *sk, __u64 ino)
 {
-	struct l7_sock *e = sock_entry(sk, ino, L7_SIDE_UNKNOWN, bpf_ktime_get_boot_ns());
+	__u64 key = (__u64)sk;
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
 
-	if (e)
+	if (e && e->ino == ino)
 		e->flags |= S_TLS;
 }
 

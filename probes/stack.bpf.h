@@ -187,6 +187,8 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 	l->pc = s->unwind.pc;
 	l->exact = s->unwind.exact;
 	l->fs_base = s->unwind.fs_base;
+	if (bpf_probe_read_user(l->code, sizeof(l->code), (const void *)l->pc))
+		__builtin_memset(l->code, 0, sizeof(l->code));
 	size = stack_copy(l->stack, l->regs[ROW_REG_RSP]);
 	if (size > STACK_LATE_BYTES)
 		size = STACK_LATE_BYTES;
@@ -228,6 +230,7 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 				       const struct arch_perf_event_data *perf)
 {
 	enum unwind_known known;
+	bool own;
 
 	if (!perf || !arch_user(&perf->regs)) /* else there is none, and being told so takes 5 us */
 		stack_fill_kernel(s, ctx, perf);
@@ -245,8 +248,10 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 	} else {
 		s->ev.end = STACK_END_NO_PROCESS;
 	}
-	if (known != UNWIND_NOBODY && stack_is_early(&s->ev)) {
-		stack_want(&s->ev);
+	own = known == UNWIND_PROCESS && s->unwind.own_code == UNWIND_OWN_MET;
+	if (own || (known != UNWIND_NOBODY && stack_is_early(&s->ev))) {
+		if (!own)
+			stack_want(&s->ev);
 		if (stack_late_read && stack_send_late(s, task, perf))
 			return true;
 	}

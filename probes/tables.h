@@ -225,13 +225,15 @@ struct tables_image {
 };
 _Static_assert(sizeof(struct tables_image) == 48, "wire size");
 
+#define TABLES_PROCESS_OWN_CODE 1u /* it runs machine code of its own that only user space can follow: HotSpot's */
+
 struct tables_process {
 	__u64 start_ns;  /* identity as in stack.h */
 	__u64 as_of_ns;  /* side-band up to this time (boot clock) is in it */
 	__u32 exec_id;
 	__u32 first;     /* element of `mappings` */
 	__u32 count;     /* mappings in the slice */
-	__u32 pad;
+	__u32 flags;     /* TABLES_PROCESS_* */
 };
 _Static_assert(sizeof(struct tables_process) == 32, "wire size");
 

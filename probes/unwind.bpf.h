@@ -58,6 +58,7 @@ static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 	struct tables_process *p;
 
 	s->unwind.slice_count = 0;
+	s->unwind.own_code = UNWIND_OWN_NONE;
 	if (!state || !state->heartbeat_ns || s->ev.time_ns > state->heartbeat_ns + TABLES_STALE_NS)
 		return UNWIND_NOBODY;
 	p = bpf_map_lookup_elem(&processes, &tgid);
@@ -65,6 +66,7 @@ static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 		return UNWIND_UNKNOWN;
 	s->unwind.slice_first = p->first;
 	s->unwind.slice_count = p->count;
+	s->unwind.own_code = p->flags & TABLES_PROCESS_OWN_CODE ? UNWIND_OWN_THERE : UNWIND_OWN_NONE;
 	s->ev.tables_ns = p->as_of_ns;
 	if (bpf_map_lookup_elem(&processes, &tgid) != p) { /* it was replaced while it was read */
 		s->unwind.slice_count = 0;
@@ -108,7 +110,7 @@ static __always_inline bool unwind_begin(struct stack_scratch *s, struct task_st
 	u->n = 0;
 	u->map_start = u->map_end = 0;
 	u->window_bytes = 0;
-	u->map_runtime = u->script = u->script_rest = 0;
+	u->map_runtime = u->script = u->script_rest = u->script_kind = 0;
 	return true;
 }
 

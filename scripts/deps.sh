@@ -7,6 +7,7 @@
 #   page    what drives a browser for the tests of the flame graph page: Node, and two packages from npm, pinned with hashes
 #   live    the servers and compilers whose stacks are looked at
 #   package what packages, and what tries the packages on new systems
+#   export  the engines that sonde-export feeds
 #   bench   the peers that the benches stand beside  kernels  the tests on other kernels, in qemu
 # Usage: scripts/deps.sh SET...     Says nothing and asks for nothing where all is there already. Exit 1: something
 # is missing and could not be installed; what it is stands in the last line.
@@ -26,7 +27,8 @@ live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench 
 nats-server python3-cassandra mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
 rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm php8.2-opcache php8.2-dev
 openssl openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
-bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools"
+export="prometheus clickhouse-server libcurl4"
+bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools libssl-dev openssl"
 
 # A toolchain that stands on the path is as good as Debian's.
 command -v go >/dev/null 2>&1 || test="$test golang-go"
@@ -47,8 +49,9 @@ for set in "$@"; do
 	live) wanted="$wanted $test $live" ;;
 	kernels) wanted="$wanted $kernels" ;;
 	package) wanted="$wanted $build $package" ;;
+	export) wanted="$wanted $test $export" ;;
 	bench) wanted="$wanted $build $bench" ;;
-	*) echo "deps: no set called '$set' (build, test, page, docker, live, fresh, kernels, bench, package)" >&2; exit 2 ;;
+	*) echo "deps: no set called '$set' (build, test, page, docker, live, fresh, kernels, bench, package, export)" >&2; exit 2 ;;
 	esac
 done
 

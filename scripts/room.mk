@@ -33,7 +33,8 @@ install: all
 	$(INSTALL) -d $(unitdir)
 	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' supervisor/systemd/sonded.service > $(unitdir)/sonded.service
 	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' serve/systemd/sonde-serve.service > $(unitdir)/sonde-serve.service
-	chmod 0644 $(unitdir)/sonded.service $(unitdir)/sonde-serve.service
+	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' export/systemd/sonde-push.service > $(unitdir)/sonde-push.service
+	chmod 0644 $(unitdir)/sonded.service $(unitdir)/sonde-serve.service $(unitdir)/sonde-push.service
 	$(INSTALL) -D -m 0644 supervisor/systemd/sysusers.conf $(sysusers)
 	$(INSTALL) -D -m 0644 supervisor/systemd/tmpfiles.conf $(tmpfiles)
 	$(INSTALL) -D -m 0644 supervisor/systemd/sysctl.conf $(sysctls)
@@ -46,5 +47,5 @@ uninstall:
 	rm -f $(foreach m,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 	rm -f $(foreach l,$(wildcard LICENSES/*.txt),$(docdir)/$(notdir $(l)))
 	rm -f $(foreach c,$(COMPLETES),$(datadir)/$(lastword $(subst =, ,$(c))))
-	rm -f $(libdir)/sonde.so $(unitdir)/sonded.service $(unitdir)/sonde-serve.service $(sysusers) $(tmpfiles) $(sysctls)
+	rm -f $(libdir)/sonde.so $(unitdir)/sonded.service $(unitdir)/sonde-serve.service $(unitdir)/sonde-push.service $(sysusers) $(tmpfiles) $(sysctls)
 	-rmdir $(libexecdir) $(libdir) $(docdir) 2>/dev/null

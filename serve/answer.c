@@ -17,6 +17,7 @@
 #define API "/api/v1/"
 #define REPORT "/report.html"
 #define LIVE API "live"
+#define METRICS "/metrics"
 #define WAIT_S 20       /* for room among the questions */
 #define WRONG_TOKEN_S 1
 #define LIVE_QUIET_S 5 /* by then one who has gone is noticed */
@@ -333,6 +334,21 @@ static enum MHD_Result live(struct server *s, struct MHD_Connection *c)
 	return reply_stream(c, "text/event-stream", look_on, looked, l);
 }
 
+static enum MHD_Result metrics(struct server *s, struct MHD_Connection *c)
+{
+	const char *accept = head_of(c, "Accept"), *argv[6] = {s->exporter, "metrics"};
+	bool open = accept && strstr(accept, "application/openmetrics-text");
+	size_t n = 2;
+
+	if (open)
+		argv[n++] = "--openmetrics";
+	if (s->store) {
+		argv[n++] = "--store";
+		argv[n++] = s->store;
+	}
+	return run(s, c, argv, open ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; version=0.0.4; charset=utf-8", NULL, false);
+}
+
 /* --- routes --- */
 
 static enum MHD_Result login(const struct server *s, struct MHD_Connection *c, const char *token)
@@ -358,7 +374,7 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 {
 	const char *token = s->guard.token && !strcmp(url, "/") ? MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token") : NULL;
 	const struct asset *a = asset_find(url);
-	bool data = !strncmp(url, API, strlen(API)) || !strcmp(url, REPORT);
+	bool measured = !strcmp(url, METRICS) && s->exporter, data = !strncmp(url, API, strlen(API)) || !strcmp(url, REPORT) || measured;
 	enum guard_answer may = ask_guard(s, c, !data);
 
 	if (may == GUARD_WELCOME || may == GUARD_TOKEN) {
@@ -377,6 +393,8 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 		return live(s, c);
 	if (!strcmp(url, API))
 		return list_verbs(s, c);
+	if (measured)
+		return metrics(s, c);
 	return !strcmp(url, REPORT) ? ask(s, c, "report", true) : ask(s, c, url + strlen(API), false);
 }
 

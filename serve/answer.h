@@ -9,6 +9,7 @@
  *   /api/v1/                 which verbs there are: {"verbs": [...]}
  *   /api/v1/live             server-sent events: `changed`, whenever something was written into the store (watch.h)
  *   /report.html?...         the range as the page of `sonde report`, to be saved
+ *   /metrics                 `sonde-export metrics`, in OpenMetrics' format for who accepts it
  */
 #ifndef SONDE_SERVE_ANSWER_H
 #define SONDE_SERVE_ANSWER_H
@@ -25,6 +26,7 @@
 
 struct server {
 	const char *sonde;       /* the program that is asked */
+	const char *exporter;    /* sonde-export; NULL: it is not there */
 	const char *store;       /* NULL: none is named */
 	struct guard guard;
 	bool check_host;

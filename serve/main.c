@@ -235,7 +235,7 @@ static int spans_make(void)
 
 static int run(const struct options *o, struct err *e)
 {
-	char sonde[PATH_MAX], own[256] = "";
+	char sonde[PATH_MAX], exporter[PATH_MAX], own[256] = "";
 	cleanup_free char *token = NULL;
 	struct address a;
 	struct server s = {.sonde = o->sonde ? o->sonde : sonde, .store = o->store,
@@ -248,6 +248,8 @@ static int run(const struct options *o, struct err *e)
 		rc = token_needed(&a, token, e);
 	if (!rc && !o->sonde)
 		rc = sibling_find("sonde", sonde, e);
+	if (!sibling_find("sonde-export", exporter, NULL))
+		s.exporter = exporter;
 	if (!rc)
 		rc = verbs_read(&s, e);
 	if (rc)

@@ -40,7 +40,7 @@ check-layout: all
 	@$(PYTEST) tests/check $(SIDE_BY_SIDE) --junitxml=$(RESULTS)/layout.xml
 
 check-e2e: all workloads $(B)/tests/makepage
-	@$(PYTEST) $(E2E) $(SIDE_BY_SIDE) -m "not docker and not soak and not live and not page and not long" --junitxml=$(RESULTS)/e2e.xml
+	@$(PYTEST) $(E2E) $(SIDE_BY_SIDE) -m "not docker and not soak and not live and not page and not long and not tls" --junitxml=$(RESULTS)/e2e.xml
 
 # all sources by the other compiler, nothing linked
 check-clang:
@@ -63,7 +63,7 @@ long-for-change:
 
 # what takes seconds and more on the real kernel: comparisons with perf, two captures at once, kills, debuginfod, crowds of processes
 long-capture: all workloads
-	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page" --durations=5 --junitxml=$(RESULTS)/long-capture.xml
+	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page and not tls" --durations=5 --junitxml=$(RESULTS)/long-capture.xml
 
 # in real containers: the tests start an engine of their own and end it
 long-docker: all workloads
@@ -73,6 +73,23 @@ long-docker: all workloads
 LIVE ?= $(E2E)
 long-live: all workloads
 	@$(PYTEST) $(LIVE) -m live --durations=5 --junitxml=$(RESULTS)/long-live.xml
+
+# requests inside TLS, of programs that nobody here wrote, and what probes that come and go do to them
+long-tls: all workloads
+	@SONDE_SOAK=1 $(PYTEST) $(E2E) -m tls --durations=5 --junitxml=$(RESULTS)/long-tls.xml
+
+# requests as sonde-l7 counts them, beside what the servers themselves count: nginx, PostgreSQL, MariaDB, Redis, RabbitMQ, php-fpm, gRPC, ...
+long-requests: all workloads
+	@$(PYTEST) $(E2E)/test_l7_servers.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml
+
+# real engines beside what sonde-export tells them: Prometheus
+long-export: all
+	@$(PYTEST) tests/e2e/test_export_engines.py --durations=5 --junitxml=$(RESULTS)/long-export.xml
+
+# script frames of every interpreter that can be had, in samples and in pstack; servers in scripting languages under load
+long-runtimes: all workloads
+	@$(PYTEST) $(E2E)/test_script_*.py $(E2E)/test_java_frames.py $(E2E)/test_python_frames.py $(E2E)/test_pstack_[pjr]*.py -m live -s \
+	    --durations=5 --junitxml=$(RESULTS)/long-runtimes.xml
 
 # the flame graph page and the served page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
 long-page: all unit-tests workloads

@@ -16,6 +16,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/reader.h"
+#include "tools/cli/stores.h"
 #include "tools/cli/verb.h"
 #include "tools/print/pager.h"
 #include "tools/print/reading.h"
@@ -89,10 +90,31 @@ static void say_newer(const char *store)
 		fprintf(stderr, "note: this is %s; newer recordings are in %s: --store %s\n", store, newer, newer);
 }
 
+/* Of what --store says, else of where stores are. */
+static int find_store(struct verb_call *call, const struct option_list *given, struct strbuf *joined, struct err *e)
+{
+	const struct verb *v = call->verb;
+	int rc = stores_join(given, joined, e);
+
+	if (rc)
+		return rc;
+	call->store = given->n ? strbuf_str(joined) : v->uses & VERB_WRITES ? store_default_dir() : store_read_dir();
+	call->hint_store = strcmp(call->store, store_read_dir()) ? call->store : NULL;
+	if (!stores_several(call->store))
+		return 0;
+	store_name_hosts(true);
+	if (v->uses & VERB_HOSTS)
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s answers of one store at a time", v->name);
+	err_fix(e, "of several: sonde containers, ps, flame, stacks, lines, heap, diff, export or sql");
+	return -EINVAL;
+}
+
 static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, int *status)
 {
 	struct common_args common = {0};
 	struct select_args select = {0};
+	struct strbuf stores cleanup_strbuf = STRBUF_INIT;
 	struct option_words words;
 	void *args = mem_alloc(v->args_size ? v->args_size : 1);
 	void *const values[VERB_TABLES] = {args, &common, &common, &select, &select, &common};
@@ -113,9 +135,8 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 	} else if (term_set_color(common.color)) {
 		rc = err_set(e, -EINVAL, EXIT_USAGE, "--color takes auto, always or never, not '%.100s'", common.color);
 	} else {
-		call.store = common.store ? common.store : v->uses & VERB_WRITES ? store_default_dir() : store_read_dir();
-		call.hint_store = strcmp(call.store, store_read_dir()) ? call.store : NULL;
-		if (!common.store && !common.quiet && !(v->uses & VERB_WRITES) && v->uses & (VERB_STORE | VERB_SELECT))
+		rc = find_store(&call, &common.store, &stores, e);
+		if (!rc && !common.store.n && !common.quiet && !(v->uses & VERB_WRITES) && v->uses & (VERB_STORE | VERB_SELECT))
 			say_newer(call.store);
 		call.json = common.json;
 		call.quiet = common.quiet;
@@ -124,7 +145,8 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 			pager_forbid();
 		if (common.quiet)
 			reading_quiet();
-		rc = check_words(v, &words, e);
+		if (!rc)
+			rc = check_words(v, &words, e);
 		if (!rc)
 			rc = run_until_answered(&call, &select, &words, e);
 	}
@@ -173,7 +195,7 @@ static int run_bare(int argc, char **argv, struct err *e, int *status)
 	else if (args.common.help)
 		help_all(stdout);
 	else
-		help_summary(args.common.store ? args.common.store : store_read_dir(), stdout);
+		help_summary(args.common.store.n ? args.common.store.items[0] : store_read_dir(), stdout);
 	options_release(sets, 3, &words);
 	return rc;
 }

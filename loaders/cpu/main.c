@@ -57,7 +57,7 @@ static struct cpu_bpf *cpu_skel(const char *store_dir)
 	return cpu_bpf__open_opts(&o);
 }
 
-static int cpu_load(const struct family_config *c, bool scripts, struct cpu_bpf **out)
+static int cpu_load(const struct family_config *c, uint32_t kinds, struct cpu_bpf **out)
 {
 	struct cpu_bpf *skel = cpu_skel(c->store_dir);
 	int err;
@@ -65,8 +65,9 @@ static int cpu_load(const struct family_config *c, bool scripts, struct cpu_bpf 
 	if (!skel)
 		return -errno;
 	cpu_configure(skel, c);
-	skel->rodata->runtimes_on = scripts;
-	scripts_configure(skel->obj, scripts);
+	skel->rodata->runtimes_on = kinds != 0;
+	skel->rodata->runtime_kinds = kinds;
+	scripts_configure(skel->obj, kinds);
 	err = tables_reuse(skel->obj, c->tables);
 	if (!err)
 		err = cpu_bpf__load(skel);
@@ -83,10 +84,10 @@ static int cpu_open(const struct family_config *c, void **state, struct bpf_obje
 {
 	struct cpu_bpf *skel = NULL;
 	struct cpu *cpu;
-	int err = cpu_load(c, true, &skel);
+	int err = -EINVAL;
 
-	if (scripts_refused(err))
-		err = cpu_load(c, false, &skel);
+	for (size_t i = 0; i < SCRIPTS_TRIES && scripts_refused(err); i++)
+		err = cpu_load(c, SCRIPTS_KINDS[i], &skel);
 	if (err)
 		return load_error(err, "cpu", e);
 	cpu = mem_alloc(sizeof(*cpu));

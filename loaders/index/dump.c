@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "loaders/index/rowprint.h"
+#include "loaders/index/tlsprint.h"
 #include "schema/base/cleanup.h"
 #include "schema/image/format.h"
 #include "schema/image/image.h"
 #include "schema/image/lines.h"
+#include "schema/image/tls.h"
 
 static int open_index(const char *path, struct image **img, struct err *e)
 {
@@ -108,4 +110,19 @@ int dump_rows(const char *path, struct err *e)
 		rc = err_set(e, -EBADMSG, EXIT_RUNTIME, "cannot print the rows of %s: another version made them", path);
 	image_close(img);
 	return rc ? rc : flush(e);
+}
+
+int dump_tls(const char *path, struct err *e)
+{
+	const struct image_tls_site *sites = NULL;
+	struct image *img = NULL;
+	size_t count;
+	int rc = open_index(path, &img, e);
+
+	if (rc)
+		return rc;
+	count = image_tls(img, &sites);
+	tlsprint_sites(stdout, sites, count);
+	image_close(img);
+	return flush(e);
 }

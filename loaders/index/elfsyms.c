@@ -217,6 +217,8 @@ long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *se
 			go_symbols_note(&noted->go, name, s.st_value);
 			py_symbols_note(&noted->py, name, s.st_value, s.st_size);
 			runsyms_note(&noted->run, name, s.st_value, s.st_size);
+			tls_symbols_note(&noted->tls, name, s.st_value, s.st_size, 0);
+			v8_symbols_note(&noted->v8, name, s.st_value, s.st_size);
 		}
 		kind = kind_of(&s, name);
 		if (kind < 0)

@@ -10,7 +10,9 @@
 #include "loaders/index/gotable.h"
 #include "loaders/index/pypart.h"
 #include "loaders/index/runsyms.h"
+#include "loaders/index/v8part.h"
 #include "loaders/index/symset.h"
+#include "loaders/index/tlspart.h"
 
 enum elfsyms_table { ELFSYMS_SYMTAB, ELFSYMS_DYNSYM };
 
@@ -19,6 +21,8 @@ struct elfsyms_noted {
 	struct go_symbols go;
 	struct py_symbols py;
 	struct runsyms run;
+	struct tls_symbols tls;
+	struct v8_symbols v8;
 };
 
 /* Adds the functions of one table, and notes in `noted` (may be NULL) what runtimes are found by. Returns how many functions

@@ -25,7 +25,9 @@
 #include "loaders/index/pypart.h"
 #include "loaders/index/rubypart.h"
 #include "loaders/index/symset.h"
+#include "loaders/index/tlspart.h"
 #include "loaders/index/unwind.h"
+#include "loaders/index/v8part.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -39,6 +41,8 @@ struct job {
 	struct php_layout php;
 	struct ruby_layout ruby;
 	struct hotspot_layout hotspot;
+	struct tls_part tls;
+	struct v8_layout v8;
 	struct unwind unwind;
 	struct image_ident_record ident;
 	const struct index_finder *finder;
@@ -109,8 +113,10 @@ static int add_go(struct job *j)
 	for (uint32_t i = 0; i < t->tab.func_count && !rc; i++) {
 		struct pclntab_func f;
 
-		if (pclntab_func(&t->tab, t->text, i, &f))
-			rc = symset_add(&j->set, &(struct symset_symbol){.addr = f.start, .size = f.end - f.start,
+		if (!pclntab_func(&t->tab, t->text, i, &f))
+			continue;
+		tls_symbols_note(&j->noted.tls, f.name, f.start, f.end - f.start, 1);
+		rc = symset_add(&j->set, &(struct symset_symbol){.addr = f.start, .size = f.end - f.start,
 									 .name = f.name, .kind = SYMSET_GO});
 	}
 	if (rc == -ENOSPC)
@@ -118,6 +124,14 @@ static int add_go(struct job *j)
 	if (!rc && j->unwind.on)
 		rc = gorows_add(&j->elf, t, &j->unwind.rows);
 	return rc ? rc : gopart_make(&j->elf, t, &j->noted.go, &j->go);
+}
+
+/* Since Go 1.17, on amd64. */
+static bool go_has_registers(const char *version)
+{
+	unsigned major = 0, minor = 0;
+
+	return sscanf(version, "go%u.%u", &major, &minor) == 2 ? major > 1 || minor >= 17 : !strncmp(version, "devel", 5);
 }
 
 static int add_runtimes(struct job *j)
@@ -131,6 +145,10 @@ static int add_runtimes(struct job *j)
 		rc = rubypart_make(&j->elf, &j->noted.run, rows, &j->ruby);
 	if (!rc || rc == -ENOENT)
 		rc = hotspotpart_make(&j->elf, &j->noted.run, &j->hotspot);
+	if (!rc || rc == -ENOENT)
+		rc = tlspart_make(&j->elf, &j->noted.tls, rows, go_has_registers(j->go.version), &j->tls);
+	if (!rc || rc == -ENOENT)
+		rc = v8part_make(&j->elf, &j->noted.v8, &j->v8);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -266,7 +284,7 @@ static int make_rows(struct job *j)
 /* The sections of rows and of runtimes, then all of it together. */
 static int compose(struct job *j, struct symset *set, struct index_result *r)
 {
-	struct compose_section extra[2 + IMAGE_PARTS];
+	struct compose_section extra[3 + IMAGE_PARTS];
 	struct compose_input in = {.elf = &j->elf, .ident = &j->ident, .set = set, .edges = j->edges,
 				   .edge_count = j->edge_count, .lines = &j->lines, .lines_note = j->lines_note, .extra = extra};
 	const struct {
@@ -278,6 +296,7 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 		{IMAGE_SECTION_PHP, &j->php.format, sizeof(j->php)},
 		{IMAGE_SECTION_RUBY, &j->ruby.format, sizeof(j->ruby)},
 		{IMAGE_SECTION_HOTSPOT, &j->hotspot.format, sizeof(j->hotspot)},
+		{IMAGE_SECTION_V8, &j->v8.format, sizeof(j->v8)},
 	};
 	int rc;
 
@@ -287,6 +306,9 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 	if (j->ident.flags & IMAGE_IDENT_GO || *j->go.version)
 		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_GO, .stride = sizeof(j->go),
 								   .data = &j->go, .size = sizeof(j->go)};
+	if (j->tls.count)
+		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_TLS, .stride = sizeof(j->tls.sites[0]), .data = j->tls.sites,
+								   .size = j->tls.count * sizeof(j->tls.sites[0])};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (*parts[i].format)
 			extra[in.extra_count++] = (struct compose_section){.kind = parts[i].kind, .stride = 1, .data = parts[i].format,

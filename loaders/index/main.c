@@ -5,7 +5,7 @@
  *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]   child of sonde-maps: loaders/lib/host/indexproto.h
  *   sonde-index FILE -o INDEX [--no-lines]              by hand
  *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of addresses
- *   sonde-index --dump-rows INDEX                       print its unwind rows
+ *   sonde-index --dump-rows INDEX, --dump-tls INDEX     print its unwind rows, its probe sites of TLS
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -25,6 +25,8 @@ static const char usage[] =
 	"       sonde-index --dump INDEX    print identity and symbols of an index: address, size, name\n"
 	"       sonde-index --dump-rows INDEX\n"
 	"                                   print its unwind rows: address, CFA, caller's RBP, return address\n"
+	"       sonde-index --dump-tls INDEX\n"
+	"                                   print its probe sites of TLS libraries\n"
 	"       sonde-index --at INDEX      for each address read from standard input (hexadecimal): function, file,\n"
 	"                                   line, column, inlined functions first\n"
 	"       sonde-index                 as a child of sonde-maps, with its descriptors\n"
@@ -41,7 +43,7 @@ static int is_child(void)
 }
 
 struct options {
-	const char *out, *dump, *rows, *at;
+	const char *out, *dump, *rows, *tls, *at;
 	enum index_lines lines;
 	bool lines_given, rows_first;
 };
@@ -52,7 +54,7 @@ static int options_read(int argc, char **argv, struct options *o)
 	static const struct option known[] = {
 		{"output", required_argument, NULL, 'o'}, {"dump", required_argument, NULL, 'd'},
 		{"at", required_argument, NULL, 'a'},
-		{"dump-rows", required_argument, NULL, 'r'}, {"no-lines", no_argument, NULL, 'n'},
+		{"dump-rows", required_argument, NULL, 'r'}, {"dump-tls", required_argument, NULL, 't'}, {"no-lines", no_argument, NULL, 'n'},
 		{"all-lines", no_argument, NULL, 'l'}, {"lost-lines", no_argument, NULL, 'x'},
 		{"rows-first", no_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int opt;
@@ -64,6 +66,8 @@ static int options_read(int argc, char **argv, struct options *o)
 			o->dump = optarg;
 		else if (opt == 'r')
 			o->rows = optarg;
+		else if (opt == 't')
+			o->tls = optarg;
 		else if (opt == 'a')
 			o->at = optarg;
 		else if (opt == 'f')
@@ -81,6 +85,8 @@ static int print(const struct options *o, struct err *e)
 {
 	if (o->rows)
 		return dump_rows(o->rows, e);
+	if (o->tls)
+		return dump_tls(o->tls, e);
 	return o->dump ? dump_symbols(o->dump, e) : dump_lines(o->at, e);
 }
 
@@ -92,7 +98,7 @@ int main(int argc, char **argv)
 
 	log_init("sonde-index", LOG_LEVEL_WARN);
 	rc = options_read(argc, argv, &o);
-	prints = !!o.dump + !!o.rows + !!o.at;
+	prints = !!o.dump + !!o.rows + !!o.tls + !!o.at;
 	if (!rc && optind == argc && !o.out && !prints && is_child())
 		return child_main(o.lines, o.rows_first);
 	if (!rc && o.rows_first)

@@ -13,6 +13,7 @@
 #include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/scope.h"
+#include "probes/l7_tls.h"
 #include "probes/l7.skel.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"
@@ -78,7 +79,7 @@ int hooks_attach(struct hooks *k, struct err *e)
 	bpf_object__for_each_program(prog, k->skel->obj) {
 		struct bpf_link *link;
 
-		if (prog == k->skel->progs.l7_sweep || k->n == HOOKS_MOST)
+		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site || k->n == HOOKS_MOST)
 			continue;
 		link = bpf_program__attach(prog);
 		if (!link)

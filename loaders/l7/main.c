@@ -4,6 +4,7 @@
  * loaders/lib/bpf and its parts: hooks has the programs, the parser (a process without rights) reads what they tell and says what it
  * found, book puts that into the store.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "loaders/l7/book.h"
 #include "loaders/l7/hooks.h"
 #include "loaders/l7/parser.h"
+#include "loaders/l7/tls.h"
 #include "loaders/lib/bpf/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/hostmaps.h"
@@ -28,6 +30,7 @@
 struct l7 {
 	struct hooks hooks;
 	struct parser parser;
+	struct tls *tls;
 	struct book book;
 	struct family_host *h;   /* of the call at hand */
 	struct parser_ask gone;
@@ -35,6 +38,8 @@ struct l7 {
 	uint64_t unseen_bytes;
 	bool started, full;
 };
+
+static bool tls_off; /* --tls */
 
 static void hear(void *ctx, const struct heard *x)
 {
@@ -105,7 +110,7 @@ static void unseen(struct l7 *l, int64_t now_ns)
 	uint64_t bytes;
 
 	hooks_tally(&l->hooks, &t);
-	bytes = t.unseen_bytes + t.no_room_bytes;
+	bytes = t.unseen_bytes + t.no_room_bytes + t.tls_unknown_bytes;
 	if (bytes > l->unseen_bytes)
 		book_unseen(&l->book, l->h, bytes - l->unseen_bytes, now_ns);
 	l->unseen_bytes = bytes;
@@ -123,6 +128,8 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (!hostmaps_seeded(h->maps) && now_ns - l->said_ns < 5 * NSEC_PER_SEC && l->started)
 		return;
 	parser_keep(l, h->bucket_s);
+	if (!tls_off)
+		tls_poll(l->tls, h, now_ns);
 	if (now_ns - l->said_ns < SAY_NS)
 		return;
 	book_fresh(&l->book);
@@ -137,6 +144,7 @@ static void l7_finish(void *state, struct family_host *h, int64_t patience_ns)
 	struct l7 *l = state;
 
 	l->h = h;
+	tls_detach(l->tls);
 	hooks_detach(&l->hooks);
 	parser_keep(l, h->bucket_s);
 	parser_end(&l->parser, h->offset_ns, patience_ns, hear, l);
@@ -155,6 +163,7 @@ static int l7_open(const struct family_config *c, void **state, struct bpf_objec
 		return err;
 	}
 	l->parser.fd = -1;
+	l->tls = tls_new(hooks_object(&l->hooks));
 	*state = l;
 	*obj = hooks_object(&l->hooks);
 	return 0;
@@ -190,6 +199,7 @@ static const char *l7_clock(void *state)
 
 static void l7_detach(void *state)
 {
+	tls_detach(((struct l7 *)state)->tls);
 	hooks_detach(&((struct l7 *)state)->hooks);
 }
 
@@ -198,13 +208,27 @@ static void l7_close(void *state)
 	struct l7 *l = state;
 
 	parser_close(&l->parser);
+	tls_free(l->tls);
 	hooks_close(&l->hooks);
 	book_release(&l->book);
 	free(l);
 }
 
+static int tls_set(const char *value, struct err *e)
+{
+	tls_off = !strcmp(value, "off");
+	if (tls_off || !strcmp(value, "on"))
+		return 0;
+	return err_set(e, -EINVAL, EXIT_USAGE, "--tls is on or off, not '%s'", value);
+}
+
+static const struct family_option l7_options[] = {
+	{"tls", "on|off", "probes in TLS libraries, for what is said inside TLS (default on)", tls_set},
+	{0}};
+
 static const struct family l7_family = {
 	.name = "l7",
+	.options = l7_options,
 	.summary = "requests: what programs ask one another, how long it takes, and what fails",
 	.open = l7_open,
 	.attach = l7_attach,

@@ -309,8 +309,8 @@ static void skip_say(struct streams *s, struct stream *x, enum proto_side from, 
 }
 
 /*
- * How much of a call is to be copied: twice of what was looked at in the last BULK_CALLS large ones. Where that was too little, all is
- * copied from then on. true: it changes.
+ * How much of a call is to be copied: where of BULK_CALLS large ones, one after the other, not half was looked at, twice of what was; else all.
+ * Where that was too little once, all is copied from then on. true: it changes.
  */
 static bool limit_turns(struct stream *x, const struct l7_data *d)
 {
@@ -326,6 +326,12 @@ static bool limit_turns(struct stream *x, const struct l7_data *d)
 	}
 	if (d->size < BULK_LEAST)
 		return false;
+	if (2 * needed > d->len) {
+		*most = 0;
+		x->calls[d->h.dir] = 0;
+		*limit = L7_LIMIT_MOST;
+		return was < *limit;
+	}
 	*most = needed > *most ? (uint32_t)needed : *most;
 	if (++x->calls[d->h.dir] < BULK_CALLS)
 		return false;

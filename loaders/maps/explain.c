@@ -14,6 +14,7 @@
 #include "loaders/lib/host/mapsproto.h"
 #include "loaders/lib/host/perfmap.h"
 #include "loaders/lib/host/unwind.h"
+#include "loaders/maps/explain_tls.h"
 #include "probes/runtimes/runtime.h"
 #include "probes/tables.h"
 #include "schema/base/clock.h"
@@ -89,13 +90,13 @@ static const char *state_of(const struct hostmaps_image *img, const struct unwin
 /* Runtimes whose scripts have frames of their own: the section of those that are known, and what their files are called. */
 static const struct runtime {
 	const char *name, *program, *library;
-	uint32_t section; /* 0: none can be walked */
+	uint32_t section;
 } RUNTIMES[] = {
 	{"python", "python", "libpython", IMAGE_SECTION_PYTHON},
 	{"php", "php", "libphp", IMAGE_SECTION_PHP},
 	{"ruby", "ruby", "libruby", IMAGE_SECTION_RUBY},
 	{"java", NULL, "libjvm.so", IMAGE_SECTION_HOTSPOT},
-	{"javascript", "node", "libnode.so", 0},
+	{"javascript", "node", "libnode.so", IMAGE_SECTION_V8},
 };
 
 /* "php", "php8.2", "php-fpm8.2", "libphp8.2.so": not "phpize". */
@@ -113,15 +114,35 @@ static bool looks_like(const struct runtime *r, const char *name)
 	return strspn(name, "0123456789.") == strlen(name);
 }
 
-/* A layout's second number is the version (probes/runtimes): 0x030b02f0 of Python, 0x0802 of others; "": it says none. */
-static void version_write(const struct runtime *r, const void *section, size_t size, char *out, size_t room)
+/* The layout of V8 says in its third number which Node it is, and in its fourth whether that V8's frames can be read. */
+static uint32_t number_at(const void *section, size_t size, unsigned i)
 {
 	uint32_t v = 0;
 
+	if (size >= (i + 1) * sizeof(v))
+		memcpy(&v, (const char *)section + i * sizeof(v), sizeof(v));
+	return v;
+}
+
+static void v8_version_write(const void *section, size_t size, char *out, size_t room)
+{
+	uint32_t v = number_at(section, size, 1), node = number_at(section, size, 2);
+
+	if (node)
+		snprintf(out, room, "%u.%u.%u (V8 %u.%u)", node >> 16 & 0xff, node >> 8 & 0xff, node & 0xff, v >> 8 & 0xff, v & 0xff);
+	else
+		snprintf(out, room, "of V8 %u.%u", v >> 8 & 0xff, v & 0xff);
+}
+
+/* A layout's second number is the version (probes/runtimes): 0x030b02f0 of Python, 0x0802 of others; "": it says none. */
+static void version_write(const struct runtime *r, const void *section, size_t size, char *out, size_t room)
+{
+	uint32_t v = number_at(section, size, 1);
+
 	*out = 0;
-	if (size >= 8)
-		memcpy(&v, (const char *)section + 4, sizeof(v));
-	if (v && r->section == IMAGE_SECTION_PYTHON)
+	if (v && r->section == IMAGE_SECTION_V8)
+		v8_version_write(section, size, out, room);
+	else if (v && r->section == IMAGE_SECTION_PYTHON)
 		snprintf(out, room, "%u.%u.%u", v >> 24, v >> 16 & 0xff, v >> 8 & 0xff);
 	else if (v)
 		snprintf(out, room, "%u.%u", v >> 8 & 0xff, v & 0xff);
@@ -131,16 +152,17 @@ static void version_write(const struct runtime *r, const void *section, size_t s
 static json_t *runtime_json(const struct hostmaps_image *img)
 {
 	const void *section;
-	char version[32];
-	size_t size;
+	char version[64];
+	size_t size = 0;
 
 	for (size_t i = 0; img->index && i < sizeof(RUNTIMES) / sizeof(RUNTIMES[0]); i++) {
 		const struct runtime *r = &RUNTIMES[i];
-		bool walked = r->section && image_part(img->index, r->section, &section, &size);
+		bool there = image_part(img->index, r->section, &section, &size);
+		bool walked = there && (r->section != IMAGE_SECTION_V8 || number_at(section, size, 3));
 
-		if (!walked && !looks_like(r, img->name))
+		if (!there && !looks_like(r, img->name))
 			continue;
-		version_write(r, section, walked ? size : 0, version, sizeof(version));
+		version_write(r, section, there ? size : 0, version, sizeof(version));
 		return json_pack("{s:s, s:b, s:s}", "name", r->name, "walked", walked, "version", version);
 	}
 	return NULL;
@@ -155,10 +177,10 @@ static json_t *file_json(const struct file *f)
 
 	if (f->image->index && image_unwind(f->image->index, &data, &size) && size >= sizeof(head))
 		memcpy(&head, data, sizeof(head));
-	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s, s:o*}", "path", f->image->path, strnlen(f->image->path, 4096),
+	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s, s:o*, s:o*}", "path", f->image->path, strnlen(f->image->path, 4096),
 			 "bytes", (json_int_t)f->bytes, "state", state_of(f->image, &head), "rows",
 			 (json_int_t)head.row_count, "unsupported", (json_int_t)head.unsupported, "go",
-			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason, "runtime", runtime);
+			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason, "runtime", runtime, "tls", explain_tls(f->image));
 }
 
 /* Is there a file with the names of its own code? */

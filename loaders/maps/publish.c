@@ -3,6 +3,7 @@
 #include "loaders/maps/publish.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <utlist.h>
 
 #include "loaders/maps/publish_parts.h"
@@ -75,6 +76,25 @@ static void put_mapping(uint64_t *words, uint32_t n, uint32_t i, const struct ma
 		w[3] = 0; /* a part of the file that is not meant to be executed: nothing is known of it */
 }
 
+/* A library of that name is HotSpot, which makes code; what it really is, who follows its frames looks at. */
+static bool is_own_code(const struct mapping *m)
+{
+	static const char name[] = "/libjvm.so";
+	const struct mimage *img = m->image;
+	const char *path = img && img->path ? img->path : "";
+	size_t n = strlen(path);
+
+	return n >= sizeof(name) - 1 && !strcmp(path + n - (sizeof(name) - 1), name);
+}
+
+static uint32_t flags_of(const struct proc *p)
+{
+	for (size_t i = 0; i < p->maps.n_now; i++)
+		if (is_own_code(&p->maps.now[i]))
+			return TABLES_PROCESS_OWN_CODE;
+	return 0;
+}
+
 static struct slice *slice_of(struct publish *pub, const struct proc *p)
 {
 	uint32_t n = p->maps.n_now < TABLES_SLICE_MAX ? (uint32_t)p->maps.n_now : TABLES_SLICE_MAX;
@@ -105,6 +125,7 @@ static void publish_proc(struct publish *pub, struct proc *p, uint64_t now_ns)
 	if (slice) {
 		value.first = slice->first;
 		value.count = slice->count;
+		value.flags = flags_of(p);
 	}
 	if (slice && entries_put(&pub->entries, p->tgid, &value, now_ns)) {
 		slices_put(&pub->slices, slice, now_ns);

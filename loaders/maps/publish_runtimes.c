@@ -10,6 +10,7 @@
 #include "loaders/maps/tablemaps.h"
 #include "probes/runtimes/runtime.h"
 #include "schema/base/log.h"
+#include "schema/image/format.h"
 
 /* The program tells code objects apart by what stands from the file's name to the lines (probes/runtimes/python.bpf.h). */
 static bool identity_is_near(const struct python_layout *l)
@@ -18,16 +19,54 @@ static bool identity_is_near(const struct python_layout *l)
 	       l->code_name > l->code_file && l->code_name < l->code_lines && (!l->code_qualname || (l->code_qualname > l->code_file && l->code_qualname < l->code_lines));
 }
 
+static bool python_read(const void *section, size_t size, struct tables_runtime *out)
+{
+	if (size != sizeof(out->python))
+		return false;
+	memcpy(&out->python, section, size);
+	return out->python.format == PYTHON_FORMAT && identity_is_near(&out->python);
+}
+
+/* What it reads of a function at once holds all that it needs. */
+static bool php_read(const void *section, size_t size, struct tables_runtime *out)
+{
+	const struct php_layout *l = &out->php;
+
+	if (size != sizeof(*l))
+		return false;
+	memcpy(&out->php, section, size);
+	return l->format == PHP_FORMAT && l->code + 8 <= PHP_FUNC_SIZE && l->code_count + 4 <= PHP_FUNC_SIZE && l->file + 12 <= PHP_FUNC_SIZE;
+}
+
+static bool ruby_read(const void *section, size_t size, struct tables_runtime *out)
+{
+	if (size != sizeof(out->ruby))
+		return false;
+	memcpy(&out->ruby, section, size);
+	return out->ruby.format == RUBY_FORMAT;
+}
+
+static const struct {
+	uint32_t kind, section;
+	bool (*read)(const void *section, size_t size, struct tables_runtime *out);
+} kinds[] = {
+	{RUNTIME_PYTHON, IMAGE_SECTION_PYTHON, python_read},
+	{RUNTIME_PHP, IMAGE_SECTION_PHP, php_read},
+	{RUNTIME_RUBY, IMAGE_SECTION_RUBY, ruby_read},
+};
+
 static bool runtime_read(const struct image *index, struct tables_runtime *out)
 {
 	const void *section;
 	size_t size;
 
-	if (!image_python(index, &section, &size) || size != sizeof(out->python))
-		return false;
-	memcpy(&out->python, section, size);
-	out->kind = RUNTIME_PYTHON;
-	return out->python.format == PYTHON_FORMAT && identity_is_near(&out->python);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!image_part(index, kinds[i].section, &section, &size))
+			continue;
+		out->kind = kinds[i].kind;
+		return kinds[i].read(section, size, out);
+	}
+	return false;
 }
 
 uint32_t publish_runtime(struct publish *pub, const struct image *index, uint64_t text_base)

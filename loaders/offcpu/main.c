@@ -268,7 +268,7 @@ static struct offcpu_bpf *skel_open(const char *store_dir)
 	return offcpu_bpf__open_opts(&o);
 }
 
-static int skel_load_with(const struct family_config *c, bool plain, bool scripts, struct offcpu_bpf **out)
+static int skel_load_with(const struct family_config *c, bool plain, uint32_t kinds, struct offcpu_bpf **out)
 {
 	int err = plain ? hooks_plain() : 0;
 	struct offcpu_bpf *skel = err ? NULL : skel_open(c->store_dir);
@@ -277,8 +277,9 @@ static int skel_load_with(const struct family_config *c, bool plain, bool script
 		return err ? err : -errno;
 	offcpu_configure(skel, c);
 	skel->rodata->plain = plain;
-	skel->rodata->runtimes_on = scripts;
-	scripts_configure(skel->obj, scripts);
+	skel->rodata->runtimes_on = kinds != 0;
+	skel->rodata->runtime_kinds = kinds;
+	scripts_configure(skel->obj, kinds);
 	bpf_program__set_autoload(skel->progs.offcpu_seed, !plain);
 	err = tables_reuse(skel->obj, c->tables);
 	if (!err)
@@ -294,9 +295,11 @@ static int skel_load_with(const struct family_config *c, bool plain, bool script
 
 static int skel_load(const struct family_config *c, bool plain, struct offcpu_bpf **out)
 {
-	int err = skel_load_with(c, plain, true, out);
+	int err = -EINVAL;
 
-	return scripts_refused(err) ? skel_load_with(c, plain, false, out) : err;
+	for (size_t i = 0; i < SCRIPTS_TRIES && scripts_refused(err); i++)
+		err = skel_load_with(c, plain, SCRIPTS_KINDS[i], out);
+	return err;
 }
 
 static int offcpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)

@@ -108,40 +108,65 @@ static int by_place(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* As the runtimes have it; `pc` has room for STACK_USER_MAX. */
-static struct runtime_native native_of(const struct hostmaps_process *p, const struct scripts_native *native, uint64_t *pc)
+/* Whose stack it is. */
+struct whose {
+	struct hostmaps *hm;
+	struct hostmaps_process *p;
+	uint64_t time_ns;
+};
+
+struct places {
+	uint64_t pc[STACK_USER_MAX], vaddr[STACK_USER_MAX];
+};
+
+/* Of a pc in the file `index`. */
+static uint64_t vaddr_of(const struct whose *w, uint64_t pc, const struct image *index)
 {
-	for (size_t i = 0; i < native->n; i++)
-		pc[i] = pc_of(native->frames[i]);
-	return (struct runtime_native){.pc = pc, .sp = native->sp, .n = native->n, .complete = native->complete, .fs_base = native->fs_base,
-				       .tgid = p->tgid, .tid = native->tid};
+	struct hostmaps_frame at;
+	uint64_t vaddr = 0;
+
+	hostmaps_frame(w->hm, w->p, pc, w->time_ns, &at);
+	if (!at.image)
+		return at.mapped ? RUNTIME_NO_FILE : RUNTIME_OTHER_FILE;
+	return at.image->index == index && image_offset_to_vaddr(index, at.offset, &vaddr) ? vaddr : RUNTIME_OTHER_FILE;
+}
+
+/* As the runtimes have it. */
+static struct runtime_native native_of(const struct known *k, const struct whose *w, const struct scripts_native *native, struct places *at)
+{
+	for (size_t i = 0; i < native->n; i++) {
+		at->pc[i] = pc_of(native->frames[i]);
+		at->vaddr[i] = vaddr_of(w, at->pc[i], k->index);
+	}
+	return (struct runtime_native){.pc = at->pc, .sp = native->sp, .vaddr = at->vaddr, .n = native->n, .complete = native->complete,
+				       .fs_base = native->fs_base, .tgid = w->p->tgid, .tid = native->tid};
 }
 
 /* One stretch of frames after the other, as long as native code goes on between. */
-static void follow(const struct known *k, const struct hostmaps_process *p, struct scripts_native *native, struct script_stack *out)
+static void follow(const struct known *k, const struct whose *w, struct scripts_native *native, struct script_stack *out)
 {
-	uint64_t pc[STACK_USER_MAX];
+	struct places at;
 	struct runtime_follow f = {0};
-	struct runtime_native n = native_of(p, native, pc);
+	struct runtime_native n = native_of(k, w, native, &at);
 
 	while (k->kind->follow(k->runtime, &n, &f, out)) {
 		native->resume(native->ctx, native, f.at + 1, &f);
-		n = native_of(p, native, pc);
+		n = native_of(k, w, native, &at);
 		f.from = f.at + 1;
 		if (!f.goes_on)
 			break;
 	}
 }
 
-static void walk_kind(const struct known *k, const struct hostmaps_process *p, struct scripts_native *native, struct script_stack *out)
+static void walk_kind(const struct known *k, const struct whose *w, struct scripts_native *native, struct script_stack *out)
 {
-	uint64_t pc[STACK_USER_MAX];
+	struct places at;
 	size_t from = out->n;
 
 	if (k->kind->follow) {
-		follow(k, p, native, out);
+		follow(k, w, native, out);
 	} else {
-		struct runtime_native n = native_of(p, native, pc);
+		struct runtime_native n = native_of(k, w, native, &at);
 
 		k->kind->stack(k->runtime, &n, out);
 	}
@@ -155,10 +180,11 @@ void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, struct script
 		  struct script_stack *out, enum runtime_gil *gil)
 {
 	const struct known *found[SCRIPTS_RUNTIMES_MAX];
+	const struct whose w = {hm, p, time_ns};
 	size_t runtimes = native->n > STACK_USER_MAX ? 0 : runtimes_find(hm, p, native, time_ns, found, SCRIPTS_RUNTIMES_MAX);
 
 	for (size_t r = 0; r < runtimes; r++) {
-		walk_kind(found[r], p, native, out);
+		walk_kind(found[r], &w, native, out);
 		if (found[r]->kind->gil && *gil == RUNTIME_GIL_NEITHER)
 			*gil = found[r]->kind->gil(found[r]->runtime, native->fs_base, native->futex);
 	}

@@ -16,9 +16,26 @@
 /* struct _zend_execute_data, of all versions */
 #define PHP_FRAME_AT   0  /* opline: the instruction, a pointer */
 #define PHP_FRAME_FUNC 24
-#define PHP_FRAME_INFO 40 /* This.u1.type_info: u32 */
+#define PHP_FRAME_THIS 32
+#define PHP_FRAME_INFO 40 /* This.u1.type_info: u32; its lowest byte says what This is */
 #define PHP_FRAME_BACK 48
+#define PHP_FRAME_SIZE 80
 #define PHP_CALL_TOP   (1u << 17)
+#define PHP_THIS_OBJECT 8u
+
+/* zend_function, zend_string, zend_class_entry, zend_op, of all versions */
+#define PHP_FUNC_NAME   8
+#define PHP_FUNC_CLASS  16
+#define PHP_FUNC_LINE   8 /* behind the file's name: u32, its first line */
+#define PHP_FUNC_SIZE   184 /* what is read of a script's */
+#define PHP_STRING_GC     4 /* u32: its type in the low four bits */
+#define PHP_STRING_HASH   8
+#define PHP_STRING_LENGTH 16
+#define PHP_STRING_BYTES  24
+#define PHP_STRING_TYPE   6
+#define PHP_CLASS_NAME  8
+#define PHP_OP_SIZE     32
+#define PHP_OP_LINE     24 /* u32 */
 
 enum php_function { PHP_INTERNAL = 1, PHP_SCRIPT = 2, PHP_EVAL = 4 }; /* ZEND_INTERNAL_FUNCTION, ... */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* python.bpf: what runtime.bpf.h needs of CPython: reading, the thread's state, code objects and what names them. */
+/* python.bpf: what runtime.bpf.h needs of CPython (python.h): the thread's state, code objects and what names them. */
 #ifndef SONDE_PROBES_RUNTIMES_PYTHON_BPF_H
 #define SONDE_PROBES_RUNTIMES_PYTHON_BPF_H
 
@@ -11,30 +11,19 @@
 
 static __always_inline int python_word(__u64 addr, __u64 *value)
 {
-	return bpf_probe_read_user(value, sizeof(*value), (const void *)addr) ? -1 : 0;
+	return script_read(addr, value);
 }
 
-/* Frames are read many at once, as far as there is memory: a read costs much the same, however long. */
-static __always_inline void script_look(struct python_walk *p, __u64 addr)
+static __always_inline void python_look(struct python_walk *p, __u64 addr)
 {
-	struct script_walk *w = script_walk_of(p);
-	__u64 from = addr + PYTHON_LOOK_BYTES - sizeof(w->window);
+	struct script_walk *w = SCRIPT_WALK_OF(p);
 
-	if (addr - w->window_at < w->window_bytes && addr + PYTHON_LOOK_BYTES <= w->window_at + w->window_bytes)
-		return;
-	w->window_at = from;
-	w->window_bytes = sizeof(w->window);
-	if (w->mode != PYTHON_OBJECTS && !bpf_probe_read_user(w->window, sizeof(w->window), (const void *)from))
-		return;
-	w->window_at = addr;
-	w->window_bytes = PYTHON_LOOK_BYTES;
-	if (bpf_probe_read_user(w->window, PYTHON_LOOK_BYTES, (const void *)addr))
-		w->window_bytes = 0;
+	script_look(w, addr, PYTHON_LOOK_BYTES, true, w->mode != PYTHON_OBJECTS);
 }
 
 static __always_inline int python_read(struct python_walk *p, __u64 addr, __u64 *value)
 {
-	struct script_walk *w = script_walk_of(p);
+	struct script_walk *w = SCRIPT_WALK_OF(p);
 	__u64 into = addr - w->window_at;
 
 	if (into >= w->window_bytes || (into & 7))
@@ -164,36 +153,148 @@ static __always_inline __u32 python_text_size(const struct python_layout *l, __u
 	return head < SCRIPT_TEXT_BYTES ? head : SCRIPT_TEXT_BYTES - 1;
 }
 
-static __always_inline __u32 python_text_take(__u8 *to, const struct python_layout *l, __u64 object)
-{
-	__u32 size = object ? python_text_size(l, object) : 0;
+enum { PYTHON_PIECE_HEAD, PYTHON_PIECE_NAME, PYTHON_PIECE_FILE, PYTHON_PIECE_LINES };
+#define PYTHON_HEAD_BYTES 160u
+#define PYTHON_NAME_FROM  PYTHON_HEAD_BYTES
+#define PYTHON_FILE_FROM  (PYTHON_NAME_FROM + SCRIPT_TEXT_BYTES)
+#define PYTHON_LINES_FROM (PYTHON_FILE_FROM + SCRIPT_TEXT_BYTES)
+enum { PYTHON_PIECES_FIT = 1 / (PYTHON_LINES_FROM + SCRIPT_LINES_BYTES <= SCRIPT_DATA_BYTES) };
 
-	return bpf_probe_read_user(to, size & (SCRIPT_TEXT_BYTES - 1), (const void *)object) ? 0 : size;
-}
-
-/* What names the object at hand, as it stands in the process. How many bytes of lines. */
+/* What names the object at hand, as it stands in the process. How many bytes there are. */
 static __always_inline __u32 python_take(struct script_names *out, const struct python_layout *l)
 {
 	__u64 code = out->key.object, name = 0, file = 0, lines = 0, length = 0;
-	__u32 size;
 
-	out->piece_at[SCRIPT_HEAD] = code;
-	out->piece_size[SCRIPT_HEAD] = bpf_probe_read_user(out->data, SCRIPT_HEAD_BYTES, (const void *)code) ? 0 : SCRIPT_HEAD_BYTES;
+	script_piece(out, PYTHON_PIECE_HEAD, code, 0, PYTHON_HEAD_BYTES);
 	python_word(code + (l->code_qualname ? l->code_qualname : l->code_name), &name);
 	python_word(code + l->code_file, &file);
 	python_word(code + l->code_lines, &lines);
-	out->piece_at[SCRIPT_NAME] = name;
-	out->piece_size[SCRIPT_NAME] = python_text_take(out->data + SCRIPT_NAME_AT, l, name);
-	out->piece_at[SCRIPT_FILE] = file;
-	out->piece_size[SCRIPT_FILE] = python_text_take(out->data + SCRIPT_FILE_AT, l, file);
-	out->piece_at[SCRIPT_LINES] = lines;
+	script_text(out, PYTHON_PIECE_NAME, name, PYTHON_NAME_FROM, name ? python_text_size(l, name) : 0);
+	script_text(out, PYTHON_PIECE_FILE, file, PYTHON_FILE_FROM, file ? python_text_size(l, file) : 0);
 	python_word(lines + l->bytes_length, &length);
-	length += l->bytes_data;
-	size = length < SCRIPT_LINES_BYTES ? length : SCRIPT_LINES_BYTES - 1;
-	if (bpf_probe_read_user(out->data + SCRIPT_LINES_AT, size & (SCRIPT_LINES_BYTES - 1), (const void *)lines))
-		size = 0;
-	out->piece_size[SCRIPT_LINES] = size;
-	return size;
+	return PYTHON_LINES_FROM + script_lines(out, PYTHON_PIECE_LINES, lines, PYTHON_LINES_FROM, length + l->bytes_data);
+}
+
+/* The object at hand is met for the first time. */
+__noinline int python_meet(__u32 unused)
+{
+	struct script_walk *w = script_walk();
+	struct stack_scratch *s = script_stack();
+	struct tables_runtime *r = w ? script_layout(w, RUNTIME_PYTHON) : NULL;
+	struct script_names *out;
+
+	SCRIPT_USED(unused);
+	if (!w || !s)
+		return 0;
+	if (!r || !python_is_code(w->key.object, w->bias, &r->python)) {
+		script_end(w, &s->unwind, SCRIPT_FAULT);
+		return 0;
+	}
+	out = script_names_begin(w, r);
+	script_named(w, &s->unwind, out ? script_names_send(w, out, python_take(out, &r->python)) : 0);
+	return 0;
+}
+
+/* ---- the walk ---- */
+
+/* The thread's state is looked for: one thread or interpreter further. 0: that was the last. */
+__noinline int python_further(__u32 unused)
+{
+	struct script_walk *w = script_walk();
+	struct stack_scratch *s = script_stack();
+	struct tables_runtime *r = w ? script_layout(w, RUNTIME_PYTHON) : NULL;
+
+	SCRIPT_USED(unused);
+	return r && s ? python_search(w, &r->python, s->unwind.fs_base) : 0;
+}
+
+/* The state of the thread at hand; 0: it has none. */
+static __always_inline __u64 python_thread(struct script_walk *w, struct stack_scratch *s, struct tables_runtime *r)
+{
+	struct script_thread *t = script_thread_at(s);
+	bool known = script_thread_known(t, s);
+	__u64 state = known ? t->state : 0;
+
+	if (state && python_is_thread(w, &r->python, state, s->unwind.fs_base))
+		return state;
+	if (known && !state && s->ev.time_ns < t->until_ns)
+		return 0;
+	if (!python_search_begin(w, &r->python))
+		return 0;
+	for (int i = 0; i < SCRIPT_SEARCH; i++)
+		if (!python_further(i))
+			break;
+	script_thread_keep(t, s, w->found);
+	return w->found;
+}
+
+__noinline int python_start(__u32 unused)
+{
+	struct script_walk *w = script_walk();
+	struct stack_scratch *s = script_stack();
+	struct tables_runtime *r = w ? script_layout(w, RUNTIME_PYTHON) : NULL;
+	__u64 state;
+
+	SCRIPT_USED(unused);
+	if (!r || !s)
+		return 0;
+	w->mode = r->python.shape;
+	w->by = w->mode == PYTHON_OBJECTS ? SCRIPT_BY_LOOP : SCRIPT_BY_MARK;
+	state = python_thread(w, s, r);
+	if (!state || (w->several && w->mode == PYTHON_OBJECTS)) {
+		script_miss(w, SCRIPT_NO_THREAD);
+		return 0;
+	}
+	if (python_begin(&w->python, &r->python, state))
+		script_miss(w, SCRIPT_FAULT);
+	else
+		s->unwind.script = SCRIPT_POP;
+	if (!w->python.next) { /* what is kept of the thread may be a state that it has no more: it is looked for again */
+		struct script_thread *t = script_thread_at(s);
+
+		if (t)
+			t->fs_base = 0;
+	}
+	return 0;
+}
+
+/* Pops a frame of the chunk at hand; false: something else is next. */
+static __always_inline bool python_pop_one(struct script_walk *w, struct unwind *u, const struct python_layout *l)
+{
+	__u32 step = python_next(&w->python, l);
+
+	if (step == PYTHON_SHIM) {
+		if (w->n)
+			u->script = SCRIPT_SAY;
+		return !w->n;
+	}
+	if (step > PYTHON_CLOSES || w->n >= SCRIPT_FRAMES || !python_object(w, l)) {
+		script_end(w, u, step == PYTHON_END && !w->n ? SCRIPT_WHOLE : w->n >= SCRIPT_FRAMES ? SCRIPT_DEEP : SCRIPT_FAULT);
+		return false;
+	}
+	w->more = step == PYTHON_FRAME;
+	return script_found(w, u, RUNTIME_PYTHON, python_position(w, l));
+}
+
+/* Pops some. */
+__noinline int python_pop(__u32 unused)
+{
+	struct script_walk *w = script_walk();
+	struct stack_scratch *s = script_stack();
+	struct tables_runtime *r;
+
+	SCRIPT_USED(unused);
+	if (!w || !s)
+		return 0;
+	r = script_layout(w, RUNTIME_PYTHON);
+	if (!r) {
+		script_end(w, &s->unwind, SCRIPT_FAULT);
+		return 0;
+	}
+	for (int i = 0; i < SCRIPT_POPS; i++)
+		if (!python_pop_one(w, &s->unwind, &r->python))
+			break;
+	return 0;
 }
 
 #endif

@@ -21,12 +21,52 @@
 #define RUBY_FRAME_ISEQ    16
 #define RUBY_FRAME_ENV     32 /* ep; its word 0 are the frame's flags */
 #define RUBY_ENV_METHOD    (-2 * 8)
+#define RUBY_ENV_PARENT    (-1 * 8)
+
+/* an object's flags, its first word */
+#define RUBY_TYPE_MASK    0x1fu
+#define RUBY_TYPE_CLASS   0x02u
+#define RUBY_TYPE_MODULE  0x03u
+#define RUBY_TYPE_STRING  0x05u
+#define RUBY_TYPE_ARRAY   0x07u
+#define RUBY_TYPE_SYMBOL  0x14u
+#define RUBY_TYPE_MEMO    0x1au
+#define RUBY_USER(n)      (1u << (12 + (n)))
+#define RUBY_SINGLETON    RUBY_USER(0)
+#define RUBY_TEXT_LONG    RUBY_USER(1)
+#define RUBY_ARRAY_SHORT  RUBY_USER(1)
+#define RUBY_MEMO_KIND(f) ((f) >> 12 & 0xf)
+#define RUBY_MEMO_SVAR    2
+#define RUBY_MEMO_METHOD  6
+#define RUBY_MEMO_ISEQ    7
+
+/* members of objects, of all versions that are known */
+#define RUBY_ISEQ_BODY    16
+#define RUBY_BODY_SIZE    4 /* u32: instructions */
+#define RUBY_BODY_CODE    8
+#define RUBY_BODY_PATH    64
+#define RUBY_BODY_LABEL   80
+#define RUBY_METHOD_DEF   16
+#define RUBY_METHOD_OWNER 32
+#define RUBY_DEF_NAME     32
+#define RUBY_SVAR_METHOD  8
+#define RUBY_ATTACHED     128 /* of a singleton class, where class_path is known: 3.3 */
+#define RUBY_TEXT_LENGTH  16  /* of a long text, and of a short one where text_length says so */
+#define RUBY_TEXT_AT      24
+#define RUBY_ARRAY_DATA   16  /* of a short one */
+#define RUBY_ARRAY_AT     32  /* of a long one */
+#define RUBY_SYMBOL_ID    32
+#define RUBY_SYMBOLS_IDS  16
+#define RUBY_ID_SHIFT     4
+#define RUBY_IDS_UNIT     512
+#define RUBY_ENV_LOCAL    2u  /* flag of an environment that has none around it */
 
 /* a frame's flags */
 #define RUBY_FLAG_FINISH 0x20u
 #define RUBY_FLAG_C      0x80u /* no instructions */
 #define RUBY_MAGIC_MASK  0x7fff0001u
 #define RUBY_MAGIC_C     0x55550001u
+#define RUBY_DTV         8 /* of fs_base: the table of thread-local blocks */
 
 /* In bytes; addresses are the file's own. */
 struct ruby_layout {

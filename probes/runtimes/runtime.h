@@ -13,9 +13,14 @@
  *    at its place, has another cookie, so another id. Id 0: the object could not be given one, its frame has no name.
  *    The position says where in the object it was; what that means is the runtime's:
  *      python   0: not known; else bytes of code before the instruction + 3 (so that -2, "not begun", is 1)
+ *      php      the line; 0: not known
+ *      ruby     0: not known; else how many instructions there are before where it says it is, + 1
  *
  * 3. With the id goes what names it: pieces of the process's memory, as they were at that moment, in the ring `names`. The loader reads
  *    them as it would read the process (loaders/lib/host/scriptnames.h). A name is there before the frame that has it.
+ *
+ * An object is what frames of one function have in common: python its code object, php its instructions (of a function of C
+ * itself), ruby its iseq (of a function of C its method).
  *
  * The BPF side includes probes/kern.h before it, user space <linux/types.h>.
  */
@@ -26,7 +31,9 @@
 #include <linux/types.h>
 #endif
 
+#include "probes/runtimes/php_layout.h"
 #include "probes/runtimes/python_layout.h"
+#include "probes/runtimes/ruby_layout.h"
 
 enum runtime_kind { /* stored (schema/store/writer.h): never renumbered */
 	RUNTIME_NONE = 0,
@@ -56,6 +63,8 @@ struct tables_runtime {
 	__u64 text_base; /* what rows of that file are relative to */
 	union {
 		struct python_layout python;
+		struct php_layout php;
+		struct ruby_layout ruby;
 		__u64 words[62];
 	};
 };
@@ -71,15 +80,15 @@ struct script_key {
 };
 _Static_assert(sizeof(struct script_key) == 32, "wire size");
 
-/* Pieces of memory, each at its place in `data`; what was not there has size 0. */
-enum script_piece_no { SCRIPT_HEAD /* the object itself */, SCRIPT_NAME, SCRIPT_FILE, SCRIPT_LINES, SCRIPT_PIECES };
-#define SCRIPT_HEAD_BYTES 160u
-#define SCRIPT_TEXT_BYTES 512u   /* head of the text object too; what is longer is cut */
+/* A piece of the process's memory, as it was: `size` bytes from `at` on, which stand at `from` in `data`. */
+struct script_piece {
+	__u64 at;
+	__u32 from, size;
+};
+#define SCRIPT_PIECES     16
+#define SCRIPT_DATA_BYTES 12288u
+#define SCRIPT_TEXT_BYTES 512u  /* of a text; what is longer is cut */
 #define SCRIPT_LINES_BYTES 8192u /* of a line table; what is longer is cut */
-#define SCRIPT_NAME_AT    SCRIPT_HEAD_BYTES
-#define SCRIPT_FILE_AT    (SCRIPT_NAME_AT + SCRIPT_TEXT_BYTES)
-#define SCRIPT_LINES_AT   (SCRIPT_FILE_AT + SCRIPT_TEXT_BYTES)
-#define SCRIPT_DATA_BYTES (SCRIPT_LINES_AT + SCRIPT_LINES_BYTES)
 
 /* A record of the ring `names`; it ends behind the last byte that is filled. */
 struct script_names {
@@ -88,12 +97,16 @@ struct script_names {
 	__u32 image;     /* mp_image.id of the interpreter's file */
 	__u64 bias;
 	__u64 time_ns;
-	__u64 piece_at[SCRIPT_PIECES];   /* addresses in the process */
-	__u32 piece_size[SCRIPT_PIECES]; /* filled bytes of each */
+	__u64 of;        /* php: the function; ruby: the method that it lies in, 0: not known */
+	__u32 what;      /* php: enum php_function, and SCRIPT_OUTERMOST; ruby: SCRIPT_NATIVE or 0 */
+	__u32 pad;
+	struct script_piece piece[SCRIPT_PIECES];
 	struct tables_runtime layout;
 	__u8 data[SCRIPT_DATA_BYTES];
 };
-_Static_assert(sizeof(struct script_names) == 32 + 8 + 16 + 12 * SCRIPT_PIECES + 512 + SCRIPT_DATA_BYTES, "wire size");
+#define SCRIPT_OUTERMOST 0x100u
+#define SCRIPT_NATIVE    1u
+_Static_assert(sizeof(struct script_names) == 32 + 8 + 16 + 16 + 16 * SCRIPT_PIECES + 512 + SCRIPT_DATA_BYTES, "wire size");
 
 /* Why the walk of a script's frames ended before its end; counted by the program. */
 enum script_miss {

@@ -7,11 +7,22 @@
 #include "probes/unwind_state.bpf.h"
 
 struct python_walk;
-static __always_inline void script_look(struct python_walk *p, __u64 addr);
-#define PYTHON_LOOK(w, addr) script_look(w, addr)
+static __always_inline void python_look(struct python_walk *p, __u64 addr);
+#define PYTHON_LOOK(w, addr) python_look(w, addr)
 #include "probes/runtimes/python.h"
+struct php_walk;
+static __always_inline void php_look(struct php_walk *p, __u64 addr);
+static __always_inline void php_look_func(struct php_walk *p, __u64 addr);
+#define PHP_LOOK(w, addr)      php_look(w, addr)
+#define PHP_LOOK_FUNC(w, addr) php_look_func(w, addr)
+#include "probes/runtimes/php.h"
+struct ruby_walk;
+static __always_inline void ruby_look(struct ruby_walk *p, __u64 addr);
+#define RUBY_LOOK(w, addr) ruby_look(w, addr)
+#include "probes/runtimes/ruby.h"
 
 const volatile bool runtimes_on = true;
+const volatile __u32 runtime_kinds = ~0u; /* bits by enum runtime_kind: what of them is walked */
 const volatile __u32 names_bytes = 512 * 1024; /* of `names` */
 
 /* Stand-in, as those of unwind.bpf.h. */
@@ -63,6 +74,7 @@ struct {
 #define SCRIPT_POPS   4   /* frames in a step */
 #define SCRIPT_SAYS   8
 #define SCRIPT_WINDOW 128 /* words; frames of one chunk stand close together, callers below callees */
+#define SCRIPT_NEAR   32  /* words of an object */
 #define SCRIPT_IDENTITY 4 /* words of an object that tell it from others. Less than 64 bytes are copied word by word, which takes half of
                              what `rep movsb` does */
 
@@ -75,14 +87,31 @@ enum script_phase {
 	SCRIPT_OVER
 };
 
+/* What tells where a chunk stands. */
+enum script_by {
+	SCRIPT_BY_MARK,  /* an address in its native frame */
+	SCRIPT_BY_LOOP,  /* the k-th chunk belongs to the k-th native frame of the interpreter's loop */
+	SCRIPT_BY_LOOPS  /* the same; and what is left where the native stack ends is said there */
+};
+
 struct script_walk {
-	struct python_walk python;
-	__u64 window_at;
+	union {
+		struct python_walk python;
+		struct php_walk php;
+		struct ruby_walk ruby;
+	};
+	__u64 window_at, near_at;
 	__u64 window[SCRIPT_WINDOW];
+	__u64 near[SCRIPT_NEAR];
 	__u64 identity[SCRIPT_IDENTITY];
-	__u32 window_bytes, pad2;
+	__u32 window_bytes, near_bytes;
 	__u64 bias;
 	__u64 look, interp; /* of the search for the thread */
+	__u64 of;           /* script_names.of */
+	__u32 what;         /* script_names.what */
+	__u32 by;           /* enum script_by */
+	__u32 loops;        /* native frames of the loop that were met */
+	__u32 kind;         /* enum runtime_kind */
 	__u64 found;
 	__u64 word;         /* of the frame at hand, without its id */
 	__u32 runtime, image;
@@ -90,7 +119,7 @@ struct script_walk {
 	__u32 several;      /* interpreters */
 	__u32 next_id;
 	__u32 mode;         /* enum python_shape */
-	__u32 step;         /* enum python_step, of the frame at hand */
+	__u32 more;         /* 1: the frame at hand is not its chunk's last */
 	struct script_key key;
 	__u64 words[SCRIPT_FRAMES];
 	struct script_tally tally; /* last: the loader reads it */
@@ -103,10 +132,7 @@ struct {
 	__type(value, struct script_walk);
 } scripts SEC(".maps");
 
-static __always_inline struct script_walk *script_walk_of(struct python_walk *p)
-{
-	return (struct script_walk *)((char *)p - __builtin_offsetof(struct script_walk, python));
-}
+#define SCRIPT_WALK_OF(p) ((struct script_walk *)(p)) /* they begin in the same place */
 
 static __always_inline struct script_walk *script_walk(void)
 {
@@ -122,12 +148,13 @@ static __always_inline struct stack_scratch *script_stack(void)
 	return bpf_map_lookup_elem(&scratch, &zero);
 }
 
-static __always_inline struct tables_runtime *script_layout(const struct script_walk *w)
+/* NULL: it is of another kind. */
+static __always_inline struct tables_runtime *script_layout(const struct script_walk *w, __u32 kind)
 {
 	__u32 i = w->runtime;
 	struct tables_runtime *r = bpf_map_lookup_elem(&runtimes, &i);
 
-	return r && r->kind == RUNTIME_PYTHON ? r : NULL;
+	return r && r->kind == kind ? r : NULL;
 }
 
 static __always_inline void script_miss(struct script_walk *w, __u32 why)
@@ -135,12 +162,219 @@ static __always_inline void script_miss(struct script_walk *w, __u32 why)
 	w->tally.missed[why & 7]++;
 }
 
-/* ---- objects ---- */
-
 static __always_inline __u64 script_mix(__u64 h, __u64 v)
 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
 	return h ^ h >> 29;
 }
+
+/* ---- memory ---- */
+
+static __always_inline int script_read(__u64 addr, __u64 *value)
+{
+	return bpf_probe_read_user(value, sizeof(*value), (const void *)addr) ? -1 : 0;
+}
+
+/* By what was read before. */
+static __always_inline int script_word(struct script_walk *w, __u64 addr, __u64 *value)
+{
+	__u64 into = addr - w->near_at;
+
+	if (into < w->near_bytes && !(into & 7)) {
+		into >>= 3;
+		asm volatile("" : "+r"(into)); /* else the compiler knows better than to mask, and the verifier does not */
+		*value = w->near[into & (SCRIPT_NEAR - 1)];
+		return 0;
+	}
+	into = addr - w->window_at;
+	if (into < w->window_bytes && !(into & 7)) {
+		into >>= 3;
+		asm volatile("" : "+r"(into));
+		*value = w->window[into & (SCRIPT_WINDOW - 1)];
+		return 0;
+	}
+	return script_read(addr, value);
+}
+
+/* Frames are read many at once, as far as there is memory: a read costs much the same, however long. `bytes`: of the one at addr;
+ * `down`: those that come next lie below it. */
+static __always_inline void script_look(struct script_walk *w, __u64 addr, __u32 bytes, bool down, bool many)
+{
+	if (addr - w->window_at < w->window_bytes && addr + bytes <= w->window_at + w->window_bytes)
+		return;
+	w->window_at = down ? addr + bytes - sizeof(w->window) : addr;
+	w->window_bytes = sizeof(w->window);
+	if (many && !bpf_probe_read_user(w->window, sizeof(w->window), (const void *)w->window_at))
+		return;
+	w->window_at = addr;
+	w->window_bytes = bytes;
+	if (bpf_probe_read_user(w->window, bytes, (const void *)addr))
+		w->window_bytes = 0;
+}
+
+/* The object at hand, as far as `bytes` go. */
+static __always_inline int script_near(struct script_walk *w, __u64 addr, __u32 bytes)
+{
+	w->near_at = addr;
+	w->near_bytes = bytes;
+	if (!bpf_probe_read_user(w->near, bytes, (const void *)addr))
+		return 0;
+	w->near_bytes = 0;
+	return -1;
+}
+
+/* ---- the thread ---- */
+
+static __always_inline struct script_thread *script_thread_at(const struct stack_scratch *s)
+{
+	__u32 i = script_mix(s->unwind.fs_base, s->ev.tgid) >> 40 & (SCRIPT_THREADS - 1);
+
+	return bpf_map_lookup_elem(&script_threads, &i);
+}
+
+static __always_inline bool script_thread_known(const struct script_thread *t, const struct stack_scratch *s)
+{
+	return t && t->fs_base == s->unwind.fs_base && t->tgid == s->ev.tgid;
+}
+
+static __always_inline void script_thread_keep(struct script_thread *t, const struct stack_scratch *s, __u64 state)
+{
+	if (!t)
+		return;
+	t->fs_base = s->unwind.fs_base;
+	t->tgid = s->ev.tgid;
+	t->until_ns = s->ev.time_ns + SCRIPT_NONE_NS;
+	t->state = state;
+}
+
+/* ---- frames ---- */
+
+static __always_inline void script_end(struct script_walk *w, struct unwind *u, __u32 why)
+{
+	script_miss(w, why);
+	w->n = w->at = 0;
+	u->script = SCRIPT_OVER;
+}
+
+/* The frame at hand has its word: it is the chunk's next. false: the chunk is whole. */
+static __always_inline bool script_add(struct script_walk *w, struct unwind *u, __u32 id)
+{
+	__u32 n = w->n;
+
+	w->words[n & (SCRIPT_FRAMES - 1)] = w->word | (__u64)id << SCRIPT_POSITION_BITS;
+	w->n = n + 1;
+	u->script = w->more ? SCRIPT_POP : SCRIPT_SAY;
+	return w->more;
+}
+
+/* The frame at hand has its object in w->key. false: something else is next. */
+static __always_inline bool script_found(struct script_walk *w, struct unwind *u, __u32 kind, __u64 position)
+{
+	__u32 *known = bpf_map_lookup_elem(&objects, &w->key);
+
+	w->word = FRAME_SCRIPT | (__u64)kind << SCRIPT_KIND_SHIFT | position;
+	if (known)
+		return script_add(w, u, *known);
+	u->script = SCRIPT_TAKE;
+	return false;
+}
+
+/* One that is not said was popped; or none, and the last chunk ends. */
+static __always_inline bool script_skip(struct script_walk *w, struct unwind *u)
+{
+	u->script = w->more ? SCRIPT_POP : SCRIPT_SAY;
+	return w->more;
+}
+
+/* ---- names ---- */
+
+/* NULL: no id is left. */
+static __always_inline struct script_names *script_names_begin(struct script_walk *w, const struct tables_runtime *r)
+{
+	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
+	struct script_names *out = bpf_map_lookup_elem(&names_scratch, &zero);
+
+	if (!out || cpu >= 1024 || w->next_id >= (1u << 22) - 1)
+		return NULL;
+	out->key = w->key;
+	out->id = (w->next_id + 1) << 10 | cpu;
+	out->image = w->image;
+	out->bias = w->bias;
+	out->time_ns = bpf_ktime_get_boot_ns();
+	out->of = w->of;
+	out->what = w->what;
+	bpf_probe_read_kernel(&out->layout, sizeof(out->layout), r);
+	for (int i = 0; i < SCRIPT_PIECES; i++)
+		out->piece[i].size = 0;
+	return out;
+}
+
+/* Copies so many bytes, a constant. != 0: not readable. */
+static __always_inline int script_piece(struct script_names *out, __u32 i, __u64 addr, __u32 from, __u32 bytes)
+{
+	out->piece[i].at = addr;
+	out->piece[i].from = from;
+	if (!addr || bpf_probe_read_user(out->data + from, bytes, (const void *)addr))
+		return -1;
+	out->piece[i].size = bytes;
+	return 0;
+}
+
+/* Copies a text. */
+static __always_inline void script_text(struct script_names *out, __u32 i, __u64 addr, __u32 from, __u64 bytes)
+{
+	__u32 size = bytes < SCRIPT_TEXT_BYTES ? bytes : SCRIPT_TEXT_BYTES - 1;
+
+	out->piece[i].at = addr;
+	out->piece[i].from = from;
+	size &= SCRIPT_TEXT_BYTES - 1;
+	if (addr && !bpf_probe_read_user(out->data + from, size, (const void *)addr))
+		out->piece[i].size = size;
+}
+
+/* Copies a line table. How many bytes. */
+static __always_inline __u32 script_lines(struct script_names *out, __u32 i, __u64 addr, __u32 from, __u64 bytes)
+{
+	__u32 size = bytes < SCRIPT_LINES_BYTES ? bytes : SCRIPT_LINES_BYTES - 1;
+
+	out->piece[i].at = addr;
+	out->piece[i].from = from;
+	size &= SCRIPT_LINES_BYTES - 1;
+	if (!addr || bpf_probe_read_user(out->data + from, size, (const void *)addr))
+		return 0;
+	out->piece[i].size = size;
+	return size;
+}
+
+static __always_inline __u64 script_copied(const struct script_names *out, __u32 from)
+{
+	return *(const __u64 *)(const void *)(out->data + from);
+}
+
+/* The record goes to the loader, with so many bytes of data. Returns its id; 0: there was no room. */
+static __always_inline __u32 script_names_send(struct script_walk *w, struct script_names *out, __u32 bytes)
+{
+	__u64 flags = bpf_ringbuf_query(&names, BPF_RB_AVAIL_DATA) > names_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+
+	if (bytes > SCRIPT_DATA_BYTES)
+		bytes = SCRIPT_DATA_BYTES;
+	if (bpf_ringbuf_output(&names, out, __builtin_offsetof(struct script_names, data) + bytes, flags))
+		return 0;
+	w->next_id++;
+	w->tally.taken++;
+	return out->id;
+}
+
+/* The object at hand has this id, from now on. 0: it has none. */
+static __always_inline void script_named(struct script_walk *w, struct unwind *u, __u32 id)
+{
+	if (id)
+		bpf_map_update_elem(&objects, &w->key, &id, BPF_NOEXIST); /* where another CPU was first, both ids are right */
+	else
+		script_miss(w, SCRIPT_UNNAMED);
+	script_add(w, u, id);
+}
+
+#define SCRIPT_USED(arg) asm volatile("" ::"r"(arg)) /* else the compiler does not pass it, and the verifier wants it */
 
 #endif

@@ -55,8 +55,9 @@
  * 15. PYTHON, PHP, RUBY, HOTSPOT, V8, where the file holds such a runtime that is known, stride 1: how to walk its frames and
  *     read what they say. As with UNWIND, who writes it and who walks agree on its meaning elsewhere (probes/runtimes).
  *
- * Kinds that are kept for what comes next; no file of this version holds them:
- *   23 TLS     probe sites of TLS libraries
+ * 16. TLS, where the file holds functions that read or write clear text inside TLS: struct image_tls_site, in no order, at most
+ *     IMAGE_TLS_SITES. A probe at an entry site finds the arguments, one at a result site what the function returns (loaders/index/tlspart.h).
+ *     Who attaches a probe compares the bytes first. IMAGE_TLS_BLIND is no site: the file holds such a function, and no way to read it is known.
  */
 #ifndef SONDE_IMAGE_FORMAT_H
 #define SONDE_IMAGE_FORMAT_H
@@ -65,7 +66,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 9u
+#define IMAGE_VERSION 10u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64
@@ -178,6 +179,48 @@ struct image_go_record {
 	uint64_t variables[IMAGE_GO_VARIABLES]; /* by enum image_go_variable */
 };
 static_assert(sizeof(struct image_go_record) == 416, "image_go_record");
+
+/* Stored: never renumbered. */
+enum image_tls_library { IMAGE_TLS_OPENSSL = 1, IMAGE_TLS_GNUTLS = 2, IMAGE_TLS_GO = 3, IMAGE_TLS_RUSTLS = 4 };
+enum image_tls_operation { IMAGE_TLS_READ = 1, IMAGE_TLS_WRITE = 2 };
+enum image_tls_role {
+	IMAGE_TLS_BLIND = 0,
+	IMAGE_TLS_ENTRY = 1,
+	IMAGE_TLS_RESULT = 2,
+	IMAGE_TLS_FORGET = 3 /* the connection in args[0] is no more: another one may get its address */
+};
+enum image_tls_result {
+	IMAGE_TLS_LENGTH = 1,  /* value[0], with value[1] added if there is one: > 0: so many bytes */
+	IMAGE_TLS_POINTER = 2, /* the same > 0: it went well, and args[3] of the entry points to the number of bytes (u64) */
+	IMAGE_TLS_PAIR = 3     /* value[0] is 0: it went well, and value[1] is the number of bytes */
+};
+enum image_tls_place { IMAGE_TLS_NOWHERE = 0, IMAGE_TLS_REGISTER = 1, IMAGE_TLS_STACK = 2, IMAGE_TLS_NUMBER = 3 };
+enum image_tls_when { IMAGE_TLS_ALWAYS = 0, IMAGE_TLS_TAKEN = 1, IMAGE_TLS_NOT_TAKEN = 2 };
+
+#define IMAGE_TLS_SITES   128u
+#define IMAGE_TLS_NO_REG  0xffu
+
+struct image_tls_value {
+	uint8_t place; /* enum image_tls_place */
+	uint8_t reg;   /* the processor's number */
+	uint8_t bytes; /* 4: a signed number of 32 bits; 8 */
+	uint8_t pad;
+	int32_t at;    /* STACK: from rsp there; NUMBER: the number */
+};
+
+struct image_tls_site {
+	uint64_t offset;    /* in the file */
+	uint8_t bytes[8];   /* the instruction's first */
+	uint8_t length;     /* of the instruction */
+	uint8_t library, operation, role, result; /* enum image_tls_* */
+	uint8_t when;       /* enum image_tls_when: only if the jcc there goes so */
+	uint8_t condition;  /* of the jcc, 0 to 15 */
+	uint8_t slow;       /* the kernel does not emulate it: a hit costs a debug trap */
+	uint8_t args[4];    /* entry: the registers of connection, buffer, its size, pointer to the number of bytes; IMAGE_TLS_NO_REG: none */
+	uint8_t check_reg[2], check_value[2]; /* entry: only if the lower half of this register is that; IMAGE_TLS_NO_REG: in any case */
+	struct image_tls_value value[2]; /* result */
+};
+static_assert(sizeof(struct image_tls_site) == 48, "image_tls_site");
 
 struct image_symbol_record {
 	uint32_t start; /* of this piece, from symbol_base */

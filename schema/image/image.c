@@ -139,6 +139,35 @@ static int go_load(struct image *img, const uint8_t *data, const struct image_he
 	return 0;
 }
 
+static bool tls_sound(const struct image_tls_site *s)
+{
+	bool regs = s->args[0] < 16 && s->args[1] < 16 && s->args[2] < 16 && (s->args[3] < 16 || s->args[3] == IMAGE_TLS_NO_REG) &&
+		    (s->check_reg[0] < 16 || s->check_reg[0] == IMAGE_TLS_NO_REG) && (s->check_reg[1] < 16 || s->check_reg[1] == IMAGE_TLS_NO_REG);
+
+	for (unsigned i = 0; i < 2; i++)
+		if (s->value[i].reg > 15 || s->value[i].place > IMAGE_TLS_NUMBER || (s->value[i].bytes != 4 && s->value[i].bytes != 8 && s->value[i].bytes))
+			return false;
+	return s->role <= IMAGE_TLS_FORGET && s->length < 16 && s->when <= IMAGE_TLS_NOT_TAKEN && s->condition < 16 && s->operation >= IMAGE_TLS_READ &&
+	       s->operation <= IMAGE_TLS_WRITE && s->result >= IMAGE_TLS_LENGTH && s->result <= IMAGE_TLS_PAIR &&
+	       (s->role != IMAGE_TLS_ENTRY || regs) && (s->role != IMAGE_TLS_FORGET || s->args[0] < 16) && (s->role == IMAGE_TLS_BLIND || s->length);
+}
+
+static int tls_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+{
+	const void *p = NULL;
+	int rc = section_find(data, h, IMAGE_SECTION_TLS, sizeof(*img->tls), &p, &img->tls_count);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (rc || img->tls_count > IMAGE_TLS_SITES)
+		return damaged(e, "no sound part for TLS");
+	img->tls = p;
+	for (size_t i = 0; i < img->tls_count; i++)
+		if (!tls_sound(&img->tls[i]))
+			return damaged(e, "a site for TLS that makes no sense");
+	return 0;
+}
+
 static int parts_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
 {
 	int rc = 0;
@@ -201,7 +230,7 @@ enum scope { ALL, ALL_SOUND, ROWS };
 
 static const uint32_t rows_kinds = 1u << IMAGE_SECTION_IDENT | 1u << IMAGE_SECTION_SEGMENTS | 1u << IMAGE_SECTION_UNWIND |
 				   1u << IMAGE_SECTION_PYTHON | 1u << IMAGE_SECTION_PHP | 1u << IMAGE_SECTION_RUBY | 1u << IMAGE_SECTION_HOTSPOT |
-				   1u << IMAGE_SECTION_V8;
+				   1u << IMAGE_SECTION_V8 | 1u << IMAGE_SECTION_TLS;
 
 static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, enum scope scope, struct err *e)
 {
@@ -213,6 +242,8 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 		rc = unwind_load(img, data, h, e);
 	if (!rc)
 		rc = parts_load(img, data, h, e);
+	if (!rc)
+		rc = tls_load(img, data, h, e);
 	if (rc || scope == ROWS)
 		return rc;
 	rc = names_load(img, data, h, e);

@@ -38,6 +38,8 @@ struct image {
 	const void *unwind; /* NULL: none */
 	size_t unwind_size;
 	const struct image_go_record *go; /* NULL: none */
+	const struct image_tls_site *tls; /* NULL: none */
+	size_t tls_count;
 	const void *parts[IMAGE_PARTS]; /* of runtimes, by kind - IMAGE_PART_FIRST; NULL: none */
 	size_t part_sizes[IMAGE_PARTS];
 	void *map; /* NULL: the bytes are the caller's */

@@ -72,7 +72,7 @@ static void process_row(struct store_segment *s, const struct dictrow *r, uint32
 		.comm = dictrows_text(s, r, 6),
 		.exe = text_of(p, r, 7), .cgroup = text_of(p, r, 8), .unit = text_of(p, r, 9),
 		.args = args_of(s, p, r, 12),
-		.container = or_empty(c->name), .container_id = or_empty(c->runtime_id),
+		.container = or_empty(c->name && *c->name ? c->name : s->host), .container_id = or_empty(c->runtime_id),
 		.container_image = or_empty(c->image), .runtime = or_empty(c->runtime),
 		.project = or_empty(c->project), .service = or_empty(c->service),
 		.self = dictrows_int(r, 11) != 0, .present = true,

@@ -470,8 +470,7 @@ int packed_register(sqlite3 *db)
 
 /* --- views --- */
 
-/* One statement that makes a view, and nothing else: the text is the file's. */
-static int make_view(sqlite3 *db, const char *sql)
+int packed_view(sqlite3 *db, const char *sql)
 {
 	static const char begin[] = "CREATE VIEW ";
 	sqlite3_stmt *st = NULL;
@@ -502,7 +501,7 @@ int packed_views(sqlite3 *db, const char *name)
 		return rc == SQLITE_ERROR ? SQLITE_OK : rc; /* no file of a store, or an older one */
 	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		rc = make_view(db, (const char *)sqlite3_column_text(st, 0));
+		rc = packed_view(db, (const char *)sqlite3_column_text(st, 0));
 		if (rc != SQLITE_OK)
 			break;
 	}

@@ -13,6 +13,8 @@ struct sqlite3;
 
 /* For each connection that may meet an archive. SQLite's code. */
 int packed_register(struct sqlite3 *db);
+/* A temporary view like the one that `sql` makes, which must be one statement CREATE VIEW: the text is a file's. Any other makes nothing. */
+int packed_view(struct sqlite3 *db, const char *sql);
 /* The views that an archive keeps as text (packed_view), as temporary ones; all of them, or the one of that name. Of a connection that may make
  * such. What is no view is left out. SQLite's code. */
 int packed_views(struct sqlite3 *db, const char *name);

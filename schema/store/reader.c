@@ -24,6 +24,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/folder.h"
+#include "schema/store/hosts.h"
 #include "schema/store/migrate.h"
 #include "schema/store/packed.h"
 #include "schema/store/reading.h"
@@ -200,6 +201,13 @@ int store_segment_open(const char *path, struct store_segment **out, struct err 
 	s->path = mem_strdup(path);
 	s->t0 = reading_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
 	s->archived = reading_archived_ns(db) != 0;
+	s->host = hosts_of(db);
+	rc = s->host ? hosts_name(db, s->host) : SQLITE_OK;
+	if (rc != SQLITE_OK) {
+		rc = open_refused(path, db, rc, e);
+		store_segment_close(s);
+		return rc;
+	}
 	*out = s;
 	return 0;
 }
@@ -211,6 +219,7 @@ void store_segment_close(struct store_segment *s)
 	reading_unload(s);
 	sqlite3_close(s->db);
 	free(s->path);
+	free(s->host);
 	free(s);
 }
 

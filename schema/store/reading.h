@@ -24,6 +24,7 @@ struct reading_rate {
 struct store_segment {
 	struct sqlite3 *db;
 	char *path;
+	char *host;           /* in a question over several hosts (hosts.h); else NULL */
 	int64_t t0;
 	bool archived;        /* its tables are columns; see samples.h */
 	bool has_views;       /* an archive's have been made: reading_views */

@@ -129,6 +129,7 @@ static void look_at(struct looking *l, const char *path, struct looked *x)
 		x->rc = x->rc == -ENODATA ? 0 : x->rc;
 		return;
 	}
+	snprintf(x->info.host, sizeof(x->info.host), "%s", s->host ? s->host : "");
 	x->rc = span_wanted(l, s, &x->info, fixed && !known ? &f : NULL, &x->why);
 	if (x->rc > 0 && may_stay_open(l))
 		x->info.open = s;
@@ -221,7 +222,7 @@ static int look_at_file(struct looking *l, struct store_segment_info **info, siz
 	return 0;
 }
 
-int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
+static int one_store(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
 			struct err *e)
 {
 	struct looking l = {.dir = dir, .from_ns = from_ns, .to_ns = to_ns, .keep = keep};
@@ -240,6 +241,45 @@ int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t 
 	}
 	*out = info;
 	*n = found;
+	return 0;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct store_segment_info *x = a, *y = b;
+
+	return x->from_ns != y->from_ns ? (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns) : strcmp(x->path, y->path);
+}
+
+int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
+			struct err *e)
+{
+	struct store_segment_info *all = NULL, *part;
+	size_t n_all = 0, n_part;
+	int rc = 0;
+
+	if (!strchr(dir, STORE_LIST))
+		return one_store(dir, from_ns, to_ns, keep, out, n, e);
+	for (const char *p = dir; !rc && p; p = strchr(p, STORE_LIST) ? strchr(p, STORE_LIST) + 1 : NULL) {
+		cleanup_free char *path = mem_strndup(p, strcspn(p, (const char[]){STORE_LIST, '\0'}));
+
+		rc = one_store(path, from_ns, to_ns, 0, &part, &n_part, e);
+		if (rc)
+			break;
+		all = mem_realloc(all, (n_all + n_part + 1) * sizeof(*all));
+		if (n_part)
+			memcpy(all + n_all, part, n_part * sizeof(*all));
+		n_all += n_part;
+		free(part);
+	}
+	if (rc) {
+		free(all);
+		return rc;
+	}
+	if (n_all)
+		qsort(all, n_all, sizeof(*all), by_begin);
+	*out = all;
+	*n = n_all;
 	return 0;
 }
 

@@ -16,7 +16,7 @@ long-bench-smoke: all workloads $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/supervisor.py --smoke
 	@$(PYTHON) tests/bench/always.py --smoke
 	@$(PYTHON) tests/bench/host.py --smoke
-	@$(PYTHON) tests/bench/python_frames.py --smoke
+	@$(PYTHON) tests/bench/script_frames.py --runtimes python --smoke
 	@$(PYTHON) tests/bench/net.py --smoke
 
 bench-stacks: all
@@ -71,10 +71,10 @@ bench-seal: all
 bench-realdays: all
 	@$(PYTHON) tests/bench/realdays.py $(or $(KEPT),build/hour) --write docs/BENCHMARKS.md
 
-# what frames of Python cost a sample: about 1 minute
-.PHONY: bench-python
-bench-python: all
-	@$(PYTHON) tests/bench/python_frames.py
+# what frames of scripts cost a sample, of each runtime that is here: about 1 minute each
+.PHONY: bench-runtimes
+bench-runtimes: all
+	@$(PYTHON) tests/bench/script_frames.py
 
 # what family host takes with 30 containers and 500 processes: about 2 minutes
 .PHONY: bench-host
@@ -85,6 +85,19 @@ bench-host: all
 .PHONY: bench-net
 bench-net: all workloads
 	@$(PYTHON) tests/bench/net.py
+
+# what probes inside TLS add to one write and one read, beside probes where others put them: about 3 minutes
+$(B)/tests/tls_pair: $(B)/obj/tests/bench/tls_pair.o
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS_) -pie $(LDFLAGS) -o $@ $^ -lssl -lcrypto
+.PHONY: bench-tls
+bench-tls: all $(B)/tests/tls_pair
+	@$(PYTHON) tests/bench/tls.py
+
+# what family l7 takes of 4 000 requests a second, of pipelines as fast as they go, and of 10 000 connections: about 3 minutes
+.PHONY: bench-requests
+bench-requests: all
+	@$(PYTHON) tests/bench/requests.py
 
 # a day of 50 million samples: how fast questions are answered from plain rows, and in how much memory
 OBJECTS += $(B)/obj/tests/bench/makeday.o
@@ -98,6 +111,11 @@ bench-day: all $(B)/tests/makeday
 .PHONY: bench-day-archived
 bench-day-archived: all $(B)/tests/makeday
 	@$(PYTHON) tests/bench/day.py --archived --write docs/BENCHMARKS.md
+
+# what it takes to feed Prometheus and ClickHouse, and a fleet of hosts in ClickHouse
+.PHONY: bench-export
+bench-export: all
+	@$(PYTHON) tests/bench/export.py
 
 # the served page in a browser, over a generated day
 .PHONY: bench-serve

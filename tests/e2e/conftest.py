@@ -34,8 +34,10 @@ os.environ["PATH"] = f"{BIN}:{os.environ['PATH']}"  # hints name the programs as
 def pytest_configure(config):
     config.addinivalue_line("markers", "docker: needs a Docker engine, which the test starts itself (make long-docker)")
     config.addinivalue_line("markers", "live: Debian's own servers and compilers under load (make long-live)")
+    config.addinivalue_line("markers", "requests: requests beside the servers' own counts (make long-requests)")
     config.addinivalue_line("markers", "page: the flame graph page at length (make long-page)")
     config.addinivalue_line("markers", "long: ten seconds and more on the real host (make long-capture)")
+    config.addinivalue_line("markers", "tls: requests inside TLS of many programs (make long-tls)")
     config.addinivalue_line("markers", "alone: measures what other tests beside it would change: has the machine for itself")
     config.addinivalue_line("markers", "soak: takes minutes (make long-soak)")
 

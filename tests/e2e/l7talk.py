@@ -7,6 +7,7 @@ answered as JSON, and ends when stdin does.
 import array
 import json
 import os
+import select
 import socket
 import struct
 import sys
@@ -63,6 +64,8 @@ def serve(sock, how="send"):
             if head is None:
                 return
             answer(sock, head, how)
+            if head.split(b" ")[1] == b"/close":
+                return
 
 
 def listen(how, address=("127.0.0.1", 0)):
@@ -127,6 +130,17 @@ def duplicated(server):
     with connect(server) as sock, socket.socket(fileno=os.dup(sock.fileno())) as other:
         for _ in range(10):
             ask(sock, "/dup", out=other)
+
+
+def hung_up(server):
+    """The answer and the end of the connection are read by one call."""
+    for _ in range(10):
+        with connect(server) as sock:
+            sock.sendall(request("/close"))
+            end = select.poll()
+            end.register(sock, select.POLLRDHUP)
+            assert end.poll(10000)
+            assert sock.recv(65536).startswith(b"HTTP/1.1 200")
 
 
 def passed():
@@ -200,6 +214,7 @@ def main():
     many(plain, "/file", 5)
     duplicated(plain)
     upload(plain)
+    hung_up(plain)
     for _ in range(11):
         ask(older, "/older")
     older.close()

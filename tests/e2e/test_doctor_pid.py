@@ -67,7 +67,8 @@ def test_code_without_a_file_and_the_recorded_ends_are_told(sonde, store, work, 
     (["/usr/bin/python3", "-c", "import time; print(1, flush=True); time.sleep(99)"], "python", "ok", r"version 3\.\d+\.\d+: script frames have function"),
     (["php", "-n", "-r", "echo 1; sleep(99);"], "php", "ok", r"version [78]\.\d: script frames have function"),
     (["ruby", "-e", "puts 1; $stdout.flush; sleep"], "ruby", "ok", r"version [23]\.\d: script frames have function"),
-    (["node", "-e", "console.log(1); setTimeout(() => {}, 99000)"], "javascript", "warn", "no script frames: those of V8 are not read")])
+    (["node", "-e", "console.log(1); setTimeout(() => {}, 99000)"], "javascript", "ok",
+     r"version \d+\.\d+\.\d+ \(V8 \d+\.\d+\): script frames have function")])
 def test_whether_frames_of_scripts_have_names_and_why_not(sonde, store, command, name, state, says):
     need(command[0])
     with subprocess.Popen(command, stdout=subprocess.PIPE) as p:
@@ -92,3 +93,26 @@ def test_without_sonde_maps_it_says_what_is_missing(store, tmp_path):
     sonde.chmod(0o755)
     done = subprocess.run([sonde, "doctor", "--pid", "1", "--store", store], capture_output=True, text=True)
     assert done.returncode == 3 and "sonde-maps" in done.stderr, done
+
+
+@pytest.mark.parametrize("command,library", [
+    (["/usr/bin/python3", "-c", "import ssl, time; print(1, flush=True); time.sleep(99)"], "openssl"),
+    (["node", "-e", "console.log(1); setTimeout(() => {}, 99000)"], "openssl"),
+    (["java", "-version"], "java")])
+def test_which_tls_library_is_read_and_which_is_not(sonde, store, tmp_path, command, library):
+    need(command[0])
+    if library == "java":
+        need("javac")
+        (tmp_path / "S.java").write_text("class S { public static void main(String[] a) throws Exception { System.out.println(1); Thread.sleep(99000); } }")
+        command = ["java", str(tmp_path / "S.java")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+        p.stdout.read(1)
+        told = json.loads(sonde("doctor", "--pid", p.pid, "--json", store=store, check=True).stdout)
+        p.kill()
+    found = [f["tls"] for f in told["process"]["files"] if "tls" in f]
+    assert [t["library"] for t in found] == [library], told["process"]["files"]
+    row = next(r for r in told["rows"] if r["name"] == "requests in TLS")
+    if library == "java":
+        assert found[0]["read"] == "no" and row["state"] == "warn", found
+    else:
+        assert found[0]["read"] == "emulated" and found[0]["probes"] >= 4 and row["state"] == "ok", found

@@ -11,23 +11,33 @@ import pytest
 from conftest import BUILD, ROOT, need, need_root
 from scripting import Standing, between, rows, script, unpacked
 
-SOURCE = os.path.join(ROOT, "tests", "workloads", "JavaStand.java")
 TOLD = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
 TEMURIN = "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java"
 
 
-def compiled():
-    """A folder with JavaStand's classes, for JDK 11 and later."""
+def compiled(name="JavaStand"):
+    """A folder with the classes of a workload, for JDK 11 and later."""
     need("javac")
-    folder = os.path.join(BUILD, "java")
-    if not os.path.exists(f"{folder}/JavaStand.class") or os.path.getmtime(f"{folder}/JavaStand.class") < os.path.getmtime(SOURCE):
+    source, folder = os.path.join(ROOT, "tests", "workloads", f"{name}.java"), os.path.join(BUILD, "java", name)
+    if not os.path.exists(f"{folder}/{name}.class") or os.path.getmtime(f"{folder}/{name}.class") < os.path.getmtime(source):
         made = f"{folder}.{os.getpid()}"
-        done = subprocess.run(["javac", "--release", "11", "-d", made, SOURCE], capture_output=True, text=True)
+        done = subprocess.run(["javac", "--release", "11", "-d", made, source], capture_output=True, text=True)
         if done.returncode:
             pytest.skip("missing: a javac that knows --release 11")
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(made, folder)
     return folder
+
+
+JDKS = ("11", "21")
+
+
+def other_jdk(version):
+    """Debian's, of another suite."""
+    if version == "11":
+        return [f"{unpacked('bullseye', ['openjdk-11-jre-headless'])}/lib/jvm/java-11-openjdk-amd64/bin/java"]
+    usr = unpacked("trixie", "openjdk-21-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
+    return [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", f"{usr}/lib/jvm/java-21-openjdk-amd64/bin/java"]
 
 
 def plain(frames):
@@ -88,16 +98,14 @@ def test_a_jdk_25_of_others(sonde, store, scratch):
 @pytest.mark.live
 def test_java_11_of_debian_bullseye(sonde, store, scratch):
     need_root()
-    usr = unpacked("bullseye", ["openjdk-11-jre-headless"])
-    for command, args in modes([f"{usr}/lib/jvm/java-11-openjdk-amd64/bin/java"])[:4]:
+    for command, args in modes(other_jdk("11"))[:4]:
         check_all(sonde, store, scratch, command, *args)
 
 
 @pytest.mark.live
 def test_java_21_of_debian_trixie(sonde, store, scratch):
     need_root()
-    usr = unpacked("trixie", "openjdk-21-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
-    java = [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", f"{usr}/lib/jvm/java-21-openjdk-amd64/bin/java"]
+    java = other_jdk("21")
     for command, args in modes(java)[:4] + [([*java, "-XX:+UseZGC"], ["warm"])]:
         check_all(sonde, store, scratch, command, *args)
 

@@ -5,31 +5,17 @@ import glob
 import json
 import math
 import os
-import sqlite3
 import subprocess
 
 import pytest
 
 from conftest import BUILD, ROOT, need, need_root
+from scripting import stacks
 
 SHARES = os.path.join(ROOT, "tests", "workloads", "pyshares.py")
 PYENV = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
 DEBIAN = "/usr/bin/python3"
 CALLS = {"alpha", "beta", "gamma"}
-
-
-def stacks(store, family):
-    """[([[runtime, function, file, line], ...] root first, samples)] of one run's family."""
-    out = []
-    for path in sorted(glob.glob(os.path.join(store, "*.db"))):
-        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        found = db.execute(
-            "SELECT k.stack_id, k.frames, sum(x.n) FROM sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task"
-            " JOIN run r ON r.id = t.run JOIN stack_list k ON k.stack_id = e.stack WHERE r.family = ? GROUP BY 1", (family,)).fetchall()
-        frame = {i: (r, f, file, line) for i, r, f, file, line in db.execute("SELECT id, runtime, function, file, line FROM frames")}
-        out += [([frame[i] for i in json.loads(frames)], n) for _, frames, n in found]
-        db.close()
-    return out
 
 
 def script(frames):
@@ -184,8 +170,9 @@ for t in threads: t.join()
 def test_waits_for_the_gil_are_told_with_the_line_that_waits(sonde, store):
     need_root()
     need(DEBIAN, DEBIAN)
-    child = subprocess.Popen([DEBIAN, "-c", GIL, "6"], stdout=subprocess.PIPE)
+    child = subprocess.Popen([DEBIAN, "-c", GIL, "9"], stdout=subprocess.PIPE)
     child.stdout.read(1)
+    sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
     sonde("record", "--families", "offcpu", "--duration", "4s", "--pid", child.pid, store=store, check=True)
     child.wait(30)
     child.stdout.close()

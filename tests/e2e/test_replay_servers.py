@@ -69,7 +69,7 @@ def test_http_counts_what_nginx_logged(made, name):
         told.update(r["statuses"])
         assert r["protocol"] == name and not r["blind"] and not r["no_answer"]
     assert told == logged
-    assert count(rows(path), f"GET 127.0.0.1:{known['port']}/u/{{id}}") == sum("/u/77" in line for line in known["lines"])
+    assert count(rows(path), "GET /u/{id}") == sum("/u/77" in line for line in known["lines"])
 
 
 def test_http_says_what_tshark_says(made):
@@ -187,7 +187,7 @@ def test_kafka_requests_are_as_many_as_tshark_says(made):
 def test_grpc_counts_the_same_calls_as_the_server(made):
     path, known = made("grpc")
     r = rows(path)
-    assert {x["operation"]: x["count"] for x in r} == {f"GRPC 127.0.0.1:{known['port']}{m}": n for m, n in known["calls"].items()}
+    assert {x["operation"]: x["count"] for x in r} == {f"GRPC {m}": n for m, n in known["calls"].items()}
     assert [(x["operation"].split("/")[2], x["errors"], x["statuses"]) for x in r if x["errors"]] == [("Fail", 7, {"NOT_FOUND": 7})]
     assert not sum(x["blind"] + x["no_answer"] for x in r)
 

@@ -373,6 +373,7 @@ l7_run() {
 
 l7_all() {
 	section l7-check sonde-l7 --check --json
+	sonde-l7 --check -v 2>&1 | grep -v "CO-RE" | tail -c 6000
 	section l7 l7_run
 	section l7-bytes ask l7 "SELECT side, sum(seen) AS seen, sum(parsed + skipped + blind) AS told FROM request_bytes WHERE comm = 'connstorm' GROUP BY 1"
 }

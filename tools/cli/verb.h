@@ -28,13 +28,14 @@ enum verb_uses {
 	VERB_SELECT_LATER = 128,/* with VERB_SELECT: the verb resolves verb_call.select itself, and has all words */
 	VERB_PAGES = 256,    /* what it prints may be longer than a screen: through a pager (tools/print/pager.h) */
 	VERB_WRITES = 1024,  /* the store: without --store it is the user's own, where others find the system's */
+	VERB_HOSTS = 2048,/* answers over several stores at once (tools/cli/stores.h) */
 	VERB_READS = 512     /* only reads the store, though it is neither of the two before: it may be run again */
 };
 
 struct verb_call {
 	const struct verb *verb;
 	void *args;                  /* the verb's own struct, filled by its options */
-	const char *store;           /* folder or .db file, never NULL with VERB_STORE */
+	const char *store;           /* folder or .db file, or several (STORE_LIST); never NULL with VERB_STORE */
 	const char *hint_store;      /* the same where commands in hints must name it, NULL where they find it by themselves */
 	struct selection *sel;       /* NULL without VERB_SELECT, and with VERB_SELECT_LATER */
 	const struct select_args *select; /* range and filters as typed; NULL without VERB_SELECT */

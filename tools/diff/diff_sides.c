@@ -47,7 +47,7 @@ static bool has_range(const struct select_args *a)
 static bool has_filters(const struct select_args *a)
 {
 	return a->container.n || a->image.n || a->pid.n || a->tid.n || a->comm.n || a->exe.n || a->user.n || a->unit.n ||
-	       a->cgroup.n || a->lang.n;
+	       a->cgroup.n || a->lang.n || a->host.n;
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -188,9 +188,9 @@ static int before_range(struct making *m, struct select_args *a, struct err *e)
 static void before_filters(struct select_args *a, const struct select_args *vs)
 {
 	struct option_list *const to[] = {&a->container, &a->image, &a->pid, &a->tid, &a->comm, &a->exe, &a->user, &a->unit,
-					  &a->cgroup, &a->lang};
+					  &a->cgroup, &a->lang, &a->host};
 	const struct option_list *const from[] = {&vs->container, &vs->image, &vs->pid, &vs->tid, &vs->comm, &vs->exe,
-						  &vs->user, &vs->unit, &vs->cgroup, &vs->lang};
+						  &vs->user, &vs->unit, &vs->cgroup, &vs->lang, &vs->host};
 
 	for (size_t i = 0; i < sizeof(to) / sizeof(*to); i++)
 		if (from[i]->n)

@@ -237,6 +237,11 @@ static int copy_to_stdout(const struct selection *sel, const char *from, uint64_
 
 int export_db(const struct selection *sel, const char *path, uint64_t *bytes, struct err *e)
 {
+	if (store_names_hosts()) {
+		err_set(e, -EINVAL, EXIT_USAGE, "a copy is of one store at a time");
+		err_fix(e, "sonde export db --store DIR -o copy/");
+		return -EINVAL;
+	}
 	if (!sel->n_segments)
 		return err_set(e, -ENOENT, EXIT_NOTHING, "no part of the store touches this range");
 	if (path && !*path)

@@ -168,6 +168,14 @@ void procs_release(struct procs *p)
 	*p = (struct procs){0};
 }
 
+/* Of several hosts a container's name begins with its host's (schema/store/reader.h). */
+static bool same_host(const struct fold_process *a, const struct fold_process *b)
+{
+	size_t len = strcspn(a->container, "/");
+
+	return !store_names_hosts() || (len == strcspn(b->container, "/") && !strncmp(a->container, b->container, len));
+}
+
 const struct fold_process *procs_parent(const struct procs *p, const struct fold_process *child)
 {
 	size_t low = 0, high = p->f->n_processes;
@@ -186,7 +194,7 @@ const struct fold_process *procs_parent(const struct procs *p, const struct fold
 
 		if (x->pid != child->ppid)
 			break;
-		if (x != child)
+		if (x != child && same_host(x, child))
 			return x;
 	}
 	return NULL;

@@ -90,7 +90,8 @@ static const struct unwalked {
 	{"php", "how this build keeps them is not known (one with thread safety, or of another version)", "a PHP 7.4 to 8.4 without thread safety"},
 	{"ruby", "how this version keeps them is not known", "a Ruby 2.7, 3.1 or 3.3"},
 	{"java", "how this version keeps them is not known", "a JDK 11, 17, 21 or 25"},
-	{"javascript", "those of V8 are not read", "node --perf-basic-prof: its functions then have names"},
+	{"javascript", "how this V8 keeps them is not known (of another version, or without its v8dbg_ symbols)",
+	 "Node 16, 18, 20, 22 or 24; or node --perf-basic-prof: its functions then have names"},
 };
 
 /* How frames of scripts get their names, where the file is an interpreter. `another`: another file is one that is known. */
@@ -103,9 +104,10 @@ static void add_runtime(json_t *rows, const json_t *f, bool another)
 
 	if (!r || (!walked && another))
 		return;
+	if (*version)
+		strbuf_addf(&text, "version %s: ", version);
 	if (walked)
-		strbuf_addf(&text, "%s%s%sscript frames have function, file and line, read from the process's own memory", *version ? "version " : "",
-			    version, *version ? ": " : "");
+		strbuf_addstr(&text, "script frames have function, file and line, read from the process's own memory");
 	for (size_t i = 0; i < sizeof(UNWALKED) / sizeof(UNWALKED[0]) && !walked; i++)
 		if (!strcmp(UNWALKED[i].name, text_of(r, "name"))) {
 			strbuf_addf(&text, "no script frames: %s", UNWALKED[i].why);
@@ -125,6 +127,24 @@ static void add_runtimes(json_t *rows, const json_t *files)
 		walked |= json_is_true(json_object_get(json_object_get(f, "runtime"), "walked"));
 	json_array_foreach(files, i, f)
 		add_runtime(rows, f, walked);
+}
+
+/* Requests inside TLS: where they are read, or why not. */
+static void add_tls(json_t *rows, const json_t *f)
+{
+	const json_t *t = json_object_get(f, "tls");
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	const char *read = text_of(t, "read"), *path = text_of(f, "path"), *slash = strrchr(path, '/');
+	bool blind = !strcmp(read, "no");
+
+	if (!t)
+		return;
+	if (blind)
+		strbuf_addf(&text, "what %s says is not read: %s", text_of(t, "library"), text_of(t, "why"));
+	else
+		strbuf_addf(&text, "%s, read at %llu places in %s%s", text_of(t, "library"), (unsigned long long)number_of(t, "probes"), slash ? slash + 1 : path,
+			    !strcmp(read, "emulated") ? ", on instructions that the kernel emulates" : "; some of them cost a debug trap each time");
+	json_array_append_new(rows, doctor_item(NULL, "requests in TLS", blind ? "warn" : "ok", strbuf_str(&text), NULL));
 }
 
 static void add_anonymous(json_t *rows, const json_t *a)
@@ -221,6 +241,8 @@ int doctor_pid(struct verb_call *call, uint64_t pid, struct err *e)
 	json_array_foreach(json_object_get(process, "files"), i, row)
 		add_file(rows, row);
 	add_runtimes(rows, json_object_get(process, "files"));
+	json_array_foreach(json_object_get(process, "files"), i, row)
+		add_tls(rows, row);
 	add_anonymous(rows, json_object_get(process, "anonymous"));
 	add_endings(rows, call->store, process);
 	if (call->json) {

@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <sys/types.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
 #define CONTAINER_ID_MIN 6 /* so many digits of an id name a container */
@@ -42,7 +43,7 @@ struct filters {
 };
 
 static const char *const KIND_NAMES[FILTER_N] = {"container", "image", "pid",  "tid",   "comm",
-						 "exe",       "user",  "unit", "cgroup", "lang"};
+						 "exe",       "user",  "unit", "cgroup", "lang", "host"};
 
 const char *filter_kind_name(enum filter_kind kind)
 {
@@ -157,7 +158,9 @@ static bool equal_container(const struct filter_value *v, const struct store_pro
 {
 	size_t len = strlen(v->text);
 
-	return !strcmp(v->text, p->container) ||
+	const char *slash = store_names_hosts() ? strchr(p->container, '/') : NULL; /* without its host */
+
+	return !strcmp(v->text, p->container) || (slash && !strcmp(v->text, slash + 1)) ||
 	       (len >= CONTAINER_ID_MIN && !strncmp(v->text, p->container_id, len));
 }
 
@@ -281,9 +284,25 @@ static bool kind_wants(const struct filters *f, enum filter_kind kind, const str
 bool filters_want_process(const struct filters *f, const struct store_process_row *p)
 {
 	for (int k = 0; k < FILTER_N; k++)
-		if (k != FILTER_TID && f->kinds[k].n && !kind_wants(f, (enum filter_kind)k, p))
+		if (k != FILTER_TID && k != FILTER_HOST && f->kinds[k].n && !kind_wants(f, (enum filter_kind)k, p))
 			return false;
 	return true;
+}
+
+bool filters_want_host(const struct filters *f, const char *host)
+{
+	const struct filter_values *k = &f->kinds[FILTER_HOST];
+	bool in = !k->positive;
+
+	for (size_t i = 0; i < k->n; i++) {
+		const struct filter_value *v = &k->items[i];
+		bool hit = v->regex ? matches(v, host) : !strcmp(v->text, host);
+
+		if (hit && v->negative)
+			return false;
+		in = in || hit;
+	}
+	return in;
 }
 
 bool filters_want_thread(const struct filters *f, uint32_t tid)
@@ -393,6 +412,18 @@ void filter_word(const char *text, struct strbuf *out)
 		add_quoted(out, text);
 	else
 		add_unseen(out, text);
+}
+
+void stores_options(const char *store, struct strbuf *out)
+{
+	while (store) {
+		cleanup_free char *one = mem_strndup(store, strcspn(store, (const char[]){STORE_LIST, '\0'}));
+
+		strbuf_addstr(out, " --store ");
+		filter_word(one, out);
+		store = strchr(store, STORE_LIST);
+		store += store != NULL;
+	}
 }
 
 void filter_option(enum filter_kind kind, const char *value, struct strbuf *out)

@@ -13,7 +13,9 @@
 
 enum filter_kind {
 	FILTER_CONTAINER = 0, FILTER_IMAGE, FILTER_PID, FILTER_TID, FILTER_COMM, FILTER_EXE, FILTER_USER, FILTER_UNIT,
-	FILTER_CGROUP, FILTER_LANG, FILTER_N
+	FILTER_CGROUP, FILTER_LANG,
+	FILTER_HOST, /* of several (schema/store/reader.h): of files, not of processes */
+	FILTER_N
 };
 
 struct filters; /* opaque */
@@ -28,8 +30,9 @@ bool filters_empty(const struct filters *f);
 bool filters_have(const struct filters *f, enum filter_kind kind);
 /* The i-th value of a kind that is a plain name, no `!`, no `~`; NULL past the last. Borrowed. */
 const char *filters_plain(const struct filters *f, enum filter_kind kind, size_t i);
-/* All kinds but the thread's; the thread's. */
+/* All kinds but the thread's and the host's; the host's; the thread's. */
 bool filters_want_process(const struct filters *f, const struct store_process_row *p);
+bool filters_want_host(const struct filters *f, const char *host);
 bool filters_want_thread(const struct filters *f, uint32_t tid);
 /* Is the process named, by a value that is no NOT, by its pid or comm? */
 bool filters_name_process(const struct filters *f, const struct store_process_row *p);
@@ -38,6 +41,8 @@ bool filters_name_process(const struct filters *f, const struct store_process_ro
 bool filter_can_say(const char *name);
 /* A word as a shell takes it: quoted where it must be. And an option with it, after a space unless it is the first. */
 void filter_word(const char *text, struct strbuf *out);
+/* " --store A --store B", of one store or several; nothing for NULL. */
+void stores_options(const char *store, struct strbuf *out);
 void filter_option(enum filter_kind kind, const char *value, struct strbuf *out);
 /* "--container 'immich-ml' --pid 812": ready for a shell. "" when empty. */
 void filters_text(const struct filters *f, struct strbuf *out);

@@ -46,6 +46,7 @@ const struct option SELECT_FILTER_OPTIONS[] = {
 	{"unit", 0, OPTION_LIST, "NAME", NULL, ARG(unit)},
 	{"cgroup", 0, OPTION_LIST, "PATH", NULL, ARG(cgroup)},
 	{"lang", 0, OPTION_LIST, "NAME", NULL, ARG(lang)},
+	{"host", 0, OPTION_LIST, "NAME", NULL, ARG(host)},
 	{"self", 0, OPTION_FLAG, NULL, NULL, ARG(self)},
 	{0},
 };
@@ -174,6 +175,23 @@ static int range_of_recording(struct selection *s, const char *rec, struct err *
 	return rc;
 }
 
+/* Of several stores: a recording is of one of them, so it is the last 15 minutes that any has something of. */
+static int range_of_hosts(struct selection *s, struct err *e)
+{
+	struct store_segment_info *all = NULL;
+	size_t n = 0;
+	int rc = store_segments(s->store, 0, INT64_MAX, &all, &n, e);
+
+	for (size_t i = 0; !rc && i < n; i++)
+		if (all[i].to_ns > s->to_ns)
+			s->to_ns = all[i].to_ns;
+	free(all);
+	if (!rc && !s->to_ns)
+		rc = err_set(e, -ENODATA, EXIT_NOTHING, "these stores hold nothing");
+	s->from_ns = s->to_ns - DEFAULT_NS;
+	return rc;
+}
+
 static int resolve_range(struct selection *s, const struct select_args *a, int64_t now, struct err *e)
 {
 	int rc = check_one_range(a, e);
@@ -190,7 +208,7 @@ static int resolve_range(struct selection *s, const struct select_args *a, int64
 		return range_from_to(s, a, now, e);
 	if (a->at)
 		return range_at(s, a, now, e);
-	return range_of_recording(s, a->rec, e);
+	return !a->rec && store_names_hosts() ? range_of_hosts(s, e) : range_of_recording(s, a->rec, e);
 }
 
 static void describe_range(struct selection *s, int64_t now)
@@ -244,7 +262,7 @@ static int add_filters(struct selection *s, const struct select_args *a, struct 
 		[FILTER_CONTAINER] = &a->container, [FILTER_IMAGE] = &a->image, [FILTER_PID] = &a->pid,
 		[FILTER_TID] = &a->tid,		    [FILTER_COMM] = &a->comm,	[FILTER_EXE] = &a->exe,
 		[FILTER_USER] = &a->user,	    [FILTER_CGROUP] = &a->cgroup,
-		[FILTER_LANG] = &a->lang,
+		[FILTER_LANG] = &a->lang,	    [FILTER_HOST] = &a->host,
 	};
 	int rc = add_units(s, &a->unit, e);
 
@@ -360,10 +378,38 @@ static void describe_filters(struct selection *s)
 	s->filter_text = strbuf_take(&text);
 }
 
+static int check_hosts(const struct selection *s, struct err *e)
+{
+	if (!filters_have(s->filters, FILTER_HOST) || store_names_hosts())
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "--host tells several stores apart, and this is one");
+	err_fix(e, "--store DIR --store DIR --host NAME");
+	return -EINVAL;
+}
+
+static void leave_hosts_out(struct selection *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; filters_have(s->filters, FILTER_HOST) && i < s->n_segments; i++) {
+		if (filters_want_host(s->filters, s->segments[i].host))
+			s->segments[n++] = s->segments[i];
+		else
+			store_segment_close(s->segments[i].open);
+	}
+	if (filters_have(s->filters, FILTER_HOST))
+		s->n_segments = n;
+}
+
 /* What was opened to look at it is read soon: it stays so. */
 static int find_segments(struct selection *s, struct err *e)
 {
-	int rc = store_segments_open(s->store, s->from_ns, s->to_ns, SELECT_HELD, &s->segments, &s->n_segments, e);
+	int rc = check_hosts(s, e);
+
+	if (!rc)
+		rc = store_segments_open(s->store, s->from_ns, s->to_ns, SELECT_HELD, &s->segments, &s->n_segments, e);
+	if (!rc)
+		leave_hosts_out(s);
 
 	for (size_t i = 0; !rc && i < s->n_segments; i++) {
 		struct store_segment_info *info = &s->segments[i];

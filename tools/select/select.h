@@ -12,7 +12,7 @@
  * A recording's ID is its place among all runs of the store, counted from 1 in order of their beginning; a run that
  * goes on over several segments is one, and so are runs of several families that `sonde record` began together. When retention removes old segments, the count begins at what is left.
  *
- * Filters: --container --image --pid --tid --comm --exe --user --unit --cgroup --lang, each repeatable.
+ * Filters: --container --image --pid --tid --comm --exe --user --unit --cgroup --lang --host, each repeatable.
  *   1. Values of one kind are OR, kinds are AND.
  *   2. A leading `!` is NOT: whatever it matches is out. A kind with only `!` values lets the rest in.
  *   3. `~re` (`!~re`) is a POSIX extended regular expression, found anywhere; else the whole value must be equal.
@@ -22,6 +22,7 @@
  *   4. comm matches the process's command name. tid is the thread's id.
  *   5. samples, events, objects, time and bytes are no systemd units: `--unit bytes` says by which of its numbers a kind
  *      of value is ranked (tools/fold/fold_kind.h). A systemd unit of such a name is given as bytes.service.
+ *   6. host: of several stores (store_name_hosts) those of that host. There a container is called HOST/NAME, and by --container also NAME alone.
  * A bare word is searched over containers, units, commands, pids: the whole name first, then a part of it (case does
  * not matter). Several different matches: a list and EXIT_USAGE; none: did-you-mean and EXIT_USAGE.
  *
@@ -42,7 +43,7 @@
 struct select_args {
 	int64_t last_ns;
 	const char *from, *to, *at, *rec;
-	struct option_list container, image, pid, tid, comm, exe, user, unit, cgroup, lang;
+	struct option_list container, image, pid, tid, comm, exe, user, unit, cgroup, lang, host;
 	bool self;
 };
 extern const struct option SELECT_RANGE_OPTIONS[];

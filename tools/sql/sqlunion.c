@@ -39,6 +39,7 @@ struct table {
 	char *view;
 	char **columns;
 	size_t n;
+	bool hosts; /* the last column is SQLUNION_HOST */
 };
 
 /* A statement of one segment that can be asked again. */
@@ -200,6 +201,12 @@ static int read_columns(struct table *t, struct strbuf *declared)
 		mem_grow(t->columns, t->n, cap);
 		t->columns[t->n++] = mem_strdup(name);
 	}
+	if (t->n && store_names_hosts()) {
+		strbuf_addstr(declared, ", host TEXT");
+		mem_grow(t->columns, t->n, cap);
+		t->columns[t->n++] = mem_strdup("host");
+		t->hosts = true;
+	}
 	strbuf_addch(declared, ')');
 	sqlite3_finalize(st);
 	return t->n ? SQLITE_OK : SQLITE_ERROR;
@@ -257,11 +264,18 @@ static const char *operator_of(unsigned char op)
 	}
 }
 
+static bool is_host(const struct table *t, size_t column)
+{
+	return t->hosts && column == t->n - 1;
+}
+
 static void select_used(const struct table *t, uint64_t used, struct strbuf *sql)
 {
 	strbuf_addstr(sql, "SELECT ");
 	for (size_t i = 0; i < t->n; i++) {
-		if (used >> (i < 63 ? i : 63) & 1)
+		if (is_host(t, i))
+			strbuf_addf(sql, ", %s()", SQLUNION_HOST);
+		else if (used >> (i < 63 ? i : 63) & 1)
 			strbuf_addf(sql, "%s\"%s\"", i ? ", " : "", t->columns[i]);
 		else
 			strbuf_addf(sql, "%sNULL", i ? ", " : "");
@@ -290,7 +304,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 		const char *op = operator_of(info->aConstraint[i].op);
 		bool id = column >= 0 && sqlunion_is_id(t->columns[column]);
 
-		if (!info->aConstraint[i].usable || column < 0 || !op || (id && *op != '=') ||
+		if (!info->aConstraint[i].usable || column < 0 || is_host(t, (size_t)column) || !op || (id && *op != '=') ||
 		    strcmp(sqlite3_vtab_collation(info, i), "BINARY"))
 			continue;
 		strbuf_addch(&kinds, id ? 'i' : 'v');

@@ -16,6 +16,9 @@
 #include "schema/base/err.h"
 
 #define SQLUNION_ID_SHIFT 40
+/* Where names are told apart by hosts (schema/store/reader.h) each table has a column `host` behind its others: this function of the connection
+ * to a segment, which `prepare` makes. */
+#define SQLUNION_HOST "sonde_host"
 
 struct sqlite3;
 struct sqlunion;

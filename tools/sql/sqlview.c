@@ -248,10 +248,25 @@ static void confine(sqlite3 *db, const struct sqlview *v)
 	sqlite3_progress_handler(db, OVER_STEPS, v->over, v->over_ctx);
 }
 
+/* Whose file the connection has. */
+static void say_host(sqlite3_context *ctx, int n, sqlite3_value **v)
+{
+	sqlite3 *db = sqlite3_user_data(ctx);
+	sqlite3_stmt *st = NULL;
+
+	(void)n;
+	(void)v;
+	if (sqlite3_prepare_v2(db, "SELECT value FROM main.meta WHERE key = 'host'", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+		sqlite3_result_value(ctx, sqlite3_column_value(st, 0));
+	sqlite3_finalize(st);
+}
+
 static int prepare_member(sqlite3 *db, void *ctx, struct err *e)
 {
 	int rc = extension_tables(db) == SQLITE_OK ? sample_views(db, e) : refused(db, e);
 
+	if (rc == 0 && sqlite3_create_function(db, SQLUNION_HOST, 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC, db, say_host, NULL, NULL) != SQLITE_OK)
+		rc = refused(db, e);
 	if (rc == 0)
 		confine(db, ctx);
 	return rc;
@@ -296,7 +311,7 @@ static int attach_all(struct sqlview *v, const char **paths, size_t n, struct er
 /* An archive's samples need a connection to itself, as do more files than can be attached. */
 static bool one_by_one(const char *const *paths, size_t n)
 {
-	bool any = n > ATTACHED_MAX + 1;
+	bool any = n > ATTACHED_MAX + 1 || store_names_hosts();
 
 	for (size_t i = 0; !any && i < n; i++)
 		any = folder_is_archived(paths[i]);
@@ -308,7 +323,7 @@ static int join(struct sqlview *v, const struct store_segment_info *segments, si
 	cleanup_free const char **paths = mem_array(n, sizeof(*paths));
 	int rc;
 
-	if (n == 1)
+	if (n == 1 && !store_names_hosts())
 		return 0;
 	rc = run_sql(v->db, "PRAGMA query_only=0", e);
 	if (rc)
@@ -317,6 +332,18 @@ static int join(struct sqlview *v, const struct store_segment_info *segments, si
 		paths[i] = segments[n - 1 - i].path;
 	rc = one_by_one(paths, n) ? join_all(v, paths, n, e) : attach_all(v, paths, n, e);
 	return rc ? rc : run_sql(v->db, "PRAGMA query_only=1", e);
+}
+
+/* The tables over all are made in its connection: in it no names are told apart. */
+static int open_newest(const char *path, struct store_segment **out, struct err *e)
+{
+	bool hosts = store_names_hosts();
+	int rc;
+
+	store_name_hosts(false);
+	rc = store_segment_open(path, out, e);
+	store_name_hosts(hosts);
+	return rc;
 }
 
 int sqlview_open(const char *store, struct sqlview **out, struct err *e)
@@ -335,7 +362,7 @@ int sqlview_open(const char *store, struct sqlview **out, struct err *e)
 		return -ENODATA;
 	}
 	v = mem_alloc(sizeof(*v));
-	rc = store_segment_open(segments[n - 1].path, &v->newest, e);
+	rc = open_newest(segments[n - 1].path, &v->newest, e);
 	if (rc < 0) {
 		free(v);
 		return rc;

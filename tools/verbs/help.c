@@ -25,7 +25,7 @@ const struct option COMMON_OPTIONS[] = {
 };
 
 const struct option STORE_OPTIONS[] = {
-	{"store", 0, OPTION_STRING, "DIR", "the store's folder, or one .db file of it (else $SONDE_STORE)",
+	{"store", 0, OPTION_LIST, "DIR", "the store's folder, or one .db file of it (else $SONDE_STORE); of several hosts: again, or 'hosts/*'",
 	 offsetof(struct common_args, store)},
 	{0},
 };
@@ -135,6 +135,7 @@ static const char FILTER_TEXT[] =
 	"                     what flame, stacks and export rank by (see --type)\n"
 	"  --cgroup PATH      that cgroup and those inside it\n"
 	"  --lang NAME        python, go, java (or jvm), node, ruby, php, perl, dotnet, c++; or a runtime: python3.11\n"
+	"  --host NAME        of several stores: that host's\n"
 	"  --self             sonde's own processes too\n"
 	"values of one kind are OR, kinds are AND; '!x' is NOT; '~re' is an extended regular expression\n"
 	"a bare word is looked for in containers, units, commands and pids: the whole name, then a part of it\n"

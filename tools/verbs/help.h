@@ -10,7 +10,8 @@
 /* Options that every verb takes. */
 struct common_args {
 	bool help, quiet, wide, json, no_pager;
-	const char *color, *store;
+	const char *color;
+	struct option_list store; /* as typed: tools/cli/stores.h */
 };
 extern const struct option COMMON_OPTIONS[]; /* --help --quiet --color --wide --no-pager */
 extern const struct option STORE_OPTIONS[];  /* --store */

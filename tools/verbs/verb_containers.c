@@ -21,6 +21,6 @@ const struct verb verb_containers = {
 	.examples = EXAMPLES,
 	.options = WHO_CONTAINER_OPTIONS,
 	.args_size = sizeof(struct who_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = containers_run,
 };

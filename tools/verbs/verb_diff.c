@@ -62,6 +62,7 @@ static const struct option DIFF_OPTIONS[] = {
 	{"vs-unit", 0, OPTION_LIST, "NAME", NULL, VS(unit)},
 	{"vs-cgroup", 0, OPTION_LIST, "PATH", NULL, VS(cgroup)},
 	{"vs-lang", 0, OPTION_LIST, "NAME", NULL, VS(lang)},
+	{"vs-host", 0, OPTION_LIST, "NAME", NULL, VS(host)},
 	{0},
 };
 
@@ -233,6 +234,6 @@ const struct verb verb_diff = {
 	.more = "--vs-RANGE, --vs-FILTER: the same options for what it is compared with (--vs-from, --vs-container)",
 	.options = DIFF_OPTIONS,
 	.args_size = sizeof(struct diff_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON | VERB_PAGES,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON | VERB_PAGES,
 	.run = diff_run,
 };

@@ -115,6 +115,6 @@ const struct verb verb_export = {
 	.examples = EXPORT_EXAMPLES,
 	.options = EXPORT_OPTIONS,
 	.args_size = sizeof(struct export_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_OWN_WORD,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_OWN_WORD,
 	.run = export_run,
 };

@@ -118,6 +118,6 @@ const struct verb verb_flame = {
 	.examples = FLAME_EXAMPLES,
 	.options = FLAME_OPTIONS,
 	.args_size = sizeof(struct flame_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON,
 	.run = flame_run,
 };

@@ -134,6 +134,6 @@ const struct verb verb_heap = {
 	.examples = HEAP_EXAMPLES,
 	.options = HEAP_OPTIONS,
 	.args_size = sizeof(struct heap_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = heap_run,
 };

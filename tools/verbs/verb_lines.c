@@ -319,6 +319,6 @@ const struct verb verb_lines = {
 	.examples = LINES_EXAMPLES,
 	.options = LINES_OPTIONS,
 	.args_size = sizeof(struct lines_args),
-	.uses = VERB_SELECT | VERB_WORDS | VERB_JSON | VERB_PAGES,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_WORDS | VERB_JSON | VERB_PAGES,
 	.run = lines_run,
 };

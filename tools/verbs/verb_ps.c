@@ -20,6 +20,6 @@ const struct verb verb_ps = {
 	.examples = EXAMPLES,
 	.options = WHO_OPTIONS,
 	.args_size = sizeof(struct who_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = ps_run,
 };

@@ -304,6 +304,15 @@ static int choose_form(const struct verb_call *call, const struct sql_args *a, e
 	return 0;
 }
 
+static int check_hosts(const struct verb_call *call, struct err *e)
+{
+	if (!call->select->host.n)
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "sonde sql takes no --host");
+	err_fix(e, "of several stores each view has a column host: WHERE host = '%s'", call->select->host.items[0]);
+	return -EINVAL;
+}
+
 static int sql_run(struct verb_call *call, struct err *e)
 {
 	const struct sql_args *a = call->args;
@@ -314,6 +323,8 @@ static int sql_run(struct verb_call *call, struct err *e)
 	if (call->n_words && !strcmp(call->words[0], "@")) /* needs no store */
 		return list_named();
 	rc = choose_form(call, a, &s.form, e);
+	if (rc == 0)
+		rc = check_hosts(call, e);
 	if (rc == 0)
 		rc = sqlview_open(call->store, &s.view, e);
 	if (rc < 0)
@@ -370,6 +381,6 @@ const struct verb verb_sql = {
 		"One file in sqlite3: sqlite3 -cmd '.load /usr/lib/sonde/sonde' FILE (sonde export db: rows for any).",
 	.options = OPTIONS,
 	.args_size = sizeof(struct sql_args),
-	.uses = VERB_SELECT | VERB_SELECT_LATER | VERB_JSON | VERB_WORDS | VERB_READS,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_LATER | VERB_JSON | VERB_WORDS | VERB_READS,
 	.run = sql_run,
 };

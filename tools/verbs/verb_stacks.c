@@ -164,10 +164,7 @@ static void say_lines(const struct view *v, const struct top *top)
 	if (a->last_ns || a->from || a->to || a->at || a->rec)
 		strbuf_addf(&command, " --from %s --to %s", when_zoned(v->call->sel->from_ns, from, sizeof(from)),
 			    when_zoned(v->call->sel->to_ns, to, sizeof(to)));
-	if (v->call->hint_store) {
-		strbuf_addstr(&command, " --store ");
-		filter_word(v->call->hint_store, &command);
-	}
+	stores_options(v->call->hint_store, &command);
 	fprintf(stderr, "next:  %s\n", strbuf_str(&command));
 }
 
@@ -339,6 +336,6 @@ const struct verb verb_stacks = {
 	.examples = STACKS_EXAMPLES,
 	.options = STACKS_OPTIONS,
 	.args_size = sizeof(struct stacks_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = stacks_run,
 };

@@ -261,6 +261,10 @@ static int open_parts(struct capture *c, struct err *e)
 		err = hostmaps_open(&ho, &c->maps, e);
 	if (!err)
 		err = naming_open(c->maps, c->store, &no, &c->naming, e);
+	if (!err) {
+		c->latecode = latecode_new(c->naming);
+		c->late.code = (struct late_code){c->latecode, latecode_step};
+	}
 	return err;
 }
 
@@ -397,6 +401,7 @@ static int close_parts(struct capture *c, struct err *e)
 	targetfeed_free(c->feed);
 	hold_release(&c->hold);
 	late_release(&c->late);
+	latecode_free(c->latecode);
 	idmap_release(&c->processes);
 	return err;
 }

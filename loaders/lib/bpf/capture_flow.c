@@ -47,6 +47,8 @@ static int late_take(void *ctx, void *record, size_t size)
 	}
 	if (err)
 		c->r->lost[CAPTURE_LOST_MALFORMED]++;
+	else
+		c->late_own |= ((const struct stack_late *)record)->ev.end == STACK_END_UNSUPPORTED;
 	return 0;
 }
 
@@ -252,6 +254,9 @@ void capture_rings_read(struct capture *c)
 	c->ring_read_ns = clock_boot_ns();
 	if (c->ring)
 		ring_buffer__consume(c->ring);
+	if (c->late_own)
+		hostmaps_hurry(c->maps);
+	c->late_own = false;
 }
 
 /* ---- families that read by themselves ---- */

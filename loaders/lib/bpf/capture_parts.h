@@ -14,6 +14,7 @@
 #include "loaders/lib/bpf/ledger.h"
 #include "loaders/lib/bpf/scripts.h"
 #include "loaders/lib/host/late.h"
+#include "loaders/lib/host/latecode.h"
 #include "loaders/lib/host/pace.h"
 #include "schema/base/clock.h"
 #include "schema/base/idmap.h"
@@ -43,6 +44,8 @@ struct capture {
 	struct scripts scripts;
 	struct hold hold;
 	struct late late;
+	struct latecode *latecode;
+	bool late_own;               /* some have come whose frames only their process can explain: while it is there */
 	struct ledger ledger;
 	struct idmap processes;      /* store ids seen in this epoch */
 	uint32_t epoch;

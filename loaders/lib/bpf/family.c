@@ -57,12 +57,15 @@ static void command_line_make(struct session *s, int argc, char **argv)
 
 static void check_scripts(struct check *c, const struct bpf_object *obj)
 {
-	bool on;
+	uint32_t kinds;
 
-	if (!scripts_configured(obj, &on))
+	if (!scripts_configured(obj, &kinds))
 		return;
-	if (on)
-		check_add(c, "script frames", CHECK_OK, NULL, "CPython 2.7 and 3.6 to 3.15");
+	if (kinds == SCRIPTS_KINDS[0])
+		check_add(c, "script frames", CHECK_OK, NULL, "CPython 2.7 and 3.6 to 3.15, PHP 7.4 to 8.4, Ruby 2.7, 3.1 and 3.3, HotSpot 11, 17, 21 and 25");
+	else if (kinds)
+		check_add(c, "script frames", CHECK_WARN, "a newer kernel", "CPython 2.7 and 3.6 to 3.15, HotSpot 11, 17, 21 and 25; this kernel refuses the "
+			  "program that walks those of PHP and Ruby, too");
 	else
 		check_add(c, "script frames", CHECK_WARN, "a newer kernel", "this kernel refuses the program that walks them: scripts show as "
 			  "their interpreter's own functions");

@@ -33,18 +33,27 @@ void scripts_release(struct scripts *s)
 	*s = (struct scripts){.objects_fd = -1, .names_fd = -1, .walks_fd = -1};
 }
 
-void scripts_configure(struct bpf_object *obj, bool on)
+#define KINDS(k) (1u << (k))
+const uint32_t SCRIPTS_KINDS[SCRIPTS_TRIES] = {
+	KINDS(RUNTIME_PYTHON) | KINDS(RUNTIME_PHP) | KINDS(RUNTIME_RUBY),
+	KINDS(RUNTIME_PYTHON),
+	0,
+};
+
+void scripts_configure(struct bpf_object *obj, uint32_t kinds)
 {
 	static const char *const large[] = {"objects", "script_threads"};
-	struct bpf_map *names = bpf_object__find_map_by_name(obj, "names");
+	struct bpf_map *objects = bpf_object__find_map_by_name(obj, large[0]), *names = bpf_object__find_map_by_name(obj, "names");
 
-	for (size_t i = 0; !on && i < sizeof(large) / sizeof(large[0]); i++) {
+	for (size_t i = 0; !kinds && i < sizeof(large) / sizeof(large[0]); i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(obj, large[i]);
 
 		if (map)
 			bpf_map__set_max_entries(map, 1);
 	}
-	if (names && !on)
+	if (objects && kinds == SCRIPTS_KINDS[1])
+		bpf_map__set_max_entries(objects, SCRIPT_OBJECTS / 2);
+	if (names && !kinds)
 		bpf_map__set_max_entries(names, 4096);
 }
 
@@ -53,13 +62,14 @@ bool scripts_refused(int err)
 	return err && err != -ENOMEM; /* EACCES is what a verifier says, too */
 }
 
-bool scripts_configured(const struct bpf_object *obj, bool *on)
+bool scripts_configured(const struct bpf_object *obj, uint32_t *kinds)
 {
 	const struct bpf_map *objects = obj ? bpf_object__find_map_by_name(obj, "objects") : NULL;
+	uint32_t room = objects ? bpf_map__max_entries(objects) : 0;
 
 	if (!objects)
 		return false;
-	*on = bpf_map__max_entries(objects) > 1;
+	*kinds = SCRIPTS_KINDS[room == SCRIPT_OBJECTS ? 0 : room > 1 ? 1 : 2];
 	return true;
 }
 

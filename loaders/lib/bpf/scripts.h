@@ -36,11 +36,15 @@ void scripts_tick(struct scripts *s, int64_t now_ns, void (*drop)(void *ctx, uin
 /* Sums of all CPUs. false: it has none. */
 bool scripts_tally(const struct scripts *s, struct script_tally *out);
 
+/* What of script frames a program walks: bits by enum runtime_kind, from all to none. Kernels refuse what is too much for their verifier. */
+#define SCRIPTS_TRIES 3
+extern const uint32_t SCRIPTS_KINDS[SCRIPTS_TRIES];
+
 /* Before load: does this object's program walk script frames? Where not, its maps for that are as small as can be. */
-void scripts_configure(struct bpf_object *obj, bool on);
-/* Loading it so failed with `err`, which may be the walker's: it is worth another try without. */
+void scripts_configure(struct bpf_object *obj, uint32_t kinds);
+/* Loading it so failed with `err`, which may be the walker's: it is worth another try with less. */
 bool scripts_refused(int err);
-/* Was it configured so? *on: it does. false: this object knows nothing of scripts. */
-bool scripts_configured(const struct bpf_object *obj, bool *on);
+/* How it was configured. false: this object knows nothing of scripts. */
+bool scripts_configured(const struct bpf_object *obj, uint32_t *kinds);
 
 #endif

@@ -137,6 +137,9 @@ bool hostmaps_awaits(const struct hostmaps *hm, uint64_t pending);
 /* What is mapped executable in it now; `image` NULL: memory without a file. Asks for the indexes as above. */
 void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *p,
 		       void (*each)(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image), void *ctx);
+/* The same of the files that `wanted` says, and of their indexes alone. */
+void hostmaps_mappings_wanted(struct hostmaps *hm, const struct hostmaps_process *p, bool (*wanted)(void *ctx, const struct hostmaps_image *image),
+			      void (*each)(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image), void *ctx);
 /* The process's executable: its file and its first executable mapping, from which on it shows `offset`. Asks for its index
  * as above. NULL: not told (yet), or it has none (a kernel thread). */
 struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_process *p, uint64_t *start, uint64_t *end,

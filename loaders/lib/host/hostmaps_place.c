@@ -223,6 +223,21 @@ void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *pub,
 	}
 }
 
+void hostmaps_mappings_wanted(struct hostmaps *hm, const struct hostmaps_process *pub, bool (*wanted)(void *ctx, const struct hostmaps_image *image),
+			      void (*each)(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image), void *ctx)
+{
+	const struct process *p = (const struct process *)pub;
+
+	for (size_t i = 0; i < p->maps.n_now; i++) {
+		struct image_entry *img = p->maps.now[i].image;
+
+		if (!img || !wanted(ctx, &img->pub))
+			continue;
+		hostmaps_image_want(hm, img);
+		each(ctx, p->maps.now[i].start, p->maps.now[i].end, &img->pub);
+	}
+}
+
 struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_process *pub, uint64_t *start,
 				    uint64_t *end, uint64_t *offset)
 {

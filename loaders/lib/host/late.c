@@ -71,6 +71,8 @@ int late_push(struct late *q, const void *record, size_t size)
 }
 
 struct asked {
+	const struct late *q;
+	const struct stack_late *l;
 	struct hostmaps *hm;
 	struct hostmaps_process *p;
 	uint64_t time_ns, pending;
@@ -83,12 +85,22 @@ static bool where(void *ctx, uint64_t addr, struct unwind_where *out)
 	return a->p && hostmaps_where(a->hm, a->p, addr, a->time_ns, out, &a->pending);
 }
 
+static enum unwind_code_step code(void *ctx, struct unwind_code *c)
+{
+	struct asked *a = ctx;
+	int step = a->p && a->q->code.step ? a->q->code.step(a->q->code.ctx, a->hm, a->l, c) : UNWIND_CODE_UNKNOWN;
+
+	if (step == UNWIND_CODE_ENDS && c->end == STACK_END_PENDING)
+		a->pending = c->pending;
+	return (enum unwind_code_step)step;
+}
+
 /* false: rows are missing that may still come; *pending says whose. NULL: as far as rows are there. */
 static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late *l, uint64_t *pending)
 {
-	struct asked a = {.hm = hm, .time_ns = l->ev.time_ns,
+	struct asked a = {.q = q, .l = l, .hm = hm, .time_ns = l->ev.time_ns,
 			  .p = hostmaps_process(hm, l->ev.tgid, l->ev.start_ns, l->ev.exec_id)};
-	struct unwind_from from = {.ctx = &a, .where = where};
+	struct unwind_from from = {.ctx = &a, .where = where, .code = code};
 	enum stack_end end = STACK_END_NONE;
 	size_t n = 0;
 

@@ -20,7 +20,15 @@
 struct hostmaps;
 struct late_item;
 
+/* Who knows code that processes make (unwind.h); NULL: nobody does. */
+struct unwind_code;
+struct late_code {
+	void *ctx;
+	int (*step)(void *ctx, struct hostmaps *hm, const struct stack_late *l, struct unwind_code *c); /* enum unwind_code_step */
+};
+
 struct late {
+	struct late_code code;
 	struct late_item *head, **tail; /* in the order they came */
 	size_t n, bytes, max_bytes, most_bytes; /* most: since it was empty last */
 	struct late_event {

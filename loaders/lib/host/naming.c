@@ -117,6 +117,8 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 	struct answer held = {0};   /* of those: the one to show, if a frame that is known follows */
 	bool holds = false;
 
+	if (ev->end == STACK_END_ROOT)
+		frames = naming_script_settle(n, frames, ev->n_user);
 	for (size_t i = 0; i < ev->n_user && out->end != STACK_END_STALE; i++) {
 		enum look look = ev->flags & STACK_F_LOGICAL ? LOOK_LOGICAL :
 				 look_of(!i && !ev->n_kernel, frames[i] & FRAME_EXACT);
@@ -192,6 +194,7 @@ void naming_tick(struct naming *n)
 		naming_user_ready(n, img);
 	naming_user_tick(n);
 	naming_runtime_tick(n);
+	naming_script_tick(n);
 	naming_containers_tick(n);
 }
 

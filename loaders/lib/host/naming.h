@@ -82,6 +82,9 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
 struct script_key;
 int naming_script_take(struct naming *n, const void *record, size_t size, struct script_key *key);
 void naming_script_drop(struct naming *n, uint32_t id);
+/* A frame of a runtime whose names user space finds, as a word for `naming_stack`; `image`: hostmaps_image's id of the runtime's file. It
+ * holds until the next stack has been named. */
+uint64_t naming_script_word(struct naming *n, uint32_t kind, uint32_t image, const char *function, const char *file, uint32_t line);
 
 /* After each hostmaps_read, at least once a second: names what waited for indexes that have become ready, looks for
  * names of containers that had none. Cheap when nothing has happened. */

@@ -133,6 +133,9 @@ struct naming {
 
 	struct script_note *script_notes; /* by id */
 	struct idmap script_frames;       /* word -> answer */
+	struct script_text *script_texts; /* by what they say */
+	uint32_t script_words;            /* ids given out for them */
+	uint64_t *settled;                /* of naming_script_settle */
 
 	struct kallsyms *kallsyms;
 	bool kallsyms_tried, kallsyms_partial; /* partial: what is kept of them; there may be more */
@@ -170,6 +173,11 @@ void naming_user_release(struct naming *n);
 /* naming_script.c: a frame with FRAME_SCRIPT. */
 struct answer naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word);
 void naming_script_forget(struct naming *n);
+void naming_script_tick(struct naming *n); /* forgets words, where there are too many */
+/* User frames of a whole stack. The program says each chunk of script frames behind the call of the interpreter's loop that is its own, by
+ * counting; where they are not as many (one call has begun, and its frame is not there yet; or the frame has gone, and its call not), some
+ * are left when the native frames are said. Then all stand at the outermost call. Returns `frames`, or a copy until the next call. */
+const uint64_t *naming_script_settle(struct naming *n, const uint64_t *frames, size_t count);
 void naming_script_release(struct naming *n);
 
 /* naming_place.c: gives `f` (its image, offset, leaf and exact are set) function, line and what it was inlined into; with

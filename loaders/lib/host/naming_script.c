@@ -22,6 +22,18 @@ struct script_note {
 	UT_hash_handle hh;
 };
 
+/* What naming_script_word has given an id to: the same texts have the same. */
+#define WORDS_MAX  16384u
+#define WORDS_CPU  1023u /* programs give out ids with the number of their CPU in the low ten bits, less than this */
+#define WORDS_IDS  (1u << 22)
+
+struct script_text {
+	char *key;  /* own: function, 0, file, 0, image; key_len bytes */
+	size_t key_len;
+	uint32_t id;
+	UT_hash_handle hh;
+};
+
 int naming_script_take(struct naming *n, const void *record, size_t size, struct script_key *key)
 {
 	struct scriptobject o;
@@ -46,6 +58,57 @@ static void note_free(struct naming *n, struct script_note *note)
 	free(note);
 }
 
+static void texts_forget(struct naming *n)
+{
+	struct script_text *t, *next;
+
+	HASH_ITER(hh, n->script_texts, t, next) {
+		naming_script_drop(n, t->id);
+		HASH_DELETE(hh, n->script_texts, t);
+		free(t->key);
+		free(t);
+	}
+}
+
+static struct script_text *text_add(struct naming *n, char *key, size_t len, uint32_t kind, uint32_t image)
+{
+	struct script_text *t = mem_alloc(sizeof(*t));
+	struct script_note *note = mem_alloc(sizeof(*note));
+	const char *file = key + strlen(key) + 1;
+
+	*t = (struct script_text){.key = key, .key_len = len, .id = ++n->script_words << 10 | WORDS_CPU};
+	*note = (struct script_note){.id = t->id, .object = {.id = t->id, .kind = kind, .image = image}};
+	note->object.place.function = mem_strdup(key);
+	note->object.place.file = *file ? mem_strdup(file) : NULL;
+	HASH_ADD_KEYPTR(hh, n->script_texts, t->key, t->key_len, t);
+	HASH_ADD(hh, n->script_notes, id, sizeof(note->id), note);
+	return t;
+}
+
+uint64_t naming_script_word(struct naming *n, uint32_t kind, uint32_t image, const char *function, const char *file, uint32_t line)
+{
+	size_t at = strlen(function) + 1, len = at + strlen(file) + 1;
+	uint64_t word = FRAME_SCRIPT | (uint64_t)kind << SCRIPT_KIND_SHIFT | (line <= SCRIPT_POSITION_MAX ? line : 0);
+	char *key = mem_alloc(len + sizeof(image));
+	struct script_text *t;
+
+	memcpy(key, function, at);
+	memcpy(key + at, file, len - at);
+	memcpy(key + len, &image, sizeof(image));
+	HASH_FIND(hh, n->script_texts, key, len + sizeof(image), t);
+	if (t || n->script_words >= WORDS_IDS - 1)
+		free(key);
+	else
+		t = text_add(n, key, len + sizeof(image), kind, image);
+	return t ? word | (uint64_t)t->id << SCRIPT_POSITION_BITS : word;
+}
+
+void naming_script_tick(struct naming *n)
+{
+	if (HASH_COUNT(n->script_texts) > WORDS_MAX)
+		texts_forget(n);
+}
+
 void naming_script_drop(struct naming *n, uint32_t id)
 {
 	struct script_note *note;
@@ -64,9 +127,34 @@ void naming_script_release(struct naming *n)
 {
 	struct script_note *note, *next;
 
+	texts_forget(n);
 	HASH_ITER(hh, n->script_notes, note, next)
 		note_free(n, note);
 	idmap_release(&n->script_frames);
+	free(n->settled);
+}
+
+const uint64_t *naming_script_settle(struct naming *n, const uint64_t *frames, size_t count)
+{
+	size_t trailing = count, last, to = 0;
+
+	while (trailing && FRAME_IS_SCRIPT(frames[trailing - 1]))
+		trailing--;
+	for (last = trailing; last && !FRAME_IS_SCRIPT(frames[last - 1]); last--)
+		;
+	if (trailing == count || !last || count > STACK_USER_MAX)
+		return frames;
+	if (!n->settled)
+		n->settled = mem_array(STACK_USER_MAX, sizeof(*n->settled));
+	for (size_t i = 0; i < last; i++)
+		if (!FRAME_IS_SCRIPT(frames[i]))
+			n->settled[to++] = frames[i];
+	for (size_t i = 0; i < count; i++)
+		if (FRAME_IS_SCRIPT(frames[i]))
+			n->settled[to++] = frames[i];
+	for (size_t i = last; i < trailing; i++)
+		n->settled[to++] = frames[i];
+	return n->settled;
 }
 
 /* "folder/file.py": what tells one `__init__.py` from another. */

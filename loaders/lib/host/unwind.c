@@ -102,6 +102,26 @@ int unwind_section_open(struct unwind_section *s, const void *data, size_t size)
 	return 0;
 }
 
+/* Over code that somebody else knows. */
+static enum unwind_code_step code_step(struct walk *w, struct unwind *u, size_t max)
+{
+	struct unwind_code c = {.pc = u->pc, .sp = u->sp, .bp = u->bp, .interrupted = u->exact && u->regs_known, .frames = w->frames,
+				.n = u->n, .max = max};
+	enum unwind_code_step step;
+
+	for (int i = 0; i < ROW_REG_N; i++)
+		c.reg[i] = u->regs[i];
+	step = w->from->code ? w->from->code(w->from->ctx, &c) : UNWIND_CODE_UNKNOWN;
+	if (step == UNWIND_CODE_UNKNOWN)
+		return step;
+	u->n = (__u32)c.n;
+	u->end = c.end;
+	u->bx_how = ROW_BX_LOST;
+	if (step == UNWIND_CODE_GOES_ON)
+		unwind_move(u, c.pc, c.sp, c.bp);
+	return step;
+}
+
 size_t unwind_stack(const struct unwind_from *from, const struct unwind_regs *regs, uint64_t *frames, size_t max,
 		    enum stack_end *end)
 {
@@ -114,11 +134,16 @@ size_t unwind_stack(const struct unwind_from *from, const struct unwind_regs *re
 	u.sp = regs->reg[ROW_REG_RSP];
 	u.bp = regs->reg[ROW_REG_RBP];
 	*end = STACK_END_DEPTH;
-	while (u.n < max)
-		if (!unwind_step(&u)) {
+	while (u.n < max) {
+		enum unwind_code_step step = code_step(&w, &u, max);
+
+		if (step == UNWIND_CODE_GOES_ON)
+			continue;
+		if (step == UNWIND_CODE_ENDS || !unwind_step(&u)) {
 			*end = (enum stack_end)u.end;
 			break;
 		}
+	}
 	if (from->guessed)
 		*from->guessed += u.guessed;
 	return u.n;
@@ -150,11 +175,18 @@ static bool late_read(void *ctx, uint64_t addr, uint64_t *value)
 	return true;
 }
 
+static enum unwind_code_step late_code(void *ctx, struct unwind_code *c)
+{
+	const struct unwind_from *from = ((struct late *)ctx)->from;
+
+	return from->code ? from->code(from->ctx, c) : UNWIND_CODE_UNKNOWN;
+}
+
 int unwind_late(const struct stack_late *l, const struct unwind_from *from, uint64_t *frames, size_t max, size_t *n,
 		enum stack_end *end)
 {
 	struct late late = {.l = l, .from = from};
-	struct unwind_from copied = {.ctx = &late, .where = late_where, .read = late_read};
+	struct unwind_from copied = {.ctx = &late, .where = late_where, .read = late_read, .code = late_code};
 	struct unwind_regs regs = {.pc = l->pc, .fs_base = l->fs_base, .exact = l->exact};
 
 	if (l->size > STACK_LATE_BYTES || l->ev.n_kernel > STACK_KERNEL_MAX)

@@ -39,12 +39,30 @@ struct unwind_where {
 	struct unwind_section rows; /* borrowed; where state is READY */
 };
 
+/* A frame in code that its process made, and where it is left. */
+struct unwind_code {
+	uint64_t pc, sp, bp;
+	bool interrupted;     /* there, with these registers; else pc is a return address */
+	uint64_t reg[16];
+	uint64_t *frames;     /* room for `max`; n are said */
+	size_t n, max;
+	enum stack_end end;   /* UNWIND_CODE_ENDS: why; STACK_END_PENDING: for want of the file `pending`, as `where` says it */
+	uint64_t pending;
+};
+enum unwind_code_step {
+	UNWIND_CODE_UNKNOWN, /* not that code: the frame is walked as others are */
+	UNWIND_CODE_GOES_ON, /* with the caller's pc, sp, bp */
+	UNWIND_CODE_ENDS
+};
+
 struct unwind_from {
 	void *ctx;
 	/* What is mapped executable at `addr`; false: nothing. */
 	bool (*where)(void *ctx, uint64_t addr, struct unwind_where *out);
 	/* A word of the process's memory; false: it cannot be had. */
 	bool (*read)(void *ctx, uint64_t addr, uint64_t *value);
+	/* Code that no file describes, and that somebody knows: may be NULL. */
+	enum unwind_code_step (*code)(void *ctx, struct unwind_code *c);
 	/* Raised by the frames that were left by the frame pointer in code that its file does not describe; may be NULL. */
 	uint32_t *guessed;
 	uint64_t *sp; /* each frame's stack pointer, of as many as `frames` has; may be NULL */

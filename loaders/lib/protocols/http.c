@@ -262,6 +262,8 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size
 	} else if (!n || target[0] != '/') { /* CONNECT's host, OPTIONS * */
 		return proto_namef(c, "%.*s%.*s", (int)m, (const char *)p, (int)(n < HOST_MAX ? n : HOST_MAX), (const char *)target);
 	}
+	if (host == h->host && proto_payload(c) != PROTO_FULL && route_is_address(host, n_host))
+		n_host = 0;
 	for (size_t i = 0; i < n_host; i++)
 		if (host[i] <= ' ' || host[i] == '/' || host[i] >= 0x7f)
 			n_host = i;

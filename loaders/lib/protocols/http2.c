@@ -109,6 +109,8 @@ static uint32_t operation(struct proto_conn *c, const struct fields *f)
 	const char *method = *f->method ? f->method : "?", *host = *f->authority ? f->authority : f->unknown ? "?" : "";
 	char route[ROUTE_MAX];
 
+	if (proto_payload(c) != PROTO_FULL && route_is_address((const uint8_t *)host, strlen(host)))
+		host = "";
 	if (proto_payload(c) == PROTO_NONE)
 		return proto_name(c, f->is_grpc ? "GRPC" : method, f->is_grpc ? 4 : strlen(method));
 	if (!f->has_path)

@@ -167,3 +167,20 @@ const char *routes_again(struct routes *r, const char *name, size_t head_len, co
 	memcpy(now + head_len, out, n + 1);
 	return now;
 }
+
+bool route_is_address(const uint8_t *host, size_t n)
+{
+	static const char local[] = "localhost";
+	size_t dots = 0, i;
+
+	if (n && host[0] == '[')
+		return true;
+	if (n >= sizeof(local) - 1 && !memcmp(host, local, sizeof(local) - 1))
+		return n == sizeof(local) - 1 || host[sizeof(local) - 1] == ':';
+	for (i = 0; i < n && host[i] != ':'; i++) {
+		dots += host[i] == '.';
+		if (host[i] != '.' && (host[i] < '0' || host[i] > '9'))
+			return false;
+	}
+	return dots == 3;
+}

@@ -22,6 +22,8 @@ void routes_free(struct routes *r);
 size_t routes_name(struct routes *r, const uint8_t *path, size_t n, char mark, char out[ROUTE_MAX]);
 /* `name` (head_len bytes of head, then a path that routes_name made) as it would be made now. `now` has PROTO_NAME_MAX bytes. */
 const char *routes_again(struct routes *r, const char *name, size_t head_len, const char *path, char mark, char *now);
+/* Is a host (with its port, or without) an address or localhost? Then it says no more than the service does. */
+bool route_is_address(const uint8_t *host, size_t n);
 /* Has this part of a path the shape of an id? */
 bool route_is_id(const uint8_t *p, size_t n);
 

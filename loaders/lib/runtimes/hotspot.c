@@ -39,6 +39,7 @@ struct hotspot {
 	uint64_t low, high;                 /* all of the code cache */
 	uint64_t interpreter, interpreter_end, call_return;
 	bool listed;
+	bool sampled;                       /* a sampled stack is walked */
 	struct java_thread *threads; /* own: by id */
 	size_t n_threads, cap_threads;
 };
@@ -255,8 +256,8 @@ static bool blob_find(const struct hotspot *h, uint64_t pc, struct hotspot_blob 
 	return pc >= b->code && pc - b->at < size && (int32_t)frame >= 0 && b->frame <= FRAME_BYTES;
 }
 
-/* An interpreted frame becomes its caller's. */
-static bool interpreted(const struct hotspot *h, struct frame *f, size_t at, struct script_stack *out)
+/* An interpreted frame becomes its caller's. `now`: where it is, as a register has it; 0: as it was kept. */
+static bool interpreted(const struct hotspot *h, struct frame *f, uint64_t now, size_t at, struct script_stack *out)
 {
 	uint64_t method = 0, bcp = 0, sender = 0;
 	struct script_place place;
@@ -264,7 +265,11 @@ static bool interpreted(const struct hotspot *h, struct frame *f, size_t at, str
 
 	if (!f->fp || f->fp & 7 || f->fp < f->sp || !word(h, f->fp + WORD * INTERPRETED_METHOD, &method) ||
 	    !word(h, f->fp + WORD * INTERPRETED_BCP, &bcp) || !word(h, f->fp + WORD * INTERPRETED_SENDER, &sender) || !word(h, f->fp, &caller.fp) ||
-	    !word(h, f->fp + WORD, &caller.pc) || !hotspotcode_method(&h->code, method, hotspotcode_bci(&h->code, method, bcp), &place))
+	    !word(h, f->fp + WORD, &caller.pc))
+		return false;
+	if (now && hotspotcode_bci(&h->code, method, now) >= 0)
+		bcp = now;
+	if (!hotspotcode_method(&h->code, method, hotspotcode_bci(&h->code, method, bcp), &place))
 		return false;
 	script_stack_add(out, at)->place = place;
 	/* where it was called from compiled code, an adapter may have put arguments between */
@@ -289,20 +294,30 @@ static uint64_t real_pc(const struct hotspot *h, const struct hotspot_blob *b, c
 	return pc;
 }
 
-/* A compiled frame, or one of a stub. */
+/* Is there a call before this address? E8, or FF /2 of a register or of memory. */
+static bool is_call_before(const struct hotspot *h, uint64_t pc)
+{
+	uint8_t b[7];
+
+	if (!h->memory.counted.read(h->memory.counted.ctx, pc - sizeof(b), b, sizeof(b)))
+		return false;
+	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0xf8) == 0xd0) || (b[4] == 0xff && (b[5] & 0xf8) == 0x50) ||
+	       (b[1] == 0xff && ((b[2] & 0xf8) == 0x90 || b[2] == 0x15));
+}
+
+/* A compiled frame, or one of a stub. A sampled one may be where native code was called that never stops the thread: nothing
+ * describes that place. */
 static bool blob(const struct hotspot *h, struct frame *f, size_t at, struct script_stack *out)
 {
 	struct hotspot_blob b = {0};
 	struct script_place place;
-	uint64_t method = 0, sender;
 	struct frame caller;
+	uint64_t sender;
 
 	if (!blob_find(h, f->pc, &b) || b.frame < 2 * WORD)
 		return false;
-	if (b.compiled && !b.native && !hotspotcode_scopes(&h->code, &b, real_pc(h, &b, f), at, out))
-		return false;
-	if (b.native) {
-		if (!word(h, b.at + n(h, HOTSPOT_NM_METHOD), &method) || !hotspotcode_method(&h->code, method, -1, &place))
+	if (b.native || (b.compiled && !hotspotcode_scopes(&h->code, &b, real_pc(h, &b, f), at, out))) {
+		if ((!b.native && !(h->sampled && is_call_before(h, f->pc))) || !hotspotcode_own(&h->code, &b, &place))
 			return false;
 		script_stack_add(out, at)->place = place;
 	}
@@ -342,7 +357,7 @@ static void walk(struct hotspot *h, struct frame f, struct runtime_follow *to, s
 			to->goes_on = entry(h, &f, to);
 			break;
 		}
-		if (f.pc >= h->interpreter && f.pc < h->interpreter_end ? !interpreted(h, &f, to->at, out) : !blob(h, &f, to->at, out))
+		if (f.pc >= h->interpreter && f.pc < h->interpreter_end ? !interpreted(h, &f, 0, to->at, out) : !blob(h, &f, to->at, out))
 			break;
 		if (f.sp <= sp)
 			break;
@@ -369,5 +384,125 @@ bool hotspot_follow(struct hotspot *h, const struct runtime_native *native, stru
 	if (!f->cursor || !anchor_read(h, f->cursor, &first) || first.sp + NEAR < native->sp[f->at] || first.sp > native->sp[f->at] + NEAR)
 		return false;
 	walk(h, first, f, out);
+	return true;
+}
+
+/* ---- sampled threads ---- */
+
+/* A return address into code that HotSpot has made, or to who called Java. */
+static bool is_return(const struct hotspot *h, uint64_t pc)
+{
+	struct hotspot_blob b = {0};
+
+	return pc == h->call_return || (pc >= h->interpreter && pc < h->interpreter_end) || (blob_find(h, pc, &b) && is_call_before(h, pc));
+}
+
+static bool is_return_at(const struct hotspot *h, uint64_t addr, uint64_t *pc)
+{
+	return word(h, addr, pc) && is_return(h, *pc);
+}
+
+/* Bytes of an instruction that looks whether the thread is to stop, at its method's end: cmp [r15 + x], rsp; ja; test eax, [..]; mov r10,
+ * [r15 + x]; 0: it is another one. */
+static size_t poll_length(const uint8_t *c, size_t left)
+{
+	static const struct {
+		uint8_t bytes[3], n, length;
+	} known[] = {
+		{{0x49, 0x3b, 0xa7}, 3, 7}, {{0x49, 0x3b, 0x67}, 3, 4}, {{0x0f, 0x87}, 2, 6}, {{0x85, 0x05}, 2, 6},
+		{{0x41, 0x85, 0x02}, 3, 3}, {{0x4d, 0x8b, 0x97}, 3, 7}, {{0xc5, 0xf8, 0x77}, 3, 3},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (left >= known[i].length && !memcmp(c, known[i].bytes, known[i].n))
+			return known[i].length;
+	return 0;
+}
+
+/* Does the frame end here, its own part of the stack gone? *pops: words of it that are left, below the return address. */
+static bool is_leaving(const uint8_t *code, unsigned *pops)
+{
+	*pops = 0;
+	for (size_t i = 0, n; i < HOTSPOT_CODE; i += n) {
+		if (code[i] == 0xc3)
+			return true;
+		n = code[i] == 0x5d ? 1 : poll_length(code + i, HOTSPOT_CODE - i);
+		*pops += code[i] == 0x5d;
+		if (!n || *pops > 1)
+			return false;
+	}
+	return false;
+}
+
+/* The caller of a frame with a return address at `at`, whose fp is kept in the word before where `keeps`. */
+static bool leave(const struct hotspot *h, struct frame *f, uint64_t at, bool keeps)
+{
+	struct frame caller = {.sp = at + WORD, .fp = f->fp};
+
+	if (!is_return_at(h, at, &caller.pc) || (keeps && !word(h, at - WORD, &caller.fp)))
+		return false;
+	*f = caller;
+	return true;
+}
+
+/* From a frame of code that was interrupted: which part of it stands already, or still. */
+static bool blob_leave(const struct hotspot *h, const struct hotspot_blob *b, const uint8_t *code, struct frame *f)
+{
+	unsigned pops = 0;
+
+	if (is_leaving(code, &pops))
+		return leave(h, f, f->sp + WORD * pops, pops);
+	if (b->frame >= 2 * WORD && leave(h, f, f->sp + b->frame - WORD, true))
+		return true;
+	if (leave(h, f, f->sp, false) || leave(h, f, f->sp + WORD, true))
+		return true;
+	return !b->compiled && f->fp >= f->sp && f->fp - f->sp <= FRAME_BYTES && leave(h, f, f->fp + WORD, true);
+}
+
+/* The code is what it was when it was interrupted. */
+static bool is_same_code(const struct hotspot *h, uint64_t pc, const uint8_t *code)
+{
+	uint8_t now[HOTSPOT_CODE];
+
+	return h->memory.counted.read(h->memory.counted.ctx, pc, now, sizeof(now)) && !memcmp(now, code, sizeof(now));
+}
+
+/* The frame that was interrupted becomes its caller's. */
+static bool interrupted(struct hotspot *h, const struct hotspot_at *at, struct frame *f, struct script_stack *out, size_t place)
+{
+	struct hotspot_blob b = {0};
+	struct script_place own;
+
+	if (!is_same_code(h, at->pc, at->code))
+		return false;
+	if (f->pc >= h->interpreter && f->pc < h->interpreter_end)
+		return interpreted(h, f, at->reg[13], place, out) || leave(h, f, f->sp, false);
+	if (!blob_find(h, f->pc, &b))
+		return false;
+	if (b.compiled) {
+		if (!hotspotcode_own(&h->code, &b, &own))
+			return false;
+		script_stack_add(out, place)->place = own;
+	}
+	return blob_leave(h, &b, at->code, f);
+}
+
+bool hotspot_sampled(struct hotspot *h, const struct hotspot_at *at, struct runtime_follow *to, struct script_stack *out)
+{
+	struct frame f = {at->sp, at->fp, at->pc};
+
+	to->goes_on = false;
+	if (at->pc < h->low || at->pc >= h->high)
+		return false;
+	h->memory.left = SCRIPT_READS_MAX;
+	runtime_budget_fresh(&h->memory);
+	h->n_heaps = 0;
+	h->sampled = true;
+	if (cache_read(h) && (!at->reg || interrupted(h, at, &f, out, to->at))) {
+		to->unnamed = at->reg && !out->n;
+		walk(h, f, to, out);
+	}
+	to->unnamed |= !out->n && !to->goes_on;
+	out->cut |= !to->goes_on;
 	return true;
 }

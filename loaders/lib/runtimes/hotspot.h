@@ -25,6 +25,22 @@ struct hotspot;
 /* As struct runtime_walker says (runtimes.h). NULL also: a JDK that is not known, or one that has not begun. */
 struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias);
 void hotspot_close(struct hotspot *h); /* NULL is fine */
+
+/* A sampled thread: registers where it was interrupted, or those of a frame that native code has called from; and its stack as it was
+ * then. Nothing else of the thread is read. */
+struct hotspot_at {
+	uint64_t pc, sp, fp;
+	const uint64_t *reg;  /* all 16, by their DWARF numbers, where it was interrupted there; NULL: pc is a return address */
+	const uint8_t *code;  /* with `reg`: HOTSPOT_CODE bytes that stood at pc */
+};
+#define HOTSPOT_CODE 32
+/*
+ * The Java frames from there on, innermost first, as far as to->pc, sp, bp where to->goes_on. false: pc is not in code that HotSpot has made.
+ * The frame that was interrupted has a fixed size but for its first and last instructions, which its return address tells, or how
+ * it ends; where the interpreter is in a method says r13. What compiled code runs at any instruction is not described: its own method
+ * is told, without a line, and nothing that may be inlined there. `m` of hotspot_open must give the stack as it was.
+ */
+bool hotspot_sampled(struct hotspot *h, const struct hotspot_at *at, struct runtime_follow *to, struct script_stack *out);
 bool hotspot_follow(struct hotspot *h, const struct runtime_native *native, struct runtime_follow *f, struct script_stack *out);
 
 #endif

@@ -13,6 +13,7 @@
 #define LINES_MAX    65536u
 #define UTF8         1          /* JVM_CONSTANT_Utf8 */
 #define POOL_LENGTHS 65536
+#define SCOPE_BYTES  16 /* three numbers */
 
 static bool word(const struct hotspotcode *c, uint64_t addr, uint64_t *value)
 {
@@ -233,37 +234,61 @@ static bool tables_find(const struct hotspotcode *c, const struct hotspot_blob *
 	return t->pcs < t->pcs_end && t->pcs_end - t->pcs <= TABLE_MAX && t->scopes < t->scopes_end && t->scopes_end - t->scopes <= TABLE_MAX;
 }
 
+/* One description: a place in the code, and its scope. false: there is none, or its numbers make no sense. */
+static bool pc_read(const struct hotspotcode *c, const struct tables *t, size_t i, int64_t *offset, uint32_t *scope)
+{
+	const uint64_t stride = c->n[HOTSPOT_SIZE_PC], at = t->pcs + stride * i;
+	uint32_t place = 0, found = 0;
+
+	if (stride < 8 || stride > 64 || at + stride > t->pcs_end || !small(c, at + c->n[HOTSPOT_PC_OFFSET], 4, &place) ||
+	    !small(c, at + c->n[HOTSPOT_PC_SCOPE], 4, &found))
+		return false;
+	*offset = (int32_t)place;
+	*scope = (int32_t)found > 0 ? found : 0;
+	return true;
+}
+
+/* The first description at `pc` or behind it: they are sorted. */
+static size_t pc_find(const struct hotspotcode *c, const struct tables *t, uint64_t pc)
+{
+	size_t lo = 0, hi = c->n[HOTSPOT_SIZE_PC] ? (size_t)((t->pcs_end - t->pcs) / c->n[HOTSPOT_SIZE_PC]) : 0;
+
+	while (lo < hi) {
+		size_t middle = (lo + hi) / 2;
+		int64_t offset = 0;
+		uint32_t scope;
+
+		if (!pc_read(c, t, middle, &offset, &scope))
+			return lo;
+		if (offset < (int64_t)pc)
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
 /* The scope of the return address `pc`: an offset into the scopes. 0: none. */
 static uint32_t scope_find(const struct hotspotcode *c, const struct tables *t, uint64_t pc)
 {
-	const size_t size = (size_t)(t->pcs_end - t->pcs), stride = (size_t)c->n[HOTSPOT_SIZE_PC];
-	cleanup_free uint8_t *pcs = mem_alloc(size);
+	int64_t offset = -1;
+	uint32_t scope = 0;
 
-	if (stride < 8 || stride > 64 || c->n[HOTSPOT_PC_OFFSET] > stride - 4 || c->n[HOTSPOT_PC_SCOPE] > stride - 4 ||
-	    !c->m->read(c->m->ctx, t->pcs, pcs, size))
-		return 0;
-	for (size_t at = 0; at + stride <= size; at += stride) {
-		int32_t offset, scope;
-
-		memcpy(&offset, pcs + at + c->n[HOTSPOT_PC_OFFSET], 4);
-		memcpy(&scope, pcs + at + c->n[HOTSPOT_PC_SCOPE], 4);
-		if (offset >= 0 && (uint64_t)offset == pc)
-			return scope > 0 ? (uint32_t)scope : 0;
-	}
-	return 0;
+	return pc_read(c, t, pc_find(c, t, pc), &offset, &scope) && offset == (int64_t)pc ? scope : 0;
 }
 
 /* One scope. false: cut off, or its method is none. *scope becomes the caller's. */
-static bool scope_read(const struct hotspotcode *c, const struct tables *t, const uint8_t *scopes, uint32_t *scope, uint64_t *method,
-		       struct script_place *out)
+static bool scope_read(const struct hotspotcode *c, const struct tables *t, uint32_t *scope, uint64_t *method, struct script_place *out)
 {
-	size_t len = (size_t)(t->scopes_end - t->scopes), at = *scope;
+	uint8_t bytes[SCOPE_BYTES];
+	const uint64_t left = t->scopes_end - t->scopes, from = *scope;
+	size_t len = left - from < sizeof(bytes) ? (size_t)(left - from) : sizeof(bytes), at = 0;
 	uint32_t caller = 0, i = 0, bci = 0;
 	unsigned x = x_of(c);
 
-	if (!hotspot_number_read(scopes, len, &at, x, &caller) || !hotspot_number_read(scopes, len, &at, x, &i) ||
-	    !hotspot_number_read(scopes, len, &at, x, &bci) || !i || t->metadata + 8ull * i > t->metadata_end ||
-	    !word(c, t->metadata + 8ull * (i - 1), method))
+	if (from >= left || !c->m->read(c->m->ctx, t->scopes + from, bytes, len) || !hotspot_number_read(bytes, len, &at, x, &caller) ||
+	    !hotspot_number_read(bytes, len, &at, x, &i) || !hotspot_number_read(bytes, len, &at, x, &bci) || !i ||
+	    t->metadata + 8ull * i > t->metadata_end || !word(c, t->metadata + 8ull * (i - 1), method))
 		return false;
 	*scope = caller;
 	return hotspotcode_method(c, *method, (int64_t)bci - 1, out);
@@ -272,7 +297,6 @@ static bool scope_read(const struct hotspotcode *c, const struct tables *t, cons
 bool hotspotcode_scopes(const struct hotspotcode *c, const struct hotspot_blob *b, uint64_t pc, size_t at, struct script_stack *out)
 {
 	struct script_place places[HOTSPOT_INLINE_MAX];
-	cleanup_free uint8_t *scopes = NULL;
 	uint64_t own = 0, method = 0;
 	struct tables t = {0};
 	uint32_t scope;
@@ -281,10 +305,8 @@ bool hotspotcode_scopes(const struct hotspotcode *c, const struct hotspot_blob *
 	if (!word(c, b->at + c->n[HOTSPOT_NM_METHOD], &own) || !tables_find(c, b, &t))
 		return false;
 	scope = scope_find(c, &t, pc - b->code);
-	scopes = scope ? mem_alloc((size_t)(t.scopes_end - t.scopes)) : NULL;
-	if (scopes && c->m->read(c->m->ctx, t.scopes, scopes, (size_t)(t.scopes_end - t.scopes)))
-		for (; scope && n < HOTSPOT_INLINE_MAX && scope_read(c, &t, scopes, &scope, &method, &places[n]); n++)
-			;
+	for (; scope && n < HOTSPOT_INLINE_MAX && scope_read(c, &t, &scope, &method, &places[n]); n++)
+		;
 	if (!n || scope || method != own) { /* the outermost is the one that was compiled */
 		while (n)
 			script_place_release(&places[--n]);
@@ -293,4 +315,11 @@ bool hotspotcode_scopes(const struct hotspotcode *c, const struct hotspot_blob *
 	for (size_t i = 0; i < n; i++)
 		script_stack_add(out, at)->place = places[i];
 	return true;
+}
+
+bool hotspotcode_own(const struct hotspotcode *c, const struct hotspot_blob *b, struct script_place *out)
+{
+	uint64_t method = 0;
+
+	return word(c, b->at + c->n[HOTSPOT_NM_METHOD], &method) && hotspotcode_method(c, method, -1, out);
 }

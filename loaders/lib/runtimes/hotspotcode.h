@@ -42,6 +42,8 @@ uint32_t hotspot_line_find(const uint8_t *table, size_t len, unsigned x, uint32_
 bool hotspotcode_method(const struct hotspotcode *c, uint64_t method, int64_t bci, struct script_place *out);
 /* Where in an interpreted method an instruction lies; -1: outside of its code. */
 int64_t hotspotcode_bci(const struct hotspotcode *c, uint64_t method, uint64_t bcp);
+/* The method that was compiled, without a line. false: it is none. */
+bool hotspotcode_own(const struct hotspotcode *c, const struct hotspot_blob *b, struct script_place *out);
 /* The methods that compiled code runs at a return address, innermost first, appended with `at`. false: none is known. */
 bool hotspotcode_scopes(const struct hotspotcode *c, const struct hotspot_blob *b, uint64_t pc, size_t at, struct script_stack *out);
 

@@ -7,10 +7,8 @@
  *    itself the first one too, where its native stack ends in machine code of the JIT. Others have no script frames.
  * 2. Places: chunks.h. Functions of C stand with the chunk that called them, before it.
  * 3. Generators that wait in "yield from" stand between the one that runs and who resumed it.
- * 4. Names: "f", "Class::f", "{main}", "{include}" and "{eval}" for code of a file or a text outside of functions. A function of
- *    C has no file and no line. A line is not known while an exception is on its way.
+ * 4. Names: phpcode.h.
  *
- * Objects are checked: a string says that it is one (its GC head) and ends with 0, an instruction lies among its function's.
  * The thread must not run meanwhile: who calls sees to that. What it says of a thread that ran is void, but bounded.
  */
 #ifndef SONDE_RUNTIMES_PHP_H

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loaders/lib/runtimes/pylines.h"
+#include "loaders/lib/runtimes/utf8.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
@@ -41,24 +42,7 @@ static void char_add(struct strbuf *to, uint32_t c)
 		strbuf_addch(to, (char)(c & 0xff));
 		return;
 	}
-	if (!c || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
-		c = 0xfffd;
-	if (c < 0x80) {
-		strbuf_addch(to, (char)c);
-		return;
-	}
-	if (c < 0x800) {
-		strbuf_addch(to, (char)(0xc0 | c >> 6));
-	} else {
-		if (c < 0x10000) {
-			strbuf_addch(to, (char)(0xe0 | c >> 12));
-		} else {
-			strbuf_addch(to, (char)(0xf0 | c >> 18));
-			strbuf_addch(to, (char)(0x80 | (c >> 12 & 0x3f)));
-		}
-		strbuf_addch(to, (char)(0x80 | (c >> 6 & 0x3f)));
-	}
-	strbuf_addch(to, (char)(0x80 | (c & 0x3f)));
+	utf8_add(to, c);
 }
 
 static uint32_t char_at(const uint8_t *data, size_t i, unsigned width)

@@ -12,8 +12,6 @@
 
 #define STEPS_MAX   4096
 #define THREADS_MAX 32768
-#define MODULES_MAX 4096 /* with thread-local variables */
-#define DTV         8    /* of fs_base: the table of thread-local blocks */
 
 struct ruby {
 	struct runtime_budget memory;
@@ -29,11 +27,6 @@ static int ruby_read(struct ruby_walk *w, __u64 addr, __u64 *value)
 		return -1;
 	*value = got;
 	return 0;
-}
-
-static bool word(const struct ruby *r, uint64_t addr, uint64_t *value)
-{
-	return runtime_word(&r->memory.counted, addr, value);
 }
 
 struct ruby *ruby_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)
@@ -57,58 +50,24 @@ void ruby_close(struct ruby *r)
 	free(r);
 }
 
-/* ---- the thread's context ---- */
-
-static bool is_context(const struct ruby *r, uint64_t ec)
+/* The thread's context; 0: it has none. */
+static uint64_t context_find(struct ruby *r, uint64_t fs_base)
 {
-	uint64_t thread = 0, same = 0;
+	struct ruby_walk w = {.ctx = &r->memory.counted};
 
-	return ec && !(ec & 7) && word(r, ec + r->layout.ec_thread, &thread) && thread && word(r, thread + r->layout.thread_ec, &same) && same == ec;
-}
-
-/* By the thread-local variable. glibc's table has two words for a module, musl's one. */
-static bool context_local(const struct ruby *r, uint64_t fs_base, uint64_t *ec)
-{
-	const struct ruby_layout *l = &r->layout;
-	uint64_t module = 0, offset = 0, table = 0, block = 0;
-
-	if (!l->tls_slot)
-		return word(r, fs_base + (uint64_t)l->tls_offset, ec) && is_context(r, *ec);
-	if (!word(r, l->tls_slot + r->bias, &module) || !word(r, l->tls_slot + r->bias + 8, &offset) || !module || module > MODULES_MAX ||
-	    !word(r, fs_base + DTV, &table))
-		return false;
-	for (unsigned words = 2; words; words--)
-		if (word(r, table + module * 8 * words, &block) && word(r, block + offset, ec) && is_context(r, *ec))
-			return true;
-	return false;
-}
-
-/* 2.7: by the list of threads, whose head is in the VM. */
-static bool context_listed(const struct ruby *r, uint64_t fs_base, uint64_t *ec)
-{
-	const struct ruby_layout *l = &r->layout;
-	uint64_t vm = 0, head, node = 0;
-
-	if (!word(r, l->vm + r->bias, &vm))
-		return false;
-	head = vm + l->vm_threads;
-	if (!word(r, head, &node))
-		return false;
-	for (int i = 0; i < THREADS_MAX && node != head; i++) {
-		uint64_t id = 0;
-
-		if (word(r, node - l->thread_node + l->thread_id, &id) && id == fs_base)
-			return word(r, node - l->thread_node + l->thread_ec, ec) && is_context(r, *ec);
-		if (!word(r, node, &node))
-			return false;
-	}
-	return false;
+	if (!r->layout.vm)
+		return ruby_context_local(&w, &r->layout, r->bias, fs_base);
+	if (!ruby_search_begin(&w, &r->layout, r->bias))
+		return 0;
+	for (int i = 0; i < THREADS_MAX && ruby_search(&w, &r->layout, fs_base); i++)
+		;
+	return w.thread ? ruby_context_of(&w, &r->layout, w.thread, fs_base) : 0;
 }
 
 /* ---- walking ---- */
 
 struct raw {
-	uint64_t iseq, at, env;
+	uint64_t iseq, at, method; /* iseq 0: a function of C */
 };
 
 struct raws {
@@ -119,6 +78,16 @@ struct raws {
 	bool cut, full;
 };
 
+static struct raw raw_of(struct ruby_walk *w, const struct ruby_layout *l)
+{
+	if (!ruby_is_script(w))
+		return (struct raw){.method = ruby_method_of(w, w->env)};
+	ruby_around_begin(w);
+	for (int i = 0; l->class_path && i < RUBY_ENVS && ruby_around(w); i++)
+		;
+	return (struct raw){w->iseq, w->at, w->method};
+}
+
 static void walk(struct ruby *r, uint64_t ec, struct raws *f)
 {
 	struct ruby_walk w = {.ctx = &r->memory.counted};
@@ -126,18 +95,15 @@ static void walk(struct ruby *r, uint64_t ec, struct raws *f)
 	size_t whole = 0;
 
 	for (int i = ruby_begin(&w, &r->layout, ec) ? STEPS_MAX : 0; i < STEPS_MAX; i++) {
-		bool c;
-
 		step = ruby_next(&w, &r->layout);
 		if (step == RUBY_END || step == RUBY_FAULT)
 			break;
-		c = w.flags & RUBY_FLAG_C;
-		if ((!c && w.iseq && w.at) || (w.flags & RUBY_MAGIC_MASK) == RUBY_MAGIC_C) {
+		if (ruby_is_script(&w) || ruby_is_native(&w)) {
 			f->full = f->n == SCRIPT_STACK_MAX;
 			if (f->full)
 				break;
 			f->chunk[f->n] = f->chunks;
-			f->frames[f->n++] = (struct raw){c ? 0 : w.iseq, w.at, w.env};
+			f->frames[f->n++] = raw_of(&w, &r->layout);
 		}
 		if (step == RUBY_CLOSES) {
 			f->chunks++;
@@ -157,11 +123,11 @@ static void tell(const struct ruby *r, const struct raws *f, const size_t *at, s
 		const struct raw *raw = &f->frames[i];
 		struct script_place place = {0};
 
-		if (raw->iseq && !rubycode_iseq(&code, raw->iseq, raw->at, raw->env, &place)) {
+		if (raw->iseq && !rubycode_iseq(&code, raw->iseq, raw->at, raw->method, &place)) {
 			out->cut = true;
 			return;
 		}
-		if (raw->iseq || rubycode_method(&code, raw->env, &place)) /* the native frame of a function of C is there all the same */
+		if (raw->iseq || rubycode_method(&code, raw->method, &place)) /* the native frame of a function of C is there all the same */
 			script_stack_add(out, at[i])->place = place;
 	}
 }
@@ -171,13 +137,13 @@ void ruby_stack(struct ruby *r, const struct runtime_native *native, struct scri
 	static struct raws f; /* too large for a stack; one thread walks */
 	const struct chunks_loop loop = {r->layout.loop_start, r->layout.loop_end, RUBY_RANGES, r->bias};
 	size_t at[SCRIPT_STACK_MAX];
-	uint64_t ec = 0;
+	uint64_t ec;
 
 	runtime_budget_fresh(&r->memory);
 	f.n = f.chunks = 0;
 	f.cut = f.full = false;
-	if (!native->fs_base || !native->n ||
-	    !(r->layout.vm ? context_listed(r, native->fs_base, &ec) : context_local(r, native->fs_base, &ec)))
+	ec = native->fs_base && native->n ? context_find(r, native->fs_base) : 0;
+	if (!ec)
 		return;
 	walk(r, ec, &f);
 	chunks_place(&loop, native, f.chunk, f.n, f.chunks, f.full, at);

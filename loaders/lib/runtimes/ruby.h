@@ -3,10 +3,8 @@
  * ruby: the Ruby part of a thread's stack in user space, and where it stands in the native one. probes/runtimes/ruby.h walks; this
  * finds the thread's execution context, names what was walked, and puts it in place.
  *
- * 1. The context is the thread-local variable ruby_current_ec (3.0 on), by way of fs_base; in 2.7 that of the thread in the VM's list whose
- *    pthread_self() is fs_base. It must belong to a thread whose context it is.
- * 2. Places: chunks.h. Functions of C stand with the chunk that called them, before it.
- * 3. Names: a frame with instructions says its label ("block in f") and its file; a function of C its method's name, by
+ * 1. Places: chunks.h. Functions of C stand with the chunk that called them, before it.
+ * 2. Names: a frame with instructions says its label ("block in f") and its file; a function of C its method's name, by
  *    Ruby's table of ids, which must say the same id back. 3.3: with the class, "A#f" and "A.f", as far as it has a name.
  *
  * Objects are checked: their types in their flags, an instruction lies among its iseq's, a text ends with 0.

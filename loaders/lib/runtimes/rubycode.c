@@ -9,41 +9,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
-/* an object's flags, its first word */
-#define TYPE_MASK    0x1fu
-#define TYPE_CLASS   0x02u
-#define TYPE_MODULE  0x03u
-#define TYPE_STRING  0x05u
-#define TYPE_ARRAY   0x07u
-#define TYPE_SYMBOL  0x14u
-#define TYPE_MEMO    0x1au
-#define USER(n)      (1u << (12 + (n)))
-#define SINGLETON    USER(0)
-#define TEXT_LONG    USER(1)
-#define ARRAY_SHORT  USER(1)
-#define MEMO_KIND(f) ((f) >> 12 & 0xf)
-#define MEMO_CREF    1
-#define MEMO_SVAR    2
-#define MEMO_METHOD  6
-#define MEMO_ISEQ    7
-
-#define ISEQ_BODY    16
-#define BODY_SIZE    4
-#define BODY_CODE    8
-#define BODY_PATH    64
-#define BODY_LABEL   80
-#define METHOD_DEF   16
-#define METHOD_OWNER 32
-#define DEF_NAME     32
-#define SVAR_METHOD  8
-#define ATTACHED     128 /* of a singleton class, where class_path is known: 3.3 */
-
-#define ENV_LOCAL    2u
-#define ENV_PARENT   (-8)
-#define ENVS_MAX     64 /* blocks in blocks */
-#define ID_SHIFT     4
-#define IDS_UNIT     512
-#define TEXT_MAX     (1u << 20)
+#define TEXT_MAX (1u << 20)
 
 static bool word(const struct rubycode *c, uint64_t addr, uint64_t *value)
 {
@@ -57,7 +23,7 @@ static bool half(const struct rubycode *c, uint64_t addr, uint32_t *value)
 
 static bool is_of_type(const struct rubycode *c, uint64_t object, unsigned type, uint64_t *flags)
 {
-	return object && !(object & 7) && word(c, object, flags) && (*flags & TYPE_MASK) == type;
+	return object && !(object & 7) && word(c, object, flags) && (*flags & RUBY_TYPE_MASK) == type;
 }
 
 /* ---- texts, arrays ---- */
@@ -66,64 +32,49 @@ static char *text_read(const struct rubycode *c, uint64_t object)
 {
 	char bytes[SCRIPT_TEXT_MAX + 4];
 	uint64_t flags = 0, length = 0, at = object + c->l->text_short;
-	char end = 1;
+	char end = 0;
 	size_t n;
 
-	if (!is_of_type(c, object, TYPE_STRING, &flags))
+	if (!is_of_type(c, object, RUBY_TYPE_STRING, &flags))
 		return NULL;
-	if (!(flags & TEXT_LONG) && !c->l->text_length)
+	if (!(flags & RUBY_TEXT_LONG) && !c->l->text_length)
 		length = flags >> 14 & 0x1f;
-	else if (!word(c, object + 16, &length))
+	else if (!word(c, object + RUBY_TEXT_LENGTH, &length))
 		return NULL;
-	if ((flags & TEXT_LONG && !word(c, object + 24, &at)) || !length || length > TEXT_MAX)
+	if ((flags & RUBY_TEXT_LONG && !word(c, object + RUBY_TEXT_AT, &at)) || !length || length > TEXT_MAX)
 		return NULL;
-	n = length < SCRIPT_TEXT_MAX ? (size_t)length : SCRIPT_TEXT_MAX;
-	if (!c->m->read(c->m->ctx, at, bytes, n) || (!(flags & TEXT_LONG) && (!c->m->read(c->m->ctx, at + length, &end, 1) || end)))
+	if (!(flags & RUBY_TEXT_LONG) && (c->m->read(c->m->ctx, at + length, &end, 1) ? end : length < SCRIPT_TEXT_FIRST))
 		return NULL;
-	memcpy(bytes + n, n < length ? "..." : "", n < length ? 4 : 1);
-	return strlen(bytes) < n ? NULL : mem_strdup(bytes);
+	n = script_text(c->m, at, length, bytes);
+	return !n || strlen(bytes) < n ? NULL : mem_strdup(bytes);
 }
 
 static bool array_get(const struct rubycode *c, uint64_t object, uint64_t i, uint64_t *value)
 {
-	uint64_t flags = 0, length = 0, at = object + 16;
+	uint64_t flags = 0, length = 0, at = object + RUBY_ARRAY_DATA;
 
-	if (!is_of_type(c, object, TYPE_ARRAY, &flags))
+	if (!is_of_type(c, object, RUBY_TYPE_ARRAY, &flags))
 		return false;
-	if (flags & ARRAY_SHORT)
+	if (flags & RUBY_ARRAY_SHORT)
 		length = flags >> 15 & (c->l->text_length ? 0x7f : 3);
-	else if (!word(c, object + 16, &length) || !word(c, object + 32, &at))
+	else if (!word(c, object + RUBY_TEXT_LENGTH, &length) || !word(c, object + RUBY_ARRAY_AT, &at))
 		return false;
 	return i < length && word(c, at + 8 * i, value);
 }
 
 /* ---- methods ---- */
 
-/* The method that an environment's word leads to; false: none. */
-static bool method_of(const struct rubycode *c, uint64_t env, uint64_t *method)
-{
-	uint64_t object = 0, flags = 0;
-
-	if (!word(c, env + (uint64_t)(int64_t)RUBY_ENV_METHOD, &object) || !is_of_type(c, object, TYPE_MEMO, &flags))
-		return false;
-	if (MEMO_KIND(flags) == MEMO_SVAR &&
-	    (!word(c, object + SVAR_METHOD, &object) || !is_of_type(c, object, TYPE_MEMO, &flags)))
-		return false;
-	*method = object;
-	return MEMO_KIND(flags) == MEMO_METHOD;
-}
-
 /* An id's text, if the table says that it is this id's. */
 static char *id_read(const struct rubycode *c, uint64_t id)
 {
-	uint64_t serial = id > c->l->last_op ? id >> ID_SHIFT : id, ids = 0, unit = 0, text = 0, symbol = 0, flags = 0, same = 0;
+	uint64_t serial = id > c->l->last_op ? id >> RUBY_ID_SHIFT : id, ids = 0, unit = 0, text = 0, symbol = 0, flags = 0, same = 0;
 
-	if (!c->l->symbols || !word(c, c->l->symbols + c->bias + 16, &ids) || !array_get(c, ids, serial / IDS_UNIT, &unit) ||
-	    !array_get(c, unit, serial % IDS_UNIT * 2, &text) || !array_get(c, unit, serial % IDS_UNIT * 2 + 1, &symbol))
+	if (!c->l->symbols || !word(c, c->l->symbols + c->bias + RUBY_SYMBOLS_IDS, &ids) || !array_get(c, ids, serial / RUBY_IDS_UNIT, &unit) ||
+	    !array_get(c, unit, serial % RUBY_IDS_UNIT * 2, &text) || !array_get(c, unit, serial % RUBY_IDS_UNIT * 2 + 1, &symbol))
 		return NULL;
 	if ((symbol & 0xff) == 0x0c)
 		same = symbol >> 8;
-	else if (!is_of_type(c, symbol, TYPE_SYMBOL, &flags) || !word(c, symbol + 32, &same))
+	else if (!is_of_type(c, symbol, RUBY_TYPE_SYMBOL, &flags) || !word(c, symbol + RUBY_SYMBOL_ID, &same))
 		return NULL;
 	return same == id ? text_read(c, text) : NULL;
 }
@@ -136,14 +87,14 @@ static char *class_read(const struct rubycode *c, uint64_t method)
 	cleanup_free char *text = NULL;
 	bool own = false;
 
-	if (!c->l->class_path || !word(c, method + METHOD_OWNER, &class) || !class || class & 7 || !word(c, class, &flags))
+	if (!c->l->class_path || !word(c, method + RUBY_METHOD_OWNER, &class) || !class || class & 7 || !word(c, class, &flags))
 		return NULL;
-	if ((flags & TYPE_MASK) == TYPE_CLASS && flags & SINGLETON) {
+	if ((flags & RUBY_TYPE_MASK) == RUBY_TYPE_CLASS && flags & RUBY_SINGLETON) {
 		own = true;
-		if (!word(c, class + ATTACHED, &class) || !class || class & 7 || !word(c, class, &flags))
+		if (!word(c, class + RUBY_ATTACHED, &class) || !class || class & 7 || !word(c, class, &flags))
 			return NULL;
 	}
-	if ((flags & TYPE_MASK) != TYPE_CLASS && (flags & TYPE_MASK) != TYPE_MODULE)
+	if ((flags & RUBY_TYPE_MASK) != RUBY_TYPE_CLASS && (flags & RUBY_TYPE_MASK) != RUBY_TYPE_MODULE)
 		return NULL;
 	text = word(c, class + c->l->class_path, &path) ? text_read(c, path) : NULL;
 	if (!text)
@@ -152,31 +103,14 @@ static char *class_read(const struct rubycode *c, uint64_t method)
 	return strbuf_take(&name);
 }
 
-/* The method in which a block lies, by way of the environments around it. */
-static bool method_around(const struct rubycode *c, uint64_t env, uint64_t *method)
+bool rubycode_method(const struct rubycode *c, uint64_t method, struct script_place *out)
 {
-	for (int i = 0; i < ENVS_MAX; i++) {
-		uint64_t flags = 0;
-
-		if (method_of(c, env, method))
-			return true;
-		if (!word(c, env, &flags) || flags & ENV_LOCAL || !word(c, env + (uint64_t)(int64_t)ENV_PARENT, &env))
-			return false;
-		env &= ~3ull;
-		if (!env || env & 7)
-			return false;
-	}
-	return false;
-}
-
-bool rubycode_method(const struct rubycode *c, uint64_t env, struct script_place *out)
-{
-	uint64_t method = 0, def = 0, id = 0;
+	uint64_t def = 0, id = 0;
 	struct strbuf text = STRBUF_INIT;
 	cleanup_free char *class = NULL;
 	cleanup_free char *name = NULL;
 
-	if (!method_of(c, env, &method) || !word(c, method + METHOD_DEF, &def) || !word(c, def + DEF_NAME, &id))
+	if (!method || !word(c, method + RUBY_METHOD_DEF, &def) || !word(c, def + RUBY_DEF_NAME, &id))
 		return false;
 	name = id_read(c, id);
 	if (!name)
@@ -209,19 +143,40 @@ uint32_t rubycode_row(const struct runtime_memory *m, uint64_t index, uint32_t i
 	return rank + (uint32_t)__builtin_popcountll(bits << (63 - bit % 64));
 }
 
+/* What tells the lines of an iseq's instructions. */
+struct linetable {
+	uint64_t code, rows, index;
+	uint32_t size, count;
+};
+
+static bool linetable_read(const struct rubycode *c, uint64_t body, struct linetable *out)
+{
+	struct linetable t = {0};
+
+	if (!word(c, body + RUBY_BODY_CODE, &t.code) || !half(c, body + RUBY_BODY_SIZE, &t.size) || !word(c, body + c->l->lines, &t.rows) ||
+	    !half(c, body + c->l->lines_count, &t.count) || !t.count || (t.count > 1 && !word(c, body + c->l->lines_index, &t.index)))
+		return false;
+	*out = t;
+	return true;
+}
+
+static uint32_t line_of(const struct rubycode *c, const struct linetable *t, uint32_t instruction)
+{
+	uint32_t row = 1, line = 0;
+
+	instruction -= instruction > 0; /* it says the next one */
+	if (t->count > 1)
+		row = t->index ? rubycode_row(c->m, t->index, instruction) : 0;
+	return row && row <= t->count && half(c, t->rows + (uint64_t)(row - 1) * c->l->line_size, &line) && line <= INT32_MAX ? line : 0;
+}
+
 static uint32_t line_read(const struct rubycode *c, uint64_t body, uint64_t at)
 {
-	uint64_t code = 0, rows = 0, index = 0;
-	uint32_t size = 0, count = 0, row = 1, line = 0, instruction;
+	struct linetable t;
 
-	if (!word(c, body + BODY_CODE, &code) || !half(c, body + BODY_SIZE, &size) || !word(c, body + c->l->lines, &rows) ||
-	    !half(c, body + c->l->lines_count, &count) || at < code || (at - code) % 8 || (at - code) / 8 > size || !count)
+	if (!linetable_read(c, body, &t) || at < t.code || (at - t.code) % 8 || (at - t.code) / 8 > t.size)
 		return 0;
-	instruction = (uint32_t)((at - code) / 8);
-	instruction -= instruction > 0; /* it says the next one */
-	if (count > 1)
-		row = word(c, body + c->l->lines_index, &index) && index ? rubycode_row(c->m, index, instruction) : 0;
-	return row && row <= count && half(c, rows + (uint64_t)(row - 1) * c->l->line_size, &line) && line <= INT32_MAX ? line : 0;
+	return line_of(c, &t, (uint32_t)((at - t.code) / 8));
 }
 
 /* A path, or an array of it and of what it stands for. */
@@ -229,21 +184,20 @@ static char *path_read(const struct rubycode *c, uint64_t object)
 {
 	uint64_t flags = 0;
 
-	if (is_of_type(c, object, TYPE_ARRAY, &flags) && !array_get(c, object, 0, &object))
+	if (is_of_type(c, object, RUBY_TYPE_ARRAY, &flags) && !array_get(c, object, 0, &object))
 		return NULL;
 	return text_read(c, object);
 }
 
 /* "block in f" of class A: "block in A#f". */
-static char *label_read(const struct rubycode *c, uint64_t label, uint64_t env)
+static char *label_read(const struct rubycode *c, uint64_t label, uint64_t method)
 {
 	cleanup_free char *text = text_read(c, label);
 	cleanup_free char *class = NULL;
 	struct strbuf s = STRBUF_INIT;
-	uint64_t method = 0;
 	const char *name;
 
-	if (!text || !c->l->class_path || !method_around(c, env, &method))
+	if (!text || !c->l->class_path || !method)
 		return take_ptr(text);
 	name = strrchr(text, ' ');
 	name = name ? name + 1 : text;
@@ -254,15 +208,15 @@ static char *label_read(const struct rubycode *c, uint64_t label, uint64_t env)
 	return strbuf_take(&s);
 }
 
-bool rubycode_iseq(const struct rubycode *c, uint64_t iseq, uint64_t at, uint64_t env, struct script_place *out)
+bool rubycode_iseq(const struct rubycode *c, uint64_t iseq, uint64_t at, uint64_t method, struct script_place *out)
 {
 	uint64_t flags = 0, body = 0, label = 0, path = 0;
 	struct script_place got = {0};
 
-	if (!is_of_type(c, iseq, TYPE_MEMO, &flags) || MEMO_KIND(flags) != MEMO_ISEQ || !word(c, iseq + ISEQ_BODY, &body) ||
-	    !word(c, body + BODY_LABEL, &label) || !word(c, body + BODY_PATH, &path))
+	if (!is_of_type(c, iseq, RUBY_TYPE_MEMO, &flags) || RUBY_MEMO_KIND(flags) != RUBY_MEMO_ISEQ || !word(c, iseq + RUBY_ISEQ_BODY, &body) ||
+	    !word(c, body + RUBY_BODY_LABEL, &label) || !word(c, body + RUBY_BODY_PATH, &path))
 		return false;
-	got.function = label_read(c, label, env);
+	got.function = label_read(c, label, method);
 	got.file = path_read(c, path);
 	if (!got.function || !got.file) {
 		script_place_release(&got);
@@ -271,4 +225,20 @@ bool rubycode_iseq(const struct rubycode *c, uint64_t iseq, uint64_t at, uint64_
 	got.line = line_read(c, body, at);
 	*out = got;
 	return true;
+}
+
+uint32_t *rubycode_lines(const struct rubycode *c, uint64_t iseq, uint32_t *n)
+{
+	struct linetable t;
+	uint64_t body = 0;
+	uint32_t *lines;
+
+	*n = 0;
+	if (!word(c, iseq + RUBY_ISEQ_BODY, &body) || !linetable_read(c, body, &t))
+		return NULL;
+	*n = (t.size < RUBYCODE_LINES ? t.size : RUBYCODE_LINES) + 1;
+	lines = mem_array(*n, sizeof(*lines));
+	for (uint32_t i = 0; i < *n; i++)
+		lines[i] = line_of(c, &t, i);
+	return lines;
 }

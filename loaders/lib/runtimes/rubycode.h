@@ -21,10 +21,13 @@ struct rubycode {
 	uint64_t bias;
 };
 
-/* A frame with instructions. false: it is none. */
-bool rubycode_iseq(const struct rubycode *c, uint64_t iseq, uint64_t at, uint64_t env, struct script_place *out);
+/* A frame with instructions, at the address `at` of them. `method`: in which it lies; 0: not known. false: it is none. */
+bool rubycode_iseq(const struct rubycode *c, uint64_t iseq, uint64_t at, uint64_t method, struct script_place *out);
 /* A function of C. false: its method is not known. */
-bool rubycode_method(const struct rubycode *c, uint64_t env, struct script_place *out);
+bool rubycode_method(const struct rubycode *c, uint64_t method, struct script_place *out);
+/* The lines of so many instructions of an iseq as its frames say them, RUBYCODE_LINES + 1 at most; NULL: not known. The caller frees it. */
+#define RUBYCODE_LINES 8192u
+uint32_t *rubycode_lines(const struct rubycode *c, uint64_t iseq, uint32_t *n);
 /* The row of an instruction in a succinct index. 0: none. Pure but for reads. */
 uint32_t rubycode_row(const struct runtime_memory *m, uint64_t index, uint32_t instruction);
 

@@ -6,6 +6,7 @@
 #include "loaders/lib/runtimes/php.h"
 #include "loaders/lib/runtimes/python.h"
 #include "loaders/lib/runtimes/ruby.h"
+#include "loaders/lib/runtimes/v8.h"
 #include "schema/image/format.h"
 
 /* The functions of a runtime by the names that its header gives them. */
@@ -29,6 +30,7 @@
 RUNTIME(python)
 RUNTIME(php)
 RUNTIME(ruby)
+RUNTIME(v8)
 RUNTIME_OPENED(hotspot)
 
 static bool hotspot_frames(void *runtime, const struct runtime_native *native, struct runtime_follow *f, struct script_stack *out)
@@ -46,5 +48,6 @@ const struct runtime_walker RUNTIME_WALKERS[] = {
 	{"php", "[php]", IMAGE_SECTION_PHP, php_of, php_end, php_frames, NULL, NULL},
 	{"ruby", "[ruby]", IMAGE_SECTION_RUBY, ruby_of, ruby_end, ruby_frames, NULL, NULL},
 	{"java", "[java]", IMAGE_SECTION_HOTSPOT, hotspot_of, hotspot_end, NULL, hotspot_frames, NULL},
+	{"javascript", "[javascript]", IMAGE_SECTION_V8, v8_of, v8_end, v8_frames, NULL, NULL},
 };
 const size_t RUNTIME_KIND_COUNT = sizeof(RUNTIME_WALKERS) / sizeof(RUNTIME_WALKERS[0]);

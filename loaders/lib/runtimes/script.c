@@ -55,6 +55,19 @@ void runtime_budget_fresh(struct runtime_budget *b)
 	memset(b->line, 0, sizeof(b->line));
 }
 
+size_t script_text(const struct runtime_memory *m, uint64_t addr, uint64_t length, char out[SCRIPT_TEXT_MAX + 4])
+{
+	size_t n = length < SCRIPT_TEXT_MAX ? (size_t)length : SCRIPT_TEXT_MAX;
+
+	if (!m->read(m->ctx, addr, out, n)) {
+		n = SCRIPT_TEXT_FIRST;
+		if (n >= length || !m->read(m->ctx, addr, out, n))
+			return 0;
+	}
+	memcpy(out + n, n < length ? "..." : "", n < length ? 4 : 1);
+	return n;
+}
+
 void script_place_release(struct script_place *p)
 {
 	free(p->function);

@@ -45,15 +45,24 @@ static inline bool runtime_word(const struct runtime_memory *m, uint64_t addr, u
 	return m->read(m->ctx, addr, value, sizeof(*value));
 }
 
+#define RUNTIME_OTHER_FILE 0u
+#define RUNTIME_NO_FILE    (~0ull) /* memory of the process's own */
+
 /* A thread's native stack. */
 struct runtime_native {
 	const uint64_t *pc; /* innermost first; of a return address the byte before it */
 	const uint64_t *sp; /* of each frame */
+	const uint64_t *vaddr; /* of each frame its pc in the runtime's file, wherever that is mapped; RUNTIME_OTHER_FILE; RUNTIME_NO_FILE */
 	size_t n;
 	bool complete;      /* the last is its root */
 	uint64_t fs_base;
 	uint32_t tgid, tid; /* of the kernel; 0: not known */
 };
+
+/* Where not all of a text is there (a copy has its beginning: probes/runtimes/runtime.h), so many bytes do. */
+#define SCRIPT_TEXT_FIRST 400u
+/* A text of `length` bytes, which ends in "..." where that is not all of it. Returns how many of its own there are; 0: it cannot be read. */
+size_t script_text(const struct runtime_memory *m, uint64_t addr, uint64_t length, char out[SCRIPT_TEXT_MAX + 4]);
 
 struct runtime_walker;
 
@@ -86,6 +95,7 @@ struct runtime_follow {
 	size_t from;     /* in: the first native frame to look at */
 	uint64_t cursor; /* the runtime's own; 0 at first */
 	size_t at;       /* out: the native frame that the script frames stand for; those behind it are void */
+	bool unnamed;    /* out: the first frame is code without a name */
 	bool goes_on;    /* out: there, with these registers */
 	uint64_t pc, sp, bp;
 };

@@ -3,13 +3,11 @@
 #include "loaders/lib/runtimes/scriptobject.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const uint32_t piece_from[SCRIPT_PIECES] = {
-	[SCRIPT_HEAD] = 0, [SCRIPT_NAME] = SCRIPT_NAME_AT, [SCRIPT_FILE] = SCRIPT_FILE_AT, [SCRIPT_LINES] = SCRIPT_LINES_AT};
-static const uint32_t piece_max[SCRIPT_PIECES] = {
-	[SCRIPT_HEAD] = SCRIPT_HEAD_BYTES, [SCRIPT_NAME] = SCRIPT_TEXT_BYTES, [SCRIPT_FILE] = SCRIPT_TEXT_BYTES,
-	[SCRIPT_LINES] = SCRIPT_LINES_BYTES};
+#include "loaders/lib/runtimes/phpcode.h"
+#include "loaders/lib/runtimes/rubycode.h"
 
 /* The record's pieces as the process's memory. */
 struct copy {
@@ -22,16 +20,49 @@ static bool copy_read(void *ctx, uint64_t addr, void *to, size_t len)
 	const struct copy *c = ctx;
 
 	for (int i = 0; i < SCRIPT_PIECES; i++) {
-		const uint32_t size = c->names->piece_size[i];
-		const uint64_t into = addr - c->names->piece_at[i];
+		const struct script_piece *p = &c->names->piece[i];
+		const uint64_t into = addr - p->at;
 
-		if (size > piece_max[i] || piece_from[i] + (size_t)size > c->data || into >= size || len > size - into)
+		if (p->size > c->data || p->from > c->data - p->size || into >= p->size || len > p->size - into)
 			continue;
-		memcpy(to, c->names->data + piece_from[i] + into, len);
+		memcpy(to, c->names->data + p->from + into, len);
 		return true;
 	}
 	return false;
 }
+
+static void python_read(const struct runtime_memory *m, const struct script_names *n, struct scriptobject *o)
+{
+	pycode_object_read(m, &n->layout.python, n->bias, n->key.object, &o->python);
+}
+
+static void php_read(const struct runtime_memory *m, const struct script_names *n, struct scriptobject *o)
+{
+	const struct phpcode c = {.m = m, .l = &n->layout.php};
+	const uint32_t type = n->what & 0xff;
+
+	if (type != PHP_INTERNAL && type != PHP_SCRIPT && type != PHP_EVAL)
+		return;
+	if (phpcode_read(&c, n->of, type, n->what & SCRIPT_OUTERMOST, &o->place))
+		o->place.line = phpcode_first_line(&c, n->of, type);
+}
+
+static void ruby_read(const struct runtime_memory *m, const struct script_names *n, struct scriptobject *o)
+{
+	const struct rubycode c = {.m = m, .l = &n->layout.ruby, .bias = n->bias};
+
+	if (n->what & SCRIPT_NATIVE) {
+		rubycode_method(&c, n->of, &o->place);
+		return;
+	}
+	if (!rubycode_iseq(&c, n->key.object, 0, n->of, &o->place))
+		return;
+	o->lines = rubycode_lines(&c, n->key.object, &o->n_lines);
+	o->place.line = o->n_lines ? o->lines[0] : 0;
+}
+
+static void (*const readers[RUNTIME_N])(const struct runtime_memory *m, const struct script_names *n, struct scriptobject *o) = {
+	[RUNTIME_PYTHON] = python_read, [RUNTIME_PHP] = php_read, [RUNTIME_RUBY] = ruby_read};
 
 int scriptobject_read(const void *record, size_t size, struct scriptobject *out)
 {
@@ -40,8 +71,7 @@ int scriptobject_read(const void *record, size_t size, struct scriptobject *out)
 	const struct script_names *n = record;
 	struct scriptobject o = {0};
 
-	if (size < offsetof(struct script_names, data) + SCRIPT_LINES_AT || size > sizeof(*n) || !n->id ||
-	    n->layout.kind != RUNTIME_PYTHON)
+	if (size < offsetof(struct script_names, data) || size > sizeof(*n) || !n->id || n->layout.kind >= RUNTIME_N || !readers[n->layout.kind])
 		return -EBADMSG;
 	c.data = size - offsetof(struct script_names, data);
 	o.id = n->id;
@@ -49,33 +79,43 @@ int scriptobject_read(const void *record, size_t size, struct scriptobject *out)
 	o.image = n->image;
 	o.key = n->key;
 	o.time_ns = n->time_ns;
-	pycode_object_read(&memory, &n->layout.python, n->bias, n->key.object, &o.python);
+	readers[o.kind](&memory, n, &o);
 	*out = o;
 	return 0;
 }
 
 const char *scriptobject_function(const struct scriptobject *o)
 {
-	return o->python.function;
+	return o->kind == RUNTIME_PYTHON ? o->python.function : o->place.function;
 }
 
 const char *scriptobject_file(const struct scriptobject *o)
 {
-	return o->python.file;
+	return o->kind == RUNTIME_PYTHON ? o->python.file : o->place.file;
 }
 
 uint32_t scriptobject_first_line(const struct scriptobject *o)
 {
-	return o->python.first_line > 0 ? (uint32_t)o->python.first_line : 0;
+	if (o->kind == RUNTIME_PYTHON)
+		return o->python.first_line > 0 ? (uint32_t)o->python.first_line : 0;
+	return o->place.line;
 }
 
 uint32_t scriptobject_line(const struct scriptobject *o, uint32_t position)
 {
-	return position ? pycode_object_line(&o->python, (int64_t)position - SCRIPT_PYTHON_NONE) : 0;
+	if (!position)
+		return 0;
+	if (o->kind == RUNTIME_PYTHON)
+		return pycode_object_line(&o->python, (int64_t)position - SCRIPT_PYTHON_NONE);
+	if (o->kind == RUNTIME_PHP || o->kind == RUNTIME_HOTSPOT)
+		return position;
+	return position <= o->n_lines ? o->lines[position - 1] : 0;
 }
 
 void scriptobject_release(struct scriptobject *o)
 {
 	pycode_object_release(&o->python);
+	script_place_release(&o->place);
+	free(o->lines);
 	*o = (struct scriptobject){0};
 }

@@ -20,7 +20,9 @@ struct scriptobject {
 	uint32_t image;           /* mp_image.id of the interpreter's file */
 	struct script_key key;
 	uint64_t time_ns;
-	struct pycode_object python; /* RUNTIME_PYTHON */
+	struct pycode_object python; /* RUNTIME_PYTHON; below: all others */
+	struct script_place place;   /* its line: the first one */
+	uint32_t *lines, n_lines;    /* own; of positions, from 1 on: RUNTIME_RUBY */
 };
 
 /* 0, or -EBADMSG: it is none; *out is untouched. One whose memory makes no sense has no function and no file. */

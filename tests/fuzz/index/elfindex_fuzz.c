@@ -7,7 +7,8 @@
  * covers: loaders/index/elffile.c loaders/index/elfsyms.c loaders/index/gotable.c loaders/index/symset.c
  *         loaders/index/compose.c loaders/index/indexer.c loaders/index/minidebug.c loaders/index/demangle.c
  *         loaders/index/unwind.c loaders/index/unpack.c loaders/index/pypart.c loaders/index/phppart.c
- *         loaders/index/rubypart.c loaders/index/hotspotpart.c loaders/index/runsyms.c
+ *         loaders/index/rubypart.c loaders/index/hotspotpart.c loaders/index/v8part.c
+ *         loaders/index/runsyms.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -118,6 +118,14 @@ END
 	sed -n 's/.*{HOTSPOT_[A-Z_]*, CONSTANTS, \("[^"]*"\), NULL},.*/{\1, 1},/p' "$here/../../../loaders/index/hotspotpart.c"
 	echo '{0}}; void *gHotSpotVMIntConstants = constants;'
 } | gcc -O2 -shared -fPIC -s -o hotspot -x c -
+{
+	sed -n 's/^\t{"\([a-z][A-Za-z0-9_]*\)", V8_\([A-Z_]*\)},/int v8dbg_\1 = 8;/p' "$here/../../../loaders/index/v8part.c" | grep -v napi
+	echo 'int v8dbg_TaggedSize = 8, v8dbg_SmiShiftSize = 31; static int node[3] = {20, 1, 2}; static const char *text = "11.3.244.8-node.38"; static void *block;'
+	echo 'static unsigned size; const char *version(void) __asm__("_ZN2v82V810GetVersionEv"); const char *version(void) { return text; }'
+	echo 'static __attribute__((noipa)) long a(void) { return (long)block; } static __attribute__((noipa)) unsigned b(void) { return size; }'
+	echo 'void range(void **, long *) __asm__("_ZN2v87Isolate20GetEmbeddedCodeRangeEPPKvPm"); void change(void *p) { block = p; size++; text++; }'
+	echo 'void range(void **p, long *n) { b(); b(); *n = b(); *p = (void *)a(); } int napi_get_node_version(void *env, int **v) { *v = node; return 0; }'
+} | gcc -O1 -shared -fPIC -s -w -o v8 -x c -
 mkdir -p "$out/pypart"
 objcopy -O binary --only-section=.data py313 data && tail -c +33 data > "$out/pypart/offsets"
 objcopy -O binary --only-section=.text py39 "$out/pypart/code"
@@ -307,7 +315,7 @@ objcopy -O binary --only-section=.text way raw
 { printf '\000'; cat raw; } > "$out/knowncode/way"
 { printf '\000'; objcopy -O binary --only-section=.text full /dev/stdout | head -c 3000; } > "$out/knowncode/code"
 
-for f in way f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start full now lib32 plain bare sysv pair pair2 mini zeros names py39 py27 py313 php ruby hotspot go2 go16 go18 go20 gopie* gomagic* gosym*; do
+for f in way f_eh_frame f_debug_frame packed_zlib packed_zlib-gnu packed_pair start full now lib32 plain bare sysv pair pair2 mini zeros names py39 py27 py313 php ruby hotspot v8 go2 go16 go18 go20 gopie* gomagic* gosym*; do
 	[ -f "$f" ] && cp "$f" "$out/elfindex/$f"
 done
 

@@ -43,6 +43,22 @@ static void tables(const uint8_t *data, size_t len)
 	free(own);
 }
 
+/* The same by registers, interrupted and from a return address. */
+static void sampled(struct hotspot *h, const uint8_t *data, size_t len, struct script_stack *s)
+{
+	static const uint64_t reg[16] = {[13] = BASE + 0x300};
+	uint8_t code[HOTSPOT_CODE] = {0};
+	size_t at = s->n ? s->frames[s->n - 1].at : 0;
+
+	memcpy(code, data, len < sizeof(code) ? len : sizeof(code));
+	for (int i = 0; i < 2 && s->n < SCRIPT_STACK_MAX; i++) {
+		const struct hotspot_at from = {.pc = BASE + 0x900, .sp = BASE + 0x500, .fp = BASE + 0x540, .reg = i ? NULL : reg, .code = code};
+		struct runtime_follow to = {.at = at};
+
+		hotspot_sampled(h, &from, &to, s);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static const uint64_t pc[4] = {0x100, BASE + 0x900, 0x100, BASE + 0x980};
@@ -67,10 +83,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (!f.goes_on)
 			break;
 	}
+	if (h)
+		sampled(h, data, len, &s);
 	for (size_t i = 0; i < s.n; i++)
 		if (!s.frames[i].place.function || (i && s.frames[i].at < s.frames[i - 1].at))
 			abort();
-	if (s.n > SCRIPT_STACK_MAX + HOTSPOT_INLINE_MAX)
+	if (s.n > SCRIPT_STACK_MAX + 3 * HOTSPOT_INLINE_MAX)
 		abort();
 	script_stack_release(&s);
 	hotspot_close(h);

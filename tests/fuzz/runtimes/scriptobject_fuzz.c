@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scriptobject_fuzz: any bytes as a record of the ring `names`.
- * covers: loaders/lib/runtimes/scriptobject.c
+ * scriptobject_fuzz: any bytes as a record of the ring `names`; the last one chooses the runtime.
+ * covers: loaders/lib/runtimes/scriptobject.c loaders/lib/runtimes/phpcode.c loaders/lib/runtimes/rubycode.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct script_names record;
-	size_t least = offsetof(struct script_names, data) + SCRIPT_LINES_AT;
+	static const uint32_t kinds[] = {RUNTIME_PYTHON, RUNTIME_PHP, RUNTIME_RUBY};
+	const size_t least = offsetof(struct script_names, data);
 	struct scriptobject o;
 
 	if (len > sizeof(record))
@@ -21,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	memset(&record, 0, sizeof(record));
 	memcpy(&record, data, len);
 	record.id |= 1;
-	record.layout.kind = RUNTIME_PYTHON;
+	record.layout.kind = kinds[len ? data[len - 1] % 3 : 0];
 	if (scriptobject_read(&record, len < least ? least : len, &o))
 		abort();
 	for (uint32_t i = 0; i < 64; i += 7)

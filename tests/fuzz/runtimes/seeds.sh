@@ -3,7 +3,7 @@
 # seeds.sh OUTDIR: a small process for each shape of frames, as python_fuzz lays it out, and line tables of python3's own.
 set -eu
 out=$1
-mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/ruby_fuzz" "$out/hotspot_fuzz"
+mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/ruby_fuzz" "$out/hotspot_fuzz" "$out/v8_fuzz" "$out/v8tables_fuzz"
 python3 - "$out" <<'END'
 import re
 import struct
@@ -189,6 +189,77 @@ def hotspot(choice):
 for choice in range(2):
     with open(f"{out}/hotspot_fuzz/process{choice}", "wb") as f:
         f.write(hotspot(choice))
+def v8(shape):
+    """A builtin that interprets, baseline code and optimised code with one function inlined, each of the same function."""
+    mem = bytearray(0x2000)
+    maps = {}
+
+    def put(at, *words):
+        struct.pack_into(f"<{len(words)}Q", mem, at, *[w % 2 ** 64 for w in words])
+
+    def tagged(at):
+        return BASE + at + 1
+
+    def small(n):
+        return n << 32
+
+    def new(at, kind, *words):
+        if kind not in maps:
+            maps[kind] = 0xc00 + 16 * len(maps)
+            put(maps[kind], tagged(maps[255]) if maps.get(255) else tagged(0xc00))
+            struct.pack_into("<H", mem, maps[kind] + 12, kind)
+        put(at, tagged(maps[kind]), *words)
+        return tagged(at)
+
+    def text(at, kind, s):
+        new(at, kind)
+        struct.pack_into("<I", mem, at + 12, len(s))
+        mem[at + 16:at + 16 + len(s)] = s.encode("latin-1")
+        return tagged(at)
+
+    def array(at, data):
+        new(at, 190, small(len(data)))
+        mem[at + 16:at + 16 + len(data)] = bytes(data)
+        return tagged(at)
+
+    maps[255] = 0xc00
+    put(0xc00, tagged(0xc00))
+    struct.pack_into("<H", mem, 0xc0c, 255)
+    put(0, 0x10000 - 0x1000)
+    struct.pack_into("<I", mem, 8, 0x1000)
+    mem[16:40] = bytes([1, 1, 1, 1, 2, 2, 3, 1] * 3)
+    name, file = text(0x300, 40, "sell"), text(0x320, 40, "shop.js")
+    source = text(0x340, 40, "function sell() {\n  rest()\n}\n")
+    script = new(0x380, 167, source, file, 0)
+    scope = new(0x3c0, 261, small(2 | 3 << 12), 0, 0, name, 0, small(13), small(30))
+    codes = new(0x400, 191, small(4), 0, 0, array(0x480, [1, 4, 3, 0, 4, 0x4c]))
+    mem[0x400 + 54:0x400 + 58] = bytes([4, 6, 7, 7])
+    shared = new(0x4c0, 262, codes, scope, 0, script)
+    function, context = new(0x500, 2066, 0, 0, shared), new(0x540, 205)
+    for fp, at in ((0x100 - 16, small(53)), (0x180 - 16, context), (0x200 - 16, context)):
+        put(fp - 40, at, codes, 0, function, context)
+    put(0x1010, 0)
+    optimised = shape != 4
+    code = new(0x600, 245, 0, 0, array(0x4a0, [4, 9, 60]), 0, BASE + 0x1020, 13 if optimised else 11)
+    struct.pack_into("<II", mem, 0x638, 0x40, 0)
+    new(0x1010, 252, code)
+    struct.pack_into("<II", mem, 0x1060, 2, 1 | 1 << 1 | 1 << 4 | 1 << 7)
+    mem[0x1068:0x1070] = bytes([0x15, 1, 0, 0, 0x16, 1, 0, 0])
+    literals = new(0x700, 175, small(2), shared, shared)
+    translations = array(0x740, [2, 0, 4, 4, 24, 0, 0, 0, 31, 2, 24, 2, 2, 0] if shape == 2 else [0, 6, 4, 4, 1, 0, 0, 0, 1, 0, 0, 0])
+    data = new(0x780, 175, small(14), translations, 0, literals, 0, 0, 0, shared, 0, 0, 0, 0, 0, 0, 0)
+    put(0x610, data)
+    return bytes([shape]) + bytes(mem)
+
+
+for shape in range(5):
+    with open(f"{out}/v8_fuzz/process{shape}", "wb") as f:
+        f.write(v8(shape))
+for name, table in (("positions", b"\5\0\1\4\3\0\x38\x2c\7\0\x11\x43\x94\6\4\xd8\3"), ("baseline", b"\x20\0\x10\4\7\x81\1"),
+                    ("safepoint", b"\x15\0\2\0\0\0\x93\0\0\0\x15\1\0\0\x16\2\x20\0"), ("translation", b"\0\0\2\0\4\4\x18\0\0\0\x1f\2\x18\2\2\0"),
+                    ("again", b"\6\0\2\0\2\2\x18\4\0\0\2\x0e\2\2\x25\x1f\2")):
+    with open(f"{out}/v8tables_fuzz/{name}", "wb") as f:
+        f.write(table)
 for choice in list(range(12)) + [0x80, 0x41, 0x42, 0xc1, 0xc2, 0x21, 0x31]:
     with open(f"{out}/python_fuzz/shape{choice}", "wb") as f:
         f.write(process(choice))

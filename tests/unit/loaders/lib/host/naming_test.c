@@ -10,6 +10,7 @@
 
 #include "loaders/lib/host/naming_parts.h"
 #include "loaders/lib/host/proc.h"
+#include "probes/runtimes/runtime.h"
 
 static void the_leaf_is_folded_and_callers_are_looked_up_before_their_address(void **state)
 {
@@ -49,6 +50,23 @@ static void the_bit_of_a_frame_decides_where_it_is_looked_up(void **state)
 	assert_int_equal(last.end, STACK_END_ROOT);
 	assert_string_equal(images[last.image].name, "libx.so");
 	assert_string_equal(last.exe, "/bin/a");
+}
+
+#define SCRIPT(kind) (FRAME_SCRIPT | (uint64_t)(kind) << SCRIPT_KIND_SHIFT)
+
+static void script_frames_that_are_left_at_a_whole_stack_s_end_stand_at_the_outermost_call(void **state)
+{
+	(void)state;
+	make_ready();
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 4, IN_LIB(0x1100) | FRAME_EXACT, SCRIPT(RUNTIME_PHP), SCRIPT(RUNTIME_RUBY), IN_LIB(0x1010)),
+			    "libx.so:one+1010 [ruby]+0 [php]+0 libx.so:two+1100!");
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 5, IN_LIB(0x1100) | FRAME_EXACT, SCRIPT(RUNTIME_PHP), IN_LIB(0x1030), IN_LIB(0x1010),
+				   SCRIPT(RUNTIME_RUBY)),
+			    "libx.so:one+1010 libx.so:one+1030 [ruby]+0 [php]+0 libx.so:two+1100!");
+	assert_string_equal(TABLES(STACK_END_NO_MAPPING, 2, 0, 4, IN_LIB(0x1100) | FRAME_EXACT, SCRIPT(RUNTIME_PHP), IN_LIB(0x1010), SCRIPT(RUNTIME_RUBY)),
+			    "[ruby]+0 libx.so:one+1010 [php]+0 libx.so:two+1100!");
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1100) | FRAME_EXACT, IN_LIB(0x1010), SCRIPT(RUNTIME_RUBY)),
+			    "[ruby]+0 libx.so:one+1010 libx.so:two+1100!");
 }
 
 static void a_stack_that_exec_or_exit_has_taken_away_is_no_stack_cut_short(void **state)
@@ -423,6 +441,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(the_leaf_is_folded_and_callers_are_looked_up_before_their_address),
 		T(the_bit_of_a_frame_decides_where_it_is_looked_up),
+		T(script_frames_that_are_left_at_a_whole_stack_s_end_stand_at_the_outermost_call),
 		T(a_stack_that_exec_or_exit_has_taken_away_is_no_stack_cut_short),
 		T(beyond_a_frame_that_is_stale_nothing_is_shown),
 		T(a_signal_trampoline_is_named_at_its_first_byte),

@@ -37,6 +37,17 @@ static void chunks_and_trailers_are_passed_over(void **state)
 	talk_expect(turns, "http", "POST h/up ok 201\nGET /next ok 404\n");
 }
 
+static void a_host_that_is_an_address_is_not_told_again(void **state)
+{
+	static const struct turn turns[] = {
+		C("GET /a HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\nGET /b HTTP/1.1\r\nHost: [::1]:80\r\n\r\nGET /c HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		  "GET /d HTTP/1.1\r\nHost: localhost:81\r\n\r\nGET /e HTTP/1.1\r\nHost: localhosts\r\n\r\nGET /f HTTP/1.1\r\nHost: 1.2.3.example\r\n\r\n"),
+		S("HTTP/1.1 204 A\r\n\r\nHTTP/1.1 204 B\r\n\r\nHTTP/1.1 204 C\r\n\r\nHTTP/1.1 204 D\r\n\r\nHTTP/1.1 204 E\r\n\r\nHTTP/1.1 204 F\r\n\r\n"), END};
+
+	(void)state;
+	talk_expect(turns, "http", "GET /a ok 204\nGET /b ok 204\nGET /c ok 204\nGET /d ok 204\nGET localhosts/e ok 204\nGET 1.2.3.example/f ok 204\n");
+}
+
 static void a_body_without_length_ends_with_the_connection(void **state)
 {
 	static const struct turn turns[] = {C("GET /x HTTP/1.0\r\n\r\n"), S("HTTP/1.0 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), END};
@@ -250,6 +261,7 @@ int main(void)
 		cmocka_unit_test(a_body_ends_where_its_length_says),
 		cmocka_unit_test(pipelined_requests_are_answered_in_order),
 		cmocka_unit_test(chunks_and_trailers_are_passed_over),
+		cmocka_unit_test(a_host_that_is_an_address_is_not_told_again),
 		cmocka_unit_test(a_body_without_length_ends_with_the_connection),
 		cmocka_unit_test(a_request_without_answer_is_told_as_one),
 		cmocka_unit_test(a_websocket_opens_and_its_messages_have_no_latency),

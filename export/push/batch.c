@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch: see the header. */
+#include "export/push/batch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "schema/store/reader.h"
+
+#define GZIP_WINDOW (15 + 16)
+
+struct batch {
+	const struct table *table;
+	bool packed;
+	batch_take *take;
+	void *ctx;
+	struct strbuf rows, row;
+	struct idmap seen; /* hash of a row -> how many equal ones there were */
+	uint64_t n;
+};
+
+static int pack(const struct strbuf *rows, struct strbuf *out, struct err *e)
+{
+	z_stream z = {.next_in = (Bytef *)rows->buf, .avail_in = (uInt)rows->len};
+	cleanup_free Bytef *buf = NULL;
+	uLong most;
+	int rc = deflateInit2(&z, 1, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY);
+
+	if (rc != Z_OK)
+		return err_set(e, -ENOMEM, EXIT_RUNTIME, "zlib: %d", rc);
+	most = deflateBound(&z, rows->len);
+	buf = mem_alloc(most);
+	z.next_out = buf;
+	z.avail_out = (uInt)most;
+	rc = deflate(&z, Z_FINISH);
+	strbuf_add(out, buf, (size_t)(most - z.avail_out));
+	deflateEnd(&z);
+	return rc == Z_STREAM_END ? 0 : err_set(e, -EIO, EXIT_RUNTIME, "zlib: %d", rc);
+}
+
+static int flush(struct batch *b, struct err *e)
+{
+	struct strbuf body cleanup_strbuf = STRBUF_INIT;
+	int rc = 0;
+
+	if (!b->rows.len)
+		return 0;
+	if (b->packed)
+		rc = pack(&b->rows, &body, e);
+	if (!rc)
+		rc = b->packed ? b->take(b->ctx, b->table, body.buf, body.len, e) : b->take(b->ctx, b->table, b->rows.buf, b->rows.len, e);
+	strbuf_reset(&b->rows);
+	return rc;
+}
+
+static int row_take(struct batch *b, sqlite3_stmt *st, const char *host, struct err *e)
+{
+	uint64_t hash, *count;
+	bool fresh;
+
+	strbuf_reset(&b->row);
+	table_row(st, host, &b->row);
+	hash = hash_bytes(HASH_SEED, b->row.buf, b->row.len);
+	count = idmap_ref(&b->seen, hash, &fresh);
+	strbuf_add(&b->rows, b->row.buf, b->row.len);
+	strbuf_addf(&b->rows, ",\"id\":%" PRIu64 "}\n", hash_u64(hash, (*count)++));
+	b->n++;
+	return b->rows.len >= BATCH_BYTES ? flush(b, e) : 0;
+}
+
+static void bind(sqlite3_stmt *st, const char *name, int64_t value)
+{
+	int i = sqlite3_bind_parameter_index(st, name);
+
+	if (i)
+		sqlite3_bind_int64(st, i, value);
+}
+
+static int64_t t0_of(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	int64_t t0 = 0;
+
+	if (sqlite3_prepare_v2(db, "SELECT value FROM main.meta WHERE key = 't0'", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+		t0 = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return t0;
+}
+
+static char *host_of(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	char *host = NULL;
+
+	if (sqlite3_prepare_v2(db, "SELECT value FROM main.meta WHERE key = 'host'", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+		host = mem_strdup((const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	return host ? host : mem_strdup("unknown");
+}
+
+static int rows_take(struct batch *b, sqlite3 *db, sqlite3_stmt *st, struct err *e)
+{
+	cleanup_free char *host = host_of(db);
+	int step = SQLITE_DONE, rc = 0;
+
+	while (!rc && (step = sqlite3_step(st)) == SQLITE_ROW)
+		rc = row_take(b, st, host, e);
+	if (!rc && step != SQLITE_DONE)
+		rc = err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
+	return rc;
+}
+
+static int segment_take(struct batch *b, const char *path, int64_t from_ts, int64_t to_ts, struct err *e)
+{
+	struct store_segment *s = NULL;
+	sqlite3_stmt *st = NULL;
+	struct err why = {0};
+	sqlite3 *db;
+	int rc = store_segment_open(path, &s, e);
+
+	if (rc)
+		return rc;
+	db = store_segment_db(s);
+	if (table_ready(db))
+		st = table_query(db, b->table, &why);
+	if (st) {
+		bind(st, ":from", from_ts);
+		bind(st, ":to", to_ts);
+		bind(st, ":t0", t0_of(db));
+		rc = rows_take(b, db, st, e);
+	} else if (why.code) {
+		*e = why;
+		rc = why.code;
+	}
+	sqlite3_finalize(st);
+	store_segment_close(s);
+	return rc;
+}
+
+int batch_rows(const struct store_segment_info *segments, size_t n, const struct table *t, int64_t from_ts, int64_t to_ts, bool packed,
+	       batch_take *take, void *ctx, uint64_t *rows, struct err *e)
+{
+	struct batch b = {.table = t, .packed = packed, .take = take, .ctx = ctx};
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = segment_take(&b, segments[i].path, from_ts, to_ts, e);
+	if (!rc)
+		rc = flush(&b, e);
+	*rows += b.n;
+	strbuf_release(&b.rows);
+	strbuf_release(&b.row);
+	idmap_release(&b.seen);
+	return rc;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch: rows of one table and range, in pieces of at most BATCH_BYTES (a row more), each handed on as one body. */
+#ifndef SONDE_PUSH_BATCH_H
+#define SONDE_PUSH_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "export/push/table.h"
+#include "schema/base/err.h"
+#include "schema/store/reader.h"
+
+#define BATCH_BYTES (512u << 10)
+
+/* Called for each piece: JSONEachRow, gzip where `packed`. Not 0 ends it. */
+typedef int batch_take(void *ctx, const struct table *t, const void *body, size_t len, struct err *e);
+
+/* Of all `segments`, from <= ts < to, in seconds since 1970. *rows is raised. */
+int batch_rows(const struct store_segment_info *segments, size_t n, const struct table *t, int64_t from_ts, int64_t to_ts, bool packed,
+	       batch_take *take, void *ctx, uint64_t *rows, struct err *e);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cursor: how far a target is: a file for each target and store, replaced whole. */
+#ifndef SONDE_PUSH_CURSOR_H
+#define SONDE_PUSH_CURSOR_H
+
+#include <stdint.h>
+
+#include "schema/base/err.h"
+
+struct cursor_state {
+	int64_t sent_ts;    /* all before it was taken by the receiver; 0: nothing yet */
+	uint64_t rows, missed_s; /* sent; removed from the store before they were */
+};
+
+/* A file that is not there, or is none of ours, is one that says nothing. */
+int push_cursor_read(const char *dir, const char *store, const char *target, struct cursor_state *out, struct err *e);
+int push_cursor_write(const char *dir, const char *store, const char *target, const struct cursor_state *c, struct err *e);
+
+#endif

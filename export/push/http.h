@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http: one POST. libcurl is loaded when it is first needed, so that the program starts, and says what is missing, without it.
+ *
+ * Redirects are not followed, only http and https are spoken, and a secret is in a head of the request alone: no error has it.
+ */
+#ifndef SONDE_PUSH_HTTP_H
+#define SONDE_PUSH_HTTP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "export/push/target.h"
+#include "schema/base/err.h"
+
+struct http;
+
+/* EXIT_PREREQUISITE: libcurl is not there. */
+int http_new(struct http **out, struct err *e);
+void http_free(struct http *h); /* NULL is fine */
+/*
+ * POST `body` to the target's url + `path`. 0: the receiver took it: status 200 with an empty body, which is what ClickHouse answers to an
+ * INSERT; whatever else it says (a page of a gateway, an exception told after the head) is a refusal. -EAGAIN: to be tried again;
+ * *retry_s is then what Retry-After asks for, at most an hour, else 0.
+ */
+int http_post(struct http *h, const struct target *t, const char *path, const void *body, size_t len, uint32_t *retry_s, struct err *e);
+
+#endif

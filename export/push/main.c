@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde-push: sends what the store has to other engines, by a configuration. An outage of the other side costs nothing that the store
+ * still has: each target has a cursor, and is asked again after a pause that grows, from 1 s to 5 min, and is never quite the same.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "export/push/cursor.h"
+#include "export/push/round.h"
+#include "export/push/target.h"
+#include "export/state.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/store/reader.h"
+
+#define CONFIG_DEFAULT "/etc/sonde/export.conf"
+#define PAUSE_MOST_S   300
+
+static const char HELP[] =
+	"usage: sonde-push [options]\n"
+	"Sends what the store has to ClickHouse, as it settles. It only reads the store.\n"
+	"  --config FILE      whom to send what (default " CONFIG_DEFAULT ")\n"
+	"  --store DIR        the store's folder (else as sonde finds it)\n"
+	"  --state DIR        where it is kept how far each target is\n"
+	"  --once             one round, then end; exit 1 where something was not taken\n"
+	"  --status           how far each target is\n"
+	"  --schema           print the tables for ClickHouse\n"
+	"  --help             this text\n";
+
+enum what { SEND = 0, ONCE, STATUS, SCHEMA, HELP_TEXT };
+
+struct options {
+	const char *config, *store, *state;
+	enum what what;
+};
+
+struct due {
+	int64_t at_ns;
+	uint32_t pause_s; /* 0: the last round was well */
+};
+
+static int options_read(struct options *o, int argc, char **argv, struct err *e)
+{
+	static const struct option known[] = {
+		{"config", required_argument, NULL, 'c'}, {"store", required_argument, NULL, 's'}, {"state", required_argument, NULL, 'd'},
+		{"once", no_argument, NULL, ONCE}, {"status", no_argument, NULL, STATUS}, {"schema", no_argument, NULL, SCHEMA},
+		{"help", no_argument, NULL, HELP_TEXT}, {0},
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		switch (opt) {
+		case 'c': o->config = optarg; break;
+		case 's': o->store = optarg; break;
+		case 'd': o->state = optarg; break;
+		case '?': return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-push --help");
+		default: o->what = (enum what)opt; break;
+		}
+	}
+	return optind < argc ? err_set(e, -EINVAL, EXIT_USAGE, "'%.100s' is no option; see sonde-push --help", argv[optind]) : 0;
+}
+
+/* --- rounds --- */
+
+/* Twice the last one, a quarter of it up or down by chance, so that many hosts do not come at once. */
+static void put_off(struct due *d, uint32_t asked_s)
+{
+	uint64_t chance = 0;
+	int64_t ns;
+
+	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) < 0)
+		chance = (uint64_t)clock_boot_ns();
+	d->pause_s = !d->pause_s ? 1 : d->pause_s * 2 < PAUSE_MOST_S ? d->pause_s * 2 : PAUSE_MOST_S;
+	if (asked_s > d->pause_s)
+		d->pause_s = asked_s;
+	ns = d->pause_s * NSEC_PER_SEC;
+	d->at_ns = clock_boot_ns() + ns * 3 / 4 + (int64_t)(chance % (uint64_t)(ns / 2));
+}
+
+static int send_to(const struct round_where *w, const struct target *t, struct http *h, struct due *d)
+{
+	struct err e = {0};
+	uint32_t retry_s = 0;
+	int rc = round_send(w, t, h, &retry_s, &e);
+
+	if (rc) {
+		log_warn("%s", e.what);
+		put_off(d, retry_s);
+	} else {
+		if (d->pause_s)
+			log_warn("%s: it takes everything again", t->name);
+		*d = (struct due){.at_ns = clock_boot_ns() + t->every_s * NSEC_PER_SEC};
+	}
+	return rc;
+}
+
+/* Until the first is due, or a signal ends it (false). */
+static bool wait_due(const struct due *due, size_t n, const sigset_t *ends)
+{
+	int64_t first = INT64_MAX, left;
+	struct timespec ts;
+
+	for (size_t i = 0; i < n; i++)
+		if (due[i].at_ns < first)
+			first = due[i].at_ns;
+	left = first - clock_boot_ns();
+	if (left < 0)
+		left = 0;
+	ts = (struct timespec){.tv_sec = left / NSEC_PER_SEC, .tv_nsec = left % NSEC_PER_SEC};
+	return sigtimedwait(ends, NULL, &ts) < 0;
+}
+
+static int send_all(const struct options *o, const struct round_where *w, const struct targets *targets, struct err *e)
+{
+	struct due due[TARGETS_MOST] = {0};
+	struct http *h = NULL;
+	sigset_t ends;
+	int rc = http_new(&h, e), failed = 0;
+
+	if (rc)
+		return rc;
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	do {
+		for (size_t i = 0; i < targets->n; i++)
+			if (due[i].at_ns <= clock_boot_ns())
+				failed |= send_to(w, &targets->items[i], h, &due[i]);
+	} while (o->what != ONCE && wait_due(due, targets->n, &ends));
+	http_free(h);
+	return o->what == ONCE && failed ? err_set(e, -EAGAIN, EXIT_RUNTIME, "not everything was taken; it is sent again the next time") : 0;
+}
+
+static int status(const struct round_where *w, const struct targets *targets, struct err *e)
+{
+	int64_t now_ts = clock_utc_ns() / NSEC_PER_SEC;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < targets->n; i++) {
+		struct cursor_state c;
+
+		rc = push_cursor_read(w->state, w->store, targets->items[i].name, &c, e);
+		if (!rc && !c.sent_ts)
+			printf("%-12s nothing was sent yet\n", targets->items[i].name);
+		else if (!rc)
+			printf("%-12s %" PRId64 " s behind, %" PRIu64 " rows sent, %" PRIu64 " s missed\n", targets->items[i].name, now_ts - c.sent_ts, c.rows, c.missed_s);
+	}
+	return rc;
+}
+
+static int schema(const char *store, struct err *e)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	int rc = round_schema(store, "sonde", &out, e);
+
+	if (!rc)
+		fputs(strbuf_str(&out), stdout);
+	return rc;
+}
+
+static int run(const struct options *o, struct err *e)
+{
+	static struct targets targets;
+	char dir[PATH_MAX];
+	struct round_where w = {.store = o->store, .state = dir};
+	int rc;
+
+	if (o->what == SCHEMA)
+		return schema(o->store, e);
+	rc = targets_read(o->config, &targets, e);
+	if (!rc)
+		rc = state_folder(o->state, dir, e);
+	if (rc)
+		return rc;
+	return o->what == STATUS ? status(&w, &targets, e) : send_all(o, &w, &targets, e);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.config = CONFIG_DEFAULT, .store = store_read_dir()};
+	struct err e = {0};
+	int rc;
+
+	log_init("sonde-push", LOG_LEVEL_WARN);
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	signal(SIGPIPE, SIG_IGN);
+	rc = options_read(&o, argc, argv, &e);
+	if (!rc && o.what == HELP_TEXT)
+		fputs(HELP, stdout);
+	else if (!rc)
+		rc = run(&o, &e);
+	if (rc)
+		return err_report(&e, "sonde-push");
+	return fflush(stdout) || ferror(stdout) ? EXIT_RUNTIME : EXIT_OK;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* round: see the header. */
+#include "export/push/round.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "export/push/batch.h"
+#include "export/push/cursor.h"
+#include "export/push/table.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/store/reader.h"
+
+struct sending {
+	const struct target *target;
+	struct http *http;
+	uint32_t retry_s;
+};
+
+static int send_piece(void *ctx, const struct table *t, const void *body, size_t len, struct err *e)
+{
+	struct sending *s = ctx;
+	char path[256];
+
+	snprintf(path, sizeof(path), "/?query=INSERT%%20INTO%%20%s.%s%%20FORMAT%%20JSONEachRow", s->target->database, t->name);
+	return http_post(s->http, s->target, path, body, len, &s->retry_s, e);
+}
+
+static int send_range(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, uint64_t *rows, struct err *e)
+{
+	struct store_segment_info *segments = NULL;
+	size_t n = 0;
+	int rc = store_segments(w->store, from_ts * NSEC_PER_SEC, to_ts * NSEC_PER_SEC, &segments, &n, e);
+
+	for (size_t i = 0; !rc && i < N_TABLES; i++)
+		if (target_wants(s->target, TABLES[i].name))
+			rc = batch_rows(segments, n, &TABLES[i], from_ts, to_ts, !s->target->plain, send_piece, s, rows, e);
+	free(segments);
+	return rc;
+}
+
+/* The oldest and the newest bucket. */
+static int span_of(const char *store, int64_t *oldest_ts, int64_t *newest_ts, struct err *e)
+{
+	struct store_segment_info *all = NULL;
+	size_t n = 0;
+	int rc = store_segments(store, 0, INT64_MAX, &all, &n, e);
+	int64_t oldest = INT64_MAX, newest = 0;
+
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (!all[i].to_ns)
+			continue;
+		if (all[i].from_ns < oldest)
+			oldest = all[i].from_ns;
+		if (all[i].to_ns > newest)
+			newest = all[i].to_ns;
+	}
+	free(all);
+	*oldest_ts = newest ? oldest / NSEC_PER_SEC : 0;
+	*newest_ts = newest / NSEC_PER_SEC;
+	return rc;
+}
+
+/* Rule 3. */
+static void begin(const struct target *t, int64_t oldest_ts, int64_t newest_ts, struct cursor_state *c)
+{
+	if (!c->sent_ts) {
+		c->sent_ts = newest_ts - t->backfill_s > oldest_ts ? newest_ts - t->backfill_s : oldest_ts;
+	} else if (c->sent_ts < oldest_ts) {
+		c->missed_s += (uint64_t)(oldest_ts - c->sent_ts);
+		log_warn("%s: %lld s were removed from the store before they were sent", t->name, (long long)(oldest_ts - c->sent_ts));
+		c->sent_ts = oldest_ts;
+	}
+}
+
+int round_send(const struct round_where *w, const struct target *t, struct http *h, uint32_t *retry_s, struct err *e)
+{
+	struct sending s = {.target = t, .http = h};
+	struct cursor_state c;
+	int64_t oldest_ts = 0, newest_ts = 0, end_ts;
+	int rc = push_cursor_read(w->state, w->store, t->name, &c, e);
+
+	if (!rc)
+		rc = span_of(w->store, &oldest_ts, &newest_ts, e);
+	if (rc || !newest_ts)
+		return rc;
+	begin(t, oldest_ts, newest_ts, &c);
+	end_ts = newest_ts - ROUND_BEHIND_S;
+	while (!rc && c.sent_ts < end_ts) {
+		int64_t to_ts = c.sent_ts + ROUND_RANGE_S < end_ts ? c.sent_ts + ROUND_RANGE_S : end_ts;
+
+		rc = send_range(w, &s, c.sent_ts, to_ts, &c.rows, e);
+		if (!rc) {
+			c.sent_ts = to_ts;
+			rc = push_cursor_write(w->state, w->store, t->name, &c, e);
+		}
+	}
+	*retry_s = s.retry_s;
+	return rc;
+}
+
+int round_schema(const char *store, const char *database, struct strbuf *out, struct err *e)
+{
+	struct store_segment_info *all = NULL;
+	struct store_segment *s = NULL;
+	size_t n = 0;
+	int rc = store_segments(store, 0, INT64_MAX, &all, &n, e);
+
+	if (!rc && !n)
+		rc = err_set(e, -ENODATA, EXIT_NOTHING, "the store %s is empty", store);
+	if (!rc)
+		rc = store_segment_open(all[n - 1].path, &s, e);
+	free(all);
+	if (rc)
+		return rc;
+	table_ready(store_segment_db(s));
+	strbuf_addf(out, "CREATE DATABASE IF NOT EXISTS %s;\n", database);
+	for (size_t i = 0; i < N_TABLES; i++) {
+		sqlite3_stmt *st = table_query(store_segment_db(s), &TABLES[i], e);
+
+		if (st)
+			table_schema(st, &TABLES[i], database, out);
+		sqlite3_finalize(st);
+	}
+	store_segment_close(s);
+	return 0;
+}

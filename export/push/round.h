@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * round: one target brought up to date.
+ *
+ *  1. What is sent is settled: buckets that are ROUND_BEHIND_S older than the newest one of the store.
+ *  2. It goes in ranges of ROUND_RANGE_S, all tables of a range before the cursor moves on. What is not taken is sent again from the range's
+ *     begin; rows have ids, by which the receiver drops doubles.
+ *  3. A new target begins `backfill` before the newest bucket. What retention removed before it was sent is missed_s of the cursor.
+ */
+#ifndef SONDE_PUSH_ROUND_H
+#define SONDE_PUSH_ROUND_H
+
+#include "export/push/http.h"
+#include "export/push/target.h"
+#include "schema/base/strbuf.h"
+
+#define ROUND_BEHIND_S 60
+#define ROUND_RANGE_S  60
+
+struct round_where {
+	const char *store, *state; /* folders */
+};
+
+/* -EAGAIN: the receiver did not take it; *retry_s as of http_post. */
+int round_send(const struct round_where *w, const struct target *t, struct http *h, uint32_t *retry_s, struct err *e);
+/* CREATE TABLE of all tables, as the newest file of the store has their views. */
+int round_schema(const char *store, const char *database, struct strbuf *out, struct err *e);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target: see the header. */
+#include "export/push/target.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/push/table.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/strbuf.h"
+
+#define FILE_MOST 65536
+#define SECTION "export."
+
+enum form { FORM_TEXT, FORM_NAME, FORM_URL, FORM_TIME, FORM_TABLES, FORM_TYPE, FORM_COMPRESSION };
+
+#define KEY(key, member, form) {key, offsetof(struct target, member), sizeof(((struct target *)0)->member), form}
+static const struct key {
+	const char *name;
+	size_t offset, size;
+	enum form form;
+} KEYS[] = {
+	{"type", 0, 0, FORM_TYPE}, {"compression", offsetof(struct target, plain), 0, FORM_COMPRESSION},
+	KEY("url", url, FORM_URL), KEY("database", database, FORM_NAME), KEY("user", user, FORM_NAME),
+	KEY("password-file", password_file, FORM_TEXT), KEY("token-file", token_file, FORM_TEXT), KEY("ca-file", ca_file, FORM_TEXT),
+	KEY("tables", tables, FORM_TABLES), KEY("every", every_s, FORM_TIME), KEY("timeout", timeout_s, FORM_TIME),
+	KEY("backfill", backfill_s, FORM_TIME),
+};
+
+struct parsing {
+	struct targets *out;
+	const char *what;
+	struct err *e;
+	int rc;
+};
+
+/* --- values --- */
+
+static bool is_name(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	return n && !s[n];
+}
+
+/* scheme, host, perhaps a port: nothing that could hold a secret, or that a path would have to be joined to. */
+static bool is_url(const char *s)
+{
+	const char *host = !strncmp(s, "http://", 7) ? s + 7 : !strncmp(s, "https://", 8) ? s + 8 : NULL;
+	size_t n = host ? strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]") : 0;
+
+	return n && (!host[n] || !strcmp(host + n, "/"));
+}
+
+/* "60", "60s", "5m", "1h", "2d"; a day is the most that makes sense but for backfill, a month the most of all. */
+static bool take_time(const char *s, uint32_t *out)
+{
+	char *end;
+	unsigned long n = strtoul(s, &end, 10);
+	unsigned long unit = !*end || !strcmp(end, "s") ? 1 : !strcmp(end, "m") ? 60 : !strcmp(end, "h") ? 3600 : !strcmp(end, "d") ? 86400 : 0;
+
+	if (!isdigit((unsigned char)*s) || !unit || !n || n > 31 * 86400 / unit)
+		return false;
+	*out = (uint32_t)(n * unit);
+	return true;
+}
+
+static bool are_tables(const char *s)
+{
+	while (*s) {
+		size_t n = strcspn(s, ", ");
+
+		if (n && !table_named(s, n))
+			return false;
+		s += n + strspn(s + n, ", ");
+	}
+	return true;
+}
+
+static bool value_take(struct target *t, const struct key *k, const char *value)
+{
+	char *to = (char *)t + k->offset;
+
+	switch (k->form) {
+	case FORM_TYPE: return !strcmp(value, "clickhouse");
+	case FORM_COMPRESSION: t->plain = !strcmp(value, "none"); return t->plain || !strcmp(value, "gzip");
+	case FORM_TIME: return take_time(value, (uint32_t *)(void *)to);
+	case FORM_TEXT: break;
+	case FORM_NAME: if (!is_name(value)) return false; break;
+	case FORM_URL: if (!is_url(value)) return false; break;
+	case FORM_TABLES: if (!are_tables(value)) return false; break;
+	}
+	if (!*value || strlen(value) >= k->size)
+		return false;
+	memcpy(to, value, strlen(value) + 1);
+	return true;
+}
+
+/* --- sections --- */
+
+static struct target *target_of(struct parsing *p, const char *section)
+{
+	const char *name = section + strlen(SECTION);
+	struct target *t;
+
+	if (strncmp(section, SECTION, strlen(SECTION)) || !is_name(name) || strlen(name) >= sizeof(t->name))
+		return NULL;
+	for (size_t i = 0; i < p->out->n; i++)
+		if (!strcmp(p->out->items[i].name, name))
+			return &p->out->items[i];
+	if (p->out->n == TARGETS_MOST)
+		return NULL;
+	t = &p->out->items[p->out->n++];
+	*t = (struct target){.database = "sonde", .every_s = 60, .timeout_s = 30, .backfill_s = 3600};
+	memcpy(t->name, name, strlen(name) + 1);
+	return t;
+}
+
+/* 0 ends libinih's reading with an error: ours is told already. A value is not shown: it may be a secret put into the wrong place. */
+static int take(void *ctx, const char *section, const char *name, const char *value)
+{
+	struct parsing *p = ctx;
+	struct target *t = target_of(p, section);
+	const struct key *k = NULL;
+
+	for (size_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++)
+		if (!strcmp(KEYS[i].name, name))
+			k = &KEYS[i];
+	if (!t)
+		p->rc = err_set(p->e, -EINVAL, EXIT_USAGE, "%s: [%.60s] is no section [export.NAME], or one too many", p->what, section);
+	else if (!k)
+		p->rc = err_set(p->e, -EINVAL, EXIT_USAGE, "%s: [%.60s] has no key '%.60s'", p->what, section, name);
+	else if (!value_take(t, k, value))
+		p->rc = err_set(p->e, -EINVAL, EXIT_USAGE, "%s: [%.60s] %s: that is no value for it", p->what, section, name);
+	if (p->rc)
+		err_fix(p->e, "man sonde-push");
+	return !p->rc;
+}
+
+static int check(const struct target *t, const char *what, struct err *e)
+{
+	if (!*t->url)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has no url", what, t->name);
+	if (*t->token_file && (*t->password_file || *t->user))
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has a token-file and a user or password-file: one of the two", what, t->name);
+	if (*t->password_file && !*t->user)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has a password-file, and no user", what, t->name);
+	return 0;
+}
+
+int targets_parse(const char *text, const char *what, struct targets *out, struct err *e)
+{
+	struct parsing p = {.out = out, .what = what, .e = e};
+	int line;
+
+	out->n = 0;
+	line = ini_parse_string(text, take, &p);
+	if (!p.rc && line)
+		p.rc = err_set(e, -EINVAL, EXIT_USAGE, "%s: line %d is no section, key or comment", what, line);
+	for (size_t i = 0; !p.rc && i < out->n; i++)
+		p.rc = check(&out->items[i], what, e);
+	if (!p.rc && !out->n) {
+		p.rc = err_set(e, -EINVAL, EXIT_USAGE, "%s names nobody to send to", what);
+		err_fix(e, "a section [export.NAME]; man sonde-push");
+	}
+	return p.rc;
+}
+
+int targets_read(const char *path, struct targets *out, struct err *e)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	cleanup_file FILE *f = fopen(path, "re");
+	char buf[4096];
+	size_t n;
+
+	if (!f) {
+		err_set(e, -errno, errno == EACCES ? EXIT_PERMISSION : EXIT_USAGE, "cannot read %s: %s", path, strerror(errno));
+		err_fix(e, "name the configuration: --config FILE; man sonde-push");
+		return -ENOENT;
+	}
+	while ((n = fread(buf, 1, sizeof(buf), f)) && text.len < FILE_MOST)
+		strbuf_add(&text, buf, n);
+	return targets_parse(strbuf_str(&text), path, out, e);
+}
+
+bool target_wants(const struct target *t, const char *table)
+{
+	size_t len = strlen(table);
+	const char *s = t->tables;
+
+	if (!*s)
+		return true;
+	while (*s) {
+		size_t n = strcspn(s, ", ");
+
+		if (n == len && !strncmp(s, table, n))
+			return true;
+		s += n + strspn(s + n, ", ");
+	}
+	return false;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tls: probes on the functions of TLS libraries, attached and detached as files come to be mapped. Where they go stands in each file's
+ * image index (schema/image/tls.h); what they do in probes/l7_tls.bpf.h.
+ *
+ * 1. Asked for are the indexes of executables, and of libraries whose name says that they may hold TLS (a table in tls.c).
+ * 2. A file is opened as the very one that is mapped (/proc/PID/map_files), and its bytes are compared with the index's at each site
+ *    before any probe is attached; if one differs, none is.
+ * 3. Probes belong to the file, not to a process: attached once, for all containers. They go when nobody maps it any more.
+ * 4. Results are attached before entries, entries detached before results.
+ */
+#ifndef SONDE_L7_TLS_H
+#define SONDE_L7_TLS_H
+
+#include <stdint.h>
+
+struct bpf_object;
+struct family_host;
+struct tls;
+
+/* Borrows the loaded object. */
+struct tls *tls_new(struct bpf_object *obj);
+void tls_free(struct tls *t); /* detaches; NULL is fine */
+/* Looks who maps what. At most every LOOK_NS. */
+void tls_poll(struct tls *t, struct family_host *h, int64_t now_ns);
+void tls_detach(struct tls *t);
+
+#endif

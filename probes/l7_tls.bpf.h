@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * l7_tls: clear text inside TLS, where it goes into a library and comes out of it. One program for all sites (loaders/index/tlspart.h
+ * says how they are found), told apart by the cookie of its attachment, before 5.15 by the place in the page.
+ *
+ * 1. An entry keeps connection, buffer and size of the call, by thread, or, in Go, by goroutine (r14 there, and still in its system
+ *    calls). A result says how many bytes went, ends the call, and gives the bytes to l7_data. A call that another entry follows was
+ *    handed on: the later one stands for both.
+ * 2. Which socket: the one that a system call inside moved bytes on, in the call's direction, if they begin as a record of TLS does.
+ *    That is remembered for (process, connection), and is looked at again with each such system call. A socket that is closed, or
+ *    is another one by its inode, is forgotten.
+ * 3. Libraries that are given memory instead of a socket (Node, Python's asyncio) have no system call inside. There the length of
+ *    records decides: what a thread read from a socket last, or wrote to one next, is a record of exactly the clear text's size and
+ *    what ciphers add: 17 (1.3), 24 (1.2, AES-GCM), 16 (1.2, ChaCha20). Two connections at once are none.
+ *    What is known so is looked at again with each read. A connection that the library frees is forgotten.
+ * 4. Go reads ahead: after a handshake the first read may find its bytes already there. Then two must agree: the socket that this goroutine
+ *    read a record from last, outside, and the descriptor where a net.TCPConn has it (tls.Conn: the interface conn at 0, its pointer at 8;
+ *    there *netFD; 16 bytes in, Sysfd; Go 1.9 on).
+ * 5. Whose socket is not known, its bytes are counted as unknown, and told as blind. Nothing is guessed.
+ * 6. A buffer on a goroutine's stack moves with it: it is kept as a distance from the stack's upper end.
+ */
+#ifndef SONDE_PROBES_L7_TLS_BPF_H
+#define SONDE_PROBES_L7_TLS_BPF_H
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "probes/arch_x86.h"
+#include "probes/l7_data.bpf.h"
+#include "probes/l7_tls.h"
+
+#define TLS_PLAIN_MOST 16384
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TLS_SITES);
+	__type(key, __u32);
+	__type(value, struct tls_site);
+} tls_sites SEC(".maps");
+
+struct { /* by place in the page: the number of the site and 1 */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TLS_PAGE);
+	__type(key, __u32);
+	__type(value, __u32);
+} tls_places SEC(".maps");
+
+struct { /* processes with such a library: enum tls_process_flags */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, __u32);
+} tls_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct tls_call_key);
+	__type(value, struct tls_call);
+} tls_calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, struct tls_conn_key);
+	__type(value, struct tls_conn);
+} tls_conns SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct tls_call_key);
+	__type(value, struct tls_last);
+} tls_lasts SEC(".maps");
+
+const volatile struct tls_last tls_no_last = {}; /* not on the stack, of which there is little */
+const volatile struct tls_call tls_no_call = {};
+
+/* ---- sockets ---- */
+
+static __always_inline void tls_learn(__u64 conn, struct sock *sk, __u64 ino, __u32 memory)
+{
+	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .conn = conn};
+	struct tls_conn c = {.sk = (__u64)sk, .ino = ino, .memory = memory};
+
+	if (bpf_map_update_elem(&tls_conns, &key, &c, BPF_ANY))
+		COUNT(tls_no_room, 1);
+	l7_is_tls(sk, ino);
+}
+
+static __always_inline bool tls_open(__u64 sk, __u64 ino)
+{
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &sk);
+
+	return e && e->ino == ino;
+}
+
+/* 0: not known, or closed since. */
+static __always_inline __u64 tls_known(__u64 conn, __u64 *ino, __u8 *memory)
+{
+	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .conn = conn};
+	struct tls_conn *c = bpf_map_lookup_elem(&tls_conns, &key);
+
+	if (!c || !tls_open(c->sk, c->ino))
+		return 0;
+	*ino = c->ino;
+	*memory = (__u8)c->memory;
+	return c->sk;
+}
+
+struct tls_header {
+	__u8 type, major, minor, high, low;
+};
+
+/* What begins a record; its length, -1: none. */
+static __always_inline int tls_header_read(__u64 at, __u8 *type)
+{
+	struct tls_header h = {};
+
+	if (bpf_probe_read_user(&h, sizeof(h), (const void *)at) || h.type < 20 || h.type > 23 || h.major != 3 || h.minor > 4)
+		return -1;
+	*type = h.type;
+	return h.high << 8 | h.low;
+}
+
+static __always_inline bool tls_fits(__u32 record, __u64 plain)
+{
+	__u64 more = record - plain;
+
+	return more == 17 || more == 24 || more == 16;
+}
+
+/* Records of data of a socket's read. One that does not begin with a record goes on with an earlier one. */
+static __always_inline void tls_records(struct tls_last *l, __u64 buf, __u64 n)
+{
+	__u64 at = 0;
+	__u32 count = 0;
+
+	for (int i = 0; i < TLS_RECORDS; i++) {
+		__u8 type = 0;
+		int len;
+
+		if (at + sizeof(struct tls_header) > n)
+			break;
+		len = tls_header_read(buf + at, &type);
+		if (len < 0)
+			break;
+		if (type == 23)
+			l->lens[count++ & (TLS_RECORDS - 1)] = (__u32)len;
+		at += sizeof(struct tls_header) + (__u32)len;
+	}
+	l->count = count;
+}
+
+/* A thread or goroutine outside of the library moved bytes on a socket. */
+static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_key *key, __u64 buf, __u64 n)
+{
+	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, key);
+	__u8 type = 0;
+	int len = tls_header_read(buf, &type);
+	bool out = n >> 63;
+
+	n &= ~(1ull << 63);
+	if (!l) {
+		if (out || len < 0 || bpf_map_update_elem(&tls_lasts, key, (const void *)&tls_no_last, BPF_ANY))
+			return 0;
+		l = bpf_map_lookup_elem(&tls_lasts, key);
+		if (!l)
+			return 0;
+	}
+	if (!out) {
+		l->sk = len < 0 && key->g ? 0 : (__u64)sk;
+		l->ino = ino;
+		if (!key->g)
+			tls_records(l, buf, n);
+		return 0;
+	}
+	if (len > 0 && type == 23 && l->writes == 1 && l->conn && tls_fits((__u32)len, l->n))
+		tls_learn(l->conn, sk, ino, 1);
+	l->writes = 0;
+	l->conn = 0;
+	return 0;
+}
+
+/* enum tls_process_flags; 0: the current process has no such library. */
+static __always_inline __u32 tls_process_now(void)
+{
+	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
+	__u32 *flags = bpf_map_lookup_elem(&tls_processes, &tgid);
+
+	return flags ? *flags : 0;
+}
+
+/* Where the first struct iovec begins. 0: there is none. */
+static __always_inline __u64 tls_first(__u64 iov)
+{
+	__u64 buf = 0;
+
+	if (iov)
+		bpf_probe_read_user(&buf, sizeof(buf), (const void *)iov);
+	return buf;
+}
+
+/* The call that the thread or goroutine is in; its key. */
+static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_call_key *key)
+{
+	struct tls_call *c = NULL;
+
+	*key = (struct tls_call_key){.who = bpf_get_current_pid_tgid()};
+	if (flags & TLS_PROCESS_C)
+		c = bpf_map_lookup_elem(&tls_calls, key);
+	if (c && c->active)
+		return c;
+	if (!(flags & TLS_PROCESS_GO))
+		return NULL;
+	if (bpf_probe_read_kernel(&key->g, sizeof(key->g), (char *)arch_current_entry((void *)bpf_get_current_task()) +
+								   __builtin_offsetof(struct arch_regs, r14)) || !key->g)
+		return NULL;
+	key->who &= ~0xffffffffull;
+	c = bpf_map_lookup_elem(&tls_calls, key);
+	return c && c->active ? c : NULL;
+}
+
+/* A system call moved n bytes on a socket, the first of them at `buf`. */
+static __noinline int tls_socket_call(struct sock *sk, __u64 ino, __u32 dir, __u64 buf, __u64 n)
+{
+	struct tls_call_key key;
+	struct tls_call *c;
+	__u8 type = 0;
+
+	if (!buf)
+		return 0;
+	c = tls_call_now(tls_process_now(), &key);
+	if (!c)
+		return tls_outside(sk, ino, &key, buf, dir == L7_OUT ? n | 1ull << 63 : n);
+	if (c->dir != dir || c->inside || tls_header_read(buf, &type) < 0)
+		return 0;
+	c->inside = 1;
+	if (c->sk == (__u64)sk && c->ino == ino && !c->memory)
+		return 0;
+	c->sk = (__u64)sk;
+	c->ino = ino;
+	c->memory = 0;
+	tls_learn(c->conn, sk, ino, 0);
+	return 0;
+}
+
+/* ---- sites ---- */
+
+/* A register by its place in struct pt_regs. By a switch: the context is read in place only at places known when it is compiled, and a
+ * helper costs several times that. */
+#define TLS_CASE(name_) \
+	case __builtin_offsetof(struct arch_regs, name_): \
+		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v) : "r"(ctx), "i"(__builtin_offsetof(struct arch_regs, name_))); \
+		break
+static __noinline __u64 tls_reg(void *ctx, __u32 at)
+{
+	__u64 v;
+
+	switch (at) {
+	TLS_CASE(ax); TLS_CASE(bx); TLS_CASE(cx); TLS_CASE(dx); TLS_CASE(si); TLS_CASE(di); TLS_CASE(bp); TLS_CASE(sp);
+	TLS_CASE(r8); TLS_CASE(r9); TLS_CASE(r10); TLS_CASE(r11); TLS_CASE(r12); TLS_CASE(r13); TLS_CASE(r14); TLS_CASE(r15);
+	default: v = 0;
+	}
+	return v;
+}
+#define TLS_REG(ctx_, name_) (((const struct arch_regs *)(ctx_))->name_)
+
+static __always_inline bool tls_condition(__u64 flags, __u32 condition)
+{
+	bool cf = flags & 1, pf = flags & 4, zf = flags & 0x40, sf = flags & 0x80, of = flags & 0x800, yes;
+
+	switch (condition >> 1) {
+	case 0: yes = of; break;
+	case 1: yes = cf; break;
+	case 2: yes = zf; break;
+	case 3: yes = cf || zf; break;
+	case 4: yes = sf; break;
+	case 5: yes = pf; break;
+	case 6: yes = sf != of; break;
+	default: yes = zf || sf != of; break;
+	}
+	return yes != (condition & 1);
+}
+
+static __always_inline __s64 tls_value_read(void *ctx, const struct tls_value *v)
+{
+	__u64 x = 0;
+
+	if (v->place == TLS_NUMBER)
+		return v->at;
+	if (v->place == TLS_REGISTER)
+		x = tls_reg(ctx, v->reg);
+	else if (v->place == TLS_STACK)
+		bpf_probe_read_user(&x, sizeof(x), (const void *)(TLS_REG(ctx, sp) + (__u64)(__s64)v->at));
+	return v->bytes == 4 ? (__s32)x : (__s64)x;
+}
+
+static __always_inline struct tls_call_key tls_key(void *ctx, bool go)
+{
+	__u64 who = bpf_get_current_pid_tgid(), g = TLS_REG(ctx, r14);
+
+	if (!go)
+		return (struct tls_call_key){.who = who};
+	return (struct tls_call_key){.who = who & ~0xffffffffull, .g = g};
+}
+
+static __always_inline bool tls_process(bool go)
+{
+	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32), flag = go ? TLS_PROCESS_GO : TLS_PROCESS_C;
+	__u32 *flags = bpf_map_lookup_elem(&tls_processes, &tgid);
+
+	if (!flags)
+		return task_wanted() && !bpf_map_update_elem(&tls_processes, &tgid, &flag, BPF_ANY);
+	if (!(*flags & flag))
+		*flags |= flag;
+	return true;
+}
+
+/* The thread's socket calls outside are looked at from now on. */
+static __always_inline void tls_watch(void)
+{
+	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
+
+	bpf_map_update_elem(&tls_lasts, &key, (const void *)&tls_no_last, BPF_NOEXIST);
+}
+
+/* The place of this thread's or goroutine's call; what was there is overwritten, for to make and remove one each time costs more than
+ * all else here. The loader takes out those of who is gone. */
+static __always_inline struct tls_call *tls_call_place(struct tls_call_key *key, bool go)
+{
+	struct tls_call *c = bpf_map_lookup_elem(&tls_calls, key);
+
+	if (c)
+		return c;
+	if (!tls_process(go))
+		return NULL;
+	if (bpf_map_update_elem(&tls_calls, key, (const void *)&tls_no_call, BPF_ANY)) {
+		COUNT(tls_no_room, 1);
+		return NULL;
+	}
+	c = bpf_map_lookup_elem(&tls_calls, key);
+	if (c)
+		c->g = key->g;
+	return c;
+}
+
+static __always_inline void tls_call_begin(void *ctx, struct tls_site *s, struct tls_call *c)
+{
+	__u64 stack[2] = {}, ino = 0, conn = tls_reg(ctx, s->args[0]);
+	__u8 memory = 0;
+
+	c->conn = conn;
+	c->buf = tls_reg(ctx, s->args[1]);
+	c->size = tls_reg(ctx, s->args[2]);
+	c->out = tls_reg(ctx, s->args[3]);
+	c->dir = s->dir;
+	c->on_stack = 0;
+	c->at_ns = s->dir == L7_OUT ? bpf_ktime_get_boot_ns() : 0;
+	if (s->go && !bpf_probe_read_user(stack, sizeof(stack), (const void *)c->g) && c->buf >= stack[0] && c->buf < stack[1]) {
+		c->on_stack = 1;
+		c->buf = stack[1] - c->buf;
+	}
+	c->sk = tls_known(c->conn, &ino, &memory);
+	c->ino = ino;
+	c->memory = memory;
+	c->inside = 0;
+	c->active = 1;
+}
+
+static __noinline int tls_entry(void *ctx, struct tls_site *s)
+{
+	struct tls_call_key key = tls_key(ctx, s->go);
+	struct tls_call *c;
+
+	for (int i = 0; i < 2; i++)
+		if (s->check_reg[i] != TLS_NO_REG && (__u32)tls_reg(ctx, s->check_reg[i]) != s->check_value[i])
+			return 0;
+	c = tls_call_place(&key, s->go);
+	if (!c)
+		return 0;
+	tls_call_begin(ctx, s, c);
+	if (!c->sk && !s->go)
+		tls_watch();
+	return 0;
+}
+
+static __always_inline __s64 tls_length(void *ctx, const struct tls_site *s, const struct tls_call *c)
+{
+	__s64 v = tls_value_read(ctx, &s->value[0]), second = s->value[1].place ? tls_value_read(ctx, &s->value[1]) : 0;
+	__u64 n = 0;
+
+	if (s->result == TLS_PAIR)
+		return v ? 0 : second;
+	if (s->result == TLS_LENGTH)
+		return v + second;
+	if (v <= 0 || bpf_probe_read_user(&n, sizeof(n), (const void *)c->out))
+		return 0;
+	return (__s64)n;
+}
+
+/* By the length of records. What is read was on the socket that the thread read last, or it is not known. */
+static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
+{
+	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
+	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, &key);
+
+	if (!l)
+		return;
+	if (c->dir == L7_OUT) {
+		l->writes++;
+		l->conn = n <= TLS_PLAIN_MOST ? c->conn : 0;
+		l->n = n;
+		return;
+	}
+	if (c->sk && c->sk == l->sk && c->ino == l->ino)
+		return;
+	c->sk = 0;
+	for (__u32 i = 0; i < TLS_RECORDS; i++) {
+		if (i >= l->count || !tls_fits(l->lens[i], n))
+			continue;
+		if (!tls_open(l->sk, l->ino))
+			return;
+		c->sk = l->sk;
+		c->ino = l->ino;
+		tls_learn(c->conn, (struct sock *)c->sk, c->ino, 1);
+		return;
+	}
+}
+
+/* By the descriptor of a net.TCPConn: what is known must be that, what is not known was read last by this goroutine. */
+static __always_inline void tls_by_descriptor(struct tls_call *c)
+{
+	struct tls_call_key key = {.who = bpf_get_current_pid_tgid() & ~0xffffffffull, .g = c->g};
+	struct tls_last *l = c->sk ? NULL : bpf_map_lookup_elem(&tls_lasts, &key);
+	__u64 at = c->conn + 8, sk = c->sk ? c->sk : l ? l->sk : 0, ino = c->sk ? c->ino : l ? l->ino : 0;
+	struct file *file;
+	__s32 fd = -1;
+
+	c->sk = 0;
+	if (!sk || bpf_probe_read_user(&at, sizeof(at), (const void *)at) || bpf_probe_read_user(&at, sizeof(at), (const void *)at) ||
+	    bpf_probe_read_user(&fd, sizeof(fd), (const void *)(at + 16)) || fd < 0)
+		return;
+	file = sock_fd_file((struct task_struct *)bpf_get_current_task(), (__u32)fd);
+	if (!file || (__u64)sock_of_file(file) != sk || BPF_CORE_READ(file, f_inode, i_ino) != ino)
+		return;
+	c->sk = sk;
+	c->ino = ino;
+	if (!l)
+		return;
+	tls_learn(c->conn, (struct sock *)sk, ino, 0);
+	bpf_map_delete_elem(&tls_lasts, &key);
+}
+
+static __noinline int tls_done(struct tls_call *c, __u64 n)
+{
+	__u64 high = 0, now = c->dir == L7_OUT ? c->at_ns : bpf_ktime_get_boot_ns();
+
+	if (!c->inside && c->g)
+		tls_by_descriptor(c);
+	else if (!c->inside && (!c->sk || c->memory))
+		tls_by_record(c, n);
+	if (!c->sk) {
+		COUNT(tls_unknown, 1);
+		COUNT(tls_unknown_bytes, n);
+		return 0;
+	}
+	if (c->on_stack) {
+		bpf_probe_read_user(&high, sizeof(high), (const void *)(c->g + 8));
+		c->buf = high - c->buf;
+	}
+	COUNT(tls_calls, 1);
+	l7_bytes((struct sock *)c->sk, c->ino, c->dir, (const void *)c->buf, n, now, L7_F_TLS);
+	return 0;
+}
+
+static __noinline int tls_result(void *ctx, struct tls_site *s)
+{
+	struct tls_call_key key = tls_key(ctx, s->go);
+	struct tls_call *c = bpf_map_lookup_elem(&tls_calls, &key);
+	__s64 n;
+
+	if (!c || !c->active || c->dir != s->dir)
+		return 0;
+	c->active = 0;
+	n = tls_length(ctx, s, c);
+	if (n <= 0)
+		return 0;
+	if ((__u64)n > c->size) { /* not what these sites were made for */
+		COUNT(tls_odd, 1);
+		return 0;
+	}
+	return tls_done(c, (__u64)n);
+}
+
+static __always_inline int tls_forget(void *ctx, struct tls_site *s)
+{
+	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .conn = tls_reg(ctx, s->args[0])};
+
+	bpf_map_delete_elem(&tls_conns, &key);
+	return 0;
+}
+
+static __always_inline struct tls_site *tls_site_of(void *ctx)
+{
+	__u32 place, n, *found;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie)) {
+		n = (__u32)bpf_get_attach_cookie(ctx);
+		return bpf_map_lookup_elem(&tls_sites, &n);
+	}
+	place = (__u32)TLS_REG(ctx, ip) & (TLS_PAGE - 1);
+	found = bpf_map_lookup_elem(&tls_places, &place);
+	if (!found || !*found)
+		return NULL;
+	n = *found - 1;
+	return bpf_map_lookup_elem(&tls_sites, &n);
+}
+
+SEC("uprobe")
+int tls_site(void *ctx)
+{
+	struct tls_site *s = tls_site_of(ctx);
+
+	if (!s || !s->role)
+		return 0;
+	if (s->when != TLS_ALWAYS && tls_condition(TLS_REG(ctx, flags), s->condition) != (s->when == TLS_TAKEN))
+		return 0;
+	if (s->role == TLS_FORGET)
+		return tls_forget(ctx, s);
+	return s->role == TLS_ENTRY ? tls_entry(ctx, s) : tls_result(ctx, s);
+}
+
+#endif

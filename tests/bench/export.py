@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""export: what it takes to feed other engines (make bench-export).
+
+  1. an always-on recorder of all families for SECONDS on this host, as busy as it is made by BUSY loops
+  2. a scrape of /metrics every 15 s, and rows to ClickHouse every 60 s: CPU time of both, beside the time; their memory
+  3. that store as HOSTS hosts into a ClickHouse server here: rows a second, bytes a host and day, the top 20 functions over all
+
+SECONDS=180 BUSY=2 HOSTS=100
+"""
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from clickhouse import Receiver  # noqa: E402
+from conftest import BIN  # noqa: E402
+
+SECONDS, BUSY, HOSTS = (int(os.environ.get(k, d)) for k, d in (("SECONDS", "180"), ("BUSY", "2"), ("HOSTS", "100")))
+
+
+def cost(*args):
+    """(CPU seconds, most memory in MB) of one run."""
+    done = subprocess.run(["/usr/bin/time", "-f", "%U %S %M", *args], capture_output=True, text=True, check=True)
+    user, system, kb = done.stderr.strip().splitlines()[-1].split()
+    return float(user) + float(system), int(kb) / 1024
+
+
+def config(folder, url, more=""):
+    path = f"{folder}/export.conf"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(f"[export.fleet]\nurl = {url}\n{more}\n")
+    return path
+
+
+def feed(folder, store):
+    """Rows 1 and 2."""
+    families = ("cpu", "offcpu", "host", "net")
+    recorders = [subprocess.Popen([f"{BIN}/sonde-{f}", "--store", store, "--bucket", "10s", "--duration", f"{SECONDS}s"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) for f in families]
+    busy = [subprocess.Popen(["sh", "-c", "while :; do ls -lR /usr/lib >/dev/null; done"], stdout=subprocess.DEVNULL) for _ in range(BUSY)]
+    receiver = Receiver()
+    conf, spent, most, rounds = config(folder, receiver.url), [0, 0], [0, 0], 0
+    time.sleep(30)
+    began = time.monotonic()
+    while time.monotonic() - began < SECONDS - 40:
+        for i, args in enumerate(([f"{BIN}/sonde-export", "metrics", "--store", store, "--state", folder],
+                                  [f"{BIN}/sonde-push", "--once", "--config", conf, "--store", store, "--state", folder])):
+            if i == 0 or rounds % 4 == 3:
+                cpu, mb = cost(*args)
+                spent[i] += cpu
+                most[i] = max(most[i], mb)
+        rounds += 1
+        time.sleep(max(0, began + 15 * rounds - time.monotonic()))
+    took = time.monotonic() - began
+    for p in busy:
+        p.kill()
+    for p in recorders:
+        p.wait()
+    for name, cpu, mb in zip(("metrics, every 15 s", "ClickHouse, every 60 s"), spent, most):
+        print(f"{name:24} {100 * cpu / took:.3f} % of a core, {mb:.1f} MB at most")
+    print(f"{'both':24} {100 * sum(spent) / took:.3f} % of a core")
+    receiver.close()
+
+
+def fleet(folder, store):
+    """Row 3."""
+    from test_export_engines import ClickHouse
+    from test_push import SECRET
+    server = ClickHouse(f"{folder}/clickhouse")
+    for statement in subprocess.run([f"{BIN}/sonde-push", "--schema", "--store", store], capture_output=True, text=True, check=True).stdout.split(";\n"):
+        if statement.strip():
+            server.ask(statement)
+    with open(f"{folder}/secret", "w", encoding="ascii") as f:
+        f.write(SECRET)
+    conf = config(folder, f"http://127.0.0.1:{server.port}", f"user = default\npassword-file = {folder}/secret")
+    [segment] = [f"{store}/{n}" for n in os.listdir(store) if n.endswith(".db")]
+    began = time.monotonic()
+    for i in range(HOSTS):
+        with sqlite3.connect(segment) as db:
+            db.execute("UPDATE meta SET value = ? WHERE key = 'host'", (f"host-{i:05}",))
+        subprocess.run([f"{BIN}/sonde-push", "--once", "--config", conf, "--store", store, "--state", f"{folder}/host-{i}"], check=True)
+    took = time.monotonic() - began
+    tables = server.ask("SELECT name FROM system.tables WHERE database = 'sonde'").split()
+    for t in tables:
+        server.ask(f"OPTIMIZE TABLE sonde.{t} FINAL")
+    rows, size = map(int, server.ask("SELECT sum(rows), sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'sonde'").split())
+    span = int(server.ask("SELECT toUInt32(max(ts)) - toUInt32(min(ts)) + 10 FROM sonde.host_stats"))
+    print(f"{'fleet':24} {HOSTS} hosts, {rows} rows, {rows / took:.0f} rows a second with sender and server on this machine")
+    print(f"{'':24} {size / HOSTS / span * 86400 / 1e6:.1f} MB and {rows / HOSTS / span * 86400 / 1e6:.2f} million rows a host and day")
+    query = "SELECT function, module, sum(samples) AS n FROM sonde.cpu_samples GROUP BY function, module ORDER BY n DESC LIMIT 20"
+    began = time.monotonic()
+    server.ask(query)
+    print(f"{'':24} top 20 functions over all in {time.monotonic() - began:.2f} s")
+    server.close()
+
+
+def main():
+    folder = tempfile.mkdtemp(prefix="sonde-bench-export-")
+    try:
+        feed(folder, f"{folder}/store")
+        if shutil.which("clickhouse-server"):
+            fleet(folder, f"{folder}/store")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers in scripting languages under load, started without any option: how many of their samples show the script, whole."""
+import glob
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from conftest import BUILD, ROOT, need, need_root
+from scripting import stacks
+
+SHOP = os.path.join(ROOT, "tests", "workloads", "shop")
+SECONDS = 8
+
+pytestmark = pytest.mark.live
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def until(true, seconds=30):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def http(port):
+    with socket.create_connection(("127.0.0.1", port)) as s:
+        s.sendall(b"GET / HTTP/1.0\r\nHost: shop\r\n\r\n")
+        return b"".join(iter(lambda: s.recv(65536), b""))
+
+
+def fastcgi(path):
+    def record(kind, content):
+        return struct.pack(">BBHHBB", 1, kind, 1, len(content), 0, 0) + content
+    params = b"".join(struct.pack("BB", len(k), len(v)) + k + v for k, v in
+                      ((b"SCRIPT_FILENAME", f"{SHOP}/index.php".encode()), (b"REQUEST_METHOD", b"GET"), (b"QUERY_STRING", b"n=30")))
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(path)
+        s.sendall(record(1, struct.pack(">HB5x", 1, 0)) + record(4, params) + record(4, b"") + record(5, b""))
+        return b"".join(iter(lambda: s.recv(65536), b""))
+
+
+def answers(ask):
+    try:
+        return ask().count(b"<li>") == 30
+    except OSError:
+        return False
+
+
+def measure(sonde, store, runtime, pids, ask, loop, needs):
+    """Loads the server while it is recorded. `loop`: functions of the interpreter below which a script runs; None: every stack that has
+    Java in it. `needs`: functions of the shop that must be met."""
+    until(lambda: answers(ask))
+    stop = threading.Event()
+
+    def load():
+        while not stop.is_set():
+            assert answers(ask)
+    for _ in range(20):
+        assert answers(ask)
+    sonde("pstack", *(a for p in pids() for a in ("-p", p)), store=store)  # makes the indexes
+    threads = [threading.Thread(target=load) for _ in range(2)]
+    for t in threads:
+        t.start()
+    try:
+        sonde("record", "--families", "cpu", "--freq", "199", "--duration", f"{SECONDS}s", *(a for p in pids() for a in ("--pid", p)),
+              store=store, check=True)
+    finally:
+        stop.set()
+        for t in threads:
+            t.join()
+    shown = whole = missing = 0
+    met, unnamed = set(), 0
+    for frames, n in stacks(store, "cpu"):
+        script = [f for f in frames if f[0] == runtime]
+        if script:
+            shown += n
+            whole += n * (frames[0][0] != runtime)
+            unnamed += n * any(not f[1] for f in script)
+            met |= {f[1] for f in script}
+        elif any(f[1] in loop for f in frames):
+            missing += n
+    print(f"{runtime}: {whole} of {shown + missing} samples whole, {missing} without script frames, {unnamed} with one that has no name")
+    assert shown + missing > 50, "the server had no time"
+    assert whole >= 0.95 * (shown + missing) and unnamed <= 0.01 * shown
+    assert needs <= met, met
+
+
+@pytest.mark.parametrize("opcache", ["1", "0"])
+def test_php_fpm_under_load(sonde, store, scratch, opcache):
+    need_root()
+    fpm = (sorted(glob.glob("/usr/sbin/php-fpm[78].[0-9]")) or [None])[-1]
+    if not fpm:
+        pytest.skip("missing: php-fpm")
+    conf, at = os.path.join(scratch, "fpm.conf"), os.path.join(scratch, "fpm.sock")
+    with open(conf, "w", encoding="utf-8") as f:
+        f.write(f"[global]\nerror_log = {scratch}/log\ndaemonize = no\n[www]\nuser = root\ngroup = root\nlisten = {at}\npm = static\n"
+                "pm.max_children = 2\npm.max_requests = 0\n")
+    server = subprocess.Popen([fpm, "-R", "-y", conf, "-d", f"opcache.enable={opcache}"])
+    try:
+        measure(sonde, store, "php", lambda: open(f"/proc/{server.pid}/task/{server.pid}/children", encoding="ascii").read().split(),
+                lambda: fastcgi(at), {"execute_ex"}, {"{main}", "App\\Shop::basket", "App\\Shop::compare", "App\\View::row", "usort"})
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(20)
+
+
+def serve(sonde, store, command, runtime, loop, needs, env=None, workers=False):
+    port = free_port()
+    server = subprocess.Popen([a.replace("PORT", str(port)) for a in command], env=dict(os.environ, **(env or {})), stderr=subprocess.DEVNULL)
+
+    def pids():
+        children = open(f"/proc/{server.pid}/task/{server.pid}/children", encoding="ascii").read().split()
+        return children if workers else [str(server.pid)]
+    try:
+        measure(sonde, store, runtime, pids, lambda: http(port), loop, needs)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(20)
+
+
+def test_webrick_under_load(sonde, store):
+    need_root()
+    need("ruby", "/usr/bin/ruby")
+    if subprocess.run(["/usr/bin/ruby", "-e", "require 'webrick'"], capture_output=True, check=False).returncode:
+        pytest.skip("missing: webrick")
+    serve(sonde, store, ["/usr/bin/ruby", f"{SHOP}/shop.rb", "PORT"], "ruby", {"rb_vm_exec", "rb_yield"}, {"basket", "compare", "page", "sort"})
+
+
+def test_gunicorn_and_flask_under_load(sonde, store):
+    need_root()
+    folder = os.path.join(BUILD, "pythons", "flask")
+    if not os.path.isdir(folder) and subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", folder, "gunicorn==23.0.0",
+                                                     "flask==3.1.2"], capture_output=True, check=False).returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip("missing: gunicorn and flask by pip")
+    serve(sonde, store, ["/usr/bin/python3", "-m", "gunicorn", "-w", "2", "-b", "127.0.0.1:PORT", "shop:flask_app()"], "python",
+          {"_PyEval_EvalFrameDefault"}, {"Shop.basket", "Flask.wsgi_app"}, {"PYTHONPATH": f"{folder}:{SHOP}"}, workers=True)
+
+
+def test_a_jvm_server_under_load(sonde, store):
+    need_root()
+    need("javac")
+    folder = os.path.join(BUILD, "java", "ShopServer")
+    os.makedirs(folder, exist_ok=True)
+    subprocess.run(["javac", "-d", folder, f"{SHOP}/ShopServer.java"], check=True)
+    serve(sonde, store, ["java", "-cp", folder, "ShopServer", "PORT"], "java", set(), {"ShopServer.basket", "ShopServer.page"})

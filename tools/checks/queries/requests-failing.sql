@@ -1,0 +1,16 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- requests-failing: of the requests that a service answers, too many fail
+-- level = warning
+-- threshold = 5: percent of its requests
+-- for = 5: minutes
+-- unit = %
+-- needs = l7
+-- next = sonde requests --failed
+WITH minute AS (SELECT service, ts / 60 AS m, sum(requests) AS n, sum(errors) AS failed FROM requests
+                WHERE ts >= :from AND ts < :to AND side <> 'client' GROUP BY 1, 2)
+SELECT service AS subject, round(100.0 * sum(failed) / sum(n), 1) AS value,
+       printf('%d of %d requests to %s failed', sum(failed), sum(n), service) AS text
+FROM minute GROUP BY service
+HAVING sum(n) >= 20 AND count(*) >= :for AND min(100.0 * failed / n) >= :threshold;
+SELECT operation, status, sum(requests) AS requests, sum(errors) AS failed FROM requests
+WHERE ts >= :from AND ts < :to AND service = :subject AND side <> 'client' AND errors > 0 GROUP BY 1, 2 ORDER BY failed DESC LIMIT 5;
