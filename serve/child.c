@@ -47,9 +47,9 @@ static void be_child(const char *const *argv, const struct child_limits *limits,
 	limit(RLIMIT_CORE, 0, 0);
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(say, 2) < 0)
 		_exit(NOT_STARTED);
-	if (limits->spans_fd < 0 || dup2(limits->spans_fd, CHILD_SPANS) < 0)
+	if (limits->spans_fd < CHILD_SPANS || dup2(limits->spans_fd, CHILD_SPANS) < 0)
 		syscall(SYS_close_range, CHILD_SPANS, ~0u, 0); /* what this program itself was given open */
-	else
+	else if (!fcntl(CHILD_SPANS, F_SETFD, 0)) /* it may have had that number */
 		syscall(SYS_close_range, CHILD_SPANS + 1, ~0u, 0);
 	execv(argv[0], (char *const *)(uintptr_t)argv);
 	_exit(NOT_STARTED);

@@ -1,6 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- CPU time by samples
-SELECT max(last_ts) - :t0 AS ts, container, sum(cpu_ns) AS [sonde_profile_cpu_seconds_total], sum(samples) AS [sonde_profile_samples_total]
-FROM sonde_totals(:from + :t0, min(:to + :t0, 1 << 34))
-WHERE NOT self
+SELECT max(x.ts) AS ts, coalesce(c.name, '') AS container, sum(x.n) AS [sonde_profile_samples_total],
+ sum(x.n * (SELECT period_ns FROM run_period d WHERE d.run = t.run AND d.from_ns <= (x.ts + :t0) * 1000000000 ORDER BY d.from_ns DESC LIMIT 1))
+  AS [sonde_profile_cpu_seconds_total]
+FROM sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task JOIN process p ON p.id = t.process
+LEFT JOIN containers c ON c.id = p.container
+LEFT JOIN run_hidden h ON h.run = t.run AND h.process = t.process AND x.ts + :t0 BETWEEN h.first_ts AND h.last_ts
+WHERE t.kind = 1 AND h.run IS NULL AND NOT p.self AND x.ts >= :from AND x.ts < :to
 GROUP BY 2

@@ -29,6 +29,13 @@ static uint64_t sum_of(const struct record *r)
 	return hash_bytes(HASH_SEED, r, offsetof(struct record, sum));
 }
 
+static bool is_appended(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && flags & O_APPEND;
+}
+
 void spancache_load(void)
 {
 	const char *text = getenv("SONDE_SPANS");
@@ -36,7 +43,8 @@ void spancache_load(void)
 	long fd = text ? strtol(text, &end, 10) : -1;
 	struct stat st;
 
-	if (known || !text || *text < '0' || *text > '9' || *end || fd < 3 || fd > 1023 || fstat((int)fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	/* appended to: so it is nothing that this process has opened itself under that number */
+	if (known || !text || *text < '0' || *text > '9' || *end || fd < 3 || fd > 1023 || !is_appended((int)fd) || fstat((int)fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    st.st_size > (off_t)(SPANCACHE_MOST * sizeof(struct record)))
 		return;
 	known = mem_alloc((size_t)st.st_size + 1);

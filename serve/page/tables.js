@@ -93,7 +93,7 @@ const TABLES = {
 
 // What is shown elsewhere on the page, or is no table.
 const TABLES_ELSEWHERE = ['timeline', 'flame', 'diff', 'map', 'sql', 'status', 'help', 'version', ...Object.values(TABLES).map((t) => t.verb)];
-const TABLES_DEEP = 2;
+const TABLES_DEEP = 2, TABLES_FIRST = ['text', 'function', 'operation', 'comm', 'who comm', 'name']; // what stands first, where it is there
 
 // A value as people read it, by its key: durations, instants, bytes, shares.
 function tablesSay(key, v) {
@@ -139,7 +139,7 @@ function tablesOfVerb(about) {
 		verb: about.verb, sort: '', flat: true, narrow: about.filters.length > 0, ranged: about.range.length > 0, at: has('options', 'at'),
 		params: has('options', 'number') ? {number: 500} : {},
 		columns(sparks, rows) {
-			const first = rows.find((r) => r.text) ? 'text' : Object.keys(rows[0] || {}).find((k) => rows.some((r) => typeof r[k] === 'string' && r[k]));
+			const said = (k) => rows.some((r) => typeof r[k] === 'string' && r[k]), first = [...TABLES_FIRST, ...Object.keys(rows[0] || {})].find(said);
 			const keys = [...new Set(rows.slice(0, 200).flatMap(Object.keys))], number = (k) => rows.every((r) => r[k] === null || r[k] === undefined || typeof r[k] === 'number');
 			return [first, ...keys.filter((k) => k !== first)].filter(Boolean).map((k) => ({key: k, title: k[0].toUpperCase() + k.slice(1).replace(/_(ns|us)$/, '').replaceAll('_', ' '),
 				kind: number(k) ? 'num' : /^(command|evidence|detail|args)$/.test(k) ? 'mod' : 'text', value: (r) => r[k], text: (r) => tablesSay(k, r[k]), pick: k === first}));

@@ -47,7 +47,7 @@ class Server:
 
 
 def client(cert, port, n, path):
-    done = subprocess.run([PYTHON, TALK, "client", cert, str(port), str(n), path], stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+    done = subprocess.run([PYTHON, TALK, "client", cert, str(port), str(n)], input=path + "\n", stdout=subprocess.PIPE, text=True, timeout=120, check=True)
     return int(done.stdout)
 
 

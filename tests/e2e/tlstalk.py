@@ -3,7 +3,7 @@
 """Programs that talk HTTP inside TLS, and know how often.
 
 tlstalk.py sync|asyncio CERT KEY      a server; prints its port
-tlstalk.py client CERT PORT N PATH    N requests on one connection, each answered; prints N
+tlstalk.py client CERT PORT N         N requests on one connection for the path that standard input says, each answered; prints N
 Every second answer of a server is in two writes."""
 import asyncio
 import http.client
@@ -60,7 +60,8 @@ async def loop(cert, key):
     await server.serve_forever()
 
 
-def client(cert, port, n, path):
+def client(cert, port, n):
+    path = sys.stdin.readline().strip()
     h = http.client.HTTPSConnection("localhost", int(port), context=ssl.create_default_context(cafile=cert))
     for i in range(int(n)):
         h.request("GET", path, headers={"Authorization": "Bearer planted-in-a-header"})
