@@ -12,7 +12,9 @@
  *    was opened otherwise, has no side: what it says tells.
  * 4. TCP's ends come from its states. Of Unix and UDP sockets nobody tells an end: the loader reads the descriptors of all processes
  *    from time to time (l7_sweep) and takes out of `socks` what none has.
- * 5. io_uring moves bytes without such calls: of TCP they are known to be missing, by sequence numbers, and told as blind.
+ * 5. Which request a thread serves is noted for whoever takes stacks (request_note, inflight.bpf.h): nothing of it once the thread waits for any
+ *    of its descriptors.
+ * 6. io_uring moves bytes without such calls: of TCP they are known to be missing, by sequence numbers, and told as blind.
  */
 #include "probes/kern.h"
 
@@ -188,6 +190,8 @@ static __noinline int read_end(struct sock *sk, __u64 ino)
 	if (!e || e->ino != ino || e->protocol == SOCK_UDP || e->flags & S_IN_DONE)
 		return 0;
 	e->flags |= S_IN_DONE;
+	if (e->side == L7_SIDE_SERVER)
+		inflight_clear((__u32)bpf_get_current_pid_tgid(), 0);
 	end_send(key, e, L7_EOF, L7_IN, bpf_ktime_get_boot_ns());
 	return 0;
 }
@@ -356,6 +360,25 @@ int exit_connect(struct sys_exit *x)
 	if (!e || e->ino != ino) /* else it was asked once more whether it is there */
 		sock_enter(sk, ino, L7_SIDE_CLIENT, bpf_ktime_get_boot_ns());
 	return 0;
+}
+
+/* ---- threads that wait for whatever comes next ---- */
+
+static __always_inline int idles(void)
+{
+	inflight_clear((__u32)bpf_get_current_pid_tgid(), 0);
+	return 0;
+}
+
+#define IDLE(name_) SEC("tracepoint/syscalls/sys_enter_" #name_) int idle_##name_(void *ctx) { return idles(); }
+
+IDLE(epoll_wait) IDLE(epoll_pwait) IDLE(poll) IDLE(ppoll) IDLE(select) IDLE(pselect6) IDLE(accept) IDLE(accept4)
+IDLE(epoll_pwait2) /* since 5.11: hooks.c does without */
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(l7_exit, struct task_struct *task)
+{
+	return idles();
 }
 
 /* ---- connections end ---- */

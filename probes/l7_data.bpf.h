@@ -25,6 +25,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "probes/inflight.bpf.h"
 #include "probes/l7.h"
 #include "probes/scope.bpf.h"
 #include "probes/sock.bpf.h"
@@ -47,8 +48,10 @@ struct l7_sock {
 	__u64 ino;
 	__u64 pos[2], tls_pos[2];
 	__u64 shed_until_ns;
+	__u64 tag;      /* of the request that is not answered yet; 0: none */
 	__u32 seq[2];   /* of TCP: the sequence number at pos */
 	__u32 tgid;
+	__u32 tag_tid, pad; /* who read last of it */
 	__u16 protocol; /* 0: a Unix socket */
 	__u8 flags, side;
 };
@@ -419,6 +422,29 @@ static __always_inline void owner_check(struct sock *sk, struct l7_sock *e, __u6
 }
 
 /*
+ * Whose request is the thread's? Bytes that a server's end reads while nothing of an answer has been written begin one, or are more of it;
+ * the first that is written of the answer ends it: what the thread does from then on may be another one's.
+ */
+static __noinline int request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	if (!e)
+		return 0;
+	if (dir == L7_IN) {
+		if (!e->tag)
+			e->tag = at_ns;
+		e->tag_tid = tid;
+		inflight_set(tid, e->tag);
+	} else if (e->tag) {
+		inflight_clear(e->tag_tid, e->tag);
+		inflight_clear(tid, e->tag);
+		e->tag = 0;
+	}
+	return 0;
+}
+
+/*
  * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left); of a datagram r.family, port and remote.
  */
 static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
@@ -446,6 +472,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	owner_check(sk, e, at_ns);
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
+	if (e->side == L7_SIDE_SERVER)
+		request_note(e, dir, at_ns);
 	w->want = pos < L7_FIRST ? L7_LIMIT_MOST : L7_LIMIT;
 	want = want_get((__u64)sk, ino);
 	if (want) {

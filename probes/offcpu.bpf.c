@@ -204,6 +204,7 @@ static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64
 	__u64 amounts = (__u64)t->weight * (blocked ? 2 : 1);
 
 	__builtin_memcpy(e.ev.thread, t->comm, sizeof(e.ev.thread));
+	e.ev.tag = stack_tag(t->tid, now); /* now, not when the wait began: where another thread has answered meanwhile it was idle */
 	tl->stack_seen += amounts;
 	if (record_send(&e, sizeof(e)))
 		tl->stack_lost += amounts;

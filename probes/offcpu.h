@@ -180,7 +180,7 @@ struct offcpu_end {
 	__u64 waker;     /* as in offcpu_thread */
 	struct offcpu_object on;
 };
-_Static_assert(sizeof(struct offcpu_end) == 72 + 80, "wire size");
+_Static_assert(sizeof(struct offcpu_end) == 80 + 80, "wire size");
 
 /* Behind the stack of one who wakes another, likewise: found by the event's tid and time_ns, which are that stack's. A wake-up
  * that is told so is in no sum of `wakes`. `ev` is of who wakes, the rest of who slept. */
@@ -194,7 +194,7 @@ struct offcpu_wake {
 	__u16 flags;     /* STACK_F_KTHREAD */
 	char thread[STACK_COMM_LEN];
 };
-_Static_assert(sizeof(struct offcpu_wake) == 72 + 48, "wire size");
+_Static_assert(sizeof(struct offcpu_wake) == 80 + 48, "wire size");
 
 /* The program's own tally, by CPU, in the map `tally`. Runs: of all programs but the reading of threads at the start. */
 #define OFFCPU_TALLY_SLOTS 32

@@ -74,6 +74,7 @@ struct stack_event {
 	__u64 start_ns;
 	__u64 cgroup_id; /* default (v2) hierarchy */
 	__u64 tables_ns; /* as_of_ns of the mappings it was unwound with; see STACK_F_TABLES */
+	__u64 tag;       /* of the request that the thread served (inflight.bpf.h); 0: none that is known */
 	__u32 tgid;
 	__u32 tid;
 	__u32 exec_id;
@@ -85,7 +86,7 @@ struct stack_event {
 	char thread[STACK_COMM_LEN];
 	/* followed by n_kernel + n_user __u64 frames */
 };
-_Static_assert(sizeof(struct stack_event) == 72, "wire size");
+_Static_assert(sizeof(struct stack_event) == 80, "wire size");
 
 #define STACK_LATE_PAGES 4 /* so many, and the rest of the one that RSP points into */
 #define STACK_LATE_BYTES ((STACK_LATE_PAGES + 1) * 4096)
@@ -106,6 +107,6 @@ struct stack_late {
 	__u8 code[STACK_LATE_CODE]; /* what stood at pc; 0 where it could not be read */
 	__u8 stack[STACK_LATE_BYTES]; /* memory from regs[7] (RSP) on; the record ends with what is filled */
 };
-_Static_assert(sizeof(struct stack_late) == 72 + 127 * 8 + 152 + STACK_LATE_CODE + STACK_LATE_BYTES, "wire size");
+_Static_assert(sizeof(struct stack_late) == 80 + 127 * 8 + 152 + STACK_LATE_CODE + STACK_LATE_BYTES, "wire size");
 
 #endif

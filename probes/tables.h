@@ -46,6 +46,7 @@
  *   tables_state  array of one struct tables_state, mmap-able
  *   runtimes   array of struct tables_runtime: the interpreters of script languages that are known, each once (runtimes/runtime.h);
  *              what stands there stays there
+ *   inflight   array of struct tables_inflight, by the last 16 bits of a thread's number: which request it serves. sonde-l7 writes it (inflight.bpf.h)
  *   wanted     ring of __u64, which wakes sonde-maps: the tgid of a young process that a probe met and that is not
  *              published, or has no mapping or no rows where it runs; or of any that has no mapping there
  *
@@ -242,6 +243,16 @@ struct tables_state {
 	__u32 generation;   /* of sonde-maps */
 	__u32 last_image;   /* highest image id given out: a successor goes on above it */
 	__u64 wanted_ns;    /* when a probe last wrote to `wanted`; probes write this */
+	__u64 inflight_ns;  /* when somebody who writes `inflight` was last there; sonde-l7 writes this */
 };
+
+#define TABLES_INFLIGHT (1u << 16)
+#define TABLES_INFLIGHT_NS 2000000000ull /* who has said nothing for so long writes no more */
+
+struct tables_inflight {
+	__u64 tag;       /* the request's: when its first bytes were read (boot clock); 0: none */
+	__u32 tid, pad;  /* whose it is: others have the same place */
+};
+_Static_assert(sizeof(struct tables_inflight) == 16, "wire size");
 
 #endif

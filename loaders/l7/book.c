@@ -104,11 +104,27 @@ static int sum_put(struct book *b, const struct heard *x, const struct book_who 
 	return store_request(b->h->store, b->h->run, x->s->utc_ns, &r);
 }
 
+/* How samples find it. */
+static int tag_put(struct book *b, const struct heard *x, const struct book_who *w)
+{
+	struct fact_row row = {0};
+
+	if (!x->s->number[SAID_TAG] || (x->s->result != STORE_RESULT_OK && x->s->result != STORE_RESULT_ERROR))
+		return 0;
+	fact_put(&row, REQUEST_TAG_PROCESS, w->row);
+	fact_put(&row, REQUEST_TAG_TAG, x->s->number[SAID_TAG]);
+	fact_put_text(&row, REQUEST_TAG_OPERATION, x->text[SAID_OPERATION]);
+	fact_put_text(&row, REQUEST_TAG_RESULT, RESULTS[x->s->result]);
+	fact_put(&row, REQUEST_TAG_TOTAL, x->s->number[SAID_WHOLE] / 1000);
+	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_TAG_FACT, &row);
+}
+
 static int single_put(struct book *b, const struct heard *x, const struct book_who *w)
 {
 	const uint64_t *n = x->s->number;
 	struct fact_row row = {0};
 	char nth[16];
+	int err;
 
 	b->singles = b->singles_ns == x->s->utc_ns ? b->singles + 1 : 1;
 	b->singles_ns = x->s->utc_ns;
@@ -132,7 +148,8 @@ static int single_put(struct book *b, const struct heard *x, const struct book_w
 	fact_put(&row, REQUEST_LOG_ASKED, n[SAID_ASKED]);
 	fact_put(&row, REQUEST_LOG_ANSWERED, n[SAID_ANSWERED]);
 	fact_put_text(&row, REQUEST_LOG_TRACE, x->text[SAID_TRACE]);
-	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_LOG_FACT, &row);
+	err = store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_LOG_FACT, &row);
+	return err ? err : tag_put(b, x, w);
 }
 
 static int bytes_put(struct book *b, const struct heard *x, const struct book_who *w)

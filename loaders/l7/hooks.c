@@ -8,13 +8,17 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/scope.h"
+#include "loaders/lib/bpf/tables.h"
+#include "loaders/lib/host/mapsproto.h"
 #include "probes/l7_tls.h"
 #include "probes/l7.skel.h"
+#include "probes/tables.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -31,6 +35,44 @@ static struct l7_bpf *skel_open(const char *store_dir)
 	return l7_bpf__open_opts(&o);
 }
 
+/* ---- which request a thread serves (probes/inflight.bpf.h) ---- */
+
+static void *shared(int fd, size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* What a capture that was killed has left there is no request of now. */
+static void inflight_clear(int fd)
+{
+	size_t bytes = TABLES_INFLIGHT * sizeof(struct tables_inflight);
+	struct tables_inflight *all = shared(fd, bytes);
+
+	for (size_t i = 0; all && i < TABLES_INFLIGHT; i++)
+		if (all[i].tag)
+			all[i].tag = 0;
+	if (all)
+		munmap(all, bytes);
+}
+
+static void inflight_open(struct hooks *k, const int *tables)
+{
+	if (!tables)
+		return;
+	inflight_clear(tables[MP_TABLES_INFLIGHT]);
+	k->tables = shared(tables[MP_TABLES_STATE], (size_t)sysconf(_SC_PAGESIZE));
+}
+
+void hooks_alive(struct hooks *k, uint64_t now_ns)
+{
+	if (k->tables)
+		__atomic_store_n(&k->tables->inflight_ns, now_ns, __ATOMIC_RELAXED);
+}
+
+/* ---- programs ---- */
+
 int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 {
 	int err;
@@ -42,11 +84,15 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 	k->skel->rodata->own_tgid = (uint32_t)getpid();
 	if (c->ring_bytes > bpf_map__max_entries(k->skel->maps.records))
 		bpf_map__set_max_entries(k->skel->maps.records, (uint32_t)c->ring_bytes);
-	err = l7_bpf__load(k->skel);
+	err = tables_reuse(k->skel->obj, c->tables);
+	if (!err)
+		err = l7_bpf__load(k->skel);
 	if (!err)
 		err = scope_fill(k->skel->obj, c->target);
-	if (!err)
+	if (!err) {
+		inflight_open(k, c->tables);
 		return 0;
+	}
 	load_error(err, "l7", e);
 	hooks_close(k);
 	return err;
@@ -82,6 +128,8 @@ int hooks_attach(struct hooks *k, struct err *e)
 		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site || k->n == HOOKS_MOST)
 			continue;
 		link = bpf_program__attach(prog);
+		if (!link && prog == k->skel->progs.idle_epoll_pwait2)
+			continue;
 		if (!link)
 			return load_error(-errno, bpf_program__section_name(prog), e);
 		k->links[k->n++] = link;
@@ -92,6 +140,7 @@ int hooks_attach(struct hooks *k, struct err *e)
 
 void hooks_detach(struct hooks *k)
 {
+	hooks_alive(k, 0);
 	for (size_t i = 0; i < k->n; i++)
 		bpf_link__destroy(k->links[i]);
 	k->n = 0;
@@ -100,6 +149,8 @@ void hooks_detach(struct hooks *k)
 void hooks_close(struct hooks *k)
 {
 	hooks_detach(k);
+	if (k->tables)
+		munmap(k->tables, (size_t)sysconf(_SC_PAGESIZE));
 	bpf_link__destroy(k->sweep);
 	l7_bpf__destroy(k->skel);
 	*k = (struct hooks){0};
@@ -123,8 +174,8 @@ void hooks_tally(const struct hooks *k, struct l7_tally *sum)
 
 /* As struct l7_sock of probes/l7_data.bpf.h. */
 struct entry {
-	uint64_t ino, pos[2], tls_pos[2], shed_until_ns;
-	uint32_t seq[2], tgid;
+	uint64_t ino, pos[2], tls_pos[2], shed_until_ns, tag;
+	uint32_t seq[2], tgid, tag_tid, pad;
 	uint16_t protocol;
 	uint8_t flags, side;
 };

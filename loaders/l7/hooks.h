@@ -12,6 +12,7 @@
 struct l7_bpf;
 struct bpf_link;
 struct bpf_object;
+struct tables_state;
 
 #define HOOKS_MOST 64
 
@@ -19,6 +20,7 @@ struct hooks {
 	struct l7_bpf *skel;
 	struct bpf_link *links[HOOKS_MOST], *sweep;
 	size_t n;
+	struct tables_state *tables; /* sonde-maps' own; NULL: nobody reads which request a thread serves */
 };
 
 int hooks_open(struct hooks *k, const struct family_config *c, struct err *e);
@@ -29,6 +31,8 @@ int hooks_wants(const struct hooks *k);
 void hooks_parser(struct hooks *k, uint32_t tgid);
 int hooks_attach(struct hooks *k, struct err *e);
 void hooks_detach(struct hooks *k);
+/* We are here, for those who read which request a thread serves; 0: we go. Once a second or more often. */
+void hooks_alive(struct hooks *k, uint64_t now_ns);
 void hooks_close(struct hooks *k);
 void hooks_tally(const struct hooks *k, struct l7_tally *sum);
 

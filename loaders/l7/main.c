@@ -125,6 +125,7 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 
 	l->h = h;
 	h->next_ns = now_ns + POLL_NS;
+	hooks_alive(&l->hooks, (uint64_t)now_ns);
 	if (!hostmaps_seeded(h->maps) && now_ns - l->said_ns < 5 * NSEC_PER_SEC && l->started)
 		return;
 	parser_keep(l, h->bucket_s);
@@ -173,7 +174,11 @@ static int l7_attach(void *state, struct err *e)
 {
 	struct l7 *l = state;
 
-	return hooks_attach(&l->hooks, e);
+	int err = hooks_attach(&l->hooks, e);
+
+	if (!err)
+		hooks_alive(&l->hooks, (uint64_t)clock_boot_ns());
+	return err;
 }
 
 static void l7_tally(void *state, struct family_tally *out)

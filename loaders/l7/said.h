@@ -31,9 +31,9 @@ struct said_who { /* a process, as in stack_event */
 
 enum said_number { /* by what it is */
 	SAID_N, SAID_TOTAL, SAID_MAX, SAID_REQUEST_BYTES, SAID_RESPONSE_BYTES, /* of SUM */
-	SAID_AT = 0, SAID_FIRST, SAID_WHOLE, SAID_ASKED, SAID_ANSWERED, SAID_WEIGHT, SAID_TID, /* of SINGLE; AT: utc; ns and bytes */
+	SAID_AT = 0, SAID_FIRST, SAID_WHOLE, SAID_ASKED, SAID_ANSWERED, SAID_WEIGHT, SAID_TID, SAID_TAG, /* of SINGLE; AT: utc; ns and bytes; TAG: of its samples, 0: none */
 	SAID_SEEN = 0, SAID_PARSED, SAID_SKIPPED, SAID_BLIND, SAID_BLIND_REQUESTS, /* of BYTES */
-	SAID_NUMBERS = 7
+	SAID_NUMBERS = 8
 };
 enum said_texts { SAID_PROTOCOL, SAID_SERVICE, SAID_OPERATION, SAID_STATUS, SAID_TRACE, SAID_TEXTS };
 

@@ -22,7 +22,7 @@ static const char usage[] =
 	"  --socket PATH    listen there (mode 0600; root and the same user may connect)\n"
 	"  --fd N           serve the client at this inherited socket, end when it goes\n"
 	"  --rows-mb N      room for unwind rows (default 21)\n"
-	"  --tables-fd N    take over the BPF maps at the inherited descriptors N to N + 5\n"
+	"  --tables-fd N    take over the BPF maps at the inherited descriptors N to N + 7\n"
 	"  --store DIR      keep indexes in DIR/images (default: none are kept)\n"
 	"  --images-mb N    keep at most so much there (default 256)\n"
 	"  --no-lines       indexes without source lines and inlined functions\n"

@@ -134,7 +134,7 @@ static json_t *state_json(const struct tablemaps *t)
 int dump_tables(const char *socket_path, uint32_t tgid, struct err *e)
 {
 	struct tablemaps t = TABLEMAPS_NONE;
-	int fds[MP_TABLES_N] = {-1, -1, -1, -1, -1, -1, -1}, rc;
+	int fds[MP_TABLES_N] = {-1, -1, -1, -1, -1, -1, -1, -1}, rc;
 	cleanup_fd int sock = -1;
 	json_t *out;
 

@@ -27,6 +27,7 @@ static const struct shape {
 	[MP_TABLES_STATE] = {"tables_state", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_state), 1},
 	[MP_TABLES_WANTED] = {"wanted", BPF_MAP_TYPE_RINGBUF, 0, TABLES_WANTED_BYTES},
 	[MP_TABLES_RUNTIMES] = {"runtimes", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_runtime), TABLES_RUNTIMES},
+	[MP_TABLES_INFLIGHT] = {"inflight", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_inflight), TABLES_INFLIGHT},
 };
 
 /* ---- make, or take over ---- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/host/inflight.h"
 #include "loaders/lib/host/kallsyms.h"
 #include "loaders/lib/host/kallsyms_kept.h"
 #include "loaders/lib/host/naming.h"
@@ -148,12 +149,16 @@ static int amount_put(struct family_host *h, const struct naming_result *named, 
 	uint32_t hist[HIST_SLOTS] = {0}, series, tid = e->ev.tid;
 	struct store_amount a = {.n = e->weight, .value = (uint64_t)e->weight * x->ns, .max = x->ns, .hist = hist,
 				 .n_hist = HIST_SLOTS};
+	int err;
 
 	naming_thread(named, e->ev.thread, thread, &tid);
 	hist[hist_slot(x->ns)] = e->weight;
 	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack, x->kind,
 				       x->label);
-	return store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
+	err = store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
+	if (!err)
+		inflight_store(h->store, h->run, (int64_t)e->ev.time_ns + h->offset_ns, e->ev.tag, series, a.n, a.value);
+	return err;
 }
 
 /* The names that hold now: anew where the store's ids have changed, or `again`. */

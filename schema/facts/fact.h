@@ -8,7 +8,7 @@
  *   2. A counter holds the difference over the bucket: rows of a bucket add up, and what was reset (a thing that was made anew, a
  *      loader that began later) gives no step. A tally is a counter that says little by itself (packets beside bytes). A gauge holds how it was at the last reading of the bucket.
  *   3. NULL: not measured. A number is never negative.
- *   4. A reference (text, process, container) is an id of the segment's dictionary; 0: none.
+ *   4. A reference (text, process, container, series) is an id of the segment's dictionary; 0: none.
  *
  * From a declaration come the INSERT of the writer and the row in memory (schema/store/facts.h); a
  * migration makes the table, and a test holds the two equal, comments too. A new fact is a declaration, a migration, and
@@ -23,7 +23,7 @@
 #define FACT_COLUMNS_MAX 64 /* a row says by one bit each what it has */
 #define FACT_TABLES_MAX  24
 
-enum fact_type { FACT_NUMBER, FACT_TEXT, FACT_PROCESS, FACT_CONTAINER };
+enum fact_type { FACT_NUMBER, FACT_TEXT, FACT_PROCESS, FACT_CONTAINER, FACT_SERIES, FACT_TAG /* a number that rows are told apart by */ };
 enum fact_role { FACT_KEY, FACT_COUNTER, FACT_TALLY, FACT_GAUGE };
 
 struct fact_column {
@@ -38,6 +38,7 @@ struct fact {
 	const char *table, *comment;
 	const struct fact_column *columns;
 	uint32_t n;
+	uint32_t beside;     /* 1: its rows say more of what is counted elsewhere, and are no events of their run */
 };
 
 /* A reading of one thing: what it has of a fact's columns. Of a reference the number is an id that the store's writer gave. */

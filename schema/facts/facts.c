@@ -7,6 +7,9 @@
 #define FACT(symbol, list, name, text)                                                                                \
 	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0])}
 
+#define FACT_BESIDE(symbol, list, name, text)                                                                         \
+	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0]), .beside = 1}
+
 static const struct fact_column host_columns[] = {HOST_COLUMNS(FACT_COLUMN)};
 static const struct fact_column disk_columns[] = {DISK_COLUMNS(FACT_COLUMN)};
 static const struct fact_column fs_columns[] = {FS_COLUMNS(FACT_COLUMN)};
@@ -25,6 +28,8 @@ static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
 static const struct fact_column connection_columns[] = {CONNECTION_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_log_columns[] = {REQUEST_LOG_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_bytes_columns[] = {REQUEST_BYTES_COLUMNS(FACT_COLUMN)};
+static const struct fact_column request_tag_columns[] = {REQUEST_TAG_COLUMNS(FACT_COLUMN)};
+static const struct fact_column request_sample_columns[] = {REQUEST_SAMPLE_COLUMNS(FACT_COLUMN)};
 
 FACT(HOST_FACT, host_columns, "host_row", "the host: CPU time by mode, load, memory, pressure");
 FACT(DISK_FACT, disk_columns, "disk_row", "disks and their partitions");
@@ -44,11 +49,13 @@ FACT(NETNS_FACT, netns_columns, "netns_row", "network namespaces: what the kerne
 FACT(CONNECTION_FACT, connection_columns, "connection_row", "single connections that ended: those that failed, and the longest; bounded");
 FACT(REQUEST_LOG_FACT, request_log_columns, "request_log_row", "single requests: failed ones, the slowest, and a sample of the others; bounded");
 FACT(REQUEST_BYTES_FACT, request_bytes_columns, "request_bytes_row", "what became of the bytes that connections moved: seen = parsed + skipped + blind");
+FACT_BESIDE(REQUEST_TAG_FACT, request_tag_columns, "request_tag_row", "single requests of request_log_row that were answered here: how their samples are found");
+FACT_BESIDE(REQUEST_SAMPLE_FACT, request_sample_columns, "request_sample_row", "CPU samples and waits of threads while they served a request");
 
 const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
 				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT,
 				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, &REQUEST_LOG_FACT,
-				    &REQUEST_BYTES_FACT, NULL};
+				    &REQUEST_BYTES_FACT, &REQUEST_TAG_FACT, &REQUEST_SAMPLE_FACT, NULL};
 
 _Static_assert(sizeof(FACTS) / sizeof(FACTS[0]) - 1 <= FACT_TABLES_MAX, "room for their statements");
 _Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");

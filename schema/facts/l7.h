@@ -35,9 +35,25 @@
 	X(REQUEST_BYTES_BLIND, "blind", NUMBER, COUNTER, "bytes", "missing, or could not be made sense of: requests among them are not counted") \
 	X(REQUEST_BYTES_REQUESTS, "blind_requests", NUMBER, COUNTER, "", "requests that were seen, and what became of them was not")
 
+/* A tag is when the request's first bytes were read, in ns of the boot clock: with the process it tells one. Requests that were sent together have one tag. */
+#define REQUEST_TAG_COLUMNS(X) \
+	X(REQUEST_TAG_PROCESS, "process", PROCESS, KEY, "", "process.id of who served it") \
+	X(REQUEST_TAG_TAG, "tag", TAG, KEY, "", "what its samples have") \
+	X(REQUEST_TAG_OPERATION, "operation", TEXT, GAUGE, "", "text.id") \
+	X(REQUEST_TAG_RESULT, "result", TEXT, GAUGE, "", "text.id: ok, error") \
+	X(REQUEST_TAG_TOTAL, "total_us", NUMBER, GAUGE, "us", "to the last byte of its answer")
+
+#define REQUEST_SAMPLE_COLUMNS(X) \
+	X(REQUEST_SAMPLE_TAG, "tag", TAG, KEY, "", "of the request that the thread served: request_tag_row.tag of the same process") \
+	X(REQUEST_SAMPLE_SERIES, "series", SERIES, KEY, "", "series.id that they are counted in, too") \
+	X(REQUEST_SAMPLE_N, "n", NUMBER, COUNTER, "", "samples; of waits as in amount.n") \
+	X(REQUEST_SAMPLE_VALUE, "value", NUMBER, COUNTER, "ns", "their sum")
+
+enum request_tag_column { REQUEST_TAG_COLUMNS(FACT_ID) REQUEST_TAG_N };
+enum request_sample_column { REQUEST_SAMPLE_COLUMNS(FACT_ID) REQUEST_SAMPLE_COLUMNS_N };
 enum request_log_column { REQUEST_LOG_COLUMNS(FACT_ID) REQUEST_LOG_N };
 enum request_bytes_column { REQUEST_BYTES_COLUMNS(FACT_ID) REQUEST_BYTES_N };
 
-extern const struct fact REQUEST_LOG_FACT, REQUEST_BYTES_FACT;
+extern const struct fact REQUEST_LOG_FACT, REQUEST_BYTES_FACT, REQUEST_TAG_FACT, REQUEST_SAMPLE_FACT;
 
 #endif

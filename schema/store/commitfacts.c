@@ -20,13 +20,15 @@ static sqlite3_stmt *fact_stmt(struct commit *c, const struct fact *f)
 	return st;
 }
 
-static int64_t value_row(struct commit *c, enum fact_type type, int64_t value)
+static int64_t value_row(struct commit *c, enum fact_type type, int64_t value, const struct commit_run *runs)
 {
 	switch (type) {
 	case FACT_TEXT:
 		return commit_text(c, (uint32_t)value);
 	case FACT_PROCESS:
 		return commit_process(c, (uint32_t)value);
+	case FACT_SERIES:
+		return commit_series(c, (uint32_t)value, runs);
 	case FACT_CONTAINER:
 		return commit_container(c, (uint32_t)value);
 	default:
@@ -42,7 +44,7 @@ static void commit_fact(struct commit *c, const struct factrows *rows, const str
 	sqlite3_stmt *st;
 
 	for (uint32_t i = 0; i < f->n; i++) /* before the statement is in use */
-		out[i] = r->set >> i & 1 ? value_row(c, f->columns[i].type, *value++) : 0;
+		out[i] = r->set >> i & 1 ? value_row(c, f->columns[i].type, *value++, runs) : 0;
 	st = fact_stmt(c, f);
 	if (!st)
 		return;
@@ -55,7 +57,8 @@ static void commit_fact(struct commit *c, const struct factrows *rows, const str
 			sqlite3_bind_null(st, (int)i + 3);
 	}
 	commit_step(c, st, NULL);
-	commit_sum_of(c, r->run, COMMIT_SUM_FACTS, 1);
+	if (!f->beside)
+		commit_sum_of(c, r->run, COMMIT_SUM_FACTS, 1);
 }
 
 void commit_facts(struct commit *c, const struct batch *b, const struct commit_run *runs)

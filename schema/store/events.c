@@ -161,7 +161,8 @@ void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_n
 	struct factrows *f = events_facts(w);
 
 	row->ts = bucket_of(r, utc_ns);
-	__atomic_fetch_add(&r->tally->seen, 1, __ATOMIC_RELEASE);
+	if (!row->fact->beside)
+		__atomic_fetch_add(&r->tally->seen, 1, __ATOMIC_RELEASE);
 	mem_grow(f->rows, f->n, f->cap);
 	f->rows[f->n++] = *row;
 	writer_took(w, r, utc_ns);

@@ -27,7 +27,7 @@ uint64_t factrows_events(const struct factrows *f, uint32_t run)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < f->n; i++)
-		n += !run || f->rows[i].run == run;
+		n += !f->rows[i].fact->beside && (!run || f->rows[i].run == run);
 	return n;
 }
 
@@ -50,6 +50,9 @@ static bool value_of(struct store_writer *w, const struct fact_column *c, const 
 		return true;
 	case FACT_PROCESS:
 		*out = writer_known(w, DICT_PROCESS, (uint32_t)number);
+		return true;
+	case FACT_SERIES:
+		*out = writer_known(w, DICT_SERIES, (uint32_t)number);
 		return true;
 	case FACT_CONTAINER:
 		*out = writer_known(w, DICT_CONTAINER, (uint32_t)number);

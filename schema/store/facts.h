@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts: storing rows of the facts that schema/facts declares. One row is one event of its run. */
+/* facts: storing rows of the facts that schema/facts declares. One row is one event of its run, but for those that stand beside others (fact.beside). */
 #ifndef SONDE_STORE_FACTS_H
 #define SONDE_STORE_FACTS_H
 

@@ -112,6 +112,7 @@ int store_segment_dict(struct store_segment *s, const struct store_dict **out, s
  * that two threads can read its rows. -EAGAIN: it was made anew between the two, or is no archive. */
 int store_segment_share(struct store_segment *s, const struct store_segment *of);
 
+struct idmap;
 struct store_query {
 	int64_t from_ns, to_ns; /* half-open; buckets are taken whole if they begin inside */
 	enum store_kind kind;
@@ -125,7 +126,12 @@ struct store_query {
 	 * time. What begins behind the last one is of the last one. 0: in one. */
 	const int64_t *part_to_ns;
 	size_t n_parts;
+	/* store_totals tells only what was counted of threads while they served these requests: store_tag_key is a key of it. NULL: all. Counts
+	 * that stand for more than themselves are as they were taken. */
+	const struct idmap *tags;
 };
+/* Of a request that a process served. */
+uint64_t store_tag_key(uint64_t tag, uint32_t pid);
 struct store_total {            /* one series, summed over the range, or the part */
 	uint32_t part;
 	uint32_t series, task;  /* < store_dict.n_series, n_tasks; a task is whose it is (run, process, kind, thread) */

@@ -13,6 +13,10 @@ int amount_timeline(struct store_segment *s, const struct store_query *q, uint32
 int amount_totals(struct store_segment *s, const struct store_query *q,
 		  int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e);
 
+/* tagged.c: where q->tags says so. */
+int tagged_totals(struct store_segment *s, const struct store_query *q, int (*each)(void *ctx, const struct store_total *t), void *ctx,
+		  struct err *e);
+
 /* One row of amounts that counts; negative numbers of a damaged file are 0. */
 struct amount_seen {
 	uint32_t series;

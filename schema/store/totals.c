@@ -157,6 +157,8 @@ static int amount_parts(struct store_segment *s, const struct store_query *q, to
 int store_totals(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e)
 {
+	if (q->tags)
+		return tagged_totals(s, q, each, ctx, e);
 	if (q->kind == STORE_KIND_CPU)
 		return sample_totals(s, q, each, ctx, e);
 	return (q->n_parts ? amount_parts : amount_totals)(s, q, each, ctx, e);

@@ -8,6 +8,7 @@
  */
 #include "tools/fold/fold.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,13 @@ static int fold_of(const struct selection *sel, const struct fold_opts *o, struc
 	return 0;
 }
 
+static int nothing_tagged(const struct selection *sel, enum store_kind kind, struct err *e)
+{
+	err_set(e, -ENODATA, EXIT_NOTHING, "nothing of kind %s was recorded in %s while these requests were served", store_kind_info(kind)->name, sel->range);
+	err_fix(e, "sonde requests --slowest --side server");
+	return -ENODATA;
+}
+
 int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e)
 {
 	struct fold_opts opts = *o;
@@ -192,6 +200,8 @@ int fold_make(const struct selection *sel, const struct fold_opts *o, struct fol
 		return fold_wall_make(sel, o, out, e);
 	opts.kind = o->kind ? o->kind : STORE_KIND_CPU;
 	rc = fold_of(sel, &opts, out, e);
+	if (rc == NOTHING && o->tags)
+		return nothing_tagged(sel, opts.kind, e);
 	if (rc == NOTHING && !o->kind) {
 		rc = fold_kind_there(sel, &opts.kind, e);
 		if (rc)

@@ -19,6 +19,7 @@
  * how many (samples, events, objects), and `ns` is what it is drawn and ranked by: the kind's value (ns or bytes), or n
  * again where that unit was asked for. fold.kind and fold.unit say what they are.
  */
+struct idmap;
 struct selection; /* tools/select/select.h: window and filters, parsed from the command line */
 
 /* Written to pages: at most 8. OFF: of wall time, where below nothing ran (fold_wall.h). */
@@ -131,6 +132,7 @@ struct fold_opts {
 	uint32_t slices;         /* at most so many; 0: none */
 	bool cells;              /* what each stack used in each slice; needs `slices` */
 	bool functions;          /* a function is one frame, wherever execution stood: told apart by name and module */
+	const struct idmap *tags; /* only what threads did while they served these requests (store_query.tags); NULL: all */
 	bool lines;              /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 

@@ -15,16 +15,18 @@
 #include "tools/print/outfile.h"
 #include "tools/print/pager.h"
 #include "tools/print/term.h"
+#include "tools/requests/reqtags.h"
 
 struct flame_args {
 	const char *type;
-	const char *output, *group, *source_url;
+	const char *output, *group, *source_url, *request, *slower;
 	uint64_t width, nodes;
 	bool open, lines, no_inline, interpreter, text;
 };
 
 static const struct option FLAME_OPTIONS[] = {
 	FOLD_KIND_OR_WALL_OPTION(struct flame_args, type),
+	REQTAGS_OPTIONS(struct flame_args, request, slower),
 	{"output", 'o', OPTION_STRING, "FILE", "x.html, .svg, .folded, .pb.gz (pprof) or .json; the end says which",
 	 offsetof(struct flame_args, output)},
 	{"text", 0, OPTION_FLAG, NULL, "draw it here, in the terminal", offsetof(struct flame_args, text)},
@@ -45,6 +47,7 @@ static const char *const FLAME_EXAMPLES[] = {
 	"sonde flame nginx --last 10m --open",
 	"sonde flame postgres --type wall",
 	"sonde flame -o cpu.pb.gz && go tool pprof -top cpu.pb.gz",
+	"sonde flame --request 'GET /checkout' --slower-than p99 --open",
 	NULL,
 };
 
@@ -63,14 +66,14 @@ static int text_run(const struct verb_call *call, const struct fold_opts *opts, 
 	return ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") : 0;
 }
 
-static int flame_run(struct verb_call *call, struct err *e)
+static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 {
 	const struct flame_args *a = call->args;
 	cleanup_free char *path = a->output ? strdup(a->output) : written_default_path("flame", call->sel);
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	enum output_form form = OUTPUT_HTML;
 	struct output_look look = {.source_url = a->source_url, .group = a->group, .nodes = a->nodes};
-	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
+	struct fold_opts opts = *asked;
 	uint64_t bytes = 0;
 	bool page;
 	int ret;
@@ -78,8 +81,6 @@ static int flame_run(struct verb_call *call, struct err *e)
 	if (!path)
 		return err_set(e, -ENOMEM, EXIT_RUNTIME, "out of memory");
 	ret = output_group_of(a->group, &opts.group, e);
-	if (!ret)
-		ret = fold_kind_or_wall_of(a->type, call->sel, &opts, e);
 	if (!ret && a->output)
 		ret = output_form_of(path, &form, e);
 	if (!ret)
@@ -109,6 +110,26 @@ static int flame_run(struct verb_call *call, struct err *e)
 		return ret;
 	written_say(call, path, form, bytes);
 	return a->open ? written_open(path, e) : 0;
+}
+
+static int flame_run(struct verb_call *call, struct err *e)
+{
+	const struct flame_args *a = call->args;
+	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
+	struct reqtags tags = {0};
+	int ret = fold_kind_or_wall_of(a->type, call->sel, &opts, e);
+
+	if (!ret && a->request && opts.wall)
+		ret = err_set(e, -EINVAL, EXIT_USAGE, "--request goes with --type cpu, offcpu or runqueue: whole threads are in wall, not requests");
+	if (!ret)
+		ret = reqtags_find(call->sel, a->request, a->slower, &tags, e);
+	opts.tags = a->request ? &tags.tags : NULL;
+	if (!ret)
+		ret = drawn(call, &opts, e);
+	if (!ret && a->request && !call->quiet && !call->json)
+		reqtags_tell(&tags, a->request);
+	reqtags_release(&tags);
+	return ret;
 }
 
 const struct verb verb_flame = {

@@ -20,6 +20,7 @@
 #include "tools/print/table.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
+#include "tools/requests/reqtags.h"
 #include "tools/select/filter.h"
 #include "tools/select/select.h"
 
@@ -27,7 +28,7 @@
 
 struct stacks_args {
 	uint64_t rows;
-	const char *callers, *callees, *type;
+	const char *callers, *callees, *type, *request, *slower;
 	bool lines, no_inline, interpreter;
 };
 
@@ -38,6 +39,7 @@ static const struct option STACKS_OPTIONS[] = {
 	 offsetof(struct stacks_args, callers)},
 	{"callees", 0, OPTION_STRING, "FUNC", "the paths from a function to where the time was spent",
 	 offsetof(struct stacks_args, callees)},
+	REQTAGS_OPTIONS(struct stacks_args, request, slower),
 	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)",
 	 offsetof(struct stacks_args, lines)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
@@ -50,6 +52,7 @@ static const char *const STACKS_EXAMPLES[] = {
 	"sonde stacks -n 20",
 	"sonde stacks nginx --last 10m --json",
 	"sonde stacks --callers '^deflate'",
+	"sonde stacks --request 'GET /checkout' --slower-than p99 --type offcpu",
 	NULL,
 };
 
@@ -304,6 +307,7 @@ static int stacks_run(struct verb_call *call, struct err *e)
 	const struct stacks_args *a = call->args;
 	struct view v = {.call = call, .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS};
 	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
+	struct reqtags tags = {0};
 	struct fold *f = NULL;
 	int ret;
 
@@ -311,7 +315,13 @@ static int stacks_run(struct verb_call *call, struct err *e)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--callers and --callees do not go together");
 	ret = fold_kind_of(a->type, call->sel, &opts, e);
 	if (!ret)
+		ret = reqtags_find(call->sel, a->request, a->slower, &tags, e);
+	opts.tags = a->request ? &tags.tags : NULL;
+	if (!ret)
 		ret = fold_make(call->sel, &opts, &f, e);
+	if (!ret && a->request && !call->quiet && !call->json)
+		reqtags_tell(&tags, a->request);
+	reqtags_release(&tags);
 	if (ret)
 		return ret;
 	v.f = f;

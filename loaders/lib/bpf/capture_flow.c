@@ -8,6 +8,7 @@
 
 #include "loaders/lib/bpf/capture_parts.h"
 #include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/inflight.h"
 #include "loaders/lib/host/naming.h"
 #include "probes/stack.h"
 
@@ -145,6 +146,7 @@ static void record_store(struct capture *c, const struct stack_event *ev, size_t
 		store_loss(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), "store", n);
 		return;
 	}
+	inflight_store(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), ev->tag, series, n, n * c->f->period_ns(c->state));
 	c->added += n;
 	unwound_store(c, ev, &named, n);
 	process_count(c, named.process);

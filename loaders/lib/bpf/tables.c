@@ -14,6 +14,7 @@ static const char *const names[MP_TABLES_N] = {
 	[MP_TABLES_STATE] = "tables_state",
 	[MP_TABLES_WANTED] = "wanted",
 	[MP_TABLES_RUNTIMES] = "runtimes",
+	[MP_TABLES_INFLIGHT] = "inflight",
 };
 
 int tables_reuse(struct bpf_object *obj, const int *fds)

@@ -21,9 +21,9 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 11
+#define MP_VERSION 12
 #define MP_PACKET_MAX 65536
-#define MP_FDS_MAX 7 /* descriptors in one packet */
+#define MP_FDS_MAX 8 /* descriptors in one packet */
 
 enum mp_type {
 	MP_HELLO = 1,   /* maps -> client: struct mp_hello */
@@ -73,6 +73,7 @@ enum mp_tables_map {
 	MP_TABLES_STATE,
 	MP_TABLES_WANTED,
 	MP_TABLES_RUNTIMES,
+	MP_TABLES_INFLIGHT,
 	MP_TABLES_N
 };
 

@@ -454,7 +454,7 @@ static void the_tables_are_there_whole_or_not_at_all(void **state)
 	for (int i = 0; i < MP_FDS_MAX; i++)
 		sent[i] = memfd_create("table", MFD_CLOEXEC);
 	mapspack_add(&b, MP_TABLES, &m, NULL);
-	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, (int[]){sent[0], sent[1], sent[2], sent[3], sent[4], sent[5], -1}), -EPROTO);
+	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, (int[]){sent[0], sent[1], sent[2], sent[3], sent[4], sent[5], sent[6], -1}), -EPROTO);
 	assert_false(hostmaps_greeted(hm));
 	for (int turn = 0; turn < 2; turn++) { /* told again after a restart */
 		assert_int_equal(hostmaps_packet(hm, b.buf, b.len, sent), 0);

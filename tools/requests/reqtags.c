@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reqtags: see the header. */
+#include "tools/requests/reqtags.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/mem.h"
+#include "tools/print/when.h"
+#include "tools/requests/reqrows.h"
+#include "tools/select/askrows.h"
+
+static const char TAGS[] =
+	"SELECT x.process, x.tag, coalesce(o.value, ''), coalesce(x.total_us, 0) FROM request_tag_row x JOIN meta t0 ON t0.key = 't0'"
+	" LEFT JOIN text o ON o.id = x.operation WHERE x.ts + t0.value BETWEEN ?1 AND ?2";
+
+/* Its whole name, or its method and path: what stands between them is a host. */
+static bool is_meant(const char *request, const char *operation)
+{
+	const char *path = strchr(request, ' ');
+	size_t method = path ? (size_t)(path - request) + 1 : 0, n = strlen(operation);
+
+	if (!strcmp(request, operation))
+		return true;
+	if (!path || path[1] != '/' || strncmp(request, operation, method))
+		return false;
+	return n > method + strlen(path + 1) && !strcmp(operation + n - strlen(path + 1), path + 1) && !memchr(operation + method, '/', n - method - strlen(path + 1));
+}
+
+/* ---- how slow ---- */
+
+static int64_t quantile_us(const struct reqrows *r, const char *request, double q)
+{
+	struct reqrows_row sum = {.steps = mem_array(REQROWS_STEPS, sizeof(*sum.steps))};
+	uint64_t ns;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct reqrows_row *x = &r->rows[i];
+
+		if (!is_meant(request, x->operation))
+			continue;
+		for (int k = 0; k < REQROWS_STEPS; k++)
+			sum.steps[k] += x->steps[k];
+		sum.answered += x->answered;
+		sum.max_ns = x->max_ns > sum.max_ns ? x->max_ns : sum.max_ns;
+	}
+	ns = reqrows_quantile(&sum, q);
+	free(sum.steps);
+	return (int64_t)(ns / 1000);
+}
+
+static int slower_of(const struct selection *sel, const char *request, const char *slower, int64_t *us, struct err *e)
+{
+	char *end = NULL;
+	double q = *slower == 'p' ? strtod(slower + 1, &end) : 0;
+	struct reqrows rows;
+	int64_t ns;
+	int rc;
+
+	if (*slower != 'p') {
+		if (when_parse_duration(slower, &ns) || ns < 0)
+			return err_set(e, -EINVAL, EXIT_USAGE, "--slower-than is a time (50ms) or a quantile (p99), not '%s'", slower);
+		*us = ns / 1000;
+		return 0;
+	}
+	if (end == slower + 1 || *end || !(q > 0 && q < 100))
+		return err_set(e, -EINVAL, EXIT_USAGE, "--slower-than is a time (50ms) or a quantile (p99), not '%s'", slower);
+	rc = reqrows_read(sel, REQROWS_BY_OPERATION, "server", false, &rows, e);
+	if (!rc)
+		*us = quantile_us(&rows, request, q / 100);
+	reqrows_release(&rows);
+	return rc;
+}
+
+/* ---- which ---- */
+
+struct finding {
+	const struct selection *sel;
+	const struct store_dict *dict;
+	const char *request;
+	struct reqtags *out;
+};
+
+static void take(void *ctx, sqlite3_stmt *st)
+{
+	struct finding *f = ctx;
+	int64_t id = sqlite3_column_int64(st, 0), us = sqlite3_column_int64(st, 3);
+	const struct store_process_row *p = id > 0 && (uint64_t)id < f->dict->n_processes ? &f->dict->processes[id] : NULL;
+	bool fresh;
+
+	if (!p || !p->present || us <= f->out->slower_us || !is_meant(f->request, askrows_text(st, 2)) || !select_wants_process(f->sel, p))
+		return;
+	if (!strcmp(p->lang, "go")) {
+		f->out->go++;
+		return;
+	}
+	*idmap_ref(&f->out->tags, store_tag_key((uint64_t)sqlite3_column_int64(st, 1), p->pid), &fresh) = 1;
+	f->out->n++;
+	f->out->total_us += us;
+}
+
+static int nothing(const struct reqtags *t, const struct selection *sel, const char *request, struct err *e)
+{
+	if (t->go) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "'%s' was served by programs in Go, whose samples cannot be told apart by request", request);
+		err_fix(e, "sonde stacks");
+	} else {
+		err_set(e, -ENODATA, EXIT_NOTHING, "no request '%s'%s was kept in %s", request, t->slower_us >= 0 ? " that took so long" : "", sel->range);
+		err_fix(e, "sonde requests --side server");
+	}
+	return -ENODATA;
+}
+
+int reqtags_find(const struct selection *sel, const char *request, const char *slower, struct reqtags *out, struct err *e)
+{
+	struct finding f = {.sel = sel, .request = request, .out = out};
+	int rc = 0;
+
+	*out = (struct reqtags){.slower_us = -1};
+	if (!request)
+		return slower ? err_set(e, -EINVAL, EXIT_USAGE, "--slower-than needs --request") : 0;
+	if (slower)
+		rc = slower_of(sel, request, slower, &out->slower_us, e);
+	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
+		const char *path = sel->segments[i].path;
+		struct store_segment *seg;
+
+		rc = select_segment(sel, path, &seg, e);
+		if (!rc)
+			rc = store_segment_dict(seg, &f.dict, e);
+		if (!rc)
+			rc = askrows(sel, seg, path, TAGS, take, &f, e);
+	}
+	return rc ? rc : out->n ? 0 : nothing(out, sel, request, e);
+}
+
+void reqtags_release(struct reqtags *t)
+{
+	idmap_release(&t->tags);
+}
+
+void reqtags_tell(const struct reqtags *t, const char *request)
+{
+	char total[32], slower[32];
+
+	fprintf(stderr, "%zu kept request%s '%s'", t->n, t->n == 1 ? "" : "s", request);
+	if (t->slower_us >= 0)
+		fprintf(stderr, " slower than %s", when_duration(t->slower_us * 1000, slower, sizeof(slower)));
+	fprintf(stderr, ": %s together; what is in none of the kinds (--type) of it has no tag, or no sample\n", when_duration(t->total_us * 1000, total, sizeof(total)));
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reqtags: which single requests were meant, as the tags of their samples (store_query.tags).
+ *
+ * What is meant by --request: an operation as `sonde requests` has it, or its method and path alone ("GET /checkout", of any host). By
+ * --slower-than: a time, or a quantile of these operations' latencies (p50 to p99.9) as they were counted, not as they were kept.
+ * Requests are kept as rows to a limit: the slowest, those that failed, and a sample of the others. Go's threads change what they work on
+ * where nobody sees it: its requests have no samples of their own.
+ */
+#ifndef SONDE_TOOLS_REQTAGS_H
+#define SONDE_TOOLS_REQTAGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+#include "schema/base/idmap.h"
+#include "tools/cli/options.h"
+#include "tools/select/select.h"
+
+#define REQTAGS_OPTIONS(type, request_field, slower_field) \
+	{"request", 0, OPTION_STRING, "OPERATION", "only what threads did while they served such requests: 'GET /checkout'", offsetof(type, request_field)}, \
+	{"slower-than", 0, OPTION_STRING, "TIME", "with --request: those that took longer, 50ms or p99", offsetof(type, slower_field)}
+
+struct reqtags {
+	struct idmap tags;
+	size_t n, go;      /* requests that were kept; of programs in Go, which have none */
+	int64_t total_us;  /* what they took together */
+	int64_t slower_us; /* they took more */
+};
+
+/* request NULL: nothing is asked, and nothing found. EXIT_USAGE, or EXIT_NOTHING where there is none. Release in any case. */
+int reqtags_find(const struct selection *sel, const char *request, const char *slower, struct reqtags *out, struct err *e);
+void reqtags_release(struct reqtags *t);
+/* Which they were and how long they took, to stderr: the answer says how much of that is in it. */
+void reqtags_tell(const struct reqtags *t, const char *request);
+
+#endif
