@@ -156,8 +156,8 @@ static int amount_put(struct family_host *h, const struct naming_result *named, 
 	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack, x->kind,
 				       x->label);
 	err = store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
-	if (!err)
-		inflight_store(h->store, h->run, (int64_t)e->ev.time_ns + h->offset_ns, e->ev.tag, series, a.n, a.value);
+	if (!err) /* this one alone, not those that it stands for: they were of other requests */
+		inflight_store(h->store, h->run, (int64_t)e->ev.time_ns + h->offset_ns, e->ev.tag, series, 1, x->ns);
 	return err;
 }
 

@@ -46,7 +46,7 @@
 #define REQUEST_SAMPLE_COLUMNS(X) \
 	X(REQUEST_SAMPLE_TAG, "tag", TAG, KEY, "", "of the request that the thread served: request_tag_row.tag of the same process") \
 	X(REQUEST_SAMPLE_SERIES, "series", SERIES, KEY, "", "series.id that they are counted in, too") \
-	X(REQUEST_SAMPLE_N, "n", NUMBER, COUNTER, "", "samples; of waits as in amount.n") \
+	X(REQUEST_SAMPLE_N, "n", NUMBER, COUNTER, "", "samples, or waits: those alone whose stack was taken, whatever they stand for in amount") \
 	X(REQUEST_SAMPLE_VALUE, "value", NUMBER, COUNTER, "ns", "their sum")
 
 enum request_tag_column { REQUEST_TAG_COLUMNS(FACT_ID) REQUEST_TAG_N };

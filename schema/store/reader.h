@@ -126,8 +126,8 @@ struct store_query {
 	 * time. What begins behind the last one is of the last one. 0: in one. */
 	const int64_t *part_to_ns;
 	size_t n_parts;
-	/* store_totals tells only what was counted of threads while they served these requests: store_tag_key is a key of it. NULL: all. Counts
-	 * that stand for more than themselves are as they were taken. */
+	/* store_totals tells only what was counted of threads while they served these requests: store_tag_key is a key of it. NULL: all. Waits
+	 * whose stack was taken count for themselves alone. */
 	const struct idmap *tags;
 };
 /* Of a request that a process served. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/host/inflight.h"
 #include "loaders/lib/host/kallsyms.h"
 #include "loaders/lib/host/kallsyms_kept.h"
 #include "loaders/lib/host/naming.h"
@@ -184,6 +185,19 @@ int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const s
 	(void)w;
 	(void)utc_ns;
 	fake.culprits[fake.n_culprits++ % FAKES] = (struct fake_culprit){task, *x};
+	return 0;
+}
+
+/* ---- requests ---- */
+
+int inflight_store(struct store_writer *w, uint32_t run, int64_t utc_ns, uint64_t tag, uint32_t series, uint64_t n, uint64_t value)
+{
+	(void)w;
+	(void)run;
+	(void)utc_ns;
+	(void)series;
+	fake.tagged_n += tag ? n : 0;
+	fake.tagged_ns += tag ? value : 0;
 	return 0;
 }
 

@@ -31,6 +31,7 @@ struct fakes {
 	struct fake_wake wakes[FAKES];     size_t n_wakes;
 	struct fake_on on[FAKES];          size_t n_on;
 	struct fake_culprit culprits[FAKES]; size_t n_culprits;
+	uint64_t tagged_n, tagged_ns;      /* told of requests */
 	struct { uint64_t key[4], value[40]; size_t key_size, value_size; } map[FAKE_MAPS][FAKES];
 	size_t n_map[FAKE_MAPS];
 	struct offcpu_sum sums[FAKES];

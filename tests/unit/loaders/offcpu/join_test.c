@@ -56,6 +56,22 @@ static void end_at(uint32_t tid, uint64_t out_ns, uint64_t blocked_ns, uint64_t 
 	join_end(&j, &host, &e);
 }
 
+static void a_wait_of_a_request_counts_for_itself_alone(void **state)
+{
+	struct offcpu_end e = {.ev = {.time_ns = 153, .tgid = 5, .tid = 7, .end = OFFCPU_RECORD_END, .tag = 90}, .out_ns = 100, .blocked_ns = 50,
+			       .ready_ns = 3, .weight = 4, .class = OFFCPU_LOCK, .blocked = 1};
+
+	(void)state;
+	stack_at(7, 100, 2, 1);
+	join_end(&j, &host, &e);
+	assert_int_equal(fake.amounts[0].value, 200);
+	assert_int_equal(fake.tagged_n, 2);
+	assert_int_equal(fake.tagged_ns, 53);
+	stack_at(7, 200, 2, 1);
+	end_at(7, 200, 50, 3, 1);
+	assert_int_equal(fake.tagged_n, 2);
+}
+
 static void wake_at(uint32_t tid, uint64_t at_ns, uint32_t slept)
 {
 	struct offcpu_wake e = {.ev = {.time_ns = at_ns, .tgid = 5, .tid = tid, .end = OFFCPU_RECORD_WAKE}, .tgid = 6, .tid = slept,
@@ -331,7 +347,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		T(a_wait_with_both_is_an_amount_blocked_and_one_ready),
+		T(a_wait_with_both_is_an_amount_blocked_and_one_ready), T(a_wait_of_a_request_counts_for_itself_alone),
 		T(a_stack_that_comes_after_its_length_is_joined_too),
 		T(waits_of_one_thread_are_told_apart_by_when_they_began),
 		T(a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not),

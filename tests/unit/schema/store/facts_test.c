@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "schema/facts/host.h"
+#include "schema/facts/l7.h"
 #include "schema/sql/migrations.h"
 #include "schema/store/facts.h"
 #include "schema/store/seal.h"
@@ -157,6 +158,27 @@ static void each_row_is_an_event_of_its_run_and_counted(void **state)
 	assert_int_equal(c.from_ns, T0_S * NS);
 }
 
+static void rows_beside_others_add_up_and_are_no_events(void **state)
+{
+	struct store_writer *w = fixture_writer(*state, 0);
+	uint32_t run = run_begin(w), series = fixture_series(w, run, 7, 1);
+	struct fact_row r = {0};
+	const char *path;
+
+	assert_int_equal(store_add(w, series, T0_S * NS, 3), 0);
+	fact_put(&r, REQUEST_SAMPLE_TAG, 90);
+	fact_put(&r, REQUEST_SAMPLE_SERIES, series);
+	fact_put(&r, REQUEST_SAMPLE_N, 1);
+	fact_put(&r, REQUEST_SAMPLE_VALUE, 10);
+	assert_int_equal(store_fact(w, run, T0_S * NS, &REQUEST_SAMPLE_FACT, &r), 0);
+	assert_int_equal(store_fact(w, run, T0_S * NS, &REQUEST_SAMPLE_FACT, &r), 0);
+	fixture_close(w);
+	path = fixture_segment(*state, 0);
+	assert_int_equal(fixture_sql(path, "SELECT accounted FROM run"), 3);
+	assert_int_equal(fixture_sql(path, "SELECT count(*) FROM run_count WHERE kind = 0"), 0);
+	assert_int_equal(fixture_sql(path, "SELECT x.n * 100 + x.value FROM request_sample_row x JOIN sample s ON s.series = x.series WHERE x.tag = 90"), 220);
+}
+
 static void a_row_without_its_key_is_refused_and_a_number_that_cannot_be_is_lost(void **state)
 {
 	struct store_writer *w = fixture_writer(*state, 0);
@@ -248,6 +270,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_declaration_is_its_table_with_the_same_comments, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(counters_of_a_bucket_add_up_and_of_gauges_the_last_one_holds, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(each_row_is_an_event_of_its_run_and_counted, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(rows_beside_others_add_up_and_are_no_events, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_row_without_its_key_is_refused_and_a_number_that_cannot_be_is_lost, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(an_archive_has_the_rows_of_its_segment_with_the_same_names, fixture_setup, fixture_teardown),
