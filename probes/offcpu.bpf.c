@@ -186,6 +186,14 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 	return true;
 }
 
+/* As the wait ends, not as it began: where another thread has answered meanwhile it was idle. Beside stack_end: below it there is no
+ * stack left. */
+static __noinline void tag_note(struct offcpu_thread *t, __u64 now)
+{
+	if (t)
+		t->tag = stack_tag(t->tid, now);
+}
+
 static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64 ready_ns, bool blocked,
 				      struct offcpu_tally *tl)
 {
@@ -204,7 +212,7 @@ static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64
 	__u64 amounts = (__u64)t->weight * (blocked ? 2 : 1);
 
 	__builtin_memcpy(e.ev.thread, t->comm, sizeof(e.ev.thread));
-	e.ev.tag = stack_tag(t->tid, now); /* now, not when the wait began: where another thread has answered meanwhile it was idle */
+	e.ev.tag = t->tag;
 	tl->stack_seen += amounts;
 	if (record_send(&e, sizeof(e)))
 		tl->stack_lost += amounts;
@@ -301,8 +309,10 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 		sum_add(t, OFFCPU_SUM_READY, blocked ? OFFCPU_WOKEN : t->class, t->flags & (from > since ? OFFCPU_F_STACKLESS : OFFCPU_F_STACKLESS | OFFCPU_F_BEFORE), now - from);
 		if (now - from >= OFFCPU_CULPRIT_NS)
 			culprits_add(cpu, t->id, from, now);
-		if (t->weight)
+		if (t->weight) {
+			tag_note(t, now);
 			stack_end(t, now, now - from, blocked, tl);
+		}
 	}
 	t->state = OFFCPU_S_RUNNING;
 	t->flags = 0;

@@ -8,17 +8,14 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/scope.h"
 #include "loaders/lib/bpf/tables.h"
-#include "loaders/lib/host/mapsproto.h"
 #include "probes/l7_tls.h"
 #include "probes/l7.skel.h"
-#include "probes/tables.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -35,43 +32,10 @@ static struct l7_bpf *skel_open(const char *store_dir)
 	return l7_bpf__open_opts(&o);
 }
 
-/* ---- which request a thread serves (probes/inflight.bpf.h) ---- */
-
-static void *shared(int fd, size_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
-/* What a capture that was killed has left there is no request of now. */
-static void inflight_clear(int fd)
-{
-	size_t bytes = TABLES_INFLIGHT * sizeof(struct tables_inflight);
-	struct tables_inflight *all = shared(fd, bytes);
-
-	for (size_t i = 0; all && i < TABLES_INFLIGHT; i++)
-		if (all[i].tag)
-			all[i].tag = 0;
-	if (all)
-		munmap(all, bytes);
-}
-
-static void inflight_open(struct hooks *k, const int *tables)
-{
-	if (!tables)
-		return;
-	inflight_clear(tables[MP_TABLES_INFLIGHT]);
-	k->tables = shared(tables[MP_TABLES_STATE], (size_t)sysconf(_SC_PAGESIZE));
-}
-
 void hooks_alive(struct hooks *k, uint64_t now_ns)
 {
-	if (k->tables)
-		__atomic_store_n(&k->tables->inflight_ns, now_ns, __ATOMIC_RELAXED);
+	tables_inflight_alive(k->tables, now_ns);
 }
-
-/* ---- programs ---- */
 
 int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 {
@@ -90,7 +54,7 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 	if (!err)
 		err = scope_fill(k->skel->obj, c->target);
 	if (!err) {
-		inflight_open(k, c->tables);
+		tables_inflight_open(c->tables, &k->tables);
 		return 0;
 	}
 	load_error(err, "l7", e);
@@ -149,8 +113,7 @@ void hooks_detach(struct hooks *k)
 void hooks_close(struct hooks *k)
 {
 	hooks_detach(k);
-	if (k->tables)
-		munmap(k->tables, (size_t)sysconf(_SC_PAGESIZE));
+	tables_inflight_close(k->tables);
 	bpf_link__destroy(k->sweep);
 	l7_bpf__destroy(k->skel);
 	*k = (struct hooks){0};

@@ -34,6 +34,7 @@ struct stream {
 	uint64_t told_seen, told_blind, told_parsed, told_skipped, told_blind_requests, blind_requests;
 	uint64_t lost;                /* seen before the connection was told */
 	int64_t last_ns;
+	int64_t busy_ns;              /* its last request but the one at hand was answered then */
 	uint32_t datagrams;
 	uint16_t family, lport, dport;
 	uint8_t local[16], peer[16];
@@ -550,6 +551,8 @@ static void emit(void *ctx, const struct proto_request *r)
 	struct sums_of of = of_stream(x);
 
 	x->blind_requests += r->result == PROTO_BLIND;
+	of.alone = x->conn && !proto_conn_open(x->conn) && r->begin_ns > x->busy_ns;
+	x->busy_ns = r->end_ns > x->busy_ns ? r->end_ns : x->busy_ns;
 	sums_request(s->sums, &of, r);
 }
 

@@ -250,7 +250,7 @@ static void single_take(struct sums *s, const struct sums_of *of, const struct p
 	x.row.number[SAID_ANSWERED] = r->response_bytes;
 	x.row.number[SAID_WEIGHT] = 1;
 	x.row.number[SAID_TID] = of->tid;
-	x.row.number[SAID_TAG] = of->side == STORE_SIDE_SERVER ? (uint64_t)r->begin_ns : 0; /* as probes/l7_data.bpf.h makes it */
+	x.row.number[SAID_TAG] = of->side == STORE_SIDE_SERVER && of->alone ? (uint64_t)r->begin_ns : 0; /* as probes/l7_data.bpf.h makes it */
 	snprintf(x.trace, sizeof(x.trace), "%s", r->trace ? r->trace : "");
 	to = failed ? failed_place(s, key) : NULL;
 	if (!to && answered && (to = slowest_place(s, ns))) {

@@ -21,6 +21,7 @@ struct sums_of {
 	struct said_who who;
 	uint32_t tid;
 	uint8_t side;
+	bool alone;      /* its connection had no other request meanwhile: what its threads did was for this one */
 	const char *service;
 };
 

@@ -20,7 +20,7 @@ MAY = {
     "schema/facts": ["schema/facts/"],
     "schema/store": ["schema/base/", "schema/facts/", "schema/sql/", "schema/store/"],
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "loaders/lib/runtimes/", "probes/"],
-    "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/scope.h", "probes/stack.h", "probes/runtimes/runtime.h"],
+    "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/scope.h", "probes/stack.h", "probes/tables.h", "probes/runtimes/runtime.h"],
     "loaders/lib/protocols": ["schema/base/", "loaders/lib/protocols/"],
     "loaders/lib/runtimes": ["schema/base/", "schema/image/format.h", "loaders/lib/runtimes/", "probes/runtimes/"],
     "loaders/lib/sandbox": ["schema/base/", "loaders/lib/sandbox/"],

@@ -71,7 +71,7 @@ __attribute__((noinline)) void serve_locked(void)
 	pthread_join(holder, NULL);
 }
 
-/* A request of less than a buffer, which comes whole. false: there is none any more. */
+/* Requests that come whole and together, one after the other. false: there is none any more. */
 static int answer(int fd)
 {
 	static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -81,11 +81,15 @@ static int answer(int fd)
 	if (n <= 0)
 		return 0;
 	ask[n] = 0;
-	if (!strncmp(ask, "GET /burn", 9))
-		serve_burning();
-	else if (!strncmp(ask, "GET /lock", 9))
-		serve_locked();
-	return write(fd, ok, sizeof(ok) - 1) == sizeof(ok) - 1;
+	for (const char *at = strstr(ask, "GET /"); at; at = strstr(at + 5, "GET /")) {
+		if (!strncmp(at, "GET /burn", 9))
+			serve_burning();
+		else if (!strncmp(at, "GET /lock", 9))
+			serve_locked();
+		if (write(fd, ok, sizeof(ok) - 1) != sizeof(ok) - 1)
+			return 0;
+	}
+	return 1;
 }
 
 static void *serve(void *arg)

@@ -7,6 +7,7 @@
 #define SONDE_BPF_TABLES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct bpf_map;
 struct bpf_object;
@@ -16,5 +17,14 @@ struct bpf_object;
 int tables_reuse(struct bpf_object *obj, const int *fds);
 /* Is it one of them? */
 bool tables_is_one(const struct bpf_map *map);
+
+/*
+ * Who writes `inflight` (probes/inflight.bpf.h): what one that was killed has left there is taken out, for it is no request of now; then it says
+ * that it is there, once a second or more often, and 0 when it goes. *state is NULL where nobody reads.
+ */
+struct tables_state;
+void tables_inflight_open(const int *fds, struct tables_state **state);
+void tables_inflight_alive(struct tables_state *state, uint64_t now_ns);
+void tables_inflight_close(struct tables_state *state);
 
 #endif

@@ -190,12 +190,12 @@ int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const s
 
 /* ---- requests ---- */
 
-int inflight_store(struct store_writer *w, uint32_t run, int64_t utc_ns, uint64_t tag, uint32_t series, uint64_t n, uint64_t value)
+int inflight_store(struct store_writer *w, uint32_t run, int64_t utc_ns, uint64_t tag, uint32_t of, uint64_t n, uint64_t value)
 {
 	(void)w;
 	(void)run;
 	(void)utc_ns;
-	(void)series;
+	(void)of;
 	fake.tagged_n += tag ? n : 0;
 	fake.tagged_ns += tag ? value : 0;
 	return 0;
