@@ -93,7 +93,7 @@ def section(rows, exts=()):
         struct.pack(f"<{len(packed) + len(packed) % 2}I", *packed, *[0] * (len(packed) % 2))
 
 def record(pc, stack, exact=1, rbp=0x7010, tgid=5):
-    event = struct.pack("<QQQQIIIIHHHH16s", 100, 50, 0, 0, tgid, tgid, 1, 0, 1, 0, 32, 2, b"seed")
+    event = struct.pack("<QQQQQIIIIHHHH16s", 100, 50, 0, 0, 0, tgid, tgid, 1, 0, 1, 0, 32, 2, b"seed")
     regs = [0] * 16
     regs[6], regs[7] = rbp, 0x7000
     return event + struct.pack("<127Q", *([0xffffffff81000000] + [0] * 126)) + struct.pack("<16Q", *regs) + \

@@ -13,7 +13,7 @@ import sys
 
 
 def event(time, tid, end=0, kernel=0, user=0):  # struct stack_event
-    return struct.pack("<4Q4I4H16s", time, 1, 2, 0, tid, tid, 0, 0, kernel, user, 0, end, b"worker")
+    return struct.pack("<5Q4I4H16s", time, 1, 2, 0, 0, tid, tid, 0, 0, kernel, user, 0, end, b"worker")
 
 
 def record(b):
