@@ -7,15 +7,13 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "export/push/pack.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/store/reader.h"
-
-#define GZIP_WINDOW (15 + 16)
 
 struct batch {
 	const struct table *table;
@@ -26,25 +24,6 @@ struct batch {
 	struct idmap seen; /* hash of a row -> how many equal ones there were */
 	uint64_t n;
 };
-
-static int pack(const struct strbuf *rows, struct strbuf *out, struct err *e)
-{
-	z_stream z = {.next_in = (Bytef *)rows->buf, .avail_in = (uInt)rows->len};
-	cleanup_free Bytef *buf = NULL;
-	uLong most;
-	int rc = deflateInit2(&z, 1, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY);
-
-	if (rc != Z_OK)
-		return err_set(e, -ENOMEM, EXIT_RUNTIME, "zlib: %d", rc);
-	most = deflateBound(&z, rows->len);
-	buf = mem_alloc(most);
-	z.next_out = buf;
-	z.avail_out = (uInt)most;
-	rc = deflate(&z, Z_FINISH);
-	strbuf_add(out, buf, (size_t)(most - z.avail_out));
-	deflateEnd(&z);
-	return rc == Z_STREAM_END ? 0 : err_set(e, -EIO, EXIT_RUNTIME, "zlib: %d", rc);
-}
 
 static int flush(struct batch *b, struct err *e)
 {

@@ -93,6 +93,7 @@ static size_t take_body(char *data, size_t size, size_t n, void *ctx)
 
 	memcpy(s->text + s->len, data, take);
 	s->len += take;
+	s->text[s->len] = '\0';
 	s->all += size * n;
 	return size * n;
 }
@@ -168,6 +169,13 @@ static void request(struct http *h, const struct target *t, const char *url, con
 		h->easy_setopt(h->easy, OPT_CAINFO, t->ca_file);
 }
 
+/* By Connect's codes of errors; of gateways and the like nothing is final. */
+static bool is_final(const struct target *t, long status, const struct said *said)
+{
+	return t->type == TARGET_PYROSCOPE && status == 400 &&
+	       (strstr(said->text, "\"invalid_argument\"") || strstr(said->text, "\"out_of_range\""));
+}
+
 static int judge(const struct http *h, const struct target *t, int curl, long status, const struct said *said, struct err *e)
 {
 	unsigned code;
@@ -176,23 +184,38 @@ static int judge(const struct http *h, const struct target *t, int curl, long st
 		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s: %s", t->name, t->url, h->easy_strerror(curl));
 	if (status == 200 && !said->all)
 		return 0;
-	if (sscanf(said->text, "Code: %9u.", &code) == 1) /* ClickHouse's exception. The rest is not shown: a receiver may say back what it was sent */
+	if (is_final(t, status, said))
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "%s: %s will not have it: it answered %ld, an invalid argument", t->name, t->url, status);
+	if (t->type == TARGET_CLICKHOUSE && sscanf(said->text, "Code: %9u.", &code) == 1) /* its exception. The rest is not shown: a receiver may say back what it was sent */
 		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld, ClickHouse's code %u", t->name, t->url, status, code);
-	return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld%s", t->name, t->url, status, status == 200 ? " and a text, as ClickHouse would not" : "");
+	return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld%s", t->name, t->url, status, status == 200 ? " and a text, as it would not" : "");
+}
+
+static void *heads_of(struct http *h, const struct target *t)
+{
+	void *heads = h->slist_append(NULL, "Expect:");
+	char line[128];
+
+	if (t->type == TARGET_PYROSCOPE) {
+		heads = h->slist_append(heads, "Content-Type: application/proto");
+		heads = h->slist_append(heads, "Connect-Protocol-Version: 1");
+	} else if (!t->plain) {
+		heads = h->slist_append(heads, "Content-Encoding: gzip");
+	}
+	snprintf(line, sizeof(line), "X-Scope-OrgID: %s", t->tenant);
+	return *t->tenant ? h->slist_append(heads, line) : heads;
 }
 
 int http_post(struct http *h, const struct target *t, const char *path, const void *body, size_t len, uint32_t *retry_s, struct err *e)
 {
 	struct strbuf url cleanup_strbuf = STRBUF_INIT;
 	struct said said = {.len = 0};
-	void *heads = h->slist_append(NULL, "Expect:");
+	void *heads = heads_of(h, t);
 	long status = 0;
 	int rc, curl;
 
 	*retry_s = 0;
 	h->easy_reset(h->easy);
-	if (!t->plain)
-		heads = h->slist_append(heads, "Content-Encoding: gzip");
 	rc = authorize(h, t, &heads, e);
 	if (!rc) {
 		strbuf_addf(&url, "%.*s%s", (int)(strlen(t->url) - (t->url[strlen(t->url) - 1] == '/')), t->url, path);

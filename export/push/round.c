@@ -9,6 +9,7 @@
 
 #include "export/push/batch.h"
 #include "export/push/cursor.h"
+#include "export/push/profile.h"
 #include "export/push/table.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -29,17 +30,32 @@ static int send_piece(void *ctx, const struct table *t, const void *body, size_t
 	return http_post(s->http, s->target, path, body, len, &s->retry_s, e);
 }
 
-static int send_range(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, uint64_t *rows, struct err *e)
+static int send_profiles(void *ctx, const void *body, size_t len, size_t n, struct err *e)
+{
+	struct sending *s = ctx;
+
+	(void)n;
+	return http_post(s->http, s->target, "/push.v1.PusherService/Push", body, len, &s->retry_s, e);
+}
+
+static int send_rows(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, uint64_t *rows, struct err *e)
 {
 	struct store_segment_info *segments = NULL;
 	size_t n = 0;
 	int rc = store_segments(w->store, from_ts * NSEC_PER_SEC, to_ts * NSEC_PER_SEC, &segments, &n, e);
 
 	for (size_t i = 0; !rc && i < N_TABLES; i++)
-		if (target_wants(s->target, TABLES[i].name))
+		if (target_wants(s->target->tables, TABLES[i].name))
 			rc = batch_rows(segments, n, &TABLES[i], from_ts, to_ts, !s->target->plain, send_piece, s, rows, e);
 	free(segments);
 	return rc;
+}
+
+static int send_range(const struct round_where *w, struct sending *s, int64_t to_ts, struct cursor_state *c, struct err *e)
+{
+	if (s->target->type == TARGET_PYROSCOPE)
+		return profile_range(w->store, s->target, c->sent_ts, to_ts, send_profiles, s, &c->rows, &c->refused, e);
+	return send_rows(w, s, c->sent_ts, to_ts, &c->rows, e);
 }
 
 /* The oldest and the newest bucket. */
@@ -92,7 +108,7 @@ int round_send(const struct round_where *w, const struct target *t, struct http 
 	while (!rc && c.sent_ts < end_ts) {
 		int64_t to_ts = c.sent_ts + ROUND_RANGE_S < end_ts ? c.sent_ts + ROUND_RANGE_S : end_ts;
 
-		rc = send_range(w, &s, c.sent_ts, to_ts, &c.rows, e);
+		rc = send_range(w, &s, to_ts, &c, e);
 		if (!rc) {
 			c.sent_ts = to_ts;
 			rc = push_cursor_write(w->state, w->store, t->name, &c, e);
