@@ -27,7 +27,7 @@
 
 static const char HELP[] =
 	"usage: sonde-push [options]\n"
-	"Sends what the store has to ClickHouse or Pyroscope, as it settles. It only reads the store.\n"
+	"Sends what the store has to ClickHouse or Pyroscope, or by OTLP, as it settles. It only reads the store.\n"
 	"  --config FILE      whom to send what (default " CONFIG_DEFAULT ")\n"
 	"  --store DIR        the store's folder (else as sonde finds it)\n"
 	"  --state DIR        where it is kept how far each target is\n"

@@ -16,7 +16,7 @@
 #define FILE_MOST 65536
 #define SECTION "export."
 
-enum form { FORM_TEXT, FORM_NAME, FORM_URL, FORM_TIME, FORM_TABLES, FORM_PROFILES, FORM_TYPE, FORM_COMPRESSION };
+enum form { FORM_TEXT, FORM_NAME, FORM_URL, FORM_TIME, FORM_TABLES, FORM_PROFILES, FORM_SIGNALS, FORM_PATH, FORM_TYPE, FORM_COMPRESSION };
 
 #define KEY(key, member, form) {key, offsetof(struct target, member), sizeof(((struct target *)0)->member), form}
 static const struct key {
@@ -28,6 +28,7 @@ static const struct key {
 	KEY("url", url, FORM_URL), KEY("database", database, FORM_NAME), KEY("user", user, FORM_NAME),
 	KEY("password-file", password_file, FORM_TEXT), KEY("token-file", token_file, FORM_TEXT), KEY("ca-file", ca_file, FORM_TEXT),
 	KEY("tables", tables, FORM_TABLES), KEY("profiles", profiles, FORM_PROFILES), KEY("tenant", tenant, FORM_NAME),
+	KEY("signals", signals, FORM_SIGNALS), KEY("path", path, FORM_PATH),
 	KEY("every", every_s, FORM_TIME), KEY("timeout", timeout_s, FORM_TIME),
 	KEY("backfill", backfill_s, FORM_TIME),
 };
@@ -82,9 +83,22 @@ static bool are_all(const char *s, bool (*named)(const char *name, size_t len))
 	return true;
 }
 
+static bool signal_named(const char *name, size_t len)
+{
+	return (len == 7 && !strncmp(name, "metrics", len)) || (len == 4 && !strncmp(name, "logs", len));
+}
+
+/* From / on, and not to its end. */
+static bool is_path(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_/");
+
+	return *s == '/' && !s[n] && s[n - 1] != '/';
+}
+
 static bool is_type(const char *value, enum target_type *out)
 {
-	static const char *const types[] = {[TARGET_CLICKHOUSE] = "clickhouse", [TARGET_PYROSCOPE] = "pyroscope"};
+	static const char *const types[] = {[TARGET_CLICKHOUSE] = "clickhouse", [TARGET_PYROSCOPE] = "pyroscope", [TARGET_OTLP] = "otlp"};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (!strcmp(types[i], value)) {
@@ -106,6 +120,8 @@ static bool value_take(struct target *t, const struct key *k, const char *value)
 	case FORM_NAME: if (!is_name(value)) return false; break;
 	case FORM_URL: if (!is_url(value)) return false; break;
 	case FORM_TABLES: if (!are_all(value, table_named)) return false; break;
+	case FORM_SIGNALS: if (!are_all(value, signal_named)) return false; break;
+	case FORM_PATH: if (!is_path(value)) return false; break;
 	case FORM_PROFILES: if (!are_all(value, profile_named)) return false; break;
 	}
 	if (!*value || strlen(value) >= k->size)
@@ -167,6 +183,8 @@ static int check(const struct target *t, const char *what, struct err *e)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has tables, and is none of clickhouse", what, t->name);
 	if ((*t->profiles || *t->tenant) && t->type != TARGET_PYROSCOPE)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has profiles or a tenant, and is none of pyroscope", what, t->name);
+	if ((*t->signals || *t->path) && t->type != TARGET_OTLP)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has signals or a path, and is none of otlp", what, t->name);
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * target: whom sonde-push sends to: sections [export.NAME] of a configuration file.
  *
- *   type = clickhouse | pyroscope    (without it clickhouse)
+ *   type = clickhouse | pyroscope | otlp    (without it clickhouse)
  *   url = https://HOST:PORT    http or https, without user, path or query
  *   database = sonde           letters, digits and _
  *   user = NAME   password-file = FILE   token-file = FILE     (Bearer; one of the two ways)
@@ -11,6 +11,8 @@
  *   tables = host_stats, cpu   (of clickhouse; default: all)
  *   profiles = cpu, memory     (of pyroscope; default: all, see export/push/profile.h)
  *   tenant = NAME              (of pyroscope: X-Scope-OrgID)
+ *   signals = metrics, logs    (of otlp; default: both)
+ *   path = /otlp               (of otlp: what stands before /v1/metrics and /v1/logs)
  *   compression = gzip | none
  */
 #ifndef SONDE_PUSH_TARGET_H
@@ -25,12 +27,12 @@
 
 #define TARGETS_MOST 16
 
-enum target_type { TARGET_CLICKHOUSE = 0, TARGET_PYROSCOPE };
+enum target_type { TARGET_CLICKHOUSE = 0, TARGET_PYROSCOPE, TARGET_OTLP };
 
 struct target {
 	enum target_type type;
-	char name[32], url[256], database[64], user[64], tenant[64];
-	char password_file[256], token_file[256], ca_file[256], tables[512], profiles[128];
+	char name[32], url[256], database[64], user[64], tenant[64], path[128];
+	char password_file[256], token_file[256], ca_file[256], tables[512], profiles[128], signals[64];
 	uint32_t every_s, timeout_s, backfill_s;
 	bool plain; /* not compressed */
 };
@@ -43,7 +45,7 @@ struct targets {
 /* EXIT_USAGE: a key, a value or a section that there is none of, with its line. `what` names the text in errors. */
 int targets_parse(const char *text, const char *what, struct targets *out, struct err *e);
 int targets_read(const char *path, struct targets *out, struct err *e);
-/* Is it in the list, of tables or profiles, or is that empty? */
+/* Is it in the list, of tables, profiles or signals, or is that empty? */
 bool target_wants(const char *list, const char *name);
 
 #endif
