@@ -131,6 +131,14 @@ static struct netflows_row *row_new(struct reading *r, const struct store_proces
 	return x;
 }
 
+/* A process that ended before it was met, and whose other end is sonde's own, is one of sonde's helpers. */
+static bool is_own(const struct reading *r, const struct store_process_row *p, int64_t mate)
+{
+	const struct store_process_row *m = mate > 0 && (uint64_t)mate < r->dict->n_processes ? &r->dict->processes[mate] : NULL;
+
+	return !strcmp(p->comm, "[unknown]") && m && m->present && m->self && !select_wants_process(r->sel, m);
+}
+
 static void take_flow(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -139,7 +147,7 @@ static void take_flow(void *ctx, sqlite3_stmt *st)
 	uint64_t *at;
 	bool fresh;
 
-	if (!p)
+	if (!p || is_own(r, p, sqlite3_column_int64(st, 1)))
 		return;
 	at = idmap_ref(&r->row_of, row_hash(r, p, st), &fresh);
 	if (fresh)
