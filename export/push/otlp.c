@@ -287,11 +287,14 @@ static int host_take(void *ctx, sqlite3_stmt *st, const char *host, struct err *
 	return 0;
 }
 
-/* Which container had a name last in the range, and on which host it was. */
+/* Which container had a name last in the range; of one that no cgroup tells of, the only one of that name. And on which host it was. */
 static int names_read(struct metrics *m, struct err *e)
 {
-	static const struct table containers = {"containers", "SELECT c.name, c.runtime_id, c.image, max(x.ts) FROM cgroup_row x JOIN containers c ON c.id = x.container"
-							      " WHERE x.ts >= :from - :t0 AND x.ts < :to - :t0 GROUP BY c.name"};
+	static const struct table containers = {"containers",
+		"SELECT name, runtime_id, image FROM (SELECT name, max(runtime_id) AS runtime_id, max(image) AS image, -1 AS ts FROM containers GROUP BY name"
+		"  HAVING count(DISTINCT runtime_id) = 1"
+		" UNION ALL SELECT c.name, c.runtime_id, c.image, max(x.ts) FROM cgroup_row x JOIN containers c ON c.id = x.container"
+		"  WHERE x.ts >= :from - :t0 AND x.ts < :to - :t0 GROUP BY c.name) ORDER BY ts"};
 	static const struct table host = {"host", "SELECT 1"};
 	const struct otlp_range *r = m->range;
 	int rc = batch_each(r->segments, r->n, &host, r->from_ts, r->to_ts, host_take, m, e);
