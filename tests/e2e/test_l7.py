@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -156,20 +157,26 @@ def test_sonde_requests_says_what_was_asked_as_text_and_json(talked, sonde):
 
 # ---- ends ----
 
-def entries(name):
+OF_PROCESS = 56  # where struct l7_sock (probes/l7_data.bpf.h) has the process that moved bytes last
+
+
+def entries(*pids):
+    """How many connections of these processes the programs' maps hold."""
     need("bpftool", "/usr/sbin/bpftool")
     maps = json.loads(subprocess.run(["/usr/sbin/bpftool", "-j", "map", "show"], check=True, capture_output=True, text=True).stdout)
     dumps = [subprocess.run(["/usr/sbin/bpftool", "-j", "map", "dump", "id", str(m["id"])], check=False, capture_output=True, text=True)
-             for m in maps if m.get("name") == name]
-    return [len(json.loads(d.stdout)) for d in dumps if not d.returncode]  # else it was another loader's, which has ended
+             for m in maps if m.get("name") == "socks"]
+    values = [bytes(int(b, 16) for b in x["value"]) for d in dumps if not d.returncode for x in json.loads(d.stdout)]  # else it was another loader's, which has ended
+    return sum(struct.unpack_from("I", v, OF_PROCESS)[0] in pids for v in values)
 
 
 def test_when_all_is_closed_no_connection_is_left_behind(capture, store):
     talk = Talk()
     cap = capture("--pid", talk.pid, program="sonde-l7")
-    talk.go()
+    did = talk.go()
+    assert entries(talk.pid, did["child"]) > 0, "the one from before the capture is still open"
     talk.end()
-    assert until(lambda: all(n < 200 for n in entries("socks")), 20)
+    assert until(lambda: not entries(talk.pid, did["child"]), 20)
     mine = f"pid = {talk.pid}"
     cap.stop()
     assert counts(store, mine)
