@@ -126,7 +126,7 @@ static void arithmetic_of(const uint8_t *code, const struct x86insn *x, struct x
 	if (form < 2)
 		changes_rm(x, e, form ? width(code, x) : 1);
 	else
-		e->changes |= form < 4 ? BIT(x->reg) : BIT(X86_RAX);
+		e->changes |= (uint16_t)(form < 4 ? BIT(x->reg) : BIT(X86_RAX));
 	if (form == 0 && x->mod == 3)
 		changes_byte(x, e, x->rm);
 	if (form == 2)
@@ -240,7 +240,7 @@ static void one_byte(const uint8_t *code, const struct x86insn *x, struct x86eff
 	} else if (op == 0x80 || op == 0x81 || op == 0x83) {
 		group1_of(code, x, e);
 	} else if (op >= 0x90 && op < 0x98) {
-		e->changes |= op == 0x90 && !(x->rex & 1) ? 0 : BIT(X86_RAX) | BIT(reg);
+		e->changes |= (uint16_t)(op == 0x90 && !(x->rex & 1) ? 0 : BIT(X86_RAX) | BIT(reg));
 	} else if (op >= 0xb0 && op < 0xb8) {
 		changes_byte(x, e, reg);
 	} else if (op >= 0xb8 && op < 0xc0) {

@@ -154,6 +154,14 @@ static void more_peers(struct netflows_row *x, const char *peer)
 	x->more_peers = strbuf_take(&all);
 }
 
+/* A process that ended before it was met, and whose other end is sonde's own, is one of sonde's helpers. */
+static bool is_own(const struct reading *r, const struct store_process_row *p, int64_t mate)
+{
+	const struct store_process_row *m = mate > 0 && (uint64_t)mate < r->dict->n_processes ? &r->dict->processes[mate] : NULL;
+
+	return !strcmp(p->comm, "[unknown]") && m && m->present && m->self && !select_wants_process(r->sel, m);
+}
+
 static void take_flow(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -162,7 +170,7 @@ static void take_flow(void *ctx, sqlite3_stmt *st)
 	uint64_t *at;
 	bool fresh;
 
-	if (!p)
+	if (!p || is_own(r, p, sqlite3_column_int64(st, 1)))
 		return;
 	at = idmap_ref(&r->row_of, row_hash(r, p, st), &fresh);
 	if (fresh)
