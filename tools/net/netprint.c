@@ -222,7 +222,7 @@ void netprint_unplaced(struct strbuf *out, const struct netmap *m)
 	char buf[32];
 
 	if (m->unplaced)
-		strbuf_addf(out, "%s requests stand on no line: who asked whom is not known (sonde requests --by service)",
+		strbuf_addf(out, "%s requests stand on no line: who asked whom is not known",
 			    term_count(m->unplaced, buf, sizeof(buf)));
 }
 
