@@ -35,7 +35,7 @@ MAY = {
                     "tools/formats/pprof.h", "tools/print/proto.h"],
 }
 # the rooms of the query tool: each includes itself and those before it, so that there is no circle between rooms
-TOOLS = ["print", "cli", "select", "net", "requests", "waits", "fold", "events", "timeline", "formats", "record", "processes", "diff", "explain", "page", "sql", "checks", "verbs"]
+TOOLS = ["print", "cli", "select", "requests", "net", "waits", "fold", "events", "timeline", "formats", "record", "processes", "diff", "explain", "page", "sql", "checks", "verbs"]
 READS = [f"schema/{h}" for h in ("base/", "facts/", "image/", "sql/", "extension/", "store/folder.h", "store/hist.h", "store/kinds.h", "store/leftout.h",
                                 "store/reader.h", "store/waitread.h", "store/waits.h")]
 MAY |= {f"tools/{room}": [*READS, *(f"tools/{r}/" for r in TOOLS[:n + 1])] for n, room in enumerate(TOOLS)}
