@@ -75,6 +75,14 @@ static json_t *logs(const json_t *request)
 	return json_pack("{s:b, s:o}", "ok", 1, "lines", lines);
 }
 
+static void add_once(const struct probe_family **of, size_t *n, const struct probe_family *f)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (of[i] == f)
+			return;
+	of[(*n)++] = f;
+}
+
 /* The families that run, with those of the request, or without. */
 static json_t *change(struct sup *s, const json_t *request, bool up)
 {
@@ -82,7 +90,8 @@ static json_t *change(struct sup *s, const json_t *request, bool up)
 	json_t *names = json_object_get(request, "families"), *name;
 	struct conf c = s->conf;
 	struct err e = {0};
-	size_t i;
+	const struct probe_family *of[FAMILIES_MAX];
+	size_t i, n_of = 0;
 
 	json_array_foreach(names, i, name) {
 		const char *text = json_string_value(name) ?: "";
@@ -91,18 +100,19 @@ static json_t *change(struct sup *s, const json_t *request, bool up)
 
 		if (families_of(text, one, &n, &e))
 			return refuse(&e);
+		for (size_t k = 0; k < n; k++)
+			add_once(of, &n_of, one[k]);
 	}
 	for (unsigned int k = 0; k < s->n_loaders; k++) {
 		bool named = false;
 
-		json_array_foreach(names, i, name)
-			named |= !strcmp(json_string_value(name), s->loader[k].name);
+		for (i = 0; i < n_of; i++)
+			named |= !strcmp(of[i]->name, s->loader[k].name);
 		if (s->loader[k].wanted && (up || !named))
 			strbuf_addf(&list, "%s%s", list.len ? "," : "", s->loader[k].name);
 	}
-	if (up)
-		json_array_foreach(names, i, name)
-			strbuf_addf(&list, "%s%s", list.len ? "," : "", json_string_value(name));
+	for (i = 0; up && i < n_of; i++)
+		strbuf_addf(&list, "%s%s", list.len ? "," : "", of[i]->name);
 	if (!list.len) {
 		err_set(&e, -EINVAL, EXIT_USAGE, "no family would be left");
 		err_fix(&e, "sonde down    ends all of it");

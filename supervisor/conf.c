@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/families.h"
 #include "schema/base/mem.h"
 #include "supervisor/conf_parts.h"
 
@@ -105,6 +106,25 @@ static int take_state_directory(struct conf *c, struct err *e)
 	return conf_set(c, CONF_STORE, path, "STATE_DIRECTORY", e);
 }
 
+/* `requests = on` is a word for a family; once all has been said it stands among them. */
+static int take_requests(struct conf *c, struct err *e)
+{
+	const struct probe_family *out[FAMILIES_MAX];
+	struct conf_value *families = &c->value[CONF_FAMILIES];
+	char text[CONF_TEXT_MAX + 8], origin[2 * CONF_ORIGIN_MAX];
+	size_t n;
+	int rc = c->requests ? families_of(families->text, out, &n, e) : 0;
+
+	for (size_t i = 0; c->requests && !rc && i < n; i++)
+		if (out[i] == family_named("l7"))
+			return 0;
+	if (rc || !c->requests)
+		return rc;
+	snprintf(text, sizeof(text), "%s,l7", families->text);
+	snprintf(origin, sizeof(origin), "%.70s, requests: %.70s", families->origin, c->value[CONF_REQUESTS].origin);
+	return conf_set(c, CONF_FAMILIES, text, origin, e);
+}
+
 int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *out, struct err *e)
 {
 	const char *env = getenv("SONDE_CONFIG");
@@ -129,6 +149,8 @@ int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *
 		snprintf(origin, sizeof(origin), "--%s", conf_rows[i].name);
 		rc = conf_set(&c, (enum conf_key)i, flags[i], origin, e);
 	}
+	if (!rc)
+		rc = take_requests(&c, e);
 	if (!rc)
 		*out = c;
 	return rc;

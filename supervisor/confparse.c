@@ -66,6 +66,12 @@ static int check_families(struct conf *c, const char *text)
 	return families_of(text, out, &n, NULL);
 }
 
+static int check_requests(struct conf *c, const char *text)
+{
+	c->requests = !strcmp(text, "on");
+	return c->requests || !strcmp(text, "off") ? 0 : -EINVAL;
+}
+
 static int check_freq(struct conf *c, const char *text)
 {
 	char *end;
@@ -119,6 +125,7 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 			      check_segment_age},
 	[CONF_SEAL] = {"store", "seal", "SONDE_SEAL", "yes", "yes or no", "finished files are archived, a fifth of the size", check_seal},
 	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", "cpu,host", "cpu,offcpu,host", "what is recorded, with commas", check_families},
+	[CONF_REQUESTS] = {"record", "requests", "SONDE_REQUESTS", "off", "on or off", "on: requests, too, as if families named l7", check_requests},
 	[CONF_FREQ] = {"record", "freq", "SONDE_FREQ", "19", "a number from 1 to 4999", "samples a second on each CPU", check_freq},
 	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},
 	[CONF_INCLUDE] = {"targets", "include", "SONDE_INCLUDE", "", RULES_LIKE,

@@ -7,15 +7,13 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "export/push/pack.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/store/reader.h"
-
-#define GZIP_WINDOW (15 + 16)
 
 struct batch {
 	const struct table *table;
@@ -26,25 +24,6 @@ struct batch {
 	struct idmap seen; /* hash of a row -> how many equal ones there were */
 	uint64_t n;
 };
-
-static int pack(const struct strbuf *rows, struct strbuf *out, struct err *e)
-{
-	z_stream z = {.next_in = (Bytef *)rows->buf, .avail_in = (uInt)rows->len};
-	cleanup_free Bytef *buf = NULL;
-	uLong most;
-	int rc = deflateInit2(&z, 1, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY);
-
-	if (rc != Z_OK)
-		return err_set(e, -ENOMEM, EXIT_RUNTIME, "zlib: %d", rc);
-	most = deflateBound(&z, rows->len);
-	buf = mem_alloc(most);
-	z.next_out = buf;
-	z.avail_out = (uInt)most;
-	rc = deflate(&z, Z_FINISH);
-	strbuf_add(out, buf, (size_t)(most - z.avail_out));
-	deflateEnd(&z);
-	return rc == Z_STREAM_END ? 0 : err_set(e, -EIO, EXIT_RUNTIME, "zlib: %d", rc);
-}
 
 static int flush(struct batch *b, struct err *e)
 {
@@ -61,8 +40,9 @@ static int flush(struct batch *b, struct err *e)
 	return rc;
 }
 
-static int row_take(struct batch *b, sqlite3_stmt *st, const char *host, struct err *e)
+static int row_take(void *ctx, sqlite3_stmt *st, const char *host, struct err *e)
 {
+	struct batch *b = ctx;
 	uint64_t hash, *count;
 	bool fresh;
 
@@ -106,19 +86,19 @@ static char *host_of(sqlite3 *db)
 	return host ? host : mem_strdup("unknown");
 }
 
-static int rows_take(struct batch *b, sqlite3 *db, sqlite3_stmt *st, struct err *e)
+static int rows_each(sqlite3 *db, sqlite3_stmt *st, batch_row *row, void *ctx, struct err *e)
 {
 	cleanup_free char *host = host_of(db);
 	int step = SQLITE_DONE, rc = 0;
 
 	while (!rc && (step = sqlite3_step(st)) == SQLITE_ROW)
-		rc = row_take(b, st, host, e);
+		rc = row(ctx, st, host, e);
 	if (!rc && step != SQLITE_DONE)
 		rc = err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
 	return rc;
 }
 
-static int segment_take(struct batch *b, const char *path, int64_t from_ts, int64_t to_ts, struct err *e)
+static int segment_each(const char *path, const struct table *t, int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx, struct err *e)
 {
 	struct store_segment *s = NULL;
 	sqlite3_stmt *st = NULL;
@@ -130,12 +110,12 @@ static int segment_take(struct batch *b, const char *path, int64_t from_ts, int6
 		return rc;
 	db = store_segment_db(s);
 	if (table_ready(db))
-		st = table_query(db, b->table, &why);
+		st = table_query(db, t, &why);
 	if (st) {
 		bind(st, ":from", from_ts);
 		bind(st, ":to", to_ts);
 		bind(st, ":t0", t0_of(db));
-		rc = rows_take(b, db, st, e);
+		rc = rows_each(db, st, row, ctx, e);
 	} else if (why.code) {
 		*e = why;
 		rc = why.code;
@@ -145,14 +125,22 @@ static int segment_take(struct batch *b, const char *path, int64_t from_ts, int6
 	return rc;
 }
 
+int batch_each(const struct store_segment_info *segments, size_t n, const struct table *t, int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx,
+	       struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = segment_each(segments[i].path, t, from_ts, to_ts, row, ctx, e);
+	return rc;
+}
+
 int batch_rows(const struct store_segment_info *segments, size_t n, const struct table *t, int64_t from_ts, int64_t to_ts, bool packed,
 	       batch_take *take, void *ctx, uint64_t *rows, struct err *e)
 {
 	struct batch b = {.table = t, .packed = packed, .take = take, .ctx = ctx};
-	int rc = 0;
+	int rc = batch_each(segments, n, t, from_ts, to_ts, row_take, &b, e);
 
-	for (size_t i = 0; !rc && i < n; i++)
-		rc = segment_take(&b, segments[i].path, from_ts, to_ts, e);
 	if (!rc)
 		rc = flush(&b, e);
 	*rows += b.n;

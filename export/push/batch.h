@@ -13,6 +13,12 @@
 
 #define BATCH_BYTES (512u << 10)
 
+/* A row of a table's query, of a file of `host`. */
+typedef int batch_row(void *ctx, struct sqlite3_stmt *st, const char *host, struct err *e);
+/* Calls `row` for each of all `segments`, from <= ts < to. */
+int batch_each(const struct store_segment_info *segments, size_t n, const struct table *t, int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx,
+	       struct err *e);
+
 /* Called for each piece: JSONEachRow, gzip where `packed`. Not 0 ends it. */
 typedef int batch_take(void *ctx, const struct table *t, const void *body, size_t len, struct err *e);
 

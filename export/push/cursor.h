@@ -10,6 +10,7 @@
 struct cursor_state {
 	int64_t sent_ts;    /* all before it was taken by the receiver; 0: nothing yet */
 	uint64_t rows, missed_s; /* sent; removed from the store before they were */
+	uint64_t refused;        /* rows that the receiver will never take */
 };
 
 /* A file that is not there, or is none of ours, is one that says nothing. */

@@ -12,10 +12,11 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tools/print/proto.h"
 
 #define LIBRARY "libcurl.so.4"
 #define SECRET_MOST 4096
-#define SAID_MOST 200
+#define SAID_MOST 4096
 #define RETRY_MOST_S 3600
 
 enum {
@@ -43,6 +44,7 @@ struct said {
 	char text[SAID_MOST + 1];
 	size_t len, all;
 	uint32_t retry_s;
+	bool protobuf; /* by its Content-Type */
 };
 
 static bool symbol(struct http *h, const char *name, void *to)
@@ -93,16 +95,19 @@ static size_t take_body(char *data, size_t size, size_t n, void *ctx)
 
 	memcpy(s->text + s->len, data, take);
 	s->len += take;
+	s->text[s->len] = '\0';
 	s->all += size * n;
 	return size * n;
 }
 
 static size_t take_head(char *data, size_t size, size_t n, void *ctx)
 {
-	static const char retry[] = "Retry-After:";
+	static const char retry[] = "Retry-After:", type[] = "Content-Type:", protobuf[] = "application/x-protobuf";
 	struct said *s = ctx;
 	size_t len = size * n, at = sizeof(retry) - 1;
 
+	if (len > sizeof(type) && !strncasecmp(data, type, sizeof(type) - 1))
+		s->protobuf = memmem(data, len, protobuf, sizeof(protobuf) - 1) != NULL;
 	if (len <= at || strncasecmp(data, retry, at))
 		return len;
 	while (at < len && data[at] == ' ')
@@ -168,31 +173,73 @@ static void request(struct http *h, const struct target *t, const char *url, con
 		h->easy_setopt(h->easy, OPT_CAINFO, t->ca_file);
 }
 
-static int judge(const struct http *h, const struct target *t, int curl, long status, const struct said *said, struct err *e)
+/* By Connect's codes of errors; of gateways and the like nothing is final. */
+static bool is_final(const struct target *t, long status, const struct said *said)
+{
+	if (t->type == TARGET_OTLP)
+		return status == 400 && said->protobuf;
+	return t->type == TARGET_PYROSCOPE && status == 400 &&
+	       (strstr(said->text, "\"invalid_argument\"") || strstr(said->text, "\"out_of_range\""));
+}
+
+/* Export...ServiceResponse: partial_success (1) has how many were rejected (1). false: it is none. */
+static bool otlp_taken(const struct said *said, uint64_t *rejected)
+{
+	struct cursor c = cursor_init(said->text, said->len);
+	struct proto_field partial, f;
+
+	while (said->all <= SAID_MOST && proto_next(&c, &partial)) {
+		struct cursor in = partial.type == 2 ? cursor_init(partial.data, partial.len) : cursor_init("", 0);
+
+		while (partial.number == 1 && proto_next(&in, &f))
+			if (f.number == 1 && f.type == 0)
+				*rejected = f.value;
+	}
+	return !said->all || (said->protobuf && !c.bad && said->all <= SAID_MOST);
+}
+
+static int judge(const struct http *h, const struct target *t, int curl, long status, const struct said *said, struct http_answer *a, struct err *e)
 {
 	unsigned code;
 
 	if (curl)
 		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s: %s", t->name, t->url, h->easy_strerror(curl));
-	if (status == 200 && !said->all)
+	if (status == 200 && (t->type == TARGET_OTLP ? otlp_taken(said, &a->rejected) : !said->all))
 		return 0;
-	if (sscanf(said->text, "Code: %9u.", &code) == 1) /* ClickHouse's exception. The rest is not shown: a receiver may say back what it was sent */
+	if (is_final(t, status, said))
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "%s: %s will not have it: it answered %ld, which is final", t->name, t->url, status);
+	if (t->type == TARGET_CLICKHOUSE && sscanf(said->text, "Code: %9u.", &code) == 1) /* its exception. The rest is not shown: a receiver may say back what it was sent */
 		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld, ClickHouse's code %u", t->name, t->url, status, code);
-	return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld%s", t->name, t->url, status, status == 200 ? " and a text, as ClickHouse would not" : "");
+	return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld%s", t->name, t->url, status, status == 200 ? " and a text, as it would not" : "");
 }
 
-int http_post(struct http *h, const struct target *t, const char *path, const void *body, size_t len, uint32_t *retry_s, struct err *e)
+static void *heads_of(struct http *h, const struct target *t)
+{
+	void *heads = h->slist_append(NULL, "Expect:");
+	char line[128];
+
+	if (t->type == TARGET_PYROSCOPE) {
+		heads = h->slist_append(heads, "Content-Type: application/proto");
+		heads = h->slist_append(heads, "Connect-Protocol-Version: 1");
+	} else if (!t->plain) {
+		heads = h->slist_append(heads, "Content-Encoding: gzip");
+	}
+	if (t->type == TARGET_OTLP)
+		heads = h->slist_append(heads, "Content-Type: application/x-protobuf");
+	snprintf(line, sizeof(line), "X-Scope-OrgID: %s", t->tenant);
+	return *t->tenant ? h->slist_append(heads, line) : heads;
+}
+
+int http_post(struct http *h, const struct target *t, const char *path, const void *body, size_t len, struct http_answer *a, struct err *e)
 {
 	struct strbuf url cleanup_strbuf = STRBUF_INIT;
 	struct said said = {.len = 0};
-	void *heads = h->slist_append(NULL, "Expect:");
+	void *heads = heads_of(h, t);
 	long status = 0;
 	int rc, curl;
 
-	*retry_s = 0;
+	*a = (struct http_answer){0};
 	h->easy_reset(h->easy);
-	if (!t->plain)
-		heads = h->slist_append(heads, "Content-Encoding: gzip");
 	rc = authorize(h, t, &heads, e);
 	if (!rc) {
 		strbuf_addf(&url, "%.*s%s", (int)(strlen(t->url) - (t->url[strlen(t->url) - 1] == '/')), t->url, path);
@@ -200,8 +247,8 @@ int http_post(struct http *h, const struct target *t, const char *path, const vo
 		h->easy_setopt(h->easy, OPT_HTTPHEADER, heads);
 		curl = h->easy_perform(h->easy);
 		h->easy_getinfo(h->easy, INFO_RESPONSE_CODE, &status);
-		rc = judge(h, t, curl, status, &said, e);
-		*retry_s = said.retry_s;
+		rc = judge(h, t, curl, status, &said, a, e);
+		a->retry_s = said.retry_s;
 	}
 	h->slist_free_all(heads);
 	return rc;

@@ -15,14 +15,20 @@
 
 struct http;
 
+struct http_answer {
+	uint32_t retry_s;   /* what Retry-After asks for, at most an hour, else 0 */
+	uint64_t rejected;  /* of what was taken all but so many items */
+};
+
 /* EXIT_PREREQUISITE: libcurl is not there. */
 int http_new(struct http **out, struct err *e);
 void http_free(struct http *h); /* NULL is fine */
 /*
- * POST `body` to the target's url + `path`. 0: the receiver took it: status 200 with an empty body, which is what ClickHouse answers to an
- * INSERT; whatever else it says (a page of a gateway, an exception told after the head) is a refusal. -EAGAIN: to be tried again;
- * *retry_s is then what Retry-After asks for, at most an hour, else 0.
+ * POST `body` to the target's url + `path`, as targets of its type have it. 0: the receiver took it: status 200 with an empty body, which is
+ * what ClickHouse answers to an INSERT, and Pyroscope to a push; whatever else it says (a page of a gateway, an exception told after the head)
+ * is a refusal. Of OTLP it is an answer of its protocol, which may tell of rejected items (partial_success). -EBADMSG: it will never take it, as
+ * Pyroscope says of profiles that are too old or too large, and OTLP of bad data. -EAGAIN: to be tried again.
  */
-int http_post(struct http *h, const struct target *t, const char *path, const void *body, size_t len, uint32_t *retry_s, struct err *e);
+int http_post(struct http *h, const struct target *t, const char *path, const void *body, size_t len, struct http_answer *a, struct err *e);
 
 #endif

@@ -27,7 +27,7 @@
 
 static const char HELP[] =
 	"usage: sonde-push [options]\n"
-	"Sends what the store has to ClickHouse, as it settles. It only reads the store.\n"
+	"Sends what the store has to ClickHouse or Pyroscope, or by OTLP, as it settles. It only reads the store.\n"
 	"  --config FILE      whom to send what (default " CONFIG_DEFAULT ")\n"
 	"  --store DIR        the store's folder (else as sonde finds it)\n"
 	"  --state DIR        where it is kept how far each target is\n"
@@ -153,7 +153,8 @@ static int status(const struct round_where *w, const struct targets *targets, st
 		if (!rc && !c.sent_ts)
 			printf("%-12s nothing was sent yet\n", targets->items[i].name);
 		else if (!rc)
-			printf("%-12s %" PRId64 " s behind, %" PRIu64 " rows sent, %" PRIu64 " s missed\n", targets->items[i].name, now_ts - c.sent_ts, c.rows, c.missed_s);
+			printf("%-12s %" PRId64 " s behind, %" PRIu64 " rows sent, %" PRIu64 " s missed, %" PRIu64 " refused for good\n", targets->items[i].name, now_ts - c.sent_ts, c.rows,
+			       c.missed_s, c.refused);
 	}
 	return rc;
 }

@@ -9,6 +9,8 @@
 
 #include "export/push/batch.h"
 #include "export/push/cursor.h"
+#include "export/push/otlp.h"
+#include "export/push/profile.h"
 #include "export/push/table.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -17,7 +19,8 @@
 struct sending {
 	const struct target *target;
 	struct http *http;
-	uint32_t retry_s;
+	struct http_answer answer;
+	struct cursor_state *cursor;
 };
 
 static int send_piece(void *ctx, const struct table *t, const void *body, size_t len, struct err *e)
@@ -26,20 +29,70 @@ static int send_piece(void *ctx, const struct table *t, const void *body, size_t
 	char path[256];
 
 	snprintf(path, sizeof(path), "/?query=INSERT%%20INTO%%20%s.%s%%20FORMAT%%20JSONEachRow", s->target->database, t->name);
-	return http_post(s->http, s->target, path, body, len, &s->retry_s, e);
+	return http_post(s->http, s->target, path, body, len, &s->answer, e);
 }
 
-static int send_range(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, uint64_t *rows, struct err *e)
+static int send_profiles(void *ctx, const void *body, size_t len, size_t n, struct err *e)
+{
+	struct sending *s = ctx;
+
+	(void)n;
+	return http_post(s->http, s->target, "/push.v1.PusherService/Push", body, len, &s->answer, e);
+}
+
+static int send_rows(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, uint64_t *rows, struct err *e)
 {
 	struct store_segment_info *segments = NULL;
 	size_t n = 0;
 	int rc = store_segments(w->store, from_ts * NSEC_PER_SEC, to_ts * NSEC_PER_SEC, &segments, &n, e);
 
 	for (size_t i = 0; !rc && i < N_TABLES; i++)
-		if (target_wants(s->target, TABLES[i].name))
+		if (target_wants(s->target->tables, TABLES[i].name))
 			rc = batch_rows(segments, n, &TABLES[i], from_ts, to_ts, !s->target->plain, send_piece, s, rows, e);
 	free(segments);
 	return rc;
+}
+
+/* What is final is left out, and counted; so is what was rejected of a request that was taken. */
+static int send_otlp(void *ctx, const char *path, const void *body, size_t len, size_t n, struct err *e)
+{
+	struct sending *s = ctx;
+	int rc = http_post(s->http, s->target, path, body, len, &s->answer, e);
+	uint64_t refused = rc == -EBADMSG || s->answer.rejected > n ? n : s->answer.rejected;
+
+	if (rc && rc != -EBADMSG)
+		return rc;
+	if (rc)
+		log_warn("%s; %zu items are left out", e->what, n);
+	else if (refused)
+		log_warn("%s: it rejected %llu of %zu items, which are left out", s->target->name, (unsigned long long)refused, n);
+	s->cursor->rows += n - refused;
+	s->cursor->refused += refused;
+	return 0;
+}
+
+static int send_signals(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, struct err *e)
+{
+	struct store_segment_info *segments = NULL;
+	struct otlp_range r = {.from_ts = from_ts, .to_ts = to_ts};
+	int rc = store_segments(w->store, from_ts * NSEC_PER_SEC, to_ts * NSEC_PER_SEC, &segments, &r.n, e);
+
+	r.segments = segments;
+	if (!rc && target_wants(s->target->signals, "metrics"))
+		rc = otlp_metrics(&r, s->target, send_otlp, s, e);
+	if (!rc && target_wants(s->target->signals, "logs"))
+		rc = otlp_logs(&r, s->target, send_otlp, s, e);
+	free(segments);
+	return rc;
+}
+
+static int send_range(const struct round_where *w, struct sending *s, int64_t to_ts, struct cursor_state *c, struct err *e)
+{
+	if (s->target->type == TARGET_PYROSCOPE)
+		return profile_range(w->store, s->target, c->sent_ts, to_ts, send_profiles, s, &c->rows, &c->refused, e);
+	if (s->target->type == TARGET_OTLP)
+		return send_signals(w, s, c->sent_ts, to_ts, e);
+	return send_rows(w, s, c->sent_ts, to_ts, &c->rows, e);
 }
 
 /* The oldest and the newest bucket. */
@@ -78,8 +131,8 @@ static void begin(const struct target *t, int64_t oldest_ts, int64_t newest_ts, 
 
 int round_send(const struct round_where *w, const struct target *t, struct http *h, uint32_t *retry_s, struct err *e)
 {
-	struct sending s = {.target = t, .http = h};
 	struct cursor_state c;
+	struct sending s = {.target = t, .http = h, .cursor = &c};
 	int64_t oldest_ts = 0, newest_ts = 0, end_ts;
 	int rc = push_cursor_read(w->state, w->store, t->name, &c, e);
 
@@ -92,13 +145,13 @@ int round_send(const struct round_where *w, const struct target *t, struct http 
 	while (!rc && c.sent_ts < end_ts) {
 		int64_t to_ts = c.sent_ts + ROUND_RANGE_S < end_ts ? c.sent_ts + ROUND_RANGE_S : end_ts;
 
-		rc = send_range(w, &s, c.sent_ts, to_ts, &c.rows, e);
+		rc = send_range(w, &s, to_ts, &c, e);
 		if (!rc) {
 			c.sent_ts = to_ts;
 			rc = push_cursor_write(w->state, w->store, t->name, &c, e);
 		}
 	}
-	*retry_s = s.retry_s;
+	*retry_s = s.answer.retry_s;
 	return rc;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/push/profile.h"
 #include "export/push/table.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
@@ -15,7 +16,7 @@
 #define FILE_MOST 65536
 #define SECTION "export."
 
-enum form { FORM_TEXT, FORM_NAME, FORM_URL, FORM_TIME, FORM_TABLES, FORM_TYPE, FORM_COMPRESSION };
+enum form { FORM_TEXT, FORM_NAME, FORM_URL, FORM_TIME, FORM_TABLES, FORM_PROFILES, FORM_SIGNALS, FORM_PATH, FORM_TYPE, FORM_COMPRESSION };
 
 #define KEY(key, member, form) {key, offsetof(struct target, member), sizeof(((struct target *)0)->member), form}
 static const struct key {
@@ -26,7 +27,9 @@ static const struct key {
 	{"type", 0, 0, FORM_TYPE}, {"compression", offsetof(struct target, plain), 0, FORM_COMPRESSION},
 	KEY("url", url, FORM_URL), KEY("database", database, FORM_NAME), KEY("user", user, FORM_NAME),
 	KEY("password-file", password_file, FORM_TEXT), KEY("token-file", token_file, FORM_TEXT), KEY("ca-file", ca_file, FORM_TEXT),
-	KEY("tables", tables, FORM_TABLES), KEY("every", every_s, FORM_TIME), KEY("timeout", timeout_s, FORM_TIME),
+	KEY("tables", tables, FORM_TABLES), KEY("profiles", profiles, FORM_PROFILES), KEY("tenant", tenant, FORM_NAME),
+	KEY("signals", signals, FORM_SIGNALS), KEY("path", path, FORM_PATH),
+	KEY("every", every_s, FORM_TIME), KEY("timeout", timeout_s, FORM_TIME),
 	KEY("backfill", backfill_s, FORM_TIME),
 };
 
@@ -68,16 +71,41 @@ static bool take_time(const char *s, uint32_t *out)
 	return true;
 }
 
-static bool are_tables(const char *s)
+static bool are_all(const char *s, bool (*named)(const char *name, size_t len))
 {
 	while (*s) {
 		size_t n = strcspn(s, ", ");
 
-		if (n && !table_named(s, n))
+		if (n && !named(s, n))
 			return false;
 		s += n + strspn(s + n, ", ");
 	}
 	return true;
+}
+
+static bool signal_named(const char *name, size_t len)
+{
+	return (len == 7 && !strncmp(name, "metrics", len)) || (len == 4 && !strncmp(name, "logs", len));
+}
+
+/* From / on, and not to its end. */
+static bool is_path(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_/");
+
+	return *s == '/' && !s[n] && s[n - 1] != '/';
+}
+
+static bool is_type(const char *value, enum target_type *out)
+{
+	static const char *const types[] = {[TARGET_CLICKHOUSE] = "clickhouse", [TARGET_PYROSCOPE] = "pyroscope", [TARGET_OTLP] = "otlp"};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(types[i], value)) {
+			*out = (enum target_type)i;
+			return true;
+		}
+	return false;
 }
 
 static bool value_take(struct target *t, const struct key *k, const char *value)
@@ -85,13 +113,16 @@ static bool value_take(struct target *t, const struct key *k, const char *value)
 	char *to = (char *)t + k->offset;
 
 	switch (k->form) {
-	case FORM_TYPE: return !strcmp(value, "clickhouse");
+	case FORM_TYPE: return is_type(value, &t->type);
 	case FORM_COMPRESSION: t->plain = !strcmp(value, "none"); return t->plain || !strcmp(value, "gzip");
 	case FORM_TIME: return take_time(value, (uint32_t *)(void *)to);
 	case FORM_TEXT: break;
 	case FORM_NAME: if (!is_name(value)) return false; break;
 	case FORM_URL: if (!is_url(value)) return false; break;
-	case FORM_TABLES: if (!are_tables(value)) return false; break;
+	case FORM_TABLES: if (!are_all(value, table_named)) return false; break;
+	case FORM_SIGNALS: if (!are_all(value, signal_named)) return false; break;
+	case FORM_PATH: if (!is_path(value)) return false; break;
+	case FORM_PROFILES: if (!are_all(value, profile_named)) return false; break;
 	}
 	if (!*value || strlen(value) >= k->size)
 		return false;
@@ -148,6 +179,12 @@ static int check(const struct target *t, const char *what, struct err *e)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has a token-file and a user or password-file: one of the two", what, t->name);
 	if (*t->password_file && !*t->user)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has a password-file, and no user", what, t->name);
+	if (*t->tables && t->type != TARGET_CLICKHOUSE)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has tables, and is none of clickhouse", what, t->name);
+	if ((*t->profiles || *t->tenant) && t->type != TARGET_PYROSCOPE)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has profiles or a tenant, and is none of pyroscope", what, t->name);
+	if ((*t->signals || *t->path) && t->type != TARGET_OTLP)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has signals or a path, and is none of otlp", what, t->name);
 	return 0;
 }
 
@@ -186,17 +223,17 @@ int targets_read(const char *path, struct targets *out, struct err *e)
 	return targets_parse(strbuf_str(&text), path, out, e);
 }
 
-bool target_wants(const struct target *t, const char *table)
+bool target_wants(const char *list, const char *name)
 {
-	size_t len = strlen(table);
-	const char *s = t->tables;
+	size_t len = strlen(name);
+	const char *s = list;
 
 	if (!*s)
 		return true;
 	while (*s) {
 		size_t n = strcspn(s, ", ");
 
-		if (n == len && !strncmp(s, table, n))
+		if (n == len && !strncmp(s, name, n))
 			return true;
 		s += n + strspn(s + n, ", ");
 	}

@@ -2,13 +2,17 @@
 /*
  * target: whom sonde-push sends to: sections [export.NAME] of a configuration file.
  *
- *   type = clickhouse          (the only one, and what it is without)
+ *   type = clickhouse | pyroscope | otlp    (without it clickhouse)
  *   url = https://HOST:PORT    http or https, without user, path or query
  *   database = sonde           letters, digits and _
  *   user = NAME   password-file = FILE   token-file = FILE     (Bearer; one of the two ways)
  *   ca-file = FILE             who may vouch for the server, instead of the host's own
  *   every = 60s   timeout = 30s   backfill = 1h     (how far back the first round goes)
- *   tables = host_stats, cpu   (default: all)
+ *   tables = host_stats, cpu   (of clickhouse; default: all)
+ *   profiles = cpu, memory     (of pyroscope; default: all, see export/push/profile.h)
+ *   tenant = NAME              (of pyroscope: X-Scope-OrgID)
+ *   signals = metrics, logs    (of otlp; default: both)
+ *   path = /otlp               (of otlp: what stands before /v1/metrics and /v1/logs)
  *   compression = gzip | none
  */
 #ifndef SONDE_PUSH_TARGET_H
@@ -23,9 +27,12 @@
 
 #define TARGETS_MOST 16
 
+enum target_type { TARGET_CLICKHOUSE = 0, TARGET_PYROSCOPE, TARGET_OTLP };
+
 struct target {
-	char name[32], url[256], database[64], user[64];
-	char password_file[256], token_file[256], ca_file[256], tables[512];
+	enum target_type type;
+	char name[32], url[256], database[64], user[64], tenant[64], path[128];
+	char password_file[256], token_file[256], ca_file[256], tables[512], profiles[128], signals[64];
 	uint32_t every_s, timeout_s, backfill_s;
 	bool plain; /* not compressed */
 };
@@ -38,7 +45,7 @@ struct targets {
 /* EXIT_USAGE: a key, a value or a section that there is none of, with its line. `what` names the text in errors. */
 int targets_parse(const char *text, const char *what, struct targets *out, struct err *e);
 int targets_read(const char *path, struct targets *out, struct err *e);
-/* Is this table among those that are sent? */
-bool target_wants(const struct target *t, const char *table);
+/* Is it in the list, of tables, profiles or signals, or is that empty? */
+bool target_wants(const char *list, const char *name);
 
 #endif

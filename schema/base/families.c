@@ -13,7 +13,7 @@ const struct probe_family FAMILIES[] = {
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event"},
 	{.name = "host", .rights = FAMILY_READS, .event = "row"},
 	{.name = "net", .rights = FAMILY_LOADS, .event = "row"},
-	{.name = "l7", .rights = FAMILY_LOADS, .event = "event"},
+	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event"},
 	{0},
 };
 
@@ -29,7 +29,7 @@ size_t families_count(void)
 const struct probe_family *family_named(const char *name)
 {
 	for (const struct probe_family *f = FAMILIES; f->name; f++)
-		if (!strcmp(f->name, name))
+		if (!strcmp(f->name, name) || (f->word && !strcmp(f->word, name)))
 			return f;
 	return NULL;
 }

@@ -22,6 +22,7 @@ enum family_rights { /* what its loader may do under sonded */
 
 struct probe_family {
 	const char *name;   /* its loader is sonde-NAME, its runs are of this family */
+	const char *word;   /* what it may be called as well; NULL: nothing */
 	bool by_default;    /* recorded when nobody says which */
 	bool has_freq;      /* its loader takes --freq */
 	unsigned int steps; /* how often its loader can be told to do less while it runs, before it is stopped; one with a rate is
@@ -36,7 +37,7 @@ struct probe_family {
 extern const struct probe_family FAMILIES[]; /* ended by one without a name */
 
 size_t families_count(void);
-const struct probe_family *family_named(const char *name); /* NULL: unknown */
+const struct probe_family *family_named(const char *name); /* or its other word; NULL: unknown */
 /* "cpu,offcpu" (NULL: the default ones) -> out[FAMILIES_MAX], each once, in the order given. EXIT_USAGE. */
 int families_of(const char *list, const struct probe_family **out, size_t *n, struct err *e);
 

@@ -25,7 +25,8 @@ function bandUsed(t, cpu) {
 		cpu_by_column_ns: Array.from({length: n}, (_, i) => (shown.some((r) => r.by_column[i] !== null) ? shown.reduce((v, r) => v + (r.by_column[i] || 0), 0) : null)),
 	};
 }
-const BAND_UNITS = {cores: (v) => `${wordsCores(v)} cores`, bytes: formatBytes, 'bytes/s': (v) => `${formatBytes(v)}/s`, share: wordsShare};
+const BAND_UNITS = {cores: (v) => `${wordsCores(v)} cores`, bytes: formatBytes, 'bytes/s': (v) => `${formatBytes(v)}/s`, share: wordsShare,
+	'per second': (v) => `${Number(v.toPrecision(3))}/s`, seconds: (v) => formatTime(v * 1e9)};
 
 // on: {choose(from_ns, to_ns, spike or group or null), draft(from_ns, to_ns)}; ns of whole columns, 0 for all
 function bandInit(on) {

@@ -7,7 +7,7 @@ const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '
 const MAIN_PICTURES = [{id: 'pic-flame', pic: '', type: 'cpu'}, {id: 'pic-waits', pic: '', type: 'offcpu'}, {id: 'pic-heap', pic: '', type: 'inuse'}, {id: 'pic-map', pic: 'map'}];
 const MAIN_LIVE = {least: 5000, most: 30000, times: 100, quiet: 60000, picture: 3}; // ms between two rounds; so many times as long as the answers took: whoever looks costs little, however busy the host
 
-const MAIN_OF = {cpu: 'CPU', mem: 'memory', io: 'read and written', net: 'network', pressure: 'pressure', disk: 'disks busy'};
+const MAIN_OF = {cpu: 'CPU', mem: 'memory', io: 'read and written', net: 'network', pressure: 'pressure', disk: 'disks busy', requests: 'requests', errors: 'failed requests'};
 const MAIN_EDGES = 'select container, comm, protocol, port, peer_container, peer_comm, peer, sum(opened) opened, sum(tx_bytes) tx_bytes, sum(rx_bytes) rx_bytes\nfrom win_edges\ngroup by 1, 2, 3, 4, 5, 6, 7 order by tx_bytes + rx_bytes desc limit 50';
 
 let sayTimer = 0;

@@ -4,6 +4,8 @@ import collections
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -11,7 +13,7 @@ import time
 import pytest
 
 from conftest import Capture, need, need_root, sql_all
-from sonded import until
+from sonded import Sonded, alive, until
 
 TALK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "l7talk.py")
 
@@ -155,20 +157,26 @@ def test_sonde_requests_says_what_was_asked_as_text_and_json(talked, sonde):
 
 # ---- ends ----
 
-def entries(name):
+OF_PROCESS = 56  # where struct l7_sock (probes/l7_data.bpf.h) has the process that moved bytes last
+
+
+def entries(*pids):
+    """How many connections of these processes the programs' maps hold."""
     need("bpftool", "/usr/sbin/bpftool")
     maps = json.loads(subprocess.run(["/usr/sbin/bpftool", "-j", "map", "show"], check=True, capture_output=True, text=True).stdout)
     dumps = [subprocess.run(["/usr/sbin/bpftool", "-j", "map", "dump", "id", str(m["id"])], check=False, capture_output=True, text=True)
-             for m in maps if m.get("name") == name]
-    return [len(json.loads(d.stdout)) for d in dumps if not d.returncode]  # else it was another loader's, which has ended
+             for m in maps if m.get("name") == "socks"]
+    values = [bytes(int(b, 16) for b in x["value"]) for d in dumps if not d.returncode for x in json.loads(d.stdout)]  # else it was another loader's, which has ended
+    return sum(struct.unpack_from("I", v, OF_PROCESS)[0] in pids for v in values)
 
 
 def test_when_all_is_closed_no_connection_is_left_behind(capture, store):
     talk = Talk()
     cap = capture("--pid", talk.pid, program="sonde-l7")
-    talk.go()
+    did = talk.go()
+    assert entries(talk.pid, did["child"]) > 0, "the one from before the capture is still open"
     talk.end()
-    assert until(lambda: all(n < 200 for n in entries("socks")), 20)
+    assert until(lambda: not entries(talk.pid, did["child"]), 20)
     mine = f"pid = {talk.pid}"
     cap.stop()
     assert counts(store, mine)
@@ -198,6 +206,35 @@ def test_a_killed_loader_leaves_neither_parser_nor_programs(store):
     cap.kill()
     cap.close()
     assert until(lambda: not any(os.path.exists(f"/proc/{p}") for p in below), 10)
+
+
+def ask(times):
+    """This process asks itself, over loopback; the server's port."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        peer, _ = server.accept()
+        with peer:
+            for _ in range(times):
+                client.sendall(b"GET /one/word HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert peer.recv(4096).endswith(b"\r\n\r\n")
+                peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                assert client.recv(4096).endswith(b"ok")
+        return server.getsockname()[1]
+
+
+def test_one_word_of_the_configuration_records_requests_and_up_and_down_know_it(store, tmp_path, sonde):
+    """Under sonded the loader has fewer rights; what is counted is the same."""
+    (tmp_path / "sonde.conf").write_text("[record]\nfamilies = host\nrequests = on\n")
+    with Sonded(store, "--config", str(tmp_path)) as d:
+        first = d.running("l7")
+        assert first and d.running("host"), d.said()
+        port = ask(7)
+        sonde("up", "requests", store=store, check=True)
+        assert d.service("l7")["pid"] == first, "it runs already, by its other word"
+        sonde("down", "requests", store=store, check=True)
+        assert until(lambda: not alive(first)), d.said()
+        assert d.running("host")
+        d.stop()
+    assert counts(store, f"pid = {os.getpid()} AND service = '127.0.0.1:{port}'") == both({("http", "GET x/one/word", "200", "ok"): 7})
 
 
 def children(pid):

@@ -113,6 +113,62 @@ def test_of_very_many_lines_the_largest_are_drawn_and_the_rest_is_said(sonde, tm
     assert "60 of 90 lines are drawn" in (tmp_path / "x.svg").read_text()
 
 
+def asked(who, side, service, n, ms, errors=0):
+    for result, k in ((0, n - errors), (1, errors)):
+        if k:
+            yield {"request": "GET x", "protocol": "http", "service": service, "status": "200" if not result else "500", "result": result, "at": AT - 300, **end_of(who),
+                   "side": side, "n": k, "total_ns": k * ms * 1000000, "max_ns": ms * 1000000, "request_bytes": 9, "response_bytes": 9}
+
+
+def requests():
+    """What each client saw, and each server; nobody saw who asked postgres beside nextcloud. Two services have one port, and differ by address."""
+    yield from lines()
+    for client, at in (("immich", "192.0.2.20"), ("immich", "192.0.2.21")):
+        yield {"fact": "flow_row", "at": AT - 300, **end_of(client), "side": "client", "protocol": "tcp", "peer": at, "port": "6379", "owner": "opener", "opened": 1}
+    yield {"fact": "flow_row", "at": AT - 300, **end_of("immich"), "side": "client", "protocol": "unix", "peer": "/run/x:1", "port": "", "owner": "opener", "mate": end_of("ml")}
+    yield livedin.run("l7", AT - 600, AT, 1)
+    yield from asked("caddy", 1, "172.18.0.2:8080", 70, 40, errors=3)
+    yield from asked("next", 2, "172.18.0.2:8080", 70, 30, errors=3)
+    yield from asked("next", 1, "172.18.0.9:5432", 10, 2)
+    yield from asked("pg", 2, "172.18.0.9:5432", 25, 1)
+    yield from asked("caddy", 2, "192.168.1.20:443", 6, 100)
+    yield from asked("caddy", 2, "[fd00::20]:443", 5, 300)
+    yield from asked("immich", 1, "192.0.2.21:6379", 8, 1)
+    yield from asked("immich", 1, "192.0.2.77:6379", 4, 1)
+    yield from asked("immich", 1, "/run/x:1", 2, 5)
+    yield from asked("restic", 1, "192.0.2.9:8443", 1, 5)
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
+    store = str(tmp_path_factory.mktemp("busy") / "store")
+    livedin.put(store, requests())
+    return store
+
+
+def test_a_line_says_what_was_asked_over_it_as_the_client_saw_it(sonde, busy):
+    said = the_map(sonde, busy)
+    got = {(r["from"]["name"], r["to"]["name"], r["port"]): (r["requests"], r["errors"], r["p95_ns"]) for r in said["rows"]}
+    assert {k: v[:2] for k, v in got.items() if v[0]} == {
+        ("caddy", "nextcloud", 8080): (70, 3), ("nextcloud", "postgres", 5432): (10, 0), ("lan", "caddy", 443): (11, 0), ("immich", "192.0.2.21", 6379): (8, 0),
+        ("immich", "immich-ml", None): (2, 0)}
+    assert abs(got["caddy", "nextcloud", 8080][2] - 40e6) <= 0.06 * 40e6 and abs(got["lan", "caddy", 443][2] - 300e6) <= 0.06 * 300e6
+    assert got["immich", "192.0.2.20", 6379] == (None, None, None)
+    words = {(r["from"]["name"], r["to"]["name"]): [line["text"] for line in d["lines"]] for d in said["drawing"]["links"] for r in said["rows"][d["first_row"]:][:d["rows"]]}
+    assert "▲ 3 errors" in words["caddy", "nextcloud"] and any("tcp 8080 · 70 requests · p95 39.8 ms" in w for w in words["caddy", "nextcloud"])
+
+
+def test_requests_that_nobody_can_place_are_told_beside_the_map(sonde, busy, made, tmp_path):
+    """15 of postgres, for it has several clients; 4 to an address that no connection has; 1 to a port that none has."""
+    assert the_map(sonde, busy)["requests_unplaced"] == 15 + 4 + 1
+    text = sonde("map", *SPAN, store=busy, check=True).stdout
+    assert "20 requests stand on no line" in text and re.search(r"REQUESTS +P95", text) and re.search(r"nextcloud .*tcp 8080 .* 70 +4\d\.\d ms +3 errors|nextcloud .*tcp 8080 .* 70 +3\d\.\d ms +3 errors", text)
+    sonde("map", *SPAN, "-q", "-o", tmp_path / "x.html", store=busy, check=True)
+    assert "20 requests stand on no line" in (tmp_path / "x.html").read_text()
+    plain = the_map(sonde, made)
+    assert "requests_unplaced" not in plain and not any("requests" in r for r in plain["rows"]), "family l7 was not recorded"
+
+
 @pytest.mark.parametrize("args,word", [(["-o", "x.png"], ".svg"), (["--open"], "file"), (["--drawing"], "--json")])
 def test_what_cannot_be_drawn_is_refused(sonde, made, args, word):
     done = sonde("map", *SPAN, *args, store=made)

@@ -496,7 +496,7 @@ def test_the_schema_of_a_view_stands_beside_it_and_times_make_a_line(page, serve
 def test_the_strip_is_of_whatever_timeline_knows(page, serve, sonde, made):
     show(page, serve, f"?from={made[1] - 1200}&to={made[1]}")
     page.until("return document.querySelectorAll('#of option').length > 4")
-    assert page.js("return [...document.querySelectorAll('#of option')].map((o) => o.value)") == ["cpu", "mem", "io", "net", "pressure", "disk"]
+    assert page.js("return [...document.querySelectorAll('#of option')].map((o) => o.value)") == ["cpu", "mem", "io", "net", "pressure", "disk", "requests", "errors"]
     for of, unit in (("mem", "MiB"), ("net", "KiB/s")):
         page.js("const s = document.getElementById('of'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", of)
         page.until("return location.search.includes('of=' + arguments[0])", of)

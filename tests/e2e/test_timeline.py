@@ -294,8 +294,34 @@ def test_what_was_read_sent_and_waited_for_adds_up_over_the_columns(sonde, used)
     assert set(rows("io", "--container", "web")) == {"web"}
 
 
+def request(at, who, side, n, ms, result=0):
+    return {"request": "GET x", "at": at, **who, "side": side, "result": result, "status": "500" if result else "200", "n": n, "total_ns": n * ms * 1000000, "max_ns": ms * 1000000}
+
+
+def test_requests_their_errors_and_how_long_they_took_are_drawn_by_who_was_asked(sonde, store):
+    """Of 95 of 100 that took 8 ms and 5 that took 1 s the p95 is the former, of 94 and 6 the latter; a second operation is counted with the first."""
+    web, cron = {"pid": 10, "comm": "nginx", "container": "web"}, {"pid": 11, "comm": "cron"}
+    put(store, [{"run": "l7", "from": AT, "to": AT + 60, "bucket_s": 10}, request(AT + 10, web, 2, 95, 8), request(AT + 10, web, 2, 5, 1000, result=1),
+                request(AT + 30, web, 2, 94, 8), {**request(AT + 30, web, 2, 6, 1000), "request": "GET y"}, request(AT + 30, cron, 1, 20, 3)])
+
+    def rows(of):
+        done = json.loads(sonde("timeline", "--of", of, "--from", str(AT), "--to", str(AT + 60), "--json", store=store, check=True).stdout)
+        assert done["unit"] == ("seconds" if of == "latency" else "per second")
+        return {r["who"]: r["by_column"] for r in done["rows"]}
+    n = rows("requests")
+    assert set(n) == {"web", "cron asks"} and n["web"][15] == pytest.approx(10) and sum(n["web"]) == pytest.approx(200) and sum(n["cron asks"]) == pytest.approx(20)
+    assert rows("errors") == {"web": [0.5 if 10 <= i < 20 else 0 for i in range(60)]}
+    p95 = rows("latency")
+    assert p95["web"][15] == pytest.approx(0.008, rel=0.06) and p95["web"][35] == pytest.approx(1, rel=0.07) and p95["web"][25] is None
+    assert p95["cron asks"][35] == pytest.approx(0.003, rel=0.06)
+    assert re.search(r"^web +\|.*/s at ", sonde("timeline", "--of", "requests", "--from", str(AT), "--to", str(AT + 60), store=store, check=True).stdout, re.M)
+    for args, word in ((["--container", "nosuch"], "there were none"), (["--from", str(AT + 20), "--to", str(AT + 25)], "there were none")):
+        done = sonde("timeline", "--of", "errors", *(args if "--from" in args else ["--from", str(AT), "--to", str(AT + 60), *args]), store=store)
+        assert done.returncode == 4 and word in done.stderr
+
+
 def test_what_can_be_drawn_and_what_to_record_is_said(sonde, used):
     done = sonde("timeline", "--of", "memory", store=used)
-    assert done.returncode == 2 and "cpu, mem, io, net, pressure or disk" in done.stderr
+    assert done.returncode == 2 and "cpu, mem, io, net, pressure, disk, requests, errors or latency" in done.stderr
     done = sonde("timeline", "--of", "net", "--container", "db", store=used)
     assert done.returncode == 4 and "--families cpu,host" in done.stderr

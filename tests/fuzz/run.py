@@ -87,7 +87,7 @@ def coverage(fuzzer, work):
     done = subprocess.run([tool("llvm-cov"), "export", "-summary-only", f"-instr-profile={raw}.profdata", fuzzer],
                           check=True, capture_output=True, text=True)
     files = json.loads(done.stdout)["data"][0]["files"]
-    return {os.path.relpath(f["filename"], ROOT) if os.path.isabs(f["filename"]) else f["filename"]:
+    return {os.path.relpath(f["filename"], ROOT) if os.path.isabs(f["filename"]) else os.path.normpath(f["filename"]):
             f["summary"]["lines"]["percent"] for f in files}
 
 

@@ -67,6 +67,7 @@ struct builder {
 	uint32_t *location;         /* by node: the location that ends there, 0: not made yet */
 	uint32_t *above;            /* by node: the node that location was called from */
 	uint32_t no_stack;          /* its location, 0: not made yet */
+	bool bare;                  /* samples have no labels */
 	uint32_t n_strings, n_modules, n_functions, n_locations;
 };
 
@@ -210,13 +211,24 @@ static void module_emit(struct builder *b, const struct module *m, uint64_t star
 	proto_bytes(&b->out, PROFILE_MAPPING, s.buf, s.len);
 }
 
+/* Frames of stacks that leaves have: a fold may be shown in parts, each with some of the leaves. */
+static void nodes_used(const struct fold *f, uint8_t *frames)
+{
+	cleanup_free uint8_t *seen = mem_array(f->n_nodes + 1, 1);
+
+	for (size_t i = 0; i < f->n_leaves; i++)
+		for (uint32_t node = f->leaves[i].node; node && !seen[node]; node = f->nodes[node].parent) {
+			seen[node] = 1;
+			frames[f->nodes[node].frame] = 1;
+		}
+}
+
 static void modules_collect(struct builder *b)
 {
 	const struct fold *f = b->f;
 	cleanup_free uint8_t *used = mem_array(f->n_frames + 1, 1);
 
-	for (size_t i = 1; i < f->n_nodes; i++)
-		used[f->nodes[i].frame] = 1;
+	nodes_used(f, used);
 	for (size_t i = 0; i < f->n_frames; i++) {
 		const struct fold_frame *fr = &f->frames[i];
 
@@ -378,10 +390,25 @@ static void values_add(struct strbuf *packed, const struct fold *f, const struct
 		pair_add(packed, store_kind_info(f->kind->with), leaf->base, with.samples, with.ns);
 }
 
-static void sample_emit(struct builder *b, const struct fold_leaf *leaf)
+static void labels_add(struct builder *b, struct strbuf *s, const struct fold_leaf *leaf)
 {
 	const struct fold *f = b->f;
 	const struct fold_process *p = &f->processes[leaf->process];
+
+	label(b, s, "pprof::base", leaf->base ? "true" : "", 0);
+	if (f->kind->sized && leaf->label)
+		label(b, s, "bytes", NULL, leaf->label);
+	label(b, s, "pid", NULL, p->pid);
+	label(b, s, "tid", NULL, leaf->tid);
+	label(b, s, "thread", leaf->thread ? leaf->thread : "", 0);
+	label(b, s, "comm", p->comm, 0);
+	label(b, s, "container", p->container, 0);
+	label(b, s, "container_id", p->container_id, 0);
+}
+
+static void sample_emit(struct builder *b, const struct fold_leaf *leaf)
+{
+	const struct fold *f = b->f;
 	cleanup_strbuf struct strbuf s = STRBUF_INIT, packed = STRBUF_INIT;
 	uint32_t node = leaf->node;
 
@@ -395,15 +422,8 @@ static void sample_emit(struct builder *b, const struct fold_leaf *leaf)
 	strbuf_reset(&packed);
 	values_add(&packed, f, leaf);
 	proto_bytes(&s, SAMPLE_VALUE, packed.buf, packed.len);
-	label(b, &s, "pprof::base", leaf->base ? "true" : "", 0);
-	if (f->kind->sized && leaf->label)
-		label(b, &s, "bytes", NULL, leaf->label);
-	label(b, &s, "pid", NULL, p->pid);
-	label(b, &s, "tid", NULL, leaf->tid);
-	label(b, &s, "thread", leaf->thread ? leaf->thread : "", 0);
-	label(b, &s, "comm", p->comm, 0);
-	label(b, &s, "container", p->container, 0);
-	label(b, &s, "container_id", p->container_id, 0);
+	if (!b->bare)
+		labels_add(b, &s, leaf);
 	proto_bytes(&b->out, PROFILE_SAMPLE, s.buf, s.len);
 }
 
@@ -497,9 +517,9 @@ static void builder_release(struct builder *b)
 	free(b->above);
 }
 
-void pprof_encode(const struct fold *f, struct strbuf *out)
+static void encode(const struct fold *f, bool bare, struct strbuf *out)
 {
-	struct builder b = {.f = f};
+	struct builder b = {.f = f, .bare = bare};
 
 	b.module_of = mem_array(f->n_frames + 1, sizeof(struct module *));
 	b.location = mem_array(f->n_nodes + 1, sizeof(uint32_t));
@@ -512,6 +532,16 @@ void pprof_encode(const struct fold *f, struct strbuf *out)
 	strbuf_add(out, b.out.buf, b.out.len);
 	strbuf_add(out, b.strings.buf, b.strings.len);
 	builder_release(&b);
+}
+
+void pprof_encode(const struct fold *f, struct strbuf *out)
+{
+	encode(f, false, out);
+}
+
+void pprof_encode_bare(const struct fold *f, struct strbuf *out)
+{
+	encode(f, true, out);
 }
 
 #define GZIP_WINDOW (15 + 16) /* zlib: the largest window, with a gzip header */

@@ -28,7 +28,9 @@
 
 /* The message as bytes, not compressed. */
 void pprof_encode(const struct fold *f, struct strbuf *out);
-/* The same, gzipped. 0, or -EIO (errno says why a stream refused it; the caller checks the stream). */
+/* The same without labels: for who keeps a series of profiles for each set of them. */
+void pprof_encode_bare(const struct fold *f, struct strbuf *out);
+/* pprof_encode, gzipped. 0, or -EIO (errno says why a stream refused it; the caller checks the stream). */
 int pprof_write(const struct fold *f, FILE *out);
 
 #endif

@@ -36,16 +36,14 @@ static uint64_t edge_bytes(const struct netmap_edge *x)
 
 /* --- words --- */
 
-/* What an edge's row of JSON has of requests; other families may add it. */
-static void add_requests(const json_t *row, struct strbuf *out)
+static void add_requests(const struct netmap_edge *x, struct strbuf *out)
 {
-	const json_t *n = json_object_get(row, "requests"), *p95 = json_object_get(row, "p95_ns");
-	char buf[32];
+	char buf[32], us[24];
 
-	if (json_integer_value(n) > 0)
-		strbuf_addf(out, DOT "%s requests", term_count((uint64_t)json_integer_value(n), buf, sizeof(buf)));
-	if (json_integer_value(p95) > 0)
-		strbuf_addf(out, DOT "p95 %.1f ms", (double)json_integer_value(p95) / 1e6);
+	if (x->asked.requests)
+		strbuf_addf(out, DOT "%s requests", term_count(x->asked.requests, buf, sizeof(buf)));
+	if (x->asked.answered)
+		strbuf_addf(out, DOT "p95 %s", netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, us));
 }
 
 static void edge_service(const struct netmap_edge *x, struct strbuf *out)
@@ -55,31 +53,21 @@ static void edge_service(const struct netmap_edge *x, struct strbuf *out)
 		strbuf_addf(out, " %lld", (long long)x->port);
 }
 
-/* How much; each number behind a dot. */
-static void edge_brief(const struct netdraw *d, const struct netmap_edge *x, struct strbuf *out)
+/* How much; each number behind a dot. Requests say more than connections and bytes, and there is not room for all. */
+static void edge_brief(const struct netmap_edge *x, struct strbuf *out)
 {
-	json_t *row = netprint_edge_json(d->map, x);
 	char buf[32];
 
+	if (x->asked.requests) {
+		add_requests(x, out);
+		return;
+	}
 	if (x->sums[NET_OPENED])
 		strbuf_addf(out, DOT "%s opened", term_count(x->sums[NET_OPENED], buf, sizeof(buf)));
 	else if (x->open_now > 0)
 		strbuf_addf(out, DOT "%s open", term_count((uint64_t)x->open_now, buf, sizeof(buf)));
 	if (edge_bytes(x))
 		strbuf_addf(out, DOT "%s", term_bytes(edge_bytes(x), buf, sizeof(buf)));
-	add_requests(row, out);
-	json_decref(row);
-}
-
-static void edge_trouble(const struct netdraw *d, const struct netmap_edge *x, struct strbuf *out)
-{
-	json_t *row = netprint_edge_json(d->map, x);
-	json_int_t errors = json_integer_value(json_object_get(row, "errors"));
-
-	netprint_troubles(out, x->sums);
-	if (errors > 0)
-		strbuf_addf(out, "%s%lld errors", out->len ? ", " : "", (long long)errors);
-	json_decref(row);
 }
 
 static void edge_title(const struct netdraw *d, const struct netmap_edge *x, const char *trouble, struct strbuf *out)
@@ -97,6 +85,7 @@ static void edge_title(const struct netdraw *d, const struct netmap_edge *x, con
 	strbuf_addf(out, ", %s in", term_bytes(x->sums[NET_RX], buf, sizeof(buf)));
 	if (x->sums[NET_RTT_N])
 		strbuf_addf(out, ", round trip %.2f ms", (double)x->sums[NET_RTT_SUM] / (double)x->sums[NET_RTT_N] / 1e3);
+	add_requests(x, out);
 	if (*trouble)
 		strbuf_addf(out, "; %s", trouble);
 }
@@ -116,8 +105,8 @@ static void edge_lines(const struct netdraw *d, struct netdraw_link *l, size_t i
 	struct strbuf service cleanup_strbuf = STRBUF_INIT, brief cleanup_strbuf = STRBUF_INIT, trouble cleanup_strbuf = STRBUF_INIT;
 
 	edge_service(x, &service);
-	edge_brief(d, x, &brief);
-	edge_trouble(d, x, &trouble);
+	edge_brief(x, &brief);
+	netprint_edge_troubles(&trouble, x);
 	if (title->len)
 		strbuf_addch(title, '\n');
 	edge_title(d, x, strbuf_str(&trouble), title);

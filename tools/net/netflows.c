@@ -49,6 +49,16 @@ bool netflows_by(const char *word, enum netflows_by *by)
 	return false;
 }
 
+bool netflows_has_line(const char *lines, const char *line)
+{
+	size_t len = strlen(line);
+
+	for (const char *at = lines; at && *at; at = strchr(at, '\n') + 1)
+		if (!strncmp(at, line, len) && at[len] == '\n')
+			return true;
+	return false;
+}
+
 /* ---- reading ---- */
 
 struct reading {
@@ -131,6 +141,19 @@ static struct netflows_row *row_new(struct reading *r, const struct store_proces
 	return x;
 }
 
+/* A server of this host may be asked at several addresses. */
+static void more_peers(struct netflows_row *x, const char *peer)
+{
+	struct strbuf all cleanup_strbuf = STRBUF_INIT;
+
+	x->peers++;
+	if (!strcmp(x->side, "server") || !*peer || strchr(peer, '\n') || (x->more_peers && netflows_has_line(x->more_peers, peer)))
+		return;
+	strbuf_addf(&all, "%s%s\n", x->more_peers ? x->more_peers : "", peer);
+	free(x->more_peers);
+	x->more_peers = strbuf_take(&all);
+}
+
 /* A process that ended before it was met, and whose other end is sonde's own, is one of sonde's helpers. */
 static bool is_own(const struct reading *r, const struct store_process_row *p, int64_t mate)
 {
@@ -157,7 +180,8 @@ static void take_flow(void *ctx, sqlite3_stmt *st)
 		end_more(&x->who, p->comm, p->pid);
 		if (*askrows_text(st, 7))
 			end_more(&x->mate, askrows_text(st, 7), sqlite3_column_int64(st, 8));
-		x->peers += strcmp(x->peer, askrows_text(st, 4)) != 0;
+		if (strcmp(x->peer, askrows_text(st, 4)))
+			more_peers(x, askrows_text(st, 4));
 	}
 	for (int i = 0; i < NET_SUMS; i++)
 		x->sums[i] += (uint64_t)sqlite3_column_int64(st, FLOWS_COLUMNS + i);
@@ -278,6 +302,7 @@ void netflows_release(struct netflows *f)
 		free(x->side);
 		free(x->protocol);
 		free(x->peer);
+		free(x->more_peers);
 	}
 	free(f->rows);
 	*f = (struct netflows){0};

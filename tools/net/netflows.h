@@ -37,7 +37,8 @@ struct netflows_end {
 
 struct netflows_row {
 	struct netflows_end who, mate; /* mate.comm "": the other end is not on this host, or not known */
-	char *side, *protocol, *peer;  /* peer: an address, or "" where rows of several were added */
+	char *side, *protocol, *peer;  /* peer: an address, of several that were added the first */
+	char *more_peers;              /* those of a server beside it, a line each; NULL: none */
 	int64_t port;                  /* 0: none */
 	uint64_t sums[NET_SUMS];
 	uint64_t peers;                /* different addresses that were added */
@@ -56,6 +57,8 @@ int netflows_read(const struct selection *sel, enum netflows_by by, struct netfl
 /* The same, but `at` and open_now are of the first reading within the range. */
 int netflows_read_first(const struct selection *sel, enum netflows_by by, struct netflows *out, struct err *e);
 void netflows_release(struct netflows *f);
+/* `line` is one of `lines`, each of which ends in a newline. */
+bool netflows_has_line(const char *lines, const char *line);
 /* Connections that were not opened; that ended otherwise than in good order. */
 uint64_t netflows_failed(const struct netflows_row *r);
 uint64_t netflows_broken(const struct netflows_row *r);

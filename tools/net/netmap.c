@@ -8,6 +8,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
 
 struct making {
 	struct netmap *m;
@@ -104,6 +105,19 @@ static bool is_way(const struct netflows *f, const struct netflows_row *r)
 	return is_proxy(&r->mate) && !strcmp(r->side, "server");
 }
 
+/* Where it was asked. */
+static void edge_addresses(struct netmap_edge *x, const struct netflows_row *r)
+{
+	struct strbuf all cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&all, x->addresses ? x->addresses : "");
+	if (*r->peer && !strchr(r->peer, '\n'))
+		strbuf_addf(&all, "%s\n", r->peer);
+	strbuf_addstr(&all, r->more_peers ? r->more_peers : "");
+	free(x->addresses);
+	x->addresses = strbuf_take(&all);
+}
+
 static void row_add(struct making *k, const struct netflows *f, const struct netflows_row *r)
 {
 	bool server = !strcmp(r->side, "server"), pair = !strcmp(r->side, "unknown") && *r->mate.comm;
@@ -115,6 +129,8 @@ static void row_add(struct making *k, const struct netflows *f, const struct net
 	if (pair && has_edge(k->m, peer, own, r->protocol))
 		return; /* two ends that nothing tells apart are one edge */
 	x = server ? edge_of(k, peer, own, r->protocol, r->port) : edge_of(k, own, peer, r->protocol, r->port);
+	if (!server)
+		edge_addresses(x, r);
 	if (server && x->of_client)
 		return; /* the client's row has it */
 	x->of_client = x->of_client || !server;
@@ -168,8 +184,11 @@ void netmap_release(struct netmap *m)
 {
 	for (size_t i = 0; i < m->n_nodes; i++)
 		free(m->nodes[i].name);
-	for (size_t i = 0; i < m->n_edges; i++)
+	for (size_t i = 0; i < m->n_edges; i++) {
 		free(m->edges[i].protocol);
+		free(m->edges[i].addresses);
+		free(m->edges[i].asked.steps);
+	}
 	free(m->nodes);
 	free(m->edges);
 	*m = (struct netmap){0};

@@ -10,6 +10,7 @@
 #define SONDE_TOOLS_NETMAP_H
 
 #include "tools/net/netflows.h"
+#include "tools/requests/reqrows.h"
 
 enum netmap_kind { NETMAP_CONTAINER, NETMAP_COMMAND, NETMAP_ADDRESS, NETMAP_CLASS };
 
@@ -27,12 +28,16 @@ struct netmap_edge {
 	int64_t open_now;
 	bool of_client;     /* clients' rows stand for it */
 	int64_t at;         /* seconds: the earliest `at` of its rows */
+	char *addresses;    /* at which clients asked it, a line each; NULL: none is known */
+	struct reqrows_row asked; /* only its sums: .requests 0: none is known */
 };
 
 struct netmap {
 	struct netmap_node *nodes; size_t n_nodes;
 	struct netmap_edge *edges; size_t n_edges; /* sorted by names */
 	bool known;
+	bool asked_known;   /* requests were recorded in the range (netasked.h) */
+	uint64_t unplaced;  /* requests that are no edge's: who asked whom is not known */
 };
 
 int netmap_make(const struct selection *sel, struct netmap *out, struct err *e);

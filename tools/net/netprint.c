@@ -55,8 +55,7 @@ static void bytes_cell(struct table *t, uint64_t n)
 	table_cell(t, n ? term_bytes(n, buf, sizeof(buf)) : "-");
 }
 
-/* Microseconds. */
-static const char *us_text(uint64_t us, char buf[24])
+const char *netprint_us(uint64_t us, char buf[24])
 {
 	if (us < 1000)
 		snprintf(buf, 24, "%llu us", (unsigned long long)us);
@@ -71,7 +70,7 @@ static void mean_cell(struct table *t, uint64_t us, uint64_t n)
 {
 	char buf[24];
 
-	table_cell(t, n ? us_text(us / n, buf) : "-");
+	table_cell(t, n ? netprint_us(us / n, buf) : "-");
 }
 
 static void pid_cell(struct table *t, const struct netflows_end *x)
@@ -211,8 +210,25 @@ json_t *netprint_listener_json(const struct netlisteners_row *r)
 
 /* ---- the map ---- */
 
+void netprint_edge_troubles(struct strbuf *out, const struct netmap_edge *x)
+{
+	netprint_troubles(out, x->sums);
+	if (x->asked.errors)
+		strbuf_addf(out, "%s%llu errors", out->len ? ", " : "", (unsigned long long)x->asked.errors);
+}
+
+void netprint_unplaced(struct strbuf *out, const struct netmap *m)
+{
+	char buf[32];
+
+	if (m->unplaced)
+		strbuf_addf(out, "%s requests stand on no line: who asked whom is not known",
+			    term_count(m->unplaced, buf, sizeof(buf)));
+}
+
 static void edge_text(struct table *t, const struct netmap *m, const struct netmap_edge *x, bool again)
 {
+	char buf[24];
 	struct strbuf troubles cleanup_strbuf = STRBUF_INIT;
 
 	table_cell(t, again ? "" : m->nodes[x->from].name);
@@ -228,7 +244,9 @@ static void edge_text(struct table *t, const struct netmap *m, const struct netm
 	bytes_cell(t, x->sums[NET_RX]);
 	mean_cell(t, x->sums[NET_RTT_SUM], x->sums[NET_RTT_N]);
 	count_cell(t, x->sums[NET_RETRANS]);
-	netprint_troubles(&troubles, x->sums);
+	count_cell(t, x->asked.requests);
+	table_cell(t, x->asked.answered ? netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, buf) : "-");
+	netprint_edge_troubles(&troubles, x);
 	table_cell(t, troubles.len ? strbuf_str(&troubles) : "-");
 	if (troubles.len)
 		table_row_color(t, TERM_YELLOW);
@@ -239,7 +257,7 @@ struct table *netprint_map(const struct netmap *m)
 	static const struct table_column columns[] = {
 		{"FROM", TABLE_MIDDLE}, {"", TABLE_LEFT}, {"TO", TABLE_MIDDLE}, {"SERVICE", TABLE_LEFT}, {"OPENED", TABLE_RIGHT},
 		{"OPEN", TABLE_RIGHT}, {"OUT", TABLE_RIGHT}, {"IN", TABLE_RIGHT}, {"RTT", TABLE_SPARE_RIGHT}, {"RETRANS", TABLE_SPARE_RIGHT},
-		{"TROUBLE", TABLE_MIDDLE},
+		{"REQUESTS", TABLE_RIGHT}, {"P95", TABLE_RIGHT}, {"TROUBLE", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
 
@@ -267,6 +285,11 @@ json_t *netprint_edge_json(const struct netmap *m, const struct netmap_edge *x)
 			      "protocol", json_text(x->protocol), "port", x->port ? json_integer(x->port) : json_null());
 
 	sums_json(o, x->sums, x->open_now);
+	if (!m->asked_known)
+		return o;
+	json_object_set_new(o, "requests", x->asked.requests ? json_integer((json_int_t)x->asked.requests) : json_null());
+	json_object_set_new(o, "errors", x->asked.requests ? json_integer((json_int_t)x->asked.errors) : json_null());
+	json_object_set_new(o, "p95_ns", x->asked.answered ? json_integer((json_int_t)reqrows_quantile(&x->asked, 0.95)) : json_null());
 	return o;
 }
 
@@ -292,7 +315,7 @@ static void dot_edge(const struct netmap_edge *x, struct strbuf *out)
 	strbuf_addstr(&label, x->protocol);
 	if (x->port)
 		strbuf_addf(&label, " %lld", (long long)x->port);
-	netprint_troubles(&troubles, x->sums);
+	netprint_edge_troubles(&troubles, x);
 	if (troubles.len)
 		strbuf_addf(&label, ": %s", strbuf_str(&troubles));
 	strbuf_addf(out, "  n%zu -> n%zu [label=", x->from, x->to);

@@ -17,6 +17,13 @@ void netprint_peer(struct strbuf *out, const struct netflows_row *r);
 /* "3 refused, 1 timed out", "" of none. `sums` as in a row. */
 void netprint_troubles(struct strbuf *out, const uint64_t sums[NET_SUMS]);
 
+/* The same of an edge, and how many requests over it were errors. */
+void netprint_edge_troubles(struct strbuf *out, const struct netmap_edge *x);
+/* "12 requests stand on no line: ..."; "" where each has one. */
+void netprint_unplaced(struct strbuf *out, const struct netmap *m);
+/* "90 us", "1.2 ms", "3.00 s" */
+const char *netprint_us(uint64_t us, char buf[24]);
+
 struct table *netprint_flows(const struct netflows *f, size_t n);
 json_t *netprint_flow_json(const struct netflows_row *r);
 struct table *netprint_listeners(const struct netlisteners *l, size_t n);

@@ -101,6 +101,13 @@ static void add_count(struct strbuf *s, uint64_t n, const char *(*say)(uint64_t,
 	strbuf_addf(s, "<td class=\"num\">%s</td>", n ? say(n, buf, sizeof(buf)) : "");
 }
 
+static void add_p95(struct strbuf *s, const struct netmap_edge *x)
+{
+	char buf[24];
+
+	strbuf_addf(s, "<td class=\"num\">%s</td>", x->asked.answered ? netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, buf) : "");
+}
+
 static void edge_row(const struct netmap *m, const struct netmap_edge *x, struct strbuf *s)
 {
 	struct strbuf trouble cleanup_strbuf = STRBUF_INIT;
@@ -118,7 +125,9 @@ static void edge_row(const struct netmap *m, const struct netmap_edge *x, struct
 	add_count(s, x->open_now > 0 ? (uint64_t)x->open_now : 0, term_count);
 	add_count(s, x->sums[NET_TX], term_bytes);
 	add_count(s, x->sums[NET_RX], term_bytes);
-	netprint_troubles(&trouble, x->sums);
+	add_count(s, x->asked.requests, term_count);
+	add_p95(s, x);
+	netprint_edge_troubles(&trouble, x);
 	strbuf_addstr(s, "<td>");
 	page_add_text(s, strbuf_str(&trouble));
 	strbuf_addstr(s, "</td></tr>\n");
@@ -126,7 +135,8 @@ static void edge_row(const struct netmap *m, const struct netmap_edge *x, struct
 
 static void add_table(const struct netmap *m, struct strbuf *s)
 {
-	static const char *const titles[][2] = {{"", "From"}, {"", "To"}, {"", "Service"}, {"num", "Opened"}, {"num", "Open"}, {"num", "Out"}, {"num", "In"}, {"", "Trouble"}};
+	struct strbuf unplaced cleanup_strbuf = STRBUF_INIT;
+	static const char *const titles[][2] = {{"", "From"}, {"", "To"}, {"", "Service"}, {"num", "Opened"}, {"num", "Open"}, {"num", "Out"}, {"num", "In"}, {"num", "Requests"}, {"num", "p95"}, {"", "Trouble"}};
 
 	strbuf_addstr(s, "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"The map as a table\"><table id=\"map-rows\"><thead><tr>");
 	for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
@@ -135,6 +145,9 @@ static void add_table(const struct netmap *m, struct strbuf *s)
 	for (size_t i = 0; i < m->n_edges; i++)
 		edge_row(m, &m->edges[i], s);
 	strbuf_addstr(s, "</tbody></table></div>\n");
+	netprint_unplaced(&unplaced, m);
+	if (unplaced.len)
+		strbuf_addf(s, "<p class=\"half\">%s</p>\n", strbuf_str(&unplaced));
 }
 
 /* --- within a page --- */

@@ -4,7 +4,7 @@
 PAGE     := $(B)/gen/tools/page
 PAGE_JS  := $(patsubst %,tools/page/%.js,data spread looks diff build layout format colour draw graph strip theme state tabs table tree save \
               brush who tip view actions report keys main)
-GENERATED += $(PAGE)/page.js $(PAGE)/page.js.gz64 $(PAGE)/hash.h
+GENERATED += $(PAGE)/page.js $(PAGE)/page.js.gz64 $(PAGE)/page.min.css $(PAGE)/hash.h
 
 $(PAGE)/page.js: $(PAGE_JS)
 	@mkdir -p $(@D)
@@ -13,15 +13,20 @@ $(PAGE)/page.js: $(PAGE_JS)
 $(PAGE)/page.js.gz64: $(PAGE)/page.js
 	$(Q)gzip -9 -n -c $< | base64 -w 0 > $@.tmp && mv $@.tmp $@
 
+# without blanks that say nothing: the style stands in each page as it is
+$(PAGE)/page.min.css: tools/page/page.css
+	@mkdir -p $(@D)
+	$(Q)sed -E 's/^\t+//; /^\/\*.*\*\/$$/d; s/ ?\{ ?/{/g; s/;? \}/}/g; s/([:;,]) /\1/g' $< > $@.tmp && mv $@.tmp $@
+
 # SHA-256 in base64, of exactly the bytes that the browser runs or applies
 PAGE_HASH = printf "$$(sha256sum < $(1) | cut -c1-64 | sed 's/../\\x&/g')" | base64
-$(PAGE)/hash.h: $(PAGE)/page.js tools/page/loader.js tools/page/page.css
+$(PAGE)/hash.h: $(PAGE)/page.js tools/page/loader.js $(PAGE)/page.min.css
 	@mkdir -p $(@D)
 	$(Q)! grep -niE '</script|<!--' tools/page/loader.js
 	$(Q)(echo "#define PAGE_SCRIPT_HASH \"$$($(call PAGE_HASH,$(PAGE)/page.js))\""; \
 	     echo "#define PAGE_LOADER_HASH \"$$($(call PAGE_HASH,tools/page/loader.js))\""; \
-	     echo "#define PAGE_STYLE_HASH \"$$($(call PAGE_HASH,tools/page/page.css))\"") > $@.tmp && mv $@.tmp $@
+	     echo "#define PAGE_STYLE_HASH \"$$($(call PAGE_HASH,$(PAGE)/page.min.css))\"") > $@.tmp && mv $@.tmp $@
 
 # the compiler does not see .incbin
-$(B)/obj/tools/page/page_blob.o: tools/page/page.html tools/page/page.css tools/page/loader.js $(PAGE)/page.js.gz64
+$(B)/obj/tools/page/page_blob.o: tools/page/page.html $(PAGE)/page.min.css tools/page/loader.js $(PAGE)/page.js.gz64
 $(B)/obj/tools/page/page_fill.o: $(PAGE)/hash.h

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/print/proto.h"
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
+#include <string.h>
+
+enum { WIRE_VARINT = 0, WIRE_EIGHT = 1, WIRE_BYTES = 2 };
 
 void proto_varint(struct strbuf *s, uint64_t v)
 {
@@ -26,6 +28,29 @@ void proto_uint(struct strbuf *s, unsigned field, uint64_t v)
 		return;
 	proto_varint(s, (uint64_t)field << 3 | WIRE_VARINT);
 	proto_varint(s, v);
+}
+
+void proto_eight(struct strbuf *s, uint64_t v)
+{
+	char bytes[8];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(v >> 8 * i);
+	strbuf_add(s, bytes, sizeof(bytes));
+}
+
+void proto_fixed64(struct strbuf *s, unsigned field, uint64_t v)
+{
+	proto_varint(s, (uint64_t)field << 3 | WIRE_EIGHT);
+	proto_eight(s, v);
+}
+
+void proto_double(struct strbuf *s, unsigned field, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	proto_fixed64(s, field, bits);
 }
 
 void proto_bytes(struct strbuf *s, unsigned field, const void *data, size_t len)

@@ -95,8 +95,9 @@ static json_t *latency_json(const struct reqrows_row *r)
 
 json_t *reqprint_row_json(const struct reqrows *all, const struct reqrows_row *r)
 {
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "side", r->side, "container", r->container, "comm", r->comm, "protocol", r->protocol,
-			      "service", r->service, "operation", r->operation, "status", r->status);
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "side", json_text(r->side), "container", json_text(r->container), "comm", json_text(r->comm),
+			      "protocol", json_text(r->protocol), "service", json_text(r->service), "operation", json_text(r->operation), "status",
+			      json_text(r->status));
 
 	json_object_set_new(o, "pid", r->pid ? json_integer(r->pid) : json_null());
 	json_object_set_new(o, "requests", json_integer((json_int_t)r->requests));
@@ -169,9 +170,9 @@ struct table *reqprint_singles(const struct reqsingles *r, size_t n)
 
 json_t *reqprint_single_json(const struct reqsingle *r)
 {
-	json_t *o = json_pack("{s:f, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "time", (double)r->at_ns / 1e9, "side", r->side, "container", r->container,
-			      "comm", r->comm, "protocol", r->protocol, "service", r->service, "operation", r->operation, "status", r->status, "result",
-			      r->result, "why", r->why);
+	json_t *o = json_pack("{s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "time", (double)r->at_ns / 1e9, "side", json_text(r->side), "container",
+			      json_text(r->container), "comm", json_text(r->comm), "protocol", json_text(r->protocol), "service", json_text(r->service),
+			      "operation", json_text(r->operation), "status", json_text(r->status), "result", json_text(r->result), "why", json_text(r->why));
 
 	json_object_set_new(o, "pid", r->pid ? json_integer(r->pid) : json_null());
 	json_object_set_new(o, "tid", r->tid ? json_integer(r->tid) : json_null());
@@ -180,6 +181,6 @@ json_t *reqprint_single_json(const struct reqsingle *r)
 	json_object_set_new(o, "weight", json_integer((json_int_t)r->weight));
 	json_object_set_new(o, "request_bytes", json_integer((json_int_t)r->request_bytes));
 	json_object_set_new(o, "response_bytes", json_integer((json_int_t)r->response_bytes));
-	json_object_set_new(o, "trace", *r->trace ? json_string(r->trace) : json_null());
+	json_object_set_new(o, "trace", *r->trace ? json_text(r->trace) : json_null());
 	return o;
 }

@@ -94,6 +94,10 @@ static uint64_t row_hash(const struct reading *r, const struct store_process_row
 	case REQROWS_BY_PROTOCOL:
 		h = hash_str(h, askrows_text(st, 2));
 		break;
+	case REQROWS_BY_END:
+		h = hash_str(hash_str(h, p ? p->container : ""), p && *p->container ? "" : p ? p->comm : "");
+		h = hash_str(h, askrows_text(st, 3));
+		break;
 	case REQROWS_BY_STATUS:
 		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)), askrows_text(st, 5));
 		break;
@@ -323,6 +327,22 @@ void reqsingles_release(struct reqsingles *r)
 }
 
 /* ---- what a row says ---- */
+
+void reqrows_sum(struct reqrows_row *to, const struct reqrows_row *r)
+{
+	if (!to->steps)
+		to->steps = mem_array(REQROWS_STEPS, sizeof(*to->steps));
+	for (unsigned i = 0; i < REQROWS_STEPS; i++)
+		to->steps[i] += r->steps[i];
+	to->requests += r->requests;
+	to->errors += r->errors;
+	to->blind += r->blind;
+	to->answered += r->answered;
+	to->total_ns += r->total_ns;
+	to->max_ns = r->max_ns > to->max_ns ? r->max_ns : to->max_ns;
+	to->request_bytes += r->request_bytes;
+	to->response_bytes += r->response_bytes;
+}
 
 /* The middle of a step: below 8 each number its own, then 8 to each power of two (schema/store/requests.h). */
 static uint64_t middle(unsigned step)

@@ -17,7 +17,8 @@
 
 #define REQROWS_STEPS 512
 
-enum reqrows_by { REQROWS_BY_OPERATION, REQROWS_BY_SERVICE, REQROWS_BY_COMMAND, REQROWS_BY_PROCESS, REQROWS_BY_CONTAINER, REQROWS_BY_PROTOCOL, REQROWS_BY_STATUS };
+enum reqrows_by { REQROWS_BY_OPERATION, REQROWS_BY_SERVICE, REQROWS_BY_COMMAND, REQROWS_BY_PROCESS, REQROWS_BY_CONTAINER, REQROWS_BY_PROTOCOL, REQROWS_BY_STATUS,
+		  REQROWS_BY_END /* who it is (container, else command) and service: no word of the command line */ };
 #define REQROWS_BY_NAMES "operation, service, command, process, container, protocol, status"
 /* false: there is no such word. */
 bool reqrows_by(const char *word, enum reqrows_by *by);
@@ -43,6 +44,8 @@ struct reqrows {
 /* side "": both. Sorted by time that they took together, with `failed` by errors. An empty one is no error. Release in any case. */
 int reqrows_read(const struct selection *sel, enum reqrows_by by, const char *side, bool failed, struct reqrows *out, struct err *e);
 void reqrows_release(struct reqrows *r);
+/* Another row's sums, latencies among them, are added. */
+void reqrows_sum(struct reqrows_row *to, const struct reqrows_row *r);
 /* ns; 0: none was answered. */
 uint64_t reqrows_quantile(const struct reqrows_row *r, double q);
 

@@ -152,7 +152,8 @@ static json_t *events_json(const struct timeline *t)
 
 int timeline_used_json(const struct timeline_used *u, size_t n, FILE *out)
 {
-	static const char *const units[] = {[TIMELINE_USED_BYTES] = "bytes", [TIMELINE_USED_RATE] = "bytes/s", [TIMELINE_USED_SHARE] = "share"};
+	static const char *const units[] = {[TIMELINE_USED_BYTES] = "bytes", [TIMELINE_USED_RATE] = "bytes/s", [TIMELINE_USED_SHARE] = "share",
+					    [TIMELINE_USED_COUNT] = "per second", [TIMELINE_USED_TIME] = "seconds"};
 	json_t *j = json_envelope("timeline", u->sel->from_ns, u->sel->to_ns);
 
 	json_object_set_new(j, "of", json_string(u->of));

@@ -245,6 +245,10 @@ static void say_used(double x, enum timeline_used_unit unit, char *buf, size_t s
 		snprintf(buf, size, "-");
 	else if (unit == TIMELINE_USED_SHARE)
 		snprintf(buf, size, "%.1f %%", 100 * x);
+	else if (unit == TIMELINE_USED_COUNT)
+		snprintf(buf, size, "%.3g/s", x);
+	else if (unit == TIMELINE_USED_TIME)
+		snprintf(buf, size, x < 1e-3 ? "%.3g us" : x < 1 ? "%.3g ms" : "%.3g s", x < 1e-3 ? 1e6 * x : x < 1 ? 1e3 * x : x);
 	else
 		snprintf(buf, size, "%s%s", term_bytes((uint64_t)x, bytes, sizeof(bytes)), unit == TIMELINE_USED_RATE ? "/s" : "");
 }

@@ -14,32 +14,42 @@
 #include "tools/select/askrows.h"
 
 #define HOLD_NS (70 * NSEC_PER_SEC)
+#define ASKED   "iif(container IS NULL OR container = '', comm, container) || iif(side = 'client', ' asks', '')"
 #define WITHIN  " WHERE ts BETWEEN ?1 - 70 AND ?2"
 
 static const struct question {
 	const char *of, *sql;
 	enum timeline_used_unit unit;
 	bool gauge, flows; /* flows: of family net, where family host has nothing */
+	bool requests;     /* of family l7; what is no sum of it holds for its own bucket */
 } QUESTIONS[] = {
 	{"mem", "SELECT ts, seconds, container, container, working FROM container_stats" WITHIN
 		" UNION ALL SELECT ts, seconds, '[host]', '', mem_total - mem_available FROM host_stats" WITHIN,
-	 TIMELINE_USED_BYTES, true, false},
+	 TIMELINE_USED_BYTES, true, false, false},
 	{"io", "SELECT ts, seconds, container, container, 1.0 * (read_bytes + write_bytes) / seconds FROM container_stats" WITHIN
 	       " UNION ALL SELECT ts, seconds, '[' || disk || ']', '', 1.0 * (read_bytes + write_bytes) / seconds FROM disk_stats" WITHIN,
-	 TIMELINE_USED_RATE, false, false},
+	 TIMELINE_USED_RATE, false, false, false},
 	{"net", "SELECT ts, seconds, container, container, 1.0 * (rx_bytes + tx_bytes) / seconds FROM container_stats" WITHIN
 		" UNION ALL SELECT ts, seconds, '[' || interface || ']', '', 1.0 * (rx_bytes + tx_bytes) / seconds FROM net_stats" WITHIN
-		" AND container = ''", TIMELINE_USED_RATE, false, false},
+		" AND container = ''", TIMELINE_USED_RATE, false, false, false},
 	{"pressure", "SELECT ts, seconds, container || ' cpu', container, 1e-6 * psi_cpu_us / seconds FROM container_stats" WITHIN
 		     " UNION ALL SELECT ts, seconds, container || ' memory', container, 1e-6 * psi_mem_us / seconds FROM container_stats" WITHIN
 		     " UNION ALL SELECT ts, seconds, container || ' io', container, 1e-6 * psi_io_us / seconds FROM container_stats" WITHIN
 		     " UNION ALL SELECT ts, seconds, '[host] cpu', '', 1e-6 * psi_cpu_us / seconds FROM host_stats" WITHIN
 		     " UNION ALL SELECT ts, seconds, '[host] memory', '', 1e-6 * psi_mem_us / seconds FROM host_stats" WITHIN
 		     " UNION ALL SELECT ts, seconds, '[host] io', '', 1e-6 * psi_io_us / seconds FROM host_stats" WITHIN,
-	 TIMELINE_USED_SHARE, false, false},
+	 TIMELINE_USED_SHARE, false, false, false},
 	{"net", "SELECT ts, seconds, iif(container = '', comm, container), container, 1.0 * (coalesce(rx_bytes, 0) + coalesce(tx_bytes, 0)) / seconds FROM flows" WITHIN,
-	 TIMELINE_USED_RATE, false, true},
-	{"disk", "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM disk_stats" WITHIN, TIMELINE_USED_SHARE, false, false},
+	 TIMELINE_USED_RATE, false, true, false},
+	{"requests", "SELECT ts, seconds, " ASKED ", container, 1.0 * requests / seconds FROM requests" WITHIN, TIMELINE_USED_COUNT, false, false, true},
+	{"errors", "SELECT ts, seconds, " ASKED ", container, 1.0 * errors / seconds FROM requests" WITHIN " AND errors > 0", TIMELINE_USED_COUNT, false, false,
+	 true},
+	{"latency", "SELECT ts, seconds, name, container, 1e-9 * iif(k < 8, k, (8 + k % 8 << k / 8 - 1) + (1 << k / 8 - 1) / 2.0) FROM"
+		    " (SELECT *, sum(n) OVER (PARTITION BY ts, name ORDER BY k) AS upto, sum(n) OVER (PARTITION BY ts, name) AS of FROM"
+		    " (SELECT ts, seconds, " ASKED " AS name, container, json_extract(hist, '$[0]') + j.key - 1 AS k, sum(j.value) AS n"
+		    " FROM requests JOIN json_each(hist) j" WITHIN " AND j.key > 0 AND j.value > 0 GROUP BY 1, 3, 5))"
+		    " WHERE upto >= 0.95 * of AND upto - n < 0.95 * of", TIMELINE_USED_TIME, true, false, true},
+	{"disk", "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM disk_stats" WITHIN, TIMELINE_USED_SHARE, false, false, false},
 };
 #define N_QUESTIONS (sizeof(QUESTIONS) / sizeof(QUESTIONS[0]))
 
@@ -120,7 +130,7 @@ static void take_row(void *ctx, sqlite3_stmt *st)
 
 	if (sqlite3_column_type(st, 4) == SQLITE_NULL || !wants(u->sel, askrows_text(st, 3)))
 		return;
-	columns_of(u, from, r->q->gauge ? to + HOLD_NS : to, &first, &end);
+	columns_of(u, from, r->q->gauge && !r->q->requests ? to + HOLD_NS : to, &first, &end);
 	if (first >= end)
 		return;
 	line = line_of(r, askrows_text(st, 2));
@@ -130,7 +140,7 @@ static void take_row(void *ctx, sqlite3_stmt *st)
 		if (!r->q->gauge)
 			line->value[i] = was + value * part_of(u, i, from, to);
 		else /* rows come in order of time: it holds until the next one, and of a column the highest is told */
-			line->value[i] = i == first && was > value ? was : value;
+			line->value[i] = (i == first || r->q->requests) && was > value ? was : value;
 	}
 }
 
@@ -183,7 +193,7 @@ static const struct question *question_of(const char *of, bool flows, struct err
 			return &QUESTIONS[i];
 	if (flows)
 		return NULL;
-	err_set(e, -EINVAL, EXIT_USAGE, "--of takes cpu, mem, io, net, pressure or disk, not '%.100s'", of);
+	err_set(e, -EINVAL, EXIT_USAGE, "--of takes cpu, mem, io, net, pressure, disk, requests, errors or latency, not '%.100s'", of);
 	return NULL;
 }
 
@@ -191,10 +201,14 @@ static const char HOST_TIMES[] = "SELECT ts, seconds FROM host_stats" WITHIN;
 static const char NET_TIMES[] =
 	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 
+static const char L7_TIMES[] =
+	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = 'l7' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+
 static int read_all(struct reading *r, struct err *e)
 {
 	const struct selection *sel = r->out->sel;
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	const char *times = r->q->requests ? L7_TIMES : r->q->flows ? NET_TIMES : HOST_TIMES;
 	int rc = 0;
 
 	strbuf_addf(&sql, "SELECT * FROM (%s) ORDER BY ts", r->q->sql);
@@ -203,11 +217,19 @@ static int read_all(struct reading *r, struct err *e)
 
 		rc = select_segment(sel, sel->segments[i].path, &seg, e);
 		if (!rc)
-			rc = askrows(sel, seg, sel->segments[i].path, r->q->flows ? NET_TIMES : HOST_TIMES, take_time, r, e);
+			rc = askrows(sel, seg, sel->segments[i].path, times, take_time, r, e);
 		if (!rc)
 			rc = askrows(sel, seg, sel->segments[i].path, strbuf_str(&sql), take_row, r, e);
 	}
 	return rc;
+}
+
+static bool knows_requests(const struct timeline_used *u)
+{
+	for (size_t i = 0; i < u->columns; i++)
+		if (u->covered[i])
+			return true;
+	return false;
 }
 
 int timeline_used_make(const struct selection *sel, const char *of, size_t columns, struct timeline_used *out, struct err *e)
@@ -227,9 +249,10 @@ int timeline_used_make(const struct selection *sel, const char *of, size_t colum
 	}
 	idmap_release(&r.line_of);
 	if (!rc && !u.n) {
-		rc = err_set(e, -ENODATA, EXIT_NOTHING, "no %s%s%s in %s: what the host and its containers used was not recorded then", of,
-			     *sel->what ? " of " : "", sel->what, sel->range);
-		err_fix(e, "sudo sonde record --families cpu,host -d 30s");
+		rc = err_set(e, -ENODATA, EXIT_NOTHING, "no %s%s%s in %s: %s", of, *sel->what ? " of " : "", sel->what, sel->range,
+			     !r.q->requests ? "what the host and its containers used was not recorded then" :
+			     knows_requests(&u) ? "there were none" : "requests were not recorded then");
+		err_fix(e, !r.q->requests ? "sudo sonde record --families cpu,host -d 30s" : "sudo sonde record --families cpu,l7 -d 30s");
 	}
 	if (rc) {
 		timeline_used_release(&u);

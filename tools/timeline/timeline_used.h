@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline_used: `sonde timeline --of mem|io|net|pressure|disk`: what family host measured over time, a strip for each container and
+ * timeline_used: `sonde timeline --of mem|io|net|pressure|disk|requests|errors|latency`: what families host and l7 measured over time, a strip for each container and
  * for what the host has of it, those with the highest peak first.
  *
  *   mem       memory of containers without files not used lately; of the host what programs cannot get
@@ -9,6 +9,9 @@
  *             over the connections of containers, and of commands outside of them, as family net did
  *   pressure  part of the time in which some thread waited, for a CPU, memory or a disk
  *   disk      part of the time in which a disk had something to do
+ *   requests  how many a second containers, and commands outside of them, were asked ("NAME asks": and asked others)
+ *   errors    how many of those a second failed
+ *   latency   within which time 95 % of them were answered, bucket by bucket, of a column the longest
  *
  * A column is a part of the range; a counter's bucket is shared by the columns that it touches, a gauge holds until the next
  * reading, at most a minute and ten seconds.
@@ -23,7 +26,7 @@
 #include "schema/base/err.h"
 #include "tools/select/select.h"
 
-enum timeline_used_unit { TIMELINE_USED_BYTES, TIMELINE_USED_RATE, TIMELINE_USED_SHARE };
+enum timeline_used_unit { TIMELINE_USED_BYTES, TIMELINE_USED_RATE, TIMELINE_USED_SHARE, TIMELINE_USED_COUNT, TIMELINE_USED_TIME };
 
 struct timeline_used_line {
 	char *name;

@@ -25,7 +25,7 @@ const struct option COMMON_OPTIONS[] = {
 };
 
 const struct option STORE_OPTIONS[] = {
-	{"store", 0, OPTION_LIST, "DIR", "the store's folder, or one .db file of it (else $SONDE_STORE); of several hosts: again, or 'hosts/*'",
+	{"store", 0, OPTION_LIST, "DIR", "the store's folder, or one .db file (else $SONDE_STORE); 'hosts/*': of several",
 	 offsetof(struct common_args, store)},
 	{0},
 };

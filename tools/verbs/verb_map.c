@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "tools/cli/verb.h"
+#include "tools/net/netasked.h"
 #include "tools/net/netdraw.h"
 #include "tools/net/netprint.h"
 #include "tools/page/map_page.h"
@@ -87,6 +88,8 @@ static int map_json(const struct verb_call *call, const struct netmap *m)
 
 	for (size_t i = 0; i < m->n_edges; i++)
 		json_array_append_new(json_rows(o), netprint_edge_json(m, &m->edges[i]));
+	if (m->asked_known)
+		json_object_set_new(o, "requests_unplaced", json_integer((json_int_t)m->unplaced));
 	if (a->drawing) {
 		struct netdraw d;
 
@@ -99,10 +102,14 @@ static int map_json(const struct verb_call *call, const struct netmap *m)
 
 static void map_text(const struct netmap *m)
 {
+	struct strbuf unplaced cleanup_strbuf = STRBUF_INIT;
 	struct table *t = netprint_map(m);
 
 	table_print(t, stdout, term_width(stdout));
 	table_free(t);
+	netprint_unplaced(&unplaced, m);
+	if (unplaced.len)
+		printf("%s\n", strbuf_str(&unplaced));
 }
 
 static void map_dot(const struct netmap *m)
@@ -146,6 +153,8 @@ static int map_run(struct verb_call *call, struct err *e)
 
 	if (!rc)
 		rc = netmap_make(call->sel, &m, e);
+	if (!rc)
+		rc = netasked_read(call->sel, &m, e);
 	if (!rc && !m.n_edges)
 		rc = missing(call, m.known, e);
 	else if (!rc && a->output)

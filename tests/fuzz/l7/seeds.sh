@@ -16,5 +16,5 @@ q, a = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length
 with open(sys.argv[1] + "/l7_streams_fuzz/http", "wb") as f:
     f.write(record(conn) + record(data(1, q, 2000)) + record(data(0, a, 3000)) + record(head(4) + bytes(16)))
 with open(sys.argv[1] + "/l7_said_fuzz/entry", "wb") as f:
-    f.write(struct.pack("<IBBBBQIIq8Q5HHHH", 128, 1, 1, 0, 0, 1, 2, 3, 4, *range(8), 5, 0, 0, 0, 0, 0, 0, 0).ljust(128, b"a"))
+    f.write(struct.pack("<IBBBBQIIq8Q5HHHH", 128, 1, 1, 0, 0, 1, 2, 3, 4, *range(8), 5, 0, 0, 0, 0, 9, 2, 0).ljust(117, b"a").ljust(128, b"\0"))
 END

@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			if (strncmp(t->url, "http", 4) || strchr(t->url, '@') || !t->every_s || t->every_s > 31 * 86400 || (*t->token_file && *t->user))
 				abort();
-			target_wants(t, "host_stats");
+			target_wants(t->tables, "host_stats");
+			target_wants(t->profiles, "cpu");
 		}
 	} else if (!*e.what) {
 		abort();

@@ -102,6 +102,24 @@ static void the_strongest_holds_and_its_origin_is_known(void **state)
 	assert_string_equal(c.value[CONF_BUDGET].origin, origin);
 }
 
+static void requests_are_a_word_for_a_family(void **state)
+{
+	struct place *p = *state;
+	struct conf c;
+
+	put(p, "sonde.conf", "[record]\nrequests = on\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,l7");
+	assert_non_null(strstr(c.value[CONF_FAMILIES].origin, "default, requests: "));
+	put(p, "conf.d/1.conf", "[record]\nfamilies = l7,cpu\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "l7,cpu");
+	put(p, "conf.d/1.conf", "[record]\nfamilies = requests,cpu\nrequests = off\n"); /* off takes nothing away */
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_false(c.requests);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "requests,cpu");
+}
+
 static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 {
 	static const struct {
@@ -114,6 +132,7 @@ static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 		{"[store]\nbudget = big\n", "x:2: budget 'big' is not 2G or 500M", "lists budget"},
 		{"[record]\nfreq = 5000\n", "x:2: freq '5000' is not a number from 1 to 4999", ""},
 		{"[record]\nfamilies = cpu,gpus\n", "x:2: unknown family 'gpus'", "lists families"},
+		{"[record]\nrequests = yes\n", "x:2: requests 'yes' is not on or off", "lists requests, by default off"},
 		{"[limits]\ncpu = -1\n", "x:2: cpu '-1'", ""},
 		{"[limits]\ncpu = nan\n", "x:2: cpu 'nan'", ""},
 		{"[store\n", "x:1: neither [section] nor key = value", "key = value"},
@@ -238,6 +257,7 @@ int main(void)
 		T(without_any_file_the_defaults_hold),
 		T(the_strongest_holds_and_its_origin_is_known),
 		T(what_is_wrong_is_said_with_its_line_and_what_was_meant),
+		T(requests_are_a_word_for_a_family),
 		T(each_section_is_printed_once),
 		T(a_wrong_variable_is_named),
 		T(bytes_that_are_no_text_are_refused_and_long_lines_too),
