@@ -48,12 +48,12 @@ struct l7_sock {
 	__u64 ino;
 	__u64 pos[2], tls_pos[2];
 	__u64 shed_until_ns;
-	__u64 tag;      /* of the request that is not answered yet; 0: none */
 	__u32 seq[2];   /* of TCP: the sequence number at pos */
 	__u32 tgid;
-	__u32 tag_tid, pad; /* who read last of it */
 	__u16 protocol; /* 0: a Unix socket */
 	__u8 flags, side;
+	__u64 tag;      /* of the request that is not answered yet; 0: none */
+	__u32 tag_tid, pad; /* who read last of it */
 };
 
 struct {

@@ -137,10 +137,12 @@ void hooks_tally(const struct hooks *k, struct l7_tally *sum)
 
 /* As struct l7_sock of probes/l7_data.bpf.h. */
 struct entry {
-	uint64_t ino, pos[2], tls_pos[2], shed_until_ns, tag;
-	uint32_t seq[2], tgid, tag_tid, pad;
+	uint64_t ino, pos[2], tls_pos[2], shed_until_ns;
+	uint32_t seq[2], tgid;
 	uint16_t protocol;
 	uint8_t flags, side;
+	uint64_t tag;
+	uint32_t tag_tid, pad;
 };
 
 struct candidates {
