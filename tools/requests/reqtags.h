@@ -19,8 +19,8 @@
 #include "tools/select/select.h"
 
 #define REQTAGS_OPTIONS(type, request_field, slower_field) \
-	{"request", 0, OPTION_STRING, "OPERATION", "only what threads did while they served such requests: 'GET /checkout'", offsetof(type, request_field)}, \
-	{"slower-than", 0, OPTION_STRING, "TIME", "with --request: those that took longer, 50ms or p99", offsetof(type, slower_field)}
+	{"request", 0, OPTION_STRING, "OPERATION", "only what threads did in such requests: 'GET /checkout'; --slower-than 50ms or p99", offsetof(type, request_field)}, \
+	{"slower-than", 0, OPTION_STRING, "TIME", NULL, offsetof(type, slower_field)}
 
 struct reqtags {
 	struct idmap tags;

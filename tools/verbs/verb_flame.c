@@ -45,8 +45,6 @@ static const struct option FLAME_OPTIONS[] = {
 
 static const char *const FLAME_EXAMPLES[] = {
 	"sonde flame nginx --last 10m --open",
-	"sonde flame postgres --type wall",
-	"sonde flame -o cpu.pb.gz && go tool pprof -top cpu.pb.gz",
 	"sonde flame --request 'GET /checkout' --slower-than p99 --open",
 	NULL,
 };
