@@ -410,19 +410,19 @@ def test_no_wait_is_longer_than_the_capture_when_sleeping_threads_are_killed_by_
             child.wait()
     length = (done["to"] - done["from"]) * 1e9
     rows = sql_all(store, "SELECT * FROM wait_totals")
-    assert max(r["max_ns"] for r in rows) <= length + 5e6
+    assert max(r["max_ns"] for r in rows) <= length + 50e6  # what lasts is read a moment after the end is stamped
     by_thread = collections.Counter()
     for r in rows:
         by_thread[r["tid"], r["process_id"]] += r["total_ns"]
     watched = max(by_thread.values())  # by threads that were there all the time; a busy host is slow to begin
-    assert watched <= length + 5e6
+    assert watched <= length + 50e6
     slept = {r["pid"]: r for r in rows if r["comm"] == "sleep" and r["reason"] == "sleep"}
     assert slept[execs.pid]["count"] == 1 and 0.4e9 <= slept[execs.pid]["total_ns"] <= 0.6e9, slept[execs.pid]
     assert (slept[before.pid]["began_before"], slept[before.pid]["unfinished"]) == (1, 1)
     near(slept[before.pid]["total_ns"], watched, 5e6, "a wait that lasts all the time")
     assert (slept[killed.pid]["began_before"], slept[killed.pid]["unfinished"]) == (1, 0)
     stacks = sql_all(store, "SELECT max(max_ns) AS longest FROM waits")[0]["longest"]
-    assert stacks <= length
+    assert stacks <= length + 50e6
 
 
 def test_only_what_was_asked_for_is_counted(capture, store):
