@@ -15,6 +15,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/percpu.h"
 #include "loaders/lib/bpf/preflight.h"
 #include "loaders/lib/bpf/scope.h"
 #include "loaders/lib/bpf/scripts.h"
@@ -175,24 +176,13 @@ static const char *cpu_clock(void *state)
 static void cpu_tally(void *state, struct family_tally *out)
 {
 	struct cpu *cpu = state;
-	int n = libbpf_num_possible_cpus();
-	struct cpu_tally *per_cpu;
-	uint32_t zero = 0;
+	struct cpu_tally sum;
 
-	*out = (struct family_tally){.throttled = sampler_throttled(&cpu->sampler)};
-	if (n <= 0)
-		return;
-	per_cpu = mem_array((size_t)n, sizeof(*per_cpu));
-	if (!bpf_map_lookup_elem(bpf_map__fd(cpu->skel->maps.tally), &zero, per_cpu))
-		for (int i = 0; i < n; i++) {
-			out->seen += per_cpu[i].seen;
-			out->lost += per_cpu[i].ring_full;
-			out->unfollowed += per_cpu[i].unfollowed;
-			out->run_ns += per_cpu[i].run_ns;
-			for (int k = 0; k < CPU_TALLY_SLOTS; k++)
-				out->slot[k] += per_cpu[i].slot[k];
-		}
-	free(per_cpu);
+	percpu_sum(bpf_map__fd(cpu->skel->maps.tally), &sum, sizeof(sum));
+	*out = (struct family_tally){.throttled = sampler_throttled(&cpu->sampler), .seen = sum.seen, .lost = sum.ring_full,
+				     .unfollowed = sum.unfollowed, .run_ns = sum.run_ns};
+	for (int k = 0; k < CPU_TALLY_SLOTS; k++)
+		out->slot[k] = sum.slot[k];
 }
 
 static void cpu_detach(void *state)

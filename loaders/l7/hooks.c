@@ -12,6 +12,7 @@
 
 #include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/percpu.h"
 #include "loaders/lib/bpf/scope.h"
 #include "loaders/lib/bpf/tables.h"
 #include "probes/l7_tls.h"
@@ -121,16 +122,7 @@ void hooks_close(struct hooks *k)
 
 void hooks_tally(const struct hooks *k, struct l7_tally *sum)
 {
-	int n = libbpf_num_possible_cpus();
-	cleanup_free struct l7_tally *per_cpu = n > 0 ? mem_array((size_t)n, sizeof(*per_cpu)) : NULL;
-	uint32_t zero = 0;
-
-	*sum = (struct l7_tally){0};
-	if (!per_cpu || bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.tally), &zero, per_cpu))
-		return;
-	for (int i = 0; i < n; i++)
-		for (size_t f = 0; f < sizeof(*sum) / sizeof(uint64_t); f++)
-			((uint64_t *)sum)[f] += ((uint64_t *)&per_cpu[i])[f];
+	percpu_sum(bpf_map__fd(k->skel->maps.tally), sum, sizeof(*sum));
 }
 
 /* ---- the reading of descriptors ---- */

@@ -224,22 +224,9 @@ static void take_single(void *ctx, sqlite3_stmt *st)
 
 static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st), struct err *e)
 {
-	int rc = 0;
+	const struct askrows_part parts[] = {{RECORDED, take_run, r}, {sql, take, r}, {BYTES, take_bytes, r}};
+	int rc = askrows_each(r->sel, &r->dict, parts, r->out ? 3 : 2, e);
 
-	for (size_t i = 0; !rc && i < r->sel->n_segments; i++) {
-		const char *path = r->sel->segments[i].path;
-		struct store_segment *seg;
-
-		rc = select_segment(r->sel, path, &seg, e);
-		if (!rc)
-			rc = store_segment_dict(seg, &r->dict, e);
-		if (!rc)
-			rc = askrows(r->sel, seg, path, RECORDED, take_run, r, e);
-		if (!rc)
-			rc = askrows(r->sel, seg, path, sql, take, r, e);
-		if (!rc && r->out)
-			rc = askrows(r->sel, seg, path, BYTES, take_bytes, r, e);
-	}
 	idmap_release(&r->row_of);
 	return rc;
 }

@@ -35,3 +35,20 @@ int askrows(const struct selection *sel, struct store_segment *seg, const char *
 	sqlite3_finalize(st);
 	return rc;
 }
+
+int askrows_each(const struct selection *sel, const struct store_dict **dict, const struct askrows_part *parts, size_t n, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
+		const char *path = sel->segments[i].path;
+		struct store_segment *seg;
+
+		rc = select_segment(sel, path, &seg, e);
+		if (!rc)
+			rc = store_segment_dict(seg, dict, e);
+		for (size_t k = 0; !rc && k < n; k++)
+			rc = askrows(sel, seg, path, parts[k].sql, parts[k].row, parts[k].ctx, e);
+	}
+	return rc;
+}

@@ -15,6 +15,15 @@
 /* `row` is called for each; `path` is the segment's, for the error (EXIT_STORE). */
 int askrows(const struct selection *sel, struct store_segment *seg, const char *path, const char *sql,
 	    void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e);
+
+struct askrows_part {
+	const char *sql;
+	void (*row)(void *ctx, sqlite3_stmt *st);
+	void *ctx;
+};
+/* Asks each segment of the selection each of `n` parts in turn; `*dict` is the segment's dictionary meanwhile. */
+int askrows_each(const struct selection *sel, const struct store_dict **dict, const struct askrows_part *parts, size_t n, struct err *e);
+
 /* Text of a column, borrowed as SQLite lends it; "" for NULL. */
 const char *askrows_text(sqlite3_stmt *st, int column);
 
