@@ -55,6 +55,12 @@ void happened_release(struct happened *x)
 
 /* ---- noted ---- */
 
+/* One process, whatever it executed. */
+static bool is_same(const struct lives_leader *a, const struct lives_leader *b)
+{
+	return a->tgid == b->tgid && a->start_ns == b->start_ns;
+}
+
 static void on_life(void *ctx, const struct lives_event *e)
 {
 	struct happened *x = ctx;
@@ -68,6 +74,9 @@ static void on_life(void *ctx, const struct lives_event *e)
 	n = &x->ends[x->n_ends++];
 	*n = (struct happened_end){.e = *e, .ref = *e->ref};
 	snprintf(n->path, sizeof(n->path), "%s", e->path);
+	for (size_t i = 0; e->stopped && i + 1 < x->n_ends; i++) /* its start waits yet: it is named by what it became */
+		if (is_same(&x->ends[i].e.leader, &e->leader))
+			x->ends[i].e.leader = e->leader;
 }
 
 void happened_ended(struct happened *x, const struct hostmaps_process *p)
@@ -95,6 +104,15 @@ void happened_meet(struct happened *x, const struct hostmaps_process *p)
 static struct hostmaps_process *process_of(const struct happened *x, const struct lives_leader *l)
 {
 	return hostmaps_process(x->h->maps, l->tgid, l->start_ns, l->exec_id);
+}
+
+/* A runtime starts a container's first process and executes the program in it then: who leads is named by what runs there now. */
+static void leader_now(const struct happened *x, struct lives_leader *l)
+{
+	struct hostmaps_process *p = hostmaps_running(x->h->maps, l->tgid);
+
+	if (p && p->start_ns == l->start_ns)
+		*l = lives_leader_of(p);
 }
 
 static int64_t utc(const struct happened *x, int64_t boot_ns)
@@ -184,10 +202,15 @@ static void lives_tell(struct happened *x, int64_t now_ns, bool all)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < x->n_ends; i++) {
-		if (all || now_ns - x->ends[i].e.boot_ns >= HAPPENED_SETTLE_NS)
-			life_tell(x, &x->ends[i]);
-		else
+		struct lives_event *e = &x->ends[i].e;
+
+		if (!all && now_ns - e->boot_ns < HAPPENED_SETTLE_NS) {
 			x->ends[kept++] = x->ends[i];
+			continue;
+		}
+		if (!e->stopped)
+			leader_now(x, &e->leader);
+		life_tell(x, &x->ends[i]);
 	}
 	x->n_ends = kept;
 }

@@ -67,7 +67,7 @@ static struct life *life_of(struct lives *l, const struct hostmaps_process *p)
 	return x;
 }
 
-static struct lives_leader leader_of(const struct hostmaps_process *p)
+struct lives_leader lives_leader_of(const struct hostmaps_process *p)
 {
 	struct lives_leader out = {.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns};
 
@@ -79,7 +79,7 @@ static void tell_start(struct lives *l, struct life *x, const struct hostmaps_pr
 {
 	struct lives_event e = {.ref = &x->ref, .path = x->path, .boot_ns = (int64_t)p->start_ns};
 
-	x->leader = leader_of(p);
+	x->leader = lives_leader_of(p);
 	x->boxed = p->nspid == 1;
 	x->runs = true;
 	x->leader_ended = false;
@@ -92,7 +92,7 @@ static void tell_start(struct lives *l, struct life *x, const struct hostmaps_pr
 static struct lives_event end_of(const struct life *x, const struct hostmaps_process *p)
 {
 	struct lives_event e = {.ref = &x->ref, .path = x->path, .stopped = true, .starts = x->starts, .boot_ns = (int64_t)p->to_ns,
-				.leader = leader_of(p), .end = p->end, .status = p->status, .signal = p->sent.signal,
+				.leader = lives_leader_of(p), .end = p->end, .status = p->status, .signal = p->sent.signal,
 				.from_tgid = p->sent.tgid, .signal_ns = p->sent.time_ns};
 
 	memcpy(e.from_comm, p->sent.comm, sizeof(e.from_comm));

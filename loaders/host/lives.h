@@ -51,6 +51,8 @@ struct lives {
 	void *ctx;
 };
 
+struct lives_leader lives_leader_of(const struct hostmaps_process *p);
+
 void lives_release(struct lives *l);
 void lives_ended(struct lives *l, const struct hostmaps_process *p);
 void lives_meet(struct lives *l, const struct hostmaps_process *p);
