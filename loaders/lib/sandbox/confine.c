@@ -44,23 +44,30 @@ static int refuse(scmp_filter_ctx ctx, const int *calls, size_t n)
 	return rc;
 }
 
+static int refuse_if(scmp_filter_ctx ctx, int call, unsigned int arg, enum scmp_compare op, scmp_datum_t a, scmp_datum_t b)
+{
+	const struct scmp_arg_cmp c = {.arg = arg, .op = op, .datum_a = a, .datum_b = b};
+
+	return seccomp_rule_add_array(ctx, REFUSED, call, 1, &c);
+}
+
 /* One rule compares an argument once: each family that is refused has its own. */
 static int refuse_sockets(scmp_filter_ctx ctx)
 {
-	int rc = seccomp_rule_add(ctx, REFUSED, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
+	int rc = refuse_if(ctx, SCMP_SYS(socket), 0, SCMP_CMP_GT, AF_NETLINK, 0);
 
 	for (int family = 0; !rc && family < AF_NETLINK; family++)
 		if (family != AF_UNIX)
-			rc = seccomp_rule_add(ctx, REFUSED, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)family));
+			rc = refuse_if(ctx, SCMP_SYS(socket), 0, SCMP_CMP_EQ, (scmp_datum_t)family, 0);
 	return rc;
 }
 
 static int refuse_executable(scmp_filter_ctx ctx)
 {
 	const scmp_datum_t both = PROT_WRITE | PROT_EXEC;
-	int rc = seccomp_rule_add(ctx, REFUSED, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, both, both));
+	int rc = refuse_if(ctx, SCMP_SYS(mmap), 2, SCMP_CMP_MASKED_EQ, both, both);
 
-	return rc ? rc : seccomp_rule_add(ctx, REFUSED, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, both, both));
+	return rc ? rc : refuse_if(ctx, SCMP_SYS(mprotect), 2, SCMP_CMP_MASKED_EQ, both, both);
 }
 
 static int rules(scmp_filter_ctx ctx, unsigned int keeps)
@@ -70,12 +77,12 @@ static int rules(scmp_filter_ctx ctx, unsigned int keeps)
 	if (!rc && !(keeps & CONFINE_EXECS))
 		rc = refuse(ctx, ALL(runs));
 	if (!rc && !(keeps & CONFINE_LOADS))
-		rc = seccomp_rule_add(ctx, REFUSED, SCMP_SYS(bpf), 1, SCMP_A0(SCMP_CMP_EQ, BPF_PROG_LOAD));
+		rc = refuse_if(ctx, SCMP_SYS(bpf), 0, SCMP_CMP_EQ, BPF_PROG_LOAD, 0);
 	if (!rc)
 		rc = refuse_sockets(ctx);
 	if (!rc)
 		rc = refuse_executable(ctx);
-	return rc ? rc : seccomp_rule_add(ctx, REFUSED, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, TIOCSTI));
+	return rc ? rc : refuse_if(ctx, SCMP_SYS(ioctl), 1, SCMP_CMP_MASKED_EQ, 0xffffffff, TIOCSTI);
 }
 
 int confine(unsigned int keeps, struct err *e)
