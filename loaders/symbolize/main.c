@@ -19,8 +19,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/store/reader.h"
-#include "schema/store/relabel.h"
+#include "schema/store/read/reader.h"
+#include "schema/store/write/symbolizer.h"
 
 static const char HELP[] =
 	"usage: sonde-symbolize [options]\n"

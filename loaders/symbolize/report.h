@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/relabel.h"
+#include "schema/store/write/symbolizer.h"
 
 struct report_row {
 	char *path, *build_id;

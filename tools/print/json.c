@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "schema/base/strbuf.h"
-#include "schema/store/leftout.h"
+#include "schema/store/read/unreadable.h"
 #include "tools/print/when.h"
 
 /* As strbuf_addutf8, but control bytes stay: JSON has escapes for them, and the reader gets the very name. */

@@ -14,7 +14,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
-#include "schema/store/leftout.h"
+#include "schema/store/read/unreadable.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/select/filter.h"

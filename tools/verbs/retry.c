@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "schema/base/log.h"
-#include "schema/store/leftout.h"
+#include "schema/store/read/unreadable.h"
 
 #define REMOVED_TRIES 3 /* that a file goes between two looks at the folder happens, but not each time */
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * room: holds a writer to the budget of its store. Retention looks now and then; a batch is large and sudden. So before
+ * each one the writer looks whether it fits, all that may still come of what is there included:
+ *
+ *   bytes of the folder + its logs once more (folding one in writes it a second time) + the most that one batch of ours
+ *   took up to now <= budget
+ *
+ * Where it does not, the oldest segments go at once (retention.h); where none may go, the batch waits in memory.
+ */
+#ifndef SONDE_STORE_RETENTION_BUDGET_H
+#define SONDE_STORE_RETENTION_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+#include "schema/store/files/usage.h"
+
+struct room {
+	uint64_t budget;   /* 0: none, and nothing below does anything */
+	struct usage use;  /* as of the last look */
+	int64_t images_ns; /* when images/ is looked through again; boot clock */
+	uint64_t grown;    /* by one batch, at most */
+};
+
+/* Lock held. Does the next batch fit? True too where the folder cannot be measured. */
+bool room_is_there(struct room *r, const char *dir);
+/* Lock held, after the batch: what it took. */
+void room_taken(struct room *r, const char *dir);
+/* Lock not held. Remove the oldest segments until there is room. true: something went. */
+bool room_make(struct room *r, const char *dir);
+/* "the store is at its budget: ...". Returns -EDQUOT. */
+int room_refuse(const struct room *r, const char *dir, struct err *e);
+
+/* --- the ballast: room that is there when the disk is full, so that logs can be folded in and files closed --- */
+
+/* Lock not needed. Make STORE/ballast this large if need be, where `free_bytes` leave that much again above `reserve`. */
+void ballast_keep(const char *dir, uint64_t bytes, uint64_t free_bytes, uint64_t reserve);
+/* Let go of it. true: it was there. */
+bool ballast_drop(const char *dir);
+
+#endif
