@@ -14,7 +14,7 @@ struct report_row {
 	char *path, *build_id;
 	bool seen;
 	uint64_t unnamed, lineless; /* frames before */
-	struct relabel_gain gain;
+	struct symbolizer_gain gain;
 	const char *reason;         /* borrowed; "" if its index has lines */
 };
 

@@ -429,7 +429,7 @@ static void say_selection(const struct selection *s)
 
 	strbuf_addf(&line, "%s%s%s%s%s\n", term_on(stderr, TERM_DIM), s->range, s->filter_text[0] ? "   " : "", s->filter_text,
 		    term_off(stderr));
-	if (leftout_path(0) && strstr(strbuf_str(&said), strbuf_str(&line)))
+	if (unreadable_path(0) && strstr(strbuf_str(&said), strbuf_str(&line)))
 		return;
 	strbuf_addstr(&said, strbuf_str(&line));
 	fputs(strbuf_str(&line), stderr);

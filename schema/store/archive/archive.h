@@ -2,7 +2,7 @@
 /*
  * archive: a finished segment as columns.
  *
- *   1. STORE/sealing.db becomes a copy of the segment, whose tables are packed (packing_pack, packed.h): the same names, columns
+ *   1. STORE/sealing.db becomes a copy of the segment, whose tables are packed (packing_pack, packed/module.h): the same names, columns
  *      and rows, a fifth of the bytes. Its header says so (folder_is_archived).
  *   2. Each table is compared with the segment's, row by row, and the file is synced.
  *   3. With the folder's lock held, if the segment is as it was, the file takes its name. Whoever has the segment open goes on reading it.

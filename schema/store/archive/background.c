@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quiet: see the header. */
+/* background: see the header. */
 #include "schema/store/archive/background.h"
 
 #include <linux/ioprio.h>
@@ -24,7 +24,7 @@ static void *run(void *p)
 	return NULL;
 }
 
-int quiet_run(int (*work)(void *arg), void *arg)
+int background_run(int (*work)(void *arg), void *arg)
 {
 	struct job j = {work, arg, 0};
 	pthread_t t;

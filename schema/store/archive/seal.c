@@ -35,7 +35,7 @@ struct work {
 	char (*names)[SEGMENT_NAME_MAX];
 	size_t n;
 	bool *due; /* by name */
-	struct needed needed;
+	struct tally_segments needed;
 };
 
 static void tell(const struct work *w, enum seal_step step, const char *name)
@@ -67,7 +67,7 @@ static void mark_due(struct work *w)
 	w->due = mem_array(w->n + 1, sizeof(*w->due));
 	for (size_t i = w->n; i-- > 0;) {
 		path_of(w->o, w->names[i], path);
-		if (i + 1 == w->n || stat(path, &st) < 0 || st.st_size < SEAL_LEAST || needed_has(&w->needed, w->names[i]) || folder_is_archived(path))
+		if (i + 1 == w->n || stat(path, &st) < 0 || st.st_size < SEAL_LEAST || tally_segments_has(&w->needed, w->names[i]) || folder_is_archived(path))
 			continue;
 		plain += (uint64_t)st.st_size;
 		w->due[i] = plain > w->o->plain && (now - st.st_mtime >= w->o->keep_s || plain / 2 > w->o->plain);
@@ -85,10 +85,10 @@ static int look(struct work *w, struct err *e)
 		err_fix(e, rc == -EACCES ? "run it with sudo" : "name the store's folder: --store DIR");
 		return rc;
 	}
-	needed_read(w->o->dir, &w->needed);
+	tally_segments_read(w->o->dir, &w->needed);
 	if (w->needed.killed && w->n && w->r) {
 		path_of(w->o, w->names[w->n - 1], path);
-		needed_settle(w->o->dir, path, &w->needed);
+		tally_segments_settle(w->o->dir, path, &w->needed);
 	}
 	mark_due(w);
 	return 0;
@@ -98,7 +98,7 @@ static void forget(struct work *w)
 {
 	free(w->names);
 	free(w->due);
-	needed_release(&w->needed);
+	tally_segments_release(&w->needed);
 }
 
 void seal_look(const struct seal_opts *o, struct seal_due *out)
@@ -280,7 +280,7 @@ static int archive_one(struct work *w, const char *name, struct err *e)
 	if (rc || !may)
 		return rc;
 	tell(w, SEAL_STEP_BEGUN, name);
-	rc = w->o->idle ? quiet_run(make, &m) : make(&m);
+	rc = w->o->idle ? background_run(make, &m) : make(&m);
 	if (rc == -EBADMSG)
 		return leave_damaged(w, path, e);
 	if (rc)

@@ -3,7 +3,7 @@
  * seal: archives the finished segments of a store, one by one (archive.h), the newest of them later than the others.
  *
  *   1. Who seals holds the lock of STORE/sealing; a second one does nothing.
- *   2. Finished is what is not the newest segment and what no writer, living or killed, needs for its account (needed.h).
+ *   2. Finished is what is not the newest segment and what no writer, living or killed, needs for its account (tally_segments.h).
  *   3. Of these the newest stay rows, which are quicker to ask and to write: as many as take `plain` bytes, and those that were finished less
  *      than `keep_s` ago, up to twice as many bytes. All others that are no archives yet, and have SEAL_LEAST bytes, are due, oldest first.
  *   4. With the folder's lock held, a segment's log is folded in and an older schema is migrated. STORE/sealing.db becomes its archive, without

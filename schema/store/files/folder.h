@@ -11,7 +11,7 @@
  *   writers/                   one tally file a living writer (tally.h)
  *   images/                    image indexes, and the kernel's symbols; not ours
  *   removed                    what retention took away, and since when the history is whole (removed.h)
- *   ballast                    room that is given up when the disk is full (room.h)
+ *   ballast                    room that is given up when the disk is full (budget.h)
  *   turn                       the name of a segment that was ended on demand: its writers leave it with their next batch
  *
  * The folder is 0750, files are 0640, whatever the umask; their group is `sonde` where there is one, else, under sudo,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sound: see the header. */
+/* integrity: see the header. */
 #include "schema/store/files/integrity.h"
 
 #include <sqlite3.h>
@@ -53,7 +53,7 @@ static bool columns_are_sound(sqlite3 *db)
 	return sound && rc == SQLITE_DONE;
 }
 
-bool sound_is(const char *path)
+bool integrity_holds(const char *path)
 {
 	struct err e = {0};
 	sqlite3 *db;

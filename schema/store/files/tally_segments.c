@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* needed: see the header. */
+/* tally_segments: see the header. */
 #include "schema/store/files/tally_segments.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "schema/store/files/segment.h"
 #include "schema/store/files/tally.h"
 
-static void need(struct needed *l, const char name[SEGMENT_NAME_MAX])
+static void need(struct tally_segments *l, const char name[SEGMENT_NAME_MAX])
 {
 	if (!name[0] || !memchr(name, 0, SEGMENT_NAME_MAX))
 		return;
@@ -23,7 +23,7 @@ static void need(struct needed *l, const char name[SEGMENT_NAME_MAX])
 	memcpy(l->names[l->n++], name, SEGMENT_NAME_MAX);
 }
 
-static void read_tally(struct needed *l, int dirfd, const char *name)
+static void read_tally(struct tally_segments *l, int dirfd, const char *name)
 {
 	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct tally_data t;
@@ -37,7 +37,7 @@ static void read_tally(struct needed *l, int dirfd, const char *name)
 		l->killed = true;
 }
 
-void needed_read(const char *dir, struct needed *l)
+void tally_segments_read(const char *dir, struct tally_segments *l)
 {
 	char path[PATH_MAX];
 	cleanup_dir DIR *d = NULL;
@@ -52,13 +52,13 @@ void needed_read(const char *dir, struct needed *l)
 			read_tally(l, dirfd(d), de->d_name);
 }
 
-void needed_release(struct needed *l)
+void tally_segments_release(struct tally_segments *l)
 {
 	free(l->names);
-	*l = (struct needed){0};
+	*l = (struct tally_segments){0};
 }
 
-bool needed_has(const struct needed *l, const char *name)
+bool tally_segments_has(const struct tally_segments *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (!strcmp(l->names[i], name))
@@ -66,7 +66,7 @@ bool needed_has(const struct needed *l, const char *name)
 	return false;
 }
 
-void needed_settle(const char *dir, const char *path, struct needed *l)
+void tally_segments_settle(const char *dir, const char *path, struct tally_segments *l)
 {
 	cleanup_fd int lock = folder_lock(dir);
 	struct segment *s;
@@ -75,5 +75,5 @@ void needed_settle(const char *dir, const char *path, struct needed *l)
 		return;
 	tally_recover(dir, s);
 	segment_leave(s);
-	needed_read(dir, l);
+	tally_segments_read(dir, l);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store/hist: histograms by powers of two, and their stored form.
+ * hist: histograms by powers of two, and their stored form.
  *
  * counts[i] is how many values lay in [2^i, 2^(i+1)); counts[0] holds 0 too. 64 of them hold every uint64.
  * Stored as a JSON list that plain sqlite3 reads with json_each: [k, c, c, ...]: c for [2^k, 2^(k+1)) and on from there.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store/kinds: what a stored number can be. The one table that writers, readers and tools share; migrations put the
+ * kinds: what a stored number can be. The one table that writers, readers and tools share; migrations put the
  * same into the table `kind`, and a test compares the two.
  *
  * Each kind has two numbers a row: `n`, how many, and `value`, their sum. A counter's and a duration's add up over time;

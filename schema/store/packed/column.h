@@ -15,7 +15,7 @@
  *   7. Lengths and numbers are LEB128 (7 bits a byte, the lowest first, at most 10 bytes); sums wrap around at 2^64.
  *   8. It inflates to at most COLUMN_MAX bytes, all of which belong to its values.
  *
- * Forms 6 to 9 are no column by themselves (packedcolumns.h). Pure functions over bytes; nothing aborts.
+ * Forms 6 to 9 are no column by themselves (packed/columns.h). Pure functions over bytes; nothing aborts.
  */
 #ifndef SONDE_STORE_PACKED_COLUMN_H
 #define SONDE_STORE_PACKED_COLUMN_H
@@ -31,7 +31,7 @@ struct column {
 	int64_t *numbers; /* NULL: it is texts */
 	char *text;       /* text i is from text + at[i] on, a NUL behind it */
 	uint32_t *at;     /* n + 1 of them */
-	uint8_t *null;    /* by value: 1 it is NULL, and stands as 0 or ''; NULL: none is (packedcolumns.h, form 10) */
+	uint8_t *null;    /* by value: 1 it is NULL, and stands as 0 or ''; NULL: none is (packed/columns.h, form 10) */
 };
 
 enum column_form { COLUMN_STEPS = 1, COLUMN_NUMBERS, COLUMN_LISTS, COLUMN_TEXTS, COLUMN_FRESH, COLUMN_FORMS };

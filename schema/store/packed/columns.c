@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packedcolumns: see the header; the numbers of the forms are those of the header. */
+/* columns: see the header; the numbers of the forms are those of the header. */
 #include "schema/store/packed/columns.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ static void take(struct packedcolumns *p, int i, struct column *from)
 static int read_stacks(struct packedcolumns *p, int i, const struct bytes *b)
 {
 	struct stackcolumns s;
-	int rc = i > 3 ? stackcolumns_decode(b->p + 1, b->len - 1, p->n_rows, &s) : -EBADMSG;
+	int rc = i > 3 ? stack_columns_decode(b->p + 1, b->len - 1, p->n_rows, &s) : -EBADMSG;
 
 	if (rc)
 		return rc;
@@ -106,7 +106,7 @@ static int read_stacks(struct packedcolumns *p, int i, const struct bytes *b)
 	take(p, i - 2, &s.keep);
 	take(p, i - 1, &s.leaf);
 	take(p, i, &s.tail);
-	stackcolumns_release(&s);
+	stack_columns_release(&s);
 	return 0;
 }
 
@@ -307,7 +307,7 @@ int packedcolumns_encode_stacks(const struct column *c, int first, uint8_t *out[
 {
 	const struct stackcolumns s = {.base = c[first], .keep = c[first + 1], .leaf = c[first + 2], .tail = c[first + 3]};
 	struct bytes b = {0};
-	int rc = stackcolumns_encode(&s, &b.p, &b.len);
+	int rc = stack_columns_encode(&s, &b.p, &b.len);
 
 	for (int k = 0; !rc && k < 3; k++)
 		rc = put(OF_STACKS, first + 3, &(struct bytes){0}, &out[k], &len[k]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packedcolumns: the columns of one packed table (schema/sql/0025-archives.sql), each from its bytes. Most stand alone (column.h); some are told by others. Byte 0 is the form:
+ * columns: the columns of one packed table (schema/sql/0025-archives.sql), each from its bytes. Most stand alone (column.h); some are told by others. Byte 0 is the form:
  *
  *   6. Hashes of texts: then the number of the column that has the texts, all but 31 bits of hash_str cut off.
  *   7. Numbers as distances to another column's of the same row: then that one's number, then a column of numbers.
- *   8. Column `tail` of stacks, which stands behind base, keep and leaf: then what stackcolumns.h tells.
+ *   8. Column `tail` of stacks, which stands behind base, keep and leaf: then what stack_columns.h tells.
  *   9. What a column of form 8 has of this one: then that one's number.
  *  10. A column of which some values are NULL: then four bytes, the lowest first, how long what follows them is: a column of numbers, 1 where
  *      it is NULL, else 0; then the column, with 0 or '' there.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packedfetch: a packed table (packedtable.h) from the file that has it. Functions in a header, since the extension calls SQLite by other
+ * fetch: a packed table (packed/table.h) from the file that has it. Functions in a header, since the extension calls SQLite by other
  * names than the store: there sqlite3ext.h is to be included before.
  */
 #ifndef SONDE_STORE_PACKED_FETCH_H

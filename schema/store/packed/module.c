@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packed: see the header. Written after SQLite's "The Virtual Table Mechanism Of SQLite" (vtab.html). What it does not find exactly
+/* module: see the header. Written after SQLite's "The Virtual Table Mechanism Of SQLite" (vtab.html). What it does not find exactly
  * SQLite compares again, so that a plan may only leave out what cannot match. */
 #include "schema/store/packed/module.h"
 
@@ -51,7 +51,7 @@ static int table_error(struct table *t, int got)
 
 /* --- columns --- */
 
-/* packedtable.h's */
+/* packed/table.h's */
 static int fetch(void *ctx, int i, size_t block, uint8_t **data, size_t *len)
 {
 	struct table *t = ctx;

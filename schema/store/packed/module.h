@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packed: module sonde_packed of SQLite: a table whose rows stand in columns of bytes (packed_column, schema/store/packed/column.h) of the same
+ * module: module sonde_packed of SQLite: a table whose rows stand in columns of bytes (packed_column, schema/store/packed/column.h) of the same
  * file, under the name and with the columns that it had as rows. Read-only; in the order of its first column, by
  * which rows are found, as they are by any other column of numbers. A column is read when it is first asked for.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packtable: see the header. */
+/* pack_table: see the header. */
 #include "schema/store/packed/pack_table.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "schema/base/mem.h"
 #include "schema/store/packed/fetch.h"
 
-int packtable_exec(sqlite3 *db, char *sql)
+int pack_table_exec(sqlite3 *db, char *sql)
 {
 	int rc = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 
@@ -30,7 +30,7 @@ static int prepare_text(sqlite3 *db, char *sql, sqlite3_stmt **out)
 
 /* --- rows into columns --- */
 
-/* Columns that others tell (packedcolumns.h, forms 6 and 7). */
+/* Columns that others tell (packed/columns.h, forms 6 and 7). */
 static const struct {
 	const char *table, *column, *of;
 } TOLD[] = {
@@ -261,11 +261,11 @@ static int put_rows(sqlite3_stmt *rows, sqlite3_stmt *insert, const char *table,
 /* What makes the table and its indexes is in the schema, the table first. */
 static int swap_in(sqlite3 *db, const char *table, const struct columns *x)
 {
-	int rc = packtable_exec(db, sqlite3_mprintf("INSERT INTO packed_table(name, rows, block_rows, sql) SELECT %Q, %lld, %lld, group_concat(sql, ';') FROM"
+	int rc = pack_table_exec(db, sqlite3_mprintf("INSERT INTO packed_table(name, rows, block_rows, sql) SELECT %Q, %lld, %lld, group_concat(sql, ';') FROM"
 					       " (SELECT sql FROM sqlite_master WHERE tbl_name = %Q AND sql IS NOT NULL ORDER BY type = 'table' DESC)",
 					       table, (long long)x->n_rows, (long long)x->block_rows, table));
 
-	return rc == SQLITE_OK ? packtable_exec(db, sqlite3_mprintf("DROP TABLE \"%w\"; CREATE VIRTUAL TABLE \"%w\" USING sonde_packed", table, table)) : rc;
+	return rc == SQLITE_OK ? pack_table_exec(db, sqlite3_mprintf("DROP TABLE \"%w\"; CREATE VIRTUAL TABLE \"%w\" USING sonde_packed", table, table)) : rc;
 }
 
 static int pack(sqlite3 *db, const char *table, const char *order, struct columns *x)
@@ -282,7 +282,7 @@ static int pack(sqlite3 *db, const char *table, const char *order, struct column
 	return rc == SQLITE_OK ? swap_in(db, table, x) : rc;
 }
 
-int packtable_pack(sqlite3 *db, const char *table, const char *order, size_t block_rows)
+int pack_table_pack(sqlite3 *db, const char *table, const char *order, size_t block_rows)
 {
 	struct columns x = {0};
 	int rc = read_names(db, table, &x);
@@ -310,13 +310,13 @@ static int make_rows(sqlite3 *db, const char *table, const char *sql)
 		rc = sqlite3_finalize(st);
 	}
 	if (rc == SQLITE_OK)
-		rc = packtable_exec(db, sqlite3_mprintf("INSERT INTO main.\"%w\" SELECT * FROM temp.unpacking; DROP TABLE temp.unpacking", table));
+		rc = pack_table_exec(db, sqlite3_mprintf("INSERT INTO main.\"%w\" SELECT * FROM temp.unpacking; DROP TABLE temp.unpacking", table));
 	return rc == SQLITE_OK ? sqlite3_exec(db, indexes, NULL, NULL, NULL) : rc;
 }
 
-int packtable_unpack(sqlite3 *db, const char *table, const char *sql)
+int pack_table_unpack(sqlite3 *db, const char *table, const char *sql)
 {
-	int rc = packtable_exec(db, sqlite3_mprintf(
+	int rc = pack_table_exec(db, sqlite3_mprintf(
 		"DROP TABLE IF EXISTS temp.unpacking; CREATE TEMP TABLE unpacking AS SELECT * FROM main.\"%w\"; DROP TABLE main.\"%w\";"
 		"DELETE FROM packed_block WHERE id >> %d IN (SELECT id FROM packed_column WHERE \"table\" = %Q);"
 		"DELETE FROM packed_column WHERE \"table\" = %Q", table, table, PACKED_BLOCK_BITS, table, table));

@@ -98,7 +98,7 @@ static int pack_any(sqlite3 *db, const char *table, size_t least, size_t block_r
 		int64_t n = reading_number(db, count, 0);
 
 		if (!n || n >= (int64_t)least)
-			rc = packtable_pack(db, table, order, block_rows);
+			rc = pack_table_pack(db, table, order, block_rows);
 	}
 	sqlite3_free(count);
 	return rc;
@@ -109,7 +109,7 @@ int packing_mark(sqlite3 *db)
 	char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta(key, value) VALUES('archived_ns', %lld); PRAGMA application_id = " FOLDER_ARCHIVED_TEXT,
 				    (long long)clock_utc_ns());
 
-	int rc = packtable_exec(db, sql);
+	int rc = pack_table_exec(db, sql);
 
 	return rc == SQLITE_OK ? span_note(db) : rc;
 }
@@ -123,11 +123,11 @@ static int pack_schema(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = names_of(db, "SELECT name FROM packed_view ORDER BY id", &views);
 	for (size_t i = 0; rc == SQLITE_OK && i < views.n; i++)
-		rc = packtable_exec(db, sqlite3_mprintf("DROP VIEW \"%w\"", views.name[i]));
+		rc = pack_table_exec(db, sqlite3_mprintf("DROP VIEW \"%w\"", views.name[i]));
 	if (rc == SQLITE_OK)
 		rc = exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM packed_table; UPDATE packed_table SET sql = ''");
 	if (rc == SQLITE_OK)
-		rc = packtable_pack(db, "packed_view", "1", PACKING_BLOCK_ROWS); /* text, and most of a small archive */
+		rc = pack_table_pack(db, "packed_view", "1", PACKING_BLOCK_ROWS); /* text, and most of a small archive */
 	free(views.name);
 	return rc;
 }
@@ -173,7 +173,7 @@ static int unpack_tables(sqlite3 *db)
 		char *sql = text_of(db, "SELECT coalesce(nullif(t.sql, ''), v.sql) FROM packed_table t LEFT JOIN packed_view v ON v.name = t.name WHERE t.name = ?1", tables.name[i]);
 
 		if (sql)
-			rc = packtable_unpack(db, tables.name[i], sql);
+			rc = pack_table_unpack(db, tables.name[i], sql);
 		free(sql);
 	}
 	free(tables.name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packing: the tables of a segment into columns (packed.h) and back to rows. Both forms have the same names and the same
+ * packing: the tables of a segment into columns (packed/module.h) and back to rows. Both forms have the same names and the same
  * rows, and either is whole: so it is one transaction, or a file without a name, and whoever is killed in it leaves one of
  * them. Not for other rooms.
  */

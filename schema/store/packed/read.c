@@ -14,7 +14,7 @@ struct names {
 	int number[PACKEDCOLUMNS_MAX], n; /* place in the table, -1: it is not there */
 };
 
-/* packedtable.h's */
+/* packed/table.h's */
 static int fetch(void *ctx, int i, size_t block, uint8_t **data, size_t *len)
 {
 	struct packedread *r = ctx;

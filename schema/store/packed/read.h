@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packedread: the columns of a packed table (packedcolumns.h) as they are, for whoever reads all of its rows: SQLite would ask for
+ * read: the columns of a packed table (packed/columns.h) as they are, for whoever reads all of its rows: SQLite would ask for
  * each value by itself. In the order in which a SELECT gives them.
  */
 #ifndef SONDE_STORE_PACKED_READ_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* samplescan: see the header. */
+/* sample_scan: see the header. */
 #include "schema/store/packed/sample_scan.h"
 
 #include <errno.h>

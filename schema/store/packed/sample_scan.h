@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * samplescan: the rows of table `sample` of an archive, straight from its columns: in order of time, and only the blocks that lie in the
+ * sample_scan: the rows of table `sample` of an archive, straight from its columns: in order of time, and only the blocks that lie in the
  * range are decoded, one after the other. Pure, so that the extension has it too.
  */
 #ifndef SONDE_STORE_PACKED_SAMPLE_SCAN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stackcolumns: see the header; the numbers of the rules are those of the header. */
+/* stack_columns: see the header; the numbers of the rules are those of the header. */
 #include "schema/store/packed/stack_columns.h"
 
 #include <errno.h>
@@ -155,7 +155,7 @@ static int put_parts(const struct encoding *e, uint8_t **out, size_t *len)
 	return rc;
 }
 
-int stackcolumns_encode(const struct stackcolumns *c, uint8_t **out, size_t *len)
+int stack_columns_encode(const struct stackcolumns *c, uint8_t **out, size_t *len)
 {
 	struct encoding e = {0};
 	size_t n = c->base.n;
@@ -307,7 +307,7 @@ static int take_stack(struct decoding *d, struct stackcolumns *c, size_t i)
 	return rc;
 }
 
-int stackcolumns_decode(const void *data, size_t len, size_t n, struct stackcolumns *out)
+int stack_columns_decode(const void *data, size_t len, size_t n, struct stackcolumns *out)
 {
 	struct stackcolumns c = {0};
 	struct decoding d = {0};
@@ -325,13 +325,13 @@ int stackcolumns_decode(const void *data, size_t len, size_t n, struct stackcolu
 	for (enum part k = UP; k < PARTS; k++)
 		column_release(&d.part[k]);
 	if (rc)
-		stackcolumns_release(&c);
+		stack_columns_release(&c);
 	else
 		*out = c;
 	return rc;
 }
 
-void stackcolumns_release(struct stackcolumns *c)
+void stack_columns_release(struct stackcolumns *c)
 {
 	column_release(&c->base);
 	column_release(&c->keep);

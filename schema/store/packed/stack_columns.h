@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stackcolumns: the columns base, keep, leaf and tail of table `stack` (stacktree.h) together: stacks in order of a tree, each as
+ * stack_columns: the columns base, keep, leaf and tail of table `stack` (stacktree.h) together: stacks in order of a tree, each as
  * what it has that the one before it has not.
  *
  *   1. Three columns of numbers (column.h), each behind its length in bytes (LEB128): of each stack how many frames at the end of the
@@ -22,9 +22,9 @@ struct stackcolumns {
 };
 
 /* *out is the caller's (free). -EINVAL: they are not in such an order, or no stacks; -ENOMEM. */
-int stackcolumns_encode(const struct stackcolumns *c, uint8_t **out, size_t *len);
+int stack_columns_encode(const struct stackcolumns *c, uint8_t **out, size_t *len);
 /* Exactly n stacks, to be released one by one. -EBADMSG: they are not; -ENOMEM. */
-int stackcolumns_decode(const void *data, size_t len, size_t n, struct stackcolumns *out);
-void stackcolumns_release(struct stackcolumns *c);
+int stack_columns_decode(const void *data, size_t len, size_t n, struct stackcolumns *out);
+void stack_columns_release(struct stackcolumns *c);
 
 #endif

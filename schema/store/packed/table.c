@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packedtable: see the header; the numbers of the rules are those of the header. */
+/* table: see the header; the numbers of the rules are those of the header. */
 #include "schema/store/packed/table.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ void packedtable_close(struct packedtable *t)
 	t->range = NULL;
 }
 
-/* packedcolumns.h's */
+/* packed/columns.h's */
 static int fetch(void *ctx, int i, uint8_t **data, size_t *len)
 {
 	struct packedtable_block *b = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packedtable: one packed table (schema/sql/0025-archives.sql): its rows in blocks, each block's columns by themselves (packedcolumns.h), so that
+ * table: one packed table (schema/sql/0025-archives.sql): its rows in blocks, each block's columns by themselves (packed/columns.h), so that
  * who asks for a range of time decodes the blocks of that range only.
  *
  *   1. All blocks have block_rows rows but the last one, which has what is left, at least one. Where block_rows is 0 there is one.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amounts_read: walking over amounts, scaling them, and what stands of gauges. */
+/* amount_scan: walking over amounts, scaling them, and what stands of gauges. */
 #include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -16,9 +16,9 @@ static bool is_gauge(enum store_kind kind)
 	return k && k->class == STORE_GAUGE;
 }
 
-int amount_open(struct pass *p, struct store_segment *s, const struct store_query *q, struct err *e)
+int amount_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct err *e)
 {
-	int rc = pass_open(p, s, q, "SELECT series, n, ts, value, max, hist FROM amount WHERE ts BETWEEN ?1 AND ?2", e);
+	int rc = row_scan_open(p, s, q, "SELECT series, n, ts, value, max, hist FROM amount WHERE ts BETWEEN ?1 AND ?2", e);
 
 	if (!rc && is_gauge(q->kind))
 		sqlite3_bind_int64(p->st, 1, INT64_MIN);
@@ -50,9 +50,9 @@ uint64_t store_rate_at(struct store_segment *s, uint32_t run, uint32_t process, 
 }
 
 /* An object of `size` bytes is sampled with probability 1 - exp(-size / rate). */
-static double scale_of(const struct pass *p, const struct amount_seen *a)
+static double scale_of(const struct row_scan *p, const struct amount_seen *a)
 {
-	const struct reading_task *t = pass_task(p, a->series);
+	const struct reading_task *t = row_scan_task(p, a->series);
 	uint32_t label = p->s->series_label[a->series];
 	double size, rate;
 
@@ -70,7 +70,7 @@ static uint64_t number_at(sqlite3_stmt *st, int i)
 	return v > 0 ? (uint64_t)v : 0;
 }
 
-int amount_next(struct pass *p, struct amount_seen *out)
+int amount_scan_next(struct row_scan *p, struct amount_seen *out)
 {
 	int rc;
 
@@ -78,7 +78,7 @@ int amount_next(struct pass *p, struct amount_seen *out)
 		sqlite3_int64 series = sqlite3_column_int64(p->st, 0);
 		int64_t ts = sqlite3_column_int64(p->st, 2);
 
-		if (series <= 0 || (size_t)series >= p->s->n_series || !pass_takes(p, (uint32_t)series, ts))
+		if (series <= 0 || (size_t)series >= p->s->n_series || !row_scan_takes(p, (uint32_t)series, ts))
 			continue;
 		*out = (struct amount_seen){
 			.series = (uint32_t)series, .ts = ts + p->s->t0, .n = number_at(p->st, 1),
@@ -106,9 +106,9 @@ void standing_release(struct standing *g)
 	free(g->round);
 }
 
-bool standing_take(struct standing *g, const struct pass *p, uint32_t series)
+bool standing_take(struct standing *g, const struct row_scan *p, uint32_t series)
 {
-	const struct reading_task *t = pass_task(p, series);
+	const struct reading_task *t = row_scan_task(p, series);
 	struct standing_process *x = &g->process[t->process];
 	bool first = x->run != t->run;
 
@@ -118,9 +118,9 @@ bool standing_take(struct standing *g, const struct pass *p, uint32_t series)
 	return first;
 }
 
-bool standing_has(const struct standing *g, const struct pass *p, uint32_t series)
+bool standing_has(const struct standing *g, const struct row_scan *p, uint32_t series)
 {
-	return g->round[series] && g->round[series] == g->process[pass_task(p, series)->process].round;
+	return g->round[series] && g->round[series] == g->process[row_scan_task(p, series)->process].round;
 }
 
 /* --- which kinds there are --- */
@@ -146,7 +146,7 @@ static int kinds_among(struct store_segment *s, const struct store_query *q, con
 
 	if (!st)
 		return e && e->code ? e->code : -EIO;
-	pass_range(s, q, &first, &last);
+	row_scan_range(s, q, &first, &last);
 	sqlite3_bind_int64(st, 1, first);
 	sqlite3_bind_int64(st, 2, last);
 	while (found != possible && (rc = sqlite3_step(st)) == SQLITE_ROW) {
@@ -171,7 +171,7 @@ static int sampled_in(struct store_segment *s, const struct store_query *q, uint
 	bool found = false;
 	int rc;
 
-	pass_range(s, q, &first, &last);
+	row_scan_range(s, q, &first, &last);
 	rc = samples_open(&c, s, first, last, e);
 	if (rc)
 		return rc;

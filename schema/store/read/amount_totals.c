@@ -15,7 +15,7 @@ struct amount_sum {
 };
 
 struct summing {
-	struct pass pass;
+	struct row_scan scan;
 	struct amount_sum *sums; /* by series */
 	struct standing standing;
 	bool *here;          /* by process: has an amount within the range */
@@ -37,9 +37,9 @@ static void sum_one(struct summing *x, const struct amount_seen *a)
 	struct amount_sum *s = &x->sums[a->series];
 
 	if (x->gauge) {
-		standing_take(&x->standing, &x->pass, a->series);
+		standing_take(&x->standing, &x->scan, a->series);
 		if (a->ts >= x->first)
-			x->here[pass_task(&x->pass, a->series)->process] = true;
+			x->here[row_scan_task(&x->scan, a->series)->process] = true;
 		free(s->hist);
 		*s = (struct amount_sum){0};
 	}
@@ -55,20 +55,20 @@ static bool sum_counts(const struct summing *x, uint32_t series)
 {
 	if (!x->sums[series].n && !x->sums[series].value)
 		return false;
-	return !x->gauge || (x->here[pass_task(&x->pass, series)->process] &&
-			     standing_has(&x->standing, &x->pass, series));
+	return !x->gauge || (x->here[row_scan_task(&x->scan, series)->process] &&
+			     standing_has(&x->standing, &x->scan, series));
 }
 
 static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct store_total *t), void *ctx)
 {
-	const struct store_segment *s = x->pass.s;
+	const struct store_segment *s = x->scan.s;
 	int rc = 0;
 
 	for (uint32_t i = 1; i < s->n_series && !rc; i++) {
-		const struct reading_task *t = pass_task(&x->pass, i);
+		const struct reading_task *t = row_scan_task(&x->scan, i);
 		const struct amount_sum *sum = &x->sums[i];
 		struct store_total total = {
-			.series = i, .run = t->run, .task = x->pass.s->series_task[i], .process = t->process, .stack = s->series_stack[i], .tid = t->tid,
+			.series = i, .run = t->run, .task = x->scan.s->series_task[i], .process = t->process, .stack = s->series_stack[i], .tid = t->tid,
 			.label = s->series_label[i], .thread = t->thread, .n = sum->n, .value = sum->value,
 			.whole_n = (uint64_t)llround(sum->whole_n), .whole_value = (uint64_t)llround(sum->whole_value),
 			.max = sum->max, .hist = sum->hist,
@@ -101,19 +101,19 @@ int amount_totals(struct store_segment *s, const struct store_query *q,
 
 	if (rc || !k)
 		return rc;
-	rc = amount_open(&x.pass, s, q, e);
+	rc = amount_scan_open(&x.scan, s, q, e);
 	if (rc)
 		return rc;
-	pass_range(s, q, &x.first, &last);
+	row_scan_range(s, q, &x.first, &last);
 	x.first = x.first == INT64_MIN ? x.first : x.first + s->t0;
 	x.sums = mem_array(s->n_series, sizeof(*x.sums));
 	x.here = mem_array(s->dict.n_processes, sizeof(*x.here));
 	standing_init(&x.standing, s);
-	while ((rc = amount_next(&x.pass, &a)) == SQLITE_ROW)
+	while ((rc = amount_scan_next(&x.scan, &a)) == SQLITE_ROW)
 		sum_one(&x, &a);
 	if (rc == SQLITE_DONE)
 		told = sums_tell(&x, each, ctx);
 	summing_release(&x, s->n_series);
-	rc = pass_close(&x.pass, rc, e);
+	rc = row_scan_close(&x.scan, rc, e);
 	return rc ? rc : told;
 }

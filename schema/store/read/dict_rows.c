@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dictrows: see the header. */
+/* dict_rows: see the header. */
 #include "schema/store/read/dict_rows.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct strings {
 	char data[];
 };
 
-const char *dictrows_keep(struct strings **list, const char *s, size_t len)
+const char *dict_rows_keep(struct strings **list, const char *s, size_t len)
 {
 	struct strings *c = *list;
 	char *copy;
@@ -40,41 +40,41 @@ const char *dictrows_keep(struct strings **list, const char *s, size_t len)
 	return copy;
 }
 
-struct dictrow {
+struct dict_row {
 	sqlite3_stmt *st;               /* NULL: it is packed */
 	const struct packedread *packed;
 	size_t at;
 };
 
-int64_t dictrows_int(const struct dictrow *r, int col)
+int64_t dict_rows_int(const struct dict_row *r, int col)
 {
 	return r->st ? sqlite3_column_int64(r->st, col) : packedread_number(r->packed, col, r->at);
 }
 
-const char *dictrows_raw(const struct dictrow *r, int col)
+const char *dict_rows_raw(const struct dict_row *r, int col)
 {
 	const char *v = r->st ? (const char *)sqlite3_column_text(r->st, col) : packedread_text(r->packed, col, r->at);
 
 	return v ? v : "";
 }
 
-const char *dictrows_text(struct store_segment *s, const struct dictrow *r, int col)
+const char *dict_rows_text(struct store_segment *s, const struct dict_row *r, int col)
 {
-	const char *v = dictrows_raw(r, col);
+	const char *v = dict_rows_raw(r, col);
 
-	return dictrows_keep(&s->strings, v, strlen(v));
+	return dict_rows_keep(&s->strings, v, strlen(v));
 }
 
-uint32_t dictrows_u32(const struct dictrow *r, int col)
+uint32_t dict_rows_u32(const struct dict_row *r, int col)
 {
-	int64_t v = dictrows_int(r, col);
+	int64_t v = dict_rows_int(r, col);
 
 	return v < 0 || v > UINT32_MAX ? 0 : (uint32_t)v;
 }
 
-uint32_t dictrows_id(const struct dictrow *r, int col, size_t n)
+uint32_t dict_rows_id(const struct dict_row *r, int col, size_t n)
 {
-	uint32_t v = dictrows_u32(r, col);
+	uint32_t v = dict_rows_u32(r, col);
 
 	return v < n ? v : 0;
 }
@@ -82,7 +82,7 @@ uint32_t dictrows_id(const struct dictrow *r, int col, size_t n)
 #define PACKED_MOST 16 /* rows to a byte of a packed table */
 
 /* Room for all ids of a table. A row takes more than a byte: an id beyond the file's size is a lie, but for what is packed. */
-int dictrows_slots(struct store_segment *s, const char *sql, size_t *n, struct err *e)
+int dict_rows_slots(struct store_segment *s, const char *sql, size_t *n, struct err *e)
 {
 	int64_t max = reading_number(s->db, sql, 0);
 	int64_t limit = reading_number(s->db, "PRAGMA page_count", 0) * reading_number(s->db, "PRAGMA page_size", 0);
@@ -96,16 +96,16 @@ int dictrows_slots(struct store_segment *s, const char *sql, size_t *n, struct e
 }
 
 /* As packedtable_column. */
-static int each_packed(struct store_segment *s, struct packedread *packed, size_t n, dictrows_row *row, void *ctx)
+static int each_packed(struct store_segment *s, struct packedread *packed, size_t n, dict_rows_row *row, void *ctx)
 {
 	int rc = 0;
 
 	for (size_t block = 0; !rc && block < packed->t.n_blocks; block++) {
-		struct dictrow r = {.packed = packed};
+		struct dict_row r = {.packed = packed};
 
 		rc = packedread_block(packed, block);
 		for (; !rc && r.at < packedtable_rows_of(&packed->t, block); r.at++) {
-			uint32_t id = dictrows_id(&r, 0, n);
+			uint32_t id = dict_rows_id(&r, 0, n);
 
 			if (id)
 				row(s, &r, id, ctx);
@@ -115,12 +115,12 @@ static int each_packed(struct store_segment *s, struct packedread *packed, size_
 	return rc;
 }
 
-int dictrows_each(struct store_segment *s, const char *columns, const char *table, size_t n, dictrows_row *row, void *ctx,
+int dict_rows_each(struct store_segment *s, const char *columns, const char *table, size_t n, dict_rows_row *row, void *ctx,
 		  struct err *e)
 {
 	cleanup_strbuf struct strbuf sql = STRBUF_INIT;
 	struct packedread packed;
-	struct dictrow r = {0};
+	struct dict_row r = {0};
 	int rc;
 
 	if (packedread_open(&packed, s->db, table, columns)) {
@@ -134,7 +134,7 @@ int dictrows_each(struct store_segment *s, const char *columns, const char *tabl
 	if (!r.st)
 		return e && e->code ? e->code : -EIO;
 	while ((rc = sqlite3_step(r.st)) == SQLITE_ROW) {
-		uint32_t id = dictrows_id(&r, 0, n);
+		uint32_t id = dict_rows_id(&r, 0, n);
 
 		if (id)
 			row(s, &r, id, ctx);
@@ -142,7 +142,7 @@ int dictrows_each(struct store_segment *s, const char *columns, const char *tabl
 	return reading_finish(s, r.st, rc, e);
 }
 
-void dictrows_strings_move(struct strings **to, struct strings **from)
+void dict_rows_strings_move(struct strings **to, struct strings **from)
 {
 	struct strings *last = *from;
 
@@ -155,7 +155,7 @@ void dictrows_strings_move(struct strings **to, struct strings **from)
 	*from = NULL;
 }
 
-void dictrows_strings_free(struct strings **list)
+void dict_rows_strings_free(struct strings **list)
 {
 	while (*list) {
 		struct strings *next = (*list)->next;

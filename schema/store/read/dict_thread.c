@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dictbeside: the half of a dictionary that needs no stacks; see dictrows.h. */
+/* dict_thread: the half of a dictionary that needs no stacks; see dict_rows.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,34 +9,34 @@
 
 #define WORTH_IT 4096 /* frames: less is read sooner than a second connection is there */
 
-static void series_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
+static void series_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	(void)ctx;
-	s->series_task[id] = dictrows_u32(r, 1);
-	s->series_stack[id] = dictrows_u32(r, 2);
-	s->series_label[id] = dictrows_u32(r, 3);
+	s->series_task[id] = dict_rows_u32(r, 1);
+	s->series_stack[id] = dict_rows_u32(r, 2);
+	s->series_label[id] = dict_rows_u32(r, 3);
 }
 
 static int load_series(struct store_segment *s, struct err *e)
 {
-	int rc = dictrows_slots(s, "SELECT max(id) FROM series", &s->n_series, e);
+	int rc = dict_rows_slots(s, "SELECT max(id) FROM series", &s->n_series, e);
 
 	if (rc)
 		return rc;
 	s->series_task = mem_array(s->n_series, sizeof(*s->series_task));
 	s->series_stack = mem_array(s->n_series, sizeof(*s->series_stack));
 	s->series_label = mem_array(s->n_series, sizeof(*s->series_label));
-	return dictrows_each(s, "id, task, stack, label", "series", s->n_series, series_row, NULL, e);
+	return dict_rows_each(s, "id, task, stack, label", "series", s->n_series, series_row, NULL, e);
 }
 
 static int load_half(struct store_segment *s, struct err *e)
 {
-	int rc = dictnames_load(s, e);
+	int rc = dict_names_load(s, e);
 
 	return rc ? rc : load_series(s, e);
 }
 
-struct dictbeside {
+struct dict_thread {
 	struct store_segment *s;
 	struct store_segment part; /* what is read in the thread, and its connection */
 	struct beside thread;
@@ -48,7 +48,7 @@ struct dictbeside {
 /* All of one instant. An archive that was made anew since it was opened is another file, with other ids. */
 static void load_part(void *ctx)
 {
-	struct dictbeside *d = ctx;
+	struct dict_thread *d = ctx;
 	struct err unsaid = {0}; /* what goes wrong is read again by the segment's own connection, which says it */
 
 	d->rc = reading_open(d->part.path, &d->part.db, &unsaid);
@@ -62,9 +62,9 @@ static void load_part(void *ctx)
 	d->part.db = NULL;
 }
 
-struct dictbeside *dictbeside_begin(struct store_segment *s)
+struct dict_thread *dict_thread_begin(struct store_segment *s)
 {
-	struct dictbeside *d = mem_alloc(sizeof(*d));
+	struct dict_thread *d = mem_alloc(sizeof(*d));
 
 	d->s = s;
 	d->begun = reading_number(s->db, "SELECT max(id) FROM frame", 0) >= WORTH_IT;
@@ -86,7 +86,7 @@ static void take_part(struct store_segment *s, struct store_segment *part)
 	s->series_stack = part->series_stack;
 	s->series_label = part->series_label;
 	s->n_series = part->n_series;
-	dictrows_strings_move(&s->strings, &part->strings);
+	dict_rows_strings_move(&s->strings, &part->strings);
 }
 
 static void drop_part(struct store_segment *part)
@@ -96,10 +96,10 @@ static void drop_part(struct store_segment *part)
 	free(part->series_task);
 	free(part->series_stack);
 	free(part->series_label);
-	dictrows_strings_free(&part->strings);
+	dict_rows_strings_free(&part->strings);
 }
 
-int dictbeside_end(struct dictbeside *d, struct err *e)
+int dict_thread_end(struct dict_thread *d, struct err *e)
 {
 	bool done = false;
 	int rc = 0;

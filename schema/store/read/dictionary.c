@@ -26,19 +26,19 @@ struct process_parts {
 	struct strbuf args;
 };
 
-static void text_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
+static void text_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	struct process_parts *p = ctx;
 
-	p->text[id] = dictrows_text(s, r, 1);
+	p->text[id] = dict_rows_text(s, r, 1);
 }
 
-static void container_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
+static void container_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	struct process_parts *p = ctx;
 
-	p->containers[id] = (struct container){dictrows_text(s, r, 1), dictrows_text(s, r, 2), dictrows_text(s, r, 3),
-					       dictrows_text(s, r, 4), dictrows_text(s, r, 5), dictrows_text(s, r, 6)};
+	p->containers[id] = (struct container){dict_rows_text(s, r, 1), dict_rows_text(s, r, 2), dict_rows_text(s, r, 3),
+					       dict_rows_text(s, r, 4), dict_rows_text(s, r, 5), dict_rows_text(s, r, 6)};
 }
 
 static const char *or_empty(const char *s)
@@ -46,38 +46,38 @@ static const char *or_empty(const char *s)
 	return s ? s : "";
 }
 
-static const char *text_of(const struct process_parts *p, const struct dictrow *r, int col)
+static const char *text_of(const struct process_parts *p, const struct dict_row *r, int col)
 {
-	return or_empty(p->text[dictrows_id(r, col, p->n_text)]);
+	return or_empty(p->text[dict_rows_id(r, col, p->n_text)]);
 }
 
 /* The view `processes` has it too, but looks up each text by itself. */
-static const char *args_of(struct store_segment *s, struct process_parts *p, const struct dictrow *r, int col)
+static const char *args_of(struct store_segment *s, struct process_parts *p, const struct dict_row *r, int col)
 {
-	const char *own = dictrows_raw(r, col + 2);
+	const char *own = dict_rows_raw(r, col + 2);
 
 	strbuf_reset(&p->args);
-	argshare_whole(text_of(p, r, col), dictrows_u32(r, col + 1), or_empty(own), dictrows_u32(r, col + 3), &p->args);
-	return dictrows_keep(&s->strings, strbuf_str(&p->args), p->args.len);
+	argshare_whole(text_of(p, r, col), dict_rows_u32(r, col + 1), or_empty(own), dict_rows_u32(r, col + 3), &p->args);
+	return dict_rows_keep(&s->strings, strbuf_str(&p->args), p->args.len);
 }
 
-static void process_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
+static void process_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	struct process_parts *p = ctx;
-	const struct container *c = &p->containers[dictrows_id(r, 10, p->n_containers)];
+	const struct container *c = &p->containers[dict_rows_id(r, 10, p->n_containers)];
 
 	s->processes[id] = (struct store_process_row){
-		.pid = dictrows_u32(r, 1), .ppid = dictrows_u32(r, 2), .uid = dictrows_u32(r, 3), .exec_id = dictrows_u32(r, 4),
-		.start_ns = dictrows_int(r, 5),
-		.comm = dictrows_text(s, r, 6),
+		.pid = dict_rows_u32(r, 1), .ppid = dict_rows_u32(r, 2), .uid = dict_rows_u32(r, 3), .exec_id = dict_rows_u32(r, 4),
+		.start_ns = dict_rows_int(r, 5),
+		.comm = dict_rows_text(s, r, 6),
 		.exe = text_of(p, r, 7), .cgroup = text_of(p, r, 8), .unit = text_of(p, r, 9),
 		.args = args_of(s, p, r, 12),
 		.container = or_empty(c->name && *c->name ? c->name : s->host), .container_id = or_empty(c->runtime_id),
 		.container_image = or_empty(c->image), .runtime = or_empty(c->runtime),
 		.project = or_empty(c->project), .service = or_empty(c->service),
-		.self = dictrows_int(r, 11) != 0, .present = true,
-		.end_ns = dictrows_int(r, 16), .how = (enum store_end_how)dictrows_int(r, 17),
-		.status = dictrows_u32(r, 18), .lang = text_of(p, r, 19), .lang_runtime = text_of(p, r, 20),
+		.self = dict_rows_int(r, 11) != 0, .present = true,
+		.end_ns = dict_rows_int(r, 16), .how = (enum store_end_how)dict_rows_int(r, 17),
+		.status = dict_rows_u32(r, 18), .lang = text_of(p, r, 19), .lang_runtime = text_of(p, r, 20),
 	};
 }
 
@@ -89,12 +89,12 @@ static int load_processes(struct store_segment *s, struct err *e)
 {
 	struct process_parts p = {0};
 	size_t n = 0;
-	int rc = dictrows_slots(s, "SELECT max(id) FROM text", &p.n_text, e);
+	int rc = dict_rows_slots(s, "SELECT max(id) FROM text", &p.n_text, e);
 
 	if (!rc)
-		rc = dictrows_slots(s, "SELECT max(id) FROM container", &p.n_containers, e);
+		rc = dict_rows_slots(s, "SELECT max(id) FROM container", &p.n_containers, e);
 	if (!rc)
-		rc = dictrows_slots(s, "SELECT max(id) FROM process", &n, e);
+		rc = dict_rows_slots(s, "SELECT max(id) FROM process", &n, e);
 	if (rc)
 		return rc;
 	p.text = mem_array(p.n_text, sizeof(*p.text));
@@ -105,13 +105,13 @@ static int load_processes(struct store_segment *s, struct err *e)
 							     .unit = "", .container = "", .container_id = "",
 							     .container_image = "", .runtime = "", .project = "", .service = "",
 							     .lang = "", .lang_runtime = ""};
-	rc = dictrows_each(s, "id, value", "text", p.n_text, text_row, &p, e);
+	rc = dict_rows_each(s, "id, value", "text", p.n_text, text_row, &p, e);
 	if (!rc)
 		rc = reading_views(s, "containers", e);
 	if (!rc)
-		rc = dictrows_each(s, CONTAINERS, "containers", p.n_containers, container_row, &p, e);
+		rc = dict_rows_each(s, CONTAINERS, "containers", p.n_containers, container_row, &p, e);
 	if (!rc)
-		rc = dictrows_each(s, PROCESSES, "process", n, process_row, &p, e);
+		rc = dict_rows_each(s, PROCESSES, "process", n, process_row, &p, e);
 	free(p.text);
 	free(p.containers);
 	strbuf_release(&p.args);
@@ -121,12 +121,12 @@ static int load_processes(struct store_segment *s, struct err *e)
 
 /* --- stacks and series --- */
 
-static void task_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
+static void task_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	(void)ctx;
 	s->tasks[id] = (struct reading_task){
-		.run = dictrows_id(r, 1, s->dict.n_runs), .process = dictrows_id(r, 2, s->dict.n_processes),
-		.tid = dictrows_u32(r, 3), .kind = dictrows_u32(r, 4), .thread = dictrows_text(s, r, 5),
+		.run = dict_rows_id(r, 1, s->dict.n_runs), .process = dict_rows_id(r, 2, s->dict.n_processes),
+		.tid = dict_rows_u32(r, 3), .kind = dict_rows_u32(r, 4), .thread = dict_rows_text(s, r, 5),
 	};
 }
 
@@ -190,12 +190,12 @@ static void unfold_inlined(struct store_segment *s)
 	s->tree = t;
 }
 
-static void rate_row(struct store_segment *s, const struct dictrow *r, uint32_t run, void *ctx)
+static void rate_row(struct store_segment *s, const struct dict_row *r, uint32_t run, void *ctx)
 {
 	(void)ctx;
 	s->rates[s->n_rates++] = (struct reading_rate){
-		.run = run, .process = dictrows_id(r, 1, s->dict.n_processes), .ts = dictrows_int(r, 2) + s->t0,
-		.bytes = (uint64_t)dictrows_int(r, 3),
+		.run = run, .process = dict_rows_id(r, 1, s->dict.n_processes), .ts = dict_rows_int(r, 2) + s->t0,
+		.bytes = (uint64_t)dict_rows_int(r, 3),
 	};
 }
 
@@ -204,7 +204,7 @@ static int load_rates(struct store_segment *s, struct err *e)
 	int64_t n = reading_number(s->db, "SELECT count(*) FROM rate_row", 0);
 
 	s->rates = mem_array((size_t)n, sizeof(*s->rates));
-	return dictrows_each(s, "run, process, ts, rate", "rate_row ORDER BY run, process, ts", s->dict.n_runs,
+	return dict_rows_each(s, "run, process, ts, rate", "rate_row ORDER BY run, process, ts", s->dict.n_runs,
 			rate_row, NULL, e);
 }
 
@@ -227,14 +227,14 @@ static void finish_stacks(struct store_segment *s)
 
 static int load_tasks(struct store_segment *s, struct err *e)
 {
-	int rc = dictrows_slots(s, "SELECT max(id) FROM task", &s->n_tasks, e);
+	int rc = dict_rows_slots(s, "SELECT max(id) FROM task", &s->n_tasks, e);
 
 	if (rc)
 		return rc;
 	s->tasks = mem_array(s->n_tasks, sizeof(*s->tasks));
 	for (size_t i = 0; i < s->n_tasks; i++)
 		s->tasks[i].thread = "";
-	return dictrows_each(s, "id, run, process, tid, kind, thread", "task", s->n_tasks, task_row, NULL, e);
+	return dict_rows_each(s, "id, run, process, tid, kind, thread", "task", s->n_tasks, task_row, NULL, e);
 }
 
 /* They say which stack, by its id there. */
@@ -251,16 +251,16 @@ static void finish_series(struct store_segment *s)
 
 /* --- runs --- */
 
-static void run_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
+static void run_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
-	uint32_t bucket_s = dictrows_u32(r, 4);
+	uint32_t bucket_s = dict_rows_u32(r, 4);
 
 	(void)ctx;
 	s->runs[id] = (struct store_run_row){
-		.family = dictrows_text(s, r, 1), .options = dictrows_text(s, r, 2),
-		.scope = (enum store_scope)dictrows_id(r, 3, STORE_SCOPE_PARTIAL + 1),
-		.bucket_s = bucket_s ? bucket_s : 1, .cpus = dictrows_u32(r, 5),
-		.from_ns = dictrows_int(r, 6), .to_ns = dictrows_int(r, 7), .present = true,
+		.family = dict_rows_text(s, r, 1), .options = dict_rows_text(s, r, 2),
+		.scope = (enum store_scope)dict_rows_id(r, 3, STORE_SCOPE_PARTIAL + 1),
+		.bucket_s = bucket_s ? bucket_s : 1, .cpus = dict_rows_u32(r, 5),
+		.from_ns = dict_rows_int(r, 6), .to_ns = dict_rows_int(r, 7), .present = true,
 	};
 }
 
@@ -268,17 +268,17 @@ struct period_fill {
 	size_t n;
 };
 
-static void period_row(struct store_segment *s, const struct dictrow *r, uint32_t id, void *ctx)
+static void period_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	struct period_fill *f = ctx;
 	struct choice_run *run = &s->choice_runs[id];
 
 	if (!run->n_periods)
 		run->periods = &s->periods[f->n];
-	s->periods[f->n++] = (struct choice_period){dictrows_int(r, 1),
-						    (uint64_t)dictrows_int(r, 2)};
+	s->periods[f->n++] = (struct choice_period){dict_rows_int(r, 1),
+						    (uint64_t)dict_rows_int(r, 2)};
 	run->n_periods++;
-	s->runs[id].period_ns = (uint64_t)dictrows_int(r, 2);
+	s->runs[id].period_ns = (uint64_t)dict_rows_int(r, 2);
 }
 
 static uint32_t family_number(const struct store_segment *s, size_t i)
@@ -294,7 +294,7 @@ static int load_runs(struct store_segment *s, struct err *e)
 	struct period_fill fill = {0};
 	int64_t n_periods = reading_number(s->db, "SELECT count(*) FROM run_period", 0);
 	size_t n = 0;
-	int rc = dictrows_slots(s, "SELECT max(id) FROM run", &n, e);
+	int rc = dict_rows_slots(s, "SELECT max(id) FROM run", &n, e);
 
 	if (rc)
 		return rc;
@@ -304,9 +304,9 @@ static int load_runs(struct store_segment *s, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		s->runs[i] = (struct store_run_row){.family = "", .options = "", .bucket_s = 1};
 	s->dict.n_runs = n;
-	rc = dictrows_each(s, "id, family, options, scope, bucket_s, cpus, from_ns, to_ns", "run", n, run_row, NULL, e);
+	rc = dict_rows_each(s, "id, family, options, scope, bucket_s, cpus, from_ns, to_ns", "run", n, run_row, NULL, e);
 	if (!rc)
-		rc = dictrows_each(s, "run, from_ns, period_ns", "run_period ORDER BY run, from_ns", n, period_row,
+		rc = dict_rows_each(s, "run, from_ns, period_ns", "run_period ORDER BY run, from_ns", n, period_row,
 			      &fill, e);
 	for (size_t i = 0; i < n; i++) {
 		struct choice_run *c = &s->choice_runs[i];
@@ -339,7 +339,7 @@ static void dict_point(struct store_segment *s)
 static int load_all(struct store_segment *s, struct err *e)
 {
 	struct err other_err = {0};
-	struct dictbeside *other = dictbeside_begin(s);
+	struct dict_thread *other = dict_thread_begin(s);
 	int rc = load_processes(s, e), other_rc;
 
 	if (!rc)
@@ -348,7 +348,7 @@ static int load_all(struct store_segment *s, struct err *e)
 		rc = load_tasks(s, e);
 	if (!rc)
 		rc = load_stacks(s, e);
-	other_rc = dictbeside_end(other, &other_err);
+	other_rc = dict_thread_end(other, &other_err);
 	if (rc)
 		return rc;
 	if (other_rc) {
@@ -398,7 +398,7 @@ static void dict_release(struct store_segment *s)
 	free(s->series_stack);
 	free(s->series_label);
 	free(s->rates);
-	dictrows_strings_free(&s->strings);
+	dict_rows_strings_free(&s->strings);
 }
 
 void reading_unload(struct store_segment *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store/reader: asking the store. Read-only, from any number of programs, while it is written, after a clean end and
+ * reader: asking the store. Read-only, from any number of programs, while it is written, after a clean end and
  * after a kill -9, by a member of the store's group without root.
  *
  * A store is a folder of segments; each is opened on its own and has its own ids. Whoever asks over several segments

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tagged: what was counted of threads while they served some requests (request_sample_row), summed by series. A file without such a
+ * request_totals: what was counted of threads while they served some requests (request_sample_row), summed by series. A file without such a
  * table was written before there was one.
  */
 #include <errno.h>
@@ -18,7 +18,7 @@ struct tagged_sum {
 };
 
 struct tagged {
-	struct pass pass;
+	struct row_scan scan;
 	struct tagged_sum *sums;
 	size_t n, cap;
 	struct idmap at;   /* part, series -> place in sums */
@@ -31,14 +31,14 @@ uint64_t store_tag_key(uint64_t tag, uint32_t pid)
 
 static uint32_t part_of(const struct tagged *x, int64_t ts)
 {
-	const struct store_query *q = x->pass.q;
+	const struct store_query *q = x->scan.q;
 	uint32_t part = 0;
 
 	while (part + 1 < q->n_parts) {
 		const struct store_query to = {.to_ns = q->part_to_ns[part]};
 		int64_t first, last;
 
-		pass_range(x->pass.s, &to, &first, &last);
+		row_scan_range(x->scan.s, &to, &first, &last);
 		if (ts <= last)
 			break;
 		part++;
@@ -48,15 +48,15 @@ static uint32_t part_of(const struct tagged *x, int64_t ts)
 
 static void take(struct tagged *x)
 {
-	struct pass *p = &x->pass;
+	struct row_scan *p = &x->scan;
 	int64_t series = sqlite3_column_int64(p->st, 0), ts = sqlite3_column_int64(p->st, 2);
 	uint32_t part, pid;
 	bool fresh;
 	uint64_t *at;
 
-	if (series <= 0 || (uint64_t)series >= p->s->n_series || !pass_takes(p, (uint32_t)series, ts))
+	if (series <= 0 || (uint64_t)series >= p->s->n_series || !row_scan_takes(p, (uint32_t)series, ts))
 		return;
-	pid = p->s->processes[pass_task(p, (uint32_t)series)->process].pid;
+	pid = p->s->processes[row_scan_task(p, (uint32_t)series)->process].pid;
 	if (!idmap_get(p->q->tags, store_tag_key((uint64_t)sqlite3_column_int64(p->st, 4), pid), &(uint64_t){0}))
 		return;
 	part = part_of(x, ts);
@@ -81,12 +81,12 @@ static int by_part(const void *a, const void *b)
 
 static int tell(const struct tagged *x, int (*each)(void *ctx, const struct store_total *t), void *ctx)
 {
-	const struct store_segment *s = x->pass.s;
+	const struct store_segment *s = x->scan.s;
 	int told = 0;
 
 	for (size_t i = 0; i < x->n && !told; i++) {
 		const struct tagged_sum *sum = &x->sums[i];
-		const struct reading_task *t = pass_task(&x->pass, sum->series);
+		const struct reading_task *t = row_scan_task(&x->scan, sum->series);
 		const struct store_total total = {
 			.part = sum->part, .series = sum->series, .run = t->run, .task = s->series_task[sum->series], .process = t->process,
 			.stack = s->series_stack[sum->series], .tid = t->tid, .thread = t->thread, .label = s->series_label[sum->series],
@@ -97,7 +97,7 @@ static int tell(const struct tagged *x, int (*each)(void *ctx, const struct stor
 	return told;
 }
 
-int tagged_totals(struct store_segment *s, const struct store_query *q, int (*each)(void *ctx, const struct store_total *t), void *ctx,
+int request_totals(struct store_segment *s, const struct store_query *q, int (*each)(void *ctx, const struct store_total *t), void *ctx,
 		  struct err *e)
 {
 	struct tagged x = {0};
@@ -106,10 +106,10 @@ int tagged_totals(struct store_segment *s, const struct store_query *q, int (*ea
 	rc = reading_views(s, NULL, e);
 	if (rc || !reading_number(s->db, "SELECT EXISTS (SELECT 1 FROM pragma_table_info('request_sample_row'))", 0))
 		return rc;
-	rc = pass_open(&x.pass, s, q, "SELECT series, n, ts, value, tag FROM request_sample_row WHERE ts BETWEEN ?1 AND ?2", e);
+	rc = row_scan_open(&x.scan, s, q, "SELECT series, n, ts, value, tag FROM request_sample_row WHERE ts BETWEEN ?1 AND ?2", e);
 	if (rc)
 		return rc;
-	while ((rc = sqlite3_step(x.pass.st)) == SQLITE_ROW)
+	while ((rc = sqlite3_step(x.scan.st)) == SQLITE_ROW)
 		take(&x);
 	if (rc == SQLITE_DONE && x.n) {
 		qsort(x.sums, x.n, sizeof(*x.sums), by_part);
@@ -117,6 +117,6 @@ int tagged_totals(struct store_segment *s, const struct store_query *q, int (*ea
 	}
 	free(x.sums);
 	idmap_release(&x.at);
-	rc = pass_close(&x.pass, rc, e);
+	rc = row_scan_close(&x.scan, rc, e);
 	return rc ? rc : told;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass: which rows count. */
+/* row_scan: which rows count. */
 #include "schema/store/read/row_scan.h"
 
 #include <errno.h>
@@ -9,18 +9,18 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-void pass_range(const struct store_segment *s, const struct store_query *q, int64_t *first, int64_t *last)
+void row_scan_range(const struct store_segment *s, const struct store_query *q, int64_t *first, int64_t *last)
 {
 	*first = q->from_ns <= 0 ? INT64_MIN : (q->from_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0;
 	*last = q->to_ns > INT64_MAX - NSEC_PER_SEC ? INT64_MAX : (q->to_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0 - 1;
 }
 
-static int pass_init(struct pass *p, struct store_segment *s, const struct store_query *q, struct err *e)
+static int row_scan_init(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct err *e)
 {
 	const struct store_dict *d;
 	int rc = store_segment_dict(s, &d, e);
 
-	*p = (struct pass){.s = s, .q = q};
+	*p = (struct row_scan){.s = s, .q = q};
 	if (rc)
 		return rc;
 	choice_init(&p->choice, s->choice_runs, d->n_runs, d->n_processes);
@@ -35,54 +35,54 @@ static int pass_init(struct pass *p, struct store_segment *s, const struct store
 	return 0;
 }
 
-void pass_release(struct pass *p)
+void row_scan_release(struct row_scan *p)
 {
 	choice_release(&p->choice);
 	free(p->state);
 	free(p->by_task);
 }
 
-int pass_open(struct pass *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e)
+int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e)
 {
 	int64_t first, last;
-	int rc = pass_init(p, s, q, e);
+	int rc = row_scan_init(p, s, q, e);
 
 	if (rc)
 		return rc;
 	p->st = reading_prepare(s, sql, e);
 	if (!p->st) {
-		pass_release(p);
+		row_scan_release(p);
 		return e && e->code ? e->code : -EIO;
 	}
-	pass_range(s, q, &first, &last);
+	row_scan_range(s, q, &first, &last);
 	sqlite3_bind_int64(p->st, 1, first);
 	sqlite3_bind_int64(p->st, 2, last);
 	return 0;
 }
 
-int pass_open_samples(struct pass *p, struct store_segment *s, const struct store_query *q, struct samples *c,
+int row_scan_open_samples(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct samples *c,
 		      struct err *e)
 {
 	int64_t first, last;
-	int rc = pass_init(p, s, q, e);
+	int rc = row_scan_init(p, s, q, e);
 
 	if (rc)
 		return rc;
-	pass_range(s, q, &first, &last);
+	row_scan_range(s, q, &first, &last);
 	rc = samples_open(c, s, first, last, e);
 	if (rc)
-		pass_release(p);
+		row_scan_release(p);
 	return rc;
 }
 
-int pass_close(struct pass *p, int rc, struct err *e)
+int row_scan_close(struct row_scan *p, int rc, struct err *e)
 {
-	pass_release(p);
+	row_scan_release(p);
 	return reading_finish(p->s, p->st, rc, e);
 }
 
 /* First row of a task: is it asked for? */
-static uint8_t task_state(const struct pass *p, const struct reading_task *t)
+static uint8_t task_state(const struct row_scan *p, const struct reading_task *t)
 {
 	const struct store_query *q = p->q;
 	const struct choice_run *r = &p->s->choice_runs[t->run];
@@ -97,7 +97,7 @@ static uint8_t task_state(const struct pass *p, const struct reading_task *t)
 }
 
 /* The series of a thread are many, and all asked for, or none is. */
-static uint8_t series_state(struct pass *p, uint32_t series)
+static uint8_t series_state(struct row_scan *p, uint32_t series)
 {
 	uint32_t task = p->s->series_task[series];
 
@@ -107,7 +107,7 @@ static uint8_t series_state(struct pass *p, uint32_t series)
 }
 
 /* Is this row to be counted? */
-bool pass_takes(struct pass *p, uint32_t series, int64_t ts)
+bool row_scan_takes(struct row_scan *p, uint32_t series, int64_t ts)
 {
 	const struct reading_task *t;
 
@@ -119,7 +119,7 @@ bool pass_takes(struct pass *p, uint32_t series, int64_t ts)
 	return choice_takes(&p->choice, t->run, t->process, ts + p->s->t0);
 }
 
-const struct choice_run *pass_run(const struct pass *p, uint32_t series)
+const struct choice_run *row_scan_run(const struct row_scan *p, uint32_t series)
 {
 	return &p->s->choice_runs[p->s->tasks[p->s->series_task[series]].run];
 }

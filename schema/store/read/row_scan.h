@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pass: one walk over the rows of a range, in the file's order, that knows which series are asked for and which run a
+ * row_scan: one walk over the rows of a range, in the file's order, that knows which series are asked for and which run a
  * bucket is taken from (choice). Not for other rooms.
  */
 #ifndef SONDE_STORE_READ_ROW_SCAN_H
@@ -12,7 +12,7 @@
 /* What is to be done with a row of a series. PLAIN: count it; its run has one period, which can wait to the end. */
 enum { SERIES_NEW = 0, SERIES_OUT, SERIES_PLAIN, SERIES_PERIODS, SERIES_CHOSEN };
 
-struct pass {
+struct row_scan {
 	struct store_segment *s;
 	const struct store_query *q;
 	struct choice choice;
@@ -22,18 +22,18 @@ struct pass {
 };
 
 /* Rows whose bucket begins inside [from, to): ts relative to t0. */
-void pass_range(const struct store_segment *s, const struct store_query *q, int64_t *first, int64_t *last);
+void row_scan_range(const struct store_segment *s, const struct store_query *q, int64_t *first, int64_t *last);
 /* `sql` gives (series, n, ts, ...) for ?1 <= ts <= ?2. */
-int pass_open(struct pass *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e);
-int pass_close(struct pass *p, int rc, struct err *e);
-/* The same over the samples of the range, which stand in `c`: end with pass_release and samples_close. */
-int pass_open_samples(struct pass *p, struct store_segment *s, const struct store_query *q, struct samples *c,
+int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e);
+int row_scan_close(struct row_scan *p, int rc, struct err *e);
+/* The same over the samples of the range, which stand in `c`: end with row_scan_release and samples_close. */
+int row_scan_open_samples(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct samples *c,
 		      struct err *e);
-void pass_release(struct pass *p);
+void row_scan_release(struct row_scan *p);
 /* Is this row (a series that there is) to be counted? */
-bool pass_takes(struct pass *p, uint32_t series, int64_t ts);
-const struct choice_run *pass_run(const struct pass *p, uint32_t series);
-static inline const struct reading_task *pass_task(const struct pass *p, uint32_t series)
+bool row_scan_takes(struct row_scan *p, uint32_t series, int64_t ts);
+const struct choice_run *row_scan_run(const struct row_scan *p, uint32_t series);
+static inline const struct reading_task *row_scan_task(const struct row_scan *p, uint32_t series)
 {
 	return &p->s->tasks[p->s->series_task[series]];
 }

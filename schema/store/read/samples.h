@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * samples: the counts of CPU samples of one segment, whichever way they are stored: as rows of table `sample`, or as an archive's columns
- * (samplescan.h). Not for other rooms.
+ * (packed/sample_scan.h). Not for other rooms.
  */
 #ifndef SONDE_STORE_READ_SAMPLES_H
 #define SONDE_STORE_READ_SAMPLES_H

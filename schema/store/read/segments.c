@@ -79,24 +79,24 @@ static bool asks_all(const struct looking *l)
 }
 
 /* 1: it is wanted; 0: it is not; -EBADMSG. */
-static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info, const struct spancache_file *f, struct err *e)
+static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info, const struct span_cache_file *f, struct err *e)
 {
 	int rc = segment_span(s, info, e);
-	const struct spancache_span span = {rc ? info->from_ns : 1, rc ? info->to_ns : 0};
+	const struct span_cache_span span = {rc ? info->from_ns : 1, rc ? info->to_ns : 0};
 
 	if (rc < 0)
 		return rc;
 	if (f)
-		spancache_put(f, &span);
+		span_cache_put(f, &span);
 	return rc ? info->from_ns < l->to_ns && info->to_ns > l->from_ns : asks_all(l);
 }
 
 /* It is known that nothing of it is of interest, without opening it. */
-static bool span_elsewhere(const struct looking *l, const struct spancache_file *f, bool *known)
+static bool span_elsewhere(const struct looking *l, const struct span_cache_file *f, bool *known)
 {
-	struct spancache_span span;
+	struct span_cache_span span;
 
-	*known = spancache_get(f, &span);
+	*known = span_cache_get(f, &span);
 	return *known && !asks_all(l) && (span.from_ns > span.to_ns || span.from_ns >= l->to_ns || span.to_ns <= l->from_ns);
 }
 
@@ -112,8 +112,8 @@ static bool may_stay_open(struct looking *l)
 static void look_at(struct looking *l, const char *path, struct looked *x)
 {
 	struct store_segment *s = NULL;
-	struct spancache_file f;
-	bool fixed = spancache_of(path, &f), known = false;
+	struct span_cache_file f;
+	bool fixed = span_cache_of(path, &f), known = false;
 
 	*x = (struct looked){0};
 	if (fixed && span_elsewhere(l, &f, &known))
@@ -148,7 +148,7 @@ static int take_looked(struct looked *x, struct store_segment_info *info, size_t
 	if (x->rc < 0)
 		log_warn("%s; left out", x->why.what);
 	if (x->rc == -EBADMSG)
-		leftout_add(x->info.path);
+		unreadable_add(x->info.path);
 	if (x->rc > 0)
 		info[(*n)++] = x->info;
 	return 0;
@@ -161,7 +161,7 @@ static void look_at_part(void *ctx)
 
 	for (size_t i = p->first; i < p->n_names; i += 2) {
 		snprintf(path, sizeof(path), "%s/%s", p->l->dir, p->names[i]);
-		if (leftout_has(path))
+		if (unreadable_has(path))
 			continue;
 		look_at(p->l, path, &p->x[i]);
 	}
@@ -233,7 +233,7 @@ static int one_store(const char *dir, int64_t from_ns, int64_t to_ns, size_t kee
 
 	if (stat(dir, &st) < 0)
 		return store_none(dir, errno, e);
-	spancache_load();
+	span_cache_load();
 	rc = (S_ISDIR(st.st_mode) ? look_at_folder : look_at_file)(&l, &info, &found, e);
 	if (rc < 0) {
 		store_segments_close(info, found);

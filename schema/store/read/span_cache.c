@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spancache: see the header. */
+/* span_cache: see the header. */
 #include "schema/store/read/span_cache.h"
 
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include "schema/base/mem.h"
 
 struct record {
-	struct spancache_file file;
-	struct spancache_span span;
+	struct span_cache_file file;
+	struct span_cache_span span;
 	uint64_t sum;
 };
 
@@ -36,7 +36,7 @@ static bool is_appended(int fd)
 	return flags >= 0 && flags & O_APPEND;
 }
 
-void spancache_load(void)
+void span_cache_load(void)
 {
 	const char *text = getenv("SONDE_SPANS");
 	char *end;
@@ -45,7 +45,7 @@ void spancache_load(void)
 
 	/* appended to: so it is nothing that this process has opened itself under that number */
 	if (known || !text || *text < '0' || *text > '9' || *end || fd < 3 || fd > 1023 || !is_appended((int)fd) || fstat((int)fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    st.st_size > (off_t)(SPANCACHE_MOST * sizeof(struct record)))
+	    st.st_size > (off_t)(SPAN_CACHE_MOST * sizeof(struct record)))
 		return;
 	known = mem_alloc((size_t)st.st_size + 1);
 	if (pread((int)fd, known, (size_t)st.st_size, 0) == st.st_size)
@@ -66,20 +66,20 @@ static bool has_log(const char *path)
 	return false;
 }
 
-bool spancache_of(const char *path, struct spancache_file *f)
+bool span_cache_of(const char *path, struct span_cache_file *f)
 {
 	struct stat st;
 
 	if (cache_fd < 0 || has_log(path) || stat(path, &st) < 0)
 		return false;
-	*f = (struct spancache_file){
+	*f = (struct span_cache_file){
 		.dev = st.st_dev, .ino = st.st_ino, .size = (uint64_t)st.st_size,
 		.mtime_ns = st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec, .ctime_ns = st.st_ctim.tv_sec * NSEC_PER_SEC + st.st_ctim.tv_nsec,
 	};
 	return true;
 }
 
-bool spancache_get(const struct spancache_file *f, struct spancache_span *span)
+bool span_cache_get(const struct span_cache_file *f, struct span_cache_span *span)
 {
 	for (size_t i = 0; i < n_known; i++)
 		if (!memcmp(&known[i].file, f, sizeof(*f)) && known[i].sum == sum_of(&known[i])) {
@@ -89,12 +89,12 @@ bool spancache_get(const struct spancache_file *f, struct spancache_span *span)
 	return false;
 }
 
-void spancache_put(const struct spancache_file *f, const struct spancache_span *span)
+void span_cache_put(const struct span_cache_file *f, const struct span_cache_span *span)
 {
 	struct record r = {.file = *f, .span = *span};
 	int64_t now_ns = clock_utc_ns();
 
-	if (cache_fd < 0 || n_known >= SPANCACHE_MOST / 2 || f->ctime_ns > now_ns - SPANCACHE_SETTLED_S * NSEC_PER_SEC)
+	if (cache_fd < 0 || n_known >= SPAN_CACHE_MOST / 2 || f->ctime_ns > now_ns - SPAN_CACHE_SETTLED_S * NSEC_PER_SEC)
 		return;
 	r.sum = sum_of(&r);
 	if (write(cache_fd, &r, sizeof(r)) < 0)

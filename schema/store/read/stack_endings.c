@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * endings: how stacks ended, by program and module. Of a range by its minutes; of all times from the sums that a segment keeps
+ * stack_endings: how stacks ended, by program and module. Of a range by its minutes; of all times from the sums that a segment keeps
  * of its runs, which an archive has by name: what its names are packed in is not read for them.
  */
 #include <errno.h>
@@ -67,7 +67,7 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 	st = reading_prepare(s, sql, e);
 	if (!st)
 		return e && e->code ? e->code : -EIO;
-	pass_range(s, &q, &first, &last);
+	row_scan_range(s, &q, &first, &last);
 	sqlite3_bind_int64(st, 1, first < -FLOOR_S ? -FLOOR_S : first);
 	sqlite3_bind_int64(st, 2, last);
 	sqlite3_bind_int64(st, 3, run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strip: values by process and step of time. Rows come in order of time, so one step is held at a time. */
+/* timeline: values by process and step of time. Rows come in order of time, so one step is held at a time. */
 #include "schema/store/read/timeline.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-struct strip {
+struct timeline {
 	double *value;      /* by process */
 	bool *is_touched;
 	uint32_t *touched;
@@ -20,25 +20,25 @@ struct strip {
 	bool stands;        /* a gauge: values stay from step to step */
 	int64_t first;      /* steps before this are not told; seconds since 1970 */
 	int told;
-	strip_each *each;
+	timeline_each *each;
 	void *ctx;
 };
 
-static void strip_init(struct strip *x, const struct store_segment *s)
+static void timeline_init(struct timeline *x, const struct store_segment *s)
 {
 	x->value = mem_array(s->dict.n_processes, sizeof(*x->value));
 	x->is_touched = mem_array(s->dict.n_processes, sizeof(*x->is_touched));
 	x->touched = mem_array(s->dict.n_processes, sizeof(*x->touched));
 }
 
-static void strip_release(struct strip *x)
+static void timeline_release(struct timeline *x)
 {
 	free(x->value);
 	free(x->is_touched);
 	free(x->touched);
 }
 
-static void strip_tell(struct strip *x)
+static void timeline_tell(struct timeline *x)
 {
 	for (size_t i = 0; i < x->n_touched; i++) {
 		uint32_t process = x->touched[i];
@@ -52,18 +52,18 @@ static void strip_tell(struct strip *x)
 	x->n_touched = 0;
 }
 
-static void strip_step(struct strip *x, int64_t ts)
+static void timeline_step(struct timeline *x, int64_t ts)
 {
-	strip_tell(x);
+	timeline_tell(x);
 	x->step = ts - ts % x->step_s;
 	x->end = x->step + x->step_s;
 }
 
 /* The process has `more` in the bucket at ts. */
-static inline void strip_put(struct strip *x, int64_t ts, uint32_t process, double more)
+static inline void timeline_put(struct timeline *x, int64_t ts, uint32_t process, double more)
 {
 	if (ts >= x->end || ts < x->step)
-		strip_step(x, ts);
+		timeline_step(x, ts);
 	x->value[process] += more;
 	if (ts >= x->first && !x->is_touched[process]) {
 		x->is_touched[process] = true;
@@ -80,111 +80,111 @@ struct steady {
 };
 
 /* A row that may need a decision. */
-static void sample_row(struct pass *p, const struct sample_row *r, struct strip *x, struct steady *steady)
+static void sample_row(struct row_scan *p, const struct sample_row *r, struct timeline *x, struct steady *steady)
 {
 	int64_t ts = r->ts + p->s->t0;
 	uint64_t period;
 
-	if (!pass_takes(p, r->series, r->ts))
+	if (!row_scan_takes(p, r->series, r->ts))
 		return;
-	period = p->q->count ? 1 : choice_period(pass_run(p, r->series), ts);
+	period = p->q->count ? 1 : choice_period(row_scan_run(p, r->series), ts);
 	if (!period)
 		return;
-	strip_put(x, ts, pass_task(p, r->series)->process, (double)r->n * (double)period);
+	timeline_put(x, ts, row_scan_task(p, r->series)->process, (double)r->n * (double)period);
 	if (p->state[r->series] == SERIES_PLAIN)
-		*steady = (struct steady){(double)period, pass_task(p, r->series)->process};
+		*steady = (struct steady){(double)period, row_scan_task(p, r->series)->process};
 }
 
-static void sample_rows(struct pass *p, const struct samples *c, struct strip *x, struct steady *steady)
+static void sample_rows(struct row_scan *p, const struct samples *c, struct timeline *x, struct steady *steady)
 {
 	for (size_t i = 0; i < c->n && !x->told; i++) {
 		const struct sample_row *r = &c->rows[i];
 		struct steady *k = &steady[r->series];
 
 		if (k->period > 0)
-			strip_put(x, r->ts + p->s->t0, k->process, (double)r->n * k->period);
+			timeline_put(x, r->ts + p->s->t0, k->process, (double)r->n * k->period);
 		else
 			sample_row(p, r, x, k);
 	}
 }
 
-int sample_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, strip_each *each, void *ctx,
+int sample_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, timeline_each *each, void *ctx,
 		    struct err *e)
 {
-	struct strip x = {.each = each, .ctx = ctx, .step_s = step_s, .first = INT64_MIN};
+	struct timeline x = {.each = each, .ctx = ctx, .step_s = step_s, .first = INT64_MIN};
 	cleanup_free struct steady *steady = NULL; /* by series */
 	struct samples c;
-	struct pass p;
-	int rc = pass_open_samples(&p, s, q, &c, e);
+	struct row_scan p;
+	int rc = row_scan_open_samples(&p, s, q, &c, e);
 
 	if (rc)
 		return rc;
-	strip_init(&x, s);
+	timeline_init(&x, s);
 	steady = mem_array(s->n_series, sizeof(*steady));
 	while (!x.told && (rc = samples_next(&c)) == SQLITE_ROW)
 		sample_rows(&p, &c, &x, steady);
 	if (rc == SQLITE_DONE)
-		strip_tell(&x);
-	strip_release(&x);
-	pass_release(&p);
+		timeline_tell(&x);
+	timeline_release(&x);
+	row_scan_release(&p);
 	rc = samples_close(&c, rc, e);
 	return rc ? rc : x.told;
 }
 
 /* --- amounts --- */
 
-struct amount_strip {
-	struct strip strip;
+struct amount_line {
+	struct timeline line;
 	struct standing standing;
 	double *last;        /* by series, of gauges: what it is in the sum with */
 };
 
-static void amount_put(struct amount_strip *x, const struct pass *p, const struct amount_seen *a)
+static void amount_put(struct amount_line *x, const struct row_scan *p, const struct amount_seen *a)
 {
-	uint32_t process = pass_task(p, a->series)->process;
+	uint32_t process = row_scan_task(p, a->series)->process;
 	double now = (double)(p->q->count ? a->n : a->value) * a->scale, before = 0;
 
-	if (x->strip.stands) {
+	if (x->line.stands) {
 		before = standing_has(&x->standing, p, a->series) ? x->last[a->series] : 0;
 		if (standing_take(&x->standing, p, a->series)) { /* another run: what the one before told is over */
 			before = 0;
-			strip_put(&x->strip, a->ts, process, -x->strip.value[process]);
+			timeline_put(&x->line, a->ts, process, -x->line.value[process]);
 		}
 		x->last[a->series] = now;
 	}
-	strip_put(&x->strip, a->ts, process, now - before);
+	timeline_put(&x->line, a->ts, process, now - before);
 }
 
-int amount_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, strip_each *each, void *ctx,
+int amount_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, timeline_each *each, void *ctx,
 		    struct err *e)
 {
 	const struct store_kind_info *k = store_kind_info(q->kind);
-	struct amount_strip x = {.strip = {.each = each, .ctx = ctx, .step_s = step_s}};
+	struct amount_line x = {.line = {.each = each, .ctx = ctx, .step_s = step_s}};
 	const struct store_dict *d;
 	struct amount_seen a;
-	struct pass p;
+	struct row_scan p;
 	int64_t last;
 	int rc = store_segment_dict(s, &d, e);
 
 	if (rc || !k)
 		return rc;
-	rc = amount_open(&p, s, q, e);
+	rc = amount_scan_open(&p, s, q, e);
 	if (rc)
 		return rc;
-	x.strip.stands = k->class == STORE_GAUGE;
-	pass_range(s, q, &x.strip.first, &last);
-	x.strip.first += x.strip.first == INT64_MIN ? 0 : s->t0;
-	strip_init(&x.strip, s);
+	x.line.stands = k->class == STORE_GAUGE;
+	row_scan_range(s, q, &x.line.first, &last);
+	x.line.first += x.line.first == INT64_MIN ? 0 : s->t0;
+	timeline_init(&x.line, s);
 	standing_init(&x.standing, s);
 	x.last = mem_array(s->n_series, sizeof(*x.last));
-	while (!x.strip.told && (rc = amount_next(&p, &a)) == SQLITE_ROW)
+	while (!x.line.told && (rc = amount_scan_next(&p, &a)) == SQLITE_ROW)
 		amount_put(&x, &p, &a);
-	rc = x.strip.told ? SQLITE_DONE : rc;
+	rc = x.line.told ? SQLITE_DONE : rc;
 	if (rc == SQLITE_DONE)
-		strip_tell(&x.strip);
+		timeline_tell(&x.line);
 	free(x.last);
 	standing_release(&x.standing);
-	strip_release(&x.strip);
-	rc = pass_close(&p, rc, e);
-	return rc ? rc : x.strip.told;
+	timeline_release(&x.line);
+	rc = row_scan_close(&p, rc, e);
+	return rc ? rc : x.line.told;
 }

@@ -17,7 +17,7 @@
 typedef int totals_each(void *ctx, const struct store_total *t);
 
 struct totals {
-	struct pass pass;
+	struct row_scan scan;
 	struct sum {
 		uint64_t n, value;
 	} *sums;              /* by series, of the part at hand */
@@ -32,21 +32,21 @@ struct totals {
 /* Its first row that is not the part's: relative to t0. */
 static int64_t part_end(const struct totals *x)
 {
-	const struct store_query *q = x->pass.q;
+	const struct store_query *q = x->scan.q;
 	struct store_query part = {.to_ns = INT64_MAX};
 	int64_t first, last;
 
 	if (x->part + 1 >= q->n_parts)
 		return INT64_MAX;
 	part.to_ns = q->part_to_ns[x->part];
-	pass_range(x->pass.s, &part, &first, &last);
+	row_scan_range(x->scan.s, &part, &first, &last);
 	return last + 1;
 }
 
 static void tell_sum(struct totals *x, size_t series)
 {
-	struct pass *p = &x->pass;
-	const struct reading_task *t = pass_task(p, (uint32_t)series);
+	struct row_scan *p = &x->scan;
+	const struct reading_task *t = row_scan_task(p, (uint32_t)series);
 	struct sum *sum = &x->sums[series];
 	struct store_total total = {
 		.part = (uint32_t)x->part, .series = (uint32_t)series, .run = t->run, .task = p->s->series_task[series], .process = t->process,
@@ -66,7 +66,7 @@ static void tell_sum(struct totals *x, size_t series)
 /* In order of series; then all is 0 again. */
 static void tell_sums(struct totals *x)
 {
-	for (size_t k = 0; k <= x->pass.s->n_series / 64; k++) {
+	for (size_t k = 0; k <= x->scan.s->n_series / 64; k++) {
 		for (uint64_t left = x->touched[k]; left; left &= left - 1)
 			tell_sum(x, k * 64 + (size_t)__builtin_ctzll(left));
 		x->touched[k] = 0;
@@ -75,7 +75,7 @@ static void tell_sums(struct totals *x)
 
 static void sum_rows(struct totals *x, const struct samples *c)
 {
-	struct pass *p = &x->pass;
+	struct row_scan *p = &x->scan;
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct sample_row *r = &c->rows[i];
@@ -86,10 +86,10 @@ static void sum_rows(struct totals *x, const struct samples *c)
 		for (; r->ts >= x->part_ends; x->part_ends = part_end(x))
 			x->part++;
 		if (state != SERIES_PLAIN) {
-			if (!pass_takes(p, r->series, r->ts))
+			if (!row_scan_takes(p, r->series, r->ts))
 				continue;
 			if (p->state[r->series] != SERIES_PLAIN)
-				x->sums[r->series].value += r->n * choice_period(pass_run(p, r->series), r->ts + p->s->t0);
+				x->sums[r->series].value += r->n * choice_period(row_scan_run(p, r->series), r->ts + p->s->t0);
 		}
 		x->sums[r->series].n += r->n;
 		x->touched[r->series / 64] |= 1ull << r->series % 64;
@@ -101,7 +101,7 @@ static int sample_totals(struct store_segment *s, const struct store_query *q, t
 {
 	struct totals x = {.each = each, .ctx = ctx};
 	struct samples c;
-	int rc = pass_open_samples(&x.pass, s, q, &c, e);
+	int rc = row_scan_open_samples(&x.scan, s, q, &c, e);
 
 	if (rc)
 		return rc;
@@ -114,7 +114,7 @@ static int sample_totals(struct store_segment *s, const struct store_query *q, t
 		tell_sums(&x);
 	free(x.sums);
 	free(x.touched);
-	pass_release(&x.pass);
+	row_scan_release(&x.scan);
 	rc = samples_close(&c, rc, e);
 	return rc ? rc : x.told;
 }
@@ -158,7 +158,7 @@ int store_totals(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e)
 {
 	if (q->tags)
-		return tagged_totals(s, q, each, ctx, e);
+		return request_totals(s, q, each, ctx, e);
 	if (q->kind == STORE_KIND_CPU)
 		return sample_totals(s, q, each, ctx, e);
 	return (q->n_parts ? amount_parts : amount_totals)(s, q, each, ctx, e);
@@ -197,7 +197,7 @@ int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns, stru
 
 	if (!st)
 		return e && e->code ? e->code : -EIO;
-	pass_range(s, &q, &first, &last);
+	row_scan_range(s, &q, &first, &last);
 	sqlite3_bind_int64(st, 1, first);
 	sqlite3_bind_int64(st, 2, last);
 	return own_cost_add(s, st, sum, e);
@@ -225,7 +225,7 @@ int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 
 	if (!st)
 		return e && e->code ? e->code : -EIO;
-	pass_range(s, &q, &first, &last);
+	row_scan_range(s, &q, &first, &last);
 	sqlite3_bind_int64(st, 1, first);
 	sqlite3_bind_int64(st, 2, last);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {

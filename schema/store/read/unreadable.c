@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leftout: see the header. */
+/* unreadable: see the header. */
 #include "schema/store/read/unreadable.h"
 
 #include <limits.h>
@@ -17,7 +17,7 @@ static struct {
 	size_t n, cap;
 } left;
 
-bool leftout_has(const char *path)
+bool unreadable_has(const char *path)
 {
 	for (size_t i = 0; i < left.n; i++)
 		if (!strcmp(left.paths[i], path))
@@ -25,19 +25,19 @@ bool leftout_has(const char *path)
 	return false;
 }
 
-void leftout_add(const char *path)
+void unreadable_add(const char *path)
 {
 	mem_grow(left.paths, left.n, left.cap);
 	left.paths[left.n++] = mem_strdup(path);
 }
 
-const char *leftout_path(size_t i)
+const char *unreadable_path(size_t i)
 {
 	return i < left.n ? left.paths[i] : NULL;
 }
 
 /* The newest first: a damaged one is found sooner where most questions are. */
-bool leftout_find(const char *dir, const char *said, char path[])
+bool unreadable_find(const char *dir, const char *said, char path[])
 {
 	cleanup_free char (*names)[SEGMENT_NAME_MAX] = NULL;
 	size_t n = 0;
@@ -45,11 +45,11 @@ bool leftout_find(const char *dir, const char *said, char path[])
 	if (folder_segments(dir, &names, &n))
 		return false;
 	for (size_t i = n; i-- > 0;) {
-		if (strstr(said, names[i]) && (size_t)snprintf(path, PATH_MAX, "%s/%s", dir, names[i]) < PATH_MAX && !leftout_has(path))
+		if (strstr(said, names[i]) && (size_t)snprintf(path, PATH_MAX, "%s/%s", dir, names[i]) < PATH_MAX && !unreadable_has(path))
 			return true;
 	}
 	for (size_t i = n; i-- > 0;) {
-		if ((size_t)snprintf(path, PATH_MAX, "%s/%s", dir, names[i]) < PATH_MAX && !leftout_has(path) && !sound_is(path))
+		if ((size_t)snprintf(path, PATH_MAX, "%s/%s", dir, names[i]) < PATH_MAX && !unreadable_has(path) && !integrity_holds(path))
 			return true;
 	}
 	return false;

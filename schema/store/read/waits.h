@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store/waitread: reading what threads waited for (store/write/waits.h), after the same choice of runs as store_totals. Each
+ * waits: reading what threads waited for (store/write/waits.h), after the same choice of runs as store_totals. Each
  * function tells bucket by bucket, in no order; who asks sums up. Ids are of this segment, strings borrowed from it.
  * A segment of a schema that has none of this tells nothing.
  */

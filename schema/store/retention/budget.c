@@ -18,7 +18,7 @@
 #define IMAGES_NS   (30 * NSEC_PER_SEC)
 #define GROWN_FIRST (1u << 20) /* a new segment's tables and views, and a batch */
 
-static bool room_look(struct room *r, const char *dir)
+static bool budget_look(struct budget *r, const char *dir)
 {
 	int64_t now = clock_boot_ns();
 	int rc;
@@ -33,38 +33,38 @@ static bool room_look(struct room *r, const char *dir)
 }
 
 /* What may come on top of what is there. */
-static uint64_t room_to_come(const struct room *r)
+static uint64_t budget_to_come(const struct budget *r)
 {
 	return r->use.wal_bytes + (r->grown > GROWN_FIRST ? r->grown : GROWN_FIRST);
 }
 
-bool room_is_there(struct room *r, const char *dir)
+bool budget_has_room(struct budget *r, const char *dir)
 {
-	return !r->budget || !room_look(r, dir) || r->use.bytes + room_to_come(r) <= r->budget;
+	return !r->bytes || !budget_look(r, dir) || r->use.bytes + budget_to_come(r) <= r->bytes;
 }
 
-void room_taken(struct room *r, const char *dir)
+void budget_taken(struct budget *r, const char *dir)
 {
 	uint64_t before = r->use.bytes;
 
-	if (r->budget && room_look(r, dir) && r->use.bytes > before && r->use.bytes - before > r->grown)
+	if (r->bytes && budget_look(r, dir) && r->use.bytes > before && r->use.bytes - before > r->grown)
 		r->grown = r->use.bytes - before;
 }
 
-static void room_say(void *ctx, const struct removed_one *o)
+static void budget_say(void *ctx, const struct removed_one *o)
 {
 	(void)ctx;
 	log_info("store: at its budget: removed %s, %llu events", o->segment, (unsigned long long)o->events);
 }
 
-bool room_make(struct room *r, const char *dir)
+bool budget_make_room(struct budget *r, const char *dir)
 {
-	uint64_t come = room_to_come(r);
-	const struct retention_limits l = {.bytes = r->budget > come ? r->budget - come : 0, .age_ns = INT64_MAX / 4};
+	uint64_t come = budget_to_come(r);
+	const struct retention_limits l = {.bytes = r->bytes > come ? r->bytes - come : 0, .age_ns = INT64_MAX / 4};
 	struct retention_report report;
 	struct err e = {0};
 
-	if (retention_run(dir, &l, false, room_say, NULL, &report, &e)) {
+	if (retention_run(dir, &l, false, budget_say, NULL, &report, &e)) {
 		log_warn("store: %s", e.what);
 		return false;
 	}
@@ -72,10 +72,10 @@ bool room_make(struct room *r, const char *dir)
 	return report.bytes > 0 || report.after.bytes < report.before.bytes;
 }
 
-int room_refuse(const struct room *r, const char *dir, struct err *e)
+int budget_refuse(const struct budget *r, const char *dir, struct err *e)
 {
 	err_set(e, -EDQUOT, EXIT_STORE, "the store %s is at its budget of %llu KiB, and what is in it is in use", dir,
-		(unsigned long long)r->budget >> 10);
+		(unsigned long long)r->bytes >> 10);
 	err_fix(e, "give it more: budget in sonde.conf (sonde config show)");
 	return -EDQUOT;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * room: holds a writer to the budget of its store. Retention looks now and then; a batch is large and sudden. So before
+ * budget: holds a writer to the budget of its store. Retention looks now and then; a batch is large and sudden. So before
  * each one the writer looks whether it fits, all that may still come of what is there included:
  *
  *   bytes of the folder + its logs once more (folding one in writes it a second time) + the most that one batch of ours
@@ -17,21 +17,21 @@
 #include "schema/base/err.h"
 #include "schema/store/files/usage.h"
 
-struct room {
-	uint64_t budget;   /* 0: none, and nothing below does anything */
+struct budget {
+	uint64_t bytes;    /* 0: none, and nothing below does anything */
 	struct usage use;  /* as of the last look */
 	int64_t images_ns; /* when images/ is looked through again; boot clock */
 	uint64_t grown;    /* by one batch, at most */
 };
 
 /* Lock held. Does the next batch fit? True too where the folder cannot be measured. */
-bool room_is_there(struct room *r, const char *dir);
+bool budget_has_room(struct budget *r, const char *dir);
 /* Lock held, after the batch: what it took. */
-void room_taken(struct room *r, const char *dir);
+void budget_taken(struct budget *r, const char *dir);
 /* Lock not held. Remove the oldest segments until there is room. true: something went. */
-bool room_make(struct room *r, const char *dir);
+bool budget_make_room(struct budget *r, const char *dir);
 /* "the store is at its budget: ...". Returns -EDQUOT. */
-int room_refuse(const struct room *r, const char *dir, struct err *e);
+int budget_refuse(const struct budget *r, const char *dir, struct err *e);
 
 /* --- the ballast: room that is there when the disk is full, so that logs can be folded in and files closed --- */
 

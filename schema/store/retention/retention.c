@@ -33,7 +33,7 @@ struct work {
 	struct usage use;         /* as it is, or would be, by now */
 	char (*names)[SEGMENT_NAME_MAX]; /* quarantined ones, then segments, oldest first */
 	size_t n;
-	struct needed needed;     /* by tallies */
+	struct tally_segments needed;     /* by tallies */
 	char kept[DAY_NAME + 1];  /* this day and what follows stays whatever its age */
 };
 
@@ -102,7 +102,7 @@ static bool is_there(const struct work *w, const char *name)
 
 static bool is_needed(const struct work *w, const char *name)
 {
-	return needed_has(&w->needed, name) ||
+	return tally_segments_has(&w->needed, name) ||
 	       (w->n && !strcmp(name, w->names[w->n - 1]) && folder_is_segment_name(name));
 }
 
@@ -235,7 +235,7 @@ static int remove_one(struct work *w, const struct removed_one *o, const struct 
 	if (lock < 0)
 		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s",
 			       w->dir, strerror(-lock));
-	needed_read(w->dir, &w->needed);
+	tally_segments_read(w->dir, &w->needed);
 	if (is_needed(w, o->segment) || !is_there(w, o->segment))
 		return 0;
 	rc = removed_open(w->dir, &fd, &page, e);
@@ -287,11 +287,11 @@ static void settle_killed(struct work *w)
 {
 	char path[PATH_MAX];
 
-	needed_read(w->dir, &w->needed);
+	tally_segments_read(w->dir, &w->needed);
 	if (w->dry_run || !w->needed.killed || !w->n || !folder_is_segment_name(w->names[w->n - 1]))
 		return;
 	snprintf(path, sizeof(path), "%s/%s", w->dir, w->names[w->n - 1]);
-	needed_settle(w->dir, path, &w->needed);
+	tally_segments_settle(w->dir, path, &w->needed);
 }
 
 static uint32_t unmet(const struct retention_limits *l, const struct usage *u)
@@ -337,6 +337,6 @@ int retention_run(const char *dir, const struct retention_limits *l, bool dry_ru
 	r.unmet = unmet(l, &r.after);
 	*out = r;
 	free(w.names);
-	needed_release(&w.needed);
+	tally_segments_release(&w.needed);
 	return rc;
 }

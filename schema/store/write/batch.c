@@ -26,8 +26,8 @@ void batch_free(struct batch *b)
 	free(b->rows);
 	free(b->slots);
 	amounts_release(&b->amounts);
-	waitrows_release(&b->waits);
-	requestrows_release(&b->requests);
+	wait_rows_release(&b->waits);
+	request_rows_release(&b->requests);
 	factrows_release(&b->facts);
 	free(b->rates);
 	free(b->notes);
@@ -44,7 +44,7 @@ void batch_free(struct batch *b)
 size_t batch_bytes(const struct batch *b)
 {
 	return sizeof(*b) + b->cap_rows * sizeof(*b->rows) + b->n_slots * sizeof(*b->slots) +
-	       amounts_bytes(&b->amounts) + waitrows_bytes(&b->waits) + requestrows_bytes(&b->requests) + factrows_bytes(&b->facts) + b->cap_rates * sizeof(*b->rates) +
+	       amounts_bytes(&b->amounts) + wait_rows_bytes(&b->waits) + request_rows_bytes(&b->requests) + factrows_bytes(&b->facts) + b->cap_rates * sizeof(*b->rates) +
 	       b->cap_notes * sizeof(*b->notes) +
 	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs) +
 	       b->cap_unwound * sizeof(*b->unwound) + b->unwound_at.cap * sizeof(*b->unwound_at.slots) +
@@ -228,7 +228,7 @@ uint32_t batch_rows(const struct batch *b)
 
 uint64_t batch_samples(const struct batch *b, uint32_t run)
 {
-	uint64_t n = amounts_events(&b->amounts, run) + waitrows_events(&b->waits, run) + requestrows_events(&b->requests, run) + factrows_events(&b->facts, run);
+	uint64_t n = amounts_events(&b->amounts, run) + wait_rows_events(&b->waits, run) + request_rows_events(&b->requests, run) + factrows_events(&b->facts, run);
 
 	for (uint32_t i = 0; i < b->n_rows; i++)
 		n += !run || b->rows[i].run == run ? b->rows[i].n : 0;

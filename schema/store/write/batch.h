@@ -69,8 +69,8 @@ struct batch {
 	uint32_t *slots;   /* rows by (ts, series): index + 1 */
 	uint32_t n_slots;
 	struct amounts amounts;
-	struct waitrows waits;
-	struct requestrows requests;
+	struct wait_rows waits;
+	struct request_rows requests;
 	struct factrows facts;
 	struct batch_rate *rates;
 	uint32_t n_rates, cap_rates;

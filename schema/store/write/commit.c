@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commit: one batch, one transaction: its rows, its losses and costs. Parts of their own: commitsql, commitdict,
+/* commit: one batch, one transaction: its rows, its losses and costs. Parts of their own: commitsql, commit_dict,
  * commitprocess, commitrun, commitamounts, commitsum, commitwaits, commitfacts. */
 #include "schema/store/write/transaction.h"
 

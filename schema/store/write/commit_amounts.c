@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commitamounts: the amounts of a batch, in the file's order, the rates that they were sampled at, and notes on processes. */
+/* commit_amounts: the amounts of a batch, in the file's order, the rates that they were sampled at, and notes on processes. */
 #include <sqlite3.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commitdict: entries of the dictionary on their way into a segment, each at its first use, and names learnt later. */
+/* commit_dict: entries of the dictionary on their way into a segment, each at its first use, and names learnt later. */
 #include "schema/store/write/transaction.h"
 
 #include <sqlite3.h>

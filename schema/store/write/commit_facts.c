@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commitfacts: what a batch has of store/write/facts.h. The statements come from the declarations, at their first use. */
+/* commit_facts: what a batch has of store/write/facts.h. The statements come from the declarations, at their first use. */
 #include "schema/store/write/transaction.h"
 
 _Static_assert(ST_N + FACT_TABLES_MAX <= SEGMENT_STMTS, "room for the statements");

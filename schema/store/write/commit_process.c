@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commitprocess: processes on their way into a segment, with command lines told by what differs from another one. */
+/* commit_process: processes on their way into a segment, with command lines told by what differs from another one. */
 #include "schema/store/write/transaction.h"
 
 #include <sqlite3.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commitrequests: what a batch has of store/write/requests.h. */
+/* commit_requests: what a batch has of store/write/requests.h. */
 #include "schema/store/write/transaction.h"
 #include "schema/store/model/hist.h"
 
-static void commit_requestrow(struct commit *c, const struct requestrow *r, int64_t run)
+static void commit_requestrow(struct commit *c, const struct request_row *r, int64_t run)
 {
 	cleanup_strbuf struct strbuf hist = STRBUF_INIT;
 	uint64_t steps[HIST_WIDE] = {0};
@@ -22,22 +22,22 @@ static void commit_requestrow(struct commit *c, const struct requestrow *r, int6
 	for (int i = 0; i < 4; i++)
 		sqlite3_bind_int64(st, 5 + i, text[i]);
 	sqlite3_bind_int64(st, 9, r->result);
-	for (int i = 0; i < REQUESTROW_NUMBERS; i++)
+	for (int i = 0; i < REQUEST_ROW_NUMBERS; i++)
 		sqlite3_bind_int64(st, 10 + i, (sqlite3_int64)r->value[i]);
 	for (size_t i = 0; i < r->n_steps && i < HIST_WIDE; i++)
 		steps[i] = r->steps ? r->steps[i] : 0;
 	if (hist_encode_wide(steps, &hist))
-		sqlite3_bind_text(st, 10 + REQUESTROW_NUMBERS, hist.buf, (int)hist.len, SQLITE_STATIC);
+		sqlite3_bind_text(st, 10 + REQUEST_ROW_NUMBERS, hist.buf, (int)hist.len, SQLITE_STATIC);
 	else
-		sqlite3_bind_null(st, 10 + REQUESTROW_NUMBERS);
+		sqlite3_bind_null(st, 10 + REQUEST_ROW_NUMBERS);
 	commit_step(c, st, NULL);
-	sqlite3_bind_null(st, 10 + REQUESTROW_NUMBERS);
+	sqlite3_bind_null(st, 10 + REQUEST_ROW_NUMBERS);
 }
 
 void commit_requests(struct commit *c, const struct batch *b, const struct commit_run *runs)
 {
 	for (uint32_t i = 0; i < b->requests.n && c->rc == SQLITE_OK; i++) {
-		const struct requestrow *r = &b->requests.rows[i];
+		const struct request_row *r = &b->requests.rows[i];
 
 		commit_requestrow(c, r, runs[r->run - 1].row);
 		commit_sum_of(c, r->run, COMMIT_SUM_FACTS, r->value[0]);

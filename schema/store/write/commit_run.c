@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commitrun: runs, and the clock by which kernel stamps became UTC, on their way into a segment. */
+/* commit_run: runs, and the clock by which kernel stamps became UTC, on their way into a segment. */
 #include "schema/store/write/transaction.h"
 
 #include <sqlite3.h>

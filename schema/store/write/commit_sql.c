@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commitsql: the SQL of writing, in the table below and nowhere else, and how a statement of it is run. */
+/* commit_sql: the SQL of writing, in the table below and nowhere else, and how a statement of it is run. */
 #include "schema/store/write/transaction.h"
 
 #include <sqlite3.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commitsum: what a batch adds to its runs' counts (table run_count), one row for each run and kind. */
+/* commit_sum: what a batch adds to its runs' counts (table run_count), one row for each run and kind. */
 #include <sqlite3.h>
 
 #include "schema/base/mem.h"

@@ -149,8 +149,8 @@ static int committer_try(struct store_writer *w, const struct batch *b, int stat
 		err_set(&w->error, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir, strerror(-lock));
 		return lock;
 	}
-	if (b && !room_is_there(&w->room, w->dir))
-		return room_refuse(&w->room, w->dir, &w->error);
+	if (b && !budget_has_room(&w->budget, w->dir))
+		return budget_refuse(&w->budget, w->dir, &w->error);
 	rc = committer_segment(w, b != NULL);
 	if (!rc)
 		rc = committer_commit_in(w, b, state);
@@ -162,7 +162,7 @@ static int committer_try(struct store_writer *w, const struct batch *b, int stat
 			rc = committer_commit_in(w, b, state);
 	}
 	if (!rc && b)
-		room_taken(&w->room, w->dir);
+		budget_taken(&w->budget, w->dir);
 	if (rc == -ENOSPC)
 		folder_full(w->dir, &w->error);
 	else if (rc && w->seg)
@@ -176,7 +176,7 @@ static int committer_commit(struct store_writer *w, const struct batch *b, int s
 {
 	int rc = committer_try(w, b, state);
 
-	if ((rc == -EDQUOT && room_make(&w->room, w->dir)) || (rc == -ENOSPC && ballast_drop(w->dir)))
+	if ((rc == -EDQUOT && budget_make_room(&w->budget, w->dir)) || (rc == -ENOSPC && ballast_drop(w->dir)))
 		rc = committer_try(w, b, state);
 	return rc;
 }

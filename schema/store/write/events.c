@@ -124,30 +124,30 @@ static void writer_took(struct store_writer *w, struct writer_run *r, int64_t ut
 		store_flush(w);
 }
 
-void events_take(struct store_writer *w, struct waitrow *row, int64_t utc_ns)
+void events_take(struct store_writer *w, struct wait_row *row, int64_t utc_ns)
 {
 	struct writer_run *r = &w->run[row->run - 1];
 
-	if (!waitrow_believable(row)) {
+	if (!wait_row_believable(row)) {
 		store_loss(w, row->run, utc_ns, "range", 1);
 		return;
 	}
 	row->ts = bucket_of(r, utc_ns);
 	writer_current(w);
-	if (row->table == WAITROW_WAIT)
+	if (row->table == WAIT_ROW_WAIT)
 		__atomic_fetch_add(&r->tally->seen, row->value[0], __ATOMIC_RELEASE);
-	waitrows_add(&w->cur->waits, row);
+	wait_rows_add(&w->cur->waits, row);
 	writer_took(w, r, utc_ns);
 }
 
-void events_request(struct store_writer *w, struct requestrow *row, int64_t utc_ns)
+void events_request(struct store_writer *w, struct request_row *row, int64_t utc_ns)
 {
 	struct writer_run *r = &w->run[row->run - 1];
 
 	row->ts = bucket_of(r, utc_ns);
 	writer_current(w);
 	__atomic_fetch_add(&r->tally->seen, row->value[0], __ATOMIC_RELEASE);
-	requestrows_add(&w->cur->requests, row);
+	request_rows_add(&w->cur->requests, row);
 }
 
 struct factrows *events_facts(struct store_writer *w)

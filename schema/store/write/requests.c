@@ -17,7 +17,7 @@ unsigned store_latency_step(uint64_t ns)
 	return shift * 8 + (unsigned)(ns >> shift);
 }
 
-void requestrows_release(struct requestrows *r)
+void request_rows_release(struct request_rows *r)
 {
 	for (uint32_t i = 0; i < r->n; i++)
 		free(r->rows[i].steps);
@@ -25,15 +25,15 @@ void requestrows_release(struct requestrows *r)
 	memset(r, 0, sizeof(*r));
 }
 
-size_t requestrows_bytes(const struct requestrows *r)
+size_t request_rows_bytes(const struct request_rows *r)
 {
 	return r->cap * sizeof(*r->rows) + r->step_bytes;
 }
 
-void requestrows_add(struct requestrows *r, const struct requestrow *row)
+void request_rows_add(struct request_rows *r, const struct request_row *row)
 {
 	size_t bytes = row->n_steps * sizeof(*row->steps);
-	struct requestrow *to;
+	struct request_row *to;
 
 	mem_grow(r->rows, r->n, r->cap);
 	to = &r->rows[r->n++];
@@ -46,7 +46,7 @@ void requestrows_add(struct requestrows *r, const struct requestrow *row)
 	r->step_bytes += bytes;
 }
 
-uint64_t requestrows_events(const struct requestrows *r, uint32_t run)
+uint64_t request_rows_events(const struct request_rows *r, uint32_t run)
 {
 	uint64_t n = 0;
 
@@ -57,7 +57,7 @@ uint64_t requestrows_events(const struct requestrows *r, uint32_t run)
 
 int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_request *r)
 {
-	struct requestrow row = {.run = run, .process = writer_known(w, DICT_PROCESS, r->process), .side = (uint8_t)r->side, .result = (uint8_t)r->result,
+	struct request_row row = {.run = run, .process = writer_known(w, DICT_PROCESS, r->process), .side = (uint8_t)r->side, .result = (uint8_t)r->result,
 				 .value = {r->n, r->total_ns, r->max_ns, r->request_bytes, r->response_bytes}, .steps = (uint32_t *)(uintptr_t)r->steps,
 				 .n_steps = r->steps && r->n_steps < STORE_LATENCY_STEPS ? r->n_steps : r->steps ? STORE_LATENCY_STEPS : 0};
 
@@ -65,8 +65,8 @@ int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns, const st
 		return -EINVAL;
 	if (events_room(w))
 		return -ESTALE;
-	for (int i = 0; i < REQUESTROW_NUMBERS; i++)
-		if (row.value[i] > WAITROW_MOST) {
+	for (int i = 0; i < REQUEST_ROW_NUMBERS; i++)
+		if (row.value[i] > WAIT_ROW_MOST) {
 			store_loss(w, run, utc_ns, "range", 1);
 			return 0;
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * relabel: see the header. Rows are found and added by the same hashes as commitdict does it, so that writers go on
+ * symbolizer: see the header. Rows are found and added by the same hashes as commit_dict does it, so that writers go on
  * sharing them.
  */
 #include "schema/store/write/symbolizer.h"
@@ -43,7 +43,7 @@ static const char *const sql[] = {
 		      " WHERE id = ?1 AND line = 0 AND outer = 0",
 };
 
-struct relabel {
+struct symbolizer {
 	char *dir;
 	struct segment *seg;
 	bool was_packed; /* its tables are rows now, and are to be packed again */
@@ -52,18 +52,18 @@ struct relabel {
 
 struct poor { /* a frame that could gain */
 	int64_t id;
-	struct relabel_frame frame;
+	struct symbolizer_frame frame;
 	uint32_t flags;
 	char *name;
 };
 
 /* --- opening --- */
 
-int relabel_open(const char *dir, const char *path, struct relabel **out, struct err *e)
+int symbolizer_open(const char *dir, const char *path, struct symbolizer **out, struct err *e)
 {
 	cleanup_fd int lock = folder_lock(dir);
 	struct segment *seg = NULL;
-	struct relabel *r;
+	struct symbolizer *r;
 	bool archived;
 	int rc;
 
@@ -84,7 +84,7 @@ int relabel_open(const char *dir, const char *path, struct relabel **out, struct
 
 /* --- statements --- */
 
-static sqlite3_stmt *stmt(struct relabel *r, int which)
+static sqlite3_stmt *stmt(struct symbolizer *r, int which)
 {
 	sqlite3_stmt *st = r->rc == SQLITE_OK ? segment_stmt(r->seg, which, sql[which]) : NULL;
 
@@ -94,7 +94,7 @@ static sqlite3_stmt *stmt(struct relabel *r, int which)
 }
 
 /* The first column of the row it gives, else 0. */
-static int64_t run(struct relabel *r, sqlite3_stmt *st)
+static int64_t run(struct symbolizer *r, sqlite3_stmt *st)
 {
 	int rc = sqlite3_step(st);
 	int64_t value = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
@@ -110,7 +110,7 @@ static void bind_text(sqlite3_stmt *st, int i, const char *s)
 	sqlite3_bind_text(st, i, s, -1, SQLITE_STATIC);
 }
 
-static int failed(const struct relabel *r, struct err *e)
+static int failed(const struct symbolizer *r, struct err *e)
 {
 	int code = segment_errno(r->seg->db, r->rc);
 
@@ -120,7 +120,7 @@ static int failed(const struct relabel *r, struct err *e)
 		       sqlite3_errmsg(r->seg->db));
 }
 
-int relabel_wants(struct relabel *r, int (*each)(void *ctx, const struct relabel_want *w), void *ctx, struct err *e)
+int symbolizer_wants(struct symbolizer *r, int (*each)(void *ctx, const struct symbolizer_want *w), void *ctx, struct err *e)
 {
 	sqlite3_stmt *st;
 	int rc = SQLITE_ROW, ret = 0;
@@ -128,7 +128,7 @@ int relabel_wants(struct relabel *r, int (*each)(void *ctx, const struct relabel
 	r->rc = SQLITE_OK;
 	st = stmt(r, ST_WANTS);
 	while (st && !ret && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-		const struct relabel_want w = {
+		const struct symbolizer_want w = {
 			.image = (uint32_t)sqlite3_column_int64(st, 0),
 			.path = (const char *)sqlite3_column_text(st, 1),
 			.build_id = (const char *)sqlite3_column_text(st, 2),
@@ -148,7 +148,7 @@ int relabel_wants(struct relabel *r, int (*each)(void *ctx, const struct relabel
 
 /* --- writing --- */
 
-static int64_t source_row(struct relabel *r, const char *path)
+static int64_t source_row(struct symbolizer *r, const char *path)
 {
 	uint64_t hash = hash_str(HASH_SEED, path) & 0x7fffffff;
 	int64_t id = 0;
@@ -167,7 +167,7 @@ static int64_t source_row(struct relabel *r, const char *path)
 	return id ? id : sqlite3_last_insert_rowid(r->seg->db);
 }
 
-static int64_t function_row(struct relabel *r, uint32_t image, const struct relabel_name *n)
+static int64_t function_row(struct symbolizer *r, uint32_t image, const struct symbolizer_name *n)
 {
 	cleanup_strbuf struct strbuf name = STRBUF_INIT, file = STRBUF_INIT;
 	int64_t source, id = 0;
@@ -191,7 +191,7 @@ static int64_t function_row(struct relabel *r, uint32_t image, const struct rela
 }
 
 /* The frame that the next one was inlined into. */
-static int64_t outer_row(struct relabel *r, uint32_t image, const struct poor *p, const struct relabel_name *n,
+static int64_t outer_row(struct symbolizer *r, uint32_t image, const struct poor *p, const struct symbolizer_name *n,
 			 int64_t outer)
 {
 	int64_t function = function_row(r, image, n);
@@ -210,7 +210,7 @@ static int64_t outer_row(struct relabel *r, uint32_t image, const struct poor *p
 }
 
 /* `names`: innermost first. */
-static void frame_write(struct relabel *r, uint32_t image, const struct poor *p, const struct relabel_name *names,
+static void frame_write(struct symbolizer *r, uint32_t image, const struct poor *p, const struct symbolizer_name *names,
 			size_t n)
 {
 	int64_t outer = 0, function;
@@ -229,10 +229,10 @@ static void frame_write(struct relabel *r, uint32_t image, const struct poor *p,
 	run(r, st);
 }
 
-static void frame_gain(struct relabel *r, uint32_t image, const struct poor *p, relabel_find *find, void *ctx,
-		       struct relabel_gain *g)
+static void frame_gain(struct symbolizer *r, uint32_t image, const struct poor *p, symbolizer_find *find, void *ctx,
+		       struct symbolizer_gain *g)
 {
-	struct relabel_name names[RELABEL_MAX];
+	struct symbolizer_name names[SYMBOLIZER_MAX];
 	size_t n = find(ctx, &p->frame, names);
 
 	if (!n)
@@ -247,7 +247,7 @@ static void frame_gain(struct relabel *r, uint32_t image, const struct poor *p, 
 	g->inlined += n > 1;
 }
 
-static struct poor *frames_read(struct relabel *r, uint32_t image, size_t *n)
+static struct poor *frames_read(struct symbolizer *r, uint32_t image, size_t *n)
 {
 	sqlite3_stmt *st = stmt(r, ST_FRAMES);
 	struct poor *list = NULL;
@@ -275,14 +275,14 @@ static struct poor *frames_read(struct relabel *r, uint32_t image, size_t *n)
 	return list;
 }
 
-static void exec(struct relabel *r, const char *text)
+static void exec(struct symbolizer *r, const char *text)
 {
 	if (r->rc == SQLITE_OK)
 		r->rc = sqlite3_exec(r->seg->db, text, NULL, NULL, NULL);
 }
 
-/* It stays so until relabel_close. Whoever is killed meanwhile leaves a segment of rows, which the next sealing archives. */
-static void unpack(struct relabel *r)
+/* It stays so until symbolizer_close. Whoever is killed meanwhile leaves a segment of rows, which the next sealing archives. */
+static void unpack(struct symbolizer *r)
 {
 	bool any = false;
 
@@ -291,7 +291,7 @@ static void unpack(struct relabel *r)
 	r->was_packed |= any;
 }
 
-static void pack_again(struct relabel *r)
+static void pack_again(struct symbolizer *r)
 {
 	r->rc = SQLITE_OK;
 	exec(r, "BEGIN IMMEDIATE; DROP INDEX IF EXISTS function_by_hash; DROP INDEX IF EXISTS source_by_hash");
@@ -309,11 +309,11 @@ static void pack_again(struct relabel *r)
 
 #define FIND_BY "CREATE INDEX IF NOT EXISTS function_by_hash ON function(hash); CREATE INDEX IF NOT EXISTS source_by_hash ON source(hash)"
 
-int relabel_image(struct relabel *r, uint32_t image, relabel_find *find, void *ctx, struct relabel_gain *g,
+int symbolizer_image(struct symbolizer *r, uint32_t image, symbolizer_find *find, void *ctx, struct symbolizer_gain *g,
 		  struct err *e)
 {
 	cleanup_fd int lock = folder_lock(r->dir);
-	struct relabel_gain gained = {0};
+	struct symbolizer_gain gained = {0};
 	struct poor *list;
 	size_t n = 0;
 	int ret = 0;
@@ -345,7 +345,7 @@ int relabel_image(struct relabel *r, uint32_t image, relabel_find *find, void *c
 	return ret;
 }
 
-void relabel_close(struct relabel *r)
+void symbolizer_close(struct symbolizer *r)
 {
 	cleanup_fd int lock = -1;
 

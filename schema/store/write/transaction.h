@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * commitpart: what the files of a commit share, and stacktree with them. Each function writes into the transaction of
+ * transaction: what the files of a commit share, and stacktree with them. Each function writes into the transaction of
  * `c`; a failure stands in c->rc and makes all that follow do nothing. `index` is an entry of c->dict (0: none), and
  * what comes back is its id in the segment: given at first use, 0 for none or on failure.
  */

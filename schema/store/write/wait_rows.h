@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitrows: what a batch has of store/write/waits.h, as it came: rows of one bucket and key add up in the segment. */
+/* wait_rows: what a batch has of store/write/waits.h, as it came: rows of one bucket and key add up in the segment. */
 #ifndef SONDE_STORE_WRITE_WAIT_ROWS_H
 #define SONDE_STORE_WRITE_WAIT_ROWS_H
 
@@ -9,15 +9,15 @@
 
 /* The most that a number of a row can mean, 2.3 years in nanoseconds: sums of such rows stay within SQLite's integers,
  * where one number past them would fail the whole batch, and each later sum over the table. */
-#define WAITROW_MOST (1ULL << 56)
+#define WAIT_ROW_MOST (1ULL << 56)
 
-enum waitrow_table {
-	WAITROW_WAIT, WAITROW_WAKE, WAITROW_CULPRIT, WAITROW_THROTTLE, WAITROW_STEAL, WAITROW_ON, WAITROW_SLOWED, WAITROW_TABLES
+enum wait_row_table {
+	WAIT_ROW_WAIT, WAIT_ROW_WAKE, WAIT_ROW_CULPRIT, WAIT_ROW_THROTTLE, WAIT_ROW_STEAL, WAIT_ROW_ON, WAIT_ROW_SLOWED, WAIT_ROW_TABLES
 };
 
-struct waitrow {
+struct wait_row {
 	int64_t ts;          /* start of the bucket, seconds since 1970 */
-	enum waitrow_table table;
+	enum wait_row_table table;
 	uint32_t run;
 	uint32_t task;       /* DICT_TASK; of throttle DICT_TEXT, the cgroup */
 	uint32_t class, flags; /* of a wake-up: context; of a culprit: class is its kind; of
@@ -29,19 +29,19 @@ struct waitrow {
 	size_t n_hist;
 };
 
-struct waitrows {
-	struct waitrow *rows;
+struct wait_rows {
+	struct wait_row *rows;
 	uint32_t n, cap;
 	size_t hist_bytes;
 };
 
-void waitrows_release(struct waitrows *w);
-size_t waitrows_bytes(const struct waitrows *w);
+void wait_rows_release(struct wait_rows *w);
+size_t wait_rows_bytes(const struct wait_rows *w);
 /* Copies the row and its histogram. */
-void waitrows_add(struct waitrows *w, const struct waitrow *row);
-/* No number of it is past WAITROW_MOST. */
-bool waitrow_believable(const struct waitrow *row);
+void wait_rows_add(struct wait_rows *w, const struct wait_row *row);
+/* No number of it is past WAIT_ROW_MOST. */
+bool wait_row_believable(const struct wait_row *row);
 /* Events of one run; 0: of all. */
-uint64_t waitrows_events(const struct waitrows *w, uint32_t run);
+uint64_t wait_rows_events(const struct wait_rows *w, uint32_t run);
 
 #endif

@@ -12,22 +12,22 @@
 
 /* --- rows of a batch --- */
 
-void waitrows_release(struct waitrows *w)
+void wait_rows_release(struct wait_rows *w)
 {
 	for (uint32_t i = 0; i < w->n; i++)
 		free(w->rows[i].hist);
 	free(w->rows);
-	*w = (struct waitrows){0};
+	*w = (struct wait_rows){0};
 }
 
-size_t waitrows_bytes(const struct waitrows *w)
+size_t wait_rows_bytes(const struct wait_rows *w)
 {
 	return w->cap * sizeof(*w->rows) + w->hist_bytes;
 }
 
-void waitrows_add(struct waitrows *w, const struct waitrow *row)
+void wait_rows_add(struct wait_rows *w, const struct wait_row *row)
 {
-	struct waitrow *r;
+	struct wait_row *r;
 
 	mem_grow(w->rows, w->n, w->cap);
 	r = &w->rows[w->n++];
@@ -39,20 +39,20 @@ void waitrows_add(struct waitrows *w, const struct waitrow *row)
 	w->hist_bytes += row->n_hist * sizeof(*r->hist);
 }
 
-bool waitrow_believable(const struct waitrow *row)
+bool wait_row_believable(const struct wait_row *row)
 {
 	for (int i = 0; i < 3; i++)
-		if (row->value[i] > WAITROW_MOST)
+		if (row->value[i] > WAIT_ROW_MOST)
 			return false;
 	return true;
 }
 
-uint64_t waitrows_events(const struct waitrows *w, uint32_t run)
+uint64_t wait_rows_events(const struct wait_rows *w, uint32_t run)
 {
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->rows[i].table == WAITROW_WAIT && (!run || w->rows[i].run == run))
+		if (w->rows[i].table == WAIT_ROW_WAIT && (!run || w->rows[i].run == run))
 			n += w->rows[i].value[0];
 	return n;
 }
@@ -78,7 +78,7 @@ static uint32_t task_run(struct store_writer *w, uint32_t task, int *rc)
 	return *rc ? 0 : dict_at(w->dict, DICT_TASK, dict_task, task)->run;
 }
 
-static int row_put(struct store_writer *w, struct waitrow *row, int64_t utc_ns)
+static int row_put(struct store_writer *w, struct wait_row *row, int64_t utc_ns)
 {
 	int rc;
 
@@ -94,7 +94,7 @@ static int row_put(struct store_writer *w, struct waitrow *row, int64_t utc_ns)
 
 int store_wait(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait *x)
 {
-	struct waitrow row = {.table = WAITROW_WAIT, .task = task, .class = x->class, .flags = x->flags,
+	struct wait_row row = {.table = WAIT_ROW_WAIT, .task = task, .class = x->class, .flags = x->flags,
 			      .value = {x->n, x->total_ns, x->max_ns},
 			      .hist = (uint32_t *)(uintptr_t)x->hist, .n_hist = x->n_hist};
 
@@ -103,7 +103,7 @@ int store_wait(struct store_writer *w, uint32_t task, int64_t utc_ns, const stru
 
 int store_wake(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wake *x)
 {
-	struct waitrow row = {.table = WAITROW_WAKE, .task = task, .class = x->class, .flags = x->context,
+	struct wait_row row = {.table = WAIT_ROW_WAKE, .task = task, .class = x->class, .flags = x->context,
 			      .by = x->waker, .stack = x->stack, .value = {x->n, x->total_ns}};
 
 	return row_put(w, &row, utc_ns);
@@ -111,7 +111,7 @@ int store_wake(struct store_writer *w, uint32_t task, int64_t utc_ns, const stru
 
 int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait_on *x)
 {
-	struct waitrow row = {.table = WAITROW_ON, .task = task, .class = x->class, .flags = writer_text(w, x->object),
+	struct wait_row row = {.table = WAIT_ROW_ON, .task = task, .class = x->class, .flags = writer_text(w, x->object),
 			      .by = x->waker, .stack = x->stack, .value = {x->n, x->total_ns}};
 
 	return row_put(w, &row, utc_ns);
@@ -119,7 +119,7 @@ int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns, const s
 
 int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_culprit *x)
 {
-	struct waitrow row = {.table = WAITROW_CULPRIT, .task = task, .class = x->kind, .by = x->culprit,
+	struct wait_row row = {.table = WAIT_ROW_CULPRIT, .task = task, .class = x->kind, .by = x->culprit,
 			      .value = {x->n, x->total_ns}};
 
 	return row_put(w, &row, utc_ns);
@@ -128,7 +128,7 @@ int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const s
 void store_throttle(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *cgroup,
 		    const struct store_throttle *x)
 {
-	struct waitrow row = {.table = WAITROW_THROTTLE, .run = run, .task = writer_text(w, cgroup),
+	struct wait_row row = {.table = WAIT_ROW_THROTTLE, .run = run, .task = writer_text(w, cgroup),
 			      .value = {x->periods, x->throttled, x->throttled_ns}};
 
 	if (writer_run(w, run))
@@ -137,7 +137,7 @@ void store_throttle(struct store_writer *w, uint32_t run, int64_t utc_ns, const 
 
 void store_steal(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_steal *x)
 {
-	struct waitrow row = {.table = WAITROW_STEAL, .run = run, .value = {x->steal_ns, x->idle_ns, x->cpu_ns}};
+	struct wait_row row = {.table = WAIT_ROW_STEAL, .run = run, .value = {x->steal_ns, x->idle_ns, x->cpu_ns}};
 
 	if (writer_run(w, run))
 		events_take(w, &row, utc_ns);
@@ -145,7 +145,7 @@ void store_steal(struct store_writer *w, uint32_t run, int64_t utc_ns, const str
 
 void store_slowed(struct store_writer *w, uint32_t run, int64_t utc_ns, uint32_t step, uint32_t stack_rate)
 {
-	struct waitrow row = {.table = WAITROW_SLOWED, .run = run, .value = {step, stack_rate}};
+	struct wait_row row = {.table = WAIT_ROW_SLOWED, .run = run, .value = {step, stack_rate}};
 
 	if (writer_run(w, run))
 		events_take(w, &row, utc_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store/waits: what family offcpu writes beside amounts by stack; the tables and views of schema/sql/0023-waits.sql (docs/SCHEMA.md).
+ * waits: what family offcpu writes beside amounts by stack; the tables and views of schema/sql/0023-waits.sql (docs/SCHEMA.md).
  *
  * Amounts by stack are series of kinds OFFCPU and RUNQUEUE whose label is the class of the wait (store_series_labelled,
  * store_amount): a stack is taken of every wait below a rate limit, above it of some, and these count for the others. While none is

@@ -311,7 +311,7 @@ static struct store_writer *writer_new(const struct store_writer_opts *o)
 	w->max_bytes = o->max_bytes ? o->max_bytes : MAX_BYTES;
 	w->limits.bytes = o->segment_bytes ? o->segment_bytes : SEGMENT_BYTES_;
 	w->limits.age_s = o->segment_s ? o->segment_s : SEGMENT_AGE_S;
-	w->room.budget = o->budget_bytes;
+	w->budget.bytes = o->budget_bytes;
 	w->dict = dict_new();
 	w->epoch = 1;
 	w->tail = &w->head;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store/writer: putting profiles into the store, from any number of programs at once.
+ * writer: putting profiles into the store, from any number of programs at once.
  *
  * One producer thread calls everything here; a thread inside writes to SQLite, so that no call below ever waits for
  * the disk. What waits is bounded (`max_bytes`); past it the oldest batch is dropped and counted in `loss`, reason
@@ -31,7 +31,7 @@ struct store_writer_opts {
 	size_t max_bytes;         /* what may wait in memory; 0: 16 MiB */
 	uint64_t segment_bytes;   /* begin a new segment past this; 0: 64 MiB */
 	uint32_t segment_s;       /* and past this age; 0: 3600 */
-	uint64_t budget_bytes;    /* what the whole store may take (room.h); 0: that is somebody else's matter */
+	uint64_t budget_bytes;    /* what the whole store may take (budget.h); 0: that is somebody else's matter */
 };
 
 /* $SONDE_STORE, else /var/lib/sonde for root, else $XDG_STATE_HOME/sonde, else ~/.local/state/sonde. Static buffer. */

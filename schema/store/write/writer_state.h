@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writing: a writer, as its three files see it. Not for other rooms.
+ * writer_state: a writer, as its three files see it. Not for other rooms.
  *
  *   writer.c     the producer's side: opening and closing, interning, runs
  *   events.c     the producer's side: what is counted, and handing it over
@@ -82,7 +82,7 @@ struct store_writer {
 	pthread_t thread;
 	struct segment *seg;
 	struct commit commit;
-	struct room room;
+	struct budget budget;
 	int result;
 	struct err error;
 };
@@ -96,9 +96,9 @@ uint32_t writer_text(struct store_writer *w, const char *s); /* DICT_TEXT, 0: ""
 int events_room(struct store_writer *w);
 /* The row goes into its run's bucket that holds utc_ns; what it accounts for is taken in. One with a number that cannot
  * be is one lost, reason "range". */
-void events_take(struct store_writer *w, struct waitrow *row, int64_t utc_ns);
+void events_take(struct store_writer *w, struct wait_row *row, int64_t utc_ns);
 /* The same of a request: it goes into its run's bucket that holds utc_ns. */
-void events_request(struct store_writer *w, struct requestrow *row, int64_t utc_ns);
+void events_request(struct store_writer *w, struct request_row *row, int64_t utc_ns);
 /* For facts.c: where the row's values go, then the row itself. */
 struct factrows *events_facts(struct store_writer *w);
 void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_ns);

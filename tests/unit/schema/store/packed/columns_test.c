@@ -37,7 +37,7 @@ struct made {
 	struct column c[5];
 };
 
-/* Each goes on from some depth of the one before it; bases as stackcolumns.h tells. */
+/* Each goes on from some depth of the one before it; bases as stack_columns.h tells. */
 static void make_stacks(struct made *m)
 {
 	uint32_t owner[DEPTH + 1] = {0}, depth = 0, len = 0;
@@ -93,13 +93,13 @@ static void stacks_are_read_back_as_they_were(void **s)
 
 		make_stacks(m);
 		in = of(m);
-		assert_int_equal(stackcolumns_encode(&in, &data, &len), 0);
-		assert_int_equal(stackcolumns_decode(data, len, STACKS, &out), 0);
+		assert_int_equal(stack_columns_encode(&in, &data, &len), 0);
+		assert_int_equal(stack_columns_decode(data, len, STACKS, &out), 0);
 		assert_same(&out.base, &in.base);
 		assert_same(&out.keep, &in.keep);
 		assert_same(&out.leaf, &in.leaf);
 		assert_same(&out.tail, &in.tail);
-		stackcolumns_release(&out);
+		stack_columns_release(&out);
 		free(data);
 	}
 	free(m);
@@ -121,11 +121,11 @@ static void stacks_in_another_order_have_no_such_form(void **s)
 		int64_t was = *changed[turn];
 
 		*changed[turn] = to[turn];
-		assert_int_equal(stackcolumns_encode(&in, &data, &len), -EINVAL);
+		assert_int_equal(stack_columns_encode(&in, &data, &len), -EINVAL);
 		*changed[turn] = was;
 	}
 	m->text[m->at[1]] = 'x';
-	assert_int_equal(stackcolumns_encode(&in, &data, &len), -EINVAL);
+	assert_int_equal(stack_columns_encode(&in, &data, &len), -EINVAL);
 	free(m);
 }
 
@@ -137,9 +137,9 @@ static int decode_copy(const uint8_t *data, size_t len, size_t n)
 	int rc;
 
 	memcpy(copy, data, len);
-	rc = stackcolumns_decode(copy, len, n, &out);
+	rc = stack_columns_decode(copy, len, n, &out);
 	if (!rc)
-		stackcolumns_release(&out);
+		stack_columns_release(&out);
 	free(copy);
 	return rc;
 }
@@ -154,7 +154,7 @@ static void stacks_that_are_cut_or_changed_are_refused(void **s)
 	(void)s;
 	make_stacks(m);
 	in = of(m);
-	assert_int_equal(stackcolumns_encode(&in, &data, &len), 0);
+	assert_int_equal(stack_columns_encode(&in, &data, &len), 0);
 	for (size_t cut = 0; cut < len; cut += 1 + len / 200)
 		assert_int_equal(decode_copy(data, cut, STACKS), -EBADMSG);
 	assert_int_equal(decode_copy(data, len, STACKS - 1), -EBADMSG);

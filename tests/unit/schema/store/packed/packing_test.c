@@ -333,15 +333,15 @@ static void a_packed_table_cannot_be_written(void **state)
 	sqlite3_close(db);
 }
 
-static size_t know(void *ctx, const struct relabel_frame *f, struct relabel_name out[RELABEL_MAX])
+static size_t know(void *ctx, const struct symbolizer_frame *f, struct symbolizer_name out[SYMBOLIZER_MAX])
 {
 	(void)ctx;
 	(void)f;
-	out[0] = (struct relabel_name){"found_later", "a.c", 21, 20};
+	out[0] = (struct symbolizer_name){"found_later", "a.c", 21, 20};
 	return 1;
 }
 
-static int first_image(void *ctx, const struct relabel_want *w)
+static int first_image(void *ctx, const struct symbolizer_want *w)
 {
 	*(uint32_t *)ctx = w->image;
 	return 1;
@@ -351,8 +351,8 @@ static void names_that_come_later_come_into_an_archive_which_is_none_meanwhile(v
 {
 	const struct fixture *f = *state;
 	const char *path = make_segment(f);
-	struct relabel_gain gain = {0};
-	struct relabel *r = NULL;
+	struct symbolizer_gain gain = {0};
+	struct symbolizer *r = NULL;
 	uint32_t image = 0;
 	char to[128];
 	sqlite3 *db;
@@ -363,15 +363,15 @@ static void names_that_come_later_come_into_an_archive_which_is_none_meanwhile(v
 	assert_int_equal(archive_make(path, to, NULL), 0);
 	assert_int_equal(rename(to, path), 0);
 	assert_true(folder_is_archived(path));
-	assert_int_equal(relabel_open(f->dir, path, &r, NULL), 0);
-	relabel_wants(r, first_image, &image, NULL);
-	assert_int_equal(relabel_image(r, image, know, NULL, &gain, NULL), 0);
+	assert_int_equal(symbolizer_open(f->dir, path, &r, NULL), 0);
+	symbolizer_wants(r, first_image, &image, NULL);
+	assert_int_equal(symbolizer_image(r, image, know, NULL, &gain, NULL), 0);
 	assert_true(gain.lines > 0);
 	db = open_file(path); /* who is killed here leaves rows, and a header that says so */
 	assert_false(packing_is_packed(db));
 	assert_says(db, "PRAGMA application_id", "0\n");
 	sqlite3_close(db);
-	relabel_close(r);
+	symbolizer_close(r);
 	assert_true(folder_is_archived(path));
 	db = open_file(path);
 	assert_true(packing_is_packed(db));

@@ -40,11 +40,11 @@ static int cache_make(void)
 }
 
 /* As it was a minute ago: ctime cannot be set, so what is asked has a stamp of then. */
-static struct spancache_file settled(void)
+static struct span_cache_file settled(void)
 {
-	struct spancache_file f;
+	struct span_cache_file f;
 
-	if (!spancache_of(path, &f))
+	if (!span_cache_of(path, &f))
 		_exit(99);
 	f.ctime_ns -= MINUTE_NS;
 	return f;
@@ -61,7 +61,7 @@ static int elsewhere(int cache, int (*of)(void))
 	if (!pid) {
 		snprintf(number, sizeof(number), "%d", cache);
 		setenv("SONDE_SPANS", number, 1);
-		spancache_load();
+		span_cache_load();
 		_exit(of());
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -70,43 +70,43 @@ static int elsewhere(int cache, int (*of)(void))
 
 static int remember(void)
 {
-	struct spancache_file f = settled();
+	struct span_cache_file f = settled();
 
-	spancache_put(&f, &(struct spancache_span){5, 9});
+	span_cache_put(&f, &(struct span_cache_span){5, 9});
 	return 0;
 }
 
 static int remember_fresh(void)
 {
-	struct spancache_file f;
+	struct span_cache_file f;
 
-	if (spancache_of(path, &f))
-		spancache_put(&f, &(struct spancache_span){5, 9});
+	if (span_cache_of(path, &f))
+		span_cache_put(&f, &(struct span_cache_span){5, 9});
 	return 0;
 }
 
 static int is_known(void)
 {
-	struct spancache_file f = settled();
-	struct spancache_span span = {0, 0};
+	struct span_cache_file f = settled();
+	struct span_cache_span span = {0, 0};
 
-	return spancache_get(&f, &span) ? (span.from_ns == 5 && span.to_ns == 9 ? 1 : 2) : 0;
+	return span_cache_get(&f, &span) ? (span.from_ns == 5 && span.to_ns == 9 ? 1 : 2) : 0;
 }
 
 static int another_is_known(void)
 {
-	struct spancache_file f = settled();
-	struct spancache_span span;
+	struct span_cache_file f = settled();
+	struct span_cache_span span;
 
 	f.mtime_ns++;
-	return spancache_get(&f, &span);
+	return span_cache_get(&f, &span);
 }
 
 static int has_span(void)
 {
-	struct spancache_file f;
+	struct span_cache_file f;
 
-	return spancache_of(path, &f);
+	return span_cache_of(path, &f);
 }
 
 static off_t bytes_of(int fd)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room: a store at its budget, on a full disk, on one that returns errors, and with a reader that never ends. */
+/* budget: a store at its budget, on a full disk, on one that returns errors, and with a reader that never ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -306,5 +306,5 @@ int main(void)
 		T(a_disk_that_returns_errors_costs_what_memory_cannot_hold_and_each_sample_is_counted),
 	};
 
-	return cmocka_run_group_tests_name("room", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relabel: what is in the store gains names, lines and inlined functions; what it has stays. */
+/* symbolizer: what is in the store gains names, lines and inlined functions; what it has stays. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,10 +45,10 @@ static uint32_t fill(struct store_writer *w, uint32_t run)
 	return process;
 }
 
-static struct relabel_want seen;
+static struct symbolizer_want seen;
 static int n_seen;
 
-static int want(void *ctx, const struct relabel_want *w)
+static int want(void *ctx, const struct symbolizer_want *w)
 {
 	(void)ctx;
 	seen = *w;
@@ -58,9 +58,9 @@ static int want(void *ctx, const struct relabel_want *w)
 	return 0;
 }
 
-static size_t know_all(void *ctx, const struct relabel_frame *f, struct relabel_name out[RELABEL_MAX])
+static size_t know_all(void *ctx, const struct symbolizer_frame *f, struct symbolizer_name out[SYMBOLIZER_MAX])
 {
-	static const struct relabel_name chain[] = {{"tiny", "t.h", 3, 0}, {"middle", "t.h", 9, 0}, {"other", "a.c", 21, 20}};
+	static const struct symbolizer_name chain[] = {{"tiny", "t.h", 3, 0}, {"middle", "t.h", 9, 0}, {"other", "a.c", 21, 20}};
 
 	(void)ctx;
 	assert_true(f->offset != 0x500 && f->offset != 0x600);
@@ -68,14 +68,14 @@ static size_t know_all(void *ctx, const struct relabel_frame *f, struct relabel_
 	assert_int_equal(f->folded, f->offset == 0x400);
 	assert_int_equal(f->named, f->offset == 0x200 || f->offset == 0x400);
 	if (f->folded) {
-		out[0] = (struct relabel_name){"other", "a.c", 0, 20};
+		out[0] = (struct symbolizer_name){"other", "a.c", 0, 20};
 		return 1;
 	}
 	memcpy(out, chain, sizeof(chain));
 	return 3;
 }
 
-static size_t know_nothing(void *ctx, const struct relabel_frame *f, struct relabel_name out[RELABEL_MAX])
+static size_t know_nothing(void *ctx, const struct symbolizer_frame *f, struct symbolizer_name out[SYMBOLIZER_MAX])
 {
 	(void)f;
 	(void)out;
@@ -87,8 +87,8 @@ static void frames_gain_and_never_lose(void **state)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
-	struct relabel_gain g = {0};
-	struct relabel *r;
+	struct symbolizer_gain g = {0};
+	struct symbolizer *r;
 	const char *seg;
 	int asked = 0;
 
@@ -96,21 +96,21 @@ static void frames_gain_and_never_lose(void **state)
 	fixture_close(w);
 	seg = fixture_segment(f, 0);
 	n_seen = 0;
-	assert_int_equal(relabel_open(f->dir, seg, &r, NULL), 0);
-	assert_int_equal(relabel_wants(r, want, NULL, NULL), 0);
+	assert_int_equal(symbolizer_open(f->dir, seg, &r, NULL), 0);
+	assert_int_equal(symbolizer_wants(r, want, NULL, NULL), 0);
 	assert_int_equal(n_seen, 1);
 	assert_int_equal(seen.unnamed, 2);
 	assert_int_equal(seen.lineless, 1);
-	assert_int_equal(relabel_image(r, seen.image, know_all, NULL, &g, NULL), 0);
+	assert_int_equal(symbolizer_image(r, seen.image, know_all, NULL, &g, NULL), 0);
 	assert_int_equal(g.names, 2);
 	assert_int_equal(g.lines, 3);
 	assert_int_equal(g.inlined, 3);
 	n_seen = 0;
-	assert_int_equal(relabel_wants(r, want, NULL, NULL), 0);
+	assert_int_equal(symbolizer_wants(r, want, NULL, NULL), 0);
 	assert_int_equal(n_seen, 0); /* nothing is left to ask for */
-	assert_int_equal(relabel_image(r, 1, know_nothing, &asked, &g, NULL), 0);
+	assert_int_equal(symbolizer_image(r, 1, know_nothing, &asked, &g, NULL), 0);
 	assert_int_equal(asked, 0);
-	relabel_close(r);
+	symbolizer_close(r);
 	/* the physical function keeps its name, what was inlined is new, a line that was there stays */
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM stacks WHERE folded ="
 				     " 'known;other;middle;tiny;named;middle;tiny;other;middle;tiny'"), 1);
@@ -130,18 +130,18 @@ static void a_segment_that_is_written_gains_too(void **state)
 	struct store_writer *w = fixture_writer(f, 0);
 	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), process = fill(w, run);
 	struct store_frame new = {.offset = 0x700};
-	struct relabel_gain g = {0};
-	struct relabel *r;
+	struct symbolizer_gain g = {0};
+	struct symbolizer *r;
 	const char *seg;
 	uint32_t id;
 
 	store_flush(w);
 	assert_true(fixture_wait_stored(w, 6));
 	seg = fixture_segment(f, 0);
-	assert_int_equal(relabel_open(f->dir, seg, &r, NULL), 0);
-	assert_int_equal(relabel_wants(r, want, NULL, NULL), 0);
-	assert_int_equal(relabel_image(r, seen.image, know_all, NULL, &g, NULL), 0);
-	relabel_close(r);
+	assert_int_equal(symbolizer_open(f->dir, seg, &r, NULL), 0);
+	assert_int_equal(symbolizer_wants(r, want, NULL, NULL), 0);
+	assert_int_equal(symbolizer_image(r, seen.image, know_all, NULL, &g, NULL), 0);
+	symbolizer_close(r);
 	/* the writer goes on with the ids that it knows */
 	id = store_frame(w, &new);
 	fill(w, run);
@@ -157,12 +157,12 @@ static void a_segment_that_is_written_gains_too(void **state)
 static void a_newer_schema_is_left_alone(void **state)
 {
 	struct fixture *f = *state;
-	struct relabel *r = NULL;
+	struct symbolizer *r = NULL;
 	struct err e = {0};
 
 	fixture_close(fixture_writer(f, 0));
 	fixture_exec(fixture_segment(f, 0), "UPDATE meta SET value = 999 WHERE key = 'schema_version'");
-	assert_true(relabel_open(f->dir, fixture_segment(f, 0), &r, &e) < 0);
+	assert_true(symbolizer_open(f->dir, fixture_segment(f, 0), &r, &e) < 0);
 	assert_int_equal(e.exit, EXIT_STORE);
 	assert_null(r);
 }
@@ -177,5 +177,5 @@ int main(void)
 		T(a_newer_schema_is_left_alone),
 	};
 
-	return cmocka_run_group_tests_name("relabel", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("symbolizer", tests, NULL, NULL);
 }
