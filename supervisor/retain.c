@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
+#include "schema/store/files/ballast.h"
 #include "schema/store/retention/budget.h"
 #include "supervisor/talk.h"
 

@@ -19,8 +19,8 @@
 #include "supervisor/become.h"
 #include "supervisor/conf.h"
 #include "supervisor/governor.h"
-#include "supervisor/madestore.h"
 #include "supervisor/loop.h"
+#include "supervisor/madestore.h"
 #include "supervisor/quantity.h"
 #include "supervisor/talk.h"
 

@@ -35,8 +35,8 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
-#include "schema/store/write/facts.h"
 #include "schema/store/model/hist.h"
+#include "schema/store/write/facts.h"
 #include "schema/store/write/requests.h"
 #include "schema/store/write/waits.h"
 #include "schema/store/write/writer.h"

@@ -13,10 +13,11 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/store/files/folder.h"
+#include "schema/store/files/readonly.h"
+#include "schema/store/files/segment.h"
+#include "schema/store/model/sql.h"
 #include "schema/store/packed/module.h"
 #include "schema/store/packed/packing.h"
-#include "schema/store/read/reading.h"
-#include "schema/store/files/segment.h"
 
 static int say(const char *path, int code, const char *why, struct err *e)
 {
@@ -33,27 +34,22 @@ static int say(const char *path, int code, const char *why, struct err *e)
 
 /* --- step 1 --- */
 
-static int exec(sqlite3 *db, const char *sql)
-{
-	return sqlite3_exec(db, sql, NULL, NULL, NULL);
-}
-
 /* Without a journal: the file means nothing until it has its name. */
 static int pack(sqlite3 *db)
 {
-	int rc = exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA secure_delete=0; PRAGMA cache_size=-65536;"
+	int rc = sql_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA secure_delete=0; PRAGMA cache_size=-65536;"
 			  "PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY");
 
 	if (rc == SQLITE_OK)
 		rc = packed_register(db);
 	if (rc == SQLITE_OK)
-		rc = exec(db, "BEGIN IMMEDIATE");
+		rc = sql_exec(db, "BEGIN IMMEDIATE");
 	if (rc == SQLITE_OK)
 		rc = packing_pack(db, PACKING_LEAST, PACKING_BLOCK_ROWS);
 	if (rc == SQLITE_OK)
-		rc = packing_mark(db);
+		rc = segment_mark_archived(db);
 	if (rc == SQLITE_OK)
-		rc = exec(db, "COMMIT; PRAGMA page_size = 1024; VACUUM; PRAGMA journal_mode=DELETE");
+		rc = sql_exec(db, "COMMIT; PRAGMA page_size = 1024; VACUUM; PRAGMA journal_mode=DELETE");
 	return rc;
 }
 
@@ -135,11 +131,11 @@ static int check(const char *path, const char *to, struct err *e)
 {
 	cleanup_fd int fd = -1;
 	sqlite3 *a, *b;
-	int rc = reading_open(path, &a, e);
+	int rc = readonly_open(path, &a, e);
 
 	if (rc)
 		return rc;
-	rc = reading_open(to, &b, e);
+	rc = readonly_open(to, &b, e);
 	if (rc) {
 		sqlite3_close(a);
 		return rc;
@@ -155,20 +151,6 @@ static int check(const char *path, const char *to, struct err *e)
 	if (!rc && (fd < 0 || fsync(fd) < 0))
 		rc = say(to, -errno, strerror(errno), e);
 	return rc;
-}
-
-int store_copy_plain(sqlite3 *copy)
-{
-	bool any = false;
-	int rc = packed_register(copy);
-
-	if (rc == SQLITE_OK)
-		rc = exec(copy, "BEGIN IMMEDIATE");
-	if (rc == SQLITE_OK)
-		rc = packing_unpack(copy, &any);
-	if (rc == SQLITE_OK)
-		rc = exec(copy, "COMMIT");
-	return rc == SQLITE_OK && any ? exec(copy, "PRAGMA page_size = 4096; VACUUM") : rc;
 }
 
 int archive_make(const char *path, const char *to, struct err *e)

@@ -17,12 +17,12 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/archive/archive.h"
+#include "schema/store/archive/background.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
-#include "schema/store/files/tally_segments.h"
-#include "schema/store/archive/background.h"
-#include "schema/store/read/reading.h"
+#include "schema/store/files/readonly.h"
 #include "schema/store/files/segment.h"
+#include "schema/store/files/tally_segments.h"
 
 struct source {
 	char path[PATH_MAX];
@@ -138,7 +138,7 @@ static bool is_at_rest(const char *path)
 	int version;
 	sqlite3 *db;
 
-	if (reading_is_wal(path) || has_log(path) || reading_open(path, &db, &e))
+	if (readonly_is_wal(path) || has_log(path) || readonly_open(path, &db, &e))
 		return false;
 	version = migrate_version(db);
 	sqlite3_close(db);

@@ -11,7 +11,7 @@
  *   writers/                   one tally file a living writer (tally.h)
  *   images/                    image indexes, and the kernel's symbols; not ours
  *   removed                    what retention took away, and since when the history is whole (removed.h)
- *   ballast                    room that is given up when the disk is full (budget.h)
+ *   ballast                    room that is given up when the disk is full (ballast.h)
  *   turn                       the name of a segment that was ended on demand: its writers leave it with their next batch
  *
  * The folder is 0750, files are 0640, whatever the umask; their group is `sonde` where there is one, else, under sudo,
@@ -56,8 +56,6 @@ int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e);
 bool folder_is_turned(const char *dir, const char *name);
 /* Rename a damaged segment (and its -wal, -shm) to NAME.bad, NAME.bad.2, ... */
 int folder_set_aside(const char *path, char aside[PATH_MAX]);
-/* Says that there is no store, or that it may not be read (EACCES), with what to do about it. Returns -error. */
-int store_none(const char *dir, int error, struct err *e);
 /* "store full: ..." with what the file system says. Returns -ENOSPC. */
 int folder_full(const char *dir, struct err *e);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "schema/store/read/reading.h"
+#include "schema/store/files/readonly.h"
 
 #define TABLES_MAX 256
 #define NAME_MAX_ 64
@@ -59,7 +59,7 @@ bool integrity_holds(const char *path)
 	sqlite3 *db;
 	bool sound;
 
-	if (reading_open(path, &db, &e))
+	if (readonly_open(path, &db, &e))
 		return false;
 	sound = sqlite_says_so(db) && columns_are_sound(db);
 	sqlite3_close(db);

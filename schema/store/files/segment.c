@@ -17,8 +17,9 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/files/folder.h"
-#include "schema/store/model/hist.h"
 #include "schema/store/files/migrate.h"
+#include "schema/store/files/span.h"
+#include "schema/store/model/hist.h"
 #include "schema/store/packed/module.h"
 
 #define LOG_PAGES 2000
@@ -447,4 +448,14 @@ sqlite3_stmt *segment_stmt(struct segment *s, int index, const char *sql)
 	    sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[index], NULL) != SQLITE_OK)
 		return NULL;
 	return s->stmt[index];
+}
+
+int segment_mark_archived(sqlite3 *db)
+{
+	char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta(key, value) VALUES('archived_ns', %lld); PRAGMA application_id = " FOLDER_ARCHIVED_TEXT,
+				    (long long)clock_utc_ns());
+	int rc = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(sql);
+	return rc == SQLITE_OK ? span_note(db) : rc;
 }

@@ -59,6 +59,8 @@ bool segment_is_there(const struct segment *s);
 bool segment_is_due(const struct segment *s, const struct segment_limits *l);
 /* File and log. */
 uint64_t segment_bytes(const char *path);
+/* The file says that it is an archive (folder_is_archived), and of when. SQLite's code. */
+int segment_mark_archived(struct sqlite3 *db);
 /* Borrowed; NULL on error (ask sqlite3_errcode). */
 struct sqlite3_stmt *segment_stmt(struct segment *s, int index, const char *sql);
 /* -errno for what SQLite said last: -ENOSPC, -EAGAIN (busy), -EBADMSG (damaged), -EIO, ... */

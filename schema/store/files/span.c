@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "schema/facts/fact.h"
-#include "schema/store/read/reading.h"
+#include "schema/store/model/sql.h"
 
 enum edge { EDGE_FIRST, EDGE_LAST };
 
@@ -16,7 +16,7 @@ static bool has_table(sqlite3 *db, const char *name)
 	char sql[96];
 
 	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'", name);
-	return reading_number(db, sql, 0) != 0;
+	return sql_number(db, sql, 0) != 0;
 }
 
 /* *found: of what was found and of what a table has; an older schema has fewer tables. */
@@ -46,7 +46,7 @@ static int further(sqlite3 *db, const char *table, enum edge edge, int64_t *foun
 static int edge_of(sqlite3 *db, enum edge edge, int64_t *found)
 {
 	static const char *const tables[] = {"sample", "amount", "wait_row", "request_row"};
-	bool facts = reading_number(db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)", 0); /* rows of facts */
+	bool facts = sql_number(db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)", 0); /* rows of facts */
 	int rc = SQLITE_OK;
 
 	*found = INT64_MIN;
@@ -66,8 +66,8 @@ int span_read(sqlite3 *db, int64_t *first, int64_t *last)
 
 bool span_noted(sqlite3 *db, int64_t *first, int64_t *last)
 {
-	*first = reading_number(db, "SELECT value FROM meta WHERE key = 'first_ts'", INT64_MIN);
-	*last = reading_number(db, "SELECT value FROM meta WHERE key = 'last_ts'", INT64_MIN);
+	*first = sql_number(db, "SELECT value FROM meta WHERE key = 'first_ts'", INT64_MIN);
+	*last = sql_number(db, "SELECT value FROM meta WHERE key = 'last_ts'", INT64_MIN);
 	return *first != INT64_MIN;
 }
 

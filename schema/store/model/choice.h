@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "schema/store/write/writer.h"
+#include "schema/store/model/stored.h"
 
 struct choice_period {
 	int64_t from_ns;

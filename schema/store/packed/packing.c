@@ -9,22 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/clock.h"
 #include "schema/base/mem.h"
-#include "schema/store/files/folder.h"
+#include "schema/store/model/sql.h"
 #include "schema/store/packed/pack_table.h"
-#include "schema/store/read/reading.h"
-#include "schema/store/files/span.h"
-
-
-static int exec(sqlite3 *db, const char *sql)
-{
-	return sqlite3_exec(db, sql, NULL, NULL, NULL);
-}
 
 bool packing_is_packed(sqlite3 *db)
 {
-	return reading_number(db, "SELECT EXISTS (SELECT 1 FROM packed_table)", 0) != 0; /* an older schema has no such table */
+	return sql_number(db, "SELECT EXISTS (SELECT 1 FROM packed_table)", 0) != 0; /* an older schema has no such table */
 }
 
 /* Names while they are rows. */
@@ -95,7 +86,7 @@ static int pack_any(sqlite3 *db, const char *table, size_t least, size_t block_r
 	int rc = count ? packing_order(db, table, order) : SQLITE_NOMEM;
 
 	if (rc == SQLITE_OK && *order) {
-		int64_t n = reading_number(db, count, 0);
+		int64_t n = sql_number(db, count, 0);
 
 		if (!n || n >= (int64_t)least)
 			rc = pack_table_pack(db, table, order, block_rows);
@@ -104,28 +95,18 @@ static int pack_any(sqlite3 *db, const char *table, size_t least, size_t block_r
 	return rc;
 }
 
-int packing_mark(sqlite3 *db)
-{
-	char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta(key, value) VALUES('archived_ns', %lld); PRAGMA application_id = " FOLDER_ARCHIVED_TEXT,
-				    (long long)clock_utc_ns());
-
-	int rc = pack_table_exec(db, sql);
-
-	return rc == SQLITE_OK ? span_note(db) : rc;
-}
-
 /* What made the views, and the tables that are packed, is itself packed. */
 static int pack_schema(sqlite3 *db)
 {
 	struct names views = {0};
-	int rc = exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY rowid");
+	int rc = sql_exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY rowid");
 
 	if (rc == SQLITE_OK)
 		rc = names_of(db, "SELECT name FROM packed_view ORDER BY id", &views);
 	for (size_t i = 0; rc == SQLITE_OK && i < views.n; i++)
 		rc = pack_table_exec(db, sqlite3_mprintf("DROP VIEW \"%w\"", views.name[i]));
 	if (rc == SQLITE_OK)
-		rc = exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM packed_table; UPDATE packed_table SET sql = ''");
+		rc = sql_exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM packed_table; UPDATE packed_table SET sql = ''");
 	if (rc == SQLITE_OK)
 		rc = pack_table_pack(db, "packed_view", "1", PACKING_BLOCK_ROWS); /* text, and most of a small archive */
 	free(views.name);
@@ -135,10 +116,10 @@ static int pack_schema(sqlite3 *db)
 int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 {
 	struct names tables = {0};
-	int rc = exec(db, NAME_ENDINGS);
+	int rc = sql_exec(db, NAME_ENDINGS);
 
 	if (rc == SQLITE_OK)
-		rc = exec(db, COUNT_NAMED);
+		rc = sql_exec(db, COUNT_NAMED);
 	if (rc == SQLITE_OK)
 		rc = names_of(db, PACKABLE, &tables);
 	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++)
@@ -186,7 +167,7 @@ static int make_views(sqlite3 *db)
 	int rc = sqlite3_prepare_v2(db, "SELECT sql FROM packed_view WHERE sql LIKE 'CREATE VIEW%' ORDER BY id", -1, &st, NULL);
 
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
-		rc = exec(db, (const char *)sqlite3_column_text(st, 0));
+		rc = sql_exec(db, (const char *)sqlite3_column_text(st, 0));
 	sqlite3_finalize(st);
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
@@ -205,5 +186,5 @@ int packing_unpack(sqlite3 *db, bool *any)
 	rc = unpack_tables(db);
 	if (rc == SQLITE_OK)
 		rc = make_views(db);
-	return rc == SQLITE_OK ? exec(db, FORGET) : rc;
+	return rc == SQLITE_OK ? sql_exec(db, FORGET) : rc;
 }

@@ -18,8 +18,6 @@ bool packing_is_packed(struct sqlite3 *db);
 #define PACKING_LEAST      100   /* fewer take a page, which columns would take too; none at all, and a page is too much */
 #define PACKING_BLOCK_ROWS 16384 /* a range of time decodes one block too many on either side; its columns are a hundred kilobytes each */
 int packing_pack(struct sqlite3 *db, size_t least, size_t block_rows);
-/* The file says that it is an archive (folder_is_archived), and of when. */
-int packing_mark(struct sqlite3 *db);
 /* "1, 2": the order of its rows then, by the places of its columns; "": it has none. */
 #define PACKING_NAME_MAX 200
 int packing_order(struct sqlite3 *db, const char *table, char out[PACKING_NAME_MAX]);

@@ -8,6 +8,7 @@
 
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/model/sql.h"
 #include "schema/store/packed/read.h"
 
 #define CHUNK (64 * 1024)
@@ -84,10 +85,10 @@ uint32_t dict_rows_id(const struct dict_row *r, int col, size_t n)
 /* Room for all ids of a table. A row takes more than a byte: an id beyond the file's size is a lie, but for what is packed. */
 int dict_rows_slots(struct store_segment *s, const char *sql, size_t *n, struct err *e)
 {
-	int64_t max = reading_number(s->db, sql, 0);
-	int64_t limit = reading_number(s->db, "PRAGMA page_count", 0) * reading_number(s->db, "PRAGMA page_size", 0);
+	int64_t max = sql_number(s->db, sql, 0);
+	int64_t limit = sql_number(s->db, "PRAGMA page_count", 0) * sql_number(s->db, "PRAGMA page_size", 0);
 
-	if (max > limit && max <= reading_number(s->db, "SELECT max(rows) FROM packed_table", 0))
+	if (max > limit && max <= sql_number(s->db, "SELECT max(rows) FROM packed_table", 0))
 		limit *= PACKED_MOST;
 	if (max < 0 || max > limit || max >= UINT32_MAX)
 		return err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: ids out of range", s->path);

@@ -5,6 +5,8 @@
 
 #include "schema/base/beside.h"
 #include "schema/base/mem.h"
+#include "schema/store/files/readonly.h"
+#include "schema/store/model/sql.h"
 #include "schema/store/read/dict_rows.h"
 
 #define WORTH_IT 4096 /* frames: less is read sooner than a second connection is there */
@@ -51,10 +53,10 @@ static void load_part(void *ctx)
 	struct dict_thread *d = ctx;
 	struct err unsaid = {0}; /* what goes wrong is read again by the segment's own connection, which says it */
 
-	d->rc = reading_open(d->part.path, &d->part.db, &unsaid);
+	d->rc = readonly_open(d->part.path, &d->part.db, &unsaid);
 	if (d->rc)
 		return;
-	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && reading_archived_ns(d->part.db) == d->archived_ns)
+	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && readonly_archived_ns(d->part.db) == d->archived_ns)
 		d->rc = load_half(&d->part, &unsaid);
 	else
 		d->rc = -EAGAIN;
@@ -67,10 +69,10 @@ struct dict_thread *dict_thread_begin(struct store_segment *s)
 	struct dict_thread *d = mem_alloc(sizeof(*d));
 
 	d->s = s;
-	d->begun = reading_number(s->db, "SELECT max(id) FROM frame", 0) >= WORTH_IT;
+	d->begun = sql_number(s->db, "SELECT max(id) FROM frame", 0) >= WORTH_IT;
 	if (!d->begun)
 		return d;
-	d->archived_ns = reading_archived_ns(s->db);
+	d->archived_ns = readonly_archived_ns(s->db);
 	d->part.path = s->path;
 	beside_begin(&d->thread, load_part, d);
 	return d;

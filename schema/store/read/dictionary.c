@@ -8,7 +8,9 @@
 
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/files/readonly.h"
 #include "schema/store/model/argshare.h"
+#include "schema/store/model/sql.h"
 #include "schema/store/read/dict_rows.h"
 
 #define INLINED_MAX 64 /* functions at one place; as in the views */
@@ -201,7 +203,7 @@ static void rate_row(struct store_segment *s, const struct dict_row *r, uint32_t
 
 static int load_rates(struct store_segment *s, struct err *e)
 {
-	int64_t n = reading_number(s->db, "SELECT count(*) FROM rate_row", 0);
+	int64_t n = sql_number(s->db, "SELECT count(*) FROM rate_row", 0);
 
 	s->rates = mem_array((size_t)n, sizeof(*s->rates));
 	return dict_rows_each(s, "run, process, ts, rate", "rate_row ORDER BY run, process, ts", s->dict.n_runs,
@@ -292,7 +294,7 @@ static uint32_t family_number(const struct store_segment *s, size_t i)
 static int load_runs(struct store_segment *s, struct err *e)
 {
 	struct period_fill fill = {0};
-	int64_t n_periods = reading_number(s->db, "SELECT count(*) FROM run_period", 0);
+	int64_t n_periods = sql_number(s->db, "SELECT count(*) FROM run_period", 0);
 	size_t n = 0;
 	int rc = dict_rows_slots(s, "SELECT max(id) FROM run", &n, e);
 
@@ -418,7 +420,7 @@ int store_segment_share(struct store_segment *s, const struct store_segment *of)
 	if (s->loaded || !of->loaded || !s->archived || strcmp(s->path, of->path))
 		return -EAGAIN;
 	begin_snapshot(s);
-	if (!s->snapshot || reading_archived_ns(s->db) != reading_archived_ns(of->db)) {
+	if (!s->snapshot || readonly_archived_ns(s->db) != readonly_archived_ns(of->db)) {
 		reading_unload(s);
 		return -EAGAIN;
 	}

@@ -11,7 +11,6 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/packed/module.h"
-#include "schema/store/read/reader.h"
 
 static bool wanted;
 

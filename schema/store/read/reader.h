@@ -14,7 +14,10 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/write/writer.h" /* store_default_dir, enums */
+#include "schema/store/files/location.h"
+#include "schema/store/model/kinds.h"
+#include "schema/store/model/stored.h"
+#include "schema/store/read/hosts.h"
 
 struct sqlite3;
 
@@ -26,16 +29,6 @@ struct store_segment_info {
 	char host[65];          /* whose it is, where names are told apart by hosts; else "" */
 	struct store_segment *open; /* of store_segments_open, else NULL */
 };
-/* The fix of "permission denied" on the store, or a file of it: sudo, and the group if it may read. */
-void store_rights_fix(const char *path, struct err *e);
-/*
- * Several stores at once, as of several hosts: wherever a store is named, a list of paths with STORE_LIST between them is all of them. Who asks
- * such a list has names told apart first: with store_name_hosts(true) each file that is opened says "HOST/NAME" for its containers, and "HOST"
- * for the container of a process (struct store_process_row) that runs in none.
- */
-#define STORE_LIST '\n'
-void store_name_hosts(bool on);
-bool store_names_hosts(void);
 /* All segments whose samples touch [from_ns, to_ns), oldest first; (0, INT64_MAX) for all. `dir` may be a folder or
  * one .db file. The array is the caller's (free). -ENOENT with EXIT_STORE and a fix if there is no store. */
 int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out, size_t *n,

@@ -49,20 +49,12 @@ struct store_segment {
 	size_t n_series;
 };
 
-/* Open the file read-only, without leaving anything beside it. */
-int reading_open(const char *path, struct sqlite3 **out, struct err *e);
 /* Prepare; NULL with `e` filled. */
 struct sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, struct err *e);
 /* Finalize; says what went wrong if `rc` is not SQLITE_DONE. */
 int reading_finish(struct store_segment *s, struct sqlite3_stmt *st, int rc, struct err *e);
 /* An archive's views, all or that one: nothing of it can be asked by them before. */
 int reading_views(struct store_segment *s, const char *name, struct err *e);
-/* One number of one row; `fallback` if there is no row or NULL. */
-int64_t reading_number(struct sqlite3 *db, const char *sql, int64_t fallback);
-/* Does its header say that it has a write-ahead log? */
-bool reading_is_wal(const char *path);
-/* When it became an archive (archive.h), or was made anew; 0: it is none. */
-int64_t reading_archived_ns(struct sqlite3 *db);
 int reading_load(struct store_segment *s, struct err *e); /* dictionary.c */
 void reading_unload(struct store_segment *s);
 

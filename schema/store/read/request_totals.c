@@ -10,6 +10,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/store/model/sql.h"
 #include "schema/store/read/timeline.h"
 
 struct tagged_sum {
@@ -104,7 +105,7 @@ int request_totals(struct store_segment *s, const struct store_query *q, int (*e
 	int rc, told = 0;
 
 	rc = reading_views(s, NULL, e);
-	if (rc || !reading_number(s->db, "SELECT EXISTS (SELECT 1 FROM pragma_table_info('request_sample_row'))", 0))
+	if (rc || !sql_number(s->db, "SELECT EXISTS (SELECT 1 FROM pragma_table_info('request_sample_row'))", 0))
 		return rc;
 	rc = row_scan_open(&x.scan, s, q, "SELECT series, n, ts, value, tag FROM request_sample_row WHERE ts BETWEEN ?1 AND ?2", e);
 	if (rc)

@@ -7,8 +7,8 @@
 #define SONDE_STORE_READ_SAMPLES_H
 
 #include "schema/store/packed/read.h"
-#include "schema/store/read/reading.h"
 #include "schema/store/packed/sample_scan.h"
+#include "schema/store/read/reading.h"
 
 #define SAMPLES_CHUNK 1024
 

@@ -16,11 +16,12 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/files/folder.h"
-#include "schema/store/read/unreadable.h"
-#include "schema/store/read/reading.h"
 #include "schema/store/files/segment.h"
 #include "schema/store/files/span.h"
+#include "schema/store/model/sql.h"
+#include "schema/store/read/reading.h"
 #include "schema/store/read/span_cache.h"
+#include "schema/store/read/unreadable.h"
 
 struct looking {
 	const char *dir;
@@ -57,8 +58,8 @@ static int segment_span(const struct store_segment *s, struct store_segment_info
 	sqlite3 *db = s->db;
 	int64_t first, last;
 	int rc = s->archived && span_noted(db, &first, &last) ? SQLITE_OK : span_read(db, &first, &last);
-	int64_t width = reading_number(db, "SELECT max(bucket_s) FROM run", 1);
-	int64_t run_to = reading_number(db, "SELECT max(to_ns) FROM run", 0);
+	int64_t width = sql_number(db, "SELECT max(bucket_s) FROM run", 1);
+	int64_t run_to = sql_number(db, "SELECT max(to_ns) FROM run", 0);
 
 	if (rc != SQLITE_OK)
 		return cannot_span(s, sqlite3_errstr(rc), e);

@@ -7,8 +7,9 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-#include "schema/store/read/row_scan.h"
+#include "schema/store/model/sql.h"
 #include "schema/store/read/reading.h"
+#include "schema/store/read/row_scan.h"
 
 enum { REASON_COMPLETE = 1, REASON_GONE = 14 };
 
@@ -31,7 +32,7 @@ static const char *question(sqlite3 *db, bool all_times)
 {
 	if (!all_times)
 		return ENDINGS("unwound_row", "u.ts BETWEEN ?1 - 59 AND ?2");
-	return reading_number(db, "SELECT EXISTS (SELECT 1 FROM run_ending)", 0) ? NAMED : ENDINGS("run_unwound", "?1 < ?2");
+	return sql_number(db, "SELECT EXISTS (SELECT 1 FROM run_ending)", 0) ? NAMED : ENDINGS("run_unwound", "?1 < ?2");
 }
 
 static const char *column(sqlite3_stmt *st, int i)

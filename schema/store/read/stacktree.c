@@ -1,85 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stacktree: writing stacks as what they add to an earlier one, and loading them as a tree. */
+/* stacktree: loading stacks as a tree. */
 #include "schema/store/read/stacktree.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
 
 #include "schema/base/mem.h"
-#include "schema/store/write/transaction.h"
 #include "schema/store/packed/read.h"
-
-/* --- writing --- */
-
-static struct dict_node *node_at(const struct commit *c, uint32_t node)
-{
-	return dict_at(c->dict, DICT_NODE, dict_node, node);
-}
-
-/* The leaf and its ancestors up to one that is in the segment, leaf first. Returns that ancestor, or 0. */
-static uint32_t chain_of(struct commit *c, uint32_t leaf, uint32_t *n)
-{
-	uint32_t node = leaf;
-
-	*n = 0;
-	do {
-		mem_grow(c->chain, *n, c->cap_chain);
-		c->chain[(*n)++] = node;
-		node = node_at(c, node)->parent;
-	} while (node && !node_at(c, node)->row);
-	return node;
-}
-
-static uint32_t depth_of(const struct commit *c, uint32_t node)
-{
-	uint32_t depth = 0;
-
-	for (; node; node = node_at(c, node)->parent)
-		depth++;
-	return depth;
-}
-
-/* Frames between base and leaf, as text; then the leaf's id. */
-static uint32_t write_frames(struct commit *c, uint32_t n)
-{
-	strbuf_reset(&c->tail);
-	while (--n) {
-		if (c->tail.len)
-			strbuf_addch(&c->tail, ',');
-		strbuf_addu(&c->tail, commit_frame(c, node_at(c, c->chain[n])->frame));
-		if (c->rc)
-			return 0;
-	}
-	return commit_frame(c, node_at(c, c->chain[0])->frame);
-}
-
-uint32_t stacktree_put(struct commit *c, uint32_t leaf)
-{
-	uint32_t n, base, frame, row;
-	sqlite3_stmt *st;
-
-	if (!leaf || node_at(c, leaf)->own)
-		return leaf ? node_at(c, leaf)->own : 0;
-	base = chain_of(c, leaf, &n);
-	frame = write_frames(c, n);
-	st = commit_stmt(c, ST_STACK);
-	if (!st)
-		return 0;
-	sqlite3_bind_int64(st, 1, base ? node_at(c, base)->row : 0);
-	sqlite3_bind_int64(st, 2, depth_of(c, base));
-	sqlite3_bind_int64(st, 3, frame);
-	sqlite3_bind_text(st, 4, strbuf_str(&c->tail), -1, SQLITE_STATIC);
-	row = commit_insert(c, st);
-	if (!row)
-		return 0;
-	while (n--)
-		if (!node_at(c, c->chain[n])->row)
-			commit_mark(c, DICT_NODE, c->chain[n], row);
-	commit_mark_stack(c, leaf, row);
-	return row;
-}
-
-/* --- loading --- */
 
 void stacktree_free(struct stacktree *t)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stacktree: how stacks stand in a segment. The one place that knows the form (docs/decisions/0040-stack-dictionary.md).
+ * stacktree: how stacks are stored in a segment (docs/decisions/0040-stack-dictionary.md); write/commit_dict.c writes them.
  *
  * A row of `stack` is the first `keep` frames of an earlier stack `base`, then `tail`, then `leaf`; base is the stack
  * that brought in the frame at depth `keep`, so that chains are as short as the stacks branch. There is no index for
@@ -15,11 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct commit;
 struct sqlite3;
-
-/* The id of the stack that ends at `node`, written (with its frames) if need be. 0: no stack, or see c->rc. */
-uint32_t stacktree_put(struct commit *c, uint32_t node);
 
 struct stacktree {
 	uint32_t *parent, *frame; /* node i is its parent's frames, then frame[i]; parent[i] < i; 0: the empty stack */

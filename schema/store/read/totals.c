@@ -12,7 +12,6 @@
 #include "schema/base/mem.h"
 #include "schema/store/read/row_scan.h"
 #include "schema/store/read/timeline.h"
-#include "schema/store/write/writer.h"
 
 typedef int totals_each(void *ctx, const struct store_total *t);
 

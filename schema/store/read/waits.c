@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
+#include "schema/store/model/stored.h"
 #include "schema/store/read/reading.h"
-#include "schema/store/write/waits.h"
 
 #define CLASSES 64
 /* Behind a table x of times and tasks: its rows in the window that no other run stands for. That is worked out once. */

@@ -33,11 +33,4 @@ bool budget_make_room(struct budget *r, const char *dir);
 /* "the store is at its budget: ...". Returns -EDQUOT. */
 int budget_refuse(const struct budget *r, const char *dir, struct err *e);
 
-/* --- the ballast: room that is there when the disk is full, so that logs can be folded in and files closed --- */
-
-/* Lock not needed. Make STORE/ballast this large if need be, where `free_bytes` leave that much again above `reserve`. */
-void ballast_keep(const char *dir, uint64_t bytes, uint64_t free_bytes, uint64_t reserve);
-/* Let go of it. true: it was there. */
-bool ballast_drop(const char *dir);
-
 #endif

@@ -16,9 +16,9 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/store/files/tally_segments.h"
-#include "schema/store/retention/budget.h"
+#include "schema/store/files/ballast.h"
 #include "schema/store/files/segment.h"
+#include "schema/store/files/tally_segments.h"
 
 #define DAY_NS (86400 * NSEC_PER_SEC)
 #define IMAGES_SHARE 8 /* of the budget */

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/retention/removed.h"
 #include "schema/store/files/usage.h"
+#include "schema/store/retention/removed.h"
 
 struct retention_limits {
 	uint64_t bytes;

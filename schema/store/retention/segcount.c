@@ -12,9 +12,11 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/fact.h"
+#include "schema/store/files/readonly.h"
+#include "schema/store/files/segment.h"
+#include "schema/store/model/sql.h"
 #include "schema/store/packed/packing.h"
 #include "schema/store/read/samples.h"
-#include "schema/store/files/segment.h"
 
 #define BY_SERIES(table)                                                                                              \
 	"SELECT r.family, sum(x.c), sum(x.n), 0, min(x.a), max(x.z + r.bucket_s) FROM (SELECT series AS s, count(*) AS c," \
@@ -95,7 +97,7 @@ static int read_table(sqlite3 *db, const char *table, const char *sql, int64_t t
 	char there[96];
 
 	snprintf(there, sizeof(there), "SELECT 1 FROM sqlite_master WHERE name = '%s'", table);
-	return reading_number(db, there, 0) ? read_part(db, sql, t0, c) : 0;
+	return sql_number(db, there, 0) ? read_part(db, sql, t0, c) : 0;
 }
 
 /* Columns of an archive: SQLite would take long for them. */
@@ -157,13 +159,13 @@ int segcount_read(const char *path, struct segcount *out, struct err *e)
 {
 	struct segcount c = {0};
 	sqlite3 *db;
-	int rc = reading_open(path, &db, e);
+	int rc = readonly_open(path, &db, e);
 	int64_t t0;
 	bool packed;
 
 	if (rc)
 		return rc;
-	t0 = reading_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
+	t0 = sql_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
 	packed = packing_is_packed(db);
 	if (packed)
 		rc = read_packed(path, &c, e);

@@ -221,7 +221,7 @@ int64_t batch_first_ts(const struct batch *b, uint32_t run)
 	return 0;
 }
 
-uint32_t batch_rows(const struct batch *b)
+uint32_t batch_count(const struct batch *b)
 {
 	return b->n_rows + b->amounts.n + b->waits.n + b->requests.n + b->facts.n;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commit: one batch, one transaction: its rows, its losses and costs. Parts of their own: commitsql, commit_dict,
- * commitprocess, commitrun, commitamounts, commitsum, commitwaits, commitfacts. */
-#include "schema/store/write/transaction.h"
+/* commit: see the header. */
+#include "schema/store/write/commit.h"
 
-#include <errno.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/store/write/commit_dict.h"
+#include "schema/store/write/commit_rows.h"
 
 /* --- what was learnt later --- */
 
@@ -42,86 +43,106 @@ static void dirty_put_back(struct dict *d, struct dict_dirty *list, const struct
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* --- rows --- */
+/* --- runs, and the clock by which kernel stamps became UTC --- */
 
-static int order_by_key(const void *a, const void *b)
+#define CLOCK_STEP_NS 1000000 /* the wall clock was set, not slewed */
+
+static void commit_run_insert(struct commit *c, struct commit_run *r)
 {
-	const struct commit_order *x = a, *y = b;
+	sqlite3_stmt *st = commit_stmt(c, ST_RUN);
 
-	if (x->ts != y->ts)
-		return x->ts < y->ts ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+	if (!st)
+		return;
+	sqlite3_bind_int64(st, 1, (sqlite3_int64)r->token);
+	bind_str(st, 2, r->family);
+	bind_str(st, 3, r->options);
+	sqlite3_bind_int64(st, 4, r->scope);
+	sqlite3_bind_int64(st, 5, r->bucket_s);
+	sqlite3_bind_int64(st, 6, r->cpus);
+	sqlite3_bind_int64(st, 7, r->from_ns);
+	sqlite3_bind_int64(st, 8, r->to_ns);
+	sqlite3_bind_int64(st, 9, r->state);
+	sqlite3_bind_int64(st, 10, getpid());
+	sqlite3_bind_int64(st, 11, (sqlite3_int64)r->accounted);
+	sqlite3_bind_int64(st, 12, (sqlite3_int64)r->recording);
+	r->row = commit_insert(c, st);
 }
 
-static void commit_rows(struct commit *c, const struct batch *b, const struct commit_run *runs)
+static void commit_run_update(struct commit *c, const struct commit_run *r)
+{
+	sqlite3_stmt *st = commit_stmt(c, ST_RUN_UPDATE);
+
+	if (!st)
+		return;
+	sqlite3_bind_int64(st, 1, r->row);
+	sqlite3_bind_int64(st, 2, r->to_ns);
+	sqlite3_bind_int64(st, 3, (sqlite3_int64)r->accounted);
+	sqlite3_bind_int64(st, 4, r->state);
+	commit_step(c, st, NULL);
+}
+
+/* A segment that was left may be joined again: after it was thought removed, say. */
+static uint32_t commit_run_find(struct commit *c, const struct commit_run *r)
+{
+	sqlite3_stmt *st = commit_stmt(c, ST_RUN_FIND);
+	uint32_t row = 0;
+
+	if (st) {
+		sqlite3_bind_int64(st, 1, (sqlite3_int64)r->token);
+		commit_step(c, st, &row);
+	}
+	return row;
+}
+
+static void commit_run_one(struct commit *c, struct commit_run *r)
+{
+	if (!r->row)
+		r->row = commit_run_find(c, r);
+	if (r->row)
+		commit_run_update(c, r);
+	else
+		commit_run_insert(c, r);
+	for (uint32_t i = 0; i < r->n_periods; i++) {
+		sqlite3_stmt *st = commit_stmt(c, ST_RUN_PERIOD);
+
+		if (!st)
+			return;
+		sqlite3_bind_int64(st, 1, r->row);
+		sqlite3_bind_int64(st, 2, r->periods[i].from_ns);
+		sqlite3_bind_int64(st, 3, (sqlite3_int64)r->periods[i].period_ns);
+		commit_step(c, st, NULL);
+	}
+	if (r->dropped)
+		commit_loss(c, r->dropped_ts, r->row, "store", r->dropped);
+}
+
+/* Where it differs from *last, or there is none yet. */
+static void clock_put(struct commit *c, int64_t utc_ns, int64_t offset, bool *any, int64_t *last)
 {
 	sqlite3_stmt *st;
 
-	if (b->n_rows > c->cap_order) {
-		c->cap_order = b->cap_rows;
-		c->order = mem_realloc(c->order, c->cap_order * sizeof(*c->order));
-	}
-	for (uint32_t i = 0; i < b->n_rows && c->rc == SQLITE_OK; i++) {
-		c->order[i] = (struct commit_order){.ts = b->rows[i].ts - c->seg->t0, .n = b->rows[i].n,
-						    .row = commit_series(c, b->rows[i].series, runs)};
-		commit_sum(c, b->rows[i].series, b->rows[i].n);
-	}
-	st = b->n_rows ? commit_stmt(c, ST_SAMPLE) : NULL;
+	if (*any && offset - *last < CLOCK_STEP_NS && *last - offset < CLOCK_STEP_NS)
+		return;
+	*any = true;
+	*last = offset;
+	st = commit_stmt(c, ST_CLOCK);
 	if (!st)
 		return;
-	qsort(c->order, b->n_rows, sizeof(*c->order), order_by_key);
-	for (uint32_t i = 0; i < b->n_rows && c->rc == SQLITE_OK; i++) {
-		sqlite3_bind_int64(st, 1, c->order[i].ts);
-		sqlite3_bind_int64(st, 2, c->order[i].row);
-		sqlite3_bind_int64(st, 3, (sqlite3_int64)c->order[i].n);
-		commit_step(c, st, NULL);
-	}
-}
-
-void commit_loss(struct commit *c, int64_t ts, int64_t run, const char *reason, uint64_t n)
-{
-	sqlite3_stmt *st = commit_stmt(c, ST_LOSS);
-
-	if (!st)
-		return;
-	sqlite3_bind_int64(st, 1, ts - c->seg->t0);
-	sqlite3_bind_int64(st, 2, run);
-	bind_str(st, 3, reason);
-	sqlite3_bind_int64(st, 4, (sqlite3_int64)n);
+	sqlite3_bind_int64(st, 1, utc_ns);
+	sqlite3_bind_int64(st, 2, offset);
 	commit_step(c, st, NULL);
 }
 
-static void commit_cost(struct commit *c, const struct batch_cost *x, int64_t run)
+/* Kernel stamps became UTC with these offsets: on record at the start of a segment and whenever the clock was set. */
+static int64_t commit_clock(struct commit *c)
 {
-	sqlite3_stmt *st = commit_stmt(c, ST_COST);
+	bool any = c->boot_offset_segment == c->seg->serial;
+	int64_t last = c->boot_offset_ns;
 
-	if (!st)
-		return;
-	sqlite3_bind_int64(st, 1, x->ts - c->seg->t0);
-	sqlite3_bind_int64(st, 2, run);
-	bind_str(st, 3, x->program);
-	sqlite3_bind_int64(st, 4, (sqlite3_int64)x->cost.cpu_ns);
-	sqlite3_bind_int64(st, 5, (sqlite3_int64)x->cost.runs);
-	sqlite3_bind_int64(st, 6, (sqlite3_int64)x->cost.rss_bytes);
-	sqlite3_bind_int64(st, 7, (sqlite3_int64)x->cost.private_bytes);
-	sqlite3_bind_int64(st, 8, (sqlite3_int64)x->cost.map_bytes);
-	commit_step(c, st, NULL);
-}
-
-static void commit_unwound(struct commit *c, const struct batch_unwound *x, int64_t run)
-{
-	uint32_t exe = commit_text(c, x->exe), image = commit_image(c, x->image);
-	sqlite3_stmt *st = commit_stmt(c, ST_UNWOUND);
-
-	if (!st)
-		return;
-	sqlite3_bind_int64(st, 1, x->ts - c->seg->t0);
-	sqlite3_bind_int64(st, 2, run);
-	sqlite3_bind_int64(st, 3, exe);
-	sqlite3_bind_int64(st, 4, image);
-	sqlite3_bind_int64(st, 5, x->reason);
-	sqlite3_bind_int64(st, 6, (sqlite3_int64)x->n);
-	commit_step(c, st, NULL);
+	for (uint32_t i = 0; i < c->n_clock; i++)
+		clock_put(c, c->clock[i].utc_ns, c->clock[i].boot_offset_ns, &any, &last);
+	clock_put(c, clock_utc_ns(), clock_boot_offset_ns(), &any, &last);
+	return last;
 }
 
 /* --- the transaction --- */
@@ -135,7 +156,7 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 		commit_learnt_process(c, processes->items[i]);
 	for (uint32_t i = 0; i < frames->n; i++)
 		commit_learnt_frame(c, frames->items[i]);
-	commit_rows(c, b, runs);
+	commit_samples(c, b, runs);
 	commit_amounts(c, b, runs);
 	commit_facts(c, b, runs);
 	commit_waits(c, b, runs);
@@ -151,19 +172,6 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 		commit_process(c, b->ended[i]);
 	for (uint32_t i = 0; i < b->n_ends; i++)
 		commit_end(c, &b->ends[i], runs[b->ends[i].run - 1].row);
-}
-
-static void commit_undo_all(struct commit *c)
-{
-	for (uint32_t i = 0; i < c->n_undo; i++) {
-		if (c->undo[i].kind == DICT_KINDS)
-			dict_at(c->dict, DICT_NODE, dict_node, c->undo[i].index)->own = 0;
-		else
-			*(uint32_t *)pool_at(&c->dict->pool[c->undo[i].kind], c->undo[i].index) = 0;
-	}
-	commit_args_forget(c); /* their texts may be gone */
-	if (!sqlite3_get_autocommit(c->seg->db))
-		sqlite3_exec(c->seg->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
 /* The batch's dictionary with what it has learnt: taken before, given back if the transaction fails. */

@@ -1,54 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commit_dict: entries of the dictionary on their way into a segment, each at its first use, and names learnt later. */
-#include "schema/store/write/transaction.h"
-
-#include <sqlite3.h>
+/* commit_dict: see the header. */
+#include "schema/store/write/commit_dict.h"
 
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "schema/store/read/stacktree.h"
-
-void commit_mark(struct commit *c, enum dict_kind kind, uint32_t index, uint32_t row)
-{
-	*(uint32_t *)pool_at(&c->dict->pool[kind], index) = row;
-	if (index > c->dict->touched[kind])
-		c->dict->touched[kind] = index;
-	mem_grow(c->undo, c->n_undo, c->cap_undo);
-	c->undo[c->n_undo++] = (struct commit_undo){.kind = (uint8_t)kind, .index = index};
-}
-
-void commit_mark_stack(struct commit *c, uint32_t node, uint32_t row)
-{
-	dict_at(c->dict, DICT_NODE, dict_node, node)->own = row;
-	if (node > c->dict->touched_own)
-		c->dict->touched_own = node;
-	mem_grow(c->undo, c->n_undo, c->cap_undo);
-	c->undo[c->n_undo++] = (struct commit_undo){.kind = DICT_KINDS, .index = node};
-}
-
-/* Find the entry by content, or insert it; `bind` gives both statements the same parameters. */
-uint32_t commit_shared(struct commit *c, enum dict_kind kind, uint32_t index, enum commit_stmt find,
-			      enum commit_stmt insert, void (*bind)(struct commit *, sqlite3_stmt *, const void *),
-			      const void *entry, bool *found)
-{
-	sqlite3_stmt *st = commit_stmt(c, find);
-	uint32_t row = 0;
-
-	if (!st)
-		return 0;
-	bind(c, st, entry);
-	*found = commit_step(c, st, &row);
-	if (!*found) {
-		st = commit_stmt(c, insert);
-		if (!st)
-			return 0;
-		bind(c, st, entry);
-		row = commit_insert(c, st);
-	}
-	if (row)
-		commit_mark(c, kind, index, row);
-	return row;
-}
+#include "schema/store/write/commit_args.h"
 
 uint32_t commit_text(struct commit *c, uint32_t index)
 {
@@ -246,6 +202,163 @@ uint32_t commit_frame(struct commit *c, uint32_t index)
 	return row;
 }
 
+/* --- processes --- */
+
+/* A process as it is written: ids are those of the segment. */
+struct commit_process {
+	struct dict_process p;
+	uint32_t args_base;
+	struct argshare args; /* and c->own */
+};
+
+static void bind_process(struct commit *c, sqlite3_stmt *st, const void *entry)
+{
+	const struct commit_process *x = entry;
+	const struct dict_process *p = &x->p;
+
+	sqlite3_bind_int64(st, 2, p->pid);
+	sqlite3_bind_int64(st, 3, (sqlite3_int64)p->start_ticks);
+	sqlite3_bind_int64(st, 4, p->exec_id);
+	if (sqlite3_bind_parameter_count(st) == 4)
+		return;
+	sqlite3_bind_int64(st, 5, p->ppid);
+	bind_str(st, 6, p->comm);
+	sqlite3_bind_int64(st, 7, p->exe);
+	bind_str(st, 8, strbuf_str(&c->own));
+	sqlite3_bind_int64(st, 9, p->cgroup);
+	sqlite3_bind_int64(st, 10, p->unit);
+	sqlite3_bind_int64(st, 11, p->container);
+	sqlite3_bind_int64(st, 12, p->self);
+	sqlite3_bind_int64(st, 13, p->uid);
+	sqlite3_bind_int64(st, 14, p->start_ns);
+	sqlite3_bind_int64(st, 15, x->args_base);
+	sqlite3_bind_int64(st, 16, (sqlite3_int64)x->args.keep);
+	sqlite3_bind_int64(st, 17, (sqlite3_int64)x->args.end);
+	sqlite3_bind_int64(st, 18, p->end_ns);
+	sqlite3_bind_int64(st, 19, p->how);
+	sqlite3_bind_int64(st, 20, p->status);
+	sqlite3_bind_int64(st, 21, p->lang);
+	sqlite3_bind_int64(st, 22, p->runtime);
+	sqlite3_bind_int64(st, 23, p->linking);
+	sqlite3_bind_int64(st, 24, p->libc);
+}
+
+/* What is known of it now. */
+static struct commit_process commit_process_now(struct commit *c, uint32_t index)
+{
+	struct dict_process *p = dict_at(c->dict, DICT_PROCESS, dict_process, index);
+	struct commit_process now = {0};
+
+	pthread_mutex_lock(&c->dict->lock);
+	now.p = *p;
+	pthread_mutex_unlock(&c->dict->lock);
+	now.p.exe = commit_text(c, now.p.exe);
+	now.p.cgroup = commit_text(c, now.p.cgroup);
+	now.p.unit = commit_text(c, now.p.unit);
+	now.p.lang = commit_text(c, now.p.lang);
+	now.p.runtime = commit_text(c, now.p.runtime);
+	now.p.container = commit_container(c, now.p.container);
+	now.args_base = commit_args(c, now.p.exe, now.p.args, &now.args);
+	return now;
+}
+
+static void commit_process_learn(struct commit *c, uint32_t row, const struct commit_process *now)
+{
+	sqlite3_stmt *st = commit_stmt(c, ST_PROCESS_LEARN);
+
+	if (!st)
+		return;
+	bind_process(c, st, now);
+	sqlite3_bind_int64(st, 1, row);
+	commit_step(c, st, NULL);
+}
+
+uint32_t commit_process(struct commit *c, uint32_t index)
+{
+	struct dict_process *p = index ? dict_at(c->dict, DICT_PROCESS, dict_process, index) : NULL;
+	struct commit_process now;
+	bool found = false;
+	uint32_t row;
+
+	if (!p || p->row)
+		return p ? p->row : 0;
+	now = commit_process_now(c, index);
+	row = commit_shared(c, DICT_PROCESS, index, ST_PROCESS_FIND, ST_PROCESS, bind_process, &now, &found);
+	if (found)
+		commit_process_learn(c, row, &now);
+	return row;
+}
+
+/* --- stacks: what they add to an earlier one (read/stacktree.h has the form) --- */
+
+static struct dict_node *node_at(const struct commit *c, uint32_t node)
+{
+	return dict_at(c->dict, DICT_NODE, dict_node, node);
+}
+
+/* The leaf and its ancestors up to one that is in the segment, leaf first. Returns that ancestor, or 0. */
+static uint32_t chain_of(struct commit *c, uint32_t leaf, uint32_t *n)
+{
+	uint32_t node = leaf;
+
+	*n = 0;
+	do {
+		mem_grow(c->chain, *n, c->cap_chain);
+		c->chain[(*n)++] = node;
+		node = node_at(c, node)->parent;
+	} while (node && !node_at(c, node)->row);
+	return node;
+}
+
+static uint32_t depth_of(const struct commit *c, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	for (; node; node = node_at(c, node)->parent)
+		depth++;
+	return depth;
+}
+
+/* Frames between base and leaf, as text; then the leaf's id. */
+static uint32_t write_frames(struct commit *c, uint32_t n)
+{
+	strbuf_reset(&c->tail);
+	while (--n) {
+		if (c->tail.len)
+			strbuf_addch(&c->tail, ',');
+		strbuf_addu(&c->tail, commit_frame(c, node_at(c, c->chain[n])->frame));
+		if (c->rc)
+			return 0;
+	}
+	return commit_frame(c, node_at(c, c->chain[0])->frame);
+}
+
+uint32_t commit_stack(struct commit *c, uint32_t leaf)
+{
+	uint32_t n, base, frame, row;
+	sqlite3_stmt *st;
+
+	if (!leaf || node_at(c, leaf)->own)
+		return leaf ? node_at(c, leaf)->own : 0;
+	base = chain_of(c, leaf, &n);
+	frame = write_frames(c, n);
+	st = commit_stmt(c, ST_STACK);
+	if (!st)
+		return 0;
+	sqlite3_bind_int64(st, 1, base ? node_at(c, base)->row : 0);
+	sqlite3_bind_int64(st, 2, depth_of(c, base));
+	sqlite3_bind_int64(st, 3, frame);
+	sqlite3_bind_text(st, 4, strbuf_str(&c->tail), -1, SQLITE_STATIC);
+	row = commit_insert(c, st);
+	if (!row)
+		return 0;
+	while (n--)
+		if (!node_at(c, c->chain[n])->row)
+			commit_mark(c, DICT_NODE, c->chain[n], row);
+	commit_mark_stack(c, leaf, row);
+	return row;
+}
+
 uint32_t commit_task(struct commit *c, uint32_t index, const struct commit_run *runs)
 {
 	struct dict_task *t = index ? dict_at(c->dict, DICT_TASK, dict_task, index) : NULL;
@@ -278,7 +391,7 @@ uint32_t commit_series(struct commit *c, uint32_t index, const struct commit_run
 	if (s->row)
 		return s->row;
 	task = commit_task(c, s->task, runs);
-	stack = stacktree_put(c, s->stack);
+	stack = commit_stack(c, s->stack);
 	st = commit_stmt(c, ST_SERIES);
 	if (!st)
 		return 0;
@@ -323,4 +436,15 @@ void commit_learnt_frame(struct commit *c, uint32_t index)
 	sqlite3_bind_int64(st, 3, p.line);
 	sqlite3_bind_int64(st, 4, p.outer);
 	commit_step(c, st, NULL);
+}
+
+void commit_learnt_process(struct commit *c, uint32_t index)
+{
+	struct commit_process now;
+	uint32_t row = dict_at(c->dict, DICT_PROCESS, dict_process, index)->row;
+
+	if (!row)
+		return; /* what is known now is written at first use */
+	now = commit_process_now(c, index);
+	commit_process_learn(c, row, &now);
 }

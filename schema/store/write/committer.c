@@ -12,6 +12,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/store/files/ballast.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/write/writer_state.h"
 
@@ -55,7 +56,7 @@ static void run_written(struct store_writer *w, uint32_t i, const struct commit_
 static void committer_count(struct store_writer *w, const struct batch *b)
 {
 	w->stat.batches++;
-	w->stat.rows += batch_rows(b);
+	w->stat.rows += batch_count(b);
 	w->stat.stored += batch_samples(b, 0);
 }
 

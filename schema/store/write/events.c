@@ -120,7 +120,7 @@ static int series_task(struct store_writer *w, uint32_t series, bool sampled, co
 static void writer_took(struct store_writer *w, struct writer_run *r, int64_t utc_ns)
 {
 	writer_until(w, r, utc_ns + 1);
-	if (batch_rows(w->cur) >= BATCH_ROWS || clock_boot_ns() - w->cur->begun_ns > BATCH_AGE_NS)
+	if (batch_count(w->cur) >= BATCH_ROWS || clock_boot_ns() - w->cur->begun_ns > BATCH_AGE_NS)
 		store_flush(w);
 }
 

@@ -11,12 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct store_writer;
+#include "schema/store/model/stored.h"
 
-/* Stored: never renumbered. */
-enum store_side { STORE_SIDE_CAPTURE = 0, STORE_SIDE_CLIENT = 1, STORE_SIDE_SERVER = 2 };
-enum store_result { STORE_RESULT_OK = 0, STORE_RESULT_ERROR = 1, STORE_RESULT_ONE_WAY = 2, STORE_RESULT_OPENED = 3, STORE_RESULT_NO_ANSWER = 4,
-		    STORE_RESULT_BLIND = 5 };
+struct store_writer;
 
 /* Steps of latency: below 8 ns each number its own, then 8 to each power of two; to take a step's middle is wrong by 6 % at most. */
 #define STORE_LATENCY_STEPS 512

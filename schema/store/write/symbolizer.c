@@ -16,8 +16,8 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/files/folder.h"
-#include "schema/store/packed/packing.h"
 #include "schema/store/files/segment.h"
+#include "schema/store/packed/packing.h"
 
 /* Frames that could gain: nothing is known of their line, and they are no part of another one's chain. A leaf folded to
  * its function (flags 2, not 4) can only gain its function's file. */
@@ -298,7 +298,7 @@ static void pack_again(struct symbolizer *r)
 	if (r->rc == SQLITE_OK)
 		r->rc = packing_pack(r->seg->db, PACKING_LEAST, PACKING_BLOCK_ROWS);
 	if (r->rc == SQLITE_OK)
-		r->rc = packing_mark(r->seg->db);
+		r->rc = segment_mark_archived(r->seg->db);
 	exec(r, "COMMIT");
 	if (!sqlite3_get_autocommit(r->seg->db))
 		sqlite3_exec(r->seg->db, "ROLLBACK", NULL, NULL, NULL);

@@ -17,31 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/store/model/stored.h"
+
 struct store_writer;
-
-enum store_wait_class {           /* stored: never renumbered; the same as table wait_class */
-	STORE_WAIT_OTHER = 0,
-	STORE_WAIT_LOCK = 1,      /* futex */
-	STORE_WAIT_DISK = 2,
-	STORE_WAIT_NETWORK = 3,   /* sockets, those of one host too */
-	STORE_WAIT_PIPE = 4,
-	STORE_WAIT_POLL = 5,      /* poll, select, epoll */
-	STORE_WAIT_SLEEP = 6,
-	STORE_WAIT_FAULT = 7,     /* page fault */
-	STORE_WAIT_STOP = 8,      /* stopped, or traced */
-	STORE_WAIT_CHILD = 9,     /* wait(2) */
-	STORE_READY_WOKEN = 16,   /* from its wake-up until it ran */
-	STORE_READY_PREEMPTED = 17, /* it could have gone on: involuntary switches */
-	STORE_READY_YIELDED = 18, /* it gave way */
-	STORE_RUNNING = 32
-};
-
-enum store_wait_flags {
-	STORE_WAIT_BEFORE = 1,    /* began before the capture: the part inside it */
-	STORE_WAIT_UNFINISHED = 2, /* still lasted at its end: the part inside it */
-	STORE_WAIT_UNINTERRUPTIBLE = 4,
-	STORE_WAIT_IOWAIT = 8
-};
 
 struct store_wait {
 	enum store_wait_class class;
@@ -51,8 +29,6 @@ struct store_wait {
 	size_t n_hist;
 };
 
-/* INTERRUPT: hard or soft, while that thread was on the CPU; what comes over loopback is still by who sent it */
-enum store_wake_context { STORE_WAKE_THREAD = 0, STORE_WAKE_INTERRUPT = 1 };
 struct store_wake {
 	enum store_wait_class class;
 	uint32_t waker;           /* task, 0: none */
@@ -69,7 +45,6 @@ struct store_wait_on {            /* waits whose stack was taken: n and total_ns
 	uint64_t n, total_ns;
 };
 
-enum store_culprit_kind { STORE_CULPRIT_THREAD = 0, STORE_CULPRIT_IDLE = 1, STORE_CULPRIT_UNKNOWN = 2 };
 struct store_culprit {
 	uint32_t culprit;         /* task, 0 unless a thread */
 	enum store_culprit_kind kind;

@@ -16,6 +16,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/store/files/ballast.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/write/writer_state.h"
 

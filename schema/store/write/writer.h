@@ -22,7 +22,9 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "schema/store/files/location.h"
 #include "schema/store/model/kinds.h"
+#include "schema/store/model/stored.h"
 
 struct store_writer;
 
@@ -34,13 +36,6 @@ struct store_writer_opts {
 	uint64_t budget_bytes;    /* what the whole store may take (budget.h); 0: that is somebody else's matter */
 };
 
-/* $SONDE_STORE, else /var/lib/sonde for root, else $XDG_STATE_HOME/sonde, else ~/.local/state/sonde. Static buffer. */
-const char *store_default_dir(void);
-/* Where to look for what was recorded: that, but for who is not root /var/lib/sonde where his own holds nothing. Static buffer. */
-const char *store_read_dir(void);
-/* /var/lib/sonde, where `dir` is the user's own and older than that; else NULL. */
-const char *store_newer(const char *dir);
-
 /* Create the folder (0750) if need be, open or create the current segment (0640), migrate it, start the writer
  * thread. Errors: EXIT_STORE for a newer schema, a full disk, a folder that cannot be made; EXIT_PERMISSION.
  * A damaged segment is set aside under another name (NAME.bad) with a warning, and a new one begun. */
@@ -51,12 +46,6 @@ int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e);
 
 /* Grows whenever ids given out before are no longer valid. Run ids survive. */
 uint32_t store_epoch(const struct store_writer *w);
-
-enum store_scope {        /* which processes a run covered wholly; stored, never renumbered */
-	STORE_SCOPE_HOST = 0,
-	STORE_SCOPE_NARROW = 1, /* wholly covers each process that has a series in it (--pid, --cgroup, --container) */
-	STORE_SCOPE_PARTIAL = 2 /* covers no process wholly (--comm) */
-};
 
 struct store_run {
 	const char *family;    /* "cpu" */
@@ -90,14 +79,6 @@ struct store_container {
 };
 uint32_t store_container(struct store_writer *w, const struct store_container *c);
 
-/* How a process ended; stored, never renumbered (table end_kind). */
-enum store_end_how { STORE_END_NONE = 0, STORE_END_EXIT = 1, STORE_END_SIGNAL = 2, STORE_END_OOM = 3, STORE_END_EXEC = 4,
-		     STORE_END_UNKNOWN = 5 };
-
-/* Stored, never renumbered (table process). */
-enum store_linking { STORE_LINKING_UNKNOWN = 0, STORE_STATIC = 1, STORE_DYNAMIC = 2 };
-enum store_libc { STORE_LIBC_UNKNOWN = 0, STORE_GLIBC = 1, STORE_MUSL = 2 };
-
 struct store_process {
 	uint32_t pid;           /* tgid, host namespace */
 	uint32_t ppid;
@@ -118,11 +99,6 @@ struct store_process {
 /* Identity is (pid, start_ticks, exec_id). Called again with more known (comm, exe, args, container), it adds that. */
 uint32_t store_process(struct store_writer *w, const struct store_process *p);
 
-enum store_image_kind { STORE_IMAGE_ELF = 0, STORE_IMAGE_KERNEL = 1, STORE_IMAGE_VDSO = 2, STORE_IMAGE_JIT = 3,
-			STORE_IMAGE_BPF = 4, STORE_IMAGE_MODULE = 5, STORE_IMAGE_UNKNOWN = 6,
-			/* + the runtime (view frames): the text of a script; its path is as the program has it, its key the path of
-			   the interpreter's file */
-			STORE_IMAGE_SCRIPT = 16, STORE_IMAGE_SCRIPT_END = 32 };
 struct store_image {
 	enum store_image_kind kind;
 	const char *name;       /* what people see: "libc.so.6", "[kernel]", "[jit]" */
@@ -218,15 +194,6 @@ void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char
 void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe, uint32_t image,
 		   uint32_t reason, uint64_t n);
 
-/*
- * What sonde itself takes, its own cost, is one thing wherever it is told: CPU time of a recording's loader, of its share of
- * sonde-maps and of that one's sonde-index children, and the run time of their BPF programs. While it records this is booked by
- * program, in the bucket where it was measured, every 10 s; so much of it as fell before the capture was ready, and after it was
- * over (names that come late, the last commits), is booked apart, under the programs STORE_COST_START and STORE_COST_END, and is in
- * no rate. store_own_cost (reader.h) sums it. sonded, sonde-seal and the query tool are in no recording.
- */
-#define STORE_COST_START "start"
-#define STORE_COST_END   "end"
 struct store_cost {             /* since the last one; counters are differences, sizes are absolute */
 	const char *program;    /* "sonde-cpu", "sonde-maps", "bpf:NAME", or one of those above */
 	uint64_t cpu_ns, runs;

@@ -21,12 +21,12 @@
 #include <time.h>
 
 #include "schema/base/err.h"
+#include "schema/store/files/segment.h"
+#include "schema/store/files/tally.h"
+#include "schema/store/retention/budget.h"
 #include "schema/store/write/batch.h"
 #include "schema/store/write/commit.h"
 #include "schema/store/write/dict.h"
-#include "schema/store/retention/budget.h"
-#include "schema/store/files/segment.h"
-#include "schema/store/files/tally.h"
 #include "schema/store/write/writer.h"
 
 struct writer_run {

@@ -17,9 +17,9 @@
 #include <cmocka.h>
 
 #include "schema/base/strbuf.h"
+#include "schema/store/archive/seal.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/retention/retention.h"
-#include "schema/store/archive/seal.h"
 #include "schema/store/retention/segcount.h"
 #include "tests/unit/schema/store/fixture.h"
 

@@ -14,12 +14,13 @@
 #include <sqlite3.h>
 
 #include "schema/store/archive/archive.h"
-#include "schema/store/packed/column.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
+#include "schema/store/files/segment.h"
+#include "schema/store/packed/column.h"
 #include "schema/store/packed/module.h"
-#include "schema/store/packed/read.h"
 #include "schema/store/packed/packing.h"
+#include "schema/store/packed/read.h"
 #include "schema/store/write/symbolizer.h"
 #include "tests/unit/schema/store/fixture.h"
 
@@ -88,7 +89,7 @@ static void pack(sqlite3 *db)
 {
 	exec(db, "BEGIN");
 	assert_int_equal(packing_pack(db, 1, BLOCK), SQLITE_OK);
-	assert_int_equal(packing_mark(db), SQLITE_OK);
+	assert_int_equal(segment_mark_archived(db), SQLITE_OK);
 	exec(db, "COMMIT");
 }
 

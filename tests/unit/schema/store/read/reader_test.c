@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/schema/store/fixture.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/schema/store/fixture.h"
 
 #define PERIOD 10101010
 #define GROUP  12345

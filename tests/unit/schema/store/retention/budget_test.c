@@ -18,9 +18,10 @@
 
 #include <cmocka.h>
 
-#include "schema/store/retention/removed.h"
-#include "schema/store/retention/budget.h"
+#include "schema/store/files/ballast.h"
 #include "schema/store/files/segment.h"
+#include "schema/store/retention/budget.h"
+#include "schema/store/retention/removed.h"
 #include "tests/unit/missing.h"
 #include "tests/unit/schema/store/fixture.h"
 

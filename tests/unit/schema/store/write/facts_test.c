@@ -14,9 +14,9 @@
 #include "schema/facts/host.h"
 #include "schema/facts/l7.h"
 #include "schema/sql/migrations.h"
-#include "schema/store/write/facts.h"
 #include "schema/store/archive/seal.h"
 #include "schema/store/retention/segcount.h"
+#include "schema/store/write/facts.h"
 #include "tests/unit/schema/store/fixture.h"
 
 static void empty_store(const struct fixture *f)

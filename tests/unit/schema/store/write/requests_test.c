@@ -9,8 +9,8 @@
 #include <errno.h>
 
 #include "schema/base/clock.h"
-#include "schema/store/write/requests.h"
 #include "schema/store/archive/seal.h"
+#include "schema/store/write/requests.h"
 #include "tests/unit/schema/store/fixture.h"
 
 static uint32_t begin(struct store_writer *w)

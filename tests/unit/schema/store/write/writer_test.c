@@ -22,8 +22,8 @@
 #include "schema/base/clock.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
-#include "tests/unit/schema/store/fixture.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/schema/store/fixture.h"
 
 #define PERIOD 10101010
 

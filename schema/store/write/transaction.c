@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commit_sql: the SQL of writing, in the table below and nowhere else, and how a statement of it is run. */
+/* transaction: see the header. The SQL of writing is in the table below and nowhere else, but for facts, which declare theirs. */
 #include "schema/store/write/transaction.h"
 
-#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "schema/base/mem.h"
 
 static const char *const sql[ST_N] = {
 	[ST_BEGIN] = "BEGIN IMMEDIATE",
@@ -111,7 +113,6 @@ sqlite3_stmt *commit_stmt(struct commit *c, enum commit_stmt which)
 	return st;
 }
 
-/* Run it; true if it gave a row. Its bindings stay. */
 bool commit_step(struct commit *c, sqlite3_stmt *st, uint32_t *value)
 {
 	int rc = sqlite3_step(st);
@@ -137,4 +138,103 @@ void commit_exec(struct commit *c, enum commit_stmt which)
 
 	if (st)
 		commit_step(c, st, NULL);
+}
+
+void commit_mark(struct commit *c, enum dict_kind kind, uint32_t index, uint32_t row)
+{
+	*(uint32_t *)pool_at(&c->dict->pool[kind], index) = row;
+	if (index > c->dict->touched[kind])
+		c->dict->touched[kind] = index;
+	mem_grow(c->undo, c->n_undo, c->cap_undo);
+	c->undo[c->n_undo++] = (struct commit_undo){.kind = (uint8_t)kind, .index = index};
+}
+
+void commit_mark_stack(struct commit *c, uint32_t node, uint32_t row)
+{
+	dict_at(c->dict, DICT_NODE, dict_node, node)->own = row;
+	if (node > c->dict->touched_own)
+		c->dict->touched_own = node;
+	mem_grow(c->undo, c->n_undo, c->cap_undo);
+	c->undo[c->n_undo++] = (struct commit_undo){.kind = DICT_KINDS, .index = node};
+}
+
+uint32_t commit_shared(struct commit *c, enum dict_kind kind, uint32_t index, enum commit_stmt find,
+		       enum commit_stmt insert, void (*bind)(struct commit *, sqlite3_stmt *, const void *),
+		       const void *entry, bool *found)
+{
+	sqlite3_stmt *st = commit_stmt(c, find);
+	uint32_t row = 0;
+
+	if (!st)
+		return 0;
+	bind(c, st, entry);
+	*found = commit_step(c, st, &row);
+	if (!*found) {
+		st = commit_stmt(c, insert);
+		if (!st)
+			return 0;
+		bind(c, st, entry);
+		row = commit_insert(c, st);
+	}
+	if (row)
+		commit_mark(c, kind, index, row);
+	return row;
+}
+
+void commit_sum(struct commit *c, uint32_t series, uint64_t n)
+{
+	uint32_t index = dict_at(c->dict, DICT_SERIES, dict_series, series)->task;
+	const struct dict_task *t = index ? dict_at(c->dict, DICT_TASK, dict_task, index) : NULL;
+
+	if (t)
+		commit_sum_of(c, t->run, t->kind, n);
+}
+
+void commit_sum_of(struct commit *c, uint32_t run, uint32_t kind, uint64_t n)
+{
+	uint32_t i = 0;
+
+	while (i < c->n_sums && (c->sums[i].run != run || c->sums[i].kind != kind))
+		i++;
+	if (i == c->n_sums) {
+		mem_grow(c->sums, c->n_sums, c->cap_sums);
+		c->sums[c->n_sums++] = (struct commit_sum){.run = run, .kind = kind};
+	}
+	c->sums[i].n += n;
+}
+
+void commit_sums(struct commit *c, const struct commit_run *runs)
+{
+	for (uint32_t i = 0; i < c->n_sums; i++) {
+		sqlite3_stmt *st = commit_stmt(c, ST_RUN_COUNT);
+
+		if (!st)
+			return;
+		sqlite3_bind_int64(st, 1, runs[c->sums[i].run - 1].row);
+		sqlite3_bind_int64(st, 2, c->sums[i].kind);
+		sqlite3_bind_int64(st, 3, (sqlite3_int64)c->sums[i].n);
+		commit_step(c, st, NULL);
+	}
+}
+
+void commit_args_forget(struct commit *c)
+{
+	for (uint32_t i = 0; i < COMMIT_ARGS; i++) {
+		free(c->args[i].args);
+		c->args[i] = (struct commit_args){0};
+	}
+	c->args_segment = c->seg ? c->seg->serial : 0;
+}
+
+void commit_undo_all(struct commit *c)
+{
+	for (uint32_t i = 0; i < c->n_undo; i++) {
+		if (c->undo[i].kind == DICT_KINDS)
+			dict_at(c->dict, DICT_NODE, dict_node, c->undo[i].index)->own = 0;
+		else
+			*(uint32_t *)pool_at(&c->dict->pool[c->undo[i].kind], c->undo[i].index) = 0;
+	}
+	commit_args_forget(c); /* their texts may be gone */
+	if (!sqlite3_get_autocommit(c->seg->db))
+		sqlite3_exec(c->seg->db, "ROLLBACK", NULL, NULL, NULL);
 }
