@@ -37,7 +37,7 @@
 
 #include "schema/base/err.h"
 #include "schema/store/reader.h"
-#include "tools/cli/options.h"
+#include "schema/base/cli/options.h"
 
 /* What the command line said. The two tables fill it; both may be used alone. */
 struct select_args {

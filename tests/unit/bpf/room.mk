@@ -1,5 +1,5 @@
 # Unit tests of loaders/lib/bpf; the sources mirror its path.
-$(eval $(call unit_test,options_test,tests/unit/loaders/lib/bpf/options_test.c,bpf host base,))
+$(eval $(call unit_test,loader_options_test,tests/unit/loaders/lib/bpf/options_test.c,bpf host base,))
 $(eval $(call unit_test,hold_test,tests/unit/loaders/lib/bpf/hold_test.c,bpf base,))
 $(eval $(call unit_test,targetfeed_test,tests/unit/loaders/lib/bpf/targetfeed_test.c,bpf base,))
 $(eval $(call unit_test,loader_parts_test,tests/unit/loaders/lib/bpf/parts_test.c,bpf base,-ljansson))
