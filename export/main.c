@@ -11,7 +11,7 @@
 #include "export/totals.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/log.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 static const struct program PROGRAM = {
 	.name = "sonde-export",

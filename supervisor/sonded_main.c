@@ -15,13 +15,13 @@
 #include "schema/base/log.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
-#include "schema/store/folder.h"
-#include "schema/store/writer.h"
+#include "schema/store/files/folder.h"
+#include "schema/store/write/writer.h"
 #include "supervisor/become.h"
 #include "supervisor/conf.h"
 #include "supervisor/governor.h"
-#include "supervisor/madestore.h"
 #include "supervisor/loop.h"
+#include "supervisor/madestore.h"
 #include "supervisor/talk.h"
 
 #define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this (talk.h) */

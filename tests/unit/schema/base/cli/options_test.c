@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "schema/base/clock.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/cli/suggest.h"
+#include "schema/base/clock.h"
 
 struct values {
 	bool quiet, all;
