@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/cli/suggest.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/read/reader.h"
@@ -20,7 +21,6 @@
 #include "tools/cli/verb.h"
 #include "tools/print/pager.h"
 #include "tools/print/reading.h"
-#include "schema/base/cli/suggest.h"
 #include "tools/print/term.h"
 #include "tools/select/select.h"
 #include "tools/verbs/help.h"
