@@ -19,6 +19,7 @@ struct check;
 struct hostmaps;
 struct hostmaps_process;
 struct kallsyms;
+struct mp_used;
 struct naming;
 struct naming_result;
 struct stack_event;
@@ -102,6 +103,9 @@ struct family {
 	/* A process ended (hostmaps_process.end says how; an exec ends a program too), as sonde-maps told it: called between polls,
 	 * of all processes, whatever the capture is narrowed to. Nothing but notes of it are to be taken here. May be NULL. */
 	void (*ended)(void *state, struct family_host *h, const struct hostmaps_process *p);
+	/* What a process used that has ended, as sonde-maps told it some time after `ended`; p NULL: it is forgotten. Notes alone, as there.
+	 * May be NULL. */
+	void (*used)(void *state, struct family_host *h, const struct mp_used *u, struct hostmaps_process *p);
 	/* The capture ends: what is to be read once more is read now, within `patience_ns`; a family with programs detaches them
 	 * first. May be NULL. */
 	void (*finish)(void *state, struct family_host *h, int64_t patience_ns);
