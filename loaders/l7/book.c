@@ -14,9 +14,9 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/l7.h"
-#include "schema/store/facts.h"
-#include "schema/store/requests.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/facts.h"
+#include "schema/store/write/requests.h"
+#include "schema/store/write/writer.h"
 
 #define NTH_MOST 4096 /* more than one bucket has of single requests, in any order of buckets; each is a text of the dictionary */
 
