@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
-#include "schema/store/kinds.h"
+#include "schema/store/model/kinds.h"
 #include "tools/fold/flame_tree.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/top.h"
