@@ -97,6 +97,11 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "request_log_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "http", "service": "10.0.0.5:80",
           "operation": "GET /", "nth": "1", "at_us": 1800000001000005, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 7, "first_us": 5,
           "total_us": 9, "request_bytes": 10, "response_bytes": 20, "trace": ""},
+         {"fact": "request_span_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "span": 11, "nth": "1", "parent": 12, "how": "thread"},
+         {"fact": "request_log_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "server", "protocol": "http", "service": "10.0.0.7:80",
+          "operation": "GET /", "nth": "2", "at_us": 1800000001000001, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 7, "first_us": 9,
+          "total_us": 19, "request_bytes": 10, "response_bytes": 20, "trace": ""},
+         {"fact": "request_span_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "server", "span": 12, "nth": "2", "how": ""},
          {"fact": "request_bytes_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "http", "service": "10.0.0.5:80",
           "seen": 30, "parsed": 30, "skipped": 0, "blind": 0, "blind_requests": 0}]
 
