@@ -95,16 +95,13 @@ static const char *const HOW[] = {"", "thread", "opener", "bytes"};
 static int sum_put(struct book *b, const struct heard *x, const struct book_who *w)
 {
 	const uint64_t *n = x->s->number;
-	uint32_t steps[STORE_LATENCY_STEPS] = {0};
 	const struct store_request r = {
 		.process = w->row, .side = (enum store_side)x->s->side, .result = (enum store_result)x->s->result, .protocol = x->text[SAID_PROTOCOL],
 		.service = w->excluded ? "" : x->text[SAID_SERVICE], .operation = w->excluded ? NAMING_EXCLUDED : x->text[SAID_OPERATION],
 		.status = x->text[SAID_STATUS], .n = n[SAID_N], .total_ns = n[SAID_TOTAL], .max_ns = n[SAID_MAX],
-		.request_bytes = n[SAID_REQUEST_BYTES], .response_bytes = n[SAID_RESPONSE_BYTES], .steps = x->steps ? steps : NULL,
-		.n_steps = STORE_LATENCY_STEPS};
+		.request_bytes = n[SAID_REQUEST_BYTES], .response_bytes = n[SAID_RESPONSE_BYTES], .steps = x->steps,
+		.n_steps = x->s->n_steps, .first_step = x->s->first_step};
 
-	if (x->steps)
-		memcpy(steps + x->s->first_step, x->steps, x->s->n_steps * sizeof(*steps));
 	return store_request(b->h->store, b->h->run, x->s->utc_ns, &r);
 }
 

@@ -9,6 +9,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/store/model/hist.h"
 #include "schema/store/write/requests.h"
 
 #define SLOTS (2 * SUMS_ROWS)
@@ -119,7 +120,7 @@ static void say(struct sums *s, uint8_t what, const struct row *r, uint8_t why, 
 {
 	struct said x = {.what = what, .side = r->side, .result = r->result, .why = why, .flags = flags, .who = r->who, .utc_ns = r->bucket * NSEC_PER_SEC};
 	const char *text[SAID_TEXTS] = {r->protocol, r->service, protocols_operation_now(s->protocols, r->operation, r->protocol), r->status, trace};
-	uint32_t first = 0, last = STORE_LATENCY_STEPS;
+	uint32_t first = 0, last = HIST_STEPS;
 
 	memcpy(x.number, r->number, sizeof(x.number));
 	if (r->steps) {
@@ -413,8 +414,8 @@ void sums_request(struct sums *s, const struct sums_of *of, const struct proto_r
 	x->number[SAID_RESPONSE_BYTES] += r->response_bytes;
 	if (r->result == PROTO_OK || r->result == PROTO_ERROR) {
 		if (!x->steps)
-			x->steps = mem_array(STORE_LATENCY_STEPS, sizeof(*x->steps));
-		x->steps[store_latency_step(ns)]++;
+			x->steps = mem_array(HIST_STEPS, sizeof(*x->steps));
+		x->steps[hist_step(ns)]++;
 		x->number[SAID_TOTAL] += ns;
 		x->number[SAID_MAX] = ns > x->number[SAID_MAX] ? ns : x->number[SAID_MAX];
 	}

@@ -178,7 +178,7 @@ def test_the_columns_people_rely_on_are_there(plain):
         "functions_top": "function module container self total", "processes": "id pid comm exe args container",
         "containers": "id name runtime image", "functions": "id function module file line",
         "amounts": "time ts container comm pid thread type function module file line stack_id n value max hist label rate",
-        "kinds": "id name class unit_n unit_value", "amount_spread": "ts series_id low n", "loss": "time reason lost run_id", "cost": "time program cpu_ns run_id",
+        "kinds": "id name class unit_n unit_value", "amount_spread": "ts series_id low high n", "loss": "time reason lost run_id", "cost": "time program cpu_ns run_id",
         "runs": "id family options scope from_ns to_ns period_ns",
     }
     with sqlite3.connect(f"file:{plain[0]}?mode=ro", uri=True) as db:

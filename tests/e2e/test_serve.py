@@ -209,7 +209,7 @@ def test_what_finished_files_span_is_remembered_and_what_changes_is_read_anew(st
         livedin.put(folder, [livedin.run("cpu", begin, begin + 60, 1, 10101010), livedin.cpu(begin, who)])
     old, = (tmp_path / "more").glob("*.db")
     old.rename(tmp_path / "store" / "20260101T000000Z-0001.db")
-    time.sleep(2.1)  # as spancache.h, 3, says: no event tells that a file has settled
+    time.sleep(2.1)  # as span_cache.h, 3, says: no event tells that a file has settled
     s = start(store=store)
 
     def commands(begin):
