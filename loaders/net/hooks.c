@@ -19,7 +19,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define CONNS_LEAST 65536 /* 10 MB; 10 000 connections with both ends here are 20 000 sockets */
+#define CONNS_LEAST 32768 /* 5 MB; 10 000 connections with both ends here are 20 000 sockets. A reading walks all of its buckets */
 #define CONNS_MOST  262144
 
 static struct bpf_program *program(const struct hooks *k, enum hook hook)
@@ -136,6 +136,11 @@ void hooks_close(struct hooks *k)
 	ring_buffer__free(k->ring);
 	net_bpf__destroy(k->skel);
 	*k = (struct hooks){0};
+}
+
+int hooks_wake_fd(const struct hooks *k)
+{
+	return bpf_map__fd(k->skel->maps.ends);
 }
 
 int hooks_ends(struct hooks *k)

@@ -32,6 +32,9 @@ int hooks_attach(struct hooks *k, struct err *e);
 void hooks_detach(struct hooks *k);
 void hooks_close(struct hooks *k);
 
+/* Becomes readable when the ring fills faster than it is read. */
+int hooks_wake_fd(const struct hooks *k);
+
 /* All ends that wait in the ring; how many. */
 int hooks_ends(struct hooks *k);
 /* Each entry of the map as it is, then descriptors of all processes. 0 or -errno. */
