@@ -3,12 +3,14 @@
 JSON when it is ready, does what its standard input asks for, line by line, and answers each with a line of JSON."""
 import contextlib
 import json
+import mmap
 import os
 import select
 import signal
 import socket
 import struct
 import sys
+import time
 
 
 def say(**what):
@@ -139,5 +141,53 @@ def pair(path):
     a.close()
 
 
+def meet(shared, me):
+    """Both processes go on from here at the same moment."""
+    shared[me] = (shared[me] + 1) % 256
+    while shared[1 - me] not in (shared[me], (shared[me] + 1) % 256):
+        os.sched_yield()
+
+
+def together(n, size):
+    """N connections with a child, a question and an answer of SIZE bytes on each; then both close it at once."""
+    n, size = int(n), int(size)
+    shared, s = mmap.mmap(-1, 2), listener("4", "127.0.0.1")
+    child = os.fork()
+    c = None
+    if child:
+        say(pid=os.getpid(), child=child, port=s.getsockname()[1])
+        sys.stdin.readline()
+    meet(shared, bool(child))
+    for _ in range(n):
+        if child:
+            c, _ = s.accept()
+        else:
+            c = socket.create_connection(s.getsockname())
+            c.sendall(b"x" * size)
+        read_all(c, size)
+        if child:
+            c.sendall(b"y" * size)
+        meet(shared, bool(child))
+        c.close()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    say(closed=n)
+
+
+def idle(n):
+    """N connections with ourselves on which nobody says anything; a line closes them one after the other, one end and the other in turn."""
+    s, both = listener("4", "127.0.0.1"), []
+    for _ in range(int(n)):
+        both.append(socket.create_connection(s.getsockname()))
+        both.append(s.accept()[0])
+    say(pid=os.getpid(), port=s.getsockname()[1])
+    sys.stdin.readline()
+    for c in both:
+        c.close()
+        time.sleep(0.001)
+    say(closed=len(both))
+
+
 if __name__ == "__main__":
-    {"serve": serve, "client": client, "pair": pair}[sys.argv[1]](*sys.argv[2:])
+    {"serve": serve, "client": client, "pair": pair, "together": together, "idle": idle}[sys.argv[1]](*sys.argv[2:])

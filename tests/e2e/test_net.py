@@ -109,6 +109,28 @@ def test_bytes_and_ends_are_what_both_programs_know_however_it_is_closed(net, st
     assert got_s == {"opened": 5, "closed": 3, "reset_out": 2, **want["s"]}
 
 
+def test_bytes_are_exact_where_both_ends_close_at_once(net, store, talker):
+    n, size = 5000, 7
+    two = talker("together", n, size)
+    assert two.ask("go") == {"closed": n}
+    net.stop()
+    at = f"port = {two.said['port']} AND side = "
+    assert sums(store, f"pid = {two.said['child']} AND peer_pid = {two.pid} AND {at} 'client'") == {
+        "attempts": n, "opened": n, "closed": n, "tx_bytes": n * size, "rx_bytes": n * size}
+    assert sums(store, f"pid = {two.pid} AND peer_pid = {two.said['child']} AND {at} 'server'") == {
+        "opened": n, "closed": n, "tx_bytes": n * size, "rx_bytes": n * size}
+
+
+def test_a_fin_is_no_byte_where_connections_close_while_the_capture_ends(net, store, talker):
+    still = talker("idle", 200)
+    assert until(lambda: rows(store, f"SELECT 1 FROM flows WHERE pid = {still.pid} AND open_now = 200"), 30)
+    still.tell("close")
+    net.stop()
+    assert still.read() == {"closed": 400}
+    got = sums(store, f"pid = {still.pid} AND port = {still.said['port']}")
+    assert got.pop("closed", 0) <= 400 and got == {"attempts": 200, "opened": 400}
+
+
 def alone():
     """The command that runs something in a network namespace of its own, with lo up."""
     need("unshare")
