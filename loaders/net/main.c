@@ -26,11 +26,13 @@
 #define READ_MANY     2000
 #define READ_MOVED_NS (5 * NSEC_PER_SEC)  /* something moved at the last one */
 #define READ_STILL_NS (10 * NSEC_PER_SEC)
-#define OWNER_NS   (4 * NSEC_PER_SEC)  /* so long one waits for its process; then it is the listener's */
+#define OWNER_NS   (3 * NSEC_PER_SEC)  /* so long one waits for its process; then it is the listener's */
 #define SWEEP_NS   (1 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
 #define OTHERS_NS  (30 * NSEC_PER_SEC) /* between two looks at Unix and UDP sockets */
 #define OTHERS_QUICK_NS (5 * NSEC_PER_SEC) /* the same where buckets are of a second */
-#define SWEEP_PART 1000                /* they have one in so many of the time */
+#define SWEEP_PART 1000                /* they have one in so many of the time, but where that is longer than SWEEP_MOST_NS: */
+#define SWEEP_MOST_NS (2 * NSEC_PER_SEC)
+#define SWEEP_PART_MOST 50
 
 struct net {
 	struct hooks hooks;
@@ -151,12 +153,21 @@ static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 	}
 }
 
+static int64_t sweep_every(const struct net *n)
+{
+	int64_t every = n->sweep_took_ns * SWEEP_PART;
+
+	if (every > SWEEP_MOST_NS)
+		every = n->sweep_took_ns * SWEEP_PART_MOST > SWEEP_MOST_NS ? n->sweep_took_ns * SWEEP_PART_MOST : SWEEP_MOST_NS;
+	return every > SWEEP_NS ? every : SWEEP_NS;
+}
+
 /* Descriptors of all processes; false: they were read not long ago. */
 static bool sweep(struct net *n, int64_t now_ns)
 {
 	int64_t begin = clock_cpu_ns();
 
-	if (n->sweep_ns && (now_ns - n->sweep_ns < SWEEP_NS || now_ns - n->sweep_ns < n->sweep_took_ns * SWEEP_PART))
+	if (n->sweep_ns && now_ns - n->sweep_ns < sweep_every(n))
 		return false;
 	others_clear(&n->others);
 	if (hooks_sweep(&n->hooks))

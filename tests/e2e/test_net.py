@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import Capture, need, need_root, sql_all
+from conftest import BIN, Capture, need, need_root, sql_all
 from containers import engine
 from sonded import Sonded, until
 
@@ -288,6 +289,53 @@ def test_the_verbs_say_who_talked_to_whom(net, store, talker, sonde):
     assert re.search(r"tcp +\d+ .* host ", sonde("net", "--listen", "--pid", server.pid, store=store, check=True).stdout)
     dot = sonde("map", "--dot", store=store, check=True).stdout
     assert dot.startswith("digraph") and "1 refused" in dot
+
+
+@pytest.fixture
+def following(store, sonde):
+    """sonde VERB --live on a pipe, once it follows."""
+    begun = []
+
+    def begin(*args):
+        p = subprocess.Popen([f"{BIN}/sonde", *map(str, args), "--live", "--store", str(store)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        begun.append(p)
+        for line in p.stderr:
+            if "new edges" in line:
+                return p
+        raise AssertionError("it ended")
+    yield begin
+    for p in begun:
+        p.kill()
+        p.wait()
+        p.stdout.close()
+        p.stderr.close()
+
+
+def test_new_edges_come_as_lines_while_somebody_follows(net, store, talker, sonde, following):
+    server, client = talker("serve", "4", "127.0.0.1"), talker("client")
+    text, rows_of = following("net"), following("map", "--json", "--pid", client.pid)
+    server.tell("server_first")
+    client.ask({"address": "127.0.0.1", "port": server.said["port"], "mode": "keep"})
+    client.ask({"address": "127.0.0.1", "port": 1, "ask": 16, "reply": 0})
+    assert any(re.match(rf"\d\d:\d\d:\d\d  .* to .*, tcp {server.said['port']}: 1 opened$", line.strip()) for line in text.stdout)
+    edges = [json.loads(rows_of.stdout.readline()) for _ in range(2)]
+    assert sorted((x["schema"], x["port"], x["opened"], x["refused"]) for x in edges) == [
+        ("sonde.net-live/1", 1, 0, 1), ("sonde.net-live/1", server.said["port"], 1, 0)]
+    for p in (text, rows_of):
+        p.send_signal(signal.SIGINT)
+        assert p.wait(timeout=30) == 0
+
+
+def test_following_ends_when_nobody_reads(net, store, following):
+    p = following("net", "--json")
+    p.stdout.close()
+    assert p.wait(timeout=30) == 0
+
+
+def test_what_cannot_be_followed_is_refused(net, store, sonde):
+    for wrong in (("net", "--failed"), ("net", "--from", "-1h"), ("map", "--at", "now"), ("map", "--dot"), ("map", "-o", "x.svg")):
+        done = sonde(*wrong, "--live", store=store)
+        assert done.returncode == 2 and "--live" in done.stderr and "  fix: sonde " in done.stderr, done
 
 
 @pytest.mark.parametrize("path", ["{}/a.sock", "ABSTRACTsonde-test-{}"])

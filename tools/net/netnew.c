@@ -37,6 +37,13 @@ static int earlier(const void *a, const void *b)
 	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x > y) - (x < y);
 }
 
+static void sort(struct netnew *x)
+{
+	sorted = &x->map;
+	if (x->n)
+		qsort(x->edges, x->n, sizeof(*x->edges), earlier);
+}
+
 static void find_new(const struct netmap *before, struct netnew *out)
 {
 	struct idmap was = {0};
@@ -49,9 +56,7 @@ static void find_new(const struct netmap *before, struct netnew *out)
 	for (size_t i = 0; i < out->map.n_edges; i++)
 		if (is_talk(&out->map.edges[i]) && !idmap_get(&was, edge_hash(&out->map, &out->map.edges[i]), &ignored))
 			out->edges[out->n++] = i;
-	sorted = &out->map;
-	if (out->n)
-		qsort(out->edges, out->n, sizeof(*out->edges), earlier);
+	sort(out);
 	idmap_release(&was);
 }
 
@@ -65,6 +70,32 @@ static int map_of(const struct selection *sel, struct netmap *m, struct err *e)
 	if (!rc)
 		netmap_of(&f, m);
 	netflows_release(&f);
+	return rc;
+}
+
+#define KNOWN_SEEN    1
+#define KNOWN_TROUBLE 2
+
+int netnew_follow(const struct selection *sel, struct idmap *known, struct netnew *out, struct err *e)
+{
+	int rc;
+
+	*out = (struct netnew){0};
+	rc = map_of(sel, &out->map, e);
+	out->edges = mem_array(out->map.n_edges + 1, sizeof(*out->edges));
+	for (size_t i = 0; !rc && i < out->map.n_edges; i++) {
+		const struct netmap_edge *x = &out->map.edges[i];
+		uint64_t now = KNOWN_SEEN | (netmap_failed(x) + netmap_broken(x) ? KNOWN_TROUBLE : 0), *was;
+		bool fresh;
+
+		if (!is_talk(x))
+			continue;
+		was = idmap_ref(known, edge_hash(&out->map, x), &fresh);
+		if (now & ~*was)
+			out->edges[out->n++] = i;
+		*was |= now;
+	}
+	sort(out);
 	return rc;
 }
 
@@ -115,19 +146,23 @@ int64_t netnew_since_ns(const struct netnew *x, size_t i)
 	return x->map.edges[x->edges[i]].at * NSEC_PER_SEC;
 }
 
+json_t *netnew_edge_json(const struct netnew *x, size_t i)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	json_t *o = netprint_edge_json(&x->map, &x->map.edges[x->edges[i]]);
+
+	netnew_say(x, i, &text);
+	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+	json_set_time(o, "since", netnew_since_ns(x, i));
+	return o;
+}
+
 json_t *netnew_json(const struct netnew *x)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < x->n; i++) {
-		struct strbuf text cleanup_strbuf = STRBUF_INIT;
-		json_t *o = netprint_edge_json(&x->map, &x->map.edges[x->edges[i]]);
-
-		netnew_say(x, i, &text);
-		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
-		json_set_time(o, "since", netnew_since_ns(x, i));
-		json_array_append_new(list, o);
-	}
+	for (size_t i = 0; i < x->n; i++)
+		json_array_append_new(list, netnew_edge_json(x, i));
 	return list;
 }
 
