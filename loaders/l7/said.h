@@ -20,7 +20,8 @@ enum said_what {
 	SAID_SUM = 1,   /* requests of a bucket that have all names in common */
 	SAID_SINGLE = 2, /* one request */
 	SAID_BYTES = 3, /* bytes of a bucket, of connections that have process, side, protocol and service in common */
-	SAID_FLUSHED = 4 /* all that there was up to the question */
+	SAID_FLUSHED = 4, /* all that there was up to the question */
+	SAID_NAMED = 5   /* a name that a process asked for (OPERATION), and an address that it was answered with (SERVICE) */
 };
 enum said_why { SAID_FAILED = 1, SAID_SLOW = 2, SAID_SAMPLE = 3 };
 
