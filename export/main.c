@@ -11,7 +11,7 @@
 #include "export/command.h"
 #include "export/totals.h"
 #include "schema/base/log.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 static const char HELP[] =
 	"usage: sonde-export COMMAND [options]\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde-prune: one pass of retention over a store, now. sonded does the same by itself (schema/store/retention.h). */
+/* sonde-prune: one pass of retention over a store, now. sonded does the same by itself (schema/store/retention/retention.h). */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -12,8 +12,8 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/log.h"
-#include "schema/store/retention.h"
-#include "schema/store/writer.h"
+#include "schema/store/retention/retention.h"
+#include "schema/store/write/writer.h"
 #include "supervisor/quantity.h"
 
 static const char HELP[] =

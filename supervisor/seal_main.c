@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde-seal: archives the finished segments of a store, now (schema/store/seal.h). */
+/* sonde-seal: archives the finished segments of a store, now (schema/store/archive/seal.h). */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -13,8 +13,8 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/log.h"
-#include "schema/store/seal.h"
-#include "schema/store/writer.h"
+#include "schema/store/archive/seal.h"
+#include "schema/store/write/writer.h"
 #include "supervisor/quantity.h"
 
 static const char HELP[] =

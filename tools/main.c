@@ -15,7 +15,7 @@
 
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/cli/stores.h"
 #include "tools/cli/verb.h"
 #include "tools/print/pager.h"

@@ -20,7 +20,7 @@
 #include "export/state.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 #define CONFIG_DEFAULT "/etc/sonde/export.conf"
 #define PAUSE_MOST_S   300

@@ -15,6 +15,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/options.h"
 #include "loaders/lib/bpf/preflight.h"
+#include "loaders/lib/sandbox/confine.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -190,6 +191,7 @@ static void goheap_close(void *state)
 
 static const struct family goheap_family = {
 	.name = "goheap",
+	.keeps = CONFINE_LOADS,
 	.summary = "what Go programs allocate and hold: stacks, from their runtime's own profile",
 	.wants = "go",
 	.options = goheap_options,

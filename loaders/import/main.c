@@ -16,7 +16,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define CLOSE_MS 600000
 #define WAIT_EVERY 10000

@@ -16,6 +16,7 @@
 #include "loaders/lib/bpf/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/sandbox/confine.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -233,6 +234,7 @@ static const struct family_option l7_options[] = {
 
 static const struct family l7_family = {
 	.name = "l7",
+	.keeps = CONFINE_EXECS | CONFINE_LOADS,
 	.options = l7_options,
 	.summary = "requests: what programs ask one another, how long it takes, and what fails",
 	.open = l7_open,

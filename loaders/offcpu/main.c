@@ -38,7 +38,7 @@
 #include "schema/base/families.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/store/waits.h"
+#include "schema/store/write/waits.h"
 
 #define STACK_RATE_DEFAULT 1000
 #define STACK_RATE_MAX     1000000

@@ -8,7 +8,7 @@
 #include "loaders/lib/host/container.h"
 #include "loaders/lib/host/proc.h"
 #include "schema/base/mem.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 const char OPTS_HELP[] =
 	"usage: sonde-pstack [options]\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-symbolize: names and lines for frames that are in the store already. For each segment, oldest first: which files
- * have frames that could gain something; an index of each (files.h); what it says of each frame is written (relabel.h).
+ * have frames that could gain something; an index of each (files.h); what it says of each frame is written (symbolizer.h).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -19,8 +19,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/store/reader.h"
-#include "schema/store/relabel.h"
+#include "schema/store/read/reader.h"
+#include "schema/store/write/symbolizer.h"
 
 static const char HELP[] =
 	"usage: sonde-symbolize [options]\n"
@@ -108,28 +108,28 @@ static const char *or_empty(const char *s)
 	return s ? s : "";
 }
 
-static size_t find(void *ctx, const struct relabel_frame *f, struct relabel_name out[RELABEL_MAX])
+static size_t find(void *ctx, const struct symbolizer_frame *f, struct symbolizer_name out[SYMBOLIZER_MAX])
 {
 	const struct image *index = ctx;
 	struct place p;
 
 	if (!place_find(index, f->offset, f->back, &p))
 		return 0;
-	_Static_assert(RELABEL_MAX > PLACE_MAX, "room for a place");
+	_Static_assert(SYMBOLIZER_MAX > PLACE_MAX, "room for a place");
 	if (f->folded) { /* where in the function it was is not known any more */
 		p.at[0] = p.at[p.n - 1];
 		p.at[0].line = 0;
 		p.n = 1;
 	}
 	for (size_t i = 0; i < p.n; i++)
-		out[i] = (struct relabel_name){.function = or_empty(p.at[i].function), .file = or_empty(p.at[i].file),
+		out[i] = (struct symbolizer_name){.function = or_empty(p.at[i].function), .file = or_empty(p.at[i].file),
 					       .line = p.at[i].line};
 	out[p.n - 1].function = p.symbol.name;
 	out[p.n - 1].first_line = p.first_line;
 	return p.n;
 }
 
-static int want_add(void *ctx, const struct relabel_want *w)
+static int want_add(void *ctx, const struct symbolizer_want *w)
 {
 	struct wants *l = ctx;
 
@@ -149,7 +149,7 @@ static void wants_clear(struct wants *l)
 	l->n = 0;
 }
 
-static int want_fill(struct work *w, struct relabel *r, const struct want *want, struct err *e)
+static int want_fill(struct work *w, struct symbolizer *r, const struct want *want, struct err *e)
 {
 	struct report_row *row = report_row(&w->report, want->path, want->build_id);
 	const struct image *index;
@@ -164,7 +164,7 @@ static int want_fill(struct work *w, struct relabel *r, const struct want *want,
 	row->lineless += want->lineless;
 	row->reason = reason;
 	if (index)
-		rc = relabel_image(r, want->image, find, (void *)index, &row->gain, e);
+		rc = symbolizer_image(r, want->image, find, (void *)index, &row->gain, e);
 	return rc;
 }
 
@@ -172,16 +172,16 @@ static int want_fill(struct work *w, struct relabel *r, const struct want *want,
 
 static int segment_fill(struct work *w, const char *dir, const char *path, struct err *e)
 {
-	struct relabel *r = NULL;
-	int rc = relabel_open(dir, path, &r, e);
+	struct symbolizer *r = NULL;
+	int rc = symbolizer_open(dir, path, &r, e);
 
 	if (rc)
 		return rc;
-	rc = relabel_wants(r, want_add, &w->wants, e);
+	rc = symbolizer_wants(r, want_add, &w->wants, e);
 	for (size_t i = 0; i < w->wants.n && !rc; i++)
 		rc = want_fill(w, r, &w->wants.items[i], e);
 	wants_clear(&w->wants);
-	relabel_close(r);
+	symbolizer_close(r);
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * makestore: a store whose contents are known, made through store/writer.h. For tests of what reads a store.
+ * makestore: a store whose contents are known, made through store/write/writer.h. For tests of what reads a store.
  *
  *   makestore DIR [--rows N] [--at UTC_SECONDS] [--hostile] [--two-runs] [--segments N] [--stacks N] [--live]
  *
@@ -22,7 +22,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/mem.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define SPAN_S     600
 #define PROCESSES  10

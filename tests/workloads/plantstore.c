@@ -22,7 +22,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/mem.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define FUNCTIONS 400
 #define CALLERS   40

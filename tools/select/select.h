@@ -36,7 +36,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/cli/options.h"
 
 /* What the command line said. The two tables fill it; both may be used alone. */

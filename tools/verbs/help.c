@@ -10,7 +10,7 @@
 
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/print/term.h"
 #include "tools/record/recorder.h"
 #include "tools/select/select.h"

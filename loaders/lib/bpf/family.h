@@ -93,6 +93,7 @@ struct family {
 	bool has_freq;          /* offers --freq */
 	bool no_mappings;       /* has no stacks, and asks for no file of a process: its rows of processes do not say what they are programs of */
 	const char *wants;      /* the processes that sonded may give it: "go", "libssl", "all" (targetfeed.h); NULL: it watches the host */
+	unsigned int keeps;     /* CONFINE_*: what it does while it records, which others may not (loaders/lib/sandbox/confine.h) */
 	const struct family_option *options; /* up to one without a name; NULL: none */
 	/* What it works with where nothing can be loaded: 0, or the reason why not even that. NULL: it is nothing without its
 	 * programs. A family that has it may find its state without an object (open leaves *obj NULL), and has no ring. */
