@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -291,19 +292,48 @@ def test_the_verbs_say_who_talked_to_whom(net, store, talker, sonde):
     assert dot.startswith("digraph") and "1 refused" in dot
 
 
+def test_addresses_have_the_names_that_programs_asked_for(capture, store, scratch, talker, sonde):
+    """By DNS, as family l7 saw it answered, and by the /etc/hosts that the process sees."""
+    hosts = os.path.join(scratch, "hosts")
+    with open(hosts, "w", encoding="ascii") as f:
+        f.write("127.0.0.1 localhost\n10.99.0.6 backup.lan backup\n10.99.0.5 not-this-one\n")
+    named = talker("named", inside=("unshare", "-n", "-m", "sh", "-c", f'mount --bind {hosts} /etc/hosts && ip link set lo up &&'
+                                    ' ip addr add 10.99.0.5/32 dev lo && ip addr add 10.99.0.6/32 dev lo && exec "$@"', "sh"))
+    caps = [capture(program="sonde-net"), capture(program="sonde-l7")]
+    assert until(lambda: rows(store, "SELECT 1 FROM netns_stats"), 20)
+    for name, address, port in (("db.example.com", "10.99.0.5", 81), (None, "10.99.0.6", 82)):
+        assert named.ask({"name": name, "address": address, "port": port}) == {"done": port}
+    for cap in caps:
+        cap.stop()
+    edges = json.loads(sonde("map", "--json", "--pid", named.pid, store=store, check=True).stdout)["rows"]
+    assert [(x["to"], x["port"], x["refused"]) for x in edges if x["protocol"] == "tcp"] == [
+        ({"name": "backup.lan", "kind": "address"}, 82, 1), ({"name": "db.example.com", "kind": "address"}, 81, 1)]
+    flows = json.loads(sonde("net", "--json", "--pid", named.pid, store=store, check=True).stdout)["rows"]
+    assert sorted((x["peer_name"], x["peer"], x["class"]) for x in flows if x["protocol"] == "tcp") == [
+        ("backup.lan", "10.99.0.6", "lan"), ("db.example.com", "10.99.0.5", "lan")]
+    assert sql_all(store, f"SELECT DISTINCT name, address, how FROM peer_names WHERE pid = {named.pid} ORDER BY how, name") == [
+        {"name": "db.example.com", "address": "10.99.0.5", "how": "dns"}, {"name": "backup.lan", "address": "10.99.0.6", "how": "hosts"},
+        {"name": "not-this-one", "address": "10.99.0.5", "how": "hosts"}]
+    assert "db.example.com (10.99.0.5)" in sonde("net", "--failed", "--pid", named.pid, store=store, check=True).stdout
+
+
 @pytest.fixture
 def following(store, sonde):
-    """sonde VERB --live on a pipe, once it follows."""
-    begun = []
+    """sonde VERB --live on a pipe, once it follows. Where nothing comes it ends after a while, so that whoever reads fails."""
+    begun, ends = [], []
 
     def begin(*args):
         p = subprocess.Popen([f"{BIN}/sonde", *map(str, args), "--live", "--store", str(store)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         begun.append(p)
+        ends.append(threading.Timer(120, p.kill))
+        ends[-1].start()
         for line in p.stderr:
             if "new edges" in line:
                 return p
         raise AssertionError("it ended")
     yield begin
+    for end in ends:
+        end.cancel()
     for p in begun:
         p.kill()
         p.wait()
