@@ -56,6 +56,8 @@ struct sums {
 	uint32_t n_failed, n_slow, n_sample;
 	uint64_t others;          /* that the sample stands for */
 	uint64_t random;
+	struct idmap named;       /* that were said, of the bucket named_bucket */
+	int64_t named_bucket;
 };
 
 struct sums *sums_new(struct protocols *p, struct saying *to, uint32_t bucket_s, int64_t offset_ns)
@@ -99,6 +101,8 @@ void sums_free(struct sums *s)
 	idmap_release(&s->said);
 	for (uint32_t i = 0; i < s->n; i++)
 		free(s->rows[i].steps);
+	if (s)
+		idmap_release(&s->named);
 	free(s);
 }
 
@@ -112,6 +116,27 @@ static int64_t bucket_of(const struct sums *s, int64_t boot_ns)
 	int64_t second = (boot_ns + s->offset_ns) / NSEC_PER_SEC;
 
 	return second - second % s->bucket_s;
+}
+
+/* ---- names ---- */
+
+void sums_named(struct sums *s, const struct sums_of *of, const char *name, const char *address, int64_t at_ns)
+{
+	struct said x = {.what = SAID_NAMED, .side = of->side, .who = of->who};
+	const char *text[SAID_TEXTS] = {[SAID_SERVICE] = address, [SAID_OPERATION] = name};
+	uint64_t key = hash_str(hash_str(hash_u64(HASH_SEED, of->who.start_ns ^ (uint64_t)of->who.tgid << 32), name), address);
+	int64_t bucket = bucket_of(s, at_ns);
+	bool fresh;
+
+	if (s->named_bucket != bucket)
+		idmap_clear(&s->named);
+	s->named_bucket = bucket;
+	if (s->named.n >= SUMS_NAMED)
+		return;
+	idmap_ref(&s->named, key, &fresh);
+	x.utc_ns = bucket * NSEC_PER_SEC;
+	if (fresh)
+		saying_add(s->to, &x, text, NULL);
 }
 
 /* ---- saying ---- */
