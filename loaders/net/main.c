@@ -304,12 +304,6 @@ static int net_attach(void *state, struct err *e)
 	return err;
 }
 
-static uint64_t net_period_ns(void *state)
-{
-	(void)state;
-	return 0;
-}
-
 static const char *net_clock(void *state)
 {
 	(void)state;
@@ -342,7 +336,6 @@ static const struct family net_family = {
 	.attach = net_attach,
 	.poll = net_poll,
 	.finish = net_finish,
-	.period_ns = net_period_ns,
 	.clock = net_clock,
 	.tally = net_tally,
 	.detach = net_detach,
