@@ -162,4 +162,4 @@ def test_a_host_without_memory_is_told_with_who_held_it(judged):
     (kill,) = [e for e in happened(judged, kind="oom kill") if e["comm"] == "tail" and e["name"] != "hog"]
     assert kill["detail"] == "the host had no memory left", kill
     (story,) = [r for r in judged.sections["oom"].json()["rows"] if not r["container"]]
-    assert story["tasks"][0]["comm"] == "tail" and story["tasks"][0]["rss"] > 256 << 20, story
+    assert story["tasks"][0]["name"] == "tail" and story["tasks"][0]["bytes"] > 256 << 20, story
