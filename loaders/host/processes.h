@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "loaders/host/meter.h"
+#include "loaders/lib/bpf/meter.h"
 #include "schema/base/strbuf.h"
 
 struct hostmaps_process;

@@ -190,12 +190,19 @@ enum sensor_column { SENSOR_COLUMNS(FACT_ID) SENSOR_N };
 enum cgroup_column { CGROUP_COLUMNS(FACT_ID) CGROUP_N };
 enum cgroup_disk_column { CGROUP_DISK_COLUMNS(FACT_ID) CGROUP_DISK_N };
 enum process_column { PROCESS_COLUMNS(FACT_ID) PROCESS_N };
+#define EVENT_LOG_COLUMNS(X) \
+	X(EVENT_LOG_WHICH, "which", TEXT, KEY, "", "text.id: id of the container, as in event_row") \
+	X(EVENT_LOG_DETAIL, "detail", TEXT, KEY, "", "text.id: how it ended, as in event_row") \
+	X(EVENT_LOG_LINES, "lines", TEXT, GAUGE, "", "text.id: the lines, secrets masked, an end of line between them") \
+	X(EVENT_LOG_CUT, "cut", NUMBER, GAUGE, "", "lines that are not whole here: they are longer")
+
+enum event_log_column { EVENT_LOG_COLUMNS(FACT_ID) EVENT_LOG_N };
 enum event_column { EVENT_COLUMNS(FACT_ID) EVENT_N_COLUMNS };
 enum oom_column { OOM_COLUMNS(FACT_ID) OOM_N };
 enum fds_column { FDS_COLUMNS(FACT_ID) FDS_N };
 enum oom_task_column { OOM_TASK_COLUMNS(FACT_ID) OOM_TASK_N };
 
 extern const struct fact HOST_FACT, DISK_FACT, FS_FACT, NIC_FACT, SENSOR_FACT, CGROUP_FACT, CGROUP_DISK_FACT, PROCESS_FACT, EVENT_FACT, OOM_FACT,
-	OOM_TASK_FACT, FDS_FACT;
+	OOM_TASK_FACT, FDS_FACT, EVENT_LOG_FACT;
 
 #endif

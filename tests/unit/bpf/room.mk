@@ -5,3 +5,4 @@ $(eval $(call unit_test,targetfeed_test,tests/unit/loaders/lib/bpf/targetfeed_te
 $(eval $(call unit_test,loader_parts_test,tests/unit/loaders/lib/bpf/parts_test.c,bpf base,-ljansson))
 $(eval $(call unit_test,kerneltypes_test,tests/unit/loaders/lib/bpf/kerneltypes_test.c,bpf base,-lbpf -lelf -lz))
 $(eval $(call unit_test,progsyms_test,tests/unit/loaders/lib/bpf/progsyms_test.c,bpf host base,-lbpf -lelf -lz))
+$(eval $(call unit_test,meter_test,tests/unit/loaders/lib/bpf/meter_test.c,bpf store_fixture store base,-lsqlite3 -lz -lpthread -lm))
