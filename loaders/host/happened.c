@@ -49,6 +49,7 @@ void happened_release(struct happened *x)
 {
 	lives_release(&x->lives);
 	dockerfiles_release(&x->docker);
+	loglines_release(&x->lines);
 	free(x->ends);
 	free(x->ooms);
 }
@@ -74,6 +75,7 @@ static void on_life(void *ctx, const struct lives_event *e)
 	n = &x->ends[x->n_ends++];
 	*n = (struct happened_end){.e = *e, .ref = *e->ref};
 	snprintf(n->path, sizeof(n->path), "%s", e->path);
+	loglines_meet(&x->lines, &x->docker, e->ref, e->boot_ns);
 	for (size_t i = 0; e->stopped && i + 1 < x->n_ends; i++) /* its start waits yet: it is named by what it became */
 		if (is_same(&x->ends[i].e.leader, &e->leader))
 			x->ends[i].e.leader = e->leader;
@@ -96,7 +98,11 @@ void happened_ended(struct happened *x, const struct hostmaps_process *p)
 
 void happened_meet(struct happened *x, const struct hostmaps_process *p)
 {
+	struct container_ref ref;
+
 	lives_meet(&x->lives, p);
+	if (x->lines.on && *p->cgroup && container_parse(p->cgroup, strlen(p->cgroup), &ref))
+		loglines_meet(&x->lines, &x->docker, &ref, clock_boot_ns());
 }
 
 /* ---- containers ---- */
@@ -176,6 +182,46 @@ static void ending_say(const struct lives_event *e, const struct container_state
 		snprintf(out + strlen(out), size - strlen(out), "%sout of memory, says docker", out[0] ? ", " : "");
 }
 
+/* Not one that ended as it was asked to. */
+static bool is_bad_end(const struct lives_event *e, const struct container_state *s)
+{
+	int code = WIFSIGNALED(e->status) ? 128 + WTERMSIG(e->status) : WEXITSTATUS(e->status);
+
+	if (e->end == HOSTMAPS_OOM)
+		return true;
+	if (e->end == HOSTMAPS_GONE)
+		code = s && !s->runs ? s->exit_code : 0;
+	return code && code != 128 + SIGTERM && code != 128 + SIGINT;
+}
+
+/* When it was started again, as far as that waits to be told; what is later in its log is not of this life. */
+static int64_t next_start(const struct happened *x, const struct happened_end *n)
+{
+	for (size_t i = 0; i < x->n_ends; i++)
+		if (!x->ends[i].e.stopped && x->ends[i].e.boot_ns > n->e.boot_ns && !strcmp(x->ends[i].path, n->path))
+			return utc(x, x->ends[i].e.boot_ns);
+	return INT64_MAX;
+}
+
+struct lines {
+	struct happened *x;
+	const struct event *v;
+	uint64_t nth;
+};
+
+static void line_put(void *ctx, const char *line, bool cut)
+{
+	struct lines *l = ctx;
+	struct fact_row row = {0};
+
+	fact_put_text(&row, EVENT_LOG_WHICH, l->v->which);
+	fact_put(&row, EVENT_LOG_AT, (uint64_t)(l->v->utc_ns / 1000));
+	fact_put(&row, EVENT_LOG_NTH, ++l->nth);
+	fact_put_text(&row, EVENT_LOG_LINE, line);
+	fact_put(&row, EVENT_LOG_CUT, cut);
+	event_row_put(l->x->h, l->v->utc_ns, &EVENT_LOG_FACT, &row, -1, NULL);
+}
+
 static void life_tell(struct happened *x, const struct happened_end *n)
 {
 	const struct container_state *s = dockerfiles_state(&x->docker, n->ref.id);
@@ -193,6 +239,8 @@ static void life_tell(struct happened *x, const struct happened_end *n)
 		sender_say(x, &n->e, by, sizeof(by));
 	}
 	event_put(x->h, &v);
+	if (n->e.stopped && is_bad_end(&n->e, s))
+		loglines_read(&x->lines, &x->docker, &n->ref, next_start(x, n), clock_boot_ns(), line_put, &(struct lines){x, &v, 0});
 	if (*by && v.process) /* its row may be one that the capture has not made */
 		store_process_note(x->h->store, x->h->run, naming_row(x->h->naming, v.process), "signal_by", by);
 }
@@ -394,6 +442,7 @@ void happened_round(struct happened *x, struct family_host *h, int64_t now_ns)
 	x->h = h;
 	dockerfiles_look(&x->docker, now_ns, on_docker, x);
 	lives_round(&x->lives);
+	loglines_round(&x->lines, now_ns);
 }
 
 void happened_poll(struct happened *x, struct family_host *h, int64_t now_ns, bool all)

@@ -15,6 +15,7 @@
 
 #include "loaders/host/dockerfiles.h"
 #include "loaders/host/lives.h"
+#include "loaders/host/loglines.h"
 #include "schema/base/strbuf.h"
 
 #define HAPPENED_SETTLE_NS 1500000000ll
@@ -26,6 +27,7 @@ struct family_host;
 struct happened {
 	struct lives lives;
 	struct dockerfiles docker;
+	struct loglines lines;
 	struct happened_end *ends; size_t n_ends, cap_ends; /* of containers, and their starts */
 	struct happened_oom *ooms; size_t n_ooms, cap_ooms;
 	uint64_t dropped;           /* of either: there were too many to be kept */

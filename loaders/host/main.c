@@ -3,7 +3,9 @@
  * sonde-host: what the host, its containers, units and processes used, read from the kernel's own accounts at the end of each
  * bucket. It loads no program. This file is the family's translation between the common loop of loaders/lib/bpf and the readers.
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "loaders/host/cgroups.h"
@@ -39,6 +41,19 @@ struct host {
 	uint64_t n_processes;
 };
 
+static bool log_lines;
+
+static int log_lines_set(const char *value, struct err *e)
+{
+	log_lines = !strcmp(value, "on");
+	return log_lines || !strcmp(value, "off") ? 0 : err_set(e, -EINVAL, EXIT_USAGE, "--log-lines '%.40s' is not on or off", value);
+}
+
+static const struct family_option host_options[] = {
+	{"log-lines", "on|off", "keep the last 20 lines of the log of a container that ended badly, secrets masked (default off)", log_lines_set},
+	{0},
+};
+
 static int host_rights(const char *prog, struct err *e)
 {
 	return preflight_clock(prog, e);
@@ -56,6 +71,7 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	filesystems_init(&s->filesystems, IDLE_NS);
 	processes_init(&s->processes, IDLE_PROCESS_NS);
 	happened_init(&s->happened);
+	s->happened.lines.on = log_lines;
 	s->cgroups.docker = &s->happened.docker;
 	*state = s;
 	return 0;
@@ -218,6 +234,7 @@ static void host_check(struct check *c, uint32_t freq)
 static const struct family host_family = {
 	.name = "host",
 	.summary = "what the host, containers, units and processes used: CPU, memory, disks, network, pressure",
+	.options = host_options,
 	.rights = host_rights,
 	.open = host_open,
 	.attach = host_attach,

@@ -192,9 +192,10 @@ enum cgroup_disk_column { CGROUP_DISK_COLUMNS(FACT_ID) CGROUP_DISK_N };
 enum process_column { PROCESS_COLUMNS(FACT_ID) PROCESS_N };
 #define EVENT_LOG_COLUMNS(X) \
 	X(EVENT_LOG_WHICH, "which", TEXT, KEY, "", "text.id: id of the container, as in event_row") \
-	X(EVENT_LOG_DETAIL, "detail", TEXT, KEY, "", "text.id: how it ended, as in event_row") \
-	X(EVENT_LOG_LINES, "lines", TEXT, GAUGE, "", "text.id: the lines, secrets masked, an end of line between them") \
-	X(EVENT_LOG_CUT, "cut", NUMBER, GAUGE, "", "lines that are not whole here: they are longer")
+	X(EVENT_LOG_AT, "at_us", TAG, KEY, "", "when it ended, as in event_row") \
+	X(EVENT_LOG_NTH, "nth", TAG, KEY, "", "which line, from 1 on: the last one is the newest") \
+	X(EVENT_LOG_LINE, "line", TEXT, GAUGE, "", "text.id: the line, secrets masked") \
+	X(EVENT_LOG_CUT, "cut", NUMBER, GAUGE, "", "1: it is longer than what is here")
 
 enum event_log_column { EVENT_LOG_COLUMNS(FACT_ID) EVENT_LOG_N };
 enum event_column { EVENT_COLUMNS(FACT_ID) EVENT_N_COLUMNS };

@@ -5,10 +5,11 @@ CREATE TABLE event_log_row( -- what containers wrote last before they ended badl
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   which INTEGER NOT NULL, -- text.id: id of the container, as in event_row
-  detail INTEGER NOT NULL, -- text.id: how it ended, as in event_row
-  lines INTEGER NOT NULL, -- text.id: the lines, secrets masked, an end of line between them
-  cut INTEGER, -- gauge: lines that are not whole here: they are longer
-  PRIMARY KEY(ts, run, which, detail)
+  at_us INTEGER NOT NULL, -- when it ended, as in event_row
+  nth INTEGER NOT NULL, -- which line, from 1 on: the last one is the newest
+  line INTEGER NOT NULL, -- text.id: the line, secrets masked
+  cut INTEGER, -- gauge: 1: it is longer than what is here
+  PRIMARY KEY(ts, run, which, at_us, nth)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE gpu_row( -- GPUs
@@ -130,10 +131,9 @@ CREATE VIEW jvm_stats AS -- Java's virtual machines by bucket in which something
    AND (h.by_scope = 0 OR EXISTS (SELECT 1 FROM jvm_row y WHERE y.run = h.by AND y.process = x.process))
   WHERE h.run IS NULL;
 
-CREATE VIEW event_logs AS -- what containers wrote last before they ended badly: of an event of the same which and detail
-  SELECT datetime(x.ts + t0.value, 'unixepoch') AS time, x.ts + t0.value AS ts, r.bucket_s AS seconds, w.value AS which,
-         coalesce(d.value, '') AS detail, coalesce(l.value, '') AS lines, x.cut, x.run AS run_id
-  FROM event_log_row x JOIN meta t0 ON t0.key = 't0' JOIN run r ON r.id = x.run
-  JOIN text w ON w.id = x.which LEFT JOIN text d ON d.id = x.detail LEFT JOIN text l ON l.id = x.lines
+CREATE VIEW event_logs AS -- what containers wrote last before they ended badly, line by line: of the event of the same which and at_ns
+  SELECT datetime(x.at_us / 1000000, 'unixepoch') AS time, x.at_us / 1000000 AS ts, x.at_us * 1000 AS at_ns, w.value AS which, x.nth,
+         coalesce(l.value, '') AS line, x.cut, x.run AS run_id
+  FROM event_log_row x JOIN meta t0 ON t0.key = 't0' JOIN text w ON w.id = x.which LEFT JOIN text l ON l.id = x.line
   LEFT JOIN fact_hidden h ON h.run = x.run AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts
   WHERE h.run IS NULL;
