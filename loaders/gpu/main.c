@@ -17,6 +17,7 @@
 #include "loaders/lib/bpf/target.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/naming.h"
+#include "loaders/lib/sandbox/confine.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/log.h"
@@ -333,6 +334,7 @@ static void gpu_check(struct check *c, uint32_t freq)
 
 static const struct family gpu_family = {
 	.name = "gpu",
+	.keeps = CONFINE_EXECS, /* sonde-nvml again */
 	.summary = "what GPUs and the processes on them used: time, memory, power, temperature",
 	.rights = gpu_rights,
 	.open = gpu_open,

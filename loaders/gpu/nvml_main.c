@@ -7,22 +7,23 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "loaders/gpu/nvmlread.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
-#include "schema/base/version.h"
 
 #define SAMPLE_NS  NSEC_PER_SEC
 #define STUCK_S    60
 
-static const char HELP[] =
-	"usage: sonde-nvml [--version] [--help]\n"
-	"Of sonde-gpu: tells on stdout of NVIDIA's GPUs, each time that a byte comes on stdin. Try: echo | sonde-nvml\n";
+static const struct program NVML = {
+	.name = "sonde-nvml",
+	.usage = "[options]",
+	.about = "Of sonde-gpu: tells on standard output of NVIDIA's GPUs, each time that a byte comes on standard input. Try: echo | sonde-nvml",
+};
 
 static void text_or_none(int (*ask)(char *, unsigned int), char *out, unsigned int size)
 {
@@ -84,23 +85,14 @@ static void serve(struct nvmlread *r)
 	}
 }
 
-int main(int argc, char **argv)
+static int run(void)
 {
 	struct strbuf missing cleanup_strbuf = STRBUF_INIT;
 	struct nvmlread *r;
 	struct nvmlapi api;
 	struct err e = {0};
 
-	if (argc > 1) {
-		bool version = !strcmp(argv[1], "--version"), help = !strcmp(argv[1], "--help");
-
-		if (version)
-			printf("sonde-nvml %s\n", SONDE_VERSION);
-		else
-			fputs(HELP, help ? stdout : stderr);
-		return version || help ? EXIT_OK : EXIT_USAGE;
-	}
-	log_init("sonde-nvml", LOG_LEVEL_WARN);
+	log_init(NVML.name, LOG_LEVEL_WARN);
 	signal(SIGPIPE, SIG_DFL);
 	alarm(STUCK_S);
 	if (nvmlapi_open(&api, &missing, &e)) {
@@ -112,4 +104,13 @@ int main(int argc, char **argv)
 	serve(r);
 	nvmlread_free(r);
 	return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+	const struct option_set none = {0};
+	struct err e = {0};
+	int rc = program_options(&NVML, argc, argv, &none, 1, NULL, &e);
+
+	return rc ? program_end(NVML.name, rc, &e) : run();
 }

@@ -3,9 +3,7 @@
  * sonde-host: what the host, its containers, units and processes used, read from the kernel's own accounts at the end of each
  * bucket. It loads no program. This file is the family's translation between the common loop of loaders/lib/bpf and the readers.
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "loaders/host/cgroups.h"
@@ -41,18 +39,14 @@ struct host {
 	uint64_t n_processes;
 };
 
-static bool log_lines;
+static struct host_opts {
+	int log_lines; /* 1: off */
+} opts = {.log_lines = 1};
 
-static int log_lines_set(const char *value, struct err *e)
-{
-	log_lines = !strcmp(value, "on");
-	return log_lines || !strcmp(value, "off") ? 0 : err_set(e, -EINVAL, EXIT_USAGE, "--log-lines '%.40s' is not on or off", value);
-}
-
-static const struct family_option host_options[] = {
-	{"log-lines", "on|off", "keep the last 20 lines of the log of a container that ended badly, secrets masked (default off)", log_lines_set},
-	{0},
-};
+static const struct option host_options[] = {
+	{"log-lines", 0, OPTION_ENUM, "on|off", "keep a container's last 20 lines where it ended badly, secrets masked (default off)",
+	 OPTION_AT(struct host_opts, log_lines)},
+	{0}};
 
 static int host_rights(const char *prog, struct err *e)
 {
@@ -71,7 +65,7 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	filesystems_init(&s->filesystems, IDLE_NS);
 	processes_init(&s->processes, IDLE_PROCESS_NS);
 	happened_init(&s->happened);
-	s->happened.lines.on = log_lines;
+	s->happened.lines.on = !opts.log_lines;
 	s->cgroups.docker = &s->happened.docker;
 	*state = s;
 	return 0;
@@ -234,7 +228,7 @@ static void host_check(struct check *c, uint32_t freq)
 static const struct family host_family = {
 	.name = "host",
 	.summary = "what the host, containers, units and processes used: CPU, memory, disks, network, pressure",
-	.options = host_options,
+	.options = {host_options, &opts},
 	.rights = host_rights,
 	.open = host_open,
 	.attach = host_attach,
