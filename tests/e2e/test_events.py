@@ -315,3 +315,45 @@ def test_dockers_containers_are_told_from_their_creation_to_their_removal(captur
     first, second = of(store, container_id, "stopped")
     assert first["detail"] == "exit 7" and second["caused_by"].startswith(("SIGTERM from", "SIGKILL from"))
     assert of(store, container_id, "unhealthy")
+
+
+@pytest.mark.docker
+def test_podmans_containers_are_told_from_their_creation_to_their_removal_with_their_last_lines(capture, store, scratch):
+    """By the log of its events, and its log of the container: no socket of Podman's is asked."""
+    need_root()
+    need("podman")
+    need("runc")
+    need("busybox")
+    os.makedirs(f"{scratch}/root/bin")
+    shutil.copy(shutil.which("busybox"), f"{scratch}/root/bin/sh")
+
+    def podman(*args, **kw):
+        return subprocess.run(["podman", "--runtime", shutil.which("runc"), "--cgroup-manager", "cgroupfs", "--events-backend", "file", *args],
+                              capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL, **kw)
+    name = f"sonde-{secrets.token_hex(4)}"
+    cap = capture("--bucket", "1s", "--log-lines", "on", program="sonde-host")
+    assert until(lambda: first_row(store), 30)
+    try:
+        done = podman("run", "-d", "--name", name, "--network", "none", "--log-driver", "k8s-file", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000",
+                      "--restart", "on-failure:1", "--health-cmd", "test -e /well", "--health-interval", "disable", "--health-retries", "1",
+                      "--rootfs", f"{scratch}/root", "/bin/sh", "-c", "echo begins; sleep 6; echo no such table >&2; exit 7")
+        if done.returncode:
+            pytest.skip(f"missing: a Podman that runs here: {done.stderr[-200:]}")
+        container_id = done.stdout.strip().splitlines()[-1]
+        podman("healthcheck", "run", name)
+        podman("healthcheck", "run", name) # Podman 4.3 says with each check what the one before found
+        assert until(lambda: len(of(store, container_id, "stopped")) == 2, 60), events(store, f"which = '{container_id}'")
+    finally:
+        podman("rm", "-f", name)
+    assert until(lambda: of(store, container_id, "removed"), 30), events(store)
+    cap.stop()
+    told = events(store, f"which = '{container_id}'")
+    kinds = [r["kind"] for r in told if r["kind"] not in ("healthy", "unhealthy")]
+    assert kinds == ["created", "started", "stopped", "restarted", "stopped", "removed"], kinds
+    assert {r["name"] for r in told} == {name}
+    ends = of(store, container_id, "stopped")
+    assert {r["detail"] for r in ends} == {"exit 7"}
+    assert of(store, container_id, "unhealthy")
+    lines = lines_of(store, container_id)
+    assert [r["line"] for r in lines if r["at_ns"] == ends[0]["at_ns"]] == ["begins", "no such table"]
+    assert [r["line"] for r in lines if r["at_ns"] == ends[1]["at_ns"]] == ["begins", "no such table"] * 2
