@@ -362,7 +362,7 @@ void happened_round(struct happened *x, struct family_host *h, int64_t now_ns)
 	x->h = h;
 	dockerfiles_look(&x->docker, now_ns, on_docker, x);
 	podmanlog_look(&x->podman, PODMANLOG_PATH, on_podman, x);
-	lives_round(&x->lives);
+	lives_round(&x->lives, (uint64_t)now_ns);
 	loglines_round(&x->lines, now_ns);
 }
 
