@@ -10,7 +10,7 @@ import pytest
 from conftest import BIN, BUILD, need, need_root, sql_all
 from containers import cgroup_roots, cgroups
 from livedin import put
-from sonded import until
+from sonded import Sonded, alive, until
 
 GIB = 1 << 30
 GAUGES = {"0": {"mem_total": 16 * GIB, "mem_used": 4 * GIB, "power_mw": 100000, "power_limit_mw": 300000, "temperature_m": 60000,
@@ -186,6 +186,19 @@ def test_the_library_runs_without_any_right(capture, store):
         status = dict(line.split(":", 1) for line in f)
     assert int(status["CapEff"], 16) == 0 and int(status["CapBnd"], 16) == 0 and status["NoNewPrivs"].strip() == "1"
     c.stop()
+
+
+def test_sonded_records_gpus_and_lines_where_its_configuration_says_so(store, sleepers):
+    need_root()
+    env = {**fake("all", [(0, sleepers[0], 512, 30)]), "SONDE_FAMILIES": "host", "SONDE_GPU": "on", "SONDE_LOG_LINES": "on"}
+    with Sonded(store, env={k: env[k] for k in ("LD_LIBRARY_PATH", "FAKE_NVML", "SONDE_FAMILIES", "SONDE_GPU", "SONDE_LOG_LINES")}) as s:
+        assert s.running("gpu") and s.running("host")
+        with open(f"/proc/{s.running('host')}/cmdline", encoding="utf-8") as f:
+            assert "--log-lines\0on\0" in f.read()
+        assert until(lambda: {r["pid"] for r in rows(store, "gpu_process_stats")} == {sleepers[0]}, 60)
+        assert {r["gpu"] for r in rows(store)} == {"0", "1"}
+        child = next(p for p in os.listdir("/proc") if p.isdigit() and parent_of(p) == s.running("gpu") and comm_of(p) == "sonde-nvml")
+    assert not alive(child), "what it started ends with it"
 
 
 AT = 1800000000
