@@ -91,6 +91,14 @@ _Static_assert(sizeof(struct stack_event) == 80, "wire size");
 #define STACK_LATE_PAGES 4 /* so many, and the rest of the one that RSP points into */
 #define STACK_LATE_BYTES ((STACK_LATE_PAGES + 1) * 4096)
 #define STACK_LATE_CODE  32
+#define STACK_OBJECTS    64 /* frames of V8's own code, innermost first; of those beyond it is read later */
+#define STACK_OBJECT_WORDS 6
+
+/* What stood two words below a frame pointer in V8's own code (its function, where it is a frame of JavaScript): the object, as it was then. */
+struct stack_object {
+	__u64 at; /* its address; 0: none is there */
+	__u64 word[STACK_OBJECT_WORDS];
+};
 
 /*
  * A record of the ring `late`: what a user stack can be unwound from when its rows are there, or by who knows its process's own code. ev.flags has STACK_F_LATE,
@@ -104,9 +112,10 @@ struct stack_late {
 	__u64 fs_base;
 	__u32 exact;    /* 1: pc was interrupted; 0: it lies behind a system call instruction */
 	__u32 size;     /* bytes of `stack` that are filled */
+	struct stack_object objects[STACK_OBJECTS];
 	__u8 code[STACK_LATE_CODE]; /* what stood at pc; 0 where it could not be read */
 	__u8 stack[STACK_LATE_BYTES]; /* memory from regs[7] (RSP) on; the record ends with what is filled */
 };
-_Static_assert(sizeof(struct stack_late) == 80 + 127 * 8 + 152 + STACK_LATE_CODE + STACK_LATE_BYTES, "wire size");
+_Static_assert(sizeof(struct stack_late) == 80 + 127 * 8 + 152 + 56 * STACK_OBJECTS + STACK_LATE_CODE + STACK_LATE_BYTES, "wire size");
 
 #endif
