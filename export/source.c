@@ -11,7 +11,7 @@
 #include "export/spread.h"
 #include "schema/base/mem.h"
 #include "schema/extension/extension.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 #define N_SOURCES   (sizeof(EXPORT_QUERIES) / sizeof(EXPORT_QUERIES[0]))
 #define COLUMNS_MAX 64

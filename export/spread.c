@@ -6,7 +6,7 @@
 #include <sqlite3.h>
 
 #include "schema/base/strbuf.h"
-#include "schema/store/hist.h"
+#include "schema/store/model/hist.h"
 
 struct sums {
 	uint64_t below[METRIC_BOUNDS], n;

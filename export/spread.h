@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spread: stored histograms (schema/store/hist.h) added up, as an aggregate function of SQLite:
+ * spread: stored histograms (schema/store/model/hist.h) added up, as an aggregate function of SQLite:
  *
  *   hist_all(hist, steps, n)   hist: as stored, or NULL; steps: how many to each power of two, 1 or 8; n: how many values there are.
  *                              Text: how many values lie below each bound of export/metric.h, then all: "3 5 5 ... 6".

@@ -14,7 +14,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/store/folder.h"
+#include "schema/store/files/folder.h"
+#include "schema/store/files/location.h"
 
 #define BUCKET_S 60 /* the first bucket of a file began before it */
 #define LATE_S 300 /* a writer leaves a file with its next batch */

@@ -12,7 +12,7 @@
 
 #include "probes/stack.h"
 
-/* As stored (schema/store/waits.h): never renumbered. */
+/* As stored (schema/store/write/waits.h): never renumbered. */
 enum offcpu_class {
 	OFFCPU_OTHER = 0,
 	OFFCPU_LOCK = 1,

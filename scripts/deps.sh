@@ -20,7 +20,7 @@ musl-tools php8.2-cli ruby chromium debuginfod iproute2 jq binutils gdb strace u
 file zsh fish tmux less"
 docker="docker.io busybox-static"
 fresh="debootstrap"
-package="libbz2-dev debhelper lintian debootstrap debian-archive-keyring busybox-static musl-tools xz-utils binutils"
+package="libbz2-dev debhelper lintian debootstrap debian-archive-keyring busybox-static musl-tools xz-utils binutils podman crun runc python3-yaml"
 kernels="qemu-system-x86 busybox-static debian-archive-keyring"
 page="chromium"
 live="nginx-core redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached

@@ -18,7 +18,7 @@ struct child_limits {
 	unsigned seconds;      /* by the clock; on the CPU as many, and one more */
 	uint64_t memory_bytes; /* RLIMIT_DATA: what is its own, not the store that it maps */
 	uint64_t answer_bytes;
-	int spans_fd;          /* becomes its descriptor CHILD_SPANS (schema/store/spancache.h); less than that: none */
+	int spans_fd;          /* becomes its descriptor CHILD_SPANS (schema/store/read/span_cache.h); less than that: none */
 };
 
 enum child_end {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
-#include "schema/store/folder.h"
+#include "schema/store/files/folder.h"
 #include "supervisor/sup.h"
 #include "supervisor/talk.h"
 

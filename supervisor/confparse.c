@@ -9,7 +9,7 @@
 #include "schema/base/families.h"
 #include "schema/base/strbuf.h"
 #include "supervisor/conf_parts.h"
-#include "supervisor/quantity.h"
+#include "schema/base/cli/quantity.h"
 #include "loaders/lib/host/rules.h"
 
 #define FREQ_MAX 4999

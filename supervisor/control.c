@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/store/folder.h"
+#include "schema/store/files/folder.h"
 
 #define ANSWER_WAIT_S 1
 

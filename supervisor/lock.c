@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/store/folder.h"
+#include "schema/store/files/folder.h"
 #include "supervisor/talk.h"
 
 #define REPLACE_MS 15000 /* its loaders have two seconds, then they are killed; sonde-prune may be at work */

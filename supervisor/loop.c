@@ -17,8 +17,8 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/store/folder.h"
-#include "schema/store/writer.h"
+#include "schema/store/files/folder.h"
+#include "schema/store/write/writer.h"
 #include "supervisor/leftover.h"
 #include "supervisor/lock.h"
 #include "supervisor/notify.h"

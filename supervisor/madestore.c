@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "schema/store/folder.h"
+#include "schema/store/files/folder.h"
 
 #define DEPTH_FDS 16
 

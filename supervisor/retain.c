@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
-#include "schema/store/room.h"
+#include "schema/store/files/ballast.h"
+#include "schema/store/retention/budget.h"
 #include "supervisor/talk.h"
 
 #define LOOK_NS     (NSEC_PER_SEC * 9 / 10) /* with each second turn of sonded */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "schema/store/retention.h"
+#include "schema/store/retention/retention.h"
 #include "supervisor/conf.h"
 #include "supervisor/pass.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "schema/base/clock.h"
-#include "schema/store/seal.h"
+#include "schema/store/archive/seal.h"
 #include "supervisor/talk.h"
 
 #define EVERY_LEAST_NS (5 * NSEC_PER_SEC)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sealer: has the finished segments of the store archived (schema/store/seal.h) while sonded runs, one sonde-seal at a time.
+ * sealer: has the finished segments of the store archived (schema/store/archive/seal.h) while sonded runs, one sonde-seal at a time.
  *
  *   1. It looks four times in the life of a file, every 5 s to 10 min. The newest segments stay rows while they take less than a quarter of the
  *      budget, and the last two hours while they take less than half of it.

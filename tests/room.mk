@@ -96,6 +96,11 @@ long-runtimes: all workloads
 long-page: all unit-tests workloads
 	@$(PYTEST) tests/e2e/test_page*.py --durations=5 --junitxml=$(RESULTS)/long-page.xml
 
+# sonde serve before clients that send anything, for SERVE_SECONDS
+SERVE_SECONDS ?= 3600
+long-serve: all workloads
+	@SERVE_SECONDS=$(SERVE_SECONDS) $(PYTEST) $(E2E)/test_serve_hostile.py -s --junitxml=$(RESULTS)/long-serve.xml
+
 # what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
 long-diff: all workloads
 	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_diff.py -s -k "seeds or steady" --junitxml=$(RESULTS)/long-diff.xml

@@ -13,7 +13,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 struct batch {
 	const struct table *table;

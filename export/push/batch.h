@@ -9,7 +9,7 @@
 
 #include "export/push/table.h"
 #include "schema/base/err.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 #define BATCH_BYTES (512u << 10)
 

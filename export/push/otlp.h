@@ -17,7 +17,7 @@
 
 #include "export/push/target.h"
 #include "schema/base/err.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 /* A request of `n` points or records to `path`, compressed unless the target is plain. Not 0 ends it. */
 typedef int otlp_take(void *ctx, const char *path, const void *body, size_t len, size_t n, struct err *e);

@@ -15,7 +15,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/store/kinds.h"
+#include "schema/store/model/kinds.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/formats/pprof.h"

@@ -14,7 +14,7 @@
 #include "export/push/table.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 struct sending {
 	const struct target *target;

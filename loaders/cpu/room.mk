@@ -1,1 +1,1 @@
-$(eval $(call program,sonde-cpu,$(wildcard loaders/cpu/*.c),bpf host runtimes image store base,-lbpf -lsqlite3 -ljansson -lz -lpthread -lm))
+$(eval $(call program,sonde-cpu,$(wildcard loaders/cpu/*.c),bpf sandbox host runtimes image store base,-lbpf -lseccomp -lsqlite3 -ljansson -lz -lpthread -lm))

@@ -12,7 +12,7 @@
 #include "schema/base/mem.h"
 #include "schema/image/go.h"
 #include "schema/image/image.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define LINES_NS (10 * NSEC_PER_SEC) /* an index without lines is taken after so long */
 #define SEGMENTS 16

@@ -13,7 +13,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define FRAMES_KEPT 65536 /* memory for more is given back after a reading */
 #define SIZE_MAX_LABEL UINT32_MAX /* larger objects are all sampled: scaling is by 1 */

@@ -7,7 +7,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/naming.h"
 #include "schema/facts/host.h"
-#include "schema/store/facts.h"
+#include "schema/store/write/facts.h"
 
 void event_row_put(struct family_host *h, int64_t utc_ns, const struct fact *f, struct fact_row *row, int column, struct hostmaps_process *process)
 {

@@ -18,7 +18,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define NOTED_MAX   4096          /* ends that wait to be told */
 #define LOG_MAX     (1 << 20)     /* bytes of the kernel's log, its newest */

@@ -8,7 +8,7 @@
 
 #include "loaders/lib/bpf/family.h"
 #include "schema/base/mem.h"
-#include "schema/store/facts.h"
+#include "schema/store/write/facts.h"
 
 #define THINGS_MAX 65536
 

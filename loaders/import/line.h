@@ -8,7 +8,7 @@
  *   {"process": "comm", "pid": N, "ppid": N, "uid": N, "start_ns": N, "exe": "", "args": "", "unit": "", "container": "",
  *    "container_id": "", "image": ""}                      counted from 0
  *   {"add": "cpu", "process": N, "thread": "", "tid": N, "label": N, "stack": [N, ...], "times": [at_ns, n, value, ...]}
- *                                                          root first; kinds are those of store/kinds.h; three numbers a time
+ *                                                          root first; kinds are those of store/model/kinds.h; three numbers a time
  */
 #ifndef SONDE_IMPORT_LINE_H
 #define SONDE_IMPORT_LINE_H
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define LINE_MAX_BYTES (1u << 20)
 #define LINE_STACK_MAX 2048

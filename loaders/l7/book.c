@@ -13,9 +13,9 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/l7.h"
-#include "schema/store/facts.h"
-#include "schema/store/requests.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/facts.h"
+#include "schema/store/write/requests.h"
+#include "schema/store/write/writer.h"
 
 struct book_who {
 	struct said_who who;

@@ -39,7 +39,7 @@ enum said_texts { SAID_PROTOCOL, SAID_SERVICE, SAID_OPERATION, SAID_STATUS, SAID
 
 struct said {
 	uint32_t size;           /* of the entry, with all of it; a multiple of 8 */
-	uint8_t what, side, result, why; /* side, result: as the store's (schema/store/requests.h) */
+	uint8_t what, side, result, why; /* side, result: as the store's (schema/store/write/requests.h) */
 	struct said_who who;
 	int64_t utc_ns;          /* of the bucket */
 	uint64_t number[SAID_NUMBERS];

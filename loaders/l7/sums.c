@@ -8,7 +8,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "schema/store/requests.h"
+#include "schema/store/write/requests.h"
 
 #define SLOTS (2 * SUMS_ROWS)
 #define SERVICE_MAX 128

@@ -18,7 +18,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/facts/net.h"
-#include "schema/store/facts.h"
+#include "schema/store/write/facts.h"
 
 #define EDGES_MOST 65536
 

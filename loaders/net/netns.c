@@ -16,7 +16,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "schema/store/facts.h"
+#include "schema/store/write/facts.h"
 
 #define NETNS_MOST   1024
 #define FILE_MOST    (64u << 10)

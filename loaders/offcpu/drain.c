@@ -11,8 +11,8 @@
 #include "loaders/offcpu/mapread.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "schema/store/waits.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/waits.h"
+#include "schema/store/write/writer.h"
 
 struct drain_who {
 	struct offcpu_who who;

@@ -13,9 +13,9 @@
 #include "schema/base/hash.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/store/hist.h"
-#include "schema/store/waits.h"
-#include "schema/store/writer.h"
+#include "schema/store/model/hist.h"
+#include "schema/store/write/waits.h"
+#include "schema/store/write/writer.h"
 
 #define LEADING_MAX 8 /* kernel frames of the tracepoint before the scheduler's */
 

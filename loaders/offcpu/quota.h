@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "schema/base/idmap.h"
-#include "schema/store/waits.h"
+#include "schema/store/write/waits.h"
 
 struct family_host;
 

@@ -9,10 +9,10 @@
 #include "loaders/lib/host/naming.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
-#include "schema/store/hist.h"
-#include "schema/store/waitread.h"
-#include "schema/store/waits.h"
-#include "schema/store/writer.h"
+#include "schema/store/model/hist.h"
+#include "schema/store/read/waits.h"
+#include "schema/store/write/waits.h"
+#include "schema/store/write/writer.h"
 
 #define NAMES_MS 2000
 #define WRITE_MS 20000

@@ -1,1 +1,1 @@
-$(eval $(call program,sonde-pstack,$(wildcard loaders/pstack/*.c),bpf host runtimes image store base,-lbpf -lsqlite3 -ljansson -lz -lpthread))
+$(eval $(call program,sonde-pstack,$(wildcard loaders/pstack/*.c),bpf sandbox host runtimes image store base,-lbpf -lseccomp -lsqlite3 -ljansson -lz -lpthread))

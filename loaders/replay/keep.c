@@ -13,8 +13,8 @@
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "schema/store/requests.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/requests.h"
+#include "schema/store/write/writer.h"
 
 #define ROWS        8192
 #define SLOTS       (2 * ROWS)

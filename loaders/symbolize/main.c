@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-symbolize: names and lines for frames that are in the store already. For each segment, oldest first: which files
- * have frames that could gain something; an index of each (files.h); what it says of each frame is written (relabel.h).
+ * have frames that could gain something; an index of each (files.h); what it says of each frame is written (symbolizer.h).
  */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,23 +16,29 @@
 #include "loaders/symbolize/files.h"
 #include "loaders/symbolize/report.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/store/reader.h"
-#include "schema/store/relabel.h"
-
-static const char HELP[] =
-	"usage: sonde-symbolize [options]\n"
-	"Fills in names, lines and inlined functions of stored frames, from debug information installed since.\n"
-	"  --store DIR      the store's folder, or one .db file of it (else $SONDE_STORE)\n"
-	"  --debuginfod     also ask the servers in $DEBUGINFOD_URLS for what is not here\n"
-	"  --json           the answer as JSON\n"
-	"  --quiet          no talk\n"
-	"  --help           this text\n";
+#include "schema/store/read/reader.h"
+#include "schema/store/write/symbolizer.h"
 
 struct opts {
 	const char *store;
-	bool debuginfod, json, quiet, help;
+	bool debuginfod, json, quiet;
+};
+
+static const struct program PROGRAM = {
+	.name = "sonde-symbolize",
+	.usage = "[options]",
+	.about = "Fills in names, lines and inlined functions of stored frames, from debug information installed since.",
+};
+
+static const struct option OPTIONS[] = {
+	{"store", 0, OPTION_STRING, "DIR", "the store's folder, or one .db file of it (else $SONDE_STORE)", OPTION_AT(struct opts, store)},
+	{"debuginfod", 0, OPTION_FLAG, NULL, "also ask the servers in $DEBUGINFOD_URLS for what is not here", OPTION_AT(struct opts, debuginfod)},
+	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct opts, json)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct opts, quiet)},
+	{0},
 };
 
 struct work {
@@ -49,34 +54,6 @@ struct work {
 		size_t n, cap;
 	} wants;
 };
-
-static int options_read(int argc, char **argv, struct opts *o, struct err *e)
-{
-	static const struct option known[] = {{"store", required_argument, NULL, 's'}, {"debuginfod", no_argument, NULL, 'd'},
-					      {"json", no_argument, NULL, 'j'}, {"quiet", no_argument, NULL, 'q'},
-					      {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "qh", known, NULL)) != -1) {
-		if (opt == 's')
-			o->store = optarg;
-		else if (opt == 'd')
-			o->debuginfod = true;
-		else if (opt == 'j')
-			o->json = true;
-		else if (opt == 'q')
-			o->quiet = true;
-		else if (opt == 'h')
-			o->help = true;
-		else
-			return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-symbolize --help");
-	}
-	if (optind < argc)
-		return err_set(e, -EINVAL, EXIT_USAGE, "'%.100s': sonde-symbolize takes options only", argv[optind]);
-	if (!o->store)
-		o->store = store_default_dir();
-	return 0;
-}
 
 static char *program_path(void)
 {
@@ -108,28 +85,28 @@ static const char *or_empty(const char *s)
 	return s ? s : "";
 }
 
-static size_t find(void *ctx, const struct relabel_frame *f, struct relabel_name out[RELABEL_MAX])
+static size_t find(void *ctx, const struct symbolizer_frame *f, struct symbolizer_name out[SYMBOLIZER_MAX])
 {
 	const struct image *index = ctx;
 	struct place p;
 
 	if (!place_find(index, f->offset, f->back, &p))
 		return 0;
-	_Static_assert(RELABEL_MAX > PLACE_MAX, "room for a place");
+	_Static_assert(SYMBOLIZER_MAX > PLACE_MAX, "room for a place");
 	if (f->folded) { /* where in the function it was is not known any more */
 		p.at[0] = p.at[p.n - 1];
 		p.at[0].line = 0;
 		p.n = 1;
 	}
 	for (size_t i = 0; i < p.n; i++)
-		out[i] = (struct relabel_name){.function = or_empty(p.at[i].function), .file = or_empty(p.at[i].file),
+		out[i] = (struct symbolizer_name){.function = or_empty(p.at[i].function), .file = or_empty(p.at[i].file),
 					       .line = p.at[i].line};
 	out[p.n - 1].function = p.symbol.name;
 	out[p.n - 1].first_line = p.first_line;
 	return p.n;
 }
 
-static int want_add(void *ctx, const struct relabel_want *w)
+static int want_add(void *ctx, const struct symbolizer_want *w)
 {
 	struct wants *l = ctx;
 
@@ -149,7 +126,7 @@ static void wants_clear(struct wants *l)
 	l->n = 0;
 }
 
-static int want_fill(struct work *w, struct relabel *r, const struct want *want, struct err *e)
+static int want_fill(struct work *w, struct symbolizer *r, const struct want *want, struct err *e)
 {
 	struct report_row *row = report_row(&w->report, want->path, want->build_id);
 	const struct image *index;
@@ -164,7 +141,7 @@ static int want_fill(struct work *w, struct relabel *r, const struct want *want,
 	row->lineless += want->lineless;
 	row->reason = reason;
 	if (index)
-		rc = relabel_image(r, want->image, find, (void *)index, &row->gain, e);
+		rc = symbolizer_image(r, want->image, find, (void *)index, &row->gain, e);
 	return rc;
 }
 
@@ -172,16 +149,16 @@ static int want_fill(struct work *w, struct relabel *r, const struct want *want,
 
 static int segment_fill(struct work *w, const char *dir, const char *path, struct err *e)
 {
-	struct relabel *r = NULL;
-	int rc = relabel_open(dir, path, &r, e);
+	struct symbolizer *r = NULL;
+	int rc = symbolizer_open(dir, path, &r, e);
 
 	if (rc)
 		return rc;
-	rc = relabel_wants(r, want_add, &w->wants, e);
+	rc = symbolizer_wants(r, want_add, &w->wants, e);
 	for (size_t i = 0; i < w->wants.n && !rc; i++)
 		rc = want_fill(w, r, &w->wants.items[i], e);
 	wants_clear(&w->wants);
-	relabel_close(r);
+	symbolizer_close(r);
 	return rc;
 }
 
@@ -226,17 +203,13 @@ static int fill(const struct opts *o, struct err *e)
 
 int main(int argc, char **argv)
 {
-	struct opts o = {0};
+	struct opts o = {.store = store_default_dir()};
 	struct err e = {0};
 	int rc;
 
-	log_init("sonde-symbolize", LOG_LEVEL_WARN);
-	rc = options_read(argc, argv, &o, &e);
-	if (!rc && o.help)
-		fputs(HELP, stdout);
-	else if (!rc)
+	log_init(PROGRAM.name, LOG_LEVEL_WARN);
+	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &o}, 1, NULL, &e);
+	if (!rc)
 		rc = fill(&o, &e);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(&e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
-	return rc ? err_report(&e, "sonde-symbolize") : EXIT_OK;
+	return program_end(PROGRAM.name, rc, &e);
 }

@@ -63,9 +63,9 @@ static int most_first(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static struct relabel_gain sum(const struct report *r, size_t *files)
+static struct symbolizer_gain sum(const struct report *r, size_t *files)
 {
-	struct relabel_gain g = {0};
+	struct symbolizer_gain g = {0};
 
 	*files = 0;
 	for (size_t i = 0; i < r->n; i++) {
@@ -144,7 +144,7 @@ static void print_reasons(const struct report *r)
 
 int report_print(const struct report *r, bool json, bool asked_servers, unsigned fetched, struct err *e)
 {
-	struct relabel_gain g;
+	struct symbolizer_gain g;
 	size_t files;
 
 	if (r->n)

@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/relabel.h"
+#include "schema/store/write/symbolizer.h"
 
 struct report_row {
 	char *path, *build_id;
 	bool seen;
 	uint64_t unnamed, lineless; /* frames before */
-	struct relabel_gain gain;
+	struct symbolizer_gain gain;
 	const char *reason;         /* borrowed; "" if its index has lines */
 };
 

@@ -36,7 +36,7 @@
 #include "probes/runtimes/ruby_layout.h"
 #include "probes/runtimes/v8_layout.h"
 
-enum runtime_kind { /* stored (schema/store/writer.h): never renumbered */
+enum runtime_kind { /* stored (schema/store/write/writer.h): never renumbered */
 	RUNTIME_NONE = 0,
 	RUNTIME_PYTHON = 1,
 	RUNTIME_RUBY = 2,

@@ -6,7 +6,7 @@
 
 SQLITE_EXTENSION_INIT3
 
-#include "schema/store/packedfetch.h" /* behind the names that it calls by */
+#include "schema/store/packed/fetch.h" /* behind the names that it calls by */
 
 int64_t blocks_number(sqlite3 *db, const char *sql, int64_t fallback)
 {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "schema/store/samplescan.h"
+#include "schema/store/packed/sample_scan.h"
 
 #define BLOCKS_CHUNK 512
 

@@ -7,7 +7,7 @@
 
 #include "schema/extension/blocks.h"
 #include "schema/extension/tables.h"
-#include "schema/store/packed.h"
+#include "schema/store/packed/module.h"
 
 SQLITE_EXTENSION_INIT1
 

@@ -10,7 +10,7 @@
  *   3. NULL: not measured. A number is never negative.
  *   4. A reference (text, process, container, series) is an id of the segment's dictionary; 0: none.
  *
- * From a declaration come the INSERT of the writer and the row in memory (schema/store/facts.h); a
+ * From a declaration come the INSERT of the writer and the row in memory (schema/store/write/facts.h); a
  * migration makes the table, and a test holds the two equal, comments too. A new fact is a declaration, a migration, and
  * nothing else in the store.
  */

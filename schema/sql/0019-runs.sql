@@ -8,11 +8,11 @@
 --   2. A finer run's bucket is hidden where it touches the E of a coarser run's bucket that rule 1 leaves standing.
 --   3. A run that covers no process wholly (scope 2) is hidden wherever it touches a run that covers the process;
 --      towards others of its kind it follows 1 and 2, as if it covered the processes that it has.
--- schema/store/choice.c does the same in C; a test compares the two.
+-- schema/store/model/choice.c does the same in C; a test compares the two.
 --
 -- run_count, run_loss, run_cost and run_unwound hold what each run has in this file, summed as it is written: `sonde status` reads
 -- these few rows, however long the file is. Losses, costs and endings come a few at a time: triggers sum them. Samples and amounts
--- come by the thousand: a writer adds each batch at once (schema/store/commitsum.c).
+-- come by the thousand: a writer adds each batch at once (schema/store/write/commit_sum.c).
 
 CREATE TABLE meta(         -- facts about this segment
   key TEXT PRIMARY KEY,    -- schema_version, t0 (seconds since 1970), created_ns, host, kernel, boot_id, cpus

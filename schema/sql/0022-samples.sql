@@ -6,7 +6,7 @@
 -- series. Values are stored as measured. Counts may be weighted (where a stack was taken of one event in ten only, it counts
 -- ten): n and value are then estimates without bias, rounded to whole numbers.
 
-CREATE TABLE kind(         -- what a number can be; the same as schema/store/kinds.c, never renumbered
+CREATE TABLE kind(         -- what a number can be; the same as schema/store/model/kinds.c, never renumbered
   id INTEGER PRIMARY KEY,  -- task.kind
   name TEXT NOT NULL,      -- as in --type
   class TEXT NOT NULL,     -- counter, gauge or duration

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Migration 25: what an archive has instead of rows.
 --
--- The tables that packed_table names are virtual ones of module sonde_packed there (schema/store/packed.h), which `sonde` and its
+-- The tables that packed_table names are virtual ones of module sonde_packed there (schema/store/packed/module.h), which `sonde` and its
 -- extension have: the same names, columns and rows, out of packed_column and packed_block. A question about ten minutes decodes
 -- the blocks of these ten minutes.
 
@@ -24,10 +24,10 @@ CREATE TABLE packed_block(   -- of each column the values of some rows, in order
   id INTEGER PRIMARY KEY,    -- packed_column.id << 20 | number of the block, from 0
   first INTEGER,             -- of the first column of a table in several blocks: its value in the block's first row
   last INTEGER,              -- and in its last one
-  data BLOB NOT NULL         -- its values, as schema/store/column.h tells
+  data BLOB NOT NULL         -- its values, as schema/store/packed/column.h tells
 ) STRICT;
 
-CREATE TABLE packed_view(    -- what made the views of an archive (to parse them takes longer than most questions, so who needs them makes them: schema/store/packed.h) and its packed tables
+CREATE TABLE packed_view(    -- what made the views of an archive (to parse them takes longer than most questions, so who needs them makes them: schema/store/packed/module.h) and its packed tables
   id INTEGER PRIMARY KEY,    -- in the order in which they were made
   name TEXT NOT NULL,        -- of the view or table
   sql TEXT NOT NULL          -- what made it

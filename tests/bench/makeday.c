@@ -16,7 +16,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/mem.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define AT_S      1795144200
 #define BUCKET_S  10

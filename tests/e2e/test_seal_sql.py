@@ -42,7 +42,7 @@ def one(tmp_path_factory):
     return files(plain)[0], files(archive_all(plain))[0]
 
 
-BLOCK_ROWS = 16384  # schema/store/packtable.c
+BLOCK_ROWS = 16384  # schema/store/packed/pack_table.c
 
 
 @pytest.fixture(scope="module")

@@ -361,6 +361,23 @@ def test_an_ordinary_user_with_the_unit_s_capabilities_records(scratch):
     assert sum(r["n"] or 0 for r in sql_all(store, "select sum(n) n from sample")) > 100
 
 
+def is_confined(pid):
+    """Each of its threads."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status", encoding="ascii") as f:
+            said = dict(line.split(":\t", 1) for line in f.read().splitlines() if ":\t" in line)
+        if (said["Seccomp"], said["NoNewPrivs"]) != ("2", "1"):
+            return False
+    return True
+
+
+def test_loaders_give_up_what_they_do_not_record_with(store):
+    with Sonded(store, "--families", "cpu,offcpu,host,net") as d:
+        for family in ("cpu", "offcpu", "host", "net"):
+            pid = d.running(family)
+            assert pid and until(lambda p=pid: is_confined(p)), (family, d.said())
+
+
 def test_the_unit_is_hardened(tmp_path):
     need("systemd-analyze")
     with open(os.path.join(ROOT, "supervisor/systemd/sonded.service"), encoding="ascii") as f:

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The container image, in a Docker engine of our own, with the rights of the compose file and no other: it sees the whole host, is
-healthy, keeps its store over a new container, serves its page, and stops in order. make long-package."""
+healthy, keeps its store over a new container, serves its page, and stops in order; by Docker Compose as its file says; and under Podman.
+make long-package."""
 import glob
 import json
 import os
+import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -177,3 +181,88 @@ def test_it_stops_in_order_and_a_new_container_goes_on_with_the_store(docker, se
     until(lambda: sonde(docker, "status", "--check", check=False).returncode, lambda rc: rc == 0)
     after = json.loads(sonde(docker, "status", "-n", "50", "--json").stdout)
     assert len(after["rows"]) > len(before["rows"]) and not any(r.get("state") == "killed" for r in after["rows"])
+
+
+def compose():
+    """Docker Compose 2 (Debian 12 has the first one, whose files have no `name`), or a skip."""
+    own = shutil.which("docker-compose")
+    for command in ([own] if own else [], ["docker", "compose"]):
+        done = subprocess.run([*command, "version", "--short"], capture_output=True, text=True) if command else None
+        if done and done.returncode == 0 and not done.stdout.startswith("1."):
+            return command
+    pytest.skip("missing: Docker Compose 2 (as docker-compose on the path: GOBIN=DIR go install github.com/docker/compose/v2/cmd@latest)")
+
+
+def test_compose_starts_both_as_its_file_says(docker, tmp_path):
+    command = compose()
+    file = tmp_path / "compose.yaml"
+    shutil.copy(made("sonde-*.compose.yaml"), file)
+    token = tmp_path / "sonde.token"
+    token.write_text("correct-horse-battery\n")
+    token.chmod(0o600)
+    os.chown(token, 1000, 1000)  # of whoever made it, as on a host where people use Docker without being root
+    own = {"recorder": {}, "page": {"ports": []}}
+    if "unknown capability" in docker.docker("create", "--cap-add=BPF", f"{yaml.safe_load(file.read_text())['services']['page']['image']}").stderr:
+        own["recorder"]["cap_add"] = ["SYS_ADMIN"]
+        file.write_text(file.read_text().replace("      - BPF ", "      #").replace("      - PERFMON ", "      #"))
+    if not may_raise_limits():
+        file.write_text(file.read_text().replace("ulimits: {memlock: -1}", "#"))
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump({"services": own}))
+    run = lambda *args: subprocess.run([*command, "-f", str(file), "-f", str(tmp_path / "own.yaml"), *args], capture_output=True, text=True,  # noqa: E731
+                                       timeout=120, env={**os.environ, "DOCKER_HOST": docker.socket}, stdin=subprocess.DEVNULL)
+    done = run("up", "-d")
+    try:
+        assert done.returncode == 0, done.stderr
+        until(lambda: run("ps", "--format", "json").stdout, lambda s: '"Health":"healthy"' in s, 90)
+        said = until(lambda: run("exec", "-T", "recorder", "sonde", "status").stdout, lambda s: "recording  cpu" in s)
+        assert "offcpu" in said, said
+        assert "http://0.0.0.0:7766/" in until(lambda: run("logs", "page").stdout + run("logs", "page").stderr, lambda s: "7766" in s)
+    finally:
+        print(run("logs").stdout)
+        run("down", "-v")
+
+
+@pytest.fixture
+def podman():
+    """podman(ARGS...): one with storage of its own, whose runtime takes this host's cgroups."""
+    if not shutil.which("podman"):
+        pytest.skip("missing: podman (sh scripts/deps.sh package)")
+    hybrid = os.path.ismount("/sys/fs/cgroup/unified")
+    if hybrid and not shutil.which("runc"):
+        pytest.skip("missing: runc (crun takes no hybrid hierarchy of cgroups)")
+    work = tempfile.mkdtemp(prefix="sonde-podman-")  # podman wants a short path
+    own = ["podman", "--root", f"{work}/root", "--runroot", f"{work}/run", *(["--runtime", "runc"] if hybrid else [])]
+
+    def call(*args, **kw):
+        return subprocess.run([*own, *args], capture_output=True, timeout=300, **kw)
+    yield call
+    call("rm", "-fa")
+    call("system", "reset", "-f")
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def bounded():
+    """What an engine would raise and may not here stays as it is."""
+    if may_raise_limits():
+        return []
+    return [f"--ulimit={name}={hard}:{hard}" for name, hard in (("nofile", resource.getrlimit(resource.RLIMIT_NOFILE)[1]), ("nproc", 1000))]
+
+
+def test_podman_runs_it_with_the_same_rights_and_a_wider_filter(podman, services):
+    unpacked = subprocess.run(["xz", "-dc", made("sonde-*-x86_64.image.tar.xz")], capture_output=True, check=True).stdout
+    done = podman("load", input=unpacked)
+    assert done.returncode == 0, done.stderr
+    with_rights = [f for f in flags(services["recorder"]) if not f.startswith("--ulimit") and f not in ("--restart", "unless-stopped")]
+    done = podman("run", "-d", "--name", "recorder", "--no-healthcheck", *bounded(), *with_rights, "--security-opt=seccomp=unconfined",
+                  services["recorder"]["image"])
+    assert done.returncode == 0, done.stderr
+    burn = subprocess.Popen([BURN, "60000"], stdout=subprocess.DEVNULL)
+    try:
+        rows = until(lambda: json.loads(podman("exec", "recorder", "sonde", "stacks", "--comm", "burn-static", "--json").stdout or '{"rows": []}')["rows"],
+                     lambda rows: rows and rows[0]["self_samples"] > 20)
+        assert rows[0]["function"] == "burn_leaf", rows[:3]
+    finally:
+        burn.kill()
+        burn.wait()
+    assert podman("stop", "-t", "20", "recorder").returncode == 0
+    assert podman("inspect", "-f", "{{.State.ExitCode}}", "recorder").stdout.strip() == b"0"

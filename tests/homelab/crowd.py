@@ -29,7 +29,7 @@ SERVICES = ("db", "web", "cache", "worker", "queue", "proxy", "metrics", "photos
 STACKS = 150            # of each program
 LOOPS, HOGS = 60, 40  # instances of each
 PERIOD_NS = 10**9 // 19
-LOCK, DISK, POLL, PREEMPTED, RUNNING = 1, 2, 5, 17, 32  # schema/store/waits.h
+LOCK, DISK, POLL, PREEMPTED, RUNNING = 1, 2, 5, 17, 32  # schema/store/write/waits.h
 EXIT, OOM = 1, 3        # enum store_end_how
 NO_ANSWER = 4           # a question about what is not in this store
 

@@ -20,7 +20,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/log.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define EVENTS_PER_TURN 40
 #define TURN_NS         10000000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * putstore: writes what a test wants into a store, through store/writer.h. `putstore DIR` reads JSON from stdin, one
+ * putstore: writes what a test wants into a store, through store/write/writer.h. `putstore DIR` reads JSON from stdin, one
  * object a line, in order; anything it does not understand ends it with a word and 1.
  *
  *   {"run": "goheap", "from": S, "to": S, "bucket_s": 10, "period_ns": 0, "recording": 0, "options": "..."}
@@ -14,7 +14,7 @@
  *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"}               store_process_note
  *   {"end": 2, "status": 9, "at": S, "pid": 100, "comm": "app"}   enum store_end_how: its row says so too
  *   {"loss": "ring", "at": S, "n": 5}
- *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...], "pid": ...}   store/waits.h
+ *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...], "pid": ...}   store/write/waits.h
  *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm": "b", "thread": "b",
  *    "stack": [...]}}
  *   {"on": "/a/file", "class": 2, "at": S, "n": 1, "total_ns": 5, "pid": ..., "stack": [...], "by": {...}}
@@ -23,7 +23,7 @@
  *   {"steal": 5, "idle_ns": 6, "cpu_ns": 7, "at": S}
  *   {"slowed": STEP, "stack_rate": 62, "at": S}
  *   {"request": "GET /", "protocol": "http", "service": "127.0.0.1:80", "status": "200", "result": 0, "at": S, "n": 3, "total_ns": 9000,
- *    "max_ns": 5000, "request_bytes": 10, "response_bytes": 20, "side": 0}     store/requests.h; "pid" and so on where a process is known; all of max_ns for its latencies
+ *    "max_ns": 5000, "request_bytes": 10, "response_bytes": 20, "side": 0}     store/write/requests.h; "pid" and so on where a process is known; all of max_ns for its latencies
  *   {"fact": "cgroup_row", "at": S, "COLUMN": number or text, ..., "container": "web", "pid": ...}    a row of schema/facts;
  *       the process and the container that it refers to are told as above; "columns": {...}: where columns have the same names; "mate": {"pid": ...}, another one
  *   {"flush": true}                                           a batch of its own
@@ -35,11 +35,11 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
-#include "schema/store/facts.h"
-#include "schema/store/hist.h"
-#include "schema/store/requests.h"
-#include "schema/store/waits.h"
-#include "schema/store/writer.h"
+#include "schema/store/model/hist.h"
+#include "schema/store/write/facts.h"
+#include "schema/store/write/requests.h"
+#include "schema/store/write/waits.h"
+#include "schema/store/write/writer.h"
 
 #define FRAMES 512
 
@@ -171,7 +171,7 @@ static bool put_value(struct put *p, const json_t *o, const char *kind)
 	return !store_amount(p->w, series, at_ns(o, "at"), &a);
 }
 
-/* --- store/waits.h --- */
+/* --- store/write/waits.h --- */
 
 static uint32_t task_of(struct put *p, const json_t *o)
 {

@@ -10,7 +10,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/sql/sqlview.h"
 
 #define COLUMNS_MAX 128

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 static void add(struct strbuf *out, const char *path)
 {

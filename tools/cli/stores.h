@@ -10,9 +10,9 @@
 
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
-#include "tools/cli/options.h"
+#include "schema/base/cli/options.h"
 
-/* All of them, with STORE_LIST (schema/store/reader.h) between them, into `out`; "" where none was given. EXIT_STORE where a pattern
+/* All of them, with STORE_LIST (schema/store/read/reader.h) between them, into `out`; "" where none was given. EXIT_STORE where a pattern
  * matches nothing. */
 int stores_join(const struct option_list *given, struct strbuf *out, struct err *e);
 /* Are these several? */

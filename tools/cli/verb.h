@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "schema/base/err.h"
-#include "tools/cli/options.h"
+#include "schema/base/cli/options.h"
 
 struct select_args;
 struct selection;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"

@@ -11,8 +11,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
-#include "schema/store/waitread.h"
-#include "schema/store/waits.h"
+#include "schema/store/model/stored.h"
+#include "schema/store/read/waits.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/fold_slices.h"
 #include "tools/print/when.h"
@@ -22,7 +22,7 @@
 #define NEW_SHARE 0.02   /* of the other side: as good as nothing */
 #define STANDS_FOR 0.8   /* of a function's change: it is said with its group */
 #define WAITING 0.25
-#define HEAP_LEAST (64.0 * 1024 * 1024) /* what a heap is a share of, at least: a few megabytes more are no cause, however small all heaps are */
+#define HEAP_LEAST (64.0 * 1024 * 1024) /* what bytes held, or allocated in a second, are a share of, at least: a few more are no cause, however small all heaps are */
 
 static const enum store_kind KINDS[EXPLAIN_KINDS] = {STORE_KIND_CPU, STORE_KIND_INUSE, STORE_KIND_ALLOC, STORE_KIND_RUNQUEUE,
 						     STORE_KIND_MUTEX, STORE_KIND_OFFCPU};
@@ -102,12 +102,17 @@ static bool is_reason(const struct fold_frame *f)
 	return f->origin == FOLD_OFF && !strcmp(f->module, FOLD_WAITS);
 }
 
+static bool is_bytes(enum store_kind kind)
+{
+	return kind == STORE_KIND_INUSE || kind == STORE_KIND_ALLOC;
+}
+
 static void part_init(struct part *p, const struct diff *d)
 {
 	*p = (struct part){.d = d, .whole = most_of(d->functions[0].total.v), .weight = 1};
 	if (d->side[DIFF_AFTER].f->kind->kind == STORE_KIND_OFFCPU)
 		p->weight = WAITING;
-	p->scale = d->side[DIFF_AFTER].f->kind->kind == STORE_KIND_INUSE ? fmax(p->whole, HEAP_LEAST) : p->whole;
+	p->scale = is_bytes(d->side[DIFF_AFTER].f->kind->kind) ? fmax(p->whole, HEAP_LEAST) : p->whole;
 	for (uint32_t i = 1; i < d->n_functions; i++)
 		if (is_reason(d->functions[i].frame))
 			p->work += most_of(d->functions[i].total.v);

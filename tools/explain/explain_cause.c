@@ -10,8 +10,8 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
-#include "schema/store/waitread.h"
-#include "schema/store/waits.h"
+#include "schema/store/model/stored.h"
+#include "schema/store/read/waits.h"
 #include "tools/explain/explain.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/waits/waitpairs.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
-#include "schema/store/waitread.h"
+#include "schema/store/read/waits.h"
 #include "tools/explain/explain.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/waits/waitrules.h"

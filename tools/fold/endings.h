@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "schema/base/strbuf.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 struct endings_program {
 	char *executable;          /* path, "" if not known */

@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/fold/endings.h"
 
 /*
- * What is folded is one kind of value (store/kinds.h). Each node, process and leaf has two numbers of it: `samples` is n,
+ * What is folded is one kind of value (store/model/kinds.h). Each node, process and leaf has two numbers of it: `samples` is n,
  * how many (samples, events, objects), and `ns` is what it is drawn and ranked by: the kind's value (ns or bytes), or n
  * again where that unit was asked for. fold.kind and fold.unit say what they are.
  */

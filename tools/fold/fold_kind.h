@@ -2,7 +2,7 @@
 /*
  * fold_kind: which kind of value a verb answers about, and what to say where there is none.
  *
- *   --type NAME   a kind of store/kinds.h: cpu, offcpu, alloc, ...; without it cpu, or the only one that there is
+ *   --type NAME   a kind of store/model/kinds.h: cpu, offcpu, alloc, ...; without it cpu, or the only one that there is
  *   --unit UNIT   by which of its two numbers things are ranked: samples, events, objects (how many), time, bytes (how
  *                 much). Without it the kind's usual one. (select.h tells it from a systemd unit.)
  */
@@ -10,7 +10,7 @@
 #define SONDE_TOOLS_FOLD_KIND_H
 
 #include "schema/base/err.h"
-#include "tools/cli/options.h"
+#include "schema/base/cli/options.h"
 #include "tools/fold/fold.h"
 #include "tools/select/select.h"
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "schema/base/idmap.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_build.h"
 #include "tools/fold/fold_slices.h"

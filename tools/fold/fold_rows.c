@@ -8,7 +8,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
-#include "schema/store/waitread.h"
+#include "schema/store/read/waits.h"
 #include "tools/fold/fold_build.h"
 #include "tools/fold/fold_parts.h"
 #include "tools/fold/fold_slices.h"

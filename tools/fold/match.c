@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "schema/base/strbuf.h"
-#include "tools/print/suggest.h"
+#include "schema/base/cli/suggest.h"
 
 static size_t match_exact(const struct fold_frame *frames, size_t n, const char *text, uint8_t *hit)
 {

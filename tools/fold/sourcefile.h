@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "schema/base/strbuf.h"
-#include "tools/cli/options.h"
+#include "schema/base/cli/options.h"
 
 #define SOURCEFILE_MAX (16u << 20)
 

@@ -15,7 +15,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/facts/fact.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/print/outfile.h"
 
 static int say_copy(struct err *e, int rc, const char *from, const char *to)

@@ -2,7 +2,7 @@
 /*
  * pprof_kind: which of a profile's sample types is stored, and as what. Pure over the names that the file gives.
  *
- *  1. A kind of value is in the file if both its sample types are (store/kinds.h has their names: alloc_objects with
+ *  1. A kind of value is in the file if both its sample types are (store/model/kinds.h has their names: alloc_objects with
  *     alloc_space); of cpu the time alone is enough.
  *  2. What is taken is the kind that was asked for; else the one that the file's default type is of (default_sample_type, or
  *     the last sample type where that is not said, as `go tool pprof` takes it).
@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/kinds.h"
+#include "schema/store/model/kinds.h"
 
 struct pprof_type { const char *type, *unit; };
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "schema/base/err.h"
-#include "schema/store/kinds.h"
+#include "schema/store/model/kinds.h"
 #include "tools/fold/fold.h"
 
 struct page_folds {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "schema/base/strbuf.h"
-#include "schema/store/leftout.h"
+#include "schema/store/read/unreadable.h"
 #include "tools/print/when.h"
 
 /* As strbuf_addutf8, but control bytes stay: JSON has escapes for them, and the reader gets the very name. */
@@ -59,8 +59,8 @@ json_t *json_envelope(const char *verb, int64_t from_ns, int64_t to_ns)
 	json_set_time(o, "to", to_ns);
 	json_object_set_new(o, "rows", json_array());
 	json_object_set_new(o, "warnings", json_array());
-	for (size_t i = 0; leftout_path(i); i++)
-		json_warn(o, "%s is damaged or cannot be read, and was left out", leftout_path(i));
+	for (size_t i = 0; unreadable_path(i); i++)
+		json_warn(o, "%s is damaged or cannot be read, and was left out", unreadable_path(i));
 	return o;
 }
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A new envelope; rows are an empty array, and so are warnings but for files that were left out (schema/store/leftout.h). `verb` "stacks" gives "sonde.stacks/1". from/to 0: null. */
+/* A new envelope; rows are an empty array, and so are warnings but for files that were left out (schema/store/read/unreadable.h). `verb` "stacks" gives "sonde.stacks/1". from/to 0: null. */
 json_t *json_envelope(const char *verb, int64_t from_ns, int64_t to_ns);
 json_t *json_rows(json_t *envelope);                            /* borrowed */
 void json_warn(json_t *envelope, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -168,7 +168,7 @@ void procs_release(struct procs *p)
 	*p = (struct procs){0};
 }
 
-/* Of several hosts a container's name begins with its host's (schema/store/reader.h). */
+/* Of several hosts a container's name begins with its host's (schema/store/read/reader.h). */
 static bool same_host(const struct fold_process *a, const struct fold_process *b)
 {
 	size_t len = strcspn(a->container, "/");

@@ -12,7 +12,7 @@
 
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
-#include "schema/store/kinds.h"
+#include "schema/store/model/kinds.h"
 #include "tools/fold/fold.h"
 #include "tools/select/select.h"
 

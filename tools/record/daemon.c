@@ -13,7 +13,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/families.h"
 #include "schema/base/strbuf.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 

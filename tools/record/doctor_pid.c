@@ -11,7 +11,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/endings.h"

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/folder.h"
-#include "schema/store/reader.h"
+#include "schema/store/files/folder.h"
+#include "schema/store/read/reader.h"
 #include "tools/fold/endings.h"
 #include "tools/select/select.h"
 
@@ -25,7 +25,7 @@ struct status_facts {
 	uint64_t samples;
 	uint64_t events;           /* of other kinds: their n; of gauges the readings */
 	uint64_t looked_at, named; /* lately: samples, those with a named leaf */
-	struct store_own_cost own; /* what sonde itself took: schema/store/reader.h */
+	struct store_own_cost own; /* what sonde itself took: schema/store/read/reader.h */
 	uint64_t private_bytes, map_bytes;
 	struct status_loss *losses;
 	size_t n_losses, cap_losses;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/record/recorder.h"
 #include "tools/record/status.h"
 

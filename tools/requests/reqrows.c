@@ -331,7 +331,7 @@ void reqrows_sum(struct reqrows_row *to, const struct reqrows_row *r)
 	to->response_bytes += r->response_bytes;
 }
 
-/* The middle of a step: below 8 each number its own, then 8 to each power of two (schema/store/requests.h). */
+/* The middle of a step: below 8 each number its own, then 8 to each power of two (schema/store/write/requests.h). */
 static uint64_t middle(unsigned step)
 {
 	unsigned shift = step < 16 ? 0 : step / 8 - 1;

@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 
 #include "schema/base/err.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/select/select.h"
 
 /* `row` is called for each; `path` is the segment's, for the error (EXIT_STORE). */

@@ -9,12 +9,12 @@
 
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 enum filter_kind {
 	FILTER_CONTAINER = 0, FILTER_IMAGE, FILTER_PID, FILTER_TID, FILTER_COMM, FILTER_EXE, FILTER_USER, FILTER_UNIT,
 	FILTER_CGROUP, FILTER_LANG,
-	FILTER_HOST, /* of several (schema/store/reader.h): of files, not of processes */
+	FILTER_HOST, /* of several (schema/store/read/reader.h): of files, not of processes */
 	FILTER_N
 };
 

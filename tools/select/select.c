@@ -14,7 +14,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
-#include "schema/store/leftout.h"
+#include "schema/store/read/unreadable.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/select/filter.h"
@@ -24,7 +24,7 @@
 #define DEFAULT_NS (15ll * 60 * NSEC_PER_SEC)
 #define AT_NS (30ll * NSEC_PER_SEC)
 
-#define ARG(field) offsetof(struct select_args, field)
+#define ARG(field) OPTION_AT(struct select_args, field)
 
 const struct option SELECT_RANGE_OPTIONS[] = {
 	{"last", 0, OPTION_DURATION, "TIME", NULL, ARG(last_ns)},
@@ -429,7 +429,7 @@ static void say_selection(const struct selection *s)
 
 	strbuf_addf(&line, "%s%s%s%s%s\n", term_on(stderr, TERM_DIM), s->range, s->filter_text[0] ? "   " : "", s->filter_text,
 		    term_off(stderr));
-	if (leftout_path(0) && strstr(strbuf_str(&said), strbuf_str(&line)))
+	if (unreadable_path(0) && strstr(strbuf_str(&said), strbuf_str(&line)))
 		return;
 	strbuf_addstr(&said, strbuf_str(&line));
 	fputs(strbuf_str(&line), stderr);

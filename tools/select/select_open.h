@@ -3,7 +3,7 @@
 #ifndef SONDE_TOOLS_SELECT_OPEN_H
 #define SONDE_TOOLS_SELECT_OPEN_H
 
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 #define SELECT_HELD 2 /* segments that stay open */
 

@@ -12,7 +12,7 @@
 
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "tools/print/suggest.h"
+#include "schema/base/cli/suggest.h"
 
 #define LISTED 6
 

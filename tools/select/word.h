@@ -11,7 +11,7 @@
 
 #include "schema/base/err.h"
 #include "schema/base/idmap.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/select/filter.h"
 
 /* Names that a word may mean; strings are copied. */

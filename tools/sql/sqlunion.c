@@ -10,7 +10,7 @@
 
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 #define OPEN_MAX 32  /* segments that stay open beyond their use */
 #define SLOTS 8      /* statements that a cursor keeps */

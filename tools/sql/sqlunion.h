@@ -16,7 +16,7 @@
 #include "schema/base/err.h"
 
 #define SQLUNION_ID_SHIFT 40
-/* Where names are told apart by hosts (schema/store/reader.h) each table has a column `host` behind its others: this function of the connection
+/* Where names are told apart by hosts (schema/store/read/reader.h) each table has a column `host` behind its others: this function of the connection
  * to a segment, which `prepare` makes. */
 #define SQLUNION_HOST "sonde_host"
 

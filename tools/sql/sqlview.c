@@ -14,8 +14,8 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/extension/extension.h"
-#include "schema/store/folder.h"
-#include "schema/store/reader.h"
+#include "schema/store/files/folder.h"
+#include "schema/store/read/reader.h"
 #include "tools/sql/sqlunion.h"
 
 #define ATTACHED_MAX 10 /* SQLITE_MAX_ATTACHED, as Debian builds it */

@@ -14,7 +14,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/select/filter.h"
 #include "tools/select/select.h"
 #include "tools/sql/sqlview.h"

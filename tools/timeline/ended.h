@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 #define ENDED_MAX 48
 

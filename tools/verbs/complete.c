@@ -8,8 +8,8 @@
 #include <strings.h>
 
 #include "schema/base/families.h"
-#include "schema/store/kinds.h"
-#include "schema/store/reader.h"
+#include "schema/store/model/kinds.h"
+#include "schema/store/read/reader.h"
 #include "tools/cli/verb.h"
 #include "tools/processes/procs_more.h"
 #include "tools/select/word.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "schema/base/log.h"
-#include "schema/store/leftout.h"
+#include "schema/store/read/unreadable.h"
 
 #define REMOVED_TRIES 3 /* that a file goes between two looks at the folder happens, but not each time */
 
@@ -28,10 +28,10 @@ bool retry_worth(const char *store, int tries, struct err *e)
 		*e = (struct err){0};
 		return true;
 	}
-	if ((e->code != -EBADMSG && e->code != -EIO) || !leftout_find(store, e->what, path))
+	if ((e->code != -EBADMSG && e->code != -EIO) || !unreadable_find(store, e->what, path))
 		return false;
 	log_warn("%s is damaged or cannot be read, and is left out (%s)", path, e->what);
-	leftout_add(path);
+	unreadable_add(path);
 	*e = (struct err){0};
 	return true;
 }

@@ -11,7 +11,7 @@
 #include "tools/checks/checkstate.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
-#include "tools/print/suggest.h"
+#include "schema/base/cli/suggest.h"
 #include "tools/print/table.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"

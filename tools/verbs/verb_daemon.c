@@ -13,7 +13,7 @@
 #include "schema/base/typed.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
-#include "tools/print/suggest.h"
+#include "schema/base/cli/suggest.h"
 #include "tools/record/daemon.h"
 
 #define UP_LOOKS 200 /* 10 s */

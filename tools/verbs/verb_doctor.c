@@ -17,7 +17,7 @@
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"

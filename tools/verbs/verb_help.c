@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "tools/cli/verb.h"
-#include "tools/print/suggest.h"
+#include "schema/base/cli/suggest.h"
 #include "tools/verbs/help.h"
 
 static int help_run(struct verb_call *call, struct err *e)

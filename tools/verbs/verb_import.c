@@ -10,7 +10,7 @@
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
-#include "schema/store/kinds.h"
+#include "schema/store/model/kinds.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/formats/import.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "schema/store/waits.h"
+#include "schema/store/model/stored.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"

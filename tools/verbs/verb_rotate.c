@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "schema/store/folder.h"
+#include "schema/store/files/folder.h"
 #include "tools/cli/verb.h"
 #include "tools/record/daemon.h"
 

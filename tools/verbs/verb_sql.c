@@ -51,7 +51,7 @@ static int over_time(void *ctx)
 	return s->timed_out;
 }
 
-/* Of a packed table inside of a view SQLite keeps the words alone (schema/store/packed.c). */
+/* Of a packed table inside of a view SQLite keeps the words alone (schema/store/packed/module.c). */
 static bool is_damage(const struct session *s, int rc)
 {
 	static const char words[] = "the file is damaged";

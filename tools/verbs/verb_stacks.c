@@ -8,7 +8,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/flame_tree.h"
 #include "tools/fold/fold.h"

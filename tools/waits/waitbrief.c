@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
-#include "schema/store/waits.h"
+#include "schema/store/model/stored.h"
 #include "tools/print/term.h"
 #include "tools/waits/waitcells.h"
 

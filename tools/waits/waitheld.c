@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
-#include "schema/store/waitread.h"
+#include "schema/store/read/waits.h"
 #include "tools/select/select.h"
 
 static int add(void *ctx, const struct store_held *x)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 
 struct selection;
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/idmap.h"
 #include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
-#include "schema/store/waitread.h"
-#include "schema/store/waits.h"
+#include "schema/store/model/stored.h"
+#include "schema/store/read/waits.h"
 #include "tools/select/select.h"
 #include "tools/waits/waitstack.h"
 #include "tools/waits/waitsum.h"

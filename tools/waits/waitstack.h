@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "schema/store/reader.h"
+#include "schema/store/read/reader.h"
 #include "tools/waits/waitrules.h"
 
 /*

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/hist.h"
+#include "schema/store/model/hist.h"
 #include "tools/waits/waitheld.h"
 
 struct selection;

@@ -19,6 +19,7 @@
 #include "loaders/lib/bpf/targetfeed.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/naming.h"
+#include "loaders/lib/sandbox/confine.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 
@@ -350,6 +351,16 @@ static void feed_begin(struct capture *c)
 	progress_send(c->o->progress, json_pack("{s:s, s:s}", "event", "wants", "targets", c->f->wants), true);
 }
 
+/* Where it cannot be, it goes on: what is recorded counts for more. */
+static void confine_self(const struct capture *c)
+{
+	const unsigned int keeps = c->f->keeps | (c->o->options->maps_socket ? 0 : CONFINE_EXECS);
+	struct err e = {0};
+
+	if (confine(keeps, &e))
+		log_warn("%s", e.what);
+}
+
 /* Sampling begins with the attach; the command, if there is one, right after it. */
 static int begin(struct capture *c, struct err *e)
 {
@@ -380,6 +391,8 @@ static int begin(struct capture *c, struct err *e)
 	ledger_begin(&c->ledger, &figures);
 	if (o->command)
 		err = command_release(c->o->command, o->command[0], e);
+	if (!err)
+		confine_self(c);
 	return err;
 }
 

@@ -18,7 +18,7 @@
 #include "loaders/lib/host/pace.h"
 #include "schema/base/clock.h"
 #include "schema/base/idmap.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define MSEC 1000000ll
 #define CAPTURE_BEGIN_NS (2000 * MSEC) /* the first sample is waited for no longer: there may be nothing to sample */

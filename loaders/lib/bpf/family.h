@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/err.h"
 
 struct bpf_object;
@@ -81,18 +82,13 @@ struct family_host {
 	int64_t next_ns;
 };
 
-struct family_option {          /* an option of this family alone: --NAME ARG */
-	const char *name, *arg, *help;
-	/* 0, or err_set with EXIT_USAGE. `value` lives as long as the program. */
-	int (*set)(const char *value, struct err *e);
-};
-
 struct family {
 	const char *name;       /* "cpu": also the store's family and the program's name sonde-NAME */
 	const char *summary;    /* one line for --help */
 	bool has_freq;          /* offers --freq */
 	const char *wants;      /* the processes that sonded may give it: "go", "libssl", "all" (targetfeed.h); NULL: it watches the host */
-	const struct family_option *options; /* up to one without a name; NULL: none */
+	unsigned int keeps;     /* CONFINE_*: what it does while it records, which others may not (loaders/lib/sandbox/confine.h) */
+	struct option_set options; /* those of this family alone; {0}: none */
 	/* What it works with where nothing can be loaded: 0, or the reason why not even that. NULL: it is nothing without its
 	 * programs. A family that has it may find its state without an object (open leaves *obj NULL), and has no ring. */
 	int (*rights)(const char *prog, struct err *e);

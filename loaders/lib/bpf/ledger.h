@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ledger: what the capture itself costs, as schema/store/writer.h says it: this process, its BPF programs and maps, sonde-maps and
+ * ledger: what the capture itself costs, as schema/store/write/writer.h says it: this process, its BPF programs and maps, sonde-maps and
  * its sonde-index children; while it records, and apart what its start and its end take. A program's run time is the kernel's figure while kernel.bpf_stats_enabled is on, else what the family's
  * program measured itself.
  */
@@ -12,7 +12,7 @@
 
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/hostmaps.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 struct bpf_object;
 

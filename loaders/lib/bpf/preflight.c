@@ -21,7 +21,7 @@
 #include "loaders/lib/host/engines.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"

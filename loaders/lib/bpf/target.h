@@ -13,7 +13,7 @@
 
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/options.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 struct hostmaps_process;
 

@@ -41,7 +41,7 @@
 
 #include "probes/stack.h"
 #include "schema/base/err.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 struct naming;
 struct hostmaps;

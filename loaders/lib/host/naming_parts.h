@@ -19,7 +19,7 @@
 #include "loaders/lib/host/runtime.h"
 #include "schema/base/idmap.h"
 #include "schema/image/image.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 /* Why a frame has no name; a frame's answer packed into 64 bits for the caches. */
 enum why { WHY_NAMED, WHY_PENDING, WHY_REFUSED, WHY_SYMBOL, WHY_ANON, WHY_UNMAPPED, WHY_KERNEL, WHY_N };

@@ -21,7 +21,7 @@
 
 #include <stddef.h>
 
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 struct runtime_facts {
 	const char *exe;            /* path, "" if not known */

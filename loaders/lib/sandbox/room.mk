@@ -1,2 +1,2 @@
-# loaders/lib/sandbox: a process without rights (libseccomp). sonde-index has it in its own archive.
-$(eval $(call archive,sandbox,loaders/lib/sandbox/sandbox.c))
+# loaders/lib/sandbox: processes without rights, and with few (libseccomp). sonde-index has it in its own archive.
+$(eval $(call archive,sandbox,$(wildcard loaders/lib/sandbox/*.c)))

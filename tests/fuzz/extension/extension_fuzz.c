@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "schema/extension/extension.h"
-#include "schema/store/column.h"
-#include "schema/store/migrate.h"
+#include "schema/store/files/migrate.h"
+#include "schema/store/packed/column.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: schema/store/column.c
+ * covers: schema/store/packed/column.c
  *
  * Any bytes are a column of so many values, or are refused; what was read is read again from what is written of it. Without the frame's
  * own sums in the way: the bytes are what a column inflates to.
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "schema/store/column.h"
+#include "schema/store/packed/column.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

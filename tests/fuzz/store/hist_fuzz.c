@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: schema/store/hist.c
+ * covers: schema/store/model/hist.c
  *
  * Any text is a histogram or none; what one is read as is written and read back the same, and SQLite's own JSON reader
  * agrees with each number.
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/store/hist.h"
+#include "schema/store/model/hist.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: schema/store/packedcolumns.c schema/store/stackcolumns.c
+ * covers: schema/store/packed/columns.c schema/store/packed/stack_columns.c
  *
  * Any bytes are the columns of a table, asked for in any order, or are refused; what was read is read again from what is written of
  * it, each column told by another one, and stacks together. Without the frames' own sums in the way: the bytes are what columns inflate to.
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "schema/store/packedcolumns.h"
-#include "schema/store/stackcolumns.h"
+#include "schema/store/packed/columns.h"
+#include "schema/store/packed/stack_columns.h"
 
 #define COLUMNS 6
 #define PARTS   3

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# seeds.sh OUTDIR: histograms as schema/store/hist.h has them
+# seeds.sh OUTDIR: histograms as schema/store/model/hist.h has them
 set -eu
 mkdir -p "$1/hist"
 n=0
@@ -12,7 +12,7 @@ done
 mkdir -p "$1/pack"
 printf '\0\0\0\0\0\0\0\0\1\0\2\0\3\5\12\1\1\2' > "$1/pack/1"
 printf '\0\0\0\0\2\0\0\0\1\0\1\376\377\3\1\1\1\200\200\4' > "$1/pack/2"
-# columns as schema/store/column.h has them, inflated: form, how many values, then those
+# columns as schema/store/packed/column.h has them, inflated: form, how many values, then those
 mkdir -p "$1/column"
 printf '\1\4\0\2\2\2\7' > "$1/column/1"
 printf '\2\2\0\376\377\377\377\377\377\377\377\377\1\3' > "$1/column/2"

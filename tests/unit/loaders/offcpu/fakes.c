@@ -12,7 +12,7 @@
 #include "loaders/lib/host/kallsyms_kept.h"
 #include "loaders/lib/host/naming.h"
 #include "loaders/offcpu/mapread.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 struct fakes fake;
 

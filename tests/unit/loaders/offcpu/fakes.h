@@ -13,8 +13,8 @@
 
 #include "loaders/lib/bpf/family.h"
 #include "probes/offcpu.h"
-#include "schema/store/kinds.h"
-#include "schema/store/waits.h"
+#include "schema/store/model/kinds.h"
+#include "schema/store/write/waits.h"
 
 #define FAKES 64
 enum fake_map { FAKE_THREADS = 3, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE, FAKE_MAPS };

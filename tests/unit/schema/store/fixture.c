@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
-#include "schema/store/packed.h"
-#include "schema/store/folder.h"
+#include "schema/store/files/folder.h"
+#include "schema/store/packed/module.h"
 
 void fixture_make(struct fixture *f)
 {

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stddef.h>
 
-#include "schema/store/reader.h"
-#include "schema/store/writer.h"
+#include "schema/store/read/reader.h"
+#include "schema/store/write/writer.h"
 
 #define T0_S 1800000000ll /* when the tests' samples happen */
 #define NS   1000000000ll

@@ -9,8 +9,8 @@ workloads: $(MAKERS)
 all: $(wildcard $(MAKERS)) # they hold the schema: those made once follow it
 
 $(eval $(call archive,store_fixture,tests/unit/schema/store/fixture.c))
-$(eval $(call unit_test,store_dict_test,tests/unit/schema/store/dict_test.c,store base,-lsqlite3 -lz -lpthread -lm))
-$(foreach t,choice folder writer room reader crowd inlined relabel hist amounts gauges waits requests facts retention spancache column packedcolumns packing seal sums migrate,$(eval $(call unit_test,store_$(t)_test,tests/unit/schema/store/$(t)_test.c,store_fixture store base,-lsqlite3 -lz -lpthread -lm)))
+STORE_TESTS := $(wildcard tests/unit/schema/store/*/*_test.c)
+$(foreach t,$(STORE_TESTS),$(eval $(call unit_test,store_$(basename $(notdir $t)),$t,store_fixture store base,-lsqlite3 -lz -lpthread -lm)))
 
 # twelve writers for a minute, their commits timed (on a machine that nobody else uses); 1000 writers killed, and the sealer 1000 times
 .PHONY: long-crowd

@@ -18,7 +18,7 @@
 #include "loaders/lib/host/naming.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
-#include "schema/store/writer.h"
+#include "schema/store/write/writer.h"
 
 /* What the store was given, from 1 on; a row of its own for each call of store_process and store_container. */
 #define FAKES 4096

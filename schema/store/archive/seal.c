@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* seal: see the header; the numbers are its rules. */
+#include "schema/store/archive/seal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/store/archive/archive.h"
+#include "schema/store/archive/background.h"
+#include "schema/store/files/folder.h"
+#include "schema/store/files/migrate.h"
+#include "schema/store/files/readonly.h"
+#include "schema/store/files/segment.h"
+#include "schema/store/files/tally_segments.h"
+
+struct source {
+	char path[PATH_MAX];
+	struct stat st; /* when it was finished */
+};
+
+struct work {
+	const struct seal_opts *o;
+	struct seal_report *r;
+	char (*names)[SEGMENT_NAME_MAX];
+	size_t n;
+	bool *due; /* by name */
+	struct tally_segments needed;
+};
+
+static void tell(const struct work *w, enum seal_step step, const char *name)
+{
+	if (w->o->each)
+		w->o->each(w->o->ctx, step, name);
+}
+
+static void path_of(const struct seal_opts *o, const char *name, char out[PATH_MAX])
+{
+	snprintf(out, PATH_MAX, "%s/%s", o->dir, name);
+}
+
+/* What an archive takes while it is made: the copy, and beside it what VACUUM writes. */
+static uint64_t room_of(uint64_t bytes)
+{
+	return bytes / 4 * 5;
+}
+
+/* --- rules 2 and 3 --- */
+
+static void mark_due(struct work *w)
+{
+	const time_t now = time(NULL);
+	uint64_t plain = 0;
+	char path[PATH_MAX];
+	struct stat st;
+
+	w->due = mem_array(w->n + 1, sizeof(*w->due));
+	for (size_t i = w->n; i-- > 0;) {
+		path_of(w->o, w->names[i], path);
+		if (i + 1 == w->n || stat(path, &st) < 0 || st.st_size < SEAL_LEAST || tally_segments_has(&w->needed, w->names[i]) || folder_is_archived(path))
+			continue;
+		plain += (uint64_t)st.st_size;
+		w->due[i] = plain > w->o->plain && (now - st.st_mtime >= w->o->keep_s || plain / 2 > w->o->plain);
+	}
+}
+
+static int look(struct work *w, struct err *e)
+{
+	char path[PATH_MAX];
+	int rc = folder_segments(w->o->dir, &w->names, &w->n);
+
+	if (rc) {
+		err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot read the store's folder %s: %s", w->o->dir,
+			strerror(-rc));
+		err_fix(e, rc == -EACCES ? "run it with sudo" : "name the store's folder: --store DIR");
+		return rc;
+	}
+	tally_segments_read(w->o->dir, &w->needed);
+	if (w->needed.killed && w->n && w->r) {
+		path_of(w->o, w->names[w->n - 1], path);
+		tally_segments_settle(w->o->dir, path, &w->needed);
+	}
+	mark_due(w);
+	return 0;
+}
+
+static void forget(struct work *w)
+{
+	free(w->names);
+	free(w->due);
+	tally_segments_release(&w->needed);
+}
+
+void seal_look(const struct seal_opts *o, struct seal_due *out)
+{
+	struct work w = {.o = o};
+	struct err none = {0};
+	char path[PATH_MAX];
+	struct stat st;
+
+	*out = (struct seal_due){0};
+	if (!look(&w, &none))
+		for (size_t i = 0; i < w.n; i++) {
+			path_of(o, w.names[i], path);
+			if (!w.due[i] || stat(path, &st) < 0)
+				continue;
+			out->segments++;
+			out->room = room_of((uint64_t)st.st_size) > out->room ? room_of((uint64_t)st.st_size) : out->room;
+		}
+	forget(&w);
+}
+
+/* --- rule 4 --- */
+
+static bool has_log(const char *path)
+{
+	char wal[PATH_MAX + 8];
+	struct stat st;
+
+	snprintf(wal, sizeof(wal), "%s-wal", path);
+	return stat(wal, &st) == 0 && st.st_size > 0;
+}
+
+/* As the last writer leaves it, of this schema: then it need not be written. */
+static bool is_at_rest(const char *path)
+{
+	struct err e = {0};
+	int version;
+	sqlite3 *db;
+
+	if (readonly_is_wal(path) || has_log(path) || readonly_open(path, &db, &e))
+		return false;
+	version = migrate_version(db);
+	sqlite3_close(db);
+	return version == migrate_known();
+}
+
+/* Lock held. Nobody writes it any more: its log folded in, of this schema. */
+static int finish_segment(const char *path, struct source *s, struct err *e)
+{
+	struct segment *segment;
+	int rc;
+
+	if (!is_at_rest(path)) {
+		rc = segment_open(path, &segment, e);
+		if (rc)
+			return rc;
+		segment_leave(segment);
+	}
+	snprintf(s->path, sizeof(s->path), "%s", path);
+	return stat(path, &s->st) < 0 ? -errno : 0;
+}
+
+/* Lock held. Still as it was, and nobody writes it? */
+static bool is_unchanged(const struct source *s)
+{
+	struct stat st;
+
+	return stat(s->path, &st) == 0 && st.st_ino == s->st.st_ino && st.st_size == s->st.st_size &&
+	       st.st_mtim.tv_sec == s->st.st_mtim.tv_sec && st.st_mtim.tv_nsec == s->st.st_mtim.tv_nsec && !has_log(s->path);
+}
+
+/* Lock held. It would stop each pass. */
+static void set_aside(struct work *w, const char *path)
+{
+	char aside[PATH_MAX];
+	int rc = folder_set_aside(path, aside);
+
+	if (rc)
+		log_warn("seal: %s is damaged and cannot be set aside: %s", path, strerror(-rc));
+	else
+		log_warn("seal: %s is damaged: set aside as %s", path, aside);
+	w->r->set_aside += !rc;
+	w->r->put_off += rc != 0;
+}
+
+static int sync_folder(const char *dir)
+{
+	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+static int no_lock(const char *dir, int rc, struct err *e)
+{
+	return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s", dir, strerror(-rc));
+}
+
+/* *may: it is at rest, and there is room. */
+static int begin_one(struct work *w, const char *path, struct source *s, bool *may, struct err *e)
+{
+	cleanup_fd int lock = folder_lock(w->o->dir);
+	struct err why = {0};
+	int rc;
+
+	if (lock < 0)
+		return no_lock(w->o->dir, lock, e);
+	rc = finish_segment(path, s, &why);
+	*may = !rc && !has_log(path) && (!w->o->room || room_of((uint64_t)s->st.st_size) <= w->o->room);
+	if (rc == -EBADMSG)
+		set_aside(w, path);
+	else if (!*may) {
+		w->r->put_off++;
+		if (rc && rc != -ENOENT)
+			log_warn("seal: %s is left for later: %s", path, why.what);
+	}
+	return 0;
+}
+
+static int take_place(struct work *w, const struct source *s, const char *to, const char *name, struct err *e)
+{
+	cleanup_fd int lock = folder_lock(w->o->dir);
+	struct stat st;
+	int rc = 0;
+
+	if (lock < 0)
+		return no_lock(w->o->dir, lock, e);
+	if (!is_unchanged(s)) {
+		w->r->put_off++;
+		return 0;
+	}
+	if (rename(to, s->path) < 0)
+		rc = -errno;
+	if (!rc)
+		rc = sync_folder(w->o->dir);
+	if (rc)
+		return err_set(e, rc, EXIT_STORE, "cannot put an archive in place of %s: %s", s->path, strerror(-rc));
+	w->r->segments++;
+	w->r->bytes_before += (uint64_t)s->st.st_size;
+	w->r->bytes_after += stat(s->path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	tell(w, SEAL_STEP_NAMED, name);
+	return 0;
+}
+
+struct making {
+	const char *path, *to;
+	struct err *e;
+};
+
+static int make(void *p)
+{
+	const struct making *m = p;
+
+	return archive_make(m->path, m->to, m->e);
+}
+
+/* Rule 5. */
+static int leave_damaged(struct work *w, const char *path, struct err *e)
+{
+	cleanup_fd int lock = folder_lock(w->o->dir);
+
+	*e = (struct err){0};
+	if (lock < 0)
+		return no_lock(w->o->dir, lock, e);
+	set_aside(w, path);
+	return 0;
+}
+
+static int archive_one(struct work *w, const char *name, struct err *e)
+{
+	char path[PATH_MAX], to[PATH_MAX];
+	struct making m = {path, to, e};
+	struct source s;
+	bool may = false;
+	int rc;
+
+	path_of(w->o, name, path);
+	path_of(w->o, "sealing.db", to);
+	rc = begin_one(w, path, &s, &may, e);
+	if (rc || !may)
+		return rc;
+	tell(w, SEAL_STEP_BEGUN, name);
+	rc = w->o->idle ? background_run(make, &m) : make(&m);
+	if (rc == -EBADMSG)
+		return leave_damaged(w, path, e);
+	if (rc)
+		return rc;
+	tell(w, SEAL_STEP_WRITTEN, name);
+	return take_place(w, &s, to, name, e);
+}
+
+/* --- rule 1 --- */
+
+/* -EAGAIN: somebody holds it. */
+static int lock_sealing(const char *dir, struct err *e)
+{
+	cleanup_fd int fd = -1;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/sealing", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0) {
+		int rc = -errno;
+
+		err_set(e, rc, rc == -EACCES || rc == -EROFS || rc == -EPERM ? EXIT_PERMISSION : EXIT_STORE, "cannot write %s: %s",
+			path, strerror(-rc));
+		err_fix(e, rc == -ENOENT ? "name the store's folder: --store DIR" : "run it with sudo");
+		return rc;
+	}
+	folder_own(fd, 0640);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -EAGAIN;
+	return take_fd(&fd);
+}
+
+/* Nobody asks SQLite how much memory it has, and to count takes a lock each time that it asks for some. No more than a hint: where
+ * SQLite is in use already it goes on counting. */
+static void count_no_memory(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e)
+{
+	struct seal_report r = {0};
+	struct work w = {.o = o, .r = &r};
+	cleanup_fd int mine = lock_sealing(o->dir, e);
+	char path[PATH_MAX];
+	int rc;
+
+	if (mine == -EAGAIN) {
+		*out = (struct seal_report){.busy = true};
+		return 0;
+	}
+	if (mine < 0)
+		return mine;
+	count_no_memory();
+	rc = look(&w, e);
+	for (size_t i = 0; !rc && i < w.n; i++)
+		if (w.due[i])
+			rc = archive_one(&w, w.names[i], e);
+	forget(&w);
+	path_of(o, "sealing.db", path);
+	(void)unlink(path); /* what got no name */
+	*out = r;
+	return rc;
+}

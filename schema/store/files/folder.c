@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* folder: names, modes, group and lock of the store's folder. */
+#include "schema/store/files/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+
+#define DIR_MODE  0750
+#define FILE_MODE 0640
+
+/* The group that may read the store; (gid_t)-1: leave it as it is. */
+static gid_t folder_group(void)
+{
+	const struct group *gr = getgrnam("sonde");
+	const char *sudo = getenv("SUDO_GID");
+	char *end;
+	unsigned long v;
+
+	if (gr)
+		return gr->gr_gid;
+	if (geteuid() != 0 || !sudo || !*sudo)
+		return (gid_t)-1;
+	v = strtoul(sudo, &end, 10);
+	return *end || v >= UINT32_MAX ? (gid_t)-1 : (gid_t)v;
+}
+
+void folder_own(int fd, mode_t mode)
+{
+	gid_t group = folder_group();
+
+	/* whoever may not give files to the group writes for himself alone: no reason to stop */
+	if (group != (gid_t)-1 && fchown(fd, (uid_t)-1, group) < 0)
+		log_debug("cannot give the store's file to group %u: %s", group, strerror(errno));
+	if (fchmod(fd, mode) < 0)
+		log_debug("cannot set the mode of the store's file: %s", strerror(errno));
+}
+
+static int folder_refuse(const char *dir, int error, struct err *e)
+{
+	if (error == ENOSPC || error == EDQUOT)
+		return folder_full(dir, e);
+	if (error == EACCES || error == EPERM || error == EROFS) {
+		err_set(e, -error, EXIT_PERMISSION, "cannot write to the store's folder %s: %s", dir, strerror(error));
+		err_fix(e, "run it with sudo, or choose a folder of your own: --store DIR");
+		return -error;
+	}
+	err_set(e, -error, EXIT_STORE, "cannot make the store's folder %s: %s", dir, strerror(error));
+	err_fix(e, "choose another folder: --store DIR");
+	return -error;
+}
+
+static int folder_make(const char *dir, mode_t mode)
+{
+	cleanup_fd int fd = -1;
+
+	if (mkdir(dir, mode) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	folder_own(fd, mode);
+	return 0;
+}
+
+/* Make the parents, as `mkdir -p` would: theirs is the umask's mode. */
+static void folder_make_parents(const char *dir)
+{
+	char part[PATH_MAX];
+	char *slash;
+
+	snprintf(part, sizeof(part), "%s", dir);
+	for (slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		(void)mkdir(part, 0755); /* the last mkdir says what is wrong */
+		*slash = '/';
+	}
+}
+
+int folder_prepare(const char *dir, struct err *e)
+{
+	char writers[PATH_MAX];
+	struct stat st;
+	int rc;
+
+	folder_make_parents(dir);
+	rc = folder_make(dir, DIR_MODE);
+	if (!rc && stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
+		rc = -ENOTDIR;
+	if (!rc && (size_t)snprintf(writers, sizeof(writers), "%s/writers", dir) >= sizeof(writers))
+		rc = -ENAMETOOLONG;
+	if (!rc)
+		rc = folder_make(writers, 0700);
+	if (!rc && access(dir, R_OK | W_OK | X_OK) < 0)
+		rc = -errno;
+	return rc ? folder_refuse(dir, -rc, e) : 0;
+}
+
+int folder_lock(const char *dir)
+{
+	char path[PATH_MAX];
+	cleanup_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/lock", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return take_fd(&fd);
+}
+
+static bool has_shape(const char *name, const char *shape)
+{
+	if (strlen(name) != strlen(shape))
+		return false;
+	for (size_t i = 0; shape[i]; i++)
+		if (shape[i] == '0' ? name[i] < '0' || name[i] > '9' : name[i] != shape[i])
+			return false;
+	return true;
+}
+
+bool folder_is_segment_name(const char *name)
+{
+	return has_shape(name, "00000000T000000Z-0000.db");
+}
+
+static int folder_by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Those that are such names, in order. */
+static int folder_names(const char *dir, bool (*is_one)(const char *name), char (**out)[SEGMENT_NAME_MAX], size_t *n)
+{
+	cleanup_dir DIR *d = opendir(dir);
+	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	const struct dirent *de;
+	size_t count = 0, cap = 0;
+
+	if (!d)
+		return -errno;
+	while ((de = readdir(d))) {
+		if (!is_one(de->d_name))
+			continue;
+		mem_grow(names, count, cap);
+		memcpy(names[count++], de->d_name, strlen(de->d_name) + 1);
+	}
+	if (count)
+		qsort(names, count, sizeof(*names), folder_by_name);
+	*out = names;
+	*n = count;
+	return 0;
+}
+
+int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
+{
+	return folder_names(dir, folder_is_segment_name, out, n);
+}
+
+/* NAME.db.bad, NAME.db.bad.2 */
+bool folder_is_aside_name(const char *name)
+{
+	char segment[SEGMENT_NAME_MAX];
+	const char *bad = strstr(name, ".bad");
+
+	if (!bad || strlen(name) >= SEGMENT_NAME_MAX || strchr(bad, '-'))
+		return false;
+	snprintf(segment, sizeof(segment), "%.*s", (int)(bad - name), name);
+	return folder_is_segment_name(segment);
+}
+
+int folder_aside(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
+{
+	return folder_names(dir, folder_is_aside_name, out, n);
+}
+
+/* A clock that went back for good leaves all names to one second, which has 9999 of them. */
+static void folder_next_second(char stamp[17])
+{
+	struct tm tm = {0};
+	time_t at;
+
+	if (!strptime(stamp, "%Y%m%dT%H%M%SZ", &tm))
+		return;
+	at = timegm(&tm) + 1;
+	gmtime_r(&at, &tm);
+	strftime(stamp, 17, "%Y%m%dT%H%M%SZ", &tm);
+}
+
+/* The stamp and number that come after all that are there. */
+static int folder_next_name(const char *dir, char stamp[17], int *number)
+{
+	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	time_t now = time(NULL);
+	struct tm tm;
+	size_t n;
+	int rc = folder_segments(dir, &names, &n);
+
+	if (rc)
+		return rc;
+	gmtime_r(&now, &tm);
+	strftime(stamp, 17, "%Y%m%dT%H%M%SZ", &tm);
+	*number = 1;
+	if (n && strncmp(names[n - 1], stamp, 16) >= 0) {
+		memcpy(stamp, names[n - 1], 16);
+		stamp[16] = '\0';
+		*number = atoi(names[n - 1] + 17) + 1;
+	}
+	if (*number > 9999) {
+		folder_next_second(stamp);
+		*number = 1;
+	}
+	free(names);
+	return 0;
+}
+
+int folder_new_segment(const char *dir, char path[PATH_MAX], struct err *e)
+{
+	char stamp[17];
+	int number;
+	int rc = folder_next_name(dir, stamp, &number);
+
+	for (; !rc && number < 10000; number++) {
+		cleanup_fd int fd = -1;
+
+		snprintf(path, PATH_MAX, "%s/%s-%04d.db", dir, stamp, number);
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+		if (fd >= 0) {
+			folder_own(fd, FILE_MODE);
+			return 0;
+		}
+		if (errno != EEXIST)
+			rc = -errno;
+	}
+	return folder_refuse(dir, rc ? -rc : EEXIST, e);
+}
+
+/* --- ending one on demand --- */
+
+static int folder_newest(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
+{
+	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	size_t n = 0;
+	int rc = folder_segments(dir, &names, &n);
+
+	if (rc)
+		return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot read the store's folder %s: %s", dir, strerror(-rc));
+	if (n)
+		memcpy(name, names[n - 1], SEGMENT_NAME_MAX);
+	else
+		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no file of the store %s is being written", dir);
+	free(names);
+	return rc;
+}
+
+/* Under another name first: nobody reads half of it. */
+int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
+{
+	char path[PATH_MAX], made[PATH_MAX];
+	cleanup_fd int fd = -1;
+	int rc = folder_newest(dir, name, e);
+
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/turn", dir);
+	snprintf(made, sizeof(made), "%s/turn.new", dir);
+	fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0)
+		return folder_refuse(dir, errno, e);
+	folder_own(fd, FILE_MODE);
+	errno = ENOSPC; /* what a short write means */
+	if (write(fd, name, strlen(name)) != (ssize_t)strlen(name) || rename(made, path) < 0)
+		return folder_refuse(dir, errno, e);
+	return 0;
+}
+
+/* A name that stands for no file says nothing of others: after a clock that went back, of an emptied folder, all would be before it. */
+bool folder_is_turned(const char *dir, const char *name)
+{
+	char path[PATH_MAX], turned[SEGMENT_NAME_MAX];
+	cleanup_fd int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/turn", dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	n = fd < 0 ? -1 : read(fd, turned, sizeof(turned) - 1);
+	if (n <= 0)
+		return false;
+	turned[n] = '\0';
+	if (strcmp(name, turned) >= 0)
+		return !strcmp(name, turned);
+	return folder_is_segment_name(turned) && (size_t)snprintf(path, sizeof(path), "%s/%s", dir, turned) < sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
+int folder_set_aside(const char *path, char aside[PATH_MAX])
+{
+	static const char *const suffix[] = {"-wal", "-shm"};
+	char from[PATH_MAX + 8], to[PATH_MAX + 8];
+	int rc = -1;
+
+	for (int i = 1; i < 1000; i++) {
+		if (i == 1)
+			snprintf(aside, PATH_MAX, "%s.bad", path);
+		else
+			snprintf(aside, PATH_MAX, "%s.bad.%d", path, i);
+		rc = link(path, aside); /* unlike rename, never replaces */
+		if (rc == 0 || errno != EEXIST)
+			break;
+	}
+	if (rc < 0 && rename(path, aside) < 0) /* a file system without hard links */
+		return -errno;
+	if (rc == 0 && unlink(path) < 0)
+		return -errno;
+	for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+		snprintf(from, sizeof(from), "%s%s", path, suffix[i]);
+		snprintf(to, sizeof(to), "%s%s", aside, suffix[i]);
+		(void)rename(from, to); /* there may be none */
+	}
+	return 0;
+}
+
+int folder_full(const char *dir, struct err *e)
+{
+	struct statvfs vfs;
+	unsigned long long free_kb = 0;
+
+	if (statvfs(dir, &vfs) == 0)
+		free_kb = (unsigned long long)vfs.f_bavail * vfs.f_frsize / 1024;
+	err_set(e, -ENOSPC, EXIT_STORE, "store full: the disk that holds %s has %llu KiB left; nothing stored is hurt",
+		dir, free_kb);
+	err_fix(e, "free some space there, or choose another folder: --store DIR");
+	return -ENOSPC;
+}
+
+int folder_copy(const char *from, int to)
+{
+	cleanup_fd int fd = open(from, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	off_t left;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	for (left = st.st_size; left > 0;) {
+		ssize_t n = copy_file_range(fd, NULL, to, NULL, (size_t)left, 0);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		left -= n;
+	}
+	return 0;
+}
+
+bool folder_is_archived(const char *path)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t id[4];
+
+	return fd >= 0 && pread(fd, id, sizeof(id), 68) == sizeof(id) &&
+	       ((uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3]) == FOLDER_ARCHIVED;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* readonly: see the header. */
+#include "schema/store/files/readonly.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/strbuf.h"
+#include "schema/store/files/location.h"
+#include "schema/store/files/segment.h"
+#include "schema/store/model/sql.h"
+#include "schema/store/packed/module.h"
+
+#define WAIT_TRIES 10
+#define WAIT_US    20000
+
+/* Byte 18 of the header: 2 says write-ahead log. false also for what is too short. */
+bool readonly_is_wal(const char *path)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned char h[20];
+
+	return fd >= 0 && pread(fd, h, sizeof(h), 0) == sizeof(h) && h[18] == 2;
+}
+
+static bool beside(const char *path, const char *suffix)
+{
+	char name[PATH_MAX + 8];
+
+	snprintf(name, sizeof(name), "%s%s", path, suffix);
+	return access(name, F_OK) == 0;
+}
+
+static bool in_live_folder(const char *path)
+{
+	char name[PATH_MAX + 8];
+	char *slash;
+
+	snprintf(name, sizeof(name), "%s", path);
+	slash = strrchr(name, '/');
+	snprintf(slash ? slash + 1 : name, 8, "lock");
+	return access(name, F_OK) == 0;
+}
+
+/* WAL by its header, but no log beside it, and none comes. */
+static bool is_lone_wal_file(const char *path)
+{
+	int tries = in_live_folder(path) ? WAIT_TRIES : 1;
+
+	for (int i = 0; i < tries; i++) {
+		if (!readonly_is_wal(path) || beside(path, "-wal"))
+			return false;
+		if (i + 1 < tries)
+			usleep(WAIT_US);
+	}
+	return true;
+}
+
+static char *immutable_uri(const char *path)
+{
+	struct strbuf s = STRBUF_INIT;
+
+	strbuf_addstr(&s, *path == '/' ? "file://" : "file:");
+	for (; *path; path++) {
+		if (strchr("%?#", *path))
+			strbuf_addf(&s, "%%%02x", (unsigned char)*path);
+		else
+			strbuf_addch(&s, *path);
+	}
+	strbuf_addstr(&s, "?immutable=1");
+	return strbuf_take(&s);
+}
+
+int readonly_refused(const char *path, sqlite3 *db, int rc, struct err *e)
+{
+	int code = segment_errno(db, rc);
+	bool denied = access(path, R_OK) < 0 && errno == EACCES;
+
+	if (denied) {
+		err_set(e, -EACCES, EXIT_PERMISSION, "cannot read the store's segment %s: permission denied", path);
+		store_rights_fix(path, e);
+		return -EACCES;
+	}
+	err_set(e, code, EXIT_STORE, "cannot read the store's segment %s: %s", path, db ? sqlite3_errmsg(db) :
+		"out of memory");
+	err_fix(e, code == -EBADMSG ? "it is damaged: sqlite3 FILE .recover may save a part" :
+		"copy the file to a folder of your own and read it there");
+	return code;
+}
+
+int readonly_open(const char *path, sqlite3 **out, struct err *e)
+{
+	cleanup_free char *uri = is_lone_wal_file(path) ? immutable_uri(path) : NULL;
+	sqlite3 *db = NULL;
+	int rc = sqlite3_open_v2(uri ? uri : path, &db,
+				 SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | (uri ? SQLITE_OPEN_URI : 0), NULL);
+
+	if (rc == SQLITE_OK)
+		rc = packed_register(db);
+	if (rc == SQLITE_OK) {
+		sqlite3_busy_timeout(db, 5000);
+		sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+		sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+		rc = sqlite3_exec(db, "PRAGMA query_only=1; PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;"
+				      "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+	}
+	if (rc != SQLITE_OK) {
+		rc = readonly_refused(path, db, rc, e);
+		sqlite3_close(db);
+		return rc;
+	}
+	*out = db;
+	return 0;
+}
+
+int64_t readonly_archived_ns(sqlite3 *db)
+{
+	return sql_number(db, "SELECT value FROM meta WHERE key = 'archived_ns'", 0);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinds: the table. A new kind is one line here, its number in the header, and one in a migration. */
+#include "schema/store/model/kinds.h"
+
+#include <string.h>
+
+static const struct store_kind_info kinds[STORE_KINDS] = {
+	[STORE_KIND_CPU] = {STORE_KIND_CPU, "cpu", STORE_COUNTER, STORE_SAMPLES, STORE_TIME, STORE_TIME, "samples", "cpu",
+			    0, false, "time on CPU"},
+	[STORE_KIND_OFFCPU] = {STORE_KIND_OFFCPU, "offcpu", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "events",
+			       "delay", 0, false, "time blocked"},
+	[STORE_KIND_RUNQUEUE] = {STORE_KIND_RUNQUEUE, "runqueue", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME,
+				 "events", "delay", 0, false, "time ready but not running"},
+	[STORE_KIND_ALLOC] = {STORE_KIND_ALLOC, "alloc", STORE_COUNTER, STORE_OBJECTS, STORE_BYTES, STORE_BYTES,
+			      "alloc_objects", "alloc_space", STORE_KIND_INUSE, true, "memory allocated"},
+	[STORE_KIND_INUSE] = {STORE_KIND_INUSE, "inuse", STORE_GAUGE, STORE_OBJECTS, STORE_BYTES, STORE_BYTES,
+			      "inuse_objects", "inuse_space", STORE_KIND_ALLOC, true, "memory in use"},
+	[STORE_KIND_MUTEX] = {STORE_KIND_MUTEX, "mutex", STORE_COUNTER, STORE_EVENTS, STORE_TIME, STORE_TIME,
+			      "contentions", "delay", 0, false, "time that locks were waited for"},
+	[STORE_KIND_BLOCK] = {STORE_KIND_BLOCK, "block", STORE_COUNTER, STORE_EVENTS, STORE_TIME, STORE_TIME,
+			      "contentions", "delay", 0, false, "time blocked, as the runtime counts it"},
+	[STORE_KIND_STANDING] = {STORE_KIND_STANDING, "standing", STORE_GAUGE, STORE_EVENTS, STORE_TIME, STORE_TIME,
+				 "threads", "delay", 0, false, "time that threads had been waiting for"},
+	[STORE_KIND_GOROUTINE] = {STORE_KIND_GOROUTINE, "goroutine", STORE_GAUGE, STORE_OBJECTS, STORE_OBJECTS, STORE_OBJECTS,
+				  "goroutine", "goroutine", 0, false, "goroutines"},
+	[STORE_KIND_THREADCREATE] = {STORE_KIND_THREADCREATE, "threadcreate", STORE_COUNTER, STORE_OBJECTS, STORE_OBJECTS,
+				     STORE_OBJECTS, "threadcreate", "threadcreate", 0, false, "threads created"},
+};
+
+const struct store_kind_info *store_kind_info(enum store_kind kind)
+{
+	return kind > 0 && kind < STORE_KINDS ? &kinds[kind] : NULL;
+}
+
+const struct store_kind_info *store_kind_named(const char *name)
+{
+	for (int i = 1; i < STORE_KINDS; i++)
+		if (!strcmp(kinds[i].name, name))
+			return &kinds[i];
+	return NULL;
+}
+
+const char *store_class_name(enum store_class c)
+{
+	static const char *const names[] = {[STORE_COUNTER] = "counter", [STORE_GAUGE] = "gauge",
+					    [STORE_DURATION] = "duration"};
+
+	return (unsigned)c < sizeof(names) / sizeof(names[0]) ? names[c] : "";
+}
+
+const char *store_unit_name(enum store_unit u)
+{
+	static const char *const names[] = {[STORE_SAMPLES] = "samples", [STORE_EVENTS] = "events",
+					    [STORE_OBJECTS] = "objects", [STORE_TIME] = "ns", [STORE_BYTES] = "bytes"};
+
+	return (unsigned)u < sizeof(names) / sizeof(names[0]) ? names[u] : "";
+}

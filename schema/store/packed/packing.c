@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packing: see the header. */
+#include "schema/store/packed/packing.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/mem.h"
+#include "schema/store/model/sql.h"
+#include "schema/store/packed/pack_table.h"
+
+bool packing_is_packed(sqlite3 *db)
+{
+	return sql_number(db, "SELECT EXISTS (SELECT 1 FROM packed_table)", 0) != 0; /* an older schema has no such table */
+}
+
+/* Names while they are rows. */
+#define NAME_ENDINGS                                                                                                   \
+	"INSERT OR REPLACE INTO run_ending(run, executable, module, reason, n) SELECT u.run, coalesce(t.value, ''), coalesce(i.name, '')," \
+	" u.reason, sum(u.n) FROM run_unwound u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image GROUP BY 1, 2, 3, 4"
+
+/* Of each run's last hour. */
+#define COUNT_NAMED                                                                                                    \
+	"INSERT OR REPLACE INTO run_named(run, samples, named) SELECT u.id, sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM (SELECT id, min(iif(to_ns > 0," \
+	" to_ns / 1000000000 - (SELECT value FROM meta WHERE key = 't0'), 1 << 62), (SELECT max(ts) FROM sample)) AS last FROM run) u CROSS JOIN sample x ON x.ts > u.last - 3600 AND x.ts <= u.last"  \
+	" CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON t.id = e.task AND t.run = u.id LEFT JOIN stack k ON k.id = e.stack"   \
+	" LEFT JOIN frame r ON r.id = k.leaf GROUP BY u.id"
+
+/* --- any tables --- */
+
+struct names {
+	char (*name)[PACKING_NAME_MAX];
+	size_t n, cap;
+};
+
+/* The first column of all rows; what is longer than a name may be is none of ours. */
+static int names_of(sqlite3 *db, const char *sql, struct names *out)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(st, 0);
+
+		rc = SQLITE_OK;
+		if (!name || strlen(name) >= PACKING_NAME_MAX)
+			continue;
+		mem_grow(out->name, out->n, out->cap);
+		snprintf(out->name[out->n++], PACKING_NAME_MAX, "%s", name);
+	}
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* Those whose columns are numbers and texts, the first one a number by which their rows are in order. */
+#define PACKABLE                                                                                                          \
+	"SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND m.name NOT LIKE 'sqlite@_%' ESCAPE '@'" \
+	" AND m.name NOT IN ('meta', 'packed_table', 'packed_column', 'packed_block', 'packed_view', 'run_named', 'run_ending')"                         \
+	" AND NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE type NOT IN ('INTEGER', 'TEXT'))"                 \
+	" AND EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE cid = 0 AND type = 'INTEGER' AND pk <= 1"              \
+	" AND (pk = 1 OR NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE pk > 0)))"
+/* By the key, or all columns where there is none. */
+#define ORDER                                                                                                             \
+	"SELECT group_concat(n, ', ') FROM (SELECT cid + 1 AS n FROM pragma_table_info(%Q) i WHERE pk > 0 OR NOT EXISTS"   \
+	" (SELECT 1 FROM pragma_table_info(%Q) WHERE pk > 0) ORDER BY pk, cid)"
+
+int packing_order(sqlite3 *db, const char *table, char out[PACKING_NAME_MAX])
+{
+	struct names order = {0};
+	char *sql = sqlite3_mprintf(ORDER, table, table);
+	int rc = sql ? names_of(db, sql, &order) : SQLITE_NOMEM;
+
+	snprintf(out, PACKING_NAME_MAX, "%s", order.n ? order.name[0] : "");
+	sqlite3_free(sql);
+	free(order.name);
+	return rc;
+}
+
+static int pack_any(sqlite3 *db, const char *table, size_t least, size_t block_rows)
+{
+	char *count = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table), order[PACKING_NAME_MAX];
+	int rc = count ? packing_order(db, table, order) : SQLITE_NOMEM;
+
+	if (rc == SQLITE_OK && *order) {
+		int64_t n = sql_number(db, count, 0);
+
+		if (!n || n >= (int64_t)least)
+			rc = pack_table_pack(db, table, order, block_rows);
+	}
+	sqlite3_free(count);
+	return rc;
+}
+
+/* What made the views, and the tables that are packed, is itself packed. */
+static int pack_schema(sqlite3 *db)
+{
+	struct names views = {0};
+	int rc = sql_exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY rowid");
+
+	if (rc == SQLITE_OK)
+		rc = names_of(db, "SELECT name FROM packed_view ORDER BY id", &views);
+	for (size_t i = 0; rc == SQLITE_OK && i < views.n; i++)
+		rc = pack_table_exec(db, sqlite3_mprintf("DROP VIEW \"%w\"", views.name[i]));
+	if (rc == SQLITE_OK)
+		rc = sql_exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM packed_table; UPDATE packed_table SET sql = ''");
+	if (rc == SQLITE_OK)
+		rc = pack_table_pack(db, "packed_view", "1", PACKING_BLOCK_ROWS); /* text, and most of a small archive */
+	free(views.name);
+	return rc;
+}
+
+int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
+{
+	struct names tables = {0};
+	int rc = sql_exec(db, NAME_ENDINGS);
+
+	if (rc == SQLITE_OK)
+		rc = sql_exec(db, COUNT_NAMED);
+	if (rc == SQLITE_OK)
+		rc = names_of(db, PACKABLE, &tables);
+	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++)
+		rc = pack_any(db, tables.name[i], least, block_rows);
+	free(tables.name);
+	return rc == SQLITE_OK ? pack_schema(db) : rc;
+}
+
+/* --- and back --- */
+
+/* The text of one row; NULL: no such row. Nothing is being read after it: a table that is to be dropped may not be. */
+static char *text_of(sqlite3 *db, const char *sql, const char *name)
+{
+	sqlite3_stmt *st = NULL;
+	char *out = NULL;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
+		return NULL;
+	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+	if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0))
+		out = mem_strdup((const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	return out;
+}
+
+static int unpack_tables(sqlite3 *db)
+{
+	struct names tables = {0};
+	int rc = names_of(db, "SELECT name FROM packed_table ORDER BY name = 'packed_view'", &tables); /* what makes the others is in it */
+
+	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++) {
+		char *sql = text_of(db, "SELECT coalesce(nullif(t.sql, ''), v.sql) FROM packed_table t LEFT JOIN packed_view v ON v.name = t.name WHERE t.name = ?1", tables.name[i]);
+
+		if (sql)
+			rc = pack_table_unpack(db, tables.name[i], sql);
+		free(sql);
+	}
+	free(tables.name);
+	return rc;
+}
+
+static int make_views(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, "SELECT sql FROM packed_view WHERE sql LIKE 'CREATE VIEW%' ORDER BY id", -1, &st, NULL);
+
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		rc = sql_exec(db, (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+#define FORGET "DELETE FROM packed_table; DELETE FROM packed_view; DELETE FROM run_ending; DELETE FROM run_named; DELETE FROM meta WHERE key IN ('archived_ns', 'first_ts', 'last_ts'); PRAGMA application_id = 0"
+
+int packing_unpack(sqlite3 *db, bool *any)
+{
+	bool there = packing_is_packed(db);
+	int rc;
+
+	if (any)
+		*any = there;
+	if (!there)
+		return SQLITE_OK;
+	rc = unpack_tables(db);
+	if (rc == SQLITE_OK)
+		rc = make_views(db);
+	return rc == SQLITE_OK ? sql_exec(db, FORGET) : rc;
+}

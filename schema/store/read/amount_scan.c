@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* amount_scan: walking over amounts, scaling them, and what stands of gauges. */
+#include <errno.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "schema/store/read/timeline.h"
+
+static bool is_gauge(enum store_kind kind)
+{
+	const struct store_kind_info *k = store_kind_info(kind);
+
+	return k && k->class == STORE_GAUGE;
+}
+
+int amount_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct err *e)
+{
+	int rc = row_scan_open(p, s, q, "SELECT series, n, ts, value, max, hist FROM amount WHERE ts BETWEEN ?1 AND ?2", e);
+
+	if (!rc && is_gauge(q->kind))
+		sqlite3_bind_int64(p->st, 1, INT64_MIN);
+	return rc;
+}
+
+/* The last rate at or before that bucket. */
+static uint64_t rate_at(const struct store_segment *s, uint32_t run, uint32_t process, int64_t ts)
+{
+	size_t low = 0, high = s->n_rates;
+
+	while (low < high) { /* the first that is behind (run, process, ts) */
+		size_t mid = low + (high - low) / 2;
+		const struct reading_rate *r = &s->rates[mid];
+
+		if (r->run != run ? r->run > run : r->process != process ? r->process > process : r->ts > ts)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	if (!low || s->rates[low - 1].run != run || s->rates[low - 1].process != process)
+		return 0;
+	return s->rates[low - 1].bytes;
+}
+
+uint64_t store_rate_at(struct store_segment *s, uint32_t run, uint32_t process, int64_t to_ns)
+{
+	return rate_at(s, run, process, to_ns == INT64_MAX ? INT64_MAX : to_ns / NSEC_PER_SEC);
+}
+
+/* An object of `size` bytes is sampled with probability 1 - exp(-size / rate). */
+static double scale_of(const struct row_scan *p, const struct amount_seen *a)
+{
+	const struct reading_task *t = row_scan_task(p, a->series);
+	uint32_t label = p->s->series_label[a->series];
+	double size, rate;
+
+	if (!p->s->n_rates || !store_kind_info(p->q->kind)->sized || !a->n)
+		return 1;
+	rate = (double)rate_at(p->s, t->run, t->process, a->ts);
+	size = label ? (double)label : (double)a->value / (double)a->n;
+	return rate > 1 && size > 0 ? 1 / -expm1(-size / rate) : 1;
+}
+
+static uint64_t number_at(sqlite3_stmt *st, int i)
+{
+	sqlite3_int64 v = sqlite3_column_int64(st, i);
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+int amount_scan_next(struct row_scan *p, struct amount_seen *out)
+{
+	int rc;
+
+	while ((rc = sqlite3_step(p->st)) == SQLITE_ROW) {
+		sqlite3_int64 series = sqlite3_column_int64(p->st, 0);
+		int64_t ts = sqlite3_column_int64(p->st, 2);
+
+		if (series <= 0 || (size_t)series >= p->s->n_series || !row_scan_takes(p, (uint32_t)series, ts))
+			continue;
+		*out = (struct amount_seen){
+			.series = (uint32_t)series, .ts = ts + p->s->t0, .n = number_at(p->st, 1),
+			.value = number_at(p->st, 3), .max = number_at(p->st, 4),
+			.hist = (const char *)sqlite3_column_text(p->st, 5),
+		};
+		out->hist_len = out->hist ? (size_t)sqlite3_column_bytes(p->st, 5) : 0;
+		out->scale = scale_of(p, out);
+		break;
+	}
+	return rc;
+}
+
+/* --- what stands --- */
+
+void standing_init(struct standing *g, const struct store_segment *s)
+{
+	g->process = mem_array(s->dict.n_processes, sizeof(*g->process));
+	g->round = mem_array(s->n_series, sizeof(*g->round));
+}
+
+void standing_release(struct standing *g)
+{
+	free(g->process);
+	free(g->round);
+}
+
+bool standing_take(struct standing *g, const struct row_scan *p, uint32_t series)
+{
+	const struct reading_task *t = row_scan_task(p, series);
+	struct standing_process *x = &g->process[t->process];
+	bool first = x->run != t->run;
+
+	if (first)
+		*x = (struct standing_process){.run = t->run, .round = x->round + 1};
+	g->round[series] = x->round;
+	return first;
+}
+
+bool standing_has(const struct standing *g, const struct row_scan *p, uint32_t series)
+{
+	return g->round[series] && g->round[series] == g->process[row_scan_task(p, series)->process].round;
+}
+
+/* --- which kinds there are --- */
+
+uint32_t store_run_kinds(const struct store_segment *s, int64_t run)
+{
+	uint32_t kinds = 0;
+
+	for (size_t i = 1; i < s->n_tasks; i++)
+		if ((!run || s->tasks[i].run == run) && store_kind_info((enum store_kind)s->tasks[i].kind))
+			kinds |= 1u << s->tasks[i].kind;
+	return kinds;
+}
+
+/* Walks until all of `possible` were met. */
+static int kinds_among(struct store_segment *s, const struct store_query *q, const char *sql, uint32_t possible,
+		       uint32_t *kinds, struct err *e)
+{
+	sqlite3_stmt *st = reading_prepare(s, sql, e);
+	uint32_t found = 0;
+	int64_t first, last;
+	int rc = SQLITE_DONE;
+
+	if (!st)
+		return e && e->code ? e->code : -EIO;
+	row_scan_range(s, q, &first, &last);
+	sqlite3_bind_int64(st, 1, first);
+	sqlite3_bind_int64(st, 2, last);
+	while (found != possible && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		sqlite3_int64 series = sqlite3_column_int64(st, 0);
+		const struct reading_task *t;
+
+		if (series <= 0 || (size_t)series >= s->n_series)
+			continue;
+		t = &s->tasks[s->series_task[series]];
+		if (!q->run || t->run == q->run)
+			found |= (1u << (t->kind & 31)) & possible;
+	}
+	*kinds |= found;
+	return reading_finish(s, st, rc == SQLITE_ROW ? SQLITE_DONE : rc, e);
+}
+
+/* Samples are of one kind: is any of this run within the range? */
+static int sampled_in(struct store_segment *s, const struct store_query *q, uint32_t *kinds, struct err *e)
+{
+	int64_t first, last;
+	struct samples c;
+	bool found = false;
+	int rc;
+
+	row_scan_range(s, q, &first, &last);
+	rc = samples_open(&c, s, first, last, e);
+	if (rc)
+		return rc;
+	while (!found && (rc = samples_next(&c)) == SQLITE_ROW)
+		for (size_t i = 0; i < c.n && !found; i++)
+			found = !q->run || s->tasks[s->series_task[c.rows[i].series]].run == q->run;
+	if (found)
+		*kinds |= 1u << STORE_KIND_CPU;
+	return samples_close(&c, rc, e);
+}
+
+int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run, uint32_t *kinds, struct err *e)
+{
+	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns, .run = run};
+	const uint32_t sampled = 1u << STORE_KIND_CPU;
+	const struct store_dict *d;
+	uint32_t possible, found = 0;
+	int rc = store_segment_dict(s, &d, e);
+
+	if (rc)
+		return rc;
+	possible = store_run_kinds(s, run);
+	if (possible & sampled)
+		rc = sampled_in(s, &q, &found, e);
+	if (!rc)
+		rc = kinds_among(s, &q, "SELECT series FROM amount WHERE ts BETWEEN ?1 AND ?2", possible & ~sampled, &found, e);
+	if (!rc)
+		*kinds = found;
+	return rc;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* amount_totals: amounts of a range, summed by series; of gauges, how they stand at its end. */
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "schema/base/mem.h"
+#include "schema/store/model/hist.h"
+#include "schema/store/read/timeline.h"
+
+struct amount_sum {
+	uint64_t n, value, max;
+	double whole_n, whole_value;
+	uint64_t *hist;      /* NULL: none */
+};
+
+struct summing {
+	struct row_scan scan;
+	struct amount_sum *sums; /* by series */
+	struct standing standing;
+	bool *here;          /* by process: has an amount within the range */
+	int64_t first;
+	bool gauge;
+};
+
+static void sum_hist(struct amount_sum *s, const struct amount_seen *a)
+{
+	if (!a->hist)
+		return;
+	if (!s->hist)
+		s->hist = mem_array(HIST_SLOTS, sizeof(*s->hist));
+	(void)hist_add(s->hist, a->hist, a->hist_len);
+}
+
+static void sum_one(struct summing *x, const struct amount_seen *a)
+{
+	struct amount_sum *s = &x->sums[a->series];
+
+	if (x->gauge) {
+		standing_take(&x->standing, &x->scan, a->series);
+		if (a->ts >= x->first)
+			x->here[row_scan_task(&x->scan, a->series)->process] = true;
+		free(s->hist);
+		*s = (struct amount_sum){0};
+	}
+	s->n += a->n;
+	s->value += a->value;
+	s->whole_n += (double)a->n * a->scale;
+	s->whole_value += (double)a->value * a->scale;
+	s->max = a->max > s->max ? a->max : s->max;
+	sum_hist(s, a);
+}
+
+static bool sum_counts(const struct summing *x, uint32_t series)
+{
+	if (!x->sums[series].n && !x->sums[series].value)
+		return false;
+	return !x->gauge || (x->here[row_scan_task(&x->scan, series)->process] &&
+			     standing_has(&x->standing, &x->scan, series));
+}
+
+static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct store_total *t), void *ctx)
+{
+	const struct store_segment *s = x->scan.s;
+	int rc = 0;
+
+	for (uint32_t i = 1; i < s->n_series && !rc; i++) {
+		const struct reading_task *t = row_scan_task(&x->scan, i);
+		const struct amount_sum *sum = &x->sums[i];
+		struct store_total total = {
+			.series = i, .run = t->run, .task = x->scan.s->series_task[i], .process = t->process, .stack = s->series_stack[i], .tid = t->tid,
+			.label = s->series_label[i], .thread = t->thread, .n = sum->n, .value = sum->value,
+			.whole_n = (uint64_t)llround(sum->whole_n), .whole_value = (uint64_t)llround(sum->whole_value),
+			.max = sum->max, .hist = sum->hist,
+		};
+
+		if (sum_counts(x, i))
+			rc = each(ctx, &total);
+	}
+	return rc;
+}
+
+static void summing_release(struct summing *x, size_t n_series)
+{
+	for (size_t i = 0; i < n_series; i++)
+		free(x->sums[i].hist);
+	free(x->sums);
+	free(x->here);
+	standing_release(&x->standing);
+}
+
+int amount_totals(struct store_segment *s, const struct store_query *q,
+		  int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e)
+{
+	const struct store_kind_info *k = store_kind_info(q->kind);
+	struct summing x = {.gauge = k && k->class == STORE_GAUGE};
+	struct amount_seen a;
+	int64_t last;
+	const struct store_dict *d;
+	int rc = store_segment_dict(s, &d, e), told = 0;
+
+	if (rc || !k)
+		return rc;
+	rc = amount_scan_open(&x.scan, s, q, e);
+	if (rc)
+		return rc;
+	row_scan_range(s, q, &x.first, &last);
+	x.first = x.first == INT64_MIN ? x.first : x.first + s->t0;
+	x.sums = mem_array(s->n_series, sizeof(*x.sums));
+	x.here = mem_array(s->dict.n_processes, sizeof(*x.here));
+	standing_init(&x.standing, s);
+	while ((rc = amount_scan_next(&x.scan, &a)) == SQLITE_ROW)
+		sum_one(&x, &a);
+	if (rc == SQLITE_DONE)
+		told = sums_tell(&x, each, ctx);
+	summing_release(&x, s->n_series);
+	rc = row_scan_close(&x.scan, rc, e);
+	return rc ? rc : told;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dict_rows: rows of a dictionary's tables into arrays by id. The file may be a stranger's: ids are checked against what a file of
+ * its size can hold, references against the arrays. Private to dictionary.c, dict_names.c
+ * and dict_thread.c.
+ */
+#ifndef SONDE_STORE_READ_DICT_ROWS_H
+#define SONDE_STORE_READ_DICT_ROWS_H
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/store/read/reading.h"
+
+/* A copy that lives as long as the segment. */
+const char *dict_rows_keep(struct strings **list, const char *s, size_t len);
+/* Of a row: of a statement, or, where an archive has the table packed, of its columns. */
+struct dict_row;
+int64_t dict_rows_int(const struct dict_row *r, int col);
+uint32_t dict_rows_u32(const struct dict_row *r, int col);          /* 0 if it is none */
+uint32_t dict_rows_id(const struct dict_row *r, int col, size_t n); /* of a table with `n` slots; 0 if it is not */
+const char *dict_rows_raw(const struct dict_row *r, int col);       /* good for the call; never NULL */
+const char *dict_rows_text(struct store_segment *s, const struct dict_row *r, int col); /* kept; never NULL */
+/* The list of `from` goes to `to`. */
+void dict_rows_strings_move(struct strings **to, struct strings **from);
+void dict_rows_strings_free(struct strings **list);
+/* Room for all ids of a table, of which `sql` asks for the largest. */
+int dict_rows_slots(struct store_segment *s, const char *sql, size_t *n, struct err *e);
+/* SELECT columns FROM table, the id first; row(s, r, id, ctx) for each id in range. */
+typedef void dict_rows_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx);
+int dict_rows_each(struct store_segment *s, const char *columns, const char *table, size_t n, dict_rows_row *row, void *ctx,
+		  struct err *e);
+
+int dict_names_load(struct store_segment *s, struct err *e); /* images, functions, frames */
+
+/*
+ * What needs no stacks (dict_thread.c): images, functions, frames, and series with the stacks' ids as they stand there. Where
+ * there are many, in a thread with a connection of its own. What it reads is as old as the segment's snapshot, or newer, if
+ * that has begun. Each begin needs an end, which fills them in.
+ */
+struct dict_thread;
+struct dict_thread *dict_thread_begin(struct store_segment *s);
+int dict_thread_end(struct dict_thread *d, struct err *e);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reader: one segment open for reading. */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "schema/base/mem.h"
+#include "schema/store/files/migrate.h"
+#include "schema/store/files/readonly.h"
+#include "schema/store/model/sql.h"
+#include "schema/store/packed/module.h"
+#include "schema/store/packed/packing.h"
+#include "schema/store/read/hosts.h"
+#include "schema/store/read/reading.h"
+
+sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, struct err *e)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL);
+
+	if (rc != SQLITE_OK)
+		readonly_refused(s->path, s->db, rc, e);
+	return st;
+}
+
+int reading_finish(struct store_segment *s, sqlite3_stmt *st, int rc, struct err *e)
+{
+	int code = rc == SQLITE_DONE ? 0 : readonly_refused(s->path, s->db, rc, e);
+
+	sqlite3_finalize(st);
+	return code ? code : 0;
+}
+
+/* --- one segment --- */
+
+/* 0; -EPROTO: of a schema that is not read; -ENODATA: nothing in it (its writer was killed before it began). */
+static int check_version(const char *path, sqlite3 *db, struct err *e)
+{
+	int v = migrate_version(db);
+
+	if (v < 0)
+		return readonly_refused(path, db, -v, e);
+	if (!v) {
+		err_set(e, -ENODATA, EXIT_STORE, "%s is not a segment of a store: it has no tables of sonde's", path);
+		return -ENODATA;
+	}
+	return migrate_check(path, v, e);
+}
+
+int store_segment_open(const char *path, struct store_segment **out, struct err *e)
+{
+	struct store_segment *s;
+	sqlite3 *db;
+	int rc = readonly_open(path, &db, e);
+
+	if (rc)
+		return rc;
+	rc = check_version(path, db, e);
+	if (rc) {
+		sqlite3_close(db);
+		return rc;
+	}
+	s = mem_alloc(sizeof(*s));
+	s->db = db;
+	s->path = mem_strdup(path);
+	s->t0 = sql_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
+	s->archived = readonly_archived_ns(db) != 0;
+	s->host = hosts_of(db);
+	rc = s->host ? hosts_name(db, s->host) : SQLITE_OK;
+	if (rc != SQLITE_OK) {
+		rc = readonly_refused(path, db, rc, e);
+		store_segment_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void store_segment_close(struct store_segment *s)
+{
+	if (!s)
+		return;
+	reading_unload(s);
+	sqlite3_close(s->db);
+	free(s->path);
+	free(s->host);
+	free(s);
+}
+
+int reading_views(struct store_segment *s, const char *name, struct err *e)
+{
+	int rc;
+
+	if (!s->archived || s->has_views)
+		return 0;
+	sqlite3_exec(s->db, "PRAGMA query_only=0", NULL, NULL, NULL);
+	rc = packed_views(s->db, name);
+	if (rc != SQLITE_OK)
+		rc = readonly_refused(s->path, s->db, rc, e);
+	else
+		s->has_views = !name;
+	sqlite3_exec(s->db, "PRAGMA query_only=1", NULL, NULL, NULL);
+	return rc;
+}
+
+struct sqlite3 *store_segment_tables(struct store_segment *s)
+{
+	return s->db;
+}
+
+struct sqlite3 *store_segment_db(struct store_segment *s)
+{
+	reading_views(s, NULL, NULL); /* who asks then hears of it */
+	return s->db;
+}
+
+bool store_segment_archived(const struct store_segment *s)
+{
+	return s->archived;
+}
+
+int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e)
+{
+	int rc = s->loaded ? 0 : reading_load(s, e);
+
+	if (!rc)
+		*out = &s->dict;
+	return rc;
+}
+
+int store_copy_plain(sqlite3 *copy)
+{
+	bool any = false;
+	int rc = packed_register(copy);
+
+	if (rc == SQLITE_OK)
+		rc = sql_exec(copy, "BEGIN IMMEDIATE");
+	if (rc == SQLITE_OK)
+		rc = packing_unpack(copy, &any);
+	if (rc == SQLITE_OK)
+		rc = sql_exec(copy, "COMMIT");
+	return rc == SQLITE_OK && any ? sql_exec(copy, "PRAGMA page_size = 4096; VACUUM") : rc;
+}

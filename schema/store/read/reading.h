@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reading: what the files behind store/read/reader.h share: one segment open for reading. Not for other rooms. */
+#ifndef SONDE_STORE_READ_READING_H
+#define SONDE_STORE_READ_READING_H
+
+#include "schema/store/model/choice.h"
+#include "schema/store/read/reader.h"
+#include "schema/store/read/stacktree.h"
+
+struct sqlite3_stmt;
+struct strings; /* chunks of copied strings */
+
+struct reading_task {
+	uint32_t run, process, tid, kind;
+	const char *thread;
+};
+
+struct reading_rate {
+	uint32_t run, process;
+	int64_t ts;           /* seconds since 1970 */
+	uint64_t bytes;
+};
+
+struct store_segment {
+	struct sqlite3 *db;
+	char *path;
+	char *host;           /* in a question over several hosts (hosts.h); else NULL */
+	int64_t t0;
+	bool archived;        /* its tables are columns; see samples.h */
+	bool has_views;       /* an archive's have been made: reading_views */
+	bool snapshot;        /* a read transaction is open: what is read belongs together */
+	bool loaded;
+	bool borrows;         /* its dictionary is another one's: store_segment_share */
+	struct store_dict dict;
+	struct strings *strings;
+	/* arrays by id; those in `dict` point to these */
+	struct store_process_row *processes;
+	struct store_image_row *images;
+	struct store_frame_row *frames;
+	struct store_run_row *runs;
+	struct choice_run *choice_runs;
+	struct choice_period *periods; /* of all runs, by run and time */
+	struct stacktree tree; /* inlined frames among the others */
+	struct reading_task *tasks;
+	size_t n_tasks;
+	uint32_t *series_task, *series_stack, *series_label;
+	struct reading_rate *rates; /* by run, process and time */
+	size_t n_rates;
+	size_t n_series;
+};
+
+/* Prepare; NULL with `e` filled. */
+struct sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, struct err *e);
+/* Finalize; says what went wrong if `rc` is not SQLITE_DONE. */
+int reading_finish(struct store_segment *s, struct sqlite3_stmt *st, int rc, struct err *e);
+/* An archive's views, all or that one: nothing of it can be asked by them before. */
+int reading_views(struct store_segment *s, const char *name, struct err *e);
+int reading_load(struct store_segment *s, struct err *e); /* dictionary.c */
+void reading_unload(struct store_segment *s);
+
+#endif

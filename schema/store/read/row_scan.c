@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_scan: which rows count. */
+#include "schema/store/read/row_scan.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+
+void row_scan_range(const struct store_segment *s, const struct store_query *q, int64_t *first, int64_t *last)
+{
+	*first = q->from_ns <= 0 ? INT64_MIN : (q->from_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0;
+	*last = q->to_ns > INT64_MAX - NSEC_PER_SEC ? INT64_MAX : (q->to_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0 - 1;
+}
+
+static int row_scan_init(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct err *e)
+{
+	const struct store_dict *d;
+	int rc = store_segment_dict(s, &d, e);
+
+	*p = (struct row_scan){.s = s, .q = q};
+	if (rc)
+		return rc;
+	choice_init(&p->choice, s->choice_runs, d->n_runs, d->n_processes);
+	for (size_t i = 1; i < s->n_tasks; i++)
+		choice_has(&p->choice, s->tasks[i].run, s->tasks[i].process);
+	if (q->whole_to_ns)
+		choice_window(&p->choice, q->whole_from_ns, q->whole_to_ns);
+	else
+		choice_window(&p->choice, q->from_ns, q->to_ns);
+	p->state = mem_array(s->n_series, 1);
+	p->by_task = mem_array(s->n_tasks, 1);
+	return 0;
+}
+
+void row_scan_release(struct row_scan *p)
+{
+	choice_release(&p->choice);
+	free(p->state);
+	free(p->by_task);
+}
+
+int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e)
+{
+	int64_t first, last;
+	int rc = row_scan_init(p, s, q, e);
+
+	if (rc)
+		return rc;
+	p->st = reading_prepare(s, sql, e);
+	if (!p->st) {
+		row_scan_release(p);
+		return e && e->code ? e->code : -EIO;
+	}
+	row_scan_range(s, q, &first, &last);
+	sqlite3_bind_int64(p->st, 1, first);
+	sqlite3_bind_int64(p->st, 2, last);
+	return 0;
+}
+
+int row_scan_open_samples(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct samples *c,
+		      struct err *e)
+{
+	int64_t first, last;
+	int rc = row_scan_init(p, s, q, e);
+
+	if (rc)
+		return rc;
+	row_scan_range(s, q, &first, &last);
+	rc = samples_open(c, s, first, last, e);
+	if (rc)
+		row_scan_release(p);
+	return rc;
+}
+
+int row_scan_close(struct row_scan *p, int rc, struct err *e)
+{
+	row_scan_release(p);
+	return reading_finish(p->s, p->st, rc, e);
+}
+
+/* First row of a task: is it asked for? */
+static uint8_t task_state(const struct row_scan *p, const struct reading_task *t)
+{
+	const struct store_query *q = p->q;
+	const struct choice_run *r = &p->s->choice_runs[t->run];
+
+	if (!t->run || !t->process || t->kind != q->kind || (q->run && q->run != t->run))
+		return SERIES_OUT;
+	if (q->want && !q->want(q->ctx, &p->s->processes[t->process], t->thread, t->tid))
+		return SERIES_OUT;
+	if (!q->run && !r->alone)
+		return SERIES_CHOSEN;
+	return r->n_periods > 1 ? SERIES_PERIODS : SERIES_PLAIN;
+}
+
+/* The series of a thread are many, and all asked for, or none is. */
+static uint8_t series_state(struct row_scan *p, uint32_t series)
+{
+	uint32_t task = p->s->series_task[series];
+
+	if (p->by_task[task] == SERIES_NEW)
+		p->by_task[task] = task_state(p, &p->s->tasks[task]);
+	return p->by_task[task];
+}
+
+/* Is this row to be counted? */
+bool row_scan_takes(struct row_scan *p, uint32_t series, int64_t ts)
+{
+	const struct reading_task *t;
+
+	if (p->state[series] == SERIES_NEW)
+		p->state[series] = series_state(p, series);
+	if (p->state[series] != SERIES_CHOSEN)
+		return p->state[series] != SERIES_OUT;
+	t = &p->s->tasks[p->s->series_task[series]];
+	return choice_takes(&p->choice, t->run, t->process, ts + p->s->t0);
+}
+
+const struct choice_run *row_scan_run(const struct row_scan *p, uint32_t series)
+{
+	return &p->s->choice_runs[p->s->tasks[p->s->series_task[series]].run];
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segments: which files of a store hold something of a range. Each file is opened once, since to open one means to parse
+ * its schema, which takes longer than all that is asked of it here.
+ */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "schema/base/beside.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/store/files/folder.h"
+#include "schema/store/files/segment.h"
+#include "schema/store/files/span.h"
+#include "schema/store/model/sql.h"
+#include "schema/store/read/reading.h"
+#include "schema/store/read/span_cache.h"
+#include "schema/store/read/unreadable.h"
+
+struct looking {
+	const char *dir;
+	int64_t from_ns, to_ns;
+	size_t keep;               /* so many may stay open: of both threads, atomic */
+};
+
+struct looked {
+	struct store_segment_info info;
+	int rc;                    /* 1: it is of interest, 0: it is not, or negative */
+	struct err why;
+};
+
+/* Every second file: each of two threads has a part. */
+struct part {
+	struct looking *l;
+	char (*names)[SEGMENT_NAME_MAX];
+	size_t first, n_names;
+	struct looked *x;          /* by name */
+};
+
+#define TS_MOST (1ll << 40) /* seconds since t0: no file of ours has more */
+
+static int cannot_span(const struct store_segment *s, const char *why, struct err *e)
+{
+	err_set(e, -EBADMSG, EXIT_STORE, "cannot read the store's segment %s: %s", s->path, why);
+	err_fix(e, "it is damaged: sqlite3 FILE .recover may save a part");
+	return -EBADMSG;
+}
+
+/* What its samples, amounts, waits and facts span: 1; 0: it holds none; -EBADMSG: that cannot be read. */
+static int segment_span(const struct store_segment *s, struct store_segment_info *info, struct err *e)
+{
+	sqlite3 *db = s->db;
+	int64_t first, last;
+	int rc = s->archived && span_noted(db, &first, &last) ? SQLITE_OK : span_read(db, &first, &last);
+	int64_t width = sql_number(db, "SELECT max(bucket_s) FROM run", 1);
+	int64_t run_to = sql_number(db, "SELECT max(to_ns) FROM run", 0);
+
+	if (rc != SQLITE_OK)
+		return cannot_span(s, sqlite3_errstr(rc), e);
+	if (first == INT64_MIN)
+		return 0;
+	if (first < -TS_MOST || first > TS_MOST || last < first || last > TS_MOST)
+		return cannot_span(s, "times out of range", e);
+	info->from_ns = (s->t0 + first) * NSEC_PER_SEC;
+	info->to_ns = (s->t0 + last + width) * NSEC_PER_SEC;
+	if (run_to > info->from_ns && run_to < info->to_ns) /* the last bucket is not over yet */
+		info->to_ns = run_to;
+	return 1;
+}
+
+static bool asks_all(const struct looking *l)
+{
+	return l->from_ns <= 0 && l->to_ns == INT64_MAX;
+}
+
+/* 1: it is wanted; 0: it is not; -EBADMSG. */
+static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info, const struct span_cache_file *f, struct err *e)
+{
+	int rc = segment_span(s, info, e);
+	const struct span_cache_span span = {rc ? info->from_ns : 1, rc ? info->to_ns : 0};
+
+	if (rc < 0)
+		return rc;
+	if (f)
+		span_cache_put(f, &span);
+	return rc ? info->from_ns < l->to_ns && info->to_ns > l->from_ns : asks_all(l);
+}
+
+/* It is known that nothing of it is of interest, without opening it. */
+static bool span_elsewhere(const struct looking *l, const struct span_cache_file *f, bool *known)
+{
+	struct span_cache_span span;
+
+	*known = span_cache_get(f, &span);
+	return *known && !asks_all(l) && (span.from_ns > span.to_ns || span.from_ns >= l->to_ns || span.to_ns <= l->from_ns);
+}
+
+static bool may_stay_open(struct looking *l)
+{
+	size_t left = __atomic_load_n(&l->keep, __ATOMIC_RELAXED);
+
+	while (left && !__atomic_compare_exchange_n(&l->keep, &left, left - 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return left;
+}
+
+static void look_at(struct looking *l, const char *path, struct looked *x)
+{
+	struct store_segment *s = NULL;
+	struct span_cache_file f;
+	bool fixed = span_cache_of(path, &f), known = false;
+
+	*x = (struct looked){0};
+	if (fixed && span_elsewhere(l, &f, &known))
+		return;
+	if (strlen(path) >= sizeof(x->info.path)) {
+		x->rc = err_set(&x->why, -ENAMETOOLONG, EXIT_STORE, "the store's path is too long: %s", path);
+		return;
+	}
+	memcpy(x->info.path, path, strlen(path) + 1);
+	x->info.bytes = segment_bytes(path);
+	x->rc = store_segment_open(path, &s, &x->why);
+	if (x->rc) {
+		x->rc = x->rc == -ENODATA ? 0 : x->rc;
+		return;
+	}
+	snprintf(x->info.host, sizeof(x->info.host), "%s", s->host ? s->host : "");
+	x->rc = span_wanted(l, s, &x->info, fixed && !known ? &f : NULL, &x->why);
+	if (x->rc > 0 && may_stay_open(l))
+		x->info.open = s;
+	else
+		store_segment_close(s);
+}
+
+/* A damaged file costs itself only; a newer one is refused. */
+static int take_looked(struct looked *x, struct store_segment_info *info, size_t *n, struct err *e)
+{
+	if (x->rc == -EPROTO || x->rc == -EACCES) {
+		if (e)
+			*e = x->why;
+		return x->rc;
+	}
+	if (x->rc < 0)
+		log_warn("%s; left out", x->why.what);
+	if (x->rc == -EBADMSG)
+		unreadable_add(x->info.path);
+	if (x->rc > 0)
+		info[(*n)++] = x->info;
+	return 0;
+}
+
+static void look_at_part(void *ctx)
+{
+	struct part *p = ctx;
+	char path[PATH_MAX];
+
+	for (size_t i = p->first; i < p->n_names; i += 2) {
+		snprintf(path, sizeof(path), "%s/%s", p->l->dir, p->names[i]);
+		if (unreadable_has(path))
+			continue;
+		look_at(p->l, path, &p->x[i]);
+	}
+}
+
+static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_t n_names, struct store_segment_info *info, size_t *n,
+		       struct err *e)
+{
+	cleanup_free struct looked *x = mem_array(n_names, sizeof(*x));
+	struct part p[2] = {
+		{.l = l, .names = names, .first = 0, .n_names = n_names, .x = x},
+		{.l = l, .names = names, .first = 1, .n_names = n_names, .x = x},
+	};
+	struct beside other;
+	int rc = 0;
+
+	if (n_names > 1)
+		beside_begin(&other, look_at_part, &p[1]);
+	look_at_part(&p[0]);
+	if (n_names > 1)
+		beside_end(&other);
+	for (size_t i = 0; i < n_names; i++) {
+		if (!rc)
+			rc = take_looked(&x[i], info, n, e);
+		else
+			store_segment_close(x[i].info.open);
+	}
+	return rc;
+}
+
+static int look_at_folder(struct looking *l, struct store_segment_info **info, size_t *n, struct err *e)
+{
+	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	size_t n_names = 0;
+	int rc = folder_segments(l->dir, &names, &n_names);
+
+	if (rc || !n_names)
+		return store_none(l->dir, rc ? -rc : ENOENT, e);
+	*info = mem_array(n_names, sizeof(**info));
+	rc = look_at_all(l, names, n_names, *info, n, e);
+	free(names);
+	return rc;
+}
+
+static int look_at_file(struct looking *l, struct store_segment_info **info, size_t *n, struct err *e)
+{
+	struct looked x;
+
+	look_at(l, l->dir, &x);
+	if (x.rc < 0) {
+		if (e)
+			*e = x.why;
+		return x.rc;
+	}
+	*info = mem_array(1, sizeof(**info));
+	**info = x.info;
+	*n = x.rc > 0;
+	return 0;
+}
+
+static int one_store(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
+			struct err *e)
+{
+	struct looking l = {.dir = dir, .from_ns = from_ns, .to_ns = to_ns, .keep = keep};
+	struct store_segment_info *info = NULL;
+	size_t found = 0;
+	struct stat st;
+	int rc;
+
+	if (stat(dir, &st) < 0)
+		return store_none(dir, errno, e);
+	span_cache_load();
+	rc = (S_ISDIR(st.st_mode) ? look_at_folder : look_at_file)(&l, &info, &found, e);
+	if (rc < 0) {
+		store_segments_close(info, found);
+		return rc;
+	}
+	*out = info;
+	*n = found;
+	return 0;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct store_segment_info *x = a, *y = b;
+
+	return x->from_ns != y->from_ns ? (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns) : strcmp(x->path, y->path);
+}
+
+int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
+			struct err *e)
+{
+	struct store_segment_info *all = NULL, *part;
+	size_t n_all = 0, n_part;
+	int rc = 0;
+
+	if (!strchr(dir, STORE_LIST))
+		return one_store(dir, from_ns, to_ns, keep, out, n, e);
+	for (const char *p = dir; !rc && p; p = strchr(p, STORE_LIST) ? strchr(p, STORE_LIST) + 1 : NULL) {
+		cleanup_free char *path = mem_strndup(p, strcspn(p, (const char[]){STORE_LIST, '\0'}));
+
+		rc = one_store(path, from_ns, to_ns, 0, &part, &n_part, e);
+		if (rc)
+			break;
+		all = mem_realloc(all, (n_all + n_part + 1) * sizeof(*all));
+		if (n_part)
+			memcpy(all + n_all, part, n_part * sizeof(*all));
+		n_all += n_part;
+		free(part);
+	}
+	if (rc) {
+		free(all);
+		return rc;
+	}
+	if (n_all)
+		qsort(all, n_all, sizeof(*all), by_begin);
+	*out = all;
+	*n = n_all;
+	return 0;
+}
+
+int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out, size_t *n, struct err *e)
+{
+	return store_segments_open(dir, from_ns, to_ns, 0, out, n, e);
+}
+
+void store_segments_close(struct store_segment_info *info, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		store_segment_close(info[i].open);
+	free(info);
+}

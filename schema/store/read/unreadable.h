@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unreadable: files of the store that this process reads no more, since something in them turned out to be damaged, or they cannot be read: a
+ * question that met one is asked again of the others (tools/verbs/retry.h). Of one thread; others may only ask.
+ */
+#ifndef SONDE_STORE_READ_UNREADABLE_H
+#define SONDE_STORE_READ_UNREADABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+bool unreadable_has(const char *path);
+void unreadable_add(const char *path);
+/* The i-th of them; NULL: there are no more. */
+const char *unreadable_path(size_t i);
+/* One of the folder's files that `said`, an error's text, names, or that is not sound; false: none that is not left out yet. */
+bool unreadable_find(const char *dir, const char *said, char path[]);
+
+#endif

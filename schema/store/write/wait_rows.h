@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wait_rows: what a batch has of store/write/waits.h, as it came: rows of one bucket and key add up in the segment. */
+#ifndef SONDE_STORE_WRITE_WAIT_ROWS_H
+#define SONDE_STORE_WRITE_WAIT_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The most that a number of a row can mean, 2.3 years in nanoseconds: sums of such rows stay within SQLite's integers,
+ * where one number past them would fail the whole batch, and each later sum over the table. */
+#define WAIT_ROW_MOST (1ULL << 56)
+
+enum wait_row_table {
+	WAIT_ROW_WAIT, WAIT_ROW_WAKE, WAIT_ROW_CULPRIT, WAIT_ROW_THROTTLE, WAIT_ROW_STEAL, WAIT_ROW_ON, WAIT_ROW_SLOWED, WAIT_ROW_TABLES
+};
+
+struct wait_row {
+	int64_t ts;          /* start of the bucket, seconds since 1970 */
+	enum wait_row_table table;
+	uint32_t run;
+	uint32_t task;       /* DICT_TASK; of throttle DICT_TEXT, the cgroup */
+	uint32_t class, flags; /* of a wake-up: context; of a culprit: class is its kind; of
+				  what was waited on: flags is DICT_TEXT */
+	uint32_t by;         /* waker, culprit: DICT_TASK, 0 none */
+	uint32_t stack;      /* of a wake-up, and of what was waited on: DICT_NODE */
+	uint64_t value[3];   /* the table's numbers, in its order */
+	uint32_t *hist;      /* n_hist of them, its own; NULL: none */
+	size_t n_hist;
+};
+
+struct wait_rows {
+	struct wait_row *rows;
+	uint32_t n, cap;
+	size_t hist_bytes;
+};
+
+void wait_rows_release(struct wait_rows *w);
+size_t wait_rows_bytes(const struct wait_rows *w);
+/* Copies the row and its histogram. */
+void wait_rows_add(struct wait_rows *w, const struct wait_row *row);
+/* No number of it is past WAIT_ROW_MOST. */
+bool wait_row_believable(const struct wait_row *row);
+/* Events of one run; 0: of all. */
+uint64_t wait_rows_events(const struct wait_rows *w, uint32_t run);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waits: the producer's side of store/write/waits.h, and the rows that a batch has of it. */
+#include "schema/store/write/waits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/mem.h"
+#include "schema/store/write/wait_rows.h"
+#include "schema/store/write/writer_state.h"
+
+/* --- rows of a batch --- */
+
+void wait_rows_release(struct wait_rows *w)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		free(w->rows[i].hist);
+	free(w->rows);
+	*w = (struct wait_rows){0};
+}
+
+size_t wait_rows_bytes(const struct wait_rows *w)
+{
+	return w->cap * sizeof(*w->rows) + w->hist_bytes;
+}
+
+void wait_rows_add(struct wait_rows *w, const struct wait_row *row)
+{
+	struct wait_row *r;
+
+	mem_grow(w->rows, w->n, w->cap);
+	r = &w->rows[w->n++];
+	*r = *row;
+	if (!row->hist)
+		return;
+	r->hist = mem_array(row->n_hist, sizeof(*r->hist));
+	memcpy(r->hist, row->hist, row->n_hist * sizeof(*r->hist));
+	w->hist_bytes += row->n_hist * sizeof(*r->hist);
+}
+
+bool wait_row_believable(const struct wait_row *row)
+{
+	for (int i = 0; i < 3; i++)
+		if (row->value[i] > WAIT_ROW_MOST)
+			return false;
+	return true;
+}
+
+uint64_t wait_rows_events(const struct wait_rows *w, uint32_t run)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->rows[i].table == WAIT_ROW_WAIT && (!run || w->rows[i].run == run))
+			n += w->rows[i].value[0];
+	return n;
+}
+
+/* --- the producer --- */
+
+uint32_t store_task(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid)
+{
+	struct dict_task t = {.run = run, .process = process, .tid = tid, .kind = STORE_KIND_OFFCPU,
+			      .thread = dict_clean(w->dict, 0, thread)};
+
+	if (!writer_run(w, run) || !process || !dict_has(w->dict, DICT_PROCESS, process))
+		return 0;
+	return dict_intern(w->dict, DICT_TASK, &t);
+}
+
+/* The run of a task that may be spoken of; 0 with *rc set. */
+static uint32_t task_run(struct store_writer *w, uint32_t task, int *rc)
+{
+	*rc = events_room(w);
+	if (!*rc && (!task || !dict_has(w->dict, DICT_TASK, task)))
+		*rc = -ESTALE;
+	return *rc ? 0 : dict_at(w->dict, DICT_TASK, dict_task, task)->run;
+}
+
+static int row_put(struct store_writer *w, struct wait_row *row, int64_t utc_ns)
+{
+	int rc;
+
+	row->run = task_run(w, row->task, &rc);
+	if (rc)
+		return rc;
+	if ((row->by && !dict_has(w->dict, DICT_TASK, row->by)) ||
+	    (row->stack && !dict_has(w->dict, DICT_NODE, row->stack)))
+		return -ESTALE;
+	events_take(w, row, utc_ns);
+	return 0;
+}
+
+int store_wait(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait *x)
+{
+	struct wait_row row = {.table = WAIT_ROW_WAIT, .task = task, .class = x->class, .flags = x->flags,
+			      .value = {x->n, x->total_ns, x->max_ns},
+			      .hist = (uint32_t *)(uintptr_t)x->hist, .n_hist = x->n_hist};
+
+	return row_put(w, &row, utc_ns);
+}
+
+int store_wake(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wake *x)
+{
+	struct wait_row row = {.table = WAIT_ROW_WAKE, .task = task, .class = x->class, .flags = x->context,
+			      .by = x->waker, .stack = x->stack, .value = {x->n, x->total_ns}};
+
+	return row_put(w, &row, utc_ns);
+}
+
+int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait_on *x)
+{
+	struct wait_row row = {.table = WAIT_ROW_ON, .task = task, .class = x->class, .flags = writer_text(w, x->object),
+			      .by = x->waker, .stack = x->stack, .value = {x->n, x->total_ns}};
+
+	return row_put(w, &row, utc_ns);
+}
+
+int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_culprit *x)
+{
+	struct wait_row row = {.table = WAIT_ROW_CULPRIT, .task = task, .class = x->kind, .by = x->culprit,
+			      .value = {x->n, x->total_ns}};
+
+	return row_put(w, &row, utc_ns);
+}
+
+void store_throttle(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *cgroup,
+		    const struct store_throttle *x)
+{
+	struct wait_row row = {.table = WAIT_ROW_THROTTLE, .run = run, .task = writer_text(w, cgroup),
+			      .value = {x->periods, x->throttled, x->throttled_ns}};
+
+	if (writer_run(w, run))
+		events_take(w, &row, utc_ns);
+}
+
+void store_steal(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_steal *x)
+{
+	struct wait_row row = {.table = WAIT_ROW_STEAL, .run = run, .value = {x->steal_ns, x->idle_ns, x->cpu_ns}};
+
+	if (writer_run(w, run))
+		events_take(w, &row, utc_ns);
+}
+
+void store_slowed(struct store_writer *w, uint32_t run, int64_t utc_ns, uint32_t step, uint32_t stack_rate)
+{
+	struct wait_row row = {.table = WAIT_ROW_SLOWED, .run = run, .value = {step, stack_rate}};
+
+	if (writer_run(w, run))
+		events_take(w, &row, utc_ns);
+}

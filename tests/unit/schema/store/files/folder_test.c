@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* folder: names of segments, whatever the clock did. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "schema/store/files/folder.h"
+#include "tests/unit/schema/store/fixture.h"
+
+static void plant(const struct fixture *f, const char *name)
+{
+	char path[200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void expect_next(const struct fixture *f, const char *name)
+{
+	char path[PATH_MAX];
+	struct err e = {0};
+
+	assert_int_equal(folder_new_segment(f->dir, path, &e), 0);
+	assert_string_equal(strrchr(path, '/') + 1, name);
+}
+
+static void a_new_name_sorts_last_even_if_the_clock_went_back(void **state)
+{
+	struct fixture *f = *state;
+
+	plant(f, "20981231T235959Z-0007.db");
+	expect_next(f, "20981231T235959Z-0008.db");
+	expect_next(f, "20981231T235959Z-0009.db");
+}
+
+static void a_second_whose_names_are_all_taken_is_followed_by_the_next(void **state)
+{
+	struct fixture *f = *state;
+
+	plant(f, "20981231T235959Z-9998.db");
+	expect_next(f, "20981231T235959Z-9999.db");
+	expect_next(f, "20990101T000000Z-0001.db");
+	expect_next(f, "20990101T000000Z-0002.db");
+}
+
+static void what_was_ended_on_demand_is_that_file_and_those_before_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[SEGMENT_NAME_MAX], path[200];
+	struct err e = {0};
+
+	assert_int_equal(folder_turn(f->dir, name, &e), -ENOENT);
+	assert_int_equal(e.exit, EXIT_NOTHING);
+	plant(f, "20260101T000000Z-0001.db");
+	plant(f, "20260101T000000Z-0002.db");
+	assert_false(folder_is_turned(f->dir, "20260101T000000Z-0002.db"));
+	assert_int_equal(folder_turn(f->dir, name, &e), 0);
+	assert_string_equal(name, "20260101T000000Z-0002.db");
+	plant(f, "20260101T000000Z-0003.db");
+	assert_true(folder_is_turned(f->dir, "20260101T000000Z-0001.db"));
+	assert_true(folder_is_turned(f->dir, "20260101T000000Z-0002.db"));
+	assert_false(folder_is_turned(f->dir, "20260101T000000Z-0003.db"));
+	/* a clock that was a year ahead for a while, and what was written then is gone: names begin below it again */
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	assert_int_equal(unlink(path), 0);
+	assert_false(folder_is_turned(f->dir, "20250101T000000Z-0001.db"));
+}
+
+static void what_stands_in_turn_is_not_trusted(void **state)
+{
+	static const char *const wrong[] = {"", "x", "../../../../../../etc/passwd", "20260101T000000Z-0001.dbx", "99999999T999999Z-9999.db and more of it"};
+	struct fixture *f = *state;
+
+	plant(f, "20260101T000000Z-0001.db");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char path[200];
+		FILE *out;
+
+		snprintf(path, sizeof(path), "%s/turn", f->dir);
+		out = fopen(path, "we");
+		assert_non_null(out);
+		fputs(wrong[i], out);
+		fclose(out);
+		assert_false(folder_is_turned(f->dir, "20260101T000000Z-0001.db"));
+	}
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_new_name_sorts_last_even_if_the_clock_went_back),
+		T(a_second_whose_names_are_all_taken_is_followed_by_the_next),
+		T(what_was_ended_on_demand_is_that_file_and_those_before_it),
+		T(what_stands_in_turn_is_not_trusted),
+	};
+
+	return cmocka_run_group_tests_name("folder", tests, NULL, NULL);
+}
