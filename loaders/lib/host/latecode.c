@@ -27,6 +27,7 @@ struct process {
 	uint32_t tgid, exec_id;
 	uint32_t image; /* of its runtime; 0: it has none */
 	uint64_t pending; /* its index is still being made */
+	bool lacks;       /* the index of one of its files, at the last look */
 	uint64_t again_ns;
 	struct hotspot *hotspot; /* own; NULL: it cannot be read (yet) */
 	struct v8 *v8;           /* the same */
@@ -163,6 +164,7 @@ static void look(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image 
 	(void)end;
 	if (s->j->hotspot || !image)
 		return;
+	s->j->lacks |= !image->index && !image->state;
 	if (strcmp(image->name, "libjvm.so")) {
 		v8_look(s, start, image);
 		return;
@@ -201,8 +203,9 @@ static struct process *process_of(struct latecode *c, struct hostmaps *hm, const
 	bool came = j->pending && !hostmaps_awaits(hm, j->pending);
 	uint64_t now = (uint64_t)clock_boot_ns();
 
-	if (j->hotspot || j->v8 || (now < j->again_ns && !came))
+	if (j->hotspot || j->v8 || (now < j->again_ns && !came && !j->lacks))
 		return j;
+	j->lacks = false;
 	j->again_ns = now + AGAIN_NS;
 	j->pending = 0;
 	s.p = hostmaps_process(hm, ev->tgid, ev->start_ns, ev->exec_id);
