@@ -111,3 +111,38 @@ def test_recorded_frames_of_each_node_are_what_the_program_says(sonde, store, ve
     if subprocess.run([node, *options, "-e", "0"], capture_output=True).returncode:
         pytest.skip(f"missing: {options} in Node {version}")
     check(sonde, store, [node, *options])
+
+
+WAITS = """
+function rests() { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3); }
+function inner(n) {
+  return n ? inner(n - 1) :
+    rests();
+}
+require('fs').writeSync(1, 'x');
+for (let stop = false; !stop;)
+  [1].forEach(() =>
+    inner(3));
+"""
+
+
+def test_waits_of_node_programs_have_their_javascript_frames(sonde, store, scratch):
+    need_root()
+    need("node")
+    path = os.path.join(scratch, "waits.js")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(WAITS)
+    child = subprocess.Popen(["node", path], stdout=subprocess.PIPE)
+    try:
+        child.stdout.read(1)
+        sonde("pstack", "-p", child.pid, store=store, check=True)
+        sonde("record", "--families", "offcpu", "--duration", "1s", "--pid", child.pid, store=store, check=True)
+    finally:
+        child.kill()
+        child.wait(20)
+        child.stdout.close()
+    found = [[(f, line) for runtime, f, file, line in reversed(frames) if runtime == "javascript" and file == path] for frames, _ in stacks(store, "offcpu")]
+    waits = [f for f in found if f and f[0][0] == "rests"]
+    assert waits
+    for frames in waits:
+        assert frames == [("rests", 2), ("inner", 5), ("inner", 4), ("inner", 4), ("inner", 4), ("(anonymous)", 10), ("(anonymous)", 9)]

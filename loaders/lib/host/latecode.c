@@ -199,13 +199,15 @@ static struct process *process_of(struct latecode *c, struct hostmaps *hm, const
 {
 	const struct stack_event *ev = &l->ev;
 	struct process *j = process_slot(c, ev);
-	struct search s = {.hm = hm, .j = j, .time_ns = ev->time_ns, .objects = l->objects[0].at};
+	struct search s = {.hm = hm, .j = j, .time_ns = ev->time_ns};
 	bool came = j->pending && !hostmaps_awaits(hm, j->pending);
 	uint64_t now = (uint64_t)clock_boot_ns();
 
 	if (j->hotspot || j->v8 || (now < j->again_ns && !came && !j->lacks))
 		return j;
 	j->lacks = false;
+	for (size_t i = 0; i < STACK_OBJECTS; i++)
+		s.objects |= l->objects[i].at != 0;
 	j->again_ns = now + AGAIN_NS;
 	j->pending = 0;
 	s.p = hostmaps_process(hm, ev->tgid, ev->start_ns, ev->exec_id);
