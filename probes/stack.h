@@ -23,6 +23,8 @@
 #include <linux/types.h>
 #endif
 
+#include "probes/runtimes/object.h"
+
 #define STACK_KERNEL_MAX 127
 #define STACK_USER_MAX   512
 #define STACK_COMM_LEN   16
@@ -91,15 +93,6 @@ _Static_assert(sizeof(struct stack_event) == 80, "wire size");
 #define STACK_LATE_PAGES 4 /* so many, and the rest of the one that RSP points into */
 #define STACK_LATE_BYTES ((STACK_LATE_PAGES + 1) * 4096)
 #define STACK_LATE_CODE  32
-#define STACK_OBJECTS    64 /* frames of V8's own code, innermost first; of those beyond it is read later */
-#define STACK_OBJECT_WORDS 6
-
-/* What stood two words below a frame pointer in V8's own code (its function, where it is a frame of JavaScript): the object, as it was then. */
-struct stack_object {
-	__u64 at; /* its address; 0: none is there */
-	__u64 word[STACK_OBJECT_WORDS];
-};
-
 /*
  * A record of the ring `late`: what a user stack can be unwound from when its rows are there, or by who knows its process's own code. ev.flags has STACK_F_LATE,
  * ev.n_user is 0, ev.end says what was missing.

@@ -20,7 +20,7 @@
 #include "loaders/lib/runtimes/script.h"
 
 struct v8;
-struct stack_object; /* probes/stack.h */
+struct stack_object; /* probes/runtimes/object.h */
 
 /* As struct runtime_walker says (runtimes.h). NULL also: a version that is not known. */
 struct v8 *v8_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias);

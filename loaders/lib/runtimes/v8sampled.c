@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "loaders/lib/runtimes/v8_parts.h"
-#include "probes/stack.h"
+#include "probes/runtimes/object.h"
 #include "schema/base/mem.h"
 
 #define WORD         8ull

@@ -10,7 +10,7 @@
 
 #include "loaders/lib/runtimes/v8.h"
 #include "loaders/lib/runtimes/v8tables.h"
-#include "probes/stack.h"
+#include "probes/runtimes/object.h"
 #include "tests/fuzz/runtimes/bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
