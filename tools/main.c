@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/cli/suggest.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/read/reader.h"
@@ -20,7 +21,6 @@
 #include "tools/cli/verb.h"
 #include "tools/print/pager.h"
 #include "tools/print/reading.h"
-#include "schema/base/cli/suggest.h"
 #include "tools/print/term.h"
 #include "tools/select/select.h"
 #include "tools/verbs/help.h"
@@ -51,6 +51,8 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 	call->n_words = words->n - for_selection;
 	call->n_before_dashes = words->n_before_dashes - for_selection;
 	call->dashes = words->dashes;
+	call->what = words->items + own;
+	call->n_what = for_selection;
 	call->select = v->uses & VERB_SELECT ? args : NULL;
 	call->sel = NULL;
 	call->status = EXIT_OK;
@@ -59,7 +61,7 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 		if (rc)
 			return rc;
 	}
-	if (v->uses & VERB_PAGES)
+	if (v->uses & VERB_PAGES && (!v->pages || v->pages(call)))
 		pager_start();
 	rc = v->run(call, e);
 	select_free(call->sel);

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loaders/host/events.h"
 #include "loaders/host/oomlog.h"
+#include "loaders/lib/bpf/events.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/naming.h"
@@ -393,7 +393,7 @@ void happened_round(struct happened *x, struct family_host *h, int64_t now_ns)
 {
 	x->h = h;
 	dockerfiles_look(&x->docker, now_ns, on_docker, x);
-	lives_round(&x->lives);
+	lives_round(&x->lives, (uint64_t)now_ns);
 }
 
 void happened_poll(struct happened *x, struct family_host *h, int64_t now_ns, bool all)

@@ -121,7 +121,7 @@ static int read_bytes(const struct option *o, const char *text, uint64_t *out, s
 	uint64_t bytes = 0;
 
 	if (!(o->zero && !strcmp(text, "0")) && quantity_bytes(text, &bytes))
-		return refuse(o, o->zero ? "a size like 64M or 1G, or 0" : "a size like 64M or 1G", text, e);
+		return refuse(o, o->zero ? "a size like 2G or 64M, or 0" : "a size like 2G or 64M", text, e);
 	*out = bytes;
 	return 0;
 }

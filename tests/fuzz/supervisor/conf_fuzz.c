@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/conf.h"
 #include "schema/base/cli/quantity.h"
+#include "supervisor/conf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

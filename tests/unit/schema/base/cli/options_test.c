@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "schema/base/clock.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/cli/suggest.h"
+#include "schema/base/clock.h"
 
 struct values {
 	bool quiet, all;
@@ -213,7 +213,7 @@ static void what_a_value_may_be_is_said_with_the_way_to_the_help(void **state)
 		{{"--freq", "5000"}, "--freq takes a number from 1 to 4999, not '5000'"},
 		{{"--freq", "0"}, "from 1 to 4999"},
 		{{"--fd", "2147483648"}, "from 0 to 2147483647"},
-		{{"--bytes", "0"}, "--bytes takes a size like 64M or 1G, not '0'"},
+		{{"--bytes", "0"}, "--bytes takes a size like 2G or 64M, not '0'"},
 		{{"--keep", "2m"}, "--keep takes a duration of at most 1m, not '2m'"},
 		{{"--keep", "10ms"}, "of at least 1s"},
 		{{"--keep", "soon"}, "a duration like 10s, 15m or 1h30m"},
