@@ -70,32 +70,16 @@ struct offcpu {
 	uint32_t step;      /* how much less than all it does: 0 all */
 };
 
-static uint32_t stack_rate = STACK_RATE_DEFAULT;
-static bool plain_only; /* plain tracepoints, even where others are not refused */
+static struct offcpu_opts {
+	uint32_t stack_rate;
+	bool plain; /* plain tracepoints, even where others are not refused */
+} opts = {.stack_rate = STACK_RATE_DEFAULT};
 
-static int rate_set(const char *value, struct err *e)
-{
-	char *end;
-	unsigned long v = strtoul(value, &end, 10);
-
-	if (*value < '0' || *value > '9' || *end || v > STACK_RATE_MAX)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--stack-rate '%s' is not a number from 0 to %d", value,
-			       STACK_RATE_MAX);
-	stack_rate = (uint32_t)v;
-	return 0;
-}
-
-static int tracepoints_set(const char *value, struct err *e)
-{
-	if (strcmp(value, "auto") && strcmp(value, "plain"))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--tracepoints '%s' is neither auto nor plain", value);
-	plain_only = !strcmp(value, "plain");
-	return 0;
-}
-
-static const struct family_option options[] = {
-	{"stack-rate", "N", "stacks a second on each CPU, half of them of one thread (default 1000)", rate_set},
-	{"tracepoints", "WHICH", "auto: typed ones, where those are refused plain ones (default auto); plain", tracepoints_set},
+static const struct option options[] = {
+	{"stack-rate", 0, OPTION_UINT, "N", "stacks a second on each CPU, half of them of one thread (default 1000)",
+	 OPTION_AT(struct offcpu_opts, stack_rate), .max = STACK_RATE_MAX},
+	{"tracepoints", 0, OPTION_ENUM, "auto|plain", "typed ones, where those are refused plain ones (default auto); or only plain ones",
+	 OPTION_AT(struct offcpu_opts, plain)},
 	{0},
 };
 
@@ -177,7 +161,7 @@ static void limits_set(struct offcpu_bpf *skel, uint32_t rate, uint32_t slow)
 /* Of each step a quarter of the one before, the last none. */
 static uint32_t rate_at(uint32_t step)
 {
-	return step >= family_named("offcpu")->steps ? 0 : stack_rate >> 2 * step ?: (stack_rate ? 1 : 0);
+	return step >= family_named("offcpu")->steps ? 0 : opts.stack_rate >> 2 * step ?: (opts.stack_rate ? 1 : 0);
 }
 
 static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config *c)
@@ -191,7 +175,7 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 	skel->rodata->syscall_yield = SYS_sched_yield;
 	skel->rodata->syscall_futex = SYS_futex;
 	skel->rodata->syscall_sync = SYS_sync;
-	limits_set(skel, stack_rate, stack_rate);
+	limits_set(skel, opts.stack_rate, opts.stack_rate);
 	if (depth > 0 && depth < STACK_KERNEL_MAX)
 		skel->rodata->stack_depth = (uint32_t)depth;
 	maps_size(skel, c);
@@ -305,7 +289,7 @@ static int skel_load(const struct family_config *c, bool plain, struct offcpu_bp
 static int offcpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
 {
 	struct offcpu_bpf *skel = NULL;
-	bool plain = plain_only;
+	bool plain = opts.plain;
 	struct offcpu *o;
 	int err = skel_load(c, plain, &skel);
 
@@ -361,7 +345,7 @@ static void offcpu_slow(void *state, uint32_t step)
 	struct offcpu *o = state;
 
 	o->step = step;
-	limits_set(o->skel, rate_at(step), rate_at(step) ? stack_rate : 0);
+	limits_set(o->skel, rate_at(step), rate_at(step) ? opts.stack_rate : 0);
 }
 
 /* ---- reading ---- */
@@ -526,7 +510,7 @@ static void offcpu_check(struct check *c, uint32_t freq)
 static const struct family offcpu_family = {
 	.name = "offcpu",
 	.summary = "where threads wait, for what, and who has the CPU meanwhile",
-	.options = options,
+	.options = {options, &opts},
 	.open = offcpu_open,
 	.attach = offcpu_attach,
 	.poll = offcpu_poll,

@@ -75,6 +75,8 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "cgroup_row", "at": 1800000001, "cgroup": "/system.slice", "user_us": 3, "system_us": 4},
          {"fact": "cgroup_disk_row", "at": 1800000001, "cgroup": "/docker/abc", "disk": "sda", "write_bytes": 4096},
          {"fact": "process_row", "at": 1800000001, "pid": 7, "comm": "app", "rss": 1 << 21, "user_us": 3, "system_us": 4},
+         {"fact": "ended_row", "at": 1800000001, "container": "web", "container_id": "abc", "columns": {
+             "cgroup": "/docker/abc", "comm": "sh", "n": 5, "user_us": 30, "system_us": 40, "lived_us": 500, "rss_max": 1 << 20}},
          {"fact": "event_row", "at": 1800000001, "columns": {"kind": "restarted", "subject": "container", "name": "web", "n": 2, "at_us": 1800000001000000,
                                                              "detail": "", "which": "abc"}},
          {"fact": "fds_row", "at": 1800000001, "pid": 7, "comm": "app", "fds": 60, "fds_limit": 64},
@@ -269,6 +271,8 @@ def test_what_containers_and_processes_used_has_names_and_null_for_what_was_not_
         "1800000000", "10", "web", "/docker/abc", "3", str(1 << 26), ""]
     assert {r["cgroup"]: r["kind"] for r in ask(kinds, "SELECT cgroup, kind FROM cgroup_stats")} == {
         "/docker/abc": "container", "/system.slice": "slice"}
+    row = ask(kinds, "SELECT container, comm, n, user_us + system_us AS us, self FROM ended_stats")[0]
+    assert row == {"container": "web", "comm": "sh", "n": "5", "us": "70", "self": "0"}
     row = ask(kinds, "SELECT comm, pid, rss, self FROM process_stats")[0]
     assert row == {"comm": "app", "pid": "7", "rss": str(1 << 21), "self": "0"}
 

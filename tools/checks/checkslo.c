@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/quantity.h"
 #include "schema/base/mem.h"
-#include "tools/print/when.h"
 
 #define WHICH "side = 'server' AND (:service = '' OR service = :service) AND (:container = '' OR container = :container) AND (:operation = '' OR operation = :operation)"
 
@@ -77,7 +77,7 @@ static const char *key_set(struct slo *s, const char *key, const char *value)
 		return percent_set(value, &s->latency_target);
 	if (strcmp(key, "latency") != 0)
 		return "keys are availability, latency, latency-target, service, container and operation";
-	return when_parse_duration(value, &s->latency_ns) ? "latency is a time: 300ms" : NULL;
+	return quantity_ns(value, &s->latency_ns) ? "latency is a time: 300ms" : NULL;
 }
 
 /* "key = value"; what is cut off or empty is no line. NULL: it is taken. */

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/err.h"
-#include "tools/cli/options.h"
 
 struct select_args;
 struct selection;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/quantity.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/print/when.h"
@@ -62,7 +63,7 @@ static int slower_of(const struct selection *sel, const char *request, const cha
 	int rc;
 
 	if (*slower != 'p') {
-		if (when_parse_duration(slower, &ns) || ns < 0)
+		if (quantity_ns(slower, &ns) || ns < 0)
 			return err_set(e, -EINVAL, EXIT_USAGE, "--slower-than is a time (50ms) or a quantile (p99), not '%s'", slower);
 		*us = ns / 1000;
 		return 0;

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/err.h"
 #include "schema/base/idmap.h"
-#include "tools/cli/options.h"
 #include "tools/select/select.h"
 
 #define REQTAGS_OPTIONS(type, request_field, slower_field) \
