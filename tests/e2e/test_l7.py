@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import Capture, need, need_root, sql_all
+from conftest import BIN, Capture, need, need_root, sql_all
 from containers import fake_container
 from sonded import Sonded, alive, until
 
@@ -155,6 +155,23 @@ def test_sonde_requests_says_what_was_asked_as_text_and_json(talked, sonde):
     assert {(r["protocol"], r["status"]): r["errors"] for r in failed["rows"]} == {("http", "500"): 3}
     text = sonde("requests", "--slowest", "-n", 3, store=store, check=True).stdout
     assert len(text.splitlines()) == 4
+
+
+def test_live_draws_the_last_moments_anew_until_nobody_reads(capture, store, sonde):
+    with fake_container() as (container, prefix):
+        cap = capture("--cgroup", f"/docker/{container}", program="sonde-l7")
+        talk = Talk(prefix)
+        live = subprocess.Popen([os.path.join(BIN, "sonde"), "requests", "--live", "--json", "--side", "server", "--store", store], stdout=subprocess.PIPE, text=True)
+        try:
+            talk.go()
+            assert until(lambda: sum(r["requests"] for r in json.loads(live.stdout.readline())["rows"]) > 100, 30)
+        finally:
+            live.stdout.close()
+            talk.end()
+            assert live.wait(30) == 0
+            cap.stop()
+    out = sonde("requests", "--live", "--at", "10:00", store=store)
+    assert out.returncode == 2 and "--live follows the clock" in out.stderr
 
 
 # ---- ends ----
