@@ -171,9 +171,13 @@ def statistics(on):
 
 
 def run_times(pid):
-    """{program: (ns, times)} of a loader."""
+    """{program: (ns, times)} of those that a loader holds."""
+    ids = set()
+    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
+        with open(path, encoding="ascii") as f:
+            ids |= {int(line.split()[1]) for line in f if line.startswith("prog_id:")}
     done = subprocess.run(["/usr/sbin/bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True)
-    return {p["name"]: (p.get("run_time_ns", 0), p.get("run_cnt", 0)) for p in json.loads(done.stdout) if pid in [x["pid"] for x in p.get("pids", [])]}
+    return {p["name"]: (p.get("run_time_ns", 0), p.get("run_cnt", 0)) for p in json.loads(done.stdout) if p["id"] in ids}
 
 
 def programs(servers, rate, seconds):
