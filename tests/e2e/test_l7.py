@@ -210,10 +210,10 @@ def parser_dies(cap, prefix, store):
     def parser():
         done = subprocess.run(["pgrep", "-P", str(cap.pid), "-f", "--", "--parse"], capture_output=True, text=True)
         return int(done.stdout) if done.stdout.strip() else None
-    assert until(lambda: parser(), 10)
+    assert until(lambda: parser(), 60)
     first = parser()
     os.kill(first, signal.SIGKILL)
-    assert until(lambda: parser() not in (None, first), 10)
+    assert until(lambda: parser() not in (None, first), 60)
     talk = Talk(prefix)
     did = talk.go()
     talk.end()
@@ -223,11 +223,11 @@ def parser_dies(cap, prefix, store):
 
 def test_a_killed_loader_leaves_neither_parser_nor_programs(store):
     cap = Capture(store, program="sonde-l7").start()
-    assert until(lambda: os.path.exists(f"/proc/{cap.pid}/task/{cap.pid}/children") and children(cap.pid), 10)
+    assert until(lambda: os.path.exists(f"/proc/{cap.pid}/task/{cap.pid}/children") and children(cap.pid), 60)
     below = children(cap.pid)
     cap.kill()
     cap.close()
-    assert until(lambda: not any(os.path.exists(f"/proc/{p}") for p in below), 10)
+    assert until(lambda: not any(os.path.exists(f"/proc/{p}") for p in below), 60)
 
 
 def ask(times):
