@@ -14,6 +14,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/l7.h"
+#include "schema/facts/net.h"
 #include "schema/store/write/facts.h"
 #include "schema/store/write/requests.h"
 #include "schema/store/write/writer.h"
@@ -95,16 +96,13 @@ static const char *const HOW[] = {"", "thread", "opener", "bytes"};
 static int sum_put(struct book *b, const struct heard *x, const struct book_who *w)
 {
 	const uint64_t *n = x->s->number;
-	uint32_t steps[STORE_LATENCY_STEPS] = {0};
 	const struct store_request r = {
 		.process = w->row, .side = (enum store_side)x->s->side, .result = (enum store_result)x->s->result, .protocol = x->text[SAID_PROTOCOL],
 		.service = w->excluded ? "" : x->text[SAID_SERVICE], .operation = w->excluded ? NAMING_EXCLUDED : x->text[SAID_OPERATION],
 		.status = x->text[SAID_STATUS], .n = n[SAID_N], .total_ns = n[SAID_TOTAL], .max_ns = n[SAID_MAX],
-		.request_bytes = n[SAID_REQUEST_BYTES], .response_bytes = n[SAID_RESPONSE_BYTES], .steps = x->steps ? steps : NULL,
-		.n_steps = STORE_LATENCY_STEPS};
+		.request_bytes = n[SAID_REQUEST_BYTES], .response_bytes = n[SAID_RESPONSE_BYTES], .steps = x->steps,
+		.n_steps = x->s->n_steps, .first_step = x->s->first_step};
 
-	if (x->steps)
-		memcpy(steps + x->s->first_step, x->steps, x->s->n_steps * sizeof(*steps));
 	return store_request(b->h->store, b->h->run, x->s->utc_ns, &r);
 }
 
@@ -194,10 +192,24 @@ static int bytes_put(struct book *b, const struct heard *x, const struct book_wh
 	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_BYTES_FACT, &row);
 }
 
+static int named_put(struct book *b, const struct heard *x, const struct book_who *w)
+{
+	struct fact_row row = {0};
+
+	if (w->excluded || !*x->text[SAID_OPERATION] || !*x->text[SAID_SERVICE])
+		return 0;
+	fact_put(&row, PEER_NAME_PROCESS, w->row);
+	fact_put_text(&row, PEER_NAME_ADDRESS, x->text[SAID_SERVICE]);
+	fact_put_text(&row, PEER_NAME_NAME, x->text[SAID_OPERATION]);
+	fact_put_text(&row, PEER_NAME_HOW, "dns");
+	fact_put(&row, PEER_NAME_COUNT, 1);
+	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &PEER_NAME_FACT, &row);
+}
+
 void book_put(struct book *b, struct family_host *h, const struct heard *x)
 {
 	static int (*const put[])(struct book *b, const struct heard *x, const struct book_who *w) = {
-		[SAID_SUM] = sum_put, [SAID_SINGLE] = single_put, [SAID_BYTES] = bytes_put};
+		[SAID_SUM] = sum_put, [SAID_SINGLE] = single_put, [SAID_BYTES] = bytes_put, [SAID_NAMED] = named_put};
 	uint64_t events = x->s->what == SAID_SUM ? x->s->number[SAID_N] : 1;
 	struct book_who *w;
 	int err = -ESTALE;

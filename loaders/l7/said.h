@@ -20,7 +20,8 @@ enum said_what {
 	SAID_SUM = 1,   /* requests of a bucket that have all names in common */
 	SAID_SINGLE = 2, /* one request */
 	SAID_BYTES = 3, /* bytes of a bucket, of connections that have process, side, protocol and service in common */
-	SAID_FLUSHED = 4 /* all that there was up to the question */
+	SAID_FLUSHED = 4, /* all that there was up to the question */
+	SAID_NAMED = 5   /* a name that a process asked for (OPERATION), and an address that it was answered with (SERVICE) */
 };
 enum said_why { SAID_FAILED = 1, SAID_SLOW = 2, SAID_SAMPLE = 3, SAID_LINKED = 4 /* asked for one that is kept */ };
 /* How a question is known to be asked for its parent: by the thread that asked, or by the one that opened the connection for it. */

@@ -657,6 +657,17 @@ static void emit(void *ctx, const struct proto_request *r)
 	sums_request(s->sums, &of, r);
 }
 
+/* What a server of names answers to others is none of its own doing. */
+static void named(void *ctx, const struct proto_named *n)
+{
+	struct streams *s = ctx;
+	struct sums_of of = of_stream(n->user);
+	char address[INET6_ADDRSTRLEN] = "";
+
+	if (of.side == L7_SIDE_CLIENT && inet_ntop(n->len == 4 ? AF_INET : AF_INET6, n->address, address, sizeof(address)))
+		sums_named(s->sums, &of, n->name, address, n->at_ns);
+}
+
 /* ---- whole ---- */
 
 static void idle_drop(struct streams *s, int64_t now_ns)
@@ -699,7 +710,7 @@ void streams_end(struct streams *s, int64_t now_ns)
 struct streams *streams_new(struct l7_want *wants, struct saying *to, uint32_t bucket_s, int64_t offset_ns)
 {
 	struct streams *s = mem_alloc(sizeof(*s));
-	const struct proto_opts o = {.payload = PROTO_MASKED, .emit = emit, .ctx = s};
+	const struct proto_opts o = {.payload = PROTO_MASKED, .emit = emit, .named = named, .ctx = s};
 
 	s->protocols = protocols_new(&o);
 	s->to = to;

@@ -9,6 +9,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/store/model/hist.h"
 #include "schema/store/write/requests.h"
 
 #define SLOTS (2 * SUMS_ROWS)
@@ -55,6 +56,8 @@ struct sums {
 	uint32_t n_failed, n_slow, n_sample;
 	uint64_t others;          /* that the sample stands for */
 	uint64_t random;
+	struct idmap named;       /* that were said, of the bucket named_bucket */
+	int64_t named_bucket;
 };
 
 struct sums *sums_new(struct protocols *p, struct saying *to, uint32_t bucket_s, int64_t offset_ns)
@@ -98,6 +101,8 @@ void sums_free(struct sums *s)
 	idmap_release(&s->said);
 	for (uint32_t i = 0; i < s->n; i++)
 		free(s->rows[i].steps);
+	if (s)
+		idmap_release(&s->named);
 	free(s);
 }
 
@@ -113,13 +118,34 @@ static int64_t bucket_of(const struct sums *s, int64_t boot_ns)
 	return second - second % s->bucket_s;
 }
 
+/* ---- names ---- */
+
+void sums_named(struct sums *s, const struct sums_of *of, const char *name, const char *address, int64_t at_ns)
+{
+	struct said x = {.what = SAID_NAMED, .side = of->side, .who = of->who};
+	const char *text[SAID_TEXTS] = {[SAID_SERVICE] = address, [SAID_OPERATION] = name};
+	uint64_t key = hash_str(hash_str(hash_u64(HASH_SEED, of->who.start_ns ^ (uint64_t)of->who.tgid << 32), name), address);
+	int64_t bucket = bucket_of(s, at_ns);
+	bool fresh;
+
+	if (s->named_bucket != bucket)
+		idmap_clear(&s->named);
+	s->named_bucket = bucket;
+	if (s->named.n >= SUMS_NAMED)
+		return;
+	idmap_ref(&s->named, key, &fresh);
+	x.utc_ns = bucket * NSEC_PER_SEC;
+	if (fresh)
+		saying_add(s->to, &x, text, NULL);
+}
+
 /* ---- saying ---- */
 
 static void say(struct sums *s, uint8_t what, const struct row *r, uint8_t why, const char *trace, uint16_t flags)
 {
 	struct said x = {.what = what, .side = r->side, .result = r->result, .why = why, .flags = flags, .who = r->who, .utc_ns = r->bucket * NSEC_PER_SEC};
 	const char *text[SAID_TEXTS] = {r->protocol, r->service, protocols_operation_now(s->protocols, r->operation, r->protocol), r->status, trace};
-	uint32_t first = 0, last = STORE_LATENCY_STEPS;
+	uint32_t first = 0, last = HIST_STEPS;
 
 	memcpy(x.number, r->number, sizeof(x.number));
 	if (r->steps) {
@@ -413,8 +439,8 @@ void sums_request(struct sums *s, const struct sums_of *of, const struct proto_r
 	x->number[SAID_RESPONSE_BYTES] += r->response_bytes;
 	if (r->result == PROTO_OK || r->result == PROTO_ERROR) {
 		if (!x->steps)
-			x->steps = mem_array(STORE_LATENCY_STEPS, sizeof(*x->steps));
-		x->steps[store_latency_step(ns)]++;
+			x->steps = mem_array(HIST_STEPS, sizeof(*x->steps));
+		x->steps[hist_step(ns)]++;
 		x->number[SAID_TOTAL] += ns;
 		x->number[SAID_MAX] = ns > x->number[SAID_MAX] ? ns : x->number[SAID_MAX];
 	}

@@ -93,6 +93,7 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "netns_row", "at": 1800000001, "netns": "4026531833", "active_opens": 3, "seen_attempts": 3},
          {"fact": "connection_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "tcp", "peer": "10.0.0.5",
           "port": "5432", "client_port": "40000", "result": "refused", "connect_us": 90},
+         {"fact": "peer_name_row", "at": 1800000001, "pid": 7, "comm": "app", "address": "10.0.0.5", "name": "db.example.com", "how": "hosts", "n": 1},
          {"run": "l7", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "request_log_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "http", "service": "10.0.0.5:80",
           "operation": "GET /", "nth": "1", "at_us": 1800000001000005, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 7, "first_us": 5,
@@ -178,7 +179,7 @@ def test_the_columns_people_rely_on_are_there(plain):
         "functions_top": "function module container self total", "processes": "id pid comm exe args container",
         "containers": "id name runtime image", "functions": "id function module file line",
         "amounts": "time ts container comm pid thread type function module file line stack_id n value max hist label rate",
-        "kinds": "id name class unit_n unit_value", "amount_spread": "ts series_id low n", "loss": "time reason lost run_id", "cost": "time program cpu_ns run_id",
+        "kinds": "id name class unit_n unit_value", "amount_spread": "ts series_id low high n", "loss": "time reason lost run_id", "cost": "time program cpu_ns run_id",
         "runs": "id family options scope from_ns to_ns period_ns",
     }
     with sqlite3.connect(f"file:{plain[0]}?mode=ro", uri=True) as db:

@@ -43,6 +43,8 @@ struct verb_call {
 	char **words;                /* the verb's own words */
 	size_t n_words, n_before_dashes;
 	bool dashes;                 /* `--` was given */
+	char **what;                 /* the words that the selection took */
+	size_t n_what;
 	bool begun;                  /* set by a verb that prints while it reads: part of the answer is out */
 	int status;                  /* exit code when run returns 0; EXIT_OK at first */
 };
@@ -56,6 +58,8 @@ struct verb {
 	const struct option *options;/* NULL: none of its own */
 	size_t args_size;
 	unsigned uses;               /* enum verb_uses */
+	/* With VERB_PAGES: does it, called like this? NULL: always. */
+	bool (*pages)(const struct verb_call *call);
 	/* 0 (exit with call->status), or -errno with `e` filled: main prints it and exits with e->exit. */
 	int (*run)(struct verb_call *call, struct err *e);
 };

@@ -36,7 +36,7 @@ bool reqtags_meant(const char *request, const char *operation)
 
 static int64_t quantile_us(const struct reqrows *r, const char *request, double q)
 {
-	struct reqrows_row sum = {.steps = mem_array(REQROWS_STEPS, sizeof(*sum.steps))};
+	struct reqrows_row sum = {0};
 	uint64_t ns;
 
 	for (size_t i = 0; i < r->n; i++) {
@@ -44,13 +44,12 @@ static int64_t quantile_us(const struct reqrows *r, const char *request, double 
 
 		if (!reqtags_meant(request, x->operation))
 			continue;
-		for (int k = 0; k < REQROWS_STEPS; k++)
-			sum.steps[k] += x->steps[k];
+		hist_merge(&sum.latency, &x->latency);
 		sum.answered += x->answered;
 		sum.max_ns = x->max_ns > sum.max_ns ? x->max_ns : sum.max_ns;
 	}
 	ns = reqrows_quantile(&sum, q);
-	free(sum.steps);
+	hist_release(&sum.latency);
 	return (int64_t)(ns / 1000);
 }
 

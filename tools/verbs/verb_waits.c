@@ -121,10 +121,10 @@ static void merge(struct waitsum_row *to, const struct waitsum_row *r)
 		to->by = r->by;
 		to->by_tid = r->by_tid;
 	}
-	for (size_t i = 0; to->hist && r->hist && i < HIST_SLOTS; i++)
-		to->hist[i] += r->hist[i];
 	if (!to->hist)
 		to->hist = r->hist;
+	else if (r->hist)
+		hist_merge(to->hist, r->hist);
 }
 
 static bool is_timed(const struct waitsum_row *r)

@@ -22,7 +22,8 @@
 #define RUN_QUEUE "run queue"
 
 struct amount {
-	uint64_t n, value, max, *hist; /* hist NULL: not known */
+	uint64_t n, value, max;
+	struct hist hist;
 };
 
 struct part {                   /* of one class in one group: what its stacks say */
@@ -68,19 +69,14 @@ static void amount_add(struct amount *a, uint64_t n, uint64_t value, uint64_t ma
 		a->max = max;
 }
 
-/* Most threads of a busy host live shortly, and of their waits no spread is known: room for one only where there is one. */
-static uint64_t *hist_of(struct amount *a)
+/* Most threads of a busy host live shortly, and of their waits no spread is known: NULL. */
+static struct hist *hist_take(struct amount *a)
 {
-	if (!a->hist)
-		a->hist = mem_array(HIST_SLOTS, sizeof(*a->hist));
-	return a->hist;
-}
+	struct hist *hist = a->hist.n ? mem_alloc(sizeof(*hist)) : NULL;
 
-static uint64_t *hist_take(struct amount *a)
-{
-	uint64_t *hist = a->hist;
-
-	a->hist = NULL;
+	if (hist)
+		*hist = a->hist;
+	a->hist = (struct hist){0};
 	return hist;
 }
 
@@ -154,10 +150,10 @@ static void cells_free(struct summing *s)
 		for (size_t i = 0; i < c->n_parts; i++) {
 			waitobjects_free(c->parts[i].functions);
 			waitobjects_free(c->parts[i].objects);
-			free(c->parts[i].stacks.hist);
+			hist_release(&c->parts[i].stacks.hist);
 		}
 		free(c->parts);
-		free(c->exact.hist);
+		hist_release(&c->exact.hist);
 		idmap_release(&c->processes);
 		free(c->key);
 		free(c->container);
@@ -182,7 +178,7 @@ static int add_total(void *ctx, const struct store_wait_total *t)
 		    t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED));
 	amount_add(&c->exact, t->n, t->total_ns, t->max_ns);
 	if (t->hist)
-		hist_add(hist_of(&c->exact), t->hist, strlen(t->hist));
+		hist_read(&c->exact.hist, t->hist, strlen(t->hist), 0);
 	return 0;
 }
 
@@ -224,8 +220,8 @@ static int add_stack_to(struct summing *s, const struct store_total *t, bool par
 
 	part->ruled_ns += rule ? t->value : 0;
 	amount_add(&part->stacks, t->n, t->value, t->max);
-	for (size_t i = 0; t->hist && i < HIST_SLOTS; i++)
-		hist_of(&part->stacks)[i] += t->hist[i];
+	if (t->hist)
+		hist_merge(&part->stacks.hist, t->hist);
 	function = waitstack_own(s->dict, t->stack);
 	if (function)
 		waitobjects_add(&part->functions, function, NULL, 0, t->value);
@@ -588,7 +584,7 @@ void waitsum_free(struct waitsum *w)
 		free(w->rows[i].function);
 		free(w->rows[i].object);
 		free(w->rows[i].by);
-		free(w->rows[i].hist);
+		hist_free(w->rows[i].hist);
 	}
 	free(w->rows);
 	waitheld_release(&w->held);

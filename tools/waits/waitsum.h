@@ -41,7 +41,7 @@ struct waitsum_row {
 	bool idle, partial, exact;
 	bool background;           /* idle, or not over and of no kind that shows that something is in the way: a daemon's, as a rule */
 	uint64_t n, total_ns, max_ns; /* max_ns 0: not known */
-	uint64_t *hist;            /* [HIST_SLOTS]; NULL: not known */
+	struct hist *hist;         /* NULL: not known */
 };
 
 struct waitsum {

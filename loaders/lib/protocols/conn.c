@@ -63,6 +63,13 @@ static void emit(struct proto_conn *c, struct proto_pending *p, enum proto_resul
 	p->trace = NULL;
 }
 
+void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len)
+{
+	const struct proto_named x = {.name = name, .address = address, .len = len, .at_ns = c->now_ns, .user = c->user};
+
+	protocols_named(c->of, &x);
+}
+
 static void pop_answered(struct proto_conn *c)
 {
 	while (c->count && !slot(c, 0)->live && !slot(c, 0)->hole) {

@@ -54,9 +54,19 @@ struct proto_request {
 	void *user;               /* the connection's */
 };
 
+/* A name that was asked for, and an address of it that was answered. Borrowed for the call. */
+struct proto_named {
+	const char *name;
+	const uint8_t *address;
+	size_t len;               /* of the address: 4 or 16 */
+	int64_t at_ns;
+	void *user;               /* the connection's */
+};
+
 struct proto_opts {
 	enum proto_payload payload;
 	void (*emit)(void *ctx, const struct proto_request *r);
+	void (*named)(void *ctx, const struct proto_named *x); /* NULL: nobody asks; never with PROTO_NONE */
 	void *ctx;
 };
 

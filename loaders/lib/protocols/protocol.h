@@ -152,6 +152,8 @@ void proto_one_way(struct proto_conn *c, uint32_t operation);
 void proto_blind(struct proto_conn *c, uint32_t operation);
 /* From the next byte on, both sides speak this. NULL: what they speak is to be found out anew. */
 void proto_switch(struct proto_conn *c, const struct protocol *to);
+/* A name was answered with this address, of 4 or 16 bytes. */
+void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len);
 /* Keep a trace's id with a question: copied. */
 void proto_trace(struct proto_pending *p, const uint8_t *text, size_t n);
 
