@@ -40,6 +40,7 @@ struct net {
 	struct book book;
 	struct netnses netns;
 	struct others others;
+	struct talks talks;
 	bool still;              /* nothing moved at the last reading */
 	bool full;               /* there was no room for a socket */
 	uint64_t begun;          /* connections and listeners, by the programs' tally, up to the last reading */
@@ -47,7 +48,7 @@ struct net {
 	uint64_t short_ones;     /* of those begun since, ended by now */
 	bool unsettled;          /* one was left for the next reading, for want of its process */
 	struct family_host *h;   /* of the reading that goes on */
-	int64_t read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
+	int64_t talk_ns, read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
 };
 
 /* ---- records ---- */
@@ -219,7 +220,21 @@ static uint64_t begun(const struct net *n)
 	struct net_tally t;
 
 	hooks_tally(&n->hooks, &t);
-	return t.opens + t.accepted + t.listens;
+	return t.opens + t.accepted + t.listens + t.talks;
+}
+
+static void talk_put(void *ctx, const struct talks_sum *x)
+{
+	struct net *n = ctx;
+
+	book_talk(&n->book, n->h, x, &n->others, n->talk_ns);
+}
+
+static void talks_book(struct net *n, struct family_host *h, int64_t now_ns)
+{
+	n->h = h;
+	n->talk_ns = now_ns;
+	talks_read(&n->talks, hooks_talks(&n->hooks), talk_put, n);
 }
 
 /* Said once: what has no entry is known by its end alone. */
@@ -230,8 +245,10 @@ static void room_watch(struct net *n)
 	if (n->full)
 		return;
 	hooks_tally(&n->hooks, &t);
-	n->full = t.no_room > 0;
-	if (n->full)
+	n->full = t.no_room + t.talks_lost > 0;
+	if (t.talks_lost)
+		log_warn("net: more Unix and UDP sockets talk than there is room for: bytes of some are not counted");
+	if (t.no_room)
 		log_warn("net: more sockets are open than there is room for: some are known by their ends alone");
 }
 
@@ -248,6 +265,7 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 	ends_book(n, h, now_ns, false);
 	book_reading(&n->book, h, now_ns);
 	others_book(n, h, now_ns);
+	talks_book(n, h, now_ns);
 	open_book(n, h, now_ns);
 	if (now_ns - n->netns_ns >= (int64_t)h->bucket_s * NSEC_PER_SEC - QUIET_NS) {
 		netnses_read(&n->netns, h, now_ns);
@@ -373,7 +391,18 @@ static void net_close(void *state)
 	book_release(&n->book);
 	netnses_release(&n->netns);
 	others_release(&n->others);
+	talks_release(&n->talks);
 	free(n);
+}
+
+static void net_check(struct check *c, uint32_t freq)
+{
+	(void)freq;
+	if (hooks_tells_talks())
+		check_add(c, "messages", CHECK_OK, NULL, "bytes on Unix and UDP sockets are told as they are sent");
+	else
+		check_add(c, "messages", CHECK_WARN, "a kernel from 6.3 on tells of them",
+			  "bytes on Unix and UDP sockets are not told (no sock_send_length): of those only what is open at a reading is known");
 }
 
 static const struct family net_family = {
@@ -390,6 +419,7 @@ static const struct family net_family = {
 	.tally = net_tally,
 	.detach = net_detach,
 	.close = net_close,
+	.check = net_check,
 };
 
 int main(int argc, char **argv)
