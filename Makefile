@@ -19,7 +19,7 @@ BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool /usr/local/sbi
 PREFIX  ?= /usr
 B       ?= build$(if $(SAN),/san)$(if $(FUZZ),/fuzz)
 
-WARN     := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes \
+WARN     := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes \
             -Wvla $(if $(WERROR),-Werror)
 CPPFLAGS += -D_GNU_SOURCE -I. -I$(B)/gen
 CFLAGS   ?= -O2 -g

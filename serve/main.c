@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"
@@ -32,71 +32,32 @@
 #define ANSWER_BYTES (64ull << 20)
 #define HELP_SECONDS 10
 
-static const char HELP[] =
-	"usage: sonde-serve [options]       (sonde serve starts it)\n"
-	"Shows the store in a browser, read-only.\n"
-	"  --store DIR        the store's folder (else as sonde finds it)\n"
-	"  --watch DIR        the folder whose changes are told to who looks on live (default: that of --store)\n"
-	"  --sonde PATH       the program that is asked (default: the one beside this)\n"
-	"  --listen ADDRESS   127.0.0.1:PORT, [::1]:PORT or unix:PATH (default " ADDRESS_DEFAULT "); others need a token\n"
-	"  --token-file FILE  whoever asks needs the token in this file\n"
-	"  --host NAME        one more name that this is asked by, as behind a reverse proxy; again for more\n"
-	"  --timeout SECONDS  what one question may take (default 30)\n"
-	"  --memory MB        the same of memory (default 768)\n"
-	"  --questions N      at a time (default 4)\n"
-	"  --help             this text\n";
-
 struct options {
 	const char *store, *watch, *sonde, *listen, *token_file;
-	const char **hosts;
-	size_t n_hosts, cap_hosts;
-	unsigned timeout_s, memory_mb, questions;
-	bool help;
+	struct option_list hosts;
+	uint32_t timeout_s, memory_mb, questions;
 };
 
-static int number_take(const char *option, const char *text, unsigned most, unsigned *out, struct err *e)
-{
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
+static const struct program PROGRAM = {
+	.name = "sonde-serve",
+	.usage = "[options]       (sonde serve starts it)",
+	.about = "Shows the store in a browser, read-only.",
+};
 
-	if (*text < '0' || *text > '9' || *end || !n || n > most)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--%s takes a number from 1 to %u, not '%.60s'", option, most, text);
-	*out = (unsigned)n;
-	return 0;
-}
-
-static int option_take(struct options *o, int opt, const char *value, struct err *e)
-{
-	switch (opt) {
-	case 's': o->store = value; return 0;
-	case 'd': o->watch = value; return 0;
-	case 'p': o->sonde = value; return 0;
-	case 'l': o->listen = value; return 0;
-	case 't': o->token_file = value; return 0;
-	case 'n': mem_grow(o->hosts, o->n_hosts, o->cap_hosts); o->hosts[o->n_hosts++] = value; return 0;
-	case 'w': return number_take("timeout", value, 3600, &o->timeout_s, e);
-	case 'm': return number_take("memory", value, 65536, &o->memory_mb, e);
-	case 'q': return number_take("questions", value, CONNECTIONS, &o->questions, e);
-	case 'h': o->help = true; return 0;
-	default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-serve --help");
-	}
-}
-
-static int options_read(struct options *o, int argc, char **argv, struct err *e)
-{
-	static const struct option known[] = {
-		{"store", required_argument, NULL, 's'}, {"watch", required_argument, NULL, 'd'}, {"sonde", required_argument, NULL, 'p'}, {"listen", required_argument, NULL, 'l'},
-		{"token-file", required_argument, NULL, 't'}, {"host", required_argument, NULL, 'n'}, {"timeout", required_argument, NULL, 'w'},
-		{"memory", required_argument, NULL, 'm'}, {"questions", required_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0},
-	};
-	int opt, rc = 0;
-
-	while (!rc && (opt = getopt_long(argc, argv, "", known, NULL)) != -1)
-		rc = option_take(o, opt, optarg, e);
-	if (!rc && optind < argc)
-		rc = err_set(e, -EINVAL, EXIT_USAGE, "'%.100s' is no option; see sonde-serve --help", argv[optind]);
-	return rc;
-}
+static const struct option OPTIONS[] = {
+	{"store", 0, OPTION_STRING, "DIR", "the store's folder (default: as sonde finds it)", OPTION_AT(struct options, store)},
+	{"watch", 0, OPTION_STRING, "DIR", "the folder whose changes are told to who looks on live (default: that of --store)",
+	 OPTION_AT(struct options, watch)},
+	{"sonde", 0, OPTION_STRING, "PATH", "the program that is asked (default: the one beside this)", OPTION_AT(struct options, sonde)},
+	{"listen", 0, OPTION_STRING, "ADDRESS", "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default " ADDRESS_DEFAULT "); others need a token",
+	 OPTION_AT(struct options, listen)},
+	{"token-file", 0, OPTION_STRING, "FILE", "whoever asks needs the token in this file", OPTION_AT(struct options, token_file)},
+	{"host", 0, OPTION_LIST, "NAME", "one more name that this is asked by, as behind a reverse proxy; again for more", OPTION_AT(struct options, hosts)},
+	{"timeout", 0, OPTION_UINT, "SECONDS", "what one question may take (default 30)", OPTION_AT(struct options, timeout_s), .min = 1, .max = 3600},
+	{"memory", 0, OPTION_UINT, "MB", "the same of memory (default 768)", OPTION_AT(struct options, memory_mb), .min = 1, .max = 65536},
+	{"questions", 0, OPTION_UINT, "N", "at a time (default 4)", OPTION_AT(struct options, questions), .min = 1, .max = CONNECTIONS},
+	{0},
+};
 
 /* The token of a file: its first line. *token is the caller's. */
 static int token_read(const char *path, char **token, struct err *e)
@@ -255,7 +216,7 @@ static int run(const struct options *o, struct err *e)
 	if (rc)
 		return rc;
 	gethostname(own, sizeof(own) - 1);
-	s.guard = (struct guard){.hosts = o->hosts, .n_hosts = o->n_hosts, .own = own, .token = token};
+	s.guard = (struct guard){.hosts = o->hosts.items, .n_hosts = o->hosts.n, .own = own, .token = token};
 	s.check_host = a.any.sa_family != AF_UNIX;
 	gate_init(&s.gate, o->questions);
 	asked_init(&s.asked);
@@ -274,15 +235,14 @@ static int run(const struct options *o, struct err *e)
 int main(int argc, char **argv)
 {
 	struct options o = {.listen = ADDRESS_DEFAULT, .timeout_s = 30, .memory_mb = 768, .questions = 4};
+	const struct option_set set = {OPTIONS, &o};
 	struct err e = {0};
 	int rc;
 
-	log_init("sonde-serve", LOG_LEVEL_WARN);
-	rc = options_read(&o, argc, argv, &e);
-	if (!rc && o.help)
-		fputs(HELP, stdout);
-	else if (!rc)
+	log_init(PROGRAM.name, LOG_LEVEL_WARN);
+	rc = program_options(&PROGRAM, argc, argv, &set, 1, NULL, &e);
+	if (!rc)
 		rc = run(&o, &e);
-	free(o.hosts);
-	return rc ? err_report(&e, "sonde") : EXIT_OK;
+	options_release(&set, 1, NULL);
+	return program_end("sonde", rc, &e);
 }

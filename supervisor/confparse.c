@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/host/rules.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/quantity.h"
 #include "schema/base/families.h"
 #include "schema/base/strbuf.h"
 #include "supervisor/conf_parts.h"
-#include "supervisor/quantity.h"
-#include "loaders/lib/host/rules.h"
 
 #define FREQ_MAX 4999
 #define LINE_MOST 198 /* INI_MAX_LINE of libinih as Debian builds it, less a newline and the end */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde-prune: one pass of retention over a store, now. sonded does the same by itself (schema/store/retention/retention.h). */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,86 +8,46 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "schema/base/cli/options.h"
+#include "schema/base/cli/quantity.h"
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/log.h"
 #include "schema/store/retention/retention.h"
 #include "schema/store/write/writer.h"
-#include "supervisor/quantity.h"
-
-static const char HELP[] =
-	"usage: sonde-prune [options]\n"
-	"Removes the oldest segments of a store until it is within its budget. sonded does so by itself.\n"
-	"  --store DIR      the store's folder (else $SONDE_STORE)\n"
-	"  --budget SIZE    what all of the store may take: 2G, 500M (default: the smaller of 2G and 5 % of the disk)\n"
-	"  --reserve SIZE   what must be free on its disk (default: the smaller of 512M and 5 % of the disk)\n"
-	"  --age TIME       nothing older than this stays: 14d, 12h (default 14d)\n"
-	"  --keep-days N    the newest N days that there is anything of stay, however old (default 2)\n"
-	"  --dry-run        say what would go, remove nothing\n"
-	"  --json           the answer as JSON\n"
-	"  --quiet          no talk\n"
-	"  --help           this text\n";
 
 #define DAYS_MOST 100000
+#define DAYS_OWN  UINT64_MAX /* --keep-days was not given */
 
 struct prune {
 	const char *store;
 	struct retention_limits limits;
 	struct retention_report report;
-	uint32_t keep_days;
-	bool days_given, dry_run, json, quiet, help;
+	uint64_t keep_days;
+	bool dry_run, json, quiet;
 	json_t *rows;
 };
 
-static int bad_value(const char *option, const char *value, const char *like, struct err *e)
-{
-	return err_set(e, -EINVAL, EXIT_USAGE, "--%s '%.60s' is not like %s", option, value, like);
-}
+static const struct program PROGRAM = {
+	.name = "sonde-prune",
+	.usage = "[options]",
+	.about = "Removes the oldest segments of a store until it is within its budget. sonded does so by itself.",
+};
 
-static int days_take(struct prune *p, const char *value, struct err *e)
-{
-	char *end;
-	unsigned long days = strtoul(value, &end, 10);
-
-	if (*value < '0' || *value > '9' || *end || days > DAYS_MOST)
-		return bad_value("keep-days", value, "2, or 0", e);
-	p->keep_days = (uint32_t)days;
-	p->days_given = true;
-	return 0;
-}
-
-static int option_take(struct prune *p, int opt, const char *value, struct err *e)
-{
-	switch (opt) {
-	case 's': p->store = value; return 0;
-	case 'b': return quantity_bytes(value, &p->limits.bytes) ? bad_value("budget", value, "2G or 500M", e) : 0;
-	case 'r': return quantity_bytes(value, &p->limits.reserve_bytes) ? bad_value("reserve", value, "512M", e) : 0;
-	case 'a': return quantity_ns(value, &p->limits.age_ns) ? bad_value("age", value, "14d or 12h", e) : 0;
-	case 'k': return days_take(p, value, e);
-	case 'n': p->dry_run = true; return 0;
-	case 'j': p->json = true; return 0;
-	case 'q': p->quiet = true; return 0;
-	case 'h': p->help = true; return 0;
-	default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-prune --help");
-	}
-}
-
-static int options_read(struct prune *p, int argc, char **argv, struct err *e)
-{
-	static const struct option known[] = {
-		{"store", required_argument, NULL, 's'}, {"budget", required_argument, NULL, 'b'},
-		{"reserve", required_argument, NULL, 'r'}, {"age", required_argument, NULL, 'a'},
-		{"keep-days", required_argument, NULL, 'k'},
-		{"dry-run", no_argument, NULL, 'n'}, {"json", no_argument, NULL, 'j'},
-		{"quiet", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
-	int opt, rc = 0;
-
-	while (!rc && (opt = getopt_long(argc, argv, "qh", known, NULL)) != -1)
-		rc = option_take(p, opt, optarg, e);
-	if (!rc && optind < argc)
-		rc = err_set(e, -EINVAL, EXIT_USAGE, "'%.100s': sonde-prune takes options only", argv[optind]);
-	return rc;
-}
+static const struct option OPTIONS[] = {
+	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else $SONDE_STORE)", OPTION_AT(struct prune, store)},
+	{"budget", 0, OPTION_BYTES, "SIZE", "what all of the store may take: 2G, 500M (default: the smaller of 2G and 5 % of the disk)",
+	 OPTION_AT(struct prune, limits.bytes)},
+	{"reserve", 0, OPTION_BYTES, "SIZE", "what must be free on its disk (default: the smaller of 512M and 5 % of the disk)",
+	 OPTION_AT(struct prune, limits.reserve_bytes)},
+	{"age", 0, OPTION_DURATION, "TIME", "nothing older than this stays: 14d, 12h (default 14d)", OPTION_AT(struct prune, limits.age_ns)},
+	{"keep-days", 0, OPTION_UINT, "N", "the newest N days that there is anything of stay, however old (default 2)",
+	 OPTION_AT(struct prune, keep_days), .max = DAYS_MOST},
+	{"dry-run", 0, OPTION_FLAG, NULL, "say what would go, remove nothing", OPTION_AT(struct prune, dry_run)},
+	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct prune, json)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct prune, quiet)},
+	{0},
+};
 
 /* What was not given: by the disk that the store is on. */
 static int settle(struct prune *p, struct err *e)
@@ -107,7 +66,7 @@ static int settle(struct prune *p, struct err *e)
 	p->limits.bytes = given.bytes ? given.bytes : p->limits.bytes;
 	p->limits.reserve_bytes = given.reserve_bytes ? given.reserve_bytes : p->limits.reserve_bytes;
 	p->limits.age_ns = given.age_ns ? given.age_ns : p->limits.age_ns;
-	p->limits.keep_days = p->days_given ? p->keep_days : p->limits.keep_days;
+	p->limits.keep_days = p->keep_days != DAYS_OWN ? (uint32_t)p->keep_days : p->limits.keep_days;
 	return 0;
 }
 
@@ -205,19 +164,16 @@ static void print_text(const struct prune *p)
 
 int main(int argc, char **argv)
 {
-	struct prune p = {0};
+	struct prune p = {.keep_days = DAYS_OWN};
 	struct err e = {0};
 	int rc;
 
 	log_init("sonde-prune", LOG_LEVEL_WARN);
-	rc = options_read(&p, argc, argv, &e);
-	if (!rc && p.help) {
-		fputs(HELP, stdout);
-		return EXIT_OK;
-	}
+	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &p}, 1, NULL, &e);
+	if (rc)
+		return program_end(PROGRAM.name, rc, &e);
 	p.rows = json_array();
-	if (!rc)
-		rc = settle(&p, &e);
+	rc = settle(&p, &e);
 	if (!rc)
 		rc = retention_run(p.store, &p.limits, p.dry_run, on_removed, &p, &p.report, &e);
 	if (!rc && p.json)
@@ -225,7 +181,5 @@ int main(int argc, char **argv)
 	else if (!rc && !p.quiet)
 		print_text(&p);
 	json_decref(p.rows);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(&e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
-	return rc ? err_report(&e, "sonde-prune") : EXIT_OK;
+	return program_end(PROGRAM.name, rc, &e);
 }

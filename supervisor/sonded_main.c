@@ -2,7 +2,6 @@
 /* sonded: records for always. Command line, configuration, going into the background; all else is in loop.c. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/options.h"
+#include "schema/base/cli/quantity.h"
 #include "schema/base/err.h"
 #include "schema/base/log.h"
 #include "schema/base/strbuf.h"
@@ -21,78 +22,44 @@
 #include "supervisor/governor.h"
 #include "supervisor/loop.h"
 #include "supervisor/madestore.h"
-#include "supervisor/quantity.h"
 #include "supervisor/talk.h"
 
 #define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this (talk.h) */
 
-enum { OPT_CONFIG = 256, OPT_CHECK, OPT_SHOW, OPT_ORIGIN, OPT_BACKGROUND, OPT_REPLACE, OPT_HELP };
-
 struct sonded {
 	const char *dir, *flags[CONF_KEYS];
-	bool check, show, origin, background, replace, help;
+	bool check, show, origin, background, replace;
 	int told;   /* the end of a pipe to whoever started us, -1: none */
 	int before; /* their stderr, until we are ready; -1 */
 	struct madestore madestore; /* in the background: of a store that no recording began in */
 };
 
-static void print_help(void)
-{
-	printf("usage: sonded [options]\n"
-	       "Keeps recording: starts the loaders, watches them, keeps the store within its budget.\n");
-	for (int i = 0; i < CONF_KEYS; i++)
-		printf("  --%-18s %s\n", conf_name((enum conf_key)i), conf_help((enum conf_key)i));
-	printf("  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n  --%-18s %s\n", "config DIR",
-	       "read DIR/sonde.conf and DIR/conf.d instead of " CONF_DIR, "check-config", "say what is wrong with the configuration, and stop",
-	       "show-config", "print what holds, and stop; --origin: and where each value comes from", "background",
-	       "return once it records; it goes on", "replace",
-	       "take over from a sonded that keeps the store: it ends in order first", "help", "this text");
-}
+static const struct program PROGRAM = {
+	.name = "sonded",
+	.usage = "[options]",
+	.about = "Keeps recording: starts the loaders, watches them, keeps the store within its budget.",
+};
 
-static int refuse_usage(const char *why, const char *word, struct err *e)
-{
-	err_set(e, -EINVAL, EXIT_USAGE, "%s%.100s", why, word);
-	err_fix(e, "sonded --help");
-	return -EINVAL;
-}
+static const struct option OPTIONS[] = {
+	{"config", 0, OPTION_STRING, "DIR", "read DIR/sonde.conf and DIR/conf.d instead of " CONF_DIR, OPTION_AT(struct sonded, dir)},
+	{"check-config", 0, OPTION_FLAG, NULL, "say what is wrong with the configuration, and stop", OPTION_AT(struct sonded, check)},
+	{"show-config", 0, OPTION_FLAG, NULL, "print what holds, and stop", OPTION_AT(struct sonded, show)},
+	{"origin", 0, OPTION_FLAG, NULL, "with --show-config: and where each value comes from", OPTION_AT(struct sonded, origin)},
+	{"background", 0, OPTION_FLAG, NULL, "return once it records; it goes on", OPTION_AT(struct sonded, background)},
+	{"replace", 0, OPTION_FLAG, NULL, "take over from a sonded that keeps the store: it ends in order first", OPTION_AT(struct sonded, replace)},
+	{0},
+};
 
+/* Each key of the configuration is an option as well. */
 static int parse(int argc, char **argv, struct sonded *d, struct err *e)
 {
-	struct option longs[CONF_KEYS + 8] = {0};
-	int n = 0, opt;
+	struct option keys[CONF_KEYS + 1] = {0};
+	const struct option_set sets[] = {{keys, d}, {OPTIONS, d}};
 
-	for (; n < CONF_KEYS; n++)
-		longs[n] = (struct option){conf_name((enum conf_key)n), required_argument, NULL, n};
-	longs[n++] = (struct option){"config", required_argument, NULL, OPT_CONFIG};
-	longs[n++] = (struct option){"check-config", no_argument, NULL, OPT_CHECK};
-	longs[n++] = (struct option){"show-config", no_argument, NULL, OPT_SHOW};
-	longs[n++] = (struct option){"origin", no_argument, NULL, OPT_ORIGIN};
-	longs[n++] = (struct option){"background", no_argument, NULL, OPT_BACKGROUND};
-	longs[n++] = (struct option){"replace", no_argument, NULL, OPT_REPLACE};
-	longs[n++] = (struct option){"help", no_argument, NULL, OPT_HELP};
-	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		if (opt < CONF_KEYS && opt >= 0 && opt != '?')
-			d->flags[opt] = optarg;
-		else if (opt == OPT_CONFIG)
-			d->dir = optarg;
-		else if (opt == OPT_CHECK)
-			d->check = true;
-		else if (opt == OPT_SHOW)
-			d->show = true;
-		else if (opt == OPT_ORIGIN)
-			d->origin = true;
-		else if (opt == OPT_BACKGROUND)
-			d->background = true;
-		else if (opt == OPT_REPLACE)
-			d->replace = true;
-		else if (opt == OPT_HELP)
-			d->help = true;
-		else
-			return refuse_usage("the command line is wrong", "", e);
-	}
-	if (optind < argc)
-		return refuse_usage("sonded takes options only, and no ", argv[optind], e);
-	return 0;
+	for (size_t i = 0; i < CONF_KEYS; i++)
+		keys[i] = (struct option){.name = conf_name((enum conf_key)i), .type = OPTION_STRING, .arg = "VALUE", .help = conf_help((enum conf_key)i),
+					  .offset = offsetof(struct sonded, flags) + i * sizeof(d->flags[0])};
+	return program_options(&PROGRAM, argc, argv, sets, 2, NULL, e);
 }
 
 /* --- the background --- */
@@ -214,10 +181,8 @@ int main(int argc, char **argv)
 
 	log_init("sonded", LOG_LEVEL_WARN);
 	talk_init();
-	if (!rc && d.help) {
-		print_help();
-		return EXIT_OK;
-	}
+	if (rc > 0)
+		return program_end(PROGRAM.name, rc, &e);
 	if (!rc)
 		rc = conf_load(d.dir, d.flags, &c, &e);
 	if (rc)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/cli/suggest.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/read/reader.h"
@@ -20,7 +21,6 @@
 #include "tools/cli/verb.h"
 #include "tools/print/pager.h"
 #include "tools/print/reading.h"
-#include "tools/print/suggest.h"
 #include "tools/print/term.h"
 #include "tools/select/select.h"
 #include "tools/verbs/help.h"
@@ -181,7 +181,7 @@ static int run_bare(int argc, char **argv, struct err *e, int *status)
 		struct common_args common;
 		bool version;
 	} args = {0};
-	static const struct option version_option[] = {{"version", 'V', OPTION_FLAG, NULL, NULL, 0}, {0}};
+	static const struct option version_option[] = {{.name = "version", .letter = 'V', .type = OPTION_FLAG}, {0}};
 	const struct option_set sets[] = {
 		{version_option, &args.version}, {COMMON_OPTIONS, &args.common}, {STORE_OPTIONS, &args.common}};
 	struct option_words words;

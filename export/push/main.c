@@ -4,7 +4,6 @@
  * still has: each target has a cursor, and is asked again after a pause that grows, from 1 s to 5 min, and is never quite the same.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -18,6 +17,7 @@
 #include "export/push/round.h"
 #include "export/push/target.h"
 #include "export/state.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/store/read/reader.h"
@@ -25,49 +25,33 @@
 #define CONFIG_DEFAULT "/etc/sonde/export.conf"
 #define PAUSE_MOST_S   300
 
-static const char HELP[] =
-	"usage: sonde-push [options]\n"
-	"Sends what the store has to ClickHouse or Pyroscope, or by OTLP, as it settles. It only reads the store.\n"
-	"  --config FILE      whom to send what (default " CONFIG_DEFAULT ")\n"
-	"  --store DIR        the store's folder (else as sonde finds it)\n"
-	"  --state DIR        where it is kept how far each target is\n"
-	"  --once             one round, then end; exit 1 where something was not taken\n"
-	"  --status           how far each target is\n"
-	"  --schema           print the tables for ClickHouse\n"
-	"  --help             this text\n";
-
-enum what { SEND = 0, ONCE, STATUS, SCHEMA, HELP_TEXT };
+enum what { SEND = 0, ONCE, STATUS, SCHEMA };
 
 struct options {
 	const char *config, *store, *state;
 	enum what what;
 };
 
+static const struct program PROGRAM = {
+	.name = "sonde-push",
+	.usage = "[options]",
+	.about = "Sends what the store has to ClickHouse or Pyroscope, or by OTLP, as it settles. It only reads the store.",
+};
+
+static const struct option OPTIONS[] = {
+	{"config", 0, OPTION_STRING, "FILE", "whom to send what (default " CONFIG_DEFAULT ")", OPTION_AT(struct options, config)},
+	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else as sonde finds it)", OPTION_AT(struct options, store)},
+	{"state", 0, OPTION_STRING, "DIR", "where it is kept how far each target is", OPTION_AT(struct options, state)},
+	{"once", 0, OPTION_SET, NULL, "one round, then end; exit 1 where something was not taken", OPTION_AT(struct options, what), .min = ONCE},
+	{"status", 0, OPTION_SET, NULL, "how far each target is", OPTION_AT(struct options, what), .min = STATUS},
+	{"schema", 0, OPTION_SET, NULL, "print the tables for ClickHouse", OPTION_AT(struct options, what), .min = SCHEMA},
+	{0},
+};
+
 struct due {
 	int64_t at_ns;
 	uint32_t pause_s; /* 0: the last round was well */
 };
-
-static int options_read(struct options *o, int argc, char **argv, struct err *e)
-{
-	static const struct option known[] = {
-		{"config", required_argument, NULL, 'c'}, {"store", required_argument, NULL, 's'}, {"state", required_argument, NULL, 'd'},
-		{"once", no_argument, NULL, ONCE}, {"status", no_argument, NULL, STATUS}, {"schema", no_argument, NULL, SCHEMA},
-		{"help", no_argument, NULL, HELP_TEXT}, {0},
-	};
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		switch (opt) {
-		case 'c': o->config = optarg; break;
-		case 's': o->store = optarg; break;
-		case 'd': o->state = optarg; break;
-		case '?': return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-push --help");
-		default: o->what = (enum what)opt; break;
-		}
-	}
-	return optind < argc ? err_set(e, -EINVAL, EXIT_USAGE, "'%.100s' is no option; see sonde-push --help", argv[optind]) : 0;
-}
 
 /* --- rounds --- */
 
@@ -192,15 +176,11 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int rc;
 
-	log_init("sonde-push", LOG_LEVEL_WARN);
+	log_init(PROGRAM.name, LOG_LEVEL_WARN);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	signal(SIGPIPE, SIG_IGN);
-	rc = options_read(&o, argc, argv, &e);
-	if (!rc && o.what == HELP_TEXT)
-		fputs(HELP, stdout);
-	else if (!rc)
+	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &o}, 1, NULL, &e);
+	if (!rc)
 		rc = run(&o, &e);
-	if (rc)
-		return err_report(&e, "sonde-push");
-	return fflush(stdout) || ferror(stdout) ? EXIT_RUNTIME : EXIT_OK;
+	return program_end(PROGRAM.name, rc, &e);
 }

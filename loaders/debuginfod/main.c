@@ -21,18 +21,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 
 #define LIBRARY   "libdebuginfod.so.1"
 #define SILENT_NS (20 * NSEC_PER_SEC) /* a server that sends nothing for so long is not waited for */
-
-static const char HELP[] =
-	"sonde-debuginfod: fetch a file from debug servers, print where it is\n"
-	"usage: sonde-debuginfod debuginfo|executable BUILDID | --check\n"
-	"  --check          whether elfutils' client library is there\n"
-	"  --help           this text\n"
-	"The servers are those of DEBUGINFOD_URLS.\n";
 
 /* The library's functions, by its manual: build_id_len 0 says that the id is text. */
 typedef struct debuginfod_client client;
@@ -107,22 +101,40 @@ static bool is_build_id(const char *text)
 	return n >= 2 && n <= 128 && n % 2 == 0 && strspn(text, "0123456789abcdef") == n;
 }
 
+static const struct program PROGRAM = {
+	.name = "sonde-debuginfod",
+	.usage = "debuginfo|executable BUILDID | --check",
+	.about = "Fetches a file from debug servers, and prints where it is. The servers are those of DEBUGINFOD_URLS.",
+	.words = 2,
+};
+
+static const struct option OPTIONS[] = {
+	{.name = "check", .type = OPTION_FLAG, .help = "whether elfutils' client library is there"},
+	{0},
+};
+
+static int run(bool check, const struct option_words *w, struct err *e)
+{
+	bool program = w->n && !strcmp(w->items[0], "executable");
+
+	if (check && !w->n)
+		return fetch("debuginfod_find_debuginfo", NULL, e);
+	if (!check && w->n == 2 && (program || !strcmp(w->items[0], "debuginfo")) && is_build_id(w->items[1]))
+		return fetch(program ? "debuginfod_find_executable" : "debuginfod_find_debuginfo", w->items[1], e);
+	err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong: debuginfo or executable, and a build-id");
+	err_fix(e, "%s --help", PROGRAM.name);
+	return -EINVAL;
+}
+
 int main(int argc, char **argv)
 {
+	struct option_words words;
 	struct err e = {0};
-	const char *function = "debuginfod_find_debuginfo", *build_id = argc == 3 ? argv[2] : NULL;
-	bool known = argc == 2 && !strcmp(argv[1], "--check");
+	bool check = false;
+	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &check}, 1, &words, &e);
 
-	if (argc == 2 && !strcmp(argv[1], "--help"))
-		return fputs(HELP, stdout) < 0 ? EXIT_RUNTIME : EXIT_OK;
-	if (build_id && !strcmp(argv[1], "executable"))
-		function = "debuginfod_find_executable";
-	else if (build_id && strcmp(argv[1], "debuginfo"))
-		build_id = NULL;
-	if (!known && (!build_id || !is_build_id(build_id))) {
-		err_set(&e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-debuginfod --help");
-	} else if (!fetch(function, build_id, &e)) {
-		return fflush(stdout) ? EXIT_RUNTIME : EXIT_OK;
-	}
-	return err_report(&e, "sonde-debuginfod");
+	if (!rc)
+		rc = run(check, &words, &e);
+	options_release(NULL, 0, &words);
+	return program_end(PROGRAM.name, rc, &e);
 }

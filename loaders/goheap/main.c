@@ -13,7 +13,6 @@
 #include "loaders/goheap/procs.h"
 #include "loaders/lib/bpf/check.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/bpf/options.h"
 #include "loaders/lib/bpf/preflight.h"
 #include "loaders/lib/sandbox/confine.h"
 #include "schema/base/clock.h"
@@ -29,9 +28,9 @@
 
 enum mode { MODE_DISABLED, MODE_ENABLED, MODE_FORCE };
 
-static struct {
+static struct goheap_opts {
 	enum mode mode;
-	uint64_t interval_ns; /* 0: by the store's time step */
+	int64_t interval_ns; /* 0: by the store's time step */
 	uint64_t rate;
 	const char *record_dir;
 } opts = {.mode = MODE_ENABLED, .rate = RATE_DEFAULT, .record_dir = FORCE_DIR};
@@ -43,49 +42,15 @@ struct goheap {
 	int64_t attached_ns;
 };
 
-static int mode_set(const char *value, struct err *e)
-{
-	if (!strcmp(value, "disabled"))
-		opts.mode = MODE_DISABLED;
-	else if (!strcmp(value, "enabled"))
-		opts.mode = MODE_ENABLED;
-	else if (!strcmp(value, "force"))
-		opts.mode = MODE_FORCE;
-	else
-		return err_set(e, -EINVAL, EXIT_USAGE, "--mode '%s' is none of disabled, enabled, force", value);
-	return 0;
-}
-
-static int rate_set(const char *value, struct err *e)
-{
-	char *end;
-
-	errno = 0;
-	opts.rate = strtoull(value, &end, 10);
-	if (errno || *end || *value < '1' || *value > '9' || opts.rate > RATE_MAX)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--rate '%s' is not a number of bytes from 1 to %llu", value, RATE_MAX);
-	return 0;
-}
-
-static int record_dir_set(const char *value, struct err *e)
-{
-	(void)e;
-	opts.record_dir = value;
-	return 0;
-}
-
-static int interval_set(const char *value, struct err *e)
-{
-	if (duration_parse(value, &opts.interval_ns) || opts.interval_ns < INTERVAL_MIN_NS)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--interval '%s' is not a time of at least 100ms", value);
-	return 0;
-}
-
-static const struct family_option goheap_options[] = {
-	{"mode", "MODE", "disabled, enabled (default: only reads), or force: profiling that is off is switched on", mode_set},
-	{"rate", "BYTES", "what force writes into a process: bytes a sample (default 524288)", rate_set},
-	{"record-dir", "DIR", "where it is on record what force has changed (default " FORCE_DIR ")", record_dir_set},
-	{"interval", "TIME", "read each process so often (default 10s, with --bucket 10s 1m)", interval_set},
+static const struct option goheap_options[] = {
+	{"mode", 0, OPTION_ENUM, "disabled|enabled|force", "only reads (default enabled); force: profiling that is off is switched on",
+	 OPTION_AT(struct goheap_opts, mode)},
+	{"rate", 0, OPTION_UINT, "BYTES", "what force writes into a process: bytes a sample (default 524288)", OPTION_AT(struct goheap_opts, rate), .min = 1,
+	 .max = RATE_MAX},
+	{"record-dir", 0, OPTION_STRING, "DIR", "where it is on record what force has changed (default " FORCE_DIR ")",
+	 OPTION_AT(struct goheap_opts, record_dir)},
+	{"interval", 0, OPTION_DURATION, "TIME", "read each process so often (default 10s, with --bucket 10s 1m)",
+	 OPTION_AT(struct goheap_opts, interval_ns), .min = INTERVAL_MIN_NS},
 	{0}};
 
 /* No right is needed of everyone: whom it may not read has a row that says so. */
@@ -121,7 +86,7 @@ static int goheap_attach(void *state, struct err *e)
 static int64_t interval(const struct family_host *h)
 {
 	if (opts.interval_ns)
-		return (int64_t)opts.interval_ns;
+		return opts.interval_ns;
 	return h->bucket_s > 1 ? INTERVAL_ALWAYS_NS : INTERVAL_RECORD_NS;
 }
 
@@ -194,7 +159,7 @@ static const struct family goheap_family = {
 	.keeps = CONFINE_LOADS,
 	.summary = "what Go programs allocate and hold: stacks, from their runtime's own profile",
 	.wants = "go",
-	.options = goheap_options,
+	.options = {goheap_options, &opts},
 	.rights = goheap_rights,
 	.open = goheap_open,
 	.attach = goheap_attach,

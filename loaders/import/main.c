@@ -5,7 +5,6 @@
  * that was killed.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "loaders/import/line.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
@@ -23,11 +23,16 @@
 #define WAITING_MAX (64u << 20)
 #define FRAMES_MAX (8u << 20)
 
-static const char HELP[] =
-	"usage: sonde-import --store DIR < LINES\n"
-	"Puts a profile that `sonde import` has read into the store. Use sonde import FILE.\n"
-	"  --store DIR      the store's folder (else $SONDE_STORE)\n"
-	"  --help           this text\n";
+static const struct program PROGRAM = {
+	.name = "sonde-import",
+	.usage = "--store DIR < LINES",
+	.about = "Puts a profile that `sonde import` has read into the store. Use sonde import FILE.",
+};
+
+static const struct option OPTIONS[] = {
+	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else $SONDE_STORE)", OPTION_AT(struct store_writer_opts, dir)},
+	{0},
+};
 
 struct importing {
 	struct store_writer *w;
@@ -225,21 +230,13 @@ static void release(struct importing *m)
 
 int main(int argc, char **argv)
 {
-	static const struct option known[] = {{"store", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
 	struct store_writer_opts opts = {.dir = NULL, .max_bytes = 256u << 20};
 	struct importing m = {0};
 	struct err e = {0}, closing = {0};
-	int opt, rc, closed;
+	int closed, rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &opts}, 1, NULL, &e);
 
-	while ((opt = getopt_long(argc, argv, "h", known, NULL)) != -1) {
-		if (opt == 's') {
-			opts.dir = optarg;
-		} else {
-			fputs(HELP, opt == 'h' ? stdout : stderr);
-			return opt == 'h' ? 0 : EXIT_USAGE;
-		}
-	}
+	if (rc)
+		return program_end(PROGRAM.name, rc, &e);
 	rc = store_writer_open(&opts, &m.w, &e);
 	if (rc)
 		return err_report(&e, "sonde-import");

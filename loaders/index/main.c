@@ -7,7 +7,7 @@
  *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of addresses
  *   sonde-index --dump-rows INDEX, --dump-tls INDEX     print its unwind rows, its probe sites of TLS
  */
-#include <getopt.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,22 +18,8 @@
 #include "loaders/index/child.h"
 #include "loaders/index/dump.h"
 #include "loaders/lib/host/indexproto.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/log.h"
-
-static const char usage[] =
-	"usage: sonde-index FILE -o INDEX   write the image index of an ELF file, print its key\n"
-	"       sonde-index --dump INDEX    print identity and symbols of an index: address, size, name\n"
-	"       sonde-index --dump-rows INDEX\n"
-	"                                   print its unwind rows: address, CFA, caller's RBP, return address\n"
-	"       sonde-index --dump-tls INDEX\n"
-	"                                   print its probe sites of TLS libraries\n"
-	"       sonde-index --at INDEX      for each address read from standard input (hexadecimal): function, file,\n"
-	"                                   line, column, inlined functions first\n"
-	"       sonde-index                 as a child of sonde-maps, with its descriptors\n"
-	"       --no-lines                  no files, lines and inlined functions\n"
-	"       --all-lines                 (child) those of large debug information too; FILE does so anyway\n"
-	"       --rows-first                (child) rows as soon as there are some, all else when it is told to go on\n"
-	"       --lost-lines                (child) none, and the index says that reading them failed\n";
 
 static int is_child(void)
 {
@@ -42,44 +28,37 @@ static int is_child(void)
 	return !fstat(INDEX_FD_SOCKET, &st) && S_ISSOCK(st.st_mode);
 }
 
+#define LINES_OWN (-1) /* nothing was said of them */
+
 struct options {
 	const char *out, *dump, *rows, *tls, *at;
-	enum index_lines lines;
-	bool lines_given, rows_first;
+	int lines; /* enum index_lines */
+	bool rows_first;
 };
 
-/* 0; 1: help was asked for; -1: no such option. */
-static int options_read(int argc, char **argv, struct options *o)
-{
-	static const struct option known[] = {
-		{"output", required_argument, NULL, 'o'}, {"dump", required_argument, NULL, 'd'},
-		{"at", required_argument, NULL, 'a'},
-		{"dump-rows", required_argument, NULL, 'r'}, {"dump-tls", required_argument, NULL, 't'}, {"no-lines", no_argument, NULL, 'n'},
-		{"all-lines", no_argument, NULL, 'l'}, {"lost-lines", no_argument, NULL, 'x'},
-		{"rows-first", no_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	int opt;
+static const struct program PROGRAM = {
+	.name = "sonde-index",
+	.usage = "FILE -o INDEX | --dump INDEX | --dump-rows INDEX | --dump-tls INDEX | --at INDEX",
+	.about = "Writes the image index of an ELF file, and prints its key; or prints what is in an index.\n"
+		 "Without any of these: as a child of sonde-maps, with its descriptors.",
+	.words = 1,
+};
 
-	while ((opt = getopt_long(argc, argv, "o:h", known, NULL)) != -1) {
-		if (opt == 'o')
-			o->out = optarg;
-		else if (opt == 'd')
-			o->dump = optarg;
-		else if (opt == 'r')
-			o->rows = optarg;
-		else if (opt == 't')
-			o->tls = optarg;
-		else if (opt == 'a')
-			o->at = optarg;
-		else if (opt == 'f')
-			o->rows_first = true;
-		else if (opt == 'n' || opt == 'l' || opt == 'x')
-			o->lines = opt == 'n' ? INDEX_LINES_NONE : opt == 'l' ? INDEX_LINES_ALL : INDEX_LINES_LOST;
-		else
-			return opt == 'h' ? 1 : -1;
-		o->lines_given |= opt == 'n' || opt == 'l' || opt == 'x';
-	}
-	return 0;
-}
+static const struct option OPTIONS[] = {
+	{"output", 'o', OPTION_STRING, "INDEX", "where the index is written", OPTION_AT(struct options, out)},
+	{"dump", 0, OPTION_STRING, "INDEX", "identity and symbols of an index: address, size, name", OPTION_AT(struct options, dump)},
+	{"dump-rows", 0, OPTION_STRING, "INDEX", "its unwind rows: address, CFA, caller's RBP, return address", OPTION_AT(struct options, rows)},
+	{"dump-tls", 0, OPTION_STRING, "INDEX", "its probe sites of TLS libraries", OPTION_AT(struct options, tls)},
+	{"at", 0, OPTION_STRING, "INDEX", "for each address read from standard input (hexadecimal): function, file, line, column, inlined functions first",
+	 OPTION_AT(struct options, at)},
+	{"no-lines", 0, OPTION_SET, NULL, "no files, lines and inlined functions", OPTION_AT(struct options, lines), .min = INDEX_LINES_NONE},
+	{"all-lines", 0, OPTION_SET, NULL, "(child) those of large debug information too; FILE does so anyway", OPTION_AT(struct options, lines),
+	 .min = INDEX_LINES_ALL},
+	{"rows-first", 0, OPTION_FLAG, NULL, "(child) rows as soon as there are some, all else when it is told to go on", OPTION_AT(struct options, rows_first)},
+	{"lost-lines", 0, OPTION_SET, NULL, "(child) none, and the index says that reading them failed", OPTION_AT(struct options, lines),
+	 .min = INDEX_LINES_LOST},
+	{0},
+};
 
 static int print(const struct options *o, struct err *e)
 {
@@ -92,24 +71,26 @@ static int print(const struct options *o, struct err *e)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.lines = INDEX_LINES_SOON};
+	struct options o = {.lines = LINES_OWN};
+	struct option_words words;
 	struct err e = {0};
 	int rc, prints;
 
-	log_init("sonde-index", LOG_LEVEL_WARN);
-	rc = options_read(argc, argv, &o);
+	log_init(PROGRAM.name, LOG_LEVEL_WARN);
+	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &o}, 1, &words, &e);
 	prints = !!o.dump + !!o.rows + !!o.tls + !!o.at;
-	if (!rc && optind == argc && !o.out && !prints && is_child())
-		return child_main(o.lines, o.rows_first);
-	if (!rc && o.rows_first)
-		rc = -1; /* for a child alone */
-	if (!rc && !o.out && optind == argc && prints == 1 && !o.lines_given)
+	if (rc)
+		;
+	else if (!words.n && !o.out && !prints && is_child())
+		return child_main(o.lines == LINES_OWN ? INDEX_LINES_SOON : (enum index_lines)o.lines, o.rows_first);
+	else if (!o.out && !words.n && prints == 1 && o.lines == LINES_OWN && !o.rows_first)
 		rc = print(&o, &e);
-	else if (!rc && o.out && optind + 1 == argc && !prints)
-		rc = byhand_index(argv[optind], o.out, o.lines_given ? o.lines : INDEX_LINES_ALL, &e);
+	else if (o.out && words.n == 1 && !prints && !o.rows_first) /* which is for a child alone */
+		rc = byhand_index(words.items[0], o.out, o.lines == LINES_OWN ? INDEX_LINES_ALL : (enum index_lines)o.lines, &e);
 	else {
-		fputs(usage, rc == 1 ? stdout : stderr);
-		return rc == 1 ? EXIT_OK : EXIT_USAGE;
+		rc = err_set(&e, -EINVAL, EXIT_USAGE, "either FILE and -o INDEX, or one of --dump, --dump-rows, --dump-tls and --at");
+		err_fix(&e, "%s --help", PROGRAM.name);
 	}
-	return rc ? err_report(&e, "sonde-index") : EXIT_OK;
+	options_release(NULL, 0, &words);
+	return program_end(PROGRAM.name, rc, &e);
 }

@@ -220,22 +220,14 @@ static void l7_close(void *state)
 	free(l);
 }
 
-static int tls_set(const char *value, struct err *e)
-{
-	tls_off = !strcmp(value, "off");
-	if (tls_off || !strcmp(value, "on"))
-		return 0;
-	return err_set(e, -EINVAL, EXIT_USAGE, "--tls is on or off, not '%s'", value);
-}
-
-static const struct family_option l7_options[] = {
-	{"tls", "on|off", "probes in TLS libraries, for what is said inside TLS (default on)", tls_set},
+static const struct option l7_options[] = {
+	{"tls", 0, OPTION_ENUM, "on|off", "probes in TLS libraries, for what is said inside TLS (default on)", .size = sizeof(tls_off)},
 	{0}};
 
 static const struct family l7_family = {
 	.name = "l7",
 	.keeps = CONFINE_EXECS | CONFINE_LOADS,
-	.options = l7_options,
+	.options = {l7_options, &tls_off},
 	.summary = "requests: what programs ask one another, how long it takes, and what fails",
 	.open = l7_open,
 	.attach = l7_attach,

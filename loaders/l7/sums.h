@@ -6,6 +6,7 @@
 #ifndef SONDE_L7_SUMS_H
 #define SONDE_L7_SUMS_H
 
+#include "loaders/l7/links.h"
 #include "loaders/l7/said.h"
 #include "loaders/lib/protocols/conn.h"
 
@@ -15,6 +16,7 @@
 #define SUMS_FAILED_EACH 5
 #define SUMS_SLOW    10
 #define SUMS_SAMPLE  10
+#define SUMS_LINKED  256     /* of a bucket: what was asked for those */
 #define SUMS_NAMED   2048
 
 /* Whose requests, and with whom. */
@@ -24,6 +26,10 @@ struct sums_of {
 	uint8_t side;
 	bool alone;      /* its connection had no other request meanwhile: what its threads did was for this one */
 	const char *service;
+	uint64_t tag;    /* of a question: when the request that its thread served began to be read; 0: none is known */
+	uint64_t exchange; /* links.h; 0: it cannot be known */
+	uint8_t how;     /* enum said_how, of `tag` */
+	bool linked;     /* requests of this host belong together: it may be of them */
 };
 
 struct sums;

@@ -2,83 +2,54 @@
 #include "loaders/maps/cmdline.h"
 
 #include <errno.h>
-#include <getopt.h>
+#include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "loaders/lib/host/cache.h"
 #include "loaders/maps/tablemaps.h"
+#include "schema/base/cli/options.h"
 
-static const char usage[] =
-	"usage: sonde-maps [--socket PATH | --print] [--store DIR]\n"
-	"\n"
-	"Tells which processes run, what is mapped where in each, and makes the image index of each file.\n"
-	"The loaders start it for themselves.\n"
-	"\n"
-	"  sonde-maps --print                   show processes and mappings as they come and go\n"
-	"  sonde-maps --socket /run/sonde/maps  serve several loaders\n"
-	"\n"
-	"  --socket PATH    listen there (mode 0600; root and the same user may connect)\n"
-	"  --fd N           serve the client at this inherited socket, end when it goes\n"
-	"  --rows-mb N      room for unwind rows (default 21)\n"
-	"  --tables-fd N    take over the BPF maps at the inherited descriptors N to N + 7\n"
-	"  --store DIR      keep indexes in DIR/images (default: none are kept)\n"
-	"  --images-mb N    keep at most so much there (default 256)\n"
-	"  --no-lines       indexes without source lines and inlined functions\n"
-	"  --args POLICY    arguments of processes: full, masked (default), none\n"
-	"  --print          print the stream; --json: as JSON, one object a line\n"
-	"  --index PATH     sonde-index, if it is not beside this program\n"
-	"  --dump-tables PID  print what the sonde-maps at --socket has published of a process (0: of none), as JSON\n"
-	"  --explain PID    say how the stacks of a process can be unwound, as JSON, and end\n"
-	"  --check          say what this host allows, and end\n"
-	"  --verbose        more talk\n"
-	"  --help           this text\n";
+static const struct program PROGRAM = {
+	.name = "sonde-maps",
+	.usage = "[--socket PATH | --print] [options]",
+	.about = "Tells which processes run, what is mapped where in each, and makes the image index of each file.\n"
+		 "The loaders start it for themselves.\n\n"
+		 "  sonde-maps --print                   show processes and mappings as they come and go\n"
+		 "  sonde-maps --socket /run/sonde/maps  serve several loaders",
+};
+
+static const struct option OPTIONS[] = {
+	{"socket", 0, OPTION_STRING, "PATH", "listen there (mode 0600; root and the same user may connect)", OPTION_AT(struct cmdline, socket)},
+	{"fd", 0, OPTION_UINT, "N", "serve the client at this inherited socket, end when it goes", OPTION_AT(struct cmdline, fd), .max = INT_MAX},
+	{"rows-mb", 0, OPTION_UINT, "N", "room for unwind rows (default 21)", OPTION_AT(struct cmdline, rows_mb), .min = 1, .max = TABLEMAPS_ROWS_MB_MAX},
+	{"tables-fd", 0, OPTION_UINT, "N", "take over the BPF maps at the inherited descriptors N to N + 7", OPTION_AT(struct cmdline, tables_fd),
+	 .max = INT_MAX},
+	{"store", 0, OPTION_STRING, "DIR", "keep indexes in DIR/images (default: none are kept)", OPTION_AT(struct cmdline, store)},
+	{"images-mb", 0, OPTION_UINT, "N", "keep at most so much there (default 256)", OPTION_AT(struct cmdline, images_mb), .min = 1,
+	 .max = CACHE_MAX_BYTES >> 20},
+	{"no-lines", 0, OPTION_FLAG, NULL, "indexes without source lines and inlined functions", OPTION_AT(struct cmdline, no_lines)},
+	{"args", 0, OPTION_WORD, "full|masked|none", "arguments of processes (default masked)", OPTION_AT(struct cmdline, args)},
+	{"print", 0, OPTION_FLAG, NULL, "print the stream", OPTION_AT(struct cmdline, print)},
+	{"json", 0, OPTION_FLAG, NULL, "with --print: as JSON, one object a line", OPTION_AT(struct cmdline, json)},
+	{"index", 0, OPTION_STRING, "PATH", "sonde-index, if it is not beside this program", OPTION_AT(struct cmdline, index)},
+	{"dump-tables", 0, OPTION_UINT, "PID", "print what the sonde-maps at --socket has published of a process (0: of none), as JSON",
+	 OPTION_AT(struct cmdline, dump), .max = INT_MAX},
+	{"explain", 0, OPTION_UINT, "PID", "say how the stacks of a process can be unwound, as JSON, and end", OPTION_AT(struct cmdline, explain),
+	 .max = INT_MAX},
+	{"check", 0, OPTION_FLAG, NULL, "say what this host allows, and end", OPTION_AT(struct cmdline, check)},
+	{"verbose", 'v', OPTION_FLAG, NULL, "more talk", OPTION_AT(struct cmdline, verbose)},
+	{0},
+};
 
 int cmdline_parse(int argc, char **argv, struct cmdline *o, struct err *e)
 {
-	static const struct option longs[] = {
-		{"socket", required_argument, NULL, 's'}, {"fd", required_argument, NULL, 'f'},
-		{"store", required_argument, NULL, 'd'},  {"args", required_argument, NULL, 'a'},
-		{"index", required_argument, NULL, 'i'},  {"print", no_argument, NULL, 'p'},
-		{"json", no_argument, NULL, 'j'},         {"check", no_argument, NULL, 'c'},
-		{"verbose", no_argument, NULL, 'v'},      {"help", no_argument, NULL, 'h'},
-		{"rows-mb", required_argument, NULL, 'r'}, {"tables-fd", required_argument, NULL, 't'},
-		{"dump-tables", required_argument, NULL, 'T'}, {"explain", required_argument, NULL, 'E'},
-		{"no-lines", no_argument, NULL, 'n'}, {"images-mb", required_argument, NULL, 'm'}, {0}};
-	int c;
+	int rc;
 
 	*o = (struct cmdline){.fd = -1, .tables_fd = -1, .dump = -1, .explain = -1, .rows_mb = TABLEMAPS_ROWS_MB,
 			   .images_mb = CACHE_MAX_BYTES >> 20};
-	while ((c = getopt_long(argc, argv, "hv", longs, NULL)) != -1) {
-		switch (c) {
-		case 's': o->socket = optarg; break;
-		case 'f': o->fd = atoi(optarg); break;
-		case 'd': o->store = optarg; break;
-		case 'a': o->args = optarg; break;
-		case 'i': o->index = optarg; break;
-		case 'p': o->print = true; break;
-		case 'j': o->json = true; break;
-		case 'c': o->check = true; break;
-		case 'v': o->verbose = true; break;
-		case 'r': o->rows_mb = (unsigned int)strtoul(optarg, NULL, 10); break;
-		case 't': o->tables_fd = atoi(optarg); break;
-		case 'E': o->explain = strtol(optarg, NULL, 10); break;
-		case 'n': o->no_lines = true; break;
-		case 'm': o->images_mb = (unsigned int)strtoul(optarg, NULL, 10); break;
-		case 'T': o->dump = strtol(optarg, NULL, 10); break;
-		case 'h': fputs(usage, stdout); return 1;
-		default: return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-maps --help");
-		}
-	}
-	if (o->explain > INT32_MAX)
-		return err_set(e, -ESRCH, EXIT_USAGE, "no process %ld", o->explain);
-	if (optind < argc)
-		return err_set(e, -EINVAL, EXIT_USAGE, "what is '%s'? see sonde-maps --help", argv[optind]);
-	if (!o->rows_mb || o->rows_mb > TABLEMAPS_ROWS_MB_MAX)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--rows-mb is 1 to %d", TABLEMAPS_ROWS_MB_MAX);
-	if (!o->images_mb || o->images_mb > CACHE_MAX_BYTES >> 20)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--images-mb is 1 to %llu", CACHE_MAX_BYTES >> 20);
+	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, o}, 1, NULL, e);
+	if (rc)
+		return rc;
 	if (o->dump >= 0 && !o->socket)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--dump-tables needs --socket");
 	if (!o->socket && o->fd < 0 && !o->print && !o->check && o->explain < 0) {

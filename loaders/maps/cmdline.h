@@ -10,7 +10,7 @@
 struct cmdline {
 	const char *socket, *store, *args, *index;
 	int fd, tables_fd;
-	long dump, explain; /* -1: no */
+	int dump, explain; /* -1: no */
 	unsigned int rows_mb, images_mb;
 	bool print, json, no_lines, check, verbose;
 };

@@ -48,6 +48,7 @@
 #define THREADS_LEAST      8192
 #define THREADS_MOST       262144
 #define SUMS_EACH          4  /* kinds of stretch of a thread, in the mean */
+#define POWERS_EACH        4  /* powers of two that a sum has steps of, in the mean of all that there is room for */
 #define SLOTS_AT_ONCE      64 /* that a CPU takes from the queue */
 
 _Static_assert(OFFCPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
@@ -63,6 +64,7 @@ struct offcpu {
 	struct bpf_link *links[HOOKS];
 	struct drain drain;
 	struct offcpu_sum *sums; /* the map's, mapped */
+	struct offcpu_steps *steps;
 	struct join join;
 	struct quota quota;
 	int64_t second;     /* of UTC: the last one that was looked at */
@@ -70,32 +72,16 @@ struct offcpu {
 	uint32_t step;      /* how much less than all it does: 0 all */
 };
 
-static uint32_t stack_rate = STACK_RATE_DEFAULT;
-static bool plain_only; /* plain tracepoints, even where others are not refused */
+static struct offcpu_opts {
+	uint32_t stack_rate;
+	bool plain; /* plain tracepoints, even where others are not refused */
+} opts = {.stack_rate = STACK_RATE_DEFAULT};
 
-static int rate_set(const char *value, struct err *e)
-{
-	char *end;
-	unsigned long v = strtoul(value, &end, 10);
-
-	if (*value < '0' || *value > '9' || *end || v > STACK_RATE_MAX)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--stack-rate '%s' is not a number from 0 to %d", value,
-			       STACK_RATE_MAX);
-	stack_rate = (uint32_t)v;
-	return 0;
-}
-
-static int tracepoints_set(const char *value, struct err *e)
-{
-	if (strcmp(value, "auto") && strcmp(value, "plain"))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--tracepoints '%s' is neither auto nor plain", value);
-	plain_only = !strcmp(value, "plain");
-	return 0;
-}
-
-static const struct family_option options[] = {
-	{"stack-rate", "N", "stacks a second on each CPU, half of them of one thread (default 1000)", rate_set},
-	{"tracepoints", "WHICH", "auto: typed ones, where those are refused plain ones (default auto); plain", tracepoints_set},
+static const struct option options[] = {
+	{"stack-rate", 0, OPTION_UINT, "N", "stacks a second on each CPU, half of them of one thread (default 1000)",
+	 OPTION_AT(struct offcpu_opts, stack_rate), .max = STACK_RATE_MAX},
+	{"tracepoints", 0, OPTION_ENUM, "auto|plain", "typed ones, where those are refused plain ones (default auto); or only plain ones",
+	 OPTION_AT(struct offcpu_opts, plain)},
 	{0},
 };
 
@@ -137,6 +123,8 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 	bpf_map__set_max_entries(skel->maps.totals, room * SUMS_EACH);
 	bpf_map__set_max_entries(skel->maps.sums, room * SUMS_EACH);
 	bpf_map__set_max_entries(skel->maps.free_slots, room * SUMS_EACH);
+	bpf_map__set_max_entries(skel->maps.steps, room * SUMS_EACH * POWERS_EACH);
+	bpf_map__set_max_entries(skel->maps.free_steps, room * SUMS_EACH * POWERS_EACH);
 	bpf_map__set_max_entries(skel->maps.wakes, room * 4);
 	bpf_map__set_max_entries(skel->maps.culprits, room * 4);
 	skel->rodata->ring_bytes = c->ring_bytes < 4u << 20 ? 4u << 20 : (uint32_t)c->ring_bytes;
@@ -177,7 +165,7 @@ static void limits_set(struct offcpu_bpf *skel, uint32_t rate, uint32_t slow)
 /* Of each step a quarter of the one before, the last none. */
 static uint32_t rate_at(uint32_t step)
 {
-	return step >= family_named("offcpu")->steps ? 0 : stack_rate >> 2 * step ?: (stack_rate ? 1 : 0);
+	return step >= family_named("offcpu")->steps ? 0 : opts.stack_rate >> 2 * step ?: (opts.stack_rate ? 1 : 0);
 }
 
 static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config *c)
@@ -191,7 +179,7 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 	skel->rodata->syscall_yield = SYS_sched_yield;
 	skel->rodata->syscall_futex = SYS_futex;
 	skel->rodata->syscall_sync = SYS_sync;
-	limits_set(skel, stack_rate, stack_rate);
+	limits_set(skel, opts.stack_rate, opts.stack_rate);
 	if (depth > 0 && depth < STACK_KERNEL_MAX)
 		skel->rodata->stack_depth = (uint32_t)depth;
 	maps_size(skel, c);
@@ -235,27 +223,35 @@ static void offcpu_close(void *state)
 	quota_release(&o->quota);
 	if (o->sums)
 		munmap(o->sums, bpf_map__max_entries(o->skel->maps.sums) * sizeof(*o->sums));
+	if (o->steps)
+		munmap(o->steps, bpf_map__max_entries(o->skel->maps.steps) * sizeof(*o->steps));
 	offcpu_bpf__destroy(o->skel);
 	free(o);
 }
 
-/* The sums are read where they stand; at the start all slots are free. */
-static int sums_map(struct offcpu *o, struct err *e)
+/* An array is read where it stands; at the start all of it is free. `what` is set where this succeeds. */
+static int array_map(const struct bpf_map *map, const struct bpf_map *queue, void **what, struct err *e)
 {
-	const struct bpf_map *map = o->skel->maps.sums;
 	uint32_t n = bpf_map__max_entries(map);
-	int queue = bpf_map__fd(o->skel->maps.free_slots), err = 0;
-	void *at = mmap(NULL, n * sizeof(*o->sums), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	int err = 0;
+	void *at = mmap(NULL, (size_t)n * bpf_map__value_size(map), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
 	if (at == MAP_FAILED)
 		return load_error(-errno, "offcpu: sums", e);
-	o->sums = at;
+	*what = at;
 	for (uint32_t i = 0; i < n && !err; i += SLOTS_AT_ONCE) {
 		const struct offcpu_slots some = {.first = i, .n = SLOTS_AT_ONCE};
 
-		err = bpf_map_update_elem(queue, NULL, &some, BPF_ANY) ? -errno : 0;
+		err = bpf_map_update_elem(bpf_map__fd(queue), NULL, &some, BPF_ANY) ? -errno : 0;
 	}
 	return err ? load_error(err, "offcpu: free_slots", e) : 0;
+}
+
+static int sums_map(struct offcpu *o, struct err *e)
+{
+	int err = array_map(o->skel->maps.sums, o->skel->maps.free_slots, (void **)&o->sums, e);
+
+	return err ? err : array_map(o->skel->maps.steps, o->skel->maps.free_steps, (void **)&o->steps, e);
 }
 
 static struct offcpu_bpf *skel_open(const char *store_dir)
@@ -305,7 +301,7 @@ static int skel_load(const struct family_config *c, bool plain, struct offcpu_bp
 static int offcpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
 {
 	struct offcpu_bpf *skel = NULL;
-	bool plain = plain_only;
+	bool plain = opts.plain;
 	struct offcpu *o;
 	int err = skel_load(c, plain, &skel);
 
@@ -341,8 +337,11 @@ static int offcpu_attach(void *state, struct err *e)
 		.wakes = bpf_map__fd(o->skel->maps.wakes),
 		.culprits = bpf_map__fd(o->skel->maps.culprits),
 		.free_slots = bpf_map__fd(o->skel->maps.free_slots),
+		.free_steps = bpf_map__fd(o->skel->maps.free_steps),
 		.sums = o->sums,
 		.n_sums = bpf_map__max_entries(o->skel->maps.sums),
+		.steps = o->steps,
+		.n_steps = bpf_map__max_entries(o->skel->maps.steps),
 	};
 	int64_t begin_ns;
 	int err;
@@ -361,7 +360,7 @@ static void offcpu_slow(void *state, uint32_t step)
 	struct offcpu *o = state;
 
 	o->step = step;
-	limits_set(o->skel, rate_at(step), rate_at(step) ? stack_rate : 0);
+	limits_set(o->skel, rate_at(step), rate_at(step) ? opts.stack_rate : 0);
 }
 
 /* ---- reading ---- */
@@ -526,7 +525,7 @@ static void offcpu_check(struct check *c, uint32_t freq)
 static const struct family offcpu_family = {
 	.name = "offcpu",
 	.summary = "where threads wait, for what, and who has the CPU meanwhile",
-	.options = options,
+	.options = {options, &opts},
 	.open = offcpu_open,
 	.attach = offcpu_attach,
 	.poll = offcpu_poll,

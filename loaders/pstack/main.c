@@ -353,7 +353,7 @@ static int pstack(const struct opts *o, struct report *report, struct err *e)
 	return rc || o->keep ? rc : nothing(o, report, e);
 }
 
-static int answer(const struct opts *o, struct report *r, struct err *e)
+static void answer(const struct opts *o, struct report *r)
 {
 	if (r->warning[0] && !o->quiet)
 		fprintf(stderr, "sonde-pstack: %s\n", r->warning);
@@ -361,9 +361,6 @@ static int answer(const struct opts *o, struct report *r, struct err *e)
 		report_json(r, stdout);
 	else
 		report_text(r, stdout);
-	if (fflush(stdout) || ferror(stdout))
-		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
-	return 0;
 }
 
 int main(int argc, char **argv)
@@ -375,13 +372,11 @@ int main(int argc, char **argv)
 
 	log_init("sonde-pstack", LOG_LEVEL_WARN);
 	rc = opts_read(argc, argv, &o, &e);
-	if (!rc && o.help)
-		fputs(OPTS_HELP, stdout);
-	else if (!rc && o.gone && !o.n_pids)
+	if (!rc && o.gone && !o.n_pids)
 		; /* nobody is left to stand anywhere */
 	else if (!rc && !(rc = preflight("sonde-pstack", &e)) && !(rc = pstack(&o, &report, &e)) && !o.keep)
-		rc = answer(&o, &report, &e);
+		answer(&o, &report);
 	report_release(&report);
 	opts_release(&o);
-	return rc ? err_report(&e, "sonde-pstack") : EXIT_OK;
+	return program_end("sonde-pstack", rc, &e);
 }

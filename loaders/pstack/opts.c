@@ -2,7 +2,7 @@
 #include "loaders/pstack/opts.h"
 
 #include <errno.h>
-#include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "loaders/lib/host/container.h"
@@ -10,20 +10,29 @@
 #include "schema/base/mem.h"
 #include "schema/store/write/writer.h"
 
-const char OPTS_HELP[] =
-	"usage: sonde-pstack [options]\n"
-	"Where threads wait at this moment, and how long already. Stops nobody.\n"
-	"  --pid PID          this process (or the one this thread belongs to); may be repeated\n"
-	"  --container NAME   the processes of this container: a name, or the beginning of an id; may be repeated\n"
-	"  --kernel-threads   kernel threads too\n"
-	"  --no-lines         functions only, no lines and inlined functions\n"
-	"  --store DIR        where indexes of files are kept (images/ in it; else $SONDE_STORE)\n"
-	"  --keep             write them into the store (kind standing) instead of telling\n"
-	"  --recording N      with --keep: a number: what has the same one is one recording\n"
-	"  --at NS            with --keep: as of then (UTC, past): waits that began later are left out\n"
-	"  --json             the answer as JSON\n"
-	"  --quiet            no talk\n"
-	"  --help             this text\n";
+static const struct program PROGRAM = {
+	.name = "sonde-pstack",
+	.usage = "[options]",
+	.about = "Where threads wait at this moment, and how long already. Stops nobody.",
+};
+
+static const struct option OPTIONS[] = {
+	{"pid", 'p', OPTION_NUMBERS, "PID", "this process (or the one this thread belongs to); may be repeated", OPTION_AT(struct opts, pid), .min = 1,
+	 .max = INT_MAX},
+	{"container", 0, OPTION_LIST, "NAME", "the processes of this container: a name, or the beginning of an id; may be repeated",
+	 OPTION_AT(struct opts, container)},
+	{"kernel-threads", 0, OPTION_FLAG, NULL, "kernel threads too", OPTION_AT(struct opts, kernel_threads)},
+	{"no-lines", 0, OPTION_FLAG, NULL, "functions only, no lines and inlined functions", OPTION_AT(struct opts, no_lines)},
+	{"store", 0, OPTION_STRING, "DIR", "where indexes of files are kept (images/ in it; else $SONDE_STORE)", OPTION_AT(struct opts, store)},
+	{"keep", 0, OPTION_FLAG, NULL, "write them into the store (kind standing) instead of telling", OPTION_AT(struct opts, keep)},
+	{"recording", 0, OPTION_UINT, "N", "with --keep: a number: what has the same one is one recording", OPTION_AT(struct opts, recording),
+	 .max = INT64_MAX},
+	{"at", 0, OPTION_UINT, "NS", "with --keep: as of then (UTC, past): waits that began later are left out", OPTION_AT(struct opts, at_ns),
+	 .max = INT64_MAX},
+	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct opts, json)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct opts, quiet)},
+	{0},
+};
 
 static void pid_add(struct opts *o, uint32_t pid)
 {
@@ -41,23 +50,16 @@ bool opts_wants(const struct opts *o, uint32_t pid)
 	return !o->n_pids;
 }
 
-static int pid_read(struct opts *o, const char *word, struct err *e)
+static int pid_find(struct opts *o, uint32_t pid, struct err *e)
 {
 	struct proc_status st;
-	char *end;
-	unsigned long pid = strtoul(word, &end, 10);
 
-	if (!*word || *end || !pid || pid > INT32_MAX) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--pid: '%.40s' is no process id", word);
-		err_fix(e, "pgrep -a NAME");
-		return -EINVAL;
-	}
-	if (proc_read_status((uint32_t)pid, &st)) {
+	if (proc_read_status(pid, &st)) {
 		if (o->keep) {
 			o->gone = true;
 			return 0;
 		}
-		err_set(e, -ESRCH, EXIT_USAGE, "no process has the id %lu", pid);
+		err_set(e, -ESRCH, EXIT_USAGE, "no process has the id %u", pid);
 		err_fix(e, "pgrep -a NAME");
 		return -ESRCH;
 	}
@@ -65,7 +67,7 @@ static int pid_read(struct opts *o, const char *word, struct err *e)
 	return 0;
 }
 
-static int container_read(struct opts *o, const char *word, struct err *e)
+static int container_find(struct opts *o, const char *word, struct err *e)
 {
 	struct container_found found = {0};
 	int rc = container_resolve(word, &found, o->keep ? NULL : e);
@@ -87,60 +89,14 @@ static int container_read(struct opts *o, const char *word, struct err *e)
 	return rc;
 }
 
-static int number_read(const char *name, const char *word, uint64_t *out, struct err *e)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(word, &end, 10);
-	if (errno || *end || *word < '0' || *word > '9' || *out > INT64_MAX)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--%s '%.40s' is not a number below 2^63", name, word);
-	return 0;
-}
-
 int opts_read(int argc, char **argv, struct opts *o, struct err *e)
 {
-	static const struct option known[] = {
-		{"pid", required_argument, NULL, 'p'},     {"container", required_argument, NULL, 'c'},
-		{"store", required_argument, NULL, 's'},   {"kernel-threads", no_argument, NULL, 'k'},
-		{"no-lines", no_argument, NULL, 'l'},      {"json", no_argument, NULL, 'j'},
-		{"quiet", no_argument, NULL, 'q'},         {"help", no_argument, NULL, 'h'},
-		{"keep", no_argument, NULL, 'K'},          {"recording", required_argument, NULL, 'r'},
-		{"at", required_argument, NULL, 'a'},
-		{0},
-	};
-	uint64_t at = 0;
-	int opt, rc = 0;
+	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, o}, 1, NULL, e);
 
-	while (!rc && (opt = getopt_long(argc, argv, "p:qh", known, NULL)) != -1) {
-		if (opt == 'p')
-			rc = pid_read(o, optarg, e);
-		else if (opt == 'c')
-			rc = container_read(o, optarg, e);
-		else if (opt == 's')
-			o->store = optarg;
-		else if (opt == 'k')
-			o->kernel_threads = true;
-		else if (opt == 'l')
-			o->no_lines = true;
-		else if (opt == 'j')
-			o->json = true;
-		else if (opt == 'q')
-			o->quiet = true;
-		else if (opt == 'K')
-			o->keep = true;
-		else if (opt == 'r')
-			rc = number_read("recording", optarg, &o->recording, e);
-		else if (opt == 'a')
-			rc = number_read("at", optarg, &at, e);
-		else if (opt == 'h')
-			o->help = true;
-		else
-			rc = err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-pstack --help");
-	}
-	if (!rc && optind < argc)
-		rc = err_set(e, -EINVAL, EXIT_USAGE, "'%.100s': sonde-pstack takes options only", argv[optind]);
-	o->at_ns = (int64_t)at;
+	for (size_t i = 0; !rc && i < o->pid.n; i++)
+		rc = pid_find(o, (uint32_t)o->pid.items[i], e);
+	for (size_t i = 0; !rc && i < o->container.n; i++)
+		rc = container_find(o, o->container.items[i], e);
 	if (!o->store)
 		o->store = store_default_dir();
 	return rc;
@@ -148,5 +104,6 @@ int opts_read(int argc, char **argv, struct opts *o, struct err *e)
 
 void opts_release(struct opts *o)
 {
+	options_release(&(struct option_set){OPTIONS, o}, 1, NULL);
 	free(o->pids);
 }

@@ -3,21 +3,17 @@
  * sonde-replay: reads a packet capture, says what requests it holds. Use `sonde replay FILE`.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <pcap/pcap.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loaders/replay/keep.h"
 #include "loaders/replay/print.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 
 #define DEFAULT_LIMIT 50
-
-static const char HELP[] =
-	"usage: sonde-replay [--requests] [--json] [--payload masked|full|none] [--limit N] [--store DIR] FILE\n"
-	"Shows the requests of a packet capture (pcap, pcapng; - is standard input). Use sonde replay FILE.\n";
 
 struct replay {
 	const char *path, *store;
@@ -53,55 +49,37 @@ static void take(void *ctx, const struct proto_request *r)
 	tally_add(m->tally, r, service);
 }
 
-static int payload_named(const char *word, enum proto_payload *out)
-{
-	static const char *const names[] = {[PROTO_MASKED] = "masked", [PROTO_FULL] = "full", [PROTO_NONE] = "none"};
+static const struct program PROGRAM = {
+	.name = "sonde-replay",
+	.usage = "[options] FILE",
+	.about = "Shows the requests of a packet capture (pcap, pcapng; - is standard input). Use sonde replay FILE.",
+	.words = 1,
+};
 
-	for (int i = 0; i < 3; i++)
-		if (!strcmp(word, names[i])) {
-			*out = (enum proto_payload)i;
-			return 0;
-		}
-	return -EINVAL;
-}
+static const struct option OPTIONS[] = {
+	{"requests", 0, OPTION_FLAG, NULL, "each request, a line each, instead of the table", OPTION_AT(struct replay, requests)},
+	{"limit", 0, OPTION_UINT, "N", "rows of the table (default 50)", OPTION_AT(struct replay, limit)},
+	{"payload", 0, OPTION_ENUM, "masked|full|none", "what is shown of what was said (default masked)", OPTION_AT(struct replay, payload)},
+	{"store", 0, OPTION_STRING, "DIR", "keep sums in this store instead", OPTION_AT(struct replay, store)},
+	{"json", 0, OPTION_FLAG, NULL, "as JSON", OPTION_AT(struct replay, json)},
+	{"quiet", 0, OPTION_FLAG, NULL, "no talk", OPTION_AT(struct replay, quiet)},
+	{0},
+};
+_Static_assert(PROTO_MASKED == 0 && PROTO_FULL == 1 && PROTO_NONE == 2, "in the order of --payload's words");
 
 static int options(struct replay *m, int argc, char **argv, struct err *e)
 {
-	static const struct option known[] = {{"requests", no_argument, NULL, 'r'}, {"json", no_argument, NULL, 'j'}, {"quiet", no_argument, NULL, 'q'},
-					      {"payload", required_argument, NULL, 'p'}, {"limit", required_argument, NULL, 'l'},
-					      {"store", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	char *end;
-	int opt;
+	struct option_words words;
+	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, m}, 1, &words, e);
 
-	m->limit = DEFAULT_LIMIT;
-	while ((opt = getopt_long(argc, argv, "h", known, NULL)) != -1) {
-		switch (opt) {
-		case 'r': m->requests = true; break;
-		case 'j': m->json = true; break;
-		case 'q': m->quiet = true; break;
-		case 'p':
-			if (payload_named(optarg, &m->payload))
-				return err_set(e, -EINVAL, EXIT_USAGE, "--payload is masked, full or none, not '%.60s'", optarg);
-			break;
-		case 'l':
-			m->limit = strtoul(optarg, &end, 10);
-			if (*end || !*optarg)
-				return err_set(e, -EINVAL, EXIT_USAGE, "--limit '%.60s' is no number", optarg);
-			break;
-		case 's': m->store = optarg; break;
-		case 'h':
-			fputs(HELP, stdout);
-			exit(0);
-		default:
-			return err_set(e, -EINVAL, EXIT_USAGE, "see --help");
-		}
-	}
-	if (optind + 1 != argc)
-		return err_set(e, -EINVAL, EXIT_USAGE, "which capture? One file");
-	m->path = argv[optind];
-	if (m->store && (m->requests || m->json))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--store keeps sums; each request is shown without it");
-	return 0;
+	if (!rc && !words.n)
+		rc = err_set(e, -EINVAL, EXIT_USAGE, "which capture? One file");
+	if (!rc && m->store && (m->requests || m->json))
+		rc = err_set(e, -EINVAL, EXIT_USAGE, "--store keeps sums; each request is shown without it");
+	if (!rc)
+		m->path = words.items[0];
+	options_release(NULL, 0, &words);
+	return rc;
 }
 
 static pcap_t *open_capture(const struct replay *m, struct err *e)
@@ -171,14 +149,14 @@ static int show(struct replay *m, struct err *e)
 
 int main(int argc, char **argv)
 {
-	struct replay m = {0};
+	struct replay m = {.limit = DEFAULT_LIMIT};
 	struct proto_opts opts = {.emit = take, .ctx = &m};
 	struct err e = {0};
 	pcap_t *pcap;
 	int rc = options(&m, argc, argv, &e);
 
 	if (rc)
-		return err_report(&e, "sonde-replay");
+		return program_end(PROGRAM.name, rc, &e);
 	pcap = open_capture(&m, &e);
 	if (!pcap)
 		return err_report(&e, "sonde-replay");

@@ -4,7 +4,6 @@
  * have frames that could gain something; an index of each (files.h); what it says of each frame is written (symbolizer.h).
  */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,23 +16,29 @@
 #include "loaders/symbolize/files.h"
 #include "loaders/symbolize/report.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/read/reader.h"
 #include "schema/store/write/symbolizer.h"
 
-static const char HELP[] =
-	"usage: sonde-symbolize [options]\n"
-	"Fills in names, lines and inlined functions of stored frames, from debug information installed since.\n"
-	"  --store DIR      the store's folder, or one .db file of it (else $SONDE_STORE)\n"
-	"  --debuginfod     also ask the servers in $DEBUGINFOD_URLS for what is not here\n"
-	"  --json           the answer as JSON\n"
-	"  --quiet          no talk\n"
-	"  --help           this text\n";
-
 struct opts {
 	const char *store;
-	bool debuginfod, json, quiet, help;
+	bool debuginfod, json, quiet;
+};
+
+static const struct program PROGRAM = {
+	.name = "sonde-symbolize",
+	.usage = "[options]",
+	.about = "Fills in names, lines and inlined functions of stored frames, from debug information installed since.",
+};
+
+static const struct option OPTIONS[] = {
+	{"store", 0, OPTION_STRING, "DIR", "the store's folder, or one .db file of it (else $SONDE_STORE)", OPTION_AT(struct opts, store)},
+	{"debuginfod", 0, OPTION_FLAG, NULL, "also ask the servers in $DEBUGINFOD_URLS for what is not here", OPTION_AT(struct opts, debuginfod)},
+	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct opts, json)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct opts, quiet)},
+	{0},
 };
 
 struct work {
@@ -49,34 +54,6 @@ struct work {
 		size_t n, cap;
 	} wants;
 };
-
-static int options_read(int argc, char **argv, struct opts *o, struct err *e)
-{
-	static const struct option known[] = {{"store", required_argument, NULL, 's'}, {"debuginfod", no_argument, NULL, 'd'},
-					      {"json", no_argument, NULL, 'j'}, {"quiet", no_argument, NULL, 'q'},
-					      {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "qh", known, NULL)) != -1) {
-		if (opt == 's')
-			o->store = optarg;
-		else if (opt == 'd')
-			o->debuginfod = true;
-		else if (opt == 'j')
-			o->json = true;
-		else if (opt == 'q')
-			o->quiet = true;
-		else if (opt == 'h')
-			o->help = true;
-		else
-			return err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong; see sonde-symbolize --help");
-	}
-	if (optind < argc)
-		return err_set(e, -EINVAL, EXIT_USAGE, "'%.100s': sonde-symbolize takes options only", argv[optind]);
-	if (!o->store)
-		o->store = store_default_dir();
-	return 0;
-}
 
 static char *program_path(void)
 {
@@ -226,17 +203,13 @@ static int fill(const struct opts *o, struct err *e)
 
 int main(int argc, char **argv)
 {
-	struct opts o = {0};
+	struct opts o = {.store = store_default_dir()};
 	struct err e = {0};
 	int rc;
 
-	log_init("sonde-symbolize", LOG_LEVEL_WARN);
-	rc = options_read(argc, argv, &o, &e);
-	if (!rc && o.help)
-		fputs(HELP, stdout);
-	else if (!rc)
+	log_init(PROGRAM.name, LOG_LEVEL_WARN);
+	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &o}, 1, NULL, &e);
+	if (!rc)
 		rc = fill(&o, &e);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(&e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
-	return rc ? err_report(&e, "sonde-symbolize") : EXIT_OK;
+	return program_end(PROGRAM.name, rc, &e);
 }

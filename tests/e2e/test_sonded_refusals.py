@@ -43,7 +43,7 @@ def test_each_refusal_of_the_table_is_one_that_a_test_makes():
 
 
 def test_a_wrong_command_line_is_said():
-    told(refused("--bogus"), 2, "the command line is wrong", "--bogus")
+    told(refused("--bogus"), 2, "there is no option", "--bogus")
     told(refused("cpu"), 2, "takes options only", "cpu")
     told(refused("--families", "cpu,ofcpu"), 2, "unknown family", "'ofcpu'", "offcpu", "--families")
     told(refused("--freq", "0"), 2, "is not", "--freq", "1 to 4999")

@@ -12,13 +12,14 @@
  * process is busy all the time (one core), so that cpu_ns is known for every window.
  * --live does not close the store: it ends as a kill -9 would.
  */
-#include <getopt.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/mem.h"
@@ -315,35 +316,33 @@ out:
 	return rc;
 }
 
+static const struct program PROGRAM = {
+	.name = "makestore", .usage = "DIR [options]", .about = "Makes a store of a known load.", .words = 1};
+
+static const struct option OPTIONS[] = {
+	{"rows", 0, OPTION_UINT, "N", "of samples", OPTION_AT(struct plan, rows), .min = 1, .max = INT32_MAX},
+	{"at", 0, OPTION_UINT, "UTC_SECONDS", "where it ends (default now)", OPTION_AT(struct plan, at_s), .max = INT32_MAX},
+	{"segments", 0, OPTION_UINT, "N", "about how many files", OPTION_AT(struct plan, segments), .max = INT32_MAX},
+	{"stacks", 0, OPTION_UINT, "N", "how many are different", OPTION_AT(struct plan, stacks), .min = 1, .max = INT32_MAX},
+	{"hostile", 0, OPTION_FLAG, NULL, "with names that strangers chose", OPTION_AT(struct plan, hostile)},
+	{"two-runs", 0, OPTION_FLAG, NULL, "a coarse one, and a finer one within it", OPTION_AT(struct plan, two_runs)},
+	{"live", 0, OPTION_FLAG, NULL, "its writer is killed", OPTION_AT(struct plan, live)},
+	{0},
+};
+
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"rows", required_argument, NULL, 'r'}, {"at", required_argument, NULL, 'a'},
-		{"hostile", no_argument, NULL, 'h'},    {"two-runs", no_argument, NULL, '2'},
-		{"segments", required_argument, NULL, 's'}, {"stacks", required_argument, NULL, 'k'},
-		{"live", no_argument, NULL, 'l'},       {NULL, 0, NULL, 0},
-	};
 	struct plan p = {.rows = 10000, .stacks = 200, .segments = 1, .at_s = clock_utc_ns() / NSEC_PER_SEC};
+	struct option_words words;
 	struct err e = {0};
-	int c;
+	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &p}, 1, &words, &e);
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (c) {
-		case 'r': p.rows = atol(optarg); break;
-		case 'a': p.at_s = atoll(optarg); break;
-		case 's': p.segments = atol(optarg); break;
-		case 'k': p.stacks = atol(optarg); break;
-		case 'h': p.hostile = true; break;
-		case '2': p.two_runs = true; break;
-		case 'l': p.live = true; break;
-		default: return EXIT_USAGE;
-		}
+	if (!rc && !words.n)
+		rc = err_set(&e, -EINVAL, EXIT_USAGE, "which folder?");
+	if (!rc) {
+		p.dir = words.items[0];
+		rc = make(&p, &e);
 	}
-	if (optind + 1 != argc || p.rows < 1 || p.stacks < 1) {
-		fprintf(stderr, "makestore DIR [--rows N] [--at S] [--hostile] [--two-runs] [--segments N] [--stacks N]"
-				" [--live]\n");
-		return EXIT_USAGE;
-	}
-	p.dir = argv[optind];
-	return make(&p, &e) ? err_report(&e, "makestore") : 0;
+	options_release(NULL, 0, &words);
+	return program_end(PROGRAM.name, rc, &e);
 }

@@ -13,12 +13,13 @@
  *   planted_gone  is not there any more                      planted_new   calls planted_callee, as others did before
  * Prints as JSON the two windows and what is in them.
  */
-#include <getopt.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/mem.h"
@@ -208,33 +209,37 @@ static int make(const struct plan *p, struct err *e)
 	return store_writer_close(m.w, 60000, e);
 }
 
+static const struct program PROGRAM = {
+	.name = "plantstore", .usage = "DIR [options]", .about = "Makes a store of two windows, in the second of which known things are different.", .words = 1};
+
+static const struct option OPTIONS[] = {
+	{"seed", 0, OPTION_UINT, "N", "of all that is random", OPTION_AT(struct plan, seed)},
+	{"at", 0, OPTION_UINT, "UTC_SECONDS", "where the second window ends", OPTION_AT(struct plan, at_s), .max = INT32_MAX},
+	{"window", 0, OPTION_UINT, "SECONDS", "how long each is", OPTION_AT(struct plan, window_s), .min = BUCKET_S, .max = INT32_MAX},
+	{"steady", 0, OPTION_FLAG, NULL, "nothing is different", OPTION_AT(struct plan, steady)},
+	{"bursty", 0, OPTION_FLAG, NULL, "the load wanders by 30 %", OPTION_AT(struct plan, bursty)},
+	{0},
+};
+
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"seed", required_argument, NULL, 's'}, {"at", required_argument, NULL, 'a'},
-		{"window", required_argument, NULL, 'w'}, {"steady", no_argument, NULL, 'n'},
-		{"bursty", no_argument, NULL, 'b'}, {NULL, 0, NULL, 0},
-	};
 	struct plan p = {.seed = 1, .at_s = 1795144200, .window_s = 600};
+	struct option_words words;
 	struct err e = {0};
-	int c;
+	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &p}, 1, &words, &e);
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (c) {
-		case 's': p.seed = strtoull(optarg, NULL, 10); break;
-		case 'a': p.at_s = atoll(optarg); break;
-		case 'w': p.window_s = atoll(optarg); break;
-		case 'n': p.steady = true; break;
-		case 'b': p.bursty = true; break;
-		default: return EXIT_USAGE;
-		}
+	if (!rc && !words.n)
+		rc = err_set(&e, -EINVAL, EXIT_USAGE, "which folder?");
+	if (rc) {
+		options_release(NULL, 0, &words);
+		return program_end(PROGRAM.name, rc, &e);
 	}
-	if (optind + 1 != argc || p.window_s < BUCKET_S)
-		return EXIT_USAGE;
-	p.dir = argv[optind];
+	p.dir = words.items[0];
 	p.at_s -= p.at_s % BUCKET_S;
 	state = (p.seed + 1) * 0x9e3779b97f4a7c15ull;
 	for (int i = 0; i < 20; i++)
 		uniform();
-	return make(&p, &e) ? err_report(&e, "plantstore") : 0;
+	rc = make(&p, &e);
+	options_release(NULL, 0, &words);
+	return program_end(PROGRAM.name, rc, &e);
 }

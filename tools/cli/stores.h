@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
-#include "tools/cli/options.h"
 
 /* All of them, with STORE_LIST (schema/store/read/reader.h) between them, into `out`; "" where none was given. EXIT_STORE where a pattern
  * matches nothing. */

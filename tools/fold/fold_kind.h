@@ -9,8 +9,8 @@
 #ifndef SONDE_TOOLS_FOLD_KIND_H
 #define SONDE_TOOLS_FOLD_KIND_H
 
+#include "schema/base/cli/options.h"
 #include "schema/base/err.h"
-#include "tools/cli/options.h"
 #include "tools/fold/fold.h"
 #include "tools/select/select.h"
 

@@ -5,8 +5,8 @@
 #include <regex.h>
 #include <string.h>
 
+#include "schema/base/cli/suggest.h"
 #include "schema/base/strbuf.h"
-#include "tools/print/suggest.h"
 
 static size_t match_exact(const struct fold_frame *frames, size_t n, const char *text, uint8_t *hit)
 {

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/strbuf.h"
-#include "tools/cli/options.h"
 
 #define SOURCEFILE_MAX (16u << 20)
 

@@ -187,7 +187,7 @@ void netmap_release(struct netmap *m)
 	for (size_t i = 0; i < m->n_edges; i++) {
 		free(m->edges[i].protocol);
 		free(m->edges[i].addresses);
-		free(m->edges[i].asked.steps);
+		hist_release(&m->edges[i].asked.latency);
 	}
 	free(m->nodes);
 	free(m->edges);

@@ -13,12 +13,12 @@
 #include <strings.h>
 #include <time.h>
 
+#include "schema/base/cli/quantity.h"
 #include "schema/base/clock.h"
 
 #define YEAR_MIN 1970
 #define YEAR_MAX 2200 /* int64 nanoseconds end in 2262 */
 #define EPOCH_MAX_S 7258118400ll /* 2200 */
-#define DURATION_MAX_NS (100ll * 366 * 86400 * NSEC_PER_SEC)
 
 /* Exactly `digits` digits. */
 static bool read_fixed(const char **p, int digits, int *out)
@@ -210,59 +210,6 @@ static bool parse_epoch(const char *s, int64_t *out)
 	return true;
 }
 
-static int64_t unit_ns(const char **p)
-{
-	static const struct {
-		const char *name;
-		int64_t ns;
-	} units[] = {{"ms", 1000000}, {"us", 1000}, {"min", 60 * NSEC_PER_SEC}, {"s", NSEC_PER_SEC},
-		     {"m", 60 * NSEC_PER_SEC}, {"h", 3600 * NSEC_PER_SEC}, {"d", 86400 * NSEC_PER_SEC},
-		     {"w", 7 * 86400 * NSEC_PER_SEC}};
-	size_t i;
-
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		size_t n = strlen(units[i].name);
-
-		if (!strncmp(*p, units[i].name, n) && !isalpha((unsigned char)(*p)[n])) {
-			*p += n;
-			return units[i].ns;
-		}
-	}
-	return 0;
-}
-
-int when_parse_duration(const char *s, int64_t *out_ns)
-{
-	int64_t total = 0, v, fraction, unit, part;
-
-	if (!*s)
-		return -EINVAL;
-	while (*s) {
-		size_t digits = strspn(s, "0123456789");
-
-		if (!digits)
-			return -EINVAL;
-		if (digits > 11)
-			return -ERANGE;
-		for (v = 0; digits; digits--)
-			v = v * 10 + (*s++ - '0');
-		if (!read_fraction(&s, &fraction))
-			return -EINVAL;
-		unit = *s ? unit_ns(&s) : total ? 0 : NSEC_PER_SEC;
-		if (!unit)
-			return -EINVAL;
-		if (__builtin_mul_overflow(v, unit, &part))
-			return -ERANGE;
-		part += (int64_t)((double)fraction / NSEC_PER_SEC * (double)unit);
-		if (__builtin_add_overflow(total, part, &total) || total > DURATION_MAX_NS)
-			return -ERANGE;
-	}
-	if (total <= 0)
-		return -EINVAL;
-	*out_ns = total;
-	return 0;
-}
-
 int when_parse(const char *s, int64_t now_ns, int64_t *out_ns)
 {
 	int64_t t, back;
@@ -272,7 +219,7 @@ int when_parse(const char *s, int64_t now_ns, int64_t *out_ns)
 		return 0;
 	}
 	if (*s == '-') {
-		if (when_parse_duration(s + 1, &back) || back > now_ns)
+		if (quantity_ns(s + 1, &back) || back > now_ns)
 			return -EINVAL;
 		*out_ns = now_ns - back;
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * when: times and durations as people write them. Times without a zone are local (TZ). Pure but for TZ.
+ * when: times as people write them (durations: schema/base/cli/quantity.h). Times without a zone are local (TZ). Pure but for TZ.
  *
  * T is one of
  *   2026-11-20T03:10:00Z, ...+01:00, ...03:10:00.250Z      RFC 3339
@@ -10,7 +10,6 @@
  *   -2h   -1h30m                   before now
  *   now
  *   1795144200   1795144200.25   1795144200000             seconds, or (12 to 14 digits) milliseconds since 1970
- * A duration is 10s, 250ms, 15m, 2h, 3d, 1w, 1h30m, or a number of seconds.
  */
 #ifndef SONDE_TOOLS_WHEN_H
 #define SONDE_TOOLS_WHEN_H
@@ -21,8 +20,6 @@
 
 /* UTC ns. 0 or -EINVAL. */
 int when_parse(const char *s, int64_t now_ns, int64_t *out_ns);
-/* 0, -EINVAL, or -ERANGE. Positive. */
-int when_parse_duration(const char *s, int64_t *out_ns);
 
 /* "2026-11-20T02:10:00.250Z" (fraction only if there is one); 32 bytes are enough. */
 const char *when_utc(int64_t ns, char *buf, size_t size);

@@ -24,7 +24,7 @@
 #define DEFAULT_NS (15ll * 60 * NSEC_PER_SEC)
 #define AT_NS (30ll * NSEC_PER_SEC)
 
-#define ARG(field) offsetof(struct select_args, field)
+#define ARG(field) OPTION_AT(struct select_args, field)
 
 const struct option SELECT_RANGE_OPTIONS[] = {
 	{"last", 0, OPTION_DURATION, "TIME", NULL, ARG(last_ns)},

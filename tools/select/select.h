@@ -35,9 +35,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/err.h"
 #include "schema/store/read/reader.h"
-#include "tools/cli/options.h"
 
 /* What the command line said. The two tables fill it; both may be used alone. */
 struct select_args {

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/cli/suggest.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "tools/print/suggest.h"
 
 #define LISTED 6
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cli/suggest.h"
 #include "schema/base/clock.h"
-#include "tools/print/suggest.h"
 #include "tools/print/when.h"
 #include "tools/sql/queries.h" /* made: NAMEDQUERIES */
 

@@ -16,43 +16,24 @@
 #include "tools/select/select.h"
 
 const struct option COMMON_OPTIONS[] = {
-	{"help", 'h', OPTION_FLAG, NULL, NULL, offsetof(struct common_args, help)},
-	{"quiet", 'q', OPTION_FLAG, NULL, NULL, offsetof(struct common_args, quiet)},
-	{"color", 0, OPTION_STRING, "WHEN", NULL, offsetof(struct common_args, color)},
-	{"wide", 0, OPTION_FLAG, NULL, NULL, offsetof(struct common_args, wide)},
-	{"no-pager", 0, OPTION_FLAG, NULL, NULL, offsetof(struct common_args, no_pager)},
+	{"help", 'h', OPTION_FLAG, NULL, NULL, OPTION_AT(struct common_args, help)},
+	{"quiet", 'q', OPTION_FLAG, NULL, NULL, OPTION_AT(struct common_args, quiet)},
+	{"color", 0, OPTION_STRING, "WHEN", NULL, OPTION_AT(struct common_args, color)},
+	{"wide", 0, OPTION_FLAG, NULL, NULL, OPTION_AT(struct common_args, wide)},
+	{"no-pager", 0, OPTION_FLAG, NULL, NULL, OPTION_AT(struct common_args, no_pager)},
 	{0},
 };
 
 const struct option STORE_OPTIONS[] = {
 	{"store", 0, OPTION_LIST, "DIR", "the store's folder, or one .db file (else $SONDE_STORE); 'hosts/*': of several",
-	 offsetof(struct common_args, store)},
+	 OPTION_AT(struct common_args, store)},
 	{0},
 };
 
 const struct option JSON_OPTIONS[] = {
-	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", offsetof(struct common_args, json)},
+	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct common_args, json)},
 	{0},
 };
-
-#define OPTION_COLUMN 27
-
-static void print_options(const struct option *table, FILE *out)
-{
-	for (const struct option *o = table; o && o->name; o++) {
-		struct strbuf s cleanup_strbuf = STRBUF_INIT;
-
-		if (!o->help)
-			continue;
-		if (o->letter)
-			strbuf_addf(&s, "  -%c, --%s", o->letter, o->name);
-		else
-			strbuf_addf(&s, "      --%s", o->name);
-		if (o->arg)
-			strbuf_addf(&s, " %s", o->arg);
-		fprintf(out, "%-*s %s\n", OPTION_COLUMN, strbuf_str(&s), o->help);
-	}
-}
 
 static void print_names(const struct option *table, FILE *out)
 {
@@ -80,11 +61,11 @@ void help_verb(const struct verb *v, FILE *out)
 	for (const char *const *x = v->examples; *x; x++)
 		fprintf(out, "  %s\n", *x);
 	fprintf(out, "options:\n");
-	print_options(v->options, out);
+	options_print(v->options, out);
 	if (v->uses & VERB_JSON)
-		print_options(JSON_OPTIONS, out);
+		options_print(JSON_OPTIONS, out);
 	if (v->uses & (VERB_STORE | VERB_SELECT))
-		print_options(STORE_OPTIONS, out);
+		options_print(STORE_OPTIONS, out);
 	fprintf(out, "      -q quiet  --wide  --color auto|always|never  --no-pager  -h help\n");
 	if (v->uses & VERB_SELECT)
 		print_selection(v, out);

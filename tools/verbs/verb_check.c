@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cli/suggest.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "tools/checks/checks.h"
 #include "tools/checks/checkstate.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
-#include "tools/print/suggest.h"
 #include "tools/print/table.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"

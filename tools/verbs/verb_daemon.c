@@ -7,13 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "schema/base/cli/suggest.h"
 #include "schema/base/families.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
-#include "tools/print/suggest.h"
 #include "tools/record/daemon.h"
 
 #define UP_LOOKS 200 /* 10 s */

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "schema/base/cli/suggest.h"
 #include "tools/cli/verb.h"
-#include "tools/print/suggest.h"
 #include "tools/verbs/help.h"
 
 static int help_run(struct verb_call *call, struct err *e)

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"
-#include "tools/cli/options.h"
 #include "tools/cli/verb.h"
 
 struct serve_args {

@@ -28,7 +28,6 @@
 #include "schema/base/families.h"
 #include "schema/base/log.h"
 #include "schema/base/strbuf.h"
-#include "schema/base/version.h"
 
 struct session {
 	const struct family *family;
@@ -232,18 +231,10 @@ static int session_report(struct session *s, int err, const struct err *e)
 static int session_run(struct session *s, int argc, char **argv)
 {
 	struct err e = {0};
-	int err = options_parse(s->family, argc, argv, &s->options, &e);
+	int err = loader_options_read(s->family, s->prog, argc, argv, &s->options, &e);
 
 	if (err)
-		return err_report(&e, s->prog);
-	if (s->options.help) {
-		options_help(s->family, stdout);
-		return EXIT_OK;
-	}
-	if (s->options.version) {
-		printf("%s %s\n", s->prog, SONDE_VERSION);
-		return EXIT_OK;
-	}
+		return program_end(s->prog, err, &e);
 	log_init(s->prog, s->options.verbose ? LOG_LEVEL_INFO : LOG_LEVEL_WARN);
 	if (s->options.check)
 		return check_run(s);
@@ -261,6 +252,7 @@ int family_main(const struct family *f, int argc, char **argv)
 
 	snprintf(s.prog, sizeof(s.prog), "sonde-%s", f->name);
 	code = session_run(&s, argc, argv);
+	loader_options_release(f, &s.options);
 	command_close(&s.command);
 	target_release(&s.target);
 	strbuf_release(&s.command_line);

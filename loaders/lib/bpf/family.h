@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/err.h"
 
 struct bpf_object;
@@ -18,6 +19,7 @@ struct check;
 struct hostmaps;
 struct hostmaps_process;
 struct kallsyms;
+struct mp_used;
 struct naming;
 struct naming_result;
 struct stack_event;
@@ -81,12 +83,6 @@ struct family_host {
 	int64_t next_ns;
 };
 
-struct family_option {          /* an option of this family alone: --NAME ARG */
-	const char *name, *arg, *help;
-	/* 0, or err_set with EXIT_USAGE. `value` lives as long as the program. */
-	int (*set)(const char *value, struct err *e);
-};
-
 struct family {
 	const char *name;       /* "cpu": also the store's family and the program's name sonde-NAME */
 	const char *summary;    /* one line for --help */
@@ -94,7 +90,7 @@ struct family {
 	bool no_mappings;       /* has no stacks, and asks for no file of a process: its rows of processes do not say what they are programs of */
 	const char *wants;      /* the processes that sonded may give it: "go", "libssl", "all" (targetfeed.h); NULL: it watches the host */
 	unsigned int keeps;     /* CONFINE_*: what it does while it records, which others may not (loaders/lib/sandbox/confine.h) */
-	const struct family_option *options; /* up to one without a name; NULL: none */
+	struct option_set options; /* those of this family alone; {0}: none */
 	/* What it works with where nothing can be loaded: 0, or the reason why not even that. NULL: it is nothing without its
 	 * programs. A family that has it may find its state without an object (open leaves *obj NULL), and has no ring. */
 	int (*rights)(const char *prog, struct err *e);
@@ -111,6 +107,9 @@ struct family {
 	/* A process ended (hostmaps_process.end says how; an exec ends a program too), as sonde-maps told it: called between polls,
 	 * of all processes, whatever the capture is narrowed to. Nothing but notes of it are to be taken here. May be NULL. */
 	void (*ended)(void *state, struct family_host *h, const struct hostmaps_process *p);
+	/* What a process used that has ended, as sonde-maps told it some time after `ended`; p NULL: it is forgotten. Notes alone, as there.
+	 * May be NULL. */
+	void (*used)(void *state, struct family_host *h, const struct mp_used *u, struct hostmaps_process *p);
 	/* The capture ends: what is to be read once more is read now, within `patience_ns`; a family with programs detaches them
 	 * first. May be NULL. */
 	void (*finish)(void *state, struct family_host *h, int64_t patience_ns);

@@ -51,11 +51,11 @@ static uint32_t pid_process(uint32_t pid)
 
 static int resolve_pids(struct target *t, const struct options *o, struct err *e)
 {
-	for (size_t i = 0; i < o->n_pids; i++) {
-		uint32_t tgid = pid_process(o->pids[i]);
+	for (size_t i = 0; i < o->pids.n; i++) {
+		uint32_t pid = (uint32_t)o->pids.items[i], tgid = pid_process(pid);
 
 		if (!tgid) {
-			err_set(e, -ESRCH, EXIT_USAGE, "no process has the id %u", o->pids[i]);
+			err_set(e, -ESRCH, EXIT_USAGE, "no process has the id %u", pid);
 			err_fix(e, "pgrep -a NAME");
 			return -ESRCH;
 		}

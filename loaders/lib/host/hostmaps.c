@@ -68,6 +68,12 @@ void hostmaps_on_end(struct hostmaps *hm, void (*ended)(void *ctx, struct hostma
 	hm->ended_ctx = ctx;
 }
 
+void hostmaps_on_used(struct hostmaps *hm, void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p), void *ctx)
+{
+	hm->used = used;
+	hm->used_ctx = ctx;
+}
+
 /* No longer what runs under this tgid. One that was told to be gone may be found to be there: then it ends anew. */
 void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns, enum hostmaps_end end, int status)
 {
@@ -181,6 +187,17 @@ static void on_exit_(struct hostmaps *hm, const struct mp_exit *m)
 	for (struct process *p = n ? n->p : NULL; p; p = p->older)
 		if (p->key.start_ns == m->start_ns)
 			hostmaps_close_process(hm, p, m->time_ns, end, (int)m->exit_code);
+}
+
+static void on_used(struct hostmaps *hm, const struct mp_used *m)
+{
+	struct newest *n = hostmaps_newest(hm, m->tgid);
+	struct process *p = n ? n->p : NULL;
+
+	while (p && p->key.start_ns != m->start_ns) /* its pid may be another one's by now */
+		p = p->older;
+	if (hm->used)
+		hm->used(hm->used_ctx, m, p ? &p->pub : NULL);
 }
 
 struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid)
@@ -370,6 +387,9 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, const
 		break;
 	case MP_EXIT:
 		on_exit_(hm, &msg->m.exit);
+		break;
+	case MP_USED:
+		on_used(hm, &msg->m.used);
 		break;
 	case MP_IMAGE:
 		hostmaps_on_image(hm, msg);

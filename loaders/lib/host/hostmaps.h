@@ -90,6 +90,10 @@ void hostmaps_each_known(struct hostmaps *hm, void (*each)(void *ctx, struct hos
  * `serial` has grown. */
 void hostmaps_on_end(struct hostmaps *hm, void (*ended)(void *ctx, struct hostmaps_process *p), void *ctx);
 
+/* What an ended process used, as MP_USED tells it. `p`: its last program; NULL: it is not known (any more). Called from within hostmaps_read,
+ * after the end of it was told. */
+void hostmaps_on_used(struct hostmaps *hm, void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p), void *ctx);
+
 /* Processes that came and went while sonde-maps could not tell of them, so far: they ended and nobody knows more. */
 uint64_t hostmaps_missed(const struct hostmaps *hm);
 

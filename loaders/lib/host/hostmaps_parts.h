@@ -79,6 +79,8 @@ struct hostmaps {
 	uint64_t swept_ns;
 	void (*ended)(void *ctx, struct hostmaps_process *p);
 	void *ended_ctx;
+	void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p);
+	void *used_ctx;
 	/* ends, by sonde-maps' count since `ends_base`, and those that were told since then; see hostmaps_missed */
 	uint64_t ends_base, ends_told, ends_missed;
 	uint32_t ended_unswept;

@@ -113,6 +113,14 @@ static void set_end(const struct naming *n, const struct hostmaps_process *p, st
 	s->how = naming_end(p, &s->status);
 }
 
+bool naming_is_self(struct naming *n, const struct hostmaps_process *p)
+{
+	char by_id[PATH_MAX];
+	const char *cgroup = naming_cgroup(p, 0, by_id);
+
+	return is_self(n, p, cgroup, naming_container_entry(n, cgroup, p->end ? NULL : p)->path != NULL);
+}
+
 bool naming_has(const struct hostmaps_process *p)
 {
 	const struct process_note *note = p->user;

@@ -49,6 +49,8 @@ struct proto_request {
 	int64_t begin_ns, sent_ns;/* first and last byte of the question */
 	int64_t first_ns, end_ns; /* first and last byte of the answer; 0: none */
 	uint64_t request_bytes, response_bytes;
+	uint64_t caller;          /* with a trace: the span of who sent it, as its header says; 0: none */
+	uint64_t begin_pos;       /* position of its first byte in the client's stream */
 	void *user;               /* the connection's */
 };
 

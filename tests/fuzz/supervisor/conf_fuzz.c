@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * covers: supervisor/confparse.c
- * covers: supervisor/quantity.c
+ * covers: schema/base/cli/quantity.c
  *
  * Any bytes are a configuration or none; what one sets is within its range, and what is said of a wrong one is text.
  */
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cli/quantity.h"
 #include "supervisor/conf.h"
-#include "supervisor/quantity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

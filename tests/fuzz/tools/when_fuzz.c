@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: tools/print/when.c
+ * covers: tools/print/when.c, schema/base/cli/quantity.c
  *
  * Any text is a time, a duration or neither; what it is can be printed, and what was printed is read back the same.
  */
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "schema/base/cli/quantity.h"
 #include "schema/base/clock.h"
 #include "tools/print/when.h"
 
@@ -51,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = '\0';
 	check_time(text);
-	if (!when_parse_duration(text, &d)) {
+	if (!quantity_ns(text, &d)) {
 		if (d <= 0)
 			abort();
 		when_duration(d, printed, sizeof(printed));

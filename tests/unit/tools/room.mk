@@ -2,7 +2,6 @@
 TOOL_LIBS := -lsqlite3 -ljansson -lz -lm
 $(eval $(call unit_test,endings_test,tests/unit/tools/endings_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,when_test,tests/unit/tools/when_test.c,tools store image base,$(TOOL_LIBS)))
-$(eval $(call unit_test,tool_options_test,tests/unit/tools/options_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,hottest_test,tests/unit/tools/hottest_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,procs_test,tests/unit/tools/procs_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,filter_test,tests/unit/tools/filter_test.c,tools store image base,$(TOOL_LIBS)))

@@ -129,28 +129,6 @@ static void what_is_no_time_is_refused(void **state)
 	}
 }
 
-static void durations_are_read_and_bounded(void **state)
-{
-	static const struct form good[] = {
-		{"10", 10 * S}, {"10s", 10 * S}, {"1.5s", 3 * S / 2}, {"250ms", S / 4}, {"15m", 900 * S},
-		{"15min", 900 * S}, {"2h", 7200 * S}, {"3d", 259200 * S}, {"1w", 604800 * S}, {"1h30m", 5400 * S},
-		{"500us", S / 2000},
-	};
-	static const char *const bad[] = {"", "0", "0s", "s", "-1s", "1x", "10 s", "1h30", "1.s", "h1", "999999999999",
-					  "9999999999w", "1h-1m", "1ss"};
-	int64_t got;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		got = 0;
-		if (when_parse_duration(good[i].text, &got) || got != good[i].ns)
-			fail_msg("'%s': %lld", good[i].text, (long long)got);
-	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (!when_parse_duration(bad[i], &got))
-			fail_msg("'%s' was taken for a duration", bad[i]);
-}
-
 static void times_are_printed_as_people_and_machines_read_them(void **state)
 {
 	char buf[32];
@@ -177,7 +155,6 @@ int main(void)
 		cmocka_unit_test(times_without_a_zone_are_local),
 		cmocka_unit_test(the_day_before_a_change_of_the_clocks_is_found),
 		cmocka_unit_test(what_is_no_time_is_refused),
-		cmocka_unit_test(durations_are_read_and_bounded),
 		cmocka_unit_test(times_are_printed_as_people_and_machines_read_them),
 	};
 

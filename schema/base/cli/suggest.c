@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* suggest: restricted Damerau-Levenshtein distance over three rows; names longer than 63 bytes are not compared. */
-#include "tools/print/suggest.h"
+#include "schema/base/cli/suggest.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options and near: a command line is parsed by its table; what is mistyped is met with a suggestion. */
+/* options and suggest: a command line is parsed by its table; what is mistyped is met with a suggestion. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "schema/base/cli/options.h"
+#include "schema/base/cli/suggest.h"
 #include "schema/base/clock.h"
-#include "tools/cli/options.h"
-#include "tools/print/suggest.h"
 
 struct values {
 	bool quiet, all;
@@ -23,12 +23,12 @@ struct values {
 };
 
 static const struct option TABLE[] = {
-	{"quiet", 'q', OPTION_FLAG, NULL, "", offsetof(struct values, quiet)},
-	{"all", 'a', OPTION_FLAG, NULL, "", offsetof(struct values, all)},
-	{"output", 'o', OPTION_STRING, "FILE", "", offsetof(struct values, output)},
-	{"number", 'n', OPTION_UINT, "N", "", offsetof(struct values, n)},
-	{"last", 0, OPTION_DURATION, "TIME", "", offsetof(struct values, last)},
-	{"pid", 'p', OPTION_LIST, "PID", "", offsetof(struct values, pid)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "", OPTION_AT(struct values, quiet)},
+	{"all", 'a', OPTION_FLAG, NULL, "", OPTION_AT(struct values, all)},
+	{"output", 'o', OPTION_STRING, "FILE", "", OPTION_AT(struct values, output)},
+	{"number", 'n', OPTION_UINT, "N", "", OPTION_AT(struct values, n)},
+	{"last", 0, OPTION_DURATION, "TIME", "", OPTION_AT(struct values, last)},
+	{"pid", 'p', OPTION_LIST, "PID", "", OPTION_AT(struct values, pid)},
 	{0},
 };
 
@@ -148,6 +148,106 @@ static void mistakes_are_usage_errors_that_say_what_and_help(void **state)
 	}
 }
 
+struct kinds {
+	int fd;
+	uint32_t freq;
+	uint64_t bytes;
+	int64_t keep;
+	const char *args;
+	int payload, what;
+	bool plain;
+	struct option_numbers pids;
+	struct option_list comms;
+};
+
+static const struct option KINDS[] = {
+	{"fd", 0, OPTION_UINT, "N", "", OPTION_AT(struct kinds, fd), .max = INT32_MAX},
+	{"freq", 'F', OPTION_UINT, "HZ", "", OPTION_AT(struct kinds, freq), .min = 1, .max = 4999},
+	{"bytes", 0, OPTION_BYTES, "SIZE", "", OPTION_AT(struct kinds, bytes)},
+	{"keep", 0, OPTION_DURATION, "TIME", "", OPTION_AT(struct kinds, keep), .min = NSEC_PER_SEC, .max = 60 * NSEC_PER_SEC, .zero = true},
+	{"args", 0, OPTION_WORD, "full|masked|none", "", OPTION_AT(struct kinds, args)},
+	{"payload", 0, OPTION_ENUM, "masked|full|none", "", OPTION_AT(struct kinds, payload)},
+	{"tracepoints", 0, OPTION_ENUM, "auto|plain", "", OPTION_AT(struct kinds, plain)},
+	{"once", 0, OPTION_SET, NULL, "", OPTION_AT(struct kinds, what), .min = 1},
+	{"status", 0, OPTION_SET, NULL, "", OPTION_AT(struct kinds, what), .min = 2},
+	{"pid", 0, OPTION_NUMBERS, "PID", "", OPTION_AT(struct kinds, pids), .min = 1, .max = INT32_MAX},
+	{"comm", 0, OPTION_LIST, "NAME", "", OPTION_AT(struct kinds, comms), .min = 1, .max = 2},
+	{0},
+};
+
+static const struct program PROGRAM = {.name = "sonde-x", .usage = "[options] FILE", .about = "x", .words = 1};
+
+static void each_kind_fills_its_field_and_no_other(void **state)
+{
+	char *argv[] = {"x", "--fd", "7", "-F99", "--bytes", "1.5k", "--keep=0", "--args", "none", "--payload", "none", "--tracepoints",
+			"plain", "--once", "--status", "--pid", "1", "--pid", "2147483647", "--comm", "a", "file", NULL};
+	struct kinds k = {.fd = -1, .keep = 5, .args = "masked"};
+	const struct option_set set = {KINDS, &k};
+	struct option_words words;
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(program_options(&PROGRAM, 22, argv, &set, 1, &words, &e), 0);
+	assert_int_equal(k.fd, 7);
+	assert_int_equal(k.freq, 99);
+	assert_int_equal(k.bytes, 1536);
+	assert_int_equal(k.keep, 0);
+	assert_string_equal(k.args, "none");
+	assert_int_equal(k.payload, 2);
+	assert_true(k.plain);
+	assert_int_equal(k.what, 2);
+	assert_int_equal(k.pids.n, 2);
+	assert_int_equal(k.pids.items[1], INT32_MAX);
+	assert_int_equal(k.comms.n, 1);
+	assert_int_equal(words.n, 1);
+	assert_null(words.items[1]);
+	options_release(&set, 1, &words);
+}
+
+static void what_a_value_may_be_is_said_with_the_way_to_the_help(void **state)
+{
+	static const struct {
+		const char *argv[6];
+		const char *says;
+	} cases[] = {
+		{{"--freq", "5000"}, "--freq takes a number from 1 to 4999, not '5000'"},
+		{{"--freq", "0"}, "from 1 to 4999"},
+		{{"--fd", "2147483648"}, "from 0 to 2147483647"},
+		{{"--bytes", "0"}, "--bytes takes a size like 2G or 64M, not '0'"},
+		{{"--keep", "2m"}, "--keep takes a duration of at most 1m, not '2m'"},
+		{{"--keep", "10ms"}, "of at least 1s"},
+		{{"--keep", "soon"}, "a duration like 10s, 15m or 1h30m"},
+		{{"--args", "some"}, "--args takes full, masked or none, not 'some'"},
+		{{"--args", "full|masked"}, "full, masked or none"},
+		{{"--payload", ""}, "masked, full or none"},
+		{{"--pid", "12x"}, "from 1 to 2147483647, not '12x'"},
+		{{"--comm", ""}, "--comm needs a value: NAME"},
+		{{"--comm=a", "--comm=b", "--comm=c"}, "--comm is given more than 2 times"},
+		{{"--once=1"}, "--once takes no value"},
+		{{"one", "two"}, "'two' is one word too many"},
+		{{"--", "one", "two"}, "'two' is one word too many"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *argv[8] = {"x"};
+		struct kinds k = {0};
+		const struct option_set set = {KINDS, &k};
+		struct option_words words;
+		struct err e = {0};
+		int argc = 1;
+
+		for (; cases[i].argv[argc - 1]; argc++)
+			argv[argc] = (char *)cases[i].argv[argc - 1];
+		assert_int_equal(program_options(&PROGRAM, argc, argv, &set, 1, &words, &e), -EINVAL);
+		assert_int_equal(e.exit, EXIT_USAGE);
+		assert_string_equal(e.fix, "sonde-x --help");
+		if (!strstr(e.what, cases[i].says))
+			fail_msg("%s: '%s' lacks '%s'", cases[i].argv[0], e.what, cases[i].says);
+		options_release(&set, 1, &words);
+	}
+}
+
 static void distance_counts_edits_and_swaps(void **state)
 {
 	(void)state;
@@ -189,9 +289,11 @@ int main(void)
 		cmocka_unit_test(a_value_may_begin_with_a_dash_and_a_lone_dash_is_a_word),
 		cmocka_unit_test(the_beginning_of_a_long_name_is_enough),
 		cmocka_unit_test(mistakes_are_usage_errors_that_say_what_and_help),
+		cmocka_unit_test(each_kind_fills_its_field_and_no_other),
+		cmocka_unit_test(what_a_value_may_be_is_said_with_the_way_to_the_help),
 		cmocka_unit_test(distance_counts_edits_and_swaps),
 		cmocka_unit_test(the_nearest_names_are_suggested_first),
 	};
 
-	return cmocka_run_group_tests_name("tool options", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }

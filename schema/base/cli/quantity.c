@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "supervisor/quantity.h"
+#include "schema/base/cli/quantity.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -65,11 +65,29 @@ int quantity_bytes(const char *s, uint64_t *out)
 	return 0;
 }
 
-static const struct {
+#define DURATION_MAX_NS (100ll * 366 * 86400 * SEC)
+
+static const struct unit {
 	const char *name;
 	int64_t ns;
-} units[] = {{"d", 86400 * SEC}, {"h", 3600 * SEC}, {"m", 60 * SEC}, {"s", SEC}, {"ms", 1000000}};
+} units[] = {{"d", 86400 * SEC}, {"h", 3600 * SEC}, {"m", 60 * SEC}, {"s", SEC}, {"ms", 1000000}, {"us", 1000}, {"min", 60 * SEC}, {"w", 7 * 86400 * SEC}};
 #define N_UNITS (sizeof(units) / sizeof(units[0]))
+#define N_SAID  5 /* what is printed is in the first of them */
+
+/* ".25" -> 250000000; digits past the ninth are read and dropped. Nothing there is 0. */
+static int fraction(const char **s, int64_t *out)
+{
+	int64_t unit = SEC / 10;
+
+	*out = 0;
+	if (**s != '.')
+		return 0;
+	if (!isdigit((unsigned char)*++*s))
+		return -EINVAL;
+	for (; isdigit((unsigned char)**s); (*s)++, unit /= 10)
+		*out += unit * (**s - '0');
+	return 0;
+}
 
 static int64_t unit_ns(const char *s, size_t len)
 {
@@ -84,15 +102,18 @@ int quantity_ns(const char *s, int64_t *out)
 	int64_t sum = 0;
 
 	do {
+		int64_t unit, one, part;
 		size_t letters;
-		int64_t unit, one;
 		uint64_t n;
 
-		if (digits(&s, &n))
+		if (digits(&s, &n) || fraction(&s, &part))
 			return -EINVAL;
 		letters = strspn(s, "abcdefghijklmnopqrstuvwxyz");
 		unit = !letters && !*s && !sum ? SEC : unit_ns(s, letters);
-		if (!unit || __builtin_mul_overflow((int64_t)n, unit, &one) || __builtin_add_overflow(sum, one, &sum))
+		if (!unit || __builtin_mul_overflow((int64_t)n, unit, &one))
+			return -EINVAL;
+		one += (int64_t)((double)part / SEC * (double)unit);
+		if (__builtin_add_overflow(sum, one, &sum) || sum > DURATION_MAX_NS)
 			return -EINVAL;
 		s += letters;
 	} while (*s);
@@ -119,11 +140,11 @@ const char *quantity_say_ns(int64_t ns, char *buf, size_t size)
 	size_t i = 0;
 	int64_t rest;
 
-	while (i + 1 < N_UNITS && ns < units[i].ns)
+	while (i + 1 < N_SAID && ns < units[i].ns)
 		i++;
 	rest = ns % units[i].ns;
 	snprintf(buf, size, "%lld%s", (long long)(ns / units[i].ns), units[i].name);
-	if (i + 2 < N_UNITS && rest >= units[i + 1].ns) {
+	if (i + 2 < N_SAID && rest >= units[i + 1].ns) {
 		size_t len = strlen(buf);
 
 		snprintf(buf + len, size - len, " %lld%s", (long long)(rest / units[i + 1].ns), units[i + 1].name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* suggest: "did you mean": which of some names is close to what was typed. */
-#ifndef SONDE_TOOLS_SUGGEST_H
-#define SONDE_TOOLS_SUGGEST_H
+#ifndef SONDE_BASE_SUGGEST_H
+#define SONDE_BASE_SUGGEST_H
 
 #include <stddef.h>
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "supervisor/quantity.h"
+#include "schema/base/cli/quantity.h"
 
 static void sizes_are_read(void **state)
 {
@@ -36,8 +36,11 @@ static void times_are_read(void **state)
 	static const struct {
 		const char *text;
 		int64_t ns;
-	} good[] = {{"14d", 14ll * 86400000000000}, {"1h30m", 5400000000000}, {"90", 90000000000}, {"500ms", 500000000}};
-	static const char *const bad[] = {"", "d", "0", "-1s", "1y", "1h30", "999999999d", "1 h", "1s1", "\xff"};
+	} good[] = {{"14d", 14ll * 86400000000000}, {"1h30m", 5400000000000}, {"90", 90000000000}, {"500ms", 500000000},
+		    {"10s", 10000000000}, {"1.5s", 1500000000}, {"15min", 900000000000}, {"1w", 604800000000000}, {"1m1ms", 60001000000},
+		    {"500us", 500000}};
+	static const char *const bad[] = {"", "d", "0", "-1s", "1y", "1h30", "999999999d", "1 h", "1s1", "\xff", "s", "0s", "10x", "10sm", "1.s", "h1", "10S", " 10s",
+					  "999999999999", "9999999999w", "1h-1m", "1ss"};
 	int64_t v;
 
 	(void)state;
