@@ -94,11 +94,12 @@ _Static_assert(sizeof(struct net_other) == 192 + 128, "wire size");
 
 /* Bytes on Unix and UDP sockets: net_talk.bpf.h. */
 #define NET_TALKS 4096
+#define NET_EPHEMERAL 32768 /* ports from here on nobody chooses: of two such ends of UDP who is the server nobody knows */
 struct net_talk_key {
 	struct net_owner owner;
 	__u64 at[2];           /* of a Unix socket the kernel's address of the server's; else the other end's: 16 bytes, IPv4 the first four */
 	__u32 netns;           /* of UDP */
-	__u16 family, port, lport; /* of UDP: the other end's, and its own where it is lower */
+	__u16 family, port, lport; /* of UDP: the other end's, and its own where it is a server's */
 	__u8 side, pad;        /* of a Unix socket */
 	__u32 pad2;
 };

@@ -63,7 +63,8 @@ static __always_inline bool talk_udp(struct net_talk_key *k, struct sock *sk)
 	k->port = bpf_ntohs(sk->__sk_common.skc_dport);
 	if (!k->port)
 		return false;
-	k->lport = sk->__sk_common.skc_num < k->port ? sk->__sk_common.skc_num : 0; /* a server's, as far as can be told */
+	if (sk->__sk_common.skc_num < k->port && sk->__sk_common.skc_num < NET_EPHEMERAL)
+		k->lport = sk->__sk_common.skc_num; /* a server's */
 	k->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 	sock_peer(sk, k->family, (__u8 *)k->at);
 	return true;

@@ -106,7 +106,7 @@ static void unix_edge(const struct others *os, const struct net_other *o, struct
 static void udp_edge(const struct others *os, const struct net_other *o, struct others_edge *x)
 {
 	x->mate = others_bound(os, o->r.netns, o->r.family, o->r.peer, o->r.local, o->r.dport);
-	x->side = x->mate || o->r.lport > o->r.dport ? NET_SIDE_CLIENT : NET_SIDE_SERVER;
+	x->side = x->mate || o->r.lport > o->r.dport || o->r.lport >= NET_EPHEMERAL ? NET_SIDE_CLIENT : NET_SIDE_SERVER;
 }
 
 static bool waits(const struct net_other *o)
