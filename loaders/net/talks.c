@@ -59,17 +59,20 @@ static size_t fetch(struct talks *t, int fd)
 	return !err || errno == ENOENT ? n : 0;
 }
 
-/* Who speaks at the other end's socket is better known than who opened it. */
+/* Who speaks at the other end's socket is better known than who opened it. Addresses of sockets come back, of either end: both must name each other,
+ * as the two ends of one service. */
 static struct net_owner mate_of(const struct talks *t, size_t i)
 {
+	const struct net_talk *v = t->values;
 	uint64_t at;
 
-	if (t->values[i].peer_sk && idmap_get(&t->speakers, t->values[i].peer_sk, &at))
+	if (v[i].peer_sk && idmap_get(&t->speakers, v[i].peer_sk, &at) && v[at].peer_sk == v[i].sk && t->keys[at].at[0] == t->keys[i].at[0] &&
+	    t->keys[at].side != t->keys[i].side)
 		return t->keys[at].owner;
 	return t->values[i].mate;
 }
 
-static void take(struct talks *t, size_t i, void (*each)(void *ctx, const struct talks_sum *x), void *ctx)
+static void take(struct talks *t, size_t i, int64_t known_ns, void (*each)(void *ctx, const struct talks_sum *x), void *ctx)
 {
 	struct talks_told *told = told_get(t, &t->keys[i]);
 	const struct net_talk *now = &t->values[i];
@@ -80,12 +83,13 @@ static void take(struct talks *t, size_t i, void (*each)(void *ctx, const struct
 		told->tx = told->rx = 0; /* it was taken out, and began anew */
 	x.tx = now->tx - told->tx;
 	x.rx = now->rx - told->rx;
-	if (!x.tx && !x.rx)
+	x.mate = mate_of(t, i);
+	if (x.tx || x.rx)
+		told->moved = t->reading;
+	if ((!x.tx && !x.rx) || (int64_t)x.key.owner.start_ns > known_ns || (int64_t)x.mate.start_ns > known_ns)
 		return;
 	told->tx = now->tx;
 	told->rx = now->rx;
-	told->moved = t->reading;
-	x.mate = mate_of(t, i);
 	each(ctx, &x);
 }
 
@@ -102,7 +106,7 @@ static void still_drop(struct talks *t, int fd)
 	}
 }
 
-void talks_read(struct talks *t, int fd, void (*each)(void *ctx, const struct talks_sum *x), void *ctx)
+void talks_read(struct talks *t, int fd, int64_t known_ns, void (*each)(void *ctx, const struct talks_sum *x), void *ctx)
 {
 	size_t n = fd >= 0 ? fetch(t, fd) : 0;
 
@@ -111,6 +115,6 @@ void talks_read(struct talks *t, int fd, void (*each)(void *ctx, const struct ta
 	for (size_t i = 0; i < n; i++)
 		idmap_set(&t->speakers, t->values[i].sk, i);
 	for (size_t i = 0; i < n; i++)
-		take(t, i, each, ctx);
+		take(t, i, known_ns, each, ctx);
 	still_drop(t, fd);
 }

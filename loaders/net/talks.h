@@ -33,7 +33,7 @@ struct talks {
 };
 
 void talks_release(struct talks *t);
-/* Each sum that moved. `fd`: of the map; -1: the kernel has no such tracepoints. */
-void talks_read(struct talks *t, int fd, void (*each)(void *ctx, const struct talks_sum *x), void *ctx);
+/* Each sum that moved, of processes that began up to `known_ns`: others' wait for the next time. `fd`: of the map; -1: the kernel has no such tracepoints. */
+void talks_read(struct talks *t, int fd, int64_t known_ns, void (*each)(void *ctx, const struct talks_sum *x), void *ctx);
 
 #endif
