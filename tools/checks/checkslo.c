@@ -103,7 +103,7 @@ static const char *line_take(struct slo *s, char *line)
 static int bad_line(const char *origin, size_t line, const char *why, struct err *e)
 {
 	err_set(e, -EINVAL, EXIT_USAGE, "%.300s:%zu: %s", origin, line, why);
-	err_fix(e, "man sonde-check");
+	err_fix(e, "sonde help check");
 	return -EINVAL;
 }
 
