@@ -146,7 +146,7 @@ static void record_store(struct capture *c, const struct stack_event *ev, size_t
 		store_loss(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), "store", n);
 		return;
 	}
-	inflight_store(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), ev->tag, series, n, n * c->f->period_ns(c->state));
+	inflight_store(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), ev->tag, series, n, n * capture_period(c));
 	c->added += n;
 	unwound_store(c, ev, &named, n);
 	process_count(c, named.process);
@@ -216,12 +216,26 @@ static int ring_watch(const struct capture *c, int fd)
 	return epoll_ctl(c->wake_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
+/* A family that reads by itself may have a ring of its own: only its calls are heard here. */
+static int wake_open(struct capture *c, struct err *e)
+{
+	int fd = c->f->wake_fd ? c->f->wake_fd(c->state) : -1, err;
+
+	if (fd < 0)
+		return 0;
+	c->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (c->wake_fd >= 0 && !ring_watch(c, fd))
+		return 0;
+	err = -errno;
+	return err_set(e, err, EXIT_RUNTIME, "cannot watch a ring buffer: %s", strerror(-err));
+}
+
 int capture_rings_open(struct capture *c, struct err *e)
 {
 	int late = c->f->late_fd ? c->f->late_fd(c->state) : -1, names, err;
 
 	if (!c->f->ring_fd)
-		return 0;
+		return wake_open(c, e);
 	scripts_open(&c->scripts, c->obj);
 	names = c->scripts.names_fd;
 	c->wake_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -249,6 +263,8 @@ void capture_rings_called(struct capture *c)
 
 	epoll_wait(c->wake_fd, ev, 3, 0); /* heard */
 	capture_rings_read(c);
+	if (c->f->wake_fd)
+		c->host.next_ns = c->ring_read_ns; /* a tick, now */
 }
 
 void capture_rings_read(struct capture *c)
@@ -328,7 +344,8 @@ void capture_tally(struct capture *c, struct family_tally *t)
 {
 	uint64_t runs = 0;
 
-	c->f->tally(c->state, t);
+	if (c->f->tally)
+		c->f->tally(c->state, t);
 	for (int i = 0; i < FAMILY_TALLY_SLOTS; i++)
 		runs += t->slot[i];
 	c->r->lost[CAPTURE_LOST_RING] = t->lost;

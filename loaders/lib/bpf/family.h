@@ -83,10 +83,19 @@ struct family_host {
 	int64_t next_ns;
 };
 
+/* When the bucket ends that holds this moment. */
+static inline int64_t family_bucket_end(const struct family_host *h, int64_t now_ns)
+{
+	int64_t width = (int64_t)h->bucket_s * 1000000000, utc = now_ns + h->offset_ns;
+
+	return (utc / width + 1) * width - h->offset_ns;
+}
+
 struct family {
 	const char *name;       /* "cpu": also the store's family and the program's name sonde-NAME */
 	const char *summary;    /* one line for --help */
 	bool has_freq;          /* offers --freq */
+	bool no_mappings;       /* has no stacks, and asks for no file of a process: its rows of processes do not say what they are programs of */
 	const char *wants;      /* the processes that sonded may give it: "go", "libssl", "all" (targetfeed.h); NULL: it watches the host */
 	unsigned int keeps;     /* CONFINE_*: what it does while it records, which others may not (loaders/lib/sandbox/confine.h) */
 	struct option_set options; /* those of this family alone; {0}: none */
@@ -96,10 +105,13 @@ struct family {
 
 	/* Open the skeleton, set .rodata and map sizes, load it. *obj is for the checks and the cost ledger. */
 	int (*open)(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e);
-	int (*attach)(void *state, struct err *e);
+	int (*attach)(void *state, struct err *e); /* NULL: there is nothing to attach */
 	/* Twice a second or more often (family_host.next_ns), from attach to detach, when mappings are up to date: a family that
 	 * reads by itself does it here, in small pieces: it holds up rings and signals meanwhile. May be NULL. */
 	void (*poll)(void *state, struct family_host *h, int64_t now_ns);
+	/* Descriptor that becomes readable (seen by an edge-triggered epoll) when `poll` is to be called before its time: a ring of the
+	 * family's own that fills fast. -1: none. May be NULL. */
+	int (*wake_fd)(void *state);
 	/* A process ended (hostmaps_process.end says how; an exec ends a program too), as sonde-maps told it: called between polls,
 	 * of all processes, whatever the capture is narrowed to. Nothing but notes of it are to be taken here. May be NULL. */
 	void (*ended)(void *state, struct family_host *h, const struct hostmaps_process *p);
@@ -124,14 +136,14 @@ struct family {
 	 * more will come. May be NULL. */
 	void (*take)(void *state, struct family_host *h, const struct stack_event *record, size_t size,
 		     struct naming_result *named);
-	/* What one sample stands for; known after attach. */
+	/* What one sample stands for; known after attach. NULL: 0, values are themselves. */
 	uint64_t (*period_ns)(void *state);
-	/* What drives it, for people: "cycles", "cpu-clock". */
+	/* What drives it, for people: "cycles", "cpu-clock". NULL: its name says it. */
 	const char *(*clock)(void *state);
-	void (*tally)(void *state, struct family_tally *t);
+	void (*tally)(void *state, struct family_tally *t); /* NULL: it loses nothing, and counts nothing */
 	/* Do less by so many steps (schema/base/families.h): 0 is all it does. sonded says so while the capture runs. May be NULL. */
 	void (*slow)(void *state, uint32_t step);
-	void (*detach)(void *state); /* after it no more events come */
+	void (*detach)(void *state); /* after it no more events come; NULL: nothing came */
 	void (*close)(void *state);
 	/* Add what this family needs of the host to `--check`. May be NULL. */
 	void (*check)(struct check *c, uint32_t freq);

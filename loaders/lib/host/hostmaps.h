@@ -27,6 +27,7 @@ struct hostmaps_opts {
 	const char *program;     /* path of sonde-maps, NULL: beside this program */
 	const char *args_policy; /* "full", "masked" (default), "none" */
 	bool no_lines;           /* a sonde-maps of our own makes indexes without them */
+	bool no_mappings;        /* what is mapped where is not asked for: what is told of it is passed over */
 	bool books;              /* stores what sonde-maps costs: has a share of it */
 };
 
@@ -41,6 +42,8 @@ bool hostmaps_greeted(const struct hostmaps *hm);
  * back-off, and its seed taken over; call on). */
 int hostmaps_read(struct hostmaps *hm);
 bool hostmaps_seeded(const struct hostmaps *hm);
+/* false: opts.no_mappings. */
+bool hostmaps_has_mappings(const struct hostmaps *hm);
 /* Ask for a watermark of now, instead of waiting for the one that comes anyway, up to half a second later. */
 void hostmaps_hurry(const struct hostmaps *hm);
 uint64_t hostmaps_watermark(const struct hostmaps *hm);

@@ -65,7 +65,7 @@ struct told_container {
 
 struct hostmaps {
 	char *store_dir, *socket_path, *program, *args_policy;
-	bool no_lines, books;
+	bool no_lines, no_mappings, books;
 	int fd;
 	pid_t child;
 	uint64_t gone_ns;                /* when the one before the present sonde-maps ended */
@@ -87,6 +87,7 @@ struct hostmaps {
 	bool crowded;                    /* at the last sweep */
 	bool ends_based;
 	struct process *processes;
+	struct process *last;            /* the one asked for last: its mappings come one after another; NULL: none */
 	struct newest *newest;
 	struct image_entry *images;
 	struct told_container *containers; /* by id */

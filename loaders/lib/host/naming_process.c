@@ -202,11 +202,13 @@ uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const stru
 		note = p->user = mem_alloc(sizeof(*note));
 	if (!note->store_process || note->epoch != n->epoch || note->serial != p->serial ||
 	    note->containers != n->containers_serial) {
-		naming_runtime(note, p);
+		if (hostmaps_has_mappings(n->hm))
+			naming_runtime(note, p);
 		note->store_process = process_known(n, p, &note->runtime, ev ? ev->cgroup_id : 0);
 		note->epoch = n->epoch;
 		note->serial = p->serial;
 		note->containers = n->containers_serial;
+		naming_runtime_due(n, note);
 	}
 	return note->store_process;
 }

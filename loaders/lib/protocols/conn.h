@@ -49,12 +49,24 @@ struct proto_request {
 	int64_t begin_ns, sent_ns;/* first and last byte of the question */
 	int64_t first_ns, end_ns; /* first and last byte of the answer; 0: none */
 	uint64_t request_bytes, response_bytes;
+	uint64_t caller;          /* with a trace: the span of who sent it, as its header says; 0: none */
+	uint64_t begin_pos;       /* position of its first byte in the client's stream */
+	void *user;               /* the connection's */
+};
+
+/* A name that was asked for, and an address of it that was answered. Borrowed for the call. */
+struct proto_named {
+	const char *name;
+	const uint8_t *address;
+	size_t len;               /* of the address: 4 or 16 */
+	int64_t at_ns;
 	void *user;               /* the connection's */
 };
 
 struct proto_opts {
 	enum proto_payload payload;
 	void (*emit)(void *ctx, const struct proto_request *r);
+	void (*named)(void *ctx, const struct proto_named *x); /* NULL: nobody asks; never with PROTO_NONE */
 	void *ctx;
 };
 
@@ -62,8 +74,11 @@ struct proto_opts {
 struct protocols *protocols_new(const struct proto_opts *opts);
 void protocols_free(struct protocols *s);
 enum proto_payload protocols_payload(const struct protocols *s);
-/* The operation as it is named by all that is known by now: what had many siblings since is folded. Borrowed until the next call. */
-const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol);
+/* The operation as it is named by all that is known by now: what had many siblings since is folded. `port`: the server's,
+ * as the connection was told it. Borrowed until the next call. */
+const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol, uint16_t port);
+/* Of "ADDRESS:PORT", as services are called; 0: it has none. */
+uint16_t proto_service_port(const char *service);
 
 /*
  * `begun`: from its first byte on, and `from` CLIENT is who opened it. Else either may be, and pieces of the side that turns out to

@@ -45,6 +45,8 @@ struct proto_pending {
 	int64_t first_ns;         /* the answer's first byte; 0: none yet */
 	uint64_t request_bytes, response_bytes;
 	char *trace;              /* the id of a trace that it carries; NULL: none */
+	uint64_t caller;          /* proto_request.caller */
+	uint64_t begin_pos;       /* of its message's first byte */
 	bool live, hole;          /* answered ones stay until those before them are; hole: see above */
 	bool doubt;               /* its answer may have been among bytes that are missing */
 };
@@ -74,6 +76,7 @@ extern const struct protocol *const PROTOCOLS[]; /* NULL-terminated, in the orde
 struct proto_dir {
 	uint8_t *buf;             /* the unfinished message; NULL while there is none */
 	size_t len, cap;
+	uint64_t buf_pos;         /* of its first byte */
 	uint64_t pos;             /* of the next byte that is expected */
 	uint64_t skip;            /* bytes until the next boundary */
 	int64_t begin_ns;         /* the first byte of the message at hand */
@@ -102,6 +105,7 @@ struct proto_conn {
 	enum proto_side before;   /* who sent the piece before this */
 	uint16_t port;
 	const uint8_t *piece;     /* its bytes: where p is this, a piece begins */
+	uint64_t piece_pos, at_pos; /* of its first byte; of that of the message at hand */
 	size_t piece_len, needed; /* how many; up to where they were looked at */
 	size_t looked;            /* a step's: so many bytes of its message it looked at; 0: all */
 	bool asked;               /* by the step at hand */
@@ -117,6 +121,11 @@ static inline void *proto_state(struct proto_conn *c)
 /* A number for this text, in `c`'s table of operations; too many: that of "<other>". */
 uint32_t proto_name(struct proto_conn *c, const char *text, size_t n);
 uint32_t proto_namef(struct proto_conn *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * A path or a key as routes_name makes it, among those of the same service: the host that was asked for, where one was named that is no
+ * address; else the server's port. What one service has many of must not fold another's names.
+ */
+size_t proto_route(struct proto_conn *c, const void *host, size_t n_host, const uint8_t *path, size_t n, char mark, char *out);
 const char *proto_name_text(const struct proto_conn *c, uint32_t name);
 static inline enum proto_payload proto_payload(const struct proto_conn *c)
 {
@@ -148,6 +157,8 @@ void proto_one_way(struct proto_conn *c, uint32_t operation);
 void proto_blind(struct proto_conn *c, uint32_t operation);
 /* From the next byte on, both sides speak this. NULL: what they speak is to be found out anew. */
 void proto_switch(struct proto_conn *c, const struct protocol *to);
+/* A name was answered with this address, of 4 or 16 bytes. */
+void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len);
 /* Keep a trace's id with a question: copied. */
 void proto_trace(struct proto_pending *p, const uint8_t *text, size_t n);
 
