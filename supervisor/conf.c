@@ -106,21 +106,21 @@ static int take_state_directory(struct conf *c, struct err *e)
 	return conf_set(c, CONF_STORE, path, "STATE_DIRECTORY", e);
 }
 
-/* `requests = on` is a word for a family; once all has been said it stands among them. */
+/* `requests = on` is named by the word of a family; once all has been said it stands among them. */
 static int take_requests(struct conf *c, struct err *e)
 {
-	const struct probe_family *out[FAMILIES_MAX];
+	const struct probe_family *out[FAMILIES_MAX], *requests = family_named(conf_name(CONF_REQUESTS));
 	struct conf_value *families = &c->value[CONF_FAMILIES];
 	char text[CONF_TEXT_MAX + 8], origin[2 * CONF_ORIGIN_MAX];
 	size_t n;
 	int rc = c->requests ? families_of(families->text, out, &n, e) : 0;
 
 	for (size_t i = 0; c->requests && !rc && i < n; i++)
-		if (out[i] == family_named("l7"))
+		if (out[i] == requests)
 			return 0;
 	if (rc || !c->requests)
 		return rc;
-	snprintf(text, sizeof(text), "%s,l7", families->text);
+	snprintf(text, sizeof(text), "%s,%s", families->text, requests->name);
 	snprintf(origin, sizeof(origin), "%.70s, requests: %.70s", families->origin, c->value[CONF_REQUESTS].origin);
 	return conf_set(c, CONF_FAMILIES, text, origin, e);
 }
@@ -133,7 +133,7 @@ int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *
 	int rc = 0;
 
 	for (int i = 0; i < CONF_KEYS && !rc; i++)
-		rc = conf_set(&c, (enum conf_key)i, conf_rows[i].fallback, "default", e);
+		rc = conf_set(&c, (enum conf_key)i, conf_fallback((enum conf_key)i), "default", e);
 	if (!rc)
 		rc = take_state_directory(&c, e);
 	if (!rc && dir && access(dir, F_OK) < 0) /* who names one means it; the environment may be older than the folder */

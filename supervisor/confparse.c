@@ -132,7 +132,7 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_SEAL] = {"store", "seal", "SONDE_SEAL", "yes", "yes or no", "finished files are archived, a fifth of the size", check_seal},
 	[CONF_FINE_AGE] = {"store", "fine-age", "SONDE_FINE_AGE", "1d", "1d or 12h, 0 for always",
 			   "of what host and containers used there are ten seconds for so long, then minutes", check_fine_age},
-	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", "cpu,host", "cpu,offcpu,host", "what is recorded, with commas", check_families},
+	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", NULL, "cpu,offcpu,host", "what is recorded, with commas", check_families},
 	[CONF_REQUESTS] = {"record", "requests", "SONDE_REQUESTS", "off", "on or off", "on: requests, too, as if families named l7", check_requests},
 	[CONF_FREQ] = {"record", "freq", "SONDE_FREQ", "19", "a number from 1 to 4999", "samples a second on each CPU", check_freq},
 	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},
@@ -146,6 +146,11 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 			 "what all of sonde may take of memory; over it for a minute, families are ended", check_memory},
 };
 
+const char *conf_fallback(enum conf_key key)
+{
+	return key == CONF_FAMILIES ? families_always() : conf_rows[key].fallback;
+}
+
 static int refuse_value(enum conf_key key, const char *text, const char *origin, struct err *e)
 {
 	const struct conf_row *r = &conf_rows[key];
@@ -157,7 +162,7 @@ static int refuse_value(enum conf_key key, const char *text, const char *origin,
 		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s", origin, why.what);
 	else
 		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s '%.80s' is not %s", origin, r->name, text, r->like);
-	err_fix(e, "sonde config show    lists %s%s%s, and all others", r->name, *r->fallback ? ", by default " : "", r->fallback);
+	err_fix(e, "sonde config show    lists %s%s%s, and all others", r->name, *conf_fallback(key) ? ", by default " : "", conf_fallback(key));
 	return -EINVAL;
 }
 

@@ -65,6 +65,10 @@ long-for-change:
 long-capture: all workloads
 	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page and not tls" --durations=5 --junitxml=$(RESULTS)/long-capture.xml
 
+# a family that is made as CONTRIBUTING.md says, in a copy of the tree: built, recorded, asked, archived
+long-demo: all workloads
+	@$(PYTEST) $(E2E)/test_demo_family.py --durations=5 --junitxml=$(RESULTS)/long-demo.xml
+
 # in real containers: the tests start an engine of their own and end it
 long-docker: all workloads
 	@$(PYTEST) $(E2E) -m docker --junitxml=$(RESULTS)/long-docker.xml

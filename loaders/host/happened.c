@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loaders/host/events.h"
 #include "loaders/host/oomlog.h"
+#include "loaders/lib/bpf/events.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/naming.h"

@@ -345,12 +345,6 @@ static int net_attach(void *state, struct err *e)
 	return err;
 }
 
-static uint64_t net_period_ns(void *state)
-{
-	(void)state;
-	return 0;
-}
-
 static const char *net_clock(void *state)
 {
 	(void)state;
@@ -385,7 +379,6 @@ static const struct family net_family = {
 	.poll = net_poll,
 	.wake_fd = net_wake_fd,
 	.finish = net_finish,
-	.period_ns = net_period_ns,
 	.clock = net_clock,
 	.tally = net_tally,
 	.detach = net_detach,

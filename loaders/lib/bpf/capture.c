@@ -310,7 +310,7 @@ static void run_begin(struct capture *c)
 		.options = c->o->command_line,
 		.scope = target_scope(c->o->target),
 		.bucket_s = c->o->options->bucket_s,
-		.period_ns = c->f->period_ns(c->state),
+		.period_ns = capture_period(c),
 		.cpus = cpus_online(),
 		.from_ns = capture_utc(c, c->attached_ns),
 		.boot_offset_ns = c->offset_ns,
@@ -376,7 +376,7 @@ static int begin(struct capture *c, struct err *e)
 	}
 	seed_await(c);
 	c->offset_ns = clock_boot_offset_ns();
-	err = c->f->attach(c->state, e);
+	err = c->f->attach ? c->f->attach(c->state, e) : 0;
 	if (err)
 		return err;
 	c->attached_ns = c->second_ns = c->booked_ns = c->ring_read_ns = c->until_ns = clock_boot_ns();
