@@ -26,8 +26,8 @@
 #define CONF_TEXT_MAX 512
 
 enum conf_key { /* those of a section together */
-	CONF_STORE, CONF_BUDGET, CONF_RESERVE, CONF_AGE, CONF_SEGMENT_AGE, CONF_SEAL, CONF_FAMILIES, CONF_REQUESTS, CONF_GPU, CONF_LOG_LINES, CONF_FREQ,
-	CONF_ARGS, CONF_INCLUDE, CONF_EXCLUDE, CONF_CPU, CONF_MEMORY,
+	CONF_STORE, CONF_BUDGET, CONF_RESERVE, CONF_AGE, CONF_SEGMENT_AGE, CONF_SEAL, CONF_FINE_AGE, CONF_FAMILIES, CONF_REQUESTS, CONF_GPU, CONF_LOG_LINES,
+	CONF_FREQ, CONF_ARGS, CONF_INCLUDE, CONF_EXCLUDE, CONF_CPU, CONF_MEMORY,
 	CONF_KEYS
 };
 
@@ -41,6 +41,7 @@ struct conf {
 	uint64_t budget_bytes, reserve_bytes; /* 0: decided by the disk */
 	int64_t age_ns, segment_age_ns;
 	bool seal;
+	int64_t fine_age_ns;           /* 0: for always */
 	bool requests;                 /* family l7 is one of those that value[CONF_FAMILIES] names, once conf_load is done */
 	bool gpu, gpu_auto;            /* the same of family gpu; auto: where the host has a driver for one and nobody chose families */
 	bool log_lines;

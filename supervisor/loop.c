@@ -150,7 +150,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 
 	s->conf = *c;
 	retain_limits(&s->retain, c);
-	sealer_follow(&s->sealer, c->seal, c->segment_age_ns);
+	sealer_follow(&s->sealer, c->seal, c->segment_age_ns, c->fine_age_ns);
 	all |= budget_before != s->retain.limits.bytes;
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		s->loader[i].wanted = false;

@@ -6,9 +6,9 @@
 #include <sys/klog.h>
 #include <unistd.h>
 
-#include "loaders/host/events.h"
 #include "loaders/host/happened_parts.h"
 #include "loaders/host/oomlog.h"
+#include "loaders/lib/bpf/events.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/naming.h"
 #include "schema/base/cleanup.h"

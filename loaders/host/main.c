@@ -76,13 +76,6 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	return 0;
 }
 
-static int host_attach(void *state, struct err *e)
-{
-	(void)state;
-	(void)e;
-	return 0;
-}
-
 /* A process that began before the first round is read from there on; one that is missed for a while goes on from its last reading. */
 static int64_t young_ns(const struct host *s)
 {
@@ -143,14 +136,6 @@ static void round_read(struct host *s, struct family_host *h, int64_t now_ns, in
 	s->read_ns = now_ns;
 }
 
-/* When the bucket ends that holds this moment. */
-static int64_t bucket_end(const struct family_host *h, int64_t now_ns)
-{
-	int64_t width = (int64_t)h->bucket_s * NSEC_PER_SEC, utc = now_ns + h->offset_ns;
-
-	return (utc / width + 1) * width - h->offset_ns;
-}
-
 static void host_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct host *s = state;
@@ -163,7 +148,7 @@ static void host_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (s->read_ns)
 		happened_poll(&s->happened, h, clock_boot_ns(), false);
 	asks = filesystems_poll(&s->filesystems, h, clock_boot_ns());
-	s->due_ns = s->read_ns ? bucket_end(h, now_ns) : now_ns + SOON_NS;
+	s->due_ns = s->read_ns ? family_bucket_end(h, now_ns) : now_ns + SOON_NS;
 	h->next_ns = asks && now_ns + SOON_NS < s->due_ns ? now_ns + SOON_NS : s->due_ns;
 }
 
@@ -196,27 +181,10 @@ static void host_finish(void *state, struct family_host *h, int64_t patience_ns)
 	happened_poll(&s->happened, h, clock_boot_ns(), true);
 }
 
-static uint64_t host_period_ns(void *state)
-{
-	(void)state;
-	return 0; /* values are themselves */
-}
-
 static const char *host_clock(void *state)
 {
 	(void)state;
 	return "the kernel's own counters";
-}
-
-static void host_tally(void *state, struct family_tally *out)
-{
-	(void)state;
-	*out = (struct family_tally){0};
-}
-
-static void host_detach(void *state)
-{
-	(void)state;
 }
 
 static void host_close(void *state)
@@ -258,15 +226,11 @@ static const struct family host_family = {
 	.options = {host_options, &opts},
 	.rights = host_rights,
 	.open = host_open,
-	.attach = host_attach,
 	.poll = host_poll,
 	.ended = host_ended,
 	.used = host_used,
 	.finish = host_finish,
-	.period_ns = host_period_ns,
 	.clock = host_clock,
-	.tally = host_tally,
-	.detach = host_detach,
 	.close = host_close,
 	.check = host_check,
 };

@@ -38,6 +38,7 @@ struct fact {
 	const char *table, *comment;
 	const struct fact_column *columns;
 	uint32_t n;
+	uint32_t minutes;    /* 1: rows that are old may be summed by minute (schema/store/archive/minutes.h) */
 	uint32_t beside;     /* 1: its rows say more of what is counted elsewhere, and are no events of their run */
 };
 

@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from conftest import BIN, BUILD, need
+from conftest import BIN, BUILD, families, need
 
 T0 = 1800000000
 STAND_IN = r"""#!/usr/bin/python3
@@ -78,7 +78,7 @@ def host(scratch, store):
     with open(os.path.join(folder, "sonde-pstack"), "w", encoding="utf-8") as f:
         f.write(KEEPS)
     os.chmod(os.path.join(folder, "sonde-pstack"), 0o755)
-    for name in ("cpu", "offcpu", "goheap", "host", "gpu", "net", "l7"):
+    for name in families():
         path = os.path.join(folder, f"sonde-{name}")
         with open(path, "w", encoding="utf-8") as f:
             f.write(STAND_IN)

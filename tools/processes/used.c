@@ -14,8 +14,9 @@
 #define TEXT_OF(n) TEXT_(n)
 #define TEXT_(n) #n
 
-/* The columns that both have, from number 2 on. A gauge beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
-#define SUM(column) "sum(iif(ts >= ?1, " column ", 0)), "
+/* The columns that both have, from number 2 on. A row that lies in the range in part counts in part: a minute is told whole. A gauge beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
+#define PART "max(0, min(ts + seconds, ?2 + 1) - max(ts, ?1)) / (1.0 * seconds)"
+#define SUM(column) "CAST(round(sum((" column ") * " PART ")) AS INTEGER), "
 #define SUMS(net) SUM("user_us + system_us") SUM("read_bytes") SUM("write_bytes") net "max(ts), "
 #define RANGE(before, by) " WHERE ts BETWEEN ?1 - " TEXT_OF(before) " AND ?2 GROUP BY " by
 
