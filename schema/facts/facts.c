@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facts: the tables of wide rows, with their columns. */
+#include "schema/facts/gpu.h"
 #include "schema/facts/host.h"
+#include "schema/facts/jvm.h"
 #include "schema/facts/l7.h"
 #include "schema/facts/net.h"
 
@@ -26,6 +28,10 @@ static const struct fact_column oom_columns[] = {OOM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column fds_columns[] = {FDS_COLUMNS(FACT_COLUMN)};
 static const struct fact_column ended_columns[] = {ENDED_COLUMNS(FACT_COLUMN)};
 static const struct fact_column oom_task_columns[] = {OOM_TASK_COLUMNS(FACT_COLUMN)};
+static const struct fact_column event_log_columns[] = {EVENT_LOG_COLUMNS(FACT_COLUMN)};
+static const struct fact_column gpu_columns[] = {GPU_COLUMNS(FACT_COLUMN)};
+static const struct fact_column gpu_process_columns[] = {GPU_PROCESS_COLUMNS(FACT_COLUMN)};
+static const struct fact_column jvm_columns[] = {JVM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
 static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
@@ -50,6 +56,10 @@ FACT(OOM_FACT, oom_columns, "oom_row", "kills for want of memory, as the kernel 
 FACT(OOM_TASK_FACT, oom_task_columns, "oom_task_row", "who held memory at such a kill, as the kernel lists them");
 FACT_MINUTES(FDS_FACT, fds_columns, "fds_row", "processes that have half of the files open that they may have");
 FACT_MINUTES(ENDED_FACT, ended_columns, "ended_row", "processes that lived between two readings, by cgroup and command");
+FACT_BESIDE(EVENT_LOG_FACT, event_log_columns, "event_log_row", "what containers wrote last before they ended badly; only where it is asked for");
+FACT(GPU_FACT, gpu_columns, "gpu_row", "GPUs");
+FACT(GPU_PROCESS_FACT, gpu_process_columns, "gpu_process_row", "processes that have something of a GPU");
+FACT(JVM_FACT, jvm_columns, "jvm_row", "Java's virtual machines, in buckets in which something moved");
 FACT(FLOW_FACT, flow_columns, "flow_row", "connections by process, side, peer and port, in buckets in which something moved");
 FACT(LISTENER_FACT, listener_columns, "listener_row", "sockets that others can open connections to");
 FACT(NETNS_FACT, netns_columns, "netns_row", "network namespaces: what the kernel counted, and how much of it was told with its process");
@@ -64,7 +74,8 @@ FACT_BESIDE(REQUEST_SPAN_FACT, request_span_columns, "request_span_row", "single
 const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
 				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT, &ENDED_FACT,
 				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, &PEER_NAME_FACT, &REQUEST_LOG_FACT,
-				    &REQUEST_BYTES_FACT, &REQUEST_TAG_FACT, &REQUEST_SAMPLE_FACT, &REQUEST_SPAN_FACT, NULL};
+				    &REQUEST_BYTES_FACT, &REQUEST_TAG_FACT, &REQUEST_SAMPLE_FACT, &REQUEST_SPAN_FACT, &EVENT_LOG_FACT,
+				    &GPU_FACT, &GPU_PROCESS_FACT, &JVM_FACT, NULL};
 
 _Static_assert(sizeof(FACTS) / sizeof(FACTS[0]) - 1 <= FACT_TABLES_MAX, "room for their statements");
 _Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");

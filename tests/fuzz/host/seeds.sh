@@ -130,3 +130,9 @@ END
 printf 'dockerd\0--data-root=/srv/d\0--config-file\0/etc/d.json\0' >"$out/container_fuzz/dockerd"
 printf 'conmon\0-b\0/s/overlay-containers/00/userdata\0' >"$out/container_fuzz/conmon"
 printf '/run/c/io.containerd.runtime.v2.task/moby/00' >"$out/container_fuzz/shim"
+
+printf '{"ContainerExitCode":7,"ID":"%064d","Name":"pw","Status":"died","Time":"2026-11-25T21:16:37.16Z","Type":"container","health_status":"healthy"}' 7 >"$out/container_fuzz/podman"
+
+mkdir -p "$out/containerlog_fuzz"
+printf '0{"log":"half ","stream":"stdout","time":"2026-11-25T20:00:00Z"}\n{"log":"a token=abc \\u001b[31mline\\n","stream":"stdout","time":"x"}\n' >"$out/containerlog_fuzz/docker"
+printf '12026-11-25T20:00:00Z stdout P half \n2026-11-25T20:00:00Z stdout F line\n' >"$out/containerlog_fuzz/podman"

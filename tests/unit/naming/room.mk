@@ -13,3 +13,4 @@ $(foreach t,naming naming_excluded naming_container,\
   $(eval $(call unit_test,$(t)_test,$(addprefix tests/unit/loaders/lib/host/,$(t)_test.c namingfakes.c),host runtimes base,-ljansson)))
 $(eval $(call unit_test,rules_test,tests/unit/loaders/lib/host/rules_test.c,host base,-ljansson))
 $(eval $(call unit_test,late_test,tests/unit/loaders/lib/host/late_test.c,host base,))
+$(eval $(call unit_test,containerlog_test,tests/unit/loaders/lib/host/containerlog_test.c,host base,-ljansson))
