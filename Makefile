@@ -77,6 +77,12 @@ $(B)/static/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3)) $$(STATIC_OBJS)
 	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -static-pie $$(LDFLAGS) -o $$@ $$^ -Wl,--start-group $(4) $(call store_libs,$(3)) $$(STATIC_LIBS) -Wl,--end-group
 endef
 
+# The families: each has its loader in loaders/NAME, and programs in probes/NAME.bpf.c if it loads any.
+FAMILIES := cpu offcpu goheap host net l7
+
+# $(call loader,NAME,SOURCES,ARCHIVES): build/bin/sonde-NAME, a program upon the common loop
+loader = $(call program,sonde-$(1),$(2),$(3) bpf sandbox host runtimes image store base,-lbpf -lseccomp -lsqlite3 -ljansson -lz -lpthread -lm)
+
 # $(call unit_test,NAME,SOURCE,ARCHIVES,LIBS): build/tests/unit/NAME, a cmocka program
 define unit_test
 UNIT_TESTS += $(B)/tests/unit/$(1)

@@ -65,6 +65,10 @@ long-for-change:
 long-capture: all workloads
 	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page and not tls" --durations=5 --junitxml=$(RESULTS)/long-capture.xml
 
+# a family that is made as CONTRIBUTING.md says, in a copy of the tree: built, recorded, asked, archived
+long-demo: all workloads
+	@$(PYTEST) $(E2E)/test_demo_family.py --durations=5 --junitxml=$(RESULTS)/long-demo.xml
+
 # in real containers: the tests start an engine of their own and end it
 long-docker: all workloads
 	@$(PYTEST) $(E2E) -m docker --junitxml=$(RESULTS)/long-docker.xml
@@ -89,7 +93,7 @@ long-export: all
 
 # script frames of every interpreter that can be had, in samples and in pstack; servers in scripting languages under load
 long-runtimes: all workloads
-	@$(PYTEST) $(E2E)/test_script_*.py $(E2E)/test_java_frames.py $(E2E)/test_python_frames.py $(E2E)/test_pstack_[pjr]*.py -m live -s \
+	@$(PYTEST) $(E2E)/test_script_*.py $(E2E)/test_java_frames.py $(E2E)/test_node_frames.py $(E2E)/test_jit_names.py $(E2E)/test_python_frames.py $(E2E)/test_pstack_[jnpr]*.py -m live -s \
 	    --durations=5 --junitxml=$(RESULTS)/long-runtimes.xml
 
 # the flame graph page and the served page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes

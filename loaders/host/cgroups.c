@@ -11,11 +11,11 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "loaders/host/events.h"
 #include "loaders/host/happened.h"
 #include "loaders/host/parse.h"
 #include "loaders/host/textfile.h"
 #include "loaders/host/watch.h"
+#include "loaders/lib/bpf/events.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/container.h"
 #include "loaders/lib/host/hostmaps.h"

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loaders/host/events.h"
 #include "loaders/host/textfile.h"
+#include "loaders/lib/bpf/events.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/proc.h"
 #include "schema/base/log.h"

@@ -191,12 +191,6 @@ static void l7_tally(void *state, struct family_tally *out)
 	*out = (struct family_tally){.seen = t.lost, .lost = t.lost, .helper_cpu_ns = parser_cpu_ns(&l->parser), .helper = (uint32_t)l->parser.pid};
 }
 
-static uint64_t l7_period_ns(void *state)
-{
-	(void)state;
-	return 0;
-}
-
 static const char *l7_clock(void *state)
 {
 	(void)state;
@@ -233,7 +227,6 @@ static const struct family l7_family = {
 	.attach = l7_attach,
 	.poll = l7_poll,
 	.finish = l7_finish,
-	.period_ns = l7_period_ns,
 	.clock = l7_clock,
 	.tally = l7_tally,
 	.detach = l7_detach,

@@ -35,7 +35,7 @@ static const struct option OPTIONS[] = {
 	{"dump-tables", 0, OPTION_UINT, "PID", "print what the sonde-maps at --socket has published of a process (0: of none), as JSON",
 	 OPTION_AT(struct cmdline, dump), .max = INT_MAX},
 	{"explain", 0, OPTION_UINT, "PID", "say how the stacks of a process can be unwound, as JSON, and end", OPTION_AT(struct cmdline, explain),
-	 .max = INT_MAX},
+	 .max = INT64_MAX},
 	{"check", 0, OPTION_FLAG, NULL, "say what this host allows, and end", OPTION_AT(struct cmdline, check)},
 	{"verbose", 'v', OPTION_FLAG, NULL, "more talk", OPTION_AT(struct cmdline, verbose)},
 	{0},
@@ -50,6 +50,8 @@ int cmdline_parse(int argc, char **argv, struct cmdline *o, struct err *e)
 	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, o}, 1, NULL, e);
 	if (rc)
 		return rc;
+	if (o->explain > INT32_MAX)
+		return err_set(e, -ESRCH, EXIT_USAGE, "no process %lld", (long long)o->explain);
 	if (o->dump >= 0 && !o->socket)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--dump-tables needs --socket");
 	if (!o->socket && o->fd < 0 && !o->print && !o->check && o->explain < 0) {

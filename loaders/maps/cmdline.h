@@ -4,13 +4,15 @@
 #define SONDE_MAPS_CMDLINE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "schema/base/err.h"
 
 struct cmdline {
 	const char *socket, *store, *args, *index;
 	int fd, tables_fd;
-	int dump, explain; /* -1: no */
+	int dump;
+	int64_t explain; /* of both -1: no */
 	unsigned int rows_mb, images_mb;
 	bool print, json, no_lines, check, verbose;
 };

@@ -6,12 +6,13 @@
 #include <string.h>
 
 /* `record` takes cpu alone by default: each further family adds its cost, and `sonde status` shows it once it was measured here.
- * sonded takes host too (supervisor/confparse.c): 0.3 % of a core with 30 containers and 500 processes. */
+ * sonded takes host too: 0.3 % of a core with 30 containers and 500 processes. */
 const struct probe_family FAMILIES[] = {
-	{.name = "cpu", .by_default = true, .has_freq = true, .steps = 3, .event = "sample"},
+	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .steps = 3, .event = "sample", .nothing = "no samples: nothing that was asked for ran on a CPU"},
 	{.name = "offcpu", .event = "event", .steps = 3, .by_switches = true, .standing = true},
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event"},
-	{.name = "host", .rights = FAMILY_READS, .event = "row"},
+	{.name = "host", .always = true, .rights = FAMILY_READS, .event = "row"},
+	{.name = "gpu", .rights = FAMILY_READS, .event = "row"},
 	{.name = "net", .rights = FAMILY_LOADS, .event = "row"},
 	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event"},
 	{0},
@@ -32,6 +33,17 @@ const struct probe_family *family_named(const char *name)
 		if (!strcmp(f->name, name) || (f->word && !strcmp(f->word, name)))
 			return f;
 	return NULL;
+}
+
+const char *families_always(void)
+{
+	static char list[16 * FAMILIES_MAX];
+	size_t len = 0;
+
+	for (const struct probe_family *f = FAMILIES; f->name && len < sizeof(list); f++)
+		if (f->always)
+			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", len ? "," : "", f->name);
+	return list;
 }
 
 static int unknown(const char *name, struct err *e)

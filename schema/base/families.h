@@ -24,6 +24,7 @@ struct probe_family {
 	const char *name;   /* its loader is sonde-NAME, its runs are of this family */
 	const char *word;   /* what it may be called as well; NULL: nothing */
 	bool by_default;    /* recorded when nobody says which */
+	bool always;        /* and by sonded, which runs for always */
 	bool has_freq;      /* its loader takes --freq */
 	unsigned int steps; /* how often its loader can be told to do less while it runs, before it is stopped; one with a rate is
 			     * started anew at half of it instead */
@@ -31,12 +32,14 @@ struct probe_family {
 	bool has_mode;      /* its loader takes --mode and --rate */
 	enum family_rights rights;
 	const char *event;  /* what its loader counts: "sample", "event" */
+	const char *nothing; /* what is said where it found nothing; NULL: that nothing happened */
 	bool standing;      /* at the end of a recording sonde-pstack keeps how threads stand (kind standing) */
 };
 
 extern const struct probe_family FAMILIES[]; /* ended by one without a name */
 
 size_t families_count(void);
+const char *families_always(void); /* the list that sonded records where nothing else is said: "cpu,host" */
 const struct probe_family *family_named(const char *name); /* or its other word; NULL: unknown */
 /* "cpu,offcpu" (NULL: the default ones) -> out[FAMILIES_MAX], each once, in the order given. EXIT_USAGE. */
 int families_of(const char *list, const struct probe_family **out, size_t *n, struct err *e);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the layout tests share: the tracked files and the built programs."""
 import os
+import re
 import shutil
 import subprocess
 
@@ -14,6 +15,11 @@ BIN = os.path.join(BUILD, "bin")
 def run(*args, **kw):
     return subprocess.run(args, cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=300,
                           stdin=subprocess.DEVNULL, **kw)
+
+
+def families():
+    """The families that there are, as schema/base/families.c lists them."""
+    return re.findall(r'^\t\{\.name = "(\w+)"', text("schema/base/families.c"), re.M)
 
 
 def tracked():

@@ -17,7 +17,7 @@ LINES_MAX = 900
 def test_a_source_file_begins_with_its_licence(path):
     found = re.search(r"SPDX-License-Identifier: (.+?)\s*(\*/)?$", "\n".join(text(path).splitlines()[:4]), re.M)
     assert found, f"{path}: no SPDX line"
-    expected = "GPL-2.0-only OR BSD-2-Clause" if path.startswith("probes/") or ".bpf." in path else "Apache-2.0"
+    expected = "GPL-2.0-only OR BSD-2-Clause" if path.startswith(("probes/", "tests/demo/probes/")) or ".bpf." in path else "Apache-2.0"
     assert found.group(1) == expected, path
 
 

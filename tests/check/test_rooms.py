@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from conftest import BUILD, ROOT, program, run, text, tracked
+from conftest import BUILD, ROOT, families, program, run, text, tracked
 
 SOURCES = [f for f in tracked() if f.endswith((".c", ".h")) and not f.startswith("tests/")]
 HEADERS = [f for f in SOURCES if f.endswith(".h")]
@@ -45,7 +45,7 @@ READS = [f"schema/{h}" for h in ("base/", "facts/", "image/", "sql/", "extension
 MAY |= {f"tools/{room}": [*READS, *(f"tools/{r}/" for r in TOOLS[:n + 1])] for n, room in enumerate(TOOLS)}
 # system headers of libraries -> the rooms that may know them
 LIBRARIES = {
-    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/cpu", "loaders/goheap", "loaders/offcpu", "loaders/pstack", "loaders/net", "loaders/l7", "loaders/lib/sandbox"],
+    r"bpf/|linux/bpf": ["probes", "loaders/lib/bpf", "loaders/maps", "loaders/pstack", "loaders/lib/sandbox", *(f"loaders/{family}" for family in families())],
     r"libelf|gelf|elfutils/|dwarf": ["loaders/index"],
     r"sqlite3": ["schema/sql", "schema/store", "schema/extension", "tools", "export"],
     r"jansson": ["tools", "loaders/maps", "loaders/lib/bpf", "loaders/lib/host", "loaders/symbolize", "loaders/import", "loaders/pstack", "loaders/replay", "supervisor", "serve", "export"],

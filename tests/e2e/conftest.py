@@ -148,6 +148,12 @@ def about(share, samples):
     return pytest.approx(share, abs=max(0.02, 3.5 * math.sqrt(share * (1 - share) / max(samples, 1))))
 
 
+def families():
+    """The families that there are, as schema/base/families.c lists them."""
+    with open(os.path.join(ROOT, "schema/base/families.c"), encoding="utf-8") as f:
+        return re.findall(r'^\t\{\.name = "(\w+)"', f.read(), re.M)
+
+
 def on_terminal(args, env=None):
     """What a program writes to a terminal; nobody is there to press keys."""
     env = {**(os.environ if env is None else env), "SONDE_PAGER": ""}

@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from conftest import BIN, BUILD, need
+from conftest import BIN, BUILD, families, need
 
 T0 = 1800000000
 STAND_IN = r"""#!/usr/bin/python3
@@ -78,7 +78,7 @@ def host(scratch, store):
     with open(os.path.join(folder, "sonde-pstack"), "w", encoding="utf-8") as f:
         f.write(KEEPS)
     os.chmod(os.path.join(folder, "sonde-pstack"), 0o755)
-    for name in ("cpu", "offcpu", "goheap", "host", "net", "l7"):
+    for name in families():
         path = os.path.join(folder, f"sonde-{name}")
         with open(path, "w", encoding="utf-8") as f:
             f.write(STAND_IN)
@@ -227,5 +227,5 @@ def test_doctor_asks_each_loader_and_says_what_is_not_installed(host):
     os.unlink(os.path.join(host.folder, "sonde-offcpu"))
     rows = json.loads(host("doctor", "--json")[0].stdout)["rows"]
     assert [(r["family"], r["state"]) for r in rows if r["family"]] == [("cpu", "ok"), ("offcpu", "off"), ("goheap", "ok"),
-                                                                            ("host", "ok"), ("net", "ok"), ("l7", "ok")]
-    assert "5 of 6 probe families ready, 0 failed" in host("doctor")[0].stdout
+                                                                            ("host", "ok"), ("gpu", "ok"), ("net", "ok"), ("l7", "ok")]
+    assert "6 of 7 probe families ready, 0 failed" in host("doctor")[0].stdout

@@ -154,16 +154,6 @@ static void tell_span(const struct selection *sel, char *out, size_t size)
 			 when_local(to, now, b, sizeof(b)));
 }
 
-/* That records it; "": it comes only by `sonde import`. */
-static const char *family_of(enum store_kind kind)
-{
-	switch (kind) {
-	case STORE_KIND_OFFCPU: case STORE_KIND_RUNQUEUE: case STORE_KIND_STANDING: return "offcpu";
-	case STORE_KIND_ALLOC: case STORE_KIND_INUSE: return "goheap";
-	default: return "";
-	}
-}
-
 static int nothing_else(const struct selection *sel, const struct store_kind_info *k, const char *there, struct err *e)
 {
 	uint32_t kinds = 0;
@@ -177,8 +167,8 @@ static int nothing_else(const struct selection *sel, const struct store_kind_inf
 		"it was not recorded then", *names ? "; there is " : "", names, there);
 	if (kinds & 1u << k->kind)
 		err_fix(e, "sonde stacks --type %s (without the filter)    sonde status", k->name);
-	else if (*family_of(k->kind))
-		err_fix(e, "sudo sonde record --families cpu,%s -d 1m    sonde status (what is there)", family_of(k->kind));
+	else if (k->family)
+		err_fix(e, "sudo sonde record --families cpu,%s -d 1m    sonde status (what is there)", k->family);
 	else
 		err_fix(e, "sonde import %s.pb.gz (a profile that the program wrote)    sonde status (what is there)", k->name);
 	return -ENODATA;

@@ -282,13 +282,11 @@ static int say_nothing(const struct record *r, struct err *e)
 {
 	const json_t *done = first_done(r)->done;
 	double seconds = record_num(done, "to") - record_num(done, "from");
+	const char *nothing = r->loaders.n == 1 ? r->loaders.v[0].family->nothing : NULL;
 
 	if (interrupted(r))
 		return err_set(e, -EINTR, EXIT_INTERRUPTED, "interrupted before any sample was stored");
-	if (r->loaders.n == 1 && !strcmp(r->loaders.v[0].family->name, "cpu"))
-		err_set(e, -ENODATA, EXIT_NOTHING, "no samples: nothing that was asked for ran on a CPU in %.1f s", seconds);
-	else
-		err_set(e, -ENODATA, EXIT_NOTHING, "nothing of what was asked for happened in %.1f s", seconds);
+	err_set(e, -ENODATA, EXIT_NOTHING, "%s in %.1f s", nothing ? nothing : "nothing of what was asked for happened", seconds);
 	err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s (what does not run waits), or for longer: -d 30s, or without a filter");
 	return -ENODATA;
 }

@@ -29,7 +29,7 @@
 #define FIRST_NS (10 * MSEC)         /* until the first sample is stored with its names, and told */
 #define HOLD_BYTES (16u << 20)
 #define HURRY (-10)                  /* nice */
-#define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 22 KB each */
+#define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 26 KB each */
 #define SEED_NS (1000 * MSEC)        /* sonde-maps is given this long before the first sample */
 #define TABLES_NS (10000 * MSEC)     /* and this long to hand out its maps, without which the whole capture would be */
 #define LEDGER_NS (10 * NSEC_PER_SEC) /* what it cost is booked so often */
@@ -310,7 +310,7 @@ static void run_begin(struct capture *c)
 		.options = c->o->command_line,
 		.scope = target_scope(c->o->target),
 		.bucket_s = c->o->options->bucket_s,
-		.period_ns = c->f->period_ns(c->state),
+		.period_ns = capture_period(c),
 		.cpus = cpus_online(),
 		.from_ns = capture_utc(c, c->attached_ns),
 		.boot_offset_ns = c->offset_ns,
@@ -376,7 +376,7 @@ static int begin(struct capture *c, struct err *e)
 	}
 	seed_await(c);
 	c->offset_ns = clock_boot_offset_ns();
-	err = c->f->attach(c->state, e);
+	err = c->f->attach ? c->f->attach(c->state, e) : 0;
 	if (err)
 		return err;
 	c->attached_ns = c->second_ns = c->booked_ns = c->ring_read_ns = c->until_ns = clock_boot_ns();

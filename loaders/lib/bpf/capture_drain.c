@@ -113,7 +113,8 @@ void capture_end(struct capture *c)
 	int64_t stopped_ns;
 
 	capture_finish(c);
-	c->f->detach(c->state);
+	if (c->f->detach)
+		c->f->detach(c->state);
 	stopped_ns = clock_boot_ns();
 	capture_tally(c, &t);
 	c->r->self_cores = capture_self_cores(c, &t, &figures);

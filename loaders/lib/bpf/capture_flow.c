@@ -146,7 +146,7 @@ static void record_store(struct capture *c, const struct stack_event *ev, size_t
 		store_loss(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), "store", n);
 		return;
 	}
-	inflight_store(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), ev->tag, series, n, n * c->f->period_ns(c->state));
+	inflight_store(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), ev->tag, series, n, n * capture_period(c));
 	c->added += n;
 	unwound_store(c, ev, &named, n);
 	process_count(c, named.process);
@@ -344,7 +344,8 @@ void capture_tally(struct capture *c, struct family_tally *t)
 {
 	uint64_t runs = 0;
 
-	c->f->tally(c->state, t);
+	if (c->f->tally)
+		c->f->tally(c->state, t);
 	for (int i = 0; i < FAMILY_TALLY_SLOTS; i++)
 		runs += t->slot[i];
 	c->r->lost[CAPTURE_LOST_RING] = t->lost;

@@ -80,6 +80,11 @@ static inline int64_t capture_utc(const struct capture *c, int64_t boot_ns)
 	return boot_ns + c->offset_ns;
 }
 
+static inline uint64_t capture_period(const struct capture *c)
+{
+	return c->f->period_ns ? c->f->period_ns(c->state) : 0;
+}
+
 /* capture_flow.c */
 int capture_rings_open(struct capture *c, struct err *e);
 void capture_rings_close(struct capture *c);

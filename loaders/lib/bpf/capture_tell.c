@@ -24,13 +24,13 @@ static double seconds(int64_t ns)
 static void send_ready(struct capture *c, const struct store_writer_stat *s)
 {
 	int64_t row = store_run_rowid(c->store, c->run);
-	uint64_t period = c->f->period_ns(c->state);
+	uint64_t period = capture_period(c);
 
 	if (c->ready_sent || (!row && clock_boot_ns() - c->attached_ns < 1000 * MSEC))
 		return;
 	c->ready_sent = true;
 	progress_send(c->o->progress, json_pack("{s:s, s:I, s:s, s:s, s:I}", "event", "ready", "run", (json_int_t)row,
-						"segment", s->segment, "clock", c->f->clock(c->state), "hz",
+						"segment", s->segment, "clock", c->f->clock ? c->f->clock(c->state) : c->f->name, "hz",
 						(json_int_t)(period ? (NSEC_PER_SEC + (int64_t)period / 2) / (int64_t)period : 0)),
 		      true);
 }

@@ -83,6 +83,14 @@ struct family_host {
 	int64_t next_ns;
 };
 
+/* When the bucket ends that holds this moment. */
+static inline int64_t family_bucket_end(const struct family_host *h, int64_t now_ns)
+{
+	int64_t width = (int64_t)h->bucket_s * 1000000000, utc = now_ns + h->offset_ns;
+
+	return (utc / width + 1) * width - h->offset_ns;
+}
+
 struct family {
 	const char *name;       /* "cpu": also the store's family and the program's name sonde-NAME */
 	const char *summary;    /* one line for --help */
@@ -97,7 +105,7 @@ struct family {
 
 	/* Open the skeleton, set .rodata and map sizes, load it. *obj is for the checks and the cost ledger. */
 	int (*open)(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e);
-	int (*attach)(void *state, struct err *e);
+	int (*attach)(void *state, struct err *e); /* NULL: there is nothing to attach */
 	/* Twice a second or more often (family_host.next_ns), from attach to detach, when mappings are up to date: a family that
 	 * reads by itself does it here, in small pieces: it holds up rings and signals meanwhile. May be NULL. */
 	void (*poll)(void *state, struct family_host *h, int64_t now_ns);
@@ -128,14 +136,14 @@ struct family {
 	 * more will come. May be NULL. */
 	void (*take)(void *state, struct family_host *h, const struct stack_event *record, size_t size,
 		     struct naming_result *named);
-	/* What one sample stands for; known after attach. */
+	/* What one sample stands for; known after attach. NULL: 0, values are themselves. */
 	uint64_t (*period_ns)(void *state);
-	/* What drives it, for people: "cycles", "cpu-clock". */
+	/* What drives it, for people: "cycles", "cpu-clock". NULL: its name says it. */
 	const char *(*clock)(void *state);
-	void (*tally)(void *state, struct family_tally *t);
+	void (*tally)(void *state, struct family_tally *t); /* NULL: it loses nothing, and counts nothing */
 	/* Do less by so many steps (schema/base/families.h): 0 is all it does. sonded says so while the capture runs. May be NULL. */
 	void (*slow)(void *state, uint32_t step);
-	void (*detach)(void *state); /* after it no more events come */
+	void (*detach)(void *state); /* after it no more events come; NULL: nothing came */
 	void (*close)(void *state);
 	/* Add what this family needs of the host to `--check`. May be NULL. */
 	void (*check)(struct check *c, uint32_t freq);

@@ -40,6 +40,7 @@ struct store_kind_info {
 	enum store_kind with;     /* goes into one pprof file with this kind; 0: none */
 	bool sized;               /* values may be of a sample by size, and are then scaled up for who reads (store_rate) */
 	const char *what;         /* in words: "time on CPU" */
+	const char *family;       /* that records it beside cpu; NULL: none does, it comes by `sonde import` or with cpu */
 };
 
 /* NULL: there is no such kind. Static. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events: a row of event_row (schema/facts/host.h) for what happened. */
-#ifndef SONDE_HOST_FAMILY_EVENTS_H
-#define SONDE_HOST_FAMILY_EVENTS_H
+/* events: a row of event_row (schema/facts/host.h) for what happened; and rows of any fact that are named after a process. */
+#ifndef SONDE_BPF_EVENTS_H
+#define SONDE_BPF_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

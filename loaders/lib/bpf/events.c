@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loaders/host/events.h"
+#include "loaders/lib/bpf/events.h"
 
 #include <errno.h>
 #include <stddef.h>
