@@ -11,7 +11,7 @@ import servers
 from conftest import BIN, Capture, need_root, sql_all
 from containers import fake_container
 from shopping import Shop
-from test_request_samples import PLANNED_NS, Server
+from test_request_samples import PLANNED_NS, Server, names_come
 
 SLOW_NS = 40_000_000  # of the query: shop.py
 TIMES = 6
@@ -52,6 +52,7 @@ def made(tmp_path_factory):
         owner.wait(30)
         shutil.rmtree(folder, ignore_errors=True)
     assert [d["lost_total"] for d in done] == [0, 0, 0], done
+    names_come(store)
     return store, threads.pid
 
 
